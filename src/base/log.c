@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+/* Set at start, before any thread exists. */
+static const char *log_program = "offloadfs";
+static int log_syslog;
+static int log_verbose;
+
+void ofs_log_set_program(const char *name)
+{
+	log_program = name;
+}
+
+void ofs_log_use_syslog(void)
+{
+	openlog(log_program, LOG_PID, LOG_DAEMON);
+	log_syslog = 1;
+}
+
+void ofs_log_set_verbose(int on)
+{
+	log_verbose = on;
+}
+
+void ofs_log(int level, const char *fmt, ...)
+{
+	int saved = errno;
+	char line[1024];
+	va_list ap;
+
+	if (level >= LOG_INFO && !log_verbose)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	if (log_syslog)
+		syslog(level, "%s", line);
+	else
+		fprintf(stderr, "%s: %s\n", log_program, line);
+	errno = saved;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/map.h"
+
+#include "base/util.h"
+
+/* Linear probing; a removal shifts its followers back, so there are no tombstones to clean up. */
+
+static size_t map_home(const struct ofs_map *m, uint64_t key)
+{
+	return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 20) & m->mask;
+}
+
+void ofs_map_finish(struct ofs_map *m)
+{
+	free(m->slots);
+	*m = (struct ofs_map)OFS_MAP_INIT;
+}
+
+void *ofs_map_get(const struct ofs_map *m, uint64_t key)
+{
+	size_t i;
+
+	if (!m->slots)
+		return NULL;
+	for (i = map_home(m, key); m->slots[i].value; i = (i + 1) & m->mask)
+		if (m->slots[i].key == key)
+			return m->slots[i].value;
+	return NULL;
+}
+
+static int map_grow(struct ofs_map *m)
+{
+	struct ofs_map bigger = { .mask = m->slots ? m->mask * 2 + 1 : 15 };
+	size_t i;
+
+	bigger.slots = calloc(bigger.mask + 1, sizeof(*bigger.slots));
+	if (!bigger.slots)
+		return -ENOMEM;
+	for (i = 0; m->slots && i <= m->mask; i++)
+		if (m->slots[i].value)
+			ofs_map_put(&bigger, m->slots[i].key, m->slots[i].value);
+	free(m->slots);
+	*m = bigger;
+	return 0;
+}
+
+int ofs_map_put(struct ofs_map *m, uint64_t key, void *value)
+{
+	size_t i;
+	int r;
+
+	if (!m->slots || (m->count + 1) * 4 > (m->mask + 1) * 3) {
+		r = map_grow(m);
+		if (r < 0)
+			return r;
+	}
+	for (i = map_home(m, key); m->slots[i].value; i = (i + 1) & m->mask)
+		if (m->slots[i].key == key) {
+			m->slots[i].value = value;
+			return 0;
+		}
+	m->slots[i] = (struct ofs_map_slot){ key, value };
+	m->count++;
+	return 0;
+}
+
+void *ofs_map_remove(struct ofs_map *m, uint64_t key)
+{
+	size_t i, j;
+	void *value;
+
+	if (!m->slots)
+		return NULL;
+	for (i = map_home(m, key); m->slots[i].value; i = (i + 1) & m->mask)
+		if (m->slots[i].key == key)
+			break;
+	value = m->slots[i].value;
+	if (!value)
+		return NULL;
+	for (j = (i + 1) & m->mask; m->slots[j].value; j = (j + 1) & m->mask) {
+		size_t home = map_home(m, m->slots[j].key);
+
+		/* Slot j may move to i unless its home lies cyclically in (i, j]. */
+		if (i <= j ? (home <= i || home > j) : (home <= i && home > j)) {
+			m->slots[i] = m->slots[j];
+			i = j;
+		}
+	}
+	m->slots[i].value = NULL;
+	m->count--;
+	return value;
+}
+
+void *ofs_map_next(const struct ofs_map *m, size_t *pos)
+{
+	while (m->slots && *pos <= m->mask) {
+		void *value = m->slots[(*pos)++].value;
+
+		if (value)
+			return value;
+	}
+	return NULL;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* Small things that every layer uses: cleanup attributes, checked arithmetic, little-endian access. */
+#ifndef OFS_BASE_UTIL_H
+#define OFS_BASE_UTIL_H
+
+#include <endian.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define OFS_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define OFS_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define OFS_MAX(a, b) ((a) > (b) ? (a) : (b))
+
+/* Runs `fn(&variable)` when the variable goes out of scope. */
+#define OFS_CLEANUP(fn) __attribute__((cleanup(fn)))
+
+static inline void ofs_cleanup_free(void *p)
+{
+	int saved = errno;
+
+	free(*(void **)p);
+	errno = saved;
+}
+
+static inline void ofs_cleanup_close(int *fd)
+{
+	int saved = errno;
+
+	if (*fd >= 0)
+		close(*fd);
+	errno = saved;
+}
+
+#define OFS_FREE OFS_CLEANUP(ofs_cleanup_free)
+#define OFS_CLOSE OFS_CLEANUP(ofs_cleanup_close)
+
+/* Hands over what a cleanup variable owns and leaves it empty. */
+#define ofs_steal(p)                          \
+	__extension__({                       \
+		__typeof__(p) stolen_ = (p);  \
+		(p) = NULL;                   \
+		stolen_;                      \
+	})
+
+static inline int ofs_steal_fd(int *fd)
+{
+	int stolen = *fd;
+
+	*fd = -1;
+	return stolen;
+}
+
+static inline uint64_t ofs_align_up(uint64_t n, uint64_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+/* Little-endian numbers on disk, at any alignment. */
+static inline void ofs_put_le16(void *p, uint16_t v)
+{
+	v = htole16(v);
+	memcpy(p, &v, sizeof(v));
+}
+
+static inline void ofs_put_le32(void *p, uint32_t v)
+{
+	v = htole32(v);
+	memcpy(p, &v, sizeof(v));
+}
+
+static inline void ofs_put_le64(void *p, uint64_t v)
+{
+	v = htole64(v);
+	memcpy(p, &v, sizeof(v));
+}
+
+static inline uint16_t ofs_get_le16(const void *p)
+{
+	uint16_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return le16toh(v);
+}
+
+static inline uint32_t ofs_get_le32(const void *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return le32toh(v);
+}
+
+static inline uint64_t ofs_get_le64(const void *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return le64toh(v);
+}
+
+#endif

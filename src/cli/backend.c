@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/backend.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/util.h"
+
+#define BACKEND_DIR_MODE 0700
+
+void ofs_backend_close(struct ofs_backend *b)
+{
+	if (b)
+		b->ops->destroy(b);
+}
+
+void ofs_backend_close_p(struct ofs_backend **b)
+{
+	ofs_backend_close(*b);
+}
+
+int ofs_backend_mkdirs(struct ofs_backend *b, const char *path)
+{
+	OFS_FREE char *part = ofs_strdup(path);
+	struct stat st;
+	char *slash = part;
+
+	for (;;) {
+		int r;
+
+		slash = strchr(slash, '/');
+		if (slash)
+			*slash = '\0';
+		r = b->ops->mkdir(b, part, BACKEND_DIR_MODE);
+		/*
+		 * The answer to making what is there may be EEXIST or, at the top of the tree, a
+		 * refusal.
+		 */
+		if (r < 0 && (b->ops->stat(b, part, &st) < 0 || !S_ISDIR(st.st_mode)))
+			return r == -EEXIST ? -ENOTDIR : r;
+		if (!slash)
+			return 0;
+		*slash++ = '/';
+	}
+}
+
+int ofs_backend_attribute(struct ofs_backend *b, const char *path, const char *name, char **ret)
+{
+	OFS_FREE char *text = NULL;
+	char attribute[64];
+	ssize_t n, size;
+
+	snprintf(attribute, sizeof(attribute), "user.offload.%s", name);
+	do { /* it may grow between the two calls */
+		size = b->ops->getxattr(b, path, attribute, NULL, 0);
+		if (size < 0)
+			return (int)size;
+		free(text);
+		text = ofs_alloc((size_t)size + 1);
+		n = size ? b->ops->getxattr(b, path, attribute, text, (size_t)size) : 0;
+	} while (n == -ERANGE);
+	if (n < 0)
+		return (int)n;
+	*ret = ofs_steal(text);
+	return 0;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A tree, wherever it is: mounted, and then reached through ordinary system calls
+ * (backend_mount.c), or in a store that is not mounted, and then reached through <offloadfs/tree.h>
+ * (backend_store.c).
+ *
+ * Paths are relative to the root of the tree ("cache/shell/x"), "" is the root itself. Calls return
+ * 0 (or a count) or -errno with the meaning of the system call of that name.
+ */
+#ifndef OFS_CLI_BACKEND_H
+#define OFS_CLI_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <offloadfs/error.h>
+
+struct ofs_backend;
+
+/* An open file or a held lock: a descriptor or a node. */
+typedef uint64_t ofs_handle;
+
+struct ofs_backend_ops {
+	void (*destroy)(struct ofs_backend *b);
+	int (*stat)(struct ofs_backend *b, const char *path, struct stat *ret);
+	ssize_t (*getxattr)(struct ofs_backend *b, const char *path, const char *name, void *buf,
+			    size_t size);
+	int (*setxattr)(struct ofs_backend *b, const char *path, const char *name,
+			const void *value, size_t size);
+	int (*mkdir)(struct ofs_backend *b, const char *path, mode_t mode);
+	/*
+	 * Calls fn(arg, name) for every entry but "." and ".."; a nonzero return ends the walk and
+	 * is returned.
+	 */
+	int (*list)(struct ofs_backend *b, const char *path, int (*fn)(void *arg, const char *name),
+		    void *arg);
+	/*
+	 * Opens an existing file for reading; create makes a new one (-EEXIST) for reading and
+	 * writing.
+	 */
+	int (*open)(struct ofs_backend *b, const char *path, ofs_handle *ret);
+	int (*create)(struct ofs_backend *b, const char *path, mode_t mode, ofs_handle *ret);
+	ssize_t (*read)(struct ofs_backend *b, ofs_handle h, void *buf, size_t size, uint64_t off);
+	/* Writes all of it or fails. */
+	int (*write)(struct ofs_backend *b, ofs_handle h, const void *buf, size_t size,
+		     uint64_t off);
+	void (*close)(struct ofs_backend *b, ofs_handle h);
+	/* `flags` as of renameat2. */
+	int (*rename)(struct ofs_backend *b, const char *from, const char *to, unsigned int flags);
+	int (*unlink)(struct ofs_backend *b, const char *path);
+	/* Keeps other tools out of a directory until unlock. Waits. */
+	int (*lock)(struct ofs_backend *b, const char *path, ofs_handle *ret);
+	void (*unlock)(struct ofs_backend *b, ofs_handle h);
+};
+
+struct ofs_backend {
+	const struct ofs_backend_ops *ops;
+};
+
+/* The tree mounted at `point`. */
+int ofs_backend_open_mount(const char *point, struct ofs_error *err, struct ofs_backend **ret);
+
+/* The store itself. `create`: with its parent directories, where it is missing; else -ENOENT. */
+int ofs_backend_open_store(const char *store, bool create, struct ofs_error *err,
+			   struct ofs_backend **ret);
+
+/* Closes it; NULL is allowed. */
+void ofs_backend_close(struct ofs_backend *b);
+void ofs_backend_close_p(struct ofs_backend **b);
+
+/* Makes the directory `path` and those above it that are missing, for their owner alone. */
+int ofs_backend_mkdirs(struct ofs_backend *b, const char *path);
+
+/*
+ * The attribute user.offload.<name> of a file as text, allocated. -ENODATA: the file has none
+ * (yet).
+ */
+int ofs_backend_attribute(struct ofs_backend *b, const char *path, const char *name, char **ret);
+
+#endif

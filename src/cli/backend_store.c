@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/* A store that is not mounted, through the engine. */
+#include "cli/backend.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <offloadfs/tree.h>
+
+#include "base/alloc.h"
+#include "base/util.h"
+#include "io/file.h"
+#include "io/path.h"
+
+struct backend_store {
+	struct ofs_backend backend;
+	struct ofs_tree *tree;
+	struct ofs_cred cred;
+};
+
+static struct ofs_tree *store_tree(struct ofs_backend *b)
+{
+	return ((struct backend_store *)b)->tree;
+}
+
+static const struct ofs_cred *store_cred(struct ofs_backend *b)
+{
+	return &((struct backend_store *)b)->cred;
+}
+
+/* The node that `path` names, with a reference that the caller gives back. */
+static int store_walk(struct ofs_backend *b, const char *path, ofs_node *ret)
+{
+	struct ofs_entry entry;
+	int r = ofs_tree_walk(store_tree(b), path, &entry);
+
+	if (r < 0)
+		return r;
+	*ret = entry.node;
+	return 0;
+}
+
+/* The same for the directory that holds `path`; `ret_name` points into `path`. */
+static int store_walk_parent(struct ofs_backend *b, const char *path, ofs_node *ret,
+			     const char **ret_name)
+{
+	const char *slash = strrchr(path, '/');
+	OFS_FREE char *parent = ofs_strdup(path);
+	int r;
+
+	parent[slash ? slash - path : 0] = '\0';
+	r = store_walk(b, parent, ret);
+	if (r < 0)
+		return r;
+	*ret_name = slash ? slash + 1 : path;
+	return 0;
+}
+
+static void store_destroy(struct ofs_backend *b)
+{
+	ofs_tree_close(store_tree(b));
+	free(b);
+}
+
+static int store_stat(struct ofs_backend *b, const char *path, struct stat *ret)
+{
+	ofs_node node;
+	int r = store_walk(b, path, &node);
+
+	if (r < 0)
+		return r;
+	r = ofs_tree_getattr(store_tree(b), node, ret);
+	ofs_tree_forget(store_tree(b), node, 1);
+	return r;
+}
+
+static ssize_t store_getxattr(struct ofs_backend *b, const char *path, const char *name, void *buf,
+			      size_t size)
+{
+	ofs_node node;
+	ssize_t n = store_walk(b, path, &node);
+
+	if (n < 0)
+		return n;
+	n = ofs_tree_getxattr(store_tree(b), node, name, buf, size);
+	ofs_tree_forget(store_tree(b), node, 1);
+	return n;
+}
+
+/* The engine's attributes are read-only. */
+static int store_setxattr(struct ofs_backend *b, const char *path, const char *name,
+			  const void *value, size_t size)
+{
+	(void)b;
+	(void)path;
+	(void)name;
+	(void)value;
+	(void)size;
+	return -ENOTSUP;
+}
+
+static int store_mkdir(struct ofs_backend *b, const char *path, mode_t mode)
+{
+	struct ofs_entry entry;
+	const char *name;
+	ofs_node parent;
+	int r = store_walk_parent(b, path, &parent, &name);
+
+	if (r < 0)
+		return r;
+	r = ofs_tree_mkdir(store_tree(b), parent, name, S_IFDIR | mode, store_cred(b), &entry);
+	if (r == 0)
+		ofs_tree_forget(store_tree(b), entry.node, 1);
+	ofs_tree_forget(store_tree(b), parent, 1);
+	return r;
+}
+
+struct store_list {
+	int (*fn)(void *arg, const char *name);
+	void *arg;
+	int result;
+};
+
+static int store_list_entry(void *arg, const char *name, const struct ofs_entry *entry,
+			    uint64_t next)
+{
+	struct store_list *list = arg;
+
+	(void)entry;
+	(void)next;
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return 0;
+	list->result = list->fn(list->arg, name);
+	return list->result;
+}
+
+static int store_list(struct ofs_backend *b, const char *path,
+		      int (*fn)(void *arg, const char *name), void *arg)
+{
+	struct store_list list = { .fn = fn, .arg = arg };
+	ofs_node node;
+	int r = store_walk(b, path, &node);
+
+	if (r < 0)
+		return r;
+	r = ofs_tree_readdir(store_tree(b), node, 0, false, store_list_entry, &list);
+	ofs_tree_forget(store_tree(b), node, 1);
+	return r < 0 ? r : list.result;
+}
+
+static int store_open(struct ofs_backend *b, const char *path, ofs_handle *ret)
+{
+	return store_walk(b, path, ret);
+}
+
+static int store_create(struct ofs_backend *b, const char *path, mode_t mode, ofs_handle *ret)
+{
+	struct ofs_entry entry;
+	const char *name;
+	ofs_node parent;
+	int r = store_walk_parent(b, path, &parent, &name);
+
+	if (r < 0)
+		return r;
+	r = ofs_tree_mknod(store_tree(b), parent, name, S_IFREG | mode, 0, store_cred(b), &entry);
+	ofs_tree_forget(store_tree(b), parent, 1);
+	if (r < 0)
+		return r;
+	*ret = entry.node;
+	return 0;
+}
+
+static ssize_t store_read(struct ofs_backend *b, ofs_handle h, void *buf, size_t size, uint64_t off)
+{
+	return ofs_tree_read(store_tree(b), h, buf, size, off);
+}
+
+static int store_write(struct ofs_backend *b, ofs_handle h, const void *buf, size_t size,
+		       uint64_t off)
+{
+	const char *p = buf;
+
+	while (size) {
+		ssize_t n = ofs_tree_write(store_tree(b), h, p, size, off);
+
+		if (n <= 0)
+			return n < 0 ? (int)n : -EIO;
+		p += n;
+		off += (uint64_t)n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+static void store_close(struct ofs_backend *b, ofs_handle h)
+{
+	ofs_tree_forget(store_tree(b), h, 1);
+}
+
+static int store_rename(struct ofs_backend *b, const char *from, const char *to, unsigned int flags)
+{
+	const char *from_name, *to_name;
+	ofs_node from_parent, to_parent;
+	int r = store_walk_parent(b, from, &from_parent, &from_name);
+
+	if (r < 0)
+		return r;
+	r = store_walk_parent(b, to, &to_parent, &to_name);
+	if (r == 0) {
+		r = ofs_tree_rename(store_tree(b), from_parent, from_name, to_parent, to_name,
+				    flags);
+		ofs_tree_forget(store_tree(b), to_parent, 1);
+	}
+	ofs_tree_forget(store_tree(b), from_parent, 1);
+	return r;
+}
+
+static int store_unlink(struct ofs_backend *b, const char *path)
+{
+	const char *name;
+	ofs_node parent;
+	int r = store_walk_parent(b, path, &parent, &name);
+
+	if (r < 0)
+		return r;
+	r = ofs_tree_unlink(store_tree(b), parent, name);
+	ofs_tree_forget(store_tree(b), parent, 1);
+	return r;
+}
+
+/* Who has the store open is alone with it. */
+static int store_lock(struct ofs_backend *b, const char *path, ofs_handle *ret)
+{
+	(void)b;
+	(void)path;
+	*ret = 0;
+	return 0;
+}
+
+static void store_unlock(struct ofs_backend *b, ofs_handle h)
+{
+	(void)b;
+	(void)h;
+}
+
+static const struct ofs_backend_ops store_ops = {
+	.destroy = store_destroy,
+	.stat = store_stat,
+	.getxattr = store_getxattr,
+	.setxattr = store_setxattr,
+	.mkdir = store_mkdir,
+	.list = store_list,
+	.open = store_open,
+	.create = store_create,
+	.read = store_read,
+	.write = store_write,
+	.close = store_close,
+	.rename = store_rename,
+	.unlink = store_unlink,
+	.lock = store_lock,
+	.unlock = store_unlock,
+};
+
+int ofs_backend_open_store(const char *store, bool create, struct ofs_error *err,
+			   struct ofs_backend **ret)
+{
+	struct ofs_tree_options opts = OFS_TREE_OPTIONS_INIT;
+	struct backend_store *s;
+	struct ofs_tree *tree;
+	int r;
+
+	opts.create = create;
+	opts.background = false;
+	r = ofs_tree_open(store, &opts, err, &tree);
+	if (r < 0)
+		return r;
+	s = ofs_alloc(sizeof(*s));
+	s->backend.ops = &store_ops;
+	s->tree = tree;
+	s->cred = (struct ofs_cred){ .uid = geteuid(), .gid = getegid() };
+	*ret = &s->backend;
+	return 0;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/util.h"
+#include "cli/command.h"
+#include "cli/daemon.h"
+#include "cli/report.h"
+#include "cli/target.h"
+#include "cli/workspace.h"
+#include "io/path.h"
+
+/* The mountpoint that `offload up` made is taken away; one that was chosen by its user stays. */
+static void down_remove_mountpoint(const char *mountpoint)
+{
+	if (strcmp(strrchr(mountpoint, '/') + 1, OFS_WORKSPACE_MOUNT) == 0)
+		rmdir(mountpoint);
+}
+
+static int down_workspace(const struct ofs_target_options *opts, const char *workspace)
+{
+	OFS_CLEANUP(ofs_target_finish) struct ofs_target target = { 0 };
+	OFS_FREE char *shown = NULL;
+	struct ofs_error err;
+
+	if (ofs_target_find(opts, workspace, &err, &target) < 0)
+		return ofs_report_failure("%s", err.text);
+	shown = ofs_path_display(target.mountpoint ? target.mountpoint : target.store);
+	if (!target.mounted && !target.stale) {
+		printf("Not mounted: %s\n", shown);
+		return OFS_EXIT_OK;
+	}
+	/* From inside the tree it is the caller's shell that is in the way, not we. */
+	if (chdir("/") < 0)
+		return ofs_report_failure("cannot leave the current directory: %s",
+					  strerror(errno));
+	if (ofs_daemon_unmount(target.mountpoint, &err) < 0 ||
+	    ofs_daemon_wait(target.store, &err) < 0)
+		return ofs_report_failure("%s", err.text);
+	down_remove_mountpoint(target.mountpoint);
+	printf("Unmounted %s; its files stay in the store %s\n", shown, target.store);
+	return OFS_EXIT_OK;
+}
+
+static int down_run(const struct ofs_command *self, int argc, char **argv)
+{
+	static const struct option options[] = { OFS_TARGET_LONG, { 0 } };
+	struct ofs_target_options opts = { .mounting = true };
+	OFS_FREE char *workspace = NULL;
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":" OFS_TARGET_SHORT, options, NULL)) != -1) {
+		if (ofs_target_take_option(&opts, c, optarg))
+			continue;
+		if (c != 'h')
+			return ofs_report_option(c, argv);
+		ofs_command_print_help(self, stdout);
+		return OFS_EXIT_OK;
+	}
+	if (argc - optind > 1)
+		return ofs_report_usage("unexpected argument '%s'", argv[optind + 1]);
+	if (optind < argc) {
+		workspace = realpath(argv[optind], NULL);
+		if (!workspace)
+			return ofs_report_failure("cannot use '%s' as a workspace: %s",
+						  argv[optind], strerror(errno));
+	}
+	return down_workspace(&opts, workspace);
+}
+
+const struct ofs_command ofs_cmd_down = {
+	.name = "down",
+	.synopsis = "[WORKSPACE]",
+	.summary = "Unmounts the workspace's tree; everything stays in the store",
+	.help = "Returns when the daemon has closed the store. A tree in use is left alone.\n"
+		"\n" OFS_TARGET_HELP,
+	.run = down_run,
+};

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <getopt.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "cli/command.h"
+#include "cli/content.h"
+#include "cli/deposit.h"
+#include "cli/label.h"
+#include "cli/offload.h"
+#include "cli/report.h"
+#include "cli/spool.h"
+#include "cli/target.h"
+
+struct put_options {
+	struct ofs_target_options target;
+	struct ofs_deposit deposit;
+	bool json;
+};
+
+static int put_print_json(const struct ofs_offloaded *o, const struct put_options *opts,
+			  const struct ofs_content *content)
+{
+	json_t *json = json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:I, s:I, s:b, s:s, s:s}", "ref",
+				 o->file.ref, "path", o->display, "category",
+				 opts->deposit.category, "task", opts->deposit.task, "title",
+				 opts->deposit.title, "size", (json_int_t)content->size, "lines",
+				 (json_int_t)content->lines, "binary", content->binary, "sha256",
+				 content->sha256, "pointer", o->pointer);
+	int r;
+
+	/* A name, a title or a preview that is no UTF-8 has no place in JSON. */
+	if (!json)
+		return ofs_report_failure(
+			"stored as ref %s, but its name or title is not UTF-8, which "
+			"JSON needs",
+			o->file.ref);
+	r = json_dumpf(json, stdout, JSON_INDENT(2));
+	json_decref(json);
+	putchar('\n');
+	return r < 0 ? OFS_EXIT_FAILURE : OFS_EXIT_OK;
+}
+
+static int put_standard_input(const struct put_options *opts)
+{
+	OFS_CLEANUP(ofs_spool_finish) struct ofs_spool spool = OFS_SPOOL_INIT;
+	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
+	struct ofs_offload_request request = {
+		.target = &opts->target,
+		.deposit = &opts->deposit,
+		.what = opts->deposit.title ? opts->deposit.title : opts->deposit.category,
+	};
+	struct ofs_content content;
+	struct ofs_error err;
+	int r = ofs_spool_fill(&spool, STDIN_FILENO);
+
+	if (r < 0)
+		return ofs_report_failure("cannot take in standard input: %s", strerror(-r));
+	r = ofs_content_scan(&spool, &content);
+	if (r < 0)
+		return ofs_report_failure("cannot read the input again: %s", strerror(-r));
+	r = ofs_offload(&request, &content, &err, &done);
+	if (r < 0)
+		return ofs_report_failure("%s", err.text);
+	if (opts->json)
+		return put_print_json(&done, opts, &content);
+	fputs(done.pointer, stdout);
+	return OFS_EXIT_OK;
+}
+
+static int put_run(const struct ofs_command *self, int argc, char **argv)
+{
+	static const struct option options[] = {
+		OFS_TARGET_LONG,
+		{ "category", required_argument, NULL, 'c' },
+		{ "task", required_argument, NULL, 't' },
+		{ "name", required_argument, NULL, 'n' },
+		{ "title", required_argument, NULL, 'T' },
+		{ "ttl", required_argument, NULL, 'L' },
+		{ "json", no_argument, NULL, 'j' },
+		{ 0 },
+	};
+	struct put_options opts = { .deposit.category = "general" };
+	struct ofs_error err;
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":" OFS_TARGET_SHORT "c:t:n:", options, NULL)) != -1) {
+		if (ofs_target_take_option(&opts.target, c, optarg))
+			continue;
+		switch (c) {
+		case 'c':
+			opts.deposit.category = optarg;
+			break;
+		case 't':
+			opts.deposit.task = optarg;
+			break;
+		case 'n':
+			opts.deposit.name = optarg;
+			break;
+		case 'T':
+			opts.deposit.title = optarg;
+			break;
+		case 'L':
+			opts.deposit.ttl = optarg;
+			break;
+		case 'j':
+			opts.json = true;
+			break;
+		case 'h':
+			ofs_command_print_help(self, stdout);
+			return OFS_EXIT_OK;
+		default:
+			return ofs_report_option(c, argv);
+		}
+	}
+	if (optind < argc)
+		return ofs_report_usage(
+			"unexpected argument '%s': what is stored comes from standard "
+			"input",
+			argv[optind]);
+	if (ofs_label_check("category", opts.deposit.category, &err) < 0 ||
+	    (opts.deposit.task && ofs_label_check("task", opts.deposit.task, &err) < 0) ||
+	    (opts.deposit.name && ofs_label_check_name(opts.deposit.name, &err) < 0))
+		return ofs_report_usage("%s", err.text);
+	return put_standard_input(&opts);
+}
+
+const struct ofs_command ofs_cmd_put = {
+	.name = "put",
+	.synopsis = "[-c CATEGORY] [-t TASK] [-n NAME] [--title TEXT] [--ttl TIME] < INPUT",
+	.summary = "Stores standard input and prints the pointer to it",
+	.help = "The file becomes cache/CATEGORY/NAME, or tasks/TASK/CATEGORY/NAME. The same bytes in the\n"
+		"same folder are stored once and give the same pointer.\n\n"
+		"  -c, --category CATEGORY what kind of output it is (default: general)\n"
+		"  -t, --task TASK         the task that it belongs to\n"
+		"  -n, --name NAME         its name (default: made from category, time and content)\n"
+		"      --title TEXT        what it is, for people and for search\n"
+		"      --ttl TIME          how long it lives unused: 30m, 6h, 7d, never\n"
+		"      --json              print a JSON object, with the pointer in it\n" OFS_TARGET_HELP,
+	.run = put_run,
+};

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "cli/capture.h"
+#include "cli/command.h"
+#include "cli/content.h"
+#include "cli/deposit.h"
+#include "cli/label.h"
+#include "cli/offload.h"
+#include "cli/report.h"
+#include "cli/spool.h"
+#include "cli/target.h"
+#include "cli/text.h"
+
+#define RUN_MAX_BYTES 2048
+#define RUN_MAX_LINES 50
+#define RUN_EXIT_CANNOT 126
+
+struct run_options {
+	struct ofs_target_options target;
+	struct ofs_deposit deposit;
+	uint64_t max_bytes;
+	uint64_t max_lines;
+};
+
+/* What the command writes: spooled, until that fails; from then on it goes straight on. */
+struct run_output {
+	struct ofs_spool spool;
+	bool passing;
+};
+
+static void run_warn(const char *reason)
+{
+	ofs_report("the output was not offloaded and follows whole: %s", reason);
+}
+
+static void run_take(void *arg, const void *data, size_t len)
+{
+	struct run_output *o = arg;
+	int r = o->passing ? 0 : ofs_spool_append(&o->spool, data, len);
+
+	if (!o->passing && r == 0)
+		return;
+	if (!o->passing) {
+		char reason[256];
+
+		snprintf(reason, sizeof(reason), "cannot keep it in a temporary file: %s",
+			 strerror(-r));
+		run_warn(reason);
+		ofs_spool_copy(&o->spool, STDOUT_FILENO);
+		o->passing = true;
+	}
+	/* When nobody reads any more there is nobody to tell. */
+	ofs_spool_write_all(STDOUT_FILENO, data, len);
+}
+
+/* Prints the pointer, or says why not. */
+static int run_offload(const struct run_options *opts, const char *const argv[],
+		       const struct ofs_capture *end, const struct ofs_spool *spool,
+		       struct ofs_error *err)
+{
+	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
+	OFS_FREE char *what = ofs_text_command(argv);
+	struct ofs_offload_request request = {
+		.target = &opts->target,
+		.deposit = &opts->deposit,
+		.what = what,
+		.has_exit = true,
+		.exit_code = end->exit_code,
+		.signal = end->signal,
+	};
+	struct ofs_content content;
+	int r = ofs_content_scan(spool, &content);
+
+	if (r < 0)
+		return ofs_error_set(err, -r, "%s", strerror(-r));
+	r = ofs_offload(&request, &content, err, &done);
+	if (r < 0)
+		return r;
+	ofs_spool_write_all(STDOUT_FILENO, done.pointer, strlen(done.pointer));
+	return 0;
+}
+
+/* Whatever fails, the output gets out. */
+static void run_finish(const struct run_options *opts, const char *const argv[],
+		       const struct ofs_capture *end, const struct ofs_spool *spool)
+{
+	struct ofs_error err;
+
+	if (spool->size > opts->max_bytes || ofs_spool_lines(spool) > opts->max_lines) {
+		if (run_offload(opts, argv, end, spool, &err) == 0)
+			return;
+		run_warn(err.text);
+	}
+	ofs_spool_copy(spool, STDOUT_FILENO);
+}
+
+static int run_command(const struct run_options *opts, const char *const argv[])
+{
+	struct run_output output = { .spool = OFS_SPOOL_INIT };
+	struct ofs_capture end;
+	int r = ofs_capture_run(argv, run_take, &output, &end);
+
+	if (r < 0) {
+		ofs_report("cannot run '%s': %s", argv[0], strerror(-r));
+		end.exit_code = RUN_EXIT_CANNOT;
+	} else if (end.error && end.exit_code == 127) {
+		ofs_report("'%s': command not found", argv[0]);
+	} else if (end.error) {
+		ofs_report("cannot run '%s': %s", argv[0], strerror(end.error));
+	} else if (!output.passing) {
+		run_finish(opts, argv, &end, &output.spool);
+	}
+	ofs_spool_finish(&output.spool);
+	return end.exit_code;
+}
+
+static bool run_parse_count(const char *text, uint64_t *ret)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*ret = strtoull(text, &end, 10);
+	return !errno && !*end;
+}
+
+static int run_run(const struct ofs_command *self, int argc, char **argv)
+{
+	static const struct option options[] = {
+		OFS_TARGET_LONG,
+		{ "category", required_argument, NULL, 'c' },
+		{ "task", required_argument, NULL, 't' },
+		{ "max-bytes", required_argument, NULL, 'B' },
+		{ "max-lines", required_argument, NULL, 'L' },
+		{ 0 },
+	};
+	struct run_options opts = {
+		.deposit.category = "shell",
+		.max_bytes = RUN_MAX_BYTES,
+		.max_lines = RUN_MAX_LINES,
+	};
+	struct ofs_error err;
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "+:" OFS_TARGET_SHORT "c:t:", options, NULL)) != -1) {
+		if (ofs_target_take_option(&opts.target, c, optarg))
+			continue;
+		switch (c) {
+		case 'c':
+			opts.deposit.category = optarg;
+			break;
+		case 't':
+			opts.deposit.task = optarg;
+			break;
+		case 'B':
+		case 'L':
+			if (!run_parse_count(optarg, c == 'B' ? &opts.max_bytes : &opts.max_lines))
+				return ofs_report_usage("'%s' is not a count of %s", optarg,
+							c == 'B' ? "bytes" : "lines");
+			break;
+		case 'h':
+			ofs_command_print_help(self, stdout);
+			return OFS_EXIT_OK;
+		default:
+			return ofs_report_option(c, argv);
+		}
+	}
+	if (optind == argc)
+		return ofs_report_usage("no command given: offload run -- CMD...");
+	if (ofs_label_check("category", opts.deposit.category, &err) < 0 ||
+	    (opts.deposit.task && ofs_label_check("task", opts.deposit.task, &err) < 0))
+		return ofs_report_usage("%s", err.text);
+	return run_command(&opts, (const char *const *)argv + optind);
+}
+
+const struct ofs_command ofs_cmd_run = {
+	.name = "run",
+	.synopsis = "[-c CATEGORY] [-t TASK] [--max-bytes N] [--max-lines N] [--] CMD...",
+	.summary = "Runs a command; long output is stored and its pointer printed instead",
+	.help = "Standard output and standard error are taken together, in their order. Output within both\n"
+		"limits passes through unchanged. The exit code is the command's.\n\n"
+		"  -c, --category CATEGORY what kind of output it is (default: shell)\n"
+		"  -t, --task TASK         the task that it belongs to\n"
+		"      --max-bytes N       longest output that passes through (default: 2048)\n"
+		"      --max-lines N       likewise, in lines (default: 50)\n" OFS_TARGET_HELP,
+	.run = run_run,
+};

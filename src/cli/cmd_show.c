@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <getopt.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "cli/command.h"
+#include "cli/meta.h"
+#include "cli/operand.h"
+#include "cli/report.h"
+#include "cli/target.h"
+#include "cli/text.h"
+
+#define SHOW_LABEL_WIDTH 10
+
+static void show_text(const char *label, const char *value)
+{
+	size_t used;
+
+	if (!value || !*value)
+		return;
+	printf("%-*s ", SHOW_LABEL_WIDTH, label);
+	ofs_text_printable(stdout, value, strlen(value), false, SIZE_MAX, &used);
+	putchar('\n');
+}
+
+static void show_count(const char *label, int64_t value, const char *noun)
+{
+	if (value < 0)
+		return;
+	printf("%-*s ", SHOW_LABEL_WIDTH, label);
+	ofs_text_count(stdout, (uint64_t)value, noun);
+	putchar('\n');
+}
+
+static void show_print(const struct ofs_meta *m, const char *path)
+{
+	show_text("path", path);
+	show_text("ref", m->ref);
+	show_text("tier", m->tier);
+	show_text("category", m->category);
+	show_text("task", m->task);
+	show_text("title", m->title);
+	show_text("type", m->type);
+	show_count("size", m->size, "byte");
+	show_count("lines", m->lines, "line");
+	show_count("stored", m->stored_bytes, "byte");
+	if (m->is_file)
+		show_text("sha256", m->sha256 ? m->sha256 : "not sealed yet");
+	show_text("created", m->created);
+	show_text("modified", m->modified);
+}
+
+static json_t *show_number(int64_t value)
+{
+	return value < 0 ? json_null() : json_integer((json_int_t)value);
+}
+
+static int show_print_json(const struct ofs_meta *m, const char *path)
+{
+	json_t *json = json_pack(
+		"{s:s, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:o, s:o, s:o, s:s?, s:s?, s:s}", "path",
+		path, "ref", m->ref, "tier", m->tier, "category", m->category, "task", m->task,
+		"title", m->title, "type", m->type, "size", show_number(m->size), "lines",
+		show_number(m->lines), "stored_bytes", show_number(m->stored_bytes), "sha256",
+		m->sha256, "created", m->created, "modified", m->modified);
+	int r;
+
+	if (!json)
+		return ofs_report_failure("the name '%s' is not UTF-8, which JSON needs", path);
+	r = json_dumpf(json, stdout, JSON_INDENT(2));
+	json_decref(json);
+	putchar('\n');
+	return r < 0 ? OFS_EXIT_FAILURE : OFS_EXIT_OK;
+}
+
+static int show_file(const struct ofs_target_options *opts, const char *name, bool json)
+{
+	OFS_CLEANUP(ofs_operand_finish) struct ofs_operand o = { 0 };
+	OFS_CLEANUP(ofs_meta_finish) struct ofs_meta meta = { 0 };
+	OFS_FREE char *path = NULL;
+	struct ofs_error err;
+	int r;
+
+	if (ofs_operand_open(opts, name, &err, &o) < 0)
+		return ofs_report_failure("%s", err.text);
+	r = ofs_meta_load(o.backend, o.path, &o.attr, &meta);
+	if (r < 0)
+		return ofs_report_failure("cannot read the attributes of '%s': %s", name,
+					  ofs_report_errno(-r));
+	/* A ref says little of where its file is: the tree knows that. */
+	if (meta.path) {
+		free(o.path);
+		o.path = ofs_steal(meta.path);
+	}
+	path = ofs_operand_display(&o);
+	if (json)
+		return show_print_json(&meta, path);
+	show_print(&meta, path);
+	return OFS_EXIT_OK;
+}
+
+static int show_run(const struct ofs_command *self, int argc, char **argv)
+{
+	static const struct option options[] = {
+		OFS_TARGET_LONG,
+		{ "json", no_argument, NULL, 'j' },
+		{ 0 },
+	};
+	struct ofs_target_options opts = { 0 };
+	bool json = false;
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":" OFS_TARGET_SHORT, options, NULL)) != -1) {
+		if (ofs_target_take_option(&opts, c, optarg))
+			continue;
+		switch (c) {
+		case 'j':
+			json = true;
+			break;
+		case 'h':
+			ofs_command_print_help(self, stdout);
+			return OFS_EXIT_OK;
+		default:
+			return ofs_report_option(c, argv);
+		}
+	}
+	if (optind == argc)
+		return ofs_report_usage("name a file by its ref or path");
+	if (argc - optind > 1)
+		return ofs_report_usage("unexpected argument '%s'", argv[optind + 1]);
+	return show_file(&opts, argv[optind], json);
+}
+
+const struct ofs_command ofs_cmd_show = {
+	.name = "show",
+	.synopsis = "REF|PATH [--json]",
+	.summary = "Tells all that is known about a file",
+	.help = "      --json              print a JSON object\n" OFS_TARGET_HELP,
+	.run = show_run,
+};

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <getopt.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/util.h"
+#include "cli/command.h"
+#include "cli/operand.h"
+#include "cli/report.h"
+#include "cli/slice.h"
+#include "cli/spool.h"
+#include "cli/target.h"
+#include "cli/text.h"
+
+#define SLICE_CHUNK ((size_t)64 << 10)
+#define SLICE_FORMS "10-20, 120, 120-, -50 (lines) or b0-4095 (bytes)"
+
+struct slice_options {
+	struct ofs_target_options target;
+	bool json;
+};
+
+static int slice_read(struct ofs_backend *backend, ofs_handle h, FILE *out)
+{
+	OFS_FREE char *chunk = ofs_alloc(SLICE_CHUNK);
+	uint64_t off = 0;
+	ssize_t n;
+
+	while ((n = backend->ops->read(backend, h, chunk, SLICE_CHUNK, off)) > 0) {
+		if (fwrite(chunk, 1, (size_t)n, out) != (size_t)n)
+			return 0; /* what became of the output is looked at where the tool ends */
+		off += (uint64_t)n;
+	}
+	return (int)n;
+}
+
+/* The slice as an object: 0, 1 when it has no place in JSON, or -errno. */
+static int slice_read_json(const struct ofs_operand *o, ofs_handle h, const char *spec)
+{
+	OFS_FREE char *text = NULL, *path = ofs_operand_display(o);
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	json_t *json;
+	int r;
+
+	if (!out)
+		return -errno;
+	r = slice_read(o->backend, h, out);
+	if (fclose(out) != 0 && r == 0)
+		r = -errno;
+	if (r < 0)
+		return r;
+	json = json_pack("{s:s, s:s, s:s%}", "path", path, "slice", spec, "text", text, len);
+	if (!json)
+		return 1;
+	json_dumpf(json, stdout, JSON_INDENT(2));
+	json_decref(json);
+	putchar('\n');
+	return 0;
+}
+
+/* "'x' has 912 lines; 2000 starts past the end". */
+static int slice_report_end(const struct ofs_operand *o, const char *name, const char *spec)
+{
+	OFS_FREE char *lines = NULL, *text = NULL;
+	bool bytes = ofs_slice_is_bytes(spec);
+	const char *start = spec + strcspn(spec, "0123456789");
+	uint64_t count = (uint64_t)o->attr.st_size;
+	size_t len = 0;
+	FILE *out;
+
+	if (!bytes && ofs_backend_attribute(o->backend, o->path, "lines", &lines) == 0)
+		count = strtoull(lines, NULL, 10);
+	out = open_memstream(&text, &len);
+	if (!out)
+		return ofs_report_failure("out of memory");
+	ofs_text_count(out, count, bytes || !lines ? "byte" : "line");
+	fclose(out);
+	return ofs_report_failure("'%s' has %s; %s%.*s starts past the end", name, text,
+				  bytes ? "byte " : "", (int)strspn(start, "0123456789"), start);
+}
+
+static int slice_print(const struct slice_options *opts, const char *name, const char *spec)
+{
+	OFS_CLEANUP(ofs_operand_finish) struct ofs_operand o = { 0 };
+	OFS_FREE char *suffix = ofs_slice_suffix(spec), *path = NULL;
+	struct ofs_error err;
+	ofs_handle h;
+	int r;
+
+	if (!suffix)
+		return ofs_report_usage("'%s' is not a slice: give %s", spec, SLICE_FORMS);
+	if (ofs_operand_open(&opts->target, name, &err, &o) < 0)
+		return ofs_report_failure("%s", err.text);
+	if (!S_ISREG(o.attr.st_mode))
+		return ofs_report_failure("'%s' is not a regular file, so it has no slices", name);
+	if (asprintf(&path, "%s%s", o.path, suffix) < 0) {
+		path = NULL;
+		return ofs_report_failure("out of memory");
+	}
+	r = o.backend->ops->open(o.backend, path, &h);
+	if (r == -ERANGE)
+		return slice_report_end(&o, name, spec);
+	/* The file is there, so a name that is not found did not read as a slice of it. */
+	if (r == -EINVAL || r == -ENOENT)
+		return ofs_report_failure("'%s' is not a slice, or reversed: give %s", spec,
+					  SLICE_FORMS);
+	if (r < 0)
+		return ofs_report_failure("cannot read %s of '%s': %s", spec, name,
+					  ofs_report_errno(-r));
+	r = opts->json ? slice_read_json(&o, h, spec) : slice_read(o.backend, h, stdout);
+	o.backend->ops->close(o.backend, h);
+	if (r < 0)
+		return ofs_report_failure("cannot read '%s': %s", name, ofs_report_errno(-r));
+	if (r > 0)
+		return ofs_report_failure("'%s' is not UTF-8, which JSON needs: leave --json out",
+					  name);
+	return OFS_EXIT_OK;
+}
+
+static int slice_run(const struct ofs_command *self, int argc, char **argv)
+{
+	static const struct option options[] = {
+		OFS_TARGET_LONG,
+		{ "json", no_argument, NULL, 'j' },
+		{ 0 },
+	};
+	struct slice_options opts = { 0 };
+	OFS_FREE char *joined = NULL;
+	char *name, *spec;
+	int c;
+
+	opterr = 0;
+	/* '+': a slice of the last lines, "-50", is no option. */
+	while ((c = getopt_long(argc, argv, "+:" OFS_TARGET_SHORT, options, NULL)) != -1) {
+		if (ofs_target_take_option(&opts.target, c, optarg))
+			continue;
+		switch (c) {
+		case 'j':
+			opts.json = true;
+			break;
+		case 'h':
+			ofs_command_print_help(self, stdout);
+			return OFS_EXIT_OK;
+		default:
+			return ofs_report_option(c, argv);
+		}
+	}
+	if (argc - optind == 2)
+		return slice_print(&opts, argv[optind], argv[optind + 1]);
+	if (argc - optind > 2)
+		return ofs_report_usage("unexpected argument '%s'", argv[optind + 2]);
+	if (argc == optind)
+		return ofs_report_usage(
+			"name a file by its ref or path, and give a slice: " SLICE_FORMS);
+	/* As one word, as pointers and search results write it: REF:10-20. */
+	name = joined = ofs_strdup(argv[optind]);
+	spec = strrchr(name, ':');
+	if (!spec || spec == name)
+		return ofs_report_usage("which part of '%s'? Give " SLICE_FORMS, name);
+	*spec++ = '\0';
+	return slice_print(&opts, name, spec);
+}
+
+const struct ofs_command ofs_cmd_slice = {
+	.name = "slice",
+	.synopsis = "[--json] REF|PATH LINES",
+	.summary = "Prints some lines or bytes of a file",
+	.help = "LINES counts from 1 and includes both ends:\n\n"
+		"  10-20      lines 10 to 20 (L10-L20 is the same)\n"
+		"  120        line 120\n"
+		"  120-       from line 120 on\n"
+		"  -50        the last 50 lines\n"
+		"  b0-4095    bytes, from 0\n\n"
+		"      --json              print a JSON object with the text in it\n" OFS_TARGET_HELP,
+	.run = slice_run,
+};

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/command.h"
+
+#include <string.h>
+
+#include "base/util.h"
+
+/* In the order in which help lists them. */
+static const struct ofs_command *const commands[] = {
+	&ofs_cmd_up,   &ofs_cmd_down,  &ofs_cmd_put,  &ofs_cmd_run,
+	&ofs_cmd_show, &ofs_cmd_slice, &ofs_cmd_help,
+};
+
+const struct ofs_command *ofs_command_find(const char *name)
+{
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(commands); i++) {
+		if (strcmp(commands[i]->name, name) == 0)
+			return commands[i];
+	}
+	return NULL;
+}
+
+void ofs_command_print_help(const struct ofs_command *c, FILE *out)
+{
+	if (c) {
+		fprintf(out, "usage: offload %s %s\n\n%s.\n\n%s", c->name, c->synopsis, c->summary,
+			c->help);
+		return;
+	}
+	fputs("usage: offload COMMAND [OPTION...] [ARGUMENT...]\n\n"
+	      "Keeps large tool results outside the prompt: stores them, prints short pointers and\n"
+	      "reads back the lines that are needed.\n\n",
+	      out);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(commands); i++)
+		fprintf(out, "  %-6s  %s\n", commands[i]->name, commands[i]->summary);
+	fputs("\n'offload help COMMAND' tells more; so does offload(1).\n", out);
+}

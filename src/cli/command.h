@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The commands. Each has a file cmd_<name>.c that defines its ofs_cmd_<name>; to add one, declare
+ * it here and list it in command.c. A command parses its own options and returns an exit code of
+ * cli/report.h.
+ */
+#ifndef OFS_CLI_COMMAND_H
+#define OFS_CLI_COMMAND_H
+
+#include <stdio.h>
+
+struct ofs_command {
+	const char *name;
+	const char *synopsis; /* what follows the name */
+	const char *summary; /* one line */
+	const char *help; /* paragraphs and options, each line ended; printed under the synopsis */
+	int (*run)(const struct ofs_command *self, int argc, char **argv); /* argv[0] is the name */
+};
+
+extern const struct ofs_command ofs_cmd_up;
+extern const struct ofs_command ofs_cmd_down;
+extern const struct ofs_command ofs_cmd_put;
+extern const struct ofs_command ofs_cmd_run;
+extern const struct ofs_command ofs_cmd_show;
+extern const struct ofs_command ofs_cmd_slice;
+extern const struct ofs_command ofs_cmd_help;
+
+/* NULL when there is none of that name. */
+const struct ofs_command *ofs_command_find(const char *name);
+
+/* Prints the help of one command; of the tool when `c` is NULL. */
+void ofs_command_print_help(const struct ofs_command *c, FILE *out);
+
+#endif

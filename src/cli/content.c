@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/content.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/util.h"
+#include "cli/text.h"
+#include "codec/hash.h"
+
+#define CONTENT_CHUNK ((size_t)64 << 10)
+/* The head that decides what the whole is; as much as git and grep look at. */
+#define CONTENT_SAMPLE ((size_t)8 << 10)
+/* What is larger is taken as JSON by its two ends. */
+#define CONTENT_JSON_MAX ((uint64_t)1 << 20)
+
+static void content_note_line(struct ofs_content *c, uint64_t off)
+{
+	if (c->lines <= OFS_CONTENT_LINES)
+		c->first[c->lines] = off;
+	c->last[c->lines % OFS_CONTENT_LINES] = off;
+	c->lines++;
+}
+
+static int content_read_lines(struct ofs_content *c, struct ofs_sha256 *hash, char *chunk)
+{
+	bool at_start = true;
+	uint64_t off = 0;
+	ssize_t n;
+
+	while ((n = ofs_spool_read(c->spool, chunk, CONTENT_CHUNK, off)) > 0) {
+		const char *p = chunk, *end = chunk + n;
+		int r = ofs_sha256_update(hash, chunk, (size_t)n);
+
+		if (r < 0)
+			return r;
+		while (p < end) {
+			if (at_start)
+				content_note_line(c, off + (uint64_t)(p - chunk));
+			p = memchr(p, '\n', (size_t)(end - p));
+			at_start = p != NULL;
+			p = p ? p + 1 : end;
+		}
+		off += (uint64_t)n;
+	}
+	return n < 0 ? (int)n : 0;
+}
+
+uint64_t ofs_content_line(const struct ofs_content *c, uint64_t i)
+{
+	if (i >= c->lines)
+		return c->size;
+	if (i + OFS_CONTENT_LINES >= c->lines)
+		return c->last[i % OFS_CONTENT_LINES];
+	return c->first[i];
+}
+
+/* NUL, or more than a third of what no text has. */
+static bool content_is_binary(const unsigned char *p, size_t len)
+{
+	size_t strange = 0;
+
+	if (memchr(p, 0, len))
+		return true;
+	for (size_t i = 0; i < len;) {
+		int n = ofs_text_utf8(p + i, len - i);
+
+		if (n == 0 || (n == 1 && iscntrl(p[i]) && !strchr("\t\n\v\f\r\b\a\x1b", p[i])))
+			strange++;
+		i += (size_t)OFS_MAX(n, 1);
+	}
+	return strange > len / 3;
+}
+
+static bool content_starts_with(const char *p, size_t len, const char *word)
+{
+	return len >= strlen(word) && strncasecmp(p, word, strlen(word)) == 0;
+}
+
+static bool content_is_diff(const char *p, size_t len)
+{
+	const char *eol;
+
+	if (len >= 11 && memcmp(p, "diff --git ", 11) == 0)
+		return true;
+	if (len < 4 || memcmp(p, "--- ", 4) != 0)
+		return false;
+	eol = memchr(p, '\n', len);
+	return eol && (size_t)(p + len - eol) > 5 && memcmp(eol + 1, "+++ ", 4) == 0;
+}
+
+/* The last byte that is no white space, 0 when the last few hundred are all white space. */
+static char content_last_visible(const struct ofs_spool *spool)
+{
+	char tail[256];
+	uint64_t off = spool->size > sizeof(tail) ? spool->size - sizeof(tail) : 0;
+	ssize_t n = ofs_spool_read(spool, tail, sizeof(tail), off);
+
+	while (n > 0 && isspace((unsigned char)tail[n - 1]))
+		n--;
+	return n > 0 ? tail[n - 1] : 0;
+}
+
+static bool content_is_json(const struct ofs_content *c, const char *p, size_t len)
+{
+	char last;
+	json_t *value;
+	OFS_FREE char *whole = NULL;
+	const char *next = p + 1;
+
+	if (!len || (p[0] != '{' && p[0] != '['))
+		return false;
+	last = content_last_visible(c->spool);
+	if (last != (p[0] == '{' ? '}' : ']'))
+		return false;
+	if (c->size > CONTENT_JSON_MAX) {
+		while (next < p + len && isspace((unsigned char)*next))
+			next++;
+		return next < p + len && strchr(p[0] == '{' ? "\"" : "{[\"", *next);
+	}
+	whole = malloc((size_t)c->size);
+	if (!whole || ofs_spool_read(c->spool, whole, (size_t)c->size, 0) != (ssize_t)c->size)
+		return false;
+	value = json_loadb(whole, (size_t)c->size, 0, NULL);
+	if (!value)
+		return false;
+	json_decref(value);
+	return true;
+}
+
+static const char *content_ext(const struct ofs_content *c, const char *sample, size_t len)
+{
+	if (c->binary)
+		return "bin";
+	if (content_is_diff(sample, len))
+		return "diff";
+	while (len && isspace((unsigned char)*sample)) {
+		sample++;
+		len--;
+	}
+	if (content_starts_with(sample, len, "<!doctype html") ||
+	    content_starts_with(sample, len, "<html"))
+		return "html";
+	return content_is_json(c, sample, len) ? "json" : "txt";
+}
+
+int ofs_content_scan(const struct ofs_spool *spool, struct ofs_content *ret)
+{
+	struct ofs_content c = { .spool = spool, .size = spool->size };
+	struct ofs_sha256 *hash = ofs_sha256_create();
+	OFS_FREE char *chunk = malloc(CONTENT_CHUNK);
+	uint8_t sha[OFS_SHA256_SIZE];
+	ssize_t n;
+	int r = hash && chunk ? 0 : -ENOMEM;
+
+	if (r == 0)
+		r = content_read_lines(&c, hash, chunk);
+	if (r == 0)
+		r = ofs_sha256_final(hash, sha);
+	ofs_sha256_destroy(hash);
+	if (r < 0)
+		return r;
+	ofs_sha256_hex(sha, c.sha256);
+	n = ofs_spool_read(spool, chunk, CONTENT_SAMPLE, 0);
+	if (n < 0)
+		return (int)n;
+	c.binary = content_is_binary((unsigned char *)chunk, (size_t)n);
+	c.ext = content_ext(&c, chunk, (size_t)n);
+	*ret = c;
+	return 0;
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/deposit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/util.h"
+#include "cli/label.h"
+#include "cli/report.h"
+#include "io/path.h"
+
+#define DEPOSIT_MODE 0600
+#define DEPOSIT_CHUNK ((size_t)256 << 10)
+#define DEPOSIT_TRIES 100
+
+struct deposit_candidate {
+	char *name;
+	int64_t seconds;
+};
+
+/* One deposit under way. */
+struct deposit_work {
+	const struct ofs_deposit *d;
+	const struct ofs_content *content;
+	struct ofs_backend *backend;
+	struct ofs_error *err;
+	char *folder;
+	struct deposit_candidate *candidates;
+	size_t count;
+	size_t cap;
+	char chunk[2][DEPOSIT_CHUNK];
+};
+
+void ofs_deposited_finish(struct ofs_deposited *d)
+{
+	free(d->path);
+	free(d->ref);
+	*d = (struct ofs_deposited){ 0 };
+}
+
+static void deposit_work_destroy(struct deposit_work **w)
+{
+	for (size_t i = 0; i < (*w)->count; i++)
+		free((*w)->candidates[i].name);
+	free((*w)->candidates);
+	free((*w)->folder);
+	free(*w);
+}
+
+static char *deposit_folder(const struct ofs_deposit *d)
+{
+	OFS_FREE char *top = d->task ? ofs_path_join("tasks", d->task) : ofs_strdup("cache");
+
+	return ofs_path_join(top, d->category);
+}
+
+/* 1 when the file has the same bytes, 0 when not, or -errno. */
+static int deposit_compare(struct deposit_work *w, const char *path)
+{
+	uint64_t off = 0;
+	ofs_handle h;
+	struct stat st;
+	int r = w->backend->ops->stat(w->backend, path, &st);
+
+	if (r < 0)
+		return r;
+	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != w->content->size)
+		return 0;
+	r = w->backend->ops->open(w->backend, path, &h);
+	if (r < 0)
+		return r;
+	for (r = 1; r == 1 && off < w->content->size;) {
+		ssize_t a = w->backend->ops->read(w->backend, h, w->chunk[0], DEPOSIT_CHUNK, off);
+		ssize_t b = ofs_spool_read(w->content->spool, w->chunk[1], DEPOSIT_CHUNK, off);
+
+		if (a < 0 || b < 0)
+			r = (int)(a < 0 ? a : b);
+		else if (a != b || memcmp(w->chunk[0], w->chunk[1], (size_t)a) != 0)
+			r = 0;
+		off += a > 0 ? (uint64_t)a : 0;
+	}
+	w->backend->ops->close(w->backend, h);
+	return r;
+}
+
+static int deposit_consider(void *arg, const char *name)
+{
+	struct deposit_work *w = arg;
+	int64_t seconds;
+
+	if (!ofs_label_is_auto(name, w->d->category, w->content->sha256, w->content->ext, &seconds))
+		return 0;
+	w->candidates = ofs_grow(w->candidates, &w->cap, w->count + 1, sizeof(*w->candidates));
+	w->candidates[w->count++] =
+		(struct deposit_candidate){ .name = ofs_strdup(name), .seconds = seconds };
+	return 0;
+}
+
+static int deposit_by_time(const void *a, const void *b)
+{
+	const struct deposit_candidate *left = a, *right = b;
+
+	return (left->seconds > right->seconds) - (left->seconds < right->seconds);
+}
+
+/*
+ * Looks for the content under an automatic name; the oldest of several is the one, so that
+ * everybody finds the same. 1 and its path, 0 or -errno. A candidate that cannot be read is none:
+ * the content is stored again.
+ */
+static int deposit_find(struct deposit_work *w, char **ret_path)
+{
+	int r = w->backend->ops->list(w->backend, w->folder, deposit_consider, w);
+
+	if (r < 0)
+		return r;
+	if (w->count > 1)
+		qsort(w->candidates, w->count, sizeof(*w->candidates), deposit_by_time);
+	for (size_t i = 0; i < w->count; i++) {
+		OFS_FREE char *path = ofs_path_join(w->folder, w->candidates[i].name);
+
+		if (deposit_compare(w, path) == 1) {
+			*ret_path = ofs_steal(path);
+			return 1;
+		}
+	}
+	return 0;
+}
+
+static int deposit_write(struct deposit_work *w, ofs_handle h)
+{
+	uint64_t off = 0;
+
+	while (off < w->content->size) {
+		ssize_t n = ofs_spool_read(w->content->spool, w->chunk[0], DEPOSIT_CHUNK, off);
+		int r;
+
+		if (n <= 0)
+			return n < 0 ? (int)n : -EIO;
+		r = w->backend->ops->write(w->backend, h, w->chunk[0], (size_t)n, off);
+		if (r < 0)
+			return r;
+		off += (uint64_t)n;
+	}
+	return 0;
+}
+
+static int deposit_set_one(struct deposit_work *w, const char *path, const char *name,
+			   const char *value)
+{
+	char attribute[32];
+	int r;
+
+	if (!value)
+		return 0;
+	snprintf(attribute, sizeof(attribute), "user.offload.%s", name);
+	r = w->backend->ops->setxattr(w->backend, path, attribute, value, strlen(value));
+	if (r == -ENOTSUP || r == -EPERM || r == -EACCES || r == -EROFS)
+		return ofs_error_set(
+			w->err, ENOTSUP,
+			"--%s is not supported by this store yet: leave it out; nothing was "
+			"stored",
+			name);
+	if (r == -EINVAL && strcmp(name, "ttl") == 0)
+		return ofs_error_set(w->err, EINVAL,
+				     "--ttl '%s' is not a time to live: give 30m, 6h, 7d or never",
+				     value);
+	if (r < 0)
+		return ofs_error_set(w->err, -r, "cannot set --%s '%s': %s", name, value,
+				     strerror(-r));
+	return 0;
+}
+
+static int deposit_set_attributes(struct deposit_work *w, const char *path)
+{
+	int r = deposit_set_one(w, path, "ttl", w->d->ttl);
+
+	return r < 0 ? r : deposit_set_one(w, path, "title", w->d->title);
+}
+
+static int deposit_failed(struct deposit_work *w, int r, const char *what, const char *path)
+{
+	return ofs_error_set(w->err, -r, "cannot %s '%s': %s", what, path, strerror(-r));
+}
+
+/*
+ * Makes a file that nobody looks at yet, with the content and attributes; `ret` gets its path and
+ * ref.
+ */
+static int deposit_make(struct deposit_work *w, struct ofs_deposited *ret)
+{
+	static unsigned int serial;
+	OFS_CLEANUP(ofs_deposited_finish) struct ofs_deposited made = { 0 };
+	ofs_handle h;
+	int r = -EEXIST;
+
+	for (int i = 0; i < DEPOSIT_TRIES && r == -EEXIST; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), ".offload-%d-%u.tmp", (int)getpid(), serial++);
+		free(made.path);
+		made.path = ofs_path_join(w->folder, name);
+		r = w->backend->ops->create(w->backend, made.path, DEPOSIT_MODE, &h);
+	}
+	if (r < 0)
+		return deposit_failed(w, r, "make a file in", w->folder);
+	r = deposit_set_attributes(w, made.path);
+	if (r == 0) {
+		r = deposit_write(w, h);
+		if (r == 0)
+			r = ofs_backend_attribute(w->backend, made.path, "ref", &made.ref);
+		if (r < 0)
+			deposit_failed(w, r, "write into", w->folder);
+	}
+	w->backend->ops->close(w->backend, h);
+	if (r < 0) {
+		w->backend->ops->unlink(w->backend, made.path);
+		return r;
+	}
+	*ret = made;
+	made = (struct ofs_deposited){ 0 };
+	return 0;
+}
+
+static int deposit_taken(struct deposit_work *w, const char *name)
+{
+	return ofs_error_set(
+		w->err, EEXIST,
+		"'%s' exists in '%s' with other content: choose another name, or leave "
+		"-n out",
+		name, w->folder);
+}
+
+/* What has the name that this content should get is the answer when it has the same bytes. */
+static int deposit_use_existing(struct deposit_work *w, const char *path, struct ofs_deposited *ret)
+{
+	int r = deposit_set_attributes(w, path);
+
+	if (r < 0)
+		return r;
+	r = ofs_backend_attribute(w->backend, path, "ref", &ret->ref);
+	if (r < 0)
+		return deposit_failed(w, r, "read the ref of", path);
+	ret->path = ofs_strdup(path);
+	return 0;
+}
+
+/* Gives the temporary file its name, unless another tool was faster. */
+static int deposit_name(struct deposit_work *w, struct ofs_deposited *file)
+{
+	int64_t seconds = ofs_clock_wall() / OFS_NS_PER_S;
+	int r = -EEXIST;
+
+	for (int i = 0; i < DEPOSIT_TRIES && r == -EEXIST; i++) {
+		OFS_FREE char *automatic = ofs_label_auto(w->d->category, seconds + i,
+							  w->content->sha256, w->content->ext);
+		const char *name = w->d->name ? w->d->name : automatic;
+		OFS_FREE char *path = ofs_path_join(w->folder, name);
+
+		r = w->backend->ops->rename(w->backend, file->path, path, RENAME_NOREPLACE);
+		if (r == 0) {
+			free(file->path);
+			file->path = ofs_steal(path);
+		} else if (r == -EEXIST && deposit_compare(w, path) == 1) {
+			w->backend->ops->unlink(w->backend, file->path);
+			ofs_deposited_finish(file);
+			return deposit_use_existing(w, path, file);
+		} else if (r != -EEXIST) {
+			deposit_failed(w, r, "make the file", path);
+		} else if (w->d->name || i == DEPOSIT_TRIES - 1) {
+			r = deposit_taken(w, name);
+			break;
+		}
+	}
+	if (r < 0)
+		w->backend->ops->unlink(w->backend, file->path);
+	return r;
+}
+
+/* The file that has the content now, under the folder's lock. */
+static int deposit_place(struct deposit_work *w, struct ofs_deposited *ret)
+{
+	OFS_FREE char *path = NULL;
+	int r;
+
+	if (w->d->name) {
+		path = ofs_path_join(w->folder, w->d->name);
+		r = deposit_compare(w, path);
+		if (r == 0)
+			return deposit_taken(w, w->d->name);
+		if (r < 0 && r != -ENOENT)
+			return deposit_failed(w, r, "look at", path);
+	} else {
+		r = deposit_find(w, &path);
+		if (r < 0)
+			return deposit_failed(w, r, "list", w->folder);
+	}
+	if (r == 1)
+		return deposit_use_existing(w, path, ret);
+	r = deposit_make(w, ret);
+	return r < 0 ? r : deposit_name(w, ret);
+}
+
+int ofs_deposit_store(const struct ofs_deposit *d, const struct ofs_content *content,
+		      struct ofs_backend *backend, struct ofs_error *err, struct ofs_deposited *ret)
+{
+	OFS_CLEANUP(deposit_work_destroy) struct deposit_work *w = ofs_alloc(sizeof(*w));
+	OFS_CLEANUP(ofs_deposited_finish) struct ofs_deposited done = { 0 };
+	ofs_handle lock;
+	int r, locked;
+
+	w->d = d;
+	w->content = content;
+	w->backend = backend;
+	w->err = err;
+	w->folder = deposit_folder(d);
+	r = ofs_backend_mkdirs(backend, w->folder);
+	if (r < 0)
+		return deposit_failed(w, r, "make the folder", w->folder);
+	/* Without a lock two tools may store the same bytes twice; nothing worse. */
+	locked = backend->ops->lock(backend, w->folder, &lock);
+	r = deposit_place(w, &done);
+	if (locked == 0)
+		backend->ops->unlock(backend, lock);
+	if (r < 0)
+		return r;
+	*ret = done;
+	done = (struct ofs_deposited){ 0 };
+	return 0;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Putting a spooled content into a tree, at most once. */
+#ifndef OFS_CLI_DEPOSIT_H
+#define OFS_CLI_DEPOSIT_H
+
+#include <offloadfs/error.h>
+
+#include "cli/backend.h"
+#include "cli/content.h"
+
+/* What is wanted; the labels are checked already, all strings borrowed. */
+struct ofs_deposit {
+	const char *category;
+	const char *task; /* NULL: none */
+	const char *name; /* NULL: an automatic one */
+	const char *title; /* NULL: none */
+	const char *ttl; /* NULL: the category's */
+};
+
+struct ofs_deposited {
+	char *path; /* in the tree */
+	char *ref;
+};
+
+void ofs_deposited_finish(struct ofs_deposited *d);
+
+/*
+ * Stores the content, or finds it: the same bytes in the same folder are the same file, under an
+ * automatic name as under a given one. -EEXIST: the given name has other bytes. -ENOTSUP: the store
+ * takes no title or ttl. After a failure the tree has no new file.
+ */
+int ofs_deposit_store(const struct ofs_deposit *d, const struct ofs_content *content,
+		      struct ofs_backend *backend, struct ofs_error *err,
+		      struct ofs_deposited *ret);
+
+#endif

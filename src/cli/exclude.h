@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* Keeping the mountpoint out of git, by the exclude file that is never committed. */
+#ifndef OFS_CLI_EXCLUDE_H
+#define OFS_CLI_EXCLUDE_H
+
+/*
+ * Adds `mountpoint` (absolute, in the workspace) to the exclude file of the repository that the
+ * workspace lies in, once. 1: added; 0: it was there, or there is no repository; -errno.
+ */
+int ofs_exclude_add(const char *workspace, const char *mountpoint);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/label.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/util.h"
+
+#define LABEL_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+#define LABEL_NAME_MAX 255
+#define LABEL_DIGITS_MAX 18
+
+int ofs_label_check(const char *kind, const char *label, struct ofs_error *err)
+{
+	size_t len = strlen(label);
+
+	if (!len)
+		return ofs_error_set(err, EINVAL,
+				     "an empty %s: give a name like shell or web-search", kind);
+	if (label[0] == '.')
+		return ofs_error_set(err, EINVAL,
+				     "%s '%s' begins with a dot: begin with a letter or digit",
+				     kind, label);
+	if (strspn(label, LABEL_CHARACTERS) != len)
+		return ofs_error_set(
+			err, EINVAL,
+			"%s '%s': use letters, digits, '.', '_' and '-' only, without '/'", kind,
+			label);
+	if (len > OFS_LABEL_MAX)
+		return ofs_error_set(err, EINVAL, "%s '%s' is too long: at most %d characters",
+				     kind, label, OFS_LABEL_MAX);
+	return 0;
+}
+
+int ofs_label_check_name(const char *name, struct ofs_error *err)
+{
+	if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return ofs_error_set(err, EINVAL, "'%s' is not a name for a file", name);
+	if (strchr(name, '/'))
+		return ofs_error_set(
+			err, EINVAL,
+			"name '%s' has a '/': give the last part alone; -c and -t choose the "
+			"folder",
+			name);
+	if (strlen(name) > LABEL_NAME_MAX)
+		return ofs_error_set(err, EINVAL, "the name is too long: at most %d bytes",
+				     LABEL_NAME_MAX);
+	return 0;
+}
+
+char *ofs_label_auto(const char *category, int64_t seconds, const char *sha256, const char *ext)
+{
+	size_t size = strlen(category) + strlen(ext) + OFS_LABEL_HASH + 32;
+	char *name = ofs_alloc(size);
+
+	snprintf(name, size, "%s_%" PRId64 "_%.*s.%s", category, seconds, OFS_LABEL_HASH, sha256,
+		 ext);
+	return name;
+}
+
+bool ofs_label_is_auto(const char *name, const char *category, const char *sha256, const char *ext,
+		       int64_t *ret_seconds)
+{
+	size_t prefix = strlen(category), digits;
+	OFS_FREE char *whole = NULL;
+	int64_t seconds;
+
+	if (strncmp(name, category, prefix) != 0 || name[prefix] != '_')
+		return false;
+	digits = strspn(name + prefix + 1, "0123456789");
+	if (!digits || digits > LABEL_DIGITS_MAX)
+		return false;
+	seconds = strtoll(name + prefix + 1, NULL, 10);
+	whole = ofs_label_auto(category, seconds, sha256, ext);
+	if (strcmp(name, whole) != 0)
+		return false;
+	*ret_seconds = seconds;
+	return true;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/meta.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/util.h"
+
+void ofs_meta_finish(struct ofs_meta *m)
+{
+	free(m->path);
+	free(m->ref);
+	free(m->tier);
+	free(m->category);
+	free(m->task);
+	free(m->title);
+	free(m->type);
+	free(m->sha256);
+	free(m->created);
+	free(m->modified);
+	*m = (struct ofs_meta){ 0 };
+}
+
+/* An attribute that the file, or its tree, does not have is no error. */
+static int meta_text(struct ofs_backend *b, const char *path, const char *name, char **ret)
+{
+	OFS_FREE char *text = NULL;
+	int r = ofs_backend_attribute(b, path, name, &text);
+
+	if (r == -ENODATA || r == -ENOTSUP)
+		return 0;
+	if (r == 0 && *text)
+		*ret = ofs_steal(text);
+	return r;
+}
+
+static int meta_number(struct ofs_backend *b, const char *path, const char *name, int64_t *ret)
+{
+	OFS_FREE char *text = NULL;
+	int r = meta_text(b, path, name, &text);
+
+	*ret = r == 0 && text ? strtoll(text, NULL, 10) : -1;
+	return r;
+}
+
+static const char *meta_kind(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFREG:
+		return "file";
+	case S_IFDIR:
+		return "directory";
+	case S_IFLNK:
+		return "symbolic link";
+	default:
+		return "special file";
+	}
+}
+
+static char *meta_time(time_t seconds)
+{
+	char text[64] = "";
+	struct tm tm;
+
+	if (gmtime_r(&seconds, &tm))
+		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return ofs_strdup(text);
+}
+
+int ofs_meta_load(struct ofs_backend *b, const char *path, const struct stat *attr,
+		  struct ofs_meta *ret)
+{
+	OFS_CLEANUP(ofs_meta_finish)
+	struct ofs_meta m = {
+		.is_file = S_ISREG(attr->st_mode),
+		.size = attr->st_size,
+	};
+	const struct {
+		const char *name;
+		char **ret;
+	} texts[] = {
+		{ "path", &m.path },	     { "ref", &m.ref },	      { "tier", &m.tier },
+		{ "category", &m.category }, { "task", &m.task },     { "title", &m.title },
+		{ "mime", &m.type },	     { "sha256", &m.sha256 }, { "created", &m.created },
+	};
+	int r;
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(texts); i++) {
+		r = meta_text(b, path, texts[i].name, texts[i].ret);
+		if (r < 0)
+			return r;
+	}
+	r = meta_number(b, path, "lines", &m.lines);
+	if (r == 0)
+		r = meta_number(b, path, "stored_bytes", &m.stored_bytes);
+	if (r < 0)
+		return r;
+	if (!m.type)
+		m.type = ofs_strdup(meta_kind(attr->st_mode));
+	m.modified = meta_time(attr->st_mtim.tv_sec);
+	*ret = m;
+	m = (struct ofs_meta){ 0 };
+	return 0;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/offload.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/util.h"
+#include "cli/pointer.h"
+#include "io/path.h"
+
+void ofs_offloaded_finish(struct ofs_offloaded *o)
+{
+	ofs_deposited_finish(&o->file);
+	free(o->display);
+	free(o->pointer);
+	*o = (struct ofs_offloaded){ 0 };
+}
+
+static int offload_print(const struct ofs_pointer *pointer, char **ret_text)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	int r;
+
+	if (!out)
+		return -errno;
+	r = ofs_pointer_print(pointer, out);
+	if (fclose(out) != 0 && r == 0)
+		r = -errno;
+	if (r < 0) {
+		free(text);
+		return r;
+	}
+	*ret_text = text;
+	return 0;
+}
+
+int ofs_offload(const struct ofs_offload_request *request, const struct ofs_content *content,
+		struct ofs_error *err, struct ofs_offloaded *ret)
+{
+	OFS_CLEANUP(ofs_target_finish) struct ofs_target target = { 0 };
+	OFS_CLEANUP(ofs_backend_close_p) struct ofs_backend *backend = NULL;
+	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
+	OFS_FREE char *mount = NULL;
+	struct ofs_pointer pointer = {
+		.what = request->what,
+		.has_exit = request->has_exit,
+		.exit_code = request->exit_code,
+		.signal = request->signal,
+		.content = content,
+	};
+	int r = ofs_target_find(request->target, NULL, err, &target);
+
+	if (r == 0)
+		r = ofs_target_open(&target, true, err, &backend);
+	if (r == 0)
+		r = ofs_deposit_store(request->deposit, content, backend, err, &done.file);
+	if (r < 0)
+		return r;
+	if (target.mounted)
+		mount = ofs_path_display(target.mountpoint);
+	done.display = mount ? ofs_path_join(mount, done.file.path) : ofs_strdup(done.file.path);
+	pointer.path = done.file.path;
+	pointer.ref = done.file.ref;
+	pointer.mount = mount;
+	pointer.hint = target.hint;
+	r = offload_print(&pointer, &done.pointer);
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot make the pointer: %s", strerror(-r));
+	*ret = done;
+	done = (struct ofs_offloaded){ 0 };
+	return 0;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/fspath.h"
+#include "cli/operand.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/util.h"
+#include "cli/report.h"
+#include "io/mounts.h"
+#include "io/path.h"
+
+#define OPERAND_REF_MAX 8
+
+bool ofs_operand_is_ref(const char *arg)
+{
+	size_t len = strspn(arg, "0123456789abcdefghijklmnopqrstuvwxyz");
+
+	return len > 0 && len <= OPERAND_REF_MAX && arg[len] == '\0';
+}
+
+void ofs_operand_finish(struct ofs_operand *o)
+{
+	ofs_backend_close(o->backend);
+	ofs_target_finish(&o->target);
+	free(o->path);
+	*o = (struct ofs_operand){ 0 };
+}
+
+/*
+ * True when `arg`, which has the form of a ref, is the name of a file beside us in a mounted tree.
+ */
+static bool operand_is_neighbour(const char *arg)
+{
+	struct stat st;
+
+	return lstat(arg, &st) == 0;
+}
+
+/* Finds the tree and the path in it; `real` is `arg` made absolute. */
+static int operand_locate(const struct ofs_target_options *opts, const char *arg, const char *real,
+			  struct ofs_error *err, struct ofs_operand *o)
+{
+	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
+	const struct ofs_mount *mount = NULL;
+	const char *rest = NULL;
+	int r;
+
+	if (real && ofs_mounts_read(NULL, &mounts) == 0)
+		mount = ofs_mounts_around(&mounts, real);
+	if (mount && (!ofs_operand_is_ref(arg) || operand_is_neighbour(arg))) {
+		ofs_target_from_mount(mount, &o->target);
+		o->path = ofs_strdup(ofs_path_below(mount->point, real));
+		return 0;
+	}
+	r = ofs_target_find(opts, NULL, err, &o->target);
+	if (r < 0)
+		return r;
+	if (ofs_operand_is_ref(arg)) {
+		o->path = ofs_path_join("refs", arg);
+		return 0;
+	}
+	if (real && o->target.mountpoint)
+		rest = ofs_path_below(o->target.mountpoint, real);
+	if (!rest && arg[0] == '/')
+		return ofs_error_set(
+			err, ENOENT,
+			"'%s' is not in a mounted tree, nor below the mountpoint of this "
+			"workspace",
+			arg);
+	o->path = ofs_strdup(rest ? rest : arg);
+	return 0;
+}
+
+static int operand_missing(const char *arg, int code, struct ofs_error *err)
+{
+	bool ref = ofs_operand_is_ref(arg);
+
+	if (code == ENOENT)
+		return ofs_error_set(err, code,
+				     ref ? "no file has the ref '%s'" : "no such file: '%s'", arg);
+	return ofs_error_set(err, code, "'%s': %s", arg, ofs_report_errno(code));
+}
+
+int ofs_operand_open(const struct ofs_target_options *opts, const char *arg, struct ofs_error *err,
+		     struct ofs_operand *ret)
+{
+	OFS_CLEANUP(ofs_operand_finish) struct ofs_operand o = { 0 };
+	OFS_FREE char *real = *arg ? ofs_fspath_real(arg) : NULL;
+	int r;
+
+	if (!*arg)
+		return ofs_error_set(err, EINVAL, "an empty name is neither a ref nor a path");
+	r = operand_locate(opts, arg, real, err, &o);
+	if (r < 0)
+		return r;
+	r = ofs_target_open(&o.target, false, err, &o.backend);
+	if (r < 0)
+		return r;
+	r = o.backend->ops->stat(o.backend, o.path, &o.attr);
+	if (r < 0)
+		return operand_missing(arg, -r, err);
+	*ret = o;
+	o = (struct ofs_operand){ 0 };
+	return 0;
+}
+
+char *ofs_operand_display(const struct ofs_operand *o)
+{
+	OFS_FREE char *full = NULL;
+
+	if (!o->target.mounted)
+		return ofs_strdup(o->path);
+	full = ofs_path_join(o->target.mountpoint, o->path);
+	return ofs_path_display(full);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A pointer: the text that stays in a prompt in place of what was offloaded. It is made for a
+ * language model: what it is, how much, where, how to read more and how to keep it, then the first
+ * and last lines.
+ *
+ * Deterministic: nothing in it depends on when or how fast something ran. Every command in it works
+ * as printed.
+ */
+#ifndef OFS_CLI_POINTER_H
+#define OFS_CLI_POINTER_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "cli/content.h"
+
+struct ofs_pointer {
+	const char *what; /* title, command or category; any bytes */
+	bool has_exit;
+	int exit_code; /* as a shell gives it */
+	int signal; /* that ended the command, or 0 */
+	const struct ofs_content *content;
+	const char *path; /* in the tree */
+	const char *ref;
+	/* The mountpoint as it may be written in the current directory; NULL: not mounted. */
+	const char *mount;
+	const char *hint; /* as of ofs_target */
+};
+
+/* 0 or -errno; what was printed is then incomplete. */
+int ofs_pointer_print(const struct ofs_pointer *p, FILE *out);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/report.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *report_command;
+
+void ofs_report_set_command(const char *name)
+{
+	report_command = name;
+}
+
+__attribute__((format(printf, 2, 0))) static void report_write(const char *hint, const char *fmt,
+							       va_list ap)
+{
+	char line[2048];
+
+	vsnprintf(line, sizeof(line), fmt, ap);
+	for (char *p = line; *p; p++) {
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = '?';
+	}
+	fflush(stdout);
+	fprintf(stderr, "offload: %s%s%s%s\n", report_command ? report_command : "",
+		report_command ? ": " : "", line, hint);
+}
+
+void ofs_report(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	report_write("", fmt, ap);
+	va_end(ap);
+}
+
+int ofs_report_failure(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	report_write("", fmt, ap);
+	va_end(ap);
+	return OFS_EXIT_FAILURE;
+}
+
+int ofs_report_usage(const char *fmt, ...)
+{
+	char hint[64];
+	va_list ap;
+
+	snprintf(hint, sizeof(hint), "; see offload %s%s--help",
+		 report_command ? report_command : "", report_command ? " " : "");
+	va_start(ap, fmt);
+	report_write(hint, fmt, ap);
+	va_end(ap);
+	return OFS_EXIT_USAGE;
+}
+
+int ofs_report_option(int c, char *const argv[])
+{
+	const char *word = argv[optind - 1];
+
+	/* A short option may stand in the middle of a word; optopt is 0 for an unknown long one. */
+	if (c == ':') {
+		if (word[0] == '-' && word[1] == '-')
+			return ofs_report_usage("option '%s' needs a value", word);
+		return ofs_report_usage("option '-%c' needs a value", optopt);
+	}
+	if (optopt > ' ' && optopt < 0x7f && !(word[0] == '-' && word[1] == '-'))
+		return ofs_report_usage("unknown option '-%c'", optopt);
+	if (optopt)
+		return ofs_report_usage("option '%s' takes no value", word);
+	return ofs_report_usage("unknown option '%s'", word);
+}
+
+const char *ofs_report_errno(int code)
+{
+	switch (code) {
+	case EKEYEXPIRED:
+		return "the file has expired and was removed";
+	case ENOTCONN:
+		return "the mount has lost its daemon; 'offload up' mounts it again";
+	default:
+		return strerror(code);
+	}
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* What the tool says on standard error: one line a message, "offload: COMMAND: ...". */
+#ifndef OFS_CLI_REPORT_H
+#define OFS_CLI_REPORT_H
+
+enum {
+	OFS_EXIT_OK = 0,
+	OFS_EXIT_FAILURE = 1,
+	OFS_EXIT_USAGE = 2,
+};
+
+/* The command that messages name; static storage, NULL: none. */
+void ofs_report_set_command(const char *name);
+
+/* Control characters in the message are replaced, so that a name can never forge a second line. */
+void ofs_report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Both report; they return OFS_EXIT_FAILURE and OFS_EXIT_USAGE. */
+int ofs_report_failure(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+int ofs_report_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * Reports what getopt_long (with opterr = 0 and an option string that has ':') returned '?' or ':'
+ * for.
+ */
+int ofs_report_option(int c, char *const argv[]);
+
+/* Words for a positive errno, with those that have a meaning of their own in a tree. */
+const char *ofs_report_errno(int code);
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/fspath.h"
+#include "cli/target.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/util.h"
+#include "cli/text.h"
+#include "cli/workspace.h"
+#include "io/path.h"
+
+bool ofs_target_take_option(struct ofs_target_options *opts, int c, const char *value)
+{
+	switch (c) {
+	case 'd':
+		opts->dir = value;
+		return true;
+	case 'S':
+		opts->store = value;
+		return true;
+	default:
+		return false;
+	}
+}
+
+void ofs_target_finish(struct ofs_target *t)
+{
+	free(t->workspace);
+	free(t->mountpoint);
+	free(t->store);
+	free(t->hint);
+	*t = (struct ofs_target){ 0 };
+}
+
+static void target_set_mount(struct ofs_target *t, const struct ofs_mount *mount)
+{
+	free(t->mountpoint);
+	free(t->store);
+	t->mountpoint = ofs_strdup(mount->point);
+	t->store = ofs_strdup(mount->source);
+	t->mounted = ofs_mount_is_alive(mount);
+	t->stale = !t->mounted;
+}
+
+void ofs_target_from_mount(const struct ofs_mount *mount, struct ofs_target *ret)
+{
+	*ret = (struct ofs_target){ .hint = ofs_strdup("") };
+	target_set_mount(ret, mount);
+}
+
+static char *target_hint(const struct ofs_target_options *opts)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	if (!out)
+		return ofs_strdup("");
+	if (opts->dir) {
+		fputs(" -d ", out);
+		ofs_text_shell_word(out, opts->dir);
+	}
+	if (opts->store) {
+		fputs(" --store ", out);
+		ofs_text_shell_word(out, opts->store);
+	}
+	return fclose(out) == 0 ? text : ofs_strdup("");
+}
+
+static int target_gone(struct ofs_error *err)
+{
+	return ofs_error_set(err, ENOENT, "the current directory no longer exists");
+}
+
+/* Whatever is known of the way so far, the store may be mounted somewhere. */
+static void target_look_for_store(struct ofs_target *t, const struct ofs_mounts *mounts)
+{
+	const struct ofs_mount *mount = ofs_mounts_of_store(mounts, t->store);
+
+	if (mount)
+		target_set_mount(t, mount);
+}
+
+static int target_by_workspace(struct ofs_target *t, const struct ofs_mounts *mounts,
+			       const char *store, struct ofs_error *err)
+{
+	const struct ofs_mount *mount;
+
+	if (!t->mountpoint) {
+		OFS_FREE char *point = ofs_path_join(t->workspace, OFS_WORKSPACE_MOUNT);
+
+		t->mountpoint = ofs_fspath_real(point);
+	}
+	mount = store ? NULL : ofs_mounts_at(mounts, t->mountpoint);
+	if (mount) {
+		target_set_mount(t, mount);
+		return 0;
+	}
+	if (store) {
+		t->store = ofs_fspath_real(store);
+		if (!t->store)
+			return target_gone(err);
+	} else {
+		OFS_FREE char *usual = NULL;
+		int r = ofs_workspace_store(t->workspace, err, &usual);
+
+		if (r < 0)
+			return r;
+		t->store = ofs_fspath_real(usual);
+	}
+	target_look_for_store(t, mounts);
+	return 0;
+}
+
+/*
+ * --dir or its variable: a mount, or the place of one. `store` is what was named as the store, or
+ * NULL.
+ */
+static int target_by_dir(struct ofs_target *t, const struct ofs_mounts *mounts,
+			 const struct ofs_target_options *opts, const char *dir, const char *store,
+			 struct ofs_error *err)
+{
+	OFS_FREE char *point = ofs_fspath_real(dir),
+		      *real_store = store ? ofs_fspath_real(store) : NULL;
+	const struct ofs_mount *mount = point ? ofs_mounts_at(mounts, point) : NULL;
+
+	if (!point)
+		return target_gone(err);
+	if (mount) {
+		target_set_mount(t, mount);
+		if (opts->store && real_store && strcmp(real_store, mount->source) != 0)
+			return ofs_error_set(err, EINVAL, "'%s' is mounted on another store: '%s'",
+					     dir, mount->source);
+		return 0;
+	}
+	t->mountpoint = ofs_steal(point);
+	if (!opts->mounting && opts->dir && !store &&
+	    strcmp(strrchr(t->mountpoint, '/') + 1, OFS_WORKSPACE_MOUNT) != 0)
+		return ofs_error_set(
+			err, ENOENT,
+			"'%s' is not a mounted tree; 'offload up -d' mounts one there, or "
+			"name the store with --store",
+			dir);
+	if (!opts->mounting) {
+		free(t->workspace);
+		t->workspace = ofs_path_parent(t->mountpoint);
+	}
+	return target_by_workspace(t, mounts, store, err);
+}
+
+static int target_search(struct ofs_target *t, const struct ofs_target_options *opts,
+			 const struct ofs_mounts *mounts, const char *workspace,
+			 struct ofs_error *err)
+{
+	const char *dir = opts->dir, *store = opts->store;
+	OFS_FREE char *cwd = ofs_path_cwd();
+	const struct ofs_mount *mount;
+
+	if (!workspace && !dir && !store)
+		dir = getenv("OFFLOAD_DIR");
+	if (!workspace && !store)
+		store = getenv("OFFLOAD_STORE");
+	dir = dir && *dir ? dir : NULL;
+	store = store && *store ? store : NULL;
+	if (!cwd && !workspace && !dir && !store)
+		return target_gone(err);
+	if (workspace)
+		t->workspace = ofs_strdup(workspace);
+	else
+		t->workspace = ofs_workspace_find(cwd ? cwd : "/", mounts);
+	if (dir)
+		return target_by_dir(t, mounts, opts, dir, store, err);
+	if (store && !opts->mounting) {
+		t->store = ofs_fspath_real(store);
+		if (!t->store)
+			return target_gone(err);
+		target_look_for_store(t, mounts);
+		return 0;
+	}
+	mount = workspace || store ? NULL : ofs_mounts_around(mounts, cwd);
+	if (mount) {
+		target_set_mount(t, mount);
+		return 0;
+	}
+	return target_by_workspace(t, mounts, store, err);
+}
+
+int ofs_target_find(const struct ofs_target_options *opts, const char *workspace,
+		    struct ofs_error *err, struct ofs_target *ret)
+{
+	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
+	struct ofs_target t = { 0 };
+	int r;
+
+	/* Without /proc nothing counts as mounted, and the store's lock decides. */
+	ofs_mounts_read(NULL, &mounts);
+	r = target_search(&t, opts, &mounts, workspace, err);
+	if (r < 0) {
+		ofs_target_finish(&t);
+		return r;
+	}
+	t.hint = target_hint(opts);
+	*ret = t;
+	return 0;
+}
+
+static int target_open_store(const struct ofs_target *t, bool create, struct ofs_error *err,
+			     struct ofs_backend **ret)
+{
+	OFS_FREE char *parent = ofs_path_parent(t->store);
+	struct stat st;
+	int r;
+
+	if (!create && stat(t->store, &st) < 0 && errno == ENOENT)
+		return ofs_error_set(err, ENOENT,
+				     "nothing was offloaded here yet: there is no store '%s' "
+				     "(offload put, run and up make it)",
+				     t->store);
+	if (create) {
+		r = ofs_fspath_make(parent, 0700);
+		if (r < 0)
+			return ofs_error_set(err, -r, "cannot make '%s': %s", parent, strerror(-r));
+	}
+	return ofs_backend_open_store(t->store, create, err, ret);
+}
+
+int ofs_target_open(struct ofs_target *t, bool create, struct ofs_error *err,
+		    struct ofs_backend **ret)
+{
+	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
+	int r;
+
+	if (t->mounted)
+		return ofs_backend_open_mount(t->mountpoint, err, ret);
+	/*
+	 * The engine waits for an owner that is about to go; one that stays is a daemon that came
+	 * just now.
+	 */
+	r = target_open_store(t, create, err, ret);
+	if (r != -EBUSY || ofs_mounts_read(NULL, &mounts) < 0)
+		return r;
+	target_look_for_store(t, &mounts);
+	return t->mounted ? ofs_backend_open_mount(t->mountpoint, err, ret) : r;
+}

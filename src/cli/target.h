@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* Which tree a command is about, from its options, the environment and the current directory. */
+#ifndef OFS_CLI_TARGET_H
+#define OFS_CLI_TARGET_H
+
+#include <getopt.h>
+#include <stdbool.h>
+
+#include <offloadfs/error.h>
+
+#include "cli/backend.h"
+#include "io/mounts.h"
+
+/* Options that every command takes. */
+struct ofs_target_options {
+	const char *dir; /* --dir */
+	const char *store; /* --store */
+	bool mounting; /* --dir names a place that need not be mounted yet */
+};
+
+#define OFS_TARGET_SHORT "d:h"
+#define OFS_TARGET_LONG                                                                     \
+	{ "dir", required_argument, NULL, 'd' }, { "store", required_argument, NULL, 'S' }, \
+	{                                                                                   \
+		"help", no_argument, NULL, 'h'                                              \
+	}
+#define OFS_TARGET_HELP                                                                             \
+	"  -d, --dir MOUNT         the mounted tree to use (default: OFFLOAD_DIR, or the\n"         \
+	"                          workspace's .offload)\n"                                         \
+	"      --store STORE       the store to use (default: OFFLOAD_STORE, or the workspace's)\n" \
+	"  -h, --help              this text\n"
+
+/* Takes the option `c` if it is one of them. */
+bool ofs_target_take_option(struct ofs_target_options *opts, int c, const char *value);
+
+struct ofs_target {
+	char *workspace; /* NULL: not found by a workspace */
+	char *mountpoint; /* where it is mounted or would be; NULL: nowhere in particular */
+	char *store;
+	bool mounted; /* and its daemon alive */
+	bool stale; /* mounted, and its daemon gone */
+	/* Options, each with a blank before it, that lead another `offload` here; may be "". */
+	char *hint;
+};
+
+/*
+ * Finds the tree: by the options, else by the variables, else by the current directory. `workspace`
+ * (NULL: none was named) stands for the current directory and goes before the variables. Makes and
+ * opens nothing.
+ */
+int ofs_target_find(const struct ofs_target_options *opts, const char *workspace,
+		    struct ofs_error *err, struct ofs_target *ret);
+void ofs_target_finish(struct ofs_target *t);
+
+/* The tree of a mount. */
+void ofs_target_from_mount(const struct ofs_mount *mount, struct ofs_target *ret);
+
+/*
+ * Opens it: the mount, or the store where it is not mounted. When a daemon takes the store over
+ * meanwhile, its mount is used, and `t` says so afterwards. `create` makes a missing store.
+ */
+int ofs_target_open(struct ofs_target *t, bool create, struct ofs_error *err,
+		    struct ofs_backend **ret);
+
+#endif

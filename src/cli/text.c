@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/util.h"
+
+#define ESC 0x1b
+#define DEL 0x7f
+
+void ofs_text_count(FILE *out, uint64_t n, const char *noun)
+{
+	char digits[24];
+	int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n);
+
+	for (int i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			putc(',', out);
+		putc(digits[i], out);
+	}
+	fprintf(out, " %s%s", noun, n == 1 ? "" : "s");
+}
+
+void ofs_text_shell_word(FILE *out, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_-+=./:,@%";
+
+	if (*word && strspn(word, plain) == strlen(word)) {
+		fputs(word, out);
+		return;
+	}
+	putc('\'', out);
+	for (; *word; word++) {
+		if (*word == '\'')
+			fputs("'\\''", out);
+		else
+			putc(*word, out);
+	}
+	putc('\'', out);
+}
+
+char *ofs_text_command(const char *const argv[])
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	if (!out)
+		return ofs_strdup(argv[0]);
+	for (int i = 0; argv[i]; i++) {
+		if (i)
+			putc(' ', out);
+		ofs_text_shell_word(out, argv[i]);
+	}
+	if (fclose(out) != 0) {
+		free(text);
+		return ofs_strdup(argv[0]);
+	}
+	return text;
+}
+
+int ofs_text_utf8(const unsigned char *p, size_t len)
+{
+	unsigned int min;
+	uint32_t code;
+	int n;
+
+	if (p[0] < 0x80)
+		return 1;
+	if (p[0] >= 0xc2 && p[0] <= 0xdf) {
+		n = 2;
+		code = p[0] & 0x1f;
+		min = 0x80;
+	} else if ((p[0] & 0xf0) == 0xe0) {
+		n = 3;
+		code = p[0] & 0x0f;
+		min = 0x800;
+	} else if (p[0] >= 0xf0 && p[0] <= 0xf4) {
+		n = 4;
+		code = p[0] & 0x07;
+		min = 0x10000;
+	} else {
+		return 0;
+	}
+	for (int i = 1; i < n; i++) {
+		if ((size_t)i == len)
+			return -1;
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (p[i] & 0x3f);
+	}
+	if (code < min || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+		return 0;
+	return n;
+}
+
+/*
+ * The length of the terminal escape sequence at `p`, 0 when there is none, -1 when `len` ends
+ * inside it.
+ */
+static int text_escape(const unsigned char *p, size_t len)
+{
+	size_t i;
+
+	if (p[0] != ESC)
+		return 0;
+	if (len < 2)
+		return -1;
+	if (p[1] == '[') { /* CSI: parameters, then a final byte */
+		for (i = 2; i < len && p[i] >= 0x20 && p[i] <= 0x3f; i++)
+			;
+		if (i == len)
+			return -1;
+		return p[i] >= 0x40 && p[i] <= 0x7e ? (int)i + 1 : 0;
+	}
+	if (p[1] == ']') { /* OSC: a string that ends with BEL or ESC \ */
+		for (i = 2; i < len; i++) {
+			if (p[i] == '\a')
+				return (int)i + 1;
+			if (p[i] == ESC)
+				return i + 1 == len ? -1 : p[i + 1] == '\\' ? (int)i + 2 : 0;
+		}
+		return -1;
+	}
+	return 0;
+}
+
+/* What stands for the character at `p` of `n` bytes (0: invalid), in `ret`; returns its length. */
+static size_t text_symbol(const unsigned char *p, int n, char ret[16])
+{
+	if (n == 0 || (n == 2 && p[0] == 0xc2 && p[1] < 0xa0)) { /* invalid, or a C1 control */
+		size_t len = 0;
+
+		for (int i = 0; i < OFS_MAX(n, 1); i++)
+			len += (size_t)sprintf(ret + len, "\\x%02x", p[i]);
+		return n == 2 ? 8 : 4;
+	}
+	if ((n == 1 && p[0] < 0x20 && p[0] != '\t') || p[0] == DEL) {
+		ret[0] = '^';
+		ret[1] = (char)(p[0] ^ 0x40);
+		return 2;
+	}
+	memcpy(ret, p, (size_t)n);
+	return (size_t)n;
+}
+
+size_t ofs_text_printable(FILE *out, const void *data, size_t len, bool more, size_t max,
+			  size_t *ret_used)
+{
+	const unsigned char *p = data;
+	size_t used = 0, printed = 0;
+
+	while (used < len) {
+		char symbol[16];
+		size_t size;
+		int n = text_escape(p + used, len - used);
+
+		if (n > 0) {
+			used += (size_t)n;
+			continue;
+		}
+		if (n < 0 && more)
+			break;
+		n = ofs_text_utf8(p + used, len - used);
+		if (n < 0 && more)
+			break;
+		size = text_symbol(p + used, OFS_MAX(n, 0), symbol);
+		if (printed + size > max)
+			break;
+		if (out)
+			fwrite(symbol, 1, size, out);
+		printed += size;
+		used += (size_t)OFS_MAX(n, 1);
+	}
+	*ret_used = used;
+	return printed;
+}

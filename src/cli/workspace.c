@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/workspace.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/util.h"
+#include "codec/hash.h"
+#include "io/path.h"
+
+#define WORKSPACE_NAME_MAX 100
+#define WORKSPACE_HASH_DIGITS 12
+
+/* What cannot be looked at (a dead mount, somebody else's) is there all the same. */
+static bool workspace_has(const char *dir, const char *name)
+{
+	OFS_FREE char *path = ofs_path_join(dir, name);
+	struct stat st;
+
+	return lstat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
+char *ofs_workspace_find(const char *start, const struct ofs_mounts *mounts)
+{
+	const struct ofs_mount *mount = ofs_mounts_around(mounts, start);
+	OFS_FREE char *outside = mount ? ofs_path_parent(mount->point) : ofs_strdup(start);
+	char *dir = ofs_strdup(outside);
+
+	for (;;) {
+		char *parent;
+
+		if (workspace_has(dir, OFS_WORKSPACE_MOUNT) || workspace_has(dir, ".git"))
+			return dir;
+		if (strcmp(dir, "/") == 0)
+			break;
+		parent = ofs_path_parent(dir);
+		free(dir);
+		dir = parent;
+	}
+	free(dir);
+	return ofs_steal(outside);
+}
+
+static int workspace_data_home(struct ofs_error *err, char **ret)
+{
+	const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+
+	if (data && data[0] == '/') { /* a relative one is to be ignored, says its specification */
+		*ret = ofs_strdup(data);
+		return 0;
+	}
+	if (!home || home[0] != '/')
+		return ofs_error_set(err, ENOENT,
+				     "no place for the store: HOME is not set; set it, or name the "
+				     "store with --store");
+	*ret = ofs_path_join(home, ".local/share");
+	return 0;
+}
+
+int ofs_workspace_store(const char *workspace, struct ofs_error *err, char **ret)
+{
+	const char *name = strrchr(workspace, '/') + 1;
+	char hex[2 * OFS_SHA256_SIZE + 1];
+	uint8_t sha[OFS_SHA256_SIZE];
+	OFS_FREE char *data = NULL, *store = NULL;
+	int r = workspace_data_home(err, &data);
+
+	if (r < 0)
+		return r;
+	r = ofs_sha256(workspace, strlen(workspace), sha);
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot hash '%s': %s", workspace, strerror(-r));
+	ofs_sha256_hex(sha, hex);
+	if (asprintf(&store, "%s/offloadfs/%.*s-%.*s", data, WORKSPACE_NAME_MAX,
+		     *name ? name : "root", WORKSPACE_HASH_DIGITS, hex) < 0) {
+		store = NULL;
+		return ofs_error_set(err, ENOMEM, "out of memory");
+	}
+	*ret = ofs_steal(store);
+	return 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* SHA-256 names content (libcrypto); XXH3-64 guards against damage (libxxhash). */
+#ifndef OFS_CODEC_HASH_H
+#define OFS_CODEC_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define OFS_SHA256_SIZE 32
+
+struct ofs_sha256; /* a hash under way */
+
+/* NULL when memory is short. */
+struct ofs_sha256 *ofs_sha256_create(void);
+void ofs_sha256_destroy(struct ofs_sha256 *h);
+
+/* 0 or -EIO, which libcrypto gives only when it is itself broken. */
+int ofs_sha256_update(struct ofs_sha256 *h, const void *data, size_t len);
+
+/* Writes the digest and makes `h` ready for the next content. */
+int ofs_sha256_final(struct ofs_sha256 *h, uint8_t ret[OFS_SHA256_SIZE]);
+
+/* The digest of one buffer. */
+int ofs_sha256(const void *data, size_t len, uint8_t ret[OFS_SHA256_SIZE]);
+
+/* Lower-case hex, `ret` has room for 65 bytes. */
+void ofs_sha256_hex(const uint8_t sha[OFS_SHA256_SIZE], char ret[2 * OFS_SHA256_SIZE + 1]);
+
+/* XXH3-64 with a seed; the seed is where the bytes lie, so that bytes from elsewhere never pass. */
+uint64_t ofs_checksum(const void *data, size_t len, uint64_t seed);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#include "codec/zstd.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "base/util.h"
+
+struct ofs_compressor {
+	ZSTD_CCtx *ctx;
+};
+
+/* One decompression context a thread, freed when the thread ends. */
+static pthread_once_t zstd_once = PTHREAD_ONCE_INIT;
+static pthread_key_t zstd_key;
+static int zstd_key_error;
+
+static int zstd_errno(size_t code)
+{
+	switch (ZSTD_getErrorCode(code)) {
+	case ZSTD_error_no_error:
+		return 0;
+	case ZSTD_error_memory_allocation:
+		return -ENOMEM;
+	case ZSTD_error_parameter_unsupported:
+	case ZSTD_error_parameter_outOfBound:
+		return -EINVAL;
+	default:
+		return -EIO;
+	}
+}
+
+struct ofs_compressor *ofs_compressor_create(void)
+{
+	struct ofs_compressor *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->ctx = ZSTD_createCCtx();
+	/* The content checksum is what makes every damage visible to ofs_decompress(). */
+	if (!c->ctx || ZSTD_isError(ZSTD_CCtx_setParameter(c->ctx, ZSTD_c_checksumFlag, 1))) {
+		ofs_compressor_destroy(c);
+		return NULL;
+	}
+	return c;
+}
+
+void ofs_compressor_destroy(struct ofs_compressor *c)
+{
+	int saved = errno;
+
+	if (!c)
+		return;
+	ZSTD_freeCCtx(c->ctx);
+	free(c);
+	errno = saved;
+}
+
+int ofs_compress(struct ofs_compressor *c, int level, const void *data, size_t len,
+		 struct ofs_buf *out)
+{
+	size_t bound = ZSTD_compressBound(len);
+	size_t n;
+	int r;
+
+	if (ZSTD_isError(bound))
+		return zstd_errno(bound);
+	n = ZSTD_CCtx_setParameter(c->ctx, ZSTD_c_compressionLevel, level);
+	if (ZSTD_isError(n))
+		return zstd_errno(n);
+	r = ofs_buf_reserve(out, bound);
+	if (r < 0)
+		return r;
+	n = ZSTD_compress2(c->ctx, out->data + out->len, bound, data, len);
+	if (ZSTD_isError(n))
+		return zstd_errno(n);
+	out->len += n;
+	return 0;
+}
+
+static void zstd_free_thread(void *ctx)
+{
+	ZSTD_freeDCtx(ctx);
+}
+
+static void zstd_make_key(void)
+{
+	zstd_key_error = -pthread_key_create(&zstd_key, zstd_free_thread);
+}
+
+static ZSTD_DCtx *zstd_thread_context(void)
+{
+	ZSTD_DCtx *ctx;
+
+	pthread_once(&zstd_once, zstd_make_key);
+	if (zstd_key_error)
+		return NULL;
+	ctx = pthread_getspecific(zstd_key);
+	if (ctx)
+		return ctx;
+	ctx = ZSTD_createDCtx();
+	if (ctx && pthread_setspecific(zstd_key, ctx) != 0) {
+		ZSTD_freeDCtx(ctx);
+		return NULL;
+	}
+	return ctx;
+}
+
+int ofs_decompress(const void *data, size_t stored, void *ret, size_t len)
+{
+	ZSTD_DCtx *ctx = zstd_thread_context();
+	size_t n;
+
+	if (!ctx)
+		return -ENOMEM;
+	n = ZSTD_decompressDCtx(ctx, ret, len, data, stored);
+	if (ZSTD_isError(n))
+		return zstd_errno(n);
+	return n == len ? 0 : -EIO;
+}

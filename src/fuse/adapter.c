@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT */
+#include "fuse/adapter.h"
+
+#include "base/clock.h"
+#include "base/util.h"
+
+/* The kernel may keep what it was told until it is told otherwise. */
+#define FOREVER (365.0 * 86400)
+#define REQUEST_MAX (1u << 20)
+
+static struct ofs_tree *tree_of(fuse_req_t req)
+{
+	struct ofs_tree *const *tree = fuse_req_userdata(req);
+
+	return *tree;
+}
+
+static struct ofs_cred cred_of(fuse_req_t req)
+{
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+
+	return (struct ofs_cred){ .uid = ctx->uid, .gid = ctx->gid };
+}
+
+static void want(struct fuse_conn_info *conn, uint64_t flag, bool on)
+{
+#if HAVE_FUSE_SET_FEATURE_FLAG
+	if (on)
+		fuse_set_feature_flag(conn, flag);
+	else
+		fuse_unset_feature_flag(conn, flag);
+#else
+	if (on)
+		conn->want |= conn->capable & (unsigned int)flag;
+	else
+		conn->want &= ~(unsigned int)flag;
+#endif
+}
+
+static void on_init(void *userdata, struct fuse_conn_info *conn)
+{
+	static const uint64_t on[] = {
+		FUSE_CAP_NO_OPEN_SUPPORT, FUSE_CAP_NO_OPENDIR_SUPPORT, FUSE_CAP_READDIRPLUS,
+		FUSE_CAP_PARALLEL_DIROPS, FUSE_CAP_CACHE_SYMLINKS,     FUSE_CAP_EXPLICIT_INVAL_DATA,
+		/* Without it every write asks for security.capability first. */
+		FUSE_CAP_HANDLE_KILLPRIV_V2,
+	};
+	static const uint64_t off[] = {
+		FUSE_CAP_READDIRPLUS_AUTO, FUSE_CAP_ATOMIC_O_TRUNC, FUSE_CAP_AUTO_INVAL_DATA,
+		/* Content is safe when write returns: it must not wait in the kernel. */
+		FUSE_CAP_WRITEBACK_CACHE,
+	};
+	size_t i;
+
+	(void)userdata;
+	for (i = 0; i < OFS_ARRAY_SIZE(on); i++)
+		want(conn, on[i], true);
+	for (i = 0; i < OFS_ARRAY_SIZE(off); i++)
+		want(conn, off[i], false);
+	conn->max_write = REQUEST_MAX;
+	conn->max_readahead = REQUEST_MAX;
+	conn->max_background = 64;
+	conn->congestion_threshold = 48;
+	conn->time_gran = 1;
+}
+
+static void entry_param(const struct ofs_entry *entry, struct fuse_entry_param *ret)
+{
+	*ret = (struct fuse_entry_param){
+		.ino = entry->node,
+		.attr = entry->attr,
+		.attr_timeout = FOREVER,
+		.entry_timeout = entry->keep_name ? FOREVER : 0,
+	};
+}
+
+static void reply_entry(fuse_req_t req, int r, const struct ofs_entry *entry)
+{
+	struct fuse_entry_param e;
+
+	if (r < 0) {
+		fuse_reply_err(req, -r);
+		return;
+	}
+	entry_param(entry, &e);
+	/* The kernel went away before it could take the reference. */
+	if (fuse_reply_entry(req, &e) == -ENOENT)
+		ofs_tree_forget(tree_of(req), entry->node, 1);
+}
+
+static void reply_done(fuse_req_t req, int r)
+{
+	fuse_reply_err(req, r < 0 ? -r : 0);
+}
+
+static void on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct ofs_entry entry;
+	int r = ofs_tree_lookup(tree_of(req), parent, name, &entry);
+
+	if (r == -ENOENT && entry.keep_name) {
+		struct fuse_entry_param absent = { .ino = 0, .entry_timeout = FOREVER };
+
+		fuse_reply_entry(req, &absent);
+		return;
+	}
+	reply_entry(req, r, &entry);
+}
+
+static void on_forget(fuse_req_t req, fuse_ino_t ino, uint64_t n)
+{
+	ofs_tree_forget(tree_of(req), ino, n);
+	fuse_reply_none(req);
+}
+
+static void on_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *list)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		ofs_tree_forget(tree_of(req), list[i].ino, list[i].nlookup);
+	fuse_reply_none(req);
+}
+
+static void reply_attr(fuse_req_t req, int r, const struct stat *st)
+{
+	if (r < 0)
+		fuse_reply_err(req, -r);
+	else
+		fuse_reply_attr(req, st, FOREVER);
+}
+
+static void on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct stat st;
+
+	(void)fi;
+	reply_attr(req, ofs_tree_getattr(tree_of(req), ino, &st), &st);
+}
+
+/* Bit 11 of `valid`, as the kernel sends it: the change takes set-user-ID and set-group-ID away. */
+#define SET_KILL_PRIV (1 << 11)
+
+static int kill_priv(struct ofs_tree *t, fuse_ino_t ino, struct ofs_setattr *attr)
+{
+	struct stat st;
+	int r;
+
+	if (!(attr->set & OFS_SET_MODE)) {
+		r = ofs_tree_getattr(t, ino, &st);
+		if (r < 0)
+			return r;
+		attr->mode = st.st_mode;
+		if (!(st.st_mode & (S_ISUID | S_ISGID)))
+			return 0;
+	}
+	attr->set |= OFS_SET_MODE;
+	attr->mode &= ~(mode_t)S_ISUID;
+	if (attr->mode & S_IXGRP)
+		attr->mode &= ~(mode_t)S_ISGID;
+	return 0;
+}
+
+static int64_t time_ns(const struct timespec *ts, bool now)
+{
+	return now ? ofs_clock_wall() : (int64_t)ts->tv_sec * OFS_NS_PER_S + ts->tv_nsec;
+}
+
+static void on_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *st, int valid, struct fuse_file_info *fi)
+{
+	struct ofs_setattr attr = {
+		.mode = st->st_mode,
+		.uid = st->st_uid,
+		.gid = st->st_gid,
+		.size = (uint64_t)st->st_size,
+		.atime = time_ns(&st->st_atim, valid & FUSE_SET_ATTR_ATIME_NOW),
+		.mtime = time_ns(&st->st_mtim, valid & FUSE_SET_ATTR_MTIME_NOW),
+	};
+	struct stat now;
+	int r = 0;
+
+	(void)fi;
+	attr.set = (valid & FUSE_SET_ATTR_MODE ? OFS_SET_MODE : 0) | (valid & FUSE_SET_ATTR_UID ? OFS_SET_UID : 0) |
+		   (valid & FUSE_SET_ATTR_GID ? OFS_SET_GID : 0) | (valid & FUSE_SET_ATTR_SIZE ? OFS_SET_SIZE : 0) |
+		   (valid & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_ATIME_NOW) ? OFS_SET_ATIME : 0) |
+		   (valid & (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW) ? OFS_SET_MTIME : 0);
+	if (valid & SET_KILL_PRIV)
+		r = kill_priv(tree_of(req), ino, &attr);
+	if (r == 0)
+		r = ofs_tree_setattr(tree_of(req), ino, &attr, &now);
+	reply_attr(req, r, &now);
+}
+
+static void on_readlink(fuse_req_t req, fuse_ino_t ino)
+{
+	char target[4097];
+	ssize_t n = ofs_tree_readlink(tree_of(req), ino, target, sizeof(target) - 1);
+
+	if (n < 0) {
+		fuse_reply_err(req, (int)-n);
+		return;
+	}
+	target[n] = 0;
+	fuse_reply_readlink(req, target);
+}
+
+static void on_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
+{
+	struct ofs_cred cred = cred_of(req);
+	struct ofs_entry entry;
+
+	reply_entry(req, ofs_tree_mknod(tree_of(req), parent, name, mode, rdev, &cred, &entry), &entry);
+}
+
+static void on_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+	struct ofs_cred cred = cred_of(req);
+	struct ofs_entry entry;
+
+	reply_entry(req, ofs_tree_mkdir(tree_of(req), parent, name, mode, &cred, &entry), &entry);
+}
+
+static void on_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
+{
+	struct ofs_cred cred = cred_of(req);
+	struct ofs_entry entry;
+
+	reply_entry(req, ofs_tree_symlink(tree_of(req), parent, name, target, &cred, &entry), &entry);
+}
+
+static void on_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name)
+{
+	struct ofs_entry entry;
+
+	reply_entry(req, ofs_tree_link(tree_of(req), ino, parent, name, &entry), &entry);
+}
+
+static void on_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	reply_done(req, ofs_tree_unlink(tree_of(req), parent, name));
+}
+
+static void on_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	reply_done(req, ofs_tree_rmdir(tree_of(req), parent, name));
+}
+
+static void on_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t newparent,
+		      const char *newname, unsigned int flags)
+{
+	reply_done(req, ofs_tree_rename(tree_of(req), parent, name, newparent, newname, flags));
+}
+
+static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+	OFS_FREE char *buf = malloc(size ? size : 1);
+	ssize_t n;
+
+	(void)fi;
+	n = buf ? ofs_tree_read(tree_of(req), ino, buf, size, (uint64_t)off) : -ENOMEM;
+	if (n < 0)
+		fuse_reply_err(req, (int)-n);
+	else
+		fuse_reply_buf(req, buf, (size_t)n);
+}
+
+/* Writing takes set-user-ID away; which callers keep it the kernel does not pass on, so only root does. */
+static void write_kill_priv(fuse_req_t req, fuse_ino_t ino)
+{
+	struct ofs_setattr attr = { 0 };
+	struct stat now;
+
+	if (fuse_req_ctx(req)->uid == 0)
+		return;
+	if (kill_priv(tree_of(req), ino, &attr) == 0 && attr.set)
+		ofs_tree_setattr(tree_of(req), ino, &attr, &now);
+}
+
+static void on_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
+		     struct fuse_file_info *fi)
+{
+	ssize_t n = ofs_tree_write(tree_of(req), ino, buf, size, (uint64_t)off);
+
+	(void)fi;
+	if (n < 0) {
+		fuse_reply_err(req, (int)-n);
+		return;
+	}
+	write_kill_priv(req, ino);
+	fuse_reply_write(req, (size_t)n);
+}
+
+static void on_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+{
+	(void)ino;
+	(void)datasync;
+	(void)fi;
+	reply_done(req, ofs_tree_sync(tree_of(req)));
+}
+
+struct listing {
+	fuse_req_t req;
+	char *buf;
+	size_t size;
+	size_t used;
+	bool plus;
+};
+
+static int add_entry(void *arg, const char *name, const struct ofs_entry *entry, uint64_t next)
+{
+	struct listing *l = arg;
+	char *at = l->buf + l->used;
+	size_t room = l->size - l->used, need;
+
+	if (l->plus) {
+		struct fuse_entry_param e;
+
+		entry_param(entry, &e);
+		/* "." and ".." come without a reference. */
+		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+			e.ino = 0;
+		need = fuse_add_direntry_plus(l->req, at, room, name, &e, (off_t)next);
+	} else {
+		need = fuse_add_direntry(l->req, at, room, name, &entry->attr, (off_t)next);
+	}
+	if (need > room)
+		return 1;
+	l->used += need;
+	return 0;
+}
+
+static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, bool plus)
+{
+	struct listing l = { .req = req, .size = size, .plus = plus };
+	OFS_FREE char *buf = malloc(size ? size : 1);
+	int r;
+
+	l.buf = buf;
+	r = buf ? ofs_tree_readdir(tree_of(req), ino, (uint64_t)off, plus, add_entry, &l) : -ENOMEM;
+	/* What was listed before the error carries references, so it has to be delivered. */
+	if (r < 0 && !l.used)
+		fuse_reply_err(req, -r);
+	else
+		fuse_reply_buf(req, buf, l.used);
+}
+
+static void on_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+	(void)fi;
+	list(req, ino, size, off, false);
+}
+
+static void on_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+	(void)fi;
+	list(req, ino, size, off, true);
+}
+
+static void on_statfs(fuse_req_t req, fuse_ino_t ino)
+{
+	struct statvfs st;
+	int r = ofs_tree_statfs(tree_of(req), &st);
+
+	(void)ino;
+	if (r < 0)
+		fuse_reply_err(req, -r);
+	else
+		fuse_reply_statfs(req, &st);
+}
+
+static void reply_xattr(fuse_req_t req, ssize_t n, const char *buf, size_t size)
+{
+	if (n < 0)
+		fuse_reply_err(req, (int)-n);
+	else if (!size)
+		fuse_reply_xattr(req, (size_t)n);
+	else
+		fuse_reply_buf(req, buf, (size_t)n);
+}
+
+static void on_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
+{
+	OFS_FREE char *buf = malloc(size ? size : 1);
+	ssize_t n = buf ? ofs_tree_getxattr(tree_of(req), ino, name, buf, size) : -ENOMEM;
+
+	reply_xattr(req, n, buf, size);
+}
+
+static void on_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
+{
+	OFS_FREE char *buf = malloc(size ? size : 1);
+	ssize_t n = buf ? ofs_tree_listxattr(tree_of(req), ino, buf, size) : -ENOMEM;
+
+	reply_xattr(req, n, buf, size);
+}
+
+const struct fuse_lowlevel_ops ofs_adapter_ops = {
+	.init = on_init,
+	.lookup = on_lookup,
+	.forget = on_forget,
+	.forget_multi = on_forget_multi,
+	.getattr = on_getattr,
+	.setattr = on_setattr,
+	.readlink = on_readlink,
+	.mknod = on_mknod,
+	.mkdir = on_mkdir,
+	.unlink = on_unlink,
+	.rmdir = on_rmdir,
+	.symlink = on_symlink,
+	.rename = on_rename,
+	.link = on_link,
+	.read = on_read,
+	.write = on_write,
+	.fsync = on_fsync,
+	.fsyncdir = on_fsync,
+	.readdir = on_readdir,
+	.readdirplus = on_readdirplus,
+	.statfs = on_statfs,
+	.getxattr = on_getxattr,
+	.listxattr = on_listxattr,
+};

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* From FUSE requests to calls of the tree and back; no meaning of its own. */
+#ifndef OFS_FUSE_ADAPTER_H
+#define OFS_FUSE_ADAPTER_H
+
+#include <fuse_lowlevel.h>
+
+#include <offloadfs/tree.h>
+
+/*
+ * The requests served; their userdata is a `struct ofs_tree *const *`, set before the first request. open, opendir, create, flush and release are missing on purpose: the
+ * kernel then opens files without a message (docs/ARCHITECTURE.md, "Zero-message open").
+ */
+extern const struct fuse_lowlevel_ops ofs_adapter_ops;
+
+#endif

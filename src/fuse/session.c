@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include "fuse/session.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "fuse/adapter.h"
+
+struct ofs_session {
+	struct ofs_tree *tree;
+	struct fuse_session *fuse;
+	bool mounted;
+	bool handles_signals;
+	/* The session for notifications; NULL before the mount and after it. The tree's sealer reads it at any time. */
+	_Atomic(struct fuse_session *) notify;
+};
+
+static void on_attr_changed(void *arg, ofs_node node)
+{
+	struct ofs_session *s = arg;
+	struct fuse_session *fuse = atomic_load(&s->notify);
+
+	/* A negative offset: the attributes alone. An inode that the kernel does not know is no error. */
+	if (fuse)
+		fuse_lowlevel_notify_inval_inode(fuse, node, -1, 0);
+}
+
+static void log_fuse(enum fuse_log_level level, const char *fmt, va_list ap)
+{
+	char line[512];
+	size_t len;
+
+	vsnprintf(line, sizeof(line), fmt, ap);
+	len = strlen(line);
+	while (len && line[len - 1] == '\n')
+		line[--len] = 0;
+	if (len)
+		ofs_log(level <= FUSE_LOG_ERR ? LOG_ERR : level == FUSE_LOG_DEBUG ? LOG_DEBUG : LOG_WARNING, "%s",
+			strncmp(line, "fuse: ", 6) == 0 ? line + 6 : line);
+}
+
+/* Whether the kernel was told to offer FUSE over io_uring. */
+static bool kernel_offers_uring(void)
+{
+	OFS_CLOSE int fd = open("/sys/module/fuse/parameters/enable_uring", O_RDONLY | O_CLOEXEC);
+	char value = 'N';
+
+	return fd >= 0 && read(fd, &value, 1) == 1 && value == 'Y';
+}
+
+static int add_uring(struct ofs_options *o)
+{
+#ifdef FUSE_CAP_OVER_IO_URING
+	if (o->uring == OFS_URING_OFF)
+		return 0;
+	if (kernel_offers_uring())
+		return fuse_opt_add_arg(&o->mount, "-oio_uring");
+	if (o->uring == OFS_URING_ON)
+		ofs_log(LOG_WARNING, "the kernel does not offer FUSE over io_uring; going on without it "
+				     "(echo Y > /sys/module/fuse/parameters/enable_uring)");
+#else
+	if (o->uring == OFS_URING_ON)
+		ofs_log(LOG_WARNING, "built without FUSE over io_uring (libfuse 3.18 or newer); going on without it");
+#endif
+	return 0;
+}
+
+/* What the mount table shows and what every mount gets. */
+static int add_mount_options(struct ofs_options *o)
+{
+	OFS_FREE char *opts = NULL, *name = NULL;
+	int r;
+
+	if (asprintf(&name, "fsname=%s", o->store) < 0)
+		return -ENOMEM;
+	r = fuse_opt_add_opt_escaped(&opts, name);
+	if (r == 0)
+		r = fuse_opt_add_opt(&opts, "subtype=offloadfs,default_permissions");
+	if (r == 0)
+		r = fuse_opt_add_arg(&o->mount, "-o");
+	if (r == 0)
+		r = fuse_opt_add_arg(&o->mount, opts);
+	if (r == 0 && o->debug)
+		r = fuse_opt_add_arg(&o->mount, "-d");
+	return r == 0 ? add_uring(o) : -ENOMEM;
+}
+
+static int open_tree(struct ofs_session *s, const struct ofs_options *o, struct ofs_error *err)
+{
+	struct ofs_tree_options tree = OFS_TREE_OPTIONS_INIT;
+
+	tree.mountpoint = o->mountpoint;
+	tree.seal_delay_ms = o->seal_delay;
+	tree.slice_max_lines = o->slice_max_lines;
+	tree.slice_max_bytes = o->slice_max_bytes;
+	tree.events = (struct ofs_tree_events){ .attr_changed = on_attr_changed, .arg = s };
+	return ofs_tree_open(o->store, &tree, err, &s->tree);
+}
+
+int ofs_session_create(struct ofs_options *o, struct ofs_error *err, struct ofs_session **ret)
+{
+	struct ofs_session *s = ofs_alloc(sizeof(*s));
+
+	if (add_mount_options(o) < 0) {
+		free(s);
+		return ofs_error_set(err, ENOMEM, "out of memory");
+	}
+	ofs_options_listen(err);
+	s->fuse = fuse_session_new(&o->mount, &ofs_adapter_ops, sizeof(ofs_adapter_ops), &s->tree);
+	ofs_options_listen(NULL);
+	if (!s->fuse) {
+		free(s);
+		return -EINVAL;
+	}
+	*ret = s;
+	return 0;
+}
+
+int ofs_session_mount(struct ofs_session *s, const struct ofs_options *o, struct ofs_error *err)
+{
+	int r;
+
+	fuse_set_log_func(log_fuse);
+	r = open_tree(s, o, err);
+	if (r < 0)
+		return r;
+	s->handles_signals = fuse_set_signal_handlers(s->fuse) == 0;
+	if (fuse_session_mount(s->fuse, o->mountpoint) < 0)
+		return ofs_error_set(err, EIO, "cannot mount at '%s': is fusermount3 (package fuse3) installed?",
+				     o->mountpoint);
+	s->mounted = true;
+	atomic_store(&s->notify, s->fuse);
+	return 0;
+}
+
+int ofs_session_serve(struct ofs_session *s)
+{
+	struct fuse_loop_config *config = fuse_loop_cfg_create();
+	int r;
+
+	if (!config)
+		return -ENOMEM;
+	r = fuse_session_loop_mt(s->fuse, config);
+	fuse_loop_cfg_destroy(config);
+	/* A positive result is the signal that ended it, as it should. */
+	return r < 0 ? r : 0;
+}
+
+void ofs_session_destroy(struct ofs_session *s)
+{
+	if (!s)
+		return;
+	if (s->mounted)
+		fuse_session_unmount(s->fuse);
+	atomic_store(&s->notify, NULL);
+	/* Ends the sealer's thread, which may still be within a notification, before the session is freed. */
+	ofs_tree_close(s->tree);
+	if (s->handles_signals)
+		fuse_remove_signal_handlers(s->fuse);
+	if (s->fuse)
+		fuse_session_destroy(s->fuse);
+	free(s);
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The blocks of files: which chunk each holds, which chunks and frames are alive by that, and who
+ * is charged for them. What must hold between any two calls:
+ *
+ *   - a chunk is live exactly when some block holds it, and then exactly one of those blocks is its
+ *     bearer;
+ *   - frame.live is the number of live chunks in it;
+ *   - inode.stored is the sum of the shares of the chunks whose bearer is a block of that inode;
+ *   - inode.sha is the integer 0 only while block 0 holds the chunk with that hash.
+ */
+#include "index/index.h"
+
+#include "index/internal.h"
+
+struct chunk_row {
+	bool live;
+	int64_t frame;
+	int64_t share; /* bytes of its frame that its bearer is charged */
+	uint8_t sha[32];
+};
+
+static int chunk_get(struct ofs_index *ix, uint64_t id, struct chunk_row *ret)
+{
+	OFS_STMT sqlite3_stmt *st = NULL;
+	uint64_t off, len, stored, raw;
+	int r = ofs_stmt_first(ix, OFS_STMT_CHUNK_GET, OFS_ARGS(id), &st);
+
+	if (r < 0)
+		return r;
+	ret->live = sqlite3_column_int(st, 0) != 0;
+	ret->frame = sqlite3_column_int64(st, 1);
+	off = (uint32_t)sqlite3_column_int64(st, 2);
+	len = (uint32_t)sqlite3_column_int64(st, 3);
+	stored = (uint32_t)sqlite3_column_int64(st, 4);
+	raw = (uint32_t)sqlite3_column_int64(st, 5);
+	if (raw == 0 || off + len > raw)
+		return -EUCLEAN;
+	ret->share = (int64_t)(stored * (off + len) / raw - stored * off / raw);
+	return ofs_stmt_bytes(st, 6, ret->sha, sizeof(ret->sha));
+}
+
+/* A chunk comes alive or dies, and its frame's count with it. */
+static int chunk_set_live(struct ofs_index *ix, uint64_t id, const struct chunk_row *c, bool live)
+{
+	int r = ofs_stmt_run(ix, OFS_STMT_CHUNK_LIVE, OFS_ARGS(id, live));
+
+	return r < 0 ? r : ofs_stmt_run(ix, OFS_STMT_FRAME_LIVE, OFS_ARGS(c->frame, live ? 1 : -1));
+}
+
+static int heirs_add(struct ofs_index_heirs *h, uint64_t ino)
+{
+	if (h->n > h->mark && h->ino[h->n - 1] == ino)
+		return 0;
+	if (h->n == h->cap) {
+		size_t cap = OFS_MAX(h->cap * 2, (size_t)64);
+		uint64_t *more = reallocarray(h->ino, cap, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		h->ino = more;
+		h->cap = cap;
+	}
+	h->ino[h->n++] = ino;
+	return 0;
+}
+
+/* Looks for a guest that can become the bearer: one of the same file if there is one. */
+static int block_find_guest(struct ofs_index *ix, uint64_t chunk, uint64_t ino, uint64_t *ret_ino,
+			    uint64_t *ret_block)
+{
+	OFS_STMT sqlite3_stmt *own = NULL;
+	OFS_STMT sqlite3_stmt *any = NULL;
+	sqlite3_stmt *st;
+	int r = ofs_stmt_first(ix, OFS_STMT_BLOCK_GUEST_OF, OFS_ARGS(chunk, ino), &own);
+
+	st = own;
+	if (r == -ENOENT) {
+		r = ofs_stmt_first(ix, OFS_STMT_BLOCK_GUEST, OFS_ARGS(chunk), &any);
+		st = any;
+	}
+	if (r < 0)
+		return r;
+	*ret_ino = (uint64_t)sqlite3_column_int64(st, 0);
+	*ret_block = (uint64_t)sqlite3_column_int64(st, 1);
+	return 0;
+}
+
+/* `ino` lets go of a chunk; its block row is already gone or holds something else. */
+static int chunk_drop(struct ofs_index *ix, uint64_t ino, uint64_t chunk, bool guest)
+{
+	uint64_t heir, block;
+	struct chunk_row c;
+	int r, found;
+
+	if (guest)
+		return 0;
+	found = block_find_guest(ix, chunk, ino, &heir, &block);
+	if (found < 0 && found != -ENOENT)
+		return found;
+	if (found == 0) {
+		r = ofs_stmt_run(ix, OFS_STMT_BLOCK_BEAR, OFS_ARGS(heir, block));
+		if (r < 0 || heir == ino)
+			return r;
+	}
+	r = chunk_get(ix, chunk, &c);
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	r = ofs_stmt_run(ix, OFS_STMT_INODE_CHARGE, OFS_ARGS(ino, -c.share));
+	if (r < 0)
+		return r;
+	if (found == -ENOENT)
+		return chunk_set_live(ix, chunk, &c, false);
+	r = ofs_stmt_run(ix, OFS_STMT_INODE_CHARGE, OFS_ARGS(heir, c.share));
+	return r < 0 ? r : heirs_add(&ix->heirs, heir);
+}
+
+/* Puts `chunk` into a block: as its bearer when nobody else holds it. */
+static int chunk_take(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64_t chunk,
+		      const struct chunk_row *c)
+{
+	int r = ofs_stmt_run(ix, OFS_STMT_BLOCK_PUT, OFS_ARGS(ino, block, chunk, c->live));
+
+	if (r < 0 || c->live)
+		return r;
+	r = chunk_set_live(ix, chunk, c, true);
+	return r < 0 ? r : ofs_stmt_run(ix, OFS_STMT_INODE_CHARGE, OFS_ARGS(ino, c->share));
+}
+
+static int inode_set_sha(struct ofs_index *ix, uint64_t ino, const uint8_t sha[32])
+{
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_stmt_start(ix, OFS_STMT_INODE_SET_SHA, OFS_ARGS(ino), &st);
+
+	if (r == 0)
+		r = ofs_stmt_bind_blob(ix, st, 2, sha, 32);
+	return r < 0 ? r : ofs_stmt_step(ix, st);
+}
+
+/*
+ * Block 0 is about to hold the chunk with the hash `now` (NULL: none). The hash of the whole
+ * content stays what the caller last said: it is written out, or folded into the new chunk's, as it
+ * takes. -ENOENT: no such inode.
+ */
+static int inode_keep_sha(struct ofs_index *ix, uint64_t ino, const uint8_t *now)
+{
+	OFS_STMT sqlite3_stmt *st = NULL;
+	uint8_t sha[32];
+	int type;
+	int r = ofs_stmt_first(ix, OFS_STMT_INODE_SHA, OFS_ARGS(ino), &st);
+
+	if (r < 0)
+		return r;
+	type = sqlite3_column_type(st, 0);
+	if (type == SQLITE_NULL)
+		return 0;
+	if (type == SQLITE_BLOB)
+		r = ofs_stmt_bytes(st, 0, sha, sizeof(sha));
+	else
+		r = ofs_index_block_sha(ix, ino, sha);
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	ofs_stmt_reset(&st);
+	if (now && memcmp(sha, now, sizeof(sha)) == 0) {
+		if (type == SQLITE_BLOB)
+			r = ofs_stmt_run(ix, OFS_STMT_INODE_SET_SHA, OFS_ARGS(ino, 0));
+		return r;
+	}
+	return type == SQLITE_BLOB ? 0 : inode_set_sha(ix, ino, sha);
+}
+
+static int inode_exists(struct ofs_index *ix, uint64_t ino)
+{
+	OFS_STMT sqlite3_stmt *st = NULL;
+
+	return ofs_stmt_first(ix, OFS_STMT_INODE_STORED, OFS_ARGS(ino), &st);
+}
+
+/* What a block holds; chunk 0 when it is a hole. */
+static int block_get(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64_t *ret_chunk,
+		     bool *ret_guest)
+{
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_stmt_first(ix, OFS_STMT_BLOCK_GET, OFS_ARGS(ino, block), &st);
+
+	if (r < 0 && r != -ENOENT)
+		return r;
+	*ret_chunk = r < 0 ? 0 : (uint64_t)sqlite3_column_int64(st, 0);
+	*ret_guest = r == 0 && sqlite3_column_int(st, 1) != 0;
+	return 0;
+}
+
+static int block_set(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64_t chunk)
+{
+	struct chunk_row c;
+	uint64_t old;
+	bool guest;
+	int r = block_get(ix, ino, block, &old, &guest);
+
+	if (r < 0 || old == chunk)
+		return r;
+	if (chunk) {
+		r = chunk_get(ix, chunk, &c);
+		if (r < 0)
+			return r;
+	}
+	r = block == 0 ? inode_keep_sha(ix, ino, chunk ? c.sha : NULL) : inode_exists(ix, ino);
+	if (r < 0)
+		return r;
+	if (chunk)
+		r = chunk_take(ix, ino, block, chunk, &c);
+	else
+		r = ofs_stmt_run(ix, OFS_STMT_BLOCK_DELETE, OFS_ARGS(ino, block));
+	if (r < 0 || !old)
+		return r;
+	return chunk_drop(ix, ino, old, guest);
+}
+
+int ofs_index_set_block(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64_t chunk)
+{
+	OFS_INDEX_LOCKED(ix);
+	int r = ofs_index_writable(ix);
+
+	return r < 0 ? r : ofs_index_written(ix, block_set(ix, ino, block, chunk));
+}
+
+/*
+ * Drops the first block at or after `block`; 1 when there was one. Holds the lock for that one
+ * only.
+ */
+static int block_drop_next(struct ofs_index *ix, uint64_t ino, uint64_t block)
+{
+	OFS_INDEX_LOCKED(ix);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	uint64_t chunk, at;
+	bool guest;
+	int r = ofs_index_writable(ix);
+
+	if (r < 0)
+		return r;
+	r = ofs_stmt_first(ix, OFS_STMT_BLOCK_NEXT, OFS_ARGS(ino, block), &st);
+	if (r < 0)
+		return r == -ENOENT ? 0 : ofs_index_written(ix, r);
+	chunk = (uint64_t)sqlite3_column_int64(st, 0);
+	guest = sqlite3_column_int(st, 1) != 0;
+	at = (uint64_t)sqlite3_column_int64(st, 2);
+	ofs_stmt_reset(&st);
+	if (at == 0)
+		r = inode_keep_sha(ix, ino, NULL);
+	if (r == 0)
+		r = ofs_stmt_run(ix, OFS_STMT_BLOCK_DELETE, OFS_ARGS(ino, at));
+	if (r == 0)
+		r = chunk_drop(ix, ino, chunk, guest);
+	return r < 0 ? ofs_index_written(ix, r) : 1;
+}
+
+int ofs_index_truncate_blocks(struct ofs_index *ix, uint64_t ino, uint64_t block)
+{
+	int r;
+
+	do {
+		r = block_drop_next(ix, ino, block);
+	} while (r > 0);
+	return r;
+}
+
+int ofs_index_delete_inode(struct ofs_index *ix, uint64_t ino)
+{
+	int r = ofs_index_truncate_blocks(ix, ino, 0);
+
+	if (r < 0)
+		return r;
+	OFS_INDEX_LOCKED(ix);
+	r = ofs_index_writable(ix);
+	if (r < 0)
+		return r;
+	r = ofs_stmt_run(ix, OFS_STMT_DRAFT_DELETE, OFS_ARGS(ino));
+	if (r == 0)
+		r = ofs_stmt_run(ix, OFS_STMT_INODE_DELETE, OFS_ARGS(ino));
+	return ofs_index_written(ix, r);
+}
+
+static int ino_compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Empties the list into the caller's hands. */
+static uint64_t *heirs_take(struct ofs_index *ix, size_t *ret_n)
+{
+	OFS_INDEX_LOCKED(ix);
+	uint64_t *ino = ix->heirs.ino;
+
+	*ret_n = ix->heirs.n;
+	ix->heirs = (struct ofs_index_heirs){ 0 };
+	return ino;
+}
+
+int ofs_index_take_recharged(struct ofs_index *ix, int (*fn)(void *arg, uint64_t ino), void *arg)
+{
+	size_t n;
+	OFS_FREE uint64_t *ino = heirs_take(ix, &n);
+	int r;
+
+	if (n)
+		qsort(ino, n, sizeof(*ino), ino_compare);
+	for (size_t i = 0; i < n; i++) {
+		if (i > 0 && ino[i] == ino[i - 1])
+			continue;
+		r = fn(arg, ino[i]);
+		if (r)
+			return r;
+	}
+	return 0;
+}

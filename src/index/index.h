@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The index: one SQLite database that holds the committed state of the store up to a position of
+ * the journal. The only place that speaks SQL; SQLite's codes become -errno here (SQLITE_FULL:
+ * -ENOSPC, SQLITE_NOMEM: -ENOMEM, corruption: -EUCLEAN, the rest: -EIO).
+ *
+ * One connection, WAL, exclusive locking, synchronous=FULL. Every call may come from any thread;
+ * the connection's lock is held for one statement at a time, so that reads go on between the
+ * statements of a write transaction. Write transactions belong to one thread at a time. A read
+ * during a transaction sees what that transaction has written so far.
+ *
+ * Callbacks run under the connection's lock, so they must not call the index and should be short,
+ * unless the function says otherwise. What a callback is given is valid until it returns.
+ */
+#ifndef OFS_INDEX_INDEX_H
+#define OFS_INDEX_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <offloadfs/error.h>
+
+#define OFS_INDEX_FORMAT 1
+
+struct ofs_index;
+
+/* What is true of the whole store. */
+struct ofs_index_meta {
+	uint8_t uuid[16];
+	uint64_t checkpoint; /* journal position: everything before it is in the index */
+	uint64_t next_ino;
+	uint64_t next_chunk;
+	uint32_t pack; /* the pack being appended to, 0 before the first */
+	uint64_t pack_size; /* its committed size */
+};
+
+struct ofs_index_inode {
+	uint64_t ino;
+	uint64_t parent; /* a directory that has a name for it; 0 for the root and for orphans */
+	uint32_t mode; /* type and permissions as in st_mode */
+	uint32_t uid;
+	uint32_t gid;
+	uint32_t nlink;
+	uint64_t rdev;
+	uint64_t size;
+	int64_t atime, mtime, ctime, btime; /* nanoseconds since 1970 */
+	uint64_t stored; /* bytes charged to it in packs */
+	int64_t lines; /* newline characters, -1: not counted */
+	bool has_sha; /* of the whole content; false while it is unknown */
+	uint8_t sha[32];
+	char *target; /* of a symbolic link, else NULL; allocated, the receiver frees it */
+};
+
+struct ofs_index_dirent {
+	const char *name; /* borrowed; any bytes but '/' and NUL */
+	uint64_t ino;
+	uint8_t type; /* DT_* */
+	uint64_t cookie; /* grows with every entry; the position of readdir */
+};
+
+/* A chunk and where it lies. */
+struct ofs_index_chunk {
+	uint64_t id;
+	uint8_t sha[32];
+	uint32_t pack;
+	uint64_t frame_off;
+	uint32_t frame_stored;
+	uint32_t frame_raw;
+	uint32_t off; /* within the expanded frame */
+	uint32_t len;
+	uint32_t lines;
+};
+
+/* Content of a file that is still in the journal: `len` bytes at `off` of the file. */
+struct ofs_index_draft {
+	uint64_t ino;
+	uint64_t off;
+	uint64_t len;
+	uint64_t data_pos; /* 0: a hole, reads as zeros */
+	uint32_t data_len; /* of the whole journal record's data */
+	uint32_t data_off; /* where in it this extent begins */
+};
+
+/*
+ * Opens `path` (a file name; SQLite's own syscalls are the one exception to src/io), or creates it
+ * with `fresh` as its meta. With `fresh` NULL a missing file is -ENOENT.
+ * -EINVAL: not an index, or of a newer format: the message says which format was found and which
+ * are understood.
+ * -EBUSY: another process has it.
+ */
+int ofs_index_open(const char *path, const struct ofs_index_meta *fresh, struct ofs_error *err,
+		   struct ofs_index **ret);
+void ofs_index_close(struct ofs_index *ix);
+
+/* Reads. A callback's nonzero return ends the walk and is returned. */
+int ofs_index_get_meta(struct ofs_index *ix, struct ofs_index_meta *ret);
+int ofs_index_get_inode(struct ofs_index *ix, uint64_t ino,
+			struct ofs_index_inode *ret); /* -ENOENT */
+int ofs_index_list_dir(struct ofs_index *ix, uint64_t dir,
+		       int (*fn)(void *arg, const struct ofs_index_dirent *e),
+		       void *arg); /* in no order */
+int ofs_index_list_blocks(struct ofs_index *ix, uint64_t ino,
+			  int (*fn)(void *arg, uint64_t block, const struct ofs_index_chunk *c),
+			  void *arg); /* by block */
+int ofs_index_list_drafts(struct ofs_index *ix,
+			  int (*fn)(void *arg, const struct ofs_index_draft *d),
+			  void *arg); /* by ino, then off */
+int ofs_index_list_orphans(struct ofs_index *ix, int (*fn)(void *arg, uint64_t ino),
+			   void *arg); /* nlink = 0 */
+int ofs_index_find_chunk(struct ofs_index *ix, const uint8_t sha[32],
+			 struct ofs_index_chunk *ret); /* live ones; -ENOENT */
+int ofs_index_count(struct ofs_index *ix, uint64_t *ret_inodes,
+		    uint64_t *ret_bytes); /* regular files and their sizes */
+int ofs_index_disk_usage(struct ofs_index *ix, uint64_t *ret); /* bytes of database and WAL */
+
+/*
+ * Empties the WAL into the database and gives back the space of deleted rows: for quiet moments,
+ * outside a write transaction (-EINVAL). Holds the connection's lock throughout.
+ */
+int ofs_index_checkpoint(struct ofs_index *ix);
+
+/*
+ * One write transaction. Writes outside of one are -EINVAL. After an error in between only
+ * ofs_index_rollback() is allowed: later writes give the same error again, and so does
+ * ofs_index_commit(), which then rolls back.
+ */
+int ofs_index_begin(struct ofs_index *ix);
+int ofs_index_commit(struct ofs_index *ix); /* durable when it returns 0; on error, rolled back */
+void ofs_index_rollback(struct ofs_index *ix);
+
+int ofs_index_put_meta(struct ofs_index *ix, const struct ofs_index_meta *meta);
+
+/* `stored` is taken from the row only when it is new; later it is moved by block changes alone. */
+int ofs_index_put_inode(struct ofs_index *ix, const struct ofs_index_inode *row);
+
+/*
+ * Removes the inode with its blocks (as ofs_index_set_block() with chunk 0) and drafts. An unknown
+ * one is no error.
+ */
+int ofs_index_delete_inode(struct ofs_index *ix, uint64_t ino);
+
+int ofs_index_put_dirent(struct ofs_index *ix, uint64_t dir, const struct ofs_index_dirent *e);
+int ofs_index_delete_dirent(struct ofs_index *ix, uint64_t dir, const char *name);
+
+/*
+ * A new frame and its chunks, in order and without gaps (else -EINVAL); they start with no
+ * reference. Until one has a reference the frame counts as dead. Where a frame lies already, or a
+ * chunk id is taken: -EEXIST.
+ */
+int ofs_index_put_frame(struct ofs_index *ix, const struct ofs_index_chunk *chunks, size_t n);
+
+/*
+ * Makes `chunk` (0: a hole) the content of one block of a file and moves the reference counts. The
+ * cost of a chunk's share of its frame is charged to one of the files that hold it
+ * (`inode.stored`): to the first, and when that one lets go, to another that is left. -ENOENT: no
+ * such inode row (it is put first), or no such chunk.
+ */
+int ofs_index_set_block(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64_t chunk);
+
+/*
+ * Calls `fn` once for each inode that inherited a charge from another file and was not listed by
+ * this call yet; those of a transaction that was rolled back are forgotten. For after the commit;
+ * not under the lock: `fn` may call the index.
+ */
+int ofs_index_take_recharged(struct ofs_index *ix, int (*fn)(void *arg, uint64_t ino), void *arg);
+
+/* Drops all blocks at or after `block`. */
+int ofs_index_truncate_blocks(struct ofs_index *ix, uint64_t ino, uint64_t block);
+
+/* Replaces all drafts of a file. */
+int ofs_index_set_drafts(struct ofs_index *ix, uint64_t ino, const struct ofs_index_draft *drafts,
+			 size_t n);
+
+/*
+ * Reclaiming. A frame none of whose chunks has a reference is dead. For each, the callback gets the
+ * widest range around it that holds no live frame: from the end of the live frame before it to the
+ * start of the live one after it (for the first frame from `header`, for the last to the end of the
+ * last frame). Frames in one dead range are reported once. At most `max` ranges; the callback does
+ * not run under the lock and may call the index.
+ */
+struct ofs_index_dead {
+	uint32_t pack;
+	uint64_t off;
+	uint64_t len;
+	bool whole; /* the pack holds no live frame */
+};
+int ofs_index_list_dead(struct ofs_index *ix, uint64_t header, size_t max,
+			int (*fn)(void *arg, const struct ofs_index_dead *d), void *arg);
+/* Forgets the dead frames in that range and their chunks; inside a write transaction. */
+int ofs_index_delete_dead(struct ofs_index *ix, const struct ofs_index_dead *d);
+/* What an inode is charged now (after a commit moved charges). */
+int ofs_index_get_stored(struct ofs_index *ix, uint64_t ino, uint64_t *ret);
+
+#endif

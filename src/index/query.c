@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+#include "index/index.h"
+
+#include "index/internal.h"
+
+/* Unsigned numbers come back from SQLite's signed ones as they were put. */
+static uint64_t column_u64(sqlite3_stmt *st, int column)
+{
+	return (uint64_t)sqlite3_column_int64(st, column);
+}
+
+static uint32_t column_u32(sqlite3_stmt *st, int column)
+{
+	return (uint32_t)sqlite3_column_int64(st, column);
+}
+
+int ofs_index_get_meta(struct ofs_index *ix, struct ofs_index_meta *ret)
+{
+	OFS_INDEX_LOCKED(ix);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	struct ofs_index_meta meta;
+	int r = ofs_stmt_first(ix, OFS_STMT_META_GET, OFS_NO_ARGS, &st);
+
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	r = ofs_stmt_bytes(st, 0, meta.uuid, sizeof(meta.uuid));
+	if (r < 0)
+		return r;
+	meta.checkpoint = column_u64(st, 1);
+	meta.next_ino = column_u64(st, 2);
+	meta.next_chunk = column_u64(st, 3);
+	meta.pack = column_u32(st, 4);
+	meta.pack_size = column_u64(st, 5);
+	*ret = meta;
+	return 0;
+}
+
+int ofs_index_block_sha(struct ofs_index *ix, uint64_t ino, uint8_t ret[32])
+{
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_stmt_first(ix, OFS_STMT_BLOCK_SHA, OFS_ARGS(ino), &st);
+
+	return r < 0 ? r : ofs_stmt_bytes(st, 0, ret, 32);
+}
+
+/* The hash of a row's content: known, unknown, or that of its first chunk. */
+static int inode_read_sha(struct ofs_index *ix, sqlite3_stmt *st, int column,
+			  struct ofs_index_inode *in)
+{
+	int type = sqlite3_column_type(st, column);
+	int r;
+
+	in->has_sha = type != SQLITE_NULL;
+	if (type == SQLITE_NULL)
+		return 0;
+	if (type == SQLITE_BLOB)
+		return ofs_stmt_bytes(st, column, in->sha, sizeof(in->sha));
+	r = ofs_index_block_sha(ix, in->ino, in->sha);
+	return r == -ENOENT ? -EUCLEAN : r;
+}
+
+static int inode_read_target(sqlite3_stmt *st, int column, struct ofs_index_inode *in)
+{
+	const char *target;
+
+	if (sqlite3_column_type(st, column) == SQLITE_NULL)
+		return 0;
+	target = (const char *)sqlite3_column_text(st, column);
+	in->target = target ? strdup(target) : NULL;
+	return in->target ? 0 : -ENOMEM;
+}
+
+/* Times are kept as differences; they wrap as unsigned numbers do. */
+static int64_t time_from(uint64_t mtime, sqlite3_stmt *st, int column)
+{
+	return (int64_t)(mtime + column_u64(st, column));
+}
+
+int ofs_index_get_inode(struct ofs_index *ix, uint64_t ino, struct ofs_index_inode *ret)
+{
+	OFS_INDEX_LOCKED(ix);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	struct ofs_index_inode in = { .ino = ino };
+	uint64_t mtime;
+	int r = ofs_stmt_first(ix, OFS_STMT_INODE_GET, OFS_ARGS(ino), &st);
+
+	if (r < 0)
+		return r;
+	in.parent = column_u64(st, 0);
+	in.mode = column_u32(st, 1);
+	in.uid = column_u32(st, 2);
+	in.gid = column_u32(st, 3);
+	in.nlink = column_u32(st, 4);
+	in.rdev = column_u64(st, 5);
+	in.size = column_u64(st, 6);
+	mtime = column_u64(st, 7);
+	in.mtime = (int64_t)mtime;
+	in.atime = time_from(mtime, st, 8);
+	in.ctime = time_from(mtime, st, 9);
+	in.btime = time_from(mtime, st, 10);
+	in.stored = column_u64(st, 11);
+	in.lines = sqlite3_column_int64(st, 12);
+	r = inode_read_sha(ix, st, 13, &in);
+	if (r == 0)
+		r = inode_read_target(st, 14, &in);
+	if (r == 0)
+		*ret = in;
+	return r;
+}
+
+int ofs_index_get_stored(struct ofs_index *ix, uint64_t ino, uint64_t *ret)
+{
+	OFS_INDEX_LOCKED(ix);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_stmt_first(ix, OFS_STMT_INODE_STORED, OFS_ARGS(ino), &st);
+
+	if (r == 0)
+		*ret = column_u64(st, 0);
+	return r;
+}
+
+int ofs_index_list_dir(struct ofs_index *ix, uint64_t dir,
+		       int (*fn)(void *arg, const struct ofs_index_dirent *e), void *arg)
+{
+	OFS_INDEX_LOCKED(ix);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_stmt_start(ix, OFS_STMT_DIRENT_LIST, OFS_ARGS(dir), &st);
+
+	if (r < 0)
+		return r;
+	while ((r = ofs_stmt_step(ix, st)) > 0) {
+		struct ofs_index_dirent e = {
+			.name = (const char *)sqlite3_column_text(st, 0),
+			.ino = column_u64(st, 1),
+			.type = (uint8_t)sqlite3_column_int(st, 2),
+			.cookie = column_u64(st, 3),
+		};
+
+		if (!e.name)
+			return -ENOMEM;
+		r = fn(arg, &e);
+		if (r)
+			return r;
+	}
+	return r;
+}
+
+/* Columns 0 to 8 as CHUNK_COLUMNS names them. */
+static int chunk_read(sqlite3_stmt *st, struct ofs_index_chunk *c)
+{
+	c->id = column_u64(st, 0);
+	c->pack = column_u32(st, 2);
+	c->frame_off = column_u64(st, 3);
+	c->frame_stored = column_u32(st, 4);
+	c->frame_raw = column_u32(st, 5);
+	c->off = column_u32(st, 6);
+	c->len = column_u32(st, 7);
+	c->lines = column_u32(st, 8);
+	if (c->off > c->frame_raw || c->len > c->frame_raw - c->off)
+		return -EUCLEAN;
+	return ofs_stmt_bytes(st, 1, c->sha, sizeof(c->sha));
+}
+
+int ofs_index_list_blocks(struct ofs_index *ix, uint64_t ino,
+			  int (*fn)(void *arg, uint64_t block, const struct ofs_index_chunk *c),
+			  void *arg)
+{
+	OFS_INDEX_LOCKED(ix);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_stmt_start(ix, OFS_STMT_BLOCK_LIST, OFS_ARGS(ino), &st);
+
+	if (r < 0)
+		return r;
+	while ((r = ofs_stmt_step(ix, st)) > 0) {
+		struct ofs_index_chunk c;
+
+		r = chunk_read(st, &c);
+		if (r == 0)
+			r = fn(arg, column_u64(st, 9), &c);
+		if (r)
+			return r;
+	}
+	return r;
+}
+
+int ofs_index_list_drafts(struct ofs_index *ix,
+			  int (*fn)(void *arg, const struct ofs_index_draft *d), void *arg)
+{
+	OFS_INDEX_LOCKED(ix);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_stmt_start(ix, OFS_STMT_DRAFT_LIST, OFS_NO_ARGS, &st);
+
+	if (r < 0)
+		return r;
+	while ((r = ofs_stmt_step(ix, st)) > 0) {
+		struct ofs_index_draft d = {
+			.ino = column_u64(st, 0),
+			.off = column_u64(st, 1),
+			.len = column_u64(st, 2),
+			.data_pos = column_u64(st, 3),
+			.data_len = column_u32(st, 4),
+			.data_off = column_u32(st, 5),
+		};
+
+		r = fn(arg, &d);
+		if (r)
+			return r;
+	}
+	return r;
+}
+
+int ofs_index_list_orphans(struct ofs_index *ix, int (*fn)(void *arg, uint64_t ino), void *arg)
+{
+	OFS_INDEX_LOCKED(ix);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_stmt_start(ix, OFS_STMT_INODE_ORPHANS, OFS_NO_ARGS, &st);
+
+	if (r < 0)
+		return r;
+	while ((r = ofs_stmt_step(ix, st)) > 0) {
+		r = fn(arg, column_u64(st, 0));
+		if (r)
+			return r;
+	}
+	return r;
+}
+
+int ofs_index_find_chunk(struct ofs_index *ix, const uint8_t sha[32], struct ofs_index_chunk *ret)
+{
+	OFS_INDEX_LOCKED(ix);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	struct ofs_index_chunk c;
+	int r = ofs_stmt_start(ix, OFS_STMT_CHUNK_FIND, OFS_NO_ARGS, &st);
+
+	if (r == 0)
+		r = ofs_stmt_bind_blob(ix, st, 1, sha, 32);
+	if (r == 0)
+		r = ofs_stmt_step(ix, st);
+	if (r < 0)
+		return r;
+	if (r == 0)
+		return -ENOENT;
+	r = chunk_read(st, &c);
+	if (r == 0)
+		*ret = c;
+	return r;
+}
+
+int ofs_index_count(struct ofs_index *ix, uint64_t *ret_inodes, uint64_t *ret_bytes)
+{
+	OFS_INDEX_LOCKED(ix);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	uint64_t high, low, bytes;
+	int r = ofs_stmt_first(ix, OFS_STMT_INODE_COUNT, OFS_NO_ARGS, &st);
+
+	if (r < 0)
+		return r;
+	/* Sparse files can be huge: the two halves of the sizes are added up apart. */
+	high = column_u64(st, 1);
+	low = column_u64(st, 2);
+	if (high > UINT32_MAX || __builtin_add_overflow(high << 32, low, &bytes))
+		bytes = UINT64_MAX;
+	*ret_inodes = column_u64(st, 0);
+	*ret_bytes = bytes;
+	return 0;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tables of the index, format 1.
+ *
+ * The database says what it is in its file header: application_id is OFS_INDEX_APPLICATION,
+ * user_version is OFS_INDEX_FORMAT. Numbers are SQLite integers (unsigned 64-bit ones as their
+ * two's complement), names, hashes and link targets are BLOBs. Every byte here counts against the
+ * storage ratio, hence:
+ *
+ *   inode   Times other than mtime are differences from mtime. `sha` is NULL while the hash of the
+ *           content is unknown, the integer 0 when it equals that of the chunk in block 0 (so in
+ *           every file of one block), else the hash.
+ *   chunk   `frame` names its frame, `off` is its place in the expanded frame. `live` is 1 while a
+ *           block refers to it. Its hash is indexed by its first four bytes, and only while it is
+ *           alive, so a dead chunk never stands in the way of a new one with the same content.
+ *   block   The content of block `block` of file `ino`; a hole has no row. Of the rows that share a
+ *           chunk exactly one is the bearer (guest = 0): its file is charged for the chunk. The
+ *           others are guests (guest = 1) and are found through an index of guests alone, when the
+ *           bearer goes and another must follow.
+ *   frame   Where it lies in which pack; `live` counts its chunks that are alive; `first` and
+ *           `last` are the lowest and highest id among its chunks.
+ *   draft   Content that is still in the journal.
+ *
+ * A chunk's share of its frame's bytes is stored*(off+len)/raw - stored*off/raw (each quotient
+ * rounded down), so the shares of a frame add up to it exactly. inode.stored is the sum over the
+ * chunks that it bears.
+ */
+#ifndef OFS_INDEX_SCHEMA_H
+#define OFS_INDEX_SCHEMA_H
+
+#define OFS_INDEX_APPLICATION 0x4f46464c /* "OFFL" */
+#define OFS_INDEX_PAGE_SIZE 4096
+
+/*
+ * Settings that hold for the life of a database; run on an empty one, before anything is written.
+ */
+extern const char ofs_schema_layout[];
+
+/* Creates the tables and signs the database; run inside a transaction. */
+extern const char ofs_schema_create[];
+
+#endif

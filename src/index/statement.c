@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+#include "index/internal.h"
+
+#define CHUNK_COLUMNS "c.id, c.sha, f.pack, f.off, f.stored, f.raw, c.off, c.len, c.lines"
+
+static const char *const stmt_sql[OFS_STMT_COUNT] = {
+	[OFS_STMT_BEGIN] = "BEGIN IMMEDIATE",
+	[OFS_STMT_COMMIT] = "COMMIT",
+	[OFS_STMT_ROLLBACK] = "ROLLBACK",
+
+	[OFS_STMT_META_GET] = "SELECT uuid, checkpoint, next_ino, next_chunk, pack, pack_size"
+			      " FROM meta WHERE id = 1",
+	[OFS_STMT_META_PUT] = "INSERT OR REPLACE INTO meta(id, checkpoint, next_ino, next_chunk,"
+			      " pack, pack_size, uuid) VALUES(1, ?1, ?2, ?3, ?4, ?5, ?6)",
+
+	[OFS_STMT_INODE_GET] =
+		"SELECT parent, mode, uid, gid, nlink, rdev, size, mtime, atime,"
+		" ctime, btime, stored, lines, sha, target FROM inode WHERE ino = ?1",
+	[OFS_STMT_INODE_PUT] =
+		"INSERT INTO inode(ino, parent, mode, uid, gid, nlink, rdev, size, mtime, atime,"
+		" ctime, btime, stored, lines, sha, target)"
+		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"
+		" ON CONFLICT(ino) DO UPDATE SET parent = ?2, mode = ?3, uid = ?4, gid = ?5,"
+		" nlink = ?6, rdev = ?7, size = ?8, mtime = ?9, atime = ?10, ctime = ?11,"
+		" btime = ?12, lines = ?14, sha = ?15, target = ?16",
+	[OFS_STMT_INODE_DELETE] = "DELETE FROM inode WHERE ino = ?1",
+	[OFS_STMT_INODE_STORED] = "SELECT stored FROM inode WHERE ino = ?1",
+	[OFS_STMT_INODE_CHARGE] = "UPDATE inode SET stored = stored + ?2 WHERE ino = ?1",
+	[OFS_STMT_INODE_SHA] = "SELECT sha FROM inode WHERE ino = ?1",
+	[OFS_STMT_INODE_SET_SHA] = "UPDATE inode SET sha = ?2 WHERE ino = ?1",
+	[OFS_STMT_INODE_ORPHANS] = "SELECT ino FROM inode WHERE nlink = 0",
+	[OFS_STMT_INODE_COUNT] = "SELECT count(*), sum(size >> 32), sum(size & 0xffffffff)"
+				 " FROM inode WHERE mode & 0xf000 = 0x8000",
+
+	[OFS_STMT_DIRENT_LIST] = "SELECT name, ino, type, cookie FROM dirent WHERE parent = ?1",
+	[OFS_STMT_DIRENT_PUT] = "INSERT OR REPLACE INTO dirent(parent, ino, type, cookie, name)"
+				" VALUES(?1, ?2, ?3, ?4, ?5)",
+	[OFS_STMT_DIRENT_DELETE] = "DELETE FROM dirent WHERE parent = ?1 AND name = ?2",
+
+	[OFS_STMT_BLOCK_LIST] = "SELECT " CHUNK_COLUMNS ", b.block FROM block b"
+				" CROSS JOIN chunk c ON c.id = b.chunk"
+				" CROSS JOIN frame f ON f.id = c.frame"
+				" WHERE b.ino = ?1 ORDER BY b.block",
+	[OFS_STMT_BLOCK_GET] = "SELECT chunk, guest FROM block WHERE ino = ?1 AND block = ?2",
+	[OFS_STMT_BLOCK_NEXT] = "SELECT chunk, guest, block FROM block"
+				" WHERE ino = ?1 AND block >= ?2 ORDER BY block LIMIT 1",
+	[OFS_STMT_BLOCK_PUT] = "INSERT OR REPLACE INTO block(ino, block, chunk, guest)"
+			       " VALUES(?1, ?2, ?3, ?4)",
+	[OFS_STMT_BLOCK_DELETE] = "DELETE FROM block WHERE ino = ?1 AND block = ?2",
+	[OFS_STMT_BLOCK_SHA] = "SELECT c.sha FROM block b CROSS JOIN chunk c ON c.id = b.chunk"
+			       " WHERE b.ino = ?1 AND b.block = 0",
+	[OFS_STMT_BLOCK_GUEST_OF] = "SELECT ino, block FROM block INDEXED BY block_guest"
+				    " WHERE guest = 1 AND chunk = ?1 AND ino = ?2 LIMIT 1",
+	[OFS_STMT_BLOCK_GUEST] = "SELECT ino, block FROM block INDEXED BY block_guest"
+				 " WHERE guest = 1 AND chunk = ?1 LIMIT 1",
+	[OFS_STMT_BLOCK_BEAR] = "UPDATE block SET guest = 0 WHERE ino = ?1 AND block = ?2",
+
+	[OFS_STMT_CHUNK_FIND] = "SELECT " CHUNK_COLUMNS " FROM chunk c INDEXED BY chunk_sha"
+				" CROSS JOIN frame f ON f.id = c.frame"
+				" WHERE c.live = 1 AND substr(c.sha, 1, 4) = substr(?1, 1, 4)"
+				" AND c.sha = ?1 LIMIT 1",
+	[OFS_STMT_CHUNK_GET] = "SELECT c.live, c.frame, c.off, c.len, f.stored, f.raw, c.sha"
+			       " FROM chunk c CROSS JOIN frame f ON f.id = c.frame"
+			       " WHERE c.id = ?1",
+	[OFS_STMT_CHUNK_PUT] = "INSERT INTO chunk(id, frame, off, len, lines, live, sha)"
+			       " VALUES(?1, ?2, ?3, ?4, ?5, 0, ?6)",
+	[OFS_STMT_CHUNK_LIVE] = "UPDATE chunk SET live = ?2 WHERE id = ?1",
+	[OFS_STMT_CHUNK_DELETE] = "DELETE FROM chunk WHERE id BETWEEN ?2 AND ?3 AND frame = ?1",
+
+	[OFS_STMT_FRAME_PUT] = "INSERT INTO frame(pack, off, stored, raw, live, first, last)"
+			       " VALUES(?1, ?2, ?3, ?4, 0, ?5, ?6)",
+	[OFS_STMT_FRAME_LIVE] = "UPDATE frame SET live = live + ?2 WHERE id = ?1",
+	[OFS_STMT_FRAME_DEAD] = "SELECT pack, off, id, first, last FROM frame INDEXED BY frame_dead"
+				" WHERE live = 0 AND (pack, off) >= (?1, ?2)"
+				" ORDER BY pack, off LIMIT 1",
+	[OFS_STMT_FRAME_LIVE_BEFORE] = "SELECT off + stored FROM frame INDEXED BY frame_place"
+				       " WHERE pack = ?1 AND off < ?2 AND live > 0"
+				       " ORDER BY off DESC LIMIT 1",
+	[OFS_STMT_FRAME_LIVE_AFTER] = "SELECT off FROM frame INDEXED BY frame_place"
+				      " WHERE pack = ?1 AND off > ?2 AND live > 0"
+				      " ORDER BY off LIMIT 1",
+	[OFS_STMT_FRAME_END] = "SELECT off + stored FROM frame INDEXED BY frame_place"
+			       " WHERE pack = ?1 ORDER BY off DESC LIMIT 1",
+	[OFS_STMT_FRAME_DELETE] = "DELETE FROM frame WHERE id = ?1",
+
+	[OFS_STMT_DRAFT_LIST] = "SELECT ino, off, len, data_pos, data_len, data_off FROM draft"
+				" ORDER BY ino, off",
+	[OFS_STMT_DRAFT_PUT] = "INSERT INTO draft(ino, off, len, data_pos, data_len, data_off)"
+			       " VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+	[OFS_STMT_DRAFT_DELETE] = "DELETE FROM draft WHERE ino = ?1",
+};
+
+int ofs_index_errno(struct ofs_index *ix, int rc)
+{
+	int sys;
+
+	switch (rc & 0xff) {
+	case SQLITE_OK:
+	case SQLITE_ROW:
+	case SQLITE_DONE:
+		return 0;
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return -EUCLEAN;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return -EBUSY;
+	case SQLITE_READONLY:
+		return -EROFS;
+	case SQLITE_CONSTRAINT:
+		return -EEXIST;
+	case SQLITE_IOERR:
+		if (rc == SQLITE_IOERR_NOMEM)
+			return -ENOMEM;
+		sys = sqlite3_system_errno(ix->db);
+		return sys == ENOSPC || sys == EDQUOT ? -sys : -EIO;
+	default:
+		return -EIO;
+	}
+}
+
+void ofs_stmt_reset(sqlite3_stmt **st)
+{
+	if (!*st)
+		return;
+	sqlite3_reset(*st);
+	sqlite3_clear_bindings(*st);
+	*st = NULL;
+}
+
+int ofs_stmt_start(struct ofs_index *ix, enum ofs_stmt id, const int64_t *args, size_t n,
+		   sqlite3_stmt **ret)
+{
+	sqlite3_stmt *st = ix->stmt[id];
+	int rc;
+
+	if (!st) {
+		rc = sqlite3_prepare_v3(ix->db, stmt_sql[id], -1, SQLITE_PREPARE_PERSISTENT, &st,
+					NULL);
+		if (rc != SQLITE_OK)
+			return ofs_index_errno(ix, rc);
+		ix->stmt[id] = st;
+	}
+	for (size_t i = 0; i < n; i++) {
+		rc = sqlite3_bind_int64(st, (int)i + 1, args[i]);
+		if (rc != SQLITE_OK)
+			return ofs_index_errno(ix, rc);
+	}
+	*ret = st;
+	return 0;
+}
+
+int ofs_stmt_step(struct ofs_index *ix, sqlite3_stmt *st)
+{
+	int rc = sqlite3_step(st);
+
+	return rc == SQLITE_ROW ? 1 : ofs_index_errno(ix, rc);
+}
+
+int ofs_stmt_first(struct ofs_index *ix, enum ofs_stmt id, const int64_t *args, size_t n,
+		   sqlite3_stmt **ret)
+{
+	int r = ofs_stmt_start(ix, id, args, n, ret);
+
+	if (r < 0)
+		return r;
+	r = ofs_stmt_step(ix, *ret);
+	if (r < 0)
+		return r;
+	return r == 0 ? -ENOENT : 0;
+}
+
+int ofs_stmt_run(struct ofs_index *ix, enum ofs_stmt id, const int64_t *args, size_t n)
+{
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_stmt_start(ix, id, args, n, &st);
+
+	return r < 0 ? r : ofs_stmt_step(ix, st);
+}
+
+int ofs_stmt_bind_blob(struct ofs_index *ix, sqlite3_stmt *st, int param, const void *data,
+		       size_t len)
+{
+	return ofs_index_errno(ix, sqlite3_bind_blob64(st, param, data, len, SQLITE_STATIC));
+}
+
+int ofs_stmt_bytes(sqlite3_stmt *st, int column, void *ret, size_t len)
+{
+	const void *data;
+
+	if (sqlite3_column_type(st, column) != SQLITE_BLOB)
+		return -EUCLEAN;
+	data = sqlite3_column_blob(st, column);
+	if (!data || (size_t)sqlite3_column_bytes(st, column) != len)
+		return -EUCLEAN;
+	memcpy(ret, data, len);
+	return 0;
+}

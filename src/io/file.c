@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT */
+#include "io/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "io/failpoint.h"
+
+int ofs_io_open(int dirfd, const char *path, int flags, mode_t mode)
+{
+	int fault = ofs_failpoint("io.open");
+	int fd;
+
+	if (fault < 0)
+		return fault;
+	do
+		fd = openat(dirfd, path, flags | O_CLOEXEC, mode);
+	while (fd < 0 && errno == EINTR);
+	if (fd < 0)
+		return -errno;
+	ofs_failpoint_after(fault);
+	return fd;
+}
+
+void ofs_io_close(int *fd)
+{
+	ofs_cleanup_close(fd);
+	*fd = -1;
+}
+
+int ofs_io_mkdir(int dirfd, const char *path, mode_t mode)
+{
+	int fault = ofs_failpoint("io.mkdir");
+	struct stat st;
+
+	if (fault < 0)
+		return fault;
+	if (mkdirat(dirfd, path, mode) < 0) {
+		if (errno != EEXIST)
+			return -errno;
+		if (fstatat(dirfd, path, &st, 0) < 0)
+			return -errno;
+		if (!S_ISDIR(st.st_mode))
+			return -ENOTDIR;
+	}
+	ofs_failpoint_after(fault);
+	return 0;
+}
+
+ssize_t ofs_io_pread(int fd, void *buf, size_t len, uint64_t off)
+{
+	int fault = ofs_failpoint("io.pread");
+	size_t done = 0;
+	ssize_t n;
+
+	if (fault < 0)
+		return fault;
+	while (done < len) {
+		n = pread(fd, (char *)buf + done, len - done, (off_t)(off + done));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	ofs_failpoint_after(fault);
+	return (ssize_t)done;
+}
+
+int ofs_io_pread_exact(int fd, void *buf, size_t len, uint64_t off)
+{
+	ssize_t n = ofs_io_pread(fd, buf, len, off);
+
+	if (n < 0)
+		return (int)n;
+	return (size_t)n == len ? 0 : -EIO;
+}
+
+/* Drops the first `n` bytes of what the pieces describe. */
+static void iov_advance(struct iovec **iov, int *count, size_t n)
+{
+	while (*count && n >= (*iov)->iov_len) {
+		n -= (*iov)->iov_len;
+		(*iov)++;
+		(*count)--;
+	}
+	if (*count) {
+		(*iov)->iov_base = (char *)(*iov)->iov_base + n;
+		(*iov)->iov_len -= n;
+	}
+}
+
+static size_t iov_total(const struct iovec *iov, int count)
+{
+	size_t total = 0;
+	int i;
+
+	for (i = 0; i < count; i++)
+		total += iov[i].iov_len;
+	return total;
+}
+
+/* Keeps only the first `n` bytes. */
+static void iov_cut(struct iovec *iov, int count, size_t n)
+{
+	int i;
+
+	for (i = 0; i < count; i++) {
+		iov[i].iov_len = OFS_MIN(iov[i].iov_len, n);
+		n -= iov[i].iov_len;
+	}
+}
+
+int ofs_io_preadv_exact(int fd, struct iovec *iov, int n, uint64_t off)
+{
+	int fault = ofs_failpoint("io.preadv");
+	ssize_t got;
+
+	if (fault < 0)
+		return fault;
+	for (iov_advance(&iov, &n, 0); n; iov_advance(&iov, &n, (size_t)got), off += (size_t)got) {
+		do
+			got = preadv(fd, iov, n, (off_t)off);
+		while (got < 0 && errno == EINTR);
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			return -EIO;
+	}
+	ofs_failpoint_after(fault);
+	return 0;
+}
+
+static int pwritev_all(int fd, struct iovec *iov, int n, uint64_t off)
+{
+	ssize_t put;
+
+	for (iov_advance(&iov, &n, 0); n; iov_advance(&iov, &n, (size_t)put), off += (size_t)put) {
+		do
+			put = pwritev(fd, iov, n, (off_t)off);
+		while (put < 0 && errno == EINTR);
+		if (put < 0)
+			return -errno;
+		if (put == 0)
+			return -EIO;
+	}
+	return 0;
+}
+
+static int pwritev_faulty(const char *point, int fd, struct iovec *iov, int n, uint64_t off)
+{
+	int fault = ofs_failpoint(point);
+	int r;
+
+	if (fault < 0)
+		return fault;
+	if (fault == OFS_FAULT_SHORT)
+		iov_cut(iov, n, iov_total(iov, n) / 2);
+	r = pwritev_all(fd, iov, n, off);
+	if (r < 0)
+		return r;
+	ofs_failpoint_after(fault);
+	return 0;
+}
+
+int ofs_io_pwrite(int fd, const void *buf, size_t len, uint64_t off)
+{
+	struct iovec iov = { (void *)(uintptr_t)buf, len };
+
+	return pwritev_faulty("io.pwrite", fd, &iov, 1, off);
+}
+
+int ofs_io_pwritev(int fd, struct iovec *iov, int n, uint64_t off)
+{
+	return pwritev_faulty("io.pwritev", fd, iov, n, off);
+}
+
+/*
+ * fsync and fdatasync are not repeated on EINTR: a second call may find the error already
+ * reported.
+ */
+int ofs_io_datasync(int fd)
+{
+	int fault = ofs_failpoint("io.datasync");
+
+	if (fault < 0)
+		return fault;
+	if (fdatasync(fd) < 0)
+		return -errno;
+	ofs_failpoint_after(fault);
+	return 0;
+}
+
+int ofs_io_sync(int fd)
+{
+	int fault = ofs_failpoint("io.sync");
+
+	if (fault < 0)
+		return fault;
+	if (fsync(fd) < 0)
+		return -errno;
+	ofs_failpoint_after(fault);
+	return 0;
+}
+
+int ofs_io_truncate(int fd, uint64_t size)
+{
+	int fault = ofs_failpoint("io.truncate");
+	int r;
+
+	if (fault < 0)
+		return fault;
+	do
+		r = ftruncate(fd, (off_t)size);
+	while (r < 0 && errno == EINTR);
+	if (r < 0)
+		return -errno;
+	ofs_failpoint_after(fault);
+	return 0;
+}
+
+/* Stays within the file: punching never makes it longer either. */
+static int write_zeros(int fd, uint64_t off, uint64_t len)
+{
+	static const char zeros[64 << 10];
+	struct stat st;
+	uint64_t end;
+	int r;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	end = OFS_MIN(off + len, (uint64_t)st.st_size);
+	while (off < end) {
+		size_t n = (size_t)OFS_MIN(end - off, (uint64_t)sizeof(zeros));
+		struct iovec iov = { (void *)(uintptr_t)zeros, n };
+
+		r = pwritev_all(fd, &iov, 1, off);
+		if (r < 0)
+			return r;
+		off += n;
+	}
+	return 0;
+}
+
+int ofs_io_punch(int fd, uint64_t off, uint64_t len)
+{
+	int fault = ofs_failpoint("io.punch");
+	int r = fault < 0 ? fault : 0;
+
+	if (!len)
+		return 0;
+	while (!r && fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off,
+			       (off_t)len) < 0)
+		if (errno != EINTR)
+			r = -errno;
+	if (r == -EOPNOTSUPP)
+		r = write_zeros(fd, off, len);
+	if (r < 0)
+		return r;
+	ofs_failpoint_after(fault);
+	return 0;
+}
+
+int ofs_io_size(int fd, uint64_t *ret_size, uint64_t *ret_allocated)
+{
+	int fault = ofs_failpoint("io.size");
+	struct stat st;
+
+	if (fault < 0)
+		return fault;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	*ret_size = (uint64_t)st.st_size;
+	if (ret_allocated)
+		*ret_allocated = (uint64_t)st.st_blocks * 512;
+	ofs_failpoint_after(fault);
+	return 0;
+}
+
+int ofs_io_rename(int dirfd, const char *from, const char *to)
+{
+	int fault = ofs_failpoint("io.rename");
+
+	if (fault < 0)
+		return fault;
+	if (renameat(dirfd, from, dirfd, to) < 0)
+		return -errno;
+	ofs_failpoint_after(fault);
+	return 0;
+}
+
+int ofs_io_unlink(int dirfd, const char *path)
+{
+	int fault = ofs_failpoint("io.unlink");
+
+	if (fault < 0)
+		return fault;
+	if (unlinkat(dirfd, path, 0) < 0 && errno != ENOENT)
+		return -errno;
+	ofs_failpoint_after(fault);
+	return 0;
+}
+
+/* Makes the name `path`, just renamed into place, durable. */
+static int sync_parent(int dirfd, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	OFS_FREE char *parent = NULL;
+	OFS_CLOSE int fd = -1;
+
+	parent = slash ? strndup(path, OFS_MAX((size_t)(slash - path), (size_t)1)) : strdup(".");
+	if (!parent)
+		return -ENOMEM;
+	fd = ofs_io_open(dirfd, parent, O_RDONLY | O_DIRECTORY, 0);
+	if (fd < 0)
+		return fd;
+	return ofs_io_sync(fd);
+}
+
+int ofs_io_write_file(int dirfd, const char *path, const void *data, size_t len)
+{
+	OFS_FREE char *temp = NULL;
+	OFS_CLOSE int fd = -1;
+	int r;
+
+	if (asprintf(&temp, "%s.tmp", path) < 0) {
+		temp = NULL;
+		return -ENOMEM;
+	}
+	fd = ofs_io_open(dirfd, temp, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	if (fd < 0)
+		return fd;
+	r = ofs_io_pwrite(fd, data, len, 0);
+	if (r < 0)
+		goto fail;
+	r = ofs_io_sync(fd);
+	if (r < 0)
+		goto fail;
+	r = ofs_io_rename(dirfd, temp, path);
+	if (r < 0)
+		goto fail;
+	return sync_parent(dirfd, path);
+fail:
+	ofs_io_unlink(dirfd, temp);
+	return r;
+}
+
+int ofs_io_read_file(int dirfd, const char *path, size_t max, struct ofs_buf *ret)
+{
+	OFS_CLOSE int fd = -1;
+	size_t before = ret->len;
+	size_t step;
+	ssize_t n;
+	int r;
+
+	fd = ofs_io_open(dirfd, path, O_RDONLY, 0);
+	if (fd < 0)
+		return fd;
+	do {
+		/* One byte more than allowed shows that the file is too large. */
+		step = OFS_MIN(max - (ret->len - before), (size_t)64 << 10) + 1;
+		r = ofs_buf_reserve(ret, step);
+		if (r < 0)
+			goto fail;
+		n = ofs_io_pread(fd, ret->data + ret->len, step, ret->len - before);
+		r = n < 0 ? (int)n : 0;
+		if (r < 0)
+			goto fail;
+		ret->len += (size_t)n;
+		r = -EFBIG;
+		if (ret->len - before > max)
+			goto fail;
+	} while ((size_t)n == step);
+	return 0;
+fail:
+	ret->len = before;
+	return r;
+}
+
+static void cleanup_closedir(DIR **dir)
+{
+	if (*dir)
+		closedir(*dir);
+}
+
+int ofs_io_list(int dirfd, const char *path, int (*fn)(void *arg, const char *name), void *arg)
+{
+	OFS_CLEANUP(cleanup_closedir) DIR *dir = NULL;
+	OFS_CLOSE int fd = -1;
+	struct dirent *entry;
+	int fault = ofs_failpoint("io.list");
+	int r;
+
+	if (fault < 0)
+		return fault;
+	fd = ofs_io_open(dirfd, path, O_RDONLY | O_DIRECTORY, 0);
+	if (fd < 0)
+		return fd;
+	dir = fdopendir(fd);
+	if (!dir)
+		return -errno;
+	ofs_steal_fd(&fd);
+	for (errno = 0; (entry = readdir(dir)); errno = 0) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		r = fn(arg, entry->d_name);
+		if (r)
+			return r;
+	}
+	if (errno)
+		return -errno;
+	ofs_failpoint_after(fault);
+	return 0;
+}

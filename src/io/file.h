@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The only caller of open, pwrite, fsync and rename in the engine, so that faults can be injected
+ * in one place and the ordering of durable writes can be read in one place.
+ *
+ * Every function returns 0 (or a count) or -errno. EINTR and short transfers are dealt with here.
+ */
+#ifndef OFS_IO_FILE_H
+#define OFS_IO_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "base/buf.h"
+
+/* openat with O_CLOEXEC; returns the descriptor, owned by the caller. */
+int ofs_io_open(int dirfd, const char *path, int flags, mode_t mode);
+
+/* Closes *fd and sets it to -1; a negative one is left alone. */
+void ofs_io_close(int *fd);
+
+/* mkdirat; an existing directory is not an error. */
+int ofs_io_mkdir(int dirfd, const char *path, mode_t mode);
+
+/* Reads until `len` bytes or the end of the file; returns the count read. */
+ssize_t ofs_io_pread(int fd, void *buf, size_t len, uint64_t off);
+
+/* Reads exactly `len` bytes; -EIO when the file ends before that. */
+int ofs_io_pread_exact(int fd, void *buf, size_t len, uint64_t off);
+
+/* The same into `n` pieces that follow each other in the file; `iov` is consumed. */
+int ofs_io_preadv_exact(int fd, struct iovec *iov, int n, uint64_t off);
+
+/* Writes all of it or fails; what a failed call wrote of it is undefined. */
+int ofs_io_pwrite(int fd, const void *buf, size_t len, uint64_t off);
+
+/* The same for `n` (at most 8) pieces that follow each other; `iov` is consumed. */
+int ofs_io_pwritev(int fd, struct iovec *iov, int n, uint64_t off);
+
+int ofs_io_datasync(int fd);
+int ofs_io_sync(int fd);
+int ofs_io_truncate(int fd, uint64_t size);
+
+/*
+ * Gives a range back to the filesystem; it reads as zeros afterwards, whether or not punching is
+ * supported.
+ */
+int ofs_io_punch(int fd, uint64_t off, uint64_t len);
+
+/* Size in bytes; with `ret_allocated` (may be NULL) also the bytes that the file occupies. */
+int ofs_io_size(int fd, uint64_t *ret_size, uint64_t *ret_allocated);
+
+int ofs_io_rename(int dirfd, const char *from, const char *to);
+
+/* A missing file is not an error. */
+int ofs_io_unlink(int dirfd, const char *path);
+
+/*
+ * Replaces `path` by a file with this content, durably: temporary file, fsync, rename, fsync of
+ * the directory.
+ */
+int ofs_io_write_file(int dirfd, const char *path, const void *data, size_t len);
+
+/* Appends the whole file to `ret`; -EFBIG when it is larger than `max`. */
+int ofs_io_read_file(int dirfd, const char *path, size_t max, struct ofs_buf *ret);
+
+/*
+ * Calls `fn(arg, name)` for each entry but "." and ".."; a nonzero return ends the walk and is
+ * returned.
+ */
+int ofs_io_list(int dirfd, const char *path, int (*fn)(void *arg, const char *name), void *arg);
+
+#endif

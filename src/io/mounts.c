@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "io/mounts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "base/alloc.h"
+#include "base/util.h"
+#include "io/path.h"
+
+#define MOUNTS_FSTYPE "fuse.offloadfs"
+
+/* mountinfo writes blanks and backslashes of a field as \ooo. */
+static char *mounts_unescape(const char *field)
+{
+	char *text = ofs_strdup(field), *to = text;
+
+	for (const char *p = field; *p; to++) {
+		if (p[0] == '\\' && strspn(p + 1, "01234567") >= 3) {
+			*to = (char)((p[1] - '0') << 6 | (p[2] - '0') << 3 | (p[3] - '0'));
+			p += 4;
+		} else {
+			*to = *p++;
+		}
+	}
+	*to = '\0';
+	return text;
+}
+
+/* "36 35 98:0 ROOT POINT OPTIONS [TAG...] - FSTYPE SOURCE SUPEROPTIONS"; `line` is taken apart. */
+static void mounts_parse(struct ofs_mounts *m, char *line)
+{
+	char *save = NULL, *field = strtok_r(line, " \n", &save), *point = NULL, *source;
+
+	for (int i = 0; field && strcmp(field, "-") != 0; i++) {
+		if (i == 4)
+			point = field;
+		field = strtok_r(NULL, " \n", &save);
+	}
+	field = field ? strtok_r(NULL, " \n", &save) : NULL;
+	source = field ? strtok_r(NULL, " \n", &save) : NULL;
+	if (!point || !source || strcmp(field, MOUNTS_FSTYPE) != 0)
+		return;
+	m->list = ofs_grow(m->list, &m->cap, m->count + 1, sizeof(*m->list));
+	m->list[m->count++] = (struct ofs_mount){
+		.point = mounts_unescape(point),
+		.source = mounts_unescape(source),
+	};
+}
+
+int ofs_mounts_read(const char *mountinfo, struct ofs_mounts *ret)
+{
+	struct ofs_mounts m = OFS_MOUNTS_INIT;
+	FILE *in = fopen(mountinfo ? mountinfo : "/proc/self/mountinfo", "re");
+	OFS_FREE char *line = NULL;
+	size_t cap = 0;
+	int r;
+
+	if (!in)
+		return -errno;
+	while (getline(&line, &cap, in) > 0)
+		mounts_parse(&m, line);
+	r = ferror(in) ? -EIO : 0;
+	fclose(in);
+	if (r < 0)
+		ofs_mounts_finish(&m);
+	else
+		*ret = m;
+	return r;
+}
+
+void ofs_mounts_finish(struct ofs_mounts *m)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		free(m->list[i].point);
+		free(m->list[i].source);
+	}
+	free(m->list);
+	*m = (struct ofs_mounts)OFS_MOUNTS_INIT;
+}
+
+/* A later mount covers an earlier one: every search goes from the last to the first. */
+const struct ofs_mount *ofs_mounts_at(const struct ofs_mounts *m, const char *point)
+{
+	for (size_t i = m->count; i-- > 0;) {
+		if (strcmp(m->list[i].point, point) == 0)
+			return &m->list[i];
+	}
+	return NULL;
+}
+
+const struct ofs_mount *ofs_mounts_around(const struct ofs_mounts *m, const char *path)
+{
+	const struct ofs_mount *best = NULL;
+
+	for (size_t i = m->count; i-- > 0;) {
+		const struct ofs_mount *one = &m->list[i];
+
+		if (!ofs_path_below(one->point, path))
+			continue;
+		if (!best || strlen(one->point) > strlen(best->point))
+			best = one;
+	}
+	return best;
+}
+
+const struct ofs_mount *ofs_mounts_of_store(const struct ofs_mounts *m, const char *store)
+{
+	for (size_t i = m->count; i-- > 0;) {
+		if (strcmp(m->list[i].source, store) == 0)
+			return &m->list[i];
+	}
+	return NULL;
+}
+
+bool ofs_mount_is_alive(const struct ofs_mount *m)
+{
+	struct statvfs st;
+
+	/* Unlike stat, this is never answered from the kernel's cache. */
+	return statvfs(m->point, &st) == 0 || (errno != ENOTCONN && errno != ECONNABORTED);
+}

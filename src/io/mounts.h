@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* The trees that are mounted, as the kernel tells it. */
+#ifndef OFS_IO_MOUNTS_H
+#define OFS_IO_MOUNTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct ofs_mount {
+	char *point; /* without symbolic links */
+	char *source; /* the store; what the daemon named it */
+};
+
+struct ofs_mounts {
+	struct ofs_mount *list; /* in the order of mounting */
+	size_t count;
+	size_t cap;
+};
+
+#define OFS_MOUNTS_INIT { NULL, 0, 0 }
+
+/* Reads a file in the form of /proc/self/mountinfo (NULL: that file itself). 0 or -errno. */
+int ofs_mounts_read(const char *mountinfo, struct ofs_mounts *ret);
+void ofs_mounts_finish(struct ofs_mounts *m);
+
+/* Each NULL when there is none. The paths are absolute and without symbolic links. */
+const struct ofs_mount *ofs_mounts_at(const struct ofs_mounts *m, const char *point);
+const struct ofs_mount *ofs_mounts_around(const struct ofs_mounts *m, const char *path);
+const struct ofs_mount *ofs_mounts_of_store(const struct ofs_mounts *m, const char *store);
+
+/* False for a mount whose daemon was killed. */
+bool ofs_mount_is_alive(const struct ofs_mount *m);
+
+#endif

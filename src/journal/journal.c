@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: MIT */
+#include "journal/journal.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/util.h"
+#include "io/file.h"
+#include "journal/record.h"
+#include "journal/recover.h"
+#include "journal/segment.h"
+
+#define JOURNAL_SEGMENT_SIZE ((uint64_t)64 << 20)
+
+/* Lock order: append_lock, segments_lock. sync_lock is held with neither. */
+struct ofs_journal {
+	int dirfd; /* borrowed */
+	uint8_t uuid[16];
+	uint64_t key;
+	_Atomic uint64_t segment_size;
+
+	/* Held for a whole append: it orders the records and guards the newest segment's `end`. */
+	pthread_mutex_t append_lock;
+
+	/*
+	 * Guards the list, never empty. Who goes on with a segment after unlocking holds a
+	 * reference to it.
+	 */
+	pthread_rwlock_t segments_lock;
+	struct ofs_segment_list segments;
+
+	/*
+	 * The last of the list. Changes under both locks, so either is enough to use it; never
+	 * removed.
+	 */
+	struct ofs_segment *newest;
+
+	/* A segment was made since the directory was last synced; set under segments_lock. */
+	atomic_bool dir_dirty;
+
+	/*
+	 * One caller at a time syncs, without the lock; it guards `syncing` and the changes of
+	 * the two after.
+	 */
+	pthread_mutex_t sync_lock;
+	pthread_cond_t sync_done;
+	bool syncing;
+	_Atomic ofs_lsn durable; /* the log is synced up to here */
+	atomic_bool poisoned; /* a sync failed */
+};
+
+/* The append lock is held, or nobody else has the journal yet. */
+static int journal_add_segment(struct ofs_journal *j, ofs_lsn first, ofs_lsn prev)
+{
+	struct ofs_segment *s;
+	int r;
+
+	pthread_rwlock_wrlock(&j->segments_lock);
+	r = ofs_segment_list_reserve(&j->segments);
+	if (!r)
+		r = ofs_segment_create(j->dirfd, j->uuid, first, prev, j->durable, &s);
+	if (!r) {
+		ofs_segment_list_append(&j->segments, s);
+		j->newest = s;
+		j->dir_dirty = true;
+	}
+	pthread_rwlock_unlock(&j->segments_lock);
+	return r;
+}
+
+static struct ofs_journal *journal_alloc(int dirfd, const uint8_t uuid[16])
+{
+	struct ofs_journal *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return NULL;
+	j->dirfd = dirfd;
+	memcpy(j->uuid, uuid, sizeof(j->uuid));
+	j->key = ofs_wal_key(uuid);
+	atomic_init(&j->segment_size, JOURNAL_SEGMENT_SIZE);
+	/* Who made the segments that are found may not have come to syncing their names. */
+	atomic_init(&j->dir_dirty, true);
+	pthread_mutex_init(&j->append_lock, NULL);
+	pthread_rwlock_init(&j->segments_lock, NULL);
+	pthread_mutex_init(&j->sync_lock, NULL);
+	pthread_cond_init(&j->sync_done, NULL);
+	return j;
+}
+
+void ofs_journal_close(struct ofs_journal *j)
+{
+	int saved = errno;
+
+	if (!j)
+		return;
+	ofs_segment_list_finish(&j->segments);
+	pthread_cond_destroy(&j->sync_done);
+	pthread_mutex_destroy(&j->sync_lock);
+	pthread_rwlock_destroy(&j->segments_lock);
+	pthread_mutex_destroy(&j->append_lock);
+	free(j);
+	errno = saved;
+}
+
+/* Sees to it that the newest segment is one that can be appended to and ends at `end`. */
+static int journal_resume(struct ofs_journal *j, ofs_lsn end, struct ofs_error *err)
+{
+	struct ofs_segment *newest = j->segments.n ? j->segments.at[j->segments.n - 1] : NULL;
+	int r;
+
+	j->newest = newest;
+	if (newest && newest->sound && newest->end == end)
+		return 0;
+	r = journal_add_segment(j, end, newest ? newest->first : 0);
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot begin a journal segment: %s", strerror(-r));
+	return 0;
+}
+
+static int journal_load(struct ofs_journal *j, ofs_lsn start, ofs_journal_replay_fn replay,
+			void *arg, struct ofs_error *err)
+{
+	struct ofs_recovery rc = {
+		.dirfd = j->dirfd,
+		.key = j->key,
+		.start = start,
+		.replay = replay,
+		.arg = arg,
+		.err = err,
+		.segments = &j->segments,
+		.end = ofs_align_up(start, OFS_WAL_ALIGN),
+	};
+	int r;
+
+	r = ofs_segment_list_load(&j->segments, j->dirfd, j->uuid, err);
+	if (r < 0)
+		return r;
+	if (j->segments.n) {
+		r = ofs_journal_recover(&rc);
+		if (r)
+			return r;
+		j->durable = rc.durable;
+	}
+	return journal_resume(j, rc.end, err);
+}
+
+int ofs_journal_open(int dirfd, const uint8_t uuid[16], ofs_lsn start, ofs_journal_replay_fn replay,
+		     void *arg, struct ofs_error *err, struct ofs_journal **ret)
+{
+	struct ofs_journal *j;
+	int r;
+
+	if (start < OFS_WAL_ALIGN || start > INT64_MAX)
+		return ofs_error_set(err, EINVAL, "a journal cannot begin at position %llu",
+				     (unsigned long long)start);
+	j = journal_alloc(dirfd, uuid);
+	if (!j)
+		return ofs_error_set(err, ENOMEM, "out of memory");
+	r = journal_load(j, start, replay, arg, err);
+	if (r) {
+		ofs_journal_close(j);
+		return r;
+	}
+	*ret = j;
+	return 0;
+}
+
+void ofs_journal_set_segment_size(struct ofs_journal *j, uint64_t bytes)
+{
+	j->segment_size = bytes;
+}
+
+/*
+ * Begins a new segment when `size` more bytes are too many for this one. The append lock is held.
+ */
+static int journal_make_room(struct ofs_journal *j, uint64_t size)
+{
+	struct ofs_segment *s = j->newest;
+	uint64_t used = s->end - s->first;
+
+	if (used == OFS_SEGMENT_HEADER || used + size <= j->segment_size)
+		return 0;
+	return journal_add_segment(j, s->end, s->first);
+}
+
+/* The append lock is held. */
+static int journal_append_at_end(struct ofs_journal *j, const struct ofs_journal_record *record,
+				 struct ofs_wal_record *rec, uint64_t hash)
+{
+	static const uint8_t zeros[OFS_WAL_ALIGN];
+	uint8_t header[OFS_WAL_HEADER], sum[OFS_WAL_SUM];
+	uint64_t size = ofs_wal_size(rec), unpadded;
+	struct ofs_segment *s;
+	struct iovec iov[5];
+	int n = 0, r;
+
+	if (j->poisoned)
+		return -EIO;
+	r = journal_make_room(j, size);
+	if (r < 0)
+		return r;
+	s = j->newest;
+	rec->lsn = s->end;
+	rec->durable = j->durable;
+	if (rec->data_len)
+		rec->data_sum = ofs_wal_data_sum(j->key, hash, ofs_wal_data_pos(rec));
+	ofs_wal_encode(rec, record->body, j->key, header);
+
+	iov[n++] = (struct iovec){ header, sizeof(header) };
+	iov[n++] = (struct iovec){ (void *)(uintptr_t)record->body, record->body_len };
+	unpadded = sizeof(header) + record->body_len;
+	if (rec->data_len) {
+		ofs_put_le64(sum, rec->data_sum);
+		iov[n++] = (struct iovec){ sum, sizeof(sum) };
+		iov[n++] = (struct iovec){ (void *)(uintptr_t)record->data, record->data_len };
+		unpadded += sizeof(sum) + record->data_len;
+	}
+	iov[n++] = (struct iovec){ (void *)(uintptr_t)zeros, size - unpadded };
+
+	r = ofs_io_pwritev(s->fd, iov, n, rec->lsn - s->first);
+	if (r < 0) {
+		/*
+		 * Gives the space back; where it fails, the next record overwrites what was
+		 * written.
+		 */
+		ofs_io_truncate(s->fd, rec->lsn - s->first);
+		return r;
+	}
+	atomic_store(&s->end, rec->lsn + size);
+	return 0;
+}
+
+int ofs_journal_append(struct ofs_journal *j, const struct ofs_journal_record *record,
+		       ofs_lsn *ret_lsn, struct ofs_journal_data *ret_data)
+{
+	struct ofs_wal_record rec = {
+		.type = record->type,
+		.body_len = (uint32_t)record->body_len,
+		.data_len = (uint32_t)record->data_len,
+	};
+	uint64_t hash = 0;
+	int r;
+
+	if (!record->type || record->body_len > OFS_JOURNAL_BODY_MAX ||
+	    record->data_len > OFS_JOURNAL_DATA_MAX)
+		return -EINVAL;
+	/* The costly part of the checksum, before the lock. */
+	if (rec.data_len)
+		hash = ofs_wal_data_hash(j->key, record->data, record->data_len);
+	pthread_mutex_lock(&j->append_lock);
+	r = journal_append_at_end(j, record, &rec, hash);
+	pthread_mutex_unlock(&j->append_lock);
+	if (r < 0)
+		return r;
+	if (ret_lsn)
+		*ret_lsn = rec.lsn;
+	if (ret_data)
+		*ret_data = (struct ofs_journal_data){ rec.data_len ? ofs_wal_data_pos(&rec) : 0,
+						       rec.data_len };
+	return 0;
+}
+
+/* The segments that are not yet synced, referenced, and where the log ends. */
+static int journal_collect_unsynced(struct ofs_journal *j, struct ofs_segment_list *ret,
+				    ofs_lsn *ret_end)
+{
+	size_t i;
+	int r = 0;
+
+	pthread_rwlock_rdlock(&j->segments_lock);
+	*ret_end = j->newest->end;
+	for (i = j->segments.n; !r && i-- && j->segments.at[i]->end > j->durable;) {
+		r = ofs_segment_list_reserve(ret);
+		if (!r)
+			ofs_segment_list_append(ret, ofs_segment_ref(j->segments.at[i]));
+	}
+	pthread_rwlock_unlock(&j->segments_lock);
+	return r;
+}
+
+/* Everything before *ret_end is durable afterwards. Only the caller that set `syncing` is here. */
+static int journal_sync_files(struct ofs_journal *j, ofs_lsn *ret_end)
+{
+	struct ofs_segment_list unsynced = { 0 };
+	size_t i;
+	int r;
+
+	r = journal_collect_unsynced(j, &unsynced, ret_end);
+	/*
+	 * A segment that is made from here on lies behind *ret_end, its name is for the next
+	 * sync.
+	 */
+	for (i = 0; !r && i < unsynced.n; i++)
+		r = ofs_io_datasync(unsynced.at[i]->fd);
+	if (!r && atomic_exchange(&j->dir_dirty, false))
+		r = ofs_io_sync(j->dirfd);
+	ofs_segment_list_finish(&unsynced);
+	return r;
+}
+
+int ofs_journal_sync(struct ofs_journal *j)
+{
+	ofs_lsn target = ofs_journal_end(j);
+	ofs_lsn end;
+	int r;
+
+	pthread_mutex_lock(&j->sync_lock);
+	while (!j->poisoned && j->durable < target) {
+		if (j->syncing) {
+			pthread_cond_wait(&j->sync_done, &j->sync_lock);
+			continue;
+		}
+		j->syncing = true;
+		pthread_mutex_unlock(&j->sync_lock);
+		r = journal_sync_files(j, &end);
+		pthread_mutex_lock(&j->sync_lock);
+		j->syncing = false;
+		if (r < 0)
+			j->poisoned = true;
+		else
+			j->durable = end;
+		pthread_cond_broadcast(&j->sync_done);
+	}
+	r = j->poisoned ? -EIO : 0;
+	pthread_mutex_unlock(&j->sync_lock);
+	return r;
+}
+
+ofs_lsn ofs_journal_end(struct ofs_journal *j)
+{
+	ofs_lsn end;
+
+	pthread_rwlock_rdlock(&j->segments_lock);
+	end = j->newest->end;
+	pthread_rwlock_unlock(&j->segments_lock);
+	return end;
+}
+
+ofs_lsn ofs_journal_begin(struct ofs_journal *j)
+{
+	ofs_lsn begin;
+
+	pthread_rwlock_rdlock(&j->segments_lock);
+	begin = j->segments.at[0]->first;
+	pthread_rwlock_unlock(&j->segments_lock);
+	return begin;
+}
+
+/* The segment that holds this data, referenced, or NULL. */
+static struct ofs_segment *journal_find_data(struct ofs_journal *j,
+					     const struct ofs_journal_data *data)
+{
+	struct ofs_segment *s = NULL;
+	ptrdiff_t at;
+
+	pthread_rwlock_rdlock(&j->segments_lock);
+	at = ofs_segment_list_find(&j->segments, data->pos);
+	if (at >= 0)
+		s = j->segments.at[at];
+	if (s && data->pos - s->first >= OFS_WAL_SUM && data->pos < s->end &&
+	    data->len <= s->end - data->pos)
+		ofs_segment_ref(s);
+	else
+		s = NULL;
+	pthread_rwlock_unlock(&j->segments_lock);
+	return s;
+}
+
+static int journal_read_whole(struct ofs_journal *j, const struct ofs_segment *s,
+			      const struct ofs_journal_data *data, void *buf)
+{
+	uint8_t sum[OFS_WAL_SUM];
+	struct iovec iov[2] = { { sum, sizeof(sum) }, { buf, data->len } };
+	uint64_t hash;
+	int r;
+
+	r = ofs_io_preadv_exact(s->fd, iov, 2, data->pos - sizeof(sum) - s->first);
+	if (r < 0)
+		return r;
+	hash = ofs_wal_data_hash(j->key, buf, data->len);
+	return ofs_wal_data_sum(j->key, hash, data->pos) == ofs_get_le64(sum) ? 0 : -EIO;
+}
+
+int ofs_journal_read(struct ofs_journal *j, const struct ofs_journal_data *data, uint32_t off,
+		     void *buf, uint32_t len)
+{
+	OFS_FREE uint8_t *whole = NULL;
+	struct ofs_segment *s;
+	int r;
+
+	if (off > data->len || len > data->len - off)
+		return -EINVAL;
+	if (!len)
+		return 0;
+	s = data->len <= OFS_JOURNAL_DATA_MAX ? journal_find_data(j, data) : NULL;
+	if (!s)
+		return -EIO;
+	if (len == data->len) {
+		r = journal_read_whole(j, s, data, buf);
+	} else {
+		whole = malloc(data->len);
+		r = whole ? journal_read_whole(j, s, data, whole) : -ENOMEM;
+		if (!r)
+			memcpy(buf, whole + off, len);
+	}
+	ofs_segment_unref(s);
+	return r;
+}
+
+int ofs_journal_trim(struct ofs_journal *j, ofs_lsn keep)
+{
+	struct ofs_segment_list *l = &j->segments;
+	char name[OFS_SEGMENT_NAME_SIZE];
+	struct ofs_segment *oldest;
+	int r = 0;
+
+	do {
+		oldest = NULL;
+		pthread_rwlock_wrlock(&j->segments_lock);
+		if (l->n > 1 && l->at[0]->end <= keep) {
+			ofs_segment_name(l->at[0]->first, name);
+			r = ofs_io_unlink(j->dirfd, name);
+			if (!r) {
+				oldest = l->at[0];
+				memmove(l->at, l->at + 1, --l->n * sizeof(*l->at));
+			}
+		}
+		pthread_rwlock_unlock(&j->segments_lock);
+		ofs_segment_unref(oldest);
+	} while (oldest);
+	return r;
+}
+
+uint64_t ofs_journal_size(struct ofs_journal *j)
+{
+	uint64_t size = 0;
+	size_t i;
+
+	pthread_rwlock_rdlock(&j->segments_lock);
+	for (i = 0; i < j->segments.n; i++)
+		size += j->segments.at[i]->end - j->segments.at[i]->first;
+	pthread_rwlock_unlock(&j->segments_lock);
+	return size;
+}

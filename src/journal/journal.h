@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The write-ahead log: one append-only sequence of records in segment files
+ * `journal/<first LSN, 16 hex digits>.wal`.
+ *
+ * A record has a type, a small body and, for content, a data part. What the types and bodies mean
+ * is the caller's affair. An LSN is a byte position in the endless log; a record is named by the
+ * LSN of its first byte and records are 8-byte aligned, so LSNs only grow and are never used
+ * twice.
+ *
+ * Every function may be called from any thread. Record order is the order of the append calls: a
+ * caller that needs order between two of its records calls under its own lock.
+ */
+#ifndef OFS_JOURNAL_JOURNAL_H
+#define OFS_JOURNAL_JOURNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <offloadfs/error.h>
+
+typedef uint64_t ofs_lsn;
+
+#define OFS_JOURNAL_BODY_MAX (128u << 10)
+#define OFS_JOURNAL_DATA_MAX (4u << 20)
+
+/* Where a record's data lies; enough to read it back, verified. */
+struct ofs_journal_data {
+	ofs_lsn pos; /* of the first data byte; 0: the record has none */
+	uint32_t len;
+};
+
+struct ofs_journal_record {
+	uint8_t type; /* 1 to 255 */
+	const void *body;
+	size_t body_len; /* at most OFS_JOURNAL_BODY_MAX */
+	const void *data; /* NULL during replay: read it through ofs_journal_read() */
+	size_t data_len; /* at most OFS_JOURNAL_DATA_MAX */
+};
+
+/* During replay: a nonzero return stops it and becomes the result of ofs_journal_open(). */
+typedef int (*ofs_journal_replay_fn)(void *arg, ofs_lsn lsn,
+				     const struct ofs_journal_record *record,
+				     const struct ofs_journal_data *data);
+
+struct ofs_journal;
+
+/*
+ * Opens the log in the directory `dirfd` (borrowed for the life of the journal, and fit for
+ * fsync) and replays every record at or after `start` in order. An empty directory is a new log
+ * whose first LSN is `start` rounded up to 8 (at least 8).
+ *
+ * `start` is 8 for a log that was never opened, or any value that ofs_journal_end() has returned
+ * and that was not before `keep` of an ofs_journal_trim(); also the end of the whole log, and the
+ * end of a segment, where the next segment's header lies. A `start` inside a record is -EUCLEAN,
+ * and so is one before the oldest segment.
+ *
+ * The log ends at the first record that is cut short or damaged and that no later record claims
+ * to have been durable; that torn tail is cut off. Damage before a position known durable is not
+ * a torn tail: a damaged header is -EUCLEAN with a message that names file and offset; damaged
+ * data alone is replayed as it is, and reading it gives -EIO. A missing segment is -EUCLEAN. What
+ * lies before `start` is not looked at.
+ *
+ * When the log ends before `start` (power failed after the index was committed but the log's newest
+ * segment was lost), it goes on in a new segment at `start`.
+ *
+ * `uuid` is the store's; a segment of another store, or of another format version, is refused
+ * (-EINVAL).
+ */
+int ofs_journal_open(int dirfd, const uint8_t uuid[16], ofs_lsn start, ofs_journal_replay_fn replay,
+		     void *arg, struct ofs_error *err, struct ofs_journal **ret);
+
+/* Closes without syncing. NULL is allowed. */
+void ofs_journal_close(struct ofs_journal *j);
+
+/* Smaller segments, for tests; takes effect with the next segment. Default 64 MiB. */
+void ofs_journal_set_segment_size(struct ofs_journal *j, uint64_t bytes);
+
+/*
+ * Appends a record; when it returns 0 the record survives the death of this process. On an error
+ * (ENOSPC, EIO) the log is as it was: the next record overwrites what was written of this one.
+ * -EINVAL: a type of 0 or a part that is too long. `ret_lsn` and `ret_data` may be NULL.
+ */
+int ofs_journal_append(struct ofs_journal *j, const struct ofs_journal_record *record,
+		       ofs_lsn *ret_lsn, struct ofs_journal_data *ret_data);
+
+/*
+ * Makes everything appended before the call durable. Calls that overlap share one fdatasync.
+ * After a sync that failed, every later append and sync fails with -EIO: what the kernel dropped
+ * cannot be known.
+ */
+int ofs_journal_sync(struct ofs_journal *j);
+
+/*
+ * Where the log ends: every record so far lies before it, the next one at it or, when that one
+ * begins a segment, behind that segment's header.
+ */
+ofs_lsn ofs_journal_end(struct ofs_journal *j);
+
+/* Where the oldest segment begins. */
+ofs_lsn ofs_journal_begin(struct ofs_journal *j);
+
+/*
+ * Reads `len` bytes at `off` of a record's data, after checking the whole of the data against its
+ * checksum. -EIO when it is damaged or gone; what `buf` then holds is undefined. A whole read
+ * (`off` 0, `len` all of it) goes straight to `buf`; a part costs memory for the whole meanwhile.
+ */
+int ofs_journal_read(struct ofs_journal *j, const struct ofs_journal_data *data, uint32_t off,
+		     void *buf, uint32_t len);
+
+/*
+ * Removes the segments that lie wholly before `keep`. The newest one always stays. The caller
+ * sees to it that nobody reads what is removed.
+ */
+int ofs_journal_trim(struct ofs_journal *j, ofs_lsn keep);
+
+/* Bytes that the segments occupy. */
+uint64_t ofs_journal_size(struct ofs_journal *j);
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+#include "journal/segment.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/util.h"
+#include "codec/hash.h"
+#include "io/file.h"
+#include "journal/record.h"
+
+#define SEGMENT_SUMMED 56u /* bytes of the header that its checksum covers */
+
+static const uint8_t segment_magic[8] = "OFSjrnl";
+
+void ofs_segment_name(ofs_lsn first, char ret[OFS_SEGMENT_NAME_SIZE])
+{
+	snprintf(ret, OFS_SEGMENT_NAME_SIZE, "%016" PRIx64 ".wal", first);
+}
+
+/* Only the exact spelling that ofs_segment_name() gives. */
+static bool segment_parse_name(const char *name, ofs_lsn *ret)
+{
+	char again[OFS_SEGMENT_NAME_SIZE];
+	ofs_lsn first = strtoull(name, NULL, 16);
+
+	ofs_segment_name(first, again);
+	if (strcmp(name, again) != 0 || first < OFS_WAL_ALIGN || first % OFS_WAL_ALIGN)
+		return false;
+	*ret = first;
+	return true;
+}
+
+static struct ofs_segment *segment_alloc(ofs_lsn first)
+{
+	struct ofs_segment *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->first = first;
+	s->fd = -1;
+	atomic_init(&s->end, first);
+	atomic_init(&s->refs, 1);
+	return s;
+}
+
+struct ofs_segment *ofs_segment_ref(struct ofs_segment *s)
+{
+	atomic_fetch_add(&s->refs, 1);
+	return s;
+}
+
+void ofs_segment_unref(struct ofs_segment *s)
+{
+	if (!s || atomic_fetch_sub(&s->refs, 1) != 1)
+		return;
+	ofs_io_close(&s->fd);
+	ofs_cleanup_free(&s);
+}
+
+static void segment_cleanup(struct ofs_segment **s)
+{
+	ofs_segment_unref(*s);
+}
+
+int ofs_segment_create(int dirfd, const uint8_t uuid[16], ofs_lsn first, ofs_lsn prev,
+		       ofs_lsn durable, struct ofs_segment **ret)
+{
+	OFS_CLEANUP(segment_cleanup) struct ofs_segment *s = segment_alloc(first);
+	uint8_t raw[OFS_SEGMENT_HEADER] = { 0 };
+	char name[OFS_SEGMENT_NAME_SIZE];
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	memcpy(raw, segment_magic, sizeof(segment_magic));
+	ofs_put_le32(raw + 8, OFS_SEGMENT_FORMAT);
+	memcpy(raw + 16, uuid, 16);
+	ofs_put_le64(raw + 32, first);
+	ofs_put_le64(raw + 40, prev);
+	ofs_put_le64(raw + 48, durable);
+	ofs_put_le64(raw + SEGMENT_SUMMED, ofs_checksum(raw, SEGMENT_SUMMED, first));
+
+	ofs_segment_name(first, name);
+	s->fd = ofs_io_open(dirfd, name, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	if (s->fd < 0)
+		return s->fd;
+	r = ofs_io_pwrite(s->fd, raw, sizeof(raw), 0);
+	if (r < 0) {
+		ofs_io_unlink(dirfd, name);
+		return r;
+	}
+	s->prev = prev;
+	s->durable = durable;
+	s->sound = true;
+	atomic_store(&s->end, first + OFS_SEGMENT_HEADER);
+	*ret = ofs_steal(s);
+	return 0;
+}
+
+/* The checksum comes first: only a sound header can be of another version or store. */
+static int segment_read_header(struct ofs_segment *s, const char *name, const uint8_t uuid[16],
+			       struct ofs_error *err)
+{
+	uint8_t raw[OFS_SEGMENT_HEADER];
+	ssize_t n = ofs_io_pread(s->fd, raw, sizeof(raw), 0);
+	uint32_t version;
+
+	if (n < 0)
+		return ofs_error_set(err, (int)-n, "cannot read journal segment '%s': %s", name,
+				     strerror((int)-n));
+	if ((size_t)n < sizeof(raw) || memcmp(raw, segment_magic, sizeof(segment_magic)) != 0 ||
+	    ofs_get_le64(raw + SEGMENT_SUMMED) != ofs_checksum(raw, SEGMENT_SUMMED, s->first))
+		return 0;
+	version = ofs_get_le32(raw + 8);
+	if (version != OFS_SEGMENT_FORMAT)
+		return ofs_error_set(err, EINVAL,
+				     "journal segment '%s' has format version %" PRIu32
+				     "; this program understands version %u",
+				     name, version, OFS_SEGMENT_FORMAT);
+	if (memcmp(raw + 16, uuid, 16) != 0)
+		return ofs_error_set(err, EINVAL, "journal segment '%s' belongs to another store",
+				     name);
+	if (ofs_get_le64(raw + 32) != s->first)
+		return 0;
+	s->prev = ofs_get_le64(raw + 40);
+	s->durable = ofs_get_le64(raw + 48);
+	s->sound = true;
+	return 0;
+}
+
+static int segment_open(int dirfd, const uint8_t uuid[16], ofs_lsn first, struct ofs_error *err,
+			struct ofs_segment **ret)
+{
+	OFS_CLEANUP(segment_cleanup) struct ofs_segment *s = segment_alloc(first);
+	char name[OFS_SEGMENT_NAME_SIZE];
+	uint64_t size = 0;
+	int r;
+
+	if (!s)
+		return ofs_error_set(err, ENOMEM, "out of memory");
+	ofs_segment_name(first, name);
+	r = s->fd = ofs_io_open(dirfd, name, O_RDWR, 0);
+	if (r >= 0)
+		r = ofs_io_size(s->fd, &size, NULL);
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot open journal segment '%s': %s", name,
+				     strerror(-r));
+	r = segment_read_header(s, name, uuid, err);
+	if (r < 0)
+		return r;
+	atomic_store(&s->end, first + size);
+	*ret = ofs_steal(s);
+	return 0;
+}
+
+static int list_compare(const void *a, const void *b)
+{
+	const struct ofs_segment *const *x = a;
+	const struct ofs_segment *const *y = b;
+
+	return ((*x)->first > (*y)->first) - ((*x)->first < (*y)->first);
+}
+
+struct list_load {
+	struct ofs_segment_list *list;
+	int dirfd;
+	const uint8_t *uuid;
+	struct ofs_error *err;
+	bool explained; /* `err` tells what is wrong with an entry */
+};
+
+static int list_load_one(void *arg, const char *name)
+{
+	struct list_load *load = arg;
+	struct ofs_segment *s = NULL;
+	ofs_lsn first;
+	int r;
+
+	if (!segment_parse_name(name, &first))
+		return 0;
+	load->explained = true;
+	r = ofs_segment_list_reserve(load->list);
+	if (r < 0)
+		return ofs_error_set(load->err, -r, "out of memory");
+	r = segment_open(load->dirfd, load->uuid, first, load->err, &s);
+	if (r < 0)
+		return r;
+	ofs_segment_list_append(load->list, s);
+	load->explained = false;
+	return 0;
+}
+
+int ofs_segment_list_load(struct ofs_segment_list *l, int dirfd, const uint8_t uuid[16],
+			  struct ofs_error *err)
+{
+	struct list_load load = { .list = l, .dirfd = dirfd, .uuid = uuid, .err = err };
+	size_t i;
+	int r;
+
+	r = ofs_io_list(dirfd, ".", list_load_one, &load);
+	if (r < 0 && !load.explained)
+		ofs_error_set(err, -r, "cannot list the journal's directory: %s", strerror(-r));
+	if (r < 0)
+		return r;
+	if (l->n)
+		qsort(l->at, l->n, sizeof(*l->at), list_compare);
+	/* An append that failed may have left bytes where the next segment has taken over. */
+	for (i = 0; i + 1 < l->n; i++)
+		if (l->at[i]->end > l->at[i + 1]->first)
+			atomic_store(&l->at[i]->end, l->at[i + 1]->first);
+	return 0;
+}
+
+void ofs_segment_list_finish(struct ofs_segment_list *l)
+{
+	while (l->n)
+		ofs_segment_unref(l->at[--l->n]);
+	ofs_cleanup_free(&l->at);
+	*l = (struct ofs_segment_list){ 0 };
+}
+
+int ofs_segment_list_reserve(struct ofs_segment_list *l)
+{
+	size_t cap = OFS_MAX(l->cap * 2, (size_t)8);
+	struct ofs_segment **at;
+
+	if (l->n < l->cap)
+		return 0;
+	at = reallocarray(l->at, cap, sizeof(*at));
+	if (!at)
+		return -ENOMEM;
+	l->at = at;
+	l->cap = cap;
+	return 0;
+}
+
+void ofs_segment_list_append(struct ofs_segment_list *l, struct ofs_segment *s)
+{
+	l->at[l->n++] = s;
+}
+
+ptrdiff_t ofs_segment_list_find(const struct ofs_segment_list *l, ofs_lsn lsn)
+{
+	size_t low = 0, high = l->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (l->at[middle]->first <= lsn)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return (ptrdiff_t)low - 1;
+}

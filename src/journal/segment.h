@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The files of the log. A segment is named `<first LSN, 16 lower-case hex digits>.wal` and holds
+ * the log from that LSN on: the byte with LSN n lies at offset n - first. It begins with a
+ * header, which takes up LSNs like any other bytes, so the segment's first record has the LSN
+ * first + 64. A segment ends where the next one's name says. All numbers are little-endian.
+ *
+ *   offset  size
+ *        0     8  magic "OFSjrnl\0"
+ *        8     4  format version, 1
+ *       12     4  zero
+ *       16    16  uuid of the store
+ *       32     8  first LSN
+ *       40     8  first LSN of the segment before, or 0
+ *       48     8  durable, as in a record, when the segment was begun
+ *       56     8  XXH3-64 of the bytes before, seeded with the first LSN
+ *
+ * Every later version keeps the size, the magic, the version and the checksum where they are.
+ * Records: record.h.
+ */
+#ifndef OFS_JOURNAL_SEGMENT_H
+#define OFS_JOURNAL_SEGMENT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <offloadfs/error.h>
+
+#include "journal/journal.h"
+
+#define OFS_SEGMENT_FORMAT 1u
+#define OFS_SEGMENT_HEADER 64u
+#define OFS_SEGMENT_NAME_SIZE 21u /* with the final NUL */
+
+struct ofs_segment {
+	ofs_lsn first;
+	ofs_lsn prev; /* from the header */
+	ofs_lsn durable; /* from the header */
+	bool sound; /* whether the header is; else prev and durable are 0 */
+	_Atomic ofs_lsn end; /* grows while this is the newest segment, under the append lock */
+	int fd;
+	atomic_uint refs;
+};
+
+/* Sorted by `first`; each entry holds a reference. */
+struct ofs_segment_list {
+	struct ofs_segment **at;
+	size_t n;
+	size_t cap;
+};
+
+void ofs_segment_name(ofs_lsn first, char ret[OFS_SEGMENT_NAME_SIZE]);
+
+/*
+ * Makes the file with its header; nothing is synced. On an error there is no file. The reference
+ * is the caller's.
+ */
+int ofs_segment_create(int dirfd, const uint8_t uuid[16], ofs_lsn first, ofs_lsn prev,
+		       ofs_lsn durable, struct ofs_segment **ret);
+
+struct ofs_segment *ofs_segment_ref(struct ofs_segment *s);
+
+/* The last reference closes the file. NULL is allowed. */
+void ofs_segment_unref(struct ofs_segment *s);
+
+/*
+ * Opens every segment in the directory. A damaged header is noted in `sound`; one of another
+ * store or an unknown version is -EINVAL. Files whose names are not those of segments are left
+ * alone.
+ */
+int ofs_segment_list_load(struct ofs_segment_list *l, int dirfd, const uint8_t uuid[16],
+			  struct ofs_error *err);
+void ofs_segment_list_finish(struct ofs_segment_list *l);
+
+/* Room for one more, so that the next append cannot fail. 0 or -ENOMEM. */
+int ofs_segment_list_reserve(struct ofs_segment_list *l);
+
+/* Takes over the reference; `s` is newer than all others. */
+void ofs_segment_list_append(struct ofs_segment_list *l, struct ofs_segment *s);
+
+/* The segment that begins last at or before `lsn`: its index, or -1. */
+ptrdiff_t ofs_segment_list_find(const struct ofs_segment_list *l, ofs_lsn lsn);
+
+#endif

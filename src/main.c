@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* offloadfs: the daemon. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/log.h"
+#include "base/util.h"
+#include "fuse/mountpoint.h"
+#include "fuse/options.h"
+#include "fuse/session.h"
+
+enum { EXIT_USAGE = 2 };
+
+/*
+ * Goes to the background, before any thread exists. The parent stays until the child has said through *ret_ready that the
+ * mount stands, and then ends with 0; a child that ends first gives its own exit status. Returns in the child alone.
+ */
+static int to_background(int *ret_ready)
+{
+	int ready[2], status = 0;
+	char byte;
+	pid_t pid;
+
+	if (pipe2(ready, O_CLOEXEC) < 0)
+		return -errno;
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0) {
+		close(ready[0]);
+		setsid();
+		*ret_ready = ready[1];
+		return 0;
+	}
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) == 1)
+		_exit(EXIT_SUCCESS);
+	waitpid(pid, &status, 0);
+	_exit(WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : EXIT_FAILURE);
+}
+
+/* The mount stands: lets the terminal go and tells the parent. */
+static int leave_terminal(int ready)
+{
+	OFS_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int fd;
+
+	if (null < 0 || chdir("/") < 0)
+		return -errno;
+	ofs_log_use_syslog();
+	for (fd = 0; fd <= 2; fd++)
+		if (dup2(null, fd) < 0)
+			return -errno;
+	if (write(ready, "", 1) != 1)
+		return -errno;
+	close(ready);
+	return 0;
+}
+
+static int serve(struct ofs_session *session, struct ofs_options *o, struct ofs_error *err)
+{
+	int ready = -1, r;
+
+	r = ofs_device_check(err);
+	if (r == 0)
+		r = ofs_mountpoint_prepare(o->mountpoint, o->store, err);
+	if (r < 0)
+		return r;
+	umask(077);
+	signal(SIGPIPE, SIG_IGN);
+	if (!o->foreground && !o->debug)
+		r = to_background(&ready);
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot go to the background: %s", strerror(-r));
+	r = ofs_session_mount(session, o, err);
+	if (r < 0)
+		return r;
+	if (ready >= 0)
+		r = leave_terminal(ready);
+	if (r == 0)
+		r = ofs_session_serve(session);
+	return r < 0 ? ofs_error_set(err, -r, "serving '%s' failed: %s", o->mountpoint, strerror(-r)) : 0;
+}
+
+static int run(struct ofs_options *o, struct ofs_error *err)
+{
+	struct ofs_session *session;
+	int r;
+
+	if (o->help) {
+		fputs(ofs_options_usage, stdout);
+		return EXIT_SUCCESS;
+	}
+	if (o->version) {
+		puts("offloadfs " OFS_VERSION);
+		return EXIT_SUCCESS;
+	}
+	if (ofs_session_create(o, err, &session) < 0)
+		return EXIT_USAGE;
+	r = serve(session, o, err);
+	ofs_session_destroy(session);
+	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	OFS_CLEANUP(ofs_options_finish) struct ofs_options options = { 0 };
+	struct ofs_error err = { "" };
+	int status;
+
+	if (ofs_options_parse(argc, argv, &options, &err) < 0)
+		status = EXIT_USAGE;
+	else
+		status = run(&options, &err);
+	if (status != EXIT_SUCCESS)
+		ofs_log(LOG_ERR, "%s", err.text);
+	return status;
+}

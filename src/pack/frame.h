@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The bytes of a pack, format 1. Numbers are little-endian.
+ *
+ * A pack is a header of 64 bytes and then frames, one after the other, each 8-aligned:
+ *
+ *   off size
+ *     0    8  "OFSPACK" and a NUL
+ *     8    4  format version, 1
+ *    12    4  pack number, as in the file's name
+ *    16   16  UUID of the store
+ *    32   24  zeros
+ *    56    8  checksum of bytes 0 to 55, seed 0
+ *
+ * A frame:
+ *
+ *   off size
+ *     0    4  magic 0x46534f46 ("FOSF")
+ *     4    2  format of the payload: 0 as it is, 1 zstd
+ *     6    2  chunk count n, 1 to 65535
+ *     8    4  bytes of payload
+ *    12    4  bytes of content, 1 to 4 MiB
+ *    16    8  offset of this frame in its pack
+ *    24    8  checksum of the content
+ *    32  40n  chunks in the order of the content: SHA-256 (32), length (4, not 0), newlines (4)
+ *       8  checksum of everything above
+ *          payload
+ *          zeros up to the next multiple of 8
+ *
+ * Checksums are XXH3-64. The two of a frame are seeded with a mix of pack number and offset, so
+ * that a frame is only accepted where it was written. Nothing that a frame says is acted upon
+ * before the checksum behind the chunk table has been found right, and the lengths are checked even
+ * then.
+ */
+#ifndef OFS_PACK_FRAME_H
+#define OFS_PACK_FRAME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "pack/pack.h"
+
+#define OFS_PACK_FORMAT 1u
+#define OFS_FRAME_MAGIC 0x46534f46u
+#define OFS_FRAME_ALIGN 8u
+#define OFS_FRAME_HEAD 32u
+#define OFS_FRAME_CHUNK 40u
+#define OFS_FRAME_CHECK 8u
+
+/* No frame occupies more. */
+#define OFS_FRAME_STORED_MAX                                                         \
+	(OFS_FRAME_HEAD + OFS_FRAME_CHUNK * OFS_FRAME_CHUNKS_MAX + OFS_FRAME_CHECK + \
+	 OFS_FRAME_RAW_MAX + OFS_FRAME_ALIGN)
+
+enum ofs_frame_format {
+	OFS_FRAME_PLAIN = 0,
+	OFS_FRAME_ZSTD = 1,
+};
+
+/* What a frame's header says, once it has been verified. */
+struct ofs_frame_info {
+	uint16_t format;
+	uint16_t chunks;
+	uint32_t payload;
+	uint32_t raw;
+	uint32_t stored; /* header, chunk table, payload and padding */
+	uint64_t checksum; /* of the content */
+	const uint8_t *table; /* points into the bytes that were decoded */
+};
+
+/*
+ * Reads a frame that lies at `off` of pack number `pack`. `bytes` is any input at all, of `len`
+ * bytes; bytes behind the frame are ignored. `ret_content` is allocated, `ret_info->raw` bytes
+ * long.
+ * -EIO: not this frame, or damaged; -ENOMEM.
+ */
+int ofs_frame_decode(const void *bytes, size_t len, uint32_t pack, uint64_t off,
+		     struct ofs_frame_info *ret_info, uint8_t **ret_content);
+
+/* The same without the content, which is not looked at: its checksum may still turn out wrong. */
+int ofs_frame_parse(const void *bytes, size_t len, uint32_t pack, uint64_t off,
+		    struct ofs_frame_info *ret);
+
+/* Entry `i` of a frame's chunk table; its `data` is not set. */
+void ofs_frame_entry(const struct ofs_frame_info *info, uint16_t i, struct ofs_frame_chunk *ret);
+
+/* A frame being made; start from zeros. */
+struct ofs_frame_build {
+	struct ofs_buf raw; /* the content */
+	struct ofs_buf bytes; /* the frame as it goes to disk */
+};
+
+void ofs_frame_build_finish(struct ofs_frame_build *b);
+
+/*
+ * Compresses the chunks into `b`; all of the frame is then there but what depends on its place.
+ * -EINVAL: no chunk, too many, an empty one, or more than OFS_FRAME_RAW_MAX bytes of content.
+ */
+int ofs_frame_build(struct ofs_frame_build *b, struct ofs_compressor *c, int level,
+		    const struct ofs_frame_chunk *chunks, size_t n);
+
+/* Completes the frame for its place. */
+void ofs_frame_place(struct ofs_frame_build *b, uint32_t pack, uint64_t off);
+
+/* The header of a pack file. */
+void ofs_pack_header_encode(uint8_t ret[OFS_PACK_HEADER], const uint8_t uuid[16], uint32_t pack);
+
+/* 0; -EIO: damaged; -EINVAL: it is whole, but of another store, another pack or another format. */
+int ofs_pack_header_check(const uint8_t header[OFS_PACK_HEADER], const uint8_t uuid[16],
+			  uint32_t pack);
+
+#endif

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+#include "pack/frame_cache.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/map.h"
+#include "base/util.h"
+
+enum frame_state {
+	FRAME_LOADING,
+	FRAME_READY,
+	FRAME_FAILED,
+};
+
+struct ofs_frame {
+	atomic_uint refs; /* one for each reader, one for the cache while `listed` */
+	struct ofs_frame_loc loc; /* constant */
+	uint8_t *data; /* constant once READY; seen by readers through the cache's lock */
+
+	/* Guarded by the cache's lock. */
+	enum frame_state state;
+	int error; /* when FAILED */
+	bool listed; /* in the map and in the list */
+	struct ofs_frame *newer;
+	struct ofs_frame *older;
+};
+
+struct ofs_frame_cache {
+	size_t max; /* constant */
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t loaded; /* some frame has left LOADING */
+	struct ofs_map map; /* by frame_key() */
+	struct ofs_frame *newest;
+	struct ofs_frame *oldest;
+	size_t size; /* content of the listed READY frames */
+};
+
+/* Frames are 8-aligned and lie below OFS_PACK_OFF_MAX, so no two have the same key. */
+static uint64_t frame_key(const struct ofs_frame_loc *loc)
+{
+	return (uint64_t)loc->pack << 32 | loc->off >> 3;
+}
+
+const uint8_t *ofs_frame_data(const struct ofs_frame *f)
+{
+	return f->data;
+}
+
+uint32_t ofs_frame_size(const struct ofs_frame *f)
+{
+	return f->loc.raw;
+}
+
+void ofs_frame_unref(struct ofs_frame *f)
+{
+	int saved = errno;
+
+	if (f && atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) == 1) {
+		free(f->data);
+		free(f);
+	}
+	errno = saved;
+}
+
+static struct ofs_frame *frame_ref(struct ofs_frame *f)
+{
+	atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
+	return f;
+}
+
+static void list_add(struct ofs_frame_cache *fc, struct ofs_frame *f)
+{
+	f->newer = NULL;
+	f->older = fc->newest;
+	if (fc->newest)
+		fc->newest->newer = f;
+	else
+		fc->oldest = f;
+	fc->newest = f;
+}
+
+static void list_remove(struct ofs_frame_cache *fc, struct ofs_frame *f)
+{
+	if (f->newer)
+		f->newer->older = f->older;
+	else
+		fc->newest = f->older;
+	if (f->older)
+		f->older->newer = f->newer;
+	else
+		fc->oldest = f->newer;
+}
+
+/* Takes a listed frame out of the cache and drops the cache's reference. Under the lock. */
+static void cache_forget(struct ofs_frame_cache *fc, struct ofs_frame *f)
+{
+	ofs_map_remove(&fc->map, frame_key(&f->loc));
+	list_remove(fc, f);
+	f->listed = false;
+	if (f->state == FRAME_READY)
+		fc->size -= f->loc.raw;
+	ofs_frame_unref(f);
+}
+
+/* Makes room until the bound holds; frames being loaded are not in the sum yet. Under the lock. */
+static void cache_evict(struct ofs_frame_cache *fc)
+{
+	struct ofs_frame *f = fc->oldest;
+
+	while (fc->size > fc->max && f) {
+		struct ofs_frame *next = f->newer;
+
+		if (f->state == FRAME_READY)
+			cache_forget(fc, f);
+		f = next;
+	}
+}
+
+struct ofs_frame_cache *ofs_frame_cache_create(size_t max)
+{
+	struct ofs_frame_cache *fc = calloc(1, sizeof(*fc));
+
+	if (!fc)
+		return NULL;
+	fc->max = max;
+	pthread_mutex_init(&fc->lock, NULL);
+	pthread_cond_init(&fc->loaded, NULL);
+	return fc;
+}
+
+void ofs_frame_cache_destroy(struct ofs_frame_cache *fc)
+{
+	int saved = errno;
+
+	if (!fc)
+		return;
+	while (fc->oldest)
+		cache_forget(fc, fc->oldest);
+	ofs_map_finish(&fc->map);
+	pthread_cond_destroy(&fc->loaded);
+	pthread_mutex_destroy(&fc->lock);
+	free(fc);
+	errno = saved;
+}
+
+/*
+ * A frame that is to be loaded, listed if memory allows. Under the lock; the caller has the one
+ * reference.
+ */
+static struct ofs_frame *cache_announce(struct ofs_frame_cache *fc, const struct ofs_frame_loc *loc)
+{
+	struct ofs_frame *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	atomic_init(&f->refs, 1);
+	f->loc = *loc;
+	f->state = FRAME_LOADING;
+	if (ofs_map_put(&fc->map, frame_key(loc), f) == 0) {
+		f->listed = true;
+		frame_ref(f);
+		list_add(fc, f);
+	}
+	return f;
+}
+
+/*
+ * Publishes what `load` gave. A frame that was dropped meanwhile serves those who wait and nobody
+ * else.
+ */
+static void cache_settle(struct ofs_frame_cache *fc, struct ofs_frame *f, uint8_t *data, int error)
+{
+	pthread_mutex_lock(&fc->lock);
+	if (error < 0) {
+		if (f->listed)
+			cache_forget(fc, f);
+		f->error = error;
+		f->state = FRAME_FAILED;
+	} else {
+		f->data = data;
+		f->state = FRAME_READY;
+		if (f->listed) {
+			fc->size += f->loc.raw;
+			if (f->loc.raw > fc->max)
+				cache_forget(fc, f);
+			else
+				cache_evict(fc);
+		}
+	}
+	pthread_cond_broadcast(&fc->loaded);
+	pthread_mutex_unlock(&fc->lock);
+}
+
+static int cache_load(struct ofs_frame_cache *fc, struct ofs_frame *f, ofs_frame_load_fn load,
+		      void *arg)
+{
+	uint8_t *data = NULL;
+	int r = load(arg, &f->loc, &data);
+
+	cache_settle(fc, f, data, r);
+	return r;
+}
+
+/*
+ * A listed frame becomes the newest; one under way is waited for. Under the lock, which waiting
+ * gives up.
+ */
+static int cache_await(struct ofs_frame_cache *fc, struct ofs_frame *f)
+{
+	if (f->state == FRAME_READY) {
+		list_remove(fc, f);
+		list_add(fc, f);
+	}
+	while (f->state == FRAME_LOADING)
+		pthread_cond_wait(&fc->loaded, &fc->lock);
+	return f->state == FRAME_FAILED ? f->error : 0;
+}
+
+int ofs_frame_cache_get(struct ofs_frame_cache *fc, const struct ofs_frame_loc *loc,
+			ofs_frame_load_fn load, void *arg, struct ofs_frame **ret)
+{
+	struct ofs_frame *f;
+	int r;
+
+	pthread_mutex_lock(&fc->lock);
+	f = ofs_map_get(&fc->map, frame_key(loc));
+	if (f && (f->loc.stored != loc->stored || f->loc.raw != loc->raw)) {
+		pthread_mutex_unlock(&fc->lock);
+		return -EIO;
+	}
+	if (f) {
+		frame_ref(f);
+		r = cache_await(fc, f);
+		pthread_mutex_unlock(&fc->lock);
+	} else {
+		f = cache_announce(fc, loc);
+		pthread_mutex_unlock(&fc->lock);
+		if (!f)
+			return -ENOMEM;
+		r = cache_load(fc, f, load, arg);
+	}
+	if (r < 0) {
+		ofs_frame_unref(f);
+		return r;
+	}
+	*ret = f;
+	return 0;
+}
+
+void ofs_frame_cache_drop(struct ofs_frame_cache *fc, uint32_t pack, uint64_t from, uint64_t to)
+{
+	struct ofs_frame *f, *next;
+
+	pthread_mutex_lock(&fc->lock);
+	for (f = fc->oldest; f; f = next) {
+		next = f->newer;
+		if (f->loc.pack == pack && f->loc.off < to && f->loc.off + f->loc.stored > from)
+			cache_forget(fc, f);
+	}
+	pthread_mutex_unlock(&fc->lock);
+}
+
+void ofs_frame_cache_drop_from(struct ofs_frame_cache *fc, uint32_t pack, uint64_t off)
+{
+	struct ofs_frame *f, *next;
+
+	pthread_mutex_lock(&fc->lock);
+	for (f = fc->oldest; f; f = next) {
+		next = f->newer;
+		if (f->loc.pack > pack || (f->loc.pack == pack && f->loc.off + f->loc.stored > off))
+			cache_forget(fc, f);
+	}
+	pthread_mutex_unlock(&fc->lock);
+}
+
+size_t ofs_frame_cache_size(struct ofs_frame_cache *fc)
+{
+	size_t size;
+
+	pthread_mutex_lock(&fc->lock);
+	size = fc->size;
+	pthread_mutex_unlock(&fc->lock);
+	return size;
+}

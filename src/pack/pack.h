@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Packs: append-only files `packs/<8 hex digits>.pack` of self-describing frames. A frame holds one
+ * or more chunks, compressed together. Which frame of which pack is alive is the index's affair.
+ *
+ * Appending, syncing and punching belong to one thread at a time; reading may be done by any number
+ * meanwhile.
+ */
+#ifndef OFS_PACK_PACK_H
+#define OFS_PACK_PACK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <offloadfs/error.h>
+
+#include "codec/hash.h"
+#include "codec/zstd.h"
+
+#define OFS_FRAME_RAW_MAX (4u << 20) /* bytes of content in one frame */
+#define OFS_FRAME_CHUNKS_MAX 65535u
+
+/* One piece of content on its way into a frame. */
+struct ofs_frame_chunk {
+	uint8_t sha[OFS_SHA256_SIZE];
+	const void *data; /* borrowed */
+	uint32_t len;
+	uint32_t lines; /* newline characters in it */
+};
+
+/* Where a frame lies: pack number (from 1), byte offset and bytes in the pack, bytes of content. */
+struct ofs_frame_loc {
+	uint32_t pack;
+	uint64_t off;
+	uint32_t stored;
+	uint32_t raw;
+};
+
+struct ofs_packset;
+
+/*
+ * Opens the packs in the directory `dirfd` (borrowed for the life of the set). Nothing is read yet:
+ * a pack is opened when it is first used. `uuid` is the store's. `cache_bytes` bounds the memory of
+ * decompressed frames.
+ */
+int ofs_packset_open(int dirfd, const uint8_t uuid[16], size_t cache_bytes, struct ofs_error *err,
+		     struct ofs_packset **ret);
+void ofs_packset_close(struct ofs_packset *ps);
+
+/* New packs are begun when the present one would exceed this. Default 256 MiB. */
+void ofs_packset_set_pack_size(struct ofs_packset *ps, uint64_t bytes);
+
+/*
+ * Says where the next frame goes: after recovery, the pack and the size that the index committed.
+ * Frames beyond it were never committed and are cut off; so are packs with a higher number. pack 0:
+ * no pack yet. -EUCLEAN with a message when the pack is shorter than that or missing.
+ */
+int ofs_packset_resume(struct ofs_packset *ps, uint32_t pack, uint64_t size, struct ofs_error *err);
+
+/*
+ * Appends one frame with these chunks in order, compressed with zstd at `level`, or as it is where
+ * that would not be smaller. Not durable until ofs_packset_sync(). On an error the pack is as it
+ * was.
+ * -EINVAL: no chunks, an empty one, or more than a frame may hold.
+ */
+int ofs_packset_append(struct ofs_packset *ps, struct ofs_compressor *c, int level,
+		       const struct ofs_frame_chunk *chunks, size_t n, struct ofs_frame_loc *ret);
+
+/*
+ * Makes every appended frame durable, new pack files' names included. After a failure every later
+ * append and sync fails with -EIO: what the kernel dropped cannot be known.
+ */
+int ofs_packset_sync(struct ofs_packset *ps);
+
+/*
+ * The pack that is being appended to and its size: what the index commits for ofs_packset_resume().
+ */
+void ofs_packset_tail(struct ofs_packset *ps, uint32_t *ret_pack, uint64_t *ret_size);
+
+/* A decompressed, verified frame, shared by its readers. */
+struct ofs_frame;
+
+/*
+ * Returns the frame, from the cache or from disk. Release it with ofs_frame_unref().
+ * -EIO when what lies there is not this frame or is damaged.
+ */
+int ofs_packset_read(struct ofs_packset *ps, const struct ofs_frame_loc *loc,
+		     struct ofs_frame **ret);
+const uint8_t *ofs_frame_data(const struct ofs_frame *f);
+uint32_t ofs_frame_size(const struct ofs_frame *f);
+void ofs_frame_unref(struct ofs_frame *f);
+
+/*
+ * Gives the bytes [off, off + len) of a pack back to the filesystem and forgets cached frames that
+ * lie in it. The range must hold no live frame; the file header (the first OFS_PACK_HEADER bytes)
+ * is never touched, and a range that goes beyond the end of the pack ends there. A pack that is
+ * gone is no error.
+ */
+#define OFS_PACK_HEADER 64u
+int ofs_packset_punch(struct ofs_packset *ps, uint32_t pack, uint64_t off, uint64_t len);
+
+/*
+ * Removes a whole pack that holds no live frame. The one being appended to is not removed (-EBUSY);
+ * one that is gone is no error. Those who read it just now may finish.
+ */
+int ofs_packset_remove(struct ofs_packset *ps, uint32_t pack);
+
+/* Bytes that all packs occupy on disk. */
+int ofs_packset_disk_usage(struct ofs_packset *ps, uint64_t *ret);
+
+#endif

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+#include "pack/pack.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+
+#include "base/util.h"
+#include "io/file.h"
+#include "pack/frame.h"
+#include "pack/frame_cache.h"
+#include "pack/pack_table.h"
+
+#define PACK_SIZE_DEFAULT (UINT64_C(256) << 20)
+
+struct ofs_packset {
+	int dirfd; /* constant, borrowed */
+	struct ofs_pack_table table; /* locks itself */
+	struct ofs_frame_cache *cache; /* locks itself */
+
+	/* The appending thread's alone. */
+	struct ofs_pack *tail_pack; /* the pack being appended to; NULL before the first */
+	struct ofs_frame_build build; /* emptied by each sync */
+	bool tail_dirty; /* frames were appended since the last sync */
+	bool dir_dirty; /* a pack was created since the last sync */
+	bool failed; /* a sync failed */
+
+	pthread_mutex_t lock; /* guards what follows */
+	uint32_t tail;
+	uint64_t tail_size;
+	uint64_t pack_size;
+};
+
+int ofs_packset_open(int dirfd, const uint8_t uuid[16], size_t cache_bytes, struct ofs_error *err,
+		     struct ofs_packset **ret)
+{
+	struct ofs_packset *ps = calloc(1, sizeof(*ps));
+
+	if (!ps)
+		return ofs_error_set(err, ENOMEM, "out of memory");
+	ps->cache = ofs_frame_cache_create(cache_bytes);
+	if (!ps->cache) {
+		free(ps);
+		return ofs_error_set(err, ENOMEM, "out of memory");
+	}
+	ps->dirfd = dirfd;
+	ps->pack_size = PACK_SIZE_DEFAULT;
+	pthread_mutex_init(&ps->lock, NULL);
+	ofs_pack_table_init(&ps->table, dirfd, uuid);
+	*ret = ps;
+	return 0;
+}
+
+void ofs_packset_close(struct ofs_packset *ps)
+{
+	int saved = errno;
+
+	if (!ps)
+		return;
+	ofs_pack_put(&ps->table, ps->tail_pack);
+	ofs_pack_table_finish(&ps->table);
+	ofs_frame_cache_destroy(ps->cache);
+	ofs_frame_build_finish(&ps->build);
+	pthread_mutex_destroy(&ps->lock);
+	free(ps);
+	errno = saved;
+}
+
+void ofs_packset_set_pack_size(struct ofs_packset *ps, uint64_t bytes)
+{
+	pthread_mutex_lock(&ps->lock);
+	ps->pack_size = OFS_MIN(bytes, OFS_PACK_OFF_MAX);
+	pthread_mutex_unlock(&ps->lock);
+}
+
+void ofs_packset_tail(struct ofs_packset *ps, uint32_t *ret_pack, uint64_t *ret_size)
+{
+	pthread_mutex_lock(&ps->lock);
+	*ret_pack = ps->tail;
+	*ret_size = ps->tail_size;
+	pthread_mutex_unlock(&ps->lock);
+}
+
+static void packset_set_tail(struct ofs_packset *ps, uint32_t pack, uint64_t size)
+{
+	pthread_mutex_lock(&ps->lock);
+	ps->tail = pack;
+	ps->tail_size = size;
+	pthread_mutex_unlock(&ps->lock);
+}
+
+struct resume {
+	struct ofs_packset *ps;
+	uint32_t last;
+};
+
+static int resume_unlink(void *arg, const char *name)
+{
+	struct resume *resume = arg;
+	uint32_t number = ofs_pack_number(name);
+
+	return number > resume->last ? ofs_io_unlink(resume->ps->dirfd, name) : 0;
+}
+
+/*
+ * A pack of which nothing but its header was committed: its file may be cut short or missing, since
+ * a power failure may have come before the first sync. It was unlinked with those that are beyond
+ * it.
+ */
+static int resume_empty(struct ofs_packset *ps, uint32_t pack, struct ofs_error *err)
+{
+	int r = ofs_pack_create(&ps->table, pack, &ps->tail_pack);
+
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot create packs/%08x.pack: %s", pack,
+				     strerror(-r));
+	ps->tail_dirty = true;
+	ps->dir_dirty = true;
+	return 0;
+}
+
+/* Opens the last pack and cuts it to the size that was committed. */
+static int resume_cut(struct ofs_packset *ps, uint32_t pack, uint64_t size, struct ofs_error *err)
+{
+	uint64_t found;
+	int r = ofs_pack_get(&ps->table, pack, &ps->tail_pack);
+
+	if (r == -ENOENT)
+		return ofs_error_set(err, EUCLEAN, "packs/%08x.pack is missing", pack);
+	if (r == -EINVAL)
+		return ofs_error_set(err, EUCLEAN,
+				     "packs/%08x.pack belongs elsewhere, or its format is unknown",
+				     pack);
+	if (r == 0)
+		r = ofs_io_size(ps->tail_pack->fd, &found, NULL);
+	if (r == 0 && found < size)
+		return ofs_error_set(err, EUCLEAN,
+				     "packs/%08x.pack is cut short: %" PRIu64
+				     " bytes, not %" PRIu64,
+				     pack, found, size);
+	if (r == 0 && found > size)
+		r = ofs_io_truncate(ps->tail_pack->fd, size);
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot resume packs/%08x.pack: %s", pack,
+				     strerror(-r));
+	return 0;
+}
+
+int ofs_packset_resume(struct ofs_packset *ps, uint32_t pack, uint64_t size, struct ofs_error *err)
+{
+	bool empty = size == OFS_PACK_HEADER;
+	struct resume resume = { ps, pack && empty ? pack - 1 : pack };
+	int r;
+
+	if (pack && (size < OFS_PACK_HEADER || size % OFS_FRAME_ALIGN))
+		return ofs_error_set(err, EUCLEAN, "%" PRIu64 " is no size of a pack", size);
+	ofs_pack_put(&ps->table, ofs_steal(ps->tail_pack));
+	packset_set_tail(ps, 0, 0);
+	ps->tail_dirty = false;
+	ofs_pack_table_forget(&ps->table, pack, UINT32_MAX);
+	ofs_frame_cache_drop_from(ps->cache, pack, size);
+	r = ofs_io_list(ps->dirfd, ".", resume_unlink, &resume);
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot clear the packs that were not committed: %s",
+				     strerror(-r));
+	if (pack)
+		r = empty ? resume_empty(ps, pack, err) : resume_cut(ps, pack, size, err);
+	if (r < 0) {
+		ofs_pack_put(&ps->table, ofs_steal(ps->tail_pack));
+		return r;
+	}
+	packset_set_tail(ps, pack, pack ? size : 0);
+	return 0;
+}
+
+static int packset_sync_tail(struct ofs_packset *ps)
+{
+	int r;
+
+	if (ps->failed)
+		return -EIO;
+	r = ps->tail_dirty ? ofs_io_datasync(ps->tail_pack->fd) : 0;
+	ps->failed = r < 0;
+	if (r == 0)
+		ps->tail_dirty = false;
+	return r;
+}
+
+int ofs_packset_sync(struct ofs_packset *ps)
+{
+	int r = packset_sync_tail(ps);
+
+	if (r < 0)
+		return r;
+	r = ps->dir_dirty ? ofs_io_sync(ps->dirfd) : 0;
+	ps->failed = r < 0;
+	if (r == 0)
+		ps->dir_dirty = false;
+	ofs_frame_build_finish(&ps->build);
+	return r;
+}
+
+/*
+ * Begins the next pack; the one before it is made durable first, since a sync covers only the last.
+ */
+static int packset_roll(struct ofs_packset *ps, uint32_t number)
+{
+	struct ofs_pack *next;
+	int r = packset_sync_tail(ps);
+
+	if (r < 0)
+		return r;
+	r = ofs_pack_create(&ps->table, number, &next);
+	if (r < 0)
+		return r;
+	ofs_pack_put(&ps->table, ps->tail_pack);
+	ps->tail_pack = next;
+	ps->tail_dirty = true;
+	ps->dir_dirty = true;
+	packset_set_tail(ps, number, OFS_PACK_HEADER);
+	return 0;
+}
+
+/* Sees to it that a frame of `stored` bytes fits behind the tail, and says where that is. */
+static int packset_place(struct ofs_packset *ps, uint32_t stored, uint32_t *ret_pack,
+			 uint64_t *ret_off)
+{
+	uint64_t limit;
+	int r;
+
+	pthread_mutex_lock(&ps->lock);
+	*ret_pack = ps->tail;
+	*ret_off = ps->tail_size;
+	limit = ps->pack_size;
+	pthread_mutex_unlock(&ps->lock);
+	if (*ret_pack && (*ret_off == OFS_PACK_HEADER || *ret_off + stored <= limit))
+		return 0;
+	if (*ret_pack == UINT32_MAX)
+		return -EFBIG;
+	r = packset_roll(ps, *ret_pack + 1);
+	if (r < 0)
+		return r;
+	*ret_pack += 1;
+	*ret_off = OFS_PACK_HEADER;
+	return 0;
+}
+
+int ofs_packset_append(struct ofs_packset *ps, struct ofs_compressor *c, int level,
+		       const struct ofs_frame_chunk *chunks, size_t n, struct ofs_frame_loc *ret)
+{
+	uint32_t pack, stored;
+	uint64_t off;
+	int r;
+
+	if (ps->failed)
+		return -EIO;
+	r = ofs_frame_build(&ps->build, c, level, chunks, n);
+	if (r < 0)
+		return r;
+	stored = (uint32_t)ps->build.bytes.len;
+	r = packset_place(ps, stored, &pack, &off);
+	if (r < 0)
+		return r;
+	ofs_frame_place(&ps->build, pack, off);
+	r = ofs_io_pwrite(ps->tail_pack->fd, ps->build.bytes.data, stored, off);
+	if (r < 0) {
+		/* Only tidiness: the next frame overwrites what was written of this one. */
+		ofs_io_truncate(ps->tail_pack->fd, off);
+		return r;
+	}
+	ps->tail_dirty = true;
+	packset_set_tail(ps, pack, off + stored);
+	*ret = (struct ofs_frame_loc){ pack, off, stored, (uint32_t)ps->build.raw.len };
+	return 0;
+}
+
+/* Reads and verifies a frame; see ofs_frame_load_fn. */
+static int packset_load(void *arg, const struct ofs_frame_loc *loc, uint8_t **ret)
+{
+	struct ofs_packset *ps = arg;
+	OFS_FREE uint8_t *bytes = NULL;
+	OFS_FREE uint8_t *content = NULL;
+	struct ofs_frame_info info;
+	struct ofs_pack *p;
+	int r = ofs_pack_get(&ps->table, loc->pack, &p);
+
+	if (r < 0)
+		return r == -ENOENT || r == -EINVAL ? -EIO : r;
+	bytes = malloc(loc->stored);
+	r = bytes ? ofs_io_pread_exact(p->fd, bytes, loc->stored, loc->off) : -ENOMEM;
+	ofs_pack_put(&ps->table, p);
+	if (r < 0)
+		return r;
+	r = ofs_frame_decode(bytes, loc->stored, loc->pack, loc->off, &info, &content);
+	if (r == 0 && (info.stored != loc->stored || info.raw != loc->raw))
+		r = -EIO;
+	if (r == 0)
+		*ret = ofs_steal(content);
+	return r;
+}
+
+int ofs_packset_read(struct ofs_packset *ps, const struct ofs_frame_loc *loc,
+		     struct ofs_frame **ret)
+{
+	if (loc->pack == 0 || loc->off % OFS_FRAME_ALIGN || loc->off < OFS_PACK_HEADER ||
+	    loc->off >= OFS_PACK_OFF_MAX || loc->stored < OFS_FRAME_HEAD ||
+	    loc->stored > OFS_FRAME_STORED_MAX || loc->raw == 0 || loc->raw > OFS_FRAME_RAW_MAX)
+		return -EIO;
+	return ofs_frame_cache_get(ps->cache, loc, packset_load, ps, ret);
+}
+
+/* Clips [*off, *end) to what lies between the header and the end of the file. */
+static int punch_clip(struct ofs_pack *p, uint64_t *off, uint64_t *end)
+{
+	uint64_t size;
+	int r = ofs_io_size(p->fd, &size, NULL);
+
+	if (r < 0)
+		return r;
+	*off = OFS_MAX(*off, (uint64_t)OFS_PACK_HEADER);
+	*end = OFS_MIN(*end, size);
+	return 0;
+}
+
+int ofs_packset_punch(struct ofs_packset *ps, uint32_t pack, uint64_t off, uint64_t len)
+{
+	struct ofs_pack *p;
+	uint64_t end;
+	int r;
+
+	if (__builtin_add_overflow(off, len, &end))
+		end = UINT64_MAX;
+	r = ofs_pack_get(&ps->table, pack, &p);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	r = punch_clip(p, &off, &end);
+	if (r == 0 && off < end)
+		r = ofs_io_punch(p->fd, off, end - off);
+	ofs_pack_put(&ps->table, p);
+
+	/* Only now: a frame loaded before the punch must not stay behind in the cache. */
+	if (off < end)
+		ofs_frame_cache_drop(ps->cache, pack, off, end);
+	return r;
+}
+
+int ofs_packset_remove(struct ofs_packset *ps, uint32_t pack)
+{
+	char name[OFS_PACK_NAME_MAX];
+	uint64_t size;
+	uint32_t tail;
+	int r;
+
+	ofs_packset_tail(ps, &tail, &size);
+	if (pack == tail)
+		return -EBUSY;
+	ofs_pack_name(name, pack);
+	r = ofs_io_unlink(ps->dirfd, name);
+	if (r < 0)
+		return r;
+	ofs_pack_table_forget(&ps->table, pack, pack);
+	ofs_frame_cache_drop(ps->cache, pack, 0, UINT64_MAX);
+	return 0;
+}
+
+struct usage {
+	struct ofs_packset *ps;
+	uint64_t bytes;
+};
+
+static int usage_add(void *arg, const char *name)
+{
+	struct usage *usage = arg;
+	uint64_t size, allocated;
+	int fd, r;
+
+	if (!ofs_pack_number(name))
+		return 0;
+	fd = ofs_io_open(usage->ps->dirfd, name, O_RDONLY | O_NOFOLLOW, 0);
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	r = ofs_io_size(fd, &size, &allocated);
+	ofs_io_close(&fd);
+	if (r == 0)
+		usage->bytes += allocated;
+	return r;
+}
+
+int ofs_packset_disk_usage(struct ofs_packset *ps, uint64_t *ret)
+{
+	struct usage usage = { ps, 0 };
+	int r = ofs_io_list(ps->dirfd, ".", usage_add, &usage);
+
+	if (r == 0)
+		*ret = usage.bytes;
+	return r;
+}

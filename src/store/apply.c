@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/* What each journal record does to memory: the one place for it, live and in replay. */
+#include <dirent.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include <offloadfs/tree.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "store/internal.h"
+
+static void stamp_dir(struct ofs_store *s, struct ofs_inode *dir, int64_t time)
+{
+	dir->row.mtime = dir->row.ctime = time;
+	ofs_store_touch(s, dir);
+}
+
+static int apply_create(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r)
+{
+	struct ofs_inode *dir, *n;
+	int e;
+
+	e = ofs_store_dir(s, r->dir, &dir);
+	if (e < 0)
+		return e;
+	if (ofs_dir_find(dir->dir, r->name))
+		return -EEXIST;
+	n = ofs_store_add_inode(s, r->ino);
+	n->row.parent = r->dir;
+	n->row.mode = r->mode;
+	n->row.uid = r->uid;
+	n->row.gid = r->gid;
+	n->row.rdev = r->rdev;
+	n->row.nlink = S_ISDIR(r->mode) ? 2 : 1;
+	n->row.atime = n->row.mtime = n->row.ctime = n->row.btime = r->time;
+	if (S_ISLNK(r->mode)) {
+		n->row.target = ofs_strdup(r->text);
+		n->row.size = strlen(r->text);
+	}
+	/* Nothing of a new inode is in the index. */
+	n->content.loaded = true;
+	if (S_ISDIR(r->mode)) {
+		n->dir = ofs_dir_create();
+		dir->row.nlink++;
+	}
+	if (r->ino >= s->next_ino)
+		s->next_ino = r->ino + 1;
+	ofs_dir_add(dir->dir, r->name, r->ino, (uint8_t)IFTODT(r->mode), lsn, s->epoch);
+	stamp_dir(s, dir, r->time);
+	ofs_store_touch(s, n);
+	return 0;
+}
+
+static int apply_link(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r)
+{
+	struct ofs_inode *dir, *n;
+	int e;
+
+	e = ofs_store_dir(s, r->dir, &dir);
+	if (e < 0)
+		return e;
+	e = ofs_store_inode(s, r->ino, &n);
+	if (e < 0)
+		return e;
+	ofs_dir_add(dir->dir, r->name, r->ino, (uint8_t)IFTODT(n->row.mode), lsn, s->epoch);
+	n->row.nlink++;
+	n->row.parent = r->dir;
+	n->row.ctime = r->time;
+	stamp_dir(s, dir, r->time);
+	ofs_store_touch(s, n);
+	return 0;
+}
+
+/* An inode lost one name in `dir`. */
+static void lose_name(struct ofs_store *s, struct ofs_inode *dir, struct ofs_inode *n, int64_t time)
+{
+	if (S_ISDIR(n->row.mode)) {
+		n->row.nlink = 0;
+		dir->row.nlink--;
+	} else {
+		n->row.nlink--;
+	}
+	n->row.ctime = time;
+	ofs_store_touch(s, n);
+	if (n->row.nlink)
+		return;
+	n->row.parent = 0;
+	if (!s->replaying && !ofs_store_refs(s, n->row.ino))
+		ofs_store_drop_inode(s, n);
+}
+
+static int apply_unlink(struct ofs_store *s, const struct ofs_record *r)
+{
+	struct ofs_inode *dir, *n;
+	struct ofs_dirent *entry;
+	int e;
+
+	e = ofs_store_dir(s, r->dir, &dir);
+	if (e < 0)
+		return e;
+	entry = ofs_dir_find(dir->dir, r->name);
+	if (!entry)
+		return -ENOENT;
+	e = ofs_store_inode(s, entry->ino, &n);
+	if (e < 0)
+		return e;
+	ofs_dir_remove(dir->dir, entry, s->epoch);
+	stamp_dir(s, dir, r->time);
+	lose_name(s, dir, n, r->time);
+	return 0;
+}
+
+static void move_parent(struct ofs_inode *n, struct ofs_inode *from, struct ofs_inode *to)
+{
+	n->row.parent = to->row.ino;
+	if (S_ISDIR(n->row.mode)) {
+		from->row.nlink--;
+		to->row.nlink++;
+	}
+}
+
+static int apply_rename(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r)
+{
+	struct ofs_inode *from, *to, *n, *other = NULL;
+	struct ofs_dirent *old, *target;
+	int e;
+
+	e = ofs_store_dir(s, r->dir, &from);
+	if (e < 0)
+		return e;
+	e = ofs_store_dir(s, r->newdir, &to);
+	if (e < 0)
+		return e;
+	old = ofs_dir_find(from->dir, r->name);
+	target = ofs_dir_find(to->dir, r->text);
+	if (!old)
+		return -ENOENT;
+	e = ofs_store_inode(s, old->ino, &n);
+	if (e < 0)
+		return e;
+	if (target) {
+		e = ofs_store_inode(s, target->ino, &other);
+		if (e < 0)
+			return e;
+	}
+	stamp_dir(s, from, r->time);
+	stamp_dir(s, to, r->time);
+	if (r->flags & RENAME_EXCHANGE) {
+		old->ino = other->row.ino;
+		old->type = (uint8_t)IFTODT(other->row.mode);
+		target->ino = n->row.ino;
+		target->type = (uint8_t)IFTODT(n->row.mode);
+		old->epoch = target->epoch = from->dir->epoch = to->dir->epoch = s->epoch;
+		move_parent(other, to, from);
+		other->row.ctime = r->time;
+		ofs_store_touch(s, other);
+	} else {
+		if (target) {
+			ofs_dir_remove(to->dir, target, s->epoch);
+			lose_name(s, to, other, r->time);
+		}
+		ofs_dir_remove(from->dir, old, s->epoch);
+		ofs_dir_add(to->dir, r->text, n->row.ino, (uint8_t)IFTODT(n->row.mode), lsn, s->epoch);
+	}
+	move_parent(n, from, to);
+	n->row.ctime = r->time;
+	ofs_store_touch(s, n);
+	return 0;
+}
+
+static int apply_write(struct ofs_store *s, const struct ofs_record *r, const struct ofs_journal_data *data)
+{
+	struct ofs_extent extent = { .off = r->size, .len = data->len, .data = *data };
+	struct ofs_inode *n;
+	int e;
+
+	e = ofs_store_file(s, r->ino, &n);
+	if (e < 0)
+		return e;
+	ofs_content_cover(&n->content, &extent, s->epoch);
+	n->row.size = OFS_MAX(n->row.size, extent.off + extent.len);
+	n->row.mtime = n->row.ctime = r->time;
+	ofs_store_content_changed(s, n);
+	return 0;
+}
+
+/*
+ * Content that changed without leaving a draft (cut at a block's end, grown by a hole) gets one behind any end that a file may
+ * have: after a restart drafts alone tell what is still to be sealed.
+ */
+static void keep_draft(struct ofs_store *s, struct ofs_content *c)
+{
+	static const struct ofs_extent mark = { .off = OFS_SIZE_MAX, .len = 1 };
+
+	if (!c->nextents)
+		ofs_content_cover(c, &mark, s->epoch);
+}
+
+static int apply_setattr(struct ofs_store *s, const struct ofs_record *r)
+{
+	struct ofs_inode *n;
+	int e;
+
+	e = r->flags & OFS_SET_SIZE ? ofs_store_file(s, r->ino, &n) : ofs_store_inode(s, r->ino, &n);
+	if (e < 0)
+		return e;
+	if (r->flags & OFS_SET_MODE)
+		n->row.mode = (n->row.mode & S_IFMT) | (r->mode & ~(uint32_t)S_IFMT);
+	if (r->flags & OFS_SET_UID)
+		n->row.uid = r->uid;
+	if (r->flags & OFS_SET_GID)
+		n->row.gid = r->gid;
+	if (r->flags & OFS_SET_SIZE) {
+		if (r->size < n->row.size)
+			ofs_content_truncate(&n->content, r->size, s->epoch);
+		if (r->size != n->row.size) {
+			n->row.size = r->size;
+			keep_draft(s, &n->content);
+			ofs_store_content_changed(s, n);
+		}
+		n->row.mtime = r->time;
+	}
+	if (r->flags & OFS_SET_ATIME)
+		n->row.atime = r->atime;
+	if (r->flags & OFS_SET_MTIME)
+		n->row.mtime = r->mtime;
+	n->row.ctime = r->time;
+	ofs_store_touch(s, n);
+	return 0;
+}
+
+int ofs_store_apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r, const struct ofs_journal_data *data)
+{
+	switch (r->type) {
+	case OFS_RECORD_CREATE:
+		return apply_create(s, lsn, r);
+	case OFS_RECORD_LINK:
+		return apply_link(s, lsn, r);
+	case OFS_RECORD_UNLINK:
+		return apply_unlink(s, r);
+	case OFS_RECORD_RENAME:
+		return apply_rename(s, lsn, r);
+	case OFS_RECORD_WRITE:
+		return apply_write(s, r, data);
+	case OFS_RECORD_SETATTR:
+		return apply_setattr(s, r);
+	}
+	return -EUCLEAN;
+}
+
+int ofs_store_log(struct ofs_store *s, const struct ofs_record *r, const void *data, size_t len)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf body = OFS_BUF_INIT;
+	struct ofs_journal_record record = { .type = r->type, .data = data, .data_len = len };
+	struct ofs_journal_data where = { 0 };
+	ofs_lsn lsn;
+	int e;
+
+	if (s->broken)
+		return -EIO;
+	e = ofs_record_encode(r, &body);
+	if (e < 0)
+		return e;
+	record.body = body.data;
+	record.body_len = body.len;
+	e = ofs_journal_append(s->journal, &record, &lsn, &where);
+	if (e < 0)
+		return e;
+	e = ofs_store_apply(s, lsn, r, &where);
+	if (e < 0) {
+		ofs_log(LOG_ERR, "record %u could not be applied (%s); the store is read-only until the next start",
+			r->type, strerror(-e));
+		s->broken = true;
+	}
+	return e;
+}

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A checkpoint moves what memory and journal know into the index, in one transaction together with the journal
+ * position that it reaches.
+ *
+ * Order, and what would break otherwise:
+ *   1. packs are synced before the index names their frames (else: content lost by power failure)
+ *   2. the journal is synced before the index claims to include it (else: drafts in the index that point to nothing)
+ *   3. the index commits durably before journal segments are trimmed or frames punched (else: the state that
+ *      a power failure brings back points to what is gone)
+ */
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/util.h"
+#include "store/internal.h"
+
+struct entry_change {
+	struct ofs_index_dirent entry; /* owns its name */
+	bool removed;
+};
+
+struct block_change {
+	uint64_t block;
+	uint64_t chunk;
+};
+
+/* One dirty inode as it was when the checkpoint took it. */
+struct taken {
+	struct ofs_index_inode row;
+	bool gone;
+	uint64_t cut;
+	struct block_change *blocks;
+	size_t nblocks, cap_blocks;
+	bool drafts_changed;
+	struct ofs_index_draft *drafts;
+	size_t ndrafts;
+	struct entry_change *entries;
+	size_t nentries, cap_entries;
+};
+
+struct checkpoint {
+	struct taken *list;
+	size_t n;
+	uint64_t epoch;
+	struct ofs_index_meta meta;
+};
+
+static void checkpoint_finish(struct checkpoint *cp)
+{
+	size_t i, j;
+
+	for (i = 0; i < cp->n; i++) {
+		struct taken *t = &cp->list[i];
+
+		for (j = 0; j < t->nentries; j++)
+			free((char *)t->entries[j].entry.name);
+		free(t->row.target);
+		free(t->blocks);
+		free(t->drafts);
+		free(t->entries);
+	}
+	free(cp->list);
+}
+
+static void take_entry(struct taken *t, const char *name, const struct ofs_dirent *e)
+{
+	struct entry_change *c;
+
+	t->entries = ofs_grow(t->entries, &t->cap_entries, t->nentries + 1, sizeof(*t->entries));
+	c = &t->entries[t->nentries++];
+	*c = (struct entry_change){ .entry.name = ofs_strdup(name), .removed = !e };
+	if (e) {
+		c->entry.ino = e->ino;
+		c->entry.type = e->type;
+		c->entry.cookie = e->cookie;
+	}
+}
+
+static void take_dir(struct taken *t, const struct ofs_dir *d, uint64_t committed)
+{
+	const struct ofs_removed *r;
+	size_t i;
+
+	if (d->epoch <= committed)
+		return;
+	/* Removals first: a name may have come back since. */
+	for (r = d->removed; r; r = r->next)
+		take_entry(t, r->name, NULL);
+	for (i = 0; i < d->norder; i++)
+		if (d->order[i].entry && d->order[i].entry->epoch > committed)
+			take_entry(t, d->order[i].entry->name, d->order[i].entry);
+}
+
+static void take_content(struct taken *t, const struct ofs_content *c, uint64_t ino, uint64_t committed)
+{
+	size_t i;
+
+	t->cut = c->cut;
+	for (i = 0; i < c->nblocks; i++) {
+		if (c->blocks[i].epoch <= committed && i < c->cut)
+			continue;
+		t->blocks = ofs_grow(t->blocks, &t->cap_blocks, t->nblocks + 1, sizeof(*t->blocks));
+		t->blocks[t->nblocks++] = (struct block_change){ i, c->blocks[i].chunk.id };
+	}
+	t->drafts_changed = c->drafts_epoch > committed;
+	if (!t->drafts_changed || !c->nextents)
+		return;
+	t->drafts = ofs_alloc(c->nextents * sizeof(*t->drafts));
+	for (i = 0; i < c->nextents; i++)
+		t->drafts[t->ndrafts++] = (struct ofs_index_draft){
+			.ino = ino,
+			.off = c->extents[i].off,
+			.len = c->extents[i].len,
+			.data_pos = c->extents[i].data.pos,
+			.data_len = c->extents[i].data.len,
+			.data_off = c->extents[i].data_off,
+		};
+}
+
+/* Copies all that is dirty; `lock` held. */
+static void checkpoint_take(struct ofs_store *s, struct checkpoint *cp)
+{
+	size_t i;
+
+	cp->epoch = s->epoch++;
+	cp->meta.checkpoint = ofs_journal_end(s->journal);
+	cp->meta.next_ino = s->next_ino;
+	cp->list = ofs_alloc(OFS_MAX(s->dirty.n, (size_t)1) * sizeof(*cp->list));
+	for (i = 0; i < s->dirty.n; i++) {
+		const struct ofs_inode *n = s->dirty.list[i];
+		struct taken *t = &cp->list[cp->n++];
+
+		t->row = n->row;
+		t->row.target = n->row.target ? ofs_strdup(n->row.target) : NULL;
+		t->gone = n->gone;
+		t->cut = UINT64_MAX;
+		if (n->dir)
+			take_dir(t, n->dir, s->committed);
+		if (!n->gone)
+			take_content(t, &n->content, n->row.ino, s->committed);
+	}
+}
+
+static int write_entries(struct ofs_store *s, const struct taken *t)
+{
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < t->nentries && r == 0; i++) {
+		const struct entry_change *c = &t->entries[i];
+
+		r = c->removed ? ofs_index_delete_dirent(s->index, t->row.ino, c->entry.name) :
+				 ofs_index_put_dirent(s->index, t->row.ino, &c->entry);
+	}
+	return r;
+}
+
+static int write_taken(struct ofs_store *s, const struct taken *t)
+{
+	size_t i;
+	int r;
+
+	r = write_entries(s, t);
+	if (r < 0)
+		return r;
+	if (t->gone)
+		return ofs_index_delete_inode(s->index, t->row.ino);
+	r = ofs_index_put_inode(s->index, &t->row);
+	if (r == 0 && t->cut != UINT64_MAX)
+		r = ofs_index_truncate_blocks(s->index, t->row.ino, t->cut);
+	for (i = 0; i < t->nblocks && r == 0; i++)
+		r = ofs_index_set_block(s->index, t->row.ino, t->blocks[i].block, t->blocks[i].chunk);
+	if (r == 0 && t->drafts_changed)
+		r = ofs_index_set_drafts(s->index, t->row.ino, t->drafts, t->ndrafts);
+	return r;
+}
+
+static void fill_meta(struct ofs_store *s, struct ofs_index_meta *meta)
+{
+	memcpy(meta->uuid, s->uuid, sizeof(meta->uuid));
+	meta->next_chunk = s->next_chunk;
+	ofs_packset_tail(s->packs, &meta->pack, &meta->pack_size);
+}
+
+static int checkpoint_write(struct ofs_store *s, struct checkpoint *cp)
+{
+	size_t i;
+	int r;
+
+	fill_meta(s, &cp->meta);
+	r = ofs_index_begin(s->index);
+	if (r < 0)
+		return r;
+	for (i = 0; i < cp->n && r == 0; i++)
+		r = write_taken(s, &cp->list[i]);
+	if (r == 0)
+		r = ofs_index_put_meta(s->index, &cp->meta);
+	if (r < 0) {
+		ofs_index_rollback(s->index);
+		return r;
+	}
+	return ofs_index_commit(s->index);
+}
+
+/* What was taken is committed: inodes that did not change again are clean, those that are gone leave memory. */
+static void checkpoint_settle(struct ofs_store *s, const struct checkpoint *cp)
+{
+	size_t i, n = 0;
+
+	s->committed = cp->epoch;
+	for (i = 0; i < s->dirty.n; i++) {
+		struct ofs_inode *in = s->dirty.list[i];
+
+		if (in->dir)
+			ofs_dir_committed(in->dir, cp->epoch);
+		if (in->content.cut_epoch <= cp->epoch)
+			in->content.cut = UINT64_MAX;
+		if (in->epoch > cp->epoch) {
+			s->dirty.list[n++] = in;
+			continue;
+		}
+		in->on_dirty_list = false;
+		if (in->gone && !in->on_draft_list) {
+			ofs_map_remove(&s->inodes, in->row.ino);
+			ofs_inode_destroy(in);
+		}
+	}
+	s->dirty.n = n;
+	s->dirty_since = n ? ofs_clock_monotonic() : 0;
+	ofs_store_evict(s);
+}
+
+/* Drafts of inodes that are gone are no drafts. */
+static void forget_gone_drafts(struct ofs_store *s)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < s->drafts.n; i++) {
+		if (s->drafts.list[i]->gone)
+			s->drafts.list[i]->on_draft_list = false;
+		else
+			s->drafts.list[n++] = s->drafts.list[i];
+	}
+	s->drafts.n = n;
+}
+
+static void refresh_stored(struct ofs_store *s, uint64_t ino)
+{
+	struct ofs_inode *n;
+	uint64_t stored;
+	bool known;
+
+	if (ofs_index_get_stored(s->index, ino, &stored) < 0)
+		return;
+	pthread_mutex_lock(&s->lock);
+	n = ofs_map_get(&s->inodes, ino);
+	if (n)
+		n->row.stored = stored;
+	known = ofs_store_refs(s, ino) > 0;
+	pthread_mutex_unlock(&s->lock);
+	if (known && s->attr_changed)
+		s->attr_changed(s->events_arg, ino);
+}
+
+static int note_recharged(void *arg, uint64_t ino)
+{
+	struct ofs_map *m = arg;
+
+	return ofs_map_put(m, ino, m);
+}
+
+/* The index decides what each file is charged; memory and the kernel follow. */
+static void refresh_charges(struct ofs_store *s, const struct checkpoint *cp)
+{
+	OFS_CLEANUP(ofs_map_finish) struct ofs_map others = OFS_MAP_INIT;
+	size_t i;
+
+	for (i = 0; i < cp->n; i++)
+		if (!cp->list[i].gone && (cp->list[i].nblocks || cp->list[i].drafts_changed ||
+					  cp->list[i].cut != UINT64_MAX))
+			refresh_stored(s, cp->list[i].row.ino);
+	ofs_index_take_recharged(s->index, note_recharged, &others);
+	for (i = 0; others.slots && i <= others.mask; i++)
+		if (others.slots[i].value)
+			refresh_stored(s, others.slots[i].key);
+}
+
+static int trim_journal(struct ofs_store *s, ofs_lsn reached)
+{
+	ofs_lsn keep = reached;
+	size_t i;
+	int r;
+
+	pthread_rwlock_wrlock(&s->reclaim);
+	pthread_mutex_lock(&s->lock);
+	for (i = 0; i < s->drafts.n; i++)
+		keep = OFS_MIN(keep, ofs_content_oldest(&s->drafts.list[i]->content));
+	pthread_mutex_unlock(&s->lock);
+	r = ofs_journal_trim(s->journal, keep);
+	pthread_rwlock_unlock(&s->reclaim);
+	return r;
+}
+
+int ofs_store_checkpoint(struct ofs_store *s, struct ofs_seal_batch *batch)
+{
+	OFS_CLEANUP(checkpoint_finish) struct checkpoint cp = { 0 };
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	if (batch)
+		ofs_seal_install(batch);
+	forget_gone_drafts(s);
+	checkpoint_take(s, &cp);
+	pthread_mutex_unlock(&s->lock);
+
+	r = ofs_journal_sync(s->journal);
+	if (r == 0)
+		r = checkpoint_write(s, &cp);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&s->lock);
+	checkpoint_settle(s, &cp);
+	pthread_mutex_unlock(&s->lock);
+	refresh_charges(s, &cp);
+	return trim_journal(s, cp.meta.checkpoint);
+}
+
+#define DEAD_MAX 256
+
+struct dead_list {
+	struct ofs_index_dead list[DEAD_MAX];
+	size_t n;
+};
+
+static int note_dead(void *arg, const struct ofs_index_dead *d)
+{
+	struct dead_list *l = arg;
+
+	l->list[l->n++] = *d;
+	return 0;
+}
+
+/* A pack without any live frame goes as a file, unless it is the one that is being written. */
+static int reclaim_one(struct ofs_store *s, const struct ofs_index_dead *d)
+{
+	uint32_t tail;
+	uint64_t size;
+
+	ofs_packset_tail(s->packs, &tail, &size);
+	if (d->whole && d->pack != tail)
+		return ofs_packset_remove(s->packs, d->pack);
+	return ofs_packset_punch(s->packs, d->pack, d->off, d->len);
+}
+
+static int reclaim_some(struct ofs_store *s, struct dead_list *dead)
+{
+	size_t i;
+	int r = 0;
+
+	pthread_rwlock_wrlock(&s->reclaim);
+	for (i = 0; i < dead->n && r == 0; i++)
+		r = reclaim_one(s, &dead->list[i]);
+	pthread_rwlock_unlock(&s->reclaim);
+	if (r < 0)
+		return r;
+	r = ofs_index_begin(s->index);
+	if (r < 0)
+		return r;
+	for (i = 0; i < dead->n && r == 0; i++)
+		r = ofs_index_delete_dead(s->index, &dead->list[i]);
+	if (r < 0) {
+		ofs_index_rollback(s->index);
+		return r;
+	}
+	return ofs_index_commit(s->index);
+}
+
+/*
+ * Only after a checkpoint that succeeded: a frame without references in the index may else be one that memory has
+ * already installed.
+ */
+int ofs_store_reclaim(struct ofs_store *s)
+{
+	struct dead_list dead;
+	int r;
+
+	do {
+		dead.n = 0;
+		r = ofs_index_list_dead(s->index, OFS_PACK_HEADER, DEAD_MAX, note_dead, &dead);
+		if (r == 0 && dead.n)
+			r = reclaim_some(s, &dead);
+	} while (r == 0 && dead.n == DEAD_MAX);
+	return r;
+}

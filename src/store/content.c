@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/content.h"
+
+#include "base/alloc.h"
+#include "base/util.h"
+
+void ofs_content_init(struct ofs_content *c)
+{
+	*c = (struct ofs_content){ .cut = UINT64_MAX };
+}
+
+void ofs_content_finish(struct ofs_content *c)
+{
+	free(c->blocks);
+	free(c->lines_before);
+	free(c->extents);
+	ofs_content_init(c);
+}
+
+static void content_blocks_changed(struct ofs_content *c)
+{
+	free(c->lines_before);
+	c->lines_before = NULL;
+}
+
+void ofs_content_set_block(struct ofs_content *c, uint64_t i, const struct ofs_index_chunk *chunk, uint64_t epoch)
+{
+	if (i >= c->nblocks) {
+		c->blocks = ofs_grow(c->blocks, &c->cap_blocks, i + 1, sizeof(*c->blocks));
+		memset(c->blocks + c->nblocks, 0, (i + 1 - c->nblocks) * sizeof(*c->blocks));
+		c->nblocks = i + 1;
+	}
+	c->blocks[i] = (struct ofs_block){ .chunk = *chunk, .epoch = epoch };
+	content_blocks_changed(c);
+}
+
+size_t ofs_content_find(const struct ofs_content *c, uint64_t off)
+{
+	size_t lo = 0, hi = c->nextents;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (c->extents[mid].off + c->extents[mid].len <= off)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static uint64_t extent_weight(const struct ofs_extent *e)
+{
+	return e->data.pos ? e->len : 0;
+}
+
+/* The part of `e` within [from, to). */
+static struct ofs_extent extent_clip(const struct ofs_extent *e, uint64_t from, uint64_t to)
+{
+	struct ofs_extent part = *e;
+
+	if (from > part.off) {
+		part.data_off += (uint32_t)(from - part.off);
+		part.len -= from - part.off;
+		part.off = from;
+	}
+	if (part.off + part.len > to)
+		part.len = to - part.off;
+	return part;
+}
+
+/* Replaces the extents [at, at + drop) by `n` others. */
+static void content_splice(struct ofs_content *c, size_t at, size_t drop, const struct ofs_extent *with, size_t n)
+{
+	size_t tail = c->nextents - at - drop, i;
+
+	for (i = 0; i < drop; i++)
+		c->draft_bytes -= extent_weight(&c->extents[at + i]);
+	c->extents = ofs_grow(c->extents, &c->cap_extents, at + n + tail, sizeof(*c->extents));
+	if (tail)
+		memmove(c->extents + at + n, c->extents + at + drop, tail * sizeof(*c->extents));
+	for (i = 0; i < n; i++) {
+		c->extents[at + i] = with[i];
+		c->draft_bytes += extent_weight(&with[i]);
+	}
+	c->nextents = at + n + tail;
+}
+
+void ofs_content_cover(struct ofs_content *c, const struct ofs_extent *e, uint64_t epoch)
+{
+	uint64_t end = e->off + e->len;
+	size_t first = ofs_content_find(c, e->off), last = first, n = 0;
+	struct ofs_extent with[3];
+
+	if (!e->len)
+		return;
+	while (last < c->nextents && c->extents[last].off < end)
+		last++;
+	if (last > first) {
+		struct ofs_extent head = c->extents[first], tail = c->extents[last - 1];
+
+		if (head.off < e->off)
+			with[n++] = extent_clip(&head, head.off, e->off);
+		with[n++] = *e;
+		if (tail.off + tail.len > end)
+			with[n++] = extent_clip(&tail, end, tail.off + tail.len);
+	} else {
+		with[n++] = *e;
+	}
+	content_splice(c, first, last - first, with, n);
+	c->drafts_epoch = epoch;
+}
+
+static void content_cut_drafts(struct ofs_content *c, uint64_t size, uint64_t epoch)
+{
+	size_t i = ofs_content_find(c, size), n = 0;
+	struct ofs_extent with[1];
+
+	if (i == c->nextents)
+		return;
+	if (c->extents[i].off < size)
+		with[n++] = extent_clip(&c->extents[i], c->extents[i].off, size);
+	content_splice(c, i, c->nextents - i, with, n);
+	c->drafts_epoch = epoch;
+}
+
+void ofs_content_truncate(struct ofs_content *c, uint64_t size, uint64_t epoch)
+{
+	uint64_t keep = (size + OFS_BLOCK_SIZE - 1) / OFS_BLOCK_SIZE;
+
+	content_cut_drafts(c, size, epoch);
+	if (keep < c->nblocks) {
+		c->nblocks = keep;
+		c->cut = OFS_MIN(c->cut, keep);
+		c->cut_epoch = epoch;
+		content_blocks_changed(c);
+	}
+	if (keep && keep == c->nblocks) {
+		/* Cover what the last block's chunk still has behind the end, for the day the file grows. */
+		uint64_t start = (keep - 1) * OFS_BLOCK_SIZE, held = start + c->blocks[keep - 1].chunk.len;
+
+		if (held > size) {
+			struct ofs_extent hole = { .off = size, .len = held - size };
+
+			ofs_content_cover(c, &hole, epoch);
+		}
+	}
+}
+
+void ofs_content_drop_drafts(struct ofs_content *c, uint64_t epoch)
+{
+	free(c->extents);
+	c->extents = NULL;
+	c->nextents = c->cap_extents = 0;
+	c->draft_bytes = 0;
+	c->drafts_epoch = epoch;
+}
+
+bool ofs_content_block_is_draft(const struct ofs_content *c, uint64_t i)
+{
+	size_t e = ofs_content_find(c, i * OFS_BLOCK_SIZE);
+
+	return e < c->nextents && c->extents[e].off < (i + 1) * OFS_BLOCK_SIZE;
+}
+
+uint64_t ofs_content_oldest(const struct ofs_content *c)
+{
+	uint64_t oldest = UINT64_MAX;
+	size_t i;
+
+	for (i = 0; i < c->nextents; i++)
+		if (c->extents[i].data.pos)
+			oldest = OFS_MIN(oldest, c->extents[i].data.pos);
+	return oldest;
+}
+
+void ofs_pieces_finish(struct ofs_pieces *p)
+{
+	free(p->list);
+	*p = (struct ofs_pieces){ 0 };
+}
+
+static struct ofs_piece *pieces_add(struct ofs_pieces *p, uint64_t at, uint64_t len)
+{
+	p->list = ofs_grow(p->list, &p->cap, p->n + 1, sizeof(*p->list));
+	p->list[p->n] = (struct ofs_piece){ .at = at, .len = len, .kind = OFS_PIECE_ZERO };
+	return &p->list[p->n++];
+}
+
+/* The blocks' part of a read: [off, end) has no draft; `base` is where the read began. */
+static void content_resolve_blocks(const struct ofs_content *c, uint64_t base, uint64_t off, uint64_t end,
+				   struct ofs_pieces *ret)
+{
+	while (off < end) {
+		uint64_t i = off / OFS_BLOCK_SIZE, start = i * OFS_BLOCK_SIZE;
+		uint64_t stop = OFS_MIN(end, start + OFS_BLOCK_SIZE), held = off;
+
+		if (i < c->nblocks && c->blocks[i].chunk.id)
+			held = OFS_MAX(off, OFS_MIN(stop, start + c->blocks[i].chunk.len));
+		if (held > off) {
+			struct ofs_piece *p = pieces_add(ret, off - base, held - off);
+
+			p->kind = OFS_PIECE_CHUNK;
+			p->chunk = c->blocks[i].chunk;
+			p->chunk_off = (uint32_t)(off - start);
+		}
+		if (stop > held)
+			pieces_add(ret, held - base, stop - held);
+		off = stop;
+	}
+}
+
+void ofs_content_resolve(const struct ofs_content *c, uint64_t off, uint64_t len, struct ofs_pieces *ret)
+{
+	uint64_t base = off, end = off + len;
+	size_t i;
+
+	for (i = ofs_content_find(c, off); off < end && i < c->nextents && c->extents[i].off < end; i++) {
+		struct ofs_extent e = extent_clip(&c->extents[i], off, end);
+		struct ofs_piece *p;
+
+		content_resolve_blocks(c, base, off, e.off, ret);
+		p = pieces_add(ret, e.off - base, e.len);
+		if (e.data.pos) {
+			p->kind = OFS_PIECE_DRAFT;
+			p->data = e.data;
+			p->data_off = e.data_off;
+		}
+		off = e.off + e.len;
+	}
+	content_resolve_blocks(c, base, off, end, ret);
+}

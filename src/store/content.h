@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the bytes of a file are. Blocks of OFS_BLOCK_SIZE bytes lie in packs, one chunk each; drafts, which lie in the
+ * journal, cover them. What neither covers is zeros, and so is what lies in a block behind the end of its chunk.
+ *
+ * Pure bookkeeping: no I/O, no locks.
+ */
+#ifndef OFS_STORE_CONTENT_H
+#define OFS_STORE_CONTENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "index/index.h"
+#include "journal/journal.h"
+
+#define OFS_BLOCK_SIZE (UINT64_C(256) << 10)
+
+struct ofs_block {
+	struct ofs_index_chunk chunk; /* id 0: a hole */
+	uint64_t epoch; /* of the last change */
+};
+
+/* `len` bytes at `off` come from `data`, starting at its byte `data_off`; data.pos 0: zeros. */
+struct ofs_extent {
+	uint64_t off;
+	uint64_t len;
+	struct ofs_journal_data data;
+	uint32_t data_off;
+};
+
+struct ofs_content {
+	bool loaded; /* blocks are known (they are fetched from the index when first needed) */
+	struct ofs_block *blocks;
+	size_t nblocks;
+	size_t cap_blocks;
+	uint64_t *lines_before; /* newlines before each block; NULL until asked for */
+
+	/* Drafts, by offset, never overlapping. */
+	struct ofs_extent *extents;
+	size_t nextents;
+	size_t cap_extents;
+	uint64_t draft_bytes; /* of extents with data */
+	uint64_t drafts_epoch; /* of the last change of the drafts */
+
+	/* Blocks at or after `cut` were dropped since the last checkpoint; UINT64_MAX: none. */
+	uint64_t cut;
+	uint64_t cut_epoch;
+};
+
+void ofs_content_init(struct ofs_content *c);
+void ofs_content_finish(struct ofs_content *c);
+
+/* Sets block `i`, growing the list with holes. */
+void ofs_content_set_block(struct ofs_content *c, uint64_t i, const struct ofs_index_chunk *chunk, uint64_t epoch);
+
+/* Lays an extent over whatever was there. */
+void ofs_content_cover(struct ofs_content *c, const struct ofs_extent *e, uint64_t epoch);
+
+/* The file ends at `size` now: later bytes are dropped and read as zeros if it grows again. */
+void ofs_content_truncate(struct ofs_content *c, uint64_t size, uint64_t epoch);
+
+/* Drops all drafts (they were sealed). */
+void ofs_content_drop_drafts(struct ofs_content *c, uint64_t epoch);
+
+/* The first extent that ends after `off`; c->nextents when there is none. */
+size_t ofs_content_find(const struct ofs_content *c, uint64_t off);
+
+/* Whether a draft covers a part of block `i`. */
+bool ofs_content_block_is_draft(const struct ofs_content *c, uint64_t i);
+
+/* The journal position of the oldest draft, UINT64_MAX without one. */
+uint64_t ofs_content_oldest(const struct ofs_content *c);
+
+/* A stretch of a read: `len` bytes for `buf + at`. */
+struct ofs_piece {
+	uint64_t at;
+	uint64_t len;
+	enum { OFS_PIECE_ZERO, OFS_PIECE_DRAFT, OFS_PIECE_CHUNK } kind;
+	struct ofs_journal_data data; /* DRAFT */
+	uint32_t data_off;
+	struct ofs_index_chunk chunk; /* CHUNK */
+	uint32_t chunk_off;
+};
+
+struct ofs_pieces {
+	struct ofs_piece *list;
+	size_t n;
+	size_t cap;
+};
+
+void ofs_pieces_finish(struct ofs_pieces *p);
+
+/* Lists where the bytes [off, off + len) come from, in order and without gaps. */
+void ofs_content_resolve(const struct ofs_content *c, uint64_t off, uint64_t len, struct ofs_pieces *ret);
+
+#endif

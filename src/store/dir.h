@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* The entries of a directory in memory: by name, and in order of their cookies. No I/O, no locks. */
+#ifndef OFS_STORE_DIR_H
+#define OFS_STORE_DIR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct ofs_dirent {
+	uint64_t cookie; /* unique in its directory and growing: the LSN of the record that made it */
+	uint64_t ino;
+	uint64_t epoch; /* of the last change; 0: as loaded */
+	uint32_t hash;
+	uint8_t type; /* DT_* */
+	char name[];
+};
+
+/* A name that the index may still hold. */
+struct ofs_removed {
+	struct ofs_removed *next;
+	uint64_t epoch;
+	char name[];
+};
+
+struct ofs_dir_slot {
+	uint64_t cookie;
+	struct ofs_dirent *entry; /* NULL: removed */
+};
+
+struct ofs_dir {
+	struct ofs_dirent **table; /* by hash, linear probing */
+	size_t mask;
+	size_t count;
+	struct ofs_dir_slot *order; /* by cookie */
+	size_t norder;
+	size_t cap_order;
+	struct ofs_removed *removed;
+	uint64_t epoch; /* of the last change of any entry */
+};
+
+struct ofs_dir *ofs_dir_create(void);
+void ofs_dir_destroy(struct ofs_dir *d);
+
+struct ofs_dirent *ofs_dir_find(const struct ofs_dir *d, const char *name);
+
+/* Adds a name that is not there. While loading (epoch 0) cookies may come in any order; ofs_dir_sort() ends it. */
+void ofs_dir_add(struct ofs_dir *d, const char *name, uint64_t ino, uint8_t type, uint64_t cookie, uint64_t epoch);
+void ofs_dir_sort(struct ofs_dir *d);
+
+/* Removes and frees an entry of `d`, and notes its name as removed. */
+void ofs_dir_remove(struct ofs_dir *d, struct ofs_dirent *e, uint64_t epoch);
+
+/* The place in `order` of the first slot with a cookie above `cookie`. */
+size_t ofs_dir_seek(const struct ofs_dir *d, uint64_t cookie);
+
+/* Forgets the removed names that a checkpoint has committed. */
+void ofs_dir_committed(struct ofs_dir *d, uint64_t epoch);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The inside of the store, shared by the files of this folder.
+ *
+ * Locks, in the order in which they are taken:
+ *   cycle    one sealing and checkpoint cycle at a time
+ *   reclaim  shared by whoever turns a content map into bytes, from reading the map to having the bytes;
+ *            exclusive while space that no map names any more is given back (punched frames, trimmed segments)
+ *   lock     everything in memory below, and the order of journal records. Held for the time of an append, never while
+ *            waiting for a disk to sync
+ *   the locks inside journal, packs and index
+ *
+ * Epochs: every change of memory is stamped with `epoch`. A checkpoint takes all that is stamped and raises
+ * `epoch`; once committed, `committed` becomes the epoch it took. A thing is dirty while its stamp is above `committed`, so a
+ * checkpoint that fails has nothing to undo.
+ */
+#ifndef OFS_STORE_INTERNAL_H
+#define OFS_STORE_INTERNAL_H
+
+#include <pthread.h>
+
+#include "base/map.h"
+#include "index/index.h"
+#include "journal/journal.h"
+#include "pack/pack.h"
+#include "store/inode.h"
+#include "store/record.h"
+#include "store/store.h"
+
+struct ofs_inode_list {
+	struct ofs_inode **list;
+	size_t n;
+	size_t cap;
+};
+
+struct ofs_store {
+	/* Set at open, constant afterwards. */
+	int dirfd;
+	int lockfd;
+	int journal_fd;
+	int packs_fd;
+	uint8_t uuid[16];
+	struct ofs_journal *journal;
+	struct ofs_packset *packs;
+	struct ofs_index *index;
+	uint32_t seal_delay_ms;
+	void (*attr_changed)(void *arg, uint64_t ino);
+	void *events_arg;
+
+	pthread_mutex_t cycle;
+	struct ofs_compressor *compressor; /* cycle */
+	uint64_t next_chunk; /* cycle */
+
+	pthread_rwlock_t reclaim;
+
+	pthread_mutex_t lock;
+	/* All guarded by `lock`. */
+	struct ofs_map inodes; /* ino -> struct ofs_inode */
+	struct ofs_map refs; /* ino -> how many references callers hold, as a pointer-sized number */
+	struct ofs_inode_list dirty; /* inodes with a stamp above `committed` */
+	struct ofs_inode_list drafts; /* inodes whose content changed since it was sealed */
+	uint64_t epoch;
+	uint64_t committed;
+	uint64_t next_ino;
+	uint64_t next_version;
+	int64_t dirty_since; /* monotonic; 0 while nothing is dirty */
+	bool replaying; /* unlinked inodes are kept: a later record may still write to one */
+	bool broken; /* memory and journal disagree: only reads from now on */
+
+	/* The sealer's thread; `stop` and `work` are guarded by `lock`. */
+	pthread_t sealer;
+	bool sealer_runs;
+	pthread_cond_t sealer_wake;
+	bool stop;
+};
+
+/* ---- inode table (table.c); all with `lock` held */
+
+/* The inode in memory, loaded from the index if need be. -ENOENT: there is none, or it is gone. */
+int ofs_store_inode(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret);
+
+/* The same with its entries loaded; -ENOTDIR. */
+int ofs_store_dir(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret);
+
+/* The same for a regular file with its blocks loaded; -EISDIR, -EINVAL. */
+int ofs_store_file(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret);
+
+/* A new inode enters the table. */
+struct ofs_inode *ofs_store_add_inode(struct ofs_store *s, uint64_t ino);
+
+/* Stamps the inode as changed now. */
+void ofs_store_touch(struct ofs_store *s, struct ofs_inode *n);
+
+/* The content changed: it gets a new version and is to be sealed again. */
+void ofs_store_content_changed(struct ofs_store *s, struct ofs_inode *n);
+
+void ofs_store_ref(struct ofs_store *s, uint64_t ino, uint64_t n);
+uint64_t ofs_store_unref(struct ofs_store *s, uint64_t ino, uint64_t n); /* what is left */
+uint64_t ofs_store_refs(struct ofs_store *s, uint64_t ino);
+
+/* Nothing names the inode and nobody holds it: it goes with the next checkpoint. */
+void ofs_store_drop_inode(struct ofs_store *s, struct ofs_inode *n);
+
+void ofs_store_attr(struct ofs_store *s, const struct ofs_inode *n, struct ofs_attr *ret);
+void ofs_inode_list_add(struct ofs_inode_list *l, struct ofs_inode *n);
+
+/* Drops clean inodes from memory when there are many; afterwards no inode pointer is valid. */
+void ofs_store_evict(struct ofs_store *s);
+
+/* ---- applying records (apply.c); `lock` held */
+
+/*
+ * Applies a record to memory. Live, everything it needs was loaded before the record was appended, so it cannot fail;
+ * in replay it loads as it goes.
+ */
+int ofs_store_apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r, const struct ofs_journal_data *data);
+
+/* Appends a record and applies it. */
+int ofs_store_log(struct ofs_store *s, const struct ofs_record *r, const void *data, size_t len);
+
+/* ---- content (read.c) */
+
+/* Reads regardless of file size limits of the caller; takes the locks itself. `ret_version` may be NULL. */
+ssize_t ofs_store_read_version(struct ofs_store *s, uint64_t ino, void *buf, size_t size, uint64_t off,
+			       uint64_t *ret_version);
+
+/* ---- sealing (seal.c) and checkpoints (checkpoint.c); `cycle` held */
+
+/* Chunks and inodes that a cycle has sealed, to be committed by its checkpoint. */
+struct ofs_seal_batch;
+
+int ofs_seal_batch_create(struct ofs_store *s, struct ofs_seal_batch **ret);
+void ofs_seal_batch_destroy(struct ofs_seal_batch *b);
+
+/* Seals what was quiet since `before` (monotonic). Returns how many files, or -errno. */
+int ofs_seal_collect(struct ofs_seal_batch *b, int64_t before);
+
+/* The new frames go to the index; inside its transaction. */
+int ofs_seal_commit_frames(struct ofs_seal_batch *b);
+
+/* Puts the sealed blocks in the place of the drafts, where the content is still the same; `lock` held. */
+void ofs_seal_install(struct ofs_seal_batch *b);
+
+/* Commits memory to the index; `batch` may be NULL. */
+int ofs_store_checkpoint(struct ofs_store *s, struct ofs_seal_batch *batch);
+
+/* Gives back what no map names any more. */
+int ofs_store_reclaim(struct ofs_store *s);
+
+/* One cycle: seal what was quiet since `before`, checkpoint, reclaim. */
+int ofs_store_cycle(struct ofs_store *s, int64_t before, bool always_checkpoint);
+
+int ofs_sealer_start(struct ofs_store *s);
+void ofs_sealer_stop(struct ofs_store *s);
+
+#endif

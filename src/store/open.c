@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Opening and closing a store. Recovery is: the index as committed, the drafts that it names, and the journal from the
+ * index's position on; frames behind the committed end of the packs are cut off.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "io/file.h"
+#include "store/internal.h"
+#include "store/owner.h"
+
+#define JOURNAL_START 8
+
+static int note_name(void *arg, const char *name)
+{
+	static const char *const ours[] = { "lock", "journal", "packs", "index.db", "index.db-wal", "index.db-shm",
+					    "index.db-journal", "lost+found" };
+	int *ret = arg;
+	size_t i;
+
+	if (strcmp(name, "index.db") == 0)
+		*ret |= 1;
+	for (i = 0; i < OFS_ARRAY_SIZE(ours); i++)
+		if (strcmp(name, ours[i]) == 0)
+			return 0;
+	*ret |= 2;
+	return 0;
+}
+
+/* Opens the directory, made if allowed; it holds a store or nothing. */
+static int open_directory(const char *path, bool create, struct ofs_error *err)
+{
+	OFS_CLOSE int fd = -1;
+	int r, seen = 0;
+
+	if (create) {
+		r = ofs_io_mkdir(AT_FDCWD, path, 0700);
+		if (r < 0)
+			return ofs_error_set(err, -r, "cannot make the store '%s': %s", path, strerror(-r));
+	}
+	fd = ofs_io_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
+	if (fd < 0)
+		return ofs_error_set(err, -fd, "cannot open the store '%s': %s", path, strerror(-fd));
+	r = ofs_io_list(fd, ".", note_name, &seen);
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot read the store '%s': %s", path, strerror(-r));
+	if (!(seen & 1) && seen & 2)
+		return ofs_error_set(err, EINVAL,
+				     "'%s' is not a store: it holds other files and no index.db; name a store, or an "
+				     "empty or new directory",
+				     path);
+	if (!(seen & 1) && !create)
+		return ofs_error_set(err, ENOENT, "there is no store in '%s'", path);
+	return ofs_steal_fd(&fd);
+}
+
+static int open_part(struct ofs_store *s, const char *path, const char *name, int *ret, struct ofs_error *err)
+{
+	int r = ofs_io_mkdir(s->dirfd, name, 0700);
+
+	if (r == 0)
+		r = ofs_io_open(s->dirfd, name, O_RDONLY | O_DIRECTORY, 0);
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot open '%s/%s': %s", path, name, strerror(-r));
+	*ret = r;
+	return 0;
+}
+
+static int note_any(void *arg, const char *name)
+{
+	(void)name;
+	*(bool *)arg = true;
+	return 0;
+}
+
+/* Whether there is content that an index once described: then a new index must not take its place. */
+static int has_content(struct ofs_store *s, bool *ret)
+{
+	int r;
+
+	*ret = false;
+	r = ofs_io_list(s->journal_fd, ".", note_any, ret);
+	return r < 0 ? r : ofs_io_list(s->packs_fd, ".", note_any, ret);
+}
+
+static int open_index(struct ofs_store *s, const char *path, bool create, struct ofs_index_meta *ret,
+		      struct ofs_error *err)
+{
+	struct ofs_index_meta meta = { .checkpoint = JOURNAL_START, .next_ino = OFS_ROOT_INO + 1, .next_chunk = 1 };
+	OFS_FREE char *file = NULL;
+	bool content;
+	int r;
+
+	r = has_content(s, &content);
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot read the store '%s': %s", path, strerror(-r));
+	if (asprintf(&file, "%s/index.db", path) < 0)
+		return -ENOMEM;
+	if (getrandom(meta.uuid, sizeof(meta.uuid), 0) != sizeof(meta.uuid))
+		return ofs_error_set(err, EIO, "no random numbers to be had");
+	r = ofs_index_open(file, create && !content ? &meta : NULL, err, &s->index);
+	if (r == -ENOENT && content)
+		return ofs_error_set(err, ENOENT,
+				     "'%s' is missing, but the store has content: put the file back from a backup; "
+				     "nothing was changed",
+				     file);
+	if (r < 0)
+		return r;
+	r = ofs_index_get_meta(s->index, ret);
+	return r < 0 ? ofs_error_set(err, -r, "'%s' cannot be read: %s", file, strerror(-r)) : 0;
+}
+
+struct draft_list {
+	struct ofs_index_draft *list;
+	size_t n, cap;
+};
+
+static void draft_list_finish(struct draft_list *l)
+{
+	free(l->list);
+}
+
+static int note_draft(void *arg, const struct ofs_index_draft *d)
+{
+	struct draft_list *l = arg;
+
+	l->list = ofs_grow(l->list, &l->cap, l->n + 1, sizeof(*l->list));
+	l->list[l->n++] = *d;
+	return 0;
+}
+
+/* Lays the drafts that the index knows over their files. */
+static int load_drafts(struct ofs_store *s)
+{
+	OFS_CLEANUP(draft_list_finish) struct draft_list drafts = { 0 };
+	size_t i;
+	int r;
+
+	r = ofs_index_list_drafts(s->index, note_draft, &drafts);
+	for (i = 0; i < drafts.n && r == 0; i++) {
+		const struct ofs_index_draft *d = &drafts.list[i];
+		struct ofs_extent e = {
+			.off = d->off,
+			.len = d->len,
+			.data = { d->data_pos, d->data_len },
+			.data_off = d->data_off,
+		};
+		struct ofs_inode *n;
+
+		r = ofs_store_file(s, d->ino, &n);
+		if (r < 0)
+			break;
+		ofs_content_cover(&n->content, &e, 0);
+		if (!n->on_draft_list) {
+			n->on_draft_list = true;
+			ofs_inode_list_add(&s->drafts, n);
+		}
+	}
+	return r;
+}
+
+static int replay_record(void *arg, ofs_lsn lsn, const struct ofs_journal_record *record,
+			 const struct ofs_journal_data *data)
+{
+	struct ofs_store *s = arg;
+	struct ofs_record r;
+	int e;
+
+	e = ofs_record_decode(record->type, record->body, record->body_len, &r);
+	if (e == 0)
+		e = ofs_store_apply(s, lsn, &r, data);
+	if (e < 0)
+		ofs_log(LOG_ERR, "journal record %u at %llu cannot be replayed: %s", record->type,
+			(unsigned long long)lsn, strerror(-e));
+	return e;
+}
+
+static int note_orphan(void *arg, uint64_t ino)
+{
+	return ofs_map_put(arg, ino, arg);
+}
+
+/* Nobody can hold an unlinked file across a restart. */
+static int drop_orphans(struct ofs_store *s)
+{
+	OFS_CLEANUP(ofs_map_finish) struct ofs_map orphans = OFS_MAP_INIT;
+	struct ofs_inode *n;
+	size_t i;
+	int r;
+
+	r = ofs_index_list_orphans(s->index, note_orphan, &orphans);
+	for (i = 0; r == 0 && orphans.slots && i <= orphans.mask; i++)
+		if (orphans.slots[i].value && ofs_store_inode(s, orphans.slots[i].key, &n) == 0)
+			n->row.nlink = 0;
+	for (i = 0; r == 0 && (n = ofs_map_next(&s->inodes, &i));)
+		if (!n->row.nlink && !n->gone)
+			ofs_store_drop_inode(s, n);
+	return r;
+}
+
+static int make_root(struct ofs_store *s)
+{
+	struct ofs_inode *n;
+	int r;
+
+	r = ofs_store_inode(s, OFS_ROOT_INO, &n);
+	if (r != -ENOENT)
+		return r;
+	n = ofs_store_add_inode(s, OFS_ROOT_INO);
+	n->row.mode = S_IFDIR | 0755;
+	n->row.nlink = 2;
+	n->row.uid = geteuid();
+	n->row.gid = getegid();
+	n->row.atime = n->row.mtime = n->row.ctime = n->row.btime = ofs_clock_wall();
+	n->dir = ofs_dir_create();
+	ofs_store_touch(s, n);
+	return 0;
+}
+
+static int recover(struct ofs_store *s, const char *path, const struct ofs_index_meta *meta, struct ofs_error *err)
+{
+	int r;
+
+	r = ofs_packset_resume(s->packs, meta->pack, meta->pack_size, err);
+	if (r < 0)
+		return r;
+	r = make_root(s);
+	if (r == 0)
+		r = load_drafts(s);
+	if (r < 0)
+		return ofs_error_set(err, -r, "the index of '%s' cannot be read: %s", path, strerror(-r));
+	s->replaying = true;
+	if (err)
+		err->text[0] = 0;
+	r = ofs_journal_open(s->journal_fd, s->uuid, meta->checkpoint, replay_record, s, err, &s->journal);
+	s->replaying = false;
+	if (r < 0)
+		return err && err->text[0] ? r : ofs_error_set(err, -r, "the journal of '%s' cannot be replayed: %s",
+							       path, strerror(-r));
+	r = drop_orphans(s);
+	return r < 0 ? ofs_error_set(err, -r, "the index of '%s' cannot be read: %s", path, strerror(-r)) : 0;
+}
+
+static int open_parts(struct ofs_store *s, const char *path, const struct ofs_store_options *opts,
+		      struct ofs_error *err)
+{
+	struct ofs_index_meta meta;
+	int r;
+
+	r = open_directory(path, opts->create, err);
+	if (r < 0)
+		return r;
+	s->dirfd = r;
+	r = ofs_owner_acquire(s->dirfd, path, opts->mountpoint, err);
+	if (r < 0)
+		return r;
+	s->lockfd = r;
+	r = open_part(s, path, "journal", &s->journal_fd, err);
+	if (r == 0)
+		r = open_part(s, path, "packs", &s->packs_fd, err);
+	if (r == 0)
+		r = open_index(s, path, opts->create, &meta, err);
+	if (r < 0)
+		return r;
+	memcpy(s->uuid, meta.uuid, sizeof(s->uuid));
+	s->next_ino = meta.next_ino;
+	s->next_chunk = meta.next_chunk;
+	r = ofs_packset_open(s->packs_fd, s->uuid, opts->cache_bytes, err, &s->packs);
+	return r < 0 ? r : recover(s, path, &meta, err);
+}
+
+static void init_locks(struct ofs_store *s)
+{
+	pthread_rwlockattr_t rw;
+	pthread_condattr_t cond;
+
+	pthread_mutex_init(&s->cycle, NULL);
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_rwlockattr_init(&rw);
+	/* Readers come without end; whoever gives space back must get its turn. */
+	pthread_rwlockattr_setkind_np(&rw, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(&s->reclaim, &rw);
+	pthread_rwlockattr_destroy(&rw);
+	pthread_condattr_init(&cond);
+	pthread_condattr_setclock(&cond, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->sealer_wake, &cond);
+	pthread_condattr_destroy(&cond);
+}
+
+static void store_destroy(struct ofs_store *s)
+{
+	struct ofs_inode *n;
+	size_t pos = 0;
+
+	ofs_journal_close(s->journal);
+	ofs_packset_close(s->packs);
+	ofs_index_close(s->index);
+	ofs_compressor_destroy(s->compressor);
+	while ((n = ofs_map_next(&s->inodes, &pos)))
+		ofs_inode_destroy(n);
+	ofs_map_finish(&s->inodes);
+	ofs_map_finish(&s->refs);
+	free(s->dirty.list);
+	free(s->drafts.list);
+	pthread_cond_destroy(&s->sealer_wake);
+	pthread_rwlock_destroy(&s->reclaim);
+	pthread_mutex_destroy(&s->lock);
+	pthread_mutex_destroy(&s->cycle);
+	ofs_io_close(&s->packs_fd);
+	ofs_io_close(&s->journal_fd);
+	ofs_io_close(&s->dirfd);
+	/* Last: from here on somebody else may open the store. */
+	ofs_io_close(&s->lockfd);
+	free(s);
+}
+
+int ofs_store_open(const char *path, const struct ofs_store_options *opts, struct ofs_error *err,
+		   struct ofs_store **ret)
+{
+	struct ofs_store *s = ofs_alloc(sizeof(*s));
+	int r;
+
+	s->dirfd = s->lockfd = s->journal_fd = s->packs_fd = -1;
+	s->epoch = 1;
+	s->next_version = 1;
+	s->seal_delay_ms = opts->seal_delay_ms;
+	s->attr_changed = opts->attr_changed;
+	s->events_arg = opts->events_arg;
+	init_locks(s);
+	s->compressor = ofs_compressor_create();
+	r = s->compressor ? open_parts(s, path, opts, err) : -ENOMEM;
+	if (r == 0 && opts->background)
+		r = ofs_sealer_start(s);
+	if (r < 0) {
+		store_destroy(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+void ofs_store_close(struct ofs_store *s)
+{
+	bool background;
+	int r;
+
+	if (!s)
+		return;
+	background = s->sealer_runs;
+	ofs_sealer_stop(s);
+	/* A daemon's drafts are sealed after its next start: ending must not take long. */
+	r = ofs_store_cycle(s, background ? INT64_MIN : INT64_MAX, true);
+	if (r < 0)
+		ofs_log(LOG_WARNING, "the last checkpoint failed (%s); the journal keeps what it would have held",
+			strerror(-r));
+	store_destroy(s);
+}
+
+int ofs_store_statfs(struct ofs_store *s, struct statvfs *ret)
+{
+	if (fstatvfs(s->dirfd, ret) < 0)
+		return -errno;
+	ret->f_namemax = 255;
+	return 0;
+}

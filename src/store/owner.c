@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/owner.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/util.h"
+#include "io/file.h"
+#include "io/lock.h"
+#include "io/mounts.h"
+
+#define WAIT_MAX (10 * OFS_NS_PER_S)
+#define POLL_NS (20 * OFS_NS_PER_MS)
+
+/* The lock file's one line: "<pid> <mount point or ->\n". */
+struct owner {
+	long pid;
+	char mountpoint[4096];
+};
+
+static void owner_read(int dirfd, struct owner *ret)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	char *end;
+
+	*ret = (struct owner){ .mountpoint = "-" };
+	if (ofs_io_read_file(dirfd, "lock", sizeof(ret->mountpoint), &text) < 0 || ofs_buf_append(&text, "", 1) < 0)
+		return;
+	ret->pid = strtol((const char *)text.data, &end, 10);
+	if (*end == ' ')
+		snprintf(ret->mountpoint, sizeof(ret->mountpoint), "%s", end + 1);
+	ret->mountpoint[strcspn(ret->mountpoint, "\n")] = 0;
+}
+
+static int owner_write(int fd, const char *mountpoint)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	int r;
+
+	r = ofs_buf_printf(&text, "%ld %s\n", (long)getpid(), mountpoint ? mountpoint : "-");
+	if (r == 0)
+		r = ofs_io_truncate(fd, 0);
+	if (r == 0)
+		r = ofs_io_pwrite(fd, text.data, text.len, 0);
+	return r;
+}
+
+/* Whether its mount is there; an owner whose mount has gone is closing. */
+static bool owner_serves(const struct owner *o)
+{
+	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
+
+	if (strcmp(o->mountpoint, "-") == 0)
+		return false;
+	return ofs_mounts_read(NULL, &mounts) == 0 && ofs_mounts_at(&mounts, o->mountpoint);
+}
+
+int ofs_owner_acquire(int dirfd, const char *path, const char *mountpoint, struct ofs_error *err)
+{
+	int64_t until = ofs_clock_monotonic() + WAIT_MAX;
+	OFS_CLOSE int fd = ofs_io_open(dirfd, "lock", O_RDWR | O_CREAT, 0600);
+	struct owner owner;
+	int r;
+
+	if (fd < 0)
+		return ofs_error_set(err, -fd, "cannot open '%s/lock': %s", path, strerror(-fd));
+	while ((r = ofs_io_lock(fd)) == -EWOULDBLOCK) {
+		owner_read(dirfd, &owner);
+		if (owner_serves(&owner))
+			return ofs_error_set(err, EBUSY,
+					     "store '%s' is in use by process %ld, mounted at '%s': use that mount, or "
+					     "unmount it first with: fusermount3 -u '%s'",
+					     path, owner.pid, owner.mountpoint, owner.mountpoint);
+		if (ofs_clock_monotonic() > until)
+			return ofs_error_set(err, EBUSY, "store '%s' is in use by process %ld: wait until it has ended",
+					     path, owner.pid);
+		nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
+	}
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot lock '%s/lock': %s", path, strerror(-r));
+	r = owner_write(fd, mountpoint);
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot write '%s/lock': %s", path, strerror(-r));
+	return ofs_steal_fd(&fd);
+}

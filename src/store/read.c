@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* Content: reading through the map, writing into the journal. */
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/util.h"
+#include "store/internal.h"
+
+static int fetch_chunk(struct ofs_store *s, const struct ofs_piece *p, uint8_t *to)
+{
+	struct ofs_frame_loc loc = {
+		.pack = p->chunk.pack,
+		.off = p->chunk.frame_off,
+		.stored = p->chunk.frame_stored,
+		.raw = p->chunk.frame_raw,
+	};
+	uint64_t from = (uint64_t)p->chunk.off + p->chunk_off;
+	struct ofs_frame *frame;
+	int r;
+
+	r = ofs_packset_read(s->packs, &loc, &frame);
+	if (r < 0)
+		return r;
+	if (from + p->len > ofs_frame_size(frame))
+		r = -EIO;
+	else
+		memcpy(to, ofs_frame_data(frame) + from, p->len);
+	ofs_frame_unref(frame);
+	return r;
+}
+
+static int fetch_piece(struct ofs_store *s, const struct ofs_piece *p, uint8_t *to)
+{
+	switch (p->kind) {
+	case OFS_PIECE_ZERO:
+		memset(to, 0, p->len);
+		return 0;
+	case OFS_PIECE_DRAFT:
+		return ofs_journal_read(s->journal, &p->data, p->data_off, to, (uint32_t)p->len);
+	case OFS_PIECE_CHUNK:
+		return fetch_chunk(s, p, to);
+	}
+	return -EIO;
+}
+
+/* Lists what a read needs; returns its length. `reclaim` is held, `lock` is not. */
+static ssize_t map_read(struct ofs_store *s, uint64_t ino, size_t size, uint64_t off, struct ofs_pieces *ret,
+			uint64_t *ret_version)
+{
+	struct ofs_inode *n;
+	ssize_t r;
+
+	pthread_mutex_lock(&s->lock);
+	r = ofs_store_file(s, ino, &n);
+	if (r == 0) {
+		r = off < n->row.size ? (ssize_t)OFS_MIN((uint64_t)size, n->row.size - off) : 0;
+		ofs_content_resolve(&n->content, off, (uint64_t)r, ret);
+		if (ret_version)
+			*ret_version = n->version;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+ssize_t ofs_store_read_version(struct ofs_store *s, uint64_t ino, void *buf, size_t size, uint64_t off,
+			       uint64_t *ret_version)
+{
+	OFS_CLEANUP(ofs_pieces_finish) struct ofs_pieces pieces = { 0 };
+	ssize_t len;
+	size_t i;
+	int r = 0;
+
+	pthread_rwlock_rdlock(&s->reclaim);
+	len = map_read(s, ino, size, off, &pieces, ret_version);
+	for (i = 0; i < pieces.n && r == 0; i++)
+		r = fetch_piece(s, &pieces.list[i], (uint8_t *)buf + pieces.list[i].at);
+	pthread_rwlock_unlock(&s->reclaim);
+	return r < 0 ? r : len;
+}
+
+ssize_t ofs_store_read(struct ofs_store *s, uint64_t ino, void *buf, size_t size, uint64_t off)
+{
+	return ofs_store_read_version(s, ino, buf, size, off, NULL);
+}
+
+static int write_record(struct ofs_store *s, uint64_t ino, const void *buf, size_t size, uint64_t off)
+{
+	struct ofs_record rec = {
+		.type = OFS_RECORD_WRITE, .time = ofs_clock_wall(), .ino = ino, .size = off
+	};
+	struct ofs_inode *n;
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	r = ofs_store_file(s, ino, &n);
+	if (r == 0)
+		r = ofs_store_log(s, &rec, buf, size);
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+ssize_t ofs_store_write(struct ofs_store *s, uint64_t ino, const void *buf, size_t size, uint64_t off)
+{
+	size_t done = 0;
+	uint64_t end;
+
+	if (__builtin_add_overflow(off, size, &end) || end > (uint64_t)OFS_SIZE_MAX)
+		return -EFBIG;
+	while (done < size) {
+		size_t part = OFS_MIN(size - done, (size_t)OFS_JOURNAL_DATA_MAX);
+		int r = write_record(s, ino, (const uint8_t *)buf + done, part, off + done);
+
+		if (r < 0)
+			return done ? (ssize_t)done : r;
+		done += part;
+	}
+	return (ssize_t)done;
+}
+
+/* Sums of newlines, made when first asked for and dropped when a block changes. */
+static void count_lines_before(struct ofs_content *c)
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	c->lines_before = malloc((c->nblocks + 1) * sizeof(*c->lines_before));
+	for (i = 0; c->lines_before && i <= c->nblocks; i++) {
+		c->lines_before[i] = sum;
+		if (i < c->nblocks)
+			sum += c->blocks[i].chunk.lines;
+	}
+}
+
+static void line_hint(const struct ofs_content *c, uint64_t line, uint64_t *ret_off, uint64_t *ret_line)
+{
+	size_t lo = 0, hi = c->nblocks;
+
+	/* The last block before which fewer than `line` newlines lie, so that the line's start is in it or later. */
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo + 1) / 2;
+
+		if (c->lines_before[mid] < line)
+			lo = mid;
+		else
+			hi = mid - 1;
+	}
+	*ret_off = lo * OFS_BLOCK_SIZE;
+	*ret_line = c->lines_before[lo];
+}
+
+int ofs_store_line_hint(struct ofs_store *s, uint64_t ino, uint64_t line, uint64_t *ret_off, uint64_t *ret_line)
+{
+	struct ofs_inode *n;
+	int r;
+
+	*ret_off = *ret_line = 0;
+	pthread_mutex_lock(&s->lock);
+	r = ofs_store_file(s, ino, &n);
+	if (r == 0 && !n->on_draft_list && n->content.nblocks > 1) {
+		if (!n->content.lines_before)
+			count_lines_before(&n->content);
+		if (n->content.lines_before)
+			line_hint(&n->content, line, ret_off, ret_line);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The journal's records as the store means them. A record carries what was decided (numbers, times, names), so
+ * that applying it again to the same state gives the same result.
+ */
+#ifndef OFS_STORE_RECORD_H
+#define OFS_STORE_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+/* On disk: never renumber. */
+enum ofs_record_type {
+	OFS_RECORD_CREATE = 1,
+	OFS_RECORD_LINK = 2,
+	OFS_RECORD_UNLINK = 3,
+	OFS_RECORD_RENAME = 4,
+	OFS_RECORD_WRITE = 5,
+	OFS_RECORD_SETATTR = 6,
+};
+
+/* One for all types; what a type does not use is zero. Strings are borrowed from the caller or from the record. */
+struct ofs_record {
+	uint8_t type;
+	int64_t time;
+	uint64_t ino;
+	uint64_t dir;
+	uint64_t newdir; /* RENAME */
+	uint32_t flags; /* RENAME: as renameat2; SETATTR: OFS_SET_* */
+	uint32_t mode, uid, gid;
+	uint64_t rdev;
+	uint64_t size; /* SETATTR; WRITE: the offset */
+	int64_t atime, mtime;
+	const char *name;
+	const char *text; /* RENAME: the new name; CREATE: a symbolic link's target */
+};
+
+/* Appends the body. 0 or -errno. */
+int ofs_record_encode(const struct ofs_record *r, struct ofs_buf *out);
+
+/* Strings point into `body`, which must outlive `ret`. -EUCLEAN when it is not a record that this version writes. */
+int ofs_record_decode(uint8_t type, const void *body, size_t len, struct ofs_record *ret);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* The inodes in memory: loading, stamping, reference counts, eviction. */
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/util.h"
+#include "store/internal.h"
+
+#define INODES_MAX 65536 /* in memory, above which clean ones are dropped */
+
+void ofs_inode_list_add(struct ofs_inode_list *l, struct ofs_inode *n)
+{
+	l->list = ofs_grow(l->list, &l->cap, l->n + 1, sizeof(*l->list));
+	l->list[l->n++] = n;
+}
+
+struct ofs_inode *ofs_store_add_inode(struct ofs_store *s, uint64_t ino)
+{
+	struct ofs_inode *n = ofs_inode_create(ino);
+
+	n->version = s->next_version++;
+	if (ofs_map_put(&s->inodes, ino, n) < 0)
+		abort(); /* as ofs_alloc() does */
+	return n;
+}
+
+int ofs_store_inode(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
+{
+	struct ofs_inode *n = ofs_map_get(&s->inodes, ino);
+	struct ofs_index_inode row;
+	int r;
+
+	if (!n) {
+		r = ofs_index_get_inode(s->index, ino, &row);
+		if (r < 0)
+			return r;
+		n = ofs_store_add_inode(s, ino);
+		n->row = row;
+	}
+	if (n->gone)
+		return -ENOENT;
+	*ret = n;
+	return 0;
+}
+
+static int load_dirent(void *arg, const struct ofs_index_dirent *e)
+{
+	ofs_dir_add(arg, e->name, e->ino, e->type, e->cookie, 0);
+	return 0;
+}
+
+int ofs_store_dir(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
+{
+	struct ofs_inode *n;
+	struct ofs_dir *d;
+	int r;
+
+	r = ofs_store_inode(s, ino, &n);
+	if (r < 0)
+		return r;
+	if (!S_ISDIR(n->row.mode))
+		return -ENOTDIR;
+	if (!n->dir) {
+		d = ofs_dir_create();
+		r = ofs_index_list_dir(s->index, ino, load_dirent, d);
+		if (r < 0) {
+			ofs_dir_destroy(d);
+			return r;
+		}
+		ofs_dir_sort(d);
+		n->dir = d;
+	}
+	*ret = n;
+	return 0;
+}
+
+static int load_block(void *arg, uint64_t block, const struct ofs_index_chunk *c)
+{
+	ofs_content_set_block(arg, block, c, 0);
+	return 0;
+}
+
+int ofs_store_file(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
+{
+	struct ofs_inode *n;
+	int r;
+
+	r = ofs_store_inode(s, ino, &n);
+	if (r < 0)
+		return r;
+	if (S_ISDIR(n->row.mode))
+		return -EISDIR;
+	if (!S_ISREG(n->row.mode))
+		return -EINVAL;
+	if (!n->content.loaded) {
+		r = ofs_index_list_blocks(s->index, ino, load_block, &n->content);
+		if (r < 0) {
+			n->content.nblocks = 0;
+			return r;
+		}
+		n->content.loaded = true;
+	}
+	*ret = n;
+	return 0;
+}
+
+void ofs_store_touch(struct ofs_store *s, struct ofs_inode *n)
+{
+	n->epoch = s->epoch;
+	if (n->on_dirty_list)
+		return;
+	n->on_dirty_list = true;
+	ofs_inode_list_add(&s->dirty, n);
+	if (!s->dirty_since) {
+		s->dirty_since = ofs_clock_monotonic();
+		pthread_cond_signal(&s->sealer_wake);
+	}
+}
+
+void ofs_store_content_changed(struct ofs_store *s, struct ofs_inode *n)
+{
+	n->version = s->next_version++;
+	n->written_at = ofs_clock_monotonic();
+	n->row.has_sha = false;
+	n->row.lines = -1;
+	if (!n->on_draft_list) {
+		n->on_draft_list = true;
+		ofs_inode_list_add(&s->drafts, n);
+	}
+	ofs_store_touch(s, n);
+}
+
+uint64_t ofs_store_refs(struct ofs_store *s, uint64_t ino)
+{
+	return (uintptr_t)ofs_map_get(&s->refs, ino);
+}
+
+static void refs_set(struct ofs_store *s, uint64_t ino, uint64_t n)
+{
+	if (!n)
+		ofs_map_remove(&s->refs, ino);
+	else if (ofs_map_put(&s->refs, ino, (void *)(uintptr_t)n) < 0)
+		abort(); /* as ofs_alloc() does */
+}
+
+void ofs_store_ref(struct ofs_store *s, uint64_t ino, uint64_t n)
+{
+	refs_set(s, ino, ofs_store_refs(s, ino) + n);
+}
+
+uint64_t ofs_store_unref(struct ofs_store *s, uint64_t ino, uint64_t n)
+{
+	uint64_t have = ofs_store_refs(s, ino), left = have > n ? have - n : 0;
+
+	refs_set(s, ino, left);
+	return left;
+}
+
+void ofs_store_drop_inode(struct ofs_store *s, struct ofs_inode *n)
+{
+	n->gone = true;
+	ofs_content_drop_drafts(&n->content, s->epoch);
+	ofs_store_touch(s, n);
+}
+
+void ofs_store_attr(struct ofs_store *s, const struct ofs_inode *n, struct ofs_attr *ret)
+{
+	const struct ofs_index_inode *row = &n->row;
+
+	(void)s;
+	*ret = (struct ofs_attr){
+		.ino = row->ino,
+		.parent = row->parent,
+		.mode = row->mode,
+		.uid = row->uid,
+		.gid = row->gid,
+		.nlink = row->nlink,
+		.rdev = row->rdev,
+		.size = row->size,
+		.atime = row->atime,
+		.mtime = row->mtime,
+		.ctime = row->ctime,
+		.btime = row->btime,
+		.occupied = (row->size ? row->stored : 0) + n->content.draft_bytes,
+		.version = n->version,
+		.sealed = row->size && !n->on_draft_list,
+	};
+}
+
+static bool inode_is_clean(struct ofs_store *s, const struct ofs_inode *n)
+{
+	return n->epoch <= s->committed && !n->on_dirty_list && !n->content.nextents && !n->on_draft_list &&
+	       n->row.nlink && !n->gone && n->row.ino != OFS_ROOT_INO;
+}
+
+void ofs_store_evict(struct ofs_store *s)
+{
+	OFS_FREE struct ofs_inode **out = NULL;
+	struct ofs_inode *n;
+	size_t pos = 0, count = 0, i;
+
+	if (s->inodes.count <= INODES_MAX)
+		return;
+	out = ofs_realloc(NULL, s->inodes.count, sizeof(struct ofs_inode *));
+	while ((n = ofs_map_next(&s->inodes, &pos)))
+		if (inode_is_clean(s, n))
+			out[count++] = n;
+	for (i = 0; i < count; i++) {
+		ofs_map_remove(&s->inodes, out[i]->row.ino);
+		ofs_inode_destroy(out[i]);
+	}
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* The calls that change the tree: what the rules of the tiers allow is handed to the store. */
+#include "base/clock.h"
+#include "base/util.h"
+#include "tree/internal.h"
+
+#define ARCHIVE_GRACE (60 * OFS_NS_PER_S)
+
+/* Names that the root keeps for itself. */
+static const char *const reserved[] = { "refs", "views", "search", ".offload", "README.md" };
+
+static bool is_reserved(ofs_node parent, const char *name)
+{
+	size_t i;
+
+	if (parent != OFS_NODE_ROOT)
+		return false;
+	for (i = 0; i < OFS_ARRAY_SIZE(reserved); i++)
+		if (strcmp(name, reserved[i]) == 0)
+			return true;
+	return false;
+}
+
+/* A name that reads as a slice of an existing file is taken, and a slice cannot be written. */
+static int check_not_slice(struct ofs_tree *t, ofs_node parent, const char *name)
+{
+	char base_name[OFS_NAME_MAX + 1];
+	struct ofs_slice_spec spec;
+	struct ofs_attr attr;
+	size_t len;
+	int r;
+
+	if (strlen(name) > OFS_NAME_MAX || ofs_slice_parse(name, &len, &spec) == -ENOENT)
+		return 0;
+	r = ofs_store_lookup(t->store, parent, name, &attr);
+	if (r == 0) {
+		/* There literally: the store decides. */
+		ofs_store_forget(t->store, attr.ino, 1);
+		return 0;
+	}
+	memcpy(base_name, name, len);
+	base_name[len] = 0;
+	r = ofs_store_lookup(t->store, parent, base_name, &attr);
+	if (r < 0)
+		return 0;
+	ofs_store_forget(t->store, attr.ino, 1);
+	return S_ISREG(attr.mode) ? -EROFS : 0;
+}
+
+/* Whether `parent` may get an entry `name`. */
+static int check_new_name(struct ofs_tree *t, ofs_node parent, const char *name)
+{
+	if (parent == OFS_NODE_REFS)
+		return -EROFS;
+	if (ofs_node_is_virtual(parent))
+		return -ENOTDIR;
+	if (is_reserved(parent, name))
+		return -EEXIST;
+	return check_not_slice(t, parent, name);
+}
+
+/* Whether an entry may be removed or moved away: the four trees and what is made up stay. */
+static int check_old_name(struct ofs_tree *t, ofs_node parent, const char *name)
+{
+	struct ofs_attr attr;
+	int i, r;
+
+	if (parent == OFS_NODE_REFS)
+		return -EROFS;
+	if (ofs_node_is_virtual(parent))
+		return -ENOTDIR;
+	if (is_reserved(parent, name))
+		return -EBUSY;
+	if (parent != OFS_NODE_ROOT)
+		return check_not_slice(t, parent, name);
+	r = ofs_store_lookup(t->store, parent, name, &attr);
+	if (r < 0)
+		return check_not_slice(t, parent, name);
+	ofs_store_forget(t->store, attr.ino, 1);
+	for (i = 0; i < OFS_TOPS; i++)
+		if (t->tops[i] == attr.ino)
+			return -EBUSY;
+	return 0;
+}
+
+/*
+ * Sealed content in archive/ is read-only. A file that is being written there directly is still open to its writer: until it
+ * was moved or changed otherwise (which shows in ctime), and for a minute after the last write.
+ */
+static int check_content(struct ofs_tree *t, ofs_node node)
+{
+	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
+	struct ofs_attr attr;
+	int r;
+
+	if (ofs_node_is_slice(node) || node == OFS_NODE_README)
+		return -EROFS;
+	if (ofs_node_is_virtual(node))
+		return -EISDIR;
+	r = ofs_store_getattr(t->store, node, &attr);
+	if (r < 0 || !attr.sealed)
+		return r;
+	r = ofs_place_of(t, node, &place);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	if (place.top != OFS_TOP_ARCHIVE)
+		return 0;
+	if (attr.ctime == attr.mtime && ofs_clock_wall() - attr.mtime < ARCHIVE_GRACE)
+		return 0;
+	return -EROFS;
+}
+
+static int create(struct ofs_tree *t, ofs_node parent, const char *name, const struct ofs_create *what,
+		  struct ofs_entry *ret)
+{
+	struct ofs_attr attr;
+	int r;
+
+	r = check_new_name(t, parent, name);
+	if (r == 0)
+		r = ofs_store_create(t->store, parent, name, what, &attr);
+	if (r < 0)
+		return r;
+	ret->node = attr.ino;
+	ret->keep_name = true;
+	ofs_tree_fill_stat(&attr, &ret->attr);
+	return 0;
+}
+
+int ofs_tree_mknod(struct ofs_tree *t, ofs_node parent, const char *name, mode_t mode, dev_t rdev,
+		   const struct ofs_cred *cred, struct ofs_entry *ret)
+{
+	struct ofs_create what = { .mode = mode, .uid = cred->uid, .gid = cred->gid, .rdev = rdev };
+
+	if (S_ISDIR(mode) || S_ISLNK(mode))
+		return -EINVAL;
+	if (!(mode & S_IFMT))
+		what.mode |= S_IFREG;
+	return create(t, parent, name, &what, ret);
+}
+
+int ofs_tree_mkdir(struct ofs_tree *t, ofs_node parent, const char *name, mode_t mode, const struct ofs_cred *cred,
+		   struct ofs_entry *ret)
+{
+	struct ofs_create what = { .mode = S_IFDIR | (mode & 07777), .uid = cred->uid, .gid = cred->gid };
+
+	return create(t, parent, name, &what, ret);
+}
+
+int ofs_tree_symlink(struct ofs_tree *t, ofs_node parent, const char *name, const char *target,
+		     const struct ofs_cred *cred, struct ofs_entry *ret)
+{
+	struct ofs_create what = { .mode = S_IFLNK | 0777, .uid = cred->uid, .gid = cred->gid, .target = target };
+
+	return create(t, parent, name, &what, ret);
+}
+
+int ofs_tree_link(struct ofs_tree *t, ofs_node node, ofs_node parent, const char *name, struct ofs_entry *ret)
+{
+	struct ofs_attr attr;
+	int r;
+
+	if (ofs_node_is_virtual(node))
+		return -EPERM;
+	r = check_new_name(t, parent, name);
+	if (r == 0)
+		r = ofs_store_link(t->store, node, parent, name, &attr);
+	if (r < 0)
+		return r;
+	ret->node = attr.ino;
+	ret->keep_name = true;
+	ofs_tree_fill_stat(&attr, &ret->attr);
+	return 0;
+}
+
+int ofs_tree_unlink(struct ofs_tree *t, ofs_node parent, const char *name)
+{
+	int r = check_old_name(t, parent, name);
+
+	return r < 0 ? r : ofs_store_unlink(t->store, parent, name);
+}
+
+int ofs_tree_rmdir(struct ofs_tree *t, ofs_node parent, const char *name)
+{
+	int r = check_old_name(t, parent, name);
+
+	return r < 0 ? r : ofs_store_rmdir(t->store, parent, name);
+}
+
+int ofs_tree_rename(struct ofs_tree *t, ofs_node parent, const char *name, ofs_node newparent, const char *newname,
+		    unsigned int flags)
+{
+	int r;
+
+	r = check_old_name(t, parent, name);
+	if (r == 0)
+		r = check_new_name(t, newparent, newname);
+	/* What is at the new name would go, or come here. */
+	if (r == 0)
+		r = check_old_name(t, newparent, newname);
+	return r < 0 ? r : ofs_store_rename(t->store, parent, name, newparent, newname, flags);
+}
+
+int ofs_tree_setattr(struct ofs_tree *t, ofs_node node, const struct ofs_setattr *attr, struct stat *ret)
+{
+	struct ofs_attr now;
+	int r = 0;
+
+	if (ofs_node_is_virtual(node))
+		return -EROFS;
+	if (attr->set & OFS_SET_SIZE)
+		r = check_content(t, node);
+	if (r == 0)
+		r = ofs_store_setattr(t->store, node, attr, &now);
+	if (r == 0)
+		ofs_tree_fill_stat(&now, ret);
+	return r;
+}
+
+ssize_t ofs_tree_write(struct ofs_tree *t, ofs_node node, const void *buf, size_t size, uint64_t off)
+{
+	int r = check_content(t, node);
+
+	return r < 0 ? r : ofs_store_write(t->store, node, buf, size, off);
+}
+
+int ofs_tree_sync(struct ofs_tree *t)
+{
+	return ofs_store_sync(t->store);
+}
+
+int ofs_tree_seal(struct ofs_tree *t)
+{
+	return ofs_store_seal(t->store);
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/* Finding lines: from numbers to byte ranges, under the caps. */
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "base/util.h"
+#include "tree/internal.h"
+
+#define SCAN_SIZE ((size_t)64 << 10)
+
+/* A scan over a file, one buffer at a time. */
+struct scan {
+	struct ofs_tree *tree;
+	const struct ofs_attr *file;
+	uint8_t *buf;
+	uint64_t off; /* of buf[0] in the file */
+	size_t len;
+};
+
+static void scan_finish(struct scan *s)
+{
+	free(s->buf);
+}
+
+/* Makes `off` the start of the buffer. 0 with s->len 0 at the end of the file. */
+static int scan_load(struct scan *s, uint64_t off)
+{
+	ssize_t n;
+
+	if (!s->buf)
+		s->buf = ofs_alloc(SCAN_SIZE);
+	n = ofs_store_read(s->tree->store, s->file->ino, s->buf, SCAN_SIZE, off);
+	if (n < 0)
+		return (int)n;
+	s->off = off;
+	s->len = (size_t)n;
+	return 0;
+}
+
+/*
+ * Walks `count` newlines on from `off` and finds where the line behind the last of them starts; at the end of the file it
+ * stops there. *ret_passed says how many it passed.
+ */
+static int skip_lines(struct scan *s, uint64_t off, uint64_t count, uint64_t *ret_off, uint64_t *ret_passed)
+{
+	uint64_t passed = 0;
+
+	while (passed < count) {
+		const uint8_t *p, *end;
+		int r = scan_load(s, off);
+
+		if (r < 0)
+			return r;
+		if (!s->len)
+			break;
+		p = s->buf;
+		end = s->buf + s->len;
+		off = s->off + s->len;
+		while (passed < count && (p = memchr(p, '\n', (size_t)(end - p)))) {
+			p++;
+			if (++passed == count)
+				off = s->off + (uint64_t)(p - s->buf);
+		}
+	}
+	*ret_off = off;
+	*ret_passed = passed;
+	return 0;
+}
+
+/* Where line `line` (from 1) starts; *ret_exists is false when the file has fewer lines, and *ret_off then its end. */
+static int find_line(struct scan *s, uint64_t line, uint64_t *ret_off, bool *ret_exists)
+{
+	uint64_t off, before, passed;
+	int r;
+
+	r = ofs_store_line_hint(s->tree->store, s->file->ino, line - 1, &off, &before);
+	if (r < 0)
+		return r;
+	r = skip_lines(s, off, line - 1 - before, &off, &passed);
+	if (r < 0)
+		return r;
+	*ret_exists = before + passed == line - 1 && off < s->file->size;
+	*ret_off = *ret_exists ? off : s->file->size;
+	return 0;
+}
+
+int ofs_lines_count(struct ofs_tree *t, const struct ofs_attr *file, uint64_t *ret)
+{
+	OFS_CLEANUP(scan_finish) struct scan s = { .tree = t, .file = file };
+	struct ofs_digest digest;
+	uint64_t newlines, end;
+	uint8_t last = '\n';
+	ssize_t n;
+	int r;
+
+	r = ofs_store_digest(t->store, file->ino, &digest);
+	if (r < 0)
+		return r;
+	newlines = (uint64_t)digest.lines;
+	if (digest.lines < 0) {
+		r = skip_lines(&s, 0, UINT64_MAX, &end, &newlines);
+		if (r < 0)
+			return r;
+	}
+	if (file->size) {
+		n = ofs_store_read(t->store, file->ino, &last, 1, file->size - 1);
+		if (n < 0)
+			return (int)n;
+	}
+	*ret = newlines + (last != '\n');
+	return 0;
+}
+
+/* The part [ret->off, end) is shown and not all that was asked for: says so, and how to go on. */
+static int add_notice(struct ofs_range *ret, uint64_t lines, bool ends_line, const char *fmt, const char *path,
+		      uint64_t from, uint64_t to)
+{
+	int r;
+
+	/* A cut within a line gets a line end of its own, which the count of bytes tells from content. */
+	r = ofs_buf_printf(&ret->notice, "%s[offloadfs: ", ends_line ? "" : "\n");
+	if (r == 0 && lines)
+		r = ofs_buf_printf(&ret->notice, "%" PRIu64 " lines, ", lines);
+	if (r == 0)
+		r = ofs_buf_printf(&ret->notice, "%" PRIu64 " bytes shown; continue with %s:", ret->len, path);
+	if (r == 0)
+		r = ofs_buf_printf(&ret->notice, "%s%" PRIu64 "-", fmt, from);
+	if (r == 0 && to != UINT64_MAX)
+		r = ofs_buf_printf(&ret->notice, "%" PRIu64, to);
+	return r < 0 ? r : ofs_buf_append_str(&ret->notice, "]\n");
+}
+
+static int resolve_bytes(struct ofs_tree *t, const struct ofs_attr *base, uint64_t first, uint64_t last,
+			 const char *path, struct ofs_range *ret)
+{
+	uint8_t final = 0;
+	ssize_t n;
+
+	if (first >= base->size)
+		return -ERANGE;
+	ret->off = first;
+	ret->len = OFS_MIN(last, base->size - 1) - first + 1;
+	if (!t->slice_max_bytes || ret->len <= t->slice_max_bytes)
+		return 0;
+	ret->len = t->slice_max_bytes;
+	n = ofs_store_read(t->store, base->ino, &final, 1, first + ret->len - 1);
+	if (n < 0)
+		return (int)n;
+	return add_notice(ret, 0, final == '\n', "b", path, first + ret->len, OFS_MIN(last, base->size - 1));
+}
+
+/* The end of the last line that fits into `max` bytes from `start` on, and how many lines that are. */
+static int fit_lines(struct scan *s, uint64_t start, uint64_t max, uint64_t *ret_end, uint64_t *ret_lines)
+{
+	uint64_t off = start;
+
+	*ret_end = start;
+	*ret_lines = 0;
+	while (off < start + max) {
+		const uint8_t *p, *end;
+		int r = scan_load(s, off);
+
+		if (r < 0)
+			return r;
+		if (!s->len)
+			break;
+		p = s->buf;
+		end = s->buf + OFS_MIN((uint64_t)s->len, start + max - off);
+		while (p < end && (p = memchr(p, '\n', (size_t)(end - p)))) {
+			p++;
+			*ret_end = s->off + (uint64_t)(p - s->buf);
+			(*ret_lines)++;
+		}
+		off = s->off + s->len;
+	}
+	return 0;
+}
+
+/* Lines first to last begin at ret->off and are more than max bytes: keep the lines that fit, or a part of the first. */
+static int cap_bytes(struct scan *s, uint64_t first, uint64_t last, uint64_t end, uint64_t max, const char *path,
+		     struct ofs_range *ret)
+{
+	uint64_t fits, lines;
+	int r;
+
+	r = fit_lines(s, ret->off, max, &fits, &lines);
+	if (r < 0)
+		return r;
+	if (lines) {
+		ret->len = fits - ret->off;
+		return add_notice(ret, lines, true, "", path, first + lines, last);
+	}
+	ret->len = max;
+	if (last != UINT64_MAX) {
+		bool exists;
+
+		r = find_line(s, last + 1, &end, &exists);
+		if (r < 0)
+			return r;
+	} else {
+		end = s->file->size;
+	}
+	return add_notice(ret, 0, false, "b", path, ret->off + max, end - 1);
+}
+
+static int resolve_lines(struct ofs_tree *t, const struct ofs_attr *base, uint64_t first, uint64_t last,
+			 const char *path, struct ofs_range *ret)
+{
+	OFS_CLEANUP(scan_finish) struct scan s = { .tree = t, .file = base };
+	uint64_t stop = last, end = base->size;
+	bool exists;
+	int r;
+
+	r = find_line(&s, first, &ret->off, &exists);
+	if (r < 0)
+		return r;
+	if (!exists)
+		return -ERANGE;
+	if (t->slice_max_lines && last - first >= t->slice_max_lines)
+		stop = first + t->slice_max_lines - 1;
+	if (stop != UINT64_MAX) {
+		r = find_line(&s, stop + 1, &end, &exists);
+		if (r < 0)
+			return r;
+	}
+	ret->len = end - ret->off;
+	if (t->slice_max_bytes && ret->len > t->slice_max_bytes)
+		return cap_bytes(&s, first, last, end, t->slice_max_bytes, path, ret);
+	if (stop != last && end < base->size)
+		return add_notice(ret, stop - first + 1, true, "", path, stop + 1, last);
+	return 0;
+}
+
+int ofs_range_resolve(struct ofs_tree *t, const struct ofs_attr *base, const struct ofs_slice_spec *spec,
+		      const char *path, struct ofs_range *ret)
+{
+	uint64_t total;
+	int r;
+
+	*ret = (struct ofs_range){ .notice = OFS_BUF_INIT };
+	switch (spec->kind) {
+	case OFS_SLICE_BYTES:
+		return resolve_bytes(t, base, spec->first, spec->last, path, ret);
+	case OFS_SLICE_LINES:
+		return resolve_lines(t, base, spec->first, spec->last, path, ret);
+	case OFS_SLICE_LAST_LINES:
+		r = ofs_lines_count(t, base, &total);
+		if (r < 0 || !total)
+			return r;
+		return resolve_lines(t, base, total > spec->first ? total - spec->first + 1 : 1, total, path, ret);
+	}
+	return -EINVAL;
+}

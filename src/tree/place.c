@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* Where a node is: its path, and what the path says about it. */
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/util.h"
+#include "tree/internal.h"
+
+void ofs_place_finish(struct ofs_place *p)
+{
+	ofs_buf_finish(&p->path);
+}
+
+const char *ofs_place_tier(const struct ofs_place *p)
+{
+	switch (p->top) {
+	case OFS_TOP_PERSISTENT:
+		return "long-term";
+	case OFS_TOP_ARCHIVE:
+		return "archive";
+	default:
+		return "working";
+	}
+}
+
+/* The names from the node up to the root, last one first, and the inode below the root that it goes through. */
+struct chain {
+	char (*names)[OFS_NAME_MAX + 1];
+	size_t n, cap;
+	uint64_t top;
+};
+
+static void chain_finish(struct chain *c)
+{
+	free(c->names);
+}
+
+static int chain_walk(struct ofs_tree *t, uint64_t ino, struct chain *c)
+{
+	struct ofs_attr attr;
+	int r;
+
+	while (ino != OFS_ROOT_INO) {
+		r = ofs_store_getattr(t->store, ino, &attr);
+		if (r < 0)
+			return r;
+		if (!attr.parent)
+			return -ENOENT;
+		c->names = ofs_grow(c->names, &c->cap, c->n + 1, sizeof(*c->names));
+		r = ofs_store_name_of(t->store, attr.parent, ino, c->names[c->n]);
+		if (r < 0)
+			return r;
+		c->n++;
+		c->top = ino;
+		ino = attr.parent;
+	}
+	return 0;
+}
+
+static void copy_name(char to[OFS_NAME_MAX + 1], const char *from)
+{
+	memcpy(to, from, strlen(from) + 1);
+}
+
+/* Reads category and task off the names; only directories count, so the node's own name does not. */
+static void place_classify(struct ofs_tree *t, const struct chain *c, struct ofs_place *p)
+{
+	size_t depth = 1; /* of the category below the root */
+	int i;
+
+	p->top = OFS_TOP_CACHE;
+	copy_name(p->category, "general");
+	p->task[0] = 0;
+	if (!c->n)
+		return;
+	for (i = 0; i < OFS_TOPS && t->tops[i] != c->top; i++)
+		;
+	if (i == OFS_TOPS)
+		return;
+	p->top = (enum ofs_top)i;
+	if (p->top == OFS_TOP_TASKS) {
+		if (c->n > depth + 1)
+			copy_name(p->task, c->names[c->n - 1 - depth]);
+		depth++;
+	}
+	if (c->n > depth + 1)
+		copy_name(p->category, c->names[c->n - 1 - depth]);
+}
+
+int ofs_place_of(struct ofs_tree *t, uint64_t ino, struct ofs_place *ret)
+{
+	OFS_CLEANUP(chain_finish) struct chain c = { 0 };
+	size_t i;
+	int r;
+
+	*ret = (struct ofs_place){ .path = OFS_BUF_INIT };
+	r = chain_walk(t, ino, &c);
+	if (r < 0)
+		return r;
+	place_classify(t, &c, ret);
+	for (i = c.n; i-- > 0 && r == 0;)
+		r = ofs_buf_printf(&ret->path, "%s%s", c.names[i], i ? "/" : "");
+	if (r == 0)
+		r = ofs_buf_append(&ret->path, "", 1);
+	if (r < 0)
+		ofs_place_finish(ret);
+	return r;
+}

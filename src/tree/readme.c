@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* README.md at the root of the tree: at most 40 lines, written for a language model. */
+#include "tree/internal.h"
+
+const char ofs_readme_text[] =
+	"# Offloaded content\n"
+	"\n"
+	"Large tool results live here instead of in your prompt. Every file has a short ref that stays valid when the\n"
+	"file is moved. Content is stored once and compressed; read it with ordinary tools.\n"
+	"\n"
+	"## Read only what you need\n"
+	"    cat refs/REF:120-180      lines 120 to 180 (inclusive, counted from 1)\n"
+	"    cat refs/REF:120-         from line 120 on       cat refs/REF:-50    the last 50 lines\n"
+	"    cat refs/REF:b0-4095      bytes 0 to 4095\n"
+	"    grep -n WORD refs/REF     then read around a hit: cat refs/REF:LINE-LINE2\n"
+	"    grep -rn WORD cache persistent\n"
+	"The same suffixes work on any path here: cat cache/shell/FILE:120-180. A slice that is cut short ends with a line\n"
+	"that names the path to continue with.\n"
+	"\n"
+	"## Where things are\n"
+	"    cache/CATEGORY/           working results (search, shell, web, file_read, ...)\n"
+	"    tasks/TASK/               results that belong to one task\n"
+	"    persistent/CATEGORY/      kept\n"
+	"    archive/CATEGORY/         kept, read-only\n"
+	"    refs/REF                  any of these files by ref (not listed)\n"
+	"\n"
+	"## Keep, store, look up\n"
+	"    mv cache/web/FILE persistent/        keep it (refs stay valid)\n"
+	"    mv cache/web/FILE archive/           keep it, read-only\n"
+	"    COMMAND | offload put -c web         store output, print a pointer to it\n"
+	"    offload run -- COMMAND               run it; long output is stored, a pointer is printed\n"
+	"    offload show REF                     size, lines, hash, where it is\n"
+	"    rm FILE                              drop what is not needed\n";

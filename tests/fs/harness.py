@@ -1,0 +1,569 @@
+# SPDX-License-Identifier: MIT
+"""Runs end-to-end tests of a mounted offloadfs and reports them in TAP version 13.
+
+A test is a function under @test that takes a Case. Each runs in a process group of its own, with its own directory,
+store and mountpoint, all of which are gone when it ends, however it ends. docs/TESTING.md has the rest.
+
+Environment: OFFLOADFS, OFFLOAD (the binaries), OFFLOADFS_TEST_OPTS (-o options for every mount), OFFLOADFS_TEST_SLOW
+(a factor for every time limit), TMPDIR.
+"""
+import argparse
+import contextlib
+import ctypes
+import errno
+import faulthandler
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+SOURCE_ROOT = pathlib.Path(__file__).resolve().parents[2]
+OFFLOADFS = os.path.abspath(os.environ.get("OFFLOADFS") or SOURCE_ROOT / "build" / "offloadfs")
+OFFLOAD = os.path.abspath(os.environ.get("OFFLOAD") or SOURCE_ROOT / "build" / "offload")
+SLOW = float(os.environ.get("OFFLOADFS_TEST_SLOW") or 1)
+ROOT = os.geteuid() == 0
+NOBODY = 65534
+
+SEAL_SOON = "seal_delay=50"
+SEAL_NEVER = "seal_delay=3600000"
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_AT_FDCWD = -100
+RENAME_NOREPLACE = 1
+RENAME_EXCHANGE = 2
+
+
+# --- Writing tests ---------------------------------------------------------------------------------------------------
+
+class Skip(Exception):
+    """Raised by a test that cannot run here; its text says why."""
+
+
+class Interrupted(BaseException):
+    """SIGTERM, SIGINT or SIGHUP."""
+
+
+class Test:
+    def __init__(self, name, function, arguments, timeout, root):
+        self.name, self.function, self.arguments = name, function, arguments
+        self.timeout, self.root = timeout, root
+
+
+_tests = []
+
+
+def test(function=None, *, variants=None, timeout=60, root=False):
+    """Registers a test. With `variants` (name: value) it runs once for each and gets the value after the Case."""
+    def register(f):
+        for name, value in (variants or {None: None}).items():
+            title = f.__name__ if name is None else f"{f.__name__}[{name}]"
+            _tests.append(Test(title, f, () if name is None else (value,), timeout, root))
+        return f
+    return register(function) if function else register
+
+
+@contextlib.contextmanager
+def raises(*codes):
+    """The block must fail with one of these errno values."""
+    names = " or ".join(errno.errorcode[c] for c in codes)
+    try:
+        yield
+    except OSError as e:
+        if e.errno not in codes:
+            raise AssertionError(f"expected {names}, got {e}") from e
+    else:
+        raise AssertionError(f"expected {names}, got success")
+
+
+def eventually(condition, what, seconds=20):
+    """Polls until `condition()` is true and returns what it returned."""
+    deadline = time.monotonic() + seconds * SLOW
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds * SLOW:g} s: {what}")
+        time.sleep(0.02)
+
+
+def same(got, want, what="content"):
+    """Bytes must be equal; says where they first are not."""
+    if got == want:
+        return
+    at = next((i for i, (a, b) in enumerate(zip(got, want)) if a != b), min(len(got), len(want)))
+    raise AssertionError(f"{what}: {len(got)} bytes, expected {len(want)}; first difference at {at}: "
+                         f"{got[at:at + 40]!r}, expected {want[at:at + 40]!r}")
+
+
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def write(path, data):
+    with open(path, "wb") as f:
+        f.write(data)
+
+
+def xattr(path, name):
+    """The value of user.offload.<name>, None where it is not set."""
+    try:
+        return os.getxattr(path, "user.offload." + name).decode()
+    except OSError as e:
+        if e.errno != errno.ENODATA:
+            raise
+        return None
+
+
+def renameat2(old, new, flags):
+    result = _libc.renameat2(_AT_FDCWD, os.fsencode(old), _AT_FDCWD, os.fsencode(new), flags)
+    if result != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code), old, None, new)
+
+
+def run(*command, check=True, **options):
+    """Runs a program and returns it completed, with both outputs as bytes unless `options` say otherwise."""
+    options.setdefault("stdin", subprocess.DEVNULL if "input" not in options else None)
+    options.setdefault("stdout", subprocess.PIPE)
+    options.setdefault("stderr", subprocess.PIPE)
+    if options["stdin"] is None:
+        del options["stdin"]
+    done = subprocess.run([os.fspath(c) for c in command], **options)
+    if check and done.returncode != 0:
+        raise AssertionError(f"{command} exited with {done.returncode}: {done.stderr!r}")
+    return done
+
+
+def in_processes(count, work):
+    """Runs work(0) to work(count - 1), each in a process of its own; every one must return without an exception."""
+    children = [_fork(lambda i=i: work(i)) for i in range(count)]
+    codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children]
+    assert not any(codes), f"processes ended with {codes}"
+
+
+def as_nobody(work):
+    """Runs work() as an ordinary user, in a child of root's; as it is for any other user."""
+    if not ROOT:
+        return work()
+
+    def demoted():
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+        work()
+    code = os.waitstatus_to_exitcode(os.waitpid(_fork(demoted), 0)[1])
+    assert code == 0, f"the unprivileged process ended with {code}"
+
+
+def _fork(work):
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        work()
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+# --- Mounts ----------------------------------------------------------------------------------------------------------
+
+def mount_points(below="/"):
+    """The mountpoints below a directory that this process sees, in the order of mounting."""
+    with open("/proc/self/mountinfo", "rb") as f:
+        fields = [line.split()[4] for line in f]
+    points = [os.fsdecode(p.decode("unicode_escape").encode("latin-1")) for p in fields]
+    return [p for p in points if p.startswith(below.rstrip("/") + "/")]
+
+
+def _mount_id(fd):
+    with open(f"/proc/self/fdinfo/{fd}") as f:
+        return next(line for line in f if line.startswith("mnt_id:"))
+
+
+def is_alive(mnt):
+    """Whether `mnt` is the root of a mount whose server answers."""
+    try:
+        fd = os.open(mnt, os.O_PATH | os.O_DIRECTORY)
+    except OSError:
+        return False
+    above = os.open(os.path.dirname(mnt), os.O_PATH | os.O_DIRECTORY)
+    try:
+        os.fstatvfs(fd)  # of all questions about a root the one that the kernel never answers from a cache
+        return _mount_id(fd) != _mount_id(above)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+        os.close(above)
+
+
+def detach(mnt, lazy=False):
+    """Unmounts; returns whether it worked and what was said."""
+    said = ""
+    commands = [["fusermount3", "-uz" if lazy else "-u", mnt]]
+    if ROOT:
+        commands.append(["umount", "-l", mnt] if lazy else ["umount", mnt])
+    for command in commands:
+        if not shutil.which(command[0]):
+            continue
+        done = run(*command, check=False)
+        if done.returncode == 0:
+            return True, ""
+        said += done.stderr.decode(errors="replace")
+    return False, said
+
+
+def release(directory):
+    """Unmounts whatever is mounted in `directory`, by force where it must be; returns a complaint when it cannot."""
+    deadline = time.monotonic() + 10
+    while True:
+        left = mount_points(directory)
+        if not left:
+            return None
+        if time.monotonic() > deadline:
+            return f"cannot unmount {left}"
+        for point in reversed(left):
+            detach(point)[0] or detach(point, lazy=True)
+
+
+def uring_enabled():
+    try:
+        return pathlib.Path("/sys/module/fuse/parameters/enable_uring").read_text().strip() == "Y"
+    except OSError:
+        return False
+
+
+class Mount:
+    """One daemon and its mount. A context manager: leaving it unmounts and insists on exit code 0."""
+
+    def __init__(self, case, store, mnt, options):
+        self.case, self.store, self.mnt = case, store, mnt
+        self.options = [o for o in os.environ.get("OFFLOADFS_TEST_OPTS", "").split(",") if o] + list(options)
+        self.process = None
+        self.log = None
+
+    def __call__(self, *names):
+        """The path of a name in the mount."""
+        return os.path.join(self.mnt, *names)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        if self.process and kind is None:
+            self.unmount()
+        elif self.process:
+            self.abandon()
+        return False
+
+    def start(self):
+        """Starts the daemon and waits until it serves. A dead mount that was left there must be gone then."""
+        assert self.process is None
+        command = [OFFLOADFS, "-f"]
+        if self.options:
+            command += ["-o", ",".join(self.options)]
+        self.log = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(command + [self.store, self.mnt], stdin=subprocess.DEVNULL, stdout=self.log,
+                                        stderr=self.log)
+        self.case.mounts.append(self)
+
+        def serves():
+            if self.process.poll() is not None:
+                raise AssertionError(f"the daemon ended with {self.process.returncode} before it served")
+            return self.mnt in mount_points() and is_alive(self.mnt)
+        eventually(serves, f"{self.mnt} is mounted")
+        assert mount_points().count(self.mnt) == 1, "mounted over a mount that was left there"
+        return self
+
+    def unmount(self):
+        """Unmounts, and the daemon must end cleanly."""
+        said = ""
+
+        def detached():
+            nonlocal said
+            done, said = detach(self.mnt)
+            return done
+        try:
+            eventually(detached, "unmounted", 5)
+        except AssertionError:
+            raise AssertionError(f"cannot unmount: {said}") from None
+        try:
+            code = self.process.wait(30 * SLOW)
+        except subprocess.TimeoutExpired:
+            raise AssertionError("the daemon goes on after it was unmounted") from None
+        self._ended()
+        if code != 0:
+            raise AssertionError(f"the daemon ended with {code} after it was unmounted")
+
+    def kill9(self):
+        """Kills the daemon and leaves the dead mount behind, which the next start has to clean up."""
+        self.process.kill()
+        code = self.process.wait()
+        self._ended()
+        assert code == -signal.SIGKILL, f"the daemon had ended with {code} before it was killed"
+        eventually(lambda: not is_alive(self.mnt), "the mount of a dead daemon is dead", 5)
+        assert self.mnt in mount_points(), "a killed daemon cannot have unmounted"
+
+    def remount(self, *options):
+        """Unmounts and mounts again, with other options where some are given."""
+        self.unmount()
+        self._set_options(options)
+        return self.start()
+
+    def crash(self, *options):
+        """Kills the daemon and starts it again, with other options where some are given."""
+        self.kill9()
+        self._set_options(options)
+        return self.start()
+
+    def make(self, name, data=b""):
+        """Writes a file, its directories first, and returns its path."""
+        path = self(name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        write(path, data)
+        return path
+
+    def wait_sealed(self, *paths):
+        """Waits until each file is sealed as what it now holds."""
+        for path in paths:
+            sha = _sha256(path)
+            eventually(lambda: xattr(path, "sha256") == sha, f"{path} is sealed", 30)
+
+    def abandon(self):
+        """Ends the mount and the daemon after a failure, and shows what the daemon said."""
+        os.chdir("/")
+        clean = detach(self.mnt)[0]
+        clean or detach(self.mnt, lazy=True)
+        try:
+            self.process.wait(10 * SLOW if clean else 1)
+        except subprocess.TimeoutExpired:
+            print("the daemon did not end and was killed")
+            self.process.kill()
+            self.process.wait()
+        self._ended()
+
+    def _set_options(self, options):
+        if options:
+            self.options = Mount(self.case, None, None, options).options
+
+    def _ended(self):
+        self.case.mounts.remove(self)
+        self.log.seek(0)
+        said = self.log.read().decode(errors="replace")
+        if said:
+            print(f"--- the daemon on {self.mnt} (exit {self.process.returncode}) said:\n{said}---", flush=True)
+        self.log.close()
+        self.process = self.log = None
+        if "Sanitizer" in said or "runtime error:" in said:
+            raise AssertionError("the daemon's sanitizer has something to say")
+
+
+def _sha256(path):
+    digest = hashlib.sha256()
+    with open(path, "rb") as f:
+        while block := f.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+class Case:
+    """What one test works in: a directory of its own, and names in it for a store (not made yet) and a mountpoint."""
+
+    def __init__(self, directory):
+        self.dir = directory
+        self.store = os.path.join(directory, "store")
+        self.mnt = os.path.join(directory, "mnt")
+        os.mkdir(self.mnt)
+        self.mounts = []
+
+    def path(self, *names):
+        return os.path.join(self.dir, *names)
+
+    def mount(self, *options, store=None, mnt=None):
+        return Mount(self, store or self.store, mnt or self.mnt, options).start()
+
+    def open_to_others(self):
+        """Lets other users through to the mountpoint."""
+        os.chmod(self.dir, 0o711)
+        for above in pathlib.Path(self.dir).parents:
+            if not above.stat().st_mode & stat.S_IXOTH:
+                raise Skip(f"{above} is closed to other users")
+
+
+# --- Running tests ---------------------------------------------------------------------------------------------------
+
+def _raise_interrupted(signum, _frame):
+    raise Interrupted(signal.Signals(signum).name)
+
+
+def _test_process(chosen, directory, result_fd, log_fd):
+    """The child: runs one test and writes (status, reason) to `result_fd`."""
+    os.setsid()
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    os.dup2(log_fd, 1)
+    os.dup2(log_fd, 2)
+    faulthandler.register(signal.SIGUSR1, file=2, all_threads=True)
+    for variable in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
+        given = os.environ.get(variable)
+        os.environ[variable] = (given + ":" if given else "") + f"log_path={directory}/sanitizer"
+    status, reason = "fail", ""
+    case = Case(directory)
+    try:
+        chosen.function(case, *chosen.arguments)
+        status = "pass"
+    except Skip as skip:
+        status, reason = "skip", str(skip)
+    except BaseException:
+        traceback.print_exc()
+    for mount in list(case.mounts):
+        mount.abandon()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.write(result_fd, json.dumps([status, reason]).encode())
+    os._exit(0)
+
+
+def _children():
+    """Processes whose parent is this one: the test, and what was orphaned by it."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            with contextlib.suppress(OSError):
+                fields = pathlib.Path("/proc", entry, "stat").read_bytes().rpartition(b")")[2].split()
+                if int(fields[1]) == os.getpid():
+                    found.append(int(entry))
+    return found
+
+
+def _collect_orphans():
+    """Waits for what the test left running (daemons that went to the background); returns complaints."""
+    complaints = []
+    deadline = time.monotonic() + 10 * SLOW
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return complaints
+        if pid and os.WIFEXITED(status) and os.WEXITSTATUS(status):
+            complaints.append(f"process {pid}, left in the background, ended with {os.WEXITSTATUS(status)}")
+        elif not pid and time.monotonic() > deadline:
+            for left in _children():
+                complaints.append(f"process {left} was still running and was killed")
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(left, signal.SIGKILL)
+            deadline += 5
+        elif not pid:
+            time.sleep(0.01)
+
+
+def _wait(pid, seconds):
+    """Waits for the test; returns a complaint when it had to be killed."""
+    deadline = time.monotonic() + seconds
+    pause = 0.001
+    while os.waitpid(pid, os.WNOHANG) == (0, 0):
+        if time.monotonic() > deadline:
+            os.kill(pid, signal.SIGUSR1)  # shows where it hangs
+            time.sleep(0.5)
+            os.killpg(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            return f"killed after {seconds:g} s"
+        time.sleep(pause)
+        pause = min(pause * 2, 0.02)
+    return None
+
+
+def _run(chosen, keep):
+    """Runs one test and returns (status, reason, text)."""
+    if chosen.root and not ROOT:
+        return "skip", "needs root", ""
+    directory = os.path.realpath(tempfile.mkdtemp(prefix="offloadfs-test-"))
+    sys.stdout.flush()
+    complaints = []
+    with tempfile.TemporaryFile() as result, tempfile.TemporaryFile() as log:
+        pid = os.fork()
+        if pid == 0:
+            _test_process(chosen, directory, result.fileno(), log.fileno())
+        try:
+            complaints.append(_wait(pid, chosen.timeout * SLOW))
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
+            complaints.append(release(directory))
+            complaints += _collect_orphans()
+            for report in sorted(pathlib.Path(directory).glob("sanitizer.*")):
+                complaints.append(report.read_text(errors="replace"))
+            if keep or mount_points(directory):
+                print(f"# kept {directory}")
+            else:
+                complaints.append(_remove(directory))
+        result.seek(0)
+        log.seek(0)
+        status, reason = json.loads(result.read() or b'["fail", ""]')
+        text = log.read().decode(errors="replace")
+    complaints = [c for c in complaints if c]
+    return ("fail" if complaints else status), reason, "\n".join([text] + complaints)
+
+
+def _remove(directory):
+    """Removes the directory of a test, whatever modes the test left there; returns a complaint when it cannot."""
+    for folder, names, _ in os.walk(directory):
+        for path in (os.path.join(folder, name) for name in names):
+            if not os.path.islink(path):
+                os.chmod(path, 0o700)
+    shutil.rmtree(directory, ignore_errors=True)
+    return f"cannot remove {directory}" if os.path.exists(directory) else None
+
+
+def main():
+    parser = argparse.ArgumentParser(description="TAP tests of a mounted offloadfs.")
+    parser.add_argument("name", nargs="*", help="run only tests with one of these in their names")
+    parser.add_argument("-l", "--list", action="store_true", help="list the tests")
+    parser.add_argument("-k", "--keep", action="store_true", help="keep the directories of the tests")
+    options = parser.parse_args()
+    chosen = [t for t in _tests if not options.name or any(n in t.name for n in options.name)]
+    if options.list:
+        print("\n".join(t.name for t in chosen))
+        return
+    print("TAP version 13")
+    if not os.access("/dev/fuse", os.R_OK | os.W_OK) or not shutil.which("fusermount3"):
+        print("1..0 # SKIP this user has no /dev/fuse or no fusermount3")
+        return
+    if not os.access(OFFLOADFS, os.X_OK):
+        print(f"Bail out! there is no daemon at {OFFLOADFS}: set OFFLOADFS")
+        sys.exit(1)
+    print(f"1..{len(chosen)}", flush=True)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _raise_interrupted)
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    failed = 0
+    try:
+        for number, each in enumerate(chosen, 1):
+            status, reason, text = _run(each, options.keep)
+            note = f" # SKIP {reason}" if status == "skip" else ""
+            print(f"{'not ok' if status == 'fail' else 'ok'} {number} - {each.name}{note}")
+            if status == "fail":
+                failed += 1
+                for line in text.strip().splitlines()[-200:]:
+                    print(f"# {line}")
+            sys.stdout.flush()
+    except Interrupted as why:
+        print(f"Bail out! {why}")
+        sys.exit(1)
+    sys.exit(1 if failed else 0)

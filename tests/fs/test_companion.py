@@ -1,0 +1,561 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The tool `offload` in a workspace: up, down, put, run, show and slice, with the mount and without it."""
+import hashlib
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import time
+
+from files import MIB, lines, log_text, noise, split_lines
+from harness import NOBODY, OFFLOAD, OFFLOADFS, ROOT, SLOW, Skip, eventually, main, mount_points, read, run, same, test, \
+    write, xattr
+
+MOUNTED = {"mounted": True, "unmounted": False}
+THRESHOLD_BYTES, THRESHOLD_LINES = 2048, 50
+
+
+class Workspace:
+    """A home, a workspace in it (a git repository unless told otherwise), and `offload` run there."""
+
+    def __init__(self, case, git=True):
+        if not os.access(OFFLOAD, os.X_OK):
+            raise AssertionError(f"there is no tool at {OFFLOAD}: set OFFLOAD")
+        self.home = case.path("home")
+        self.path = os.path.join(self.home, "work")
+        self.mnt = os.path.join(self.path, ".offload")
+        self.data = os.path.join(self.home, "data")
+        os.makedirs(self.path)
+        os.mkdir(self.data)
+        binaries = os.pathsep.join([os.path.dirname(OFFLOAD), os.path.dirname(OFFLOADFS), os.environ["PATH"]])
+        self.env = dict(os.environ, HOME=self.home, XDG_DATA_HOME=self.data, PATH=binaries,
+                        XDG_CONFIG_HOME=os.path.join(self.home, "config"), XDG_STATE_HOME=os.path.join(self.home, "state"),
+                        XDG_CACHE_HOME=os.path.join(self.home, "cache"), LC_ALL="C.UTF-8")
+        if git:
+            self.git("init", "-q")
+            write(os.path.join(self.path, "main.c"), b"int main;\n")
+            self.git("add", ".")
+            self.git("commit", "-q", "-m", "first")
+
+    def git(self, *words):
+        return run("git", "-c", "user.name=t", "-c", "user.email=t@example.org", *words, cwd=self.path,
+                   env=self.env).stdout.decode()
+
+    def offload(self, *words, check=True, **options):
+        options.setdefault("env", self.env)
+        return run(OFFLOAD, *words, check=check, cwd=self.path, timeout=45 * SLOW, **options)
+
+    def sh(self, command):
+        """Runs a line as a user would paste it into a shell in the workspace."""
+        return run("sh", "-c", command, cwd=self.path, env=self.env, timeout=45 * SLOW).stdout
+
+    def up(self):
+        self.offload("up")
+        assert self.mnt in mount_points(), "not mounted after `offload up`"
+
+    def down(self):
+        self.offload("down")
+        assert self.mnt not in mount_points(), "still mounted after `offload down`"
+
+    def finish(self):
+        if self.mnt in mount_points():
+            self.down()
+
+    def store(self):
+        """The directory of the store, wherever below the home it is."""
+        found = [folder for folder, _, names in os.walk(self.home, topdown=True)
+                 if "index.db" in names and not folder.startswith(self.path)]
+        assert len(found) == 1, f"stores: {found}"
+        return found[0]
+
+    def ready(self, mounted):
+        """Makes the store and leaves the workspace mounted or not."""
+        self.up()
+        if not mounted:
+            self.down()
+
+    def look(self, mounted):
+        """Everything offloaded, as path in the tree: content; through the mount."""
+        if not mounted:
+            self.up()
+        found = {}
+        for tier in ("cache", "tasks", "persistent", "archive"):
+            for folder, _, names in os.walk(os.path.join(self.mnt, tier)):
+                for name in names:
+                    path = os.path.join(folder, name)
+                    found[os.path.relpath(path, self.mnt)] = read(path)
+        refs = {name: xattr(os.path.join(self.mnt, name), "ref") for name in found}
+        if not mounted:
+            self.down()
+        return found, refs
+
+    def only(self, mounted):
+        """The one file that was offloaded: its path in the tree, ref and content."""
+        found, refs = self.look(mounted)
+        assert len(found) == 1, f"offloaded: {list(found)}"
+        (name, content), = found.items()
+        return name, refs[name], content
+
+
+def plain(text):
+    """Text without the separators of thousands."""
+    return re.sub(r"(?<=\d),(?=\d{3})", "", text)
+
+
+def check_pointer(ws, pointer, name, ref, content, code=None):
+    """A pointer says what there is, how much, and how to get at it; what it prints as a command works."""
+    text = plain(pointer.decode())
+    assert len(text) < 6000, f"a pointer of {len(text)} characters"
+    numbers = [len(content), len(split_lines(content))] + ([] if code is None else [code])
+    for each in [rf"\b{n}\b" for n in numbers] + [rf"\b{ref}\b", re.escape(os.path.basename(name)), "partial"]:
+        assert re.search(each, text), f"{each!r} is not in the pointer:\n{text}"
+    rows = split_lines(content)
+    for row in (rows[0], rows[1], rows[-2], rows[-1]):
+        assert plain(row.decode().rstrip("\n")) in text, f"{row!r} is not in the pointer:\n{text}"
+    commands = slice_commands(ws, pointer.decode())
+    assert commands, f"no slice command in the pointer:\n{text}"
+    for command, first, last in commands:
+        same(ws.sh(command), lines(content, first, last), command)
+
+
+def slice_commands(ws, text):
+    """Commands that show some lines, with the lines they show: (command, first, last). `cat` needs the mount."""
+    patterns = [r"\boffload slice [^\s`]+ (\d+)-(\d*)"]
+    if ws.mnt in mount_points():
+        patterns.append(r"\bcat [^\s`]+:(\d+)-(\d*)'?")
+    return [(match[0], int(match[1]), int(match[2]) if match[2] else None)
+            for pattern in patterns for match in re.finditer(pattern, text)]
+
+
+def values(record):
+    """Every scalar in a JSON value."""
+    if isinstance(record, dict):
+        record = list(record.values())
+    return [v for each in record for v in values(each)] if isinstance(record, list) else [record]
+
+
+def numbered(count):
+    return b"".join(b"output line %d of the command\n" % i for i in range(1, count + 1))
+
+
+# --- up and down -----------------------------------------------------------------------------------------------------
+
+@test
+def up_and_down_leave_git_alone(case):
+    ws = Workspace(case)
+    exclude = os.path.join(ws.path, ".git/info/exclude")
+    write(exclude, b"*.mine\n# no final newline")
+    for _ in range(2):
+        ws.up()
+        ws.offload("up")  # what is up stays up
+        assert mount_points().count(ws.mnt) == 1
+        assert ws.git("status", "--porcelain") == ""
+        rows = read(exclude).decode().splitlines()
+        assert rows[:2] == ["*.mine", "# no final newline"] and len(rows) == 3 and ".offload" in rows[2], rows
+        write(os.path.join(ws.mnt, "note"), b"kept")
+        ws.git("add", "-A")
+        assert ws.git("status", "--porcelain") == ""
+        ws.git("clean", "-fdq")
+        same(read(os.path.join(ws.mnt, "note")), b"kept")
+        ws.down()
+        assert ws.git("status", "--porcelain") == ""
+    assert not os.path.exists(os.path.join(ws.path, ".gitignore"))
+
+
+@test
+def the_store_is_below_the_data_directory(case):
+    ws = Workspace(case)
+    ws.up()
+    store = ws.store()
+    assert store.startswith(ws.data + "/"), store
+    assert stat.S_IMODE(os.stat(store).st_mode) == 0o700
+    ws.down()
+
+
+@test
+def without_xdg_data_home_it_is_below_the_home(case):
+    ws = Workspace(case)
+    del ws.env["XDG_DATA_HOME"]
+    ws.up()
+    assert ws.store().startswith(os.path.join(ws.home, ".local/share") + "/")
+    ws.down()
+
+
+@test
+def what_was_offloaded_is_there_after_down_and_up(case):
+    ws = Workspace(case)
+    ws.up()
+    os.makedirs(os.path.join(ws.mnt, "cache/web"))
+    write(os.path.join(ws.mnt, "cache/web/page"), log_text(50000, 1))
+    ws.down()
+    assert not os.path.exists(os.path.join(ws.mnt, "cache"))
+    ws.up()
+    same(read(os.path.join(ws.mnt, "cache/web/page")), log_text(50000, 1))
+    ws.down()
+
+
+@test
+def a_workspace_can_be_named_and_need_not_be_a_repository(case):
+    ws = Workspace(case, git=False)
+    run(OFFLOAD, "up", ws.path, cwd="/", env=ws.env)
+    assert ws.mnt in mount_points()
+    assert not os.path.exists(os.path.join(ws.path, ".git"))
+    ws.down()
+
+
+@test
+def two_workspaces_have_two_stores(case):
+    one = Workspace(case)
+    other = os.path.join(one.home, "other")
+    os.mkdir(other)
+    one.up()
+    run(OFFLOAD, "up", other, cwd=other, env=one.env)
+    write(os.path.join(one.mnt, "note"), b"of one")
+    assert "note" not in os.listdir(os.path.join(other, ".offload"))
+    run(OFFLOAD, "down", cwd=other, env=one.env)
+    same(read(os.path.join(one.mnt, "note")), b"of one")
+    one.down()
+
+
+@test
+def up_cleans_up_after_a_killed_daemon(case):
+    ws = Workspace(case)
+    ws.up()
+    write(os.path.join(ws.mnt, "note"), b"survives")
+    lock = os.path.join(ws.store(), "lock")
+    daemons = [int(p) for p in os.listdir("/proc") if p.isdigit() and has_open(p, lock)]
+    assert len(daemons) == 1, daemons
+    os.kill(daemons[0], signal.SIGKILL)
+    eventually(lambda: not has_open(daemons[0], lock), "the daemon is dead")
+    ws.up()
+    same(read(os.path.join(ws.mnt, "note")), b"survives")
+    ws.down()
+
+
+def has_open(pid, path):
+    try:
+        return any(os.path.realpath(entry) == path for entry in os.scandir(f"/proc/{pid}/fd"))
+    except OSError:
+        return False
+
+
+# --- run -------------------------------------------------------------------------------------------------------------
+
+@test(variants=MOUNTED)
+def short_output_passes_through(case, mounted):
+    ws = Workspace(case)
+    ws.ready(mounted)
+    for output, code in ((b"", 0), (b"short\n", 0), (b"no newline", 3), (b"\0\xff binary\r\n\0", 7), (b"\n" * 50, 255),
+                         (b"x" * 2048, 1), (numbered(50), 0)):
+        write(os.path.join(ws.home, "output"), output)
+        done = ws.offload("run", "--", "sh", "-c", f'cat "$HOME/output"; exit {code}', check=False)
+        same(done.stdout, output)
+        assert done.returncode == code
+        assert done.stderr == b""
+    assert ws.look(mounted)[0] == {}
+    ws.finish()
+
+
+@test(variants=MOUNTED)
+def short_output_of_both_kinds_keeps_its_order(case, mounted):
+    ws = Workspace(case)
+    ws.ready(mounted)
+    done = ws.offload("run", "--", "sh", "-c", "for i in 1 2 3 4 5; do echo out $i; echo err $i >&2; done",
+                      stderr=subprocess.STDOUT)
+    same(done.stdout, b"".join(b"out %d\nerr %d\n" % (i, i) for i in range(1, 6)))
+    ws.finish()
+
+
+@test(variants=MOUNTED)
+def long_output_becomes_a_pointer(case, mounted):
+    ws = Workspace(case)
+    ws.ready(mounted)
+    output = numbered(4321)
+    write(os.path.join(ws.home, "output"), output)
+    done = ws.offload("run", "-c", "search", "--", "sh", "-c", 'cat "$HOME/output"; exit 42', check=False)
+    assert done.returncode == 42
+    name, ref, content = ws.only(mounted)
+    same(content, output)
+    assert name.startswith("cache/search/"), name
+    check_pointer(ws, done.stdout, name, ref, content, code=42)
+    ws.finish()
+
+
+@test
+def a_pointer_stays_good_after_down_and_up(case):
+    ws = Workspace(case)
+    ws.up()
+    pointer = ws.offload("run", "--", "seq", "-f", "output line %g", "1", "900").stdout
+    name, ref, content = ws.only(True)
+    ws.down()
+    check_pointer(ws, pointer, name, ref, content)
+    ws.up()
+    check_pointer(ws, pointer, name, ref, content)
+    os.makedirs(os.path.join(ws.mnt, "persistent/notes"))
+    os.rename(os.path.join(ws.mnt, name), os.path.join(ws.mnt, "persistent/notes/kept"))
+    for command, first, last in slice_commands(ws, pointer.decode()):
+        if command.startswith("offload slice " + ref):
+            same(ws.sh(command), lines(content, first, last))
+    ws.down()
+
+
+@test
+def the_threshold_is_2048_bytes_or_50_lines(case):
+    ws = Workspace(case)
+    ws.up()
+    for output, offloaded in ((b"y" * 2048, False), (b"y" * 2049, True), (b"1\n" * 50, False), (b"1\n" * 51, True),
+                              (b"2\n" * 50 + b"the 51st", True), (b"3\n" * 49 + b"the 50th", False)):
+        write(os.path.join(ws.home, "output"), output)
+        before = len(ws.look(True)[0])
+        shown = ws.offload("run", "--", "cat", os.path.join(ws.home, "output")).stdout
+        assert len(ws.look(True)[0]) - before == offloaded, f"{len(output)} bytes, {output.count(10)} line feeds"
+        assert (shown == output) != offloaded
+    ws.down()
+
+
+@test(variants=MOUNTED)
+def the_order_of_both_outputs_is_kept(case, mounted):
+    ws = Workspace(case)
+    ws.ready(mounted)
+    ws.offload("run", "--", "sh", "-c", "for i in $(seq 1 300); do echo out $i; echo err $i >&2; done")
+    same(ws.only(mounted)[2], b"".join(b"out %d\nerr %d\n" % (i, i) for i in range(1, 301)))
+    ws.finish()
+
+
+@test(variants=MOUNTED)
+def the_same_output_gives_the_same_pointer(case, mounted):
+    ws = Workspace(case)
+    ws.ready(mounted)
+    first = ws.offload("run", "-c", "shell", "--", "seq", "1000").stdout
+    time.sleep(1.1)  # another second in names that carry the time
+    same(ws.offload("run", "-c", "shell", "--", "seq", "1000").stdout, first)
+    ws.offload("up" if not mounted else "down")
+    # How to read it is another matter then; what it points to is the same.
+    other = ws.offload("run", "-c", "shell", "--", "seq", "1000").stdout
+    assert re.search(rb"ref [0-9a-z]+", other).group() == re.search(rb"ref [0-9a-z]+", first).group(), other
+    ws.finish()
+    assert ws.only(False)[2] == b"".join(b"%d\n" % i for i in range(1, 1001))
+
+
+@test
+def exit_codes_are_those_of_a_shell(case):
+    ws = Workspace(case)
+    ws.up()
+    write(os.path.join(ws.path, "not-a-program"), b"x")
+    for command, code in ((["true"], 0), (["false"], 1), (["sh", "-c", "exit 200"], 200),
+                          (["sh", "-c", "kill -TERM $$"], 128 + 15), (["sh", "-c", "kill -KILL $$"], 128 + 9),
+                          (["sh", "-c", "seq 1000; kill -INT $$"], 128 + 2), (["no-such-program-here"], 127),
+                          (["./not-a-program"], 126)):
+        done = ws.offload("run", "--", *command, check=False)
+        assert done.returncode == code, f"{command}: {done.returncode}, expected {code}"
+    ws.down()
+
+
+@test
+def a_command_gets_its_words_and_input_as_they_are(case):
+    ws = Workspace(case)
+    ws.up()
+    done = ws.offload("run", "--", "printf", "%s|", "a b", "", "--json", "-c", "$HOME")
+    same(done.stdout, b"a b||--json|-c|$HOME|")
+    same(ws.offload("run", "--", "cat", input=b"from the caller").stdout, b"from the caller")
+    same(ws.offload("run", "--", "pwd").stdout, os.fsencode(ws.path) + b"\n")
+    ws.down()
+
+
+@test(timeout=120)
+def megabytes_of_output_are_stored_whole(case):
+    ws = Workspace(case)
+    ws.up()
+    output = log_text(8 * MIB, 3) + noise(2 * MIB, 4)
+    write(os.path.join(ws.home, "output"), output)
+    done = ws.offload("run", "--", "cat", os.path.join(ws.home, "output"))
+    assert str(len(output)) in plain(done.stdout.decode(errors="replace"))
+    assert len(done.stdout) < 8000
+    same(ws.only(True)[2], output)
+    ws.down()
+
+
+@test
+def output_is_printed_whole_where_it_cannot_be_stored(case):
+    ws = Workspace(case)
+    write(os.path.join(ws.home, "a-file"), b"")
+    ws.env["XDG_DATA_HOME"] = os.path.join(ws.home, "a-file/below")
+    ws.env["HOME"] = os.path.join(ws.home, "a-file/below")
+    done = ws.offload("run", "--", "sh", "-c", "seq 5000; exit 9", check=False)
+    same(done.stdout, b"".join(b"%d\n" % i for i in range(1, 5001)))
+    assert done.returncode == 9
+    assert re.match(rb"offload: ", done.stderr), done.stderr
+
+
+@test
+def output_is_printed_whole_where_the_store_is_damaged(case):
+    ws = Workspace(case)
+    ws.up()
+    ws.down()
+    write(os.path.join(ws.store(), "index.db"), b"no database" * 1000)
+    done = ws.offload("run", "--", "sh", "-c", "seq 5000; exit 9", check=False)
+    same(done.stdout, b"".join(b"%d\n" % i for i in range(1, 5001)))
+    assert done.returncode == 9
+    assert re.match(rb"offload: ", done.stderr), done.stderr
+
+
+@test
+def output_is_printed_whole_where_the_store_is_unwritable(case):
+    """As an ordinary user, whom modes stop."""
+    ws = Workspace(case)
+    ws.up()
+    ws.down()
+    prefix = []
+    if ROOT:
+        case.open_to_others()
+        prefix = ["setpriv", f"--reuid={NOBODY}", "--clear-groups"]
+        if run(*prefix, "test", "-x", OFFLOAD, check=False).returncode != 0:
+            raise Skip(f"other users cannot run {OFFLOAD}")
+    else:
+        os.chmod(ws.store(), 0)
+    done = run(*prefix, OFFLOAD, "run", "--", "sh", "-c", "seq 5000; exit 9", check=False, cwd=ws.path, env=ws.env)
+    same(done.stdout, b"".join(b"%d\n" % i for i in range(1, 5001)))
+    assert done.returncode == 9
+
+
+# --- put, show and slice ---------------------------------------------------------------------------------------------
+
+@test(variants=MOUNTED)
+def put_stores_its_input_and_prints_a_pointer(case, mounted):
+    ws = Workspace(case)
+    ws.ready(mounted)
+    data = numbered(700)
+    done = ws.offload("put", "-c", "web", input=data)
+    name, ref, content = ws.only(mounted)
+    same(content, data)
+    assert re.fullmatch(r"cache/web/web_\d+_" + hashlib.sha256(data).hexdigest()[:16] + r"\.\w+", name), name
+    assert abs(int(name.split("_")[1]) - time.time()) < 3600
+    check_pointer(ws, done.stdout, name, ref, content)
+    time.sleep(1.1)
+    same(ws.offload("put", "-c", "web", input=data).stdout, done.stdout)
+    assert ws.only(mounted)[0] == name
+    ws.finish()
+
+
+@test(variants=MOUNTED)
+def put_with_a_name_and_a_task(case, mounted):
+    ws = Workspace(case)
+    ws.ready(mounted)
+    ws.offload("put", "-c", "notes", "-n", "plan.md", input=b"the plan\n")
+    ws.offload("put", "-c", "web", "-t", "t-7", "-n", "page", input=numbered(99))
+    ws.offload("run", "-c", "shell", "-t", "t-7", "--", "seq", "500")
+    found, _ = ws.look(mounted)
+    same(found.pop("cache/notes/plan.md"), b"the plan\n")
+    same(found.pop("tasks/t-7/web/page"), numbered(99))
+    (name, content), = found.items()
+    assert name.startswith("tasks/t-7/shell/shell_"), name
+    same(content, b"".join(b"%d\n" % i for i in range(1, 501)))
+    ws.finish()
+
+
+@test(variants=MOUNTED)
+def show_tells_what_a_file_is(case, mounted):
+    ws = Workspace(case)
+    ws.ready(mounted)
+    ws.offload("put", "-c", "web", "-n", "page", input=numbered(777))
+    _, ref, content = ws.only(mounted)
+    for named in (ref, ".offload/cache/web/page", os.path.join(ws.mnt, "cache/web/page")):
+        shown = plain(ws.offload("show", named).stdout.decode())
+        for each in (ref, str(len(content)), "777", "working", "web"):
+            assert each in shown, f"{each!r} is not in what `show {named}` says:\n{shown}"
+        record = json.loads(ws.offload("show", "--json", named).stdout)
+        assert {ref, len(content), "working", "web"} <= set(values(record)), record
+    ws.finish()
+
+
+@test(variants=MOUNTED)
+def slice_prints_lines_exactly(case, mounted):
+    ws = Workspace(case)
+    ws.ready(mounted)
+    data = log_text(60000, 5) + b"\0 no newline at the end"
+    ws.offload("put", "-c", "web", "-n", "page", input=data)
+    _, ref, _ = ws.only(mounted)
+    total = len(split_lines(data))
+    for named in (ref, ".offload/cache/web/page"):
+        for text, first, last in (("10-20", 10, 20), ("7", 7, 7), (f"{total - 3}-", total - 3, None),
+                                  ("-5", total - 4, None), (f"{total}-{total + 9}", total, None)):
+            same(ws.offload("slice", named, text).stdout, lines(data, first, last), f"{named} {text}")
+        same(ws.offload("slice", named, "b5-14").stdout, data[5:15])
+        for wrong in (f"{total + 1}", "20-10", "0", "x"):
+            done = ws.offload("slice", named, wrong, check=False)
+            assert done.returncode != 0 and done.stdout == b"", f"{wrong}: {done}"
+            assert re.fullmatch(rb"offload: [^\n]+\n", done.stderr), done.stderr
+    ws.finish()
+
+
+@test(variants=MOUNTED)
+def every_answer_can_be_json(case, mounted):
+    ws = Workspace(case)
+    ws.ready(mounted)
+    put = json.loads(ws.offload("put", "--json", "-c", "web", input=numbered(300)).stdout)
+    name, ref, content = ws.only(mounted)
+    assert {ref, len(content), 300} <= set(values(put)), put
+    assert any(str(v).endswith(os.path.basename(name)) for v in values(put)), put
+    sliced = json.dumps(json.loads(ws.offload("slice", "--json", ref, "2-3").stdout))
+    assert "output line 2 of the command" in sliced and "output line 4" not in sliced, sliced
+    ws.finish()
+
+
+@test
+def what_is_put_unmounted_is_seen_mounted_and_the_other_way_round(case):
+    ws = Workspace(case)
+    ws.up()
+    ws.offload("put", "-c", "web", "-n", "mounted", input=b"1\n" * 100)
+    ws.down()
+    ws.offload("put", "-c", "web", "-n", "unmounted", input=b"2\n" * 100)
+    same(ws.offload("slice", ".offload/cache/web/mounted", "1-2").stdout, b"1\n1\n")
+    with case.mount(store=ws.store()) as m:
+        same(read(m("cache/web/unmounted")), b"2\n" * 100)
+        same(read(m("cache/web/mounted")), b"1\n" * 100)
+
+
+# --- Refusals --------------------------------------------------------------------------------------------------------
+
+@test(variants=MOUNTED)
+def bad_names_are_refused(case, mounted):
+    ws = Workspace(case)
+    ws.ready(mounted)
+    for option in ("-c", "-t", "-n"):
+        for name in ("..", ".", "", "../up", "a/b", "/abs", "n" * 256):
+            done = ws.offload("put", option, name, input=b"content", check=False)
+            assert done.returncode not in (0, 127) and done.returncode < 128, f"put {option} {name!r}: {done}"
+            assert re.fullmatch(rb"offload: [^\n]+\n", done.stderr), done.stderr
+            assert done.stdout == b""
+    marker = os.path.join(ws.home, "it-ran")
+    for option in ("-c", "-t"):
+        done = ws.offload("run", option, "../up", "--", "touch", marker, check=False)
+        assert done.returncode != 0 and done.stderr.startswith(b"offload: "), done
+        assert not os.path.exists(marker), "the command was run"
+    assert ws.look(mounted)[0] == {}
+    ws.finish()
+
+
+@test(variants=MOUNTED)
+def what_is_not_there_is_an_error(case, mounted):
+    ws = Workspace(case)
+    ws.ready(mounted)
+    for words in (("show", "zzzzzz"), ("slice", "zzzzzz", "1-2"), ("show", ".offload/cache/missing"), ("show",),
+                  ("slice", "zzzzzz"), ("frobnicate",), ("put", "--frobnicate"), ("run",), ("run", "--"), ()):
+        done = ws.offload(*words, check=False)
+        assert done.returncode != 0 and done.stdout == b"", f"{words}: {done}"
+        assert done.stderr.startswith(b"offload: "), f"{words}: {done.stderr}"
+    ws.finish()
+
+
+@test
+def down_without_up_leaves_everything_alone(case):
+    ws = Workspace(case)
+    ws.offload("down", check=False)
+    assert mount_points(case.dir) == []
+    assert ws.git("status", "--porcelain") == ""
+
+
+main()

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/content.h"
+
+static struct ofs_spool spool;
+static struct ofs_content content;
+
+static void scan(const void *data, size_t len)
+{
+	ofs_spool_finish(&spool);
+	cr_assert_eq(ofs_spool_append(&spool, data, len), 0);
+	cr_assert_eq(ofs_content_scan(&spool, &content), 0);
+}
+
+static void finish(void)
+{
+	ofs_spool_finish(&spool);
+}
+
+static void begin(void)
+{
+	spool = (struct ofs_spool)OFS_SPOOL_INIT;
+}
+
+TestSuite(cli_content, .init = begin, .fini = finish);
+
+static void expect_ext(const char *data, const char *ext)
+{
+	scan(data, strlen(data));
+	cr_expect_str_eq(content.ext, ext, "%s: %s", data, content.ext);
+}
+
+Test(cli_content, kinds)
+{
+	expect_ext("", "txt");
+	expect_ext("hello\n", "txt");
+	expect_ext("{\"a\": [1, 2]}\n", "json");
+	expect_ext("\n [1, 2]\n\n", "json");
+	expect_ext("[1/3] compiling\n[done]\n", "txt");
+	expect_ext("{\"a\": 1}\n{\"b\": 2}\n", "txt");
+	expect_ext("{\"a\": 1", "txt");
+	expect_ext("<!DOCTYPE html>\n<p>", "html");
+	expect_ext("  <html lang=en>", "html");
+	expect_ext("<xml>", "txt");
+	expect_ext("diff --git a/x b/x\n", "diff");
+	expect_ext("--- a/x\n+++ b/x\n@@ -1 +1 @@\n", "diff");
+	expect_ext("--- x\n", "txt");
+	expect_ext("--- ", "txt");
+}
+
+Test(cli_content, large_json_is_known_by_its_ends)
+{
+	size_t len = 3 << 20;
+	char *data = malloc(len);
+
+	memset(data, ' ', len);
+	memcpy(data, "{\n\"a\": \"", 8);
+	memcpy(data + len - 3, "\"}\n", 3);
+	scan(data, len);
+	cr_expect_str_eq(content.ext, "json");
+	data[2] = 'x';
+	scan(data, len);
+	cr_expect_str_eq(content.ext, "txt");
+	free(data);
+}
+
+Test(cli_content, binary)
+{
+	scan("a\0b", 3);
+	cr_expect(content.binary);
+	cr_expect_str_eq(content.ext, "bin");
+	scan("\x1f\x8b\x08\x01\x93\xfe\x81\xa0", 8);
+	cr_expect(content.binary);
+	scan("caf\xe9 au lait\n", 13); /* Latin-1 */
+	cr_expect_not(content.binary);
+	scan("\x1b[31mred\x1b[0m\n", 13);
+	cr_expect_not(content.binary);
+}
+
+Test(cli_content, hash_and_size)
+{
+	scan("test", 4);
+	cr_expect_str_eq(content.sha256,
+			 "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08");
+	cr_expect_eq(content.size, 4);
+}
+
+Test(cli_content, lines_as_sed_counts_them)
+{
+	scan("", 0);
+	cr_expect_eq(content.lines, 0);
+	scan("a", 1);
+	cr_expect_eq(content.lines, 1);
+	scan("a\n", 2);
+	cr_expect_eq(content.lines, 1);
+	scan("a\n\nb", 4);
+	cr_expect_eq(content.lines, 3);
+	cr_expect_eq(ofs_spool_lines(&spool), 3);
+	scan("\n", 1);
+	cr_expect_eq(content.lines, 1);
+}
+
+/* Every line that the header promises, for every count around the limits; each line is 2 bytes. */
+Test(cli_content, places_of_lines)
+{
+	for (uint64_t lines = 0; lines < 3 * OFS_CONTENT_LINES + 3; lines++) {
+		ofs_spool_finish(&spool);
+		for (uint64_t i = 0; i < lines; i++)
+			cr_assert_eq(ofs_spool_append(&spool, "x\n", 2), 0);
+		cr_assert_eq(ofs_content_scan(&spool, &content), 0);
+		cr_assert_eq(content.lines, lines);
+		for (uint64_t i = 0; i <= lines; i++) {
+			if (i <= OFS_CONTENT_LINES || i + OFS_CONTENT_LINES >= lines)
+				cr_expect_eq(ofs_content_line(&content, i), 2 * i);
+		}
+	}
+}
+
+/* Larger than what is kept in memory, and with lines that cross the edges of every chunk. */
+Test(cli_content, spooled_to_a_file)
+{
+	const size_t count = 300000;
+	char line[32];
+	ssize_t n;
+
+	for (size_t i = 0; i < count; i++) {
+		int len = snprintf(line, sizeof(line), "line %zu\n", i + 1);
+
+		cr_assert_eq(ofs_spool_append(&spool, line, (size_t)len), 0);
+	}
+	cr_assert_geq(spool.fd, 0);
+	cr_assert_eq(ofs_content_scan(&spool, &content), 0);
+	cr_expect_eq(content.lines, count);
+	cr_expect_eq(content.size, spool.size);
+	n = ofs_spool_read(&spool, line, 11, ofs_content_line(&content, count - 10));
+	cr_expect_eq(n, 11);
+	cr_expect_eq(memcmp(line, "line 299991", 11), 0);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/text.h"
+
+static size_t last_used;
+
+/* Allocated: what ofs_text_printable() prints. */
+static char *printable(const void *data, size_t len, bool more, size_t max)
+{
+	char *text = NULL;
+	size_t size = 0, printed, measured, used;
+	FILE *out = open_memstream(&text, &size);
+
+	printed = ofs_text_printable(out, data, len, more, max, &last_used);
+	fclose(out);
+	cr_assert_eq(printed, size);
+	measured = ofs_text_printable(NULL, data, len, more, max, &used);
+	cr_assert_eq(measured, printed);
+	cr_assert_eq(used, last_used);
+	return text;
+}
+
+static void expect_printable(const char *data, const char *expected)
+{
+	char *text = printable(data, strlen(data), false, 1000);
+
+	cr_expect_str_eq(text, expected);
+	cr_expect_eq(last_used, strlen(data));
+	free(text);
+}
+
+static void expect_count(uint64_t n, const char *noun, const char *expected)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	ofs_text_count(out, n, noun);
+	fclose(out);
+	cr_expect_str_eq(text, expected);
+	free(text);
+}
+
+Test(cli_text, counts_have_commas_and_a_plural)
+{
+	expect_count(0, "line", "0 lines");
+	expect_count(1, "line", "1 line");
+	expect_count(999, "byte", "999 bytes");
+	expect_count(1000, "byte", "1,000 bytes");
+	expect_count(48213, "byte", "48,213 bytes");
+	expect_count(1234567890, "byte", "1,234,567,890 bytes");
+	expect_count(UINT64_MAX, "byte", "18,446,744,073,709,551,615 bytes");
+}
+
+Test(cli_text, commands_are_quoted_where_a_shell_needs_it)
+{
+	const char *argv[] = { "sh", "-c", "echo 'a b'; x", "", "--k=v", "*.c", NULL };
+	char *text = ofs_text_command(argv);
+
+	cr_expect_str_eq(text, "sh -c 'echo '\\''a b'\\''; x' '' --k=v '*.c'");
+	free(text);
+}
+
+Test(cli_text, plain_text_is_left_alone)
+{
+	expect_printable("", "");
+	expect_printable("a\tb", "a\tb");
+	expect_printable("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\x8b",
+			 "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\x8b");
+}
+
+Test(cli_text, controls_and_invalid_bytes_are_shown)
+{
+	char *text = printable("a\0b", 3, false, 100);
+
+	cr_expect_str_eq(text, "a^@b");
+	free(text);
+	expect_printable("\r\a\x7f", "^M^G^?");
+	expect_printable("\xff\xc0\xaf", "\\xff\\xc0\\xaf");
+	expect_printable("\xed\xa0\x80", "\\xed\\xa0\\x80"); /* a surrogate */
+	expect_printable("\xc2\x9b"
+			 "31m",
+			 "\\xc2\\x9b31m"); /* a C1 control, CSI to some terminals */
+	expect_printable("cut \xe2\x82", "cut \\xe2\\x82");
+}
+
+Test(cli_text, terminal_sequences_are_dropped)
+{
+	expect_printable("\x1b[1;31mred\x1b[0m plain", "red plain");
+	expect_printable("\x1b]0;title\atext", "text");
+	expect_printable("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link");
+	expect_printable("\x1b(B", "^[(B");
+	expect_printable("end \x1b[3", "end ^[[3");
+}
+
+Test(cli_text, nothing_is_cut_in_the_middle)
+{
+	char *text = printable("ab\xe2\x82\xac", 5, false, 4);
+
+	cr_expect_str_eq(text, "ab");
+	cr_expect_eq(last_used, 2);
+	free(text);
+	text = printable("a\xff", 2, false, 4);
+	cr_expect_str_eq(text, "a");
+	free(text);
+	/* With more to come, what is unfinished is not yet invalid. */
+	text = printable("ab\xe2\x82", 4, true, 100);
+	cr_expect_str_eq(text, "ab");
+	cr_expect_eq(last_used, 2);
+	free(text);
+	text = printable("ab\x1b[3", 5, true, 100);
+	cr_expect_str_eq(text, "ab");
+	free(text);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+
+#include "base/util.h"
+#include "codec/hash.h"
+
+static const struct {
+	const char *text;
+	const char *hex;
+} vectors[] = {
+	{ "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" },
+	{ "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
+	{ "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+	  "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1" },
+};
+
+static void check_hex(const uint8_t sha[OFS_SHA256_SIZE], const char *expected)
+{
+	char hex[2 * OFS_SHA256_SIZE + 1];
+
+	ofs_sha256_hex(sha, hex);
+	cr_assert_str_eq(hex, expected);
+}
+
+Test(codec_hash, known_vectors)
+{
+	uint8_t sha[OFS_SHA256_SIZE];
+	size_t i;
+
+	for (i = 0; i < OFS_ARRAY_SIZE(vectors); i++) {
+		cr_assert_eq(ofs_sha256(vectors[i].text, strlen(vectors[i].text), sha), 0);
+		check_hex(sha, vectors[i].hex);
+	}
+	cr_assert_eq(ofs_sha256(NULL, 0, sha), 0);
+	check_hex(sha, vectors[0].hex);
+}
+
+Test(codec_hash, pieces_give_the_same_and_final_starts_anew)
+{
+	struct ofs_sha256 *h = ofs_sha256_create();
+	uint8_t sha[OFS_SHA256_SIZE];
+	size_t i, n;
+
+	cr_assert_not_null(h);
+	for (i = 0; i < OFS_ARRAY_SIZE(vectors); i++) {
+		for (n = 0; n < strlen(vectors[i].text); n++)
+			cr_assert_eq(ofs_sha256_update(h, vectors[i].text + n, 1), 0);
+		cr_assert_eq(ofs_sha256_final(h, sha), 0);
+		check_hex(sha, vectors[i].hex);
+	}
+	ofs_sha256_destroy(h);
+	ofs_sha256_destroy(NULL);
+}
+
+Test(codec_hash, million_letters)
+{
+	struct ofs_sha256 *h = ofs_sha256_create();
+	uint8_t sha[OFS_SHA256_SIZE];
+	char a[1000];
+	int i;
+
+	memset(a, 'a', sizeof(a));
+	for (i = 0; i < 1000; i++)
+		cr_assert_eq(ofs_sha256_update(h, a, sizeof(a)), 0);
+	cr_assert_eq(ofs_sha256_final(h, sha), 0);
+	check_hex(sha, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+	ofs_sha256_destroy(h);
+}
+
+/* These values are on disk: they must not change with a library or a platform. */
+Test(codec_hash, checksum_is_xxh3_64)
+{
+	cr_assert_eq(ofs_checksum("", 0, 0), UINT64_C(0x2d06800538d394c2));
+	cr_assert_eq(ofs_checksum(NULL, 0, 0), UINT64_C(0x2d06800538d394c2));
+}
+
+Test(codec_hash, checksum_depends_on_seed_and_every_bit)
+{
+	uint8_t data[300];
+	uint64_t sum;
+	size_t bit;
+
+	memset(data, 7, sizeof(data));
+	sum = ofs_checksum(data, sizeof(data), 5);
+	cr_assert_eq(ofs_checksum(data, sizeof(data), 5), sum);
+	cr_assert_neq(ofs_checksum(data, sizeof(data), 6), sum);
+	cr_assert_neq(ofs_checksum(data, sizeof(data) - 1, 5), sum);
+	for (bit = 0; bit < 8 * sizeof(data); bit++) {
+		data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		cr_assert_neq(ofs_checksum(data, sizeof(data), 5), sum);
+		data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	}
+}

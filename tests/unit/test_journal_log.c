@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+/* The journal as its users see it while nothing is damaged: append, replay, read, trim, sync. */
+#include "test_journal_fixture.h"
+
+TestSuite(journal_log, .init = fixture_setup, .fini = fixture_teardown);
+
+Test(journal_log, new_log)
+{
+	open_journal(8);
+	cr_assert_eq(replayed.n, 0);
+	cr_assert_eq(ofs_journal_begin(journal), 8);
+	cr_assert_eq(ofs_journal_end(journal), 8 + 64);
+	cr_assert_eq(ofs_journal_size(journal), 64);
+	cr_assert(segment_exists(8));
+	append_some(1);
+	cr_assert_eq(appended.at[0].lsn, 72);
+}
+
+Test(journal_log, new_log_elsewhere)
+{
+	open_journal(100001);
+	cr_assert_eq(ofs_journal_begin(journal), 100008);
+	append_some(2);
+	close_journal();
+	open_journal(100008);
+	check_replayed(0, 2, 0);
+}
+
+Test(journal_log, start_that_cannot_be)
+{
+	cr_assert_eq(try_open(0), -EINVAL);
+	cr_assert_eq(try_open(7), -EINVAL);
+	cr_assert_eq(try_open(UINT64_MAX), -EINVAL);
+	cr_assert_null(journal);
+}
+
+Test(journal_log, round_trip)
+{
+	size_t i;
+
+	open_journal(8);
+	append_some(500);
+	for (i = 0; i < appended.n; i++) {
+		cr_assert_eq(appended.at[i].lsn % 8, 0);
+		cr_assert(i == 0 || appended.at[i].lsn > appended.at[i - 1].lsn);
+		cr_assert_eq(appended.at[i].data.pos != 0, fixture_data_len((uint32_t)i) != 0);
+		cr_assert_eq(check_data(&appended.at[i]), 0);
+	}
+	close_journal();
+	open_journal(8);
+	check_replayed(0, 500, 0);
+	append_some(100);
+	close_journal();
+	open_journal(8);
+	check_replayed(0, 600, 0);
+}
+
+Test(journal_log, many_segments)
+{
+	open_journal(8);
+	ofs_journal_set_segment_size(journal, 2000);
+	append_some(700);
+	close_journal();
+	open_journal(8);
+	check_replayed(0, 700, 0);
+	ofs_journal_set_segment_size(journal, 2000);
+	append_some(300);
+	close_journal();
+	open_journal(8);
+	check_replayed(0, 1000, 0);
+	cr_assert_gt(ofs_journal_size(journal), 1000 * 48);
+}
+
+Test(journal_log, segment_smaller_than_its_records)
+{
+	open_journal(8);
+	ofs_journal_set_segment_size(journal, 1);
+	append_some(60);
+	close_journal();
+	open_journal(8);
+	check_replayed(0, 60, 0);
+}
+
+Test(journal_log, every_record_is_a_start)
+{
+	size_t i;
+
+	open_journal(8);
+	ofs_journal_set_segment_size(journal, 1500);
+	append_some(100);
+	close_journal();
+	for (i = 0; i < appended.n; i++) {
+		open_journal(appended.at[i].lsn);
+		check_replayed(i, 100, 0);
+		close_journal();
+	}
+}
+
+/* Every value that ofs_journal_end() has, the ends of segments among them, must do as a start. */
+Test(journal_log, every_end_is_a_start)
+{
+	static ofs_lsn ends[101];
+	size_t i, boundaries = 0;
+
+	open_journal(8);
+	ofs_journal_set_segment_size(journal, 600);
+	for (i = 0; i < 100; i++) {
+		ends[i] = ofs_journal_end(journal);
+		append_some(1);
+		boundaries += appended.at[i].lsn != ends[i];
+	}
+	ends[100] = ofs_journal_end(journal);
+	close_journal();
+	cr_assert_gt(boundaries, 20, "no start was the end of a segment");
+	for (i = 0; i <= 100; i++) {
+		open_journal(ends[i]);
+		check_replayed(i, 100, 0);
+		cr_assert_eq(ofs_journal_end(journal), ends[100]);
+		close_journal();
+	}
+}
+
+Test(journal_log, start_at_the_end_of_a_full_segment)
+{
+	ofs_lsn end;
+
+	open_journal(8);
+	append_some(10);
+	end = ofs_journal_end(journal);
+	close_journal();
+
+	open_journal(end);
+	check_replayed(10, 10, 0);
+	ofs_journal_set_segment_size(journal, 1);
+	append_some(1);
+	cr_assert(segment_exists(end));
+	cr_assert_eq(appended.at[10].lsn, end + 64);
+	close_journal();
+
+	open_journal(end);
+	check_replayed(10, 11, 0);
+	close_journal();
+	open_journal(end + 64);
+	check_replayed(10, 11, 0);
+	cr_assert_eq(ofs_journal_trim(journal, end), 0);
+	cr_assert_not(segment_exists(8));
+	close_journal();
+	open_journal(end);
+	check_replayed(10, 11, 0);
+}
+
+Test(journal_log, limits)
+{
+	static uint8_t bytes[OFS_JOURNAL_DATA_MAX + 1], back[OFS_JOURNAL_DATA_MAX];
+	struct ofs_journal_record record = { 1, bytes, OFS_JOURNAL_BODY_MAX, bytes,
+					     OFS_JOURNAL_DATA_MAX };
+	struct ofs_journal_data data;
+	ofs_lsn end;
+
+	fixture_fill(bytes, 5, 0, OFS_JOURNAL_DATA_MAX);
+	open_journal(8);
+	cr_assert_eq(ofs_journal_append(journal, &record, NULL, &data), 0);
+	cr_assert_eq(ofs_journal_read(journal, &data, 0, back, data.len), 0);
+	cr_assert_eq(memcmp(back, bytes, data.len), 0);
+	end = ofs_journal_end(journal);
+
+	record.data_len++;
+	cr_assert_eq(ofs_journal_append(journal, &record, NULL, NULL), -EINVAL);
+	record.data_len = 0;
+	record.body_len++;
+	cr_assert_eq(ofs_journal_append(journal, &record, NULL, NULL), -EINVAL);
+	record.body_len = 0;
+	record.type = 0;
+	cr_assert_eq(ofs_journal_append(journal, &record, NULL, NULL), -EINVAL);
+	cr_assert_eq(ofs_journal_end(journal), end);
+	record.type = 255;
+	record.body = record.data = NULL;
+	cr_assert_eq(ofs_journal_append(journal, &record, NULL, NULL), 0);
+	cr_assert_eq(ofs_journal_end(journal), end + 48);
+}
+
+static int count_sizes(void *arg, ofs_lsn lsn, const struct ofs_journal_record *record,
+		       const struct ofs_journal_data *data)
+{
+	cr_assert(data->len == 0 || data->pos > lsn);
+	*(uint64_t *)arg += 1 + record->body_len + data->len;
+	return 0;
+}
+
+Test(journal_log, largest_records_replay)
+{
+	static uint8_t bytes[OFS_JOURNAL_DATA_MAX];
+	struct ofs_journal_record record = { 1, bytes, 0, bytes, 0 };
+	uint64_t expected = 0, sum = 0;
+	int i;
+
+	open_journal(8);
+	for (i = 0; i < 40; i++) {
+		record.body_len = i % 3 ? OFS_JOURNAL_BODY_MAX - (size_t)i : (size_t)i;
+		record.data_len = i % 5 ? OFS_JOURNAL_DATA_MAX - (size_t)i : 0;
+		expected += 1 + record.body_len + record.data_len;
+		cr_assert_eq(ofs_journal_append(journal, &record, NULL, NULL), 0);
+	}
+	cr_assert_neq(ofs_journal_begin(journal), 0);
+	close_journal();
+	cr_assert_eq(ofs_journal_open(dirfd_, uuid, 8, count_sizes, &sum, &err, &journal), 0, "%s",
+		     err.text);
+	cr_assert_eq(sum, expected);
+}
+
+static int stop_at_third(void *arg, ofs_lsn lsn, const struct ofs_journal_record *record,
+			 const struct ofs_journal_data *data)
+{
+	return ++*(int *)arg == 3 ? 1 : 0;
+}
+
+Test(journal_log, replay_can_stop_and_changes_nothing)
+{
+	struct image before, after;
+	int count = 0;
+
+	open_journal(8);
+	append_some(10);
+	close_journal();
+	before = image_load(8);
+	image_store(&before, before.len - 3);
+	cr_assert_eq(ofs_journal_open(dirfd_, uuid, 8, stop_at_third, &count, &err, &journal), 1);
+	cr_assert_null(journal);
+	cr_assert_eq(count, 3);
+	cr_assert_str_eq(err.text, "");
+	after = image_load(8);
+	cr_assert_eq(after.len, before.len - 3);
+	image_finish(&before);
+	image_finish(&after);
+}
+
+Test(journal_log, read_parts)
+{
+	static uint8_t bytes[5000], back[5000];
+	struct ofs_journal_record record = { 1, NULL, 0, bytes, sizeof(bytes) };
+	struct ofs_journal_data data, wrong;
+	uint32_t i;
+
+	fixture_fill(bytes, 1, 0, sizeof(bytes));
+	open_journal(8);
+	cr_assert_eq(ofs_journal_append(journal, &record, NULL, &data), 0);
+	for (i = 0; i < 5000; i += 333) {
+		cr_assert_eq(ofs_journal_read(journal, &data, i, back, 5000 - i), 0);
+		cr_assert_eq(memcmp(back, bytes + i, 5000 - i), 0);
+		cr_assert_eq(ofs_journal_read(journal, &data, i, back, 1), 0);
+		cr_assert_eq(back[0], bytes[i]);
+	}
+	cr_assert_eq(ofs_journal_read(journal, &data, 5000, back, 0), 0);
+	cr_assert_eq(ofs_journal_read(journal, &data, 5000, back, 1), -EINVAL);
+	cr_assert_eq(ofs_journal_read(journal, &data, 5001, back, 0), -EINVAL);
+	cr_assert_eq(ofs_journal_read(journal, &data, 1, back, UINT32_MAX), -EINVAL);
+
+	wrong = (struct ofs_journal_data){ data.pos + 8, data.len - 8 };
+	cr_assert_eq(ofs_journal_read(journal, &wrong, 0, back, 10), -EIO);
+	wrong = (struct ofs_journal_data){ data.pos, data.len - 1 };
+	cr_assert_eq(ofs_journal_read(journal, &wrong, 0, back, 10), -EIO);
+	wrong = (struct ofs_journal_data){ data.pos, data.len + 100 };
+	cr_assert_eq(ofs_journal_read(journal, &wrong, 0, back, 10), -EIO);
+	wrong = (struct ofs_journal_data){ data.pos, UINT32_MAX };
+	cr_assert_eq(ofs_journal_read(journal, &wrong, 0, back, 10), -EIO);
+	for (i = 0; i < 100; i++) {
+		wrong = (struct ofs_journal_data){ i, 10 };
+		cr_assert_eq(ofs_journal_read(journal, &wrong, 0, back, 10), -EIO);
+	}
+	wrong = (struct ofs_journal_data){ UINT64_MAX - 3, 10 };
+	cr_assert_eq(ofs_journal_read(journal, &wrong, 0, back, 10), -EIO);
+}
+
+Test(journal_log, read_sees_every_damaged_byte)
+{
+	struct image im;
+	ofs_lsn pos;
+
+	open_journal(8);
+	append_some(4);
+	cr_assert_gt(appended.at[1].data.len, 0);
+	im = image_load(8);
+	for (pos = appended.at[1].data.pos - 8;
+	     pos < appended.at[1].data.pos + appended.at[1].data.len; pos++) {
+		im.data[pos - 8] ^= 4;
+		image_store(&im, im.len);
+		cr_assert_eq(check_data(&appended.at[1]), -EIO);
+		im.data[pos - 8] ^= 4;
+	}
+	image_store(&im, im.len);
+	cr_assert_eq(check_data(&appended.at[1]), 0);
+	image_finish(&im);
+}
+
+Test(journal_log, trim)
+{
+	uint64_t size;
+	size_t i;
+
+	open_journal(8);
+	ofs_journal_set_segment_size(journal, 2000);
+	append_some(300);
+	cr_assert_eq(ofs_journal_trim(journal, 8), 0);
+	cr_assert_eq(ofs_journal_begin(journal), 8);
+	size = ofs_journal_size(journal);
+	cr_assert_eq(ofs_journal_trim(journal, appended.at[150].lsn), 0);
+	cr_assert_leq(ofs_journal_begin(journal), appended.at[150].lsn);
+	cr_assert_gt(ofs_journal_begin(journal), appended.at[100].lsn);
+	cr_assert_lt(ofs_journal_size(journal), size);
+	for (i = 150; i < 300; i++)
+		cr_assert_eq(check_data(&appended.at[i]), 0);
+	cr_assert_eq(check_data(&appended.at[1]), -EIO);
+	cr_assert_not(segment_exists(8));
+	close_journal();
+
+	open_journal(appended.at[150].lsn);
+	check_replayed(150, 300, 0);
+	append_some(2);
+	cr_assert_eq(ofs_journal_trim(journal, UINT64_MAX), 0);
+	cr_assert_eq(check_data(&appended.at[301]), 0, "the newest segment was removed");
+	append_some(8);
+	close_journal();
+	cr_assert_eq(try_open(8), -EUCLEAN);
+	cr_assert_not_null(strstr(err.text, "begins at position"));
+	open_journal(appended.at[301].lsn);
+	check_replayed(301, 310, 0);
+}
+
+Test(journal_log, data_before_start_stays_readable)
+{
+	size_t i;
+
+	open_journal(8);
+	ofs_journal_set_segment_size(journal, 2000);
+	append_some(200);
+	close_journal();
+	open_journal(appended.at[199].lsn);
+	for (i = 0; i < 200; i++)
+		cr_assert_eq(check_data(&appended.at[i]), 0);
+}
+
+Test(journal_log, other_files_are_left_alone)
+{
+	static const char *const names[] = { "notes.txt",
+					     "8.wal",
+					     "0000000000000008.WAL",
+					     "000000000000000C.wal",
+					     "000000000000000c.wal",
+					     "0000000000000000.wal",
+					     "00000000000000010.wal",
+					     "0x00000000000018.wal" };
+	size_t i;
+	int fd;
+
+	for (i = 0; i < OFS_ARRAY_SIZE(names); i++) {
+		fd = openat(dirfd_, names[i], O_WRONLY | O_CREAT, 0600);
+		cr_assert_geq(fd, 0);
+		close(fd);
+	}
+	open_journal(8);
+	append_some(3);
+	close_journal();
+	open_journal(8);
+	check_replayed(0, 3, 0);
+	for (i = 0; i < OFS_ARRAY_SIZE(names); i++)
+		cr_assert_eq(faccessat(dirfd_, names[i], F_OK, 0), 0);
+}
+
+Test(journal_log, sync)
+{
+	open_journal(8);
+	ofs_journal_set_segment_size(journal, 500);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	append_some(50);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	close_journal();
+	open_journal(8);
+	check_replayed(0, 50, 0);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+}
+
+Test(journal_log, close_of_nothing)
+{
+	errno = 5;
+	ofs_journal_close(NULL);
+	cr_assert_eq(errno, 5);
+}

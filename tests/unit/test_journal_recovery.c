@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the journal makes of damage: torn tails, damage below a durable position, missing
+ * segments.
+ */
+#include "codec/hash.h"
+#include "test_journal_fixture.h"
+
+TestSuite(journal_recovery, .init = fixture_setup, .fini = fixture_teardown);
+
+#define IMAGES_MAX 64u
+
+/* All segments of the log as it was before the damage. */
+static struct image images[IMAGES_MAX];
+static size_t image_count;
+
+static void save_images(void)
+{
+	size_t i;
+
+	close_journal();
+	images[0] = image_load(8);
+	for (image_count = 1; image_count < IMAGES_MAX; image_count++) {
+		const struct image *last = &images[image_count - 1];
+
+		if (!segment_exists(last->first + last->len))
+			break;
+		images[image_count] = image_load(last->first + last->len);
+	}
+	for (i = 0; i < image_count; i++)
+		cr_assert_eq(images[i].len % 8, 0);
+}
+
+static void restore_images(void)
+{
+	size_t i;
+
+	fixture_clear();
+	for (i = 0; i < image_count; i++)
+		image_store(&images[i], images[i].len);
+}
+
+static void drop_images(void)
+{
+	while (image_count)
+		image_finish(&images[--image_count]);
+}
+
+/* The log can be gone on with after a recovery that kept the first `kept` records. */
+static void check_goes_on(size_t kept)
+{
+	struct seen_list all = appended;
+
+	appended.n = kept;
+	append_some(2);
+	close_journal();
+	open_journal(8);
+	check_replayed(0, kept + 2, 0);
+	close_journal();
+	appended = all;
+}
+
+static size_t records_before(ofs_lsn pos)
+{
+	size_t i;
+
+	for (i = 0; i < appended.n; i++)
+		if (appended.at[i].lsn >= pos)
+			break;
+	return i;
+}
+
+/* Where record `i` ends, as far as bytes that matter go. */
+static ofs_lsn end_of(size_t i, ofs_lsn end_of_log)
+{
+	return i + 1 < appended.n ? appended.at[i + 1].lsn : end_of_log;
+}
+
+/* `len` bytes of the first segment are left, as zeros from `zeros` on. */
+static void check_torn(size_t len, size_t zeros, ofs_lsn end_of_log)
+{
+	struct image im = images[0];
+	size_t kept = 0;
+
+	while (kept < appended.n && end_of(kept, end_of_log) <= im.first + zeros)
+		kept++;
+	restore_images();
+	im.len = zeros;
+	image_store(&im, len);
+	open_journal(8);
+	/* The zeros may be what the last record ends with anyway. */
+	if (replayed.n == kept + 1 && len >= end_of(kept, end_of_log) - im.first)
+		kept++;
+	check_replayed(0, kept, 0);
+	check_goes_on(kept);
+}
+
+Test(journal_recovery, torn_at_every_byte)
+{
+	ofs_lsn end;
+	size_t len;
+
+	open_journal(8);
+	append_some(12);
+	end = ofs_journal_end(journal);
+	save_images();
+	for (len = 0; len < images[0].len; len++)
+		check_torn(len, len, end);
+	drop_images();
+}
+
+Test(journal_recovery, zeros_from_every_byte)
+{
+	ofs_lsn end;
+	size_t len;
+
+	open_journal(8);
+	append_some(12);
+	end = ofs_journal_end(journal);
+	save_images();
+	for (len = 0; len < images[0].len; len++) {
+		check_torn(images[0].len, len, end);
+		check_torn(images[0].len + 5000, len, end);
+	}
+	drop_images();
+}
+
+/* A later segment that reached the disk does not make up for the end of the one before. */
+Test(journal_recovery, torn_at_every_byte_with_later_segments)
+{
+	size_t len, kept;
+
+	open_journal(8);
+	append_some(6);
+	ofs_journal_set_segment_size(journal, 300);
+	append_some(10);
+	save_images();
+	cr_assert_gt(image_count, 3);
+	for (len = 0; len < images[0].len; len++) {
+		for (kept = 0; end_of(kept, 0) <= 8 + len;)
+			kept++;
+		restore_images();
+		image_store(&images[0], len);
+		open_journal(8);
+		check_replayed(0, kept, 0);
+		cr_assert_not(segment_exists(images[1].first));
+		cr_assert_not(segment_exists(images[image_count - 1].first));
+		check_goes_on(kept);
+	}
+	drop_images();
+}
+
+/* A log with parts that are known durable, parts that are not, and several segments. */
+static void make_mixed_log(void)
+{
+	open_journal(8);
+	ofs_journal_set_segment_size(journal, 900);
+	append_some(8);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	append_some(6);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	append_some(5);
+	save_images();
+	cr_assert_gt(image_count, 2);
+}
+
+/*
+ * After any damage: refused as damaged, or a prefix of the records with their own bytes or EIO.
+ * The first `durable` records are only ever lost loudly.
+ */
+static void check_damaged(size_t durable)
+{
+	int r = try_open(8);
+
+	if (r == -EUCLEAN) {
+		cr_assert_not_null(strstr(err.text, ".wal") ? err.text
+							    : strstr(err.text, "position"),
+				   "%s", err.text);
+		return;
+	}
+	cr_assert_eq(r, 0, "%d %s", r, err.text);
+	cr_assert_geq(replayed.n, durable);
+	check_replayed(0, replayed.n, 1);
+	close_journal();
+	open_journal(8);
+	check_replayed(0, replayed.n, 1);
+	close_journal();
+}
+
+Test(journal_recovery, flipped_bits_at_every_byte)
+{
+	static const uint8_t masks[] = { 0x01, 0x80 };
+	size_t i, at, m, unharmed = 0;
+
+	make_mixed_log();
+	for (i = 0; i < image_count; i++)
+		for (at = 0; at < images[i].len; at++)
+			for (m = 0; m < OFS_ARRAY_SIZE(masks); m++) {
+				restore_images();
+				images[i].data[at] ^= masks[m];
+				image_store(&images[i], images[i].len);
+				images[i].data[at] ^= masks[m];
+				check_damaged(14);
+				unharmed += replayed.n == appended.n;
+			}
+	cr_assert_gt(unharmed, 0);
+	drop_images();
+}
+
+Test(journal_recovery, zeroed_words_everywhere)
+{
+	size_t i, at;
+	uint64_t word;
+
+	make_mixed_log();
+	for (i = 0; i < image_count; i++)
+		for (at = 0; at < images[i].len; at += 8) {
+			restore_images();
+			memcpy(&word, images[i].data + at, 8);
+			memset(images[i].data + at, 0, 8);
+			image_store(&images[i], images[i].len);
+			memcpy(images[i].data + at, &word, 8);
+			check_damaged(14);
+		}
+	drop_images();
+}
+
+Test(journal_recovery, any_segment_cut_anywhere)
+{
+	size_t i, len;
+
+	make_mixed_log();
+	for (i = 0; i < image_count; i++)
+		for (len = 0; len < images[i].len; len++) {
+			restore_images();
+			image_store(&images[i], len);
+			check_damaged(i + 1 < image_count ? 14 : 0);
+		}
+	drop_images();
+}
+
+Test(journal_recovery, damaged_header_before_a_durable_position)
+{
+	ofs_lsn pos;
+	char offset[64];
+
+	open_journal(8);
+	append_some(3);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	append_some(1);
+	pos = appended.at[1].lsn;
+	close_journal();
+	flip(8, pos + 16);
+	cr_assert_eq(try_open(8), -EUCLEAN);
+	cr_assert_not_null(strstr(err.text, "0000000000000008.wal"), "%s", err.text);
+	snprintf(offset, sizeof(offset), "offset %" PRIu64 ";", pos - 8);
+	cr_assert_not_null(strstr(err.text, offset), "%s", err.text);
+	cr_assert_eq(try_open(8), -EUCLEAN, "the refusal changed the log");
+	cr_assert_eq(replayed.n, 1);
+
+	/* What lies before `start` is not looked at. */
+	open_journal(appended.at[2].lsn);
+	check_replayed(2, 4, 0);
+}
+
+Test(journal_recovery, damaged_header_where_nothing_is_durable)
+{
+	open_journal(8);
+	append_some(5);
+	close_journal();
+	flip(8, appended.at[3].lsn + 16);
+	open_journal(8);
+	check_replayed(0, 3, 0);
+	cr_assert_eq(ofs_journal_end(journal), appended.at[3].lsn);
+	check_goes_on(3);
+}
+
+Test(journal_recovery, damaged_data_before_a_durable_position)
+{
+	size_t i;
+
+	open_journal(8);
+	append_some(6);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	append_some(1);
+	close_journal();
+	cr_assert_gt(appended.at[1].data.len, 0);
+	cr_assert_gt(appended.at[4].data.len, 0);
+	flip(8, appended.at[1].data.pos);
+	flip(8, appended.at[4].data.pos + appended.at[4].data.len - 1);
+	open_journal(8);
+	check_replayed(0, 7, 2);
+	for (i = 0; i < 7; i++)
+		cr_assert_eq(check_data(&appended.at[i]), i == 1 || i == 4 ? -EIO : 0);
+	append_some(1);
+	close_journal();
+	open_journal(8);
+	check_replayed(0, 8, 2);
+}
+
+Test(journal_recovery, damaged_data_where_nothing_is_durable)
+{
+	open_journal(8);
+	append_some(7);
+	close_journal();
+	flip(8, appended.at[4].data.pos);
+	open_journal(8);
+	check_replayed(0, 4, 0);
+	check_goes_on(4);
+}
+
+/* The second is beyond what the third knows. */
+Test(journal_recovery, damaged_data_before_and_behind_the_durable_position)
+{
+	open_journal(8);
+	append_some(3);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	append_some(5);
+	close_journal();
+	flip(8, appended.at[1].data.pos);
+	flip(8, appended.at[4].data.pos);
+	open_journal(8);
+	check_replayed(0, 4, 1);
+	cr_assert_eq(check_data(&appended.at[1]), -EIO);
+}
+
+Test(journal_recovery, proof_in_a_later_segment)
+{
+	ofs_lsn end;
+
+	open_journal(8);
+	append_some(5);
+	end = ofs_journal_end(journal);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	ofs_journal_set_segment_size(journal, 1);
+	append_some(1);
+	save_images();
+	flip(8, appended.at[4].lsn);
+	cr_assert_eq(try_open(8), -EUCLEAN);
+	cr_assert(segment_exists(end));
+
+	/* Its header alone is enough. */
+	images[1].len = 64;
+	restore_images();
+	image_store(&images[1], 64);
+	flip(8, appended.at[4].lsn);
+	cr_assert_eq(try_open(8), -EUCLEAN);
+	cr_assert_not_null(strstr(err.text, "0000000000000008.wal"), "%s", err.text);
+	drop_images();
+}
+
+Test(journal_recovery, opening_again_proves_nothing_durable)
+{
+	open_journal(8);
+	append_some(3);
+	close_journal();
+	open_journal(8);
+	append_some(3);
+	close_journal();
+	flip(8, appended.at[1].lsn);
+	open_journal(8);
+	check_replayed(0, 1, 0);
+}
+
+Test(journal_recovery, what_was_known_durable_stays_known)
+{
+	open_journal(8);
+	append_some(3);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	append_some(1);
+	close_journal();
+	open_journal(8);
+	append_some(2);
+	close_journal();
+	/* Without the fourth, only the fifth and sixth can know. */
+	flip(8, appended.at[1].lsn);
+	flip(8, appended.at[3].lsn);
+	cr_assert_eq(try_open(8), -EUCLEAN);
+}
+
+/* Content that holds a copy of the log itself must not be taken for records. */
+Test(journal_recovery, content_that_imitates_records)
+{
+	struct ofs_journal_record record = { .type = 1 };
+	struct image im;
+	uint8_t body[64];
+
+	open_journal(8);
+	append_some(3);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	append_some(3);
+	im = image_load(8);
+	record.body = body;
+	record.body_len = fixture_body(body, 0);
+	record.data = im.data;
+	record.data_len = im.len;
+	cr_assert_eq(ofs_journal_append(journal, &record, NULL, NULL), 0);
+	close_journal();
+	image_finish(&im);
+	/* The copies in the content are sound but for their place. */
+	flip(8, appended.at[3].lsn);
+	open_journal(8);
+	check_replayed(0, 3, 0);
+}
+
+Test(journal_recovery, missing_segment)
+{
+	size_t i;
+
+	open_journal(8);
+	ofs_journal_set_segment_size(journal, 300);
+	append_some(20);
+	save_images();
+	cr_assert_gt(image_count, 4);
+	for (i = 1; i + 1 < image_count; i++) {
+		char name[32];
+
+		restore_images();
+		segment_name(images[i].first, name);
+		cr_assert_eq(unlinkat(dirfd_, name, 0), 0);
+		cr_assert_eq(try_open(8), -EUCLEAN);
+		cr_assert_not_null(strstr(err.text, "missing"), "%s", err.text);
+		cr_assert(segment_exists(images[i + 1].first));
+		segment_name(images[i - 1].first, name);
+		cr_assert_not_null(strstr(err.text, name), "%s", err.text);
+		/* None is missing from there on. */
+		open_journal(images[i + 1].first);
+		check_replayed(records_before(images[i + 1].first), 20, 0);
+		close_journal();
+	}
+	drop_images();
+}
+
+Test(journal_recovery, missing_first_segment)
+{
+	open_journal(8);
+	ofs_journal_set_segment_size(journal, 300);
+	append_some(20);
+	save_images();
+	cr_assert_eq(unlinkat(dirfd_, "0000000000000008.wal", 0), 0);
+	cr_assert_eq(try_open(8), -EUCLEAN);
+	cr_assert(segment_exists(images[1].first));
+	drop_images();
+}
+
+Test(journal_recovery, newest_segment_lost)
+{
+	ofs_lsn end;
+	char name[32];
+
+	open_journal(8);
+	append_some(5);
+	end = ofs_journal_end(journal);
+	ofs_journal_set_segment_size(journal, 1);
+	append_some(1);
+	close_journal();
+	segment_name(end, name);
+	cr_assert_eq(unlinkat(dirfd_, name, 0), 0);
+	open_journal(8);
+	check_replayed(0, 5, 0);
+	cr_assert_eq(ofs_journal_end(journal), end);
+	check_goes_on(5);
+}
+
+Test(journal_recovery, start_inside_something)
+{
+	ofs_lsn pos, end;
+	size_t i = 0;
+
+	open_journal(8);
+	append_some(10);
+	end = ofs_journal_end(journal);
+	save_images();
+	for (pos = 9; pos < end; pos++) {
+		if (pos == 8 + 64 || pos == appended.at[i].lsn) {
+			i++;
+			continue;
+		}
+		cr_assert_eq(try_open(pos), -EUCLEAN, "position %" PRIu64, pos);
+		cr_assert_neq(err.text[0], '\0');
+	}
+	open_journal(8);
+	check_replayed(0, 10, 0);
+	drop_images();
+}
+
+/* The index was committed, the newest part of the log was lost. */
+Test(journal_recovery, log_ends_before_start)
+{
+	ofs_lsn start, end;
+
+	open_journal(8);
+	append_some(10);
+	end = ofs_journal_end(journal);
+	start = end + 1000;
+	close_journal();
+
+	open_journal(start);
+	cr_assert_eq(replayed.n, 0);
+	cr_assert_eq(ofs_journal_end(journal), start + 64);
+	cr_assert_eq(ofs_journal_begin(journal), 8);
+	cr_assert_eq(check_data(&appended.at[4]), 0);
+	append_some(5);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	append_some(1);
+	close_journal();
+
+	open_journal(start);
+	check_replayed(10, 16, 0);
+	cr_assert_eq(ofs_journal_trim(journal, start), 0);
+	cr_assert_eq(ofs_journal_begin(journal), start);
+	close_journal();
+	open_journal(start + 64);
+	check_replayed(10, 16, 0);
+}
+
+Test(journal_recovery, log_is_torn_before_start)
+{
+	ofs_lsn start;
+	size_t len;
+
+	open_journal(8);
+	append_some(10);
+	start = ofs_journal_end(journal);
+	save_images();
+	for (len = 0; len < images[0].len; len += 3) {
+		restore_images();
+		image_store(&images[0], len);
+		appended.n = 10;
+		open_journal(start);
+		cr_assert_eq(replayed.n, 0);
+		cr_assert_geq(ofs_journal_end(journal), start);
+		append_some(5);
+		close_journal();
+		open_journal(start);
+		check_replayed(10, 15, 0);
+		close_journal();
+	}
+	drop_images();
+}
+
+/* Zeros up to and beyond `start`. */
+Test(journal_recovery, log_is_zero_around_start)
+{
+	ofs_lsn start;
+	size_t zeros;
+
+	open_journal(8);
+	append_some(10);
+	start = appended.at[6].lsn;
+	save_images();
+	for (zeros = 0; zeros < start - 8; zeros += 5) {
+		struct image im = images[0];
+
+		restore_images();
+		im.len = zeros;
+		image_store(&im, images[0].len);
+		appended.n = 6;
+		open_journal(start);
+		cr_assert_eq(replayed.n, 0);
+		append_some(5);
+		close_journal();
+		open_journal(start);
+		check_replayed(6, 11, 0);
+		close_journal();
+	}
+	drop_images();
+}
+
+Test(journal_recovery, other_store)
+{
+	static const uint8_t other[16] = "another one";
+
+	open_journal(8);
+	append_some(2);
+	close_journal();
+	cr_assert_eq(ofs_journal_open(dirfd_, other, 8, fixture_replay, &replayed, &err, &journal),
+		     -EINVAL);
+	cr_assert_not_null(strstr(err.text, "another store"), "%s", err.text);
+	open_journal(8);
+	check_replayed(0, 2, 0);
+}
+
+Test(journal_recovery, newer_format)
+{
+	struct image im;
+
+	open_journal(8);
+	append_some(2);
+	close_journal();
+	im = image_load(8);
+	ofs_put_le32(im.data + 8, 7);
+	ofs_put_le64(im.data + 56, ofs_checksum(im.data, 56, 8));
+	image_store(&im, im.len);
+	cr_assert_eq(try_open(8), -EINVAL);
+	cr_assert_not_null(strstr(err.text, "version 7"), "%s", err.text);
+	cr_assert_not_null(strstr(err.text, "understands version 1"), "%s", err.text);
+	image_finish(&im);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* The cache of decompressed frames: its bound, its order, and who loads what. */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "pack/frame_cache.h"
+
+static struct ofs_frame_cache *fc;
+static unsigned int loads;
+
+static void setup(void)
+{
+	fc = ofs_frame_cache_create(10000);
+	cr_assert_not_null(fc);
+}
+
+static void teardown(void)
+{
+	ofs_frame_cache_destroy(fc);
+}
+
+TestSuite(pack_cache, .init = setup, .fini = teardown);
+
+static struct ofs_frame_loc place(uint32_t pack, uint64_t off, uint32_t raw)
+{
+	return (struct ofs_frame_loc){ pack, off, 64, raw };
+}
+
+/* Content that tells its place. */
+static int load(void *arg, const struct ofs_frame_loc *loc, uint8_t **ret)
+{
+	__atomic_fetch_add(&loads, 1, __ATOMIC_RELAXED);
+	*ret = malloc(loc->raw);
+	memset(*ret, (int)(loc->pack * 16 + loc->off / 64), loc->raw);
+	return 0;
+}
+
+static int load_error(void *arg, const struct ofs_frame_loc *loc, uint8_t **ret)
+{
+	loads++;
+	return -EIO;
+}
+
+static struct ofs_frame *get(const struct ofs_frame_loc *loc)
+{
+	struct ofs_frame *f = NULL;
+
+	cr_assert_eq(ofs_frame_cache_get(fc, loc, load, NULL, &f), 0);
+	cr_assert_eq(ofs_frame_size(f), loc->raw);
+	cr_assert_eq(ofs_frame_data(f)[loc->raw - 1], (uint8_t)(loc->pack * 16 + loc->off / 64));
+	return f;
+}
+
+/* Whether getting it needs a load; it is cached afterwards. */
+static bool misses(struct ofs_frame_loc loc)
+{
+	unsigned int before = loads;
+
+	ofs_frame_unref(get(&loc));
+	return loads != before;
+}
+
+Test(pack_cache, hits_do_not_load)
+{
+	cr_assert(misses(place(1, 64, 100)));
+	cr_assert_not(misses(place(1, 64, 100)));
+	cr_assert(misses(place(1, 128, 100)));
+	cr_assert(misses(place(2, 64, 100)));
+	cr_assert_eq(ofs_frame_cache_size(fc), 300);
+}
+
+Test(pack_cache, stays_within_its_bound)
+{
+	for (uint64_t i = 1; i < 1000; i++) {
+		misses(place(1, i * 64, (uint32_t)(i * 37 % 3000 + 1)));
+		cr_assert_leq(ofs_frame_cache_size(fc), 10000);
+	}
+}
+
+Test(pack_cache, least_recently_used_goes_first)
+{
+	for (uint64_t i = 1; i <= 4; i++)
+		cr_assert(misses(place(1, i * 64, 2500)));
+	cr_assert_not(misses(place(1, 64, 2500)));
+	cr_assert(misses(place(1, 5 * 64, 2500)));
+	cr_assert_not(misses(place(1, 64, 2500)));
+	cr_assert(misses(place(1, 2 * 64, 2500)));
+}
+
+Test(pack_cache, one_that_is_too_large_displaces_nobody)
+{
+	cr_assert(misses(place(1, 64, 9000)));
+	cr_assert(misses(place(1, 128, 10001)));
+	cr_assert(misses(place(1, 128, 10001)));
+	cr_assert_not(misses(place(1, 64, 9000)));
+}
+
+Test(pack_cache, held_frames_outlive_their_eviction)
+{
+	struct ofs_frame_loc loc = place(1, 64, 6000);
+	struct ofs_frame *f = get(&loc);
+
+	cr_assert(misses(place(1, 128, 6000)));
+	cr_assert_eq(ofs_frame_cache_size(fc), 6000);
+	cr_assert_eq(ofs_frame_data(f)[5999], 17);
+	ofs_frame_unref(f);
+	ofs_frame_unref(NULL);
+	cr_assert(misses(loc));
+}
+
+Test(pack_cache, errors_are_not_kept)
+{
+	struct ofs_frame_loc loc = place(1, 64, 100);
+	struct ofs_frame *f = NULL;
+
+	cr_assert_eq(ofs_frame_cache_get(fc, &loc, load_error, NULL, &f), -EIO);
+	cr_assert_null(f);
+	cr_assert(misses(loc));
+}
+
+Test(pack_cache, dropping)
+{
+	for (uint64_t i = 1; i <= 4; i++)
+		cr_assert(misses(place(1, i * 64, 100)));
+	cr_assert(misses(place(2, 128, 100)));
+	ofs_frame_cache_drop(fc, 1, 128, 192);
+	cr_assert_eq(ofs_frame_cache_size(fc), 400);
+	cr_assert_not(misses(place(1, 64, 100)));
+	cr_assert_not(misses(place(1, 192, 100)));
+	cr_assert_not(misses(place(2, 128, 100)));
+	cr_assert(misses(place(1, 128, 100)));
+	ofs_frame_cache_drop_from(fc, 1, 193);
+	cr_assert_not(misses(place(1, 64, 100)));
+	cr_assert_not(misses(place(1, 128, 100)));
+	cr_assert(misses(place(1, 192, 100)));
+	cr_assert(misses(place(2, 128, 100)));
+}
+
+static int load_slowly(void *arg, const struct ofs_frame_loc *loc, uint8_t **ret)
+{
+	usleep(100000);
+	return load(arg, loc, ret);
+}
+
+static void *get_slowly(void *arg)
+{
+	struct ofs_frame_loc loc = place(1, 64, 100);
+	struct ofs_frame *f;
+
+	if (ofs_frame_cache_get(fc, &loc, load_slowly, NULL, &f) < 0)
+		return (void *)1;
+	ofs_frame_unref(f);
+	return NULL;
+}
+
+static void run_four(void *(*fn)(void *))
+{
+	pthread_t thread[4];
+	void *failed;
+
+	for (int i = 0; i < 4; i++)
+		cr_assert_eq(pthread_create(&thread[i], NULL, fn, NULL), 0);
+	for (int i = 0; i < 4; i++) {
+		cr_assert_eq(pthread_join(thread[i], &failed), 0);
+		cr_assert_null(failed);
+	}
+}
+
+Test(pack_cache, readers_of_one_missing_frame_load_it_once)
+{
+	run_four(get_slowly);
+	cr_assert_eq(loads, 1);
+}
+
+/* What was being loaded while its place was punched serves those who asked and is not kept. */
+Test(pack_cache, drop_during_a_load)
+{
+	pthread_t thread;
+	void *failed;
+
+	cr_assert_eq(pthread_create(&thread, NULL, get_slowly, NULL), 0);
+	usleep(30000);
+	ofs_frame_cache_drop(fc, 1, 0, UINT64_MAX);
+	cr_assert_eq(pthread_join(thread, &failed), 0);
+	cr_assert_null(failed);
+	cr_assert_eq(ofs_frame_cache_size(fc), 0);
+	cr_assert(misses(place(1, 64, 100)));
+}
+
+static void *churn(void *arg)
+{
+	uint64_t state = (uintptr_t)&state;
+
+	for (int i = 0; i < 20000; i++) {
+		struct ofs_frame_loc loc;
+		struct ofs_frame *f;
+
+		state = state * 6364136223846793005u + 1442695040888963407u;
+		loc = place(1 + (state >> 40) % 2, 64 * (1 + (state >> 50) % 12), 900);
+		if (i % 100 == 0) {
+			ofs_frame_cache_drop(fc, loc.pack, loc.off, loc.off + 64);
+			continue;
+		}
+		if (ofs_frame_cache_get(fc, &loc, load, NULL, &f) < 0 ||
+		    ofs_frame_data(f)[899] != (uint8_t)(loc.pack * 16 + loc.off / 64))
+			return (void *)1;
+		ofs_frame_unref(f);
+	}
+	return NULL;
+}
+
+Test(pack_cache, churn_of_four_threads, .timeout = 60)
+{
+	run_four(churn);
+	cr_assert_leq(ofs_frame_cache_size(fc), 10000);
+}

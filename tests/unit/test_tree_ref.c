@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* Refs: numbers there and back, and for ever the same. */
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include <offloadfs/tree.h>
+
+#include "base/util.h"
+
+#define SHORT_RANGE UINT64_C(2176782336) /* 36^6 */
+#define LONG_RANGE UINT64_C(2821109907456) /* 36^8 */
+
+static void expect_back(uint64_t ino)
+{
+	char ref[OFS_REF_SIZE];
+
+	memset(ref, 'X', sizeof(ref));
+	ofs_ref_format(ino, ref);
+	cr_assert_eq(strlen(ref), ino < SHORT_RANGE ? 6 : 8, "%" PRIu64, ino);
+	cr_assert_eq(strspn(ref, "0123456789abcdefghijklmnopqrstuvwxyz"), strlen(ref), "%" PRIu64 " is '%s'", ino, ref);
+	cr_assert_eq(ofs_ref_parse(ref), ino, "%" PRIu64 " is '%s'", ino, ref);
+}
+
+Test(tree_ref, numbers_come_back)
+{
+	static const uint64_t borders[] = { 1, 35, 36, 1295, 1296, UINT32_MAX, SHORT_RANGE, LONG_RANGE };
+	uint64_t x = 88172645463325252;
+
+	for (uint64_t ino = 1; ino < 50000; ino++)
+		expect_back(ino);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(borders); i++)
+		for (uint64_t ino = borders[i] - OFS_MIN(borders[i] - 1, UINT64_C(200)); ino < borders[i] + 200; ino++)
+			if (ino < LONG_RANGE)
+				expect_back(ino);
+	for (int i = 0; i < 50000; i++) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		expect_back(x % (i % 2 ? SHORT_RANGE : LONG_RANGE) + (i % 2));
+	}
+}
+
+Test(tree_ref, neighbours_do_not_look_alike)
+{
+	char a[OFS_REF_SIZE], b[OFS_REF_SIZE];
+
+	for (uint64_t ino = 1; ino < 20000; ino++) {
+		int differ = 0;
+
+		ofs_ref_format(ino, a);
+		ofs_ref_format(ino + 1, b);
+		for (int i = 0; i < 6; i++)
+			differ += a[i] != b[i];
+		cr_assert_geq(differ, 3, "%s and %s", a, b);
+	}
+}
+
+Test(tree_ref, invalid_ones_are_0)
+{
+	static const char *const refs[] = {
+		"", "0", "00000", "000000", "00000000", "0000000", "abcde", "abcdefg", "abcdefghi", "abcdefghijklmnop",
+		"ABCDEF", "abcde ", " abcde", "abcd-f", "abcd/f", "abcde\n", "abcd\xffg", "a:1-20", "abcdefg:", "......",
+	};
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(refs); i++)
+		cr_assert_eq(ofs_ref_parse(refs[i]), 0, "'%s'", refs[i]);
+}
+
+/* Of one number only one ref is valid: a long ref that unscrambles to a small number is none. */
+Test(tree_ref, one_ref_a_number)
+{
+	uint64_t x = 2463534242;
+
+	for (int i = 0; i < 100000; i++) {
+		char ref[OFS_REF_SIZE], back[OFS_REF_SIZE];
+		uint64_t ino;
+
+		for (size_t at = 0; at < 8; at++) {
+			x ^= x << 13;
+			x ^= x >> 7;
+			x ^= x << 17;
+			ref[at] = "0123456789abcdefghijklmnopqrstuvwxyz"[x % 36];
+		}
+		ref[i % 2 ? 6 : 8] = 0;
+		ino = ofs_ref_parse(ref);
+		if (!ino)
+			continue;
+		ofs_ref_format(ino, back);
+		cr_assert_str_eq(ref, back);
+	}
+}
+
+/* Prompts hold refs for years: these must never change. */
+Test(tree_ref, fixed_vectors)
+{
+	static const struct {
+		uint64_t ino;
+		const char *ref;
+	} vectors[] = {
+		{ UINT64_C(1), "ph5wnp" },
+		{ UINT64_C(2), "eybtbe" },
+		{ UINT64_C(3), "4fhpz3" },
+		{ UINT64_C(6), "8uzfy6" },
+		{ UINT64_C(7), "yc5clv" },
+		{ UINT64_C(100), "roeptg" },
+		{ UINT64_C(4242), "0i27zu" },
+		{ UINT64_C(1000000), "c83n0g" },
+		{ UINT64_C(2176782335), "aiu3cb" },
+		{ UINT64_C(2176782336), "np000000" },
+		{ UINT64_C(2176782337), "npph5wnp" },
+		{ UINT64_C(2821109907455), "zzaiu3cb" },
+	};
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(vectors); i++) {
+		char ref[OFS_REF_SIZE];
+
+		ofs_ref_format(vectors[i].ino, ref);
+		cr_assert_str_eq(ref, vectors[i].ref, "%" PRIu64 " is '%s'", vectors[i].ino, ref);
+	}
+}
