@@ -183,6 +183,19 @@ static int journal_make_room(struct ofs_journal *j, uint64_t size)
 	return journal_add_segment(j, s->end, s->first);
 }
 
+int ofs_journal_rotate(struct ofs_journal *j, uint64_t bytes)
+{
+	uint64_t used;
+	int r = 0;
+
+	pthread_mutex_lock(&j->append_lock);
+	used = j->newest->end - j->newest->first - OFS_SEGMENT_HEADER;
+	if (used && used >= bytes)
+		r = j->poisoned ? -EIO : journal_add_segment(j, j->newest->end, j->newest->first);
+	pthread_mutex_unlock(&j->append_lock);
+	return r;
+}
+
 /* The append lock is held. */
 static int journal_append_at_end(struct ofs_journal *j, const struct ofs_journal_record *record,
 				 struct ofs_wal_record *rec, uint64_t hash)

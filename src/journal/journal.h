@@ -110,6 +110,12 @@ int ofs_journal_read(struct ofs_journal *j, const struct ofs_journal_data *data,
 		     void *buf, uint32_t len);
 
 /*
+ * Begins a new segment when the newest one holds at least `bytes` of records, so that what is in it
+ * can be trimmed. 0 or -errno.
+ */
+int ofs_journal_rotate(struct ofs_journal *j, uint64_t bytes);
+
+/*
  * Removes the segments that lie wholly before `keep`. The newest one always stays. The caller
  * sees to it that nobody reads what is removed.
  */

@@ -285,18 +285,24 @@ static void refresh_charges(struct ofs_store *s, const struct checkpoint *cp)
 			refresh_stored(s, others.slots[i].key);
 }
 
+/* Nothing in a segment is needed any more; one that holds this much is then not kept for the room that it has left. */
+#define SEGMENT_LEFTOVER (UINT64_C(256) << 10)
+
 static int trim_journal(struct ofs_store *s, ofs_lsn reached)
 {
 	ofs_lsn keep = reached;
 	size_t i;
-	int r;
+	int r = 0;
 
 	pthread_rwlock_wrlock(&s->reclaim);
 	pthread_mutex_lock(&s->lock);
 	for (i = 0; i < s->drafts.n; i++)
 		keep = OFS_MIN(keep, ofs_content_oldest(&s->drafts.list[i]->content));
 	pthread_mutex_unlock(&s->lock);
-	r = ofs_journal_trim(s->journal, keep);
+	if (keep == reached && ofs_journal_end(s->journal) == reached)
+		r = ofs_journal_rotate(s->journal, SEGMENT_LEFTOVER);
+	if (r == 0)
+		r = ofs_journal_trim(s->journal, keep);
 	pthread_rwlock_unlock(&s->reclaim);
 	return r;
 }

@@ -90,6 +90,17 @@ static int has_content(struct ofs_store *s, bool *ret)
 	return r < 0 ? r : ofs_io_list(s->packs_fd, ".", note_any, ret);
 }
 
+/* The names of a new store are durable before anything is promised about what is in it. */
+static int sync_names(struct ofs_store *s)
+{
+	OFS_CLOSE int parent = ofs_io_open(s->dirfd, "..", O_RDONLY | O_DIRECTORY, 0);
+	int r;
+
+	r = ofs_io_sync(s->dirfd);
+	/* A parent that may not be read is somebody else's, and older. */
+	return r == 0 && parent >= 0 ? ofs_io_sync(parent) : r;
+}
+
 static int open_index(struct ofs_store *s, const char *path, bool create, struct ofs_index_meta *ret,
 		      struct ofs_error *err)
 {
@@ -113,7 +124,10 @@ static int open_index(struct ofs_store *s, const char *path, bool create, struct
 				     file);
 	if (r < 0)
 		return r;
-	r = ofs_index_get_meta(s->index, ret);
+	if (!content)
+		r = sync_names(s);
+	if (r == 0)
+		r = ofs_index_get_meta(s->index, ret);
 	return r < 0 ? ofs_error_set(err, -r, "'%s' cannot be read: %s", file, strerror(-r)) : 0;
 }
 

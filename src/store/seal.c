@@ -26,6 +26,7 @@ struct sealed_file {
 	bool has_sha;
 	uint8_t sha[OFS_SHA256_SIZE];
 	uint64_t lines;
+	uint64_t stored; /* bytes in packs of the chunks that are new with it */
 };
 
 struct ofs_seal_batch {
@@ -172,7 +173,7 @@ static int store_chunk(struct ofs_seal_batch *b, const uint8_t *sha, uint32_t le
 }
 
 /* The block in `buf` becomes a chunk, an old one where there is one. All zeros are a hole. */
-static int seal_block(struct ofs_seal_batch *b, uint32_t len, struct ofs_index_chunk *ret)
+static int seal_block(struct ofs_seal_batch *b, struct sealed_file *f, uint32_t len, struct ofs_index_chunk *ret)
 {
 	uint8_t sha[OFS_SHA256_SIZE];
 	int r;
@@ -184,7 +185,11 @@ static int seal_block(struct ofs_seal_batch *b, uint32_t len, struct ofs_index_c
 	if (r < 0)
 		return r;
 	r = find_chunk(b, sha, ret);
-	return r == -ENOENT ? store_chunk(b, sha, len, ret) : r;
+	if (r != -ENOENT)
+		return r;
+	r = store_chunk(b, sha, len, ret);
+	f->stored += ret->frame_stored;
+	return r;
 }
 
 /* Reads block `i` into `buf`; -ESTALE when the file changed since it was chosen. */
@@ -220,7 +225,7 @@ static int seal_file(struct ofs_seal_batch *b, struct sealed_file *f)
 		len = read_block(b, f, i);
 		if (len < 0)
 			return (int)len;
-		r = touched ? seal_block(b, (uint32_t)len, &f->blocks[next++].chunk) : 0;
+		r = touched ? seal_block(b, f, (uint32_t)len, &f->blocks[next++].chunk) : 0;
 		if (r == 0 && !f->sparse)
 			r = ofs_sha256_update(b->whole, b->buf, (size_t)len);
 		if (r < 0)
@@ -301,6 +306,8 @@ static void install_file(struct ofs_store *s, struct sealed_file *f)
 		ofs_content_set_block(&n->content, f->blocks[i].index, &f->blocks[i].chunk, s->epoch);
 	ofs_content_drop_drafts(&n->content, s->epoch);
 	n->on_draft_list = false;
+	/* Until the index has settled who pays for what. */
+	n->row.stored += f->stored;
 	n->row.has_sha = f->has_sha;
 	memcpy(n->row.sha, f->sha, sizeof(n->row.sha));
 	n->row.lines = f->sparse ? -1 : (int64_t)f->lines;

@@ -326,6 +326,31 @@ Test(journal_log, trim)
 	check_replayed(301, 310, 0);
 }
 
+/* All that is in a segment can be given back once a new one has begun, and the log goes on where it ended. */
+Test(journal_log, rotate)
+{
+	ofs_lsn end;
+
+	open_journal(8);
+	cr_assert_eq(ofs_journal_rotate(journal, 0), 0);
+	cr_assert(segment_exists(8), "an empty segment was replaced");
+	append_some(20);
+	cr_assert_eq(ofs_journal_rotate(journal, 1u << 20), 0);
+	end = ofs_journal_end(journal);
+	cr_assert_eq(ofs_journal_rotate(journal, 1), 0);
+	cr_assert_eq(ofs_journal_trim(journal, end), 0);
+	cr_assert_eq(ofs_journal_begin(journal), end);
+	cr_assert_not(segment_exists(8));
+	close_journal();
+
+	open_journal(end);
+	cr_assert_eq(replayed.n, 0);
+	append_some(5);
+	close_journal();
+	open_journal(end);
+	check_replayed(20, 25, 0);
+}
+
 Test(journal_log, data_before_start_stays_readable)
 {
 	size_t i;

@@ -110,7 +110,8 @@ static void expect_bytes(const struct world *w, uint64_t off, uint64_t len)
 	}
 	cr_assert_eq(at, len, "seed %lu step %d: %lu of %lu bytes", seed, step, at, len);
 	for (uint64_t i = 0; i < len && memcmp(got, w->bytes + off, len) != 0; i++)
-		cr_assert_eq(got[i], w->bytes[off + i], "seed %lu step %d: byte %lu", seed, step, off + i);
+		cr_assert_eq(got[i], w->bytes[off + i], "seed %lu step %d: byte %lu", seed, step,
+			     off + i);
 }
 
 static bool covered(const struct ofs_content *c, uint64_t from, uint64_t to)
@@ -127,7 +128,8 @@ static void expect_sound(const struct world *w)
 	uint64_t end = 0, oldest = UINT64_MAX, weight = 0;
 
 	for (size_t i = 0; i < c->nextents; i++) {
-		cr_assert_geq(c->extents[i].off, end, "seed %lu step %d: extents overlap", seed, step);
+		cr_assert_geq(c->extents[i].off, end, "seed %lu step %d: extents overlap", seed,
+			      step);
 		cr_assert_gt(c->extents[i].len, 0, "seed %lu step %d: an empty extent", seed, step);
 		end = c->extents[i].off + c->extents[i].len;
 		if (c->extents[i].data.pos) {
@@ -139,8 +141,8 @@ static void expect_sound(const struct world *w)
 	cr_assert_eq(ofs_content_oldest(c), oldest, "seed %lu step %d", seed, step);
 	for (uint64_t i = 0; i < BLOCKS; i++)
 		cr_assert_eq(ofs_content_block_is_draft(c, i),
-			     covered(c, i * OFS_BLOCK_SIZE, (i + 1) * OFS_BLOCK_SIZE), "seed %lu step %d block %lu",
-			     seed, step, i);
+			     covered(c, i * OFS_BLOCK_SIZE, (i + 1) * OFS_BLOCK_SIZE),
+			     "seed %lu step %d block %lu", seed, step, i);
 }
 
 static void draft(struct world *w, uint64_t off, uint32_t len)
@@ -285,15 +287,16 @@ Test(store_content, find_gives_the_first_extent_that_ends_behind)
 	static const struct {
 		uint64_t off;
 		size_t index;
-	} cases[] = { { 0, 0 }, { 99, 0 }, { 100, 0 }, { 149, 0 }, { 150, 1 }, { 199, 1 }, { 200, 1 },
-		      { 249, 1 }, { 250, 2 }, { UINT64_MAX, 2 } };
+	} cases[] = { { 0, 0 },	  { 99, 0 },  { 100, 0 }, { 149, 0 }, { 150, 1 },
+		      { 199, 1 }, { 200, 1 }, { 249, 1 }, { 250, 2 }, { UINT64_MAX, 2 } };
 	struct world w;
 
 	world_init(&w);
 	draft(&w, 200, 50);
 	draft(&w, 100, 50);
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(cases); i++)
-		cr_assert_eq(ofs_content_find(&w.map, cases[i].off), cases[i].index, "off %lu", cases[i].off);
+		cr_assert_eq(ofs_content_find(&w.map, cases[i].off), cases[i].index, "off %lu",
+			     cases[i].off);
 	world_finish(&w);
 }
 

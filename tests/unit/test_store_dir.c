@@ -107,7 +107,8 @@ static void expect_same(const struct ofs_dir *d, const struct model *m)
 	for (size_t i = 0; i < NAMES; i++) {
 		const struct ofs_dirent *e = ofs_dir_find(d, name_of(i));
 
-		cr_assert_eq(!!e, !!m->entries[i].cookie, "seed %lu step %d name %zu", seed, step, i);
+		cr_assert_eq(!!e, !!m->entries[i].cookie, "seed %lu step %d name %zu", seed, step,
+			     i);
 		if (!e)
 			continue;
 		cr_assert_str_eq(e->name, name_of(i));

@@ -245,13 +245,16 @@ Test(tree_content, one_write_may_be_larger_than_a_record)
 
 Test(tree_content, times_follow_what_is_done)
 {
-	struct ofs_setattr set = { .set = OFS_SET_ATIME | OFS_SET_MTIME, .atime = -1, .mtime = 1500000000000000007 };
+	struct ofs_setattr set = { .set = OFS_SET_ATIME | OFS_SET_MTIME,
+				   .atime = -1,
+				   .mtime = 1500000000000000007 };
 	ofs_node f = make("f");
 	struct stat st, before = attr_of(f);
 
 	put(f, "x", 1, 0);
 	st = attr_of(f);
-	cr_assert(st.st_mtim.tv_sec > before.st_mtim.tv_sec || st.st_mtim.tv_nsec > before.st_mtim.tv_nsec);
+	cr_assert(st.st_mtim.tv_sec > before.st_mtim.tv_sec ||
+		  st.st_mtim.tv_nsec > before.st_mtim.tv_nsec);
 	cr_assert_eq(st.st_mtim.tv_nsec, st.st_ctim.tv_nsec);
 	cr_assert_eq(ofs_tree_setattr(t, f, &set, &st), 0);
 	seal();
@@ -266,7 +269,9 @@ Test(tree_content, times_follow_what_is_done)
 
 Test(tree_content, attributes_survive)
 {
-	struct ofs_setattr set = { .set = OFS_SET_MODE | OFS_SET_UID | OFS_SET_GID, .mode = 04711, .uid = 7, .gid = 8 };
+	struct ofs_setattr set = {
+		.set = OFS_SET_MODE | OFS_SET_UID | OFS_SET_GID, .mode = 04711, .uid = 7, .gid = 8
+	};
 	ofs_node f = make("f");
 	struct stat st;
 
@@ -425,7 +430,7 @@ static bool is_hashed(ofs_node f)
 	return ofs_tree_getxattr(t, f, "user.offload.sha256", sha, 65) == 64;
 }
 
-/* Such a change leaves no byte in the journal, yet it must not be forgotten that the file is to be sealed. */
+/* It leaves no byte in the journal, yet that the file is to be sealed must not be forgotten. */
 Test(tree_content, what_only_changed_its_size_is_sealed_after_a_restart)
 {
 	OFS_FREE uint8_t *data = noise(2 * BLOCK, 7);

@@ -103,7 +103,8 @@ static ofs_node make(const char *name, const void *data, size_t len)
 	cr_assert_eq(ofs_tree_mknod(t, cache, name, S_IFREG | 0640, 0, &cred, &e), 0, "%s", name);
 	for (size_t at = 0, part; at < len; at += part) {
 		part = OFS_MIN(len - at, (size_t)100000);
-		cr_assert_eq(ofs_tree_write(t, e.node, (const uint8_t *)data + at, part, at), (ssize_t)part);
+		cr_assert_eq(ofs_tree_write(t, e.node, (const uint8_t *)data + at, part, at),
+			     (ssize_t)part);
 	}
 	return e.node;
 }
@@ -115,7 +116,8 @@ static void read_all(const struct ofs_entry *e, struct ofs_buf *ret)
 
 	cr_assert_eq(ofs_buf_reserve(ret, size + 1), 0);
 	while (ret->len <= size) {
-		ssize_t n = ofs_tree_read(t, e->node, ret->data + ret->len, OFS_MIN(portion, size + 1 - ret->len), ret->len);
+		ssize_t n = ofs_tree_read(t, e->node, ret->data + ret->len,
+					  OFS_MIN(portion, size + 1 - ret->len), ret->len);
 
 		cr_assert_geq(n, 0, "%zd", n);
 		if (!n)
@@ -160,11 +162,13 @@ static void expect_lines(const struct text *x, uint64_t lines, uint64_t from, ui
 	if (to == END)
 		snprintf(tail, sizeof(tail), ":%" PRIu64 "-", from);
 	else
-		snprintf(tail, sizeof(tail), "%s%" PRIu64 "-%" PRIu64, from % 2 ? ":" : "#L", from, to);
+		snprintf(tail, sizeof(tail), "%s%" PRIu64 "-%" PRIu64, from % 2 ? ":" : "#L", from,
+			 to);
 	if (from > lines)
 		expect_error(tail, -ERANGE);
 	else
-		expect_slice(tail, x, line_start(x, from), to >= lines ? x->len : line_start(x, to + 1));
+		expect_slice(tail, x, line_start(x, from),
+			     to >= lines ? x->len : line_start(x, to + 1));
 }
 
 static void expect_last(const struct text *x, uint64_t lines, uint64_t n)
@@ -201,7 +205,10 @@ static void expect_every_slice(const struct text *x)
 			expect_bytes(x, first, last);
 }
 
-#define TEXT(s) { (const uint8_t *)(s), sizeof(s) - 1 }
+#define TEXT(s)                                     \
+	{                                           \
+		(const uint8_t *)(s), sizeof(s) - 1 \
+	}
 
 static const struct text small[] = {
 	TEXT(""),
@@ -326,9 +333,11 @@ static void split_notice(struct ofs_buf *b, char *ret_next, size_t size)
 	mark = strstr((char *)b->data, "[offloadfs: ");
 	if (!mark)
 		return;
-	if (sscanf(mark, "[offloadfs: %" SCNu64 " lines, %" SCNu64 " bytes shown;", &lines, &bytes) != 2) {
+	if (sscanf(mark, "[offloadfs: %" SCNu64 " lines, %" SCNu64 " bytes shown;", &lines,
+		   &bytes) != 2) {
 		lines = 0;
-		cr_assert_eq(sscanf(mark, "[offloadfs: %" SCNu64 " bytes shown;", &bytes), 1, "%s", mark);
+		cr_assert_eq(sscanf(mark, "[offloadfs: %" SCNu64 " bytes shown;", &bytes), 1, "%s",
+			     mark);
 	}
 	with = strstr(mark, "continue with ");
 	p = strstr(mark, "]\n");
@@ -360,11 +369,13 @@ static void expect_reassembly(const char *first, const struct text *x, uint64_t 
 		if (opts.slice_max_bytes)
 			cr_assert_leq(part.len, opts.slice_max_bytes);
 		if (opts.slice_max_lines && !strstr(now, ":b"))
-			cr_assert_leq(count_lines(&(struct text){ part.data, part.len }), opts.slice_max_lines);
+			cr_assert_leq(count_lines(&(struct text){ part.data, part.len }),
+				      opts.slice_max_lines);
 		cr_assert_eq(ofs_buf_append(&whole, part.data, part.len), 0);
 		ofs_tree_forget(t, e.node, 1);
 	}
-	cr_assert_eq(whole.len, end - from, "%s: %zu bytes, not %" PRIu64, first, whole.len, end - from);
+	cr_assert_eq(whole.len, end - from, "%s: %zu bytes, not %" PRIu64, first, whole.len,
+		     end - from);
 	cr_assert_eq(memcmp(whole.data, x->data + from, whole.len), 0, "%s", first);
 }
 
@@ -374,10 +385,12 @@ static void expect_reassemblies(const struct text *x, int count)
 	char name[64];
 
 	for (int i = 0; i < count; i++) {
-		uint64_t from = 1 + rnd(lines), to = from + rnd(lines), off = rnd(x->len), last = off + rnd(x->len);
+		uint64_t from = 1 + rnd(lines), to = from + rnd(lines), off = rnd(x->len),
+			 last = off + rnd(x->len);
 
 		snprintf(name, sizeof(name), "cache/f:%" PRIu64 "-%" PRIu64, from, to);
-		expect_reassembly(name, x, line_start(x, from), to >= lines ? x->len : line_start(x, to + 1));
+		expect_reassembly(name, x, line_start(x, from),
+				  to >= lines ? x->len : line_start(x, to + 1));
 		snprintf(name, sizeof(name), "cache/f@L%" PRIu64, from);
 		expect_reassembly(name, x, line_start(x, from), line_start(x, from + 1));
 		snprintf(name, sizeof(name), "cache/f:-%" PRIu64, from);
@@ -394,8 +407,8 @@ Test(tree_lines, capped_slices_continue_without_loss)
 	static const struct {
 		uint32_t lines, bytes;
 	} caps[] = { { 1, 0 }, { 7, 0 }, { 0, 1 }, { 0, 10 }, { 3, 25 }, { 2, 7 }, { 1000, 1000 } };
-	static const struct text x =
-		TEXT("one\r\n\ntwo and more\nthree\n\n\n\nthis line is longer than most of the caps of bytes\n\nx\nlast");
+	static const struct text x = TEXT(
+		"one\r\n\ntwo and more\nthree\n\n\n\nthis line is longer than most of the caps of bytes\n\nx\nlast");
 
 	make("f", x.data, x.len);
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(caps); i++) {
@@ -432,21 +445,28 @@ Test(tree_lines, a_notice_says_how_to_go_on)
 	ofs_node f = make("f", "one\ntwo\nthree\nfour\n", 19);
 
 	reopen_with(2, 0);
-	expect_text("cache/f:1-3", "one\ntwo\n[offloadfs: 2 lines, 8 bytes shown; continue with cache/f:3-3]\n");
-	expect_text("cache/f:1-", "one\ntwo\n[offloadfs: 2 lines, 8 bytes shown; continue with cache/f:3-]\n");
+	expect_text("cache/f:1-3",
+		    "one\ntwo\n[offloadfs: 2 lines, 8 bytes shown; continue with cache/f:3-3]\n");
+	expect_text("cache/f:1-",
+		    "one\ntwo\n[offloadfs: 2 lines, 8 bytes shown; continue with cache/f:3-]\n");
 	expect_text("cache/f:3-", "three\nfour\n");
 	ofs_ref_format(f, ref);
 	snprintf(name, sizeof(name), "refs/%s:1-3", ref);
-	snprintf(want, sizeof(want), "one\ntwo\n[offloadfs: 2 lines, 8 bytes shown; continue with refs/%s:3-3]\n", ref);
+	snprintf(want, sizeof(want),
+		 "one\ntwo\n[offloadfs: 2 lines, 8 bytes shown; continue with refs/%s:3-3]\n", ref);
 	expect_text(name, want);
 	reopen_with(0, 6);
-	expect_text("cache/f:1-2", "one\n[offloadfs: 1 lines, 4 bytes shown; continue with cache/f:2-2]\n");
-	expect_text("cache/f:b0-9", "one\ntw\n[offloadfs: 6 bytes shown; continue with cache/f:b6-9]\n");
+	expect_text("cache/f:1-2",
+		    "one\n[offloadfs: 1 lines, 4 bytes shown; continue with cache/f:2-2]\n");
+	expect_text("cache/f:b0-9",
+		    "one\ntw\n[offloadfs: 6 bytes shown; continue with cache/f:b6-9]\n");
 	reopen_with(0, 2);
 	expect_text("cache/f:3", "th\n[offloadfs: 2 bytes shown; continue with cache/f:b10-13]\n");
 	opts.mountpoint = "/some/where";
 	reopen_with(1, 0);
-	expect_text("cache/f:1-2", "one\n[offloadfs: 1 lines, 4 bytes shown; continue with /some/where/cache/f:2-2]\n");
+	expect_text(
+		"cache/f:1-2",
+		"one\n[offloadfs: 1 lines, 4 bytes shown; continue with /some/where/cache/f:2-2]\n");
 }
 
 Test(tree_lines, a_slice_has_the_attributes_of_its_base)
@@ -500,7 +520,8 @@ Test(tree_lines, names_that_read_as_slices_are_taken)
 	expect_error(":x", -ENOENT);
 	cr_assert_eq(ofs_tree_lookup(t, cache, "none:2-1", &e), -ENOENT);
 	cr_assert_eq(ofs_tree_lookup(t, cache, "f:1:1", &e), -ENOENT, "a slice of a slice");
-	cr_assert_eq(ofs_tree_lookup(t, OFS_NODE_ROOT, "cache:1", &e), -ENOENT, "a slice of a directory");
+	cr_assert_eq(ofs_tree_lookup(t, OFS_NODE_ROOT, "cache:1", &e), -ENOENT,
+		     "a slice of a directory");
 }
 
 Test(tree_lines, the_literal_name_wins)

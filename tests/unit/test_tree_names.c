@@ -108,7 +108,9 @@ Test(tree_names, a_new_store_has_its_four_trees)
 		cr_assert(S_ISDIR(attr_of(node).st_mode));
 		cr_assert_eq(ofs_tree_rmdir(t, OFS_NODE_ROOT, tops[i]), -EBUSY);
 		cr_assert_eq(rename_to(OFS_NODE_ROOT, tops[i], OFS_NODE_ROOT, "other"), -EBUSY);
-		cr_assert_eq(ofs_tree_rename(t, cache, "x", OFS_NODE_ROOT, tops[i], RENAME_EXCHANGE), -EBUSY);
+		cr_assert_eq(ofs_tree_rename(t, cache, "x", OFS_NODE_ROOT, tops[i],
+					     RENAME_EXCHANGE),
+			     -EBUSY);
 	}
 	cr_assert_eq(attr_of(OFS_NODE_ROOT).st_nlink, 6);
 }
@@ -146,7 +148,8 @@ Test(tree_names, a_mode_without_a_type_is_a_file)
 
 Test(tree_names, other_types_keep_what_they_are)
 {
-	static const mode_t modes[] = { S_IFIFO | 0600, S_IFSOCK | 0600, S_IFCHR | 0600, S_IFBLK | 0600 };
+	static const mode_t modes[] = { S_IFIFO | 0600, S_IFSOCK | 0600, S_IFCHR | 0600,
+					S_IFBLK | 0600 };
 	char name[8], buf[4];
 	struct ofs_entry e;
 
@@ -172,8 +175,10 @@ Test(tree_names, bad_names_are_refused)
 	struct ofs_entry e;
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(names); i++) {
-		cr_assert_eq(ofs_tree_mknod(t, cache, names[i], 0600, 0, &cred, &e), -EINVAL, "'%s'", names[i]);
-		cr_assert_eq(ofs_tree_mkdir(t, cache, names[i], 0700, &cred, &e), -EINVAL, "'%s'", names[i]);
+		cr_assert_eq(ofs_tree_mknod(t, cache, names[i], 0600, 0, &cred, &e), -EINVAL,
+			     "'%s'", names[i]);
+		cr_assert_eq(ofs_tree_mkdir(t, cache, names[i], 0700, &cred, &e), -EINVAL, "'%s'",
+			     names[i]);
 	}
 	memset(longest, 'n', sizeof(longest));
 	longest[OFS_NAME_MAX + 1] = 0;
@@ -502,7 +507,8 @@ static struct listing got, rest;
 
 Test(tree_names, the_root_lists_what_is_made_up)
 {
-	static const char *const want[] = { ".", "..", "refs", "README.md", "cache", "tasks", "persistent", "archive" };
+	static const char *const want[] = { ".",     "..",    "refs",	    "README.md",
+					    "cache", "tasks", "persistent", "archive" };
 
 	list(OFS_NODE_ROOT, 0, true, 99, &got);
 	cr_assert_eq(got.n, OFS_ARRAY_SIZE(want));
@@ -532,7 +538,8 @@ Test(tree_names, reading_in_any_portions_gives_the_same)
 		cr_assert_eq(got.n, 102);
 		cr_assert_eq(got.nodes[0], d);
 		cr_assert_eq(got.nodes[1], cache);
-		for (list(d, cookie, false, portion, &rest); rest.n; list(d, cookie, false, portion, &rest)) {
+		for (list(d, cookie, false, portion, &rest); rest.n;
+		     list(d, cookie, false, portion, &rest)) {
 			for (size_t i = 0; i < rest.n; i++)
 				cr_assert_str_eq(rest.names[i], got.names[n++]);
 			cookie = rest.next[rest.n - 1];
@@ -619,11 +626,13 @@ Test(tree_names, changes_show_in_the_times_of_the_directory)
 
 	make(d, "f");
 	after = attr_of(d);
-	cr_assert(after.st_mtim.tv_sec > before.st_mtim.tv_sec || after.st_mtim.tv_nsec > before.st_mtim.tv_nsec);
+	cr_assert(after.st_mtim.tv_sec > before.st_mtim.tv_sec ||
+		  after.st_mtim.tv_nsec > before.st_mtim.tv_nsec);
 	before = after;
 	cr_assert_eq(ofs_tree_unlink(t, d, "f"), 0);
 	after = attr_of(d);
-	cr_assert(after.st_mtim.tv_sec > before.st_mtim.tv_sec || after.st_mtim.tv_nsec > before.st_mtim.tv_nsec);
+	cr_assert(after.st_mtim.tv_sec > before.st_mtim.tv_sec ||
+		  after.st_mtim.tv_nsec > before.st_mtim.tv_nsec);
 	reopen();
 	cr_assert_eq(attr_of(d).st_mtim.tv_nsec, after.st_mtim.tv_nsec);
 }

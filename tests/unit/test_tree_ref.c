@@ -18,19 +18,22 @@ static void expect_back(uint64_t ino)
 	memset(ref, 'X', sizeof(ref));
 	ofs_ref_format(ino, ref);
 	cr_assert_eq(strlen(ref), ino < SHORT_RANGE ? 6 : 8, "%" PRIu64, ino);
-	cr_assert_eq(strspn(ref, "0123456789abcdefghijklmnopqrstuvwxyz"), strlen(ref), "%" PRIu64 " is '%s'", ino, ref);
+	cr_assert_eq(strspn(ref, "0123456789abcdefghijklmnopqrstuvwxyz"), strlen(ref),
+		     "%" PRIu64 " is '%s'", ino, ref);
 	cr_assert_eq(ofs_ref_parse(ref), ino, "%" PRIu64 " is '%s'", ino, ref);
 }
 
 Test(tree_ref, numbers_come_back)
 {
-	static const uint64_t borders[] = { 1, 35, 36, 1295, 1296, UINT32_MAX, SHORT_RANGE, LONG_RANGE };
+	static const uint64_t borders[] = { 1,	  35,	      36,	   1295,
+					    1296, UINT32_MAX, SHORT_RANGE, LONG_RANGE };
 	uint64_t x = 88172645463325252;
 
 	for (uint64_t ino = 1; ino < 50000; ino++)
 		expect_back(ino);
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(borders); i++)
-		for (uint64_t ino = borders[i] - OFS_MIN(borders[i] - 1, UINT64_C(200)); ino < borders[i] + 200; ino++)
+		for (uint64_t ino = borders[i] - OFS_MIN(borders[i] - 1, UINT64_C(200));
+		     ino < borders[i] + 200; ino++)
 			if (ino < LONG_RANGE)
 				expect_back(ino);
 	for (int i = 0; i < 50000; i++) {
@@ -59,8 +62,10 @@ Test(tree_ref, neighbours_do_not_look_alike)
 Test(tree_ref, invalid_ones_are_0)
 {
 	static const char *const refs[] = {
-		"", "0", "00000", "000000", "00000000", "0000000", "abcde", "abcdefg", "abcdefghi", "abcdefghijklmnop",
-		"ABCDEF", "abcde ", " abcde", "abcd-f", "abcd/f", "abcde\n", "abcd\xffg", "a:1-20", "abcdefg:", "......",
+		"",	   "0",		"00000",   "000000",	"00000000",
+		"0000000", "abcde",	"abcdefg", "abcdefghi", "abcdefghijklmnop",
+		"ABCDEF",  "abcde ",	" abcde",  "abcd-f",	"abcd/f",
+		"abcde\n", "abcd\xffg", "a:1-20",  "abcdefg:",	"......",
 	};
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(refs); i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tree makes of places: tiers, categories, refs, attributes, and what may not be changed. */
+/* What the tree makes of places: tiers, categories, refs, attributes, what is read-only. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <ftw.h>
@@ -152,8 +152,14 @@ Test(tree_rules, the_place_says_tier_category_and_task)
 		{ "tasks/t1/web/f", "working", "web", "t1" },
 		{ "tasks/t1/web/deep/f", "working", "web", "t1" },
 	};
-	static const char *const dirs[] = { "mine", "cache/shell", "cache/shell/deep", "persistent/notes",
-					    "archive/reports", "tasks/t1", "tasks/t1/web", "tasks/t1/web/deep" };
+	static const char *const dirs[] = { "mine",
+					    "cache/shell",
+					    "cache/shell/deep",
+					    "persistent/notes",
+					    "archive/reports",
+					    "tasks/t1",
+					    "tasks/t1/web",
+					    "tasks/t1/web/deep" };
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(dirs); i++)
 		make_dir(dirs[i]);
@@ -205,7 +211,8 @@ Test(tree_rules, a_ref_follows_its_file)
 	cr_assert_not(e.keep_name);
 	ofs_tree_forget(t, e.node, 1);
 	cr_assert_eq(ofs_tree_unlink(t, walk("persistent"), "g"), 0);
-	cr_assert_eq(ofs_tree_lookup(t, walk("refs"), ref, &e), -ENOENT, "held, but without a name");
+	cr_assert_eq(ofs_tree_lookup(t, walk("refs"), ref, &e), -ENOENT,
+		     "held, but without a name");
 	cr_assert_not(e.keep_name);
 	ofs_ref_format(d, ref);
 	cr_assert_eq(ofs_tree_lookup(t, walk("refs"), ref, &e), -ENOENT, "a directory has no ref");
@@ -238,7 +245,8 @@ Test(tree_rules, the_root_keeps_its_names)
 
 	make("f", "x");
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(names); i++) {
-		cr_assert_eq(ofs_tree_mknod(t, OFS_NODE_ROOT, names[i], 0600, 0, &cred, &e), -EEXIST, "%s", names[i]);
+		cr_assert_eq(ofs_tree_mknod(t, OFS_NODE_ROOT, names[i], 0600, 0, &cred, &e),
+			     -EEXIST, "%s", names[i]);
 		cr_assert_eq(ofs_tree_mkdir(t, OFS_NODE_ROOT, names[i], 0700, &cred, &e), -EEXIST);
 		cr_assert_eq(move("f", names[i]), -EEXIST);
 		cr_assert_eq(ofs_tree_unlink(t, OFS_NODE_ROOT, names[i]), -EBUSY);
@@ -303,7 +311,8 @@ Test(tree_rules, attributes_tell_of_the_content)
 	cr_assert_str_eq(xattr(walk("cache/f0"), "stored_bytes"), "0");
 	cr_assert_eq(ofs_tree_write(t, walk("cache/f1"), "\0", 1, 1), 1);
 	cr_assert_str_eq(xattr(walk("cache/f1"), "mime"), "application/octet-stream");
-	cr_assert_str_eq(xattr(walk("cache/f1"), "sha256"), "-", "a changed content has no hash yet");
+	cr_assert_str_eq(xattr(walk("cache/f1"), "sha256"), "-",
+			 "a changed content has no hash yet");
 }
 
 Test(tree_rules, creation_is_told_in_utc)
@@ -334,7 +343,8 @@ Test(tree_rules, every_listed_attribute_can_be_read)
 		cr_assert_eq(ofs_tree_listxattr(t, f, NULL, 0), n);
 		cr_assert_eq(ofs_tree_listxattr(t, f, names, 5), -ERANGE);
 		for (const char *p = names; p < names + n; p += strlen(p) + 1)
-			cr_assert_geq(ofs_tree_getxattr(t, f, p, value, sizeof(value)), 0, "round %d: %s", round, p);
+			cr_assert_geq(ofs_tree_getxattr(t, f, p, value, sizeof(value)), 0,
+				      "round %d: %s", round, p);
 		cr_assert_eq(round ? ofs_tree_seal(t) : move("cache/f", "tasks/t/f"), 0);
 	}
 }
@@ -355,8 +365,10 @@ Test(tree_rules, other_nodes_have_no_attributes)
 	cr_assert_str_eq(xattr(link.node, "tier"), "-");
 	cr_assert_str_eq(xattr(walk("cache"), "ref"), "-");
 	cr_assert_str_eq(xattr(walk("cache/f"), "unknown"), "-");
-	cr_assert_eq(ofs_tree_getxattr(t, walk("cache/f"), "user.mine", buf, sizeof(buf)), -ENODATA);
-	cr_assert_eq(ofs_tree_getxattr(t, walk("cache/f"), "user.offload.", buf, sizeof(buf)), -ENODATA);
+	cr_assert_eq(ofs_tree_getxattr(t, walk("cache/f"), "user.mine", buf, sizeof(buf)),
+		     -ENODATA);
+	cr_assert_eq(ofs_tree_getxattr(t, walk("cache/f"), "user.offload.", buf, sizeof(buf)),
+		     -ENODATA);
 	cr_assert_eq(ofs_tree_listxattr(t, 99999, buf, sizeof(buf)), -ENOENT);
 }
 
@@ -431,7 +443,8 @@ Test(tree_rules, a_change_of_attributes_ends_the_writing)
 
 Test(tree_rules, nodes_that_never_were)
 {
-	static const ofs_node nodes[] = { 0, 77777, (ofs_node)1 << 62, ((ofs_node)1 << 62) + 9, UINT64_MAX };
+	static const ofs_node nodes[] = { 0, 77777, (ofs_node)1 << 62, ((ofs_node)1 << 62) + 9,
+					  UINT64_MAX };
 	struct ofs_entry e;
 	char buf[8];
 

@@ -74,9 +74,11 @@ Test(tree_slice, every_form)
 Test(tree_slice, no_form_at_all)
 {
 	static const char *const names[] = {
-		"", "F", "F:", "F:b", "F:bx", "F:x", "F:info", "F:summary", "F: 1", "F:+1", "F:L1", "F#", "F#1", "F#L",
-		"F#Lx", "F#l1", "F@", "F@L", "F@1", "F@x", ":", ":1", ":1-2", ":-5", ":b0-1", "#L1", "@L1", "F.txt",
-		"user@host", "C#", "a:b:c", "F:B0-1", "F\xff:\xff",
+		"",	     "F",    "F:",    "F:b",	"F:bx",	      "F:x", "F:info",
+		"F:summary", "F: 1", "F:+1",  "F:L1",	"F#",	      "F#1", "F#L",
+		"F#Lx",	     "F#l1", "F@",    "F@L",	"F@1",	      "F@x", ":",
+		":1",	     ":1-2", ":-5",   ":b0-1",	"#L1",	      "@L1", "F.txt",
+		"user@host", "C#",   "a:b:c", "F:B0-1", "F\xff:\xff",
 	};
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(names); i++)
@@ -86,9 +88,11 @@ Test(tree_slice, no_form_at_all)
 Test(tree_slice, forms_that_make_no_sense)
 {
 	static const char *const tails[] = {
-		":0", ":0-5", ":5-4", ":1-0", ":1-2-3", ":1x", ":1-x", ":1-2x", ":1 ", ":1,2", ":1--2", ":-", ":-0",
-		":-x", ":-5-", ":-5x", ":--5", ":1-L2", ":b5-4", ":b5x", ":b5-x", ":b5-6x", ":b5-b6", ":b1-2-3", ":0-",
-		"#L0", "#L5-L4", "#L1x", "#L1-x", "#L1-L", "#L1-Lx", "#L1-LL2", "@L0", "@L9-8", "@L1-L", "@L1-2 ",
+		":0",	":0-5",	 ":5-4",   ":1-0",   ":1-2-3", ":1x",	 ":1-x",   ":1-2x",
+		":1 ",	":1,2",	 ":1--2",  ":-",     ":-0",    ":-x",	 ":-5-",   ":-5x",
+		":--5", ":1-L2", ":b5-4",  ":b5x",   ":b5-x",  ":b5-6x", ":b5-b6", ":b1-2-3",
+		":0-",	"#L0",	 "#L5-L4", "#L1x",   "#L1-x",  "#L1-L",	 "#L1-Lx", "#L1-LL2",
+		"@L0",	"@L9-8", "@L1-L",  "@L1-2 ",
 	};
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(tails); i++) {
@@ -168,13 +172,16 @@ static void expect_print_and_parse(uint64_t first, uint64_t last)
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 		snprintf(name, sizeof(name), forms[i].fmt, first, last);
 #pragma GCC diagnostic pop
-		expect(&(struct sample){ name, valid ? 0 : -EINVAL, "x.y", forms[i].kind, first, last });
+		expect(&(struct sample){ name, valid ? 0 : -EINVAL, "x.y", forms[i].kind, first,
+					 last });
 	}
 }
 
 Test(tree_slice, what_is_printed_is_parsed)
 {
-	static const uint64_t numbers[] = { 0, 1, 2, 9, 10, 11, 99, 100, 65535, 65536, UINT32_MAX, INT64_MAX, END - 1, END };
+	static const uint64_t numbers[] = {
+		0, 1, 2, 9, 10, 11, 99, 100, 65535, 65536, UINT32_MAX, INT64_MAX, END - 1, END
+	};
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(numbers); i++)
 		for (size_t j = 0; j < OFS_ARRAY_SIZE(numbers); j++)
