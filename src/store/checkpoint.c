@@ -131,6 +131,8 @@ static void checkpoint_take(struct ofs_store *s, struct checkpoint *cp)
 		struct taken *t = &cp->list[cp->n++];
 
 		t->row = n->row;
+		/* A new row starts without a charge: its blocks bring them. */
+		t->row.stored = 0;
 		t->row.target = n->row.target ? ofs_strdup(n->row.target) : NULL;
 		t->gone = n->gone;
 		t->cut = UINT64_MAX;

@@ -357,6 +357,46 @@ Test(store_open, hints_lead_to_the_block_of_a_line)
 	cr_assert_eq(ofs_store_line_hint(s, OFS_ROOT_INO, 1, &off, &before), -EISDIR);
 }
 
+#define MANY 70000 /* more than stay in memory when they are clean */
+
+static int count_name(void *arg, const char *name, const struct ofs_attr *attr, uint64_t cookie)
+{
+	++*(int *)arg;
+	return 0;
+}
+
+Test(store_open, inodes_that_left_memory_come_back)
+{
+	uint64_t first, held;
+	struct ofs_attr attr;
+	char name[16];
+	int n = 0;
+
+	open_store();
+	first = make("0");
+	cr_assert_eq(ofs_store_write(s, first, "content", 7, 0), 7);
+	held = make("held");
+	for (int i = 1; i < MANY; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		ofs_store_forget(s, make(name), 1);
+	}
+	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "held"), 0);
+	cr_assert_eq(ofs_store_write(s, held, "orphan", 6, 0), 6);
+	for (int i = 0; i < 2; i++) {
+		cr_assert_eq(ofs_store_seal(s), 0);
+		expect_text(first, i ? "Content" : "content");
+		expect_text(held, "orphan");
+		cr_assert_eq(ofs_store_write(s, first, "C", 1, 0), 1);
+	}
+	for (int i = 1; i < MANY; i += 777) {
+		snprintf(name, sizeof(name), "%d", i);
+		cr_assert_eq(ofs_store_lookup(s, OFS_ROOT_INO, name, &attr), 0, "%s", name);
+		cr_assert_eq(attr.nlink, 1);
+	}
+	cr_assert_eq(ofs_store_readdir(s, OFS_ROOT_INO, 0, true, count_name, &n), 0);
+	cr_assert_eq(n, MANY);
+}
+
 /* Flips a byte of every pack file, `from` bytes behind its start. */
 static void damage_packs(uint64_t from)
 {
