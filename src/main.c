@@ -12,11 +12,14 @@
 #include "fuse/options.h"
 #include "fuse/session.h"
 
-enum { EXIT_USAGE = 2 };
+enum {
+	EXIT_USAGE = 2
+};
 
 /*
- * Goes to the background, before any thread exists. The parent stays until the child has said through *ret_ready that the
- * mount stands, and then ends with 0; a child that ends first gives its own exit status. Returns in the child alone.
+ * Goes to the background, before any thread exists. The parent stays until the child has said
+ * through *ret_ready that the mount stands, and then ends with 0; a child that ends first gives its
+ * own exit status. Returns in the child alone.
  */
 static int to_background(int *ret_ready)
 {
@@ -82,7 +85,9 @@ static int serve(struct ofs_session *session, struct ofs_options *o, struct ofs_
 		r = leave_terminal(ready);
 	if (r == 0)
 		r = ofs_session_serve(session);
-	return r < 0 ? ofs_error_set(err, -r, "serving '%s' failed: %s", o->mountpoint, strerror(-r)) : 0;
+	return r < 0 ? ofs_error_set(err, -r, "serving '%s' failed: %s", o->mountpoint,
+				     strerror(-r))
+		     : 0;
 }
 
 static int run(struct ofs_options *o, struct ofs_error *err)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /**
- * The tree of a store, as a user of the mount sees it: tiers, refs, slices and an ordinary filesystem in between.
- * The FUSE daemon and the companion tool are both clients of this header; so is any program that embeds the engine.
+ * The tree of a store, as a user of the mount sees it: tiers, refs, slices and an ordinary
+ * filesystem in between. The FUSE daemon and the companion tool are both clients of this header; so
+ * is any program that embeds the engine.
  *
- * Unless said otherwise a call returns 0 (or a count) or -errno with the meaning that the system call of the
- * same name gives it, may come from any thread, and leaves nothing changed when it fails. What a successful change
- * promises: it survives the death of the process at once, and power loss after the next successful ofs_tree_sync().
+ * Unless said otherwise a call returns 0 (or a count) or -errno with the meaning that the system
+ * call of the same name gives it, may come from any thread, and leaves nothing changed when it
+ * fails. What a successful change promises: it survives the death of the process at once, and power
+ * loss after the next successful ofs_tree_sync().
  *
  * Times are nanoseconds since 1970. Names are NUL-terminated, at most 255 bytes, any bytes but '/'.
  */
@@ -24,13 +26,17 @@
 
 struct ofs_tree;
 
-/** A node: a real inode (its number is the inode number for ever) or a virtual one (a slice, refs/). */
+/**
+ * A node: a real inode (its number is the inode number for ever) or a virtual one (a slice, refs/).
+ */
 typedef uint64_t ofs_node;
 
 #define OFS_NODE_ROOT ((ofs_node)1)
 #define OFS_NAME_MAX 255
 
-/** Called from a thread that serves no request and holds no lock, after something changed by itself. */
+/**
+ * Called from a thread that serves no request and holds no lock, after something changed by itself.
+ */
 struct ofs_tree_events {
 	/** The attributes of `node` (not its content) are no longer what getattr said. */
 	void (*attr_changed)(void *arg, ofs_node node);
@@ -42,7 +48,10 @@ struct ofs_tree_options {
 	bool create;
 	/** Seal in the background. Without it, what is quiet is sealed when the tree is closed. */
 	bool background;
-	/** What the lock file tells others about the owner: where it is mounted; NULL: nowhere. Borrowed. */
+	/**
+	 * What the lock file tells others about the owner: where it is mounted; NULL: nowhere.
+	 * Borrowed.
+	 */
 	const char *mountpoint;
 	/** A file is sealed when it was not written for this long. */
 	uint32_t seal_delay_ms;
@@ -56,11 +65,10 @@ struct ofs_tree_options {
 };
 
 /** The defaults: create, background, 1000 ms, 2000 lines, 65536 bytes, 32 MiB. */
-#define OFS_TREE_OPTIONS_INIT                                                               \
-	{                                                                                   \
-		.create = true, .background = true, .mountpoint = NULL,                     \
-		.seal_delay_ms = 1000, .slice_max_lines = 2000, .slice_max_bytes = 65536,   \
-		.cache_bytes = (size_t)32 << 20                                             \
+#define OFS_TREE_OPTIONS_INIT                                                                      \
+	{                                                                                          \
+		.create = true, .background = true, .mountpoint = NULL, .seal_delay_ms = 1000,     \
+		.slice_max_lines = 2000, .slice_max_bytes = 65536, .cache_bytes = (size_t)32 << 20 \
 	}
 
 /** Who asks: owner of what is created. */
@@ -72,34 +80,40 @@ struct ofs_cred {
 struct ofs_entry {
 	ofs_node node;
 	struct stat attr;
-	/** The name may be remembered until a change through this API or an `invalidate` call; false: ask again each time. */
+	/**
+	 * The name may be remembered until a change through this API or an `invalidate` call;
+	 * false: ask again each time.
+	 */
 	bool keep_name;
 };
 
 /**
- * Opens the store in the directory `path`. Waits for an owner that is just closing.
- * -EBUSY: another process owns it; -EINVAL: not a store, or of an unknown format; -ENOENT, -EACCES and what the
- * filesystem says otherwise. `err` (may be NULL) gets the reason in words. `opts` is borrowed for the call only.
+ * Opens the store in the directory `path`. Waits for an owner that is just closing. -EBUSY: another
+ * process owns it; -EINVAL: not a store, or of an unknown format; -ENOENT, -EACCES and what the
+ * filesystem says otherwise. `err` (may be NULL) gets the reason in words. `opts` is borrowed for
+ * the call only.
  */
-OFS_EXPORT int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct ofs_error *err,
-			     struct ofs_tree **ret);
+OFS_EXPORT int ofs_tree_open(const char *path, const struct ofs_tree_options *opts,
+			     struct ofs_error *err, struct ofs_tree **ret);
 
 /** Writes a checkpoint and closes; NULL is allowed. All nodes are forgotten. */
 OFS_EXPORT void ofs_tree_close(struct ofs_tree *t);
 
 /**
- * Looks `name` up in `parent` and takes a reference to the node, to be given back with ofs_tree_forget(). The literal name
- * wins; else a slice of an existing file (-ERANGE: starts past the end; -EINVAL: reversed or malformed).
- * On -ENOENT `ret->keep_name` says whether the absence may be remembered.
+ * Looks `name` up in `parent` and takes a reference to the node, to be given back with
+ * ofs_tree_forget(). The literal name wins; else a slice of an existing file (-ERANGE: starts past
+ * the end; -EINVAL: reversed or malformed). On -ENOENT `ret->keep_name` says whether the absence
+ * may be remembered.
  */
-OFS_EXPORT int ofs_tree_lookup(struct ofs_tree *t, ofs_node parent, const char *name, struct ofs_entry *ret);
+OFS_EXPORT int ofs_tree_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
+			       struct ofs_entry *ret);
 
 /** Gives `n` references back. An unlinked file goes when the last one does. */
 OFS_EXPORT void ofs_tree_forget(struct ofs_tree *t, ofs_node node, uint64_t n);
 
 /**
- * Walks a path relative to the root ("cache/shell/x", "refs/k3f9x2:1-20"; leading and repeated slashes and "." are
- * skipped, ".." is -EINVAL) and takes a reference to the node it names.
+ * Walks a path relative to the root ("cache/shell/x", "refs/k3f9x2:1-20"; leading and repeated
+ * slashes and "." are skipped, ".." is -EINVAL) and takes a reference to the node it names.
  */
 OFS_EXPORT int ofs_tree_walk(struct ofs_tree *t, const char *path, struct ofs_entry *ret);
 
@@ -125,39 +139,47 @@ struct ofs_setattr {
 	int64_t mtime;
 };
 
-OFS_EXPORT int ofs_tree_setattr(struct ofs_tree *t, ofs_node node, const struct ofs_setattr *attr, struct stat *ret);
+OFS_EXPORT int ofs_tree_setattr(struct ofs_tree *t, ofs_node node, const struct ofs_setattr *attr,
+				struct stat *ret);
 
 /** Creates a regular file (S_IFREG), FIFO, socket or device and takes a reference to it. */
-OFS_EXPORT int ofs_tree_mknod(struct ofs_tree *t, ofs_node parent, const char *name, mode_t mode, dev_t rdev,
-			      const struct ofs_cred *cred, struct ofs_entry *ret);
+OFS_EXPORT int ofs_tree_mknod(struct ofs_tree *t, ofs_node parent, const char *name, mode_t mode,
+			      dev_t rdev, const struct ofs_cred *cred, struct ofs_entry *ret);
 OFS_EXPORT int ofs_tree_mkdir(struct ofs_tree *t, ofs_node parent, const char *name, mode_t mode,
 			      const struct ofs_cred *cred, struct ofs_entry *ret);
-OFS_EXPORT int ofs_tree_symlink(struct ofs_tree *t, ofs_node parent, const char *name, const char *target,
-				const struct ofs_cred *cred, struct ofs_entry *ret);
-OFS_EXPORT int ofs_tree_link(struct ofs_tree *t, ofs_node node, ofs_node parent, const char *name, struct ofs_entry *ret);
+OFS_EXPORT int ofs_tree_symlink(struct ofs_tree *t, ofs_node parent, const char *name,
+				const char *target, const struct ofs_cred *cred,
+				struct ofs_entry *ret);
+OFS_EXPORT int ofs_tree_link(struct ofs_tree *t, ofs_node node, ofs_node parent, const char *name,
+			     struct ofs_entry *ret);
 OFS_EXPORT int ofs_tree_unlink(struct ofs_tree *t, ofs_node parent, const char *name);
 OFS_EXPORT int ofs_tree_rmdir(struct ofs_tree *t, ofs_node parent, const char *name);
 
 /** `flags`: 0, RENAME_NOREPLACE or RENAME_EXCHANGE. */
-OFS_EXPORT int ofs_tree_rename(struct ofs_tree *t, ofs_node parent, const char *name, ofs_node newparent,
-			       const char *newname, unsigned int flags);
+OFS_EXPORT int ofs_tree_rename(struct ofs_tree *t, ofs_node parent, const char *name,
+			       ofs_node newparent, const char *newname, unsigned int flags);
 
 /** Writes the target into `buf` and returns its length, not terminated; at most `size` bytes. */
 OFS_EXPORT ssize_t ofs_tree_readlink(struct ofs_tree *t, ofs_node node, char *buf, size_t size);
 
 /**
- * Calls `fn` for the entries behind position `cookie` (0: from the start; "." and ".." included). `next` is the position
- * behind the entry; it stays valid while the directory changes. A nonzero return of `fn` means that the entry
- * was not taken and ends the walk; ofs_tree_readdir() then still returns 0.
- * With `plus`, each entry taken except "." and ".." carries attributes and a reference; without it only node and
- * the type bits of attr.st_mode are set. `fn` must not call the tree.
+ * Calls `fn` for the entries behind position `cookie` (0: from the start; "." and ".." included).
+ * `next` is the position behind the entry; it stays valid while the directory changes. A nonzero
+ * return of `fn` means that the entry was not taken and ends the walk; ofs_tree_readdir() then
+ * still returns 0. With `plus`, each entry taken except "." and ".." carries attributes and a
+ * reference; without it only node and the type bits of attr.st_mode are set. `fn` must not call the
+ * tree.
  */
-typedef int (*ofs_readdir_fn)(void *arg, const char *name, const struct ofs_entry *entry, uint64_t next);
-OFS_EXPORT int ofs_tree_readdir(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus, ofs_readdir_fn fn, void *arg);
+typedef int (*ofs_readdir_fn)(void *arg, const char *name, const struct ofs_entry *entry,
+			      uint64_t next);
+OFS_EXPORT int ofs_tree_readdir(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus,
+				ofs_readdir_fn fn, void *arg);
 
 /** Both return the count; a read is short only at the end of the file. Damaged content is -EIO. */
-OFS_EXPORT ssize_t ofs_tree_read(struct ofs_tree *t, ofs_node node, void *buf, size_t size, uint64_t off);
-OFS_EXPORT ssize_t ofs_tree_write(struct ofs_tree *t, ofs_node node, const void *buf, size_t size, uint64_t off);
+OFS_EXPORT ssize_t ofs_tree_read(struct ofs_tree *t, ofs_node node, void *buf, size_t size,
+				 uint64_t off);
+OFS_EXPORT ssize_t ofs_tree_write(struct ofs_tree *t, ofs_node node, const void *buf, size_t size,
+				  uint64_t off);
 
 /** Makes every change so far durable against power loss. */
 OFS_EXPORT int ofs_tree_sync(struct ofs_tree *t);
@@ -168,12 +190,13 @@ OFS_EXPORT int ofs_tree_seal(struct ofs_tree *t);
 OFS_EXPORT int ofs_tree_statfs(struct ofs_tree *t, struct statvfs *ret);
 
 /**
- * Extended attributes: `user.offload.*` as the store knows them (ref, sha256, tier, category, task, created, lines, mime,
- * stored_bytes, path), read-only.
- * getxattr: returns the length; with size 0 nothing is written; -ERANGE when `size` is too small; -ENODATA: not set.
- * listxattr: the same, over the NUL-separated names.
+ * Extended attributes: `user.offload.*` as the store knows them (ref, sha256, tier, category, task,
+ * created, lines, mime, stored_bytes, path), read-only. getxattr: returns the length; with size 0
+ * nothing is written; -ERANGE when `size` is too small; -ENODATA: not set. listxattr: the same,
+ * over the NUL-separated names.
  */
-OFS_EXPORT ssize_t ofs_tree_getxattr(struct ofs_tree *t, ofs_node node, const char *name, void *buf, size_t size);
+OFS_EXPORT ssize_t ofs_tree_getxattr(struct ofs_tree *t, ofs_node node, const char *name, void *buf,
+				     size_t size);
 OFS_EXPORT ssize_t ofs_tree_listxattr(struct ofs_tree *t, ofs_node node, char *buf, size_t size);
 
 /** The stable short name of an inode, as in refs/; `ret` has room for 9 bytes. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Allocation for bookkeeping that must not fail: what the journal has acknowledged has to be applied to memory. When memory
- * is truly gone the process ends; the next start replays the journal, so nothing is lost.
+ * Allocation for bookkeeping that must not fail: what the journal has acknowledged has to be
+ * applied to memory. When memory is truly gone the process ends; the next start replays the
+ * journal, so nothing is lost.
  */
 #ifndef OFS_BASE_ALLOC_H
 #define OFS_BASE_ALLOC_H

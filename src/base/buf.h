@@ -12,7 +12,10 @@ struct ofs_buf {
 	size_t cap;
 };
 
-#define OFS_BUF_INIT { NULL, 0, 0 }
+#define OFS_BUF_INIT       \
+	{                  \
+		NULL, 0, 0 \
+	}
 
 /* Frees the memory and leaves an empty buffer; fit for OFS_CLEANUP. */
 void ofs_buf_finish(struct ofs_buf *b);

@@ -17,7 +17,10 @@ struct ofs_map {
 	size_t count;
 };
 
-#define OFS_MAP_INIT { NULL, 0, 0 }
+#define OFS_MAP_INIT       \
+	{                  \
+		NULL, 0, 0 \
+	}
 
 void ofs_map_finish(struct ofs_map *m);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Small things that every layer uses: cleanup attributes, checked arithmetic, little-endian access. */
+/*
+ * Small things that every layer uses: cleanup attributes, checked arithmetic, little-endian access.
+ */
 #ifndef OFS_BASE_UTIL_H
 #define OFS_BASE_UTIL_H
 
@@ -40,11 +42,11 @@ static inline void ofs_cleanup_close(int *fd)
 #define OFS_CLOSE OFS_CLEANUP(ofs_cleanup_close)
 
 /* Hands over what a cleanup variable owns and leaves it empty. */
-#define ofs_steal(p)                          \
-	__extension__({                       \
-		__typeof__(p) stolen_ = (p);  \
-		(p) = NULL;                   \
-		stolen_;                      \
+#define ofs_steal(p)                         \
+	__extension__({                      \
+		__typeof__(p) stolen_ = (p); \
+		(p) = NULL;                  \
+		stolen_;                     \
 	})
 
 static inline int ofs_steal_fd(int *fd)

@@ -84,6 +84,7 @@ const char *ofs_report_errno(int code)
 	case EKEYEXPIRED:
 		return "the file has expired and was removed";
 	case ENOTCONN:
+	case ECONNABORTED:
 		return "the mount has lost its daemon; 'offload up' mounts it again";
 	default:
 		return strerror(code);

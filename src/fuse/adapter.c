@@ -40,13 +40,19 @@ static void want(struct fuse_conn_info *conn, uint64_t flag, bool on)
 static void on_init(void *userdata, struct fuse_conn_info *conn)
 {
 	static const uint64_t on[] = {
-		FUSE_CAP_NO_OPEN_SUPPORT, FUSE_CAP_NO_OPENDIR_SUPPORT, FUSE_CAP_READDIRPLUS,
-		FUSE_CAP_PARALLEL_DIROPS, FUSE_CAP_CACHE_SYMLINKS,     FUSE_CAP_EXPLICIT_INVAL_DATA,
+		FUSE_CAP_NO_OPEN_SUPPORT,
+		FUSE_CAP_NO_OPENDIR_SUPPORT,
+		FUSE_CAP_READDIRPLUS,
+		FUSE_CAP_PARALLEL_DIROPS,
+		FUSE_CAP_CACHE_SYMLINKS,
+		FUSE_CAP_EXPLICIT_INVAL_DATA,
 		/* Without it every write asks for security.capability first. */
 		FUSE_CAP_HANDLE_KILLPRIV_V2,
 	};
 	static const uint64_t off[] = {
-		FUSE_CAP_READDIRPLUS_AUTO, FUSE_CAP_ATOMIC_O_TRUNC, FUSE_CAP_AUTO_INVAL_DATA,
+		FUSE_CAP_READDIRPLUS_AUTO,
+		FUSE_CAP_ATOMIC_O_TRUNC,
+		FUSE_CAP_AUTO_INVAL_DATA,
 		/* Content is safe when write returns: it must not wait in the kernel. */
 		FUSE_CAP_WRITEBACK_CACHE,
 	};
@@ -166,7 +172,8 @@ static int64_t time_ns(const struct timespec *ts, bool now)
 	return now ? ofs_clock_wall() : (int64_t)ts->tv_sec * OFS_NS_PER_S + ts->tv_nsec;
 }
 
-static void on_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *st, int valid, struct fuse_file_info *fi)
+static void on_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *st, int valid,
+		       struct fuse_file_info *fi)
 {
 	struct ofs_setattr attr = {
 		.mode = st->st_mode,
@@ -180,8 +187,10 @@ static void on_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *st, int vali
 	int r = 0;
 
 	(void)fi;
-	attr.set = (valid & FUSE_SET_ATTR_MODE ? OFS_SET_MODE : 0) | (valid & FUSE_SET_ATTR_UID ? OFS_SET_UID : 0) |
-		   (valid & FUSE_SET_ATTR_GID ? OFS_SET_GID : 0) | (valid & FUSE_SET_ATTR_SIZE ? OFS_SET_SIZE : 0) |
+	attr.set = (valid & FUSE_SET_ATTR_MODE ? OFS_SET_MODE : 0) |
+		   (valid & FUSE_SET_ATTR_UID ? OFS_SET_UID : 0) |
+		   (valid & FUSE_SET_ATTR_GID ? OFS_SET_GID : 0) |
+		   (valid & FUSE_SET_ATTR_SIZE ? OFS_SET_SIZE : 0) |
 		   (valid & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_ATIME_NOW) ? OFS_SET_ATIME : 0) |
 		   (valid & (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW) ? OFS_SET_MTIME : 0);
 	if (valid & SET_KILL_PRIV)
@@ -209,7 +218,8 @@ static void on_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
 	struct ofs_cred cred = cred_of(req);
 	struct ofs_entry entry;
 
-	reply_entry(req, ofs_tree_mknod(tree_of(req), parent, name, mode, rdev, &cred, &entry), &entry);
+	reply_entry(req, ofs_tree_mknod(tree_of(req), parent, name, mode, rdev, &cred, &entry),
+		    &entry);
 }
 
 static void on_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
@@ -225,7 +235,8 @@ static void on_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, co
 	struct ofs_cred cred = cred_of(req);
 	struct ofs_entry entry;
 
-	reply_entry(req, ofs_tree_symlink(tree_of(req), parent, name, target, &cred, &entry), &entry);
+	reply_entry(req, ofs_tree_symlink(tree_of(req), parent, name, target, &cred, &entry),
+		    &entry);
 }
 
 static void on_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name)
@@ -251,7 +262,8 @@ static void on_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_
 	reply_done(req, ofs_tree_rename(tree_of(req), parent, name, newparent, newname, flags));
 }
 
-static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+		    struct fuse_file_info *fi)
 {
 	OFS_FREE char *buf = malloc(size ? size : 1);
 	ssize_t n;
@@ -264,7 +276,10 @@ static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, stru
 		fuse_reply_buf(req, buf, (size_t)n);
 }
 
-/* Writing takes set-user-ID away; which callers keep it the kernel does not pass on, so only root does. */
+/*
+ * Writing takes set-user-ID away; which callers keep it the kernel does not pass on, so only root
+ * does.
+ */
 static void write_kill_priv(fuse_req_t req, fuse_ino_t ino)
 {
 	struct ofs_setattr attr = { 0 };
@@ -344,13 +359,15 @@ static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, bool pl
 		fuse_reply_buf(req, buf, l.used);
 }
 
-static void on_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+static void on_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+		       struct fuse_file_info *fi)
 {
 	(void)fi;
 	list(req, ino, size, off, false);
 }
 
-static void on_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+static void on_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+			   struct fuse_file_info *fi)
 {
 	(void)fi;
 	list(req, ino, size, off, true);

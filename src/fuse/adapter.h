@@ -8,8 +8,9 @@
 #include <offloadfs/tree.h>
 
 /*
- * The requests served; their userdata is a `struct ofs_tree *const *`, set before the first request. open, opendir, create, flush and release are missing on purpose: the
- * kernel then opens files without a message (docs/ARCHITECTURE.md, "Zero-message open").
+ * The requests served; their userdata is a `struct ofs_tree *const *`, set before the first
+ * request. open, opendir, create, flush and release are missing on purpose: the kernel then opens
+ * files without a message (docs/ARCHITECTURE.md, "Zero-message open").
  */
 extern const struct fuse_lowlevel_ops ofs_adapter_ops;
 

@@ -22,12 +22,14 @@ int ofs_device_check(struct ofs_error *err)
 	if (fd >= 0)
 		return 0;
 	if (errno == ENOENT || errno == ENXIO || errno == ENODEV)
-		return ofs_error_set(err, errno,
-				     "%s is missing: load the module with 'modprobe fuse', or start the container with "
-				     "'--device %s --cap-add SYS_ADMIN'",
-				     DEVICE, DEVICE);
-	return ofs_error_set(err, errno, "%s cannot be opened: %s: give this user read and write access to it", DEVICE,
-			     strerror(errno));
+		return ofs_error_set(
+			err, errno,
+			"%s is missing: load the module with 'modprobe fuse', or start the container with "
+			"'--device %s --cap-add SYS_ADMIN'",
+			DEVICE, DEVICE);
+	return ofs_error_set(err, errno,
+			     "%s cannot be opened: %s: give this user read and write access to it",
+			     DEVICE, strerror(errno));
 }
 
 /* Takes away a mount whose daemon is dead. */
@@ -68,12 +70,16 @@ static int check_not_mounted(const char *path, struct ofs_error *err)
 	if (!m)
 		return 0;
 	if (!ofs_mount_is_alive(m)) {
-		ofs_log(LOG_WARNING, "'%s' is the mount of a daemon that died: unmounting it", path);
+		ofs_log(LOG_WARNING, "'%s' is the mount of a daemon that died: unmounting it",
+			path);
 		unmount_dead(path);
 		return 0;
 	}
-	return ofs_error_set(err, EBUSY, "'%s' is already the mount of the store '%s': use it, or unmount it first with: "
-			     "fusermount3 -u '%s'", path, m->source, path);
+	return ofs_error_set(
+		err, EBUSY,
+		"'%s' is already the mount of the store '%s': use it, or unmount it first with: "
+		"fusermount3 -u '%s'",
+		path, m->source, path);
 }
 
 int ofs_mountpoint_prepare(const char *path, const char *store, struct ofs_error *err)
@@ -86,20 +92,29 @@ int ofs_mountpoint_prepare(const char *path, const char *store, struct ofs_error
 		return r;
 	r = stat(path, &st) < 0 ? -errno : 0;
 	if (r == -ENOENT)
-		return ofs_error_set(err, ENOENT, "mount point '%s' does not exist: create it with: mkdir -p '%s'", path,
-				     path);
+		return ofs_error_set(
+			err, ENOENT,
+			"mount point '%s' does not exist: create it with: mkdir -p '%s'", path,
+			path);
 	if (r < 0)
-		return ofs_error_set(err, -r, "mount point '%s' cannot be used: %s", path, strerror(-r));
+		return ofs_error_set(err, -r, "mount point '%s' cannot be used: %s", path,
+				     strerror(-r));
 	if (!S_ISDIR(st.st_mode))
-		return ofs_error_set(err, ENOTDIR, "mount point '%s' is not a directory: name an empty directory", path);
-	if (ofs_path_below(path, store))
-		return ofs_error_set(err, EINVAL, "the store '%s' lies in the mount point '%s': keep it outside", store,
+		return ofs_error_set(err, ENOTDIR,
+				     "mount point '%s' is not a directory: name an empty directory",
 				     path);
+	if (ofs_path_below(path, store))
+		return ofs_error_set(err, EINVAL,
+				     "the store '%s' lies in the mount point '%s': keep it outside",
+				     store, path);
 	r = is_empty(path);
 	if (r < 0)
-		return ofs_error_set(err, -r, "mount point '%s' cannot be read: %s", path, strerror(-r));
+		return ofs_error_set(err, -r, "mount point '%s' cannot be read: %s", path,
+				     strerror(-r));
 	if (r == 0)
-		return ofs_error_set(err, ENOTEMPTY,
-				     "mount point '%s' is not empty: name an empty directory, or a new one", path);
+		return ofs_error_set(
+			err, ENOTEMPTY,
+			"mount point '%s' is not empty: name an empty directory, or a new one",
+			path);
 	return 0;
 }

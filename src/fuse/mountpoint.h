@@ -9,8 +9,8 @@
 int ofs_device_check(struct ofs_error *err);
 
 /*
- * `path` is an empty directory that is no mount of ours; a dead mount left by a daemon that was killed is unmounted first.
- * `store` must not lie below it.
+ * `path` is an empty directory that is no mount of ours; a dead mount left by a daemon that was
+ * killed is unmounted first. `store` must not lie below it.
  */
 int ofs_mountpoint_prepare(const char *path, const char *store, struct ofs_error *err);
 

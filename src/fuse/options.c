@@ -41,7 +41,9 @@ static const struct {
 	{ "slice_max_bytes=", offsetof(struct ofs_options, slice_max_bytes), INT_MAX },
 };
 
-enum { KEY_NUMBER = 1 };
+enum {
+	KEY_NUMBER = 1
+};
 
 static const struct fuse_opt specs[] = {
 	OPTION("-f", foreground, 1),
@@ -69,7 +71,8 @@ static int take_path(struct parsing *p, const char *arg, char **ret)
 {
 	*ret = ofs_path_real(arg);
 	if (!*ret)
-		ofs_error_set(p->err, EINVAL, "the current directory is gone: name '%s' by an absolute path", arg);
+		ofs_error_set(p->err, EINVAL,
+			      "the current directory is gone: name '%s' by an absolute path", arg);
 	return *ret ? 0 : -1;
 }
 
@@ -82,7 +85,8 @@ static int take_number(struct parsing *p, const char *arg, size_t which)
 	errno = 0;
 	n = strtoul(text, &end, 10);
 	if (*text < '0' || *text > '9' || *end || errno || n > numbers[which].max) {
-		ofs_error_set(p->err, EINVAL, "option '%s': the value must be a number from 0 to %u", arg,
+		ofs_error_set(p->err, EINVAL,
+			      "option '%s': the value must be a number from 0 to %u", arg,
 			      numbers[which].max);
 		return -1;
 	}
@@ -125,7 +129,8 @@ static int process(void *data, const char *arg, int key, struct fuse_args *out)
 			return take_path(p, arg, &p->options.store);
 		if (!p->options.mountpoint)
 			return take_path(p, arg, &p->options.mountpoint);
-		ofs_error_set(p->err, EINVAL, "too many arguments at '%s': give STORE and MOUNTPOINT", arg);
+		ofs_error_set(p->err, EINVAL,
+			      "too many arguments at '%s': give STORE and MOUNTPOINT", arg);
 		return -1;
 	}
 	if (key >= KEY_NUMBER)
@@ -160,7 +165,8 @@ int ofs_options_parse(int argc, char **argv, struct ofs_options *ret, struct ofs
 	if (ret->help || ret->version)
 		return 0;
 	if (!ret->store || !ret->mountpoint)
-		return ofs_error_set(err, EINVAL, "%s is missing: usage: offloadfs [options] STORE MOUNTPOINT",
+		return ofs_error_set(err, EINVAL,
+				     "%s is missing: usage: offloadfs [options] STORE MOUNTPOINT",
 				     ret->store ? "MOUNTPOINT" : "STORE");
 	return 0;
 }

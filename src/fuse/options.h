@@ -8,7 +8,11 @@
 #include <offloadfs/error.h>
 #include <offloadfs/tree.h>
 
-enum ofs_uring { OFS_URING_AUTO, OFS_URING_ON, OFS_URING_OFF };
+enum ofs_uring {
+	OFS_URING_AUTO,
+	OFS_URING_ON,
+	OFS_URING_OFF
+};
 
 struct ofs_options {
 	char *store; /* absolute */
@@ -24,11 +28,17 @@ struct ofs_options {
 	struct fuse_args mount; /* what is libfuse's: -o allow_other and the like */
 };
 
-/* Returns 0; -EINVAL with a message for a wrong command line. `ret` is to be finished in either case. */
+/*
+ * Returns 0; -EINVAL with a message for a wrong command line. `ret` is to be finished in either
+ * case.
+ */
 int ofs_options_parse(int argc, char **argv, struct ofs_options *ret, struct ofs_error *err);
 void ofs_options_finish(struct ofs_options *o);
 
-/* What libfuse says from here on goes into `err`, as one line; NULL ends it. Needs nothing else to be running. */
+/*
+ * What libfuse says from here on goes into `err`, as one line; NULL ends it. Needs nothing else to
+ * be running.
+ */
 void ofs_options_listen(struct ofs_error *err);
 
 extern const char ofs_options_usage[];

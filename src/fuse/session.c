@@ -2,7 +2,7 @@
 #include "fuse/session.h"
 
 #include <fcntl.h>
-#include <stdatomic.h>
+#include <pthread.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
@@ -15,18 +15,30 @@ struct ofs_session {
 	struct fuse_session *fuse;
 	bool mounted;
 	bool handles_signals;
-	/* The session for notifications; NULL before the mount and after it. The tree's sealer reads it at any time. */
-	_Atomic(struct fuse_session *) notify;
+	/*
+	 * The session for notifications: NULL before the mount and again before it is undone. The
+	 * lock is held through a notification, so that none is on its way when the device closes.
+	 */
+	pthread_mutex_t notify_lock;
+	struct fuse_session *notify;
 };
 
 static void on_attr_changed(void *arg, ofs_node node)
 {
 	struct ofs_session *s = arg;
-	struct fuse_session *fuse = atomic_load(&s->notify);
 
-	/* A negative offset: the attributes alone. An inode that the kernel does not know is no error. */
-	if (fuse)
-		fuse_lowlevel_notify_inval_inode(fuse, node, -1, 0);
+	pthread_mutex_lock(&s->notify_lock);
+	/* A negative offset: the attributes alone. What the kernel does not know is no error. */
+	if (s->notify)
+		fuse_lowlevel_notify_inval_inode(s->notify, node, -1, 0);
+	pthread_mutex_unlock(&s->notify_lock);
+}
+
+static void set_notify(struct ofs_session *s, struct fuse_session *fuse)
+{
+	pthread_mutex_lock(&s->notify_lock);
+	s->notify = fuse;
+	pthread_mutex_unlock(&s->notify_lock);
 }
 
 static void log_fuse(enum fuse_log_level level, const char *fmt, va_list ap)
@@ -39,8 +51,10 @@ static void log_fuse(enum fuse_log_level level, const char *fmt, va_list ap)
 	while (len && line[len - 1] == '\n')
 		line[--len] = 0;
 	if (len)
-		ofs_log(level <= FUSE_LOG_ERR ? LOG_ERR : level == FUSE_LOG_DEBUG ? LOG_DEBUG : LOG_WARNING, "%s",
-			strncmp(line, "fuse: ", 6) == 0 ? line + 6 : line);
+		ofs_log(level <= FUSE_LOG_ERR	  ? LOG_ERR
+			: level == FUSE_LOG_DEBUG ? LOG_DEBUG
+						  : LOG_WARNING,
+			"%s", strncmp(line, "fuse: ", 6) == 0 ? line + 6 : line);
 }
 
 /* Whether the kernel was told to offer FUSE over io_uring. */
@@ -60,11 +74,13 @@ static int add_uring(struct ofs_options *o)
 	if (kernel_offers_uring())
 		return fuse_opt_add_arg(&o->mount, "-oio_uring");
 	if (o->uring == OFS_URING_ON)
-		ofs_log(LOG_WARNING, "the kernel does not offer FUSE over io_uring; going on without it "
-				     "(echo Y > /sys/module/fuse/parameters/enable_uring)");
+		ofs_log(LOG_WARNING,
+			"the kernel does not offer FUSE over io_uring; going on without it "
+			"(echo Y > /sys/module/fuse/parameters/enable_uring)");
 #else
 	if (o->uring == OFS_URING_ON)
-		ofs_log(LOG_WARNING, "built without FUSE over io_uring (libfuse 3.18 or newer); going on without it");
+		ofs_log(LOG_WARNING,
+			"built without FUSE over io_uring (libfuse 3.18 or newer); going on without it");
 #endif
 	return 0;
 }
@@ -109,6 +125,7 @@ int ofs_session_create(struct ofs_options *o, struct ofs_error *err, struct ofs_
 		free(s);
 		return ofs_error_set(err, ENOMEM, "out of memory");
 	}
+	pthread_mutex_init(&s->notify_lock, NULL);
 	ofs_options_listen(err);
 	s->fuse = fuse_session_new(&o->mount, &ofs_adapter_ops, sizeof(ofs_adapter_ops), &s->tree);
 	ofs_options_listen(NULL);
@@ -130,10 +147,11 @@ int ofs_session_mount(struct ofs_session *s, const struct ofs_options *o, struct
 		return r;
 	s->handles_signals = fuse_set_signal_handlers(s->fuse) == 0;
 	if (fuse_session_mount(s->fuse, o->mountpoint) < 0)
-		return ofs_error_set(err, EIO, "cannot mount at '%s': is fusermount3 (package fuse3) installed?",
-				     o->mountpoint);
+		return ofs_error_set(
+			err, EIO, "cannot mount at '%s': is fusermount3 (package fuse3) installed?",
+			o->mountpoint);
 	s->mounted = true;
-	atomic_store(&s->notify, s->fuse);
+	set_notify(s, s->fuse);
 	return 0;
 }
 
@@ -154,14 +172,14 @@ void ofs_session_destroy(struct ofs_session *s)
 {
 	if (!s)
 		return;
+	set_notify(s, NULL);
 	if (s->mounted)
 		fuse_session_unmount(s->fuse);
-	atomic_store(&s->notify, NULL);
-	/* Ends the sealer's thread, which may still be within a notification, before the session is freed. */
 	ofs_tree_close(s->tree);
 	if (s->handles_signals)
 		fuse_remove_signal_handlers(s->fuse);
 	if (s->fuse)
 		fuse_session_destroy(s->fuse);
+	pthread_mutex_destroy(&s->notify_lock);
 	free(s);
 }

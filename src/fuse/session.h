@@ -10,7 +10,10 @@ struct ofs_session;
 /* Takes the mount options in, without doing anything yet. -EINVAL: one of them is wrong. */
 int ofs_session_create(struct ofs_options *o, struct ofs_error *err, struct ofs_session **ret);
 
-/* Opens the store and mounts it. After an error, destroying the session leaves nothing mounted or locked. */
+/*
+ * Opens the store and mounts it. After an error, destroying the session leaves nothing mounted or
+ * locked.
+ */
 int ofs_session_mount(struct ofs_session *s, const struct ofs_options *o, struct ofs_error *err);
 
 /* Serves requests until the tree is unmounted or a signal asks for the end. 0 or -errno. */

@@ -121,5 +121,8 @@ bool ofs_mount_is_alive(const struct ofs_mount *m)
 	struct statvfs st;
 
 	/* Unlike stat, this is never answered from the kernel's cache. */
-	return statvfs(m->point, &st) == 0 || (errno != ENOTCONN && errno != ECONNABORTED);
+	if (statvfs(m->point, &st) == 0)
+		return true;
+	/* The last two: the daemon died while it was asked. */
+	return errno != ENOTCONN && errno != ECONNABORTED && errno != ECANCELED;
 }

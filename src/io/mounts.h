@@ -17,7 +17,10 @@ struct ofs_mounts {
 	size_t cap;
 };
 
-#define OFS_MOUNTS_INIT { NULL, 0, 0 }
+#define OFS_MOUNTS_INIT    \
+	{                  \
+		NULL, 0, 0 \
+	}
 
 /* Reads a file in the form of /proc/self/mountinfo (NULL: that file itself). 0 or -errno. */
 int ofs_mounts_read(const char *mountinfo, struct ofs_mounts *ret);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths. What is returned is allocated; "absolute" means without ".", ".." and doubled slashes, too. */
+/*
+ * Paths. What is returned is allocated; "absolute" means without ".", ".." and doubled slashes,
+ * too.
+ */
 #ifndef OFS_IO_PATH_H
 #define OFS_IO_PATH_H
 
@@ -21,12 +24,14 @@ char *ofs_path_cwd(void);
 char *ofs_path_absolute(const char *path);
 
 /*
- * `path` made absolute and without symbolic links, as far as that can be found out: the last component may
- * be missing, and what a dead mount hides is taken as text. NULL as above.
+ * `path` made absolute and without symbolic links, as far as that can be found out: the last
+ * component may be missing, and what a dead mount hides is taken as text. NULL as above.
  */
 char *ofs_path_real(const char *path);
 
-/* An absolute path as it may be written in the current directory: relative when it lies below it. */
+/*
+ * An absolute path as it may be written in the current directory: relative when it lies below it.
+ */
 char *ofs_path_display(const char *path);
 
 /* Makes the directory and those above it that are missing. 0 or -errno. */

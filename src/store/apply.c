@@ -162,7 +162,8 @@ static int apply_rename(struct ofs_store *s, ofs_lsn lsn, const struct ofs_recor
 			lose_name(s, to, other, r->time);
 		}
 		ofs_dir_remove(from->dir, old, s->epoch);
-		ofs_dir_add(to->dir, r->text, n->row.ino, (uint8_t)IFTODT(n->row.mode), lsn, s->epoch);
+		ofs_dir_add(to->dir, r->text, n->row.ino, (uint8_t)IFTODT(n->row.mode), lsn,
+			    s->epoch);
 	}
 	move_parent(n, from, to);
 	n->row.ctime = r->time;
@@ -170,7 +171,8 @@ static int apply_rename(struct ofs_store *s, ofs_lsn lsn, const struct ofs_recor
 	return 0;
 }
 
-static int apply_write(struct ofs_store *s, const struct ofs_record *r, const struct ofs_journal_data *data)
+static int apply_write(struct ofs_store *s, const struct ofs_record *r,
+		       const struct ofs_journal_data *data)
 {
 	struct ofs_extent extent = { .off = r->size, .len = data->len, .data = *data };
 	struct ofs_inode *n;
@@ -187,8 +189,9 @@ static int apply_write(struct ofs_store *s, const struct ofs_record *r, const st
 }
 
 /*
- * Content that changed without leaving a draft (cut at a block's end, grown by a hole) gets one behind any end that a file may
- * have: after a restart drafts alone tell what is still to be sealed.
+ * Content that changed without leaving a draft (cut at a block's end, grown by a hole) gets one
+ * behind any end that a file may have: after a restart drafts alone tell what is still to be
+ * sealed.
  */
 static void keep_draft(struct ofs_store *s, struct ofs_content *c)
 {
@@ -203,7 +206,8 @@ static int apply_setattr(struct ofs_store *s, const struct ofs_record *r)
 	struct ofs_inode *n;
 	int e;
 
-	e = r->flags & OFS_SET_SIZE ? ofs_store_file(s, r->ino, &n) : ofs_store_inode(s, r->ino, &n);
+	e = r->flags & OFS_SET_SIZE ? ofs_store_file(s, r->ino, &n)
+				    : ofs_store_inode(s, r->ino, &n);
 	if (e < 0)
 		return e;
 	if (r->flags & OFS_SET_MODE)
@@ -231,7 +235,8 @@ static int apply_setattr(struct ofs_store *s, const struct ofs_record *r)
 	return 0;
 }
 
-int ofs_store_apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r, const struct ofs_journal_data *data)
+int ofs_store_apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r,
+		    const struct ofs_journal_data *data)
 {
 	switch (r->type) {
 	case OFS_RECORD_CREATE:
@@ -270,7 +275,8 @@ int ofs_store_log(struct ofs_store *s, const struct ofs_record *r, const void *d
 		return e;
 	e = ofs_store_apply(s, lsn, r, &where);
 	if (e < 0) {
-		ofs_log(LOG_ERR, "record %u could not be applied (%s); the store is read-only until the next start",
+		ofs_log(LOG_ERR,
+			"record %u could not be applied (%s); the store is read-only until the next start",
 			r->type, strerror(-e));
 		s->broken = true;
 	}

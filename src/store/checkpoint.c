@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A checkpoint moves what memory and journal know into the index, in one transaction together with the journal
- * position that it reaches.
+ * A checkpoint moves what memory and journal know into the index, in one transaction together with
+ * the journal position that it reaches.
  *
  * Order, and what would break otherwise:
  *   1. packs are synced before the index names their frames (else: content lost by power failure)
- *   2. the journal is synced before the index claims to include it (else: drafts in the index that point to nothing)
- *   3. the index commits durably before journal segments are trimmed or frames punched (else: the state that
+ *   2. the journal is synced before the index claims to include it (else: drafts in the index that
+ *   point to nothing)
+ *   3. the index commits durably before journal segments are trimmed or frames punched (else: the
+ *   state that
  *      a power failure brings back points to what is gone)
  */
 #include "base/alloc.h"
@@ -91,16 +93,17 @@ static void take_dir(struct taken *t, const struct ofs_dir *d, uint64_t committe
 			take_entry(t, d->order[i].entry->name, d->order[i].entry);
 }
 
-static void take_content(struct taken *t, const struct ofs_content *c, uint64_t ino, uint64_t committed)
+static void take_content(struct taken *t, const struct ofs_content *c, uint64_t ino,
+			 uint64_t committed)
 {
 	size_t i;
 
 	t->cut = c->cut;
 	for (i = 0; i < c->nblocks; i++) {
-		if (c->blocks[i].epoch <= committed && i < c->cut)
+		if (c->blocks[i].epoch <= committed && c->blocks[i].index < c->cut)
 			continue;
 		t->blocks = ofs_grow(t->blocks, &t->cap_blocks, t->nblocks + 1, sizeof(*t->blocks));
-		t->blocks[t->nblocks++] = (struct block_change){ i, c->blocks[i].chunk.id };
+		t->blocks[t->nblocks++] = (struct block_change){ c->blocks[i].index, c->blocks[i].chunk.id };
 	}
 	t->drafts_changed = c->drafts_epoch > committed;
 	if (!t->drafts_changed || !c->nextents)
@@ -151,8 +154,8 @@ static int write_entries(struct ofs_store *s, const struct taken *t)
 	for (i = 0; i < t->nentries && r == 0; i++) {
 		const struct entry_change *c = &t->entries[i];
 
-		r = c->removed ? ofs_index_delete_dirent(s->index, t->row.ino, c->entry.name) :
-				 ofs_index_put_dirent(s->index, t->row.ino, &c->entry);
+		r = c->removed ? ofs_index_delete_dirent(s->index, t->row.ino, c->entry.name)
+			       : ofs_index_put_dirent(s->index, t->row.ino, &c->entry);
 	}
 	return r;
 }
@@ -171,7 +174,8 @@ static int write_taken(struct ofs_store *s, const struct taken *t)
 	if (r == 0 && t->cut != UINT64_MAX)
 		r = ofs_index_truncate_blocks(s->index, t->row.ino, t->cut);
 	for (i = 0; i < t->nblocks && r == 0; i++)
-		r = ofs_index_set_block(s->index, t->row.ino, t->blocks[i].block, t->blocks[i].chunk);
+		r = ofs_index_set_block(s->index, t->row.ino, t->blocks[i].block,
+					t->blocks[i].chunk);
 	if (r == 0 && t->drafts_changed)
 		r = ofs_index_set_drafts(s->index, t->row.ino, t->drafts, t->ndrafts);
 	return r;
@@ -204,7 +208,10 @@ static int checkpoint_write(struct ofs_store *s, struct checkpoint *cp)
 	return ofs_index_commit(s->index);
 }
 
-/* What was taken is committed: inodes that did not change again are clean, those that are gone leave memory. */
+/*
+ * What was taken is committed: inodes that did not change again are clean, those that are gone
+ * leave memory.
+ */
 static void checkpoint_settle(struct ofs_store *s, const struct checkpoint *cp)
 {
 	size_t i, n = 0;
@@ -287,7 +294,10 @@ static void refresh_charges(struct ofs_store *s, const struct checkpoint *cp)
 			refresh_stored(s, others.slots[i].key);
 }
 
-/* Nothing in a segment is needed any more; one that holds this much is then not kept for the room that it has left. */
+/*
+ * Nothing in a segment is needed any more; one that holds this much is then not kept for the room
+ * that it has left.
+ */
 #define SEGMENT_LEFTOVER (UINT64_C(256) << 10)
 
 static int trim_journal(struct ofs_store *s, ofs_lsn reached)
@@ -384,8 +394,8 @@ static int reclaim_some(struct ofs_store *s, struct dead_list *dead)
 }
 
 /*
- * Only after a checkpoint that succeeded: a frame without references in the index may else be one that memory has
- * already installed.
+ * Only after a checkpoint that succeeded: a frame without references in the index may else be one
+ * that memory has already installed.
  */
 int ofs_store_reclaim(struct ofs_store *s)
 {

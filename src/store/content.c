@@ -23,14 +23,46 @@ static void content_blocks_changed(struct ofs_content *c)
 	c->lines_before = NULL;
 }
 
-void ofs_content_set_block(struct ofs_content *c, uint64_t i, const struct ofs_index_chunk *chunk, uint64_t epoch)
+/* The place of block `i` in the list, or where it would be. */
+static size_t content_find_block(const struct ofs_content *c, uint64_t i)
 {
-	if (i >= c->nblocks) {
-		c->blocks = ofs_grow(c->blocks, &c->cap_blocks, i + 1, sizeof(*c->blocks));
-		memset(c->blocks + c->nblocks, 0, (i + 1 - c->nblocks) * sizeof(*c->blocks));
-		c->nblocks = i + 1;
+	size_t lo = 0, hi = c->nblocks;
+
+	if (hi && c->blocks[hi - 1].index < i)
+		return hi;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (c->blocks[mid].index < i)
+			lo = mid + 1;
+		else
+			hi = mid;
 	}
-	c->blocks[i] = (struct ofs_block){ .chunk = *chunk, .epoch = epoch };
+	return lo;
+}
+
+/* Block `i`, NULL when it is a hole. */
+static const struct ofs_block *content_block(const struct ofs_content *c, uint64_t i)
+{
+	size_t at = content_find_block(c, i);
+
+	return at < c->nblocks && c->blocks[at].index == i && c->blocks[at].chunk.id ?
+		       &c->blocks[at] :
+		       NULL;
+}
+
+void ofs_content_set_block(struct ofs_content *c, uint64_t i, const struct ofs_index_chunk *chunk,
+			   uint64_t epoch)
+{
+	size_t at = content_find_block(c, i);
+
+	if (at == c->nblocks || c->blocks[at].index != i) {
+		c->blocks = ofs_grow(c->blocks, &c->cap_blocks, c->nblocks + 1, sizeof(*c->blocks));
+		memmove(c->blocks + at + 1, c->blocks + at,
+			(c->nblocks - at) * sizeof(*c->blocks));
+		c->nblocks++;
+	}
+	c->blocks[at] = (struct ofs_block){ .index = i, .chunk = *chunk, .epoch = epoch };
 	content_blocks_changed(c);
 }
 
@@ -70,7 +102,8 @@ static struct ofs_extent extent_clip(const struct ofs_extent *e, uint64_t from, 
 }
 
 /* Replaces the extents [at, at + drop) by `n` others. */
-static void content_splice(struct ofs_content *c, size_t at, size_t drop, const struct ofs_extent *with, size_t n)
+static void content_splice(struct ofs_content *c, size_t at, size_t drop,
+			   const struct ofs_extent *with, size_t n)
 {
 	size_t tail = c->nextents - at - drop, i;
 
@@ -127,23 +160,25 @@ static void content_cut_drafts(struct ofs_content *c, uint64_t size, uint64_t ep
 void ofs_content_truncate(struct ofs_content *c, uint64_t size, uint64_t epoch)
 {
 	uint64_t keep = (size + OFS_BLOCK_SIZE - 1) / OFS_BLOCK_SIZE;
+	size_t at = content_find_block(c, keep);
+	const struct ofs_block *last = keep ? content_block(c, keep - 1) : NULL;
 
 	content_cut_drafts(c, size, epoch);
-	if (keep < c->nblocks) {
-		c->nblocks = keep;
-		c->cut = OFS_MIN(c->cut, keep);
-		c->cut_epoch = epoch;
-		content_blocks_changed(c);
-	}
-	if (keep && keep == c->nblocks) {
-		/* Cover what the last block's chunk still has behind the end, for the day the file grows. */
-		uint64_t start = (keep - 1) * OFS_BLOCK_SIZE, held = start + c->blocks[keep - 1].chunk.len;
+	if (last) {
+		/* Cover what its chunk still has behind the end, for the day the file grows. */
+		uint64_t held = (keep - 1) * OFS_BLOCK_SIZE + last->chunk.len;
 
 		if (held > size) {
 			struct ofs_extent hole = { .off = size, .len = held - size };
 
 			ofs_content_cover(c, &hole, epoch);
 		}
+	}
+	if (at < c->nblocks) {
+		c->nblocks = at;
+		c->cut = OFS_MIN(c->cut, keep);
+		c->cut_epoch = epoch;
+		content_blocks_changed(c);
 	}
 }
 
@@ -188,20 +223,21 @@ static struct ofs_piece *pieces_add(struct ofs_pieces *p, uint64_t at, uint64_t 
 }
 
 /* The blocks' part of a read: [off, end) has no draft; `base` is where the read began. */
-static void content_resolve_blocks(const struct ofs_content *c, uint64_t base, uint64_t off, uint64_t end,
-				   struct ofs_pieces *ret)
+static void content_resolve_blocks(const struct ofs_content *c, uint64_t base, uint64_t off,
+				   uint64_t end, struct ofs_pieces *ret)
 {
 	while (off < end) {
 		uint64_t i = off / OFS_BLOCK_SIZE, start = i * OFS_BLOCK_SIZE;
 		uint64_t stop = OFS_MIN(end, start + OFS_BLOCK_SIZE), held = off;
+		const struct ofs_block *block = content_block(c, i);
 
-		if (i < c->nblocks && c->blocks[i].chunk.id)
-			held = OFS_MAX(off, OFS_MIN(stop, start + c->blocks[i].chunk.len));
+		if (block)
+			held = OFS_MAX(off, OFS_MIN(stop, start + block->chunk.len));
 		if (held > off) {
 			struct ofs_piece *p = pieces_add(ret, off - base, held - off);
 
 			p->kind = OFS_PIECE_CHUNK;
-			p->chunk = c->blocks[i].chunk;
+			p->chunk = block->chunk;
 			p->chunk_off = (uint32_t)(off - start);
 		}
 		if (stop > held)
@@ -210,12 +246,14 @@ static void content_resolve_blocks(const struct ofs_content *c, uint64_t base, u
 	}
 }
 
-void ofs_content_resolve(const struct ofs_content *c, uint64_t off, uint64_t len, struct ofs_pieces *ret)
+void ofs_content_resolve(const struct ofs_content *c, uint64_t off, uint64_t len,
+			 struct ofs_pieces *ret)
 {
 	uint64_t base = off, end = off + len;
 	size_t i;
 
-	for (i = ofs_content_find(c, off); off < end && i < c->nextents && c->extents[i].off < end; i++) {
+	for (i = ofs_content_find(c, off); off < end && i < c->nextents && c->extents[i].off < end;
+	     i++) {
 		struct ofs_extent e = extent_clip(&c->extents[i], off, end);
 		struct ofs_piece *p;
 

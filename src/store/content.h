@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the bytes of a file are. Blocks of OFS_BLOCK_SIZE bytes lie in packs, one chunk each; drafts, which lie in the
- * journal, cover them. What neither covers is zeros, and so is what lies in a block behind the end of its chunk.
+ * Where the bytes of a file are. Blocks of OFS_BLOCK_SIZE bytes lie in packs, one chunk each;
+ * drafts, which lie in the journal, cover them. What neither covers is zeros, and so is what lies
+ * in a block behind the end of its chunk.
  *
  * Pure bookkeeping: no I/O, no locks.
  */
@@ -18,6 +19,7 @@
 #define OFS_BLOCK_SIZE (UINT64_C(256) << 10)
 
 struct ofs_block {
+	uint64_t index; /* block number in the file */
 	struct ofs_index_chunk chunk; /* id 0: a hole */
 	uint64_t epoch; /* of the last change */
 };
@@ -32,10 +34,10 @@ struct ofs_extent {
 
 struct ofs_content {
 	bool loaded; /* blocks are known (they are fetched from the index when first needed) */
-	struct ofs_block *blocks;
+	struct ofs_block *blocks; /* by index; one that is not listed is a hole */
 	size_t nblocks;
 	size_t cap_blocks;
-	uint64_t *lines_before; /* newlines before each block; NULL until asked for */
+	uint64_t *lines_before; /* newlines before each listed block; NULL until asked for */
 
 	/* Drafts, by offset, never overlapping. */
 	struct ofs_extent *extents;
@@ -52,8 +54,9 @@ struct ofs_content {
 void ofs_content_init(struct ofs_content *c);
 void ofs_content_finish(struct ofs_content *c);
 
-/* Sets block `i`, growing the list with holes. */
-void ofs_content_set_block(struct ofs_content *c, uint64_t i, const struct ofs_index_chunk *chunk, uint64_t epoch);
+/* Sets block `i`. */
+void ofs_content_set_block(struct ofs_content *c, uint64_t i, const struct ofs_index_chunk *chunk,
+			   uint64_t epoch);
 
 /* Lays an extent over whatever was there. */
 void ofs_content_cover(struct ofs_content *c, const struct ofs_extent *e, uint64_t epoch);
@@ -77,7 +80,11 @@ uint64_t ofs_content_oldest(const struct ofs_content *c);
 struct ofs_piece {
 	uint64_t at;
 	uint64_t len;
-	enum { OFS_PIECE_ZERO, OFS_PIECE_DRAFT, OFS_PIECE_CHUNK } kind;
+	enum {
+		OFS_PIECE_ZERO,
+		OFS_PIECE_DRAFT,
+		OFS_PIECE_CHUNK
+	} kind;
 	struct ofs_journal_data data; /* DRAFT */
 	uint32_t data_off;
 	struct ofs_index_chunk chunk; /* CHUNK */
@@ -93,6 +100,7 @@ struct ofs_pieces {
 void ofs_pieces_finish(struct ofs_pieces *p);
 
 /* Lists where the bytes [off, off + len) come from, in order and without gaps. */
-void ofs_content_resolve(const struct ofs_content *c, uint64_t off, uint64_t len, struct ofs_pieces *ret);
+void ofs_content_resolve(const struct ofs_content *c, uint64_t off, uint64_t len,
+			 struct ofs_pieces *ret);
 
 #endif

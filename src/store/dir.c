@@ -83,7 +83,8 @@ static void dir_table_remove(struct ofs_dir *d, const struct ofs_dirent *e)
 	d->table[i] = NULL;
 }
 
-void ofs_dir_add(struct ofs_dir *d, const char *name, uint64_t ino, uint8_t type, uint64_t cookie, uint64_t epoch)
+void ofs_dir_add(struct ofs_dir *d, const char *name, uint64_t ino, uint8_t type, uint64_t cookie,
+		 uint64_t epoch)
 {
 	size_t len = strlen(name);
 	struct ofs_dirent *e = ofs_alloc(sizeof(*e) + len + 1);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The entries of a directory in memory: by name, and in order of their cookies. No I/O, no locks. */
+/*
+ * The entries of a directory in memory: by name, and in order of their cookies. No I/O, no locks.
+ */
 #ifndef OFS_STORE_DIR_H
 #define OFS_STORE_DIR_H
 
@@ -43,8 +45,12 @@ void ofs_dir_destroy(struct ofs_dir *d);
 
 struct ofs_dirent *ofs_dir_find(const struct ofs_dir *d, const char *name);
 
-/* Adds a name that is not there. While loading (epoch 0) cookies may come in any order; ofs_dir_sort() ends it. */
-void ofs_dir_add(struct ofs_dir *d, const char *name, uint64_t ino, uint8_t type, uint64_t cookie, uint64_t epoch);
+/*
+ * Adds a name that is not there. While loading (epoch 0) cookies may come in any order;
+ * ofs_dir_sort() ends it.
+ */
+void ofs_dir_add(struct ofs_dir *d, const char *name, uint64_t ino, uint8_t type, uint64_t cookie,
+		 uint64_t epoch);
 void ofs_dir_sort(struct ofs_dir *d);
 
 /* Removes and frees an entry of `d`, and notes its name as removed. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* An inode in memory, with its content map and, for a directory, its entries. All of it is guarded by the store's lock. */
+/*
+ * An inode in memory, with its content map and, for a directory, its entries. All of it is guarded
+ * by the store's lock.
+ */
 #ifndef OFS_STORE_INODE_H
 #define OFS_STORE_INODE_H
 
@@ -10,8 +13,8 @@
 struct ofs_inode {
 	struct ofs_index_inode row;
 	/*
-	 * The last change of `row`; it is dirty while that is newer than the store's committed epoch.
-	 * Dirty inodes stay in memory and on the store's dirty list.
+	 * The last change of `row`; it is dirty while that is newer than the store's committed
+	 * epoch. Dirty inodes stay in memory and on the store's dirty list.
 	 */
 	uint64_t epoch;
 	bool on_dirty_list;

@@ -4,15 +4,16 @@
  *
  * Locks, in the order in which they are taken:
  *   cycle    one sealing and checkpoint cycle at a time
- *   reclaim  shared by whoever turns a content map into bytes, from reading the map to having the bytes;
- *            exclusive while space that no map names any more is given back (punched frames, trimmed segments)
- *   lock     everything in memory below, and the order of journal records. Held for the time of an append, never while
- *            waiting for a disk to sync
+ *   reclaim  shared by whoever turns a content map into bytes, from reading the map to having the
+ *            bytes; exclusive while space that no map names any more is given back (punched
+ *            frames, trimmed segments)
+ *   lock     everything in memory below, and the order of journal records. Held for the time of an
+ *            append, never while waiting for a disk to sync
  *   the locks inside journal, packs and index
  *
- * Epochs: every change of memory is stamped with `epoch`. A checkpoint takes all that is stamped and raises
- * `epoch`; once committed, `committed` becomes the epoch it took. A thing is dirty while its stamp is above `committed`, so a
- * checkpoint that fails has nothing to undo.
+ * Epochs: every change of memory is stamped with `epoch`. A checkpoint takes all that is stamped
+ * and raises `epoch`; once committed, `committed` becomes the epoch it took. A thing is dirty while
+ * its stamp is above `committed`, so a checkpoint that fails has nothing to undo.
  */
 #ifndef OFS_STORE_INTERNAL_H
 #define OFS_STORE_INTERNAL_H
@@ -110,19 +111,23 @@ void ofs_store_evict(struct ofs_store *s);
 /* ---- applying records (apply.c); `lock` held */
 
 /*
- * Applies a record to memory. Live, everything it needs was loaded before the record was appended, so it cannot fail;
- * in replay it loads as it goes.
+ * Applies a record to memory. Live, everything it needs was loaded before the record was appended,
+ * so it cannot fail; in replay it loads as it goes.
  */
-int ofs_store_apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r, const struct ofs_journal_data *data);
+int ofs_store_apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r,
+		    const struct ofs_journal_data *data);
 
 /* Appends a record and applies it. */
 int ofs_store_log(struct ofs_store *s, const struct ofs_record *r, const void *data, size_t len);
 
 /* ---- content (read.c) */
 
-/* Reads regardless of file size limits of the caller; takes the locks itself. `ret_version` may be NULL. */
-ssize_t ofs_store_read_version(struct ofs_store *s, uint64_t ino, void *buf, size_t size, uint64_t off,
-			       uint64_t *ret_version);
+/*
+ * Reads regardless of file size limits of the caller; takes the locks itself. `ret_version` may be
+ * NULL.
+ */
+ssize_t ofs_store_read_version(struct ofs_store *s, uint64_t ino, void *buf, size_t size,
+			       uint64_t off, uint64_t *ret_version);
 
 /* ---- sealing (seal.c) and checkpoints (checkpoint.c); `cycle` held */
 
@@ -138,7 +143,10 @@ int ofs_seal_collect(struct ofs_seal_batch *b, int64_t before);
 /* The new frames go to the index; inside its transaction. */
 int ofs_seal_commit_frames(struct ofs_seal_batch *b);
 
-/* Puts the sealed blocks in the place of the drafts, where the content is still the same; `lock` held. */
+/*
+ * Puts the sealed blocks in the place of the drafts, where the content is still the same; `lock`
+ * held.
+ */
 void ofs_seal_install(struct ofs_seal_batch *b);
 
 /* Commits memory to the index; `batch` may be NULL. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opening and closing a store. Recovery is: the index as committed, the drafts that it names, and the journal from the
- * index's position on; frames behind the committed end of the packs are cut off.
+ * Opening and closing a store. Recovery is: the index as committed, the drafts that it names, and
+ * the journal from the index's position on; frames behind the committed end of the packs are cut
+ * off.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,8 +21,10 @@
 
 static int note_name(void *arg, const char *name)
 {
-	static const char *const ours[] = { "lock", "journal", "packs", "index.db", "index.db-wal", "index.db-shm",
-					    "index.db-journal", "lost+found" };
+	static const char *const ours[] = {
+		"lock",		"journal",	    "packs",	 "index.db", "index.db-wal",
+		"index.db-shm", "index.db-journal", "lost+found"
+	};
 	int *ret = arg;
 	size_t i;
 
@@ -43,25 +46,29 @@ static int open_directory(const char *path, bool create, struct ofs_error *err)
 	if (create) {
 		r = ofs_io_mkdir(AT_FDCWD, path, 0700);
 		if (r < 0)
-			return ofs_error_set(err, -r, "cannot make the store '%s': %s", path, strerror(-r));
+			return ofs_error_set(err, -r, "cannot make the store '%s': %s", path,
+					     strerror(-r));
 	}
 	fd = ofs_io_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
 	if (fd < 0)
-		return ofs_error_set(err, -fd, "cannot open the store '%s': %s", path, strerror(-fd));
+		return ofs_error_set(err, -fd, "cannot open the store '%s': %s", path,
+				     strerror(-fd));
 	r = ofs_io_list(fd, ".", note_name, &seen);
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot read the store '%s': %s", path, strerror(-r));
 	if (!(seen & 1) && seen & 2)
-		return ofs_error_set(err, EINVAL,
-				     "'%s' is not a store: it holds other files and no index.db; name a store, or an "
-				     "empty or new directory",
-				     path);
+		return ofs_error_set(
+			err, EINVAL,
+			"'%s' is not a store: it holds other files and no index.db; name a store, or an "
+			"empty or new directory",
+			path);
 	if (!(seen & 1) && !create)
 		return ofs_error_set(err, ENOENT, "there is no store in '%s'", path);
 	return ofs_steal_fd(&fd);
 }
 
-static int open_part(struct ofs_store *s, const char *path, const char *name, int *ret, struct ofs_error *err)
+static int open_part(struct ofs_store *s, const char *path, const char *name, int *ret,
+		     struct ofs_error *err)
 {
 	int r = ofs_io_mkdir(s->dirfd, name, 0700);
 
@@ -80,7 +87,9 @@ static int note_any(void *arg, const char *name)
 	return 0;
 }
 
-/* Whether there is content that an index once described: then a new index must not take its place. */
+/*
+ * Whether there is content that an index once described: then a new index must not take its place.
+ */
 static int has_content(struct ofs_store *s, bool *ret)
 {
 	int r;
@@ -101,10 +110,12 @@ static int sync_names(struct ofs_store *s)
 	return r == 0 && parent >= 0 ? ofs_io_sync(parent) : r;
 }
 
-static int open_index(struct ofs_store *s, const char *path, bool create, struct ofs_index_meta *ret,
-		      struct ofs_error *err)
+static int open_index(struct ofs_store *s, const char *path, bool create,
+		      struct ofs_index_meta *ret, struct ofs_error *err)
 {
-	struct ofs_index_meta meta = { .checkpoint = JOURNAL_START, .next_ino = OFS_ROOT_INO + 1, .next_chunk = 1 };
+	struct ofs_index_meta meta = { .checkpoint = JOURNAL_START,
+				       .next_ino = OFS_ROOT_INO + 1,
+				       .next_chunk = 1 };
 	OFS_FREE char *file = NULL;
 	bool content;
 	int r;
@@ -118,10 +129,11 @@ static int open_index(struct ofs_store *s, const char *path, bool create, struct
 		return ofs_error_set(err, EIO, "no random numbers to be had");
 	r = ofs_index_open(file, create && !content ? &meta : NULL, err, &s->index);
 	if (r == -ENOENT && content)
-		return ofs_error_set(err, ENOENT,
-				     "'%s' is missing, but the store has content: put the file back from a backup; "
-				     "nothing was changed",
-				     file);
+		return ofs_error_set(
+			err, ENOENT,
+			"'%s' is missing, but the store has content: put the file back from a backup; "
+			"nothing was changed",
+			file);
 	if (r < 0)
 		return r;
 	if (!content)
@@ -238,7 +250,8 @@ static int make_root(struct ofs_store *s)
 	return 0;
 }
 
-static int recover(struct ofs_store *s, const char *path, const struct ofs_index_meta *meta, struct ofs_error *err)
+static int recover(struct ofs_store *s, const char *path, const struct ofs_index_meta *meta,
+		   struct ofs_error *err)
 {
 	int r;
 
@@ -249,17 +262,24 @@ static int recover(struct ofs_store *s, const char *path, const struct ofs_index
 	if (r == 0)
 		r = load_drafts(s);
 	if (r < 0)
-		return ofs_error_set(err, -r, "the index of '%s' cannot be read: %s", path, strerror(-r));
+		return ofs_error_set(err, -r, "the index of '%s' cannot be read: %s", path,
+				     strerror(-r));
 	s->replaying = true;
 	if (err)
 		err->text[0] = 0;
-	r = ofs_journal_open(s->journal_fd, s->uuid, meta->checkpoint, replay_record, s, err, &s->journal);
+	r = ofs_journal_open(s->journal_fd, s->uuid, meta->checkpoint, replay_record, s, err,
+			     &s->journal);
 	s->replaying = false;
 	if (r < 0)
-		return err && err->text[0] ? r : ofs_error_set(err, -r, "the journal of '%s' cannot be replayed: %s",
-							       path, strerror(-r));
+		return err && err->text[0]
+			       ? r
+			       : ofs_error_set(err, -r,
+					       "the journal of '%s' cannot be replayed: %s", path,
+					       strerror(-r));
 	r = drop_orphans(s);
-	return r < 0 ? ofs_error_set(err, -r, "the index of '%s' cannot be read: %s", path, strerror(-r)) : 0;
+	return r < 0 ? ofs_error_set(err, -r, "the index of '%s' cannot be read: %s", path,
+				     strerror(-r))
+		     : 0;
 }
 
 static int open_parts(struct ofs_store *s, const char *path, const struct ofs_store_options *opts,
@@ -372,7 +392,8 @@ void ofs_store_close(struct ofs_store *s)
 	/* A daemon's drafts are sealed after its next start: ending must not take long. */
 	r = ofs_store_cycle(s, background ? INT64_MIN : INT64_MAX, true);
 	if (r < 0)
-		ofs_log(LOG_WARNING, "the last checkpoint failed (%s); the journal keeps what it would have held",
+		ofs_log(LOG_WARNING,
+			"the last checkpoint failed (%s); the journal keeps what it would have held",
 			strerror(-r));
 	store_destroy(s);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations on names and attributes: check, then log. What a check loads stays loaded while the lock is held. */
+/*
+ * Operations on names and attributes: check, then log. What a check loads stays loaded while the
+ * lock is held.
+ */
 #include <dirent.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -25,7 +28,8 @@ static int name_check(const char *name)
 }
 
 /* A directory that may get a new entry. */
-static int dir_for_entry(struct ofs_store *s, uint64_t ino, const char *name, struct ofs_inode **ret)
+static int dir_for_entry(struct ofs_store *s, uint64_t ino, const char *name,
+			 struct ofs_inode **ret)
 {
 	struct ofs_inode *dir;
 	int r;
@@ -42,8 +46,8 @@ static int dir_for_entry(struct ofs_store *s, uint64_t ino, const char *name, st
 	return 0;
 }
 
-static int find_entry(struct ofs_store *s, uint64_t ino, const char *name, struct ofs_inode **ret_dir,
-		      struct ofs_inode **ret)
+static int find_entry(struct ofs_store *s, uint64_t ino, const char *name,
+		      struct ofs_inode **ret_dir, struct ofs_inode **ret)
 {
 	struct ofs_dirent *entry;
 	struct ofs_inode *dir;
@@ -137,10 +141,12 @@ int ofs_store_digest(struct ofs_store *s, uint64_t ino, struct ofs_digest *ret)
 	return r;
 }
 
-static int create_locked(struct ofs_store *s, uint64_t parent, const char *name, const struct ofs_create *what,
-			 struct ofs_attr *ret)
+static int create_locked(struct ofs_store *s, uint64_t parent, const char *name,
+			 const struct ofs_create *what, struct ofs_attr *ret)
 {
-	struct ofs_record rec = { .type = OFS_RECORD_CREATE, .time = ofs_clock_wall(), .dir = parent, .name = name };
+	struct ofs_record rec = {
+		.type = OFS_RECORD_CREATE, .time = ofs_clock_wall(), .dir = parent, .name = name
+	};
 	struct ofs_inode *dir, *n;
 	int r;
 
@@ -175,8 +181,8 @@ static int create_locked(struct ofs_store *s, uint64_t parent, const char *name,
 	return 0;
 }
 
-int ofs_store_create(struct ofs_store *s, uint64_t dir, const char *name, const struct ofs_create *what,
-		     struct ofs_attr *ret)
+int ofs_store_create(struct ofs_store *s, uint64_t dir, const char *name,
+		     const struct ofs_create *what, struct ofs_attr *ret)
 {
 	int r;
 
@@ -186,11 +192,14 @@ int ofs_store_create(struct ofs_store *s, uint64_t dir, const char *name, const 
 	return r;
 }
 
-static int link_locked(struct ofs_store *s, uint64_t ino, uint64_t parent, const char *name, struct ofs_attr *ret)
+static int link_locked(struct ofs_store *s, uint64_t ino, uint64_t parent, const char *name,
+		       struct ofs_attr *ret)
 {
-	struct ofs_record rec = {
-		.type = OFS_RECORD_LINK, .time = ofs_clock_wall(), .ino = ino, .dir = parent, .name = name
-	};
+	struct ofs_record rec = { .type = OFS_RECORD_LINK,
+				  .time = ofs_clock_wall(),
+				  .ino = ino,
+				  .dir = parent,
+				  .name = name };
 	struct ofs_inode *dir, *n;
 	int r;
 
@@ -216,7 +225,8 @@ static int link_locked(struct ofs_store *s, uint64_t ino, uint64_t parent, const
 	return 0;
 }
 
-int ofs_store_link(struct ofs_store *s, uint64_t ino, uint64_t dir, const char *name, struct ofs_attr *ret)
+int ofs_store_link(struct ofs_store *s, uint64_t ino, uint64_t dir, const char *name,
+		   struct ofs_attr *ret)
 {
 	int r;
 
@@ -238,7 +248,9 @@ static int check_empty(struct ofs_store *s, struct ofs_inode *n)
 
 static int remove_locked(struct ofs_store *s, uint64_t parent, const char *name, bool directory)
 {
-	struct ofs_record rec = { .type = OFS_RECORD_UNLINK, .time = ofs_clock_wall(), .dir = parent, .name = name };
+	struct ofs_record rec = {
+		.type = OFS_RECORD_UNLINK, .time = ofs_clock_wall(), .dir = parent, .name = name
+	};
 	struct ofs_inode *dir, *n;
 	int r;
 
@@ -347,8 +359,8 @@ static int rename_locked(struct ofs_store *s, const struct ofs_record *rec)
 	return ofs_store_log(s, rec, NULL, 0);
 }
 
-int ofs_store_rename(struct ofs_store *s, uint64_t dir, const char *name, uint64_t newdir, const char *newname,
-		     unsigned int flags)
+int ofs_store_rename(struct ofs_store *s, uint64_t dir, const char *name, uint64_t newdir,
+		     const char *newname, unsigned int flags)
 {
 	struct ofs_record rec = {
 		.type = OFS_RECORD_RENAME,
@@ -367,7 +379,8 @@ int ofs_store_rename(struct ofs_store *s, uint64_t dir, const char *name, uint64
 	return r;
 }
 
-int ofs_store_setattr(struct ofs_store *s, uint64_t ino, const struct ofs_setattr *attr, struct ofs_attr *ret)
+int ofs_store_setattr(struct ofs_store *s, uint64_t ino, const struct ofs_setattr *attr,
+		      struct ofs_attr *ret)
 {
 	struct ofs_record rec = {
 		.type = OFS_RECORD_SETATTR,
@@ -415,8 +428,8 @@ ssize_t ofs_store_readlink(struct ofs_store *s, uint64_t ino, char *buf, size_t 
 	return r;
 }
 
-static int readdir_locked(struct ofs_store *s, uint64_t ino, uint64_t cookie, bool plus, ofs_store_readdir_fn fn,
-			  void *arg)
+static int readdir_locked(struct ofs_store *s, uint64_t ino, uint64_t cookie, bool plus,
+			  ofs_store_readdir_fn fn, void *arg)
 {
 	struct ofs_inode *dir, *n;
 	size_t i;
@@ -446,7 +459,8 @@ static int readdir_locked(struct ofs_store *s, uint64_t ino, uint64_t cookie, bo
 	return 0;
 }
 
-int ofs_store_readdir(struct ofs_store *s, uint64_t dir, uint64_t cookie, bool plus, ofs_store_readdir_fn fn, void *arg)
+int ofs_store_readdir(struct ofs_store *s, uint64_t dir, uint64_t cookie, bool plus,
+		      ofs_store_readdir_fn fn, void *arg)
 {
 	int r;
 

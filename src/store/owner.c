@@ -27,7 +27,8 @@ static void owner_read(int dirfd, struct owner *ret)
 	char *end;
 
 	*ret = (struct owner){ .mountpoint = "-" };
-	if (ofs_io_read_file(dirfd, "lock", sizeof(ret->mountpoint), &text) < 0 || ofs_buf_append(&text, "", 1) < 0)
+	if (ofs_io_read_file(dirfd, "lock", sizeof(ret->mountpoint), &text) < 0 ||
+	    ofs_buf_append(&text, "", 1) < 0)
 		return;
 	ret->pid = strtol((const char *)text.data, &end, 10);
 	if (*end == ' ')
@@ -70,13 +71,16 @@ int ofs_owner_acquire(int dirfd, const char *path, const char *mountpoint, struc
 	while ((r = ofs_io_lock(fd)) == -EWOULDBLOCK) {
 		owner_read(dirfd, &owner);
 		if (owner_serves(&owner))
-			return ofs_error_set(err, EBUSY,
-					     "store '%s' is in use by process %ld, mounted at '%s': use that mount, or "
-					     "unmount it first with: fusermount3 -u '%s'",
-					     path, owner.pid, owner.mountpoint, owner.mountpoint);
+			return ofs_error_set(
+				err, EBUSY,
+				"store '%s' is in use by process %ld, mounted at '%s': use that mount, or "
+				"unmount it first with: fusermount3 -u '%s'",
+				path, owner.pid, owner.mountpoint, owner.mountpoint);
 		if (ofs_clock_monotonic() > until)
-			return ofs_error_set(err, EBUSY, "store '%s' is in use by process %ld: wait until it has ended",
-					     path, owner.pid);
+			return ofs_error_set(
+				err, EBUSY,
+				"store '%s' is in use by process %ld: wait until it has ended",
+				path, owner.pid);
 		nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
 	}
 	if (r < 0)

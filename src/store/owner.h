@@ -6,9 +6,10 @@
 #include <offloadfs/error.h>
 
 /*
- * Locks the store and writes down this process and its mount point (NULL: none). Waits for an owner that holds the
- * store only for a moment: one without a mount point, or one whose mount has gone and that is closing.
- * Returns the descriptor that holds the lock; -EBUSY with a message that says what to do.
+ * Locks the store and writes down this process and its mount point (NULL: none). Waits for an owner
+ * that holds the store only for a moment: one without a mount point, or one whose mount has gone
+ * and that is closing. Returns the descriptor that holds the lock; -EBUSY with a message that says
+ * what to do.
  */
 int ofs_owner_acquire(int dirfd, const char *path, const char *mountpoint, struct ofs_error *err);
 

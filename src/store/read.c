@@ -44,8 +44,8 @@ static int fetch_piece(struct ofs_store *s, const struct ofs_piece *p, uint8_t *
 }
 
 /* Lists what a read needs; returns its length. `reclaim` is held, `lock` is not. */
-static ssize_t map_read(struct ofs_store *s, uint64_t ino, size_t size, uint64_t off, struct ofs_pieces *ret,
-			uint64_t *ret_version)
+static ssize_t map_read(struct ofs_store *s, uint64_t ino, size_t size, uint64_t off,
+			struct ofs_pieces *ret, uint64_t *ret_version)
 {
 	struct ofs_inode *n;
 	ssize_t r;
@@ -62,8 +62,8 @@ static ssize_t map_read(struct ofs_store *s, uint64_t ino, size_t size, uint64_t
 	return r;
 }
 
-ssize_t ofs_store_read_version(struct ofs_store *s, uint64_t ino, void *buf, size_t size, uint64_t off,
-			       uint64_t *ret_version)
+ssize_t ofs_store_read_version(struct ofs_store *s, uint64_t ino, void *buf, size_t size,
+			       uint64_t off, uint64_t *ret_version)
 {
 	OFS_CLEANUP(ofs_pieces_finish) struct ofs_pieces pieces = { 0 };
 	ssize_t len;
@@ -83,7 +83,8 @@ ssize_t ofs_store_read(struct ofs_store *s, uint64_t ino, void *buf, size_t size
 	return ofs_store_read_version(s, ino, buf, size, off, NULL);
 }
 
-static int write_record(struct ofs_store *s, uint64_t ino, const void *buf, size_t size, uint64_t off)
+static int write_record(struct ofs_store *s, uint64_t ino, const void *buf, size_t size,
+			uint64_t off)
 {
 	struct ofs_record rec = {
 		.type = OFS_RECORD_WRITE, .time = ofs_clock_wall(), .ino = ino, .size = off
@@ -99,7 +100,8 @@ static int write_record(struct ofs_store *s, uint64_t ino, const void *buf, size
 	return r;
 }
 
-ssize_t ofs_store_write(struct ofs_store *s, uint64_t ino, const void *buf, size_t size, uint64_t off)
+ssize_t ofs_store_write(struct ofs_store *s, uint64_t ino, const void *buf, size_t size,
+			uint64_t off)
 {
 	size_t done = 0;
 	uint64_t end;
@@ -131,11 +133,15 @@ static void count_lines_before(struct ofs_content *c)
 	}
 }
 
-static void line_hint(const struct ofs_content *c, uint64_t line, uint64_t *ret_off, uint64_t *ret_line)
+static void line_hint(const struct ofs_content *c, uint64_t line, uint64_t *ret_off,
+		      uint64_t *ret_line)
 {
-	size_t lo = 0, hi = c->nblocks;
+	size_t lo = 0, hi = c->nblocks - 1;
 
-	/* The last block before which fewer than `line` newlines lie, so that the line's start is in it or later. */
+	/*
+	 * The last block before which fewer than `line` newlines lie, so that the line's start is
+	 * in it or later.
+	 */
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo + 1) / 2;
 
@@ -144,11 +150,12 @@ static void line_hint(const struct ofs_content *c, uint64_t line, uint64_t *ret_
 		else
 			hi = mid - 1;
 	}
-	*ret_off = lo * OFS_BLOCK_SIZE;
+	*ret_off = c->blocks[lo].index * OFS_BLOCK_SIZE;
 	*ret_line = c->lines_before[lo];
 }
 
-int ofs_store_line_hint(struct ofs_store *s, uint64_t ino, uint64_t line, uint64_t *ret_off, uint64_t *ret_line)
+int ofs_store_line_hint(struct ofs_store *s, uint64_t ino, uint64_t line, uint64_t *ret_off,
+			uint64_t *ret_line)
 {
 	struct ofs_inode *n;
 	int r;
@@ -156,7 +163,7 @@ int ofs_store_line_hint(struct ofs_store *s, uint64_t ino, uint64_t line, uint64
 	*ret_off = *ret_line = 0;
 	pthread_mutex_lock(&s->lock);
 	r = ofs_store_file(s, ino, &n);
-	if (r == 0 && !n->on_draft_list && n->content.nblocks > 1) {
+	if (r == 0 && line && !n->on_draft_list && n->content.nblocks > 1) {
 		if (!n->content.lines_before)
 			count_lines_before(&n->content);
 		if (n->content.lines_before)

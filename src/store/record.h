@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The journal's records as the store means them. A record carries what was decided (numbers, times, names), so
- * that applying it again to the same state gives the same result.
+ * The journal's records as the store means them. A record carries what was decided (numbers, times,
+ * names), so that applying it again to the same state gives the same result.
  */
 #ifndef OFS_STORE_RECORD_H
 #define OFS_STORE_RECORD_H
@@ -21,7 +21,10 @@ enum ofs_record_type {
 	OFS_RECORD_SETATTR = 6,
 };
 
-/* One for all types; what a type does not use is zero. Strings are borrowed from the caller or from the record. */
+/*
+ * One for all types; what a type does not use is zero. Strings are borrowed from the caller or from
+ * the record.
+ */
 struct ofs_record {
 	uint8_t type;
 	int64_t time;
@@ -40,7 +43,10 @@ struct ofs_record {
 /* Appends the body. 0 or -errno. */
 int ofs_record_encode(const struct ofs_record *r, struct ofs_buf *out);
 
-/* Strings point into `body`, which must outlive `ret`. -EUCLEAN when it is not a record that this version writes. */
+/*
+ * Strings point into `body`, which must outlive `ret`. -EUCLEAN when it is not a record that this
+ * version writes.
+ */
 int ofs_record_decode(uint8_t type, const void *body, size_t len, struct ofs_record *ret);
 
 #endif

@@ -8,7 +8,8 @@
 
 #define SEAL_LEVEL 6
 #define BATCH_BYTES (UINT64_C(128) << 20) /* of drafts in one cycle */
-#define DIGEST_HOLES_MAX (UINT64_C(1) << 30) /* a file with more in holes is not hashed as a whole */
+#define DIGEST_HOLES_MAX \
+	(UINT64_C(1) << 30) /* a file with more in holes is not hashed as a whole */
 
 struct sealed_block {
 	uint64_t index;
@@ -146,10 +147,13 @@ static int find_chunk(struct ofs_seal_batch *b, const uint8_t *sha, struct ofs_i
 	return ofs_index_find_chunk(b->store->index, sha, ret);
 }
 
-static int store_chunk(struct ofs_seal_batch *b, const uint8_t *sha, uint32_t len, struct ofs_index_chunk *ret)
+static int store_chunk(struct ofs_seal_batch *b, const uint8_t *sha, uint32_t len,
+		       struct ofs_index_chunk *ret)
 {
 	struct ofs_store *s = b->store;
-	struct ofs_frame_chunk piece = { .data = b->buf, .len = len, .lines = count_lines(b->buf, len) };
+	struct ofs_frame_chunk piece = { .data = b->buf,
+					 .len = len,
+					 .lines = count_lines(b->buf, len) };
 	struct ofs_frame_loc loc;
 	int r;
 
@@ -173,7 +177,8 @@ static int store_chunk(struct ofs_seal_batch *b, const uint8_t *sha, uint32_t le
 }
 
 /* The block in `buf` becomes a chunk, an old one where there is one. All zeros are a hole. */
-static int seal_block(struct ofs_seal_batch *b, struct sealed_file *f, uint32_t len, struct ofs_index_chunk *ret)
+static int seal_block(struct ofs_seal_batch *b, struct sealed_file *f, uint32_t len,
+		      struct ofs_index_chunk *ret)
 {
 	uint8_t sha[OFS_SHA256_SIZE];
 	int r;
@@ -205,7 +210,10 @@ static ssize_t read_block(struct ofs_seal_batch *b, const struct sealed_file *f,
 	return r;
 }
 
-/* Seals the touched blocks and hashes the whole, in one pass over the file (or over the touched blocks of a sparse one). */
+/*
+ * Seals the touched blocks and hashes the whole, in one pass over the file (or over the touched
+ * blocks of a sparse one).
+ */
 static int seal_file(struct ofs_seal_batch *b, struct sealed_file *f)
 {
 	uint64_t blocks = (f->size + OFS_BLOCK_SIZE - 1) / OFS_BLOCK_SIZE, i;
@@ -238,6 +246,17 @@ static int seal_file(struct ofs_seal_batch *b, struct sealed_file *f)
 	return ofs_sha256_final(b->whole, f->sha);
 }
 
+/* The daemon ends: what is not sealed yet stays a draft. */
+static bool is_stopping(struct ofs_store *s)
+{
+	bool stop;
+
+	pthread_mutex_lock(&s->lock);
+	stop = s->stop && s->sealer_runs;
+	pthread_mutex_unlock(&s->lock);
+	return stop;
+}
+
 /* Tries again in an hour, or when the file is written. */
 static void postpone(struct ofs_store *s, uint64_t ino)
 {
@@ -257,7 +276,7 @@ int ofs_seal_collect(struct ofs_seal_batch *b, int64_t before)
 	size_t i;
 
 	batch_choose(b, before);
-	for (i = 0; i < b->nfiles; i++) {
+	for (i = 0; i < b->nfiles && !is_stopping(b->store); i++) {
 		r = seal_file(b, &b->files[i]);
 		if (r == 0) {
 			b->files[i].done = true;
@@ -303,7 +322,8 @@ static void install_file(struct ofs_store *s, struct sealed_file *f)
 	if (!f->done)
 		return;
 	for (i = 0; i < f->nblocks; i++)
-		ofs_content_set_block(&n->content, f->blocks[i].index, &f->blocks[i].chunk, s->epoch);
+		ofs_content_set_block(&n->content, f->blocks[i].index, &f->blocks[i].chunk,
+				      s->epoch);
 	ofs_content_drop_drafts(&n->content, s->epoch);
 	n->on_draft_list = false;
 	/* Until the index has settled who pays for what. */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The store: inodes, directories and content, kept by journal, packs and index. It knows nothing of tiers, slices or
- * any other meaning of a name.
+ * The store: inodes, directories and content, kept by journal, packs and index. It knows nothing of
+ * tiers, slices or any other meaning of a name.
  *
- * A change is acknowledged when its journal record is written. Committed state lies in the index; what came after the last
- * checkpoint lies in memory as well and is rebuilt from the journal when the store is opened. Inodes and directories are
- * loaded from the index when they are first used.
+ * A change is acknowledged when its journal record is written. Committed state lies in the index;
+ * what came after the last checkpoint lies in memory as well and is rebuilt from the journal when
+ * the store is opened. Inodes and directories are loaded from the index when they are first used.
  *
- * Every call may come from any thread; all return 0 (or a count) or -errno and change nothing when they fail.
+ * Every call may come from any thread; all return 0 (or a count) or -errno and change nothing when
+ * they fail.
  */
 #ifndef OFS_STORE_STORE_H
 #define OFS_STORE_STORE_H
@@ -31,14 +32,18 @@ struct ofs_store_options {
 	const char *mountpoint; /* for the lock file; NULL: none */
 	uint32_t seal_delay_ms;
 	size_t cache_bytes; /* of decompressed frames */
-	void (*attr_changed)(void *arg, uint64_t ino); /* from the sealer's thread, no lock held; may be NULL */
+	/* From the sealer's thread, no lock held; may be NULL. */
+	void (*attr_changed)(void *arg, uint64_t ino);
 	void *events_arg;
 };
 
 int ofs_store_open(const char *path, const struct ofs_store_options *opts, struct ofs_error *err,
 		   struct ofs_store **ret);
 
-/* Seals what is quiet when there was no background thread, writes a checkpoint and lets the store go. */
+/*
+ * Seals what is quiet when there was no background thread, writes a checkpoint and lets the store
+ * go.
+ */
 void ofs_store_close(struct ofs_store *s);
 
 struct ofs_attr {
@@ -62,9 +67,12 @@ struct ofs_digest {
 	int64_t lines; /* newline characters; -1: not counted yet */
 };
 
-/* These return a reference to the inode, given back with ofs_store_forget(): lookup, create, link. */
+/*
+ * These return a reference to the inode, given back with ofs_store_forget(): lookup, create, link.
+ */
 int ofs_store_lookup(struct ofs_store *s, uint64_t dir, const char *name, struct ofs_attr *ret);
-int ofs_store_hold(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret); /* by number; -ENOENT when unlinked or unknown */
+/* By number; -ENOENT when it is unlinked or unknown. */
+int ofs_store_hold(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret);
 void ofs_store_forget(struct ofs_store *s, uint64_t ino, uint64_t n);
 
 int ofs_store_getattr(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret);
@@ -78,37 +86,47 @@ struct ofs_create {
 	const char *target;
 };
 
-int ofs_store_create(struct ofs_store *s, uint64_t dir, const char *name, const struct ofs_create *what,
-		     struct ofs_attr *ret);
-int ofs_store_link(struct ofs_store *s, uint64_t ino, uint64_t dir, const char *name, struct ofs_attr *ret);
+int ofs_store_create(struct ofs_store *s, uint64_t dir, const char *name,
+		     const struct ofs_create *what, struct ofs_attr *ret);
+int ofs_store_link(struct ofs_store *s, uint64_t ino, uint64_t dir, const char *name,
+		   struct ofs_attr *ret);
 int ofs_store_unlink(struct ofs_store *s, uint64_t dir, const char *name);
 int ofs_store_rmdir(struct ofs_store *s, uint64_t dir, const char *name);
-int ofs_store_rename(struct ofs_store *s, uint64_t dir, const char *name, uint64_t newdir, const char *newname,
-		     unsigned int flags);
+int ofs_store_rename(struct ofs_store *s, uint64_t dir, const char *name, uint64_t newdir,
+		     const char *newname, unsigned int flags);
 
 /* The bits of `set` are OFS_SET_* of <offloadfs/tree.h>. */
 struct ofs_setattr;
-int ofs_store_setattr(struct ofs_store *s, uint64_t ino, const struct ofs_setattr *attr, struct ofs_attr *ret);
+int ofs_store_setattr(struct ofs_store *s, uint64_t ino, const struct ofs_setattr *attr,
+		      struct ofs_attr *ret);
 
 ssize_t ofs_store_readlink(struct ofs_store *s, uint64_t ino, char *buf, size_t size);
 
 /* Entries with a cookie above `cookie`, in order of cookie; cookies are at least OFS_COOKIE_MIN. */
 #define OFS_COOKIE_MIN 64
-typedef int (*ofs_store_readdir_fn)(void *arg, const char *name, const struct ofs_attr *attr, uint64_t cookie);
-/* With `plus` attributes are whole and each entry taken carries a reference; else ino and type bits alone. */
-int ofs_store_readdir(struct ofs_store *s, uint64_t dir, uint64_t cookie, bool plus, ofs_store_readdir_fn fn, void *arg);
+typedef int (*ofs_store_readdir_fn)(void *arg, const char *name, const struct ofs_attr *attr,
+				    uint64_t cookie);
+/*
+ * With `plus` attributes are whole and each entry taken carries a reference; else ino and type bits
+ * alone.
+ */
+int ofs_store_readdir(struct ofs_store *s, uint64_t dir, uint64_t cookie, bool plus,
+		      ofs_store_readdir_fn fn, void *arg);
 
 /* The name that `dir` has for `ino`; `ret` has room for 256 bytes. -ENOENT. */
 int ofs_store_name_of(struct ofs_store *s, uint64_t dir, uint64_t ino, char *ret);
 
 ssize_t ofs_store_read(struct ofs_store *s, uint64_t ino, void *buf, size_t size, uint64_t off);
-ssize_t ofs_store_write(struct ofs_store *s, uint64_t ino, const void *buf, size_t size, uint64_t off);
+ssize_t ofs_store_write(struct ofs_store *s, uint64_t ino, const void *buf, size_t size,
+			uint64_t off);
 
 /*
- * Where line `line` (from 0) begins, for sealed content in time that does not depend on the place: *ret_off is the start of a stretch of
- * the file before or at that line and *ret_line the lines that end before it. Content that is not sealed: 0 and 0.
+ * Where line `line` (from 0) begins, for sealed content in time that does not depend on the place:
+ * *ret_off is the start of a stretch of the file before or at that line and *ret_line the lines
+ * that end before it. Content that is not sealed: 0 and 0.
  */
-int ofs_store_line_hint(struct ofs_store *s, uint64_t ino, uint64_t line, uint64_t *ret_off, uint64_t *ret_line);
+int ofs_store_line_hint(struct ofs_store *s, uint64_t ino, uint64_t line, uint64_t *ret_off,
+			uint64_t *ret_line);
 
 int ofs_store_sync(struct ofs_store *s);
 int ofs_store_seal(struct ofs_store *s); /* everything, now */

@@ -191,8 +191,8 @@ void ofs_store_attr(struct ofs_store *s, const struct ofs_inode *n, struct ofs_a
 
 static bool inode_is_clean(struct ofs_store *s, const struct ofs_inode *n)
 {
-	return n->epoch <= s->committed && !n->on_dirty_list && !n->content.nextents && !n->on_draft_list &&
-	       n->row.nlink && !n->gone && n->row.ino != OFS_ROOT_INO;
+	return n->epoch <= s->committed && !n->on_dirty_list && !n->content.nextents &&
+	       !n->on_draft_list && n->row.nlink && !n->gone && n->row.ino != OFS_ROOT_INO;
 }
 
 void ofs_store_evict(struct ofs_store *s)

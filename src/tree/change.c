@@ -84,8 +84,9 @@ static int check_old_name(struct ofs_tree *t, ofs_node parent, const char *name)
 }
 
 /*
- * Sealed content in archive/ is read-only. A file that is being written there directly is still open to its writer: until it
- * was moved or changed otherwise (which shows in ctime), and for a minute after the last write.
+ * Sealed content in archive/ is read-only. A file that is being written there directly is still
+ * open to its writer: until it was moved or changed otherwise (which shows in ctime), and for a
+ * minute after the last write.
  */
 static int check_content(struct ofs_tree *t, ofs_node node)
 {
@@ -110,8 +111,8 @@ static int check_content(struct ofs_tree *t, ofs_node node)
 	return -EROFS;
 }
 
-static int create(struct ofs_tree *t, ofs_node parent, const char *name, const struct ofs_create *what,
-		  struct ofs_entry *ret)
+static int create(struct ofs_tree *t, ofs_node parent, const char *name,
+		  const struct ofs_create *what, struct ofs_entry *ret)
 {
 	struct ofs_attr attr;
 	int r;
@@ -139,10 +140,12 @@ int ofs_tree_mknod(struct ofs_tree *t, ofs_node parent, const char *name, mode_t
 	return create(t, parent, name, &what, ret);
 }
 
-int ofs_tree_mkdir(struct ofs_tree *t, ofs_node parent, const char *name, mode_t mode, const struct ofs_cred *cred,
-		   struct ofs_entry *ret)
+int ofs_tree_mkdir(struct ofs_tree *t, ofs_node parent, const char *name, mode_t mode,
+		   const struct ofs_cred *cred, struct ofs_entry *ret)
 {
-	struct ofs_create what = { .mode = S_IFDIR | (mode & 07777), .uid = cred->uid, .gid = cred->gid };
+	struct ofs_create what = { .mode = S_IFDIR | (mode & 07777),
+				   .uid = cred->uid,
+				   .gid = cred->gid };
 
 	return create(t, parent, name, &what, ret);
 }
@@ -150,12 +153,15 @@ int ofs_tree_mkdir(struct ofs_tree *t, ofs_node parent, const char *name, mode_t
 int ofs_tree_symlink(struct ofs_tree *t, ofs_node parent, const char *name, const char *target,
 		     const struct ofs_cred *cred, struct ofs_entry *ret)
 {
-	struct ofs_create what = { .mode = S_IFLNK | 0777, .uid = cred->uid, .gid = cred->gid, .target = target };
+	struct ofs_create what = {
+		.mode = S_IFLNK | 0777, .uid = cred->uid, .gid = cred->gid, .target = target
+	};
 
 	return create(t, parent, name, &what, ret);
 }
 
-int ofs_tree_link(struct ofs_tree *t, ofs_node node, ofs_node parent, const char *name, struct ofs_entry *ret)
+int ofs_tree_link(struct ofs_tree *t, ofs_node node, ofs_node parent, const char *name,
+		  struct ofs_entry *ret)
 {
 	struct ofs_attr attr;
 	int r;
@@ -187,8 +193,8 @@ int ofs_tree_rmdir(struct ofs_tree *t, ofs_node parent, const char *name)
 	return r < 0 ? r : ofs_store_rmdir(t->store, parent, name);
 }
 
-int ofs_tree_rename(struct ofs_tree *t, ofs_node parent, const char *name, ofs_node newparent, const char *newname,
-		    unsigned int flags)
+int ofs_tree_rename(struct ofs_tree *t, ofs_node parent, const char *name, ofs_node newparent,
+		    const char *newname, unsigned int flags)
 {
 	int r;
 
@@ -201,7 +207,8 @@ int ofs_tree_rename(struct ofs_tree *t, ofs_node parent, const char *name, ofs_n
 	return r < 0 ? r : ofs_store_rename(t->store, parent, name, newparent, newname, flags);
 }
 
-int ofs_tree_setattr(struct ofs_tree *t, ofs_node node, const struct ofs_setattr *attr, struct stat *ret)
+int ofs_tree_setattr(struct ofs_tree *t, ofs_node node, const struct ofs_setattr *attr,
+		     struct stat *ret)
 {
 	struct ofs_attr now;
 	int r = 0;
@@ -217,7 +224,8 @@ int ofs_tree_setattr(struct ofs_tree *t, ofs_node node, const struct ofs_setattr
 	return r;
 }
 
-ssize_t ofs_tree_write(struct ofs_tree *t, ofs_node node, const void *buf, size_t size, uint64_t off)
+ssize_t ofs_tree_write(struct ofs_tree *t, ofs_node node, const void *buf, size_t size,
+		       uint64_t off)
 {
 	int r = check_content(t, node);
 

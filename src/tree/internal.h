@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inside of the tree. A node below OFS_VIRTUAL is an inode of the store; above it are what the tree makes up: the
- * fixed nodes (refs/, README.md), then slices, made when they are looked up.
+ * The inside of the tree. A node below OFS_VIRTUAL is an inode of the store; above it are what the
+ * tree makes up: the fixed nodes (refs/, README.md), then slices, made when they are looked up.
  */
 #ifndef OFS_TREE_INTERNAL_H
 #define OFS_TREE_INTERNAL_H
@@ -21,9 +21,20 @@
 #define OFS_NODE_SLICES (OFS_VIRTUAL | 16) /* the first slice */
 
 /* Positions of the root's made-up entries in readdir; the store's begin at OFS_COOKIE_MIN. */
-enum { OFS_COOKIE_DOT = 1, OFS_COOKIE_DOTDOT, OFS_COOKIE_REFS, OFS_COOKIE_README };
+enum {
+	OFS_COOKIE_DOT = 1,
+	OFS_COOKIE_DOTDOT,
+	OFS_COOKIE_REFS,
+	OFS_COOKIE_README
+};
 
-enum ofs_top { OFS_TOP_CACHE, OFS_TOP_TASKS, OFS_TOP_PERSISTENT, OFS_TOP_ARCHIVE, OFS_TOPS };
+enum ofs_top {
+	OFS_TOP_CACHE,
+	OFS_TOP_TASKS,
+	OFS_TOP_PERSISTENT,
+	OFS_TOP_ARCHIVE,
+	OFS_TOPS
+};
 
 /* What a slice came to when it was resolved. */
 struct ofs_range {
@@ -32,7 +43,10 @@ struct ofs_range {
 	struct ofs_buf notice; /* what is said when a cap cut it short; else empty */
 };
 
-/* A slice that somebody holds. Guarded by the tree's lock, but for `base` and `spec`, which are constant. */
+/*
+ * A slice that somebody holds. Guarded by the tree's lock, but for `base` and `spec`, which are
+ * constant.
+ */
 struct ofs_slice_node {
 	ofs_node node;
 	uint64_t refs;
@@ -91,19 +105,22 @@ const char *ofs_place_tier(const struct ofs_place *p);
 /* ---- slices (slice_node.c, lines.c) */
 
 /*
- * Makes a node for a slice of `base`, whose reference passes to it (is given back on an error). `shown` is the base's name in
- * `parent`, `len` long.
+ * Makes a node for a slice of `base`, whose reference passes to it (is given back on an error).
+ * `shown` is the base's name in `parent`, `len` long.
  */
-int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *shown, size_t len, const struct ofs_attr *base,
-		     const struct ofs_slice_spec *spec, struct ofs_entry *ret);
+int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *shown, size_t len,
+		     const struct ofs_attr *base, const struct ofs_slice_spec *spec,
+		     struct ofs_entry *ret);
 int ofs_slice_getattr(struct ofs_tree *t, ofs_node node, struct stat *ret);
 ssize_t ofs_slice_read(struct ofs_tree *t, ofs_node node, void *buf, size_t size, uint64_t off);
 void ofs_slice_forget(struct ofs_tree *t, ofs_node node, uint64_t n);
 void ofs_slice_destroy(struct ofs_slice_node *n);
 
-/* Finds the bytes of a slice. -ERANGE: it begins past the end. `path` names the base in the notice. */
-int ofs_range_resolve(struct ofs_tree *t, const struct ofs_attr *base, const struct ofs_slice_spec *spec,
-		      const char *path, struct ofs_range *ret);
+/*
+ * Finds the bytes of a slice. -ERANGE: it begins past the end. `path` names the base in the notice.
+ */
+int ofs_range_resolve(struct ofs_tree *t, const struct ofs_attr *base,
+		      const struct ofs_slice_spec *spec, const char *path, struct ofs_range *ret);
 
 /* Lines of the file as sed counts them: one without a final newline counts. */
 int ofs_lines_count(struct ofs_tree *t, const struct ofs_attr *file, uint64_t *ret);

@@ -38,10 +38,11 @@ static int scan_load(struct scan *s, uint64_t off)
 }
 
 /*
- * Walks `count` newlines on from `off` and finds where the line behind the last of them starts; at the end of the file it
- * stops there. *ret_passed says how many it passed.
+ * Walks `count` newlines on from `off` and finds where the line behind the last of them starts; at
+ * the end of the file it stops there. *ret_passed says how many it passed.
  */
-static int skip_lines(struct scan *s, uint64_t off, uint64_t count, uint64_t *ret_off, uint64_t *ret_passed)
+static int skip_lines(struct scan *s, uint64_t off, uint64_t count, uint64_t *ret_off,
+		      uint64_t *ret_passed)
 {
 	uint64_t passed = 0;
 
@@ -67,7 +68,10 @@ static int skip_lines(struct scan *s, uint64_t off, uint64_t count, uint64_t *re
 	return 0;
 }
 
-/* Where line `line` (from 1) starts; *ret_exists is false when the file has fewer lines, and *ret_off then its end. */
+/*
+ * Where line `line` (from 1) starts; *ret_exists is false when the file has fewer lines, and
+ * *ret_off then its end.
+ */
 static int find_line(struct scan *s, uint64_t line, uint64_t *ret_off, bool *ret_exists)
 {
 	uint64_t off, before, passed;
@@ -112,17 +116,21 @@ int ofs_lines_count(struct ofs_tree *t, const struct ofs_attr *file, uint64_t *r
 }
 
 /* The part [ret->off, end) is shown and not all that was asked for: says so, and how to go on. */
-static int add_notice(struct ofs_range *ret, uint64_t lines, bool ends_line, const char *fmt, const char *path,
-		      uint64_t from, uint64_t to)
+static int add_notice(struct ofs_range *ret, uint64_t lines, bool ends_line, const char *fmt,
+		      const char *path, uint64_t from, uint64_t to)
 {
 	int r;
 
-	/* A cut within a line gets a line end of its own, which the count of bytes tells from content. */
+	/*
+	 * A cut within a line gets a line end of its own, which the count of bytes tells from
+	 * content.
+	 */
 	r = ofs_buf_printf(&ret->notice, "%s[offloadfs: ", ends_line ? "" : "\n");
 	if (r == 0 && lines)
 		r = ofs_buf_printf(&ret->notice, "%" PRIu64 " lines, ", lines);
 	if (r == 0)
-		r = ofs_buf_printf(&ret->notice, "%" PRIu64 " bytes shown; continue with %s:", ret->len, path);
+		r = ofs_buf_printf(&ret->notice,
+				   "%" PRIu64 " bytes shown; continue with %s:", ret->len, path);
 	if (r == 0)
 		r = ofs_buf_printf(&ret->notice, "%s%" PRIu64 "-", fmt, from);
 	if (r == 0 && to != UINT64_MAX)
@@ -130,8 +138,8 @@ static int add_notice(struct ofs_range *ret, uint64_t lines, bool ends_line, con
 	return r < 0 ? r : ofs_buf_append_str(&ret->notice, "]\n");
 }
 
-static int resolve_bytes(struct ofs_tree *t, const struct ofs_attr *base, uint64_t first, uint64_t last,
-			 const char *path, struct ofs_range *ret)
+static int resolve_bytes(struct ofs_tree *t, const struct ofs_attr *base, uint64_t first,
+			 uint64_t last, const char *path, struct ofs_range *ret)
 {
 	uint8_t final = 0;
 	ssize_t n;
@@ -146,11 +154,15 @@ static int resolve_bytes(struct ofs_tree *t, const struct ofs_attr *base, uint64
 	n = ofs_store_read(t->store, base->ino, &final, 1, first + ret->len - 1);
 	if (n < 0)
 		return (int)n;
-	return add_notice(ret, 0, final == '\n', "b", path, first + ret->len, OFS_MIN(last, base->size - 1));
+	return add_notice(ret, 0, final == '\n', "b", path, first + ret->len,
+			  OFS_MIN(last, base->size - 1));
 }
 
-/* The end of the last line that fits into `max` bytes from `start` on, and how many lines that are. */
-static int fit_lines(struct scan *s, uint64_t start, uint64_t max, uint64_t *ret_end, uint64_t *ret_lines)
+/*
+ * The end of the last line that fits into `max` bytes from `start` on, and how many lines that are.
+ */
+static int fit_lines(struct scan *s, uint64_t start, uint64_t max, uint64_t *ret_end,
+		     uint64_t *ret_lines)
 {
 	uint64_t off = start;
 
@@ -176,9 +188,12 @@ static int fit_lines(struct scan *s, uint64_t start, uint64_t max, uint64_t *ret
 	return 0;
 }
 
-/* Lines first to last begin at ret->off and are more than max bytes: keep the lines that fit, or a part of the first. */
-static int cap_bytes(struct scan *s, uint64_t first, uint64_t last, uint64_t end, uint64_t max, const char *path,
-		     struct ofs_range *ret)
+/*
+ * Lines first to last begin at ret->off and are more than max bytes: keep the lines that fit, or a
+ * part of the first.
+ */
+static int cap_bytes(struct scan *s, uint64_t first, uint64_t last, uint64_t end, uint64_t max,
+		     const char *path, struct ofs_range *ret)
 {
 	uint64_t fits, lines;
 	int r;
@@ -203,8 +218,8 @@ static int cap_bytes(struct scan *s, uint64_t first, uint64_t last, uint64_t end
 	return add_notice(ret, 0, false, "b", path, ret->off + max, end - 1);
 }
 
-static int resolve_lines(struct ofs_tree *t, const struct ofs_attr *base, uint64_t first, uint64_t last,
-			 const char *path, struct ofs_range *ret)
+static int resolve_lines(struct ofs_tree *t, const struct ofs_attr *base, uint64_t first,
+			 uint64_t last, const char *path, struct ofs_range *ret)
 {
 	OFS_CLEANUP(scan_finish) struct scan s = { .tree = t, .file = base };
 	uint64_t stop = last, end = base->size;
@@ -231,8 +246,8 @@ static int resolve_lines(struct ofs_tree *t, const struct ofs_attr *base, uint64
 	return 0;
 }
 
-int ofs_range_resolve(struct ofs_tree *t, const struct ofs_attr *base, const struct ofs_slice_spec *spec,
-		      const char *path, struct ofs_range *ret)
+int ofs_range_resolve(struct ofs_tree *t, const struct ofs_attr *base,
+		      const struct ofs_slice_spec *spec, const char *path, struct ofs_range *ret)
 {
 	uint64_t total;
 	int r;
@@ -247,7 +262,8 @@ int ofs_range_resolve(struct ofs_tree *t, const struct ofs_attr *base, const str
 		r = ofs_lines_count(t, base, &total);
 		if (r < 0 || !total)
 			return r;
-		return resolve_lines(t, base, total > spec->first ? total - spec->first + 1 : 1, total, path, ret);
+		return resolve_lines(t, base, total > spec->first ? total - spec->first + 1 : 1,
+				     total, path, ret);
 	}
 	return -EINVAL;
 }

@@ -23,7 +23,10 @@ const char *ofs_place_tier(const struct ofs_place *p)
 	}
 }
 
-/* The names from the node up to the root, last one first, and the inode below the root that it goes through. */
+/*
+ * The names from the node up to the root, last one first, and the inode below the root that it goes
+ * through.
+ */
 struct chain {
 	char (*names)[OFS_NAME_MAX + 1];
 	size_t n, cap;
@@ -62,7 +65,9 @@ static void copy_name(char to[OFS_NAME_MAX + 1], const char *from)
 	memcpy(to, from, strlen(from) + 1);
 }
 
-/* Reads category and task off the names; only directories count, so the node's own name does not. */
+/*
+ * Reads category and task off the names; only directories count, so the node's own name does not.
+ */
 static void place_classify(struct ofs_tree *t, const struct chain *c, struct ofs_place *p)
 {
 	size_t depth = 1; /* of the category below the root */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Refs: inode numbers, scrambled and written in base 36. The scrambling is a bijection, so nothing has to be stored; it makes
- * neighbouring files look different, which keeps a language model from mixing them up. Numbers below 36^6 give
- * 6 characters, the rest 8.
+ * Refs: inode numbers, scrambled and written in base 36. The scrambling is a bijection, so nothing
+ * has to be stored; it makes neighbouring files look different, which keeps a language model from
+ * mixing them up. Numbers below 36^6 give 6 characters, the rest 8.
  */
 #include <offloadfs/tree.h>
 
@@ -12,13 +12,14 @@
 #define LONG_LEN 8
 #define SHORT_RANGE UINT64_C(2176782336) /* 36^6 */
 #define LONG_RANGE UINT64_C(2821109907456) /* 36^8 */
-#define FACTOR UINT64_C(1540483477) /* coprime to 36, so multiplying modulo a power of 36 can be undone */
+#define FACTOR \
+	UINT64_C(1540483477) /* coprime to 36, so multiplying modulo a power of 36 can be undone */
 
 static const char ref_digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
 
 static uint64_t multiply(uint64_t a, uint64_t b, uint64_t range)
 {
-	return (uint64_t)((__extension__(unsigned __int128)a) * b % range);
+	return (uint64_t)((__extension__(unsigned __int128) a) * b % range);
 }
 
 /* The inverse of FACTOR modulo `range`, by Euler: phi(36^n) = 12 * 36^(n-1) = range / 3. */

@@ -17,7 +17,8 @@ static bool read_number(const char **p, uint64_t *ret)
 	if (!is_digit(**p))
 		return false;
 	for (; is_digit(**p); (*p)++)
-		if (__builtin_mul_overflow(n, 10u, &n) || __builtin_add_overflow(n, (uint64_t)(**p - '0'), &n))
+		if (__builtin_mul_overflow(n, 10u, &n) ||
+		    __builtin_add_overflow(n, (uint64_t)(**p - '0'), &n))
 			return false;
 	*ret = n;
 	return true;
@@ -53,7 +54,8 @@ static int parse_bytes(const char *text, struct ofs_slice_spec *ret)
 static int parse_lines(const char *text, char mark, struct ofs_slice_spec *ret)
 {
 	ret->kind = OFS_SLICE_LINES;
-	if (!read_range(text, mark, true, &ret->first, &ret->last) || !ret->first || ret->last < ret->first)
+	if (!read_range(text, mark, true, &ret->first, &ret->last) || !ret->first ||
+	    ret->last < ret->first)
 		return -EINVAL;
 	return 0;
 }
@@ -83,7 +85,8 @@ static size_t find_mark(const char *name)
 	size_t i;
 
 	for (i = strlen(name); i-- > 1;)
-		if ((name[i] == '#' || name[i] == '@') && name[i + 1] == 'L' && is_digit(name[i + 2]))
+		if ((name[i] == '#' || name[i] == '@') && name[i + 1] == 'L' &&
+		    is_digit(name[i + 2]))
 			return i;
 	return 0;
 }

@@ -33,8 +33,8 @@ static char *shown_path(struct ofs_tree *t, ofs_node parent, const char *name, s
 	return r == 0 ? (char *)ofs_steal(path.data) : NULL;
 }
 
-static void slice_stat(struct ofs_tree *t, const struct ofs_slice_node *n, const struct ofs_attr *base,
-		       struct stat *ret)
+static void slice_stat(struct ofs_tree *t, const struct ofs_slice_node *n,
+		       const struct ofs_attr *base, struct stat *ret)
 {
 	(void)t;
 	ofs_tree_fill_stat(base, ret);
@@ -45,8 +45,9 @@ static void slice_stat(struct ofs_tree *t, const struct ofs_slice_node *n, const
 	ret->st_blocks = 0;
 }
 
-int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *shown, size_t len, const struct ofs_attr *base,
-		     const struct ofs_slice_spec *spec, struct ofs_entry *ret)
+int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *shown, size_t len,
+		     const struct ofs_attr *base, const struct ofs_slice_spec *spec,
+		     struct ofs_entry *ret)
 {
 	struct ofs_slice_node *n = ofs_alloc(sizeof(*n));
 	int r;
@@ -100,8 +101,9 @@ int ofs_slice_getattr(struct ofs_tree *t, ofs_node node, struct stat *ret)
 }
 
 /*
- * Where the bytes are now. The base may have changed since the lookup: then the slice is resolved again, and is the same
- * slice only if it comes to the same range. A caller that reads holds a reference, so `n` stays.
+ * Where the bytes are now. The base may have changed since the lookup: then the slice is resolved
+ * again, and is the same slice only if it comes to the same range. A caller that reads holds a
+ * reference, so `n` stays.
  */
 static int slice_refresh(struct ofs_tree *t, struct ofs_slice_node *n, const struct ofs_attr *base)
 {
@@ -112,7 +114,8 @@ static int slice_refresh(struct ofs_tree *t, struct ofs_slice_node *n, const str
 	r = ofs_range_resolve(t, base, &n->spec, n->path, &now);
 	if (r == 0) {
 		pthread_mutex_lock(&t->lock);
-		same = now.off == n->range.off && now.len == n->range.len && now.notice.len == n->range.notice.len;
+		same = now.off == n->range.off && now.len == n->range.len &&
+		       now.notice.len == n->range.notice.len;
 		if (same)
 			n->version = base->version;
 		pthread_mutex_unlock(&t->lock);
@@ -145,13 +148,14 @@ ssize_t ofs_slice_read(struct ofs_tree *t, ofs_node node, void *buf, size_t size
 	if (r < 0)
 		return r;
 	if (off < n->range.len) {
-		r = ofs_store_read(t->store, n->base, buf, OFS_MIN((uint64_t)size, n->range.len - off),
-				   n->range.off + off);
+		r = ofs_store_read(t->store, n->base, buf,
+				   OFS_MIN((uint64_t)size, n->range.len - off), n->range.off + off);
 		if (r < 0)
 			return r;
 		done = (size_t)r;
 	}
-	if (done < size && off + done >= n->range.len && off + done < n->range.len + n->range.notice.len) {
+	if (done < size && off + done >= n->range.len &&
+	    off + done < n->range.len + n->range.notice.len) {
 		uint64_t at = off + done - n->range.len;
 
 		part = (size_t)OFS_MIN((uint64_t)(size - done), n->range.notice.len - at);

@@ -186,7 +186,8 @@ static int lookup_real(struct ofs_tree *t, ofs_node parent, const char *name, st
 }
 
 /* `name` is not there literally: it may be a slice of a file that is. */
-static int lookup_slice(struct ofs_tree *t, ofs_node parent, const char *name, struct ofs_entry *ret)
+static int lookup_slice(struct ofs_tree *t, ofs_node parent, const char *name,
+			struct ofs_entry *ret)
 {
 	char base_name[OFS_NAME_MAX + 1];
 	struct ofs_slice_spec spec;
@@ -328,7 +329,8 @@ static int readdir_store(void *arg, const char *name, const struct ofs_attr *att
 }
 
 /* One of the entries that the store does not have. */
-static void readdir_made_up(struct readdir *rd, const char *name, ofs_node node, uint64_t cookie, uint64_t own)
+static void readdir_made_up(struct readdir *rd, const char *name, ofs_node node, uint64_t cookie,
+			    uint64_t own)
 {
 	struct ofs_entry entry = { .node = node, .keep_name = true };
 
@@ -357,7 +359,8 @@ static int parent_of(struct ofs_tree *t, ofs_node dir, ofs_node *ret)
 	return 0;
 }
 
-int ofs_tree_readdir(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus, ofs_readdir_fn fn, void *arg)
+int ofs_tree_readdir(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus,
+		     ofs_readdir_fn fn, void *arg)
 {
 	struct readdir rd = { .tree = t, .fn = fn, .arg = arg, .plus = plus };
 	ofs_node parent;

@@ -131,7 +131,8 @@ static const char *sniff(const char *head, size_t len)
 		at++;
 	if (at < len && (head[at] == '{' || head[at] == '['))
 		return "application/json";
-	if (len - at >= 5 && (strncasecmp(head + at, "<html", 5) == 0 || strncasecmp(head + at, "<!doc", 5) == 0))
+	if (len - at >= 5 &&
+	    (strncasecmp(head + at, "<html", 5) == 0 || strncasecmp(head + at, "<!doc", 5) == 0))
 		return "text/html";
 	if (len - at >= 5 && strncmp(head + at, "%PDF-", 5) == 0)
 		return "application/pdf";
@@ -161,15 +162,9 @@ static const struct {
 	const char *name;
 	attr_fn get;
 } attrs[] = {
-	{ "ref", attr_ref },
-	{ "sha256", attr_sha256 },
-	{ "tier", attr_tier },
-	{ "category", attr_category },
-	{ "task", attr_task },
-	{ "created", attr_created },
-	{ "lines", attr_lines },
-	{ "mime", attr_mime },
-	{ "stored_bytes", attr_stored },
+	{ "ref", attr_ref },	       { "sha256", attr_sha256 }, { "tier", attr_tier },
+	{ "category", attr_category }, { "task", attr_task },	  { "created", attr_created },
+	{ "lines", attr_lines },       { "mime", attr_mime },	  { "stored_bytes", attr_stored },
 	{ "path", attr_path },
 };
 
@@ -213,7 +208,8 @@ static int attr_get(struct ofs_tree *t, ofs_node node, const char *name, struct 
 	return attrs[i].get(t, &file, out);
 }
 
-ssize_t ofs_tree_getxattr(struct ofs_tree *t, ofs_node node, const char *name, void *buf, size_t size)
+ssize_t ofs_tree_getxattr(struct ofs_tree *t, ofs_node node, const char *name, void *buf,
+			  size_t size)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT;
 	int r = attr_get(t, node, name, &value);
@@ -233,7 +229,10 @@ ssize_t ofs_tree_listxattr(struct ofs_tree *t, ofs_node node, char *buf, size_t 
 	r = ofs_store_getattr(t->store, node, &file);
 	if (r < 0)
 		return r;
-	/* Directories and links would only be louder for it: `cp -a` and `ls -l` ask for the list of everything. */
+	/*
+	 * Directories and links would only be louder for it: `cp -a` and `ls -l` ask for the list
+	 * of everything.
+	 */
 	for (i = 0; S_ISREG(file.mode) && i < OFS_ARRAY_SIZE(attrs); i++) {
 		if (!attr_is_listed(t, &file, attrs[i].get))
 			continue;

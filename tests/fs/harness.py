@@ -39,6 +39,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _AT_FDCWD = -100
+_CLONE_NEWNS = 0x20000
+_MS_REC, _MS_SLAVE = 0x4000, 0x80000
 RENAME_NOREPLACE = 1
 RENAME_EXCHANGE = 2
 
@@ -532,6 +534,20 @@ def _remove(directory):
     return f"cannot remove {directory}" if os.path.exists(directory) else None
 
 
+def _isolate():
+    """
+    Moves to a mount namespace of its own, where this is allowed. A namespace that somebody else makes starts with a copy of
+    every mount it sees, and a copy keeps the daemon of a test running after the test has unmounted.
+    """
+    if not ROOT or _libc.unshare(_CLONE_NEWNS) != 0:
+        return
+    _libc.mount(b"none", b"/", None, _MS_REC | _MS_SLAVE, None)
+    with open("/proc/self/mountinfo") as f:
+        copies = [line.split()[4] for line in f if " - fuse.offloadfs " in line]
+    for copy in copies:
+        run("umount", "-l", copy, check=False)
+
+
 def main():
     parser = argparse.ArgumentParser(description="TAP tests of a mounted offloadfs.")
     parser.add_argument("name", nargs="*", help="run only tests with one of these in their names")
@@ -553,6 +569,7 @@ def main():
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _raise_interrupted)
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    _isolate()
     failed = 0
     try:
         for number, each in enumerate(chosen, 1):

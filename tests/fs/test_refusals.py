@@ -185,8 +185,6 @@ def a_mountpoint_that_is_in_use(case):
 HIDE_FUSE = """
 set -e
 mount --make-rprivate /
-# This namespace got a copy of every mount, and a copy keeps another test's daemon alive when that unmounts.
-awk '$0 ~ / - fuse.offloadfs / { print $5 }' /proc/self/mountinfo | xargs -r umount -l || :
 mount --bind /dev "$HOLD"
 mount -t tmpfs none /dev
 for node in null zero full random urandom tty; do : > /dev/$node; mount --bind "$HOLD/$node" /dev/$node; done

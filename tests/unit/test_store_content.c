@@ -376,7 +376,8 @@ Test(store_content, the_cut_is_the_lowest_since_the_last_checkpoint)
 	world_finish(&w);
 }
 
-Test(store_content, blocks_behind_the_list_are_holes)
+/* However far out a block lies, the list holds no more than what was set. */
+Test(store_content, blocks_that_are_not_listed_are_holes)
 {
 	struct ofs_index_chunk chunk = { .len = 5 };
 	struct world w;
@@ -385,10 +386,14 @@ Test(store_content, blocks_behind_the_list_are_holes)
 	memset(w.bytes + 2 * OFS_BLOCK_SIZE, 'y', 5);
 	chunk.id = blob_add(w.bytes + 2 * OFS_BLOCK_SIZE, 5);
 	ofs_content_set_block(&w.map, 2, &chunk, 9);
-	cr_assert_eq(w.map.nblocks, 3);
-	cr_assert_eq(w.map.blocks[1].epoch, 0);
-	cr_assert_eq(w.map.blocks[2].epoch, 9);
+	cr_assert_eq(w.map.nblocks, 1);
+	cr_assert_eq(w.map.blocks[0].index, 2);
+	cr_assert_eq(w.map.blocks[0].epoch, 9);
 	expect_bytes(&w, 0, SPACE);
+	ofs_content_set_block(&w.map, UINT64_C(1) << 26, &chunk, 9);
+	ofs_content_set_block(&w.map, 1000, &chunk, 9);
+	cr_assert_eq(w.map.nblocks, 3);
+	cr_assert_eq(w.map.blocks[1].index, 1000);
 	world_finish(&w);
 }
 
