@@ -72,6 +72,7 @@ static int serve(struct ofs_session *session, struct ofs_options *o, struct ofs_
 		r = ofs_mountpoint_prepare(o->mountpoint, o->store, err);
 	if (r < 0)
 		return r;
+	ofs_log_set_verbose(o->debug);
 	umask(077);
 	signal(SIGPIPE, SIG_IGN);
 	if (!o->foreground && !o->debug)

@@ -21,7 +21,19 @@ def noise(size, seed):
 def log_text(size, seed):
     """About `size` bytes of lines as a build or a search would print them; the last one is ended."""
     rng = random.Random(seed)
-    words = ["open", "error", "src/main.c", "warning:", "result", "user", "1024", "done", "flight", "price", "ok"]
+    words = [
+        "open",
+        "error",
+        "src/main.c",
+        "warning:",
+        "result",
+        "user",
+        "1024",
+        "done",
+        "flight",
+        "price",
+        "ok",
+    ]
     out = bytearray()
     while len(out) < size:
         line = " ".join(rng.choice(words) for _ in range(rng.randrange(0, 24)))
@@ -31,7 +43,7 @@ def log_text(size, seed):
 
 def lines(data, first, last=None):
     """Lines `first` to `last` (from 1, inclusive; None: to the end), as `sed -n` prints them."""
-    return b"".join(split_lines(data)[first - 1:last])
+    return b"".join(split_lines(data)[first - 1 : last])
 
 
 def split_lines(data):
@@ -42,17 +54,23 @@ def split_lines(data):
 
 def tool_results(out):
     """Fills the directory `out`, which must not exist, with about 1,200 tool results of agents; returns how many."""
-    data = pathlib.Path(os.environ.get("OFFLOADFS_TEST_DATA") or SOURCE_ROOT.parent / "shared" / "data")
+    data = pathlib.Path(
+        os.environ.get("OFFLOADFS_TEST_DATA") or SOURCE_ROOT.parent / "shared" / "data"
+    )
     script = data / "tool-results"
     if script.exists():
         subprocess.run([script, out], check=True, stdout=subprocess.DEVNULL)
     else:
         rng = random.Random(5)
         for i in range(1200):
-            folder = pathlib.Path(out, rng.choice(["open", "find_file", "python", "edit", "ls", "search"]))
+            folder = pathlib.Path(
+                out, rng.choice(["open", "find_file", "python", "edit", "ls", "search"])
+            )
             folder.mkdir(parents=True, exist_ok=True)
             size = rng.choice([0, 1, 30, 200, 800, 2000, 9000]) if i else 400 * KIB
-            (folder / f"{i:05d}.txt").write_bytes(log_text(size, rng.randrange(900)) if size else b"")
+            (folder / f"{i:05d}.txt").write_bytes(
+                log_text(size, rng.randrange(900)) if size else b""
+            )
     return sum(len(names) for _, _, names in os.walk(out))
 
 
@@ -86,15 +104,28 @@ def _describe(path, identity):
         return kind, content
     ref = xattr(path, "ref") if stat.S_ISREG(st.st_mode) else None
     links = st.st_nlink if not stat.S_ISDIR(st.st_mode) else None
-    return (kind, content, oct(st.st_mode), st.st_uid, st.st_gid, st.st_mtime_ns, links, st.st_ino, ref)
+    return (
+        kind,
+        content,
+        oct(st.st_mode),
+        st.st_uid,
+        st.st_gid,
+        st.st_mtime_ns,
+        links,
+        st.st_ino,
+        ref,
+    )
 
 
 def same_tree(got, want):
     """Two snapshots must be equal; says which names differ."""
     wrong = [f"missing: {name!r}" for name in want if name not in got]
     wrong += [f"too many: {name!r}" for name in got if name not in want]
-    wrong += [f"differs: {name!r}: {got[name]}, expected {want[name]}" for name in want
-              if name in got and got[name] != want[name]]
+    wrong += [
+        f"differs: {name!r}: {got[name]}, expected {want[name]}"
+        for name in want
+        if name in got and got[name] != want[name]
+    ]
     assert not wrong, f"{len(wrong)} of {len(want)} names:\n" + "\n".join(wrong[:20])
 
 

@@ -47,6 +47,7 @@ RENAME_EXCHANGE = 2
 
 # --- Writing tests ---------------------------------------------------------------------------------------------------
 
+
 class Skip(Exception):
     """Raised by a test that cannot run here; its text says why."""
 
@@ -66,11 +67,13 @@ _tests = []
 
 def test(function=None, *, variants=None, timeout=60, root=False):
     """Registers a test. With `variants` (name: value) it runs once for each and gets the value after the Case."""
+
     def register(f):
         for name, value in (variants or {None: None}).items():
             title = f.__name__ if name is None else f"{f.__name__}[{name}]"
             _tests.append(Test(title, f, () if name is None else (value,), timeout, root))
         return f
+
     return register(function) if function else register
 
 
@@ -104,8 +107,10 @@ def same(got, want, what="content"):
     if got == want:
         return
     at = next((i for i, (a, b) in enumerate(zip(got, want)) if a != b), min(len(got), len(want)))
-    raise AssertionError(f"{what}: {len(got)} bytes, expected {len(want)}; first difference at {at}: "
-                         f"{got[at:at + 40]!r}, expected {want[at:at + 40]!r}")
+    raise AssertionError(
+        f"{what}: {len(got)} bytes, expected {len(want)}; first difference at {at}: "
+        f"{got[at:at + 40]!r}, expected {want[at:at + 40]!r}"
+    )
 
 
 def read(path):
@@ -165,6 +170,7 @@ def as_nobody(work):
         os.setgid(NOBODY)
         os.setuid(NOBODY)
         work()
+
     code = os.waitstatus_to_exitcode(os.waitpid(_fork(demoted), 0)[1])
     assert code == 0, f"the unprivileged process ended with {code}"
 
@@ -186,10 +192,11 @@ def _fork(work):
 
 # --- Mounts ----------------------------------------------------------------------------------------------------------
 
-def mount_points(below="/"):
-    """The mountpoints below a directory that this process sees, in the order of mounting."""
+
+def mount_points(below="/", kind=b""):
+    """The mountpoints below a directory that this process sees, in the order of mounting; all, or of one filesystem type."""
     with open("/proc/self/mountinfo", "rb") as f:
-        fields = [line.split()[4] for line in f]
+        fields = [line.split()[4] for line in f if b" - " + kind in line]
     points = [os.fsdecode(p.decode("unicode_escape").encode("latin-1")) for p in fields]
     return [p for p in points if p.startswith(below.rstrip("/") + "/")]
 
@@ -207,7 +214,9 @@ def is_alive(mnt):
         return False
     above = os.open(os.path.dirname(mnt), os.O_PATH | os.O_DIRECTORY)
     try:
-        os.fstatvfs(fd)  # of all questions about a root the one that the kernel never answers from a cache
+        os.fstatvfs(
+            fd
+        )  # of all questions about a root the one that the kernel never answers from a cache
         return _mount_id(fd) != _mount_id(above)
     except OSError:
         return False
@@ -257,7 +266,9 @@ class Mount:
 
     def __init__(self, case, store, mnt, options):
         self.case, self.store, self.mnt = case, store, mnt
-        self.options = [o for o in os.environ.get("OFFLOADFS_TEST_OPTS", "").split(",") if o] + list(options)
+        self.options = [
+            o for o in os.environ.get("OFFLOADFS_TEST_OPTS", "").split(",") if o
+        ] + list(options)
         self.process = None
         self.log = None
 
@@ -282,14 +293,21 @@ class Mount:
         if self.options:
             command += ["-o", ",".join(self.options)]
         self.log = tempfile.TemporaryFile()
-        self.process = subprocess.Popen(command + [self.store, self.mnt], stdin=subprocess.DEVNULL, stdout=self.log,
-                                        stderr=self.log)
+        self.process = subprocess.Popen(
+            command + [self.store, self.mnt],
+            stdin=subprocess.DEVNULL,
+            stdout=self.log,
+            stderr=self.log,
+        )
         self.case.mounts.append(self)
 
         def serves():
             if self.process.poll() is not None:
-                raise AssertionError(f"the daemon ended with {self.process.returncode} before it served")
+                raise AssertionError(
+                    f"the daemon ended with {self.process.returncode} before it served"
+                )
             return self.mnt in mount_points() and is_alive(self.mnt)
+
         eventually(serves, f"{self.mnt} is mounted")
         assert mount_points().count(self.mnt) == 1, "mounted over a mount that was left there"
         return self
@@ -302,6 +320,7 @@ class Mount:
             nonlocal said
             done, said = detach(self.mnt)
             return done
+
         try:
             eventually(detached, "unmounted", 5)
         except AssertionError:
@@ -370,7 +389,10 @@ class Mount:
         self.log.seek(0)
         said = self.log.read().decode(errors="replace")
         if said:
-            print(f"--- the daemon on {self.mnt} (exit {self.process.returncode}) said:\n{said}---", flush=True)
+            print(
+                f"--- the daemon on {self.mnt} (exit {self.process.returncode}) said:\n{said}---",
+                flush=True,
+            )
         self.log.close()
         self.process = self.log = None
         if "Sanitizer" in said or "runtime error:" in said:
@@ -411,6 +433,7 @@ class Case:
 
 # --- Running tests ---------------------------------------------------------------------------------------------------
 
+
 def _raise_interrupted(signum, _frame):
     raise Interrupted(signal.Signals(signum).name)
 
@@ -448,7 +471,9 @@ def _children():
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             with contextlib.suppress(OSError):
-                fields = pathlib.Path("/proc", entry, "stat").read_bytes().rpartition(b")")[2].split()
+                fields = (
+                    pathlib.Path("/proc", entry, "stat").read_bytes().rpartition(b")")[2].split()
+                )
                 if int(fields[1]) == os.getpid():
                     found.append(int(entry))
     return found
@@ -464,7 +489,9 @@ def _collect_orphans():
         except ChildProcessError:
             return complaints
         if pid and os.WIFEXITED(status) and os.WEXITSTATUS(status):
-            complaints.append(f"process {pid}, left in the background, ended with {os.WEXITSTATUS(status)}")
+            complaints.append(
+                f"process {pid}, left in the background, ended with {os.WEXITSTATUS(status)}"
+            )
         elif not pid and time.monotonic() > deadline:
             for left in _children():
                 complaints.append(f"process {left} was still running and was killed")
@@ -542,17 +569,17 @@ def _isolate():
     if not ROOT or _libc.unshare(_CLONE_NEWNS) != 0:
         return
     _libc.mount(b"none", b"/", None, _MS_REC | _MS_SLAVE, None)
-    with open("/proc/self/mountinfo") as f:
-        copies = [line.split()[4] for line in f if " - fuse.offloadfs " in line]
-    for copy in copies:
-        run("umount", "-l", copy, check=False)
+    for copy in mount_points(kind=b"fuse.offloadfs"):
+        detach(copy, lazy=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description="TAP tests of a mounted offloadfs.")
     parser.add_argument("name", nargs="*", help="run only tests with one of these in their names")
     parser.add_argument("-l", "--list", action="store_true", help="list the tests")
-    parser.add_argument("-k", "--keep", action="store_true", help="keep the directories of the tests")
+    parser.add_argument(
+        "-k", "--keep", action="store_true", help="keep the directories of the tests"
+    )
     options = parser.parse_args()
     chosen = [t for t in _tests if not options.name or any(n in t.name for n in options.name)]
     if options.list:

@@ -9,13 +9,30 @@ import stat
 import threading
 
 from files import STATES, log_text, noise, same_tree, snapshot
-from harness import (RENAME_EXCHANGE, RENAME_NOREPLACE, ROOT, SEAL_SOON, Skip, as_nobody, main, raises, read, renameat2,
-                     run, same, test, uring_enabled, write, xattr)
+from harness import (
+    RENAME_EXCHANGE,
+    RENAME_NOREPLACE,
+    ROOT,
+    SEAL_SOON,
+    Skip,
+    as_nobody,
+    main,
+    raises,
+    read,
+    renameat2,
+    run,
+    same,
+    test,
+    uring_enabled,
+    write,
+    xattr,
+)
 
 TIERS = ["cache", "tasks", "persistent", "archive"]
 
 
 # --- The root --------------------------------------------------------------------------------------------------------
+
 
 @test
 def root_lists_the_tiers(case):
@@ -62,7 +79,10 @@ def files_at_the_root_are_working_and_general(case):
         for _ in range(2):
             same(read(m("note.txt")), b"made at the root\n")
             assert "note.txt" in os.listdir(m.mnt)
-            assert (xattr(m("note.txt"), "tier"), xattr(m("note.txt"), "category")) == ("working", "general")
+            assert (xattr(m("note.txt"), "tier"), xattr(m("note.txt"), "category")) == (
+                "working",
+                "general",
+            )
             assert os.stat(m("note.txt")).st_ino == ino
             m.crash()
         os.unlink(m("note.txt"))
@@ -70,6 +90,7 @@ def files_at_the_root_are_working_and_general(case):
 
 
 # --- Directories -----------------------------------------------------------------------------------------------------
+
 
 @test
 def directories_nest_deeply(case):
@@ -146,6 +167,7 @@ def rm_and_find_agree_with_the_tree(case):
 
 # --- Names -----------------------------------------------------------------------------------------------------------
 
+
 @test
 def names_of_255_bytes_and_no_longer(case):
     with case.mount() as m:
@@ -162,8 +184,25 @@ def names_of_255_bytes_and_no_longer(case):
 @test
 def names_of_odd_bytes(case):
     names = [bytes([b]) for b in range(1, 256) if b not in b"/."]
-    names += [b"...", b" lead", b"trail ", b"two\nlines", b"-rf", b"\xff\xfe\x80", b"tab\there", b"a\\b", b"*?[]",
-              b"q'\"`$(x)", b"CC:\\con", b"caf\xc3\xa9", b"cafe\xcc\x81", b"no:1-2", b"none#L3", b"nil@L4-5", b"aa:b:c"]
+    names += [
+        b"...",
+        b" lead",
+        b"trail ",
+        b"two\nlines",
+        b"-rf",
+        b"\xff\xfe\x80",
+        b"tab\there",
+        b"a\\b",
+        b"*?[]",
+        b"q'\"`$(x)",
+        b"CC:\\con",
+        b"caf\xc3\xa9",
+        b"cafe\xcc\x81",
+        b"no:1-2",
+        b"none#L3",
+        b"nil@L4-5",
+        b"aa:b:c",
+    ]
     with case.mount() as m:
         folder = os.fsencode(m("cache/odd"))
         os.makedirs(folder)
@@ -177,6 +216,7 @@ def names_of_odd_bytes(case):
 
 
 # --- Rename ----------------------------------------------------------------------------------------------------------
+
 
 @test(variants=STATES)
 def rename_keeps_inode_and_content(case, state):
@@ -208,6 +248,7 @@ def rename_replaces_atomically(case):
                         bad.append("not a whole version")
                 except OSError as e:
                     bad.append(str(e))
+
         watcher = threading.Thread(target=watch)
         watcher.start()
         for i in range(1, 301):
@@ -290,6 +331,7 @@ def rename_exchange(case):
 
 # --- Links -----------------------------------------------------------------------------------------------------------
 
+
 @test(variants=STATES)
 def hard_links_are_one_file(case, state):
     with state.mount(case) as m:
@@ -347,6 +389,7 @@ def fifos_and_sockets_are_kept(case):
 
 # --- Attributes ------------------------------------------------------------------------------------------------------
 
+
 @test(variants=STATES)
 def mode_and_times_are_kept(case, state):
     with state.mount(case) as m:
@@ -375,7 +418,10 @@ def writing_moves_mtime_and_chmod_moves_ctime(case):
         st = os.stat(path)
         assert st.st_mtime_ns > 10**18
         os.chmod(path, 0o600)
-        assert os.stat(path).st_ctime_ns >= st.st_ctime_ns and os.stat(path).st_mtime_ns == st.st_mtime_ns
+        assert (
+            os.stat(path).st_ctime_ns >= st.st_ctime_ns
+            and os.stat(path).st_mtime_ns == st.st_mtime_ns
+        )
         write(m("cache/shell/g"), b"")
         assert os.stat(m("cache/shell")).st_mtime_ns > 10**18
 
@@ -389,7 +435,10 @@ def owners_are_kept(case):
         os.chown(m("cache/shell/link"), 11, 12, follow_symlinks=False)
         m.crash()
         assert (os.stat(path).st_uid, os.stat(path).st_gid) == (1234, 5678)
-        assert (os.lstat(m("cache/shell/link")).st_uid, os.lstat(m("cache/shell/link")).st_gid) == (11, 12)
+        assert (os.lstat(m("cache/shell/link")).st_uid, os.lstat(m("cache/shell/link")).st_gid) == (
+            11,
+            12,
+        )
 
 
 @test
@@ -410,6 +459,7 @@ def a_read_only_file_is_written_by_its_creator(case):
                 os.open(m("cache/shell/object"), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o444)
             st = os.stat(m("cache/shell/object"))
             assert (stat.S_IMODE(st.st_mode), st.st_uid) == (0o444, os.geteuid())
+
         as_nobody(work)
         same(read(m("cache/shell/object")), b"written")
 
@@ -433,6 +483,7 @@ def permissions_hold_for_others(case):
                 os.unlink(secret)
             with raises(errno.EPERM):
                 os.chmod(secret, 0o666)
+
         as_nobody(work)
 
 
@@ -440,9 +491,11 @@ def permissions_hold_for_others(case):
 def a_mount_is_private_without_allow_other(case):
     case.open_to_others()
     with case.mount() as m:
+
         def work():
             with raises(errno.EACCES):
                 os.listdir(m.mnt)
+
         as_nobody(work)
         assert stat.S_IMODE(os.stat(case.store).st_mode) == 0o700
 
@@ -460,6 +513,7 @@ def the_store_is_private(case):
 
 
 # --- The filesystem --------------------------------------------------------------------------------------------------
+
 
 @test
 def statfs_tells_of_a_real_filesystem(case):
@@ -503,7 +557,10 @@ def git_works_in_a_tier(case):
         repo = m("cache/repo")
 
         def git(*words):
-            return run("git", "-C", repo, "-c", "user.name=t", "-c", "user.email=t@example.org", *words).stdout
+            return run(
+                "git", "-C", repo, "-c", "user.name=t", "-c", "user.email=t@example.org", *words
+            ).stdout
+
         run("git", "init", "-q", repo)
         for i in range(40):
             m.make(f"cache/repo/src/d{i % 5}/f{i}.c", log_text(3000, i))
@@ -527,7 +584,11 @@ def cp_and_tar_carry_a_tree_there_and_back(case):
     os.link(f"{source}/d1/f1", f"{source}/hard")
     with case.mount(SEAL_SOON) as m:
         run("cp", "-a", source, m("cache/copy"))
-        run("sh", "-c", f"mkdir '{m('persistent/tar')}' && tar -C '{source}' -c . | tar -C '{m('persistent/tar')}' -x")
+        run(
+            "sh",
+            "-c",
+            f"mkdir '{m('persistent/tar')}' && tar -C '{source}' -c . | tar -C '{m('persistent/tar')}' -x",
+        )
         m.remount()
         run("diff", "-r", "--no-dereference", source, m("cache/copy"))
         run("cp", "-a", m("persistent/tar"), case.path("back"))
@@ -562,8 +623,18 @@ def create(path):
 
 def refused(function, *arguments):
     """The call must fail, and as something that is not allowed rather than as something that broke."""
-    with raises(errno.EPERM, errno.EACCES, errno.EEXIST, errno.EROFS, errno.EBUSY, errno.EINVAL, errno.ENOTEMPTY,
-                errno.EISDIR, errno.ENOTDIR, errno.EXDEV):
+    with raises(
+        errno.EPERM,
+        errno.EACCES,
+        errno.EEXIST,
+        errno.EROFS,
+        errno.EBUSY,
+        errno.EINVAL,
+        errno.ENOTEMPTY,
+        errno.EISDIR,
+        errno.ENOTDIR,
+        errno.EXDEV,
+    ):
         function(*arguments)
 
 

@@ -11,8 +11,23 @@ import subprocess
 import time
 
 from files import MIB, lines, log_text, noise, split_lines
-from harness import NOBODY, OFFLOAD, OFFLOADFS, ROOT, SLOW, Skip, eventually, main, mount_points, read, run, same, test, \
-    write, xattr
+from harness import (
+    NOBODY,
+    OFFLOAD,
+    OFFLOADFS,
+    ROOT,
+    SLOW,
+    Skip,
+    eventually,
+    main,
+    mount_points,
+    read,
+    run,
+    same,
+    test,
+    write,
+    xattr,
+)
 
 MOUNTED = {"mounted": True, "unmounted": False}
 THRESHOLD_BYTES, THRESHOLD_LINES = 2048, 50
@@ -30,10 +45,19 @@ class Workspace:
         self.data = os.path.join(self.home, "data")
         os.makedirs(self.path)
         os.mkdir(self.data)
-        binaries = os.pathsep.join([os.path.dirname(OFFLOAD), os.path.dirname(OFFLOADFS), os.environ["PATH"]])
-        self.env = dict(os.environ, HOME=self.home, XDG_DATA_HOME=self.data, PATH=binaries,
-                        XDG_CONFIG_HOME=os.path.join(self.home, "config"), XDG_STATE_HOME=os.path.join(self.home, "state"),
-                        XDG_CACHE_HOME=os.path.join(self.home, "cache"), LC_ALL="C.UTF-8")
+        binaries = os.pathsep.join(
+            [os.path.dirname(OFFLOAD), os.path.dirname(OFFLOADFS), os.environ["PATH"]]
+        )
+        self.env = dict(
+            os.environ,
+            HOME=self.home,
+            XDG_DATA_HOME=self.data,
+            PATH=binaries,
+            XDG_CONFIG_HOME=os.path.join(self.home, "config"),
+            XDG_STATE_HOME=os.path.join(self.home, "state"),
+            XDG_CACHE_HOME=os.path.join(self.home, "cache"),
+            LC_ALL="C.UTF-8",
+        )
         if git:
             self.git("init", "-q")
             write(os.path.join(self.path, "main.c"), b"int main;\n")
@@ -41,8 +65,16 @@ class Workspace:
             self.git("commit", "-q", "-m", "first")
 
     def git(self, *words):
-        return run("git", "-c", "user.name=t", "-c", "user.email=t@example.org", *words, cwd=self.path,
-                   env=self.env).stdout.decode()
+        return run(
+            "git",
+            "-c",
+            "user.name=t",
+            "-c",
+            "user.email=t@example.org",
+            *words,
+            cwd=self.path,
+            env=self.env,
+        ).stdout.decode()
 
     def offload(self, *words, check=True, **options):
         options.setdefault("env", self.env)
@@ -66,8 +98,11 @@ class Workspace:
 
     def store(self):
         """The directory of the store, wherever below the home it is."""
-        found = [folder for folder, _, names in os.walk(self.home, topdown=True)
-                 if "index.db" in names and not folder.startswith(self.path)]
+        found = [
+            folder
+            for folder, _, names in os.walk(self.home, topdown=True)
+            if "index.db" in names and not folder.startswith(self.path)
+        ]
         assert len(found) == 1, f"stores: {found}"
         return found[0]
 
@@ -96,7 +131,7 @@ class Workspace:
         """The one file that was offloaded: its path in the tree, ref and content."""
         found, refs = self.look(mounted)
         assert len(found) == 1, f"offloaded: {list(found)}"
-        (name, content), = found.items()
+        ((name, content),) = found.items()
         return name, refs[name], content
 
 
@@ -110,7 +145,11 @@ def check_pointer(ws, pointer, name, ref, content, code=None):
     text = plain(pointer.decode())
     assert len(text) < 6000, f"a pointer of {len(text)} characters"
     numbers = [len(content), len(split_lines(content))] + ([] if code is None else [code])
-    for each in [rf"\b{n}\b" for n in numbers] + [rf"\b{ref}\b", re.escape(os.path.basename(name)), "partial"]:
+    for each in [rf"\b{n}\b" for n in numbers] + [
+        rf"\b{ref}\b",
+        re.escape(os.path.basename(name)),
+        "partial",
+    ]:
         assert re.search(each, text), f"{each!r} is not in the pointer:\n{text}"
     rows = split_lines(content)
     for row in (rows[0], rows[1], rows[-2], rows[-1]):
@@ -126,8 +165,11 @@ def slice_commands(ws, text):
     patterns = [r"\boffload slice [^\s`]+ (\d+)-(\d*)"]
     if ws.mnt in mount_points():
         patterns.append(r"\bcat [^\s`]+:(\d+)-(\d*)'?")
-    return [(match[0], int(match[1]), int(match[2]) if match[2] else None)
-            for pattern in patterns for match in re.finditer(pattern, text)]
+    return [
+        (match[0], int(match[1]), int(match[2]) if match[2] else None)
+        for pattern in patterns
+        for match in re.finditer(pattern, text)
+    ]
 
 
 def values(record):
@@ -143,6 +185,7 @@ def numbered(count):
 
 # --- up and down -----------------------------------------------------------------------------------------------------
 
+
 @test
 def up_and_down_leave_git_alone(case):
     ws = Workspace(case)
@@ -154,7 +197,11 @@ def up_and_down_leave_git_alone(case):
         assert mount_points().count(ws.mnt) == 1
         assert ws.git("status", "--porcelain") == ""
         rows = read(exclude).decode().splitlines()
-        assert rows[:2] == ["*.mine", "# no final newline"] and len(rows) == 3 and ".offload" in rows[2], rows
+        assert (
+            rows[:2] == ["*.mine", "# no final newline"]
+            and len(rows) == 3
+            and ".offload" in rows[2]
+        ), rows
         write(os.path.join(ws.mnt, "note"), b"kept")
         ws.git("add", "-A")
         assert ws.git("status", "--porcelain") == ""
@@ -244,12 +291,20 @@ def has_open(pid, path):
 
 # --- run -------------------------------------------------------------------------------------------------------------
 
+
 @test(variants=MOUNTED)
 def short_output_passes_through(case, mounted):
     ws = Workspace(case)
     ws.ready(mounted)
-    for output, code in ((b"", 0), (b"short\n", 0), (b"no newline", 3), (b"\0\xff binary\r\n\0", 7), (b"\n" * 50, 255),
-                         (b"x" * 2048, 1), (numbered(50), 0)):
+    for output, code in (
+        (b"", 0),
+        (b"short\n", 0),
+        (b"no newline", 3),
+        (b"\0\xff binary\r\n\0", 7),
+        (b"\n" * 50, 255),
+        (b"x" * 2048, 1),
+        (numbered(50), 0),
+    ):
         write(os.path.join(ws.home, "output"), output)
         done = ws.offload("run", "--", "sh", "-c", f'cat "$HOME/output"; exit {code}', check=False)
         same(done.stdout, output)
@@ -263,8 +318,14 @@ def short_output_passes_through(case, mounted):
 def short_output_of_both_kinds_keeps_its_order(case, mounted):
     ws = Workspace(case)
     ws.ready(mounted)
-    done = ws.offload("run", "--", "sh", "-c", "for i in 1 2 3 4 5; do echo out $i; echo err $i >&2; done",
-                      stderr=subprocess.STDOUT)
+    done = ws.offload(
+        "run",
+        "--",
+        "sh",
+        "-c",
+        "for i in 1 2 3 4 5; do echo out $i; echo err $i >&2; done",
+        stderr=subprocess.STDOUT,
+    )
     same(done.stdout, b"".join(b"out %d\nerr %d\n" % (i, i) for i in range(1, 6)))
     ws.finish()
 
@@ -275,7 +336,9 @@ def long_output_becomes_a_pointer(case, mounted):
     ws.ready(mounted)
     output = numbered(4321)
     write(os.path.join(ws.home, "output"), output)
-    done = ws.offload("run", "-c", "search", "--", "sh", "-c", 'cat "$HOME/output"; exit 42', check=False)
+    done = ws.offload(
+        "run", "-c", "search", "--", "sh", "-c", 'cat "$HOME/output"; exit 42', check=False
+    )
     assert done.returncode == 42
     name, ref, content = ws.only(mounted)
     same(content, output)
@@ -306,12 +369,20 @@ def a_pointer_stays_good_after_down_and_up(case):
 def the_threshold_is_2048_bytes_or_50_lines(case):
     ws = Workspace(case)
     ws.up()
-    for output, offloaded in ((b"y" * 2048, False), (b"y" * 2049, True), (b"1\n" * 50, False), (b"1\n" * 51, True),
-                              (b"2\n" * 50 + b"the 51st", True), (b"3\n" * 49 + b"the 50th", False)):
+    for output, offloaded in (
+        (b"y" * 2048, False),
+        (b"y" * 2049, True),
+        (b"1\n" * 50, False),
+        (b"1\n" * 51, True),
+        (b"2\n" * 50 + b"the 51st", True),
+        (b"3\n" * 49 + b"the 50th", False),
+    ):
         write(os.path.join(ws.home, "output"), output)
         before = len(ws.look(True)[0])
         shown = ws.offload("run", "--", "cat", os.path.join(ws.home, "output")).stdout
-        assert len(ws.look(True)[0]) - before == offloaded, f"{len(output)} bytes, {output.count(10)} line feeds"
+        assert (
+            len(ws.look(True)[0]) - before == offloaded
+        ), f"{len(output)} bytes, {output.count(10)} line feeds"
         assert (shown == output) != offloaded
     ws.down()
 
@@ -320,7 +391,9 @@ def the_threshold_is_2048_bytes_or_50_lines(case):
 def the_order_of_both_outputs_is_kept(case, mounted):
     ws = Workspace(case)
     ws.ready(mounted)
-    ws.offload("run", "--", "sh", "-c", "for i in $(seq 1 300); do echo out $i; echo err $i >&2; done")
+    ws.offload(
+        "run", "--", "sh", "-c", "for i in $(seq 1 300); do echo out $i; echo err $i >&2; done"
+    )
     same(ws.only(mounted)[2], b"".join(b"out %d\nerr %d\n" % (i, i) for i in range(1, 301)))
     ws.finish()
 
@@ -335,7 +408,9 @@ def the_same_output_gives_the_same_pointer(case, mounted):
     ws.offload("up" if not mounted else "down")
     # How to read it is another matter then; what it points to is the same.
     other = ws.offload("run", "-c", "shell", "--", "seq", "1000").stdout
-    assert re.search(rb"ref [0-9a-z]+", other).group() == re.search(rb"ref [0-9a-z]+", first).group(), other
+    assert (
+        re.search(rb"ref [0-9a-z]+", other).group() == re.search(rb"ref [0-9a-z]+", first).group()
+    ), other
     ws.finish()
     assert ws.only(False)[2] == b"".join(b"%d\n" % i for i in range(1, 1001))
 
@@ -345,10 +420,16 @@ def exit_codes_are_those_of_a_shell(case):
     ws = Workspace(case)
     ws.up()
     write(os.path.join(ws.path, "not-a-program"), b"x")
-    for command, code in ((["true"], 0), (["false"], 1), (["sh", "-c", "exit 200"], 200),
-                          (["sh", "-c", "kill -TERM $$"], 128 + 15), (["sh", "-c", "kill -KILL $$"], 128 + 9),
-                          (["sh", "-c", "seq 1000; kill -INT $$"], 128 + 2), (["no-such-program-here"], 127),
-                          (["./not-a-program"], 126)):
+    for command, code in (
+        (["true"], 0),
+        (["false"], 1),
+        (["sh", "-c", "exit 200"], 200),
+        (["sh", "-c", "kill -TERM $$"], 128 + 15),
+        (["sh", "-c", "kill -KILL $$"], 128 + 9),
+        (["sh", "-c", "seq 1000; kill -INT $$"], 128 + 2),
+        (["no-such-program-here"], 127),
+        (["./not-a-program"], 126),
+    ):
         done = ws.offload("run", "--", *command, check=False)
         assert done.returncode == code, f"{command}: {done.returncode}, expected {code}"
     ws.down()
@@ -416,12 +497,24 @@ def output_is_printed_whole_where_the_store_is_unwritable(case):
             raise Skip(f"other users cannot run {OFFLOAD}")
     else:
         os.chmod(ws.store(), 0)
-    done = run(*prefix, OFFLOAD, "run", "--", "sh", "-c", "seq 5000; exit 9", check=False, cwd=ws.path, env=ws.env)
+    done = run(
+        *prefix,
+        OFFLOAD,
+        "run",
+        "--",
+        "sh",
+        "-c",
+        "seq 5000; exit 9",
+        check=False,
+        cwd=ws.path,
+        env=ws.env,
+    )
     same(done.stdout, b"".join(b"%d\n" % i for i in range(1, 5001)))
     assert done.returncode == 9
 
 
 # --- put, show and slice ---------------------------------------------------------------------------------------------
+
 
 @test(variants=MOUNTED)
 def put_stores_its_input_and_prints_a_pointer(case, mounted):
@@ -431,7 +524,9 @@ def put_stores_its_input_and_prints_a_pointer(case, mounted):
     done = ws.offload("put", "-c", "web", input=data)
     name, ref, content = ws.only(mounted)
     same(content, data)
-    assert re.fullmatch(r"cache/web/web_\d+_" + hashlib.sha256(data).hexdigest()[:16] + r"\.\w+", name), name
+    assert re.fullmatch(
+        r"cache/web/web_\d+_" + hashlib.sha256(data).hexdigest()[:16] + r"\.\w+", name
+    ), name
     assert abs(int(name.split("_")[1]) - time.time()) < 3600
     check_pointer(ws, done.stdout, name, ref, content)
     time.sleep(1.1)
@@ -450,7 +545,7 @@ def put_with_a_name_and_a_task(case, mounted):
     found, _ = ws.look(mounted)
     same(found.pop("cache/notes/plan.md"), b"the plan\n")
     same(found.pop("tasks/t-7/web/page"), numbered(99))
-    (name, content), = found.items()
+    ((name, content),) = found.items()
     assert name.startswith("tasks/t-7/shell/shell_"), name
     same(content, b"".join(b"%d\n" % i for i in range(1, 501)))
     ws.finish()
@@ -480,9 +575,16 @@ def slice_prints_lines_exactly(case, mounted):
     _, ref, _ = ws.only(mounted)
     total = len(split_lines(data))
     for named in (ref, ".offload/cache/web/page"):
-        for text, first, last in (("10-20", 10, 20), ("7", 7, 7), (f"{total - 3}-", total - 3, None),
-                                  ("-5", total - 4, None), (f"{total}-{total + 9}", total, None)):
-            same(ws.offload("slice", named, text).stdout, lines(data, first, last), f"{named} {text}")
+        for text, first, last in (
+            ("10-20", 10, 20),
+            ("7", 7, 7),
+            (f"{total - 3}-", total - 3, None),
+            ("-5", total - 4, None),
+            (f"{total}-{total + 9}", total, None),
+        ):
+            same(
+                ws.offload("slice", named, text).stdout, lines(data, first, last), f"{named} {text}"
+            )
         same(ws.offload("slice", named, "b5-14").stdout, data[5:15])
         for wrong in (f"{total + 1}", "20-10", "0", "x"):
             done = ws.offload("slice", named, wrong, check=False)
@@ -519,6 +621,7 @@ def what_is_put_unmounted_is_seen_mounted_and_the_other_way_round(case):
 
 # --- Refusals --------------------------------------------------------------------------------------------------------
 
+
 @test(variants=MOUNTED)
 def bad_names_are_refused(case, mounted):
     ws = Workspace(case)
@@ -526,7 +629,9 @@ def bad_names_are_refused(case, mounted):
     for option in ("-c", "-t", "-n"):
         for name in ("..", ".", "", "../up", "a/b", "/abs", "n" * 256):
             done = ws.offload("put", option, name, input=b"content", check=False)
-            assert done.returncode not in (0, 127) and done.returncode < 128, f"put {option} {name!r}: {done}"
+            assert (
+                done.returncode not in (0, 127) and done.returncode < 128
+            ), f"put {option} {name!r}: {done}"
             assert re.fullmatch(rb"offload: [^\n]+\n", done.stderr), done.stderr
             assert done.stdout == b""
     marker = os.path.join(ws.home, "it-ran")
@@ -542,8 +647,18 @@ def bad_names_are_refused(case, mounted):
 def what_is_not_there_is_an_error(case, mounted):
     ws = Workspace(case)
     ws.ready(mounted)
-    for words in (("show", "zzzzzz"), ("slice", "zzzzzz", "1-2"), ("show", ".offload/cache/missing"), ("show",),
-                  ("slice", "zzzzzz"), ("frobnicate",), ("put", "--frobnicate"), ("run",), ("run", "--"), ()):
+    for words in (
+        ("show", "zzzzzz"),
+        ("slice", "zzzzzz", "1-2"),
+        ("show", ".offload/cache/missing"),
+        ("show",),
+        ("slice", "zzzzzz"),
+        ("frobnicate",),
+        ("put", "--frobnicate"),
+        ("run",),
+        ("run", "--"),
+        (),
+    ):
         done = ws.offload(*words, check=False)
         assert done.returncode != 0 and done.stdout == b"", f"{words}: {done}"
         assert done.stderr.startswith(b"offload: "), f"{words}: {done.stderr}"

@@ -8,7 +8,19 @@ import threading
 import time
 
 from files import noise, same_tree, snapshot, split_lines
-from harness import RENAME_EXCHANGE, RENAME_NOREPLACE, SEAL_NEVER, eventually, in_processes, main, read, renameat2, same, test, write
+from harness import (
+    RENAME_EXCHANGE,
+    RENAME_NOREPLACE,
+    SEAL_NEVER,
+    eventually,
+    in_processes,
+    main,
+    read,
+    renameat2,
+    same,
+    test,
+    write,
+)
 
 DELAYS = {"drafts": SEAL_NEVER, "sealing": "seal_delay=1"}
 
@@ -22,6 +34,7 @@ def in_threads(count, work):
             work(i)
         except BaseException as e:
             failures.append(e)
+
     threads = [threading.Thread(target=guarded, args=(i,)) for i in range(count)]
     for t in threads:
         t.start()
@@ -46,6 +59,7 @@ def meanwhile(work):
                 work()
         except BaseException as e:
             failures.append(e)
+
     runner = threading.Thread(target=loop)
     runner.start()
     try:
@@ -59,11 +73,15 @@ def meanwhile(work):
 
 # --- Appending -------------------------------------------------------------------------------------------------------
 
+
 def line_of(writer, number):
     return f"writer {writer} line {number} {'x' * ((writer * 31 + number * 17) % 150)}\n".encode()
 
 
-@test(variants={f"{how}-{delay}": (IN[how], DELAYS[delay]) for how in IN for delay in DELAYS}, timeout=120)
+@test(
+    variants={f"{how}-{delay}": (IN[how], DELAYS[delay]) for how in IN for delay in DELAYS},
+    timeout=120,
+)
 def appended_lines_stay_whole_and_in_order(case, variant):
     run_all, delay = variant
     with case.mount(delay) as m:
@@ -73,6 +91,7 @@ def appended_lines_stay_whole_and_in_order(case, variant):
             with open(path, "ab", buffering=0) as f:
                 for number in range(250):
                     f.write(line_of(writer, number))
+
         run_all(6, work)
         for again in (lambda: None, m.crash, m.remount):
             again()
@@ -95,6 +114,7 @@ def acknowledged_appends_survive_a_kill(case, delay):
                 with contextlib.suppress(OSError), open(path, "ab", buffering=0) as f:
                     while f.write(line := line_of(writer, acknowledged[writer])) == len(line):
                         acknowledged[writer] += 1
+
             runner = threading.Thread(target=in_threads, args=(4, work))
             runner.start()
             eventually(lambda: min(acknowledged) > 20, "everybody has written")
@@ -106,12 +126,15 @@ def acknowledged_appends_survive_a_kill(case, delay):
             for writer in range(4):
                 mine = b"".join(row for row in rows if row.startswith(b"writer %d " % writer))
                 want = b"".join(line_of(writer, n) for n in range(acknowledged[writer]))
-                same(mine[:len(want)], want, f"acknowledged lines of writer {writer}")
+                same(mine[: len(want)], want, f"acknowledged lines of writer {writer}")
                 # The kernel may have sent half of the line that was not acknowledged.
-                assert line_of(writer, acknowledged[writer]).startswith(mine[len(want):]), mine[len(want):]
+                assert line_of(writer, acknowledged[writer]).startswith(mine[len(want) :]), mine[
+                    len(want) :
+                ]
 
 
 # --- Reading while it changes ----------------------------------------------------------------------------------------
+
 
 @test(timeout=120)
 def readers_see_a_growing_file_whole_while_it_is_sealed(case):
@@ -121,11 +144,12 @@ def readers_see_a_growing_file_whole_while_it_is_sealed(case):
 
         def look():
             got = read(path)
-            same(got, data[:len(got)])
+            same(got, data[: len(got)])
             assert os.path.getsize(path) >= len(got)
+
         with meanwhile(look), meanwhile(look), open(path, "ab", buffering=0) as f:
             for at in range(0, len(data), 30000):
-                f.write(data[at:at + 30000])
+                f.write(data[at : at + 30000])
                 time.sleep(0.005)  # quiet long enough for the sealer
         same(read(path), data)
         m.crash()
@@ -144,7 +168,7 @@ def readers_of_sealed_files_are_not_disturbed(case):
         def look():
             i, at = rng.randrange(12), rng.randrange(150000)
             with open(paths[i], "rb") as f:
-                same(os.pread(f.fileno(), 20000, at), contents[i][at:at + 20000])
+                same(os.pread(f.fileno(), 20000, at), contents[i][at : at + 20000])
 
         def churn(number):
             for i in range(40):
@@ -152,6 +176,7 @@ def readers_of_sealed_files_are_not_disturbed(case):
                 write(path, contents[(number + i) % 12] + b"%d" % i)
                 if i % 3 == 0:
                     os.unlink(path)
+
         with meanwhile(look), meanwhile(look):
             in_threads(3, churn)
         for path, data in zip(paths, contents):
@@ -168,7 +193,11 @@ def slices_are_exact_while_the_file_grows(case):
 
         def look():
             first = rng.randrange(1, count[0] - 5)
-            same(read(f"{path}:{first}-{first + 4}"), b"".join(row(i) for i in range(first, first + 5)))
+            same(
+                read(f"{path}:{first}-{first + 4}"),
+                b"".join(row(i) for i in range(first, first + 5)),
+            )
+
         with meanwhile(look), open(path, "ab", buffering=0) as f:
             for i in range(101, 1500):
                 f.write(row(i))
@@ -179,7 +208,11 @@ def slices_are_exact_while_the_file_grows(case):
 
 # --- Names -----------------------------------------------------------------------------------------------------------
 
-@test(variants={f"{how}-{delay}": (IN[how], DELAYS[delay]) for how in IN for delay in DELAYS}, timeout=120)
+
+@test(
+    variants={f"{how}-{delay}": (IN[how], DELAYS[delay]) for how in IN for delay in DELAYS},
+    timeout=120,
+)
 def rename_storms_lose_and_double_nothing(case, variant):
     run_all, delay = variant
     folders = ["cache/a", "cache/b", "persistent/c", "tasks/t/d"]
@@ -196,6 +229,7 @@ def rename_storms_lose_and_double_nothing(case, variant):
                 new = m(rng.choice(folders), str(rng.randrange(40)))
                 with contextlib.suppress(FileNotFoundError, FileExistsError):
                     renameat2(old, new, rng.choice([RENAME_EXCHANGE, RENAME_NOREPLACE]))
+
         run_all(5, work)
         assert identities(m, folders) == inodes
         m.crash()
@@ -225,22 +259,34 @@ def directories_moved_across_each_other_never_make_a_loop(case):
             rng = random.Random(number)
             for _ in range(150):
                 one, two = rng.sample("abcd", 2)
-                for old, new in ((f"cache/{one}", f"cache/{two}/in/{one}"), (f"cache/{two}/in/{one}", f"cache/{one}")):
+                for old, new in (
+                    (f"cache/{one}", f"cache/{two}/in/{one}"),
+                    (f"cache/{two}/in/{one}", f"cache/{one}"),
+                ):
                     with contextlib.suppress(OSError):
                         os.rename(m(old), m(new))
+
         in_threads(4, work)
         for again in (lambda: None, m.crash):
             again()
-            leaves = [read(os.path.join(f, "leaf")) for f, _, names in os.walk(m("cache")) if "leaf" in names]
+            leaves = [
+                read(os.path.join(f, "leaf"))
+                for f, _, names in os.walk(m("cache"))
+                if "leaf" in names
+            ]
             assert sorted(leaves) == [b"a", b"b", b"c", b"d"], leaves
 
 
-@test(variants={f"{how}-{delay}": (IN[how], DELAYS[delay]) for how in IN for delay in DELAYS}, timeout=120)
+@test(
+    variants={f"{how}-{delay}": (IN[how], DELAYS[delay]) for how in IN for delay in DELAYS},
+    timeout=120,
+)
 def everybody_finds_what_they_left(case, variant):
     """Each works in a tree of its own, on the mount and on a plain directory; both must be equal at the end."""
     run_all, delay = variant
     os.mkdir(case.path("model"))
     with case.mount(delay) as m:
+
         def work(number):
             rng = random.Random(number)
             roots = [m("cache", str(number)), case.path("model", str(number))]
@@ -248,7 +294,11 @@ def everybody_finds_what_they_left(case, variant):
                 os.mkdir(root)
             names = []
             for i in range(120):
-                action = rng.choice(["new", "new", "append", "cut", "rename", "unlink"]) if names else "new"
+                action = (
+                    rng.choice(["new", "new", "append", "cut", "rename", "unlink"])
+                    if names
+                    else "new"
+                )
                 name = rng.choice(names) if names else None
                 data = rng.randbytes(rng.choice([0, 10, 5000, 60000]))
                 new = f"f{i}"
@@ -268,6 +318,7 @@ def everybody_finds_what_they_left(case, variant):
                     names.remove(name)
                 if action in ("new", "rename"):
                     names.append(new)
+
         run_all(5, work)
         for again in (lambda: None, m.crash, m.remount):
             again()
@@ -293,11 +344,16 @@ def one_name_is_made_once(case):
         def work(_):
             for i in range(40):
                 barrier.wait()
-                attempt("create", lambda p: os.close(os.open(p, os.O_CREAT | os.O_EXCL)), m(f"cache/shell/f{i}"))
+                attempt(
+                    "create",
+                    lambda p: os.close(os.open(p, os.O_CREAT | os.O_EXCL)),
+                    m(f"cache/shell/f{i}"),
+                )
                 attempt("mkdir", os.mkdir, m(f"cache/shell/d{i}"))
                 attempt("link", os.link, source, m(f"cache/shell/l{i}"))
                 barrier.wait()
                 attempt("unlink", os.unlink, m(f"cache/shell/f{i}"))
+
         in_threads(6, work)
         assert {what: len(winners) for what, winners in won.items()} == dict.fromkeys(won, 40)
         assert os.stat(source).st_nlink == 41
@@ -321,6 +377,7 @@ def listing_goes_on_while_names_come_and_go(case):
                 path = m(f"cache/shell/churn-{number}-{i % 20}")
                 write(path, b"")
                 os.unlink(path)
+
         with meanwhile(look), meanwhile(look):
             in_threads(3, churn)
 
@@ -355,6 +412,7 @@ def removal_during_use_harms_nobody(case):
                     same(f.read(), data)
                     os.pwrite(f.fileno(), b"end", 40000)
                     same(os.pread(f.fileno(), 10, 39995), data[39995:] + b"end")
+
         in_threads(6, work)
         assert os.listdir(m("cache/shell")) == []
 

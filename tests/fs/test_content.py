@@ -18,14 +18,21 @@ ODD_SIZES = [0, 1, 511, 4095, 4096, 4097, 65535, 65536, 131073, MIB - 1, MIB, MI
 @test(variants=STATES)
 def files_of_every_size_read_back(case, state):
     with state.mount(case) as m:
-        wanted = {m.make(f"cache/shell/{size}", noise(size, size)): noise(size, size) for size in ODD_SIZES}
+        wanted = {
+            m.make(f"cache/shell/{size}", noise(size, size)): noise(size, size)
+            for size in ODD_SIZES
+        }
         state.settle(m, *wanted)
         for path, data in wanted.items():
             assert os.path.getsize(path) == len(data)
             same(read(path), data, path)
             with open(path, "rb") as f:
                 for at in (0, 1, len(data) // 2, len(data) - 5000, len(data)):
-                    same(os.pread(f.fileno(), 5000, max(at, 0)), data[max(at, 0):][:5000], f"{path} at {at}")
+                    same(
+                        os.pread(f.fileno(), 5000, max(at, 0)),
+                        data[max(at, 0) :][:5000],
+                        f"{path} at {at}",
+                    )
 
 
 @test(variants=STATES)
@@ -138,9 +145,9 @@ def overwriting_in_the_middle_of_megabytes(case, state):
             state.settle(m, path)
             with open(path, "r+b", buffering=0) as f:
                 for at in (0, MIB - 3, 3 * MIB + rng.randrange(MIB), len(want) - 10):
-                    patch = rng.randbytes(rng.choice([1, 10, 4096, 150000]))[:len(want) - at]
+                    patch = rng.randbytes(rng.choice([1, 10, 4096, 150000]))[: len(want) - at]
                     os.pwrite(f.fileno(), patch, at)
-                    want[at:at + len(patch)] = patch
+                    want[at : at + len(patch)] = patch
             same(read(path), want, f"turn {turn}")
         state.settle(m, path)
         same(read(path), want)
@@ -153,7 +160,7 @@ def small_writes_add_up(case):
         path = m.make("cache/shell/f", b"")
         with open(path, "wb", buffering=0) as f:
             for at in range(0, len(data), 97):
-                f.write(data[at:at + 97])
+                f.write(data[at : at + 97])
         same(read(path), data)
         m.wait_sealed(path)
         m.remount()
@@ -197,7 +204,10 @@ def an_unlinked_open_file_lives_on(case, state):
             os.ftruncate(f.fileno(), 300000)
             st = os.fstat(f.fileno())
             assert (st.st_nlink, st.st_size) == (0, 300000)
-            same(os.pread(f.fileno(), MIB, 0), (data[:1000] + b"still written" + data[1013:])[:300000])
+            same(
+                os.pread(f.fileno(), MIB, 0),
+                (data[:1000] + b"still written" + data[1013:])[:300000],
+            )
         assert not os.path.exists(path)
         m.crash()
         assert not os.path.exists(path)
@@ -259,10 +269,11 @@ def many_threads_write_many_files(case):
                     data = noise(5000 + 13 * i, number * 100 + i)
                     with open(m(f"cache/shell/{number}-{i}"), "wb", buffering=0) as f:
                         for at in range(0, len(data), 1000):
-                            f.write(data[at:at + 1000])
+                            f.write(data[at : at + 1000])
                     same(read(m(f"cache/shell/{number}-{i}")), data)
             except BaseException as e:
                 failures.append(repr(e))
+
         threads = [threading.Thread(target=work, args=(n,)) for n in range(16)]
         for t in threads:
             t.start()
@@ -284,7 +295,8 @@ def threads_write_parts_of_one_file(case):
 
         def work(first):
             for at in range(first * 16 * KIB, len(data), 8 * 16 * KIB):
-                assert os.pwrite(fd, data[at:at + 16 * KIB], at) == 16 * KIB
+                assert os.pwrite(fd, data[at : at + 16 * KIB], at) == 16 * KIB
+
         threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
         for t in threads:
             t.start()

@@ -74,7 +74,9 @@ def du_tells_both_sizes(case):
         paths = [m.make(f"cache/search/{i}", data) for i in range(3)]
         m.wait_sealed(*paths)
         m.remount()
-        apparent = int(run("du", "-s", "-B1", "--apparent-size", m("cache/search")).stdout.split()[0])
+        apparent = int(
+            run("du", "-s", "-B1", "--apparent-size", m("cache/search")).stdout.split()[0]
+        )
         real = int(run("du", "-s", "-B1", m("cache/search")).stdout.split()[0])
         assert 3 * SIZE <= apparent < 3 * SIZE + 64 * KIB, apparent
         assert SIZE <= real < 1.2 * SIZE, real
@@ -180,7 +182,7 @@ def changing_a_copy_leaves_the_original(case):
         with open(two, "r+b") as f:
             f.seek(SIZE // 2)
             f.write(b"mine")
-        changed = data[:SIZE // 2] + b"mine" + data[SIZE // 2 + 4:]
+        changed = data[: SIZE // 2] + b"mine" + data[SIZE // 2 + 4 :]
         m.wait_sealed(two)
         m.crash()
         same(read(one), data)
@@ -203,7 +205,7 @@ def a_small_change_to_a_large_file_stores_little(case):
         m.wait_sealed(path)
         assert packs_size(case) - before < 8 * MIB
         m.remount()
-        same(read(path), data[:9 * MIB] + b"changed" + data[9 * MIB + 7:])
+        same(read(path), data[: 9 * MIB] + b"changed" + data[9 * MIB + 7 :])
 
 
 @test
@@ -238,6 +240,7 @@ def copies_made_and_removed_at_once_stay_whole(case):
                         os.unlink(old)
             except BaseException as e:
                 failures.append(repr(e))
+
         threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
         for t in threads:
             t.start()

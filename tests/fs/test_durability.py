@@ -9,12 +9,25 @@ import threading
 import time
 
 from files import MIB, log_text, noise, same_tree, snapshot, tool_results
-from harness import SEAL_NEVER, SEAL_SOON, eventually, main, raises, read, run, same, test, write, xattr
+from harness import (
+    SEAL_NEVER,
+    SEAL_SOON,
+    eventually,
+    main,
+    raises,
+    read,
+    run,
+    same,
+    test,
+    write,
+    xattr,
+)
 
 DELAYS = {"drafts": SEAL_NEVER, "sealing": "seal_delay=1", "sealed": SEAL_SOON}
 
 
 # --- The tool results of real agents ---------------------------------------------------------------------------------
+
 
 class Results:
     """The tool results in a directory of the test's own, and copied into the mount."""
@@ -34,7 +47,9 @@ class Results:
         same_tree(snapshot(m("cache"), identity=True), self.whole)
 
     def paths(self, m):
-        found = [os.path.join(folder, name) for folder, _, names in os.walk(m("cache")) for name in names]
+        found = [
+            os.path.join(folder, name) for folder, _, names in os.walk(m("cache")) for name in names
+        ]
         return [p for p in found if os.path.getsize(p)]
 
 
@@ -110,6 +125,7 @@ def sealing_makes_tool_results_smaller(case):
 
 # --- Killed in the middle --------------------------------------------------------------------------------------------
 
+
 class Copier(threading.Thread):
     """
     Makes files until the daemon is gone: a temporary file, its content in pieces, some attributes, the final name. Keeps
@@ -139,7 +155,10 @@ class Copier(threading.Thread):
         path = os.path.join(self.folder, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         temporary = os.path.join(os.path.dirname(path), f".tmp-{number}")
-        pieces = [self.rng.randbytes(self.rng.choice([1, 500, 8192, 100000])) for _ in range(self.rng.randrange(0, 4))]
+        pieces = [
+            self.rng.randbytes(self.rng.choice([1, 500, 8192, 100000]))
+            for _ in range(self.rng.randrange(0, 4))
+        ]
         mode, mtime = self.rng.choice([0o600, 0o644, 0o755]), 10**18 + number
         with open(temporary, "wb", buffering=0) as f:
             written = b""
@@ -178,7 +197,7 @@ class Copier(threading.Thread):
             assert not os.path.exists(os.path.join(self.folder, name)), f"{name} is back"
         if self.at_work and os.path.exists(self.at_work[0]):
             path, acknowledged = self.at_work
-            same(read(path)[:len(acknowledged)], acknowledged, path)
+            same(read(path)[: len(acknowledged)], acknowledged, path)
         elif self.at_work and self.at_work[1]:
             raise AssertionError(f"{self.at_work[0]} was written and is gone")
 
@@ -188,7 +207,10 @@ def everything_acknowledged_survives_a_kill_in_the_middle(case, variant):
     delay, round_number = variant
     with case.mount(DELAYS[delay]) as m:
         for turn in range(3):
-            copiers = [Copier(m(f"cache/turn{turn}-{n}"), f"{delay} {round_number} {turn} {n}") for n in range(3)]
+            copiers = [
+                Copier(m(f"cache/turn{turn}-{n}"), f"{delay} {round_number} {turn} {n}")
+                for n in range(3)
+            ]
             for c in copiers:
                 c.start()
             eventually(lambda: len(copiers[0].done) > 3, "some files are written")
@@ -210,8 +232,17 @@ def a_kill_in_the_middle_of_cp_leaves_whole_files(case):
     tool_results(source)
     want = snapshot(source)
     with case.mount("seal_delay=1") as m:
-        copying = threading.Thread(target=run, kwargs={"check": False}, args=(
-            "sh", "-c", 'i=1; while cp -r "$0" "$1$i"; do i=$((i + 1)); done', source, m("cache/copy")))
+        copying = threading.Thread(
+            target=run,
+            kwargs={"check": False},
+            args=(
+                "sh",
+                "-c",
+                'i=1; while cp -r "$0" "$1$i"; do i=$((i + 1)); done',
+                source,
+                m("cache/copy"),
+            ),
+        )
         copying.start()
         eventually(lambda: os.path.exists(m("cache/copy3")), "some copies are made", 40)
         seen = {path: read(path) for path in files_below(m("cache"))}
@@ -221,7 +252,7 @@ def a_kill_in_the_middle_of_cp_leaves_whole_files(case):
         for name in ("copy1", "copy2"):
             same_tree(snapshot(m("cache", name)), want)
         for path, data in seen.items():
-            same(read(path)[:len(data)], data, path)
+            same(read(path)[: len(data)], data, path)
         run("cp", "-r", source + "/.", m("cache/copy3"))
         same_tree(snapshot(m("cache/copy3")), want)
 
@@ -265,7 +296,9 @@ def kills_in_a_row_lose_nothing(case):
         want = {}
         for turn in range(8):
             for i in range(5):
-                want[m.make(f"cache/shell/{turn}-{i}", noise(3000, turn * 10 + i))] = noise(3000, turn * 10 + i)
+                want[m.make(f"cache/shell/{turn}-{i}", noise(3000, turn * 10 + i))] = noise(
+                    3000, turn * 10 + i
+                )
             m.crash(SEAL_SOON if turn % 3 == 2 else SEAL_NEVER)
             for path, data in want.items():
                 same(read(path), data, path)
@@ -283,9 +316,10 @@ def a_large_file_survives_a_kill_in_the_middle_of_writing(case):
             with open(path, "r+b", buffering=0) as f:
                 while acknowledged < len(data):
                     try:
-                        acknowledged += f.write(data[acknowledged:acknowledged + 2 * MIB])
+                        acknowledged += f.write(data[acknowledged : acknowledged + 2 * MIB])
                     except OSError:
                         return
+
         writer = threading.Thread(target=work)
         writer.start()
         eventually(lambda: acknowledged >= 4 * MIB, "some of it is written")
@@ -294,10 +328,11 @@ def a_large_file_survives_a_kill_in_the_middle_of_writing(case):
         m.start()
         got = read(path)
         assert len(got) >= acknowledged
-        same(got, data[:len(got)])
+        same(got, data[: len(got)])
 
 
 # --- Torn and damaged tails of the journal ---------------------------------------------------------------------------
+
 
 def newest_segment(case):
     folder = os.path.join(case.store, "journal")
@@ -331,10 +366,25 @@ def zeros_inside(path, data):
         f.write(bytes(2000))
 
 
-TAILS = {f.__name__: f for f in (cut, garbage_after_zeros, garbage_at_the_end_of_the_file, garbage_inside, zeros_inside)}
+TAILS = {
+    f.__name__: f
+    for f in (
+        cut,
+        garbage_after_zeros,
+        garbage_at_the_end_of_the_file,
+        garbage_inside,
+        zeros_inside,
+    )
+}
 
 
-@test(variants={f"{name}-{delay}": (f, DELAYS[delay]) for name, f in TAILS.items() for delay in ("drafts", "sealed")})
+@test(
+    variants={
+        f"{name}-{delay}": (f, DELAYS[delay])
+        for name, f in TAILS.items()
+        for delay in ("drafts", "sealed")
+    }
+)
 def a_bad_tail_of_the_journal_costs_only_the_newest(case, variant):
     damage, delay = variant
     data = noise(5000, 7).replace(b"\0", b"\1")
@@ -360,7 +410,7 @@ def a_bad_tail_of_the_journal_costs_only_the_newest(case, variant):
         if damage in (garbage_after_zeros, garbage_at_the_end_of_the_file):
             same(got, data, "newest")
         else:
-            assert got in (b"", data[:len(got)]) and got != data, "newest"
+            assert got in (b"", data[: len(got)]) and got != data, "newest"
         write(m("cache/after"), b"life goes on")
         m.crash()
         same(read(m("cache/after")), b"life goes on")

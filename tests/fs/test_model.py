@@ -5,7 +5,17 @@ import os
 import random
 
 from files import MIB, STATES, same_tree, snapshot
-from harness import RENAME_EXCHANGE, RENAME_NOREPLACE, SEAL_NEVER, SEAL_SOON, main, read, renameat2, same, test
+from harness import (
+    RENAME_EXCHANGE,
+    RENAME_NOREPLACE,
+    SEAL_NEVER,
+    SEAL_SOON,
+    main,
+    read,
+    renameat2,
+    same,
+    test,
+)
 
 SEEDS = {str(seed): seed for seed in range(1, 7)}
 
@@ -27,7 +37,9 @@ class Both:
                 outcomes.append(e.errno)
         self.log.append(f"{what} {names}: {outcomes[1]}")
         recent = "\n".join(self.log[-12:])
-        assert outcomes[0] == outcomes[1], f"{what} {names}: errno {outcomes[0]}, expected {outcomes[1]}; before it:\n{recent}"
+        assert (
+            outcomes[0] == outcomes[1]
+        ), f"{what} {names}: errno {outcomes[0]}, expected {outcomes[1]}; before it:\n{recent}"
 
     def step(self):
         rng = self.rng
@@ -43,8 +55,22 @@ class Both:
                 os.write(fd, data) if mode & (os.O_APPEND | os.O_TRUNC) else os.pwrite(fd, data, at)
             finally:
                 os.close(fd)
-        action = rng.choices(["new", "append", "patch", "truncate", "mkdir", "rename", "unlink", "rmdir", "link",
-                              "symlink"], [4, 3, 6, 4, 4, 5, 2, 1, 2, 1])[0]
+
+        action = rng.choices(
+            [
+                "new",
+                "append",
+                "patch",
+                "truncate",
+                "mkdir",
+                "rename",
+                "unlink",
+                "rmdir",
+                "link",
+                "symlink",
+            ],
+            [4, 3, 6, 4, 4, 5, 2, 1, 2, 1],
+        )[0]
         if action == "new":
             self.apply(f"write {size}", lambda p: put(p, os.O_WRONLY | os.O_TRUNC), name())
         elif action == "append":
@@ -99,12 +125,16 @@ def a_random_file_equals_its_model(case, state):
                     data = rng.randbytes(rng.choice([1, 5, 4096, 10000, 140000]))
                     assert os.pwrite(fd, data, at) == len(data)
                     want.extend(bytes(max(0, at - len(want))))
-                    want[at:at + len(data)] = data
+                    want[at : at + len(data)] = data
                 else:
                     os.ftruncate(fd, at)
                     want[at:] = bytes(max(0, at - len(want)))
                 look = rng.randrange(0, len(want) + 10)
-                same(os.pread(fd, 8192, look), bytes(want[look:look + 8192]), f"turn {turn}: read at {look}")
+                same(
+                    os.pread(fd, 8192, look),
+                    bytes(want[look : look + 8192]),
+                    f"turn {turn}: read at {look}",
+                )
             os.close(fd)
             state.settle(m, path)
             same(read(path), bytes(want), f"turn {turn}")

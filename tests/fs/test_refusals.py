@@ -7,7 +7,20 @@ import sqlite3
 import subprocess
 
 from files import noise, same_tree, snapshot
-from harness import (NOBODY, OFFLOADFS, SEAL_SOON, SLOW, Skip, main, mount_points, read, run, same, test, write)
+from harness import (
+    NOBODY,
+    OFFLOADFS,
+    SEAL_SOON,
+    SLOW,
+    Skip,
+    main,
+    mount_points,
+    read,
+    run,
+    same,
+    test,
+    write,
+)
 
 
 def refuse(case, *arguments, prefix=(), codes=(1,)):
@@ -30,9 +43,12 @@ def refuse(case, *arguments, prefix=(), codes=(1,)):
 def everything(case):
     """The case's directory but for what a look at a store may touch, and without a store that is being served."""
     served = mount_points(case.dir)
-    return {name: entry for name, entry in snapshot(case.dir).items()
-            if not name.endswith((b"/lock", b"/index.db-shm", b"/index.db-wal"))
-            and not (served and name.startswith(b"store/"))}
+    return {
+        name: entry
+        for name, entry in snapshot(case.dir).items()
+        if not name.endswith((b"/lock", b"/index.db-shm", b"/index.db-wal"))
+        and not (served and name.startswith(b"store/"))
+    }
 
 
 def make_store(case):
@@ -47,6 +63,7 @@ def check_store(case):
 
 # --- The store -------------------------------------------------------------------------------------------------------
 
+
 @test
 def a_store_in_use(case):
     os.mkdir(case.path("second"))
@@ -55,7 +72,9 @@ def a_store_in_use(case):
         for foreground in (["-f"], []):
             said = refuse(case, *foreground, case.store, case.path("second"))
             assert m.mnt in said, f"does not say where the store is mounted: {said}"
-            assert re.search("unmount|umount|fusermount3|offload down|stop|end it", said), f"does not say what to do: {said}"
+            assert re.search(
+                "unmount|umount|fusermount3|offload down|stop|end it", said
+            ), f"does not say what to do: {said}"
         same(read(kept), b"served by the first")
         m.make("cache/shell/more", b"goes on")
     with case.mount(mnt=case.path("second")) as m:
@@ -75,6 +94,7 @@ def a_store_of_a_newer_format(case):
             db.commit()
         db.close()
         return version
+
     known = user_version(change=41)
     said = refuse(case, "-f", case.store, case.mnt)
     assert str(known + 41) in said and re.search("format|version|newer", said), said
@@ -143,13 +163,25 @@ def a_store_of_somebody_else(case):
     case.open_to_others()
     os.mkdir(case.path("theirs"))
     os.chown(case.path("theirs"), NOBODY, NOBODY)
-    if run("setpriv", f"--reuid={NOBODY}", "--clear-groups", "test", "-x", OFFLOADFS, check=False).returncode != 0:
+    if (
+        run(
+            "setpriv", f"--reuid={NOBODY}", "--clear-groups", "test", "-x", OFFLOADFS, check=False
+        ).returncode
+        != 0
+    ):
         raise Skip(f"other users cannot run {OFFLOADFS}")
-    refuse(case, "-f", case.store, case.path("theirs"), prefix=("setpriv", f"--reuid={NOBODY}", "--clear-groups"))
+    refuse(
+        case,
+        "-f",
+        case.store,
+        case.path("theirs"),
+        prefix=("setpriv", f"--reuid={NOBODY}", "--clear-groups"),
+    )
     check_store(case)
 
 
 # --- The mountpoint --------------------------------------------------------------------------------------------------
+
 
 @test
 def a_missing_mountpoint(case):
@@ -232,7 +264,10 @@ def wrong_usage(case, arguments):
 
 @test
 def help_and_version_are_no_errors(case):
-    for flag, pattern in (("--help", rb"(?i)usage: *\S*offloadfs.*STORE MOUNTPOINT"), ("--version", rb"offloadfs.*\d")):
+    for flag, pattern in (
+        ("--help", rb"(?i)usage: *\S*offloadfs.*STORE MOUNTPOINT"),
+        ("--version", rb"offloadfs.*\d"),
+    ):
         done = run(OFFLOADFS, flag)
         assert re.search(pattern, done.stdout), done.stdout
         assert done.stderr == b"", done.stderr
@@ -240,9 +275,17 @@ def help_and_version_are_no_errors(case):
 
 # --- And what it does not refuse -------------------------------------------------------------------------------------
 
+
 @test
 def without_f_it_goes_to_the_background_once_mounted(case):
-    done = run(OFFLOADFS, case.store, case.mnt, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=30 * SLOW)
+    done = run(
+        OFFLOADFS,
+        case.store,
+        case.mnt,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        timeout=30 * SLOW,
+    )
     assert done.stderr == b""
     assert case.mnt in mount_points()
     write(os.path.join(case.mnt, "note"), b"written at once")

@@ -15,7 +15,9 @@ READ_ONLY = (errno.EROFS, errno.EEXIST) + (() if ROOT else (errno.EACCES,))
 
 
 def sed(path, first, last="$"):
-    return run("sed", "-n", f"{first},{last}p", path, env={"LC_ALL": "C", "PATH": os.environ["PATH"]}).stdout
+    return run(
+        "sed", "-n", f"{first},{last}p", path, env={"LC_ALL": "C", "PATH": os.environ["PATH"]}
+    ).stdout
 
 
 def check(path, suffix, want):
@@ -42,15 +44,29 @@ CONTENTS = {
 }
 
 
-@test(variants={f"{content}-{state}": (CONTENTS[content], STATES[state]) for content in CONTENTS for state in STATES
-                if content in ("no-final-newline", "nul-bytes", "noise", "megabytes") or state in ("draft", "stored")})
+@test(
+    variants={
+        f"{content}-{state}": (CONTENTS[content], STATES[state])
+        for content in CONTENTS
+        for state in STATES
+        if content in ("no-final-newline", "nul-bytes", "noise", "megabytes")
+        or state in ("draft", "stored")
+    }
+)
 def line_slices_equal_sed(case, variant):
     data, state = variant
     total = len(split_lines(data))
     with state.mount(case, *NO_CAPS) as m:
         path = m.make("cache/shell/F", data)
         state.settle(m, path)
-        for first, last in [(10, 20), (1, 1), (1, total), (total, total), (max(total - 3, 1), total + 50), (2, 2)]:
+        for first, last in [
+            (10, 20),
+            (1, 1),
+            (1, total),
+            (total, total),
+            (max(total - 3, 1), total + 50),
+            (2, 2),
+        ]:
             if first > total:
                 continue
             want = sed(path, first, last)
@@ -108,11 +124,11 @@ def ranges_all_over_a_file_of_many_chunks(case, state):
         for _ in range(60):
             first = rng.randrange(1, len(parts) + 1)
             last = first + rng.choice([0, 1, 10, 500, 30000])
-            check(path, f":{first}-{last}", b"".join(parts[first - 1:last]))
+            check(path, f":{first}-{last}", b"".join(parts[first - 1 : last]))
         for near in range(MIB, 12 * MIB, MIB):  # where chunks are likely to meet
             line = data.count(b"\n", 0, near) + 1
-            check(path, f":{line - 1}-{line + 1}", b"".join(parts[line - 2:line + 1]))
-            check(path, f":b{near - 2}-{near + 2}", data[near - 2:near + 3])
+            check(path, f":{line - 1}-{line + 1}", b"".join(parts[line - 2 : line + 1]))
+            check(path, f":b{near - 2}-{near + 2}", data[near - 2 : near + 3])
         check(path, ":-100", b"".join(parts[-100:]))
         check(path, f":{len(parts)}", parts[-1])
 
@@ -137,15 +153,53 @@ def wrong_ranges(case, state):
     with state.mount(case) as m:
         path = m.make("cache/shell/F", b"line\n" * 30)
         state.settle(m, path)
-        for suffix in (":31", ":31-40", ":31-", ":1000000", "#L31", "#L31-L32", "@L31-32", ":b150-160",
-                       ":99999999999999999"):
+        for suffix in (
+            ":31",
+            ":31-40",
+            ":31-",
+            ":1000000",
+            "#L31",
+            "#L31-L32",
+            "@L31-32",
+            ":b150-160",
+            ":99999999999999999",
+        ):
             with raises(errno.ERANGE):
                 os.stat(path + suffix)
-        for suffix in (":20-10", ":0", ":0-5", ":1-0", "#L5-L3", "#L0", "@L5-3", "@L0-2", ":b9-3", ":-0", ":1-2-3"):
+        for suffix in (
+            ":20-10",
+            ":0",
+            ":0-5",
+            ":1-0",
+            "#L5-L3",
+            "#L0",
+            "@L5-3",
+            "@L0-2",
+            ":b9-3",
+            ":-0",
+            ":1-2-3",
+        ):
             with raises(errno.EINVAL):
                 os.stat(path + suffix)
-        for suffix in (":", ":-", ":x", ":1x", ":b", ":b-", ":bx-3", ":+1", ": 1", ":1,5", "#", "#L", "#Lx", "@", "@L",
-                       ":99999999999999999999999999", ":1-99999999999999999999999999999x"):
+        for suffix in (
+            ":",
+            ":-",
+            ":x",
+            ":1x",
+            ":b",
+            ":b-",
+            ":bx-3",
+            ":+1",
+            ": 1",
+            ":1,5",
+            "#",
+            "#L",
+            "#Lx",
+            "@",
+            "@L",
+            ":99999999999999999999999999",
+            ":1-99999999999999999999999999999x",
+        ):
             with raises(errno.EINVAL, errno.ENOENT, errno.ERANGE):
                 os.stat(path + suffix)
         for base in ("cache/shell/missing", "cache/shell", "cache"):
@@ -154,6 +208,7 @@ def wrong_ranges(case, state):
 
 
 # --- The cap ---------------------------------------------------------------------------------------------------------
+
 
 def cut_notice(got, want):
     """Splits what a capped slice gave into the content and the path in its notice (None: it was not cut)."""
@@ -166,8 +221,10 @@ def cut_notice(got, want):
     assert not content or content.endswith(b"\n"), "the notice has a line of its own"
     if not want.startswith(content):
         content = content[:-1]  # the content was cut inside a line, which the notice had to end
-    same(content, want[:len(content)], "the part before the notice")
-    paths = re.findall(rb"[^\s\[\]()<>'\"`]+[:#@][bL]?\d+(?:-L?\d*)?", notice[len(b"[offloadfs:"):])
+    same(content, want[: len(content)], "the part before the notice")
+    paths = re.findall(
+        rb"[^\s\[\]()<>'\"`]+[:#@][bL]?\d+(?:-L?\d*)?", notice[len(b"[offloadfs:") :]
+    )
     assert paths, f"the notice names no path: {notice!r}"
     return content, os.fsdecode(paths[-1])
 
@@ -187,11 +244,13 @@ def follow(m, path, want):
         content, named = cut_notice(read(path), want)
         assert os.stat(path).st_size == len(read(path))
         path = named and resolve(m, path, named)
-        if path and want[len(content) - 1:].startswith(read(path)[:64]):
-            content = content[:-1]  # the line feed was the notice's own, though the content has one there too
+        if path and want[len(content) - 1 :].startswith(read(path)[:64]):
+            content = content[
+                :-1
+            ]  # the line feed was the notice's own, though the content has one there too
         assert content, "each piece brings something"
         pieces.append(content)
-        want = want[len(content):]
+        want = want[len(content) :]
     same(b"".join(pieces), whole, "the pieces together")
     return pieces
 
@@ -218,8 +277,11 @@ def the_cap_of_bytes(case, state):
     with state.mount(case) as m:
         path = m.make("cache/shell/F", data)
         state.settle(m, path)
-        for suffix, want in ((":1-1500", lines(data, 1, 1500)), (":100-", lines(data, 100)),
-                             (":b1000-300000", data[1000:300001])):
+        for suffix, want in (
+            (":1-1500", lines(data, 1, 1500)),
+            (":100-", lines(data, 100)),
+            (":b1000-300000", data[1000:300001]),
+        ):
             pieces = follow(m, path + suffix, want)
             assert len(pieces) > 1 and all(len(p) <= 65536 for p in pieces)
             assert all(len(p) > 30000 for p in pieces[:-1]), [len(p) for p in pieces]
@@ -237,8 +299,12 @@ def caps_are_options(case, state):
 
 @test(variants=STATES, timeout=120)
 def one_line_of_five_megabytes(case, state):
-    data = b"".join(b"before %d\n" % i for i in range(1, 11)) + b"0123456789" * (MIB // 2) + b"\n" + \
-        b"".join(b"after %d\n" % i for i in range(1, 11))
+    data = (
+        b"".join(b"before %d\n" % i for i in range(1, 11))
+        + b"0123456789" * (MIB // 2)
+        + b"\n"
+        + b"".join(b"after %d\n" % i for i in range(1, 11))
+    )
     with state.mount(case) as m:
         path = m.make("cache/shell/F", data)
         state.settle(m, path)
@@ -265,6 +331,7 @@ def a_capped_slice_can_be_continued_through_its_ref(case):
 
 
 # --- Names -----------------------------------------------------------------------------------------------------------
+
 
 @test
 def a_literal_name_wins(case):
@@ -321,12 +388,23 @@ def slices_cannot_be_written_made_or_removed(case, state):
             with raises(*READ_ONLY):
                 with open(taken, how, buffering=0) as f:
                     f.write(b"no")
-        for function, *arguments in ((os.truncate, taken, 0), (os.mkdir, taken), (os.symlink, "x", taken),
-                                     (os.link, other, taken), (os.rename, other, taken), (os.mkfifo, taken)):
+        for function, *arguments in (
+            (os.truncate, taken, 0),
+            (os.mkdir, taken),
+            (os.symlink, "x", taken),
+            (os.link, other, taken),
+            (os.rename, other, taken),
+            (os.mkfifo, taken),
+        ):
             with raises(*READ_ONLY):
                 function(*arguments)
-        for function, *arguments in ((os.unlink, taken), (os.rename, taken, m("cache/shell/new")), (os.chmod, taken, 0o644),
-                                     (os.link, taken, m("cache/shell/new")), (os.utime, taken)):
+        for function, *arguments in (
+            (os.unlink, taken),
+            (os.rename, taken, m("cache/shell/new")),
+            (os.chmod, taken, 0o644),
+            (os.link, taken, m("cache/shell/new")),
+            (os.utime, taken),
+        ):
             with raises(errno.EROFS, errno.EPERM, errno.EACCES, errno.ENOENT, errno.EXDEV):
                 function(*arguments)
         same(read(path), b"a\nb\nc\n")
@@ -337,9 +415,20 @@ def slices_cannot_be_written_made_or_removed(case, state):
 @test
 def slices_work_in_every_tier_and_under_any_name(case):
     data = b"1\n2\n3\n"
-    names = ["cache/shell/F", "tasks/t/web/F", "persistent/notes/F", "archive/notes/F", "at-the-root",
-             "cache/shell/with space", "cache/shell/a:b", "cache/shell/C#", "cache/shell/me@home", "cache/shell/9:5-3",
-             "cache/shell/caf\u00e9", "cache/shell/" + "n" * 240]
+    names = [
+        "cache/shell/F",
+        "tasks/t/web/F",
+        "persistent/notes/F",
+        "archive/notes/F",
+        "at-the-root",
+        "cache/shell/with space",
+        "cache/shell/a:b",
+        "cache/shell/C#",
+        "cache/shell/me@home",
+        "cache/shell/9:5-3",
+        "cache/shell/caf\u00e9",
+        "cache/shell/" + "n" * 240,
+    ]
     with case.mount(SEAL_SOON) as m:
         for name in names:
             path = m.make(name, data)
@@ -350,6 +439,7 @@ def slices_work_in_every_tier_and_under_any_name(case):
 
 
 # --- Change ----------------------------------------------------------------------------------------------------------
+
 
 @test(variants=STATES)
 def slices_show_what_the_file_is_now(case, state):

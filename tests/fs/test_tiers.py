@@ -8,7 +8,15 @@ import re
 from files import STATES, lines, log_text, noise
 from harness import SEAL_SOON, main, raises, read, run, same, test, write, xattr
 
-REFUSED = (errno.EPERM, errno.EACCES, errno.EROFS, errno.EXDEV, errno.EINVAL, errno.EBUSY, errno.EEXIST)
+REFUSED = (
+    errno.EPERM,
+    errno.EACCES,
+    errno.EROFS,
+    errno.EXDEV,
+    errno.EINVAL,
+    errno.EBUSY,
+    errno.EEXIST,
+)
 GONE = (errno.ENOENT, errno.EKEYEXPIRED)
 
 
@@ -21,6 +29,7 @@ def by_ref(m, path):
 
 
 # --- Tiers -----------------------------------------------------------------------------------------------------------
+
 
 @test
 def tier_category_and_task_follow_from_the_path(case):
@@ -72,8 +81,13 @@ def a_whole_directory_is_promoted_by_one_rename(case):
         names = [f"d{i % 3}/f{i}" for i in range(30)]
         for name in names:
             m.make(f"cache/search/run/{name}", name.encode())
-        before = {name: (os.stat(m("cache/search/run", name)).st_ino, xattr(m("cache/search/run", name), "ref"))
-                  for name in names}
+        before = {
+            name: (
+                os.stat(m("cache/search/run", name)).st_ino,
+                xattr(m("cache/search/run", name), "ref"),
+            )
+            for name in names
+        }
         os.makedirs(m("persistent/reports"))
         os.rename(m("cache/search/run"), m("persistent/reports/run"))
         for _ in range(2):
@@ -93,7 +107,10 @@ def a_task_is_promoted_out_of_its_directory(case):
         path = m.make("tasks/t1/search/x", b"found")
         ref = xattr(path, "ref")
         os.rename(path, m("persistent/x"))
-        assert (xattr(m("persistent/x"), "tier"), xattr(m("persistent/x"), "task")) == ("long-term", None)
+        assert (xattr(m("persistent/x"), "tier"), xattr(m("persistent/x"), "task")) == (
+            "long-term",
+            None,
+        )
         same(read(m("refs", ref)), b"found")
         os.makedirs(m("tasks/t2/web"))
         os.rename(m("persistent/x"), m("tasks/t2/web/x"))
@@ -112,12 +129,18 @@ def what_the_store_knows_cannot_be_set(case):
             assert xattr(path, name) == before
         assert xattr(path, "lines") == "2"
         listed = os.listxattr(path)
-        assert {f"user.offload.{n}" for n in ("ref", "sha256", "tier", "category")} <= set(listed), listed
+        assert {f"user.offload.{n}" for n in ("ref", "sha256", "tier", "category")} <= set(
+            listed
+        ), listed
         shown = run("getfattr", "-d", "--absolute-names", path).stdout.decode()
-        assert f'user.offload.ref="{xattr(path, "ref")}"' in shown and 'user.offload.tier="working"' in shown
+        assert (
+            f'user.offload.ref="{xattr(path, "ref")}"' in shown
+            and 'user.offload.tier="working"' in shown
+        )
 
 
 # --- The archive -----------------------------------------------------------------------------------------------------
+
 
 def assert_read_only(path, data):
     for how in ("r+b", "ab", "wb"):
@@ -171,6 +194,7 @@ def files_can_be_copied_into_the_archive(case):
 
 # --- Refs ------------------------------------------------------------------------------------------------------------
 
+
 @test
 def refs_are_short_different_and_stable(case):
     with case.mount(SEAL_SOON) as m:
@@ -202,7 +226,16 @@ def refs_are_not_listed(case):
 def unknown_refs_do_not_exist(case):
     with case.mount() as m:
         m.make("cache/search/x", b"x")
-        for ref in ("zzzzzzzz", "zzzzzz", "0", "no-ref", "UPPER", "toolongforaref", "k3:1-2", ".hidden"):
+        for ref in (
+            "zzzzzzzz",
+            "zzzzzz",
+            "0",
+            "no-ref",
+            "UPPER",
+            "toolongforaref",
+            "k3:1-2",
+            ".hidden",
+        ):
             with raises(errno.ENOENT):
                 os.stat(m("refs", ref))
 
@@ -210,7 +243,9 @@ def unknown_refs_do_not_exist(case):
 @test(variants=STATES)
 def the_ref_of_a_removed_file_is_not_readable(case, state):
     with state.mount(case) as m:
-        path, other = m.make("cache/search/x", b"content"), m.make("cache/search/other", b"replaced")
+        path, other = m.make("cache/search/x", b"content"), m.make(
+            "cache/search/other", b"replaced"
+        )
         state.settle(m, path, other)
         ref, other_ref = by_ref(m, path), by_ref(m, other)
         same(read(ref), b"content")
