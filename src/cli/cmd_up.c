@@ -12,7 +12,6 @@
 #include "cli/command.h"
 #include "cli/daemon.h"
 #include "cli/exclude.h"
-#include "cli/fspath.h"
 #include "cli/report.h"
 #include "cli/target.h"
 #include "io/path.h"
@@ -25,22 +24,22 @@ static int up_prepare(struct ofs_target *t, struct ofs_error *err, bool *ret_mad
 	OFS_FREE char *data = ofs_path_parent(t->store);
 	struct stat st;
 	char *real;
-	int r = ofs_fspath_make(data, UP_MODE);
+	int r = ofs_path_make(data, UP_MODE);
 
 	*ret_made = false;
 	if (r == 0)
-		r = ofs_fspath_make(t->store, UP_MODE);
+		r = ofs_path_make(t->store, UP_MODE);
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot make the store '%s': %s", t->store,
 				     strerror(-r));
 	/* Now that it is there: the name by which its mount is found again. */
-	real = ofs_fspath_real(t->store);
+	real = ofs_path_real(t->store);
 	free(t->store);
 	t->store = real;
 	/* Whether what is there will do, a dead mount included, the daemon judges. */
 	if (t->stale || lstat(t->mountpoint, &st) == 0)
 		return 0;
-	r = ofs_fspath_make(t->mountpoint, UP_MODE);
+	r = ofs_path_make(t->mountpoint, UP_MODE);
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot make '%s': %s", t->mountpoint, strerror(-r));
 	*ret_made = true;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/fspath.h"
 #include "cli/operand.h"
 
 #include <errno.h>
@@ -89,7 +88,7 @@ int ofs_operand_open(const struct ofs_target_options *opts, const char *arg, str
 		     struct ofs_operand *ret)
 {
 	OFS_CLEANUP(ofs_operand_finish) struct ofs_operand o = { 0 };
-	OFS_FREE char *real = *arg ? ofs_fspath_real(arg) : NULL;
+	OFS_FREE char *real = *arg ? ofs_path_real(arg) : NULL;
 	int r;
 
 	if (!*arg)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/fspath.h"
 #include "cli/target.h"
 
 #include <errno.h>
@@ -94,7 +93,7 @@ static int target_by_workspace(struct ofs_target *t, const struct ofs_mounts *mo
 	if (!t->mountpoint) {
 		OFS_FREE char *point = ofs_path_join(t->workspace, OFS_WORKSPACE_MOUNT);
 
-		t->mountpoint = ofs_fspath_real(point);
+		t->mountpoint = ofs_path_real(point);
 	}
 	mount = store ? NULL : ofs_mounts_at(mounts, t->mountpoint);
 	if (mount) {
@@ -102,7 +101,7 @@ static int target_by_workspace(struct ofs_target *t, const struct ofs_mounts *mo
 		return 0;
 	}
 	if (store) {
-		t->store = ofs_fspath_real(store);
+		t->store = ofs_path_real(store);
 		if (!t->store)
 			return target_gone(err);
 	} else {
@@ -111,7 +110,7 @@ static int target_by_workspace(struct ofs_target *t, const struct ofs_mounts *mo
 
 		if (r < 0)
 			return r;
-		t->store = ofs_fspath_real(usual);
+		t->store = ofs_path_real(usual);
 	}
 	target_look_for_store(t, mounts);
 	return 0;
@@ -125,8 +124,8 @@ static int target_by_dir(struct ofs_target *t, const struct ofs_mounts *mounts,
 			 const struct ofs_target_options *opts, const char *dir, const char *store,
 			 struct ofs_error *err)
 {
-	OFS_FREE char *point = ofs_fspath_real(dir),
-		      *real_store = store ? ofs_fspath_real(store) : NULL;
+	OFS_FREE char *point = ofs_path_real(dir),
+		      *real_store = store ? ofs_path_real(store) : NULL;
 	const struct ofs_mount *mount = point ? ofs_mounts_at(mounts, point) : NULL;
 
 	if (!point)
@@ -176,7 +175,7 @@ static int target_search(struct ofs_target *t, const struct ofs_target_options *
 	if (dir)
 		return target_by_dir(t, mounts, opts, dir, store, err);
 	if (store && !opts->mounting) {
-		t->store = ofs_fspath_real(store);
+		t->store = ofs_path_real(store);
 		if (!t->store)
 			return target_gone(err);
 		target_look_for_store(t, mounts);
@@ -222,7 +221,7 @@ static int target_open_store(const struct ofs_target *t, bool create, struct ofs
 				     "(offload put, run and up make it)",
 				     t->store);
 	if (create) {
-		r = ofs_fspath_make(parent, 0700);
+		r = ofs_path_make(parent, 0700);
 		if (r < 0)
 			return ofs_error_set(err, -r, "cannot make '%s': %s", parent, strerror(-r));
 	}

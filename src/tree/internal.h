@@ -83,6 +83,8 @@ static inline bool ofs_node_is_slice(ofs_node node)
 	return node >= OFS_NODE_SLICES;
 }
 
+/* ---- attributes (stat.c) */
+
 void ofs_tree_fill_stat(const struct ofs_attr *attr, struct stat *ret);
 
 /* ---- where a node is (place.c) */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Opening a tree, and the calls that look at it. */
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/util.h"
 #include "tree/internal.h"
 
@@ -98,35 +97,6 @@ void ofs_tree_close(struct ofs_tree *t)
 	pthread_mutex_destroy(&t->lock);
 	free(t->mountpoint);
 	free(t);
-}
-
-static struct timespec to_timespec(int64_t ns)
-{
-	struct timespec ts = { .tv_sec = ns / OFS_NS_PER_S, .tv_nsec = ns % OFS_NS_PER_S };
-
-	if (ts.tv_nsec < 0) {
-		ts.tv_nsec += OFS_NS_PER_S;
-		ts.tv_sec--;
-	}
-	return ts;
-}
-
-void ofs_tree_fill_stat(const struct ofs_attr *attr, struct stat *ret)
-{
-	*ret = (struct stat){
-		.st_ino = attr->ino,
-		.st_mode = attr->mode,
-		.st_nlink = attr->nlink,
-		.st_uid = attr->uid,
-		.st_gid = attr->gid,
-		.st_rdev = attr->rdev,
-		.st_size = (off_t)attr->size,
-		.st_blksize = 4096,
-		.st_blocks = (blkcnt_t)((attr->occupied + 511) / 512),
-		.st_atim = to_timespec(attr->atime),
-		.st_mtim = to_timespec(attr->mtime),
-		.st_ctim = to_timespec(attr->ctime),
-	};
 }
 
 /* The attributes of the made-up nodes that are always there. */
