@@ -7,6 +7,8 @@
 #include "tree/internal.h"
 
 #define SCAN_SIZE ((size_t)64 << 10)
+/* A read of any part of a journal record checks all of it, so drafts are read by whole records. */
+#define SCAN_SIZE_DRAFT ((size_t)1 << 20)
 
 /* A scan over a file, one buffer at a time. */
 struct scan {
@@ -25,11 +27,12 @@ static void scan_finish(struct scan *s)
 /* Makes `off` the start of the buffer. 0 with s->len 0 at the end of the file. */
 static int scan_load(struct scan *s, uint64_t off)
 {
+	size_t size = s->file->sealed ? SCAN_SIZE : SCAN_SIZE_DRAFT;
 	ssize_t n;
 
 	if (!s->buf)
-		s->buf = ofs_alloc(SCAN_SIZE);
-	n = ofs_store_read(s->tree->store, s->file->ino, s->buf, SCAN_SIZE, off);
+		s->buf = ofs_alloc(size);
+	n = ofs_store_read(s->tree->store, s->file->ino, s->buf, size, off);
 	if (n < 0)
 		return (int)n;
 	s->off = off;
