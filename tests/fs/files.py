@@ -19,7 +19,9 @@ def noise(size, seed):
 
 
 def log_text(size, seed):
-    """About `size` bytes of lines as a build or a search would print them; the last one is ended."""
+    """
+    About `size` bytes of lines as a build or a search would print them; the last one is ended.
+    """
     rng = random.Random(seed)
     words = [
         "open",
@@ -53,7 +55,10 @@ def split_lines(data):
 
 
 def tool_results(out):
-    """Fills the directory `out`, which must not exist, with about 1,200 tool results of agents; returns how many."""
+    """
+    Fills the directory `out`, which must not exist, with about 1,200 tool results of agents;
+    returns how many.
+    """
     data = pathlib.Path(
         os.environ.get("OFFLOADFS_TEST_DATA") or SOURCE_ROOT.parent / "shared" / "data"
     )
@@ -76,8 +81,8 @@ def tool_results(out):
 
 def snapshot(root, identity=False):
     """
-    What stands below `root`: name to (type, content), and with `identity` also mode, owner, mtime, links, inode and
-    ref, which are of use between two states of one mount.
+    What stands below `root`: name to (type, content), and with `identity` also mode, owner, mtime,
+    links, inode and ref, which are of use between two states of one mount.
     """
     found = {}
     root = os.fsencode(root)
@@ -136,8 +141,8 @@ def disk_usage(directory):
 
 class State:
     """
-    Where the content of a file can be when it is used next. `settle` brings the files of a mount there; what is read
-    after it comes
+    Where the content of a file can be when it is used next. `settle` brings the files of a mount
+    there; what is read after it comes
       draft     from the kernel's cache or the journal,
       replayed  from the journal as a new daemon found it,
       sealed    from the kernel's cache, but is written on top of a pack,

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Runs end-to-end tests of a mounted offloadfs and reports them in TAP version 13.
 
-A test is a function under @test that takes a Case. Each runs in a process group of its own, with its own directory,
-store and mountpoint, all of which are gone when it ends, however it ends. docs/TESTING.md has the rest.
+A test is a function under @test that takes a Case. Each runs in a process group of its own, with
+its own directory, store and mountpoint, all of which are gone when it ends, however it ends.
+docs/TESTING.md has the rest.
 
-Environment: OFFLOADFS, OFFLOAD (the binaries), OFFLOADFS_TEST_OPTS (-o options for every mount), OFFLOADFS_TEST_SLOW
-(a factor for every time limit), TMPDIR.
+Environment: OFFLOADFS, OFFLOAD (the binaries), OFFLOADFS_TEST_OPTS (-o options for every mount),
+OFFLOADFS_TEST_SLOW (a factor for every time limit), TMPDIR.
 """
 import argparse
 import contextlib
@@ -45,7 +46,7 @@ RENAME_NOREPLACE = 1
 RENAME_EXCHANGE = 2
 
 
-# --- Writing tests ---------------------------------------------------------------------------------------------------
+# --- Writing tests --------------------------------------------------------------------------------
 
 
 class Skip(Exception):
@@ -66,7 +67,10 @@ _tests = []
 
 
 def test(function=None, *, variants=None, timeout=60, root=False):
-    """Registers a test. With `variants` (name: value) it runs once for each and gets the value after the Case."""
+    """
+    Registers a test. With `variants` (name: value) it runs once for each and gets the value after
+    the Case.
+    """
 
     def register(f):
         for name, value in (variants or {None: None}).items():
@@ -141,7 +145,10 @@ def renameat2(old, new, flags):
 
 
 def run(*command, check=True, **options):
-    """Runs a program and returns it completed, with both outputs as bytes unless `options` say otherwise."""
+    """
+    Runs a program and returns it completed, with both outputs as bytes unless `options` say
+    otherwise.
+    """
     options.setdefault("stdin", subprocess.DEVNULL if "input" not in options else None)
     options.setdefault("stdout", subprocess.PIPE)
     options.setdefault("stderr", subprocess.PIPE)
@@ -154,7 +161,10 @@ def run(*command, check=True, **options):
 
 
 def in_processes(count, work):
-    """Runs work(0) to work(count - 1), each in a process of its own; every one must return without an exception."""
+    """
+    Runs work(0) to work(count - 1), each in a process of its own; every one must return without an
+    exception.
+    """
     children = [_fork(lambda i=i: work(i)) for i in range(count)]
     codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children]
     assert not any(codes), f"processes ended with {codes}"
@@ -190,11 +200,14 @@ def _fork(work):
     os._exit(code)
 
 
-# --- Mounts ----------------------------------------------------------------------------------------------------------
+# --- Mounts ---------------------------------------------------------------------------------------
 
 
 def mount_points(below="/", kind=b""):
-    """The mountpoints below a directory that this process sees, in the order of mounting; all, or of one filesystem type."""
+    """
+    The mountpoints below a directory that this process sees, in the order of mounting; all, or of
+    one filesystem type.
+    """
     with open("/proc/self/mountinfo", "rb") as f:
         fields = [line.split()[4] for line in f if b" - " + kind in line]
     points = [os.fsdecode(p.decode("unicode_escape").encode("latin-1")) for p in fields]
@@ -214,9 +227,8 @@ def is_alive(mnt):
         return False
     above = os.open(os.path.dirname(mnt), os.O_PATH | os.O_DIRECTORY)
     try:
-        os.fstatvfs(
-            fd
-        )  # of all questions about a root the one that the kernel never answers from a cache
+        # Of all questions about a root the one that the kernel never answers from a cache.
+        os.fstatvfs(fd)
         return _mount_id(fd) != _mount_id(above)
     except OSError:
         return False
@@ -242,7 +254,10 @@ def detach(mnt, lazy=False):
 
 
 def release(directory):
-    """Unmounts whatever is mounted in `directory`, by force where it must be; returns a complaint when it cannot."""
+    """
+    Unmounts whatever is mounted in `directory`, by force where it must be; returns a complaint when
+    it cannot.
+    """
     deadline = time.monotonic() + 10
     while True:
         left = mount_points(directory)
@@ -262,7 +277,9 @@ def uring_enabled():
 
 
 class Mount:
-    """One daemon and its mount. A context manager: leaving it unmounts and insists on exit code 0."""
+    """
+    One daemon and its mount. A context manager: leaving it unmounts and insists on exit code 0.
+    """
 
     def __init__(self, case, store, mnt, options):
         self.case, self.store, self.mnt = case, store, mnt
@@ -287,7 +304,10 @@ class Mount:
         return False
 
     def start(self):
-        """Starts the daemon and waits until it serves. A dead mount that was left there must be gone then."""
+        """
+        Starts the daemon and waits until it serves. A dead mount that was left there must be gone
+        then.
+        """
         assert self.process is None
         command = [OFFLOADFS, "-f"]
         if self.options:
@@ -334,7 +354,9 @@ class Mount:
             raise AssertionError(f"the daemon ended with {code} after it was unmounted")
 
     def kill9(self):
-        """Kills the daemon and leaves the dead mount behind, which the next start has to clean up."""
+        """
+        Kills the daemon and leaves the dead mount behind, which the next start has to clean up.
+        """
         self.process.kill()
         code = self.process.wait()
         self._ended()
@@ -408,7 +430,10 @@ def _sha256(path):
 
 
 class Case:
-    """What one test works in: a directory of its own, and names in it for a store (not made yet) and a mountpoint."""
+    """
+    What one test works in: a directory of its own, and names in it for a store (not made yet) and a
+    mountpoint.
+    """
 
     def __init__(self, directory):
         self.dir = directory
@@ -431,7 +456,7 @@ class Case:
                 raise Skip(f"{above} is closed to other users")
 
 
-# --- Running tests ---------------------------------------------------------------------------------------------------
+# --- Running tests --------------------------------------------------------------------------------
 
 
 def _raise_interrupted(signum, _frame):
@@ -439,17 +464,30 @@ def _raise_interrupted(signum, _frame):
 
 
 def _test_process(chosen, directory, result_fd, log_fd):
-    """The child: runs one test and writes (status, reason) to `result_fd`."""
-    os.setsid()
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    os.dup2(log_fd, 1)
-    os.dup2(log_fd, 2)
-    faulthandler.register(signal.SIGUSR1, file=2, all_threads=True)
-    for variable in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
-        given = os.environ.get(variable)
-        os.environ[variable] = (given + ":" if given else "") + f"log_path={directory}/sanitizer"
+    """The child: runs one test and writes (status, reason) to `result_fd`, or nothing: failed."""
+    try:
+        os.setsid()
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        os.dup2(log_fd, 1)
+        os.dup2(log_fd, 2)
+        faulthandler.register(signal.SIGUSR1, file=2, all_threads=True)
+        for variable in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
+            given = os.environ.get(variable)
+            os.environ[variable] = (
+                given + ":" if given else ""
+            ) + f"log_path={directory}/sanitizer"
+        os.write(result_fd, json.dumps(_outcome(chosen, Case(directory))).encode())
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def _outcome(chosen, case):
+    """Runs the test and ends what it left mounted; returns (status, reason)."""
     status, reason = "fail", ""
-    case = Case(directory)
     try:
         chosen.function(case, *chosen.arguments)
         status = "pass"
@@ -459,10 +497,7 @@ def _test_process(chosen, directory, result_fd, log_fd):
         traceback.print_exc()
     for mount in list(case.mounts):
         mount.abandon()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os.write(result_fd, json.dumps([status, reason]).encode())
-    os._exit(0)
+    return status, reason
 
 
 def _children():
@@ -480,7 +515,9 @@ def _children():
 
 
 def _collect_orphans():
-    """Waits for what the test left running (daemons that went to the background); returns complaints."""
+    """
+    Waits for what the test left running (daemons that went to the background); returns complaints.
+    """
     complaints = []
     deadline = time.monotonic() + 10 * SLOW
     while True:
@@ -551,7 +588,10 @@ def _run(chosen, keep):
 
 
 def _remove(directory):
-    """Removes the directory of a test, whatever modes the test left there; returns a complaint when it cannot."""
+    """
+    Removes the directory of a test, whatever modes the test left there; returns a complaint when it
+    cannot.
+    """
     for folder, names, _ in os.walk(directory):
         for path in (os.path.join(folder, name) for name in names):
             with contextlib.suppress(OSError):
@@ -563,8 +603,9 @@ def _remove(directory):
 
 def _isolate():
     """
-    Moves to a mount namespace of its own, where this is allowed. A namespace that somebody else makes starts with a copy of
-    every mount it sees, and a copy keeps the daemon of a test running after the test has unmounted.
+    Moves to a mount namespace of its own, where this is allowed. A namespace that somebody else
+    makes starts with a copy of every mount it sees, and a copy keeps the daemon of a test running
+    after the test has unmounted.
     """
     if not ROOT or _libc.unshare(_CLONE_NEWNS) != 0:
         return

@@ -31,7 +31,7 @@ from harness import (
 TIERS = ["cache", "tasks", "persistent", "archive"]
 
 
-# --- The root --------------------------------------------------------------------------------------------------------
+# --- The root -------------------------------------------------------------------------------------
 
 
 @test
@@ -89,7 +89,7 @@ def files_at_the_root_are_working_and_general(case):
         assert "note.txt" not in os.listdir(m.mnt)
 
 
-# --- Directories -----------------------------------------------------------------------------------------------------
+# --- Directories ----------------------------------------------------------------------------------
 
 
 @test
@@ -165,7 +165,7 @@ def rm_and_find_agree_with_the_tree(case):
         assert os.listdir(m("cache")) == []
 
 
-# --- Names -----------------------------------------------------------------------------------------------------------
+# --- Names ----------------------------------------------------------------------------------------
 
 
 @test
@@ -215,7 +215,7 @@ def names_of_odd_bytes(case):
             m.crash()
 
 
-# --- Rename ----------------------------------------------------------------------------------------------------------
+# --- Rename ---------------------------------------------------------------------------------------
 
 
 @test(variants=STATES)
@@ -329,7 +329,7 @@ def rename_exchange(case):
             renameat2(a, m("cache/missing"), RENAME_EXCHANGE)
 
 
-# --- Links -----------------------------------------------------------------------------------------------------------
+# --- Links ----------------------------------------------------------------------------------------
 
 
 @test(variants=STATES)
@@ -387,7 +387,7 @@ def fifos_and_sockets_are_kept(case):
         assert stat.S_ISSOCK(os.lstat(m("cache/shell/socket")).st_mode)
 
 
-# --- Attributes ------------------------------------------------------------------------------------------------------
+# --- Attributes -----------------------------------------------------------------------------------
 
 
 @test(variants=STATES)
@@ -443,7 +443,9 @@ def owners_are_kept(case):
 
 @test
 def a_read_only_file_is_written_by_its_creator(case):
-    """What git does with its objects: the mode forbids what the open that creates the file may do."""
+    """
+    What git does with its objects: the mode forbids what the open that creates the file may do.
+    """
     if ROOT:
         case.open_to_others()
     with case.mount(*["allow_other"] * ROOT) as m:
@@ -512,7 +514,7 @@ def the_store_is_private(case):
             assert mode & 0o077 == 0, f"{name} has mode {oct(mode)}"
 
 
-# --- The filesystem --------------------------------------------------------------------------------------------------
+# --- The filesystem -------------------------------------------------------------------------------
 
 
 @test
@@ -584,11 +586,8 @@ def cp_and_tar_carry_a_tree_there_and_back(case):
     os.link(f"{source}/d1/f1", f"{source}/hard")
     with case.mount(SEAL_SOON) as m:
         run("cp", "-a", source, m("cache/copy"))
-        run(
-            "sh",
-            "-c",
-            f"mkdir '{m('persistent/tar')}' && tar -C '{source}' -c . | tar -C '{m('persistent/tar')}' -x",
-        )
+        os.mkdir(m("persistent/tar"))
+        run("sh", "-c", 'tar -C "$0" -c . | tar -C "$1" -x', source, m("persistent/tar"))
         m.remount()
         run("diff", "-r", "--no-dereference", source, m("cache/copy"))
         run("cp", "-a", m("persistent/tar"), case.path("back"))
@@ -622,7 +621,9 @@ def create(path):
 
 
 def refused(function, *arguments):
-    """The call must fail, and as something that is not allowed rather than as something that broke."""
+    """
+    The call must fail, and as something that is not allowed rather than as something that broke.
+    """
     with raises(
         errno.EPERM,
         errno.EACCES,

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The tool `offload` in a workspace: up, down, put, run, show and slice, with the mount and without it."""
+"""
+The tool `offload` in a workspace: up, down, put, run, show and slice, with the mount and without
+it.
+"""
 import hashlib
 import json
 import os
@@ -34,7 +37,9 @@ THRESHOLD_BYTES, THRESHOLD_LINES = 2048, 50
 
 
 class Workspace:
-    """A home, a workspace in it (a git repository unless told otherwise), and `offload` run there."""
+    """
+    A home, a workspace in it (a git repository unless told otherwise), and `offload` run there.
+    """
 
     def __init__(self, case, git=True):
         if not os.access(OFFLOAD, os.X_OK):
@@ -141,7 +146,9 @@ def plain(text):
 
 
 def check_pointer(ws, pointer, name, ref, content, code=None):
-    """A pointer says what there is, how much, and how to get at it; what it prints as a command works."""
+    """
+    A pointer says what there is, how much, and how to get at it; what it prints as a command works.
+    """
     text = plain(pointer.decode())
     assert len(text) < 6000, f"a pointer of {len(text)} characters"
     numbers = [len(content), len(split_lines(content))] + ([] if code is None else [code])
@@ -161,7 +168,10 @@ def check_pointer(ws, pointer, name, ref, content, code=None):
 
 
 def slice_commands(ws, text):
-    """Commands that show some lines, with the lines they show: (command, first, last). `cat` needs the mount."""
+    """
+    Commands that show some lines, with the lines they show: (command, first, last). `cat` needs the
+    mount.
+    """
     patterns = [r"\boffload slice [^\s`]+ (\d+)-(\d*)"]
     if ws.mnt in mount_points():
         patterns.append(r"\bcat [^\s`]+:(\d+)-(\d*)'?")
@@ -183,7 +193,7 @@ def numbered(count):
     return b"".join(b"output line %d of the command\n" % i for i in range(1, count + 1))
 
 
-# --- up and down -----------------------------------------------------------------------------------------------------
+# --- up and down ----------------------------------------------------------------------------------
 
 
 @test
@@ -289,7 +299,7 @@ def has_open(pid, path):
         return False
 
 
-# --- run -------------------------------------------------------------------------------------------------------------
+# --- run ------------------------------------------------------------------------------------------
 
 
 @test(variants=MOUNTED)
@@ -513,7 +523,7 @@ def output_is_printed_whole_where_the_store_is_unwritable(case):
     assert done.returncode == 9
 
 
-# --- put, show and slice ---------------------------------------------------------------------------------------------
+# --- put, show and slice --------------------------------------------------------------------------
 
 
 @test(variants=MOUNTED)
@@ -619,7 +629,7 @@ def what_is_put_unmounted_is_seen_mounted_and_the_other_way_round(case):
         same(read(m("cache/web/mounted")), b"1\n" * 100)
 
 
-# --- Refusals --------------------------------------------------------------------------------------------------------
+# --- Refusals -------------------------------------------------------------------------------------
 
 
 @test(variants=MOUNTED)

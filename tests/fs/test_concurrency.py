@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Many at once: what they leave must be what each of them did, also when the daemon is killed in between."""
+"""
+Many at once: what they leave must be what each of them did, also when the daemon is killed in
+between.
+"""
 import contextlib
 import os
 import random
@@ -71,7 +74,7 @@ def meanwhile(work):
         raise failures[0]
 
 
-# --- Appending -------------------------------------------------------------------------------------------------------
+# --- Appending ------------------------------------------------------------------------------------
 
 
 def line_of(writer, number):
@@ -133,7 +136,7 @@ def acknowledged_appends_survive_a_kill(case, delay):
                 ]
 
 
-# --- Reading while it changes ----------------------------------------------------------------------------------------
+# --- Reading while it changes ---------------------------------------------------------------------
 
 
 @test(timeout=120)
@@ -206,7 +209,7 @@ def slices_are_exact_while_the_file_grows(case):
                     time.sleep(0.02)
 
 
-# --- Names -----------------------------------------------------------------------------------------------------------
+# --- Names ----------------------------------------------------------------------------------------
 
 
 @test(
@@ -282,7 +285,10 @@ def directories_moved_across_each_other_never_make_a_loop(case):
     timeout=120,
 )
 def everybody_finds_what_they_left(case, variant):
-    """Each works in a tree of its own, on the mount and on a plain directory; both must be equal at the end."""
+    """
+    Each works in a tree of its own, on the mount and on a plain directory; both must be equal at
+    the end.
+    """
     run_all, delay = variant
     os.mkdir(case.path("model"))
     with case.mount(delay) as m:

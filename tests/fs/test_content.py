@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The bytes of files: written, overwritten, cut, extended and mapped, wherever the content lies (files.STATES)."""
+"""
+The bytes of files: written, overwritten, cut, extended and mapped, wherever the content lies
+(files.STATES).
+"""
 import errno
 import hashlib
 import mmap

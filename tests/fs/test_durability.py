@@ -26,7 +26,7 @@ from harness import (
 DELAYS = {"drafts": SEAL_NEVER, "sealing": "seal_delay=1", "sealed": SEAL_SOON}
 
 
-# --- The tool results of real agents ---------------------------------------------------------------------------------
+# --- The tool results of real agents --------------------------------------------------------------
 
 
 class Results:
@@ -123,13 +123,14 @@ def sealing_makes_tool_results_smaller(case):
         assert stored < apparent, f"{apparent} bytes, du says {stored}"
 
 
-# --- Killed in the middle --------------------------------------------------------------------------------------------
+# --- Killed in the middle -------------------------------------------------------------------------
 
 
 class Copier(threading.Thread):
     """
-    Makes files until the daemon is gone: a temporary file, its content in pieces, some attributes, the final name. Keeps
-    what was acknowledged, and what the operation that failed may or may not have left.
+    Makes files until the daemon is gone: a temporary file, its content in pieces, some attributes,
+    the final name. Keeps what was acknowledged, and what the operation that failed may or may not
+    have left.
     """
 
     def __init__(self, folder, seed):
@@ -331,7 +332,7 @@ def a_large_file_survives_a_kill_in_the_middle_of_writing(case):
         same(got, data[: len(got)])
 
 
-# --- Torn and damaged tails of the journal ---------------------------------------------------------------------------
+# --- Torn and damaged tails of the journal --------------------------------------------------------
 
 
 def newest_segment(case):

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Random operations on the mount and on an ordinary directory must end in the same tree and fail in the same way."""
+"""
+Random operations on the mount and on an ordinary directory must end in the same tree and fail in
+the same way.
+"""
 import os
 import random
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What the daemon refuses: with one line that says why, and with nothing made, mounted or changed."""
+"""
+What the daemon refuses: with one line that says why, and with nothing made, mounted or changed.
+"""
 import os
 import re
 import sqlite3
@@ -24,7 +26,10 @@ from harness import (
 
 
 def refuse(case, *arguments, prefix=(), codes=(1,)):
-    """Runs the daemon, which must refuse; returns its line. Nothing below the case's directory may change."""
+    """
+    Runs the daemon, which must refuse; returns its line. Nothing below the case's directory may
+    change.
+    """
     before = everything(case)
     mounted = mount_points(case.dir)
     try:
@@ -41,7 +46,10 @@ def refuse(case, *arguments, prefix=(), codes=(1,)):
 
 
 def everything(case):
-    """The case's directory but for what a look at a store may touch, and without a store that is being served."""
+    """
+    The case's directory but for what a look at a store may touch, and without a store that is being
+    served.
+    """
     served = mount_points(case.dir)
     return {
         name: entry
@@ -61,7 +69,7 @@ def check_store(case):
         same(read(m("cache/shell/kept")), noise(20000, 1))
 
 
-# --- The store -------------------------------------------------------------------------------------------------------
+# --- The store ------------------------------------------------------------------------------------
 
 
 @test
@@ -131,7 +139,9 @@ def overwritten(index):
 
 @test(variants={f.__name__: f for f in (lost, emptied, overwritten)})
 def a_store_without_a_sound_index(case, damage):
-    """Its packs and journal are not taken for leftovers: with the index put back everything is there."""
+    """
+    Its packs and journal are not taken for leftovers: with the index put back everything is there.
+    """
     make_store(case)
     index = os.path.join(case.store, "index.db")
     kept = read(index)
@@ -180,7 +190,7 @@ def a_store_of_somebody_else(case):
     check_store(case)
 
 
-# --- The mountpoint --------------------------------------------------------------------------------------------------
+# --- The mountpoint -------------------------------------------------------------------------------
 
 
 @test
@@ -212,14 +222,17 @@ def a_mountpoint_that_is_in_use(case):
         same(read(m("cache/shell/kept")), b"served")
 
 
-# --- The machine -----------------------------------------------------------------------------------------------------
+# --- The machine ----------------------------------------------------------------------------------
 
 HIDE_FUSE = """
 set -e
 mount --make-rprivate /
 mount --bind /dev "$HOLD"
 mount -t tmpfs none /dev
-for node in null zero full random urandom tty; do : > /dev/$node; mount --bind "$HOLD/$node" /dev/$node; done
+for node in null zero full random urandom tty; do
+	: > /dev/$node
+	mount --bind "$HOLD/$node" /dev/$node
+done
 umount -l "$HOLD"
 exec "$@"
 """
@@ -237,7 +250,7 @@ def a_machine_without_fuse(case):
         assert "/dev/fuse" in said, said
 
 
-# --- Usage -----------------------------------------------------------------------------------------------------------
+# --- Usage ----------------------------------------------------------------------------------------
 
 USAGE = {
     "nothing": [],
@@ -273,7 +286,7 @@ def help_and_version_are_no_errors(case):
         assert done.stderr == b"", done.stderr
 
 
-# --- And what it does not refuse -------------------------------------------------------------------------------------
+# --- And what it does not refuse ------------------------------------------------------------------
 
 
 @test

@@ -27,7 +27,7 @@ def check(path, suffix, want):
     assert size == len(want), f"{suffix}: st_size {size}, {len(want)} bytes"
 
 
-# --- The bytes -------------------------------------------------------------------------------------------------------
+# --- The bytes ------------------------------------------------------------------------------------
 
 CONTENTS = {
     "final-newline": b"".join(b"line %d\n" % i for i in range(1, 41)),
@@ -207,11 +207,14 @@ def wrong_ranges(case, state):
                 read(m(base) + ":1-5")
 
 
-# --- The cap ---------------------------------------------------------------------------------------------------------
+# --- The cap --------------------------------------------------------------------------------------
 
 
 def cut_notice(got, want):
-    """Splits what a capped slice gave into the content and the path in its notice (None: it was not cut)."""
+    """
+    Splits what a capped slice gave into the content and the path in its notice (None: it was not
+    cut).
+    """
     if got == want:
         return got, None
     at = got.rfind(b"[offloadfs:")
@@ -230,14 +233,19 @@ def cut_notice(got, want):
 
 
 def resolve(m, sliced, named):
-    """The file that a path in a notice means: absolute, below the mountpoint, or beside the slice."""
+    """
+    The file that a path in a notice means: absolute, below the mountpoint, or beside the slice.
+    """
     tries = [named, m(named.lstrip("/")), os.path.join(os.path.dirname(sliced), named)]
     base = re.compile("[:#@][^:#@]*$")
     return next(t for t in tries if os.path.isabs(t) and os.path.isfile(base.sub("", t)))
 
 
 def follow(m, path, want):
-    """Reads a slice and its continuations to the end; returns the pieces, which must be `want` together."""
+    """
+    Reads a slice and its continuations to the end; returns the pieces, which must be `want`
+    together.
+    """
     pieces = []
     whole = want
     while path:
@@ -330,7 +338,7 @@ def a_capped_slice_can_be_continued_through_its_ref(case):
         follow(m, m("refs", ref) + ":1-", data)
 
 
-# --- Names -----------------------------------------------------------------------------------------------------------
+# --- Names ----------------------------------------------------------------------------------------
 
 
 @test
@@ -438,7 +446,7 @@ def slices_work_in_every_tier_and_under_any_name(case):
             check(path, ":b2-3", b"2\n")
 
 
-# --- Change ----------------------------------------------------------------------------------------------------------
+# --- Change ---------------------------------------------------------------------------------------
 
 
 @test(variants=STATES)
