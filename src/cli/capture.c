@@ -8,13 +8,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/util.h"
 #include "cli/process.h"
+#include "io/path.h"
 
 #define CAPTURE_CHUNK ((size_t)64 << 10)
 /*
@@ -55,6 +58,33 @@ static void capture_reset_signals(const struct capture *c)
 	sigaction(SIGQUIT, &c->quit, NULL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/*
+ * execvp says EACCES as soon as PATH has a folder that may not be searched; for a shell the command is
+ * then merely not found. Whether a folder that may be searched has the file, executable or not.
+ */
+static bool capture_is_in_path(const char *command)
+{
+	OFS_FREE char *path = ofs_strdup(getenv("PATH") ? getenv("PATH") : "");
+	char *save = NULL, *folder;
+	bool found = false;
+
+	for (folder = strtok_r(path, ":", &save); folder && !found;
+	     folder = strtok_r(NULL, ":", &save)) {
+		OFS_FREE char *file = ofs_path_join(folder, command);
+
+		found = access(file, F_OK) == 0;
+	}
+	return found;
+}
+
+/* What the shells call it: 127 not found, 126 found and not to be run. */
+static int capture_exit_code(const char *command, int *error)
+{
+	if (*error == EACCES && !strchr(command, '/') && !capture_is_in_path(command))
+		*error = ENOENT;
+	return *error == ENOENT || *error == ENOTDIR ? 127 : 126;
 }
 
 __attribute__((noreturn)) static void
@@ -201,10 +231,8 @@ int ofs_capture_run(const char *const argv[], void (*sink)(void *arg, const void
 		r = capture_start(&c, argv, &error);
 	if (r == 0 && error) {
 		waitpid(c.child, &status, 0);
-		*ret = (struct ofs_capture){
-			.exit_code = error == ENOENT || error == ENOTDIR ? 127 : 126,
-			.error = error,
-		};
+		*ret = (struct ofs_capture){ .exit_code = capture_exit_code(argv[0], &error) };
+		ret->error = error;
 	} else if (r == 0) {
 		status = capture_until_exit(&c);
 		capture_drain(&c);
