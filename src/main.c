@@ -17,6 +17,23 @@ enum {
 };
 
 /*
+ * Opens what is missing of the three standard files, so that no file of the store ever gets one of
+ * their numbers: it would be written to as a log, and be replaced when the terminal is let go.
+ */
+static int fill_standard_files(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= 2);
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+/*
  * Goes to the background, before any thread exists. The parent stays until the child has said
  * through *ret_ready that the mount stands, and then ends with 0; a child that ends first gives its
  * own exit status. Returns in the child alone.
@@ -117,6 +134,8 @@ int main(int argc, char **argv)
 	struct ofs_error err = { "" };
 	int status;
 
+	if (fill_standard_files() < 0)
+		return EXIT_FAILURE;
 	if (ofs_options_parse(argc, argv, &options, &err) < 0)
 		status = EXIT_USAGE;
 	else

@@ -167,9 +167,17 @@ static int kill_priv(struct ofs_tree *t, fuse_ino_t ino, struct ofs_setattr *att
 	return 0;
 }
 
+/* A time that cannot be told in nanoseconds becomes the last one, or the first, that can. */
 static int64_t time_ns(const struct timespec *ts, bool now)
 {
-	return now ? ofs_clock_wall() : (int64_t)ts->tv_sec * OFS_NS_PER_S + ts->tv_nsec;
+	int64_t ns;
+
+	if (now)
+		return ofs_clock_wall();
+	if (__builtin_mul_overflow((int64_t)ts->tv_sec, OFS_NS_PER_S, &ns) ||
+	    __builtin_add_overflow(ns, (int64_t)ts->tv_nsec, &ns))
+		return ts->tv_sec < 0 ? INT64_MIN : INT64_MAX;
+	return ns;
 }
 
 static void on_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *st, int valid,

@@ -181,11 +181,19 @@ static int write_taken(struct ofs_store *s, const struct taken *t)
 	return r;
 }
 
-static void fill_meta(struct ofs_store *s, struct ofs_index_meta *meta)
+/* The packs' tail moves only with the frames, once they are synced: here it stays what it was. */
+static int fill_meta(struct ofs_store *s, struct ofs_index_meta *meta)
 {
+	struct ofs_index_meta known;
+	int r = ofs_index_get_meta(s->index, &known);
+
+	if (r < 0)
+		return r;
 	memcpy(meta->uuid, s->uuid, sizeof(meta->uuid));
 	meta->next_chunk = s->next_chunk;
-	ofs_packset_tail(s->packs, &meta->pack, &meta->pack_size);
+	meta->pack = known.pack;
+	meta->pack_size = known.pack_size;
+	return 0;
 }
 
 static int checkpoint_write(struct ofs_store *s, struct checkpoint *cp)
@@ -193,8 +201,9 @@ static int checkpoint_write(struct ofs_store *s, struct checkpoint *cp)
 	size_t i;
 	int r;
 
-	fill_meta(s, &cp->meta);
-	r = ofs_index_begin(s->index);
+	r = fill_meta(s, &cp->meta);
+	if (r == 0)
+		r = ofs_index_begin(s->index);
 	if (r < 0)
 		return r;
 	for (i = 0; i < cp->n && r == 0; i++)

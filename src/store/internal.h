@@ -51,12 +51,18 @@ struct ofs_store {
 	pthread_mutex_t cycle;
 	struct ofs_compressor *compressor; /* cycle */
 	uint64_t next_chunk; /* cycle */
+	/*
+	 * The packs' tail is not the one that the index knows: frames were appended and not
+	 * committed. Until they are cut off nothing is appended, and no pack is removed. cycle.
+	 */
+	bool strays;
 
 	pthread_rwlock_t reclaim;
 
 	pthread_mutex_t lock;
 	/* All guarded by `lock`. */
 	struct ofs_map inodes; /* ino -> struct ofs_inode */
+	size_t evict_above; /* how many inodes are too many, where that is more than usual */
 	struct ofs_map refs; /* ino -> how many references callers hold, as a pointer-sized number */
 	struct ofs_inode_list dirty; /* inodes with a stamp above `committed` */
 	struct ofs_inode_list drafts; /* inodes whose content changed since it was sealed */

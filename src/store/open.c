@@ -389,6 +389,10 @@ void ofs_store_close(struct ofs_store *s)
 		return;
 	background = s->sealer_runs;
 	ofs_sealer_stop(s);
+	/* Whoever held an unlinked file is gone with the mount. */
+	r = drop_orphans(s);
+	if (r < 0)
+		ofs_log(LOG_WARNING, "unlinked files cannot be found: %s", strerror(-r));
 	/* A daemon's drafts are sealed after its next start: ending must not take long. */
 	r = ofs_store_cycle(s, background ? INT64_MIN : INT64_MAX, true);
 	if (r < 0)

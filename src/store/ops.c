@@ -72,6 +72,7 @@ int ofs_store_lookup(struct ofs_store *s, uint64_t dir, const char *name, struct
 	int r;
 
 	pthread_mutex_lock(&s->lock);
+	ofs_store_evict(s);
 	r = find_entry(s, dir, name, NULL, &n);
 	if (r == 0) {
 		ofs_store_ref(s, n->row.ino, 1);
@@ -465,6 +466,7 @@ int ofs_store_readdir(struct ofs_store *s, uint64_t dir, uint64_t cookie, bool p
 	int r;
 
 	pthread_mutex_lock(&s->lock);
+	ofs_store_evict(s);
 	r = readdir_locked(s, dir, cookie, plus, fn, arg);
 	pthread_mutex_unlock(&s->lock);
 	return r;

@@ -210,6 +210,17 @@ static ssize_t read_block(struct ofs_seal_batch *b, const struct sealed_file *f,
 	return r;
 }
 
+/* The daemon ends: what is not sealed yet stays a draft. */
+static bool is_stopping(struct ofs_store *s)
+{
+	bool stop;
+
+	pthread_mutex_lock(&s->lock);
+	stop = s->stop && s->sealer_runs;
+	pthread_mutex_unlock(&s->lock);
+	return stop;
+}
+
 /*
  * Seals the touched blocks and hashes the whole, in one pass over the file (or over the touched
  * blocks of a sparse one).
@@ -230,7 +241,8 @@ static int seal_file(struct ofs_seal_batch *b, struct sealed_file *f)
 			i = f->blocks[next].index - 1;
 			continue;
 		}
-		len = read_block(b, f, i);
+		/* A large file takes longer than the end of the daemon may. */
+		len = is_stopping(b->store) ? -ESTALE : read_block(b, f, i);
 		if (len < 0)
 			return (int)len;
 		r = touched ? seal_block(b, f, (uint32_t)len, &f->blocks[next++].chunk) : 0;
@@ -244,17 +256,6 @@ static int seal_file(struct ofs_seal_batch *b, struct sealed_file *f)
 		return 0;
 	f->has_sha = true;
 	return ofs_sha256_final(b->whole, f->sha);
-}
-
-/* The daemon ends: what is not sealed yet stays a draft. */
-static bool is_stopping(struct ofs_store *s)
-{
-	bool stop;
-
-	pthread_mutex_lock(&s->lock);
-	stop = s->stop && s->sealer_runs;
-	pthread_mutex_unlock(&s->lock);
-	return stop;
 }
 
 /* Tries again in an hour, or when the file is written. */

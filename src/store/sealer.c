@@ -12,7 +12,7 @@
 #define TICK_MAX (250 * OFS_NS_PER_MS)
 #define RETRY_DELAY (5 * OFS_NS_PER_S) /* after a cycle that failed */
 
-/* Makes the batch's frames known to the index, or takes them back out of the pack. */
+/* Makes the batch's frames known to the index. */
 static int commit_frames(struct ofs_store *s, struct ofs_seal_batch *b)
 {
 	struct ofs_index_meta meta;
@@ -39,13 +39,42 @@ static int commit_frames(struct ofs_store *s, struct ofs_seal_batch *b)
 	return ofs_index_commit(s->index);
 }
 
-/* Cuts off frames that the index never heard of. */
-static void abandon_frames(struct ofs_store *s)
+/* Cuts off the frames that the index never heard of; where that fails, it is tried again. */
+static int cut_strays(struct ofs_store *s)
 {
 	struct ofs_index_meta meta;
+	int r;
 
-	if (ofs_index_get_meta(s->index, &meta) == 0)
-		ofs_packset_resume(s->packs, meta.pack, meta.pack_size, NULL);
+	if (!s->strays)
+		return 0;
+	r = ofs_index_get_meta(s->index, &meta);
+	if (r == 0)
+		r = ofs_packset_resume(s->packs, meta.pack, meta.pack_size, NULL);
+	s->strays = r < 0;
+	return r;
+}
+
+/* Collects and makes the frames known to the index; returns how many files the batch held. */
+static int append_batch(struct ofs_store *s, struct ofs_seal_batch *b, int64_t before)
+{
+	uint32_t pack, pack_after;
+	uint64_t size, size_after;
+	int r, n;
+
+	r = cut_strays(s);
+	if (r < 0)
+		return r;
+	ofs_packset_tail(s->packs, &pack, &size);
+	n = ofs_seal_collect(b, before);
+	ofs_packset_tail(s->packs, &pack_after, &size_after);
+	/* Files that came to nothing may have left frames as well. */
+	s->strays = pack != pack_after || size != size_after;
+	r = n > 0 ? commit_frames(s, b) : n;
+	if (r == 0 && n > 0)
+		s->strays = false;
+	else
+		cut_strays(s);
+	return r < 0 ? r : n;
 }
 
 /* Seals one batch; returns how many files it held. */
@@ -57,13 +86,8 @@ static int seal_batch(struct ofs_store *s, int64_t before)
 	r = ofs_seal_batch_create(s, &b);
 	if (r < 0)
 		return r;
-	n = ofs_seal_collect(b, before);
-	r = n > 0 ? commit_frames(s, b) : n;
-	if (r < 0) {
-		abandon_frames(s);
-	} else if (n > 0) {
-		r = ofs_store_checkpoint(s, b);
-	}
+	n = append_batch(s, b, before);
+	r = n > 0 ? ofs_store_checkpoint(s, b) : n;
 	ofs_seal_batch_destroy(b);
 	return r < 0 ? r : n;
 }
@@ -80,22 +104,24 @@ static bool store_is_dirty(struct ofs_store *s)
 
 int ofs_store_cycle(struct ofs_store *s, int64_t before, bool always_checkpoint)
 {
-	int r, sealed = 0;
+	int r, e, sealed = 0;
 
 	pthread_mutex_lock(&s->cycle);
 	do {
 		r = seal_batch(s, before);
 		sealed += r > 0 ? r : 0;
 	} while (r > 0);
-	if (r == 0 && always_checkpoint && store_is_dirty(s))
-		r = ofs_store_checkpoint(s, NULL);
-	if (r == 0 && (sealed || always_checkpoint))
-		r = ofs_store_reclaim(s);
+	/* On a full disk sealing fails, and what follows may give it the room that it needs. */
+	e = always_checkpoint ? 0 : r;
+	if (always_checkpoint && store_is_dirty(s))
+		e = ofs_store_checkpoint(s, NULL);
+	if (e == 0 && !s->strays && (sealed || always_checkpoint))
+		e = ofs_store_reclaim(s);
 	/* A write-ahead log that grew large is emptied while nothing waits for it. */
-	if (r == 0 && always_checkpoint)
-		r = ofs_index_checkpoint(s->index);
+	if (e == 0 && always_checkpoint)
+		e = ofs_index_checkpoint(s->index);
 	pthread_mutex_unlock(&s->cycle);
-	return r;
+	return r < 0 ? r : e;
 }
 
 /* Whether a file has been quiet for long enough; `lock` held. */

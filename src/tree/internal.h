@@ -50,7 +50,7 @@ struct ofs_range {
 struct ofs_slice_node {
 	ofs_node node;
 	uint64_t refs;
-	uint64_t base; /* the inode; the node holds a reference to it */
+	uint64_t base; /* the inode; not held, so that a slice never keeps removed content */
 	struct ofs_slice_spec spec;
 	char *path; /* of the base, as its notice names it */
 	uint64_t version; /* of the base's content when it was resolved */
@@ -106,10 +106,7 @@ const char *ofs_place_tier(const struct ofs_place *p);
 
 /* ---- slices (slice_node.c, lines.c) */
 
-/*
- * Makes a node for a slice of `base`, whose reference passes to it (is given back on an error).
- * `shown` is the base's name in `parent`, `len` long.
- */
+/* Makes a node for a slice of `base`, whose name in `parent` is `shown`, `len` long. */
 int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *shown, size_t len,
 		     const struct ofs_attr *base, const struct ofs_slice_spec *spec,
 		     struct ofs_entry *ret);

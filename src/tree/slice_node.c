@@ -59,7 +59,6 @@ int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *shown, siz
 	n->path = shown_path(t, parent, shown, len);
 	r = n->path ? ofs_range_resolve(t, base, spec, n->path, &n->range) : -ENOMEM;
 	if (r < 0) {
-		ofs_store_forget(t->store, base->ino, 1);
 		ofs_slice_destroy(n);
 		return r;
 	}
@@ -72,10 +71,8 @@ int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *shown, siz
 		slice_stat(t, n, base, &ret->attr);
 	}
 	pthread_mutex_unlock(&t->lock);
-	if (r < 0) {
-		ofs_store_forget(t->store, base->ino, 1);
+	if (r < 0)
 		ofs_slice_destroy(n);
-	}
 	return r;
 }
 
@@ -91,7 +88,7 @@ int ofs_slice_getattr(struct ofs_tree *t, ofs_node node, struct stat *ret)
 	pthread_mutex_unlock(&t->lock);
 	r = n ? ofs_store_getattr(t->store, base.ino, &base) : -ESTALE;
 	if (r < 0)
-		return r;
+		return r == -ENOENT ? -ESTALE : r;
 	pthread_mutex_lock(&t->lock);
 	n = ofs_map_get(&t->slices, node);
 	if (n)
@@ -140,7 +137,7 @@ ssize_t ofs_slice_read(struct ofs_tree *t, ofs_node node, void *buf, size_t size
 		return -ESTALE;
 	r = ofs_store_getattr(t->store, n->base, &base);
 	if (r < 0)
-		return r;
+		return r == -ENOENT ? -ESTALE : r;
 	pthread_mutex_lock(&t->lock);
 	fresh = n->version == base.version;
 	pthread_mutex_unlock(&t->lock);
@@ -179,7 +176,5 @@ void ofs_slice_forget(struct ofs_tree *t, ofs_node node, uint64_t count)
 			ofs_map_remove(&t->slices, node);
 	}
 	pthread_mutex_unlock(&t->lock);
-	if (n)
-		ofs_store_forget(t->store, n->base, 1);
 	ofs_slice_destroy(n);
 }

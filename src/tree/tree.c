@@ -181,11 +181,10 @@ static int lookup_slice(struct ofs_tree *t, ofs_node parent, const char *name,
 		r = -ENOENT;
 	else if (parsed < 0)
 		r = parsed;
-	if (r < 0) {
-		ofs_store_forget(t->store, base.ino, 1);
-		return r;
-	}
-	return ofs_slice_lookup(t, parent, base_name, len, &base, &spec, ret);
+	else
+		r = ofs_slice_lookup(t, parent, base_name, len, &base, &spec, ret);
+	ofs_store_forget(t->store, base.ino, 1);
+	return r;
 }
 
 int ofs_tree_lookup(struct ofs_tree *t, ofs_node parent, const char *name, struct ofs_entry *ret)

@@ -639,4 +639,14 @@ def refused(function, *arguments):
         function(*arguments)
 
 
+@test
+def a_time_too_far_away_is_the_last_or_first_there_is(case):
+    with case.mount() as m:
+        path = m.make("cache/shell/far")
+        os.utime(path, (10**11, 10**11))
+        assert os.stat(path).st_mtime_ns == 2**63 - 1, os.stat(path)
+        os.utime(path, (-(10**11), -(10**11)))
+        assert os.stat(path).st_mtime_ns == -(2**63), os.stat(path)
+
+
 main()

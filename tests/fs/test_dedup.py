@@ -174,6 +174,17 @@ def space_of_an_open_file_comes_back_when_it_is_closed(case):
 
 
 @test
+def slices_do_not_keep_removed_content(case):
+    """The kernel remembers a slice that was read for as long as it likes."""
+    with case.mount(SEAL_SOON) as m:
+        path = m.make("cache/search/f", noise(4 * MIB, 14))
+        m.wait_sealed(path)
+        assert len(read(path + ":b0-99")) == 100 and read(path + ":1")
+        os.unlink(path)
+        eventually(lambda: packs_usage(case) < MIB, "the space comes back", 40)
+
+
+@test
 def changing_a_copy_leaves_the_original(case):
     data = noise(SIZE, 13)
     with case.mount(SEAL_SOON) as m:

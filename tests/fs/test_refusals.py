@@ -308,6 +308,18 @@ def without_f_it_goes_to_the_background_once_mounted(case):
 
 
 @test
+def without_standard_files_it_goes_to_the_background(case):
+    os.mkdir(case.path("second"))
+    closed = ("sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-')
+    run(*closed, OFFLOADFS, case.store, case.mnt, timeout=30 * SLOW)
+    write(os.path.join(case.mnt, "note"), b"written at once")
+    # None of the store's files was one of the three that are replaced then, the lock least of all.
+    refuse(case, case.store, case.path("second"))
+    same(read(os.path.join(case.mnt, "note")), b"written at once")
+    run("fusermount3", "-u", case.mnt)
+
+
+@test
 def relative_paths_mean_where_it_was_started(case):
     run(OFFLOADFS, "store", "mnt", cwd=case.dir, stdout=subprocess.DEVNULL, timeout=30 * SLOW)
     write(os.path.join(case.mnt, "note"), b"found again")

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "store/content.h"
+#include "store/internal.h"
 #include "store/store.h"
 
 static char dir[] = "/tmp/ofs-test-XXXXXX";
@@ -568,4 +569,131 @@ Test(store_open, sealing_goes_on_after_an_index_that_did_not_forget_the_dead)
 Test(store_open, sealing_goes_on_after_a_punch_that_failed)
 {
 	seal_through("io.punch=eio@1", -EIO);
+}
+
+/* Removes all packs, as a power failure does with those that were never synced. */
+static void lose_packs(void)
+{
+	DIR *d = opendir(below("packs"));
+	struct dirent *e;
+
+	cr_assert_not_null(d);
+	while ((e = readdir(d)))
+		if (e->d_name[0] != '.')
+			cr_assert_eq(unlinkat(dirfd(d), e->d_name, 0), 0);
+	closedir(d);
+}
+
+/* Flips the last byte of the journal's newest record. */
+static void damage_newest_draft(void)
+{
+	int fd = open(below("journal/0000000000000008.wal"), O_RDWR);
+	off_t at = lseek(fd, 0, SEEK_END) - 1;
+	uint8_t byte;
+
+	cr_assert_eq(pread(fd, &byte, 1, at), 1);
+	byte ^= 0x40;
+	cr_assert_eq(pwrite(fd, &byte, 1, at), 1);
+	close(fd);
+}
+
+Test(store_open, frames_of_a_file_that_could_not_be_sealed_are_not_kept)
+{
+	uint8_t *data = ofs_alloc(OFS_BLOCK_SIZE);
+	uint64_t f;
+
+	open_store();
+	f = make("f");
+	memset(data, 'x', OFS_BLOCK_SIZE);
+	cr_assert_eq(ofs_store_write(s, f, data, OFS_BLOCK_SIZE, 0), OFS_BLOCK_SIZE);
+	cr_assert_eq(ofs_store_write(s, f, data, 1024, OFS_BLOCK_SIZE), 1024);
+	damage_newest_draft();
+	cr_assert_eq(ofs_store_seal(s), 0, "what is damaged is left where it is");
+	close_store();
+	lose_packs();
+	open_store();
+	cr_assert_eq(ofs_store_read(s, f, data, 1024, 0), 1024, "the index counts on lost frames");
+	free(data);
+}
+
+Test(store_open, packs_survive_frames_that_could_not_be_cut_off)
+{
+	struct ofs_store_options background = usual;
+	uint64_t a, b, c;
+
+	/* The second frame of the second sealing fails, and then cutting off the first one. */
+	cr_assert_eq(setenv("OFS_FAILPOINT", "io.pwrite=enospc@6,io.list=eio@6", 1), 0);
+	background.background = true;
+	background.seal_delay_ms = 3600000;
+	cr_assert_eq(ofs_store_open(path, &background, &err, &s), 0, "%s", err.text);
+	a = make("a");
+	cr_assert_eq(ofs_store_write(s, a, "alpha", 5, 0), 5);
+	cr_assert_eq(ofs_store_seal(s), 0);
+	b = make("b");
+	cr_assert_eq(ofs_store_write(s, b, "beta", 4, 0), 4);
+	c = make("c");
+	cr_assert_eq(ofs_store_write(s, c, "gamma", 5, 0), 5);
+	cr_assert_eq(ofs_store_seal(s), -ENOSPC);
+	expect_text(a, "alpha");
+	close_store();
+	open_store();
+	expect_text(a, "alpha");
+	cr_assert_eq(ofs_store_seal(s), 0);
+	expect_text(b, "beta");
+	expect_text(c, "gamma");
+}
+
+static uint64_t pack_blocks(void)
+{
+	struct stat st;
+
+	cr_assert_eq(stat(below("packs/00000001.pack"), &st), 0);
+	return (uint64_t)st.st_blocks;
+}
+
+Test(store_open, a_full_disk_that_stops_sealing_does_not_stop_giving_space_back)
+{
+	uint8_t *data = ofs_alloc(OFS_BLOCK_SIZE);
+	uint64_t a, b, i, before;
+
+	with_fault("io.pwrite=enospc@6");
+	for (i = 0; i < OFS_BLOCK_SIZE; i++)
+		data[i] = (uint8_t)((i * 2654435761u >> 13) ^ (i * i >> 7));
+	a = make("a");
+	cr_assert_eq(ofs_store_write(s, a, data, OFS_BLOCK_SIZE, 0), OFS_BLOCK_SIZE);
+	cr_assert_eq(ofs_store_seal(s), 0);
+	before = pack_blocks();
+	b = make("b");
+	cr_assert_eq(ofs_store_write(s, b, "beta", 4, 0), 4);
+	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "a"), 0);
+	ofs_store_forget(s, a, 1);
+	cr_assert_eq(ofs_store_seal(s), -ENOSPC);
+	cr_assert_lt(pack_blocks(), before, "the removed file still takes its space");
+	cr_assert_eq(ofs_store_seal(s), 0);
+	expect_text(b, "beta");
+	free(data);
+}
+
+static int take_none(void *arg, const char *name, const struct ofs_attr *attr, uint64_t cookie)
+{
+	return 0;
+}
+
+Test(store_open, looking_at_many_files_does_not_keep_them_all_in_memory, .timeout = 60)
+{
+	struct ofs_attr attr;
+	char name[16];
+	int i;
+
+	open_store();
+	for (i = 0; i < 70000; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		ofs_store_forget(s, make(name), 1);
+	}
+	close_store();
+	open_store();
+	cr_assert_eq(ofs_store_readdir(s, OFS_ROOT_INO, 0, true, take_none, NULL), 0);
+	cr_assert_gt(s->inodes.count, 70000);
+	cr_assert_eq(ofs_store_lookup(s, OFS_ROOT_INO, "69999", &attr), 0);
+	cr_assert_lt(s->inodes.count, 100);
 }
