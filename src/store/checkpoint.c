@@ -103,7 +103,8 @@ static void take_content(struct taken *t, const struct ofs_content *c, uint64_t 
 		if (c->blocks[i].epoch <= committed && c->blocks[i].index < c->cut)
 			continue;
 		t->blocks = ofs_grow(t->blocks, &t->cap_blocks, t->nblocks + 1, sizeof(*t->blocks));
-		t->blocks[t->nblocks++] = (struct block_change){ c->blocks[i].index, c->blocks[i].chunk.id };
+		t->blocks[t->nblocks++] =
+			(struct block_change){ c->blocks[i].index, c->blocks[i].chunk.id };
 	}
 	t->drafts_changed = c->drafts_epoch > committed;
 	if (!t->drafts_changed || !c->nextents)

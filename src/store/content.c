@@ -46,9 +46,9 @@ static const struct ofs_block *content_block(const struct ofs_content *c, uint64
 {
 	size_t at = content_find_block(c, i);
 
-	return at < c->nblocks && c->blocks[at].index == i && c->blocks[at].chunk.id ?
-		       &c->blocks[at] :
-		       NULL;
+	return at < c->nblocks && c->blocks[at].index == i && c->blocks[at].chunk.id
+		       ? &c->blocks[at]
+		       : NULL;
 }
 
 void ofs_content_set_block(struct ofs_content *c, uint64_t i, const struct ofs_index_chunk *chunk,
@@ -58,8 +58,7 @@ void ofs_content_set_block(struct ofs_content *c, uint64_t i, const struct ofs_i
 
 	if (at == c->nblocks || c->blocks[at].index != i) {
 		c->blocks = ofs_grow(c->blocks, &c->cap_blocks, c->nblocks + 1, sizeof(*c->blocks));
-		memmove(c->blocks + at + 1, c->blocks + at,
-			(c->nblocks - at) * sizeof(*c->blocks));
+		memmove(c->blocks + at + 1, c->blocks + at, (c->nblocks - at) * sizeof(*c->blocks));
 		c->nblocks++;
 	}
 	c->blocks[at] = (struct ofs_block){ .index = i, .chunk = *chunk, .epoch = epoch };
