@@ -118,7 +118,11 @@ static int run(struct ofs_options *o, struct ofs_error *err)
 		return EXIT_SUCCESS;
 	}
 	if (o->version) {
-		puts("offloadfs " OFS_VERSION);
+#ifdef FUSE_CAP_OVER_IO_URING
+		printf("offloadfs %s (libfuse %s)\n", OFS_VERSION, fuse_pkgversion());
+#else
+		printf("offloadfs %s (libfuse %s, without io_uring)\n", OFS_VERSION, fuse_pkgversion());
+#endif
 		return EXIT_SUCCESS;
 	}
 	if (ofs_session_create(o, err, &session) < 0)

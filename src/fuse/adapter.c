@@ -46,8 +46,10 @@ static void on_init(void *userdata, struct fuse_conn_info *conn)
 		FUSE_CAP_PARALLEL_DIROPS,
 		FUSE_CAP_CACHE_SYMLINKS,
 		FUSE_CAP_EXPLICIT_INVAL_DATA,
+#ifdef FUSE_CAP_HANDLE_KILLPRIV_V2
 		/* Without it every write asks for security.capability first. */
 		FUSE_CAP_HANDLE_KILLPRIV_V2,
+#endif
 	};
 	static const uint64_t off[] = {
 		FUSE_CAP_READDIRPLUS_AUTO,
@@ -270,6 +272,17 @@ static void on_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_
 	reply_done(req, ofs_tree_rename(tree_of(req), parent, name, newparent, newname, flags));
 }
 
+/*
+ * The kernel takes ENOSYS as: never ask again. An older libfuse would say yes for us, to every single
+ * open, if this were missing.
+ */
+static void on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	(void)ino;
+	(void)fi;
+	fuse_reply_err(req, ENOSYS);
+}
+
 static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		    struct fuse_file_info *fi)
 {
@@ -434,6 +447,8 @@ const struct fuse_lowlevel_ops ofs_adapter_ops = {
 	.symlink = on_symlink,
 	.rename = on_rename,
 	.link = on_link,
+	.open = on_open,
+	.opendir = on_open,
 	.read = on_read,
 	.write = on_write,
 	.fsync = on_fsync,

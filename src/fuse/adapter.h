@@ -9,8 +9,8 @@
 
 /*
  * The requests served; their userdata is a `struct ofs_tree *const *`, set before the first
- * request. open, opendir, create, flush and release are missing on purpose: the kernel then opens
- * files without a message (docs/ARCHITECTURE.md, "Zero-message open").
+ * request. create, flush and release are missing on purpose, and open and opendir are refused: the
+ * kernel then opens files without a message (docs/ARCHITECTURE.md, "Zero-message open").
  */
 extern const struct fuse_lowlevel_ops ofs_adapter_ops;
 

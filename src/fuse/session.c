@@ -57,6 +57,7 @@ static void log_fuse(enum fuse_log_level level, const char *fmt, va_list ap)
 			"%s", strncmp(line, "fuse: ", 6) == 0 ? line + 6 : line);
 }
 
+#ifdef FUSE_CAP_OVER_IO_URING
 /* Whether the kernel was told to offer FUSE over io_uring. */
 static bool kernel_offers_uring(void)
 {
@@ -68,7 +69,6 @@ static bool kernel_offers_uring(void)
 
 static int add_uring(struct ofs_options *o)
 {
-#ifdef FUSE_CAP_OVER_IO_URING
 	if (o->uring == OFS_URING_OFF)
 		return 0;
 	if (kernel_offers_uring())
@@ -77,13 +77,17 @@ static int add_uring(struct ofs_options *o)
 		ofs_log(LOG_WARNING,
 			"the kernel does not offer FUSE over io_uring; going on without it "
 			"(echo Y > /sys/module/fuse/parameters/enable_uring)");
-#else
-	if (o->uring == OFS_URING_ON)
-		ofs_log(LOG_WARNING,
-			"built without FUSE over io_uring (libfuse 3.18 or newer); going on without it");
-#endif
 	return 0;
 }
+#else
+static int add_uring(struct ofs_options *o)
+{
+	if (o->uring == OFS_URING_ON)
+		ofs_log(LOG_WARNING, "built without FUSE over io_uring (libfuse 3.18 or newer); "
+				     "going on without it");
+	return 0;
+}
+#endif
 
 /* What the mount table shows and what every mount gets. */
 static int add_mount_options(struct ofs_options *o)

@@ -3,7 +3,7 @@
 """How requests travel: by the transport that was asked for, and not at all where the kernel can answer."""
 import os
 
-from harness import main, test
+from harness import OFFLOADFS, Skip, main, run, test
 
 
 def rings(pid):
@@ -20,6 +20,8 @@ def rings(pid):
 @test
 def the_transport_is_the_one_asked_for(case):
     wanted = os.environ.get("OFFLOADFS_TEST_OPTS", "").split(",")
+    if b"without io_uring" in run(OFFLOADFS, "--version").stdout and "io_uring" in wanted:
+        raise Skip("this libfuse has no io_uring")
     with case.mount() as m:
         m.make("cache/shell/f", b"x")
         if "io_uring" in wanted:
