@@ -37,7 +37,7 @@ struct ofs_index_meta {
 
 struct ofs_index_inode {
 	uint64_t ino;
-	uint64_t parent; /* a directory that has a name for it; 0 for the root and for orphans */
+	uint64_t parent; /* a directory that had a name for it last; 0 for the root and for orphans */
 	uint32_t mode; /* type and permissions as in st_mode */
 	uint32_t uid;
 	uint32_t gid;
@@ -100,6 +100,9 @@ int ofs_index_get_inode(struct ofs_index *ix, uint64_t ino,
 int ofs_index_list_dir(struct ofs_index *ix, uint64_t dir,
 		       int (*fn)(void *arg, const struct ofs_index_dirent *e),
 		       void *arg); /* in no order */
+/* The directories that have a name for it. Reads every entry there is: for rare questions. */
+int ofs_index_list_parents(struct ofs_index *ix, uint64_t ino, int (*fn)(void *arg, uint64_t dir),
+			   void *arg);
 int ofs_index_list_blocks(struct ofs_index *ix, uint64_t ino,
 			  int (*fn)(void *arg, uint64_t block, const struct ofs_index_chunk *c),
 			  void *arg); /* by block */

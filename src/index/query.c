@@ -145,6 +145,23 @@ int ofs_index_list_dir(struct ofs_index *ix, uint64_t dir,
 	return r;
 }
 
+int ofs_index_list_parents(struct ofs_index *ix, uint64_t ino, int (*fn)(void *arg, uint64_t dir),
+			   void *arg)
+{
+	OFS_INDEX_LOCKED(ix);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_stmt_start(ix, OFS_STMT_DIRENT_PARENTS, OFS_ARGS(ino), &st);
+
+	if (r < 0)
+		return r;
+	while ((r = ofs_stmt_step(ix, st)) > 0) {
+		r = fn(arg, column_u64(st, 0));
+		if (r)
+			return r;
+	}
+	return r;
+}
+
 /* Columns 0 to 8 as CHUNK_COLUMNS names them. */
 static int chunk_read(sqlite3_stmt *st, struct ofs_index_chunk *c)
 {

@@ -33,6 +33,7 @@ static const char *const stmt_sql[OFS_STMT_COUNT] = {
 				 " FROM inode WHERE mode & 0xf000 = 0x8000",
 
 	[OFS_STMT_DIRENT_LIST] = "SELECT name, ino, type, cookie FROM dirent WHERE parent = ?1",
+	[OFS_STMT_DIRENT_PARENTS] = "SELECT DISTINCT parent FROM dirent WHERE ino = ?1",
 	[OFS_STMT_DIRENT_PUT] = "INSERT OR REPLACE INTO dirent(parent, ino, type, cookie, name)"
 				" VALUES(?1, ?2, ?3, ?4, ?5)",
 	[OFS_STMT_DIRENT_DELETE] = "DELETE FROM dirent WHERE parent = ?1 AND name = ?2",

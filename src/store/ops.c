@@ -472,36 +472,6 @@ int ofs_store_readdir(struct ofs_store *s, uint64_t dir, uint64_t cookie, bool p
 	return r;
 }
 
-static int name_of_locked(struct ofs_store *s, uint64_t parent, uint64_t ino, char *ret)
-{
-	struct ofs_inode *dir;
-	size_t i;
-	int r;
-
-	r = ofs_store_dir(s, parent, &dir);
-	if (r < 0)
-		return r;
-	for (i = 0; i < dir->dir->norder; i++) {
-		const struct ofs_dirent *e = dir->dir->order[i].entry;
-
-		if (e && e->ino == ino) {
-			memcpy(ret, e->name, strlen(e->name) + 1);
-			return 0;
-		}
-	}
-	return -ENOENT;
-}
-
-int ofs_store_name_of(struct ofs_store *s, uint64_t dir, uint64_t ino, char *ret)
-{
-	int r;
-
-	pthread_mutex_lock(&s->lock);
-	r = name_of_locked(s, dir, ino, ret);
-	pthread_mutex_unlock(&s->lock);
-	return r;
-}
-
 int ofs_store_sync(struct ofs_store *s)
 {
 	return ofs_journal_sync(s->journal);

@@ -113,8 +113,11 @@ typedef int (*ofs_store_readdir_fn)(void *arg, const char *name, const struct of
 int ofs_store_readdir(struct ofs_store *s, uint64_t dir, uint64_t cookie, bool plus,
 		      ofs_store_readdir_fn fn, void *arg);
 
-/* The name that `dir` has for `ino`; `ret` has room for 256 bytes. -ENOENT. */
-int ofs_store_name_of(struct ofs_store *s, uint64_t dir, uint64_t ino, char *ret);
+/*
+ * A directory that has a name for `ino`, and the name; `ret_name` has room for 256 bytes. -ENOENT
+ * when it has no name (any more), or is the root.
+ */
+int ofs_store_name_of(struct ofs_store *s, uint64_t ino, uint64_t *ret_dir, char *ret_name);
 
 ssize_t ofs_store_read(struct ofs_store *s, uint64_t ino, void *buf, size_t size, uint64_t off);
 ssize_t ofs_store_write(struct ofs_store *s, uint64_t ino, const void *buf, size_t size,

@@ -40,22 +40,17 @@ static void chain_finish(struct chain *c)
 
 static int chain_walk(struct ofs_tree *t, uint64_t ino, struct chain *c)
 {
-	struct ofs_attr attr;
+	uint64_t dir;
 	int r;
 
 	while (ino != OFS_ROOT_INO) {
-		r = ofs_store_getattr(t->store, ino, &attr);
-		if (r < 0)
-			return r;
-		if (!attr.parent)
-			return -ENOENT;
 		c->names = ofs_grow(c->names, &c->cap, c->n + 1, sizeof(*c->names));
-		r = ofs_store_name_of(t->store, attr.parent, ino, c->names[c->n]);
+		r = ofs_store_name_of(t->store, ino, &dir, c->names[c->n]);
 		if (r < 0)
 			return r;
 		c->n++;
 		c->top = ino;
-		ino = attr.parent;
+		ino = dir;
 	}
 	return 0;
 }

@@ -310,17 +310,19 @@ Test(store_open, inodes_are_held_by_number)
 {
 	struct ofs_attr attr;
 	char name[256];
-	uint64_t f;
+	uint64_t f, parent;
 
 	open_store();
 	f = make("some name");
 	cr_assert_eq(ofs_store_hold(s, f, &attr), 0);
 	cr_assert_eq(attr.parent, OFS_ROOT_INO);
-	cr_assert_eq(ofs_store_name_of(s, OFS_ROOT_INO, f, name), 0);
+	cr_assert_eq(ofs_store_name_of(s, f, &parent, name), 0);
+	cr_assert_eq(parent, OFS_ROOT_INO);
 	cr_assert_str_eq(name, "some name");
-	cr_assert_eq(ofs_store_name_of(s, OFS_ROOT_INO, f + 1, name), -ENOENT);
-	cr_assert_eq(ofs_store_name_of(s, f, f, name), -ENOTDIR);
+	cr_assert_eq(ofs_store_name_of(s, f + 1, &parent, name), -ENOENT);
+	cr_assert_eq(ofs_store_name_of(s, OFS_ROOT_INO, &parent, name), -ENOENT);
 	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "some name"), 0);
+	cr_assert_eq(ofs_store_name_of(s, f, &parent, name), -ENOENT);
 	cr_assert_eq(ofs_store_hold(s, f, &attr), -ENOENT);
 	ofs_store_forget(s, f, 1);
 	cr_assert_eq(ofs_store_getattr(s, f, &attr), 0);

@@ -219,6 +219,31 @@ Test(tree_rules, a_ref_follows_its_file)
 	cr_assert_eq(ofs_tree_lookup(t, walk("refs"), "nonsense", &e), -ENOENT);
 }
 
+/* A file with several names is where any of them says, whichever was made or removed last. */
+Test(tree_rules, a_name_that_is_left_tells_the_place)
+{
+	ofs_node f = make("cache/f", "content\n");
+	struct ofs_entry e;
+
+	cr_assert_eq(ofs_tree_mkdir(t, walk("archive"), "web", 0755, &cred, &e), 0);
+	cr_assert_eq(ofs_tree_link(t, f, e.node, "g", &e), 0);
+	cr_assert_str_eq(xattr(f, "tier"), "archive");
+	cr_assert_eq(ofs_tree_link(t, f, walk("persistent"), "h", &e), 0);
+	cr_assert_eq(ofs_tree_unlink(t, walk("cache"), "f"), 0);
+	cr_assert_eq(ofs_tree_unlink(t, walk("persistent"), "h"), 0);
+	cr_assert_str_eq(xattr(f, "path"), "archive/web/g");
+	cr_assert_str_eq(xattr(f, "category"), "web");
+	cr_assert_eq(ofs_tree_seal(t), 0);
+	cr_assert_eq(ofs_tree_write(t, f, "no", 2, 0), -EROFS, "sealed, and in the archive");
+
+	cr_assert_eq(ofs_tree_link(t, f, walk("persistent"), "h", &e), 0);
+	cr_assert_eq(ofs_tree_unlink(t, walk("persistent"), "h"), 0);
+	ofs_tree_close(t);
+	open_tree();
+	f = walk("archive/web/g");
+	cr_assert_str_eq(xattr(f, "path"), "archive/web/g");
+}
+
 Test(tree_rules, refs_cannot_be_changed)
 {
 	ofs_node refs = walk("refs"), f = make("cache/f", "x");
