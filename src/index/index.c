@@ -62,7 +62,8 @@ static int index_failed(struct ofs_index *ix, int r, struct ofs_error *err)
 		return ofs_error_set(err, EUCLEAN, "the index '%s' is damaged: %s", ix->path,
 				     sqlite3_errmsg(ix->db));
 	return ofs_error_set(err, -r, "cannot open the index '%s': %s", ix->path,
-			     ix->db ? sqlite3_errmsg(ix->db) : strerror(-r));
+			     ix->db && sqlite3_errcode(ix->db) != SQLITE_OK ? sqlite3_errmsg(ix->db)
+									    : strerror(-r));
 }
 
 /*

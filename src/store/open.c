@@ -253,6 +253,7 @@ static int make_root(struct ofs_store *s)
 static int recover(struct ofs_store *s, const char *path, const struct ofs_index_meta *meta,
 		   struct ofs_error *err)
 {
+	struct ofs_error why = { "" };
 	int r;
 
 	r = ofs_packset_resume(s->packs, meta->pack, meta->pack_size, err);
@@ -265,17 +266,12 @@ static int recover(struct ofs_store *s, const char *path, const struct ofs_index
 		return ofs_error_set(err, -r, "the index of '%s' cannot be read: %s", path,
 				     strerror(-r));
 	s->replaying = true;
-	if (err)
-		err->text[0] = 0;
-	r = ofs_journal_open(s->journal_fd, s->uuid, meta->checkpoint, replay_record, s, err,
+	r = ofs_journal_open(s->journal_fd, s->uuid, meta->checkpoint, replay_record, s, &why,
 			     &s->journal);
 	s->replaying = false;
 	if (r < 0)
-		return err && err->text[0]
-			       ? r
-			       : ofs_error_set(err, -r,
-					       "the journal of '%s' cannot be replayed: %s", path,
-					       strerror(-r));
+		return ofs_error_set(err, -r, "the journal of '%s' cannot be replayed: %s", path,
+				     why.text[0] ? why.text : strerror(-r));
 	r = drop_orphans(s);
 	return r < 0 ? ofs_error_set(err, -r, "the index of '%s' cannot be read: %s", path,
 				     strerror(-r))

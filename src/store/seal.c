@@ -291,7 +291,7 @@ int ofs_seal_collect(struct ofs_seal_batch *b, int64_t before)
 			return r;
 		/* A draft that cannot be read stays where it is; the others go on. */
 		postpone(b->store, b->files[i].ino);
-		ofs_log(LOG_ERR, "inode %llu: its draft cannot be read back: %s",
+		ofs_log(LOG_ERR, "inode %llu cannot be sealed, its content cannot be read: %s",
 			(unsigned long long)b->files[i].ino, strerror(-r));
 	}
 	return done;
