@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,6 +8,7 @@
 #include "base/util.h"
 #include "cli/command.h"
 #include "cli/daemon.h"
+#include "cli/mounting.h"
 #include "cli/report.h"
 #include "cli/target.h"
 #include "cli/workspace.h"
@@ -49,29 +48,7 @@ static int down_workspace(const struct ofs_target_options *opts, const char *wor
 
 static int down_run(const struct ofs_command *self, int argc, char **argv)
 {
-	static const struct option options[] = { OFS_TARGET_LONG, { 0 } };
-	struct ofs_target_options opts = { .mounting = true };
-	OFS_FREE char *workspace = NULL;
-	int c;
-
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":" OFS_TARGET_SHORT, options, NULL)) != -1) {
-		if (ofs_target_take_option(&opts, c, optarg))
-			continue;
-		if (c != 'h')
-			return ofs_report_option(c, argv);
-		ofs_command_print_help(self, stdout);
-		return OFS_EXIT_OK;
-	}
-	if (argc - optind > 1)
-		return ofs_report_usage("unexpected argument '%s'", argv[optind + 1]);
-	if (optind < argc) {
-		workspace = realpath(argv[optind], NULL);
-		if (!workspace)
-			return ofs_report_failure("cannot use '%s' as a workspace: %s",
-						  argv[optind], strerror(errno));
-	}
-	return down_workspace(&opts, workspace);
+	return ofs_mounting_run(self, argc, argv, down_workspace);
 }
 
 const struct ofs_command ofs_cmd_down = {

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/daemon.h"
 #include "cli/exclude.h"
+#include "cli/mounting.h"
 #include "cli/report.h"
 #include "cli/target.h"
 #include "io/path.h"
@@ -88,33 +87,7 @@ static int up_workspace(const struct ofs_target_options *opts, const char *works
 
 static int up_run(const struct ofs_command *self, int argc, char **argv)
 {
-	static const struct option options[] = { OFS_TARGET_LONG, { 0 } };
-	struct ofs_target_options opts = { .mounting = true };
-	OFS_FREE char *workspace = NULL;
-	struct stat st;
-	int c;
-
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":" OFS_TARGET_SHORT, options, NULL)) != -1) {
-		if (ofs_target_take_option(&opts, c, optarg))
-			continue;
-		if (c != 'h')
-			return ofs_report_option(c, argv);
-		ofs_command_print_help(self, stdout);
-		return OFS_EXIT_OK;
-	}
-	if (argc - optind > 1)
-		return ofs_report_usage("unexpected argument '%s'", argv[optind + 1]);
-	if (optind < argc) {
-		workspace = realpath(argv[optind], NULL);
-		if (!workspace)
-			return ofs_report_failure("cannot use '%s' as a workspace: %s",
-						  argv[optind], strerror(errno));
-		if (stat(workspace, &st) < 0 || !S_ISDIR(st.st_mode))
-			return ofs_report_failure("'%s' is not a folder, so no workspace",
-						  argv[optind]);
-	}
-	return up_workspace(&opts, workspace);
+	return ofs_mounting_run(self, argc, argv, up_workspace);
 }
 
 const struct ofs_command ofs_cmd_up = {

@@ -145,12 +145,13 @@ int ofs_index_list_dir(struct ofs_index *ix, uint64_t dir,
 	return r;
 }
 
-int ofs_index_list_parents(struct ofs_index *ix, uint64_t ino, int (*fn)(void *arg, uint64_t dir),
-			   void *arg)
+/* Hands the numbers that a statement finds to `fn`. */
+static int list_numbers(struct ofs_index *ix, enum ofs_stmt id, const int64_t *args, size_t n,
+			int (*fn)(void *arg, uint64_t number), void *arg)
 {
 	OFS_INDEX_LOCKED(ix);
 	OFS_STMT sqlite3_stmt *st = NULL;
-	int r = ofs_stmt_start(ix, OFS_STMT_DIRENT_PARENTS, OFS_ARGS(ino), &st);
+	int r = ofs_stmt_start(ix, id, args, n, &st);
 
 	if (r < 0)
 		return r;
@@ -160,6 +161,12 @@ int ofs_index_list_parents(struct ofs_index *ix, uint64_t ino, int (*fn)(void *a
 			return r;
 	}
 	return r;
+}
+
+int ofs_index_list_parents(struct ofs_index *ix, uint64_t ino, int (*fn)(void *arg, uint64_t dir),
+			   void *arg)
+{
+	return list_numbers(ix, OFS_STMT_DIRENT_PARENTS, OFS_ARGS(ino), fn, arg);
 }
 
 /* Columns 0 to 8 as CHUNK_COLUMNS names them. */
@@ -228,18 +235,7 @@ int ofs_index_list_drafts(struct ofs_index *ix,
 
 int ofs_index_list_orphans(struct ofs_index *ix, int (*fn)(void *arg, uint64_t ino), void *arg)
 {
-	OFS_INDEX_LOCKED(ix);
-	OFS_STMT sqlite3_stmt *st = NULL;
-	int r = ofs_stmt_start(ix, OFS_STMT_INODE_ORPHANS, OFS_NO_ARGS, &st);
-
-	if (r < 0)
-		return r;
-	while ((r = ofs_stmt_step(ix, st)) > 0) {
-		r = fn(arg, column_u64(st, 0));
-		if (r)
-			return r;
-	}
-	return r;
+	return list_numbers(ix, OFS_STMT_INODE_ORPHANS, OFS_NO_ARGS, fn, arg);
 }
 
 int ofs_index_find_chunk(struct ofs_index *ix, const uint8_t sha[32], struct ofs_index_chunk *ret)
