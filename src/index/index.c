@@ -161,10 +161,7 @@ static int index_create(struct ofs_index *ix, const struct ofs_index_meta *fresh
 	r = index_exec(ix, ofs_schema_create);
 	if (r == 0)
 		r = ofs_index_put_meta(ix, fresh);
-	if (r == 0)
-		return ofs_index_commit(ix);
-	ofs_index_rollback(ix);
-	return r;
+	return ofs_index_end(ix, r);
 }
 
 /* A name that SQLite cannot take for a URI or for ":memory:". */
@@ -291,6 +288,14 @@ void ofs_index_rollback(struct ofs_index *ix)
 
 	if (ix->writing)
 		index_roll_back(ix);
+}
+
+int ofs_index_end(struct ofs_index *ix, int r)
+{
+	if (r == 0)
+		return ofs_index_commit(ix);
+	ofs_index_rollback(ix);
+	return r;
 }
 
 /* Pages that deletions left free go back to the filesystem once they are a quarter of the file. */

@@ -131,6 +131,8 @@ int ofs_index_checkpoint(struct ofs_index *ix);
 int ofs_index_begin(struct ofs_index *ix);
 int ofs_index_commit(struct ofs_index *ix); /* durable when it returns 0; on error, rolled back */
 void ofs_index_rollback(struct ofs_index *ix);
+/* Commits, or, when the writes came to the error `r`, rolls back and returns that. */
+int ofs_index_end(struct ofs_index *ix, int r);
 
 int ofs_index_put_meta(struct ofs_index *ix, const struct ofs_index_meta *meta);
 

@@ -182,40 +182,19 @@ static int write_taken(struct ofs_store *s, const struct taken *t)
 	return r;
 }
 
-/* The packs' tail moves only with the frames, once they are synced: here it stays what it was. */
-static int fill_meta(struct ofs_store *s, struct ofs_index_meta *meta)
-{
-	struct ofs_index_meta known;
-	int r = ofs_index_get_meta(s->index, &known);
-
-	if (r < 0)
-		return r;
-	memcpy(meta->uuid, s->uuid, sizeof(meta->uuid));
-	meta->next_chunk = s->next_chunk;
-	meta->pack = known.pack;
-	meta->pack_size = known.pack_size;
-	return 0;
-}
-
 static int checkpoint_write(struct ofs_store *s, struct checkpoint *cp)
 {
 	size_t i;
 	int r;
 
-	r = fill_meta(s, &cp->meta);
-	if (r == 0)
-		r = ofs_index_begin(s->index);
+	r = ofs_index_begin(s->index);
 	if (r < 0)
 		return r;
 	for (i = 0; i < cp->n && r == 0; i++)
 		r = write_taken(s, &cp->list[i]);
 	if (r == 0)
 		r = ofs_index_put_meta(s->index, &cp->meta);
-	if (r < 0) {
-		ofs_index_rollback(s->index);
-		return r;
-	}
-	return ofs_index_commit(s->index);
+	return ofs_index_end(s->index, r);
 }
 
 /*
@@ -334,6 +313,10 @@ int ofs_store_checkpoint(struct ofs_store *s, struct ofs_seal_batch *batch)
 	OFS_CLEANUP(checkpoint_finish) struct checkpoint cp = { 0 };
 	int r;
 
+	/* The packs' tail stays what it was: it moves only with frames, once they are synced. */
+	r = ofs_index_get_meta(s->index, &cp.meta);
+	if (r < 0)
+		return r;
 	pthread_mutex_lock(&s->lock);
 	if (batch)
 		ofs_seal_install(batch);
@@ -396,11 +379,7 @@ static int reclaim_some(struct ofs_store *s, struct dead_list *dead)
 		return r;
 	for (i = 0; i < dead->n && r == 0; i++)
 		r = ofs_index_delete_dead(s->index, &dead->list[i]);
-	if (r < 0) {
-		ofs_index_rollback(s->index);
-		return r;
-	}
-	return ofs_index_commit(s->index);
+	return ofs_index_end(s->index, r);
 }
 
 /*

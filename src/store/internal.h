@@ -108,7 +108,7 @@ uint64_t ofs_store_refs(struct ofs_store *s, uint64_t ino);
 /* Nothing names the inode and nobody holds it: it goes with the next checkpoint. */
 void ofs_store_drop_inode(struct ofs_store *s, struct ofs_inode *n);
 
-void ofs_store_attr(struct ofs_store *s, const struct ofs_inode *n, struct ofs_attr *ret);
+void ofs_inode_attr(const struct ofs_inode *n, struct ofs_attr *ret);
 void ofs_inode_list_add(struct ofs_inode_list *l, struct ofs_inode *n);
 
 /* Drops clean inodes from memory when there are many; afterwards no inode pointer is valid. */

@@ -76,7 +76,7 @@ int ofs_store_lookup(struct ofs_store *s, uint64_t dir, const char *name, struct
 	r = find_entry(s, dir, name, NULL, &n);
 	if (r == 0) {
 		ofs_store_ref(s, n->row.ino, 1);
-		ofs_store_attr(s, n, ret);
+		ofs_inode_attr(n, ret);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return r;
@@ -93,7 +93,7 @@ int ofs_store_hold(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret)
 		r = -ENOENT;
 	if (r == 0) {
 		ofs_store_ref(s, ino, 1);
-		ofs_store_attr(s, n, ret);
+		ofs_inode_attr(n, ret);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return r;
@@ -121,7 +121,7 @@ int ofs_store_getattr(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret)
 	pthread_mutex_lock(&s->lock);
 	r = ofs_store_inode(s, ino, &n);
 	if (r == 0)
-		ofs_store_attr(s, n, ret);
+		ofs_inode_attr(n, ret);
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }
@@ -178,7 +178,7 @@ static int create_locked(struct ofs_store *s, uint64_t parent, const char *name,
 	if (r < 0)
 		return r;
 	ofs_store_ref(s, rec.ino, 1);
-	ofs_store_attr(s, n, ret);
+	ofs_inode_attr(n, ret);
 	return 0;
 }
 
@@ -222,7 +222,7 @@ static int link_locked(struct ofs_store *s, uint64_t ino, uint64_t parent, const
 	if (r < 0)
 		return r;
 	ofs_store_ref(s, ino, 1);
-	ofs_store_attr(s, n, ret);
+	ofs_inode_attr(n, ret);
 	return 0;
 }
 
@@ -405,7 +405,7 @@ int ofs_store_setattr(struct ofs_store *s, uint64_t ino, const struct ofs_setatt
 	if (r == 0)
 		r = ofs_store_log(s, &rec, NULL, 0);
 	if (r == 0 && ret)
-		ofs_store_attr(s, n, ret);
+		ofs_inode_attr(n, ret);
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }
@@ -450,7 +450,7 @@ static int readdir_locked(struct ofs_store *s, uint64_t ino, uint64_t cookie, bo
 			r = ofs_store_inode(s, e->ino, &n);
 			if (r < 0)
 				return r;
-			ofs_store_attr(s, n, &attr);
+			ofs_inode_attr(n, &attr);
 		}
 		if (fn(arg, e->name, &attr, e->cookie))
 			return 0;

@@ -277,7 +277,7 @@ int ofs_seal_collect(struct ofs_seal_batch *b, int64_t before)
 	size_t i;
 
 	batch_choose(b, before);
-	for (i = 0; i < b->nfiles && !is_stopping(b->store); i++) {
+	for (i = 0; i < b->nfiles; i++) {
 		r = seal_file(b, &b->files[i]);
 		if (r == 0) {
 			b->files[i].done = true;

@@ -32,11 +32,7 @@ static int commit_frames(struct ofs_store *s, struct ofs_seal_batch *b)
 	r = ofs_seal_commit_frames(b);
 	if (r == 0)
 		r = ofs_index_put_meta(s->index, &meta);
-	if (r < 0) {
-		ofs_index_rollback(s->index);
-		return r;
-	}
-	return ofs_index_commit(s->index);
+	return ofs_index_end(s->index, r);
 }
 
 /* Cuts off the frames that the index never heard of; where that fails, it is tried again. */

@@ -165,11 +165,10 @@ void ofs_store_drop_inode(struct ofs_store *s, struct ofs_inode *n)
 	ofs_store_touch(s, n);
 }
 
-void ofs_store_attr(struct ofs_store *s, const struct ofs_inode *n, struct ofs_attr *ret)
+void ofs_inode_attr(const struct ofs_inode *n, struct ofs_attr *ret)
 {
 	const struct ofs_index_inode *row = &n->row;
 
-	(void)s;
 	*ret = (struct ofs_attr){
 		.ino = row->ino,
 		.parent = row->parent,

@@ -59,11 +59,25 @@ static int check_new_name(struct ofs_tree *t, ofs_node parent, const char *name)
 	return check_not_slice(t, parent, name);
 }
 
-/* Whether an entry may be removed or moved away: the four trees and what is made up stay. */
-static int check_old_name(struct ofs_tree *t, ofs_node parent, const char *name)
+/* The four trees stay where they are. */
+static int check_not_top(struct ofs_tree *t, ofs_node parent, const char *name)
 {
 	struct ofs_attr attr;
-	int i, r;
+	int i;
+
+	if (parent != OFS_NODE_ROOT || ofs_store_lookup(t->store, parent, name, &attr) < 0)
+		return 0;
+	ofs_store_forget(t->store, attr.ino, 1);
+	for (i = 0; i < OFS_TOPS; i++)
+		if (t->tops[i] == attr.ino)
+			return -EBUSY;
+	return 0;
+}
+
+/* Whether an entry may be removed or moved away. */
+static int check_old_name(struct ofs_tree *t, ofs_node parent, const char *name)
+{
+	int r;
 
 	if (parent == OFS_NODE_REFS)
 		return -EROFS;
@@ -71,16 +85,8 @@ static int check_old_name(struct ofs_tree *t, ofs_node parent, const char *name)
 		return -ENOTDIR;
 	if (is_reserved(parent, name))
 		return -EBUSY;
-	if (parent != OFS_NODE_ROOT)
-		return check_not_slice(t, parent, name);
-	r = ofs_store_lookup(t->store, parent, name, &attr);
-	if (r < 0)
-		return check_not_slice(t, parent, name);
-	ofs_store_forget(t->store, attr.ino, 1);
-	for (i = 0; i < OFS_TOPS; i++)
-		if (t->tops[i] == attr.ino)
-			return -EBUSY;
-	return 0;
+	r = check_not_top(t, parent, name);
+	return r < 0 ? r : check_not_slice(t, parent, name);
 }
 
 /*
@@ -120,12 +126,9 @@ static int create(struct ofs_tree *t, ofs_node parent, const char *name,
 	r = check_new_name(t, parent, name);
 	if (r == 0)
 		r = ofs_store_create(t->store, parent, name, what, &attr);
-	if (r < 0)
-		return r;
-	ret->node = attr.ino;
-	ret->keep_name = true;
-	ofs_tree_fill_stat(&attr, &ret->attr);
-	return 0;
+	if (r == 0)
+		ofs_tree_fill_entry(&attr, true, ret);
+	return r;
 }
 
 int ofs_tree_mknod(struct ofs_tree *t, ofs_node parent, const char *name, mode_t mode, dev_t rdev,
@@ -171,12 +174,9 @@ int ofs_tree_link(struct ofs_tree *t, ofs_node node, ofs_node parent, const char
 	r = check_new_name(t, parent, name);
 	if (r == 0)
 		r = ofs_store_link(t->store, node, parent, name, &attr);
-	if (r < 0)
-		return r;
-	ret->node = attr.ino;
-	ret->keep_name = true;
-	ofs_tree_fill_stat(&attr, &ret->attr);
-	return 0;
+	if (r == 0)
+		ofs_tree_fill_entry(&attr, true, ret);
+	return r;
 }
 
 int ofs_tree_unlink(struct ofs_tree *t, ofs_node parent, const char *name)
@@ -203,7 +203,7 @@ int ofs_tree_rename(struct ofs_tree *t, ofs_node parent, const char *name, ofs_n
 		r = check_new_name(t, newparent, newname);
 	/* What is at the new name would go, or come here. */
 	if (r == 0)
-		r = check_old_name(t, newparent, newname);
+		r = check_not_top(t, newparent, newname);
 	return r < 0 ? r : ofs_store_rename(t->store, parent, name, newparent, newname, flags);
 }
 

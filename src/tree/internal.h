@@ -86,6 +86,7 @@ static inline bool ofs_node_is_slice(ofs_node node)
 /* ---- attributes (stat.c) */
 
 void ofs_tree_fill_stat(const struct ofs_attr *attr, struct stat *ret);
+void ofs_tree_fill_entry(const struct ofs_attr *attr, bool keep_name, struct ofs_entry *ret);
 
 /* ---- where a node is (place.c) */
 

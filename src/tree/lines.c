@@ -195,10 +195,11 @@ static int fit_lines(struct scan *s, uint64_t start, uint64_t max, uint64_t *ret
  * Lines first to last begin at ret->off and are more than max bytes: keep the lines that fit, or a
  * part of the first.
  */
-static int cap_bytes(struct scan *s, uint64_t first, uint64_t last, uint64_t end, uint64_t max,
-		     const char *path, struct ofs_range *ret)
+static int cap_bytes(struct scan *s, uint64_t first, uint64_t last, uint64_t max, const char *path,
+		     struct ofs_range *ret)
 {
-	uint64_t fits, lines;
+	uint64_t fits, lines, end = s->file->size;
+	bool exists;
 	int r;
 
 	r = fit_lines(s, ret->off, max, &fits, &lines);
@@ -210,13 +211,9 @@ static int cap_bytes(struct scan *s, uint64_t first, uint64_t last, uint64_t end
 	}
 	ret->len = max;
 	if (last != UINT64_MAX) {
-		bool exists;
-
 		r = find_line(s, last + 1, &end, &exists);
 		if (r < 0)
 			return r;
-	} else {
-		end = s->file->size;
 	}
 	return add_notice(ret, 0, false, "b", path, ret->off + max, end - 1);
 }
@@ -243,7 +240,7 @@ static int resolve_lines(struct ofs_tree *t, const struct ofs_attr *base, uint64
 	}
 	ret->len = end - ret->off;
 	if (t->slice_max_bytes && ret->len > t->slice_max_bytes)
-		return cap_bytes(&s, first, last, end, t->slice_max_bytes, path, ret);
+		return cap_bytes(&s, first, last, t->slice_max_bytes, path, ret);
 	if (stop != last && end < base->size)
 		return add_notice(ret, stop - first + 1, true, "", path, stop + 1, last);
 	return 0;

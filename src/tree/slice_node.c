@@ -33,10 +33,9 @@ static char *shown_path(struct ofs_tree *t, ofs_node parent, const char *name, s
 	return r == 0 ? (char *)ofs_steal(path.data) : NULL;
 }
 
-static void slice_stat(struct ofs_tree *t, const struct ofs_slice_node *n,
-		       const struct ofs_attr *base, struct stat *ret)
+static void slice_stat(const struct ofs_slice_node *n, const struct ofs_attr *base,
+		       struct stat *ret)
 {
-	(void)t;
 	ofs_tree_fill_stat(base, ret);
 	ret->st_ino = n->node;
 	ret->st_mode = S_IFREG | (base->mode & 0444);
@@ -68,7 +67,7 @@ int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *shown, siz
 	if (r == 0) {
 		ret->node = n->node;
 		ret->keep_name = false;
-		slice_stat(t, n, base, &ret->attr);
+		slice_stat(n, base, &ret->attr);
 	}
 	pthread_mutex_unlock(&t->lock);
 	if (r < 0)
@@ -92,7 +91,7 @@ int ofs_slice_getattr(struct ofs_tree *t, ofs_node node, struct stat *ret)
 	pthread_mutex_lock(&t->lock);
 	n = ofs_map_get(&t->slices, node);
 	if (n)
-		slice_stat(t, n, &base, ret);
+		slice_stat(n, &base, ret);
 	pthread_mutex_unlock(&t->lock);
 	return n ? 0 : -ESTALE;
 }

@@ -31,3 +31,10 @@ void ofs_tree_fill_stat(const struct ofs_attr *attr, struct stat *ret)
 		.st_ctim = to_timespec(attr->ctime),
 	};
 }
+
+void ofs_tree_fill_entry(const struct ofs_attr *attr, bool keep_name, struct ofs_entry *ret)
+{
+	ret->node = attr->ino;
+	ret->keep_name = keep_name;
+	ofs_tree_fill_stat(attr, &ret->attr);
+}

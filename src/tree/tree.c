@@ -131,13 +131,6 @@ static int fixed_entry(struct ofs_tree *t, ofs_node node, struct ofs_entry *ret)
 	return fixed_stat(t, node, &ret->attr);
 }
 
-static void entry_fill(const struct ofs_attr *attr, bool keep, struct ofs_entry *ret)
-{
-	ret->node = attr->ino;
-	ret->keep_name = keep;
-	ofs_tree_fill_stat(attr, &ret->attr);
-}
-
 /* A real file by its literal name in a real directory or in refs/; takes a reference. */
 static int lookup_real(struct ofs_tree *t, ofs_node parent, const char *name, struct ofs_attr *ret)
 {
@@ -205,7 +198,7 @@ int ofs_tree_lookup(struct ofs_tree *t, ofs_node parent, const char *name, struc
 	if (r == -ENOENT)
 		return lookup_slice(t, parent, name, ret);
 	if (r == 0)
-		entry_fill(&attr, parent != OFS_NODE_REFS, ret);
+		ofs_tree_fill_entry(&attr, parent != OFS_NODE_REFS, ret);
 	return r;
 }
 
@@ -221,14 +214,12 @@ int ofs_tree_walk(struct ofs_tree *t, const char *path, struct ofs_entry *ret)
 {
 	struct ofs_entry at = { .node = OFS_NODE_ROOT };
 	struct ofs_attr attr;
-	bool held = false;
 	int r;
 
 	r = ofs_store_hold(t->store, OFS_ROOT_INO, &attr);
 	if (r < 0)
 		return r;
-	entry_fill(&attr, true, &at);
-	held = true;
+	ofs_tree_fill_entry(&attr, true, &at);
 	while (r == 0 && *path) {
 		size_t len = strcspn(path, "/");
 		char name[OFS_NAME_MAX + 1];
@@ -249,7 +240,7 @@ int ofs_tree_walk(struct ofs_tree *t, const char *path, struct ofs_entry *ret)
 		}
 		path += len + (path[len] == '/');
 	}
-	if (r < 0 && held)
+	if (r < 0)
 		ofs_tree_forget(t, at.node, 1);
 	else
 		*ret = at;
