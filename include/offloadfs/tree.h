@@ -60,6 +60,11 @@ struct ofs_tree_options {
 	uint32_t slice_max_bytes;
 	/** Bytes of decompressed content kept in memory. */
 	size_t cache_bytes;
+	/**
+	 * Bytes of content that wait to be sealed: with more than a quarter of that nothing waits to
+	 * become quiet, and with more than that writers wait. 0: 512 MiB.
+	 */
+	uint64_t journal_max;
 	/** Who is told of changes; its functions may be NULL. */
 	struct ofs_tree_events events;
 };

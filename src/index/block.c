@@ -3,10 +3,10 @@
  * The blocks of files: which chunk each holds, which chunks and frames are alive by that, and who
  * is charged for them. What must hold between any two calls:
  *
- *   - a chunk is live exactly when some block holds it, and then exactly one of those blocks is its
- *     bearer;
- *   - frame.live is the number of live chunks in it;
- *   - inode.stored is the sum of the shares of the chunks whose bearer is a block of that inode;
+ *   - a chunk is live exactly when some block holds it; then exactly one of those blocks is not a
+ *     guest, and chunk.bearer is its inode;
+ *   - frame.live is the number of live chunks in it, frame.held the sum of their lengths;
+ *   - inode.stored is the sum of the shares of the chunks whose bearer it is;
  *   - inode.sha is the integer 0 only while block 0 holds the chunk with that hash.
  */
 #include "index/index.h"
@@ -14,55 +14,100 @@
 #include "index/internal.h"
 
 struct chunk_row {
-	bool live;
+	uint64_t bearer;
 	int64_t frame;
+	uint32_t len;
 	int64_t share; /* bytes of its frame that its bearer is charged */
 	uint8_t sha[32];
 };
 
+/* See schema.h. */
+static int64_t frame_share(uint64_t stored, uint64_t raw, uint64_t off, uint64_t len)
+{
+	return (int64_t)(stored * (off + len) / raw - stored * off / raw);
+}
+
 static int chunk_get(struct ofs_index *ix, uint64_t id, struct chunk_row *ret)
 {
 	OFS_STMT sqlite3_stmt *st = NULL;
-	uint64_t off, len, stored, raw;
-	int r = ofs_stmt_first(ix, OFS_STMT_CHUNK_GET, OFS_ARGS(id), &st);
+	uint64_t off, stored, raw;
+	int r = ofs_stmt_first(ix, OFS_STMT_CHUNK_REFERENCE, OFS_ARGS(id), &st);
 
 	if (r < 0)
 		return r;
-	ret->live = sqlite3_column_int(st, 0) != 0;
+	ret->bearer = (uint64_t)sqlite3_column_int64(st, 0);
 	ret->frame = sqlite3_column_int64(st, 1);
 	off = (uint32_t)sqlite3_column_int64(st, 2);
-	len = (uint32_t)sqlite3_column_int64(st, 3);
+	ret->len = (uint32_t)sqlite3_column_int64(st, 3);
 	stored = (uint32_t)sqlite3_column_int64(st, 4);
 	raw = (uint32_t)sqlite3_column_int64(st, 5);
-	if (raw == 0 || off + len > raw)
+	if (raw == 0 || off + ret->len > raw)
 		return -EUCLEAN;
-	ret->share = (int64_t)(stored * (off + len) / raw - stored * off / raw);
+	ret->share = frame_share(stored, raw, off, ret->len);
 	return ofs_stmt_bytes(st, 6, ret->sha, sizeof(ret->sha));
 }
 
-/* A chunk comes alive or dies, and its frame's count with it. */
-static int chunk_set_live(struct ofs_index *ix, uint64_t id, const struct chunk_row *c, bool live)
+int ofs_index_list_add(struct ofs_index_list *l, uint64_t number)
 {
-	int r = ofs_stmt_run(ix, OFS_STMT_CHUNK_LIVE, OFS_ARGS(id, live));
-
-	return r < 0 ? r : ofs_stmt_run(ix, OFS_STMT_FRAME_LIVE, OFS_ARGS(c->frame, live ? 1 : -1));
-}
-
-static int heirs_add(struct ofs_index_heirs *h, uint64_t ino)
-{
-	if (h->n > h->mark && h->ino[h->n - 1] == ino)
+	if (l->n && l->at[l->n - 1] == number)
 		return 0;
-	if (h->n == h->cap) {
-		size_t cap = OFS_MAX(h->cap * 2, (size_t)64);
-		uint64_t *more = reallocarray(h->ino, cap, sizeof(*more));
+	if (l->n == l->cap) {
+		size_t cap = OFS_MAX(l->cap * 2, (size_t)64);
+		uint64_t *more = reallocarray(l->at, cap, sizeof(*more));
 
 		if (!more)
 			return -ENOMEM;
-		h->ino = more;
-		h->cap = cap;
+		l->at = more;
+		l->cap = cap;
 	}
-	h->ino[h->n++] = ino;
+	l->at[l->n++] = number;
 	return 0;
+}
+
+static int heirs_add(struct ofs_index *ix, uint64_t ino)
+{
+	/* One that was there at begin does not stand for one that a rollback has to take back. */
+	if (ix->heirs.n == ix->heirs_kept && ix->heirs.n && ix->heirs.at[ix->heirs.n - 1] == ino)
+		return 0;
+	return ofs_index_list_add(&ix->heirs, ino);
+}
+
+/* A chunk gets another bearer; from none or to none it comes alive or dies. */
+static int chunk_set_bearer(struct ofs_index *ix, uint64_t id, const struct chunk_row *c,
+			    uint64_t bearer)
+{
+	int r = ofs_stmt_run(ix, OFS_STMT_CHUNK_BEARER, OFS_ARGS(id, bearer));
+
+	if (r < 0 || !bearer == !c->bearer)
+		return r;
+	r = bearer ? ofs_stmt_run(ix, OFS_STMT_FRAME_HOLD, OFS_ARGS(c->frame, 1, c->len))
+		   : ofs_stmt_run(ix, OFS_STMT_FRAME_HOLD,
+				  OFS_ARGS(c->frame, -1, -(int64_t)c->len));
+	return r < 0 || bearer ? r : ofs_index_list_add(&ix->dropped, id);
+}
+
+/*
+ * Deletes one dropped chunk, unless it has got a new reference since; 1 when there was one. Holds
+ * the lock for that one only.
+ */
+static int dropped_delete_next(struct ofs_index *ix)
+{
+	OFS_INDEX_LOCKED(ix);
+	int r = ofs_index_writable(ix);
+
+	if (r < 0 || ix->dropped.n == 0)
+		return r;
+	r = ofs_stmt_run(ix, OFS_STMT_CHUNK_DELETE, OFS_ARGS(ix->dropped.at[--ix->dropped.n]));
+	return r < 0 ? ofs_index_written(ix, r) : 1;
+}
+
+void ofs_index_delete_dropped(struct ofs_index *ix)
+{
+	int r;
+
+	do {
+		r = dropped_delete_next(ix);
+	} while (r > 0);
 }
 
 /* Looks for a guest that can become the bearer: one of the same file if there is one. */
@@ -89,7 +134,7 @@ static int block_find_guest(struct ofs_index *ix, uint64_t chunk, uint64_t ino, 
 /* `ino` lets go of a chunk; its block row is already gone or holds something else. */
 static int chunk_drop(struct ofs_index *ix, uint64_t ino, uint64_t chunk, bool guest)
 {
-	uint64_t heir, block;
+	uint64_t heir = 0, block;
 	struct chunk_row c;
 	int r, found;
 
@@ -107,24 +152,54 @@ static int chunk_drop(struct ofs_index *ix, uint64_t ino, uint64_t chunk, bool g
 	if (r < 0)
 		return r == -ENOENT ? -EUCLEAN : r;
 	r = ofs_stmt_run(ix, OFS_STMT_INODE_CHARGE, OFS_ARGS(ino, -c.share));
-	if (r < 0)
+	if (r == 0)
+		r = chunk_set_bearer(ix, chunk, &c, heir);
+	if (r < 0 || !heir)
 		return r;
-	if (found == -ENOENT)
-		return chunk_set_live(ix, chunk, &c, false);
 	r = ofs_stmt_run(ix, OFS_STMT_INODE_CHARGE, OFS_ARGS(heir, c.share));
-	return r < 0 ? r : heirs_add(&ix->heirs, heir);
+	return r < 0 ? r : heirs_add(ix, heir);
 }
 
 /* Puts `chunk` into a block: as its bearer when nobody else holds it. */
 static int chunk_take(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64_t chunk,
 		      const struct chunk_row *c)
 {
-	int r = ofs_stmt_run(ix, OFS_STMT_BLOCK_PUT, OFS_ARGS(ino, block, chunk, c->live));
+	int r = ofs_stmt_run(ix, OFS_STMT_BLOCK_PUT, OFS_ARGS(ino, block, chunk, c->bearer != 0));
 
-	if (r < 0 || c->live)
+	if (r < 0 || c->bearer)
 		return r;
-	r = chunk_set_live(ix, chunk, c, true);
+	r = chunk_set_bearer(ix, chunk, c, ino);
 	return r < 0 ? r : ofs_stmt_run(ix, OFS_STMT_INODE_CHARGE, OFS_ARGS(ino, c->share));
+}
+
+static int chunk_move(struct ofs_index *ix, uint64_t id, uint64_t frame, uint32_t off)
+{
+	struct chunk_row before, after;
+	int r = chunk_get(ix, id, &before);
+
+	if (r == 0 && !before.bearer)
+		r = -ENOENT;
+	if (r == 0)
+		r = ofs_stmt_run(ix, OFS_STMT_CHUNK_MOVE, OFS_ARGS(id, frame, off));
+	if (r == 0)
+		r = ofs_stmt_run(ix, OFS_STMT_FRAME_HOLD,
+				 OFS_ARGS(before.frame, -1, -(int64_t)before.len));
+	if (r == 0)
+		r = ofs_stmt_run(ix, OFS_STMT_FRAME_HOLD, OFS_ARGS(frame, 1, before.len));
+	if (r == 0)
+		r = chunk_get(ix, id, &after);
+	if (r == 0 && after.share != before.share)
+		r = ofs_stmt_run(ix, OFS_STMT_INODE_CHARGE,
+				 OFS_ARGS(before.bearer, after.share - before.share));
+	return r < 0 ? r : heirs_add(ix, before.bearer);
+}
+
+int ofs_index_move_chunk(struct ofs_index *ix, uint64_t id, uint64_t frame, uint32_t off)
+{
+	OFS_INDEX_LOCKED(ix);
+	int r = ofs_index_writable(ix);
+
+	return r < 0 ? r : ofs_index_written(ix, chunk_move(ix, id, frame, off));
 }
 
 static int inode_set_sha(struct ofs_index *ix, uint64_t ino, const uint8_t sha[32])
@@ -291,10 +366,11 @@ static int ino_compare(const void *a, const void *b)
 static uint64_t *heirs_take(struct ofs_index *ix, size_t *ret_n)
 {
 	OFS_INDEX_LOCKED(ix);
-	uint64_t *ino = ix->heirs.ino;
+	uint64_t *ino = ix->heirs.at;
 
 	*ret_n = ix->heirs.n;
-	ix->heirs = (struct ofs_index_heirs){ 0 };
+	ix->heirs = (struct ofs_index_list){ 0 };
+	ix->heirs_kept = 0;
 	return ino;
 }
 

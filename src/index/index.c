@@ -126,12 +126,10 @@ static int index_examine(struct ofs_index *ix, struct ofs_error *err, bool *ret_
 		return ofs_error_set(err, EINVAL,
 				     "'%s' is not an offloadfs index but some other database",
 				     ix->path);
-	if (format < 1 || format > OFS_INDEX_FORMAT)
-		return ofs_error_set(
-			err, EINVAL,
-			"the index '%s' has format %lld, this program understands formats"
-			" up to %d",
-			ix->path, (long long)format, OFS_INDEX_FORMAT);
+	if (format != OFS_INDEX_FORMAT)
+		return ofs_error_set(err, EINVAL,
+				     "the index '%s' has format %lld, this program understands %d",
+				     ix->path, (long long)format, OFS_INDEX_FORMAT);
 	return 0;
 }
 
@@ -220,7 +218,8 @@ void ofs_index_close(struct ofs_index *ix)
 	sqlite3_close(ix->db);
 	pthread_mutex_destroy(&ix->lock);
 	pthread_mutex_destroy(&ix->gate);
-	free(ix->heirs.ino);
+	free(ix->heirs.at);
+	free(ix->dropped.at);
 	free(ix->path);
 	free(ix);
 	errno = saved;
@@ -250,7 +249,8 @@ int ofs_index_begin(struct ofs_index *ix)
 		return r;
 	ix->writing = true;
 	ix->failure = 0;
-	ix->heirs.mark = ix->heirs.n;
+	ix->heirs_kept = ix->heirs.n;
+	ix->dropped.n = 0;
 	return 0;
 }
 
@@ -260,14 +260,15 @@ static void index_roll_back(struct ofs_index *ix)
 	if (!sqlite3_get_autocommit(ix->db))
 		ofs_stmt_run(ix, OFS_STMT_ROLLBACK, OFS_NO_ARGS);
 	ix->writing = false;
-	ix->heirs.n = ix->heirs.mark;
+	ix->heirs.n = ix->heirs_kept;
 }
 
 int ofs_index_commit(struct ofs_index *ix)
 {
-	OFS_INDEX_LOCKED(ix);
 	int fault, r;
 
+	ofs_index_delete_dropped(ix);
+	OFS_INDEX_LOCKED(ix);
 	if (!ix->writing)
 		return -EINVAL;
 	fault = ofs_failpoint("index.commit");

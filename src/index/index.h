@@ -21,7 +21,13 @@
 
 #include <offloadfs/error.h>
 
-#define OFS_INDEX_FORMAT 1
+#include "base/class.h"
+
+#define OFS_INDEX_FORMAT 2
+
+/* A frame with fewer live bytes than that is worth rewriting together with others. */
+#define OFS_FRAME_LOOSE 131072
+#define OFS_FRAME_LOOSE_DENSE 524288
 
 struct ofs_index;
 
@@ -33,6 +39,12 @@ struct ofs_index_meta {
 	uint64_t next_chunk;
 	uint32_t pack; /* the pack being appended to, 0 before the first */
 	uint64_t pack_size; /* its committed size */
+	/*
+	 * Chunks from this id on may be without a reference because whoever put them did not come to
+	 * using them; 0: none is. See ofs_index_delete_unused().
+	 */
+	uint64_t unused_from;
+	uint64_t scrubbed; /* the frame that the scrub read last */
 };
 
 struct ofs_index_inode {
@@ -59,6 +71,23 @@ struct ofs_index_dirent {
 	uint64_t cookie; /* grows with every entry; the position of readdir */
 };
 
+/*
+ * Content that is expected to live for a while and the density at which it is kept. Frames hold
+ * content of one class; what the classes mean is the caller's affair.
+ */
+struct ofs_index_frame {
+	uint64_t id;
+	uint32_t pack;
+	uint64_t off;
+	uint32_t stored; /* bytes in the pack */
+	uint32_t raw; /* bytes of content */
+	uint32_t live; /* chunks that are alive */
+	uint32_t held; /* their bytes */
+	uint32_t class;
+	bool dense;
+	bool bad; /* it cannot be read */
+};
+
 /* A chunk and where it lies. */
 struct ofs_index_chunk {
 	uint64_t id;
@@ -70,6 +99,10 @@ struct ofs_index_chunk {
 	uint32_t off; /* within the expanded frame */
 	uint32_t len;
 	uint32_t lines;
+	uint64_t bearer; /* the inode that is charged for it, 0: it is dead */
+	uint32_t class; /* of its frame */
+	bool dense; /* its frame */
+	bool bad; /* its frame cannot be read */
 };
 
 /* Content of a file that is still in the journal: `len` bytes at `off` of the file. */
@@ -113,6 +146,35 @@ int ofs_index_list_orphans(struct ofs_index *ix, int (*fn)(void *arg, uint64_t i
 			   void *arg); /* nlink = 0 */
 int ofs_index_find_chunk(struct ofs_index *ix, const uint8_t sha[32],
 			 struct ofs_index_chunk *ret); /* live ones; -ENOENT */
+int ofs_index_get_chunk(struct ofs_index *ix, uint64_t id,
+			struct ofs_index_chunk *ret); /* -ENOENT */
+/* The files that hold the chunk; one that holds it twice may come twice. */
+int ofs_index_list_holders(struct ofs_index *ix, uint64_t chunk, int (*fn)(void *arg, uint64_t ino),
+			   void *arg);
+/* The first file with a number above `after` that has more than one block; -ENOENT. */
+int ofs_index_next_long(struct ofs_index *ix, uint64_t after, uint64_t *ret_ino);
+/* Bytes of content in frames that are alive, and in files with more than `block` bytes. */
+int ofs_index_totals(struct ofs_index *ix, uint64_t block, uint64_t *ret_frames,
+		     uint64_t *ret_long);
+/* The first frame with an id above `after`; -ENOENT. */
+int ofs_index_next_frame(struct ofs_index *ix, uint64_t after, struct ofs_index_frame *ret);
+int ofs_index_get_frame(struct ofs_index *ix, uint64_t id,
+			struct ofs_index_frame *ret); /* -ENOENT */
+/* The live chunks of a frame; reads every chunk there is. */
+int ofs_index_list_chunks(struct ofs_index *ix, uint64_t frame,
+			  int (*fn)(void *arg, const struct ofs_index_chunk *c), void *arg);
+/*
+ * Frames worth rewriting, by class and id: those that hold few live bytes for their density
+ * (OFS_FRAME_LOOSE, OFS_FRAME_LOOSE_DENSE), and those of classes from OFS_CLASS_DENSE on that are
+ * not dense. Frames that cannot be read are left out.
+ */
+int ofs_index_list_due(struct ofs_index *ix, int (*fn)(void *arg, const struct ofs_index_frame *f),
+		       void *arg);
+/* The inodes with a mark, at most `max`. */
+int ofs_index_list_marks(struct ofs_index *ix, size_t max, int (*fn)(void *arg, uint64_t ino),
+			 void *arg);
+int ofs_index_list_bad(struct ofs_index *ix, int (*fn)(void *arg, const struct ofs_index_frame *f),
+		       void *arg);
 int ofs_index_count(struct ofs_index *ix, uint64_t *ret_inodes,
 		    uint64_t *ret_bytes); /* regular files and their sizes */
 int ofs_index_disk_usage(struct ofs_index *ix, uint64_t *ret); /* bytes of database and WAL */
@@ -122,6 +184,18 @@ int ofs_index_disk_usage(struct ofs_index *ix, uint64_t *ret); /* bytes of datab
  * outside a write transaction (-EINVAL). Holds the connection's lock throughout.
  */
 int ofs_index_checkpoint(struct ofs_index *ix);
+
+/*
+ * Checks the index against itself and, with `repair` (inside a write transaction), puts right what
+ * can be put right from what is there. `problem(arg, ino, what, repaired)` is called for each thing
+ * that is wrong (not under the lock): `ino` is the file that it concerns, or 0; `what` one line.
+ * With `repair`, files that have lost their name get one in the directory `lost_dir` (0: they keep
+ * their content and stay nameless). Long: the lock is held for the time of each single check.
+ * Returns 0 however many problems there were, -EUCLEAN when the index cannot be read any further.
+ */
+int ofs_index_check(struct ofs_index *ix, bool repair, uint64_t lost_dir,
+		    void (*problem)(void *arg, uint64_t ino, const char *what, bool repaired),
+		    void *arg);
 
 /*
  * One write transaction. Writes outside of one are -EINVAL. After an error in between only
@@ -149,11 +223,30 @@ int ofs_index_put_dirent(struct ofs_index *ix, uint64_t dir, const struct ofs_in
 int ofs_index_delete_dirent(struct ofs_index *ix, uint64_t dir, const char *name);
 
 /*
- * A new frame and its chunks, in order and without gaps (else -EINVAL); they start with no
- * reference. Until one has a reference the frame counts as dead. Where a frame lies already, or a
- * chunk id is taken: -EEXIST.
+ * A new frame, still without chunks: pack, off, stored, raw, class and dense of `frame` are taken.
+ * -EEXIST: a frame lies there already.
  */
-int ofs_index_put_frame(struct ofs_index *ix, const struct ofs_index_chunk *chunks, size_t n);
+int ofs_index_put_frame(struct ofs_index *ix, const struct ofs_index_frame *frame,
+			uint64_t *ret_id);
+
+/*
+ * A new chunk in frame `frame`: id, sha, off, len and lines of `c` are taken. It starts without a
+ * reference. -EEXIST: the id is taken; -EINVAL: it is empty or does not lie in the frame; -ENOENT: no
+ * such frame.
+ */
+int ofs_index_put_chunk(struct ofs_index *ix, uint64_t frame, const struct ofs_index_chunk *c);
+
+/*
+ * Chunk `id` has a copy at `off` of frame `frame`, which holds it from now on. Its bearer's charge
+ * follows. -ENOENT: no such chunk or frame, or the chunk is dead; -EUCLEAN: it does not fit there.
+ */
+int ofs_index_move_chunk(struct ofs_index *ix, uint64_t id, uint64_t frame, uint32_t off);
+
+/* Deletes the chunks without a reference from id `from` on. */
+int ofs_index_delete_unused(struct ofs_index *ix, uint64_t from);
+
+/* -ENOENT: no such frame. */
+int ofs_index_set_frame_bad(struct ofs_index *ix, uint64_t frame, bool bad);
 
 /*
  * Makes `chunk` (0: a hole) the content of one block of a file and moves the reference counts. The
@@ -164,14 +257,18 @@ int ofs_index_put_frame(struct ofs_index *ix, const struct ofs_index_chunk *chun
 int ofs_index_set_block(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64_t chunk);
 
 /*
- * Calls `fn` once for each inode that inherited a charge from another file and was not listed by
- * this call yet; those of a transaction that was rolled back are forgotten. For after the commit;
+ * Calls `fn` once for each inode that inherited a charge from another file, or bears a chunk that
+ * moved, and was not listed by this call yet; those of a transaction that was rolled back are forgotten. For after the commit;
  * not under the lock: `fn` may call the index.
  */
 int ofs_index_take_recharged(struct ofs_index *ix, int (*fn)(void *arg, uint64_t ino), void *arg);
 
 /* Drops all blocks at or after `block`. */
 int ofs_index_truncate_blocks(struct ofs_index *ix, uint64_t ino, uint64_t block);
+
+/* A mark says that the content of an inode, or of all below a directory, may be in the wrong class. */
+int ofs_index_put_mark(struct ofs_index *ix, uint64_t ino);
+int ofs_index_delete_mark(struct ofs_index *ix, uint64_t ino);
 
 /* Replaces all drafts of a file. */
 int ofs_index_set_drafts(struct ofs_index *ix, uint64_t ino, const struct ofs_index_draft *drafts,
@@ -192,8 +289,12 @@ struct ofs_index_dead {
 };
 int ofs_index_list_dead(struct ofs_index *ix, uint64_t header, size_t max,
 			int (*fn)(void *arg, const struct ofs_index_dead *d), void *arg);
-/* Forgets the dead frames in that range and their chunks; inside a write transaction. */
+/*
+ * Forgets the dead frames in that range; inside a write transaction. Their ids are used again, so no
+ * chunk of them may still wait for its first reference.
+ */
 int ofs_index_delete_dead(struct ofs_index *ix, const struct ofs_index_dead *d);
+
 /* What an inode is charged now (after a commit moved charges). */
 int ofs_index_get_stored(struct ofs_index *ix, uint64_t ino, uint64_t *ret);
 

@@ -42,14 +42,27 @@ enum ofs_stmt {
 	OFS_STMT_BLOCK_GUEST,
 	OFS_STMT_BLOCK_BEAR,
 
+	OFS_STMT_BLOCK_HOLDERS,
+	OFS_STMT_BLOCK_NEXT_LONG,
+	OFS_STMT_TOTALS,
+
 	OFS_STMT_CHUNK_FIND,
 	OFS_STMT_CHUNK_GET,
+	OFS_STMT_CHUNK_OF_FRAME,
+	OFS_STMT_CHUNK_REFERENCE,
 	OFS_STMT_CHUNK_PUT,
-	OFS_STMT_CHUNK_LIVE,
+	OFS_STMT_CHUNK_BEARER,
+	OFS_STMT_CHUNK_MOVE,
 	OFS_STMT_CHUNK_DELETE,
+	OFS_STMT_CHUNK_DELETE_UNUSED,
 
 	OFS_STMT_FRAME_PUT,
-	OFS_STMT_FRAME_LIVE,
+	OFS_STMT_FRAME_GET,
+	OFS_STMT_FRAME_NEXT,
+	OFS_STMT_FRAME_DUE,
+	OFS_STMT_FRAME_BAD,
+	OFS_STMT_FRAME_SET_BAD,
+	OFS_STMT_FRAME_HOLD,
 	OFS_STMT_FRAME_DEAD,
 	OFS_STMT_FRAME_LIVE_BEFORE,
 	OFS_STMT_FRAME_LIVE_AFTER,
@@ -60,15 +73,18 @@ enum ofs_stmt {
 	OFS_STMT_DRAFT_PUT,
 	OFS_STMT_DRAFT_DELETE,
 
+	OFS_STMT_MARK_LIST,
+	OFS_STMT_MARK_PUT,
+	OFS_STMT_MARK_DELETE,
+
 	OFS_STMT_COUNT
 };
 
-/* Inode numbers in the order they came, with repetitions. */
-struct ofs_index_heirs {
-	uint64_t *ino;
+/* Numbers in the order they came, with repetitions. */
+struct ofs_index_list {
+	uint64_t *at;
 	size_t n;
 	size_t cap;
-	size_t mark; /* how many of them a rollback keeps */
 };
 
 struct ofs_index {
@@ -79,7 +95,9 @@ struct ofs_index {
 	sqlite3_stmt *stmt[OFS_STMT_COUNT]; /* prepared at first use; always reset under the lock */
 	bool writing; /* between begin and commit or rollback */
 	int failure; /* the first error since begin, else 0 */
-	struct ofs_index_heirs heirs; /* who inherited a charge and was not taken yet */
+	struct ofs_index_list heirs; /* inodes that inherited a charge and were not taken yet */
+	size_t heirs_kept; /* how many of them a rollback keeps */
+	struct ofs_index_list dropped; /* chunks that lost their last reference since begin */
 };
 
 /*
@@ -142,6 +160,16 @@ int ofs_stmt_bytes(sqlite3_stmt *st, int column, void *ret, size_t len);
 
 /* The hash of block 0's chunk; -ENOENT when the file has none. Under the lock. */
 int ofs_index_block_sha(struct ofs_index *ix, uint64_t ino, uint8_t ret[32]);
+
+/* Adds a number unless it is the last one already. 0 or -ENOMEM. */
+int ofs_index_list_add(struct ofs_index_list *l, uint64_t number);
+
+/* The columns of OFS_STMT_CHUNK_*, and of OFS_STMT_FRAME_*, beginning with the id. */
+int ofs_index_read_chunk(sqlite3_stmt *st, struct ofs_index_chunk *ret);
+void ofs_index_read_frame(sqlite3_stmt *st, struct ofs_index_frame *ret);
+
+/* Deletes what of `dropped` is still without a reference; not under the lock. */
+void ofs_index_delete_dropped(struct ofs_index *ix);
 
 /* Writes. Under the lock. */
 

@@ -31,6 +31,8 @@ int ofs_index_get_meta(struct ofs_index *ix, struct ofs_index_meta *ret)
 	meta.next_chunk = column_u64(st, 3);
 	meta.pack = column_u32(st, 4);
 	meta.pack_size = column_u64(st, 5);
+	meta.unused_from = column_u64(st, 6);
+	meta.scrubbed = column_u64(st, 7);
 	*ret = meta;
 	return 0;
 }
@@ -169,8 +171,7 @@ int ofs_index_list_parents(struct ofs_index *ix, uint64_t ino, int (*fn)(void *a
 	return list_numbers(ix, OFS_STMT_DIRENT_PARENTS, OFS_ARGS(ino), fn, arg);
 }
 
-/* Columns 0 to 8 as CHUNK_COLUMNS names them. */
-static int chunk_read(sqlite3_stmt *st, struct ofs_index_chunk *c)
+int ofs_index_read_chunk(sqlite3_stmt *st, struct ofs_index_chunk *c)
 {
 	c->id = column_u64(st, 0);
 	c->pack = column_u32(st, 2);
@@ -180,9 +181,27 @@ static int chunk_read(sqlite3_stmt *st, struct ofs_index_chunk *c)
 	c->off = column_u32(st, 6);
 	c->len = column_u32(st, 7);
 	c->lines = column_u32(st, 8);
+	c->bearer = column_u64(st, 9);
+	c->class = column_u32(st, 10);
+	c->dense = sqlite3_column_int(st, 11) != 0;
+	c->bad = sqlite3_column_int(st, 12) != 0;
 	if (c->off > c->frame_raw || c->len > c->frame_raw - c->off)
 		return -EUCLEAN;
 	return ofs_stmt_bytes(st, 1, c->sha, sizeof(c->sha));
+}
+
+void ofs_index_read_frame(sqlite3_stmt *st, struct ofs_index_frame *f)
+{
+	f->id = column_u64(st, 0);
+	f->pack = column_u32(st, 1);
+	f->off = column_u64(st, 2);
+	f->stored = column_u32(st, 3);
+	f->raw = column_u32(st, 4);
+	f->live = column_u32(st, 5);
+	f->held = column_u32(st, 6);
+	f->class = column_u32(st, 7);
+	f->dense = sqlite3_column_int(st, 8) != 0;
+	f->bad = sqlite3_column_int(st, 9) != 0;
 }
 
 int ofs_index_list_blocks(struct ofs_index *ix, uint64_t ino,
@@ -198,9 +217,9 @@ int ofs_index_list_blocks(struct ofs_index *ix, uint64_t ino,
 	while ((r = ofs_stmt_step(ix, st)) > 0) {
 		struct ofs_index_chunk c;
 
-		r = chunk_read(st, &c);
+		r = ofs_index_read_chunk(st, &c);
 		if (r == 0)
-			r = fn(arg, column_u64(st, 9), &c);
+			r = fn(arg, column_u64(st, 13), &c);
 		if (r)
 			return r;
 	}
@@ -253,10 +272,135 @@ int ofs_index_find_chunk(struct ofs_index *ix, const uint8_t sha[32], struct ofs
 		return r;
 	if (r == 0)
 		return -ENOENT;
-	r = chunk_read(st, &c);
+	r = ofs_index_read_chunk(st, &c);
 	if (r == 0)
 		*ret = c;
 	return r;
+}
+
+int ofs_index_get_chunk(struct ofs_index *ix, uint64_t id, struct ofs_index_chunk *ret)
+{
+	OFS_INDEX_LOCKED(ix);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	struct ofs_index_chunk c;
+	int r = ofs_stmt_first(ix, OFS_STMT_CHUNK_GET, OFS_ARGS(id), &st);
+
+	if (r == 0)
+		r = ofs_index_read_chunk(st, &c);
+	if (r == 0)
+		*ret = c;
+	return r;
+}
+
+int ofs_index_list_chunks(struct ofs_index *ix, uint64_t frame,
+			  int (*fn)(void *arg, const struct ofs_index_chunk *c), void *arg)
+{
+	OFS_INDEX_LOCKED(ix);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_stmt_start(ix, OFS_STMT_CHUNK_OF_FRAME, OFS_ARGS(frame), &st);
+
+	if (r < 0)
+		return r;
+	while ((r = ofs_stmt_step(ix, st)) > 0) {
+		struct ofs_index_chunk c;
+
+		r = ofs_index_read_chunk(st, &c);
+		if (r == 0)
+			r = fn(arg, &c);
+		if (r)
+			return r;
+	}
+	return r;
+}
+
+int ofs_index_list_holders(struct ofs_index *ix, uint64_t chunk, int (*fn)(void *arg, uint64_t ino),
+			   void *arg)
+{
+	return list_numbers(ix, OFS_STMT_BLOCK_HOLDERS, OFS_ARGS(chunk), fn, arg);
+}
+
+int ofs_index_next_long(struct ofs_index *ix, uint64_t after, uint64_t *ret_ino)
+{
+	OFS_INDEX_LOCKED(ix);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_stmt_first(ix, OFS_STMT_BLOCK_NEXT_LONG, OFS_ARGS(after), &st);
+
+	if (r == 0)
+		*ret_ino = column_u64(st, 0);
+	return r;
+}
+
+int ofs_index_totals(struct ofs_index *ix, uint64_t block, uint64_t *ret_frames, uint64_t *ret_long)
+{
+	OFS_INDEX_LOCKED(ix);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_stmt_first(ix, OFS_STMT_TOTALS, OFS_ARGS(block), &st);
+
+	if (r < 0)
+		return r;
+	*ret_frames = column_u64(st, 0);
+	*ret_long = column_u64(st, 1);
+	return 0;
+}
+
+int ofs_index_get_frame(struct ofs_index *ix, uint64_t id, struct ofs_index_frame *ret)
+{
+	OFS_INDEX_LOCKED(ix);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_stmt_first(ix, OFS_STMT_FRAME_GET, OFS_ARGS(id), &st);
+
+	if (r == 0)
+		ofs_index_read_frame(st, ret);
+	return r;
+}
+
+int ofs_index_next_frame(struct ofs_index *ix, uint64_t after, struct ofs_index_frame *ret)
+{
+	OFS_INDEX_LOCKED(ix);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_stmt_first(ix, OFS_STMT_FRAME_NEXT, OFS_ARGS(after), &st);
+
+	if (r == 0)
+		ofs_index_read_frame(st, ret);
+	return r;
+}
+
+static int list_frames(struct ofs_index *ix, enum ofs_stmt id,
+		       int (*fn)(void *arg, const struct ofs_index_frame *f), void *arg)
+{
+	OFS_INDEX_LOCKED(ix);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_stmt_start(ix, id, OFS_NO_ARGS, &st);
+
+	if (r < 0)
+		return r;
+	while ((r = ofs_stmt_step(ix, st)) > 0) {
+		struct ofs_index_frame f;
+
+		ofs_index_read_frame(st, &f);
+		r = fn(arg, &f);
+		if (r)
+			return r;
+	}
+	return r;
+}
+
+int ofs_index_list_due(struct ofs_index *ix, int (*fn)(void *arg, const struct ofs_index_frame *f),
+		       void *arg)
+{
+	return list_frames(ix, OFS_STMT_FRAME_DUE, fn, arg);
+}
+
+int ofs_index_list_bad(struct ofs_index *ix, int (*fn)(void *arg, const struct ofs_index_frame *f),
+		       void *arg)
+{
+	return list_frames(ix, OFS_STMT_FRAME_BAD, fn, arg);
+}
+
+int ofs_index_list_marks(struct ofs_index *ix, size_t max, int (*fn)(void *arg, uint64_t ino),
+			 void *arg)
+{
+	return list_numbers(ix, OFS_STMT_MARK_LIST, OFS_ARGS((int64_t)max), fn, arg);
 }
 
 int ofs_index_count(struct ofs_index *ix, uint64_t *ret_inodes, uint64_t *ret_bytes)

@@ -7,8 +7,6 @@ struct dead_frame {
 	uint32_t pack;
 	uint64_t off;
 	int64_t id;
-	int64_t first; /* chunks */
-	int64_t last;
 };
 
 /* The first dead frame at or after a place, over all packs. Under the lock. */
@@ -22,8 +20,6 @@ static int dead_next(struct ofs_index *ix, uint32_t pack, uint64_t off, struct d
 	ret->pack = (uint32_t)sqlite3_column_int64(st, 0);
 	ret->off = (uint64_t)sqlite3_column_int64(st, 1);
 	ret->id = sqlite3_column_int64(st, 2);
-	ret->first = sqlite3_column_int64(st, 3);
-	ret->last = sqlite3_column_int64(st, 4);
 	return 0;
 }
 
@@ -103,8 +99,6 @@ static int dead_delete_next(struct ofs_index *ix, const struct ofs_index_dead *d
 	r = dead_next(ix, d->pack, d->off, &f);
 	if (r == -ENOENT || (r == 0 && (f.pack != d->pack || f.off - d->off >= d->len)))
 		return 0;
-	if (r == 0)
-		r = ofs_stmt_run(ix, OFS_STMT_CHUNK_DELETE, OFS_ARGS(f.id, f.first, f.last));
 	if (r == 0)
 		r = ofs_stmt_run(ix, OFS_STMT_FRAME_DELETE, OFS_ARGS(f.id));
 	return r < 0 ? ofs_index_written(ix, r) : 1;

@@ -3,8 +3,7 @@
 
 #include "index/index.h"
 
-#define STR_(x) #x
-#define STR(x) STR_(x)
+#define STR OFS_SCHEMA_STR
 
 /* clang-format off */
 const char ofs_schema_layout[] =
@@ -14,7 +13,7 @@ const char ofs_schema_layout[] =
 /* SQLite keeps this text in the database: it stays short. */
 const char ofs_schema_create[] =
 	"CREATE TABLE meta(id INTEGER PRIMARY KEY, uuid BLOB, checkpoint INT, next_ino INT,"
-	" next_chunk INT, pack INT, pack_size INT);"
+	" next_chunk INT, pack INT, pack_size INT, unused_from INT, scrubbed INT);"
 	"CREATE TABLE inode(ino INTEGER PRIMARY KEY, parent INT, mode INT, uid INT, gid INT,"
 	" nlink INT, rdev INT, size INT, mtime INT, atime INT, ctime INT, btime INT, stored INT,"
 	" lines INT, sha BLOB, target BLOB);"
@@ -22,17 +21,19 @@ const char ofs_schema_create[] =
 	"CREATE TABLE dirent(parent INT, name BLOB, ino INT, type INT, cookie INT,"
 	" PRIMARY KEY(parent, name)) WITHOUT ROWID;"
 	"CREATE TABLE frame(id INTEGER PRIMARY KEY, pack INT, off INT, stored INT, raw INT,"
-	" live INT, first INT, last INT);"
+	" live INT, held INT, class INT, dense INT, bad INT);"
 	"CREATE UNIQUE INDEX frame_place ON frame(pack, off);"
 	"CREATE INDEX frame_dead ON frame(pack, off) WHERE live = 0;"
+	"CREATE INDEX frame_due ON frame(class, id) WHERE " OFS_SCHEMA_DUE ";"
 	"CREATE TABLE chunk(id INTEGER PRIMARY KEY, sha BLOB, frame INT, off INT, len INT,"
-	" lines INT, live INT);"
-	"CREATE INDEX chunk_sha ON chunk(substr(sha, 1, 4)) WHERE live = 1;"
+	" lines INT, bearer INT);"
+	"CREATE INDEX chunk_sha ON chunk(substr(sha, 1, 4)) WHERE bearer > 0;"
 	"CREATE TABLE block(ino INT, block INT, chunk INT, guest INT,"
 	" PRIMARY KEY(ino, block)) WITHOUT ROWID;"
 	"CREATE INDEX block_guest ON block(chunk) WHERE guest = 1;"
 	"CREATE TABLE draft(ino INT, off INT, len INT, data_pos INT, data_len INT, data_off INT,"
 	" PRIMARY KEY(ino, off)) WITHOUT ROWID;"
+	"CREATE TABLE mark(ino INTEGER PRIMARY KEY);"
 	"PRAGMA application_id = " STR(OFS_INDEX_APPLICATION) ";"
 	"PRAGMA user_version = " STR(OFS_INDEX_FORMAT) ";";
 /* clang-format on */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables of the index, format 1.
+ * The tables of the index, format 2.
  *
  * The database says what it is in its file header: application_id is OFS_INDEX_APPLICATION,
  * user_version is OFS_INDEX_FORMAT. Numbers are SQLite integers (unsigned 64-bit ones as their
@@ -10,15 +10,19 @@
  *   inode   Times other than mtime are differences from mtime. `sha` is NULL while the hash of the
  *           content is unknown, the integer 0 when it equals that of the chunk in block 0 (so in
  *           every file of one block), else the hash.
- *   chunk   `frame` names its frame, `off` is its place in the expanded frame. `live` is 1 while a
- *           block refers to it. Its hash is indexed by its first four bytes, and only while it is
- *           alive, so a dead chunk never stands in the way of a new one with the same content.
+ *   chunk   `frame` names its frame, `off` is its place in the expanded frame. `bearer` is the inode
+ *           that is charged for it, 0 while no block refers to it. Its hash is indexed by its first
+ *           four bytes, and only while it is alive, so a dead chunk never stands in the way of a
+ *           new one with the same content. A chunk is deleted by the transaction that takes its
+ *           last reference; one that never had any by the next checkpoint (meta.unused_from).
  *   block   The content of block `block` of file `ino`; a hole has no row. Of the rows that share a
  *           chunk exactly one is the bearer (guest = 0): its file is charged for the chunk. The
  *           others are guests (guest = 1) and are found through an index of guests alone, when the
  *           bearer goes and another must follow.
- *   frame   Where it lies in which pack; `live` counts its chunks that are alive; `first` and
- *           `last` are the lowest and highest id among its chunks.
+ *   frame   Where it lies in which pack; `live` counts its chunks that are alive, `held` their
+ *           bytes. `class` says how long its content is expected to live; `bad` that it cannot be
+ *           read. A frame that is worth rewriting is found through an index of those alone.
+ *   mark    Inodes that were moved to where content lives longer or shorter.
  *   draft   Content that is still in the journal.
  *
  * A chunk's share of its frame's bytes is stored*(off+len)/raw - stored*off/raw (each quotient
@@ -35,6 +39,15 @@
  * Settings that hold for the life of a database; run on an empty one, before anything is written.
  */
 extern const char ofs_schema_layout[];
+
+/* Which frames are worth rewriting, as SQL: a query must say it in the same words. */
+#define OFS_SCHEMA_STR_(x) #x
+#define OFS_SCHEMA_STR(x) OFS_SCHEMA_STR_(x)
+#define OFS_SCHEMA_DUE                                                                                                           \
+	"live > 0 AND bad = 0 AND (held < " OFS_SCHEMA_STR(                                                                      \
+		OFS_FRAME_LOOSE) " OR (dense = 1 AND "                                                                           \
+				 "held < " OFS_SCHEMA_STR(OFS_FRAME_LOOSE_DENSE) ") OR (dense = 0 AND class >= " OFS_SCHEMA_STR( \
+					 OFS_CLASS_DENSE) "))"
 
 /* Creates the tables and signs the database; run inside a transaction. */
 extern const char ofs_schema_create[];

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 #include "index/internal.h"
+#include "index/schema.h"
 
-#define CHUNK_COLUMNS "c.id, c.sha, f.pack, f.off, f.stored, f.raw, c.off, c.len, c.lines"
+#define CHUNK_COLUMNS                                                                   \
+	"c.id, c.sha, f.pack, f.off, f.stored, f.raw, c.off, c.len, c.lines, c.bearer," \
+	" f.class, f.dense, f.bad"
+#define FRAME_COLUMNS "id, pack, off, stored, raw, live, held, class, dense, bad"
 
 static const char *const stmt_sql[OFS_STMT_COUNT] = {
 	[OFS_STMT_BEGIN] = "BEGIN IMMEDIATE",
 	[OFS_STMT_COMMIT] = "COMMIT",
 	[OFS_STMT_ROLLBACK] = "ROLLBACK",
 
-	[OFS_STMT_META_GET] = "SELECT uuid, checkpoint, next_ino, next_chunk, pack, pack_size"
-			      " FROM meta WHERE id = 1",
+	[OFS_STMT_META_GET] = "SELECT uuid, checkpoint, next_ino, next_chunk, pack, pack_size,"
+			      " unused_from, scrubbed FROM meta WHERE id = 1",
 	[OFS_STMT_META_PUT] = "INSERT OR REPLACE INTO meta(id, checkpoint, next_ino, next_chunk,"
-			      " pack, pack_size, uuid) VALUES(1, ?1, ?2, ?3, ?4, ?5, ?6)",
+			      " pack, pack_size, unused_from, scrubbed, uuid)"
+			      " VALUES(1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
 
 	[OFS_STMT_INODE_GET] =
 		"SELECT parent, mode, uid, gid, nlink, rdev, size, mtime, atime,"
@@ -56,22 +61,47 @@ static const char *const stmt_sql[OFS_STMT_COUNT] = {
 				 " WHERE guest = 1 AND chunk = ?1 LIMIT 1",
 	[OFS_STMT_BLOCK_BEAR] = "UPDATE block SET guest = 0 WHERE ino = ?1 AND block = ?2",
 
+	[OFS_STMT_BLOCK_HOLDERS] = "SELECT bearer FROM chunk WHERE id = ?1 AND bearer > 0"
+				   " UNION ALL SELECT ino FROM block INDEXED BY block_guest"
+				   " WHERE guest = 1 AND chunk = ?1",
+	[OFS_STMT_BLOCK_NEXT_LONG] = "SELECT ino FROM block WHERE ino > ?1 AND block > 0"
+				     " ORDER BY ino LIMIT 1",
+	[OFS_STMT_TOTALS] = "SELECT (SELECT total(raw) FROM frame WHERE live > 0),"
+			    " (SELECT total(size) FROM inode WHERE size > ?1"
+			    " AND mode & 0xf000 = 0x8000)",
+
 	[OFS_STMT_CHUNK_FIND] = "SELECT " CHUNK_COLUMNS " FROM chunk c INDEXED BY chunk_sha"
 				" CROSS JOIN frame f ON f.id = c.frame"
-				" WHERE c.live = 1 AND substr(c.sha, 1, 4) = substr(?1, 1, 4)"
+				" WHERE c.bearer > 0 AND substr(c.sha, 1, 4) = substr(?1, 1, 4)"
 				" AND c.sha = ?1 LIMIT 1",
-	[OFS_STMT_CHUNK_GET] = "SELECT c.live, c.frame, c.off, c.len, f.stored, f.raw, c.sha"
-			       " FROM chunk c CROSS JOIN frame f ON f.id = c.frame"
-			       " WHERE c.id = ?1",
-	[OFS_STMT_CHUNK_PUT] = "INSERT INTO chunk(id, frame, off, len, lines, live, sha)"
+	[OFS_STMT_CHUNK_GET] = "SELECT " CHUNK_COLUMNS " FROM chunk c"
+			       " CROSS JOIN frame f ON f.id = c.frame WHERE c.id = ?1",
+	[OFS_STMT_CHUNK_OF_FRAME] = "SELECT " CHUNK_COLUMNS " FROM chunk c"
+				    " CROSS JOIN frame f ON f.id = c.frame"
+				    " WHERE c.frame = ?1 AND c.bearer > 0",
+	[OFS_STMT_CHUNK_REFERENCE] =
+		"SELECT c.bearer, c.frame, c.off, c.len, f.stored, f.raw, c.sha"
+		" FROM chunk c CROSS JOIN frame f ON f.id = c.frame"
+		" WHERE c.id = ?1",
+	[OFS_STMT_CHUNK_PUT] = "INSERT INTO chunk(id, frame, off, len, lines, bearer, sha)"
 			       " VALUES(?1, ?2, ?3, ?4, ?5, 0, ?6)",
-	[OFS_STMT_CHUNK_LIVE] = "UPDATE chunk SET live = ?2 WHERE id = ?1",
-	[OFS_STMT_CHUNK_DELETE] = "DELETE FROM chunk WHERE id BETWEEN ?2 AND ?3 AND frame = ?1",
+	[OFS_STMT_CHUNK_BEARER] = "UPDATE chunk SET bearer = ?2 WHERE id = ?1",
+	[OFS_STMT_CHUNK_MOVE] = "UPDATE chunk SET frame = ?2, off = ?3 WHERE id = ?1",
+	[OFS_STMT_CHUNK_DELETE] = "DELETE FROM chunk WHERE id = ?1 AND bearer = 0",
+	[OFS_STMT_CHUNK_DELETE_UNUSED] = "DELETE FROM chunk WHERE id >= ?1 AND bearer = 0",
 
-	[OFS_STMT_FRAME_PUT] = "INSERT INTO frame(pack, off, stored, raw, live, first, last)"
-			       " VALUES(?1, ?2, ?3, ?4, 0, ?5, ?6)",
-	[OFS_STMT_FRAME_LIVE] = "UPDATE frame SET live = live + ?2 WHERE id = ?1",
-	[OFS_STMT_FRAME_DEAD] = "SELECT pack, off, id, first, last FROM frame INDEXED BY frame_dead"
+	[OFS_STMT_FRAME_PUT] =
+		"INSERT INTO frame(pack, off, stored, raw, live, held, class, dense, bad)"
+		" VALUES(?1, ?2, ?3, ?4, 0, 0, ?5, ?6, 0)",
+	[OFS_STMT_FRAME_GET] = "SELECT " FRAME_COLUMNS " FROM frame WHERE id = ?1",
+	[OFS_STMT_FRAME_NEXT] = "SELECT " FRAME_COLUMNS " FROM frame WHERE id > ?1"
+				" ORDER BY id LIMIT 1",
+	[OFS_STMT_FRAME_DUE] = "SELECT " FRAME_COLUMNS " FROM frame INDEXED BY frame_due"
+			       " WHERE " OFS_SCHEMA_DUE " ORDER BY class, id",
+	[OFS_STMT_FRAME_BAD] = "SELECT " FRAME_COLUMNS " FROM frame WHERE bad = 1",
+	[OFS_STMT_FRAME_SET_BAD] = "UPDATE frame SET bad = ?2 WHERE id = ?1",
+	[OFS_STMT_FRAME_HOLD] = "UPDATE frame SET live = live + ?2, held = held + ?3 WHERE id = ?1",
+	[OFS_STMT_FRAME_DEAD] = "SELECT pack, off, id FROM frame INDEXED BY frame_dead"
 				" WHERE live = 0 AND (pack, off) >= (?1, ?2)"
 				" ORDER BY pack, off LIMIT 1",
 	[OFS_STMT_FRAME_LIVE_BEFORE] = "SELECT off + stored FROM frame INDEXED BY frame_place"
@@ -89,6 +119,10 @@ static const char *const stmt_sql[OFS_STMT_COUNT] = {
 	[OFS_STMT_DRAFT_PUT] = "INSERT INTO draft(ino, off, len, data_pos, data_len, data_off)"
 			       " VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
 	[OFS_STMT_DRAFT_DELETE] = "DELETE FROM draft WHERE ino = ?1",
+
+	[OFS_STMT_MARK_LIST] = "SELECT ino FROM mark ORDER BY ino LIMIT ?1",
+	[OFS_STMT_MARK_PUT] = "INSERT OR IGNORE INTO mark(ino) VALUES(?1)",
+	[OFS_STMT_MARK_DELETE] = "DELETE FROM mark WHERE ino = ?1",
 };
 
 int ofs_index_errno(struct ofs_index *ix, int rc)

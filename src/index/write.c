@@ -17,10 +17,10 @@ int ofs_index_put_meta(struct ofs_index *ix, const struct ofs_index_meta *meta)
 		return r;
 	r = ofs_stmt_start(ix, OFS_STMT_META_PUT,
 			   OFS_ARGS(meta->checkpoint, meta->next_ino, meta->next_chunk, meta->pack,
-				    meta->pack_size),
+				    meta->pack_size, meta->unused_from, meta->scrubbed),
 			   &st);
 	if (r == 0)
-		r = ofs_stmt_bind_blob(ix, st, 6, meta->uuid, sizeof(meta->uuid));
+		r = ofs_stmt_bind_blob(ix, st, 8, meta->uuid, sizeof(meta->uuid));
 	if (r == 0)
 		r = ofs_stmt_step(ix, st);
 	return ofs_index_written(ix, r);
@@ -121,55 +121,20 @@ int ofs_index_set_drafts(struct ofs_index *ix, uint64_t ino, const struct ofs_in
 	return ofs_index_written(ix, r);
 }
 
-/* The chunks of one frame follow each other without gaps, are not empty and fill it. */
-static bool frame_is_sound(const struct ofs_index_chunk *chunks, size_t n)
-{
-	uint64_t off = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct ofs_index_chunk *c = &chunks[i];
-
-		if (c->pack != chunks[0].pack || c->frame_off != chunks[0].frame_off ||
-		    c->frame_stored != chunks[0].frame_stored ||
-		    c->frame_raw != chunks[0].frame_raw || c->off != off || c->len == 0)
-			return false;
-		off += c->len;
-	}
-	return n > 0 && off == chunks[0].frame_raw;
-}
-
-static int chunk_put(struct ofs_index *ix, int64_t frame, const struct ofs_index_chunk *c)
-{
-	OFS_STMT sqlite3_stmt *st = NULL;
-	int r = ofs_stmt_start(ix, OFS_STMT_CHUNK_PUT,
-			       OFS_ARGS(c->id, frame, c->off, c->len, c->lines), &st);
-
-	if (r == 0)
-		r = ofs_stmt_bind_blob(ix, st, 6, c->sha, sizeof(c->sha));
-	return r < 0 ? r : ofs_stmt_step(ix, st);
-}
-
-int ofs_index_put_frame(struct ofs_index *ix, const struct ofs_index_chunk *chunks, size_t n)
+int ofs_index_put_mark(struct ofs_index *ix, uint64_t ino)
 {
 	OFS_INDEX_LOCKED(ix);
-	uint64_t first, last;
-	int64_t frame;
 	int r = ofs_index_writable(ix);
 
-	if (r < 0)
-		return r;
-	if (!frame_is_sound(chunks, n))
-		return ofs_index_written(ix, -EINVAL);
-	first = last = chunks[0].id;
-	for (size_t i = 1; i < n; i++) {
-		first = OFS_MIN(first, chunks[i].id);
-		last = OFS_MAX(last, chunks[i].id);
-	}
-	r = ofs_stmt_run(ix, OFS_STMT_FRAME_PUT,
-			 OFS_ARGS(chunks[0].pack, chunks[0].frame_off, chunks[0].frame_stored,
-				  chunks[0].frame_raw, first, last));
-	frame = sqlite3_last_insert_rowid(ix->db);
-	for (size_t i = 0; r == 0 && i < n; i++)
-		r = chunk_put(ix, frame, &chunks[i]);
-	return ofs_index_written(ix, r);
+	return r < 0 ? r
+		     : ofs_index_written(ix, ofs_stmt_run(ix, OFS_STMT_MARK_PUT, OFS_ARGS(ino)));
+}
+
+int ofs_index_delete_mark(struct ofs_index *ix, uint64_t ino)
+{
+	OFS_INDEX_LOCKED(ix);
+	int r = ofs_index_writable(ix);
+
+	return r < 0 ? r
+		     : ofs_index_written(ix, ofs_stmt_run(ix, OFS_STMT_MARK_DELETE, OFS_ARGS(ino)));
 }

@@ -2,6 +2,7 @@
 #include "pack/frame.h"
 
 #include "base/util.h"
+#include "codec/hash.h"
 
 static const char pack_magic[8] = "OFSPACK";
 
@@ -10,24 +11,55 @@ static uint64_t frame_seed(uint32_t pack, uint64_t off)
 	return off * UINT64_C(0x9e3779b97f4a7c15) + pack * UINT64_C(0xd6e8feb86659fd93);
 }
 
-static size_t frame_payload_at(size_t chunks)
+static size_t frame_payload_at(size_t table_len)
 {
-	return OFS_FRAME_HEAD + OFS_FRAME_CHUNK * chunks + OFS_FRAME_CHECK;
+	return OFS_FRAME_HEAD + table_len + OFS_FRAME_CHECK;
+}
+
+/* One number of the chunk table; NULL when there is none, or one that no writer makes. */
+static const uint8_t *table_get(const uint8_t *p, const uint8_t *end, uint32_t *ret)
+{
+	uint32_t value = 0;
+
+	for (unsigned int i = 0; i < OFS_FRAME_CHUNK_MAX && p < end; i++) {
+		value |= (uint32_t)(*p & 0x7f) << (7 * i);
+		if (*p++ & 0x80)
+			continue;
+		*ret = value;
+		return value && (i == 0 || p[-1]) ? p : NULL;
+	}
+	return NULL;
+}
+
+static uint8_t *table_put(uint8_t *p, uint32_t value)
+{
+	for (; value >= 0x80; value >>= 7)
+		*p++ = (uint8_t)(value | 0x80);
+	*p++ = (uint8_t)value;
+	return p;
 }
 
 /* The chunks' lengths must add up to the content's. */
 static bool frame_table_is_sound(const struct ofs_frame_info *info)
 {
-	struct ofs_frame_chunk c;
+	const uint8_t *p = info->table, *end = p + info->table_len;
 	uint64_t sum = 0;
+	uint32_t len;
 
-	for (uint16_t i = 0; i < info->chunks; i++) {
-		ofs_frame_entry(info, i, &c);
-		if (c.len == 0 || c.lines > c.len)
+	for (uint16_t i = 0; i < info->chunks; i++, sum += len) {
+		p = table_get(p, end, &len);
+		if (!p)
 			return false;
-		sum += c.len;
 	}
-	return sum == info->raw;
+	return p == end && sum == info->raw;
+}
+
+void ofs_frame_lengths(const struct ofs_frame_info *info, uint32_t *ret)
+{
+	const uint8_t *p = info->table;
+
+	for (uint16_t i = 0; i < info->chunks; i++)
+		p = table_get(p, info->table + info->table_len, &ret[i]);
 }
 
 int ofs_frame_parse(const void *bytes, size_t len, uint32_t pack, uint64_t off,
@@ -43,16 +75,17 @@ int ofs_frame_parse(const void *bytes, size_t len, uint32_t pack, uint64_t off,
 	info.chunks = ofs_get_le16(p + 6);
 	info.payload = ofs_get_le32(p + 8);
 	info.raw = ofs_get_le32(p + 12);
+	info.table_len = ofs_get_le32(p + 16);
 	info.checksum = ofs_get_le64(p + 24);
 	info.table = p + OFS_FRAME_HEAD;
-	payload_at = frame_payload_at(info.chunks);
+	payload_at = frame_payload_at(info.table_len);
 	if (len < payload_at)
 		return -EIO;
 	if (ofs_checksum(p, payload_at - OFS_FRAME_CHECK, frame_seed(pack, off)) !=
 	    ofs_get_le64(p + payload_at - OFS_FRAME_CHECK))
 		return -EIO;
-	if (ofs_get_le64(p + 16) != off || info.chunks == 0 || info.raw > OFS_FRAME_RAW_MAX ||
-	    info.payload > info.raw || !frame_table_is_sound(&info))
+	if (info.chunks == 0 || info.raw > OFS_FRAME_RAW_MAX || info.payload > info.raw ||
+	    !frame_table_is_sound(&info))
 		return -EIO;
 	info.stored = (uint32_t)ofs_align_up(payload_at + info.payload, OFS_FRAME_ALIGN);
 	if (len < info.stored)
@@ -88,7 +121,7 @@ int ofs_frame_decode(const void *bytes, size_t len, uint32_t pack, uint64_t off,
 	content = malloc(info.raw);
 	if (!content)
 		return -ENOMEM;
-	r = frame_expand(&info, (const uint8_t *)bytes + frame_payload_at(info.chunks), content);
+	r = frame_expand(&info, (const uint8_t *)bytes + frame_payload_at(info.table_len), content);
 	if (r < 0)
 		return r;
 	if (ofs_checksum(content, info.raw, frame_seed(pack, off)) != info.checksum)
@@ -96,16 +129,6 @@ int ofs_frame_decode(const void *bytes, size_t len, uint32_t pack, uint64_t off,
 	*ret_info = info;
 	*ret_content = ofs_steal(content);
 	return 0;
-}
-
-void ofs_frame_entry(const struct ofs_frame_info *info, uint16_t i, struct ofs_frame_chunk *ret)
-{
-	const uint8_t *p = info->table + (size_t)OFS_FRAME_CHUNK * i;
-
-	memcpy(ret->sha, p, OFS_SHA256_SIZE);
-	ret->data = NULL;
-	ret->len = ofs_get_le32(p + 32);
-	ret->lines = ofs_get_le32(p + 36);
 }
 
 void ofs_frame_build_finish(struct ofs_frame_build *b)
@@ -123,7 +146,7 @@ static int build_join(struct ofs_frame_build *b, const struct ofs_frame_chunk *c
 	if (n == 0 || n > OFS_FRAME_CHUNKS_MAX)
 		return -EINVAL;
 	for (size_t i = 0; i < n; i++) {
-		if (chunks[i].len == 0 || chunks[i].lines > chunks[i].len)
+		if (chunks[i].len == 0)
 			return -EINVAL;
 		raw += chunks[i].len;
 	}
@@ -136,32 +159,42 @@ static int build_join(struct ofs_frame_build *b, const struct ofs_frame_chunk *c
 	return r;
 }
 
-static void build_table(uint8_t *p, const struct ofs_frame_chunk *chunks, size_t n)
+/* The frame's head up to the payload, but for what depends on the content and on its place. */
+static int build_head(struct ofs_frame_build *b, const struct ofs_frame_chunk *chunks, size_t n)
 {
-	for (size_t i = 0; i < n; i++, p += OFS_FRAME_CHUNK) {
-		memcpy(p, chunks[i].sha, OFS_SHA256_SIZE);
-		ofs_put_le32(p + 32, chunks[i].len);
-		ofs_put_le32(p + 36, chunks[i].lines);
-	}
+	size_t room = frame_payload_at(OFS_FRAME_CHUNK_MAX * n);
+	uint8_t *table, *end;
+	int r;
+
+	b->bytes.len = 0;
+	r = ofs_buf_reserve(&b->bytes, room);
+	if (r < 0)
+		return r;
+	memset(b->bytes.data, 0, room);
+	table = end = b->bytes.data + OFS_FRAME_HEAD;
+	for (size_t i = 0; i < n; i++)
+		end = table_put(end, chunks[i].len);
+	ofs_put_le32(b->bytes.data, OFS_FRAME_MAGIC);
+	ofs_put_le16(b->bytes.data + 6, (uint16_t)n);
+	ofs_put_le32(b->bytes.data + 12, (uint32_t)b->raw.len);
+	ofs_put_le32(b->bytes.data + 16, (uint32_t)(end - table));
+	b->bytes.len = frame_payload_at((size_t)(end - table));
+	return 0;
 }
 
 int ofs_frame_build(struct ofs_frame_build *b, struct ofs_compressor *c, int level,
 		    const struct ofs_frame_chunk *chunks, size_t n)
 {
 	static const uint8_t zeros[OFS_FRAME_ALIGN];
-	size_t payload_at = frame_payload_at(n);
 	uint16_t format = OFS_FRAME_ZSTD;
-	size_t payload;
+	size_t payload_at;
 	int r = build_join(b, chunks, n);
 
+	if (r == 0)
+		r = build_head(b, chunks, n);
 	if (r < 0)
 		return r;
-	b->bytes.len = 0;
-	r = ofs_buf_reserve(&b->bytes, payload_at);
-	if (r < 0)
-		return r;
-	memset(b->bytes.data, 0, payload_at);
-	b->bytes.len = payload_at;
+	payload_at = b->bytes.len;
 	r = ofs_compress(c, level, b->raw.data, b->raw.len, &b->bytes);
 	if (r < 0)
 		return r;
@@ -172,13 +205,8 @@ int ofs_frame_build(struct ofs_frame_build *b, struct ofs_compressor *c, int lev
 		if (r < 0)
 			return r;
 	}
-	payload = b->bytes.len - payload_at;
-	ofs_put_le32(b->bytes.data, OFS_FRAME_MAGIC);
 	ofs_put_le16(b->bytes.data + 4, format);
-	ofs_put_le16(b->bytes.data + 6, (uint16_t)n);
-	ofs_put_le32(b->bytes.data + 8, (uint32_t)payload);
-	ofs_put_le32(b->bytes.data + 12, (uint32_t)b->raw.len);
-	build_table(b->bytes.data + OFS_FRAME_HEAD, chunks, n);
+	ofs_put_le32(b->bytes.data + 8, (uint32_t)(b->bytes.len - payload_at));
 	return ofs_buf_append(&b->bytes, zeros,
 			      ofs_align_up(b->bytes.len, OFS_FRAME_ALIGN) - b->bytes.len);
 }
@@ -187,9 +215,8 @@ void ofs_frame_place(struct ofs_frame_build *b, uint32_t pack, uint64_t off)
 {
 	uint64_t seed = frame_seed(pack, off);
 	uint8_t *p = b->bytes.data;
-	size_t check_at = frame_payload_at(ofs_get_le16(p + 6)) - OFS_FRAME_CHECK;
+	size_t check_at = frame_payload_at(ofs_get_le32(p + 16)) - OFS_FRAME_CHECK;
 
-	ofs_put_le64(p + 16, off);
 	ofs_put_le64(p + 24, ofs_checksum(b->raw.data, b->raw.len, seed));
 	ofs_put_le64(p + check_at, ofs_checksum(p, check_at, seed));
 }

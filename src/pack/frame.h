@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bytes of a pack, format 1. Numbers are little-endian.
+ * The bytes of a pack, format 2. Numbers are little-endian.
  *
  * A pack is a header of 64 bytes and then frames, one after the other, each 8-aligned:
  *
  *   off size
  *     0    8  "OFSPACK" and a NUL
- *     8    4  format version, 1
+ *     8    4  format version, 2
  *    12    4  pack number, as in the file's name
  *    16   16  UUID of the store
  *    32   24  zeros
@@ -16,16 +16,18 @@
  *
  *   off size
  *     0    4  magic 0x46534f46 ("FOSF")
- *     4    2  format of the payload: 0 as it is, 1 zstd
+ *     4    2  form of the payload: 0 as it is, 1 zstd
  *     6    2  chunk count n, 1 to 65535
  *     8    4  bytes of payload
  *    12    4  bytes of content, 1 to 4 MiB
- *    16    8  offset of this frame in its pack
+ *    16    4  bytes t of the chunk table
+ *    20    4  zeros
  *    24    8  checksum of the content
- *    32  40n  chunks in the order of the content: SHA-256 (32), length (4, not 0), newlines (4)
- *       8  checksum of everything above
- *          payload
- *          zeros up to the next multiple of 8
+ *    32    t  chunk table: the chunks' lengths in the order of the content, none of them 0, each in
+ *             7-bit groups, the lowest first, all but the last with the top bit set (LEB128)
+ *  32+t    8  checksum of everything above
+ *             payload
+ *             zeros up to the next multiple of 8
  *
  * Checksums are XXH3-64. The two of a frame are seeded with a mix of pack number and offset, so
  * that a frame is only accepted where it was written. Nothing that a frame says is acted upon
@@ -41,16 +43,16 @@
 #include "base/buf.h"
 #include "pack/pack.h"
 
-#define OFS_PACK_FORMAT 1u
+#define OFS_PACK_FORMAT 2u
 #define OFS_FRAME_MAGIC 0x46534f46u
 #define OFS_FRAME_ALIGN 8u
 #define OFS_FRAME_HEAD 32u
-#define OFS_FRAME_CHUNK 40u
+#define OFS_FRAME_CHUNK_MAX 4u /* bytes of one entry of the chunk table */
 #define OFS_FRAME_CHECK 8u
 
 /* No frame occupies more. */
-#define OFS_FRAME_STORED_MAX                                                         \
-	(OFS_FRAME_HEAD + OFS_FRAME_CHUNK * OFS_FRAME_CHUNKS_MAX + OFS_FRAME_CHECK + \
+#define OFS_FRAME_STORED_MAX                                                             \
+	(OFS_FRAME_HEAD + OFS_FRAME_CHUNK_MAX * OFS_FRAME_CHUNKS_MAX + OFS_FRAME_CHECK + \
 	 OFS_FRAME_RAW_MAX + OFS_FRAME_ALIGN)
 
 enum ofs_frame_format {
@@ -64,6 +66,7 @@ struct ofs_frame_info {
 	uint16_t chunks;
 	uint32_t payload;
 	uint32_t raw;
+	uint32_t table_len;
 	uint32_t stored; /* header, chunk table, payload and padding */
 	uint64_t checksum; /* of the content */
 	const uint8_t *table; /* points into the bytes that were decoded */
@@ -82,8 +85,8 @@ int ofs_frame_decode(const void *bytes, size_t len, uint32_t pack, uint64_t off,
 int ofs_frame_parse(const void *bytes, size_t len, uint32_t pack, uint64_t off,
 		    struct ofs_frame_info *ret);
 
-/* Entry `i` of a frame's chunk table; its `data` is not set. */
-void ofs_frame_entry(const struct ofs_frame_info *info, uint16_t i, struct ofs_frame_chunk *ret);
+/* The chunks' lengths, `info->chunks` of them. */
+void ofs_frame_lengths(const struct ofs_frame_info *info, uint32_t *ret);
 
 /* A frame being made; start from zeros. */
 struct ofs_frame_build {

@@ -14,7 +14,6 @@
 
 #include <offloadfs/error.h>
 
-#include "codec/hash.h"
 #include "codec/zstd.h"
 
 #define OFS_FRAME_RAW_MAX (4u << 20) /* bytes of content in one frame */
@@ -22,10 +21,8 @@
 
 /* One piece of content on its way into a frame. */
 struct ofs_frame_chunk {
-	uint8_t sha[OFS_SHA256_SIZE];
 	const void *data; /* borrowed */
 	uint32_t len;
-	uint32_t lines; /* newline characters in it */
 };
 
 /* Where a frame lies: pack number (from 1), byte offset and bytes in the pack, bytes of content. */
@@ -89,6 +86,32 @@ int ofs_packset_read(struct ofs_packset *ps, const struct ofs_frame_loc *loc,
 const uint8_t *ofs_frame_data(const struct ofs_frame *f);
 uint32_t ofs_frame_size(const struct ofs_frame *f);
 void ofs_frame_unref(struct ofs_frame *f);
+
+/* A frame's content with where its chunks end, for whoever looks at each of them. */
+struct ofs_frame_content {
+	uint8_t *data;
+	uint32_t raw;
+	uint32_t *len; /* of each chunk, in order */
+	uint16_t chunks;
+};
+
+/*
+ * Reads and verifies the frame from disk, past the cache. Release it with
+ * ofs_frame_content_finish(). Errors as ofs_packset_read(). Any thread may call.
+ */
+int ofs_packset_load(struct ofs_packset *ps, const struct ofs_frame_loc *loc,
+		     struct ofs_frame_content *ret);
+void ofs_frame_content_finish(struct ofs_frame_content *fc);
+
+/*
+ * The frame's bytes as they lie in the pack, whatever they are: allocated, *ret_len of them, fewer
+ * than loc->stored where the pack ends before. -ENOENT: there is no such pack.
+ */
+int ofs_packset_copy(struct ofs_packset *ps, const struct ofs_frame_loc *loc, uint8_t **ret,
+		     size_t *ret_len);
+
+/* Forgets the cached frame at `loc`. */
+void ofs_packset_forget(struct ofs_packset *ps, const struct ofs_frame_loc *loc);
 
 /*
  * Gives the bytes [off, off + len) of a pack back to the filesystem and forgets cached frames that

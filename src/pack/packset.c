@@ -273,37 +273,103 @@ int ofs_packset_append(struct ofs_packset *ps, struct ofs_compressor *c, int lev
 	return 0;
 }
 
-/* Reads and verifies a frame; see ofs_frame_load_fn. */
-static int packset_load(void *arg, const struct ofs_frame_loc *loc, uint8_t **ret)
+int ofs_packset_copy(struct ofs_packset *ps, const struct ofs_frame_loc *loc, uint8_t **ret,
+		     size_t *ret_len)
 {
-	struct ofs_packset *ps = arg;
+	OFS_FREE uint8_t *bytes = malloc(OFS_MAX(loc->stored, 1u));
+	struct ofs_pack *p;
+	ssize_t n;
+	int r;
+
+	if (!bytes)
+		return -ENOMEM;
+	r = ofs_pack_get(&ps->table, loc->pack, &p);
+	if (r < 0)
+		return r;
+	n = ofs_io_pread(p->fd, bytes, loc->stored, loc->off);
+	ofs_pack_put(&ps->table, p);
+	if (n < 0)
+		return (int)n;
+	*ret = ofs_steal(bytes);
+	*ret_len = (size_t)n;
+	return 0;
+}
+
+static bool loc_is_possible(const struct ofs_frame_loc *loc)
+{
+	return loc->pack && loc->off % OFS_FRAME_ALIGN == 0 && loc->off >= OFS_PACK_HEADER &&
+	       loc->off < OFS_PACK_OFF_MAX && loc->stored >= OFS_FRAME_HEAD &&
+	       loc->stored <= OFS_FRAME_STORED_MAX && loc->raw && loc->raw <= OFS_FRAME_RAW_MAX;
+}
+
+/* `ret_lengths` (allocated) may be NULL. */
+static int packset_expand(struct ofs_packset *ps, const struct ofs_frame_loc *loc,
+			  struct ofs_frame_info *ret_info, uint8_t **ret, uint32_t **ret_lengths)
+{
 	OFS_FREE uint8_t *bytes = NULL;
 	OFS_FREE uint8_t *content = NULL;
 	struct ofs_frame_info info;
-	struct ofs_pack *p;
-	int r = ofs_pack_get(&ps->table, loc->pack, &p);
+	size_t len = 0;
+	int r;
 
+	if (!loc_is_possible(loc))
+		return -EIO;
+	r = ofs_packset_copy(ps, loc, &bytes, &len);
 	if (r < 0)
-		return r == -ENOENT || r == -EINVAL ? -EIO : r;
-	bytes = malloc(loc->stored);
-	r = bytes ? ofs_io_pread_exact(p->fd, bytes, loc->stored, loc->off) : -ENOMEM;
-	ofs_pack_put(&ps->table, p);
-	if (r < 0)
-		return r;
-	r = ofs_frame_decode(bytes, loc->stored, loc->pack, loc->off, &info, &content);
+		return r == -ENOMEM ? r : -EIO;
+	r = ofs_frame_decode(bytes, len, loc->pack, loc->off, &info, &content);
 	if (r == 0 && (info.stored != loc->stored || info.raw != loc->raw))
 		r = -EIO;
-	if (r == 0)
-		*ret = ofs_steal(content);
-	return r;
+	if (r == 0 && ret_lengths) {
+		*ret_lengths = malloc(info.chunks * sizeof(**ret_lengths));
+		if (!*ret_lengths)
+			return -ENOMEM;
+		ofs_frame_lengths(&info, *ret_lengths);
+	}
+	if (r < 0)
+		return r;
+	*ret_info = info;
+	*ret = ofs_steal(content);
+	return 0;
+}
+
+int ofs_packset_load(struct ofs_packset *ps, const struct ofs_frame_loc *loc,
+		     struct ofs_frame_content *ret)
+{
+	struct ofs_frame_info info;
+	int r = packset_expand(ps, loc, &info, &ret->data, &ret->len);
+
+	if (r < 0)
+		return r;
+	ret->raw = info.raw;
+	ret->chunks = info.chunks;
+	return 0;
+}
+
+void ofs_frame_content_finish(struct ofs_frame_content *fc)
+{
+	free(fc->data);
+	free(fc->len);
+	*fc = (struct ofs_frame_content){ 0 };
+}
+
+/* See ofs_frame_load_fn. */
+static int packset_load(void *arg, const struct ofs_frame_loc *loc, uint8_t **ret)
+{
+	struct ofs_frame_info info;
+
+	return packset_expand(arg, loc, &info, ret, NULL);
+}
+
+void ofs_packset_forget(struct ofs_packset *ps, const struct ofs_frame_loc *loc)
+{
+	ofs_frame_cache_drop(ps->cache, loc->pack, loc->off, loc->off + loc->stored);
 }
 
 int ofs_packset_read(struct ofs_packset *ps, const struct ofs_frame_loc *loc,
 		     struct ofs_frame **ret)
 {
-	if (loc->pack == 0 || loc->off % OFS_FRAME_ALIGN || loc->off < OFS_PACK_HEADER ||
-	    loc->off >= OFS_PACK_OFF_MAX || loc->stored < OFS_FRAME_HEAD ||
-	    loc->stored > OFS_FRAME_STORED_MAX || loc->raw == 0 || loc->raw > OFS_FRAME_RAW_MAX)
+	if (!loc_is_possible(loc))
 		return -EIO;
 	return ofs_frame_cache_get(ps->cache, loc, packset_load, ps, ret);
 }

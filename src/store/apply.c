@@ -168,6 +168,9 @@ static int apply_rename(struct ofs_store *s, ofs_lsn lsn, const struct ofs_recor
 	move_parent(n, from, to);
 	n->row.ctime = r->time;
 	ofs_store_touch(s, n);
+	ofs_store_mark_moved(s, n->row.ino, from->row.ino, to->row.ino);
+	if (r->flags & RENAME_EXCHANGE)
+		ofs_store_mark_moved(s, other->row.ino, to->row.ino, from->row.ino);
 	return 0;
 }
 
@@ -186,19 +189,6 @@ static int apply_write(struct ofs_store *s, const struct ofs_record *r,
 	n->row.mtime = n->row.ctime = r->time;
 	ofs_store_content_changed(s, n);
 	return 0;
-}
-
-/*
- * Content that changed without leaving a draft (cut at a block's end, grown by a hole) gets one
- * behind any end that a file may have: after a restart drafts alone tell what is still to be
- * sealed.
- */
-static void keep_draft(struct ofs_store *s, struct ofs_content *c)
-{
-	static const struct ofs_extent mark = { .off = OFS_SIZE_MAX, .len = 1 };
-
-	if (!c->nextents)
-		ofs_content_cover(c, &mark, s->epoch);
 }
 
 static int apply_setattr(struct ofs_store *s, const struct ofs_record *r)
@@ -221,7 +211,7 @@ static int apply_setattr(struct ofs_store *s, const struct ofs_record *r)
 			ofs_content_truncate(&n->content, r->size, s->epoch);
 		if (r->size != n->row.size) {
 			n->row.size = r->size;
-			keep_draft(s, &n->content);
+			ofs_content_mark(&n->content, s->epoch);
 			ofs_store_content_changed(s, n);
 		}
 		n->row.mtime = r->time;

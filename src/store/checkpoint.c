@@ -43,6 +43,8 @@ struct taken {
 struct checkpoint {
 	struct taken *list;
 	size_t n;
+	uint64_t *marks;
+	size_t nmarks;
 	uint64_t epoch;
 	struct ofs_index_meta meta;
 };
@@ -62,6 +64,7 @@ static void checkpoint_finish(struct checkpoint *cp)
 		free(t->entries);
 	}
 	free(cp->list);
+	free(cp->marks);
 }
 
 static void take_entry(struct taken *t, const char *name, const struct ofs_dirent *e)
@@ -129,6 +132,10 @@ static void checkpoint_take(struct ofs_store *s, struct checkpoint *cp)
 	cp->epoch = s->epoch++;
 	cp->meta.checkpoint = ofs_journal_end(s->journal);
 	cp->meta.next_ino = s->next_ino;
+	cp->meta.scrubbed = s->scrubbed;
+	cp->marks = ofs_alloc(OFS_MAX(s->nmarks, (size_t)1) * sizeof(*cp->marks));
+	for (i = 0; i < s->nmarks; i++)
+		cp->marks[cp->nmarks++] = s->marks[i].ino;
 	cp->list = ofs_alloc(OFS_MAX(s->dirty.n, (size_t)1) * sizeof(*cp->list));
 	for (i = 0; i < s->dirty.n; i++) {
 		const struct ofs_inode *n = s->dirty.list[i];
@@ -192,6 +199,12 @@ static int checkpoint_write(struct ofs_store *s, struct checkpoint *cp)
 		return r;
 	for (i = 0; i < cp->n && r == 0; i++)
 		r = write_taken(s, &cp->list[i]);
+	for (i = 0; i < cp->nmarks && r == 0; i++)
+		r = ofs_index_put_mark(s->index, cp->marks[i]);
+	/* What memory refers to has its reference now. */
+	if (r == 0 && cp->meta.unused_from)
+		r = ofs_index_delete_unused(s->index, cp->meta.unused_from);
+	cp->meta.unused_from = 0;
 	if (r == 0)
 		r = ofs_index_put_meta(s->index, &cp->meta);
 	return ofs_index_end(s->index, r);
@@ -224,6 +237,11 @@ static void checkpoint_settle(struct ofs_store *s, const struct checkpoint *cp)
 		}
 	}
 	s->dirty.n = n;
+	for (i = 0, n = 0; i < s->nmarks; i++)
+		if (s->marks[i].epoch > cp->epoch)
+			s->marks[n++] = s->marks[i];
+	s->nmarks = n;
+	n = s->dirty.n;
 	s->dirty_since = n ? ofs_clock_monotonic() : 0;
 	ofs_store_evict(s);
 }
@@ -267,20 +285,27 @@ static int note_recharged(void *arg, uint64_t ino)
 	return ofs_map_put(m, ino, m);
 }
 
-/* The index decides what each file is charged; memory and the kernel follow. */
-static void refresh_charges(struct ofs_store *s, const struct checkpoint *cp)
+void ofs_store_refresh_charges(struct ofs_store *s)
 {
 	OFS_CLEANUP(ofs_map_finish) struct ofs_map others = OFS_MAP_INIT;
+	size_t i;
+
+	ofs_index_take_recharged(s->index, note_recharged, &others);
+	for (i = 0; others.slots && i <= others.mask; i++)
+		if (others.slots[i].value)
+			refresh_stored(s, others.slots[i].key);
+}
+
+/* The index decides what each file is charged. */
+static void refresh_charges(struct ofs_store *s, const struct checkpoint *cp)
+{
 	size_t i;
 
 	for (i = 0; i < cp->n; i++)
 		if (!cp->list[i].gone && (cp->list[i].nblocks || cp->list[i].drafts_changed ||
 					  cp->list[i].cut != UINT64_MAX))
 			refresh_stored(s, cp->list[i].row.ino);
-	ofs_index_take_recharged(s->index, note_recharged, &others);
-	for (i = 0; others.slots && i <= others.mask; i++)
-		if (others.slots[i].value)
-			refresh_stored(s, others.slots[i].key);
+	ofs_store_refresh_charges(s);
 }
 
 /*
@@ -383,14 +408,18 @@ static int reclaim_some(struct ofs_store *s, struct dead_list *dead)
 }
 
 /*
- * Only after a checkpoint that succeeded: a frame without references in the index may else be one
- * that memory has already installed.
+ * Not between the commit of new frames and the checkpoint that refers to them: until then they are
+ * without a reference in the index, and memory may have installed them.
  */
 int ofs_store_reclaim(struct ofs_store *s)
 {
+	struct ofs_index_meta meta;
 	struct dead_list dead;
 	int r;
 
+	r = ofs_index_get_meta(s->index, &meta);
+	if (r < 0 || meta.unused_from || s->strays)
+		return r;
 	do {
 		dead.n = 0;
 		r = ofs_index_list_dead(s->index, OFS_PACK_HEADER, DEAD_MAX, note_dead, &dead);

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/util.h"
+#include "codec/hash.h"
 
 void ofs_content_init(struct ofs_content *c)
 {
@@ -82,7 +83,7 @@ size_t ofs_content_find(const struct ofs_content *c, uint64_t off)
 
 static uint64_t extent_weight(const struct ofs_extent *e)
 {
-	return e->data.pos ? e->len : 0;
+	return e->data.pos > OFS_LOST_POS ? e->len : 0;
 }
 
 /* The part of `e` within [from, to). */
@@ -190,11 +191,53 @@ void ofs_content_drop_drafts(struct ofs_content *c, uint64_t epoch)
 	c->drafts_epoch = epoch;
 }
 
-bool ofs_content_block_is_draft(const struct ofs_content *c, uint64_t i)
+void ofs_content_uncover(struct ofs_content *c, uint64_t from, uint64_t to, uint64_t epoch)
 {
-	size_t e = ofs_content_find(c, i * OFS_BLOCK_SIZE);
+	size_t first = ofs_content_find(c, from), last = first, n = 0;
+	struct ofs_extent with[2];
 
-	return e < c->nextents && c->extents[e].off < (i + 1) * OFS_BLOCK_SIZE;
+	while (last < c->nextents && c->extents[last].off < to)
+		last++;
+	if (last == first)
+		return;
+	if (c->extents[first].off < from)
+		with[n++] = extent_clip(&c->extents[first], 0, from);
+	if (c->extents[last - 1].off + c->extents[last - 1].len > to)
+		with[n++] = extent_clip(&c->extents[last - 1], to, UINT64_MAX);
+	content_splice(c, first, last - first, with, n);
+	c->drafts_epoch = epoch;
+}
+
+void ofs_content_mark(struct ofs_content *c, uint64_t epoch)
+{
+	static const struct ofs_extent mark = { .off = OFS_CONTENT_END, .len = 1 };
+
+	if (!c->nextents)
+		ofs_content_cover(c, &mark, epoch);
+}
+
+uint64_t ofs_content_fingerprint(const struct ofs_content *c, uint64_t from, uint64_t to)
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = ofs_content_find(c, from); i < c->nextents && c->extents[i].off < to; i++) {
+		struct ofs_extent e = extent_clip(&c->extents[i], from, to);
+		uint64_t fields[] = { e.off, e.len, e.data.pos, e.data.len, e.data_off };
+
+		sum = ofs_checksum(fields, sizeof(fields), sum + 1);
+	}
+	return sum;
+}
+
+bool ofs_content_has_drafts(const struct ofs_content *c)
+{
+	size_t i;
+
+	for (i = 0; i < c->nextents; i++)
+		if (c->extents[i].off < OFS_CONTENT_END && c->extents[i].data.pos != OFS_LOST_POS)
+			return true;
+	return false;
 }
 
 uint64_t ofs_content_oldest(const struct ofs_content *c)
@@ -203,7 +246,7 @@ uint64_t ofs_content_oldest(const struct ofs_content *c)
 	size_t i;
 
 	for (i = 0; i < c->nextents; i++)
-		if (c->extents[i].data.pos)
+		if (c->extents[i].data.pos > OFS_LOST_POS)
 			oldest = OFS_MIN(oldest, c->extents[i].data.pos);
 	return oldest;
 }

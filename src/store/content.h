@@ -17,6 +17,7 @@
 #include "journal/journal.h"
 
 #define OFS_BLOCK_SIZE (UINT64_C(256) << 10)
+#define OFS_CONTENT_END (UINT64_C(1) << 44) /* no file reaches further */
 
 struct ofs_block {
 	uint64_t index; /* block number in the file */
@@ -24,7 +25,11 @@ struct ofs_block {
 	uint64_t epoch; /* of the last change */
 };
 
-/* `len` bytes at `off` come from `data`, starting at its byte `data_off`; data.pos 0: zeros. */
+/*
+ * `len` bytes at `off` come from `data`, starting at its byte `data_off`. data.pos 0: zeros;
+ * OFS_LOST_POS: damaged, to be read as an error until they are written again.
+ */
+#define OFS_LOST_POS 1
 struct ofs_extent {
 	uint64_t off;
 	uint64_t len;
@@ -43,7 +48,7 @@ struct ofs_content {
 	struct ofs_extent *extents;
 	size_t nextents;
 	size_t cap_extents;
-	uint64_t draft_bytes; /* of extents with data */
+	uint64_t draft_bytes; /* of extents with data that is not lost */
 	uint64_t drafts_epoch; /* of the last change of the drafts */
 
 	/* Blocks at or after `cut` were dropped since the last checkpoint; UINT64_MAX: none. */
@@ -64,16 +69,29 @@ void ofs_content_cover(struct ofs_content *c, const struct ofs_extent *e, uint64
 /* The file ends at `size` now: later bytes are dropped and read as zeros if it grows again. */
 void ofs_content_truncate(struct ofs_content *c, uint64_t size, uint64_t epoch);
 
-/* Drops all drafts (they were sealed). */
+/* Drops all drafts. */
 void ofs_content_drop_drafts(struct ofs_content *c, uint64_t epoch);
+
+/* Drops the drafts in [from, to), parts of them where they reach further: they were sealed. */
+void ofs_content_uncover(struct ofs_content *c, uint64_t from, uint64_t to, uint64_t epoch);
+
+/*
+ * Content that is still to be looked at by the sealer without having a draft (cut at a block's end,
+ * grown by a hole, sealed but not hashed as a whole) gets one behind any end that a file may have:
+ * after a restart drafts alone tell what is left to do.
+ */
+void ofs_content_mark(struct ofs_content *c, uint64_t epoch);
+
+/* Stands for the drafts in [from, to): as long as it is the same, so are they. */
+uint64_t ofs_content_fingerprint(const struct ofs_content *c, uint64_t from, uint64_t to);
+
+/* Whether there is a draft that can be sealed: neither lost nor behind any end (a mark). */
+bool ofs_content_has_drafts(const struct ofs_content *c);
 
 /* The first extent that ends after `off`; c->nextents when there is none. */
 size_t ofs_content_find(const struct ofs_content *c, uint64_t off);
 
-/* Whether a draft covers a part of block `i`. */
-bool ofs_content_block_is_draft(const struct ofs_content *c, uint64_t i);
-
-/* The journal position of the oldest draft, UINT64_MAX without one. */
+/* The journal position of the oldest draft that is not lost, UINT64_MAX without one. */
 uint64_t ofs_content_oldest(const struct ofs_content *c);
 
 /* A stretch of a read: `len` bytes for `buf + at`. */

@@ -25,6 +25,7 @@
 #include "journal/journal.h"
 #include "pack/pack.h"
 #include "store/inode.h"
+#include "store/packer.h"
 #include "store/record.h"
 #include "store/store.h"
 
@@ -32,6 +33,12 @@ struct ofs_inode_list {
 	struct ofs_inode **list;
 	size_t n;
 	size_t cap;
+};
+
+/* The content of an inode, or of all below it, may be in the wrong class since `epoch`. */
+struct ofs_mark {
+	uint64_t ino;
+	uint64_t epoch;
 };
 
 struct ofs_store {
@@ -45,12 +52,16 @@ struct ofs_store {
 	struct ofs_packset *packs;
 	struct ofs_index *index;
 	uint32_t seal_delay_ms;
+	uint32_t scrub_ms;
+	uint64_t journal_max;
+	uint32_t (*classify)(void *arg, uint64_t top, uint64_t second);
 	void (*attr_changed)(void *arg, uint64_t ino);
 	void *events_arg;
 
 	pthread_mutex_t cycle;
 	struct ofs_compressor *compressor; /* cycle */
 	uint64_t next_chunk; /* cycle */
+	uint64_t scrubbed; /* the frame that was read back last; cycle */
 	/*
 	 * The packs' tail is not the one that the index knows: frames were appended and not
 	 * committed. Until they are cut off nothing is appended, and no pack is removed. cycle.
@@ -66,6 +77,8 @@ struct ofs_store {
 	struct ofs_map refs; /* ino -> how many references callers hold, as a pointer-sized number */
 	struct ofs_inode_list dirty; /* inodes with a stamp above `committed` */
 	struct ofs_inode_list drafts; /* inodes whose content changed since it was sealed */
+	struct ofs_mark *marks; /* not yet in the index */
+	size_t nmarks, cap_marks;
 	uint64_t epoch;
 	uint64_t committed;
 	uint64_t next_ino;
@@ -79,6 +92,10 @@ struct ofs_store {
 	bool sealer_runs;
 	pthread_cond_t sealer_wake;
 	bool stop;
+	pthread_cond_t room; /* a cycle has ended; used with `lock` */
+	int cycle_error; /* of the last cycle; guarded by `lock` */
+	bool verifying; /* guarded by `lock` */
+	bool unsettled; /* there may be something to repack; guarded by `lock` */
 };
 
 /* ---- inode table (table.c); all with `lock` held */
@@ -135,19 +152,44 @@ int ofs_store_log(struct ofs_store *s, const struct ofs_record *r, const void *d
 ssize_t ofs_store_read_version(struct ofs_store *s, uint64_t ino, void *buf, size_t size,
 			       uint64_t off, uint64_t *ret_version);
 
-/* ---- sealing (seal.c) and checkpoints (checkpoint.c); `cycle` held */
+/* What a block was when it was read. */
+struct ofs_block_state {
+	uint64_t version; /* of the file */
+	uint64_t drafts; /* fingerprint of those in the block */
+	struct ofs_extent *lost; /* what could not be read */
+	size_t nlost, cap_lost;
+};
+
+/*
+ * Reads block `i` of a file for the sealer: what cannot be read becomes zeros and is listed. Returns
+ * the length; -ESTALE: the file ends before. ofs_block_state_finish() frees *ret.
+ */
+ssize_t ofs_store_read_block(struct ofs_store *s, uint64_t ino, uint64_t i, uint8_t *buf,
+			     struct ofs_block_state *ret);
+void ofs_block_state_finish(struct ofs_block_state *st);
+
+/* ---- sealing (seal.c), checkpoints (checkpoint.c), repacking (repack.c); `cycle` held */
 
 /* Chunks and inodes that a cycle has sealed, to be committed by its checkpoint. */
 struct ofs_seal_batch;
 
-int ofs_seal_batch_create(struct ofs_store *s, struct ofs_seal_batch **ret);
+/* Which drafts a batch is for. */
+struct ofs_seal_when {
+	int64_t now; /* monotonic; what was written later waits */
+	int64_t delay; /* how long before that a file is to have been quiet; 0: seal it for good */
+	bool pressed; /* the journal is too long: quiet or not */
+};
+
+/* Whether there is a file to be sealed or hashed; `lock` held. */
+bool ofs_seal_is_due(struct ofs_store *s, const struct ofs_seal_when *when);
+
+/*
+ * Seals what is due, up to some amount, and commits the new chunks to the index. Returns how many
+ * files that brought further, or -errno.
+ */
+int ofs_seal_collect(struct ofs_store *s, const struct ofs_seal_when *when,
+		     struct ofs_seal_batch **ret);
 void ofs_seal_batch_destroy(struct ofs_seal_batch *b);
-
-/* Seals what was quiet since `before` (monotonic). Returns how many files, or -errno. */
-int ofs_seal_collect(struct ofs_seal_batch *b, int64_t before);
-
-/* The new frames go to the index; inside its transaction. */
-int ofs_seal_commit_frames(struct ofs_seal_batch *b);
 
 /*
  * Puts the sealed blocks in the place of the drafts, where the content is still the same; `lock`
@@ -161,10 +203,61 @@ int ofs_store_checkpoint(struct ofs_store *s, struct ofs_seal_batch *batch);
 /* Gives back what no map names any more. */
 int ofs_store_reclaim(struct ofs_store *s);
 
-/* One cycle: seal what was quiet since `before`, checkpoint, reclaim. */
-int ofs_store_cycle(struct ofs_store *s, int64_t before, bool always_checkpoint);
+/*
+ * Moves content to where it belongs: into frames of the class that its files are in now, at that
+ * class's density, and out of frames that hold little. Each call does a part; returns how many
+ * frames it wrote, 0 when there is nothing to do. With `settle` also small remainders are joined,
+ * for times when nothing else happens.
+ */
+int ofs_store_repack(struct ofs_store *s, bool settle);
 
-int ofs_sealer_start(struct ofs_store *s);
+/* Memory follows the chunks that a packer has moved; `lock` held. */
+void ofs_store_relocate(struct ofs_store *s, const struct ofs_packer *p);
+
+/* Memory and the kernel follow the charges that the index has moved. */
+void ofs_store_refresh_charges(struct ofs_store *s);
+
+/*
+ * The inode moved from one directory to another: its content, or all below it, may be in the wrong
+ * class now. `lock` held.
+ */
+void ofs_store_mark_moved(struct ofs_store *s, uint64_t ino, uint64_t from, uint64_t to);
+
+/* The class that the content of an inode belongs to now; takes `lock`. */
+uint32_t ofs_store_class(struct ofs_store *s, uint64_t ino);
+
+/* Lays the drafts that the index knows over their files: for memory that holds nothing yet. */
+int ofs_store_load_drafts(struct ofs_store *s);
+
+/* ---- reading back (verify.c, scrub.c) */
+
+/*
+ * Reads a frame and looks at every chunk that should be in it. -EIO: some of it is not what it
+ * should be, and the frame is remembered as bad (or, 0, as good again).
+ */
+int ofs_store_check_frame(struct ofs_store *s, const struct ofs_index_frame *f,
+			  uint64_t *ret_chunks);
+
+/* Reads the next frame back; 0 after the last one, else 1. */
+int ofs_store_scrub(struct ofs_store *s);
+
+/* ---- the cycle (sealer.c) */
+
+/* One cycle: seal what is due, checkpoint, reclaim. */
+int ofs_store_cycle(struct ofs_store *s, const struct ofs_seal_when *when, bool always_checkpoint);
+
 void ofs_sealer_stop(struct ofs_store *s);
+
+/* Whether the journal is longer than it should be. */
+bool ofs_store_is_pressed(struct ofs_store *s);
+
+/*
+ * For writers, before they take any lock: waits while the journal is too long. -ENOSPC or another
+ * error when the sealer cannot make it shorter.
+ */
+int ofs_store_wait_for_room(struct ofs_store *s);
+
+/* Whether the daemon is about to end: what is not sealed yet stays a draft. */
+bool ofs_store_is_stopping(struct ofs_store *s);
 
 #endif

@@ -18,12 +18,13 @@
 #include "store/owner.h"
 
 #define JOURNAL_START 8
+#define JOURNAL_MAX (UINT64_C(512) << 20)
 
 static int note_name(void *arg, const char *name)
 {
 	static const char *const ours[] = {
-		"lock",		"journal",	    "packs",	 "index.db", "index.db-wal",
-		"index.db-shm", "index.db-journal", "lost+found"
+		"lock",		"journal",	    "packs",	  "index.db",	"index.db-wal",
+		"index.db-shm", "index.db-journal", "lost+found", "quarantine", "reserve"
 	};
 	int *ret = arg;
 	size_t i;
@@ -163,7 +164,7 @@ static int note_draft(void *arg, const struct ofs_index_draft *d)
 }
 
 /* Lays the drafts that the index knows over their files. */
-static int load_drafts(struct ofs_store *s)
+int ofs_store_load_drafts(struct ofs_store *s)
 {
 	OFS_CLEANUP(draft_list_finish) struct draft_list drafts = { 0 };
 	size_t i;
@@ -261,7 +262,7 @@ static int recover(struct ofs_store *s, const char *path, const struct ofs_index
 		return r;
 	r = make_root(s);
 	if (r == 0)
-		r = load_drafts(s);
+		r = ofs_store_load_drafts(s);
 	if (r < 0)
 		return ofs_error_set(err, -r, "the index of '%s' cannot be read: %s", path,
 				     strerror(-r));
@@ -302,6 +303,7 @@ static int open_parts(struct ofs_store *s, const char *path, const struct ofs_st
 	memcpy(s->uuid, meta.uuid, sizeof(s->uuid));
 	s->next_ino = meta.next_ino;
 	s->next_chunk = meta.next_chunk;
+	s->scrubbed = meta.scrubbed;
 	r = ofs_packset_open(s->packs_fd, s->uuid, opts->cache_bytes, err, &s->packs);
 	return r < 0 ? r : recover(s, path, &meta, err);
 }
@@ -321,6 +323,7 @@ static void init_locks(struct ofs_store *s)
 	pthread_condattr_init(&cond);
 	pthread_condattr_setclock(&cond, CLOCK_MONOTONIC);
 	pthread_cond_init(&s->sealer_wake, &cond);
+	pthread_cond_init(&s->room, &cond);
 	pthread_condattr_destroy(&cond);
 }
 
@@ -339,7 +342,9 @@ static void store_destroy(struct ofs_store *s)
 	ofs_map_finish(&s->refs);
 	free(s->dirty.list);
 	free(s->drafts.list);
+	free(s->marks);
 	pthread_cond_destroy(&s->sealer_wake);
+	pthread_cond_destroy(&s->room);
 	pthread_rwlock_destroy(&s->reclaim);
 	pthread_mutex_destroy(&s->lock);
 	pthread_mutex_destroy(&s->cycle);
@@ -361,13 +366,15 @@ int ofs_store_open(const char *path, const struct ofs_store_options *opts, struc
 	s->epoch = 1;
 	s->next_version = 1;
 	s->seal_delay_ms = opts->seal_delay_ms;
+	s->journal_max = opts->journal_max ? opts->journal_max : JOURNAL_MAX;
+	s->scrub_ms = opts->scrub_ms;
+	s->classify = opts->classify;
+	s->unsettled = true;
 	s->attr_changed = opts->attr_changed;
 	s->events_arg = opts->events_arg;
 	init_locks(s);
 	s->compressor = ofs_compressor_create();
 	r = s->compressor ? open_parts(s, path, opts, err) : -ENOMEM;
-	if (r == 0 && opts->background)
-		r = ofs_sealer_start(s);
 	if (r < 0) {
 		store_destroy(s);
 		return r;
@@ -378,6 +385,7 @@ int ofs_store_open(const char *path, const struct ofs_store_options *opts, struc
 
 void ofs_store_close(struct ofs_store *s)
 {
+	struct ofs_seal_when when = { 0 };
 	bool background;
 	int r;
 
@@ -390,7 +398,8 @@ void ofs_store_close(struct ofs_store *s)
 	if (r < 0)
 		ofs_log(LOG_WARNING, "unlinked files cannot be found: %s", strerror(-r));
 	/* A daemon's drafts are sealed after its next start: ending must not take long. */
-	r = ofs_store_cycle(s, background ? INT64_MIN : INT64_MAX, true);
+	when.now = background ? INT64_MIN / 2 : ofs_clock_monotonic();
+	r = ofs_store_cycle(s, &when, true);
 	if (r < 0)
 		ofs_log(LOG_WARNING,
 			"the last checkpoint failed (%s); the journal keeps what it would have held",

@@ -2,6 +2,7 @@
 /* Content: reading through the map, writing into the journal. */
 #include <sys/stat.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/util.h"
 #include "store/internal.h"
@@ -41,6 +42,70 @@ static int fetch_piece(struct ofs_store *s, const struct ofs_piece *p, uint8_t *
 		return fetch_chunk(s, p, to);
 	}
 	return -EIO;
+}
+
+static int lost_add(struct ofs_block_state *st, uint64_t off, uint64_t len)
+{
+	struct ofs_extent *e;
+
+	st->lost = ofs_grow(st->lost, &st->cap_lost, st->nlost + 1, sizeof(*st->lost));
+	e = &st->lost[st->nlost++];
+	*e = (struct ofs_extent){ .off = off, .len = len, .data = { OFS_LOST_POS, 0 } };
+	e->data.len = (uint32_t)len;
+	return 0;
+}
+
+static ssize_t map_block(struct ofs_store *s, uint64_t ino, uint64_t i, struct ofs_pieces *ret,
+			 struct ofs_block_state *ret_state)
+{
+	uint64_t off = i * OFS_BLOCK_SIZE;
+	struct ofs_inode *n;
+	ssize_t r;
+
+	pthread_mutex_lock(&s->lock);
+	r = ofs_store_file(s, ino, &n);
+	if (r == 0 && off >= n->row.size)
+		r = -ESTALE;
+	if (r == 0) {
+		r = (ssize_t)OFS_MIN(OFS_BLOCK_SIZE, n->row.size - off);
+		ofs_content_resolve(&n->content, off, (uint64_t)r, ret);
+		ret_state->version = n->version;
+		ret_state->drafts = ofs_content_fingerprint(&n->content, off, off + OFS_BLOCK_SIZE);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+ssize_t ofs_store_read_block(struct ofs_store *s, uint64_t ino, uint64_t i, uint8_t *buf,
+			     struct ofs_block_state *ret)
+{
+	OFS_CLEANUP(ofs_pieces_finish) struct ofs_pieces pieces = { 0 };
+	ssize_t len;
+	size_t k;
+	int r = 0;
+
+	*ret = (struct ofs_block_state){ 0 };
+	pthread_rwlock_rdlock(&s->reclaim);
+	len = map_block(s, ino, i, &pieces, ret);
+	for (k = 0; len >= 0 && k < pieces.n && r == 0; k++) {
+		const struct ofs_piece *p = &pieces.list[k];
+
+		r = fetch_piece(s, p, buf + p->at);
+		if (r != -EIO)
+			continue;
+		memset(buf + p->at, 0, p->len);
+		r = lost_add(ret, i * OFS_BLOCK_SIZE + p->at, p->len);
+	}
+	pthread_rwlock_unlock(&s->reclaim);
+	if (r < 0)
+		ofs_block_state_finish(ret);
+	return r < 0 ? r : len;
+}
+
+void ofs_block_state_finish(struct ofs_block_state *st)
+{
+	free(st->lost);
+	*st = (struct ofs_block_state){ 0 };
 }
 
 /* Lists what a read needs; returns its length. `reclaim` is held, `lock` is not. */
@@ -105,13 +170,17 @@ ssize_t ofs_store_write(struct ofs_store *s, uint64_t ino, const void *buf, size
 {
 	size_t done = 0;
 	uint64_t end;
+	int r;
 
 	if (__builtin_add_overflow(off, size, &end) || end > (uint64_t)OFS_SIZE_MAX)
 		return -EFBIG;
+	r = ofs_store_wait_for_room(s);
+	if (r < 0)
+		return r;
 	while (done < size) {
 		size_t part = OFS_MIN(size - done, (size_t)OFS_JOURNAL_DATA_MAX);
-		int r = write_record(s, ino, (const uint8_t *)buf + done, part, off + done);
 
+		r = write_record(s, ino, (const uint8_t *)buf + done, part, off + done);
 		if (r < 0)
 			return done ? (ssize_t)done : r;
 		done += part;

@@ -1,106 +1,177 @@
 /* SPDX-License-Identifier: MIT */
-/* Sealing: quiet drafts are hashed, deduplicated and put into packs. */
+/*
+ * Sealing: quiet drafts are hashed, deduplicated and put into packs, block by block. A block whose
+ * drafts changed meanwhile stays a draft; the others of its file are sealed nonetheless, so that a
+ * file that is written without end does not hold the journal.
+ */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "codec/hash.h"
 #include "store/internal.h"
 
-#define SEAL_LEVEL 6
-#define BATCH_BYTES (UINT64_C(128) << 20) /* of drafts in one cycle */
+#define BATCH_BYTES (UINT64_C(64) << 20) /* of drafts in one batch */
 #define DIGEST_HOLES_MAX \
 	(UINT64_C(1) << 30) /* a file with more in holes is not hashed as a whole */
+/* The hash of a whole file is made again only when it has been quiet for as long as that takes. */
+#define DIGEST_NS_PER_BYTE 16
+
+#define NOT_PACKED SIZE_MAX
 
 struct sealed_block {
 	uint64_t index;
-	struct ofs_index_chunk chunk;
+	struct ofs_block_state state;
+	size_t packed; /* its place in the packer, or NOT_PACKED */
+	struct ofs_index_chunk chunk; /* else the chunk that it is, id 0: a hole */
 };
 
 struct sealed_file {
 	uint64_t ino;
-	uint64_t version; /* of the content that was sealed */
+	uint64_t version; /* of the content as it was chosen */
 	uint64_t size;
+	uint64_t parent; /* neighbours are sealed together */
+	uint32_t class;
 	bool sparse; /* too much of it is holes */
-	bool done;
+	bool digest; /* it is time for the hash of the whole */
+	bool done; /* every block was looked at */
 	struct sealed_block *blocks; /* those that drafts touched, in order */
-	size_t nblocks;
+	size_t nblocks, cap_blocks;
+	size_t nsealed; /* how many of them */
 	bool has_sha;
 	uint8_t sha[OFS_SHA256_SIZE];
-	uint64_t lines;
-	uint64_t stored; /* bytes in packs of the chunks that are new with it */
 };
 
 struct ofs_seal_batch {
 	struct ofs_store *store;
+	struct ofs_packer *packer;
 	struct sealed_file *files;
 	size_t nfiles, cap_files;
-	struct ofs_index_chunk *chunks; /* new ones, in the order of their frames */
-	size_t nchunks, cap_chunks;
-	struct ofs_map by_sha; /* first 8 bytes of the hash -> index in `chunks` + 1 */
+	struct ofs_map by_sha; /* first 8 bytes of the hash -> place in the packer + 1 */
 	struct ofs_sha256 *whole;
+	uint64_t bytes; /* of blocks that were read for sealing */
 	uint8_t *buf; /* one block */
 };
 
-int ofs_seal_batch_create(struct ofs_store *s, struct ofs_seal_batch **ret)
-{
-	struct ofs_seal_batch *b = ofs_alloc(sizeof(*b));
-
-	b->store = s;
-	b->buf = ofs_alloc(OFS_BLOCK_SIZE);
-	b->whole = ofs_sha256_create();
-	if (!b->whole) {
-		ofs_seal_batch_destroy(b);
-		return -ENOMEM;
-	}
-	*ret = b;
-	return 0;
-}
-
 void ofs_seal_batch_destroy(struct ofs_seal_batch *b)
 {
-	size_t i;
+	size_t i, k;
 
 	if (!b)
 		return;
-	for (i = 0; i < b->nfiles; i++)
+	for (i = 0; i < b->nfiles; i++) {
+		for (k = 0; k < b->files[i].nblocks; k++)
+			ofs_block_state_finish(&b->files[i].blocks[k].state);
 		free(b->files[i].blocks);
+	}
 	free(b->files);
-	free(b->chunks);
 	free(b->buf);
+	ofs_packer_destroy(b->packer);
 	ofs_map_finish(&b->by_sha);
 	ofs_sha256_destroy(b->whole);
 	free(b);
 }
 
-static void sealed_add_block(struct sealed_file *f, uint64_t index, size_t *cap)
+static int batch_create(struct ofs_store *s, struct ofs_seal_batch **ret)
+{
+	struct ofs_seal_batch *b = ofs_alloc(sizeof(*b));
+	int r;
+
+	b->store = s;
+	b->buf = ofs_alloc(OFS_BLOCK_SIZE);
+	b->whole = ofs_sha256_create();
+	r = b->whole ? ofs_packer_create(s, &b->packer) : -ENOMEM;
+	if (r < 0) {
+		ofs_seal_batch_destroy(b);
+		return r;
+	}
+	*ret = b;
+	return 0;
+}
+
+/* ---- choosing */
+
+static uint64_t block_count(uint64_t size)
+{
+	return (size + OFS_BLOCK_SIZE - 1) / OFS_BLOCK_SIZE;
+}
+
+static bool digest_is_due(const struct ofs_inode *n, const struct ofs_seal_when *when)
+{
+	int64_t quiet = when->now - n->written_at;
+
+	/* The one block of a small file is its whole. */
+	return !when->delay || n->row.size <= OFS_BLOCK_SIZE ||
+	       quiet >= when->delay + (int64_t)(n->row.size * DIGEST_NS_PER_BYTE);
+}
+
+static bool inode_is_due(const struct ofs_inode *n, const struct ofs_seal_when *when)
+{
+	if (n->gone)
+		return false;
+	if (when->pressed && ofs_content_has_drafts(&n->content))
+		return true;
+	if (n->written_at > when->now - when->delay)
+		return false;
+	return ofs_content_has_drafts(&n->content) || digest_is_due(n, when);
+}
+
+bool ofs_seal_is_due(struct ofs_store *s, const struct ofs_seal_when *when)
+{
+	size_t i;
+
+	for (i = 0; i < s->drafts.n; i++)
+		if (inode_is_due(s->drafts.list[i], when))
+			return true;
+	return false;
+}
+
+static void file_add_block(struct sealed_file *f, uint64_t index)
 {
 	if (f->nblocks && f->blocks[f->nblocks - 1].index >= index)
 		return;
-	f->blocks = ofs_grow(f->blocks, cap, f->nblocks + 1, sizeof(*f->blocks));
-	f->blocks[f->nblocks++] = (struct sealed_block){ .index = index };
+	f->blocks = ofs_grow(f->blocks, &f->cap_blocks, f->nblocks + 1, sizeof(*f->blocks));
+	f->blocks[f->nblocks++] = (struct sealed_block){ .index = index, .packed = NOT_PACKED };
 }
 
 /* Takes a file into the batch: which of its blocks drafts touch. `lock` held. */
-static void batch_add(struct ofs_seal_batch *b, const struct ofs_inode *n)
+static void batch_add(struct ofs_seal_batch *b, const struct ofs_inode *n,
+		      const struct ofs_seal_when *when)
 {
 	const struct ofs_content *c = &n->content;
-	uint64_t blocks = (n->row.size + OFS_BLOCK_SIZE - 1) / OFS_BLOCK_SIZE, i;
+	uint64_t blocks = block_count(n->row.size), i;
 	struct sealed_file *f;
-	size_t e, cap = 0;
+	size_t e;
 
 	b->files = ofs_grow(b->files, &b->cap_files, b->nfiles + 1, sizeof(*b->files));
 	f = &b->files[b->nfiles++];
-	*f = (struct sealed_file){ .ino = n->row.ino, .version = n->version, .size = n->row.size };
+	*f = (struct sealed_file){ .ino = n->row.ino,
+				   .version = n->version,
+				   .size = n->row.size,
+				   .parent = n->row.parent,
+				   .digest = digest_is_due(n, when) };
 	for (e = 0; e < c->nextents; e++) {
 		uint64_t last = (c->extents[e].off + c->extents[e].len - 1) / OFS_BLOCK_SIZE;
 
+		if (c->extents[e].data.pos == OFS_LOST_POS)
+			continue;
 		for (i = c->extents[e].off / OFS_BLOCK_SIZE; i <= last && i < blocks; i++)
-			sealed_add_block(f, i, &cap);
+			file_add_block(f, i);
 	}
 	f->sparse = n->row.size > (c->nblocks + f->nblocks) * OFS_BLOCK_SIZE + DIGEST_HOLES_MAX;
 }
 
-static void batch_choose(struct ofs_seal_batch *b, int64_t before)
+static int file_compare(const void *a, const void *b)
+{
+	const struct sealed_file *x = a, *y = b;
+
+	if (x->parent != y->parent)
+		return x->parent < y->parent ? -1 : 1;
+	return x->ino < y->ino ? -1 : x->ino > y->ino;
+}
+
+/* What is similar lies together, as far as that can be told from where it lies. */
+static void batch_choose(struct ofs_seal_batch *b, const struct ofs_seal_when *when)
 {
 	struct ofs_store *s = b->store;
 	uint64_t bytes = 0;
@@ -110,13 +181,19 @@ static void batch_choose(struct ofs_seal_batch *b, int64_t before)
 	for (i = 0; i < s->drafts.n && bytes < BATCH_BYTES; i++) {
 		const struct ofs_inode *n = s->drafts.list[i];
 
-		if (n->gone || n->written_at > before)
+		if (!inode_is_due(n, when))
 			continue;
-		batch_add(b, n);
+		batch_add(b, n, when);
 		bytes += n->content.draft_bytes;
 	}
 	pthread_mutex_unlock(&s->lock);
+	for (i = 0; i < b->nfiles; i++)
+		b->files[i].class = ofs_store_class(s, b->files[i].ino);
+	if (b->nfiles)
+		qsort(b->files, b->nfiles, sizeof(*b->files), file_compare);
 }
+
+/* ---- blocks */
 
 static uint32_t count_lines(const uint8_t *p, size_t len)
 {
@@ -135,203 +212,239 @@ static bool is_zeros(const uint8_t *p, size_t len)
 	return !len || (!p[0] && !memcmp(p, p + 1, len - 1));
 }
 
-/* Finds a chunk with this content among the new ones and in the index. */
-static int find_chunk(struct ofs_seal_batch *b, const uint8_t *sha, struct ofs_index_chunk *ret)
+/* Finds a chunk with this content among the new ones and in the index; -ENOENT. */
+static int find_chunk(struct ofs_seal_batch *b, const uint8_t *sha, struct sealed_block *block)
 {
 	size_t i = (uintptr_t)ofs_map_get(&b->by_sha, ofs_get_le64(sha));
 
-	if (i && memcmp(b->chunks[i - 1].sha, sha, OFS_SHA256_SIZE) == 0) {
-		*ret = b->chunks[i - 1];
+	if (i && memcmp(ofs_packer_chunk(b->packer, i - 1)->sha, sha, OFS_SHA256_SIZE) == 0) {
+		block->packed = i - 1;
 		return 0;
 	}
-	return ofs_index_find_chunk(b->store->index, sha, ret);
-}
-
-static int store_chunk(struct ofs_seal_batch *b, const uint8_t *sha, uint32_t len,
-		       struct ofs_index_chunk *ret)
-{
-	struct ofs_store *s = b->store;
-	struct ofs_frame_chunk piece = { .data = b->buf,
-					 .len = len,
-					 .lines = count_lines(b->buf, len) };
-	struct ofs_frame_loc loc;
-	int r;
-
-	memcpy(piece.sha, sha, sizeof(piece.sha));
-	r = ofs_packset_append(s->packs, s->compressor, SEAL_LEVEL, &piece, 1, &loc);
-	if (r < 0)
-		return r;
-	*ret = (struct ofs_index_chunk){
-		.id = s->next_chunk++,
-		.pack = loc.pack,
-		.frame_off = loc.off,
-		.frame_stored = loc.stored,
-		.frame_raw = loc.raw,
-		.len = len,
-		.lines = piece.lines,
-	};
-	memcpy(ret->sha, sha, sizeof(ret->sha));
-	b->chunks = ofs_grow(b->chunks, &b->cap_chunks, b->nchunks + 1, sizeof(*b->chunks));
-	b->chunks[b->nchunks++] = *ret;
-	return ofs_map_put(&b->by_sha, ofs_get_le64(sha), (void *)(uintptr_t)b->nchunks);
+	return ofs_index_find_chunk(b->store->index, sha, &block->chunk);
 }
 
 /* The block in `buf` becomes a chunk, an old one where there is one. All zeros are a hole. */
-static int seal_block(struct ofs_seal_batch *b, struct sealed_file *f, uint32_t len,
-		      struct ofs_index_chunk *ret)
+static int seal_block(struct ofs_seal_batch *b, const struct sealed_file *f,
+		      struct sealed_block *block, uint32_t len)
 {
-	uint8_t sha[OFS_SHA256_SIZE];
+	struct ofs_index_chunk c = { .len = len };
+	bool heal;
 	int r;
 
-	*ret = (struct ofs_index_chunk){ 0 };
 	if (is_zeros(b->buf, len))
 		return 0;
-	r = ofs_sha256(b->buf, len, sha);
+	r = ofs_sha256(b->buf, len, c.sha);
+	if (r == 0)
+		r = find_chunk(b, c.sha, block);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	/* What is stored already but cannot be read is stored again: that heals all who hold it. */
+	heal = r == 0 && block->packed == NOT_PACKED && block->chunk.bad;
+	if (r == 0 && !heal)
+		return 0;
+	if (heal)
+		c.id = block->chunk.id;
+	c.lines = count_lines(b->buf, len);
+	r = ofs_packer_add(b->packer, f->class, false, heal, &c, b->buf, &block->packed);
 	if (r < 0)
 		return r;
-	r = find_chunk(b, sha, ret);
-	if (r != -ENOENT)
-		return r;
-	r = store_chunk(b, sha, len, ret);
-	f->stored += ret->frame_stored;
+	return ofs_map_put(&b->by_sha, ofs_get_le64(c.sha), (void *)(uintptr_t)(block->packed + 1));
+}
+
+/* ---- files */
+
+/* The hash of a file of one block is that of its chunk; else the whole is read. */
+static int digest_file(struct ofs_seal_batch *b, struct sealed_file *f)
+{
+	uint64_t blocks = block_count(f->size), i;
+	int r = 0;
+
+	for (i = 0; i < blocks && r == 0; i++) {
+		uint64_t off = i * OFS_BLOCK_SIZE, version = 0;
+		size_t want = (size_t)OFS_MIN(OFS_BLOCK_SIZE, f->size - off);
+		ssize_t len = -ESTALE;
+
+		/* A large file takes longer than the end of the daemon may. */
+		if (!ofs_store_is_stopping(b->store))
+			len = ofs_store_read_version(b->store, f->ino, b->buf, want, off, &version);
+		if (len >= 0 && version != f->version)
+			len = -ESTALE;
+		r = len < 0 ? (int)len : ofs_sha256_update(b->whole, b->buf, (size_t)len);
+	}
 	return r;
 }
 
-/* Reads block `i` into `buf`; -ESTALE when the file changed since it was chosen. */
-static ssize_t read_block(struct ofs_seal_batch *b, const struct sealed_file *f, uint64_t i)
+/* Seals the touched blocks; says whether it could hash the whole on the way. */
+static int seal_blocks(struct ofs_seal_batch *b, struct sealed_file *f, bool *ret_hashed)
 {
-	uint64_t off = i * OFS_BLOCK_SIZE, version = 0;
-	size_t want = (size_t)OFS_MIN(OFS_BLOCK_SIZE, f->size - off);
-	ssize_t r;
-
-	r = ofs_store_read_version(b->store, f->ino, b->buf, want, off, &version);
-	if (r == -ENOENT || (r >= 0 && version != f->version))
-		return -ESTALE;
-	return r;
-}
-
-/* The daemon ends: what is not sealed yet stays a draft. */
-static bool is_stopping(struct ofs_store *s)
-{
-	bool stop;
-
-	pthread_mutex_lock(&s->lock);
-	stop = s->stop && s->sealer_runs;
-	pthread_mutex_unlock(&s->lock);
-	return stop;
-}
-
-/*
- * Seals the touched blocks and hashes the whole, in one pass over the file (or over the touched
- * blocks of a sparse one).
- */
-static int seal_file(struct ofs_seal_batch *b, struct sealed_file *f)
-{
-	uint64_t blocks = (f->size + OFS_BLOCK_SIZE - 1) / OFS_BLOCK_SIZE, i;
-	size_t next = 0;
+	bool hashing = f->nblocks == block_count(f->size);
 	ssize_t len;
+	size_t i;
 	int r;
 
-	for (i = 0; i < blocks; i++) {
-		bool touched = next < f->nblocks && f->blocks[next].index == i;
+	for (i = 0; i < f->nblocks && b->bytes < BATCH_BYTES; i++) {
+		struct sealed_block *block = &f->blocks[i];
 
-		if (f->sparse && !touched) {
-			if (next == f->nblocks)
-				break;
-			i = f->blocks[next].index - 1;
-			continue;
-		}
-		/* A large file takes longer than the end of the daemon may. */
-		len = is_stopping(b->store) ? -ESTALE : read_block(b, f, i);
+		if (ofs_store_is_stopping(b->store))
+			return -ESTALE;
+		len = ofs_store_read_block(b->store, f->ino, block->index, b->buf, &block->state);
+		if (len == -ENOENT)
+			len = -ESTALE;
 		if (len < 0)
 			return (int)len;
-		r = touched ? seal_block(b, f, (uint32_t)len, &f->blocks[next++].chunk) : 0;
-		if (r == 0 && !f->sparse)
-			r = ofs_sha256_update(b->whole, b->buf, (size_t)len);
+		r = seal_block(b, f, block, (uint32_t)len);
 		if (r < 0)
 			return r;
-		f->lines += count_lines(b->buf, (size_t)len);
-	}
-	if (f->sparse)
-		return 0;
-	f->has_sha = true;
-	return ofs_sha256_final(b->whole, f->sha);
-}
-
-/* Tries again in an hour, or when the file is written. */
-static void postpone(struct ofs_store *s, uint64_t ino)
-{
-	struct ofs_inode *n;
-
-	pthread_mutex_lock(&s->lock);
-	n = ofs_map_get(&s->inodes, ino);
-	if (n)
-		n->written_at = ofs_clock_monotonic() + 3600 * OFS_NS_PER_S;
-	pthread_mutex_unlock(&s->lock);
-}
-
-int ofs_seal_collect(struct ofs_seal_batch *b, int64_t before)
-{
-	uint8_t scrap[OFS_SHA256_SIZE];
-	int done = 0, r;
-	size_t i;
-
-	batch_choose(b, before);
-	for (i = 0; i < b->nfiles; i++) {
-		r = seal_file(b, &b->files[i]);
-		if (r == 0) {
-			b->files[i].done = true;
-			done++;
-			continue;
-		}
-		ofs_sha256_final(b->whole, scrap);
-		if (r == -ESTALE)
-			continue;
-		if (r != -EIO)
-			return r;
-		/* A draft that cannot be read stays where it is; the others go on. */
-		postpone(b->store, b->files[i].ino);
-		ofs_log(LOG_ERR, "inode %llu cannot be sealed, its content cannot be read: %s",
-			(unsigned long long)b->files[i].ino, strerror(-r));
-	}
-	return done;
-}
-
-int ofs_seal_commit_frames(struct ofs_seal_batch *b)
-{
-	size_t i, n;
-	int r;
-
-	for (i = 0; i < b->nchunks; i += n) {
-		n = 1;
-		while (i + n < b->nchunks && b->chunks[i + n].pack == b->chunks[i].pack &&
-		       b->chunks[i + n].frame_off == b->chunks[i].frame_off)
-			n++;
-		r = ofs_index_put_frame(b->store->index, b->chunks + i, n);
+		f->nsealed = i + 1;
+		b->bytes += (uint64_t)len;
+		hashing = hashing && block->state.version == f->version && !block->state.nlost;
+		r = hashing ? ofs_sha256_update(b->whole, b->buf, (size_t)len) : 0;
 		if (r < 0)
 			return r;
 	}
+	f->done = f->nsealed == f->nblocks;
+	*ret_hashed = hashing && f->done;
 	return 0;
 }
 
-static void install_file(struct ofs_store *s, struct sealed_file *f)
+static int seal_file(struct ofs_seal_batch *b, struct sealed_file *f)
 {
+	uint8_t scrap[OFS_SHA256_SIZE];
+	bool hashed = false;
+	int r;
+
+	r = seal_blocks(b, f, &hashed);
+	if (r == 0 && f->done && !hashed && f->digest && !f->sparse) {
+		ofs_sha256_final(b->whole, scrap);
+		r = digest_file(b, f);
+		hashed = r == 0;
+		/* What cannot be read has no hash; the rest is sealed all the same. */
+		if (r == -EIO)
+			r = 0;
+	}
+	/* The version may be the same still: then the hash is for another time. */
+	if (r == -ESTALE)
+		f->digest = false;
+	f->has_sha = hashed;
+	if (ofs_sha256_final(b->whole, hashed ? f->sha : scrap) < 0)
+		f->has_sha = false;
+	return r;
+}
+
+int ofs_seal_collect(struct ofs_store *s, const struct ofs_seal_when *when,
+		     struct ofs_seal_batch **ret)
+{
+	struct ofs_seal_batch *b;
+	size_t i;
+	int r, done = 0;
+
+	r = batch_create(s, &b);
+	if (r < 0)
+		return r;
+	batch_choose(b, when);
+	for (i = 0; i < b->nfiles && (i == 0 || b->bytes < BATCH_BYTES) && r == 0; i++) {
+		r = seal_file(b, &b->files[i]);
+		done += b->files[i].nsealed || (r == 0 && b->files[i].done);
+		if (r == -ESTALE)
+			r = 0;
+	}
+	if (r == 0 && ofs_packer_count(b->packer))
+		r = ofs_packer_commit(b->packer, NULL, NULL);
+	if (r < 0) {
+		ofs_seal_batch_destroy(b);
+		return r;
+	}
+	*ret = b;
+	return done;
+}
+
+/* ---- installing */
+
+/* A chunk's share of its frame, as the index reckons it. */
+static uint64_t chunk_share(const struct ofs_index_chunk *c)
+{
+	return (uint64_t)c->frame_stored * (c->off + c->len) / c->frame_raw -
+	       (uint64_t)c->frame_stored * c->off / c->frame_raw;
+}
+
+static void install_block(struct ofs_seal_batch *b, struct ofs_inode *n,
+			  const struct sealed_block *block)
+{
+	uint64_t from = block->index * OFS_BLOCK_SIZE, to = from + OFS_BLOCK_SIZE;
+	const struct ofs_index_chunk *c = &block->chunk;
+	uint64_t epoch = b->store->epoch;
+	size_t i;
+
+	if (ofs_content_fingerprint(&n->content, from, to) != block->state.drafts)
+		return;
+	if (block->packed != NOT_PACKED) {
+		c = ofs_packer_chunk(b->packer, block->packed);
+		/* Until the index has settled who pays for what. */
+		n->row.stored += chunk_share(c);
+	}
+	ofs_content_set_block(&n->content, block->index, c, epoch);
+	ofs_content_uncover(&n->content, from, to, epoch);
+	for (i = 0; i < block->state.nlost; i++)
+		ofs_content_cover(&n->content, &block->state.lost[i], epoch);
+	if (block->state.nlost)
+		ofs_log(LOG_ERR,
+			"inode %llu: some of bytes %llu to %llu cannot be read and are lost",
+			(unsigned long long)n->row.ino, (unsigned long long)from,
+			(unsigned long long)to - 1);
+}
+
+static int64_t sum_lines(const struct ofs_content *c)
+{
+	int64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < c->nblocks; i++)
+		sum += c->blocks[i].chunk.lines;
+	return sum;
+}
+
+static bool has_lost(const struct ofs_content *c)
+{
+	size_t i;
+
+	for (i = 0; i < c->nextents; i++)
+		if (c->extents[i].data.pos == OFS_LOST_POS)
+			return true;
+	return false;
+}
+
+/* All of a file is in packs: what is known of the whole, and whether there is more to find out. */
+static void install_whole(struct ofs_store *s, struct ofs_inode *n, const struct sealed_file *f)
+{
+	bool lost = has_lost(&n->content);
+
+	n->row.lines = lost ? -1 : sum_lines(&n->content);
+	n->row.has_sha = f->has_sha;
+	memcpy(n->row.sha, f->sha, sizeof(n->row.sha));
+	if (f->has_sha || f->digest || f->sparse) {
+		n->on_draft_list = false;
+		ofs_content_uncover(&n->content, OFS_CONTENT_END, UINT64_MAX, s->epoch);
+	} else {
+		ofs_content_mark(&n->content, s->epoch);
+	}
+}
+
+static void install_file(struct ofs_seal_batch *b, const struct sealed_file *f)
+{
+	struct ofs_store *s = b->store;
 	struct ofs_inode *n = ofs_map_get(&s->inodes, f->ino);
 	size_t i;
 
-	f->done = f->done && n && !n->gone && n->version == f->version;
-	if (!f->done)
+	if (!n || n->gone)
 		return;
-	for (i = 0; i < f->nblocks; i++)
-		ofs_content_set_block(&n->content, f->blocks[i].index, &f->blocks[i].chunk,
-				      s->epoch);
-	ofs_content_drop_drafts(&n->content, s->epoch);
-	n->on_draft_list = false;
-	/* Until the index has settled who pays for what. */
-	n->row.stored += f->stored;
-	n->row.has_sha = f->has_sha;
-	memcpy(n->row.sha, f->sha, sizeof(n->row.sha));
-	n->row.lines = f->sparse ? -1 : (int64_t)f->lines;
+	for (i = 0; i < f->nsealed; i++)
+		install_block(b, n, &f->blocks[i]);
+	if (f->nsealed)
+		ofs_store_touch(s, n);
+	if (!f->done || n->version != f->version || ofs_content_has_drafts(&n->content))
+		return;
+	install_whole(s, n, f);
 	ofs_store_touch(s, n);
 }
 
@@ -340,8 +453,9 @@ void ofs_seal_install(struct ofs_seal_batch *b)
 	struct ofs_store *s = b->store;
 	size_t i, n = 0;
 
+	ofs_store_relocate(s, b->packer);
 	for (i = 0; i < b->nfiles; i++)
-		install_file(s, &b->files[i]);
+		install_file(b, &b->files[i]);
 	for (i = 0; i < s->drafts.n; i++)
 		if (s->drafts.list[i]->on_draft_list)
 			s->drafts.list[n++] = s->drafts.list[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* When to seal and to write a checkpoint: the background thread and its cycle. */
+/* When to seal, to write a checkpoint and to repack: the background thread and its cycle. */
 #include <time.h>
 
 #include "base/clock.h"
@@ -11,79 +11,35 @@
 #define TICK_MIN (20 * OFS_NS_PER_MS)
 #define TICK_MAX (250 * OFS_NS_PER_MS)
 #define RETRY_DELAY (5 * OFS_NS_PER_S) /* after a cycle that failed */
+#define SETTLE_DELAY (10 * OFS_NS_PER_S) /* of quiet, before small remainders are joined */
+#define REPACK_DELAY OFS_NS_PER_S /* of quiet, before anything is moved */
 
-/* Makes the batch's frames known to the index. */
-static int commit_frames(struct ofs_store *s, struct ofs_seal_batch *b)
+/* A quarter of what the journal may hold: from there on drafts do not wait to become quiet. */
+bool ofs_store_is_pressed(struct ofs_store *s)
 {
-	struct ofs_index_meta meta;
-	int r;
-
-	r = ofs_packset_sync(s->packs);
-	if (r < 0)
-		return r;
-	r = ofs_index_get_meta(s->index, &meta);
-	if (r < 0)
-		return r;
-	r = ofs_index_begin(s->index);
-	if (r < 0)
-		return r;
-	ofs_packset_tail(s->packs, &meta.pack, &meta.pack_size);
-	meta.next_chunk = s->next_chunk;
-	r = ofs_seal_commit_frames(b);
-	if (r == 0)
-		r = ofs_index_put_meta(s->index, &meta);
-	return ofs_index_end(s->index, r);
+	return ofs_journal_size(s->journal) > s->journal_max / 4;
 }
 
-/* Cuts off the frames that the index never heard of; where that fails, it is tried again. */
-static int cut_strays(struct ofs_store *s)
+bool ofs_store_is_stopping(struct ofs_store *s)
 {
-	struct ofs_index_meta meta;
-	int r;
+	bool stop;
 
-	if (!s->strays)
-		return 0;
-	r = ofs_index_get_meta(s->index, &meta);
-	if (r == 0)
-		r = ofs_packset_resume(s->packs, meta.pack, meta.pack_size, NULL);
-	s->strays = r < 0;
-	return r;
+	pthread_mutex_lock(&s->lock);
+	stop = s->stop && s->sealer_runs;
+	pthread_mutex_unlock(&s->lock);
+	return stop;
 }
 
-/* Collects and makes the frames known to the index; returns how many files the batch held. */
-static int append_batch(struct ofs_store *s, struct ofs_seal_batch *b, int64_t before)
-{
-	uint32_t pack, pack_after;
-	uint64_t size, size_after;
-	int r, n;
-
-	r = cut_strays(s);
-	if (r < 0)
-		return r;
-	ofs_packset_tail(s->packs, &pack, &size);
-	n = ofs_seal_collect(b, before);
-	ofs_packset_tail(s->packs, &pack_after, &size_after);
-	/* Files that came to nothing may have left frames as well. */
-	s->strays = pack != pack_after || size != size_after;
-	r = n > 0 ? commit_frames(s, b) : n;
-	if (r == 0 && n > 0)
-		s->strays = false;
-	else
-		cut_strays(s);
-	return r < 0 ? r : n;
-}
-
-/* Seals one batch; returns how many files it held. */
-static int seal_batch(struct ofs_store *s, int64_t before)
+/* Seals one batch; returns how many files it brought further. */
+static int seal_batch(struct ofs_store *s, const struct ofs_seal_when *when)
 {
 	struct ofs_seal_batch *b;
 	int r, n;
 
-	r = ofs_seal_batch_create(s, &b);
-	if (r < 0)
-		return r;
-	n = append_batch(s, b, before);
-	r = n > 0 ? ofs_store_checkpoint(s, b) : n;
+	n = ofs_seal_collect(s, when, &b);
+	if (n < 0)
+		return n;
+	r = n > 0 ? ofs_store_checkpoint(s, b) : 0;
 	ofs_seal_batch_destroy(b);
 	return r < 0 ? r : n;
 }
@@ -93,42 +49,64 @@ static bool store_is_dirty(struct ofs_store *s)
 	bool dirty;
 
 	pthread_mutex_lock(&s->lock);
-	dirty = s->dirty.n > 0;
+	dirty = s->dirty.n > 0 || s->nmarks > 0;
 	pthread_mutex_unlock(&s->lock);
 	return dirty;
 }
 
-int ofs_store_cycle(struct ofs_store *s, int64_t before, bool always_checkpoint)
+static int run_cycle(struct ofs_store *s, const struct ofs_seal_when *when, bool always_checkpoint)
 {
+	struct ofs_seal_when now = *when;
 	int r, e, sealed = 0;
 
-	pthread_mutex_lock(&s->cycle);
 	do {
-		r = seal_batch(s, before);
+		r = seal_batch(s, &now);
 		sealed += r > 0 ? r : 0;
-	} while (r > 0);
+		now.pressed = ofs_store_is_pressed(s);
+	} while (r > 0 && !ofs_store_is_stopping(s));
 	/* On a full disk sealing fails, and what follows may give it the room that it needs. */
-	e = always_checkpoint ? 0 : r;
+	e = always_checkpoint ? 0 : OFS_MIN(r, 0);
 	if (always_checkpoint && store_is_dirty(s))
 		e = ofs_store_checkpoint(s, NULL);
-	if (e == 0 && !s->strays && (sealed || always_checkpoint))
+	if (e == 0 && (sealed || always_checkpoint))
 		e = ofs_store_reclaim(s);
 	/* A write-ahead log that grew large is emptied while nothing waits for it. */
 	if (e == 0 && always_checkpoint)
 		e = ofs_index_checkpoint(s->index);
-	pthread_mutex_unlock(&s->cycle);
 	return r < 0 ? r : e;
 }
 
-/* Whether a file has been quiet for long enough; `lock` held. */
-static bool draft_is_due(struct ofs_store *s, int64_t before)
+int ofs_store_cycle(struct ofs_store *s, const struct ofs_seal_when *when, bool always_checkpoint)
 {
-	size_t i;
+	int r;
 
-	for (i = 0; i < s->drafts.n; i++)
-		if (!s->drafts.list[i]->gone && s->drafts.list[i]->written_at <= before)
-			return true;
-	return false;
+	pthread_mutex_lock(&s->cycle);
+	r = run_cycle(s, when, always_checkpoint);
+	pthread_mutex_unlock(&s->cycle);
+	pthread_mutex_lock(&s->lock);
+	s->cycle_error = r;
+	s->unsettled = true;
+	pthread_cond_broadcast(&s->room);
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+/* Moves one portion of content to where it belongs; 0 when everything is there. */
+static int repack_step(struct ofs_store *s, bool settle)
+{
+	int r;
+
+	pthread_mutex_lock(&s->cycle);
+	r = ofs_store_repack(s, settle);
+	if (r > 0 && ofs_store_reclaim(s) < 0)
+		r = -EIO;
+	/* Nothing is left to do: what the index has grown by is given back. */
+	if (r == 0 && settle)
+		r = ofs_index_checkpoint(s->index);
+	pthread_mutex_unlock(&s->cycle);
+	if (r < 0)
+		ofs_log(LOG_ERR, "repacking failed: %s", strerror(-r));
+	return r;
 }
 
 /* Sleeps until there is something to look at; `lock` held. */
@@ -137,42 +115,103 @@ static void sealer_wait(struct ofs_store *s, int64_t pause)
 	int64_t until = ofs_clock_monotonic() + pause;
 	struct timespec ts = { .tv_sec = until / OFS_NS_PER_S, .tv_nsec = until % OFS_NS_PER_S };
 
-	if (!s->drafts.n && !s->dirty.n)
+	if (!s->drafts.n && !s->dirty.n && !s->unsettled)
 		pthread_cond_wait(&s->sealer_wake, &s->lock);
 	else
 		pthread_cond_timedwait(&s->sealer_wake, &s->lock, &ts);
+}
+
+/* What the thread does next. */
+enum work {
+	WORK_NONE,
+	WORK_SEAL,
+	WORK_CHECKPOINT, /* and seal */
+	WORK_REPACK,
+	WORK_SETTLE
+};
+
+struct sealer {
+	struct ofs_store *store;
+	int64_t tick;
+	int64_t pause; /* until the next look */
+	int64_t quiet_since; /* when something was sealed last */
+};
+
+/* `lock` held. */
+static enum work choose_work(struct sealer *se, struct ofs_seal_when *when)
+{
+	struct ofs_store *s = se->store;
+
+	when->now = ofs_clock_monotonic();
+	when->delay = OFS_MAX(s->seal_delay_ms, 1u) * OFS_NS_PER_MS;
+	when->pressed = ofs_store_is_pressed(s);
+	if (s->dirty_since && s->dirty_since <= when->now - CHECKPOINT_AGE)
+		return WORK_CHECKPOINT;
+	if (ofs_seal_is_due(s, when))
+		return WORK_SEAL;
+	if (!s->unsettled || when->now - se->quiet_since < REPACK_DELAY)
+		return WORK_NONE;
+	return when->now - se->quiet_since < SETTLE_DELAY ? WORK_REPACK : WORK_SETTLE;
+}
+
+/* Without the lock; returns how long to wait before the next look. */
+static void do_work(struct sealer *se, enum work work, const struct ofs_seal_when *when)
+{
+	struct ofs_store *s = se->store;
+	int r;
+
+	se->pause = se->tick;
+	if (work == WORK_SEAL || work == WORK_CHECKPOINT) {
+		r = ofs_store_cycle(s, when, work == WORK_CHECKPOINT);
+		se->quiet_since = ofs_clock_monotonic();
+		if (r < 0)
+			ofs_log(LOG_ERR, "sealing failed, trying again: %s", strerror(-r));
+	} else {
+		r = repack_step(s, work == WORK_SETTLE);
+		/* Until something changes there is nothing more to do, or to try. */
+		if (r <= 0 && work == WORK_SETTLE) {
+			pthread_mutex_lock(&s->lock);
+			s->unsettled = false;
+			pthread_mutex_unlock(&s->lock);
+		}
+		if (r == 0 && work == WORK_REPACK)
+			se->pause = OFS_NS_PER_S;
+		else if (r > 0)
+			se->pause = 0;
+	}
+	if (r < 0)
+		se->pause = RETRY_DELAY;
 }
 
 static void *sealer_main(void *arg)
 {
 	struct ofs_store *s = arg;
 	int64_t delay = s->seal_delay_ms * OFS_NS_PER_MS;
-	int64_t tick = OFS_MAX(TICK_MIN, OFS_MIN(TICK_MAX, delay / 4)), pause = tick;
+	struct sealer se = { .store = s,
+			     .tick = OFS_MAX(TICK_MIN, OFS_MIN(TICK_MAX, delay / 4)),
+			     .quiet_since = ofs_clock_monotonic() };
+	struct ofs_seal_when when;
+	enum work work;
 
+	se.pause = se.tick;
 	pthread_mutex_lock(&s->lock);
 	while (!s->stop) {
-		int64_t now;
-		bool seal, checkpoint;
-		int r = 0;
-
-		sealer_wait(s, pause);
-		now = ofs_clock_monotonic();
-		seal = draft_is_due(s, now - delay);
-		checkpoint = s->dirty_since && s->dirty_since <= now - CHECKPOINT_AGE;
-		if (s->stop || (!seal && !checkpoint))
+		if (se.pause)
+			sealer_wait(s, se.pause);
+		work = s->stop ? WORK_NONE : choose_work(&se, &when);
+		if (work == WORK_NONE) {
+			se.pause = se.tick;
 			continue;
+		}
 		pthread_mutex_unlock(&s->lock);
-		r = ofs_store_cycle(s, now - delay, checkpoint);
-		if (r < 0)
-			ofs_log(LOG_ERR, "sealing failed, trying again: %s", strerror(-r));
+		do_work(&se, work, &when);
 		pthread_mutex_lock(&s->lock);
-		pause = r < 0 ? RETRY_DELAY : tick;
 	}
 	pthread_mutex_unlock(&s->lock);
 	return NULL;
 }
 
-int ofs_sealer_start(struct ofs_store *s)
+int ofs_store_start(struct ofs_store *s)
 {
 	int r = pthread_create(&s->sealer, NULL, sealer_main, s);
 
@@ -187,6 +226,7 @@ void ofs_sealer_stop(struct ofs_store *s)
 	pthread_mutex_lock(&s->lock);
 	s->stop = true;
 	pthread_cond_signal(&s->sealer_wake);
+	pthread_cond_broadcast(&s->room);
 	pthread_mutex_unlock(&s->lock);
 	pthread_join(s->sealer, NULL);
 	s->sealer_runs = false;
@@ -194,5 +234,35 @@ void ofs_sealer_stop(struct ofs_store *s)
 
 int ofs_store_seal(struct ofs_store *s)
 {
-	return ofs_store_cycle(s, INT64_MAX, true);
+	struct ofs_seal_when when = { .now = ofs_clock_monotonic() };
+
+	return ofs_store_cycle(s, &when, true);
+}
+
+/* The sealer is at work; how long may it take to free anything? */
+#define ROOM_TIMEOUT (30 * OFS_NS_PER_S)
+
+static int wait_for_cycle(struct ofs_store *s)
+{
+	int64_t until = ofs_clock_monotonic() + ROOM_TIMEOUT;
+	struct timespec ts = { .tv_sec = until / OFS_NS_PER_S, .tv_nsec = until % OFS_NS_PER_S };
+	int r = 0;
+
+	pthread_mutex_lock(&s->lock);
+	pthread_cond_signal(&s->sealer_wake);
+	while (r == 0 && !s->stop && ofs_journal_size(s->journal) > s->journal_max) {
+		if (pthread_cond_timedwait(&s->room, &s->lock, &ts) == ETIMEDOUT)
+			r = -EIO;
+		else
+			r = s->cycle_error;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+int ofs_store_wait_for_room(struct ofs_store *s)
+{
+	if (ofs_journal_size(s->journal) <= s->journal_max)
+		return 0;
+	return s->sealer_runs ? wait_for_cycle(s) : ofs_store_seal(s);
 }

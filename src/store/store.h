@@ -28,17 +28,27 @@ struct ofs_store;
 
 struct ofs_store_options {
 	bool create; /* make it where nothing is */
-	bool background; /* run the sealer's thread */
 	const char *mountpoint; /* for the lock file; NULL: none */
 	uint32_t seal_delay_ms;
 	size_t cache_bytes; /* of decompressed frames */
+	uint32_t scrub_ms; /* one frame is read back in so many, when nothing else is to do; 0: never */
+	uint64_t journal_max; /* bytes, above which writers wait for the sealer; 0: the default */
+	/*
+	 * The class (base/class.h) of content below the directory `second`, which is in `top`, which is in the root; 0
+	 * where there is no such directory. Content is kept together with others of its class, and moves
+	 * to a higher class when its file does. No lock is held; may be NULL: 0.
+	 */
+	uint32_t (*classify)(void *arg, uint64_t top, uint64_t second);
 	/* From the sealer's thread, no lock held; may be NULL. */
 	void (*attr_changed)(void *arg, uint64_t ino);
-	void *events_arg;
+	void *events_arg; /* for both */
 };
 
 int ofs_store_open(const char *path, const struct ofs_store_options *opts, struct ofs_error *err,
 		   struct ofs_store **ret);
+
+/* Begins to seal in the background: once what the options' functions look at is there. */
+int ofs_store_start(struct ofs_store *s);
 
 /*
  * Seals what is quiet when there was no background thread, writes a checkpoint and lets the store
@@ -130,6 +140,44 @@ ssize_t ofs_store_write(struct ofs_store *s, uint64_t ino, const void *buf, size
  */
 int ofs_store_line_hint(struct ofs_store *s, uint64_t ino, uint64_t line, uint64_t *ret_off,
 			uint64_t *ret_line);
+
+/* How far a verification is, and what it has looked at. */
+struct ofs_verify_counts {
+	uint64_t done; /* of `total`, in bytes of content */
+	uint64_t total;
+	uint64_t frames;
+	uint64_t chunks;
+	uint64_t bytes; /* of content */
+	uint64_t files; /* with drafts, or of more than one block, which are read as well */
+	uint64_t problems;
+	uint64_t repaired;
+};
+
+struct ofs_verify {
+	/*
+	 * Puts what is damaged aside and rebuilds what can be rebuilt. What the index says of names and
+	 * content is repaired only in a store that nobody serves (ofs_store_start() was not called).
+	 */
+	bool repair;
+	uint64_t lost_dir; /* a directory for files that have lost their name; 0: they stay nameless */
+	/*
+	 * Something is wrong: with file `ino`, or with the store (0). `what` is one line. It may read
+	 * the store.
+	 */
+	void (*problem)(void *arg, uint64_t ino, const char *what, bool repaired);
+	/* From time to time; nonzero ends the verification with -ECANCELED. May be NULL. */
+	int (*progress)(void *arg, const struct ofs_verify_counts *counts);
+	void *arg;
+};
+
+/*
+ * Reads all content and compares it with its hashes, the packs with the index and the index with
+ * itself. The store may be in use meanwhile; what is written meanwhile may be left out. The
+ * callbacks run in the caller's thread. One at a time (-EBUSY). 0 when it came to its
+ * end, whatever it found.
+ */
+int ofs_store_verify(struct ofs_store *s, const struct ofs_verify *v,
+		     struct ofs_verify_counts *ret);
 
 int ofs_store_sync(struct ofs_store *s);
 int ofs_store_seal(struct ofs_store *s); /* everything, now */

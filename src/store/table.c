@@ -119,6 +119,35 @@ void ofs_store_touch(struct ofs_store *s, struct ofs_inode *n)
 	}
 }
 
+/*
+ * The directory below the root that `dir` is or lies in, and the one below that; 0 where there is
+ * none.
+ */
+static void class_chain(struct ofs_store *s, uint64_t dir, uint64_t *ret_top, uint64_t *ret_second)
+{
+	struct ofs_inode *n;
+
+	*ret_top = *ret_second = 0;
+	while (dir && dir != OFS_ROOT_INO && ofs_store_inode(s, dir, &n) == 0) {
+		*ret_second = *ret_top;
+		*ret_top = dir;
+		dir = n->row.parent;
+	}
+}
+
+void ofs_store_mark_moved(struct ofs_store *s, uint64_t ino, uint64_t from, uint64_t to)
+{
+	uint64_t top, second, new_top, new_second;
+
+	class_chain(s, from, &top, &second);
+	class_chain(s, to, &new_top, &new_second);
+	if (top == new_top && second == new_second)
+		return;
+	s->marks = ofs_grow(s->marks, &s->cap_marks, s->nmarks + 1, sizeof(*s->marks));
+	s->marks[s->nmarks++] = (struct ofs_mark){ ino, s->epoch };
+	s->unsettled = true;
+}
+
 void ofs_store_content_changed(struct ofs_store *s, struct ofs_inode *n)
 {
 	n->version = s->next_version++;
@@ -212,4 +241,16 @@ void ofs_store_evict(struct ofs_store *s)
 	}
 	/* What had to stay is not looked through again before there is as much of others. */
 	s->evict_above = 2 * s->inodes.count;
+}
+
+uint32_t ofs_store_class(struct ofs_store *s, uint64_t ino)
+{
+	uint64_t top = 0, second = 0;
+	struct ofs_inode *n;
+
+	pthread_mutex_lock(&s->lock);
+	if (ofs_store_inode(s, ino, &n) == 0)
+		class_chain(s, S_ISDIR(n->row.mode) ? ino : n->row.parent, &top, &second);
+	pthread_mutex_unlock(&s->lock);
+	return s->classify ? s->classify(s->events_arg, top, second) : 0;
 }

@@ -105,6 +105,9 @@ int ofs_place_of(struct ofs_tree *t, uint64_t ino, struct ofs_place *ret);
 
 const char *ofs_place_tier(const struct ofs_place *p);
 
+/* See struct ofs_store_options; `arg` is the tree. */
+uint32_t ofs_tree_classify(void *arg, uint64_t top, uint64_t second);
+
 /* ---- slices (slice_node.c, lines.c) */
 
 /* Makes a node for a slice of `base`, whose name in `parent` is `shown`, `len` long. */

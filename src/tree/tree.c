@@ -50,10 +50,11 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	struct ofs_tree *t = ofs_alloc(sizeof(*t));
 	struct ofs_store_options store = {
 		.create = opts->create,
-		.background = opts->background,
 		.mountpoint = opts->mountpoint,
 		.seal_delay_ms = opts->seal_delay_ms,
 		.cache_bytes = opts->cache_bytes,
+		.journal_max = opts->journal_max,
+		.classify = ofs_tree_classify,
 		.attr_changed = on_attr_changed,
 		.events_arg = t,
 	};
@@ -72,6 +73,8 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 		r = make_tops(t);
 		if (r == 0)
 			r = note_age(t);
+		if (r == 0 && opts->background)
+			r = ofs_store_start(t->store);
 		if (r < 0)
 			ofs_error_set(err, -r, "cannot use the store '%s': %s", path, strerror(-r));
 	}

@@ -101,9 +101,13 @@ Test(index_store, meta_survives_reopening)
 	meta.checkpoint = UINT64_MAX - 7;
 	meta.pack = UINT32_MAX;
 	meta.pack_size = UINT64_C(1) << 40;
+	meta.unused_from = UINT64_MAX - 1;
+	meta.scrubbed = 77;
 	cr_assert_eq(ofs_index_get_meta(ix, &got), 0);
 	cr_assert_arr_eq(got.uuid, fresh.uuid, 16);
 	cr_assert_eq(got.next_ino, 2);
+	cr_assert_eq(got.unused_from, 0);
+	cr_assert_eq(got.scrubbed, 0);
 	begin();
 	cr_assert_eq(ofs_index_put_meta(ix, &meta), 0);
 	commit();
@@ -114,6 +118,8 @@ Test(index_store, meta_survives_reopening)
 	cr_assert_eq(got.pack, UINT32_MAX);
 	cr_assert_eq(got.pack_size, UINT64_C(1) << 40);
 	cr_assert_eq(got.next_chunk, 1);
+	cr_assert_eq(got.unused_from, UINT64_MAX - 1);
+	cr_assert_eq(got.scrubbed, 77);
 }
 
 Test(index_store, opening_what_exists_ignores_fresh)
@@ -313,6 +319,88 @@ static int collect_ino(void *arg, uint64_t ino)
 	return 0;
 }
 
+static int collect_and_stop(void *arg, uint64_t ino)
+{
+	collect_ino(arg, ino);
+	return 3;
+}
+
+Test(index_store, marks)
+{
+	uint64_t got[8], *next = got;
+
+	cr_assert_eq(ofs_index_put_mark(ix, 2), -EINVAL);
+	cr_assert_eq(ofs_index_delete_mark(ix, 2), -EINVAL);
+	cr_assert_eq(ofs_index_list_marks(ix, 8, collect_ino, &next), 0);
+	cr_assert_eq(next, got);
+	begin();
+	cr_assert_eq(ofs_index_put_mark(ix, 9), 0);
+	cr_assert_eq(ofs_index_put_mark(ix, 2), 0);
+	cr_assert_eq(ofs_index_put_mark(ix, INT64_MAX), 0);
+	cr_assert_eq(ofs_index_put_mark(ix, 5), 0);
+	cr_assert_eq(ofs_index_put_mark(ix, 9), 0, "twice is once");
+	cr_assert_eq(ofs_index_delete_mark(ix, 77), 0);
+	commit();
+	reopen();
+	cr_assert_eq(ofs_index_list_marks(ix, 8, collect_ino, &next), 0);
+	cr_assert_eq(next - got, 4);
+	cr_assert_eq(got[0], 2);
+	cr_assert_eq(got[1], 5);
+	cr_assert_eq(got[2], 9);
+	cr_assert_eq(got[3], INT64_MAX);
+	next = got;
+	cr_assert_eq(ofs_index_list_marks(ix, 2, collect_ino, &next), 0);
+	cr_assert_eq(next - got, 2);
+	next = got;
+	cr_assert_eq(ofs_index_list_marks(ix, 0, collect_ino, &next), 0);
+	cr_assert_eq(next, got);
+	cr_assert_eq(ofs_index_list_marks(ix, SIZE_MAX, collect_ino, &next), 0);
+	cr_assert_eq(next - got, 4);
+	next = got;
+	cr_assert_eq(ofs_index_list_marks(ix, 8, collect_and_stop, &next), 3);
+	cr_assert_eq(next - got, 1);
+	begin();
+	cr_assert_eq(ofs_index_delete_mark(ix, 2), 0);
+	ofs_index_rollback(ix);
+	begin();
+	cr_assert_eq(ofs_index_delete_mark(ix, 9), 0);
+	commit();
+	next = got;
+	cr_assert_eq(ofs_index_list_marks(ix, 8, collect_ino, &next), 0);
+	cr_assert_eq(next - got, 3);
+	cr_assert_eq(got[0], 2);
+	cr_assert_eq(got[2], INT64_MAX);
+}
+
+/* What the conditions of indexes say must still be understood after the schema was read again. */
+Test(index_store, frames_and_chunks_survive_reopening)
+{
+	struct ofs_index_frame f = { .pack = 3, .off = 64, .stored = 100, .raw = 50, .class = 70 };
+	struct ofs_index_chunk c = { .id = 9, .sha = { 1 }, .off = 10, .len = 40, .lines = 3 };
+	struct ofs_index_frame got;
+	uint64_t frame;
+
+	begin();
+	cr_assert_eq(ofs_index_put_frame(ix, &f, &frame), 0);
+	cr_assert_eq(ofs_index_put_chunk(ix, frame, &c), 0);
+	put_inode(2);
+	cr_assert_eq(ofs_index_set_block(ix, 2, 0, 9), 0);
+	cr_assert_eq(ofs_index_set_frame_bad(ix, frame, true), 0);
+	commit();
+	reopen();
+	cr_assert_eq(ofs_index_next_frame(ix, 0, &got), 0);
+	cr_assert_eq(got.id, frame);
+	cr_assert_eq(got.live, 1);
+	cr_assert_eq(got.held, 40);
+	cr_assert_eq(got.class, 70);
+	cr_assert(got.bad);
+	cr_assert_eq(ofs_index_find_chunk(ix, c.sha, &c), 0);
+	cr_assert_eq(c.bearer, 2);
+	cr_assert_eq(c.frame_off, 64);
+	cr_assert_eq(c.class, 70);
+	cr_assert(c.bad);
+}
+
 Test(index_store, orphans_and_counts)
 {
 	struct ofs_index_inode in = { .ino = 2, .mode = S_IFREG, .size = UINT64_C(5) << 40 };
@@ -367,11 +455,19 @@ Test(index_store, rollback_leaves_nothing)
 
 Test(index_store, writes_need_a_transaction)
 {
+	struct ofs_index_frame f = { .pack = 1, .off = 64, .stored = 8, .raw = 8 };
+	struct ofs_index_chunk c = { .id = 1, .len = 8 };
 	struct ofs_index_inode in = { .ino = 2 };
+	uint64_t frame;
 
 	cr_assert_eq(ofs_index_put_inode(ix, &in), -EINVAL);
 	cr_assert_eq(ofs_index_delete_inode(ix, 2), -EINVAL);
 	cr_assert_eq(ofs_index_set_block(ix, 2, 0, 0), -EINVAL);
+	cr_assert_eq(ofs_index_put_frame(ix, &f, &frame), -EINVAL);
+	cr_assert_eq(ofs_index_put_chunk(ix, 1, &c), -EINVAL);
+	cr_assert_eq(ofs_index_move_chunk(ix, 1, 1, 0), -EINVAL);
+	cr_assert_eq(ofs_index_delete_unused(ix, 0), -EINVAL);
+	cr_assert_eq(ofs_index_set_frame_bad(ix, 1, true), -EINVAL);
 	cr_assert_eq(ofs_index_commit(ix), -EINVAL);
 	begin();
 	cr_assert_eq(ofs_index_begin(ix), -EINVAL);
@@ -421,15 +517,27 @@ static void sql(const char *file, const char *text)
 	sqlite3_close(db);
 }
 
-Test(index_store, newer_format_is_refused)
+static void expect_refused(const char *format)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "PRAGMA user_version = %s", format);
+	sql(path, text);
+	cr_assert_eq(ofs_index_open(path, &fresh, &err, &ix), -EINVAL);
+	snprintf(text, sizeof(text), "format %s, this program understands %d", format,
+		 OFS_INDEX_FORMAT);
+	cr_assert(strstr(err.text, text), "%s", err.text);
+}
+
+Test(index_store, other_formats_are_refused)
 {
 	ofs_index_close(ix);
 	ix = NULL;
-	sql(path, "PRAGMA user_version = 7");
-	cr_assert_eq(ofs_index_open(path, &fresh, &err, &ix), -EINVAL);
-	cr_assert(strstr(err.text, "format 7"), "%s", err.text);
-	cr_assert(strstr(err.text, "up to 1"), "%s", err.text);
-	sql(path, "PRAGMA user_version = 1");
+	expect_refused("7");
+	expect_refused("1");
+	expect_refused("0");
+	expect_refused("-1");
+	sql(path, "PRAGMA user_version = 2");
 	reopen();
 }
 
@@ -604,6 +712,32 @@ Test(index_full, commit_rolls_back)
 	reopen();
 	cr_assert(has_inode(4));
 	cr_assert_not(has_inode(3));
+}
+
+Test(index_full, failed_commit_keeps_dropped_chunks)
+{
+	struct ofs_index_frame f = { .pack = 3, .off = 64, .stored = 100, .raw = 50 };
+	struct ofs_index_chunk c = { .id = 9, .sha = { 1 }, .len = 50 };
+	uint64_t frame;
+
+	begin();
+	cr_assert_eq(ofs_index_put_frame(ix, &f, &frame), 0);
+	cr_assert_eq(ofs_index_put_chunk(ix, frame, &c), 0);
+	put_inode(2);
+	cr_assert_eq(ofs_index_set_block(ix, 2, 0, 9), 0);
+	commit();
+	begin();
+	cr_assert_eq(ofs_index_delete_inode(ix, 2), 0);
+	cr_assert_eq(ofs_index_commit(ix), -ENOSPC);
+	cr_assert_eq(ofs_index_find_chunk(ix, c.sha, &c), 0);
+	begin();
+	commit();
+	cr_assert_eq(ofs_index_find_chunk(ix, c.sha, &c), 0);
+	cr_assert_eq(c.bearer, 2);
+	begin();
+	cr_assert_eq(ofs_index_delete_inode(ix, 2), 0);
+	commit();
+	cr_assert_eq(ofs_index_get_chunk(ix, 9, &c), -ENOENT);
 }
 
 /* The kernel refuses the WAL's growth in the middle of a large transaction. */

@@ -412,6 +412,172 @@ Test(pack_set, removing_packs)
 	cr_assert_eq(read_back(&b, 3), 0);
 }
 
+/* Chunks of these lengths, their content numbered from `n` on. */
+static struct ofs_frame_loc append_many(unsigned int n, const uint32_t *len, size_t count)
+{
+	struct ofs_frame_chunk c[16];
+	struct ofs_frame_loc loc;
+
+	for (size_t i = 0; i < count; i++) {
+		uint8_t *data = malloc(len[i]);
+
+		make_content(n + (unsigned int)i, data, len[i]);
+		c[i] = (struct ofs_frame_chunk){ data, len[i] };
+	}
+	cr_assert_eq(ofs_packset_append(ps, comp, 3, c, count, &loc), 0);
+	for (size_t i = 0; i < count; i++)
+		free((void *)c[i].data);
+	return loc;
+}
+
+static void expect_load(const struct ofs_frame_loc *loc, unsigned int n, const uint32_t *len,
+			size_t count)
+{
+	struct ofs_frame_content fc;
+	uint32_t at = 0;
+
+	cr_assert_eq(ofs_packset_load(ps, loc, &fc), 0);
+	cr_assert_eq(fc.raw, loc->raw);
+	cr_assert_eq(fc.chunks, count);
+	for (size_t i = 0; i < count; i++) {
+		uint8_t *wanted = malloc(len[i]);
+
+		cr_assert_eq(fc.len[i], len[i]);
+		make_content(n + (unsigned int)i, wanted, len[i]);
+		cr_assert_arr_eq(fc.data + at, wanted, len[i]);
+		at += len[i];
+		free(wanted);
+	}
+	cr_assert_eq(at, fc.raw);
+	ofs_frame_content_finish(&fc);
+	cr_assert_null(fc.data);
+	cr_assert_null(fc.len);
+	ofs_frame_content_finish(&fc);
+}
+
+Test(pack_set, loading_gives_the_chunks_lengths)
+{
+	static const uint32_t len[] = { 127, 1, 128, 16383, 70000, 16384 };
+	struct ofs_frame_loc many = append_many(1, len, 6), one = append_many(20, len, 1);
+
+	expect_load(&many, 1, len, 6);
+	expect_load(&one, 20, len, 1);
+	reopen();
+	expect_load(&many, 1, len, 6);
+	expect_load(&one, 20, len, 1);
+}
+
+static int load(const struct ofs_frame_loc *loc)
+{
+	struct ofs_frame_content fc = { 0 };
+	int r = ofs_packset_load(ps, loc, &fc);
+
+	if (r < 0) {
+		cr_assert_null(fc.data);
+		cr_assert_null(fc.len);
+	}
+	ofs_frame_content_finish(&fc);
+	return r;
+}
+
+Test(pack_set, loading_looks_at_the_disk)
+{
+	struct ofs_frame_loc a = append(1, 1000), b = append(3, 1000), bad;
+
+	cr_assert_eq(read_back(&a, 1), 0);
+	flip(1, a.off + 200);
+	cr_assert_eq(read_back(&a, 1), 0, "it is cached");
+	cr_assert_eq(load(&a), -EIO);
+	cr_assert_eq(read_back(&a, 1), 0, "loading left the cache alone");
+	ofs_packset_forget(ps, &a);
+	cr_assert_eq(read_back(&a, 1), -EIO);
+	cr_assert_eq(read_back(&b, 3), 0);
+	flip(1, a.off + 200);
+	cr_assert_eq(load(&a), 0);
+	cr_assert_eq(read_back(&a, 1), 0);
+
+	bad = b;
+	bad.stored -= 8;
+	cr_assert_eq(load(&bad), -EIO);
+	bad = b;
+	bad.raw--;
+	cr_assert_eq(load(&bad), -EIO);
+	bad = b;
+	bad.off = UINT64_MAX - 7;
+	cr_assert_eq(load(&bad), -EIO);
+	bad = b;
+	bad.stored = UINT32_MAX;
+	cr_assert_eq(load(&bad), -EIO);
+	bad = b;
+	bad.pack = 77;
+	cr_assert_eq(load(&bad), -EIO);
+	bad.pack = 0;
+	cr_assert_eq(load(&bad), -EIO);
+}
+
+Test(pack_set, forgetting_is_for_one_frame)
+{
+	struct ofs_frame_loc loc[3];
+
+	for (unsigned int i = 0; i < 3; i++) {
+		loc[i] = append(2 * i + 1, 1000);
+		cr_assert_eq(read_back(&loc[i], 2 * i + 1), 0);
+		flip(1, loc[i].off + 100);
+	}
+	ofs_packset_forget(ps, &loc[1]);
+	ofs_packset_forget(ps, &loc[1]);
+	cr_assert_eq(read_back(&loc[0], 1), 0);
+	cr_assert_eq(read_back(&loc[1], 3), -EIO);
+	cr_assert_eq(read_back(&loc[2], 5), 0);
+}
+
+/* Whoever holds the frame keeps it. */
+Test(pack_set, forgetting_what_is_in_use)
+{
+	struct ofs_frame_loc a = append(1, 1000);
+	struct ofs_frame *f;
+
+	cr_assert_eq(ofs_packset_read(ps, &a, &f), 0);
+	ofs_packset_forget(ps, &a);
+	cr_assert_eq(ofs_frame_size(f), 1000);
+	ofs_frame_unref(f);
+	cr_assert_eq(read_back(&a, 1), 0);
+}
+
+Test(pack_set, copies_are_what_lies_there)
+{
+	struct ofs_frame_loc a = append(1, 1000), b = append(3, 1000), loc;
+	struct ofs_frame_info info;
+	uint8_t *copy, *content;
+	size_t len = 0;
+
+	cr_assert_eq(ofs_packset_copy(ps, &a, &copy, &len), 0);
+	cr_assert_eq(len, a.stored);
+	cr_assert_eq(ofs_frame_decode(copy, len, a.pack, a.off, &info, &content), 0);
+	cr_assert_eq(info.stored, a.stored);
+	free(content);
+	free(copy);
+
+	flip(1, a.off);
+	cr_assert_eq(ofs_packset_copy(ps, &a, &copy, &len), 0, "damaged ones too");
+	cr_assert_eq(len, a.stored);
+	cr_assert_eq(copy[0], (OFS_FRAME_MAGIC & 0xff) ^ 0x41);
+	free(copy);
+
+	loc = b;
+	loc.stored += 100;
+	cr_assert_eq(ofs_packset_copy(ps, &loc, &copy, &len), 0);
+	cr_assert_eq(len, b.stored, "the pack ends there");
+	free(copy);
+	loc.off = b.off + b.stored;
+	cr_assert_eq(ofs_packset_copy(ps, &loc, &copy, &len), 0);
+	cr_assert_eq(len, 0);
+	free(copy);
+	loc = b;
+	loc.pack = 77;
+	cr_assert_eq(ofs_packset_copy(ps, &loc, &copy, &len), -ENOENT);
+}
+
 /* Failpoints are read at their first hit, which setup() makes: these come before it. */
 static void setup_failing_sync(void)
 {

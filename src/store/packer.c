@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/packer.h"
+
+#include "base/alloc.h"
+#include "base/util.h"
+#include "store/internal.h"
+
+#define LEVEL 6
+#define LEVEL_DENSE 19
+#define LEVEL_HASTE 3 /* while the journal is too long */
+
+struct packed {
+	struct ofs_index_chunk chunk;
+	size_t frame; /* in `frames`, once it is written */
+	bool moving;
+};
+
+/* A frame that is being filled. */
+struct pile {
+	uint32_t class;
+	bool dense;
+	uint8_t *data;
+	uint32_t len;
+	size_t *chunks; /* places in the packer */
+	size_t n, cap;
+};
+
+struct ofs_packer {
+	struct ofs_store *store;
+	struct packed *chunks;
+	size_t n, cap;
+	struct ofs_index_frame *frames;
+	size_t nframes, cap_frames;
+	struct pile *piles;
+	size_t npiles, cap_piles;
+	struct ofs_frame_chunk *parts; /* of the frame that is being written */
+	size_t cap_parts;
+	bool at_risk; /* frames were appended that the index may not know */
+};
+
+/* Cuts off the frames that the index never heard of; where that fails, it is tried again. */
+static int cut_strays(struct ofs_store *s)
+{
+	struct ofs_index_meta meta;
+	int r;
+
+	if (!s->strays)
+		return 0;
+	r = ofs_index_get_meta(s->index, &meta);
+	if (r == 0)
+		r = ofs_packset_resume(s->packs, meta.pack, meta.pack_size, NULL);
+	s->strays = r < 0;
+	return r;
+}
+
+int ofs_packer_create(struct ofs_store *s, struct ofs_packer **ret)
+{
+	struct ofs_packer *p;
+	int r = cut_strays(s);
+
+	if (r < 0)
+		return r;
+	p = ofs_alloc(sizeof(*p));
+	p->store = s;
+	*ret = p;
+	return 0;
+}
+
+void ofs_packer_destroy(struct ofs_packer *p)
+{
+	size_t i;
+
+	if (!p)
+		return;
+	if (p->at_risk) {
+		p->store->strays = true;
+		cut_strays(p->store);
+	}
+	for (i = 0; i < p->npiles; i++) {
+		free(p->piles[i].data);
+		free(p->piles[i].chunks);
+	}
+	free(p->piles);
+	free(p->chunks);
+	free(p->frames);
+	free(p->parts);
+	free(p);
+}
+
+static int level_for(struct ofs_store *s, bool dense)
+{
+	if (dense)
+		return LEVEL_DENSE;
+	return ofs_store_is_pressed(s) ? LEVEL_HASTE : LEVEL;
+}
+
+/* Appends one frame with the chunks at `places`. */
+static int write_frame(struct ofs_packer *p, uint32_t class, bool dense, const size_t *places,
+		       size_t n, const uint8_t *data)
+{
+	struct ofs_store *s = p->store;
+	struct ofs_frame_loc loc;
+	uint32_t off = 0;
+	size_t i;
+	int r;
+
+	p->parts = ofs_grow(p->parts, &p->cap_parts, n, sizeof(*p->parts));
+	for (i = 0; i < n; i++) {
+		const struct ofs_index_chunk *c = &p->chunks[places[i]].chunk;
+
+		p->parts[i] = (struct ofs_frame_chunk){ data + off, c->len };
+		off += c->len;
+	}
+	p->at_risk = true;
+	r = ofs_packset_append(s->packs, s->compressor, level_for(s, dense), p->parts, n, &loc);
+	if (r < 0)
+		return r;
+	off = 0;
+	for (i = 0; i < n; i++) {
+		struct packed *c = &p->chunks[places[i]];
+
+		c->frame = p->nframes;
+		c->chunk.pack = loc.pack;
+		c->chunk.frame_off = loc.off;
+		c->chunk.frame_stored = loc.stored;
+		c->chunk.frame_raw = loc.raw;
+		c->chunk.class = class;
+		c->chunk.dense = dense;
+		c->chunk.bad = false;
+		c->chunk.off = off;
+		off += c->chunk.len;
+	}
+	p->frames = ofs_grow(p->frames, &p->cap_frames, p->nframes + 1, sizeof(*p->frames));
+	p->frames[p->nframes++] = (struct ofs_index_frame){ .pack = loc.pack,
+							    .off = loc.off,
+							    .stored = loc.stored,
+							    .raw = loc.raw,
+							    .class = class,
+							    .dense = dense };
+	return 0;
+}
+
+static int pile_flush(struct ofs_packer *p, struct pile *pile)
+{
+	int r;
+
+	if (!pile->n)
+		return 0;
+	r = write_frame(p, pile->class, pile->dense, pile->chunks, pile->n, pile->data);
+	pile->n = 0;
+	pile->len = 0;
+	return r;
+}
+
+static struct pile *pile_for(struct ofs_packer *p, uint32_t class, bool dense)
+{
+	struct pile *pile;
+	size_t i;
+
+	for (i = 0; i < p->npiles; i++)
+		if (p->piles[i].class == class && p->piles[i].dense == dense)
+			return &p->piles[i];
+	p->piles = ofs_grow(p->piles, &p->cap_piles, p->npiles + 1, sizeof(*p->piles));
+	pile = &p->piles[p->npiles++];
+	*pile = (struct pile){ .class = class, .dense = dense };
+	pile->data = ofs_alloc(dense ? OFS_FRAME_FULL_DENSE : OFS_FRAME_FULL);
+	return pile;
+}
+
+int ofs_packer_add(struct ofs_packer *p, uint32_t class, bool dense, bool moving,
+		   const struct ofs_index_chunk *c, const void *data, size_t *ret)
+{
+	uint32_t full = dense ? OFS_FRAME_FULL_DENSE : OFS_FRAME_FULL;
+	struct pile *pile;
+	size_t place = p->n;
+	int r;
+
+	p->chunks = ofs_grow(p->chunks, &p->cap, p->n + 1, sizeof(*p->chunks));
+	p->chunks[p->n++] = (struct packed){ .chunk = *c, .moving = moving };
+	if (!moving)
+		p->chunks[place].chunk.id = p->store->next_chunk++;
+	if (ret)
+		*ret = place;
+	/* A chunk that fills a frame leaves the neighbours before and after it together. */
+	if (c->len > full / 4 * 3)
+		return write_frame(p, class, dense, &place, 1, data);
+	pile = pile_for(p, class, dense);
+	if (pile->len + c->len > full || pile->n == OFS_FRAME_CHUNKS_MAX) {
+		r = pile_flush(p, pile);
+		if (r < 0)
+			return r;
+	}
+	memcpy(pile->data + pile->len, data, c->len);
+	pile->len += c->len;
+	pile->chunks = ofs_grow(pile->chunks, &pile->cap, pile->n + 1, sizeof(*pile->chunks));
+	pile->chunks[pile->n++] = place;
+	return 0;
+}
+
+static int index_frames(struct ofs_packer *p)
+{
+	struct ofs_index *ix = p->store->index;
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < p->nframes && r == 0; i++)
+		r = ofs_index_put_frame(ix, &p->frames[i], &p->frames[i].id);
+	for (i = 0; i < p->n && r == 0; i++) {
+		const struct packed *c = &p->chunks[i];
+		uint64_t frame = p->frames[c->frame].id;
+
+		r = c->moving ? ofs_index_move_chunk(ix, c->chunk.id, frame, c->chunk.off)
+			      : ofs_index_put_chunk(ix, frame, &c->chunk);
+	}
+	return r;
+}
+
+/* The lowest id among the new chunks, 0 when there is none. */
+static uint64_t first_new(const struct ofs_packer *p)
+{
+	size_t i;
+
+	for (i = 0; i < p->n; i++)
+		if (!p->chunks[i].moving)
+			return p->chunks[i].chunk.id;
+	return 0;
+}
+
+static int index_all(struct ofs_packer *p, int (*also)(void *arg), void *arg)
+{
+	struct ofs_store *s = p->store;
+	struct ofs_index_meta meta;
+	int r;
+
+	r = ofs_index_get_meta(s->index, &meta);
+	if (r < 0)
+		return r;
+	ofs_packset_tail(s->packs, &meta.pack, &meta.pack_size);
+	meta.next_chunk = s->next_chunk;
+	if (!meta.unused_from)
+		meta.unused_from = first_new(p);
+	r = index_frames(p);
+	if (r == 0)
+		r = ofs_index_put_meta(s->index, &meta);
+	if (r == 0 && also)
+		r = also(arg);
+	return r;
+}
+
+int ofs_packer_commit(struct ofs_packer *p, int (*also)(void *arg), void *arg)
+{
+	struct ofs_store *s = p->store;
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < p->npiles && r == 0; i++)
+		r = pile_flush(p, &p->piles[i]);
+	if (r == 0)
+		r = ofs_packset_sync(s->packs);
+	if (r == 0)
+		r = ofs_index_begin(s->index);
+	if (r < 0)
+		return r;
+	r = index_all(p, also, arg);
+	if (r < 0) {
+		ofs_index_rollback(s->index);
+		return r;
+	}
+	/*
+	 * A commit that failed may still be found by the next start, when its sync is what failed: what
+	 * it speaks of must stay. At worst it lies there unused until its surroundings are punched.
+	 */
+	p->at_risk = false;
+	return ofs_index_commit(s->index);
+}
+
+size_t ofs_packer_count(const struct ofs_packer *p)
+{
+	return p->n;
+}
+
+const struct ofs_index_chunk *ofs_packer_chunk(const struct ofs_packer *p, size_t i)
+{
+	return &p->chunks[i].chunk;
+}
+
+bool ofs_packer_is_moved(const struct ofs_packer *p, size_t i)
+{
+	return p->chunks[i].moving;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Chunks on their way into packs: neighbours of one class share a frame. Belongs to the holder of
+ * the store's `cycle`.
+ */
+#ifndef OFS_STORE_PACKER_H
+#define OFS_STORE_PACKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "index/index.h"
+
+#define OFS_FRAME_FULL (256u << 10) /* bytes of content in a frame, unless one chunk is all of it */
+#define OFS_FRAME_FULL_DENSE (1u << 20)
+
+struct ofs_store;
+struct ofs_packer;
+
+/* Cuts off frames that an earlier packer left behind uncommitted. 0 or -errno. */
+int ofs_packer_create(struct ofs_store *s, struct ofs_packer **ret);
+
+/* What was not committed is cut off. NULL is allowed. */
+void ofs_packer_destroy(struct ofs_packer *p);
+
+/*
+ * Adds a copy of `data`, c->len bytes of content, to a frame of `class`; dense frames take longer to
+ * make. With `moving` the chunk c->id is already in the index and moves here; else it is a new one
+ * with sha and lines of `c`, and gets an id. Returns its place in the packer in *ret.
+ */
+int ofs_packer_add(struct ofs_packer *p, uint32_t class, bool dense, bool moving,
+		   const struct ofs_index_chunk *c, const void *data, size_t *ret);
+
+/*
+ * Writes and commits all frames: packs are synced, then frames and chunks enter the index in one
+ * transaction, in which `also` (may be NULL) is called. 0 or -errno.
+ */
+int ofs_packer_commit(struct ofs_packer *p, int (*also)(void *arg), void *arg);
+
+size_t ofs_packer_count(const struct ofs_packer *p); /* chunks */
+
+/* The chunk at place `i`; where it lies is known after the commit. */
+const struct ofs_index_chunk *ofs_packer_chunk(const struct ofs_packer *p, size_t i);
+bool ofs_packer_is_moved(const struct ofs_packer *p, size_t i);
+
+#endif

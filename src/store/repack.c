@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Repacking: content moves on its own, long after it was sealed.
+ *
+ *   marks     A rename may have taken content to where it lives longer: into frames of that class
+ *             it goes, and what is archived becomes dense on the way.
+ *   loose     Frames that hold little, because they were small or because most of what they held was
+ *             removed, are joined with others of their class.
+ *   archive   What was written into the archive was sealed like anything else and becomes dense.
+ *
+ * A copy is written first and the index switched to it in one transaction; the old frame is then
+ * without a live chunk and is reclaimed like any other.
+ */
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "codec/hash.h"
+#include "store/internal.h"
+
+#define STEP_BYTES (8u << 20) /* of content that one step moves, about */
+#define STEP_BYTES_DENSE (1u << 20) /* of content that it compresses densely */
+#define LOOSE_MANY 8 /* so many loose frames of a class are joined without waiting */
+#define MARKS_MAX 256
+
+struct repack {
+	struct ofs_store *store;
+	struct ofs_packer *packer;
+	struct ofs_map seen; /* chunks that are in the packer */
+	uint64_t room; /* bytes that this step may still move */
+	uint64_t *marks; /* to be deleted */
+	size_t nmarks, cap_marks;
+	uint64_t *children; /* to be marked */
+	size_t nchildren, cap_children;
+	uint64_t *bad; /* frames that turned out to be damaged */
+	size_t nbad, cap_bad;
+};
+
+static void repack_finish(struct repack *rp)
+{
+	ofs_packer_destroy(rp->packer);
+	ofs_map_finish(&rp->seen);
+	free(rp->marks);
+	free(rp->children);
+	free(rp->bad);
+}
+
+static void number_add(uint64_t **list, size_t *n, size_t *cap, uint64_t number)
+{
+	*list = ofs_grow(*list, cap, *n + 1, sizeof(**list));
+	(*list)[(*n)++] = number;
+}
+
+/* Copies a live chunk into a frame of `class`. */
+static int move_chunk(struct repack *rp, uint32_t class, const struct ofs_index_chunk *c,
+		      const void *data)
+{
+	bool dense = class >= OFS_CLASS_DENSE;
+	uint64_t cost = dense ? (uint64_t)c->len * (STEP_BYTES / STEP_BYTES_DENSE) : c->len;
+	int r;
+
+	if (ofs_map_get(&rp->seen, c->id))
+		return 0;
+	r = ofs_packer_add(rp->packer, class, dense, true, c, data, NULL);
+	if (r == 0)
+		r = ofs_map_put(&rp->seen, c->id, rp);
+	rp->room -= OFS_MIN(rp->room, cost);
+	return r;
+}
+
+/* ---- marks */
+
+struct block_list {
+	struct ofs_index_chunk *list;
+	size_t n, cap;
+};
+
+static void block_list_finish(struct block_list *l)
+{
+	free(l->list);
+}
+
+/* What an inode is now: the children of a directory, or the chunks of a file. */
+static int mark_look(struct repack *rp, uint64_t ino, struct block_list *ret)
+{
+	struct ofs_store *s = rp->store;
+	struct ofs_inode *n;
+	size_t i;
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	r = ofs_store_inode(s, ino, &n);
+	if (r == 0 && S_ISDIR(n->row.mode)) {
+		r = ofs_store_dir(s, ino, &n);
+		for (i = 0; r == 0 && i < n->dir->norder; i++)
+			if (n->dir->order[i].entry)
+				number_add(&rp->children, &rp->nchildren, &rp->cap_children,
+					   n->dir->order[i].entry->ino);
+	} else if (r == 0 && S_ISREG(n->row.mode)) {
+		r = ofs_store_file(s, ino, &n);
+		for (i = 0; r == 0 && i < n->content.nblocks; i++) {
+			if (!n->content.blocks[i].chunk.id)
+				continue;
+			ret->list = ofs_grow(ret->list, &ret->cap, ret->n + 1, sizeof(*ret->list));
+			ret->list[ret->n++] = n->content.blocks[i].chunk;
+		}
+	}
+	pthread_mutex_unlock(&s->lock);
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Memory may be ahead of the index: what the index says of a chunk is what counts. */
+static int move_known(struct repack *rp, uint64_t id, uint32_t class)
+{
+	struct ofs_index_chunk c;
+	struct ofs_frame *frame;
+	int r;
+
+	r = ofs_index_get_chunk(rp->store->index, id, &c);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	if (!c.bearer || c.bad || c.class >= class)
+		return 0;
+	r = ofs_packset_read(rp->store->packs,
+			     &(struct ofs_frame_loc){ c.pack, c.frame_off, c.frame_stored,
+						      c.frame_raw },
+			     &frame);
+	/* Verifying is for the scrub: here it only stays where it is. */
+	if (r < 0)
+		return r == -EIO ? 0 : r;
+	r = move_chunk(rp, class, &c, ofs_frame_data(frame) + c.off);
+	ofs_frame_unref(frame);
+	return r;
+}
+
+/* Goes through one mark; it stays when the step is full before its end. */
+static int repack_mark(struct repack *rp, uint64_t ino)
+{
+	OFS_CLEANUP(block_list_finish) struct block_list blocks = { 0 };
+	uint32_t class;
+	size_t i;
+	int r;
+
+	r = mark_look(rp, ino, &blocks);
+	class = blocks.n ? ofs_store_class(rp->store, ino) : 0;
+	for (i = 0; i < blocks.n && r == 0; i++) {
+		if (!rp->room)
+			return 0;
+		r = move_known(rp, blocks.list[i].id, class);
+	}
+	if (r == 0)
+		number_add(&rp->marks, &rp->nmarks, &rp->cap_marks, ino);
+	return r;
+}
+
+struct mark_list {
+	uint64_t ino[MARKS_MAX];
+	size_t n;
+};
+
+static int note_mark(void *arg, uint64_t ino)
+{
+	struct mark_list *l = arg;
+
+	l->ino[l->n++] = ino;
+	return 0;
+}
+
+static int repack_marks(struct repack *rp)
+{
+	struct mark_list marks = { .n = 0 };
+	size_t i;
+	int r;
+
+	r = ofs_index_list_marks(rp->store->index, MARKS_MAX, note_mark, &marks);
+	for (i = 0; i < marks.n && r == 0 && rp->room; i++)
+		r = repack_mark(rp, marks.ino[i]);
+	return r;
+}
+
+/* ---- loose frames */
+
+struct frame_list {
+	struct ofs_index_frame *list;
+	size_t n, cap;
+};
+
+static void frame_list_finish(struct frame_list *l)
+{
+	free(l->list);
+}
+
+static int note_frame(void *arg, const struct ofs_index_frame *f)
+{
+	struct frame_list *l = arg;
+
+	l->list = ofs_grow(l->list, &l->cap, l->n + 1, sizeof(*l->list));
+	l->list[l->n++] = *f;
+	return 0;
+}
+
+static void frame_failed(struct repack *rp, const struct ofs_index_frame *f, int r)
+{
+	ofs_log(LOG_ERR, "packs/%08x.pack: the frame at %llu is damaged: %s", f->pack,
+		(unsigned long long)f->off, strerror(-r));
+	number_add(&rp->bad, &rp->nbad, &rp->cap_bad, f->id);
+}
+
+/* Moves what of the frame is alive to the classes of the files that bear it. */
+static int repack_frame(struct repack *rp, const struct ofs_index_frame *f)
+{
+	OFS_CLEANUP(ofs_frame_content_finish) struct ofs_frame_content content = { 0 };
+	struct ofs_store *s = rp->store;
+	uint32_t off = 0, found = 0;
+	size_t i;
+	int r;
+
+	r = ofs_packset_load(
+		s->packs, &(struct ofs_frame_loc){ f->pack, f->off, f->stored, f->raw }, &content);
+	if (r == -EIO) {
+		frame_failed(rp, f, r);
+		return 0;
+	}
+	for (i = 0; r == 0 && i < content.chunks; off += content.len[i++]) {
+		uint8_t sha[OFS_SHA256_SIZE];
+		struct ofs_index_chunk c;
+
+		r = ofs_sha256(content.data + off, content.len[i], sha);
+		if (r == 0)
+			r = ofs_index_find_chunk(s->index, sha, &c);
+		if (r == -ENOENT) {
+			r = 0;
+			continue;
+		}
+		if (r < 0 || c.pack != f->pack || c.frame_off != f->off || c.off != off)
+			continue;
+		found++;
+		r = move_chunk(rp, OFS_MAX(ofs_store_class(s, c.bearer), f->class), &c,
+			       content.data + off);
+	}
+	/* What the index says lies here does not. */
+	if (r == 0 && found < f->live)
+		frame_failed(rp, f, -EIO);
+	return r;
+}
+
+/* Whether it is worth the while to rewrite these frames, all of one class. */
+static bool group_is_due(const struct ofs_index_frame *f, size_t n, bool settle)
+{
+	uint64_t held = 0, raw = 0, thin = 0;
+	bool dense = f->class >= OFS_CLASS_DENSE;
+	uint64_t full = dense ? OFS_FRAME_FULL_DENSE : OFS_FRAME_FULL;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		held += f[i].held;
+		raw += f[i].raw;
+		thin += dense && !f[i].dense;
+	}
+	if (held >= full || n >= LOOSE_MANY)
+		return true;
+	return settle && (n > 1 || thin || held < raw / 2);
+}
+
+static int repack_loose(struct repack *rp, bool settle)
+{
+	OFS_CLEANUP(frame_list_finish) struct frame_list due = { 0 };
+	size_t i, n, k;
+	int r;
+
+	r = ofs_index_list_due(rp->store->index, note_frame, &due);
+	for (i = 0; i < due.n && r == 0; i += n) {
+		for (n = 1; i + n < due.n && due.list[i + n].class == due.list[i].class; n++)
+			;
+		if (!group_is_due(&due.list[i], n, settle))
+			continue;
+		for (k = 0; k < n && r == 0 && rp->room; k++)
+			r = repack_frame(rp, &due.list[i + k]);
+	}
+	return r;
+}
+
+/* ---- the step */
+
+static int commit_marks(void *arg)
+{
+	struct repack *rp = arg;
+	struct ofs_index *ix = rp->store->index;
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < rp->nmarks && r == 0; i++)
+		r = ofs_index_delete_mark(ix, rp->marks[i]);
+	for (i = 0; i < rp->nchildren && r == 0; i++)
+		r = ofs_index_put_mark(ix, rp->children[i]);
+	for (i = 0; i < rp->nbad && r == 0; i++)
+		r = ofs_index_set_frame_bad(ix, rp->bad[i], true);
+	return r;
+}
+
+int ofs_store_repack(struct ofs_store *s, bool settle)
+{
+	OFS_CLEANUP(repack_finish) struct repack rp = { .store = s, .room = STEP_BYTES };
+	size_t n;
+	int r;
+
+	r = ofs_packer_create(s, &rp.packer);
+	if (r == 0)
+		r = repack_marks(&rp);
+	if (r == 0 && rp.room)
+		r = repack_loose(&rp, settle);
+	if (r < 0)
+		return r;
+	n = ofs_packer_count(rp.packer);
+	if (!n && !rp.nmarks && !rp.nbad)
+		return 0;
+	r = ofs_packer_commit(rp.packer, commit_marks, &rp);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&s->lock);
+	ofs_store_relocate(s, rp.packer);
+	ofs_store_evict(s);
+	pthread_mutex_unlock(&s->lock);
+	ofs_store_refresh_charges(s);
+	return 1;
+}
+
+void ofs_store_relocate(struct ofs_store *s, const struct ofs_packer *p)
+{
+	OFS_CLEANUP(ofs_map_finish) struct ofs_map moved = OFS_MAP_INIT;
+	struct ofs_inode *n;
+	size_t i, pos = 0;
+
+	for (i = 0; i < ofs_packer_count(p); i++)
+		if (ofs_packer_is_moved(p, i) &&
+		    ofs_map_put(&moved, ofs_packer_chunk(p, i)->id, (void *)(uintptr_t)(i + 1)) < 0)
+			abort(); /* as ofs_alloc() does */
+	if (!moved.count)
+		return;
+	while ((n = ofs_map_next(&s->inodes, &pos)))
+		for (i = 0; i < n->content.nblocks; i++) {
+			struct ofs_index_chunk *c = &n->content.blocks[i].chunk;
+			size_t at = (uintptr_t)ofs_map_get(&moved, c->id);
+
+			if (at)
+				*c = *ofs_packer_chunk(p, at - 1);
+		}
+}
