@@ -7,6 +7,7 @@
 
 #include "index/internal.h"
 #include "index/schema.h"
+#include "index/vfs.h"
 #include "io/failpoint.h"
 #include "io/file.h"
 
@@ -60,7 +61,9 @@ static int index_failed(struct ofs_index *ix, int r, struct ofs_error *err)
 		return ofs_error_set(err, EINVAL, "'%s' is not an offloadfs index", ix->path);
 	if (r == -EUCLEAN)
 		return ofs_error_set(err, EUCLEAN, "the index '%s' is damaged: %s", ix->path,
-				     sqlite3_errmsg(ix->db));
+				     sqlite3_extended_errcode(ix->db) == SQLITE_IOERR_DATA
+					     ? "a page's checksum does not fit"
+					     : sqlite3_errmsg(ix->db));
 	return ofs_error_set(err, -r, "cannot open the index '%s': %s", ix->path,
 			     ix->db && sqlite3_errcode(ix->db) != SQLITE_OK ? sqlite3_errmsg(ix->db)
 									    : strerror(-r));
@@ -84,6 +87,7 @@ static int index_make_file(struct ofs_index *ix, struct ofs_error *err)
 
 static int index_connect(struct ofs_index *ix, struct ofs_error *err)
 {
+	int check = OFS_INDEX_PAGE_CHECK;
 	struct stat st;
 	int r;
 
@@ -92,9 +96,14 @@ static int index_connect(struct ofs_index *ix, struct ofs_error *err)
 		return ofs_error_set(err, -r, "cannot open the index '%s': %s", ix->path,
 				     strerror(-r));
 	}
+	r = ofs_index_vfs_register();
+	if (r < 0)
+		return ofs_error_set(err, -r, "SQLite has no VFS");
 	r = sqlite3_open_v2(ix->path, &ix->db,
 			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-			    NULL);
+			    OFS_INDEX_VFS);
+	if (r == SQLITE_OK)
+		r = sqlite3_file_control(ix->db, "main", SQLITE_FCNTL_RESERVE_BYTES, &check);
 	r = ofs_index_errno(ix, r);
 	if (r < 0)
 		return index_failed(ix, r, err);
@@ -324,6 +333,29 @@ int ofs_index_checkpoint(struct ofs_index *ix)
 		return r;
 	return ofs_index_errno(ix, sqlite3_wal_checkpoint_v2(
 					   ix->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL));
+}
+
+/* Rewriting this many pages takes a few milliseconds. */
+#define COMPACT_PAGES 4096
+
+int ofs_index_settle(struct ofs_index *ix)
+{
+	int64_t pages;
+	int r;
+
+	{
+		OFS_INDEX_LOCKED(ix);
+
+		if (ix->writing)
+			return -EINVAL;
+		r = index_number(ix, "PRAGMA page_count", &pages);
+		if (r == 0 && pages <= COMPACT_PAGES && pages != ix->compact_pages) {
+			r = index_exec(ix, "VACUUM");
+			if (r == 0)
+				r = index_number(ix, "PRAGMA page_count", &ix->compact_pages);
+		}
+	}
+	return r < 0 ? r : ofs_index_checkpoint(ix);
 }
 
 static int index_file_usage(const char *path, const char *suffix, uint64_t *sum)

@@ -186,6 +186,12 @@ int ofs_index_disk_usage(struct ofs_index *ix, uint64_t *ret); /* bytes of datab
 int ofs_index_checkpoint(struct ofs_index *ix);
 
 /*
+ * The same, and makes a small database that has grown as small as it can be: for when nothing is
+ * going on.
+ */
+int ofs_index_settle(struct ofs_index *ix);
+
+/*
  * Checks the index against itself and, with `repair` (inside a write transaction), puts right what
  * can be put right from what is there. `problem(arg, ino, what, repaired)` is called for each thing
  * that is wrong (not under the lock): `ino` is the file that it concerns, or 0; `what` one line.

@@ -97,6 +97,7 @@ struct ofs_index {
 	int failure; /* the first error since begin, else 0 */
 	struct ofs_index_list heirs; /* inodes that inherited a charge and were not taken yet */
 	size_t heirs_kept; /* how many of them a rollback keeps */
+	int64_t compact_pages; /* the size of the database when it was last made compact */
 	struct ofs_index_list dropped; /* chunks that lost their last reference since begin */
 };
 

@@ -33,7 +33,7 @@
 #define OFS_INDEX_SCHEMA_H
 
 #define OFS_INDEX_APPLICATION 0x4f46464c /* "OFFL" */
-#define OFS_INDEX_PAGE_SIZE 4096
+#define OFS_INDEX_PAGE_SIZE 1024
 
 /*
  * Settings that hold for the life of a database; run on an empty one, before anything is written.

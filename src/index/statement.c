@@ -151,6 +151,8 @@ int ofs_index_errno(struct ofs_index *ix, int rc)
 	case SQLITE_IOERR:
 		if (rc == SQLITE_IOERR_NOMEM)
 			return -ENOMEM;
+		if (rc == SQLITE_IOERR_DATA)
+			return -EUCLEAN;
 		sys = sqlite3_system_errno(ix->db);
 		return sys == ENOSPC || sys == EDQUOT ? -sys : -EIO;
 	default:

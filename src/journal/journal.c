@@ -444,6 +444,16 @@ int ofs_journal_trim(struct ofs_journal *j, ofs_lsn keep)
 	return r;
 }
 
+bool ofs_journal_can_trim(struct ofs_journal *j, ofs_lsn keep)
+{
+	bool can;
+
+	pthread_rwlock_rdlock(&j->segments_lock);
+	can = j->segments.n > 1 && j->segments.at[0]->end <= keep;
+	pthread_rwlock_unlock(&j->segments_lock);
+	return can;
+}
+
 uint64_t ofs_journal_size(struct ofs_journal *j)
 {
 	uint64_t size = 0;

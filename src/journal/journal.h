@@ -121,6 +121,9 @@ int ofs_journal_rotate(struct ofs_journal *j, uint64_t bytes);
  */
 int ofs_journal_trim(struct ofs_journal *j, ofs_lsn keep);
 
+/* Whether ofs_journal_trim() would remove anything. */
+bool ofs_journal_can_trim(struct ofs_journal *j, ofs_lsn keep);
+
 /* Bytes that the segments occupy. */
 uint64_t ofs_journal_size(struct ofs_journal *j);
 

@@ -7,9 +7,9 @@
  *   1. packs are synced before the index names their frames (else: content lost by power failure)
  *   2. the journal is synced before the index claims to include it (else: drafts in the index that
  *   point to nothing)
- *   3. the index commits durably before journal segments are trimmed or frames punched (else: the
- *   state that
- *      a power failure brings back points to what is gone)
+ *   3. the index commits durably, and its WAL is emptied into the database, before journal segments
+ *   are trimmed or frames punched (else: the state that a power failure, or a WAL that was damaged
+ *   and is read only up to there, brings back points to what is gone)
  */
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -313,9 +313,11 @@ static void refresh_charges(struct ofs_store *s, const struct checkpoint *cp)
  * that it has left.
  */
 #define SEGMENT_LEFTOVER (UINT64_C(256) << 10)
+#define SEGMENT_LEFTOVER_IDLE (UINT64_C(4) << 10) /* when nothing is going on */
 
-static int trim_journal(struct ofs_store *s, ofs_lsn reached)
+static int trim_journal(struct ofs_store *s, ofs_lsn reached, uint64_t leftover)
 {
+	bool trim;
 	ofs_lsn keep = reached;
 	size_t i;
 	int r = 0;
@@ -326,11 +328,26 @@ static int trim_journal(struct ofs_store *s, ofs_lsn reached)
 		keep = OFS_MIN(keep, ofs_content_oldest(&s->drafts.list[i]->content));
 	pthread_mutex_unlock(&s->lock);
 	if (keep == reached && ofs_journal_end(s->journal) == reached)
-		r = ofs_journal_rotate(s->journal, SEGMENT_LEFTOVER);
-	if (r == 0)
-		r = ofs_journal_trim(s->journal, keep);
+		r = ofs_journal_rotate(s->journal, leftover);
+	trim = r == 0 && ofs_journal_can_trim(s->journal, keep);
+	pthread_rwlock_unlock(&s->reclaim);
+	if (!trim)
+		return r;
+	r = ofs_index_checkpoint(s->index);
+	if (r < 0)
+		return r;
+	pthread_rwlock_wrlock(&s->reclaim);
+	r = ofs_journal_trim(s->journal, keep);
 	pthread_rwlock_unlock(&s->reclaim);
 	return r;
+}
+
+int ofs_store_trim(struct ofs_store *s)
+{
+	struct ofs_index_meta meta;
+	int r = ofs_index_get_meta(s->index, &meta);
+
+	return r < 0 ? r : trim_journal(s, meta.checkpoint, SEGMENT_LEFTOVER_IDLE);
 }
 
 int ofs_store_checkpoint(struct ofs_store *s, struct ofs_seal_batch *batch)
@@ -358,7 +375,7 @@ int ofs_store_checkpoint(struct ofs_store *s, struct ofs_seal_batch *batch)
 	checkpoint_settle(s, &cp);
 	pthread_mutex_unlock(&s->lock);
 	refresh_charges(s, &cp);
-	return trim_journal(s, cp.meta.checkpoint);
+	return trim_journal(s, cp.meta.checkpoint, SEGMENT_LEFTOVER);
 }
 
 #define DEAD_MAX 256
@@ -415,6 +432,7 @@ int ofs_store_reclaim(struct ofs_store *s)
 {
 	struct ofs_index_meta meta;
 	struct dead_list dead;
+	bool emptied = false;
 	int r;
 
 	r = ofs_index_get_meta(s->index, &meta);
@@ -423,6 +441,9 @@ int ofs_store_reclaim(struct ofs_store *s)
 	do {
 		dead.n = 0;
 		r = ofs_index_list_dead(s->index, OFS_PACK_HEADER, DEAD_MAX, note_dead, &dead);
+		if (r == 0 && dead.n && !emptied)
+			r = ofs_index_checkpoint(s->index);
+		emptied = true;
 		if (r == 0 && dead.n)
 			r = reclaim_some(s, &dead);
 	} while (r == 0 && dead.n == DEAD_MAX);

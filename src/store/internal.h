@@ -200,6 +200,9 @@ void ofs_seal_install(struct ofs_seal_batch *b);
 /* Commits memory to the index; `batch` may be NULL. */
 int ofs_store_checkpoint(struct ofs_store *s, struct ofs_seal_batch *batch);
 
+/* Removes journal segments that nothing needs, for quiet times. */
+int ofs_store_trim(struct ofs_store *s);
+
 /* Gives back what no map names any more. */
 int ofs_store_reclaim(struct ofs_store *s);
 

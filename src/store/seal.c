@@ -268,7 +268,7 @@ static int digest_file(struct ofs_seal_batch *b, struct sealed_file *f)
 		/* A large file takes longer than the end of the daemon may. */
 		if (!ofs_store_is_stopping(b->store))
 			len = ofs_store_read_version(b->store, f->ino, b->buf, want, off, &version);
-		if (len >= 0 && version != f->version)
+		if (len == -ENOENT || (len >= 0 && version != f->version))
 			len = -ESTALE;
 		r = len < 0 ? (int)len : ofs_sha256_update(b->whole, b->buf, (size_t)len);
 	}

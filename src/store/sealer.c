@@ -12,6 +12,8 @@
 #define TICK_MAX (250 * OFS_NS_PER_MS)
 #define RETRY_DELAY (5 * OFS_NS_PER_S) /* after a cycle that failed */
 #define SETTLE_DELAY (10 * OFS_NS_PER_S) /* of quiet, before small remainders are joined */
+#define SCRUB_START (60 * OFS_NS_PER_S) /* after the start, which has other things to do */
+#define SCRUB_PASS (24 * 3600 * OFS_NS_PER_S) /* from the end of one scrub to the next */
 #define REPACK_DELAY OFS_NS_PER_S /* of quiet, before anything is moved */
 
 /* A quarter of what the journal may hold: from there on drafts do not wait to become quiet. */
@@ -100,25 +102,15 @@ static int repack_step(struct ofs_store *s, bool settle)
 	r = ofs_store_repack(s, settle);
 	if (r > 0 && ofs_store_reclaim(s) < 0)
 		r = -EIO;
-	/* Nothing is left to do: what the index has grown by is given back. */
+	/* Nothing is left to do: what journal and index have grown by is given back. */
 	if (r == 0 && settle)
-		r = ofs_index_checkpoint(s->index);
+		r = ofs_store_trim(s);
+	if (r == 0 && settle)
+		r = ofs_index_settle(s->index);
 	pthread_mutex_unlock(&s->cycle);
 	if (r < 0)
 		ofs_log(LOG_ERR, "repacking failed: %s", strerror(-r));
 	return r;
-}
-
-/* Sleeps until there is something to look at; `lock` held. */
-static void sealer_wait(struct ofs_store *s, int64_t pause)
-{
-	int64_t until = ofs_clock_monotonic() + pause;
-	struct timespec ts = { .tv_sec = until / OFS_NS_PER_S, .tv_nsec = until % OFS_NS_PER_S };
-
-	if (!s->drafts.n && !s->dirty.n && !s->unsettled)
-		pthread_cond_wait(&s->sealer_wake, &s->lock);
-	else
-		pthread_cond_timedwait(&s->sealer_wake, &s->lock, &ts);
 }
 
 /* What the thread does next. */
@@ -127,7 +119,8 @@ enum work {
 	WORK_SEAL,
 	WORK_CHECKPOINT, /* and seal */
 	WORK_REPACK,
-	WORK_SETTLE
+	WORK_SETTLE,
+	WORK_SCRUB
 };
 
 struct sealer {
@@ -135,7 +128,26 @@ struct sealer {
 	int64_t tick;
 	int64_t pause; /* until the next look */
 	int64_t quiet_since; /* when something was sealed last */
+	int64_t scrub_at; /* when the next frame is to be read back */
 };
+
+/* Sleeps until there is something to look at; `lock` held. */
+static void sealer_wait(struct sealer *se)
+{
+	struct ofs_store *s = se->store;
+	int64_t until = ofs_clock_monotonic() + se->pause;
+	struct timespec ts;
+
+	if (!s->drafts.n && !s->dirty.n && !s->unsettled) {
+		if (!s->scrub_ms) {
+			pthread_cond_wait(&s->sealer_wake, &s->lock);
+			return;
+		}
+		until = OFS_MAX(until, se->scrub_at);
+	}
+	ts = (struct timespec){ .tv_sec = until / OFS_NS_PER_S, .tv_nsec = until % OFS_NS_PER_S };
+	pthread_cond_timedwait(&s->sealer_wake, &s->lock, &ts);
+}
 
 /* `lock` held. */
 static enum work choose_work(struct sealer *se, struct ofs_seal_when *when)
@@ -149,19 +161,38 @@ static enum work choose_work(struct sealer *se, struct ofs_seal_when *when)
 		return WORK_CHECKPOINT;
 	if (ofs_seal_is_due(s, when))
 		return WORK_SEAL;
+	if (s->scrub_ms && se->scrub_at <= when->now)
+		return WORK_SCRUB;
 	if (!s->unsettled || when->now - se->quiet_since < REPACK_DELAY)
 		return WORK_NONE;
 	return when->now - se->quiet_since < SETTLE_DELAY ? WORK_REPACK : WORK_SETTLE;
 }
 
-/* Without the lock; returns how long to wait before the next look. */
+static int scrub_step(struct sealer *se)
+{
+	struct ofs_store *s = se->store;
+	int r;
+
+	pthread_mutex_lock(&s->cycle);
+	r = ofs_store_scrub(s);
+	pthread_mutex_unlock(&s->cycle);
+	se->scrub_at =
+		ofs_clock_monotonic() + (r > 0 ? s->scrub_ms * OFS_NS_PER_MS : (int64_t)SCRUB_PASS);
+	if (r < 0)
+		ofs_log(LOG_ERR, "scrubbing failed: %s", strerror(-r));
+	return 0;
+}
+
+/* Without the lock. */
 static void do_work(struct sealer *se, enum work work, const struct ofs_seal_when *when)
 {
 	struct ofs_store *s = se->store;
 	int r;
 
 	se->pause = se->tick;
-	if (work == WORK_SEAL || work == WORK_CHECKPOINT) {
+	if (work == WORK_SCRUB) {
+		r = scrub_step(se);
+	} else if (work == WORK_SEAL || work == WORK_CHECKPOINT) {
 		r = ofs_store_cycle(s, when, work == WORK_CHECKPOINT);
 		se->quiet_since = ofs_clock_monotonic();
 		if (r < 0)
@@ -194,10 +225,11 @@ static void *sealer_main(void *arg)
 	enum work work;
 
 	se.pause = se.tick;
+	se.scrub_at = se.quiet_since + SCRUB_START;
 	pthread_mutex_lock(&s->lock);
 	while (!s->stop) {
 		if (se.pause)
-			sealer_wait(s, se.pause);
+			sealer_wait(&se);
 		work = s->stop ? WORK_NONE : choose_work(&se, &when);
 		if (work == WORK_NONE) {
 			se.pause = se.tick;

@@ -14,6 +14,10 @@
 
 #include "base/util.h"
 #include "index/index.h"
+#include "index/vfs.h"
+
+/* Without shared memory SQLite opens a WAL only so. */
+#define INDEX_EXCLUSIVE "PRAGMA locking_mode = EXCLUSIVE;"
 
 static char dir[] = "/tmp/ofs-test-XXXXXX";
 static char path[64];
@@ -508,21 +512,22 @@ Test(index_store, names_are_never_uris)
 	cr_assert_eq(stat("file:x?mode=memory", &st), 0);
 }
 
-static void sql(const char *file, const char *text)
+static void sql(const char *vfs, const char *file, const char *text)
 {
 	sqlite3 *db;
 
-	cr_assert_eq(sqlite3_open(file, &db), SQLITE_OK);
+	cr_assert_eq(sqlite3_open_v2(file, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, vfs),
+		     SQLITE_OK);
 	cr_assert_eq(sqlite3_exec(db, text, NULL, NULL, NULL), SQLITE_OK, "%s", sqlite3_errmsg(db));
 	sqlite3_close(db);
 }
 
 static void expect_refused(const char *format)
 {
-	char text[64];
+	char text[128];
 
-	snprintf(text, sizeof(text), "PRAGMA user_version = %s", format);
-	sql(path, text);
+	snprintf(text, sizeof(text), INDEX_EXCLUSIVE "PRAGMA user_version = %s", format);
+	sql(OFS_INDEX_VFS, path, text);
 	cr_assert_eq(ofs_index_open(path, &fresh, &err, &ix), -EINVAL);
 	snprintf(text, sizeof(text), "format %s, this program understands %d", format,
 		 OFS_INDEX_FORMAT);
@@ -537,7 +542,7 @@ Test(index_store, other_formats_are_refused)
 	expect_refused("1");
 	expect_refused("0");
 	expect_refused("-1");
-	sql(path, "PRAGMA user_version = 2");
+	sql(OFS_INDEX_VFS, path, INDEX_EXCLUSIVE "PRAGMA user_version = 2");
 	reopen();
 }
 
@@ -577,10 +582,10 @@ Test(index_store, foreign_files_are_refused_and_left_alone)
 	fclose(f);
 	expect_foreign(name);
 	snprintf(name, sizeof(name), "%s/db", dir);
-	sql(name, "CREATE TABLE t(x); INSERT INTO t VALUES(1)");
+	sql(NULL, name, "CREATE TABLE t(x); INSERT INTO t VALUES(1)");
 	expect_foreign(name);
 	snprintf(name, sizeof(name), "%s/wal", dir);
-	sql(name, "PRAGMA journal_mode = WAL; PRAGMA application_id = 5; CREATE TABLE t(x)");
+	sql(NULL, name, "PRAGMA journal_mode = WAL; PRAGMA application_id = 5; CREATE TABLE t(x)");
 	expect_foreign(name);
 }
 

@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/util.h"
+#include "index/vfs.h"
 #include "store/content.h"
 #include "store/internal.h"
 #include "store/store.h"
@@ -235,7 +236,10 @@ static void set_format(int format)
 	sqlite3 *db;
 
 	snprintf(text, sizeof(text), "PRAGMA user_version = %d", format);
-	cr_assert_eq(sqlite3_open(below("index.db"), &db), SQLITE_OK);
+	cr_assert_eq(sqlite3_open_v2(below("index.db"), &db, SQLITE_OPEN_READWRITE, OFS_INDEX_VFS),
+		     SQLITE_OK);
+	cr_assert_eq(sqlite3_exec(db, "PRAGMA locking_mode = EXCLUSIVE", NULL, NULL, NULL),
+		     SQLITE_OK);
 	cr_assert_eq(sqlite3_exec(db, text, NULL, NULL, NULL), SQLITE_OK);
 	cr_assert_eq(sqlite3_close(db), SQLITE_OK);
 }

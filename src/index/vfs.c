@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+#include "index/vfs.h"
+
+#include <endian.h>
+#include <pthread.h>
+#include <sqlite3.h>
+
+#include "base/log.h"
+#include "base/util.h"
+#include "codec/hash.h"
+#include "index/schema.h"
+#include "io/failpoint.h"
+
+#define PAGE OFS_INDEX_PAGE_SIZE
+#define PAGE_CONTENT (PAGE - OFS_INDEX_PAGE_CHECK)
+
+/* Of the database header, https://sqlite.org/fileformat.html 1.3. */
+#define HEADER_SIZE 100
+#define HEADER_RESERVED 20
+#define HEADER_APPLICATION 68
+
+/* The default VFS's own file follows it in memory. */
+struct vfs_file {
+	sqlite3_file sqlite; /* first: SQLite knows the whole by this */
+	const char *name; /* SQLite keeps it while the file is open */
+	bool paged; /* the database: its pages are checked */
+};
+
+static sqlite3_vfs *vfs_base;
+static sqlite3_vfs vfs_shim;
+static int vfs_error = -EIO;
+static pthread_once_t vfs_once = PTHREAD_ONCE_INIT;
+
+static struct vfs_file *vfs_file(sqlite3_file *f)
+{
+	return (struct vfs_file *)f;
+}
+
+static sqlite3_file *vfs_inner(sqlite3_file *f)
+{
+	return (sqlite3_file *)(vfs_file(f) + 1);
+}
+
+static uint64_t page_sum(const uint8_t *page, sqlite3_int64 off)
+{
+	return ofs_checksum(page, PAGE_CONTENT, (uint64_t)off / PAGE + 1);
+}
+
+/* Page 1 of a file that has nothing of an index: two marks, so that damage to one is damage. */
+static bool page_is_foreign(const uint8_t *page)
+{
+	uint32_t application;
+
+	memcpy(&application, page + HEADER_APPLICATION, sizeof(application));
+	return page[HEADER_RESERVED] != OFS_INDEX_PAGE_CHECK &&
+	       be32toh(application) != OFS_INDEX_APPLICATION;
+}
+
+static int page_damaged(sqlite3_file *f, sqlite3_int64 off)
+{
+	ofs_log(LOG_ERR, "page %lld of the index '%s' is damaged", (long long)(off / PAGE + 1),
+		vfs_file(f)->name);
+	return SQLITE_IOERR_DATA;
+}
+
+/*
+ * SQLite reads a page behind the end, and takes the zeros for it, when the page is new to a
+ * transaction and its first content was moved elsewhere. A part of a page is damage.
+ */
+static int page_missing(sqlite3_file *f, sqlite3_int64 off)
+{
+	sqlite3_int64 size;
+	int rc = vfs_inner(f)->pMethods->xFileSize(vfs_inner(f), &size);
+
+	if (rc != SQLITE_OK)
+		return rc;
+	return off && off >= size ? SQLITE_IOERR_SHORT_READ : page_damaged(f, off);
+}
+
+static int page_read(sqlite3_file *f, uint8_t *page, sqlite3_int64 off)
+{
+	int rc = vfs_inner(f)->pMethods->xRead(vfs_inner(f), page, PAGE, off);
+
+	if (rc != SQLITE_OK && rc != SQLITE_IOERR_SHORT_READ)
+		return rc;
+	if (!off && page_is_foreign(page))
+		return SQLITE_NOTADB;
+	if (rc != SQLITE_OK)
+		return page_missing(f, off);
+	if (ofs_get_le64(page + PAGE_CONTENT) != page_sum(page, off) ||
+	    (!off && page[HEADER_RESERVED] != OFS_INDEX_PAGE_CHECK))
+		return page_damaged(f, off);
+	return SQLITE_OK;
+}
+
+/* Any range, by way of the pages that it touches. */
+static int page_read_part(sqlite3_file *f, uint8_t *buf, int n, sqlite3_int64 off)
+{
+	uint8_t page[PAGE];
+
+	while (n > 0) {
+		int skip = (int)(off % PAGE), len = OFS_MIN(n, PAGE - skip);
+		int rc = page_read(f, page, off - skip);
+
+		if (rc != SQLITE_OK) {
+			memset(buf, 0, (size_t)n);
+			return rc;
+		}
+		memcpy(buf, page + skip, (size_t)len);
+		buf += len;
+		off += len;
+		n -= len;
+	}
+	return SQLITE_OK;
+}
+
+/*
+ * The header is what SQLite reads first, without a lock, to learn the size of a page; it trusts no
+ * page before it has read page 1 whole. It passes as it is, because a checkpoint that was cut off
+ * may have left a torn page 1, whose sound version is in the WAL.
+ */
+static int vfs_read(sqlite3_file *f, void *buf, int n, sqlite3_int64 off)
+{
+	if (!vfs_file(f)->paged || off + n <= HEADER_SIZE)
+		return vfs_inner(f)->pMethods->xRead(vfs_inner(f), buf, n, off);
+	if (n == PAGE && off % PAGE == 0)
+		return page_read(f, buf, off);
+	return page_read_part(f, buf, n, off);
+}
+
+static int vfs_fault(int fault, int rc)
+{
+	errno = -fault;
+	return fault == -ENOSPC ? SQLITE_FULL : rc;
+}
+
+/*
+ * A full disk is SQLITE_FULL wherever it shows: at a commit SQLite does not keep the errno of
+ * another code for sqlite3_system_errno().
+ */
+static int vfs_done(sqlite3_file *f, int rc, int fault)
+{
+	int sys = 0;
+
+	if (rc == SQLITE_OK) {
+		ofs_failpoint_after(fault);
+		return SQLITE_OK;
+	}
+	vfs_inner(f)->pMethods->xFileControl(vfs_inner(f), SQLITE_FCNTL_LAST_ERRNO, &sys);
+	return sys == ENOSPC || sys == EDQUOT ? SQLITE_FULL : rc;
+}
+
+static int vfs_write_raw(sqlite3_file *f, const void *buf, int n, sqlite3_int64 off)
+{
+	int fault = ofs_failpoint("index.pwrite");
+	int rc;
+
+	if (fault < 0)
+		return vfs_fault(fault, SQLITE_IOERR_WRITE);
+	if (fault == OFS_FAULT_SHORT)
+		n /= 2;
+	rc = vfs_inner(f)->pMethods->xWrite(vfs_inner(f), buf, n, off);
+	return vfs_done(f, rc, fault);
+}
+
+/* Where nothing is reserved the checksum would fall on content. */
+static int vfs_write(sqlite3_file *f, const void *buf, int n, sqlite3_int64 off)
+{
+	uint8_t page[PAGE];
+
+	if (!vfs_file(f)->paged)
+		return vfs_write_raw(f, buf, n, off);
+	if (n != PAGE || off % PAGE ||
+	    (!off && ((const uint8_t *)buf)[HEADER_RESERVED] != OFS_INDEX_PAGE_CHECK)) {
+		ofs_log(LOG_ERR, "a write of %d bytes at %lld of the index '%s' is not a page", n,
+			(long long)off, vfs_file(f)->name);
+		return vfs_fault(-EINVAL, SQLITE_IOERR_WRITE);
+	}
+	memcpy(page, buf, PAGE_CONTENT);
+	ofs_put_le64(page + PAGE_CONTENT, page_sum(page, off));
+	return vfs_write_raw(f, page, PAGE, off);
+}
+
+static int vfs_truncate(sqlite3_file *f, sqlite3_int64 size)
+{
+	int fault = ofs_failpoint("index.truncate");
+	int rc;
+
+	if (fault < 0)
+		return vfs_fault(fault, SQLITE_IOERR_TRUNCATE);
+	rc = vfs_inner(f)->pMethods->xTruncate(vfs_inner(f), size);
+	return vfs_done(f, rc, fault);
+}
+
+static int vfs_sync(sqlite3_file *f, int flags)
+{
+	int fault = ofs_failpoint("index.sync");
+	int rc;
+
+	if (fault < 0)
+		return vfs_fault(fault, SQLITE_IOERR_FSYNC);
+	rc = vfs_inner(f)->pMethods->xSync(vfs_inner(f), flags);
+	return vfs_done(f, rc, fault);
+}
+
+static int vfs_close(sqlite3_file *f)
+{
+	return vfs_inner(f)->pMethods->xClose(vfs_inner(f));
+}
+
+static int vfs_size(sqlite3_file *f, sqlite3_int64 *ret)
+{
+	return vfs_inner(f)->pMethods->xFileSize(vfs_inner(f), ret);
+}
+
+static int vfs_lock(sqlite3_file *f, int level)
+{
+	return vfs_inner(f)->pMethods->xLock(vfs_inner(f), level);
+}
+
+static int vfs_unlock(sqlite3_file *f, int level)
+{
+	return vfs_inner(f)->pMethods->xUnlock(vfs_inner(f), level);
+}
+
+static int vfs_is_reserved(sqlite3_file *f, int *ret)
+{
+	return vfs_inner(f)->pMethods->xCheckReservedLock(vfs_inner(f), ret);
+}
+
+static int vfs_control(sqlite3_file *f, int op, void *arg)
+{
+	return vfs_inner(f)->pMethods->xFileControl(vfs_inner(f), op, arg);
+}
+
+static int vfs_sector_size(sqlite3_file *f)
+{
+	return vfs_inner(f)->pMethods->xSectorSize(vfs_inner(f));
+}
+
+static int vfs_characteristics(sqlite3_file *f)
+{
+	return vfs_inner(f)->pMethods->xDeviceCharacteristics(vfs_inner(f));
+}
+
+static const sqlite3_io_methods vfs_methods = {
+	.iVersion = 1,
+	.xClose = vfs_close,
+	.xRead = vfs_read,
+	.xWrite = vfs_write,
+	.xTruncate = vfs_truncate,
+	.xSync = vfs_sync,
+	.xFileSize = vfs_size,
+	.xLock = vfs_lock,
+	.xUnlock = vfs_unlock,
+	.xCheckReservedLock = vfs_is_reserved,
+	.xFileControl = vfs_control,
+	.xSectorSize = vfs_sector_size,
+	.xDeviceCharacteristics = vfs_characteristics,
+};
+
+static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flags, int *ret_flags)
+{
+	sqlite3_file *inner = vfs_inner(f);
+	int rc;
+
+	(void)vfs;
+	*vfs_file(f) = (struct vfs_file){ .name = name, .paged = flags & SQLITE_OPEN_MAIN_DB };
+	inner->pMethods = NULL;
+	rc = vfs_base->xOpen(vfs_base, name, inner, flags, ret_flags);
+	f->pMethods = inner->pMethods ? &vfs_methods : NULL;
+	return rc;
+}
+
+/* All but opening is the default VFS's own: it knows itself by pAppData, which stays. */
+static void vfs_register(void)
+{
+	vfs_base = sqlite3_vfs_find(NULL);
+	if (!vfs_base)
+		return;
+	vfs_shim = *vfs_base;
+	vfs_shim.pNext = NULL;
+	vfs_shim.zName = OFS_INDEX_VFS;
+	vfs_shim.szOsFile += (int)sizeof(struct vfs_file);
+	vfs_shim.xOpen = vfs_open;
+	if (sqlite3_vfs_register(&vfs_shim, 0) == SQLITE_OK)
+		vfs_error = 0;
+}
+
+int ofs_index_vfs_register(void)
+{
+	pthread_once(&vfs_once, vfs_register);
+	return vfs_error;
+}
