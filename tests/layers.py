@@ -144,10 +144,10 @@ def check_built():
     for name in wanted:
         if f"'{name}'" not in listed:
             yield f"{name} is not in meson.build"
-    for folder, pattern in (("unit", "test_*.c"), ("fs", "*.py")):
+    for folder, pattern in (("unit", "test_*.c"), ("fuzz", "fuzz_*.c"), ("fs", "*.py")):
         for path in sorted((ROOT / "tests" / folder).glob(pattern)):
-            name = path.stem.removeprefix("test_")
-            is_program = folder == "unit" or path.read_text().startswith("#!")
+            name = path.stem.removeprefix("test_").removeprefix("fuzz_")
+            is_program = folder != "fs" or path.read_text().startswith("#!")
             if is_program and f"'{name}'" not in listed:
                 yield f"{path.relative_to(ROOT)} is not in meson.build"
 

@@ -32,6 +32,7 @@ void *ofs_grow(void *p, size_t *cap, size_t need, size_t size)
 {
 	if (need <= *cap)
 		return p;
-	*cap = OFS_MAX(need, *cap + *cap / 2 + 8);
+	/* Most lists hold one thing: only those that grow get room in advance. */
+	*cap = *cap ? OFS_MAX(need, *cap + *cap / 2 + 8) : need;
 	return ofs_realloc(p, *cap, size);
 }

@@ -28,6 +28,7 @@ struct ofs_journal {
 	 */
 	pthread_rwlock_t segments_lock;
 	struct ofs_segment_list segments;
+	struct ofs_segment_list trimmed; /* no longer of the log, not yet removed */
 
 	/*
 	 * The last of the list. Changes under both locks, so either is enough to use it; never
@@ -94,6 +95,7 @@ void ofs_journal_close(struct ofs_journal *j)
 	if (!j)
 		return;
 	ofs_segment_list_finish(&j->segments);
+	ofs_segment_list_finish(&j->trimmed);
 	pthread_cond_destroy(&j->sync_done);
 	pthread_mutex_destroy(&j->sync_lock);
 	pthread_rwlock_destroy(&j->segments_lock);
@@ -102,16 +104,24 @@ void ofs_journal_close(struct ofs_journal *j)
 	errno = saved;
 }
 
-/* Sees to it that the newest segment is one that can be appended to and ends at `end`. */
-static int journal_resume(struct ofs_journal *j, ofs_lsn end, struct ofs_error *err)
+/*
+ * Sees to it that the newest segment is one that can be appended to and ends where recovery said.
+ * What the log knew to be durable is said in a new segment's header when nothing else says it.
+ */
+static int journal_resume(struct ofs_journal *j, const struct ofs_recovery *rc,
+			  struct ofs_error *err)
 {
 	struct ofs_segment *newest = j->segments.n ? j->segments.at[j->segments.n - 1] : NULL;
 	int r;
 
 	j->newest = newest;
-	if (newest && newest->sound && newest->end == end)
+	if (newest && newest->sound && newest->end == rc->end && !rc->claim_cut)
 		return 0;
-	r = journal_add_segment(j, end, newest ? newest->first : 0);
+	r = journal_add_segment(j, rc->end, newest ? newest->first : 0);
+	if (r == 0 && rc->claim_cut) {
+		r = ofs_io_datasync(j->newest->fd);
+		r = r < 0 ? r : ofs_io_sync(j->dirfd);
+	}
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot begin a journal segment: %s", strerror(-r));
 	return 0;
@@ -141,7 +151,7 @@ static int journal_load(struct ofs_journal *j, ofs_lsn start, ofs_journal_replay
 			return r;
 		j->durable = rc.durable;
 	}
-	return journal_resume(j, rc.end, err);
+	return journal_resume(j, &rc, err);
 }
 
 int ofs_journal_open(int dirfd, const uint8_t uuid[16], ofs_lsn start, ofs_journal_replay_fn replay,
@@ -420,27 +430,47 @@ int ofs_journal_read(struct ofs_journal *j, const struct ofs_journal_data *data,
 	return r;
 }
 
-int ofs_journal_trim(struct ofs_journal *j, ofs_lsn keep)
+void ofs_journal_trim(struct ofs_journal *j, ofs_lsn keep)
 {
 	struct ofs_segment_list *l = &j->segments;
+	size_t n = 0;
+
+	pthread_rwlock_wrlock(&j->segments_lock);
+	while (n + 1 < l->n && l->at[n]->end <= keep &&
+	       ofs_segment_list_reserve(&j->trimmed) == 0) {
+		ofs_segment_list_append(&j->trimmed, l->at[n]);
+		n++;
+	}
+	l->n -= n;
+	memmove(l->at, l->at + n, l->n * sizeof(*l->at));
+	pthread_rwlock_unlock(&j->segments_lock);
+}
+
+/* The oldest that was trimmed, referenced; NULL: there is none. */
+static struct ofs_segment *journal_take_trimmed(struct ofs_journal *j)
+{
+	struct ofs_segment *s = NULL;
+
+	pthread_rwlock_wrlock(&j->segments_lock);
+	if (j->trimmed.n) {
+		s = j->trimmed.at[0];
+		memmove(j->trimmed.at, j->trimmed.at + 1, --j->trimmed.n * sizeof(*j->trimmed.at));
+	}
+	pthread_rwlock_unlock(&j->segments_lock);
+	return s;
+}
+
+int ofs_journal_sweep(struct ofs_journal *j)
+{
 	char name[OFS_SEGMENT_NAME_SIZE];
-	struct ofs_segment *oldest;
+	struct ofs_segment *s;
 	int r = 0;
 
-	do {
-		oldest = NULL;
-		pthread_rwlock_wrlock(&j->segments_lock);
-		if (l->n > 1 && l->at[0]->end <= keep) {
-			ofs_segment_name(l->at[0]->first, name);
-			r = ofs_io_unlink(j->dirfd, name);
-			if (!r) {
-				oldest = l->at[0];
-				memmove(l->at, l->at + 1, --l->n * sizeof(*l->at));
-			}
-		}
-		pthread_rwlock_unlock(&j->segments_lock);
-		ofs_segment_unref(oldest);
-	} while (oldest);
+	while (r == 0 && (s = journal_take_trimmed(j))) {
+		ofs_segment_name(s->first, name);
+		r = ofs_io_unlink(j->dirfd, name);
+		ofs_segment_unref(s);
+	}
 	return r;
 }
 

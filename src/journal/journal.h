@@ -116,10 +116,16 @@ int ofs_journal_read(struct ofs_journal *j, const struct ofs_journal_data *data,
 int ofs_journal_rotate(struct ofs_journal *j, uint64_t bytes);
 
 /*
- * Removes the segments that lie wholly before `keep`. The newest one always stays. The caller
- * sees to it that nobody reads what is removed.
+ * Takes the segments that lie wholly before `keep` out of the log; the newest one always stays. The
+ * caller sees to it that nobody reads what goes. The files are removed by ofs_journal_sweep().
  */
-int ofs_journal_trim(struct ofs_journal *j, ofs_lsn keep);
+void ofs_journal_trim(struct ofs_journal *j, ofs_lsn keep);
+
+/*
+ * Removes the files of segments that were trimmed, which may take long. One that is left over, by an
+ * error or a crash, belongs to the log again at the next start and is trimmed again.
+ */
+int ofs_journal_sweep(struct ofs_journal *j);
 
 /* Whether ofs_journal_trim() would remove anything. */
 bool ofs_journal_can_trim(struct ofs_journal *j, ofs_lsn keep);

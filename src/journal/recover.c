@@ -293,6 +293,10 @@ static int recover_end(struct recover *re)
 		if (r > 0)
 			r = recover_damaged(re, re->pos);
 	}
+	if (!r && re->torn && OFS_MIN(re->claimed, re->pos) > re->rc->durable) {
+		re->rc->durable = OFS_MIN(re->claimed, re->pos);
+		re->rc->claim_cut = true;
+	}
 	if (!r && re->torn)
 		r = recover_cut(re);
 	re->rc->end = re->pos;

@@ -17,6 +17,7 @@ struct ofs_recovery {
 
 	/* Results. */
 	ofs_lsn durable; /* the log is known to be synced up to here */
+	bool claim_cut; /* what said so went with the torn tail: it is to be said again */
 	ofs_lsn end; /* where it goes on, in a new segment unless the last sound one ends there */
 };
 

@@ -337,9 +337,9 @@ static int trim_journal(struct ofs_store *s, ofs_lsn reached, uint64_t leftover)
 	if (r < 0)
 		return r;
 	pthread_rwlock_wrlock(&s->reclaim);
-	r = ofs_journal_trim(s->journal, keep);
+	ofs_journal_trim(s->journal, keep);
 	pthread_rwlock_unlock(&s->reclaim);
-	return r;
+	return ofs_journal_sweep(s->journal);
 }
 
 int ofs_store_trim(struct ofs_store *s)

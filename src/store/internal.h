@@ -73,7 +73,6 @@ struct ofs_store {
 	pthread_mutex_t lock;
 	/* All guarded by `lock`. */
 	struct ofs_map inodes; /* ino -> struct ofs_inode */
-	size_t evict_above; /* how many inodes are too many, where that is more than usual */
 	struct ofs_map refs; /* ino -> how many references callers hold, as a pointer-sized number */
 	struct ofs_inode_list dirty; /* inodes with a stamp above `committed` */
 	struct ofs_inode_list drafts; /* inodes whose content changed since it was sealed */

@@ -24,6 +24,8 @@ struct sealed_block {
 	struct ofs_block_state state;
 	size_t packed; /* its place in the packer, or NOT_PACKED */
 	struct ofs_index_chunk chunk; /* else the chunk that it is, id 0: a hole */
+	bool hole; /* nothing but zeros */
+	uint8_t sha[OFS_SHA256_SIZE]; /* else */
 };
 
 struct sealed_file {
@@ -232,11 +234,12 @@ static int seal_block(struct ofs_seal_batch *b, const struct sealed_file *f,
 	bool heal;
 	int r;
 
-	if (is_zeros(b->buf, len))
+	block->hole = is_zeros(b->buf, len);
+	if (block->hole)
 		return 0;
-	r = ofs_sha256(b->buf, len, c.sha);
+	r = ofs_sha256(b->buf, len, block->sha);
 	if (r == 0)
-		r = find_chunk(b, c.sha, block);
+		r = find_chunk(b, block->sha, block);
 	if (r < 0 && r != -ENOENT)
 		return r;
 	/* What is stored already but cannot be read is stored again: that heals all who hold it. */
@@ -245,6 +248,7 @@ static int seal_block(struct ofs_seal_batch *b, const struct sealed_file *f,
 		return 0;
 	if (heal)
 		c.id = block->chunk.id;
+	memcpy(c.sha, block->sha, sizeof(c.sha));
 	c.lines = count_lines(b->buf, len);
 	r = ofs_packer_add(b->packer, f->class, false, heal, &c, b->buf, &block->packed);
 	if (r < 0)
@@ -275,6 +279,12 @@ static int digest_file(struct ofs_seal_batch *b, struct sealed_file *f)
 	return r;
 }
 
+/* Then the hash of its chunk is that of the whole. */
+static bool is_one_chunk(const struct sealed_file *f)
+{
+	return f->nblocks == 1 && f->size <= OFS_BLOCK_SIZE && !f->blocks[0].hole;
+}
+
 /* Seals the touched blocks; says whether it could hash the whole on the way. */
 static int seal_blocks(struct ofs_seal_batch *b, struct sealed_file *f, bool *ret_hashed)
 {
@@ -299,7 +309,8 @@ static int seal_blocks(struct ofs_seal_batch *b, struct sealed_file *f, bool *re
 		f->nsealed = i + 1;
 		b->bytes += (uint64_t)len;
 		hashing = hashing && block->state.version == f->version && !block->state.nlost;
-		r = hashing ? ofs_sha256_update(b->whole, b->buf, (size_t)len) : 0;
+		r = hashing && !is_one_chunk(f) ? ofs_sha256_update(b->whole, b->buf, (size_t)len)
+						: 0;
 		if (r < 0)
 			return r;
 	}
@@ -326,9 +337,9 @@ static int seal_file(struct ofs_seal_batch *b, struct sealed_file *f)
 	/* The version may be the same still: then the hash is for another time. */
 	if (r == -ESTALE)
 		f->digest = false;
-	f->has_sha = hashed;
-	if (ofs_sha256_final(b->whole, hashed ? f->sha : scrap) < 0)
-		f->has_sha = false;
+	f->has_sha = ofs_sha256_final(b->whole, hashed ? f->sha : scrap) == 0 && hashed;
+	if (f->has_sha && is_one_chunk(f))
+		memcpy(f->sha, f->blocks[0].sha, sizeof(f->sha));
 	return r;
 }
 

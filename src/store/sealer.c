@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* When to seal, to write a checkpoint and to repack: the background thread and its cycle. */
+#include <malloc.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -8,6 +9,7 @@
 #include "store/internal.h"
 
 #define CHECKPOINT_AGE (5 * OFS_NS_PER_S) /* a change waits at most this long for the index */
+#define DIRTY_MAX 32768 /* inodes that no draft keeps in memory anyway */
 #define TICK_MIN (20 * OFS_NS_PER_MS)
 #define TICK_MAX (250 * OFS_NS_PER_MS)
 #define RETRY_DELAY (5 * OFS_NS_PER_S) /* after a cycle that failed */
@@ -107,6 +109,9 @@ static int repack_step(struct ofs_store *s, bool settle)
 		r = ofs_store_trim(s);
 	if (r == 0 && settle)
 		r = ofs_index_settle(s->index);
+	/* What a burst of work needed is free now, but for this not given back to the system. */
+	if (r == 0 && settle)
+		malloc_trim(0);
 	pthread_mutex_unlock(&s->cycle);
 	if (r < 0)
 		ofs_log(LOG_ERR, "repacking failed: %s", strerror(-r));
@@ -157,7 +162,8 @@ static enum work choose_work(struct sealer *se, struct ofs_seal_when *when)
 	when->now = ofs_clock_monotonic();
 	when->delay = OFS_MAX(s->seal_delay_ms, 1u) * OFS_NS_PER_MS;
 	when->pressed = ofs_store_is_pressed(s);
-	if (s->dirty_since && s->dirty_since <= when->now - CHECKPOINT_AGE)
+	if (s->dirty_since && (s->dirty_since <= when->now - CHECKPOINT_AGE ||
+			       s->dirty.n - OFS_MIN(s->dirty.n, s->drafts.n) > DIRTY_MAX))
 		return WORK_CHECKPOINT;
 	if (ofs_seal_is_due(s, when))
 		return WORK_SEAL;

@@ -229,7 +229,8 @@ void ofs_store_evict(struct ofs_store *s)
 	struct ofs_inode *n;
 	size_t pos = 0, count = 0, i;
 
-	if (s->inodes.count <= OFS_MAX(s->evict_above, (size_t)INODES_MAX))
+	/* What has to stay is not looked through again and again. */
+	if (s->inodes.count <= INODES_MAX + s->dirty.n + s->drafts.n)
 		return;
 	out = ofs_realloc(NULL, s->inodes.count, sizeof(struct ofs_inode *));
 	while ((n = ofs_map_next(&s->inodes, &pos)))
@@ -239,8 +240,6 @@ void ofs_store_evict(struct ofs_store *s)
 		ofs_map_remove(&s->inodes, out[i]->row.ino);
 		ofs_inode_destroy(out[i]);
 	}
-	/* What had to stay is not looked through again before there is as much of others. */
-	s->evict_above = 2 * s->inodes.count;
 }
 
 uint32_t ofs_store_class(struct ofs_store *s, uint64_t ino)

@@ -614,6 +614,34 @@ def _isolate():
         detach(copy, lazy=True)
 
 
+def prepare():
+    """To be called once, before tests are run in this process."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _raise_interrupted)
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    _isolate()
+
+
+def end_with_parent():
+    """This process gets SIGTERM when its parent ends."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def run_once(function, *arguments, timeout):
+    """
+    Runs function(case, *arguments) as a test is run; returns whether it passed, and what it wrote.
+    """
+    status, _, text = _run(Test(function.__name__, function, arguments, timeout, False), False)
+    return status == "pass", text
+
+
+def unable():
+    """Why no test can run for this user, or None."""
+    if not os.access("/dev/fuse", os.R_OK | os.W_OK) or not shutil.which("fusermount3"):
+        return "this user has no /dev/fuse or no fusermount3"
+    return None
+
+
 def main():
     parser = argparse.ArgumentParser(description="TAP tests of a mounted offloadfs.")
     parser.add_argument("name", nargs="*", help="run only tests with one of these in their names")
@@ -627,17 +655,14 @@ def main():
         print("\n".join(t.name for t in chosen))
         return
     print("TAP version 13")
-    if not os.access("/dev/fuse", os.R_OK | os.W_OK) or not shutil.which("fusermount3"):
-        print("1..0 # SKIP this user has no /dev/fuse or no fusermount3")
+    if unable():
+        print(f"1..0 # SKIP {unable()}")
         return
     if not os.access(OFFLOADFS, os.X_OK):
         print(f"Bail out! there is no daemon at {OFFLOADFS}: set OFFLOADFS")
         sys.exit(1)
     print(f"1..{len(chosen)}", flush=True)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, _raise_interrupted)
-    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    _isolate()
+    prepare()
     failed = 0
     try:
         for number, each in enumerate(chosen, 1):

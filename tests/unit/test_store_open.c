@@ -577,19 +577,6 @@ Test(store_open, sealing_goes_on_after_a_punch_that_failed)
 	seal_through("io.punch=eio@1", -EIO);
 }
 
-/* Removes all packs, as a power failure does with those that were never synced. */
-static void lose_packs(void)
-{
-	DIR *d = opendir(below("packs"));
-	struct dirent *e;
-
-	cr_assert_not_null(d);
-	while ((e = readdir(d)))
-		if (e->d_name[0] != '.')
-			cr_assert_eq(unlinkat(dirfd(d), e->d_name, 0), 0);
-	closedir(d);
-}
-
 /* Flips the last byte of the journal's newest record. */
 static void damage_newest_draft(void)
 {
