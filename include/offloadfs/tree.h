@@ -199,10 +199,32 @@ OFS_EXPORT int ofs_tree_statfs(struct ofs_tree *t, struct statvfs *ret);
  * created, lines, mime, stored_bytes, path), read-only. getxattr: returns the length; with size 0
  * nothing is written; -ERANGE when `size` is too small; -ENODATA: not set. listxattr: the same,
  * over the NUL-separated names.
+ *
+ * `user.offload.verify` of OFS_NODE_ROOT, which is not listed, is the state of a verification as a
+ * JSON object: "state" ("none", "running", "done", "stopped", "failed"), "error" (in words; null),
+ * "repair", "done" of "total" (bytes of packs), "frames", "chunks", "files" and "bytes" (of content)
+ * looked at, "problems", those "repaired", and "hurt", the files that problems were found with. It
+ * tells of the verification that runs or, until the next is started, of the last one.
+ * `user.offload.verify.K`, with K from 0, is the problem number K: "path" and "ref" of the file
+ * (null: the store as a whole), "what" is wrong and whether it was "repaired"; -ENODATA: there are
+ * not so many, or more than are remembered (10,000). A file without a name has the path
+ * "refs/REF"; a name that is not UTF-8 is shown with \xNN.
  */
 OFS_EXPORT ssize_t ofs_tree_getxattr(struct ofs_tree *t, ofs_node node, const char *name, void *buf,
 				     size_t size);
 OFS_EXPORT ssize_t ofs_tree_listxattr(struct ofs_tree *t, ofs_node node, char *buf, size_t size);
+
+/**
+ * Sets an extended attribute; `flags` as of setxattr(2). The one that can be set is
+ * `user.offload.verify` of OFS_NODE_ROOT: "start" begins a verification of the store in a thread of
+ * its own, "repair" one that puts what is damaged aside and rebuilds what can be rebuilt (names and
+ * what the index says: only in a tree without `background`; files that have lost their name get one
+ * in persistent/lost+found), "stop" asks the one that runs, if any, to end. -EBUSY: one runs
+ * already; -EINVAL: another value; -EOPNOTSUPP: any other attribute. Whoever may call this may do
+ * it: rights are the caller's to check. ofs_tree_close() ends a verification that runs.
+ */
+OFS_EXPORT int ofs_tree_setxattr(struct ofs_tree *t, ofs_node node, const char *name,
+				 const void *value, size_t size, int flags);
 
 /** The stable short name of an inode, as in refs/; `ret` has room for 9 bytes. */
 #define OFS_REF_SIZE 9

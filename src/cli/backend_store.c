@@ -91,16 +91,17 @@ static ssize_t store_getxattr(struct ofs_backend *b, const char *path, const cha
 	return n;
 }
 
-/* The engine's attributes are read-only. */
 static int store_setxattr(struct ofs_backend *b, const char *path, const char *name,
 			  const void *value, size_t size)
 {
-	(void)b;
-	(void)path;
-	(void)name;
-	(void)value;
-	(void)size;
-	return -ENOTSUP;
+	ofs_node node;
+	int r = store_walk(b, path, &node);
+
+	if (r < 0)
+		return r;
+	r = ofs_tree_setxattr(store_tree(b), node, name, value, size, 0);
+	ofs_tree_forget(store_tree(b), node, 1);
+	return r;
 }
 
 static int store_mkdir(struct ofs_backend *b, const char *path, mode_t mode)

@@ -10,7 +10,7 @@
 #define ESC 0x1b
 #define DEL 0x7f
 
-void ofs_text_count(FILE *out, uint64_t n, const char *noun)
+void ofs_text_number(FILE *out, uint64_t n)
 {
 	char digits[24];
 	int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n);
@@ -20,6 +20,11 @@ void ofs_text_count(FILE *out, uint64_t n, const char *noun)
 			putc(',', out);
 		putc(digits[i], out);
 	}
+}
+
+void ofs_text_count(FILE *out, uint64_t n, const char *noun)
+{
+	ofs_text_number(out, n);
 	fprintf(out, " %s%s", noun, n == 1 ? "" : "s");
 }
 

@@ -8,6 +8,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* "48,213". */
+void ofs_text_number(FILE *out, uint64_t n);
+
 /* "1 line", "48,213 lines". */
 void ofs_text_count(FILE *out, uint64_t n, const char *noun);
 

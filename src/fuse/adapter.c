@@ -424,6 +424,12 @@ static void on_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t
 	reply_xattr(req, n, buf, size);
 }
 
+static void on_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
+			size_t size, int flags)
+{
+	reply_done(req, ofs_tree_setxattr(tree_of(req), ino, name, value, size, flags));
+}
+
 static void on_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 {
 	OFS_FREE char *buf = malloc(size ? size : 1);
@@ -456,6 +462,7 @@ const struct fuse_lowlevel_ops ofs_adapter_ops = {
 	.readdir = on_readdir,
 	.readdirplus = on_readdirplus,
 	.statfs = on_statfs,
+	.setxattr = on_setxattr,
 	.getxattr = on_getxattr,
 	.listxattr = on_listxattr,
 };

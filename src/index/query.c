@@ -73,9 +73,9 @@ static int inode_read_target(sqlite3_stmt *st, int column, struct ofs_index_inod
 }
 
 /* Times are kept as differences; they wrap as unsigned numbers do. */
-static int64_t time_from(uint64_t mtime, sqlite3_stmt *st, int column)
+static int64_t time_from(uint64_t base, sqlite3_stmt *st, int column)
 {
-	return (int64_t)(mtime + column_u64(st, column));
+	return (int64_t)(base + column_u64(st, column));
 }
 
 int ofs_index_get_inode(struct ofs_index *ix, uint64_t ino, struct ofs_index_inode *ret)
@@ -99,7 +99,7 @@ int ofs_index_get_inode(struct ofs_index *ix, uint64_t ino, struct ofs_index_ino
 	in.mtime = (int64_t)mtime;
 	in.atime = time_from(mtime, st, 8);
 	in.ctime = time_from(mtime, st, 9);
-	in.btime = time_from(mtime, st, 10);
+	in.btime = time_from((uint64_t)in.atime, st, 10);
 	in.stored = column_u64(st, 11);
 	in.lines = sqlite3_column_int64(st, 12);
 	r = inode_read_sha(ix, st, 13, &in);

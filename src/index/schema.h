@@ -7,7 +7,7 @@
  * two's complement), names, hashes and link targets are BLOBs. Every byte here counts against the
  * storage ratio, hence:
  *
- *   inode   Times other than mtime are differences from mtime. `sha` is NULL while the hash of the
+ *   inode   atime and ctime are differences from mtime, btime from atime. `sha` is NULL while the hash of the
  *           content is unknown, the integer 0 when it equals that of the chunk in block 0 (so in
  *           every file of one block), else the hash.
  *   chunk   `frame` names its frame, `off` is its place in the expanded frame. `bearer` is the inode

@@ -62,7 +62,7 @@ int ofs_index_put_inode(struct ofs_index *ix, const struct ofs_index_inode *row)
 				    row->nlink, row->rdev, row->size, row->mtime,
 				    time_since(row->mtime, row->atime),
 				    time_since(row->mtime, row->ctime),
-				    time_since(row->mtime, row->btime), row->stored, row->lines),
+				    time_since(row->atime, row->btime), row->stored, row->lines),
 			   &st);
 	if (r == 0)
 		r = inode_bind_sha(ix, st, 15, row);

@@ -12,16 +12,20 @@
 
 #include "base/util.h"
 
-#define FAILPOINT_MAX 16
+#define FAILPOINT_MAX 64
 #define FAILPOINT_KILL 3 /* beside the OFS_FAULT_* */
 
 static const struct {
 	const char *name;
 	int fault;
 } failpoint_actions[] = {
-	{ "kill", FAILPOINT_KILL },   { "kill-after", OFS_FAULT_KILL_AFTER },
-	{ "short", OFS_FAULT_SHORT }, { "eio", -EIO },
-	{ "enospc", -ENOSPC },	      { "eopnotsupp", -EOPNOTSUPP },
+	{ "kill", FAILPOINT_KILL },
+	{ "kill-after", OFS_FAULT_KILL_AFTER },
+	{ "short", OFS_FAULT_SHORT },
+	{ "eio", -EIO },
+	{ "enospc", -ENOSPC },
+	{ "eopnotsupp", -EOPNOTSUPP },
+	{ "note", 0 },
 };
 
 struct failpoint {
@@ -127,7 +131,8 @@ int ofs_failpoint_hit(const char *name)
 		failpoint_record(p, hit);
 		if (p->fault == FAILPOINT_KILL)
 			ofs_failpoint_kill();
-		return p->fault;
+		if (p->fault)
+			return p->fault;
 	}
 	return 0;
 }

@@ -4,12 +4,13 @@
  * first hit, holds a comma-separated list of `name=action[@N]`:
  *
  *   name    where: io.open io.mkdir io.pread io.preadv io.pwrite io.pwritev io.datasync io.sync
- *           io.truncate io.punch io.size io.rename io.unlink io.list, index.pwrite index.sync
+ *           io.truncate io.punch io.allocate io.size io.rename io.unlink io.list, index.pwrite index.sync
  *           index.truncate (SQLite's own files), or another layer's name
  *   action  kill          SIGKILL instead of the call
  *           kill-after    the call, when it succeeds, and then SIGKILL
  *           short         half of a write and then SIGKILL; elsewhere the same as kill-after
  *           eio, enospc, eopnotsupp    the call is not made and fails with that error
+ *           note          nothing but the line in the log; later items of that name still count
  *   @N      only at the Nth hit of that name by this process, counted from 1; else at every hit
  *
  * A point that fires first appends the line `name=action@hit` to the file that OFS_FAILPOINT_LOG

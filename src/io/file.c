@@ -268,6 +268,20 @@ int ofs_io_punch(int fd, uint64_t off, uint64_t len)
 	return 0;
 }
 
+int ofs_io_allocate(int fd, uint64_t size)
+{
+	int fault = ofs_failpoint("io.allocate");
+	int r = fault < 0 ? fault : 0;
+
+	while (!r && fallocate(fd, 0, 0, (off_t)size) < 0)
+		if (errno != EINTR)
+			r = -errno;
+	if (r < 0)
+		return r;
+	ofs_failpoint_after(fault);
+	return 0;
+}
+
 int ofs_io_size(int fd, uint64_t *ret_size, uint64_t *ret_allocated)
 {
 	int fault = ofs_failpoint("io.size");

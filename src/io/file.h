@@ -49,6 +49,9 @@ int ofs_io_truncate(int fd, uint64_t size);
  */
 int ofs_io_punch(int fd, uint64_t off, uint64_t len);
 
+/* Makes the file at least `size` bytes large and sets room aside for all of them. */
+int ofs_io_allocate(int fd, uint64_t size);
+
 /* Size in bytes; with `ret_allocated` (may be NULL) also the bytes that the file occupies. */
 int ofs_io_size(int fd, uint64_t *ret_size, uint64_t *ret_allocated);
 

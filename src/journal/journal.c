@@ -474,6 +474,41 @@ int ofs_journal_sweep(struct ofs_journal *j)
 	return r;
 }
 
+/* The segment that holds `pos`, referenced, or NULL. */
+static struct ofs_segment *journal_find(struct ofs_journal *j, ofs_lsn pos)
+{
+	struct ofs_segment *s = NULL;
+	ptrdiff_t at;
+
+	pthread_rwlock_rdlock(&j->segments_lock);
+	at = ofs_segment_list_find(&j->segments, pos);
+	if (at >= 0 && pos < j->segments.at[at]->end)
+		s = ofs_segment_ref(j->segments.at[at]);
+	pthread_rwlock_unlock(&j->segments_lock);
+	return s;
+}
+
+int ofs_journal_punch(struct ofs_journal *j, ofs_lsn from, ofs_lsn to)
+{
+	int r = 0;
+
+	from = OFS_MAX(from, ofs_journal_begin(j));
+	while (r == 0 && from < to) {
+		struct ofs_segment *s = journal_find(j, from);
+		ofs_lsn end, begin;
+
+		if (!s)
+			return 0;
+		end = OFS_MIN(to, s->end);
+		begin = OFS_MAX(from, s->first + OFS_SEGMENT_HEADER);
+		if (begin < end)
+			r = ofs_io_punch(s->fd, begin - s->first, end - begin);
+		from = end;
+		ofs_segment_unref(s);
+	}
+	return r;
+}
+
 bool ofs_journal_can_trim(struct ofs_journal *j, ofs_lsn keep)
 {
 	bool can;

@@ -25,6 +25,8 @@ typedef uint64_t ofs_lsn;
 #define OFS_JOURNAL_BODY_MAX (128u << 10)
 #define OFS_JOURNAL_DATA_MAX (4u << 20)
 
+#define OFS_JOURNAL_SUM 8u /* bytes in front of the data that go with it */
+
 /* Where a record's data lies; enough to read it back, verified. */
 struct ofs_journal_data {
 	ofs_lsn pos; /* of the first data byte; 0: the record has none */
@@ -126,6 +128,12 @@ void ofs_journal_trim(struct ofs_journal *j, ofs_lsn keep);
  * error or a crash, belongs to the log again at the next start and is trimmed again.
  */
 int ofs_journal_sweep(struct ofs_journal *j);
+
+/*
+ * Gives the room of the records in [from, to) back, which must not be needed by any later replay, nor
+ * read any more: segments' headers stay. 0 or -errno; what failed may be tried again.
+ */
+int ofs_journal_punch(struct ofs_journal *j, ofs_lsn from, ofs_lsn to);
 
 /* Whether ofs_journal_trim() would remove anything. */
 bool ofs_journal_can_trim(struct ofs_journal *j, ofs_lsn keep);

@@ -37,7 +37,7 @@
 
 #define OFS_WAL_ALIGN 8u
 #define OFS_WAL_HEADER 48u
-#define OFS_WAL_SUM 8u /* the checksum in front of the data */
+#define OFS_WAL_SUM OFS_JOURNAL_SUM /* the checksum in front of the data */
 
 struct ofs_wal_record {
 	uint8_t type;

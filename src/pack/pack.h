@@ -50,7 +50,8 @@ void ofs_packset_set_pack_size(struct ofs_packset *ps, uint64_t bytes);
 /*
  * Says where the next frame goes: after recovery, the pack and the size that the index committed.
  * Frames beyond it were never committed and are cut off; so are packs with a higher number. pack 0:
- * no pack yet. -EUCLEAN with a message when the pack is shorter than that or missing.
+ * no pack yet. When the pack is shorter than that, missing or another store's, this is logged and
+ * the next frame goes to a new pack. -EUCLEAN: that cannot be the size of a pack.
  */
 int ofs_packset_resume(struct ofs_packset *ps, uint32_t pack, uint64_t size, struct ofs_error *err);
 

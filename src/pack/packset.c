@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 
+#include "base/log.h"
 #include "base/util.h"
 #include "io/file.h"
 #include "pack/frame.h"
@@ -118,25 +119,29 @@ static int resume_empty(struct ofs_packset *ps, uint32_t pack, struct ofs_error 
 	return 0;
 }
 
-/* Opens the last pack and cuts it to the size that was committed. */
+/*
+ * Opens the last pack and cuts it to the size that was committed. -ENODATA: it cannot be gone on
+ * with, because it is missing, cut short or somebody else's.
+ */
 static int resume_cut(struct ofs_packset *ps, uint32_t pack, uint64_t size, struct ofs_error *err)
 {
-	uint64_t found;
+	uint64_t found = 0;
 	int r = ofs_pack_get(&ps->table, pack, &ps->tail_pack);
 
-	if (r == -ENOENT)
-		return ofs_error_set(err, EUCLEAN, "packs/%08x.pack is missing", pack);
-	if (r == -EINVAL)
-		return ofs_error_set(err, EUCLEAN,
-				     "packs/%08x.pack belongs elsewhere, or its format is unknown",
-				     pack);
+	if (r == -ENOENT || r == -EINVAL) {
+		ofs_log(LOG_ERR, "packs/%08x.pack %s; what it held cannot be read", pack,
+			r == -ENOENT ? "is missing" : "belongs elsewhere");
+		return -ENODATA;
+	}
 	if (r == 0)
 		r = ofs_io_size(ps->tail_pack->fd, &found, NULL);
-	if (r == 0 && found < size)
-		return ofs_error_set(err, EUCLEAN,
-				     "packs/%08x.pack is cut short: %" PRIu64
-				     " bytes, not %" PRIu64,
-				     pack, found, size);
+	if (r == 0 && found < size) {
+		ofs_log(LOG_ERR,
+			"packs/%08x.pack is cut short: %" PRIu64 " bytes, not %" PRIu64
+			"; what was behind cannot be read",
+			pack, found, size);
+		return -ENODATA;
+	}
 	if (r == 0 && found > size)
 		r = ofs_io_truncate(ps->tail_pack->fd, size);
 	if (r < 0)
@@ -164,6 +169,12 @@ int ofs_packset_resume(struct ofs_packset *ps, uint32_t pack, uint64_t size, str
 				     strerror(-r));
 	if (pack)
 		r = empty ? resume_empty(ps, pack, err) : resume_cut(ps, pack, size, err);
+	if (r == -ENODATA) {
+		/* Damage to one pack is no reason to refuse the others. */
+		ofs_pack_put(&ps->table, ofs_steal(ps->tail_pack));
+		size = OFS_PACK_HEADER;
+		r = resume_empty(ps, ++pack, err);
+	}
 	if (r < 0) {
 		ofs_pack_put(&ps->table, ofs_steal(ps->tail_pack));
 		return r;

@@ -245,6 +245,28 @@ int ofs_store_apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r
 	return -EUCLEAN;
 }
 
+/* Whether a record leads to space being freed, or at least to none being used. */
+static bool frees_space(const struct ofs_record *r)
+{
+	return r->type == OFS_RECORD_UNLINK || r->type == OFS_RECORD_RENAME ||
+	       r->type == OFS_RECORD_SETATTR;
+}
+
+/* On a full disk what frees space may have the room that was set aside for it. */
+static int append(struct ofs_store *s, const struct ofs_record *r,
+		  const struct ofs_journal_record *record, ofs_lsn *ret_lsn,
+		  struct ofs_journal_data *ret_where)
+{
+	int e;
+
+	if (!frees_space(r) && ofs_reserve_is_tight(s))
+		return -ENOSPC;
+	e = ofs_journal_append(s->journal, record, ret_lsn, ret_where);
+	if (ofs_store_is_full(e) && frees_space(r) && ofs_reserve_release(s))
+		e = ofs_journal_append(s->journal, record, ret_lsn, ret_where);
+	return e;
+}
+
 int ofs_store_log(struct ofs_store *s, const struct ofs_record *r, const void *data, size_t len)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf body = OFS_BUF_INIT;
@@ -260,9 +282,10 @@ int ofs_store_log(struct ofs_store *s, const struct ofs_record *r, const void *d
 		return e;
 	record.body = body.data;
 	record.body_len = body.len;
-	e = ofs_journal_append(s->journal, &record, &lsn, &where);
+	e = append(s, r, &record, &lsn, &where);
 	if (e < 0)
 		return e;
+	s->changes++;
 	e = ofs_store_apply(s, lsn, r, &where);
 	if (e < 0) {
 		ofs_log(LOG_ERR,

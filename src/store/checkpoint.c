@@ -315,6 +315,68 @@ static void refresh_charges(struct ofs_store *s, const struct checkpoint *cp)
 #define SEGMENT_LEFTOVER (UINT64_C(256) << 10)
 #define SEGMENT_LEFTOVER_IDLE (UINT64_C(4) << 10) /* when nothing is going on */
 
+struct span {
+	ofs_lsn from, to;
+};
+
+static int span_compare(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* The parts of the journal that drafts read, in order; `lock` held. */
+static struct span *draft_spans(struct ofs_store *s, size_t *ret_n)
+{
+	struct span *list = NULL;
+	size_t cap = 0, n = 0, i, k;
+
+	for (i = 0; i < s->drafts.n; i++) {
+		const struct ofs_content *c = &s->drafts.list[i]->content;
+
+		for (k = 0; k < c->nextents; k++) {
+			const struct ofs_journal_data *d = &c->extents[k].data;
+
+			if (d->pos <= OFS_LOST_POS)
+				continue;
+			list = ofs_grow(list, &cap, n + 1, sizeof(*list));
+			/* A part of a record's data is read with the whole, checksum included. */
+			list[n++] = (struct span){ d->pos - OFS_JOURNAL_SUM, d->pos + d->len };
+		}
+	}
+	if (n)
+		qsort(list, n, sizeof(*list), span_compare);
+	*ret_n = n;
+	return list;
+}
+
+/* On a full disk: gives back what lies between drafts, before `reached`. */
+static int punch_journal(struct ofs_store *s, ofs_lsn reached)
+{
+	OFS_FREE struct span *live = NULL;
+	ofs_lsn from = ofs_journal_begin(s->journal);
+	size_t n, i;
+	int r;
+
+	r = ofs_index_checkpoint(s->index);
+	if (r < 0)
+		return r;
+	pthread_rwlock_wrlock(&s->reclaim);
+	pthread_mutex_lock(&s->lock);
+	live = draft_spans(s, &n);
+	pthread_mutex_unlock(&s->lock);
+	for (i = 0; i <= n && r == 0 && from < reached; i++) {
+		ofs_lsn to = i < n ? OFS_MIN(live[i].from, reached) : reached;
+
+		if (to > from)
+			r = ofs_journal_punch(s->journal, from, to);
+		from = i < n ? OFS_MAX(from, live[i].to) : reached;
+	}
+	pthread_rwlock_unlock(&s->reclaim);
+	return r;
+}
+
 static int trim_journal(struct ofs_store *s, ofs_lsn reached, uint64_t leftover)
 {
 	bool trim;
@@ -331,6 +393,8 @@ static int trim_journal(struct ofs_store *s, ofs_lsn reached, uint64_t leftover)
 		r = ofs_journal_rotate(s->journal, leftover);
 	trim = r == 0 && ofs_journal_can_trim(s->journal, keep);
 	pthread_rwlock_unlock(&s->reclaim);
+	if (r == 0 && s->tight)
+		r = punch_journal(s, reached);
 	if (!trim)
 		return r;
 	r = ofs_index_checkpoint(s->index);

@@ -9,7 +9,7 @@
  *            frames, trimmed segments)
  *   lock     everything in memory below, and the order of journal records. Held for the time of an
  *            append, never while waiting for a disk to sync
- *   the locks inside journal, packs and index
+ *   the locks inside journal, packs and index, and that of the reserve
  *
  * Epochs: every change of memory is stamped with `epoch`. A checkpoint takes all that is stamped
  * and raises `epoch`; once committed, `committed` becomes the epoch it took. A thing is dirty while
@@ -19,6 +19,7 @@
 #define OFS_STORE_INTERNAL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/map.h"
 #include "index/index.h"
@@ -70,6 +71,13 @@ struct ofs_store {
 
 	pthread_rwlock_t reclaim;
 
+	/* The room that is set aside for a full disk (reserve.c); taken with any of the others held. */
+	pthread_mutex_t reserve_lock;
+	bool reserved; /* it is there; reserve_lock */
+	int64_t reserve_tried; /* when it was last tried to set it aside; reserve_lock */
+	atomic_bool
+		tight; /* it is used: only what frees space may be written; changed under reserve_lock */
+
 	pthread_mutex_t lock;
 	/* All guarded by `lock`. */
 	struct ofs_map inodes; /* ino -> struct ofs_inode */
@@ -93,6 +101,11 @@ struct ofs_store {
 	bool stop;
 	pthread_cond_t room; /* a cycle has ended; used with `lock` */
 	int cycle_error; /* of the last cycle; guarded by `lock` */
+	/* For a full disk; all guarded by `lock`. */
+	bool squeezed; /* a writer waits for room to be made */
+	uint64_t squeezes; /* how often room was made */
+	uint64_t changes; /* records logged by this run */
+	uint64_t squeezed_changes; /* how many it were when room was made last */
 	bool verifying; /* guarded by `lock` */
 	bool unsettled; /* there may be something to repack; guarded by `lock` */
 };
@@ -243,6 +256,22 @@ int ofs_store_check_frame(struct ofs_store *s, const struct ofs_index_frame *f,
 /* Reads the next frame back; 0 after the last one, else 1. */
 int ofs_store_scrub(struct ofs_store *s);
 
+/* ---- a full disk (reserve.c) */
+
+/* Whether that is what an error says. */
+bool ofs_store_is_full(int r);
+
+/* Sets room aside; where there is none, the store is tight from now on. */
+void ofs_reserve_fill(struct ofs_store *s);
+
+/* Gives that room up. True when there was any, so that trying again makes sense. */
+bool ofs_reserve_release(struct ofs_store *s);
+
+/* Whether nothing may be written but what frees space; looks from time to time whether it may. */
+bool ofs_reserve_is_tight(struct ofs_store *s);
+
+void ofs_reserve_remove(struct ofs_store *s);
+
 /* ---- the cycle (sealer.c) */
 
 /* One cycle: seal what is due, checkpoint, reclaim. */
@@ -258,6 +287,12 @@ bool ofs_store_is_pressed(struct ofs_store *s);
  * error when the sealer cannot make it shorter.
  */
 int ofs_store_wait_for_room(struct ofs_store *s);
+
+/*
+ * For writers that found the disk full, before they take any lock: gives back what can be given
+ * back. Whether that is worth another try.
+ */
+bool ofs_store_make_room(struct ofs_store *s);
 
 /* Whether the daemon is about to end: what is not sealed yet stays a draft. */
 bool ofs_store_is_stopping(struct ofs_store *s);

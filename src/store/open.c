@@ -257,9 +257,6 @@ static int recover(struct ofs_store *s, const char *path, const struct ofs_index
 	struct ofs_error why = { "" };
 	int r;
 
-	r = ofs_packset_resume(s->packs, meta->pack, meta->pack_size, err);
-	if (r < 0)
-		return r;
 	r = make_root(s);
 	if (r == 0)
 		r = ofs_store_load_drafts(s);
@@ -273,6 +270,10 @@ static int recover(struct ofs_store *s, const char *path, const struct ofs_index
 	if (r < 0)
 		return ofs_error_set(err, -r, "the journal of '%s' cannot be replayed: %s", path,
 				     why.text[0] ? why.text : strerror(-r));
+	/* Only now: an index that does not fit its journal may be an old one, and cuts nothing off. */
+	r = ofs_packset_resume(s->packs, meta->pack, meta->pack_size, err);
+	if (r < 0)
+		return r;
 	r = drop_orphans(s);
 	return r < 0 ? ofs_error_set(err, -r, "the index of '%s' cannot be read: %s", path,
 				     strerror(-r))
@@ -293,6 +294,8 @@ static int open_parts(struct ofs_store *s, const char *path, const struct ofs_st
 	if (r < 0)
 		return r;
 	s->lockfd = r;
+	/* One that a killed owner left is room for what opening may need. */
+	ofs_reserve_remove(s);
 	r = open_part(s, path, "journal", &s->journal_fd, err);
 	if (r == 0)
 		r = open_part(s, path, "packs", &s->packs_fd, err);
@@ -315,6 +318,7 @@ static void init_locks(struct ofs_store *s)
 
 	pthread_mutex_init(&s->cycle, NULL);
 	pthread_mutex_init(&s->lock, NULL);
+	pthread_mutex_init(&s->reserve_lock, NULL);
 	pthread_rwlockattr_init(&rw);
 	/* Readers come without end; whoever gives space back must get its turn. */
 	pthread_rwlockattr_setkind_np(&rw, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
@@ -332,6 +336,8 @@ static void store_destroy(struct ofs_store *s)
 	struct ofs_inode *n;
 	size_t pos = 0;
 
+	if (s->lockfd >= 0)
+		ofs_reserve_remove(s);
 	ofs_journal_close(s->journal);
 	ofs_packset_close(s->packs);
 	ofs_index_close(s->index);
@@ -347,12 +353,13 @@ static void store_destroy(struct ofs_store *s)
 	pthread_cond_destroy(&s->room);
 	pthread_rwlock_destroy(&s->reclaim);
 	pthread_mutex_destroy(&s->lock);
+	pthread_mutex_destroy(&s->reserve_lock);
 	pthread_mutex_destroy(&s->cycle);
 	ofs_io_close(&s->packs_fd);
 	ofs_io_close(&s->journal_fd);
 	ofs_io_close(&s->dirfd);
 	/* Last: from here on somebody else may open the store. */
-	ofs_io_close(&s->lockfd);
+	ofs_owner_release(&s->lockfd);
 	free(s);
 }
 

@@ -187,9 +187,14 @@ int ofs_store_create(struct ofs_store *s, uint64_t dir, const char *name,
 {
 	int r;
 
-	pthread_mutex_lock(&s->lock);
-	r = create_locked(s, dir, name, what, ret);
-	pthread_mutex_unlock(&s->lock);
+	r = ofs_store_wait_for_room(s);
+	if (r < 0)
+		return r;
+	do {
+		pthread_mutex_lock(&s->lock);
+		r = create_locked(s, dir, name, what, ret);
+		pthread_mutex_unlock(&s->lock);
+	} while (ofs_store_is_full(r) && ofs_store_make_room(s));
 	return r;
 }
 

@@ -85,8 +85,16 @@ int ofs_owner_acquire(int dirfd, const char *path, const char *mountpoint, struc
 	}
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot lock '%s/lock': %s", path, strerror(-r));
+	/* What it says is for others to read; a full disk must not keep its owner out. */
 	r = owner_write(fd, mountpoint);
-	if (r < 0)
+	if (r < 0 && r != -ENOSPC && r != -EDQUOT)
 		return ofs_error_set(err, -r, "cannot write '%s/lock': %s", path, strerror(-r));
 	return ofs_steal_fd(&fd);
+}
+
+void ofs_owner_release(int *fd)
+{
+	if (*fd >= 0)
+		ofs_io_truncate(*fd, 0);
+	ofs_io_close(fd);
 }

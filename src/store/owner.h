@@ -13,4 +13,7 @@
  */
 int ofs_owner_acquire(int dirfd, const char *path, const char *mountpoint, struct ofs_error *err);
 
+/* Empties the file and lets go of the lock; sets *fd to -1. A negative one is left alone. */
+void ofs_owner_release(int *fd);
+
 #endif

@@ -181,6 +181,8 @@ ssize_t ofs_store_write(struct ofs_store *s, uint64_t ino, const void *buf, size
 		size_t part = OFS_MIN(size - done, (size_t)OFS_JOURNAL_DATA_MAX);
 
 		r = write_record(s, ino, (const uint8_t *)buf + done, part, off + done);
+		if (ofs_store_is_full(r) && ofs_store_make_room(s))
+			r = write_record(s, ino, (const uint8_t *)buf + done, part, off + done);
 		if (r < 0)
 			return done ? (ssize_t)done : r;
 		done += part;

@@ -12,6 +12,7 @@
 #include "store/internal.h"
 
 #define BATCH_BYTES (UINT64_C(64) << 20) /* of drafts in one batch */
+#define BATCH_BYTES_TIGHT (UINT64_C(2) << 20) /* each gives back more than it took */
 #define DIGEST_HOLES_MAX \
 	(UINT64_C(1) << 30) /* a file with more in holes is not hashed as a whole */
 /* The hash of a whole file is made again only when it has been quiet for as long as that takes. */
@@ -52,6 +53,7 @@ struct ofs_seal_batch {
 	struct ofs_map by_sha; /* first 8 bytes of the hash -> place in the packer + 1 */
 	struct ofs_sha256 *whole;
 	uint64_t bytes; /* of blocks that were read for sealing */
+	uint64_t max; /* how many they may be, about */
 	uint8_t *buf; /* one block */
 };
 
@@ -80,6 +82,7 @@ static int batch_create(struct ofs_store *s, struct ofs_seal_batch **ret)
 	int r;
 
 	b->store = s;
+	b->max = s->tight ? BATCH_BYTES_TIGHT : BATCH_BYTES;
 	b->buf = ofs_alloc(OFS_BLOCK_SIZE);
 	b->whole = ofs_sha256_create();
 	r = b->whole ? ofs_packer_create(s, &b->packer) : -ENOMEM;
@@ -180,7 +183,7 @@ static void batch_choose(struct ofs_seal_batch *b, const struct ofs_seal_when *w
 	size_t i;
 
 	pthread_mutex_lock(&s->lock);
-	for (i = 0; i < s->drafts.n && bytes < BATCH_BYTES; i++) {
+	for (i = 0; i < s->drafts.n && bytes < b->max; i++) {
 		const struct ofs_inode *n = s->drafts.list[i];
 
 		if (!inode_is_due(n, when))
@@ -293,7 +296,7 @@ static int seal_blocks(struct ofs_seal_batch *b, struct sealed_file *f, bool *re
 	size_t i;
 	int r;
 
-	for (i = 0; i < f->nblocks && b->bytes < BATCH_BYTES; i++) {
+	for (i = 0; i < f->nblocks && b->bytes < b->max; i++) {
 		struct sealed_block *block = &f->blocks[i];
 
 		if (ofs_store_is_stopping(b->store))
@@ -354,7 +357,7 @@ int ofs_seal_collect(struct ofs_store *s, const struct ofs_seal_when *when,
 	if (r < 0)
 		return r;
 	batch_choose(b, when);
-	for (i = 0; i < b->nfiles && (i == 0 || b->bytes < BATCH_BYTES) && r == 0; i++) {
+	for (i = 0; i < b->nfiles && (i == 0 || b->bytes < b->max) && r == 0; i++) {
 		r = seal_file(b, &b->files[i]);
 		done += b->files[i].nsealed || (r == 0 && b->files[i].done);
 		if (r == -ESTALE)

@@ -58,26 +58,59 @@ static bool store_is_dirty(struct ofs_store *s)
 	return dirty;
 }
 
-static int run_cycle(struct ofs_store *s, const struct ofs_seal_when *when, bool always_checkpoint)
+static int finish_cycle(struct ofs_store *s, bool checkpoint, bool sealed)
+{
+	int r = checkpoint && store_is_dirty(s) ? ofs_store_checkpoint(s, NULL) : 0;
+
+	if (r == 0 && (sealed || checkpoint))
+		r = ofs_store_reclaim(s);
+	/* A write-ahead log that grew large is emptied while nothing waits for it. */
+	if (r == 0 && checkpoint)
+		r = ofs_index_checkpoint(s->index);
+	return r;
+}
+
+static int seal_all(struct ofs_store *s, const struct ofs_seal_when *when, int *ret_sealed)
 {
 	struct ofs_seal_when now = *when;
-	int r, e, sealed = 0;
+	int r;
 
 	do {
 		r = seal_batch(s, &now);
-		sealed += r > 0 ? r : 0;
-		now.pressed = ofs_store_is_pressed(s);
+		*ret_sealed += r > 0 ? r : 0;
+		now.pressed = when->pressed || ofs_store_is_pressed(s);
 	} while (r > 0 && !ofs_store_is_stopping(s));
-	/* On a full disk sealing fails, and what follows may give it the room that it needs. */
-	e = always_checkpoint ? 0 : OFS_MIN(r, 0);
-	if (always_checkpoint && store_is_dirty(s))
-		e = ofs_store_checkpoint(s, NULL);
-	if (e == 0 && (sealed || always_checkpoint))
-		e = ofs_store_reclaim(s);
-	/* A write-ahead log that grew large is emptied while nothing waits for it. */
-	if (e == 0 && always_checkpoint)
-		e = ofs_index_checkpoint(s->index);
-	return r < 0 ? r : e;
+	return r;
+}
+
+/*
+ * The disk is full: with the room that was set aside, what was removed is given back first, and then
+ * small portions are sealed, each of which gives back more than it takes.
+ */
+static int squeeze(struct ofs_store *s, const struct ofs_seal_when *when)
+{
+	int r, sealed = 0;
+
+	r = finish_cycle(s, true, true);
+	if (r == 0)
+		r = seal_all(s, when, &sealed);
+	return finish_cycle(s, true, true) < 0 && r == 0 ? -ENOSPC : r;
+}
+
+static int run_cycle(struct ofs_store *s, const struct ofs_seal_when *when, bool checkpoint)
+{
+	int r, sealed = 0;
+
+	r = s->tight ? 0 : seal_all(s, when, &sealed);
+	if (r == 0)
+		r = finish_cycle(s, checkpoint, sealed);
+	if (ofs_store_is_full(r))
+		ofs_reserve_release(s);
+	if (s->tight) {
+		r = squeeze(s, when);
+		ofs_reserve_fill(s);
+	}
+	return r;
 }
 
 int ofs_store_cycle(struct ofs_store *s, const struct ofs_seal_when *when, bool always_checkpoint)
@@ -123,6 +156,7 @@ enum work {
 	WORK_NONE,
 	WORK_SEAL,
 	WORK_CHECKPOINT, /* and seal */
+	WORK_SQUEEZE,
 	WORK_REPACK,
 	WORK_SETTLE,
 	WORK_SCRUB
@@ -143,7 +177,7 @@ static void sealer_wait(struct sealer *se)
 	int64_t until = ofs_clock_monotonic() + se->pause;
 	struct timespec ts;
 
-	if (!s->drafts.n && !s->dirty.n && !s->unsettled) {
+	if (!s->drafts.n && !s->dirty.n && !s->unsettled && !s->squeezed) {
 		if (!s->scrub_ms) {
 			pthread_cond_wait(&s->sealer_wake, &s->lock);
 			return;
@@ -162,6 +196,12 @@ static enum work choose_work(struct sealer *se, struct ofs_seal_when *when)
 	when->now = ofs_clock_monotonic();
 	when->delay = OFS_MAX(s->seal_delay_ms, 1u) * OFS_NS_PER_MS;
 	when->pressed = ofs_store_is_pressed(s);
+	/* A writer found the disk full: what can be given back is, at the cost of writing it anew. */
+	if (s->squeezed) {
+		s->squeezed = false;
+		when->pressed = true;
+		return WORK_SQUEEZE;
+	}
 	if (s->dirty_since && (s->dirty_since <= when->now - CHECKPOINT_AGE ||
 			       s->dirty.n - OFS_MIN(s->dirty.n, s->drafts.n) > DIRTY_MAX))
 		return WORK_CHECKPOINT;
@@ -189,6 +229,25 @@ static int scrub_step(struct sealer *se)
 	return 0;
 }
 
+/* A cycle with the room that was set aside. */
+static int squeeze_step(struct ofs_store *s, const struct ofs_seal_when *when)
+{
+	uint64_t changes;
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	changes = s->changes;
+	pthread_mutex_unlock(&s->lock);
+	ofs_reserve_release(s);
+	r = ofs_store_cycle(s, when, true);
+	pthread_mutex_lock(&s->lock);
+	s->squeezed_changes = changes;
+	s->squeezes++;
+	pthread_cond_broadcast(&s->room);
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
 /* Without the lock. */
 static void do_work(struct sealer *se, enum work work, const struct ofs_seal_when *when)
 {
@@ -198,8 +257,9 @@ static void do_work(struct sealer *se, enum work work, const struct ofs_seal_whe
 	se->pause = se->tick;
 	if (work == WORK_SCRUB) {
 		r = scrub_step(se);
-	} else if (work == WORK_SEAL || work == WORK_CHECKPOINT) {
-		r = ofs_store_cycle(s, when, work == WORK_CHECKPOINT);
+	} else if (work == WORK_SEAL || work == WORK_CHECKPOINT || work == WORK_SQUEEZE) {
+		r = work == WORK_SQUEEZE ? squeeze_step(s, when)
+					 : ofs_store_cycle(s, when, work == WORK_CHECKPOINT);
 		se->quiet_since = ofs_clock_monotonic();
 		if (r < 0)
 			ofs_log(LOG_ERR, "sealing failed, trying again: %s", strerror(-r));
@@ -251,7 +311,10 @@ static void *sealer_main(void *arg)
 
 int ofs_store_start(struct ofs_store *s)
 {
-	int r = pthread_create(&s->sealer, NULL, sealer_main, s);
+	int r;
+
+	ofs_reserve_fill(s);
+	r = pthread_create(&s->sealer, NULL, sealer_main, s);
 
 	s->sealer_runs = r == 0;
 	return -r;
@@ -296,6 +359,29 @@ static int wait_for_cycle(struct ofs_store *s)
 	}
 	pthread_mutex_unlock(&s->lock);
 	return r;
+}
+
+bool ofs_store_make_room(struct ofs_store *s)
+{
+	int64_t until = ofs_clock_monotonic() + ROOM_TIMEOUT;
+	struct timespec ts = { .tv_sec = until / OFS_NS_PER_S, .tv_nsec = until % OFS_NS_PER_S };
+	bool worth;
+	uint64_t squeezes;
+
+	pthread_mutex_lock(&s->lock);
+	/* When nothing has changed since the last time, this one would find nothing more. */
+	worth = s->sealer_runs && s->changes != s->squeezed_changes;
+	squeezes = s->squeezes;
+	if (worth) {
+		s->squeezed = true;
+		pthread_cond_signal(&s->sealer_wake);
+	}
+	while (worth && s->squeezes == squeezes && !s->stop)
+		if (pthread_cond_timedwait(&s->room, &s->lock, &ts) == ETIMEDOUT)
+			break;
+	worth = worth && s->squeezes != squeezes;
+	pthread_mutex_unlock(&s->lock);
+	return worth;
 }
 
 int ofs_store_wait_for_room(struct ofs_store *s)

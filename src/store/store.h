@@ -148,7 +148,7 @@ struct ofs_verify_counts {
 	uint64_t frames;
 	uint64_t chunks;
 	uint64_t bytes; /* of content */
-	uint64_t files; /* with drafts, or of more than one block, which are read as well */
+	uint64_t files; /* in the store */
 	uint64_t problems;
 	uint64_t repaired;
 };

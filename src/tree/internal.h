@@ -67,10 +67,13 @@ struct ofs_tree {
 	uid_t uid; /* who owns what is made up */
 	gid_t gid;
 	int64_t created; /* the store's time, and theirs */
+	bool background; /* the store is served */
 
 	pthread_mutex_t lock; /* never held while the store is called */
 	struct ofs_map slices; /* node -> struct ofs_slice_node */
 	ofs_node next_slice;
+
+	struct ofs_tree_verify *verify;
 };
 
 static inline bool ofs_node_is_virtual(ofs_node node)
@@ -127,6 +130,16 @@ int ofs_range_resolve(struct ofs_tree *t, const struct ofs_attr *base,
 
 /* Lines of the file as sed counts them: one without a final newline counts. */
 int ofs_lines_count(struct ofs_tree *t, const struct ofs_attr *file, uint64_t *ret);
+
+/* ---- verification (verify.c) */
+
+struct ofs_tree_verify *ofs_tree_verify_create(struct ofs_tree *t);
+/* Ends one that runs. NULL is allowed. */
+void ofs_tree_verify_destroy(struct ofs_tree_verify *job);
+
+/* The value of the attribute, and what follows its name: "" or ".K". */
+int ofs_tree_verify_set(struct ofs_tree_verify *job, const char *value, size_t size);
+int ofs_tree_verify_get(struct ofs_tree_verify *job, const char *which, struct ofs_buf *out);
 
 /* ---- the tree's README.md (readme.c) */
 extern const char ofs_readme_text[];

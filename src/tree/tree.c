@@ -61,9 +61,11 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	int r;
 
 	pthread_mutex_init(&t->lock, NULL);
+	t->verify = ofs_tree_verify_create(t);
 	t->events = opts->events;
 	t->uid = geteuid();
 	t->gid = getegid();
+	t->background = opts->background;
 	t->next_slice = OFS_NODE_SLICES;
 	t->mountpoint = opts->mountpoint ? ofs_strdup(opts->mountpoint) : NULL;
 	t->slice_max_lines = opts->slice_max_lines;
@@ -93,6 +95,7 @@ void ofs_tree_close(struct ofs_tree *t)
 
 	if (!t)
 		return;
+	ofs_tree_verify_destroy(t->verify);
 	while ((n = ofs_map_next(&t->slices, &pos)))
 		ofs_slice_destroy(n);
 	ofs_map_finish(&t->slices);

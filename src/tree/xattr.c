@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* user.offload.*: what the store knows of a file. */
+/* user.offload.*: what the store knows of a file, and on the root what it is asked to do. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <strings.h>
+#include <sys/xattr.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -11,6 +12,7 @@
 #include "tree/internal.h"
 
 #define PREFIX "user.offload."
+#define VERIFY PREFIX "verify"
 #define SNIFF_SIZE 512
 
 /* Each appends its value as text; -ENODATA: the file has none. */
@@ -195,6 +197,8 @@ static int attr_get(struct ofs_tree *t, ofs_node node, const char *name, struct 
 
 	if (ofs_node_is_virtual(node) || strncmp(name, PREFIX, strlen(PREFIX)) != 0)
 		return -ENODATA;
+	if (node == OFS_NODE_ROOT && strncmp(name, VERIFY, strlen(VERIFY)) == 0)
+		return ofs_tree_verify_get(t->verify, name + strlen(VERIFY), out);
 	for (i = 0; i < OFS_ARRAY_SIZE(attrs); i++)
 		if (strcmp(name + strlen(PREFIX), attrs[i].name) == 0)
 			break;
@@ -215,6 +219,16 @@ ssize_t ofs_tree_getxattr(struct ofs_tree *t, ofs_node node, const char *name, v
 	int r = attr_get(t, node, name, &value);
 
 	return r < 0 ? r : give(&value, buf, size);
+}
+
+int ofs_tree_setxattr(struct ofs_tree *t, ofs_node node, const char *name, const void *value,
+		      size_t size, int flags)
+{
+	if (node != OFS_NODE_ROOT || strcmp(name, VERIFY) != 0)
+		return -EOPNOTSUPP;
+	if (flags & XATTR_CREATE)
+		return -EEXIST;
+	return ofs_tree_verify_set(t->verify, value, size);
 }
 
 ssize_t ofs_tree_listxattr(struct ofs_tree *t, ofs_node node, char *buf, size_t size)

@@ -303,10 +303,9 @@ class Mount:
             self.abandon()
         return False
 
-    def start(self):
+    def launch(self, **environment):
         """
-        Starts the daemon and waits until it serves. A dead mount that was left there must be gone
-        then.
+        Starts the daemon, with more in its environment where that is given, and does not wait.
         """
         assert self.process is None
         command = [OFFLOADFS, "-f"]
@@ -318,19 +317,41 @@ class Mount:
             stdin=subprocess.DEVNULL,
             stdout=self.log,
             stderr=self.log,
+            env={**os.environ, **environment},
         )
         self.case.mounts.append(self)
+        return self
 
-        def serves():
-            if self.process.poll() is not None:
-                raise AssertionError(
-                    f"the daemon ended with {self.process.returncode} before it served"
-                )
-            return self.mnt in mount_points() and is_alive(self.mnt)
+    def serves(self):
+        """Whether the daemon has come to serving."""
+        return self.mnt in mount_points() and is_alive(self.mnt)
 
-        eventually(serves, f"{self.mnt} is mounted")
+    def comes_up(self):
+        """Waits until a launched daemon serves, or has ended; returns whether it serves."""
+        return eventually(
+            lambda: (self.process.poll() is not None and "ended")
+            or (self.serves() and "serves"),
+            f"{self.mnt} is mounted",
+        ) == "serves"
+
+    def start(self):
+        """
+        Starts the daemon and waits until it serves. A dead mount that was left there must be gone
+        then.
+        """
+        self.launch()
+        if not self.comes_up():
+            raise AssertionError(
+                f"the daemon ended with {self.process.returncode} before it served"
+            )
         assert mount_points().count(self.mnt) == 1, "mounted over a mount that was left there"
         return self
+
+    def wait(self):
+        """Waits until the daemon has ended by itself; returns its exit code."""
+        code = self.process.wait(30 * SLOW)
+        self._ended()
+        return code
 
     def unmount(self):
         """Unmounts, and the daemon must end cleanly."""
@@ -601,7 +622,7 @@ def _remove(directory):
     return f"cannot remove {directory}" if os.path.exists(directory) else None
 
 
-def _isolate():
+def isolate():
     """
     Moves to a mount namespace of its own, where this is allowed. A namespace that somebody else
     makes starts with a copy of every mount it sees, and a copy keeps the daemon of a test running
@@ -619,7 +640,7 @@ def prepare():
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _raise_interrupted)
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    _isolate()
+    isolate()
 
 
 def end_with_parent():

@@ -154,6 +154,17 @@ Test(io_failpoint, errors)
 		"io.pwrite=enospc@2\nio.datasync=eio@1\nio.datasync=eio@2\nio.open=eopnotsupp@3\n");
 }
 
+Test(io_failpoint, notes)
+{
+	setenv("OFS_FAILPOINT", "a=note,b=note@2,a=eio@2", 1);
+	cr_assert_eq(ofs_failpoint("a"), 0);
+	cr_assert_eq(ofs_failpoint("b"), 0);
+	cr_assert_eq(ofs_failpoint("b"), 0);
+	cr_assert_eq(ofs_failpoint("a"), -EIO);
+	cr_assert_eq(ofs_failpoint("a"), 0);
+	check_log("a=note@1\nb=note@2\na=note@2\na=eio@2\na=note@3\n");
+}
+
 Test(io_failpoint, names_of_other_layers)
 {
 	setenv("OFS_FAILPOINT", "store.commit=eio@2", 1);

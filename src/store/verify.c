@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Verification: the index against itself, every frame against the index, every draft, and every file
+ * of more than one block against the hash of its whole. `cycle` is held for one frame or file at a
+ * time, so that the store goes on living meanwhile.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/util.h"
+#include "codec/hash.h"
+#include "io/file.h"
+#include "store/internal.h"
+
+struct verification {
+	struct ofs_store *store;
+	const struct ofs_verify *how;
+	struct ofs_verify_counts counts;
+	bool at_rest; /* nobody is served: the index itself may be repaired */
+	struct ofs_sha256 *whole;
+	uint8_t *buf; /* one block */
+};
+
+static void report(struct verification *v, uint64_t ino, const char *what, bool repaired)
+{
+	v->counts.problems++;
+	v->counts.repaired += repaired;
+	v->how->problem(v->how->arg, ino, what, repaired);
+}
+
+static int progress(struct verification *v)
+{
+	if (v->how->progress && v->how->progress(v->how->arg, &v->counts))
+		return -ECANCELED;
+	return 0;
+}
+
+/* ---- the index */
+
+static void index_problem(void *arg, uint64_t ino, const char *what, bool repaired)
+{
+	report(arg, ino, what, repaired);
+}
+
+/* What was repaired below it must not be in memory any more; nothing there is dirty. */
+static void forget_inodes(struct ofs_store *s)
+{
+	struct ofs_inode *n;
+	size_t pos = 0;
+
+	pthread_mutex_lock(&s->lock);
+	while ((n = ofs_map_next(&s->inodes, &pos)))
+		ofs_inode_destroy(n);
+	ofs_map_finish(&s->inodes);
+	s->drafts.n = 0;
+	pthread_mutex_unlock(&s->lock);
+}
+
+static int repair_index(struct verification *v)
+{
+	struct ofs_store *s = v->store;
+	uint64_t before = v->counts.repaired;
+	int r;
+
+	r = ofs_index_begin(s->index);
+	if (r < 0)
+		return r;
+	r = ofs_index_check(s->index, true, v->how->lost_dir, index_problem, v);
+	/* What can be repaired is, even where the index cannot be read in full. */
+	if (r == -EUCLEAN)
+		ofs_index_rollback(s->index);
+	else
+		r = ofs_index_end(s->index, r);
+	if (r == 0 && v->counts.repaired > before) {
+		forget_inodes(s);
+		r = ofs_store_load_drafts(s);
+	}
+	return r;
+}
+
+static int verify_index(struct verification *v)
+{
+	struct ofs_store *s = v->store;
+	bool repair = v->how->repair && v->at_rest;
+	uint64_t before = v->counts.problems;
+	bool dirty;
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	dirty = s->dirty.n || s->nmarks;
+	pthread_mutex_unlock(&s->lock);
+	r = repair && dirty ? ofs_store_checkpoint(s, NULL) : 0;
+	if (r < 0)
+		return r;
+	r = repair ? repair_index(v) : ofs_index_check(s->index, false, 0, index_problem, v);
+	if (r == -EUCLEAN) {
+		report(v, 0, "the index cannot be read in full", false);
+		r = 0;
+	}
+	if (r == 0 && v->how->repair && !v->at_rest && v->counts.problems > before)
+		report(v, 0,
+		       "the index is repaired only while nothing is mounted: unmount, and repair again",
+		       false);
+	return r;
+}
+
+/* ---- frames */
+
+struct holders {
+	struct ofs_map seen; /* files */
+	uint64_t chunk[64]; /* ids; those of large frames come in portions */
+	size_t n;
+	uint64_t skip;
+};
+
+static int name_file(void *arg, uint64_t ino)
+{
+	struct holders *h = arg;
+
+	return ofs_map_put(&h->seen, ino, h);
+}
+
+static int note_chunk(void *arg, const struct ofs_index_chunk *c)
+{
+	struct holders *h = arg;
+
+	if (h->skip) {
+		h->skip--;
+		return 0;
+	}
+	if (h->n == OFS_ARRAY_SIZE(h->chunk))
+		return 1;
+	h->chunk[h->n++] = c->id;
+	return 0;
+}
+
+/* Names every file that has a chunk in the frame. */
+static int name_holders(struct verification *v, const struct ofs_index_frame *f, const char *what)
+{
+	struct ofs_index *ix = v->store->index;
+	struct holders h = { .seen = OFS_MAP_INIT };
+	uint64_t done = 0;
+	size_t i;
+	int r;
+
+	do {
+		h.n = 0;
+		h.skip = done;
+		r = ofs_index_list_chunks(ix, f->id, note_chunk, &h);
+		for (i = 0; i < h.n && r >= 0; i++) {
+			int e = ofs_index_list_holders(ix, h.chunk[i], name_file, &h);
+
+			r = e < 0 ? e : r;
+		}
+		done += h.n;
+	} while (r > 0);
+	for (i = 0; r == 0 && h.seen.slots && i <= h.seen.mask; i++)
+		if (h.seen.slots[i].value)
+			report(v, h.seen.slots[i].key, what, false);
+	ofs_map_finish(&h.seen);
+	return r;
+}
+
+/* Puts the frame's bytes aside, for whoever wants to try and get more out of them. */
+static int quarantine(struct ofs_store *s, const struct ofs_index_frame *f)
+{
+	struct ofs_frame_loc loc = { f->pack, f->off, f->stored, f->raw };
+	OFS_FREE uint8_t *bytes = NULL;
+	OFS_CLOSE int dir = -1;
+	char name[64];
+	size_t len;
+	int r;
+
+	r = ofs_packset_copy(s->packs, &loc, &bytes, &len);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	r = ofs_io_mkdir(s->dirfd, "quarantine", 0700);
+	if (r < 0)
+		return r;
+	dir = ofs_io_open(s->dirfd, "quarantine", O_RDONLY | O_DIRECTORY, 0);
+	if (dir < 0)
+		return dir;
+	snprintf(name, sizeof(name), "%08x-%llu.frame", f->pack, (unsigned long long)f->off);
+	return ofs_io_write_file(dir, name, bytes, len);
+}
+
+struct rescue {
+	struct ofs_packer *packer;
+	const uint8_t *content;
+	uint32_t class;
+	bool dense;
+};
+
+static int rescue_chunk(void *arg, const struct ofs_index_chunk *c)
+{
+	struct rescue *rs = arg;
+
+	return ofs_packer_add(rs->packer, rs->class, rs->dense, true, c, rs->content + c->off,
+			      NULL);
+}
+
+/* A frame that was read before it was damaged may still be in the cache, verified. */
+static int rescue_frame(struct ofs_store *s, const struct ofs_index_frame *f)
+{
+	struct ofs_frame_loc loc = { f->pack, f->off, f->stored, f->raw };
+	struct rescue rs = { .class = f->class, .dense = f->dense };
+	struct ofs_frame *frame;
+	int r;
+
+	r = ofs_packset_read(s->packs, &loc, &frame);
+	if (r < 0)
+		return r;
+	rs.content = ofs_frame_data(frame);
+	r = ofs_packer_create(s, &rs.packer);
+	if (r == 0)
+		r = ofs_index_list_chunks(s->index, f->id, rescue_chunk, &rs);
+	if (r == 0)
+		r = ofs_packer_commit(rs.packer, NULL, NULL);
+	if (r == 0) {
+		pthread_mutex_lock(&s->lock);
+		ofs_store_relocate(s, rs.packer);
+		pthread_mutex_unlock(&s->lock);
+	}
+	ofs_packer_destroy(rs.packer);
+	ofs_frame_unref(frame);
+	return r;
+}
+
+static int frame_is_bad(struct verification *v, const struct ofs_index_frame *f)
+{
+	struct ofs_store *s = v->store;
+	char what[128];
+	int r;
+
+	snprintf(what, sizeof(what), "packs/%08x.pack: the frame at %llu is damaged", f->pack,
+		 (unsigned long long)f->off);
+	if (v->how->repair) {
+		r = quarantine(s, f);
+		if (r < 0)
+			return r;
+		if (rescue_frame(s, f) == 0) {
+			report(v, 0, what, true);
+			return 0;
+		}
+	}
+	return name_holders(v, f, what);
+}
+
+static int verify_frame(struct verification *v, const struct ofs_index_frame *f)
+{
+	int r = ofs_store_check_frame(v->store, f, &v->counts.chunks);
+
+	v->counts.frames++;
+	v->counts.bytes += f->raw;
+	v->counts.done += f->raw;
+	return r == -EIO ? frame_is_bad(v, f) : r;
+}
+
+static int verify_frames(struct verification *v)
+{
+	struct ofs_store *s = v->store;
+	struct ofs_index_frame f = { .id = 0 };
+	int r = 0;
+
+	while (r == 0) {
+		pthread_mutex_lock(&s->cycle);
+		r = ofs_index_next_frame(s->index, f.id, &f);
+		if (r == 0 && f.live)
+			r = verify_frame(v, &f);
+		pthread_mutex_unlock(&s->cycle);
+		if (r == 0)
+			r = progress(v);
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+/* ---- files */
+
+/* Reads a whole file; `ret_sha` is its hash. -ESTALE: it was written meanwhile. */
+static int read_file(struct verification *v, uint64_t ino, uint64_t size, uint64_t version,
+		     uint8_t ret_sha[OFS_SHA256_SIZE])
+{
+	uint64_t off, now = 0;
+	int r = 0;
+
+	for (off = 0; off < size && r == 0; off += OFS_BLOCK_SIZE) {
+		ssize_t n =
+			ofs_store_read_version(v->store, ino, v->buf, OFS_BLOCK_SIZE, off, &now);
+
+		if (n >= 0 && now != version)
+			n = -ESTALE;
+		r = n < 0 ? (int)n : ofs_sha256_update(v->whole, v->buf, (size_t)n);
+		v->counts.done += OFS_MIN(OFS_BLOCK_SIZE, size - off);
+		if (r == 0)
+			r = progress(v);
+	}
+	if (ofs_sha256_final(v->whole, ret_sha) < 0 && r == 0)
+		r = -EIO;
+	return r == -ENOENT || r == -ENODATA ? -ESTALE : r;
+}
+
+/* `draft`: damaged frames are known already, only what lies in the journal is news. */
+static int verify_file(struct verification *v, uint64_t ino, bool draft)
+{
+	struct ofs_store *s = v->store;
+	uint8_t sha[OFS_SHA256_SIZE];
+	struct ofs_digest digest;
+	struct ofs_attr attr;
+	int r;
+
+	r = ofs_store_getattr(s, ino, &attr);
+	if (r == 0)
+		r = ofs_store_digest(s, ino, &digest);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	r = read_file(v, ino, attr.size, attr.version, sha);
+	if (r == -EIO && draft)
+		report(v, ino, "content that waits in the journal is damaged", false);
+	else if (r == 0 && digest.has_sha && memcmp(sha, digest.sha, sizeof(sha)) != 0)
+		report(v, ino, "the content does not match its SHA-256", false);
+	return r == -EIO || r == -ESTALE ? 0 : r;
+}
+
+static int verify_long_files(struct verification *v)
+{
+	uint64_t ino = 0;
+	int r = 0;
+
+	while (r == 0) {
+		r = ofs_index_next_long(v->store->index, ino, &ino);
+		if (r == 0)
+			r = verify_file(v, ino, false);
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+static int verify_drafts(struct verification *v)
+{
+	struct ofs_store *s = v->store;
+	OFS_FREE uint64_t *ino = NULL;
+	size_t n = 0, i;
+	int r = 0;
+
+	pthread_mutex_lock(&s->lock);
+	ino = ofs_alloc(OFS_MAX(s->drafts.n, (size_t)1) * sizeof(*ino));
+	for (i = 0; i < s->drafts.n; i++)
+		if (s->drafts.list[i]->content.nextents && !s->drafts.list[i]->gone)
+			ino[n++] = s->drafts.list[i]->row.ino;
+	pthread_mutex_unlock(&s->lock);
+	for (i = 0; i < n && r == 0; i++)
+		r = verify_file(v, ino[i], true);
+	return r;
+}
+
+/* ---- all of it */
+
+static int verify_all(struct verification *v)
+{
+	struct ofs_store *s = v->store;
+	uint64_t frames, long_files, bytes;
+	int r;
+
+	r = ofs_index_totals(s->index, OFS_BLOCK_SIZE, &frames, &long_files);
+	if (r == 0)
+		r = ofs_index_count(s->index, &v->counts.files, &bytes);
+	if (r < 0)
+		return r;
+	v->counts.total = frames + long_files;
+	pthread_mutex_lock(&s->cycle);
+	r = verify_index(v);
+	pthread_mutex_unlock(&s->cycle);
+	if (r == 0)
+		r = verify_drafts(v);
+	if (r == 0)
+		r = verify_frames(v);
+	if (r == 0)
+		r = verify_long_files(v);
+	v->counts.done = r == 0 ? v->counts.total : v->counts.done;
+	return r;
+}
+
+/* One at a time. */
+static bool verify_begin(struct ofs_store *s)
+{
+	bool free;
+
+	pthread_mutex_lock(&s->lock);
+	free = !s->verifying;
+	s->verifying = true;
+	pthread_mutex_unlock(&s->lock);
+	return free;
+}
+
+int ofs_store_verify(struct ofs_store *s, const struct ofs_verify *how,
+		     struct ofs_verify_counts *ret)
+{
+	struct verification v = { .store = s, .how = how, .at_rest = !s->sealer_runs };
+	int r;
+
+	if (!verify_begin(s))
+		return -EBUSY;
+	v.buf = ofs_alloc(OFS_BLOCK_SIZE);
+	v.whole = ofs_sha256_create();
+	r = v.whole ? verify_all(&v) : -ENOMEM;
+	free(v.buf);
+	ofs_sha256_destroy(v.whole);
+	pthread_mutex_lock(&s->lock);
+	s->verifying = false;
+	pthread_mutex_unlock(&s->lock);
+	*ret = v.counts;
+	return r;
+}

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The benchmarks of offloadfs; run them through tools/bench, which builds it first."""
+import argparse
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+
+import measure
+import harness  # noqa: I001  (found through measure)
+import large
+import remove
+import scale
+import storage
+
+BENCHMARKS = {"storage": storage, "scale": scale, "large": large, "remove": remove}
+QUICK = {"storage": [], "scale": ["20000"], "large": ["0.25"], "remove": ["10"]}
+HELP = {
+    "storage": "bytes that tool results take, beside other ways to keep them",
+    "scale": "a store of a million files: opening, memory, walking, listing",
+    "large": "a file of gigabytes: memory, journal, slices, removal",
+    "remove": "whether removed space comes back",
+    "all": "all of them, one after the other",
+}
+
+
+def main():
+    parser = _parser()
+    options = parser.parse_args()
+    if not os.access(harness.OFFLOADFS, os.X_OK):
+        sys.exit(f"bench: there is no daemon at '{harness.OFFLOADFS}': set OFFLOADFS")
+    if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+        sys.exit("bench: cannot open '/dev/fuse' for reading and writing")
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    harness.isolate()
+    _print_machine()
+    results = {}
+    try:
+        for name, each in _chosen(parser, options):
+            results[name] = BENCHMARKS[name].measure(each)
+    except (measure.Failure, AssertionError, subprocess.CalledProcessError) as e:
+        sys.exit(f"bench: {e}")
+    except KeyboardInterrupt:
+        sys.exit("bench: interrupted")
+    finally:
+        if options.json and results:
+            _write_json(options.json, results)
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog="bench", description="Measures offloadfs. docs/BENCHMARKS.md tells how to read it."
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name in [*BENCHMARKS, "all"]:
+        command = commands.add_parser(name, help=HELP[name], description=HELP[name].capitalize())
+        command.add_argument("--json", metavar="FILE", help="write all figures there as well")
+        command.add_argument(
+            "--rest",
+            type=float,
+            default=8,
+            metavar="SECONDS",
+            help="a store at which nothing happened for so long is at rest (default 8)",
+        )
+        if name == "all":
+            command.add_argument(
+                "--quick", action="store_true", help="small numbers: minutes, to see that it works"
+            )
+        else:
+            BENCHMARKS[name].add_arguments(command)
+    return parser
+
+
+def _chosen(parser, options):
+    if options.command != "all":
+        yield options.command, options
+        return
+    for name in BENCHMARKS:
+        some = QUICK[name] if options.quick else []
+        yield name, parser.parse_args([name, "--rest", str(options.rest), *some])
+
+
+def _interrupt(_signal, _frame):
+    # Cleaning up is not interrupted again.
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def _machine():
+    version = subprocess.run([harness.OFFLOADFS, "--version"], capture_output=True, check=False)
+    return {
+        "offloadfs": version.stdout.decode(errors="replace").strip(),
+        "kernel": platform.release(),
+        "processors": os.cpu_count(),
+        "load": os.getloadavg()[0],
+    }
+
+
+def _print_machine():
+    machine = _machine()
+    print(
+        f"{machine['offloadfs']}, Linux {machine['kernel']}, {machine['processors']} processors,"
+        f" load {machine['load']:.1f}",
+        flush=True,
+    )
+
+
+def _write_json(path, results):
+    with open(path, "w") as f:
+        json.dump({"machine": _machine(), **results}, f, indent=1)
+        f.write("\n")
+
+
+if __name__ == "__main__":
+    main()

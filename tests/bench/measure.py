@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: MIT
+"""What all benchmarks share: a place to work, a daemon to watch, and tables to print."""
+import contextlib
+import ctypes
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "fs"))
+
+import harness  # noqa: E402
+
+KIB = 1 << 10
+MIB = 1 << 20
+GIB = 1 << 30
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None)
+
+# Daemons of stores with a million files take longer than those of tests.
+harness.SLOW = max(harness.SLOW, 20)
+
+
+class Failure(Exception):
+    """Something that the user can do something about; its text says what."""
+
+
+# --- Text -----------------------------------------------------------------------------------------
+
+
+def size_text(n):
+    for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
+        if abs(n) >= unit:
+            return f"{n / unit:.1f} {name}"
+    return f"{n} B"
+
+
+def time_text(seconds):
+    if seconds < 1:
+        return f"{seconds * 1000:.1f} ms"
+    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
+
+
+def met(condition):
+    return "met" if condition else "NOT MET"
+
+
+def table(heads, rows):
+    """Prints rows in columns; the first column is text, the others are aligned to the right."""
+    rows = [[str(c) for c in row] for row in rows]
+    widths = [max(len(r[i]) for r in [heads] + rows) for i in range(len(heads))]
+    for row in [heads] + rows:
+        cells = [row[0].ljust(widths[0])]
+        cells += [c.rjust(w) for c, w in zip(row[1:], widths[1:])]
+        print("  " + "  ".join(cells).rstrip())
+    sys.stdout.flush()
+
+
+def heading(text):
+    print(f"\n{text}\n", flush=True)
+
+
+def note(text):
+    """What goes on, for whoever waits; never a part of the result."""
+    print(f"... {text}", file=sys.stderr, flush=True)
+
+
+class Progress:
+    """A bar on a terminal, nothing in a pipe. Use as a context manager."""
+
+    def __init__(self, what, total, unit=""):
+        self._what, self._total, self._unit = what, max(total, 1), unit
+        self._start = time.monotonic()
+        self._shown = 0.0
+        self._on = sys.stderr.isatty()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        if self._on:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+        return False
+
+    def show(self, done):
+        now = time.monotonic()
+        if not self._on or now - self._shown < 0.1:
+            return
+        self._shown = now
+        passed = max(now - self._start, 0.001)
+        share = min(done / self._total, 1)
+        bar = ("#" * int(share * 30)).ljust(30)
+        print(
+            f"\r\033[K{self._what} [{bar}] {share:4.0%}  {done / passed:.0f} {self._unit}/s  "
+            f"{passed:.0f} s",
+            end="",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+# --- Disk -----------------------------------------------------------------------------------------
+
+
+def usage(directory):
+    """(bytes on disk, sum of sizes) of everything in a directory, itself included."""
+    disk = size = 0
+    for folder, _, names in os.walk(directory):
+        for path in [folder] + [os.path.join(folder, name) for name in names]:
+            with contextlib.suppress(FileNotFoundError):
+                st = os.lstat(path)
+                disk += st.st_blocks * 512
+                size += st.st_size
+    return disk, size
+
+
+def store_usage(store):
+    """The bytes on disk of a store and its parts, and its sum of sizes under `sizes`."""
+    disk, sizes = usage(store)
+    parts = {"packs": 0, "index": 0, "journal": 0}
+    for name in os.listdir(store):
+        path = os.path.join(store, name)
+        part = "index" if name.startswith("index") else name
+        if part in parts:
+            with contextlib.suppress(FileNotFoundError):
+                parts[part] += usage(path)[0] if os.path.isdir(path) else _disk(path)
+    return {"bytes": disk, **parts, "rest": disk - sum(parts.values()), "sizes": sizes}
+
+
+def _disk(path):
+    return os.lstat(path).st_blocks * 512
+
+
+def drop_caches(*directories):
+    """
+    Makes the next reads of these directories come from the disk; root drops every cache of the
+    kernel's.
+    """
+    os.sync()
+    for directory in directories:
+        for folder, _, names in os.walk(directory):
+            for name in names:
+                fd = os.open(os.path.join(folder, name), os.O_RDONLY)
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+                os.close(fd)
+    with contextlib.suppress(OSError):
+        pathlib.Path("/proc/sys/vm/drop_caches").write_text("3")
+
+
+# --- The daemon -----------------------------------------------------------------------------------
+
+
+def _own_group():
+    """^C on the terminal is for this program alone; when it dies, the daemon unmounts."""
+    os.setpgrp()
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+class Daemon(harness.Mount):
+    """A mount whose daemon is watched. `opened` is the time from its start to a first stat."""
+
+    def start(self, known=""):
+        assert self.process is None
+        os.makedirs(self.mnt, exist_ok=True)
+        command = [harness.OFFLOADFS, "-f"]
+        if self.options:
+            command += ["-o", ",".join(self.options)]
+        self.log = tempfile.TemporaryFile()
+        before = os.stat(self.mnt)
+        begin = time.perf_counter()
+        self.process = subprocess.Popen(
+            command + [self.store, self.mnt],
+            stdin=subprocess.DEVNULL,
+            stdout=self.log,
+            stderr=self.log,
+            preexec_fn=_own_group,
+        )
+        self.case.mounts.append(self)
+        path = self(known) if known else self.mnt
+        while True:
+            with contextlib.suppress(OSError):
+                st = os.stat(path)
+                if known or st.st_dev != before.st_dev:
+                    break
+            if self.process.poll() is not None:
+                self.log.seek(0)
+                said = self.log.read().decode(errors="replace").strip()
+                raise Failure(f"the daemon ended with {self.process.returncode}: {said}")
+            time.sleep(0.0005)
+        self.opened = time.perf_counter() - begin
+        return self
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def memory(self, key="VmRSS"):
+        return memory(self.pid, key)
+
+    def cpu(self):
+        """Seconds of processor time that the daemon has used."""
+        with open(f"/proc/{self.pid}/stat") as f:
+            fields = f.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def rest(self, seconds, bound=3600, what="the store to rest", until=None):
+        """
+        Waits until neither the store's size nor the daemon's processor time has changed for so
+        long; returns how long that took, the quiet time not counted. With `until`, that condition
+        must hold as well.
+        """
+        begin = since = time.monotonic()
+        state, used = usage(self.store), self.cpu()
+        note(f"waiting for {what}")
+        while True:
+            time.sleep(min(0.25, seconds / 4))
+            now = time.monotonic()
+            new, cpu = usage(self.store), self.cpu()
+            # A thread that only looks whether there is work may use a tick now and then.
+            if new != state or cpu - used > 0.05:
+                state, used, since = new, cpu, now
+            elif now - since >= seconds and (not until or until()):
+                return since - begin
+            if now - begin > bound:
+                print(f"  {what}: not within {bound:g} s")
+                return now - begin
+
+
+def memory(pid, key="VmRSS"):
+    """Bytes, 0 once the process is gone."""
+    try:
+        with open(f"/proc/{pid}/status") as f:
+            for line in f:
+                if line.startswith(key + ":"):
+                    return int(line.split()[1]) * KIB
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    return 0
+
+
+class Watch:
+    """Samples while a block runs: the largest value that each function gave, by name."""
+
+    def __init__(self, interval=0.02, **functions):
+        self._interval, self._functions = interval, functions
+        self.max = dict.fromkeys(functions, 0)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+
+    def _sample(self):
+        while True:
+            for name, function in self._functions.items():
+                with contextlib.suppress(OSError):
+                    self.max[name] = max(self.max[name], function())
+            if self._stop.wait(self._interval):
+                return
+
+    def __enter__(self):
+        self._begin = time.perf_counter()
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self.seconds = time.perf_counter() - self._begin
+        self._stop.set()
+        self._thread.join()
+        return False
+
+
+# --- The place ------------------------------------------------------------------------------------
+
+
+class Place:
+    """A directory for one run, gone when it ends, with whatever is mounted in it."""
+
+    def __init__(self):
+        self.dir = os.path.realpath(tempfile.mkdtemp(prefix="offloadfs-bench-"))
+        self.mounts = []
+        self._count = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        for mount in list(self.mounts):
+            with contextlib.suppress(AssertionError, OSError):
+                mount.abandon()
+        complaint = harness.release(self.dir)
+        if complaint:
+            print(f"{complaint}: kept {self.dir}", file=sys.stderr)
+        else:
+            shutil.rmtree(self.dir, ignore_errors=True)
+        return False
+
+    def path(self, *names):
+        return os.path.join(self.dir, *names)
+
+    def daemon(self, store=None, known="", options=()):
+        """A daemon on a store, by default a new one."""
+        self._count += 1
+        store = store or self.path(f"store-{self._count}")
+        return Daemon(self, store, self.path(f"mnt-{self._count}"), options).start(known)
+
+    def empty_store(self):
+        """What a store takes that never held a file, at rest, its daemon running."""
+        with self.daemon() as m:
+            time.sleep(0.2)
+            result = store_usage(m.store)
+        shutil.rmtree(m.store)
+        return result
+
+
+def run(*command, **options):
+    """Runs a program to its end; returns the seconds it took."""
+    begin = time.perf_counter()
+    done = subprocess.run(
+        [os.fspath(c) for c in command],
+        stdin=subprocess.DEVNULL,
+        stdout=options.pop("stdout", subprocess.DEVNULL),
+        stderr=subprocess.PIPE,
+        **options,
+    )
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip()
+        raise Failure(f"'{command[0]}' exited with {done.returncode}: {said}")
+    return time.perf_counter() - begin

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: MIT
+"""How much room tool results take: one blob each, one stream, other programs, and offloadfs."""
+import os
+import shutil
+import subprocess
+
+from corpus import Corpus, add_variations, copy_directory, real_results
+from measure import Failure, Place, heading, met, note, run, size_text, store_usage, table, usage
+
+AIM_WORKING = 1.7  # times denser than a blob for each result
+AIM_ARCHIVED = 1.2  # of the size of the densest stream
+
+BLOBS = "one zstd -6 blob a result"
+UNIQUE = "the same, deduplicated"
+STREAM = "tar | zstd -19 --long"
+BORG = "borg, zstd,6"
+WORKING = "offloadfs, working"
+ARCHIVED = "offloadfs, archived"
+
+
+def add_arguments(parser):
+    parser.add_argument(
+        "directory",
+        nargs="?",
+        metavar="DIR",
+        help="what to store: category folders (default: the tool results of recorded agents)",
+    )
+    parser.add_argument(
+        "--repeat",
+        type=int,
+        default=1,
+        metavar="N",
+        help="N times as much: the same results in N vocabularies",
+    )
+
+
+def measure(options):
+    with Place() as place:
+        corpus = _corpus(place, options)
+        heading(
+            f"storage: {corpus.files} files, {len(corpus.unique)} of them different,"
+            f" {corpus.apparent} bytes"
+        )
+        sizes = {}
+        note("compressing with other programs")
+        _zstd(place, corpus, sizes)
+        _borg(place, corpus, sizes)
+        stores, empty = _offloadfs(place, corpus, options.rest)
+        sizes[WORKING] = stores[WORKING]["bytes"]
+        sizes[ARCHIVED] = stores[ARCHIVED]["bytes"]
+        _print_sizes(corpus, sizes)
+        _print_stores(corpus, {"an empty store": empty, **stores})
+        return {
+            "files": corpus.files,
+            "unique": len(corpus.unique),
+            "apparent": corpus.apparent,
+            "bytes": sizes,
+            "stores": {"empty": empty, **stores},
+            "aims": _print_aims(sizes, empty["bytes"]),
+        }
+
+
+def _corpus(place, options):
+    root = place.path("corpus")
+    if options.directory:
+        if not os.path.isdir(options.directory):
+            raise Failure(f"there is no folder '{options.directory}'")
+        copy_directory(options.directory, root)
+    else:
+        real_results(root)
+    if options.repeat > 1:
+        note(f"making {options.repeat - 1} variations")
+        add_variations(root, options.repeat)
+    corpus = Corpus(root)
+    if not corpus.apparent:
+        raise Failure("there is nothing to store")
+    return corpus
+
+
+def _zstd(place, corpus, sizes):
+    if not shutil.which("zstd"):
+        note("left out zstd, which is not installed")
+        return
+    out = place.path("blobs")
+    os.mkdir(out)
+    run("zstd", "-q", "-6", "--no-check", "-r", corpus.root, "--output-dir-mirror", out)
+    blobs = {}
+    for folder, _, names in os.walk(out):
+        for name in names:
+            blobs[os.path.join(folder, name)] = os.path.getsize(os.path.join(folder, name))
+    sizes[BLOBS] = sum(blobs.values())
+    prefix = out + corpus.root
+    if f"{prefix}{corpus.unique[0][len(corpus.root):]}.zst" not in blobs:
+        prefix = out  # where zstd leaves out the folders that were named
+    sizes[UNIQUE] = sum(blobs[f"{prefix}{p[len(corpus.root):]}.zst"] for p in corpus.unique)
+    shutil.rmtree(out)
+    tar = subprocess.Popen(
+        ["tar", "--sort=name", "--owner=0", "--group=0", "--mtime=@0", "-C", corpus.root]
+        + ["-cf", "-", "."],
+        stdout=subprocess.PIPE,
+    )
+    packed = subprocess.run(
+        ["zstd", "-q", "-19", "--long", "-T1"], stdin=tar.stdout, stdout=subprocess.PIPE, check=True
+    )
+    tar.stdout.close()
+    if tar.wait() != 0:
+        raise Failure("tar failed")
+    sizes[STREAM] = len(packed.stdout)
+
+
+def _borg(place, corpus, sizes):
+    if not shutil.which("borg"):
+        note("left out borg, which is not installed")
+        return
+    repository = place.path("borg")
+    environment = {
+        **os.environ,
+        "BORG_BASE_DIR": place.path("borg-home"),
+        "BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK": "yes",
+    }
+    run("borg", "init", "-e", "none", repository, env=environment)
+    run("borg", "create", "-C", "zstd,6", repository + "::all", ".", env=environment,
+        cwd=corpus.root)  # fmt: skip
+    sizes[BORG] = usage(repository)[0]
+    shutil.rmtree(repository)
+
+
+def _offloadfs(place, corpus, rest):
+    """The store with all in cache/, then with all in archive/, and an empty one."""
+    empty = place.empty_store()
+    stores = {}
+    with place.daemon() as m:
+        for category in corpus.categories():
+            os.mkdir(m("cache", category))
+            run("cp", "-r", os.path.join(corpus.root, category, "."), m("cache", category))
+        m.rest(rest, what="sealing", until=lambda: _is_sealed(m("cache")))
+        stores[WORKING] = store_usage(m.store)
+        m.unmount()
+        stores["the same, unmounted"] = store_usage(m.store)
+        m.start()
+        for category in corpus.categories():
+            os.rename(m("cache", category), m("archive", category))
+        m.rest(2 * rest, bound=600, what="the archive to be written")
+        stores[ARCHIVED] = store_usage(m.store)
+    return stores, empty
+
+
+def _is_sealed(root):
+    for folder, _, names in os.walk(root):
+        for name in names:
+            path = os.path.join(folder, name)
+            try:
+                if os.path.getsize(path) and not os.getxattr(path, "user.offload.sha256"):
+                    return False
+            except OSError:
+                return False
+    return True
+
+
+def _print_sizes(corpus, sizes):
+    base = sizes.get(BLOBS)
+    order = [BLOBS, UNIQUE, STREAM, BORG, WORKING, ARCHIVED]
+    table(
+        ["", "bytes", "ratio", "against the first"],
+        [
+            [name, sizes[name], f"{corpus.apparent / sizes[name]:.2f}"]
+            + [f"{base / sizes[name]:.2f}x" if base else "-"]
+            for name in order
+            if name in sizes
+        ],
+    )
+
+
+def _print_stores(corpus, stores):
+    parts = ["packs", "index", "journal", "rest", "bytes", "sizes"]
+    print("\n  Bytes on disk of the stores, and their sums of file sizes:")
+    table([""] + parts, [[name] + [s[p] for p in parts] for name, s in stores.items()])
+    index = stores[ARCHIVED]["index"] - stores["an empty store"]["index"]
+    print(f"\n  index, beyond an empty store's: {index / corpus.files:.0f} bytes a file, archived")
+
+
+def _print_aims(sizes, empty):
+    """Which aims are met; those that cannot be judged are left out."""
+    aims = {}
+    print()
+    if BLOBS in sizes:
+        times, net = sizes[BLOBS] / sizes[WORKING], sizes[BLOBS] / (sizes[WORKING] - empty)
+        aims["working"] = times >= AIM_WORKING
+        print(
+            f"  aim: working at least {AIM_WORKING}x as dense as one blob a result:"
+            f" {times:.2f}x, {met(aims['working'])} ({net:.2f}x without what an empty store takes)"
+        )
+    if STREAM in sizes:
+        share, net = sizes[ARCHIVED] / sizes[STREAM], (sizes[ARCHIVED] - empty) / sizes[STREAM]
+        aims["archived"] = share <= AIM_ARCHIVED
+        print(
+            f"  aim: archived at most {AIM_ARCHIVED:.0%} of the stream's size ({STREAM}):"
+            f" {share:.0%}, {met(aims['archived'])} ({net:.0%} without what an empty store takes)"
+        )
+    if not aims:
+        print(f"  no aim can be judged without zstd ({size_text(sizes[WORKING])} stored)")
+    return aims

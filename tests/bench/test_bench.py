@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""That the benchmarks run to their ends and say what they measured; no figure is judged."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "fs"))
+
+from harness import main, mount_points, test  # noqa: E402
+
+BENCH = pathlib.Path(__file__).with_name("bench.py")
+
+
+def bench(case, *arguments):
+    """Runs one benchmark, resting shortly; returns the figures of its own."""
+    figures = case.path("figures.json")
+    command = [sys.executable, BENCH, *arguments, "--rest", "0.5", "--json", figures]
+    done = subprocess.run([str(c) for c in command], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+    print(done.stdout.decode(errors="replace"))
+    return json.loads(pathlib.Path(figures).read_text())[arguments[0]]
+
+
+def corpus(case):
+    """Three files of two contents."""
+    folder = pathlib.Path(case.path("corpus", "shell"))
+    folder.mkdir(parents=True)
+    for name, text in (("a", "one\n"), ("b", "two\n"), ("c", "one\n")):
+        (folder / f"{name}.txt").write_text(text * 1000)
+    return folder.parent
+
+
+@test
+def storage_says_what_each_way_takes(case):
+    figures = bench(case, "storage", corpus(case))
+    assert (figures["files"], figures["unique"], figures["apparent"]) == (3, 2, 12000), figures
+    assert figures["bytes"]["offloadfs, working"] > 0, figures
+    assert figures["bytes"]["offloadfs, archived"] > 0, figures
+
+
+@test
+def storage_makes_variations(case):
+    figures = bench(case, "storage", corpus(case), "--repeat", "3")
+    assert (figures["files"], figures["apparent"]) == (9, 36000), figures
+
+
+@test
+def scale_makes_opens_and_walks_stores(case):
+    stores = case.path("stores")
+    first = bench(case, "scale", "2000", "--store", stores)
+    assert first["making"]["files_per_second"] > 0, first
+    again = bench(case, "scale", "2000", "--store", stores)
+    assert "making" not in again, again
+    assert again["walking"]["rss_max"] > 0, again
+
+
+@test
+def large_measures_memory(case):
+    figures = bench(case, "large", "0.01")
+    assert figures["size"] == 10 << 20, figures
+    assert all(figures["rss"].values()), figures
+    assert set(figures["seconds_slice"]) == {"start", "middle", "end"}, figures
+
+
+@test
+def remove_compares_with_an_empty_store(case):
+    figures = bench(case, "remove", "2")
+    assert figures["files"] > 100, figures
+    assert figures["full"]["bytes"] > figures["empty"]["bytes"], figures
+
+
+@test
+def an_interrupted_benchmark_leaves_nothing(case):
+    temporary = pathlib.Path(case.path("tmp"))
+    temporary.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, BENCH, "remove", "20", "--rest", "60"],
+        env={**os.environ, "TMPDIR": str(temporary)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 30
+    while not list(temporary.glob("*/store-2")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert list(temporary.glob("*/store-2")), "it never began"
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) != 0
+    assert not list(temporary.iterdir()), list(temporary.iterdir())
+    assert not mount_points(str(temporary))
+
+
+if __name__ == "__main__":
+    main()

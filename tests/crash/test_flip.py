@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""One damaged byte, anywhere in a store: what is read is right or an error, and never a crash."""
+import os
+import subprocess
+
+from rounds import LIMIT, LONG, PART, PARTS, kept, report, seeded
+from workload import Difference
+
+from files import KIB, log_text, noise
+from harness import ROOT, SEAL_NEVER, SEAL_SOON, SLOW, SOURCE_ROOT, Skip, main, run, test, write
+
+FLIP = os.path.abspath(os.environ.get("OFFLOADFS_FLIP") or SOURCE_ROOT / "build" / "flip")
+FILES = 9  # in the store
+FEW = 1600  # flips of a store in an ordinary test run
+# What the metadata of a damaged index may say is not looked at.
+NAMES_MAY_DIFFER = bool(os.environ.get("OFFLOADFS_FLIP_NAMES_MAY_DIFFER"))
+
+
+def make_store(case, end):
+    """
+    Content of every kind in packs; in the journal files that were never sealed and one that was
+    written to since; an index, and where the daemon was killed also its write-ahead log. Returns
+    the directory with what is expected.
+    """
+    text = log_text(3 * KIB, 1)
+    sealed = {
+        "cache/shell/text": text,
+        "cache/shell/copy": text,
+        "cache/shell/noise": noise(3 * KIB, 2),
+        "cache/shell/empty": b"",
+        "cache/shell/holes": bytes(100 * KIB) + b"island" + bytes(300 * KIB) + b"end\n",
+        "persistent/notes/multi": (log_text(20 * KIB, 3) * 33)[: 650 * KIB],
+    }
+    drafts = {
+        "cache/shell/draft": log_text(2 * KIB, 4),
+        "tasks/t1/web/draft": noise(1 * KIB, 5),
+        "cache/shell/copy": text[:1000] + b"written since" + text[1013:],
+        "cache/shell/text": text + b"one more line\n",
+    }
+    m = case.mount(SEAL_SOON)
+    m.wait_sealed(*[m.make(name, data) for name, data in sealed.items() if data])
+    m.make("cache/shell/empty")
+    m.remount()
+    sealed["persistent/notes/late"] = log_text(1 * KIB, 6)
+    m.wait_sealed(m.make("persistent/notes/late", sealed["persistent/notes/late"]))
+    m.crash(SEAL_NEVER) if end == "killed" else m.remount(SEAL_NEVER)
+    for name in ("cache/shell/draft", "tasks/t1/web/draft"):
+        m.make(name, drafts[name])
+    with open(m("cache/shell/copy"), "r+b") as f:
+        f.seek(1000)
+        f.write(b"written since")
+    with open(m("cache/shell/text"), "ab") as f:
+        f.write(b"one more line\n")
+    # What comes before a record that knows of a sync is damaged when it cannot be read; what comes
+    # after could as well be a torn tail.
+    fd = os.open(m("cache/shell/text"), os.O_RDONLY)
+    os.fsync(fd)
+    os.close(fd)
+    os.mkdir(m("tasks/t1/last"))
+    m.kill9() if end == "killed" else m.unmount()
+    expected = case.path("expected")
+    assert len({**sealed, **drafts}) == FILES
+    for name, data in {**sealed, **drafts}.items():
+        path = os.path.join(expected, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        write(path, data)
+    return expected
+
+
+def size_of(store):
+    return sum(os.path.getsize(os.path.join(d, n)) for d, _, names in os.walk(store) for n in names)
+
+
+def show(store):
+    for folder, _, names in os.walk(store):
+        for name in names:
+            path = os.path.join(folder, name)
+            print(f"{os.path.getsize(path):8} {os.path.relpath(path, store)}")
+
+
+@test(timeout=LIMIT, variants={"killed": "killed", "unmounted": "unmounted"})
+def a_flipped_byte_is_noticed_or_does_not_matter(case, end):
+    if not os.access(FLIP, os.X_OK):
+        raise Skip(f"there is no {FLIP}: set OFFLOADFS_FLIP")
+    rng = seeded("flip " + end)
+    expected = make_store(case, end)
+    show(case.store)
+    total = 2 * size_of(case.store)
+    every = PARTS if LONG else max(1, int(total * max(SLOW, 1) // FEW) | 1)
+    start = PART if LONG else rng.randrange(every)
+    command = [FLIP, "--every", str(every), "--start", str(start)]
+    if NAMES_MAY_DIFFER:
+        command.append("--names-may-differ")
+    scratch = case.path("scratch")
+    os.mkdir(scratch)
+    if ROOT:  # in memory
+        run("mount", "-t", "tmpfs", "scratch", scratch)
+    wrong = case.path("wrong")
+    with kept(case.store, expected, wrong):
+        flip(command + [case.store, expected, scratch + "/store"], wrong)
+
+
+def flip(command, list_of_wrong):
+    """Runs the program, hands its progress on, and leaves what it found in a file."""
+    wrong, before, done = [], 0, None
+    print(" ".join(command), flush=True)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            word, *rest = line.split()
+            if word == "progress":
+                report(rounds=int(rest[0]) - before, of=int(rest[1]))
+                before = int(rest[0])
+            elif word == "done":
+                done = list(map(int, rest))
+            else:
+                wrong.append(line)
+    assert wrong or done, f"flip ended with {process.returncode}"
+    if done:
+        tried, right, error, refused, _ = done
+        print(f"{tried} flips: {right} did not matter, {error} EIO, {refused} refused")
+        report(rounds=tried - before, files=tried * FILES)
+    if wrong:
+        write(list_of_wrong, "".join(wrong).encode())
+        report(corrupt=len(wrong) - 1)  # the difference itself is counted as well
+        raise Difference(
+            "corrupt", f"{len(wrong)} flips were not noticed and mattered:\n" + "".join(wrong[:100])
+        )
+    assert process.returncode == 0, f"flip ended with {process.returncode}"
+    assert error and refused, "the flips met no content or no index"
+
+
+main()

@@ -1,0 +1,495 @@
+# SPDX-License-Identifier: MIT
+"""Writers that know exactly what they were promised, and the comparison of a tree with that.
+
+A Writer changes names of its own, one operation at a time. It keeps the state that all its
+acknowledged operations lead to, the operation in flight, and what was done since the last sync.
+"""
+import errno
+import os
+import random
+import stat
+import threading
+
+from files import KIB, log_text, noise
+from harness import read
+
+# What an operation ends with when the daemon is gone.
+GONE = {errno.ENOTCONN, errno.ECONNABORTED, errno.ECANCELED}
+
+# The same while it dies: the kernel could not copy a request to a process that was being killed.
+DYING = {errno.EIO}
+
+_POOL = noise(512 * KIB, 1) + log_text(512 * KIB, 2) + bytes(64 * KIB) + noise(512 * KIB, 3)
+
+_SIZES = [0, 1, 40, 500, 3000, 3000, 9000, 20000, 60000, 60000, 300000]
+
+
+class Difference(AssertionError):
+    """A tree that is not what was promised; `lost` or `corrupt`."""
+
+    def __init__(self, kind, text):
+        super().__init__(f"{kind}: {text}")
+        self.kind = kind
+
+
+class State:
+    """
+    Names below the mount, and what they name: number -> (kind, mode, content, mtime or None where
+    it is not known). Contents are never changed in place, so a copy is cheap.
+    """
+
+    def __init__(self, names=(), nodes=()):
+        self.names, self.nodes = dict(names), dict(nodes)
+
+    def copy(self):
+        return State(self.names, self.nodes)
+
+    def node(self, path):
+        return self.nodes[self.names[path]]
+
+    def of_kind(self, kind):
+        return [p for p, n in self.names.items() if self.nodes[n][0] == kind]
+
+    def apply(self, op):
+        getattr(self, "_" + op[0])(*op[1:])
+
+    def _drop(self, path):
+        number = self.names.pop(path)
+        if number not in self.names.values():
+            del self.nodes[number]
+
+    def _set(self, path, **new):
+        node = dict(zip(("kind", "mode", "content", "mtime"), self.node(path)), **new)
+        self.nodes[self.names[path]] = tuple(node.values())
+
+    def _create(self, path, mode, number):
+        self.names[path] = number
+        self.nodes[number] = ("file", mode, b"", None)
+
+    def _mkdir(self, path, mode, number):
+        self.names[path] = number
+        self.nodes[number] = ("dir", mode, None, None)
+
+    def _symlink(self, path, target, number):
+        self.names[path] = number
+        self.nodes[number] = ("symlink", 0o777, target, None)
+
+    def _link(self, path, new):
+        self.names[new] = self.names[path]
+
+    def _unlink(self, path):
+        self._drop(path)
+
+    def _rmdir(self, path):
+        self._drop(path)
+
+    def _rename(self, path, new):
+        if self.names.get(new) == self.names[path]:
+            return  # two names of one file: POSIX changes nothing
+        if new in self.names:
+            self._drop(new)
+        for old in [p for p in self.names if p == path or p.startswith(path + "/")]:
+            self.names[new + old[len(path) :]] = self.names.pop(old)
+
+    def _write(self, path, offset, data):
+        old = self.node(path)[2]
+        head = old[:offset].ljust(offset, b"\0")
+        self._set(path, content=head + data + old[offset + len(data) :], mtime=None)
+
+    def _truncate(self, path, size):
+        self._set(path, content=self.node(path)[2][:size].ljust(size, b"\0"), mtime=None)
+
+    def _chmod(self, path, mode):
+        self._set(path, mode=mode)
+
+    def _utime(self, path, mtime):
+        self._set(path, mtime=mtime)
+
+    def _sync(self, path, how):
+        pass
+
+
+def observe(mnt, roots):
+    """What stands at and below `roots`: path -> (kind, mode, content, mtime, inode, links)."""
+    found = {}
+    for root in roots:
+        if not os.path.lexists(os.path.join(mnt, root)):
+            continue
+        found[root] = _look(os.path.join(mnt, root))
+        for folder, dirs, names in os.walk(os.path.join(mnt, root), onerror=_raise):
+            for name in dirs + names:
+                path = os.path.join(folder, name)
+                found[os.path.relpath(path, mnt)] = _look(path)
+    return found
+
+
+def _raise(error):
+    raise error
+
+
+def _look(path):
+    st = os.lstat(path)
+    mode = stat.S_IMODE(st.st_mode)
+    if stat.S_ISDIR(st.st_mode):
+        return "dir", mode, None, None, st.st_ino, None
+    if stat.S_ISLNK(st.st_mode):
+        return "symlink", mode, os.readlink(path), None, st.st_ino, st.st_nlink
+    content = read(path)
+    if len(content) != st.st_size:
+        raise Difference("corrupt", f"{path}: size {st.st_size}, and {len(content)} bytes to read")
+    return "file", mode, content, st.st_mtime_ns, st.st_ino, st.st_nlink
+
+
+def differences(state, found):
+    """[(kind, text)]: where a tree is not in this state."""
+    wrong = [("lost", f"{p} is missing") for p in state.names if p not in found]
+    wrong += [("corrupt", f"{p} is there, and should not be") for p in found.keys() - state.names]
+    inodes, links = {}, {}
+    for path, number in state.names.items():
+        links[number] = links.get(number, 0) + 1
+    for path, number in state.names.items():
+        if path not in found:
+            continue
+        kind, mode, content, mtime = state.nodes[number]
+        is_kind, is_mode, is_content, is_mtime, ino, nlink = found[path]
+        if (is_kind, is_mode) != (kind, mode):
+            wrong.append(("corrupt", f"{path}: {is_kind} {is_mode:o}, expected {kind} {mode:o}"))
+        elif is_content != content:
+            wrong.append(_different_content(path, is_content, content))
+        elif mtime is not None and is_mtime != mtime:
+            wrong.append(("corrupt", f"{path}: mtime {is_mtime}, expected {mtime}"))
+        if inodes.setdefault(number, ino) != ino:
+            wrong.append(("corrupt", f"{path} is no longer a link to its other names"))
+        if nlink is not None and nlink != links[number]:
+            wrong.append(("corrupt", f"{path} has {nlink} links, expected {links[number]}"))
+    if len(set(inodes.values())) != len(inodes):
+        wrong.append(("corrupt", "different files have become one"))
+    return wrong
+
+
+def _different_content(path, got, want):
+    if not isinstance(got, bytes) or not isinstance(want, bytes):
+        return "corrupt", f"{path}: {got!r}, expected {want!r}"
+    at = next((i for i, (a, b) in enumerate(zip(got, want)) if a != b), min(len(got), len(want)))
+    return "lost" if at == len(got) else "corrupt", (
+        f"{path}: {len(got)} bytes, expected {len(want)}; they differ from {at} on: "
+        f"{got[at:at + 24]!r}, expected {want[at:at + 24]!r}"
+    )
+
+
+def written_in_part(state, op, found):
+    """
+    The state with as much of the write `op` as is found, or None: the kernel may send one write as
+    several requests, from the first byte on.
+    """
+    if op[0] != "write" or op[1] not in found or found[op[1]][0] != "file":
+        return None
+    _, path, offset, data = op
+    got, old = found[path][2], state.node(path)[2]
+    if len(got) > len(old):
+        count = len(got) - offset
+    else:
+        count = len(os.path.commonprefix([got[offset : offset + len(data)], data]))
+    if not 0 < count < len(data):
+        return None
+    state = state.copy()
+    state.apply(("write", path, offset, data[:count]))
+    return state
+
+
+class Writer(threading.Thread):
+    """
+    Works in `roots`, directories that it makes first, until it is stopped, has done `limit`
+    operations, or one ends with an error of `gone`. An error of `refused` is one that an operation
+    may end with if it changes nothing.
+
+    With `syncs`, syncs are among its operations, and it also keeps the state at the last one that
+    returned while `trusting` was set, and what was done since.
+    """
+
+    def __init__(self, mnt, name, seed, *, syncs=False, gone=GONE, refused=(), most=40):
+        super().__init__(daemon=True)
+        self.mnt, self.name, self.rng = mnt, name, random.Random(seed)
+        self.roots = [f"cache/{name}", f"persistent/{name}"]
+        self.syncs, self.gone, self.refused, self.most = syncs, set(gone), set(refused), most
+        self.state, self.base, self.history = State(), State(), []
+        self.growing = True
+        self.synced_by = None
+        self.count = 0
+        self.begin()
+
+    def begin(self):
+        """Counts from here on what is acknowledged, refused, and written in part."""
+        self.in_flight = self.failure = self.cut = None
+        self.acknowledged = self.refusals = self.shortened = 0
+        self.stopping, self.trusting = False, True
+
+    def again(self):
+        """A writer to start on the state that this one has come to."""
+        other = Writer(
+            self.mnt,
+            self.name,
+            0,
+            syncs=self.syncs,
+            gone=self.gone,
+            refused=self.refused,
+            most=self.most,
+        )
+        other.rng.setstate(self.rng.getstate())
+        other.state, other.base = self.state.copy(), self.base.copy()
+        other.history = self.history[:]
+        other.growing, other.count, other.synced_by = self.growing, self.count, self.synced_by
+        return other
+
+    def run(self):
+        self.work()
+
+    def work(self, limit=None):
+        """Does operations; afterwards `cut` is the error that ended it, or None."""
+        try:
+            while not self.stopping and (limit is None or self.acknowledged < limit):
+                self.do(self.choose())
+        except OSError as e:
+            if e.errno in self.gone:
+                self.cut = e.errno
+            else:
+                self.failure = f"{self.in_flight and self.in_flight[:3]}: {e!r}"
+        except BaseException as e:
+            self.failure = f"{self.in_flight and self.in_flight[:3]}: {e!r}"
+
+    def do(self, op):
+        """One operation; nothing is acknowledged where it raises."""
+        self.in_flight = op
+        try:
+            if op[0] == "write":
+                self._write(*op)
+            else:
+                getattr(self, "_" + op[0])(*op[1:])
+                self._acknowledge(op)
+        except OSError as e:
+            if e.errno not in self.refused:
+                raise
+            self.refusals += 1
+        self.in_flight = None
+
+    def _acknowledge(self, op):
+        if op[0] == "read":
+            return
+        self.state.apply(op)
+        if self.syncs and op[0] != "sync":
+            self.history.append(op)
+        elif self.syncs and self.trusting:
+            self.base, self.history, self.synced_by = self.state.copy(), [], op[2]
+        self.acknowledged += 1
+
+    def settle(self, found, power_loss=False):
+        """
+        Compares what is found with what was promised, takes it over as the state, and returns how
+        many names were compared. The state must be that after all acknowledged operations, with or
+        without the one in flight; after a power loss that after any of those since the last sync.
+        """
+        ops = self.history[:] if power_loss else []
+        if self.in_flight and self.in_flight[0] not in ("sync", "read"):
+            ops.append(self.in_flight)
+        state = self.base if power_loss else self.state
+        candidates = [state]
+        for op in ops:
+            part = written_in_part(state, op, found)
+            state = state.copy()
+            state.apply(op)
+            candidates += [part, state] if part else [state]
+        best = None
+        for state in reversed(candidates):
+            wrong = differences(state, found)
+            if not wrong:
+                break
+            best = wrong if best is None or len(wrong) < len(best) else best
+        else:
+            raise Difference(
+                best[0][0],
+                f"{self.name}, {len(ops)} operations that may be missing"
+                f" (the last: {ops[-1][:3] if ops else None}), synced by {self.synced_by};"
+                f" where it is not in the nearest state:\n"
+                + "\n".join(text for _, text in best[:20]),
+            )
+        self.state = state.copy()
+        self.base, self.history, self.in_flight = self.state.copy(), [], None
+        return len(self.state.names)
+
+    def check(self, power_loss=False):
+        """The same with what stands in the mount; for a writer that has ended."""
+        if self.failure:
+            raise AssertionError(f"{self.name}: {self.failure}")
+        return self.settle(observe(self.mnt, self.roots), power_loss)
+
+    # --- What to do next
+
+    def choose(self):
+        rng, names = self.rng, self.state.names
+        for root in self.roots:
+            if root not in names:
+                return "mkdir", root, 0o755, self._number()
+        if len(names) > self.most:
+            self.growing = False
+        elif len(names) < self.most // 5:
+            self.growing = True
+        kinds = ["write"] * 6 + ["append"] * 5 + ["truncate"] * 2 + ["chmod", "utime", "read"]
+        kinds += ["rename", "rename", "replace", "sync"]
+        kinds += ["create"] * 6 + ["mkdir", "link", "symlink"] if self.growing else ["unlink"] * 10
+        kinds += ["unlink"]
+        while True:
+            op = getattr(self, "_choose_" + rng.choice(kinds))()
+            if op:
+                return op
+
+    def _number(self):
+        self.count += 1
+        return self.count
+
+    def _new_name(self):
+        folder = self.rng.choice(self.state.of_kind("dir"))
+        return f"{folder}/{self._number()}"
+
+    def _any(self, *kinds):
+        found = [p for kind in kinds for p in self.state.of_kind(kind) if p not in self.roots]
+        return self.rng.choice(found) if found else None
+
+    def _data(self):
+        size = self.rng.choice(_SIZES) or 1
+        start = self.rng.randrange(len(_POOL) - size)
+        return _POOL[start : start + size]
+
+    def _choose_create(self):
+        return "create", self._new_name(), self.rng.choice([0o600, 0o640, 0o755]), self._number()
+
+    def _choose_mkdir(self):
+        name = self._new_name()
+        return ("mkdir", name, 0o755, self._number()) if name.count("/") < 5 else None
+
+    def _choose_symlink(self):
+        return "symlink", self._new_name(), f"to/{self._number()}", self._number()
+
+    def _choose_link(self):
+        path = self._any("file")
+        return path and ("link", path, self._new_name())
+
+    def _choose_write(self):
+        path = self._any("file")
+        if not path:
+            return None
+        size = len(self.state.node(path)[2])
+        return "write", path, self.rng.randrange(size + size // 8 + 1), self._data()
+
+    def _choose_append(self):
+        path = self._any("file")
+        return path and ("write", path, len(self.state.node(path)[2]), self._data())
+
+    def _choose_truncate(self):
+        path = self._any("file")
+        if not path:
+            return None
+        size = len(self.state.node(path)[2])
+        return "truncate", path, self.rng.choice([0, size // 2, size // 3, size + 5000])
+
+    def _choose_chmod(self):
+        path = self._any("file", "dir")
+        return path and ("chmod", path, self.rng.choice([0o700, 0o711, 0o755]))
+
+    def _choose_utime(self):
+        path = self._any("file")
+        return path and ("utime", path, 10**18 + self._number())
+
+    def _choose_read(self):
+        path = self._any("file")
+        return path and ("read", path)
+
+    def _choose_rename(self):
+        path = self._any("file", "file", "symlink", "dir")
+        new = self._new_name()
+        return None if not path or new.startswith(path + "/") else ("rename", path, new)
+
+    def _choose_replace(self):
+        path, new = self._any("file"), self._any("file", "symlink")
+        return ("rename", path, new) if path and path != new else None
+
+    def _choose_unlink(self):
+        path = self._any("file", "file", "file", "symlink", "dir")
+        if not path:
+            return None
+        if self.state.node(path)[0] != "dir":
+            return "unlink", path
+        return None if any(p.startswith(path + "/") for p in self.state.names) else ("rmdir", path)
+
+    def _choose_sync(self):
+        if not self.syncs:
+            return None
+        how = self.rng.choice(["fsync", "fdatasync", "directory"])
+        path = self._any("file") if how in ("fsync", "fdatasync") else self.roots[0]
+        return path and ("sync", path, how)
+
+    # --- Doing it
+
+    def _at(self, path):
+        return os.path.join(self.mnt, path)
+
+    def _create(self, path, mode, _number):
+        os.close(os.open(self._at(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+
+    def _mkdir(self, path, mode, _number):
+        os.mkdir(self._at(path), mode)
+
+    def _symlink(self, path, target, _number):
+        os.symlink(target, self._at(path))
+
+    def _link(self, path, new):
+        os.link(self._at(path), self._at(new))
+
+    def _unlink(self, path):
+        os.unlink(self._at(path))
+
+    def _rmdir(self, path):
+        os.rmdir(self._at(path))
+
+    def _rename(self, path, new):
+        os.rename(self._at(path), self._at(new))
+
+    def _write(self, _name, path, offset, data):
+        fd = os.open(self._at(path), os.O_WRONLY)
+        try:
+            while data:
+                count = os.pwrite(fd, data, offset)
+                self._acknowledge(("write", path, offset, data[:count]))
+                self.shortened += count < len(data)
+                offset, data = offset + count, data[count:]
+                self.in_flight = ("write", path, offset, data)
+        finally:
+            _close(fd)
+
+    def _truncate(self, path, size):
+        os.truncate(self._at(path), size)
+
+    def _chmod(self, path, mode):
+        os.chmod(self._at(path), mode)
+
+    def _utime(self, path, mtime):
+        os.utime(self._at(path), ns=(mtime, mtime))
+
+    def _read(self, path):
+        got, want = read(self._at(path)), self.state.node(path)[2]
+        if got != want:
+            raise Difference(*_different_content(path, got, want))
+
+    def _sync(self, path, how):
+        fd = os.open(self._at(path), os.O_RDONLY)
+        try:
+            (os.fdatasync if how == "fdatasync" else os.fsync)(fd)
+        finally:
+            _close(fd)
+
+
+def _close(fd):
+    """close() releases the descriptor whatever it returns, and flush is no promise here."""
+    try:
+        os.close(fd)
+    except OSError:
+        pass
