@@ -65,15 +65,21 @@ struct ofs_tree_options {
 	 * become quiet, and with more than that writers wait. 0: 512 MiB.
 	 */
 	uint64_t journal_max;
+	/**
+	 * One portion of what is stored is read back in so many milliseconds when nothing else is to
+	 * do, so that damage is known early; 0: never. Only in the background.
+	 */
+	uint32_t scrub_ms;
 	/** Who is told of changes; its functions may be NULL. */
 	struct ofs_tree_events events;
 };
 
-/** The defaults: create, background, 1000 ms, 2000 lines, 65536 bytes, 32 MiB. */
+/** The defaults: create, background, 1000 ms, 2000 lines, 65536 bytes, 32 MiB, 1000 ms. */
 #define OFS_TREE_OPTIONS_INIT                                                                      \
 	{                                                                                          \
 		.create = true, .background = true, .mountpoint = NULL, .seal_delay_ms = 1000,     \
-		.slice_max_lines = 2000, .slice_max_bytes = 65536, .cache_bytes = (size_t)32 << 20 \
+		.slice_max_lines = 2000, .slice_max_bytes = 65536,                                 \
+		.cache_bytes = (size_t)32 << 20, .scrub_ms = 1000                                  \
 	}
 
 /** Who asks: owner of what is created. */

@@ -19,6 +19,8 @@ const char ofs_options_usage[] =
 	"    -V, --version          the version\n"
 	"    -o OPTION[,OPTION...]\n"
 	"        seal_delay=MS      seal a file when it was not written for so long (default 1000)\n"
+	"        journal_max=MIB    writers wait when so much waits to be sealed (default 512)\n"
+	"        scrub=MS           read a portion back each MS when idle, 0: never (default 1000)\n"
 	"        slice_max_lines=N  lines in one slice, 0: no limit (default 2000)\n"
 	"        slice_max_bytes=N  bytes in one slice, 0: no limit (default 65536)\n"
 	"        io_uring           use FUSE over io_uring (default: when the kernel offers it)\n"
@@ -37,6 +39,8 @@ static const struct {
 	unsigned int max;
 } numbers[] = {
 	{ "seal_delay=", offsetof(struct ofs_options, seal_delay), 3600000 },
+	{ "journal_max=", offsetof(struct ofs_options, journal_max), 1 << 20 },
+	{ "scrub=", offsetof(struct ofs_options, scrub), 3600000 },
 	{ "slice_max_lines=", offsetof(struct ofs_options, slice_max_lines), INT_MAX },
 	{ "slice_max_bytes=", offsetof(struct ofs_options, slice_max_bytes), INT_MAX },
 };
@@ -54,8 +58,10 @@ static const struct fuse_opt specs[] = {
 	OPTION("-V", version, 1),
 	OPTION("--version", version, 1),
 	FUSE_OPT_KEY("seal_delay=", KEY_NUMBER + 0),
-	FUSE_OPT_KEY("slice_max_lines=", KEY_NUMBER + 1),
-	FUSE_OPT_KEY("slice_max_bytes=", KEY_NUMBER + 2),
+	FUSE_OPT_KEY("journal_max=", KEY_NUMBER + 1),
+	FUSE_OPT_KEY("scrub=", KEY_NUMBER + 2),
+	FUSE_OPT_KEY("slice_max_lines=", KEY_NUMBER + 3),
+	FUSE_OPT_KEY("slice_max_bytes=", KEY_NUMBER + 4),
 	OPTION("io_uring", uring, OFS_URING_ON),
 	OPTION("no_io_uring", uring, OFS_URING_OFF),
 	FUSE_OPT_END,
@@ -148,6 +154,7 @@ int ofs_options_parse(int argc, char **argv, struct ofs_options *ret, struct ofs
 	struct parsing p = {
 		.options = {
 			.seal_delay = defaults.seal_delay_ms,
+			.scrub = defaults.scrub_ms,
 			.slice_max_lines = defaults.slice_max_lines,
 			.slice_max_bytes = defaults.slice_max_bytes,
 			.mount = FUSE_ARGS_INIT(argc, argv),

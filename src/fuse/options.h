@@ -22,6 +22,8 @@ struct ofs_options {
 	int help;
 	int version;
 	unsigned int seal_delay; /* milliseconds */
+	unsigned int journal_max; /* MiB; 0: the default */
+	unsigned int scrub; /* milliseconds */
 	unsigned int slice_max_lines;
 	unsigned int slice_max_bytes;
 	int uring; /* enum ofs_uring */

@@ -115,6 +115,8 @@ static int open_tree(struct ofs_session *s, const struct ofs_options *o, struct 
 
 	tree.mountpoint = o->mountpoint;
 	tree.seal_delay_ms = o->seal_delay;
+	tree.journal_max = (uint64_t)o->journal_max << 20;
+	tree.scrub_ms = o->scrub;
 	tree.slice_max_lines = o->slice_max_lines;
 	tree.slice_max_bytes = o->slice_max_bytes;
 	tree.events = (struct ofs_tree_events){ .attr_changed = on_attr_changed, .arg = s };

@@ -131,6 +131,15 @@ static int block_find_guest(struct ofs_index *ix, uint64_t chunk, uint64_t ino, 
 	return 0;
 }
 
+static int block_put(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64_t chunk, bool guest)
+{
+	if (block == 0)
+		return ofs_stmt_run(ix, OFS_STMT_FIRST_PUT, OFS_ARGS(ino, chunk, guest));
+	if (chunk)
+		return ofs_stmt_run(ix, OFS_STMT_BLOCK_PUT, OFS_ARGS(ino, block, chunk, guest));
+	return ofs_stmt_run(ix, OFS_STMT_BLOCK_DELETE, OFS_ARGS(ino, block));
+}
+
 /* `ino` lets go of a chunk; its block row is already gone or holds something else. */
 static int chunk_drop(struct ofs_index *ix, uint64_t ino, uint64_t chunk, bool guest)
 {
@@ -144,7 +153,7 @@ static int chunk_drop(struct ofs_index *ix, uint64_t ino, uint64_t chunk, bool g
 	if (found < 0 && found != -ENOENT)
 		return found;
 	if (found == 0) {
-		r = ofs_stmt_run(ix, OFS_STMT_BLOCK_BEAR, OFS_ARGS(heir, block));
+		r = block_put(ix, heir, block, chunk, false);
 		if (r < 0 || heir == ino)
 			return r;
 	}
@@ -164,7 +173,7 @@ static int chunk_drop(struct ofs_index *ix, uint64_t ino, uint64_t chunk, bool g
 static int chunk_take(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64_t chunk,
 		      const struct chunk_row *c)
 {
-	int r = ofs_stmt_run(ix, OFS_STMT_BLOCK_PUT, OFS_ARGS(ino, block, chunk, c->bearer != 0));
+	int r = block_put(ix, ino, block, chunk, c->bearer != 0);
 
 	if (r < 0 || c->bearer)
 		return r;
@@ -256,7 +265,8 @@ static int block_get(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64_
 		     bool *ret_guest)
 {
 	OFS_STMT sqlite3_stmt *st = NULL;
-	int r = ofs_stmt_first(ix, OFS_STMT_BLOCK_GET, OFS_ARGS(ino, block), &st);
+	int r = block == 0 ? ofs_stmt_first(ix, OFS_STMT_FIRST_GET, OFS_ARGS(ino), &st)
+			   : ofs_stmt_first(ix, OFS_STMT_BLOCK_GET, OFS_ARGS(ino, block), &st);
 
 	if (r < 0 && r != -ENOENT)
 		return r;
@@ -285,7 +295,7 @@ static int block_set(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64_
 	if (chunk)
 		r = chunk_take(ix, ino, block, chunk, &c);
 	else
-		r = ofs_stmt_run(ix, OFS_STMT_BLOCK_DELETE, OFS_ARGS(ino, block));
+		r = block_put(ix, ino, block, 0, false);
 	if (r < 0 || !old)
 		return r;
 	return chunk_drop(ix, ino, old, guest);
@@ -299,6 +309,28 @@ int ofs_index_set_block(struct ofs_index *ix, uint64_t ino, uint64_t block, uint
 	return r < 0 ? r : ofs_index_written(ix, block_set(ix, ino, block, chunk));
 }
 
+/* The first block at or after `block`; -ENOENT. */
+static int block_next(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64_t *ret_block,
+		      uint64_t *ret_chunk, bool *ret_guest)
+{
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r;
+
+	if (block == 0) {
+		r = block_get(ix, ino, 0, ret_chunk, ret_guest);
+		*ret_block = 0;
+		if (r < 0 || *ret_chunk)
+			return r;
+	}
+	r = ofs_stmt_first(ix, OFS_STMT_BLOCK_NEXT, OFS_ARGS(ino, block), &st);
+	if (r < 0)
+		return r;
+	*ret_chunk = (uint64_t)sqlite3_column_int64(st, 0);
+	*ret_guest = sqlite3_column_int(st, 1) != 0;
+	*ret_block = (uint64_t)sqlite3_column_int64(st, 2);
+	return 0;
+}
+
 /*
  * Drops the first block at or after `block`; 1 when there was one. Holds the lock for that one
  * only.
@@ -306,24 +338,19 @@ int ofs_index_set_block(struct ofs_index *ix, uint64_t ino, uint64_t block, uint
 static int block_drop_next(struct ofs_index *ix, uint64_t ino, uint64_t block)
 {
 	OFS_INDEX_LOCKED(ix);
-	OFS_STMT sqlite3_stmt *st = NULL;
 	uint64_t chunk, at;
 	bool guest;
 	int r = ofs_index_writable(ix);
 
 	if (r < 0)
 		return r;
-	r = ofs_stmt_first(ix, OFS_STMT_BLOCK_NEXT, OFS_ARGS(ino, block), &st);
+	r = block_next(ix, ino, block, &at, &chunk, &guest);
 	if (r < 0)
 		return r == -ENOENT ? 0 : ofs_index_written(ix, r);
-	chunk = (uint64_t)sqlite3_column_int64(st, 0);
-	guest = sqlite3_column_int(st, 1) != 0;
-	at = (uint64_t)sqlite3_column_int64(st, 2);
-	ofs_stmt_reset(&st);
 	if (at == 0)
 		r = inode_keep_sha(ix, ino, NULL);
 	if (r == 0)
-		r = ofs_stmt_run(ix, OFS_STMT_BLOCK_DELETE, OFS_ARGS(ino, at));
+		r = block_put(ix, ino, at, 0, false);
 	if (r == 0)
 		r = chunk_drop(ix, ino, chunk, guest);
 	return r < 0 ? ofs_index_written(ix, r) : 1;
@@ -350,6 +377,8 @@ int ofs_index_delete_inode(struct ofs_index *ix, uint64_t ino)
 	if (r < 0)
 		return r;
 	r = ofs_stmt_run(ix, OFS_STMT_DRAFT_DELETE, OFS_ARGS(ino));
+	if (r == 0)
+		r = ofs_stmt_run(ix, OFS_STMT_MARK_DELETE, OFS_ARGS(ino));
 	if (r == 0)
 		r = ofs_stmt_run(ix, OFS_STMT_INODE_DELETE, OFS_ARGS(ino));
 	return ofs_index_written(ix, r);

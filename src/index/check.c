@@ -14,14 +14,13 @@
 #include <stdio.h>
 
 #include "index/internal.h"
+#include "index/schema.h"
 
 #define FINDINGS_MAX 1000 /* of one check; of the others only the number is told */
 
 #define ROOT "1"
 #define BLOCK_BYTES "262144"
-#define LOST_POS OFS_STR(OFS_INDEX_LOST_POS)
-#define OFS_STR_(x) #x
-#define OFS_STR(x) OFS_STR_(x)
+#define LOST_POS OFS_SCHEMA_STR(OFS_INDEX_LOST_POS)
 
 #define IS_DIR(row) row ".mode & 61440 = 16384"
 #define IS_FILE(row) row ".mode & 61440 = 32768"
@@ -29,12 +28,18 @@
 #define DIRENT_FILE "type = 8"
 #define DIRENT_TYPE(row) "(" row ".mode >> 12 & 15)"
 #define NAME(row) "CAST(" row ".name AS TEXT)"
+/* All blocks of all files: the first of each is kept in its inode. */
+#define FIRST_CHUNK "iif(chunk < 0, -chunk, chunk)"
+#define BLOCKS                                                                  \
+	"(SELECT ino, 0 AS block, " FIRST_CHUNK " AS chunk, chunk < 0 AS guest" \
+	" FROM inode WHERE chunk <> 0 UNION ALL SELECT ino, block, chunk, guest FROM block)"
 
 /*
  * `find` gives rows of an inode (0: none) and a line of text; ?1 is the directory for lost files.
  * `repair` may be several statements; NULL: what is found can only be told.
  */
 struct check {
+	const char *of; /* what it looks at */
 	const char *find;
 	const char *repair;
 	bool tree; /* it concerns the b-trees themselves; the text may be several lines */
@@ -55,7 +60,7 @@ struct check {
 	" AND EXISTS (SELECT 1 FROM inode)"
 #define REPAIR_NO_ROOT \
 	"INSERT INTO inode SELECT " ROOT ", 0, 16877, uid, gid, 2 + (SELECT count(*) FROM dirent" \
-	" WHERE parent = " ROOT " AND " DIRENT_DIR "), 0, 0, mtime, 0, 0, 0, 0, -1, NULL, NULL" \
+	" WHERE parent = " ROOT " AND " DIRENT_DIR "), 0, 0, mtime, 0, 0, 0, 0, -1, NULL, NULL, 0" \
 	" FROM inode ORDER BY ino LIMIT 1"
 
 /* Two witnesses against the mode: what it has, and the entry that names it. */
@@ -70,9 +75,10 @@ struct check {
 	"UPDATE inode SET mode = mode & 4095 | 16384 WHERE ino IN (SELECT i.ino" NOT_DIR ")"
 
 #define NOT_FILE \
-	" FROM (SELECT DISTINCT ino FROM block UNION SELECT ino FROM draft) b" \
-	" CROSS JOIN inode i ON i.ino = b.ino WHERE NOT " IS_FILE("i") \
-	" AND i.ino IN (SELECT ino FROM dirent WHERE " DIRENT_FILE ")"
+	" FROM inode i WHERE NOT " IS_FILE("i") " AND (i.chunk <> 0" \
+	" OR EXISTS (SELECT 1 FROM block b WHERE b.ino = i.ino)" \
+	" OR EXISTS (SELECT 1 FROM draft d WHERE d.ino = i.ino))" \
+	" AND +i.ino IN (SELECT ino FROM dirent WHERE " DIRENT_FILE ")"
 #define FIND_NOT_FILE \
 	"SELECT i.ino, format('inode %llu has content and is named as a file, but its mode is %llo'," \
 	" i.ino, i.mode)" NOT_FILE
@@ -96,11 +102,22 @@ struct check {
 
 #define FIND_BLOCK \
 	"SELECT 0, format('%lld blocks of inode %llu, which is no file', b.n, b.ino)" \
-	" FROM (SELECT ino, count(*) AS n FROM block GROUP BY ino) b" \
+	" FROM (SELECT ino, count(*) AS n FROM block GROUP BY ino UNION ALL SELECT i.ino, 1" \
+	" FROM inode i WHERE i.chunk <> 0 AND NOT " IS_FILE("i") ") b" \
 	" LEFT JOIN inode i ON i.ino = b.ino WHERE (" IS_FILE("i") ") IS NOT 1"
 #define REPAIR_BLOCK \
 	"DELETE FROM block WHERE NOT EXISTS" \
-	" (SELECT 1 FROM inode i WHERE i.ino = block.ino AND " IS_FILE("i") ")"
+	" (SELECT 1 FROM inode i WHERE i.ino = block.ino AND " IS_FILE("i") ");" \
+	"UPDATE inode SET chunk = 0 WHERE chunk <> 0 AND NOT " IS_FILE("inode")
+
+/* Nobody looks for a first block in the table of the others. */
+#define FIND_FIRST \
+	"SELECT ino, format('block %lld of inode %llu is not where it is looked for', block, ino)" \
+	" FROM block WHERE (block > 0) IS NOT 1"
+#define REPAIR_FIRST \
+	"UPDATE inode SET chunk = b.chunk FROM block b WHERE b.ino = inode.ino AND b.block = 0" \
+	" AND inode.chunk = 0;" \
+	"DELETE FROM block WHERE (block > 0) IS NOT 1"
 
 /* ---- names */
 
@@ -256,7 +273,7 @@ struct check {
 /* ---- content */
 
 #define LOST_BLOCKS \
-	" FROM block b LEFT JOIN chunk c ON c.id = b.chunk LEFT JOIN frame f ON f.id = c.frame"
+	" FROM " BLOCKS " b LEFT JOIN chunk c ON c.id = b.chunk LEFT JOIN frame f ON f.id = c.frame"
 #define FIND_LOST \
 	"SELECT b.ino, iif(c.id IS NULL, format('block %llu of inode %llu is lost: there is no chunk" \
 	" %llu', b.block, b.ino, b.chunk), format('block %llu of inode %llu is lost: chunk %llu lies" \
@@ -283,6 +300,7 @@ struct check {
 	"UPDATE inode SET sha = NULL WHERE typeof(sha) = 'integer'" \
 	" AND ino IN (SELECT ino FROM lost WHERE block = 0);" \
 	"DELETE FROM block WHERE (ino, block) IN (SELECT ino, block FROM lost);" \
+	"UPDATE inode SET chunk = 0 WHERE ino IN (SELECT ino FROM lost WHERE block = 0);" \
 	"DROP TABLE lost;" \
 	"DELETE FROM chunk WHERE NOT EXISTS (SELECT 1 FROM frame f WHERE f.id = chunk.frame)"
 
@@ -291,15 +309,15 @@ struct check {
 	" none', i.ino)" BAD_SHA
 #define BAD_SHA \
 	" FROM inode i WHERE CASE typeof(i.sha) WHEN 'null' THEN 0 WHEN 'blob' THEN" \
-	" length(i.sha) <> 32 WHEN 'integer' THEN i.sha <> 0 OR NOT EXISTS (SELECT 1 FROM block b" \
-	" WHERE b.ino = i.ino AND b.block = 0) ELSE 1 END"
+	" length(i.sha) <> 32 WHEN 'integer' THEN i.sha <> 0 OR (i.chunk <> 0) IS NOT 1" \
+	" ELSE 1 END"
 #define REPAIR_SHA "UPDATE inode SET sha = NULL WHERE ino IN (SELECT i.ino" BAD_SHA ")"
 
 /* ---- references; see block.c */
 
 /* The last chunks may still wait for being used. */
 #define UNUSED \
-	" FROM chunk c WHERE c.id NOT IN (SELECT chunk FROM block) AND (c.bearer IS NOT 0" \
+	" FROM chunk c WHERE c.id NOT IN (SELECT chunk FROM " BLOCKS ") AND (c.bearer IS NOT 0" \
 	" OR NOT EXISTS (SELECT 1 FROM meta WHERE unused_from <> 0 AND c.id >= unused_from))"
 #define FIND_UNUSED \
 	"SELECT 0, format('chunk %llu is borne by inode %llu, but no block holds it'," \
@@ -308,7 +326,7 @@ struct check {
 
 #define BEARERS \
 	" FROM (SELECT chunk, count(*) AS n, sum(guest IS 0) AS bearers, sum(guest IS 1) AS guests," \
-	" max(CASE guest WHEN 0 THEN ino END) AS ino FROM block GROUP BY chunk) b" \
+	" max(CASE guest WHEN 0 THEN ino END) AS ino FROM " BLOCKS " GROUP BY chunk) b" \
 	" CROSS JOIN chunk c ON c.id = b.chunk" \
 	" WHERE b.bearers <> 1 OR b.bearers + b.guests <> b.n OR b.ino IS NOT c.bearer"
 #define FIND_BEARERS \
@@ -323,10 +341,12 @@ struct check {
 	"CREATE TEMP TABLE bearer(chunk INTEGER PRIMARY KEY, ino INT, block INT);" \
 	"INSERT INTO bearer SELECT chunk, ino, block FROM (SELECT b.chunk, b.ino, b.block," \
 	" row_number() OVER (PARTITION BY b.chunk ORDER BY (b.guest IS 0) * 2 + (b.ino IS c.bearer)" \
-	" DESC, b.ino, b.block) AS k FROM block b CROSS JOIN wrong w ON w.chunk = b.chunk" \
+	" DESC, b.ino, b.block) AS k FROM " BLOCKS " b CROSS JOIN wrong w ON w.chunk = b.chunk" \
 	" CROSS JOIN chunk c ON c.id = b.chunk) WHERE k = 1;" \
 	"UPDATE block SET guest = (block.ino, block.block) IS NOT (r.ino, r.block)" \
 	" FROM bearer r WHERE r.chunk = block.chunk;" \
+	"UPDATE inode SET chunk = iif((inode.ino, 0) IS (r.ino, r.block), r.chunk, -r.chunk)" \
+	" FROM bearer r WHERE r.chunk = iif(inode.chunk < 0, -inode.chunk, inode.chunk);" \
 	"UPDATE chunk SET bearer = r.ino FROM bearer r WHERE r.chunk = chunk.id;" \
 	"DROP TABLE bearer;" \
 	"DROP TABLE wrong"
@@ -389,43 +409,44 @@ struct check {
 /* clang-format on */
 
 static const struct check checks[] = {
-	{ FIND_TREE("sqlite_schema"), NULL, .tree = true },
-	{ FIND_TREE("meta"), "REINDEX meta", .tree = true },
-	{ FIND_TREE("inode"), "REINDEX inode", .tree = true },
-	{ FIND_TREE("dirent"), "REINDEX dirent", .tree = true },
-	{ FIND_TREE("frame"), "REINDEX frame", .tree = true },
-	{ FIND_TREE("chunk"), "REINDEX chunk", .tree = true },
-	{ FIND_TREE("block"), "REINDEX block", .tree = true },
-	{ FIND_TREE("draft"), "REINDEX draft", .tree = true },
-	{ FIND_TREE("mark"), "REINDEX mark", .tree = true },
-	{ FIND_NO_ROOT, REPAIR_NO_ROOT },
-	{ FIND_NOT_DIR, REPAIR_NOT_DIR },
-	{ FIND_NOT_FILE, REPAIR_NOT_FILE },
-	{ FIND_MARK, REPAIR_MARK },
-	{ FIND_DRAFT, REPAIR_DRAFT },
-	{ FIND_BLOCK, REPAIR_BLOCK },
-	{ FIND_NAME, REPAIR_NAME },
-	{ FIND_PARENT, REPAIR_PARENT },
-	{ FIND_NAMED, REPAIR_NAMED },
-	{ FIND_SECOND, REPAIR_SECOND },
-	{ FIND_NAMELESS, REPAIR_NAMELESS, .lost = true },
-	{ FIND_CIRCLE, REPAIR_CIRCLE, .lost = true },
-	{ FIND_LINKS, REPAIR_LINKS },
-	{ FIND_DIR_LINKS, REPAIR_DIR_LINKS },
-	{ FIND_DIR_PARENT, REPAIR_DIR_PARENT },
-	{ FIND_NO_PARENT, REPAIR_NO_PARENT },
-	{ FIND_NEXT_INO, REPAIR_NEXT_INO },
-	{ FIND_NEXT_CHUNK, REPAIR_NEXT_CHUNK },
-	{ FIND_LOST, REPAIR_LOST },
-	{ FIND_SHA, REPAIR_SHA },
-	{ FIND_UNUSED, REPAIR_UNUSED },
-	{ FIND_BEARERS, REPAIR_BEARERS },
-	{ FIND_HELD, REPAIR_HELD },
-	{ FIND_STORED, REPAIR_STORED },
-	{ FIND_OUTSIDE, NULL },
-	{ FIND_OVERLAP, NULL },
-	{ FIND_FRAMES, NULL },
-	{ FIND_BEYOND, NULL },
+	{ "table sqlite_schema", FIND_TREE("sqlite_schema"), NULL, .tree = true },
+	{ "table meta", FIND_TREE("meta"), "REINDEX meta", .tree = true },
+	{ "table inode", FIND_TREE("inode"), "REINDEX inode", .tree = true },
+	{ "table dirent", FIND_TREE("dirent"), "REINDEX dirent", .tree = true },
+	{ "table frame", FIND_TREE("frame"), "REINDEX frame", .tree = true },
+	{ "table chunk", FIND_TREE("chunk"), "REINDEX chunk", .tree = true },
+	{ "table block", FIND_TREE("block"), "REINDEX block", .tree = true },
+	{ "table draft", FIND_TREE("draft"), "REINDEX draft", .tree = true },
+	{ "table mark", FIND_TREE("mark"), "REINDEX mark", .tree = true },
+	{ "the root", FIND_NO_ROOT, REPAIR_NO_ROOT },
+	{ "modes", FIND_NOT_DIR, REPAIR_NOT_DIR },
+	{ "modes", FIND_NOT_FILE, REPAIR_NOT_FILE },
+	{ "marks", FIND_MARK, REPAIR_MARK },
+	{ "drafts", FIND_DRAFT, REPAIR_DRAFT },
+	{ "blocks", FIND_BLOCK, REPAIR_BLOCK },
+	{ "first blocks", FIND_FIRST, REPAIR_FIRST },
+	{ "names", FIND_NAME, REPAIR_NAME },
+	{ "directories of names", FIND_PARENT, REPAIR_PARENT },
+	{ "inodes of names", FIND_NAMED, REPAIR_NAMED },
+	{ "names of directories", FIND_SECOND, REPAIR_SECOND },
+	{ "lost names", FIND_NAMELESS, REPAIR_NAMELESS, .lost = true },
+	{ "circles of directories", FIND_CIRCLE, REPAIR_CIRCLE, .lost = true },
+	{ "links of files", FIND_LINKS, REPAIR_LINKS },
+	{ "links of directories", FIND_DIR_LINKS, REPAIR_DIR_LINKS },
+	{ "parents of directories", FIND_DIR_PARENT, REPAIR_DIR_PARENT },
+	{ "parents of files", FIND_NO_PARENT, REPAIR_NO_PARENT },
+	{ "the next inode", FIND_NEXT_INO, REPAIR_NEXT_INO },
+	{ "the next chunk", FIND_NEXT_CHUNK, REPAIR_NEXT_CHUNK },
+	{ "lost blocks", FIND_LOST, REPAIR_LOST },
+	{ "hashes of files", FIND_SHA, REPAIR_SHA },
+	{ "unused chunks", FIND_UNUSED, REPAIR_UNUSED },
+	{ "bearers of chunks", FIND_BEARERS, REPAIR_BEARERS },
+	{ "counts of frames", FIND_HELD, REPAIR_HELD },
+	{ "charges of files", FIND_STORED, REPAIR_STORED },
+	{ "places of chunks", FIND_OUTSIDE, NULL },
+	{ "overlapping chunks", FIND_OVERLAP, NULL },
+	{ "overlapping frames", FIND_FRAMES, NULL },
+	{ "ends of packs", FIND_BEYOND, NULL },
 };
 
 struct finding {
@@ -566,15 +587,16 @@ static int check_repair(struct checking *k, const struct check *c, bool *ret_rep
 	return r < 0 ? r : check_is_clean(k, c, ret_repaired);
 }
 
-/* A line about a check that came to an end of its own. */
-static int check_broke(struct checking *k, int failure)
+/* A check that came to no end gets a line, unless the failure is not the index's. */
+static int check_broke(struct checking *k, const struct check *c, int failure)
 {
 	char *text;
 
 	k->damaged = true;
 	if (failure != -EUCLEAN || k->found.n == FINDINGS_MAX)
 		return failure == -EUCLEAN ? 0 : failure;
-	if (asprintf(&text, "the index is damaged: %s", sqlite3_errmsg(k->ix->db)) < 0)
+	if (asprintf(&text, "the index is damaged: the check of %s came to no end: %s", c->of,
+		     sqlite3_errmsg(k->ix->db)) < 0)
 		text = NULL;
 	return findings_add(&k->found, 0, text);
 }
@@ -589,7 +611,7 @@ static int check_one(struct checking *k, const struct check *c, bool *ret_repair
 	    (!c->lost || k->lost_dir))
 		r = check_repair(k, c, ret_repaired);
 	if (r < 0)
-		r = check_broke(k, r);
+		r = check_broke(k, c, r);
 	if (c->tree && k->found.n && !*ret_repaired)
 		k->damaged = true;
 	if (k->repair && (r < 0 || k->damaged))

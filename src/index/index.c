@@ -181,8 +181,8 @@ static char *index_plain_path(const char *path)
 	return plain;
 }
 
-int ofs_index_open(const char *path, const struct ofs_index_meta *fresh, struct ofs_error *err,
-		   struct ofs_index **ret)
+static int index_open(const char *path, const struct ofs_index_meta *fresh, struct ofs_error *err,
+		      struct ofs_index **ret)
 {
 	OFS_CLEANUP(index_cleanup) struct ofs_index *ix = calloc(1, sizeof(*ix));
 	bool empty = false;
@@ -214,6 +214,17 @@ int ofs_index_open(const char *path, const struct ofs_index_meta *fresh, struct 
 	sqlite3_db_config(ix->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
 	*ret = ofs_steal(ix);
 	return 0;
+}
+
+int ofs_index_open(const char *path, const struct ofs_index_meta *fresh, struct ofs_error *err,
+		   struct ofs_index **ret)
+{
+	int r;
+
+	ofs_index_vfs_opening = true;
+	r = index_open(path, fresh, err, ret);
+	ofs_index_vfs_opening = false;
+	return r;
 }
 
 void ofs_index_close(struct ofs_index *ix)
@@ -288,6 +299,7 @@ int ofs_index_commit(struct ofs_index *ix)
 		index_roll_back(ix);
 	else
 		ofs_failpoint_after(fault);
+	ix->changed = ix->changed || r == 0;
 	ix->writing = false;
 	return r;
 }
@@ -349,11 +361,9 @@ int ofs_index_settle(struct ofs_index *ix)
 		if (ix->writing)
 			return -EINVAL;
 		r = index_number(ix, "PRAGMA page_count", &pages);
-		if (r == 0 && pages <= COMPACT_PAGES && pages != ix->compact_pages) {
+		if (r == 0 && pages <= COMPACT_PAGES && ix->changed)
 			r = index_exec(ix, "VACUUM");
-			if (r == 0)
-				r = index_number(ix, "PRAGMA page_count", &ix->compact_pages);
-		}
+		ix->changed = ix->changed && r < 0;
 	}
 	return r < 0 ? r : ofs_index_checkpoint(ix);
 }

@@ -105,12 +105,15 @@ struct ofs_index_chunk {
 	bool bad; /* its frame cannot be read */
 };
 
+/* data_pos of content that is lost: it reads as an error until it is written again. */
+#define OFS_INDEX_LOST_POS 1
+
 /* Content of a file that is still in the journal: `len` bytes at `off` of the file. */
 struct ofs_index_draft {
 	uint64_t ino;
 	uint64_t off;
 	uint64_t len;
-	uint64_t data_pos; /* 0: a hole, reads as zeros */
+	uint64_t data_pos; /* 0: a hole, reads as zeros; OFS_INDEX_LOST_POS */
 	uint32_t data_len; /* of the whole journal record's data */
 	uint32_t data_off; /* where in it this extent begins */
 };
@@ -138,7 +141,7 @@ int ofs_index_list_parents(struct ofs_index *ix, uint64_t ino, int (*fn)(void *a
 			   void *arg);
 int ofs_index_list_blocks(struct ofs_index *ix, uint64_t ino,
 			  int (*fn)(void *arg, uint64_t block, const struct ofs_index_chunk *c),
-			  void *arg); /* by block */
+			  void *arg); /* by block; -EUCLEAN: a chunk or its frame is missing */
 int ofs_index_list_drafts(struct ofs_index *ix,
 			  int (*fn)(void *arg, const struct ofs_index_draft *d),
 			  void *arg); /* by ino, then off */
@@ -194,10 +197,18 @@ int ofs_index_settle(struct ofs_index *ix);
 /*
  * Checks the index against itself and, with `repair` (inside a write transaction), puts right what
  * can be put right from what is there. `problem(arg, ino, what, repaired)` is called for each thing
- * that is wrong (not under the lock): `ino` is the file that it concerns, or 0; `what` one line.
- * With `repair`, files that have lost their name get one in the directory `lost_dir` (0: they keep
- * their content and stay nameless). Long: the lock is held for the time of each single check.
- * Returns 0 however many problems there were, -EUCLEAN when the index cannot be read any further.
+ * that is wrong (not under the lock): `ino` is the file that it concerns, or 0; `what` one line. Of
+ * one kind at most about a thousand are told one by one. A repair may bring to light what is told
+ * next: a directory that lost an entry has a link too many.
+ * With `repair`, files that have lost their name get one, their number, in the directory `lost_dir`
+ * (0, or one that cannot be reached from the root: they keep their content and stay nameless), and
+ * content that is lost becomes drafts with OFS_INDEX_LOST_POS.
+ * Long: the lock is held for the time of each single check. Each sees what is written of an open
+ * transaction as well, so no other may be open meanwhile: the caller keeps writers out. What it
+ * holds in memory of the index is outdated after a repair.
+ * Returns 0 however many problems there were, -EUCLEAN when b-trees are damaged so that rows may
+ * seem to be missing: then nothing was repaired from there on, and the transaction can only be
+ * rolled back.
  */
 int ofs_index_check(struct ofs_index *ix, bool repair, uint64_t lost_dir,
 		    void (*problem)(void *arg, uint64_t ino, const char *what, bool repaired),
@@ -220,8 +231,8 @@ int ofs_index_put_meta(struct ofs_index *ix, const struct ofs_index_meta *meta);
 int ofs_index_put_inode(struct ofs_index *ix, const struct ofs_index_inode *row);
 
 /*
- * Removes the inode with its blocks (as ofs_index_set_block() with chunk 0) and drafts. An unknown
- * one is no error.
+ * Removes the inode with its blocks (as ofs_index_set_block() with chunk 0), drafts and mark. An
+ * unknown one is no error.
  */
 int ofs_index_delete_inode(struct ofs_index *ix, uint64_t ino);
 

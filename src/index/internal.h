@@ -32,15 +32,18 @@ enum ofs_stmt {
 	OFS_STMT_DIRENT_PUT,
 	OFS_STMT_DIRENT_DELETE,
 
+	OFS_STMT_FIRST_GET,
+	OFS_STMT_FIRST_PUT,
+	OFS_STMT_FIRST_LIST,
+	OFS_STMT_FIRST_SHA,
+
 	OFS_STMT_BLOCK_LIST,
 	OFS_STMT_BLOCK_GET,
 	OFS_STMT_BLOCK_NEXT,
 	OFS_STMT_BLOCK_PUT,
 	OFS_STMT_BLOCK_DELETE,
-	OFS_STMT_BLOCK_SHA,
 	OFS_STMT_BLOCK_GUEST_OF,
 	OFS_STMT_BLOCK_GUEST,
-	OFS_STMT_BLOCK_BEAR,
 
 	OFS_STMT_BLOCK_HOLDERS,
 	OFS_STMT_BLOCK_NEXT_LONG,
@@ -97,7 +100,7 @@ struct ofs_index {
 	int failure; /* the first error since begin, else 0 */
 	struct ofs_index_list heirs; /* inodes that inherited a charge and were not taken yet */
 	size_t heirs_kept; /* how many of them a rollback keeps */
-	int64_t compact_pages; /* the size of the database when it was last made compact */
+	bool changed; /* since the database was last made compact */
 	struct ofs_index_list dropped; /* chunks that lost their last reference since begin */
 };
 

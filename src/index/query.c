@@ -40,7 +40,7 @@ int ofs_index_get_meta(struct ofs_index *ix, struct ofs_index_meta *ret)
 int ofs_index_block_sha(struct ofs_index *ix, uint64_t ino, uint8_t ret[32])
 {
 	OFS_STMT sqlite3_stmt *st = NULL;
-	int r = ofs_stmt_first(ix, OFS_STMT_BLOCK_SHA, OFS_ARGS(ino), &st);
+	int r = ofs_stmt_first(ix, OFS_STMT_FIRST_SHA, OFS_ARGS(ino), &st);
 
 	return r < 0 ? r : ofs_stmt_bytes(st, 0, ret, 32);
 }
@@ -204,19 +204,21 @@ void ofs_index_read_frame(sqlite3_stmt *st, struct ofs_index_frame *f)
 	f->bad = sqlite3_column_int(st, 9) != 0;
 }
 
-int ofs_index_list_blocks(struct ofs_index *ix, uint64_t ino,
-			  int (*fn)(void *arg, uint64_t block, const struct ofs_index_chunk *c),
-			  void *arg)
+static int list_blocks(struct ofs_index *ix, enum ofs_stmt id, uint64_t ino,
+		       int (*fn)(void *arg, uint64_t block, const struct ofs_index_chunk *c),
+		       void *arg)
 {
-	OFS_INDEX_LOCKED(ix);
 	OFS_STMT sqlite3_stmt *st = NULL;
-	int r = ofs_stmt_start(ix, OFS_STMT_BLOCK_LIST, OFS_ARGS(ino), &st);
+	int r = ofs_stmt_start(ix, id, OFS_ARGS(ino), &st);
 
 	if (r < 0)
 		return r;
 	while ((r = ofs_stmt_step(ix, st)) > 0) {
 		struct ofs_index_chunk c;
 
+		/* The chunk or its frame is missing: this must not be taken for a hole. */
+		if (sqlite3_column_type(st, 2) == SQLITE_NULL)
+			return -EUCLEAN;
 		r = ofs_index_read_chunk(st, &c);
 		if (r == 0)
 			r = fn(arg, column_u64(st, 13), &c);
@@ -224,6 +226,16 @@ int ofs_index_list_blocks(struct ofs_index *ix, uint64_t ino,
 			return r;
 	}
 	return r;
+}
+
+int ofs_index_list_blocks(struct ofs_index *ix, uint64_t ino,
+			  int (*fn)(void *arg, uint64_t block, const struct ofs_index_chunk *c),
+			  void *arg)
+{
+	OFS_INDEX_LOCKED(ix);
+	int r = list_blocks(ix, OFS_STMT_FIRST_LIST, ino, fn, arg);
+
+	return r ? r : list_blocks(ix, OFS_STMT_BLOCK_LIST, ino, fn, arg);
 }
 
 int ofs_index_list_drafts(struct ofs_index *ix,

@@ -15,10 +15,11 @@
  *           four bytes, and only while it is alive, so a dead chunk never stands in the way of a
  *           new one with the same content. A chunk is deleted by the transaction that takes its
  *           last reference; one that never had any by the next checkpoint (meta.unused_from).
- *   block   The content of block `block` of file `ino`; a hole has no row. Of the rows that share a
- *           chunk exactly one is the bearer (guest = 0): its file is charged for the chunk. The
- *           others are guests (guest = 1) and are found through an index of guests alone, when the
- *           bearer goes and another must follow.
+ *   block   The content of block `block` of file `ino`; a hole has no row. That of block 0, which is
+ *           the only one of most files, is inode.chunk instead. Of the blocks that share a chunk
+ *           exactly one is the bearer: its file is charged for the chunk. The others are guests
+ *           (guest = 1; inode.chunk is the negative id) and are found through indices of guests
+ *           alone, when the bearer goes and another must follow.
  *   frame   Where it lies in which pack; `live` counts its chunks that are alive, `held` their
  *           bytes. `class` says how long its content is expected to live; `bad` that it cannot be
  *           read. A frame that is worth rewriting is found through an index of those alone.

@@ -23,8 +23,8 @@ static const char *const stmt_sql[OFS_STMT_COUNT] = {
 		" ctime, btime, stored, lines, sha, target FROM inode WHERE ino = ?1",
 	[OFS_STMT_INODE_PUT] =
 		"INSERT INTO inode(ino, parent, mode, uid, gid, nlink, rdev, size, mtime, atime,"
-		" ctime, btime, stored, lines, sha, target)"
-		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"
+		" ctime, btime, stored, lines, sha, target, chunk)"
+		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, 0)"
 		" ON CONFLICT(ino) DO UPDATE SET parent = ?2, mode = ?3, uid = ?4, gid = ?5,"
 		" nlink = ?6, rdev = ?7, size = ?8, mtime = ?9, atime = ?10, ctime = ?11,"
 		" btime = ?12, lines = ?14, sha = ?15, target = ?16",
@@ -43,9 +43,19 @@ static const char *const stmt_sql[OFS_STMT_COUNT] = {
 				" VALUES(?1, ?2, ?3, ?4, ?5)",
 	[OFS_STMT_DIRENT_DELETE] = "DELETE FROM dirent WHERE parent = ?1 AND name = ?2",
 
+	[OFS_STMT_FIRST_GET] =
+		"SELECT abs(chunk), chunk < 0 FROM inode WHERE ino = ?1 AND chunk <> 0",
+	[OFS_STMT_FIRST_PUT] = "UPDATE inode SET chunk = iif(?3, -?2, ?2) WHERE ino = ?1",
+	[OFS_STMT_FIRST_LIST] = "SELECT " CHUNK_COLUMNS ", 0 FROM inode i"
+				" LEFT JOIN chunk c ON c.id = abs(i.chunk)"
+				" LEFT JOIN frame f ON f.id = c.frame"
+				" WHERE i.ino = ?1 AND i.chunk <> 0",
+	[OFS_STMT_FIRST_SHA] = "SELECT c.sha FROM inode i CROSS JOIN chunk c ON c.id = abs(i.chunk)"
+			       " WHERE i.ino = ?1",
+
 	[OFS_STMT_BLOCK_LIST] = "SELECT " CHUNK_COLUMNS ", b.block FROM block b"
-				" CROSS JOIN chunk c ON c.id = b.chunk"
-				" CROSS JOIN frame f ON f.id = c.frame"
+				" LEFT JOIN chunk c ON c.id = b.chunk"
+				" LEFT JOIN frame f ON f.id = c.frame"
 				" WHERE b.ino = ?1 ORDER BY b.block",
 	[OFS_STMT_BLOCK_GET] = "SELECT chunk, guest FROM block WHERE ino = ?1 AND block = ?2",
 	[OFS_STMT_BLOCK_NEXT] = "SELECT chunk, guest, block FROM block"
@@ -53,18 +63,19 @@ static const char *const stmt_sql[OFS_STMT_COUNT] = {
 	[OFS_STMT_BLOCK_PUT] = "INSERT OR REPLACE INTO block(ino, block, chunk, guest)"
 			       " VALUES(?1, ?2, ?3, ?4)",
 	[OFS_STMT_BLOCK_DELETE] = "DELETE FROM block WHERE ino = ?1 AND block = ?2",
-	[OFS_STMT_BLOCK_SHA] = "SELECT c.sha FROM block b CROSS JOIN chunk c ON c.id = b.chunk"
-			       " WHERE b.ino = ?1 AND b.block = 0",
-	[OFS_STMT_BLOCK_GUEST_OF] = "SELECT ino, block FROM block INDEXED BY block_guest"
+	[OFS_STMT_BLOCK_GUEST_OF] = "SELECT ino, 0 FROM inode WHERE ino = ?2 AND chunk = -?1"
+				    " UNION ALL SELECT ino, block FROM block INDEXED BY block_guest"
 				    " WHERE guest = 1 AND chunk = ?1 AND ino = ?2 LIMIT 1",
-	[OFS_STMT_BLOCK_GUEST] = "SELECT ino, block FROM block INDEXED BY block_guest"
+	[OFS_STMT_BLOCK_GUEST] = "SELECT ino, 0 FROM inode INDEXED BY inode_guest"
+				 " WHERE chunk < 0 AND chunk = -?1"
+				 " UNION ALL SELECT ino, block FROM block INDEXED BY block_guest"
 				 " WHERE guest = 1 AND chunk = ?1 LIMIT 1",
-	[OFS_STMT_BLOCK_BEAR] = "UPDATE block SET guest = 0 WHERE ino = ?1 AND block = ?2",
-
 	[OFS_STMT_BLOCK_HOLDERS] = "SELECT bearer FROM chunk WHERE id = ?1 AND bearer > 0"
+				   " UNION ALL SELECT ino FROM inode INDEXED BY inode_guest"
+				   " WHERE chunk < 0 AND chunk = -?1"
 				   " UNION ALL SELECT ino FROM block INDEXED BY block_guest"
 				   " WHERE guest = 1 AND chunk = ?1",
-	[OFS_STMT_BLOCK_NEXT_LONG] = "SELECT ino FROM block WHERE ino > ?1 AND block > 0"
+	[OFS_STMT_BLOCK_NEXT_LONG] = "SELECT ino FROM block WHERE ino > ?1"
 				     " ORDER BY ino LIMIT 1",
 	[OFS_STMT_TOTALS] = "SELECT (SELECT total(raw) FROM frame WHERE live > 0),"
 			    " (SELECT total(size) FROM inode WHERE size > ?1"

@@ -26,6 +26,8 @@ struct vfs_file {
 	bool paged; /* the database: its pages are checked */
 };
 
+_Thread_local bool ofs_index_vfs_opening;
+
 static sqlite3_vfs *vfs_base;
 static sqlite3_vfs vfs_shim;
 static int vfs_error = -EIO;
@@ -58,8 +60,9 @@ static bool page_is_foreign(const uint8_t *page)
 
 static int page_damaged(sqlite3_file *f, sqlite3_int64 off)
 {
-	ofs_log(LOG_ERR, "page %lld of the index '%s' is damaged", (long long)(off / PAGE + 1),
-		vfs_file(f)->name);
+	if (!ofs_index_vfs_opening)
+		ofs_log(LOG_ERR, "page %lld of the index '%s' is damaged",
+			(long long)(off / PAGE + 1), vfs_file(f)->name);
 	return SQLITE_IOERR_DATA;
 }
 

@@ -23,8 +23,16 @@
 #ifndef OFS_INDEX_VFS_H
 #define OFS_INDEX_VFS_H
 
+#include <stdbool.h>
+
 #define OFS_INDEX_VFS "offloadfs"
 #define OFS_INDEX_PAGE_CHECK 8
+
+/*
+ * Set while the calling thread opens an index: what is damaged then is told by the error of the
+ * opening, else by the log.
+ */
+extern _Thread_local bool ofs_index_vfs_opening;
 
 /*
  * Makes the VFS known to SQLite; not as the default. Who opens a database with it then asks for

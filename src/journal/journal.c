@@ -474,6 +474,21 @@ int ofs_journal_sweep(struct ofs_journal *j)
 	return r;
 }
 
+int ofs_journal_remove(struct ofs_journal *j)
+{
+	struct ofs_segment_list *l = &j->segments;
+	int r = 0;
+
+	pthread_rwlock_wrlock(&j->segments_lock);
+	while (l->n && r == 0 && (r = ofs_segment_list_reserve(&j->trimmed)) == 0) {
+		ofs_segment_list_append(&j->trimmed, l->at[0]);
+		memmove(l->at, l->at + 1, --l->n * sizeof(*l->at));
+	}
+	j->newest = NULL;
+	pthread_rwlock_unlock(&j->segments_lock);
+	return r < 0 ? r : ofs_journal_sweep(j);
+}
+
 /* The segment that holds `pos`, referenced, or NULL. */
 static struct ofs_segment *journal_find(struct ofs_journal *j, ofs_lsn pos)
 {

@@ -130,6 +130,12 @@ void ofs_journal_trim(struct ofs_journal *j, ofs_lsn keep);
 int ofs_journal_sweep(struct ofs_journal *j);
 
 /*
+ * Removes every segment, for a log that nothing is to be replayed from: it begins anew at the next
+ * opening. Only ofs_journal_close() may follow.
+ */
+int ofs_journal_remove(struct ofs_journal *j);
+
+/*
  * Gives the room of the records in [from, to) back, which must not be needed by any later replay, nor
  * read any more: segments' headers stay. 0 or -errno; what failed may be tried again.
  */

@@ -17,6 +17,15 @@ static void stamp_dir(struct ofs_store *s, struct ofs_inode *dir, int64_t time)
 	ofs_store_touch(s, dir);
 }
 
+/*
+ * Cookies grow within a directory. The position of the record does, but for names that a repair has
+ * put behind all others.
+ */
+static uint64_t next_cookie(const struct ofs_dir *d, ofs_lsn lsn)
+{
+	return d->norder ? OFS_MAX(lsn, d->order[d->norder - 1].cookie + 1) : lsn;
+}
+
 static int apply_create(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r)
 {
 	struct ofs_inode *dir, *n;
@@ -47,7 +56,8 @@ static int apply_create(struct ofs_store *s, ofs_lsn lsn, const struct ofs_recor
 	}
 	if (r->ino >= s->next_ino)
 		s->next_ino = r->ino + 1;
-	ofs_dir_add(dir->dir, r->name, r->ino, (uint8_t)IFTODT(r->mode), lsn, s->epoch);
+	ofs_dir_add(dir->dir, r->name, r->ino, (uint8_t)IFTODT(r->mode), next_cookie(dir->dir, lsn),
+		    s->epoch);
 	stamp_dir(s, dir, r->time);
 	ofs_store_touch(s, n);
 	return 0;
@@ -64,7 +74,8 @@ static int apply_link(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record 
 	e = ofs_store_inode(s, r->ino, &n);
 	if (e < 0)
 		return e;
-	ofs_dir_add(dir->dir, r->name, r->ino, (uint8_t)IFTODT(n->row.mode), lsn, s->epoch);
+	ofs_dir_add(dir->dir, r->name, r->ino, (uint8_t)IFTODT(n->row.mode),
+		    next_cookie(dir->dir, lsn), s->epoch);
 	n->row.nlink++;
 	n->row.parent = r->dir;
 	n->row.ctime = r->time;
@@ -162,8 +173,8 @@ static int apply_rename(struct ofs_store *s, ofs_lsn lsn, const struct ofs_recor
 			lose_name(s, to, other, r->time);
 		}
 		ofs_dir_remove(from->dir, old, s->epoch);
-		ofs_dir_add(to->dir, r->text, n->row.ino, (uint8_t)IFTODT(n->row.mode), lsn,
-			    s->epoch);
+		ofs_dir_add(to->dir, r->text, n->row.ino, (uint8_t)IFTODT(n->row.mode),
+			    next_cookie(to->dir, lsn), s->epoch);
 	}
 	move_parent(n, from, to);
 	n->row.ctime = r->time;

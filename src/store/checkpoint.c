@@ -197,10 +197,11 @@ static int checkpoint_write(struct ofs_store *s, struct checkpoint *cp)
 	r = ofs_index_begin(s->index);
 	if (r < 0)
 		return r;
-	for (i = 0; i < cp->n && r == 0; i++)
-		r = write_taken(s, &cp->list[i]);
+	/* Before the inodes: one that is gone takes its mark along. */
 	for (i = 0; i < cp->nmarks && r == 0; i++)
 		r = ofs_index_put_mark(s->index, cp->marks[i]);
+	for (i = 0; i < cp->n && r == 0; i++)
+		r = write_taken(s, &cp->list[i]);
 	/* What memory refers to has its reference now. */
 	if (r == 0 && cp->meta.unused_from)
 		r = ofs_index_delete_unused(s->index, cp->meta.unused_from);

@@ -29,7 +29,7 @@ struct ofs_block {
  * `len` bytes at `off` come from `data`, starting at its byte `data_off`. data.pos 0: zeros;
  * OFS_LOST_POS: damaged, to be read as an error until they are written again.
  */
-#define OFS_LOST_POS 1
+#define OFS_LOST_POS OFS_INDEX_LOST_POS
 struct ofs_extent {
 	uint64_t off;
 	uint64_t len;

@@ -390,6 +390,17 @@ int ofs_store_open(const char *path, const struct ofs_store_options *opts, struc
 	return 0;
 }
 
+/* A store at rest needs no journal when all of it is in the index. */
+static void retire_journal(struct ofs_store *s)
+{
+	struct ofs_index_meta meta;
+
+	if (s->dirty.n || s->drafts.n || s->broken || ofs_index_get_meta(s->index, &meta) < 0 ||
+	    meta.checkpoint != ofs_journal_end(s->journal) || ofs_index_settle(s->index) < 0)
+		return;
+	ofs_journal_remove(s->journal);
+}
+
 void ofs_store_close(struct ofs_store *s)
 {
 	struct ofs_seal_when when = { 0 };
@@ -411,6 +422,8 @@ void ofs_store_close(struct ofs_store *s)
 		ofs_log(LOG_WARNING,
 			"the last checkpoint failed (%s); the journal keeps what it would have held",
 			strerror(-r));
+	else
+		retire_journal(s);
 	store_destroy(s);
 }
 

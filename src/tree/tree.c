@@ -53,6 +53,7 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 		.mountpoint = opts->mountpoint,
 		.seal_delay_ms = opts->seal_delay_ms,
 		.cache_bytes = opts->cache_bytes,
+		.scrub_ms = opts->scrub_ms,
 		.journal_max = opts->journal_max,
 		.classify = ofs_tree_classify,
 		.attr_changed = on_attr_changed,

@@ -8,7 +8,6 @@ import os
 import pty
 import select
 import signal
-import sqlite3
 import struct
 import subprocess
 import time
