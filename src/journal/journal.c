@@ -359,6 +359,18 @@ ofs_lsn ofs_journal_end(struct ofs_journal *j)
 	return end;
 }
 
+bool ofs_journal_has_records(struct ofs_journal *j, ofs_lsn from)
+{
+	const struct ofs_segment *s;
+	bool has;
+
+	pthread_rwlock_rdlock(&j->segments_lock);
+	s = j->newest;
+	has = s->end > from && !(s->first == from && s->end == from + OFS_SEGMENT_HEADER);
+	pthread_rwlock_unlock(&j->segments_lock);
+	return has;
+}
+
 ofs_lsn ofs_journal_begin(struct ofs_journal *j)
 {
 	ofs_lsn begin;

@@ -100,6 +100,9 @@ int ofs_journal_sync(struct ofs_journal *j);
  */
 ofs_lsn ofs_journal_end(struct ofs_journal *j);
 
+/* Whether there is a record at or after `from`, a value that ofs_journal_end() has returned. */
+bool ofs_journal_has_records(struct ofs_journal *j, ofs_lsn from);
+
 /* Where the oldest segment begins. */
 ofs_lsn ofs_journal_begin(struct ofs_journal *j);
 

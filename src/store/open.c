@@ -396,7 +396,7 @@ static void retire_journal(struct ofs_store *s)
 	struct ofs_index_meta meta;
 
 	if (s->dirty.n || s->drafts.n || s->broken || ofs_index_get_meta(s->index, &meta) < 0 ||
-	    meta.checkpoint != ofs_journal_end(s->journal) || ofs_index_settle(s->index) < 0)
+	    ofs_journal_has_records(s->journal, meta.checkpoint) || ofs_index_settle(s->index) < 0)
 		return;
 	ofs_journal_remove(s->journal);
 }

@@ -307,10 +307,12 @@ class Place:
         store = store or self.path(f"store-{self._count}")
         return Daemon(self, store, self.path(f"mnt-{self._count}"), options).start(known)
 
-    def empty_store(self):
-        """What a store takes that never held a file, at rest, its daemon running."""
+    def empty_store(self, mounted=True):
+        """What a store takes that never held a file, with its daemon running or without."""
         with self.daemon() as m:
             time.sleep(0.2)
+            if not mounted:
+                m.unmount()
             result = store_usage(m.store)
         shutil.rmtree(m.store)
         return result
