@@ -359,18 +359,6 @@ ofs_lsn ofs_journal_end(struct ofs_journal *j)
 	return end;
 }
 
-bool ofs_journal_has_records(struct ofs_journal *j, ofs_lsn from)
-{
-	const struct ofs_segment *s;
-	bool has;
-
-	pthread_rwlock_rdlock(&j->segments_lock);
-	s = j->newest;
-	has = s->end > from && !(s->first == from && s->end == from + OFS_SEGMENT_HEADER);
-	pthread_rwlock_unlock(&j->segments_lock);
-	return has;
-}
-
 ofs_lsn ofs_journal_begin(struct ofs_journal *j)
 {
 	ofs_lsn begin;
@@ -484,21 +472,6 @@ int ofs_journal_sweep(struct ofs_journal *j)
 		ofs_segment_unref(s);
 	}
 	return r;
-}
-
-int ofs_journal_remove(struct ofs_journal *j)
-{
-	struct ofs_segment_list *l = &j->segments;
-	int r = 0;
-
-	pthread_rwlock_wrlock(&j->segments_lock);
-	while (l->n && r == 0 && (r = ofs_segment_list_reserve(&j->trimmed)) == 0) {
-		ofs_segment_list_append(&j->trimmed, l->at[0]);
-		memmove(l->at, l->at + 1, --l->n * sizeof(*l->at));
-	}
-	j->newest = NULL;
-	pthread_rwlock_unlock(&j->segments_lock);
-	return r < 0 ? r : ofs_journal_sweep(j);
 }
 
 /* The segment that holds `pos`, referenced, or NULL. */

@@ -100,9 +100,6 @@ int ofs_journal_sync(struct ofs_journal *j);
  */
 ofs_lsn ofs_journal_end(struct ofs_journal *j);
 
-/* Whether there is a record at or after `from`, a value that ofs_journal_end() has returned. */
-bool ofs_journal_has_records(struct ofs_journal *j, ofs_lsn from);
-
 /* Where the oldest segment begins. */
 ofs_lsn ofs_journal_begin(struct ofs_journal *j);
 
@@ -131,12 +128,6 @@ void ofs_journal_trim(struct ofs_journal *j, ofs_lsn keep);
  * error or a crash, belongs to the log again at the next start and is trimmed again.
  */
 int ofs_journal_sweep(struct ofs_journal *j);
-
-/*
- * Removes every segment, for a log that nothing is to be replayed from: it begins anew at the next
- * opening. Only ofs_journal_close() may follow.
- */
-int ofs_journal_remove(struct ofs_journal *j);
 
 /*
  * Gives the room of the records in [from, to) back, which must not be needed by any later replay, nor

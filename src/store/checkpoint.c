@@ -314,7 +314,7 @@ static void refresh_charges(struct ofs_store *s, const struct checkpoint *cp)
  * that it has left.
  */
 #define SEGMENT_LEFTOVER (UINT64_C(256) << 10)
-#define SEGMENT_LEFTOVER_IDLE (UINT64_C(4) << 10) /* when nothing is going on */
+#define SEGMENT_LEFTOVER_IDLE 1 /* when nothing is going on */
 
 struct span {
 	ofs_lsn from, to;

@@ -68,6 +68,7 @@ struct ofs_store {
 	 * committed. Until they are cut off nothing is appended, and no pack is removed. cycle.
 	 */
 	bool strays;
+	bool uncertain; /* a commit to the index failed: a start may find that it did not; cycle */
 
 	pthread_rwlock_t reclaim;
 

@@ -91,12 +91,13 @@ static int note_any(void *arg, const char *name)
 /*
  * Whether there is content that an index once described: then a new index must not take its place.
  */
-static int has_content(struct ofs_store *s, bool *ret)
+static int has_content(struct ofs_store *s, bool *ret_journal, bool *ret)
 {
 	int r;
 
-	*ret = false;
-	r = ofs_io_list(s->journal_fd, ".", note_any, ret);
+	*ret_journal = false;
+	r = ofs_io_list(s->journal_fd, ".", note_any, ret_journal);
+	*ret = *ret_journal;
 	return r < 0 ? r : ofs_io_list(s->packs_fd, ".", note_any, ret);
 }
 
@@ -118,10 +119,10 @@ static int open_index(struct ofs_store *s, const char *path, bool create,
 				       .next_ino = OFS_ROOT_INO + 1,
 				       .next_chunk = 1 };
 	OFS_FREE char *file = NULL;
-	bool content;
+	bool journal, content;
 	int r;
 
-	r = has_content(s, &content);
+	r = has_content(s, &journal, &content);
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot read the store '%s': %s", path, strerror(-r));
 	if (asprintf(&file, "%s/index.db", path) < 0)
@@ -137,7 +138,7 @@ static int open_index(struct ofs_store *s, const char *path, bool create,
 			file);
 	if (r < 0)
 		return r;
-	if (!content)
+	if (!journal)
 		r = sync_names(s);
 	if (r == 0)
 		r = ofs_index_get_meta(s->index, ret);
@@ -390,17 +391,6 @@ int ofs_store_open(const char *path, const struct ofs_store_options *opts, struc
 	return 0;
 }
 
-/* A store at rest needs no journal when all of it is in the index. */
-static void retire_journal(struct ofs_store *s)
-{
-	struct ofs_index_meta meta;
-
-	if (s->dirty.n || s->drafts.n || s->broken || ofs_index_get_meta(s->index, &meta) < 0 ||
-	    ofs_journal_has_records(s->journal, meta.checkpoint) || ofs_index_settle(s->index) < 0)
-		return;
-	ofs_journal_remove(s->journal);
-}
-
 void ofs_store_close(struct ofs_store *s)
 {
 	struct ofs_seal_when when = { 0 };
@@ -422,8 +412,8 @@ void ofs_store_close(struct ofs_store *s)
 		ofs_log(LOG_WARNING,
 			"the last checkpoint failed (%s); the journal keeps what it would have held",
 			strerror(-r));
-	else
-		retire_journal(s);
+	else if (ofs_store_trim(s) == 0)
+		ofs_index_settle(s->index);
 	store_destroy(s);
 }
 

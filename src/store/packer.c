@@ -38,13 +38,16 @@ struct ofs_packer {
 	bool at_risk; /* frames were appended that the index may not know */
 };
 
-/* Cuts off the frames that the index never heard of; where that fails, it is tried again. */
+/*
+ * Cuts off the frames that the index never heard of; where that fails, it is tried again. Whether it
+ * heard of them must be certain.
+ */
 static int cut_strays(struct ofs_store *s)
 {
 	struct ofs_index_meta meta;
 	int r;
 
-	if (!s->strays)
+	if (!s->strays || s->uncertain)
 		return 0;
 	r = ofs_index_get_meta(s->index, &meta);
 	if (r == 0)
@@ -266,12 +269,14 @@ int ofs_packer_commit(struct ofs_packer *p, int (*also)(void *arg), void *arg)
 		ofs_index_rollback(s->index);
 		return r;
 	}
+	r = ofs_index_commit(s->index);
 	/*
 	 * A commit that failed may still be found by the next start, when its sync is what failed: what
 	 * it speaks of must stay. At worst it lies there unused until its surroundings are punched.
 	 */
+	s->uncertain = s->uncertain || (r < 0 && !ofs_store_is_full(r));
 	p->at_risk = false;
-	return ofs_index_commit(s->index);
+	return r;
 }
 
 size_t ofs_packer_count(const struct ofs_packer *p)

@@ -51,7 +51,7 @@ int ofs_store_open(const char *path, const struct ofs_store_options *opts, struc
 int ofs_store_start(struct ofs_store *s);
 
 /*
- * Seals what is quiet when there was no background thread, writes a checkpoint and lets the store
+ * Seals everything when there was no background thread, writes a checkpoint and lets the store
  * go.
  */
 void ofs_store_close(struct ofs_store *s);

@@ -177,6 +177,8 @@ static int quarantine(struct ofs_store *s, const struct ofs_index_frame *f)
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	r = ofs_io_mkdir(s->dirfd, "quarantine", 0700);
+	if (r == 0)
+		r = ofs_io_sync(s->dirfd);
 	if (r < 0)
 		return r;
 	dir = ofs_io_open(s->dirfd, "quarantine", O_RDONLY | O_DIRECTORY, 0);

@@ -62,7 +62,7 @@ def _parser():
         command.add_argument(
             "--rest",
             type=float,
-            default=8,
+            default=12,
             metavar="SECONDS",
             help="a store at which nothing happened for so long is at rest (default 8)",
         )

@@ -270,6 +270,41 @@ Test(store_open, an_index_that_is_none_is_refused)
 	expect_refusal(&usual, -EINVAL, "index.db");
 }
 
+static void copy_file(const char *from, const char *to)
+{
+	char command[300];
+
+	snprintf(command, sizeof(command), "cp '%s' '%s'", from, to);
+	cr_assert_eq(system(command), 0);
+}
+
+Test(store_open, an_old_index_is_refused_and_cuts_nothing_off)
+{
+	char old[100], index[100];
+	uint64_t f;
+
+	open_store();
+	f = make("first");
+	cr_assert_eq(ofs_store_write(s, f, "first", 5, 0), 5);
+	close_store();
+	snprintf(index, sizeof(index), "%s/index.db", path);
+	snprintf(old, sizeof(old), "%s/old.db", dir);
+	copy_file(index, old);
+	open_store();
+	cr_assert_eq(ofs_store_write(s, make("second"), "second", 6, 0), 6);
+	close_store();
+	snprintf(old, sizeof(old), "%s/new.db", dir);
+	copy_file(index, old);
+	snprintf(old, sizeof(old), "%s/old.db", dir);
+	copy_file(old, index);
+	cr_assert_eq(ofs_store_open(path, &usual, &err, &s), -EUCLEAN);
+	snprintf(old, sizeof(old), "%s/new.db", dir);
+	copy_file(old, index);
+	open_store();
+	expect_text(f, "first");
+	expect_text(f + 1, "second");
+}
+
 /* A store whose journal is still needed. */
 static void leave_draft(const char *name)
 {
