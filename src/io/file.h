@@ -24,6 +24,12 @@ void ofs_io_close(int *fd);
 /* mkdirat; an existing directory is not an error. */
 int ofs_io_mkdir(int dirfd, const char *path, mode_t mode);
 
+/*
+ * What a read that failed is told as by those who can also find content damaged (-EIO): it may be
+ * sound, and another time may tell.
+ */
+#define OFS_EREAD EREMOTEIO
+
 /* Reads until `len` bytes or the end of the file; returns the count read. */
 ssize_t ofs_io_pread(int fd, void *buf, size_t len, uint64_t off);
 

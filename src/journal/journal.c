@@ -389,6 +389,14 @@ static struct ofs_segment *journal_find_data(struct ofs_journal *j,
 	return s;
 }
 
+/* Whether the file ends before the data does. */
+static bool journal_is_cut(const struct ofs_segment *s, const struct ofs_journal_data *data)
+{
+	uint64_t size;
+
+	return ofs_io_size(s->fd, &size, NULL) == 0 && size < data->pos + data->len - s->first;
+}
+
 static int journal_read_whole(struct ofs_journal *j, const struct ofs_segment *s,
 			      const struct ofs_journal_data *data, void *buf)
 {
@@ -399,7 +407,7 @@ static int journal_read_whole(struct ofs_journal *j, const struct ofs_segment *s
 
 	r = ofs_io_preadv_exact(s->fd, iov, 2, data->pos - sizeof(sum) - s->first);
 	if (r < 0)
-		return r;
+		return journal_is_cut(s, data) ? -EIO : -OFS_EREAD;
 	hash = ofs_wal_data_hash(j->key, buf, data->len);
 	return ofs_wal_data_sum(j->key, hash, data->pos) == ofs_get_le64(sum) ? 0 : -EIO;
 }

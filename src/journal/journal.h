@@ -105,7 +105,8 @@ ofs_lsn ofs_journal_begin(struct ofs_journal *j);
 
 /*
  * Reads `len` bytes at `off` of a record's data, after checking the whole of the data against its
- * checksum. -EIO when it is damaged or gone; what `buf` then holds is undefined. A whole read
+ * checksum. -EIO when it is damaged or gone, -OFS_EREAD (io/file.h) when reading it failed; what
+ * `buf` then holds is undefined. A whole read
  * (`off` 0, `len` all of it) goes straight to `buf`; a part costs memory for the whole meanwhile.
  */
 int ofs_journal_read(struct ofs_journal *j, const struct ofs_journal_data *data, uint32_t off,

@@ -80,7 +80,7 @@ struct ofs_frame;
 
 /*
  * Returns the frame, from the cache or from disk. Release it with ofs_frame_unref().
- * -EIO when what lies there is not this frame or is damaged.
+ * -EIO when what lies there is not this frame or is damaged; -OFS_EREAD when reading it failed.
  */
 int ofs_packset_read(struct ofs_packset *ps, const struct ofs_frame_loc *loc,
 		     struct ofs_frame **ret);

@@ -326,8 +326,11 @@ static int packset_expand(struct ofs_packset *ps, const struct ofs_frame_loc *lo
 	if (!loc_is_possible(loc))
 		return -EIO;
 	r = ofs_packset_copy(ps, loc, &bytes, &len);
+	/* A pack that is missing or somebody else's does not come back. */
+	if (r == -ENOENT || r == -EINVAL)
+		return -EIO;
 	if (r < 0)
-		return r == -ENOMEM ? r : -EIO;
+		return r == -ENOMEM ? r : -OFS_EREAD;
 	r = ofs_frame_decode(bytes, len, loc->pack, loc->off, &info, &content);
 	if (r == 0 && (info.stored != loc->stored || info.raw != loc->raw))
 		r = -EIO;

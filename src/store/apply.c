@@ -66,6 +66,7 @@ static int apply_create(struct ofs_store *s, ofs_lsn lsn, const struct ofs_recor
 static int apply_link(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r)
 {
 	struct ofs_inode *dir, *n;
+	uint64_t from;
 	int e;
 
 	e = ofs_store_dir(s, r->dir, &dir);
@@ -77,10 +78,12 @@ static int apply_link(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record 
 	ofs_dir_add(dir->dir, r->name, r->ino, (uint8_t)IFTODT(n->row.mode),
 		    next_cookie(dir->dir, lsn), s->epoch);
 	n->row.nlink++;
+	from = n->row.parent;
 	n->row.parent = r->dir;
 	n->row.ctime = r->time;
 	stamp_dir(s, dir, r->time);
 	ofs_store_touch(s, n);
+	ofs_store_mark_moved(s, n->row.ino, from, r->dir);
 	return 0;
 }
 

@@ -7,7 +7,10 @@
  *   1. packs are synced before the index names their frames (else: content lost by power failure)
  *   2. the journal is synced before the index claims to include it (else: drafts in the index that
  *   point to nothing)
- *   3. the index commits durably, and its WAL is emptied into the database, before journal segments
+ *   3. the journal is synced once more before anything of it is removed that memory no longer needs
+ *      (else: the index that a power failure brings back still names drafts that were given up by
+ *      records which are lost)
+ *   4. the index commits durably, and its WAL is emptied into the database, before journal segments
  *   are trimmed or frames punched (else: the state that a power failure, or a WAL that was damaged
  *   and is read only up to there, brings back points to what is gone)
  */
@@ -265,7 +268,6 @@ static void refresh_stored(struct ofs_store *s, uint64_t ino)
 {
 	struct ofs_inode *n;
 	uint64_t stored;
-	bool known;
 
 	if (ofs_index_get_stored(s->index, ino, &stored) < 0)
 		return;
@@ -273,10 +275,26 @@ static void refresh_stored(struct ofs_store *s, uint64_t ino)
 	n = ofs_map_get(&s->inodes, ino);
 	if (n)
 		n->row.stored = stored;
-	known = ofs_store_refs(s, ino) > 0;
+	if (s->attr_changed && ofs_store_refs(s, ino) > 0) {
+		s->changed =
+			ofs_grow(s->changed, &s->cap_changed, s->nchanged + 1, sizeof(*s->changed));
+		s->changed[s->nchanged++] = ino;
+	}
 	pthread_mutex_unlock(&s->lock);
-	if (known && s->attr_changed)
-		s->attr_changed(s->events_arg, ino);
+}
+
+void ofs_store_tell(struct ofs_store *s)
+{
+	OFS_FREE uint64_t *list = NULL;
+	size_t n, i;
+
+	pthread_mutex_lock(&s->lock);
+	list = ofs_steal(s->changed);
+	n = s->nchanged;
+	s->nchanged = s->cap_changed = 0;
+	pthread_mutex_unlock(&s->lock);
+	for (i = 0; i < n; i++)
+		s->attr_changed(s->events_arg, list[i]);
 }
 
 static int note_recharged(void *arg, uint64_t ino)
@@ -363,10 +381,13 @@ static int punch_journal(struct ofs_store *s, ofs_lsn reached)
 	r = ofs_index_checkpoint(s->index);
 	if (r < 0)
 		return r;
-	pthread_rwlock_wrlock(&s->reclaim);
 	pthread_mutex_lock(&s->lock);
 	live = draft_spans(s, &n);
 	pthread_mutex_unlock(&s->lock);
+	r = ofs_journal_sync(s->journal);
+	if (r < 0)
+		return r;
+	pthread_rwlock_wrlock(&s->reclaim);
 	for (i = 0; i <= n && r == 0 && from < reached; i++) {
 		ofs_lsn to = i < n ? OFS_MIN(live[i].from, reached) : reached;
 
@@ -392,13 +413,18 @@ static int trim_journal(struct ofs_store *s, ofs_lsn reached, uint64_t leftover)
 	pthread_mutex_unlock(&s->lock);
 	if (keep == reached && ofs_journal_end(s->journal) == reached)
 		r = ofs_journal_rotate(s->journal, leftover);
+	/* No room for a new segment: what the old one does not need is given back below. */
+	if (ofs_store_is_full(r) && s->tight)
+		r = 0;
 	trim = r == 0 && ofs_journal_can_trim(s->journal, keep);
 	pthread_rwlock_unlock(&s->reclaim);
 	if (r == 0 && s->tight)
 		r = punch_journal(s, reached);
 	if (!trim)
 		return r;
-	r = ofs_index_checkpoint(s->index);
+	r = ofs_journal_sync(s->journal);
+	if (r == 0)
+		r = ofs_index_checkpoint(s->index);
 	if (r < 0)
 		return r;
 	pthread_rwlock_wrlock(&s->reclaim);
@@ -440,7 +466,11 @@ int ofs_store_checkpoint(struct ofs_store *s, struct ofs_seal_batch *batch)
 	checkpoint_settle(s, &cp);
 	pthread_mutex_unlock(&s->lock);
 	refresh_charges(s, &cp);
-	return trim_journal(s, cp.meta.checkpoint, SEGMENT_LEFTOVER);
+	r = trim_journal(s, cp.meta.checkpoint, SEGMENT_LEFTOVER);
+	pthread_mutex_lock(&s->lock);
+	pthread_cond_broadcast(&s->room);
+	pthread_mutex_unlock(&s->lock);
+	return r;
 }
 
 #define DEAD_MAX 256

@@ -100,8 +100,12 @@ struct ofs_store {
 	bool sealer_runs;
 	pthread_cond_t sealer_wake;
 	bool stop;
-	pthread_cond_t room; /* a cycle has ended; used with `lock` */
-	int cycle_error; /* of the last cycle; guarded by `lock` */
+	/* All guarded by `lock`. */
+	pthread_cond_t room; /* a cycle or a checkpoint has ended */
+	uint64_t cycles; /* how many have ended */
+	int cycle_error; /* of the last one */
+	uint64_t *changed; /* inodes whose attributes the kernel is to be told of */
+	size_t nchanged, cap_changed;
 	/* For a full disk; all guarded by `lock`. */
 	bool squeezed; /* a writer waits for room to be made */
 	uint64_t squeezes; /* how often room was made */
@@ -160,7 +164,7 @@ int ofs_store_log(struct ofs_store *s, const struct ofs_record *r, const void *d
 
 /*
  * Reads regardless of file size limits of the caller; takes the locks itself. `ret_version` may be
- * NULL.
+ * NULL. -EIO: damaged; -OFS_EREAD: reading it failed.
  */
 ssize_t ofs_store_read_version(struct ofs_store *s, uint64_t ino, void *buf, size_t size,
 			       uint64_t off, uint64_t *ret_version);
@@ -174,8 +178,9 @@ struct ofs_block_state {
 };
 
 /*
- * Reads block `i` of a file for the sealer: what cannot be read becomes zeros and is listed. Returns
- * the length; -ESTALE: the file ends before. ofs_block_state_finish() frees *ret.
+ * Reads block `i` of a file for the sealer: what is damaged becomes zeros and is listed. Returns the
+ * length; -ESTALE: the file ends before; -OFS_EREAD: reading failed. ofs_block_state_finish() frees
+ * *ret.
  */
 ssize_t ofs_store_read_block(struct ofs_store *s, uint64_t ino, uint64_t i, uint8_t *buf,
 			     struct ofs_block_state *ret);
@@ -227,16 +232,23 @@ int ofs_store_reclaim(struct ofs_store *s);
  */
 int ofs_store_repack(struct ofs_store *s, bool settle);
 
-/* Memory follows the chunks that a packer has moved; `lock` held. */
+/* Memory follows the chunks that a packer has moved, or has tried to; `lock` not held. */
 void ofs_store_relocate(struct ofs_store *s, const struct ofs_packer *p);
 
-/* Memory and the kernel follow the charges that the index has moved. */
+/* Memory follows the charges that the index has moved, and the kernel with the next telling. */
 void ofs_store_refresh_charges(struct ofs_store *s);
 
 /*
- * The inode moved from one directory to another: its content, or all below it, may be in the wrong
- * class now. `lock` held.
+ * Tells the kernel, through the store's owner, which attributes have changed. With no lock held at
+ * all: the kernel may have to write to us before it can answer.
  */
+void ofs_store_tell(struct ofs_store *s);
+
+/*
+ * The content of the inode, or of all below it, may be in the wrong class: always, or when the two
+ * directories, between which it moved, are of different ones. `lock` held.
+ */
+void ofs_store_mark(struct ofs_store *s, uint64_t ino);
 void ofs_store_mark_moved(struct ofs_store *s, uint64_t ino, uint64_t from, uint64_t to);
 
 /* The class that the content of an inode belongs to now; takes `lock`. */
@@ -253,6 +265,10 @@ int ofs_store_load_drafts(struct ofs_store *s);
  */
 int ofs_store_check_frame(struct ofs_store *s, const struct ofs_index_frame *f,
 			  uint64_t *ret_chunks);
+
+/* -EIO unless every chunk that the index has in the frame is in its content. */
+int ofs_store_compare_frame(struct ofs_store *s, const struct ofs_index_frame *f,
+			    const struct ofs_frame_content *content);
 
 /* Reads the next frame back; 0 after the last one, else 1. */
 int ofs_store_scrub(struct ofs_store *s);

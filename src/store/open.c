@@ -350,6 +350,7 @@ static void store_destroy(struct ofs_store *s)
 	free(s->dirty.list);
 	free(s->drafts.list);
 	free(s->marks);
+	free(s->changed);
 	pthread_cond_destroy(&s->sealer_wake);
 	pthread_cond_destroy(&s->room);
 	pthread_rwlock_destroy(&s->reclaim);

@@ -250,6 +250,18 @@ static int index_all(struct ofs_packer *p, int (*also)(void *arg), void *arg)
 	return r;
 }
 
+/* Nothing has moved: memory may have seen it move in between. */
+static void look_again(struct ofs_packer *p)
+{
+	size_t i;
+
+	for (i = 0; i < p->n; i++)
+		if (p->chunks[i].moving)
+			ofs_index_get_chunk(p->store->index, p->chunks[i].chunk.id,
+					    &p->chunks[i].chunk);
+	ofs_store_relocate(p->store, p);
+}
+
 int ofs_packer_commit(struct ofs_packer *p, int (*also)(void *arg), void *arg)
 {
 	struct ofs_store *s = p->store;
@@ -267,6 +279,7 @@ int ofs_packer_commit(struct ofs_packer *p, int (*also)(void *arg), void *arg)
 	r = index_all(p, also, arg);
 	if (r < 0) {
 		ofs_index_rollback(s->index);
+		look_again(p);
 		return r;
 	}
 	r = ofs_index_commit(s->index);
@@ -276,6 +289,10 @@ int ofs_packer_commit(struct ofs_packer *p, int (*also)(void *arg), void *arg)
 	 */
 	s->uncertain = s->uncertain || (r < 0 && !ofs_store_is_full(r));
 	p->at_risk = false;
+	if (r < 0)
+		look_again(p);
+	else
+		ofs_store_relocate(s, p);
 	return r;
 }
 

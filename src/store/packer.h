@@ -34,7 +34,8 @@ int ofs_packer_add(struct ofs_packer *p, uint32_t class, bool dense, bool moving
 
 /*
  * Writes and commits all frames: packs are synced, then frames and chunks enter the index in one
- * transaction, in which `also` (may be NULL) is called. 0 or -errno.
+ * transaction, in which `also` (may be NULL) is called. Maps in memory follow the chunks that moved;
+ * the store's `lock` is not held. 0 or -errno.
  */
 int ofs_packer_commit(struct ofs_packer *p, int (*also)(void *arg), void *arg);
 

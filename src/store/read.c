@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/util.h"
+#include "io/file.h"
 #include "store/internal.h"
 
 static int fetch_chunk(struct ofs_store *s, const struct ofs_piece *p, uint8_t *to)
@@ -145,7 +146,9 @@ ssize_t ofs_store_read_version(struct ofs_store *s, uint64_t ino, void *buf, siz
 
 ssize_t ofs_store_read(struct ofs_store *s, uint64_t ino, void *buf, size_t size, uint64_t off)
 {
-	return ofs_store_read_version(s, ino, buf, size, off, NULL);
+	ssize_t r = ofs_store_read_version(s, ino, buf, size, off, NULL);
+
+	return r == -OFS_EREAD ? -EIO : r;
 }
 
 static int write_record(struct ofs_store *s, uint64_t ino, const void *buf, size_t size,

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "codec/hash.h"
+#include "io/file.h"
 #include "store/internal.h"
 
 #define STEP_BYTES (8u << 20) /* of content that one step moves, about */
@@ -128,7 +129,7 @@ static int move_known(struct repack *rp, uint64_t id, uint32_t class)
 			     &frame);
 	/* Verifying is for the scrub: here it only stays where it is. */
 	if (r < 0)
-		return r == -EIO ? 0 : r;
+		return r == -EIO || r == -OFS_EREAD ? 0 : r;
 	r = move_chunk(rp, class, &c, ofs_frame_data(frame) + c.off);
 	ofs_frame_unref(frame);
 	return r;
@@ -207,6 +208,38 @@ static void frame_failed(struct repack *rp, const struct ofs_index_frame *f, int
 	number_add(&rp->bad, &rp->nbad, &rp->cap_bad, f->id);
 }
 
+struct rest {
+	struct repack *rp;
+	struct ofs_index_chunk *list;
+	size_t n, cap;
+};
+
+static int note_rest(void *arg, const struct ofs_index_chunk *c)
+{
+	struct rest *rest = arg;
+
+	if (!ofs_map_get(&rest->rp->seen, c->id)) {
+		rest->list = ofs_grow(rest->list, &rest->cap, rest->n + 1, sizeof(*rest->list));
+		rest->list[rest->n++] = *c;
+	}
+	return 0;
+}
+
+/* Chunks of the frame whose content is found elsewhere first. */
+static int move_rest(struct repack *rp, const struct ofs_index_frame *f,
+		     const struct ofs_frame_content *content)
+{
+	struct rest rest = { .rp = rp };
+	size_t i;
+	int r;
+
+	r = ofs_index_list_chunks(rp->store->index, f->id, note_rest, &rest);
+	for (i = 0; i < rest.n && r == 0; i++)
+		r = move_chunk(rp, f->class, &rest.list[i], content->data + rest.list[i].off);
+	free(rest.list);
+	return r;
+}
+
 /* Moves what of the frame is alive to the classes of the files that bear it. */
 static int repack_frame(struct repack *rp, const struct ofs_index_frame *f)
 {
@@ -218,10 +251,10 @@ static int repack_frame(struct repack *rp, const struct ofs_index_frame *f)
 
 	r = ofs_packset_load(
 		s->packs, &(struct ofs_frame_loc){ f->pack, f->off, f->stored, f->raw }, &content);
-	if (r == -EIO) {
+	if (r == -EIO)
 		frame_failed(rp, f, r);
+	if (r == -EIO || r == -OFS_EREAD)
 		return 0;
-	}
 	for (i = 0; r == 0 && i < content.chunks; off += content.len[i++]) {
 		uint8_t sha[OFS_SHA256_SIZE];
 		struct ofs_index_chunk c;
@@ -239,10 +272,15 @@ static int repack_frame(struct repack *rp, const struct ofs_index_frame *f)
 		r = move_chunk(rp, OFS_MAX(ofs_store_class(s, c.bearer), f->class), &c,
 			       content.data + off);
 	}
-	/* What the index says lies here does not. */
-	if (r == 0 && found < f->live)
-		frame_failed(rp, f, -EIO);
-	return r;
+	if (r < 0 || found == f->live)
+		return r;
+	/* Either what the index says lies here does not, or it lies elsewhere a second time. */
+	r = ofs_store_compare_frame(s, f, &content);
+	if (r == 0)
+		r = move_rest(rp, f, &content);
+	if (r == -EIO)
+		frame_failed(rp, f, r);
+	return r == -EIO ? 0 : r;
 }
 
 /* Whether it is worth the while to rewrite these frames, all of one class. */
@@ -319,7 +357,6 @@ int ofs_store_repack(struct ofs_store *s, bool settle)
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&s->lock);
-	ofs_store_relocate(s, rp.packer);
 	ofs_store_evict(s);
 	pthread_mutex_unlock(&s->lock);
 	ofs_store_refresh_charges(s);
@@ -338,6 +375,7 @@ void ofs_store_relocate(struct ofs_store *s, const struct ofs_packer *p)
 			abort(); /* as ofs_alloc() does */
 	if (!moved.count)
 		return;
+	pthread_mutex_lock(&s->lock);
 	while ((n = ofs_map_next(&s->inodes, &pos)))
 		for (i = 0; i < n->content.nblocks; i++) {
 			struct ofs_index_chunk *c = &n->content.blocks[i].chunk;
@@ -346,4 +384,5 @@ void ofs_store_relocate(struct ofs_store *s, const struct ofs_packer *p)
 			if (at)
 				*c = *ofs_packer_chunk(p, at - 1);
 		}
+	pthread_mutex_unlock(&s->lock);
 }

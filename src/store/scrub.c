@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "codec/hash.h"
+#include "io/file.h"
 #include "store/internal.h"
 
 /* The chunks of a frame as the index has them, compared one by one with its content. */
@@ -21,6 +22,15 @@ static int compare_chunk(void *arg, const struct ofs_index_chunk *c)
 	    memcmp(sha, c->sha, sizeof(sha)) != 0)
 		cmp->differs = true;
 	return 0;
+}
+
+int ofs_store_compare_frame(struct ofs_store *s, const struct ofs_index_frame *f,
+			    const struct ofs_frame_content *content)
+{
+	struct comparison cmp = { .content = content };
+	int r = ofs_index_list_chunks(s->index, f->id, compare_chunk, &cmp);
+
+	return r == 0 && cmp.differs ? -EIO : r;
 }
 
 /*
@@ -53,7 +63,6 @@ static int look_at_frame(struct ofs_store *s, const struct ofs_index_frame *f, u
 {
 	OFS_CLEANUP(ofs_frame_content_finish) struct ofs_frame_content content = { 0 };
 	struct ofs_frame_loc loc = { f->pack, f->off, f->stored, f->raw };
-	struct comparison cmp = { .content = &content };
 	uint32_t known = 0;
 	int r;
 
@@ -64,12 +73,7 @@ static int look_at_frame(struct ofs_store *s, const struct ofs_index_frame *f, u
 		return r;
 	*ret_chunks += known;
 	/* Either something is wrong, or chunks came, moved or died meanwhile. */
-	if (known < f->live) {
-		r = ofs_index_list_chunks(s->index, f->id, compare_chunk, &cmp);
-		if (r == 0 && cmp.differs)
-			r = -EIO;
-	}
-	return r;
+	return known < f->live ? ofs_store_compare_frame(s, f, &content) : 0;
 }
 
 static int remember(struct ofs_store *s, uint64_t frame, bool bad)
@@ -121,9 +125,12 @@ int ofs_store_scrub(struct ofs_store *s)
 	if (!f.live || f.bad)
 		return 1;
 	r = ofs_store_check_frame(s, &f, &chunks);
+	if (r == -OFS_EREAD)
+		ofs_log(LOG_ERR, "packs/%08x.pack: the frame at %llu cannot be read", f.pack,
+			(unsigned long long)f.off);
 	if (r == -EIO)
 		ofs_log(LOG_ERR,
 			"packs/%08x.pack: the frame at %llu is damaged; 'offload verify' names the files",
 			f.pack, (unsigned long long)f.off);
-	return r < 0 && r != -EIO ? r : 1;
+	return r < 0 && r != -EIO && r != -OFS_EREAD ? r : 1;
 }

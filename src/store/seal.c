@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "codec/hash.h"
+#include "io/file.h"
 #include "store/internal.h"
 
 #define BATCH_BYTES (UINT64_C(64) << 20) /* of drafts in one batch */
@@ -17,6 +18,8 @@
 	(UINT64_C(1) << 30) /* a file with more in holes is not hashed as a whole */
 /* The hash of a whole file is made again only when it has been quiet for as long as that takes. */
 #define DIGEST_NS_PER_BYTE 16
+
+#define READ_RETRY (60 * OFS_NS_PER_S)
 
 #define NOT_PACKED SIZE_MAX
 
@@ -272,14 +275,31 @@ static int digest_file(struct ofs_seal_batch *b, struct sealed_file *f)
 		size_t want = (size_t)OFS_MIN(OFS_BLOCK_SIZE, f->size - off);
 		ssize_t len = -ESTALE;
 
-		/* A large file takes longer than the end of the daemon may. */
-		if (!ofs_store_is_stopping(b->store))
+		/* A large file takes longer than the end of the daemon, or writers, may wait. */
+		if (!ofs_store_is_stopping(b->store) && !ofs_store_is_pressed(b->store))
 			len = ofs_store_read_version(b->store, f->ino, b->buf, want, off, &version);
-		if (len == -ENOENT || (len >= 0 && version != f->version))
+		if (len == -ENOENT || len == -OFS_EREAD || (len >= 0 && version != f->version))
 			len = -ESTALE;
 		r = len < 0 ? (int)len : ofs_sha256_update(b->whole, b->buf, (size_t)len);
 	}
 	return r;
+}
+
+/*
+ * What could not be read may be sound: it stays where it is until another time, since what is sealed
+ * without it would be lost.
+ */
+static void postpone(struct ofs_store *s, uint64_t ino)
+{
+	struct ofs_inode *n;
+
+	ofs_log(LOG_ERR, "inode %llu cannot be read to be sealed, trying again in a minute",
+		(unsigned long long)ino);
+	pthread_mutex_lock(&s->lock);
+	n = ofs_map_get(&s->inodes, ino);
+	if (n)
+		n->written_at = ofs_clock_monotonic() + READ_RETRY;
+	pthread_mutex_unlock(&s->lock);
 }
 
 /* Then the hash of its chunk is that of the whole. */
@@ -302,7 +322,9 @@ static int seal_blocks(struct ofs_seal_batch *b, struct sealed_file *f, bool *re
 		if (ofs_store_is_stopping(b->store))
 			return -ESTALE;
 		len = ofs_store_read_block(b->store, f->ino, block->index, b->buf, &block->state);
-		if (len == -ENOENT)
+		if (len == -OFS_EREAD)
+			postpone(b->store, f->ino);
+		if (len == -ENOENT || len == -OFS_EREAD)
 			len = -ESTALE;
 		if (len < 0)
 			return (int)len;
@@ -382,7 +404,7 @@ static uint64_t chunk_share(const struct ofs_index_chunk *c)
 	       (uint64_t)c->frame_stored * c->off / c->frame_raw;
 }
 
-static void install_block(struct ofs_seal_batch *b, struct ofs_inode *n,
+static void install_block(struct ofs_seal_batch *b, struct ofs_inode *n, uint32_t class,
 			  const struct sealed_block *block)
 {
 	uint64_t from = block->index * OFS_BLOCK_SIZE, to = from + OFS_BLOCK_SIZE;
@@ -390,13 +412,17 @@ static void install_block(struct ofs_seal_batch *b, struct ofs_inode *n,
 	uint64_t epoch = b->store->epoch;
 	size_t i;
 
-	if (ofs_content_fingerprint(&n->content, from, to) != block->state.drafts)
+	if (!block->state.drafts ||
+	    ofs_content_fingerprint(&n->content, from, to) != block->state.drafts)
 		return;
 	if (block->packed != NOT_PACKED) {
 		c = ofs_packer_chunk(b->packer, block->packed);
 		/* Until the index has settled who pays for what. */
 		n->row.stored += chunk_share(c);
 	}
+	/* Content that was there already may have been there for something shorter-lived. */
+	if (c->id && c->class < class)
+		ofs_store_mark(b->store, n->row.ino);
 	ofs_content_set_block(&n->content, block->index, c, epoch);
 	ofs_content_uncover(&n->content, from, to, epoch);
 	for (i = 0; i < block->state.nlost; i++)
@@ -453,7 +479,7 @@ static void install_file(struct ofs_seal_batch *b, const struct sealed_file *f)
 	if (!n || n->gone)
 		return;
 	for (i = 0; i < f->nsealed; i++)
-		install_block(b, n, &f->blocks[i]);
+		install_block(b, n, f->class, &f->blocks[i]);
 	if (f->nsealed)
 		ofs_store_touch(s, n);
 	if (!f->done || n->version != f->version || ofs_content_has_drafts(&n->content))
@@ -467,7 +493,6 @@ void ofs_seal_install(struct ofs_seal_batch *b)
 	struct ofs_store *s = b->store;
 	size_t i, n = 0;
 
-	ofs_store_relocate(s, b->packer);
 	for (i = 0; i < b->nfiles; i++)
 		install_file(b, &b->files[i]);
 	for (i = 0; i < s->drafts.n; i++)

@@ -9,6 +9,7 @@
 #include "store/internal.h"
 
 #define CHECKPOINT_AGE (5 * OFS_NS_PER_S) /* a change waits at most this long for the index */
+#define BATCHES_MAX 8 /* in one cycle, under pressure */
 #define DIRTY_MAX 32768 /* inodes that no draft keeps in memory anyway */
 #define TICK_MIN (20 * OFS_NS_PER_MS)
 #define TICK_MAX (250 * OFS_NS_PER_MS)
@@ -73,14 +74,16 @@ static int finish_cycle(struct ofs_store *s, bool checkpoint, bool sealed)
 static int seal_all(struct ofs_store *s, const struct ofs_seal_when *when, int *ret_sealed)
 {
 	struct ofs_seal_when now = *when;
-	int r;
+	int r, batches = 0;
 
+	/* Under pressure there may be no end to it: what was removed wants its turn, too. */
 	do {
 		r = seal_batch(s, &now);
 		*ret_sealed += r > 0 ? r : 0;
 		now.pressed = when->pressed || ofs_store_is_pressed(s);
-	} while (r > 0 && !ofs_store_is_stopping(s));
-	return r;
+	} while (r > 0 && !ofs_store_is_stopping(s) &&
+		 (!now.pressed || !when->delay || ++batches < BATCHES_MAX));
+	return OFS_MIN(r, 0);
 }
 
 /*
@@ -101,6 +104,8 @@ static int run_cycle(struct ofs_store *s, const struct ofs_seal_when *when, bool
 {
 	int r, sealed = 0;
 
+	if (s->broken)
+		return -EIO;
 	r = s->tight ? 0 : seal_all(s, when, &sealed);
 	if (r == 0)
 		r = finish_cycle(s, checkpoint, sealed);
@@ -122,9 +127,11 @@ int ofs_store_cycle(struct ofs_store *s, const struct ofs_seal_when *when, bool 
 	pthread_mutex_unlock(&s->cycle);
 	pthread_mutex_lock(&s->lock);
 	s->cycle_error = r;
+	s->cycles++;
 	s->unsettled = true;
 	pthread_cond_broadcast(&s->room);
 	pthread_mutex_unlock(&s->lock);
+	ofs_store_tell(s);
 	return r;
 }
 
@@ -146,6 +153,7 @@ static int repack_step(struct ofs_store *s, bool settle)
 	if (r == 0 && settle)
 		malloc_trim(0);
 	pthread_mutex_unlock(&s->cycle);
+	ofs_store_tell(s);
 	if (r < 0)
 		ofs_log(LOG_ERR, "repacking failed: %s", strerror(-r));
 	return r;
@@ -340,26 +348,25 @@ int ofs_store_seal(struct ofs_store *s)
 	return ofs_store_cycle(s, &when, true);
 }
 
-/* The sealer is at work; how long may it take to free anything? */
-#define ROOM_TIMEOUT (30 * OFS_NS_PER_S)
-
+/* Waits for as long as it takes, unless a cycle meanwhile comes to an error. */
 static int wait_for_cycle(struct ofs_store *s)
 {
-	int64_t until = ofs_clock_monotonic() + ROOM_TIMEOUT;
-	struct timespec ts = { .tv_sec = until / OFS_NS_PER_S, .tv_nsec = until % OFS_NS_PER_S };
+	uint64_t cycles;
 	int r = 0;
 
 	pthread_mutex_lock(&s->lock);
+	cycles = s->cycles;
 	pthread_cond_signal(&s->sealer_wake);
 	while (r == 0 && !s->stop && ofs_journal_size(s->journal) > s->journal_max) {
-		if (pthread_cond_timedwait(&s->room, &s->lock, &ts) == ETIMEDOUT)
-			r = -EIO;
-		else
-			r = s->cycle_error;
+		pthread_cond_wait(&s->room, &s->lock);
+		r = s->cycles != cycles ? s->cycle_error : 0;
 	}
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }
+
+/* How long a writer that found the disk full waits for room. */
+#define ROOM_TIMEOUT (30 * OFS_NS_PER_S)
 
 bool ofs_store_make_room(struct ofs_store *s)
 {

@@ -141,8 +141,12 @@ void ofs_store_mark_moved(struct ofs_store *s, uint64_t ino, uint64_t from, uint
 
 	class_chain(s, from, &top, &second);
 	class_chain(s, to, &new_top, &new_second);
-	if (top == new_top && second == new_second)
-		return;
+	if (top != new_top || second != new_second)
+		ofs_store_mark(s, ino);
+}
+
+void ofs_store_mark(struct ofs_store *s, uint64_t ino)
+{
 	s->marks = ofs_grow(s->marks, &s->cap_marks, s->nmarks + 1, sizeof(*s->marks));
 	s->marks[s->nmarks++] = (struct ofs_mark){ ino, s->epoch };
 	s->unsettled = true;

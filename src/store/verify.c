@@ -76,6 +76,8 @@ static int repair_index(struct verification *v)
 	if (r == 0 && v->counts.repaired > before) {
 		forget_inodes(s);
 		r = ofs_store_load_drafts(s);
+		/* Without them nobody knows what of the journal is needed. */
+		s->broken = s->broken || r < 0;
 	}
 	return r;
 }
@@ -198,7 +200,12 @@ struct rescue {
 static int rescue_chunk(void *arg, const struct ofs_index_chunk *c)
 {
 	struct rescue *rs = arg;
+	uint8_t sha[OFS_SHA256_SIZE];
+	int r;
 
+	r = ofs_sha256(rs->content + c->off, c->len, sha);
+	if (r < 0 || memcmp(sha, c->sha, sizeof(sha)) != 0)
+		return -EIO;
 	return ofs_packer_add(rs->packer, rs->class, rs->dense, true, c, rs->content + c->off,
 			      NULL);
 }
@@ -220,25 +227,20 @@ static int rescue_frame(struct ofs_store *s, const struct ofs_index_frame *f)
 		r = ofs_index_list_chunks(s->index, f->id, rescue_chunk, &rs);
 	if (r == 0)
 		r = ofs_packer_commit(rs.packer, NULL, NULL);
-	if (r == 0) {
-		pthread_mutex_lock(&s->lock);
-		ofs_store_relocate(s, rs.packer);
-		pthread_mutex_unlock(&s->lock);
-	}
 	ofs_packer_destroy(rs.packer);
 	ofs_frame_unref(frame);
 	return r;
 }
 
-static int frame_is_bad(struct verification *v, const struct ofs_index_frame *f)
+static int frame_is_bad(struct verification *v, const struct ofs_index_frame *f, int error)
 {
 	struct ofs_store *s = v->store;
 	char what[128];
 	int r;
 
-	snprintf(what, sizeof(what), "packs/%08x.pack: the frame at %llu is damaged", f->pack,
-		 (unsigned long long)f->off);
-	if (v->how->repair) {
+	snprintf(what, sizeof(what), "packs/%08x.pack: the frame at %llu %s", f->pack,
+		 (unsigned long long)f->off, error == -EIO ? "is damaged" : "cannot be read");
+	if (v->how->repair && error == -EIO) {
 		r = quarantine(s, f);
 		if (r < 0)
 			return r;
@@ -257,7 +259,7 @@ static int verify_frame(struct verification *v, const struct ofs_index_frame *f)
 	v->counts.frames++;
 	v->counts.bytes += f->raw;
 	v->counts.done += f->raw;
-	return r == -EIO ? frame_is_bad(v, f) : r;
+	return r == -EIO || r == -OFS_EREAD ? frame_is_bad(v, f, r) : r;
 }
 
 static int verify_frames(struct verification *v)
@@ -315,14 +317,17 @@ static int verify_file(struct verification *v, uint64_t ino, bool draft)
 	r = ofs_store_getattr(s, ino, &attr);
 	if (r == 0)
 		r = ofs_store_digest(s, ino, &digest);
+	/* -EUCLEAN: what the index lacks of it has been told already. */
 	if (r < 0)
-		return r == -ENOENT ? 0 : r;
+		return r == -ENOENT || r == -EUCLEAN ? 0 : r;
 	r = read_file(v, ino, attr.size, attr.version, sha);
 	if (r == -EIO && draft)
-		report(v, ino, "content that waits in the journal is damaged", false);
+		report(v, ino, "some of its content is damaged or lost", false);
+	else if (r == -OFS_EREAD)
+		report(v, ino, "the content cannot be read: Input/output error", false);
 	else if (r == 0 && digest.has_sha && memcmp(sha, digest.sha, sizeof(sha)) != 0)
 		report(v, ino, "the content does not match its SHA-256", false);
-	return r == -EIO || r == -ESTALE ? 0 : r;
+	return r == -EIO || r == -OFS_EREAD || r == -ESTALE || r == -EUCLEAN ? 0 : r;
 }
 
 static int verify_long_files(struct verification *v)
@@ -338,18 +343,21 @@ static int verify_long_files(struct verification *v)
 	return r == -ENOENT ? 0 : r;
 }
 
+/* Those with lost content are in memory too, when nothing of them is left to be sealed. */
 static int verify_drafts(struct verification *v)
 {
 	struct ofs_store *s = v->store;
 	OFS_FREE uint64_t *ino = NULL;
-	size_t n = 0, i;
+	struct ofs_inode *node;
+	size_t n = 0, cap = 0, pos = 0, i;
 	int r = 0;
 
 	pthread_mutex_lock(&s->lock);
-	ino = ofs_alloc(OFS_MAX(s->drafts.n, (size_t)1) * sizeof(*ino));
-	for (i = 0; i < s->drafts.n; i++)
-		if (s->drafts.list[i]->content.nextents && !s->drafts.list[i]->gone)
-			ino[n++] = s->drafts.list[i]->row.ino;
+	while ((node = ofs_map_next(&s->inodes, &pos)))
+		if (node->content.nextents && !node->gone) {
+			ino = ofs_grow(ino, &cap, n + 1, sizeof(*ino));
+			ino[n++] = node->row.ino;
+		}
 	pthread_mutex_unlock(&s->lock);
 	for (i = 0; i < n && r == 0; i++)
 		r = verify_file(v, ino[i], true);
@@ -406,6 +414,8 @@ int ofs_store_verify(struct ofs_store *s, const struct ofs_verify *how,
 	v.buf = ofs_alloc(OFS_BLOCK_SIZE);
 	v.whole = ofs_sha256_create();
 	r = v.whole ? verify_all(&v) : -ENOMEM;
+	ofs_store_refresh_charges(s);
+	ofs_store_tell(s);
 	free(v.buf);
 	ofs_sha256_destroy(v.whole);
 	pthread_mutex_lock(&s->lock);

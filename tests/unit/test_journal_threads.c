@@ -89,8 +89,11 @@ static void *trimmer_run(void *arg)
 
 	while (!finished && !failure->failed) {
 		keep = UINT64_MAX;
-		for (i = 0; i < THREADS; i++)
-			keep = OFS_MIN(keep, workers[i].needs);
+		for (i = 0; i < THREADS; i++) {
+			ofs_lsn needs = workers[i].needs; /* once: it moves */
+
+			keep = OFS_MIN(keep, needs);
+		}
 		ofs_journal_trim(journal, keep);
 		if (ofs_journal_sweep(journal) != 0)
 			failure->failed = "a trim failed";

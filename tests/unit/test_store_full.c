@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* A full disk: removing works, writers are told and succeed later, and nothing is lost. */
+#include "test_store_fixture.h"
+
+static void setup_quick(void)
+{
+	setup();
+	usual.seal_delay_ms = 20;
+}
+
+static void teardown_room(void)
+{
+	fault_for = NULL;
+	teardown();
+}
+
+TestSuite(store_full, .init = setup_quick, .fini = teardown_room, .timeout = 60);
+
+/* ---- a disk that is full but for what is given back */
+
+/* Writes that still find room. What is given up by truncating or punching is room for some more. */
+static atomic_long room;
+static atomic_ulong refused;
+
+#define ROOM_BACK 200
+
+static bool takes_room(const char *name)
+{
+	static const char *const all[] = { "io.pwrite", "io.pwritev", "io.allocate",
+					   "index.pwrite" };
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(all); i++)
+		if (strcmp(name, all[i]) == 0)
+			return true;
+	return false;
+}
+
+static int on_full_disk(const char *name)
+{
+	if (strcmp(name, "io.truncate") == 0)
+		room = ROOM_BACK;
+	if (!takes_room(name))
+		return 0;
+	/* What is set aside must not be had for less than it gives back. */
+	if (strcmp(name, "io.allocate") != 0 && atomic_fetch_sub(&room, 1) > 0)
+		return 0;
+	refused++;
+	return -ENOSPC;
+}
+
+/* Between two cycles: one that goes on gives room back when it empties the index's log. */
+static void fill_disk(void)
+{
+	pthread_mutex_lock(&s->cycle);
+	room = 0;
+	refused = 0;
+	fault_for = on_full_disk;
+	pthread_mutex_unlock(&s->cycle);
+}
+
+static void empty_disk(void)
+{
+	fault_for = NULL;
+}
+
+/* Looks again and again until `test` says yes, for as long as the test may take. */
+static void wait_until(bool (*test)(uint64_t arg), uint64_t arg)
+{
+	while (!test(arg))
+		usleep(2000);
+}
+
+static bool is_sealed(uint64_t ino)
+{
+	struct ofs_attr attr;
+
+	cr_assert_eq(ofs_store_getattr(s, ino, &attr), 0);
+	return attr.sealed && ofs_store_refs(s, ino);
+}
+
+static bool can_write(uint64_t ino)
+{
+	ssize_t n = ofs_store_write(s, ino, "later", 5, 0);
+
+	cr_assert(n == 5 || n == -ENOSPC, "%zd", n);
+	return n == 5;
+}
+
+static bool is_not_tight(uint64_t arg)
+{
+	return !s->tight;
+}
+
+static void start_store(void)
+{
+	open_store();
+	cr_assert_eq(ofs_store_start(s), 0);
+}
+
+Test(store_full, the_reserve_is_set_aside_and_given_up)
+{
+	struct stat st;
+
+	start_store();
+	cr_assert_eq(stat(below("reserve"), &st), 0);
+	cr_assert_geq(st.st_blocks * 512, 4 << 20);
+	close_store();
+	cr_assert_eq(stat(below("reserve"), &st), -1, "it is there only while the store is open");
+}
+
+Test(store_full, writers_are_told_and_removing_works)
+{
+	uint64_t kept, removed, late;
+	struct ofs_attr attr;
+
+	start_store();
+	kept = make_noise(OFS_ROOT_INO, "kept", 50000, 1);
+	removed = make_noise(OFS_ROOT_INO, "removed", 3 * BLOCK, 2);
+	late = make_in(OFS_ROOT_INO, "late");
+	wait_until(is_sealed, kept);
+	wait_until(is_sealed, removed);
+	fill_disk();
+	cr_assert_eq(ofs_store_write(s, late, "now", 3, 0), -ENOSPC);
+	cr_assert_gt(refused, 0);
+	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "removed"), 0, "removing has room");
+	ofs_store_forget(s, removed, 1);
+	cr_assert_eq(ofs_store_lookup(s, OFS_ROOT_INO, "removed", &attr), -ENOENT);
+	expect_noise(kept, 0, 50000, 1);
+	cr_assert_eq(ofs_store_write(s, late, "now", 3, 0), -ENOSPC);
+	empty_disk();
+	wait_until(can_write, late);
+	wait_until(is_not_tight, 0);
+	for (int round = 0; round < 2; round++) {
+		uint8_t buf[8];
+
+		expect_noise(kept, 0, 50000, 1);
+		cr_assert_eq(ofs_store_read(s, late, buf, 8, 0), 5);
+		cr_assert_eq(memcmp(buf, "later", 5), 0);
+		cr_assert_eq(ofs_store_lookup(s, OFS_ROOT_INO, "removed", &attr), -ENOENT);
+		close_store();
+		start_store();
+	}
+}
+
+Test(store_full, what_waits_to_be_sealed_is_kept_and_sealed_later)
+{
+	uint64_t f[20];
+	char name[8];
+
+	start_store();
+	for (uint64_t i = 0; i < 20; i++) {
+		snprintf(name, sizeof(name), "%lu", i);
+		f[i] = make_noise(OFS_ROOT_INO, name, 20000, i);
+	}
+	fill_disk();
+	while (!refused)
+		usleep(2000);
+	for (uint64_t i = 0; i < 20; i++)
+		expect_noise(f[i], 0, 20000, i);
+	empty_disk();
+	cr_assert_eq(ofs_store_seal(s), 0);
+	for (int round = 0; round < 2; round++) {
+		for (uint64_t i = 0; i < 20; i++) {
+			expect_noise(f[i], 0, 20000, i);
+			cr_assert(!round || has_sha(f[i]));
+		}
+		close_store();
+		start_store();
+	}
+}
+
+Test(store_full, a_store_that_is_closed_while_the_disk_is_full_loses_nothing)
+{
+	uint64_t f, removed;
+	struct ofs_attr attr;
+
+	start_store();
+	f = make_noise(OFS_ROOT_INO, "f", 100000, 1);
+	removed = make_noise(OFS_ROOT_INO, "removed", 100000, 2);
+	fill_disk();
+	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "removed"), 0);
+	ofs_store_forget(s, removed, 1);
+	close_store();
+	empty_disk();
+	start_store();
+	expect_noise(f, 0, 100000, 1);
+	cr_assert_eq(ofs_store_lookup(s, OFS_ROOT_INO, "removed", &attr), -ENOENT);
+}
+
+/* ---- giving back what lies between drafts */
+
+#define DRAFTS 200
+#define DRAFT_LEN 20000
+
+/* As long as it lasts neither packs nor reserve find room, and small writes do. */
+static int on_tight_disk(const char *name)
+{
+	if (strcmp(name, "io.pwrite") != 0 && strcmp(name, "io.allocate") != 0)
+		return 0;
+	refused++;
+	return -ENOSPC;
+}
+
+static void expect_odd_drafts(const uint64_t *f)
+{
+	for (uint64_t i = 1; i < DRAFTS; i += 2)
+		expect_noise(f[i], 0, DRAFT_LEN, i);
+}
+
+Test(store_full, the_journal_gives_back_what_lies_between_drafts)
+{
+	uint64_t f[DRAFTS], before, late;
+	char name[8];
+
+	usual.seal_delay_ms = 3600000;
+	start_store();
+	for (uint64_t i = 0; i < DRAFTS; i++) {
+		snprintf(name, sizeof(name), "%lu", i);
+		f[i] = make_noise(OFS_ROOT_INO, name, DRAFT_LEN, i);
+	}
+	late = make_in(OFS_ROOT_INO, "late");
+	before = disk_usage("journal");
+	cr_assert_geq(before, DRAFTS * DRAFT_LEN);
+	for (uint64_t i = 0; i < DRAFTS; i += 2) {
+		snprintf(name, sizeof(name), "%lu", i);
+		remove_file(OFS_ROOT_INO, name, f[i]);
+	}
+	fault_for = on_tight_disk;
+	cr_assert(ofs_store_make_room(s), "a writer that found the disk full");
+	cr_assert_gt(refused, 0);
+	cr_assert_leq(disk_usage("journal"), before - DRAFTS * DRAFT_LEN / 3);
+	expect_odd_drafts(f);
+	empty_disk();
+	wait_until(can_write, late);
+	cr_assert(is_not_tight(0));
+	expect_odd_drafts(f);
+	close_store();
+	start_store();
+	expect_odd_drafts(f);
+	cr_assert_eq(ofs_store_seal(s), 0);
+	expect_odd_drafts(f);
+	close_store();
+	start_store();
+	expect_odd_drafts(f);
+}
+
+Test(store_full, drafts_are_sealed_to_make_room_for_a_writer)
+{
+	uint64_t f[DRAFTS];
+	char name[8];
+
+	usual.seal_delay_ms = 3600000;
+	start_store();
+	for (uint64_t i = 0; i < DRAFTS; i++) {
+		snprintf(name, sizeof(name), "%lu", i);
+		f[i] = make_in(OFS_ROOT_INO, name);
+		put_noise(f[i], 0, DRAFT_LEN, i % 2);
+	}
+	cr_assert(ofs_store_make_room(s));
+	wait_until(is_not_tight, 0);
+	cr_assert_eq(count_frames(), 1, "all of it was one of two");
+	for (uint64_t i = 0; i < DRAFTS; i++)
+		expect_noise(f[i], 0, DRAFT_LEN, i % 2);
+	cr_assert_leq(disk_usage("journal"), DRAFTS * DRAFT_LEN / 2);
+	cr_assert(!ofs_store_make_room(s), "there is nothing more to be had");
+}
