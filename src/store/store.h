@@ -147,7 +147,7 @@ struct ofs_verify_counts {
 	uint64_t total;
 	uint64_t frames;
 	uint64_t chunks;
-	uint64_t bytes; /* of content */
+	uint64_t bytes; /* of content, in packs and in the journal */
 	uint64_t files; /* in the store */
 	uint64_t problems;
 	uint64_t repaired;

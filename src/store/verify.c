@@ -90,11 +90,12 @@ static int verify_index(struct verification *v)
 	bool dirty;
 	int r;
 
+	/* The index is to know of everything, if it can: what is repaired must not be changed again. */
 	pthread_mutex_lock(&s->lock);
 	dirty = s->dirty.n || s->nmarks;
 	pthread_mutex_unlock(&s->lock);
-	r = repair && dirty ? ofs_store_checkpoint(s, NULL) : 0;
-	if (r < 0)
+	r = dirty && !s->broken ? ofs_store_checkpoint(s, NULL) : 0;
+	if (r < 0 && repair)
 		return r;
 	r = repair ? repair_index(v) : ofs_index_check(s->index, false, 0, index_problem, v);
 	if (r == -EUCLEAN) {
@@ -357,6 +358,8 @@ static int verify_drafts(struct verification *v)
 		if (node->content.nextents && !node->gone) {
 			ino = ofs_grow(ino, &cap, n + 1, sizeof(*ino));
 			ino[n++] = node->row.ino;
+			v->counts.total += node->row.size;
+			v->counts.bytes += node->content.draft_bytes;
 		}
 	pthread_mutex_unlock(&s->lock);
 	for (i = 0; i < n && r == 0; i++)
@@ -369,18 +372,17 @@ static int verify_drafts(struct verification *v)
 static int verify_all(struct verification *v)
 {
 	struct ofs_store *s = v->store;
-	uint64_t frames, long_files, bytes;
+	uint64_t frames = 0, long_files = 0, bytes;
 	int r;
 
-	r = ofs_index_totals(s->index, OFS_BLOCK_SIZE, &frames, &long_files);
-	if (r == 0)
-		r = ofs_index_count(s->index, &v->counts.files, &bytes);
-	if (r < 0)
-		return r;
-	v->counts.total = frames + long_files;
 	pthread_mutex_lock(&s->cycle);
 	r = verify_index(v);
 	pthread_mutex_unlock(&s->cycle);
+	if (r == 0)
+		r = ofs_index_totals(s->index, OFS_BLOCK_SIZE, &frames, &long_files);
+	if (r == 0)
+		r = ofs_index_count(s->index, &v->counts.files, &bytes);
+	v->counts.total = frames + long_files;
 	if (r == 0)
 		r = verify_drafts(v);
 	if (r == 0)
