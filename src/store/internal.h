@@ -218,8 +218,8 @@ void ofs_seal_install(struct ofs_seal_batch *b);
 /* Commits memory to the index; `batch` may be NULL. */
 int ofs_store_checkpoint(struct ofs_store *s, struct ofs_seal_batch *batch);
 
-/* Removes journal segments that nothing needs, for quiet times. */
-int ofs_store_trim(struct ofs_store *s);
+/* Removes journal segments that nothing needs; `idle`: also those with room left. */
+int ofs_store_trim(struct ofs_store *s, bool idle);
 
 /* Gives back what no map names any more. */
 int ofs_store_reclaim(struct ofs_store *s);
@@ -231,9 +231,6 @@ int ofs_store_reclaim(struct ofs_store *s);
  * for times when nothing else happens.
  */
 int ofs_store_repack(struct ofs_store *s, bool settle);
-
-/* Memory follows the chunks that a packer has moved, or has tried to; `lock` not held. */
-void ofs_store_relocate(struct ofs_store *s, const struct ofs_packer *p);
 
 /* Memory follows the charges that the index has moved, and the kernel with the next telling. */
 void ofs_store_refresh_charges(struct ofs_store *s);
@@ -295,6 +292,8 @@ void ofs_reserve_remove(struct ofs_store *s);
 int ofs_store_cycle(struct ofs_store *s, const struct ofs_seal_when *when, bool always_checkpoint);
 
 void ofs_sealer_stop(struct ofs_store *s);
+
+/* ---- room in the journal, and on the disk (room.c) */
 
 /* Whether the journal is longer than it should be. */
 bool ofs_store_is_pressed(struct ofs_store *s);

@@ -413,7 +413,7 @@ void ofs_store_close(struct ofs_store *s)
 		ofs_log(LOG_WARNING,
 			"the last checkpoint failed (%s); the journal keeps what it would have held",
 			strerror(-r));
-	else if (ofs_store_trim(s) == 0)
+	else if (ofs_store_trim(s, true) == 0)
 		ofs_index_settle(s->index);
 	store_destroy(s);
 }

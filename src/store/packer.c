@@ -250,6 +250,32 @@ static int index_all(struct ofs_packer *p, int (*also)(void *arg), void *arg)
 	return r;
 }
 
+/* Content maps in memory follow the chunks that moved, or that were about to. */
+static void relocate(const struct ofs_packer *p)
+{
+	struct ofs_store *s = p->store;
+	OFS_CLEANUP(ofs_map_finish) struct ofs_map moved = OFS_MAP_INIT;
+	struct ofs_inode *n;
+	size_t i, pos = 0;
+
+	for (i = 0; i < p->n; i++)
+		if (p->chunks[i].moving &&
+		    ofs_map_put(&moved, p->chunks[i].chunk.id, (void *)(uintptr_t)(i + 1)) < 0)
+			abort(); /* as ofs_alloc() does */
+	if (!moved.count)
+		return;
+	pthread_mutex_lock(&s->lock);
+	while ((n = ofs_map_next(&s->inodes, &pos)))
+		for (i = 0; i < n->content.nblocks; i++) {
+			struct ofs_index_chunk *c = &n->content.blocks[i].chunk;
+			size_t at = (uintptr_t)ofs_map_get(&moved, c->id);
+
+			if (at)
+				*c = p->chunks[at - 1].chunk;
+		}
+	pthread_mutex_unlock(&s->lock);
+}
+
 /* Nothing has moved: memory may have seen it move in between. */
 static void look_again(struct ofs_packer *p)
 {
@@ -259,7 +285,7 @@ static void look_again(struct ofs_packer *p)
 		if (p->chunks[i].moving)
 			ofs_index_get_chunk(p->store->index, p->chunks[i].chunk.id,
 					    &p->chunks[i].chunk);
-	ofs_store_relocate(p->store, p);
+	relocate(p);
 }
 
 int ofs_packer_commit(struct ofs_packer *p, int (*also)(void *arg), void *arg)
@@ -292,7 +318,7 @@ int ofs_packer_commit(struct ofs_packer *p, int (*also)(void *arg), void *arg)
 	if (r < 0)
 		look_again(p);
 	else
-		ofs_store_relocate(s, p);
+		relocate(p);
 	return r;
 }
 
@@ -304,9 +330,4 @@ size_t ofs_packer_count(const struct ofs_packer *p)
 const struct ofs_index_chunk *ofs_packer_chunk(const struct ofs_packer *p, size_t i)
 {
 	return &p->chunks[i].chunk;
-}
-
-bool ofs_packer_is_moved(const struct ofs_packer *p, size_t i)
-{
-	return p->chunks[i].moving;
 }

@@ -43,6 +43,5 @@ size_t ofs_packer_count(const struct ofs_packer *p); /* chunks */
 
 /* The chunk at place `i`; where it lies is known after the commit. */
 const struct ofs_index_chunk *ofs_packer_chunk(const struct ofs_packer *p, size_t i);
-bool ofs_packer_is_moved(const struct ofs_packer *p, size_t i);
 
 #endif

@@ -362,27 +362,3 @@ int ofs_store_repack(struct ofs_store *s, bool settle)
 	ofs_store_refresh_charges(s);
 	return 1;
 }
-
-void ofs_store_relocate(struct ofs_store *s, const struct ofs_packer *p)
-{
-	OFS_CLEANUP(ofs_map_finish) struct ofs_map moved = OFS_MAP_INIT;
-	struct ofs_inode *n;
-	size_t i, pos = 0;
-
-	for (i = 0; i < ofs_packer_count(p); i++)
-		if (ofs_packer_is_moved(p, i) &&
-		    ofs_map_put(&moved, ofs_packer_chunk(p, i)->id, (void *)(uintptr_t)(i + 1)) < 0)
-			abort(); /* as ofs_alloc() does */
-	if (!moved.count)
-		return;
-	pthread_mutex_lock(&s->lock);
-	while ((n = ofs_map_next(&s->inodes, &pos)))
-		for (i = 0; i < n->content.nblocks; i++) {
-			struct ofs_index_chunk *c = &n->content.blocks[i].chunk;
-			size_t at = (uintptr_t)ofs_map_get(&moved, c->id);
-
-			if (at)
-				*c = *ofs_packer_chunk(p, at - 1);
-		}
-	pthread_mutex_unlock(&s->lock);
-}

@@ -19,22 +19,6 @@
 #define SCRUB_PASS (24 * 3600 * OFS_NS_PER_S) /* from the end of one scrub to the next */
 #define REPACK_DELAY OFS_NS_PER_S /* of quiet, before anything is moved */
 
-/* A quarter of what the journal may hold: from there on drafts do not wait to become quiet. */
-bool ofs_store_is_pressed(struct ofs_store *s)
-{
-	return ofs_journal_size(s->journal) > s->journal_max / 4;
-}
-
-bool ofs_store_is_stopping(struct ofs_store *s)
-{
-	bool stop;
-
-	pthread_mutex_lock(&s->lock);
-	stop = s->stop && s->sealer_runs;
-	pthread_mutex_unlock(&s->lock);
-	return stop;
-}
-
 /* Seals one batch; returns how many files it brought further. */
 static int seal_batch(struct ofs_store *s, const struct ofs_seal_when *when)
 {
@@ -146,7 +130,7 @@ static int repack_step(struct ofs_store *s, bool settle)
 		r = -EIO;
 	/* Nothing is left to do: what journal and index have grown by is given back. */
 	if (r == 0 && settle)
-		r = ofs_store_trim(s);
+		r = ofs_store_trim(s, true);
 	if (r == 0 && settle)
 		r = ofs_index_settle(s->index);
 	/* What a burst of work needed is free now, but for this not given back to the system. */
@@ -346,54 +330,4 @@ int ofs_store_seal(struct ofs_store *s)
 	struct ofs_seal_when when = { .now = ofs_clock_monotonic() };
 
 	return ofs_store_cycle(s, &when, true);
-}
-
-/* Waits for as long as it takes, unless a cycle meanwhile comes to an error. */
-static int wait_for_cycle(struct ofs_store *s)
-{
-	uint64_t cycles;
-	int r = 0;
-
-	pthread_mutex_lock(&s->lock);
-	cycles = s->cycles;
-	pthread_cond_signal(&s->sealer_wake);
-	while (r == 0 && !s->stop && ofs_journal_size(s->journal) > s->journal_max) {
-		pthread_cond_wait(&s->room, &s->lock);
-		r = s->cycles != cycles ? s->cycle_error : 0;
-	}
-	pthread_mutex_unlock(&s->lock);
-	return r;
-}
-
-/* How long a writer that found the disk full waits for room. */
-#define ROOM_TIMEOUT (30 * OFS_NS_PER_S)
-
-bool ofs_store_make_room(struct ofs_store *s)
-{
-	int64_t until = ofs_clock_monotonic() + ROOM_TIMEOUT;
-	struct timespec ts = { .tv_sec = until / OFS_NS_PER_S, .tv_nsec = until % OFS_NS_PER_S };
-	bool worth;
-	uint64_t squeezes;
-
-	pthread_mutex_lock(&s->lock);
-	/* When nothing has changed since the last time, this one would find nothing more. */
-	worth = s->sealer_runs && s->changes != s->squeezed_changes;
-	squeezes = s->squeezes;
-	if (worth) {
-		s->squeezed = true;
-		pthread_cond_signal(&s->sealer_wake);
-	}
-	while (worth && s->squeezes == squeezes && !s->stop)
-		if (pthread_cond_timedwait(&s->room, &s->lock, &ts) == ETIMEDOUT)
-			break;
-	worth = worth && s->squeezes != squeezes;
-	pthread_mutex_unlock(&s->lock);
-	return worth;
-}
-
-int ofs_store_wait_for_room(struct ofs_store *s)
-{
-	if (ofs_journal_size(s->journal) <= s->journal_max)
-		return 0;
-	return s->sealer_runs ? wait_for_cycle(s) : ofs_store_seal(s);
 }

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Giving back what no map names any more: segments of the journal, on a full disk also the parts of
+ * them that are dead, and frames of the packs.
+ *
+ * Order, and what would break otherwise:
+ *   1. the index commits durably, and its WAL is emptied into the database, before anything is
+ *      removed (else: the state that a power failure brings back, or a WAL that was damaged and is
+ *      read only up to there, points to what is gone)
+ *   2. the journal is synced before anything of it is removed that memory no longer needs (else: the
+ *      index that a power failure brings back still names drafts that were given up by records which
+ *      are lost)
+ *   3. space is given back while nobody holds `reclaim` (else: a reader has the place, and gets what
+ *      is there afterwards)
+ */
+#include "base/alloc.h"
+#include "base/util.h"
+#include "store/internal.h"
+
+/*
+ * Nothing in a segment is needed any more; one that holds this much is then not kept for the room
+ * that it has left.
+ */
+#define SEGMENT_LEFTOVER (UINT64_C(256) << 10)
+#define SEGMENT_LEFTOVER_IDLE 1 /* when nothing is going on */
+
+struct span {
+	ofs_lsn from, to;
+};
+
+static int span_compare(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* The parts of the journal that drafts read, in order; `lock` held. */
+static struct span *draft_spans(struct ofs_store *s, size_t *ret_n)
+{
+	struct span *list = NULL;
+	size_t cap = 0, n = 0, i, k;
+
+	for (i = 0; i < s->drafts.n; i++) {
+		const struct ofs_content *c = &s->drafts.list[i]->content;
+
+		for (k = 0; k < c->nextents; k++) {
+			const struct ofs_journal_data *d = &c->extents[k].data;
+
+			if (d->pos <= OFS_LOST_POS)
+				continue;
+			list = ofs_grow(list, &cap, n + 1, sizeof(*list));
+			/* A part of a record's data is read with the whole, checksum included. */
+			list[n++] = (struct span){ d->pos - OFS_JOURNAL_SUM, d->pos + d->len };
+		}
+	}
+	if (n)
+		qsort(list, n, sizeof(*list), span_compare);
+	*ret_n = n;
+	return list;
+}
+
+/* On a full disk: gives back what lies between drafts, before `reached`. */
+static int punch_journal(struct ofs_store *s, ofs_lsn reached)
+{
+	OFS_FREE struct span *live = NULL;
+	ofs_lsn from = ofs_journal_begin(s->journal);
+	size_t n, i;
+	int r;
+
+	r = ofs_index_checkpoint(s->index);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&s->lock);
+	live = draft_spans(s, &n);
+	pthread_mutex_unlock(&s->lock);
+	r = ofs_journal_sync(s->journal);
+	if (r < 0)
+		return r;
+	pthread_rwlock_wrlock(&s->reclaim);
+	for (i = 0; i <= n && r == 0 && from < reached; i++) {
+		ofs_lsn to = i < n ? OFS_MIN(live[i].from, reached) : reached;
+
+		if (to > from)
+			r = ofs_journal_punch(s->journal, from, to);
+		from = i < n ? OFS_MAX(from, live[i].to) : reached;
+	}
+	pthread_rwlock_unlock(&s->reclaim);
+	return r;
+}
+
+static int trim_journal(struct ofs_store *s, ofs_lsn reached, uint64_t leftover)
+{
+	bool trim;
+	ofs_lsn keep = reached;
+	size_t i;
+	int r = 0;
+
+	pthread_rwlock_wrlock(&s->reclaim);
+	pthread_mutex_lock(&s->lock);
+	for (i = 0; i < s->drafts.n; i++)
+		keep = OFS_MIN(keep, ofs_content_oldest(&s->drafts.list[i]->content));
+	pthread_mutex_unlock(&s->lock);
+	if (keep == reached && ofs_journal_end(s->journal) == reached)
+		r = ofs_journal_rotate(s->journal, leftover);
+	/* No room for a new segment: what the old one does not need is given back below. */
+	if (ofs_store_is_full(r) && s->tight)
+		r = 0;
+	trim = r == 0 && ofs_journal_can_trim(s->journal, keep);
+	pthread_rwlock_unlock(&s->reclaim);
+	if (r == 0 && s->tight)
+		r = punch_journal(s, reached);
+	if (!trim)
+		return r;
+	r = ofs_journal_sync(s->journal);
+	if (r == 0)
+		r = ofs_index_checkpoint(s->index);
+	if (r < 0)
+		return r;
+	pthread_rwlock_wrlock(&s->reclaim);
+	ofs_journal_trim(s->journal, keep);
+	pthread_rwlock_unlock(&s->reclaim);
+	return ofs_journal_sweep(s->journal);
+}
+
+int ofs_store_trim(struct ofs_store *s, bool idle)
+{
+	struct ofs_index_meta meta;
+	int r = ofs_index_get_meta(s->index, &meta);
+
+	return r < 0 ? r
+		     : trim_journal(s, meta.checkpoint,
+				    idle ? SEGMENT_LEFTOVER_IDLE : SEGMENT_LEFTOVER);
+}
+
+#define DEAD_MAX 256
+
+struct dead_list {
+	struct ofs_index_dead list[DEAD_MAX];
+	size_t n;
+};
+
+static int note_dead(void *arg, const struct ofs_index_dead *d)
+{
+	struct dead_list *l = arg;
+
+	l->list[l->n++] = *d;
+	return 0;
+}
+
+/* A pack without any live frame goes as a file, unless it is the one that is being written. */
+static int reclaim_one(struct ofs_store *s, const struct ofs_index_dead *d)
+{
+	uint32_t tail;
+	uint64_t size;
+
+	ofs_packset_tail(s->packs, &tail, &size);
+	if (d->whole && d->pack != tail)
+		return ofs_packset_remove(s->packs, d->pack);
+	return ofs_packset_punch(s->packs, d->pack, d->off, d->len);
+}
+
+static int reclaim_some(struct ofs_store *s, struct dead_list *dead)
+{
+	size_t i;
+	int r = 0;
+
+	pthread_rwlock_wrlock(&s->reclaim);
+	for (i = 0; i < dead->n && r == 0; i++)
+		r = reclaim_one(s, &dead->list[i]);
+	pthread_rwlock_unlock(&s->reclaim);
+	if (r < 0)
+		return r;
+	r = ofs_index_begin(s->index);
+	if (r < 0)
+		return r;
+	for (i = 0; i < dead->n && r == 0; i++)
+		r = ofs_index_delete_dead(s->index, &dead->list[i]);
+	return ofs_index_end(s->index, r);
+}
+
+/*
+ * Not between the commit of new frames and the checkpoint that refers to them: until then they are
+ * without a reference in the index, and memory may have installed them.
+ */
+int ofs_store_reclaim(struct ofs_store *s)
+{
+	struct ofs_index_meta meta;
+	struct dead_list dead;
+	bool emptied = false;
+	int r;
+
+	r = ofs_index_get_meta(s->index, &meta);
+	if (r < 0 || meta.unused_from || s->strays)
+		return r;
+	do {
+		dead.n = 0;
+		r = ofs_index_list_dead(s->index, OFS_PACK_HEADER, DEAD_MAX, note_dead, &dead);
+		if (r == 0 && dead.n && !emptied)
+			r = ofs_index_checkpoint(s->index);
+		emptied = true;
+		if (r == 0 && dead.n)
+			r = reclaim_some(s, &dead);
+	} while (r == 0 && dead.n == DEAD_MAX);
+	return r;
+}
