@@ -85,6 +85,7 @@ const char *ofs_report_errno(int code)
 		return "the file has expired and was removed";
 	case ENOTCONN:
 	case ECONNABORTED:
+	case ECANCELED: /* a request that was on its way over io_uring */
 		return "the mount has lost its daemon; 'offload up' mounts it again";
 	default:
 		return strerror(code);

@@ -482,8 +482,11 @@ static void install_file(struct ofs_seal_batch *b, const struct sealed_file *f)
 		install_block(b, n, f->class, &f->blocks[i]);
 	if (f->nsealed)
 		ofs_store_touch(s, n);
-	if (!f->done || n->version != f->version || ofs_content_has_drafts(&n->content))
+	if (!f->done || n->version != f->version || ofs_content_has_drafts(&n->content)) {
+		/* What changed meanwhile may have left no draft: it is still to be looked at. */
+		ofs_content_mark(&n->content, s->epoch);
 		return;
+	}
 	install_whole(s, n, f);
 	ofs_store_touch(s, n);
 }

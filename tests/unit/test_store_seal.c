@@ -579,3 +579,26 @@ Test(store_seal, the_mark_of_a_moved_file_survives_reopening)
 	cr_assert_eq(marked, 0);
 	expect_noise(f, 0, 3000, 1);
 }
+
+static void grow_by_a_hole(uint64_t ino)
+{
+	struct ofs_setattr attr = { .set = OFS_SET_SIZE, .size = 3 * BLOCK };
+
+	cr_assert_eq(ofs_store_setattr(s, ino, &attr, NULL), 0);
+}
+
+Test(store_seal, a_file_that_grew_by_a_hole_meanwhile_is_hashed_after_a_restart)
+{
+	struct ofs_digest digest;
+	uint64_t f;
+
+	open_store();
+	f = make_noise(OFS_ROOT_INO, "f", 2 * BLOCK, 1);
+	seal_around(grow_by_a_hole, f);
+	s->broken = true; /* closing leaves it as a kill would */
+	close_store();
+	open_store();
+	seal();
+	cr_assert_eq(ofs_store_digest(s, f, &digest), 0);
+	cr_assert(digest.has_sha, "nobody knew that there was something left to do");
+}
