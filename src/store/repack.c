@@ -72,18 +72,27 @@ static int move_chunk(struct repack *rp, uint32_t class, const struct ofs_index_
 
 /* ---- marks */
 
-struct block_list {
+struct chunk_list {
 	struct ofs_index_chunk *list;
 	size_t n, cap;
 };
 
-static void block_list_finish(struct block_list *l)
+static void chunk_list_finish(struct chunk_list *l)
 {
 	free(l->list);
 }
 
+static int note_chunk(void *arg, const struct ofs_index_chunk *c)
+{
+	struct chunk_list *l = arg;
+
+	l->list = ofs_grow(l->list, &l->cap, l->n + 1, sizeof(*l->list));
+	l->list[l->n++] = *c;
+	return 0;
+}
+
 /* What an inode is now: the children of a directory, or the chunks of a file. */
-static int mark_look(struct repack *rp, uint64_t ino, struct block_list *ret)
+static int mark_look(struct repack *rp, uint64_t ino, struct chunk_list *ret)
 {
 	struct ofs_store *s = rp->store;
 	struct ofs_inode *n;
@@ -101,10 +110,8 @@ static int mark_look(struct repack *rp, uint64_t ino, struct block_list *ret)
 	} else if (r == 0 && S_ISREG(n->row.mode)) {
 		r = ofs_store_file(s, ino, &n);
 		for (i = 0; r == 0 && i < n->content.nblocks; i++) {
-			if (!n->content.blocks[i].chunk.id)
-				continue;
-			ret->list = ofs_grow(ret->list, &ret->cap, ret->n + 1, sizeof(*ret->list));
-			ret->list[ret->n++] = n->content.blocks[i].chunk;
+			if (n->content.blocks[i].chunk.id)
+				note_chunk(ret, &n->content.blocks[i].chunk);
 		}
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -138,7 +145,7 @@ static int move_known(struct repack *rp, uint64_t id, uint32_t class)
 /* Goes through one mark; it stays when the step is full before its end. */
 static int repack_mark(struct repack *rp, uint64_t ino)
 {
-	OFS_CLEANUP(block_list_finish) struct block_list blocks = { 0 };
+	OFS_CLEANUP(chunk_list_finish) struct chunk_list blocks = { 0 };
 	uint32_t class;
 	size_t i;
 	int r;
@@ -208,35 +215,17 @@ static void frame_failed(struct repack *rp, const struct ofs_index_frame *f, int
 	number_add(&rp->bad, &rp->nbad, &rp->cap_bad, f->id);
 }
 
-struct rest {
-	struct repack *rp;
-	struct ofs_index_chunk *list;
-	size_t n, cap;
-};
-
-static int note_rest(void *arg, const struct ofs_index_chunk *c)
-{
-	struct rest *rest = arg;
-
-	if (!ofs_map_get(&rest->rp->seen, c->id)) {
-		rest->list = ofs_grow(rest->list, &rest->cap, rest->n + 1, sizeof(*rest->list));
-		rest->list[rest->n++] = *c;
-	}
-	return 0;
-}
-
-/* Chunks of the frame whose content is found elsewhere first. */
+/* Chunks of the frame whose content is found elsewhere first; those that moved already stay moved. */
 static int move_rest(struct repack *rp, const struct ofs_index_frame *f,
 		     const struct ofs_frame_content *content)
 {
-	struct rest rest = { .rp = rp };
+	OFS_CLEANUP(chunk_list_finish) struct chunk_list chunks = { 0 };
 	size_t i;
 	int r;
 
-	r = ofs_index_list_chunks(rp->store->index, f->id, note_rest, &rest);
-	for (i = 0; i < rest.n && r == 0; i++)
-		r = move_chunk(rp, f->class, &rest.list[i], content->data + rest.list[i].off);
-	free(rest.list);
+	r = ofs_index_list_chunks(rp->store->index, f->id, note_chunk, &chunks);
+	for (i = 0; i < chunks.n && r == 0; i++)
+		r = move_chunk(rp, f->class, &chunks.list[i], content->data + chunks.list[i].off);
 	return r;
 }
 
