@@ -162,6 +162,17 @@ int ofs_store_log(struct ofs_store *s, const struct ofs_record *r, const void *d
 
 /* ---- content (read.c) */
 
+/* Where the packs have what the index speaks of. */
+static inline struct ofs_frame_loc ofs_loc_of_frame(const struct ofs_index_frame *f)
+{
+	return (struct ofs_frame_loc){ f->pack, f->off, f->stored, f->raw };
+}
+
+static inline struct ofs_frame_loc ofs_loc_of_chunk(const struct ofs_index_chunk *c)
+{
+	return (struct ofs_frame_loc){ c->pack, c->frame_off, c->frame_stored, c->frame_raw };
+}
+
 /*
  * Reads regardless of file size limits of the caller; takes the locks itself. `ret_version` may be
  * NULL. -EIO: damaged; -OFS_EREAD: reading it failed.

@@ -10,12 +10,7 @@
 
 static int fetch_chunk(struct ofs_store *s, const struct ofs_piece *p, uint8_t *to)
 {
-	struct ofs_frame_loc loc = {
-		.pack = p->chunk.pack,
-		.off = p->chunk.frame_off,
-		.stored = p->chunk.frame_stored,
-		.raw = p->chunk.frame_raw,
-	};
+	struct ofs_frame_loc loc = ofs_loc_of_chunk(&p->chunk);
 	uint64_t from = (uint64_t)p->chunk.off + p->chunk_off;
 	struct ofs_frame *frame;
 	int r;

@@ -122,6 +122,7 @@ static int mark_look(struct repack *rp, uint64_t ino, struct chunk_list *ret)
 static int move_known(struct repack *rp, uint64_t id, uint32_t class)
 {
 	struct ofs_index_chunk c;
+	struct ofs_frame_loc loc;
 	struct ofs_frame *frame;
 	int r;
 
@@ -130,10 +131,8 @@ static int move_known(struct repack *rp, uint64_t id, uint32_t class)
 		return r == -ENOENT ? 0 : r;
 	if (!c.bearer || c.bad || c.class >= class)
 		return 0;
-	r = ofs_packset_read(rp->store->packs,
-			     &(struct ofs_frame_loc){ c.pack, c.frame_off, c.frame_stored,
-						      c.frame_raw },
-			     &frame);
+	loc = ofs_loc_of_chunk(&c);
+	r = ofs_packset_read(rp->store->packs, &loc, &frame);
 	/* Verifying is for the scrub: here it only stays where it is. */
 	if (r < 0)
 		return r == -EIO || r == -OFS_EREAD ? 0 : r;
@@ -233,13 +232,13 @@ static int move_rest(struct repack *rp, const struct ofs_index_frame *f,
 static int repack_frame(struct repack *rp, const struct ofs_index_frame *f)
 {
 	OFS_CLEANUP(ofs_frame_content_finish) struct ofs_frame_content content = { 0 };
+	struct ofs_frame_loc loc = ofs_loc_of_frame(f);
 	struct ofs_store *s = rp->store;
 	uint32_t off = 0, found = 0;
 	size_t i;
 	int r;
 
-	r = ofs_packset_load(
-		s->packs, &(struct ofs_frame_loc){ f->pack, f->off, f->stored, f->raw }, &content);
+	r = ofs_packset_load(s->packs, &loc, &content);
 	if (r == -EIO)
 		frame_failed(rp, f, r);
 	if (r == -EIO || r == -OFS_EREAD)

@@ -62,7 +62,7 @@ static int count_known(struct ofs_store *s, const struct ofs_index_frame *f,
 static int look_at_frame(struct ofs_store *s, const struct ofs_index_frame *f, uint64_t *ret_chunks)
 {
 	OFS_CLEANUP(ofs_frame_content_finish) struct ofs_frame_content content = { 0 };
-	struct ofs_frame_loc loc = { f->pack, f->off, f->stored, f->raw };
+	struct ofs_frame_loc loc = ofs_loc_of_frame(f);
 	uint32_t known = 0;
 	int r;
 

@@ -169,7 +169,7 @@ static int name_holders(struct verification *v, const struct ofs_index_frame *f,
 /* Puts the frame's bytes aside, for whoever wants to try and get more out of them. */
 static int quarantine(struct ofs_store *s, const struct ofs_index_frame *f)
 {
-	struct ofs_frame_loc loc = { f->pack, f->off, f->stored, f->raw };
+	struct ofs_frame_loc loc = ofs_loc_of_frame(f);
 	OFS_FREE uint8_t *bytes = NULL;
 	OFS_CLOSE int dir = -1;
 	char name[64];
@@ -214,7 +214,7 @@ static int rescue_chunk(void *arg, const struct ofs_index_chunk *c)
 /* A frame that was read before it was damaged may still be in the cache, verified. */
 static int rescue_frame(struct ofs_store *s, const struct ofs_index_frame *f)
 {
-	struct ofs_frame_loc loc = { f->pack, f->off, f->stored, f->raw };
+	struct ofs_frame_loc loc = ofs_loc_of_frame(f);
 	struct rescue rs = { .class = f->class, .dense = f->dense };
 	struct ofs_frame *frame;
 	int r;
