@@ -192,6 +192,25 @@ OFS_EXPORT ssize_t ofs_tree_read(struct ofs_tree *t, ofs_node node, void *buf, s
 OFS_EXPORT ssize_t ofs_tree_write(struct ofs_tree *t, ofs_node node, const void *buf, size_t size,
 				  uint64_t off);
 
+/**
+ * fallocate(2): `mode` is 0 or FALLOC_FL_KEEP_SIZE (-ENOSPC when the disk has less than `len`; nothing
+ * is set aside), FALLOC_FL_ZERO_RANGE with or without FALLOC_FL_KEEP_SIZE, or FALLOC_FL_PUNCH_HOLE |
+ * FALLOC_FL_KEEP_SIZE; -EOPNOTSUPP: another one. What was in a range that becomes zeros is given up.
+ */
+OFS_EXPORT int ofs_tree_fallocate(struct ofs_tree *t, ofs_node node, int mode, uint64_t off,
+				  uint64_t len);
+
+/** lseek(2) with SEEK_DATA or SEEK_HOLE: the offset; -ENXIO. */
+OFS_EXPORT int64_t ofs_tree_seek(struct ofs_tree *t, ofs_node node, uint64_t off, int whence);
+
+/**
+ * copy_file_range(2): whole blocks of 256 KiB that begin at multiples of that, and the last one of a
+ * file, are shared and take no space; the rest is copied. Returns the count, which may be less than
+ * `len`. -EXDEV: `from` is no file of the store (a slice, README.md): read it.
+ */
+OFS_EXPORT ssize_t ofs_tree_copy(struct ofs_tree *t, ofs_node from, uint64_t from_off, ofs_node to,
+				 uint64_t to_off, uint64_t len);
+
 /** Makes every change so far durable against power loss. */
 OFS_EXPORT int ofs_tree_sync(struct ofs_tree *t);
 

@@ -326,6 +326,49 @@ static void on_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t siz
 	fuse_reply_write(req, (size_t)n);
 }
 
+static void on_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off, off_t len,
+			 struct fuse_file_info *fi)
+{
+	int r = ofs_tree_fallocate(tree_of(req), ino, mode, (uint64_t)off, (uint64_t)len);
+
+	(void)fi;
+	if (r == 0)
+		write_kill_priv(req, ino);
+	reply_done(req, r);
+}
+
+static void on_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence,
+		     struct fuse_file_info *fi)
+{
+	int64_t r = ofs_tree_seek(tree_of(req), ino, (uint64_t)off, whence);
+
+	(void)fi;
+	if (r < 0)
+		fuse_reply_err(req, (int)-r);
+	else
+		fuse_reply_lseek(req, r);
+}
+
+/* The reply has 32 bits: the tree copies less than that at once. */
+static void on_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_off,
+			       struct fuse_file_info *from_fi, fuse_ino_t to, off_t to_off,
+			       struct fuse_file_info *to_fi, size_t len, int flags)
+{
+	ssize_t n = ofs_tree_copy(tree_of(req), from, (uint64_t)from_off, to, (uint64_t)to_off,
+				  OFS_MIN(len, (size_t)INT32_MAX));
+
+	(void)from_fi;
+	(void)to_fi;
+	(void)flags;
+	if (n < 0) {
+		fuse_reply_err(req, (int)-n);
+		return;
+	}
+	if (n > 0)
+		write_kill_priv(req, to);
+	fuse_reply_write(req, (size_t)n);
+}
+
 static void on_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
 	(void)ino;
@@ -462,6 +505,9 @@ const struct fuse_lowlevel_ops ofs_adapter_ops = {
 	.readdir = on_readdir,
 	.readdirplus = on_readdirplus,
 	.statfs = on_statfs,
+	.fallocate = on_fallocate,
+	.lseek = on_lseek,
+	.copy_file_range = on_copy_file_range,
 	.setxattr = on_setxattr,
 	.getxattr = on_getxattr,
 	.listxattr = on_listxattr,

@@ -378,6 +378,8 @@ int ofs_index_delete_inode(struct ofs_index *ix, uint64_t ino)
 		return r;
 	r = ofs_stmt_run(ix, OFS_STMT_DRAFT_DELETE, OFS_ARGS(ino));
 	if (r == 0)
+		r = ofs_stmt_run(ix, OFS_STMT_XATTR_DELETE, OFS_ARGS(ino));
+	if (r == 0)
 		r = ofs_stmt_run(ix, OFS_STMT_MARK_DELETE, OFS_ARGS(ino));
 	if (r == 0)
 		r = ofs_stmt_run(ix, OFS_STMT_INODE_DELETE, OFS_ARGS(ino));

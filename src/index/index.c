@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "index/internal.h"
+#include "index/rules.h"
 #include "index/schema.h"
 #include "index/vfs.h"
 #include "io/failpoint.h"
@@ -104,6 +105,8 @@ static int index_connect(struct ofs_index *ix, struct ofs_error *err)
 			    OFS_INDEX_VFS);
 	if (r == SQLITE_OK)
 		r = sqlite3_file_control(ix->db, "main", SQLITE_FCNTL_RESERVE_BYTES, &check);
+	if (r == SQLITE_OK)
+		r = ofs_rules_add_functions(ix->db);
 	r = ofs_index_errno(ix, r);
 	if (r < 0)
 		return index_failed(ix, r, err);
@@ -114,10 +117,10 @@ static int index_connect(struct ofs_index *ix, struct ofs_error *err)
 }
 
 /*
- * Refuses what is not an index of a format that is understood; says whether it is an empty
+ * Refuses what is not an index of a format that is understood; says which it has, 0 for an empty
  * database.
  */
-static int index_examine(struct ofs_index *ix, struct ofs_error *err, bool *ret_empty)
+static int index_examine(struct ofs_index *ix, struct ofs_error *err, int64_t *ret_format)
 {
 	int64_t app, format, objects;
 	int r = index_number(ix, "PRAGMA application_id", &app);
@@ -128,17 +131,18 @@ static int index_examine(struct ofs_index *ix, struct ofs_error *err, bool *ret_
 		r = index_number(ix, "SELECT count(*) FROM sqlite_schema", &objects);
 	if (r < 0)
 		return index_failed(ix, r, err);
-	*ret_empty = app == 0 && format == 0 && objects == 0;
-	if (*ret_empty)
+	*ret_format = format;
+	if (app == 0 && format == 0 && objects == 0)
 		return 0;
 	if (app != OFS_INDEX_APPLICATION)
 		return ofs_error_set(err, EINVAL,
 				     "'%s' is not an offloadfs index but some other database",
 				     ix->path);
-	if (format != OFS_INDEX_FORMAT)
-		return ofs_error_set(err, EINVAL,
-				     "the index '%s' has format %lld, this program understands %d",
-				     ix->path, (long long)format, OFS_INDEX_FORMAT);
+	if (format < OFS_INDEX_FORMAT_OLD || format > OFS_INDEX_FORMAT)
+		return ofs_error_set(
+			err, EINVAL,
+			"the index '%s' has format %lld, this program understands %d to %d",
+			ix->path, (long long)format, OFS_INDEX_FORMAT_OLD, OFS_INDEX_FORMAT);
 	return 0;
 }
 
@@ -171,6 +175,13 @@ static int index_create(struct ofs_index *ix, const struct ofs_index_meta *fresh
 	return ofs_index_end(ix, r);
 }
 
+static int index_upgrade(struct ofs_index *ix)
+{
+	int r = ofs_index_begin(ix);
+
+	return r < 0 ? r : ofs_index_end(ix, index_exec(ix, ofs_schema_upgrade));
+}
+
 /* A name that SQLite cannot take for a URI or for ":memory:". */
 static char *index_plain_path(const char *path)
 {
@@ -185,7 +196,8 @@ static int index_open(const char *path, const struct ofs_index_meta *fresh, stru
 		      struct ofs_index **ret)
 {
 	OFS_CLEANUP(index_cleanup) struct ofs_index *ix = calloc(1, sizeof(*ix));
-	bool empty = false;
+	int64_t format = 0;
+	bool empty;
 	int r;
 
 	if (!ix)
@@ -199,9 +211,10 @@ static int index_open(const char *path, const struct ofs_index_meta *fresh, stru
 	if (r == 0)
 		r = index_connect(ix, err);
 	if (r == 0)
-		r = index_examine(ix, err, &empty);
+		r = index_examine(ix, err, &format);
 	if (r < 0)
 		return r;
+	empty = format == 0;
 	if (empty && !fresh)
 		return ofs_error_set(err, ENOENT, "the index '%s' is empty", ix->path);
 	r = empty ? index_exec(ix, ofs_schema_layout) : 0;
@@ -209,6 +222,8 @@ static int index_open(const char *path, const struct ofs_index_meta *fresh, stru
 		r = index_enter_wal(ix);
 	if (r == 0 && empty)
 		r = index_create(ix, fresh);
+	else if (r == 0 && format != OFS_INDEX_FORMAT)
+		r = index_upgrade(ix);
 	if (r < 0)
 		return index_failed(ix, r, err);
 	sqlite3_db_config(ix->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);

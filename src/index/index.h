@@ -21,15 +21,25 @@
 
 #include <offloadfs/error.h>
 
+#include "base/buf.h"
 #include "base/class.h"
 
-#define OFS_INDEX_FORMAT 2
+#define OFS_INDEX_FORMAT 3
+#define OFS_INDEX_FORMAT_OLD 2 /* the oldest that is upgraded when it is opened */
 
 /* A frame with fewer live bytes than that is worth rewriting together with others. */
 #define OFS_FRAME_LOOSE 131072
 #define OFS_FRAME_LOOSE_DENSE 524288
 
 struct ofs_index;
+
+/* Inodes that have a name, by type, and the sizes of the regular files among them. */
+struct ofs_index_counts {
+	uint64_t files;
+	uint64_t dirs;
+	uint64_t others;
+	uint64_t bytes;
+};
 
 /* What is true of the whole store. */
 struct ofs_index_meta {
@@ -45,6 +55,7 @@ struct ofs_index_meta {
 	 */
 	uint64_t unused_from;
 	uint64_t scrubbed; /* the frame that the scrub read last */
+	struct ofs_index_counts counts; /* kept by the caller */
 };
 
 struct ofs_index_inode {
@@ -120,7 +131,8 @@ struct ofs_index_draft {
 
 /*
  * Opens `path` (a file name; SQLite's own syscalls are the one exception to src/io), or creates it
- * with `fresh` as its meta. With `fresh` NULL a missing file is -ENOENT.
+ * with `fresh` as its meta. With `fresh` NULL a missing file is -ENOENT. One of an older format that
+ * is understood becomes one of OFS_INDEX_FORMAT.
  * -EINVAL: not an index, or of a newer format: the message says which format was found and which
  * are understood.
  * -EBUSY: another process has it.
@@ -145,6 +157,11 @@ int ofs_index_list_blocks(struct ofs_index *ix, uint64_t ino,
 int ofs_index_list_drafts(struct ofs_index *ix,
 			  int (*fn)(void *arg, const struct ofs_index_draft *d),
 			  void *arg); /* by ino, then off */
+/* The extended attributes (base/xattr.h) of an inode into the empty `ret`. -EUCLEAN: damaged. */
+int ofs_index_get_xattrs(struct ofs_index *ix, uint64_t ino, struct ofs_buf *ret);
+/* The inodes above `after` that have extended attributes and a name, in order. */
+int ofs_index_list_labelled(struct ofs_index *ix, uint64_t after,
+			    int (*fn)(void *arg, uint64_t ino), void *arg);
 int ofs_index_list_orphans(struct ofs_index *ix, int (*fn)(void *arg, uint64_t ino),
 			   void *arg); /* nlink = 0 */
 int ofs_index_find_chunk(struct ofs_index *ix, const uint8_t sha[32],
@@ -225,14 +242,20 @@ void ofs_index_rollback(struct ofs_index *ix);
 /* Commits, or, when the writes came to the error `r`, rolls back and returns that. */
 int ofs_index_end(struct ofs_index *ix, int r);
 
+/* Makes the counts of the meta what the rows say; reads every inode. */
+int ofs_index_recount(struct ofs_index *ix);
+
 int ofs_index_put_meta(struct ofs_index *ix, const struct ofs_index_meta *meta);
 
 /* `stored` is taken from the row only when it is new; later it is moved by block changes alone. */
 int ofs_index_put_inode(struct ofs_index *ix, const struct ofs_index_inode *row);
 
+/* Replaces all extended attributes of an inode; an empty list: it has none any more. */
+int ofs_index_set_xattrs(struct ofs_index *ix, uint64_t ino, const void *list, size_t len);
+
 /*
- * Removes the inode with its blocks (as ofs_index_set_block() with chunk 0), drafts and mark. An
- * unknown one is no error.
+ * Removes the inode with its blocks (as ofs_index_set_block() with chunk 0), drafts, extended
+ * attributes and mark. An unknown one is no error.
  */
 int ofs_index_delete_inode(struct ofs_index *ix, uint64_t ino);
 

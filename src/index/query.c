@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "index/index.h"
 
+#include "base/xattr.h"
 #include "index/internal.h"
 
 /* Unsigned numbers come back from SQLite's signed ones as they were put. */
@@ -33,6 +34,10 @@ int ofs_index_get_meta(struct ofs_index *ix, struct ofs_index_meta *ret)
 	meta.pack_size = column_u64(st, 5);
 	meta.unused_from = column_u64(st, 6);
 	meta.scrubbed = column_u64(st, 7);
+	meta.counts.files = column_u64(st, 8);
+	meta.counts.dirs = column_u64(st, 9);
+	meta.counts.others = column_u64(st, 10);
+	meta.counts.bytes = column_u64(st, 11);
 	*ret = meta;
 	return 0;
 }
@@ -262,6 +267,29 @@ int ofs_index_list_drafts(struct ofs_index *ix,
 			return r;
 	}
 	return r;
+}
+
+int ofs_index_get_xattrs(struct ofs_index *ix, uint64_t ino, struct ofs_buf *ret)
+{
+	OFS_INDEX_LOCKED(ix);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	const void *list;
+	size_t len;
+	int r = ofs_stmt_first(ix, OFS_STMT_XATTR_GET, OFS_ARGS(ino), &st);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	list = sqlite3_column_blob(st, 0);
+	len = (size_t)sqlite3_column_bytes(st, 0);
+	if (!list || !ofs_xattr_is_list(list, len))
+		return -EUCLEAN;
+	return ofs_buf_append(ret, list, len);
+}
+
+int ofs_index_list_labelled(struct ofs_index *ix, uint64_t after,
+			    int (*fn)(void *arg, uint64_t ino), void *arg)
+{
+	return list_numbers(ix, OFS_STMT_XATTR_LABELLED, OFS_ARGS(after), fn, arg);
 }
 
 int ofs_index_list_orphans(struct ofs_index *ix, int (*fn)(void *arg, uint64_t ino), void *arg)

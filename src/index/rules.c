@@ -11,6 +11,7 @@
 #include "index/rules.h"
 
 #include "base/util.h"
+#include "base/xattr.h"
 #include "index/index.h"
 #include "index/schema.h"
 
@@ -83,6 +84,14 @@
 #define REPAIR_DRAFT \
 	"DELETE FROM draft WHERE NOT EXISTS" \
 	" (SELECT 1 FROM inode i WHERE i.ino = draft.ino AND " IS_FILE("i") ")"
+
+#define BAD_XATTR \
+	" FROM xattr WHERE ino NOT IN (SELECT ino FROM inode) OR NOT is_xattr_list(list)"
+#define FIND_XATTR \
+	"SELECT ino * (ino IN (SELECT ino FROM inode)), iif(ino IN (SELECT ino FROM inode)," \
+	" format('the extended attributes of inode %llu are damaged', ino)," \
+	" format('extended attributes of inode %llu, which does not exist', ino))" BAD_XATTR
+#define REPAIR_XATTR "DELETE" BAD_XATTR
 
 #define FIND_BLOCK \
 	"SELECT 0, format('%lld blocks of inode %llu, which is no file', b.n, b.ino)" \
@@ -392,6 +401,23 @@
 
 /* clang-format on */
 
+static void is_xattr_list(sqlite3_context *context, int n, sqlite3_value **value)
+{
+	const void *list = sqlite3_value_blob(value[0]);
+	int len = sqlite3_value_bytes(value[0]);
+
+	(void)n;
+	sqlite3_result_int(context, sqlite3_value_type(value[0]) == SQLITE_BLOB && len > 0 &&
+					    ofs_xattr_is_list(list, (size_t)len));
+}
+
+int ofs_rules_add_functions(sqlite3 *db)
+{
+	return sqlite3_create_function_v2(db, "is_xattr_list", 1,
+					  SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY,
+					  NULL, is_xattr_list, NULL, NULL, NULL);
+}
+
 const struct ofs_rule ofs_rules[] = {
 	{ "table sqlite_schema", FIND_TREE("sqlite_schema"), NULL, .tree = true },
 	{ "table meta", FIND_TREE("meta"), "REINDEX meta", .tree = true },
@@ -401,12 +427,14 @@ const struct ofs_rule ofs_rules[] = {
 	{ "table chunk", FIND_TREE("chunk"), "REINDEX chunk", .tree = true },
 	{ "table block", FIND_TREE("block"), "REINDEX block", .tree = true },
 	{ "table draft", FIND_TREE("draft"), "REINDEX draft", .tree = true },
+	{ "table xattr", FIND_TREE("xattr"), "REINDEX xattr", .tree = true },
 	{ "table mark", FIND_TREE("mark"), "REINDEX mark", .tree = true },
 	{ "the root", FIND_NO_ROOT, REPAIR_NO_ROOT },
 	{ "modes", FIND_NOT_DIR, REPAIR_NOT_DIR },
 	{ "modes", FIND_NOT_FILE, REPAIR_NOT_FILE },
 	{ "marks", FIND_MARK, REPAIR_MARK },
 	{ "drafts", FIND_DRAFT, REPAIR_DRAFT },
+	{ "extended attributes", FIND_XATTR, REPAIR_XATTR },
 	{ "blocks", FIND_BLOCK, REPAIR_BLOCK },
 	{ "first blocks", FIND_FIRST, REPAIR_FIRST },
 	{ "names", FIND_NAME, REPAIR_NAME },

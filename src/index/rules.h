@@ -3,6 +3,7 @@
 #ifndef OFS_INDEX_RULES_H
 #define OFS_INDEX_RULES_H
 
+#include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -20,5 +21,8 @@ struct ofs_rule {
 
 extern const struct ofs_rule ofs_rules[]; /* in the order in which they are looked at */
 extern const size_t ofs_rules_count;
+
+/* Gives a connection the functions that the rules call. An SQLite code. */
+int ofs_rules_add_functions(sqlite3 *db);
 
 #endif

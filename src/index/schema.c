@@ -10,10 +10,14 @@ const char ofs_schema_layout[] =
 	"PRAGMA page_size = " STR(OFS_INDEX_PAGE_SIZE) ";"
 	"PRAGMA auto_vacuum = INCREMENTAL;";
 
-/* SQLite keeps this text in the database: it stays short. */
+/* SQLite keeps the text of tables in the database: it stays short. */
+#define TABLE_XATTR "CREATE TABLE xattr(ino INTEGER PRIMARY KEY, list BLOB);"
+#define SIGN_FORMAT "PRAGMA user_version = " STR(OFS_INDEX_FORMAT) ";"
+
 const char ofs_schema_create[] =
 	"CREATE TABLE meta(id INTEGER PRIMARY KEY, uuid BLOB, checkpoint INT, next_ino INT,"
-	" next_chunk INT, pack INT, pack_size INT, unused_from INT, scrubbed INT);"
+	" next_chunk INT, pack INT, pack_size INT, unused_from INT, scrubbed INT, files INT, dirs INT,"
+	" others INT, bytes INT);"
 	"CREATE TABLE inode(ino INTEGER PRIMARY KEY, parent INT, mode INT, uid INT, gid INT,"
 	" nlink INT, rdev INT, size INT, mtime INT, atime INT, ctime INT, btime INT, stored INT,"
 	" lines INT, sha BLOB, target BLOB, chunk INT);"
@@ -35,6 +39,16 @@ const char ofs_schema_create[] =
 	"CREATE TABLE draft(ino INT, off INT, len INT, data_pos INT, data_len INT, data_off INT,"
 	" PRIMARY KEY(ino, off)) WITHOUT ROWID;"
 	"CREATE TABLE mark(ino INTEGER PRIMARY KEY);"
+	TABLE_XATTR
 	"PRAGMA application_id = " STR(OFS_INDEX_APPLICATION) ";"
-	"PRAGMA user_version = " STR(OFS_INDEX_FORMAT) ";";
+	SIGN_FORMAT;
+
+const char ofs_schema_upgrade[] =
+	TABLE_XATTR
+	"ALTER TABLE meta ADD COLUMN files INT;"
+	"ALTER TABLE meta ADD COLUMN dirs INT;"
+	"ALTER TABLE meta ADD COLUMN others INT;"
+	"ALTER TABLE meta ADD COLUMN bytes INT;"
+	OFS_SCHEMA_COUNT ";"
+	SIGN_FORMAT;
 /* clang-format on */

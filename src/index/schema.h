@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables of the index, format 2.
+ * The tables of the index, format 3.
  *
  * The database says what it is in its file header: application_id is OFS_INDEX_APPLICATION,
  * user_version is OFS_INDEX_FORMAT. Numbers are SQLite integers (unsigned 64-bit ones as their
@@ -23,6 +23,7 @@
  *   frame   Where it lies in which pack; `live` counts its chunks that are alive, `held` their
  *           bytes. `class` says how long its content is expected to live; `bad` that it cannot be
  *           read. A frame that is worth rewriting is found through an index of those alone.
+ *   xattr   The extended attributes of an inode, as base/xattr.h says; without any there is no row.
  *   mark    Inodes that were moved to where content lives longer or shorter.
  *   draft   Content that is still in the journal.
  *
@@ -50,7 +51,23 @@ extern const char ofs_schema_layout[];
 				 "held < " OFS_SCHEMA_STR(OFS_FRAME_LOOSE_DENSE) ") OR (dense = 0 AND class >= " OFS_SCHEMA_STR( \
 					 OFS_CLASS_DENSE) "))"
 
+/*
+ * Counts the inodes that have a name. Sums of sizes wrap: sparse files can be huge, so the two halves
+ * are added up apart.
+ */
+#define OFS_SCHEMA_COUNT                                                                       \
+	"UPDATE meta SET files = n.files, dirs = n.dirs, others = n.names - n.files - n.dirs," \
+	" bytes = (n.high << 32) + n.low FROM (SELECT count(*) AS names,"                      \
+	" coalesce(sum(mode & 61440 = 32768), 0) AS files,"                                    \
+	" coalesce(sum(mode & 61440 = 16384), 0) AS dirs,"                                     \
+	" coalesce(sum(iif(mode & 61440 = 32768, size >> 32, 0)), 0) AS high,"                 \
+	" coalesce(sum(iif(mode & 61440 = 32768, size & 4294967295, 0)), 0) AS low"            \
+	" FROM inode WHERE nlink > 0) n"
+
 /* Creates the tables and signs the database; run inside a transaction. */
 extern const char ofs_schema_create[];
+
+/* Makes an index of format 2 one of this; run inside a transaction. */
+extern const char ofs_schema_upgrade[];
 
 #endif

@@ -13,10 +13,12 @@ static const char *const stmt_sql[OFS_STMT_COUNT] = {
 	[OFS_STMT_ROLLBACK] = "ROLLBACK",
 
 	[OFS_STMT_META_GET] = "SELECT uuid, checkpoint, next_ino, next_chunk, pack, pack_size,"
-			      " unused_from, scrubbed FROM meta WHERE id = 1",
+			      " unused_from, scrubbed, files, dirs, others, bytes"
+			      " FROM meta WHERE id = 1",
 	[OFS_STMT_META_PUT] = "INSERT OR REPLACE INTO meta(id, checkpoint, next_ino, next_chunk,"
-			      " pack, pack_size, unused_from, scrubbed, uuid)"
-			      " VALUES(1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+			      " pack, pack_size, unused_from, scrubbed, files, dirs, others, bytes,"
+			      " uuid) VALUES(1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+	[OFS_STMT_META_COUNT] = OFS_SCHEMA_COUNT,
 
 	[OFS_STMT_INODE_GET] =
 		"SELECT parent, mode, uid, gid, nlink, rdev, size, mtime, atime,"
@@ -130,6 +132,12 @@ static const char *const stmt_sql[OFS_STMT_COUNT] = {
 	[OFS_STMT_DRAFT_PUT] = "INSERT INTO draft(ino, off, len, data_pos, data_len, data_off)"
 			       " VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
 	[OFS_STMT_DRAFT_DELETE] = "DELETE FROM draft WHERE ino = ?1",
+
+	[OFS_STMT_XATTR_GET] = "SELECT list FROM xattr WHERE ino = ?1",
+	[OFS_STMT_XATTR_PUT] = "INSERT OR REPLACE INTO xattr(ino, list) VALUES(?1, ?2)",
+	[OFS_STMT_XATTR_DELETE] = "DELETE FROM xattr WHERE ino = ?1",
+	[OFS_STMT_XATTR_LABELLED] = "SELECT x.ino FROM xattr x CROSS JOIN inode i ON i.ino = x.ino"
+				    " WHERE x.ino > ?1 AND i.nlink > 0 ORDER BY x.ino",
 
 	[OFS_STMT_MARK_LIST] = "SELECT ino FROM mark ORDER BY ino LIMIT ?1",
 	[OFS_STMT_MARK_PUT] = "INSERT OR IGNORE INTO mark(ino) VALUES(?1)",

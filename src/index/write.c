@@ -17,13 +17,24 @@ int ofs_index_put_meta(struct ofs_index *ix, const struct ofs_index_meta *meta)
 		return r;
 	r = ofs_stmt_start(ix, OFS_STMT_META_PUT,
 			   OFS_ARGS(meta->checkpoint, meta->next_ino, meta->next_chunk, meta->pack,
-				    meta->pack_size, meta->unused_from, meta->scrubbed),
+				    meta->pack_size, meta->unused_from, meta->scrubbed,
+				    meta->counts.files, meta->counts.dirs, meta->counts.others,
+				    meta->counts.bytes),
 			   &st);
 	if (r == 0)
-		r = ofs_stmt_bind_blob(ix, st, 8, meta->uuid, sizeof(meta->uuid));
+		r = ofs_stmt_bind_blob(ix, st, 12, meta->uuid, sizeof(meta->uuid));
 	if (r == 0)
 		r = ofs_stmt_step(ix, st);
 	return ofs_index_written(ix, r);
+}
+
+int ofs_index_recount(struct ofs_index *ix)
+{
+	OFS_INDEX_LOCKED(ix);
+	int r = ofs_index_writable(ix);
+
+	return r < 0 ? r
+		     : ofs_index_written(ix, ofs_stmt_run(ix, OFS_STMT_META_COUNT, OFS_NO_ARGS));
 }
 
 /* Binds the hash in its shortest form; see schema.h. A parameter that is not bound is NULL. */
@@ -118,6 +129,25 @@ int ofs_index_set_drafts(struct ofs_index *ix, uint64_t ino, const struct ofs_in
 		r = ofs_stmt_run(ix, OFS_STMT_DRAFT_PUT,
 				 OFS_ARGS(ino, drafts[i].off, drafts[i].len, drafts[i].data_pos,
 					  drafts[i].data_len, drafts[i].data_off));
+	return ofs_index_written(ix, r);
+}
+
+int ofs_index_set_xattrs(struct ofs_index *ix, uint64_t ino, const void *list, size_t len)
+{
+	OFS_INDEX_LOCKED(ix);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_index_writable(ix);
+
+	if (r < 0)
+		return r;
+	if (!len)
+		return ofs_index_written(ix,
+					 ofs_stmt_run(ix, OFS_STMT_XATTR_DELETE, OFS_ARGS(ino)));
+	r = ofs_stmt_start(ix, OFS_STMT_XATTR_PUT, OFS_ARGS(ino), &st);
+	if (r == 0)
+		r = ofs_stmt_bind_blob(ix, st, 2, list, len);
+	if (r == 0)
+		r = ofs_stmt_step(ix, st);
 	return ofs_index_written(ix, r);
 }
 

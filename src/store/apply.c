@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "base/xattr.h"
 #include "store/internal.h"
 
 static void stamp_dir(struct ofs_store *s, struct ofs_inode *dir, int64_t time)
@@ -50,10 +51,12 @@ static int apply_create(struct ofs_store *s, ofs_lsn lsn, const struct ofs_recor
 	}
 	/* Nothing of a new inode is in the index. */
 	n->content.loaded = true;
+	n->xattrs_loaded = true;
 	if (S_ISDIR(r->mode)) {
 		n->dir = ofs_dir_create();
 		dir->row.nlink++;
 	}
+	ofs_store_count(s, n, true);
 	if (r->ino >= s->next_ino)
 		s->next_ino = r->ino + 1;
 	ofs_dir_add(dir->dir, r->name, r->ino, (uint8_t)IFTODT(r->mode), next_cookie(dir->dir, lsn),
@@ -101,6 +104,7 @@ static void lose_name(struct ofs_store *s, struct ofs_inode *dir, struct ofs_ino
 	if (n->row.nlink)
 		return;
 	n->row.parent = 0;
+	ofs_store_count(s, n, false);
 	if (!s->replaying && !ofs_store_refs(s, n->row.ino))
 		ofs_store_drop_inode(s, n);
 }
@@ -162,11 +166,9 @@ static int apply_rename(struct ofs_store *s, ofs_lsn lsn, const struct ofs_recor
 	stamp_dir(s, from, r->time);
 	stamp_dir(s, to, r->time);
 	if (r->flags & RENAME_EXCHANGE) {
-		old->ino = other->row.ino;
-		old->type = (uint8_t)IFTODT(other->row.mode);
-		target->ino = n->row.ino;
-		target->type = (uint8_t)IFTODT(n->row.mode);
-		old->epoch = target->epoch = from->dir->epoch = to->dir->epoch = s->epoch;
+		ofs_dir_change(from->dir, old, other->row.ino, (uint8_t)IFTODT(other->row.mode),
+			       s->epoch);
+		ofs_dir_change(to->dir, target, n->row.ino, (uint8_t)IFTODT(n->row.mode), s->epoch);
 		move_parent(other, to, from);
 		other->row.ctime = r->time;
 		ofs_store_touch(s, other);
@@ -199,7 +201,7 @@ static int apply_write(struct ofs_store *s, const struct ofs_record *r,
 	if (e < 0)
 		return e;
 	ofs_content_cover(&n->content, &extent, s->epoch);
-	n->row.size = OFS_MAX(n->row.size, extent.off + extent.len);
+	ofs_store_set_size(s, n, OFS_MAX(n->row.size, extent.off + extent.len));
 	n->row.mtime = n->row.ctime = r->time;
 	ofs_store_content_changed(s, n);
 	return 0;
@@ -224,7 +226,7 @@ static int apply_setattr(struct ofs_store *s, const struct ofs_record *r)
 		if (r->size < n->row.size)
 			ofs_content_truncate(&n->content, r->size, s->epoch);
 		if (r->size != n->row.size) {
-			n->row.size = r->size;
+			ofs_store_set_size(s, n, r->size);
 			ofs_content_mark(&n->content, s->epoch);
 			ofs_store_content_changed(s, n);
 		}
@@ -234,6 +236,87 @@ static int apply_setattr(struct ofs_store *s, const struct ofs_record *r)
 		n->row.atime = r->atime;
 	if (r->flags & OFS_SET_MTIME)
 		n->row.mtime = r->mtime;
+	n->row.ctime = r->time;
+	ofs_store_touch(s, n);
+	return 0;
+}
+
+/* Content of a file changed otherwise than by a draft. */
+static void content_edited(struct ofs_store *s, struct ofs_inode *n, const struct ofs_record *r)
+{
+	n->row.mtime = n->row.ctime = r->time;
+	ofs_content_mark(&n->content, s->epoch);
+	ofs_store_content_changed(s, n);
+}
+
+static int apply_zero(struct ofs_store *s, const struct ofs_record *r)
+{
+	uint64_t end = r->size + r->len, to = end;
+	struct ofs_inode *n;
+	int e;
+
+	e = ofs_store_file(s, r->ino, &n);
+	if (e < 0)
+		return e;
+	/* Of the last block nothing is left when its content ends in the range. */
+	if (end >= n->row.size)
+		to = ofs_align_up(end, OFS_BLOCK_SIZE);
+	ofs_content_zero(&n->content, r->size, to, s->epoch);
+	if (r->flags & OFS_ZERO_GROW)
+		ofs_store_set_size(s, n, OFS_MAX(n->row.size, end));
+	content_edited(s, n, r);
+	return 0;
+}
+
+/*
+ * By whole blocks (copy.c sees to that), since those can be copied whatever they are made of: what
+ * was a chunk when the record was made may be drafts still in replay.
+ */
+static int apply_copy(struct ofs_store *s, const struct ofs_record *r)
+{
+	uint64_t end = r->size + r->len;
+	struct ofs_inode *from, *n;
+	bool same;
+	int e;
+
+	e = ofs_store_file(s, r->from, &from);
+	if (e == 0)
+		e = ofs_store_file(s, r->ino, &n);
+	if (e < 0)
+		return e;
+	ofs_content_copy(&n->content, r->size / OFS_BLOCK_SIZE, &from->content,
+			 r->from_off / OFS_BLOCK_SIZE,
+			 ofs_align_up(r->len, OFS_BLOCK_SIZE) / OFS_BLOCK_SIZE, s->epoch);
+	ofs_store_set_size(s, n, OFS_MAX(n->row.size, end));
+	ofs_store_mark_moved(s, n->row.ino, from->row.parent, n->row.parent);
+	same = !r->size && !r->from_off && r->len == from->row.size && r->len == n->row.size;
+	if (!same || from->on_draft_list || n->on_draft_list) {
+		content_edited(s, n, r);
+		return 0;
+	}
+	/* It is sealed as the other is, and what is known of that is true of it. */
+	n->row.has_sha = from->row.has_sha;
+	memcpy(n->row.sha, from->row.sha, sizeof(n->row.sha));
+	n->row.lines = from->row.lines;
+	n->row.mtime = n->row.ctime = r->time;
+	n->version = s->next_version++;
+	ofs_store_touch(s, n);
+	return 0;
+}
+
+static int apply_xattr(struct ofs_store *s, const struct ofs_record *r)
+{
+	struct ofs_inode *n;
+	int e;
+
+	e = ofs_store_xattrs(s, r->ino, &n);
+	if (e < 0)
+		return e;
+	if (r->type == OFS_RECORD_SETXATTR)
+		ofs_xattr_set(&n->xattrs, r->name, r->value, r->value_len);
+	else
+		ofs_xattr_remove(&n->xattrs, r->name);
+	n->xattrs_epoch = s->epoch;
 	n->row.ctime = r->time;
 	ofs_store_touch(s, n);
 	return 0;
@@ -255,6 +338,13 @@ int ofs_store_apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r
 		return apply_write(s, r, data);
 	case OFS_RECORD_SETATTR:
 		return apply_setattr(s, r);
+	case OFS_RECORD_SETXATTR:
+	case OFS_RECORD_REMOVEXATTR:
+		return apply_xattr(s, r);
+	case OFS_RECORD_ZERO:
+		return apply_zero(s, r);
+	case OFS_RECORD_COPY:
+		return apply_copy(s, r);
 	}
 	return -EUCLEAN;
 }
@@ -263,7 +353,8 @@ int ofs_store_apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r
 static bool frees_space(const struct ofs_record *r)
 {
 	return r->type == OFS_RECORD_UNLINK || r->type == OFS_RECORD_RENAME ||
-	       r->type == OFS_RECORD_SETATTR;
+	       r->type == OFS_RECORD_SETATTR || r->type == OFS_RECORD_REMOVEXATTR ||
+	       r->type == OFS_RECORD_ZERO;
 }
 
 /* On a full disk what frees space may have the room that was set aside for it. */

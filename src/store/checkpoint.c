@@ -35,6 +35,8 @@ struct taken {
 	size_t ndrafts;
 	struct entry_change *entries;
 	size_t nentries, cap_entries;
+	bool xattrs_changed;
+	struct ofs_buf xattrs;
 };
 
 struct checkpoint {
@@ -59,6 +61,7 @@ static void checkpoint_finish(struct checkpoint *cp)
 		free(t->blocks);
 		free(t->drafts);
 		free(t->entries);
+		ofs_buf_finish(&t->xattrs);
 	}
 	free(cp->list);
 	free(cp->marks);
@@ -121,6 +124,16 @@ static void take_content(struct taken *t, const struct ofs_content *c, uint64_t 
 		};
 }
 
+static void take_xattrs(struct taken *t, const struct ofs_inode *n, uint64_t committed)
+{
+	t->xattrs_changed = n->xattrs_epoch > committed;
+	if (!t->xattrs_changed || !n->xattrs.len)
+		return;
+	t->xattrs.data = ofs_realloc(NULL, n->xattrs.len, 1);
+	t->xattrs.len = t->xattrs.cap = n->xattrs.len;
+	memcpy(t->xattrs.data, n->xattrs.data, n->xattrs.len);
+}
+
 /* Copies all that is dirty; `lock` held. */
 static void checkpoint_take(struct ofs_store *s, struct checkpoint *cp)
 {
@@ -130,6 +143,7 @@ static void checkpoint_take(struct ofs_store *s, struct checkpoint *cp)
 	cp->meta.checkpoint = ofs_journal_end(s->journal);
 	cp->meta.next_ino = s->next_ino;
 	cp->meta.scrubbed = s->scrubbed;
+	cp->meta.counts = s->counts;
 	cp->marks = ofs_alloc(OFS_MAX(s->nmarks, (size_t)1) * sizeof(*cp->marks));
 	for (i = 0; i < s->nmarks; i++)
 		cp->marks[cp->nmarks++] = s->marks[i].ino;
@@ -146,8 +160,10 @@ static void checkpoint_take(struct ofs_store *s, struct checkpoint *cp)
 		t->cut = UINT64_MAX;
 		if (n->dir)
 			take_dir(t, n->dir, s->committed);
-		if (!n->gone)
+		if (!n->gone) {
 			take_content(t, &n->content, n->row.ino, s->committed);
+			take_xattrs(t, n, s->committed);
+		}
 	}
 }
 
@@ -183,6 +199,8 @@ static int write_taken(struct ofs_store *s, const struct taken *t)
 					t->blocks[i].chunk);
 	if (r == 0 && t->drafts_changed)
 		r = ofs_index_set_drafts(s->index, t->row.ino, t->drafts, t->ndrafts);
+	if (r == 0 && t->xattrs_changed)
+		r = ofs_index_set_xattrs(s->index, t->row.ino, t->xattrs.data, t->xattrs.len);
 	return r;
 }
 

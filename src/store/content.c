@@ -208,12 +208,135 @@ void ofs_content_uncover(struct ofs_content *c, uint64_t from, uint64_t to, uint
 	c->drafts_epoch = epoch;
 }
 
+/* A hole over the part of a block that has bytes in [from, to), which lies in that block. */
+static void content_cover_hole(struct ofs_content *c, uint64_t from, uint64_t to, uint64_t epoch)
+{
+	const struct ofs_block *block = content_block(c, from / OFS_BLOCK_SIZE);
+	uint64_t held = block ? block->index * OFS_BLOCK_SIZE + block->chunk.len : 0;
+	struct ofs_extent hole = { .off = from };
+
+	if (held <= from)
+		return;
+	hole.len = OFS_MIN(held, to) - from;
+	ofs_content_cover(c, &hole, epoch);
+}
+
+void ofs_content_zero(struct ofs_content *c, uint64_t from, uint64_t to, uint64_t epoch)
+{
+	/* Blocks [first, last) are in it as a whole. */
+	uint64_t first = (from + OFS_BLOCK_SIZE - 1) / OFS_BLOCK_SIZE, last = to / OFS_BLOCK_SIZE;
+	size_t i;
+
+	ofs_content_uncover(c, from, to, epoch);
+	for (i = content_find_block(c, first); i < c->nblocks && c->blocks[i].index < last; i++)
+		if (c->blocks[i].chunk.id)
+			c->blocks[i] = (struct ofs_block){ c->blocks[i].index, { 0 }, epoch };
+	content_blocks_changed(c);
+	if (from % OFS_BLOCK_SIZE)
+		content_cover_hole(c, from, OFS_MIN(to, first * OFS_BLOCK_SIZE), epoch);
+	if (to % OFS_BLOCK_SIZE && first <= last)
+		content_cover_hole(c, last * OFS_BLOCK_SIZE, to, epoch);
+}
+
+/* Replaces the listed blocks [at, at + drop) by `n` others. */
+static void content_splice_blocks(struct ofs_content *c, size_t at, size_t drop,
+				  const struct ofs_block *with, size_t n)
+{
+	size_t tail = c->nblocks - at - drop;
+
+	c->blocks = ofs_grow(c->blocks, &c->cap_blocks, at + n + tail, sizeof(*c->blocks));
+	if (tail)
+		memmove(c->blocks + at + n, c->blocks + at + drop, tail * sizeof(*c->blocks));
+	if (n)
+		memcpy(c->blocks + at, with, n * sizeof(*with));
+	c->nblocks = at + n + tail;
+	content_blocks_changed(c);
+}
+
+/* Where there was a block and is none now, a hole is listed: the index is to know of it. */
+static void content_copy_blocks(struct ofs_content *c, uint64_t to, const struct ofs_content *src,
+				uint64_t from, uint64_t n, uint64_t epoch)
+{
+	size_t i = content_find_block(src, from), end = content_find_block(src, from + n);
+	size_t k = content_find_block(c, to), stop = content_find_block(c, to + n);
+	size_t at = k, drop = stop - k, count = 0;
+	OFS_FREE struct ofs_block *list = NULL;
+
+	list = ofs_alloc((end - i + drop + 1) * sizeof(*list));
+	while (i < end || k < stop) {
+		uint64_t theirs = i < end ? src->blocks[i].index - from + to : UINT64_MAX;
+		uint64_t ours = k < stop ? c->blocks[k].index : UINT64_MAX;
+		struct ofs_block *b = &list[count++];
+
+		*b = (struct ofs_block){ .index = OFS_MIN(ours, theirs), .epoch = epoch };
+		if (theirs <= ours)
+			b->chunk = src->blocks[i++].chunk;
+		if (ours <= theirs)
+			k++;
+	}
+	content_splice_blocks(c, at, drop, list, count);
+}
+
+void ofs_content_copy(struct ofs_content *c, uint64_t to, const struct ofs_content *src,
+		      uint64_t from, uint64_t n, uint64_t epoch)
+{
+	uint64_t start = from * OFS_BLOCK_SIZE, stop = start + n * OFS_BLOCK_SIZE;
+	uint64_t target = to * OFS_BLOCK_SIZE;
+	OFS_FREE struct ofs_extent *list = NULL;
+	size_t i, count = 0, cap = 0;
+
+	for (i = ofs_content_find(src, start); i < src->nextents && src->extents[i].off < stop;
+	     i++) {
+		list = ofs_grow(list, &cap, count + 1, sizeof(*list));
+		list[count] = extent_clip(&src->extents[i], start, stop);
+		list[count].off = list[count].off - start + target;
+		count++;
+	}
+	content_copy_blocks(c, to, src, from, n, epoch);
+	ofs_content_uncover(c, target, target + (stop - start), epoch);
+	if (!count)
+		return;
+	content_splice(c, ofs_content_find(c, target), 0, list, count);
+	c->drafts_epoch = epoch;
+}
+
+uint64_t ofs_content_stretch(const struct ofs_content *c, uint64_t off, uint64_t end,
+			     bool *ret_data)
+{
+	size_t i = ofs_content_find(c, off);
+
+	if (i < c->nextents && c->extents[i].off <= off) {
+		*ret_data = c->extents[i].data.pos != 0;
+		return OFS_MIN(end, c->extents[i].off + c->extents[i].len);
+	}
+	if (i < c->nextents)
+		end = OFS_MIN(end, c->extents[i].off);
+	for (i = content_find_block(c, off / OFS_BLOCK_SIZE); i < c->nblocks; i++) {
+		const struct ofs_block *b = &c->blocks[i];
+		uint64_t start = b->index * OFS_BLOCK_SIZE, held = start + b->chunk.len;
+
+		if (!b->chunk.id || held <= off)
+			continue;
+		*ret_data = start <= off;
+		return OFS_MIN(end, *ret_data ? held : start);
+	}
+	*ret_data = false;
+	return end;
+}
+
 void ofs_content_mark(struct ofs_content *c, uint64_t epoch)
 {
 	static const struct ofs_extent mark = { .off = OFS_CONTENT_END, .len = 1 };
 
 	if (!c->nextents)
 		ofs_content_cover(c, &mark, epoch);
+}
+
+uint64_t ofs_content_chunk(const struct ofs_content *c, uint64_t i)
+{
+	const struct ofs_block *block = content_block(c, i);
+
+	return block ? block->chunk.id : 0;
 }
 
 uint64_t ofs_content_fingerprint(const struct ofs_content *c, uint64_t from, uint64_t to)

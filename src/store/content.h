@@ -69,6 +69,27 @@ void ofs_content_cover(struct ofs_content *c, const struct ofs_extent *e, uint64
 /* The file ends at `size` now: later bytes are dropped and read as zeros if it grows again. */
 void ofs_content_truncate(struct ofs_content *c, uint64_t size, uint64_t epoch);
 
+/*
+ * [from, to) reads as zeros: blocks in it become holes, drafts in it go. What lies behind the end of
+ * a file counts as zeros already, so `to` is best rounded up there. Costs what is there, not what is
+ * asked for.
+ */
+void ofs_content_zero(struct ofs_content *c, uint64_t from, uint64_t to, uint64_t epoch);
+
+/*
+ * The `n` blocks of `src` (which may be `c`) from block `from` on also become those of `c` from `to`
+ * on, with the drafts over them and whatever lies behind the end of a chunk or file.
+ */
+void ofs_content_copy(struct ofs_content *c, uint64_t to, const struct ofs_content *src,
+		      uint64_t from, uint64_t n, uint64_t epoch);
+
+/*
+ * Whether there is data or a hole at `off`: returns where that ends, at most `end`. What is lost
+ * counts as data.
+ */
+uint64_t ofs_content_stretch(const struct ofs_content *c, uint64_t off, uint64_t end,
+			     bool *ret_data);
+
 /* Drops all drafts. */
 void ofs_content_drop_drafts(struct ofs_content *c, uint64_t epoch);
 
@@ -81,6 +102,9 @@ void ofs_content_uncover(struct ofs_content *c, uint64_t from, uint64_t to, uint
  * after a restart drafts alone tell what is left to do.
  */
 void ofs_content_mark(struct ofs_content *c, uint64_t epoch);
+
+/* The id of block `i`'s chunk; 0: a hole. */
+uint64_t ofs_content_chunk(const struct ofs_content *c, uint64_t i);
 
 /* Stands for the drafts in [from, to): as long as it is the same, so are they. */
 uint64_t ofs_content_fingerprint(const struct ofs_content *c, uint64_t from, uint64_t to);

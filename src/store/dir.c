@@ -19,6 +19,7 @@ void ofs_dir_destroy(struct ofs_dir *d)
 	for (i = 0; i < d->norder; i++)
 		free(d->order[i].entry);
 	ofs_dir_committed(d, UINT64_MAX);
+	ofs_map_finish(&d->by_ino);
 	free(d->order);
 	free(d->table);
 	free(d);
@@ -83,6 +84,85 @@ static void dir_table_remove(struct ofs_dir *d, const struct ofs_dirent *e)
 	d->table[i] = NULL;
 }
 
+/* ---- by inode */
+
+#define SMALL 32 /* entries, which are looked through as fast */
+
+/* In the place of an entry in `by_ino`: there may be one, or none. */
+static struct ofs_dirent look_again;
+
+static void ino_put(struct ofs_dir *d, uint64_t ino, struct ofs_dirent *e)
+{
+	if (ofs_map_put(&d->by_ino, ino, e) < 0)
+		abort(); /* as ofs_alloc() does */
+}
+
+static void ino_added(struct ofs_dir *d, struct ofs_dirent *e)
+{
+	struct ofs_dirent *had;
+
+	if (!d->by_ino.count)
+		return;
+	had = ofs_map_get(&d->by_ino, e->ino);
+	if (!had || had == &look_again)
+		ino_put(d, e->ino, e);
+}
+
+static void ino_removed(struct ofs_dir *d, const struct ofs_dirent *e)
+{
+	if (ofs_map_get(&d->by_ino, e->ino) == e)
+		ino_put(d, e->ino, &look_again);
+	/* What is left of removed inodes. */
+	if (d->by_ino.count > 2 * d->count + SMALL)
+		ofs_map_finish(&d->by_ino);
+}
+
+static struct ofs_dirent *ino_scan(const struct ofs_dir *d, uint64_t ino)
+{
+	size_t i;
+
+	for (i = 0; i < d->norder; i++)
+		if (d->order[i].entry && d->order[i].entry->ino == ino)
+			return d->order[i].entry;
+	return NULL;
+}
+
+const struct ofs_dirent *ofs_dir_find_ino(struct ofs_dir *d, uint64_t ino)
+{
+	struct ofs_dirent *e;
+	size_t i;
+
+	if (!d->by_ino.count) {
+		if (d->count <= SMALL)
+			return ino_scan(d, ino);
+		/* The oldest entry of an inode comes last, and stays. */
+		for (i = d->norder; i > 0; i--)
+			if (d->order[i - 1].entry)
+				ino_put(d, d->order[i - 1].entry->ino, d->order[i - 1].entry);
+	}
+	e = ofs_map_get(&d->by_ino, ino);
+	if (e != &look_again)
+		return e;
+	e = ino_scan(d, ino);
+	if (e)
+		ino_put(d, ino, e);
+	else
+		ofs_map_remove(&d->by_ino, ino);
+	return e;
+}
+
+void ofs_dir_change(struct ofs_dir *d, struct ofs_dirent *e, uint64_t ino, uint8_t type,
+		    uint64_t epoch)
+{
+	ino_removed(d, e);
+	e->ino = ino;
+	e->type = type;
+	e->epoch = d->epoch = epoch;
+	ino_added(d, e);
+}
+
+/* ---- adding and removing */
+
 void ofs_dir_add(struct ofs_dir *d, const char *name, uint64_t ino, uint8_t type, uint64_t cookie,
 		 uint64_t epoch)
 {
@@ -100,6 +180,7 @@ void ofs_dir_add(struct ofs_dir *d, const char *name, uint64_t ino, uint8_t type
 	d->order = ofs_grow(d->order, &d->cap_order, d->norder + 1, sizeof(*d->order));
 	d->order[d->norder++] = (struct ofs_dir_slot){ cookie, e };
 	d->count++;
+	ino_added(d, e);
 	if (epoch > d->epoch)
 		d->epoch = epoch;
 }
@@ -157,6 +238,7 @@ void ofs_dir_remove(struct ofs_dir *d, struct ofs_dirent *e, uint64_t epoch)
 	dir_table_remove(d, e);
 	d->order[ofs_dir_seek(d, e->cookie - 1)].entry = NULL;
 	d->count--;
+	ino_removed(d, e);
 	free(e);
 	dir_order_compact(d);
 }

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
+
 struct ofs_dirent {
 	uint64_t cookie; /* unique in its directory and growing: the LSN of the record that made it */
 	uint64_t ino;
@@ -36,6 +38,11 @@ struct ofs_dir {
 	struct ofs_dir_slot *order; /* by cookie */
 	size_t norder;
 	size_t cap_order;
+	/*
+	 * One entry of each inode, once somebody has asked; else empty. After the removal of that entry
+	 * others may be left: a value that is not an entry says that it has to be looked for.
+	 */
+	struct ofs_map by_ino;
 	struct ofs_removed *removed;
 	uint64_t epoch; /* of the last change of any entry */
 };
@@ -52,6 +59,13 @@ struct ofs_dirent *ofs_dir_find(const struct ofs_dir *d, const char *name);
 void ofs_dir_add(struct ofs_dir *d, const char *name, uint64_t ino, uint8_t type, uint64_t cookie,
 		 uint64_t epoch);
 void ofs_dir_sort(struct ofs_dir *d);
+
+/* An entry that names the inode; NULL. In large directories the first call is what costs. */
+const struct ofs_dirent *ofs_dir_find_ino(struct ofs_dir *d, uint64_t ino);
+
+/* The name stands for another inode from now on. */
+void ofs_dir_change(struct ofs_dir *d, struct ofs_dirent *e, uint64_t ino, uint8_t type,
+		    uint64_t epoch);
 
 /* Removes and frees an entry of `d`, and notes its name as removed. */
 void ofs_dir_remove(struct ofs_dir *d, struct ofs_dirent *e, uint64_t epoch);

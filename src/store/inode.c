@@ -20,6 +20,7 @@ void ofs_inode_destroy(struct ofs_inode *n)
 		return;
 	ofs_content_finish(&n->content);
 	ofs_dir_destroy(n->dir);
+	ofs_buf_finish(&n->xattrs);
 	free(n->row.target);
 	free(n);
 }

@@ -24,6 +24,9 @@ struct ofs_inode {
 	int64_t written_at; /* monotonic time of the last write */
 	struct ofs_content content; /* regular files */
 	struct ofs_dir *dir; /* directories, once loaded */
+	struct ofs_buf xattrs; /* a list as in base/xattr.h */
+	bool xattrs_loaded; /* it is known; else it is fetched from the index when it is needed */
+	uint64_t xattrs_epoch; /* of its last change */
 };
 
 struct ofs_inode *ofs_inode_create(uint64_t ino);

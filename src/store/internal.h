@@ -91,6 +91,8 @@ struct ofs_store {
 	uint64_t committed;
 	uint64_t next_ino;
 	uint64_t next_version;
+	struct ofs_index_counts counts; /* of all inodes that have a name */
+	uint64_t held; /* the sum of `refs` */
 	int64_t dirty_since; /* monotonic; 0 while nothing is dirty */
 	bool replaying; /* unlinked inodes are kept: a later record may still write to one */
 	bool broken; /* memory and journal disagree: only reads from now on */
@@ -104,6 +106,7 @@ struct ofs_store {
 	pthread_cond_t room; /* a cycle or a checkpoint has ended */
 	uint64_t cycles; /* how many have ended */
 	int cycle_error; /* of the last one */
+	atomic_int sync_error; /* of the journal; it stays */
 	uint64_t *changed; /* inodes whose attributes the kernel is to be told of */
 	size_t nchanged, cap_changed;
 	/* For a full disk; all guarded by `lock`. */
@@ -126,8 +129,17 @@ int ofs_store_dir(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret);
 /* The same for a regular file with its blocks loaded; -EISDIR, -EINVAL. */
 int ofs_store_file(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret);
 
+/* The same for any inode with its extended attributes loaded. */
+int ofs_store_xattrs(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret);
+
 /* A new inode enters the table. */
 struct ofs_inode *ofs_store_add_inode(struct ofs_store *s, uint64_t ino);
+
+/* An inode has got its first name, or lost its last; it still has the size that counted. */
+void ofs_store_count(struct ofs_store *s, const struct ofs_inode *n, bool named);
+
+/* A regular file, with a name or not, gets another size. */
+void ofs_store_set_size(struct ofs_store *s, struct ofs_inode *n, uint64_t size);
 
 /* Stamps the inode as changed now. */
 void ofs_store_touch(struct ofs_store *s, struct ofs_inode *n);
@@ -160,6 +172,10 @@ int ofs_store_apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r
 /* Appends a record and applies it. */
 int ofs_store_log(struct ofs_store *s, const struct ofs_record *r, const void *data, size_t len);
 
+/* ofs_store_zero() with the lock held, on a file that is loaded; with `grow` within OFS_SIZE_MAX. */
+int ofs_store_zero_locked(struct ofs_store *s, struct ofs_inode *n, uint64_t off, uint64_t len,
+			  bool grow);
+
 /* ---- content (read.c) */
 
 /* Where the packs have what the index speaks of. */
@@ -184,6 +200,7 @@ ssize_t ofs_store_read_version(struct ofs_store *s, uint64_t ino, void *buf, siz
 struct ofs_block_state {
 	uint64_t version; /* of the file */
 	uint64_t drafts; /* fingerprint of those in the block */
+	uint64_t chunk; /* what they lie over; 0: a hole */
 	struct ofs_extent *lost; /* what could not be read */
 	size_t nlost, cap_lost;
 };
@@ -296,6 +313,9 @@ bool ofs_reserve_release(struct ofs_store *s);
 bool ofs_reserve_is_tight(struct ofs_store *s);
 
 void ofs_reserve_remove(struct ofs_store *s);
+
+/* How much of what is free on the disk is still to be set aside. */
+uint64_t ofs_reserve_missing(struct ofs_store *s);
 
 /* ---- the cycle (sealer.c) */
 

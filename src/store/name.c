@@ -7,22 +7,18 @@
 /* The name that a directory has for `ino`. */
 static int name_in(struct ofs_store *s, uint64_t dir, uint64_t ino, char *ret)
 {
+	const struct ofs_dirent *e;
 	struct ofs_inode *n;
-	size_t i;
 	int r;
 
 	r = ofs_store_dir(s, dir, &n);
 	if (r < 0)
 		return r == -ENOTDIR ? -ENOENT : r;
-	for (i = 0; i < n->dir->norder; i++) {
-		const struct ofs_dirent *e = n->dir->order[i].entry;
-
-		if (e && e->ino == ino) {
-			memcpy(ret, e->name, strlen(e->name) + 1);
-			return 0;
-		}
-	}
-	return -ENOENT;
+	e = ofs_dir_find_ino(n->dir, ino);
+	if (!e)
+		return -ENOENT;
+	memcpy(ret, e->name, strlen(e->name) + 1);
+	return 0;
 }
 
 struct dir_list {

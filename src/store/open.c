@@ -248,6 +248,7 @@ static int make_root(struct ofs_store *s)
 	n->row.gid = getegid();
 	n->row.atime = n->row.mtime = n->row.ctime = n->row.btime = ofs_clock_wall();
 	n->dir = ofs_dir_create();
+	ofs_store_count(s, n, true);
 	ofs_store_touch(s, n);
 	return 0;
 }
@@ -308,6 +309,7 @@ static int open_parts(struct ofs_store *s, const char *path, const struct ofs_st
 	s->next_ino = meta.next_ino;
 	s->next_chunk = meta.next_chunk;
 	s->scrubbed = meta.scrubbed;
+	s->counts = meta.counts;
 	r = ofs_packset_open(s->packs_fd, s->uuid, opts->cache_bytes, err, &s->packs);
 	return r < 0 ? r : recover(s, path, &meta, err);
 }
@@ -416,12 +418,4 @@ void ofs_store_close(struct ofs_store *s)
 	else if (ofs_store_trim(s, true) == 0)
 		ofs_index_settle(s->index);
 	store_destroy(s);
-}
-
-int ofs_store_statfs(struct ofs_store *s, struct statvfs *ret)
-{
-	if (fstatvfs(s->dirfd, ret) < 0)
-		return -errno;
-	ret->f_namemax = 255;
-	return 0;
 }

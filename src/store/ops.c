@@ -479,5 +479,9 @@ int ofs_store_readdir(struct ofs_store *s, uint64_t dir, uint64_t cookie, bool p
 
 int ofs_store_sync(struct ofs_store *s)
 {
-	return ofs_journal_sync(s->journal);
+	int r = ofs_journal_sync(s->journal);
+
+	if (r < 0)
+		s->sync_error = r;
+	return r;
 }

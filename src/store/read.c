@@ -66,6 +66,7 @@ static ssize_t map_block(struct ofs_store *s, uint64_t ino, uint64_t i, struct o
 		r = (ssize_t)OFS_MIN(OFS_BLOCK_SIZE, n->row.size - off);
 		ofs_content_resolve(&n->content, off, (uint64_t)r, ret);
 		ret_state->version = n->version;
+		ret_state->chunk = ofs_content_chunk(&n->content, i);
 		ret_state->drafts = ofs_content_fingerprint(&n->content, off, off + OFS_BLOCK_SIZE);
 	}
 	pthread_mutex_unlock(&s->lock);

@@ -11,7 +11,11 @@
  *   RENAME  dir u64, newdir u64, flags u32, name, text
  *   WRITE   offset u64
  *   SETATTR flags u32, mode u32, uid u32, gid u32, size u64, atime i64, mtime i64
- * A string is its length as u16, its bytes and a NUL.
+ *   SETXATTR    name, value
+ *   REMOVEXATTR name
+ *   ZERO    offset u64, length u64, flags u32
+ *   COPY    offset u64, from u64, its offset u64, length u64
+ * A string is its length as u16, its bytes and a NUL; a value its length as u32 and its bytes.
  */
 
 static void put32(struct ofs_buf *b, uint32_t v)
@@ -37,6 +41,14 @@ static void put_str(struct ofs_buf *b, const char *s)
 	b->len += 3 + len;
 }
 
+static void put_value(struct ofs_buf *b, const void *value, uint32_t len)
+{
+	put32(b, len);
+	if (len)
+		memcpy(b->data + b->len, value, len);
+	b->len += len;
+}
+
 int ofs_record_encode(const struct ofs_record *r, struct ofs_buf *out)
 {
 	size_t name = r->name ? strlen(r->name) : 0, text = r->text ? strlen(r->text) : 0;
@@ -44,7 +56,7 @@ int ofs_record_encode(const struct ofs_record *r, struct ofs_buf *out)
 
 	if (name > UINT16_MAX || text > UINT16_MAX)
 		return -ENAMETOOLONG;
-	e = ofs_buf_reserve(out, 96 + name + text);
+	e = ofs_buf_reserve(out, 96 + name + text + r->value_len);
 	if (e < 0)
 		return e;
 	put64(out, (uint64_t)r->time);
@@ -82,6 +94,24 @@ int ofs_record_encode(const struct ofs_record *r, struct ofs_buf *out)
 		put64(out, r->size);
 		put64(out, (uint64_t)r->atime);
 		put64(out, (uint64_t)r->mtime);
+		return 0;
+	case OFS_RECORD_SETXATTR:
+		put_str(out, r->name);
+		put_value(out, r->value, r->value_len);
+		return 0;
+	case OFS_RECORD_ZERO:
+		put64(out, r->size);
+		put64(out, r->len);
+		put32(out, r->flags);
+		return 0;
+	case OFS_RECORD_COPY:
+		put64(out, r->size);
+		put64(out, r->from);
+		put64(out, r->from_off);
+		put64(out, r->len);
+		return 0;
+	case OFS_RECORD_REMOVEXATTR:
+		put_str(out, r->name);
 		return 0;
 	}
 	return -EINVAL;
@@ -174,6 +204,25 @@ int ofs_record_decode(uint8_t type, const void *body, size_t len, struct ofs_rec
 		r.size = get64(&in);
 		r.atime = (int64_t)get64(&in);
 		r.mtime = (int64_t)get64(&in);
+		break;
+	case OFS_RECORD_SETXATTR:
+		r.name = get_str(&in);
+		r.value_len = get32(&in);
+		r.value = take(&in, r.value_len);
+		break;
+	case OFS_RECORD_ZERO:
+		r.size = get64(&in);
+		r.len = get64(&in);
+		r.flags = get32(&in);
+		break;
+	case OFS_RECORD_COPY:
+		r.size = get64(&in);
+		r.from = get64(&in);
+		r.from_off = get64(&in);
+		r.len = get64(&in);
+		break;
+	case OFS_RECORD_REMOVEXATTR:
+		r.name = get_str(&in);
 		break;
 	default:
 		return -EUCLEAN;

@@ -19,24 +19,37 @@ enum ofs_record_type {
 	OFS_RECORD_RENAME = 4,
 	OFS_RECORD_WRITE = 5,
 	OFS_RECORD_SETATTR = 6,
+	OFS_RECORD_SETXATTR = 7,
+	OFS_RECORD_REMOVEXATTR = 8,
+	OFS_RECORD_ZERO = 9,
+	OFS_RECORD_COPY = 10,
+	OFS_RECORD_LAST = OFS_RECORD_COPY,
 };
 
+/* The flag of ZERO. */
+#define OFS_ZERO_GROW 1u /* the file becomes as long as the range reaches */
+
 /*
- * One for all types; what a type does not use is zero. Strings are borrowed from the caller or from
+ * One for all types; what a type does not use is zero. Strings and the value are borrowed from the caller or from
  * the record.
  */
 struct ofs_record {
 	uint8_t type;
 	int64_t time;
-	uint64_t ino;
+	uint64_t ino; /* COPY: what is changed */
 	uint64_t dir;
 	uint64_t newdir; /* RENAME */
-	uint32_t flags; /* RENAME: as renameat2; SETATTR: OFS_SET_* */
+	uint64_t from; /* COPY: the inode whose content it is */
+	uint64_t from_off;
+	uint64_t len; /* ZERO, COPY */
+	uint32_t flags; /* RENAME: as renameat2; SETATTR: OFS_SET_*; ZERO: OFS_ZERO_GROW */
 	uint32_t mode, uid, gid;
 	uint64_t rdev;
-	uint64_t size; /* SETATTR; WRITE: the offset */
+	uint64_t size; /* SETATTR; WRITE, ZERO, COPY: the offset */
 	int64_t atime, mtime;
 	const char *name;
+	const void *value; /* SETXATTR */
+	uint32_t value_len;
 	const char *text; /* RENAME: the new name; CREATE: a symbolic link's target */
 };
 

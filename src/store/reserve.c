@@ -80,6 +80,16 @@ bool ofs_reserve_is_tight(struct ofs_store *s)
 	return s->tight;
 }
 
+uint64_t ofs_reserve_missing(struct ofs_store *s)
+{
+	uint64_t missing;
+
+	pthread_mutex_lock(&s->reserve_lock);
+	missing = s->reserved ? 0 : RESERVE_BYTES;
+	pthread_mutex_unlock(&s->reserve_lock);
+	return missing;
+}
+
 void ofs_reserve_remove(struct ofs_store *s)
 {
 	ofs_io_unlink(s->dirfd, "reserve");

@@ -412,7 +412,9 @@ static void install_block(struct ofs_seal_batch *b, struct ofs_inode *n, uint32_
 	uint64_t epoch = b->store->epoch;
 	size_t i;
 
+	/* The same hole may lie over something else by now. */
 	if (!block->state.drafts ||
+	    ofs_content_chunk(&n->content, block->index) != block->state.chunk ||
 	    ofs_content_fingerprint(&n->content, from, to) != block->state.drafts)
 		return;
 	if (block->packed != NOT_PACKED) {

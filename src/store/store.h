@@ -21,6 +21,8 @@
 
 #include <offloadfs/error.h>
 
+#include "base/xattr.h"
+
 #define OFS_ROOT_INO UINT64_C(1)
 #define OFS_SIZE_MAX (INT64_C(1) << 44) /* of one file */
 
@@ -129,9 +131,64 @@ int ofs_store_readdir(struct ofs_store *s, uint64_t dir, uint64_t cookie, bool p
  */
 int ofs_store_name_of(struct ofs_store *s, uint64_t ino, uint64_t *ret_dir, char *ret_name);
 
+/*
+ * Extended attributes, of any inode: any name of 1 to OFS_XATTR_NAME_MAX bytes, values of up to
+ * OFS_XATTR_VALUE_MAX bytes, names and values of one inode together at most OFS_XATTR_ROOM
+ * (base/xattr.h).
+ */
+
+/* Returns the length. With size 0 nothing is written; -ENODATA: not set; -ERANGE: longer than `size`. */
+ssize_t ofs_store_getxattr(struct ofs_store *s, uint64_t ino, const char *name, void *buf,
+			   size_t size);
+/*
+ * XATTR_CREATE: -EEXIST when it is set; XATTR_REPLACE: -ENODATA when it is not; any other flags,
+ * both included: -EINVAL. -ERANGE: the name's length; -E2BIG: the value's; -ENOSPC: no room for it,
+ * on the inode or on the disk. The inode's ctime changes.
+ */
+int ofs_store_setxattr(struct ofs_store *s, uint64_t ino, const char *name, const void *value,
+		       size_t size, int flags);
+int ofs_store_removexattr(struct ofs_store *s, uint64_t ino, const char *name); /* -ENODATA */
+/* The NUL-terminated names in the order of their bytes; `size` as in ofs_store_getxattr(). */
+ssize_t ofs_store_listxattr(struct ofs_store *s, uint64_t ino, char *buf, size_t size);
+/*
+ * The inodes with a number above `after` that have extended attributes and a name, in order: up to
+ * `max` of them. Returns how many; 0 at the end.
+ */
+int ofs_store_list_labelled(struct ofs_store *s, uint64_t after, uint64_t *ret, size_t max);
+
 ssize_t ofs_store_read(struct ofs_store *s, uint64_t ino, void *buf, size_t size, uint64_t off);
 ssize_t ofs_store_write(struct ofs_store *s, uint64_t ino, const void *buf, size_t size,
 			uint64_t off);
+
+/*
+ * [off, off + len) reads as zeros; what is stored of it is given up. With `grow` the file becomes at
+ * least off + len long, else nothing behind its end changes. Costs what is there, not what is asked
+ * for. -EFBIG.
+ */
+int ofs_store_zero(struct ofs_store *s, uint64_t ino, uint64_t off, uint64_t len, bool grow);
+
+/*
+ * Makes sure, as far as a store that compresses can, that a write into the range finds room: -ENOSPC
+ * when the disk has less than `len`. The file becomes at least off + len long, unless `keep_size`.
+ * -EFBIG.
+ */
+int ofs_store_allocate(struct ofs_store *s, uint64_t ino, uint64_t off, uint64_t len,
+		       bool keep_size);
+
+/*
+ * The first byte from `off` on that is data (SEEK_DATA), or in a hole (SEEK_HOLE; the end of the
+ * file is one). -ENXIO: `off` is not before the end, or no data follows.
+ */
+int64_t ofs_store_seek(struct ofs_store *s, uint64_t ino, uint64_t off, int whence);
+
+/*
+ * Copies content within the store, as copy_file_range(2): by reference where both places lie at the
+ * start of blocks, else as data. Ends at the end of `from`, after 1 GiB, or after some data that
+ * had to be copied; returns how much it was. -EINVAL: the ranges overlap in one file, or something is
+ * no regular file (-EISDIR); -EFBIG; else as ofs_store_read() and ofs_store_write().
+ */
+ssize_t ofs_store_copy(struct ofs_store *s, uint64_t from, uint64_t from_off, uint64_t to,
+		       uint64_t to_off, uint64_t len);
 
 /*
  * Where line `line` (from 0) begins, for sealed content in time that does not depend on the place:
@@ -181,6 +238,32 @@ int ofs_store_verify(struct ofs_store *s, const struct ofs_verify *v,
 
 int ofs_store_sync(struct ofs_store *s);
 int ofs_store_seal(struct ofs_store *s); /* everything, now */
+/* What there is, and how it goes. Cheap enough to be asked for once a second. */
+struct ofs_store_stats {
+	/* Inodes that have a name: regular files, directories (the root included), others. */
+	uint64_t files;
+	uint64_t dirs;
+	uint64_t others;
+	uint64_t bytes; /* the files' sizes */
+	/* Bytes on disk. */
+	uint64_t packs;
+	uint64_t index; /* its write-ahead log included */
+	uint64_t journal;
+	/* Files that are still to be sealed or hashed, and what of them lies in the journal. */
+	uint64_t draft_files;
+	uint64_t draft_bytes;
+	uint64_t cached; /* inodes in memory */
+	uint64_t held; /* references that callers hold */
+	bool tight; /* the disk is full: only what frees space is written */
+	bool broken; /* nothing is written until the next start */
+	int error; /* 0, or why sealing failed last time, or why syncing once did (-errno) */
+};
+int ofs_store_stats(struct ofs_store *s, struct ofs_store_stats *ret);
+
+/*
+ * Of the store's disk, in blocks of 4096 bytes. What is to be set aside on it is not available. Inodes
+ * are counted as if all that is free were used for them.
+ */
 int ofs_store_statfs(struct ofs_store *s, struct statvfs *ret);
 
 #endif

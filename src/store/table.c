@@ -106,6 +106,27 @@ int ofs_store_file(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
 	return 0;
 }
 
+void ofs_store_count(struct ofs_store *s, const struct ofs_inode *n, bool named)
+{
+	uint64_t one = named ? 1 : UINT64_MAX; /* sums wrap */
+
+	if (S_ISREG(n->row.mode)) {
+		s->counts.files += one;
+		s->counts.bytes += one * n->row.size;
+	} else if (S_ISDIR(n->row.mode)) {
+		s->counts.dirs += one;
+	} else {
+		s->counts.others += one;
+	}
+}
+
+void ofs_store_set_size(struct ofs_store *s, struct ofs_inode *n, uint64_t size)
+{
+	if (n->row.nlink)
+		s->counts.bytes += size - n->row.size;
+	n->row.size = size;
+}
+
 void ofs_store_touch(struct ofs_store *s, struct ofs_inode *n)
 {
 	n->epoch = s->epoch;
@@ -172,6 +193,7 @@ uint64_t ofs_store_refs(struct ofs_store *s, uint64_t ino)
 
 static void refs_set(struct ofs_store *s, uint64_t ino, uint64_t n)
 {
+	s->held += n - ofs_store_refs(s, ino);
 	if (!n)
 		ofs_map_remove(&s->refs, ino);
 	else if (ofs_map_put(&s->refs, ino, (void *)(uintptr_t)n) < 0)

@@ -58,6 +58,18 @@ static void forget_inodes(struct ofs_store *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
+static int load_counts(struct ofs_store *s)
+{
+	struct ofs_index_meta meta;
+	int r = ofs_index_get_meta(s->index, &meta);
+
+	pthread_mutex_lock(&s->lock);
+	if (r == 0)
+		s->counts = meta.counts;
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
 static int repair_index(struct verification *v)
 {
 	struct ofs_store *s = v->store;
@@ -68,6 +80,8 @@ static int repair_index(struct verification *v)
 	if (r < 0)
 		return r;
 	r = ofs_index_check(s->index, true, v->how->lost_dir, index_problem, v);
+	if (r == 0 && v->counts.repaired > before)
+		r = ofs_index_recount(s->index);
 	/* What can be repaired is, even where the index cannot be read in full. */
 	if (r == -EUCLEAN)
 		ofs_index_rollback(s->index);
@@ -75,7 +89,9 @@ static int repair_index(struct verification *v)
 		r = ofs_index_end(s->index, r);
 	if (r == 0 && v->counts.repaired > before) {
 		forget_inodes(s);
-		r = ofs_store_load_drafts(s);
+		r = load_counts(s);
+		if (r == 0)
+			r = ofs_store_load_drafts(s);
 		/* Without them nobody knows what of the journal is needed. */
 		s->broken = s->broken || r < 0;
 	}

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The calls that change the tree: what the rules of the tiers allow is handed to the store. */
+#include <fcntl.h>
+
 #include "base/clock.h"
 #include "base/util.h"
 #include "tree/internal.h"
@@ -230,6 +232,60 @@ ssize_t ofs_tree_write(struct ofs_tree *t, ofs_node node, const void *buf, size_
 	int r = check_content(t, node);
 
 	return r < 0 ? r : ofs_store_write(t->store, node, buf, size, off);
+}
+
+int ofs_tree_fallocate(struct ofs_tree *t, ofs_node node, int mode, uint64_t off, uint64_t len)
+{
+	bool keep_size = mode & FALLOC_FL_KEEP_SIZE;
+	int r = check_content(t, node);
+
+	if (r < 0)
+		return r;
+	switch (mode) {
+	case 0:
+	case FALLOC_FL_KEEP_SIZE:
+		return ofs_store_allocate(t->store, node, off, len, keep_size);
+	case FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE:
+	case FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE:
+	case FALLOC_FL_ZERO_RANGE:
+		return ofs_store_zero(t->store, node, off, len, !keep_size);
+	}
+	return -EOPNOTSUPP;
+}
+
+ssize_t ofs_tree_copy(struct ofs_tree *t, ofs_node from, uint64_t from_off, ofs_node to,
+		      uint64_t to_off, uint64_t len)
+{
+	int r = check_content(t, to);
+
+	if (r < 0)
+		return r;
+	if (ofs_node_is_virtual(from))
+		return from == OFS_NODE_REFS ? -EISDIR : -EXDEV;
+	return ofs_store_copy(t->store, from, from_off, to, to_off, len);
+}
+
+/* What the tree makes up has no holes. */
+static int64_t seek_virtual(struct ofs_tree *t, ofs_node node, uint64_t off, int whence)
+{
+	struct stat st;
+	int r = ofs_tree_getattr(t, node, &st);
+
+	if (r < 0)
+		return r;
+	if (S_ISDIR(st.st_mode))
+		return -EISDIR;
+	if (whence != SEEK_DATA && whence != SEEK_HOLE)
+		return -EINVAL;
+	if (off >= (uint64_t)st.st_size)
+		return -ENXIO;
+	return whence == SEEK_DATA ? (int64_t)off : st.st_size;
+}
+
+int64_t ofs_tree_seek(struct ofs_tree *t, ofs_node node, uint64_t off, int whence)
+{
+	return ofs_node_is_virtual(node) ? seek_virtual(t, node, off, whence)
+					 : ofs_store_seek(t->store, node, off, whence);
 }
 
 int ofs_tree_sync(struct ofs_tree *t)

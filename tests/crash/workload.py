@@ -11,7 +11,7 @@ import stat
 import threading
 
 from files import KIB, log_text, noise
-from harness import read
+from harness import KEEP_SIZE, PUNCH_HOLE, fallocate, read
 
 # What an operation ends with when the daemon is gone.
 GONE = {errno.ENOTCONN, errno.ECONNABORTED, errno.ECANCELED}
@@ -20,6 +20,8 @@ GONE = {errno.ENOTCONN, errno.ECONNABORTED, errno.ECANCELED}
 DYING = {errno.EIO}
 
 _POOL = noise(512 * KIB, 1) + log_text(512 * KIB, 2) + bytes(64 * KIB) + noise(512 * KIB, 3)
+
+LABEL = "user.label."
 
 _SIZES = [0, 1, 40, 500, 3000, 3000, 9000, 20000, 60000, 60000, 300000]
 
@@ -35,7 +37,7 @@ class Difference(AssertionError):
 class State:
     """
     Names below the mount, and what they name: number -> (kind, mode, content, mtime or None where
-    it is not known). Contents are never changed in place, so a copy is cheap.
+    it is not known, extended attributes). None of these is changed in place, so a copy is cheap.
     """
 
     def __init__(self, names=(), nodes=()):
@@ -59,20 +61,21 @@ class State:
             del self.nodes[number]
 
     def _set(self, path, **new):
-        node = dict(zip(("kind", "mode", "content", "mtime"), self.node(path)), **new)
+        fields = ("kind", "mode", "content", "mtime", "labels")
+        node = dict(zip(fields, self.node(path)), **new)
         self.nodes[self.names[path]] = tuple(node.values())
 
     def _create(self, path, mode, number):
         self.names[path] = number
-        self.nodes[number] = ("file", mode, b"", None)
+        self.nodes[number] = ("file", mode, b"", None, {})
 
     def _mkdir(self, path, mode, number):
         self.names[path] = number
-        self.nodes[number] = ("dir", mode, None, None)
+        self.nodes[number] = ("dir", mode, None, None, {})
 
     def _symlink(self, path, target, number):
         self.names[path] = number
-        self.nodes[number] = ("symlink", 0o777, target, None)
+        self.nodes[number] = ("symlink", 0o777, target, None, {})
 
     def _link(self, path, new):
         self.names[new] = self.names[path]
@@ -96,6 +99,18 @@ class State:
         head = old[:offset].ljust(offset, b"\0")
         self._set(path, content=head + data + old[offset + len(data) :], mtime=None)
 
+    def _copy(self, path, offset, data, _source, _start):
+        self._write(path, offset, data)
+
+    def _punch(self, path, offset, size):
+        self._write(path, offset, bytes(min(size, len(self.node(path)[2]) - offset)))
+
+    def _label(self, path, name, value):
+        self._set(path, labels=self.node(path)[4] | {name: value})
+
+    def _unlabel(self, path, name):
+        self._set(path, labels={k: v for k, v in self.node(path)[4].items() if k != name})
+
     def _truncate(self, path, size):
         self._set(path, content=self.node(path)[2][:size].ljust(size, b"\0"), mtime=None)
 
@@ -110,7 +125,9 @@ class State:
 
 
 def observe(mnt, roots):
-    """What stands at and below `roots`: path -> (kind, mode, content, mtime, inode, links)."""
+    """
+    What stands at and below `roots`: path -> (kind, mode, content, mtime, labels, inode, links).
+    """
     found = {}
     for root in roots:
         if not os.path.lexists(os.path.join(mnt, root)):
@@ -131,13 +148,30 @@ def _look(path):
     st = os.lstat(path)
     mode = stat.S_IMODE(st.st_mode)
     if stat.S_ISDIR(st.st_mode):
-        return "dir", mode, None, None, st.st_ino, None
+        return "dir", mode, None, None, _labels(path), st.st_ino, None
     if stat.S_ISLNK(st.st_mode):
-        return "symlink", mode, os.readlink(path), None, st.st_ino, st.st_nlink
+        return "symlink", mode, os.readlink(path), None, {}, st.st_ino, st.st_nlink
     content = read(path)
     if len(content) != st.st_size:
         raise Difference("corrupt", f"{path}: size {st.st_size}, and {len(content)} bytes to read")
-    return "file", mode, content, st.st_mtime_ns, st.st_ino, st.st_nlink
+    return "file", mode, content, st.st_mtime_ns, _labels(path), st.st_ino, st.st_nlink
+
+
+def _labels(path):
+    """The extended attributes that a Writer has set."""
+    names = [n for n in os.listxattr(path) if n.startswith(LABEL)]
+    return {n: os.getxattr(path, n) for n in names}
+
+
+def can_label(path):
+    """Whether extended attributes can be set on what the user has made at `path`."""
+    try:
+        os.setxattr(path, "user.can", b"")
+    except OSError as e:
+        if e.errno not in (errno.EOPNOTSUPP, errno.ENOSYS):
+            raise
+        return False
+    return True
 
 
 def differences(state, found):
@@ -150,14 +184,16 @@ def differences(state, found):
     for path, number in state.names.items():
         if path not in found:
             continue
-        kind, mode, content, mtime = state.nodes[number]
-        is_kind, is_mode, is_content, is_mtime, ino, nlink = found[path]
+        kind, mode, content, mtime, labels = state.nodes[number]
+        is_kind, is_mode, is_content, is_mtime, is_labels, ino, nlink = found[path]
         if (is_kind, is_mode) != (kind, mode):
             wrong.append(("corrupt", f"{path}: {is_kind} {is_mode:o}, expected {kind} {mode:o}"))
         elif is_content != content:
             wrong.append(_different_content(path, is_content, content))
         elif mtime is not None and is_mtime != mtime:
             wrong.append(("corrupt", f"{path}: mtime {is_mtime}, expected {mtime}"))
+        elif is_labels != labels:
+            wrong.append(_different_labels(path, is_labels, labels))
         if inodes.setdefault(number, ino) != ino:
             wrong.append(("corrupt", f"{path} is no longer a link to its other names"))
         if nlink is not None and nlink != links[number]:
@@ -177,14 +213,19 @@ def _different_content(path, got, want):
     )
 
 
+def _different_labels(path, got, want):
+    sizes = [{k: len(v) for k, v in labels.items()} for labels in (got, want)]
+    return "corrupt", f"{path}: attributes of sizes {sizes[0]}, expected {sizes[1]}"
+
+
 def written_in_part(state, op, found):
     """
-    The state with as much of the write `op` as is found, or None: the kernel may send one write as
-    several requests, from the first byte on.
+    The state with as much of the write or copy `op` as is found, or None: one write may become
+    several requests, and one copy several changes, from the first byte on.
     """
-    if op[0] != "write" or op[1] not in found or found[op[1]][0] != "file":
+    if op[0] not in ("write", "copy") or op[1] not in found or found[op[1]][0] != "file":
         return None
-    _, path, offset, data = op
+    _, path, offset, data = op[:4]
     got, old = found[path][2], state.node(path)[2]
     if len(got) > len(old):
         count = len(got) - offset
@@ -214,6 +255,7 @@ class Writer(threading.Thread):
         self.syncs, self.gone, self.refused, self.most = syncs, set(gone), set(refused), most
         self.state, self.base, self.history = State(), State(), []
         self.growing = True
+        self.labels = None  # not known yet
         self.synced_by = None
         self.count = 0
         self.begin()
@@ -261,8 +303,8 @@ class Writer(threading.Thread):
         """One operation; nothing is acknowledged where it raises."""
         self.in_flight = op
         try:
-            if op[0] == "write":
-                self._write(*op)
+            if op[0] in ("write", "copy"):
+                getattr(self, "_" + op[0])(*op)
             else:
                 getattr(self, "_" + op[0])(*op[1:])
                 self._acknowledge(op)
@@ -334,7 +376,8 @@ class Writer(threading.Thread):
         elif len(names) < self.most // 5:
             self.growing = True
         kinds = ["write"] * 6 + ["append"] * 5 + ["truncate"] * 2 + ["chmod", "utime", "read"]
-        kinds += ["rename", "rename", "replace", "sync"]
+        kinds += ["rename", "rename", "replace", "sync", "copy", "copy", "punch"]
+        kinds += ["label", "label", "unlabel"]
         kinds += ["create"] * 6 + ["mkdir", "link", "symlink"] if self.growing else ["unlink"] * 10
         kinds += ["unlink"]
         while True:
@@ -390,6 +433,44 @@ class Writer(threading.Thread):
             return None
         size = len(self.state.node(path)[2])
         return "truncate", path, self.rng.choice([0, size // 2, size // 3, size + 5000])
+
+    def _choose_copy(self):
+        path, source = self._any("file"), self._any("file")
+        content = path and self.state.node(source)[2]
+        if not content or self.state.names[path] == self.state.names[source]:
+            return None
+        # All of it, as `cp` does, or some.
+        start, at, size = 0, 0, len(content)
+        if self.rng.random() < 0.5:
+            start = self.rng.choice([0, self.rng.randrange(size), 262144 % size])
+            at = self.rng.choice([start, self.rng.randrange(len(self.state.node(path)[2]) + 1)])
+            size = self.rng.choice([size, self.rng.randrange(size) + 1, 262144])
+        return "copy", path, at, content[start : start + size], source, start
+
+    def _choose_punch(self):
+        path = self._any("file")
+        size = path and len(self.state.node(path)[2])
+        if not size:
+            return None
+        at = self.rng.choice([0, self.rng.randrange(size), 262144 % size])
+        return "punch", path, at, self.rng.choice([1, 5000, 262144, 10**9])
+
+    def _choose_label(self):
+        path = self._any("file", "dir")
+        if not path or not self._can_label():
+            return None
+        size = self.rng.choice([0, 5, 5, 300, 20000])
+        return "label", path, LABEL + self.rng.choice("abcdef"), self._data()[:size]
+
+    def _choose_unlabel(self):
+        path = self._any("file", "dir")
+        names = path and list(self.state.node(path)[4])
+        return ("unlabel", path, self.rng.choice(names)) if names else None
+
+    def _can_label(self):
+        if self.labels is None:
+            self.labels = can_label(self._at(self.roots[0]))
+        return self.labels
 
     def _choose_chmod(self):
         path = self._any("file", "dir")
@@ -464,6 +545,36 @@ class Writer(threading.Thread):
                 self.in_flight = ("write", path, offset, data)
         finally:
             _close(fd)
+
+    def _copy(self, _name, path, offset, data, source, start):
+        target = os.open(self._at(path), os.O_WRONLY)
+        try:
+            origin = os.open(self._at(source), os.O_RDONLY)
+            try:
+                while data:
+                    count = os.copy_file_range(origin, target, len(data), start, offset)
+                    if not count:
+                        raise Difference("lost", f"{source} ends at {start}")
+                    self._acknowledge(("write", path, offset, data[:count]))
+                    start, offset, data = start + count, offset + count, data[count:]
+                    self.in_flight = ("copy", path, offset, data, source, start)
+            finally:
+                _close(origin)
+        finally:
+            _close(target)
+
+    def _punch(self, path, offset, size):
+        fd = os.open(self._at(path), os.O_WRONLY)
+        try:
+            fallocate(fd, PUNCH_HOLE | KEEP_SIZE, offset, size)
+        finally:
+            _close(fd)
+
+    def _label(self, path, name, value):
+        os.setxattr(self._at(path), name, value)
+
+    def _unlabel(self, path, name):
+        os.removexattr(self._at(path), name)
 
     def _truncate(self, path, size):
         os.truncate(self._at(path), size)

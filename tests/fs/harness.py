@@ -44,6 +44,9 @@ _CLONE_NEWNS = 0x20000
 _MS_REC, _MS_SLAVE = 0x4000, 0x80000
 RENAME_NOREPLACE = 1
 RENAME_EXCHANGE = 2
+KEEP_SIZE = 1
+PUNCH_HOLE = 2
+ZERO_RANGE = 16
 
 
 # --- Writing tests --------------------------------------------------------------------------------
@@ -142,6 +145,12 @@ def renameat2(old, new, flags):
     if result != 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code), old, None, new)
+
+
+def fallocate(fd, mode, at, size):
+    if _libc.fallocate(fd, mode, ctypes.c_long(at), ctypes.c_long(size)) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
 
 
 def run(*command, check=True, **options):

@@ -16,7 +16,17 @@ import stat
 import time
 
 from files import log_text
-from harness import RENAME_EXCHANGE, RENAME_NOREPLACE, eventually, renameat2, xattr
+from harness import (
+    KEEP_SIZE,
+    PUNCH_HOLE,
+    RENAME_EXCHANGE,
+    RENAME_NOREPLACE,
+    ZERO_RANGE,
+    eventually,
+    fallocate,
+    renameat2,
+    xattr,
+)
 
 TOPS = ("cache", "persistent", "tasks")
 NAMES = ("a", "b", "c d", "\u00e9", "\udcff", ".h", "log.txt")
@@ -144,15 +154,32 @@ class Side:
                     swept.append(entry.name)
         return sorted(swept)
 
-    def copy(self, old, new, size):
+    def allocate(self, name, mode, at, size):
+        fd = os.open(self.path(name), os.O_WRONLY | os.O_NONBLOCK)
+        try:
+            try:
+                fallocate(fd, mode, at, size)
+            except OSError as e:
+                if e.errno != errno.EOPNOTSUPP:
+                    raise
+                allocate_otherwise(fd, mode, at, size)
+            # Whether it changes the time when there is nothing to do is not agreed upon.
+            os.utime(fd)
+            return os.fstat(fd).st_size
+        finally:
+            os.close(fd)
+
+    def copy(self, old, new, start, at, size):
         source = os.open(self.path(old), os.O_RDONLY | os.O_NONBLOCK)
         try:
             target = os.open(self.path(new), os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, 0o644)
             try:
                 done = 0
-                while done < size and (n := os.copy_file_range(source, target, size - done)):
+                while done < size and (
+                    n := os.copy_file_range(source, target, size - done, start + done, at + done)
+                ):
                     done += n
-                return done
+                return done, os.fstat(target).st_size
             finally:
                 os.close(target)
         finally:
@@ -193,6 +220,15 @@ class Side:
             st = os.fstat(fd)
             data = os.pread(fd, st.st_size + 10, 0)
             return st.st_size, st.st_nlink, oct(st.st_mode), hashlib.sha256(data).hexdigest()
+
+
+def allocate_otherwise(fd, mode, at, size):
+    """What fallocate() does, where the ordinary filesystem lacks it."""
+    length = os.fstat(fd).st_size
+    if mode & (PUNCH_HOLE | ZERO_RANGE):
+        os.pwrite(fd, bytes(max(0, min(size, length - at))), at)
+    if not mode & KEEP_SIZE and at + size > length:
+        os.ftruncate(fd, at + size)
 
 
 def describe(path):
@@ -337,7 +373,8 @@ class Generator:
         "list": 3,
         "fill": 0.3,
         "sweep": 0.6,
-        "copy": 3,
+        "copy": 6,
+        "allocate": 5,
         "fsync": 1,
         "hold": 4,
         "let_go": 2,
@@ -454,7 +491,16 @@ class Generator:
         if kind == "fill":
             return kind, self.folder(), rng.choice((20, 150, 400))
         if kind == "copy":
-            return kind, self.file(), rng.choice((self.file(), self.new())), rng.randrange(300000)
+            old, new = self.file(), rng.choice((self.file(), self.new()))
+            if rng.random() < 0.4:
+                return kind, old, new, 0, 0, 10**9
+            size = rng.choice((rng.randrange(300000), 262144, 600000))
+            start = self.offset()
+            return kind, old, new, start, rng.choice((start, self.offset())), size
+        if kind == "allocate":
+            modes = (0, KEEP_SIZE, PUNCH_HOLE | KEEP_SIZE, ZERO_RANGE, ZERO_RANGE | KEEP_SIZE)
+            size = rng.choice((0, 1, 5000, 262144, rng.randrange(700000)))
+            return kind, self.file(), rng.choice(modes), self.offset(), size
         if kind == "hold":
             return kind, slot, self.file()
         if kind in ("let_go", "held_read"):

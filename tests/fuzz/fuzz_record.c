@@ -45,6 +45,7 @@ static void check_record(struct fuzz_input *in)
 	OFS_FREE uint8_t *body = NULL;
 	OFS_FREE char *name = NULL;
 	OFS_FREE char *text = NULL;
+	OFS_FREE uint8_t *value = NULL;
 	struct ofs_record back, r = { 0 };
 
 	r.type = fuzz_u8(in);
@@ -62,8 +63,14 @@ static void check_record(struct fuzz_input *in)
 	r.mtime = (int64_t)fuzz_u64(in);
 	r.name = name = take_string(in, 255);
 	r.text = text = take_string(in, 4095);
+	/* Inputs that end before this are records without them. */
+	r.from = fuzz_u64(in);
+	r.from_off = fuzz_u64(in);
+	r.len = fuzz_u64(in);
+	r.value_len = (uint32_t)in->left;
+	r.value = value = fuzz_copy(in->at, in->left);
 	if (ofs_record_encode(&r, &out) != 0) {
-		FUZZ_ASSERT(r.type < OFS_RECORD_CREATE || r.type > OFS_RECORD_SETATTR);
+		FUZZ_ASSERT(r.type < OFS_RECORD_CREATE || r.type > OFS_RECORD_LAST);
 		return;
 	}
 	body = fuzz_copy(out.data, out.len);

@@ -142,6 +142,7 @@ static void put_content(void)
 	cr_assert_eq(ofs_index_set_drafts(ix, DRAFT, drafts, 2), 0);
 	cr_assert_eq(ofs_index_set_drafts(ix, BIG, drafts + 2, 2), 0);
 	cr_assert_eq(ofs_index_put_mark(ix, DIR_A), 0);
+	cr_assert_eq(ofs_index_set_xattrs(ix, DIR_A, "\1\2\0\0\0avv\2\0\0\0\0ab", 15), 0);
 	cr_assert_eq(ofs_index_get_inode(ix, SMALL, &in), 0);
 	in.has_sha = true;
 	make_sha(1, in.sha);
@@ -227,8 +228,8 @@ static void dump_row(FILE *f, sqlite3_stmt *st)
 /* All there is, as text that the caller frees. */
 static char *dump(void)
 {
-	static const char *const tables[] = { "meta",  "inode", "dirent", "frame",
-					      "chunk", "block", "draft",  "mark" };
+	static const char *const tables[] = { "meta",  "inode", "dirent", "frame", "chunk",
+					      "block", "draft", "xattr",  "mark" };
 	char *text = NULL, sql[64];
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
@@ -447,6 +448,16 @@ static const struct damage names[] = {
 	  "'lost+found', for inode 2, is an entry of inode 1, which is no directory\n" CIRCLE("2")
 		  CIRCLE("3") CIRCLE("4"),
 	  "UPDATE inode SET mode = 16877, atime = 0, ctime = 0, btime = 0 WHERE ino = 1" },
+	{ "INSERT INTO xattr VALUES(99, x'010000000061')",
+	  "extended attributes of inode 99, which does not exist\n", NULL },
+	{ "INSERT INTO xattr VALUES(13, x'010100000061')",
+	  "the extended attributes of inode 13 are damaged\n", NULL },
+	{ "INSERT INTO xattr VALUES(13, x'010000000062010000000061')",
+	  "the extended attributes of inode 13 are damaged\n", NULL },
+	{ "INSERT INTO xattr VALUES(13, x''), (10, NULL)",
+	  "the extended attributes of inode 10 are damaged\n"
+	  "the extended attributes of inode 13 are damaged\n",
+	  NULL },
 	{ "INSERT INTO mark VALUES(12), (5)", "a mark on inode 5, which does not exist\n",
 	  "INSERT INTO mark VALUES(12)" },
 	{ "INSERT INTO draft VALUES(5, 0, 10, 4096, 10, 0)",

@@ -89,6 +89,8 @@ static int put_file(uint64_t ino, uint64_t chunk)
 		r = ofs_index_put_chunk(ix, frame, &c);
 	if (r == 0 && ino % 2)
 		r = ofs_index_set_block(ix, ino, 0, chunk);
+	if (r == 0)
+		r = ofs_index_set_xattrs(ix, ino, "\1\1\0\0\0ab", 7);
 	return r == 0 ? ofs_index_set_drafts(ix, ino, &d, 1) : r;
 }
 
@@ -149,6 +151,7 @@ static int note_dead(void *arg, const struct ofs_index_dead *d)
 
 static int read_file(struct census *c, uint64_t ino)
 {
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf xattrs = OFS_BUF_INIT;
 	struct ofs_index_inode in;
 	struct ofs_index_chunk chunk;
 	uint8_t sha[32];
@@ -158,8 +161,11 @@ static int read_file(struct census *c, uint64_t ino)
 		census_add(c, &in.size, sizeof(in.size));
 		r = ofs_index_list_blocks(ix, ino, note_block, c);
 	}
+	if (r == 0)
+		r = ofs_index_get_xattrs(ix, ino, &xattrs);
 	if (r < 0)
 		return r;
+	census_add(c, xattrs.data, xattrs.len);
 	memset(sha, (int)ino, sizeof(sha));
 	r = ofs_index_find_chunk(ix, sha, &chunk);
 	if (r == 0)

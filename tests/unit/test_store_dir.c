@@ -48,7 +48,7 @@ static void add(struct ofs_dir *d, struct model *m, size_t i, uint64_t epoch)
 {
 	m->next_cookie += 1 + rnd(50);
 	m->entries[i].cookie = m->next_cookie;
-	m->entries[i].ino = rnd(1000000) + 1;
+	m->entries[i].ino = rnd(NAMES) + 1; /* some have several names */
 	m->count++;
 	ofs_dir_add(d, name_of(i), m->entries[i].ino, DT_REG, m->next_cookie, epoch);
 }
@@ -101,8 +101,33 @@ static void expect_seek(const struct ofs_dir *d, const struct model *m)
 	cr_assert_eq(i < d->norder ? d->order[i].cookie : 0, want, "seed %lu step %d", seed, step);
 }
 
-static void expect_same(const struct ofs_dir *d, const struct model *m)
+/* An entry changes its inode, as by an exchange. */
+static void change(struct ofs_dir *d, struct model *m, size_t i, uint64_t epoch)
 {
+	m->entries[i].ino = rnd(NAMES) + 1;
+	ofs_dir_change(d, ofs_dir_find(d, name_of(i)), m->entries[i].ino, DT_REG, epoch);
+}
+
+static void expect_inodes(struct ofs_dir *d, const struct model *m)
+{
+	for (uint64_t ino = 1; ino <= NAMES + 2; ino++) {
+		const struct ofs_dirent *e = ofs_dir_find_ino(d, ino);
+		bool there = false;
+
+		for (size_t i = 0; i < NAMES; i++)
+			there = there || (m->entries[i].cookie && m->entries[i].ino == ino);
+		cr_assert_eq(!!e, there, "seed %lu step %d inode %lu", seed, step, ino);
+		if (e) {
+			cr_assert_eq(e->ino, ino);
+			cr_assert_eq(ofs_dir_find(d, e->name), e);
+		}
+	}
+}
+
+static void expect_same(struct ofs_dir *d, const struct model *m)
+{
+	if (seed % 2)
+		expect_inodes(d, m);
 	cr_assert_eq(d->count, m->count);
 	for (size_t i = 0; i < NAMES; i++) {
 		const struct ofs_dirent *e = ofs_dir_find(d, name_of(i));
@@ -134,6 +159,8 @@ Test(store_dir, random_changes_match_the_model)
 				add(d, &m, i, (uint64_t)step + 1);
 			else if (m.entries[i].cookie && (!grow || rnd(4) == 0))
 				drop(d, &m, i, (uint64_t)step + 1);
+			else if (m.entries[i].cookie && rnd(8) == 0)
+				change(d, &m, i, (uint64_t)step + 1);
 			if (step % 7 == 0)
 				expect_same(d, &m);
 		}

@@ -87,6 +87,19 @@ static inline void reopen_store(void)
 	open_store();
 }
 
+/* Opens what would be there if this process died now. Nothing may go on in the background. */
+static inline void crash_store(void)
+{
+	char command[400];
+
+	snprintf(command, sizeof(command), "cp -a %s %s.dead", path, path);
+	cr_assert_eq(system(command), 0);
+	close_store();
+	snprintf(command, sizeof(command), "rm -r %s && mv %s.dead %s", path, path, path);
+	cr_assert_eq(system(command), 0);
+	open_store();
+}
+
 static inline const char *below(const char *name)
 {
 	static _Thread_local char full[512];

@@ -47,6 +47,27 @@ static const struct ofs_record samples[] = {
 	  .size = 12345,
 	  .atime = -5,
 	  .mtime = 1700000000000000001 },
+	{ .type = OFS_RECORD_SETXATTR,
+	  .time = 8,
+	  .ino = 10,
+	  .name = "user.title",
+	  .value = "a\0b",
+	  .value_len = 3 },
+	{ .type = OFS_RECORD_SETXATTR, .time = 8, .ino = 10, .name = "user.empty" },
+	{ .type = OFS_RECORD_REMOVEXATTR, .time = 9, .ino = 10, .name = "user.title" },
+	{ .type = OFS_RECORD_ZERO,
+	  .time = 10,
+	  .ino = 11,
+	  .size = UINT64_C(1) << 43,
+	  .len = 7,
+	  .flags = OFS_ZERO_GROW },
+	{ .type = OFS_RECORD_COPY,
+	  .time = 11,
+	  .ino = 12,
+	  .from = 13,
+	  .size = 262144,
+	  .from_off = UINT64_C(1) << 40,
+	  .len = 1000 },
 };
 
 static bool same_text(const char *a, const char *b)
@@ -62,6 +83,11 @@ static void expect_same(const struct ofs_record *a, const struct ofs_record *b)
 	cr_assert_eq(a->dir, b->dir);
 	cr_assert_eq(a->newdir, b->newdir);
 	cr_assert_eq(a->flags, b->flags);
+	cr_assert_eq(a->from, b->from);
+	cr_assert_eq(a->from_off, b->from_off);
+	cr_assert_eq(a->len, b->len);
+	cr_assert_eq(a->value_len, b->value_len);
+	cr_assert(!a->value_len || memcmp(a->value, b->value, a->value_len) == 0);
 	cr_assert_eq(a->mode, b->mode);
 	cr_assert_eq(a->uid, b->uid);
 	cr_assert_eq(a->gid, b->gid);
@@ -162,6 +188,9 @@ static size_t name_at(uint8_t type)
 		return 16 + 8;
 	case OFS_RECORD_RENAME:
 		return 16 + 16 + 4;
+	case OFS_RECORD_SETXATTR:
+	case OFS_RECORD_REMOVEXATTR:
+		return 16;
 	default:
 		return 0;
 	}
@@ -228,7 +257,7 @@ Test(store_record, unknown_types_are_refused)
 
 	cr_assert_eq(ofs_record_encode(&r, &body), 0);
 	for (unsigned int type = 0; type < 256; type++) {
-		if (type >= OFS_RECORD_CREATE && type <= OFS_RECORD_SETATTR)
+		if (type >= OFS_RECORD_CREATE && type <= OFS_RECORD_LAST)
 			continue;
 		cr_assert_eq(decode((uint8_t)type, body.data, body.len), -EUCLEAN);
 		r.type = (uint8_t)type;
