@@ -35,7 +35,8 @@ typedef uint64_t ofs_node;
 #define OFS_NAME_MAX 255
 
 /**
- * Called from a thread that serves no request and holds no lock, after something changed by itself.
+ * Called with no lock held after something changed by itself: from a thread that serves no request,
+ * or, for a directory in views/, from the call whose change shows there.
  */
 struct ofs_tree_events {
 	/** The attributes of `node` (not its content) are no longer what getattr said. */
@@ -70,6 +71,8 @@ struct ofs_tree_options {
 	 * do, so that damage is known early; 0: never. Only in the background.
 	 */
 	uint32_t scrub_ms;
+	/** What `.offload/config.ini` says; NULL: nothing. Borrowed. */
+	const char *config;
 	/** Who is told of changes; its functions may be NULL. */
 	struct ofs_tree_events events;
 };
@@ -82,10 +85,13 @@ struct ofs_tree_options {
 		.cache_bytes = (size_t)32 << 20, .scrub_ms = 1000                                  \
 	}
 
-/** Who asks: owner of what is created. */
+/** Who asks: owner of what is created, and whose rights hold where the tree has to look at them. */
 struct ofs_cred {
 	uid_t uid;
 	gid_t gid;
+	/** Whether the caller is in another group too; NULL: in none. */
+	bool (*in_group)(void *arg, gid_t gid);
+	void *arg;
 };
 
 struct ofs_entry {
@@ -118,6 +124,13 @@ OFS_EXPORT void ofs_tree_close(struct ofs_tree *t);
  */
 OFS_EXPORT int ofs_tree_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
 			       struct ofs_entry *ret);
+
+/**
+ * The same for a caller who is not to get around permissions: a name that leads to a file without a
+ * walk to it (a ref) is -EACCES unless the caller may search all directories above the file.
+ */
+OFS_EXPORT int ofs_tree_lookup_as(struct ofs_tree *t, ofs_node parent, const char *name,
+				  const struct ofs_cred *cred, struct ofs_entry *ret);
 
 /** Gives `n` references back. An unlinked file goes when the last one does. */
 OFS_EXPORT void ofs_tree_forget(struct ofs_tree *t, ofs_node node, uint64_t n);
@@ -178,7 +191,8 @@ OFS_EXPORT ssize_t ofs_tree_readlink(struct ofs_tree *t, ofs_node node, char *bu
  * `next` is the position behind the entry; it stays valid while the directory changes. A nonzero
  * return of `fn` means that the entry was not taken and ends the walk; ofs_tree_readdir() then
  * still returns 0. With `plus`, each entry taken except "." and ".." carries attributes and a
- * reference; without it only node and the type bits of attr.st_mode are set. `fn` must not call the
+ * reference, unless its node is 0: then it is to be looked up. Without `plus` only node, attr.st_ino
+ * and the type bits of attr.st_mode are set. `fn` must not call the
  * tree.
  */
 typedef int (*ofs_readdir_fn)(void *arg, const char *name, const struct ofs_entry *entry,
@@ -220,10 +234,13 @@ OFS_EXPORT int ofs_tree_seal(struct ofs_tree *t);
 OFS_EXPORT int ofs_tree_statfs(struct ofs_tree *t, struct statvfs *ret);
 
 /**
- * Extended attributes: `user.offload.*` as the store knows them (ref, sha256, tier, category, task,
- * created, lines, mime, stored_bytes, path), read-only. getxattr: returns the length; with size 0
- * nothing is written; -ERANGE when `size` is too small; -ENODATA: not set. listxattr: the same,
- * over the NUL-separated names.
+ * Extended attributes. `user.offload.*` is what the tree knows of a file: ref, sha256, tier,
+ * category, task, created, expires, lines, tokens, mime, stored_bytes and path, which are read-only
+ * but for category, and ttl, important, tags and title. All other `user.*` are the user's own, of any
+ * value up to 64 KiB; the rest (`security.*`, `system.*`, ...) is -EOPNOTSUPP.
+ *
+ * getxattr: returns the length; with size 0 nothing is written; -ERANGE when `size` is too small;
+ * -ENODATA: not set. listxattr: the same, over the NUL-separated names.
  *
  * `user.offload.verify` of OFS_NODE_ROOT, which is not listed, is the state of a verification as a
  * JSON object: "state" ("none", "running", "done", "stopped", "failed"), "error" (in words; null),
@@ -240,16 +257,26 @@ OFS_EXPORT ssize_t ofs_tree_getxattr(struct ofs_tree *t, ofs_node node, const ch
 OFS_EXPORT ssize_t ofs_tree_listxattr(struct ofs_tree *t, ofs_node node, char *buf, size_t size);
 
 /**
- * Sets an extended attribute; `flags` as of setxattr(2). The one that can be set is
+ * Sets an extended attribute; `flags` as of setxattr(2). -EOPNOTSUPP: it cannot be set; -EINVAL: the
+ * value has no meaning; -ENOSPC: the file has no room for more of them.
+ *
+ * What can be set of `user.offload.*`, on regular files: `ttl`, how long the file stays unused in the
+ * working tier ("45s", "30m", "6h", "7d", "never"); `important`, "1" for a file that does not expire,
+ * or "0"; `tags`, separated by commas; `title`, a line of UTF-8 up to 1024 bytes; `category`, a name
+ * that takes the place of that of the directory. Tags and title go with an empty value.
+ *
  * `user.offload.verify` of OFS_NODE_ROOT: "start" begins a verification of the store in a thread of
  * its own, "repair" one that puts what is damaged aside and rebuilds what can be rebuilt (names and
  * what the index says: only in a tree without `background`; files that have lost their name get one
  * in persistent/lost+found), "stop" asks the one that runs, if any, to end. -EBUSY: one runs
- * already; -EINVAL: another value; -EOPNOTSUPP: any other attribute. Whoever may call this may do
- * it: rights are the caller's to check. ofs_tree_close() ends a verification that runs.
+ * already; -EINVAL: another value. Whoever may call this may do it: rights are the caller's to check.
+ * ofs_tree_close() ends a verification that runs.
  */
 OFS_EXPORT int ofs_tree_setxattr(struct ofs_tree *t, ofs_node node, const char *name,
 				 const void *value, size_t size, int flags);
+
+/** -ENODATA: it is not set. What the tree says of itself cannot be removed (-EOPNOTSUPP). */
+OFS_EXPORT int ofs_tree_removexattr(struct ofs_tree *t, ofs_node node, const char *name);
 
 /** The stable short name of an inode, as in refs/; `ret` has room for 9 bytes. */
 #define OFS_REF_SIZE 9

@@ -45,14 +45,20 @@ static void show_print(const struct ofs_meta *m, const char *path)
 	show_text("category", m->category);
 	show_text("task", m->task);
 	show_text("title", m->title);
+	show_text("tags", m->tags);
 	show_text("type", m->type);
 	show_count("size", m->size, "byte");
 	show_count("lines", m->lines, "line");
+	show_count("tokens", m->tokens, "token");
 	show_count("stored", m->stored_bytes, "byte");
 	if (m->is_file)
 		show_text("sha256", m->sha256 ? m->sha256 : "not sealed yet");
 	show_text("created", m->created);
 	show_text("modified", m->modified);
+	if (m->important > 0)
+		show_text("important", "yes");
+	show_text("ttl", m->ttl);
+	show_text("expires", m->expires);
 }
 
 static json_t *show_number(int64_t value)
@@ -63,11 +69,14 @@ static json_t *show_number(int64_t value)
 static int show_print_json(const struct ofs_meta *m, const char *path)
 {
 	json_t *json = json_pack(
-		"{s:s, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:o, s:o, s:o, s:s?, s:s?, s:s}", "path",
-		path, "ref", m->ref, "tier", m->tier, "category", m->category, "task", m->task,
-		"title", m->title, "type", m->type, "size", show_number(m->size), "lines",
-		show_number(m->lines), "stored_bytes", show_number(m->stored_bytes), "sha256",
-		m->sha256, "created", m->created, "modified", m->modified);
+		"{s:s, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:o, s:o, s:o, s:o, s:s?, s:s?, "
+		"s:s, s:b, s:s?, s:s?}",
+		"path", path, "ref", m->ref, "tier", m->tier, "category", m->category, "task",
+		m->task, "title", m->title, "tags", m->tags, "type", m->type, "size",
+		show_number(m->size), "lines", show_number(m->lines), "tokens",
+		show_number(m->tokens), "stored_bytes", show_number(m->stored_bytes), "sha256",
+		m->sha256, "created", m->created, "modified", m->modified, "important",
+		m->important > 0, "ttl", m->ttl, "expires", m->expires);
 	int r;
 
 	if (!json)

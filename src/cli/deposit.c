@@ -160,16 +160,14 @@ static int deposit_set_one(struct deposit_work *w, const char *path, const char 
 		return 0;
 	snprintf(attribute, sizeof(attribute), "user.offload.%s", name);
 	r = w->backend->ops->setxattr(w->backend, path, attribute, value, strlen(value));
-	if (r == -ENOTSUP || r == -EPERM || r == -EACCES || r == -EROFS)
-		return ofs_error_set(
-			w->err, ENOTSUP,
-			"--%s is not supported by this store yet: leave it out; nothing was "
-			"stored",
-			name);
 	if (r == -EINVAL && strcmp(name, "ttl") == 0)
 		return ofs_error_set(w->err, EINVAL,
 				     "--ttl '%s' is not a time to live: give 30m, 6h, 7d or never",
 				     value);
+	if (r == -EINVAL)
+		return ofs_error_set(w->err, EINVAL,
+				     "--%s '%s' is not one line of UTF-8 of at most 1024 bytes",
+				     name, value);
 	if (r < 0)
 		return ofs_error_set(w->err, -r, "cannot set --%s '%s': %s", name, value,
 				     strerror(-r));

@@ -16,10 +16,13 @@ void ofs_meta_finish(struct ofs_meta *m)
 	free(m->category);
 	free(m->task);
 	free(m->title);
+	free(m->tags);
 	free(m->type);
 	free(m->sha256);
 	free(m->created);
 	free(m->modified);
+	free(m->expires);
+	free(m->ttl);
 	*m = (struct ofs_meta){ 0 };
 }
 
@@ -84,6 +87,16 @@ int ofs_meta_load(struct ofs_backend *b, const char *path, const struct stat *at
 		{ "path", &m.path },	     { "ref", &m.ref },	      { "tier", &m.tier },
 		{ "category", &m.category }, { "task", &m.task },     { "title", &m.title },
 		{ "mime", &m.type },	     { "sha256", &m.sha256 }, { "created", &m.created },
+		{ "tags", &m.tags },	     { "ttl", &m.ttl },	      { "expires", &m.expires },
+	};
+	const struct {
+		const char *name;
+		int64_t *ret;
+	} numbers[] = {
+		{ "lines", &m.lines },
+		{ "tokens", &m.tokens },
+		{ "important", &m.important },
+		{ "stored_bytes", &m.stored_bytes },
 	};
 	int r;
 
@@ -92,11 +105,11 @@ int ofs_meta_load(struct ofs_backend *b, const char *path, const struct stat *at
 		if (r < 0)
 			return r;
 	}
-	r = meta_number(b, path, "lines", &m.lines);
-	if (r == 0)
-		r = meta_number(b, path, "stored_bytes", &m.stored_bytes);
-	if (r < 0)
-		return r;
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(numbers); i++) {
+		r = meta_number(b, path, numbers[i].name, numbers[i].ret);
+		if (r < 0)
+			return r;
+	}
 	if (!m.type)
 		m.type = ofs_strdup(meta_kind(attr->st_mode));
 	m.modified = meta_time(attr->st_mtim.tv_sec);

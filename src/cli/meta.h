@@ -18,12 +18,17 @@ struct ofs_meta {
 	char *category;
 	char *task;
 	char *title;
+	char *tags; /* separated by commas */
 	char *type; /* MIME type, or "directory" and the like */
 	char *sha256; /* once it is sealed */
-	char *created; /* both ISO 8601, UTC */
+	char *created; /* ISO 8601, UTC, like those below */
 	char *modified;
+	char *expires; /* or "never" */
+	char *ttl; /* "6h", "never" */
 	int64_t size;
 	int64_t lines;
+	int64_t tokens; /* an estimate */
+	int64_t important; /* 1: it does not expire */
 	int64_t stored_bytes;
 };
 

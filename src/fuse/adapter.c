@@ -101,10 +101,33 @@ static void reply_done(fuse_req_t req, int r)
 	fuse_reply_err(req, r < 0 ? -r : 0);
 }
 
+#define GROUPS_MAX 65536 /* of one process */
+
+/* Whether the caller has that supplementary group, which has to be looked up in /proc. */
+static bool in_group(void *arg, gid_t gid)
+{
+	fuse_req_t req = arg;
+	int n = fuse_req_getgroups(req, 0, NULL), i;
+	OFS_FREE gid_t *list = NULL;
+
+	if (n <= 0 || n > GROUPS_MAX)
+		return false;
+	list = malloc((size_t)n * sizeof(*list));
+	n = list ? OFS_MIN(n, fuse_req_getgroups(req, n, list)) : 0;
+	for (i = 0; i < n && list[i] != gid; i++)
+		;
+	return i < n;
+}
+
 static void on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
+	struct ofs_cred cred = cred_of(req);
 	struct ofs_entry entry;
-	int r = ofs_tree_lookup(tree_of(req), parent, name, &entry);
+	int r;
+
+	cred.in_group = in_group;
+	cred.arg = req;
+	r = ofs_tree_lookup_as(tree_of(req), parent, name, &cred, &entry);
 
 	if (r == -ENOENT && entry.keep_name) {
 		struct fuse_entry_param absent = { .ino = 0, .entry_timeout = FOREVER };
@@ -473,6 +496,11 @@ static void on_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const 
 	reply_done(req, ofs_tree_setxattr(tree_of(req), ino, name, value, size, flags));
 }
 
+static void on_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
+{
+	reply_done(req, ofs_tree_removexattr(tree_of(req), ino, name));
+}
+
 static void on_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 {
 	OFS_FREE char *buf = malloc(size ? size : 1);
@@ -511,4 +539,5 @@ const struct fuse_lowlevel_ops ofs_adapter_ops = {
 	.setxattr = on_setxattr,
 	.getxattr = on_getxattr,
 	.listxattr = on_listxattr,
+	.removexattr = on_removexattr,
 };

@@ -119,6 +119,7 @@ int ofs_store_getattr(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret)
 	int r;
 
 	pthread_mutex_lock(&s->lock);
+	ofs_store_evict(s);
 	r = ofs_store_inode(s, ino, &n);
 	if (r == 0)
 		ofs_inode_attr(n, ret);

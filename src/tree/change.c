@@ -8,21 +8,6 @@
 
 #define ARCHIVE_GRACE (60 * OFS_NS_PER_S)
 
-/* Names that the root keeps for itself. */
-static const char *const reserved[] = { "refs", "views", "search", ".offload", "README.md" };
-
-static bool is_reserved(ofs_node parent, const char *name)
-{
-	size_t i;
-
-	if (parent != OFS_NODE_ROOT)
-		return false;
-	for (i = 0; i < OFS_ARRAY_SIZE(reserved); i++)
-		if (strcmp(name, reserved[i]) == 0)
-			return true;
-	return false;
-}
-
 /* A name that reads as a slice of an existing file is taken, and a slice cannot be written. */
 static int check_not_slice(struct ofs_tree *t, ofs_node parent, const char *name)
 {
@@ -49,14 +34,21 @@ static int check_not_slice(struct ofs_tree *t, ofs_node parent, const char *name
 	return S_ISREG(attr.mode) ? -EROFS : 0;
 }
 
+/* What is made up is changed by nobody. */
+static int may_not_change(struct ofs_tree *t, ofs_node node)
+{
+	struct stat st;
+	int r = ofs_tree_getattr(t, node, &st);
+
+	return r < 0 ? r : S_ISDIR(st.st_mode) ? -EROFS : -ENOTDIR;
+}
+
 /* Whether `parent` may get an entry `name`. */
 static int check_new_name(struct ofs_tree *t, ofs_node parent, const char *name)
 {
-	if (parent == OFS_NODE_REFS)
-		return -EROFS;
 	if (ofs_node_is_virtual(parent))
-		return -ENOTDIR;
-	if (is_reserved(parent, name))
+		return may_not_change(t, parent);
+	if (ofs_fixed_is_reserved(parent, name))
 		return -EEXIST;
 	return check_not_slice(t, parent, name);
 }
@@ -81,11 +73,9 @@ static int check_old_name(struct ofs_tree *t, ofs_node parent, const char *name)
 {
 	int r;
 
-	if (parent == OFS_NODE_REFS)
-		return -EROFS;
 	if (ofs_node_is_virtual(parent))
-		return -ENOTDIR;
-	if (is_reserved(parent, name))
+		return may_not_change(t, parent);
+	if (ofs_fixed_is_reserved(parent, name))
 		return -EBUSY;
 	r = check_not_top(t, parent, name);
 	return r < 0 ? r : check_not_slice(t, parent, name);
@@ -100,12 +90,13 @@ static int check_content(struct ofs_tree *t, ofs_node node)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	struct ofs_attr attr;
+	struct stat st;
 	int r;
 
-	if (ofs_node_is_slice(node) || node == OFS_NODE_README)
-		return -EROFS;
-	if (ofs_node_is_virtual(node))
-		return -EISDIR;
+	if (ofs_node_is_virtual(node)) {
+		r = ofs_tree_getattr(t, node, &st);
+		return r < 0 ? r : S_ISDIR(st.st_mode) ? -EISDIR : -EROFS;
+	}
 	r = ofs_store_getattr(t->store, node, &attr);
 	if (r < 0 || !attr.sealed)
 		return r;
@@ -119,18 +110,27 @@ static int check_content(struct ofs_tree *t, ofs_node node)
 	return -EROFS;
 }
 
+/* Gives `r` back. */
+static int changed(struct ofs_tree *t, int r)
+{
+	if (r == 0)
+		ofs_tree_touch(t);
+	return r;
+}
+
 static int create(struct ofs_tree *t, ofs_node parent, const char *name,
 		  const struct ofs_create *what, struct ofs_entry *ret)
 {
 	struct ofs_attr attr;
 	int r;
 
+	ofs_tree_count(t, OFS_CALL_CHANGE);
 	r = check_new_name(t, parent, name);
 	if (r == 0)
 		r = ofs_store_create(t->store, parent, name, what, &attr);
 	if (r == 0)
 		ofs_tree_fill_entry(&attr, true, ret);
-	return r;
+	return changed(t, r);
 }
 
 int ofs_tree_mknod(struct ofs_tree *t, ofs_node parent, const char *name, mode_t mode, dev_t rdev,
@@ -171,6 +171,7 @@ int ofs_tree_link(struct ofs_tree *t, ofs_node node, ofs_node parent, const char
 	struct ofs_attr attr;
 	int r;
 
+	ofs_tree_count(t, OFS_CALL_CHANGE);
 	if (ofs_node_is_virtual(node))
 		return -EPERM;
 	r = check_new_name(t, parent, name);
@@ -178,21 +179,23 @@ int ofs_tree_link(struct ofs_tree *t, ofs_node node, ofs_node parent, const char
 		r = ofs_store_link(t->store, node, parent, name, &attr);
 	if (r == 0)
 		ofs_tree_fill_entry(&attr, true, ret);
-	return r;
+	return changed(t, r);
 }
 
 int ofs_tree_unlink(struct ofs_tree *t, ofs_node parent, const char *name)
 {
 	int r = check_old_name(t, parent, name);
 
-	return r < 0 ? r : ofs_store_unlink(t->store, parent, name);
+	ofs_tree_count(t, OFS_CALL_CHANGE);
+	return r < 0 ? r : changed(t, ofs_store_unlink(t->store, parent, name));
 }
 
 int ofs_tree_rmdir(struct ofs_tree *t, ofs_node parent, const char *name)
 {
 	int r = check_old_name(t, parent, name);
 
-	return r < 0 ? r : ofs_store_rmdir(t->store, parent, name);
+	ofs_tree_count(t, OFS_CALL_CHANGE);
+	return r < 0 ? r : changed(t, ofs_store_rmdir(t->store, parent, name));
 }
 
 int ofs_tree_rename(struct ofs_tree *t, ofs_node parent, const char *name, ofs_node newparent,
@@ -200,13 +203,16 @@ int ofs_tree_rename(struct ofs_tree *t, ofs_node parent, const char *name, ofs_n
 {
 	int r;
 
+	ofs_tree_count(t, OFS_CALL_CHANGE);
 	r = check_old_name(t, parent, name);
 	if (r == 0)
 		r = check_new_name(t, newparent, newname);
 	/* What is at the new name would go, or come here. */
 	if (r == 0)
 		r = check_not_top(t, newparent, newname);
-	return r < 0 ? r : ofs_store_rename(t->store, parent, name, newparent, newname, flags);
+	if (r == 0)
+		r = ofs_store_rename(t->store, parent, name, newparent, newname, flags);
+	return changed(t, r);
 }
 
 int ofs_tree_setattr(struct ofs_tree *t, ofs_node node, const struct ofs_setattr *attr,
@@ -215,6 +221,7 @@ int ofs_tree_setattr(struct ofs_tree *t, ofs_node node, const struct ofs_setattr
 	struct ofs_attr now;
 	int r = 0;
 
+	ofs_tree_count(t, OFS_CALL_CHANGE);
 	if (ofs_node_is_virtual(node))
 		return -EROFS;
 	if (attr->set & OFS_SET_SIZE)
@@ -223,15 +230,22 @@ int ofs_tree_setattr(struct ofs_tree *t, ofs_node node, const struct ofs_setattr
 		r = ofs_store_setattr(t->store, node, attr, &now);
 	if (r == 0)
 		ofs_tree_fill_stat(&now, ret);
-	return r;
+	return changed(t, r);
 }
 
 ssize_t ofs_tree_write(struct ofs_tree *t, ofs_node node, const void *buf, size_t size,
 		       uint64_t off)
 {
-	int r = check_content(t, node);
+	ssize_t n = check_content(t, node);
 
-	return r < 0 ? r : ofs_store_write(t->store, node, buf, size, off);
+	ofs_tree_count(t, OFS_CALL_WRITE);
+	if (n == 0)
+		n = ofs_store_write(t->store, node, buf, size, off);
+	if (n > 0)
+		atomic_fetch_add_explicit(&t->bytes_written, (uint64_t)n, memory_order_relaxed);
+	if (n > 0)
+		ofs_tree_touch(t);
+	return n;
 }
 
 int ofs_tree_fallocate(struct ofs_tree *t, ofs_node node, int mode, uint64_t off, uint64_t len)
@@ -239,16 +253,17 @@ int ofs_tree_fallocate(struct ofs_tree *t, ofs_node node, int mode, uint64_t off
 	bool keep_size = mode & FALLOC_FL_KEEP_SIZE;
 	int r = check_content(t, node);
 
+	ofs_tree_count(t, OFS_CALL_CHANGE);
 	if (r < 0)
 		return r;
 	switch (mode) {
 	case 0:
 	case FALLOC_FL_KEEP_SIZE:
-		return ofs_store_allocate(t->store, node, off, len, keep_size);
+		return changed(t, ofs_store_allocate(t->store, node, off, len, keep_size));
 	case FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE:
 	case FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE:
 	case FALLOC_FL_ZERO_RANGE:
-		return ofs_store_zero(t->store, node, off, len, !keep_size);
+		return changed(t, ofs_store_zero(t->store, node, off, len, !keep_size));
 	}
 	return -EOPNOTSUPP;
 }
@@ -256,13 +271,16 @@ int ofs_tree_fallocate(struct ofs_tree *t, ofs_node node, int mode, uint64_t off
 ssize_t ofs_tree_copy(struct ofs_tree *t, ofs_node from, uint64_t from_off, ofs_node to,
 		      uint64_t to_off, uint64_t len)
 {
-	int r = check_content(t, to);
+	ssize_t n = check_content(t, to);
 
-	if (r < 0)
-		return r;
-	if (ofs_node_is_virtual(from))
-		return from == OFS_NODE_REFS ? -EISDIR : -EXDEV;
-	return ofs_store_copy(t->store, from, from_off, to, to_off, len);
+	ofs_tree_count(t, OFS_CALL_WRITE);
+	if (n == 0)
+		n = ofs_node_is_virtual(from)
+			    ? -EXDEV
+			    : ofs_store_copy(t->store, from, from_off, to, to_off, len);
+	if (n > 0)
+		ofs_tree_touch(t);
+	return n;
 }
 
 /* What the tree makes up has no holes. */
@@ -290,6 +308,7 @@ int64_t ofs_tree_seek(struct ofs_tree *t, ofs_node node, uint64_t off, int whenc
 
 int ofs_tree_sync(struct ofs_tree *t)
 {
+	ofs_tree_count(t, OFS_CALL_SYNC);
 	return ofs_store_sync(t->store);
 }
 

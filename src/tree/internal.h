@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The inside of the tree. A node below OFS_VIRTUAL is an inode of the store; above it are what the
- * tree makes up: the fixed nodes (refs/, README.md), then slices, made when they are looked up.
+ * tree makes up: nodes that are always there (fixed.c), links to files (view.c), whose number is all
+ * there is to them, and those that a lookup makes and counts references of (made.c).
+ *
+ * Locks: those of the tree guard what the tree makes up. None is held while the store is called but
+ * that of the labels, which comes before the store's.
  */
 #ifndef OFS_TREE_INTERNAL_H
 #define OFS_TREE_INTERNAL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include <offloadfs/tree.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/map.h"
 #include "store/store.h"
 #include "tree/slice.h"
@@ -18,14 +24,22 @@
 #define OFS_VIRTUAL (UINT64_C(1) << 62)
 #define OFS_NODE_REFS (OFS_VIRTUAL | 1)
 #define OFS_NODE_README (OFS_VIRTUAL | 2)
-#define OFS_NODE_SLICES (OFS_VIRTUAL | 16) /* the first slice */
+#define OFS_NODE_VIEWS (OFS_VIRTUAL | 3)
+#define OFS_NODE_CARE (OFS_VIRTUAL | 4) /* .offload/ */
+#define OFS_NODE_STATUS (OFS_VIRTUAL | 5)
+#define OFS_NODE_METRICS (OFS_VIRTUAL | 6)
+#define OFS_NODE_CONFIG (OFS_VIRTUAL | 7)
+#define OFS_NODE_VIEW(kind) (OFS_VIRTUAL | (16 + (ofs_node)(kind)))
+/* A link in views/ to the inode below; with FAR it is one directory further down. */
+#define OFS_NODE_LINK (OFS_VIRTUAL | UINT64_C(1) << 60)
+#define OFS_NODE_FAR (UINT64_C(1) << 59)
+#define OFS_NODE_DERIVED (OFS_VIRTUAL | UINT64_C(1) << 61) /* and a hash below */
 
-/* Positions of the root's made-up entries in readdir; the store's begin at OFS_COOKIE_MIN. */
+/* Positions of made-up entries in readdir; the store's begin at OFS_COOKIE_MIN. */
 enum {
 	OFS_COOKIE_DOT = 1,
 	OFS_COOKIE_DOTDOT,
-	OFS_COOKIE_REFS,
-	OFS_COOKIE_README
+	OFS_COOKIE_FIXED
 };
 
 enum ofs_top {
@@ -36,44 +50,57 @@ enum ofs_top {
 	OFS_TOPS
 };
 
-/* What a slice came to when it was resolved. */
-struct ofs_range {
-	uint64_t off; /* in the base file */
-	uint64_t len;
-	struct ofs_buf notice; /* what is said when a cap cut it short; else empty */
+/* What is counted. */
+enum ofs_call {
+	OFS_CALL_LOOKUP,
+	OFS_CALL_GETATTR,
+	OFS_CALL_READDIR,
+	OFS_CALL_READ,
+	OFS_CALL_WRITE,
+	OFS_CALL_CHANGE, /* of names and attributes */
+	OFS_CALL_SYNC,
+	OFS_CALLS
 };
 
-/*
- * A slice that somebody holds. Guarded by the tree's lock, but for `base` and `spec`, which are
- * constant.
- */
-struct ofs_slice_node {
-	ofs_node node;
-	uint64_t refs;
-	uint64_t base; /* the inode; not held, so that a slice never keeps removed content */
-	struct ofs_slice_spec spec;
-	char *path; /* of the base, as its notice names it */
-	uint64_t version; /* of the base's content when it was resolved */
-	struct ofs_range range;
+enum ofs_tier {
+	OFS_TIER_WORKING,
+	OFS_TIER_LONG_TERM,
+	OFS_TIER_ARCHIVE,
+	OFS_TIERS
 };
+
+extern const char *const ofs_tier_names[OFS_TIERS];
+
+/* The category of what lies in no directory of a category. */
+#define OFS_CATEGORY_NONE "general"
+
+struct ofs_reports;
+struct ofs_views;
+struct ofs_labels;
 
 struct ofs_tree {
 	struct ofs_store *store;
 	struct ofs_tree_events events;
 	char *mountpoint; /* NULL: none */
+	char *config; /* what .offload/config.ini says */
 	uint32_t slice_max_lines;
 	uint32_t slice_max_bytes;
 	uint64_t tops[OFS_TOPS]; /* the inodes of the four trees */
 	uid_t uid; /* who owns what is made up */
 	gid_t gid;
 	int64_t created; /* the store's time, and theirs */
+	int64_t opened; /* monotonic */
 	bool background; /* the store is served */
 
 	pthread_mutex_t lock; /* never held while the store is called */
-	struct ofs_map slices; /* node -> struct ofs_slice_node */
-	ofs_node next_slice;
+	struct ofs_map made; /* node -> struct ofs_made */
 
+	struct ofs_reports *reports;
+	struct ofs_views *views;
+	struct ofs_labels *labels;
 	struct ofs_tree_verify *verify;
+	_Atomic uint64_t calls[OFS_CALLS];
+	_Atomic uint64_t bytes_read, bytes_written;
 };
 
 static inline bool ofs_node_is_virtual(ofs_node node)
@@ -81,15 +108,32 @@ static inline bool ofs_node_is_virtual(ofs_node node)
 	return node >= OFS_VIRTUAL;
 }
 
-static inline bool ofs_node_is_slice(ofs_node node)
+static inline void ofs_tree_count(struct ofs_tree *t, enum ofs_call call)
 {
-	return node >= OFS_NODE_SLICES;
+	atomic_fetch_add_explicit(&t->calls[call], 1, memory_order_relaxed);
+}
+
+/* Something changed that a view may show. */
+void ofs_tree_touch(struct ofs_tree *t);
+
+static inline bool ofs_node_is_link(ofs_node node)
+{
+	return node >= OFS_NODE_LINK && node < OFS_NODE_DERIVED;
+}
+
+/* A node that is in the table of made-up ones, and counts its references. */
+static inline bool ofs_node_is_made(ofs_node node)
+{
+	return node >= OFS_NODE_DERIVED;
 }
 
 /* ---- attributes (stat.c) */
 
 void ofs_tree_fill_stat(const struct ofs_attr *attr, struct stat *ret);
 void ofs_tree_fill_entry(const struct ofs_attr *attr, bool keep_name, struct ofs_entry *ret);
+
+/* The attributes of something made up: mode with type; owned by the store's owner, as old as it. */
+void ofs_tree_made_up_attr(struct ofs_tree *t, ofs_node node, uint32_t mode, struct ofs_attr *ret);
 
 /* ---- where a node is (place.c) */
 
@@ -106,30 +150,242 @@ void ofs_place_finish(struct ofs_place *p);
 /* -ENOENT when it has no name any more. */
 int ofs_place_of(struct ofs_tree *t, uint64_t ino, struct ofs_place *ret);
 
-const char *ofs_place_tier(const struct ofs_place *p);
+enum ofs_tier ofs_place_tier(const struct ofs_place *p);
+
+/* The category that was set for the file, if one was, takes the place of that of its directory. */
+int ofs_place_label(struct ofs_tree *t, uint64_t ino, struct ofs_place *p);
+
+/*
+ * Whether the caller (NULL: may do all) may search every directory above the file: 0 or -EACCES.
+ * What has no name is nobody's to look up: -ENOENT.
+ */
+int ofs_place_check(struct ofs_tree *t, uint64_t ino, const struct ofs_cred *cred);
+
+/* A regular file by its ref, with a reference. */
+int ofs_ref_lookup(struct ofs_tree *t, const char *name, const struct ofs_cred *cred,
+		   struct ofs_attr *ret);
 
 /* See struct ofs_store_options; `arg` is the tree. */
 uint32_t ofs_tree_classify(void *arg, uint64_t top, uint64_t second);
 
+/* ---- what slices are cut from (lines.c) */
+
+/* A file of the store, or a text that the tree makes. */
+struct ofs_source {
+	struct ofs_tree *tree;
+	struct ofs_attr attr;
+	const struct ofs_buf *text; /* NULL: the content of inode attr.ino */
+};
+
+ssize_t ofs_source_read(const struct ofs_source *src, void *buf, size_t size, uint64_t off);
+
+/* Lines as sed counts them: one without a final newline counts. */
+int ofs_source_lines(const struct ofs_source *src, uint64_t *ret);
+
+/* ---- made-up nodes that come and go (made.c) */
+
+/* What a slice came to when it was resolved. */
+struct ofs_range {
+	uint64_t off; /* in the base file */
+	uint64_t len;
+	struct ofs_buf notice; /* what is said when a cap cut it short; else empty */
+};
+
+/* A slice of a file of the store. */
+struct ofs_slice {
+	uint64_t base; /* the inode; not held, so that a slice never keeps removed content */
+	struct ofs_slice_spec spec;
+	char *path; /* of the base, as its notice names it */
+	uint64_t version; /* of the base's content when it was resolved; the tree's lock */
+	struct ofs_range range;
+};
+
+/* Constant once it is in the table, but for refs and slice->version. */
+struct ofs_made {
+	ofs_node node;
+	uint64_t refs;
+	struct ofs_attr attr; /* but of slices */
+	struct ofs_buf text; /* content, or the name of a directory in views/ */
+	ofs_node parent; /* of a directory */
+	struct ofs_slice *slice; /* NULL: not a slice */
+};
+
+/* Enters a node with one reference; one of that number that is there already gets it. Takes `m`. */
+int ofs_made_share(struct ofs_tree *t, struct ofs_made *m);
+
+/* NULL: there is none. A caller that was given a reference may use it until that is given back. */
+struct ofs_made *ofs_made_get(struct ofs_tree *t, ofs_node node);
+
+void ofs_made_forget(struct ofs_tree *t, ofs_node node, uint64_t n);
+void ofs_made_destroy(struct ofs_made *m);
+
+/* The number of a node that is `name` in `parent`, and says that. */
+ofs_node ofs_made_derive(ofs_node parent, const char *name, const void *what, size_t len);
+
+/*
+ * A file with the content `text`, which is taken, also on failure; `attr` says what else it is like.
+ */
+int ofs_made_text(struct ofs_tree *t, ofs_node parent, const char *name,
+		  const struct ofs_attr *attr, struct ofs_buf *text, struct ofs_entry *ret);
+
+/* ---- what is always there (fixed.c) */
+
+/* -ENOENT: nothing of that name, or `parent` is not one of them, nor the root. */
+int ofs_fixed_lookup(struct ofs_tree *t, ofs_node parent, const char *name, struct ofs_entry *ret);
+int ofs_fixed_attr(struct ofs_tree *t, ofs_node node, struct ofs_attr *ret);
+/* The content of a file; -EISDIR. */
+int ofs_fixed_text(struct ofs_tree *t, ofs_node node, struct ofs_buf *out);
+/* Its directory; 0: it is none of them. */
+ofs_node ofs_fixed_parent(ofs_node node);
+/* Entries of `dir` behind `cookie`; 1: `fn` took one not. */
+int ofs_fixed_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, ofs_readdir_fn fn, void *arg);
+/* Whether the root keeps `name` for itself. */
+bool ofs_fixed_is_reserved(ofs_node parent, const char *name);
+
 /* ---- slices (slice_node.c, lines.c) */
 
-/* Makes a node for a slice of `base`, whose name in `parent` is `shown`, `len` long. */
-int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *shown, size_t len,
-		     const struct ofs_attr *base, const struct ofs_slice_spec *spec,
-		     struct ofs_entry *ret);
-int ofs_slice_getattr(struct ofs_tree *t, ofs_node node, struct stat *ret);
-ssize_t ofs_slice_read(struct ofs_tree *t, ofs_node node, void *buf, size_t size, uint64_t off);
-void ofs_slice_forget(struct ofs_tree *t, ofs_node node, uint64_t n);
-void ofs_slice_destroy(struct ofs_slice_node *n);
+/*
+ * Resolves `name` in `parent` as a slice of what `base` is, when it reads as one: -ENOENT if not, or
+ * if there is no such base; ret->keep_name is set then too.
+ */
+int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
+		     const struct ofs_cred *cred, struct ofs_entry *ret);
+int ofs_slice_getattr(struct ofs_tree *t, const struct ofs_made *m, struct stat *ret);
+ssize_t ofs_slice_read(struct ofs_tree *t, struct ofs_made *m, void *buf, size_t size,
+		       uint64_t off);
+void ofs_slice_destroy(struct ofs_slice *s);
 
 /*
  * Finds the bytes of a slice. -ERANGE: it begins past the end. `path` names the base in the notice.
  */
-int ofs_range_resolve(struct ofs_tree *t, const struct ofs_attr *base,
-		      const struct ofs_slice_spec *spec, const char *path, struct ofs_range *ret);
+int ofs_range_resolve(const struct ofs_source *base, const struct ofs_slice_spec *spec,
+		      const char *path, struct ofs_range *ret);
 
-/* Lines of the file as sed counts them: one without a final newline counts. */
-int ofs_lines_count(struct ofs_tree *t, const struct ofs_attr *file, uint64_t *ret);
+/* ---- F:info and F:summary (info.c) */
+
+int ofs_info_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out);
+int ofs_summary_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out);
+
+/* ---- attributes that can be set (label.c) */
+
+enum ofs_label_kind {
+	OFS_LABEL_TTL,
+	OFS_LABEL_IMPORTANT,
+	OFS_LABEL_TAGS,
+	OFS_LABEL_TITLE,
+	OFS_LABEL_CATEGORY,
+	OFS_LABELS
+};
+
+#define OFS_TTL_NEVER INT64_MAX
+#define OFS_TTL_UNSET 0
+
+/* What the tree remembers of one file's attributes. */
+struct ofs_label {
+	uint64_t ino;
+	int64_t ttl; /* nanoseconds */
+	bool important;
+	char *tags; /* NULL: none; else separated by commas */
+	char *category; /* NULL: as its place says */
+};
+
+/* The attribute's full name. */
+const char *ofs_label_name(enum ofs_label_kind kind);
+
+/* The kind that `name`, without "user.offload.", means; OFS_LABELS: none. */
+enum ofs_label_kind ofs_label_find(const char *name);
+
+/*
+ * Brings a value into its one form; -EINVAL: it has no meaning. An empty one with 0: the attribute
+ * goes.
+ */
+int ofs_label_normalize(enum ofs_label_kind kind, const void *value, size_t size,
+			struct ofs_buf *out);
+
+/* Whether `tags` (NULL: none) has that one. */
+bool ofs_label_has_tag(const char *tags, const char *tag);
+
+/* As it was set; -ENODATA. */
+int ofs_label_get(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, struct ofs_buf *out);
+int ofs_label_set(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, const void *value,
+		  size_t size, int flags);
+int ofs_label_remove(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind);
+
+/* How long a file of that category stays unused in the working tier, if nothing else is said. */
+int64_t ofs_ttl_default(const char *category);
+int ofs_ttl_format(int64_t ttl, struct ofs_buf *out);
+
+struct ofs_labels *ofs_labels_create(void);
+void ofs_labels_destroy(struct ofs_labels *l);
+
+/* What is remembered of a file, for the time of `fn`; NULL: nothing was set. 0 or -errno. */
+int ofs_labels_with(struct ofs_tree *t, uint64_t ino,
+		    void (*fn)(void *arg, const struct ofs_label *l), void *arg);
+/* Calls `fn` for all of them, in no order; it must not come back to the labels. */
+int ofs_labels_each(struct ofs_tree *t, void (*fn)(void *arg, const struct ofs_label *l),
+		    void *arg);
+
+/* When it may expire; OFS_TTL_NEVER: never. */
+int ofs_tree_expiry(struct ofs_tree *t, const struct ofs_attr *file, const struct ofs_place *p,
+		    int64_t *ret);
+
+/* ---- views/ (view.c, view_list.c) */
+
+enum ofs_view {
+	OFS_VIEW_CATEGORY,
+	OFS_VIEW_TASK,
+	OFS_VIEW_TIER,
+	OFS_VIEW_TAG,
+	OFS_VIEW_RECENT,
+	OFS_VIEW_EXPIRING,
+	OFS_VIEWS
+};
+
+/* They tell of all files, also of those in directories that others may not search. */
+#define OFS_VIEW_MODE 0500
+
+struct ofs_views *ofs_views_create(void);
+void ofs_views_destroy(struct ofs_views *v);
+
+/* Whether names are looked up in `node` by the views. */
+bool ofs_view_is_dir(struct ofs_tree *t, ofs_node node);
+
+/* The times of such a directory, attr->ino: it changes whenever anything does. */
+void ofs_view_set_times(struct ofs_tree *t, struct ofs_attr *attr);
+
+int ofs_view_lookup(struct ofs_tree *t, ofs_node dir, const char *name, struct ofs_entry *ret);
+/* The file that a link of that name leads to, with a reference. */
+int ofs_view_lookup_file(struct ofs_tree *t, ofs_node dir, const char *name, struct ofs_attr *ret);
+/* With `plus`, links come with attributes. */
+int ofs_view_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus, ofs_readdir_fn fn,
+		  void *arg);
+
+/* Of a link. */
+int ofs_view_link_attr(struct ofs_tree *t, ofs_node link, struct ofs_attr *ret);
+int ofs_view_link_target(ofs_node link, struct ofs_buf *out);
+
+/* ---- .offload/ (report.c) */
+
+struct ofs_reports *ofs_reports_create(void);
+void ofs_reports_destroy(struct ofs_reports *r);
+
+/*
+ * As they were within the last second, so that who looks a report up, looks again and reads it gets
+ * one and the same.
+ */
+int ofs_report_status(struct ofs_tree *t, struct ofs_buf *out);
+int ofs_report_metrics(struct ofs_tree *t, struct ofs_buf *out);
+
+/* ---- text (text.c) */
+
+/*
+ * Allocated: `text` as UTF-8 of bounded length. What is not UTF-8 has \xNN for every byte that is
+ * not ASCII.
+ */
+char *ofs_text_readable(const char *text);
+
+/* Appends a time as 2026-01-31T12:00:00Z. */
+int ofs_text_time(int64_t ns, struct ofs_buf *out);
 
 /* ---- verification (verify.c) */
 

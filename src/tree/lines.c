@@ -10,10 +10,20 @@
 /* A read of any part of a journal record checks all of it, so drafts are read by whole records. */
 #define SCAN_SIZE_DRAFT ((size_t)1 << 20)
 
+ssize_t ofs_source_read(const struct ofs_source *src, void *buf, size_t size, uint64_t off)
+{
+	if (!src->text)
+		return ofs_store_read(src->tree->store, src->attr.ino, buf, size, off);
+	if (off >= src->text->len)
+		return 0;
+	size = OFS_MIN(size, src->text->len - off);
+	memcpy(buf, src->text->data + off, size);
+	return (ssize_t)size;
+}
+
 /* A scan over a file, one buffer at a time. */
 struct scan {
-	struct ofs_tree *tree;
-	const struct ofs_attr *file;
+	const struct ofs_source *src;
 	uint8_t *buf;
 	uint64_t off; /* of buf[0] in the file */
 	size_t len;
@@ -24,15 +34,26 @@ static void scan_finish(struct scan *s)
 	free(s->buf);
 }
 
-/* Makes `off` the start of the buffer. 0 with s->len 0 at the end of the file. */
+/*
+ * Fills the buffer from `off` on, or from where the hole there ends: no line ends in one. 0 with
+ * s->len 0 when there is nothing more.
+ */
 static int scan_load(struct scan *s, uint64_t off)
 {
-	size_t size = s->file->sealed ? SCAN_SIZE : SCAN_SIZE_DRAFT;
+	size_t size = s->src->attr.sealed ? SCAN_SIZE : SCAN_SIZE_DRAFT;
+	int64_t data = (int64_t)off;
 	ssize_t n;
+
+	if (!s->src->text)
+		data = ofs_store_seek(s->src->tree->store, s->src->attr.ino, off, SEEK_DATA);
+	s->len = 0;
+	if (data < 0)
+		return data == -ENXIO ? 0 : (int)data;
+	off = (uint64_t)data;
 
 	if (!s->buf)
 		s->buf = ofs_alloc(size);
-	n = ofs_store_read(s->tree->store, s->file->ino, s->buf, size, off);
+	n = ofs_source_read(s->src, s->buf, size, off);
 	if (n < 0)
 		return (int)n;
 	s->off = off;
@@ -77,30 +98,33 @@ static int skip_lines(struct scan *s, uint64_t off, uint64_t count, uint64_t *re
  */
 static int find_line(struct scan *s, uint64_t line, uint64_t *ret_off, bool *ret_exists)
 {
-	uint64_t off, before, passed;
-	int r;
+	uint64_t off = 0, before = 0, passed;
+	int r = 0;
 
-	r = ofs_store_line_hint(s->tree->store, s->file->ino, line - 1, &off, &before);
+	if (!s->src->text)
+		r = ofs_store_line_hint(s->src->tree->store, s->src->attr.ino, line - 1, &off,
+					&before);
 	if (r < 0)
 		return r;
 	r = skip_lines(s, off, line - 1 - before, &off, &passed);
 	if (r < 0)
 		return r;
-	*ret_exists = before + passed == line - 1 && off < s->file->size;
-	*ret_off = *ret_exists ? off : s->file->size;
+	*ret_exists = before + passed == line - 1 && off < s->src->attr.size;
+	*ret_off = *ret_exists ? off : s->src->attr.size;
 	return 0;
 }
 
-int ofs_lines_count(struct ofs_tree *t, const struct ofs_attr *file, uint64_t *ret)
+int ofs_source_lines(const struct ofs_source *src, uint64_t *ret)
 {
-	OFS_CLEANUP(scan_finish) struct scan s = { .tree = t, .file = file };
-	struct ofs_digest digest;
+	OFS_CLEANUP(scan_finish) struct scan s = { .src = src };
+	struct ofs_digest digest = { .lines = -1 };
 	uint64_t newlines, end;
 	uint8_t last = '\n';
 	ssize_t n;
-	int r;
+	int r = 0;
 
-	r = ofs_store_digest(t->store, file->ino, &digest);
+	if (!src->text)
+		r = ofs_store_digest(src->tree->store, src->attr.ino, &digest);
 	if (r < 0)
 		return r;
 	newlines = (uint64_t)digest.lines;
@@ -109,8 +133,8 @@ int ofs_lines_count(struct ofs_tree *t, const struct ofs_attr *file, uint64_t *r
 		if (r < 0)
 			return r;
 	}
-	if (file->size) {
-		n = ofs_store_read(t->store, file->ino, &last, 1, file->size - 1);
+	if (src->attr.size) {
+		n = ofs_source_read(src, &last, 1, src->attr.size - 1);
 		if (n < 0)
 			return (int)n;
 	}
@@ -141,24 +165,26 @@ static int add_notice(struct ofs_range *ret, uint64_t lines, bool ends_line, con
 	return r < 0 ? r : ofs_buf_append_str(&ret->notice, "]\n");
 }
 
-static int resolve_bytes(struct ofs_tree *t, const struct ofs_attr *base, uint64_t first,
-			 uint64_t last, const char *path, struct ofs_range *ret)
+static int resolve_bytes(const struct ofs_source *src, uint64_t first, uint64_t last,
+			 const char *path, struct ofs_range *ret)
 {
+	uint32_t max = src->tree->slice_max_bytes;
+	uint64_t size = src->attr.size;
 	uint8_t final = 0;
 	ssize_t n;
 
-	if (first >= base->size)
+	if (first >= size)
 		return -ERANGE;
 	ret->off = first;
-	ret->len = OFS_MIN(last, base->size - 1) - first + 1;
-	if (!t->slice_max_bytes || ret->len <= t->slice_max_bytes)
+	ret->len = OFS_MIN(last, size - 1) - first + 1;
+	if (!max || ret->len <= max)
 		return 0;
-	ret->len = t->slice_max_bytes;
-	n = ofs_store_read(t->store, base->ino, &final, 1, first + ret->len - 1);
+	ret->len = max;
+	n = ofs_source_read(src, &final, 1, first + ret->len - 1);
 	if (n < 0)
 		return (int)n;
 	return add_notice(ret, 0, final == '\n', "b", path, first + ret->len,
-			  OFS_MIN(last, base->size - 1));
+			  OFS_MIN(last, size - 1));
 }
 
 /*
@@ -177,10 +203,10 @@ static int fit_lines(struct scan *s, uint64_t start, uint64_t max, uint64_t *ret
 
 		if (r < 0)
 			return r;
-		if (!s->len)
+		if (!s->len || s->off >= start + max)
 			break;
 		p = s->buf;
-		end = s->buf + OFS_MIN((uint64_t)s->len, start + max - off);
+		end = s->buf + OFS_MIN((uint64_t)s->len, start + max - s->off);
 		while (p < end && (p = memchr(p, '\n', (size_t)(end - p)))) {
 			p++;
 			*ret_end = s->off + (uint64_t)(p - s->buf);
@@ -198,7 +224,7 @@ static int fit_lines(struct scan *s, uint64_t start, uint64_t max, uint64_t *ret
 static int cap_bytes(struct scan *s, uint64_t first, uint64_t last, uint64_t max, const char *path,
 		     struct ofs_range *ret)
 {
-	uint64_t fits, lines, end = s->file->size;
+	uint64_t fits, lines, end = s->src->attr.size;
 	bool exists;
 	int r;
 
@@ -218,11 +244,12 @@ static int cap_bytes(struct scan *s, uint64_t first, uint64_t last, uint64_t max
 	return add_notice(ret, 0, false, "b", path, ret->off + max, end - 1);
 }
 
-static int resolve_lines(struct ofs_tree *t, const struct ofs_attr *base, uint64_t first,
-			 uint64_t last, const char *path, struct ofs_range *ret)
+static int resolve_lines(const struct ofs_source *src, uint64_t first, uint64_t last,
+			 const char *path, struct ofs_range *ret)
 {
-	OFS_CLEANUP(scan_finish) struct scan s = { .tree = t, .file = base };
-	uint64_t stop = last, end = base->size;
+	OFS_CLEANUP(scan_finish) struct scan s = { .src = src };
+	const struct ofs_tree *t = src->tree;
+	uint64_t stop = last, end = src->attr.size;
 	bool exists;
 	int r;
 
@@ -241,13 +268,13 @@ static int resolve_lines(struct ofs_tree *t, const struct ofs_attr *base, uint64
 	ret->len = end - ret->off;
 	if (t->slice_max_bytes && ret->len > t->slice_max_bytes)
 		return cap_bytes(&s, first, last, t->slice_max_bytes, path, ret);
-	if (stop != last && end < base->size)
+	if (stop != last && end < src->attr.size)
 		return add_notice(ret, stop - first + 1, true, "", path, stop + 1, last);
 	return 0;
 }
 
-int ofs_range_resolve(struct ofs_tree *t, const struct ofs_attr *base,
-		      const struct ofs_slice_spec *spec, const char *path, struct ofs_range *ret)
+int ofs_range_resolve(const struct ofs_source *base, const struct ofs_slice_spec *spec,
+		      const char *path, struct ofs_range *ret)
 {
 	uint64_t total;
 	int r;
@@ -255,15 +282,18 @@ int ofs_range_resolve(struct ofs_tree *t, const struct ofs_attr *base,
 	*ret = (struct ofs_range){ .notice = OFS_BUF_INIT };
 	switch (spec->kind) {
 	case OFS_SLICE_BYTES:
-		return resolve_bytes(t, base, spec->first, spec->last, path, ret);
+		return resolve_bytes(base, spec->first, spec->last, path, ret);
 	case OFS_SLICE_LINES:
-		return resolve_lines(t, base, spec->first, spec->last, path, ret);
+		return resolve_lines(base, spec->first, spec->last, path, ret);
 	case OFS_SLICE_LAST_LINES:
-		r = ofs_lines_count(t, base, &total);
+		r = ofs_source_lines(base, &total);
 		if (r < 0 || !total)
 			return r;
-		return resolve_lines(t, base, total > spec->first ? total - spec->first + 1 : 1,
-				     total, path, ret);
+		return resolve_lines(base, total > spec->first ? total - spec->first + 1 : 1, total,
+				     path, ret);
+	case OFS_SLICE_INFO:
+	case OFS_SLICE_SUMMARY:
+		break;
 	}
 	return -EINVAL;
 }

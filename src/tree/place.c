@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where a node is: its path, and what the path says about it. */
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/class.h"
@@ -12,15 +13,17 @@ void ofs_place_finish(struct ofs_place *p)
 	ofs_buf_finish(&p->path);
 }
 
-const char *ofs_place_tier(const struct ofs_place *p)
+const char *const ofs_tier_names[OFS_TIERS] = { "working", "long-term", "archive" };
+
+enum ofs_tier ofs_place_tier(const struct ofs_place *p)
 {
 	switch (p->top) {
 	case OFS_TOP_PERSISTENT:
-		return "long-term";
+		return OFS_TIER_LONG_TERM;
 	case OFS_TOP_ARCHIVE:
-		return "archive";
+		return OFS_TIER_ARCHIVE;
 	default:
-		return "working";
+		return OFS_TIER_WORKING;
 	}
 }
 
@@ -70,7 +73,7 @@ static void place_classify(struct ofs_tree *t, const struct chain *c, struct ofs
 	int i;
 
 	p->top = OFS_TOP_CACHE;
-	copy_name(p->category, "general");
+	copy_name(p->category, OFS_CATEGORY_NONE);
 	p->task[0] = 0;
 	if (!c->n)
 		return;
@@ -105,6 +108,47 @@ int ofs_place_of(struct ofs_tree *t, uint64_t ino, struct ofs_place *ret)
 		r = ofs_buf_append(&ret->path, "", 1);
 	if (r < 0)
 		ofs_place_finish(ret);
+	return r;
+}
+
+int ofs_place_label(struct ofs_tree *t, uint64_t ino, struct ofs_place *p)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf category = OFS_BUF_INIT;
+	int r = ofs_label_get(t, ino, OFS_LABEL_CATEGORY, &category);
+
+	if (r == -ENODATA)
+		return 0;
+	if (r == 0 && category.len && category.len <= OFS_NAME_MAX) {
+		memcpy(p->category, category.data, category.len);
+		p->category[category.len] = 0;
+	}
+	return r;
+}
+
+static bool may_search(const struct ofs_attr *dir, const struct ofs_cred *cred)
+{
+	if (dir->uid == cred->uid)
+		return dir->mode & S_IXUSR;
+	if ((dir->mode & S_IXGRP) == (uint32_t)(dir->mode & S_IXOTH) << 3)
+		return dir->mode & S_IXOTH;
+	if (dir->gid == cred->gid || (cred->in_group && cred->in_group(cred->arg, dir->gid)))
+		return dir->mode & S_IXGRP;
+	return dir->mode & S_IXOTH;
+}
+
+int ofs_place_check(struct ofs_tree *t, uint64_t ino, const struct ofs_cred *cred)
+{
+	char name[OFS_NAME_MAX + 1];
+	struct ofs_attr dir;
+	int r = 0;
+
+	while (cred && cred->uid && ino != OFS_ROOT_INO && r == 0) {
+		r = ofs_store_name_of(t->store, ino, &ino, name);
+		if (r == 0)
+			r = ofs_store_getattr(t->store, ino, &dir);
+		if (r == 0 && !may_search(&dir, cred))
+			r = -EACCES;
+	}
 	return r;
 }
 

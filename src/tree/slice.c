@@ -76,7 +76,11 @@ static int parse_colon(const char *text, struct ofs_slice_spec *ret)
 		return parse_last(text + 1, ret);
 	if (is_digit(text[0]))
 		return parse_lines(text, 0, ret);
-	return -ENOENT;
+	if (strcmp(text, "info") != 0 && strcmp(text, "summary") != 0)
+		return -ENOENT;
+	ret->kind = text[0] == 'i' ? OFS_SLICE_INFO : OFS_SLICE_SUMMARY;
+	ret->first = ret->last = 0;
+	return 0;
 }
 
 /* Where the last "#L<digit>" or "@L<digit>" begins, 0: nowhere behind the first character. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Opening a tree, and the calls that look at it. */
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/util.h"
 #include "tree/internal.h"
 
@@ -67,7 +68,11 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	t->uid = geteuid();
 	t->gid = getegid();
 	t->background = opts->background;
-	t->next_slice = OFS_NODE_SLICES;
+	t->reports = ofs_reports_create();
+	t->opened = ofs_clock_monotonic();
+	t->views = ofs_views_create();
+	t->labels = ofs_labels_create();
+	t->config = opts->config ? ofs_strdup(opts->config) : NULL;
 	t->mountpoint = opts->mountpoint ? ofs_strdup(opts->mountpoint) : NULL;
 	t->slice_max_lines = opts->slice_max_lines;
 	t->slice_max_bytes = opts->slice_max_bytes;
@@ -91,128 +96,92 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 
 void ofs_tree_close(struct ofs_tree *t)
 {
-	struct ofs_slice_node *n;
+	struct ofs_made *m;
 	size_t pos = 0;
 
 	if (!t)
 		return;
 	ofs_tree_verify_destroy(t->verify);
-	while ((n = ofs_map_next(&t->slices, &pos)))
-		ofs_slice_destroy(n);
-	ofs_map_finish(&t->slices);
+	while ((m = ofs_map_next(&t->made, &pos)))
+		ofs_made_destroy(m);
+	ofs_map_finish(&t->made);
 	ofs_store_close(t->store);
+	ofs_reports_destroy(t->reports);
+	ofs_views_destroy(t->views);
+	ofs_labels_destroy(t->labels);
 	pthread_mutex_destroy(&t->lock);
 	free(t->mountpoint);
+	free(t->config);
 	free(t);
 }
 
-/* The attributes of the made-up nodes that are always there. */
-static int fixed_stat(struct ofs_tree *t, ofs_node node, struct stat *ret)
+int ofs_ref_lookup(struct ofs_tree *t, const char *name, const struct ofs_cred *cred,
+		   struct ofs_attr *ret)
 {
-	struct ofs_attr attr = {
-		.ino = node,
-		.mode = S_IFDIR | 0555,
-		.uid = t->uid,
-		.gid = t->gid,
-		.nlink = 2,
-		.atime = t->created,
-		.mtime = t->created,
-		.ctime = t->created,
-	};
+	ofs_node ino = ofs_ref_parse(name);
+	int r = ino ? ofs_store_hold(t->store, ino, ret) : -ENOENT;
 
-	if (node == OFS_NODE_README) {
-		attr.mode = S_IFREG | 0444;
-		attr.nlink = 1;
-		attr.size = strlen(ofs_readme_text);
-	} else if (node != OFS_NODE_REFS) {
-		return -ESTALE;
-	}
-	ofs_tree_fill_stat(&attr, ret);
-	return 0;
-}
-
-static int fixed_entry(struct ofs_tree *t, ofs_node node, struct ofs_entry *ret)
-{
-	ret->node = node;
-	ret->keep_name = true;
-	return fixed_stat(t, node, &ret->attr);
-}
-
-/* A real file by its literal name in a real directory or in refs/; takes a reference. */
-static int lookup_real(struct ofs_tree *t, ofs_node parent, const char *name, struct ofs_attr *ret)
-{
-	ofs_node ino;
-	int r;
-
-	if (parent != OFS_NODE_REFS)
-		return ofs_store_lookup(t->store, parent, name, ret);
-	ino = ofs_ref_parse(name);
-	r = ino ? ofs_store_hold(t->store, ino, ret) : -ENOENT;
-	if (r == 0 && !S_ISREG(ret->mode)) {
-		ofs_store_forget(t->store, ino, 1);
-		r = -ENOENT;
-	}
-	return r;
-}
-
-/* `name` is not there literally: it may be a slice of a file that is. */
-static int lookup_slice(struct ofs_tree *t, ofs_node parent, const char *name,
-			struct ofs_entry *ret)
-{
-	char base_name[OFS_NAME_MAX + 1];
-	struct ofs_slice_spec spec;
-	struct ofs_attr base;
-	size_t len;
-	int parsed, r;
-
-	ret->keep_name = false;
-	parsed = ofs_slice_parse(name, &len, &spec);
-	if (parsed == -ENOENT) {
-		/* In refs/ a name may become a ref at any time. */
-		ret->keep_name = parent != OFS_NODE_REFS;
-		return -ENOENT;
-	}
-	memcpy(base_name, name, len);
-	base_name[len] = 0;
-	r = lookup_real(t, parent, base_name, &base);
 	if (r < 0)
 		return r;
-	if (!S_ISREG(base.mode))
-		r = -ENOENT;
-	else if (parsed < 0)
-		r = parsed;
-	else
-		r = ofs_slice_lookup(t, parent, base_name, len, &base, &spec, ret);
-	ofs_store_forget(t->store, base.ino, 1);
+	r = S_ISREG(ret->mode) ? ofs_place_check(t, ino, cred) : -ENOENT;
+	if (r < 0)
+		ofs_store_forget(t->store, ino, 1);
 	return r;
 }
 
-int ofs_tree_lookup(struct ofs_tree *t, ofs_node parent, const char *name, struct ofs_entry *ret)
+/* What is there by that very name. */
+static int lookup_literal(struct ofs_tree *t, ofs_node parent, const char *name,
+			  const struct ofs_cred *cred, struct ofs_entry *ret)
 {
 	struct ofs_attr attr;
 	int r;
 
-	*ret = (struct ofs_entry){ 0 };
-	if (strlen(name) > OFS_NAME_MAX)
-		return -ENAMETOOLONG;
-	if (ofs_node_is_virtual(parent) && parent != OFS_NODE_REFS)
-		return -ENOTDIR;
-	if (parent == OFS_NODE_ROOT && strcmp(name, "refs") == 0)
-		return fixed_entry(t, OFS_NODE_REFS, ret);
-	if (parent == OFS_NODE_ROOT && strcmp(name, "README.md") == 0)
-		return fixed_entry(t, OFS_NODE_README, ret);
-	r = lookup_real(t, parent, name, &attr);
-	if (r == -ENOENT)
-		return lookup_slice(t, parent, name, ret);
+	if (ofs_view_is_dir(t, parent))
+		return ofs_view_lookup(t, parent, name, ret);
+	r = ofs_fixed_lookup(t, parent, name, ret);
+	if (r != -ENOENT || (ofs_node_is_virtual(parent) && parent != OFS_NODE_REFS))
+		return r;
+	r = parent == OFS_NODE_REFS ? ofs_ref_lookup(t, name, cred, &attr)
+				    : ofs_store_lookup(t->store, parent, name, &attr);
 	if (r == 0)
 		ofs_tree_fill_entry(&attr, parent != OFS_NODE_REFS, ret);
 	return r;
 }
 
+/* Whether names can be looked up in it; of what is in the store the store knows. */
+static bool may_be_dir(struct ofs_tree *t, ofs_node node)
+{
+	struct ofs_attr attr;
+
+	if (!ofs_node_is_virtual(node) || ofs_view_is_dir(t, node))
+		return true;
+	return ofs_fixed_attr(t, node, &attr) == 0 && S_ISDIR(attr.mode);
+}
+
+int ofs_tree_lookup_as(struct ofs_tree *t, ofs_node parent, const char *name,
+		       const struct ofs_cred *cred, struct ofs_entry *ret)
+{
+	int r;
+
+	ofs_tree_count(t, OFS_CALL_LOOKUP);
+	*ret = (struct ofs_entry){ 0 };
+	if (strlen(name) > OFS_NAME_MAX)
+		return -ENAMETOOLONG;
+	if (!may_be_dir(t, parent))
+		return -ENOTDIR;
+	r = lookup_literal(t, parent, name, cred, ret);
+	return r == -ENOENT ? ofs_slice_lookup(t, parent, name, cred, ret) : r;
+}
+
+int ofs_tree_lookup(struct ofs_tree *t, ofs_node parent, const char *name, struct ofs_entry *ret)
+{
+	return ofs_tree_lookup_as(t, parent, name, NULL, ret);
+}
+
 void ofs_tree_forget(struct ofs_tree *t, ofs_node node, uint64_t n)
 {
-	if (ofs_node_is_slice(node))
-		ofs_slice_forget(t, node, n);
+	if (ofs_node_is_made(node))
+		ofs_made_forget(t, node, n);
 	else if (!ofs_node_is_virtual(node))
 		ofs_store_forget(t->store, node, n);
 }
@@ -254,32 +223,66 @@ int ofs_tree_walk(struct ofs_tree *t, const char *path, struct ofs_entry *ret)
 	return r;
 }
 
+static int made_getattr(struct ofs_tree *t, ofs_node node, struct stat *ret)
+{
+	const struct ofs_made *m = ofs_made_get(t, node);
+	struct ofs_attr attr;
+
+	if (!m)
+		return -ESTALE;
+	if (m->slice)
+		return ofs_slice_getattr(t, m, ret);
+	attr = m->attr;
+	if (S_ISDIR(attr.mode))
+		ofs_view_set_times(t, &attr);
+	ofs_tree_fill_stat(&attr, ret);
+	return 0;
+}
+
 int ofs_tree_getattr(struct ofs_tree *t, ofs_node node, struct stat *ret)
 {
 	struct ofs_attr attr;
 	int r;
 
-	if (ofs_node_is_slice(node))
-		return ofs_slice_getattr(t, node, ret);
-	if (ofs_node_is_virtual(node))
-		return fixed_stat(t, node, ret);
-	r = ofs_store_getattr(t->store, node, &attr);
+	ofs_tree_count(t, OFS_CALL_GETATTR);
+	if (ofs_node_is_made(node))
+		return made_getattr(t, node, ret);
+	if (ofs_node_is_link(node))
+		r = ofs_view_link_attr(t, node, &attr);
+	else if (ofs_node_is_virtual(node))
+		r = ofs_fixed_attr(t, node, &attr);
+	else
+		r = ofs_store_getattr(t->store, node, &attr);
 	if (r == 0)
 		ofs_tree_fill_stat(&attr, ret);
 	return r;
 }
 
+static ssize_t copy_out(const struct ofs_buf *text, void *buf, size_t size, uint64_t off)
+{
+	size = off < text->len ? OFS_MIN(size, text->len - off) : 0;
+	if (size)
+		memcpy(buf, text->data + off, size);
+	return (ssize_t)size;
+}
+
 ssize_t ofs_tree_readlink(struct ofs_tree *t, ofs_node node, char *buf, size_t size)
 {
-	return ofs_node_is_virtual(node) ? -EINVAL : ofs_store_readlink(t->store, node, buf, size);
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf target = OFS_BUF_INIT;
+	int r;
+
+	if (!ofs_node_is_virtual(node))
+		return ofs_store_readlink(t->store, node, buf, size);
+	if (!ofs_node_is_link(node))
+		return -EINVAL;
+	r = ofs_view_link_target(node, &target);
+	return r < 0 ? r : copy_out(&target, buf, size, 0);
 }
 
 struct readdir {
-	struct ofs_tree *tree;
 	ofs_readdir_fn fn;
 	void *arg;
 	bool plus;
-	bool full;
 };
 
 static int readdir_store(void *arg, const char *name, const struct ofs_attr *attr, uint64_t cookie)
@@ -291,76 +294,98 @@ static int readdir_store(void *arg, const char *name, const struct ofs_attr *att
 		ofs_tree_fill_stat(attr, &entry.attr);
 	else
 		entry.attr = (struct stat){ .st_ino = attr->ino, .st_mode = attr->mode };
-	rd->full = rd->fn(rd->arg, name, &entry, cookie) != 0;
-	return rd->full;
-}
-
-/* One of the entries that the store does not have. */
-static void readdir_made_up(struct readdir *rd, const char *name, ofs_node node, uint64_t cookie,
-			    uint64_t own)
-{
-	struct ofs_entry entry = { .node = node, .keep_name = true };
-
-	if (rd->full || cookie >= own)
-		return;
-	if (own <= OFS_COOKIE_DOTDOT)
-		entry.attr = (struct stat){ .st_ino = node, .st_mode = S_IFDIR };
-	else
-		fixed_stat(rd->tree, node, &entry.attr);
-	rd->full = rd->fn(rd->arg, name, &entry, own) != 0;
+	return rd->fn(rd->arg, name, &entry, cookie);
 }
 
 /* What ".." in `dir` is; -ENOTDIR. */
 static int parent_of(struct ofs_tree *t, ofs_node dir, ofs_node *ret)
 {
-	struct ofs_attr attr = { .mode = S_IFDIR };
-	int r = 0;
+	const struct ofs_made *m;
+	struct ofs_attr attr;
+	int r;
 
-	if (dir != OFS_NODE_REFS)
-		r = ofs_node_is_virtual(dir) ? -ENOTDIR : ofs_store_getattr(t->store, dir, &attr);
+	if (ofs_node_is_link(dir))
+		return -ENOTDIR;
+	if (ofs_node_is_made(dir)) {
+		m = ofs_made_get(t, dir);
+		*ret = m ? m->parent : 0;
+		return !m ? -ESTALE : m->parent ? 0 : -ENOTDIR;
+	}
+	r = ofs_node_is_virtual(dir) ? ofs_fixed_attr(t, dir, &attr)
+				     : ofs_store_getattr(t->store, dir, &attr);
 	if (r < 0)
 		return r;
 	if (!S_ISDIR(attr.mode))
 		return -ENOTDIR;
-	*ret = attr.parent ? attr.parent : OFS_NODE_ROOT;
+	*ret = ofs_node_is_virtual(dir) ? ofs_fixed_parent(dir) : attr.parent;
+	if (!*ret)
+		*ret = OFS_NODE_ROOT;
 	return 0;
+}
+
+/* "." and ".."; 1: one was not taken. */
+static int list_dots(ofs_node dir, ofs_node parent, uint64_t cookie, ofs_readdir_fn fn, void *arg)
+{
+	struct ofs_entry entry = { .attr = { .st_mode = S_IFDIR } };
+
+	entry.attr.st_ino = entry.node = dir;
+	if (cookie < OFS_COOKIE_DOT && fn(arg, ".", &entry, OFS_COOKIE_DOT))
+		return 1;
+	entry.attr.st_ino = entry.node = parent;
+	return cookie < OFS_COOKIE_DOTDOT && fn(arg, "..", &entry, OFS_COOKIE_DOTDOT);
 }
 
 int ofs_tree_readdir(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus,
 		     ofs_readdir_fn fn, void *arg)
 {
-	struct readdir rd = { .tree = t, .fn = fn, .arg = arg, .plus = plus };
+	struct readdir rd = { .fn = fn, .arg = arg, .plus = plus };
 	ofs_node parent;
 	int r;
 
+	ofs_tree_count(t, OFS_CALL_READDIR);
 	r = parent_of(t, dir, &parent);
 	if (r < 0)
 		return r;
-	readdir_made_up(&rd, ".", dir, cookie, OFS_COOKIE_DOT);
-	readdir_made_up(&rd, "..", parent, cookie, OFS_COOKIE_DOTDOT);
-	if (dir == OFS_NODE_ROOT) {
-		readdir_made_up(&rd, "refs", OFS_NODE_REFS, cookie, OFS_COOKIE_REFS);
-		readdir_made_up(&rd, "README.md", OFS_NODE_README, cookie, OFS_COOKIE_README);
-	}
-	if (rd.full || dir == OFS_NODE_REFS)
+	if (list_dots(dir, parent, cookie, fn, arg) || ofs_fixed_list(t, dir, cookie, fn, arg))
 		return 0;
-	return ofs_store_readdir(t->store, dir, cookie, plus, readdir_store, &rd);
+	if (ofs_view_is_dir(t, dir))
+		return ofs_view_list(t, dir, cookie, plus, fn, arg);
+	return ofs_node_is_virtual(dir)
+		       ? 0
+		       : ofs_store_readdir(t->store, dir, cookie, plus, readdir_store, &rd);
+}
+
+static ssize_t made_read(struct ofs_tree *t, ofs_node node, void *buf, size_t size, uint64_t off)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	struct ofs_made *m;
+	int r;
+
+	if (ofs_node_is_link(node))
+		return -EINVAL;
+	if (!ofs_node_is_made(node)) {
+		r = ofs_fixed_text(t, node, &text);
+		return r < 0 ? r : copy_out(&text, buf, size, off);
+	}
+	m = ofs_made_get(t, node);
+	if (!m)
+		return -ESTALE;
+	if (m->slice)
+		return ofs_slice_read(t, m, buf, size, off);
+	if (!S_ISREG(m->attr.mode))
+		return S_ISDIR(m->attr.mode) ? -EISDIR : -EINVAL;
+	return copy_out(&m->text, buf, size, off);
 }
 
 ssize_t ofs_tree_read(struct ofs_tree *t, ofs_node node, void *buf, size_t size, uint64_t off)
 {
-	size_t len = strlen(ofs_readme_text);
+	ssize_t n = ofs_node_is_virtual(node) ? made_read(t, node, buf, size, off)
+					      : ofs_store_read(t->store, node, buf, size, off);
 
-	if (ofs_node_is_slice(node))
-		return ofs_slice_read(t, node, buf, size, off);
-	if (node == OFS_NODE_REFS)
-		return -EISDIR;
-	if (node == OFS_NODE_README) {
-		size = off < len ? OFS_MIN(size, len - off) : 0;
-		memcpy(buf, ofs_readme_text + OFS_MIN(off, len), size);
-		return (ssize_t)size;
-	}
-	return ofs_store_read(t->store, node, buf, size, off);
+	ofs_tree_count(t, OFS_CALL_READ);
+	if (n > 0)
+		atomic_fetch_add_explicit(&t->bytes_read, (uint64_t)n, memory_order_relaxed);
+	return n;
 }
 
 int ofs_tree_statfs(struct ofs_tree *t, struct statvfs *ret)

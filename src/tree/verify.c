@@ -12,7 +12,6 @@
 #include "tree/internal.h"
 
 #define PROBLEMS_MAX 10000 /* that are remembered */
-#define TEXT_MAX 8192 /* bytes; an attribute holds 64 KiB, and JSON writes a byte as up to six */
 #define LOST_DIR "lost+found" /* in persistent/ */
 
 enum state {
@@ -91,33 +90,6 @@ void ofs_tree_verify_destroy(struct ofs_tree_verify *job)
 
 /* ---- what is found */
 
-/*
- * Allocated: `text` as UTF-8 of bounded length. What is not UTF-8 has \xNN for every byte that is
- * not ASCII.
- */
-static char *readable(const char *text)
-{
-	json_t *whole = json_string(text);
-	struct ofs_buf out = OFS_BUF_INIT;
-	const unsigned char *p;
-
-	if (whole && strlen(text) <= TEXT_MAX) {
-		json_decref(whole);
-		return ofs_strdup(text);
-	}
-	json_decref(whole);
-	for (p = (const unsigned char *)text; *p && out.len < TEXT_MAX; p++)
-		if (ofs_buf_printf(&out, *p < 0x80 ? "%c" : "\\x%02x", *p) < 0)
-			break;
-	if (*p)
-		ofs_buf_append_str(&out, "...");
-	if (ofs_buf_append(&out, "", 1) < 0) {
-		ofs_buf_finish(&out);
-		return ofs_strdup("?");
-	}
-	return (char *)out.data;
-}
-
 /* Allocated. What has no name (any more) goes by its ref. */
 static char *path_of(struct ofs_tree *t, uint64_t ino)
 {
@@ -125,7 +97,7 @@ static char *path_of(struct ofs_tree *t, uint64_t ino)
 	char name[sizeof("refs/") + OFS_REF_SIZE] = "refs/";
 
 	if (ofs_place_of(t, ino, &place) == 0)
-		return readable(place.path.data[0] ? (const char *)place.path.data : "/");
+		return ofs_text_readable(place.path.data[0] ? (const char *)place.path.data : "/");
 	ofs_ref_format(ino, name + strlen(name));
 	return ofs_strdup(name);
 }
@@ -137,7 +109,7 @@ static void on_problem(void *arg, uint64_t ino, const char *what, bool repaired)
 	bool kept;
 
 	p.path = ino ? path_of(job->tree, ino) : NULL;
-	p.what = readable(what);
+	p.what = ofs_text_readable(what);
 	pthread_mutex_lock(&job->lock);
 	if (ino)
 		ofs_map_put(&job->hurt, ino, job);

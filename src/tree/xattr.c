@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* user.offload.*: what the store knows of a file, and on the root what it is asked to do. */
+/*
+ * Extended attributes: user.offload.*, which say what is known of a file, and those that are the
+ * user's own. On the root they are also what the tree is asked to do.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <strings.h>
 #include <sys/xattr.h>
-#include <time.h>
 
-#include "base/clock.h"
+#include "base/alloc.h"
 #include "base/util.h"
 #include "codec/hash.h"
 #include "tree/internal.h"
@@ -50,18 +52,9 @@ static int attr_sha256(struct ofs_tree *t, const struct ofs_attr *file, struct o
 	return ofs_buf_append_str(out, hex);
 }
 
-static int attr_place(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out,
-		      const char *(*pick)(const struct ofs_place *p))
+static const char *pick_tier(const struct ofs_place *p)
 {
-	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
-	const char *text;
-	int r;
-
-	r = ofs_place_of(t, file->ino, &place);
-	if (r < 0)
-		return r == -ENOENT ? -ENODATA : r;
-	text = pick(&place);
-	return text[0] ? ofs_buf_append_str(out, text) : -ENODATA;
+	return ofs_tier_names[ofs_place_tier(p)];
 }
 
 static const char *pick_category(const struct ofs_place *p)
@@ -79,9 +72,27 @@ static const char *pick_path(const struct ofs_place *p)
 	return (const char *)p->path.data;
 }
 
+static int attr_place(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out,
+		      const char *(*pick)(const struct ofs_place *p))
+{
+	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
+	const char *text;
+	int r;
+
+	r = ofs_place_of(t, file->ino, &place);
+	if (r < 0)
+		return r == -ENOENT ? -ENODATA : r;
+	if (pick == pick_category)
+		r = ofs_place_label(t, file->ino, &place);
+	if (r < 0)
+		return r;
+	text = pick(&place);
+	return text[0] ? ofs_buf_append_str(out, text) : -ENODATA;
+}
+
 static int attr_tier(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
 {
-	return attr_place(t, file, out, ofs_place_tier);
+	return attr_place(t, file, out, pick_tier);
 }
 
 static int attr_category(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
@@ -101,25 +112,47 @@ static int attr_path(struct ofs_tree *t, const struct ofs_attr *file, struct ofs
 
 static int attr_created(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
 {
-	time_t seconds = (time_t)(file->btime / OFS_NS_PER_S);
-	char text[32];
-	struct tm tm;
-
 	(void)t;
-	if (!gmtime_r(&seconds, &tm) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm))
+	return ofs_text_time(file->btime, out) < 0 ? -ENODATA : 0;
+}
+
+static int attr_expires(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
+	int64_t at;
+	int r;
+
+	if (!S_ISREG(file->mode))
 		return -ENODATA;
-	return ofs_buf_append_str(out, text);
+	r = ofs_place_of(t, file->ino, &place);
+	if (r == 0)
+		r = ofs_place_label(t, file->ino, &place);
+	if (r == 0)
+		r = ofs_tree_expiry(t, file, &place, &at);
+	if (r < 0)
+		return r == -ENOENT ? -ENODATA : r;
+	return at == OFS_TTL_NEVER ? ofs_buf_append_str(out, "never") : ofs_text_time(at, out);
 }
 
 static int attr_lines(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
 {
+	const struct ofs_source src = { .tree = t, .attr = *file };
 	uint64_t lines;
 	int r;
 
 	if (!S_ISREG(file->mode))
 		return -ENODATA;
-	r = ofs_lines_count(t, file, &lines);
+	r = ofs_source_lines(&src, &lines);
 	return r < 0 ? r : ofs_buf_printf(out, "%" PRIu64, lines);
+}
+
+/* An estimate: models differ, and four bytes a token is about right for English and for code. */
+static int attr_tokens(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	(void)t;
+	if (!S_ISREG(file->mode))
+		return -ENODATA;
+	return ofs_buf_printf(out, "%" PRIu64, file->size / 4 + (file->size % 4 != 0));
 }
 
 /* A guess from the first bytes, sure enough for a preview or a viewer. */
@@ -160,22 +193,81 @@ static int attr_stored(struct ofs_tree *t, const struct ofs_attr *file, struct o
 	return ofs_buf_printf(out, "%" PRIu64, file->occupied);
 }
 
+/* What was set, or what holds without. */
+static int attr_ttl(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
+	int r;
+
+	if (!S_ISREG(file->mode))
+		return -ENODATA;
+	r = ofs_place_of(t, file->ino, &place);
+	if (r < 0)
+		return r == -ENOENT ? -ENODATA : r;
+	if (ofs_place_tier(&place) != OFS_TIER_WORKING)
+		return ofs_buf_append_str(out, "never");
+	r = ofs_label_get(t, file->ino, OFS_LABEL_TTL, out);
+	if (r == -ENODATA)
+		r = ofs_place_label(t, file->ino, &place);
+	else
+		return r;
+	return r < 0 ? r : ofs_ttl_format(ofs_ttl_default(place.category), out);
+}
+
+static int attr_important(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	int r = -ENODATA;
+
+	if (S_ISREG(file->mode))
+		r = ofs_label_get(t, file->ino, OFS_LABEL_IMPORTANT, out);
+	return r == -ENODATA && S_ISREG(file->mode) ? ofs_buf_append_str(out, "0") : r;
+}
+
+static int attr_tags(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	return ofs_label_get(t, file->ino, OFS_LABEL_TAGS, out);
+}
+
+static int attr_title(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	return ofs_label_get(t, file->ino, OFS_LABEL_TITLE, out);
+}
+
 static const struct {
 	const char *name;
 	attr_fn get;
+	/* Not every file has it, or what it says when it was not set is not to be copied along. */
+	bool optional;
 } attrs[] = {
-	{ "ref", attr_ref },	       { "sha256", attr_sha256 }, { "tier", attr_tier },
-	{ "category", attr_category }, { "task", attr_task },	  { "created", attr_created },
-	{ "lines", attr_lines },       { "mime", attr_mime },	  { "stored_bytes", attr_stored },
-	{ "path", attr_path },
+	{ "ref", attr_ref, false },
+	{ "sha256", attr_sha256, true },
+	{ "tier", attr_tier, false },
+	{ "category", attr_category, false },
+	{ "task", attr_task, true },
+	{ "created", attr_created, false },
+	{ "expires", attr_expires, false },
+	{ "lines", attr_lines, false },
+	{ "tokens", attr_tokens, false },
+	{ "mime", attr_mime, false },
+	{ "stored_bytes", attr_stored, false },
+	{ "path", attr_path, false },
+	{ "ttl", attr_ttl, true },
+	{ "important", attr_important, true },
+	{ "tags", attr_tags, true },
+	{ "title", attr_title, true },
 };
 
 /* What not every file has is listed only where it is there; the rest costs too much to find out. */
-static bool attr_is_listed(struct ofs_tree *t, const struct ofs_attr *file, attr_fn get)
+static bool attr_is_listed(struct ofs_tree *t, const struct ofs_attr *file, size_t i)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT;
+	enum ofs_label_kind kind = ofs_label_find(attrs[i].name);
 
-	return (get != attr_task && get != attr_sha256) || get(t, file, &value) == 0;
+	if (!attrs[i].optional)
+		return true;
+	if (kind != OFS_LABELS)
+		return ofs_label_get(t, file->ino, kind, &value) == 0;
+	return attrs[i].get(t, file, &value) == 0;
 }
 
 static ssize_t give(const struct ofs_buf *value, void *buf, size_t size)
@@ -189,14 +281,23 @@ static ssize_t give(const struct ofs_buf *value, void *buf, size_t size)
 	return (ssize_t)value->len;
 }
 
+static bool is_ours(const char *name)
+{
+	return strncmp(name, PREFIX, strlen(PREFIX)) == 0;
+}
+
+/* The others are the system's, for purposes that the tree does not serve. */
+static bool is_users(const char *name)
+{
+	return strncmp(name, "user.", 5) == 0 && name[5] && !is_ours(name);
+}
+
 static int attr_get(struct ofs_tree *t, ofs_node node, const char *name, struct ofs_buf *out)
 {
 	struct ofs_attr file;
 	size_t i;
 	int r;
 
-	if (ofs_node_is_virtual(node) || strncmp(name, PREFIX, strlen(PREFIX)) != 0)
-		return -ENODATA;
 	if (node == OFS_NODE_ROOT && strncmp(name, VERIFY, strlen(VERIFY)) == 0)
 		return ofs_tree_verify_get(t->verify, name + strlen(VERIFY), out);
 	for (i = 0; i < OFS_ARRAY_SIZE(attrs); i++)
@@ -216,19 +317,96 @@ ssize_t ofs_tree_getxattr(struct ofs_tree *t, ofs_node node, const char *name, v
 			  size_t size)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT;
-	int r = attr_get(t, node, name, &value);
+	int r;
 
+	if (ofs_node_is_virtual(node))
+		return -ENODATA;
+	if (is_users(name))
+		return ofs_store_getxattr(t->store, node, name, buf, size);
+	if (!is_ours(name))
+		return -EOPNOTSUPP;
+	r = attr_get(t, node, name, &value);
 	return r < 0 ? r : give(&value, buf, size);
+}
+
+/* Whether an attribute of the tree's own may be changed; its kind. */
+static int check_label(struct ofs_tree *t, ofs_node node, const char *name,
+		       enum ofs_label_kind *ret)
+{
+	struct ofs_attr file;
+	int r;
+
+	*ret = ofs_label_find(name + strlen(PREFIX));
+	if (*ret == OFS_LABELS)
+		return -EOPNOTSUPP;
+	r = ofs_store_getattr(t->store, node, &file);
+	return r < 0 ? r : S_ISREG(file.mode) ? 0 : -EOPNOTSUPP;
 }
 
 int ofs_tree_setxattr(struct ofs_tree *t, ofs_node node, const char *name, const void *value,
 		      size_t size, int flags)
 {
-	if (node != OFS_NODE_ROOT || strcmp(name, VERIFY) != 0)
+	enum ofs_label_kind kind;
+	int r;
+
+	ofs_tree_count(t, OFS_CALL_CHANGE);
+	if (node == OFS_NODE_ROOT && strcmp(name, VERIFY) == 0)
+		return flags & XATTR_CREATE ? -EEXIST : ofs_tree_verify_set(t->verify, value, size);
+	if (ofs_node_is_virtual(node))
+		return -EROFS;
+	if (is_users(name))
+		return ofs_store_setxattr(t->store, node, name, value, size, flags);
+	if (!is_ours(name))
 		return -EOPNOTSUPP;
-	if (flags & XATTR_CREATE)
-		return -EEXIST;
-	return ofs_tree_verify_set(t->verify, value, size);
+	r = check_label(t, node, name, &kind);
+	if (r == 0)
+		r = ofs_label_set(t, node, kind, value, size, flags);
+	ofs_tree_touch(t);
+	return r;
+}
+
+int ofs_tree_removexattr(struct ofs_tree *t, ofs_node node, const char *name)
+{
+	enum ofs_label_kind kind;
+	int r;
+
+	ofs_tree_count(t, OFS_CALL_CHANGE);
+	if (ofs_node_is_virtual(node))
+		return -EROFS;
+	if (is_users(name))
+		return ofs_store_removexattr(t->store, node, name);
+	if (!is_ours(name))
+		return -EOPNOTSUPP;
+	r = check_label(t, node, name, &kind);
+	if (r == 0)
+		r = ofs_label_remove(t, node, kind);
+	ofs_tree_touch(t);
+	return r;
+}
+
+/* The names of the user's own attributes. */
+static int list_users(struct ofs_tree *t, ofs_node node, struct ofs_buf *out)
+{
+	ssize_t n = ofs_store_listxattr(t->store, node, NULL, 0);
+	OFS_FREE char *names = NULL;
+
+	/* It may have grown since. */
+	while (n > 0) {
+		size_t room = (size_t)n;
+
+		free(names);
+		names = ofs_realloc(NULL, room, 1);
+		n = ofs_store_listxattr(t->store, node, names, room);
+		if (n != -ERANGE)
+			break;
+		n = ofs_store_listxattr(t->store, node, NULL, 0);
+	}
+	if (n <= 0)
+		return (int)n;
+	for (const char *p = names; p < names + n; p += strlen(p) + 1)
+		if (is_users(p) && ofs_buf_append(out, p, strlen(p) + 1) < 0)
+			return -ENOMEM;
+	return 0;
 }
 
 ssize_t ofs_tree_listxattr(struct ofs_tree *t, ofs_node node, char *buf, size_t size)
@@ -248,7 +426,7 @@ ssize_t ofs_tree_listxattr(struct ofs_tree *t, ofs_node node, char *buf, size_t 
 	 * of everything.
 	 */
 	for (i = 0; S_ISREG(file.mode) && i < OFS_ARRAY_SIZE(attrs); i++) {
-		if (!attr_is_listed(t, &file, attrs[i].get))
+		if (!attr_is_listed(t, &file, i))
 			continue;
 		r = ofs_buf_printf(&names, PREFIX "%s", attrs[i].name);
 		if (r == 0)
@@ -256,5 +434,6 @@ ssize_t ofs_tree_listxattr(struct ofs_tree *t, ofs_node node, char *buf, size_t 
 		if (r < 0)
 			return r;
 	}
-	return give(&names, buf, size);
+	r = list_users(t, node, &names);
+	return r < 0 ? r : give(&names, buf, size);
 }

@@ -142,14 +142,31 @@ Test(cli_deposit, given_names)
 
 Test(cli_deposit, nothing_is_stored_when_a_wish_cannot_be_met)
 {
-	const struct ofs_deposit title = { .category = "web", .title = "T" };
-	const struct ofs_deposit ttl = { .category = "web", .ttl = "6h" };
+	const struct ofs_deposit title = { .category = "web", .title = "two\nlines" };
+	const struct ofs_deposit ttl = { .category = "web", .ttl = "soon" };
 
-	cr_expect_eq(put(&title, "hello\n"), -ENOTSUP);
+	cr_expect_eq(put(&title, "hello\n"), -EINVAL);
 	cr_expect(strstr(err.text, "--title"));
-	cr_expect_eq(put(&ttl, "hello\n"), -ENOTSUP);
+	cr_expect_eq(put(&ttl, "hello\n"), -EINVAL);
 	cr_expect(strstr(err.text, "--ttl"));
 	expect_files("cache/web", 0);
+}
+
+static void expect_attribute(const char *name, const char *expected)
+{
+	OFS_FREE char *text = NULL;
+
+	cr_assert_eq(ofs_backend_attribute(backend, done.path, name, &text), 0);
+	cr_expect_str_eq(text, expected);
+}
+
+Test(cli_deposit, title_and_time_to_live)
+{
+	const struct ofs_deposit d = { .category = "web", .title = "A page", .ttl = "90m" };
+
+	cr_assert_eq(put(&d, "hello\n"), 0, "%s", err.text);
+	expect_attribute("title", "A page");
+	expect_attribute("ttl", "90m");
 }
 
 Test(cli_deposit, a_folder_that_is_a_file)

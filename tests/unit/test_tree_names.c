@@ -507,8 +507,8 @@ static struct listing got, rest;
 
 Test(tree_names, the_root_lists_what_is_made_up)
 {
-	static const char *const want[] = { ".",     "..",    "refs",	    "README.md",
-					    "cache", "tasks", "persistent", "archive" };
+	static const char *const want[] = { ".",	"..",	 "refs",  "README.md",	"views",
+					    ".offload", "cache", "tasks", "persistent", "archive" };
 
 	list(OFS_NODE_ROOT, 0, true, 99, &got);
 	cr_assert_eq(got.n, OFS_ARRAY_SIZE(want));

@@ -66,6 +66,8 @@ Test(tree_slice, every_form)
 		{ "F:b0-0", 0, "F", BYTES, 0, 0 },
 		{ "F:1-1", 0, "F", LINES, 1, 1 },
 		{ "F:007-010", 0, "F", LINES, 7, 10 },
+		{ "F:info", 0, "F", OFS_SLICE_INFO, 0, 0 },
+		{ "F:1:summary", 0, "F:1", OFS_SLICE_SUMMARY, 0, 0 },
 	};
 
 	expect_all(list, OFS_ARRAY_SIZE(list));
@@ -74,11 +76,11 @@ Test(tree_slice, every_form)
 Test(tree_slice, no_form_at_all)
 {
 	static const char *const names[] = {
-		"",	     "F",    "F:",    "F:b",	"F:bx",	      "F:x", "F:info",
-		"F:summary", "F: 1", "F:+1",  "F:L1",	"F#",	      "F#1", "F#L",
-		"F#Lx",	     "F#l1", "F@",    "F@L",	"F@1",	      "F@x", ":",
-		":1",	     ":1-2", ":-5",   ":b0-1",	"#L1",	      "@L1", "F.txt",
-		"user@host", "C#",   "a:b:c", "F:B0-1", "F\xff:\xff",
+		"",	      "F",    "F:",    "F:b",	 "F:bx",       "F:x", "F:Info",
+		"F:summary ", "F: 1", "F:+1",  "F:L1",	 "F#",	       "F#1", "F#L",
+		"F#Lx",	      "F#l1", "F@",    "F@L",	 "F@1",	       "F@x", ":",
+		":1",	      ":1-2", ":-5",   ":b0-1",	 "#L1",	       "@L1", "F.txt",
+		"user@host",  "C#",   "a:b:c", "F:B0-1", "F\xff:\xff",
 	};
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(names); i++)

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The attributes of a file that can be set: how long it lives, whether it is important, tags, title
+ * and category. They lie in the store like any other attribute; what listings need of them is kept
+ * in memory once it was asked for.
+ */
+#include <inttypes.h>
+#include <jansson.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/util.h"
+#include "tree/internal.h"
+
+#define PREFIX "user.offload."
+#define TITLE_MAX 1024
+#define TAGS_MAX 4096
+#define VALUE_MAX 4096 /* of any of them */
+#define TTL_MAX_DAYS 36500
+#define LISTED_AT_ONCE 256
+
+struct ofs_labels {
+	pthread_mutex_t lock; /* held while the store is asked */
+	bool loaded;
+	struct ofs_map
+		files; /* inode -> struct ofs_label; those of removed files may be among them */
+};
+
+static const char *const names[OFS_LABELS] = {
+	[OFS_LABEL_TTL] = PREFIX "ttl",		  [OFS_LABEL_IMPORTANT] = PREFIX "important",
+	[OFS_LABEL_TAGS] = PREFIX "tags",	  [OFS_LABEL_TITLE] = PREFIX "title",
+	[OFS_LABEL_CATEGORY] = PREFIX "category",
+};
+
+const char *ofs_label_name(enum ofs_label_kind kind)
+{
+	return names[kind];
+}
+
+enum ofs_label_kind ofs_label_find(const char *name)
+{
+	int i;
+
+	for (i = 0; i < OFS_LABELS; i++)
+		if (strcmp(names[i] + strlen(PREFIX), name) == 0)
+			break;
+	return (enum ofs_label_kind)i;
+}
+
+/* ---- values */
+
+static const struct {
+	char unit;
+	int64_t seconds;
+} units[] = { { 'd', 86400 }, { 'h', 3600 }, { 'm', 60 }, { 's', 1 } };
+
+/* "30m", "6h", "7d", "never"; 0: it is none. */
+static int64_t ttl_parse(const char *text)
+{
+	uint64_t n;
+	char *end;
+
+	if (strcmp(text, "never") == 0)
+		return OFS_TTL_NEVER;
+	if (text[0] < '1' || text[0] > '9' || strlen(text) > 12)
+		return 0;
+	n = strtoull(text, &end, 10);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(units); i++) {
+		int64_t most = (int64_t)TTL_MAX_DAYS * 86400 / units[i].seconds;
+
+		if (end[0] == units[i].unit && !end[1] && n <= (uint64_t)most)
+			return (int64_t)n * units[i].seconds * OFS_NS_PER_S;
+	}
+	return 0;
+}
+
+int ofs_ttl_format(int64_t ttl, struct ofs_buf *out)
+{
+	int64_t seconds = ttl / OFS_NS_PER_S;
+	size_t i;
+
+	if (ttl == OFS_TTL_NEVER)
+		return ofs_buf_append_str(out, "never");
+	for (i = 0; seconds % units[i].seconds; i++)
+		;
+	return ofs_buf_printf(out, "%" PRId64 "%c", seconds / units[i].seconds, units[i].unit);
+}
+
+int64_t ofs_ttl_default(const char *category)
+{
+	static const struct {
+		const char *category;
+		int64_t seconds; /* 0: never */
+	} known[] = {
+		{ "shell", 30 * 60 },	    { "search", 6 * 3600 }, { "web", 6 * 3600 },
+		{ "file_read", 24 * 3600 }, { "notes", 7 * 86400 }, { "reports", 0 },
+	};
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(known); i++)
+		if (strcmp(known[i].category, category) == 0)
+			return known[i].seconds ? known[i].seconds * OFS_NS_PER_S : OFS_TTL_NEVER;
+	return 24 * 3600 * OFS_NS_PER_S;
+}
+
+/* Fit to be shown, and to be put into JSON: UTF-8 without control characters. */
+static bool is_line(const char *text)
+{
+	json_t *json = json_string(text);
+	bool plain = json != NULL;
+
+	json_decref(json);
+	for (; plain && *text; text++)
+		plain = (unsigned char)*text >= ' ' && *text != 127;
+	return plain;
+}
+
+/* A name that a directory could have. */
+static bool is_name(const char *text)
+{
+	return *text && strlen(text) <= OFS_NAME_MAX && !strchr(text, '/') &&
+	       strcmp(text, ".") != 0 && strcmp(text, "..") != 0 && is_line(text);
+}
+
+bool ofs_label_has_tag(const char *tags, const char *tag)
+{
+	size_t len = strlen(tag);
+
+	while (tags) {
+		if (strcspn(tags, ",") == len && strncmp(tags, tag, len) == 0)
+			return true;
+		tags = strchr(tags, ',');
+		tags += tags != NULL;
+	}
+	return false;
+}
+
+/* Tags without the spaces around them and without repetitions. */
+static int normalize_tags(const char *text, struct ofs_buf *out)
+{
+	char done[VALUE_MAX + 1] = "", tag[OFS_NAME_MAX + 1];
+	size_t used = 0;
+
+	for (bool more = true; more;) {
+		size_t len = strcspn(text, ","), from = strspn(text, " "), to = len;
+
+		more = text[len] == ',';
+		while (to > from && text[to - 1] == ' ')
+			to--;
+		from = OFS_MIN(from, to);
+		if (to - from > OFS_NAME_MAX)
+			return -EINVAL;
+		memcpy(tag, text + from, to - from);
+		tag[to - from] = 0;
+		if (!is_name(tag))
+			return -EINVAL;
+		if (!used || !ofs_label_has_tag(done, tag)) {
+			if (used)
+				done[used++] = ',';
+			memcpy(done + used, tag, to - from + 1);
+			used += to - from;
+		}
+		text += len + more;
+	}
+	return used > TAGS_MAX ? -EINVAL : ofs_buf_append_str(out, done);
+}
+
+int ofs_label_normalize(enum ofs_label_kind kind, const void *value, size_t size,
+			struct ofs_buf *out)
+{
+	char text[VALUE_MAX + 1];
+	int64_t ttl;
+
+	/* A final NUL is part of the value as some programs write it. */
+	if (size && ((const char *)value)[size - 1] == 0)
+		size--;
+	if (size > VALUE_MAX || (size && memchr(value, 0, size)))
+		return -EINVAL;
+	if (size)
+		memcpy(text, value, size);
+	text[size] = 0;
+	switch (kind) {
+	case OFS_LABEL_TTL:
+		ttl = ttl_parse(text);
+		return ttl ? ofs_ttl_format(ttl, out) : -EINVAL;
+	case OFS_LABEL_IMPORTANT:
+		if (strcmp(text, "0") == 0)
+			return 0;
+		return strcmp(text, "1") == 0 ? ofs_buf_append_str(out, text) : -EINVAL;
+	case OFS_LABEL_TAGS:
+		return size ? normalize_tags(text, out) : 0;
+	case OFS_LABEL_TITLE:
+		return size <= TITLE_MAX && is_line(text) ? ofs_buf_append_str(out, text) : -EINVAL;
+	case OFS_LABEL_CATEGORY:
+		return is_name(text) ? ofs_buf_append_str(out, text) : -EINVAL;
+	case OFS_LABELS:
+		break;
+	}
+	return -EINVAL;
+}
+
+/* ---- what listings need */
+
+static void label_destroy(struct ofs_label *l)
+{
+	if (!l)
+		return;
+	free(l->tags);
+	free(l->category);
+	free(l);
+}
+
+struct ofs_labels *ofs_labels_create(void)
+{
+	struct ofs_labels *l = ofs_alloc(sizeof(*l));
+
+	pthread_mutex_init(&l->lock, NULL);
+	return l;
+}
+
+void ofs_labels_destroy(struct ofs_labels *l)
+{
+	struct ofs_label *label;
+	size_t pos = 0;
+
+	if (!l)
+		return;
+	while ((label = ofs_map_next(&l->files, &pos)))
+		label_destroy(label);
+	ofs_map_finish(&l->files);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+int ofs_label_get(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, struct ofs_buf *out)
+{
+	char value[VALUE_MAX];
+	ssize_t n = ofs_store_getxattr(t->store, ino, names[kind], value, sizeof(value));
+
+	return n < 0 ? (int)n : ofs_buf_append(out, value, (size_t)n);
+}
+
+/* Allocated; NULL: it is not set. */
+static char *get_text(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT;
+
+	if (ofs_label_get(t, ino, kind, &value) < 0 || ofs_buf_append(&value, "", 1) < 0)
+		return NULL;
+	return (char *)ofs_steal(value.data);
+}
+
+/* Brings memory in line with the store; the labels' lock is held. */
+static int reload(struct ofs_tree *t, uint64_t ino)
+{
+	OFS_FREE char *ttl = get_text(t, ino, OFS_LABEL_TTL);
+	OFS_FREE char *important = get_text(t, ino, OFS_LABEL_IMPORTANT);
+	struct ofs_label *l = ofs_alloc(sizeof(*l));
+
+	l->ino = ino;
+	l->ttl = ttl ? ttl_parse(ttl) : OFS_TTL_UNSET;
+	l->important = important && strcmp(important, "1") == 0;
+	l->tags = get_text(t, ino, OFS_LABEL_TAGS);
+	l->category = get_text(t, ino, OFS_LABEL_CATEGORY);
+	label_destroy(ofs_map_remove(&t->labels->files, ino));
+	if (l->ttl == OFS_TTL_UNSET && !l->important && !l->tags && !l->category) {
+		label_destroy(l);
+		return 0;
+	}
+	return ofs_map_put(&t->labels->files, ino, l);
+}
+
+static int load_all(struct ofs_tree *t)
+{
+	uint64_t list[LISTED_AT_ONCE], after = 0;
+	int n, i, r = 0;
+
+	while (!t->labels->loaded && r == 0) {
+		n = ofs_store_list_labelled(t->store, after, list, LISTED_AT_ONCE);
+		if (n < 0)
+			return n;
+		for (i = 0; i < n && r == 0; i++)
+			r = reload(t, list[i]);
+		if (n)
+			after = list[n - 1];
+		t->labels->loaded = r == 0 && !n;
+	}
+	return r;
+}
+
+int ofs_labels_with(struct ofs_tree *t, uint64_t ino,
+		    void (*fn)(void *arg, const struct ofs_label *l), void *arg)
+{
+	int r;
+
+	pthread_mutex_lock(&t->labels->lock);
+	r = load_all(t);
+	if (r == 0)
+		fn(arg, ofs_map_get(&t->labels->files, ino));
+	pthread_mutex_unlock(&t->labels->lock);
+	return r;
+}
+
+int ofs_labels_each(struct ofs_tree *t, void (*fn)(void *arg, const struct ofs_label *l), void *arg)
+{
+	struct ofs_label *l;
+	size_t pos = 0;
+	int r;
+
+	pthread_mutex_lock(&t->labels->lock);
+	r = load_all(t);
+	while (r == 0 && (l = ofs_map_next(&t->labels->files, &pos)))
+		fn(arg, l);
+	pthread_mutex_unlock(&t->labels->lock);
+	return r;
+}
+
+/* ---- setting them */
+
+static int store_value(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind,
+		       const struct ofs_buf *value, int flags)
+{
+	int r;
+
+	if (value->len)
+		return ofs_store_setxattr(t->store, ino, names[kind], value->data, value->len,
+					  flags);
+	r = ofs_store_removexattr(t->store, ino, names[kind]);
+	return r == -ENODATA ? 0 : r;
+}
+
+int ofs_label_set(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, const void *value,
+		  size_t size, int flags)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf normal = OFS_BUF_INIT;
+	int r, again;
+
+	r = ofs_label_normalize(kind, value, size, &normal);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&t->labels->lock);
+	r = store_value(t, ino, kind, &normal, flags);
+	if (r == 0 && t->labels->loaded) {
+		again = reload(t, ino);
+		t->labels->loaded = again == 0;
+	}
+	pthread_mutex_unlock(&t->labels->lock);
+	return r;
+}
+
+int ofs_label_remove(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind)
+{
+	int r;
+
+	pthread_mutex_lock(&t->labels->lock);
+	r = ofs_store_removexattr(t->store, ino, names[kind]);
+	if (r == 0 && t->labels->loaded)
+		t->labels->loaded = reload(t, ino) == 0;
+	pthread_mutex_unlock(&t->labels->lock);
+	return r;
+}
+
+/* ---- expiry */
+
+struct lifetime {
+	int64_t ttl;
+	bool important;
+};
+
+static void read_lifetime(void *arg, const struct ofs_label *l)
+{
+	struct lifetime *life = arg;
+
+	*life = (struct lifetime){ .ttl = l ? l->ttl : OFS_TTL_UNSET,
+				   .important = l && l->important };
+}
+
+int ofs_tree_expiry(struct ofs_tree *t, const struct ofs_attr *file, const struct ofs_place *p,
+		    int64_t *ret)
+{
+	struct lifetime life = { 0 };
+	int64_t used = OFS_MAX(OFS_MAX(file->atime, file->mtime), file->ctime);
+	int r = ofs_labels_with(t, file->ino, read_lifetime, &life);
+
+	if (r < 0)
+		return r;
+	if (life.ttl == OFS_TTL_UNSET)
+		life.ttl = ofs_ttl_default(p->category);
+	if (p->top == OFS_TOP_PERSISTENT || p->top == OFS_TOP_ARCHIVE || life.important ||
+	    life.ttl == OFS_TTL_NEVER || __builtin_add_overflow(used, life.ttl, ret))
+		*ret = OFS_TTL_NEVER;
+	return 0;
+}
