@@ -114,7 +114,7 @@ static int run(struct ofs_options *o, struct ofs_error *err)
 	int r;
 
 	if (o->help) {
-		fputs(ofs_options_usage, stdout);
+		ofs_options_print_usage(stdout);
 		return EXIT_SUCCESS;
 	}
 	if (o->version) {
@@ -125,6 +125,8 @@ static int run(struct ofs_options *o, struct ofs_error *err)
 #endif
 		return EXIT_SUCCESS;
 	}
+	if (ofs_options_configure(o, err) < 0)
+		return EXIT_FAILURE;
 	if (ofs_session_create(o, err, &session) < 0)
 		return EXIT_USAGE;
 	r = serve(session, o, err);

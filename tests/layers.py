@@ -34,6 +34,7 @@ for depth, row in enumerate(LAYERS):
 FOREIGN = {
     r"fuse.*|cuse_.*": {"fuse", "main"},
     r"sqlite3.*": {"index"},
+    r"ini\.h": {"tree"},
     r"zstd.*|zdict\.h": {"codec"},
     r"openssl/.*|xxhash\.h": {"codec"},
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <offloadfs/config.h>
 #include <offloadfs/tree.h>
 
 #include "base/alloc.h"
@@ -270,10 +271,16 @@ int ofs_backend_open_store(const char *store, bool create, struct ofs_error *err
 			   struct ofs_backend **ret)
 {
 	struct ofs_tree_options opts = OFS_TREE_OPTIONS_INIT;
+	struct ofs_config *config = ofs_config_create();
 	struct backend_store *s;
 	struct ofs_tree *tree;
 	int r;
 
+	r = ofs_config_load_store(config, store, err);
+	ofs_config_apply(config, &opts);
+	ofs_config_destroy(config);
+	if (r < 0)
+		return r;
 	opts.create = create;
 	opts.background = false;
 	r = ofs_tree_open(store, &opts, err, &tree);

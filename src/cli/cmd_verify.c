@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "base/alloc.h"
@@ -22,8 +21,6 @@
 #include "cli/report.h"
 #include "cli/target.h"
 #include "cli/text.h"
-#include "io/mounts.h"
-#include "io/path.h"
 
 #define VERIFY_ATTRIBUTE "user.offload.verify"
 #define VERIFY_POLL_NS_MIN 5000000L
@@ -427,59 +424,6 @@ static int verify_tree(struct ofs_target *target, const struct verify_options *o
 	return r < 0 ? verify_lost(&v, -r) : verify_result(&v);
 }
 
-/* ---- what to verify */
-
-/* Whether a directory is a store, as far as its names tell, rather than a workspace. */
-static bool verify_is_store(const char *path)
-{
-	static const char *const names[] = { "index.db", "journal", "packs" };
-	int found = 0;
-
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(names); i++) {
-		OFS_FREE char *name = ofs_path_join(path, names[i]);
-		struct stat st;
-
-		found += stat(name, &st) == 0;
-	}
-	return found > 1;
-}
-
-/* The tree that an operand means: one that it lies in, a store, or a workspace. */
-static int verify_find(const struct ofs_target_options *opts, const char *operand,
-		       struct ofs_error *err, struct ofs_target *ret)
-{
-	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
-	struct ofs_target_options by_store = *opts;
-	OFS_FREE char *real = NULL;
-	const struct ofs_mount *mount;
-	struct stat st;
-
-	if (!operand)
-		return ofs_target_find(opts, NULL, err, ret);
-	real = ofs_path_real(operand);
-	if (!real)
-		return ofs_error_set(err, ENOENT, "the current directory no longer exists");
-	mount = ofs_mounts_read(NULL, &mounts) == 0 ? ofs_mounts_around(&mounts, real) : NULL;
-	if (mount && ofs_mount_is_alive(mount)) {
-		ofs_target_from_mount(mount, ret);
-		return 0;
-	}
-	if (mount) { /* of a dead daemon: the store is at rest */
-		by_store.store = mount->source;
-		return ofs_target_find(&by_store, NULL, err, ret);
-	}
-	if (stat(real, &st) < 0)
-		return ofs_error_set(err, errno, "cannot use '%s': %s", operand, strerror(errno));
-	if (!S_ISDIR(st.st_mode))
-		return ofs_error_set(err, ENOTDIR,
-				     "'%s' is neither a store nor a mounted tree nor a workspace",
-				     operand);
-	if (!verify_is_store(real))
-		return ofs_target_find(opts, real, err, ret);
-	by_store.store = real;
-	return ofs_target_find(&by_store, NULL, err, ret);
-}
-
 static int verify_run(const struct ofs_command *self, int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -516,7 +460,7 @@ static int verify_run(const struct ofs_command *self, int argc, char **argv)
 		return ofs_report_usage("unexpected argument '%s'", argv[optind]);
 	if (o.operand && (o.target.dir || o.target.store))
 		return ofs_report_usage("name the tree once: '%s', or an option", o.operand);
-	if (verify_find(&o.target, o.operand, &err, &target) < 0)
+	if (ofs_target_find_operand(&o.target, o.operand, &err, &target) < 0)
 		return verify_fail("%s", err.text);
 	return verify_tree(&target, &o);
 }

@@ -7,8 +7,8 @@
 
 /* In the order in which help lists them. */
 static const struct ofs_command *const commands[] = {
-	&ofs_cmd_up,   &ofs_cmd_down,  &ofs_cmd_put,	&ofs_cmd_run,
-	&ofs_cmd_show, &ofs_cmd_slice, &ofs_cmd_verify, &ofs_cmd_help,
+	&ofs_cmd_up,	&ofs_cmd_down,	 &ofs_cmd_put,	  &ofs_cmd_run,	 &ofs_cmd_show,
+	&ofs_cmd_slice, &ofs_cmd_verify, &ofs_cmd_doctor, &ofs_cmd_help,
 };
 
 const struct ofs_command *ofs_command_find(const char *name)

@@ -24,6 +24,7 @@ extern const struct ofs_command ofs_cmd_run;
 extern const struct ofs_command ofs_cmd_show;
 extern const struct ofs_command ofs_cmd_slice;
 extern const struct ofs_command ofs_cmd_verify;
+extern const struct ofs_command ofs_cmd_doctor;
 extern const struct ofs_command ofs_cmd_help;
 
 /* NULL when there is none of that name. */

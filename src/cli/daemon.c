@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/util.h"
+#include "cli/probe.h"
 #include "cli/process.h"
 #include "cli/users.h"
 #include "io/file.h"
@@ -24,8 +25,7 @@
 #define DAEMON_WAIT_NS (60 * OFS_NS_PER_S)
 #define DAEMON_POLL_NS (10 * OFS_NS_PER_MS)
 
-/* Allocated: the daemon that belongs to this tool, or its bare name for PATH to find. */
-static char *daemon_program(void)
+char *ofs_daemon_program(void)
 {
 	const char *named = getenv("OFFLOADFS");
 	OFS_FREE char *self = NULL, *folder = NULL, *beside = NULL;
@@ -42,9 +42,34 @@ static char *daemon_program(void)
 	return ofs_strdup(DAEMON_NAME);
 }
 
+static int daemon_ask_version(const void *arg, char *text)
+{
+	const char *const argv[] = { arg, "--version", NULL };
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf said = OFS_BUF_INIT;
+	int r = ofs_process_run(argv, NULL, OFS_PROCESS_OUT | OFS_PROCESS_QUIET, &said);
+
+	if (r < 0)
+		return -r;
+	if (said.len)
+		memcpy(text, said.data, OFS_MIN(said.len, (size_t)OFS_PROBE_TEXT - 1));
+	text[strcspn(text, "\n")] = '\0';
+	return 0;
+}
+
+int ofs_daemon_version(const char *program, char **ret)
+{
+	char text[OFS_PROBE_TEXT];
+	int r = ofs_probe_run(daemon_ask_version, program, text);
+
+	if (r != 0)
+		return r < 0 ? r : -r;
+	*ret = ofs_strdup(text);
+	return 0;
+}
+
 int ofs_daemon_start(const char *store, const char *mountpoint, struct ofs_error *err)
 {
-	OFS_FREE char *program = daemon_program();
+	OFS_FREE char *program = ofs_daemon_program();
 	const char *const argv[] = { program, "--", store, mountpoint, NULL };
 	int r = ofs_process_run(argv, NULL, 0, NULL);
 

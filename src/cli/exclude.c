@@ -131,24 +131,61 @@ static int exclude_append(const char *file, const char *pattern, bool open_line)
 	return (size_t)n == strlen(line) ? 0 : -ENOSPC;
 }
 
-int ofs_exclude_add(const char *workspace, const char *mountpoint)
+/* The exclude file, what is in it (nothing while it is missing) and the line that belongs there. */
+struct exclude {
+	char *file;
+	char *pattern;
+	struct ofs_buf text;
+};
+
+static void exclude_finish(struct exclude *e)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	OFS_FREE char *top = NULL, *file = NULL, *pattern = NULL;
+	free(e->file);
+	free(e->pattern);
+	ofs_buf_finish(&e->text);
+}
+
+/* -ENOENT: no repository holds the mountpoint. */
+static int exclude_read(const char *workspace, const char *mountpoint, struct exclude *ret)
+{
+	OFS_FREE char *top = NULL;
 	const char *below;
 	int r;
 
-	if (exclude_ask_git(workspace, &top, &file) < 0 && exclude_look(workspace, &top, &file) < 0)
-		return 0;
+	if (exclude_ask_git(workspace, &top, &ret->file) < 0 &&
+	    exclude_look(workspace, &top, &ret->file) < 0)
+		return -ENOENT;
 	below = ofs_path_below(top, mountpoint);
 	if (!below || !*below)
+		return -ENOENT;
+	ret->pattern = exclude_pattern(below);
+	r = ofs_io_read_file(AT_FDCWD, ret->file, EXCLUDE_FILE_MAX, &ret->text);
+	return r == -ENOENT ? 0 : r;
+}
+
+int ofs_exclude_add(const char *workspace, const char *mountpoint)
+{
+	OFS_CLEANUP(exclude_finish) struct exclude e = { 0 };
+	int r = exclude_read(workspace, mountpoint, &e);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	if (exclude_has(&e.text, e.pattern))
 		return 0;
-	pattern = exclude_pattern(below);
-	r = ofs_io_read_file(AT_FDCWD, file, EXCLUDE_FILE_MAX, &text);
-	if (r < 0 && r != -ENOENT)
-		return r;
-	if (exclude_has(&text, pattern))
-		return 0;
-	r = exclude_append(file, pattern, text.len && text.data[text.len - 1] != '\n');
+	r = exclude_append(e.file, e.pattern, e.text.len && e.text.data[e.text.len - 1] != '\n');
 	return r < 0 ? r : 1;
+}
+
+int ofs_exclude_has(const char *workspace, const char *mountpoint, char **ret_file, char **ret_line)
+{
+	OFS_CLEANUP(exclude_finish) struct exclude e = { 0 };
+	int r = exclude_read(workspace, mountpoint, &e);
+
+	if (r < 0)
+		return r;
+	if (exclude_has(&e.text, e.pattern))
+		return 1;
+	*ret_file = ofs_steal(e.file);
+	*ret_line = ofs_steal(e.pattern);
+	return 0;
 }

@@ -9,4 +9,11 @@
  */
 int ofs_exclude_add(const char *workspace, const char *mountpoint);
 
+/*
+ * 1: that line is there; 0: it is not, and the file and the line, allocated, are in `ret_file` and
+ * `ret_line`; -ENOENT: there is no repository; or -errno.
+ */
+int ofs_exclude_has(const char *workspace, const char *mountpoint, char **ret_file,
+		    char **ret_line);
+
 #endif

@@ -208,6 +208,56 @@ int ofs_target_find(const struct ofs_target_options *opts, const char *workspace
 	return 0;
 }
 
+/* Whether a directory is a store, as far as its names tell, rather than a workspace. */
+static bool target_is_store(const char *path)
+{
+	static const char *const names[] = { "index.db", "journal", "packs" };
+	int found = 0;
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(names); i++) {
+		OFS_FREE char *name = ofs_path_join(path, names[i]);
+		struct stat st;
+
+		found += stat(name, &st) == 0;
+	}
+	return found > 1;
+}
+
+int ofs_target_find_operand(const struct ofs_target_options *opts, const char *operand,
+			    struct ofs_error *err, struct ofs_target *ret)
+{
+	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
+	struct ofs_target_options by_store = *opts;
+	OFS_FREE char *real = NULL;
+	const struct ofs_mount *mount;
+	struct stat st;
+
+	if (!operand)
+		return ofs_target_find(opts, NULL, err, ret);
+	real = ofs_path_real(operand);
+	if (!real)
+		return ofs_error_set(err, ENOENT, "the current directory no longer exists");
+	mount = ofs_mounts_read(NULL, &mounts) == 0 ? ofs_mounts_around(&mounts, real) : NULL;
+	if (mount && ofs_mount_is_alive(mount)) {
+		ofs_target_from_mount(mount, ret);
+		return 0;
+	}
+	if (mount) { /* of a dead daemon: the store is at rest */
+		by_store.store = mount->source;
+		return ofs_target_find(&by_store, NULL, err, ret);
+	}
+	if (stat(real, &st) < 0)
+		return ofs_error_set(err, errno, "cannot use '%s': %s", operand, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return ofs_error_set(err, ENOTDIR,
+				     "'%s' is neither a store nor a mounted tree nor a workspace",
+				     operand);
+	if (!target_is_store(real))
+		return ofs_target_find(opts, real, err, ret);
+	by_store.store = real;
+	return ofs_target_find(&by_store, NULL, err, ret);
+}
+
 static int target_open_store(const struct ofs_target *t, bool create, struct ofs_error *err,
 			     struct ofs_backend **ret)
 {

@@ -50,6 +50,10 @@ struct ofs_target {
  */
 int ofs_target_find(const struct ofs_target_options *opts, const char *workspace,
 		    struct ofs_error *err, struct ofs_target *ret);
+
+/* The same for an operand: a path that lies in a tree, a store, or a workspace; NULL: none. */
+int ofs_target_find_operand(const struct ofs_target_options *opts, const char *operand,
+			    struct ofs_error *err, struct ofs_target *ret);
 void ofs_target_finish(struct ofs_target *t);
 
 /* The tree of a mount. */

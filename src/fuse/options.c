@@ -1,54 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "fuse/options.h"
 
-#include <limits.h>
-#include <stdio.h>
-
 #include "base/util.h"
 #include "io/path.h"
-
-const char ofs_options_usage[] =
-	"usage: offloadfs [options] STORE MOUNTPOINT\n"
-	"\n"
-	"Mounts the store in the directory STORE (made when it is missing) at MOUNTPOINT, an empty directory,\n"
-	"and goes to the background. 'fusermount3 -u MOUNTPOINT' ends it.\n"
-	"\n"
-	"    -f                     stay in the foreground\n"
-	"    -d                     debug output of libfuse (implies -f)\n"
-	"    -h, --help             this text\n"
-	"    -V, --version          the version\n"
-	"    -o OPTION[,OPTION...]\n"
-	"        seal_delay=MS      seal a file when it was not written for so long (default 1000)\n"
-	"        journal_max=MIB    writers wait when so much waits to be sealed (default 512)\n"
-	"        scrub=MS           read a portion back each MS when idle, 0: never (default 1000)\n"
-	"        slice_max_lines=N  lines in one slice, 0: no limit (default 2000)\n"
-	"        slice_max_bytes=N  bytes in one slice, 0: no limit (default 65536)\n"
-	"        io_uring           use FUSE over io_uring (default: when the kernel offers it)\n"
-	"        no_io_uring        do not use it\n"
-	"        allow_other, ro, noexec, ... as in mount.fuse3(8)\n";
 
 #define OPTION(text, member, value)                               \
 	{                                                         \
 		text, offsetof(struct ofs_options, member), value \
 	}
 
-/* Options with a number; the value of KEY_NUMBER is added to their place here. */
-static const struct {
-	const char *name;
-	size_t offset;
-	unsigned int max;
-} numbers[] = {
-	{ "seal_delay=", offsetof(struct ofs_options, seal_delay), 3600000 },
-	{ "journal_max=", offsetof(struct ofs_options, journal_max), 1 << 20 },
-	{ "scrub=", offsetof(struct ofs_options, scrub), 3600000 },
-	{ "slice_max_lines=", offsetof(struct ofs_options, slice_max_lines), INT_MAX },
-	{ "slice_max_bytes=", offsetof(struct ofs_options, slice_max_bytes), INT_MAX },
-};
-
-enum {
-	KEY_NUMBER = 1
-};
-
+/* clang-format off */
 static const struct fuse_opt specs[] = {
 	OPTION("-f", foreground, 1),
 	OPTION("-d", debug, 1),
@@ -57,18 +18,12 @@ static const struct fuse_opt specs[] = {
 	OPTION("--help", help, 1),
 	OPTION("-V", version, 1),
 	OPTION("--version", version, 1),
-	FUSE_OPT_KEY("seal_delay=", KEY_NUMBER + 0),
-	FUSE_OPT_KEY("journal_max=", KEY_NUMBER + 1),
-	FUSE_OPT_KEY("scrub=", KEY_NUMBER + 2),
-	FUSE_OPT_KEY("slice_max_lines=", KEY_NUMBER + 3),
-	FUSE_OPT_KEY("slice_max_bytes=", KEY_NUMBER + 4),
-	OPTION("io_uring", uring, OFS_URING_ON),
-	OPTION("no_io_uring", uring, OFS_URING_OFF),
 	FUSE_OPT_END,
 };
+/* clang-format on */
 
 struct parsing {
-	struct ofs_options options; /* first: the offsets above count from here */
+	struct ofs_options options; /* first: the offsets in `specs` count from here */
 	struct ofs_error *err;
 };
 
@@ -82,21 +37,44 @@ static int take_path(struct parsing *p, const char *arg, char **ret)
 	return *ret ? 0 : -1;
 }
 
-static int take_number(struct parsing *p, const char *arg, size_t which)
+/* An option of the form NAME=VALUE. Whether it was taken; else it is left to libfuse. */
+static int take_value(struct parsing *p, const char *name, const char *value, bool *ret)
 {
-	const char *text = arg + strlen(numbers[which].name);
-	unsigned long n;
-	char *end;
+	const char *nearest;
 
-	errno = 0;
-	n = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno || n > numbers[which].max) {
-		ofs_error_set(p->err, EINVAL,
-			      "option '%s': the value must be a number from 0 to %u", arg,
-			      numbers[which].max);
-		return -1;
+	*ret = true;
+	if (strcmp(name, "config") == 0) {
+		free(p->options.config_file);
+		return take_path(p, value, &p->options.config_file);
 	}
-	*(unsigned int *)((char *)&p->options + numbers[which].offset) = (unsigned int)n;
+	if (ofs_config_has(name))
+		return ofs_config_set(p->options.config, name, value, p->err);
+	nearest = ofs_config_nearest(name);
+	if (nearest)
+		return ofs_error_set(p->err, EINVAL, "unknown option '%s': did you mean '%s'?",
+				     name, nearest);
+	*ret = false;
+	return 0;
+}
+
+static int take_option(struct parsing *p, const char *arg, bool *ret)
+{
+	OFS_FREE char *name = strndup(arg, strcspn(arg, "="));
+	const char *value = strchr(arg, '=');
+
+	*ret = true;
+	if (!name)
+		return ofs_error_set(p->err, ENOMEM, "out of memory");
+	if (value)
+		return take_value(p, name, value + 1, ret);
+	if (strcmp(name, "io_uring") == 0)
+		return ofs_config_set(p->options.config, "io_uring", "on", p->err);
+	if (strcmp(name, "no_io_uring") == 0)
+		return ofs_config_set(p->options.config, "io_uring", "off", p->err);
+	if (ofs_config_has(name) || strcmp(name, "config") == 0)
+		return ofs_error_set(p->err, EINVAL, "option '%s' needs a value: %s=VALUE", name,
+				     name);
+	*ret = false;
 	return 0;
 }
 
@@ -128,6 +106,7 @@ void ofs_options_listen(struct ofs_error *err)
 static int process(void *data, const char *arg, int key, struct fuse_args *out)
 {
 	struct parsing *p = data;
+	bool taken;
 
 	(void)out;
 	if (key == FUSE_OPT_KEY_NONOPT) {
@@ -139,24 +118,27 @@ static int process(void *data, const char *arg, int key, struct fuse_args *out)
 			      "too many arguments at '%s': give STORE and MOUNTPOINT", arg);
 		return -1;
 	}
-	if (key >= KEY_NUMBER)
-		return take_number(p, arg, (size_t)(key - KEY_NUMBER));
 	if (arg[0] == '-') {
 		ofs_error_set(p->err, EINVAL, "unknown option '%s': see 'offloadfs --help'", arg);
 		return -1;
 	}
-	return 1;
+	/* libfuse would have it, but not without the same from us. */
+	if (strncmp(arg, "max_read=", strlen("max_read=")) == 0) {
+		ofs_error_set(p->err, EINVAL,
+			      "option '%s' is not supported: reads are as large as the kernel asks for",
+			      arg);
+		return -1;
+	}
+	if (take_option(p, arg, &taken) < 0)
+		return -1;
+	return !taken;
 }
 
 int ofs_options_parse(int argc, char **argv, struct ofs_options *ret, struct ofs_error *err)
 {
-	const struct ofs_tree_options defaults = OFS_TREE_OPTIONS_INIT;
 	struct parsing p = {
 		.options = {
-			.seal_delay = defaults.seal_delay_ms,
-			.scrub = defaults.scrub_ms,
-			.slice_max_lines = defaults.slice_max_lines,
-			.slice_max_bytes = defaults.slice_max_bytes,
+			.config = ofs_config_create(),
 			.mount = FUSE_ARGS_INIT(argc, argv),
 		},
 		.err = err,
@@ -178,8 +160,61 @@ int ofs_options_parse(int argc, char **argv, struct ofs_options *ret, struct ofs
 	return 0;
 }
 
+int ofs_options_configure(struct ofs_options *o, struct ofs_error *err)
+{
+	if (o->config_file)
+		return ofs_config_load(o->config, o->config_file, err);
+	return ofs_config_load_store(o->config, o->store, err);
+}
+
+static void print_key(const struct ofs_config_key *key, FILE *out)
+{
+	char name[64];
+	int i;
+
+	if (key->unit) {
+		snprintf(name, sizeof(name), "%s=%s", key->name, key->unit->placeholder);
+		fprintf(out, "        %-22s %s (default %llu%s%s)\n", name, key->text,
+			(unsigned long long)key->preset, key->zero ? ", 0: " : "",
+			key->zero ? key->zero : "");
+		return;
+	}
+	fprintf(out, "        %s=", key->name);
+	for (i = 0; key->words[i]; i++)
+		fprintf(out, "%s%s", i ? "|" : "", key->words[i]);
+	fprintf(out, "\n        %-22s %s\n", "", key->text);
+}
+
+void ofs_options_print_usage(FILE *out)
+{
+	const struct ofs_config_key *key;
+	size_t i;
+
+	fputs("usage: offloadfs [options] STORE MOUNTPOINT\n"
+	      "\n"
+	      "Mounts the store in the directory STORE (made when it is missing) at MOUNTPOINT, an empty\n"
+	      "directory, and goes to the background. 'fusermount3 -u MOUNTPOINT' ends it.\n"
+	      "\n"
+	      "    -f                 stay in the foreground\n"
+	      "    -d                 debug output of libfuse (implies -f)\n"
+	      "    -h, --help         this text\n"
+	      "    -V, --version      the version\n"
+	      "    -o OPTION[,OPTION...]\n"
+	      "        config=FILE            The configuration (default STORE/config.ini)\n",
+	      out);
+	for (i = 0; (key = ofs_config_key(i)); i++)
+		print_key(key, out);
+	fputs("        io_uring, no_io_uring  The same as io_uring=on, io_uring=off\n"
+	      "        allow_other, ro, noexec, ... as in mount.fuse3(8)\n"
+	      "\n"
+	      "All but the last two lines may stand in the configuration, as lines KEY = VALUE.\n",
+	      out);
+}
+
 void ofs_options_finish(struct ofs_options *o)
 {
+	free(o->config_file);
+	ofs_config_destroy(o->config);
 	free(o->store);
 	free(o->mountpoint);
 	fuse_opt_free_args(&o->mount);

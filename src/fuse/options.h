@@ -4,10 +4,12 @@
 #define OFS_FUSE_OPTIONS_H
 
 #include <fuse_lowlevel.h>
+#include <stdio.h>
 
+#include <offloadfs/config.h>
 #include <offloadfs/error.h>
-#include <offloadfs/tree.h>
 
+/* Values of the key io_uring. */
 enum ofs_uring {
 	OFS_URING_AUTO,
 	OFS_URING_ON,
@@ -21,12 +23,8 @@ struct ofs_options {
 	int debug;
 	int help;
 	int version;
-	unsigned int seal_delay; /* milliseconds */
-	unsigned int journal_max; /* MiB; 0: the default */
-	unsigned int scrub; /* milliseconds */
-	unsigned int slice_max_lines;
-	unsigned int slice_max_bytes;
-	int uring; /* enum ofs_uring */
+	struct ofs_config *config; /* what options have set; the file, once it is configured */
+	char *config_file; /* absolute; NULL: that of the store */
 	struct fuse_args mount; /* what is libfuse's: -o allow_other and the like */
 };
 
@@ -37,12 +35,15 @@ struct ofs_options {
 int ofs_options_parse(int argc, char **argv, struct ofs_options *ret, struct ofs_error *err);
 void ofs_options_finish(struct ofs_options *o);
 
+/* Takes the configuration's file in. 0 or -errno with a message. */
+int ofs_options_configure(struct ofs_options *o, struct ofs_error *err);
+
 /*
  * What libfuse says from here on goes into `err`, as one line; NULL ends it. Needs nothing else to
  * be running.
  */
 void ofs_options_listen(struct ofs_error *err);
 
-extern const char ofs_options_usage[];
+void ofs_options_print_usage(FILE *out);
 
 #endif

@@ -69,11 +69,13 @@ static bool kernel_offers_uring(void)
 
 static int add_uring(struct ofs_options *o)
 {
-	if (o->uring == OFS_URING_OFF)
+	uint64_t uring = ofs_config_get(o->config, "io_uring");
+
+	if (uring == OFS_URING_OFF)
 		return 0;
 	if (kernel_offers_uring())
 		return fuse_opt_add_arg(&o->mount, "-oio_uring");
-	if (o->uring == OFS_URING_ON)
+	if (uring == OFS_URING_ON)
 		ofs_log(LOG_WARNING,
 			"the kernel does not offer FUSE over io_uring; going on without it "
 			"(echo Y > /sys/module/fuse/parameters/enable_uring)");
@@ -82,7 +84,7 @@ static int add_uring(struct ofs_options *o)
 #else
 static int add_uring(struct ofs_options *o)
 {
-	if (o->uring == OFS_URING_ON)
+	if (ofs_config_get(o->config, "io_uring") == OFS_URING_ON)
 		ofs_log(LOG_WARNING, "built without FUSE over io_uring (libfuse 3.18 or newer); "
 				     "going on without it");
 	return 0;
@@ -112,13 +114,13 @@ static int add_mount_options(struct ofs_options *o)
 static int open_tree(struct ofs_session *s, const struct ofs_options *o, struct ofs_error *err)
 {
 	struct ofs_tree_options tree = OFS_TREE_OPTIONS_INIT;
+	OFS_FREE char *config = NULL;
 
+	if (ofs_config_format(o->config, &config) < 0)
+		return ofs_error_set(err, ENOMEM, "out of memory");
+	tree.config = config;
 	tree.mountpoint = o->mountpoint;
-	tree.seal_delay_ms = o->seal_delay;
-	tree.journal_max = (uint64_t)o->journal_max << 20;
-	tree.scrub_ms = o->scrub;
-	tree.slice_max_lines = o->slice_max_lines;
-	tree.slice_max_bytes = o->slice_max_bytes;
+	ofs_config_apply(o->config, &tree);
 	tree.events = (struct ofs_tree_events){ .attr_changed = on_attr_changed, .arg = s };
 	return ofs_tree_open(o->store, &tree, err, &s->tree);
 }

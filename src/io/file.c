@@ -33,6 +33,15 @@ void ofs_io_close(int *fd)
 	*fd = -1;
 }
 
+int ofs_io_chmod(int fd, mode_t mode)
+{
+	int fault = ofs_failpoint("io.chmod");
+
+	if (fault < 0)
+		return fault;
+	return fchmod(fd, mode) < 0 ? -errno : 0;
+}
+
 int ofs_io_mkdir(int dirfd, const char *path, mode_t mode)
 {
 	int fault = ofs_failpoint("io.mkdir");

@@ -24,6 +24,8 @@ void ofs_io_close(int *fd);
 /* mkdirat; an existing directory is not an error. */
 int ofs_io_mkdir(int dirfd, const char *path, mode_t mode);
 
+int ofs_io_chmod(int fd, mode_t mode);
+
 /*
  * What a read that failed is told as by those who can also find content damaged (-EIO): it may be
  * sound, and another time may tell.

@@ -99,7 +99,16 @@ int ofs_segment_create(int dirfd, const uint8_t uuid[16], ofs_lsn first, ofs_lsn
 	return 0;
 }
 
-/* The checksum comes first: only a sound header can be of another version or store. */
+bool ofs_segment_is_sound(const uint8_t *raw, ofs_lsn first, uint32_t *ret_format)
+{
+	if (memcmp(raw, segment_magic, sizeof(segment_magic)) != 0 ||
+	    ofs_get_le64(raw + SEGMENT_SUMMED) != ofs_checksum(raw, SEGMENT_SUMMED, first))
+		return false;
+	*ret_format = ofs_get_le32(raw + 8);
+	return true;
+}
+
+/* Only a sound header can be of another version or store. */
 static int segment_read_header(struct ofs_segment *s, const char *name, const uint8_t uuid[16],
 			       struct ofs_error *err)
 {
@@ -110,10 +119,8 @@ static int segment_read_header(struct ofs_segment *s, const char *name, const ui
 	if (n < 0)
 		return ofs_error_set(err, (int)-n, "cannot read journal segment '%s': %s", name,
 				     strerror((int)-n));
-	if ((size_t)n < sizeof(raw) || memcmp(raw, segment_magic, sizeof(segment_magic)) != 0 ||
-	    ofs_get_le64(raw + SEGMENT_SUMMED) != ofs_checksum(raw, SEGMENT_SUMMED, s->first))
+	if ((size_t)n < sizeof(raw) || !ofs_segment_is_sound(raw, s->first, &version))
 		return 0;
-	version = ofs_get_le32(raw + 8);
 	if (version != OFS_SEGMENT_FORMAT)
 		return ofs_error_set(err, EINVAL,
 				     "journal segment '%s' has format version %" PRIu32

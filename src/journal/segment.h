@@ -54,6 +54,12 @@ struct ofs_segment_list {
 void ofs_segment_name(ofs_lsn first, char ret[OFS_SEGMENT_NAME_SIZE]);
 
 /*
+ * Whether OFS_SEGMENT_HEADER bytes are a sound header, of the segment that begins with `first`, in
+ * whatever format; `ret_format` is set when they are.
+ */
+bool ofs_segment_is_sound(const uint8_t *raw, ofs_lsn first, uint32_t *ret_format);
+
+/*
  * Makes the file with its header; nothing is synced. On an error there is no file. The reference
  * is the caller's.
  */

@@ -24,7 +24,8 @@ static int note_name(void *arg, const char *name)
 {
 	static const char *const ours[] = {
 		"lock",		"journal",	    "packs",	  "index.db",	"index.db-wal",
-		"index.db-shm", "index.db-journal", "lost+found", "quarantine", "reserve"
+		"index.db-shm", "index.db-journal", "lost+found", "quarantine", "reserve",
+		"config.ini"
 	};
 	int *ret = arg;
 	size_t i;
@@ -65,6 +66,13 @@ static int open_directory(const char *path, bool create, struct ofs_error *err)
 			path);
 	if (!(seen & 1) && !create)
 		return ofs_error_set(err, ENOENT, "there is no store in '%s'", path);
+	/* What becomes a store is nobody else's from then on. */
+	if (!(seen & 1)) {
+		r = ofs_io_chmod(fd, 0700);
+		if (r < 0)
+			return ofs_error_set(err, -r, "cannot make '%s' private (mode 0700): %s",
+					     path, strerror(-r));
+	}
 	return ofs_steal_fd(&fd);
 }
 

@@ -15,18 +15,12 @@
 #define WAIT_MAX (10 * OFS_NS_PER_S)
 #define POLL_NS (20 * OFS_NS_PER_MS)
 
-/* The lock file's one line: "<pid> <mount point or ->\n". */
-struct owner {
-	long pid;
-	char mountpoint[4096];
-};
-
-static void owner_read(int dirfd, struct owner *ret)
+void ofs_owner_read(int dirfd, struct ofs_owner *ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	char *end;
 
-	*ret = (struct owner){ .mountpoint = "-" };
+	*ret = (struct ofs_owner){ .mountpoint = "-" };
 	if (ofs_io_read_file(dirfd, "lock", sizeof(ret->mountpoint), &text) < 0 ||
 	    ofs_buf_append(&text, "", 1) < 0)
 		return;
@@ -50,7 +44,7 @@ static int owner_write(int fd, const char *mountpoint)
 }
 
 /* Whether its mount is there; an owner whose mount has gone is closing. */
-static bool owner_serves(const struct owner *o)
+static bool owner_serves(const struct ofs_owner *o)
 {
 	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
 
@@ -63,13 +57,13 @@ int ofs_owner_acquire(int dirfd, const char *path, const char *mountpoint, struc
 {
 	int64_t until = ofs_clock_monotonic() + WAIT_MAX;
 	OFS_CLOSE int fd = ofs_io_open(dirfd, "lock", O_RDWR | O_CREAT, 0600);
-	struct owner owner;
+	struct ofs_owner owner;
 	int r;
 
 	if (fd < 0)
 		return ofs_error_set(err, -fd, "cannot open '%s/lock': %s", path, strerror(-fd));
 	while ((r = ofs_io_lock(fd)) == -EWOULDBLOCK) {
-		owner_read(dirfd, &owner);
+		ofs_owner_read(dirfd, &owner);
 		if (owner_serves(&owner))
 			return ofs_error_set(
 				err, EBUSY,

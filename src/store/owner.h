@@ -5,6 +5,15 @@
 
 #include <offloadfs/error.h>
 
+/* The lock file's one line: "<pid> <mount point or ->\n". */
+struct ofs_owner {
+	long pid; /* 0: the file names none */
+	char mountpoint[4096];
+};
+
+/* Whom the lock file of the store in `dirfd` names; whether they hold the lock it does not say. */
+void ofs_owner_read(int dirfd, struct ofs_owner *ret);
+
 /*
  * Locks the store and writes down this process and its mount point (NULL: none). Waits for an owner
  * that holds the store only for a moment: one without a mount point, or one whose mount has gone

@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: MIT */
+#include <offloadfs/config.h>
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <ini.h>
+#include <limits.h>
+#include <stdio.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/util.h"
+#include "io/file.h"
+#include "io/path.h"
+
+#define FILE_NAME "config.ini"
+#define FILE_MAX ((size_t)64 << 10)
+#define HOUR_MS 3600000
+
+/* ---- the table */
+
+static const struct ofs_config_unit milliseconds = {
+	"milliseconds",
+	"MS",
+	{ { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", HOUR_MS } }
+};
+static const struct ofs_config_unit mebibytes = { "MiB", "MIB", { { "M", 1 }, { "G", 1024 } } };
+static const struct ofs_config_unit bytes = {
+	"bytes",
+	"BYTES",
+	{ { "K", 1024 }, { "M", 1 << 20 }, { "G", 1 << 30 } }
+};
+static const struct ofs_config_unit lines = { "lines", "LINES", { { NULL, 0 } } };
+
+static const char *const switches[] = { "auto", "on", "off", NULL };
+
+#define NUMBER(name, unit, min, max, preset, zero, text)          \
+	{                                                         \
+		name, &(unit), NULL, min, max, preset, zero, text \
+	}
+/* The first word is the default. */
+#define CHOICE(name, words, text)                      \
+	{                                              \
+		name, NULL, words, 0, 0, 0, NULL, text \
+	}
+
+/*
+ * An entry here is all that a key needs to be read from the file and from options, checked, and
+ * listed in the usage text and by ofs_config_format(): name, unit, least, most, default, word for
+ * 0, text.
+ */
+/* clang-format off */
+static const struct ofs_config_key table[] = {
+	NUMBER("seal_delay", milliseconds, 0, HOUR_MS, 1000, NULL,
+		"Seal a file that was not written for so long"),
+	NUMBER("journal_max", mebibytes, 1, 1 << 20, 512, NULL,
+		"Writers wait when so much waits to be sealed"),
+	NUMBER("cache_max", mebibytes, 1, 1 << 20, 32, NULL,
+		"Keep up to so much decompressed content in memory"),
+	NUMBER("scrub", milliseconds, 0, HOUR_MS, 1000, "never",
+		"Check one portion each so long, when idle"),
+	NUMBER("slice_max_lines", lines, 0, INT_MAX, 2000, "unlimited",
+		"Lines in one slice"),
+	NUMBER("slice_max_bytes", bytes, 0, INT_MAX, 65536, "unlimited",
+		"Bytes in one slice"),
+	CHOICE("io_uring", switches,
+		"FUSE over io_uring; auto: when the kernel offers it"),
+};
+/* clang-format on */
+
+#define KEYS OFS_ARRAY_SIZE(table)
+
+enum origin {
+	ORIGIN_DEFAULT,
+	ORIGIN_FILE,
+	ORIGIN_OPTION,
+};
+
+struct ofs_config {
+	struct {
+		uint64_t number;
+		enum origin origin;
+		unsigned int line; /* of the file that names it, also when an option wins; 0: none */
+	} values[KEYS];
+	char *file; /* NULL: none was taken in */
+};
+
+const struct ofs_config_key *ofs_config_key(size_t number)
+{
+	return number < KEYS ? &table[number] : NULL;
+}
+
+/* KEYS: there is none. */
+static size_t find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < KEYS; i++)
+		if (strcmp(table[i].name, name) == 0)
+			break;
+	return i;
+}
+
+bool ofs_config_has(const char *name)
+{
+	return find(name) < KEYS;
+}
+
+/* How many letters must be changed, added or left out to make one word of the other. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t row[32], n = strlen(b), before, i, j;
+
+	if (n >= OFS_ARRAY_SIZE(row))
+		return SIZE_MAX;
+	for (j = 0; j <= n; j++)
+		row[j] = j;
+	for (i = 0; a[i]; i++) {
+		before = row[0];
+		row[0] = i + 1;
+		for (j = 1; j <= n; j++) {
+			int same = tolower((unsigned char)a[i]) == tolower((unsigned char)b[j - 1]);
+			size_t changed = before + !same;
+
+			before = row[j];
+			row[j] = OFS_MIN(changed, 1 + OFS_MIN(row[j], row[j - 1]));
+		}
+	}
+	return row[n];
+}
+
+const char *ofs_config_nearest(const char *name)
+{
+	const char *nearest = NULL;
+	size_t least = SIZE_MAX, i;
+
+	for (i = 0; i < KEYS; i++) {
+		size_t n = distance(name, table[i].name);
+
+		if (n < least && n <= strlen(table[i].name) / 4) {
+			least = n;
+			nearest = table[i].name;
+		}
+	}
+	return nearest;
+}
+
+/* ---- values */
+
+/* What is allowed, as it follows "must be". */
+static void describe(const struct ofs_config_key *key, char *ret, size_t size)
+{
+	size_t len;
+	int i;
+
+	if (key->words) {
+		len = (size_t)snprintf(ret, size, "one of %s", key->words[0]);
+		for (i = 1; key->words[i] && len < size; i++)
+			len += (size_t)snprintf(ret + len, size - len, ", %s", key->words[i]);
+		return;
+	}
+	len = (size_t)snprintf(ret, size, "a number of %s from %llu to %llu", key->unit->name,
+			       (unsigned long long)key->min, (unsigned long long)key->max);
+	for (i = 0; key->unit->suffixes[i].suffix && len < size; i++)
+		len += (size_t)snprintf(ret + len, size - len, "%s%s",
+					i ? ", " : ", also with a unit (",
+					key->unit->suffixes[i].suffix);
+	if (i && len < size)
+		len += (size_t)snprintf(ret + len, size - len, ")");
+	if (key->zero && len < size)
+		snprintf(ret + len, size - len, ", or %s", key->zero);
+}
+
+static bool take_suffix(const struct ofs_config_unit *unit, const char *suffix, uint64_t *n)
+{
+	int i;
+
+	if (!*suffix)
+		return true;
+	for (i = 0; unit->suffixes[i].suffix; i++)
+		if (strcasecmp(unit->suffixes[i].suffix, suffix) == 0)
+			return !__builtin_mul_overflow(*n, unit->suffixes[i].factor, n);
+	return false;
+}
+
+static bool parse(const struct ofs_config_key *key, const char *text, uint64_t *ret)
+{
+	uint64_t n;
+	char *end;
+	int i;
+
+	if (key->words) {
+		for (i = 0; key->words[i] && strcmp(key->words[i], text) != 0; i++)
+			;
+		*ret = (uint64_t)i;
+		return key->words[i];
+	}
+	if (key->zero && strcmp(key->zero, text) == 0) {
+		*ret = 0;
+		return true;
+	}
+	/* strtoull takes blanks and signs, too. */
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	if (errno || !take_suffix(key->unit, end, &n))
+		return false;
+	*ret = n;
+	return (n >= key->min && n <= key->max) || (n == 0 && key->zero);
+}
+
+/* Text from outside, fit to stand within a message of one line. */
+struct shown {
+	char text[64];
+};
+
+static struct shown show(const char *text)
+{
+	struct shown s;
+	char *p;
+
+	snprintf(s.text, sizeof(s.text), "%s", text);
+	for (p = s.text; *p; p++)
+		if (iscntrl((unsigned char)*p))
+			*p = '?';
+	return s;
+}
+
+struct ofs_config *ofs_config_create(void)
+{
+	struct ofs_config *c = ofs_alloc(sizeof(*c));
+	size_t i;
+
+	for (i = 0; i < KEYS; i++)
+		c->values[i].number = table[i].preset;
+	return c;
+}
+
+void ofs_config_destroy(struct ofs_config *c)
+{
+	int saved = errno;
+
+	if (c)
+		free(c->file);
+	free(c);
+	errno = saved;
+}
+
+/* `where` ends in a blank when it is not empty. */
+static int unknown(const char *where, const char *name, struct ofs_error *err)
+{
+	const char *nearest = ofs_config_nearest(name);
+	char all[384];
+	size_t len = 0, i;
+
+	if (nearest)
+		return ofs_error_set(err, EINVAL, "%sunknown key '%s': did you mean '%s'?", where,
+				     show(name).text, nearest);
+	for (i = 0; i < KEYS && len < sizeof(all); i++)
+		len += (size_t)snprintf(all + len, sizeof(all) - len, "%s%s", i ? ", " : "",
+					table[i].name);
+	return ofs_error_set(err, EINVAL, "%sunknown key '%s': the keys are %s", where,
+			     show(name).text, all);
+}
+
+int ofs_config_set(struct ofs_config *c, const char *name, const char *value, struct ofs_error *err)
+{
+	size_t i = find(name);
+	char allowed[256];
+	uint64_t n;
+
+	if (i == KEYS)
+		return unknown("", name, err);
+	if (!parse(&table[i], value, &n)) {
+		describe(&table[i], allowed, sizeof(allowed));
+		return ofs_error_set(err, EINVAL, "option '%s=%s': must be %s", name,
+				     show(value).text, allowed);
+	}
+	c->values[i].number = n;
+	c->values[i].origin = ORIGIN_OPTION;
+	return 0;
+}
+
+uint64_t ofs_config_get(const struct ofs_config *c, const char *name)
+{
+	size_t i = find(name);
+
+	if (i == KEYS)
+		abort();
+	return c->values[i].number;
+}
+
+void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret)
+{
+	ret->seal_delay_ms = (uint32_t)ofs_config_get(c, "seal_delay");
+	ret->journal_max = ofs_config_get(c, "journal_max") << 20;
+	ret->cache_bytes = (size_t)ofs_config_get(c, "cache_max") << 20;
+	ret->scrub_ms = (uint32_t)ofs_config_get(c, "scrub");
+	ret->slice_max_lines = (uint32_t)ofs_config_get(c, "slice_max_lines");
+	ret->slice_max_bytes = (uint32_t)ofs_config_get(c, "slice_max_bytes");
+}
+
+/* ---- the file */
+
+struct reading {
+	struct ofs_config config; /* becomes the caller's when all of it is right */
+	const char *path;
+	struct ofs_error *err;
+	const char *next; /* what is still to be read */
+	const char *end;
+	unsigned int line; /* number of the line before `next` */
+	bool failed; /* with the reason in `err`; at `line` */
+};
+
+static void fail(struct reading *r, unsigned int line, const char *what)
+{
+	r->failed = true;
+	ofs_error_set(r->err, EINVAL, "%s:%u: %s", r->path, line, what);
+}
+
+/* The parser's fgets(); hands out one line without blanks around it, and no comments. */
+static char *read_line(char *ret, int size, void *arg)
+{
+	struct reading *r = arg;
+	const char *text = r->next, *eol;
+	char what[64];
+
+	if (r->failed || text == r->end)
+		return NULL;
+	eol = memchr(text, '\n', (size_t)(r->end - text));
+	if (!eol)
+		eol = r->end;
+	r->next = eol < r->end ? eol + 1 : eol;
+	r->line++;
+	/* A line that begins with a blank is no continuation of the one before. */
+	while (text < eol && isspace((unsigned char)*text))
+		text++;
+	while (text < eol && isspace((unsigned char)eol[-1]))
+		eol--;
+	if (text < eol && strchr(";#", *text))
+		text = eol;
+	if (text < eol && *text == '[')
+		fail(r, r->line, "there are no sections here: write lines KEY = VALUE alone");
+	/* Room for the newline and the final NUL. */
+	if (eol - text > size - 2) {
+		snprintf(what, sizeof(what), "a line of more than %d bytes", size - 2);
+		fail(r, r->line, what);
+	}
+	if (r->failed)
+		return NULL;
+	memcpy(ret, text, (size_t)(eol - text));
+	strcpy(ret + (eol - text), "\n");
+	return ret;
+}
+
+static int take_value(void *arg, const char *section, const char *name, const char *value)
+{
+	struct reading *r = arg;
+	OFS_FREE char *where = NULL;
+	size_t i = find(name);
+	char allowed[256], what[512];
+	uint64_t n;
+
+	(void)section;
+	if (i == KEYS) {
+		if (asprintf(&where, "%s:%u: ", r->path, r->line) < 0)
+			where = NULL;
+		unknown(where ? where : "", name, r->err);
+		r->failed = true;
+	} else if (r->config.values[i].line) {
+		snprintf(what, sizeof(what), "'%s' is set twice, first in line %u: keep one", name,
+			 r->config.values[i].line);
+		fail(r, r->line, what);
+	} else if (!parse(&table[i], value, &n)) {
+		describe(&table[i], allowed, sizeof(allowed));
+		snprintf(what, sizeof(what), "%s = '%s': must be %s", name, show(value).text,
+			 allowed);
+		fail(r, r->line, what);
+	} else {
+		r->config.values[i].line = r->line;
+		if (r->config.values[i].origin != ORIGIN_OPTION) {
+			r->config.values[i].number = n;
+			r->config.values[i].origin = ORIGIN_FILE;
+		}
+	}
+	return !r->failed;
+}
+
+static unsigned int line_at(const struct ofs_buf *text, const uint8_t *at)
+{
+	unsigned int line = 1;
+	const uint8_t *p;
+
+	for (p = text->data; p < at; p++)
+		line += *p == '\n';
+	return line;
+}
+
+static int parse_text(struct reading *r, const struct ofs_buf *text)
+{
+	static const char bom[] = "\xef\xbb\xbf";
+	const uint8_t *nul = text->len ? memchr(text->data, 0, text->len) : NULL;
+	int wrong;
+
+	if (nul) {
+		fail(r, line_at(text, nul), "a NUL byte: it must be a text file in UTF-8");
+		return -EINVAL;
+	}
+	r->next = text->len ? (const char *)text->data : "";
+	r->end = r->next + text->len;
+	if (text->len >= strlen(bom) && memcmp(r->next, bom, strlen(bom)) == 0)
+		r->next += strlen(bom);
+	wrong = ini_parse_stream(read_line, r, take_value, r);
+	/* The first line that is wrong counts; the parser goes on behind one that it cannot read. */
+	if (wrong > 0 && !(r->failed && (unsigned int)wrong >= r->line))
+		fail(r, (unsigned int)wrong, "not a line of the form KEY = VALUE");
+	if (wrong < 0)
+		return ofs_error_set(r->err, ENOMEM, "out of memory");
+	return r->failed ? -EINVAL : 0;
+}
+
+static int read_text(const char *path, struct ofs_error *err, struct ofs_buf *ret)
+{
+	struct stat st;
+	int r;
+
+	if (stat(path, &st) < 0)
+		return ofs_error_set(err, errno, "cannot read '%s': %s", path, strerror(errno));
+	/* Reading a pipe would wait for its other end. */
+	if (!S_ISREG(st.st_mode))
+		return ofs_error_set(err, EINVAL, "'%s' is not a regular file", path);
+	r = ofs_io_read_file(AT_FDCWD, path, FILE_MAX, ret);
+	if (r == -EFBIG)
+		return ofs_error_set(err, EINVAL, "'%s' is larger than %zu KiB", path,
+				     FILE_MAX >> 10);
+	return r < 0 ? ofs_error_set(err, -r, "cannot read '%s': %s", path, strerror(-r)) : 0;
+}
+
+int ofs_config_load(struct ofs_config *c, const char *path, struct ofs_error *err)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	struct reading r = { .config = *c, .path = path, .err = err };
+	int e = read_text(path, err, &text);
+
+	if (e == 0)
+		e = parse_text(&r, &text);
+	if (e < 0)
+		return e;
+	*c = r.config;
+	free(c->file);
+	c->file = ofs_strdup(path);
+	return 0;
+}
+
+int ofs_config_load_store(struct ofs_config *c, const char *store, struct ofs_error *err)
+{
+	OFS_FREE char *path = ofs_path_join(store, FILE_NAME);
+	struct stat st;
+
+	/* Whether there is a store at all is for others to say. */
+	if (stat(path, &st) < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return 0;
+	return ofs_config_load(c, path, err);
+}
+
+/* ---- what is in effect */
+
+static int format_origin(const struct ofs_config *c, size_t i, struct ofs_buf *ret)
+{
+	const char *p;
+	int r;
+
+	if (c->values[i].origin == ORIGIN_DEFAULT)
+		return ofs_buf_append_str(ret, "default");
+	if (c->values[i].origin == ORIGIN_OPTION)
+		return ofs_buf_append_str(ret, "mount option");
+	/* A comment ends with its line, whatever a path holds. */
+	for (r = 0, p = c->file; *p && r == 0; p++)
+		r = ofs_buf_append(ret, iscntrl((unsigned char)*p) ? "?" : p, 1);
+	return r < 0 ? r : ofs_buf_printf(ret, ":%u", c->values[i].line);
+}
+
+static int format_key(const struct ofs_config *c, size_t i, struct ofs_buf *ret)
+{
+	const struct ofs_config_key *key = &table[i];
+	char allowed[256], preset[32], value[32];
+	int r;
+
+	describe(key, allowed, sizeof(allowed));
+	if (key->words) {
+		snprintf(preset, sizeof(preset), "%s", key->words[key->preset]);
+		snprintf(value, sizeof(value), "%s", key->words[c->values[i].number]);
+	} else {
+		snprintf(preset, sizeof(preset), "%llu", (unsigned long long)key->preset);
+		snprintf(value, sizeof(value), "%llu", (unsigned long long)c->values[i].number);
+	}
+	r = ofs_buf_printf(ret, "\n# %s.\n# Allowed: %s\n# Default: %s\n# Set by: ", key->text,
+			   allowed, preset);
+	if (r == 0)
+		r = format_origin(c, i, ret);
+	return r < 0 ? r : ofs_buf_printf(ret, "\n%s = %s\n", key->name, value);
+}
+
+int ofs_config_format(const struct ofs_config *c, char **ret)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	size_t i;
+	int r;
+
+	r = ofs_buf_append_str(&text, "# The configuration in effect. To change it, write lines "
+				      "KEY = VALUE into config.ini in the\n"
+				      "# store, or mount with -o KEY=VALUE, which wins over the "
+				      "file; then mount again.\n");
+	for (i = 0; i < KEYS && r == 0; i++)
+		r = format_key(c, i, &text);
+	if (r == 0)
+		r = ofs_buf_append(&text, "", 1);
+	if (r < 0)
+		return r;
+	*ret = (char *)ofs_steal(text.data);
+	return 0;
+}

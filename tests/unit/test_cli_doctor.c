@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/* What `offload doctor` finds in a store, and how it tells. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <offloadfs/tree.h>
+
+#include "base/util.h"
+#include "cli/checks.h"
+#include "cli/probe.h"
+#include "codec/hash.h"
+#include "journal/segment.h"
+
+static char root[] = "/tmp/offload-test-XXXXXX";
+static struct ofs_findings findings;
+
+static void begin(void)
+{
+	cr_assert(mkdtemp(root));
+	cr_assert_eq(chdir(root), 0);
+}
+
+static void finish(void)
+{
+	char command[64];
+
+	ofs_findings_finish(&findings);
+	snprintf(command, sizeof(command), "rm -rf %s", root);
+	cr_assert_eq(chdir("/"), 0);
+	cr_assert_eq(system(command), 0);
+}
+
+TestSuite(cli_doctor, .init = begin, .fini = finish);
+
+/* A store with nothing in it, at rest. */
+static void make_store(void)
+{
+	struct ofs_tree_options opts = OFS_TREE_OPTIONS_INIT;
+	struct ofs_error err;
+	struct ofs_tree *tree;
+
+	cr_assert_eq(ofs_tree_open("store", &opts, &err, &tree), 0, "%s", err.text);
+	ofs_tree_close(tree);
+}
+
+static void write_at(const char *path, off_t off, const void *data, size_t len)
+{
+	int fd = open(path, O_WRONLY | O_CREAT, 0600);
+
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(pwrite(fd, data, len, off), (ssize_t)len);
+	close(fd);
+}
+
+static const struct ofs_finding *look(const char *name)
+{
+	for (size_t i = 0; i < findings.count; i++)
+		if (strcmp(findings.list[i].name, name) == 0)
+			return &findings.list[i];
+	return NULL;
+}
+
+/* Examines the store; this check must come to that, with these words in what it found. */
+static void expect(const char *name, enum ofs_state state, const char *words)
+{
+	const struct ofs_finding *one;
+
+	ofs_findings_finish(&findings);
+	ofs_check_store(&findings, "store");
+	one = look(name);
+	cr_assert(one, "no finding '%s'", name);
+	cr_expect_eq(one->state, state, "%s is %d: %s", name, one->state, one->found);
+	cr_expect(strstr(one->found, words), "%s: '%s' lacks '%s'", name, one->found, words);
+	cr_expect_eq(one->advice == NULL, state == OFS_STATE_OK, "%s: %s", name, one->found);
+}
+
+Test(cli_doctor, a_sound_store)
+{
+	make_store();
+	expect("store", OFS_STATE_OK, "store");
+	cr_expect_eq(ofs_findings_count(&findings, OFS_STATE_PROBLEM), 0);
+	expect("lock", OFS_STATE_OK, "nobody");
+	expect("format", OFS_STATE_OK, "2");
+	expect("config", OFS_STATE_OK, "no config.ini");
+	expect("journal", OFS_STATE_OK, "writers wait at 536.9 MB");
+	cr_expect_null(look("owner"));
+}
+
+Test(cli_doctor, a_store_that_is_not_there_or_is_none)
+{
+	expect("store", OFS_STATE_NOTE, "not made yet");
+	cr_expect_eq(findings.count, 1);
+	cr_assert_eq(mkdir("store", 0700), 0);
+	expect("format", OFS_STATE_NOTE, "nothing is stored yet");
+	rmdir("store");
+	write_at("store", 0, "x", 1);
+	expect("store", OFS_STATE_PROBLEM, "Not a directory");
+}
+
+Test(cli_doctor, modes)
+{
+	make_store();
+	cr_assert_eq(chmod("store", 0750), 0);
+	expect("store", OFS_STATE_PROBLEM, "has mode 0750");
+	cr_expect_str_eq(look("store")->advice, "chmod 700 store");
+}
+
+Test(cli_doctor, who_has_it_open)
+{
+	int fd;
+
+	make_store();
+	write_at("store/lock", 0, "123 /nowhere/at all\n", 20);
+	expect("lock", OFS_STATE_OK, "nobody");
+	fd = open("store/lock", O_RDWR);
+	cr_assert_eq(flock(fd, LOCK_EX | LOCK_NB), 0);
+	expect("lock", OFS_STATE_WARNING, "by process 123, whose mount at /nowhere/at all is not");
+	write_at("store/lock", 0, "123 -\n", 6);
+	cr_assert_eq(truncate("store/lock", 6), 0);
+	expect("lock", OFS_STATE_OK, "by process 123, not mounted");
+	cr_assert_eq(truncate("store/lock", 0), 0);
+	expect("lock", OFS_STATE_OK, "in use");
+	close(fd);
+	expect("lock", OFS_STATE_OK, "nobody");
+}
+
+Test(cli_doctor, formats)
+{
+	static const char zeros[12];
+
+	make_store();
+	write_at("store/index.db", 60, "\0\0\0\x09", 4);
+	expect("format", OFS_STATE_PROBLEM, "9, and offloadfs");
+	write_at("store/index.db", 60, zeros, sizeof(zeros));
+	expect("format", OFS_STATE_PROBLEM, "is damaged, or no index");
+	write_at("store/index.db-wal", 0, "x", 1);
+	expect("format", OFS_STATE_OK, "being made");
+	write_at("store/index.db", 0, "?", 1);
+	expect("format", OFS_STATE_PROBLEM, "is damaged, or no index");
+	cr_assert_eq(truncate("store/index.db", 10), 0);
+	expect("format", OFS_STATE_PROBLEM, "is damaged, or no index");
+	cr_assert_eq(unlink("store/index.db"), 0);
+	expect("format", OFS_STATE_PROBLEM, "index.db is missing");
+}
+
+Test(cli_doctor, a_journal_of_another_format)
+{
+	uint8_t head[OFS_SEGMENT_HEADER] = "OFSjrnl";
+
+	make_store();
+	ofs_put_le32(head + 8, 9);
+	ofs_put_le64(head + 32, 4096);
+	write_at("store/journal/0000000000001000.wal", 0, head, sizeof(head));
+	expect("journal", OFS_STATE_OK, ""); /* not sound: recovery's to judge */
+	ofs_put_le64(head + 56, ofs_checksum(head, 56, 4096));
+	write_at("store/journal/0000000000001000.wal", 0, head, sizeof(head));
+	expect("journal", OFS_STATE_PROBLEM, "format 9, and offloadfs");
+}
+
+Test(cli_doctor, configurations)
+{
+	make_store();
+	write_at("store/config.ini", 0, "journal_max = 1\n", 16);
+	expect("config", OFS_STATE_OK, "valid");
+	expect("journal", OFS_STATE_OK, "writers wait at 1.0 MB");
+	write_at("store/journal/waits", 2 << 20, "x", 1);
+	expect("journal", OFS_STATE_OK, ""); /* a hole takes no room */
+	for (off_t off = 0; off < 2 << 20; off += 4096)
+		write_at("store/journal/waits", off, "x", 1);
+	expect("journal", OFS_STATE_WARNING, "MB on disk");
+	write_at("store/config.ini", 0, "journal_mex", 11);
+	expect("config", OFS_STATE_PROBLEM, "store/config.ini:1: unknown key 'journal_mex'");
+}
+
+Test(cli_doctor, findings_are_lines_whatever_is_in_them)
+{
+	char *text = NULL;
+	size_t len = 0;
+	json_t *json, *checks;
+	FILE *out = open_memstream(&text, &len);
+
+	ofs_findings_add(&findings, OFS_STATE_OK, "mount", "all %s", "well");
+	ofs_findings_add(&findings, OFS_STATE_PROBLEM, "store", "%s", "a\nb\xff\033[2J");
+	ofs_findings_advise(&findings, "do %d", 1);
+	ofs_findings_advise(&findings, "do %d", 2);
+	ofs_findings_add(&findings, OFS_STATE_WARNING, "space", "little");
+	cr_assert_eq(ofs_findings_print(&findings, out), 0);
+	fclose(out);
+	cr_expect_str_eq(text, "ok       mount        all well\n"
+			       "problem  store        a^Jb\\xff\n"
+			       "                      -> do 2\n"
+			       "warning  space        little\n"
+			       "offload: 1 problem, 1 warning\n");
+	free(text);
+	out = open_memstream(&text, &len);
+	cr_assert_eq(ofs_findings_print_json(&findings, out), 0);
+	fclose(out);
+	json = json_loads(text, 0, NULL);
+	cr_assert(json, "%s", text);
+	cr_expect_eq(json_integer_value(json_object_get(json, "problems")), 1);
+	checks = json_object_get(json, "checks");
+	cr_expect_eq(json_array_size(checks), 3);
+	cr_expect(json_is_null(json_object_get(json_array_get(checks, 0), "advice")));
+	cr_expect_str_eq(json_string_value(json_object_get(json_array_get(checks, 1), "advice")),
+			 "do 2");
+	json_decref(json);
+	free(text);
+}
+
+static int answer(const void *arg, char *text)
+{
+	strcpy(text, arg);
+	return 7;
+}
+
+static int hang(const void *arg, char *text)
+{
+	strcpy(text, arg);
+	while (pause() < 0)
+		;
+	return 0;
+}
+
+Test(cli_doctor, a_probe_gives_up)
+{
+	char text[OFS_PROBE_TEXT];
+
+	cr_expect_eq(ofs_probe_run(answer, "said", text), 7);
+	cr_expect_str_eq(text, "said");
+	cr_expect_eq(ofs_probe_run(hang, "said so far", text), -ETIMEDOUT);
+	cr_expect_str_eq(text, "said so far");
+}
