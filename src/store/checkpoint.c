@@ -242,6 +242,7 @@ static void checkpoint_settle(struct ofs_store *s, const struct checkpoint *cp)
 			ofs_dir_committed(in->dir, cp->epoch);
 		if (in->content.cut_epoch <= cp->epoch)
 			in->content.cut = UINT64_MAX;
+		ofs_content_committed(&in->content, cp->epoch);
 		if (in->epoch > cp->epoch) {
 			s->dirty.list[n++] = in;
 			continue;

@@ -63,6 +63,7 @@ void ofs_content_set_block(struct ofs_content *c, uint64_t i, const struct ofs_i
 		c->nblocks++;
 	}
 	c->blocks[at] = (struct ofs_block){ .index = i, .chunk = *chunk, .epoch = epoch };
+	c->holes = c->holes || !chunk->id;
 	content_blocks_changed(c);
 }
 
@@ -182,6 +183,26 @@ void ofs_content_truncate(struct ofs_content *c, uint64_t size, uint64_t epoch)
 	}
 }
 
+void ofs_content_committed(struct ofs_content *c, uint64_t epoch)
+{
+	size_t i, n = 0;
+
+	if (!c->holes)
+		return;
+	c->holes = false;
+	for (i = 0; i < c->nblocks; i++) {
+		bool hole = !c->blocks[i].chunk.id;
+
+		if (hole && c->blocks[i].epoch <= epoch)
+			continue;
+		c->holes = c->holes || hole;
+		c->blocks[n++] = c->blocks[i];
+	}
+	if (n < c->nblocks)
+		content_blocks_changed(c);
+	c->nblocks = n;
+}
+
 void ofs_content_drop_drafts(struct ofs_content *c, uint64_t epoch)
 {
 	free(c->extents);
@@ -231,6 +252,7 @@ void ofs_content_zero(struct ofs_content *c, uint64_t from, uint64_t to, uint64_
 	for (i = content_find_block(c, first); i < c->nblocks && c->blocks[i].index < last; i++)
 		if (c->blocks[i].chunk.id)
 			c->blocks[i] = (struct ofs_block){ c->blocks[i].index, { 0 }, epoch };
+	c->holes = true;
 	content_blocks_changed(c);
 	if (from % OFS_BLOCK_SIZE)
 		content_cover_hole(c, from, OFS_MIN(to, first * OFS_BLOCK_SIZE), epoch);
@@ -250,6 +272,7 @@ static void content_splice_blocks(struct ofs_content *c, size_t at, size_t drop,
 	if (n)
 		memcpy(c->blocks + at, with, n * sizeof(*with));
 	c->nblocks = at + n + tail;
+	c->holes = true;
 	content_blocks_changed(c);
 }
 

@@ -42,6 +42,7 @@ struct ofs_content {
 	struct ofs_block *blocks; /* by index; one that is not listed is a hole */
 	size_t nblocks;
 	size_t cap_blocks;
+	bool holes; /* holes may be listed */
 	uint64_t *lines_before; /* newlines before each listed block; NULL until asked for */
 
 	/* Drafts, by offset, never overlapping. */
@@ -89,6 +90,9 @@ void ofs_content_copy(struct ofs_content *c, uint64_t to, const struct ofs_conte
  */
 uint64_t ofs_content_stretch(const struct ofs_content *c, uint64_t off, uint64_t end,
 			     bool *ret_data);
+
+/* Holes up to `epoch` are in the index: they need not be listed any more. */
+void ofs_content_committed(struct ofs_content *c, uint64_t epoch);
 
 /* Drops all drafts. */
 void ofs_content_drop_drafts(struct ofs_content *c, uint64_t epoch);

@@ -165,6 +165,26 @@ Test(store_holes, a_punched_block_gives_its_space_back)
 	expect_zeros(ino, 0, 3 * MIB);
 }
 
+Test(store_holes, a_file_that_was_punched_is_as_if_it_had_never_been_written)
+{
+	struct ofs_inode *n;
+	uint64_t ino;
+
+	open_store();
+	ino = make_noise(OFS_ROOT_INO, "f", 40 * BLOCK, 1);
+	seal();
+	zero(ino, 0, 39 * BLOCK, false);
+	seal();
+	n = ofs_map_get(&s->inodes, ino);
+	cr_assert_eq(n->content.nblocks, 1);
+	put_noise(ino, 7 * BLOCK, 100, 2);
+	seal();
+	reopen_store();
+	expect_zeros(ino, 0, 7 * BLOCK);
+	expect_noise(ino, 7 * BLOCK, 100, 2);
+	expect_zeros(ino, 7 * BLOCK + 100, 32 * BLOCK - 100);
+}
+
 Test(store_holes, a_block_of_zeros_is_sealed_as_a_hole)
 {
 	OFS_FREE uint8_t *zeros = ofs_alloc(3 * BLOCK);

@@ -4,7 +4,13 @@
 
 #include "test_store_fixture.h"
 
-TestSuite(store_stats, .init = setup, .fini = teardown);
+static void teardown_faults(void)
+{
+	fault_for = NULL;
+	teardown();
+}
+
+TestSuite(store_stats, .init = setup, .fini = teardown_faults);
 
 static struct ofs_store_stats stats(void)
 {
@@ -109,6 +115,55 @@ Test(store_stats, a_repair_counts_anew)
 	cr_assert_eq(ofs_store_verify(s, &verify, &counts), 0);
 	cr_assert_gt(counts.repaired, 0);
 	expect_lasting(1, 1, 0, 1000);
+}
+
+static int no_room(const char *name)
+{
+	return strcmp(name, "io.allocate") == 0 ? -ENOSPC : 0;
+}
+
+/* Nothing can be set aside any more: only what frees space is done. */
+Test(store_stats, a_full_disk_shows_and_leaves_what_frees_space)
+{
+	struct statvfs disk, st;
+	uint64_t a, b;
+
+	open_store();
+	a = make_noise(OFS_ROOT_INO, "a", 300000, 1);
+	b = make_in(OFS_ROOT_INO, "b");
+	cr_assert_eq(ofs_store_setxattr(s, a, "n", "v", 1, 0), 0);
+	fault_for = no_room;
+	ofs_reserve_fill(s);
+	cr_assert(stats().tight);
+	/* What is to be set aside is not available; others may use the disk, too. */
+	cr_assert_eq(statvfs(path, &disk), 0);
+	cr_assert_eq(ofs_store_statfs(s, &st), 0);
+	cr_assert_lt(st.f_bavail, disk.f_bavail * disk.f_frsize / 4096 - 4 * MIB / 4096);
+	cr_assert_eq(ofs_store_setxattr(s, a, "m", "v", 1, 0), -ENOSPC);
+	cr_assert_eq(ofs_store_copy(s, a, 0, b, 0, 300000), -ENOSPC);
+	cr_assert_eq(ofs_store_allocate(s, b, 0, 1, false), -ENOSPC);
+	cr_assert_eq(ofs_store_removexattr(s, a, "n"), 0);
+	cr_assert_eq(ofs_store_zero(s, a, 0, 300000, false), 0);
+	fault_for = NULL;
+	ofs_reserve_fill(s);
+	cr_assert_not(stats().tight);
+	cr_assert_eq(ofs_store_setxattr(s, a, "m", "v", 1, 0), 0);
+}
+
+static int no_sync(const char *name)
+{
+	return strcmp(name, "io.datasync") == 0 ? -EIO : 0;
+}
+
+Test(store_stats, a_sync_that_failed_shows)
+{
+	open_store();
+	make_noise(OFS_ROOT_INO, "a", 1000, 1);
+	cr_assert_eq(stats().error, 0);
+	fault_for = no_sync;
+	cr_assert_lt(ofs_store_sync(s), 0);
+	fault_for = NULL;
+	cr_assert_eq(stats().error, -EIO);
 }
 
 Test(store_stats, the_filesystem_adds_up)
