@@ -145,10 +145,11 @@ def check_built():
     for name in wanted:
         if f"'{name}'" not in listed:
             yield f"{name} is not in meson.build"
-    for folder, pattern in (("unit", "test_*.c"), ("fuzz", "fuzz_*.c"), ("fs", "*.py")):
+    patterns = {"unit": "test_*.c", "fuzz": "fuzz_*.c", "fs": "*.py", "posix": "*.py"}
+    for folder, pattern in patterns.items():
         for path in sorted((ROOT / "tests" / folder).glob(pattern)):
             name = path.stem.removeprefix("test_").removeprefix("fuzz_")
-            is_program = folder != "fs" or path.read_text().startswith("#!")
+            is_program = pattern != "*.py" or path.read_text().startswith("#!")
             if is_program and f"'{name}'" not in listed:
                 yield f"{path.relative_to(ROOT)} is not in meson.build"
 

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/util.h"
+#include "fuse/session.h"
 
 /* The kernel may keep what it was told until it is told otherwise. */
 #define FOREVER (365.0 * 86400)
@@ -331,8 +332,9 @@ static void write_kill_priv(fuse_req_t req, fuse_ino_t ino)
 
 	if (fuse_req_ctx(req)->uid == 0)
 		return;
-	if (kill_priv(tree_of(req), ino, &attr) == 0 && attr.set)
-		ofs_tree_setattr(tree_of(req), ino, &attr, &now);
+	if (kill_priv(tree_of(req), ino, &attr) == 0 && attr.set &&
+	    ofs_tree_setattr(tree_of(req), ino, &attr, &now) == 0)
+		ofs_session_attr_changed(fuse_req_userdata(req), ino);
 }
 
 static void on_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,

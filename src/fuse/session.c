@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/mman.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -32,6 +33,11 @@ static void on_attr_changed(void *arg, ofs_node node)
 	if (s->notify)
 		fuse_lowlevel_notify_inval_inode(s->notify, node, -1, 0);
 	pthread_mutex_unlock(&s->notify_lock);
+}
+
+void ofs_session_attr_changed(struct ofs_tree *const *tree, ofs_node node)
+{
+	on_attr_changed((char *)tree - offsetof(struct ofs_session, tree), node);
 }
 
 static void set_notify(struct ofs_session *s, struct fuse_session *fuse)
@@ -145,6 +151,50 @@ int ofs_session_create(struct ofs_options *o, struct ofs_error *err, struct ofs_
 	return 0;
 }
 
+/* Passes on what was written to `file`, but for a last line of fusermount3's: that is its reason. */
+static void take_reason(int file, char *ret, size_t size)
+{
+	static const char program[] = "fusermount3: ";
+	ssize_t n = pread(file, ret, size - 1, 0);
+	char *last;
+
+	ret[n > 0 ? n : 0] = 0;
+	if (n > 0 && ret[n - 1] == '\n')
+		ret[n - 1] = 0;
+	last = strrchr(ret, '\n');
+	last = last ? last + 1 : ret;
+	if (strncmp(last, program, strlen(program)) != 0) {
+		fputs(ret, stderr);
+		fputs(*ret ? "\n" : "", stderr);
+		*ret = 0;
+		return;
+	}
+	fwrite(ret, 1, (size_t)(last - ret), stderr);
+	last += strlen(program);
+	memmove(ret, last, strlen(last) + 1);
+}
+
+/* Mounts. fusermount3 tells standard error why it refuses, and that belongs into our one line. */
+static int mount_fuse(struct fuse_session *fuse, const char *mountpoint, struct ofs_error *err)
+{
+	OFS_CLOSE int terminal = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	OFS_CLOSE int file = memfd_create("stderr", MFD_CLOEXEC);
+	char reason[512];
+	int r;
+
+	if (terminal < 0 || file < 0)
+		return ofs_error_set(err, errno, "cannot mount at '%s': %s", mountpoint,
+				     strerror(errno));
+	dup2(file, STDERR_FILENO);
+	r = fuse_session_mount(fuse, mountpoint);
+	dup2(terminal, STDERR_FILENO);
+	take_reason(file, reason, sizeof(reason));
+	if (r == 0)
+		return 0;
+	return ofs_error_set(err, EIO, "cannot mount at '%s': %s", mountpoint,
+			     *reason ? reason : "is fusermount3 (package fuse3) installed?");
+}
+
 int ofs_session_mount(struct ofs_session *s, const struct ofs_options *o, struct ofs_error *err)
 {
 	int r;
@@ -154,10 +204,9 @@ int ofs_session_mount(struct ofs_session *s, const struct ofs_options *o, struct
 	if (r < 0)
 		return r;
 	s->handles_signals = fuse_set_signal_handlers(s->fuse) == 0;
-	if (fuse_session_mount(s->fuse, o->mountpoint) < 0)
-		return ofs_error_set(
-			err, EIO, "cannot mount at '%s': is fusermount3 (package fuse3) installed?",
-			o->mountpoint);
+	r = mount_fuse(s->fuse, o->mountpoint, err);
+	if (r < 0)
+		return r;
 	s->mounted = true;
 	set_notify(s, s->fuse);
 	return 0;

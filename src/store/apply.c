@@ -173,13 +173,17 @@ static int apply_rename(struct ofs_store *s, ofs_lsn lsn, const struct ofs_recor
 		other->row.ctime = r->time;
 		ofs_store_touch(s, other);
 	} else {
-		if (target) {
-			ofs_dir_remove(to->dir, target, s->epoch);
-			lose_name(s, to, other, r->time);
-		}
 		ofs_dir_remove(from->dir, old, s->epoch);
-		ofs_dir_add(to->dir, r->text, n->row.ino, (uint8_t)IFTODT(n->row.mode),
-			    next_cookie(to->dir, lsn), s->epoch);
+		if (target) {
+			/* It keeps its cookie: who is reading the directory meets the name once. */
+			target->ino = n->row.ino;
+			target->type = (uint8_t)IFTODT(n->row.mode);
+			target->epoch = to->dir->epoch = s->epoch;
+			lose_name(s, to, other, r->time);
+		} else {
+			ofs_dir_add(to->dir, r->text, n->row.ino, (uint8_t)IFTODT(n->row.mode),
+				    next_cookie(to->dir, lsn), s->epoch);
+		}
 	}
 	move_parent(n, from, to);
 	n->row.ctime = r->time;

@@ -62,12 +62,22 @@ void ofs_tree_made_up_attr(struct ofs_tree *t, ofs_node node, uint32_t mode, str
 	};
 }
 
+uint32_t ofs_fixed_count_dirs(ofs_node dir)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(all); i++)
+		n += all[i].parent == dir && !all[i].text;
+	return n;
+}
+
 static int fill_attr(struct ofs_tree *t, const struct fixed *f, struct ofs_attr *ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	int r = 0;
 
 	ofs_tree_made_up_attr(t, f->node, f->text ? S_IFREG | 0444 : S_IFDIR | 0555, ret);
+	ret->nlink += ofs_fixed_count_dirs(f->node);
 	if (f->text && !f->fresh) {
 		r = f->text(t, &text);
 		ret->size = text.len;
@@ -75,6 +85,7 @@ static int fill_attr(struct ofs_tree *t, const struct fixed *f, struct ofs_attr 
 	if (ofs_view_is_dir(t, f->node)) {
 		ofs_view_set_times(t, ret);
 		ret->mode = S_IFDIR | OFS_VIEW_MODE;
+		ret->nlink = 1; /* as elsewhere: how many directories are in it is not told */
 	}
 	return r;
 }

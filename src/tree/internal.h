@@ -235,6 +235,8 @@ int ofs_fixed_lookup(struct ofs_tree *t, ofs_node parent, const char *name, stru
 int ofs_fixed_attr(struct ofs_tree *t, ofs_node node, struct ofs_attr *ret);
 /* The content of a file; -EISDIR. */
 int ofs_fixed_text(struct ofs_tree *t, ofs_node node, struct ofs_buf *out);
+/* Those of its directories that are among them. */
+uint32_t ofs_fixed_count_dirs(ofs_node dir);
 /* Its directory; 0: it is none of them. */
 ofs_node ofs_fixed_parent(ofs_node node);
 /* Entries of `dir` behind `cookie`; 1: `fn` took one not. */

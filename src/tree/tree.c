@@ -253,9 +253,12 @@ int ofs_tree_getattr(struct ofs_tree *t, ofs_node node, struct stat *ret)
 		r = ofs_fixed_attr(t, node, &attr);
 	else
 		r = ofs_store_getattr(t->store, node, &attr);
-	if (r == 0)
-		ofs_tree_fill_stat(&attr, ret);
-	return r;
+	if (r < 0)
+		return r;
+	if (node == OFS_NODE_ROOT)
+		attr.nlink += ofs_fixed_count_dirs(node);
+	ofs_tree_fill_stat(&attr, ret);
+	return 0;
 }
 
 static ssize_t copy_out(const struct ofs_buf *text, void *buf, size_t size, uint64_t off)

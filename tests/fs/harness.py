@@ -295,6 +295,8 @@ class Mount:
         self.options = [
             o for o in os.environ.get("OFFLOADFS_TEST_OPTS", "").split(",") if o
         ] + list(options)
+        self.program = OFFLOADFS
+        self.identity = {}  # user, group and extra_groups of the daemon, as Popen takes them
         self.process = None
         self.log = None
 
@@ -317,7 +319,7 @@ class Mount:
         Starts the daemon, with more in its environment where that is given, and does not wait.
         """
         assert self.process is None
-        command = [OFFLOADFS, "-f"]
+        command = [self.program, "-f"]
         if self.options:
             command += ["-o", ",".join(self.options)]
         self.log = tempfile.TemporaryFile()
@@ -327,6 +329,7 @@ class Mount:
             stdout=self.log,
             stderr=self.log,
             env={**os.environ, **environment},
+            **self.identity,
         )
         self.case.mounts.append(self)
         return self

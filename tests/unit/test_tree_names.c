@@ -112,7 +112,7 @@ Test(tree_names, a_new_store_has_its_four_trees)
 					     RENAME_EXCHANGE),
 			     -EBUSY);
 	}
-	cr_assert_eq(attr_of(OFS_NODE_ROOT).st_nlink, 6);
+	cr_assert_eq(attr_of(OFS_NODE_ROOT).st_nlink, 9);
 }
 
 Test(tree_names, what_is_made_is_found_again)
@@ -601,6 +601,29 @@ Test(tree_names, a_walk_through_a_changing_directory_misses_nothing)
 	}
 	for (int i = 0; i < 200; i++)
 		cr_assert_eq(seen[i], 1, "stay%d was listed %d times", i, seen[i]);
+}
+
+Test(tree_names, a_replaced_name_keeps_its_position)
+{
+	ofs_node d = make_dir(cache, "d");
+	ofs_node by;
+
+	make(d, "first");
+	make(d, "second");
+	by = make(cache, "by");
+	list(d, 0, false, 99, &got);
+	cr_assert_eq(rename_to(cache, "by", d, "first"), 0);
+	for (int i = 0; i < 3; i++) {
+		if (i == 1)
+			reopen();
+		if (i == 2)
+			cr_assert_eq(rename_to(d, "second", d, "first"), 0);
+		list(d, 0, false, 99, &rest);
+		cr_assert_eq(rest.n, got.n - (i == 2));
+		cr_assert_str_eq(rest.names[2], "first");
+		cr_assert_eq(rest.next[2], got.next[2]);
+		cr_assert((rest.nodes[2] == by) == (i < 2));
+	}
 }
 
 Test(tree_names, a_listing_with_attributes_takes_references)
