@@ -231,12 +231,16 @@ static void check_format(struct store *s)
 		ofs_findings_advise(s->findings, "put index.db back from a backup");
 	} else if (application == 0) {
 		ofs_findings_add(s->findings, OFS_STATE_OK, "format", "the index is being made");
-	} else if (format != OFS_INDEX_FORMAT) {
+	} else if (format < OFS_INDEX_FORMAT_OLD || format > OFS_INDEX_FORMAT) {
 		ofs_findings_add(s->findings, OFS_STATE_PROBLEM, "format",
-				 "%u, and offloadfs " OFS_VERSION " understands %d", format,
-				 OFS_INDEX_FORMAT);
+				 "%u, and offloadfs " OFS_VERSION " understands %d to %d", format,
+				 OFS_INDEX_FORMAT_OLD, OFS_INDEX_FORMAT);
 		ofs_findings_advise(s->findings,
 				    "use the version of offloadfs that made the store");
+	} else if (format != OFS_INDEX_FORMAT) {
+		ofs_findings_add(s->findings, OFS_STATE_OK, "format",
+				 "%u, to become %d when it is next opened", format,
+				 OFS_INDEX_FORMAT);
 	} else {
 		ofs_findings_add(s->findings, OFS_STATE_OK, "format", "%u", format);
 	}

@@ -13,6 +13,7 @@ static int check_not_slice(struct ofs_tree *t, ofs_node parent, const char *name
 {
 	char base_name[OFS_NAME_MAX + 1];
 	struct ofs_slice_spec spec;
+	struct ofs_entry made_up;
 	struct ofs_attr attr;
 	size_t len;
 	int r;
@@ -27,6 +28,9 @@ static int check_not_slice(struct ofs_tree *t, ofs_node parent, const char *name
 	}
 	memcpy(base_name, name, len);
 	base_name[len] = 0;
+	/* In the root there are files that are always there. */
+	if (ofs_fixed_lookup(t, parent, base_name, &made_up) == 0)
+		return S_ISREG(made_up.attr.st_mode) ? -EROFS : 0;
 	r = ofs_store_lookup(t->store, parent, base_name, &attr);
 	if (r < 0)
 		return 0;

@@ -55,7 +55,7 @@ void ofs_tree_made_up_attr(struct ofs_tree *t, ofs_node node, uint32_t mode, str
 		.mode = mode,
 		.uid = t->uid,
 		.gid = t->gid,
-		.nlink = S_ISDIR(mode) ? 2 : 1,
+		.nlink = 1, /* of a directory: those in it are not counted */
 		.atime = t->created,
 		.mtime = t->created,
 		.ctime = t->created,
@@ -77,7 +77,6 @@ static int fill_attr(struct ofs_tree *t, const struct fixed *f, struct ofs_attr 
 	int r = 0;
 
 	ofs_tree_made_up_attr(t, f->node, f->text ? S_IFREG | 0444 : S_IFDIR | 0555, ret);
-	ret->nlink += ofs_fixed_count_dirs(f->node);
 	if (f->text && !f->fresh) {
 		r = f->text(t, &text);
 		ret->size = text.len;
@@ -85,7 +84,6 @@ static int fill_attr(struct ofs_tree *t, const struct fixed *f, struct ofs_attr 
 	if (ofs_view_is_dir(t, f->node)) {
 		ofs_view_set_times(t, ret);
 		ret->mode = S_IFDIR | OFS_VIEW_MODE;
-		ret->nlink = 1; /* as elsewhere: how many directories are in it is not told */
 	}
 	return r;
 }

@@ -65,10 +65,10 @@ int ofs_info_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_
 	snprintf(mode, sizeof(mode), "%04o", file->mode & 07777);
 	if (r == 0)
 		r = json_object_update_new(
-			json, json_pack("{s:I, s:o, s:s, s:i, s:i, s:i}", "size",
+			json, json_pack("{s:I, s:o, s:s, s:I, s:I, s:I}", "size",
 					(json_int_t)file->size, "modified", time_json(file->mtime),
-					"mode", mode, "uid", (int)file->uid, "gid", (int)file->gid,
-					"links", (int)file->nlink));
+					"mode", mode, "uid", (json_int_t)file->uid, "gid",
+					(json_int_t)file->gid, "links", (json_int_t)file->nlink));
 	text = r == 0 ? json_dumps(json, JSON_INDENT(2)) : NULL;
 	json_decref(json);
 	return text ? ofs_buf_printf(out, "%s\n", text) : -ENOMEM;
@@ -76,8 +76,12 @@ int ofs_info_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_
 
 /* ---- summary */
 
-/* A line, cut where it is too wide for a summary, and not within a character. */
-static int append_line(struct ofs_buf *out, uint64_t number, const char *line, size_t len)
+/*
+ * A line, cut where it is too wide for a summary, and not within a character; `more`: it is known
+ * only in part.
+ */
+static int append_line(struct ofs_buf *out, uint64_t number, const char *line, size_t len,
+		       bool more)
 {
 	size_t shown = OFS_MIN(len, (size_t)SUMMARY_WIDTH);
 	int r;
@@ -87,42 +91,49 @@ static int append_line(struct ofs_buf *out, uint64_t number, const char *line, s
 	r = ofs_buf_printf(out, "%" PRIu64 ": ", number);
 	if (r == 0)
 		r = ofs_buf_append(out, line, shown);
-	if (r == 0 && shown < len)
+	if (r == 0 && (shown < len || more))
 		r = ofs_buf_append_str(out, "...");
 	return r < 0 ? r : ofs_buf_append_str(out, "\n");
 }
 
-/* The lines of `text`, numbered from `first`, at most `max` of them. */
+/*
+ * The lines of `text`, numbered from `first`, at most SUMMARY_LINES of them; `more`: the file goes
+ * on behind it. *ret_lines says how many there were.
+ */
 static int append_lines(struct ofs_buf *out, uint64_t first, const char *text, size_t len,
-			uint64_t max)
+			bool more, uint64_t *ret_lines)
 {
+	uint64_t i;
 	int r = 0;
 
-	for (uint64_t i = 0; i < max && len && r == 0; i++) {
+	for (i = 0; i < SUMMARY_LINES && len && r == 0; i++) {
 		const char *end = memchr(text, '\n', len);
 		size_t line = end ? (size_t)(end - text) : len, whole = line + (end != NULL);
 
-		r = append_line(out, first + i, text, line);
+		r = append_line(out, first + i, text, line, more && !end);
 		text += whole;
 		len -= whole;
 	}
+	*ret_lines = i;
 	return r;
 }
 
-static int append_head(const struct ofs_source *src, uint64_t lines, struct ofs_buf *out)
+static int append_head(const struct ofs_source *src, struct ofs_buf *out, uint64_t *ret_lines)
 {
 	char text[SUMMARY_READ];
 	ssize_t n = ofs_source_read(src, text, sizeof(text), 0);
 
 	return n < 0 ? (int)n
-		     : append_lines(out, 1, text, (size_t)n, OFS_MIN(lines, SUMMARY_LINES));
+		     : append_lines(out, 1, text, (size_t)n, (uint64_t)n < src->attr.size,
+				    ret_lines);
 }
 
-/* The last lines, as many as fit and are not in the head. */
-static int append_tail(const struct ofs_source *src, uint64_t lines, struct ofs_buf *out)
+/* The last lines, as many as fit and are not among the `head` first. */
+static int append_tail(const struct ofs_source *src, uint64_t lines, uint64_t head,
+		       struct ofs_buf *out)
 {
 	uint64_t size = src->attr.size, off = size - OFS_MIN(size, (uint64_t)SUMMARY_READ);
-	uint64_t want = OFS_MIN(lines - OFS_MIN(lines, (uint64_t)SUMMARY_LINES), SUMMARY_LINES);
+	uint64_t want = OFS_MIN(lines - OFS_MIN(lines, head), (uint64_t)SUMMARY_LINES);
 	char text[SUMMARY_READ], *start;
 	uint64_t found = 0;
 	ssize_t n;
@@ -142,10 +153,11 @@ static int append_tail(const struct ofs_source *src, uint64_t lines, struct ofs_
 		}
 	if (!found)
 		return ofs_buf_append_str(out, "... (the last line is too long to be shown)\n");
-	r = lines - found > SUMMARY_LINES ? ofs_buf_append_str(out, "...\n") : 0;
+	r = lines - found > head ? ofs_buf_append_str(out, "...\n") : 0;
 	if (r < 0)
 		return r;
-	return append_lines(out, lines - found + 1, start, (size_t)(text + n - start), found);
+	return append_lines(out, lines - found + 1, start, (size_t)(text + n - start), false,
+			    &found);
 }
 
 static int append_facts(struct ofs_tree *t, const struct ofs_source *src, const char *mime,
@@ -178,7 +190,7 @@ int ofs_summary_format(struct ofs_tree *t, const struct ofs_attr *file, struct o
 {
 	const struct ofs_source src = { .tree = t, .attr = *file };
 	char mime[64];
-	uint64_t lines;
+	uint64_t lines, head;
 	ssize_t n;
 	int r;
 
@@ -192,6 +204,6 @@ int ofs_summary_format(struct ofs_tree *t, const struct ofs_attr *file, struct o
 	if (r < 0 || strcmp(mime, "application/octet-stream") == 0 ||
 	    strcmp(mime, "application/pdf") == 0)
 		return r;
-	r = append_head(&src, lines, out);
-	return r < 0 ? r : append_tail(&src, lines, out);
+	r = append_head(&src, out, &head);
+	return r < 0 ? r : append_tail(&src, lines, head, out);
 }

@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/map.h"
+#include "base/util.h"
 #include "store/store.h"
 #include "tree/slice.h"
 
@@ -213,8 +214,9 @@ struct ofs_made {
 /* Enters a node with one reference; one of that number that is there already gets it. Takes `m`. */
 int ofs_made_share(struct ofs_tree *t, struct ofs_made *m);
 
-/* NULL: there is none. A caller that was given a reference may use it until that is given back. */
+/* With a reference, to be given back by ofs_made_put(), which takes NULL too; NULL: there is none. */
 struct ofs_made *ofs_made_get(struct ofs_tree *t, ofs_node node);
+void ofs_made_put(struct ofs_tree *t, struct ofs_made *m);
 
 void ofs_made_forget(struct ofs_tree *t, ofs_node node, uint64_t n);
 void ofs_made_destroy(struct ofs_made *m);
@@ -326,6 +328,9 @@ int ofs_labels_with(struct ofs_tree *t, uint64_t ino,
 /* Calls `fn` for all of them, in no order; it must not come back to the labels. */
 int ofs_labels_each(struct ofs_tree *t, void (*fn)(void *arg, const struct ofs_label *l),
 		    void *arg);
+
+/* The file has lost its last name: nothing of it needs to be remembered. */
+void ofs_labels_drop(struct ofs_tree *t, uint64_t ino);
 
 /* When it may expire; OFS_TTL_NEVER: never. */
 int ofs_tree_expiry(struct ofs_tree *t, const struct ofs_attr *file, const struct ofs_place *p,

@@ -6,6 +6,7 @@
  */
 #include <inttypes.h>
 #include <jansson.h>
+#include <sys/xattr.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -18,12 +19,14 @@
 #define VALUE_MAX 4096 /* of any of them */
 #define TTL_MAX_DAYS 36500
 #define LISTED_AT_ONCE 256
+#define CHECKED_AT_ONCE 3
 
 struct ofs_labels {
 	pthread_mutex_t lock; /* held while the store is asked */
 	bool loaded;
-	struct ofs_map
-		files; /* inode -> struct ofs_label; those of removed files may be among them */
+	/* inode -> struct ofs_label; those of removed files may be among them, but not for ever */
+	struct ofs_map files;
+	size_t checked; /* how far in `files` it was looked for those */
 };
 
 static const char *const names[OFS_LABELS] = {
@@ -249,24 +252,54 @@ static char *get_text(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind
 	return (char *)ofs_steal(value.data);
 }
 
+/*
+ * Looks at a few files, and forgets those that were removed. Done for each file that is added, this
+ * keeps memory in proportion to the files there are.
+ */
+static void forget_removed(struct ofs_tree *t)
+{
+	struct ofs_labels *labels = t->labels;
+	struct ofs_label *l;
+	struct ofs_attr attr;
+	int r;
+
+	for (int i = 0; i < CHECKED_AT_ONCE; i++) {
+		l = ofs_map_next(&labels->files, &labels->checked);
+		if (!l) {
+			labels->checked = 0;
+			return;
+		}
+		r = ofs_store_getattr(t->store, l->ino, &attr);
+		if (r == -ENOENT || (r == 0 && !attr.nlink))
+			label_destroy(ofs_map_remove(&labels->files, l->ino));
+	}
+}
+
 /* Brings memory in line with the store; the labels' lock is held. */
 static int reload(struct ofs_tree *t, uint64_t ino)
 {
 	OFS_FREE char *ttl = get_text(t, ino, OFS_LABEL_TTL);
 	OFS_FREE char *important = get_text(t, ino, OFS_LABEL_IMPORTANT);
-	struct ofs_label *l = ofs_alloc(sizeof(*l));
+	struct ofs_label *l = ofs_alloc(sizeof(*l)), *had;
+	int r;
 
 	l->ino = ino;
 	l->ttl = ttl ? ttl_parse(ttl) : OFS_TTL_UNSET;
 	l->important = important && strcmp(important, "1") == 0;
 	l->tags = get_text(t, ino, OFS_LABEL_TAGS);
 	l->category = get_text(t, ino, OFS_LABEL_CATEGORY);
-	label_destroy(ofs_map_remove(&t->labels->files, ino));
+	had = ofs_map_remove(&t->labels->files, ino);
+	if (!had && t->labels->loaded)
+		forget_removed(t);
+	label_destroy(had);
 	if (l->ttl == OFS_TTL_UNSET && !l->important && !l->tags && !l->category) {
 		label_destroy(l);
 		return 0;
 	}
-	return ofs_map_put(&t->labels->files, ino, l);
+	r = ofs_map_put(&t->labels->files, ino, l);
+	if (r < 0)
+		label_destroy(l);
+	return r;
 }
 
 static int load_all(struct ofs_tree *t)
@@ -314,6 +347,13 @@ int ofs_labels_each(struct ofs_tree *t, void (*fn)(void *arg, const struct ofs_l
 	return r;
 }
 
+void ofs_labels_drop(struct ofs_tree *t, uint64_t ino)
+{
+	pthread_mutex_lock(&t->labels->lock);
+	label_destroy(ofs_map_remove(&t->labels->files, ino));
+	pthread_mutex_unlock(&t->labels->lock);
+}
+
 /* ---- setting them */
 
 static int store_value(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind,
@@ -324,8 +364,15 @@ static int store_value(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kin
 	if (value->len)
 		return ofs_store_setxattr(t->store, ino, names[kind], value->data, value->len,
 					  flags);
+	/* What is empty is not kept, but the flags hold for it all the same. */
+	if (flags & ~(XATTR_CREATE | XATTR_REPLACE) || flags == (XATTR_CREATE | XATTR_REPLACE))
+		return -EINVAL;
+	if (flags & XATTR_CREATE) {
+		r = (int)ofs_store_getxattr(t->store, ino, names[kind], NULL, 0);
+		return r >= 0 ? -EEXIST : r == -ENODATA ? 0 : r;
+	}
 	r = ofs_store_removexattr(t->store, ino, names[kind]);
-	return r == -ENODATA ? 0 : r;
+	return r == -ENODATA && !(flags & XATTR_REPLACE) ? 0 : r;
 }
 
 int ofs_label_set(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, const void *value,

@@ -43,8 +43,16 @@ struct ofs_made *ofs_made_get(struct ofs_tree *t, ofs_node node)
 
 	pthread_mutex_lock(&t->lock);
 	m = ofs_map_get(&t->made, node);
+	if (m)
+		m->refs++;
 	pthread_mutex_unlock(&t->lock);
 	return m;
+}
+
+void ofs_made_put(struct ofs_tree *t, struct ofs_made *m)
+{
+	if (m)
+		ofs_made_forget(t, m->node, 1);
 }
 
 void ofs_made_forget(struct ofs_tree *t, ofs_node node, uint64_t n)
@@ -74,9 +82,12 @@ ofs_node ofs_made_derive(ofs_node parent, const char *name, const void *what, si
 int ofs_made_text(struct ofs_tree *t, ofs_node parent, const char *name,
 		  const struct ofs_attr *attr, struct ofs_buf *text, struct ofs_entry *ret)
 {
+	const uint32_t access[] = { attr->mode & 0444, attr->uid, attr->gid };
 	struct ofs_made *m = ofs_alloc(sizeof(*m));
 
-	m->node = ofs_made_derive(parent, name, text->data, text->len);
+	/* Who may read it is part of what it is: a node that somebody holds keeps its attributes. */
+	m->node = ofs_made_derive(ofs_made_derive(parent, name, access, sizeof(access)), name,
+				  text->data, text->len);
 	m->attr = *attr;
 	m->attr.ino = m->node;
 	m->attr.mode = S_IFREG | (attr->mode & 0444);

@@ -9,6 +9,9 @@
 #include "tree/internal.h"
 
 #define FRESH_FOR OFS_NS_PER_S
+/* For so long after it was looked at a report stays as it is, unless it is as old as that. */
+#define SETTLED_FOR (OFS_NS_PER_S / 4)
+#define OLD_AFTER (10 * FRESH_FOR)
 
 enum kind {
 	KIND_STATUS,
@@ -20,7 +23,7 @@ struct ofs_reports {
 	pthread_mutex_t lock; /* held while the store is asked */
 	struct {
 		struct ofs_buf text;
-		int64_t made; /* monotonic */
+		int64_t made, seen; /* monotonic */
 	} last[KINDS];
 };
 
@@ -193,6 +196,15 @@ static int format_metrics(struct ofs_tree *t, struct ofs_buf *out)
 	return r;
 }
 
+/* Who looks it up, opens it and reads it is to get one and the same, whenever the first of it was. */
+static bool is_fresh(const struct ofs_reports *r, enum kind kind, int64_t now)
+{
+	int64_t age = now - r->last[kind].made;
+
+	return r->last[kind].text.len &&
+	       (age < FRESH_FOR || (age < OLD_AFTER && now - r->last[kind].seen < SETTLED_FOR));
+}
+
 static int report(struct ofs_tree *t, enum kind kind,
 		  int (*format)(struct ofs_tree *t, struct ofs_buf *out), struct ofs_buf *out)
 {
@@ -202,11 +214,12 @@ static int report(struct ofs_tree *t, enum kind kind,
 	int r = 0;
 
 	pthread_mutex_lock(&reports->lock);
-	if (!last->len || now - reports->last[kind].made >= FRESH_FOR) {
+	if (!is_fresh(reports, kind, now)) {
 		last->len = 0;
 		r = format(t, last);
 		reports->last[kind].made = now;
 	}
+	reports->last[kind].seen = now;
 	if (r == 0)
 		r = ofs_buf_append(out, last->data, last->len);
 	else

@@ -164,6 +164,7 @@ static int find_base(struct ofs_tree *t, ofs_node parent, const char *name,
 	if (m) {
 		ret->attr = m->attr;
 		r = ofs_buf_append(text, m->text.data, m->text.len);
+		ofs_made_put(t, m);
 		ofs_made_forget(t, entry.node, 1);
 	} else {
 		r = ofs_fixed_attr(t, entry.node, &ret->attr);

@@ -225,18 +225,22 @@ int ofs_tree_walk(struct ofs_tree *t, const char *path, struct ofs_entry *ret)
 
 static int made_getattr(struct ofs_tree *t, ofs_node node, struct stat *ret)
 {
-	const struct ofs_made *m = ofs_made_get(t, node);
+	struct ofs_made *m = ofs_made_get(t, node);
 	struct ofs_attr attr;
+	int r = 0;
 
 	if (!m)
 		return -ESTALE;
-	if (m->slice)
-		return ofs_slice_getattr(t, m, ret);
-	attr = m->attr;
-	if (S_ISDIR(attr.mode))
-		ofs_view_set_times(t, &attr);
-	ofs_tree_fill_stat(&attr, ret);
-	return 0;
+	if (m->slice) {
+		r = ofs_slice_getattr(t, m, ret);
+	} else {
+		attr = m->attr;
+		if (S_ISDIR(attr.mode))
+			ofs_view_set_times(t, &attr);
+		ofs_tree_fill_stat(&attr, ret);
+	}
+	ofs_made_put(t, m);
+	return r;
 }
 
 int ofs_tree_getattr(struct ofs_tree *t, ofs_node node, struct stat *ret)
@@ -303,7 +307,7 @@ static int readdir_store(void *arg, const char *name, const struct ofs_attr *att
 /* What ".." in `dir` is; -ENOTDIR. */
 static int parent_of(struct ofs_tree *t, ofs_node dir, ofs_node *ret)
 {
-	const struct ofs_made *m;
+	struct ofs_made *m;
 	struct ofs_attr attr;
 	int r;
 
@@ -312,7 +316,9 @@ static int parent_of(struct ofs_tree *t, ofs_node dir, ofs_node *ret)
 	if (ofs_node_is_made(dir)) {
 		m = ofs_made_get(t, dir);
 		*ret = m ? m->parent : 0;
-		return !m ? -ESTALE : m->parent ? 0 : -ENOTDIR;
+		r = !m ? -ESTALE : m->parent ? 0 : -ENOTDIR;
+		ofs_made_put(t, m);
+		return r;
 	}
 	r = ofs_node_is_virtual(dir) ? ofs_fixed_attr(t, dir, &attr)
 				     : ofs_store_getattr(t->store, dir, &attr);
@@ -362,6 +368,7 @@ static ssize_t made_read(struct ofs_tree *t, ofs_node node, void *buf, size_t si
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	struct ofs_made *m;
+	ssize_t n;
 	int r;
 
 	if (ofs_node_is_link(node))
@@ -374,10 +381,13 @@ static ssize_t made_read(struct ofs_tree *t, ofs_node node, void *buf, size_t si
 	if (!m)
 		return -ESTALE;
 	if (m->slice)
-		return ofs_slice_read(t, m, buf, size, off);
-	if (!S_ISREG(m->attr.mode))
-		return S_ISDIR(m->attr.mode) ? -EISDIR : -EINVAL;
-	return copy_out(&m->text, buf, size, off);
+		n = ofs_slice_read(t, m, buf, size, off);
+	else if (!S_ISREG(m->attr.mode))
+		n = S_ISDIR(m->attr.mode) ? -EISDIR : -EINVAL;
+	else
+		n = copy_out(&m->text, buf, size, off);
+	ofs_made_put(t, m);
+	return n;
 }
 
 ssize_t ofs_tree_read(struct ofs_tree *t, ofs_node node, void *buf, size_t size, uint64_t off)

@@ -4,9 +4,9 @@
  * meets each file once. An entry is called REF-NAME, which makes it unique, and leads to refs/REF: so
  * neither it nor what it says changes for as long as the file lives, and the kernel may keep it.
  *
- * A directory is listed from a list that is gathered when it is read from the start, and kept until
- * it was read to its end. Lists are ordered by inode, so a position means the same in another list
- * of the same directory.
+ * A directory is listed from a list that is gathered when it is read from the start and something
+ * has changed, and kept until it was read to its end. Lists are ordered by inode, so a position means
+ * the same in another list of the same directory.
  */
 #include <sys/stat.h>
 
@@ -20,6 +20,7 @@
 struct listing {
 	ofs_node dir; /* 0: free */
 	struct ofs_view_list list;
+	int64_t as_of; /* the tree's last change when it was begun */
 	unsigned int users; /* they read it now */
 	bool stale; /* to be dropped by the last of them */
 	uint64_t used; /* when, by `clock` */
@@ -70,17 +71,20 @@ void ofs_views_destroy(struct ofs_views *v)
 static bool dir_of(struct ofs_tree *t, ofs_node node, struct ofs_view_dir *ret)
 {
 	struct ofs_made *m;
+	bool found;
 
 	if (node >= OFS_NODE_VIEW(0) && node < OFS_NODE_VIEW(OFS_VIEWS)) {
 		*ret = (struct ofs_view_dir){ .kind = (enum ofs_view)(node - OFS_NODE_VIEW(0)) };
 		return true;
 	}
-	m = node >= OFS_NODE_DERIVED ? ofs_made_get(t, node) : NULL;
-	if (!m || !S_ISDIR(m->attr.mode))
-		return false;
-	*ret = (struct ofs_view_dir){ .kind = (enum ofs_view)(m->parent - OFS_NODE_VIEW(0)) };
-	memcpy(ret->name, m->text.data, m->text.len + 1);
-	return true;
+	m = ofs_node_is_made(node) ? ofs_made_get(t, node) : NULL;
+	found = m && S_ISDIR(m->attr.mode);
+	if (found) {
+		ret->kind = (enum ofs_view)(m->parent - OFS_NODE_VIEW(0));
+		memcpy(ret->name, m->text.data, m->text.len + 1);
+	}
+	ofs_made_put(t, m);
+	return found;
 }
 
 bool ofs_view_is_dir(struct ofs_tree *t, ofs_node node)
@@ -117,10 +121,13 @@ void ofs_view_set_times(struct ofs_tree *t, struct ofs_attr *attr)
 void ofs_tree_touch(struct ofs_tree *t)
 {
 	struct ofs_views *v = t->views;
+	int64_t now = ofs_clock_wall(), last = atomic_load(&v->changed);
 	OFS_FREE ofs_node *shown = NULL;
 	size_t i, n;
 
-	atomic_store(&v->changed, ofs_clock_wall());
+	/* No two changes are at the same time. */
+	while (!atomic_compare_exchange_weak(&v->changed, &last, OFS_MAX(now, last + 1)))
+		;
 	if (!atomic_load(&v->any_shown))
 		return;
 	pthread_mutex_lock(&v->lock);
@@ -131,6 +138,106 @@ void ofs_tree_touch(struct ofs_tree *t)
 	pthread_mutex_unlock(&v->lock);
 	for (i = 0; i < n && t->events.attr_changed; i++)
 		t->events.attr_changed(t->events.arg, shown[i]);
+}
+
+/* ---- lists that are kept */
+
+/* The list of a directory, to be given back; NULL: there is none. */
+static struct listing *listing_get(struct ofs_views *v, ofs_node dir)
+{
+	struct listing *l = NULL;
+
+	pthread_mutex_lock(&v->lock);
+	for (size_t i = 0; i < LISTS_MAX && !l; i++)
+		if (v->listings[i] && v->listings[i]->dir == dir)
+			l = v->listings[i];
+	if (l) {
+		l->users++;
+		l->used = ++v->clock;
+	}
+	pthread_mutex_unlock(&v->lock);
+	return l;
+}
+
+/* Takes it off the shelf; `lock` is held. Returns it when nobody uses it any more. */
+static struct listing *listing_retire(struct ofs_views *v, size_t i)
+{
+	struct listing *l = v->listings[i];
+
+	v->listings[i] = NULL;
+	if (!l || !l->users)
+		return l;
+	l->stale = true;
+	return NULL;
+}
+
+/* Puts a new one in the place of the directory's old one, or of that which was used least lately. */
+static void listing_put(struct ofs_views *v, struct listing *l)
+{
+	struct listing *old;
+	size_t i, at = 0;
+
+	pthread_mutex_lock(&v->lock);
+	for (i = 0; i < LISTS_MAX; i++) {
+		if (v->listings[i] && v->listings[i]->dir == l->dir) {
+			at = i;
+			break;
+		}
+		if (v->listings[at] &&
+		    (!v->listings[i] || v->listings[i]->used < v->listings[at]->used))
+			at = i;
+	}
+	old = listing_retire(v, at);
+	l->users = 1;
+	l->used = ++v->clock;
+	v->listings[at] = l;
+	pthread_mutex_unlock(&v->lock);
+	listing_destroy(old);
+}
+
+/* Gives it back; `done`: it was read to its end. */
+static void listing_release(struct ofs_views *v, struct listing *l, bool done)
+{
+	bool drop;
+
+	pthread_mutex_lock(&v->lock);
+	l->users--;
+	for (size_t i = 0; i < LISTS_MAX && done; i++)
+		if (v->listings[i] == l) {
+			v->listings[i] = NULL;
+			l->stale = true;
+		}
+	drop = l->stale && !l->users;
+	pthread_mutex_unlock(&v->lock);
+	if (drop)
+		listing_destroy(l);
+}
+
+/* A list to read, to be given back; `now`: one that knows of all that has changed. */
+static int listing_open(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d, bool now,
+			struct listing **ret)
+{
+	int64_t changed = atomic_load(&t->views->changed);
+	struct listing *l = listing_get(t->views, dir);
+	int r;
+
+	if (l && now && l->as_of != changed) {
+		listing_release(t->views, l, false);
+		l = NULL;
+	}
+	if (!l) {
+		l = ofs_alloc(sizeof(*l));
+		l->dir = dir;
+		l->as_of = changed;
+		r = ofs_view_gather(t, d, &l->list);
+		if (r < 0) {
+			listing_destroy(l);
+			return r;
+		}
+		listing_put(t->views, l);
+	}
+	*ret = l;
+	return 0;
 }
 
 /* ---- what is in it */
@@ -219,29 +326,30 @@ static bool is_called(struct ofs_tree *t, const struct ofs_attr *file, const cha
 	return same;
 }
 
-/* The same by reading the whole list, for a file that is here by another of its names. */
-static int is_listed(struct ofs_tree *t, const struct ofs_view_dir *d, uint64_t ino,
+/* The same by the whole list, for a file that is here by another of its names. */
+static int is_listed(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d, uint64_t ino,
 		     const char *entry)
 {
-	struct ofs_view_list list;
 	char name[OFS_NAME_MAX + 1];
+	struct listing *l;
+	bool found = false;
 	size_t i;
-	int r = ofs_view_gather(t, d, &list);
+	int r = listing_open(t, dir, d, true, &l);
 
-	if (r == 0) {
-		i = ofs_view_list_seek(&list, ino - 1);
-		if (i < list.n && list.entries[i].key == ino) {
-			entry_name(ino, ofs_view_list_name(&list, i), name);
-			r = strcmp(name, entry) == 0;
-		}
+	if (r < 0)
+		return r;
+	i = ofs_view_list_seek(&l->list, ino - 1);
+	if (i < l->list.n && l->list.entries[i].key == ino) {
+		entry_name(ino, ofs_view_list_name(&l->list, i), name);
+		found = strcmp(name, entry) == 0;
 	}
-	ofs_view_list_finish(&list);
-	return r;
+	listing_release(t->views, l, false);
+	return found;
 }
 
 /* The file that a link of that name leads to, with a reference, and where it is. */
-static int find_file(struct ofs_tree *t, const struct ofs_view_dir *d, const char *name,
-		     struct ofs_attr *ret, struct ofs_place *ret_place)
+static int find_file(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d,
+		     const char *name, struct ofs_attr *ret, struct ofs_place *ret_place)
 {
 	uint64_t ino = entry_ino(name);
 	int r;
@@ -254,9 +362,11 @@ static int find_file(struct ofs_tree *t, const struct ofs_view_dir *d, const cha
 	if (r == 0)
 		r = ofs_place_label(t, ino, ret_place);
 	if (r == 0)
-		r = is_member(t, d, ino, ret_place) && is_called(t, ret, name, ret_place);
+		r = is_member(t, d, ino, ret_place);
+	if (r > 0)
+		r = is_called(t, ret, name, ret_place);
 	if (r == 0 && ret->nlink > 1)
-		r = is_listed(t, d, ino, name);
+		r = is_listed(t, dir, d, ino, name);
 	if (r > 0)
 		return 0;
 	ofs_store_forget(t->store, ino, 1);
@@ -271,7 +381,7 @@ int ofs_view_lookup_file(struct ofs_tree *t, ofs_node dir, const char *name, str
 
 	if (!dir_of(t, dir, &d) || !ofs_view_has_links(&d))
 		return -ENOENT;
-	return find_file(t, &d, name, ret, &place);
+	return find_file(t, dir, &d, name, ret, &place);
 }
 
 /* ---- its nodes */
@@ -319,14 +429,14 @@ int ofs_view_link_attr(struct ofs_tree *t, ofs_node link, struct ofs_attr *ret)
 	return r == -ENOENT ? -ESTALE : r;
 }
 
-static int lookup_link(struct ofs_tree *t, const struct ofs_view_dir *d, const char *name,
-		       struct ofs_entry *ret)
+static int lookup_link(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d,
+		       const char *name, struct ofs_entry *ret)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	struct ofs_attr file, attr;
 	int r;
 
-	r = find_file(t, d, name, &file, &place);
+	r = find_file(t, dir, d, name, &file, &place);
 	if (r < 0)
 		return r;
 	ofs_store_forget(t->store, file.ino, 1);
@@ -368,102 +478,11 @@ int ofs_view_lookup(struct ofs_tree *t, ofs_node dir, const char *name, struct o
 
 	if (!dir_of(t, dir, &d))
 		return -ENOTDIR;
-	return ofs_view_has_links(&d) ? lookup_link(t, &d, name, ret)
+	return ofs_view_has_links(&d) ? lookup_link(t, dir, &d, name, ret)
 				      : lookup_dir(t, dir, &d, name, ret);
 }
 
 /* ---- listing */
-
-/* The list of a directory, to be given back; NULL: there is none. */
-static struct listing *listing_get(struct ofs_views *v, ofs_node dir)
-{
-	struct listing *l = NULL;
-
-	pthread_mutex_lock(&v->lock);
-	for (size_t i = 0; i < LISTS_MAX && !l; i++)
-		if (v->listings[i] && v->listings[i]->dir == dir)
-			l = v->listings[i];
-	if (l) {
-		l->users++;
-		l->used = ++v->clock;
-	}
-	pthread_mutex_unlock(&v->lock);
-	return l;
-}
-
-/* Takes it off the shelf; `lock` is held. Returns it when nobody uses it any more. */
-static struct listing *listing_retire(struct ofs_views *v, size_t i)
-{
-	struct listing *l = v->listings[i];
-
-	v->listings[i] = NULL;
-	if (!l || !l->users)
-		return l;
-	l->stale = true;
-	return NULL;
-}
-
-/* Puts a new one in the place of the directory's old one, or of that which was used least lately. */
-static void listing_put(struct ofs_views *v, struct listing *l)
-{
-	struct listing *old;
-	size_t i, at = 0;
-
-	pthread_mutex_lock(&v->lock);
-	for (i = 0; i < LISTS_MAX; i++) {
-		if (v->listings[i] && v->listings[i]->dir == l->dir) {
-			at = i;
-			break;
-		}
-		if (v->listings[at] &&
-		    (!v->listings[i] || v->listings[i]->used < v->listings[at]->used))
-			at = i;
-	}
-	old = listing_retire(v, at);
-	l->users = 1;
-	l->used = ++v->clock;
-	v->listings[at] = l;
-	pthread_mutex_unlock(&v->lock);
-	listing_destroy(old);
-}
-
-/* Gives it back; `done`: it was read to its end. */
-static void listing_release(struct ofs_views *v, struct listing *l, bool done)
-{
-	bool drop;
-
-	pthread_mutex_lock(&v->lock);
-	l->users--;
-	for (size_t i = 0; i < LISTS_MAX && done; i++)
-		if (v->listings[i] == l) {
-			v->listings[i] = NULL;
-			l->stale = true;
-		}
-	drop = l->stale && !l->users;
-	pthread_mutex_unlock(&v->lock);
-	if (drop)
-		listing_destroy(l);
-}
-
-static int listing_open(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d,
-			bool from_start, struct listing **ret)
-{
-	struct listing *l = from_start ? NULL : listing_get(t->views, dir);
-	int r;
-
-	if (!l) {
-		l = ofs_alloc(sizeof(*l));
-		l->dir = dir;
-		r = ofs_view_gather(t, d, &l->list);
-		if (r < 0) {
-			listing_destroy(l);
-			return r;
-		}
-		listing_put(t->views, l);
-	}
-	*ret = l;
-	return 0;
-}
 
 /* Directories come without a reference: who wants to know more looks them up. */
 static void fill_listed(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d,

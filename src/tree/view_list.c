@@ -9,6 +9,8 @@
 #include "tree/view.h"
 
 #define SHOWN_MAX 100 /* files in recent/ and in expiring/ */
+#define SOME_MAX 64 /* files that are looked at at once for one that is still there */
+#define PORTION 1024 /* entries of a directory that are read while the store is locked */
 
 bool ofs_view_has_links(const struct ofs_view_dir *d)
 {
@@ -49,16 +51,24 @@ static int list_add(struct ofs_view_list *l, uint64_t key, const char *name)
 	return 0;
 }
 
-static int list_add_dir(struct ofs_view_list *l, const char *name)
+static uint64_t dir_key(const char *name)
 {
-	return list_add(l, ofs_checksum(name, strlen(name), 0) >> 2, name);
+	return ofs_checksum(name, strlen(name), 0) >> 2;
 }
 
+static int list_add_dir(struct ofs_view_list *l, const char *name)
+{
+	return list_add(l, dir_key(name), name);
+}
+
+/* Of several names of one file the one that was found first comes first. */
 static int compare_keys(const void *a, const void *b)
 {
 	const struct ofs_view_entry *x = a, *y = b;
 
-	return x->key < y->key ? -1 : x->key > y->key;
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->name < y->name ? -1 : x->name > y->name;
 }
 
 /* In order, each once. */
@@ -77,8 +87,44 @@ static void list_settle(struct ofs_view_list *l)
 
 /* ---- walking the tree */
 
-/* A file was found; called with the store locked. */
+/* A file, or another entry, was found; called with the store locked. */
 typedef int (*found_fn)(void *arg, uint64_t ino, const char *name);
+typedef int (*entry_fn)(void *arg, const char *name, const struct ofs_attr *attr);
+
+struct reading {
+	entry_fn fn;
+	void *arg;
+	uint64_t cookie; /* of the last entry that was read */
+	unsigned int left; /* of the portion */
+	int error;
+};
+
+static int read_entry(void *arg, const char *name, const struct ofs_attr *attr, uint64_t cookie)
+{
+	struct reading *rd = arg;
+
+	if (!rd->left)
+		return 1;
+	rd->left--;
+	rd->cookie = cookie;
+	rd->error = rd->fn(rd->arg, name, attr);
+	return rd->error;
+}
+
+/* Calls `fn` for the entries of a directory; an error of it ends that. */
+static int read_dir(struct ofs_tree *t, uint64_t dir, entry_fn fn, void *arg)
+{
+	struct reading rd = { .fn = fn, .arg = arg };
+	int r;
+
+	do {
+		rd.left = PORTION;
+		r = ofs_store_readdir(t->store, dir, rd.cookie, false, read_entry, &rd);
+		if (r == 0)
+			r = rd.error;
+	} while (r == 0 && !rd.left);
+	return r;
+}
 
 struct walk {
 	struct ofs_tree *tree;
@@ -88,7 +134,6 @@ struct walk {
 	size_t ndirs, cap;
 	bool deep;
 	bool root; /* what is read is the root, which holds the four trees as well */
-	int error;
 };
 
 static bool is_top(const struct ofs_tree *t, uint64_t ino)
@@ -99,21 +144,20 @@ static bool is_top(const struct ofs_tree *t, uint64_t ino)
 	return false;
 }
 
-static int walk_entry(void *arg, const char *name, const struct ofs_attr *attr, uint64_t cookie)
+static int walk_entry(void *arg, const char *name, const struct ofs_attr *attr)
 {
 	struct walk *w = arg;
 
-	(void)cookie;
-	if (S_ISREG(attr->mode)) {
-		w->error = w->fn(w->arg, attr->ino, name);
-	} else if (S_ISDIR(attr->mode) && w->deep && !(w->root && is_top(w->tree, attr->ino))) {
+	if (S_ISREG(attr->mode))
+		return w->fn(w->arg, attr->ino, name);
+	if (S_ISDIR(attr->mode) && w->deep && !(w->root && is_top(w->tree, attr->ino))) {
 		w->dirs = ofs_grow(w->dirs, &w->cap, w->ndirs + 1, sizeof(*w->dirs));
 		w->dirs[w->ndirs++] = attr->ino;
 	}
-	return w->error;
+	return 0;
 }
 
-/* Finds the files in `dir`, and with `deep` below it. The store is locked for a directory at a time. */
+/* Finds the files in `dir`, and with `deep` below it. */
 static int walk(struct ofs_tree *t, uint64_t dir, bool deep, found_fn fn, void *arg)
 {
 	struct walk w = { .tree = t, .fn = fn, .arg = arg, .deep = deep };
@@ -124,51 +168,30 @@ static int walk(struct ofs_tree *t, uint64_t dir, bool deep, found_fn fn, void *
 	while (w.ndirs && r == 0) {
 		dir = w.dirs[--w.ndirs];
 		w.root = dir == OFS_ROOT_INO;
-		r = ofs_store_readdir(t->store, dir, 0, false, walk_entry, &w);
+		r = read_dir(t, dir, walk_entry, &w);
 		/* Removed meanwhile: then nothing is in it. */
 		if (r == -ENOENT || r == -ENOTDIR)
 			r = 0;
-		if (r == 0)
-			r = w.error;
 	}
 	free(w.dirs);
 	return r;
 }
 
-/* The directories in a directory. */
-struct subdirs {
-	struct ofs_view_list list; /* by inode */
-	int error;
-};
-
-static int subdirs_add(void *arg, const char *name, const struct ofs_attr *attr, uint64_t cookie)
+static int add_if_dir(void *arg, const char *name, const struct ofs_attr *attr)
 {
-	struct subdirs *s = arg;
-
-	(void)cookie;
-	if (S_ISDIR(attr->mode))
-		s->error = list_add(&s->list, attr->ino, name);
-	return s->error;
+	return S_ISDIR(attr->mode) ? list_add(arg, attr->ino, name) : 0;
 }
 
-static void subdirs_finish(struct subdirs *s)
+/* The directories in a directory, by inode. */
+static int read_subdirs(struct ofs_tree *t, uint64_t dir, struct ofs_view_list *ret)
 {
-	ofs_view_list_finish(&s->list);
-}
-
-static int subdirs_read(struct ofs_tree *t, uint64_t dir, struct subdirs *ret)
-{
-	int r;
-
-	*ret = (struct subdirs){ 0 };
-	r = ofs_store_readdir(t->store, dir, 0, false, subdirs_add, ret);
-	return r < 0 ? r : ret->error;
+	return read_dir(t, dir, add_if_dir, ret);
 }
 
 /* Calls `fn` for each directory whose directories are categories, until it gives something. */
 static int each_base(struct ofs_tree *t, int (*fn)(void *arg, uint64_t dir), void *arg)
 {
-	OFS_CLEANUP(subdirs_finish) struct subdirs tasks = { 0 };
+	OFS_CLEANUP(ofs_view_list_finish) struct ofs_view_list tasks = { 0 };
 	size_t i;
 	int r = 0;
 
@@ -176,9 +199,9 @@ static int each_base(struct ofs_tree *t, int (*fn)(void *arg, uint64_t dir), voi
 		if (i != OFS_TOP_TASKS)
 			r = fn(arg, t->tops[i]);
 	if (r == 0)
-		r = subdirs_read(t, t->tops[OFS_TOP_TASKS], &tasks);
-	for (i = 0; i < tasks.list.n && r == 0; i++) {
-		r = fn(arg, tasks.list.entries[i].key);
+		r = read_subdirs(t, t->tops[OFS_TOP_TASKS], &tasks);
+	for (i = 0; i < tasks.n && r == 0; i++) {
+		r = fn(arg, tasks.entries[i].key);
 		r = r == -ENOENT || r == -ENOTDIR ? 0 : r;
 	}
 	return r;
@@ -191,7 +214,6 @@ struct gathering {
 	const struct ofs_view_dir *dir;
 	struct ofs_view_list *list;
 	struct ofs_map others; /* files whose category was set to another one */
-	int error;
 };
 
 static int add_file(void *arg, uint64_t ino, const char *name)
@@ -201,14 +223,27 @@ static int add_file(void *arg, uint64_t ino, const char *name)
 	return ofs_map_get(&g->others, ino) ? 0 : list_add(g->list, ino, name);
 }
 
-/* What has lost its name is not listed. */
+/*
+ * The name of a file that the labels know: 1, or 0 when it has none any more and they need not
+ * remember it, or -errno.
+ */
+static int labelled_name(struct ofs_tree *t, uint64_t ino, char ret[OFS_NAME_MAX + 1])
+{
+	uint64_t dir;
+	int r = ofs_store_name_of(t->store, ino, &dir, ret);
+
+	if (r != -ENOENT)
+		return r < 0 ? r : 1;
+	ofs_labels_drop(t, ino);
+	return 0;
+}
+
 static int add_labelled(struct gathering *g, uint64_t ino)
 {
 	char name[OFS_NAME_MAX + 1];
-	uint64_t dir;
-	int r = ofs_store_name_of(g->tree->store, ino, &dir, name);
+	int r = labelled_name(g->tree, ino, name);
 
-	return r == -ENOENT ? 0 : r < 0 ? r : list_add(g->list, ino, name);
+	return r > 0 ? list_add(g->list, ino, name) : r;
 }
 
 static int by_category_base(void *arg, uint64_t base)
@@ -447,37 +482,81 @@ static int gather_ranked(struct gathering *g)
 
 static int add_subdirs(void *arg, uint64_t dir)
 {
-	OFS_CLEANUP(subdirs_finish) struct subdirs s = { 0 };
+	OFS_CLEANUP(ofs_view_list_finish) struct ofs_view_list dirs = { 0 };
 	struct gathering *g = arg;
-	int r = subdirs_read(g->tree, dir, &s);
+	int r = read_subdirs(g->tree, dir, &dirs);
 
-	for (size_t i = 0; i < s.list.n && r == 0; i++)
-		r = list_add_dir(g->list, ofs_view_list_name(&s.list, i));
+	for (size_t i = 0; i < dirs.n && r == 0; i++)
+		r = list_add_dir(g->list, ofs_view_list_name(&dirs, i));
 	return r;
 }
 
-static void add_category_name(void *arg, const struct ofs_label *l)
-{
-	struct gathering *g = arg;
+/* Names that labels have for files. */
+struct label_names {
+	struct ofs_view_list list; /* by inode, not in order */
+	int error;
+};
 
-	if (l->category && g->error == 0)
-		g->error = list_add_dir(g->list, l->category);
+static void take_category_name(void *arg, const struct ofs_label *l)
+{
+	struct label_names *names = arg;
+
+	if (l->category && names->error == 0)
+		names->error = list_add(&names->list, l->ino, l->category);
 }
 
-static void add_tag_names(void *arg, const struct ofs_label *l)
+static void take_tag_names(void *arg, const struct ofs_label *l)
 {
-	struct gathering *g = arg;
+	struct label_names *names = arg;
 	char tag[OFS_NAME_MAX + 1];
 	const char *at = l->tags;
 
-	while (at && g->error == 0) {
+	while (at && names->error == 0) {
 		size_t len = strcspn(at, ",");
 
 		memcpy(tag, at, len);
 		tag[len] = 0;
-		g->error = list_add_dir(g->list, tag);
+		names->error = list_add(&names->list, l->ino, tag);
 		at = at[len] ? at + len + 1 : NULL;
 	}
+}
+
+/* Adds each of the names that a file has which is still there; one such file is enough. */
+static int add_label_names(struct gathering *g, const struct ofs_view_list *names)
+{
+	struct ofs_map seen = OFS_MAP_INIT;
+	char file[OFS_NAME_MAX + 1];
+	int r = 0;
+
+	for (size_t i = 0; i < names->n && r >= 0; i++) {
+		const char *name = ofs_view_list_name(names, i);
+
+		if (ofs_map_get(&seen, dir_key(name)))
+			continue;
+		r = labelled_name(g->tree, names->entries[i].key, file);
+		if (r <= 0)
+			continue;
+		r = ofs_map_put(&seen, dir_key(name), &seen);
+		if (r == 0)
+			r = list_add_dir(g->list, name);
+	}
+	ofs_map_finish(&seen);
+	return OFS_MIN(r, 0);
+}
+
+static int gather_label_names(struct gathering *g)
+{
+	struct label_names names = { 0 };
+	int r = ofs_labels_each(g->tree,
+				g->dir->kind == OFS_VIEW_TAG ? take_tag_names : take_category_name,
+				&names);
+
+	if (r == 0)
+		r = names.error;
+	if (r == 0)
+		r = add_label_names(g, &names.list);
+	ofs_view_list_finish(&names.list);
+	return r;
 }
 
 static int gather_names(struct gathering *g)
@@ -490,7 +569,7 @@ static int gather_names(struct gathering *g)
 		if (r == 0)
 			r = each_base(g->tree, add_subdirs, g);
 		if (r == 0)
-			r = ofs_labels_each(g->tree, add_category_name, g);
+			r = gather_label_names(g);
 		break;
 	case OFS_VIEW_TASK:
 		return add_subdirs(g, g->tree->tops[OFS_TOP_TASKS]);
@@ -499,12 +578,11 @@ static int gather_names(struct gathering *g)
 			r = list_add_dir(g->list, ofs_tier_names[i]);
 		break;
 	case OFS_VIEW_TAG:
-		r = ofs_labels_each(g->tree, add_tag_names, g);
-		break;
+		return gather_label_names(g);
 	default:
 		return -ENOTDIR;
 	}
-	return r < 0 ? r : g->error;
+	return r;
 }
 
 /* Whether there is such a directory: 1, or 0, or -errno. */
@@ -526,49 +604,63 @@ static int has_category(void *arg, uint64_t base)
 	return is_dir_in(g->tree, base, g->dir->name);
 }
 
-struct wanted {
+/* A few of the files with the tag, or the category, of a directory. */
+struct some {
 	const struct ofs_view_dir *dir;
-	int found;
+	uint64_t list[SOME_MAX];
+	size_t n;
 };
 
-static void look_for_name(void *arg, const struct ofs_label *l)
+static void take_some(void *arg, const struct ofs_label *l)
 {
-	struct wanted *w = arg;
+	struct some *s = arg;
 
-	if (w->dir->kind == OFS_VIEW_TAG)
-		w->found |= ofs_label_has_tag(l->tags, w->dir->name);
-	else
-		w->found |= l->category && strcmp(l->category, w->dir->name) == 0;
+	if (s->n == SOME_MAX)
+		return;
+	if (s->dir->kind == OFS_VIEW_TAG ? ofs_label_has_tag(l->tags, s->dir->name)
+					 : l->category && strcmp(l->category, s->dir->name) == 0)
+		s->list[s->n++] = l->ino;
+}
+
+/* Whether a file that is still there has the label: 1, or 0, or -errno. */
+static int is_label_used(struct ofs_tree *t, const struct ofs_view_dir *d)
+{
+	struct some s = { .dir = d };
+	char name[OFS_NAME_MAX + 1];
+	int r;
+
+	/* Those that are not there any more are forgotten on the way. */
+	do {
+		s.n = 0;
+		r = ofs_labels_each(t, take_some, &s);
+		for (size_t i = 0; i < s.n && r == 0; i++)
+			r = labelled_name(t, s.list[i], name);
+	} while (r == 0 && s.n == SOME_MAX);
+	return r;
 }
 
 int ofs_view_exists(struct ofs_tree *t, const struct ofs_view_dir *d)
 {
 	struct gathering g = { .tree = t, .dir = d };
-	struct wanted w = { .dir = d };
 	int r = 0;
 
 	switch (d->kind) {
 	case OFS_VIEW_CATEGORY:
-		w.found = strcmp(d->name, OFS_CATEGORY_NONE) == 0;
-		if (!w.found)
-			w.found = each_base(t, has_category, &g);
-		if (!w.found)
-			r = ofs_labels_each(t, look_for_name, &w);
-		break;
+		r = strcmp(d->name, OFS_CATEGORY_NONE) == 0;
+		if (r == 0)
+			r = each_base(t, has_category, &g);
+		return r ? r : is_label_used(t, d);
 	case OFS_VIEW_TASK:
-		w.found = is_dir_in(t, t->tops[OFS_TOP_TASKS], d->name);
-		break;
+		return is_dir_in(t, t->tops[OFS_TOP_TASKS], d->name);
 	case OFS_VIEW_TIER:
 		for (int i = 0; i < OFS_TIERS; i++)
-			w.found |= strcmp(d->name, ofs_tier_names[i]) == 0;
-		break;
+			r |= strcmp(d->name, ofs_tier_names[i]) == 0;
+		return r;
 	case OFS_VIEW_TAG:
-		r = ofs_labels_each(t, look_for_name, &w);
-		break;
+		return is_label_used(t, d);
 	default:
-		break;
+		return 0;
 	}
-	return r < 0 ? r : w.found;
 }
 
 int ofs_view_gather(struct ofs_tree *t, const struct ofs_view_dir *d, struct ofs_view_list *ret)

@@ -343,6 +343,14 @@ static int check_label(struct ofs_tree *t, ofs_node node, const char *name,
 	return r < 0 ? r : S_ISREG(file.mode) ? 0 : -EOPNOTSUPP;
 }
 
+/* Gives `r` back. Any attribute that is set shows in ctime, and so in when the file expires. */
+static int changed(struct ofs_tree *t, int r)
+{
+	if (r == 0)
+		ofs_tree_touch(t);
+	return r;
+}
+
 int ofs_tree_setxattr(struct ofs_tree *t, ofs_node node, const char *name, const void *value,
 		      size_t size, int flags)
 {
@@ -355,14 +363,11 @@ int ofs_tree_setxattr(struct ofs_tree *t, ofs_node node, const char *name, const
 	if (ofs_node_is_virtual(node))
 		return -EROFS;
 	if (is_users(name))
-		return ofs_store_setxattr(t->store, node, name, value, size, flags);
+		return changed(t, ofs_store_setxattr(t->store, node, name, value, size, flags));
 	if (!is_ours(name))
 		return -EOPNOTSUPP;
 	r = check_label(t, node, name, &kind);
-	if (r == 0)
-		r = ofs_label_set(t, node, kind, value, size, flags);
-	ofs_tree_touch(t);
-	return r;
+	return r < 0 ? r : changed(t, ofs_label_set(t, node, kind, value, size, flags));
 }
 
 int ofs_tree_removexattr(struct ofs_tree *t, ofs_node node, const char *name)
@@ -374,14 +379,11 @@ int ofs_tree_removexattr(struct ofs_tree *t, ofs_node node, const char *name)
 	if (ofs_node_is_virtual(node))
 		return -EROFS;
 	if (is_users(name))
-		return ofs_store_removexattr(t->store, node, name);
+		return changed(t, ofs_store_removexattr(t->store, node, name));
 	if (!is_ours(name))
 		return -EOPNOTSUPP;
 	r = check_label(t, node, name, &kind);
-	if (r == 0)
-		r = ofs_label_remove(t, node, kind);
-	ofs_tree_touch(t);
-	return r;
+	return r < 0 ? r : changed(t, ofs_label_remove(t, node, kind));
 }
 
 /* The names of the user's own attributes. */

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* A tree on a store of its own, and short words for what tests do with it. */
+#ifndef OFS_TEST_TREE_FIXTURE_H
+#define OFS_TEST_TREE_FIXTURE_H
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <sys/xattr.h>
+#include <time.h>
+
+#include <offloadfs/tree.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/util.h"
+
+static char dir[] = "/tmp/ofs-test-XXXXXX";
+static char path[64];
+static struct ofs_tree *t;
+static const struct ofs_cred cred = { 1000, 1001 };
+
+/* The library's clock, which tests may put forward. */
+static int64_t ahead;
+
+static inline int64_t clock_now(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return ts.tv_sec * OFS_NS_PER_S + ts.tv_nsec + ahead;
+}
+
+int64_t ofs_clock_wall(void)
+{
+	return clock_now(CLOCK_REALTIME);
+}
+
+int64_t ofs_clock_monotonic(void)
+{
+	return clock_now(CLOCK_MONOTONIC);
+}
+
+static inline void open_tree(void)
+{
+	struct ofs_tree_options opts = OFS_TREE_OPTIONS_INIT;
+	struct ofs_error err = { "" };
+
+	opts.background = false;
+	cr_assert_eq(ofs_tree_open(path, &opts, &err, &t), 0, "%s", err.text);
+}
+
+static inline void reopen(void)
+{
+	ofs_tree_close(t);
+	open_tree();
+}
+
+static inline void setup(void)
+{
+	cr_assert_not_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/store", dir);
+	open_tree();
+}
+
+static inline int remove_one(const char *p, const struct stat *st, int type, struct FTW *ftw)
+{
+	return remove(p);
+}
+
+static inline void teardown(void)
+{
+	ofs_tree_close(t);
+	nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+/* The node of a path, without a reference. */
+static inline ofs_node walk(const char *p)
+{
+	struct ofs_entry e;
+
+	cr_assert_eq(ofs_tree_walk(t, p, &e), 0, "%s", p);
+	ofs_tree_forget(t, e.node, 1);
+	return e.node;
+}
+
+/* The same, with a reference that is given back when the tree is closed. */
+static inline ofs_node hold(const char *p)
+{
+	struct ofs_entry e;
+
+	cr_assert_eq(ofs_tree_walk(t, p, &e), 0, "%s", p);
+	return e.node;
+}
+
+/* What looking a path up comes to: 0 or -errno. */
+static inline int try_walk(const char *p)
+{
+	struct ofs_entry e;
+	int r = ofs_tree_walk(t, p, &e);
+
+	if (r == 0)
+		ofs_tree_forget(t, e.node, 1);
+	return r;
+}
+
+/* Splits "a/b/c" into the node of a/b and the name c. */
+static inline ofs_node parent_of(const char *p, const char **ret_name)
+{
+	char head[1024];
+	const char *slash = strrchr(p, '/');
+
+	*ret_name = slash ? slash + 1 : p;
+	snprintf(head, sizeof(head), "%.*s", slash ? (int)(slash - p) : 0, p);
+	return walk(head);
+}
+
+static inline ofs_node make_dir(const char *p)
+{
+	struct ofs_entry e;
+	const char *name;
+	ofs_node parent = parent_of(p, &name);
+
+	cr_assert_eq(ofs_tree_mkdir(t, parent, name, 0755, &cred, &e), 0, "%s", p);
+	return e.node;
+}
+
+static inline ofs_node make_of(const char *p, const void *data, size_t size)
+{
+	struct ofs_entry e;
+	const char *name;
+	ofs_node parent = parent_of(p, &name);
+
+	cr_assert_eq(ofs_tree_mknod(t, parent, name, S_IFREG | 0644, 0, &cred, &e), 0, "%s", p);
+	if (size)
+		cr_assert_eq(ofs_tree_write(t, e.node, data, size, 0), (ssize_t)size);
+	return e.node;
+}
+
+/* A file that stays in memory, as a reference to it is kept. */
+static inline ofs_node make(const char *p)
+{
+	return make_of(p, "x\n", 2);
+}
+
+static inline void move(const char *from, const char *to)
+{
+	const char *a, *b;
+	ofs_node x = parent_of(from, &a), y = parent_of(to, &b);
+
+	cr_assert_eq(ofs_tree_rename(t, x, a, y, b, 0), 0, "%s to %s", from, to);
+}
+
+static inline void drop(const char *p)
+{
+	const char *name;
+	ofs_node parent = parent_of(p, &name);
+
+	cr_assert_eq(ofs_tree_unlink(t, parent, name), 0, "%s", p);
+}
+
+static inline void link_to(ofs_node node, const char *p)
+{
+	struct ofs_entry e;
+	const char *name;
+	ofs_node parent = parent_of(p, &name);
+
+	cr_assert_eq(ofs_tree_link(t, node, parent, name, &e), 0, "%s", p);
+	ofs_tree_forget(t, e.node, 1);
+}
+
+/* The value of user.offload.NAME; "-" when there is none. */
+static inline const char *xattr(ofs_node node, const char *name)
+{
+	static char value[65536];
+	char full[64];
+	ssize_t n;
+
+	snprintf(full, sizeof(full), "user.offload.%s", name);
+	n = ofs_tree_getxattr(t, node, full, value, sizeof(value) - 1);
+	if (n == -ENODATA)
+		return "-";
+	cr_assert_geq(n, 0, "%s: %zd", name, n);
+	value[n] = 0;
+	return value;
+}
+
+/* Sets user.offload.NAME; 0 or -errno. */
+static inline int set_with(ofs_node node, const char *name, const char *value, int flags)
+{
+	char full[64];
+
+	snprintf(full, sizeof(full), "user.offload.%s", name);
+	return ofs_tree_setxattr(t, node, full, value, strlen(value), flags);
+}
+
+static inline int set(ofs_node node, const char *name, const char *value)
+{
+	return set_with(node, name, value, 0);
+}
+
+static inline int unset(ofs_node node, const char *name)
+{
+	char full[64];
+
+	snprintf(full, sizeof(full), "user.offload.%s", name);
+	return ofs_tree_removexattr(t, node, full);
+}
+
+#endif
