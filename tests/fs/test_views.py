@@ -43,7 +43,8 @@ def link(m, view, path):
 def links_in(m, view):
     """The files that the links of a view lead to, by their names from the mountpoint."""
     folder = m("views", view)
-    found = [xattr(os.path.join(folder, name), "path") for name in os.listdir(folder)]
+    links = [os.path.join(folder, name) for name in os.listdir(folder)]
+    found = [os.fsdecode(os.getxattr(link, "user.offload.path")) for link in links]
     assert len(set(found)) == len(found), f"{view}: a file is there twice: {found}"
     return sorted(found)
 
@@ -180,8 +181,8 @@ def tags_and_categories_show_at_once(case):
         assert links_in(m, "by-tag/red") == ["cache/shell/x"]
         run("setfattr", "-n", "user.offload.tags", "-v", "blue", path)
         assert os.listdir(m("views/by-tag")) == ["blue"]
-        with raises(errno.ENOENT):
-            os.listdir(m("views/by-tag/red"))
+        # The kernel may still know the name.
+        assert os.listdir(m("views/by-tag/red")) == []
         run("setfattr", "-n", "user.offload.category", "-v", "my own", path)
         assert links_in(m, "by-category/my own") == ["cache/shell/x"]
         assert links_in(m, "by-category/shell") == []
