@@ -28,19 +28,22 @@ void *ofs_map_get(const struct ofs_map *m, uint64_t key)
 	return NULL;
 }
 
-static int map_grow(struct ofs_map *m)
+#define SLOTS_MIN 16
+#define SLOTS_KEPT 1024 /* not given back */
+
+static int map_resize(struct ofs_map *m, size_t slots)
 {
-	struct ofs_map bigger = { .mask = m->slots ? m->mask * 2 + 1 : 15 };
+	struct ofs_map other = { .mask = slots - 1 };
 	size_t i;
 
-	bigger.slots = calloc(bigger.mask + 1, sizeof(*bigger.slots));
-	if (!bigger.slots)
+	other.slots = calloc(slots, sizeof(*other.slots));
+	if (!other.slots)
 		return -ENOMEM;
 	for (i = 0; m->slots && i <= m->mask; i++)
 		if (m->slots[i].value)
-			ofs_map_put(&bigger, m->slots[i].key, m->slots[i].value);
+			ofs_map_put(&other, m->slots[i].key, m->slots[i].value);
 	free(m->slots);
-	*m = bigger;
+	*m = other;
 	return 0;
 }
 
@@ -50,7 +53,7 @@ int ofs_map_put(struct ofs_map *m, uint64_t key, void *value)
 	int r;
 
 	if (!m->slots || (m->count + 1) * 4 > (m->mask + 1) * 3) {
-		r = map_grow(m);
+		r = map_resize(m, m->slots ? (m->mask + 1) * 2 : SLOTS_MIN);
 		if (r < 0)
 			return r;
 	}
@@ -88,6 +91,9 @@ void *ofs_map_remove(struct ofs_map *m, uint64_t key)
 	}
 	m->slots[i].value = NULL;
 	m->count--;
+	/* Far from where it would grow again; without memory for it, it stays as it is. */
+	if (m->mask >= SLOTS_KEPT && m->count < (m->mask + 1) / 8)
+		map_resize(m, (m->mask + 1) / 2);
 	return value;
 }
 

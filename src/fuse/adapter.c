@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/util.h"
-#include "fuse/session.h"
 
 /* The kernel may keep what it was told until it is told otherwise. */
 #define FOREVER (365.0 * 86400)
@@ -183,7 +182,7 @@ static int kill_priv(struct ofs_tree *t, fuse_ino_t ino, struct ofs_setattr *att
 		if (r < 0)
 			return r;
 		attr->mode = st.st_mode;
-		if (!(st.st_mode & (S_ISUID | S_ISGID)))
+		if (S_ISDIR(st.st_mode) || !(st.st_mode & (S_ISUID | S_ISGID)))
 			return 0;
 	}
 	attr->set |= OFS_SET_MODE;
@@ -227,7 +226,11 @@ static void on_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *st, int vali
 		   (valid & FUSE_SET_ATTR_SIZE ? OFS_SET_SIZE : 0) |
 		   (valid & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_ATIME_NOW) ? OFS_SET_ATIME : 0) |
 		   (valid & (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW) ? OFS_SET_MTIME : 0);
-	if (valid & SET_KILL_PRIV)
+	/*
+	 * A change of nothing is chown(-1, -1), or comes before a write by somebody who may not keep
+	 * these bits.
+	 */
+	if (valid & SET_KILL_PRIV || !attr.set)
 		r = kill_priv(tree_of(req), ino, &attr);
 	if (r == 0)
 		r = ofs_tree_setattr(tree_of(req), ino, &attr, &now);
@@ -321,34 +324,16 @@ static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		fuse_reply_buf(req, buf, (size_t)n);
 }
 
-/*
- * Writing takes set-user-ID away; which callers keep it the kernel does not pass on, so only root
- * does.
- */
-static void write_kill_priv(fuse_req_t req, fuse_ino_t ino)
-{
-	struct ofs_setattr attr = { 0 };
-	struct stat now;
-
-	if (fuse_req_ctx(req)->uid == 0)
-		return;
-	if (kill_priv(tree_of(req), ino, &attr) == 0 && attr.set &&
-	    ofs_tree_setattr(tree_of(req), ino, &attr, &now) == 0)
-		ofs_session_attr_changed(fuse_req_userdata(req), ino);
-}
-
 static void on_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
 		     struct fuse_file_info *fi)
 {
 	ssize_t n = ofs_tree_write(tree_of(req), ino, buf, size, (uint64_t)off);
 
 	(void)fi;
-	if (n < 0) {
+	if (n < 0)
 		fuse_reply_err(req, (int)-n);
-		return;
-	}
-	write_kill_priv(req, ino);
-	fuse_reply_write(req, (size_t)n);
+	else
+		fuse_reply_write(req, (size_t)n);
 }
 
 static void on_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off, off_t len,
@@ -358,8 +343,7 @@ static void on_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off, of
 
 	(void)fi;
 	if (r == 0)
-		write_kill_priv(req, ino);
-	reply_done(req, r);
+		reply_done(req, r);
 }
 
 static void on_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence,
@@ -390,8 +374,7 @@ static void on_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_off,
 		return;
 	}
 	if (n > 0)
-		write_kill_priv(req, to);
-	fuse_reply_write(req, (size_t)n);
+		fuse_reply_write(req, (size_t)n);
 }
 
 static void on_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)

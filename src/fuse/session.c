@@ -35,11 +35,6 @@ static void on_attr_changed(void *arg, ofs_node node)
 	pthread_mutex_unlock(&s->notify_lock);
 }
 
-void ofs_session_attr_changed(struct ofs_tree *const *tree, ofs_node node)
-{
-	on_attr_changed((char *)tree - offsetof(struct ofs_session, tree), node);
-}
-
 static void set_notify(struct ofs_session *s, struct fuse_session *fuse)
 {
 	pthread_mutex_lock(&s->notify_lock);

@@ -3,8 +3,6 @@
 #ifndef OFS_FUSE_SESSION_H
 #define OFS_FUSE_SESSION_H
 
-#include <offloadfs/tree.h>
-
 #include "fuse/options.h"
 
 struct ofs_session;
@@ -20,12 +18,6 @@ int ofs_session_mount(struct ofs_session *s, const struct ofs_options *o, struct
 
 /* Serves requests until the tree is unmounted or a signal asks for the end. 0 or -errno. */
 int ofs_session_serve(struct ofs_session *s);
-
-/*
- * Has the kernel ask again for attributes that a request has changed without its reply telling so.
- * `tree` is the userdata of a request of the session.
- */
-void ofs_session_attr_changed(struct ofs_tree *const *tree, ofs_node node);
 
 /* Unmounts, writes the last checkpoint and frees. NULL is allowed. */
 void ofs_session_destroy(struct ofs_session *s);

@@ -39,7 +39,10 @@ int ofs_io_chmod(int fd, mode_t mode)
 
 	if (fault < 0)
 		return fault;
-	return fchmod(fd, mode) < 0 ? -errno : 0;
+	if (fchmod(fd, mode) < 0)
+		return -errno;
+	ofs_failpoint_after(fault);
+	return 0;
 }
 
 int ofs_io_mkdir(int dirfd, const char *path, mode_t mode)

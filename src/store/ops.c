@@ -159,8 +159,6 @@ static int create_locked(struct ofs_store *s, uint64_t parent, const char *name,
 		return r;
 	if (ofs_dir_find(dir->dir, name))
 		return -EEXIST;
-	if (S_ISDIR(what->mode) && dir->row.nlink >= NLINK_MAX)
-		return -EMLINK;
 	rec.ino = s->next_ino;
 	rec.mode = what->mode;
 	rec.uid = what->uid;

@@ -660,11 +660,20 @@ def end_with_parent():
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
+def run_case(function, *arguments, timeout):
+    """
+    Runs function(case, *arguments) as a test is run; returns "pass", "fail" or "skip", and what it
+    wrote or why it was skipped.
+    """
+    status, reason, text = _run(
+        Test(function.__name__, function, arguments, timeout, False), False
+    )
+    return status, reason if status == "skip" else text
+
+
 def run_once(function, *arguments, timeout):
-    """
-    Runs function(case, *arguments) as a test is run; returns whether it passed, and what it wrote.
-    """
-    status, _, text = _run(Test(function.__name__, function, arguments, timeout, False), False)
+    """The same; returns whether it passed, and what it wrote."""
+    status, text = run_case(function, *arguments, timeout=timeout)
     return status == "pass", text
 
 

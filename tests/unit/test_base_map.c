@@ -149,3 +149,18 @@ Test(base_map, many)
 	for (i = 0; i < 200000; i++)
 		cr_assert_eq(ofs_map_get(&map, i * 4096), i % 2 ? &value : NULL);
 }
+
+Test(base_map, gives_back_what_it_no_longer_needs)
+{
+	const uint64_t many = 100000, few = 100;
+	uint64_t i;
+
+	for (i = 0; i < many; i++)
+		cr_assert_eq(ofs_map_put(&map, i, values[i % KEYS]), 0);
+	for (i = few; i < many; i++)
+		cr_assert_eq(ofs_map_remove(&map, i), values[i % KEYS]);
+	cr_assert_eq(map.count, few);
+	cr_assert_lt(map.mask, many / 10);
+	for (i = 0; i < many; i++)
+		cr_assert_eq(ofs_map_get(&map, i), i < few ? values[i] : NULL);
+}

@@ -246,6 +246,29 @@ Test(tree_names, directories_count_their_subdirectories)
 	cr_assert_eq(attr_of(cache).st_nlink, 3);
 }
 
+/* A limit as other filesystems have it, which must not bound how many tasks there are. */
+Test(tree_names, a_file_has_65000_links_and_a_directory_any_number_of_subdirectories)
+{
+	enum {
+		LINKS = 65000
+	};
+	ofs_node file = make(cache, "f"), parent = make_dir(cache, "d");
+	struct ofs_entry e;
+	char name[16];
+	int i;
+
+	for (i = 1; i <= LINKS; i++) {
+		snprintf(name, sizeof(name), "f%d", i);
+		cr_assert_eq(ofs_tree_link(t, file, cache, name, &e), i < LINKS ? 0 : -EMLINK);
+		snprintf(name, sizeof(name), "%d", i);
+		make_dir(parent, name);
+	}
+	cr_assert_eq(attr_of(file).st_nlink, LINKS);
+	cr_assert_eq(attr_of(parent).st_nlink, LINKS + 2);
+	reopen();
+	cr_assert_eq(attr_of(parent).st_nlink, LINKS + 2);
+}
+
 Test(tree_names, a_set_group_bit_is_passed_on)
 {
 	struct ofs_setattr set = { .set = OFS_SET_MODE | OFS_SET_GID, .mode = 02775, .gid = 555 };

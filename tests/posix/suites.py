@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: MIT
+"""What tools/posix and the tests of this folder run in a mount: suites of others, and exercise.c.
+
+Each function takes a Case of tests/fs/harness.py, mounts a fresh store and raises AssertionError
+where the filesystem does not behave as it should.
+
+Environment: OFFLOADFS_EXERCISE (the program of exercise.c), and that of the harness.
+"""
+import concurrent.futures
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fs"))
+
+from harness import OFFLOAD, SLOW, SOURCE_ROOT, Skip, run  # noqa: E402
+
+EXERCISE = os.path.abspath(
+    os.environ.get("OFFLOADFS_EXERCISE") or SOURCE_ROOT / "build" / "exercise"
+)
+
+# Content is sealed, repacked and read back at every moment at which that can happen.
+BUSY = ("seal_delay=0", "journal_max=4", "scrub=1")
+
+# Stressors of stress-ng that work on files, and what keeps them to a size that a test may have.
+STRESSORS = {
+    "access": [],
+    "aio": [],
+    "chdir": [],
+    "chmod": [],
+    "chown": [],
+    "copy-file": ["--copy-file-bytes", "128M"],
+    "dentry": [],
+    "dir": [],
+    "dirdeep": [],
+    "dirmany": [],
+    "fallocate": ["--fallocate-bytes", "64M"],
+    "fcntl": [],
+    "fiemap": ["--fiemap-bytes", "16M"],
+    "filename": [],
+    "flock": [],
+    "fpunch": [],
+    "fsize": [],
+    "getdent": [],
+    "handle": [],
+    "hdd": ["--hdd-bytes", "64M"],
+    "inotify": [],
+    "io": [],
+    "iomix": ["--iomix-bytes", "64M"],
+    "lease": [],
+    "link": [],
+    "locka": [],
+    "lockf": [],
+    "lockofd": [],
+    "mknod": [],
+    "mmap": ["--mmap-file", "--mmap-bytes", "32M"],
+    "msync": ["--msync-bytes", "32M"],
+    "open": [],
+    "readahead": ["--readahead-bytes", "64M"],
+    "rename": [],
+    "rmap": [],
+    "seek": ["--seek-size", "64M"],
+    "sendfile": [],
+    "splice": [],
+    "symlink": [],
+    "sync-file": ["--sync-file-bytes", "64M"],
+    "touch": [],
+    "utime": [],
+    "xattr": [],
+}
+# What the daemon may keep of the memory that a stressor made it use: free(3) gives back only what
+# does not lie at the end of a thread's arena.
+MEMORY_MAX = 128 << 20
+
+
+# --- pjdfstest ------------------------------------------------------------------------------------
+
+
+def read_tap(text):
+    """The number of tests that passed, and a line for each that did not."""
+    passed, failed, plan = 0, [], None
+    for line in text.splitlines():
+        if re.match(r"1\.\.\d+$", line):
+            plan = int(line[3:])
+        elif line.startswith("ok ") or re.match(r"not ok .*# TODO", line):
+            passed += 1
+        elif line.startswith("not ok "):
+            failed.append(line)
+    for _ in range((plan or passed + len(failed) + 1) - passed - len(failed)):
+        failed.append("not ok: it ended too early")
+    return passed, failed
+
+
+def pjdfstest_in(directory):
+    """The suite in a directory; raises ValueError unless one was built there."""
+    suite = pathlib.Path(directory).resolve()
+    if not os.access(suite / "pjdfstest", os.X_OK) or not (suite / "tests").is_dir():
+        raise ValueError(f"'{directory}' holds no pjdfstest that is built: run make in its sources")
+    return suite
+
+
+def pjdfstest(case, suite, report):
+    """Runs the suite, as root; report(name, passed, failed) gets what each file has given."""
+    case.open_to_others()
+    with case.mount("allow_other") as m:
+
+        def one(path):
+            name = path.relative_to(suite / "tests").as_posix()
+            folder = m("cache", name.replace("/", "-"))
+            os.mkdir(folder)
+            os.chmod(folder, 0o755)
+            done = run("sh", path, check=False, cwd=folder)
+            return name, *read_tap(done.stdout.decode(errors="replace"))
+
+        # The suite mostly sleeps, to see a time change.
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            for result in pool.map(one, sorted((suite / "tests").rglob("*.t"))):
+                report(*result)
+
+
+# --- exercise.c -----------------------------------------------------------------------------------
+
+
+def exercise(case, ops, seed, options=BUSY, rounds=2, require=()):
+    """
+    Exercises one file with `ops` operations in all, in `rounds` runs, between which the daemon is
+    unmounted and killed in turn.
+    """
+    image = case.path("image")
+    arguments = ["--image", image] + (["--require", ",".join(require)] if require else [])
+    with case.mount(*options) as m:
+        os.makedirs(m("cache/exercise"))
+        for number in range(rounds):
+            done = run(
+                EXERCISE,
+                *arguments,
+                "--ops",
+                str(max(ops // rounds, 1)),
+                "--seed",
+                str(seed * 1000 + number),
+                m("cache/exercise/file"),
+                check=False,
+            )
+            print((done.stdout + done.stderr).decode(errors="replace").strip(), flush=True)
+            assert done.returncode == 0, f"exercise ended with {done.returncode}, seed {seed}"
+            if number + 1 < rounds:
+                m.crash() if number % 2 else m.remount()
+
+
+# --- stress-ng ------------------------------------------------------------------------------------
+
+
+def _resident(pid):
+    status = pathlib.Path("/proc", str(pid), "status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) << 10
+
+
+def _forget_caches():
+    """The kernel gives back what it remembers of the files; root's privilege."""
+    with contextlib.suppress(OSError):
+        pathlib.Path("/proc/sys/vm/drop_caches").write_text("2")
+
+
+def _references(m):
+    """How many references to inodes the kernel holds, as the daemon counts them."""
+    with open(m(".offload/status.json")) as f:
+        return json.load(f)["memory"]["references"]
+
+
+def _check_store(m, held):
+    """What the stressor made must be gone, and the store without a fault."""
+    left = [os.path.join(f, n) for f, d, names in os.walk(m("cache")) for n in d + names]
+    assert left == [m("cache/stress")], f"left behind: {left[:10]}"
+    deadline = time.monotonic() + 20 * SLOW
+    _forget_caches()
+    while (now := _references(m)) > held and time.monotonic() < deadline:
+        time.sleep(0.3)
+        _forget_caches()
+    assert now <= held or not os.access("/proc/sys/vm/drop_caches", os.W_OK), (
+        f"{now} references are held, {held} were before"
+    )
+    found = json.loads(run(OFFLOAD, "verify", "--json", m.mnt).stdout)
+    assert found["problems"] == 0, f"the store is damaged: {found}"
+    assert found["files"] == 0, f"{found['files']} files are kept that have no name"
+
+
+def _settled(pid, most):
+    """The memory of the daemon once it has nothing to do, or a minute later."""
+    deadline = time.monotonic() + 60 * SLOW
+    while _resident(pid) > most and time.monotonic() < deadline:
+        time.sleep(1)
+    return _resident(pid)
+
+
+def stress(case, name, seconds, memory=True):
+    """
+    Runs one stressor with two workers that check what they do. With `memory` the daemon must give
+    back what it used meanwhile.
+    """
+    if not shutil.which("stress-ng"):
+        raise Skip("there is no stress-ng: tools/bootstrap --test installs it")
+    with case.mount() as m:
+        os.mkdir(m("cache/stress"))
+        before, held = _resident(m.process.pid), _references(m)
+        done = run(
+            "stress-ng",
+            *("--temp-path", m("cache/stress"), "--verify", "--timeout", f"{seconds:g}"),
+            *("--" + name, "2", *STRESSORS[name]),
+            check=False,
+        )
+        said = (done.stdout + done.stderr).decode(errors="replace")
+        lines = [line for line in said.splitlines() if re.search(r"fail|error|skip", line)]
+        if done.returncode == 0 and not any("skip" in line for line in lines):
+            most = _resident(m.process.pid)
+            _check_store(m, held)
+            kept = _settled(m.process.pid, before + MEMORY_MAX) if memory else 0
+            print(f"memory {before >> 10} kB, then {most >> 10} kB, at rest {kept >> 10} kB")
+            assert kept <= before + MEMORY_MAX, "the daemon keeps too much memory"
+            return
+        reason = re.sub(r"^.*\] ", "", lines[0]) if lines else f"exit status {done.returncode}"
+        # Its exit status for what this machine or the filesystem does not offer.
+        if done.returncode in (0, 3, 4):
+            raise Skip(reason)
+        raise AssertionError(said)

@@ -1,0 +1,28 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""One file, changed and read at random in every way there is, is always what it should be."""
+import os
+
+from suites import BUSY, EXERCISE, exercise
+
+from harness import Skip, main, test
+
+# What the file system must support; the rest is tried and left out where it does not.
+REQUIRED = ("direct", "copy", "fallocate", "punch", "seek", "zero")
+
+
+@test(
+    variants={
+        f"{name}, seed {seed}": (options, seed)
+        for name, options in {"plain": (), "busy": BUSY}.items()
+        for seed in (1, 2)
+    }
+)
+def a_file_equals_its_image(case, variant):
+    options, seed = variant
+    if not os.access(EXERCISE, os.X_OK):
+        raise Skip(f"there is no program at {EXERCISE}: set OFFLOADFS_EXERCISE")
+    exercise(case, 4000, seed, options, rounds=3, require=REQUIRED)
+
+
+main()
