@@ -336,7 +336,7 @@ void ofs_labels_drop(struct ofs_tree *t, uint64_t ino);
 int ofs_tree_expiry(struct ofs_tree *t, const struct ofs_attr *file, const struct ofs_place *p,
 		    int64_t *ret);
 
-/* ---- views/ (view.c, view_list.c) */
+/* ---- views/ (view.c; view.h has the rest) */
 
 enum ofs_view {
 	OFS_VIEW_CATEGORY,
