@@ -75,6 +75,12 @@ def remove_compares_with_an_empty_store(case):
 
 
 @test
+def walk_searches_all_of_it(case):
+    figures = bench(case, "walk", "300")
+    assert set(figures["seconds"]) == {"the disk", "cache/", "the mount"}, figures
+
+
+@test
 def an_interrupted_benchmark_leaves_nothing(case):
     temporary = pathlib.Path(case.path("tmp"))
     temporary.mkdir()
