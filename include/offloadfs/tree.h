@@ -102,6 +102,11 @@ struct ofs_entry {
 	 * false: ask again each time.
 	 */
 	bool keep_name;
+	/**
+	 * The same of the attributes; false: they are to be asked for by ofs_tree_getattr() first, as
+	 * a change may not have been told of before the node was known.
+	 */
+	bool keep_attr;
 };
 
 /**
@@ -191,8 +196,8 @@ OFS_EXPORT ssize_t ofs_tree_readlink(struct ofs_tree *t, ofs_node node, char *bu
  * `next` is the position behind the entry; it stays valid while the directory changes. A nonzero
  * return of `fn` means that the entry was not taken and ends the walk; ofs_tree_readdir() then
  * still returns 0. With `plus`, each entry taken except "." and ".." carries attributes and a
- * reference, unless its node is 0: then it is to be looked up. Without `plus` only node, attr.st_ino
- * and the type bits of attr.st_mode are set. `fn` must not call the
+ * reference, unless its node is 0: then it is to be looked up. Without `plus` only attr.st_ino,
+ * the type bits of attr.st_mode and perhaps the node are set. `fn` must not call the
  * tree.
  */
 typedef int (*ofs_readdir_fn)(void *arg, const char *name, const struct ofs_entry *entry,

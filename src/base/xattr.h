@@ -16,6 +16,8 @@
 #define OFS_XATTR_NAME_MAX 255
 #define OFS_XATTR_VALUE_MAX 65536
 #define OFS_XATTR_ROOM 131072 /* names and values of one inode together */
+/* Its names, each with a NUL: a list of 64 KiB, less room for names that are made up. */
+#define OFS_XATTR_NAMES_ROOM 64512
 
 /* One of a list; borrowed from it. */
 struct ofs_xattr {

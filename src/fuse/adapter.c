@@ -77,7 +77,7 @@ static void entry_param(const struct ofs_entry *entry, struct fuse_entry_param *
 	*ret = (struct fuse_entry_param){
 		.ino = entry->node,
 		.attr = entry->attr,
-		.attr_timeout = FOREVER,
+		.attr_timeout = entry->keep_attr ? FOREVER : 0,
 		.entry_timeout = entry->keep_name ? FOREVER : 0,
 	};
 }
@@ -339,11 +339,8 @@ static void on_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t siz
 static void on_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off, off_t len,
 			 struct fuse_file_info *fi)
 {
-	int r = ofs_tree_fallocate(tree_of(req), ino, mode, (uint64_t)off, (uint64_t)len);
-
 	(void)fi;
-	if (r == 0)
-		reply_done(req, r);
+	reply_done(req, ofs_tree_fallocate(tree_of(req), ino, mode, (uint64_t)off, (uint64_t)len));
 }
 
 static void on_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence,
@@ -369,11 +366,9 @@ static void on_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_off,
 	(void)from_fi;
 	(void)to_fi;
 	(void)flags;
-	if (n < 0) {
+	if (n < 0)
 		fuse_reply_err(req, (int)-n);
-		return;
-	}
-	if (n > 0)
+	else
 		fuse_reply_write(req, (size_t)n);
 }
 

@@ -124,9 +124,10 @@ static int process(void *data, const char *arg, int key, struct fuse_args *out)
 	}
 	/* libfuse would have it, but not without the same from us. */
 	if (strncmp(arg, "max_read=", strlen("max_read=")) == 0) {
-		ofs_error_set(p->err, EINVAL,
-			      "option '%s' is not supported: reads are as large as the kernel asks for",
-			      arg);
+		ofs_error_set(
+			p->err, EINVAL,
+			"option '%s' is not supported: reads are as large as the kernel asks for",
+			arg);
 		return -1;
 	}
 	if (take_option(p, arg, &taken) < 0)

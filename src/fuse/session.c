@@ -146,27 +146,27 @@ int ofs_session_create(struct ofs_options *o, struct ofs_error *err, struct ofs_
 	return 0;
 }
 
-/* Passes on what was written to `file`, but for a last line of fusermount3's: that is its reason. */
-static void take_reason(int file, char *ret, size_t size)
+/*
+ * Passes on what was written to `file`; with `failed` all but the last line of fusermount3's, which
+ * is its reason and goes to `ret`.
+ */
+static void take_reason(int file, bool failed, char *ret, size_t size)
 {
 	static const char program[] = "fusermount3: ";
-	ssize_t n = pread(file, ret, size - 1, 0);
-	char *last;
+	char said[4096], *line, *rest = said;
+	ssize_t n = pread(file, said, sizeof(said) - 1, 0);
 
-	ret[n > 0 ? n : 0] = 0;
-	if (n > 0 && ret[n - 1] == '\n')
-		ret[n - 1] = 0;
-	last = strrchr(ret, '\n');
-	last = last ? last + 1 : ret;
-	if (strncmp(last, program, strlen(program)) != 0) {
-		fputs(ret, stderr);
-		fputs(*ret ? "\n" : "", stderr);
-		*ret = 0;
-		return;
+	said[n > 0 ? n : 0] = 0;
+	*ret = 0;
+	while ((line = strsep(&rest, "\n"))) {
+		if (!failed || strncmp(line, program, strlen(program)) != 0) {
+			fprintf(stderr, "%s%s", line, *line ? "\n" : "");
+			continue;
+		}
+		if (*ret)
+			fprintf(stderr, "%s%s\n", program, ret);
+		snprintf(ret, size, "%s", line + strlen(program));
 	}
-	fwrite(ret, 1, (size_t)(last - ret), stderr);
-	last += strlen(program);
-	memmove(ret, last, strlen(last) + 1);
 }
 
 /* Mounts. fusermount3 tells standard error why it refuses, and that belongs into our one line. */
@@ -183,7 +183,7 @@ static int mount_fuse(struct fuse_session *fuse, const char *mountpoint, struct 
 	dup2(file, STDERR_FILENO);
 	r = fuse_session_mount(fuse, mountpoint);
 	dup2(terminal, STDERR_FILENO);
-	take_reason(file, reason, sizeof(reason));
+	take_reason(file, r < 0, reason, sizeof(reason));
 	if (r == 0)
 		return 0;
 	return ofs_error_set(err, EIO, "cannot mount at '%s': %s", mountpoint,

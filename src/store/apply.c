@@ -176,9 +176,8 @@ static int apply_rename(struct ofs_store *s, ofs_lsn lsn, const struct ofs_recor
 		ofs_dir_remove(from->dir, old, s->epoch);
 		if (target) {
 			/* It keeps its cookie: who is reading the directory meets the name once. */
-			target->ino = n->row.ino;
-			target->type = (uint8_t)IFTODT(n->row.mode);
-			target->epoch = to->dir->epoch = s->epoch;
+			ofs_dir_change(to->dir, target, n->row.ino, (uint8_t)IFTODT(n->row.mode),
+				       s->epoch);
 			lose_name(s, to, other, r->time);
 		} else {
 			ofs_dir_add(to->dir, r->text, n->row.ino, (uint8_t)IFTODT(n->row.mode),

@@ -66,6 +66,17 @@ ssize_t ofs_store_getxattr(struct ofs_store *s, uint64_t ino, const char *name, 
 }
 
 /* Whether an inode may have `name` with a value of `size` bytes. */
+/* Bytes of the names, each with its NUL. */
+static size_t names_size(const struct ofs_buf *list)
+{
+	struct ofs_xattr x;
+	size_t at = 0, size = 0;
+
+	while (ofs_xattr_next(list, &at, &x))
+		size += x.name_len + 1;
+	return size;
+}
+
 static int check_set(const struct ofs_inode *n, const char *name, size_t size, int flags)
 {
 	size_t room = ofs_xattr_room(&n->xattrs) + size;
@@ -79,6 +90,9 @@ static int check_set(const struct ofs_inode *n, const char *name, size_t size, i
 		if (flags & XATTR_REPLACE)
 			return -ENODATA;
 		room += strlen(name);
+		/* Linux lists no more. */
+		if (names_size(&n->xattrs) + strlen(name) + 1 > OFS_XATTR_NAMES_ROOM)
+			return -ENOSPC;
 	}
 	return room > OFS_XATTR_ROOM ? -ENOSPC : 0;
 }

@@ -77,6 +77,8 @@ static int fill_attr(struct ofs_tree *t, const struct fixed *f, struct ofs_attr 
 	int r = 0;
 
 	ofs_tree_made_up_attr(t, f->node, f->text ? S_IFREG | 0444 : S_IFDIR | 0555, ret);
+	if (f->node == OFS_NODE_CONFIG)
+		ret->mode = S_IFREG | 0400; /* it names files of the owner's */
 	if (f->text && !f->fresh) {
 		r = f->text(t, &text);
 		ret->size = text.len;
@@ -141,6 +143,7 @@ int ofs_fixed_lookup(struct ofs_tree *t, ofs_node parent, const char *name, stru
 		if (f->fresh)
 			return take_snapshot(t, f, &attr, ret);
 		ofs_tree_fill_entry(&attr, true, ret);
+		ret->keep_attr = !ofs_view_is_dir(t, f->node);
 		return 0;
 	}
 	return -ENOENT;

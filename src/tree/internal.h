@@ -5,7 +5,7 @@
  * there is to them, and those that a lookup makes and counts references of (made.c).
  *
  * Locks: those of the tree guard what the tree makes up. None is held while the store is called but
- * that of the labels, which comes before the store's.
+ * those of the labels and of the reports, which come before the store's.
  */
 #ifndef OFS_TREE_INTERNAL_H
 #define OFS_TREE_INTERNAL_H
@@ -359,6 +359,8 @@ bool ofs_view_is_dir(struct ofs_tree *t, ofs_node node);
 
 /* The times of such a directory, attr->ino: it changes whenever anything does. */
 void ofs_view_set_times(struct ofs_tree *t, struct ofs_attr *attr);
+/* The same of one with a name; -ESTALE: there is none of that name any more. */
+int ofs_view_refresh(struct ofs_tree *t, struct ofs_attr *attr);
 
 int ofs_view_lookup(struct ofs_tree *t, ofs_node dir, const char *name, struct ofs_entry *ret);
 /* The file that a link of that name leads to, with a reference. */

@@ -220,16 +220,22 @@ struct ofs_labels *ofs_labels_create(void)
 	return l;
 }
 
-void ofs_labels_destroy(struct ofs_labels *l)
+static void forget_all(struct ofs_labels *l)
 {
 	struct ofs_label *label;
 	size_t pos = 0;
 
-	if (!l)
-		return;
 	while ((label = ofs_map_next(&l->files, &pos)))
 		label_destroy(label);
 	ofs_map_finish(&l->files);
+	l->files = (struct ofs_map)OFS_MAP_INIT;
+}
+
+void ofs_labels_destroy(struct ofs_labels *l)
+{
+	if (!l)
+		return;
+	forget_all(l);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
 }
@@ -307,6 +313,8 @@ static int load_all(struct ofs_tree *t)
 	uint64_t list[LISTED_AT_ONCE], after = 0;
 	int n, i, r = 0;
 
+	if (!t->labels->loaded)
+		forget_all(t->labels);
 	while (!t->labels->loaded && r == 0) {
 		n = ofs_store_list_labelled(t->store, after, list, LISTED_AT_ONCE);
 		if (n < 0)

@@ -87,6 +87,7 @@ static int make_slice(struct ofs_tree *t, const struct ofs_source *base,
 	m->node = ofs_made_derive(spec->kind, path, what, sizeof(what));
 	ret->node = m->node;
 	ret->keep_name = false;
+	ret->keep_attr = true;
 	slice_stat(m, &base->attr, &ret->attr);
 	return ofs_made_share(t, m);
 }

@@ -19,7 +19,9 @@ void ofs_tree_fill_stat(const struct ofs_attr *attr, struct stat *ret)
 	*ret = (struct stat){
 		.st_ino = attr->ino,
 		.st_mode = attr->mode,
-		.st_nlink = attr->nlink,
+		/* In the root there are directories that the store does not have. */
+		.st_nlink = attr->nlink +
+			    (attr->ino == OFS_ROOT_INO ? ofs_fixed_count_dirs(OFS_NODE_ROOT) : 0),
 		.st_uid = attr->uid,
 		.st_gid = attr->gid,
 		.st_rdev = attr->rdev,
@@ -36,5 +38,6 @@ void ofs_tree_fill_entry(const struct ofs_attr *attr, bool keep_name, struct ofs
 {
 	ret->node = attr->ino;
 	ret->keep_name = keep_name;
+	ret->keep_attr = true;
 	ofs_tree_fill_stat(attr, &ret->attr);
 }

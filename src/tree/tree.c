@@ -236,7 +236,7 @@ static int made_getattr(struct ofs_tree *t, ofs_node node, struct stat *ret)
 	} else {
 		attr = m->attr;
 		if (S_ISDIR(attr.mode))
-			ofs_view_set_times(t, &attr);
+			r = ofs_view_refresh(t, &attr);
 		ofs_tree_fill_stat(&attr, ret);
 	}
 	ofs_made_put(t, m);
@@ -259,8 +259,6 @@ int ofs_tree_getattr(struct ofs_tree *t, ofs_node node, struct stat *ret)
 		r = ofs_store_getattr(t->store, node, &attr);
 	if (r < 0)
 		return r;
-	if (node == OFS_NODE_ROOT)
-		attr.nlink += ofs_fixed_count_dirs(node);
 	ofs_tree_fill_stat(&attr, ret);
 	return 0;
 }
@@ -295,7 +293,7 @@ struct readdir {
 static int readdir_store(void *arg, const char *name, const struct ofs_attr *attr, uint64_t cookie)
 {
 	struct readdir *rd = arg;
-	struct ofs_entry entry = { .node = attr->ino, .keep_name = true };
+	struct ofs_entry entry = { .node = attr->ino, .keep_name = true, .keep_attr = true };
 
 	if (rd->plus)
 		ofs_tree_fill_stat(attr, &entry.attr);

@@ -99,7 +99,8 @@ bool ofs_view_is_dir(struct ofs_tree *t, ofs_node node)
 /*
  * The kernel keeps a listing until the modification time of the directory is another one, and that
  * time until it is told that it may be. A directory is noted before the time is read, and the time
- * is set before those noted are told of: so whoever was given an old time is told.
+ * is set before those noted are told of: so whoever was given an old time is told. That needs a node
+ * that the kernel knows; from a lookup it does not keep the attributes.
  */
 void ofs_view_set_times(struct ofs_tree *t, struct ofs_attr *attr)
 {
@@ -116,6 +117,18 @@ void ofs_view_set_times(struct ofs_tree *t, struct ofs_attr *attr)
 	atomic_store(&v->any_shown, true);
 	attr->mtime = attr->ctime = atomic_load(&v->changed);
 	pthread_mutex_unlock(&v->lock);
+}
+
+int ofs_view_refresh(struct ofs_tree *t, struct ofs_attr *attr)
+{
+	struct ofs_view_dir d;
+	int r = 1;
+
+	ofs_view_set_times(t, attr);
+	/* The kernel keeps the name, and asks for it again when what it has known is stale. */
+	if (dir_of(t, attr->ino, &d) && d.name[0])
+		r = ofs_view_exists(t, &d);
+	return r < 0 ? r : r ? 0 : -ESTALE;
 }
 
 void ofs_tree_touch(struct ofs_tree *t)
@@ -469,6 +482,7 @@ static int lookup_dir(struct ofs_tree *t, ofs_node dir, const struct ofs_view_di
 	ofs_view_set_times(t, &m->attr);
 	/* The node may be there already, and then `m` goes; it says the same. */
 	ofs_tree_fill_entry(&m->attr, true, ret);
+	ret->keep_attr = false;
 	return ofs_made_share(t, m);
 }
 

@@ -249,21 +249,39 @@ static int run_copy(struct exercise *x, struct step *s)
 	return 0;
 }
 
-/* What is told to be a hole must be zeros; there may be fewer holes than zeros. */
+/* Where data begins and where a hole does, from `off` on; nothing is told like the end. */
+static int seek_both(struct exercise *x, off_t off, off_t *ret_data, off_t *ret_hole)
+{
+	*ret_data = lseek(x->fd, off, SEEK_DATA);
+	if (*ret_data < 0 && errno != ENXIO)
+		return -errno;
+	*ret_hole = lseek(x->fd, off, SEEK_HOLE);
+	if (*ret_hole < 0 && errno != ENXIO)
+		return -errno;
+	return 0;
+}
+
+/*
+ * What is told to be a hole must be zeros; there may be fewer holes than zeros. Which of them are
+ * holes may change between two questions, as content is moved and compressed meanwhile: then both
+ * are asked again.
+ */
 static int run_seek(struct exercise *x, struct step *s)
 {
-	off_t off = (off_t)s->off, size = (off_t)x->size, i;
-	off_t data = lseek(x->fd, off, SEEK_DATA);
-	off_t hole;
+	off_t off = (off_t)s->off, size = (off_t)x->size, data, hole, data_then, hole_then, i;
+	int r = seek_both(x, off, &data, &hole);
 
-	if (data < 0 && errno != ENXIO)
-		return -errno;
-	hole = lseek(x->fd, off, SEEK_HOLE);
-	if (hole < 0 && errno != ENXIO)
-		return -errno;
+	do {
+		data_then = data;
+		hole_then = hole;
+		if (r == 0)
+			r = seek_both(x, off, &data, &hole);
+	} while (r == 0 && (data != data_then || hole != hole_then));
+	if (r < 0)
+		return r;
 	if (off >= size && data < 0 && hole < 0)
 		return 0;
-	/* No data is told like data at the end. There is a hole at `off`, or data, and not both. */
+	/* There is a hole at `off`, or data, and not both. */
 	if (data < 0)
 		data = size;
 	if (off >= size || hole < off || hole > size || data < off || data > size ||

@@ -72,6 +72,9 @@ Test(cli_capture, dispositions_are_those_of_a_shell)
 {
 	sigset_t set;
 
+	/* A job in the background has these ignored from the start. */
+	for (int number = SIGHUP; number <= SIGQUIT; number++)
+		signal(number, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);

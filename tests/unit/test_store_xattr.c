@@ -113,6 +113,29 @@ Test(store_xattr, one_inode_holds_so_much_and_no_more)
 	cr_assert_eq(set(f, "c", ""), 0);
 }
 
+/* What cannot be listed, as Linux has it, cannot be copied. */
+Test(store_xattr, names_are_as_many_as_can_be_listed)
+{
+	char name[OFS_XATTR_NAME_MAX + 1];
+	int r = 0, n = 0;
+	uint64_t f;
+
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = 0;
+	open_store();
+	f = make_in(OFS_ROOT_INO, "f");
+	for (; r == 0 && n < 1000; n += r == 0) {
+		snprintf(name, 5, "%04d", n);
+		name[4] = 'n';
+		r = set(f, name, "");
+	}
+	cr_assert_eq(r, -ENOSPC);
+	cr_assert_leq(ofs_store_listxattr(s, f, NULL, 0), OFS_XATTR_NAMES_ROOM);
+	cr_assert_gt(n, 200);
+	cr_assert_eq(set(f, "0000", ""), -ENOSPC);
+	cr_assert_eq(set(f, name, ""), -ENOSPC);
+}
+
 Test(store_xattr, the_ctime_tells_and_nothing_else)
 {
 	struct ofs_attr before, after;

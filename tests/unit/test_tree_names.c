@@ -649,6 +649,52 @@ Test(tree_names, a_replaced_name_keeps_its_position)
 	}
 }
 
+static const char *path_of(ofs_node node)
+{
+	static char text[512];
+	ssize_t n = ofs_tree_getxattr(t, node, "user.offload.path", text, sizeof(text) - 1);
+
+	text[n < 0 ? 0 : n] = 0;
+	return text;
+}
+
+/* A directory that is large and was asked for names finds them by number. */
+Test(tree_names, names_are_known_after_replacement_in_a_large_directory)
+{
+	ofs_node d = make_dir(cache, "d"), one, twin;
+	struct ofs_entry e;
+	char name[24];
+
+	for (int i = 0; i < 40; i++) {
+		snprintf(name, sizeof(name), "f%d", i);
+		make(d, name);
+	}
+	twin = find(d, "f7");
+	cr_assert_eq(ofs_tree_link(t, twin, d, "g7", &e), 0);
+	cr_assert_str_eq(path_of(find(d, "f3")), "cache/d/f3");
+	one = make(cache, "one");
+	cr_assert_eq(rename_to(cache, "one", d, "f3"), 0);
+	cr_assert_str_eq(path_of(one), "cache/d/f3");
+	one = make(d, "two");
+	cr_assert_eq(rename_to(d, "two", d, "f7"), 0);
+	cr_assert_str_eq(path_of(one), "cache/d/f7");
+	cr_assert_str_eq(path_of(twin), "cache/d/g7");
+	cr_assert_eq(ofs_tree_unlink(t, d, "f7"), 0);
+	cr_assert_str_eq(path_of(twin), "cache/d/g7");
+}
+
+Test(tree_names, the_root_counts_what_is_made_up)
+{
+	const struct ofs_setattr mode = { .set = OFS_SET_MODE, .mode = 0755 };
+	struct ofs_entry e;
+	struct stat st;
+
+	cr_assert_eq(ofs_tree_setattr(t, OFS_NODE_ROOT, &mode, &st), 0);
+	cr_assert_eq(st.st_nlink, 9);
+	cr_assert_eq(ofs_tree_walk(t, "", &e), 0);
+	cr_assert_eq(e.attr.st_nlink, 9);
+}
+
 Test(tree_names, a_listing_with_attributes_takes_references)
 {
 	ofs_node f = make(cache, "f");
