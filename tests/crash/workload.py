@@ -163,17 +163,6 @@ def _labels(path):
     return {n: os.getxattr(path, n) for n in names}
 
 
-def can_label(path):
-    """Whether extended attributes can be set on what the user has made at `path`."""
-    try:
-        os.setxattr(path, "user.can", b"")
-    except OSError as e:
-        if e.errno not in (errno.EOPNOTSUPP, errno.ENOSYS):
-            raise
-        return False
-    return True
-
-
 def differences(state, found):
     """[(kind, text)]: where a tree is not in this state."""
     wrong = [("lost", f"{p} is missing") for p in state.names if p not in found]
@@ -255,7 +244,6 @@ class Writer(threading.Thread):
         self.syncs, self.gone, self.refused, self.most = syncs, set(gone), set(refused), most
         self.state, self.base, self.history = State(), State(), []
         self.growing = True
-        self.labels = None  # not known yet
         self.synced_by = None
         self.count = 0
         self.begin()
@@ -457,7 +445,7 @@ class Writer(threading.Thread):
 
     def _choose_label(self):
         path = self._any("file", "dir")
-        if not path or not self._can_label():
+        if not path:
             return None
         size = self.rng.choice([0, 5, 5, 300, 20000])
         return "label", path, LABEL + self.rng.choice("abcdef"), self._data()[:size]
@@ -466,11 +454,6 @@ class Writer(threading.Thread):
         path = self._any("file", "dir")
         names = path and list(self.state.node(path)[4])
         return ("unlabel", path, self.rng.choice(names)) if names else None
-
-    def _can_label(self):
-        if self.labels is None:
-            self.labels = can_label(self._at(self.roots[0]))
-        return self.labels
 
     def _choose_chmod(self):
         path = self._any("file", "dir")

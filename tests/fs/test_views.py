@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """What is made up in a mount, views/ and .offload/, and that ordinary programs get on with it."""
+import ctypes
 import errno
 import json
 import os
+import platform
 import re
 import shutil
 import stat
+import struct
 import subprocess
 import threading
 
@@ -14,6 +17,7 @@ from files import log_text, same_tree, snapshot
 from harness import (
     SEAL_NEVER,
     SEAL_SOON,
+    Skip,
     as_nobody,
     main,
     raises,
@@ -24,6 +28,9 @@ from harness import (
     write,
     xattr,
 )
+
+LIBC = ctypes.CDLL(None)
+GETDENTS64 = 217
 
 MADE_UP = ["refs", "views", ".offload", "README.md"]
 TOPS = ["cache", "tasks", "persistent", "archive"]
@@ -169,6 +176,47 @@ def who_stands_in_a_view_sees_what_is_new(case):
                 os.unlink(m(f"cache/shell/{i}"))
             assert len(os.listdir(".")) == 1
             os.chdir("/")
+
+
+def entries_by_hand(folder):
+    """The names in a directory as a program reads them that asks for nothing else."""
+    found, buffer = [], ctypes.create_string_buffer(1 << 16)
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    while (size := LIBC.syscall(GETDENTS64, handle, buffer, len(buffer))) > 0:
+        at = 0
+        while at < size:
+            length = struct.unpack_from("H", buffer, at + 16)[0]
+            found.append(buffer[at + 19 : at + length].split(b"\0", 1)[0].decode())
+            at += length
+    os.close(handle)
+    return found
+
+
+@test(timeout=120)
+def what_was_looked_up_during_a_change_does_not_stay(case):
+    if platform.machine() != "x86_64":
+        raise Skip("the number of getdents64 is known here for x86_64 alone")
+    with case.mount() as m:
+        folders = [m("views/by-category", f"c{i}") for i in range(60)]
+        for i in range(60):
+            os.mkdir(m(f"cache/c{i}"))
+        done = threading.Event()
+
+        def change():
+            while not done.is_set():
+                write(m("cache/busy"), b"x")
+
+        changer = threading.Thread(target=change)
+        changer.start()
+        try:
+            for folder in folders:
+                assert len(entries_by_hand(folder)) == 2
+        finally:
+            done.set()
+            changer.join()
+        for i in range(60):
+            m.make(f"cache/c{i}/new", b"")
+        assert [len(entries_by_hand(folder)) for folder in folders] == [3] * 60
 
 
 @test
