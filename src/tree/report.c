@@ -115,7 +115,7 @@ static int format_status(struct ofs_tree *t, struct ofs_buf *out)
 	OFS_FREE char *mountpoint = t->mountpoint ? ofs_text_readable(t->mountpoint) : NULL;
 	OFS_FREE char *text = NULL;
 	const struct ofs_store_stats *s;
-	struct numbers n;
+	struct numbers n = { 0 };
 	json_t *json;
 	int r = collect(t, &n);
 
@@ -154,7 +154,7 @@ static int metric(struct ofs_buf *out, const char *name, const char *type, const
 
 static int format_metrics(struct ofs_tree *t, struct ofs_buf *out)
 {
-	struct numbers n;
+	struct numbers n = { 0 };
 	int r = collect(t, &n);
 	const struct {
 		const char *name, *type, *help;
