@@ -16,8 +16,9 @@ from harness import KEEP_SIZE, PUNCH_HOLE, fallocate, read
 # What an operation ends with when the daemon is gone.
 GONE = {errno.ENOTCONN, errno.ECONNABORTED, errno.ECANCELED}
 
-# The same while it dies: the kernel could not copy a request to a process that was being killed.
-DYING = {errno.EIO}
+# The same while it dies: the kernel could not copy a request to a process that was being killed;
+# over io_uring it says so with the error that it met, an interruption by that signal.
+DYING = {errno.EIO, errno.EINTR}
 
 _POOL = noise(512 * KIB, 1) + log_text(512 * KIB, 2) + bytes(64 * KIB) + noise(512 * KIB, 3)
 

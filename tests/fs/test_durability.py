@@ -24,6 +24,9 @@ from harness import (
     xattr,
 )
 
+# What an operation ends with when the daemon dies, as it does so or afterwards.
+GONE = {errno.ENOTCONN, errno.ECONNABORTED, errno.ECANCELED, errno.EIO, errno.EINTR}
+
 DELAYS = {"drafts": SEAL_NEVER, "sealing": "seal_delay=1", "sealed": SEAL_SOON}
 
 
@@ -148,7 +151,7 @@ class Copier(threading.Thread):
             for i in range(10**6):
                 self.one(f"{i % 5}/file-{i}", i)
         except OSError as e:
-            if e.errno not in (errno.ENOTCONN, errno.ECONNABORTED, errno.ECANCELED):
+            if e.errno not in GONE:
                 self.failure = repr(e)
         except BaseException as e:
             self.failure = repr(e)
