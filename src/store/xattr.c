@@ -65,7 +65,6 @@ ssize_t ofs_store_getxattr(struct ofs_store *s, uint64_t ino, const char *name, 
 	return r;
 }
 
-/* Whether an inode may have `name` with a value of `size` bytes. */
 /* Bytes of the names, each with its NUL. */
 static size_t names_size(const struct ofs_buf *list)
 {
@@ -77,6 +76,7 @@ static size_t names_size(const struct ofs_buf *list)
 	return size;
 }
 
+/* Whether an inode may have `name` with a value of `size` bytes. */
 static int check_set(const struct ofs_inode *n, const char *name, size_t size, int flags)
 {
 	size_t room = ofs_xattr_room(&n->xattrs) + size;

@@ -169,9 +169,7 @@ static int append_facts(struct ofs_tree *t, const struct ofs_source *src, const 
 	int r;
 
 	ofs_ref_format(src->attr.ino, ref);
-	r = ofs_place_of(t, src->attr.ino, &place);
-	if (r == 0)
-		r = ofs_place_label(t, src->attr.ino, &place);
+	r = ofs_place_labelled(t, src->attr.ino, &place);
 	if (r < 0)
 		return r;
 	if (ofs_label_get(t, src->attr.ino, OFS_LABEL_TITLE, &title) == 0)

@@ -16,7 +16,6 @@
 #include <offloadfs/tree.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/map.h"
 #include "base/util.h"
 #include "store/store.h"
@@ -155,6 +154,9 @@ enum ofs_tier ofs_place_tier(const struct ofs_place *p);
 
 /* The category that was set for the file, if one was, takes the place of that of its directory. */
 int ofs_place_label(struct ofs_tree *t, uint64_t ino, struct ofs_place *p);
+
+/* ofs_place_of() and that. */
+int ofs_place_labelled(struct ofs_tree *t, uint64_t ino, struct ofs_place *ret);
 
 /*
  * Whether the caller (NULL: may do all) may search every directory above the file: 0 or -EACCES.

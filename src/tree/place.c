@@ -125,6 +125,18 @@ int ofs_place_label(struct ofs_tree *t, uint64_t ino, struct ofs_place *p)
 	return r;
 }
 
+int ofs_place_labelled(struct ofs_tree *t, uint64_t ino, struct ofs_place *ret)
+{
+	int r = ofs_place_of(t, ino, ret);
+
+	if (r < 0)
+		return r;
+	r = ofs_place_label(t, ino, ret);
+	if (r < 0)
+		ofs_place_finish(ret);
+	return r;
+}
+
 static bool may_search(const struct ofs_attr *dir, const struct ofs_cred *cred)
 {
 	if (dir->uid == cred->uid)

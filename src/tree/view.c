@@ -371,9 +371,7 @@ static int find_file(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir
 	r = ino ? ofs_store_hold(t->store, ino, ret) : -ENOENT;
 	if (r < 0)
 		return r;
-	r = S_ISREG(ret->mode) ? ofs_place_of(t, ino, ret_place) : -ENOENT;
-	if (r == 0)
-		r = ofs_place_label(t, ino, ret_place);
+	r = S_ISREG(ret->mode) ? ofs_place_labelled(t, ino, ret_place) : -ENOENT;
 	if (r == 0)
 		r = is_member(t, d, ino, ret_place);
 	if (r > 0)

@@ -53,23 +53,30 @@ static int add_labelled(struct gathering *g, uint64_t ino)
 	return r > 0 ? ofs_view_list_add(g->list, ino, name) : r;
 }
 
+/* Adds all files below the directory in `base` that has the view directory's name. */
+static int add_named(struct gathering *g, uint64_t base)
+{
+	struct ofs_attr attr;
+	int r = ofs_store_lookup(g->tree->store, base, g->dir->name, &attr);
+
+	if (r < 0)
+		return r;
+	if (S_ISDIR(attr.mode))
+		r = ofs_walk_files(g->tree, attr.ino, true, add_file, g);
+	ofs_store_forget(g->tree->store, attr.ino, 1);
+	return r;
+}
+
 static int by_category_base(void *arg, uint64_t base)
 {
 	struct gathering *g = arg;
-	struct ofs_tree *t = g->tree;
-	struct ofs_attr attr;
 	int r = 0;
 
 	if (strcmp(g->dir->name, OFS_CATEGORY_NONE) == 0)
-		r = ofs_walk_files(t, base, false, add_file, g);
+		r = ofs_walk_files(g->tree, base, false, add_file, g);
 	if (r == 0)
-		r = ofs_store_lookup(t->store, base, g->dir->name, &attr);
-	if (r < 0)
-		return r == -ENOENT || r == -ENOTDIR ? 0 : r;
-	if (S_ISDIR(attr.mode))
-		r = ofs_walk_files(t, attr.ino, true, add_file, g);
-	ofs_store_forget(t->store, attr.ino, 1);
-	return r;
+		r = add_named(g, base);
+	return r == -ENOENT || r == -ENOTDIR ? 0 : r;
 }
 
 struct inos {
@@ -143,21 +150,6 @@ static int gather_tag(struct gathering *g)
 	if (r == 0)
 		r = add_inos(g, &inos);
 	free(inos.list);
-	return r;
-}
-
-static int gather_task(struct gathering *g)
-{
-	struct ofs_tree *t = g->tree;
-	struct ofs_attr attr;
-	int r;
-
-	r = ofs_store_lookup(t->store, t->tops[OFS_TOP_TASKS], g->dir->name, &attr);
-	if (r < 0)
-		return r;
-	if (S_ISDIR(attr.mode))
-		r = ofs_walk_files(t, attr.ino, true, add_file, g);
-	ofs_store_forget(t->store, attr.ino, 1);
 	return r;
 }
 
@@ -376,7 +368,7 @@ int ofs_view_gather(struct ofs_tree *t, const struct ofs_view_dir *d, struct ofs
 	else if (d->kind == OFS_VIEW_CATEGORY)
 		r = gather_category(&g);
 	else if (d->kind == OFS_VIEW_TASK)
-		r = gather_task(&g);
+		r = add_named(&g, t->tops[OFS_TOP_TASKS]);
 	else if (d->kind == OFS_VIEW_TIER)
 		r = gather_tier(&g);
 	else

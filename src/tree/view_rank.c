@@ -80,9 +80,7 @@ static int rank_file(struct ranking *k, uint64_t ino, const char *name)
 		rank(k, -OFS_MAX(attr.mtime, -INT64_MAX), ino, name);
 		return 0;
 	}
-	r = ofs_place_of(t, ino, &place);
-	if (r == 0)
-		r = ofs_place_label(t, ino, &place);
+	r = ofs_place_labelled(t, ino, &place);
 	if (r == 0)
 		r = ofs_tree_expiry(t, &attr, &place, &expires);
 	if (r == 0 && expires != OFS_TTL_NEVER)

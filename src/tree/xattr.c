@@ -124,9 +124,7 @@ static int attr_expires(struct ofs_tree *t, const struct ofs_attr *file, struct 
 
 	if (!S_ISREG(file->mode))
 		return -ENODATA;
-	r = ofs_place_of(t, file->ino, &place);
-	if (r == 0)
-		r = ofs_place_label(t, file->ino, &place);
+	r = ofs_place_labelled(t, file->ino, &place);
 	if (r == 0)
 		r = ofs_tree_expiry(t, file, &place, &at);
 	if (r < 0)
