@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
 #include "fuse/mountpoint.h"
@@ -108,6 +109,19 @@ static int serve(struct ofs_session *session, struct ofs_options *o, struct ofs_
 		     : 0;
 }
 
+/* The clocks that a test has asked for (docs/TESTING.md). */
+static int take_clock(struct ofs_error *err)
+{
+	const char *path = secure_getenv("OFFLOADFS_CLOCK");
+	int r = path && *path ? ofs_clock_control_from_file(path) : 0;
+
+	return r < 0 ? ofs_error_set(err, -r,
+				     "OFFLOADFS_CLOCK: '%s' cannot be used: %s; a file of three "
+				     "64-bit numbers is expected",
+				     path, strerror(-r))
+		     : 0;
+}
+
 static int run(struct ofs_options *o, struct ofs_error *err)
 {
 	struct ofs_session *session;
@@ -121,7 +135,8 @@ static int run(struct ofs_options *o, struct ofs_error *err)
 #ifdef FUSE_CAP_OVER_IO_URING
 		printf("offloadfs %s (libfuse %s)\n", OFS_VERSION, fuse_pkgversion());
 #else
-		printf("offloadfs %s (libfuse %s, without io_uring)\n", OFS_VERSION, fuse_pkgversion());
+		printf("offloadfs %s (libfuse %s, without io_uring)\n", OFS_VERSION,
+		       fuse_pkgversion());
 #endif
 		return EXIT_SUCCESS;
 	}
@@ -142,7 +157,7 @@ int main(int argc, char **argv)
 
 	if (fill_standard_files() < 0)
 		return EXIT_FAILURE;
-	if (ofs_options_parse(argc, argv, &options, &err) < 0)
+	if (take_clock(&err) < 0 || ofs_options_parse(argc, argv, &options, &err) < 0)
 		status = EXIT_USAGE;
 	else
 		status = run(&options, &err);

@@ -175,11 +175,17 @@ static int index_create(struct ofs_index *ix, const struct ofs_index_meta *fresh
 	return ofs_index_end(ix, r);
 }
 
-static int index_upgrade(struct ofs_index *ix)
+static int index_upgrade(struct ofs_index *ix, int64_t format)
 {
 	int r = ofs_index_begin(ix);
 
-	return r < 0 ? r : ofs_index_end(ix, index_exec(ix, ofs_schema_upgrade));
+	if (r < 0)
+		return r;
+	if (format == 2)
+		r = index_exec(ix, ofs_schema_from_2);
+	if (r == 0)
+		r = index_exec(ix, ofs_schema_from_3);
+	return ofs_index_end(ix, r);
 }
 
 /* A name that SQLite cannot take for a URI or for ":memory:". */
@@ -223,7 +229,7 @@ static int index_open(const char *path, const struct ofs_index_meta *fresh, stru
 	if (r == 0 && empty)
 		r = index_create(ix, fresh);
 	else if (r == 0 && format != OFS_INDEX_FORMAT)
-		r = index_upgrade(ix);
+		r = index_upgrade(ix, format);
 	if (r < 0)
 		return index_failed(ix, r, err);
 	sqlite3_db_config(ix->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
@@ -284,6 +290,7 @@ int ofs_index_begin(struct ofs_index *ix)
 		return r;
 	ix->writing = true;
 	ix->failure = 0;
+	ix->changes = sqlite3_total_changes(ix->db);
 	ix->heirs_kept = ix->heirs.n;
 	ix->dropped.n = 0;
 	return 0;
@@ -314,7 +321,8 @@ int ofs_index_commit(struct ofs_index *ix)
 		index_roll_back(ix);
 	else
 		ofs_failpoint_after(fault);
-	ix->changed = ix->changed || r == 0;
+	/* The row of the meta alone is no reason to rewrite the rest. */
+	ix->changed = ix->changed || (r == 0 && sqlite3_total_changes(ix->db) - ix->changes > 1);
 	ix->writing = false;
 	return r;
 }

@@ -24,7 +24,7 @@
 #include "base/buf.h"
 #include "base/class.h"
 
-#define OFS_INDEX_FORMAT 3
+#define OFS_INDEX_FORMAT 4
 #define OFS_INDEX_FORMAT_OLD 2 /* the oldest that is upgraded when it is opened */
 
 /* A frame with fewer live bytes than that is worth rewriting together with others. */
@@ -33,12 +33,13 @@
 
 struct ofs_index;
 
-/* Inodes that have a name, by type, and the sizes of the regular files among them. */
+/* Inodes that have a name, by type, the sizes of the regular files among them, and tombstones. */
 struct ofs_index_counts {
 	uint64_t files;
 	uint64_t dirs;
 	uint64_t others;
 	uint64_t bytes;
+	uint64_t tombstones; /* rows of that table */
 };
 
 /* What is true of the whole store. */
@@ -56,6 +57,10 @@ struct ofs_index_meta {
 	uint64_t unused_from;
 	uint64_t scrubbed; /* the frame that the scrub read last */
 	struct ofs_index_counts counts; /* kept by the caller */
+	/* The age clock of the store and the wall clock at the same moment; nanoseconds since 1970. */
+	int64_t age;
+	int64_t age_wall;
+	int64_t wall_high; /* the highest that age_wall ever was; 0: none was kept yet */
 };
 
 struct ofs_index_inode {
@@ -68,6 +73,7 @@ struct ofs_index_inode {
 	uint64_t rdev;
 	uint64_t size;
 	int64_t atime, mtime, ctime, btime; /* nanoseconds since 1970 */
+	int64_t used; /* last use, on the age clock; what is below a second is not kept */
 	uint64_t stored; /* bytes charged to it in packs */
 	int64_t lines; /* newline characters, -1: not counted */
 	bool has_sha; /* of the whole content; false while it is unknown */
@@ -162,6 +168,12 @@ int ofs_index_get_xattrs(struct ofs_index *ix, uint64_t ino, struct ofs_buf *ret
 /* The inodes above `after` that have extended attributes and a name, in order. */
 int ofs_index_list_labelled(struct ofs_index *ix, uint64_t after,
 			    int (*fn)(void *arg, uint64_t ino), void *arg);
+/*
+ * The names of `ino`, and the directories that they are in. Reads every entry there is, some thousand at a time: what is
+ * written meanwhile may be met or not. Not under the lock: `fn` may call the index.
+ */
+int ofs_index_list_names(struct ofs_index *ix, uint64_t ino,
+			 int (*fn)(void *arg, uint64_t dir, const char *name), void *arg);
 int ofs_index_list_orphans(struct ofs_index *ix, int (*fn)(void *arg, uint64_t ino),
 			   void *arg); /* nlink = 0 */
 int ofs_index_find_chunk(struct ofs_index *ix, const uint8_t sha[32],
@@ -193,6 +205,9 @@ int ofs_index_list_due(struct ofs_index *ix, int (*fn)(void *arg, const struct o
 /* The inodes with a mark, at most `max`. */
 int ofs_index_list_marks(struct ofs_index *ix, size_t max, int (*fn)(void *arg, uint64_t ino),
 			 void *arg);
+/* What was kept of a removed inode, into the empty `ret`, and when, in seconds since 1970. -ENOENT. */
+int ofs_index_get_tombstone(struct ofs_index *ix, uint64_t ino, struct ofs_buf *ret,
+			    int64_t *ret_removed);
 int ofs_index_list_bad(struct ofs_index *ix, int (*fn)(void *arg, const struct ofs_index_frame *f),
 		       void *arg);
 int ofs_index_count(struct ofs_index *ix, uint64_t *ret_inodes,
@@ -309,6 +324,12 @@ int ofs_index_truncate_blocks(struct ofs_index *ix, uint64_t ino, uint64_t block
 /* A mark says that the content of an inode, or of all below a directory, may be in the wrong class. */
 int ofs_index_put_mark(struct ofs_index *ix, uint64_t ino);
 int ofs_index_delete_mark(struct ofs_index *ix, uint64_t ino);
+
+/* Keeps `what` of an inode that was removed at `removed`, in seconds since 1970. */
+int ofs_index_put_tombstone(struct ofs_index *ix, uint64_t ino, int64_t removed, const void *what,
+			    size_t len);
+/* Deletes those with a time before `removed`. */
+int ofs_index_delete_tombstones(struct ofs_index *ix, int64_t removed, uint64_t *ret_n);
 
 /* Replaces all drafts of a file. */
 int ofs_index_set_drafts(struct ofs_index *ix, uint64_t ino, const struct ofs_index_draft *drafts,

@@ -30,6 +30,7 @@ enum ofs_stmt {
 
 	OFS_STMT_DIRENT_LIST,
 	OFS_STMT_DIRENT_PARENTS,
+	OFS_STMT_DIRENT_SCAN,
 	OFS_STMT_DIRENT_PUT,
 	OFS_STMT_DIRENT_DELETE,
 
@@ -86,6 +87,11 @@ enum ofs_stmt {
 	OFS_STMT_MARK_PUT,
 	OFS_STMT_MARK_DELETE,
 
+	OFS_STMT_TOMBSTONE_GET,
+	OFS_STMT_TOMBSTONE_PUT,
+	OFS_STMT_TOMBSTONE_PORTION,
+	OFS_STMT_TOMBSTONE_DELETE,
+
 	OFS_STMT_COUNT
 };
 
@@ -107,6 +113,7 @@ struct ofs_index {
 	struct ofs_index_list heirs; /* inodes that inherited a charge and were not taken yet */
 	size_t heirs_kept; /* how many of them a rollback keeps */
 	bool changed; /* since the database was last made compact */
+	int changes; /* SQLite's count of them at begin; wraps */
 	struct ofs_index_list dropped; /* chunks that lost their last reference since begin */
 };
 

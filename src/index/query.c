@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "index/index.h"
 
+#include "base/clock.h"
 #include "base/xattr.h"
 #include "index/internal.h"
 
@@ -38,6 +39,10 @@ int ofs_index_get_meta(struct ofs_index *ix, struct ofs_index_meta *ret)
 	meta.counts.dirs = column_u64(st, 9);
 	meta.counts.others = column_u64(st, 10);
 	meta.counts.bytes = column_u64(st, 11);
+	meta.counts.tombstones = column_u64(st, 12);
+	meta.age = sqlite3_column_int64(st, 13);
+	meta.age_wall = sqlite3_column_int64(st, 14);
+	meta.wall_high = sqlite3_column_int64(st, 15);
 	*ret = meta;
 	return 0;
 }
@@ -83,6 +88,14 @@ static int64_t time_from(uint64_t base, sqlite3_stmt *st, int column)
 	return (int64_t)(base + column_u64(st, column));
 }
 
+/* The last use: so many seconds after that of ctime. */
+static int64_t used_from(int64_t ctime, sqlite3_stmt *st, int column)
+{
+	uint64_t seconds = (uint64_t)ofs_seconds(ctime) + column_u64(st, column);
+
+	return (int64_t)(seconds * (uint64_t)OFS_NS_PER_S);
+}
+
 int ofs_index_get_inode(struct ofs_index *ix, uint64_t ino, struct ofs_index_inode *ret)
 {
 	OFS_INDEX_LOCKED(ix);
@@ -107,6 +120,7 @@ int ofs_index_get_inode(struct ofs_index *ix, uint64_t ino, struct ofs_index_ino
 	in.btime = time_from((uint64_t)in.atime, st, 10);
 	in.stored = column_u64(st, 11);
 	in.lines = sqlite3_column_int64(st, 12);
+	in.used = used_from(in.ctime, st, 15);
 	r = inode_read_sha(ix, st, 13, &in);
 	if (r == 0)
 		r = inode_read_target(st, 14, &in);

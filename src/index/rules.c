@@ -45,7 +45,7 @@
 	" AND EXISTS (SELECT 1 FROM inode)"
 #define REPAIR_NO_ROOT \
 	"INSERT INTO inode SELECT " ROOT ", 0, 16877, uid, gid, 2 + (SELECT count(*) FROM dirent" \
-	" WHERE parent = " ROOT " AND " DIRENT_DIR "), 0, 0, mtime, 0, 0, 0, 0, -1, NULL, NULL, 0" \
+	" WHERE parent = " ROOT " AND " DIRENT_DIR "), 0, 0, mtime, 0, 0, 0, 0, -1, NULL, NULL, 0, 0" \
 	" FROM inode ORDER BY ino LIMIT 1"
 
 /* Two witnesses against the mode: what it has, and the entry that names it. */
@@ -254,14 +254,31 @@
 	"UPDATE inode SET parent = p.parent FROM (SELECT ino, min(parent) AS parent FROM dirent" \
 	" WHERE ino IN (SELECT i.ino" NO_PARENT ") GROUP BY ino) p WHERE p.ino = inode.ino"
 
+/* A number that only a tombstone knows must not be given again either. */
+#define LAST_INO \
+	"max((SELECT coalesce(max(ino), 0) FROM inode), (SELECT coalesce(max(ino), 0) FROM tombstone))"
 #define FIND_NEXT_INO \
 	"SELECT 0, format('the next inode is to be %llu, but there is %llu', next_ino, n)" \
-	" FROM meta CROSS JOIN (SELECT max(ino) AS n FROM inode) WHERE n >= next_ino"
-#define REPAIR_NEXT_INO "UPDATE meta SET next_ino = 1 + (SELECT max(ino) FROM inode)"
+	" FROM meta CROSS JOIN (SELECT " LAST_INO " AS n) WHERE n >= next_ino"
+#define REPAIR_NEXT_INO "UPDATE meta SET next_ino = 1 + " LAST_INO
 #define FIND_NEXT_CHUNK \
 	"SELECT 0, format('the next chunk is to be %llu, but there is %llu', next_chunk, n)" \
 	" FROM meta CROSS JOIN (SELECT max(id) AS n FROM chunk) WHERE n >= next_chunk"
 #define REPAIR_NEXT_CHUNK "UPDATE meta SET next_chunk = 1 + (SELECT max(id) FROM chunk)"
+
+#define BAD_TOMBSTONE \
+	" FROM tombstone WHERE typeof(what) <> 'blob' OR typeof(removed) <> 'integer'" \
+	" OR ino IN (SELECT ino FROM inode WHERE nlink > 0)"
+#define FIND_TOMBSTONE \
+	"SELECT 0, iif(ino IN (SELECT ino FROM inode WHERE nlink > 0)," \
+	" format('a tombstone of inode %llu, which exists', ino)," \
+	" format('the tombstone of inode %llu is damaged', ino))" BAD_TOMBSTONE
+#define REPAIR_TOMBSTONE "DELETE" BAD_TOMBSTONE
+
+#define FIND_AGE \
+	"SELECT 0, format('the wall clock was at %lld, but never above %lld', age_wall, wall_high)" \
+	" FROM meta WHERE age_wall > wall_high"
+#define REPAIR_AGE "UPDATE meta SET wall_high = age_wall WHERE age_wall > wall_high"
 
 /* ---- content */
 
@@ -428,6 +445,7 @@ const struct ofs_rule ofs_rules[] = {
 	{ "table block", FIND_TREE("block"), "REINDEX block", .tree = true },
 	{ "table draft", FIND_TREE("draft"), "REINDEX draft", .tree = true },
 	{ "table xattr", FIND_TREE("xattr"), "REINDEX xattr", .tree = true },
+	{ "table tombstone", FIND_TREE("tombstone"), "REINDEX tombstone", .tree = true },
 	{ "table mark", FIND_TREE("mark"), "REINDEX mark", .tree = true },
 	{ "the root", FIND_NO_ROOT, REPAIR_NO_ROOT },
 	{ "modes", FIND_NOT_DIR, REPAIR_NOT_DIR },
@@ -447,7 +465,9 @@ const struct ofs_rule ofs_rules[] = {
 	{ "links of directories", FIND_DIR_LINKS, REPAIR_DIR_LINKS },
 	{ "parents of directories", FIND_DIR_PARENT, REPAIR_DIR_PARENT },
 	{ "parents of files", FIND_NO_PARENT, REPAIR_NO_PARENT },
+	{ "tombstones", FIND_TOMBSTONE, REPAIR_TOMBSTONE },
 	{ "the next inode", FIND_NEXT_INO, REPAIR_NEXT_INO },
+	{ "the age clock", FIND_AGE, REPAIR_AGE },
 	{ "the next chunk", FIND_NEXT_CHUNK, REPAIR_NEXT_CHUNK },
 	{ "lost blocks", FIND_LOST, REPAIR_LOST },
 	{ "hashes of files", FIND_SHA, REPAIR_SHA },

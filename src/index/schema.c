@@ -12,15 +12,16 @@ const char ofs_schema_layout[] =
 
 /* SQLite keeps the text of tables in the database: it stays short. */
 #define TABLE_XATTR "CREATE TABLE xattr(ino INTEGER PRIMARY KEY, list BLOB);"
+#define TABLE_TOMBSTONE "CREATE TABLE tombstone(ino INTEGER PRIMARY KEY, removed INT, what BLOB);"
 #define SIGN_FORMAT "PRAGMA user_version = " STR(OFS_INDEX_FORMAT) ";"
 
 const char ofs_schema_create[] =
 	"CREATE TABLE meta(id INTEGER PRIMARY KEY, uuid BLOB, checkpoint INT, next_ino INT,"
 	" next_chunk INT, pack INT, pack_size INT, unused_from INT, scrubbed INT, files INT, dirs INT,"
-	" others INT, bytes INT);"
+	" others INT, bytes INT, tombstones INT, age INT, age_wall INT, wall_high INT);"
 	"CREATE TABLE inode(ino INTEGER PRIMARY KEY, parent INT, mode INT, uid INT, gid INT,"
 	" nlink INT, rdev INT, size INT, mtime INT, atime INT, ctime INT, btime INT, stored INT,"
-	" lines INT, sha BLOB, target BLOB, chunk INT);"
+	" lines INT, sha BLOB, target BLOB, chunk INT, used INT);"
 	"CREATE INDEX inode_guest ON inode(chunk) WHERE chunk < 0;"
 	"CREATE INDEX inode_orphan ON inode(nlink) WHERE nlink = 0;"
 	"CREATE TABLE dirent(parent INT, name BLOB, ino INT, type INT, cookie INT,"
@@ -40,15 +41,24 @@ const char ofs_schema_create[] =
 	" PRIMARY KEY(ino, off)) WITHOUT ROWID;"
 	"CREATE TABLE mark(ino INTEGER PRIMARY KEY);"
 	TABLE_XATTR
+	TABLE_TOMBSTONE
 	"PRAGMA application_id = " STR(OFS_INDEX_APPLICATION) ";"
 	SIGN_FORMAT;
 
-const char ofs_schema_upgrade[] =
+const char ofs_schema_from_2[] =
 	TABLE_XATTR
 	"ALTER TABLE meta ADD COLUMN files INT;"
 	"ALTER TABLE meta ADD COLUMN dirs INT;"
 	"ALTER TABLE meta ADD COLUMN others INT;"
-	"ALTER TABLE meta ADD COLUMN bytes INT;"
+	"ALTER TABLE meta ADD COLUMN bytes INT;";
+
+const char ofs_schema_from_3[] =
+	TABLE_TOMBSTONE
+	"ALTER TABLE meta ADD COLUMN tombstones INT;"
+	"ALTER TABLE meta ADD COLUMN age INT;"
+	"ALTER TABLE meta ADD COLUMN age_wall INT;"
+	"ALTER TABLE meta ADD COLUMN wall_high INT;"
+	"ALTER TABLE inode ADD COLUMN used INT;"
 	OFS_SCHEMA_COUNT ";"
 	SIGN_FORMAT;
 /* clang-format on */

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables of the index, format 3.
+ * The tables of the index, format 4.
  *
  * The database says what it is in its file header: application_id is OFS_INDEX_APPLICATION,
  * user_version is OFS_INDEX_FORMAT. Numbers are SQLite integers (unsigned 64-bit ones as their
  * two's complement), names, hashes and link targets are BLOBs. Every byte here counts against the
  * storage ratio, hence:
  *
- *   inode   atime and ctime are differences from mtime, btime from atime. `sha` is NULL while the hash of the
+ *   meta    `age` is the age clock of the store at the last checkpoint, `age_wall` the wall clock then;
+ *           `wall_high` the highest that ever was. NULL until the first checkpoint after an upgrade.
+ *   inode   atime and ctime are differences from mtime, btime from atime. `used` counts seconds from
+ *           that of ctime; NULL, as an upgrade leaves it, is 0. `sha` is NULL while the hash of the
  *           content is unknown, the integer 0 when it equals that of the chunk in block 0 (so in
  *           every file of one block), else the hash.
  *   chunk   `frame` names its frame, `off` is its place in the expanded frame. `bearer` is the inode
@@ -24,6 +27,8 @@
  *           bytes. `class` says how long its content is expected to live; `bad` that it cannot be
  *           read. A frame that is worth rewriting is found through an index of those alone.
  *   xattr   The extended attributes of an inode, as base/xattr.h says; without any there is no row.
+ *   tombstone  What is kept of an inode that was removed so that something is, and when, in seconds.
+ *           Its number is never given to another inode.
  *   mark    Inodes that were moved to where content lives longer or shorter.
  *   draft   Content that is still in the journal.
  *
@@ -52,12 +57,13 @@ extern const char ofs_schema_layout[];
 					 OFS_CLASS_DENSE) "))"
 
 /*
- * Counts the inodes that have a name. Sums of sizes wrap: sparse files can be huge, so the two halves
+ * Counts the inodes that have a name, and tombstones. Sums of sizes wrap: sparse files can be huge, so the two halves
  * are added up apart.
  */
 #define OFS_SCHEMA_COUNT                                                                       \
 	"UPDATE meta SET files = n.files, dirs = n.dirs, others = n.names - n.files - n.dirs," \
-	" bytes = (n.high << 32) + n.low FROM (SELECT count(*) AS names,"                      \
+	" bytes = (n.high << 32) + n.low, tombstones = (SELECT count(*) FROM tombstone)"       \
+	" FROM (SELECT count(*) AS names,"                                                     \
 	" coalesce(sum(mode & 61440 = 32768), 0) AS files,"                                    \
 	" coalesce(sum(mode & 61440 = 16384), 0) AS dirs,"                                     \
 	" coalesce(sum(iif(mode & 61440 = 32768, size >> 32, 0)), 0) AS high,"                 \
@@ -67,7 +73,8 @@ extern const char ofs_schema_layout[];
 /* Creates the tables and signs the database; run inside a transaction. */
 extern const char ofs_schema_create[];
 
-/* Makes an index of format 2 one of this; run inside a transaction. */
-extern const char ofs_schema_upgrade[];
+/* Make an index of format 2 one of format 3, and that one of this; run inside one transaction. */
+extern const char ofs_schema_from_2[];
+extern const char ofs_schema_from_3[];
 
 #endif

@@ -13,23 +13,24 @@ static const char *const stmt_sql[OFS_STMT_COUNT] = {
 	[OFS_STMT_ROLLBACK] = "ROLLBACK",
 
 	[OFS_STMT_META_GET] = "SELECT uuid, checkpoint, next_ino, next_chunk, pack, pack_size,"
-			      " unused_from, scrubbed, files, dirs, others, bytes"
-			      " FROM meta WHERE id = 1",
+			      " unused_from, scrubbed, files, dirs, others, bytes,"
+			      " tombstones, age, age_wall, wall_high FROM meta WHERE id = 1",
 	[OFS_STMT_META_PUT] = "INSERT OR REPLACE INTO meta(id, checkpoint, next_ino, next_chunk,"
 			      " pack, pack_size, unused_from, scrubbed, files, dirs, others, bytes,"
-			      " uuid) VALUES(1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+			      " tombstones, age, age_wall, wall_high, uuid) VALUES(1, ?1, ?2, ?3,"
+			      " ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
 	[OFS_STMT_META_COUNT] = OFS_SCHEMA_COUNT,
 
 	[OFS_STMT_INODE_GET] =
 		"SELECT parent, mode, uid, gid, nlink, rdev, size, mtime, atime,"
-		" ctime, btime, stored, lines, sha, target FROM inode WHERE ino = ?1",
+		" ctime, btime, stored, lines, sha, target, used FROM inode WHERE ino = ?1",
 	[OFS_STMT_INODE_PUT] =
 		"INSERT INTO inode(ino, parent, mode, uid, gid, nlink, rdev, size, mtime, atime,"
-		" ctime, btime, stored, lines, sha, target, chunk)"
-		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, 0)"
+		" ctime, btime, stored, lines, used, sha, target, chunk)"
+		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, 0)"
 		" ON CONFLICT(ino) DO UPDATE SET parent = ?2, mode = ?3, uid = ?4, gid = ?5,"
 		" nlink = ?6, rdev = ?7, size = ?8, mtime = ?9, atime = ?10, ctime = ?11,"
-		" btime = ?12, lines = ?14, sha = ?15, target = ?16",
+		" btime = ?12, lines = ?14, used = ?15, sha = ?16, target = ?17",
 	[OFS_STMT_INODE_DELETE] = "DELETE FROM inode WHERE ino = ?1",
 	[OFS_STMT_INODE_STORED] = "SELECT stored FROM inode WHERE ino = ?1",
 	[OFS_STMT_INODE_CHARGE] = "UPDATE inode SET stored = stored + ?2 WHERE ino = ?1",
@@ -41,6 +42,8 @@ static const char *const stmt_sql[OFS_STMT_COUNT] = {
 
 	[OFS_STMT_DIRENT_LIST] = "SELECT name, ino, type, cookie FROM dirent WHERE parent = ?1",
 	[OFS_STMT_DIRENT_PARENTS] = "SELECT DISTINCT parent FROM dirent WHERE ino = ?1",
+	[OFS_STMT_DIRENT_SCAN] = "SELECT parent, name, ino FROM dirent"
+				 " WHERE (parent, name) > (?1, ?2) ORDER BY parent, name LIMIT ?3",
 	[OFS_STMT_DIRENT_PUT] = "INSERT OR REPLACE INTO dirent(parent, ino, type, cookie, name)"
 				" VALUES(?1, ?2, ?3, ?4, ?5)",
 	[OFS_STMT_DIRENT_DELETE] = "DELETE FROM dirent WHERE parent = ?1 AND name = ?2",
@@ -142,6 +145,14 @@ static const char *const stmt_sql[OFS_STMT_COUNT] = {
 	[OFS_STMT_MARK_LIST] = "SELECT ino FROM mark ORDER BY ino LIMIT ?1",
 	[OFS_STMT_MARK_PUT] = "INSERT OR IGNORE INTO mark(ino) VALUES(?1)",
 	[OFS_STMT_MARK_DELETE] = "DELETE FROM mark WHERE ino = ?1",
+
+	[OFS_STMT_TOMBSTONE_GET] = "SELECT removed, what FROM tombstone WHERE ino = ?1",
+	[OFS_STMT_TOMBSTONE_PUT] = "INSERT OR REPLACE INTO tombstone(ino, removed, what)"
+				   " VALUES(?1, ?2, ?3)",
+	[OFS_STMT_TOMBSTONE_PORTION] = "SELECT max(ino) FROM (SELECT ino FROM tombstone"
+				       " WHERE ino > ?1 ORDER BY ino LIMIT ?2)",
+	[OFS_STMT_TOMBSTONE_DELETE] = "DELETE FROM tombstone"
+				      " WHERE ino > ?1 AND ino <= ?2 AND removed < ?3",
 };
 
 int ofs_index_errno(struct ofs_index *ix, int rc)

@@ -5,6 +5,7 @@
  */
 #include "index/index.h"
 
+#include "base/clock.h"
 #include "index/internal.h"
 
 int ofs_index_put_meta(struct ofs_index *ix, const struct ofs_index_meta *meta)
@@ -19,10 +20,11 @@ int ofs_index_put_meta(struct ofs_index *ix, const struct ofs_index_meta *meta)
 			   OFS_ARGS(meta->checkpoint, meta->next_ino, meta->next_chunk, meta->pack,
 				    meta->pack_size, meta->unused_from, meta->scrubbed,
 				    meta->counts.files, meta->counts.dirs, meta->counts.others,
-				    meta->counts.bytes),
+				    meta->counts.bytes, meta->counts.tombstones, meta->age,
+				    meta->age_wall, meta->wall_high),
 			   &st);
 	if (r == 0)
-		r = ofs_stmt_bind_blob(ix, st, 12, meta->uuid, sizeof(meta->uuid));
+		r = ofs_stmt_bind_blob(ix, st, 16, meta->uuid, sizeof(meta->uuid));
 	if (r == 0)
 		r = ofs_stmt_step(ix, st);
 	return ofs_index_written(ix, r);
@@ -68,17 +70,17 @@ int ofs_index_put_inode(struct ofs_index *ix, const struct ofs_index_inode *row)
 
 	if (r < 0)
 		return r;
-	r = ofs_stmt_start(ix, OFS_STMT_INODE_PUT,
-			   OFS_ARGS(row->ino, row->parent, row->mode, row->uid, row->gid,
-				    row->nlink, row->rdev, row->size, row->mtime,
-				    time_since(row->mtime, row->atime),
-				    time_since(row->mtime, row->ctime),
-				    time_since(row->atime, row->btime), row->stored, row->lines),
-			   &st);
+	r = ofs_stmt_start(
+		ix, OFS_STMT_INODE_PUT,
+		OFS_ARGS(row->ino, row->parent, row->mode, row->uid, row->gid, row->nlink,
+			 row->rdev, row->size, row->mtime, time_since(row->mtime, row->atime),
+			 time_since(row->mtime, row->ctime), time_since(row->atime, row->btime),
+			 row->stored, row->lines, ofs_seconds(row->used) - ofs_seconds(row->ctime)),
+		&st);
 	if (r == 0)
-		r = inode_bind_sha(ix, st, 15, row);
+		r = inode_bind_sha(ix, st, 16, row);
 	if (r == 0 && row->target)
-		r = ofs_stmt_bind_blob(ix, st, 16, row->target, strlen(row->target));
+		r = ofs_stmt_bind_blob(ix, st, 17, row->target, strlen(row->target));
 	if (r == 0)
 		r = ofs_stmt_step(ix, st);
 	return ofs_index_written(ix, r);

@@ -12,6 +12,7 @@
 #include "base/xattr.h"
 #include "store/internal.h"
 
+/* An entry came or went. To a directory itself that is no use: what is in it is not used by it. */
 static void stamp_dir(struct ofs_store *s, struct ofs_inode *dir, int64_t time)
 {
 	dir->row.mtime = dir->row.ctime = time;
@@ -62,6 +63,7 @@ static int apply_create(struct ofs_store *s, ofs_lsn lsn, const struct ofs_recor
 	ofs_dir_add(dir->dir, r->name, r->ino, (uint8_t)IFTODT(r->mode), next_cookie(dir->dir, lsn),
 		    s->epoch);
 	stamp_dir(s, dir, r->time);
+	ofs_store_changed(s, n, r->time);
 	ofs_store_touch(s, n);
 	return 0;
 }
@@ -85,6 +87,7 @@ static int apply_link(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record 
 	n->row.parent = r->dir;
 	n->row.ctime = r->time;
 	stamp_dir(s, dir, r->time);
+	ofs_store_changed(s, n, r->time);
 	ofs_store_touch(s, n);
 	ofs_store_mark_moved(s, n->row.ino, from, r->dir);
 	return 0;
@@ -109,24 +112,46 @@ static void lose_name(struct ofs_store *s, struct ofs_inode *dir, struct ofs_ino
 		ofs_store_drop_inode(s, n);
 }
 
+/* The entry that a record removes, its directory and its inode. */
+static int find_removed(struct ofs_store *s, const struct ofs_record *r, struct ofs_inode **ret_dir,
+			struct ofs_dirent **ret_entry, struct ofs_inode **ret)
+{
+	int e = ofs_store_dir(s, r->dir, ret_dir);
+
+	if (e < 0)
+		return e;
+	*ret_entry = ofs_dir_find((*ret_dir)->dir, r->name);
+	return *ret_entry ? ofs_store_inode(s, (*ret_entry)->ino, ret) : -ENOENT;
+}
+
 static int apply_unlink(struct ofs_store *s, const struct ofs_record *r)
 {
 	struct ofs_inode *dir, *n;
 	struct ofs_dirent *entry;
-	int e;
+	int e = find_removed(s, r, &dir, &entry, &n);
 
-	e = ofs_store_dir(s, r->dir, &dir);
-	if (e < 0)
-		return e;
-	entry = ofs_dir_find(dir->dir, r->name);
-	if (!entry)
-		return -ENOENT;
-	e = ofs_store_inode(s, entry->ino, &n);
 	if (e < 0)
 		return e;
 	ofs_dir_remove(dir->dir, entry, s->epoch);
 	stamp_dir(s, dir, r->time);
 	lose_name(s, dir, n, r->time);
+	return 0;
+}
+
+static int apply_expire(struct ofs_store *s, const struct ofs_record *r)
+{
+	struct ofs_inode *dir, *n;
+	struct ofs_dirent *entry;
+	int e = find_removed(s, r, &dir, &entry, &n);
+
+	if (e < 0)
+		return e;
+	if (n->row.ino != r->ino || n->row.nlink != 1)
+		return -EUCLEAN;
+	ofs_dir_remove(dir->dir, entry, s->epoch);
+	stamp_dir(s, dir, r->time);
+	lose_name(s, dir, n, r->time);
+	ofs_tombstone_add(s, r->ino, r->time, r->value, r->value_len);
 	return 0;
 }
 
@@ -171,6 +196,7 @@ static int apply_rename(struct ofs_store *s, ofs_lsn lsn, const struct ofs_recor
 		ofs_dir_change(to->dir, target, n->row.ino, (uint8_t)IFTODT(n->row.mode), s->epoch);
 		move_parent(other, to, from);
 		other->row.ctime = r->time;
+		ofs_store_changed(s, other, r->time);
 		ofs_store_touch(s, other);
 	} else {
 		ofs_dir_remove(from->dir, old, s->epoch);
@@ -186,6 +212,7 @@ static int apply_rename(struct ofs_store *s, ofs_lsn lsn, const struct ofs_recor
 	}
 	move_parent(n, from, to);
 	n->row.ctime = r->time;
+	ofs_store_changed(s, n, r->time);
 	ofs_store_touch(s, n);
 	ofs_store_mark_moved(s, n->row.ino, from->row.ino, to->row.ino);
 	if (r->flags & RENAME_EXCHANGE)
@@ -206,6 +233,7 @@ static int apply_write(struct ofs_store *s, const struct ofs_record *r,
 	ofs_content_cover(&n->content, &extent, s->epoch);
 	ofs_store_set_size(s, n, OFS_MAX(n->row.size, extent.off + extent.len));
 	n->row.mtime = n->row.ctime = r->time;
+	ofs_store_changed(s, n, r->time);
 	ofs_store_content_changed(s, n);
 	return 0;
 }
@@ -240,6 +268,7 @@ static int apply_setattr(struct ofs_store *s, const struct ofs_record *r)
 	if (r->flags & OFS_SET_MTIME)
 		n->row.mtime = r->mtime;
 	n->row.ctime = r->time;
+	ofs_store_changed(s, n, r->time);
 	ofs_store_touch(s, n);
 	return 0;
 }
@@ -248,6 +277,7 @@ static int apply_setattr(struct ofs_store *s, const struct ofs_record *r)
 static void content_edited(struct ofs_store *s, struct ofs_inode *n, const struct ofs_record *r)
 {
 	n->row.mtime = n->row.ctime = r->time;
+	ofs_store_changed(s, n, r->time);
 	ofs_content_mark(&n->content, s->epoch);
 	ofs_store_content_changed(s, n);
 }
@@ -302,6 +332,7 @@ static int apply_copy(struct ofs_store *s, const struct ofs_record *r)
 	memcpy(n->row.sha, from->row.sha, sizeof(n->row.sha));
 	n->row.lines = from->row.lines;
 	n->row.mtime = n->row.ctime = r->time;
+	ofs_store_changed(s, n, r->time);
 	n->version = s->next_version++;
 	ofs_store_touch(s, n);
 	return 0;
@@ -321,6 +352,7 @@ static int apply_xattr(struct ofs_store *s, const struct ofs_record *r)
 		ofs_xattr_remove(&n->xattrs, r->name);
 	n->xattrs_epoch = s->epoch;
 	n->row.ctime = r->time;
+	ofs_store_changed(s, n, r->time);
 	ofs_store_touch(s, n);
 	return 0;
 }
@@ -348,6 +380,8 @@ int ofs_store_apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r
 		return apply_zero(s, r);
 	case OFS_RECORD_COPY:
 		return apply_copy(s, r);
+	case OFS_RECORD_EXPIRE:
+		return apply_expire(s, r);
 	}
 	return -EUCLEAN;
 }
@@ -355,9 +389,9 @@ int ofs_store_apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r
 /* Whether a record leads to space being freed, or at least to none being used. */
 static bool frees_space(const struct ofs_record *r)
 {
-	return r->type == OFS_RECORD_UNLINK || r->type == OFS_RECORD_RENAME ||
-	       r->type == OFS_RECORD_SETATTR || r->type == OFS_RECORD_REMOVEXATTR ||
-	       r->type == OFS_RECORD_ZERO;
+	return r->type == OFS_RECORD_UNLINK || r->type == OFS_RECORD_EXPIRE ||
+	       r->type == OFS_RECORD_RENAME || r->type == OFS_RECORD_SETATTR ||
+	       r->type == OFS_RECORD_REMOVEXATTR || r->type == OFS_RECORD_ZERO;
 }
 
 /* On a full disk what frees space may have the room that was set aside for it. */

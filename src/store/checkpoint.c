@@ -44,6 +44,8 @@ struct checkpoint {
 	size_t n;
 	uint64_t *marks;
 	size_t nmarks;
+	const struct ofs_tombstone **tombstones; /* the store's */
+	size_t ntombstones;
 	uint64_t epoch;
 	struct ofs_index_meta meta;
 };
@@ -65,6 +67,7 @@ static void checkpoint_finish(struct checkpoint *cp)
 	}
 	free(cp->list);
 	free(cp->marks);
+	free(cp->tombstones);
 }
 
 static void take_entry(struct taken *t, const char *name, const struct ofs_dirent *e)
@@ -144,6 +147,8 @@ static void checkpoint_take(struct ofs_store *s, struct checkpoint *cp)
 	cp->meta.next_ino = s->next_ino;
 	cp->meta.scrubbed = s->scrubbed;
 	cp->meta.counts = s->counts;
+	ofs_age_take(s, &cp->meta);
+	cp->ntombstones = ofs_tombstones_take(s, &cp->tombstones);
 	cp->marks = ofs_alloc(OFS_MAX(s->nmarks, (size_t)1) * sizeof(*cp->marks));
 	for (i = 0; i < s->nmarks; i++)
 		cp->marks[cp->nmarks++] = s->marks[i].ino;
@@ -217,6 +222,10 @@ static int checkpoint_write(struct ofs_store *s, struct checkpoint *cp)
 		r = ofs_index_put_mark(s->index, cp->marks[i]);
 	for (i = 0; i < cp->n && r == 0; i++)
 		r = write_taken(s, &cp->list[i]);
+	for (i = 0; i < cp->ntombstones && r == 0; i++)
+		r = ofs_index_put_tombstone(s->index, cp->tombstones[i]->ino,
+					    cp->tombstones[i]->removed, cp->tombstones[i]->what,
+					    cp->tombstones[i]->len);
 	/* What memory refers to has its reference now. */
 	if (r == 0 && cp->meta.unused_from)
 		r = ofs_index_delete_unused(s->index, cp->meta.unused_from);
@@ -235,6 +244,8 @@ static void checkpoint_settle(struct ofs_store *s, const struct checkpoint *cp)
 	size_t i, n = 0;
 
 	s->committed = cp->epoch;
+	ofs_age_kept(s, &cp->meta);
+	ofs_tombstones_committed(s, cp->tombstones, cp->ntombstones);
 	for (i = 0; i < s->dirty.n; i++) {
 		struct ofs_inode *in = s->dirty.list[i];
 

@@ -29,6 +29,7 @@
 #include "store/packer.h"
 #include "store/record.h"
 #include "store/store.h"
+#include "store/tombstone.h"
 
 struct ofs_inode_list {
 	struct ofs_inode **list;
@@ -58,6 +59,8 @@ struct ofs_store {
 	uint32_t (*classify)(void *arg, uint64_t top, uint64_t second);
 	void (*attr_changed)(void *arg, uint64_t ino);
 	void *events_arg;
+	int64_t age_start; /* the age clock (age.c) when the boot clock was at boot_start */
+	int64_t boot_start;
 
 	pthread_mutex_t cycle;
 	struct ofs_compressor *compressor; /* cycle */
@@ -92,10 +95,14 @@ struct ofs_store {
 	uint64_t next_ino;
 	uint64_t next_version;
 	struct ofs_index_counts counts; /* of all inodes that have a name */
+	struct ofs_map tombstones; /* ino -> struct ofs_tombstone, until it is in the index */
+	int64_t kept_age; /* what the index knows of the age clock, and the wall clock then */
+	int64_t kept_wall;
 	uint64_t held; /* the sum of `refs` */
 	int64_t dirty_since; /* monotonic; 0 while nothing is dirty */
 	bool replaying; /* unlinked inodes are kept: a later record may still write to one */
 	bool broken; /* memory and journal disagree: only reads from now on */
+	bool closing; /* nobody else has the store any more */
 
 	/* The sealer's thread; `stop` and `work` are guarded by `lock`. */
 	pthread_t sealer;
@@ -154,11 +161,56 @@ uint64_t ofs_store_refs(struct ofs_store *s, uint64_t ino);
 /* Nothing names the inode and nobody holds it: it goes with the next checkpoint. */
 void ofs_store_drop_inode(struct ofs_store *s, struct ofs_inode *n);
 
-void ofs_inode_attr(const struct ofs_inode *n, struct ofs_attr *ret);
+void ofs_store_attr(struct ofs_store *s, const struct ofs_inode *n, struct ofs_attr *ret);
 void ofs_inode_list_add(struct ofs_inode_list *l, struct ofs_inode *n);
 
 /* Drops clean inodes from memory when there are many; afterwards no inode pointer is valid. */
 void ofs_store_evict(struct ofs_store *s);
+
+/* ---- names of an inode (name.c) */
+
+struct ofs_name {
+	uint64_t dir;
+	char *name;
+};
+
+struct ofs_names {
+	struct ofs_name *list; /* by directory and name, each once */
+	size_t n;
+	size_t cap;
+};
+
+void ofs_names_finish(struct ofs_names *l);
+
+/*
+ * The only name of an inode that has one, through its parent, into the empty `ret`; `lock` held. 1:
+ * it has several, or that one is elsewhere: they have to be gathered.
+ */
+int ofs_names_sole(struct ofs_store *s, const struct ofs_inode *n, struct ofs_names *ret);
+
+/*
+ * All names into the empty `ret`, with no lock held; only ofs_names_are_all() tells whether that is
+ * still so. -ENOENT.
+ */
+int ofs_names_gather(struct ofs_store *s, uint64_t ino, struct ofs_names *ret);
+
+/* Whether these are the names of an inode now, and all of them; `lock` held. */
+bool ofs_names_are_all(struct ofs_store *s, const struct ofs_inode *n, const struct ofs_names *l);
+
+/* ---- the age clock (age.c) */
+
+/* Begins it where the index, and the time since, say. */
+void ofs_age_open(struct ofs_store *s, const struct ofs_index_meta *meta);
+
+/* Sets what a checkpoint is to keep of it, and, once that is committed, remembers it; `lock` held. */
+void ofs_age_take(struct ofs_store *s, struct ofs_index_meta *meta);
+void ofs_age_kept(struct ofs_store *s, const struct ofs_index_meta *meta);
+
+/* Whether the index lacks what the next start has to know of it. */
+bool ofs_age_is_to_be_closed(struct ofs_store *s);
+
+/* A record made at `time` changes the inode: that is its last use. `lock` held. */
+void ofs_store_changed(struct ofs_store *s, struct ofs_inode *n, int64_t time);
 
 /* ---- applying records (apply.c); `lock` held */
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* From an inode back to a name. */
+/* From an inode back to its names. */
+#include <sys/stat.h>
+
+#include <offloadfs/tree.h>
+
 #include "base/alloc.h"
 #include "base/util.h"
 #include "store/internal.h"
@@ -92,5 +96,198 @@ int ofs_store_name_of(struct ofs_store *s, uint64_t ino, uint64_t *ret_dir, char
 	pthread_mutex_lock(&s->lock);
 	r = name_of(s, ino, ret_dir, ret_name);
 	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+/* ---- all names */
+
+void ofs_names_finish(struct ofs_names *l)
+{
+	size_t i;
+
+	for (i = 0; i < l->n; i++)
+		free(l->list[i].name);
+	free(l->list);
+	*l = (struct ofs_names){ 0 };
+}
+
+static int names_add(void *arg, uint64_t dir, const char *name)
+{
+	struct ofs_names *l = arg;
+
+	l->list = ofs_grow(l->list, &l->cap, l->n + 1, sizeof(*l->list));
+	l->list[l->n++] = (struct ofs_name){ dir, ofs_strdup(name) };
+	return 0;
+}
+
+static int name_compare(const void *a, const void *b)
+{
+	const struct ofs_name *x = a, *y = b;
+
+	if (x->dir != y->dir)
+		return x->dir < y->dir ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+int ofs_names_sole(struct ofs_store *s, const struct ofs_inode *n, struct ofs_names *ret)
+{
+	char name[OFS_NAME_MAX + 1];
+	int r;
+
+	if (n->row.nlink > 1 && !S_ISDIR(n->row.mode))
+		return 1;
+	r = name_in(s, n->row.parent, n->row.ino, name);
+	if (r == 0)
+		names_add(ret, n->row.parent, name);
+	return r == -ENOENT ? 1 : r;
+}
+
+/* The names that the index may not have; `lock` held. */
+static void note_uncommitted(struct ofs_store *s, uint64_t ino, struct ofs_names *ret)
+{
+	size_t i, k;
+
+	for (i = 0; i < s->dirty.n; i++) {
+		const struct ofs_inode *n = s->dirty.list[i];
+
+		if (!n->dir || n->dir->epoch <= s->committed)
+			continue;
+		for (k = 0; k < n->dir->norder; k++) {
+			const struct ofs_dirent *e = n->dir->order[k].entry;
+
+			if (e && e->ino == ino && e->epoch > s->committed)
+				names_add(ret, n->row.ino, e->name);
+		}
+	}
+}
+
+/* Whether an entry says so now; `lock` held. */
+static int is_name(struct ofs_store *s, uint64_t ino, const struct ofs_name *name)
+{
+	const struct ofs_dirent *e;
+	struct ofs_inode *dir;
+	int r;
+
+	r = ofs_store_dir(s, name->dir, &dir);
+	if (r < 0)
+		return r == -ENOENT || r == -ENOTDIR ? 0 : r;
+	e = ofs_dir_find(dir->dir, name->name);
+	return e && e->ino == ino;
+}
+
+/* Leaves each name that is one now, once; `lock` held. */
+static int names_settle(struct ofs_store *s, uint64_t ino, struct ofs_names *l)
+{
+	size_t i, n = 0;
+	int r = 0, keep;
+
+	if (l->n)
+		qsort(l->list, l->n, sizeof(*l->list), name_compare);
+	for (i = 0; i < l->n; i++) {
+		keep = !n || name_compare(&l->list[n - 1], &l->list[i]) != 0;
+		if (keep && r == 0)
+			keep = is_name(s, ino, &l->list[i]);
+		if (keep < 0)
+			r = keep;
+		if (keep)
+			l->list[n++] = l->list[i];
+		else
+			free(l->list[i].name);
+	}
+	l->n = n;
+	return r;
+}
+
+static bool has_so_many(const struct ofs_inode *n, size_t names)
+{
+	return names == (S_ISDIR(n->row.mode) ? 1 : n->row.nlink);
+}
+
+bool ofs_names_are_all(struct ofs_store *s, const struct ofs_inode *n, const struct ofs_names *l)
+{
+	size_t i;
+
+	for (i = 0; i < l->n; i++)
+		if (is_name(s, n->row.ino, &l->list[i]) != 1)
+			return false;
+	return has_so_many(n, l->n);
+}
+
+/* The only name; 1: there are others, and these are those that the index may not have. */
+static int gather_begin(struct ofs_store *s, uint64_t ino, struct ofs_names *ret)
+{
+	struct ofs_inode *n;
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	ofs_store_evict(s);
+	r = ofs_store_inode(s, ino, &n);
+	if (r == 0 && (!n->row.nlink || ino == OFS_ROOT_INO))
+		r = -ENOENT;
+	if (r == 0)
+		r = ofs_names_sole(s, n, ret);
+	if (r > 0)
+		note_uncommitted(s, ino, ret);
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+/* What memory knows, then what the index does; 1: the two were not of one moment. */
+static int gather_once(struct ofs_store *s, uint64_t ino, struct ofs_names *ret)
+{
+	struct ofs_inode *n;
+	int r = gather_begin(s, ino, ret);
+
+	if (r <= 0)
+		return r;
+	r = ofs_index_list_names(s->index, ino, names_add, ret);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&s->lock);
+	r = ofs_store_inode(s, ino, &n);
+	if (r == 0)
+		r = names_settle(s, ino, ret);
+	if (r == 0 && !has_so_many(n, ret->n))
+		r = 1;
+	/* From now on that one is found at once. */
+	if (r == 0 && ret->n == 1 && n->row.parent != ret->list[0].dir) {
+		n->row.parent = ret->list[0].dir;
+		ofs_store_touch(s, n);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+#define GATHER_TRIES 3 /* before checkpoints have to wait */
+
+int ofs_names_gather(struct ofs_store *s, uint64_t ino, struct ofs_names *ret)
+{
+	int r = 1, tries;
+
+	for (tries = 0; tries < GATHER_TRIES && r > 0; tries++) {
+		ofs_names_finish(ret);
+		r = gather_once(s, ino, ret);
+	}
+	if (r > 0) {
+		ofs_names_finish(ret);
+		pthread_mutex_lock(&s->cycle);
+		r = gather_once(s, ino, ret);
+		pthread_mutex_unlock(&s->cycle);
+	}
+	return OFS_MIN(r, 0);
+}
+
+int ofs_store_names(struct ofs_store *s, uint64_t ino,
+		    int (*fn)(void *arg, uint64_t dir, const char *name), void *arg)
+{
+	OFS_CLEANUP(ofs_names_finish) struct ofs_names names = { 0 };
+	size_t i;
+	int r;
+
+	r = ofs_names_gather(s, ino, &names);
+	if (r == 0 && !names.n)
+		r = -ENOENT;
+	for (i = 0; i < names.n && r == 0; i++)
+		r = fn(arg, names.list[i].dir, names.list[i].name);
 	return r;
 }

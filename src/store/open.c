@@ -125,7 +125,8 @@ static int open_index(struct ofs_store *s, const char *path, bool create,
 {
 	struct ofs_index_meta meta = { .checkpoint = JOURNAL_START,
 				       .next_ino = OFS_ROOT_INO + 1,
-				       .next_chunk = 1 };
+				       .next_chunk = 1,
+				       .age = ofs_clock_wall() };
 	OFS_FREE char *file = NULL;
 	bool journal, content;
 	int r;
@@ -135,6 +136,7 @@ static int open_index(struct ofs_store *s, const char *path, bool create,
 		return ofs_error_set(err, -r, "cannot read the store '%s': %s", path, strerror(-r));
 	if (asprintf(&file, "%s/index.db", path) < 0)
 		return -ENOMEM;
+	meta.age_wall = meta.wall_high = meta.age;
 	if (getrandom(meta.uuid, sizeof(meta.uuid), 0) != sizeof(meta.uuid))
 		return ofs_error_set(err, EIO, "no random numbers to be had");
 	r = ofs_index_open(file, create && !content ? &meta : NULL, err, &s->index);
@@ -255,6 +257,7 @@ static int make_root(struct ofs_store *s)
 	n->row.uid = geteuid();
 	n->row.gid = getegid();
 	n->row.atime = n->row.mtime = n->row.ctime = n->row.btime = ofs_clock_wall();
+	ofs_store_changed(s, n, n->row.ctime);
 	n->dir = ofs_dir_create();
 	ofs_store_count(s, n, true);
 	ofs_store_touch(s, n);
@@ -318,6 +321,7 @@ static int open_parts(struct ofs_store *s, const char *path, const struct ofs_st
 	s->next_chunk = meta.next_chunk;
 	s->scrubbed = meta.scrubbed;
 	s->counts = meta.counts;
+	ofs_age_open(s, &meta);
 	r = ofs_packset_open(s->packs_fd, s->uuid, opts->cache_bytes, err, &s->packs);
 	return r < 0 ? r : recover(s, path, &meta, err);
 }
@@ -361,6 +365,7 @@ static void store_destroy(struct ofs_store *s)
 	free(s->drafts.list);
 	free(s->marks);
 	free(s->changed);
+	ofs_tombstones_finish(s);
 	pthread_cond_destroy(&s->sealer_wake);
 	pthread_cond_destroy(&s->room);
 	pthread_rwlock_destroy(&s->reclaim);
@@ -412,6 +417,7 @@ void ofs_store_close(struct ofs_store *s)
 		return;
 	background = s->sealer_runs;
 	ofs_sealer_stop(s);
+	s->closing = true;
 	/* Whoever held an unlinked file is gone with the mount. */
 	r = drop_orphans(s);
 	if (r < 0)

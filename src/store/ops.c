@@ -76,7 +76,7 @@ int ofs_store_lookup(struct ofs_store *s, uint64_t dir, const char *name, struct
 	r = find_entry(s, dir, name, NULL, &n);
 	if (r == 0) {
 		ofs_store_ref(s, n->row.ino, 1);
-		ofs_inode_attr(n, ret);
+		ofs_store_attr(s, n, ret);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return r;
@@ -93,24 +93,27 @@ int ofs_store_hold(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret)
 		r = -ENOENT;
 	if (r == 0) {
 		ofs_store_ref(s, ino, 1);
-		ofs_inode_attr(n, ret);
+		ofs_store_attr(s, n, ret);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }
 
-void ofs_store_forget(struct ofs_store *s, uint64_t ino, uint64_t count)
+uint64_t ofs_store_forget(struct ofs_store *s, uint64_t ino, uint64_t count)
 {
 	struct ofs_inode *n;
+	uint64_t left;
 
 	pthread_mutex_lock(&s->lock);
-	if (!ofs_store_unref(s, ino, count)) {
+	left = ofs_store_unref(s, ino, count);
+	if (!left) {
 		/* An unlinked inode is dirty or an orphan; either way it is in memory. */
 		n = ofs_map_get(&s->inodes, ino);
 		if (n && !n->row.nlink && !n->gone)
 			ofs_store_drop_inode(s, n);
 	}
 	pthread_mutex_unlock(&s->lock);
+	return left;
 }
 
 int ofs_store_getattr(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret)
@@ -122,7 +125,7 @@ int ofs_store_getattr(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret)
 	ofs_store_evict(s);
 	r = ofs_store_inode(s, ino, &n);
 	if (r == 0)
-		ofs_inode_attr(n, ret);
+		ofs_store_attr(s, n, ret);
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }
@@ -177,7 +180,7 @@ static int create_locked(struct ofs_store *s, uint64_t parent, const char *name,
 	if (r < 0)
 		return r;
 	ofs_store_ref(s, rec.ino, 1);
-	ofs_inode_attr(n, ret);
+	ofs_store_attr(s, n, ret);
 	return 0;
 }
 
@@ -226,7 +229,7 @@ static int link_locked(struct ofs_store *s, uint64_t ino, uint64_t parent, const
 	if (r < 0)
 		return r;
 	ofs_store_ref(s, ino, 1);
-	ofs_inode_attr(n, ret);
+	ofs_store_attr(s, n, ret);
 	return 0;
 }
 
@@ -409,7 +412,7 @@ int ofs_store_setattr(struct ofs_store *s, uint64_t ino, const struct ofs_setatt
 	if (r == 0)
 		r = ofs_store_log(s, &rec, NULL, 0);
 	if (r == 0 && ret)
-		ofs_inode_attr(n, ret);
+		ofs_store_attr(s, n, ret);
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }
@@ -454,7 +457,7 @@ static int readdir_locked(struct ofs_store *s, uint64_t ino, uint64_t cookie, bo
 			r = ofs_store_inode(s, e->ino, &n);
 			if (r < 0)
 				return r;
-			ofs_inode_attr(n, &attr);
+			ofs_store_attr(s, n, &attr);
 		}
 		if (fn(arg, e->name, &attr, e->cookie))
 			return 0;

@@ -15,6 +15,7 @@
  *   REMOVEXATTR name
  *   ZERO    offset u64, length u64, flags u32
  *   COPY    offset u64, from u64, its offset u64, length u64
+ *   EXPIRE  dir u64, name, value
  * A string is its length as u16, its bytes and a NUL; a value its length as u32 and its bytes.
  */
 
@@ -112,6 +113,11 @@ int ofs_record_encode(const struct ofs_record *r, struct ofs_buf *out)
 		return 0;
 	case OFS_RECORD_REMOVEXATTR:
 		put_str(out, r->name);
+		return 0;
+	case OFS_RECORD_EXPIRE:
+		put64(out, r->dir);
+		put_str(out, r->name);
+		put_value(out, r->value, r->value_len);
 		return 0;
 	}
 	return -EINVAL;
@@ -223,6 +229,12 @@ int ofs_record_decode(uint8_t type, const void *body, size_t len, struct ofs_rec
 		break;
 	case OFS_RECORD_REMOVEXATTR:
 		r.name = get_str(&in);
+		break;
+	case OFS_RECORD_EXPIRE:
+		r.dir = get64(&in);
+		r.name = get_str(&in);
+		r.value_len = get32(&in);
+		r.value = take(&in, r.value_len);
 		break;
 	default:
 		return -EUCLEAN;

@@ -23,7 +23,8 @@ enum ofs_record_type {
 	OFS_RECORD_REMOVEXATTR = 8,
 	OFS_RECORD_ZERO = 9,
 	OFS_RECORD_COPY = 10,
-	OFS_RECORD_LAST = OFS_RECORD_COPY,
+	OFS_RECORD_EXPIRE = 11,
+	OFS_RECORD_LAST = OFS_RECORD_EXPIRE,
 };
 
 /* The flag of ZERO. */
@@ -48,7 +49,7 @@ struct ofs_record {
 	uint64_t size; /* SETATTR; WRITE, ZERO, COPY: the offset */
 	int64_t atime, mtime;
 	const char *name;
-	const void *value; /* SETXATTR */
+	const void *value; /* SETXATTR; EXPIRE: the tombstone */
 	uint32_t value_len;
 	const char *text; /* RENAME: the new name; CREATE: a symbolic link's target */
 };

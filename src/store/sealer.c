@@ -45,7 +45,8 @@ static bool store_is_dirty(struct ofs_store *s)
 
 static int finish_cycle(struct ofs_store *s, bool checkpoint, bool sealed)
 {
-	int r = checkpoint && store_is_dirty(s) ? ofs_store_checkpoint(s, NULL) : 0;
+	bool needed = checkpoint && (store_is_dirty(s) || ofs_age_is_to_be_closed(s));
+	int r = needed ? ofs_store_checkpoint(s, NULL) : 0;
 
 	if (r == 0 && (sealed || checkpoint))
 		r = ofs_store_reclaim(s);

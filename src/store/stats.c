@@ -36,6 +36,7 @@ static void stats_of_memory(struct ofs_store *s, struct ofs_store_stats *ret)
 	ret->dirs = s->counts.dirs;
 	ret->others = s->counts.others;
 	ret->bytes = s->counts.bytes;
+	ret->tombstones = s->counts.tombstones;
 	for (i = 0; i < s->drafts.n; i++) {
 		if (s->drafts.list[i]->gone)
 			continue;

@@ -21,6 +21,7 @@
 
 #include <offloadfs/error.h>
 
+#include "base/buf.h"
 #include "base/xattr.h"
 
 #define OFS_ROOT_INO UINT64_C(1)
@@ -67,6 +68,13 @@ struct ofs_attr {
 	uint64_t rdev;
 	uint64_t size;
 	int64_t atime, mtime, ctime, btime;
+	/*
+	 * The last use, on the age clock (ofs_store_age()), in whole seconds and never earlier than it
+	 * was: it may lie up to OFS_STORE_USE_AHEAD and a second ahead. What changes the entries of a
+	 * directory is no use of it; what changes its attributes or moves it is one.
+	 */
+	int64_t used;
+	uint64_t held; /* references that callers hold, with that which the same call has given */
 	uint64_t occupied; /* bytes on disk: its drafts in the journal and its share of the packs */
 	uint64_t version; /* changes with the content */
 	bool sealed; /* it has content and all of it is in packs */
@@ -85,7 +93,8 @@ struct ofs_digest {
 int ofs_store_lookup(struct ofs_store *s, uint64_t dir, const char *name, struct ofs_attr *ret);
 /* By number; -ENOENT when it is unlinked or unknown. */
 int ofs_store_hold(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret);
-void ofs_store_forget(struct ofs_store *s, uint64_t ino, uint64_t n);
+/* Gives `n` references back; returns how many callers still hold. */
+uint64_t ofs_store_forget(struct ofs_store *s, uint64_t ino, uint64_t n);
 
 int ofs_store_getattr(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret);
 int ofs_store_digest(struct ofs_store *s, uint64_t ino, struct ofs_digest *ret);
@@ -236,6 +245,65 @@ struct ofs_verify {
 int ofs_store_verify(struct ofs_store *s, const struct ofs_verify *v,
 		     struct ofs_verify_counts *ret);
 
+/*
+ * The age clock: nanoseconds since 1970, on a clock of the store's own that is the wall clock in a new
+ * store, runs on while the store is closed, and does not follow when the wall clock is stepped
+ * while the store is open.
+ */
+int64_t ofs_store_age(struct ofs_store *s);
+
+/*
+ * Puts into the index what the next start has to know of the age clock, if that is needed: after a step
+ * of the wall clock, and every ten minutes. To be called about once a minute; may wait for the
+ * sealer.
+ */
+int ofs_store_keep_age(struct ofs_store *s);
+
+/*
+ * The content of an inode was used without being changed. Remembered for inodes that are in memory,
+ * as one is that was just read, and on disk with the next checkpoint; what is remembered is up to a
+ * minute ahead, so that further uses until then cost nothing. On a full disk it is remembered in
+ * memory alone.
+ */
+void ofs_store_use(struct ofs_store *s, uint64_t ino);
+
+#define OFS_STORE_USE_AHEAD INT64_C(60000000000)
+
+#define OFS_TOMBSTONE_MAX 16384u /* bytes */
+
+/*
+ * Removes a regular file with all its names and keeps `what` as its tombstone. -ENOENT: it has no
+ * name any more; -EBUSY: somebody holds a reference; -EAGAIN: it, or a directory above it but those
+ * in the root, was used later than `used`, so moved perhaps, or it is being renamed; -EISDIR, -EINVAL: it is no regular file; -E2BIG. When the journal fails in between, a
+ * file of several names may be left with fewer of them. On a full disk `what` may be left out: then
+ * the tombstone is empty.
+ */
+int ofs_store_expire(struct ofs_store *s, uint64_t ino, int64_t used, const void *what, size_t len);
+
+/*
+ * Calls `fn`, with no lock held, for each name that the inode has; a nonzero return ends it and is
+ * returned. Cheap for an inode of one name; for one of several every entry there is may be read.
+ * Names that come or go meanwhile may be told or not. -ENOENT: it has none, or is the root.
+ */
+int ofs_store_names(struct ofs_store *s, uint64_t ino,
+		    int (*fn)(void *arg, uint64_t dir, const char *name), void *arg);
+
+/*
+ * Appends what was kept of an expired file to `ret_what`; *ret_removed is the wall clock's time of the
+ * removal, in nanoseconds, to the second. -ENOENT: no such tombstone.
+ */
+int ofs_store_get_tombstone(struct ofs_store *s, uint64_t ino, struct ofs_buf *ret_what,
+			    int64_t *ret_removed);
+
+/* Deletes the tombstones of files that were removed before, to the second. May wait for the sealer. */
+int ofs_store_drop_tombstones(struct ofs_store *s, int64_t before);
+
+/*
+ * Removes an empty directory by its number. -EBUSY: somebody holds a reference, or it is the root;
+ * -ENOTEMPTY; -ENOTDIR; -ENOENT.
+ */
+int ofs_store_rmdir_unheld(struct ofs_store *s, uint64_t ino);
+
 int ofs_store_sync(struct ofs_store *s);
 int ofs_store_seal(struct ofs_store *s); /* everything, now */
 /* What there is, and how it goes. Cheap enough to be asked for once a second. */
@@ -245,6 +313,7 @@ struct ofs_store_stats {
 	uint64_t dirs;
 	uint64_t others;
 	uint64_t bytes; /* the files' sizes */
+	uint64_t tombstones;
 	/* Bytes on disk. */
 	uint64_t packs;
 	uint64_t index; /* its write-ahead log included */

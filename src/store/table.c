@@ -220,7 +220,7 @@ void ofs_store_drop_inode(struct ofs_store *s, struct ofs_inode *n)
 	ofs_store_touch(s, n);
 }
 
-void ofs_inode_attr(const struct ofs_inode *n, struct ofs_attr *ret)
+void ofs_store_attr(struct ofs_store *s, const struct ofs_inode *n, struct ofs_attr *ret)
 {
 	const struct ofs_index_inode *row = &n->row;
 
@@ -237,6 +237,8 @@ void ofs_inode_attr(const struct ofs_inode *n, struct ofs_attr *ret)
 		.mtime = row->mtime,
 		.ctime = row->ctime,
 		.btime = row->btime,
+		.used = row->used,
+		.held = ofs_store_refs(s, row->ino),
 		.occupied = (row->size ? row->stored : 0) + n->content.draft_bytes,
 		.version = n->version,
 		.sealed = row->size && !n->on_draft_list,

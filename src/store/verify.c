@@ -58,14 +58,18 @@ static void forget_inodes(struct ofs_store *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static int load_counts(struct ofs_store *s)
+/* `cycle` held. A later checkpoint must not undo what was repaired. */
+static int load_meta(struct ofs_store *s)
 {
 	struct ofs_index_meta meta;
 	int r = ofs_index_get_meta(s->index, &meta);
 
 	pthread_mutex_lock(&s->lock);
-	if (r == 0)
+	if (r == 0) {
 		s->counts = meta.counts;
+		s->next_ino = OFS_MAX(s->next_ino, meta.next_ino);
+		s->next_chunk = OFS_MAX(s->next_chunk, meta.next_chunk);
+	}
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }
@@ -89,7 +93,7 @@ static int repair_index(struct verification *v)
 		r = ofs_index_end(s->index, r);
 	if (r == 0 && v->counts.repaired > before) {
 		forget_inodes(s);
-		r = load_counts(s);
+		r = load_meta(s);
 		if (r == 0)
 			r = ofs_store_load_drafts(s);
 		/* Without them nobody knows what of the journal is needed. */

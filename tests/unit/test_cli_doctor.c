@@ -88,7 +88,7 @@ Test(cli_doctor, a_sound_store)
 	expect("store", OFS_STATE_OK, "store");
 	cr_expect_eq(ofs_findings_count(&findings, OFS_STATE_PROBLEM), 0);
 	expect("lock", OFS_STATE_OK, "nobody");
-	expect("format", OFS_STATE_OK, "3");
+	expect("format", OFS_STATE_OK, "4");
 	expect("config", OFS_STATE_OK, "no config.ini");
 	expect("journal", OFS_STATE_OK, "writers wait at 536.9 MB");
 	cr_expect_null(look("owner"));

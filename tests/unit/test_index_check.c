@@ -228,8 +228,8 @@ static void dump_row(FILE *f, sqlite3_stmt *st)
 /* All there is, as text that the caller frees. */
 static char *dump(void)
 {
-	static const char *const tables[] = { "meta",  "inode", "dirent", "frame", "chunk",
-					      "block", "draft", "xattr",  "mark" };
+	static const char *const tables[] = { "meta",  "inode", "dirent", "frame",     "chunk",
+					      "block", "draft", "xattr",  "tombstone", "mark" };
 	char *text = NULL, sql[64];
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
@@ -400,6 +400,16 @@ static const struct damage names[] = {
 	{ "UPDATE inode SET parent = 0 WHERE ino = 10",
 	  "inode 10 has a name but does not say where\n", NULL },
 	{ "UPDATE meta SET next_ino = 3", "the next inode is to be 3, but there is 16\n", NULL },
+	{ "INSERT INTO tombstone VALUES(40, 5, x'')",
+	  "the next inode is to be 17, but there is 40\n",
+	  "INSERT INTO tombstone VALUES(40, 5, x''); UPDATE meta SET next_ino = 41" },
+	{ "INSERT INTO tombstone VALUES(9, 5, x'41'), (10, 5, x'41')",
+	  "a tombstone of inode 10, which exists\n", "INSERT INTO tombstone VALUES(9, 5, x'41')" },
+	{ "INSERT INTO tombstone VALUES(8, 5, 'text'), (9, NULL, x'41')",
+	  "the tombstone of inode 8 is damaged\nthe tombstone of inode 9 is damaged\n", NULL },
+	{ "UPDATE meta SET age = 6, age_wall = 7, wall_high = 5",
+	  "the wall clock was at 7, but never above 5\n",
+	  "UPDATE meta SET age = 6, age_wall = 7, wall_high = 7" },
 	{ "UPDATE meta SET next_chunk = 30", "the next chunk is to be 30, but there is 30\n",
 	  NULL },
 	{ "UPDATE dirent SET type = 4 WHERE name = x'736d616c6c'",

@@ -12,15 +12,21 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "base/util.h"
 #include "index/index.h"
 #include "index/vfs.h"
 
 /* What a later format has got is taken away again. */
-#define FORMAT_2                                                                  \
-	"DROP TABLE xattr; ALTER TABLE meta DROP COLUMN files;"                   \
-	"ALTER TABLE meta DROP COLUMN dirs; ALTER TABLE meta DROP COLUMN others;" \
-	"ALTER TABLE meta DROP COLUMN bytes; PRAGMA user_version = 2"
+#define FORMAT_3                                                                      \
+	"DROP TABLE tombstone; ALTER TABLE meta DROP COLUMN tombstones;"              \
+	"ALTER TABLE meta DROP COLUMN age; ALTER TABLE meta DROP COLUMN age_wall;"    \
+	"ALTER TABLE meta DROP COLUMN wall_high; ALTER TABLE inode DROP COLUMN used;" \
+	"PRAGMA user_version = 3;"
+#define FORMAT_2                                                                           \
+	FORMAT_3 "DROP TABLE xattr; ALTER TABLE meta DROP COLUMN files;"                   \
+		 "ALTER TABLE meta DROP COLUMN dirs; ALTER TABLE meta DROP COLUMN others;" \
+		 "ALTER TABLE meta DROP COLUMN bytes; PRAGMA user_version = 2"
 
 /* Without shared memory SQLite opens a WAL only so. */
 #define INDEX_EXCLUSIVE "PRAGMA locking_mode = EXCLUSIVE;"
@@ -113,6 +119,10 @@ Test(index_store, meta_survives_reopening)
 	meta.pack_size = UINT64_C(1) << 40;
 	meta.unused_from = UINT64_MAX - 1;
 	meta.scrubbed = 77;
+	meta.counts.tombstones = 5;
+	meta.age = -1;
+	meta.age_wall = INT64_MAX;
+	meta.wall_high = INT64_MIN;
 	cr_assert_eq(ofs_index_get_meta(ix, &got), 0);
 	cr_assert_arr_eq(got.uuid, fresh.uuid, 16);
 	cr_assert_eq(got.next_ino, 2);
@@ -130,6 +140,10 @@ Test(index_store, meta_survives_reopening)
 	cr_assert_eq(got.next_chunk, 1);
 	cr_assert_eq(got.unused_from, UINT64_MAX - 1);
 	cr_assert_eq(got.scrubbed, 77);
+	cr_assert_eq(got.counts.tombstones, 5);
+	cr_assert_eq(got.age, -1);
+	cr_assert_eq(got.age_wall, INT64_MAX);
+	cr_assert_eq(got.wall_high, INT64_MIN);
 }
 
 Test(index_store, opening_what_exists_ignores_fresh)
@@ -549,6 +563,147 @@ Test(index_store, other_formats_are_refused)
 	expect_refused("0");
 	expect_refused("-1");
 	sql(OFS_INDEX_VFS, path, INDEX_EXCLUSIVE FORMAT_2);
+	reopen();
+}
+
+/* What is below a second is not kept. */
+static void expect_used(int64_t ctime, int64_t used, int64_t want)
+{
+	struct ofs_index_inode in = { .ino = 2, .ctime = ctime, .used = used };
+
+	begin();
+	cr_assert_eq(ofs_index_put_inode(ix, &in), 0);
+	commit();
+	cr_assert_eq(ofs_index_get_inode(ix, 2, &in), 0);
+	cr_assert_eq(in.ctime, ctime);
+	cr_assert_eq(in.used, want, "%ld", in.used);
+}
+
+Test(index_store, the_last_use_is_kept_to_the_second)
+{
+	const int64_t s = OFS_NS_PER_S, year = 365 * 86400 * OFS_NS_PER_S;
+
+	expect_used(50 * year + 5, 50 * year, 50 * year);
+	expect_used(50 * year + s - 1, 50 * year + s - 1, 50 * year);
+	expect_used(50 * year, 51 * year + 7 * s + 1, 51 * year + 7 * s);
+	expect_used(50 * year, year, year);
+	expect_used(-1, -1, -s);
+	expect_used(-s, s, s);
+	expect_used(INT64_MIN, INT64_MAX, INT64_MAX / s * s);
+}
+
+static void expect_tombstone(uint64_t ino, int64_t removed, const char *want, size_t len)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf what = OFS_BUF_INIT;
+	int64_t when = 0;
+	int r = ofs_index_get_tombstone(ix, ino, &what, &when);
+
+	cr_assert_eq(r, want ? 0 : -ENOENT, "%lu: %d", ino, r);
+	cr_assert_eq(when, want ? removed : 0);
+	cr_assert(what.len == len && (!len || memcmp(what.data, want, len) == 0));
+}
+
+Test(index_store, tombstones_stay_until_they_are_old)
+{
+	uint64_t n = 77;
+
+	cr_assert_eq(ofs_index_put_tombstone(ix, 5, 1, "x", 1), -EINVAL);
+	begin();
+	cr_assert_eq(ofs_index_put_tombstone(ix, 5, 1000, "a\0b", 3), 0);
+	cr_assert_eq(ofs_index_put_tombstone(ix, 6, -1, NULL, 0), 0);
+	for (uint64_t ino = 100; ino < 5000; ino++)
+		cr_assert_eq(ofs_index_put_tombstone(ix, ino, (int64_t)ino, "many", 4), 0);
+	commit();
+	reopen();
+	expect_tombstone(5, 1000, "a\0b", 3);
+	expect_tombstone(6, -1, "", 0);
+	expect_tombstone(7, 0, NULL, 0);
+	cr_assert_eq(ofs_index_delete_tombstones(ix, 1000, &n), -EINVAL);
+	begin();
+	cr_assert_eq(ofs_index_delete_tombstones(ix, 1000, &n), 0);
+	cr_assert_eq(n, 901);
+	commit();
+	expect_tombstone(5, 1000, "a\0b", 3);
+	expect_tombstone(6, 0, NULL, 0);
+	expect_tombstone(999, 0, NULL, 0);
+	expect_tombstone(1000, 1000, "many", 4);
+	begin();
+	cr_assert_eq(ofs_index_delete_tombstones(ix, INT64_MAX, &n), 0);
+	cr_assert_eq(n, 4001);
+	cr_assert_eq(ofs_index_delete_tombstones(ix, INT64_MAX, &n), 0);
+	cr_assert_eq(n, 0);
+	commit();
+}
+
+static int note_name(void *arg, uint64_t parent, const char *name)
+{
+	uint64_t *sum = arg;
+	struct ofs_index_meta meta;
+
+	/* The lock is not held. */
+	cr_assert_eq(ofs_index_get_meta(ix, &meta), 0);
+	sum[0]++;
+	sum[1] += parent;
+	sum[2] += strlen(name);
+	return sum[0] == sum[3] ? 99 : 0;
+}
+
+Test(index_store, names_are_found_among_all_entries)
+{
+	uint64_t sum[4] = { 0 };
+	char name[300];
+
+	begin();
+	for (uint64_t i = 0; i < 5000; i++) {
+		struct ofs_index_dirent e = { name, i % 1000 == 7 ? 42 : 1000 + i, 8, 100 + i };
+
+		snprintf(name, sizeof(name), "%lu", i);
+		cr_assert_eq(ofs_index_put_dirent(ix, 1 + i / 900, &e), 0);
+	}
+	memset(name, 'n', 255);
+	name[255] = '\0';
+	cr_assert_eq(ofs_index_put_dirent(ix, UINT64_C(1) << 61,
+					  &(struct ofs_index_dirent){ name, 42, 8, 100 }),
+		     0);
+	commit();
+	cr_assert_eq(ofs_index_list_names(ix, 42, note_name, sum), 0);
+	cr_assert_eq(sum[0], 6);
+	cr_assert_eq(sum[1], (UINT64_C(1) << 61) + 1 + 2 + 3 + 4 + 5);
+	cr_assert_eq(sum[2], 1 + 4 * 4 + 255);
+	memset(sum, 0, sizeof(sum));
+	sum[3] = 2;
+	cr_assert_eq(ofs_index_list_names(ix, 42, note_name, sum), 99);
+	cr_assert_eq(sum[0], 2);
+	memset(sum, 0, sizeof(sum));
+	cr_assert_eq(ofs_index_list_names(ix, 41, note_name, sum), 0);
+	cr_assert_eq(sum[0], 0);
+}
+
+Test(index_store, format_3_is_upgraded)
+{
+	struct ofs_index_inode in = { .ino = 2,
+				      .mode = S_IFREG,
+				      .nlink = 1,
+				      .size = 9,
+				      .ctime = 1700000000123456789,
+				      .used = 5 };
+	struct ofs_index_meta meta;
+
+	begin();
+	cr_assert_eq(ofs_index_put_inode(ix, &in), 0);
+	commit();
+	ofs_index_close(ix);
+	ix = NULL;
+	sql(OFS_INDEX_VFS, path, INDEX_EXCLUSIVE FORMAT_3);
+	reopen();
+	cr_assert_eq(ofs_index_get_inode(ix, 2, &in), 0);
+	cr_assert_eq(in.used, 1700000000 * OFS_NS_PER_S, "as old as its last change");
+	cr_assert_eq(ofs_index_get_meta(ix, &meta), 0);
+	cr_assert_eq(meta.counts.files, 1);
+	cr_assert_eq(meta.counts.bytes, 9);
+	cr_assert_eq(meta.counts.tombstones, 0);
+	cr_assert_eq(meta.wall_high, 0);
+	expect_tombstone(2, 0, NULL, 0);
 	reopen();
 }
 

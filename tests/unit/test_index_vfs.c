@@ -173,6 +173,15 @@ static int read_file(struct census *c, uint64_t ino)
 	return r == -ENOENT ? 0 : r;
 }
 
+static int read_no_tombstone(void)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf what = OFS_BUF_INIT;
+	int64_t removed;
+	int r = ofs_index_get_tombstone(ix, 2, &what, &removed);
+
+	return r == -ENOENT ? 0 : r < 0 ? r : -EUCLEAN;
+}
+
 /* Asks every table and every index. */
 static int read_all(struct census *c, uint64_t end)
 {
@@ -197,7 +206,7 @@ static int read_all(struct census *c, uint64_t end)
 		r = ofs_index_list_dead(ix, 64, 100, note_dead, c);
 	for (uint64_t ino = 2; r == 0 && ino < end; ino++)
 		r = read_file(c, ino);
-	return r;
+	return r == 0 ? read_no_tombstone() : r;
 }
 
 static uint8_t *load(size_t *ret_len)

@@ -50,6 +50,21 @@ int64_t ofs_clock_monotonic(void)
 	return now(CLOCK_MONOTONIC);
 }
 
+int64_t ofs_clock_boot(void)
+{
+	return now(CLOCK_BOOTTIME);
+}
+
+int64_t ofs_clock_rate(void)
+{
+	return 1;
+}
+
+bool ofs_clock_is_controlled(void)
+{
+	return false;
+}
+
 static void setup(void)
 {
 	cr_assert_not_null(mkdtemp(dir));

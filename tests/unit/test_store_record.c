@@ -68,6 +68,14 @@ static const struct ofs_record samples[] = {
 	  .size = 262144,
 	  .from_off = UINT64_C(1) << 40,
 	  .len = 1000 },
+	{ .type = OFS_RECORD_EXPIRE,
+	  .time = 12,
+	  .ino = 14,
+	  .dir = 15,
+	  .name = "old",
+	  .value = "{\0}",
+	  .value_len = 3 },
+	{ .type = OFS_RECORD_EXPIRE, .time = 12, .ino = 14, .dir = 15, .name = "bare" },
 };
 
 static bool same_text(const char *a, const char *b)
@@ -185,6 +193,7 @@ static size_t name_at(uint8_t type)
 		return 16 + 8 + 12 + 8;
 	case OFS_RECORD_LINK:
 	case OFS_RECORD_UNLINK:
+	case OFS_RECORD_EXPIRE:
 		return 16 + 8;
 	case OFS_RECORD_RENAME:
 		return 16 + 16 + 4;

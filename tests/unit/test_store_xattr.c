@@ -272,8 +272,11 @@ Test(store_xattr, the_labelled_are_listed_from_index_and_memory)
 	expect_labelled(0, 8, (uint64_t[]){ f[3], f[4] }, 2);
 }
 
-/* The index as format 2 had it: without the table, and without counts. */
+/* The index as format 2 had it: without what format 4 brought, the table, and counts. */
 static const char format_2[] =
+	"DROP TABLE tombstone; ALTER TABLE meta DROP COLUMN tombstones;"
+	"ALTER TABLE meta DROP COLUMN age; ALTER TABLE meta DROP COLUMN age_wall;"
+	"ALTER TABLE meta DROP COLUMN wall_high; ALTER TABLE inode DROP COLUMN used;"
 	"DROP TABLE xattr; ALTER TABLE meta DROP COLUMN files; ALTER TABLE meta DROP COLUMN dirs;"
 	"ALTER TABLE meta DROP COLUMN others; ALTER TABLE meta DROP COLUMN bytes;"
 	"PRAGMA user_version = 2";
@@ -306,7 +309,7 @@ Test(store_xattr, a_store_of_format_2_is_upgraded)
 
 		cr_assert_eq(ofs_store_open(path, &usual, &err, &s), -EINVAL);
 		cr_assert_str_eq(strstr(err.text, "has"),
-				 "has format 1, this program understands 2 to 3");
+				 "has format 1, this program understands 2 to 4");
 	}
 	s = NULL;
 }

@@ -13,34 +13,13 @@
 #include <offloadfs/tree.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/util.h"
+#include "test_clock_fixture.h"
 
 static char dir[] = "/tmp/ofs-test-XXXXXX";
 static char path[64];
 static struct ofs_tree *t;
 static const struct ofs_cred cred = { 1000, 1001 };
-
-/* The library's clock, which tests may put forward. */
-static int64_t ahead;
-
-static inline int64_t clock_now(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return ts.tv_sec * OFS_NS_PER_S + ts.tv_nsec + ahead;
-}
-
-int64_t ofs_clock_wall(void)
-{
-	return clock_now(CLOCK_REALTIME);
-}
-
-int64_t ofs_clock_monotonic(void)
-{
-	return clock_now(CLOCK_MONOTONIC);
-}
 
 static inline void open_tree(void)
 {

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From an inode back to its names. There is no index for it, so every entry is looked at: in
+ * portions, between which others get at the connection.
+ */
+#include "index/index.h"
+
+#include "base/buf.h"
+#include "index/internal.h"
+
+#define PORTION 1024 /* entries */
+#define NAME_MAX_BYTES 255
+
+/* Behind which entry to go on, and what was found before it. */
+struct scan {
+	uint64_t ino;
+	uint64_t dir;
+	size_t len;
+	char name[NAME_MAX_BYTES];
+	struct ofs_buf found; /* for each, the directory, and the name with its NUL */
+	bool end;
+};
+
+static void scan_finish(struct scan *k)
+{
+	ofs_buf_finish(&k->found);
+}
+
+/* Under the lock. */
+static int scan_entry(struct scan *k, sqlite3_stmt *st)
+{
+	const void *name = sqlite3_column_blob(st, 1);
+	size_t len = (size_t)sqlite3_column_bytes(st, 1);
+	int r;
+
+	if (!name || !len || len > sizeof(k->name))
+		return -EUCLEAN;
+	k->dir = (uint64_t)sqlite3_column_int64(st, 0);
+	k->len = len;
+	memcpy(k->name, name, len);
+	if ((uint64_t)sqlite3_column_int64(st, 2) != k->ino)
+		return 0;
+	r = ofs_buf_append(&k->found, &k->dir, sizeof(k->dir));
+	if (r == 0)
+		r = ofs_buf_append(&k->found, name, len);
+	return r < 0 ? r : ofs_buf_append(&k->found, "", 1);
+}
+
+static int scan_portion(struct ofs_index *ix, struct scan *k)
+{
+	OFS_INDEX_LOCKED(ix);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	char after[NAME_MAX_BYTES];
+	size_t n = 0;
+	int r = ofs_stmt_start(ix, OFS_STMT_DIRENT_SCAN, OFS_ARGS(k->dir, 0, PORTION), &st);
+
+	memcpy(after, k->name, k->len);
+	if (r == 0)
+		r = ofs_stmt_bind_blob(ix, st, 2, after, k->len);
+	while (r == 0 && (r = ofs_stmt_step(ix, st)) > 0) {
+		r = scan_entry(k, st);
+		n++;
+	}
+	k->end = n < PORTION;
+	return r;
+}
+
+/* Hands over what was found, and forgets it. */
+static int scan_tell(struct scan *k, int (*fn)(void *arg, uint64_t dir, const char *name),
+		     void *arg)
+{
+	size_t at = 0;
+	int r = 0;
+
+	while (r == 0 && at < k->found.len) {
+		const char *name = (const char *)k->found.data + at + sizeof(uint64_t);
+		uint64_t dir;
+
+		memcpy(&dir, k->found.data + at, sizeof(dir));
+		r = fn(arg, dir, name);
+		at += sizeof(dir) + strlen(name) + 1;
+	}
+	k->found.len = 0;
+	return r;
+}
+
+int ofs_index_list_names(struct ofs_index *ix, uint64_t ino,
+			 int (*fn)(void *arg, uint64_t dir, const char *name), void *arg)
+{
+	OFS_CLEANUP(scan_finish) struct scan k = { .ino = ino };
+	int r = 0;
+
+	while (r == 0 && !k.end) {
+		r = scan_portion(ix, &k);
+		if (r == 0)
+			r = scan_tell(&k, fn, arg);
+	}
+	return r;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Removal by number, of what nobody holds. Whether somebody does, and the last use, are looked at
+ * under the lock under which the record is made: nobody comes to it in between.
+ */
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/util.h"
+#include "store/internal.h"
+
+#define TIGHT_WHAT \
+	512u /* bytes: on a full disk a tombstone must not take what the file has freed */
+
+struct expiry {
+	uint64_t ino;
+	int64_t used;
+	const void *what;
+	size_t len;
+};
+
+/* -EAGAIN when something between the root's directories and the inode was used after `used`. */
+static int check_unused(struct ofs_store *s, const struct ofs_inode *n, int64_t used)
+{
+	struct ofs_inode *dir;
+	uint64_t above;
+	int r = 0;
+
+	while (r == 0 && n->row.used <= used) {
+		above = n->row.parent;
+		if (above == OFS_ROOT_INO || !above)
+			return 0;
+		r = ofs_store_inode(s, above, &dir);
+		if (r == 0 && dir->row.parent == OFS_ROOT_INO)
+			return 0;
+		n = dir;
+	}
+	return r < 0 ? r : -EAGAIN;
+}
+
+/* Whether it may go; `lock` held. */
+static int expire_check(struct ofs_store *s, const struct expiry *x, struct ofs_inode **ret)
+{
+	int r = ofs_store_inode(s, x->ino, ret);
+
+	if (r < 0)
+		return r;
+	if (!S_ISREG((*ret)->row.mode))
+		return S_ISDIR((*ret)->row.mode) ? -EISDIR : -EINVAL;
+	if (!(*ret)->row.nlink)
+		return -ENOENT;
+	if (ofs_store_refs(s, x->ino))
+		return -EBUSY;
+	return check_unused(s, *ret, x->used);
+}
+
+static int log_removal(struct ofs_store *s, uint8_t type, const struct expiry *x,
+		       const struct ofs_name *name, size_t len)
+{
+	struct ofs_record rec = { .type = type,
+				  .time = ofs_clock_wall(),
+				  .ino = x->ino,
+				  .dir = name->dir,
+				  .name = name->name,
+				  .value = x->what,
+				  .value_len = (uint32_t)len };
+
+	return ofs_store_log(s, &rec, NULL, 0);
+}
+
+/* All names but one go as any name does; `lock` held. */
+static int expire_log(struct ofs_store *s, const struct expiry *x, const struct ofs_names *names)
+{
+	const struct ofs_name *last = &names->list[names->n - 1];
+	size_t len = x->len, i;
+	int r = 0;
+
+	for (i = 0; i + 1 < names->n && r == 0; i++)
+		r = log_removal(s, OFS_RECORD_UNLINK, x, &names->list[i], 0);
+	if (r < 0)
+		return r;
+	if (len > TIGHT_WHAT && ofs_reserve_is_tight(s))
+		len = 0;
+	r = log_removal(s, OFS_RECORD_EXPIRE, x, last, len);
+	return ofs_store_is_full(r) && len ? log_removal(s, OFS_RECORD_EXPIRE, x, last, 0) : r;
+}
+
+/* 1: its names have to be gathered. */
+static int expire_sole(struct ofs_store *s, const struct expiry *x)
+{
+	OFS_CLEANUP(ofs_names_finish) struct ofs_names names = { 0 };
+	struct ofs_inode *n;
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	ofs_store_evict(s);
+	r = expire_check(s, x, &n);
+	if (r == 0)
+		r = ofs_names_sole(s, n, &names);
+	if (r == 0)
+		r = expire_log(s, x, &names);
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+static int expire_gathered(struct ofs_store *s, const struct expiry *x)
+{
+	OFS_CLEANUP(ofs_names_finish) struct ofs_names names = { 0 };
+	struct ofs_inode *n;
+	int r;
+
+	r = ofs_names_gather(s, x->ino, &names);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&s->lock);
+	r = expire_check(s, x, &n);
+	if (r == 0 && !ofs_names_are_all(s, n, &names))
+		r = -EAGAIN;
+	if (r == 0)
+		r = expire_log(s, x, &names);
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+int ofs_store_expire(struct ofs_store *s, uint64_t ino, int64_t used, const void *what, size_t len)
+{
+	struct expiry x = { .ino = ino, .used = used, .what = what, .len = len };
+	int r;
+
+	if (len > OFS_TOMBSTONE_MAX)
+		return -E2BIG;
+	r = expire_sole(s, &x);
+	return r > 0 ? expire_gathered(s, &x) : r;
+}
+
+static int rmdir_locked(struct ofs_store *s, uint64_t ino)
+{
+	OFS_CLEANUP(ofs_names_finish) struct ofs_names names = { 0 };
+	struct ofs_inode *dir;
+	int r;
+
+	r = ofs_store_dir(s, ino, &dir);
+	if (r < 0)
+		return r;
+	if (!dir->row.nlink)
+		return -ENOENT;
+	if (ino == OFS_ROOT_INO || ofs_store_refs(s, ino))
+		return -EBUSY;
+	if (dir->dir->count)
+		return -ENOTEMPTY;
+	r = ofs_names_sole(s, dir, &names);
+	if (r == 0)
+		r = log_removal(s, OFS_RECORD_UNLINK, &(struct expiry){ .ino = ino },
+				&names.list[0], 0);
+	return r > 0 ? -EUCLEAN : r; /* a directory lies where it says */
+}
+
+int ofs_store_rmdir_unheld(struct ofs_store *s, uint64_t ino)
+{
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	ofs_store_evict(s);
+	r = rmdir_locked(s, ino);
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
