@@ -98,7 +98,9 @@ static int serve(struct ofs_session *session, struct ofs_options *o, struct ofs_
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot go to the background: %s", strerror(-r));
 	r = ofs_session_mount(session, o, err);
-	if (r < 0)
+	if (r > 0)
+		ofs_log(LOG_NOTICE, "asked to end before '%s' was mounted", o->mountpoint);
+	if (r != 0)
 		return r;
 	if (ready >= 0)
 		r = leave_terminal(ready);

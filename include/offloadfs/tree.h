@@ -34,13 +34,20 @@ typedef uint64_t ofs_node;
 #define OFS_NODE_ROOT ((ofs_node)1)
 #define OFS_NAME_MAX 255
 
-/**
- * Called with no lock held after something changed by itself: from a thread that serves no request,
- * or, for a directory in views/, from the call whose change shows there.
- */
+/** What the tree tells without having been asked. Called with no lock held. */
 struct ofs_tree_events {
-	/** The attributes of `node` (not its content) are no longer what getattr said. */
+	/**
+	 * The attributes of `node` (not its content) are no longer what getattr said. From a thread that
+	 * serves no request, or, for a directory in views/, from the call whose change shows there.
+	 */
 	void (*attr_changed)(void *arg, ofs_node node);
+	/**
+	 * Whoever remembers the name `name` of `parent` for `node`, its attributes or its content is
+	 * asked to forget them, so that the next use is seen and, unless it is in use,
+	 * ofs_tree_forget() follows. Called once for each name, from any thread, also from within a
+	 * call whose change it follows from; it may only take note of it.
+	 */
+	void (*release)(void *arg, ofs_node node, ofs_node parent, const char *name);
 	void *arg;
 };
 
@@ -78,11 +85,11 @@ struct ofs_tree_options {
 };
 
 /** The defaults: create, background, 1000 ms, 2000 lines, 65536 bytes, 32 MiB, 1000 ms. */
-#define OFS_TREE_OPTIONS_INIT                                                                      \
-	{                                                                                          \
-		.create = true, .background = true, .mountpoint = NULL, .seal_delay_ms = 1000,     \
-		.slice_max_lines = 2000, .slice_max_bytes = 65536,                                 \
-		.cache_bytes = (size_t)32 << 20, .scrub_ms = 1000                                  \
+#define OFS_TREE_OPTIONS_INIT                                                                  \
+	{                                                                                      \
+		.create = true, .background = true, .mountpoint = NULL, .seal_delay_ms = 1000, \
+		.slice_max_lines = 2000, .slice_max_bytes = 65536,                             \
+		.cache_bytes = (size_t)32 << 20, .scrub_ms = 1000                              \
 	}
 
 /** Who asks: owner of what is created, and whose rights hold where the tree has to look at them. */

@@ -2,7 +2,6 @@
 #include "fuse/session.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
 
@@ -10,36 +9,38 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "fuse/adapter.h"
+#include "fuse/notify.h"
+#include "fuse/signals.h"
 
 struct ofs_session {
 	struct ofs_tree *tree;
 	struct fuse_session *fuse;
+	struct ofs_notify *notify;
+	struct ofs_signals *signals;
 	bool mounted;
-	bool handles_signals;
-	/*
-	 * The session for notifications: NULL before the mount and again before it is undone. The
-	 * lock is held through a notification, so that none is on its way when the device closes.
-	 */
-	pthread_mutex_t notify_lock;
-	struct fuse_session *notify;
 };
 
 static void on_attr_changed(void *arg, ofs_node node)
 {
 	struct ofs_session *s = arg;
 
-	pthread_mutex_lock(&s->notify_lock);
-	/* A negative offset: the attributes alone. What the kernel does not know is no error. */
-	if (s->notify)
-		fuse_lowlevel_notify_inval_inode(s->notify, node, -1, 0);
-	pthread_mutex_unlock(&s->notify_lock);
+	ofs_notify_attr(s->notify, node);
 }
 
-static void set_notify(struct ofs_session *s, struct fuse_session *fuse)
+static void on_release(void *arg, ofs_node node, ofs_node parent, const char *name)
 {
-	pthread_mutex_lock(&s->notify_lock);
-	s->notify = fuse;
-	pthread_mutex_unlock(&s->notify_lock);
+	struct ofs_session *s = arg;
+
+	ofs_notify_release(s->notify, node, parent, name);
+}
+
+/* The loop ends once nothing that waits for requests is on its way to the kernel. */
+static void on_signal(void *arg)
+{
+	struct ofs_session *s = arg;
+
+	ofs_notify_stop(s->notify);
+	fuse_session_exit(s->fuse);
 }
 
 static void log_fuse(enum fuse_log_level level, const char *fmt, va_list ap)
@@ -122,7 +123,11 @@ static int open_tree(struct ofs_session *s, const struct ofs_options *o, struct 
 	tree.config = config;
 	tree.mountpoint = o->mountpoint;
 	ofs_config_apply(o->config, &tree);
-	tree.events = (struct ofs_tree_events){ .attr_changed = on_attr_changed, .arg = s };
+	tree.events = (struct ofs_tree_events){
+		.attr_changed = on_attr_changed,
+		.release = on_release,
+		.arg = s,
+	};
 	return ofs_tree_open(o->store, &tree, err, &s->tree);
 }
 
@@ -134,7 +139,6 @@ int ofs_session_create(struct ofs_options *o, struct ofs_error *err, struct ofs_
 		free(s);
 		return ofs_error_set(err, ENOMEM, "out of memory");
 	}
-	pthread_mutex_init(&s->notify_lock, NULL);
 	ofs_options_listen(err);
 	s->fuse = fuse_session_new(&o->mount, &ofs_adapter_ops, sizeof(ofs_adapter_ops), &s->tree);
 	ofs_options_listen(NULL);
@@ -142,6 +146,7 @@ int ofs_session_create(struct ofs_options *o, struct ofs_error *err, struct ofs_
 		free(s);
 		return -EINVAL;
 	}
+	s->notify = ofs_notify_create();
 	*ret = s;
 	return 0;
 }
@@ -195,16 +200,21 @@ int ofs_session_mount(struct ofs_session *s, const struct ofs_options *o, struct
 	int r;
 
 	fuse_set_log_func(log_fuse);
+	r = ofs_signals_create(on_signal, s, &s->signals);
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot wait for signals: %s", strerror(-r));
 	r = open_tree(s, o, err);
 	if (r < 0)
 		return r;
-	s->handles_signals = fuse_set_signal_handlers(s->fuse) == 0;
+	if (ofs_signals_caught(s->signals))
+		return 1;
 	r = mount_fuse(s->fuse, o->mountpoint, err);
 	if (r < 0)
 		return r;
 	s->mounted = true;
-	set_notify(s, s->fuse);
-	return 0;
+	r = ofs_notify_start(s->notify, s->fuse);
+	return r < 0 ? ofs_error_set(err, -r, "cannot serve '%s': %s", o->mountpoint, strerror(-r))
+		     : 0;
 }
 
 int ofs_session_serve(struct ofs_session *s)
@@ -214,9 +224,10 @@ int ofs_session_serve(struct ofs_session *s)
 
 	if (!config)
 		return -ENOMEM;
+	ofs_signals_enter(s->signals);
 	r = fuse_session_loop_mt(s->fuse, config);
+	ofs_signals_leave(s->signals);
 	fuse_loop_cfg_destroy(config);
-	/* A positive result is the signal that ended it, as it should. */
 	return r < 0 ? r : 0;
 }
 
@@ -224,14 +235,13 @@ void ofs_session_destroy(struct ofs_session *s)
 {
 	if (!s)
 		return;
-	set_notify(s, NULL);
+	ofs_signals_destroy(s->signals);
+	ofs_notify_stop(s->notify);
+	ofs_notify_finish(s->notify);
 	if (s->mounted)
 		fuse_session_unmount(s->fuse);
 	ofs_tree_close(s->tree);
-	if (s->handles_signals)
-		fuse_remove_signal_handlers(s->fuse);
-	if (s->fuse)
-		fuse_session_destroy(s->fuse);
-	pthread_mutex_destroy(&s->notify_lock);
+	ofs_notify_destroy(s->notify);
+	fuse_session_destroy(s->fuse);
 	free(s);
 }

@@ -5,7 +5,7 @@
  * there is to them, and those that a lookup makes and counts references of (made.c).
  *
  * Locks: those of the tree guard what the tree makes up. None is held while the store is called but
- * those of the labels and of the reports, which come before the store's.
+ * those of the labels, of the reports and of by_ref.c, which come before the store's.
  */
 #ifndef OFS_TREE_INTERNAL_H
 #define OFS_TREE_INTERNAL_H
@@ -95,6 +95,10 @@ struct ofs_tree {
 	pthread_mutex_t lock; /* never held while the store is called */
 	struct ofs_map made; /* node -> struct ofs_made */
 
+	/* Held while the store forgets an inode, so that no reference to it is taken in between. */
+	pthread_mutex_t by_ref_lock;
+	struct ofs_map by_ref; /* inodes found by their refs -> anything */
+
 	struct ofs_reports *reports;
 	struct ofs_views *views;
 	struct ofs_labels *labels;
@@ -167,6 +171,20 @@ int ofs_place_check(struct ofs_tree *t, uint64_t ino, const struct ofs_cred *cre
 /* A regular file by its ref, with a reference. */
 int ofs_ref_lookup(struct ofs_tree *t, const char *name, const struct ofs_cred *cred,
 		   struct ofs_attr *ret);
+
+/* ---- files that were found by their refs (by_ref.c) */
+
+/*
+ * The caller, who holds a reference to the file, has found it by its ref: when it loses its last name
+ * that one is to be forgotten, too.
+ */
+void ofs_by_ref_add(struct ofs_tree *t, uint64_t ino);
+
+/* Gives references to any inode back; with the last one nobody remembers its ref. */
+void ofs_by_ref_forget(struct ofs_tree *t, uint64_t ino, uint64_t n);
+
+/* A name of the file was removed. If it was the last one, whoever remembers its ref is told. */
+void ofs_by_ref_unlinked(struct ofs_tree *t, uint64_t ino);
 
 /* See struct ofs_store_options; `arg` is the tree. */
 uint32_t ofs_tree_classify(void *arg, uint64_t top, uint64_t second);

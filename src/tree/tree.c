@@ -63,6 +63,7 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	int r;
 
 	pthread_mutex_init(&t->lock, NULL);
+	pthread_mutex_init(&t->by_ref_lock, NULL);
 	t->verify = ofs_tree_verify_create(t);
 	t->events = opts->events;
 	t->uid = geteuid();
@@ -105,10 +106,12 @@ void ofs_tree_close(struct ofs_tree *t)
 	while ((m = ofs_map_next(&t->made, &pos)))
 		ofs_made_destroy(m);
 	ofs_map_finish(&t->made);
+	ofs_map_finish(&t->by_ref);
 	ofs_store_close(t->store);
 	ofs_reports_destroy(t->reports);
 	ofs_views_destroy(t->views);
 	ofs_labels_destroy(t->labels);
+	pthread_mutex_destroy(&t->by_ref_lock);
 	pthread_mutex_destroy(&t->lock);
 	free(t->mountpoint);
 	free(t->config);
@@ -129,6 +132,23 @@ int ofs_ref_lookup(struct ofs_tree *t, const char *name, const struct ofs_cred *
 	return r;
 }
 
+/* Of a file that loses its last name meanwhile either this, or who removes that name, knows. */
+static int lookup_in_refs(struct ofs_tree *t, const char *name, const struct ofs_cred *cred,
+			  struct ofs_attr *ret)
+{
+	int r = ofs_ref_lookup(t, name, cred, ret);
+
+	if (r < 0)
+		return r;
+	ofs_by_ref_add(t, ret->ino);
+	r = ofs_store_getattr(t->store, ret->ino, ret);
+	if (r == 0 && !ret->nlink)
+		r = -ENOENT;
+	if (r < 0)
+		ofs_tree_forget(t, ret->ino, 1);
+	return r;
+}
+
 /* What is there by that very name. */
 static int lookup_literal(struct ofs_tree *t, ofs_node parent, const char *name,
 			  const struct ofs_cred *cred, struct ofs_entry *ret)
@@ -141,7 +161,7 @@ static int lookup_literal(struct ofs_tree *t, ofs_node parent, const char *name,
 	r = ofs_fixed_lookup(t, parent, name, ret);
 	if (r != -ENOENT || (ofs_node_is_virtual(parent) && parent != OFS_NODE_REFS))
 		return r;
-	r = parent == OFS_NODE_REFS ? ofs_ref_lookup(t, name, cred, &attr)
+	r = parent == OFS_NODE_REFS ? lookup_in_refs(t, name, cred, &attr)
 				    : ofs_store_lookup(t->store, parent, name, &attr);
 	if (r == 0)
 		ofs_tree_fill_entry(&attr, parent != OFS_NODE_REFS, ret);
@@ -183,7 +203,7 @@ void ofs_tree_forget(struct ofs_tree *t, ofs_node node, uint64_t n)
 	if (ofs_node_is_made(node))
 		ofs_made_forget(t, node, n);
 	else if (!ofs_node_is_virtual(node))
-		ofs_store_forget(t->store, node, n);
+		ofs_by_ref_forget(t, node, n);
 }
 
 int ofs_tree_walk(struct ofs_tree *t, const char *path, struct ofs_entry *ret)
