@@ -51,6 +51,18 @@ struct ofs_tree_events {
 	void *arg;
 };
 
+/** Categories that have a time to live of their own, and all others. */
+enum ofs_ttl_kind {
+	OFS_TTL_SHELL,
+	OFS_TTL_SEARCH,
+	OFS_TTL_WEB,
+	OFS_TTL_FILE_READ,
+	OFS_TTL_NOTES,
+	OFS_TTL_REPORTS,
+	OFS_TTL_OTHER,
+	OFS_TTL_KINDS
+};
+
 struct ofs_tree_options {
 	/** Make the store when the directory does not exist or is empty. */
 	bool create;
@@ -78,18 +90,31 @@ struct ofs_tree_options {
 	 * do, so that damage is known early; 0: never. Only in the background.
 	 */
 	uint32_t scrub_ms;
+	/** How long files stay unused in the working tier, by category, in seconds; 0: for good. */
+	uint64_t ttl_s[OFS_TTL_KINDS];
+	/** What has expired is looked for at most so often; only in the background. */
+	uint32_t gc_interval_ms;
+	/** Bytes on disk of the working tier: above, what was used longest ago expires. 0: no limit. */
+	uint64_t working_max;
+	/** For how long it is remembered what a collected file was, in seconds; 0: for good. */
+	uint64_t tombstones_s;
 	/** What `.offload/config.ini` says; NULL: nothing. Borrowed. */
 	const char *config;
 	/** Who is told of changes; its functions may be NULL. */
 	struct ofs_tree_events events;
 };
 
-/** The defaults: create, background, 1000 ms, 2000 lines, 65536 bytes, 32 MiB, 1000 ms. */
-#define OFS_TREE_OPTIONS_INIT                                                                  \
-	{                                                                                      \
-		.create = true, .background = true, .mountpoint = NULL, .seal_delay_ms = 1000, \
-		.slice_max_lines = 2000, .slice_max_bytes = 65536,                             \
-		.cache_bytes = (size_t)32 << 20, .scrub_ms = 1000                              \
+/**
+ * The defaults: create, background, 1000 ms, 2000 lines, 65536 bytes, 32 MiB, 1000 ms; lifetimes as in
+ * offloadfs(8), a minute, no limit, a year.
+ */
+#define OFS_TREE_OPTIONS_INIT                                                                      \
+	{                                                                                          \
+		.create = true, .background = true, .mountpoint = NULL, .seal_delay_ms = 1000,     \
+		.slice_max_lines = 2000, .slice_max_bytes = 65536,                                 \
+		.cache_bytes = (size_t)32 << 20, .scrub_ms = 1000,                                 \
+		.ttl_s = { 1800, 21600, 21600, 86400, 604800, 0, 86400 }, .gc_interval_ms = 60000, \
+		.tombstones_s = 31536000                                                           \
 	}
 
 /** Who asks: owner of what is created, and whose rights hold where the tree has to look at them. */
@@ -247,12 +272,23 @@ OFS_EXPORT int ofs_tree_statfs(struct ofs_tree *t, struct statvfs *ret);
 
 /**
  * Extended attributes. `user.offload.*` is what the tree knows of a file: ref, sha256, tier,
- * category, task, created, expires, lines, tokens, mime, stored_bytes and path, which are read-only
+ * category, task, created, expires, lines, tokens, mime, stored_bytes, used, lifecycle and path, which are read-only
  * but for category, and ttl, important, tags and title. All other `user.*` are the user's own, of any
  * value up to 64 KiB; the rest (`security.*`, `system.*`, ...) is -EOPNOTSUPP.
  *
  * getxattr: returns the length; with size 0 nothing is written; -ERANGE when `size` is too small;
  * -ENODATA: not set. listxattr: the same, over the NUL-separated names.
+ *
+ * `user.offload.used` is when it was used last, as far as that was seen, `user.offload.lifecycle` a
+ * sentence that says why it is kept or when it goes. `user.offload.state` of a directory in tasks/ is
+ * "live" or "done".
+ *
+ * `user.offload.gc` of OFS_NODE_ROOT, which is not listed, is the state of the last collection that was
+ * asked for, as a JSON object: "state" and "error" as below, "dry_run", "looked" (files), "done" of
+ * "total", "removed" with "removed_bytes" and "freed_bytes" (on disk), "probation", "open" and "kept"
+ * (files), "next" (when there is something to do again; null: not known), "items".
+ * `user.offload.gc.K`, with K from 0, is what becomes of one file: "path", "ref", "size", "action"
+ * ("remove", "probation", "open", "referenced"), "why", "at" (when a probation ends; null).
  *
  * `user.offload.verify` of OFS_NODE_ROOT, which is not listed, is the state of a verification as a
  * JSON object: "state" ("none", "running", "done", "stopped", "failed"), "error" (in words; null),
@@ -276,6 +312,13 @@ OFS_EXPORT ssize_t ofs_tree_listxattr(struct ofs_tree *t, ofs_node node, char *b
  * working tier ("45s", "30m", "6h", "7d", "never"); `important`, "1" for a file that does not expire,
  * or "0"; `tags`, separated by commas; `title`, a line of UTF-8 up to 1024 bytes; `category`, a name
  * that takes the place of that of the directory. Tags and title go with an empty value.
+ *
+ * `user.offload.state` of a directory in tasks/: "done" ends the task, so that its files go unless they
+ * are used again; "live" takes that back.
+ *
+ * `user.offload.gc` of OFS_NODE_ROOT: "run" looks for what has expired and removes it, "dry-run" only
+ * tells of it, "dry-run task T" as if the task T were ended (-ENOENT), both in a thread of its own; "stop" asks the
+ * one that runs, if any, to end. -EBUSY: one runs already; -EINVAL: another value.
  *
  * `user.offload.verify` of OFS_NODE_ROOT: "start" begins a verification of the store in a thread of
  * its own, "repair" one that puts what is damaged aside and rebuilds what can be rebuilt (names and

@@ -10,6 +10,7 @@
 #include "base/util.h"
 
 #define BACKEND_DIR_MODE 0700
+#define BACKEND_CHUNK ((size_t)16 << 10)
 
 void ofs_backend_close(struct ofs_backend *b)
 {
@@ -64,6 +65,38 @@ int ofs_backend_attribute(struct ofs_backend *b, const char *path, const char *n
 	} while (n == -ERANGE);
 	if (n < 0)
 		return (int)n;
+	*ret = ofs_steal(text);
+	return 0;
+}
+
+int ofs_backend_set_attribute(struct ofs_backend *b, const char *path, const char *name,
+			      const char *value)
+{
+	char attribute[64];
+
+	snprintf(attribute, sizeof(attribute), "user.offload.%s", name);
+	return b->ops->setxattr(b, path, attribute, value, strlen(value));
+}
+
+int ofs_backend_read_text(struct ofs_backend *b, const char *path, char **ret)
+{
+	OFS_FREE char *text = NULL;
+	size_t len = 0, cap = 0;
+	ofs_handle h;
+	ssize_t n;
+	int r = b->ops->open(b, path, &h);
+
+	if (r < 0)
+		return r;
+	do {
+		text = ofs_grow(text, &cap, len + BACKEND_CHUNK + 1, 1);
+		n = b->ops->read(b, h, text + len, BACKEND_CHUNK, len);
+		len += n > 0 ? (size_t)n : 0;
+	} while (n > 0);
+	b->ops->close(b, h);
+	if (n < 0)
+		return (int)n;
+	text[len] = '\0';
 	*ret = ofs_steal(text);
 	return 0;
 }

@@ -26,6 +26,8 @@ typedef uint64_t ofs_handle;
 struct ofs_backend_ops {
 	void (*destroy)(struct ofs_backend *b);
 	int (*stat)(struct ofs_backend *b, const char *path, struct stat *ret);
+	/* The same of a symbolic link itself. */
+	int (*lstat)(struct ofs_backend *b, const char *path, struct stat *ret);
 	ssize_t (*getxattr)(struct ofs_backend *b, const char *path, const char *name, void *buf,
 			    size_t size);
 	int (*setxattr)(struct ofs_backend *b, const char *path, const char *name,
@@ -79,5 +81,12 @@ int ofs_backend_mkdirs(struct ofs_backend *b, const char *path);
  * (yet).
  */
 int ofs_backend_attribute(struct ofs_backend *b, const char *path, const char *name, char **ret);
+
+/* Sets that attribute to a text. */
+int ofs_backend_set_attribute(struct ofs_backend *b, const char *path, const char *name,
+			      const char *value);
+
+/* The content of a small file as text, allocated. */
+int ofs_backend_read_text(struct ofs_backend *b, const char *path, char **ret);
 
 #endif

@@ -39,6 +39,13 @@ static int mount_stat(struct ofs_backend *b, const char *path, struct stat *ret)
 	return stat(full, ret) < 0 ? -errno : 0;
 }
 
+static int mount_lstat(struct ofs_backend *b, const char *path, struct stat *ret)
+{
+	OFS_FREE char *full = mount_path(b, path);
+
+	return lstat(full, ret) < 0 ? -errno : 0;
+}
+
 static ssize_t mount_getxattr(struct ofs_backend *b, const char *path, const char *name, void *buf,
 			      size_t size)
 {
@@ -144,6 +151,7 @@ static int mount_lock(struct ofs_backend *b, const char *path, ofs_handle *ret)
 static const struct ofs_backend_ops mount_ops = {
 	.destroy = mount_destroy,
 	.stat = mount_stat,
+	.lstat = mount_lstat,
 	.getxattr = mount_getxattr,
 	.setxattr = mount_setxattr,
 	.mkdir = mount_mkdir,

@@ -67,6 +67,7 @@ static void store_destroy(struct ofs_backend *b)
 	free(b);
 }
 
+/* The engine follows no links. */
 static int store_stat(struct ofs_backend *b, const char *path, struct stat *ret)
 {
 	ofs_node node;
@@ -252,6 +253,7 @@ static void store_unlock(struct ofs_backend *b, ofs_handle h)
 static const struct ofs_backend_ops store_ops = {
 	.destroy = store_destroy,
 	.stat = store_stat,
+	.lstat = store_stat,
 	.getxattr = store_getxattr,
 	.setxattr = store_setxattr,
 	.mkdir = store_mkdir,

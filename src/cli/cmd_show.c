@@ -9,6 +9,7 @@
 
 #include "base/util.h"
 #include "cli/command.h"
+#include "cli/gone.h"
 #include "cli/meta.h"
 #include "cli/operand.h"
 #include "cli/report.h"
@@ -16,15 +17,14 @@
 #include "cli/text.h"
 
 #define SHOW_LABEL_WIDTH 10
+#define SHOW_GONE 3 /* exit code: the file was removed, and this is what it was */
 
 static void show_text(const char *label, const char *value)
 {
-	size_t used;
-
 	if (!value || !*value)
 		return;
 	printf("%-*s ", SHOW_LABEL_WIDTH, label);
-	ofs_text_printable(stdout, value, strlen(value), false, SIZE_MAX, &used);
+	ofs_text_line(stdout, value);
 	putchar('\n');
 }
 
@@ -59,6 +59,8 @@ static void show_print(const struct ofs_meta *m, const char *path)
 		show_text("important", "yes");
 	show_text("ttl", m->ttl);
 	show_text("expires", m->expires);
+	show_text("used", m->used);
+	show_text("lifecycle", m->lifecycle);
 }
 
 static json_t *show_number(int64_t value)
@@ -70,21 +72,42 @@ static int show_print_json(const struct ofs_meta *m, const char *path)
 {
 	json_t *json = json_pack(
 		"{s:s, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:o, s:o, s:o, s:o, s:s?, s:s?, "
-		"s:s, s:b, s:s?, s:s?}",
+		"s:s, s:b, s:s?, s:s?, s:s?, s:s?}",
 		"path", path, "ref", m->ref, "tier", m->tier, "category", m->category, "task",
 		m->task, "title", m->title, "tags", m->tags, "type", m->type, "size",
 		show_number(m->size), "lines", show_number(m->lines), "tokens",
 		show_number(m->tokens), "stored_bytes", show_number(m->stored_bytes), "sha256",
 		m->sha256, "created", m->created, "modified", m->modified, "important",
-		m->important > 0, "ttl", m->ttl, "expires", m->expires);
-	int r;
+		m->important > 0, "ttl", m->ttl, "expires", m->expires, "used", m->used,
+		"lifecycle", m->lifecycle);
 
 	if (!json)
 		return ofs_report_failure("the name '%s' is not UTF-8, which JSON needs", path);
-	r = json_dumpf(json, stdout, JSON_INDENT(2));
-	json_decref(json);
-	putchar('\n');
-	return r < 0 ? OFS_EXIT_FAILURE : OFS_EXIT_OK;
+	ofs_text_json(stdout, json);
+	return OFS_EXIT_OK;
+}
+
+/* What the first line does not say of a file that was removed. */
+static void show_gone(const json_t *gone)
+{
+	static const char *const fields[] = { "title",	"tags",	   "tier", "category", "task",
+					      "sha256", "created", "used", "removed" };
+	OFS_FREE char *sentence = ofs_gone_sentence(gone);
+
+	puts(sentence);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(fields); i++)
+		show_text(fields[i], ofs_gone_text(gone, fields[i]));
+}
+
+static int show_print_gone(json_t *gone, bool json)
+{
+	if (!json) {
+		show_gone(gone);
+		return SHOW_GONE;
+	}
+	json_object_set_new(gone, "gone", json_true());
+	ofs_text_json(stdout, json_incref(gone));
+	return SHOW_GONE;
 }
 
 static int show_file(const struct ofs_target_options *opts, const char *name, bool json)
@@ -95,7 +118,10 @@ static int show_file(const struct ofs_target_options *opts, const char *name, bo
 	struct ofs_error err;
 	int r;
 
-	if (ofs_operand_open(opts, name, &err, &o) < 0)
+	r = ofs_operand_open(opts, name, &err, &o);
+	if (r == -EKEYEXPIRED && o.gone)
+		return show_print_gone(o.gone, json);
+	if (r < 0)
 		return ofs_report_failure("%s", err.text);
 	r = ofs_meta_load(o.backend, o.path, &o.attr, &meta);
 	if (r < 0)
@@ -150,6 +176,7 @@ const struct ofs_command ofs_cmd_show = {
 	.name = "show",
 	.synopsis = "REF|PATH [--json]",
 	.summary = "Tells all that is known about a file",
-	.help = "      --json              print a JSON object\n" OFS_TARGET_HELP,
+	.help = "      --json              print a JSON object\n" OFS_TARGET_HELP "\n"
+		"Of a ref whose file has expired it tells what that was, and exits with 3.\n",
 	.run = show_run,
 };

@@ -5,26 +5,19 @@
  */
 #include <errno.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <jansson.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/util.h"
 #include "cli/command.h"
-#include "cli/progress.h"
+#include "cli/job.h"
 #include "cli/report.h"
 #include "cli/target.h"
 #include "cli/text.h"
-
-#define VERIFY_ATTRIBUTE "user.offload.verify"
-#define VERIFY_POLL_NS_MIN 5000000L
-#define VERIFY_POLL_NS_MAX 100000000L
 
 /* Exit codes of this command. */
 enum {
@@ -43,24 +36,11 @@ struct verify_options {
 	bool json;
 };
 
-/* The tree's last answer. */
-struct verify_status {
-	char state[16];
-	char *error; /* NULL: none */
-	uint64_t done, total;
-	uint64_t frames, chunks, files, bytes;
-	uint64_t problems, repaired, hurt;
-};
-
 struct verify {
 	struct ofs_backend *backend;
 	const struct ofs_target *target;
 	const struct verify_options *options;
-	struct ofs_progress progress;
-	struct verify_status status;
-	uint64_t told; /* problems that were printed or put into `found` */
-	bool told_all; /* the tree remembers no more of them */
-	bool stopping; /* it was asked to stop */
+	struct ofs_job job;
 	json_t *found; /* with --json */
 };
 
@@ -72,105 +52,16 @@ static const char *verify_name(const struct verify *v)
 
 static void verify_finish(struct verify *v)
 {
-	ofs_progress_clear(&v->progress);
+	ofs_job_finish(&v->job);
 	ofs_backend_close(v->backend);
-	free(v->status.error);
 	json_decref(v->found);
 }
 
-/* ---- signals */
+/* ---- what it tells */
 
-static volatile sig_atomic_t verify_signal;
-
-static void verify_on_signal(int number)
+static int verify_tell(void *arg, json_t *problem)
 {
-	verify_signal = number;
-}
-
-/* The first signal stops the verification; the second one ends the tool as ever. */
-static void verify_catch_signals(void)
-{
-	static const int caught[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction action = { .sa_handler = verify_on_signal, .sa_flags = (int)SA_RESETHAND };
-	struct sigaction before;
-
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(caught); i++) {
-		if (sigaction(caught[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
-			sigaction(caught[i], &action, NULL);
-	}
-}
-
-/* ---- asking the tree */
-
-static int verify_command(struct verify *v, const char *value)
-{
-	return v->backend->ops->setxattr(v->backend, "", VERIFY_ATTRIBUTE, value, strlen(value));
-}
-
-/* The JSON object in the attribute; `suffix` is "" or ".K". -EPROTO: it is none. */
-static int verify_ask(struct verify *v, const char *suffix, json_t **ret)
-{
-	OFS_FREE char *text = NULL;
-	char name[48];
-	int r;
-
-	snprintf(name, sizeof(name), "verify%s", suffix);
-	r = ofs_backend_attribute(v->backend, "", name, &text);
-	if (r < 0)
-		return r;
-	*ret = json_loads(text, 0, NULL);
-	return *ret ? 0 : -EPROTO;
-}
-
-static int verify_ask_status(struct verify *v)
-{
-	json_int_t done, total, frames, chunks, files, bytes, problems, repaired, hurt;
-	const char *state;
-	json_t *json, *error;
-	int r;
-
-	r = verify_ask(v, "", &json);
-	if (r < 0)
-		return r;
-	r = json_unpack(json, "{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "state",
-			&state, "error", &error, "done", &done, "total", &total, "frames", &frames,
-			"chunks", &chunks, "files", &files, "bytes", &bytes, "problems", &problems,
-			"repaired", &repaired, "hurt", &hurt);
-	if (r == 0) {
-		free(v->status.error);
-		v->status = (struct verify_status){
-			.error = json_is_string(error) ? ofs_strdup(json_string_value(error))
-						       : NULL,
-			.done = (uint64_t)done,
-			.total = (uint64_t)total,
-			.frames = (uint64_t)frames,
-			.chunks = (uint64_t)chunks,
-			.files = (uint64_t)files,
-			.bytes = (uint64_t)bytes,
-			.problems = (uint64_t)problems,
-			.repaired = (uint64_t)repaired,
-			.hurt = (uint64_t)hurt,
-		};
-		snprintf(v->status.state, sizeof(v->status.state), "%s", state);
-	}
-	json_decref(json);
-	return r < 0 ? -EPROTO : 0;
-}
-
-static bool verify_is(const struct verify *v, const char *state)
-{
-	return strcmp(v->status.state, state) == 0;
-}
-
-static void verify_print_word(const char *text)
-{
-	size_t used;
-
-	ofs_text_printable(stdout, text, strlen(text), false, SIZE_MAX, &used);
-}
-
-static int verify_tell_one(struct verify *v, json_t *problem)
-{
+	struct verify *v = arg;
 	const char *what;
 	json_t *path;
 	int repaired;
@@ -180,41 +71,13 @@ static int verify_tell_one(struct verify *v, json_t *problem)
 		return -EPROTO;
 	if (v->found)
 		return json_array_append(v->found, problem) < 0 ? -ENOMEM : 0;
-	ofs_progress_clear(&v->progress);
-	verify_print_word(json_is_string(path) ? json_string_value(path) : "store");
+	ofs_progress_clear(&v->job.progress);
+	ofs_text_line(stdout, json_is_string(path) ? json_string_value(path) : "store");
 	fputs(": ", stdout);
-	verify_print_word(what);
+	ofs_text_line(stdout, what);
 	puts(repaired ? " (repaired)" : "");
 	return 0;
 }
-
-/* Tells what was found since it was last called. */
-static int verify_tell(struct verify *v)
-{
-	while (!v->told_all && v->told < v->status.problems) {
-		char suffix[24];
-		json_t *problem;
-		int r;
-
-		snprintf(suffix, sizeof(suffix), ".%" PRIu64, v->told);
-		r = verify_ask(v, suffix, &problem);
-		if (r == -ENODATA) {
-			v->told_all = true;
-			break;
-		}
-		if (r < 0)
-			return r;
-		r = verify_tell_one(v, problem);
-		json_decref(problem);
-		if (r < 0)
-			return r;
-		v->told++;
-	}
-	fflush(stdout);
-	return 0;
-}
-
-/* ---- its course */
 
 static int verify_cannot_start(const struct verify *v, int code)
 {
@@ -253,75 +116,46 @@ static int verify_lost(const struct verify *v, int code)
 	}
 }
 
-/* Waits for the verification to end. 0; -errno: the tree does not answer (any more). */
-static int verify_watch(struct verify *v)
-{
-	struct timespec pause = { 0, VERIFY_POLL_NS_MIN };
-	int r;
-
-	for (;;) {
-		r = verify_ask_status(v);
-		if (r == 0)
-			r = verify_tell(v);
-		if (r < 0 || !verify_is(v, "running"))
-			return r;
-		ofs_progress_update(&v->progress, v->status.done, v->status.total);
-		if (verify_signal && !v->stopping) {
-			v->stopping = true;
-			r = verify_command(v, "stop");
-			if (r < 0)
-				return r;
-		}
-		if (v->stopping)
-			pause.tv_nsec = VERIFY_POLL_NS_MIN;
-		nanosleep(&pause, NULL);
-		pause.tv_nsec = OFS_MIN(pause.tv_nsec * 2, VERIFY_POLL_NS_MAX);
-	}
-}
-
 /* ---- its result */
 
-static void verify_print_size(uint64_t bytes)
+static uint64_t verify_number(const struct verify *v, const char *key)
 {
-	double mb = (double)bytes / 1e6;
-
-	if (mb < 1000)
-		printf("%.1f MB", mb);
-	else
-		printf("%.1f GB", mb / 1000);
+	return ofs_job_number(&v->job, key);
 }
 
 static void verify_print_summary(const struct verify *v)
 {
-	const struct verify_status *s = &v->status;
+	uint64_t problems = verify_number(v, "problems"), hurt = verify_number(v, "hurt");
+	uint64_t repaired = verify_number(v, "repaired");
 
-	if (v->told < s->problems) {
+	if (v->job.told < problems) {
 		fputs("offload: ", stdout);
-		ofs_text_count(stdout, s->problems - v->told, "more problem");
+		ofs_text_count(stdout, problems - v->job.told, "more problem");
 		puts(" not listed");
 	}
 	fputs("offload: ", stdout);
-	ofs_text_count(stdout, s->files, "file");
+	ofs_text_count(stdout, verify_number(v, "files"), "file");
 	fputs(", ", stdout);
-	ofs_text_count(stdout, s->chunks, "chunk");
+	ofs_text_count(stdout, verify_number(v, "chunks"), "chunk");
 	fputs(", ", stdout);
-	ofs_text_count(stdout, s->frames, "frame");
+	ofs_text_count(stdout, verify_number(v, "frames"), "frame");
 	fputs(", ", stdout);
-	verify_print_size(s->bytes);
-	fputs(verify_is(v, "done") ? " verified: " : " verified until it was stopped: ", stdout);
-	if (!s->problems) {
+	ofs_text_size(stdout, verify_number(v, "bytes"));
+	fputs(ofs_job_is(&v->job, "done") ? " verified: " : " verified until it was stopped: ",
+	      stdout);
+	if (!problems) {
 		puts("no problems");
 		return;
 	}
-	ofs_text_count(stdout, s->problems, "problem");
-	if (s->hurt) {
+	ofs_text_count(stdout, problems, "problem");
+	if (hurt) {
 		fputs(", ", stdout);
-		ofs_text_count(stdout, s->hurt, "file");
+		ofs_text_count(stdout, hurt, "file");
 		fputs(" hurt", stdout);
 	}
-	if (s->repaired) {
+	if (repaired) {
 		fputs(", ", stdout);
-		ofs_text_number(stdout, s->repaired);
+		ofs_text_number(stdout, repaired);
 		fputs(" repaired", stdout);
 	}
 	putchar('\n');
@@ -329,15 +163,17 @@ static void verify_print_summary(const struct verify *v)
 
 static int verify_print_json(struct verify *v)
 {
-	const struct verify_status *s = &v->status;
-	json_t *json = json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:O}", "state",
-				 s->state, "repair", v->options->repair, "files",
-				 (json_int_t)s->files, "chunks", (json_int_t)s->chunks, "frames",
-				 (json_int_t)s->frames, "bytes", (json_int_t)s->bytes, "problems",
-				 (json_int_t)s->problems, "hurt", (json_int_t)s->hurt, "repaired",
-				 (json_int_t)s->repaired, "found", v->found);
-	int r = json ? json_dumpf(json, stdout, JSON_INDENT(2)) : -1;
+	static const char *const counts[] = { "files",	  "chunks", "frames",  "bytes",
+					      "problems", "hurt",   "repaired" };
+	json_t *json = json_pack("{s:s, s:b}", "state", v->job.state, "repair", v->options->repair);
+	int r;
 
+	for (size_t i = 0; json && i < OFS_ARRAY_SIZE(counts); i++)
+		json_object_set_new(json, counts[i],
+				    json_integer((json_int_t)verify_number(v, counts[i])));
+	r = json_object_set(json, "found", v->found);
+	if (r == 0)
+		r = json_dumpf(json, stdout, JSON_INDENT(2));
 	json_decref(json);
 	if (r < 0)
 		return -EIO;
@@ -379,24 +215,23 @@ static void verify_advise(const struct verify *v)
 
 static int verify_result(struct verify *v)
 {
-	const struct verify_status *s = &v->status;
-	bool left = s->repaired < s->problems;
+	bool left = verify_number(v, "repaired") < verify_number(v, "problems");
 
-	if (verify_is(v, "none"))
+	if (ofs_job_is(&v->job, "none"))
 		return verify_fail("'%s' was unmounted and mounted again meanwhile",
 				   verify_name(v));
-	if (verify_is(v, "failed"))
+	if (ofs_job_is(&v->job, "failed"))
 		return verify_fail("the verification of '%s' failed: %s", verify_name(v),
-				   s->error ? s->error : "no reason given");
+				   v->job.error ? v->job.error : "no reason given");
 	if (!v->found)
 		verify_print_summary(v);
 	else if (verify_print_json(v) < 0)
 		return verify_fail("cannot print the result");
 	if (fflush(stdout) != 0 && errno != EPIPE) /* main() says so */
 		return VERIFY_FAILED;
-	if (verify_is(v, "stopped")) {
-		if (v->stopping)
-			return VERIFY_SIGNAL + verify_signal;
+	if (ofs_job_is(&v->job, "stopped")) {
+		if (v->job.stopping)
+			return VERIFY_SIGNAL + ofs_job_signal();
 		return verify_fail("somebody else stopped the verification");
 	}
 	if (left)
@@ -406,21 +241,29 @@ static int verify_result(struct verify *v)
 
 static int verify_tree(struct ofs_target *target, const struct verify_options *options)
 {
-	OFS_CLEANUP(verify_finish) struct verify v = { .target = target, .options = options };
+	OFS_CLEANUP(verify_finish)
+	struct verify v = {
+		.target = target,
+		.options = options,
+		.job = { .name = "verify",
+			 .doing = "Verifying",
+			 .count = "problems",
+			 .item = verify_tell,
+			 .arg = &v },
+	};
 	struct ofs_error err;
 	int r;
 
 	if (ofs_target_open(target, false, &err, &v.backend) < 0)
 		return verify_fail("%s", err.text);
+	v.job.backend = v.backend;
 	if (options->json)
 		v.found = json_array();
-	verify_catch_signals();
-	r = verify_command(&v, options->repair ? "repair" : "start");
+	ofs_job_catch_signals();
+	r = ofs_job_command(&v.job, options->repair ? "repair" : "start");
 	if (r < 0)
 		return verify_cannot_start(&v, -r);
-	ofs_progress_begin(&v.progress, "Verifying");
-	r = verify_watch(&v);
-	ofs_progress_clear(&v.progress);
+	r = ofs_job_watch(&v.job);
 	return r < 0 ? verify_lost(&v, -r) : verify_result(&v);
 }
 

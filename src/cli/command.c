@@ -7,8 +7,10 @@
 
 /* In the order in which help lists them. */
 static const struct ofs_command *const commands[] = {
-	&ofs_cmd_up,	&ofs_cmd_down,	 &ofs_cmd_put,	  &ofs_cmd_run,	 &ofs_cmd_show,
-	&ofs_cmd_slice, &ofs_cmd_verify, &ofs_cmd_doctor, &ofs_cmd_help,
+	&ofs_cmd_up,	&ofs_cmd_down,	 &ofs_cmd_put,	   &ofs_cmd_run,
+	&ofs_cmd_show,	&ofs_cmd_slice,	 &ofs_cmd_promote, &ofs_cmd_archive,
+	&ofs_cmd_pin,	&ofs_cmd_unpin,	 &ofs_cmd_task,	   &ofs_cmd_gc,
+	&ofs_cmd_stats, &ofs_cmd_verify, &ofs_cmd_doctor,  &ofs_cmd_help,
 };
 
 const struct ofs_command *ofs_command_find(const char *name)
@@ -32,6 +34,6 @@ void ofs_command_print_help(const struct ofs_command *c, FILE *out)
 	      "reads back the lines that are needed.\n\n",
 	      out);
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(commands); i++)
-		fprintf(out, "  %-6s  %s\n", commands[i]->name, commands[i]->summary);
+		fprintf(out, "  %-7s  %s\n", commands[i]->name, commands[i]->summary);
 	fputs("\n'offload help COMMAND' tells more; so does offload(1).\n", out);
 }

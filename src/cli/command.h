@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The commands. Each has a file cmd_<name>.c that defines its ofs_cmd_<name>; to add one, declare
- * it here and list it in command.c. A command parses its own options and returns an exit code of
- * cli/report.h.
+ * The commands. Each has a file cmd_<name>.c that defines its ofs_cmd_<name> (two that differ in a
+ * word share one); to add one, declare it here and list it in command.c. A command parses its own
+ * options and returns an exit code of cli/report.h.
  */
 #ifndef OFS_CLI_COMMAND_H
 #define OFS_CLI_COMMAND_H
@@ -23,6 +23,13 @@ extern const struct ofs_command ofs_cmd_put;
 extern const struct ofs_command ofs_cmd_run;
 extern const struct ofs_command ofs_cmd_show;
 extern const struct ofs_command ofs_cmd_slice;
+extern const struct ofs_command ofs_cmd_promote;
+extern const struct ofs_command ofs_cmd_archive;
+extern const struct ofs_command ofs_cmd_pin;
+extern const struct ofs_command ofs_cmd_unpin;
+extern const struct ofs_command ofs_cmd_task;
+extern const struct ofs_command ofs_cmd_gc;
+extern const struct ofs_command ofs_cmd_stats;
 extern const struct ofs_command ofs_cmd_verify;
 extern const struct ofs_command ofs_cmd_doctor;
 extern const struct ofs_command ofs_cmd_help;

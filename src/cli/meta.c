@@ -22,7 +22,9 @@ void ofs_meta_finish(struct ofs_meta *m)
 	free(m->created);
 	free(m->modified);
 	free(m->expires);
+	free(m->used);
 	free(m->ttl);
+	free(m->lifecycle);
 	*m = (struct ofs_meta){ 0 };
 }
 
@@ -84,10 +86,13 @@ int ofs_meta_load(struct ofs_backend *b, const char *path, const struct stat *at
 		const char *name;
 		char **ret;
 	} texts[] = {
-		{ "path", &m.path },	     { "ref", &m.ref },	      { "tier", &m.tier },
-		{ "category", &m.category }, { "task", &m.task },     { "title", &m.title },
-		{ "mime", &m.type },	     { "sha256", &m.sha256 }, { "created", &m.created },
-		{ "tags", &m.tags },	     { "ttl", &m.ttl },	      { "expires", &m.expires },
+		{ "path", &m.path },	   { "ref", &m.ref },
+		{ "tier", &m.tier },	   { "category", &m.category },
+		{ "task", &m.task },	   { "title", &m.title },
+		{ "mime", &m.type },	   { "sha256", &m.sha256 },
+		{ "created", &m.created }, { "tags", &m.tags },
+		{ "ttl", &m.ttl },	   { "expires", &m.expires },
+		{ "used", &m.used },	   { "lifecycle", &m.lifecycle },
 	};
 	const struct {
 		const char *name;

@@ -24,7 +24,9 @@ struct ofs_meta {
 	char *created; /* ISO 8601, UTC, like those below */
 	char *modified;
 	char *expires; /* or "never" */
+	char *used; /* when it was last used */
 	char *ttl; /* "6h", "never" */
+	char *lifecycle; /* one sentence: why it is kept, or when it goes */
 	int64_t size;
 	int64_t lines;
 	int64_t tokens; /* an estimate */

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/util.h"
+#include "cli/gone.h"
 #include "cli/report.h"
 #include "io/mounts.h"
 #include "io/path.h"
@@ -21,11 +22,20 @@ bool ofs_operand_is_ref(const char *arg)
 	return len > 0 && len <= OPERAND_REF_MAX && arg[len] == '\0';
 }
 
+/* All but the tree. */
+static void operand_clear(struct ofs_operand *o)
+{
+	free(o->path);
+	json_decref(o->gone);
+	o->path = NULL;
+	o->gone = NULL;
+}
+
 void ofs_operand_finish(struct ofs_operand *o)
 {
+	operand_clear(o);
 	ofs_backend_close(o->backend);
 	ofs_target_finish(&o->target);
-	free(o->path);
 	*o = (struct ofs_operand){ 0 };
 }
 
@@ -37,6 +47,28 @@ static bool operand_is_neighbour(const char *arg)
 	struct stat st;
 
 	return lstat(arg, &st) == 0;
+}
+
+/* Takes what says nothing out of a path in the tree. -EINVAL: ".." could lead out of it. */
+static int operand_normalize(char *path)
+{
+	char *from = path, *to = path;
+
+	while (*from) {
+		size_t len = strcspn(from, "/");
+
+		if (len == 2 && strncmp(from, "..", 2) == 0)
+			return -EINVAL;
+		if (len && !(len == 1 && *from == '.')) {
+			if (to != path)
+				*to++ = '/';
+			memmove(to, from, len);
+			to += len;
+		}
+		from += len + (from[len] == '/');
+	}
+	*to = '\0';
+	return 0;
 }
 
 /* Finds the tree and the path in it; `real` is `arg` made absolute. */
@@ -74,10 +106,46 @@ static int operand_locate(const struct ofs_target_options *opts, const char *arg
 	return 0;
 }
 
-static int operand_missing(const char *arg, int code, struct ofs_error *err)
+/* Whether `a` and `b` are one tree, reached in one way. */
+static bool operand_same_tree(const struct ofs_target *a, const struct ofs_target *b)
+{
+	if (a->mounted != b->mounted)
+		return false;
+	return a->mounted ? strcmp(a->mountpoint, b->mountpoint) == 0
+			  : strcmp(a->store, b->store) == 0;
+}
+
+static int operand_open_tree(struct ofs_target *target, struct ofs_error *err,
+			     struct ofs_operand *o)
+{
+	if (o->backend && operand_same_tree(&o->target, target))
+		return 0;
+	ofs_backend_close(o->backend);
+	o->backend = NULL;
+	ofs_target_finish(&o->target);
+	o->target = *target;
+	*target = (struct ofs_target){ 0 };
+	return ofs_target_open(&o->target, false, err, &o->backend);
+}
+
+/* A link in a mounted tree may lead out of it. */
+static bool operand_is_inside(struct ofs_operand *o)
+{
+	struct stat root;
+
+	return !o->target.mounted || o->backend->ops->stat(o->backend, "", &root) < 0 ||
+	       root.st_dev == o->attr.st_dev;
+}
+
+static int operand_missing(const char *arg, int code, struct ofs_error *err, struct ofs_operand *o)
 {
 	bool ref = ofs_operand_is_ref(arg);
 
+	if (code == EKEYEXPIRED && ofs_gone_load(o->backend, o->path, &o->gone) == 0) {
+		OFS_FREE char *sentence = ofs_gone_sentence(o->gone);
+
+		return ofs_error_set(err, code, "%s", sentence);
+	}
 	if (code == ENOENT)
 		return ofs_error_set(err, code,
 				     ref ? "no file has the ref '%s'" : "no such file: '%s'", arg);
@@ -85,25 +153,36 @@ static int operand_missing(const char *arg, int code, struct ofs_error *err)
 }
 
 int ofs_operand_open(const struct ofs_target_options *opts, const char *arg, struct ofs_error *err,
-		     struct ofs_operand *ret)
+		     struct ofs_operand *o)
 {
-	OFS_CLEANUP(ofs_operand_finish) struct ofs_operand o = { 0 };
+	OFS_CLEANUP(ofs_operand_finish) struct ofs_operand found = { 0 };
 	OFS_FREE char *real = *arg ? ofs_path_real(arg) : NULL;
 	int r;
 
+	operand_clear(o);
 	if (!*arg)
 		return ofs_error_set(err, EINVAL, "an empty name is neither a ref nor a path");
-	r = operand_locate(opts, arg, real, err, &o);
+	r = operand_locate(opts, arg, real, err, &found);
 	if (r < 0)
 		return r;
-	r = ofs_target_open(&o.target, false, err, &o.backend);
+	if (operand_normalize(found.path) < 0)
+		return ofs_error_set(err, EINVAL, "'%s': '..' leads nowhere in a tree", arg);
+	r = operand_open_tree(&found.target, err, o);
 	if (r < 0)
 		return r;
-	r = o.backend->ops->stat(o.backend, o.path, &o.attr);
+	o->path = ofs_steal(found.path);
+	r = o->backend->ops->stat(o->backend, o->path, &o->attr);
+	/* "cache" has the form of a ref, too. */
+	if (r == -ENOENT && ofs_operand_is_ref(arg) &&
+	    o->backend->ops->stat(o->backend, arg, &o->attr) == 0) {
+		free(o->path);
+		o->path = ofs_strdup(arg);
+		r = 0;
+	}
 	if (r < 0)
-		return operand_missing(arg, -r, err);
-	*ret = o;
-	o = (struct ofs_operand){ 0 };
+		return operand_missing(arg, -r, err, o);
+	if (!operand_is_inside(o))
+		return ofs_error_set(err, EXDEV, "'%s' is a link that leads out of the tree", arg);
 	return 0;
 }
 

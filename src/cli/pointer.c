@@ -134,7 +134,7 @@ static void pointer_print_keeping(const struct ofs_pointer *p, const char *file,
 	OFS_FREE char *persistent = NULL;
 
 	if (!p->mount) {
-		fputs("Keep it for good: once mounted, move it into persistent/.\n", out);
+		fprintf(out, "Keep it for good: offload promote%s %s\n", p->hint, p->ref);
 		return;
 	}
 	persistent = ofs_path_join(p->mount, "persistent/");

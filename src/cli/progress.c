@@ -20,7 +20,7 @@ static size_t progress_width(void)
 	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : WIDTH;
 }
 
-/* "  120.3 MB/s  ETA 1:02"; "" when it cannot be told yet. */
+/* "  120.3 MB/s  ETA 1:02", "  3500 files/s  ETA 0:01"; "" when it cannot be told yet. */
 static void progress_rate(const struct ofs_progress *p, uint64_t done, uint64_t total, char *ret,
 			  size_t size)
 {
@@ -33,7 +33,11 @@ static void progress_rate(const struct ofs_progress *p, uint64_t done, uint64_t 
 		return;
 	left = elapsed / (double)done * (double)(total - done) / (double)OFS_NS_PER_S;
 	s = (unsigned long long)OFS_MIN(left + 0.9, 359999.0);
-	n = snprintf(ret, size, "  %.1f MB/s  ETA ", (double)done * 1e3 / elapsed);
+	if (p->unit)
+		n = snprintf(ret, size, "  %.0f %s/s  ETA ",
+			     (double)done * (double)OFS_NS_PER_S / elapsed, p->unit);
+	else
+		n = snprintf(ret, size, "  %.1f MB/s  ETA ", (double)done * 1e3 / elapsed);
 	if (s < 3600)
 		snprintf(ret + n, size - (size_t)n, "%llu:%02llu", s / 60, s % 60);
 	else
@@ -41,10 +45,11 @@ static void progress_rate(const struct ofs_progress *p, uint64_t done, uint64_t 
 			 s % 60);
 }
 
-void ofs_progress_begin(struct ofs_progress *p, const char *what)
+void ofs_progress_begin(struct ofs_progress *p, const char *what, const char *unit)
 {
 	*p = (struct ofs_progress){
 		.what = what,
+		.unit = unit,
 		.terminal = isatty(STDERR_FILENO),
 		.began = ofs_clock_monotonic(),
 	};

@@ -11,15 +11,16 @@
 
 struct ofs_progress {
 	const char *what; /* static storage */
+	const char *unit; /* of what is counted: static storage; NULL: bytes */
 	bool terminal;
 	bool drawn; /* the line is there */
 	int64_t began;
 };
 
-/* Draws it at 0 %. */
-void ofs_progress_begin(struct ofs_progress *p, const char *what);
+/* Draws it at 0 %. `unit`: what is counted, in the plural; NULL: bytes. */
+void ofs_progress_begin(struct ofs_progress *p, const char *what, const char *unit);
 
-/* `done` of `total` bytes; a total of 0 is not known yet. */
+/* `done` of `total` of them; a total of 0 is not known yet. */
 void ofs_progress_update(struct ofs_progress *p, uint64_t done, uint64_t total);
 
 /* Takes the line away: at the end, and before anything else is printed. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/text.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,22 @@ void ofs_text_count(FILE *out, uint64_t n, const char *noun)
 {
 	ofs_text_number(out, n);
 	fprintf(out, " %s%s", noun, n == 1 ? "" : "s");
+}
+
+void ofs_text_size(FILE *out, uint64_t bytes)
+{
+	static const char units[] = "KMGTPE";
+	double value = (double)bytes / 1000;
+	size_t i = 0;
+
+	if (bytes < 1000) {
+		ofs_text_count(out, bytes, "byte");
+		return;
+	}
+	/* What would be printed as 1000.0 is one of the next unit. */
+	for (; value >= 999.95 && units[i + 1]; i++)
+		value /= 1000;
+	fprintf(out, "%.1f %cB", value, units[i]);
 }
 
 void ofs_text_shell_word(FILE *out, const char *word)
@@ -182,4 +199,23 @@ size_t ofs_text_printable(FILE *out, const void *data, size_t len, bool more, si
 	}
 	*ret_used = used;
 	return printed;
+}
+
+void ofs_text_line(FILE *out, const char *text)
+{
+	size_t used;
+
+	ofs_text_printable(out, text, strlen(text), false, SIZE_MAX, &used);
+}
+
+int ofs_text_json(FILE *out, json_t *json)
+{
+	int r;
+
+	if (!json)
+		return -EINVAL;
+	r = json_dumpf(json, out, JSON_INDENT(2));
+	json_decref(json);
+	putc('\n', out);
+	return r < 0 ? -EIO : 0;
 }

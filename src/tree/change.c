@@ -310,8 +310,10 @@ ssize_t ofs_tree_copy(struct ofs_tree *t, ofs_node from, uint64_t from_off, ofs_
 		n = ofs_node_is_virtual(from)
 			    ? -EXDEV
 			    : ofs_store_copy(t->store, from, from_off, to, to_off, len);
-	if (n > 0)
+	if (n > 0) {
+		ofs_store_use(t->store, from);
 		ofs_tree_touch(t);
+	}
 	return n;
 }
 

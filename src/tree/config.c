@@ -18,6 +18,7 @@
 #define FILE_NAME "config.ini"
 #define FILE_MAX ((size_t)64 << 10)
 #define HOUR_MS 3600000
+#define TTL_MAX (36500 * UINT64_C(86400))
 
 /* ---- the table */
 
@@ -33,6 +34,12 @@ static const struct ofs_config_unit bytes = {
 	{ { "K", 1024 }, { "M", 1 << 20 }, { "G", 1 << 30 } }
 };
 static const struct ofs_config_unit lines = { "lines", "LINES", { { NULL, 0 } } };
+
+static const struct ofs_config_unit seconds = {
+	"seconds",
+	"TIME",
+	{ { "s", 1 }, { "m", 60 }, { "h", 3600 }, { "d", 86400 } }
+};
 
 static const char *const switches[] = { "auto", "on", "off", NULL };
 
@@ -65,6 +72,26 @@ static const struct ofs_config_key table[] = {
 		"Lines in one slice"),
 	NUMBER("slice_max_bytes", bytes, 0, INT_MAX, 65536, "unlimited",
 		"Bytes in one slice"),
+	NUMBER("ttl_shell", seconds, 1, TTL_MAX, 1800, "never",
+		"In shell, what is so long unused expires"),
+	NUMBER("ttl_search", seconds, 1, TTL_MAX, 6 * 3600, "never",
+		"In search"),
+	NUMBER("ttl_web", seconds, 1, TTL_MAX, 6 * 3600, "never",
+		"In web"),
+	NUMBER("ttl_file_read", seconds, 1, TTL_MAX, 24 * 3600, "never",
+		"In file_read"),
+	NUMBER("ttl_notes", seconds, 1, TTL_MAX, 7 * 86400, "never",
+		"In notes"),
+	NUMBER("ttl_reports", seconds, 1, TTL_MAX, 0, "never",
+		"In reports"),
+	NUMBER("ttl_other", seconds, 1, TTL_MAX, 24 * 3600, "never",
+		"In all other categories"),
+	NUMBER("working_max", mebibytes, 1, 1 << 30, 0, "unlimited",
+		"Size on disk of the working tier; more goes"),
+	NUMBER("gc_interval", milliseconds, 1, 24 * HOUR_MS, 60000, NULL,
+		"Look for what has expired at most so often"),
+	NUMBER("tombstones", seconds, 3600, TTL_MAX, 365 * 86400, "never",
+		"Remember so long what has expired"),
 	CHOICE("io_uring", switches,
 		"FUSE over io_uring; auto: when the kernel offers it"),
 };
@@ -299,6 +326,16 @@ void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret)
 	ret->journal_max = ofs_config_get(c, "journal_max") << 20;
 	ret->cache_bytes = (size_t)ofs_config_get(c, "cache_max") << 20;
 	ret->scrub_ms = (uint32_t)ofs_config_get(c, "scrub");
+	ret->ttl_s[OFS_TTL_SHELL] = ofs_config_get(c, "ttl_shell");
+	ret->ttl_s[OFS_TTL_SEARCH] = ofs_config_get(c, "ttl_search");
+	ret->ttl_s[OFS_TTL_WEB] = ofs_config_get(c, "ttl_web");
+	ret->ttl_s[OFS_TTL_FILE_READ] = ofs_config_get(c, "ttl_file_read");
+	ret->ttl_s[OFS_TTL_NOTES] = ofs_config_get(c, "ttl_notes");
+	ret->ttl_s[OFS_TTL_REPORTS] = ofs_config_get(c, "ttl_reports");
+	ret->ttl_s[OFS_TTL_OTHER] = ofs_config_get(c, "ttl_other");
+	ret->working_max = ofs_config_get(c, "working_max") << 20;
+	ret->gc_interval_ms = (uint32_t)ofs_config_get(c, "gc_interval");
+	ret->tombstones_s = ofs_config_get(c, "tombstones");
 	ret->slice_max_lines = (uint32_t)ofs_config_get(c, "slice_max_lines");
 	ret->slice_max_bytes = (uint32_t)ofs_config_get(c, "slice_max_bytes");
 }

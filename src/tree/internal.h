@@ -20,6 +20,7 @@
 #include "base/util.h"
 #include "store/store.h"
 #include "tree/slice.h"
+#include "tree/verdict.h"
 
 #define OFS_VIRTUAL (UINT64_C(1) << 62)
 #define OFS_NODE_REFS (OFS_VIRTUAL | 1)
@@ -74,6 +75,7 @@ extern const char *const ofs_tier_names[OFS_TIERS];
 /* The category of what lies in no directory of a category. */
 #define OFS_CATEGORY_NONE "general"
 
+struct ofs_keeper;
 struct ofs_reports;
 struct ofs_views;
 struct ofs_labels;
@@ -103,6 +105,8 @@ struct ofs_tree {
 	struct ofs_views *views;
 	struct ofs_labels *labels;
 	struct ofs_tree_verify *verify;
+	struct ofs_keeper *keeper;
+	int64_t ttl[OFS_TTL_KINDS]; /* nanoseconds, or OFS_TTL_NEVER */
 	_Atomic uint64_t calls[OFS_CALLS];
 	_Atomic uint64_t bytes_read, bytes_written;
 };
@@ -119,6 +123,8 @@ static inline void ofs_tree_count(struct ofs_tree *t, enum ofs_call call)
 
 /* Something changed that a view may show. */
 void ofs_tree_touch(struct ofs_tree *t);
+/* A number that is another one after that. */
+int64_t ofs_tree_changed(struct ofs_tree *t);
 
 static inline bool ofs_node_is_link(ofs_node node)
 {
@@ -301,7 +307,6 @@ enum ofs_label_kind {
 	OFS_LABELS
 };
 
-#define OFS_TTL_NEVER INT64_MAX
 #define OFS_TTL_UNSET 0
 
 /* What the tree remembers of one file's attributes. */
@@ -336,7 +341,8 @@ int ofs_label_set(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, co
 int ofs_label_remove(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind);
 
 /* How long a file of that category stays unused in the working tier, if nothing else is said. */
-int64_t ofs_ttl_default(const char *category);
+int64_t ofs_ttl_default(struct ofs_tree *t, const char *category);
+int64_t ofs_ttl_shortest(struct ofs_tree *t); /* of all categories */
 int ofs_ttl_format(int64_t ttl, struct ofs_buf *out);
 
 struct ofs_labels *ofs_labels_create(void);
@@ -352,9 +358,8 @@ int ofs_labels_each(struct ofs_tree *t, void (*fn)(void *arg, const struct ofs_l
 /* The file has lost its last name: nothing of it needs to be remembered. */
 void ofs_labels_drop(struct ofs_tree *t, uint64_t ino);
 
-/* When it may expire; OFS_TTL_NEVER: never. */
-int ofs_tree_expiry(struct ofs_tree *t, const struct ofs_attr *file, const struct ofs_place *p,
-		    int64_t *ret);
+/* When the time of a file is over, by the wall clock as it is now; OFS_TTL_NEVER: never (life.c). */
+int ofs_tree_expiry(struct ofs_tree *t, const struct ofs_attr *file, int64_t *ret);
 
 /* ---- views/ (view.c; view.h has the rest) */
 
@@ -415,6 +420,9 @@ char *ofs_text_readable(const char *text);
 
 /* Appends a time as 2026-01-31T12:00:00Z. */
 int ofs_text_time(int64_t ns, struct ofs_buf *out);
+
+/* Appends how long it is, in one unit or two: "41m", "2h 5m". */
+int ofs_text_duration(int64_t ns, struct ofs_buf *out);
 
 /* ---- verification (verify.c) */
 

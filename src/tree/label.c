@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "tree/internal.h"
+#include "tree/keeper.h"
 
 #define PREFIX "user.offload."
 #define TITLE_MAX 1024
@@ -89,20 +90,28 @@ int ofs_ttl_format(int64_t ttl, struct ofs_buf *out)
 	return ofs_buf_printf(out, "%" PRId64 "%c", seconds / units[i].seconds, units[i].unit);
 }
 
-int64_t ofs_ttl_default(const char *category)
-{
-	static const struct {
-		const char *category;
-		int64_t seconds; /* 0: never */
-	} known[] = {
-		{ "shell", 30 * 60 },	    { "search", 6 * 3600 }, { "web", 6 * 3600 },
-		{ "file_read", 24 * 3600 }, { "notes", 7 * 86400 }, { "reports", 0 },
-	};
+static const char *const known[OFS_TTL_OTHER] = {
+	[OFS_TTL_SHELL] = "shell", [OFS_TTL_SEARCH] = "search",
+	[OFS_TTL_WEB] = "web",	   [OFS_TTL_FILE_READ] = "file_read",
+	[OFS_TTL_NOTES] = "notes", [OFS_TTL_REPORTS] = "reports",
+};
 
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(known); i++)
-		if (strcmp(known[i].category, category) == 0)
-			return known[i].seconds ? known[i].seconds * OFS_NS_PER_S : OFS_TTL_NEVER;
-	return 24 * 3600 * OFS_NS_PER_S;
+int64_t ofs_ttl_default(struct ofs_tree *t, const char *category)
+{
+	int kind = 0;
+
+	while (kind < OFS_TTL_OTHER && strcmp(known[kind], category) != 0)
+		kind++;
+	return t->ttl[kind];
+}
+
+int64_t ofs_ttl_shortest(struct ofs_tree *t)
+{
+	int64_t least = OFS_TTL_NEVER;
+
+	for (int i = 0; i < OFS_TTL_KINDS; i++)
+		least = OFS_MIN(least, t->ttl[i]);
+	return least;
 }
 
 /* Fit to be shown, and to be put into JSON: UTF-8 without control characters. */
@@ -383,6 +392,15 @@ static int store_value(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kin
 	return r == -ENODATA && !(flags & XATTR_REPLACE) ? 0 : r;
 }
 
+/* A value in its one form. */
+static int64_t label_ttl(const struct ofs_buf *normal)
+{
+	char text[32] = "";
+
+	memcpy(text, normal->data, OFS_MIN(normal->len, sizeof(text) - 1));
+	return ttl_parse(text);
+}
+
 int ofs_label_set(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, const void *value,
 		  size_t size, int flags)
 {
@@ -399,6 +417,8 @@ int ofs_label_set(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, co
 		t->labels->loaded = again == 0;
 	}
 	pthread_mutex_unlock(&t->labels->lock);
+	if (r == 0 && kind == OFS_LABEL_TTL)
+		ofs_keeper_note(t->keeper, label_ttl(&normal));
 	return r;
 }
 
@@ -412,36 +432,4 @@ int ofs_label_remove(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind)
 		t->labels->loaded = reload(t, ino) == 0;
 	pthread_mutex_unlock(&t->labels->lock);
 	return r;
-}
-
-/* ---- expiry */
-
-struct lifetime {
-	int64_t ttl;
-	bool important;
-};
-
-static void read_lifetime(void *arg, const struct ofs_label *l)
-{
-	struct lifetime *life = arg;
-
-	*life = (struct lifetime){ .ttl = l ? l->ttl : OFS_TTL_UNSET,
-				   .important = l && l->important };
-}
-
-int ofs_tree_expiry(struct ofs_tree *t, const struct ofs_attr *file, const struct ofs_place *p,
-		    int64_t *ret)
-{
-	struct lifetime life = { 0 };
-	int64_t used = OFS_MAX(OFS_MAX(file->atime, file->mtime), file->ctime);
-	int r = ofs_labels_with(t, file->ino, read_lifetime, &life);
-
-	if (r < 0)
-		return r;
-	if (life.ttl == OFS_TTL_UNSET)
-		life.ttl = ofs_ttl_default(p->category);
-	if (p->top == OFS_TOP_PERSISTENT || p->top == OFS_TOP_ARCHIVE || life.important ||
-	    life.ttl == OFS_TTL_NEVER || __builtin_add_overflow(used, life.ttl, ret))
-		*ret = OFS_TTL_NEVER;
-	return 0;
 }

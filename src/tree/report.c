@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "tree/internal.h"
+#include "tree/keeper.h"
 
 #define FRESH_FOR OFS_NS_PER_S
 /* For so long after it was looked at a report stays as it is, unless it is as old as that. */
@@ -110,6 +111,15 @@ static json_t *calls_json(const struct numbers *n)
 	return calls;
 }
 
+static json_t *lifecycle_json(struct ofs_tree *t, const struct ofs_store_stats *s)
+{
+	json_t *json = ofs_keeper_stats(t->keeper);
+
+	if (json)
+		json_object_set_new(json, "tombstones", json_integer((json_int_t)s->tombstones));
+	return json;
+}
+
 static int format_status(struct ofs_tree *t, struct ofs_buf *out)
 {
 	OFS_FREE char *mountpoint = t->mountpoint ? ofs_text_readable(t->mountpoint) : NULL;
@@ -139,6 +149,10 @@ static int format_status(struct ofs_tree *t, struct ofs_buf *out)
 		"resident", (json_int_t)n.rss, "inodes", (json_int_t)s->cached, "references",
 		(json_int_t)s->held, "made_up", (json_int_t)n.made, "calls", calls_json(&n),
 		"bytes_read", (json_int_t)n.read, "bytes_written", (json_int_t)n.written);
+	if (json && json_object_set_new(json, "lifecycle", lifecycle_json(t, s)) < 0) {
+		json_decref(json);
+		json = NULL;
+	}
 	text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
 	json_decref(json);
 	return text ? ofs_buf_printf(out, "%s\n", text) : -ENOMEM;

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/util.h"
 #include "tree/internal.h"
+#include "tree/tombstone.h"
 
 void ofs_slice_destroy(struct ofs_slice *s)
 {
@@ -175,6 +176,31 @@ static int find_base(struct ofs_tree *t, ofs_node parent, const char *name,
 	return r == -EISDIR ? -ENOENT : r;
 }
 
+/*
+ * REF:info of a file that was collected. What it was is for the owner of the store: where it was
+ * cannot be asked any more.
+ */
+static int lookup_tombstone(struct ofs_tree *t, const char *name, const char *ref,
+			    const struct ofs_slice_spec *spec, const struct ofs_cred *cred,
+			    struct ofs_entry *ret)
+{
+	struct ofs_buf text = OFS_BUF_INIT;
+	struct ofs_attr attr;
+	int r;
+
+	if (spec->kind != OFS_SLICE_INFO)
+		return -EKEYEXPIRED;
+	if (cred && cred->uid && cred->uid != t->uid)
+		return -EACCES;
+	r = ofs_tombstone_report(t, ref, &text);
+	if (r < 0) {
+		ofs_buf_finish(&text);
+		return r;
+	}
+	ofs_tree_made_up_attr(t, 0, S_IFREG | 0400, &attr);
+	return ofs_made_text(t, OFS_NODE_REFS, name, &attr, &text, ret);
+}
+
 int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
 		     const struct ofs_cred *cred, struct ofs_entry *ret)
 {
@@ -195,6 +221,8 @@ int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
 	memcpy(base_name, name, len);
 	base_name[len] = 0;
 	r = find_base(t, parent, base_name, cred, &text, &base);
+	if (r == -EKEYEXPIRED && parsed == 0)
+		return lookup_tombstone(t, name, base_name, &spec, cred, ret);
 	if (r < 0)
 		return r;
 	if (!base.text && !S_ISREG(base.attr.mode))
@@ -205,6 +233,9 @@ int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
 		r = lookup_report(t, parent, name, &base, &spec, ret);
 	else
 		r = lookup_range(t, parent, base_name, &base, &spec, ret);
+	/* What is looked up is read, perhaps from the kernel's cache; but what is known is no content. */
+	if (r == 0 && !base.text && spec.kind != OFS_SLICE_INFO)
+		ofs_store_use(t->store, base.attr.ino);
 	if (!base.text)
 		ofs_store_forget(t->store, base.attr.ino, 1);
 	return r;

@@ -43,3 +43,23 @@ int ofs_text_time(int64_t ns, struct ofs_buf *out)
 		return -ERANGE;
 	return ofs_buf_append_str(out, text);
 }
+
+int ofs_text_duration(int64_t ns, struct ofs_buf *out)
+{
+	static const struct {
+		int64_t seconds;
+		char unit;
+	} units[] = { { 86400, 'd' }, { 3600, 'h' }, { 60, 'm' }, { 1, 's' } };
+	int64_t seconds = ns / OFS_NS_PER_S;
+	size_t i = 0;
+	int r;
+
+	while (i + 1 < OFS_ARRAY_SIZE(units) && seconds < units[i].seconds)
+		i++;
+	r = ofs_buf_printf(out, "%lld%c", (long long)(seconds / units[i].seconds), units[i].unit);
+	seconds %= units[i].seconds;
+	if (r < 0 || i + 1 == OFS_ARRAY_SIZE(units) || seconds < units[i + 1].seconds)
+		return r;
+	return ofs_buf_printf(out, " %lld%c", (long long)(seconds / units[i + 1].seconds),
+			      units[i + 1].unit);
+}

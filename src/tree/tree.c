@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "tree/internal.h"
+#include "tree/keeper.h"
+#include "tree/tombstone.h"
 
 static const char *const top_names[OFS_TOPS] = { "cache", "tasks", "persistent", "archive" };
 
@@ -45,6 +47,19 @@ static void on_attr_changed(void *arg, uint64_t ino)
 		t->events.attr_changed(t->events.arg, ino);
 }
 
+/* Seconds as nanoseconds; 0: for good. */
+static int64_t span(uint64_t seconds)
+{
+	return seconds && seconds < OFS_TTL_NEVER / OFS_NS_PER_S ? (int64_t)seconds * OFS_NS_PER_S
+								 : OFS_TTL_NEVER;
+}
+
+static void set_lifetimes(struct ofs_tree *t, const struct ofs_tree_options *opts)
+{
+	for (int i = 0; i < OFS_TTL_KINDS; i++)
+		t->ttl[i] = span(opts->ttl_s[i]);
+}
+
 int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct ofs_error *err,
 		  struct ofs_tree **ret)
 {
@@ -60,6 +75,11 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 		.attr_changed = on_attr_changed,
 		.events_arg = t,
 	};
+	struct ofs_keeper_options keeper = {
+		.interval = opts->gc_interval_ms * OFS_NS_PER_MS,
+		.working_max = opts->working_max,
+		.tombstones = span(opts->tombstones_s),
+	};
 	int r;
 
 	pthread_mutex_init(&t->lock, NULL);
@@ -73,6 +93,8 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	t->opened = ofs_clock_monotonic();
 	t->views = ofs_views_create();
 	t->labels = ofs_labels_create();
+	set_lifetimes(t, opts);
+	t->keeper = ofs_keeper_create(t, &keeper);
 	t->config = opts->config ? ofs_strdup(opts->config) : NULL;
 	t->mountpoint = opts->mountpoint ? ofs_strdup(opts->mountpoint) : NULL;
 	t->slice_max_lines = opts->slice_max_lines;
@@ -84,6 +106,8 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 			r = note_age(t);
 		if (r == 0 && opts->background)
 			r = ofs_store_start(t->store);
+		if (r == 0 && opts->background)
+			r = ofs_keeper_start(t->keeper);
 		if (r < 0)
 			ofs_error_set(err, -r, "cannot use the store '%s': %s", path, strerror(-r));
 	}
@@ -102,6 +126,7 @@ void ofs_tree_close(struct ofs_tree *t)
 
 	if (!t)
 		return;
+	ofs_keeper_destroy(t->keeper);
 	ofs_tree_verify_destroy(t->verify);
 	while ((m = ofs_map_next(&t->made, &pos)))
 		ofs_made_destroy(m);
@@ -124,6 +149,8 @@ int ofs_ref_lookup(struct ofs_tree *t, const char *name, const struct ofs_cred *
 	ofs_node ino = ofs_ref_parse(name);
 	int r = ino ? ofs_store_hold(t->store, ino, ret) : -ENOENT;
 
+	if (r == -ENOENT && ofs_tombstone_exists(t, name))
+		return -EKEYEXPIRED;
 	if (r < 0)
 		return r;
 	r = S_ISREG(ret->mode) ? ofs_place_check(t, ino, cred) : -ENOENT;
@@ -398,12 +425,15 @@ static ssize_t made_read(struct ofs_tree *t, ofs_node node, void *buf, size_t si
 	m = ofs_made_get(t, node);
 	if (!m)
 		return -ESTALE;
-	if (m->slice)
+	if (m->slice) {
 		n = ofs_slice_read(t, m, buf, size, off);
-	else if (!S_ISREG(m->attr.mode))
+		if (n >= 0)
+			ofs_store_use(t->store, m->slice->base);
+	} else if (!S_ISREG(m->attr.mode)) {
 		n = S_ISDIR(m->attr.mode) ? -EISDIR : -EINVAL;
-	else
+	} else {
 		n = copy_out(&m->text, buf, size, off);
+	}
 	ofs_made_put(t, m);
 	return n;
 }
@@ -414,6 +444,8 @@ ssize_t ofs_tree_read(struct ofs_tree *t, ofs_node node, void *buf, size_t size,
 					      : ofs_store_read(t->store, node, buf, size, off);
 
 	ofs_tree_count(t, OFS_CALL_READ);
+	if (n >= 0 && !ofs_node_is_virtual(node))
+		ofs_store_use(t->store, node);
 	if (n > 0)
 		atomic_fetch_add_explicit(&t->bytes_read, (uint64_t)n, memory_order_relaxed);
 	return n;

@@ -153,6 +153,11 @@ void ofs_tree_touch(struct ofs_tree *t)
 		t->events.attr_changed(t->events.arg, shown[i]);
 }
 
+int64_t ofs_tree_changed(struct ofs_tree *t)
+{
+	return atomic_load(&t->views->changed);
+}
+
 /* ---- lists that are kept */
 
 /* The list of a directory, to be given back; NULL: there is none. */

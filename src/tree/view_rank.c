@@ -67,7 +67,6 @@ static void rank(struct ranking *k, int64_t value, uint64_t ino, const char *nam
 /* By what is found; of files that do not expire nothing is shown. */
 static int rank_file(struct ranking *k, uint64_t ino, const char *name)
 {
-	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	struct ofs_tree *t = k->tree;
 	struct ofs_attr attr;
 	int64_t expires;
@@ -80,9 +79,7 @@ static int rank_file(struct ranking *k, uint64_t ino, const char *name)
 		rank(k, -OFS_MAX(attr.mtime, -INT64_MAX), ino, name);
 		return 0;
 	}
-	r = ofs_place_labelled(t, ino, &place);
-	if (r == 0)
-		r = ofs_tree_expiry(t, &attr, &place, &expires);
+	r = ofs_tree_expiry(t, &attr, &expires);
 	if (r == 0 && expires != OFS_TTL_NEVER)
 		rank(k, expires, ino, name);
 	return r == -ENOENT ? 0 : r;

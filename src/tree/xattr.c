@@ -12,9 +12,14 @@
 #include "base/util.h"
 #include "codec/hash.h"
 #include "tree/internal.h"
+#include "tree/keeper.h"
+#include "tree/life.h"
+#include "tree/task.h"
 
 #define PREFIX "user.offload."
 #define VERIFY PREFIX "verify"
+#define GC PREFIX "gc"
+#define STATE PREFIX "state"
 #define SNIFF_SIZE 512
 
 /* Each appends its value as text; -ENODATA: the file has none. */
@@ -118,18 +123,34 @@ static int attr_created(struct ofs_tree *t, const struct ofs_attr *file, struct 
 
 static int attr_expires(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
 {
-	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	int64_t at;
 	int r;
 
 	if (!S_ISREG(file->mode))
 		return -ENODATA;
-	r = ofs_place_labelled(t, file->ino, &place);
-	if (r == 0)
-		r = ofs_tree_expiry(t, file, &place, &at);
+	r = ofs_tree_expiry(t, file, &at);
 	if (r < 0)
 		return r == -ENOENT ? -ENODATA : r;
 	return at == OFS_TTL_NEVER ? ofs_buf_append_str(out, "never") : ofs_text_time(at, out);
+}
+
+static int attr_used(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	if (!S_ISREG(file->mode))
+		return -ENODATA;
+	return ofs_text_time(ofs_life_wall_time(t, file->used), out) < 0 ? -ENODATA : 0;
+}
+
+static int attr_lifecycle(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	int r = S_ISREG(file->mode) ? ofs_keeper_explain(t->keeper, file, out) : -ENODATA;
+
+	return r == -ENOENT ? -ENODATA : r;
+}
+
+static int attr_state(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	return ofs_task_get_state(t, file, out);
 }
 
 static int attr_lines(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
@@ -209,7 +230,7 @@ static int attr_ttl(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_
 		r = ofs_place_label(t, file->ino, &place);
 	else
 		return r;
-	return r < 0 ? r : ofs_ttl_format(ofs_ttl_default(place.category), out);
+	return r < 0 ? r : ofs_ttl_format(ofs_ttl_default(t, place.category), out);
 }
 
 static int attr_important(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
@@ -244,6 +265,9 @@ static const struct {
 	{ "task", attr_task, true },
 	{ "created", attr_created, false },
 	{ "expires", attr_expires, false },
+	{ "used", attr_used, false },
+	{ "lifecycle", attr_lifecycle, false },
+	{ "state", attr_state, true },
 	{ "lines", attr_lines, false },
 	{ "tokens", attr_tokens, false },
 	{ "mime", attr_mime, false },
@@ -298,6 +322,8 @@ static int attr_get(struct ofs_tree *t, ofs_node node, const char *name, struct 
 
 	if (node == OFS_NODE_ROOT && strncmp(name, VERIFY, strlen(VERIFY)) == 0)
 		return ofs_tree_verify_get(t->verify, name + strlen(VERIFY), out);
+	if (node == OFS_NODE_ROOT && strncmp(name, GC, strlen(GC)) == 0)
+		return ofs_keeper_get(t->keeper, name + strlen(GC), out);
 	for (i = 0; i < OFS_ARRAY_SIZE(attrs); i++)
 		if (strcmp(name + strlen(PREFIX), attrs[i].name) == 0)
 			break;
@@ -349,6 +375,19 @@ static int changed(struct ofs_tree *t, int r)
 	return r;
 }
 
+/* The end of a task, or taking that back. */
+static int set_state(struct ofs_tree *t, ofs_node node, const void *value, size_t size)
+{
+	struct ofs_attr dir;
+	int r = ofs_store_getattr(t->store, node, &dir);
+
+	if (r == 0)
+		r = ofs_task_set_state(t, &dir, value, size);
+	if (r == 0)
+		ofs_keeper_note(t->keeper, 0);
+	return changed(t, r);
+}
+
 int ofs_tree_setxattr(struct ofs_tree *t, ofs_node node, const char *name, const void *value,
 		      size_t size, int flags)
 {
@@ -358,12 +397,16 @@ int ofs_tree_setxattr(struct ofs_tree *t, ofs_node node, const char *name, const
 	ofs_tree_count(t, OFS_CALL_CHANGE);
 	if (node == OFS_NODE_ROOT && strcmp(name, VERIFY) == 0)
 		return flags & XATTR_CREATE ? -EEXIST : ofs_tree_verify_set(t->verify, value, size);
+	if (node == OFS_NODE_ROOT && strcmp(name, GC) == 0)
+		return flags & XATTR_CREATE ? -EEXIST : ofs_keeper_set(t->keeper, value, size);
 	if (ofs_node_is_virtual(node))
 		return -EROFS;
 	if (is_users(name))
 		return changed(t, ofs_store_setxattr(t->store, node, name, value, size, flags));
 	if (!is_ours(name))
 		return -EOPNOTSUPP;
+	if (strcmp(name, STATE) == 0)
+		return flags & XATTR_CREATE ? -EEXIST : set_state(t, node, value, size);
 	r = check_label(t, node, name, &kind);
 	return r < 0 ? r : changed(t, ofs_label_set(t, node, kind, value, size, flags));
 }

@@ -274,9 +274,11 @@ Test(cli_pointer, not_mounted)
 	expect_part("-> cache/shell/shell_1795291548_9f86d081884c7d65.txt (ref k3f9x2)\n");
 	expect_part(
 		"Read lines: offload slice k3f9x2 11-70   To use cat and grep on it: offload up\n");
+	expect_part("\nKeep it for good: offload promote k3f9x2\n");
 	expect_no_part(".offload");
 	pointer.hint = " --store /s";
 	print();
 	expect_part("offload slice --store /s k3f9x2 11-70 ");
 	expect_part("offload up --store /s\n");
+	expect_part("\nKeep it for good: offload promote --store /s k3f9x2\n");
 }

@@ -55,6 +55,31 @@ Test(cli_text, counts_have_commas_and_a_plural)
 	expect_count(UINT64_MAX, "byte", "18,446,744,073,709,551,615 bytes");
 }
 
+static void expect_size(uint64_t bytes, const char *expected)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	ofs_text_size(out, bytes);
+	fclose(out);
+	cr_expect_str_eq(text, expected);
+	free(text);
+}
+
+Test(cli_text, sizes_have_one_digit_behind_the_point)
+{
+	expect_size(0, "0 bytes");
+	expect_size(1, "1 byte");
+	expect_size(999, "999 bytes");
+	expect_size(1000, "1.0 KB");
+	expect_size(4200, "4.2 KB");
+	expect_size(999949, "999.9 KB");
+	expect_size(999950, "1.0 MB");
+	expect_size(20000000000, "20.0 GB");
+	expect_size(UINT64_MAX, "18.4 EB");
+}
+
 Test(cli_text, commands_are_quoted_where_a_shell_needs_it)
 {
 	const char *argv[] = { "sh", "-c", "echo 'a b'; x", "", "--k=v", "*.c", NULL };

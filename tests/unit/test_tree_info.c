@@ -64,7 +64,7 @@ Test(tree_info, info_has_exactly_these_fields)
 		"path",	 "ref",	      "tier",	      "category", "task",    "title",
 		"tags",	 "important", "ttl",	      "created",  "expires", "mime",
 		"lines", "tokens",    "stored_bytes", "sha256",	  "size",    "modified",
-		"mode",	 "uid",	      "gid",	      "links",
+		"mode",	 "uid",	      "gid",	      "links",	  "used",    "lifecycle",
 	};
 	ofs_node f;
 	json_t *info;

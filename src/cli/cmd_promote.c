@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* offload promote and offload archive. */
+#include <errno.h>
+#include <getopt.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "cli/command.h"
+#include "cli/label.h"
+#include "cli/operand.h"
+#include "cli/promotion.h"
+#include "cli/report.h"
+#include "cli/text.h"
+
+struct promote_options {
+	struct ofs_target_options target;
+	struct ofs_promotion promotion;
+	bool json;
+};
+
+static int promote_print_json(const struct ofs_promoted *p, json_t *files)
+{
+	json_t *json = json_pack("{s:s?, s:s, s:s, s:s?, s:s?, s:b}", "ref", p->ref, "path",
+				 p->path, "was", p->was, "category", p->category, "tags", p->tags,
+				 "moved", strcmp(p->path, p->was) != 0);
+
+	if (!json)
+		return ofs_report_failure("the name '%s' is not UTF-8, which JSON needs", p->path);
+	json_array_append_new(files, json);
+	return OFS_EXIT_OK;
+}
+
+static void promote_print(const struct ofs_promoted *p)
+{
+	fputs(p->ref ? p->ref : "-", stdout);
+	fputs("  ", stdout);
+	ofs_text_line(stdout, p->path);
+	if (strcmp(p->path, p->was) == 0) {
+		puts("  (was there already)");
+		return;
+	}
+	fputs("  (was ", stdout);
+	ofs_text_line(stdout, p->was);
+	puts(")");
+}
+
+/* `o` stays open from one operand to the next. */
+static int promote_one(const struct promote_options *opts, const char *name, struct ofs_operand *o,
+		       json_t *files)
+{
+	OFS_CLEANUP(ofs_promoted_finish) struct ofs_promoted done = { 0 };
+	struct ofs_error err;
+	int r = ofs_operand_open(&opts->target, name, &err, o);
+
+	if (r == 0)
+		r = ofs_promote(&opts->promotion, o->backend, o->path, &o->attr, &err, &done);
+	if (r < 0)
+		return ofs_report_failure("%s", err.text);
+	if (files)
+		return promote_print_json(&done, files);
+	promote_print(&done);
+	return OFS_EXIT_OK;
+}
+
+static int promote_all(const struct promote_options *opts, char *const names[], int count)
+{
+	OFS_CLEANUP(ofs_operand_finish) struct ofs_operand o = { 0 };
+	json_t *files = opts->json ? json_array() : NULL;
+	int failed = 0;
+
+	for (int i = 0; i < count; i++)
+		failed += promote_one(opts, names[i], &o, files) != OFS_EXIT_OK;
+	if (files)
+		ofs_text_json(stdout, json_pack("{s:o, s:i}", "files", files, "failed", failed));
+	return failed ? OFS_EXIT_FAILURE : OFS_EXIT_OK;
+}
+
+static int promote_check(const struct promote_options *opts, int count)
+{
+	const struct ofs_promotion *p = &opts->promotion;
+	struct ofs_error err;
+
+	if (!count)
+		return ofs_report_usage("name files by their refs or paths");
+	if ((p->category && ofs_label_check("category", p->category, &err) < 0) ||
+	    (p->name && ofs_label_check_name(p->name, &err) < 0))
+		return ofs_report_usage("%s", err.text);
+	if (p->name && count > 1)
+		return ofs_report_usage("-n names one file, and %d were given", count);
+	if (p->tags && (!*p->tags || strlen(p->tags) > OFS_TAGS_MAX))
+		return ofs_report_usage("--tag takes 1 to %d bytes: names separated by commas",
+					OFS_TAGS_MAX);
+	return OFS_EXIT_OK;
+}
+
+static int promote_parse(const struct ofs_command *self, const char *top, int argc, char **argv)
+{
+	static const struct option options[] = {
+		OFS_TARGET_LONG,
+		{ "category", required_argument, NULL, 'c' },
+		{ "name", required_argument, NULL, 'n' },
+		{ "tag", required_argument, NULL, 'T' },
+		{ "json", no_argument, NULL, 'j' },
+		{ 0 },
+	};
+	struct promote_options opts = { .promotion.top = top };
+	int c, code;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":" OFS_TARGET_SHORT "c:n:", options, NULL)) != -1) {
+		if (ofs_target_take_option(&opts.target, c, optarg))
+			continue;
+		switch (c) {
+		case 'c':
+			opts.promotion.category = optarg;
+			break;
+		case 'n':
+			opts.promotion.name = optarg;
+			break;
+		case 'T':
+			opts.promotion.tags = optarg;
+			break;
+		case 'j':
+			opts.json = true;
+			break;
+		case 'h':
+			ofs_command_print_help(self, stdout);
+			return OFS_EXIT_OK;
+		default:
+			return ofs_report_option(c, argv);
+		}
+	}
+	code = promote_check(&opts, argc - optind);
+	return code ? code : promote_all(&opts, argv + optind, argc - optind);
+}
+
+static int promote_run(const struct ofs_command *self, int argc, char **argv)
+{
+	return promote_parse(self, "persistent", argc, argv);
+}
+
+static int archive_run(const struct ofs_command *self, int argc, char **argv)
+{
+	return promote_parse(self, "archive", argc, argv);
+}
+
+#define PROMOTE_SYNOPSIS "[-c CATEGORY] [-n NAME] [--tag TAGS] [--json] REF|PATH..."
+#define PROMOTE_OPTIONS                                                                          \
+	"Refs stay valid. Nothing is replaced: what finds its name taken stays where it is.\n\n" \
+	"  -c, --category CATEGORY its category (default: the one that it has)\n"                \
+	"  -n, --name NAME         its name (default: the one that it has)\n"                    \
+	"      --tag TAGS          add tags, separated by commas\n"                              \
+	"      --json              print a JSON object\n" OFS_TARGET_HELP
+
+const struct ofs_command ofs_cmd_promote = {
+	.name = "promote",
+	.synopsis = PROMOTE_SYNOPSIS,
+	.summary = "Moves files or directories into persistent/, where they do not expire",
+	.help = "Each becomes persistent/CATEGORY/NAME. " PROMOTE_OPTIONS,
+	.run = promote_run,
+};
+
+const struct ofs_command ofs_cmd_archive = {
+	.name = "archive",
+	.synopsis = PROMOTE_SYNOPSIS,
+	.summary = "Moves files or directories into archive/, for good and read-only",
+	.help = "Each becomes archive/CATEGORY/NAME. " PROMOTE_OPTIONS,
+	.run = archive_run,
+};

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* Moving a file or a directory into a tier that keeps it. */
+#ifndef OFS_CLI_PROMOTION_H
+#define OFS_CLI_PROMOTION_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include <offloadfs/error.h>
+
+#include "cli/backend.h"
+
+#define OFS_TAGS_MAX 4096
+
+/* Borrowed. */
+struct ofs_promotion {
+	const char *top; /* "persistent" or "archive" */
+	const char *category; /* NULL: the one that the file has */
+	const char *name; /* NULL: the one that it has */
+	const char *tags; /* to be added, separated by commas; NULL: none */
+};
+
+/* All allocated. */
+struct ofs_promoted {
+	char *ref; /* NULL: a directory */
+	char *path; /* where it is now, in the tree */
+	char *was; /* where it was; the same when there was nothing to move */
+	char *category;
+	char *tags; /* NULL: none, or a directory */
+};
+
+void ofs_promoted_finish(struct ofs_promoted *p);
+
+/*
+ * Moves what `path` names, a file or directory of which stat says `attr`, to
+ * <top>/<category>/<name>, unless it lies in that tier and, where one was named, category already.
+ * The category of a directory that is one is its own name. Tags are those of
+ * the file, or of every file below the directory. Nothing that exists is replaced: -EEXIST; what is
+ * no file or directory of one of the tiers is -EINVAL. What failed has changed nothing, unless the
+ * tree itself fails meanwhile.
+ */
+int ofs_promote(const struct ofs_promotion *p, struct ofs_backend *b, const char *path,
+		const struct stat *attr, struct ofs_error *err, struct ofs_promoted *ret);
+
+/*
+ * Allocated: `tags` with those of `more` that are not among them behind; "" counts as none. Blanks
+ * around a tag do not count.
+ */
+char *ofs_tags_join(const char *tags, const char *more);
+
+#endif

@@ -1,0 +1,480 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What is used stays, what is worth keeping is kept, the rest goes, and can be asked about."""
+import errno
+import json
+import mmap
+import os
+
+from clock import HOUR, MINUTE, YEAR, Clock
+from files import KIB, noise
+from harness import (
+    OFFLOAD,
+    SEAL_SOON,
+    Mount,
+    eventually,
+    main,
+    raises,
+    read,
+    run,
+    same,
+    test,
+    write,
+    xattr,
+)
+
+# Looks at files as often as the clock is moved.
+EAGER = "gc_interval=1"
+
+
+def served(case, clock, *options):
+    return clock.start(Mount(case, case.store, case.mnt, (EAGER, SEAL_SOON) + options))
+
+
+def gc(m, how="run"):
+    """Asks for a collection, waits for its end and returns what it says."""
+
+    def begun():
+        try:
+            os.setxattr(m.mnt, "user.offload.gc", how.encode())
+        except OSError as e:
+            assert e.errno == errno.EBUSY
+            return False
+        return True
+
+    def state():
+        said = json.loads(os.getxattr(m.mnt, "user.offload.gc"))
+        return said if said["state"] != "running" else None
+
+    eventually(begun, "a collection begins")
+    said = eventually(state, "a collection ends", 60)
+    assert said["state"] == "done", said
+    return said
+
+
+def is_there(path):
+    return os.path.lexists(path)
+
+
+def pass_and_collect(m, clock, seconds, step=MINUTE):
+    """Lets time pass, a collection each step."""
+    while seconds > 0:
+        clock.pass_time(min(step, seconds))
+        seconds -= step
+        gc(m)
+
+
+def reads(m):
+    """How many messages to read something the daemon has had, those for this one left out."""
+    with open(m(".offload/status.json")) as f:
+        return json.load(f)["calls"]["read"]
+
+
+# --- Use ------------------------------------------------------------------------------------------
+
+
+@test
+def test_what_is_read_once_a_minute_outlives_its_two_minutes(case):
+    clock = Clock(case)
+    with served(case, clock) as m:
+        path = m.make("cache/shell/x", b"content\n" * 100)
+        other = m.make("cache/shell/other", b"content\n")
+        for p in (path, other):
+            os.setxattr(p, "user.offload.ttl", b"2m")
+        before = reads(m)
+        for _ in range(100):
+            read(path)
+        assert reads(m) - before < 20, "the kernel answers these"
+        ref = xattr(path, "ref")
+        for _ in range(20):
+            pass_and_collect(m, clock, MINUTE, 30)
+            same(read(path), b"content\n" * 100)
+        assert not is_there(other)
+        pass_and_collect(m, clock, 6 * MINUTE, 30)
+        assert not is_there(path)
+        with raises(errno.EKEYEXPIRED):
+            read(m("refs", ref))
+
+
+@test
+def test_to_look_at_names_and_attributes_is_no_use(case):
+    clock = Clock(case)
+    with served(case, clock) as m:
+        path = m.make("cache/shell/x", b"content\n")
+        for _ in range(8):
+            pass_and_collect(m, clock, 10 * MINUTE)
+            os.listdir(m("cache/shell"))
+            if is_there(path):
+                os.stat(path)
+                run("ls", "-l", m("cache/shell"))
+                xattr(path, "lifecycle")
+                os.listdir(m("views/expiring"))
+        assert not is_there(path)
+
+
+@test
+def test_open_and_mapped_files_stay(case):
+    clock = Clock(case)
+    with served(case, clock) as m:
+        opened, mapped, closed = (m.make(f"cache/shell/{n}", n.encode() * 5000) for n in "omc")
+        fd = os.open(opened, os.O_RDONLY)
+        with open(mapped, "rb") as f:
+            pages = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ)
+        assert pages[0] == ord("m")
+        read(closed)
+        pass_and_collect(m, clock, 2 * HOUR, 5 * MINUTE)
+        assert not is_there(closed)
+        assert is_there(opened) and is_there(mapped)
+        said = gc(m)
+        assert said["open"] == 2, said
+        same(os.pread(fd, 5, 0), b"ooooo")
+        same(pages[100:105], b"mmmmm")
+        # Those were uses.
+        os.close(fd)
+        pages.close()
+        gc(m)
+        assert is_there(opened) and is_there(mapped)
+        pass_and_collect(m, clock, HOUR, 5 * MINUTE)
+        assert not is_there(opened) and not is_there(mapped)
+
+
+@test
+def test_content_read_by_ref_and_by_slice_is_used(case):
+    clock = Clock(case)
+    with served(case, clock) as m:
+        by_ref, by_slice = m.make("cache/shell/r", b"a\nb\n"), m.make("cache/shell/s", b"a\nb\n")
+        ref = xattr(by_ref, "ref")
+        for _ in range(8):
+            pass_and_collect(m, clock, 20 * MINUTE, 5 * MINUTE)
+            same(read(m("refs", ref)), b"a\nb\n")
+            same(read(by_slice + ":2"), b"b\n")
+        assert is_there(by_ref) and is_there(by_slice)
+        pass_and_collect(m, clock, HOUR, 5 * MINUTE)
+        assert not is_there(by_ref) and not is_there(by_slice)
+
+
+# --- What is kept ---------------------------------------------------------------------------------
+
+
+@test
+def test_promotion_archival_and_importance(case):
+    clock = Clock(case)
+    with served(case, clock) as m:
+        for name in "abcd":
+            m.make(f"cache/shell/{name}", name.encode())
+        os.makedirs(m("persistent/shell"))
+        os.makedirs(m("archive/shell"))
+        os.rename(m("cache/shell/a"), m("persistent/shell/a"))
+        os.rename(m("cache/shell/b"), m("archive/shell/b"))
+        os.setxattr(m("cache/shell/c"), "user.offload.important", b"1")
+        assert xattr(m("persistent/shell/a"), "ttl") == "never"
+        pass_and_collect(m, clock, 2 * HOUR, 10 * MINUTE)
+        assert [is_there(m(p)) for p in ("persistent/shell/a", "archive/shell/b", "cache/shell/c")]
+        assert os.listdir(m("cache/shell")) == ["c"]
+        os.rename(m("persistent/shell/a"), m("cache/shell/a"))
+        os.setxattr(m("cache/shell/c"), "user.offload.important", b"0")
+        pass_and_collect(m, clock, 20 * MINUTE, 5 * MINUTE)
+        assert is_there(m("cache/shell/a")) and is_there(m("cache/shell/c"))
+        pass_and_collect(m, clock, 40 * MINUTE, 5 * MINUTE)
+        assert os.listdir(m("cache/shell")) == []
+
+
+@test
+def test_steps_of_live_tasks_keep_what_they_name(case):
+    clock = Clock(case)
+    with served(case, clock) as m:
+        a, b, c = (m.make(f"cache/shell/{n}", n.encode()) for n in "abc")
+        history = m("tasks/trip/history")
+        os.makedirs(history)
+        write(f"{history}/step_1.json", json.dumps({"outcome_ref": xattr(a, "ref")}).encode())
+        write(f"{history}/step_2.json", json.dumps({"outcome_ref": b}).encode())
+        pass_and_collect(m, clock, 2 * HOUR, 10 * MINUTE)
+        assert sorted(os.listdir(m("cache/shell"))) == ["a", "b"]
+        assert "tasks/trip/history/step_1.json" in xattr(a, "lifecycle")
+        os.setxattr(m("tasks/trip"), "user.offload.state", b"done")
+        pass_and_collect(m, clock, HOUR, 10 * MINUTE)
+        assert os.listdir(m("cache/shell")) == []
+        assert not is_there(c)
+
+
+@test
+def test_the_end_of_a_task(case):
+    clock = Clock(case)
+    with served(case, clock) as m:
+        kept = m.make("tasks/trip/reports/kept", b"kept")
+        m.make("tasks/trip/reports/more/report", b"report")
+        m.make("tasks/trip/notes/note", b"note")
+        m.make("tasks/other/shell/x", b"x")
+        read(m("tasks/trip/notes/note"))
+        with open(m("tasks/trip/notes/open"), "wb") as held:
+            held.write(b"open")
+            held.flush()
+            os.makedirs(m("persistent/reports"))
+            os.rename(kept, m("persistent/reports/kept"))
+            os.setxattr(m("tasks/trip"), "user.offload.state", b"done")
+            said = gc(m)
+            assert os.listdir(m("tasks/trip/notes")) == ["open"]
+            assert not is_there(m("tasks/trip/reports")), said
+        eventually(lambda: gc(m) and not is_there(m("tasks/trip")), "the task is gone")
+        assert os.listdir(m("tasks")) == ["other"]
+        same(read(m("persistent/reports/kept")), b"kept")
+        # A new task of that name is another one.
+        m.make("tasks/trip/shell/x", b"x")
+        gc(m)
+        assert xattr(m("tasks/trip"), "state") == "live"
+        assert is_there(m("tasks/trip/shell/x"))
+
+
+@test
+def test_the_size_limit_takes_what_was_used_longest_ago(case):
+    clock = Clock(case)
+    with served(case, clock) as m:
+        for i in range(12):
+            m.make(f"cache/web/{i:02d}", noise(200 * KIB, i))
+            clock.pass_time(10)
+        os.setxattr(m("cache/web/00"), "user.offload.important", b"1")
+        m.wait_sealed(m("cache/web/11"))
+        clock.pass_time(5 * MINUTE)
+    with served(case, clock, "working_max=1") as m:
+        # By now it may be on probation, and this is a use.
+        same(read(m("cache/web/01")), noise(200 * KIB, 1))
+
+        def small():
+            clock.pass_time(10)
+            gc(m)
+            with open(m(".offload/status.json")) as f:
+                return json.load(f)["lifecycle"]["working_stored"] <= 1 << 20
+
+        eventually(small, "the working tier is as small as it is to be")
+        left = sorted(os.listdir(m("cache/web")))
+        assert left[:2] == ["00", "01"] and left[-1] == "11", left
+        assert 3 <= len(left) <= 5, left
+
+
+# --- The clock ------------------------------------------------------------------------------------
+
+
+@test
+def test_a_stepped_clock_loses_nothing_early(case):
+    clock = Clock(case)
+    with served(case, clock) as m:
+        path = m.make("cache/shell/x", b"content\n")
+        ref = xattr(path, "ref")
+        for step in (HOUR, -HOUR, -HOUR, HOUR, YEAR, -YEAR, -YEAR, YEAR):
+            clock.step(step)
+            eventually(lambda: gc(m) is not None, "looked")
+            assert is_there(path), step
+        # Neither does a daemon that is killed while the clock is wrong.
+        clock.step(YEAR)
+        gc(m)
+        m.kill9()
+        clock.step(-YEAR)
+        clock.start(m)
+        gc(m)
+        assert is_there(path)
+        pass_and_collect(m, clock, HOUR, 5 * MINUTE)
+        assert not is_there(path)
+        with raises(errno.EKEYEXPIRED):
+            os.stat(m("refs", ref))
+
+
+@test
+def test_ageing_survives_restarts(case):
+    clock = Clock(case)
+    with served(case, clock) as m:
+        path = m.make("cache/shell/x", b"content\n")
+        clock.pass_time(20 * MINUTE)
+        gc(m)
+        m.unmount()
+        clock.pass_time(15 * MINUTE)
+        clock.start(m)
+        # Its time is over, and it is on probation: whoever comes back can still use it.
+        gc(m)
+        assert "on probation" in xattr(path, "lifecycle")
+        read(path)
+        gc(m)
+        assert "on probation" not in xattr(path, "lifecycle")
+        m.kill9()
+        clock.start(m)
+        pass_and_collect(m, clock, HOUR, 5 * MINUTE)
+        assert not is_there(path)
+
+
+# --- What the kernel knows ------------------------------------------------------------------------
+
+
+@test
+def test_listings_and_names_follow(case):
+    clock = Clock(case)
+    with served(case, clock) as m:
+        for i in range(50):
+            m.make(f"cache/shell/{i}", b"x")
+        m.make("cache/shell/kept", b"x")
+        os.setxattr(m("cache/shell/kept"), "user.offload.ttl", b"never")
+        assert len(os.listdir(m("cache/shell"))) == 51
+        assert len(os.listdir(m("views/by-category/shell"))) == 51
+        pass_and_collect(m, clock, HOUR, 5 * MINUTE)
+        assert os.listdir(m("cache/shell")) == ["kept"]
+        assert len(os.listdir(m("views/by-category/shell"))) == 1
+        with raises(errno.ENOENT):
+            os.stat(m("cache/shell/7"))
+        write(m("cache/shell/7"), b"new")
+        same(read(m("cache/shell/7")), b"new")
+
+
+@test
+def test_space_is_back(case):
+    clock = Clock(case)
+    with served(case, clock) as m:
+        for i in range(40):
+            m.make(f"cache/shell/{i}", noise(256 * KIB, i))
+        m.wait_sealed(*(m(f"cache/shell/{i}") for i in range(40)))
+
+        def stored():
+            return sum(
+                os.stat(os.path.join(case.store, "packs", n)).st_blocks * 512
+                for n in os.listdir(os.path.join(case.store, "packs"))
+            )
+
+        assert stored() > 8 << 20
+        pass_and_collect(m, clock, HOUR, 5 * MINUTE)
+        assert os.listdir(m("cache/shell")) == []
+        eventually(lambda: stored() < 1 << 20, "the space is given back", 30)
+
+
+# --- Content in several tiers ---------------------------------------------------------------------
+
+
+def _removals(m, clock, how):
+    """Removes cache/shell/x."""
+    if how == "rm":
+        os.unlink(m("cache/shell/x"))
+    else:
+        pass_and_collect(m, clock, HOUR, 10 * MINUTE)
+    assert not is_there(m("cache/shell/x"))
+
+
+@test(
+    variants={
+        f"{first}-{how}-{tier}": (first, how, tier)
+        for first in ("working", "other")
+        for how in ("rm", "gc")
+        for tier in ("persistent", "archive")
+    }
+)
+def test_the_same_content_in_two_tiers(case, variant):
+    first, how, tier = variant
+    clock = Clock(case)
+    content = noise(300 * KIB, 7) + b"line\n" * 1000
+    with served(case, clock) as m:
+        paths = ["cache/shell/x", f"{tier}/shell/x"]
+        for path in paths if first == "working" else reversed(paths):
+            m.make(path, content)
+        m.wait_sealed(*(m(p) for p in paths))
+        m.kill9()
+        clock.start(m)
+        _removals(m, clock, how)
+        m.kill9()
+        clock.start(m)
+        same(read(m(paths[1])), content)
+        # And the other way round: what is kept goes, and the working one stays.
+        m.make(paths[0], content)
+        m.wait_sealed(m(paths[0]))
+        os.unlink(m(paths[1]))
+        m.kill9()
+        clock.start(m)
+        same(read(m(paths[0])), content)
+        assert not is_there(m(paths[1]))
+    run(OFFLOAD, "verify", "--store", case.store)
+
+
+@test
+def test_killed_while_it_collects(case):
+    clock = Clock(case)
+    files = {f"cache/shell/{i:03d}": b"%d\n" % i * (i % 7 + 1) for i in range(600)}
+    with served(case, clock) as m:
+        refs = {}
+        for name, data in files.items():
+            refs[name] = xattr(m.make(name, data), "ref")
+        m.make("persistent/shell/kept", files["cache/shell/005"])
+        gc(m)
+        clock.pass_time(HOUR)
+        gc(m)
+        clock.pass_time(20 * MINUTE)
+        os.setxattr(m.mnt, "user.offload.gc", b"run")
+        eventually(lambda: json.loads(os.getxattr(m.mnt, "user.offload.gc")), "it runs")
+        m.kill9()
+        clock.start(m)
+        for name, data in files.items():
+            if is_there(m(name)):
+                same(read(m(name)), data, name)
+            else:
+                with raises(errno.EKEYEXPIRED):
+                    os.stat(m("refs", refs[name]))
+        same(read(m("persistent/shell/kept")), files["cache/shell/005"])
+    run(OFFLOAD, "verify", "--store", case.store)
+
+
+# --- What is said of them -------------------------------------------------------------------------
+
+
+@test
+def test_the_ref_of_what_is_gone(case):
+    clock = Clock(case)
+    with served(case, clock) as m:
+        path = m.make("tasks/trip/shell/log.txt", b"one\ntwo\n")
+        os.setxattr(path, "user.offload.title", b"The log")
+        m.wait_sealed(path)
+        ref, sha = xattr(path, "ref"), xattr(path, "sha256")
+        pass_and_collect(m, clock, HOUR, 5 * MINUTE)
+        for name in (ref, f"{ref}:1-2", f"{ref}:summary"):
+            with raises(errno.EKEYEXPIRED):
+                read(m("refs", name))
+        done = run("cat", m("refs", ref), check=False)
+        assert b"Key has expired" in done.stderr, done.stderr
+        for _ in range(2):
+            told = json.loads(read(m("refs", f"{ref}:info")))
+            assert told["path"] == "tasks/trip/shell/log.txt" and told["size"] == 8, told
+            assert told["sha256"] == sha and told["task"] == "trip" and told["lines"] == 2, told
+            assert told["title"] == "The log" and told["reason"] == "expired", told
+            assert told["why"].startswith("unused for ") and told["removed"], told
+            m.remount()
+        with raises(errno.ENOENT):
+            os.stat(m("refs/zzzzzz"))
+
+
+@test
+def test_why_a_file_is_kept(case):
+    clock = Clock(case)
+    with served(case, clock) as m:
+        path = m.make("cache/shell/x", b"x")
+        assert "unless it is used" in xattr(path, "lifecycle")
+        assert xattr(m.make("persistent/x", b"x"), "lifecycle").startswith("kept: ")
+        assert xattr(m.make("cache/reports/x", b"x"), "lifecycle").startswith("kept: ")
+        pass_and_collect(m, clock, 31 * MINUTE)
+        assert xattr(path, "lifecycle").startswith("on probation, goes after ")
+        told = json.loads(read(path + ":info"))
+        assert told["lifecycle"].startswith("on probation") and told["used"], told
+        said = gc(m, "dry-run")
+        assert said["probation"] == 1 and said["items"] == 1, said
+        item = json.loads(os.getxattr(m.mnt, "user.offload.gc.0"))
+        assert item["path"] == "cache/shell/x" and item["action"] == "probation", item
+        # To be told that was no use.
+        pass_and_collect(m, clock, 20 * MINUTE)
+        assert not is_there(path)
+
+
+@test
+def test_lifetimes_are_configured(case):
+    clock = Clock(case)
+    with served(case, clock, "ttl_shell=2h,ttl_reports=1h,ttl_other=never") as m:
+        shell, report, other = (m.make(f"cache/{c}/x", b"x") for c in ("shell", "reports", "z"))
+        assert [xattr(p, "ttl") for p in (shell, report, other)] == ["2h", "1h", "never"]
+        pass_and_collect(m, clock, 100 * MINUTE, 10 * MINUTE)
+        assert is_there(shell) and not is_there(report)
+        pass_and_collect(m, clock, 2 * HOUR, 10 * MINUTE)
+        assert not is_there(shell) and is_there(other)
+
+
+if __name__ == "__main__":
+    main()

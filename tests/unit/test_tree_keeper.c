@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: MIT */
+/* Garbage collection of a tree, under a clock that is set. */
+#include <jansson.h>
+
+#include "test_tree_fixture.h"
+
+#define SECOND OFS_NS_PER_S
+#define MINUTE (60 * SECOND)
+#define HOUR (60 * MINUTE)
+#define DAY (24 * HOUR)
+
+TestSuite(tree_keeper, .init = setup, .fini = teardown);
+
+/* ---- words */
+
+static void put_text(const char *p, const char *text)
+{
+	ofs_tree_forget(t, make_of(p, text, strlen(text)), 1);
+}
+
+static const char *ref_of_node(ofs_node node)
+{
+	static char ref[OFS_REF_SIZE];
+
+	ofs_ref_format(node, ref);
+	return ref;
+}
+
+static const char *ref_of(const char *p)
+{
+	return ref_of_node(walk(p));
+}
+
+static json_t *root_json(const char *name)
+{
+	json_t *json = json_loads(xattr(OFS_NODE_ROOT, name), 0, NULL);
+
+	cr_assert_not_null(json, "%s", name);
+	return json;
+}
+
+static void pass(int64_t ns)
+{
+	ahead += ns;
+}
+
+static void nap(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
+}
+
+/* Asks for a collection and waits for its end; its state as JSON. */
+static json_t *collect(const char *how)
+{
+	json_t *json;
+
+	cr_assert_eq(set(OFS_NODE_ROOT, "gc", how), 0, "%s", how);
+	for (;;) {
+		json = root_json("gc");
+		if (strcmp(json_string_value(json_object_get(json, "state")), "running") != 0)
+			break;
+		json_decref(json);
+		nap();
+	}
+	cr_assert_str_eq(json_string_value(json_object_get(json, "state")), "done");
+	return json;
+}
+
+static long number(json_t *json, const char *name)
+{
+	long n = (long)json_integer_value(json_object_get(json, name));
+
+	json_decref(json);
+	return n;
+}
+
+/* Collects; how many files went. */
+static long run(void)
+{
+	return number(collect("run"), "removed");
+}
+
+static void make_path(const char *p)
+{
+	char part[256];
+
+	for (const char *at = strchr(p, '/'); at; at = strchr(at + 1, '/')) {
+		snprintf(part, sizeof(part), "%.*s", (int)(at - p), p);
+		if (try_walk(part) == -ENOENT)
+			ofs_tree_forget(t, make_dir(part), 1);
+	}
+}
+
+/* ---- which files go */
+
+struct kind {
+	const char *dir;
+	bool working;
+	bool ended;
+};
+
+static const struct kind kinds[] = {
+	{ "", true, false },
+	{ "cache/web/", true, false },
+	{ "cache/web/deep/er/", true, false },
+	{ "tasks/live/shell/", true, false },
+	{ "tasks/over/shell/", true, true },
+	{ "persistent/web/", false, false },
+	{ "archive/web/", false, false },
+};
+
+struct subject {
+	char path[128];
+	char ref[OFS_REF_SIZE];
+	bool goes;
+};
+
+enum {
+	IMPORTANT = 1,
+	REFERENCED = 2,
+	OPEN = 4,
+	OLD = 8,
+	ALL = 16
+};
+
+static void make_subject(const struct kind *kind, int bits, struct subject *ret)
+{
+	char step[128], text[128];
+	ofs_node node;
+
+	snprintf(ret->path, sizeof(ret->path), "%sfile%d", kind->dir, bits);
+	make_path(ret->path);
+	node = make_of(ret->path, "text\n", 5);
+	ofs_ref_format(node, ret->ref);
+	cr_assert_eq(set(node, "ttl", bits & OLD ? "1h" : "10d"), 0);
+	if (bits & IMPORTANT)
+		cr_assert_eq(set(node, "important", "1"), 0);
+	/* By turns by ref and by path. */
+	snprintf(text, sizeof(text), "{\"outcome_ref\": \"%s\"}",
+		 bits & OLD ? ret->ref : ret->path);
+	snprintf(step, sizeof(step), "tasks/%s/history/step_%s.json",
+		 bits & REFERENCED ? "live" : "over", ret->ref);
+	make_path(step);
+	put_text(step, text);
+	if (!(bits & OPEN))
+		ofs_tree_forget(t, node, 1);
+	ret->goes = kind->working && !(bits & (IMPORTANT | REFERENCED | OPEN)) &&
+		    (bits & OLD || kind->ended);
+}
+
+Test(tree_keeper, every_combination)
+{
+	struct subject subjects[OFS_ARRAY_SIZE(kinds) * ALL];
+	size_t n = 0, gone = 0;
+
+	for (size_t k = 0; k < OFS_ARRAY_SIZE(kinds); k++)
+		for (int bits = 0; bits < ALL; bits++)
+			make_subject(&kinds[k], bits, &subjects[n++]);
+	cr_assert_eq(set(walk("tasks/over"), "state", "done"), 0);
+	pass(2 * HOUR);
+	run();
+	for (size_t i = 0; i < n; i++) {
+		const struct subject *s = &subjects[i];
+		char ref[32];
+
+		snprintf(ref, sizeof(ref), "refs/%s", s->ref);
+		cr_assert_eq(try_walk(s->path), s->goes ? -ENOENT : 0, "%s", s->path);
+		cr_assert_eq(try_walk(ref), s->goes ? -EKEYEXPIRED : 0, "%s", s->path);
+		gone += s->goes;
+	}
+	/* One in each place where files go, and one more where the task has ended. */
+	cr_assert_eq(gone, 6);
+	/* A second one finds nothing to do. */
+	cr_assert_eq(run(), 0);
+}
+
+/* Nothing goes before its time, whatever its category, and goes after it. */
+Test(tree_keeper, every_category)
+{
+	static const struct {
+		const char *dir;
+		int64_t ttl; /* 0: never */
+	} table[] = {
+		{ "cache/shell", 30 * MINUTE }, { "cache/search", 6 * HOUR },
+		{ "cache/web", 6 * HOUR },	{ "cache/file_read", 24 * HOUR },
+		{ "cache/notes", 7 * DAY },	{ "cache/reports", 0 },
+		{ "cache/builds", 24 * HOUR },	{ "tasks/t/shell", 30 * MINUTE },
+		{ "tasks/t", 24 * HOUR },	{ "cache", 24 * HOUR },
+	};
+	int64_t passed = 0;
+	char p[64];
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(table); i++) {
+		snprintf(p, sizeof(p), "%s/file", table[i].dir);
+		make_path(p);
+		put_text(p, "text\n");
+	}
+	while (passed <= 10 * DAY) {
+		run();
+		for (size_t i = 0; i < OFS_ARRAY_SIZE(table); i++) {
+			int64_t ttl = table[i].ttl;
+
+			snprintf(p, sizeof(p), "%s/file", table[i].dir);
+			if (!ttl || passed < ttl)
+				cr_assert_eq(try_walk(p), 0, "%s", p);
+			/* A quarter of it for a use that nobody saw, and a second to round. */
+			else if (passed > ttl + ttl / 4 + SECOND)
+				cr_assert_neq(try_walk(p), 0, "%s", p);
+		}
+		pass(20 * MINUTE);
+		passed += 20 * MINUTE;
+	}
+}
+
+/* ---- what renews */
+
+Test(tree_keeper, a_use_renews)
+{
+	char buf[8];
+
+	make_path("cache/shell/x");
+	put_text("cache/shell/read", "text\n");
+	put_text("cache/shell/written", "text\n");
+	put_text("cache/shell/sliced", "text\n");
+	put_text("cache/shell/looked-at", "text\n");
+	for (int i = 0; i < 5; i++) {
+		ofs_node slice;
+
+		pass(25 * MINUTE);
+		cr_assert_gt(ofs_tree_read(t, walk("cache/shell/read"), buf, sizeof(buf), 0), 0);
+		cr_assert_gt(ofs_tree_write(t, walk("cache/shell/written"), "y", 1, 0), 0);
+		slice = hold("cache/shell/sliced:1");
+		cr_assert_gt(ofs_tree_read(t, slice, buf, sizeof(buf), 0), 0);
+		ofs_tree_forget(t, slice, 1);
+		/* To ask how long it has is no use. */
+		if (i < 2)
+			xattr(walk("cache/shell/looked-at"), "expires");
+		run();
+	}
+	cr_assert_eq(try_walk("cache/shell/read"), 0);
+	cr_assert_eq(try_walk("cache/shell/written"), 0);
+	cr_assert_eq(try_walk("cache/shell/sliced"), 0);
+	cr_assert_eq(try_walk("cache/shell/looked-at"), -ENOENT);
+	pass(2 * HOUR);
+	cr_assert_eq(run(), 3);
+}
+
+Test(tree_keeper, promotion_clears_the_time_and_moving_back_starts_it)
+{
+	make_path("persistent/shell/x");
+	make_path("cache/shell/dir/x");
+	put_text("cache/shell/file", "text\n");
+	put_text("cache/shell/dir/file", "text\n");
+	move("cache/shell/file", "persistent/shell/file");
+	move("cache/shell/dir", "persistent/shell/dir");
+	cr_assert_str_eq(xattr(walk("persistent/shell/file"), "ttl"), "never");
+	pass(100 * DAY);
+	cr_assert_eq(run(), 0);
+	move("persistent/shell/file", "cache/shell/file");
+	move("persistent/shell/dir", "cache/shell/dir");
+	pass(25 * MINUTE);
+	cr_assert_eq(run(), 0);
+	pass(25 * MINUTE);
+	cr_assert_eq(run(), 2);
+}
+
+Test(tree_keeper, ageing_survives_restarts)
+{
+	make_path("cache/shell/x");
+	put_text("cache/shell/old", "text\n");
+	pass(20 * MINUTE);
+	reopen();
+	put_text("cache/shell/new", "text\n");
+	pass(18 * MINUTE);
+	reopen();
+	cr_assert_eq(run(), 1);
+	cr_assert_eq(try_walk("cache/shell/old"), -ENOENT);
+	cr_assert_eq(try_walk("cache/shell/new"), 0);
+}
+
+/* A file with a name that is kept stays under all its names. */
+Test(tree_keeper, names)
+{
+	ofs_node node;
+
+	make_path("cache/shell/x");
+	make_path("persistent/shell/x");
+	node = make("cache/shell/both");
+	link_to(node, "persistent/shell/both");
+	link_to(node, "cache/shell/again");
+	ofs_tree_forget(t, node, 1);
+	node = make("cache/shell/one");
+	link_to(node, "cache/shell/two");
+	ofs_tree_forget(t, node, 1);
+	pass(HOUR);
+	cr_assert_eq(run(), 1);
+	cr_assert_eq(try_walk("cache/shell/both"), 0);
+	cr_assert_eq(try_walk("cache/shell/again"), 0);
+	cr_assert_eq(try_walk("cache/shell/one"), -ENOENT);
+	cr_assert_eq(try_walk("cache/shell/two"), -ENOENT);
+}
+
+/* ---- tasks */
+
+Test(tree_keeper, the_end_of_a_task)
+{
+	char buf[8];
+
+	make_path("tasks/t/reports/deep/x");
+	make_path("persistent/reports/x");
+	put_text("tasks/t/reports/a", "a\n");
+	put_text("tasks/t/reports/deep/b", "b\n");
+	put_text("tasks/t/kept", "c\n");
+	move("tasks/t/kept", "persistent/reports/kept");
+	cr_assert_gt(ofs_tree_read(t, walk("tasks/t/reports/a"), buf, sizeof(buf), 0), 0);
+	cr_assert_str_eq(xattr(walk("tasks/t"), "state"), "live");
+	cr_assert_eq(number(collect("dry-run task t"), "removed"), 2);
+	cr_assert_eq(try_walk("tasks/t/reports/a"), 0);
+	cr_assert_eq(set(walk("tasks/t"), "state", "done"), 0);
+	cr_assert_str_eq(xattr(walk("tasks/t"), "state"), "done");
+	cr_assert_eq(run(), 2);
+	cr_assert_eq(try_walk("tasks/t"), -ENOENT, "it is empty, and goes as well");
+	cr_assert_eq(try_walk("persistent/reports/kept"), 0);
+}
+
+/* What comes into a task after its end has its own time. */
+Test(tree_keeper, after_the_end_of_a_task)
+{
+	make_path("tasks/t/shell/x");
+	put_text("tasks/t/shell/before", "a\n");
+	cr_assert_eq(set(walk("tasks/t"), "state", "done"), 0);
+	pass(10 * SECOND);
+	put_text("tasks/t/shell/after", "b\n");
+	cr_assert_eq(run(), 1);
+	cr_assert_eq(try_walk("tasks/t/shell/after"), 0);
+	pass(HOUR);
+	cr_assert_eq(run(), 1);
+
+	make_path("tasks/u/shell/x");
+	put_text("tasks/u/shell/file", "a\n");
+	cr_assert_eq(set(walk("tasks/u"), "state", "done"), 0);
+	cr_assert_eq(set(walk("tasks/u"), "state", "live"), 0);
+	cr_assert_eq(run(), 0);
+	cr_assert_eq(set(walk("tasks/u"), "state", "maybe"), -EINVAL);
+	cr_assert_eq(set(walk("tasks/u/shell"), "state", "done"), -EOPNOTSUPP);
+	cr_assert_eq(set(walk("cache"), "state", "done"), -EOPNOTSUPP);
+	cr_assert_str_eq(xattr(walk("cache"), "state"), "-");
+}
+
+/* ---- steps */
+
+Test(tree_keeper, how_a_step_names_a_file)
+{
+	static const struct {
+		const char *before, *after;
+	} forms[] = {
+		{ "{\"outcome_ref\": \"", "\"}" },
+		{ "{\"outcome_ref\": \"refs/", "\"}" },
+		{ "{\"outcome_ref\": \"./refs/", ":1-1\"}" },
+		{ "{\"outcome_ref\": [\"nothing\", \"", "\"]}" },
+		{ "{\"outcome_ref\": {\"ref\": \"", "\", \"path\": \"elsewhere\"}}" },
+		{ "{\"step\": 3, \"result\": {\"all\": [{\"outcome_ref\": \"", "\"}]}}" },
+		{ "{\"outcome_ref\": \".offload/refs/", "\"}" },
+		{ "{\"outcome_ref\": \"/anywhere/.offload/refs/", "\"}" },
+	};
+	char p[64], text[256];
+
+	make_path("cache/shell/x");
+	make_path("tasks/t/history/x");
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(forms); i++) {
+		snprintf(p, sizeof(p), "cache/shell/file%zu", i);
+		put_text(p, "text\n");
+		snprintf(text, sizeof(text), "%s%s%s", forms[i].before, ref_of(p), forms[i].after);
+		snprintf(p, sizeof(p), "tasks/t/history/step_%zu.json", i);
+		put_text(p, text);
+	}
+	put_text("cache/shell/other", "text\n");
+	put_text("tasks/t/history/step_x.json", "{\"outcome_ref\": ");
+	put_text("tasks/t/history/notes.json", "{\"outcome_ref\": \"cache/shell/other\"}");
+	pass(HOUR);
+	/* The steps themselves stay for a day. */
+	cr_assert_eq(run(), 1);
+	cr_assert_eq(try_walk("cache/shell/other"), -ENOENT);
+	cr_assert_not_null(strstr(xattr(walk("cache/shell/file0"), "lifecycle"),
+				  "tasks/t/history/step_0.json"));
+	/* A step that is rewritten names what it names now, and a step that is gone nothing. */
+	cr_assert_gt(ofs_tree_write(t, walk("tasks/t/history/step_0.json"), "{}        ", 10, 0),
+		     0);
+	ofs_tree_setattr(t, walk("tasks/t/history/step_0.json"),
+			 &(struct ofs_setattr){ .set = OFS_SET_SIZE, .size = 2 },
+			 &(struct stat){ 0 });
+	drop("tasks/t/history/step_1.json");
+	cr_assert_eq(run(), 2);
+	cr_assert_eq(set(walk("tasks/t"), "state", "done"), 0);
+	run();
+	cr_assert_eq(try_walk("cache/shell/file5"), -ENOENT);
+}
+
+/* ---- tombstones */
+
+Test(tree_keeper, tombstones)
+{
+	char ref[32], info[64], text[4096];
+	ofs_node node;
+	json_t *json;
+	ssize_t n;
+
+	make_path("tasks/t/shell/x");
+	node = make_of("tasks/t/shell/file", "one\ntwo\n", 8);
+	cr_assert_eq(set(node, "title", "A title"), 0);
+	cr_assert_eq(set(node, "tags", "a,b"), 0);
+	snprintf(ref, sizeof(ref), "refs/%s", ref_of_node(node));
+	snprintf(info, sizeof(info), "%s:info", ref);
+	ofs_tree_forget(t, node, 1);
+	cr_assert_eq(ofs_tree_seal(t), 0);
+	pass(41 * MINUTE);
+	cr_assert_eq(run(), 1);
+	reopen();
+	cr_assert_eq(try_walk(ref), -EKEYEXPIRED);
+	strcat(ref, ":1-2");
+	cr_assert_eq(try_walk(ref), -EKEYEXPIRED);
+	node = hold(info);
+	n = ofs_tree_read(t, node, text, sizeof(text) - 1, 0);
+	cr_assert_gt(n, 0);
+	text[n] = 0;
+	json = json_loads(text, 0, NULL);
+	cr_assert_not_null(json);
+	cr_assert_str_eq(json_string_value(json_object_get(json, "path")), "tasks/t/shell/file");
+	cr_assert_eq(json_integer_value(json_object_get(json, "size")), 8);
+	cr_assert_eq(json_integer_value(json_object_get(json, "lines")), 2);
+	cr_assert_eq(strlen(json_string_value(json_object_get(json, "sha256"))), 64);
+	cr_assert_str_eq(json_string_value(json_object_get(json, "task")), "t");
+	cr_assert_str_eq(json_string_value(json_object_get(json, "title")), "A title");
+	cr_assert_str_eq(json_string_value(json_object_get(json, "tags")), "a,b");
+	cr_assert_str_eq(json_string_value(json_object_get(json, "reason")), "expired");
+	cr_assert_not_null(
+		strstr(json_string_value(json_object_get(json, "why")), "its time is 30m"));
+	cr_assert_not_null(json_string_value(json_object_get(json, "removed")));
+	json_decref(json);
+	/* A ref that never was is something else. */
+	cr_assert_eq(try_walk("refs/zzzzzz"), -ENOENT);
+	cr_assert_eq(try_walk("refs/zzzzzz:info"), -ENOENT);
+}
+
+/* What it was is for the store's owner; that it was is for all. */
+Test(tree_keeper, tombstones_of_others)
+{
+	const struct ofs_cred other = { .uid = 12345, .gid = 12345 };
+	struct ofs_entry e;
+	char name[32];
+
+	make_path("cache/shell/x");
+	put_text("cache/shell/file", "text\n");
+	ofs_ref_format(walk("cache/shell/file"), name);
+	pass(HOUR);
+	cr_assert_eq(run(), 1);
+	cr_assert_eq(ofs_tree_lookup_as(t, walk("refs"), name, &other, &e), -EKEYEXPIRED);
+	strcat(name, ":info");
+	cr_assert_eq(ofs_tree_lookup_as(t, walk("refs"), name, &other, &e), -EACCES);
+}
+
+/* ---- what is told */
+
+Test(tree_keeper, dry_run)
+{
+	json_t *json;
+
+	make_path("cache/shell/x");
+	put_text("cache/shell/file", "text\n");
+	pass(41 * MINUTE);
+	cr_assert_eq(number(collect("dry-run"), "removed"), 1);
+	cr_assert_eq(try_walk("cache/shell/file"), 0);
+	json = root_json("gc.0");
+	cr_assert_str_eq(json_string_value(json_object_get(json, "path")), "cache/shell/file");
+	cr_assert_str_eq(json_string_value(json_object_get(json, "action")), "remove");
+	cr_assert_str_eq(json_string_value(json_object_get(json, "why")),
+			 "unused for 40m 59s, its time is 30m");
+	json_decref(json);
+	cr_assert_str_eq(xattr(OFS_NODE_ROOT, "gc.1"), "-");
+	cr_assert_str_eq(xattr(OFS_NODE_ROOT, "gc.x"), "-");
+	cr_assert_eq(set(OFS_NODE_ROOT, "gc", "walk"), -EINVAL);
+	cr_assert_eq(set(OFS_NODE_ROOT, "gc", "dry-run task none"), -ENOENT);
+	cr_assert_eq(set(OFS_NODE_ROOT, "gc", "stop"), 0);
+}
+
+Test(tree_keeper, explanations)
+{
+	make_path("cache/shell/x");
+	make_path("cache/reports/x");
+	put_text("cache/shell/file", "text\n");
+	put_text("cache/reports/file", "text\n");
+	put_text("persistent/file", "text\n");
+	put_text("cache/shell/important", "text\n");
+	cr_assert_eq(set(walk("cache/shell/important"), "important", "1"), 0);
+	pass(10 * MINUTE);
+	cr_assert_not_null(
+		strstr(xattr(walk("cache/shell/file"), "lifecycle"), "Z unless it is used"));
+	cr_assert_str_eq(xattr(walk("cache/reports/file"), "lifecycle"),
+			 "kept: its time is never over");
+	cr_assert_str_eq(xattr(walk("persistent/file"), "lifecycle"),
+			 "kept: it is not in the working tier");
+	cr_assert_str_eq(xattr(walk("cache/shell/important"), "lifecycle"),
+			 "kept: it is marked important");
+	pass(HOUR);
+	cr_assert_not_null(strstr(xattr(walk("cache/shell/file"), "lifecycle"),
+				  "goes with the next collection: its time of 30m was over at "));
+}
+
+/* ---- the clock */
+
+Test(tree_keeper, a_stepped_clock_makes_nothing_older)
+{
+	static const int64_t steps[] = { HOUR, -2 * HOUR, 366 * DAY, -2 * 366 * DAY, 366 * DAY };
+
+	make_path("cache/shell/x");
+	put_text("cache/shell/file", "text\n");
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(steps); i++) {
+		stepped += steps[i];
+		cr_assert_eq(run(), 0, "%zu", i);
+		pass(5 * MINUTE);
+		cr_assert_eq(run(), 0, "%zu", i);
+	}
+	pass(15 * MINUTE);
+	cr_assert_eq(run(), 1);
+}
