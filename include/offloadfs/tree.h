@@ -157,14 +157,16 @@ OFS_EXPORT void ofs_tree_close(struct ofs_tree *t);
  * Looks `name` up in `parent` and takes a reference to the node, to be given back with
  * ofs_tree_forget(). The literal name wins; else a slice of an existing file (-ERANGE: starts past
  * the end; -EINVAL: reversed or malformed). On -ENOENT `ret->keep_name` says whether the absence
- * may be remembered.
+ * may be remembered. In search/ every name is a query, with "%2F" for '/': a file with what it finds
+ * (-EINVAL: malformed).
  */
 OFS_EXPORT int ofs_tree_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
 			       struct ofs_entry *ret);
 
 /**
  * The same for a caller who is not to get around permissions: a name that leads to a file without a
- * walk to it (a ref) is -EACCES unless the caller may search all directories above the file.
+ * walk to it (a ref) is -EACCES unless the caller may search all directories above the file, and so
+ * is a query of anybody but root and the store's owner.
  */
 OFS_EXPORT int ofs_tree_lookup_as(struct ofs_tree *t, ofs_node parent, const char *name,
 				  const struct ofs_cred *cred, struct ofs_entry *ret);

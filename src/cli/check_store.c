@@ -22,6 +22,7 @@
 #include "cli/text.h"
 #include "index/index.h"
 #include "index/schema.h"
+#include "index/vfs.h"
 #include "io/file.h"
 #include "io/mounts.h"
 #include "io/path.h"
@@ -198,11 +199,18 @@ struct head {
 };
 
 /* A database that was just made may have all but its first bytes in its log still. */
-static bool is_begun(const struct store *s)
+static bool is_begun(const struct store *s, const char *log)
 {
 	struct stat st;
 
-	return fstatat(s->dirfd, "index.db-wal", &st, 0) == 0 && st.st_size > 0;
+	return fstatat(s->dirfd, log, &st, 0) == 0 && st.st_size > 0;
+}
+
+/* Whether it is the head of a database with that application_id. */
+static bool is_database(const struct head *h, uint32_t application)
+{
+	return memcmp(h->magic, "SQLite format 3", sizeof(h->magic)) == 0 &&
+	       be32toh(h->application_id) == application;
 }
 
 static void check_format(struct store *s)
@@ -224,8 +232,8 @@ static void check_format(struct store *s)
 	ofs_io_pread(fd, &h, sizeof(h), 0);
 	application = be32toh(h.application_id);
 	format = be32toh(h.user_version);
-	if (memcmp(h.magic, "SQLite format 3", sizeof(h.magic)) != 0 ||
-	    (application != OFS_INDEX_APPLICATION && !(application == 0 && is_begun(s)))) {
+	if (!is_database(&h, OFS_INDEX_APPLICATION) &&
+	    !(is_database(&h, 0) && is_begun(s, "index.db-wal"))) {
 		ofs_findings_add(s->findings, OFS_STATE_PROBLEM, "format",
 				 "index.db is damaged, or no index of offloadfs");
 		ofs_findings_advise(s->findings, "put index.db back from a backup");
@@ -429,6 +437,37 @@ static void check_journal(struct store *s, uint64_t max)
 					    : "offload up seals it");
 }
 
+/* ---- the search index */
+
+/* Derived from the rest: nothing that is wrong with it is worse than waiting for another. */
+static void check_search(struct store *s)
+{
+	OFS_CLOSE int fd = ofs_io_open(s->dirfd, "search.db", O_RDONLY | O_NONBLOCK, 0);
+	struct head h = { 0 };
+	struct stat st;
+	char size[32];
+
+	if (fd == -ENOENT)
+		return;
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		ofs_findings_add(s->findings, OFS_STATE_WARNING, "search",
+				 "search.db cannot be used: %s",
+				 fd < 0 ? strerror(-fd) : "it is no regular file");
+		ofs_findings_advise(s->findings, "remove it: it is built anew");
+		return;
+	}
+	ofs_io_pread(fd, &h, sizeof(h), 0);
+	if (st.st_size && !is_database(&h, OFS_TEXT_APPLICATION) &&
+	    !(is_database(&h, 0) && is_begun(s, "search.db-wal"))) {
+		ofs_findings_add(s->findings, OFS_STATE_NOTE, "search",
+				 "search.db is damaged, or no search index of offloadfs");
+		ofs_findings_advise(s->findings, "nothing: it is built anew when it is next used");
+		return;
+	}
+	ofs_findings_add(s->findings, OFS_STATE_OK, "search", "index of %s",
+			 size_text((uint64_t)st.st_blocks * 512, size));
+}
+
 void ofs_check_store(struct ofs_findings *f, const char *store)
 {
 	OFS_CLEANUP(store_finish)
@@ -448,4 +487,5 @@ void ofs_check_store(struct ofs_findings *f, const char *store)
 	check_space(&s);
 	check_filesystem(&s);
 	check_journal(&s, journal_max);
+	check_search(&s);
 }

@@ -138,7 +138,7 @@ static void stats_print_search(const json_t *search)
 		return;
 	stats_label("search");
 	ofs_text_count(stdout, stats_number(search, "files"), "file");
-	stats_more(search, "documents", "texts");
+	stats_more(search, "documents", "text(s)");
 	stats_part(", ", "index", stats_number(search, "bytes"));
 	stats_more(search, "waiting", "waiting to be indexed");
 	putchar('\n');

@@ -23,6 +23,7 @@ extern const struct ofs_command ofs_cmd_put;
 extern const struct ofs_command ofs_cmd_run;
 extern const struct ofs_command ofs_cmd_show;
 extern const struct ofs_command ofs_cmd_slice;
+extern const struct ofs_command ofs_cmd_search;
 extern const struct ofs_command ofs_cmd_promote;
 extern const struct ofs_command ofs_cmd_archive;
 extern const struct ofs_command ofs_cmd_pin;

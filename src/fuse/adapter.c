@@ -462,11 +462,21 @@ static void reply_xattr(fuse_req_t req, ssize_t n, const char *buf, size_t size)
 		fuse_reply_buf(req, buf, (size_t)n);
 }
 
+/* What tells of single files, also of those in directories that others may not search. */
+static bool is_for_owner(const char *name)
+{
+	return strncmp(name, "user.offload.gc.", strlen("user.offload.gc.")) == 0 ||
+	       strncmp(name, "user.offload.verify.", strlen("user.offload.verify.")) == 0;
+}
+
 static void on_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
 {
+	uid_t uid = fuse_req_ctx(req)->uid;
 	OFS_FREE char *buf = malloc(size ? size : 1);
 	ssize_t n = buf ? ofs_tree_getxattr(tree_of(req), ino, name, buf, size) : -ENOMEM;
 
+	if (is_for_owner(name) && uid && uid != geteuid())
+		n = -EACCES;
 	reply_xattr(req, n, buf, size);
 }
 

@@ -1,16 +1,41 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Letting go of content waits for the locks of its pages, and letting go of a name for the lock of its
- * directory: locks that the kernel holds while it waits for a request. So that is told by a thread
- * that serves none, and that thread ends while requests are still served. Attributes need no such
- * lock.
+ * What nobody uses is let go of by FUSE_NOTIFY_PRUNE, which waits for nothing. Only a kernel that knows
+ * it not, and a file that is in use, take the other two: that of content waits for the locks of its
+ * pages, that of a name for the lock of its directory, which the kernel holds while it waits for a
+ * request. So
+ * - they are sent by a thread that serves no request, and that thread ends while requests are served;
+ * - they are avoided: a daemon that is killed while one waits is not gone, and the requests that it
+ *   waits for are not given up, until somebody aborts the connection.
+ * Attributes need no such lock.
  */
 #include "fuse/notify.h"
 
 #include <pthread.h>
+#include <sys/uio.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/util.h"
+
+/* Who was just removing the file's name, or looking at it, is done by then. */
+#define IN_USE_AFTER OFS_NS_PER_S
+
+/* As <linux/fuse.h> of Linux 6.18 has them: of protocol 7.45. */
+#define NOTIFY_PRUNE 9
+
+struct notify_header {
+	uint32_t len;
+	int32_t code;
+	uint64_t unique; /* 0 */
+};
+
+struct notify_prune {
+	uint32_t count;
+	uint32_t padding;
+	uint64_t spare;
+	uint64_t nodes[1];
+};
 
 /* What is to be let go of, one behind the other: a struct item and the name, NUL-terminated. */
 struct queue {
@@ -22,6 +47,7 @@ struct queue {
 struct item {
 	ofs_node node;
 	ofs_node parent;
+	int64_t due; /* monotonic; 0: at once */
 };
 
 struct ofs_notify {
@@ -39,7 +65,11 @@ struct ofs_notify {
 	bool stopping;
 	bool joinable;
 	pthread_t thread;
-	struct fuse_session *fuse; /* constant while the thread runs */
+
+	/* The thread's own. */
+	struct fuse_session *fuse;
+	struct queue busy; /* in the order of `due`: let go of in vain */
+	bool cannot_prune;
 };
 
 static bool queue_ends_with(const struct queue *q, const struct item *item, const char *name)
@@ -73,24 +103,92 @@ static bool is_stopping(struct ofs_notify *n)
 	return stopping;
 }
 
-/* What the kernel does not know is no error. Content goes once for all names in a row. */
-static void tell_all(struct ofs_notify *n, const struct queue *q)
+/* Whether the kernel knows the node, whose attributes it then asks for again. */
+static bool is_known(struct ofs_notify *n, ofs_node node)
 {
-	ofs_node told = 0;
+	return fuse_lowlevel_notify_inval_inode(n->fuse, node, -1, 0) != -ENOENT;
+}
+
+/* Lets go of all names of a file that is not in use. False: the kernel cannot do that. */
+static bool prune(struct ofs_notify *n, ofs_node node)
+{
+	struct notify_prune what = { .count = 1, .nodes = { node } };
+	struct notify_header header = { .len = sizeof(header) + sizeof(what),
+					.code = NOTIFY_PRUNE };
+	struct iovec iov[] = { { &header, sizeof(header) }, { &what, sizeof(what) } };
+
+	if (!n->cannot_prune && writev(fuse_session_fd(n->fuse), iov, 2) < 0 && errno == EINVAL)
+		n->cannot_prune = true;
+	return !n->cannot_prune;
+}
+
+/* What the kernel does not know is no error. */
+static void invalidate(struct ofs_notify *n, const struct item *item, const char *name)
+{
+	fuse_lowlevel_notify_inval_inode(n->fuse, item->node, 0, 0);
+	fuse_lowlevel_notify_inval_entry(n->fuse, item->parent, name, strlen(name));
+}
+
+static void let_go(struct ofs_notify *n, struct item *item, const char *name)
+{
+	if (!prune(n, item->node)) {
+		invalidate(n, item, name);
+	} else if (is_known(n, item->node)) {
+		item->due = ofs_clock_monotonic() + IN_USE_AFTER;
+		queue_add(&n->busy, item, name);
+	}
+}
+
+/* Once it is due, what is still known is in use, or was looked up again, which does no harm. */
+static void let_go_of_busy(struct ofs_notify *n, struct item *item, const char *name)
+{
+	if (item->due > ofs_clock_monotonic())
+		queue_add(&n->busy, item, name);
+	else if (is_known(n, item->node))
+		invalidate(n, item, name);
+}
+
+/* Calls `fn` for all that is in the queue, and ends it. */
+static void for_all(struct ofs_notify *n, struct queue q,
+		    void (*fn)(struct ofs_notify *n, struct item *item, const char *name))
+{
 	struct item item;
 	size_t at = 0;
 
-	while (at < q->len && !is_stopping(n)) {
-		const char *name = q->data + at + sizeof(item);
-		size_t len = strlen(name);
+	while (at < q.len && !is_stopping(n)) {
+		const char *name = q.data + at + sizeof(item);
 
-		memcpy(&item, q->data + at, sizeof(item));
-		if (item.node != told)
-			fuse_lowlevel_notify_inval_inode(n->fuse, item.node, 0, 0);
-		fuse_lowlevel_notify_inval_entry(n->fuse, item.parent, name, len);
-		told = item.node;
-		at += sizeof(item) + len + 1;
+		memcpy(&item, q.data + at, sizeof(item));
+		fn(n, &item, name);
+		at += sizeof(item) + strlen(name) + 1;
 	}
+	free(q.data);
+}
+
+/* Waits for something to do; called with the lock. */
+static void wait_for_more(struct ofs_notify *n)
+{
+	struct timespec until;
+	struct item first;
+
+	if (!n->busy.len) {
+		pthread_cond_wait(&n->changed, &n->lock);
+		return;
+	}
+	memcpy(&first, n->busy.data, sizeof(first));
+	until.tv_sec = first.due / OFS_NS_PER_S;
+	until.tv_nsec = first.due % OFS_NS_PER_S;
+	pthread_cond_timedwait(&n->changed, &n->lock, &until);
+}
+
+static bool busy_is_due(const struct ofs_notify *n)
+{
+	struct item first;
+
+	if (!n->busy.len)
+		return false;
+	memcpy(&first, n->busy.data, sizeof(first));
+	return first.due <= ofs_clock_monotonic();
 }
 
 static void *notify_main(void *arg)
@@ -99,16 +197,20 @@ static void *notify_main(void *arg)
 
 	pthread_mutex_lock(&n->lock);
 	while (!n->stopping) {
-		struct queue q = n->queue;
+		struct queue fresh = n->queue, busy = n->busy;
+		bool due = busy_is_due(n);
 
-		if (!q.len) {
-			pthread_cond_wait(&n->changed, &n->lock);
+		if (!fresh.len && !due) {
+			wait_for_more(n);
 			continue;
 		}
 		n->queue = (struct queue){ 0 };
+		if (due)
+			n->busy = (struct queue){ 0 };
 		pthread_mutex_unlock(&n->lock);
-		tell_all(n, &q);
-		free(q.data);
+		if (due)
+			for_all(n, busy, let_go_of_busy);
+		for_all(n, fresh, let_go);
 		pthread_mutex_lock(&n->lock);
 	}
 	n->running = false;
@@ -120,10 +222,14 @@ static void *notify_main(void *arg)
 struct ofs_notify *ofs_notify_create(void)
 {
 	struct ofs_notify *n = ofs_alloc(sizeof(*n));
+	pthread_condattr_t monotonic;
 
 	pthread_mutex_init(&n->attr_lock, NULL);
 	pthread_mutex_init(&n->lock, NULL);
-	pthread_cond_init(&n->changed, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&n->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
 	return n;
 }
 
@@ -191,6 +297,7 @@ void ofs_notify_destroy(struct ofs_notify *n)
 		return;
 	if (n->joinable)
 		pthread_join(n->thread, NULL);
+	free(n->busy.data);
 	free(n->queue.data);
 	pthread_cond_destroy(&n->changed);
 	pthread_mutex_destroy(&n->lock);

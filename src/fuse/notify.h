@@ -26,7 +26,8 @@ void ofs_notify_attr(struct ofs_notify *n, ofs_node node);
 
 /*
  * Queues that the kernel is to let go of the content and the attributes of `node`, and of its name
- * `name` in `parent`, which is copied. Ignored unless started, and once stopped.
+ * `name` in `parent`, which is copied. When it is in use, that name and its content go after a second.
+ * Ignored unless started, and once stopped.
  */
 void ofs_notify_release(struct ofs_notify *n, ofs_node node, ofs_node parent, const char *name);
 

@@ -391,7 +391,7 @@ int ofs_index_settle(struct ofs_index *ix)
 	return r < 0 ? r : ofs_index_checkpoint(ix);
 }
 
-static int index_file_usage(const char *path, const char *suffix, uint64_t *sum)
+int ofs_index_file_usage(const char *path, const char *suffix, uint64_t *sum)
 {
 	OFS_FREE char *name = NULL;
 	struct stat st;
@@ -409,10 +409,10 @@ static int index_file_usage(const char *path, const char *suffix, uint64_t *sum)
 int ofs_index_disk_usage(struct ofs_index *ix, uint64_t *ret)
 {
 	uint64_t sum = 0;
-	int r = index_file_usage(ix->path, "", &sum);
+	int r = ofs_index_file_usage(ix->path, "", &sum);
 
 	if (r == 0)
-		r = index_file_usage(ix->path, "-wal", &sum);
+		r = ofs_index_file_usage(ix->path, "-wal", &sum);
 	if (r == 0)
 		*ret = sum;
 	return r;

@@ -141,7 +141,11 @@ static inline void ofs_index_unlock(pthread_mutex_t **lock)
 		__attribute__((cleanup(ofs_index_unlock), unused)) = ofs_index_lock(ix)
 
 /* SQLite's result code as -errno. */
+int ofs_sqlite_errno(sqlite3 *db, int rc);
 int ofs_index_errno(struct ofs_index *ix, int rc);
+
+/* Adds what the file `path` with `suffix` takes on disk; a missing one takes nothing. */
+int ofs_index_file_usage(const char *path, const char *suffix, uint64_t *sum);
 
 /* Statements. All of these are called under the lock. */
 

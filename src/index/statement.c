@@ -155,7 +155,7 @@ static const char *const stmt_sql[OFS_STMT_COUNT] = {
 				      " WHERE ino > ?1 AND ino <= ?2 AND removed < ?3",
 };
 
-int ofs_index_errno(struct ofs_index *ix, int rc)
+int ofs_sqlite_errno(sqlite3 *db, int rc)
 {
 	int sys;
 
@@ -183,11 +183,16 @@ int ofs_index_errno(struct ofs_index *ix, int rc)
 			return -ENOMEM;
 		if (rc == SQLITE_IOERR_DATA)
 			return -EUCLEAN;
-		sys = sqlite3_system_errno(ix->db);
+		sys = sqlite3_system_errno(db);
 		return sys == ENOSPC || sys == EDQUOT ? -sys : -EIO;
 	default:
 		return -EIO;
 	}
+}
+
+int ofs_index_errno(struct ofs_index *ix, int rc)
+{
+	return ofs_sqlite_errno(ix->db, rc);
 }
 
 void ofs_stmt_reset(sqlite3_stmt **st)

@@ -11,17 +11,34 @@
 #include "index/schema.h"
 #include "io/failpoint.h"
 
-#define PAGE OFS_INDEX_PAGE_SIZE
-#define PAGE_CONTENT (PAGE - OFS_INDEX_PAGE_CHECK)
+#define PAGE_MAX OFS_TEXT_PAGE_SIZE
 
 /* Of the database header, https://sqlite.org/fileformat.html 1.3. */
 #define HEADER_SIZE 100
 #define HEADER_RESERVED 20
 #define HEADER_APPLICATION 68
 
+/* One of the databases that are kept so. */
+struct vfs_kind {
+	const char *name; /* of the VFS */
+	const char *what; /* the database, in messages */
+	int page;
+	uint32_t application;
+	const char *pwrite, *truncate, *sync; /* failpoints */
+};
+
+static const struct vfs_kind vfs_kinds[] = {
+	{ OFS_INDEX_VFS, "index", OFS_INDEX_PAGE_SIZE, OFS_INDEX_APPLICATION, "index.pwrite",
+	  "index.truncate", "index.sync" },
+	{ OFS_TEXT_VFS, "text index", OFS_TEXT_PAGE_SIZE, OFS_TEXT_APPLICATION, "search.pwrite",
+	  "search.truncate", "search.sync" },
+};
+#define KINDS OFS_ARRAY_SIZE(vfs_kinds)
+
 /* The default VFS's own file follows it in memory. */
 struct vfs_file {
 	sqlite3_file sqlite; /* first: SQLite knows the whole by this */
+	const struct vfs_kind *kind;
 	const char *name; /* SQLite keeps it while the file is open */
 	bool paged; /* the database: its pages are checked */
 };
@@ -29,7 +46,7 @@ struct vfs_file {
 _Thread_local bool ofs_index_vfs_opening;
 
 static sqlite3_vfs *vfs_base;
-static sqlite3_vfs vfs_shim;
+static sqlite3_vfs vfs_shims[KINDS];
 static int vfs_error = -EIO;
 static pthread_once_t vfs_once = PTHREAD_ONCE_INIT;
 
@@ -43,26 +60,37 @@ static sqlite3_file *vfs_inner(sqlite3_file *f)
 	return (sqlite3_file *)(vfs_file(f) + 1);
 }
 
-static uint64_t page_sum(const uint8_t *page, sqlite3_int64 off)
+static int page_size(sqlite3_file *f)
 {
-	return ofs_checksum(page, PAGE_CONTENT, (uint64_t)off / PAGE + 1);
+	return vfs_file(f)->kind->page;
+}
+
+static int page_content(sqlite3_file *f)
+{
+	return page_size(f) - OFS_INDEX_PAGE_CHECK;
+}
+
+static uint64_t page_sum(sqlite3_file *f, const uint8_t *page, sqlite3_int64 off)
+{
+	return ofs_checksum(page, (size_t)page_content(f), (uint64_t)(off / page_size(f)) + 1);
 }
 
 /* Page 1 of a file that has nothing of an index: two marks, so that damage to one is damage. */
-static bool page_is_foreign(const uint8_t *page)
+static bool page_is_foreign(sqlite3_file *f, const uint8_t *page)
 {
 	uint32_t application;
 
 	memcpy(&application, page + HEADER_APPLICATION, sizeof(application));
 	return page[HEADER_RESERVED] != OFS_INDEX_PAGE_CHECK &&
-	       be32toh(application) != OFS_INDEX_APPLICATION;
+	       be32toh(application) != vfs_file(f)->kind->application;
 }
 
 static int page_damaged(sqlite3_file *f, sqlite3_int64 off)
 {
 	if (!ofs_index_vfs_opening)
-		ofs_log(LOG_ERR, "page %lld of the index '%s' is damaged",
-			(long long)(off / PAGE + 1), vfs_file(f)->name);
+		ofs_log(LOG_ERR, "page %lld of the %s '%s' is damaged",
+			(long long)(off / page_size(f) + 1), vfs_file(f)->kind->what,
+			vfs_file(f)->name);
 	return SQLITE_IOERR_DATA;
 }
 
@@ -82,15 +110,15 @@ static int page_missing(sqlite3_file *f, sqlite3_int64 off)
 
 static int page_read(sqlite3_file *f, uint8_t *page, sqlite3_int64 off)
 {
-	int rc = vfs_inner(f)->pMethods->xRead(vfs_inner(f), page, PAGE, off);
+	int rc = vfs_inner(f)->pMethods->xRead(vfs_inner(f), page, page_size(f), off);
 
 	if (rc != SQLITE_OK && rc != SQLITE_IOERR_SHORT_READ)
 		return rc;
-	if (!off && page_is_foreign(page))
+	if (!off && page_is_foreign(f, page))
 		return SQLITE_NOTADB;
 	if (rc != SQLITE_OK)
 		return page_missing(f, off);
-	if (ofs_get_le64(page + PAGE_CONTENT) != page_sum(page, off) ||
+	if (ofs_get_le64(page + page_content(f)) != page_sum(f, page, off) ||
 	    (!off && page[HEADER_RESERVED] != OFS_INDEX_PAGE_CHECK))
 		return page_damaged(f, off);
 	return SQLITE_OK;
@@ -99,10 +127,10 @@ static int page_read(sqlite3_file *f, uint8_t *page, sqlite3_int64 off)
 /* Any range, by way of the pages that it touches. */
 static int page_read_part(sqlite3_file *f, uint8_t *buf, int n, sqlite3_int64 off)
 {
-	uint8_t page[PAGE];
+	uint8_t page[PAGE_MAX];
 
 	while (n > 0) {
-		int skip = (int)(off % PAGE), len = OFS_MIN(n, PAGE - skip);
+		int skip = (int)(off % page_size(f)), len = OFS_MIN(n, page_size(f) - skip);
 		int rc = page_read(f, page, off - skip);
 
 		if (rc != SQLITE_OK) {
@@ -126,7 +154,7 @@ static int vfs_read(sqlite3_file *f, void *buf, int n, sqlite3_int64 off)
 {
 	if (!vfs_file(f)->paged || off + n <= HEADER_SIZE)
 		return vfs_inner(f)->pMethods->xRead(vfs_inner(f), buf, n, off);
-	if (n == PAGE && off % PAGE == 0)
+	if (n == page_size(f) && off % n == 0)
 		return page_read(f, buf, off);
 	return page_read_part(f, buf, n, off);
 }
@@ -155,7 +183,7 @@ static int vfs_done(sqlite3_file *f, int rc, int fault)
 
 static int vfs_write_raw(sqlite3_file *f, const void *buf, int n, sqlite3_int64 off)
 {
-	int fault = ofs_failpoint("index.pwrite");
+	int fault = ofs_failpoint(vfs_file(f)->kind->pwrite);
 	int rc;
 
 	if (fault < 0)
@@ -169,24 +197,24 @@ static int vfs_write_raw(sqlite3_file *f, const void *buf, int n, sqlite3_int64 
 /* Where nothing is reserved the checksum would fall on content. */
 static int vfs_write(sqlite3_file *f, const void *buf, int n, sqlite3_int64 off)
 {
-	uint8_t page[PAGE];
+	uint8_t page[PAGE_MAX];
 
 	if (!vfs_file(f)->paged)
 		return vfs_write_raw(f, buf, n, off);
-	if (n != PAGE || off % PAGE ||
+	if (n != page_size(f) || off % n ||
 	    (!off && ((const uint8_t *)buf)[HEADER_RESERVED] != OFS_INDEX_PAGE_CHECK)) {
-		ofs_log(LOG_ERR, "a write of %d bytes at %lld of the index '%s' is not a page", n,
-			(long long)off, vfs_file(f)->name);
+		ofs_log(LOG_ERR, "a write of %d bytes at %lld of the %s '%s' is not a page", n,
+			(long long)off, vfs_file(f)->kind->what, vfs_file(f)->name);
 		return vfs_fault(-EINVAL, SQLITE_IOERR_WRITE);
 	}
-	memcpy(page, buf, PAGE_CONTENT);
-	ofs_put_le64(page + PAGE_CONTENT, page_sum(page, off));
-	return vfs_write_raw(f, page, PAGE, off);
+	memcpy(page, buf, (size_t)page_content(f));
+	ofs_put_le64(page + page_content(f), page_sum(f, page, off));
+	return vfs_write_raw(f, page, n, off);
 }
 
 static int vfs_truncate(sqlite3_file *f, sqlite3_int64 size)
 {
-	int fault = ofs_failpoint("index.truncate");
+	int fault = ofs_failpoint(vfs_file(f)->kind->truncate);
 	int rc;
 
 	if (fault < 0)
@@ -197,7 +225,7 @@ static int vfs_truncate(sqlite3_file *f, sqlite3_int64 size)
 
 static int vfs_sync(sqlite3_file *f, int flags)
 {
-	int fault = ofs_failpoint("index.sync");
+	int fault = ofs_failpoint(vfs_file(f)->kind->sync);
 	int rc;
 
 	if (fault < 0)
@@ -267,8 +295,9 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int fla
 	sqlite3_file *inner = vfs_inner(f);
 	int rc;
 
-	(void)vfs;
-	*vfs_file(f) = (struct vfs_file){ .name = name, .paged = flags & SQLITE_OPEN_MAIN_DB };
+	*vfs_file(f) = (struct vfs_file){ .kind = &vfs_kinds[vfs - vfs_shims],
+					  .name = name,
+					  .paged = flags & SQLITE_OPEN_MAIN_DB };
 	inner->pMethods = NULL;
 	rc = vfs_base->xOpen(vfs_base, name, inner, flags, ret_flags);
 	f->pMethods = inner->pMethods ? &vfs_methods : NULL;
@@ -281,13 +310,18 @@ static void vfs_register(void)
 	vfs_base = sqlite3_vfs_find(NULL);
 	if (!vfs_base)
 		return;
-	vfs_shim = *vfs_base;
-	vfs_shim.pNext = NULL;
-	vfs_shim.zName = OFS_INDEX_VFS;
-	vfs_shim.szOsFile += (int)sizeof(struct vfs_file);
-	vfs_shim.xOpen = vfs_open;
-	if (sqlite3_vfs_register(&vfs_shim, 0) == SQLITE_OK)
-		vfs_error = 0;
+	for (size_t i = 0; i < KINDS; i++) {
+		sqlite3_vfs *shim = &vfs_shims[i];
+
+		*shim = *vfs_base;
+		shim->pNext = NULL;
+		shim->zName = vfs_kinds[i].name;
+		shim->szOsFile += (int)sizeof(struct vfs_file);
+		shim->xOpen = vfs_open;
+		if (sqlite3_vfs_register(shim, 0) != SQLITE_OK)
+			return;
+	}
+	vfs_error = 0;
 }
 
 int ofs_index_vfs_register(void)

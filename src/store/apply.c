@@ -428,6 +428,8 @@ int ofs_store_log(struct ofs_store *s, const struct ofs_record *r, const void *d
 	if (e < 0)
 		return e;
 	s->changes++;
+	s->moves += r->type == OFS_RECORD_RENAME || r->type == OFS_RECORD_LINK ||
+		    r->type == OFS_RECORD_SETXATTR || r->type == OFS_RECORD_REMOVEXATTR;
 	e = ofs_store_apply(s, lsn, r, &where);
 	if (e < 0) {
 		ofs_log(LOG_ERR,

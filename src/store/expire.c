@@ -15,6 +15,7 @@
 struct expiry {
 	uint64_t ino;
 	int64_t used;
+	const struct ofs_expire_guard *guard; /* NULL: none */
 	const void *what;
 	size_t len;
 };
@@ -51,6 +52,8 @@ static int expire_check(struct ofs_store *s, const struct expiry *x, struct ofs_
 		return -ENOENT;
 	if (ofs_store_refs(s, x->ino))
 		return -EBUSY;
+	if (x->guard && (x->guard->ctime != (*ret)->row.ctime || x->guard->moves != s->moves))
+		return -EAGAIN;
 	return check_unused(s, *ret, x->used);
 }
 
@@ -122,9 +125,20 @@ static int expire_gathered(struct ofs_store *s, const struct expiry *x)
 	return r;
 }
 
-int ofs_store_expire(struct ofs_store *s, uint64_t ino, int64_t used, const void *what, size_t len)
+uint64_t ofs_store_moves(struct ofs_store *s)
 {
-	struct expiry x = { .ino = ino, .used = used, .what = what, .len = len };
+	uint64_t moves;
+
+	pthread_mutex_lock(&s->lock);
+	moves = s->moves;
+	pthread_mutex_unlock(&s->lock);
+	return moves;
+}
+
+int ofs_store_expire(struct ofs_store *s, uint64_t ino, int64_t used,
+		     const struct ofs_expire_guard *guard, const void *what, size_t len)
+{
+	struct expiry x = { .ino = ino, .used = used, .guard = guard, .what = what, .len = len };
 	int r;
 
 	if (len > OFS_TOMBSTONE_MAX)

@@ -120,6 +120,7 @@ struct ofs_store {
 	bool squeezed; /* a writer waits for room to be made */
 	uint64_t squeezes; /* how often room was made */
 	uint64_t changes; /* records logged by this run */
+	uint64_t moves; /* of those, what changes where something is or how it is labelled */
 	uint64_t squeezed_changes; /* how many it were when room was made last */
 	bool verifying; /* guarded by `lock` */
 	bool unsettled; /* there may be something to repack; guarded by `lock` */

@@ -22,11 +22,21 @@
 
 static int note_name(void *arg, const char *name)
 {
-	static const char *const ours[] = {
-		"lock",		"journal",	    "packs",	  "index.db",	"index.db-wal",
-		"index.db-shm", "index.db-journal", "lost+found", "quarantine", "reserve",
-		"config.ini"
-	};
+	static const char *const ours[] = { "lock",
+					    "journal",
+					    "packs",
+					    "index.db",
+					    "index.db-wal",
+					    "index.db-shm",
+					    "index.db-journal",
+					    "lost+found",
+					    "quarantine",
+					    "reserve",
+					    "config.ini",
+					    "search.db",
+					    "search.db-wal",
+					    "search.db-shm",
+					    "search.db-journal" };
 	int *ret = arg;
 	size_t i;
 

@@ -272,13 +272,27 @@ void ofs_store_use(struct ofs_store *s, uint64_t ino);
 #define OFS_TOMBSTONE_MAX 16384u /* bytes */
 
 /*
+ * What a removal was decided on: the file's ctime, and ofs_store_moves() before anything was looked at.
+ * A last use alone does not tell, as it may lie ahead of a change that came after it.
+ */
+struct ofs_expire_guard {
+	int64_t ctime;
+	uint64_t moves;
+};
+
+/* Another number after any rename, link or change of an extended attribute. */
+uint64_t ofs_store_moves(struct ofs_store *s);
+
+/*
  * Removes a regular file with all its names and keeps `what` as its tombstone. -ENOENT: it has no
  * name any more; -EBUSY: somebody holds a reference; -EAGAIN: it, or a directory above it but those
- * in the root, was used later than `used`, so moved perhaps, or it is being renamed; -EISDIR, -EINVAL: it is no regular file; -E2BIG. When the journal fails in between, a
+ * in the root, was used later than `used`, something of `guard` (may be NULL) is another by now, or
+ * it is being renamed; -EISDIR, -EINVAL: it is no regular file; -E2BIG. When the journal fails in between, a
  * file of several names may be left with fewer of them. On a full disk `what` may be left out: then
  * the tombstone is empty.
  */
-int ofs_store_expire(struct ofs_store *s, uint64_t ino, int64_t used, const void *what, size_t len);
+int ofs_store_expire(struct ofs_store *s, uint64_t ino, int64_t used,
+		     const struct ofs_expire_guard *guard, const void *what, size_t len);
 
 /*
  * Calls `fn`, with no lock held, for each name that the inode has; a nonzero return ends it and is

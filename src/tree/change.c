@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/util.h"
+#include "tree/indexer.h"
 #include "tree/internal.h"
 
 #define ARCHIVE_GRACE (60 * OFS_NS_PER_S)
@@ -88,9 +89,9 @@ static int check_old_name(struct ofs_tree *t, ofs_node parent, const char *name)
 /*
  * Sealed content in archive/ is read-only. A file that is being written there directly is still
  * open to its writer: until it was moved or changed otherwise (which shows in ctime), and for a
- * minute after the last write.
+ * minute after the last write. *ret_dir is the directory of what may be changed.
  */
-static int check_content(struct ofs_tree *t, ofs_node node)
+static int check_content(struct ofs_tree *t, ofs_node node, uint64_t *ret_dir)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	struct ofs_attr attr;
@@ -102,8 +103,11 @@ static int check_content(struct ofs_tree *t, ofs_node node)
 		return r < 0 ? r : S_ISDIR(st.st_mode) ? -EISDIR : -EROFS;
 	}
 	r = ofs_store_getattr(t->store, node, &attr);
-	if (r < 0 || !attr.sealed)
+	if (r < 0)
 		return r;
+	*ret_dir = attr.parent;
+	if (!attr.sealed)
+		return 0;
 	r = ofs_place_of(t, node, &place);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
@@ -122,6 +126,13 @@ static int changed(struct ofs_tree *t, int r)
 	return r;
 }
 
+/* The content of a file in `dir` is another. */
+static void content_changed(struct ofs_tree *t, ofs_node node, uint64_t dir)
+{
+	ofs_indexer_note_in(t->indexer, node, dir);
+	ofs_tree_touch(t);
+}
+
 static int create(struct ofs_tree *t, ofs_node parent, const char *name,
 		  const struct ofs_create *what, struct ofs_entry *ret)
 {
@@ -134,6 +145,8 @@ static int create(struct ofs_tree *t, ofs_node parent, const char *name,
 		r = ofs_store_create(t->store, parent, name, what, &attr);
 	if (r == 0)
 		ofs_tree_fill_entry(&attr, true, ret);
+	if (r == 0 && S_ISREG(what->mode))
+		ofs_indexer_note_in(t->indexer, attr.ino, parent);
 	return changed(t, r);
 }
 
@@ -181,8 +194,10 @@ int ofs_tree_link(struct ofs_tree *t, ofs_node node, ofs_node parent, const char
 	r = check_new_name(t, parent, name);
 	if (r == 0)
 		r = ofs_store_link(t->store, node, parent, name, &attr);
-	if (r == 0)
+	if (r == 0) {
 		ofs_tree_fill_entry(&attr, true, ret);
+		ofs_indexer_note(t->indexer, node);
+	}
 	return changed(t, r);
 }
 
@@ -244,6 +259,8 @@ int ofs_tree_rename(struct ofs_tree *t, ofs_node parent, const char *name, ofs_n
 	replaced = hold(t, newparent, newname);
 	r = ofs_store_rename(t->store, parent, name, newparent, newname, flags);
 	let_go(t, replaced, r == 0);
+	if (r == 0)
+		ofs_indexer_note_rename(t->indexer, parent, name, newparent, newname, flags);
 	return changed(t, r);
 }
 
@@ -251,24 +268,28 @@ int ofs_tree_setattr(struct ofs_tree *t, ofs_node node, const struct ofs_setattr
 		     struct stat *ret)
 {
 	struct ofs_attr now;
+	uint64_t dir = 0;
 	int r = 0;
 
 	ofs_tree_count(t, OFS_CALL_CHANGE);
 	if (ofs_node_is_virtual(node))
 		return -EROFS;
 	if (attr->set & OFS_SET_SIZE)
-		r = check_content(t, node);
+		r = check_content(t, node, &dir);
 	if (r == 0)
 		r = ofs_store_setattr(t->store, node, attr, &now);
 	if (r == 0)
 		ofs_tree_fill_stat(&now, ret);
+	if (r == 0 && attr->set & OFS_SET_SIZE)
+		ofs_indexer_note_in(t->indexer, node, dir);
 	return changed(t, r);
 }
 
 ssize_t ofs_tree_write(struct ofs_tree *t, ofs_node node, const void *buf, size_t size,
 		       uint64_t off)
 {
-	ssize_t n = check_content(t, node);
+	uint64_t dir = 0;
+	ssize_t n = check_content(t, node, &dir);
 
 	ofs_tree_count(t, OFS_CALL_WRITE);
 	if (n == 0)
@@ -276,14 +297,15 @@ ssize_t ofs_tree_write(struct ofs_tree *t, ofs_node node, const void *buf, size_
 	if (n > 0)
 		atomic_fetch_add_explicit(&t->bytes_written, (uint64_t)n, memory_order_relaxed);
 	if (n > 0)
-		ofs_tree_touch(t);
+		content_changed(t, node, dir);
 	return n;
 }
 
 int ofs_tree_fallocate(struct ofs_tree *t, ofs_node node, int mode, uint64_t off, uint64_t len)
 {
 	bool keep_size = mode & FALLOC_FL_KEEP_SIZE;
-	int r = check_content(t, node);
+	uint64_t dir = 0;
+	int r = check_content(t, node, &dir);
 
 	ofs_tree_count(t, OFS_CALL_CHANGE);
 	if (r < 0)
@@ -291,19 +313,26 @@ int ofs_tree_fallocate(struct ofs_tree *t, ofs_node node, int mode, uint64_t off
 	switch (mode) {
 	case 0:
 	case FALLOC_FL_KEEP_SIZE:
-		return changed(t, ofs_store_allocate(t->store, node, off, len, keep_size));
+		r = ofs_store_allocate(t->store, node, off, len, keep_size);
+		break;
 	case FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE:
 	case FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE:
 	case FALLOC_FL_ZERO_RANGE:
-		return changed(t, ofs_store_zero(t->store, node, off, len, !keep_size));
+		r = ofs_store_zero(t->store, node, off, len, !keep_size);
+		break;
+	default:
+		r = -EOPNOTSUPP;
 	}
-	return -EOPNOTSUPP;
+	if (r == 0)
+		content_changed(t, node, dir);
+	return r;
 }
 
 ssize_t ofs_tree_copy(struct ofs_tree *t, ofs_node from, uint64_t from_off, ofs_node to,
 		      uint64_t to_off, uint64_t len)
 {
-	ssize_t n = check_content(t, to);
+	uint64_t dir = 0;
+	ssize_t n = check_content(t, to, &dir);
 
 	ofs_tree_count(t, OFS_CALL_WRITE);
 	if (n == 0)
@@ -312,7 +341,7 @@ ssize_t ofs_tree_copy(struct ofs_tree *t, ofs_node from, uint64_t from_off, ofs_
 			    : ofs_store_copy(t->store, from, from_off, to, to_off, len);
 	if (n > 0) {
 		ofs_store_use(t->store, from);
-		ofs_tree_touch(t);
+		content_changed(t, to, dir);
 	}
 	return n;
 }

@@ -57,7 +57,7 @@ void ofs_collect_release(struct ofs_collect_run *run, const struct ofs_attr *att
 		ofs_collect_pause(OFS_COLLECT_BREATH);
 }
 
-void ofs_collect_tell(struct ofs_collect_run *run, const struct ofs_attr *file, const char *action,
+bool ofs_collect_tell(struct ofs_collect_run *run, const struct ofs_attr *file, const char *action,
 		      const struct ofs_facts *facts, int64_t at, uint64_t step)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
@@ -68,11 +68,11 @@ void ofs_collect_tell(struct ofs_collect_run *run, const struct ofs_attr *file, 
 
 	if (!run->request || c->nitems == OFS_COLLECT_ITEMS_MAX ||
 	    ofs_place_of(run->tree, file->ino, &place) < 0)
-		return;
+		return false;
 	r = step ? ofs_life_explain(run->tree, facts, OFS_KEEP_REFERENCED, 0, step, &why)
 		 : ofs_life_cause(facts, &why);
 	if (r < 0 || ofs_buf_append(&why, "", 1) < 0)
-		return;
+		return false;
 	item.path = ofs_text_readable((const char *)place.path.data);
 	item.why = (char *)ofs_steal(why.data);
 	item.at = at ? ofs_life_wall_time(run->tree, at) : 0;
@@ -80,16 +80,50 @@ void ofs_collect_tell(struct ofs_collect_run *run, const struct ofs_attr *file, 
 	c->items = ofs_grow(c->items, &c->cap_items, c->nitems + 1, sizeof(*c->items));
 	c->items[c->nitems++] = item;
 	pthread_mutex_unlock(&c->lock);
+	return true;
+}
+
+void ofs_collect_untell(struct ofs_collect_run *run)
+{
+	struct ofs_collector *c = run->c;
+
+	pthread_mutex_lock(&c->lock);
+	c->nitems--;
+	free(c->items[c->nitems].path);
+	free(c->items[c->nitems].why);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static bool is_asked_for(const struct ofs_collect_run *run, const struct ofs_life_place *place)
+{
+	return run->request && place->task && place->task == run->request->task;
+}
+
+int ofs_collect_facts(struct ofs_collect_run *run, const struct ofs_attr *file,
+		      const struct ofs_life_place *place, struct ofs_facts *ret)
+{
+	int r = ofs_life_facts(run->tree, file, place, ret);
+
+	ret->ended = r == 0 && (ret->ended || is_asked_for(run, place));
+	return r;
 }
 
 static int find_facts(struct ofs_collect_run *run, const struct ofs_attr *file,
 		      const struct ofs_life_place *place, struct ofs_facts *ret, uint64_t *ret_step)
 {
+	struct ofs_life_place step;
 	int r = ofs_collector_facts(run->c, file, place, ret, ret_step);
 
-	if (r == 0 && run->request && place->task && place->task == run->request->task)
-		ret->ended = true;
-	return r;
+	if (r < 0 || !run->request || !run->request->task)
+		return r;
+	ret->ended = ret->ended || is_asked_for(run, place);
+	/* Its own steps would keep nothing any more. */
+	if (*ret_step && ofs_life_place_of(run->tree, *ret_step, &step) == 0 &&
+	    is_asked_for(run, &step)) {
+		*ret_step = 0;
+		ret->referenced = false;
+	}
+	return 0;
 }
 
 int ofs_collect_look(struct ofs_collect_run *run, uint64_t ino, struct ofs_attr *ret_file,
@@ -146,6 +180,14 @@ static void want_next(struct ofs_collect_run *run, int64_t at)
 		run->next = at;
 }
 
+/* A file can go then. */
+static void note_due(struct ofs_collect_run *run, int64_t at)
+{
+	want_next(run, at);
+	if (at && at < run->due)
+		run->due = at;
+}
+
 /* What a verdict means for the file now. */
 static int act(struct ofs_collect_run *run, const struct ofs_attr *file,
 	       const struct ofs_facts *facts, uint64_t step)
@@ -155,11 +197,11 @@ static int act(struct ofs_collect_run *run, const struct ofs_attr *file,
 
 	switch (v) {
 	case OFS_KEEP_USED:
-		want_next(run, at);
+		note_due(run, at);
 		run->counts.kept++;
 		break;
 	case OFS_KEEP_PROBATION:
-		want_next(run, at);
+		note_due(run, at);
 		run->counts.probation++;
 		ofs_collect_tell(run, file, "probation", facts, at, step);
 		ofs_collect_release(run, file);
@@ -303,6 +345,12 @@ static int end_trials(struct ofs_collector *c)
 	return r;
 }
 
+/* A file may have grown between being counted and being removed. */
+static uint64_t less(uint64_t all, uint64_t removed)
+{
+	return all - OFS_MIN(all, removed);
+}
+
 static void publish(struct ofs_collect_run *run, bool whole)
 {
 	struct ofs_collector *c = run->c;
@@ -317,10 +365,10 @@ static void publish(struct ofs_collect_run *run, bool whole)
 	all->surplus += run->found.surplus;
 	all->freed += run->found.freed;
 	if (whole) {
-		all->files = run->found.files -
-			     OFS_MIN(run->found.files, run->dry ? 0 : run->counts.removed);
-		all->bytes = run->found.bytes - (run->dry ? 0 : run->counts.removed_bytes);
-		all->stored = run->found.stored - (run->dry ? 0 : run->counts.freed_bytes);
+		all->due = run->due;
+		all->files = less(run->found.files, run->dry ? 0 : run->counts.removed);
+		all->bytes = less(run->found.bytes, run->dry ? 0 : run->counts.removed_bytes);
+		all->stored = less(run->found.stored, run->dry ? 0 : run->counts.freed_bytes);
 	}
 	pthread_mutex_unlock(&c->lock);
 }
@@ -342,7 +390,8 @@ int ofs_collector_run(struct ofs_collector *c, const struct ofs_collect_request 
 				       .tree = c->tree,
 				       .request = request,
 				       .dry = request && request->dry,
-				       .next = OFS_TTL_NEVER };
+				       .next = OFS_TTL_NEVER,
+				       .due = OFS_TTL_NEVER };
 	const struct ofs_sweep sweep = { .file = on_file, .empty = on_empty, .arg = &run };
 	int r;
 

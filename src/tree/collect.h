@@ -39,6 +39,9 @@ void ofs_collector_clear(struct ofs_collector *c);
 /* The working tier is larger than it may be, and something can be done about it. */
 bool ofs_collector_is_pressed(struct ofs_collector *c);
 
+/* When the next file can go, by the age clock, as far as the last run has seen; OFS_TTL_NEVER: none. */
+int64_t ofs_collector_due(struct ofs_collector *c);
+
 int ofs_collector_explain(struct ofs_collector *c, const struct ofs_attr *file,
 			  struct ofs_buf *out);
 

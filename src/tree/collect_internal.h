@@ -11,8 +11,8 @@
 #include "tree/step.h"
 
 #define OFS_COLLECT_ITEMS_MAX 10000 /* that are told of one by one */
-#define OFS_COLLECT_BATCH 64 /* removals, or names told to the kernel, between two breaths */
-#define OFS_COLLECT_BREATH (2 * OFS_NS_PER_MS)
+#define OFS_COLLECT_BATCH 32 /* removals, or names told to the kernel, between two breaths */
+#define OFS_COLLECT_BREATH (4 * OFS_NS_PER_MS)
 
 /* A file that is on probation. */
 struct ofs_trial {
@@ -42,6 +42,7 @@ struct ofs_collect_totals {
 	uint64_t expired, ended, surplus; /* removed since the store was opened */
 	uint64_t freed;
 	uint64_t files, bytes, stored; /* of the working tier, at the last look */
+	int64_t due; /* when the next file can go, age clock, as of then; OFS_TTL_NEVER: none */
 };
 
 struct ofs_collector {
@@ -87,7 +88,8 @@ struct ofs_collect_run {
 	struct ofs_tree *tree;
 	const struct ofs_collect_request *request; /* NULL: none */
 	bool dry;
-	int64_t next;
+	int64_t next; /* when the next look is worth while, age clock */
+	int64_t due; /* when the next file can go */
 	struct ofs_collect_totals found;
 	struct ofs_collect_counts counts;
 	struct ofs_candidate *candidates;
@@ -124,9 +126,16 @@ int ofs_collect_look(struct ofs_collect_run *run, uint64_t ino, struct ofs_attr 
 /* The kernel is to let go of an inode, so that its next use is seen. */
 void ofs_collect_release(struct ofs_collect_run *run, const struct ofs_attr *attr);
 
-/* Tells of one file, when somebody has asked. */
-void ofs_collect_tell(struct ofs_collect_run *run, const struct ofs_attr *file, const char *action,
+/* All facts of the file as of that place, but those that ofs_collect_look() adds to them. */
+int ofs_collect_facts(struct ofs_collect_run *run, const struct ofs_attr *file,
+		      const struct ofs_life_place *place, struct ofs_facts *ret);
+
+/* Tells of one file, when somebody has asked; whether it was told. */
+bool ofs_collect_tell(struct ofs_collect_run *run, const struct ofs_attr *file, const char *action,
 		      const struct ofs_facts *facts, int64_t at, uint64_t step);
+
+/* Takes the last one that was told back. */
+void ofs_collect_untell(struct ofs_collect_run *run);
 
 void ofs_numbers_add(struct ofs_numbers *l, uint64_t number);
 

@@ -6,36 +6,45 @@
 
 #define ROUND (20 * OFS_NS_PER_MS) /* between two looks whether the kernel has let go */
 #define ROUNDS 50
+#define TRIES 8 /* at once, when things are moved meanwhile */
 
 struct check {
-	struct ofs_tree *tree;
-	bool outside;
+	struct ofs_collect_run *run;
+	const struct ofs_attr *file;
+	const struct ofs_facts *facts; /* by one of its names */
+	bool stays;
 };
 
 static int check_name(void *arg, uint64_t dir, const char *name)
 {
 	struct check *check = arg;
 	struct ofs_life_place place;
+	struct ofs_facts f;
 	int r;
 
 	(void)name;
-	if (dir == OFS_ROOT_INO)
-		return 0;
-	/* As of something in it. */
-	r = ofs_life_place_in(check->tree, dir, &place);
+	r = ofs_life_place_in(check->run->tree, dir, &place);
 	if (r == 0)
-		check->outside = check->outside || !place.working;
-	return r;
+		r = ofs_collect_facts(check->run, check->file, &place, &f);
+	if (r < 0)
+		return r;
+	f.referenced = check->facts->referenced;
+	f.surplus = check->facts->surplus;
+	f.probation = check->facts->probation;
+	check->stays = check->stays || !ofs_verdict_is_removal(ofs_verdict_reach(&f, NULL));
+	/* If it goes, that directory has lost an entry. */
+	return ofs_map_put(&check->run->touched, dir, check->run);
 }
 
-/* A file that has a name outside of the working tier as well stays. */
-static int check_names(struct ofs_collect_run *run, const struct ofs_attr *file)
+/* A file of several names stays if by one of them it would: -EXDEV. */
+static int check_names(struct ofs_collect_run *run, const struct ofs_attr *file,
+		       const struct ofs_facts *facts)
 {
-	struct check check = { .tree = run->tree };
+	struct check check = { .run = run, .file = file, .facts = facts };
 	int r = file->nlink > 1 ? ofs_store_names(run->tree->store, file->ino, check_name, &check)
 				: 0;
 
-	return r < 0 ? r : check.outside ? -EXDEV : 0;
+	return r < 0 ? r : check.stays ? -EXDEV : 0;
 }
 
 static void note_removed(struct ofs_collect_run *run, const struct ofs_attr *file,
@@ -58,32 +67,33 @@ static void note_removed(struct ofs_collect_run *run, const struct ofs_attr *fil
 }
 
 static int expire(struct ofs_collect_run *run, const struct ofs_attr *file,
-		  const struct ofs_facts *facts, enum ofs_verdict v)
+		  const struct ofs_facts *facts, enum ofs_verdict v, uint64_t moves)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf why = OFS_BUF_INIT, stone = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf stone = OFS_BUF_INIT;
+	const struct ofs_expire_guard guard = { .ctime = file->ctime, .moves = moves };
 	int r = ofs_place_labelled(run->tree, file->ino, &place);
 
 	if (r == 0)
-		r = ofs_life_cause(facts, &why);
-	if (r == 0)
-		r = ofs_buf_append(&why, "", 1);
-	if (r == 0)
 		r = ofs_tombstone_format(run->tree, file, &place,
-					 ofs_life_wall_time(run->tree, facts->used), v,
-					 (const char *)why.data, &stone);
+					 ofs_life_used_time(run->tree, facts->used), facts->ttl, v,
+					 &stone);
 	return r < 0 ? r
-		     : ofs_store_expire(run->tree->store, file->ino, facts->used, stone.data,
-					stone.len);
+		     : ofs_store_expire(run->tree->store, file->ino, facts->used, &guard,
+					stone.data, stone.len);
 }
 
-/* -EBUSY: somebody holds it; else what is to be done about it is done. */
-static int remove_candidate(struct ofs_collect_run *run, const struct ofs_candidate *cand)
+/*
+ * -EBUSY: somebody holds it; -EAGAIN: something was moved meanwhile; -EXDEV: it stays after all; else
+ * what is to be done about it is done.
+ */
+static int try_candidate(struct ofs_collect_run *run, const struct ofs_candidate *cand)
 {
+	uint64_t moves = ofs_store_moves(run->tree->store), step;
 	struct ofs_facts facts;
 	struct ofs_attr file;
 	enum ofs_verdict v;
-	uint64_t step;
+	bool told;
 	int r = ofs_collect_look(run, cand->ino, &file, &facts, &step);
 
 	if (r < 0)
@@ -93,13 +103,25 @@ static int remove_candidate(struct ofs_collect_run *run, const struct ofs_candid
 	v = ofs_verdict_reach(&facts, NULL);
 	if (v == OFS_KEEP_OPEN)
 		return -EBUSY;
-	r = ofs_verdict_is_removal(v) ? check_names(run, &file) : -EAGAIN;
+	r = ofs_verdict_is_removal(v) ? check_names(run, &file, &facts) : -EXDEV;
 	if (r < 0)
 		return r;
-	ofs_collect_tell(run, &file, "remove", &facts, 0, step);
-	r = run->dry ? 0 : expire(run, &file, &facts, v);
+	/* While it can still be told where it is. */
+	told = ofs_collect_tell(run, &file, "remove", &facts, 0, step);
+	r = run->dry ? 0 : expire(run, &file, &facts, v, moves);
 	if (r == 0)
 		note_removed(run, &file, v);
+	else if (told)
+		ofs_collect_untell(run);
+	return r;
+}
+
+static int remove_candidate(struct ofs_collect_run *run, const struct ofs_candidate *cand)
+{
+	int r = -EAGAIN;
+
+	for (int i = 0; i < TRIES && r == -EAGAIN; i++)
+		r = try_candidate(run, cand);
 	return r;
 }
 
@@ -117,39 +139,42 @@ static void tell_touched(struct ofs_collect_run *run)
 	run->touched = (struct ofs_map)OFS_MAP_INIT;
 }
 
-/* Removes those that can be; returns how many are held by somebody. */
-static int remove_round(struct ofs_collect_run *run, bool first)
+/* Removes one. 1: it is to be tried again; 0, or -errno. */
+static int settle_candidate(struct ofs_collect_run *run, struct ofs_candidate *cand, bool first)
 {
 	struct ofs_attr file;
-	int busy = 0, r = 0;
+	int r = remove_candidate(run, cand);
+
+	cand->done = r != -EBUSY && r != -EAGAIN;
+	if (r == -EBUSY && first && ofs_store_getattr(run->tree->store, cand->ino, &file) == 0)
+		ofs_collect_release(run, &file);
+	if (!cand->done)
+		return 1;
+	return r == -ENOENT || r == -EXDEV ? 0 : r;
+}
+
+/* Removes those that can be; returns how many are left. */
+static int remove_round(struct ofs_collect_run *run, bool first)
+{
+	int left = 0, r = 0;
 	size_t n = 0;
 
-	for (size_t i = 0; i < run->ncandidates; i++) {
-		struct ofs_candidate *cand = &run->candidates[i];
-
-		if (cand->done)
+	for (size_t i = 0; i < run->ncandidates && r >= 0; i++) {
+		if (run->candidates[i].done)
 			continue;
 		r = ofs_collect_check_stop(run);
-		/* Steps that were written meanwhile count. */
-		if (r == 0 && n % OFS_COLLECT_BATCH == 0)
-			r = ofs_collector_refresh_steps(run->c);
-		if (r < 0)
-			return r;
-		r = remove_candidate(run, cand);
-		cand->done = r != -EBUSY;
-		if (r == -EBUSY && first &&
-		    ofs_store_getattr(run->tree->store, cand->ino, &file) == 0)
-			ofs_collect_release(run, &file);
-		if (r < 0 && r != -EBUSY && r != -ENOENT && r != -EAGAIN && r != -EXDEV)
-			return r;
-		busy += r == -EBUSY;
-		if (r == 0 && ++n % OFS_COLLECT_BATCH == 0) {
+		if (r == 0 && n++ % OFS_COLLECT_BATCH == 0) {
 			tell_touched(run);
 			ofs_collect_pause(OFS_COLLECT_BREATH);
+			/* Steps that were written meanwhile count. */
+			r = ofs_collector_refresh_steps(run->c);
 		}
+		if (r == 0)
+			r = settle_candidate(run, &run->candidates[i], first);
+		left += r > 0;
 	}
 	tell_touched(run);
-	return busy;
+	return r < 0 ? r : left;
 }
 
 static void tell_open(struct ofs_collect_run *run)
@@ -194,6 +219,15 @@ static int add_dirs(struct ofs_collect_run *run, uint64_t dir)
 	return r == -ENOENT ? 0 : r;
 }
 
+/* Whether it still is where directories go; it may have been moved. */
+static bool may_go(struct ofs_collect_run *run, const struct ofs_attr *dir)
+{
+	struct ofs_life_place place;
+
+	return ofs_life_place_in(run->tree, dir->ino, &place) == 0 && place.working &&
+	       (!place.task || place.ended.age);
+}
+
 /* Removes the directories that are empty; returns how many somebody holds. */
 static int rmdir_round(struct ofs_collect_run *run, bool first)
 {
@@ -205,7 +239,7 @@ static int rmdir_round(struct ofs_collect_run *run, bool first)
 
 		if (!ino || ofs_store_getattr(run->tree->store, ino, &dir) < 0)
 			continue;
-		r = ofs_store_rmdir_unheld(run->tree->store, ino);
+		r = may_go(run, &dir) ? ofs_store_rmdir_unheld(run->tree->store, ino) : -ENOENT;
 		if (r == -EBUSY && first)
 			ofs_collect_release(run, &dir);
 		if (r == 0)

@@ -7,6 +7,7 @@ struct ofs_collector *ofs_collector_create(struct ofs_tree *t, uint64_t working_
 
 	c->tree = t;
 	c->working_max = working_max;
+	c->totals.due = OFS_TTL_NEVER;
 	c->steps = ofs_steps_create();
 	pthread_mutex_init(&c->steps_lock, NULL);
 	pthread_mutex_init(&c->lock, NULL);
@@ -60,6 +61,16 @@ void ofs_collector_stop(struct ofs_collector *c, bool for_good)
 bool ofs_collector_is_pressed(struct ofs_collector *c)
 {
 	return atomic_load(&c->pressed);
+}
+
+int64_t ofs_collector_due(struct ofs_collector *c)
+{
+	int64_t due;
+
+	pthread_mutex_lock(&c->lock);
+	due = c->totals.due;
+	pthread_mutex_unlock(&c->lock);
+	return due;
 }
 
 /* ---- what decides about one file */
@@ -138,6 +149,8 @@ int ofs_collector_explain(struct ofs_collector *c, const struct ofs_attr *file, 
 		return r;
 	/* Who asks may be all that holds it, so whether it is open cannot be told. */
 	v = ofs_verdict_reach(&facts, &at);
+	if (v == OFS_KEEP_REFERENCED && step == file->ino)
+		return ofs_buf_append_str(out, "kept: it is a step of a live task");
 	return ofs_life_explain(c->tree, &facts, v, at, step, out);
 }
 

@@ -28,6 +28,7 @@ static const struct fixed all[] = {
 	{ OFS_NODE_REFS, OFS_NODE_ROOT, "refs", NULL, false },
 	{ OFS_NODE_README, OFS_NODE_ROOT, "README.md", readme_text, false },
 	{ OFS_NODE_VIEWS, OFS_NODE_ROOT, "views", NULL, false },
+	{ OFS_NODE_SEARCH, OFS_NODE_ROOT, "search", NULL, false },
 	{ OFS_NODE_CARE, OFS_NODE_ROOT, ".offload", NULL, false },
 	{ OFS_NODE_STATUS, OFS_NODE_CARE, "status.json", ofs_report_status, true },
 	{ OFS_NODE_METRICS, OFS_NODE_CARE, "metrics", ofs_report_metrics, true },
@@ -79,6 +80,8 @@ static int fill_attr(struct ofs_tree *t, const struct fixed *f, struct ofs_attr 
 	ofs_tree_made_up_attr(t, f->node, f->text ? S_IFREG | 0444 : S_IFDIR | 0555, ret);
 	if (f->node == OFS_NODE_CONFIG)
 		ret->mode = S_IFREG | 0400; /* it names files of the owner's */
+	if (f->node == OFS_NODE_SEARCH)
+		ret->mode = S_IFDIR | OFS_VIEW_MODE;
 	if (f->text && !f->fresh) {
 		r = f->text(t, &text);
 		ret->size = text.len;
@@ -173,5 +176,5 @@ bool ofs_fixed_is_reserved(ofs_node parent, const char *name)
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(all); i++)
 		if (all[i].parent == OFS_NODE_ROOT && strcmp(all[i].name, name) == 0)
 			return true;
-	return strcmp(name, "search") == 0;
+	return false;
 }

@@ -5,7 +5,8 @@
  * there is to them, and those that a lookup makes and counts references of (made.c).
  *
  * Locks: those of the tree guard what the tree makes up. None is held while the store is called but
- * those of the labels, of the reports and of by_ref.c, which come before the store's.
+ * those of the labels, of the reports, of searches, of steps and of by_ref.c, and that under which
+ * the indexer works, which come before the store's.
  */
 #ifndef OFS_TREE_INTERNAL_H
 #define OFS_TREE_INTERNAL_H
@@ -30,6 +31,7 @@
 #define OFS_NODE_STATUS (OFS_VIRTUAL | 5)
 #define OFS_NODE_METRICS (OFS_VIRTUAL | 6)
 #define OFS_NODE_CONFIG (OFS_VIRTUAL | 7)
+#define OFS_NODE_SEARCH (OFS_VIRTUAL | 8)
 #define OFS_NODE_VIEW(kind) (OFS_VIRTUAL | (16 + (ofs_node)(kind)))
 /* A link in views/ to the inode below; with FAR it is one directory further down. */
 #define OFS_NODE_LINK (OFS_VIRTUAL | UINT64_C(1) << 60)
@@ -79,6 +81,8 @@ struct ofs_keeper;
 struct ofs_reports;
 struct ofs_views;
 struct ofs_labels;
+struct ofs_searches;
+struct ofs_indexer;
 
 struct ofs_tree {
 	struct ofs_store *store;
@@ -104,6 +108,8 @@ struct ofs_tree {
 	struct ofs_reports *reports;
 	struct ofs_views *views;
 	struct ofs_labels *labels;
+	struct ofs_searches *searches;
+	struct ofs_indexer *indexer;
 	struct ofs_tree_verify *verify;
 	struct ofs_keeper *keeper;
 	int64_t ttl[OFS_TTL_KINDS]; /* nanoseconds, or OFS_TTL_NEVER */
@@ -316,6 +322,7 @@ struct ofs_label {
 	bool important;
 	char *tags; /* NULL: none; else separated by commas */
 	char *category; /* NULL: as its place says */
+	char *title; /* NULL: none */
 };
 
 /* The attribute's full name. */
@@ -397,6 +404,18 @@ int ofs_view_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus, 
 /* Of a link. */
 int ofs_view_link_attr(struct ofs_tree *t, ofs_node link, struct ofs_attr *ret);
 int ofs_view_link_target(ofs_node link, struct ofs_buf *out);
+
+/* ---- search/ (search_node.c) */
+
+struct ofs_searches *ofs_searches_create(void);
+void ofs_searches_destroy(struct ofs_searches *s);
+
+/*
+ * A file with the answer to the query `name`, "%2F" for '/' in it. -EINVAL: the query is malformed;
+ * -EACCES: the caller (NULL: may do all) is neither root nor the owner of the store.
+ */
+int ofs_search_lookup(struct ofs_tree *t, const char *name, const struct ofs_cred *cred,
+		      struct ofs_entry *ret);
 
 /* ---- .offload/ (report.c) */
 

@@ -85,8 +85,8 @@ void ofs_keeper_destroy(struct ofs_keeper *k)
 void ofs_keeper_note(struct ofs_keeper *k, int64_t ttl)
 {
 	pthread_mutex_lock(&k->lock);
-	if (!ttl || ttl < k->shortest) {
-		k->shortest = ttl ? ttl : k->shortest;
+	if (ttl < k->shortest) {
+		k->shortest = ttl;
 		k->kicked = true;
 		pthread_cond_signal(&k->wake);
 	}
@@ -312,8 +312,12 @@ int ofs_keeper_set(struct ofs_keeper *k, const char *value, size_t size)
 		return -EINVAL;
 	if (strcmp(text, "stop") == 0) {
 		pthread_mutex_lock(&k->lock);
-		if (k->state == STATE_RUNNING)
+		if (k->wanted) {
+			k->wanted = false;
+			k->state = STATE_STOPPED;
+		} else if (k->state == STATE_RUNNING) {
 			ofs_collector_stop(k->collector, false);
+		}
 		pthread_mutex_unlock(&k->lock);
 		return 0;
 	}
@@ -349,7 +353,7 @@ static json_t *status_json(struct ofs_keeper *k)
 			    k->state == STATE_FAILED ? json_string(strerror(k->error))
 						     : json_null());
 	json_object_set_new(json, "dry_run", json_boolean(k->request.dry));
-	set_time(json, "next", next_time(k));
+	set_time(json, "next", ofs_life_wall_time(k->tree, ofs_collector_due(k->collector)));
 	pthread_mutex_unlock(&k->lock);
 	return json;
 }

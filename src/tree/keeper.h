@@ -27,7 +27,7 @@ int ofs_keeper_start(struct ofs_keeper *k);
 /* Ends the thread. NULL is allowed. */
 void ofs_keeper_destroy(struct ofs_keeper *k);
 
-/* A file got that time to live, or something else happened that makes a look worth while (0). */
+/* A file got that time to live, which may be shorter than those there were. */
 void ofs_keeper_note(struct ofs_keeper *k, int64_t ttl);
 
 /* One sentence on what becomes of a file. 0 or -errno. */

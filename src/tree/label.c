@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/util.h"
+#include "tree/indexer.h"
 #include "tree/internal.h"
 #include "tree/keeper.h"
 
@@ -218,6 +219,7 @@ static void label_destroy(struct ofs_label *l)
 		return;
 	free(l->tags);
 	free(l->category);
+	free(l->title);
 	free(l);
 }
 
@@ -303,11 +305,12 @@ static int reload(struct ofs_tree *t, uint64_t ino)
 	l->important = important && strcmp(important, "1") == 0;
 	l->tags = get_text(t, ino, OFS_LABEL_TAGS);
 	l->category = get_text(t, ino, OFS_LABEL_CATEGORY);
+	l->title = get_text(t, ino, OFS_LABEL_TITLE);
 	had = ofs_map_remove(&t->labels->files, ino);
 	if (!had && t->labels->loaded)
 		forget_removed(t);
 	label_destroy(had);
-	if (l->ttl == OFS_TTL_UNSET && !l->important && !l->tags && !l->category) {
+	if (l->ttl == OFS_TTL_UNSET && !l->important && !l->tags && !l->category && !l->title) {
 		label_destroy(l);
 		return 0;
 	}
@@ -401,6 +404,13 @@ static int64_t label_ttl(const struct ofs_buf *normal)
 	return ttl_parse(text);
 }
 
+/* What the text index has of a file has changed. */
+static void tell_indexer(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind)
+{
+	if (kind == OFS_LABEL_TITLE || kind == OFS_LABEL_TAGS)
+		ofs_indexer_note(t->indexer, ino);
+}
+
 int ofs_label_set(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, const void *value,
 		  size_t size, int flags)
 {
@@ -419,6 +429,8 @@ int ofs_label_set(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, co
 	pthread_mutex_unlock(&t->labels->lock);
 	if (r == 0 && kind == OFS_LABEL_TTL)
 		ofs_keeper_note(t->keeper, label_ttl(&normal));
+	if (r == 0)
+		tell_indexer(t, ino, kind);
 	return r;
 }
 
@@ -431,5 +443,7 @@ int ofs_label_remove(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind)
 	if (r == 0 && t->labels->loaded)
 		t->labels->loaded = reload(t, ino) == 0;
 	pthread_mutex_unlock(&t->labels->lock);
+	if (r == 0)
+		tell_indexer(t, ino, kind);
 	return r;
 }

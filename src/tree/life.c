@@ -153,6 +153,13 @@ int64_t ofs_life_wall_time(struct ofs_tree *t, int64_t age)
 	return wall;
 }
 
+int64_t ofs_life_used_time(struct ofs_tree *t, int64_t used)
+{
+	int64_t now = ofs_store_age(t->store);
+
+	return ofs_life_wall_time(t, OFS_MIN(used, now));
+}
+
 int ofs_tree_expiry(struct ofs_tree *t, const struct ofs_attr *file, int64_t *ret)
 {
 	struct ofs_life_place p;

@@ -42,6 +42,9 @@ int64_t ofs_life_wall_time(struct ofs_tree *t, int64_t age);
 /* Why it would go: a part of a sentence. 0 or -ENOMEM. */
 int ofs_life_cause(const struct ofs_facts *f, struct ofs_buf *out);
 
+/* The same of a last use, which may be noted as later than it is. */
+int64_t ofs_life_used_time(struct ofs_tree *t, int64_t used);
+
 /*
  * One sentence: what becomes of the file. `step` is what refers to it, 0: nothing. 0 or -ENOMEM.
  */

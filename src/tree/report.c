@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/util.h"
+#include "tree/indexer.h"
 #include "tree/internal.h"
 #include "tree/keeper.h"
 
@@ -55,6 +56,7 @@ static const char *const call_names[OFS_CALLS] = {
 
 struct numbers {
 	struct ofs_store_stats store;
+	struct ofs_indexer_stats search;
 	struct statvfs disk;
 	uint64_t made; /* made-up nodes that somebody holds */
 	uint64_t calls[OFS_CALLS];
@@ -85,6 +87,7 @@ static int collect(struct ofs_tree *t, struct numbers *ret)
 		r = ofs_store_statfs(t->store, &ret->disk);
 	if (r < 0)
 		return r;
+	ofs_indexer_stats(t->indexer, &ret->search);
 	pthread_mutex_lock(&t->lock);
 	ret->made = t->made.count;
 	pthread_mutex_unlock(&t->lock);
@@ -120,6 +123,13 @@ static json_t *lifecycle_json(struct ofs_tree *t, const struct ofs_store_stats *
 	return json;
 }
 
+static json_t *search_json(const struct ofs_indexer_stats *s)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:b}", "files", (json_int_t)s->files, "documents",
+			 (json_int_t)(s->documents - s->dead), "waiting", (json_int_t)s->waiting,
+			 "bytes", (json_int_t)s->bytes, "caught_up", s->caught_up);
+}
+
 static int format_status(struct ofs_tree *t, struct ofs_buf *out)
 {
 	OFS_FREE char *mountpoint = t->mountpoint ? ofs_text_readable(t->mountpoint) : NULL;
@@ -134,7 +144,7 @@ static int format_status(struct ofs_tree *t, struct ofs_buf *out)
 	s = &n.store;
 	json = json_pack(
 		"{s:s, s:s?, s:I, s:s, s:s?, s:{s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:I}, "
-		"s:{s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:o, s:I, s:I}",
+		"s:{s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:I, s:I}",
 		"version", OFS_VERSION, "mountpoint", mountpoint, "uptime_seconds",
 		(json_int_t)n.uptime, "state",
 		s->broken  ? "read-only"
@@ -147,8 +157,9 @@ static int format_status(struct ofs_tree *t, struct ofs_buf *out)
 		(json_int_t)s->journal, "free", (json_int_t)disk_free(&n), "unsealed", "files",
 		(json_int_t)s->draft_files, "bytes", (json_int_t)s->draft_bytes, "memory",
 		"resident", (json_int_t)n.rss, "inodes", (json_int_t)s->cached, "references",
-		(json_int_t)s->held, "made_up", (json_int_t)n.made, "calls", calls_json(&n),
-		"bytes_read", (json_int_t)n.read, "bytes_written", (json_int_t)n.written);
+		(json_int_t)s->held, "made_up", (json_int_t)n.made, "search",
+		search_json(&n.search), "calls", calls_json(&n), "bytes_read", (json_int_t)n.read,
+		"bytes_written", (json_int_t)n.written);
 	if (json && json_object_set_new(json, "lifecycle", lifecycle_json(t, s)) < 0) {
 		json_decref(json);
 		json = NULL;
@@ -180,6 +191,10 @@ static int format_metrics(struct ofs_tree *t, struct ofs_buf *out)
 		{ "pack_bytes", "gauge", "Sealed content on disk.", n.store.packs },
 		{ "index_bytes", "gauge", "Index on disk.", n.store.index },
 		{ "journal_bytes", "gauge", "Journal on disk.", n.store.journal },
+		{ "search_bytes", "gauge", "Search index on disk.", n.search.bytes },
+		{ "search_files", "gauge", "Files in the search index.", n.search.files },
+		{ "search_waiting_files", "gauge", "Files still to be indexed for search.",
+		  n.search.waiting },
 		{ "disk_free_bytes", "gauge", "Room left for the store.", disk_free(&n) },
 		{ "unsealed_files", "gauge", "Files with content in the journal.",
 		  n.store.draft_files },

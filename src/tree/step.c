@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
+#include "base/util.h"
 #include "tree/task.h"
 #include "tree/walk.h"
 
@@ -19,9 +21,10 @@ struct step {
 	uint64_t ino;
 	uint64_t version; /* of its content when it was read */
 	uint64_t seen; /* the refresh that met it last */
-	uint64_t *targets;
+	char **names; /* what it says */
+	size_t nnames, cap_names;
+	uint64_t *targets; /* what those were, at some time since it was read */
 	size_t n, cap;
-	bool unresolved; /* something that it names is not there (yet) */
 };
 
 struct ofs_steps {
@@ -30,10 +33,19 @@ struct ofs_steps {
 	uint64_t refreshes;
 };
 
+static void forget_names(struct step *s)
+{
+	while (s->nnames)
+		free(s->names[--s->nnames]);
+	s->n = 0;
+}
+
 static void step_destroy(struct step *s)
 {
 	if (!s)
 		return;
+	forget_names(s);
+	free(s->names);
 	free(s->targets);
 	free(s);
 }
@@ -66,24 +78,28 @@ uint64_t ofs_steps_find(const struct ofs_steps *s, uint64_t ino)
 
 /* ---- names */
 
-/* The path within the tree; NULL: it leads elsewhere. */
+/* What follows the mountpoint, or the directory that a workspace has it in, in a path. */
 static const char *within_tree(struct ofs_tree *t, const char *path)
 {
 	static const char dir[] = ".offload/";
 	size_t len = t->mountpoint ? strlen(t->mountpoint) : 0;
-	const char *at;
 
 	if (len && strncmp(path, t->mountpoint, len) == 0 && path[len] == '/')
 		return path + len + 1;
 	while (strncmp(path, "./", 2) == 0)
 		path += 2;
-	if (strncmp(path, dir, strlen(dir)) == 0)
-		return path + strlen(dir);
-	if (path[0] != '/')
-		return path;
-	/* The same workspace may be seen under another name. */
-	at = strstr(path, "/.offload/");
-	return at ? at + strlen("/.offload/") : NULL;
+	return strncmp(path, dir, strlen(dir)) == 0 ? path + strlen(dir) : path;
+}
+
+/* Whether a path begins like those within the tree. */
+static bool begins_in_tree(const char *path)
+{
+	static const char *const tops[] = { "cache/", "tasks/", "refs/" };
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(tops); i++)
+		if (strncmp(path, tops[i], strlen(tops[i])) == 0)
+			return true;
+	return false;
 }
 
 /* The name without what makes a slice of it; false: it means none. */
@@ -144,9 +160,12 @@ static uint64_t resolve_path(struct ofs_tree *t, const char *path)
 uint64_t ofs_step_resolve(struct ofs_tree *t, const char *name)
 {
 	char ref[OFS_REF_SIZE + 64];
-	const char *path = within_tree(t, name);
-	uint64_t ino = path ? resolve_path(t, path) : 0;
+	uint64_t ino = resolve_path(t, within_tree(t, name));
 
+	/* The mount may have been somewhere else, and there may be none now. */
+	for (const char *at = strchr(name, '/'); at && !ino; at = strchr(at + 1, '/'))
+		if (begins_in_tree(at + 1))
+			ino = resolve_path(t, at + 1);
 	if (ino || strlen(name) >= sizeof(ref))
 		return ino;
 	strcpy(ref, name);
@@ -155,36 +174,30 @@ uint64_t ofs_step_resolve(struct ofs_tree *t, const char *name)
 
 /* ---- reading a step */
 
-static void add_target(struct ofs_tree *t, struct step *s, const char *name)
+static void add_name(struct step *s, const char *name)
 {
-	uint64_t ino = ofs_step_resolve(t, name);
-
-	if (!ino) {
-		s->unresolved = true;
-		return;
-	}
-	s->targets = ofs_grow(s->targets, &s->cap, s->n + 1, sizeof(*s->targets));
-	s->targets[s->n++] = ino;
+	s->names = ofs_grow(s->names, &s->cap_names, s->nnames + 1, sizeof(*s->names));
+	s->names[s->nnames++] = ofs_strdup(name);
 }
 
 /* What stands at the key: a name, or several, or an object that has them as "ref" and "path". */
-static void take_value(struct ofs_tree *t, struct step *s, const json_t *value, int depth)
+static void take_value(struct step *s, const json_t *value, int depth)
 {
 	const json_t *ref;
 	size_t i;
 
 	if (json_is_string(value)) {
-		add_target(t, s, json_string_value(value));
+		add_name(s, json_string_value(value));
 	} else if (json_is_array(value) && depth < DEPTH_MAX) {
 		for (i = 0; i < json_array_size(value); i++)
-			take_value(t, s, json_array_get(value, i), depth + 1);
+			take_value(s, json_array_get(value, i), depth + 1);
 	} else if (json_is_object(value) && depth < DEPTH_MAX) {
 		ref = json_object_get(value, "ref");
-		take_value(t, s, ref ? ref : json_object_get(value, "path"), depth + 1);
+		take_value(s, ref ? ref : json_object_get(value, "path"), depth + 1);
 	}
 }
 
-static void look_for_key(struct ofs_tree *t, struct step *s, json_t *json, int depth)
+static void look_for_key(struct step *s, json_t *json, int depth)
 {
 	const char *key;
 	json_t *value;
@@ -194,14 +207,14 @@ static void look_for_key(struct ofs_tree *t, struct step *s, json_t *json, int d
 		return;
 	if (json_is_array(json)) {
 		for (i = 0; i < json_array_size(json); i++)
-			look_for_key(t, s, json_array_get(json, i), depth + 1);
+			look_for_key(s, json_array_get(json, i), depth + 1);
 	} else if (json_is_object(json)) {
 		json_object_foreach(json, key, value)
 		{
 			if (strcmp(key, KEY) == 0)
-				take_value(t, s, value, depth);
+				take_value(s, value, depth);
 			else
-				look_for_key(t, s, value, depth + 1);
+				look_for_key(s, value, depth + 1);
 		}
 	}
 }
@@ -226,14 +239,39 @@ static int read_json(struct ofs_tree *t, const struct ofs_attr *file, json_t **r
 static void read_step(struct ofs_tree *t, struct step *s, const struct ofs_attr *file)
 {
 	json_t *json;
+	int r = read_json(t, file, &json);
 
-	if (read_json(t, file, &json) < 0 || !json)
-		return;
-	s->n = 0;
-	s->unresolved = false;
-	look_for_key(t, s, json, 0);
-	json_decref(json);
+	if (r < 0 && s->version != file->version)
+		ofs_log(LOG_WARNING, "inode %llu: a step of a task cannot be read: %s",
+			(unsigned long long)s->ino, strerror(-r));
 	s->version = file->version;
+	if (r < 0 || !json)
+		return;
+	forget_names(s);
+	look_for_key(s, json, 0);
+	json_decref(json);
+}
+
+static bool has_target(const struct step *s, uint64_t ino)
+{
+	size_t i = 0;
+
+	while (i < s->n && s->targets[i] != ino)
+		i++;
+	return i < s->n;
+}
+
+/* A path may lead to another file by now, and a file to which one has led may have moved: both count. */
+static void resolve_names(struct ofs_tree *t, struct step *s)
+{
+	for (size_t i = 0; i < s->nnames; i++) {
+		uint64_t ino = ofs_step_resolve(t, s->names[i]);
+
+		if (!ino || has_target(s, ino))
+			continue;
+		s->targets = ofs_grow(s->targets, &s->cap, s->n + 1, sizeof(*s->targets));
+		s->targets[s->n++] = ino;
+	}
 }
 
 /* ---- finding them */
@@ -269,8 +307,9 @@ static int refresh_step(struct ofs_tree *t, struct ofs_steps *s, uint64_t ino)
 		}
 	}
 	step->seen = s->refreshes;
-	if (step->version != attr.version || step->unresolved)
+	if (step->version != attr.version)
 		read_step(t, step, &attr);
+	resolve_names(t, step);
 	return 0;
 }
 
@@ -296,7 +335,7 @@ static int refresh_task(struct ofs_tree *t, struct ofs_steps *s, uint64_t task)
 
 static int add_targets(struct ofs_steps *s, struct step *step)
 {
-	int r = 0;
+	int r = ofs_map_put(&s->targets, step->ino, step);
 
 	for (size_t i = 0; i < step->n && r == 0; i++)
 		r = ofs_map_put(&s->targets, step->targets[i], step);

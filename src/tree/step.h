@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the steps of live tasks refer to. A step is a file tasks/<task>/history/step_*.json; what its
- * "outcome_ref" names, by ref or by path, is not to be removed while the task lives.
+ * "outcome_ref" names, by ref or by path, is not to be removed while the task lives, nor is the step.
  */
 #ifndef OFS_TREE_STEP_H
 #define OFS_TREE_STEP_H
@@ -19,11 +19,11 @@ void ofs_steps_destroy(struct ofs_steps *s);
  */
 int ofs_steps_refresh(struct ofs_tree *t, struct ofs_steps *s);
 
-/* The step that refers to the file; 0: none. */
+/* The step that refers to the file, or that it is itself; 0: none. */
 uint64_t ofs_steps_find(const struct ofs_steps *s, uint64_t ino);
 
 /*
- * What an outcome_ref names: the inode, or 0. A path may begin at the root of the tree, with the
+ * What an outcome_ref names: the inode, or 0. A path may begin at the root of the tree, with a
  * mountpoint, or with ".offload/" as seen from a workspace; a slice names its file.
  */
 uint64_t ofs_step_resolve(struct ofs_tree *t, const char *name);

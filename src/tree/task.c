@@ -17,12 +17,20 @@ int ofs_task_ended(struct ofs_tree *t, uint64_t dir, struct ofs_task_end *ret)
 {
 	char value[64], *wall;
 	ssize_t n = ofs_store_getxattr(t->store, dir, ENDED, value, sizeof(value) - 1);
+	struct ofs_attr attr;
+	int r;
 
 	*ret = (struct ofs_task_end){ 0 };
 	if (n < 0)
 		return n == -ENODATA || n == -ERANGE ? 0 : (int)n;
 	value[n] = 0;
-	ret->age = strtoll(value, &wall, 10);
+	r = ofs_store_getattr(t->store, dir, &attr);
+	if (r < 0)
+		return r;
+	/* A task that was moved since, to persistent/ and back perhaps, is not the one that was ended. */
+	if (attr.used > strtoll(value, &wall, 10))
+		return 0;
+	ret->age = strtoll(value, NULL, 10);
 	ret->wall = strtoll(wall, NULL, 10);
 	return 0;
 }
@@ -40,7 +48,8 @@ int ofs_task_get_state(struct ofs_tree *t, const struct ofs_attr *dir, struct of
 
 static int set_ended(struct ofs_tree *t, uint64_t dir)
 {
-	int64_t age = (ofs_store_age(t->store) / OFS_NS_PER_S + 1) * OFS_NS_PER_S;
+	/* To set it is the last use that the directory has had, to the next full second. */
+	int64_t age = (ofs_store_age(t->store) / OFS_NS_PER_S + 2) * OFS_NS_PER_S;
 	char value[64];
 	int n = snprintf(value, sizeof(value), "%" PRId64 " %" PRId64, age, ofs_clock_wall());
 

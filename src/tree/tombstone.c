@@ -1,133 +1,187 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * There may be as many tombstones as there ever were files, so they are short. Little-endian: version
+ * u8 (1), reason u8, flags u8, 0 u8, size u64, lines u64, created i64, used i64 (wall clock), time to live
+ * i64 (all three in nanoseconds), SHA-256; then path, task, category, title, tags, each its length u16 and its
+ * bytes. Without a flag what it stands for is not known.
+ */
 #include "tree/tombstone.h"
 
-#include <inttypes.h>
 #include <jansson.h>
 
 #include "base/util.h"
-#include "base/xattr.h"
 #include "codec/hash.h"
 
-#define VALUE_MAX 4096
+#define VERSION 1
+#define HEAD 76 /* bytes before the strings */
+#define FLAG_LINES 1u
+#define FLAG_SHA 2u
+#define STRING_MAX 4096u
+#define STRINGS 5
 
-/* In the order in which they are reported. */
-static const struct {
-	const char *name;
-	bool number;
-} fields[] = {
-	{ "path", false }, { "size", true },	 { "lines", true },	{ "sha256", false },
-	{ "tier", false }, { "task", false },	 { "category", false }, { "title", false },
-	{ "tags", false }, { "created", false }, { "used", false },	{ "reason", false },
-	{ "why", false },
+static const char *const string_names[STRINGS] = { "path", "task", "category", "title", "tags" };
+
+/* On disk: never renumber. */
+enum reason {
+	REASON_EXPIRED,
+	REASON_ENDED,
+	REASON_SURPLUS,
+	REASONS
 };
 
-static void put(struct ofs_buf *list, const char *name, const char *value)
+static const char *const reason_names[REASONS] = { "expired", "task ended", "size limit" };
+
+static enum reason reason_of(enum ofs_verdict v)
 {
-	if (value && value[0])
-		ofs_xattr_set(list, name, value, OFS_MIN(strlen(value), (size_t)VALUE_MAX));
+	return v == OFS_REMOVE_ENDED	 ? REASON_ENDED
+	       : v == OFS_REMOVE_SURPLUS ? REASON_SURPLUS
+					 : REASON_EXPIRED;
 }
 
-static void put_number(struct ofs_buf *list, const char *name, uint64_t value)
+static int put_string(struct ofs_buf *out, const void *text, size_t len)
 {
-	char text[24];
+	uint8_t head[2];
+	int r;
 
-	snprintf(text, sizeof(text), "%" PRIu64, value);
-	put(list, name, text);
+	len = OFS_MIN(len, (size_t)STRING_MAX);
+	ofs_put_le16(head, (uint16_t)len);
+	r = ofs_buf_append(out, head, sizeof(head));
+	return r < 0 || !len ? r : ofs_buf_append(out, text, len);
 }
 
-static void put_time(struct ofs_buf *list, const char *name, int64_t ns)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-
-	if (ofs_text_time(ns, &text) == 0 && ofs_buf_append(&text, "", 1) == 0)
-		put(list, name, (const char *)text.data);
-}
-
-static void put_label(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, const char *name,
-		      struct ofs_buf *list)
+static int put_label(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind,
+		     struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT;
 
-	if (ofs_label_get(t, ino, kind, &value) == 0 && ofs_buf_append(&value, "", 1) == 0)
-		put(list, name, (const char *)value.data);
-}
-
-static void put_digest(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *list)
-{
-	char hex[2 * OFS_SHA256_SIZE + 1];
-	struct ofs_digest digest;
-
-	if (ofs_store_digest(t->store, file->ino, &digest) < 0)
-		return;
-	if (digest.lines >= 0)
-		put_number(list, "lines", (uint64_t)digest.lines);
-	if (!digest.has_sha)
-		return;
-	ofs_sha256_hex(digest.sha, hex);
-	put(list, "sha256", hex);
+	/* One that cannot be had is left out. */
+	if (ofs_label_get(t, ino, kind, &value) < 0)
+		value.len = 0;
+	return put_string(out, value.data, value.len);
 }
 
 int ofs_tombstone_format(struct ofs_tree *t, const struct ofs_attr *file,
-			 const struct ofs_place *place, int64_t used, enum ofs_verdict verdict,
-			 const char *why, struct ofs_buf *out)
+			 const struct ofs_place *place, int64_t used, int64_t ttl,
+			 enum ofs_verdict verdict, struct ofs_buf *out)
 {
-	static const char *const reasons[] = {
-		[OFS_REMOVE_EXPIRED] = "expired",
-		[OFS_REMOVE_ENDED] = "task ended",
-		[OFS_REMOVE_SURPLUS] = "size limit",
-	};
+	const char *path = (const char *)place->path.data;
+	struct ofs_digest digest = { .lines = -1 };
+	uint8_t head[HEAD] = { VERSION, (uint8_t)reason_of(verdict) };
+	int r = ofs_store_digest(t->store, file->ino, &digest);
 
-	put(out, "path", (const char *)place->path.data);
-	put_number(out, "size", file->size);
-	put_digest(t, file, out);
-	put(out, "tier", ofs_tier_names[ofs_place_tier(place)]);
-	put(out, "task", place->task);
-	put(out, "category", place->category);
-	put_label(t, file->ino, OFS_LABEL_TITLE, "title", out);
-	put_label(t, file->ino, OFS_LABEL_TAGS, "tags", out);
-	put_time(out, "created", file->btime);
-	put_time(out, "used", used);
-	put(out, "reason", reasons[verdict]);
-	put(out, "why", why);
-	return 0;
+	if (r == 0 && digest.lines >= 0)
+		head[2] |= FLAG_LINES;
+	if (r == 0 && digest.has_sha)
+		head[2] |= FLAG_SHA;
+	ofs_put_le64(head + 4, file->size);
+	ofs_put_le64(head + 12, (uint64_t)digest.lines);
+	ofs_put_le64(head + 20, (uint64_t)file->btime);
+	ofs_put_le64(head + 28, (uint64_t)used);
+	ofs_put_le64(head + 36, (uint64_t)ttl);
+	memcpy(head + 44, digest.sha, OFS_SHA256_SIZE);
+	r = ofs_buf_append(out, head, sizeof(head));
+	if (r == 0)
+		r = put_string(out, path, strlen(path));
+	if (r == 0)
+		r = put_string(out, place->task, strlen(place->task));
+	if (r == 0)
+		r = put_string(out, place->category, strlen(place->category));
+	if (r == 0)
+		r = put_label(t, file->ino, OFS_LABEL_TITLE, out);
+	return r < 0 ? r : put_label(t, file->ino, OFS_LABEL_TAGS, out);
 }
 
 bool ofs_tombstone_exists(struct ofs_tree *t, const char *ref)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf list = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf stone = OFS_BUF_INIT;
 	ofs_node ino = ofs_ref_parse(ref);
 	int64_t removed;
 
-	return ino && ofs_store_get_tombstone(t->store, ino, &list, &removed) == 0;
+	return ino && ofs_store_get_tombstone(t->store, ino, &stone, &removed) == 0;
 }
 
-/* Of a text that is not UTF-8 what can be shown. */
-static json_t *value_json(const struct ofs_xattr *x, bool number)
-{
-	OFS_FREE char *text = strndup(x->value, x->size);
-	OFS_FREE char *shown = text ? ofs_text_readable(text) : NULL;
+/* ---- as JSON */
 
-	if (!shown)
-		return NULL;
-	return number ? json_integer(strtoll(shown, NULL, 10)) : json_string(shown);
+/* Null where it is not known; 0 or -1, as jansson has it. */
+static int set_text(json_t *json, const char *name, const struct ofs_buf *text)
+{
+	return json_object_set_new(json, name,
+				   text->len ? json_stringn((const char *)text->data, text->len)
+					     : json_null());
 }
 
-static json_t *tombstone_json(const char *ref, const struct ofs_buf *list, int64_t removed)
+static int set_time(json_t *json, const char *name, int64_t ns)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf when = OFS_BUF_INIT;
-	json_t *json = json_object();
-	struct ofs_xattr x;
-	int r = json_object_set_new(json, "ref", json_string(ref));
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(fields) && r == 0; i++)
-		r = json_object_set_new(json, fields[i].name,
-					ofs_xattr_find(list, fields[i].name, &x)
-						? value_json(&x, fields[i].number)
-						: json_null());
-	if (r == 0 && ofs_text_time(removed, &when) == 0)
-		r = json_object_set_new(json, "removed",
-					json_stringn((const char *)when.data, when.len));
-	if (r == 0)
+	if (ofs_text_time(ns, &text) < 0)
+		text.len = 0;
+	return set_text(json, name, &text);
+}
+
+/* The strings; of one that is not UTF-8 what can be shown. False: they are not all there. */
+static bool set_strings(json_t *json, const struct ofs_buf *stone)
+{
+	size_t at = HEAD;
+
+	for (size_t i = 0; i < STRINGS; i++) {
+		OFS_FREE char *text = NULL, *shown = NULL;
+		size_t len;
+
+		if (stone->len - at < 2)
+			return false;
+		len = ofs_get_le16(stone->data + at);
+		at += 2;
+		if (stone->len - at < len)
+			return false;
+		text = strndup((const char *)stone->data + at, len);
+		shown = text && len ? ofs_text_readable(text) : NULL;
+		json_object_set_new(json, string_names[i],
+				    shown ? json_string(shown) : json_null());
+		at += len;
+	}
+	return true;
+}
+
+static int set_why(json_t *json, const uint8_t *head, int64_t removed)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf why = OFS_BUF_INIT;
+	int64_t used = (int64_t)ofs_get_le64(head + 28), ttl = (int64_t)ofs_get_le64(head + 36);
+	struct ofs_facts f = { .ended = head[1] == REASON_ENDED,
+			       .surplus = head[1] == REASON_SURPLUS,
+			       .used = used,
+			       .ttl = ttl,
+			       .now = removed };
+
+	if (f.surplus)
+		f.ttl = OFS_TTL_NEVER;
+	if (ttl <= 0 || ofs_life_cause(&f, &why) < 0)
+		why.len = 0;
+	return set_text(json, "why", &why);
+}
+
+static json_t *stone_json(const char *ref, const struct ofs_buf *stone, int64_t removed)
+{
+	const uint8_t *head = stone->data;
+	char hex[2 * OFS_SHA256_SIZE + 1];
+	json_t *json =
+		json_pack("{s:s, s:s}", "ref", ref, "tier", ofs_tier_names[OFS_TIER_WORKING]);
+
+	set_time(json, "removed", removed);
+	/* On a full disk nothing but that may have been kept. */
+	if (stone->len < HEAD || head[0] != VERSION)
+		return json;
+	json_object_set_new(json, "size", json_integer((json_int_t)ofs_get_le64(head + 4)));
+	json_object_set_new(json, "lines",
+			    head[2] & FLAG_LINES ? json_integer((json_int_t)ofs_get_le64(head + 12))
+						 : json_null());
+	ofs_sha256_hex(head + 44, hex);
+	json_object_set_new(json, "sha256", head[2] & FLAG_SHA ? json_string(hex) : json_null());
+	set_time(json, "created", (int64_t)ofs_get_le64(head + 20));
+	set_time(json, "used", (int64_t)ofs_get_le64(head + 28));
+	json_object_set_new(json, "reason", json_string(reason_names[head[1] % REASONS]));
+	set_why(json, head, removed);
+	if (set_strings(json, stone))
 		return json;
 	json_decref(json);
 	return NULL;
@@ -135,19 +189,19 @@ static json_t *tombstone_json(const char *ref, const struct ofs_buf *list, int64
 
 int ofs_tombstone_report(struct ofs_tree *t, const char *ref, struct ofs_buf *out)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf list = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf stone = OFS_BUF_INIT;
 	OFS_FREE char *text = NULL;
 	ofs_node ino = ofs_ref_parse(ref);
-	json_t *json;
 	int64_t removed;
-	int r = ino ? ofs_store_get_tombstone(t->store, ino, &list, &removed) : -ENOENT;
+	json_t *json;
+	int r = ino ? ofs_store_get_tombstone(t->store, ino, &stone, &removed) : -ENOENT;
 
 	if (r < 0)
 		return r;
-	if (!ofs_xattr_is_list(list.data, list.len))
+	json = stone_json(ref, &stone, removed);
+	if (!json)
 		return -EIO;
-	json = tombstone_json(ref, &list, removed);
-	text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
+	text = json_dumps(json, JSON_INDENT(2));
 	json_decref(json);
 	return text ? ofs_buf_printf(out, "%s\n", text) : -ENOMEM;
 }

@@ -4,12 +4,12 @@
 #define OFS_TREE_TOMBSTONE_H
 
 #include "tree/internal.h"
-#include "tree/verdict.h"
+#include "tree/life.h"
 
-/* A list as in base/xattr.h: `why` is a line for people. */
+/* What the store is to keep of a file; `used` is of the wall clock. 0 or -errno. */
 int ofs_tombstone_format(struct ofs_tree *t, const struct ofs_attr *file,
-			 const struct ofs_place *place, int64_t used, enum ofs_verdict verdict,
-			 const char *why, struct ofs_buf *out);
+			 const struct ofs_place *place, int64_t used, int64_t ttl,
+			 enum ofs_verdict verdict, struct ofs_buf *out);
 
 /* Whether there is one for the ref. */
 bool ofs_tombstone_exists(struct ofs_tree *t, const char *ref);

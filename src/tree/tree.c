@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Opening a tree, and the calls that look at it. */
+#include <stdio.h>
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/util.h"
+#include "tree/indexer.h"
 #include "tree/internal.h"
 #include "tree/keeper.h"
 #include "tree/tombstone.h"
+
+#define TEXT_INDEX "search.db" /* in the store's directory */
 
 static const char *const top_names[OFS_TOPS] = { "cache", "tasks", "persistent", "archive" };
 
@@ -43,6 +48,7 @@ static void on_attr_changed(void *arg, uint64_t ino)
 {
 	struct ofs_tree *t = arg;
 
+	ofs_indexer_note_sealed(t->indexer, ino);
 	if (t->events.attr_changed)
 		t->events.attr_changed(t->events.arg, ino);
 }
@@ -58,6 +64,30 @@ static void set_lifetimes(struct ofs_tree *t, const struct ofs_tree_options *opt
 {
 	for (int i = 0; i < OFS_TTL_KINDS; i++)
 		t->ttl[i] = span(opts->ttl_s[i]);
+}
+
+/* The four trees, and what works on them from here on. */
+static int start(struct ofs_tree *t, const char *path)
+{
+	OFS_FREE char *index = NULL;
+	int r = make_tops(t);
+
+	if (r == 0)
+		r = note_age(t);
+	if (r < 0)
+		return r;
+	if (asprintf(&index, "%s/" TEXT_INDEX, path) < 0) {
+		index = NULL;
+		return -ENOMEM;
+	}
+	t->indexer = ofs_indexer_create(t, index);
+	if (t->background)
+		r = ofs_store_start(t->store);
+	if (r == 0 && t->background)
+		r = ofs_indexer_start(t->indexer);
+	if (r == 0 && t->background)
+		r = ofs_keeper_start(t->keeper);
+	return r;
 }
 
 int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct ofs_error *err,
@@ -95,19 +125,14 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	t->labels = ofs_labels_create();
 	set_lifetimes(t, opts);
 	t->keeper = ofs_keeper_create(t, &keeper);
+	t->searches = ofs_searches_create();
 	t->config = opts->config ? ofs_strdup(opts->config) : NULL;
 	t->mountpoint = opts->mountpoint ? ofs_strdup(opts->mountpoint) : NULL;
 	t->slice_max_lines = opts->slice_max_lines;
 	t->slice_max_bytes = opts->slice_max_bytes;
 	r = ofs_store_open(path, &store, err, &t->store);
 	if (r == 0) {
-		r = make_tops(t);
-		if (r == 0)
-			r = note_age(t);
-		if (r == 0 && opts->background)
-			r = ofs_store_start(t->store);
-		if (r == 0 && opts->background)
-			r = ofs_keeper_start(t->keeper);
+		r = start(t, path);
 		if (r < 0)
 			ofs_error_set(err, -r, "cannot use the store '%s': %s", path, strerror(-r));
 	}
@@ -128,14 +153,17 @@ void ofs_tree_close(struct ofs_tree *t)
 		return;
 	ofs_keeper_destroy(t->keeper);
 	ofs_tree_verify_destroy(t->verify);
+	ofs_indexer_stop(t->indexer);
 	while ((m = ofs_map_next(&t->made, &pos)))
 		ofs_made_destroy(m);
 	ofs_map_finish(&t->made);
 	ofs_map_finish(&t->by_ref);
 	ofs_store_close(t->store);
+	ofs_indexer_destroy(t->indexer);
 	ofs_reports_destroy(t->reports);
 	ofs_views_destroy(t->views);
 	ofs_labels_destroy(t->labels);
+	ofs_searches_destroy(t->searches);
 	pthread_mutex_destroy(&t->by_ref_lock);
 	pthread_mutex_destroy(&t->lock);
 	free(t->mountpoint);
@@ -185,6 +213,8 @@ static int lookup_literal(struct ofs_tree *t, ofs_node parent, const char *name,
 
 	if (ofs_view_is_dir(t, parent))
 		return ofs_view_lookup(t, parent, name, ret);
+	if (parent == OFS_NODE_SEARCH)
+		return ofs_search_lookup(t, name, cred, ret);
 	r = ofs_fixed_lookup(t, parent, name, ret);
 	if (r != -ENOENT || (ofs_node_is_virtual(parent) && parent != OFS_NODE_REFS))
 		return r;

@@ -25,7 +25,8 @@
 #define OFS_VERDICT_HIDDEN_PART 4
 #define OFS_PROBATION_MAX \
 	(600 * OFS_NS_PER_S) /* at least that long, or the file's time if shorter */
-#define OFS_PROBATION_SURPLUS (10 * OFS_NS_PER_S)
+/* Longer than a use may be noted ahead of its time, so that any use in it shows. */
+#define OFS_PROBATION_SURPLUS (62 * OFS_NS_PER_S)
 
 struct ofs_facts {
 	bool working; /* it is in the working tier */

@@ -138,7 +138,7 @@ static int attr_used(struct ofs_tree *t, const struct ofs_attr *file, struct ofs
 {
 	if (!S_ISREG(file->mode))
 		return -ENODATA;
-	return ofs_text_time(ofs_life_wall_time(t, file->used), out) < 0 ? -ENODATA : 0;
+	return ofs_text_time(ofs_life_used_time(t, file->used), out) < 0 ? -ENODATA : 0;
 }
 
 static int attr_lifecycle(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
@@ -383,8 +383,6 @@ static int set_state(struct ofs_tree *t, ofs_node node, const void *value, size_
 
 	if (r == 0)
 		r = ofs_task_set_state(t, &dir, value, size);
-	if (r == 0)
-		ofs_keeper_note(t->keeper, 0);
 	return changed(t, r);
 }
 

@@ -15,6 +15,7 @@ import harness
 import large
 import remove
 import scale
+import search
 import storage
 import walk
 
@@ -25,6 +26,7 @@ BENCHMARKS = {
     "remove": remove,
     "walk": walk,
     "collect": collect,
+    "search": search,
 }
 QUICK = {
     "storage": [],
@@ -33,13 +35,15 @@ QUICK = {
     "remove": ["10"],
     "walk": ["2000"],
     "collect": ["2000"],
+    "search": [],
 }
 HELP = {
     "storage": "bytes that tool results take, beside other ways to keep them",
     "scale": "a store of a million files: opening, memory, walking, listing",
     "large": "a file of gigabytes: memory, journal, slices, removal",
     "remove": "whether removed space comes back",
-    "walk": "a search over the whole mount, views included",
+    "walk": "grep over the whole mount, views included",
+    "search": "queries over archived results",
     "collect": "what readers notice of a garbage collection",
     "all": "all of them, one after the other",
 }

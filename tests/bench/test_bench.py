@@ -81,6 +81,14 @@ def walk_searches_all_of_it(case):
 
 
 @test
+def search_asks_every_query(case):
+    figures = bench(case, "search")
+    assert figures["files"] > 1000, figures
+    assert len(figures["hits"]) == 20 and figures["hits"]["error"] == 50, figures
+    assert figures["median_ms"] <= figures["worst_ms"], figures
+
+
+@test
 def an_interrupted_benchmark_leaves_nothing(case):
     temporary = pathlib.Path(case.path("tmp"))
     temporary.mkdir()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """What the kernel is asked to let go of, and an end in order while it is asked."""
+import collections
 import errno
 import json
 import mmap
@@ -148,7 +149,8 @@ def while_it_is_in_use_it_can_be_read(case, mapped):
 class Storm:
     """
     Threads that make files, read them by their refs and remove some, until the mount is gone. What
-    they were told is done must be so afterwards.
+    they were told is done must be so afterwards. Some files stay open for long after they were
+    removed, so that the kernel is asked for them in a way that waits.
     """
 
     def __init__(self, m, count=4):
@@ -162,6 +164,11 @@ class Storm:
         for thread in self.threads:
             thread.start()
         eventually(lambda: min(self.steps) > 20, "all of them are at work", 60)
+        path = self.m.make("cache/shell/probe")
+        with open(by_ref(self.m, path)) as probe:
+            os.unlink(path)
+            link = f"/proc/self/fd/{probe.fileno()}"
+            eventually(lambda: os.readlink(link).endswith(" (deleted)"), "open files are asked for")
 
     def join(self):
         for thread in self.threads:
@@ -169,7 +176,7 @@ class Storm:
 
     def _work(self, worker):
         rng = random.Random(worker)
-        mine = []
+        mine, opened = [], collections.deque()
         try:
             while True:
                 name = f"cache/shell/{worker}-{self.steps[worker]}"
@@ -181,13 +188,19 @@ class Storm:
                 mine.append(name)
                 if rng.random() < 0.8:
                     gone = mine.pop(rng.randrange(len(mine)))
-                    read(by_ref(self.m, self.m(gone)))
+                    opened.append(open(by_ref(self.m, self.m(gone)), "rb"))
+                    opened[-1].read()
+                    if len(opened) > 200:
+                        opened.popleft().close()
                     del self.kept[gone]
                     os.unlink(self.m(gone))
                     self.removed.add(gone)
                 self.steps[worker] += 1
         except OSError:
             pass
+        finally:
+            for f in opened:
+                f.close()
 
     def check(self, m):
         for name, data in self.kept.items():

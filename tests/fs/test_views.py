@@ -32,7 +32,7 @@ from harness import (
 LIBC = ctypes.CDLL(None)
 GETDENTS64 = 217
 
-MADE_UP = ["refs", "views", ".offload", "README.md"]
+MADE_UP = ["refs", "search", "views", ".offload", "README.md"]
 TOPS = ["cache", "tasks", "persistent", "archive"]
 VIEWS = ["by-category", "by-task", "by-tier", "by-tag", "recent", "expiring"]
 REPORTS = ["status.json", "metrics", "config.ini"]

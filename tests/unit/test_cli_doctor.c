@@ -151,6 +151,30 @@ Test(cli_doctor, formats)
 	expect("format", OFS_STATE_PROBLEM, "index.db is missing");
 }
 
+Test(cli_doctor, search_indexes)
+{
+	static const char head[72] = "SQLite format 3\0";
+
+	make_store();
+	expect("search", OFS_STATE_OK, "index of");
+	cr_assert_eq(unlink("store/search.db"), 0);
+	expect("journal", OFS_STATE_OK, "");
+	cr_expect_null(look("search"));
+	write_at("store/search.db", 0, "", 0);
+	expect("search", OFS_STATE_OK, "index of 0.0 MB");
+	write_at("store/search.db", 0, head, sizeof(head));
+	expect("search", OFS_STATE_NOTE, "no search index of offloadfs");
+	write_at("store/search.db-wal", 0, "x", 1);
+	expect("search", OFS_STATE_OK, "index of");
+	write_at("store/search.db", 68, "OFFT", 4);
+	expect("search", OFS_STATE_OK, "index of");
+	write_at("store/search.db", 68, "OFFL", 4);
+	expect("search", OFS_STATE_NOTE, "is damaged, or no search index");
+	cr_assert_eq(unlink("store/search.db"), 0);
+	cr_assert_eq(mkdir("store/search.db", 0700), 0);
+	expect("search", OFS_STATE_WARNING, "it is no regular file");
+}
+
 Test(cli_doctor, a_journal_of_another_format)
 {
 	uint8_t head[OFS_SEGMENT_HEADER] = "OFSjrnl";

@@ -50,7 +50,7 @@ static void link_to(uint64_t ino, uint64_t parent, const char *name)
 
 static int expire(uint64_t ino, const char *what)
 {
-	return ofs_store_expire(s, ino, used(ino), what, strlen(what));
+	return ofs_store_expire(s, ino, used(ino), NULL, what, strlen(what));
 }
 
 static void expect_expired(uint64_t ino, const char *what)
@@ -168,13 +168,38 @@ Test(store_expire, what_was_used_meanwhile_stays)
 
 	clocks.boot_offset += 100 * SECOND;
 	ofs_store_use(s, f);
-	cr_assert_eq(ofs_store_expire(s, f, seen, "x", 1), -EAGAIN);
+	cr_assert_eq(ofs_store_expire(s, f, seen, NULL, "x", 1), -EAGAIN);
 	seen = used(f);
 	clocks.boot_offset += 100 * SECOND;
 	put_noise(f, 0, 10, 2);
-	cr_assert_eq(ofs_store_expire(s, f, seen, "x", 1), -EAGAIN);
+	cr_assert_eq(ofs_store_expire(s, f, seen, NULL, "x", 1), -EAGAIN);
 	cr_assert(has_name(OFS_ROOT_INO, "f"));
 	expect_expired(f, "x");
+}
+
+/* Also where the noted use lies ahead of what happened since. */
+Test(store_expire, what_was_moved_or_changed_meanwhile_stays)
+{
+	uint64_t d = make_dir(OFS_ROOT_INO, "d"), sub = make_dir(d, "sub");
+	uint64_t f = make_unheld(sub, "f");
+	struct ofs_expire_guard guard;
+	struct ofs_attr attr;
+
+	ofs_store_use(s, f);
+	cr_assert_eq(ofs_store_getattr(s, f, &attr), 0);
+	guard = (struct ofs_expire_guard){ attr.ctime, ofs_store_moves(s) };
+	cr_assert_eq(ofs_store_rename(s, d, "sub", d, "moved", 0), 0);
+	cr_assert_eq(ofs_store_expire(s, f, attr.used, &guard, "x", 1), -EAGAIN);
+	guard.moves = ofs_store_moves(s);
+	put_noise(f, 0, 10, 2);
+	cr_assert_eq(ofs_store_expire(s, f, attr.used, &guard, "x", 1), -EAGAIN);
+	cr_assert_eq(ofs_store_getattr(s, f, &attr), 0);
+	guard.ctime = attr.ctime;
+	cr_assert_eq(ofs_store_setxattr(s, f, "user.a", "b", 1, 0), 0);
+	cr_assert_eq(ofs_store_expire(s, f, attr.used, &guard, "x", 1), -EAGAIN);
+	cr_assert_eq(ofs_store_getattr(s, f, &attr), 0);
+	guard = (struct ofs_expire_guard){ attr.ctime, ofs_store_moves(s) };
+	cr_assert_eq(ofs_store_expire(s, f, ofs_store_age(s) + 100 * SECOND, &guard, "x", 1), 0);
 }
 
 Test(store_expire, only_files_that_are_there)
@@ -188,12 +213,12 @@ Test(store_expire, only_files_that_are_there)
 	ofs_store_forget(s, attr.ino, 1);
 	cr_assert_eq(expire(attr.ino, "x"), -EINVAL);
 	cr_assert_eq(expire(OFS_ROOT_INO, "x"), -EISDIR);
-	cr_assert_eq(ofs_store_expire(s, 4711, 0, "x", 1), -ENOENT);
+	cr_assert_eq(ofs_store_expire(s, 4711, 0, NULL, "x", 1), -ENOENT);
 	memset(what, 'w', sizeof(what) - 1);
 	cr_assert_eq(expire(f, what), -E2BIG);
 	what[OFS_TOMBSTONE_MAX] = '\0';
 	expect_expired(f, what);
-	cr_assert_eq(ofs_store_expire(s, f, 0, "x", 1), -ENOENT);
+	cr_assert_eq(ofs_store_expire(s, f, 0, NULL, "x", 1), -ENOENT);
 	expect_tombstone(f, what);
 	/* Unlinked, but held. */
 	f = make_noise(OFS_ROOT_INO, "g", 1000, 1);

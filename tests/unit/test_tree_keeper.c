@@ -300,6 +300,31 @@ Test(tree_keeper, names)
 	cr_assert_eq(try_walk("cache/shell/two"), -ENOENT);
 }
 
+/* By each of its names it has a time, and the longest counts. */
+Test(tree_keeper, names_with_different_times)
+{
+	ofs_node node;
+
+	make_path("cache/notes/x");
+	make_path("cache/shell/x");
+	make_path("tasks/live/web/x");
+	make_path("tasks/over/web/x");
+	node = make("cache/notes/long");
+	link_to(node, "cache/shell/short");
+	ofs_tree_forget(t, node, 1);
+	node = make("tasks/live/web/file");
+	link_to(node, "tasks/over/web/file");
+	ofs_tree_forget(t, node, 1);
+	cr_assert_eq(set(walk("tasks/over"), "state", "done"), 0);
+	cr_assert_eq(run(), 0);
+	pass(2 * HOUR);
+	cr_assert_eq(run(), 0);
+	cr_assert_eq(try_walk("cache/shell/short"), 0);
+	cr_assert_eq(try_walk("tasks/over/web/file"), 0);
+	pass(10 * DAY);
+	cr_assert_eq(run(), 2);
+}
+
 /* ---- tasks */
 
 Test(tree_keeper, the_end_of_a_task)
@@ -347,7 +372,57 @@ Test(tree_keeper, after_the_end_of_a_task)
 	cr_assert_str_eq(xattr(walk("cache"), "state"), "-");
 }
 
+/* A task that was ended and kept after all is not ended any more when it comes back. */
+Test(tree_keeper, an_ended_task_that_was_promoted)
+{
+	make_path("tasks/t/shell/x");
+	put_text("tasks/t/shell/file", "a\n");
+	cr_assert_eq(set(walk("tasks/t"), "state", "done"), 0);
+	pass(10 * SECOND);
+	move("tasks/t", "persistent/t");
+	pass(DAY);
+	cr_assert_eq(run(), 0);
+	move("persistent/t", "tasks/t");
+	cr_assert_str_eq(xattr(walk("tasks/t"), "state"), "live");
+	cr_assert_eq(run(), 0);
+	cr_assert_eq(try_walk("tasks/t/shell/file"), 0);
+}
+
 /* ---- steps */
+
+static void put_step(const char *p, const char *names)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "{\"outcome_ref\": \"%s\"}", names);
+	put_text(p, text);
+}
+
+/* A path names what is there now; what was there when it was read stays, too. */
+Test(tree_keeper, a_step_names_a_path)
+{
+	make_path("cache/shell/x");
+	make_path("tasks/t/history/x");
+	put_text("cache/shell/replaced", "old\n");
+	put_text("cache/shell/moved", "text\n");
+	put_step("tasks/t/history/step_1.json", "cache/shell/replaced");
+	put_step("tasks/t/history/step_2.json", "cache/shell/moved");
+	put_step("tasks/t/history/step_3.json", "cache/shell/later");
+	put_step("tasks/t/history/step_4.json", "/mnt/elsewhere/cache/shell/far:1-2");
+	cr_assert_eq(run(), 0);
+	put_text("cache/shell/new", "new\n");
+	put_text("cache/shell/later", "new\n");
+	put_text("cache/shell/far", "new\n");
+	move("cache/shell/new", "cache/shell/replaced");
+	move("cache/shell/moved", "cache/shell/aside");
+	pass(3 * DAY);
+	cr_assert_eq(run(), 0);
+	cr_assert_str_eq(xattr(walk("tasks/t/history/step_1.json"), "lifecycle"),
+			 "kept: it is a step of a live task");
+	cr_assert_eq(try_walk("cache/shell/aside"), 0);
+	cr_assert_eq(set(walk("tasks/t"), "state", "done"), 0);
+	cr_assert_eq(run(), 8);
+}
 
 Test(tree_keeper, how_a_step_names_a_file)
 {
@@ -378,7 +453,6 @@ Test(tree_keeper, how_a_step_names_a_file)
 	put_text("tasks/t/history/step_x.json", "{\"outcome_ref\": ");
 	put_text("tasks/t/history/notes.json", "{\"outcome_ref\": \"cache/shell/other\"}");
 	pass(HOUR);
-	/* The steps themselves stay for a day. */
 	cr_assert_eq(run(), 1);
 	cr_assert_eq(try_walk("cache/shell/other"), -ENOENT);
 	cr_assert_not_null(strstr(xattr(walk("cache/shell/file0"), "lifecycle"),

@@ -112,7 +112,7 @@ Test(tree_names, a_new_store_has_its_four_trees)
 					     RENAME_EXCHANGE),
 			     -EBUSY);
 	}
-	cr_assert_eq(attr_of(OFS_NODE_ROOT).st_nlink, 9);
+	cr_assert_eq(attr_of(OFS_NODE_ROOT).st_nlink, 10);
 }
 
 Test(tree_names, what_is_made_is_found_again)
@@ -530,8 +530,9 @@ static struct listing got, rest;
 
 Test(tree_names, the_root_lists_what_is_made_up)
 {
-	static const char *const want[] = { ".",	"..",	 "refs",  "README.md",	"views",
-					    ".offload", "cache", "tasks", "persistent", "archive" };
+	static const char *const want[] = { ".",     "..",	   "refs",     "README.md",
+					    "views", "search",	   ".offload", "cache",
+					    "tasks", "persistent", "archive" };
 
 	list(OFS_NODE_ROOT, 0, true, 99, &got);
 	cr_assert_eq(got.n, OFS_ARRAY_SIZE(want));
@@ -690,9 +691,9 @@ Test(tree_names, the_root_counts_what_is_made_up)
 	struct stat st;
 
 	cr_assert_eq(ofs_tree_setattr(t, OFS_NODE_ROOT, &mode, &st), 0);
-	cr_assert_eq(st.st_nlink, 9);
+	cr_assert_eq(st.st_nlink, 10);
 	cr_assert_eq(ofs_tree_walk(t, "", &e), 0);
-	cr_assert_eq(e.attr.st_nlink, 9);
+	cr_assert_eq(e.attr.st_nlink, 10);
 }
 
 Test(tree_names, a_listing_with_attributes_takes_references)

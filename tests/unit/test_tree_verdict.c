@@ -45,7 +45,7 @@ static bool goes(const struct ofs_facts *f)
 
 	tried = f->ended || (f->probation && over && f->now - f->used >= f->ttl + f->ttl / 4 &&
 			     f->now - f->probation >= least(f->ttl, 10 * MINUTE));
-	tried = tried || (f->probation && too_much && f->now - f->probation >= 10 * SECOND);
+	tried = tried || (f->probation && too_much && f->now - f->probation >= 62 * SECOND);
 	return (f->ended || over || too_much) && tried && f->working && !f->important &&
 	       !f->referenced && !f->open;
 }

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Asking the text index. What a statement gives is gathered under the lock and handed on without it,
+ * so that callbacks may take their time and ask again.
+ */
+#include "base/alloc.h"
+#include "index/text_fold.h"
+#include "index/text_internal.h"
+
+#define GRAMS_MAX 64 /* of one needle that are asked for */
+
+struct hit {
+	struct ofs_text_doc doc;
+	double bm25;
+};
+
+struct hits {
+	struct hit *at;
+	size_t n, cap;
+};
+
+struct inos {
+	uint64_t *at;
+	size_t n, cap;
+};
+
+static void hits_finish(struct hits *h)
+{
+	free(h->at);
+}
+
+static void inos_finish(struct inos *l)
+{
+	free(l->at);
+}
+
+static int64_t bound(size_t limit)
+{
+	return limit > INT32_MAX ? INT32_MAX : (int64_t)limit;
+}
+
+static int read_doc(sqlite3_stmt *st, struct ofs_text_doc *ret)
+{
+	ret->part = (uint32_t)sqlite3_column_int64(st, 1);
+	ret->off = (uint64_t)sqlite3_column_int64(st, 2);
+	ret->len = (uint32_t)sqlite3_column_int64(st, 3);
+	ret->line = (uint64_t)sqlite3_column_int64(st, 4);
+	return ofs_stmt_bytes(st, 0, ret->sha, sizeof(ret->sha));
+}
+
+/* What SQLite has no better word for than "error" is the expression's fault: the rest is ours. */
+static int find_errno(struct ofs_text_index *ti, int rc)
+{
+	return (rc & 0xff) == SQLITE_ERROR ? -EINVAL : ofs_sqlite_errno(ti->db, rc);
+}
+
+static int gather_docs(struct ofs_text_index *ti, enum ofs_text_stmt id, const char *match,
+		       size_t limit, struct hits *ret)
+{
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_text_stmt(ti, id, OFS_NO_ARGS, &st), rc;
+
+	if (r < 0)
+		return r;
+	sqlite3_bind_text(st, 1, match, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(st, 2, bound(limit));
+	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+		struct hit hit = { 0 };
+
+		r = read_doc(st, &hit.doc);
+		if (r < 0)
+			return r;
+		if (id == OFS_TEXT_FIND_WORDS)
+			hit.bm25 = sqlite3_column_double(st, 5);
+		ret->at = ofs_grow(ret->at, &ret->cap, ret->n + 1, sizeof(hit));
+		ret->at[ret->n++] = hit;
+	}
+	return find_errno(ti, rc);
+}
+
+static int find_docs(struct ofs_text_index *ti, enum ofs_text_stmt id, const char *match,
+		     size_t limit, struct hits *ret)
+{
+	OFS_TEXT_LOCKED(ti);
+
+	return ofs_text_done(ti, gather_docs(ti, id, match, limit, ret));
+}
+
+int ofs_text_index_find_words(struct ofs_text_index *ti, const char *match, size_t limit,
+			      int (*fn)(void *arg, const struct ofs_text_doc *doc, double bm25),
+			      void *arg)
+{
+	OFS_CLEANUP(hits_finish) struct hits hits = { 0 };
+	int r = find_docs(ti, OFS_TEXT_FIND_WORDS, match, limit, &hits);
+
+	for (size_t i = 0; i < hits.n && r == 0; i++)
+		r = fn(arg, &hits.at[i].doc, hits.at[i].bm25);
+	return r;
+}
+
+/* ---- substrings */
+
+/* Appends a string of an FTS5 expression: in quotes, with those within doubled. */
+static int append_quoted(struct ofs_buf *out, const uint8_t *text, size_t len)
+{
+	int r = ofs_buf_append(out, "\"", 1);
+
+	for (size_t i = 0; i < len && r == 0; i++)
+		r = ofs_buf_append(out, text[i] == '"' ? "\"\"" : (const char *)&text[i],
+				   text[i] == '"' ? 2 : 1);
+	return r < 0 ? r : ofs_buf_append(out, "\"", 1);
+}
+
+/* Characters of valid UTF-8. */
+static size_t count_chars(const struct ofs_buf *text)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < text->len; i++)
+		n += text->data[i] >> 6 != 2;
+	return n;
+}
+
+static size_t char_size(const struct ofs_buf *text, size_t at)
+{
+	uint32_t code;
+	size_t n = ofs_text_decode(text->data + at, text->len - at, &code);
+
+	return n ? n : 1;
+}
+
+/* Appends the trigrams of a needle, all of which must be there. */
+static int append_grams(struct ofs_buf *out, const struct ofs_buf *needle)
+{
+	size_t at = 0, grams = count_chars(needle) - 2;
+	int r = 0;
+
+	for (size_t i = 0; i < OFS_MIN(grams, (size_t)GRAMS_MAX) && r == 0; i++) {
+		size_t end = at;
+
+		for (int k = 0; k < 3; k++)
+			end += char_size(needle, end);
+		if (out->len)
+			r = ofs_buf_append_str(out, " AND ");
+		if (r == 0)
+			r = append_quoted(out, needle->data + at, end - at);
+		at += char_size(needle, at);
+	}
+	return r;
+}
+
+int ofs_text_index_find_substring(struct ofs_text_index *ti, const char *const *needles, size_t n,
+				  size_t limit,
+				  int (*fn)(void *arg, const struct ofs_text_doc *doc), void *arg)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf match = OFS_BUF_INIT;
+	OFS_CLEANUP(hits_finish) struct hits hits = { 0 };
+	int r = n ? 0 : -EINVAL;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf needle = OFS_BUF_INIT;
+
+		r = ofs_text_clean(needles[i], strlen(needles[i]), true, &needle);
+		if (r == 0 && count_chars(&needle) < OFS_TEXT_NEEDLE_MIN)
+			r = -EINVAL;
+		if (r == 0)
+			r = append_grams(&match, &needle);
+	}
+	if (r == 0)
+		r = ofs_buf_append(&match, "", 1);
+	if (r == 0)
+		r = find_docs(ti, OFS_TEXT_FIND_GRAMS, (const char *)match.data, limit, &hits);
+	for (size_t i = 0; i < hits.n && r == 0; i++)
+		r = fn(arg, &hits.at[i].doc);
+	return r;
+}
+
+/* ---- names */
+
+struct name_query {
+	struct ofs_buf sql; /* the condition */
+	struct ofs_buf match; /* for needles that have trigrams; else empty */
+	struct ofs_buf patterns; /* for the others, NUL-terminated one after the other */
+	int npatterns;
+};
+
+static void name_query_finish(struct name_query *q)
+{
+	ofs_buf_finish(&q->sql);
+	ofs_buf_finish(&q->match);
+	ofs_buf_finish(&q->patterns);
+}
+
+/* A pattern for LIKE, and the condition that asks for it. */
+static int add_short(struct name_query *q, const struct ofs_buf *needle)
+{
+	int param = ++q->npatterns + 2, r = ofs_buf_append(&q->patterns, "%", 1);
+
+	for (size_t i = 0; i < needle->len && r == 0; i++) {
+		if (strchr("%_\\", needle->data[i]))
+			r = ofs_buf_append(&q->patterns, "\\", 1);
+		if (r == 0)
+			r = ofs_buf_append(&q->patterns, &needle->data[i], 1);
+	}
+	if (r == 0)
+		r = ofs_buf_append(&q->patterns, "%", 2); /* with its NUL */
+	if (r == 0)
+		r = ofs_buf_printf(&q->sql,
+				   " AND (name LIKE ?%d ESCAPE '\\' OR title LIKE ?%d ESCAPE '\\'"
+				   " OR tags LIKE ?%d ESCAPE '\\')",
+				   param, param, param);
+	return r;
+}
+
+static int add_needle(struct name_query *q, const char *text)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf needle = OFS_BUF_INIT;
+	int r = ofs_text_clean(text, strlen(text), true, &needle);
+
+	if (r < 0 || !needle.len)
+		return r < 0 ? r : -EINVAL;
+	if (count_chars(&needle) < OFS_TEXT_NEEDLE_MIN)
+		return add_short(q, &needle);
+	if (q->match.len)
+		r = ofs_buf_append_str(&q->match, " AND ");
+	return r < 0 ? r : append_quoted(&q->match, needle.data, needle.len);
+}
+
+static int gather_inos(struct ofs_text_index *ti, sqlite3_stmt *st, struct inos *ret)
+{
+	int rc;
+
+	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+		ret->at = ofs_grow(ret->at, &ret->cap, ret->n + 1, sizeof(*ret->at));
+		ret->at[ret->n++] = (uint64_t)sqlite3_column_int64(st, 0);
+	}
+	return ofs_sqlite_errno(ti->db, rc);
+}
+
+static int run_name_query(struct ofs_text_index *ti, const struct name_query *q, size_t limit,
+			  struct inos *ret)
+{
+	const char *pattern = (const char *)q->patterns.data;
+	sqlite3_stmt *st = NULL;
+	int rc, r;
+
+	if (!ti->db)
+		return -EIO;
+	rc = sqlite3_prepare_v2(ti->db, (const char *)q->sql.data, -1, &st, NULL);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_bind_int64(st, 1, bound(limit));
+	if (rc == SQLITE_OK && q->match.len)
+		rc = sqlite3_bind_text64(st, 2, (const char *)q->match.data, q->match.len,
+					 SQLITE_STATIC, SQLITE_UTF8);
+	for (int i = 0; i < q->npatterns && rc == SQLITE_OK; i++) {
+		rc = sqlite3_bind_text(st, i + 3, pattern, -1, SQLITE_STATIC);
+		pattern += strlen(pattern) + 1;
+	}
+	r = rc == SQLITE_OK ? gather_inos(ti, st, ret) : ofs_sqlite_errno(ti->db, rc);
+	sqlite3_finalize(st);
+	return r;
+}
+
+static int name_query_make(struct name_query *q, const char *const *needles, size_t n)
+{
+	int r = n && n <= 64 ? ofs_buf_append_str(&q->sql, "SELECT rowid FROM label WHERE 1")
+			     : -EINVAL;
+
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = add_needle(q, needles[i]);
+	if (r == 0 && q->match.len)
+		r = ofs_buf_append_str(&q->sql, " AND label MATCH ?2");
+	return r < 0 ? r
+		     : ofs_buf_append(&q->sql, " ORDER BY rowid DESC LIMIT ?1",
+				      sizeof(" ORDER BY rowid DESC LIMIT ?1"));
+}
+
+int ofs_text_index_find_names(struct ofs_text_index *ti, const char *const *needles, size_t n,
+			      size_t limit, int (*fn)(void *arg, uint64_t ino), void *arg)
+{
+	OFS_CLEANUP(name_query_finish)
+	struct name_query q = { OFS_BUF_INIT, OFS_BUF_INIT, OFS_BUF_INIT, 0 };
+	OFS_CLEANUP(inos_finish) struct inos found = { 0 };
+	int r = name_query_make(&q, needles, n);
+
+	if (r == 0) {
+		OFS_TEXT_LOCKED(ti);
+
+		r = ofs_text_done(ti, run_name_query(ti, &q, limit, &found));
+	}
+	for (size_t i = 0; i < found.n && r == 0; i++)
+		r = fn(arg, found.at[i]);
+	return r;
+}
+
+/* ---- files */
+
+static int gather_files(struct ofs_text_index *ti, const uint8_t sha[32], struct inos *ret)
+{
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int64_t content;
+	int r = ofs_text_content_find(ti, sha, &content);
+
+	if (r <= 0)
+		return r;
+	r = ofs_text_stmt(ti, OFS_TEXT_FILE_OF, OFS_ARGS(content), &st);
+	return r < 0 ? r : gather_inos(ti, st, ret);
+}
+
+int ofs_text_index_files_of(struct ofs_text_index *ti, const uint8_t sha[32],
+			    int (*fn)(void *arg, uint64_t ino), void *arg)
+{
+	OFS_CLEANUP(inos_finish) struct inos found = { 0 };
+	int r;
+
+	{
+		OFS_TEXT_LOCKED(ti);
+
+		r = ofs_text_done(ti, gather_files(ti, sha, &found));
+	}
+	for (size_t i = 0; i < found.n && r == 0; i++)
+		r = fn(arg, found.at[i]);
+	return r;
+}

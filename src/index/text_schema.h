@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tables of the text index, format 1. application_id is OFS_TEXT_APPLICATION, user_version
+ * OFS_TEXT_FORMAT; one of another format is thrown away.
+ *
+ *   meta     `complete`: who fills it had nothing left to do. `merged`: how many documents there were
+ *            when segments were merged last.
+ *   content  `parts` documents, -1 while they are being put, and for good if that failed; `users`:
+ *            the files that name it. Found by the first bytes of the hash.
+ *   doc      Part `part` of a content: `len` bytes from `off` on, which begins in line `line`. The id
+ *            is that of a row of `word` and of `gram`, and grows.
+ *   word     FTS5 without content: words, with their places.
+ *   gram     FTS5 without content: trigrams of the folded text (index/text_fold.h), which documents
+ *            have them and no more.
+ *   file     `content`: its number or NULL. `stamp` is the caller's.
+ *   label    FTS5 of trigrams, with content: name, title and tags of a file, folded.
+ */
+#ifndef OFS_INDEX_TEXT_SCHEMA_H
+#define OFS_INDEX_TEXT_SCHEMA_H
+
+#define OFS_TEXT_FORMAT 1
+
+/* Run on an empty database, before anything is written. */
+extern const char ofs_text_layout[];
+
+/* Creates the tables and signs the database; run inside a transaction. */
+extern const char ofs_text_create[];
+
+/* Empties what content is indexed in; run inside a transaction. */
+extern const char ofs_text_clear[];
+
+/* The statements by enum ofs_text_stmt. */
+extern const char *const ofs_text_sql[];
+
+#endif
