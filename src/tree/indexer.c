@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* When the index is worked on: the thread, and the end of the tree. */
 #include "tree/indexer.h"
 
 #include <signal.h>
@@ -9,457 +10,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
-#include "tree/index_look.h"
-#include "tree/walk.h"
+#include "tree/index_internal.h"
 
-#define BATCH_NS (50 * OFS_NS_PER_MS) /* the work between two commits, and between two pauses */
-#define BATCH_FILES 64
 #define GATHER_NS (100 * OFS_NS_PER_MS) /* from the first note to looking at it */
-#define AGAIN_NS OFS_NS_PER_S /* until what is not sealed is looked at again, */
-#define AGAIN_EACH_NS OFS_NS_PER_MS /* and so much more for each of those */
-#define RETRY_NS (10 * OFS_NS_PER_S) /* after an error */
-#define SWEEP_NS (86400 * OFS_NS_PER_S) /* between two looks at everything */
-#define SWEPT_AT_ONCE 256
 #define SHARE 3 /* for each part of work so many of rest, while requests come in */
 #define CLOSING_NS (2 * OFS_NS_PER_S)
 #define STOPPING_NS (OFS_NS_PER_S / 2) /* with a thread, which has done the most of it */
-#define REBUILT_UP_TO 20000 /* documents, for the sake of a few dead ones */
-#define WORKING_DIRS 64
 #define DISK_LEFT (UINT64_C(32) << 20)
-
-/* What is still to be looked at. */
-struct todo {
-	uint64_t ino;
-	enum ofs_look_how how;
-};
-
-struct todos {
-	struct todo *at;
-	size_t n, cap;
-};
-
-struct ofs_indexer {
-	struct ofs_tree *tree;
-	char *path;
-	_Atomic(struct ofs_text_index *) index; /* set once, under `work`; NULL: it is not open */
-	_Atomic uint64_t last; /* what was noted last; 0 once that has been taken */
-
-	/*
-	 * Directories that were seen in the working tier, each at the place of its number, and how
-	 * often a directory was moved: a place is filled only if none was meanwhile. Written under
-	 * `lock`.
-	 */
-	_Atomic uint64_t working[WORKING_DIRS];
-	uint64_t moves; /* `lock` */
-
-	pthread_mutex_t lock; /* guards these; neither store nor index is called under it */
-	pthread_cond_t wake;
-	pthread_t thread;
-	bool running;
-	bool stop;
-	struct ofs_map noted; /* inode -> enum ofs_look_how + 1 */
-	struct ofs_map early; /* those that are not sealed */
-	bool missed; /* there was no memory for one of either */
-	uint64_t left; /* a copy of what `work` guards, of those still to be looked at */
-	bool everything_left; /* the same */
-
-	pthread_mutex_t work; /* one looks at a time; taken before the store's locks and `lock` */
-	struct todos todo;
-	struct todos done; /* in the open batch: to be done again if it fails */
-	bool everything; /* all of persistent/ and archive/ is to be looked at */
-	bool sweeping; /* and all that the index knows, */
-	uint64_t swept; /* up to this inode */
-	bool thorough; /* after which nothing that is dead stays */
-	bool complete; /* what the index says of itself */
-	uint64_t generation; /* of the index, as it was when everything was looked at */
-	int64_t deadline; /* monotonic, when work ends; 0: none */
-	int64_t looked_again; /* when those that were early were looked at last */
-	int64_t swept_at;
-	int64_t tried; /* when opening the index failed last; 0: it did not */
-	bool told; /* the log knows that it fails */
-};
-
-static void todo_add(struct todos *l, uint64_t ino, enum ofs_look_how how)
-{
-	l->at = ofs_grow(l->at, &l->cap, l->n + 1, sizeof(*l->at));
-	l->at[l->n++] = (struct todo){ ino, how };
-}
-
-/* ---- noting */
-
-/* `lock` is held. What was noted as more than this stays more. */
-static void note(struct ofs_indexer *ix, uint64_t ino, enum ofs_look_how how)
-{
-	uintptr_t had = (uintptr_t)ofs_map_get(&ix->noted, ino);
-	bool first = !ix->noted.count;
-
-	if ((!had || had > (uintptr_t)how + 1) &&
-	    ofs_map_put(&ix->noted, ino, (void *)((uintptr_t)how + 1)) < 0)
-		ix->missed = true;
-	if (first && ix->running)
-		pthread_cond_signal(&ix->wake);
-}
-
-void ofs_indexer_note(struct ofs_indexer *ix, uint64_t ino)
-{
-	if (!ix)
-		return;
-	pthread_mutex_lock(&ix->lock);
-	note(ix, ino, OFS_LOOK_WHOLE);
-	pthread_mutex_unlock(&ix->lock);
-}
-
-static bool is_working(struct ofs_indexer *ix, uint64_t dir)
-{
-	return dir && atomic_load(&ix->working[dir % WORKING_DIRS]) == dir;
-}
-
-/*
- * Whoever writes to one file again and again is past this at once: `last` is taken back before what
- * was noted is looked at, so that a write that finds it there was done before that look.
- */
-void ofs_indexer_note_in(struct ofs_indexer *ix, uint64_t ino, uint64_t dir)
-{
-	if (!ix || atomic_load(&ix->last) == ino || is_working(ix, dir))
-		return;
-	pthread_mutex_lock(&ix->lock);
-	note(ix, ino, OFS_LOOK_CONTENT);
-	atomic_store(&ix->last, ino);
-	pthread_mutex_unlock(&ix->lock);
-}
-
-static void note_entry(struct ofs_indexer *ix, uint64_t dir, const char *name)
-{
-	struct ofs_attr attr;
-
-	/* Gone already: that has been noted by whoever moved it. */
-	if (ofs_store_lookup(ix->tree->store, dir, name, &attr) < 0)
-		return;
-	ofs_store_forget(ix->tree->store, attr.ino, 1);
-	pthread_mutex_lock(&ix->lock);
-	for (size_t i = 0; S_ISDIR(attr.mode) && i < WORKING_DIRS; i++)
-		atomic_store(&ix->working[i], 0);
-	ix->moves += S_ISDIR(attr.mode);
-	note(ix, attr.ino, OFS_LOOK_WHOLE);
-	pthread_mutex_unlock(&ix->lock);
-}
-
-void ofs_indexer_note_rename(struct ofs_indexer *ix, uint64_t dir, const char *name,
-			     uint64_t newdir, const char *newname, unsigned int flags)
-{
-	/* What stays in the working tier is none of the index's, nor is what is below it. */
-	if (!ix || (is_working(ix, dir) && is_working(ix, newdir)))
-		return;
-	note_entry(ix, newdir, newname);
-	if (flags & RENAME_EXCHANGE)
-		note_entry(ix, dir, name);
-}
-
-void ofs_indexer_note_sealed(struct ofs_indexer *ix, uint64_t ino)
-{
-	if (!ix)
-		return;
-	pthread_mutex_lock(&ix->lock);
-	if (ofs_map_remove(&ix->early, ino))
-		note(ix, ino, OFS_LOOK_AGAIN);
-	pthread_mutex_unlock(&ix->lock);
-}
-
-static uint64_t count_moves(struct ofs_indexer *ix)
-{
-	uint64_t n;
-
-	pthread_mutex_lock(&ix->lock);
-	n = ix->moves;
-	pthread_mutex_unlock(&ix->lock);
-	return n;
-}
-
-/* The directory was in the working tier when `moves` had been counted. */
-static void note_working(struct ofs_indexer *ix, uint64_t dir, uint64_t moves)
-{
-	pthread_mutex_lock(&ix->lock);
-	if (ix->moves == moves)
-		atomic_store(&ix->working[dir % WORKING_DIRS], dir);
-	pthread_mutex_unlock(&ix->lock);
-}
-
-/* ---- the index. All that follows is called with `work` held. */
-
-static int open_index(struct ofs_indexer *ix)
-{
-	struct ofs_text_index *index;
-	struct ofs_error err;
-	int64_t now = ofs_clock_monotonic();
-	int r;
-
-	if (atomic_load(&ix->index))
-		return 0;
-	if (ix->tried && now - ix->tried < RETRY_NS)
-		return -EAGAIN;
-	r = ofs_text_index_open(ix->path, &err, &index);
-	if (r < 0) {
-		ix->tried = now;
-		if (!ix->told)
-			ofs_log(LOG_WARNING, "nothing is indexed for search: %s", err.text);
-		ix->told = true;
-		return r;
-	}
-	ix->complete = ofs_text_index_is_complete(index) > 0;
-	ix->everything = ix->sweeping = !ix->complete;
-	ix->swept = 0;
-	ix->generation = ofs_text_index_generation(index);
-	ix->told = false;
-	atomic_store(&ix->index, index);
-	return 0;
-}
-
-/* Before the first change what the index says of itself is taken back. */
-static int set_complete(struct ofs_indexer *ix, bool complete)
-{
-	int r = 0;
-
-	if (ix->complete != complete)
-		r = ofs_text_index_set_complete(ix->index, complete);
-	if (r == 0)
-		ix->complete = complete;
-	return r;
-}
-
-/* It was begun anew, maybe by a search that found it damaged. */
-static void check_generation(struct ofs_indexer *ix)
-{
-	uint64_t now = ix->index ? ofs_text_index_generation(ix->index) : ix->generation;
-
-	if (now == ix->generation)
-		return;
-	ix->generation = now;
-	ix->complete = false;
-	ix->everything = true;
-}
-
-/* ---- looking */
-
-static bool is_over(struct ofs_indexer *ix)
-{
-	bool stop;
-
-	pthread_mutex_lock(&ix->lock);
-	stop = ix->stop;
-	pthread_mutex_unlock(&ix->lock);
-	return stop || (ix->deadline && ofs_clock_monotonic() >= ix->deadline);
-}
-
-static bool is_cancelled(void *arg)
-{
-	return is_over(arg);
-}
-
-static bool is_time_to_sweep(struct ofs_indexer *ix, int64_t now)
-{
-	if (now - ix->swept_at < SWEEP_NS)
-		return false;
-	ix->swept_at = now;
-	return true;
-}
-
-/* Once a day: what nobody told of, and then dead documents, while there are not too many others. */
-static void sweep_daily(struct ofs_indexer *ix)
-{
-	struct ofs_text_counts counts;
-
-	if (!is_time_to_sweep(ix, ofs_clock_monotonic()))
-		return;
-	ix->everything = ix->sweeping = true;
-	ix->swept = 0;
-	ix->thorough = ofs_text_index_counts(ix->index, &counts) == 0 &&
-		       counts.documents <= REBUILT_UP_TO;
-}
-
-static bool has_waste(struct ofs_indexer *ix)
-{
-	struct ofs_text_counts counts;
-
-	if (ix->thorough)
-		return ofs_text_index_counts(ix->index, &counts) == 0 && counts.dead;
-	return ofs_text_index_is_wasteful(ix->index);
-}
-
-/* Begins to index all contents anew, when too many of them are dead, or after a thorough sweep any. */
-static int drop_waste(struct ofs_indexer *ix)
-{
-	bool waste = ix->index && has_waste(ix);
-	int r;
-
-	ix->thorough = false;
-	if (!waste)
-		return 0;
-	r = set_complete(ix, false);
-	if (r == 0)
-		r = ofs_text_index_rebuild(ix->index);
-	ix->everything = ix->everything || r == 0;
-	return r;
-}
-
-static int add_file(void *arg, uint64_t ino, const char *name)
-{
-	todo_add(arg, ino, OFS_LOOK_WHOLE);
-	return 0;
-}
-
-/* One directory at a time, so that memory does not grow with what is below. */
-static void add_dir(struct ofs_indexer *ix, uint64_t dir)
-{
-	OFS_CLEANUP(ofs_view_list_finish) struct ofs_view_list dirs = { 0 };
-	int r = ofs_walk_subdirs(ix->tree, dir, &dirs);
-
-	for (size_t i = 0; i < dirs.n && r == 0; i++)
-		todo_add(&ix->todo, dirs.entries[i].key, OFS_LOOK_WHOLE);
-	if (r == 0)
-		ofs_walk_files(ix->tree, dir, false, add_file, &ix->todo);
-}
-
-/* When nothing is left of what was noted: more of what has to be looked at anyhow. */
-static int find_more(struct ofs_indexer *ix)
-{
-	uint64_t inos[SWEPT_AT_ONCE];
-	int n;
-
-	if (ix->everything) {
-		ix->everything = false;
-		todo_add(&ix->todo, ix->tree->tops[OFS_TOP_PERSISTENT], OFS_LOOK_WHOLE);
-		todo_add(&ix->todo, ix->tree->tops[OFS_TOP_ARCHIVE], OFS_LOOK_WHOLE);
-		return 0;
-	}
-	if (!ix->sweeping)
-		return 0;
-	n = ofs_text_index_list_files(ix->index, ix->swept, inos, SWEPT_AT_ONCE);
-	if (n < 0)
-		return n;
-	for (int i = 0; i < n; i++)
-		todo_add(&ix->todo, inos[i], OFS_LOOK_WHOLE);
-	ix->sweeping = n > 0;
-	if (n)
-		ix->swept = inos[n - 1];
-	return 0;
-}
-
-/* Takes what was noted; what was early as well once it is time, or when `again`. */
-static void take_noted(struct ofs_indexer *ix, bool again)
-{
-	struct ofs_map noted, early = OFS_MAP_INIT;
-	int64_t now = ofs_clock_monotonic();
-	size_t i;
-
-	pthread_mutex_lock(&ix->lock);
-	noted = ix->noted;
-	ix->noted = (struct ofs_map)OFS_MAP_INIT;
-	atomic_store(&ix->last, 0);
-	ix->everything = ix->everything || ix->missed;
-	ix->missed = false;
-	if (again ||
-	    now - ix->looked_again >= AGAIN_NS + (int64_t)ix->early.count * AGAIN_EACH_NS) {
-		early = ix->early;
-		ix->early = (struct ofs_map)OFS_MAP_INIT;
-		ix->looked_again = now;
-	}
-	ix->left = ix->todo.n + noted.count + early.count;
-	pthread_mutex_unlock(&ix->lock);
-	for (i = 0; early.slots && i <= early.mask; i++)
-		if (early.slots[i].value && !ofs_map_get(&noted, early.slots[i].key))
-			todo_add(&ix->todo, early.slots[i].key, OFS_LOOK_AGAIN);
-	for (i = 0; noted.slots && i <= noted.mask; i++)
-		if (noted.slots[i].value)
-			todo_add(&ix->todo, noted.slots[i].key,
-				 (enum ofs_look_how)((uintptr_t)noted.slots[i].value - 1));
-	ofs_map_finish(&noted);
-	ofs_map_finish(&early);
-}
-
-/* Tells the others how much there is left. */
-static void publish(struct ofs_indexer *ix)
-{
-	pthread_mutex_lock(&ix->lock);
-	ix->left = ix->todo.n + ix->done.n;
-	ix->everything_left = ix->everything || ix->sweeping;
-	pthread_mutex_unlock(&ix->lock);
-}
-
-static void add_early(struct ofs_indexer *ix, uint64_t ino)
-{
-	pthread_mutex_lock(&ix->lock);
-	if (!ix->early.count)
-		ix->looked_again = ofs_clock_monotonic();
-	if (ofs_map_put(&ix->early, ino, ix) < 0)
-		ix->missed = true;
-	pthread_mutex_unlock(&ix->lock);
-}
-
-/* Opens the index for the first that belongs into it. */
-static int look_with_index(struct ofs_indexer *ix, struct ofs_look *l, const struct todo *what)
-{
-	int r = open_index(ix);
-
-	l->index = ix->index;
-	l->failed = r < 0;
-	if (r == 0)
-		r = set_complete(ix, false);
-	return r < 0 ? r : ofs_look_at(l, what->ino, what->how);
-}
-
-/* Looks at the last one. What the store cannot tell of is left to the next sweep. */
-static int look_at_one(struct ofs_indexer *ix, struct ofs_look *l)
-{
-	struct todo what = ix->todo.at[--ix->todo.n];
-	uint64_t moves = count_moves(ix);
-	int r = ofs_look_at(l, what.ino, what.how);
-
-	if (r == -EAGAIN && !l->index)
-		r = look_with_index(ix, l, &what);
-	if (r < 0 && (l->failed || r == -ECANCELED)) {
-		todo_add(&ix->todo, what.ino, what.how);
-		return r;
-	}
-	todo_add(&ix->done, what.ino, what.how);
-	if (l->working)
-		note_working(ix, l->working, moves);
-	if (r == OFS_LOOKED_DIR)
-		add_dir(ix, what.ino);
-	else if (r == OFS_LOOKED_EARLY || r == -ESTALE)
-		add_early(ix, what.ino);
-	return 0;
-}
-
-/* Looks at some, in one batch. 1: there are more; 0: none is left. */
-static int work_batch(struct ofs_indexer *ix)
-{
-	struct ofs_look l = {
-		.tree = ix->tree, .index = ix->index, .cancelled = is_cancelled, .arg = ix
-	};
-	int64_t end = ofs_clock_monotonic() + BATCH_NS;
-	int r = 0, ended;
-
-	ix->done.n = 0;
-	if (!ix->todo.n && ix->index)
-		r = find_more(ix);
-	if (r == 0 && ix->todo.n && ix->index)
-		r = set_complete(ix, false);
-	while (r == 0 && ix->todo.n && ix->done.n < BATCH_FILES && !is_over(ix) &&
-	       ofs_clock_monotonic() < end)
-		r = look_at_one(ix, &l);
-	if (l.batch) {
-		ended = ofs_text_index_commit(ix->index);
-		for (size_t i = 0; ended < 0 && i < ix->done.n; i++)
-			todo_add(&ix->todo, ix->done.at[i].ino, ix->done.at[i].how);
-		r = r < 0 ? r : ended;
-	}
-	ix->done.n = 0;
-	if (r == 0 && !ix->todo.n && !ix->everything && !ix->sweeping)
-		r = drop_waste(ix);
-	check_generation(ix);
-	publish(ix);
-	return r < 0 ? r : ix->todo.n || ix->everything || ix->sweeping;
-}
 
 /* ---- the thread */
 
@@ -495,9 +52,11 @@ static int64_t idle_time(struct ofs_indexer *ix)
 	int64_t ns;
 
 	pthread_mutex_lock(&ix->lock);
-	ns = ix->early.count ? AGAIN_NS + (int64_t)ix->early.count * AGAIN_EACH_NS : SWEEP_NS / 24;
+	ns = ix->early.count
+		     ? OFS_INDEXER_AGAIN_NS + (int64_t)ix->early.count * OFS_INDEXER_AGAIN_EACH_NS
+		     : OFS_INDEXER_SWEEP_NS / 24;
 	pthread_mutex_unlock(&ix->lock);
-	return ix->index ? ns : OFS_MIN(ns, RETRY_NS);
+	return ix->index ? ns : OFS_MIN(ns, OFS_INDEXER_RETRY_NS);
 }
 
 /* What is left of a full disk is for those who need it. */
@@ -515,11 +74,11 @@ static int take_turn(struct ofs_indexer *ix)
 	int r;
 
 	pthread_mutex_lock(&ix->work);
-	r = open_index(ix);
+	r = ofs_indexer_open_index(ix);
 	if (r == 0) {
-		take_noted(ix, false);
-		sweep_daily(ix);
-		r = work_batch(ix);
+		ofs_indexer_take_noted(ix, false);
+		ofs_indexer_sweep_daily(ix);
+		r = ofs_indexer_work_batch(ix);
 		if (r == 0)
 			r = ofs_text_index_tidy(ix->index);
 	}
@@ -540,13 +99,13 @@ static void *indexer_main(void *arg)
 	struct ofs_indexer *ix = arg;
 	uint64_t calls = 0;
 
-	while (!is_over(ix)) {
+	while (!ofs_indexer_is_over(ix)) {
 		int64_t began = ofs_clock_monotonic();
 		int r = is_disk_full(ix) ? -EAGAIN : take_turn(ix);
 
 		if (r < 0) {
 			tell_failure(ix, r);
-			wait_for(ix, r == -EUCLEAN ? 0 : RETRY_NS, false);
+			wait_for(ix, r == -EUCLEAN ? 0 : OFS_INDEXER_RETRY_NS, false);
 		} else if (r > 0) {
 			ix->told = false;
 			if (is_busy(ix->tree, &calls))
@@ -575,8 +134,8 @@ struct ofs_indexer *ofs_indexer_create(struct ofs_tree *t, const char *path)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&ix->wake, &attr);
 	pthread_condattr_destroy(&attr);
-	if (t->background && open_index(ix) == 0)
-		set_complete(ix, false);
+	if (t->background && ofs_indexer_open_index(ix) == 0)
+		ofs_indexer_set_complete(ix, false);
 	ix->everything_left = ix->everything;
 	return ix;
 }
@@ -615,13 +174,13 @@ static int work_all(struct ofs_indexer *ix)
 	int r;
 
 	do {
-		take_noted(ix, again);
+		ofs_indexer_take_noted(ix, again);
 		again = false;
-		r = work_batch(ix);
+		r = ofs_indexer_work_batch(ix);
 		if (r == -EUCLEAN)
 			r = 1;
-	} while (r > 0 && !is_over(ix));
-	while (r == 0 && ix->index && !is_over(ix))
+	} while (r > 0 && !ofs_indexer_is_over(ix));
+	while (r == 0 && ix->index && !ofs_indexer_is_over(ix))
 		if (ofs_text_index_tidy(ix->index) <= 0)
 			break;
 	return r < 0 ? r : 0;
@@ -633,9 +192,9 @@ int ofs_indexer_settle(struct ofs_indexer *ix)
 
 	pthread_mutex_lock(&ix->work);
 	ix->tried = 0;
-	r = open_index(ix);
+	r = ofs_indexer_open_index(ix);
 	if (r == 0) {
-		sweep_daily(ix);
+		ofs_indexer_sweep_daily(ix);
 		r = work_all(ix);
 	}
 	pthread_mutex_unlock(&ix->work);
@@ -674,7 +233,7 @@ void ofs_indexer_stop(struct ofs_indexer *ix)
 	ix->running = ix->stop = false;
 	finish_work(ix, had_thread);
 	if (ix->index && is_done(ix))
-		set_complete(ix, true);
+		ofs_indexer_set_complete(ix, true);
 	ofs_text_index_close(ix->index);
 	ix->index = NULL;
 	pthread_mutex_unlock(&ix->work);
@@ -704,7 +263,7 @@ struct ofs_text_index *ofs_indexer_index(struct ofs_indexer *ix)
 	if (!ix || index || ix->tree->background)
 		return index;
 	pthread_mutex_lock(&ix->work);
-	open_index(ix);
+	ofs_indexer_open_index(ix);
 	pthread_mutex_unlock(&ix->work);
 	return atomic_load(&ix->index);
 }
