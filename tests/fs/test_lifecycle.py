@@ -12,6 +12,7 @@ from harness import (
     OFFLOAD,
     SEAL_SOON,
     Mount,
+    as_nobody,
     eventually,
     main,
     raises,
@@ -462,6 +463,37 @@ def test_why_a_file_is_kept(case):
         # To be told that was no use.
         pass_and_collect(m, clock, 20 * MINUTE)
         assert not is_there(path)
+
+
+@test(root=True)
+def test_what_is_told_of_files_is_for_the_owner(case):
+    clock = Clock(case)
+    case.open_to_others()
+    with served(case, clock, "allow_other") as m:
+        os.chmod(m.mnt, 0o755)
+        m.make("cache/private/secret", b"x")
+        os.chmod(m("cache/private"), 0o700)
+        gone = xattr(m.make("cache/shell/x", b"x"), "ref")
+        pass_and_collect(m, clock, HOUR, 5 * MINUTE)
+        os.setxattr(m("cache/private/secret"), "user.offload.ttl", b"1s")
+        pass_and_collect(m, clock, 2, 2)
+        said = gc(m, "dry-run")
+        assert said["items"] == 1, said
+        assert b"secret" in os.getxattr(m.mnt, "user.offload.gc.0")
+
+        def look():
+            with raises(errno.EACCES):
+                os.getxattr(m.mnt, "user.offload.gc.0")
+            with raises(errno.EKEYEXPIRED):
+                os.stat(m("refs", gone))
+            with raises(errno.EACCES):
+                os.stat(m("refs", gone + ":info"))
+            with raises(errno.EACCES):
+                os.stat(m("search/secret"))
+            with raises(errno.EPERM, errno.EACCES):
+                os.setxattr(m.mnt, "user.offload.gc", b"run")
+
+        as_nobody(look)
 
 
 @test
