@@ -99,6 +99,9 @@ uint64_t ofs_store_forget(struct ofs_store *s, uint64_t ino, uint64_t n);
 int ofs_store_getattr(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret);
 int ofs_store_digest(struct ofs_store *s, uint64_t ino, struct ofs_digest *ret);
 
+/* Gives back the memory that looking at many inodes has filled. */
+void ofs_store_relax(struct ofs_store *s);
+
 /* What an inode is made of; `target` for S_IFLNK. A parent with S_ISGID passes its group on. */
 struct ofs_create {
 	uint32_t mode;

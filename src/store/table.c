@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The inodes in memory: loading, stamping, reference counts, eviction. */
 #include <dirent.h>
+#include <malloc.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
@@ -251,15 +252,12 @@ static bool inode_is_clean(struct ofs_store *s, const struct ofs_inode *n)
 	       !n->on_draft_list && n->row.nlink && !n->gone && n->row.ino != OFS_ROOT_INO;
 }
 
-void ofs_store_evict(struct ofs_store *s)
+static void drop_clean(struct ofs_store *s)
 {
 	OFS_FREE struct ofs_inode **out = NULL;
 	struct ofs_inode *n;
 	size_t pos = 0, count = 0, i;
 
-	/* What has to stay is not looked through again and again. */
-	if (s->inodes.count <= INODES_MAX + s->dirty.n + s->drafts.n)
-		return;
 	out = ofs_realloc(NULL, s->inodes.count, sizeof(struct ofs_inode *));
 	while ((n = ofs_map_next(&s->inodes, &pos)))
 		if (inode_is_clean(s, n))
@@ -268,6 +266,21 @@ void ofs_store_evict(struct ofs_store *s)
 		ofs_map_remove(&s->inodes, out[i]->row.ino);
 		ofs_inode_destroy(out[i]);
 	}
+}
+
+void ofs_store_evict(struct ofs_store *s)
+{
+	/* What has to stay is not looked through again and again. */
+	if (s->inodes.count > INODES_MAX + s->dirty.n + s->drafts.n)
+		drop_clean(s);
+}
+
+void ofs_store_relax(struct ofs_store *s)
+{
+	pthread_mutex_lock(&s->lock);
+	drop_clean(s);
+	pthread_mutex_unlock(&s->lock);
+	malloc_trim(0);
 }
 
 uint32_t ofs_store_class(struct ofs_store *s, uint64_t ino)

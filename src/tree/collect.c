@@ -8,6 +8,7 @@
 #include "tree/collect_internal.h"
 #include "tree/sweep.h"
 
+#define MANY 4096 /* files, after which memory is given back */
 #define EMPTY_FOR (24 * 3600 * OFS_NS_PER_S) /* before a directory goes */
 
 void ofs_numbers_add(struct ofs_numbers *l, uint64_t number)
@@ -408,6 +409,8 @@ int ofs_collector_run(struct ofs_collector *c, const struct ofs_collect_request 
 	if (r == 0 && !run.dry)
 		r = end_trials(c);
 	publish(&run, r == 0);
+	if (run.counts.looked > MANY)
+		ofs_store_relax(c->tree->store);
 	if (run.counts.open)
 		want_next(&run, ofs_store_age(c->tree->store));
 	*ret_next = run.next;
