@@ -46,12 +46,12 @@ int ofs_info_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_
 		const char *name;
 		bool number;
 	} fields[] = {
-		{ "path", false },	{ "ref", false },	  { "tier", false },
-		{ "category", false },	{ "task", false },	  { "title", false },
-		{ "tags", false },	{ "important", true },	  { "ttl", false },
-		{ "created", false },	{ "used", false },	  { "expires", false },
-		{ "lifecycle", false }, { "mime", false },	  { "lines", true },
-		{ "tokens", true },	{ "stored_bytes", true }, { "sha256", false },
+		{ "path", false },	  { "ref", false },	 { "tier", false },
+		{ "category", false },	  { "task", false },	 { "title", false },
+		{ "tags", false },	  { "important", true }, { "ttl", false },
+		{ "created", false },	  { "expires", false },	 { "lifecycle", false },
+		{ "mime", false },	  { "lines", true },	 { "tokens", true },
+		{ "stored_bytes", true }, { "sha256", false },
 	};
 	OFS_FREE char *text = NULL;
 	json_t *json = json_object();

@@ -299,7 +299,8 @@ def info_and_summary(case):
                 assert info["size"] == os.path.getsize(path) and info["ref"] == xattr(path, "ref")
                 assert info["lines"] == read(path).count(b"\n")
                 assert f"ref {info['ref']}".encode() in read(path + ":summary")
-                assert len(read(path + ":info")) == os.stat(path + ":info").st_size
+                with open(path + ":info", "rb") as f:
+                    assert len(f.read()) == os.fstat(f.fileno()).st_size
                 with raises(errno.EROFS):
                     write(path + ":summary", b"")
 
