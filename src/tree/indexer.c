@@ -56,7 +56,7 @@ static int64_t idle_time(struct ofs_indexer *ix)
 		     ? OFS_INDEXER_AGAIN_NS + (int64_t)ix->early.count * OFS_INDEXER_AGAIN_EACH_NS
 		     : OFS_INDEXER_SWEEP_NS / 24;
 	pthread_mutex_unlock(&ix->lock);
-	return ix->index ? ns : OFS_MIN(ns, OFS_INDEXER_RETRY_NS);
+	return ix->index || ix->lazy ? ns : OFS_MIN(ns, OFS_INDEXER_RETRY_NS);
 }
 
 /* What is left of a full disk is for those who need it. */
@@ -74,12 +74,13 @@ static int take_turn(struct ofs_indexer *ix)
 	int r;
 
 	pthread_mutex_lock(&ix->work);
-	r = ofs_indexer_open_index(ix);
+	r = ix->lazy ? 0 : ofs_indexer_open_index(ix);
 	if (r == 0) {
 		ofs_indexer_take_noted(ix, false);
-		ofs_indexer_sweep_daily(ix);
+		if (ix->index)
+			ofs_indexer_sweep_daily(ix);
 		r = ofs_indexer_work_batch(ix);
-		if (r == 0)
+		if (r == 0 && ix->index)
 			r = ofs_text_index_tidy(ix->index);
 	}
 	pthread_mutex_unlock(&ix->work);
@@ -120,6 +121,25 @@ static void *indexer_main(void *arg)
 
 /* ---- life */
 
+static int take_one(void *arg, const char *name, const struct ofs_attr *attr, uint64_t cookie)
+{
+	(void)name;
+	(void)attr;
+	(void)cookie;
+	*(bool *)arg = false;
+	return 1;
+}
+
+/* Whether there is nothing that the index would be for, and no index. */
+static bool is_needless(struct ofs_tree *t, const char *path)
+{
+	bool empty = access(path, F_OK) < 0;
+
+	ofs_store_readdir(t->store, t->tops[OFS_TOP_PERSISTENT], 0, false, take_one, &empty);
+	ofs_store_readdir(t->store, t->tops[OFS_TOP_ARCHIVE], 0, false, take_one, &empty);
+	return empty;
+}
+
 struct ofs_indexer *ofs_indexer_create(struct ofs_tree *t, const char *path)
 {
 	struct ofs_indexer *ix = ofs_alloc(sizeof(*ix));
@@ -134,7 +154,8 @@ struct ofs_indexer *ofs_indexer_create(struct ofs_tree *t, const char *path)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&ix->wake, &attr);
 	pthread_condattr_destroy(&attr);
-	if (t->background && ofs_indexer_open_index(ix) == 0)
+	ix->lazy = t->background && is_needless(t, path);
+	if (t->background && !ix->lazy && ofs_indexer_open_index(ix) == 0)
 		ofs_indexer_set_complete(ix, false);
 	ix->everything_left = ix->everything;
 	return ix;
@@ -274,12 +295,14 @@ void ofs_indexer_stats(struct ofs_indexer *ix, struct ofs_indexer_stats *ret)
 	struct ofs_text_counts counts;
 
 	*ret = (struct ofs_indexer_stats){ 0 };
-	if (!index || ofs_text_index_counts(index, &counts) < 0)
+	if (index ? ofs_text_index_counts(index, &counts) < 0 : !ix->lazy)
 		return;
-	ret->files = counts.files;
-	ret->documents = counts.documents;
-	ret->dead = counts.dead;
-	ret->bytes = counts.bytes;
+	if (index) {
+		ret->files = counts.files;
+		ret->documents = counts.documents;
+		ret->dead = counts.dead;
+		ret->bytes = counts.bytes;
+	}
 	pthread_mutex_lock(&ix->lock);
 	ret->waiting = ix->noted.count + ix->early.count + ix->left;
 	ret->caught_up = !ret->waiting && !ix->everything_left;

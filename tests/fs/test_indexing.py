@@ -52,6 +52,21 @@ def what_is_promoted_is_indexed(case):
 
 
 @test
+def a_store_that_keeps_nothing_has_no_index(case):
+    index = os.path.join(case.store, INDEX)
+    with case.mount(SEAL_SOON) as m:
+        m.wait_sealed(m.make("cache/shell/x", b"x\n"))
+        wait_indexed(m, 0)
+        m.remount()
+        assert not os.path.exists(index)
+        os.rename(m("cache/shell/x"), m("archive/x"))
+        wait_indexed(m, 1)
+        assert os.path.exists(index)
+        m.remount()
+        wait_indexed(m, 1)
+
+
+@test
 def many_results_are_indexed(case):
     source = case.path("results")
     count = tool_results(source)

@@ -151,11 +151,30 @@ Test(cli_doctor, formats)
 	expect("format", OFS_STATE_PROBLEM, "index.db is missing");
 }
 
+/* Something is kept, and so indexed, in the store. */
+static void keep_something(void)
+{
+	struct ofs_tree_options opts = OFS_TREE_OPTIONS_INIT;
+	const struct ofs_cred cred = { .uid = geteuid(), .gid = getegid() };
+	struct ofs_entry dir, file;
+	struct ofs_error err;
+	struct ofs_tree *tree;
+
+	opts.background = false;
+	cr_assert_eq(ofs_tree_open("store", &opts, &err, &tree), 0, "%s", err.text);
+	cr_assert_eq(ofs_tree_walk(tree, "persistent", &dir), 0);
+	cr_assert_eq(ofs_tree_mknod(tree, dir.node, "x", S_IFREG | 0600, 0, &cred, &file), 0);
+	ofs_tree_close(tree);
+}
+
 Test(cli_doctor, search_indexes)
 {
 	static const char head[72] = "SQLite format 3\0";
 
 	make_store();
+	expect("journal", OFS_STATE_OK, "");
+	cr_expect_null(look("search"));
+	keep_something();
 	expect("search", OFS_STATE_OK, "index of");
 	cr_assert_eq(unlink("store/search.db"), 0);
 	expect("journal", OFS_STATE_OK, "");
