@@ -62,15 +62,11 @@ static int check_new_name(struct ofs_tree *t, ofs_node parent, const char *name)
 static int check_not_top(struct ofs_tree *t, ofs_node parent, const char *name)
 {
 	struct ofs_attr attr;
-	int i;
 
 	if (parent != OFS_NODE_ROOT || ofs_store_lookup(t->store, parent, name, &attr) < 0)
 		return 0;
 	ofs_store_forget(t->store, attr.ino, 1);
-	for (i = 0; i < OFS_TOPS; i++)
-		if (t->tops[i] == attr.ino)
-			return -EBUSY;
-	return 0;
+	return ofs_tree_is_top(t, attr.ino) ? -EBUSY : 0;
 }
 
 /* Whether an entry may be removed or moved away. */

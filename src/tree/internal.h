@@ -122,6 +122,15 @@ static inline bool ofs_node_is_virtual(ofs_node node)
 	return node >= OFS_VIRTUAL;
 }
 
+/* Whether an inode is one of the four trees. */
+static inline bool ofs_tree_is_top(const struct ofs_tree *t, uint64_t ino)
+{
+	for (int i = 0; i < OFS_TOPS; i++)
+		if (t->tops[i] == ino)
+			return true;
+	return false;
+}
+
 static inline void ofs_tree_count(struct ofs_tree *t, enum ofs_call call)
 {
 	atomic_fetch_add_explicit(&t->calls[call], 1, memory_order_relaxed);

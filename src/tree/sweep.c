@@ -34,14 +34,6 @@ static int add_file(void *arg, uint64_t ino, const char *name)
 	return ofs_view_list_add(arg, ino, "");
 }
 
-static bool is_top(const struct ofs_tree *t, uint64_t ino)
-{
-	for (int i = 0; i < OFS_TOPS; i++)
-		if (t->tops[i] == ino)
-			return true;
-	return false;
-}
-
 static int enter_subdir(struct sweep *s, const struct pending *dir, uint64_t ino, const char *name)
 {
 	struct pending sub = { .ino = ino, .top = dir->top, .depth = dir->depth + 1 };
@@ -99,7 +91,7 @@ static int sweep_dir(struct sweep *s, const struct pending *dir)
 	if (r == 0)
 		r = ofs_walk_subdirs(t, dir->ino, &s->subdirs);
 	for (size_t i = 0; i < s->subdirs.n && r == 0; i++)
-		if (dir->ino != OFS_ROOT_INO || !is_top(t, s->subdirs.entries[i].key))
+		if (dir->ino != OFS_ROOT_INO || !ofs_tree_is_top(t, s->subdirs.entries[i].key))
 			r = enter_subdir(s, dir, s->subdirs.entries[i].key,
 					 ofs_view_list_name(&s->subdirs, i));
 	for (size_t i = 0; i < s->files.n && r == 0; i++)

@@ -55,21 +55,13 @@ struct walk {
 	bool root; /* what is read is the root, which holds the four trees as well */
 };
 
-static bool is_top(const struct ofs_tree *t, uint64_t ino)
-{
-	for (int i = 0; i < OFS_TOPS; i++)
-		if (t->tops[i] == ino)
-			return true;
-	return false;
-}
-
 static int walk_entry(void *arg, const char *name, const struct ofs_attr *attr)
 {
 	struct walk *w = arg;
 
 	if (S_ISREG(attr->mode))
 		return w->fn(w->arg, attr->ino, name);
-	if (S_ISDIR(attr->mode) && w->deep && !(w->root && is_top(w->tree, attr->ino))) {
+	if (S_ISDIR(attr->mode) && w->deep && !(w->root && ofs_tree_is_top(w->tree, attr->ino))) {
 		w->dirs = ofs_grow(w->dirs, &w->cap, w->ndirs + 1, sizeof(*w->dirs));
 		w->dirs[w->ndirs++] = attr->ino;
 	}
