@@ -2,13 +2,13 @@
 /* When the index is worked on: the thread, and the end of the tree. */
 #include "tree/indexer.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/util.h"
 #include "tree/index_internal.h"
 
@@ -163,18 +163,12 @@ struct ofs_indexer *ofs_indexer_create(struct ofs_tree *t, const char *path)
 
 int ofs_indexer_start(struct ofs_indexer *ix)
 {
-	sigset_t all, before;
-	int r;
+	int r = ofs_thread_start(&ix->thread, indexer_main, ix);
 
-	/* The program's signals are for its other threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&ix->thread, NULL, indexer_main, ix);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_mutex_lock(&ix->lock);
 	ix->running = r == 0;
 	pthread_mutex_unlock(&ix->lock);
-	return -r;
+	return r;
 }
 
 /* Nothing is noted, not sealed, or still to be looked at. `work` is held. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "tree/keeper.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "tree/collect.h"
 #include "tree/life.h"
 
@@ -230,20 +230,13 @@ static void *keeper_main(void *arg)
 	return NULL;
 }
 
-/* The program's signals are for its other threads. `lock` held. */
+/* `lock` held. */
 static int start_locked(struct ofs_keeper *k)
 {
-	sigset_t all, before;
-	int r;
+	int r = k->runs ? 0 : ofs_thread_start(&k->thread, keeper_main, k);
 
-	if (k->runs)
-		return 0;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&k->thread, NULL, keeper_main, k);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	k->runs = r == 0;
-	return -r;
+	return r;
 }
 
 int ofs_keeper_start(struct ofs_keeper *k)

@@ -4,10 +4,10 @@
  * <offloadfs/tree.h>.
  */
 #include <jansson.h>
-#include <signal.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/thread.h"
 #include "base/util.h"
 #include "tree/internal.h"
 
@@ -208,20 +208,6 @@ static void *verify_main(void *arg)
 	return NULL;
 }
 
-/* The program's signals are for its other threads. */
-static int create_thread(struct ofs_tree_verify *job)
-{
-	sigset_t all, before;
-	int r;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&job->thread, NULL, verify_main, job);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	job->joinable = r == 0;
-	return -r;
-}
-
 static int start(struct ofs_tree_verify *job, bool repair)
 {
 	int r = -EBUSY;
@@ -233,7 +219,8 @@ static int start(struct ofs_tree_verify *job, bool repair)
 			pthread_join(job->thread, NULL);
 		clear(job);
 		job->repair = repair;
-		r = create_thread(job);
+		r = ofs_thread_start(&job->thread, verify_main, job);
+		job->joinable = r == 0;
 		job->state = r == 0 ? STATE_RUNNING : STATE_NONE;
 	}
 	pthread_mutex_unlock(&job->lock);
