@@ -122,7 +122,6 @@ def no_room_at_a_call_costs_one_operation_at_most(case, name):
 def fill(m, folder, seed):
     """Writes files until the disk is full; returns what was acknowledged, by path."""
     done = {}
-    os.makedirs(m(folder), exist_ok=True)
     for number in range(10**6):
         path, data = m(folder, str(number)), noise(200 * KIB, seed + number)
         try:
@@ -143,7 +142,6 @@ def fill(m, folder, seed):
 def fill_to_the_brim(m, folder):
     """Small files take what large ones left."""
     done = {}
-    os.makedirs(m(folder), exist_ok=True)
     for number in range(10**6):
         path, data = m(folder, str(number)), noise(600, number)
         try:
@@ -173,6 +171,9 @@ def full_disk(case, delay):
     write(os.path.join(disk.path, "ballast"), bytes(MIB))
     m = launch(case, delay, store=os.path.join(disk.path, "store"))
     assert m.comes_up()
+    # Large files may leave no room for a directory.
+    os.mkdir(m("cache/large"))
+    os.mkdir(m("cache/small"))
     # A sealer on a full disk may still make room for a while.
     files = fill(m, "cache/large", 100)
     files.update(fill_to_the_brim(m, "cache/small"))
