@@ -7,7 +7,7 @@
  *           io.truncate io.punch io.allocate io.size io.rename io.unlink io.list, index.pwrite index.sync
  *           index.truncate (SQLite's own files), or another layer's name
  *   action  kill          SIGKILL instead of the call
- *           kill-after    the call, when it succeeds, and then SIGKILL
+ *           kill-after    the call, when it succeeds, and then SIGKILL; io.open: also when it fails
  *           short         half of a write and then SIGKILL; elsewhere the same as kill-after
  *           eio, enospc, eopnotsupp    the call is not made and fails with that error
  *           note          nothing but the line in the log; later items of that name still count

@@ -21,10 +21,8 @@ int ofs_io_open(int dirfd, const char *path, int flags, mode_t mode)
 	do
 		fd = openat(dirfd, path, flags | O_CLOEXEC, mode);
 	while (fd < 0 && errno == EINTR);
-	if (fd < 0)
-		return -errno;
 	ofs_failpoint_after(fault);
-	return fd;
+	return fd < 0 ? -errno : fd;
 }
 
 void ofs_io_close(int *fd)

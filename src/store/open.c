@@ -184,6 +184,12 @@ static int note_draft(void *arg, const struct ofs_index_draft *d)
 	return 0;
 }
 
+/* When that was, of a moment by the wall clock that is not to come. */
+static int64_t monotonic_of(int64_t wall)
+{
+	return ofs_clock_monotonic() - OFS_MAX(ofs_clock_wall() - wall, INT64_C(0));
+}
+
 /* Lays the drafts that the index knows over their files. */
 int ofs_store_load_drafts(struct ofs_store *s)
 {
@@ -206,6 +212,7 @@ int ofs_store_load_drafts(struct ofs_store *s)
 		if (r < 0)
 			break;
 		ofs_content_cover(&n->content, &e, 0);
+		n->written_at = monotonic_of(n->row.ctime);
 		if (!n->on_draft_list) {
 			n->on_draft_list = true;
 			ofs_inode_list_add(&s->drafts, n);
