@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "fuse/adapter.h"
 
+#include <pthread.h>
+
 #include "base/clock.h"
 #include "base/util.h"
 
@@ -8,10 +10,17 @@
 #define FOREVER (365.0 * 86400)
 #define REQUEST_MAX (1u << 20)
 
+/*
+ * The tree, for each request before anything is done. At its end libfuse cancels the threads of its
+ * rings wherever they are (fuse_session_destruct_uring() in 3.18), which would keep the locks they
+ * hold locked for ever; they are woken up as well, so they need not be cancelled. Of its other
+ * threads it switches this itself.
+ */
 static struct ofs_tree *tree_of(fuse_req_t req)
 {
 	struct ofs_tree *const *tree = fuse_req_userdata(req);
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	return *tree;
 }
 

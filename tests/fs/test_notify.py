@@ -250,6 +250,38 @@ def it_ends_in_the_middle_of_everything(case, end):
                 os.unlink(m("cache/shell", name))
 
 
+@test
+def it_ends_while_writers_wait_for_room(case):
+    """Whoever is served while the daemon ends is served to the end, wherever that takes long."""
+    m = case.mount(SEAL_SOON, "journal_max=1")
+    kept = [[] for _ in range(4)]
+
+    def work(worker):
+        try:
+            while True:
+                name = f"cache/shell/{worker}-{len(kept[worker])}"
+                data = noise(MIB, worker * 1000 + len(kept[worker]))
+                write(m(name), data)
+                kept[worker].append((name, data))
+        except OSError:
+            pass
+
+    os.makedirs(m("cache/shell"))
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(kept))]
+    for thread in threads:
+        thread.start()
+    try:
+        eventually(lambda: min(map(len, kept)) > 2, "all of them are at work")
+        m.process.send_signal(signal.SIGTERM)
+        assert m.wait() == 0
+    finally:
+        for thread in threads:
+            thread.join()
+    with m.start():
+        for name, data in sum(kept, []):
+            same(read(m(name)), data, name)
+
+
 def blocks(pid, number):
     """Whether the process has come so far that it waits for that signal."""
     with open(f"/proc/{pid}/status") as f:
