@@ -8,12 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/util.h"
 
 #define FAILPOINT_MAX 64
-#define FAILPOINT_KILL 3 /* beside the OFS_FAULT_* */
+/* Beside the OFS_FAULT_*. */
+#define FAILPOINT_KILL 3
+#define FAILPOINT_SLOW 4
+#define SLOW_NS (20 * 1000 * 1000)
 
 static const struct {
 	const char *name;
@@ -26,6 +30,7 @@ static const struct {
 	{ "enospc", -ENOSPC },
 	{ "eopnotsupp", -EOPNOTSUPP },
 	{ "note", 0 },
+	{ "slow", FAILPOINT_SLOW },
 };
 
 struct failpoint {
@@ -131,7 +136,9 @@ int ofs_failpoint_hit(const char *name)
 		failpoint_record(p, hit);
 		if (p->fault == FAILPOINT_KILL)
 			ofs_failpoint_kill();
-		if (p->fault)
+		if (p->fault == FAILPOINT_SLOW)
+			nanosleep(&(struct timespec){ .tv_nsec = SLOW_NS }, NULL);
+		else if (p->fault)
 			return p->fault;
 	}
 	return 0;

@@ -10,6 +10,7 @@
  *           kill-after    the call, when it succeeds, and then SIGKILL; io.open: also when it fails
  *           short         half of a write and then SIGKILL; elsewhere the same as kill-after
  *           eio, enospc, eopnotsupp    the call is not made and fails with that error
+ *           slow          the call, 20 milliseconds later
  *           note          nothing but the line in the log; later items of that name still count
  *   @N      only at the Nth hit of that name by this process, counted from 1; else at every hit
  *

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "base/util.h"
 #include "io/failpoint.h"
 #include "io/file.h"
@@ -163,6 +164,17 @@ Test(io_failpoint, notes)
 	cr_assert_eq(ofs_failpoint("a"), -EIO);
 	cr_assert_eq(ofs_failpoint("a"), 0);
 	check_log("a=note@1\nb=note@2\na=note@2\na=eio@2\na=note@3\n");
+}
+
+Test(io_failpoint, slow_is_no_fault)
+{
+	int64_t began = ofs_clock_monotonic();
+
+	setenv("OFS_FAILPOINT", "a=slow,a=eio@2", 1);
+	cr_assert_eq(ofs_failpoint("a"), 0);
+	cr_assert_geq(ofs_clock_monotonic() - began, 20 * OFS_NS_PER_MS);
+	cr_assert_eq(ofs_failpoint("a"), -EIO);
+	check_log("a=slow@1\na=slow@2\na=eio@2\n");
 }
 
 Test(io_failpoint, names_of_other_layers)
