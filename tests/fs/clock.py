@@ -2,6 +2,7 @@
 """The clocks of a daemon, moved by hand."""
 import os
 import struct
+import time
 
 MINUTE = 60
 HOUR = 60 * MINUTE
@@ -24,6 +25,10 @@ class Clock:
     def _save(self):
         with open(self.path, "r+b") as f:
             f.write(self._bytes())
+
+    def now(self):
+        """The wall clock of the daemon, in seconds."""
+        return time.time() + self._wall
 
     def start(self, m):
         m.launch(OFFLOADFS_CLOCK=self.path)
