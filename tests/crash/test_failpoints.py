@@ -21,7 +21,7 @@ from rounds import (
 from workload import DYING, GONE, Writer
 
 from files import KIB, noise
-from harness import SEAL_NEVER, eventually, main, test, xattr
+from harness import SEAL_NEVER, eventually, main, read, test, xattr
 
 ACTIONS = ("kill", "kill-after", "short")
 NAMES = failpoint_names()
@@ -50,6 +50,7 @@ def script(m, writer):
         writer.work(30)
         if not writer.cut and not writer.failure:
             eventually(lambda: xattr(bulky, "sha256") and sealed(m, writer), "all is sealed")
+            read(bulky + ":b0-99")  # from its pack: the kernel knows nothing of a slice
             os.unlink(bulky)
             writer.begin()
             writer.growing = False
