@@ -6,7 +6,7 @@ import json
 import os
 import re
 
-from clock import HOUR, Clock
+from clock import DAY, HOUR, Clock
 from files import log_text, same_tree, snapshot
 from harness import (
     OFFLOAD,
@@ -301,11 +301,15 @@ def stats_of_nothing(case):
 # --- Tasks, collections and what is gone ----------------------------------------------------------
 
 
+# The longest there is: what goes then is told to who asked for the collection.
+SELDOM = f"gc_interval={DAY * 1000}"
+
+
 @contextlib.contextmanager
 def living(case, *options):
-    """A mount whose daemon goes by a Clock."""
+    """A mount whose daemon goes by a Clock, and collects for a day only when it is asked to."""
     clock = Clock(case)
-    with Mount(case, case.store, case.mnt, options) as m:
+    with Mount(case, case.store, case.mnt, (SELDOM,) + options) as m:
         clock.start(m)
         yield m, clock, Tool(case, True)
 
