@@ -78,25 +78,32 @@ int ofs_backend_set_attribute(struct ofs_backend *b, const char *path, const cha
 	return b->ops->setxattr(b, path, attribute, value, strlen(value));
 }
 
-int ofs_backend_read_text(struct ofs_backend *b, const char *path, char **ret)
+int ofs_backend_read_all(struct ofs_backend *b, ofs_handle h, char **ret)
 {
 	OFS_FREE char *text = NULL;
 	size_t len = 0, cap = 0;
-	ofs_handle h;
 	ssize_t n;
-	int r = b->ops->open(b, path, &h);
 
-	if (r < 0)
-		return r;
 	do {
 		text = ofs_grow(text, &cap, len + BACKEND_CHUNK + 1, 1);
 		n = b->ops->read(b, h, text + len, BACKEND_CHUNK, len);
 		len += n > 0 ? (size_t)n : 0;
 	} while (n > 0);
-	b->ops->close(b, h);
 	if (n < 0)
 		return (int)n;
 	text[len] = '\0';
 	*ret = ofs_steal(text);
 	return 0;
+}
+
+int ofs_backend_read_text(struct ofs_backend *b, const char *path, char **ret)
+{
+	ofs_handle h;
+	int r = b->ops->open(b, path, &h);
+
+	if (r < 0)
+		return r;
+	r = ofs_backend_read_all(b, h, ret);
+	b->ops->close(b, h);
+	return r;
 }

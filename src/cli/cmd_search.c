@@ -19,8 +19,6 @@
 #include "cli/target.h"
 #include "tree/query.h"
 
-#define SEARCH_CHUNK ((size_t)64 << 10)
-
 enum {
 	EXIT_FOUND = 0,
 	EXIT_NOTHING = 1,
@@ -47,20 +45,6 @@ static char *search_name(const char *query)
 	return name;
 }
 
-static int search_read(struct ofs_backend *backend, ofs_handle h, FILE *out)
-{
-	OFS_FREE char *chunk = ofs_alloc(SEARCH_CHUNK);
-	uint64_t off = 0;
-	ssize_t n;
-
-	while ((n = backend->ops->read(backend, h, chunk, SEARCH_CHUNK, off)) > 0) {
-		if (fwrite(chunk, 1, (size_t)n, out) != (size_t)n)
-			return -ENOMEM;
-		off += (uint64_t)n;
-	}
-	return (int)n;
-}
-
 /* All that the query finds, allocated, as lines. */
 static int search_ask(const struct search_options *opts, const char *name, char **ret)
 {
@@ -68,9 +52,7 @@ static int search_ask(const struct search_options *opts, const char *name, char 
 	OFS_CLEANUP(ofs_backend_close_p) struct ofs_backend *backend = NULL;
 	OFS_FREE char *path = NULL;
 	struct ofs_error err;
-	size_t len = 0;
 	ofs_handle h;
-	FILE *out;
 	int r;
 
 	if (asprintf(&path, "search/%s", name) < 0) {
@@ -93,10 +75,7 @@ static int search_ask(const struct search_options *opts, const char *name, char 
 			ofs_report_failure("cannot search: %s", ofs_report_errno(-r));
 		return r;
 	}
-	out = open_memstream(ret, &len);
-	r = out ? search_read(backend, h, out) : -errno;
-	if (out && fclose(out) != 0 && r == 0)
-		r = -errno;
+	r = ofs_backend_read_all(backend, h, ret);
 	backend->ops->close(backend, h);
 	if (r < 0)
 		ofs_report_failure("cannot read what was found: %s", ofs_report_errno(-r));
