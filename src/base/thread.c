@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/thread.h"
 
+#include <errno.h>
 #include <signal.h>
+#include <time.h>
+
+#include "base/clock.h"
 
 int ofs_thread_start(pthread_t *ret, void *(*fn)(void *arg), void *arg)
 {
@@ -13,4 +17,21 @@ int ofs_thread_start(pthread_t *ret, void *(*fn)(void *arg), void *arg)
 	r = pthread_create(ret, NULL, fn, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return -r;
+}
+
+void ofs_cond_init(pthread_cond_t *cond)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(cond, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+bool ofs_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until)
+{
+	struct timespec ts = { .tv_sec = until / OFS_NS_PER_S, .tv_nsec = until % OFS_NS_PER_S };
+
+	return pthread_cond_timedwait(cond, lock, &ts) != ETIMEDOUT;
 }

@@ -3,8 +3,16 @@
 #define OFS_BASE_THREAD_H
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 /* Starts a thread that takes no signals: those are for the program's other threads. 0 or -errno. */
 int ofs_thread_start(pthread_t *ret, void *(*fn)(void *arg), void *arg);
+
+/* One that ofs_cond_wait_until() can wait for. */
+void ofs_cond_init(pthread_cond_t *cond);
+
+/* Waits until it is signalled, or that time by ofs_clock_monotonic(): then false. `lock` is held. */
+bool ofs_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until);
 
 #endif

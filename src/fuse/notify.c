@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "base/util.h"
 
 /* Who was just removing the file's name, or looking at it, is done by then. */
@@ -165,30 +166,15 @@ static void for_all(struct ofs_notify *n, struct queue q,
 	free(q.data);
 }
 
-/* Waits for something to do; called with the lock. */
-static void wait_for_more(struct ofs_notify *n)
-{
-	struct timespec until;
-	struct item first;
-
-	if (!n->busy.len) {
-		pthread_cond_wait(&n->changed, &n->lock);
-		return;
-	}
-	memcpy(&first, n->busy.data, sizeof(first));
-	until.tv_sec = first.due / OFS_NS_PER_S;
-	until.tv_nsec = first.due % OFS_NS_PER_S;
-	pthread_cond_timedwait(&n->changed, &n->lock, &until);
-}
-
-static bool busy_is_due(const struct ofs_notify *n)
+/* When the first of those in use is to be let go of again; INT64_MAX: there is none. */
+static int64_t busy_due(const struct ofs_notify *n)
 {
 	struct item first;
 
 	if (!n->busy.len)
-		return false;
+		return INT64_MAX;
 	memcpy(&first, n->busy.data, sizeof(first));
-	return first.due <= ofs_clock_monotonic();
+	return first.due;
 }
 
 static void *notify_main(void *arg)
@@ -198,10 +184,11 @@ static void *notify_main(void *arg)
 	pthread_mutex_lock(&n->lock);
 	while (!n->stopping) {
 		struct queue fresh = n->queue, busy = n->busy;
-		bool due = busy_is_due(n);
+		int64_t busy_at = busy_due(n);
+		bool due = busy_at <= ofs_clock_monotonic();
 
 		if (!fresh.len && !due) {
-			wait_for_more(n);
+			ofs_cond_wait_until(&n->changed, &n->lock, busy_at);
 			continue;
 		}
 		n->queue = (struct queue){ 0 };
@@ -222,14 +209,10 @@ static void *notify_main(void *arg)
 struct ofs_notify *ofs_notify_create(void)
 {
 	struct ofs_notify *n = ofs_alloc(sizeof(*n));
-	pthread_condattr_t monotonic;
 
 	pthread_mutex_init(&n->attr_lock, NULL);
 	pthread_mutex_init(&n->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&n->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	ofs_cond_init(&n->changed);
 	return n;
 }
 

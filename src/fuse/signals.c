@@ -3,10 +3,10 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "base/util.h"
 
 /* Interrupts the wait, and wakes the thread up to end. */
@@ -82,8 +82,6 @@ static bool wait_for_one(struct ofs_signals *s)
 /* An interruption is lost on a wait that has not quite begun, so there is another one. */
 static void interrupt_until_end(struct ofs_signals *s)
 {
-	struct timespec until;
-
 	pthread_mutex_lock(&s->lock);
 	while (!s->ending) {
 		if (!s->waits) {
@@ -91,13 +89,7 @@ static void interrupt_until_end(struct ofs_signals *s)
 			continue;
 		}
 		pthread_kill(s->waiter, WAKE);
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_nsec += WAKE_AGAIN_NS;
-		if (until.tv_nsec >= OFS_NS_PER_S) {
-			until.tv_nsec -= OFS_NS_PER_S;
-			until.tv_sec++;
-		}
-		pthread_cond_timedwait(&s->changed, &s->lock, &until);
+		ofs_cond_wait_until(&s->changed, &s->lock, ofs_clock_monotonic() + WAKE_AGAIN_NS);
 	}
 	pthread_mutex_unlock(&s->lock);
 }
@@ -124,16 +116,12 @@ int ofs_signals_create(void (*stop)(void *arg), void *arg, struct ofs_signals **
 {
 	struct sigaction wake = { .sa_handler = do_nothing };
 	struct ofs_signals *s = ofs_alloc(sizeof(*s));
-	pthread_condattr_t monotonic;
 	int r;
 
 	s->stop = stop;
 	s->arg = arg;
 	pthread_mutex_init(&s->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	ofs_cond_init(&s->changed);
 	choose(&s->set);
 	/* Without SA_RESTART, or the wait would go on. */
 	sigemptyset(&wake.sa_mask);

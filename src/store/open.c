@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/util.h"
 #include "io/file.h"
 #include "store/internal.h"
@@ -212,8 +213,8 @@ int ofs_store_load_drafts(struct ofs_store *s)
 		if (r < 0)
 			break;
 		ofs_content_cover(&n->content, &e, 0);
-		n->written_at = monotonic_of(n->row.ctime);
 		if (!n->on_draft_list) {
+			n->written_at = monotonic_of(n->row.ctime);
 			n->on_draft_list = true;
 			ofs_inode_list_add(&s->drafts, n);
 		}
@@ -346,7 +347,6 @@ static int open_parts(struct ofs_store *s, const char *path, const struct ofs_st
 static void init_locks(struct ofs_store *s)
 {
 	pthread_rwlockattr_t rw;
-	pthread_condattr_t cond;
 
 	pthread_mutex_init(&s->cycle, NULL);
 	pthread_mutex_init(&s->lock, NULL);
@@ -356,11 +356,8 @@ static void init_locks(struct ofs_store *s)
 	pthread_rwlockattr_setkind_np(&rw, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 	pthread_rwlock_init(&s->reclaim, &rw);
 	pthread_rwlockattr_destroy(&rw);
-	pthread_condattr_init(&cond);
-	pthread_condattr_setclock(&cond, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->sealer_wake, &cond);
-	pthread_cond_init(&s->room, &cond);
-	pthread_condattr_destroy(&cond);
+	ofs_cond_init(&s->sealer_wake);
+	ofs_cond_init(&s->room);
 }
 
 static void store_destroy(struct ofs_store *s)

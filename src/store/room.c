@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How those who write and those who make room wait for each other. */
-#include <time.h>
-
 #include "base/clock.h"
+#include "base/thread.h"
 #include "base/util.h"
 #include "store/internal.h"
 
@@ -45,7 +44,6 @@ static int wait_for_cycle(struct ofs_store *s)
 bool ofs_store_make_room(struct ofs_store *s)
 {
 	int64_t until = ofs_clock_monotonic() + ROOM_TIMEOUT;
-	struct timespec ts = { .tv_sec = until / OFS_NS_PER_S, .tv_nsec = until % OFS_NS_PER_S };
 	bool worth;
 	uint64_t squeezes;
 
@@ -58,7 +56,7 @@ bool ofs_store_make_room(struct ofs_store *s)
 		pthread_cond_signal(&s->sealer_wake);
 	}
 	while (worth && s->squeezes == squeezes && !s->stop)
-		if (pthread_cond_timedwait(&s->room, &s->lock, &ts) == ETIMEDOUT)
+		if (!ofs_cond_wait_until(&s->room, &s->lock, until))
 			break;
 	worth = worth && s->squeezes != squeezes;
 	pthread_mutex_unlock(&s->lock);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* When to seal, to write a checkpoint and to repack: the background thread and its cycle. */
 #include <malloc.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/util.h"
 #include "store/internal.h"
 
@@ -168,7 +168,6 @@ static void sealer_wait(struct sealer *se)
 {
 	struct ofs_store *s = se->store;
 	int64_t until = ofs_clock_monotonic() + se->pause;
-	struct timespec ts;
 
 	if (!s->drafts.n && !s->dirty.n && !s->unsettled && !s->squeezed) {
 		if (!s->scrub_ms) {
@@ -177,8 +176,7 @@ static void sealer_wait(struct sealer *se)
 		}
 		until = OFS_MAX(until, se->scrub_at);
 	}
-	ts = (struct timespec){ .tv_sec = until / OFS_NS_PER_S, .tv_nsec = until % OFS_NS_PER_S };
-	pthread_cond_timedwait(&s->sealer_wake, &s->lock, &ts);
+	ofs_cond_wait_until(&s->sealer_wake, &s->lock, until);
 }
 
 /* `lock` held. */

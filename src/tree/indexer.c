@@ -37,11 +37,10 @@ static bool is_busy(struct ofs_tree *t, uint64_t *last)
 static void wait_for(struct ofs_indexer *ix, int64_t ns, bool noted)
 {
 	int64_t until = ofs_clock_monotonic() + ns;
-	struct timespec ts = { until / OFS_NS_PER_S, until % OFS_NS_PER_S };
 
 	pthread_mutex_lock(&ix->lock);
 	while (!ix->stop && !(noted && ix->noted.count) &&
-	       pthread_cond_timedwait(&ix->wake, &ix->lock, &ts) == 0)
+	       ofs_cond_wait_until(&ix->wake, &ix->lock, until))
 		;
 	pthread_mutex_unlock(&ix->lock);
 }
@@ -143,17 +142,13 @@ static bool is_needless(struct ofs_tree *t, const char *path)
 struct ofs_indexer *ofs_indexer_create(struct ofs_tree *t, const char *path)
 {
 	struct ofs_indexer *ix = ofs_alloc(sizeof(*ix));
-	pthread_condattr_t attr;
 
 	ix->tree = t;
 	ix->path = ofs_strdup(path);
 	ix->swept_at = ofs_clock_monotonic();
 	pthread_mutex_init(&ix->lock, NULL);
 	pthread_mutex_init(&ix->work, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&ix->wake, &attr);
-	pthread_condattr_destroy(&attr);
+	ofs_cond_init(&ix->wake);
 	ix->lazy = t->background && is_needless(t, path);
 	if (t->background && !ix->lazy && ofs_indexer_open_index(ix) == 0)
 		ofs_indexer_set_complete(ix, false);

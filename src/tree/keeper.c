@@ -51,17 +51,13 @@ struct ofs_keeper {
 struct ofs_keeper *ofs_keeper_create(struct ofs_tree *t, const struct ofs_keeper_options *opts)
 {
 	struct ofs_keeper *k = ofs_alloc(sizeof(*k));
-	pthread_condattr_t attr;
 
 	k->tree = t;
 	k->opts = *opts;
 	k->shortest = ofs_ttl_shortest(t);
 	k->collector = ofs_collector_create(t, opts->working_max);
 	pthread_mutex_init(&k->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&k->wake, &attr);
-	pthread_condattr_destroy(&attr);
+	ofs_cond_init(&k->wake);
 	return k;
 }
 
@@ -142,10 +138,7 @@ static int64_t next_look(struct ofs_keeper *k, const struct rhythm *h)
 /* Sleeps for at most so long, real time; `lock` held. */
 static void sleep_for(struct ofs_keeper *k, int64_t ns)
 {
-	int64_t until = ofs_clock_monotonic() + ns;
-	struct timespec ts = { .tv_sec = until / OFS_NS_PER_S, .tv_nsec = until % OFS_NS_PER_S };
-
-	pthread_cond_timedwait(&k->wake, &k->lock, &ts);
+	ofs_cond_wait_until(&k->wake, &k->lock, ofs_clock_monotonic() + ns);
 }
 
 /* Until a look is due, or the clock is to be looked at; `lock` held. True: look. */
