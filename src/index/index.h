@@ -151,6 +151,9 @@ void ofs_index_close(struct ofs_index *ix);
 int ofs_index_get_meta(struct ofs_index *ix, struct ofs_index_meta *ret);
 int ofs_index_get_inode(struct ofs_index *ix, uint64_t ino,
 			struct ofs_index_inode *ret); /* -ENOENT */
+/* Those from `first` to `last`, in that order. `fn` takes over in->target. */
+int ofs_index_list_inodes(struct ofs_index *ix, uint64_t first, uint64_t last,
+			  int (*fn)(void *arg, const struct ofs_index_inode *in), void *arg);
 int ofs_index_list_dir(struct ofs_index *ix, uint64_t dir,
 		       int (*fn)(void *arg, const struct ofs_index_dirent *e),
 		       void *arg); /* in no order */
@@ -160,6 +163,10 @@ int ofs_index_list_parents(struct ofs_index *ix, uint64_t ino, int (*fn)(void *a
 int ofs_index_list_blocks(struct ofs_index *ix, uint64_t ino,
 			  int (*fn)(void *arg, uint64_t block, const struct ofs_index_chunk *c),
 			  void *arg); /* by block; -EUCLEAN: a chunk or its frame is missing */
+/* The first block of each inode from `first` to `last` that has one: all there is of a small file. */
+int ofs_index_list_firsts(struct ofs_index *ix, uint64_t first, uint64_t last,
+			  int (*fn)(void *arg, uint64_t ino, const struct ofs_index_chunk *c),
+			  void *arg);
 int ofs_index_list_drafts(struct ofs_index *ix,
 			  int (*fn)(void *arg, const struct ofs_index_draft *d),
 			  void *arg); /* by ino, then off */

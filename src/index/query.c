@@ -55,20 +55,15 @@ int ofs_index_block_sha(struct ofs_index *ix, uint64_t ino, uint8_t ret[32])
 	return r < 0 ? r : ofs_stmt_bytes(st, 0, ret, 32);
 }
 
-/* The hash of a row's content: known, unknown, or that of its first chunk. */
-static int inode_read_sha(struct ofs_index *ix, sqlite3_stmt *st, int column,
-			  struct ofs_index_inode *in)
+/* The hash of a row's content: known, unknown, or that of its first chunk, which is in `first`. */
+static int inode_read_sha(sqlite3_stmt *st, int column, int first, struct ofs_index_inode *in)
 {
 	int type = sqlite3_column_type(st, column);
-	int r;
 
 	in->has_sha = type != SQLITE_NULL;
 	if (type == SQLITE_NULL)
 		return 0;
-	if (type == SQLITE_BLOB)
-		return ofs_stmt_bytes(st, column, in->sha, sizeof(in->sha));
-	r = ofs_index_block_sha(ix, in->ino, in->sha);
-	return r == -ENOENT ? -EUCLEAN : r;
+	return ofs_stmt_bytes(st, type == SQLITE_BLOB ? column : first, in->sha, sizeof(in->sha));
 }
 
 static int inode_read_target(sqlite3_stmt *st, int column, struct ofs_index_inode *in)
@@ -96,36 +91,61 @@ static int64_t used_from(int64_t ctime, sqlite3_stmt *st, int column)
 	return (int64_t)(seconds * (uint64_t)OFS_NS_PER_S);
 }
 
+static int inode_read(sqlite3_stmt *st, struct ofs_index_inode *ret)
+{
+	struct ofs_index_inode in = { .ino = column_u64(st, 0) };
+	uint64_t mtime;
+	int r;
+
+	in.parent = column_u64(st, 1);
+	in.mode = column_u32(st, 2);
+	in.uid = column_u32(st, 3);
+	in.gid = column_u32(st, 4);
+	in.nlink = column_u32(st, 5);
+	in.rdev = column_u64(st, 6);
+	in.size = column_u64(st, 7);
+	mtime = column_u64(st, 8);
+	in.mtime = (int64_t)mtime;
+	in.atime = time_from(mtime, st, 9);
+	in.ctime = time_from(mtime, st, 10);
+	in.btime = time_from((uint64_t)in.atime, st, 11);
+	in.stored = column_u64(st, 12);
+	in.lines = sqlite3_column_int64(st, 13);
+	in.used = used_from(in.ctime, st, 14);
+	r = inode_read_sha(st, 16, 17, &in);
+	if (r == 0)
+		r = inode_read_target(st, 15, &in);
+	if (r == 0)
+		*ret = in;
+	return r;
+}
+
 int ofs_index_get_inode(struct ofs_index *ix, uint64_t ino, struct ofs_index_inode *ret)
 {
 	OFS_INDEX_LOCKED(ix);
 	OFS_STMT sqlite3_stmt *st = NULL;
-	struct ofs_index_inode in = { .ino = ino };
-	uint64_t mtime;
-	int r = ofs_stmt_first(ix, OFS_STMT_INODE_GET, OFS_ARGS(ino), &st);
+	int r = ofs_stmt_first(ix, OFS_STMT_INODE_LIST, OFS_ARGS(ino, ino), &st);
+
+	return r < 0 ? r : inode_read(st, ret);
+}
+
+int ofs_index_list_inodes(struct ofs_index *ix, uint64_t first, uint64_t last,
+			  int (*fn)(void *arg, const struct ofs_index_inode *in), void *arg)
+{
+	OFS_INDEX_LOCKED(ix);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	struct ofs_index_inode in;
+	int r = ofs_stmt_start(ix, OFS_STMT_INODE_LIST, OFS_ARGS(first, last), &st);
 
 	if (r < 0)
 		return r;
-	in.parent = column_u64(st, 0);
-	in.mode = column_u32(st, 1);
-	in.uid = column_u32(st, 2);
-	in.gid = column_u32(st, 3);
-	in.nlink = column_u32(st, 4);
-	in.rdev = column_u64(st, 5);
-	in.size = column_u64(st, 6);
-	mtime = column_u64(st, 7);
-	in.mtime = (int64_t)mtime;
-	in.atime = time_from(mtime, st, 8);
-	in.ctime = time_from(mtime, st, 9);
-	in.btime = time_from((uint64_t)in.atime, st, 10);
-	in.stored = column_u64(st, 11);
-	in.lines = sqlite3_column_int64(st, 12);
-	in.used = used_from(in.ctime, st, 15);
-	r = inode_read_sha(ix, st, 13, &in);
-	if (r == 0)
-		r = inode_read_target(st, 14, &in);
-	if (r == 0)
-		*ret = in;
+	while ((r = ofs_stmt_step(ix, st)) > 0) {
+		r = inode_read(st, &in);
+		if (r == 0)
+			r = fn(arg, &in);
+		if (r)
+			return r;
+	}
 	return r;
 }
 
@@ -223,12 +243,13 @@ void ofs_index_read_frame(sqlite3_stmt *st, struct ofs_index_frame *f)
 	f->bad = sqlite3_column_int(st, 9) != 0;
 }
 
-static int list_blocks(struct ofs_index *ix, enum ofs_stmt id, uint64_t ino,
-		       int (*fn)(void *arg, uint64_t block, const struct ofs_index_chunk *c),
-		       void *arg)
+/* Hands the chunks that a statement finds to `fn`, each with the number that follows it. */
+static int list_chunks_of(struct ofs_index *ix, enum ofs_stmt id, const int64_t *args, size_t n,
+			  int (*fn)(void *arg, uint64_t number, const struct ofs_index_chunk *c),
+			  void *arg)
 {
 	OFS_STMT sqlite3_stmt *st = NULL;
-	int r = ofs_stmt_start(ix, id, OFS_ARGS(ino), &st);
+	int r = ofs_stmt_start(ix, id, args, n, &st);
 
 	if (r < 0)
 		return r;
@@ -247,14 +268,37 @@ static int list_blocks(struct ofs_index *ix, enum ofs_stmt id, uint64_t ino,
 	return r;
 }
 
+struct first_block {
+	int (*fn)(void *arg, uint64_t block, const struct ofs_index_chunk *c);
+	void *arg;
+};
+
+static int first_block(void *arg, uint64_t ino, const struct ofs_index_chunk *c)
+{
+	const struct first_block *f = arg;
+
+	(void)ino;
+	return f->fn(f->arg, 0, c);
+}
+
 int ofs_index_list_blocks(struct ofs_index *ix, uint64_t ino,
 			  int (*fn)(void *arg, uint64_t block, const struct ofs_index_chunk *c),
 			  void *arg)
 {
+	struct first_block first = { fn, arg };
 	OFS_INDEX_LOCKED(ix);
-	int r = list_blocks(ix, OFS_STMT_FIRST_LIST, ino, fn, arg);
+	int r = list_chunks_of(ix, OFS_STMT_FIRST_LIST, OFS_ARGS(ino, ino), first_block, &first);
 
-	return r ? r : list_blocks(ix, OFS_STMT_BLOCK_LIST, ino, fn, arg);
+	return r ? r : list_chunks_of(ix, OFS_STMT_BLOCK_LIST, OFS_ARGS(ino), fn, arg);
+}
+
+int ofs_index_list_firsts(struct ofs_index *ix, uint64_t first, uint64_t last,
+			  int (*fn)(void *arg, uint64_t ino, const struct ofs_index_chunk *c),
+			  void *arg)
+{
+	OFS_INDEX_LOCKED(ix);
+
+	return list_chunks_of(ix, OFS_STMT_FIRST_LIST, OFS_ARGS(first, last), fn, arg);
 }
 
 int ofs_index_list_drafts(struct ofs_index *ix,

@@ -21,9 +21,11 @@ static const char *const stmt_sql[OFS_STMT_COUNT] = {
 			      " ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
 	[OFS_STMT_META_COUNT] = OFS_SCHEMA_COUNT,
 
-	[OFS_STMT_INODE_GET] =
-		"SELECT parent, mode, uid, gid, nlink, rdev, size, mtime, atime,"
-		" ctime, btime, stored, lines, sha, target, used FROM inode WHERE ino = ?1",
+	[OFS_STMT_INODE_LIST] =
+		"SELECT ino, parent, mode, uid, gid, nlink, rdev, size, mtime, atime, ctime, btime,"
+		" stored, lines, used, target, sha, iif(typeof(sha) = 'integer',"
+		" (SELECT c.sha FROM chunk c WHERE c.id = abs(i.chunk)), NULL)"
+		" FROM inode i WHERE ino BETWEEN ?1 AND ?2 ORDER BY ino",
 	[OFS_STMT_INODE_PUT] =
 		"INSERT INTO inode(ino, parent, mode, uid, gid, nlink, rdev, size, mtime, atime,"
 		" ctime, btime, stored, lines, used, sha, target, chunk)"
@@ -51,10 +53,11 @@ static const char *const stmt_sql[OFS_STMT_COUNT] = {
 	[OFS_STMT_FIRST_GET] =
 		"SELECT abs(chunk), chunk < 0 FROM inode WHERE ino = ?1 AND chunk <> 0",
 	[OFS_STMT_FIRST_PUT] = "UPDATE inode SET chunk = iif(?3, -?2, ?2) WHERE ino = ?1",
-	[OFS_STMT_FIRST_LIST] = "SELECT " CHUNK_COLUMNS ", 0 FROM inode i"
+	[OFS_STMT_FIRST_LIST] = "SELECT " CHUNK_COLUMNS ", i.ino FROM inode i"
 				" LEFT JOIN chunk c ON c.id = abs(i.chunk)"
 				" LEFT JOIN frame f ON f.id = c.frame"
-				" WHERE i.ino = ?1 AND i.chunk <> 0",
+				" WHERE i.ino BETWEEN ?1 AND ?2 AND i.chunk <> 0"
+				" ORDER BY i.ino",
 	[OFS_STMT_FIRST_SHA] = "SELECT c.sha FROM inode i CROSS JOIN chunk c ON c.id = abs(i.chunk)"
 			       " WHERE i.ino = ?1",
 

@@ -307,6 +307,11 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int fla
 /* All but opening is the default VFS's own: it knows itself by pAppData, which stays. */
 static void vfs_register(void)
 {
+	/*
+	 * Counting what SQLite allocates costs a lock at every allocation, of which each statement
+	 * makes some. Refused, and no harm, where somebody else uses SQLite in this process already.
+	 */
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	vfs_base = sqlite3_vfs_find(NULL);
 	if (!vfs_base)
 		return;

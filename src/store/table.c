@@ -10,6 +10,8 @@
 #include "store/internal.h"
 
 #define INODES_MAX 65536 /* in memory, above which clean ones are dropped */
+#define NEAR 4 /* numbers between inodes that count as one after the other */
+#define AHEAD 63 /* of those, how many more are loaded at once */
 
 void ofs_inode_list_add(struct ofs_inode_list *l, struct ofs_inode *n)
 {
@@ -27,18 +29,64 @@ struct ofs_inode *ofs_store_add_inode(struct ofs_store *s, uint64_t ino)
 	return n;
 }
 
+/*
+ * Up to where rows of the index are loaded when that of `ino` is needed: a few more when the one
+ * before it was needed as well, as for the files of a directory, which mostly have been made one
+ * after the other.
+ */
+static uint64_t load_until(struct ofs_store *s, uint64_t ino, bool (*has)(const struct ofs_inode *))
+{
+	for (uint64_t before = ino - OFS_MIN(ino, NEAR); before < ino; before++) {
+		const struct ofs_inode *n = ofs_map_get(&s->inodes, before);
+
+		if (n && has(n))
+			return ino + AHEAD;
+	}
+	return ino;
+}
+
+static bool has_row(const struct ofs_inode *n)
+{
+	return !n->gone;
+}
+
+static int load_inode(void *arg, const struct ofs_index_inode *row)
+{
+	struct ofs_store *s = arg;
+
+	/* What is in memory may be newer. */
+	if (ofs_map_get(&s->inodes, row->ino))
+		free(row->target);
+	else
+		ofs_store_add_inode(s, row->ino)->row = *row;
+	return 0;
+}
+
+/* Loads an inode that is not in memory. */
+static struct ofs_inode *fetch_inode(struct ofs_store *s, uint64_t ino, int *ret_error)
+{
+	uint64_t last = load_until(s, ino, has_row);
+	struct ofs_inode *n;
+
+	*ret_error = ofs_index_list_inodes(s->index, ino, last, load_inode, s);
+	n = ofs_map_get(&s->inodes, ino);
+	/* What is wrong with another one is told when that is needed. */
+	if (n)
+		*ret_error = 0;
+	else if (*ret_error == 0)
+		*ret_error = -ENOENT;
+	return n;
+}
+
 int ofs_store_inode(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
 {
 	struct ofs_inode *n = ofs_map_get(&s->inodes, ino);
-	struct ofs_index_inode row;
 	int r;
 
 	if (!n) {
-		r = ofs_index_get_inode(s->index, ino, &row);
-		if (r < 0)
+		n = fetch_inode(s, ino, &r);
+		if (!n)
 			return r;
-		n = ofs_store_add_inode(s, ino);
-		n->row = row;
 	}
 	if (n->gone)
 		return -ENOENT;
@@ -83,6 +131,55 @@ static int load_block(void *arg, uint64_t block, const struct ofs_index_chunk *c
 	return 0;
 }
 
+static bool has_content(const struct ofs_inode *n)
+{
+	return n->content.loaded;
+}
+
+/* Whether the first block is all there can be of it, and is not in memory. */
+static bool is_short(const struct ofs_inode *n)
+{
+	return n && S_ISREG(n->row.mode) && n->row.size <= OFS_BLOCK_SIZE && !n->content.loaded;
+}
+
+static int load_first(void *arg, uint64_t ino, const struct ofs_index_chunk *c)
+{
+	struct ofs_store *s = arg;
+	struct ofs_inode *n = ofs_map_get(&s->inodes, ino);
+
+	if (!is_short(n))
+		return 0;
+	ofs_content_set_block(&n->content, 0, c, 0);
+	n->content.loaded = true;
+	return 0;
+}
+
+/* The blocks of a short file, and of short ones behind it. */
+static int fetch_short(struct ofs_store *s, struct ofs_inode *n)
+{
+	uint64_t last = load_until(s, n->row.ino, has_content);
+	int r = ofs_index_list_firsts(s->index, n->row.ino, last, load_first, s);
+
+	/* As above. It may also have none. */
+	if (r == 0)
+		n->content.loaded = true;
+	return n->content.loaded ? 0 : r;
+}
+
+static int fetch_content(struct ofs_store *s, struct ofs_inode *n)
+{
+	int r;
+
+	if (is_short(n))
+		return fetch_short(s, n);
+	r = ofs_index_list_blocks(s->index, n->row.ino, load_block, &n->content);
+	if (r < 0)
+		n->content.nblocks = 0;
+	else
+		n->content.loaded = true;
+	return r;
+}
+
 int ofs_store_file(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
 {
 	struct ofs_inode *n;
@@ -96,12 +193,9 @@ int ofs_store_file(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
 	if (!S_ISREG(n->row.mode))
 		return -EINVAL;
 	if (!n->content.loaded) {
-		r = ofs_index_list_blocks(s->index, ino, load_block, &n->content);
-		if (r < 0) {
-			n->content.nblocks = 0;
+		r = fetch_content(s, n);
+		if (r < 0)
 			return r;
-		}
-		n->content.loaded = true;
 	}
 	*ret = n;
 	return 0;

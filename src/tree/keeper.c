@@ -13,6 +13,7 @@
 #define TICK (60 * OFS_NS_PER_S) /* real time, after which the store's clock is looked at */
 #define TICK_LIMITED (5 * OFS_NS_PER_S) /* the same where the size is limited */
 #define TICK_CONTROLLED (20 * OFS_NS_PER_MS) /* and where a test moves the clock */
+#define START (5 * OFS_NS_PER_S) /* after the start, which has other things to do */
 #define REST 20 /* times as long as a look has taken there is none */
 #define DAY (24 * 3600 * OFS_NS_PER_S)
 
@@ -206,6 +207,9 @@ static void *keeper_main(void *arg)
 	struct ofs_keeper *k = arg;
 	struct rhythm h = { 0 };
 	bool due;
+
+	if (!ofs_clock_is_controlled())
+		h.rested = ofs_clock_monotonic() + START;
 
 	pthread_mutex_lock(&k->lock);
 	while (!k->stop) {
