@@ -82,7 +82,8 @@ struct ofs_tree_options {
 	size_t cache_bytes;
 	/**
 	 * Bytes of content that wait to be sealed: with more than a quarter of that nothing waits to
-	 * become quiet, and with more than that writers wait. 0: 512 MiB.
+	 * become quiet, and with more than that writers wait. Never more than a quarter of what is free
+	 * on the disk when the tree is opened (but 64 MiB). 0: 2 GiB.
 	 */
 	uint64_t journal_max;
 	/**

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 
@@ -17,6 +19,14 @@ int ofs_thread_start(pthread_t *ret, void *(*fn)(void *arg), void *arg)
 	r = pthread_create(ret, NULL, fn, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return -r;
+}
+
+/* To Linux the nice value is a thread's own, see setpriority(2). */
+void ofs_thread_give_way(void)
+{
+	id_t self = (id_t)gettid();
+
+	setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + 5);
 }
 
 void ofs_cond_init(pthread_cond_t *cond)

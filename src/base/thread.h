@@ -9,6 +9,12 @@
 /* Starts a thread that takes no signals: those are for the program's other threads. 0 or -errno. */
 int ofs_thread_start(pthread_t *ret, void *(*fn)(void *arg), void *arg);
 
+/*
+ * The calling thread works in the background: where processors are scarce it gets about a third of
+ * what those that serve requests get. Not less, since it holds locks that they wait for.
+ */
+void ofs_thread_give_way(void);
+
 /* One that ofs_cond_wait_until() can wait for. */
 void ofs_cond_init(pthread_cond_t *cond);
 

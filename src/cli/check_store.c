@@ -429,7 +429,7 @@ static void check_journal(struct store *s, uint64_t max)
 		return;
 	}
 	ofs_findings_add(s->findings, j.bytes > max ? OFS_STATE_WARNING : OFS_STATE_OK, "journal",
-			 "%s on disk; writers wait at %s", size_text(j.bytes, size),
+			 "%s on disk, %s at most: then writers wait", size_text(j.bytes, size),
 			 size_text(max, limit));
 	if (j.bytes > max)
 		ofs_findings_advise(s->findings,

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -19,7 +20,8 @@
 #include "store/owner.h"
 
 #define JOURNAL_START 8
-#define JOURNAL_MAX (UINT64_C(512) << 20)
+#define JOURNAL_MAX (UINT64_C(2) << 30)
+#define JOURNAL_MAX_SCARCE (UINT64_C(64) << 20) /* however little room there is */
 
 static int note_name(void *arg, const char *name)
 {
@@ -311,6 +313,17 @@ static int recover(struct ofs_store *s, const char *path, const struct ofs_index
 		     : 0;
 }
 
+/* What waits to be sealed takes no more than a quarter of what is free. */
+static uint64_t limit_journal(struct ofs_store *s, const struct ofs_store_options *opts)
+{
+	uint64_t max = opts->journal_max ? opts->journal_max : JOURNAL_MAX;
+	struct statvfs st;
+
+	if (fstatvfs(s->dirfd, &st) < 0)
+		return max;
+	return OFS_MIN(max, OFS_MAX(st.f_frsize * st.f_bavail / 4, JOURNAL_MAX_SCARCE));
+}
+
 static int open_parts(struct ofs_store *s, const char *path, const struct ofs_store_options *opts,
 		      struct ofs_error *err)
 {
@@ -327,6 +340,7 @@ static int open_parts(struct ofs_store *s, const char *path, const struct ofs_st
 	s->lockfd = r;
 	/* One that a killed owner left is room for what opening may need. */
 	ofs_reserve_remove(s);
+	s->journal_max = limit_journal(s, opts);
 	r = open_part(s, path, "journal", &s->journal_fd, err);
 	if (r == 0)
 		r = open_part(s, path, "packs", &s->packs_fd, err);
@@ -404,7 +418,6 @@ int ofs_store_open(const char *path, const struct ofs_store_options *opts, struc
 	s->epoch = 1;
 	s->next_version = 1;
 	s->seal_delay_ms = opts->seal_delay_ms;
-	s->journal_max = opts->journal_max ? opts->journal_max : JOURNAL_MAX;
 	s->scrub_ms = opts->scrub_ms;
 	s->classify = opts->classify;
 	s->unsettled = true;

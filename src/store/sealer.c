@@ -281,6 +281,7 @@ static void *sealer_main(void *arg)
 	struct ofs_seal_when when;
 	enum work work;
 
+	ofs_thread_give_way();
 	se.pause = se.tick;
 	se.scrub_at = se.quiet_since + SCRUB_START;
 	pthread_mutex_lock(&s->lock);

@@ -35,7 +35,7 @@ struct ofs_store_options {
 	uint32_t seal_delay_ms;
 	size_t cache_bytes; /* of decompressed frames */
 	uint32_t scrub_ms; /* one frame is read back in so many, when nothing else is to do; 0: never */
-	uint64_t journal_max; /* bytes, above which writers wait for the sealer; 0: the default */
+	uint64_t journal_max; /* bytes, above which writers wait for the sealer; 0: the default. See tree.h */
 	/*
 	 * The class (base/class.h) of content below the directory `second`, which is in `top`, which is in the root; 0
 	 * where there is no such directory. Content is kept together with others of its class, and moves

@@ -62,7 +62,7 @@ static const char *const switches[] = { "auto", "on", "off", NULL };
 static const struct ofs_config_key table[] = {
 	NUMBER("seal_delay", milliseconds, 0, HOUR_MS, 1000, NULL,
 		"Seal a file that was not written for so long"),
-	NUMBER("journal_max", mebibytes, 1, 1 << 20, 512, NULL,
+	NUMBER("journal_max", mebibytes, 1, 1 << 20, 2048, NULL,
 		"Writers wait when so much waits to be sealed"),
 	NUMBER("cache_max", mebibytes, 1, 1 << 20, 32, NULL,
 		"Keep up to so much decompressed content in memory"),

@@ -99,6 +99,7 @@ static void *indexer_main(void *arg)
 	struct ofs_indexer *ix = arg;
 	uint64_t calls = 0;
 
+	ofs_thread_give_way();
 	while (!ofs_indexer_is_over(ix)) {
 		int64_t began = ofs_clock_monotonic();
 		int r = is_disk_full(ix) ? -EAGAIN : take_turn(ix);

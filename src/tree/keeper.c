@@ -208,6 +208,7 @@ static void *keeper_main(void *arg)
 	struct rhythm h = { 0 };
 	bool due;
 
+	ofs_thread_give_way();
 	if (!ofs_clock_is_controlled())
 		h.rested = ofs_clock_monotonic() + START;
 

@@ -90,7 +90,7 @@ Test(cli_doctor, a_sound_store)
 	expect("lock", OFS_STATE_OK, "nobody");
 	expect("format", OFS_STATE_OK, "4");
 	expect("config", OFS_STATE_OK, "no config.ini");
-	expect("journal", OFS_STATE_OK, "writers wait at 536.9 MB");
+	expect("journal", OFS_STATE_OK, "2.1 GB at most: then writers wait");
 	cr_expect_null(look("owner"));
 }
 
@@ -213,7 +213,7 @@ Test(cli_doctor, configurations)
 	make_store();
 	write_at("store/config.ini", 0, "journal_max = 1\n", 16);
 	expect("config", OFS_STATE_OK, "valid");
-	expect("journal", OFS_STATE_OK, "writers wait at 1.0 MB");
+	expect("journal", OFS_STATE_OK, "1.0 MB at most: then writers wait");
 	write_at("store/journal/waits", 2 << 20, "x", 1);
 	expect("journal", OFS_STATE_OK, ""); /* a hole takes no room */
 	for (off_t off = 0; off < 2 << 20; off += 4096)

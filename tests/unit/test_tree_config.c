@@ -80,7 +80,7 @@ Test(tree_config, defaults_are_those_of_a_tree)
 	cr_expect_eq(o.slice_max_bytes, usual.slice_max_bytes);
 	cr_expect_eq(o.cache_bytes, usual.cache_bytes);
 	cr_expect_eq(o.scrub_ms, usual.scrub_ms);
-	cr_expect_eq(o.journal_max, 512 << 20, "what 0 stands for");
+	cr_expect_eq(o.journal_max, UINT64_C(2048) << 20, "what 0 stands for");
 	cr_expect(o.create);
 	cr_expect_str_eq(o.mountpoint, "kept");
 }
@@ -301,7 +301,7 @@ Test(tree_config, what_is_in_effect_can_be_read_back)
 	cr_expect(strstr(text, want), "%s", text);
 	cr_expect(strstr(text, "# Default: auto\n# Set by: mount option\nio_uring = off\n"), "%s",
 		  text);
-	cr_expect(strstr(text, "# Default: 512\n# Set by: default\njournal_max = 512\n"), "%s",
+	cr_expect(strstr(text, "# Default: 2048\n# Set by: default\njournal_max = 2048\n"), "%s",
 		  text);
 	write_text(text);
 	free(text);
