@@ -11,17 +11,31 @@
 #define REQUEST_MAX (1u << 20)
 
 /*
- * The tree, for each request before anything is done. At its end libfuse cancels the threads of its
+ * What a request is served with, asked for before anything is done. At its end libfuse cancels the threads of its
  * rings wherever they are (fuse_session_destruct_uring() in 3.18), which would keep the locks they
  * hold locked for ever; they are woken up as well, so they need not be cancelled. Of its other
  * threads it switches this itself.
  */
+static const struct ofs_serving *serving_of(fuse_req_t req)
+{
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	return fuse_req_userdata(req);
+}
+
 static struct ofs_tree *tree_of(fuse_req_t req)
 {
-	struct ofs_tree *const *tree = fuse_req_userdata(req);
+	return serving_of(req)->tree;
+}
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-	return *tree;
+/* Whether another thread is to answer what takes long, so that this one can go on. */
+static bool may_be_left(fuse_req_t req)
+{
+#if HAVE_FUSE_REQ_IS_URING && FUSE_REPLIES_BY_OTHERS
+	return fuse_req_is_uring(req);
+#else
+	(void)req;
+	return false;
+#endif
 }
 
 static struct ofs_cred cred_of(fuse_req_t req)
@@ -383,10 +397,13 @@ static void on_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_off,
 
 static void on_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
+	const struct ofs_serving *s = serving_of(req);
+
 	(void)ino;
 	(void)datasync;
 	(void)fi;
-	reply_done(req, ofs_tree_sync(tree_of(req)));
+	if (!may_be_left(req) || !ofs_syncer_add(s->syncer, s->tree, req))
+		reply_done(req, ofs_tree_sync(s->tree));
 }
 
 struct listing {

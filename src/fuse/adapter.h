@@ -7,9 +7,16 @@
 
 #include <offloadfs/tree.h>
 
+#include "fuse/syncer.h"
+
+/* What requests are served with. */
+struct ofs_serving {
+	struct ofs_tree *tree; /* set before the first request */
+	struct ofs_syncer *syncer;
+};
+
 /*
- * The requests served; their userdata is a `struct ofs_tree *const *`, set before the first
- * request. create, flush and release are missing on purpose, and open and opendir are refused: the
+ * The requests served; their userdata is a `const struct ofs_serving *`. create, flush and release are missing on purpose, and open and opendir are refused: the
  * kernel then opens files without a message (docs/ARCHITECTURE.md, "Zero-message open").
  */
 extern const struct fuse_lowlevel_ops ofs_adapter_ops;

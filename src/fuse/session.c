@@ -13,7 +13,7 @@
 #include "fuse/signals.h"
 
 struct ofs_session {
-	struct ofs_tree *tree;
+	struct ofs_serving serving;
 	struct fuse_session *fuse;
 	struct ofs_notify *notify;
 	struct ofs_signals *signals;
@@ -128,7 +128,7 @@ static int open_tree(struct ofs_session *s, const struct ofs_options *o, struct 
 		.release = on_release,
 		.arg = s,
 	};
-	return ofs_tree_open(o->store, &tree, err, &s->tree);
+	return ofs_tree_open(o->store, &tree, err, &s->serving.tree);
 }
 
 int ofs_session_create(struct ofs_options *o, struct ofs_error *err, struct ofs_session **ret)
@@ -140,13 +140,19 @@ int ofs_session_create(struct ofs_options *o, struct ofs_error *err, struct ofs_
 		return ofs_error_set(err, ENOMEM, "out of memory");
 	}
 	ofs_options_listen(err);
-	s->fuse = fuse_session_new(&o->mount, &ofs_adapter_ops, sizeof(ofs_adapter_ops), &s->tree);
+	s->fuse =
+		fuse_session_new(&o->mount, &ofs_adapter_ops, sizeof(ofs_adapter_ops), &s->serving);
 	ofs_options_listen(NULL);
 	if (!s->fuse) {
 		free(s);
 		return -EINVAL;
 	}
+	s->serving.syncer = ofs_syncer_create();
 	s->notify = ofs_notify_create();
+	if (!s->serving.syncer) {
+		ofs_session_destroy(s);
+		return ofs_error_set(err, ENOMEM, "out of memory");
+	}
 	*ret = s;
 	return 0;
 }
@@ -240,7 +246,8 @@ void ofs_session_destroy(struct ofs_session *s)
 	ofs_notify_finish(s->notify);
 	if (s->mounted)
 		fuse_session_unmount(s->fuse);
-	ofs_tree_close(s->tree);
+	ofs_syncer_destroy(s->serving.syncer);
+	ofs_tree_close(s->serving.tree);
 	ofs_notify_destroy(s->notify);
 	fuse_session_destroy(s->fuse);
 	free(s);

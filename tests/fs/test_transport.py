@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """How requests travel: by the transport that was asked for, and not at all where the kernel can answer."""
 import os
+import threading
 
-from harness import OFFLOADFS, Skip, main, run, test
+from harness import OFFLOADFS, Mount, Skip, main, run, test
 
 
 def rings(pid):
@@ -56,6 +57,40 @@ def warm_reads_ask_the_daemon_nothing(case):
         for _ in range(20):
             visit()
         assert requests(m.process.pid) - before < 50, "a thousand visits must not cost messages"
+
+
+@test
+def an_fsync_holds_up_nobody_else(case):
+    """Also not who runs on the same processor, whose requests one thread serves over io_uring."""
+    with Mount(case, case.store, case.mnt, ["seal_delay=3600000"]) as m:
+        m.launch(OFS_FAILPOINT="io.datasync=slow")
+        assert m.comes_up()
+        path = m.make("cache/shell/f", b"x")
+        allowed = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {min(allowed)})
+        try:
+            for attempt in range(100):
+                synced = threading.Event()
+
+                def sync():
+                    fd = os.open(path, os.O_WRONLY)
+                    os.write(fd, b"y")
+                    os.fsync(fd)
+                    synced.set()
+                    os.close(fd)
+
+                syncing = threading.Thread(target=sync)
+                syncing.start()
+                asked = 0
+                while not synced.is_set():
+                    os.path.exists(m("refs", "no-such-ref"))  # always a message
+                    asked += 1
+                syncing.join()
+                if asked > 10:
+                    return
+            raise AssertionError(f"{asked} requests were answered while one fsync was under way")
+        finally:
+            os.sched_setaffinity(0, allowed)
 
 
 main()
