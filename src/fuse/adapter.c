@@ -10,16 +10,30 @@
 #define FOREVER (365.0 * 86400)
 #define REQUEST_MAX (1u << 20)
 
+static bool is_uring(fuse_req_t req)
+{
+#if HAVE_FUSE_REQ_IS_URING
+	return fuse_req_is_uring(req);
+#else
+	(void)req;
+	return false;
+#endif
+}
+
 /*
  * What a request is served with, asked for before anything is done. At its end libfuse cancels the threads of its
  * rings wherever they are (fuse_session_destruct_uring() in 3.18), which would keep the locks they
  * hold locked for ever; they are woken up as well, so they need not be cancelled. Of its other
  * threads it switches this itself.
  */
-static const struct ofs_serving *serving_of(fuse_req_t req)
+static struct ofs_serving *serving_of(fuse_req_t req)
 {
+	struct ofs_serving *s = fuse_req_userdata(req);
+
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-	return fuse_req_userdata(req);
+	if (!s->over_uring && is_uring(req))
+		s->over_uring = true;
+	return s;
 }
 
 static struct ofs_tree *tree_of(fuse_req_t req)
@@ -30,12 +44,7 @@ static struct ofs_tree *tree_of(fuse_req_t req)
 /* Whether another thread is to answer what takes long, so that this one can go on. */
 static bool may_be_left(fuse_req_t req)
 {
-#if HAVE_FUSE_REQ_IS_URING && FUSE_REPLIES_BY_OTHERS
-	return fuse_req_is_uring(req);
-#else
-	(void)req;
-	return false;
-#endif
+	return FUSE_REPLIES_BY_OTHERS && is_uring(req);
 }
 
 static struct ofs_cred cred_of(fuse_req_t req)
@@ -161,19 +170,28 @@ static void on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	reply_entry(req, r, &entry);
 }
 
-static void on_forget(fuse_req_t req, fuse_ino_t ino, uint64_t n)
-{
-	ofs_tree_forget(tree_of(req), ino, n);
-	fuse_reply_none(req);
-}
-
 static void on_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *list)
 {
+	static const struct timespec nap = { .tv_nsec = OFS_NS_PER_MS };
+	struct ofs_serving *s = serving_of(req);
 	size_t i;
 
 	for (i = 0; i < count; i++)
-		ofs_tree_forget(tree_of(req), list[i].ino, list[i].nlookup);
+		ofs_tree_forget(s->tree, list[i].ino, list[i].nlookup);
 	fuse_reply_none(req);
+	/*
+	 * Over io_uring a thread has nothing else to take. It is woken up for each of them as long as it
+	 * waits, and gets in bulk what has come meanwhile.
+	 */
+	if (s->over_uring)
+		nanosleep(&nap, NULL);
+}
+
+static void on_forget(fuse_req_t req, fuse_ino_t ino, uint64_t n)
+{
+	struct fuse_forget_data one = { .ino = ino, .nlookup = n };
+
+	on_forget_multi(req, 1, &one);
 }
 
 static void reply_attr(fuse_req_t req, int r, const struct stat *st)
@@ -333,13 +351,31 @@ static void on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	fuse_reply_err(req, ENOSYS);
 }
 
+/* Where the kernel takes `size` bytes of a reply from without a copy; NULL: nowhere. */
+static char *payload_of(fuse_req_t req, size_t size)
+{
+#if HAVE_FUSE_REQ_GET_PAYLOAD
+	char *payload;
+	size_t room;
+
+	if (is_uring(req) && fuse_req_get_payload(req, &payload, &room, NULL) == 0 && room >= size)
+		return payload;
+#endif
+	(void)req;
+	(void)size;
+	return NULL;
+}
+
 static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		    struct fuse_file_info *fi)
 {
-	OFS_FREE char *buf = malloc(size ? size : 1);
+	OFS_FREE char *own = NULL;
+	char *buf = payload_of(req, size);
 	ssize_t n;
 
 	(void)fi;
+	if (!buf)
+		buf = own = malloc(size ? size : 1);
 	n = buf ? ofs_tree_read(tree_of(req), ino, buf, size, (uint64_t)off) : -ENOMEM;
 	if (n < 0)
 		fuse_reply_err(req, (int)-n);
@@ -397,7 +433,7 @@ static void on_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_off,
 
 static void on_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
-	const struct ofs_serving *s = serving_of(req);
+	struct ofs_serving *s = serving_of(req);
 
 	(void)ino;
 	(void)datasync;

@@ -4,6 +4,7 @@
 #define OFS_FUSE_ADAPTER_H
 
 #include <fuse_lowlevel.h>
+#include <stdatomic.h>
 
 #include <offloadfs/tree.h>
 
@@ -13,10 +14,11 @@
 struct ofs_serving {
 	struct ofs_tree *tree; /* set before the first request */
 	struct ofs_syncer *syncer;
+	atomic_bool over_uring; /* requests come over io_uring */
 };
 
 /*
- * The requests served; their userdata is a `const struct ofs_serving *`. create, flush and release are missing on purpose, and open and opendir are refused: the
+ * The requests served; their userdata is a `struct ofs_serving *`. create, flush and release are missing on purpose, and open and opendir are refused: the
  * kernel then opens files without a message (docs/ARCHITECTURE.md, "Zero-message open").
  */
 extern const struct fuse_lowlevel_ops ofs_adapter_ops;

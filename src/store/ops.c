@@ -254,7 +254,14 @@ static int check_empty(struct ofs_store *s, struct ofs_inode *n)
 	return n->dir->count ? -ENOTEMPTY : 0;
 }
 
-static int remove_locked(struct ofs_store *s, uint64_t parent, const char *name, bool directory)
+/* What a record took the last name from, unless it is gone with it. */
+static uint64_t left_over(const struct ofs_inode *n)
+{
+	return n->row.nlink || n->gone ? 0 : n->row.ino;
+}
+
+static int remove_locked(struct ofs_store *s, uint64_t parent, const char *name, bool directory,
+			 uint64_t *ret_left)
 {
 	struct ofs_record rec = {
 		.type = OFS_RECORD_UNLINK, .time = ofs_clock_wall(), .dir = parent, .name = name
@@ -273,15 +280,18 @@ static int remove_locked(struct ofs_store *s, uint64_t parent, const char *name,
 			return r;
 	}
 	rec.ino = n->row.ino;
-	return ofs_store_log(s, &rec, NULL, 0);
+	r = ofs_store_log(s, &rec, NULL, 0);
+	if (r == 0 && ret_left)
+		*ret_left = left_over(n);
+	return r;
 }
 
-int ofs_store_unlink(struct ofs_store *s, uint64_t dir, const char *name)
+int ofs_store_unlink(struct ofs_store *s, uint64_t dir, const char *name, uint64_t *ret_left)
 {
 	int r;
 
 	pthread_mutex_lock(&s->lock);
-	r = remove_locked(s, dir, name, false);
+	r = remove_locked(s, dir, name, false, ret_left);
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }
@@ -291,7 +301,7 @@ int ofs_store_rmdir(struct ofs_store *s, uint64_t dir, const char *name)
 	int r;
 
 	pthread_mutex_lock(&s->lock);
-	r = remove_locked(s, dir, name, true);
+	r = remove_locked(s, dir, name, true, NULL);
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }
@@ -325,7 +335,7 @@ static int check_replace(struct ofs_store *s, const struct ofs_inode *n, struct 
 	return S_ISDIR(target->row.mode) ? check_empty(s, target) : 0;
 }
 
-static int rename_locked(struct ofs_store *s, const struct ofs_record *rec)
+static int rename_locked(struct ofs_store *s, const struct ofs_record *rec, uint64_t *ret_left)
 {
 	struct ofs_inode *from, *to, *n, *target = NULL;
 	struct ofs_dirent *entry;
@@ -352,8 +362,12 @@ static int rename_locked(struct ofs_store *s, const struct ofs_record *rec)
 		r = ofs_store_inode(s, entry->ino, &target);
 		if (r < 0)
 			return r;
-		if (target == n)
-			return 0; /* two names of one inode: nothing to do */
+		if (target == n) {
+			/* Two names of one inode: nothing to do. */
+			if (ret_left)
+				*ret_left = 0;
+			return 0;
+		}
 	}
 	if (rec->flags & RENAME_EXCHANGE) {
 		if (!target)
@@ -362,13 +376,15 @@ static int rename_locked(struct ofs_store *s, const struct ofs_record *rec)
 	} else if (target) {
 		r = check_replace(s, n, target);
 	}
-	if (r < 0)
-		return r;
-	return ofs_store_log(s, rec, NULL, 0);
+	if (r == 0)
+		r = ofs_store_log(s, rec, NULL, 0);
+	if (r == 0 && ret_left)
+		*ret_left = target ? left_over(target) : 0;
+	return r;
 }
 
 int ofs_store_rename(struct ofs_store *s, uint64_t dir, const char *name, uint64_t newdir,
-		     const char *newname, unsigned int flags)
+		     const char *newname, unsigned int flags, uint64_t *ret_left)
 {
 	struct ofs_record rec = {
 		.type = OFS_RECORD_RENAME,
@@ -382,7 +398,7 @@ int ofs_store_rename(struct ofs_store *s, uint64_t dir, const char *name, uint64
 	int r;
 
 	pthread_mutex_lock(&s->lock);
-	r = rename_locked(s, &rec);
+	r = rename_locked(s, &rec, ret_left);
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }

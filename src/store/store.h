@@ -114,10 +114,15 @@ int ofs_store_create(struct ofs_store *s, uint64_t dir, const char *name,
 		     const struct ofs_create *what, struct ofs_attr *ret);
 int ofs_store_link(struct ofs_store *s, uint64_t ino, uint64_t dir, const char *name,
 		   struct ofs_attr *ret);
-int ofs_store_unlink(struct ofs_store *s, uint64_t dir, const char *name);
+
+/*
+ * *ret_left (which may be NULL): the file that has lost its last name by this but is still held, else
+ * 0.
+ */
+int ofs_store_unlink(struct ofs_store *s, uint64_t dir, const char *name, uint64_t *ret_left);
 int ofs_store_rmdir(struct ofs_store *s, uint64_t dir, const char *name);
 int ofs_store_rename(struct ofs_store *s, uint64_t dir, const char *name, uint64_t newdir,
-		     const char *newname, unsigned int flags);
+		     const char *newname, unsigned int flags, uint64_t *ret_left);
 
 /* The bits of `set` are OFS_SET_* of <offloadfs/tree.h>. */
 struct ofs_setattr;

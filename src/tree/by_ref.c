@@ -35,10 +35,8 @@ static bool is_by_ref(struct ofs_tree *t, uint64_t ino)
 void ofs_by_ref_unlinked(struct ofs_tree *t, uint64_t ino)
 {
 	char ref[OFS_REF_SIZE];
-	struct ofs_attr attr;
 
-	if (!t->events.release || !is_by_ref(t, ino) ||
-	    ofs_store_getattr(t->store, ino, &attr) < 0 || attr.nlink)
+	if (!ino || !t->events.release || !is_by_ref(t, ino))
 		return;
 	ofs_ref_format(ino, ref);
 	t->events.release(t->events.arg, ino, OFS_NODE_REFS, ref);

@@ -197,35 +197,16 @@ int ofs_tree_link(struct ofs_tree *t, ofs_node node, ofs_node parent, const char
 	return changed(t, r);
 }
 
-/* What has that name now, with a reference; 0: nothing. */
-static uint64_t hold(struct ofs_tree *t, ofs_node parent, const char *name)
-{
-	struct ofs_attr attr;
-
-	return ofs_store_lookup(t->store, parent, name, &attr) == 0 ? attr.ino : 0;
-}
-
-/* Gives the reference of hold() back; with `unlinked` the file may have lost that name. */
-static void let_go(struct ofs_tree *t, uint64_t ino, bool unlinked)
-{
-	if (!ino)
-		return;
-	if (unlinked)
-		ofs_by_ref_unlinked(t, ino);
-	ofs_tree_forget(t, ino, 1);
-}
-
 int ofs_tree_unlink(struct ofs_tree *t, ofs_node parent, const char *name)
 {
 	int r = check_old_name(t, parent, name);
-	uint64_t ino;
+	uint64_t left;
 
 	ofs_tree_count(t, OFS_CALL_CHANGE);
-	if (r < 0)
-		return r;
-	ino = hold(t, parent, name);
-	r = ofs_store_unlink(t->store, parent, name);
-	let_go(t, ino, r == 0);
+	if (r == 0)
+		r = ofs_store_unlink(t->store, parent, name, &left);
+	if (r == 0)
+		ofs_by_ref_unlinked(t, left);
 	return changed(t, r);
 }
 
@@ -240,7 +221,7 @@ int ofs_tree_rmdir(struct ofs_tree *t, ofs_node parent, const char *name)
 int ofs_tree_rename(struct ofs_tree *t, ofs_node parent, const char *name, ofs_node newparent,
 		    const char *newname, unsigned int flags)
 {
-	uint64_t replaced;
+	uint64_t left;
 	int r;
 
 	ofs_tree_count(t, OFS_CALL_CHANGE);
@@ -250,13 +231,12 @@ int ofs_tree_rename(struct ofs_tree *t, ofs_node parent, const char *name, ofs_n
 	/* What is at the new name would go, or come here. */
 	if (r == 0)
 		r = check_not_top(t, newparent, newname);
+	if (r == 0)
+		r = ofs_store_rename(t->store, parent, name, newparent, newname, flags, &left);
 	if (r < 0)
 		return r;
-	replaced = hold(t, newparent, newname);
-	r = ofs_store_rename(t->store, parent, name, newparent, newname, flags);
-	let_go(t, replaced, r == 0);
-	if (r == 0)
-		ofs_indexer_note_rename(t->indexer, parent, name, newparent, newname, flags);
+	ofs_by_ref_unlinked(t, left);
+	ofs_indexer_note_rename(t->indexer, parent, name, newparent, newname, flags);
 	return changed(t, r);
 }
 

@@ -204,7 +204,7 @@ void ofs_by_ref_add(struct ofs_tree *t, uint64_t ino);
 /* Gives references to any inode back; with the last one nobody remembers its ref. */
 void ofs_by_ref_forget(struct ofs_tree *t, uint64_t ino, uint64_t n);
 
-/* A name of the file was removed. If it was the last one, whoever remembers its ref is told. */
+/* The file lost its last name and is held (0: there is none): whoever remembers its ref is told. */
 void ofs_by_ref_unlinked(struct ofs_tree *t, uint64_t ino);
 
 /* See struct ofs_store_options; `arg` is the tree. */

@@ -264,11 +264,11 @@ Test(store_age, whatever_changes_an_inode_is_a_use)
 	expect_used_now(f, "zero");
 	cr_assert_eq(ofs_store_link(s, f, d, "f2", &ret), 0);
 	expect_used_now(f, "link");
-	cr_assert_eq(ofs_store_unlink(s, d, "f2"), 0);
+	cr_assert_eq(ofs_store_unlink(s, d, "f2", NULL), 0);
 	expect_not_used_now(f, "losing a name");
-	cr_assert_eq(ofs_store_rename(s, OFS_ROOT_INO, "f", d, "f", 0), 0);
+	cr_assert_eq(ofs_store_rename(s, OFS_ROOT_INO, "f", d, "f", 0, NULL), 0);
 	expect_used_now(f, "rename");
-	cr_assert_eq(ofs_store_rename(s, d, "f", d, "g", RENAME_EXCHANGE), 0);
+	cr_assert_eq(ofs_store_rename(s, d, "f", d, "g", RENAME_EXCHANGE, NULL), 0);
 	cr_assert_geq(used(g), ofs_store_age(s) - SLACK);
 	expect_used_now(f, "exchange");
 	cr_assert_eq(ofs_store_copy(s, g, 0, f, 0, OFS_BLOCK_SIZE), OFS_BLOCK_SIZE);
@@ -278,7 +278,7 @@ Test(store_age, whatever_changes_an_inode_is_a_use)
 	expect_not_used_now(f, "being sealed");
 	make_in(d, "new");
 	expect_not_used_now(d, "a new entry");
-	cr_assert_eq(ofs_store_rename(s, OFS_ROOT_INO, "d", OFS_ROOT_INO, "e", 0), 0);
+	cr_assert_eq(ofs_store_rename(s, OFS_ROOT_INO, "d", OFS_ROOT_INO, "e", 0, NULL), 0);
 	expect_used_now(d, "rename of a directory");
 }
 

@@ -391,7 +391,7 @@ static void do_remove(size_t f)
 		struct ofs_attr attr;
 
 		cr_assert_eq(ofs_store_hold(s, model[f].ino, &attr), 0);
-		cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, file_name(f)), 0);
+		cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, file_name(f), NULL), 0);
 		model[f].nameless = true;
 	}
 }

@@ -188,7 +188,7 @@ Test(store_expire, what_was_moved_or_changed_meanwhile_stays)
 	ofs_store_use(s, f);
 	cr_assert_eq(ofs_store_getattr(s, f, &attr), 0);
 	guard = (struct ofs_expire_guard){ attr.ctime, ofs_store_moves(s) };
-	cr_assert_eq(ofs_store_rename(s, d, "sub", d, "moved", 0), 0);
+	cr_assert_eq(ofs_store_rename(s, d, "sub", d, "moved", 0, NULL), 0);
 	cr_assert_eq(ofs_store_expire(s, f, attr.used, &guard, "x", 1), -EAGAIN);
 	guard.moves = ofs_store_moves(s);
 	put_noise(f, 0, 10, 2);
@@ -222,7 +222,7 @@ Test(store_expire, only_files_that_are_there)
 	expect_tombstone(f, what);
 	/* Unlinked, but held. */
 	f = make_noise(OFS_ROOT_INO, "g", 1000, 1);
-	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "g"), 0);
+	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "g", NULL), 0);
 	cr_assert_eq(expire(f, "x"), -ENOENT);
 	f = make_unheld(OFS_ROOT_INO, "h");
 	expect_expired(f, "");
@@ -307,7 +307,7 @@ Test(store_expire, all_names_are_told_wherever_they_are)
 	seal();
 	expect_names(f, "2/one 3/three 3/two ");
 	/* Some in the index, some gone from it, some not there yet. */
-	cr_assert_eq(ofs_store_rename(s, b, "two", a, "four", 0), 0);
+	cr_assert_eq(ofs_store_rename(s, b, "two", a, "four", 0, NULL), 0);
 	link_to(f, OFS_ROOT_INO, "five");
 	expect_names(f, "1/five 2/four 2/one 3/three ");
 	reopen_store();
@@ -315,13 +315,13 @@ Test(store_expire, all_names_are_told_wherever_they_are)
 	cr_assert_eq(ofs_store_names(s, f, note_name, &t), 99);
 	cr_assert_eq(t.n, 2);
 	/* One is left, and not where the last was made. */
-	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "five"), 0);
-	cr_assert_eq(ofs_store_unlink(s, a, "four"), 0);
-	cr_assert_eq(ofs_store_unlink(s, b, "three"), 0);
+	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "five", NULL), 0);
+	cr_assert_eq(ofs_store_unlink(s, a, "four", NULL), 0);
+	cr_assert_eq(ofs_store_unlink(s, b, "three", NULL), 0);
 	expect_names(f, "2/one ");
 	reopen_store();
 	expect_names(f, "2/one ");
-	cr_assert_eq(ofs_store_unlink(s, a, "one"), 0);
+	cr_assert_eq(ofs_store_unlink(s, a, "one", NULL), 0);
 	expect_names(f, "");
 	expect_names(OFS_ROOT_INO, "");
 	expect_names(4711, "");
@@ -356,7 +356,7 @@ Test(store_expire, a_file_whose_parent_has_lost_its_name)
 	uint64_t d = make_dir(OFS_ROOT_INO, "d"), f = make_unheld(OFS_ROOT_INO, "f");
 
 	link_to(f, d, "f2");
-	cr_assert_eq(ofs_store_unlink(s, d, "f2"), 0);
+	cr_assert_eq(ofs_store_unlink(s, d, "f2", NULL), 0);
 	reopen_store();
 	expect_expired(f, "x");
 	expect_gone(f, "f", "x");

@@ -181,7 +181,7 @@ static inline void expect_noise(uint64_t ino, uint64_t off, size_t len, uint64_t
 /* The name goes, and the reference that making it gave. */
 static inline void remove_file(uint64_t parent, const char *name, uint64_t ino)
 {
-	cr_assert_eq(ofs_store_unlink(s, parent, name), 0, "%s", name);
+	cr_assert_eq(ofs_store_unlink(s, parent, name, NULL), 0, "%s", name);
 	ofs_store_forget(s, ino, 1);
 }
 

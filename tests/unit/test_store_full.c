@@ -122,7 +122,7 @@ Test(store_full, writers_are_told_and_removing_works)
 	fill_disk();
 	cr_assert_eq(ofs_store_write(s, late, "now", 3, 0), -ENOSPC);
 	cr_assert_gt(refused, 0);
-	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "removed"), 0, "removing has room");
+	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "removed", NULL), 0, "removing has room");
 	ofs_store_forget(s, removed, 1);
 	cr_assert_eq(ofs_store_lookup(s, OFS_ROOT_INO, "removed", &attr), -ENOENT);
 	expect_noise(kept, 0, 50000, 1);
@@ -178,7 +178,7 @@ Test(store_full, a_store_that_is_closed_while_the_disk_is_full_loses_nothing)
 	f = make_noise(OFS_ROOT_INO, "f", 100000, 1);
 	removed = make_noise(OFS_ROOT_INO, "removed", 100000, 2);
 	fill_disk();
-	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "removed"), 0);
+	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "removed", NULL), 0);
 	ofs_store_forget(s, removed, 1);
 	close_store();
 	empty_disk();

@@ -383,7 +383,7 @@ Test(store_open, inodes_are_held_by_number)
 	cr_assert_str_eq(name, "some name");
 	cr_assert_eq(ofs_store_name_of(s, f + 1, &parent, name), -ENOENT);
 	cr_assert_eq(ofs_store_name_of(s, OFS_ROOT_INO, &parent, name), -ENOENT);
-	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "some name"), 0);
+	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "some name", NULL), 0);
 	cr_assert_eq(ofs_store_name_of(s, f, &parent, name), -ENOENT);
 	cr_assert_eq(ofs_store_hold(s, f, &attr), -ENOENT);
 	ofs_store_forget(s, f, 1);
@@ -445,7 +445,7 @@ Test(store_open, inodes_that_left_memory_come_back)
 		snprintf(name, sizeof(name), "%d", i);
 		ofs_store_forget(s, make(name), 1);
 	}
-	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "held"), 0);
+	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "held", NULL), 0);
 	cr_assert_eq(ofs_store_write(s, held, "orphan", 6, 0), 6);
 	for (int i = 0; i < 2; i++) {
 		cr_assert_eq(ofs_store_seal(s), 0);
@@ -503,7 +503,7 @@ Test(store_open, a_bad_chunk_costs_its_file_and_no_other)
 	cr_assert_eq(ofs_store_write(s, good, "x", 1, 0), 1);
 	cr_assert_eq(ofs_store_seal(s), 0, "what is damaged does not stop the others");
 	expect_text(good, "xecond content");
-	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "bad"), 0);
+	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "bad", NULL), 0);
 	ofs_store_forget(s, bad, 1);
 	cr_assert_eq(ofs_store_seal(s), 0);
 }
@@ -530,7 +530,7 @@ static int create_another(uint64_t f)
 
 static int unlink_it(uint64_t f)
 {
-	return ofs_store_unlink(s, OFS_ROOT_INO, "f");
+	return ofs_store_unlink(s, OFS_ROOT_INO, "f", NULL);
 }
 
 static void refused_by_a_full_disk(int (*act)(uint64_t f))
@@ -592,7 +592,7 @@ static void seal_through(const char *fault, int want)
 	expect_text(a, "alpha");
 	expect_text(b, "beta");
 	cr_assert_eq(ofs_store_write(s, b, "B", 1, 0), 1);
-	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "a"), 0);
+	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "a", NULL), 0);
 	ofs_store_forget(s, a, 1);
 	failed += seal_again(want);
 	expect_text(b, "Beta");
@@ -728,7 +728,7 @@ Test(store_open, a_full_disk_does_not_stop_giving_space_back)
 	before = pack_blocks();
 	b = make("b");
 	cr_assert_eq(ofs_store_write(s, b, "beta", 4, 0), 4);
-	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "a"), 0);
+	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "a", NULL), 0);
 	ofs_store_forget(s, a, 1);
 	cr_assert_eq(ofs_store_seal(s), 0);
 	cr_assert_lt(pack_blocks(), before, "the removed file still takes its space");

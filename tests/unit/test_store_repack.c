@@ -202,7 +202,7 @@ Test(store_repack, a_file_that_is_moved_to_the_archive_becomes_dense)
 	f = make_noise(cache, "f", 2 * BLOCK + 500, 1);
 	stays = make_noise(cache, "stays", 5000, 2);
 	seal();
-	cr_assert_eq(ofs_store_rename(s, cache, "f", archive, "f", 0), 0);
+	cr_assert_eq(ofs_store_rename(s, cache, "f", archive, "f", 0, NULL), 0);
 	seal();
 	expect_noise(f, 0, 2 * BLOCK + 500, 1);
 	cr_assert_gt(repack(true), 0);
@@ -228,7 +228,7 @@ Test(store_repack, a_directory_that_is_moved_takes_all_below_it_along)
 	f[2] = make_noise(deep, "2", 3000, 2);
 	f[3] = make_noise(cache, "3", 3000, 3);
 	seal();
-	cr_assert_eq(ofs_store_rename(s, cache, "d", archive, "moved", 0), 0);
+	cr_assert_eq(ofs_store_rename(s, cache, "d", archive, "moved", 0, NULL), 0);
 	reopen_store();
 	repack(true);
 	for (int round = 0; round < 2; round++) {
@@ -249,11 +249,11 @@ Test(store_repack, a_file_with_two_names_goes_where_the_one_was_moved)
 	f = make_noise(cache, "f", 3000, 1);
 	cr_assert_eq(ofs_store_link(s, f, cache, "too", &attr), 0);
 	seal();
-	cr_assert_eq(ofs_store_rename(s, cache, "too", archive, "too", 0), 0);
+	cr_assert_eq(ofs_store_rename(s, cache, "too", archive, "too", 0, NULL), 0);
 	seal();
 	repack(true);
 	expect_dense(f);
-	cr_assert_eq(ofs_store_unlink(s, archive, "too"), 0);
+	cr_assert_eq(ofs_store_unlink(s, archive, "too", NULL), 0);
 	seal();
 	repack(true);
 	expect_noise(f, 0, 3000, 1);
@@ -272,7 +272,7 @@ Test(store_repack, files_that_change_places_change_classes)
 	seal();
 	repack(true);
 	expect_dense(g);
-	cr_assert_eq(ofs_store_rename(s, cache, "f", archive, "g", RENAME_EXCHANGE), 0);
+	cr_assert_eq(ofs_store_rename(s, cache, "f", archive, "g", RENAME_EXCHANGE, NULL), 0);
 	seal();
 	repack(true);
 	expect_dense(f);
@@ -288,7 +288,7 @@ Test(store_repack, equal_content_of_both_classes_is_kept_once)
 	f = make_noise(cache, "f", 3000, 1);
 	g = make_noise(cache, "g", 3000, 1);
 	seal();
-	cr_assert_eq(ofs_store_rename(s, cache, "g", archive, "g", 0), 0);
+	cr_assert_eq(ofs_store_rename(s, cache, "g", archive, "g", 0, NULL), 0);
 	seal();
 	repack(true);
 	cr_assert_eq(count_frames(), 1);
@@ -313,7 +313,7 @@ Test(store_repack, content_in_memory_is_right_after_it_was_moved)
 	seal();
 	expect_all(f, 9, 3000);
 	expect_noise(g, 0, 3 * BLOCK + 10, 99);
-	cr_assert_eq(ofs_store_rename(s, cache, "g", archive, "g", 0), 0);
+	cr_assert_eq(ofs_store_rename(s, cache, "g", archive, "g", 0, NULL), 0);
 	seal();
 	cr_assert_gt(repack(true), 0);
 	expect_all(f, 9, 3000);
@@ -381,7 +381,7 @@ Test(store_repack, readers_never_see_anything_else_while_content_moves, .timeout
 		if (round % 2 || round / 2 >= READ_FILES)
 			continue;
 		snprintf(name, sizeof(name), "%d", round / 2);
-		cr_assert_eq(ofs_store_rename(s, cache, name, archive, name, 0), 0);
+		cr_assert_eq(ofs_store_rename(s, cache, name, archive, name, 0, NULL), 0);
 	}
 	rd.stop = true;
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(threads); i++) {
@@ -430,7 +430,7 @@ static void mix_one(struct mix *m)
 		remove_file(m->at[i], name, m->ino[i]);
 		m->ino[i] = 0;
 	} else if (to != m->at[i]) {
-		cr_assert_eq(ofs_store_rename(s, m->at[i], name, to, name, 0), 0);
+		cr_assert_eq(ofs_store_rename(s, m->at[i], name, to, name, 0, NULL), 0);
 		m->at[i] = to;
 	}
 }
@@ -485,7 +485,8 @@ Test(store_repack, any_mix_comes_to_rest, .timeout = 60)
 
 			snprintf(name, sizeof(name), "%zu", i);
 			if (m.ino[i])
-				cr_assert_eq(ofs_store_unlink(s, m.at[i], name), 0, "%s", name);
+				cr_assert_eq(ofs_store_unlink(s, m.at[i], name, NULL), 0, "%s",
+					     name);
 		}
 		reopen_store();
 	}
@@ -512,7 +513,7 @@ static void prepare(struct faulty *ft)
 	make_loose(cache, ft->f, FAULT_FILES, 3000);
 	ft->big = make_noise(cache, "big", 2 * BLOCK + 100, 50);
 	seal();
-	cr_assert_eq(ofs_store_rename(s, cache, "big", archive, "big", 0), 0);
+	cr_assert_eq(ofs_store_rename(s, cache, "big", archive, "big", 0, NULL), 0);
 	seal();
 }
 

@@ -566,7 +566,7 @@ Test(store_seal, the_mark_of_a_moved_file_survives_reopening)
 	top_b = make_dir(OFS_ROOT_INO, "b");
 	f = make_noise(top_a, "f", 3000, 1);
 	seal();
-	cr_assert_eq(ofs_store_rename(s, top_a, "f", top_b, "f", 0), 0);
+	cr_assert_eq(ofs_store_rename(s, top_a, "f", top_b, "f", 0, NULL), 0);
 	reopen_store();
 	cr_assert_eq(ofs_index_list_marks(s->index, 1, note_mark, &marked), 0);
 	cr_assert_eq(marked, f);

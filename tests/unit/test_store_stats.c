@@ -58,15 +58,15 @@ Test(store_stats, counts_follow_every_change)
 	cr_assert_eq(ofs_store_link(s, a, OFS_ROOT_INO, "a2", &attr), 0);
 	cr_assert_eq(ofs_store_setattr(s, b, &cut, NULL), 0);
 	expect_lasting(2, 2, 1, 1010);
-	cr_assert_eq(ofs_store_unlink(s, d, "a"), 0);
-	cr_assert_eq(ofs_store_rename(s, OFS_ROOT_INO, "a2", d, "b", 0), 0);
+	cr_assert_eq(ofs_store_unlink(s, d, "a", NULL), 0);
+	cr_assert_eq(ofs_store_rename(s, OFS_ROOT_INO, "a2", d, "b", 0, NULL), 0);
 	expect_lasting(1, 2, 1, 1000);
 	/* Unlinked and still held: it counts no more, whatever its size becomes. */
 	cr_assert_eq(ofs_store_hold(s, a, &attr), 0);
-	cr_assert_eq(ofs_store_unlink(s, d, "b"), 0);
+	cr_assert_eq(ofs_store_unlink(s, d, "b", NULL), 0);
 	put_noise(a, 5000, 100, 1);
 	expect_lasting(0, 2, 1, 0);
-	cr_assert_eq(ofs_store_unlink(s, d, "fifo"), 0);
+	cr_assert_eq(ofs_store_unlink(s, d, "fifo", NULL), 0);
 	cr_assert_eq(ofs_store_rmdir(s, OFS_ROOT_INO, "d"), 0);
 	expect_lasting(0, 1, 0, 0);
 }

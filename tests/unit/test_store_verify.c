@@ -320,7 +320,7 @@ Test(store_verify, a_file_that_lost_its_name_is_found_again)
 		expect_noise(other, 0, 3000, 2);
 		reopen_store();
 	}
-	cr_assert_eq(ofs_store_rename(s, lost, name, OFS_ROOT_INO, "back", 0), 0);
+	cr_assert_eq(ofs_store_rename(s, lost, name, OFS_ROOT_INO, "back", 0, NULL), 0);
 	reopen_store();
 	expect_noise(f, 0, 2 * BLOCK, 1);
 	expect_clean();
@@ -498,11 +498,11 @@ static void work_once(struct worker *w, uint64_t i)
 	put_noise(ino, 100, 50, i);
 	ofs_store_forget(s, ino, 1);
 	if (i % 3 == 0)
-		cr_assert_eq(ofs_store_rename(s, w->dir, name, w->other, name, 0), 0);
+		cr_assert_eq(ofs_store_rename(s, w->dir, name, w->other, name, 0, NULL), 0);
 	if (i < 6)
 		return;
 	snprintf(old, sizeof(old), "%lu", i - 6);
-	cr_assert_eq(ofs_store_unlink(s, (i - 6) % 3 ? w->dir : w->other, old), 0);
+	cr_assert_eq(ofs_store_unlink(s, (i - 6) % 3 ? w->dir : w->other, old, NULL), 0);
 }
 
 static void *work_on(void *arg)

@@ -266,7 +266,7 @@ Test(store_xattr, the_labelled_are_listed_from_index_and_memory)
 	expect_labelled(f[3], 2, (uint64_t[]){ f[4] }, 1);
 	expect_labelled(f[4], 2, NULL, 0);
 	/* Without a name nobody can ask for it. */
-	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "2"), 0);
+	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "2", NULL), 0);
 	expect_labelled(0, 8, (uint64_t[]){ f[3], f[4] }, 2);
 	reopen_store();
 	expect_labelled(0, 8, (uint64_t[]){ f[3], f[4] }, 2);
