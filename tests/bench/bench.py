@@ -13,9 +13,11 @@ import measure
 import collect  # noqa: I001  (as all below, it finds the rest through measure)
 import harness
 import large
+import plot
 import remove
 import scale
 import search
+import speed
 import storage
 import walk
 
@@ -27,6 +29,7 @@ BENCHMARKS = {
     "walk": walk,
     "collect": collect,
     "search": search,
+    "speed": speed,
 }
 QUICK = {
     "storage": [],
@@ -36,6 +39,7 @@ QUICK = {
     "walk": ["2000"],
     "collect": ["2000"],
     "search": [],
+    "speed": ["--quick"],
 }
 HELP = {
     "storage": "bytes that tool results take, beside other ways to keep them",
@@ -44,6 +48,7 @@ HELP = {
     "remove": "whether removed space comes back",
     "walk": "grep over the whole mount, views included",
     "search": "queries over archived results",
+    "speed": "times of everyday work, beside the plain filesystem and other ones over FUSE",
     "collect": "what readers notice of a garbage collection",
     "all": "all of them, one after the other",
 }
@@ -52,6 +57,9 @@ HELP = {
 def main():
     parser = _parser()
     options = parser.parse_args()
+    if options.command == "plot":
+        _plot(options)
+        return
     if not os.access(harness.OFFLOADFS, os.X_OK):
         sys.exit(f"bench: there is no daemon at '{harness.OFFLOADFS}': set OFFLOADFS")
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):
@@ -86,7 +94,7 @@ def _parser():
             type=float,
             default=12,
             metavar="SECONDS",
-            help="a store at which nothing happened for so long is at rest (default 8)",
+            help="a store at which nothing happened for so long is at rest (default 12)",
         )
         if name == "all":
             command.add_argument(
@@ -94,7 +102,16 @@ def _parser():
             )
         else:
             BENCHMARKS[name].add_arguments(command)
+    command = commands.add_parser("plot", help=plot.HELP, description=plot.HELP.capitalize())
+    plot.add_arguments(command)
     return parser
+
+
+def _plot(options):
+    try:
+        plot.draw(options)
+    except measure.Failure as e:
+        sys.exit(f"bench: {e}")
 
 
 def _chosen(parser, options):

@@ -47,6 +47,12 @@ def time_text(seconds):
     return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
 
 
+def ratio_text(ratio):
+    if ratio < 0.1:
+        return f"{ratio:.3f}"
+    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
+
+
 def met(condition):
     return "met" if condition else "NOT MET"
 
@@ -156,7 +162,7 @@ def drop_caches(*directories):
 # --- The daemon -----------------------------------------------------------------------------------
 
 
-def _own_group():
+def own_group():
     """^C on the terminal is for this program alone; when it dies, the daemon unmounts."""
     os.setpgrp()
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
@@ -179,7 +185,7 @@ class Daemon(harness.Mount):
             stdin=subprocess.DEVNULL,
             stdout=self.log,
             stderr=self.log,
-            preexec_fn=_own_group,
+            preexec_fn=own_group,
         )
         self.case.mounts.append(self)
         path = self(known) if known else self.mnt

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import xml.etree.ElementTree
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "fs"))
 
@@ -24,6 +25,21 @@ def bench(case, *arguments):
     assert done.returncode == 0, done.stderr.decode(errors="replace")
     print(done.stdout.decode(errors="replace"))
     return json.loads(pathlib.Path(figures).read_text())[arguments[0]]
+
+
+def draw(figures, picture):
+    """Has `plot` draw a file of figures; returns the picture's elements by their names."""
+    command = [sys.executable, BENCH, "plot", figures, "-o", picture]
+    done = subprocess.run([str(c) for c in command], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+    elements = {}
+    for element in xml.etree.ElementTree.parse(picture).iter():
+        elements.setdefault(element.tag.rpartition("}")[2], []).append(element)
+    return elements
+
+
+def bars(elements):
+    return [e for e in elements["rect"] if e.get("class") == "bar"]
 
 
 def corpus(case):
@@ -86,6 +102,56 @@ def search_asks_every_query(case):
     assert figures["files"] > 1000, figures
     assert len(figures["hits"]) == 20 and figures["hits"]["error"] == 50, figures
     assert figures["median_ms"] <= figures["worst_ms"], figures
+
+
+@test
+def speed_compares_with_the_plain_filesystem(case):
+    figures = bench(
+        case, "speed", "--quick", "--no-peers", "--transports", "classic",
+        "--only", "create-4k,find,rm,storage",
+    )  # fmt: skip
+    systems = {figures["plain"], "offloadfs, classic"}
+    assert set(figures["systems"]) == set(figures["storage"]) == systems, figures
+    measured = {"create-4k", "find, warm", "cp", "rm"}
+    assert measured <= set(figures["figures"]), figures
+    for figure in figures["figures"].values():
+        assert set(figure["ratio"]) == systems and min(figure["ratio"].values()) > 0, figure
+    assert figures["memory"]["create-4k"]["offloadfs, classic"]["peak"] > 0, figures
+    assert len(bars(draw(case.path("figures.json"), case.path("picture.svg")))) == 2
+
+
+@test
+def plot_has_a_bar_for_each(case):
+    systems = ["ext4", "offloadfs, io_uring", "offloadfs, classic", "bindfs", "<others & more>"]
+    ratios = {name: 0.4 + 3 * number for number, name in enumerate(systems)}
+    drawn = ["rg, warm", "grep, warm", "cat, warm", "rg, cold"]
+    drawn += ["create-4k", "fsync-8", "write", "rm"]
+    speed = {
+        "plain": "ext4",
+        "quick": False,
+        "runs": 5,
+        "machine": {"processor": "a processor", "processors": 2},
+        "systems": dict.fromkeys(systems, "1.0"),
+        "figures": {name: {"ratio": ratios} for name in [*drawn, "ls, cold"]},
+    }
+    figures = pathlib.Path(case.path("figures.json"))
+    figures.write_text(json.dumps({"speed": speed}))
+    elements = draw(figures, case.path("picture.svg"))
+    assert len(bars(elements)) == len(drawn) * (len(systems) - 1), elements
+    assert all(float(bar.get("width")) > 0 for bar in bars(elements))
+    assert "ext4" in elements["title"][0].text and "rm -rf" in elements["desc"][0].text
+    labels = [e.text for e in elements["text"]]
+    assert labels.count("3.40") == len(drawn) and "<others & more>" in labels, labels
+
+
+@test
+def plot_refuses_what_is_no_figures(case):
+    pathlib.Path(case.path("figures.json")).write_text('{"speed": {}}')
+    done = subprocess.run(
+        [sys.executable, str(BENCH), "plot", case.path("figures.json")],
+        capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1 and done.stderr.startswith(b"bench: "), done
 
 
 @test
