@@ -62,19 +62,22 @@ static int load_inode(void *arg, const struct ofs_index_inode *row)
 	return 0;
 }
 
-/* Loads an inode that is not in memory. */
+/* Loads an inode that is not in memory; NULL: see *ret_error. */
 static struct ofs_inode *fetch_inode(struct ofs_store *s, uint64_t ino, int *ret_error)
 {
 	uint64_t last = load_until(s, ino, has_row);
 	struct ofs_inode *n;
+	int r;
 
-	*ret_error = ofs_index_list_inodes(s->index, ino, last, load_inode, s);
+	r = ofs_index_list_inodes(s->index, ino, last, load_inode, s);
+
 	n = ofs_map_get(&s->inodes, ino);
 	/* What is wrong with another one is told when that is needed. */
-	if (n)
-		*ret_error = 0;
-	else if (*ret_error == 0)
-		*ret_error = -ENOENT;
+	if (!n && r < 0 && last > ino) {
+		r = ofs_index_list_inodes(s->index, ino, ino, load_inode, s);
+		n = ofs_map_get(&s->inodes, ino);
+	}
+	*ret_error = r < 0 ? r : -ENOENT;
 	return n;
 }
 
@@ -160,7 +163,10 @@ static int fetch_short(struct ofs_store *s, struct ofs_inode *n)
 	uint64_t last = load_until(s, n->row.ino, has_content);
 	int r = ofs_index_list_firsts(s->index, n->row.ino, last, load_first, s);
 
-	/* As above. It may also have none. */
+	/* As above. */
+	if (!n->content.loaded && r < 0 && last > n->row.ino)
+		r = ofs_index_list_firsts(s->index, n->row.ino, n->row.ino, load_first, s);
+	/* It may have none. */
 	if (r == 0)
 		n->content.loaded = true;
 	return n->content.loaded ? 0 : r;

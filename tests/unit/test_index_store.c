@@ -251,6 +251,73 @@ static int collect_name(void *arg, const struct ofs_index_dirent *e)
 	return names->n == names->stop ? 42 : 0;
 }
 
+static int note_inode(void *arg, const struct ofs_index_inode *in)
+{
+	uint64_t *at = *(uint64_t **)arg;
+
+	*at = in->ino;
+	*(uint64_t **)arg = at + 1;
+	return in->ino == 15 ? 7 : 0;
+}
+
+static int note_first(void *arg, uint64_t ino, const struct ofs_index_chunk *c)
+{
+	uint64_t *at = *(uint64_t **)arg;
+
+	at[0] = ino;
+	at[1] = c->id;
+	*(uint64_t **)arg = at + 2;
+	return 0;
+}
+
+Test(index_store, runs_of_inodes)
+{
+	static const uint64_t all[] = { 20, 12, 15, 11, 30 };
+	uint64_t seen[8] = { 0 }, *at = seen;
+
+	begin();
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(all); i++)
+		put_inode(all[i]);
+	commit();
+	cr_expect_eq(ofs_index_list_inodes(ix, 16, 29, note_inode, &at), 0);
+	cr_expect_eq(at - seen, 1);
+	cr_expect_eq(seen[0], 20);
+	at = seen;
+	cr_expect_eq(ofs_index_list_inodes(ix, 12, 30, note_inode, &at), 7, "fn may end it");
+	cr_expect_eq(at - seen, 2);
+	cr_expect_eq(seen[0], 12);
+	at = seen;
+	cr_expect_eq(ofs_index_list_inodes(ix, 1, 10, note_inode, &at), 0);
+	cr_expect_eq(at, seen);
+}
+
+Test(index_store, first_blocks_of_a_run)
+{
+	struct ofs_index_frame f = { .pack = 1, .off = 64, .stored = 100, .raw = 50 };
+	struct ofs_index_chunk c = { .len = 10 };
+	uint64_t seen[8] = { 0 }, *at = seen, frame;
+
+	begin();
+	cr_assert_eq(ofs_index_put_frame(ix, &f, &frame), 0);
+	for (c.id = 1; c.id <= 3; c.id++) {
+		c.sha[0] = (uint8_t)c.id;
+		cr_assert_eq(ofs_index_put_chunk(ix, frame, &c), 0);
+	}
+	for (uint64_t ino = 11; ino <= 15; ino++)
+		put_inode(ino);
+	cr_assert_eq(ofs_index_set_block(ix, 12, 0, 1), 0);
+	cr_assert_eq(ofs_index_set_block(ix, 13, 1, 2), 0);
+	cr_assert_eq(ofs_index_set_block(ix, 14, 0, 3), 0);
+	cr_assert_eq(ofs_index_set_block(ix, 14, 1, 3), 0);
+	commit();
+	cr_expect_eq(ofs_index_list_firsts(ix, 11, 14, note_first, &at), 0);
+	cr_expect_eq(at - seen, 4, "13 begins with a hole");
+	cr_expect_eq(seen[0], 12);
+	cr_expect_eq(seen[1], 1);
+	cr_expect_eq(seen[2], 14);
+	cr_expect_eq(seen[3], 3);
+}
+
 Test(index_store, directories)
 {
 	struct ofs_index_dirent a = { "a", 10, DT_REG, 1 }, b = { "\xff\xfe", 11, DT_DIR, 2 };
