@@ -23,6 +23,7 @@ struct ofs_syncer {
 /* Answers what is in the queue; `lock` held. */
 static void answer(struct ofs_syncer *s)
 {
+	struct ofs_tree *tree = s->tree;
 	fuse_req_t *queue = s->queue;
 	size_t n = s->n;
 	int r;
@@ -31,7 +32,7 @@ static void answer(struct ofs_syncer *s)
 	s->n = s->cap = 0;
 	s->busy = true;
 	pthread_mutex_unlock(&s->lock);
-	r = ofs_tree_sync(s->tree);
+	r = ofs_tree_sync(tree);
 	for (size_t i = 0; i < n; i++)
 		fuse_reply_err(queue[i], r < 0 ? -r : 0);
 	free(queue);

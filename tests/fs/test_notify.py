@@ -336,4 +336,42 @@ def in_the_background_it_ends_by_a_signal_too(case):
         same(read(m("cache/f")), b"x")
 
 
+
+@test
+def it_ends_while_an_fsync_waits(case):
+    """Whoever is told that his file is safe has it; whoever is not gets an error, and does not hang."""
+    m = Mount(case, case.store, case.mnt, ["seal_delay=3600000"])
+    m.launch(OFS_FAILPOINT="io.datasync=slow")
+    assert m.comes_up()
+    synced = [0] * 4
+
+    def work(worker):
+        try:
+            while True:
+                fd = os.open(m(f"cache/shell/{worker}"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+                try:
+                    os.write(fd, b"line\n")
+                    os.fsync(fd)
+                    synced[worker] += 1
+                finally:
+                    os.close(fd)
+        except OSError:
+            pass
+
+    os.makedirs(m("cache/shell"))
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(synced))]
+    for thread in threads:
+        thread.start()
+    try:
+        eventually(lambda: min(synced) > 2, "all of them are at work")
+        m.process.send_signal(signal.SIGTERM)
+        assert m.wait() == 0
+    finally:
+        for thread in threads:
+            thread.join()
+    with m.start():
+        for worker, times in enumerate(synced):
+            assert len(read(m(f"cache/shell/{worker}"))) >= times * len("line\n")
+
+
 main()
