@@ -265,6 +265,9 @@ OFS_EXPORT int64_t ofs_tree_seek(struct ofs_tree *t, ofs_node node, uint64_t off
 OFS_EXPORT ssize_t ofs_tree_copy(struct ofs_tree *t, ofs_node from, uint64_t from_off, ofs_node to,
 				 uint64_t to_off, uint64_t len);
 
+/** Whether a change that takes room in the journal would have to wait for it just now. */
+OFS_EXPORT bool ofs_tree_would_wait(struct ofs_tree *t);
+
 /** Makes every change so far durable against power loss. */
 OFS_EXPORT int ofs_tree_sync(struct ofs_tree *t);
 

@@ -116,6 +116,7 @@ static void entry_param(const struct ofs_entry *entry, struct fuse_entry_param *
 
 static void reply_entry(fuse_req_t req, int r, const struct ofs_entry *entry)
 {
+	struct ofs_tree *t = tree_of(req);
 	struct fuse_entry_param e;
 
 	if (r < 0) {
@@ -125,7 +126,7 @@ static void reply_entry(fuse_req_t req, int r, const struct ofs_entry *entry)
 	entry_param(entry, &e);
 	/* The kernel went away before it could take the reference. */
 	if (fuse_reply_entry(req, &e) == -ENOENT)
-		ofs_tree_forget(tree_of(req), entry->node, 1);
+		ofs_tree_forget(t, entry->node, 1);
 }
 
 static void reply_done(fuse_req_t req, int r)
@@ -291,13 +292,45 @@ static void on_readlink(fuse_req_t req, fuse_ino_t ino)
 	fuse_reply_readlink(req, target);
 }
 
-static void on_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
+/* Serves what may have to wait for room in the journal: by another thread where it would. */
+static void serve_or_leave(const struct ofs_task *task)
 {
-	struct ofs_cred cred = cred_of(req);
+	struct ofs_serving *s = serving_of(task->req);
+
+	if (!ofs_tree_would_wait(s->tree) || !may_be_left(task->req) ||
+	    !ofs_worker_add(s->writes, s->tree, task))
+		task->serve(s->tree, task);
+}
+
+void ofs_adapter_write(struct ofs_tree *t, const struct ofs_task *tasks, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		tasks[i].serve(t, &tasks[i]);
+}
+
+static void serve_mknod(struct ofs_tree *t, const struct ofs_task *task)
+{
+	struct ofs_cred cred = cred_of(task->req);
 	struct ofs_entry entry;
 
-	reply_entry(req, ofs_tree_mknod(tree_of(req), parent, name, mode, rdev, &cred, &entry),
+	reply_entry(task->req,
+		    ofs_tree_mknod(t, task->node, task->name, task->mode, task->rdev, &cred,
+				   &entry),
 		    &entry);
+}
+
+static void on_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
+{
+	struct ofs_task task = { .req = req,
+				 .serve = serve_mknod,
+				 .node = parent,
+				 .name = name,
+				 .mode = mode,
+				 .rdev = rdev };
+
+	serve_or_leave(&task);
 }
 
 static void on_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
@@ -383,16 +416,25 @@ static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		fuse_reply_buf(req, buf, (size_t)n);
 }
 
+static void serve_write(struct ofs_tree *t, const struct ofs_task *task)
+{
+	ssize_t n = ofs_tree_write(t, task->node, task->data, task->size, (uint64_t)task->off);
+
+	if (n < 0)
+		fuse_reply_err(task->req, (int)-n);
+	else
+		fuse_reply_write(task->req, (size_t)n);
+}
+
 static void on_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
 		     struct fuse_file_info *fi)
 {
-	ssize_t n = ofs_tree_write(tree_of(req), ino, buf, size, (uint64_t)off);
+	struct ofs_task task = {
+		.req = req, .serve = serve_write, .node = ino, .data = buf, .size = size, .off = off
+	};
 
 	(void)fi;
-	if (n < 0)
-		fuse_reply_err(req, (int)-n);
-	else
-		fuse_reply_write(req, (size_t)n);
+	serve_or_leave(&task);
 }
 
 static void on_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off, off_t len,
@@ -431,15 +473,25 @@ static void on_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_off,
 		fuse_reply_write(req, (size_t)n);
 }
 
+void ofs_adapter_sync(struct ofs_tree *t, const struct ofs_task *tasks, size_t n)
+{
+	int r = ofs_tree_sync(t);
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		reply_done(tasks[i].req, r);
+}
+
 static void on_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
 	struct ofs_serving *s = serving_of(req);
+	struct ofs_task task = { .req = req };
 
 	(void)ino;
 	(void)datasync;
 	(void)fi;
-	if (!may_be_left(req) || !ofs_syncer_add(s->syncer, s->tree, req))
-		reply_done(req, ofs_tree_sync(s->tree));
+	if (!may_be_left(req) || !ofs_worker_add(s->syncs, s->tree, &task))
+		ofs_adapter_sync(s->tree, &task, 1);
 }
 
 struct listing {

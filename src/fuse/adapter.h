@@ -8,12 +8,13 @@
 
 #include <offloadfs/tree.h>
 
-#include "fuse/syncer.h"
+#include "fuse/worker.h"
 
 /* What requests are served with. */
 struct ofs_serving {
 	struct ofs_tree *tree; /* set before the first request */
-	struct ofs_syncer *syncer;
+	struct ofs_worker *syncs; /* see ofs_adapter_sync() */
+	struct ofs_worker *writes; /* see ofs_adapter_write() */
 	atomic_bool over_uring; /* requests come over io_uring */
 };
 
@@ -22,5 +23,9 @@ struct ofs_serving {
  * kernel then opens files without a message (docs/ARCHITECTURE.md, "Zero-message open").
  */
 extern const struct fuse_lowlevel_ops ofs_adapter_ops;
+
+/* What the two workers do: answer every fsync by one sync; serve what waits for room. */
+void ofs_adapter_sync(struct ofs_tree *t, const struct ofs_task *tasks, size_t n);
+void ofs_adapter_write(struct ofs_tree *t, const struct ofs_task *tasks, size_t n);
 
 #endif

@@ -147,9 +147,10 @@ int ofs_session_create(struct ofs_options *o, struct ofs_error *err, struct ofs_
 		free(s);
 		return -EINVAL;
 	}
-	s->serving.syncer = ofs_syncer_create();
+	s->serving.syncs = ofs_worker_create(ofs_adapter_sync);
+	s->serving.writes = ofs_worker_create(ofs_adapter_write);
 	s->notify = ofs_notify_create();
-	if (!s->serving.syncer) {
+	if (!s->serving.syncs || !s->serving.writes) {
 		ofs_session_destroy(s);
 		return ofs_error_set(err, ENOMEM, "out of memory");
 	}
@@ -246,7 +247,8 @@ void ofs_session_destroy(struct ofs_session *s)
 	ofs_notify_finish(s->notify);
 	if (s->mounted)
 		fuse_session_unmount(s->fuse);
-	ofs_syncer_destroy(s->serving.syncer);
+	ofs_worker_destroy(s->serving.syncs);
+	ofs_worker_destroy(s->serving.writes);
 	ofs_tree_close(s->serving.tree);
 	ofs_notify_destroy(s->notify);
 	fuse_session_destroy(s->fuse);

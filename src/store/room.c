@@ -30,7 +30,7 @@ static int wait_for_cycle(struct ofs_store *s)
 	pthread_mutex_lock(&s->lock);
 	cycles = s->cycles;
 	pthread_cond_signal(&s->sealer_wake);
-	while (r == 0 && !s->stop && ofs_journal_size(s->journal) > s->journal_max) {
+	while (r == 0 && !s->stop && ofs_store_would_wait(s)) {
 		pthread_cond_wait(&s->room, &s->lock);
 		r = s->cycles != cycles ? s->cycle_error : 0;
 	}
@@ -63,9 +63,14 @@ bool ofs_store_make_room(struct ofs_store *s)
 	return worth;
 }
 
+bool ofs_store_would_wait(struct ofs_store *s)
+{
+	return ofs_journal_size(s->journal) > s->journal_max;
+}
+
 int ofs_store_wait_for_room(struct ofs_store *s)
 {
-	if (ofs_journal_size(s->journal) <= s->journal_max)
+	if (!ofs_store_would_wait(s))
 		return 0;
 	return s->sealer_runs ? wait_for_cycle(s) : ofs_store_seal(s);
 }

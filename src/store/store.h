@@ -327,6 +327,9 @@ int ofs_store_drop_tombstones(struct ofs_store *s, int64_t before);
 int ofs_store_rmdir_unheld(struct ofs_store *s, uint64_t ino);
 
 int ofs_store_sync(struct ofs_store *s);
+
+/* Whether a change that takes room in the journal would have to wait for it. */
+bool ofs_store_would_wait(struct ofs_store *s);
 int ofs_store_seal(struct ofs_store *s); /* everything, now */
 /* What there is, and how it goes. Cheap enough to be asked for once a second. */
 struct ofs_store_stats {

@@ -345,6 +345,11 @@ int64_t ofs_tree_seek(struct ofs_tree *t, ofs_node node, uint64_t off, int whenc
 					 : ofs_store_seek(t->store, node, off, whence);
 }
 
+bool ofs_tree_would_wait(struct ofs_tree *t)
+{
+	return ofs_store_would_wait(t->store);
+}
+
 int ofs_tree_sync(struct ofs_tree *t)
 {
 	ofs_tree_count(t, OFS_CALL_SYNC);

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include "fuse/worker.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/thread.h"
+
+struct ofs_worker {
+	ofs_worker_fn fn; /* constant */
+	pthread_key_t givers; /* set in every thread that has given a request */
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t changed;
+	struct ofs_tree *tree;
+	struct ofs_task *queue;
+	size_t n, cap;
+	bool busy; /* tasks that were taken from the queue are not done yet */
+	bool stop;
+	bool runs;
+	pthread_t thread;
+};
+
+/* Does what is in the queue; `lock` held. */
+static void work(struct ofs_worker *w)
+{
+	struct ofs_tree *tree = w->tree;
+	struct ofs_task *queue = w->queue;
+	size_t n = w->n;
+
+	w->queue = NULL;
+	w->n = w->cap = 0;
+	w->busy = true;
+	pthread_mutex_unlock(&w->lock);
+	w->fn(tree, queue, n);
+	free(queue);
+	pthread_mutex_lock(&w->lock);
+	w->busy = false;
+	pthread_cond_broadcast(&w->changed);
+}
+
+static void *worker_main(void *arg)
+{
+	struct ofs_worker *w = arg;
+
+	pthread_mutex_lock(&w->lock);
+	while (!w->stop) {
+		if (w->n)
+			work(w);
+		else
+			pthread_cond_wait(&w->changed, &w->lock);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
+/* A thread that has given requests ends, and what they point to may go with it. */
+static void wait_for_all(void *arg)
+{
+	struct ofs_worker *w = arg;
+
+	pthread_mutex_lock(&w->lock);
+	while (w->n || w->busy)
+		pthread_cond_wait(&w->changed, &w->lock);
+	pthread_mutex_unlock(&w->lock);
+}
+
+struct ofs_worker *ofs_worker_create(ofs_worker_fn fn)
+{
+	struct ofs_worker *w = ofs_alloc(sizeof(*w));
+
+	if (pthread_key_create(&w->givers, wait_for_all) != 0) {
+		free(w);
+		return NULL;
+	}
+	w->fn = fn;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->changed, NULL);
+	return w;
+}
+
+bool ofs_worker_add(struct ofs_worker *w, struct ofs_tree *t, const struct ofs_task *task)
+{
+	bool taken = pthread_getspecific(w->givers) || pthread_setspecific(w->givers, w) == 0;
+
+	pthread_mutex_lock(&w->lock);
+	w->tree = t;
+	if (!w->runs)
+		w->runs = ofs_thread_start(&w->thread, worker_main, w) == 0;
+	taken = taken && w->runs;
+	if (taken) {
+		w->queue = ofs_grow(w->queue, &w->cap, w->n + 1, sizeof(*w->queue));
+		w->queue[w->n++] = *task;
+		pthread_cond_broadcast(&w->changed);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return taken;
+}
+
+void ofs_worker_destroy(struct ofs_worker *w)
+{
+	if (!w)
+		return;
+	pthread_mutex_lock(&w->lock);
+	w->stop = true;
+	pthread_cond_broadcast(&w->changed);
+	pthread_mutex_unlock(&w->lock);
+	if (w->runs)
+		pthread_join(w->thread, NULL);
+	free(w->queue);
+	pthread_key_delete(w->givers);
+	pthread_cond_destroy(&w->changed);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
