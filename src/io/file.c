@@ -236,17 +236,11 @@ int ofs_io_truncate(int fd, uint64_t size)
 	return 0;
 }
 
-/* Stays within the file: punching never makes it longer either. */
-static int write_zeros(int fd, uint64_t off, uint64_t len)
+static int write_zeros(int fd, uint64_t off, uint64_t end)
 {
 	static const char zeros[64 << 10];
-	struct stat st;
-	uint64_t end;
 	int r;
 
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	end = OFS_MIN(off + len, (uint64_t)st.st_size);
 	while (off < end) {
 		size_t n = (size_t)OFS_MIN(end - off, (uint64_t)sizeof(zeros));
 		struct iovec iov = { (void *)(uintptr_t)zeros, n };
@@ -257,6 +251,27 @@ static int write_zeros(int fd, uint64_t off, uint64_t len)
 		off += n;
 	}
 	return 0;
+}
+
+int ofs_io_zero(int fd, uint64_t off, uint64_t len)
+{
+	int fault = ofs_failpoint("io.zero");
+	int r = fault < 0 ? fault : write_zeros(fd, off, off + len);
+
+	if (r < 0)
+		return r;
+	ofs_failpoint_after(fault);
+	return 0;
+}
+
+/* Stays within the file: punching never makes it longer either. */
+static int punch_by_writing(int fd, uint64_t off, uint64_t len)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	return write_zeros(fd, off, OFS_MIN(off + len, (uint64_t)st.st_size));
 }
 
 int ofs_io_punch(int fd, uint64_t off, uint64_t len)
@@ -271,7 +286,7 @@ int ofs_io_punch(int fd, uint64_t off, uint64_t len)
 		if (errno != EINTR)
 			r = -errno;
 	if (r == -EOPNOTSUPP)
-		r = write_zeros(fd, off, len);
+		r = punch_by_writing(fd, off, len);
 	if (r < 0)
 		return r;
 	ofs_failpoint_after(fault);

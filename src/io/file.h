@@ -57,6 +57,12 @@ int ofs_io_truncate(int fd, uint64_t size);
  */
 int ofs_io_punch(int fd, uint64_t off, uint64_t len);
 
+/*
+ * Writes zeros: the range is in the file afterwards, with blocks of its own that are written. What a
+ * failed call wrote of it is undefined.
+ */
+int ofs_io_zero(int fd, uint64_t off, uint64_t len);
+
 /* Makes the file at least `size` bytes large and sets room aside for all of them. */
 int ofs_io_allocate(int fd, uint64_t size);
 

@@ -12,6 +12,14 @@
 
 #define JOURNAL_SEGMENT_SIZE ((uint64_t)64 << 20)
 
+/*
+ * How many zeros a sync writes behind the end of the log: as many bytes as the segment has, within
+ * these bounds, and none where they would not do for so many syncs of this one's size.
+ */
+#define AHEAD_MIN ((uint64_t)64 << 10)
+#define AHEAD_MAX ((uint64_t)256 << 10)
+#define AHEAD_SYNCS 4u
+
 /* Lock order: append_lock, segments_lock. sync_lock is held with neither. */
 struct ofs_journal {
 	int dirfd; /* borrowed */
@@ -50,12 +58,27 @@ struct ofs_journal {
 	atomic_bool poisoned; /* a sync failed */
 };
 
+/*
+ * Removes the zeros behind the end. Where that fails they do no harm: whoever opens the log takes them
+ * for a torn tail. The append lock is held, or nobody else has the journal.
+ */
+static void journal_cut_ahead(struct ofs_journal *j)
+{
+	struct ofs_segment *s = j->newest;
+
+	if (s && s->ahead > s->end)
+		ofs_io_truncate(s->fd, s->end - s->first);
+	if (s)
+		s->ahead = 0;
+}
+
 /* The append lock is held, or nobody else has the journal yet. */
 static int journal_add_segment(struct ofs_journal *j, ofs_lsn first, ofs_lsn prev)
 {
 	struct ofs_segment *s;
 	int r;
 
+	journal_cut_ahead(j);
 	pthread_rwlock_wrlock(&j->segments_lock);
 	r = ofs_segment_list_reserve(&j->segments);
 	if (!r)
@@ -94,6 +117,7 @@ void ofs_journal_close(struct ofs_journal *j)
 
 	if (!j)
 		return;
+	journal_cut_ahead(j);
 	ofs_segment_list_finish(&j->segments);
 	ofs_segment_list_finish(&j->trimmed);
 	pthread_cond_destroy(&j->sync_done);
@@ -247,6 +271,8 @@ static int journal_append_at_end(struct ofs_journal *j, const struct ofs_journal
 		 * written.
 		 */
 		ofs_io_truncate(s->fd, rec->lsn - s->first);
+		s->ahead = 0;
+		s->scarce = true;
 		return r;
 	}
 	atomic_store(&s->end, rec->lsn + size);
@@ -281,6 +307,33 @@ int ofs_journal_append(struct ofs_journal *j, const struct ofs_journal_record *r
 		*ret_data = (struct ofs_journal_data){ rec.data_len ? ofs_wal_data_pos(&rec) : 0,
 						       rec.data_len };
 	return 0;
+}
+
+/*
+ * When a file has grown, a sync makes the filesystem commit its size and blocks, which costs a flush
+ * more. The newest segment is therefore made longer than its records: the syncs that follow find the
+ * blocks there, and have only data to write. Zeros are no record, so the log ends where it did.
+ */
+static void journal_write_ahead(struct ofs_journal *j)
+{
+	struct ofs_segment *s;
+	uint64_t used, len, most = j->segment_size;
+	ofs_lsn end;
+
+	pthread_mutex_lock(&j->append_lock);
+	s = j->newest;
+	end = s->end;
+	used = end - s->first;
+	len = OFS_MAX(AHEAD_MIN, OFS_MIN(used, AHEAD_MAX));
+	if (used > OFS_SEGMENT_HEADER && used < most && end > s->ahead && !s->scarce &&
+	    end - OFS_MAX(j->durable, s->first) <= len / AHEAD_SYNCS) {
+		len = OFS_MIN(len, most - used);
+		s->ahead = end + len;
+		s->scarce = ofs_io_zero(s->fd, used, len) < 0;
+		if (s->scarce)
+			journal_cut_ahead(j);
+	}
+	pthread_mutex_unlock(&j->append_lock);
 }
 
 /* The segments that are not yet synced, referenced, and where the log ends. */
@@ -321,7 +374,7 @@ static int journal_sync_files(struct ofs_journal *j, ofs_lsn *ret_end)
 	return r;
 }
 
-int ofs_journal_sync(struct ofs_journal *j)
+static int journal_sync(struct ofs_journal *j, bool ahead)
 {
 	ofs_lsn target = ofs_journal_end(j);
 	ofs_lsn end;
@@ -335,6 +388,8 @@ int ofs_journal_sync(struct ofs_journal *j)
 		}
 		j->syncing = true;
 		pthread_mutex_unlock(&j->sync_lock);
+		if (ahead)
+			journal_write_ahead(j);
 		r = journal_sync_files(j, &end);
 		pthread_mutex_lock(&j->sync_lock);
 		j->syncing = false;
@@ -346,6 +401,22 @@ int ofs_journal_sync(struct ofs_journal *j)
 	}
 	r = j->poisoned ? -EIO : 0;
 	pthread_mutex_unlock(&j->sync_lock);
+	return r;
+}
+
+int ofs_journal_sync(struct ofs_journal *j)
+{
+	return journal_sync(j, true);
+}
+
+/* Who syncs after that has records to sync that are newer: only for those there are zeros again. */
+int ofs_journal_settle(struct ofs_journal *j)
+{
+	int r = journal_sync(j, false);
+
+	pthread_mutex_lock(&j->append_lock);
+	journal_cut_ahead(j);
+	pthread_mutex_unlock(&j->append_lock);
 	return r;
 }
 
@@ -500,6 +571,11 @@ int ofs_journal_punch(struct ofs_journal *j, ofs_lsn from, ofs_lsn to)
 {
 	int r = 0;
 
+	/* Who punches needs the room. */
+	pthread_mutex_lock(&j->append_lock);
+	journal_cut_ahead(j);
+	j->newest->scarce = true;
+	pthread_mutex_unlock(&j->append_lock);
 	from = OFS_MAX(from, ofs_journal_begin(j));
 	while (r == 0 && from < to) {
 		struct ofs_segment *s = journal_find(j, from);

@@ -91,8 +91,17 @@ int ofs_journal_append(struct ofs_journal *j, const struct ofs_journal_record *r
  * Makes everything appended before the call durable. Calls that overlap share one fdatasync.
  * After a sync that failed, every later append and sync fails with -EIO: what the kernel dropped
  * cannot be known.
+ *
+ * May write zeros behind the end of the log, so that the syncs that follow do not change the size of
+ * the file.
  */
 int ofs_journal_sync(struct ofs_journal *j);
+
+/*
+ * The same where no more syncs are expected: it leaves no such zeros, unless another thread syncs
+ * later records meanwhile.
+ */
+int ofs_journal_settle(struct ofs_journal *j);
 
 /*
  * Where the log ends: every record so far lies before it, the next one at it or, when that one

@@ -8,6 +8,8 @@
 #include "io/file.h"
 #include "journal/window.h"
 
+#define BLANK_STEP ((size_t)64 << 10)
+
 struct recover {
 	struct ofs_recovery *rc;
 	struct ofs_window window;
@@ -252,6 +254,26 @@ static int recover_remove_newest(struct recover *re)
 	return 0;
 }
 
+/* Whether nothing but zeros is torn, which a writer had put behind the end: 1, 0 or -errno. */
+static int recover_is_blank(struct recover *re)
+{
+	const struct ofs_segment *s = recover_segment(re, re->at);
+	ofs_lsn pos = re->pos;
+	const uint8_t *raw;
+	int r = pos > s->first && !recover_segment(re, re->at + 1);
+
+	while (r > 0 && pos < s->end) {
+		size_t len = OFS_MIN(s->end - pos, BLANK_STEP);
+
+		r = ofs_window_bytes(&re->window, s, pos, len, &raw);
+		/* All bytes are zeros when the first is and each is like the one before. */
+		if (r > 0 && (raw[0] || memcmp(raw, raw + 1, len - 1) != 0))
+			r = 0;
+		pos += len;
+	}
+	return r;
+}
+
 /*
  * Ends the log at `pos`, newest parts first, so that a crash in between leaves a torn tail again.
  */
@@ -260,8 +282,13 @@ static int recover_cut(struct recover *re)
 	struct ofs_segment_list *l = re->rc->segments;
 	struct ofs_segment *tail;
 	size_t before = l->n;
+	bool blank;
 	int r;
 
+	r = recover_is_blank(re);
+	if (r < 0)
+		return recover_failed(re, recover_segment(re, re->at), r);
+	blank = r;
 	while (l->n && l->at[l->n - 1]->first >= re->pos) {
 		r = recover_remove_newest(re);
 		if (r < 0)
@@ -278,7 +305,9 @@ static int recover_cut(struct recover *re)
 	if (r < 0)
 		return ofs_error_set(re->rc->err, -r, "cannot cut off the journal's torn tail: %s",
 				     strerror(-r));
-	ofs_log(LOG_INFO, "the journal's torn tail was cut off at position %" PRIu64, re->pos);
+	if (!blank)
+		ofs_log(LOG_INFO, "the journal's torn tail was cut off at position %" PRIu64,
+			re->pos);
 	return 0;
 }
 

@@ -3,7 +3,8 @@
  * The files of the log. A segment is named `<first LSN, 16 lower-case hex digits>.wal` and holds
  * the log from that LSN on: the byte with LSN n lies at offset n - first. It begins with a
  * header, which takes up LSNs like any other bytes, so the segment's first record has the LSN
- * first + 64. A segment ends where the next one's name says. All numbers are little-endian.
+ * first + 64. A segment ends where the next one's name says; in the last one zeros may follow the
+ * records. All numbers are little-endian.
  *
  *   offset  size
  *        0     8  magic "OFSjrnl\0"
@@ -40,6 +41,8 @@ struct ofs_segment {
 	ofs_lsn durable; /* from the header */
 	bool sound; /* whether the header is; else prev and durable are 0 */
 	_Atomic ofs_lsn end; /* grows while this is the newest segment, under the append lock */
+	ofs_lsn ahead; /* where the zeros end that are behind `end`, if any; under the append lock */
+	bool scarce; /* there is no room for such zeros; under the append lock */
 	int fd;
 	atomic_uint refs;
 };

@@ -367,7 +367,7 @@ int ofs_store_checkpoint(struct ofs_store *s, struct ofs_seal_batch *batch)
 	checkpoint_take(s, &cp);
 	pthread_mutex_unlock(&s->lock);
 
-	r = ofs_journal_sync(s->journal);
+	r = ofs_journal_settle(s->journal);
 	if (r == 0)
 		r = checkpoint_write(s, &cp);
 	if (r < 0)

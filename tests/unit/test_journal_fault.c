@@ -68,6 +68,40 @@ Test(journal_fault, segment_that_cannot_be_made)
 	check_replayed(0, 5, 0);
 }
 
+/* A sync does not need what it writes ahead, and does not try again at once. */
+Test(journal_fault, no_room_to_write_ahead)
+{
+	uint32_t i;
+
+	setenv("OFS_FAILPOINT", "io.zero=enospc", 1);
+	open_journal(8);
+	for (i = 0; i < 10; i++) {
+		append_some(1);
+		cr_assert_eq(ofs_journal_sync(journal), 0);
+		cr_assert_eq(8 + segment_file_size(8), ofs_journal_end(journal));
+	}
+	check_reached("io.zero=enospc@1\n");
+	close_journal();
+	open_journal(8);
+	check_replayed(0, 10, 0);
+}
+
+Test(journal_fault, failed_append_gives_back_what_is_ahead)
+{
+	setenv("OFS_FAILPOINT", "io.pwritev=enospc@3", 1);
+	open_journal(8);
+	append_some(2);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	cr_assert_gt(8 + segment_file_size(8), ofs_journal_end(journal));
+	cr_assert_eq(fixture_append(99, 100), -ENOSPC);
+	cr_assert_eq(8 + segment_file_size(8), ofs_journal_end(journal));
+	append_some(3);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	close_journal();
+	open_journal(8);
+	check_replayed(0, 5, 0);
+}
+
 /* Bytes behind the end of a segment that another one has taken over. */
 Test(journal_fault, leftover_of_a_failed_append)
 {
@@ -252,6 +286,49 @@ ParameterizedTest(unsigned int *hit, journal_fault, killed_in_the_middle_of_appe
 	snprintf(failpoint, sizeof(failpoint), "io.pwritev=short@%u", *hit);
 	append_until_killed(failpoint, 300);
 	cr_assert_eq(*acknowledged, *hit - 1);
+	check_survivors(0);
+}
+
+/* The fourth is followed by a sync: those behind it go over zeros. */
+ParameterizedTestParameters(journal_fault, killed_in_append_over_zeros)
+{
+	static unsigned int hits[] = { 4, 5, 6, 7, 8, 9, 20, 40 };
+
+	return cr_make_param_array(unsigned int, hits, OFS_ARRAY_SIZE(hits));
+}
+
+ParameterizedTest(unsigned int *hit, journal_fault, killed_in_append_over_zeros)
+{
+	char failpoint[64];
+
+	snprintf(failpoint, sizeof(failpoint), "io.pwritev=short@%u", *hit);
+	append_until_killed(failpoint, 1 << 20);
+	cr_assert_eq(*acknowledged, *hit - 1);
+	cr_assert(*hit == 4 || segment_file_size(8) > 60000);
+	check_survivors(0);
+}
+
+Test(journal_fault, killed_before_writing_ahead)
+{
+	append_until_killed("io.zero=kill@1", 1 << 20);
+	check_survivors(0);
+}
+
+Test(journal_fault, killed_after_writing_ahead)
+{
+	append_until_killed("io.zero=kill-after@1", 1 << 20);
+	check_survivors(0);
+}
+
+Test(journal_fault, killed_before_a_segment_is_left)
+{
+	append_until_killed("io.truncate=kill@1", 3000);
+	check_survivors(0);
+}
+
+Test(journal_fault, killed_as_a_segment_is_left)
+{
+	append_until_killed("io.truncate=kill-after@1", 3000);
 	check_survivors(0);
 }
 

@@ -208,6 +208,17 @@ static inline bool segment_exists(ofs_lsn first)
 	return faccessat(dirfd_, name, F_OK, 0) == 0;
 }
 
+/* How large the file is of the segment that begins there. */
+static inline uint64_t segment_file_size(ofs_lsn first)
+{
+	struct stat st;
+	char name[32];
+
+	segment_name(first, name);
+	cr_assert_eq(fstatat(dirfd_, name, &st, 0), 0);
+	return (uint64_t)st.st_size;
+}
+
 /* A whole segment file in memory. */
 struct image {
 	ofs_lsn first;

@@ -410,6 +410,139 @@ Test(journal_log, sync)
 	cr_assert_eq(ofs_journal_sync(journal), 0);
 }
 
+/* Bytes in the newest segment's file behind the end of the log. */
+static uint64_t ahead(ofs_lsn first)
+{
+	uint64_t used = ofs_journal_end(journal) - first, size = segment_file_size(first);
+
+	cr_assert_geq(size, used);
+	return size - used;
+}
+
+/* Small syncs that follow each other do not change the size of the file. */
+Test(journal_log, sync_writes_ahead)
+{
+	uint64_t size, used, zeros;
+	size_t i, grown = 0;
+	struct image im;
+
+	open_journal(8);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	cr_assert_eq(ahead(8), 0, "there is no record to go on from");
+	for (i = 0; i < 3000; i++) {
+		size = segment_file_size(8);
+		append_some(1);
+		cr_assert_eq(ofs_journal_sync(journal), 0);
+		grown += segment_file_size(8) > size;
+		cr_assert_leq(ahead(8), 256u << 10);
+	}
+	cr_assert_leq(grown, 20);
+	cr_assert_eq(ofs_journal_size(journal), ofs_journal_end(journal) - 8);
+
+	used = ofs_journal_end(journal) - 8;
+	im = image_load(8);
+	for (zeros = used; zeros < im.len && !im.data[zeros]; zeros++)
+		;
+	cr_assert_eq(zeros, im.len);
+	image_finish(&im);
+	close_journal();
+	cr_assert_eq(segment_file_size(8), used);
+	open_journal(8);
+	check_replayed(0, 3000, 0);
+}
+
+Test(journal_log, settle_leaves_nothing_ahead)
+{
+	open_journal(8);
+	append_some(5);
+	cr_assert_eq(ofs_journal_settle(journal), 0);
+	cr_assert_eq(ahead(8), 0);
+	append_some(5);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	cr_assert_gt(ahead(8), 0);
+	append_some(5);
+	cr_assert_eq(ofs_journal_settle(journal), 0);
+	cr_assert_eq(ahead(8), 0);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	cr_assert_eq(ahead(8), 0, "there was nothing to sync");
+	append_some(5);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	cr_assert_gt(ahead(8), 0);
+	close_journal();
+	open_journal(8);
+	check_replayed(0, 20, 0);
+}
+
+Test(journal_log, a_segment_that_is_left_ends_with_its_records)
+{
+	ofs_lsn end;
+
+	open_journal(8);
+	append_some(5);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	cr_assert_gt(ahead(8), 0);
+	end = ofs_journal_end(journal);
+	cr_assert_eq(ofs_journal_rotate(journal, 1), 0);
+	cr_assert_eq(segment_file_size(8), end - 8);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	cr_assert_eq(segment_file_size(end), 64);
+	append_some(5);
+	close_journal();
+	open_journal(8);
+	check_replayed(0, 10, 0);
+}
+
+Test(journal_log, ahead_stays_within_the_segment)
+{
+	ofs_lsn first = 8, end;
+	uint32_t i;
+
+	open_journal(8);
+	ofs_journal_set_segment_size(journal, 3000);
+	for (i = 0; i < 300; i++) {
+		end = ofs_journal_end(journal);
+		cr_assert_eq(fixture_append(i, 100), 0);
+		first = appended.at[i].lsn == end ? first : end;
+		cr_assert_eq(ofs_journal_sync(journal), 0);
+		cr_assert_leq(segment_file_size(first), 3000);
+	}
+	cr_assert_gt(first, 8);
+	close_journal();
+	open_journal(8);
+	check_replayed(0, 300, 0);
+}
+
+/* Zeros for one large sync would cost more than they save. */
+Test(journal_log, large_syncs_write_nothing_ahead)
+{
+	static uint8_t bytes[1 << 20];
+	struct ofs_journal_record record = { 1, NULL, 0, bytes, sizeof(bytes) };
+	int i;
+
+	open_journal(8);
+	for (i = 0; i < 4; i++) {
+		cr_assert_eq(ofs_journal_append(journal, &record, NULL, NULL), 0);
+		cr_assert_eq(ofs_journal_sync(journal), 0);
+		cr_assert_eq(ahead(8), 0);
+	}
+}
+
+Test(journal_log, punch_gives_back_what_is_ahead)
+{
+	open_journal(8);
+	append_some(5);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	cr_assert_gt(ahead(8), 0);
+	cr_assert_eq(ofs_journal_punch(journal, appended.at[0].lsn, appended.at[1].lsn), 0);
+	cr_assert_eq(ahead(8), 0);
+	append_some(5);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	cr_assert_eq(ahead(8), 0, "the disk is full");
+	close_journal();
+	open_journal(appended.at[1].lsn);
+	check_replayed(1, 10, 0);
+}
+
 Test(journal_log, close_of_nothing)
 {
 	errno = 5;

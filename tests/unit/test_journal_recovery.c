@@ -125,6 +125,120 @@ Test(journal_recovery, zeros_from_every_byte)
 	drop_images();
 }
 
+/*
+ * What a death leaves behind the end of the log: zeros that a sync had written, or, beyond what is
+ * promised, other bytes: sound records of another place, which are none here.
+ */
+static void load_with_tail(struct image *im, size_t used, bool stale)
+{
+	size_t i;
+
+	*im = image_load(8);
+	cr_assert_gt(im->len, used + 1000);
+	for (i = used; stale && i < im->len; i++)
+		im->data[i] = im->data[64 + (i - used) % (used - 64)];
+}
+
+static void check_torn_over_tail(bool stale)
+{
+	size_t at, used, sound;
+	struct image im, torn;
+
+	open_journal(8);
+	append_some(8);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	append_some(3);
+	cr_assert_gt(appended.at[10].data.len, 0);
+	used = ofs_journal_end(journal) - 8;
+	sound = appended.at[10].data.pos + appended.at[10].data.len - 8;
+	load_with_tail(&im, used, stale);
+	close_journal();
+	torn = im;
+	torn.data = malloc(im.len);
+	for (at = appended.at[10].lsn - 8; at <= used; at++) {
+		memcpy(torn.data, im.data, im.len);
+		memcpy(torn.data + at, im.data + used, used - at);
+		fixture_clear();
+		image_store(&torn, torn.len);
+		open_journal(8);
+		/* What has taken the place may be what the record ends with anyway. */
+		check_replayed(0, memcmp(torn.data, im.data, sound) == 0 ? 11 : 10, 0);
+		cr_assert_eq(8 + segment_file_size(8), ofs_journal_end(journal));
+		check_goes_on(replayed.n);
+	}
+	image_finish(&torn);
+	image_finish(&im);
+}
+
+Test(journal_recovery, torn_at_every_byte_over_zeros)
+{
+	check_torn_over_tail(false);
+}
+
+Test(journal_recovery, torn_at_every_byte_over_stale_records)
+{
+	check_torn_over_tail(true);
+}
+
+/* Blocks that are there reach the disk in any order: later records do not make up for a lost one. */
+Test(journal_recovery, unsynced_records_that_reached_the_disk_in_another_order)
+{
+	struct image im, lossy;
+	size_t lost;
+
+	open_journal(8);
+	append_some(5);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	append_some(6);
+	load_with_tail(&im, ofs_journal_end(journal) - 8, false);
+	close_journal();
+	lossy = im;
+	lossy.data = malloc(im.len);
+	for (lost = 5; lost < 10; lost++) {
+		size_t from = appended.at[lost].lsn - 8;
+
+		memcpy(lossy.data, im.data, im.len);
+		memset(lossy.data + from, 0, appended.at[lost + 1].lsn - 8 - from);
+		fixture_clear();
+		image_store(&lossy, lossy.len);
+		open_journal(8);
+		check_replayed(0, lost, 0);
+		cr_assert_eq(8 + segment_file_size(8), appended.at[lost].lsn);
+		check_goes_on(lost);
+	}
+	image_finish(&lossy);
+	image_finish(&im);
+}
+
+/* What was synced is missed all the same where zeros have taken its place. */
+Test(journal_recovery, zeros_in_the_place_of_durable_records)
+{
+	struct image im;
+	size_t i;
+
+	open_journal(8);
+	append_some(5);
+	cr_assert_eq(ofs_journal_sync(journal), 0);
+	append_some(5);
+	load_with_tail(&im, ofs_journal_end(journal) - 8, false);
+	close_journal();
+	for (i = 0; i < 5; i++) {
+		size_t from = appended.at[i].lsn - 8;
+		uint8_t saved[48];
+
+		memcpy(saved, im.data + from, sizeof(saved));
+		memset(im.data + from, 0, sizeof(saved));
+		image_store(&im, im.len);
+		memcpy(im.data + from, saved, sizeof(saved));
+		cr_assert_eq(try_open(8), -EUCLEAN);
+		cr_assert_eq(segment_file_size(8), im.len, "the refusal changed the log");
+	}
+	image_store(&im, im.len);
+	open_journal(8);
+	check_replayed(0, 10, 0);
+	image_finish(&im);
+}
+
 /* A later segment that reached the disk does not make up for the end of the one before. */
 Test(journal_recovery, torn_at_every_byte_with_later_segments)
 {

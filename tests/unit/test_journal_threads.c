@@ -70,6 +70,8 @@ static void *worker_run(void *arg)
 			w->failed = "the order is wrong";
 		else if (i % 7 == w->number % 7 && ofs_journal_sync(journal) != 0)
 			w->failed = "a sync failed";
+		else if (i % 31 == w->number % 31 && ofs_journal_settle(journal) != 0)
+			w->failed = "a sync failed";
 		else
 			w->failed = worker_check(s);
 		if (!w->failed && i >= 20) {
