@@ -62,8 +62,8 @@ void ofs_frame_lengths(const struct ofs_frame_info *info, uint32_t *ret)
 		p = table_get(p, info->table + info->table_len, &ret[i]);
 }
 
-int ofs_frame_parse(const void *bytes, size_t len, uint32_t pack, uint64_t off,
-		    struct ofs_frame_info *ret)
+int ofs_frame_parse_head(const void *bytes, size_t len, uint32_t pack, uint64_t off,
+			 struct ofs_frame_info *ret)
 {
 	const uint8_t *p = bytes;
 	struct ofs_frame_info info;
@@ -88,6 +88,18 @@ int ofs_frame_parse(const void *bytes, size_t len, uint32_t pack, uint64_t off,
 	    !frame_table_is_sound(&info))
 		return -EIO;
 	info.stored = (uint32_t)ofs_align_up(payload_at + info.payload, OFS_FRAME_ALIGN);
+	*ret = info;
+	return 0;
+}
+
+int ofs_frame_parse(const void *bytes, size_t len, uint32_t pack, uint64_t off,
+		    struct ofs_frame_info *ret)
+{
+	struct ofs_frame_info info;
+	int r = ofs_frame_parse_head(bytes, len, pack, off, &info);
+
+	if (r < 0)
+		return r;
 	if (len < info.stored)
 		return -EIO;
 	*ret = info;

@@ -85,6 +85,10 @@ int ofs_frame_decode(const void *bytes, size_t len, uint32_t pack, uint64_t off,
 int ofs_frame_parse(const void *bytes, size_t len, uint32_t pack, uint64_t off,
 		    struct ofs_frame_info *ret);
 
+/* The same of a frame of which only what lies before the payload need be there. */
+int ofs_frame_parse_head(const void *bytes, size_t len, uint32_t pack, uint64_t off,
+			 struct ofs_frame_info *ret);
+
 /* The chunks' lengths, `info->chunks` of them. */
 void ofs_frame_lengths(const struct ofs_frame_info *info, uint32_t *ret);
 

@@ -16,12 +16,14 @@ enum frame_state {
 struct ofs_frame {
 	atomic_uint refs; /* one for each reader, one for the cache while `listed` */
 	struct ofs_frame_loc loc; /* constant */
+	bool guess; /* constant; loading it was no reader's wish, nor is a failure any reader's */
 	uint8_t *data; /* constant once READY; seen by readers through the cache's lock */
 
 	/* Guarded by the cache's lock. */
 	enum frame_state state;
 	int error; /* when FAILED */
 	bool listed; /* in the map and in the list */
+	bool ahead; /* read ahead, and nobody has asked for it yet */
 	struct ofs_frame *newer;
 	struct ofs_frame *older;
 };
@@ -34,12 +36,13 @@ struct ofs_frame_cache {
 	struct ofs_frame *newest;
 	struct ofs_frame *oldest;
 	size_t size; /* content of the listed READY frames */
+	size_t ahead; /* content of those that are `ahead`, also while they are loaded */
 };
 
 /* Frames are 8-aligned and lie below OFS_PACK_OFF_MAX, so no two have the same key. */
-static uint64_t frame_key(const struct ofs_frame_loc *loc)
+static uint64_t frame_key(uint32_t pack, uint64_t off)
 {
-	return (uint64_t)loc->pack << 32 | loc->off >> 3;
+	return (uint64_t)pack << 32 | off >> 3;
 }
 
 const uint8_t *ofs_frame_data(const struct ofs_frame *f)
@@ -92,11 +95,22 @@ static void list_remove(struct ofs_frame_cache *fc, struct ofs_frame *f)
 		fc->oldest = f->newer;
 }
 
+/* Somebody asks for the frame, or it is forgotten. Returns whether nobody had. Under the lock. */
+static bool frame_arrived(struct ofs_frame_cache *fc, struct ofs_frame *f)
+{
+	if (!f->ahead)
+		return false;
+	f->ahead = false;
+	fc->ahead -= f->loc.raw;
+	return true;
+}
+
 /* Takes a listed frame out of the cache and drops the cache's reference. Under the lock. */
 static void cache_forget(struct ofs_frame_cache *fc, struct ofs_frame *f)
 {
-	ofs_map_remove(&fc->map, frame_key(&f->loc));
+	ofs_map_remove(&fc->map, frame_key(f->loc.pack, f->loc.off));
 	list_remove(fc, f);
+	frame_arrived(fc, f);
 	f->listed = false;
 	if (f->state == FRAME_READY)
 		fc->size -= f->loc.raw;
@@ -148,7 +162,8 @@ void ofs_frame_cache_destroy(struct ofs_frame_cache *fc)
  * A frame that is to be loaded, listed if memory allows. Under the lock; the caller has the one
  * reference.
  */
-static struct ofs_frame *cache_announce(struct ofs_frame_cache *fc, const struct ofs_frame_loc *loc)
+static struct ofs_frame *cache_announce(struct ofs_frame_cache *fc, const struct ofs_frame_loc *loc,
+					bool guess)
 {
 	struct ofs_frame *f = calloc(1, sizeof(*f));
 
@@ -156,8 +171,9 @@ static struct ofs_frame *cache_announce(struct ofs_frame_cache *fc, const struct
 		return NULL;
 	atomic_init(&f->refs, 1);
 	f->loc = *loc;
+	f->guess = guess;
 	f->state = FRAME_LOADING;
-	if (ofs_map_put(&fc->map, frame_key(loc), f) == 0) {
+	if (ofs_map_put(&fc->map, frame_key(loc->pack, loc->off), f) == 0) {
 		f->listed = true;
 		frame_ref(f);
 		list_add(fc, f);
@@ -217,35 +233,101 @@ static int cache_await(struct ofs_frame_cache *fc, struct ofs_frame *f)
 	return f->state == FRAME_FAILED ? f->error : 0;
 }
 
-int ofs_frame_cache_get(struct ofs_frame_cache *fc, const struct ofs_frame_loc *loc,
-			ofs_frame_load_fn load, void *arg, struct ofs_frame **ret)
+/* See ofs_frame_cache_get(); -EAGAIN: reading ahead has failed. */
+static int cache_get(struct ofs_frame_cache *fc, const struct ofs_frame_loc *loc,
+		     ofs_frame_load_fn load, void *arg, struct ofs_frame **ret)
 {
+	int r, origin = OFS_FRAME_KEPT;
 	struct ofs_frame *f;
-	int r;
 
 	pthread_mutex_lock(&fc->lock);
-	f = ofs_map_get(&fc->map, frame_key(loc));
+	f = ofs_map_get(&fc->map, frame_key(loc->pack, loc->off));
 	if (f && (f->loc.stored != loc->stored || f->loc.raw != loc->raw)) {
 		pthread_mutex_unlock(&fc->lock);
 		return -EIO;
 	}
 	if (f) {
 		frame_ref(f);
+		if (frame_arrived(fc, f))
+			origin = OFS_FRAME_AHEAD;
 		r = cache_await(fc, f);
+		if (r < 0 && f->guess)
+			r = -EAGAIN;
 		pthread_mutex_unlock(&fc->lock);
 	} else {
-		f = cache_announce(fc, loc);
+		f = cache_announce(fc, loc, false);
 		pthread_mutex_unlock(&fc->lock);
 		if (!f)
 			return -ENOMEM;
 		r = cache_load(fc, f, load, arg);
+		origin = OFS_FRAME_LOADED;
 	}
 	if (r < 0) {
 		ofs_frame_unref(f);
 		return r;
 	}
 	*ret = f;
-	return 0;
+	return origin;
+}
+
+int ofs_frame_cache_get(struct ofs_frame_cache *fc, const struct ofs_frame_loc *loc,
+			ofs_frame_load_fn load, void *arg, struct ofs_frame **ret)
+{
+	int r;
+
+	do
+		r = cache_get(fc, loc, load, arg, ret);
+	while (r == -EAGAIN);
+	return r;
+}
+
+/* Under the lock. */
+static bool room_ahead(const struct ofs_frame_cache *fc, uint32_t raw)
+{
+	return fc->ahead + raw <= fc->max / 2;
+}
+
+void ofs_frame_cache_ahead(struct ofs_frame_cache *fc, const struct ofs_frame_loc *loc,
+			   ofs_frame_load_fn load, void *arg)
+{
+	struct ofs_frame *f = NULL;
+	bool listed;
+
+	pthread_mutex_lock(&fc->lock);
+	if (!ofs_map_get(&fc->map, frame_key(loc->pack, loc->off)) && room_ahead(fc, loc->raw))
+		f = cache_announce(fc, loc, true);
+	listed = f && f->listed;
+	if (listed) {
+		f->ahead = true;
+		fc->ahead += loc->raw;
+	}
+	pthread_mutex_unlock(&fc->lock);
+	if (listed)
+		cache_load(fc, f, load, arg);
+	ofs_frame_unref(f);
+}
+
+bool ofs_frame_cache_has_room(struct ofs_frame_cache *fc, uint32_t raw)
+{
+	bool r;
+
+	pthread_mutex_lock(&fc->lock);
+	r = room_ahead(fc, raw);
+	pthread_mutex_unlock(&fc->lock);
+	return r;
+}
+
+bool ofs_frame_cache_find(struct ofs_frame_cache *fc, uint32_t pack, uint64_t off,
+			  struct ofs_frame_loc *ret)
+{
+	struct ofs_frame *f;
+
+	pthread_mutex_lock(&fc->lock);
+	f = ofs_map_get(&fc->map, frame_key(pack, off));
+	if (f)
+		*ret = f->loc;
+	pthread_mutex_unlock(&fc->lock);
+	return f;
 }
 
 void ofs_frame_cache_drop(struct ofs_frame_cache *fc, uint32_t pack, uint64_t from, uint64_t to)

@@ -79,7 +79,14 @@ void ofs_packset_tail(struct ofs_packset *ps, uint32_t *ret_pack, uint64_t *ret_
 struct ofs_frame;
 
 /*
- * Returns the frame, from the cache or from disk. Release it with ofs_frame_unref().
+ * The index has committed the tail as it is: no frame before it is ever cut off. Only those are read
+ * ahead.
+ */
+void ofs_packset_committed(struct ofs_packset *ps);
+
+/*
+ * Returns the frame, from the cache or from disk. Release it with ofs_frame_unref(). Where frames
+ * are read one after the other, the next ones are loaded meanwhile.
  * -EIO when what lies there is not this frame or is damaged; -OFS_EREAD when reading it failed.
  */
 int ofs_packset_read(struct ofs_packset *ps, const struct ofs_frame_loc *loc,

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "io/file.h"
+#include "pack/ahead.h"
 #include "pack/frame.h"
 #include "pack/frame_cache.h"
 #include "pack/pack_table.h"
@@ -17,6 +18,7 @@ struct ofs_packset {
 	int dirfd; /* constant, borrowed */
 	struct ofs_pack_table table; /* locks itself */
 	struct ofs_frame_cache *cache; /* locks itself */
+	struct ofs_ahead *ahead; /* locks itself */
 
 	/* The appending thread's alone. */
 	struct ofs_pack *tail_pack; /* the pack being appended to; NULL before the first */
@@ -28,8 +30,18 @@ struct ofs_packset {
 	pthread_mutex_t lock; /* guards what follows */
 	uint32_t tail;
 	uint64_t tail_size;
+	uint32_t committed; /* the tail that the index knows: what is behind it may be cut off */
+	uint64_t committed_size;
 	uint64_t pack_size;
 };
+
+/* Bytes of a frame that are read to learn where it ends; one with a longer head is not read ahead. */
+#define HEAD_MAX 8192
+
+static int ahead_locate(void *arg, uint32_t pack, uint64_t off, struct ofs_frame_loc *ret);
+static void ahead_load(void *arg, const struct ofs_frame_loc *loc);
+
+static const struct ofs_ahead_ops ahead_ops = { ahead_locate, ahead_load };
 
 int ofs_packset_open(int dirfd, const uint8_t uuid[16], size_t cache_bytes, struct ofs_error *err,
 		     struct ofs_packset **ret)
@@ -39,7 +51,10 @@ int ofs_packset_open(int dirfd, const uint8_t uuid[16], size_t cache_bytes, stru
 	if (!ps)
 		return ofs_error_set(err, ENOMEM, "out of memory");
 	ps->cache = ofs_frame_cache_create(cache_bytes);
-	if (!ps->cache) {
+	ps->ahead = ofs_ahead_create(&ahead_ops, ps);
+	if (!ps->cache || !ps->ahead) {
+		ofs_frame_cache_destroy(ps->cache);
+		ofs_ahead_destroy(ps->ahead);
 		free(ps);
 		return ofs_error_set(err, ENOMEM, "out of memory");
 	}
@@ -57,6 +72,7 @@ void ofs_packset_close(struct ofs_packset *ps)
 
 	if (!ps)
 		return;
+	ofs_ahead_destroy(ps->ahead);
 	ofs_pack_put(&ps->table, ps->tail_pack);
 	ofs_pack_table_finish(&ps->table);
 	ofs_frame_cache_destroy(ps->cache);
@@ -86,6 +102,14 @@ static void packset_set_tail(struct ofs_packset *ps, uint32_t pack, uint64_t siz
 	pthread_mutex_lock(&ps->lock);
 	ps->tail = pack;
 	ps->tail_size = size;
+	pthread_mutex_unlock(&ps->lock);
+}
+
+void ofs_packset_committed(struct ofs_packset *ps)
+{
+	pthread_mutex_lock(&ps->lock);
+	ps->committed = ps->tail;
+	ps->committed_size = ps->tail_size;
 	pthread_mutex_unlock(&ps->lock);
 }
 
@@ -180,6 +204,7 @@ int ofs_packset_resume(struct ofs_packset *ps, uint32_t pack, uint64_t size, str
 		return r;
 	}
 	packset_set_tail(ps, pack, pack ? size : 0);
+	ofs_packset_committed(ps);
 	return 0;
 }
 
@@ -368,11 +393,64 @@ void ofs_frame_content_finish(struct ofs_frame_content *fc)
 }
 
 /* See ofs_frame_load_fn. */
-static int packset_load(void *arg, const struct ofs_frame_loc *loc, uint8_t **ret)
+static int load_ahead(void *arg, const struct ofs_frame_loc *loc, uint8_t **ret)
 {
 	struct ofs_frame_info info;
 
 	return packset_expand(arg, loc, &info, ret, NULL);
+}
+
+/* The same for a reader: the frames behind this one are loaded while he loads it. */
+static int load_asked(void *arg, const struct ofs_frame_loc *loc, uint8_t **ret)
+{
+	struct ofs_packset *ps = arg;
+
+	ofs_ahead_used(ps->ahead, loc, false);
+	return load_ahead(ps, loc, ret);
+}
+
+/* Up to where a pack is committed. */
+static uint64_t packset_limit(struct ofs_packset *ps, uint32_t pack)
+{
+	uint64_t limit = OFS_PACK_OFF_MAX;
+
+	pthread_mutex_lock(&ps->lock);
+	if (pack >= ps->committed)
+		limit = pack == ps->committed ? ps->committed_size : 0;
+	pthread_mutex_unlock(&ps->lock);
+	return limit;
+}
+
+/* See struct ofs_ahead_ops. */
+static int ahead_locate(void *arg, uint32_t pack, uint64_t off, struct ofs_frame_loc *ret)
+{
+	struct ofs_frame_loc head = { .pack = pack, .off = off, .stored = HEAD_MAX };
+	struct ofs_packset *ps = arg;
+	uint64_t limit = packset_limit(ps, pack);
+	OFS_FREE uint8_t *bytes = NULL;
+	struct ofs_frame_info info;
+	size_t len;
+	int r;
+
+	if (off >= limit)
+		return -ENOENT;
+	if (ofs_frame_cache_find(ps->cache, pack, off, ret))
+		return 1;
+	r = ofs_packset_copy(ps, &head, &bytes, &len);
+	if (r == 0)
+		r = ofs_frame_parse_head(bytes, len, pack, off, &info);
+	if (r == 0 && (off + info.stored > limit || !ofs_frame_cache_has_room(ps->cache, info.raw)))
+		r = -ENOENT;
+	if (r == 0)
+		*ret = (struct ofs_frame_loc){ pack, off, info.stored, info.raw };
+	return r;
+}
+
+static void ahead_load(void *arg, const struct ofs_frame_loc *loc)
+{
+	struct ofs_packset *ps = arg;
+
+	ofs_frame_cache_ahead(ps->cache, loc, load_ahead, ps);
 }
 
 void ofs_packset_forget(struct ofs_packset *ps, const struct ofs_frame_loc *loc)
@@ -383,9 +461,14 @@ void ofs_packset_forget(struct ofs_packset *ps, const struct ofs_frame_loc *loc)
 int ofs_packset_read(struct ofs_packset *ps, const struct ofs_frame_loc *loc,
 		     struct ofs_frame **ret)
 {
+	int r;
+
 	if (!loc_is_possible(loc))
 		return -EIO;
-	return ofs_frame_cache_get(ps->cache, loc, packset_load, ps, ret);
+	r = ofs_frame_cache_get(ps->cache, loc, load_asked, ps, ret);
+	if (r == OFS_FRAME_AHEAD)
+		ofs_ahead_used(ps->ahead, loc, true);
+	return OFS_MIN(r, 0);
 }
 
 /* Clips [*off, *end) to what lies between the header and the end of the file. */

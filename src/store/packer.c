@@ -315,10 +315,12 @@ int ofs_packer_commit(struct ofs_packer *p, int (*also)(void *arg), void *arg)
 	 */
 	s->uncertain = s->uncertain || (r < 0 && !ofs_store_is_full(r));
 	p->at_risk = false;
-	if (r < 0)
+	if (r < 0) {
 		look_again(p);
-	else
+	} else {
+		ofs_packset_committed(s->packs);
 		relocate(p);
+	}
 	return r;
 }
 

@@ -47,7 +47,7 @@ static struct ofs_frame *get(const struct ofs_frame_loc *loc)
 {
 	struct ofs_frame *f = NULL;
 
-	cr_assert_eq(ofs_frame_cache_get(fc, loc, load, NULL, &f), 0);
+	cr_assert_geq(ofs_frame_cache_get(fc, loc, load, NULL, &f), 0);
 	cr_assert_eq(ofs_frame_size(f), loc->raw);
 	cr_assert_eq(ofs_frame_data(f)[loc->raw - 1], (uint8_t)(loc->pack * 16 + loc->off / 64));
 	return f;
@@ -138,6 +138,86 @@ Test(pack_cache, dropping)
 	cr_assert(misses(place(2, 128, 100)));
 }
 
+static int get_origin(struct ofs_frame_loc loc)
+{
+	struct ofs_frame *f;
+	int r = ofs_frame_cache_get(fc, &loc, load, NULL, &f);
+
+	ofs_frame_unref(f);
+	return r;
+}
+
+static void ahead(struct ofs_frame_loc loc)
+{
+	ofs_frame_cache_ahead(fc, &loc, load, NULL);
+}
+
+Test(pack_cache, frames_read_ahead_tell_their_first_use)
+{
+	struct ofs_frame_loc found;
+
+	cr_assert_not(ofs_frame_cache_find(fc, 1, 64, &found));
+	ahead(place(1, 64, 100));
+	ahead(place(1, 64, 100));
+	cr_assert_eq(loads, 1);
+	cr_assert(ofs_frame_cache_find(fc, 1, 64, &found));
+	cr_assert_eq(found.raw, 100);
+	cr_assert_eq(get_origin(place(1, 64, 100)), OFS_FRAME_AHEAD);
+	cr_assert_eq(get_origin(place(1, 64, 100)), OFS_FRAME_KEPT);
+	cr_assert_eq(loads, 1);
+	cr_assert_eq(get_origin(place(1, 128, 100)), OFS_FRAME_LOADED);
+	cr_assert_eq(get_origin(place(1, 128, 100)), OFS_FRAME_KEPT);
+}
+
+Test(pack_cache, frames_read_ahead_fill_half_of_it)
+{
+	struct ofs_frame_loc found;
+
+	ahead(place(1, 64, 3000));
+	ahead(place(1, 128, 2000));
+	cr_assert(ofs_frame_cache_has_room(fc, 0));
+	cr_assert_not(ofs_frame_cache_has_room(fc, 1));
+	ahead(place(1, 192, 1));
+	cr_assert_not(ofs_frame_cache_find(fc, 1, 192, &found));
+	cr_assert_eq(get_origin(place(1, 64, 3000)), OFS_FRAME_AHEAD);
+	ahead(place(1, 192, 3000));
+	cr_assert(ofs_frame_cache_find(fc, 1, 192, &found));
+	ofs_frame_cache_drop(fc, 1, 0, UINT64_MAX);
+	ahead(place(1, 256, 5000));
+	cr_assert(ofs_frame_cache_find(fc, 1, 256, &found), "what was dropped counts no more");
+	ahead(place(1, 320, 20000));
+	cr_assert_not(ofs_frame_cache_find(fc, 1, 320, &found));
+}
+
+static int fail_slowly(void *arg, const struct ofs_frame_loc *loc, uint8_t **ret)
+{
+	usleep(100000);
+	return -EIO;
+}
+
+static void *fail_ahead(void *arg)
+{
+	struct ofs_frame_loc loc = place(1, 64, 100);
+
+	ofs_frame_cache_ahead(fc, &loc, fail_slowly, NULL);
+	return NULL;
+}
+
+Test(pack_cache, errors_of_reading_ahead_are_nobodys)
+{
+	struct ofs_frame_loc found;
+	pthread_t thread;
+
+	fail_ahead(NULL);
+	cr_assert_not(ofs_frame_cache_find(fc, 1, 64, &found));
+	cr_assert_eq(pthread_create(&thread, NULL, fail_ahead, NULL), 0);
+	while (!ofs_frame_cache_find(fc, 1, 64, &found))
+		usleep(1000);
+	cr_assert_eq(get_origin(place(1, 64, 100)), OFS_FRAME_LOADED, "who waits tries himself");
+	cr_assert_eq(pthread_join(thread, NULL), 0);
+	cr_assert_eq(ofs_frame_cache_size(fc), 100);
+}
+
 static int load_slowly(void *arg, const struct ofs_frame_loc *loc, uint8_t **ret)
 {
 	usleep(100000);
@@ -203,6 +283,8 @@ static void *churn(void *arg)
 			ofs_frame_cache_drop(fc, loc.pack, loc.off, loc.off + 64);
 			continue;
 		}
+		if (i % 7 == 0)
+			ahead(loc);
 		if (ofs_frame_cache_get(fc, &loc, load, NULL, &f) < 0 ||
 		    ofs_frame_data(f)[899] != (uint8_t)(loc.pack * 16 + loc.off / 64))
 			return (void *)1;

@@ -3,129 +3,9 @@
  * Packs on disk: appending, reading back, damage, punching, resuming, rolling over, readers at
  * once.
  */
-#include <criterion/criterion.h>
-#include <fcntl.h>
-#include <ftw.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <sys/stat.h>
-
-#include "base/util.h"
-#include "pack/frame.h"
-#include "pack/pack.h"
-
-static char dir[] = "/tmp/ofs-test-XXXXXX";
-static int dirfd_ = -1;
-static struct ofs_packset *ps;
-static struct ofs_compressor *comp;
-static struct ofs_error err;
-static const uint8_t uuid[16] = { 0xab, 0xcd };
-
-static void open_set(size_t cache)
-{
-	cr_assert_eq(ofs_packset_open(dirfd_, uuid, cache, &err, &ps), 0);
-}
-
-static void setup(void)
-{
-	cr_assert_not_null(mkdtemp(dir));
-	dirfd_ = open(dir, O_RDONLY | O_DIRECTORY);
-	comp = ofs_compressor_create();
-	open_set(1 << 20);
-	cr_assert_eq(ofs_packset_resume(ps, 0, 0, &err), 0);
-}
-
-static int remove_one(const char *p, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(p);
-}
-
-static void teardown(void)
-{
-	ofs_packset_close(ps);
-	ofs_compressor_destroy(comp);
-	close(dirfd_);
-	nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
+#include "test_pack_fixture.h"
 
 TestSuite(pack_set, .init = setup, .fini = teardown);
-
-/* Content number `n`: noise for odd numbers, text for even ones. */
-static void make_content(unsigned int n, uint8_t *ret, uint32_t len)
-{
-	uint64_t state = n * UINT64_C(0x9e3779b97f4a7c15) + 1;
-
-	for (uint32_t i = 0; i < len; i++) {
-		state = state * 6364136223846793005u + 1442695040888963407u;
-		ret[i] = (uint8_t)(n % 2 ? state >> 56 : (unsigned int)'a' + (i / 40 + n) % 26);
-	}
-}
-
-static struct ofs_frame_loc append(unsigned int n, uint32_t len)
-{
-	struct ofs_frame_loc loc;
-	uint8_t *data = malloc(len);
-	struct ofs_frame_chunk c = { .data = data, .len = len };
-
-	make_content(n, data, len);
-	cr_assert_eq(ofs_packset_append(ps, comp, 3, &c, 1, &loc), 0);
-	cr_assert_eq(loc.raw, len);
-	cr_assert_eq(loc.stored % 8, 0);
-	free(data);
-	return loc;
-}
-
-/* 0 with the right content, or the error; wrong content fails the test. */
-static int read_back(const struct ofs_frame_loc *loc, unsigned int n)
-{
-	struct ofs_frame *f;
-	uint8_t *wanted;
-	int r = ofs_packset_read(ps, loc, &f);
-
-	if (r < 0)
-		return r;
-	wanted = malloc(loc->raw);
-	make_content(n, wanted, loc->raw);
-	cr_assert_eq(ofs_frame_size(f), loc->raw);
-	cr_assert_eq(memcmp(ofs_frame_data(f), wanted, loc->raw), 0, "wrong content");
-	free(wanted);
-	ofs_frame_unref(f);
-	return 0;
-}
-
-static int pack_fd(uint32_t pack, int flags)
-{
-	char name[32];
-	int fd;
-
-	snprintf(name, sizeof(name), "%08x.pack", pack);
-	fd = openat(dirfd_, name, flags);
-	return fd;
-}
-
-static struct stat pack_stat(uint32_t pack)
-{
-	struct stat st = { 0 };
-	int fd = pack_fd(pack, O_RDONLY);
-
-	cr_assert_geq(fd, 0);
-	cr_assert_eq(fstat(fd, &st), 0);
-	close(fd);
-	return st;
-}
-
-/* Closes the set and opens another that goes on where it was. */
-static void reopen(void)
-{
-	uint32_t pack;
-	uint64_t size;
-
-	cr_assert_eq(ofs_packset_sync(ps), 0);
-	ofs_packset_tail(ps, &pack, &size);
-	ofs_packset_close(ps);
-	open_set(1 << 20);
-	cr_assert_eq(ofs_packset_resume(ps, pack, size, &err), 0, "%s", err.text);
-}
 
 Test(pack_set, frames_come_back)
 {
@@ -163,17 +43,6 @@ Test(pack_set, refused_frames_change_nothing)
 	cr_assert_eq(ofs_packset_append(ps, comp, 3, &c, 0, &loc), -EINVAL);
 	ofs_packset_tail(ps, &pack, &size);
 	cr_assert_eq(pack, 0);
-}
-
-static void flip(uint32_t pack, uint64_t off)
-{
-	int fd = pack_fd(pack, O_RDWR);
-	uint8_t byte;
-
-	cr_assert_eq(pread(fd, &byte, 1, (off_t)off), 1);
-	byte ^= 0x41;
-	cr_assert_eq(pwrite(fd, &byte, 1, (off_t)off), 1);
-	close(fd);
 }
 
 Test(pack_set, every_flipped_byte_of_a_pack, .timeout = 60)

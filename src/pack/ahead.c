@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+#include "pack/ahead.h"
+
+#include <unistd.h>
+
+#include "base/thread.h"
+#include "base/util.h"
+
+#define THREADS_MIN 2
+#define THREADS_MAX 3
+#define STREAMS 16
+#define WALKS 32
+
+struct place {
+	uint32_t pack;
+	uint64_t off;
+};
+
+/* The next `left` frames from `at` on are to be loaded. */
+struct walk {
+	struct place at;
+	unsigned int left;
+};
+
+struct ofs_ahead {
+	const struct ofs_ahead_ops *ops; /* constant, as `arg` */
+	void *arg;
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t wake; /* there is a walk, or `stop` */
+	struct place stream[STREAMS]; /* where those that were read recently go on */
+	unsigned int next_stream; /* the one to be replaced */
+	struct walk walk[WALKS]; /* a ring; when it is full the oldest one is given up */
+	unsigned int first, nwalks;
+	pthread_t thread[THREADS_MAX];
+	unsigned int nthreads; /* 0 until there is something to do */
+	bool stop;
+};
+
+struct ofs_ahead *ofs_ahead_create(const struct ofs_ahead_ops *ops, void *arg)
+{
+	struct ofs_ahead *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->ops = ops;
+	a->arg = arg;
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_cond_init(&a->wake, NULL);
+	return a;
+}
+
+void ofs_ahead_destroy(struct ofs_ahead *a)
+{
+	if (!a)
+		return;
+	pthread_mutex_lock(&a->lock);
+	a->stop = true;
+	pthread_cond_broadcast(&a->wake);
+	pthread_mutex_unlock(&a->lock);
+	for (unsigned int i = 0; i < a->nthreads; i++)
+		pthread_join(a->thread[i], NULL);
+	pthread_cond_destroy(&a->wake);
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+}
+
+/* Under the lock. */
+static void walk_push(struct ofs_ahead *a, const struct walk *w)
+{
+	if (a->nwalks == WALKS) {
+		a->first = (a->first + 1) % WALKS;
+		a->nwalks--;
+	}
+	a->walk[(a->first + a->nwalks++) % WALKS] = *w;
+	pthread_cond_signal(&a->wake);
+}
+
+/* Waits for one; false: there is nothing to be done any more. Under the lock. */
+static bool walk_pop(struct ofs_ahead *a, struct walk *ret)
+{
+	while (!a->nwalks && !a->stop)
+		pthread_cond_wait(&a->wake, &a->lock);
+	if (a->stop)
+		return false;
+	*ret = a->walk[a->first];
+	a->first = (a->first + 1) % WALKS;
+	a->nwalks--;
+	return true;
+}
+
+static struct place end_of(const struct ofs_frame_loc *loc)
+{
+	return (struct place){ loc->pack, loc->off + loc->stored };
+}
+
+/* Goes on to the next frame that is to be loaded. 1: there is none. */
+static int walk_on(struct ofs_ahead *a, struct walk *w, struct ofs_frame_loc *ret)
+{
+	int r;
+
+	do {
+		r = a->ops->locate(a->arg, w->at.pack, w->at.off, ret);
+		if (r < 0)
+			return r;
+		w->at = end_of(ret);
+		w->left--;
+	} while (r > 0 && w->left);
+	return r;
+}
+
+static void *ahead_run(void *arg)
+{
+	struct ofs_ahead *a = arg;
+	struct walk w;
+
+	pthread_mutex_lock(&a->lock);
+	while (walk_pop(a, &w)) {
+		struct ofs_frame_loc loc;
+		int r;
+
+		pthread_mutex_unlock(&a->lock);
+		r = walk_on(a, &w, &loc);
+		pthread_mutex_lock(&a->lock);
+		if (r != 0)
+			continue;
+		/* Whoever is free goes on meanwhile. */
+		if (w.left)
+			walk_push(a, &w);
+		pthread_mutex_unlock(&a->lock);
+		a->ops->load(a->arg, &loc);
+		pthread_mutex_lock(&a->lock);
+	}
+	pthread_mutex_unlock(&a->lock);
+	return NULL;
+}
+
+/*
+ * One processor is left to the reader; but one thread may wait for the disk while another has work
+ * for the processor. Under the lock.
+ */
+static void start_threads(struct ofs_ahead *a)
+{
+	long n = OFS_MAX(sysconf(_SC_NPROCESSORS_ONLN) - 1, (long)THREADS_MIN);
+
+	for (; a->nthreads < OFS_MIN(n, (long)THREADS_MAX); a->nthreads++)
+		if (ofs_thread_start(&a->thread[a->nthreads], ahead_run, a) < 0)
+			return;
+}
+
+/* Whether the frame continues what was read recently; what it leads to is remembered. */
+static bool stream_continues(struct ofs_ahead *a, const struct ofs_frame_loc *loc)
+{
+	for (unsigned int i = 0; i < STREAMS; i++) {
+		if (a->stream[i].pack == loc->pack && a->stream[i].off == loc->off) {
+			a->stream[i] = end_of(loc);
+			return true;
+		}
+	}
+	a->stream[a->next_stream++ % STREAMS] = end_of(loc);
+	return false;
+}
+
+void ofs_ahead_used(struct ofs_ahead *a, const struct ofs_frame_loc *loc, bool ahead)
+{
+	struct walk w = { end_of(loc), OFS_AHEAD_FRAMES };
+
+	pthread_mutex_lock(&a->lock);
+	if (stream_continues(a, loc) || ahead) {
+		if (!a->nthreads)
+			start_threads(a);
+		walk_push(a, &w);
+	}
+	pthread_mutex_unlock(&a->lock);
+}
