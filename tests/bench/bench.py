@@ -14,6 +14,7 @@ import collect  # noqa: I001  (as all below, it finds the rest through measure)
 import harness
 import large
 import plot
+import profile
 import remove
 import scale
 import search
@@ -30,7 +31,9 @@ BENCHMARKS = {
     "collect": collect,
     "search": search,
     "speed": speed,
+    "profile": profile,
 }
+# What `all` consists of, and with which small numbers.
 QUICK = {
     "storage": [],
     "scale": ["20000"],
@@ -49,8 +52,9 @@ HELP = {
     "walk": "grep over the whole mount, views included",
     "search": "queries over archived results",
     "speed": "times of everyday work, beside the plain filesystem and other ones over FUSE",
+    "profile": "where the time of offloadfs goes: messages, processor time, calls, stacks",
     "collect": "what readers notice of a garbage collection",
-    "all": "all of them, one after the other",
+    "all": "all of them but profile, one after the other",
 }
 
 
@@ -118,8 +122,8 @@ def _chosen(parser, options):
     if options.command != "all":
         yield options.command, options
         return
-    for name in BENCHMARKS:
-        some = QUICK[name] if options.quick else []
+    for name, small in QUICK.items():
+        some = small if options.quick else []
         yield name, parser.parse_args([name, "--rest", str(options.rest), *some])
 
 

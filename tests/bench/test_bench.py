@@ -12,6 +12,8 @@ import xml.etree.ElementTree
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "fs"))
 
+import flame  # noqa: E402
+import observe  # noqa: E402
 from harness import main, mount_points, test  # noqa: E402
 
 BENCH = pathlib.Path(__file__).with_name("bench.py")
@@ -152,6 +154,75 @@ def plot_refuses_what_is_no_figures(case):
         capture_output=True, check=False,
     )  # fmt: skip
     assert done.returncode == 1 and done.stderr.startswith(b"bench: "), done
+
+
+@test
+def profile_counts_messages(case):
+    figures = bench(case, "profile", "create", "--quick", "--transport", "classic")
+    assert figures["round_trip"]["classic"] > 0, figures
+    assert set(figures["workloads"]) == {"create"}, figures
+    found = figures["workloads"]["create"]
+    assert found["unit"] == "file" and round(found["messages"]["WRITE"], 2) == 1, found
+    assert 1 <= found["waited_for"] <= sum(found["messages"].values()), found
+    assert set(found["seconds"]) == {figures["plain"], "classic"}, found
+    assert found["cpu"]["classic"]["during"], found
+
+
+@test
+def profile_folds_stacks(case):
+    script = (
+        "fuse-ring-1  250 \n\tffff9e6 do_read<a;b> ([kernel.kallsyms])\n"
+        "\t 7f1 [unknown] (/l/libz.so.1)\n\t 7f2 [unknown] (/l/libz.so.1)\n"
+        "\t 7f3 main (/usr/bin/offloadfs)\n\n"
+        "offloadfs  50 \n\t7f1 write (/l/libc.so.6)\n\n"
+        "offloadfs  7 \n\t7f1 write (/l/libc.so.6)\n\n"
+    )
+    assert observe.fold(script) == {
+        "requests, fuse-ring;main (offloadfs);? (libz);do_read<a,b> (kernel)": 250,
+        f"{observe.OTHERS};write (libc)": 57,
+    }, observe.fold(script)
+
+
+@test
+def a_flame_graph_is_as_wide_as_its_stacks(case):
+    stacks = {
+        "main (offloadfs);seal<a&b> (offloadfs);compress (libzstd)": 600,
+        "main (offloadfs);seal<a&b> (offloadfs)": 100,
+        "main (offloadfs);write (libc);a_name_that_is_much_too_long_for_it (kernel)": 50,
+        "other": 249,
+        "narrow": 1,
+    }
+    svg = xml.etree.ElementTree.fromstring(flame.picture(stacks, "a & b"))
+    boxes = {}
+    for box in svg.findall("{*}g"):
+        title, rect, *label = box
+        name, _, share = title.text.rpartition(": ")
+        width = float(rect.get("width"))
+        assert abs(width / flame.WIDTH - float(share.rstrip("%")) / 100) < 0.001, title.text
+        assert all(len(e.text) * flame.CHARACTER <= width for e in label), title.text
+        boxes[name] = (float(rect.get("x")), width, int(rect.get("y")))
+    calls = {
+        "all": ["main (offloadfs)", "other"],
+        "main (offloadfs)": ["seal<a&b> (offloadfs)", "write (libc)"],
+        "seal<a&b> (offloadfs)": ["compress (libzstd)"],
+        "write (libc)": ["a_name_that_is_much_too_long_for_it (kernel)"],
+    }
+    assert set(boxes) == {*calls, *(c for called in calls.values() for c in called)}, boxes
+    for caller, called in calls.items():
+        x, width, y = boxes[caller]
+        assert sum(boxes[c][1] for c in called) <= width, caller
+        for c in called:
+            assert boxes[c][2] == y - flame.ROW, c
+            assert x <= boxes[c][0] and boxes[c][0] + boxes[c][1] <= x + width + 0.01, c
+    assert boxes["all"][1] == flame.WIDTH
+
+
+@test
+def a_large_flame_graph_leaves_more_out(case):
+    stacks = {f"a_long_name_of_a_function_{n} (libc);{n * 7}": 1 for n in range(490)}
+    deep = {";".join(f"{n} {level} (libc)" for level in range(40)): 9 for n in range(90)}
+    svg = flame.picture({**stacks, **deep}, "many")
+    assert len(svg) <= flame.BYTES and len(xml.etree.ElementTree.fromstring(svg)) > 1, len(svg)
 
 
 @test

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the speed benchmark does with files itself, so that no interpreter is measured with it:
- * creates, writes and reads them, and prints how many seconds that took. What is written is text
- * made before the clock starts; with another SEED it is another one.
+ * What speed and profile do with files themselves, so that no interpreter is measured with it:
+ * creates, writes, reads and asks for them, and prints how many seconds that took. What is written
+ * is text made before the clock starts; with another SEED it is another one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,9 +26,11 @@ static const char usage[] =
 	"usage: workload create DIRECTORY FILES BYTES SEED [WRITERS [fsync]]\n"
 	"       workload write FILE BYTES SEED\n"
 	"       workload read FILE\n"
+	"       workload ask PATH TIMES\n"
 	"create makes DIRECTORY, with files that are all different, 1000 in a subdirectory;\n"
 	"in one of each 1000 there is the word 'needle-in-hay'. write ends with an fsync, and\n"
-	"prints how many lines it wrote as well.\n";
+	"prints how many lines it wrote as well. ask looks PATH up, be it there or not, and\n"
+	"prints the seconds a call.\n";
 static const char needle[] = "needle-in-hay";
 
 static void die(const char *what, const char *name)
@@ -265,6 +267,29 @@ static double read_file(const char *name)
 	return begin;
 }
 
+/* ---- one question */
+
+static void look_up(const char *name)
+{
+	struct stat st;
+
+	if (stat(name, &st) < 0 && errno != ENOENT)
+		die("look up", name);
+}
+
+static double ask(const char *name, uint64_t times)
+{
+	double begin;
+	uint64_t i;
+
+	/* The directories on the way are known from then on. */
+	look_up(name);
+	begin = now();
+	for (i = 0; i < times; i++)
+		look_up(name);
+	return (now() - begin) / (double)times;
+}
+
 /* ---- arguments */
 
 static uint64_t number(const char *text, uint64_t min, uint64_t max)
@@ -315,6 +340,8 @@ int main(int argc, char **argv)
 		run_write(argv);
 	} else if (strcmp(command, "read") == 0 && argc == 1) {
 		printf("%.6f\n", read_file(argv[0]));
+	} else if (strcmp(command, "ask") == 0 && argc == 2) {
+		printf("%.9f\n", ask(argv[0], number(argv[1], 1, UINT32_MAX)));
 	} else {
 		fputs(usage, stderr);
 		return 2;
