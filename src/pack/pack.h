@@ -64,6 +64,11 @@ int ofs_packset_resume(struct ofs_packset *ps, uint32_t pack, uint64_t size, str
 int ofs_packset_append(struct ofs_packset *ps, struct ofs_compressor *c, int level,
 		       const struct ofs_frame_chunk *chunks, size_t n, struct ofs_frame_loc *ret);
 
+/* The same with a frame that ofs_frame_build() has made (pack/frame.h): any thread may do that. */
+struct ofs_frame_build;
+int ofs_packset_append_built(struct ofs_packset *ps, struct ofs_frame_build *b,
+			     struct ofs_frame_loc *ret);
+
 /*
  * Makes every appended frame durable, new pack files' names included. After a failure every later
  * append and sync fails with -EIO: what the kernel dropped cannot be known.

@@ -280,24 +280,20 @@ static int packset_place(struct ofs_packset *ps, uint32_t stored, uint32_t *ret_
 	return 0;
 }
 
-int ofs_packset_append(struct ofs_packset *ps, struct ofs_compressor *c, int level,
-		       const struct ofs_frame_chunk *chunks, size_t n, struct ofs_frame_loc *ret)
+int ofs_packset_append_built(struct ofs_packset *ps, struct ofs_frame_build *b,
+			     struct ofs_frame_loc *ret)
 {
-	uint32_t pack, stored;
+	uint32_t pack, stored = (uint32_t)b->bytes.len;
 	uint64_t off;
 	int r;
 
 	if (ps->failed)
 		return -EIO;
-	r = ofs_frame_build(&ps->build, c, level, chunks, n);
-	if (r < 0)
-		return r;
-	stored = (uint32_t)ps->build.bytes.len;
 	r = packset_place(ps, stored, &pack, &off);
 	if (r < 0)
 		return r;
-	ofs_frame_place(&ps->build, pack, off);
-	r = ofs_io_pwrite(ps->tail_pack->fd, ps->build.bytes.data, stored, off);
+	ofs_frame_place(b, pack, off);
+	r = ofs_io_pwrite(ps->tail_pack->fd, b->bytes.data, stored, off);
 	if (r < 0) {
 		/* Only tidiness: the next frame overwrites what was written of this one. */
 		ofs_io_truncate(ps->tail_pack->fd, off);
@@ -305,8 +301,16 @@ int ofs_packset_append(struct ofs_packset *ps, struct ofs_compressor *c, int lev
 	}
 	ps->tail_dirty = true;
 	packset_set_tail(ps, pack, off + stored);
-	*ret = (struct ofs_frame_loc){ pack, off, stored, (uint32_t)ps->build.raw.len };
+	*ret = (struct ofs_frame_loc){ pack, off, stored, (uint32_t)b->raw.len };
 	return 0;
+}
+
+int ofs_packset_append(struct ofs_packset *ps, struct ofs_compressor *c, int level,
+		       const struct ofs_frame_chunk *chunks, size_t n, struct ofs_frame_loc *ret)
+{
+	int r = ofs_frame_build(&ps->build, c, level, chunks, n);
+
+	return r < 0 ? r : ofs_packset_append_built(ps, &ps->build, ret);
 }
 
 int ofs_packset_copy(struct ofs_packset *ps, const struct ofs_frame_loc *loc, uint8_t **ret,

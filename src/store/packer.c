@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/util.h"
 #include "store/internal.h"
+#include "store/press.h"
 
 #define LEVEL 6
 #define LEVEL_DENSE 19
@@ -11,7 +12,7 @@
 
 struct packed {
 	struct ofs_index_chunk chunk;
-	size_t frame; /* in `frames`, once it is written */
+	size_t frame; /* in `frames`, once that is full */
 	bool moving;
 };
 
@@ -29,12 +30,15 @@ struct ofs_packer {
 	struct ofs_store *store;
 	struct packed *chunks;
 	size_t n, cap;
-	struct ofs_index_frame *frames;
+	struct ofs_index_frame *frames; /* in the order in which they are given and appended */
 	size_t nframes, cap_frames;
+	size_t nappended; /* of them; the others are in the press */
+	struct ofs_press *press;
 	struct pile *piles;
 	size_t npiles, cap_piles;
 	struct ofs_frame_chunk *parts; /* of the frame that is being written */
 	size_t cap_parts;
+	int error; /* the first: what was added is not all there any more */
 	bool at_risk; /* frames were appended that the index may not know */
 };
 
@@ -65,6 +69,7 @@ int ofs_packer_create(struct ofs_store *s, struct ofs_packer **ret)
 		return r;
 	p = ofs_alloc(sizeof(*p));
 	p->store = s;
+	p->press = ofs_press_create(s->compressor, ofs_press_threads());
 	*ret = p;
 	return 0;
 }
@@ -75,6 +80,7 @@ void ofs_packer_destroy(struct ofs_packer *p)
 
 	if (!p)
 		return;
+	ofs_press_destroy(p->press);
 	if (p->at_risk) {
 		p->store->strays = true;
 		cut_strays(p->store);
@@ -90,57 +96,84 @@ void ofs_packer_destroy(struct ofs_packer *p)
 	free(p);
 }
 
-static int level_for(struct ofs_store *s, bool dense)
+/* The next frame that was given lies there. */
+static void note_appended(struct ofs_packer *p, const struct ofs_frame_loc *loc)
 {
-	if (dense)
-		return LEVEL_DENSE;
-	return ofs_store_is_pressed(s) ? LEVEL_HASTE : LEVEL;
+	struct ofs_index_frame *f = &p->frames[p->nappended++];
+
+	f->pack = loc->pack;
+	f->off = loc->off;
+	f->stored = loc->stored;
+	f->raw = loc->raw;
 }
 
-/* Appends one frame with the chunks at `places`. */
+/* Takes the oldest frame out of the press. */
+static int append_oldest(struct ofs_packer *p)
+{
+	struct ofs_frame_build *built;
+	struct ofs_frame_loc loc;
+	int r = ofs_press_take(p->press, &built);
+
+	if (r < 0)
+		return r;
+	p->at_risk = true;
+	r = ofs_packset_append_built(p->store->packs, built, &loc);
+	if (r == 0)
+		note_appended(p, &loc);
+	return r;
+}
+
+static int append_all(struct ofs_packer *p)
+{
+	int r = 0;
+
+	while (r == 0 && !ofs_press_is_empty(p->press))
+		r = append_oldest(p);
+	return r;
+}
+
+/* Dense frames take so much memory to make that this is left to one thread. */
+static int append_dense(struct ofs_packer *p, size_t n)
+{
+	struct ofs_frame_loc loc;
+	int r = append_all(p);
+
+	if (r < 0)
+		return r;
+	p->at_risk = true;
+	r = ofs_packset_append(p->store->packs, p->store->compressor, LEVEL_DENSE, p->parts, n,
+			       &loc);
+	if (r == 0)
+		note_appended(p, &loc);
+	return r;
+}
+
+/* Makes one frame of the chunks at `places`. */
 static int write_frame(struct ofs_packer *p, uint32_t class, bool dense, const size_t *places,
 		       size_t n, const uint8_t *data)
 {
-	struct ofs_store *s = p->store;
-	struct ofs_frame_loc loc;
 	uint32_t off = 0;
 	size_t i;
 	int r;
 
 	p->parts = ofs_grow(p->parts, &p->cap_parts, n, sizeof(*p->parts));
 	for (i = 0; i < n; i++) {
-		const struct ofs_index_chunk *c = &p->chunks[places[i]].chunk;
-
-		p->parts[i] = (struct ofs_frame_chunk){ data + off, c->len };
-		off += c->len;
-	}
-	p->at_risk = true;
-	r = ofs_packset_append(s->packs, s->compressor, level_for(s, dense), p->parts, n, &loc);
-	if (r < 0)
-		return r;
-	off = 0;
-	for (i = 0; i < n; i++) {
 		struct packed *c = &p->chunks[places[i]];
 
+		p->parts[i] = (struct ofs_frame_chunk){ data + off, c->chunk.len };
 		c->frame = p->nframes;
-		c->chunk.pack = loc.pack;
-		c->chunk.frame_off = loc.off;
-		c->chunk.frame_stored = loc.stored;
-		c->chunk.frame_raw = loc.raw;
-		c->chunk.class = class;
-		c->chunk.dense = dense;
-		c->chunk.bad = false;
 		c->chunk.off = off;
 		off += c->chunk.len;
 	}
 	p->frames = ofs_grow(p->frames, &p->cap_frames, p->nframes + 1, sizeof(*p->frames));
-	p->frames[p->nframes++] = (struct ofs_index_frame){ .pack = loc.pack,
-							    .off = loc.off,
-							    .stored = loc.stored,
-							    .raw = loc.raw,
-							    .class = class,
-							    .dense = dense };
-	return 0;
+	p->frames[p->nframes++] = (struct ofs_index_frame){ .class = class, .dense = dense };
+	if (dense)
+		return append_dense(p, n);
+	r = ofs_press_is_full(p->press) ? append_oldest(p) : 0;
+	if (r < 0)
+		return r;
+	return ofs_press_give(p->press, ofs_store_is_pressed(p->store) ? LEVEL_HASTE : LEVEL,
+			      p->parts, n);
 }
 
 static int pile_flush(struct ofs_packer *p, struct pile *pile)
@@ -170,20 +203,15 @@ static struct pile *pile_for(struct ofs_packer *p, uint32_t class, bool dense)
 	return pile;
 }
 
-int ofs_packer_add(struct ofs_packer *p, uint32_t class, bool dense, bool moving,
-		   const struct ofs_index_chunk *c, const void *data, size_t *ret)
+/* Puts the chunk at `place` into a frame. */
+static int pack_chunk(struct ofs_packer *p, uint32_t class, bool dense, size_t place,
+		      const void *data)
 {
+	const struct ofs_index_chunk *c = &p->chunks[place].chunk;
 	uint32_t full = dense ? OFS_FRAME_FULL_DENSE : OFS_FRAME_FULL;
 	struct pile *pile;
-	size_t place = p->n;
 	int r;
 
-	p->chunks = ofs_grow(p->chunks, &p->cap, p->n + 1, sizeof(*p->chunks));
-	p->chunks[p->n++] = (struct packed){ .chunk = *c, .moving = moving };
-	if (!moving)
-		p->chunks[place].chunk.id = p->store->next_chunk++;
-	if (ret)
-		*ret = place;
 	/* A chunk that fills a frame leaves the neighbours before and after it together. */
 	if (c->len > full / 4 * 3)
 		return write_frame(p, class, dense, &place, 1, data);
@@ -198,6 +226,49 @@ int ofs_packer_add(struct ofs_packer *p, uint32_t class, bool dense, bool moving
 	pile->chunks = ofs_grow(pile->chunks, &pile->cap, pile->n + 1, sizeof(*pile->chunks));
 	pile->chunks[pile->n++] = place;
 	return 0;
+}
+
+int ofs_packer_add(struct ofs_packer *p, uint32_t class, bool dense, bool moving,
+		   const struct ofs_index_chunk *c, const void *data, size_t *ret)
+{
+	size_t place = p->n;
+
+	if (p->error < 0)
+		return p->error;
+	p->chunks = ofs_grow(p->chunks, &p->cap, p->n + 1, sizeof(*p->chunks));
+	p->chunks[p->n++] = (struct packed){ .chunk = *c, .moving = moving };
+	if (!moving)
+		p->chunks[place].chunk.id = p->store->next_chunk++;
+	if (ret)
+		*ret = place;
+	p->error = pack_chunk(p, class, dense, place, data);
+	return p->error;
+}
+
+/* Everything is in the packs then, and each chunk knows where. */
+static int write_rest(struct ofs_packer *p)
+{
+	size_t i;
+	int r = p->error;
+
+	for (i = 0; i < p->npiles && r == 0; i++)
+		r = pile_flush(p, &p->piles[i]);
+	if (r == 0)
+		r = append_all(p);
+	p->error = r;
+	for (i = 0; i < p->n && r == 0; i++) {
+		struct ofs_index_chunk *c = &p->chunks[i].chunk;
+		const struct ofs_index_frame *f = &p->frames[p->chunks[i].frame];
+
+		c->pack = f->pack;
+		c->frame_off = f->off;
+		c->frame_stored = f->stored;
+		c->frame_raw = f->raw;
+		c->class = f->class;
+		c->dense = f->dense;
+		c->bad = false;
+	}
+	return r;
 }
 
 static int index_frames(struct ofs_packer *p)
@@ -291,11 +362,8 @@ static void look_again(struct ofs_packer *p)
 int ofs_packer_commit(struct ofs_packer *p, int (*also)(void *arg), void *arg)
 {
 	struct ofs_store *s = p->store;
-	size_t i;
-	int r = 0;
+	int r = write_rest(p);
 
-	for (i = 0; i < p->npiles && r == 0; i++)
-		r = pile_flush(p, &p->piles[i]);
 	if (r == 0)
 		r = ofs_packset_sync(s->packs);
 	if (r == 0)

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Frames are compressed by several threads and come back in the order in which they were given. All
+ * calls are made by one thread, which counts as one of them: rather than wait it compresses, too.
+ */
+#ifndef OFS_STORE_PRESS_H
+#define OFS_STORE_PRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "codec/zstd.h"
+#include "pack/pack.h"
+
+#define OFS_PRESS_THREADS_MAX 4u
+
+struct ofs_press;
+
+/* How many threads are worth while on this machine: one for each processor, up to the most. */
+unsigned int ofs_press_threads(void);
+
+/*
+ * `own` (borrowed) is what the caller compresses with. Other threads are started when a frame is
+ * given while another one waits, `threads` - 1 at most; where none can be, the caller does it all.
+ */
+struct ofs_press *ofs_press_create(struct ofs_compressor *own, unsigned int threads);
+
+/* Ends the threads; frames that were not taken are dropped. NULL is allowed. */
+void ofs_press_destroy(struct ofs_press *p);
+
+/* Whether a frame has to be taken before the next is given: there are two for each thread. */
+bool ofs_press_is_full(const struct ofs_press *p);
+
+bool ofs_press_is_empty(const struct ofs_press *p);
+
+/* Gives a frame of a copy of these chunks to a press that is not full. 0 or -ENOMEM. */
+int ofs_press_give(struct ofs_press *p, int level, const struct ofs_frame_chunk *chunks, size_t n);
+
+/*
+ * Takes the oldest frame out of a press that is not empty, once it is built: *ret is good until the
+ * next one is given. Errors as ofs_frame_build(): the frame is lost.
+ */
+int ofs_press_take(struct ofs_press *p, struct ofs_frame_build **ret);
+
+#endif
