@@ -2,6 +2,7 @@
 #include "base/thread.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -9,16 +10,23 @@
 
 #include "base/clock.h"
 
-int ofs_thread_start(pthread_t *ret, void *(*fn)(void *arg), void *arg)
+int ofs_thread_start(pthread_t *ret, const char *name, void *(*fn)(void *arg), void *arg)
 {
 	sigset_t all, before;
+	cpu_set_t processors;
 	int r;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = pthread_create(ret, NULL, fn, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -r;
+	if (r != 0)
+		return -r;
+	pthread_setname_np(*ret, name);
+	/* Those of the first thread. */
+	if (sched_getaffinity(getpid(), sizeof(processors), &processors) == 0)
+		pthread_setaffinity_np(*ret, sizeof(processors), &processors);
+	return 0;
 }
 
 /* To Linux the nice value is a thread's own, see setpriority(2). */

@@ -6,8 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Starts a thread that takes no signals: those are for the program's other threads. 0 or -errno. */
-int ofs_thread_start(pthread_t *ret, void *(*fn)(void *arg), void *arg);
+/*
+ * Starts a thread that takes no signals: those are for the program's other threads. It may run on all
+ * processors that the program may, also where its starter is bound to one, as the threads are that
+ * libfuse serves io_uring with. `name` (up to 15 bytes) is what ps(1) and top(1) show. 0 or -errno.
+ */
+int ofs_thread_start(pthread_t *ret, const char *name, void *(*fn)(void *arg), void *arg);
 
 /*
  * The calling thread works in the background: where processors are scarce it gets about a third of

@@ -231,11 +231,11 @@ int ofs_notify_start(struct ofs_notify *n, struct fuse_session *fuse)
 	pthread_mutex_lock(&n->lock);
 	if (!n->stopping) {
 		n->fuse = fuse;
-		r = pthread_create(&n->thread, NULL, notify_main, n);
+		r = ofs_thread_start(&n->thread, "notify", notify_main, n);
 		n->running = n->joinable = r == 0;
 	}
 	pthread_mutex_unlock(&n->lock);
-	return -r;
+	return r;
 }
 
 void ofs_notify_attr(struct ofs_notify *n, ofs_node node)

@@ -86,7 +86,7 @@ bool ofs_worker_add(struct ofs_worker *w, struct ofs_tree *t, const struct ofs_t
 	pthread_mutex_lock(&w->lock);
 	w->tree = t;
 	if (!w->runs)
-		w->runs = ofs_thread_start(&w->thread, worker_main, w) == 0;
+		w->runs = ofs_thread_start(&w->thread, "worker", worker_main, w) == 0;
 	taken = taken && w->runs;
 	if (taken) {
 		w->queue = ofs_grow(w->queue, &w->cap, w->n + 1, sizeof(*w->queue));

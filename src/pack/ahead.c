@@ -143,7 +143,7 @@ static void start_threads(struct ofs_ahead *a)
 	long n = OFS_MAX(sysconf(_SC_NPROCESSORS_ONLN) - 1, (long)THREADS_MIN);
 
 	for (; a->nthreads < OFS_MIN(n, (long)THREADS_MAX); a->nthreads++)
-		if (ofs_thread_start(&a->thread[a->nthreads], ahead_run, a) < 0)
+		if (ofs_thread_start(&a->thread[a->nthreads], "ahead", ahead_run, a) < 0)
 			return;
 }
 

@@ -166,7 +166,7 @@ int ofs_press_give(struct ofs_press *p, int level, const struct ofs_frame_chunk 
 	pthread_cond_signal(&p->wanted);
 	pthread_mutex_unlock(&p->lock);
 	if (others && p->nhelpers < p->threads - 1 &&
-	    ofs_thread_start(&p->helpers[p->nhelpers], helper_main, p) == 0)
+	    ofs_thread_start(&p->helpers[p->nhelpers], "press", helper_main, p) == 0)
 		p->nhelpers++;
 	return 0;
 }

@@ -306,10 +306,9 @@ int ofs_store_start(struct ofs_store *s)
 	int r;
 
 	ofs_reserve_fill(s);
-	r = pthread_create(&s->sealer, NULL, sealer_main, s);
-
+	r = ofs_thread_start(&s->sealer, "sealer", sealer_main, s);
 	s->sealer_runs = r == 0;
-	return -r;
+	return r;
 }
 
 void ofs_sealer_stop(struct ofs_store *s)

@@ -159,7 +159,7 @@ struct ofs_indexer *ofs_indexer_create(struct ofs_tree *t, const char *path)
 
 int ofs_indexer_start(struct ofs_indexer *ix)
 {
-	int r = ofs_thread_start(&ix->thread, indexer_main, ix);
+	int r = ofs_thread_start(&ix->thread, "indexer", indexer_main, ix);
 
 	pthread_mutex_lock(&ix->lock);
 	ix->running = r == 0;

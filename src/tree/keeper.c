@@ -231,7 +231,7 @@ static void *keeper_main(void *arg)
 /* `lock` held. */
 static int start_locked(struct ofs_keeper *k)
 {
-	int r = k->runs ? 0 : ofs_thread_start(&k->thread, keeper_main, k);
+	int r = k->runs ? 0 : ofs_thread_start(&k->thread, "keeper", keeper_main, k);
 
 	k->runs = r == 0;
 	return r;

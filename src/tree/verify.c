@@ -219,7 +219,7 @@ static int start(struct ofs_tree_verify *job, bool repair)
 			pthread_join(job->thread, NULL);
 		clear(job);
 		job->repair = repair;
-		r = ofs_thread_start(&job->thread, verify_main, job);
+		r = ofs_thread_start(&job->thread, "verify", verify_main, job);
 		job->joinable = r == 0;
 		job->state = r == 0 ? STATE_RUNNING : STATE_NONE;
 	}
