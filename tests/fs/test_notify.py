@@ -250,6 +250,29 @@ def it_ends_in_the_middle_of_everything(case, end):
                 os.unlink(m("cache/shell", name))
 
 
+def end_at_work(m, work, progress):
+    """Ends the daemon once each of the threads, work(NUMBER), has come further than twice."""
+
+    def work_on(number):
+        try:
+            while True:
+                work(number)
+        except OSError:
+            pass
+
+    os.makedirs(m("cache/shell"))
+    threads = [threading.Thread(target=work_on, args=(i,)) for i in range(len(progress()))]
+    for thread in threads:
+        thread.start()
+    try:
+        eventually(lambda: min(progress()) > 2, "all of them are at work")
+        m.process.send_signal(signal.SIGTERM)
+        assert m.wait() == 0
+    finally:
+        for thread in threads:
+            thread.join()
+
+
 @test
 def it_ends_while_writers_wait_for_room(case):
     """Whoever is served while the daemon ends is served to the end, wherever that takes long."""
@@ -257,26 +280,12 @@ def it_ends_while_writers_wait_for_room(case):
     kept = [[] for _ in range(4)]
 
     def work(worker):
-        try:
-            while True:
-                name = f"cache/shell/{worker}-{len(kept[worker])}"
-                data = noise(MIB, worker * 1000 + len(kept[worker]))
-                write(m(name), data)
-                kept[worker].append((name, data))
-        except OSError:
-            pass
+        name = f"cache/shell/{worker}-{len(kept[worker])}"
+        data = noise(MIB, worker * 1000 + len(kept[worker]))
+        write(m(name), data)
+        kept[worker].append((name, data))
 
-    os.makedirs(m("cache/shell"))
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(kept))]
-    for thread in threads:
-        thread.start()
-    try:
-        eventually(lambda: min(map(len, kept)) > 2, "all of them are at work")
-        m.process.send_signal(signal.SIGTERM)
-        assert m.wait() == 0
-    finally:
-        for thread in threads:
-            thread.join()
+    end_at_work(m, work, lambda: [len(files) for files in kept])
     with m.start():
         for name, data in sum(kept, []):
             same(read(m(name)), data, name)
@@ -346,29 +355,15 @@ def it_ends_while_an_fsync_waits(case):
     synced = [0] * 4
 
     def work(worker):
+        fd = os.open(m(f"cache/shell/{worker}"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:
-            while True:
-                fd = os.open(m(f"cache/shell/{worker}"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-                try:
-                    os.write(fd, b"line\n")
-                    os.fsync(fd)
-                    synced[worker] += 1
-                finally:
-                    os.close(fd)
-        except OSError:
-            pass
+            os.write(fd, b"line\n")
+            os.fsync(fd)
+            synced[worker] += 1
+        finally:
+            os.close(fd)
 
-    os.makedirs(m("cache/shell"))
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(synced))]
-    for thread in threads:
-        thread.start()
-    try:
-        eventually(lambda: min(synced) > 2, "all of them are at work")
-        m.process.send_signal(signal.SIGTERM)
-        assert m.wait() == 0
-    finally:
-        for thread in threads:
-            thread.join()
+    end_at_work(m, work, lambda: synced)
     with m.start():
         for worker, times in enumerate(synced):
             assert len(read(m(f"cache/shell/{worker}"))) >= times * len("line\n")
