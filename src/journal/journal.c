@@ -11,6 +11,7 @@
 #include "journal/segment.h"
 
 #define JOURNAL_SEGMENT_SIZE ((uint64_t)64 << 20)
+#define SEGMENT_RECORDS (128u << 10) /* in one segment, so that small ones go, too */
 
 /*
  * How many zeros a sync writes behind the end of the log: as many bytes as the segment has, within
@@ -212,7 +213,8 @@ static int journal_make_room(struct ofs_journal *j, uint64_t size)
 	struct ofs_segment *s = j->newest;
 	uint64_t used = s->end - s->first;
 
-	if (used == OFS_SEGMENT_HEADER || used + size <= j->segment_size)
+	if (used == OFS_SEGMENT_HEADER ||
+	    (used + size <= j->segment_size && s->records < SEGMENT_RECORDS))
 		return 0;
 	return journal_add_segment(j, s->end, s->first);
 }
@@ -276,6 +278,7 @@ static int journal_append_at_end(struct ofs_journal *j, const struct ofs_journal
 		return r;
 	}
 	atomic_store(&s->end, rec->lsn + size);
+	s->records++;
 	return 0;
 }
 
@@ -603,14 +606,18 @@ bool ofs_journal_can_trim(struct ofs_journal *j, ofs_lsn keep)
 	return can;
 }
 
-uint64_t ofs_journal_size(struct ofs_journal *j)
+uint64_t ofs_journal_size(struct ofs_journal *j, uint64_t *ret_records)
 {
-	uint64_t size = 0;
+	uint64_t size = 0, records = 0;
 	size_t i;
 
 	pthread_rwlock_rdlock(&j->segments_lock);
-	for (i = 0; i < j->segments.n; i++)
+	for (i = 0; i < j->segments.n; i++) {
 		size += j->segments.at[i]->end - j->segments.at[i]->first;
+		records += j->segments.at[i]->records;
+	}
 	pthread_rwlock_unlock(&j->segments_lock);
+	if (ret_records)
+		*ret_records = records;
 	return size;
 }

@@ -148,7 +148,10 @@ int ofs_journal_punch(struct ofs_journal *j, ofs_lsn from, ofs_lsn to);
 /* Whether ofs_journal_trim() would remove anything. */
 bool ofs_journal_can_trim(struct ofs_journal *j, ofs_lsn keep);
 
-/* Bytes that the segments occupy. */
-uint64_t ofs_journal_size(struct ofs_journal *j);
+/*
+ * Bytes that the segments occupy. *ret_records (may be NULL): how many records were appended to them
+ * since the log was opened; one segment holds no more than 128 Ki.
+ */
+uint64_t ofs_journal_size(struct ofs_journal *j, uint64_t *ret_records);
 
 #endif

@@ -41,6 +41,7 @@ struct ofs_segment {
 	ofs_lsn durable; /* from the header */
 	bool sound; /* whether the header is; else prev and durable are 0 */
 	_Atomic ofs_lsn end; /* grows while this is the newest segment, under the append lock */
+	_Atomic uint32_t records; /* that were appended since it was opened; under the append lock */
 	ofs_lsn ahead; /* where the zeros end that are behind `end`, if any; under the append lock */
 	bool scarce; /* there is no room for such zeros; under the append lock */
 	int fd;

@@ -5,10 +5,24 @@
 #include "base/util.h"
 #include "store/internal.h"
 
-/* A quarter of what the journal may hold: from there on drafts do not wait to become quiet. */
+/*
+ * What a record changed is in memory until it is sealed, however small the record is: with this many
+ * that is some 300 MB. More than two of the journal's segments hold.
+ */
+#define RECORDS_MAX (UINT64_C(512) << 10)
+
+/* Whether the journal holds more than that part of what it may. */
+static bool is_beyond(struct ofs_store *s, unsigned int part)
+{
+	uint64_t records, size = ofs_journal_size(s->journal, &records);
+
+	return size > s->journal_max / part || records > RECORDS_MAX / part;
+}
+
+/* From a quarter on drafts do not wait to become quiet. */
 bool ofs_store_is_pressed(struct ofs_store *s)
 {
-	return ofs_journal_size(s->journal) > s->journal_max / 4;
+	return is_beyond(s, 4);
 }
 
 bool ofs_store_is_stopping(struct ofs_store *s)
@@ -65,7 +79,7 @@ bool ofs_store_make_room(struct ofs_store *s)
 
 bool ofs_store_would_wait(struct ofs_store *s)
 {
-	return ofs_journal_size(s->journal) > s->journal_max;
+	return is_beyond(s, 1);
 }
 
 int ofs_store_wait_for_room(struct ofs_store *s)

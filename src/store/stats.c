@@ -64,7 +64,7 @@ int ofs_store_stats(struct ofs_store *s, struct ofs_store_stats *ret)
 	if (r < 0)
 		return r;
 	st.packs = packs.bytes;
-	st.journal = ofs_journal_size(s->journal);
+	st.journal = ofs_journal_size(s->journal, NULL);
 	*ret = st;
 	return 0;
 }

@@ -100,7 +100,8 @@ static void *trimmer_run(void *arg)
 		if (ofs_journal_sweep(journal) != 0)
 			failure->failed = "a trim failed";
 		begin = ofs_journal_begin(journal);
-		if (begin < last || begin > ofs_journal_end(journal) || !ofs_journal_size(journal))
+		if (begin < last || begin > ofs_journal_end(journal) ||
+		    !ofs_journal_size(journal, NULL))
 			failure->failed = "the log's ends are wrong";
 		last = begin;
 	}
