@@ -39,6 +39,17 @@ def sealed(m, writer):
     return all(xattr(m(p), "sha256") for p in paths)
 
 
+def sync_little(m):
+    """Syncs that find next to nothing new: they write zeros behind the log for those to come."""
+    fd = os.open(m("cache/shell"), os.O_RDONLY)
+    try:
+        for mode in (0o711, 0o755) * 5:
+            os.fchmod(fd, mode)
+            os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
 def script(m, writer):
     """
     One life of a daemon: it writes, syncs, seals, reads, removes; whoever dies of it ends it here.
@@ -57,6 +68,7 @@ def script(m, writer):
             writer.work(15)
         if not writer.cut and not writer.failure:
             eventually(lambda: sealed(m, writer), "all is sealed")
+            sync_little(m)
             os.chmod(m("cache/shell"), 0o711)  # the last checkpoint has something to do
     except OSError as e:
         if e.errno not in GONE | DYING:
