@@ -21,10 +21,10 @@ static bool is_uring(fuse_req_t req)
 }
 
 /*
- * What a request is served with, asked for before anything is done. At its end libfuse cancels the threads of its
- * rings wherever they are (fuse_session_destruct_uring() in 3.18), which would keep the locks they
- * hold locked for ever; they are woken up as well, so they need not be cancelled. Of its other
- * threads it switches this itself.
+ * What a request is served with, asked for before anything is done. At its end libfuse cancels
+ * the threads of its rings wherever they are (fuse_session_destruct_uring() in 3.18), which
+ * would keep the locks they hold locked for ever; they are woken up as well, so they need not be
+ * cancelled. Of its other threads it switches this itself.
  */
 static struct ofs_serving *serving_of(fuse_req_t req)
 {

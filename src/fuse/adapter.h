@@ -19,8 +19,9 @@ struct ofs_serving {
 };
 
 /*
- * The requests served; their userdata is a `struct ofs_serving *`. create, flush and release are missing on purpose, and open and opendir are refused: the
- * kernel then opens files without a message (docs/ARCHITECTURE.md, "Zero-message open").
+ * The requests served; their userdata is a `struct ofs_serving *`. create, flush and release are
+ * missing on purpose, and open and opendir are refused: the kernel then opens files without a
+ * message (docs/ARCHITECTURE.md, "Zero-message open").
  */
 extern const struct fuse_lowlevel_ops ofs_adapter_ops;
 

@@ -70,7 +70,6 @@ static struct ofs_inode *fetch_inode(struct ofs_store *s, uint64_t ino, int *ret
 	int r;
 
 	r = ofs_index_list_inodes(s->index, ino, last, load_inode, s);
-
 	n = ofs_map_get(&s->inodes, ino);
 	/* What is wrong with another one is told when that is needed. */
 	if (!n && r < 0 && last > ino) {
