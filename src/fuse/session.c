@@ -247,9 +247,15 @@ void ofs_session_destroy(struct ofs_session *s)
 	ofs_notify_finish(s->notify);
 	if (s->mounted)
 		fuse_session_unmount(s->fuse);
+	ofs_tree_close(s->serving.tree);
+	/*
+	 * They are idle since the threads that served requests ended. Their pthread keys outlive
+	 * all threads of the tree: OpenSSL would take the number of a deleted key for one of its
+	 * own, glibc clears keys in order of number when a thread ends, and what OpenSSL keeps for
+	 * the thread leaks if it is cleared before the key whose destructor frees it.
+	 */
 	ofs_worker_destroy(s->serving.syncs);
 	ofs_worker_destroy(s->serving.writes);
-	ofs_tree_close(s->serving.tree);
 	ofs_notify_destroy(s->notify);
 	fuse_session_destroy(s->fuse);
 	free(s);
