@@ -20,6 +20,7 @@ LAYERS = [
     {"journal", "pack", "index"},
     {"store"},
     {"tree"},
+    {"client"},
     {"context"},
     {"fuse"},
 ]
@@ -46,7 +47,7 @@ SYSTEM_CALLS = """
     fsync fdatasync syncfs sync_file_range
     rename renameat renameat2 ftruncate fallocate
 """.split()
-MAY_CALL = {"io", "cli", "fuse", "main"}
+MAY_CALL = {"io", "client", "cli", "fuse", "main"}
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.M)
 CALL = re.compile(r"(?<![\w.>])(%s)\s*\(" % "|".join(SYSTEM_CALLS))

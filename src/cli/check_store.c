@@ -19,7 +19,7 @@
 #include <offloadfs/config.h>
 
 #include "base/util.h"
-#include "cli/text.h"
+#include "client/text.h"
 #include "index/index.h"
 #include "index/schema.h"
 #include "index/vfs.h"

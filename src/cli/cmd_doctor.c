@@ -17,8 +17,8 @@
 #include "cli/probe.h"
 #include "cli/report.h"
 #include "cli/target.h"
-#include "cli/text.h"
 #include "cli/workspace.h"
+#include "client/text.h"
 #include "io/mounts.h"
 #include "io/path.h"
 

@@ -11,7 +11,7 @@
 #include "cli/command.h"
 #include "cli/report.h"
 #include "cli/target.h"
-#include "cli/text.h"
+#include "client/text.h"
 
 #define GC_SIGNAL 128 /* and the signal's number is the exit code */
 

@@ -9,11 +9,11 @@
 
 #include "base/util.h"
 #include "cli/command.h"
-#include "cli/label.h"
 #include "cli/operand.h"
 #include "cli/promotion.h"
 #include "cli/report.h"
-#include "cli/text.h"
+#include "client/label.h"
+#include "client/text.h"
 
 struct promote_options {
 	struct ofs_target_options target;

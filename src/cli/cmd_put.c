@@ -10,13 +10,13 @@
 
 #include "base/util.h"
 #include "cli/command.h"
-#include "cli/content.h"
-#include "cli/deposit.h"
-#include "cli/label.h"
 #include "cli/offload.h"
 #include "cli/report.h"
-#include "cli/spool.h"
 #include "cli/target.h"
+#include "client/content.h"
+#include "client/deposit.h"
+#include "client/label.h"
+#include "client/spool.h"
 
 struct put_options {
 	struct ofs_target_options target;

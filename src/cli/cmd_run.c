@@ -11,14 +11,14 @@
 #include "base/util.h"
 #include "cli/capture.h"
 #include "cli/command.h"
-#include "cli/content.h"
-#include "cli/deposit.h"
-#include "cli/label.h"
 #include "cli/offload.h"
 #include "cli/report.h"
-#include "cli/spool.h"
 #include "cli/target.h"
-#include "cli/text.h"
+#include "client/content.h"
+#include "client/deposit.h"
+#include "client/label.h"
+#include "client/spool.h"
+#include "client/text.h"
 
 #define RUN_MAX_BYTES 2048
 #define RUN_MAX_LINES 50

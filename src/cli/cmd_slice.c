@@ -14,9 +14,9 @@
 #include "cli/operand.h"
 #include "cli/report.h"
 #include "cli/slice.h"
-#include "cli/spool.h"
 #include "cli/target.h"
-#include "cli/text.h"
+#include "client/spool.h"
+#include "client/text.h"
 
 #define SLICE_CHUNK ((size_t)64 << 10)
 #define SLICE_FORMS "10-20, 120, 120-, -50 (lines) or b0-4095 (bytes)"

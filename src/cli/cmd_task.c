@@ -16,7 +16,7 @@
 #include "cli/report.h"
 #include "cli/target.h"
 #include "cli/tasks.h"
-#include "cli/text.h"
+#include "client/text.h"
 
 #define TASK_SIGNAL 128 /* and the signal's number is the exit code */
 

@@ -17,7 +17,7 @@
 #include "cli/job.h"
 #include "cli/report.h"
 #include "cli/target.h"
-#include "cli/text.h"
+#include "client/text.h"
 
 /* Exit codes of this command. */
 enum {

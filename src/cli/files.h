@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-#include "cli/backend.h"
+#include "client/backend.h"
 
 struct ofs_file {
 	char *path; /* in the tree */

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/util.h"
-#include "cli/text.h"
+#include "client/text.h"
 
 #define GONE_REFS "refs/"
 

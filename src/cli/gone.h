@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-#include "cli/backend.h"
+#include "client/backend.h"
 
 /*
  * Reads it; `path` is in refs/, with or without the suffix of a slice. -ENOENT: `path` is

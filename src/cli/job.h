@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/backend.h"
 #include "cli/progress.h"
+#include "client/backend.h"
 
 struct ofs_job {
 	/* Set by the caller, who keeps them; static strings but for the backend. */

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "cli/backend.h"
+#include "client/backend.h"
 
 /* Texts are allocated, NULL where the tree has none; numbers are -1 then. */
 struct ofs_meta {

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/util.h"
-#include "cli/pointer.h"
+#include "client/pointer.h"
 #include "io/path.h"
 
 void ofs_offloaded_finish(struct ofs_offloaded *o)

@@ -7,9 +7,9 @@
 
 #include <offloadfs/error.h>
 
-#include "cli/content.h"
-#include "cli/deposit.h"
 #include "cli/target.h"
+#include "client/content.h"
+#include "client/deposit.h"
 
 /* All borrowed. */
 struct ofs_offload_request {

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-#include "cli/backend.h"
 #include "cli/target.h"
+#include "client/backend.h"
 
 struct ofs_operand {
 	struct ofs_target target;

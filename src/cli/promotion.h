@@ -8,7 +8,7 @@
 
 #include <offloadfs/error.h>
 
-#include "cli/backend.h"
+#include "client/backend.h"
 
 #define OFS_TAGS_MAX 4096
 

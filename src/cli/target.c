@@ -9,8 +9,8 @@
 
 #include "base/alloc.h"
 #include "base/util.h"
-#include "cli/text.h"
 #include "cli/workspace.h"
+#include "client/text.h"
 #include "io/path.h"
 
 bool ofs_target_take_option(struct ofs_target_options *opts, int c, const char *value)

@@ -8,7 +8,7 @@
 
 #include <offloadfs/error.h>
 
-#include "cli/backend.h"
+#include "client/backend.h"
 #include "io/mounts.h"
 
 /* Options that every command takes. */

@@ -7,7 +7,7 @@
 
 #include <offloadfs/error.h>
 
-#include "cli/backend.h"
+#include "client/backend.h"
 
 struct ofs_task {
 	char *name;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/preview.h"
+#include "client/preview.h"
 
 #include <errno.h>
 
 #include "base/util.h"
-#include "cli/text.h"
+#include "client/text.h"
 
 /*
  * Escape sequences take room in the input and none in the output; a line with more than this of

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A store that is not mounted, through the engine. */
-#include "cli/backend.h"
+#include "client/backend.h"
 
 #include <errno.h>
 #include <fcntl.h>

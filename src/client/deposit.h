@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Putting a spooled content into a tree, at most once. */
-#ifndef OFS_CLI_DEPOSIT_H
-#define OFS_CLI_DEPOSIT_H
+#ifndef OFS_CLIENT_DEPOSIT_H
+#define OFS_CLIENT_DEPOSIT_H
 
 #include <offloadfs/error.h>
 
-#include "cli/backend.h"
-#include "cli/content.h"
+#include "client/backend.h"
+#include "client/content.h"
 
 /* What is wanted; the labels are checked already, all strings borrowed. */
 struct ofs_deposit {

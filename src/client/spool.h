@@ -3,8 +3,8 @@
  * Bytes on their way into a tree: in memory while they are few, then in a temporary file that has
  * no name.
  */
-#ifndef OFS_CLI_SPOOL_H
-#define OFS_CLI_SPOOL_H
+#ifndef OFS_CLIENT_SPOOL_H
+#define OFS_CLIENT_SPOOL_H
 
 #include <stddef.h>
 #include <stdint.h>

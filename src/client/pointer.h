@@ -7,13 +7,13 @@
  * Deterministic: nothing in it depends on when or how fast something ran. Every command in it works
  * as printed.
  */
-#ifndef OFS_CLI_POINTER_H
-#define OFS_CLI_POINTER_H
+#ifndef OFS_CLIENT_POINTER_H
+#define OFS_CLIENT_POINTER_H
 
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "cli/content.h"
+#include "client/content.h"
 
 struct ofs_pointer {
 	const char *what; /* title, command or category; any bytes */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/spool.h"
+#include "client/spool.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/pointer.h"
-#include "cli/preview.h"
+#include "client/pointer.h"
+#include "client/preview.h"
 
 static struct ofs_spool spool;
 static struct ofs_content content;
@@ -31,7 +31,7 @@ static void finish(void)
 	free(text);
 }
 
-TestSuite(cli_pointer, .init = begin, .fini = finish);
+TestSuite(client_pointer, .init = begin, .fini = finish);
 
 static void add(const char *data)
 {
@@ -71,7 +71,7 @@ static void expect_no_part(const char *part)
 	cr_expect_not(strstr(text, part), "'%s' in:\n%s", part, text);
 }
 
-Test(cli_pointer, whole_text)
+Test(client_pointer, whole_text)
 {
 	pointer.has_exit = true;
 	pointer.exit_code = 2;
@@ -92,7 +92,7 @@ Test(cli_pointer, whole_text)
 		"line 911\nline 912\n");
 }
 
-Test(cli_pointer, same_bytes_same_text)
+Test(client_pointer, same_bytes_same_text)
 {
 	char *first;
 
@@ -104,7 +104,7 @@ Test(cli_pointer, same_bytes_same_text)
 	free(first);
 }
 
-Test(cli_pointer, short_content_is_shown_whole)
+Test(client_pointer, short_content_is_shown_whole)
 {
 	add("one\ntwo\nthree");
 	print();
@@ -115,7 +115,7 @@ Test(cli_pointer, short_content_is_shown_whole)
 	expect_no_part("exit");
 }
 
-Test(cli_pointer, head_and_tail_meet_without_overlap)
+Test(client_pointer, head_and_tail_meet_without_overlap)
 {
 	add_lines(15);
 	print();
@@ -136,7 +136,7 @@ Test(cli_pointer, head_and_tail_meet_without_overlap)
 	expect_no_part("line 11\n");
 }
 
-Test(cli_pointer, empty_and_one_line)
+Test(client_pointer, empty_and_one_line)
 {
 	print();
 	expect_part("0 bytes, 0 lines");
@@ -148,7 +148,7 @@ Test(cli_pointer, empty_and_one_line)
 	expect_part("--- line 1 of 1 ---\nx\n");
 }
 
-Test(cli_pointer, long_lines_are_cut_and_read_by_bytes)
+Test(client_pointer, long_lines_are_cut_and_read_by_bytes)
 {
 	char *line = malloc(50001);
 
@@ -164,7 +164,7 @@ Test(cli_pointer, long_lines_are_cut_and_read_by_bytes)
 	cr_expect_lt(strlen(text), 1000);
 }
 
-Test(cli_pointer, the_first_line_that_was_cut_is_where_to_read_on)
+Test(client_pointer, the_first_line_that_was_cut_is_where_to_read_on)
 {
 	char line[302];
 
@@ -179,7 +179,7 @@ Test(cli_pointer, the_first_line_that_was_cut_is_where_to_read_on)
 	expect_part("y...[+100 bytes]\nc\n");
 }
 
-Test(cli_pointer, the_preview_is_bounded)
+Test(client_pointer, the_preview_is_bounded)
 {
 	char line[202];
 	const char *preview;
@@ -195,7 +195,7 @@ Test(cli_pointer, the_preview_is_bounded)
 	cr_expect_leq(strlen(preview), OFS_PREVIEW_MAX + 60);
 }
 
-Test(cli_pointer, cuts_between_characters)
+Test(client_pointer, cuts_between_characters)
 {
 	struct ofs_preview plan;
 
@@ -207,7 +207,7 @@ Test(cli_pointer, cuts_between_characters)
 	cr_expect_eq(plan.first_missing, 1);
 }
 
-Test(cli_pointer, harmless_to_a_terminal)
+Test(client_pointer, harmless_to_a_terminal)
 {
 	add("\x1b[31mred\x1b[0m\r\nbell\a\n");
 	add("late NUL ");
@@ -218,7 +218,7 @@ Test(cli_pointer, harmless_to_a_terminal)
 	expect_no_part("partial");
 }
 
-Test(cli_pointer, binary_has_no_preview)
+Test(client_pointer, binary_has_no_preview)
 {
 	cr_assert_eq(ofs_spool_append(&spool,
 				      "\x7f"
@@ -231,7 +231,7 @@ Test(cli_pointer, binary_has_no_preview)
 	expect_no_part("---");
 }
 
-Test(cli_pointer, signals_and_titles)
+Test(client_pointer, signals_and_titles)
 {
 	pointer.has_exit = true;
 	pointer.exit_code = 137;
@@ -243,7 +243,7 @@ Test(cli_pointer, signals_and_titles)
 	cr_expect_not(strchr(text, '\x1b'));
 }
 
-Test(cli_pointer, long_commands_are_cut)
+Test(client_pointer, long_commands_are_cut)
 {
 	char what[301];
 
@@ -256,7 +256,7 @@ Test(cli_pointer, long_commands_are_cut)
 	cr_expect_lt(strchr(text, '\n') - text, 300);
 }
 
-Test(cli_pointer, mounts_that_a_shell_must_have_quoted)
+Test(client_pointer, mounts_that_a_shell_must_have_quoted)
 {
 	pointer.mount = "/home/a b/.offload";
 	add_lines(100);
@@ -266,7 +266,7 @@ Test(cli_pointer, mounts_that_a_shell_must_have_quoted)
 	expect_part(".txt' '/home/a b/.offload/persistent/'\n");
 }
 
-Test(cli_pointer, not_mounted)
+Test(client_pointer, not_mounted)
 {
 	pointer.mount = NULL;
 	add_lines(100);

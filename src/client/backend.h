@@ -7,8 +7,8 @@
  * Paths are relative to the root of the tree ("cache/shell/x"), "" is the root itself. Calls return
  * 0 (or a count) or -errno with the meaning of the system call of that name.
  */
-#ifndef OFS_CLI_BACKEND_H
-#define OFS_CLI_BACKEND_H
+#ifndef OFS_CLIENT_BACKEND_H
+#define OFS_CLIENT_BACKEND_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Text for people and models: counts, shell words, and bytes of any origin made harmless. */
-#ifndef OFS_CLI_TEXT_H
-#define OFS_CLI_TEXT_H
+#ifndef OFS_CLIENT_TEXT_H
+#define OFS_CLIENT_TEXT_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/deposit.h"
+#include "client/deposit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,8 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/util.h"
-#include "cli/label.h"
-#include "cli/report.h"
+#include "client/label.h"
 #include "io/path.h"
 
 #define DEPOSIT_MODE 0600

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/text.h"
+#include "client/text.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/content.h"
+#include "client/content.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <strings.h>
 
 #include "base/util.h"
-#include "cli/text.h"
+#include "client/text.h"
 #include "codec/hash.h"
 
 #define CONTENT_CHUNK ((size_t)64 << 10)

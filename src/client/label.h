@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Names in a tree: of categories, tasks and files, given and made. */
-#ifndef OFS_CLI_LABEL_H
-#define OFS_CLI_LABEL_H
+#ifndef OFS_CLIENT_LABEL_H
+#define OFS_CLIENT_LABEL_H
 
 #include <stdbool.h>
 #include <stdint.h>

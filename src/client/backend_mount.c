@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A mounted tree, through system calls. */
-#include "cli/backend.h"
+#include "client/backend.h"
 
 #include <errno.h>
 #include <fcntl.h>

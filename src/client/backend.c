@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/backend.h"
+#include "client/backend.h"
 
 #include <errno.h>
 #include <stdio.h>

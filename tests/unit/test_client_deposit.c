@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "cli/deposit.h"
-#include "cli/label.h"
+#include "client/deposit.h"
+#include "client/label.h"
 
 static char store[] = "/tmp/offload-test-XXXXXX";
 static struct ofs_backend *backend;
@@ -35,7 +35,7 @@ static void finish(void)
 	cr_assert_eq(system(command), 0);
 }
 
-TestSuite(cli_deposit, .init = begin, .fini = finish);
+TestSuite(client_deposit, .init = begin, .fini = finish);
 
 static int put(const struct ofs_deposit *d, const char *data)
 {
@@ -72,7 +72,7 @@ static void expect_content(const char *path, const char *expected)
 	cr_expect_str_eq(text, expected);
 }
 
-Test(cli_deposit, same_bytes_same_file)
+Test(client_deposit, same_bytes_same_file)
 {
 	const struct ofs_deposit d = { .category = "web" };
 	OFS_FREE char *path = NULL, *ref = NULL;
@@ -93,7 +93,7 @@ Test(cli_deposit, same_bytes_same_file)
 	expect_files("cache/web", 2);
 }
 
-Test(cli_deposit, a_file_that_was_changed_is_another)
+Test(client_deposit, a_file_that_was_changed_is_another)
 {
 	const struct ofs_deposit d = { .category = "web" };
 	OFS_FREE char *path = NULL;
@@ -110,7 +110,7 @@ Test(cli_deposit, a_file_that_was_changed_is_another)
 	expect_content(path, "Jello\n");
 }
 
-Test(cli_deposit, the_oldest_of_several_is_the_one)
+Test(client_deposit, the_oldest_of_several_is_the_one)
 {
 	const struct ofs_deposit d = { .category = "web" };
 	OFS_FREE char *old = NULL, *path = NULL;
@@ -126,7 +126,7 @@ Test(cli_deposit, the_oldest_of_several_is_the_one)
 	cr_expect_str_eq(done.path, path);
 }
 
-Test(cli_deposit, given_names)
+Test(client_deposit, given_names)
 {
 	const struct ofs_deposit d = { .category = "notes", .task = "t1", .name = "a.md" };
 
@@ -140,7 +140,7 @@ Test(cli_deposit, given_names)
 	expect_files("tasks/t1/notes", 1);
 }
 
-Test(cli_deposit, nothing_is_stored_when_a_wish_cannot_be_met)
+Test(client_deposit, nothing_is_stored_when_a_wish_cannot_be_met)
 {
 	const struct ofs_deposit title = { .category = "web", .title = "two\nlines" };
 	const struct ofs_deposit ttl = { .category = "web", .ttl = "soon" };
@@ -160,7 +160,7 @@ static void expect_attribute(const char *name, const char *expected)
 	cr_expect_str_eq(text, expected);
 }
 
-Test(cli_deposit, title_and_time_to_live)
+Test(client_deposit, title_and_time_to_live)
 {
 	const struct ofs_deposit d = { .category = "web", .title = "A page", .ttl = "90m" };
 
@@ -169,7 +169,7 @@ Test(cli_deposit, title_and_time_to_live)
 	expect_attribute("ttl", "90m");
 }
 
-Test(cli_deposit, a_folder_that_is_a_file)
+Test(client_deposit, a_folder_that_is_a_file)
 {
 	const struct ofs_deposit d = { .category = "web" };
 	ofs_handle h;
@@ -179,7 +179,7 @@ Test(cli_deposit, a_folder_that_is_a_file)
 	cr_expect_eq(put(&d, "hello\n"), -ENOTDIR);
 }
 
-Test(cli_deposit, more_than_memory_holds)
+Test(client_deposit, more_than_memory_holds)
 {
 	const struct ofs_deposit d = { .category = "big" };
 	size_t len = 3 << 20;

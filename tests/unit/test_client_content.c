@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/content.h"
+#include "client/content.h"
 
 static struct ofs_spool spool;
 static struct ofs_content content;
@@ -26,7 +26,7 @@ static void begin(void)
 	spool = (struct ofs_spool)OFS_SPOOL_INIT;
 }
 
-TestSuite(cli_content, .init = begin, .fini = finish);
+TestSuite(client_content, .init = begin, .fini = finish);
 
 static void expect_ext(const char *data, const char *ext)
 {
@@ -34,7 +34,7 @@ static void expect_ext(const char *data, const char *ext)
 	cr_expect_str_eq(content.ext, ext, "%s: %s", data, content.ext);
 }
 
-Test(cli_content, kinds)
+Test(client_content, kinds)
 {
 	expect_ext("", "txt");
 	expect_ext("hello\n", "txt");
@@ -52,7 +52,7 @@ Test(cli_content, kinds)
 	expect_ext("--- ", "txt");
 }
 
-Test(cli_content, large_json_is_known_by_its_ends)
+Test(client_content, large_json_is_known_by_its_ends)
 {
 	size_t len = 3 << 20;
 	char *data = malloc(len);
@@ -68,7 +68,7 @@ Test(cli_content, large_json_is_known_by_its_ends)
 	free(data);
 }
 
-Test(cli_content, binary)
+Test(client_content, binary)
 {
 	scan("a\0b", 3);
 	cr_expect(content.binary);
@@ -81,7 +81,7 @@ Test(cli_content, binary)
 	cr_expect_not(content.binary);
 }
 
-Test(cli_content, hash_and_size)
+Test(client_content, hash_and_size)
 {
 	scan("test", 4);
 	cr_expect_str_eq(content.sha256,
@@ -89,7 +89,7 @@ Test(cli_content, hash_and_size)
 	cr_expect_eq(content.size, 4);
 }
 
-Test(cli_content, lines_as_sed_counts_them)
+Test(client_content, lines_as_sed_counts_them)
 {
 	scan("", 0);
 	cr_expect_eq(content.lines, 0);
@@ -105,7 +105,7 @@ Test(cli_content, lines_as_sed_counts_them)
 }
 
 /* Every line that the header promises, for every count around the limits; each line is 2 bytes. */
-Test(cli_content, places_of_lines)
+Test(client_content, places_of_lines)
 {
 	for (uint64_t lines = 0; lines < 3 * OFS_CONTENT_LINES + 3; lines++) {
 		ofs_spool_finish(&spool);
@@ -121,7 +121,7 @@ Test(cli_content, places_of_lines)
 }
 
 /* Larger than what is kept in memory, and with lines that cross the edges of every chunk. */
-Test(cli_content, spooled_to_a_file)
+Test(client_content, spooled_to_a_file)
 {
 	const size_t count = 300000;
 	char line[32];

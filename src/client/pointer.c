@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/pointer.h"
+#include "client/pointer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/util.h"
-#include "cli/preview.h"
-#include "cli/text.h"
+#include "client/preview.h"
+#include "client/text.h"
 #include "io/path.h"
 
 #define POINTER_WHAT_MAX 120

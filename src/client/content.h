@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What spooled bytes are: their hash, kind and where their first and last lines begin. */
-#ifndef OFS_CLI_CONTENT_H
-#define OFS_CLI_CONTENT_H
+#ifndef OFS_CLIENT_CONTENT_H
+#define OFS_CLIENT_CONTENT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/spool.h"
+#include "client/spool.h"
 
 /* Lines whose places are known at each end. */
 #define OFS_CONTENT_LINES 10

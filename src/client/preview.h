@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The first and last lines of a content, within what a prompt can bear. */
-#ifndef OFS_CLI_PREVIEW_H
-#define OFS_CLI_PREVIEW_H
+#ifndef OFS_CLIENT_PREVIEW_H
+#define OFS_CLIENT_PREVIEW_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include "cli/content.h"
+#include "client/content.h"
 
 #define OFS_PREVIEW_LINE_MAX 200
 #define OFS_PREVIEW_MAX 2000

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/label.h"
+#include "client/label.h"
 
 #include <errno.h>
 #include <inttypes.h>
