@@ -16,9 +16,9 @@
 #include "cli/findings.h"
 #include "cli/probe.h"
 #include "cli/report.h"
-#include "cli/target.h"
-#include "cli/workspace.h"
+#include "client/target.h"
 #include "client/text.h"
+#include "client/workspace.h"
 #include "io/mounts.h"
 #include "io/path.h"
 

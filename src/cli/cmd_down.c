@@ -10,8 +10,8 @@
 #include "cli/daemon.h"
 #include "cli/mounting.h"
 #include "cli/report.h"
-#include "cli/target.h"
-#include "cli/workspace.h"
+#include "client/target.h"
+#include "client/workspace.h"
 #include "io/path.h"
 
 /* The mountpoint that `offload up` made is taken away; one that was chosen by its user stays. */

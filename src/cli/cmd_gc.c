@@ -10,7 +10,7 @@
 #include "cli/collection.h"
 #include "cli/command.h"
 #include "cli/report.h"
-#include "cli/target.h"
+#include "client/target.h"
 #include "client/text.h"
 
 #define GC_SIGNAL 128 /* and the signal's number is the exit code */

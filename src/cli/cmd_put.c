@@ -10,13 +10,13 @@
 
 #include "base/util.h"
 #include "cli/command.h"
-#include "cli/offload.h"
 #include "cli/report.h"
-#include "cli/target.h"
 #include "client/content.h"
 #include "client/deposit.h"
 #include "client/label.h"
+#include "client/offload.h"
 #include "client/spool.h"
+#include "client/target.h"
 
 struct put_options {
 	struct ofs_target_options target;
@@ -51,21 +51,23 @@ static int put_standard_input(const struct put_options *opts)
 {
 	OFS_CLEANUP(ofs_spool_finish) struct ofs_spool spool = OFS_SPOOL_INIT;
 	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
+	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
 	struct ofs_offload_request request = {
-		.target = &opts->target,
 		.deposit = &opts->deposit,
 		.what = opts->deposit.title ? opts->deposit.title : opts->deposit.category,
 	};
 	struct ofs_content content;
 	struct ofs_error err;
-	int r = ofs_spool_fill(&spool, STDIN_FILENO);
+	int r;
 
+	ofs_access_init(&access, &opts->target);
+	r = ofs_spool_fill(&spool, STDIN_FILENO);
 	if (r < 0)
 		return ofs_report_failure("cannot take in standard input: %s", strerror(-r));
 	r = ofs_content_scan(&spool, &content);
 	if (r < 0)
 		return ofs_report_failure("cannot read the input again: %s", strerror(-r));
-	r = ofs_offload(&request, &content, &err, &done);
+	r = ofs_offload(&request, &content, &access, &err, &done);
 	if (r < 0)
 		return ofs_report_failure("%s", err.text);
 	if (opts->json)

@@ -11,13 +11,13 @@
 #include "base/util.h"
 #include "cli/capture.h"
 #include "cli/command.h"
-#include "cli/offload.h"
 #include "cli/report.h"
-#include "cli/target.h"
 #include "client/content.h"
 #include "client/deposit.h"
 #include "client/label.h"
+#include "client/offload.h"
 #include "client/spool.h"
+#include "client/target.h"
 #include "client/text.h"
 
 #define RUN_MAX_BYTES 2048
@@ -68,9 +68,9 @@ static int run_offload(const struct run_options *opts, const char *const argv[],
 		       struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
+	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
 	OFS_FREE char *what = ofs_text_command(argv);
 	struct ofs_offload_request request = {
-		.target = &opts->target,
 		.deposit = &opts->deposit,
 		.what = what,
 		.has_exit = true,
@@ -78,11 +78,13 @@ static int run_offload(const struct run_options *opts, const char *const argv[],
 		.signal = end->signal,
 	};
 	struct ofs_content content;
-	int r = ofs_content_scan(spool, &content);
+	int r;
 
+	ofs_access_init(&access, &opts->target);
+	r = ofs_content_scan(spool, &content);
 	if (r < 0)
 		return ofs_error_set(err, -r, "%s", strerror(-r));
-	r = ofs_offload(&request, &content, err, &done);
+	r = ofs_offload(&request, &content, &access, err, &done);
 	if (r < 0)
 		return r;
 	ofs_spool_write_all(STDOUT_FILENO, done.pointer, strlen(done.pointer));

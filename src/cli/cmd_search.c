@@ -16,7 +16,7 @@
 #include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
-#include "cli/target.h"
+#include "client/target.h"
 #include "tree/query.h"
 
 enum {

@@ -13,7 +13,7 @@
 #include "cli/meta.h"
 #include "cli/operand.h"
 #include "cli/report.h"
-#include "cli/target.h"
+#include "client/target.h"
 #include "client/text.h"
 
 #define SHOW_LABEL_WIDTH 10

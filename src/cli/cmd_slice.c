@@ -14,8 +14,8 @@
 #include "cli/operand.h"
 #include "cli/report.h"
 #include "cli/slice.h"
-#include "cli/target.h"
 #include "client/spool.h"
+#include "client/target.h"
 #include "client/text.h"
 
 #define SLICE_CHUNK ((size_t)64 << 10)

@@ -10,7 +10,7 @@
 #include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
-#include "cli/target.h"
+#include "client/target.h"
 #include "client/text.h"
 
 #define STATS_PATH ".offload/status.json"

@@ -14,8 +14,8 @@
 #include "cli/command.h"
 #include "cli/files.h"
 #include "cli/report.h"
-#include "cli/target.h"
 #include "cli/tasks.h"
+#include "client/target.h"
 #include "client/text.h"
 
 #define TASK_SIGNAL 128 /* and the signal's number is the exit code */

@@ -12,7 +12,7 @@
 #include "cli/exclude.h"
 #include "cli/mounting.h"
 #include "cli/report.h"
-#include "cli/target.h"
+#include "client/target.h"
 #include "io/path.h"
 
 #define UP_MODE 0700

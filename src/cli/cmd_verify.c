@@ -16,7 +16,7 @@
 #include "cli/command.h"
 #include "cli/job.h"
 #include "cli/report.h"
-#include "cli/target.h"
+#include "client/target.h"
 #include "client/text.h"
 
 /* Exit codes of this command. */

@@ -14,7 +14,7 @@
 #include <offloadfs/error.h>
 
 #include "cli/job.h"
-#include "cli/target.h"
+#include "client/target.h"
 
 struct ofs_collection {
 	struct ofs_job job;

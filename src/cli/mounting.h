@@ -4,7 +4,7 @@
 #define OFS_CLI_MOUNTING_H
 
 #include "cli/command.h"
-#include "cli/target.h"
+#include "client/target.h"
 
 /*
  * Parses it and hands what it says to `work`; `workspace` is absolute, without symbolic links, and

@@ -49,28 +49,6 @@ static bool operand_is_neighbour(const char *arg)
 	return lstat(arg, &st) == 0;
 }
 
-/* Takes what says nothing out of a path in the tree. -EINVAL: ".." could lead out of it. */
-static int operand_normalize(char *path)
-{
-	char *from = path, *to = path;
-
-	while (*from) {
-		size_t len = strcspn(from, "/");
-
-		if (len == 2 && strncmp(from, "..", 2) == 0)
-			return -EINVAL;
-		if (len && !(len == 1 && *from == '.')) {
-			if (to != path)
-				*to++ = '/';
-			memmove(to, from, len);
-			to += len;
-		}
-		from += len + (from[len] == '/');
-	}
-	*to = '\0';
-	return 0;
-}
-
 /* Finds the tree and the path in it; `real` is `arg` made absolute. */
 static int operand_locate(const struct ofs_target_options *opts, const char *arg, const char *real,
 			  struct ofs_error *err, struct ofs_operand *o)
@@ -165,7 +143,7 @@ int ofs_operand_open(const struct ofs_target_options *opts, const char *arg, str
 	r = operand_locate(opts, arg, real, err, &found);
 	if (r < 0)
 		return r;
-	if (operand_normalize(found.path) < 0)
+	if (ofs_path_normalize(found.path) < 0)
 		return ofs_error_set(err, EINVAL, "'%s': '..' leads nowhere in a tree", arg);
 	r = operand_open_tree(&found.target, err, o);
 	if (r < 0)

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-#include "cli/target.h"
 #include "client/backend.h"
+#include "client/target.h"
 
 struct ofs_operand {
 	struct ofs_target target;

@@ -132,7 +132,7 @@ int ofs_task_check(struct ofs_backend *b, const char *name, struct ofs_error *er
 }
 
 int ofs_tasks_set_state(struct ofs_backend *b, const char *name, const char *state,
-		       struct ofs_error *err)
+			struct ofs_error *err)
 {
 	OFS_FREE char *path = ofs_task_path(name);
 	int r = ofs_backend_set_attribute(b, path, "state", state);

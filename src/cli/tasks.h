@@ -40,6 +40,6 @@ int ofs_task_check(struct ofs_backend *b, const char *name, struct ofs_error *er
 
 /* Sets "live" or "done"; 0 or -errno with the reason in `err`. */
 int ofs_tasks_set_state(struct ofs_backend *b, const char *name, const char *state,
-		       struct ofs_error *err);
+			struct ofs_error *err);
 
 #endif

@@ -55,7 +55,7 @@ static char *deposit_folder(const struct ofs_deposit *d)
 {
 	OFS_FREE char *top = d->task ? ofs_path_join("tasks", d->task) : ofs_strdup("cache");
 
-	return ofs_path_join(top, d->category);
+	return d->folder ? ofs_strdup(d->folder) : ofs_path_join(top, d->category);
 }
 
 /* 1 when the file has the same bytes, 0 when not, or -errno. */

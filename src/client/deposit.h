@@ -12,6 +12,8 @@
 struct ofs_deposit {
 	const char *category;
 	const char *task; /* NULL: none */
+	/* The folder in the tree; NULL: that of category and task. */
+	const char *folder;
 	const char *name; /* NULL: an automatic one */
 	const char *title; /* NULL: none */
 	const char *ttl; /* NULL: the category's */

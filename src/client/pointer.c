@@ -151,12 +151,19 @@ int ofs_pointer_print(const struct ofs_pointer *p, FILE *out)
 	OFS_FREE char *refs = p->mount ? ofs_path_join(p->mount, "refs") : ofs_strdup("refs");
 	OFS_FREE char *by_ref = ofs_path_join(refs, p->ref);
 	struct ofs_preview preview;
-	int r = ofs_preview_plan(p->content, &preview);
+	bool brief = p->detail == OFS_POINTER_BRIEF;
+	int r = 0;
 
+	if (p->detail == OFS_POINTER_BARE) {
+		pointer_print_title(p, file, out);
+		return 0;
+	}
+	r = ofs_preview_plan(p->content, brief ? OFS_PREVIEW_BRIEF_MAX : OFS_PREVIEW_MAX, &preview);
 	if (r < 0)
 		return r;
 	pointer_print_title(p, file, out);
 	pointer_print_reading(p, &preview, by_ref, out);
-	pointer_print_keeping(p, file, out);
+	if (!brief)
+		pointer_print_keeping(p, file, out);
 	return ofs_preview_print(&preview, p->content, out);
 }

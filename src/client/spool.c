@@ -18,7 +18,8 @@
 
 void ofs_spool_finish(struct ofs_spool *s)
 {
-	ofs_buf_finish(&s->mem);
+	if (!s->borrowed)
+		ofs_buf_finish(&s->mem);
 	ofs_io_close(&s->fd);
 	*s = (struct ofs_spool)OFS_SPOOL_INIT;
 }
@@ -58,13 +59,36 @@ static int spool_spill(struct ofs_spool *s)
 	return 0;
 }
 
-int ofs_spool_append(struct ofs_spool *s, const void *data, size_t len)
+static void spool_count(struct ofs_spool *s, const void *data, size_t len)
 {
 	const char *p = data, *end = p + len;
+
+	s->size += len;
+	s->last = (unsigned char)end[-1];
+	while ((p = memchr(p, '\n', (size_t)(end - p)))) {
+		s->newlines++;
+		p++;
+	}
+}
+
+void ofs_spool_wrap(struct ofs_spool *s, const void *data, size_t len)
+{
+	*s = (struct ofs_spool)OFS_SPOOL_INIT;
+	s->borrowed = true;
+	s->mem.data = (uint8_t *)(uintptr_t)data;
+	s->mem.len = len;
+	if (len)
+		spool_count(s, data, len);
+}
+
+int ofs_spool_append(struct ofs_spool *s, const void *data, size_t len)
+{
 	int r = 0;
 
 	if (!len)
 		return 0;
+	if (s->borrowed)
+		return -EINVAL;
 	if (s->fd < 0 && s->size + len > SPOOL_MEMORY_MAX)
 		r = spool_spill(s);
 	if (r == 0)
@@ -72,12 +96,7 @@ int ofs_spool_append(struct ofs_spool *s, const void *data, size_t len)
 			      : ofs_io_pwrite(s->fd, data, len, s->size);
 	if (r < 0)
 		return r;
-	s->size += len;
-	s->last = (unsigned char)end[-1];
-	while ((p = memchr(p, '\n', (size_t)(end - p)))) {
-		s->newlines++;
-		p++;
-	}
+	spool_count(s, data, len);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #ifndef OFS_CLIENT_SPOOL_H
 #define OFS_CLIENT_SPOOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -18,6 +19,7 @@ struct ofs_spool {
 	int last; /* the last byte; '\n' while there is none */
 	struct ofs_buf mem; /* all of it while fd is -1 */
 	int fd;
+	bool borrowed; /* `mem` is somebody else's, and nothing can be appended */
 };
 
 #define OFS_SPOOL_INIT                 \
@@ -27,6 +29,9 @@ struct ofs_spool {
 
 /* Fit for OFS_CLEANUP. */
 void ofs_spool_finish(struct ofs_spool *s);
+
+/* A spool of bytes that lie in memory already, and stay there as long as the spool is used. */
+void ofs_spool_wrap(struct ofs_spool *s, const void *data, size_t len);
 
 /* All of it, or -errno and the spool is what it was. */
 int ofs_spool_append(struct ofs_spool *s, const void *data, size_t len);

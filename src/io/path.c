@@ -117,3 +117,24 @@ int ofs_path_make(const char *path, mode_t mode)
 	}
 	return ofs_io_mkdir(AT_FDCWD, part, mode);
 }
+
+int ofs_path_normalize(char *path)
+{
+	char *from = path, *to = path;
+
+	while (*from) {
+		size_t len = strcspn(from, "/");
+
+		if (len == 2 && strncmp(from, "..", 2) == 0)
+			return -EINVAL;
+		if (len && !(len == 1 && *from == '.')) {
+			if (to != path)
+				*to++ = '/';
+			memmove(to, from, len);
+			to += len;
+		}
+		from += len + (from[len] == '/');
+	}
+	*to = '\0';
+	return 0;
+}

@@ -34,6 +34,12 @@ char *ofs_path_real(const char *path);
  */
 char *ofs_path_display(const char *path);
 
+/*
+ * Takes what says nothing (".", doubled and leading slashes) out of a relative path, in place. -EINVAL:
+ * it has "..", which could lead out of where it begins.
+ */
+int ofs_path_normalize(char *path);
+
 /* Makes the directory and those above it that are missing. 0 or -errno. */
 int ofs_path_make(const char *path, mode_t mode);
 

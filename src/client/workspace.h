@@ -3,8 +3,8 @@
  * A workspace: the folder that somebody works in, where its tree is mounted and where its store
  * lies.
  */
-#ifndef OFS_CLI_WORKSPACE_H
-#define OFS_CLI_WORKSPACE_H
+#ifndef OFS_CLIENT_WORKSPACE_H
+#define OFS_CLIENT_WORKSPACE_H
 
 #include <offloadfs/error.h>
 

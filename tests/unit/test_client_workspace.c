@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/workspace.h"
+#include "client/workspace.h"
 
 static char root[] = "/tmp/offload-test-XXXXXX";
 
@@ -27,7 +27,7 @@ static void finish(void)
 	cr_assert_eq(system(command), 0);
 }
 
-TestSuite(cli_workspace, .init = begin, .fini = finish);
+TestSuite(client_workspace, .init = begin, .fini = finish);
 
 static void make(const char *path)
 {
@@ -46,7 +46,7 @@ static void expect_workspace(const char *start, const char *expected,
 	free(found);
 }
 
-Test(cli_workspace, the_nearest_folder_with_a_mark)
+Test(client_workspace, the_nearest_folder_with_a_mark)
 {
 	const struct ofs_mounts none = OFS_MOUNTS_INIT;
 	FILE *git;
@@ -68,7 +68,7 @@ Test(cli_workspace, the_nearest_folder_with_a_mark)
 	expect_workspace("/a/w/x", "/a/w", &none);
 }
 
-Test(cli_workspace, without_a_mark_the_folder_itself)
+Test(client_workspace, without_a_mark_the_folder_itself)
 {
 	const struct ofs_mounts none = OFS_MOUNTS_INIT;
 
@@ -77,7 +77,7 @@ Test(cli_workspace, without_a_mark_the_folder_itself)
 	expect_workspace("/plain/sub", "/plain/sub", &none);
 }
 
-Test(cli_workspace, inside_a_tree_the_workspace_that_holds_it)
+Test(client_workspace, inside_a_tree_the_workspace_that_holds_it)
 {
 	char source[] = "/store";
 	struct ofs_mount mount = { .source = source };
@@ -94,7 +94,7 @@ Test(cli_workspace, inside_a_tree_the_workspace_that_holds_it)
 	expect_workspace("/w/.offload", "/w", &mounts);
 }
 
-Test(cli_workspace, stores)
+Test(client_workspace, stores)
 {
 	struct ofs_error err;
 	char *store;
@@ -116,7 +116,7 @@ Test(cli_workspace, stores)
 	cr_expect(strstr(err.text, "--store"));
 }
 
-Test(cli_workspace, mounts_as_the_kernel_lists_them)
+Test(client_workspace, mounts_as_the_kernel_lists_them)
 {
 	struct ofs_mounts mounts;
 	FILE *out = fopen("mountinfo", "w");

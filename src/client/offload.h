@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* From spooled bytes to the pointer: finds the tree, stores the content and writes the text. */
-#ifndef OFS_CLI_OFFLOAD_H
-#define OFS_CLI_OFFLOAD_H
+/* From spooled bytes to the pointer: stores the content in a tree and writes the text. */
+#ifndef OFS_CLIENT_OFFLOAD_H
+#define OFS_CLIENT_OFFLOAD_H
 
 #include <stdbool.h>
 
 #include <offloadfs/error.h>
 
-#include "cli/target.h"
+#include "client/access.h"
 #include "client/content.h"
 #include "client/deposit.h"
+#include "client/pointer.h"
 
 /* All borrowed. */
 struct ofs_offload_request {
-	const struct ofs_target_options *target;
 	const struct ofs_deposit *deposit;
 	/* For the pointer. */
 	const char *what;
 	bool has_exit;
 	int exit_code;
 	int signal;
+	enum ofs_pointer_detail detail;
 };
 
 struct ofs_offloaded {
@@ -34,8 +35,8 @@ struct ofs_offloaded {
 
 void ofs_offloaded_finish(struct ofs_offloaded *o);
 
-/* Makes the store where there is none. 0 or -errno with the reason in `err`. */
+/* Opens the tree if need be, with the store where there is none. 0 or -errno with the reason in `err`. */
 int ofs_offload(const struct ofs_offload_request *request, const struct ofs_content *content,
-		struct ofs_error *err, struct ofs_offloaded *ret);
+		struct ofs_access *access, struct ofs_error *err, struct ofs_offloaded *ret);
 
 #endif

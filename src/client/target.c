@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/target.h"
+#include "client/target.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,8 +9,8 @@
 
 #include "base/alloc.h"
 #include "base/util.h"
-#include "cli/workspace.h"
 #include "client/text.h"
+#include "client/workspace.h"
 #include "io/path.h"
 
 bool ofs_target_take_option(struct ofs_target_options *opts, int c, const char *value)

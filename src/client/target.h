@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which tree a command is about, from its options, the environment and the current directory. */
-#ifndef OFS_CLI_TARGET_H
-#define OFS_CLI_TARGET_H
+#ifndef OFS_CLIENT_TARGET_H
+#define OFS_CLIENT_TARGET_H
 
 #include <getopt.h>
 #include <stdbool.h>

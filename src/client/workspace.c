@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/workspace.h"
+#include "client/workspace.h"
 
 #include <errno.h>
 #include <stdio.h>

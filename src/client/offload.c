@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/offload.h"
+#include "client/offload.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,6 @@
 #include "base/alloc.h"
 #include "base/util.h"
 #include "client/pointer.h"
-#include "io/path.h"
 
 void ofs_offloaded_finish(struct ofs_offloaded *o)
 {
@@ -40,34 +39,28 @@ static int offload_print(const struct ofs_pointer *pointer, char **ret_text)
 }
 
 int ofs_offload(const struct ofs_offload_request *request, const struct ofs_content *content,
-		struct ofs_error *err, struct ofs_offloaded *ret)
+		struct ofs_access *access, struct ofs_error *err, struct ofs_offloaded *ret)
 {
-	OFS_CLEANUP(ofs_target_finish) struct ofs_target target = { 0 };
-	OFS_CLEANUP(ofs_backend_close_p) struct ofs_backend *backend = NULL;
 	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
-	OFS_FREE char *mount = NULL;
 	struct ofs_pointer pointer = {
 		.what = request->what,
 		.has_exit = request->has_exit,
 		.exit_code = request->exit_code,
 		.signal = request->signal,
 		.content = content,
+		.detail = request->detail,
 	};
-	int r = ofs_target_find(request->target, NULL, err, &target);
+	int r = ofs_access_open(access, true, err);
 
 	if (r == 0)
-		r = ofs_target_open(&target, true, err, &backend);
-	if (r == 0)
-		r = ofs_deposit_store(request->deposit, content, backend, err, &done.file);
+		r = ofs_deposit_store(request->deposit, content, access->backend, err, &done.file);
 	if (r < 0)
 		return r;
-	if (target.mounted)
-		mount = ofs_path_display(target.mountpoint);
-	done.display = mount ? ofs_path_join(mount, done.file.path) : ofs_strdup(done.file.path);
+	done.display = ofs_access_display(access, done.file.path);
 	pointer.path = done.file.path;
 	pointer.ref = done.file.ref;
-	pointer.mount = mount;
-	pointer.hint = target.hint;
+	pointer.mount = access->mount;
+	pointer.hint = access->target.hint;
 	r = offload_print(&pointer, &done.pointer);
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot make the pointer: %s", strerror(-r));

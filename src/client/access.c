@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "client/access.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/util.h"
+#include "io/path.h"
+
+void ofs_access_init(struct ofs_access *a, const struct ofs_target_options *options)
+{
+	*a = (struct ofs_access){ .options = *options };
+}
+
+void ofs_access_finish(struct ofs_access *a)
+{
+	ofs_backend_close(a->backend);
+	ofs_target_finish(&a->target);
+	free(a->mount);
+	*a = (struct ofs_access){ 0 };
+}
+
+/* Opening may find it mounted by then. */
+static void access_name_mount(struct ofs_access *a)
+{
+	if (a->target.mounted && !a->mount)
+		a->mount = ofs_path_display(a->target.mountpoint);
+}
+
+int ofs_access_find(struct ofs_access *a, struct ofs_error *err)
+{
+	int r;
+
+	if (a->found)
+		return 0;
+	r = ofs_target_find(&a->options, NULL, err, &a->target);
+	if (r < 0)
+		return r;
+	a->found = true;
+	access_name_mount(a);
+	return 0;
+}
+
+int ofs_access_open(struct ofs_access *a, bool create, struct ofs_error *err)
+{
+	int r = ofs_access_find(a, err);
+
+	if (r < 0 || a->backend)
+		return r;
+	r = ofs_target_open(&a->target, create, err, &a->backend);
+	if (r == 0)
+		access_name_mount(a);
+	return r;
+}
+
+char *ofs_access_display(const struct ofs_access *a, const char *path)
+{
+	return a->mount ? ofs_path_join(a->mount, path) : ofs_strdup(path);
+}
+
+int ofs_access_inside(const struct ofs_access *a, const char *path, struct ofs_error *err,
+		      char **ret)
+{
+	const char *point = a->target.mountpoint;
+	OFS_FREE char *real = point ? ofs_path_real(path) : NULL;
+	const char *rest = real ? ofs_path_below(point, real) : NULL;
+	OFS_FREE char *inside = NULL;
+
+	if (!rest && path[0] == '/')
+		return ofs_error_set(err, EINVAL, "'%s' is not in the tree%s%s", path,
+				     point ? " at " : "", point ? point : "");
+	inside = ofs_strdup(rest ? rest : path);
+	if (ofs_path_normalize(inside) < 0)
+		return ofs_error_set(err, EINVAL, "'%s' leads out of the tree", path);
+	*ret = ofs_steal(inside);
+	return 0;
+}

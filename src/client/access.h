@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* A tree that is found and opened when it is first needed, and how texts name what is in it. */
+#ifndef OFS_CLIENT_ACCESS_H
+#define OFS_CLIENT_ACCESS_H
+
+#include <offloadfs/error.h>
+
+#include "client/backend.h"
+#include "client/target.h"
+
+struct ofs_access {
+	struct ofs_target_options options; /* borrowed strings */
+	bool found;
+	struct ofs_target target;
+	struct ofs_backend *backend; /* NULL: not opened yet */
+	/* The mountpoint as it may be written in the current directory; NULL: not mounted. */
+	char *mount;
+};
+
+/* Finds and opens nothing yet. */
+void ofs_access_init(struct ofs_access *a, const struct ofs_target_options *options);
+void ofs_access_finish(struct ofs_access *a);
+
+/* Finds the tree: what is in `target` and `mount` holds from then on. Called again it does nothing. */
+int ofs_access_find(struct ofs_access *a, struct ofs_error *err);
+
+/*
+ * Opens the tree, once; `create` makes the store where there is none, else that is -ENOENT. From
+ * then on `backend` can be used.
+ */
+int ofs_access_open(struct ofs_access *a, bool create, struct ofs_error *err);
+
+/* Allocated: a path in the tree as it may be written in the current directory, mounted or not. */
+char *ofs_access_display(const struct ofs_access *a, const char *path);
+
+/*
+ * The path in the tree, allocated, that `path` leads to: relative to the root of the tree, or as seen from
+ * the current directory or the root of the filesystem. -EINVAL: it lies outside. The tree must have been
+ * found.
+ */
+int ofs_access_inside(const struct ofs_access *a, const char *path, struct ofs_error *err,
+		      char **ret);
+
+#endif
