@@ -312,6 +312,6 @@ Test(client_pointer, bare_ones_are_one_line)
 	pointer.detail = OFS_POINTER_BARE;
 	print();
 	cr_expect_str_eq(
-		text, "[offloaded] make test: 8,004 bytes, 912 lines -> "
+		text, "[offloaded] make test: 8,100 bytes, 912 lines -> "
 		      ".offload/cache/shell/shell_1795291548_9f86d081884c7d65.txt (ref k3f9x2)\n");
 }

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What can be set of the context engine: numbers with defaults, and rules for tools. They come from a file
+ * (STORE/context.ini) with the sections [reduce], [compact], [context] and [tool NAME].
+ */
+#ifndef OFS_CONTEXT_SETTINGS_H
+#define OFS_CONTEXT_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <offloadfs/error.h>
+
+/* When the output of a tool is offloaded. */
+enum ofs_offload_when {
+	OFS_OFFLOAD_BY_RULE, /* as the rule has it */
+	OFS_OFFLOAD_ALWAYS,
+	OFS_OFFLOAD_NEVER,
+	OFS_OFFLOAD_OVER, /* a size in bytes */
+};
+
+/* A section [tool NAME]. */
+struct ofs_tool_setting {
+	char *name; /* matched as loosely as those of the rules */
+	char *like; /* the name of a tool whose rule is used; NULL: its own, or that for any other tool */
+	char *category; /* of what is offloaded; NULL: as the rule has it */
+	char *observation; /* template, with {args.NAME}, {size}, {lines}, ...; NULL: as the rule has it */
+	char *summary; /* the same for the line in a compacted history */
+	enum ofs_offload_when when;
+	uint64_t over;
+};
+
+struct ofs_settings {
+	bool redact; /* secrets in previews, observations and logs */
+
+	/* [reduce]: over either the output of a tool without a rule is offloaded. */
+	uint64_t max_bytes; /* 2048 */
+	uint64_t max_lines; /* 50 */
+	uint64_t read_bytes; /* of fs:read_file: 1024 */
+	uint64_t list_items; /* of fs:list_dir: 10 */
+	uint64_t search_results; /* of web:search: 5 */
+	uint64_t shell_chars; /* of system:shell: 500 */
+
+	/* [compact] */
+	uint64_t keep; /* steps that stay in full: 3 */
+	uint64_t steps; /* it is compacted when there are more steps: 5 */
+	uint64_t tokens; /* or more tokens in them: 2000 */
+	uint64_t budget; /* tokens of the section: 500 */
+
+	/* [context] */
+	uint64_t max_total_tokens; /* 20000 */
+	uint64_t max_tool_message_tokens; /* 2000 */
+	uint64_t group_token_threshold; /* 0 */
+	uint64_t bare_tokens; /* over these a prompt has bare pointers alone: 40000 */
+	uint64_t summarizer_timeout_s; /* 60 */
+	char *summarizer; /* command; NULL: none */
+	char *ttl; /* of what is offloaded from chats: "30d" */
+
+	struct ofs_tool_setting *tools; /* in the order of the file */
+	size_t n_tools;
+};
+
+/* The defaults. */
+void ofs_settings_init(struct ofs_settings *s);
+void ofs_settings_finish(struct ofs_settings *s);
+
+/*
+ * Takes in the file. -EINVAL: something in it is wrong and nothing was taken in; `err` says "PATH:LINE: what is
+ * wrong, and what would be right". -ENOENT and what reading says otherwise, with words in `err`, too.
+ */
+int ofs_settings_load(struct ofs_settings *s, const char *path, struct ofs_error *err);
+
+/* The same for the file context.ini of a store; it may be missing. */
+int ofs_settings_load_store(struct ofs_settings *s, const char *store, struct ofs_error *err);
+
+#endif
