@@ -59,6 +59,7 @@ enum ofs_ttl_kind {
 	OFS_TTL_FILE_READ,
 	OFS_TTL_NOTES,
 	OFS_TTL_REPORTS,
+	OFS_TTL_CONTEXT,
 	OFS_TTL_OTHER,
 	OFS_TTL_KINDS
 };
@@ -109,13 +110,13 @@ struct ofs_tree_options {
  * The defaults: create, background, 1000 ms, 2000 lines, 65536 bytes, 32 MiB, 1000 ms; lifetimes as in
  * offloadfs(8), a minute, no limit, a year.
  */
-#define OFS_TREE_OPTIONS_INIT                                                                      \
-	{                                                                                          \
-		.create = true, .background = true, .mountpoint = NULL, .seal_delay_ms = 1000,     \
-		.slice_max_lines = 2000, .slice_max_bytes = 65536,                                 \
-		.cache_bytes = (size_t)32 << 20, .scrub_ms = 1000,                                 \
-		.ttl_s = { 1800, 21600, 21600, 86400, 604800, 0, 86400 }, .gc_interval_ms = 60000, \
-		.tombstones_s = 31536000                                                           \
+#define OFS_TREE_OPTIONS_INIT                                                                  \
+	{                                                                                      \
+		.create = true, .background = true, .mountpoint = NULL, .seal_delay_ms = 1000, \
+		.slice_max_lines = 2000, .slice_max_bytes = 65536,                             \
+		.cache_bytes = (size_t)32 << 20, .scrub_ms = 1000,                             \
+		.ttl_s = { 1800, 21600, 21600, 86400, 604800, 0, 2592000, 86400 },             \
+		.gc_interval_ms = 60000, .tombstones_s = 31536000                              \
 	}
 
 /** Who asks: owner of what is created, and whose rights hold where the tree has to look at them. */

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <offloadfs/tree.h>
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/util.h"
@@ -185,6 +187,20 @@ static int deposit_failed(struct deposit_work *w, int r, const char *what, const
 	return ofs_error_set(w->err, -r, "cannot %s '%s': %s", what, path, strerror(-r));
 }
 
+/* A ref is another way to write the inode number, which is known without asking the daemon. */
+static int deposit_ref(struct deposit_work *w, const char *path, char **ret)
+{
+	char ref[OFS_REF_SIZE];
+	struct stat st;
+	int r = w->backend->ops->stat(w->backend, path, &st);
+
+	if (r < 0)
+		return r;
+	ofs_ref_format(st.st_ino, ref);
+	*ret = ofs_strdup(ref);
+	return 0;
+}
+
 /*
  * Makes a file that nobody looks at yet, with the content and attributes; `ret` gets its path and
  * ref.
@@ -210,7 +226,7 @@ static int deposit_make(struct deposit_work *w, struct ofs_deposited *ret)
 	if (r == 0) {
 		r = deposit_write(w, h);
 		if (r == 0)
-			r = ofs_backend_attribute(w->backend, made.path, "ref", &made.ref);
+			r = deposit_ref(w, made.path, &made.ref);
 		if (r < 0)
 			deposit_failed(w, r, "write into", w->folder);
 	}
@@ -240,7 +256,7 @@ static int deposit_use_existing(struct deposit_work *w, const char *path, struct
 
 	if (r < 0)
 		return r;
-	r = ofs_backend_attribute(w->backend, path, "ref", &ret->ref);
+	r = deposit_ref(w, path, &ret->ref);
 	if (r < 0)
 		return deposit_failed(w, r, "read the ref of", path);
 	ret->path = ofs_strdup(path);
@@ -303,6 +319,16 @@ static int deposit_place(struct deposit_work *w, struct ofs_deposited *ret)
 	return r < 0 ? r : deposit_name(w, ret);
 }
 
+/* Most often it is there, and to ask for that costs nothing. */
+static int deposit_make_folder(struct deposit_work *w)
+{
+	struct stat st;
+
+	if (w->backend->ops->stat(w->backend, w->folder, &st) == 0 && S_ISDIR(st.st_mode))
+		return 0;
+	return ofs_backend_mkdirs(w->backend, w->folder);
+}
+
 int ofs_deposit_store(const struct ofs_deposit *d, const struct ofs_content *content,
 		      struct ofs_backend *backend, struct ofs_error *err, struct ofs_deposited *ret)
 {
@@ -316,7 +342,7 @@ int ofs_deposit_store(const struct ofs_deposit *d, const struct ofs_content *con
 	w->backend = backend;
 	w->err = err;
 	w->folder = deposit_folder(d);
-	r = ofs_backend_mkdirs(backend, w->folder);
+	r = deposit_make_folder(w);
 	if (r < 0)
 		return deposit_failed(w, r, "make the folder", w->folder);
 	/* Without a lock two tools may store the same bytes twice; nothing worse. */

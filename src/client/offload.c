@@ -48,7 +48,7 @@ int ofs_offload(const struct ofs_offload_request *request, const struct ofs_cont
 		.exit_code = request->exit_code,
 		.signal = request->signal,
 		.content = content,
-		.detail = request->detail,
+		.mark = request->mark,
 	};
 	int r = ofs_access_open(access, true, err);
 

@@ -20,7 +20,7 @@ struct ofs_offload_request {
 	bool has_exit;
 	int exit_code;
 	int signal;
-	enum ofs_pointer_detail detail;
+	const char *mark;
 };
 
 struct ofs_offloaded {

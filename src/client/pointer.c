@@ -51,7 +51,10 @@ static void pointer_print_title(const struct ofs_pointer *p, const char *file, F
 		fputs("binary", out);
 	else
 		ofs_text_count(out, p->content->lines, "line");
-	fprintf(out, " -> %s (ref %s)\n", file, p->ref);
+	if (p->mark)
+		fprintf(out, " (ref %s, %s)\n", p->ref, p->mark);
+	else
+		fprintf(out, " -> %s (ref %s)\n", file, p->ref);
 }
 
 static void pointer_print_cat(const char *by_ref, const char *slice, FILE *out)
@@ -151,19 +154,13 @@ int ofs_pointer_print(const struct ofs_pointer *p, FILE *out)
 	OFS_FREE char *refs = p->mount ? ofs_path_join(p->mount, "refs") : ofs_strdup("refs");
 	OFS_FREE char *by_ref = ofs_path_join(refs, p->ref);
 	struct ofs_preview preview;
-	bool brief = p->detail == OFS_POINTER_BRIEF;
-	int r = 0;
+	int r = ofs_preview_plan(p->content, &preview);
 
-	if (p->detail == OFS_POINTER_BARE) {
-		pointer_print_title(p, file, out);
-		return 0;
-	}
-	r = ofs_preview_plan(p->content, brief ? OFS_PREVIEW_BRIEF_MAX : OFS_PREVIEW_MAX, &preview);
 	if (r < 0)
 		return r;
 	pointer_print_title(p, file, out);
 	pointer_print_reading(p, &preview, by_ref, out);
-	if (!brief)
+	if (!p->mark)
 		pointer_print_keeping(p, file, out);
 	return ofs_preview_print(&preview, p->content, out);
 }

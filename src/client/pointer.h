@@ -15,13 +15,6 @@
 
 #include "client/content.h"
 
-/* How much of it there is. */
-enum ofs_pointer_detail {
-	OFS_POINTER_FULL,
-	OFS_POINTER_BRIEF, /* what and where it is, how to read it, and a few lines */
-	OFS_POINTER_BARE, /* one line: what and where it is */
-};
-
 struct ofs_pointer {
 	const char *what; /* title, command or category; any bytes */
 	bool has_exit;
@@ -33,7 +26,11 @@ struct ofs_pointer {
 	/* The mountpoint as it may be written in the current directory; NULL: not mounted. */
 	const char *mount;
 	const char *hint; /* as of ofs_target */
-	enum ofs_pointer_detail detail;
+	/*
+	 * What stands behind the ref so that the pointer can be undone. One that has it is shorter: its file
+	 * is named by the ref alone, and how to keep it is left out. NULL: none.
+	 */
+	const char *mark;
 };
 
 /* 0 or -errno; what was printed is then incomplete. */

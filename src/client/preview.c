@@ -11,6 +11,7 @@
  * both is cut early.
  */
 #define PREVIEW_WINDOW 4096
+#define PREVIEW_HEAD_MAX (OFS_PREVIEW_MAX / 2)
 
 /*
  * Prints line `i` (from 0), or only measures it when `out` is NULL; returns the bytes printed or
@@ -53,7 +54,7 @@ static int preview_line(const struct ofs_content *c, uint64_t i, FILE *out, bool
 	return (int)printed + mark;
 }
 
-int ofs_preview_plan(const struct ofs_content *c, size_t max, struct ofs_preview *ret)
+int ofs_preview_plan(const struct ofs_content *c, struct ofs_preview *ret)
 {
 	struct ofs_preview p = { .tail = c->lines + 1 };
 	uint64_t least;
@@ -70,7 +71,7 @@ int ofs_preview_plan(const struct ofs_content *c, size_t max, struct ofs_preview
 		n = preview_line(c, p.head, NULL, &whole);
 		if (n < 0)
 			return n;
-		if (used + (size_t)n > max / 2)
+		if (used + (size_t)n > PREVIEW_HEAD_MAX)
 			break;
 		used += (size_t)n;
 		p.head++;
@@ -82,7 +83,7 @@ int ofs_preview_plan(const struct ofs_content *c, size_t max, struct ofs_preview
 		n = preview_line(c, p.tail - 2, NULL, &whole);
 		if (n < 0)
 			return n;
-		if (used + (size_t)n > max)
+		if (used + (size_t)n > OFS_PREVIEW_MAX)
 			break;
 		used += (size_t)n;
 		p.tail--;

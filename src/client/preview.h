@@ -11,7 +11,6 @@
 
 #define OFS_PREVIEW_LINE_MAX 200
 #define OFS_PREVIEW_MAX 2000
-#define OFS_PREVIEW_BRIEF_MAX 400
 
 struct ofs_preview {
 	uint64_t head; /* lines 1 to `head` are shown */
@@ -19,11 +18,8 @@ struct ofs_preview {
 	uint64_t first_missing; /* the first line that is not shown whole; 0: all are */
 };
 
-/*
- * Chooses lines of at most `max` bytes together. Binary content has no preview, and all of it is missing.
- * 0 or -errno.
- */
-int ofs_preview_plan(const struct ofs_content *c, size_t max, struct ofs_preview *ret);
+/* Binary content has no preview, and all of it is missing. 0 or -errno. */
+int ofs_preview_plan(const struct ofs_content *c, struct ofs_preview *ret);
 
 /* Prints the lines under "--- lines 1-10 of 912 ---". 0 or -errno. */
 int ofs_preview_print(const struct ofs_preview *p, const struct ofs_content *c, FILE *out);

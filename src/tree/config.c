@@ -84,6 +84,8 @@ static const struct ofs_config_key table[] = {
 		"In notes"),
 	NUMBER("ttl_reports", seconds, 1, TTL_MAX, 0, "never",
 		"In reports"),
+	NUMBER("ttl_context", seconds, 1, TTL_MAX, 30 * 86400, "never",
+		"In context, where offload context puts things"),
 	NUMBER("ttl_other", seconds, 1, TTL_MAX, 24 * 3600, "never",
 		"In all other categories"),
 	NUMBER("working_max", mebibytes, 1, 1 << 30, 0, "unlimited",
@@ -332,6 +334,7 @@ void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret)
 	ret->ttl_s[OFS_TTL_FILE_READ] = ofs_config_get(c, "ttl_file_read");
 	ret->ttl_s[OFS_TTL_NOTES] = ofs_config_get(c, "ttl_notes");
 	ret->ttl_s[OFS_TTL_REPORTS] = ofs_config_get(c, "ttl_reports");
+	ret->ttl_s[OFS_TTL_CONTEXT] = ofs_config_get(c, "ttl_context");
 	ret->ttl_s[OFS_TTL_OTHER] = ofs_config_get(c, "ttl_other");
 	ret->working_max = ofs_config_get(c, "working_max") << 20;
 	ret->gc_interval_ms = (uint32_t)ofs_config_get(c, "gc_interval");

@@ -92,9 +92,10 @@ int ofs_ttl_format(int64_t ttl, struct ofs_buf *out)
 }
 
 static const char *const known[OFS_TTL_OTHER] = {
-	[OFS_TTL_SHELL] = "shell", [OFS_TTL_SEARCH] = "search",
-	[OFS_TTL_WEB] = "web",	   [OFS_TTL_FILE_READ] = "file_read",
-	[OFS_TTL_NOTES] = "notes", [OFS_TTL_REPORTS] = "reports",
+	[OFS_TTL_SHELL] = "shell",     [OFS_TTL_SEARCH] = "search",
+	[OFS_TTL_WEB] = "web",	       [OFS_TTL_FILE_READ] = "file_read",
+	[OFS_TTL_NOTES] = "notes",     [OFS_TTL_REPORTS] = "reports",
+	[OFS_TTL_CONTEXT] = "context",
 };
 
 int64_t ofs_ttl_default(struct ofs_tree *t, const char *category)

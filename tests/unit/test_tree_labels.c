@@ -289,7 +289,7 @@ Test(tree_labels, defaults_follow_from_the_category)
 	} list[] = {
 		{ "shell", "30m" },    { "search", "6h" }, { "web", "6h" },
 		{ "file_read", "1d" }, { "notes", "7d" },  { "reports", "never" },
-		{ "whatever", "1d" },
+		{ "context", "30d" },  { "whatever", "1d" },
 	};
 	ofs_node f, task;
 

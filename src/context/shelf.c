@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+#include "context/shelf.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/util.h"
+#include "client/content.h"
+#include "client/label.h"
+#include "client/offload.h"
+#include "codec/hash.h"
+#include "io/path.h"
+
+#define CATEGORY "context"
+#define LABEL_MAX 40
+#define NAME_HASH 16 /* hex digits in the name of a file */
+
+int ofs_shelf_init(struct ofs_shelf *s, struct ofs_access *access, const char *folder,
+		   const char *chat, struct ofs_error *err)
+{
+	char usual[OFS_LABEL_MAX + 32] = "cache/" CATEGORY;
+	int r;
+
+	*s = (struct ofs_shelf){ .access = access };
+	if (folder) {
+		r = ofs_access_find(access, err);
+		return r < 0 ? r : ofs_access_inside(access, folder, err, &s->folder);
+	}
+	if (chat) {
+		r = ofs_label_check("chat_id", chat, err);
+		if (r < 0)
+			return r;
+		snprintf(usual, sizeof(usual), "tasks/%s/" CATEGORY, chat);
+	}
+	s->folder = ofs_strdup(usual);
+	return 0;
+}
+
+void ofs_shelf_finish(struct ofs_shelf *s)
+{
+	free(s->folder);
+	*s = (struct ofs_shelf){ 0 };
+}
+
+void ofs_shelved_finish(struct ofs_shelved *s)
+{
+	free(s->path);
+	free(s->pointer);
+	*s = (struct ofs_shelved){ 0 };
+}
+
+/* ---- putting */
+
+/* "<label>_<hash>.<ext>", of letters that need no care. */
+static void make_name(const char *label, const char *hash, const char *ext, char *ret, size_t size)
+{
+	size_t n = 0;
+
+	for (; *label && n < LABEL_MAX; label++) {
+		bool plain = (*label >= 'a' && *label <= 'z') || (*label >= '0' && *label <= '9') ||
+			     (*label >= 'A' && *label <= 'Z');
+
+		if (plain || (n && ret[n - 1] != '_'))
+			ret[n++] = plain ? *label : '_';
+	}
+	if (!n || ret[n - 1] == '_')
+		n -= n > 0;
+	snprintf(ret + n, size - n, "%s%.*s.%s", n ? "_" : "", NAME_HASH, hash, ext);
+}
+
+static int put_content(struct ofs_shelf *s, const struct ofs_content *content, const char *name,
+		       const char *what, const char *code, struct ofs_error *err,
+		       struct ofs_offloaded *ret)
+{
+	struct ofs_deposit deposit = { .category = CATEGORY, .folder = s->folder, .name = name };
+	struct ofs_offload_request request = { .deposit = &deposit, .what = what, .mark = code };
+
+	return ofs_offload(&request, content, s->access, err, ret);
+}
+
+/* The path of a ref as it may be written in the current directory. */
+static char *ref_path(const struct ofs_shelf *s, const char *ref)
+{
+	OFS_FREE char *path = ofs_path_join("refs", ref);
+
+	return ofs_access_display(s->access, path);
+}
+
+static int hash_bytes(const void *data, size_t len, struct ofs_error *err, char ret[65])
+{
+	uint8_t sha[OFS_SHA256_SIZE];
+
+	if (ofs_sha256(data, len, sha) < 0)
+		return ofs_error_set(err, EIO, "cannot compute a hash");
+	ofs_sha256_hex(sha, ret);
+	return 0;
+}
+
+static void describe(const struct ofs_content *content, struct ofs_shelved *ret)
+{
+	ret->size = content->size;
+	ret->lines = content->lines;
+	memcpy(ret->sha256, content->sha256, sizeof(ret->sha256));
+}
+
+/* Closes a pointer; it can be undone from then on. */
+static int close_pointer(struct ofs_shelf *s, struct ofs_offloaded *done, struct ofs_error *err,
+			 struct ofs_shelved *ret)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+
+	snprintf(ret->mark.ref, sizeof(ret->mark.ref), "%s", done->file.ref);
+	ret->path = ref_path(s, done->file.ref);
+	if (ofs_mark_write(done->pointer, ret->path, &text) < 0 || ofs_buf_append(&text, "", 1) < 0)
+		return ofs_error_set(err, ENOMEM, "out of memory");
+	ret->pointer = (char *)text.data;
+	text = (struct ofs_buf)OFS_BUF_INIT;
+	return 0;
+}
+
+int ofs_shelf_put(struct ofs_shelf *s, struct ofs_span string, const char *label, const char *what,
+		  struct ofs_literal_style *style, struct ofs_error *err, struct ofs_shelved *ret)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_spool_finish) struct ofs_spool spool = OFS_SPOOL_INIT;
+	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
+	OFS_CLEANUP(ofs_shelved_finish) struct ofs_shelved made = { 0 };
+	char hash[65], name[128], code[OFS_MARK_CODE_MAX];
+	struct ofs_content content;
+	int r = hash_bytes(string.p, string.len, err, hash);
+
+	if (r < 0)
+		return r;
+	if (ofs_span_decode(string, &text) < 0)
+		return ofs_error_set(err, ENOMEM, "out of memory");
+	made.mark.raw = !ofs_literal_style_find(string, text.data, text.len, style);
+	made.mark.style = *style;
+	memcpy(made.mark.hash, hash, OFS_MARK_HASH);
+	if (made.mark.raw)
+		ofs_spool_wrap(&spool, string.p, string.len);
+	else
+		ofs_spool_wrap(&spool, text.data, text.len);
+	r = ofs_content_scan(&spool, &content);
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot look at a result: %s", strerror(-r));
+	make_name(label, hash, content.ext, name, sizeof(name));
+	ofs_mark_code(&made.mark, code);
+	r = put_content(s, &content, name, what, code, err, &done);
+	if (r == 0)
+		r = close_pointer(s, &done, err, &made);
+	if (r < 0)
+		return r;
+	describe(&content, &made);
+	*ret = made;
+	made = (struct ofs_shelved){ 0 };
+	return 0;
+}
+
+int ofs_shelf_put_text(struct ofs_shelf *s, const void *text, size_t len, const char *label,
+		       struct ofs_error *err, struct ofs_shelved *ret)
+{
+	OFS_CLEANUP(ofs_spool_finish) struct ofs_spool spool = OFS_SPOOL_INIT;
+	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
+	struct ofs_content content;
+	char name[128];
+	int r;
+
+	ofs_spool_wrap(&spool, text, len);
+	r = ofs_content_scan(&spool, &content);
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot look at a text: %s", strerror(-r));
+	make_name(label, content.sha256, content.ext, name, sizeof(name));
+	r = put_content(s, &content, name, label, NULL, err, &done);
+	if (r < 0)
+		return r;
+	*ret = (struct ofs_shelved){ .path = ref_path(s, done.file.ref) };
+	snprintf(ret->mark.ref, sizeof(ret->mark.ref), "%s", done.file.ref);
+	describe(&content, ret);
+	return 0;
+}
+
+/* ---- getting */
+
+int ofs_shelf_get_text(struct ofs_shelf *s, const char *ref, struct ofs_error *err,
+		       struct ofs_buf *ret)
+{
+	OFS_FREE char *path = ofs_path_join("refs", ref);
+	struct ofs_backend *b;
+	struct stat st;
+	ofs_handle h;
+	int r = ofs_access_open(s->access, false, err);
+
+	if (r < 0)
+		return r;
+	b = s->access->backend;
+	r = b->ops->stat(b, path, &st);
+	if (r == 0)
+		r = b->ops->open(b, path, &h);
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot read ref %s: %s", ref,
+				     r == -EKEYEXPIRED
+					     ? "it has expired ('offload show' tells what it was)"
+					     : strerror(-r));
+	r = ofs_buf_reserve(ret, (size_t)st.st_size);
+	for (uint64_t off = 0; r == 0 && off < (uint64_t)st.st_size;) {
+		ssize_t n = b->ops->read(b, h, ret->data + ret->len,
+					 (size_t)((uint64_t)st.st_size - off), off);
+
+		r = n < 0 ? (int)n : n == 0 ? -EIO : 0;
+		off += n > 0 ? (uint64_t)n : 0;
+		ret->len += n > 0 ? (size_t)n : 0;
+	}
+	b->ops->close(b, h);
+	return r < 0 ? ofs_error_set(err, -r, "cannot read ref %s: %s", ref, strerror(-r)) : 0;
+}
+
+int ofs_shelf_get(struct ofs_shelf *s, const struct ofs_mark *mark, struct ofs_error *err,
+		  struct ofs_buf *ret_string)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	size_t before = ret_string->len;
+	char hash[65];
+	int r = ofs_shelf_get_text(s, mark->ref, err, &text);
+
+	if (r < 0)
+		return r;
+	r = mark->raw ? ofs_buf_append(ret_string, text.data, text.len)
+		      : ofs_literal_encode(&mark->style, text.data, text.len, ret_string);
+	if (r < 0)
+		return ofs_error_set(err, -r, "out of memory");
+	r = hash_bytes(ret_string->data + before, ret_string->len - before, err, hash);
+	if (r == 0 && memcmp(hash, mark->hash, OFS_MARK_HASH) != 0)
+		r = ofs_error_set(err, EILSEQ,
+				  "ref %s does not have the content any more that was offloaded",
+				  mark->ref);
+	if (r < 0)
+		ret_string->len = before;
+	return r;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* Where in the tree the parts of a chat are put, and how they are had again. */
+#ifndef OFS_CONTEXT_SHELF_H
+#define OFS_CONTEXT_SHELF_H
+
+#include <stddef.h>
+
+#include <offloadfs/error.h>
+
+#include "base/buf.h"
+#include "client/access.h"
+#include "context/mark.h"
+#include "context/span.h"
+
+struct ofs_shelf {
+	struct ofs_access *access;
+	char *folder; /* in the tree */
+};
+
+/*
+ * `folder` is a directory in the tree, as the user wrote it (NULL: tasks/CHAT/context, or cache/context where
+ * `chat` is NULL as well). Nothing is made or opened yet. -EINVAL: not in the tree, or no name for a task.
+ */
+int ofs_shelf_init(struct ofs_shelf *s, struct ofs_access *access, const char *folder,
+		   const char *chat, struct ofs_error *err);
+void ofs_shelf_finish(struct ofs_shelf *s);
+
+/* A string that was put there. */
+struct ofs_shelved {
+	struct ofs_mark mark;
+	char *path; /* by its ref, as it may be written in the current directory */
+	char *pointer; /* the text that can stand for it */
+	uint64_t size;
+	uint64_t lines;
+	char sha256[65];
+};
+
+void ofs_shelved_finish(struct ofs_shelved *s);
+
+/*
+ * Puts what `string` says there, once: the same string is the same file. `label` begins its name, `what` is for the
+ * pointer. `style` is how strings were written so far, and is brought up to date.
+ */
+int ofs_shelf_put(struct ofs_shelf *s, struct ofs_span string, const char *label, const char *what,
+		  struct ofs_literal_style *style, struct ofs_error *err, struct ofs_shelved *ret);
+
+/* Puts a text there as it is; `ret` has no mark but its ref. */
+int ofs_shelf_put_text(struct ofs_shelf *s, const void *text, size_t len, const char *label,
+		       struct ofs_error *err, struct ofs_shelved *ret);
+
+/*
+ * Appends the string that a pointer stands for, as it was written. -EILSEQ: its content was changed since, -EKEYEXPIRED
+ * it has expired, and what reading says, with words in `err`.
+ */
+int ofs_shelf_get(struct ofs_shelf *s, const struct ofs_mark *mark, struct ofs_error *err,
+		  struct ofs_buf *ret_string);
+
+/* Appends the content of a ref. */
+int ofs_shelf_get_text(struct ofs_shelf *s, const char *ref, struct ofs_error *err,
+		       struct ofs_buf *ret);
+
+#endif
