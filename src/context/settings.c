@@ -22,6 +22,7 @@ void ofs_settings_init(struct ofs_settings *s)
 		.max_total_tokens = 20000,
 		.max_tool_message_tokens = 2000,
 		.bare_tokens = 40000,
+		.snapshot_tokens = 1500,
 		.summarizer_timeout_s = 60,
 		.ttl = ofs_strdup("30d"),
 	};

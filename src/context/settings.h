@@ -53,6 +53,7 @@ struct ofs_settings {
 	uint64_t max_tool_message_tokens; /* 2000 */
 	uint64_t group_token_threshold; /* 0 */
 	uint64_t bare_tokens; /* over these a prompt has bare pointers alone: 40000 */
+	uint64_t snapshot_tokens; /* of a summary that is made by rule: 1500 */
 	uint64_t summarizer_timeout_s; /* 60 */
 	char *summarizer; /* command; NULL: none */
 	char *ttl; /* of what is offloaded from chats: "30d" */

@@ -81,8 +81,7 @@ static int put_content(struct ofs_shelf *s, const struct ofs_content *content, c
 	return ofs_offload(&request, content, s->access, err, ret);
 }
 
-/* The path of a ref as it may be written in the current directory. */
-static char *ref_path(const struct ofs_shelf *s, const char *ref)
+char *ofs_shelf_ref_path(const struct ofs_shelf *s, const char *ref)
 {
 	OFS_FREE char *path = ofs_path_join("refs", ref);
 
@@ -113,7 +112,7 @@ static int close_pointer(struct ofs_shelf *s, struct ofs_offloaded *done, struct
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 
 	snprintf(ret->mark.ref, sizeof(ret->mark.ref), "%s", done->file.ref);
-	ret->path = ref_path(s, done->file.ref);
+	ret->path = ofs_shelf_ref_path(s, done->file.ref);
 	if (ofs_mark_write(done->pointer, ret->path, &text) < 0 || ofs_buf_append(&text, "", 1) < 0)
 		return ofs_error_set(err, ENOMEM, "out of memory");
 	ret->pointer = (char *)text.data;
@@ -176,7 +175,7 @@ int ofs_shelf_put_text(struct ofs_shelf *s, const void *text, size_t len, const 
 	r = put_content(s, &content, name, label, NULL, err, &done);
 	if (r < 0)
 		return r;
-	*ret = (struct ofs_shelved){ .path = ref_path(s, done.file.ref) };
+	*ret = (struct ofs_shelved){ .path = ofs_shelf_ref_path(s, done.file.ref) };
 	snprintf(ret->mark.ref, sizeof(ret->mark.ref), "%s", done.file.ref);
 	describe(&content, ret);
 	return 0;

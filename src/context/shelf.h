@@ -55,6 +55,9 @@ int ofs_shelf_put_text(struct ofs_shelf *s, const void *text, size_t len, const 
 int ofs_shelf_get(struct ofs_shelf *s, const struct ofs_mark *mark, struct ofs_error *err,
 		  struct ofs_buf *ret_string);
 
+/* Allocated: the path of a ref as it may be written in the current directory. */
+char *ofs_shelf_ref_path(const struct ofs_shelf *s, const char *ref);
+
 /* Appends the content of a ref. */
 int ofs_shelf_get_text(struct ofs_shelf *s, const char *ref, struct ofs_error *err,
 		       struct ofs_buf *ret);
