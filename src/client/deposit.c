@@ -34,7 +34,7 @@ struct deposit_work {
 	struct deposit_candidate *candidates;
 	size_t count;
 	size_t cap;
-	char chunk[2][DEPOSIT_CHUNK];
+	char *chunk[2]; /* DEPOSIT_CHUNK bytes each */
 };
 
 void ofs_deposited_finish(struct ofs_deposited *d)
@@ -50,6 +50,7 @@ static void deposit_work_destroy(struct deposit_work **w)
 		free((*w)->candidates[i].name);
 	free((*w)->candidates);
 	free((*w)->folder);
+	free((*w)->chunk[0]);
 	free(*w);
 }
 
@@ -342,6 +343,8 @@ int ofs_deposit_store(const struct ofs_deposit *d, const struct ofs_content *con
 	w->backend = backend;
 	w->err = err;
 	w->folder = deposit_folder(d);
+	w->chunk[0] = ofs_realloc(NULL, 2, DEPOSIT_CHUNK);
+	w->chunk[1] = w->chunk[0] + DEPOSIT_CHUNK;
 	r = deposit_make_folder(w);
 	if (r < 0)
 		return deposit_failed(w, r, "make the folder", w->folder);
