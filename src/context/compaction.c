@@ -26,7 +26,6 @@ struct planning {
 	struct ofs_shelf *shelf;
 	struct ofs_error *err;
 	struct ofs_compaction *plan;
-	char *mount; /* "MOUNTPOINT/"; NULL: none */
 	bool *fixed; /* results that stay as they are */
 };
 
@@ -45,17 +44,38 @@ static bool has_word(struct ofs_span s, const char *word)
 	return s.p && memmem(s.p, s.len, word, strlen(word));
 }
 
+/* Whether arguments name something in the tree that is mounted there. */
+static bool names_tree(struct ofs_span args, const char *mount)
+{
+	static const char *const tops[] = { "refs/",	   "cache/",   "tasks/", "search/",
+					    "persistent/", "archive/", "views/" };
+	size_t len = strlen(mount);
+	const char *p = args.p, *end = args.p + args.len;
+
+	while (p && (p = memmem(p, (size_t)(end - p), mount, len))) {
+		p += len;
+		for (size_t i = 0; p < end && *p == '/' && i < OFS_ARRAY_SIZE(tops); i++) {
+			if ((size_t)(end - p) > strlen(tops[i]) &&
+			    memcmp(p + 1, tops[i], strlen(tops[i])) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
 /* Whether a call has read back what was offloaded. */
 static bool reads_back(const struct planning *p, const struct ofs_call *call)
 {
 	static const char *const words[] = { ".offload/", "offload slice", "offload show",
 					     "offload search" };
+	const struct ofs_access *access = p->shelf->access;
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(words); i++) {
 		if (has_word(call->args, words[i]))
 			return true;
 	}
-	return p->mount && has_word(call->args, p->mount);
+	return access->mount && (names_tree(call->args, access->mount) ||
+				 names_tree(call->args, access->target.mountpoint));
 }
 
 static const struct ofs_call *call_of(const struct ofs_chat *chat, const struct ofs_result *result)
@@ -63,7 +83,6 @@ static const struct ofs_call *call_of(const struct ofs_chat *chat, const struct 
 	return result->call == SIZE_MAX ? NULL : &chat->calls[result->call];
 }
 
-/* What the text of a result says, or nothing when that takes a look at each of very many bytes for nothing. */
 static bool says_pointer(struct ofs_span text)
 {
 	/* No program escapes the letters that a pointer begins with. */
@@ -73,14 +92,10 @@ static bool says_pointer(struct ofs_span text)
 static int look(struct planning *p)
 {
 	const struct ofs_chat *chat = p->chat;
-	const char *point;
 	int r = ofs_access_find(p->shelf->access, p->err);
 
 	if (r < 0)
 		return r;
-	point = p->shelf->access->target.mountpoint;
-	if (point && asprintf(&p->mount, "%s/", point) < 0)
-		p->mount = NULL;
 	p->fixed = ofs_alloc(chat->n_results + 1);
 	for (size_t i = 0; i < chat->n_results; i++) {
 		const struct ofs_result *result = &chat->results[i];
@@ -112,7 +127,8 @@ static char *describe(const struct ofs_chat *chat, const struct ofs_result *resu
 }
 
 /* The most detailed pointer that takes less than half of what it stands for, or else the barest. */
-static int choose_detail(const char *pointer, uint64_t own, struct ofs_buf *text, uint64_t *ret_tokens)
+static int choose_detail(const char *pointer, uint64_t own, struct ofs_buf *text,
+			 uint64_t *ret_tokens)
 {
 	for (int detail = OFS_MARK_FULL; detail <= OFS_MARK_BARE; detail++) {
 		text->len = 0;
@@ -135,7 +151,8 @@ static int offload(struct planning *p, size_t i)
 	OFS_FREE char *name = NULL;
 	OFS_FREE char *what = describe(p->chat, result, &name);
 	uint64_t tokens;
-	int r = ofs_shelf_put(p->shelf, result->text, name, what, &p->plan->style, p->err, &to->file);
+	int r = ofs_shelf_put(p->shelf, result->text, name, what, &p->plan->style, p->err,
+			      &to->file);
 
 	if (r < 0)
 		return r;
@@ -273,14 +290,13 @@ int ofs_compaction_plan(const struct ofs_chat *chat, const struct ofs_compaction
 			struct ofs_shelf *shelf, struct ofs_error *err, struct ofs_compaction *ret)
 {
 	struct ofs_compaction made = { .n = chat->n_results, .tokens = ofs_chat_tokens(chat) };
-	struct planning p = { chat, limits, shelf, err, &made, NULL, NULL };
+	struct planning p = { chat, limits, shelf, err, &made, NULL };
 	int r;
 
 	made.list = ofs_alloc((made.n + 1) * sizeof(*made.list));
 	for (size_t i = 0; i < made.n; i++)
 		made.list[i].tokens = chat->results[i].tokens;
 	r = plan(&p);
-	free(p.mount);
 	free(p.fixed);
 	if (r < 0) {
 		ofs_compaction_finish(&made);
