@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: MIT
+"""How much smaller prompts become, whether all comes back, and how quickly that is done."""
+import json
+import os
+import subprocess
+import time
+
+import tokens
+from chats import anthropic, generated, recorded, results
+from corpus import soup
+from harness import OFFLOAD
+from measure import MIB, Failure, Place, Progress, heading, met, size_text, table
+
+AIM_SPEED = 50  # MB/s
+AIM_MEMORY = 3  # times the size of the chat
+MODES = ("compact", "compress", "auto")
+# What a request says: nothing, and as for a model with a small window.
+LIMITS = {
+    "default": {},
+    "small window": {"max_total_tokens": 4000, "max_tool_message_tokens": 500},
+}
+FORMS = ("openai", "anthropic")
+
+
+def add_arguments(parser):
+    parser.add_argument(
+        "--every", type=int, default=1, metavar="N", help="only every Nth of the chats"
+    )
+    parser.add_argument(
+        "--size", type=float, default=100, metavar="MB", help="of the large chats (default 100)"
+    )
+
+
+def measure(options):
+    chats = recorded()
+    names = list(chats)[:: options.every]
+    chats = {name: chats[name] for name in names}
+    figures = {"chats": len(chats)}
+    with Place() as place, place.daemon() as m:
+        tool = Tool(m)
+        heading(f"context: {len(chats)} chats, tokens as src/base/tokens.h estimates them")
+        figures["reduce"] = _reduce(tool, chats)
+        figures["compact"] = _compact(tool, chats)
+        figures["modes"] = _modes(tool, chats)
+        figures["turns"] = _turns(tool, chats)
+        heading(f"context: chats of {options.size:g} MB")
+        figures["large"] = _large(tool, options.size)
+    figures["aims"] = {
+        "exact": all(f["restored"] == f["tried"] for f in figures["modes"].values()),
+        "deterministic": all(f["same"] == f["tried"] for f in figures["modes"].values()),
+        "speed": all(f["mb_per_s"] > AIM_SPEED for f in figures["large"].values()),
+        "memory": all(f["memory_ratio"] <= AIM_MEMORY for f in figures["large"].values()),
+    }
+    print(
+        f"\n  aims: every list comes back byte for byte: {met(figures['aims']['exact'])};"
+        f" the same input gives the same output: {met(figures['aims']['deterministic'])};"
+        f"\n  more than {AIM_SPEED} MB/s: {met(figures['aims']['speed'])};"
+        f" at most {AIM_MEMORY} times the chat's size of memory: {met(figures['aims']['memory'])}"
+    )
+    return figures
+
+
+class Tool:
+    """The companion tool on one mount."""
+
+    def __init__(self, mount):
+        self.environment = {**os.environ, "OFFLOAD_DIR": mount.mnt}
+
+    def __call__(self, *arguments, data):
+        done = subprocess.run(
+            [OFFLOAD, *arguments], input=data, capture_output=True, env=self.environment, check=False
+        )
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").strip()
+            raise Failure(f"'{' '.join(arguments)}' ended with {done.returncode}: {said}")
+        return done.stdout
+
+
+def _percent(before, after):
+    return f"{100 * (before - after) / max(before, 1):.1f} %"
+
+
+def _text_of(messages, key):
+    """The text of a member of an object, as it stands there."""
+    text = messages.decode()
+    begin = text.index(f'"{key}": ') + len(key) + 4
+    return text[begin : json.JSONDecoder().raw_decode(text, begin)[1]]
+
+
+# --- Results of tools -----------------------------------------------------------------------------
+
+
+def _reduce(tool, chats):
+    """Each result as the harness would send it, and as the one line that takes its place."""
+    rows, all_before, all_after = [], 0, 0
+    by_rule = {}
+    for name, messages in chats.items():
+        calls = list(results(messages))
+        if not calls:
+            continue
+        lines = b"".join(
+            json.dumps({"tool": t, "args": a, "result": r}).encode() + b"\n" for t, a, r in calls
+        )
+        steps = [json.loads(line) for line in tool("reduce", data=lines).splitlines()]
+        if tool("reduce", data=lines).splitlines() != tool("reduce", data=lines).splitlines():
+            raise Failure(f"reduce gives two answers for '{name}'")
+        before = tokens.estimate([r.encode() for _, _, r in calls])
+        after = tokens.estimate([_shown(s).encode() for s in steps])
+        for step, b, a in zip(steps, before, after):
+            rule = by_rule.setdefault(step["metadata"].get("rule") or "any other", [0, 0, 0])
+            rule[0] += 1
+            rule[1] += b
+            rule[2] += a
+    for rule, (count, before, after) in sorted(by_rule.items()):
+        rows.append([rule, count, before, after, _percent(before, after)])
+        all_before += before
+        all_after += after
+    rows.append(["all", "", all_before, all_after, _percent(all_before, all_after)])
+    table(["reduce", "results", "tokens", "reduced", "saved"], rows)
+    return {"before": all_before, "after": all_after}
+
+
+def _shown(step):
+    ref = f" [ref {step['outcome_ref']}]" if step.get("outcome_ref") else ""
+    return step["observation"] + ref
+
+
+def _compact(tool, chats):
+    """The history of each chat as a section of a prompt, beside its results in full."""
+    before = after = steps = 0
+    for messages in chats.values():
+        calls = list(results(messages))
+        if not calls:
+            continue
+        lines = b"".join(
+            json.dumps({"tool": t, "args": a, "result": r}).encode() + b"\n" for t, a, r in calls
+        )
+        section = tool("compact", data=tool("reduce", data=lines))
+        steps += len(calls)
+        before += sum(tokens.estimate([r.encode() for _, _, r in calls]))
+        after += tokens.estimate([section])[0]
+    print()
+    table(
+        ["compact", "steps", "tokens", "section", "saved"],
+        [["the history of every chat", steps, before, after, _percent(before, after)]],
+    )
+    return {"before": before, "after": after}
+
+
+# --- Lists of messages ----------------------------------------------------------------------------
+
+
+def _request(messages, form, limits, chat):
+    """A request in a form, and the list in it as it stands there."""
+    request = {"chat_id": chat, **limits}
+    if form == "anthropic":
+        request["system"], messages = anthropic(messages)
+    request["messages"] = messages
+    return json.dumps(request).encode(), json.dumps(messages)
+
+
+def _modes(tool, chats):
+    figures, rows = {}, []
+    for limit, limits in LIMITS.items():
+        for form in FORMS:
+            for mode in MODES:
+                figure = {"before": 0, "after": 0, "tried": 0, "restored": 0, "same": 0}
+                for name, messages in chats.items():
+                    _one(tool, figure, mode, _request(messages, form, limits, f"{name}-{form}"))
+                figures[f"{mode}, {form}, {limit}"] = figure
+                rows.append(
+                    [f"{mode}, {form}, {limit}", figure["before"], figure["after"]]
+                    + [_percent(figure["before"], figure["after"])]
+                    + [f"{figure[k]} of {figure['tried']}" for k in ("restored", "same")]
+                )
+    print()
+    table(["context", "tokens", "managed", "saved", "restored", "same again"], rows)
+    return figures
+
+
+def _one(tool, figure, mode, request):
+    data, messages = request
+    answer = tool("context", "--mode", mode, data=data)
+    metadata = json.loads(answer)["metadata"]
+    back = tool("context", "--restore", data=answer)
+    figure["before"] += metadata["tokens_before"]
+    figure["after"] += metadata["tokens_after"]
+    figure["tried"] += 1
+    figure["restored"] += _text_of(back, "messages") == messages
+    figure["same"] += tool("context", "--mode", mode, data=data) == answer
+
+
+def _turns(tool, chats):
+    """What is sent in all: before each answer of the model, the chat up to there."""
+    figures, rows = {}, []
+    for limit, limits in LIMITS.items():
+        figure = dict.fromkeys(("turns", "plain", *MODES), 0)
+        with Progress("turns", len(chats), "chats") as progress:
+            for i, (name, messages) in enumerate(chats.items()):
+                for end in (e for e, m in enumerate(messages) if m["role"] == "assistant" and e):
+                    figure["turns"] += 1
+                    data, _ = _request(messages[:end], "openai", limits, name)
+                    for mode in MODES:
+                        metadata = json.loads(tool("context", "--mode", mode, data=data))["metadata"]
+                        figure[mode] += metadata["tokens_after"]
+                    figure["plain"] += metadata["tokens_before"]
+                progress.show(i)
+        figures[limit] = figure
+        rows += [
+            [f"{mode}, {limit}", figure["turns"], figure["plain"], figure[mode]]
+            + [_percent(figure["plain"], figure[mode])]
+            for mode in MODES
+        ]
+    print()
+    table(["sent in all turns", "turns", "tokens", "managed", "saved"], rows)
+    return figures
+
+
+# --- Large chats ----------------------------------------------------------------------------------
+
+
+def _chat_of(size, result):
+    """A request of about `size` bytes with results of `result` bytes, each a part of another text."""
+    text = soup(min(size, 8 * MIB), 7).decode()
+    messages, have, i = generated(1, 0)[:2], 0, 0
+    while have < size:
+        call = {"name": "bash", "arguments": json.dumps({"command": f"make part-{i}"})}
+        at = i * 7919 % max(len(text) - result, 1)
+        content = f"part {i}\n{text[at:at + result]}"
+        messages.append(
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": f"call_{i}", "type": "function", "function": call}],
+            }
+        )
+        messages.append({"role": "tool", "tool_call_id": f"call_{i}", "content": content})
+        have += len(content)
+        i += 1
+    messages.append({"role": "user", "content": "What failed?"})
+    return messages
+
+
+def _large(tool, megabytes):
+    figures, rows = {}, []
+    size = int(megabytes * 1e6)
+    for result in (200, 2000, 20000, 1000000):
+        for mode in MODES:
+            messages = _chat_of(size, result)
+            data = json.dumps({"messages": messages, "chat_id": f"large-{result}-{mode}"}).encode()
+            seconds, memory = _run_measured(tool, mode, data)
+            name = f"{mode}, results of {size_text(result)}"
+            figures[name] = {
+                "mb_per_s": len(data) / 1e6 / seconds,
+                "memory_ratio": memory / len(data),
+            }
+            rows.append(
+                [name, f"{len(data) / 1e6:.0f} MB", f"{len(data) / 1e6 / seconds:.0f}"]
+                + [f"{memory / len(data):.2f}"]
+            )
+    table(["a large chat", "size", "MB/s", "memory / size"], rows)
+    return figures
+
+
+def _run_measured(tool, mode, data):
+    """Seconds, and the most memory that the tool had."""
+    begin = time.perf_counter()
+    process = subprocess.Popen(
+        [OFFLOAD, "context", "--mode", mode],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        env=tool.environment,
+    )
+    process.stdin.write(data)
+    process.stdin.close()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise Failure(f"'context --mode {mode}' ended with {process.returncode}")
+    return time.perf_counter() - begin, usage.ru_maxrss * 1024
