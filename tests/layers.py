@@ -37,6 +37,7 @@ FOREIGN = {
     r"sqlite3.*": {"index"},
     r"ini\.h": {"tree"},
     r"zstd.*|zdict\.h": {"codec"},
+    r"curl/.*": {"context"},
     r"openssl/.*|xxhash\.h": {"codec"},
 }
 

@@ -20,6 +20,7 @@
 struct context_options {
 	struct ofs_target_options target;
 	struct ofs_manage_options manage;
+	const char *summarizer; /* command or "endpoint"; NULL: as is set */
 };
 
 static int context_write(void *arg, const void *data, size_t len)
@@ -43,11 +44,26 @@ static bool context_parse_count(const char *text, int64_t *ret)
 	return true;
 }
 
-static int context_answer(const struct context_options *opts, const struct ofs_input *input)
+/* Who sums up: as the option says, else the settings; nobody, and then it is done by rule. */
+static int context_choose(struct context_options *opts, const struct ofs_settings *settings,
+			  struct ofs_summarizer *summarizer, struct ofs_error *err)
+{
+	const char *asked = opts->summarizer ? opts->summarizer : settings->summarizer;
+
+	*summarizer = (struct ofs_summarizer){ .timeout_s = settings->summarizer_timeout_s,
+					       .max_tokens = settings->snapshot_tokens };
+	if (!asked)
+		return 0;
+	opts->manage.summarizer = summarizer;
+	return ofs_summarizer_choose(summarizer, asked, err);
+}
+
+static int context_answer(struct context_options *opts, const struct ofs_input *input)
 {
 	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
 	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings settings;
 	const struct ofs_sink sink = { .write = context_write };
+	struct ofs_summarizer summarizer;
 	OFS_FREE char *note = NULL;
 	struct ofs_error err;
 	int r;
@@ -57,6 +73,9 @@ static int context_answer(const struct context_options *opts, const struct ofs_i
 	r = ofs_access_find(&access, &err);
 	if (r < 0)
 		return ofs_report_failure("%s", err.text);
+	r = context_choose(opts, &settings, &summarizer, &err);
+	if (r < 0)
+		return ofs_report_usage("%s", err.text);
 	r = ofs_manage(input->data, input->len, &opts->manage, &settings, &access, &sink, &err,
 		       &note);
 	if (r == -EINVAL)
@@ -78,7 +97,8 @@ static int context_run(const struct ofs_command *self, int argc, char **argv)
 		STORE_DIR,
 		KEEP,
 		TOTAL,
-		RESULT
+		RESULT,
+		SUMMARIZER
 	};
 	static const struct option options[] = {
 		OFS_TARGET_LONG,
@@ -88,6 +108,7 @@ static int context_run(const struct ofs_command *self, int argc, char **argv)
 		{ "list", no_argument, NULL, LIST },
 		{ "chat", required_argument, NULL, CHAT },
 		{ "store-dir", required_argument, NULL, STORE_DIR },
+		{ "summarizer", required_argument, NULL, SUMMARIZER },
 		{ "keep", required_argument, NULL, KEEP },
 		{ "max-total-tokens", required_argument, NULL, TOTAL },
 		{ "max-tool-tokens", required_argument, NULL, RESULT },
@@ -122,6 +143,9 @@ static int context_run(const struct ofs_command *self, int argc, char **argv)
 			break;
 		case CHAT:
 			opts.manage.chat_id = optarg;
+			break;
+		case SUMMARIZER:
+			opts.summarizer = optarg;
 			break;
 		case STORE_DIR:
 			opts.manage.store_dir = optarg;
@@ -174,6 +198,8 @@ const struct ofs_command ofs_cmd_context = {
 		"      --max-tool-tokens N results with more become pointers (default: 2000)\n"
 		"      --max-total-tokens N  above, pointers become shorter, and auto may compress (20000)\n"
 		"      --prefetch          put in what the last message of the user seems to ask for\n"
+		"      --summarizer CMD    a command that makes the summary: messages as JSON on its input, text\n"
+		"                          on its output; or 'endpoint': a server, see offload(1)\n"
 		"      --list              write the list of messages alone\n" OFS_TARGET_HELP,
 	.run = context_run,
 };

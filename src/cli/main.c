@@ -2,6 +2,7 @@
 /* offload: the companion tool of offloadfs. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -42,6 +43,8 @@ int main(int argc, char **argv)
 	ofs_log_set_program("offload");
 	if (main_fill_standard_descriptors() < 0)
 		return OFS_EXIT_FAILURE;
+	/* A caller may have left it ignored, and how a child of ours has ended could not be known. */
+	signal(SIGCHLD, SIG_DFL);
 	if (!name)
 		return ofs_report_usage("no command given");
 	if (strcmp(name, "--version") == 0) {
