@@ -11,6 +11,7 @@ import sys
 
 import measure
 import collect  # noqa: I001  (as all below, it finds the rest through measure)
+import context
 import harness
 import large
 import plot
@@ -20,6 +21,7 @@ import scale
 import search
 import speed
 import storage
+import tokens
 import walk
 
 BENCHMARKS = {
@@ -29,9 +31,11 @@ BENCHMARKS = {
     "remove": remove,
     "walk": walk,
     "collect": collect,
+    "context": context,
     "search": search,
     "speed": speed,
     "profile": profile,
+    "tokens": tokens,
 }
 # What `all` consists of, and with which small numbers.
 QUICK = {
@@ -42,6 +46,7 @@ QUICK = {
     "walk": ["2000"],
     "collect": ["2000"],
     "search": [],
+    "context": ["--every", "40", "--size", "4"],
     "speed": ["--quick"],
 }
 HELP = {
@@ -51,10 +56,12 @@ HELP = {
     "remove": "whether removed space comes back",
     "walk": "grep over the whole mount, views included",
     "search": "queries over archived results",
+    "context": "what is saved of prompts, whether it comes back, and how quick that is",
     "speed": "times of everyday work, beside the plain filesystem and other ones over FUSE",
     "profile": "where the time of offloadfs goes: messages, processor time, calls, stacks",
+    "tokens": "how near the estimate of tokens comes to a real tokenizer, and how quick it is",
     "collect": "what readers notice of a garbage collection",
-    "all": "all of them but profile, one after the other",
+    "all": "all of them but profile and tokens, one after the other",
 }
 
 

@@ -226,6 +226,13 @@ def a_large_flame_graph_leaves_more_out(case):
 
 
 @test
+def tokens_needs_no_tokenizer_for_its_speed(case):
+    figures = bench(case, "tokens")
+    assert figures["speed"]["mb_per_second"]["all"] > 0, figures
+    assert "classes" not in figures, figures
+
+
+@test
 def an_interrupted_benchmark_leaves_nothing(case):
     temporary = pathlib.Path(case.path("tmp"))
     temporary.mkdir()
