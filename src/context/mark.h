@@ -14,7 +14,7 @@
 #include "context/literal.h"
 
 #define OFS_MARK_REF_MAX 8
-/* Hex digits of the SHA-256 of what was taken out, as it was written. */
+/* Hex digits of a checksum of what was taken out, as it was written. */
 #define OFS_MARK_HASH 8
 /* Room for what stands behind the ref: "ja-9f86d081". */
 #define OFS_MARK_CODE_MAX (OFS_LITERAL_NAME_MAX + OFS_MARK_HASH + 2)

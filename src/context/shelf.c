@@ -88,14 +88,15 @@ char *ofs_shelf_ref_path(const struct ofs_shelf *s, const char *ref)
 	return ofs_access_display(s->access, path);
 }
 
-static int hash_bytes(const void *data, size_t len, struct ofs_error *err, char ret[65])
+/*
+ * What tells whether a string is the one that was taken out: not whether somebody meant it to be
+ * another, since who can write the file can write the pointer.
+ */
+static void make_hash(const void *string, size_t len, char ret[OFS_MARK_HASH + 1])
 {
-	uint8_t sha[OFS_SHA256_SIZE];
+	uint64_t sum = ofs_checksum(string, len, 0);
 
-	if (ofs_sha256(data, len, sha) < 0)
-		return ofs_error_set(err, EIO, "cannot compute a hash");
-	ofs_sha256_hex(sha, ret);
-	return 0;
+	snprintf(ret, OFS_MARK_HASH + 1, "%08x", (unsigned int)(sum ^ sum >> 32));
 }
 
 static void describe(const struct ofs_content *content, struct ofs_shelved *ret)
@@ -127,17 +128,15 @@ int ofs_shelf_put(struct ofs_shelf *s, struct ofs_span string, const char *label
 	OFS_CLEANUP(ofs_spool_finish) struct ofs_spool spool = OFS_SPOOL_INIT;
 	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
 	OFS_CLEANUP(ofs_shelved_finish) struct ofs_shelved made = { 0 };
-	char hash[65], name[128], code[OFS_MARK_CODE_MAX];
+	char name[128], code[OFS_MARK_CODE_MAX];
 	struct ofs_content content;
-	int r = hash_bytes(string.p, string.len, err, hash);
+	int r;
 
-	if (r < 0)
-		return r;
 	if (ofs_span_decode(string, &text) < 0)
 		return ofs_error_set(err, ENOMEM, "out of memory");
 	made.mark.raw = !ofs_literal_style_find(string, text.data, text.len, style);
 	made.mark.style = *style;
-	memcpy(made.mark.hash, hash, OFS_MARK_HASH);
+	make_hash(string.p, string.len, made.mark.hash);
 	if (made.mark.raw)
 		ofs_spool_wrap(&spool, string.p, string.len);
 	else
@@ -145,7 +144,7 @@ int ofs_shelf_put(struct ofs_shelf *s, struct ofs_span string, const char *label
 	r = ofs_content_scan(&spool, &content);
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot look at a result: %s", strerror(-r));
-	make_name(label, hash, content.ext, name, sizeof(name));
+	make_name(label, content.sha256, content.ext, name, sizeof(name));
 	ofs_mark_code(&made.mark, code);
 	r = put_content(s, &content, name, what, code, err, &done);
 	if (r == 0)
@@ -221,7 +220,7 @@ int ofs_shelf_get(struct ofs_shelf *s, const struct ofs_mark *mark, struct ofs_e
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	size_t before = ret_string->len;
-	char hash[65];
+	char hash[OFS_MARK_HASH + 1];
 	int r = ofs_shelf_get_text(s, mark->ref, err, &text);
 
 	if (r < 0)
@@ -230,8 +229,8 @@ int ofs_shelf_get(struct ofs_shelf *s, const struct ofs_mark *mark, struct ofs_e
 		      : ofs_literal_encode(&mark->style, text.data, text.len, ret_string);
 	if (r < 0)
 		return ofs_error_set(err, -r, "out of memory");
-	r = hash_bytes(ret_string->data + before, ret_string->len - before, err, hash);
-	if (r == 0 && memcmp(hash, mark->hash, OFS_MARK_HASH) != 0)
+	make_hash(ret_string->data + before, ret_string->len - before, hash);
+	if (strcmp(hash, mark->hash) != 0)
 		r = ofs_error_set(err, EILSEQ,
 				  "ref %s does not have the content any more that was offloaded",
 				  mark->ref);
