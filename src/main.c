@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/redact.h"
 #include "base/util.h"
 #include "fuse/mountpoint.h"
 #include "fuse/options.h"
@@ -144,6 +145,7 @@ static int run(struct ofs_options *o, struct ofs_error *err)
 	}
 	if (ofs_options_configure(o, err) < 0)
 		return EXIT_FAILURE;
+	ofs_redact_set_enabled(ofs_config_get(o->config, "redact") == 0);
 	if (ofs_session_create(o, err, &session) < 0)
 		return EXIT_USAGE;
 	r = serve(session, o, err);

@@ -4,6 +4,12 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "base/redact.h"
+
+/* What of a message is shown at most. */
+#define LINE_MAX_LEN 1023
 
 /* Set at start, before any thread exists. */
 static const char *log_program = "offloadfs";
@@ -29,7 +35,7 @@ void ofs_log_set_verbose(int on)
 void ofs_log(int level, const char *fmt, ...)
 {
 	int saved = errno;
-	char line[1024];
+	char line[LINE_MAX_LEN + OFS_REDACT_AHEAD];
 	va_list ap;
 
 	if (level >= LOG_INFO && !log_verbose)
@@ -37,6 +43,8 @@ void ofs_log(int level, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
+	ofs_redact_line(line, sizeof(line));
+	line[ofs_redact_cut(line, strlen(line), LINE_MAX_LEN)] = '\0';
 	if (log_syslog)
 		syslog(level, "%s", line);
 	else

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/redact.h"
+
 static const char *report_command;
 
 void ofs_report_set_command(const char *name)
@@ -20,6 +22,7 @@ __attribute__((format(printf, 2, 0))) static void report_write(const char *hint,
 	char line[2048];
 
 	vsnprintf(line, sizeof(line), fmt, ap);
+	ofs_redact_line(line, sizeof(line));
 	for (char *p = line; *p; p++) {
 		if ((unsigned char)*p < 0x20 || *p == 0x7f)
 			*p = '?';

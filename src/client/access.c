@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <offloadfs/config.h>
+
 #include "base/alloc.h"
+#include "base/redact.h"
 #include "base/util.h"
 #include "io/path.h"
 
@@ -28,6 +31,17 @@ static void access_name_mount(struct ofs_access *a)
 		a->mount = ofs_path_display(a->target.mountpoint);
 }
 
+/* What is wrong with the configuration is for the daemon to say, or whoever opens the store. */
+static void access_take_config(const char *store)
+{
+	struct ofs_config *config = ofs_config_create();
+	struct ofs_error ignored;
+
+	if (ofs_config_load_store(config, store, &ignored) == 0 && ofs_config_get(config, "redact"))
+		ofs_redact_set_enabled(false);
+	ofs_config_destroy(config);
+}
+
 int ofs_access_find(struct ofs_access *a, struct ofs_error *err)
 {
 	int r;
@@ -38,6 +52,7 @@ int ofs_access_find(struct ofs_access *a, struct ofs_error *err)
 	if (r < 0)
 		return r;
 	a->found = true;
+	access_take_config(a->target.store);
 	access_name_mount(a);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/redact.h"
 #include "base/util.h"
 #include "client/preview.h"
 #include "client/text.h"
@@ -18,15 +19,17 @@
 
 static void pointer_print_what(const char *what, FILE *out)
 {
-	OFS_FREE char *line = ofs_strdup(what);
-	size_t len = strlen(line), used;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
+	size_t used;
 
-	for (char *p = line; *p; p++) {
-		if (*p == '\n' || *p == '\t' || *p == '\r')
-			*p = ' ';
+	if (ofs_redact_text(&line, what, strlen(what)) < 0)
+		return;
+	for (size_t i = 0; i < line.len; i++) {
+		if (strchr("\n\t\r", line.data[i]) && line.data[i])
+			line.data[i] = ' ';
 	}
-	ofs_text_printable(out, line, len, false, POINTER_WHAT_MAX, &used);
-	if (used < len)
+	ofs_text_printable(out, line.data, line.len, false, POINTER_WHAT_MAX, &used);
+	if (used < line.len)
 		fputs("...", out);
 }
 
@@ -162,5 +165,7 @@ int ofs_pointer_print(const struct ofs_pointer *p, FILE *out)
 	pointer_print_reading(p, &preview, by_ref, out);
 	if (!p->mark)
 		pointer_print_keeping(p, file, out);
-	return ofs_preview_print(&preview, p->content, out);
+	ofs_preview_print(&preview, p->content, out);
+	ofs_preview_finish(&preview);
+	return 0;
 }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/redact.h"
 #include "base/util.h"
 #include "client/text.h"
 #include "client/workspace.h"
@@ -21,6 +22,9 @@ bool ofs_target_take_option(struct ofs_target_options *opts, int c, const char *
 		return true;
 	case 'S':
 		opts->store = value;
+		return true;
+	case 'N':
+		ofs_redact_set_enabled(false);
 		return true;
 	default:
 		return false;

@@ -21,6 +21,7 @@ struct ofs_target_options {
 #define OFS_TARGET_SHORT "d:h"
 #define OFS_TARGET_LONG                                                                     \
 	{ "dir", required_argument, NULL, 'd' }, { "store", required_argument, NULL, 'S' }, \
+		{ "no-redact", no_argument, NULL, 'N' },                                    \
 	{                                                                                   \
 		"help", no_argument, NULL, 'h'                                              \
 	}
@@ -28,9 +29,10 @@ struct ofs_target_options {
 	"  -d, --dir MOUNT         the mounted tree to use (default: OFFLOAD_DIR, or the\n"         \
 	"                          workspace's .offload)\n"                                         \
 	"      --store STORE       the store to use (default: OFFLOAD_STORE, or the workspace's)\n" \
+	"      --no-redact         show secrets in previews and messages as they are\n"             \
 	"  -h, --help              this text\n"
 
-/* Takes the option `c` if it is one of them. */
+/* Takes the option `c` if it is one of them; --no-redact holds from then on for the whole program. */
 bool ofs_target_take_option(struct ofs_target_options *opts, int c, const char *value);
 
 struct ofs_target {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/redact.h"
 #include "base/tokens.h"
 #include "base/util.h"
 #include "context/seam.h"
@@ -258,6 +259,19 @@ static int shelve(struct planning *p)
 				  &p->plan->file);
 }
 
+/* The summary without secrets: they are in the messages that are stored, if they are needed. */
+static int summarize_safely(struct planning *p, struct ofs_buf *out)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf said = OFS_BUF_INIT;
+	int r = summarize(p, &said);
+
+	if (r <= 0)
+		return r;
+	if (ofs_redact_text(out, (const char *)said.data, said.len) < 0)
+		return ofs_error_set(p->err, ENOMEM, "out of memory");
+	return 1;
+}
+
 static int plan(struct planning *p)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf inside = OFS_BUF_INIT;
@@ -271,7 +285,7 @@ static int plan(struct planning *p)
 	}
 	r = read_system(p);
 	if (r == 0)
-		r = summarize(p, &inside);
+		r = summarize_safely(p, &inside);
 	if (r <= 0)
 		return r;
 	for (size_t i = 0; i < p->chat->n; i++) {

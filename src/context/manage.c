@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/redact.h"
 #include "base/tokens.h"
 #include "base/util.h"
 #include "context/chat.h"
@@ -103,6 +104,7 @@ static int compress(struct managing *m)
 	if (r < 0)
 		return ofs_error_set(m->err, -r, "%s", why.text);
 	if (r == 0) {
+		ofs_redact_line(why.text, sizeof(why.text));
 		if (asprintf(&m->note, "not compressed: %s", why.text) < 0)
 			m->note = NULL;
 		return 0;

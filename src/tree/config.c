@@ -42,6 +42,7 @@ static const struct ofs_config_unit seconds = {
 };
 
 static const char *const switches[] = { "auto", "on", "off", NULL };
+static const char *const onoff[] = { "on", "off", NULL };
 
 #define NUMBER(name, unit, min, max, preset, zero, text)          \
 	{                                                         \
@@ -94,6 +95,8 @@ static const struct ofs_config_key table[] = {
 		"Look for what has expired at most so often"),
 	NUMBER("tombstones", seconds, 3600, TTL_MAX, 365 * 86400, "never",
 		"Remember so long what has expired"),
+	CHOICE("redact", onoff,
+		"Hide secrets in previews and in the log"),
 	CHOICE("io_uring", switches,
 		"FUSE over io_uring; auto: when the kernel offers it"),
 };

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/redact.h"
 #include "client/pointer.h"
 #include "client/preview.h"
 
@@ -205,6 +206,7 @@ Test(client_pointer, cuts_between_characters)
 	expect_part("\xe2\x82\xac...[+252 bytes]\n"); /* 66 characters of 3 bytes fit into 200 */
 	cr_assert_eq(ofs_preview_plan(&content, &plan), 0);
 	cr_expect_eq(plan.first_missing, 1);
+	ofs_preview_finish(&plan);
 }
 
 Test(client_pointer, harmless_to_a_terminal)
@@ -293,4 +295,31 @@ Test(client_pointer, those_that_can_be_undone_are_shorter)
 	expect_part("\nline 912\n");
 	expect_no_part("Keep it");
 	expect_no_part("cache/");
+}
+
+Test(client_pointer, secrets_are_not_shown)
+{
+	add("key = ghp_"
+	    "A1b2C3d4E5f6G7h8I9j0"
+	    "K1l2M3n4O5p6Q7r8\n");
+	add_lines(3);
+	add("-----BEGIN RSA PRIVATE"
+	    " KEY-----\n");
+	for (int i = 0; i < 30; i++)
+		add("MIIEpAIBAAKCAQEA1c7+9z5Pad7OejecsQ0buA7JmQo1lBMGd9sZVnm4uJZ8Hk2L\n");
+	add("-----END RSA PRIVATE"
+	    " KEY-----\n");
+	pointer.what = "curl -H 'Authorization: Bearer "
+		       "aB3dE5fG7hI9jK1lM3nO5pQ7'";
+	print();
+	expect_no_part("A1b2C3");
+	expect_no_part("MIIEpAIBAAK");
+	expect_no_part("aB3dE5fG");
+	expect_part("line 2\n");
+	expect_part("[redacted: ");
+	ofs_redact_set_enabled(false);
+	print();
+	ofs_redact_set_enabled(true);
+	expect_part("A1b2C3");
+	expect_part("aB3dE5fG");
 }

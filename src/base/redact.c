@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/redact.h"
+
+#include <limits.h>
+#include <pthread.h>
+
+#include "base/redact_rules.h"
+#include "base/util.h"
+
+/* Set at start, before any thread exists. */
+static bool redact_enabled = true;
+
+/* No mark is longer. */
+#define MARK_MAX 48
+
+static pthread_once_t begins_once = PTHREAD_ONCE_INIT;
+static struct redact_begins begins;
+
+/*
+ * The rules behind those for tokens, with the bytes they begin with (NULL: any). A Discord bot's
+ * number is digits, and these are all that base64 makes of the first of them.
+ */
+static const struct {
+	redact_rule_fn find;
+	const char *begins[REDACT_BEGINS];
+} rules[] = {
+	{ redact_key, { "-", "-", "-" } },
+	{ redact_key_rest, { "\n", NULL, NULL } },
+	{ redact_url_password, { ":", "/", "/" } },
+	{ redact_assigned, { ":=", NULL, NULL } },
+	{ redact_telegram, { ":", "A", "A" } },
+	{ redact_discord, { "MNO", "DTjz", "AEIMQUYcgk" } },
+};
+
+static void begins_init(void)
+{
+	redact_token_begins(&begins);
+	for (size_t rule = 0; rule < OFS_ARRAY_SIZE(rules); rule++)
+		for (size_t i = 0; i < REDACT_BEGINS; i++)
+			for (unsigned int c = 0; c < 256; c++)
+				if (!rules[rule].begins[i] ||
+				    redact_among((char)c, rules[rule].begins[i]))
+					begins.byte[i][c] |= UINT64_C(1)
+							     << (redact_token_count() + rule);
+}
+
+void ofs_redact_set_enabled(bool on)
+{
+	redact_enabled = on;
+}
+
+void ofs_redact_scan_init(struct ofs_redact_scan *s, const char *text, size_t len)
+{
+	*s = (struct ofs_redact_scan){ .text = text, .len = len, .word_start = SIZE_MAX };
+}
+
+static bool try_rule(struct ofs_redact_scan *s, unsigned int rule, size_t at,
+		     struct ofs_secret *ret)
+{
+	if (rule < redact_token_count())
+		return redact_token(s, rule, at, ret);
+	return rules[rule - redact_token_count()].find(s, at, ret);
+}
+
+struct best {
+	struct ofs_secret secret;
+	unsigned int rule;
+};
+
+/*
+ * Keeps the secret that starts first; of two that start at the same place that of the earlier rule:
+ * a token tells more than the name it is assigned to.
+ */
+static void keep_best(struct best *best, const struct ofs_secret *found, unsigned int rule)
+{
+	if (found->start < best->secret.start ||
+	    (found->start == best->secret.start && rule < best->rule))
+		*best = (struct best){ *found, rule };
+}
+
+/*
+ * The first place at or behind `at`, before `end`, where a rule begins; REDACT_BEGINS bytes are
+ * there.
+ */
+static size_t next_begin(const unsigned char *text, size_t at, size_t end, uint64_t *ret_rules)
+{
+	for (; at < end; at++) {
+		*ret_rules = begins.byte[0][text[at]] & begins.byte[1][text[at + 1]] &
+			     begins.byte[2][text[at + 2]];
+		if (*ret_rules)
+			break;
+	}
+	return at;
+}
+
+bool ofs_redact_scan_next(struct ofs_redact_scan *s, struct ofs_secret *ret)
+{
+	struct best best = { { .start = SIZE_MAX }, REDACT_RULES };
+	size_t at = s->at, end = s->len < REDACT_BEGINS ? 0 : s->len - REDACT_BEGINS + 1;
+	struct ofs_secret found;
+	uint64_t begun;
+
+	s->key_open = false;
+	if (!redact_enabled || !s->len)
+		return false;
+	pthread_once(&begins_once, begins_init);
+	if (!at && redact_key_rest(s, 0, &found))
+		keep_best(&best, &found, redact_token_count());
+	/*
+	 * A rule may begin before what another has found starts: the user in a URL before the
+	 * password.
+	 */
+	for (; at < end; at++) {
+		at = next_begin((const unsigned char *)s->text, at, end, &begun);
+		if (at == end)
+			break;
+		for (; begun; begun &= begun - 1) {
+			unsigned int rule = (unsigned int)__builtin_ctzll(begun);
+
+			if (try_rule(s, rule, at, &found))
+				keep_best(&best, &found, rule);
+		}
+		if (best.secret.start < end)
+			end = best.secret.start + 1;
+	}
+	if (best.secret.start == SIZE_MAX) {
+		s->at = s->len;
+		return false;
+	}
+	s->at = best.secret.start + best.secret.len;
+	*ret = best.secret;
+	return true;
+}
+
+/* A mark for each line that the secret has. */
+static int append_marks(struct ofs_buf *out, const char *text, const struct ofs_secret *secret)
+{
+	const char *line = text + secret->start, *end = line + secret->len, *newline;
+	int r;
+
+	for (;;) {
+		r = ofs_buf_printf(out, REDACT_MARK "%s]", secret->kind);
+		if (r < 0)
+			return r;
+		newline = memchr(line, '\n', (size_t)(end - line));
+		if (!newline)
+			return 0;
+		r = ofs_buf_append(out, "\n", 1);
+		if (r < 0)
+			return r;
+		line = newline + 1;
+	}
+}
+
+/* ofs_redact_text() that also says whether a key is left open. */
+static int redact_text(struct ofs_buf *out, const char *text, size_t len, bool *ret_key_open)
+{
+	struct ofs_redact_scan scan;
+	struct ofs_secret secret;
+	size_t done = 0;
+	bool open = false;
+	int n = 0, r;
+
+	ofs_redact_scan_init(&scan, text, len);
+	while (ofs_redact_scan_next(&scan, &secret)) {
+		r = ofs_buf_append(out, text + done, secret.start - done);
+		if (r == 0)
+			r = append_marks(out, text, &secret);
+		if (r < 0)
+			return r;
+		done = secret.start + secret.len;
+		open = scan.key_open;
+		n += n < INT_MAX;
+	}
+	r = ofs_buf_append(out, text + done, len - done);
+	if (r < 0)
+		return r;
+	*ret_key_open = open;
+	return n;
+}
+
+int ofs_redact_text(struct ofs_buf *out, const char *text, size_t len)
+{
+	bool open;
+
+	return redact_text(out, text, len, &open);
+}
+
+size_t ofs_redact_cut(const char *text, size_t len, size_t limit)
+{
+	size_t at, end;
+
+	if (len <= limit)
+		return len;
+	for (end = limit; end && ((unsigned char)text[end] & 0xc0) == 0x80 && limit - end < 3;)
+		end--;
+	/* A mark that begins before the end must also be closed before it. */
+	for (at = end; at && end - at < MARK_MAX;) {
+		if (text[--at] == ']')
+			break;
+		if (text[at] == '[' && redact_has(text, len, at, REDACT_MARK, false))
+			return at;
+	}
+	return end;
+}
+
+void ofs_redact_line(char *line, size_t size)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
+	size_t len = strnlen(line, size - 1);
+	struct ofs_redact_scan scan;
+	struct ofs_secret first;
+
+	line[len] = '\0';
+	ofs_redact_scan_init(&scan, line, len);
+	if (!ofs_redact_scan_next(&scan, &first))
+		return;
+	if (ofs_redact_text(&out, line, len) < 0) {
+		line[first.start] = '\0';
+		return;
+	}
+	len = ofs_redact_cut((const char *)out.data, out.len, size - 1);
+	memcpy(line, out.data, len);
+	line[len] = '\0';
+}
+
+void ofs_redact_state_init(struct ofs_redact_state *state, const char *ahead, size_t len)
+{
+	struct ofs_redact_scan scan;
+	struct ofs_secret rest;
+
+	ofs_redact_scan_init(&scan, ahead, len);
+	state->in_key = redact_enabled && len && redact_key_rest(&scan, 0, &rest);
+}
+
+int ofs_redact_state_line(struct ofs_redact_state *state, struct ofs_buf *out, const char *line,
+			  size_t len)
+{
+	size_t newline = len && line[len - 1] == '\n', body = 0;
+	bool ends = true;
+	int r, n = 0;
+
+	len -= newline;
+	if (state->in_key) {
+		body = redact_key_body(line, len, &ends);
+		n = body > 0;
+		r = body ? ofs_buf_append_str(out, REDACT_MARK REDACT_KEY_KIND "]") : 0;
+		if (r < 0)
+			return r;
+	}
+	if (ends) {
+		r = redact_text(out, line + body, len - body, &state->in_key);
+		if (r < 0)
+			return r;
+		n += r;
+	}
+	r = ofs_buf_append(out, "\n", newline);
+	return r < 0 ? r : n;
+}

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Secrets that are known by what precedes them: a name that says so, a header, the user in a URL.
+ */
+#include "base/redact_rules.h"
+#include "base/util.h"
+
+/* How far names and what may be between name and value are looked for. */
+#define NAME_MAX_LEN 64
+#define GAP_MAX 64
+
+#define VALUE_MIN 8
+#define URL_PART_MAX 256
+#define URL_PASSWORD_MIN 3
+#define AWS_SECRET_LEN 40
+
+enum sort {
+	SECRET, /* the value must look like a key */
+	PASSWORD, /* or like a password: three of small letters, capitals, digits, others */
+	PASS, /* as PASSWORD, but the name must end with it, and it must be a word ("DB_PASS") */
+	HEADER, /* behind a scheme ("Bearer") the value need not look like much */
+	PUBLIC, /* not secret, although what follows in the name says so */
+	COOKIE, /* the name must be all of the end, the value like a key and not short */
+};
+
+/* Names in lower case; "?" is "-", "_" or nothing. */
+struct name {
+	const char *text;
+	const char *kind;
+	enum sort sort;
+};
+
+static const struct name names[] = {
+	{ "public?key", NULL, PUBLIC },
+	{ "page?token", NULL, PUBLIC },
+	{ "next?token", NULL, PUBLIC },
+	{ "continuation?token", NULL, PUBLIC },
+	{ "password", "password", PASSWORD },
+	{ "passwd", "password", PASSWORD },
+	{ "passphrase", "password", PASSWORD },
+	{ "pwd", "password", PASSWORD },
+	{ "pass", "password", PASS },
+	{ "secret?access?key", "aws-secret-access-key", SECRET },
+	{ "secret", "secret", SECRET },
+	{ "token", "token", SECRET },
+	{ "api?key", "api-key", SECRET },
+	{ "access?key", "access-key", SECRET },
+	{ "account?key", "account-key", SECRET },
+	{ "auth?key", "api-key", SECRET },
+	{ "encryption?key", "encryption-key", SECRET },
+	{ "private?key", "private-key", SECRET },
+	{ "signing?key", "signing-key", SECRET },
+	{ "credential", "credential", SECRET },
+	{ "authorization", "authorization", HEADER },
+	{ "phpsessid", "session-cookie", COOKIE },
+	{ "jsessionid", "session-cookie", COOKIE },
+	{ "asp.net_sessionid", "session-cookie", COOKIE },
+	{ "connect.sid", "session-cookie", COOKIE },
+	{ "laravel_session", "session-cookie", COOKIE },
+	{ "sessionid", "session-cookie", COOKIE },
+};
+
+/* What a name says behind its word if its value is about the secret, not the secret. */
+static const char *const about[] = {
+	"hash", "sha", "md5",  "digest", "checksum", "fingerprint", "version", "type",
+	"url",	"uri", "path", "file",	 "name",     "count",	    "expir",   "ttl",
+};
+
+/* The end of `name` found at `at`, or 0. */
+static size_t name_match(const char *text, size_t end, size_t at, const char *name)
+{
+	for (; *name; name++) {
+		if (*name == '?')
+			at += at < end && redact_is(text[at], REDACT_DASH | REDACT_LOW_LINE);
+		else if (at < end && redact_fold(text[at]) == *name)
+			at++;
+		else
+			return 0;
+	}
+	return at;
+}
+
+/* "tokenizer" and "secretary" are other words, "tokens" and "tokenId" are not. */
+static bool word_goes_on(const char *text, size_t at, size_t end)
+{
+	if (at < end && redact_fold(text[at]) == 's')
+		at++;
+	return at < end && redact_is(text[at], REDACT_LETTER) &&
+	       redact_class(text[at]) == redact_class(text[at - 1]);
+}
+
+static bool is_about(const char *text, size_t at, size_t end)
+{
+	at = redact_run(text, at, end, REDACT_DASH | REDACT_LOW_LINE | REDACT_DOT);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(about); i++)
+		if (redact_has(text, end, at, about[i], true))
+			return true;
+	return false;
+}
+
+/* Whether `name` counts in the one from `start` to `end`, where it is from `at` to `behind`. */
+static bool name_counts(const struct name *name, const char *text, size_t start, size_t end,
+			size_t at, size_t behind)
+{
+	switch (name->sort) {
+	case PUBLIC:
+		return true;
+	case PASS:
+		return behind == end && (at == start || !redact_is(text[at - 1], REDACT_ALNUM));
+	case HEADER:
+	case COOKIE:
+		return behind == end;
+	default:
+		return !word_goes_on(text, behind, end) && !is_about(text, behind, end);
+	}
+}
+
+/* Of the letters that a name here begins with. */
+#define INITIAL(c) (UINT32_C(1) << ((c) - 'a'))
+
+static const struct name *name_find(const char *text, size_t start, size_t end)
+{
+	const uint32_t initials = INITIAL('a') | INITIAL('c') | INITIAL('e') | INITIAL('j') |
+				  INITIAL('l') | INITIAL('n') | INITIAL('p') | INITIAL('s') |
+				  INITIAL('t');
+	const struct name *name;
+
+	for (size_t at = start; at < end; at++) {
+		if (!redact_is(text[at], REDACT_LETTER) ||
+		    !(initials & INITIAL(redact_fold(text[at]))))
+			continue;
+		for (name = names; name < names + OFS_ARRAY_SIZE(names); name++) {
+			size_t behind = name_match(text, end, at, name->text);
+
+			if (behind && name_counts(name, text, start, end, at, behind))
+				return name->sort == PUBLIC ? NULL : name;
+		}
+	}
+	return NULL;
+}
+
+static size_t back_over(const struct ofs_redact_scan *s, size_t at, unsigned int classes,
+			char other)
+{
+	size_t stop = OFS_MAX(s->at, at > NAME_MAX_LEN ? at - NAME_MAX_LEN : 0);
+
+	while (at > stop && (redact_is(s->text[at - 1], classes) || s->text[at - 1] == other))
+		at--;
+	return at;
+}
+
+/* What is named before the ":" or "=" at `at`: name, "name", \"name\", x["name"]. */
+static const struct name *name_before(const struct ofs_redact_scan *s, size_t at)
+{
+	size_t start, end = back_over(s, at, REDACT_SPACE, ' ');
+	const char *text = s->text;
+
+	if (text[at] == '=' && at > s->at && redact_among(text[at - 1], "=!<>+-*/|&^%~:"))
+		return NULL;
+	if (end > s->at && text[end - 1] == ']') {
+		if (end - s->at < 2 || !redact_is(text[end - 2], REDACT_QUOTE))
+			return NULL;
+		end--;
+	}
+	end = back_over(s, end, REDACT_QUOTE, '\\');
+	start = back_over(s, end, REDACT_URLSAFE, '.');
+	return start < end ? name_find(text, start, end) : NULL;
+}
+
+struct value {
+	size_t start, end;
+	char quote; /* 0: none */
+	bool is_escaped; /* the quote is \" */
+	bool is_compared; /* not assigned */
+	bool has_scheme; /* "Bearer" or the like precedes it */
+};
+
+/* To the value behind the ":" or "=" at `at`, and into its quotes. */
+static bool value_open(const char *text, size_t len, size_t at, struct value *v)
+{
+	size_t start = at + 1, limit;
+
+	*v = (struct value){ .is_compared = text[at] == '=' && start < len && text[start] == '=' };
+	/* A scope in C++, a URL. */
+	if (text[at] == ':' && start < len &&
+	    (text[start] == ':' || redact_has(text, len, start, "//", false)))
+		return false;
+	while (start < len && start < at + 3 && redact_among(text[start], "=>"))
+		start++;
+	limit = OFS_MIN(len, start + GAP_MAX);
+	start = redact_run(text, start, limit, REDACT_SPACE);
+	/* b"...", f"...", @"...". */
+	if (start + 1 < limit && redact_among(text[start], "bBfFrRuU@") &&
+	    redact_is(text[start + 1], REDACT_QUOTE))
+		start++;
+	v->start = start;
+	while (start < limit && text[start] == '\\')
+		start++;
+	if (start < limit && redact_is(text[start], REDACT_QUOTE)) {
+		v->is_escaped = start > v->start;
+		v->quote = text[start];
+		v->start = start + 1;
+	}
+	return v->start < len;
+}
+
+/*
+ * To the same quote again. A value with blanks in it is prose. The quotes of one kind that open
+ * values enclose no other of that kind, so no byte is read more than once for each kind.
+ */
+static bool quoted_end(const char *text, size_t len, struct value *v)
+{
+	for (size_t at = v->start; at < len; at++) {
+		if (text[at] == v->quote) {
+			v->end = at;
+			return true;
+		}
+		if (redact_is(text[at], REDACT_SPACE) || (unsigned char)text[at] < ' ')
+			return false;
+		if (text[at] != '\\')
+			continue;
+		if (!v->is_escaped) {
+			at++;
+			continue;
+		}
+		v->end = at;
+		while (at + 1 < len && text[at + 1] == '\\')
+			at++;
+		if (at + 1 < len && text[at + 1] == v->quote)
+			return true;
+	}
+	/* The text was cut, and the value with it. */
+	v->end = len;
+	return true;
+}
+
+/* An "&" belongs to a password unless another name or an entity follows: "&x=1", "&amp;". */
+static bool ends_unquoted(const char *text, size_t len, size_t at)
+{
+	size_t end;
+
+	if (text[at] != '&')
+		return redact_is(text[at], REDACT_STOP | REDACT_SPACE | REDACT_QUOTE);
+	end = redact_run(text, at + 1, OFS_MIN(len, at + NAME_MAX_LEN),
+			 REDACT_URLSAFE | REDACT_DOT);
+	return end > at + 1 && end < len && redact_among(text[end], "=;");
+}
+
+static void unquoted_end(struct ofs_redact_scan *s, struct value *v)
+{
+	if (v->start < s->word_start || v->start > s->word_end) {
+		s->word_start = s->word_end = v->start;
+		while (s->word_end < s->len && !ends_unquoted(s->text, s->len, s->word_end))
+			s->word_end++;
+	}
+	v->end = s->word_end;
+}
+
+/* A name or a path of names, as code assigns: a.b_c. */
+static bool is_identifier(const char *text, size_t len)
+{
+	len = OFS_MIN(len, NAME_MAX_LEN);
+	return !redact_is(text[0], REDACT_DIGIT) && !redact_is_hex(text, len) &&
+	       redact_run(text, 0, len, REDACT_WORD | REDACT_DOT) == len;
+}
+
+/* Whether what could be a name in code is a key all the same. */
+static bool is_random_name(const struct redact_look *look, size_t len)
+{
+	return redact_is_random(look, len) &&
+	       (look->changes * 3 >= look->sampled || redact_is_odd(look, len >= REDACT_LONG));
+}
+
+static bool is_password(const struct redact_look *look, const char *text, size_t len)
+{
+	bool lower = look->classes & REDACT_LOWER, upper = look->classes & REDACT_UPPER;
+	bool digit = look->classes & REDACT_DIGIT;
+
+	return look->variety >= REDACT_VARIETY_MIN && lower + upper + digit + look->special >= 3 &&
+	       !memchr(text, '/', OFS_MIN(len, NAME_MAX_LEN));
+}
+
+/* "PWD" is also the working directory. */
+static bool is_path(const char *text, size_t len)
+{
+	return text[0] == '/' && memchr(text + 1, '/', OFS_MIN(len, NAME_MAX_LEN) - 1);
+}
+
+static bool is_url(const char *text, size_t len)
+{
+	len = OFS_MIN(len, NAME_MAX_LEN);
+	for (size_t i = 0; i < len && redact_is(text[i], REDACT_ALNUM); i++)
+		if (redact_has(text, len, i + 1, "://", false))
+			return true;
+	return false;
+}
+
+static bool may_be_password(const struct name *name)
+{
+	return name->sort == PASSWORD || name->sort == PASS;
+}
+
+static bool is_secret(struct ofs_redact_scan *s, const struct name *name, const struct value *v)
+{
+	const char *text = s->text + v->start;
+	size_t len = v->end - v->start;
+	struct redact_look look;
+	bool random;
+
+	if (len < VALUE_MIN)
+		return false;
+	redact_look(text, len, &look);
+	random = redact_is_random(&look, len);
+	if (!v->quote && v->end < s->len && redact_among(s->text[v->end], "([{"))
+		return false;
+	if (v->has_scheme) {
+		if (look.variety < REDACT_VARIETY_MIN || !(look.classes & REDACT_LETTER) ||
+		    (look.classes & REDACT_ALNUM) == REDACT_LOWER)
+			return false;
+	} else if (!v->quote) {
+		if (v->is_compared || (is_identifier(text, len) && !is_random_name(&look, len)))
+			return false;
+	}
+	if (name->sort == COOKIE && (len < REDACT_LONG || s->text[v->start - 1] != '='))
+		return false;
+	if (!random && !v->has_scheme && !(may_be_password(name) && is_password(&look, text, len)))
+		return false;
+	if (may_be_password(name) && is_path(text, len))
+		return false;
+	return !is_url(text, len) && !redact_is_placeholder(text, len);
+}
+
+/* Behind "Bearer" and the like, of which a header without a value consists. */
+static size_t skip_auth_scheme(const char *text, size_t len, size_t at)
+{
+	static const char *const schemes[] = { "bearer", "basic", "token", "apikey", "negotiate" };
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(schemes); i++) {
+		size_t n = strlen(schemes[i]);
+
+		if (redact_has(text, len, at, schemes[i], true) && at + n < len &&
+		    redact_is(text[at + n], REDACT_SPACE))
+			return redact_run(text, at + n, OFS_MIN(len, at + n + GAP_MAX),
+					  REDACT_SPACE);
+	}
+	return at;
+}
+
+/* Most of what follows a ":" or "=" is too short: that is seen sooner than the name. */
+static bool is_long_enough(const char *text, size_t len, size_t at, bool is_quoted)
+{
+	unsigned int stops = is_quoted ? REDACT_SPACE : REDACT_SPACE | REDACT_QUOTE;
+	size_t end = at;
+
+	while (end < len && end - at < VALUE_MIN && !redact_is(text[end], stops))
+		end++;
+	return end - at == VALUE_MIN;
+}
+
+bool redact_assigned(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
+{
+	const struct name *name;
+	const char *kind;
+	struct value v;
+	size_t start;
+
+	if (!value_open(s->text, s->len, at, &v))
+		return false;
+	start = skip_auth_scheme(s->text, s->len, v.start);
+	if (!is_long_enough(s->text, s->len, start, v.quote))
+		return false;
+	name = name_before(s, at);
+	if (!name)
+		return false;
+	if (name->sort == HEADER) {
+		v.has_scheme = start > v.start;
+		v.start = start;
+		v.quote = 0; /* what follows the value in its quotes is not the value */
+	}
+	if (v.quote) {
+		if (!quoted_end(s->text, s->len, &v))
+			return false;
+	} else {
+		unquoted_end(s, &v);
+	}
+	if (!is_secret(s, name, &v))
+		return false;
+	kind = name->kind;
+	if (!strcmp(kind, "aws-secret-access-key") && v.end - v.start != AWS_SECRET_LEN)
+		kind = "secret";
+	*ret = (struct ofs_secret){ v.start, v.end - v.start, kind };
+	return true;
+}
+
+/* Documented stand-ins; otherwise the weakest password is one. */
+static bool is_url_stand_in(const char *text, size_t len)
+{
+	static const char *const words[] = {
+		"password", "passwd", "pass", "pwd", "secret", "token"
+	};
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(words); i++)
+		if (len == strlen(words[i]) && redact_has(text, len, 0, words[i], true))
+			return true;
+	return redact_is_placeholder(text, len) || memchr(text, '{', len) || memchr(text, '<', len);
+}
+
+/* A password may have an "@" in it: the last one before the path counts. */
+bool redact_url_password(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
+{
+	size_t i = at + 3, start, end = 0, limit = OFS_MIN(s->len, i + URL_PART_MAX);
+	const char *text = s->text;
+
+	if (at == s->at || !redact_is(text[at - 1], REDACT_ALNUM))
+		return false;
+	while (i < limit && text[i] != ':' && !redact_among(text[i], "/@?#<>") &&
+	       !redact_is(text[i], REDACT_SPACE | REDACT_QUOTE | REDACT_STOP))
+		i++;
+	if (i == limit || text[i] != ':')
+		return false;
+	start = ++i;
+	limit = OFS_MIN(s->len, start + URL_PART_MAX);
+	for (; i < limit && !redact_among(text[i], "/?#\\[") && (unsigned char)text[i] > ' ' &&
+	       !redact_is(text[i], REDACT_QUOTE);
+	     i++)
+		if (text[i] == '@')
+			end = i;
+	/* What a mark cuts short was not a password when the mark was not there. */
+	if (redact_has(text, s->len, i, REDACT_MARK, false))
+		return false;
+	if (end < start + URL_PASSWORD_MIN || is_url_stand_in(text + start, end - start))
+		return false;
+	*ret = (struct ofs_secret){ start, end - start, "url-password" };
+	return true;
+}

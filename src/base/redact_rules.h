@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rules of redact.c, by what they know a secret by: its form, the name before it, the lines of
+ * a key.
+ */
+#ifndef OFS_BASE_REDACT_RULES_H
+#define OFS_BASE_REDACT_RULES_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/redact.h"
+
+/*
+ * What precedes the kind in a mark. Rules must not take a mark for a secret, nor for a name or the
+ * like.
+ */
+#define REDACT_MARK "[redacted: "
+
+#define REDACT_KEY_KIND "private-key"
+
+/*
+ * A rule is tried where the text has the three bytes it begins with (bit n of each table is rule
+ * n); it finds a secret that starts there or behind. It may look back as far as scan->at: before
+ * that is a secret, or its mark.
+ */
+#define REDACT_BEGINS 3
+#define REDACT_RULES 64
+
+struct redact_begins {
+	uint64_t byte[REDACT_BEGINS][256];
+};
+
+typedef bool (*redact_rule_fn)(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
+
+/* Classes of characters; an alphabet is a set of them. */
+enum {
+	REDACT_LOWER = 1 << 0,
+	REDACT_UPPER = 1 << 1,
+	REDACT_DIGIT = 1 << 2,
+	REDACT_DASH = 1 << 3,
+	REDACT_LOW_LINE = 1 << 4,
+	REDACT_DOT = 1 << 5,
+	REDACT_BASE64 = 1 << 6, /* "+/=" */
+	REDACT_SPACE = 1 << 7, /* blank and tab */
+	REDACT_QUOTE = 1 << 8,
+	REDACT_STOP = 1 << 9, /* ends an unquoted value; so do blanks and quotes */
+
+	REDACT_LETTER = REDACT_LOWER | REDACT_UPPER,
+	REDACT_ALNUM = REDACT_LETTER | REDACT_DIGIT,
+	REDACT_WORD = REDACT_ALNUM | REDACT_LOW_LINE,
+	REDACT_URLSAFE = REDACT_WORD | REDACT_DASH,
+};
+
+/* strchr() finds the NUL, too. */
+static inline bool redact_among(char c, const char *set)
+{
+	return c && strchr(set, c);
+}
+
+static inline unsigned int redact_class(char c)
+{
+	unsigned char u = (unsigned char)c;
+
+	if ((unsigned int)(u | 0x20) - 'a' < 26)
+		return u & 0x20 ? REDACT_LOWER : REDACT_UPPER;
+	if ((unsigned int)u - '0' < 10)
+		return REDACT_DIGIT;
+	switch (u) {
+	case '-':
+		return REDACT_DASH;
+	case '_':
+		return REDACT_LOW_LINE;
+	case '.':
+		return REDACT_DOT;
+	case '+':
+	case '/':
+	case '=':
+		return REDACT_BASE64;
+	case ' ':
+	case '\t':
+		return REDACT_SPACE;
+	case '"':
+	case '\'':
+	case '`':
+		return REDACT_QUOTE;
+	default:
+		return u < ' ' || strchr(",;&<>()[]{}|\\\177", u) ? REDACT_STOP : 0;
+	}
+}
+
+static inline bool redact_is(char c, unsigned int classes)
+{
+	return redact_class(c) & classes;
+}
+
+/* The end of the run of `classes` that begins at `at`. */
+static inline size_t redact_run(const char *text, size_t at, size_t end, unsigned int classes)
+{
+	while (at < end && redact_is(text[at], classes))
+		at++;
+	return at;
+}
+
+static inline char redact_fold(char c)
+{
+	return redact_is(c, REDACT_UPPER) ? (char)(c | 0x20) : c;
+}
+
+/* Whether `text` has `what` (in lower case, if `fold`) at `at`. */
+bool redact_has(const char *text, size_t len, size_t at, const char *what, bool fold);
+
+/*
+ * Whether a word may start at `at`: it is not amid characters of `classes`, an escape (\n, %3d)
+ * aside.
+ */
+bool redact_starts(const struct ofs_redact_scan *s, size_t at, unsigned int classes);
+
+/*
+ * What a value looks like, in integers. Changes are neighbours of different classes, but for a
+ * capital before a small letter. Odd are the changes, letters that words rarely have side by side,
+ * and special characters.
+ */
+struct redact_look {
+	unsigned int sampled; /* characters looked at: the first of a long value */
+	unsigned int classes; /* those that occur */
+	unsigned int digits;
+	unsigned int changes;
+	unsigned int odd;
+	unsigned int variety; /* how many characters, equally frequent, would repeat as often */
+	bool special; /* there are characters that are of no name, path or number */
+};
+
+void redact_look(const char *value, size_t len, struct redact_look *ret);
+
+/* Below this there is only a pattern ("xxxxxxxx", "00000001"). */
+#define REDACT_VARIETY_MIN 5
+
+/* Of shorter values some are names with numbers in them. */
+#define REDACT_LONG 16
+
+/*
+ * Whether most neighbours are no neighbours in a word. In names of programs up to 30 % are, in keys
+ * of letters and digits 50 to 90 %: 40 % tell them apart where the text is long enough.
+ */
+static inline bool redact_is_odd(const struct redact_look *look, bool is_long)
+{
+	return is_long ? look->odd * 5 >= look->sampled * 2 : look->odd * 2 >= look->sampled;
+}
+
+/*
+ * Whether the classes or the letters change as in keys (hexadecimal, base32, base62), unlike in
+ * names and words.
+ */
+bool redact_is_random(const struct redact_look *look, size_t len);
+
+/* Whether all its letters are digits of hexadecimal numbers. */
+bool redact_is_hex(const char *value, size_t len);
+
+/*
+ * Whether it stands for a value: "<your key>", "${KEY}", "xxxx", "%s", AWS's documented examples.
+ */
+bool redact_is_placeholder(const char *value, size_t len);
+
+/* Keys and tokens that are known by their form: the first rules. */
+unsigned int redact_token_count(void);
+void redact_token_begins(struct redact_begins *begins);
+bool redact_token(struct ofs_redact_scan *s, unsigned int rule, size_t at, struct ofs_secret *ret);
+
+/* `name = value`, headers and cookies: at the ":" or "=". */
+bool redact_assigned(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
+
+/* `scheme://user:password@`: at the "://". */
+bool redact_url_password(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
+
+/* Bot tokens: Discord's at its start, Telegram's at the ":AA" in it. */
+bool redact_discord(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
+bool redact_telegram(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
+
+/*
+ * A private key in PEM: at its "-----BEGIN"; or, if that is missing, at the end of the line before.
+ */
+bool redact_key(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
+bool redact_key_rest(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
+
+/* The length of what at the start of `text` belongs to a key; whether it ends there. */
+size_t redact_key_body(const char *text, size_t len, bool *ret_ends);
+
+#endif
