@@ -6,12 +6,29 @@
 #include "base/util.h"
 
 /* In the order in which help lists them. */
+/* clang-format off */
 static const struct ofs_command *const commands[] = {
-	&ofs_cmd_up,	 &ofs_cmd_down,	   &ofs_cmd_put,     &ofs_cmd_run,     &ofs_cmd_show,
-	&ofs_cmd_slice,	 &ofs_cmd_search,  &ofs_cmd_promote, &ofs_cmd_archive, &ofs_cmd_pin,
-	&ofs_cmd_unpin,	 &ofs_cmd_context, &ofs_cmd_task,    &ofs_cmd_gc,      &ofs_cmd_stats,
-	&ofs_cmd_verify, &ofs_cmd_doctor,  &ofs_cmd_help,
+	&ofs_cmd_up,
+	&ofs_cmd_down,
+	&ofs_cmd_put,
+	&ofs_cmd_run,
+	&ofs_cmd_show,
+	&ofs_cmd_slice,
+	&ofs_cmd_search,
+	&ofs_cmd_promote,
+	&ofs_cmd_archive,
+	&ofs_cmd_pin,
+	&ofs_cmd_unpin,
+	&ofs_cmd_task,
+	&ofs_cmd_context,
+	&ofs_cmd_hook,
+	&ofs_cmd_gc,
+	&ofs_cmd_stats,
+	&ofs_cmd_verify,
+	&ofs_cmd_doctor,
+	&ofs_cmd_help,
 };
+/* clang-format on */
 
 const struct ofs_command *ofs_command_find(const char *name)
 {

@@ -34,6 +34,7 @@ extern const struct ofs_command ofs_cmd_gc;
 extern const struct ofs_command ofs_cmd_stats;
 extern const struct ofs_command ofs_cmd_verify;
 extern const struct ofs_command ofs_cmd_doctor;
+extern const struct ofs_command ofs_cmd_hook;
 extern const struct ofs_command ofs_cmd_help;
 
 /* NULL when there is none of that name. */

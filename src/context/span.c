@@ -380,6 +380,23 @@ struct ofs_span ofs_span_member(struct ofs_span object, const char *name)
 	return found;
 }
 
+void ofs_span_members(struct ofs_span object, const char *const names[], size_t n,
+		      struct ofs_span ret[])
+{
+	struct ofs_span_cursor c = ofs_span_enter(object);
+	struct ofs_span key, value;
+
+	memset(ret, 0, n * sizeof(*ret));
+	if (!ofs_span_is_object(object))
+		return;
+	while (ofs_span_next_member(&c, &key, &value)) {
+		for (size_t i = 0; i < n; i++) {
+			if (ofs_span_is(key, names[i]))
+				ret[i] = value;
+		}
+	}
+}
+
 /* ---- strings */
 
 bool ofs_span_is(struct ofs_span s, const char *text)

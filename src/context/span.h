@@ -77,6 +77,10 @@ bool ofs_span_next_member(struct ofs_span_cursor *c, struct ofs_span *ret_name,
 /* The value of a member; of several with that name the last, as parsers have it. Nothing: there is none. */
 struct ofs_span ofs_span_member(struct ofs_span object, const char *name);
 
+/* The values of the members `names[0]` to `names[n - 1]`, all in one go through the object. */
+void ofs_span_members(struct ofs_span object, const char *const names[], size_t n,
+		      struct ofs_span ret[]);
+
 /* Whether it is the string `text`. */
 bool ofs_span_is(struct ofs_span s, const char *text);
 

@@ -1,0 +1,474 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""`offload hook`: events of Claude Code, and its settings, with the mount and without it."""
+import contextlib
+import hashlib
+import json
+import os
+import pty
+import select
+import stat
+import subprocess
+import time
+
+from files import MIB, log_text, noise, tool_results
+from harness import OFFLOAD, OFFLOADFS, SLOW, main, mount_points, read, run, same, test, write, xattr
+
+MOUNTED = {"mounted": True, "unmounted": False}
+THRESHOLD_BYTES, THRESHOLD_LINES = 2048, 50
+
+BIG = 100 * 1000 * 1000
+# A sanitizer takes memory of its own.
+SANITIZED = b"__asan_init" in read(OFFLOAD)
+SETTINGS = ".claude/settings.json"
+
+
+class Chat:
+    """A session of Claude Code in a workspace, in a home of its own."""
+
+    def __init__(self, case):
+        self.home = case.path("home")
+        self.path = os.path.join(self.home, "work")
+        self.mnt = os.path.join(self.path, ".offload")
+        os.makedirs(os.path.join(self.path, ".git"))
+        binaries = [os.path.dirname(OFFLOAD), os.path.dirname(OFFLOADFS), os.environ["PATH"]]
+        self.env = dict(
+            os.environ,
+            HOME=self.home,
+            XDG_DATA_HOME=os.path.join(self.home, "data"),
+            PATH=os.pathsep.join(binaries),
+            LC_ALL="C.UTF-8",
+        )
+        for name in ("CLAUDE_CONFIG_DIR", "OFFLOAD_DIR", "OFFLOAD_STORE"):
+            self.env.pop(name, None)
+
+    def offload(self, *words, **options):
+        return run(OFFLOAD, *words, cwd=self.path, env=self.env, timeout=45 * SLOW, **options)
+
+    def sh(self, command):
+        return run("sh", "-c", command, cwd=self.path, env=self.env, timeout=45 * SLOW).stdout
+
+    def look(self, mounted):
+        """Everything offloaded, as path in the tree: ref and content."""
+        if not mounted:
+            self.offload("up")
+        found = {}
+        for tier in ("cache", "tasks"):
+            for folder, _, names in os.walk(os.path.join(self.mnt, tier)):
+                for path in (os.path.join(folder, name) for name in names):
+                    found[os.path.relpath(path, self.mnt)] = (xattr(path, "ref"), read(path))
+        if not mounted:
+            self.offload("down")
+        return found
+
+    def only(self, mounted):
+        """The one file that was offloaded: its path in the tree, ref and content."""
+        found = self.look(mounted)
+        assert len(found) == 1, list(found)
+        ((name, (ref, content)),) = found.items()
+        return name, ref, content
+
+    def event(self, tool, given, response, **more):
+        event = {
+            "session_id": "0f3c-77",
+            "transcript_path": os.path.join(self.home, ".claude/projects/p/0f3c-77.jsonl"),
+            "cwd": self.path,
+            "permission_mode": "default",
+            "hook_event_name": "PostToolUse",
+            "tool_name": tool,
+            "tool_input": given,
+            "tool_response": response,
+            "tool_use_id": "toolu_01",
+        }
+        return {**event, **more}
+
+    def hook(self, event, *options, cwd="/", code=0):
+        """What the hook says, run from anywhere: the answer (None: nothing) and standard error."""
+        data = event if isinstance(event, bytes) else json.dumps(event).encode()
+        done = run(
+            OFFLOAD,
+            "hook",
+            "claude-code",
+            *options,
+            input=data,
+            check=False,
+            cwd=cwd,
+            env=self.env,
+            timeout=45 * SLOW,
+        )
+        assert done.returncode == code, (done.returncode, done.stderr)
+        said = done.stderr.decode()
+        assert said.count("\n") <= 1, said
+        return (json.loads(done.stdout) if done.stdout else None), said
+
+    def output(self, event, *options):
+        """The output that takes the place of the tool's; None: there is none."""
+        answer, said = self.hook(event, *options)
+        assert not said, said
+        if answer is None:
+            return None
+        assert list(answer) == ["hookSpecificOutput"]
+        specific = answer["hookSpecificOutput"]
+        assert list(specific) == ["hookEventName", "updatedToolOutput"]
+        assert specific["hookEventName"] == "PostToolUse"
+        return specific["updatedToolOutput"]
+
+    def bash(self, command, stdout, stderr=""):
+        return self.event(
+            "Bash",
+            {"command": command, "description": "d"},
+            {"stdout": stdout, "stderr": stderr, "interrupted": False, "isImage": False},
+        )
+
+    def settings(self):
+        return os.path.join(self.path, SETTINGS)
+
+
+@contextlib.contextmanager
+def chat(case, mounted):
+    c = Chat(case)
+    if mounted:
+        c.offload("up")
+    try:
+        yield c
+    finally:
+        if c.mnt in mount_points():
+            c.offload("down")
+
+
+@test(variants=MOUNTED)
+def a_long_output_becomes_a_pointer(case, mounted):
+    with chat(case, mounted) as c:
+        text = log_text(50_000, 1).decode()
+        pointer = c.output(c.bash("make -j4 test", text))
+        assert pointer.startswith("[offloaded] make -j4 test: "), pointer
+        assert len(pointer) < 3000
+        name, ref, content = c.only(mounted)
+        same(content, text.encode())
+        assert name.startswith("cache/shell/") and f"(ref {ref})" in pointer
+        if mounted:
+            assert f" -> .offload/{name} " in pointer
+            same(c.sh(f"cat .offload/refs/{ref}"), text.encode())
+
+
+@test(variants=MOUNTED)
+def commands_of_a_pointer_work_and_their_output_stays(case, mounted):
+    with chat(case, mounted) as c:
+        pointer = c.output(c.bash("make", "".join(f"line {i}\n" for i in range(1, 501))))
+        reading = pointer.split("Read lines: ")[1].split("   ")[0].split(" or ")
+        for command in reading:
+            said = c.sh(command).decode()
+            assert said.startswith("line 11\n") and said.endswith("line 70\n"), said
+            assert c.output(c.bash(command, said * 10)) is None
+        inside = os.path.join(c.mnt, "cache")
+        if mounted:
+            event = {**c.bash("cat shell/*", "x\n" * 1000), "cwd": inside}
+            assert c.output(event) is None, "the tree is where the command ran"
+
+
+@test(variants=MOUNTED)
+def limits_are_those_of_run(case, mounted):
+    with chat(case, mounted) as c:
+        for text in ("x" * THRESHOLD_BYTES, "abc\n" * THRESHOLD_LINES, "", "\n"):
+            assert c.output(c.bash("x", text)) is None, text[:20]
+        assert c.output(c.bash("x", ("x" * 79 + "\n") * 26)) is not None
+        assert c.output(c.bash("x", ("x" * 39 + "\n") * (THRESHOLD_LINES + 1))) is not None
+        assert c.output(c.bash("x", "x" * 5000), "--max-bytes", "5000") is None
+
+
+@test
+def the_same_event_gives_the_same_answer(case):
+    with chat(case, False) as c:
+        event = c.bash("make", log_text(9000, 2).decode())
+        assert c.output(event) == c.output(event)
+        assert len(c.look(False)) == 1
+
+
+@test(variants=MOUNTED)
+def a_persisted_output_is_taken_in(case, mounted):
+    with chat(case, mounted) as c:
+        folder = os.path.join(c.home, ".claude/projects/p/0f3c-77/tool-results")
+        os.makedirs(folder)
+        path = os.path.join(folder, "toolu_01.txt")
+        full = log_text(3 * MIB, 3)
+        write(path, full)
+        notice = (
+            f"<persisted-output>\nOutput too large (3MB). Full output saved to: {path}\n\n"
+            f"Preview (first 2KB):\n{full[:2000].decode()}\n...\n</persisted-output>"
+        )
+        pointer = c.output(c.event("mcp__db__dump", {}, notice))
+        assert pointer.startswith("[offloaded] mcp__db__dump: "), pointer
+        name, _, content = c.only(mounted)
+        assert name.startswith("cache/db/")
+        same(content, full)
+        os.unlink(path)
+        answer, said = c.hook(c.event("mcp__db__dump", {}, notice))
+        assert answer is None and "cannot open" in said, said
+
+
+@test
+def a_tool_is_answered_in_its_own_shape(case):
+    with chat(case, False) as c:
+        event = c.bash("make", log_text(9000, 4).decode(), "cc: error\n")
+        got = c.output(event, "--answer", "tool")
+        assert list(got) == list(event["tool_response"])
+        assert got["stdout"] == c.output(event) and got["stderr"] == ""
+        assert "cc: error\n" in got["stdout"]
+
+
+@test
+def the_session_can_be_the_task(case):
+    with chat(case, False) as c:
+        c.output(c.bash("make", log_text(9000, 5).decode()), "--task", "session")
+        c.output(c.bash("make", log_text(9000, 6).decode()), "--task", "release")
+        folders = sorted(os.path.dirname(name) for name in c.look(False))
+        assert folders == ["tasks/0f3c-77/shell", "tasks/release/shell"], folders
+
+
+@test
+def a_hook_never_breaks_the_agent(case):
+    c = Chat(case)
+    bad = [b"", b"\n", b"{", b"[1]", b"\x00\x01\xff" * 100, noise(5000, 7), b"[" * 100_000]
+    bad.append(json.dumps(c.bash("x", "y" * 9999)).encode()[:-20])
+    for data in bad:
+        answer, said = c.hook(data, code=1)
+        assert answer is None and said.startswith("offload: hook: "), said
+    for options in (("--max-bytes", "many"), ("--nonsense",), ("--task", "a/b"), ("operand",)):
+        answer, said = c.hook(c.bash("x", "y" * 9999), *options, code=1)
+        assert answer is None and said, options
+    # No place for the store: the output stays, and it is no error of the tool.
+    c.env["XDG_DATA_HOME"] = os.path.join(c.path, "a file")
+    write(c.env["XDG_DATA_HOME"], b"")
+    answer, said = c.hook(c.bash("x", "y" * 9999))
+    assert answer is None and "left as it is" in said, said
+
+
+@test
+def a_folder_that_is_gone_is_no_matter(case):
+    with chat(case, False) as c:
+        event = {**c.bash("x", "y\n" * 999), "cwd": os.path.join(c.path, "gone")}
+        answer, said = c.hook(event, cwd=c.path)
+        assert answer and not said
+
+
+@test(timeout=180)
+def a_hundred_megabytes(case):
+    with chat(case, False) as c:
+        # In pieces: what this process takes counts for what it starts, too.
+        part = log_text(MIB, 8).decode()
+        head, tail = json.dumps(c.bash("make", "@")).split("@")
+        path = case.path("event.json")
+        digest = hashlib.sha256()
+        with open(path, "w") as f:
+            f.write(head)
+            for _ in range(BIG // MIB):
+                f.write(json.dumps(part)[1:-1])
+                digest.update(part.encode())
+            f.write(tail)
+        with open(path, "rb") as f:
+            process = subprocess.Popen(
+                [OFFLOAD, "hook", "claude-code"], stdin=f, stdout=subprocess.PIPE, env=c.env
+            )
+            said = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0
+        pointer = json.loads(said)["hookSpecificOutput"]["updatedToolOutput"]
+        ref = pointer.split("(ref ")[1].split(")")[0]
+        shown = json.loads(c.offload("show", "--json", ref).stdout)
+        assert shown["size"] == len(part) * (BIG // MIB), shown
+        assert shown["sha256"] == digest.hexdigest(), shown
+        if not SANITIZED:
+            assert usage.ru_maxrss * 1024 < 3 * os.path.getsize(path), usage.ru_maxrss
+
+
+@test
+def outputs_of_real_agents(case):
+    with chat(case, False) as c:
+        folder = case.path("results")
+        tool_results(folder)
+        kept = {}
+        paths = sorted(os.path.join(f, n) for f, _, names in os.walk(folder) for n in names)
+        for path in paths[:: max(1, len(paths) // 60)]:
+            data = read(path)
+            try:
+                text = data.decode()
+            except UnicodeDecodeError:
+                continue
+            pointer = c.output(c.bash("tool", text))
+            if pointer is None:
+                continue
+            assert len(pointer.encode()) < len(data)
+            kept[data] = pointer
+        stored = {content for _, content in c.look(False).values()}
+        assert kept and set(kept) <= stored
+
+
+@test
+def a_command_is_rewritten_and_means_the_same(case):
+    with chat(case, True) as c:
+        def rewrite(command, **more):
+            event = c.event("Bash", {"command": command, "timeout": 9, **more}, None)
+            event["hook_event_name"] = "PreToolUse"
+            del event["tool_response"]
+            answer, said = c.hook(event)
+            assert not said, said
+            if answer is None:
+                return None
+            specific = answer["hookSpecificOutput"]
+            assert set(specific) == {"hookEventName", "updatedInput"}, "no permission is given"
+            assert specific["updatedInput"].pop("timeout") == 9
+            return specific["updatedInput"]["command"]
+
+        for command in ("seq 3 | sort -r", "printf 'a  b\\n' && ls 'no such'", "ls; sh -c 'exit 3'"):
+            wrapped = rewrite(command)
+            plain = run("bash", "-c", command, cwd=c.path, env=c.env, check=False)
+            other = run("bash", "-c", wrapped, cwd=c.path, env=c.env, check=False)
+            assert other.returncode == plain.returncode, wrapped
+            same(other.stdout, plain.stdout + plain.stderr, wrapped)
+        long = run("bash", "-c", rewrite("seq 5000"), cwd=c.path, env=c.env).stdout.decode()
+        assert long.startswith("[offloaded] bash -c 'seq 5000': exit 0, "), long
+        assert c.output(c.bash("seq 5000", long * 5)) is None, "it is a pointer already"
+        for command in ("cd src", "export A=b", "cat .offload/refs/x", "sleep 9 &", "echo $A"):
+            assert rewrite(command) is None, command
+        assert rewrite("ls", run_in_background=True) is None
+
+
+# --- Settings -------------------------------------------------------------------------------------
+
+OTHERS = (
+    b'{\n    "model": "opus",\n    "hooks": {\n        "PostToolUse": [\n            '
+    b'{"matcher": "Write", "hooks": [{"type": "command", "command": "fmt"}]}\n        ],\n'
+    b'        "Stop": []\n    },\n    "ratio": 1.50\n}\n'
+)
+
+
+@test
+def the_hook_is_installed_and_taken_out_again(case):
+    c = Chat(case)
+    c.offload("hook", "install", "--yes")
+    first = read(c.settings())
+    hooks = json.loads(first)["hooks"]
+    command = hooks["PostToolUse"][0]["hooks"][0]["command"]
+    assert command == "offload hook claude-code --answer tool", command
+    assert list(hooks) == ["PostToolUse"]
+    c.offload("hook", "install", "--yes")
+    same(read(c.settings()), first)
+    c.offload("hook", "install", "--yes", "--pre", "--task", "session")
+    hooks = json.loads(read(c.settings()))["hooks"]
+    assert list(hooks) == ["PostToolUse", "PreToolUse"]
+    for entries in hooks.values():
+        assert len(entries) == 1
+        assert entries[0]["hooks"][0]["command"].endswith(" --task session")
+    c.offload("hook", "uninstall", "--yes")
+    same(read(c.settings()), b"{}\n")
+    # What was installed works as Claude Code runs it.
+    event = json.dumps(c.bash("make", log_text(9000, 9).decode())).encode()
+    said = run("sh", "-c", command, cwd=c.path, env=c.env, input=event).stdout
+    assert json.loads(said)["hookSpecificOutput"]["updatedToolOutput"]["stdout"]
+
+
+@test
+def what_others_wrote_stays(case):
+    c = Chat(case)
+    os.mkdir(os.path.dirname(c.settings()))
+    write(c.settings(), OTHERS)
+    os.chmod(c.settings(), 0o640)
+    c.offload("hook", "install", "--yes", "--pre")
+    hooks = json.loads(read(c.settings()))["hooks"]
+    assert [e["matcher"] for e in hooks["PostToolUse"]][0] == "Write"
+    assert len(hooks["PostToolUse"]) == 2 and len(hooks["PreToolUse"]) == 1
+    assert b'"ratio": 1.50' in read(c.settings())
+    assert stat.S_IMODE(os.stat(c.settings()).st_mode) == 0o640
+    c.offload("hook", "uninstall", "--yes")
+    same(read(c.settings()), OTHERS)
+    assert os.listdir(os.path.dirname(c.settings())) == ["settings.json"]
+
+
+@test
+def settings_may_be_a_link(case):
+    c = Chat(case)
+    kept = case.path("dotfiles.json")
+    write(kept, OTHERS)
+    os.mkdir(os.path.join(c.home, ".claude"))
+    link = os.path.join(c.home, SETTINGS)
+    os.symlink(kept, link)
+    c.offload("hook", "install", "--user", "--yes")
+    assert os.path.islink(link) and b"claude-code" in read(kept)
+    c.offload("hook", "uninstall", "--user", "--yes")
+    same(read(kept), OTHERS)
+    assert not os.path.exists(c.settings())
+
+
+@test
+def settings_that_cannot_be_read_are_left_alone(case):
+    c = Chat(case)
+    os.mkdir(os.path.dirname(c.settings()))
+    for text in (b"{", b"// mine\n{}\n", b"[]", b'{"hooks": 5}', b'{"hooks": {"PostToolUse": 1}}'):
+        write(c.settings(), text)
+        done = c.offload("hook", "install", "--yes", check=False)
+        assert done.returncode == 2, done
+        assert done.stderr.count(b"\n") == 1 and b"left as it is" in done.stderr, done.stderr
+        same(read(c.settings()), text)
+    os.unlink(c.settings())
+    os.mkdir(c.settings())
+    done = c.offload("hook", "install", "--yes", check=False)
+    assert done.returncode == 1 and b"not a regular file" in done.stderr, done
+
+
+@test
+def without_a_terminal_nothing_is_written(case):
+    c = Chat(case)
+    done = c.offload("hook", "install", check=False)
+    assert done.returncode == 2 and b"--yes" in done.stderr, done
+    assert not os.path.exists(c.settings())
+    printed = c.offload("hook", "install", "--print", "--pre").stdout
+    assert set(json.loads(printed)["hooks"]) == {"PostToolUse", "PreToolUse"}
+    assert not os.path.exists(c.settings())
+
+
+@test
+def on_a_terminal_it_asks(case):
+    c = Chat(case)
+
+    def answer(line):
+        master, slave = pty.openpty()
+        process = subprocess.Popen(
+            [OFFLOAD, "hook", "install"],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            cwd=c.path,
+            env=c.env,
+        )
+        os.close(slave)
+        said = b""
+        deadline = time.monotonic() + 20 * SLOW
+        while b"[y/N]" not in said and time.monotonic() < deadline:
+            if select.select([master], [], [], 0.1)[0]:
+                said += os.read(master, 4096)
+        os.write(master, line)
+        code = process.wait(20 * SLOW)
+        os.close(master)
+        assert b"PostToolUse" in said and b"claude-code" in said, said
+        return code
+
+    assert answer(b"n\n") == 1 and not os.path.exists(c.settings())
+    assert answer(b"\n") == 1 and not os.path.exists(c.settings())
+    assert answer(b"y\n") == 0 and os.path.exists(c.settings())
+
+
+@test
+def a_tool_that_is_not_in_path_is_named_by_its_place(case):
+    c = Chat(case)
+    folder = case.path("a b")
+    os.mkdir(folder)
+    os.symlink(OFFLOAD, os.path.join(folder, "offload"))
+    c.env["PATH"] = os.environ["PATH"]
+    printed = json.loads(c.offload("hook", "install", "--print").stdout)
+    command = printed["hooks"]["PostToolUse"][0]["hooks"][0]["command"]
+    assert command.startswith(os.path.realpath(OFFLOAD) + " hook claude-code"), command
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,740 @@
+/* SPDX-License-Identifier: MIT */
+/* Events of Claude Code, answered over a store that is not mounted. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "context/hook.h"
+#include "context/persisted.h"
+#include "context/shell_line.h"
+#include "context/tool_output.h"
+
+#define LINES 100 /* of a long text: over both limits */
+
+static char root[] = "/tmp/offload-test-XXXXXX";
+static struct ofs_hook_options options;
+static struct ofs_access access_;
+static struct ofs_error err;
+static char long_text[LINES * 32]; /* as it stands in JSON */
+static char *plain_text; /* as it is */
+
+static void begin(void)
+{
+	static char store[64];
+	const struct ofs_target_options target = { .store = store };
+
+	cr_assert(mkdtemp(root));
+	cr_assert_eq(chdir(root), 0);
+	snprintf(store, sizeof(store), "%s/store", root);
+	ofs_access_init(&access_, &target);
+	options = (struct ofs_hook_options){
+		.max_bytes = 2048,
+		.max_lines = 50,
+		.read_bytes = OFS_HOOK_READ_BYTES,
+		.run = "offload run",
+	};
+	plain_text = malloc(sizeof(long_text));
+	plain_text[0] = '\0';
+	for (int i = 0; i < LINES; i++) {
+		char line[40];
+
+		snprintf(line, sizeof(line), "line %d of \"a\" long text\n", i);
+		strcat(plain_text, line);
+		snprintf(line, sizeof(line), "line %d of \\\"a\\\" long text\\n", i);
+		strcat(long_text, line);
+	}
+}
+
+static void finish(void)
+{
+	char command[64];
+
+	ofs_access_finish(&access_);
+	free(plain_text);
+	snprintf(command, sizeof(command), "rm -rf %s", root);
+	cr_assert_eq(chdir("/"), 0);
+	cr_assert_eq(system(command), 0);
+}
+
+TestSuite(context_hook, .init = begin, .fini = finish);
+
+/* The text with each $L replaced by the long text, allocated. */
+static char *fill(const char *form)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	for (; *form; form++) {
+		if (form[0] == '$' && form[1] == 'L') {
+			fputs(long_text, out);
+			form++;
+		} else {
+			putc(*form, out);
+		}
+	}
+	fclose(out);
+	return text;
+}
+
+/* What is answered, as JSON; NULL: nothing. */
+static json_t *answer(const char *event, int *ret_result)
+{
+	OFS_FREE char *text = fill(event);
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
+	struct ofs_hook_event e;
+	json_error_t why;
+	json_t *json;
+
+	cr_assert_eq(ofs_hook_event_read(text, strlen(text), &err, &e), 0, "%s: %s", err.text,
+		     text);
+	*ret_result = ofs_hook_answer(&e, &options, &access_, &err, &out);
+	ofs_hook_event_finish(&e);
+	if (!out.len)
+		return NULL;
+	json = json_loadb((const char *)out.data, out.len, 0, &why);
+	cr_assert(json, "%s: %.*s", why.text, (int)out.len, out.data);
+	return json;
+}
+
+/* The answer to a tool's response; NULL: none. */
+static json_t *answer_tool(const char *tool, const char *input, const char *response)
+{
+	OFS_FREE char *event = NULL;
+	json_t *json, *specific, *output;
+	int r;
+
+	cr_assert(asprintf(&event,
+			   "{\"hook_event_name\":\"PostToolUse\",\"session_id\":\"a/b c\","
+			   "\"tool_name\":\"%s\",\"tool_input\":%s,\"tool_response\":%s}",
+			   tool, input, response) > 0);
+	json = answer(event, &r);
+	cr_assert_eq(r, 0, "%s", err.text);
+	if (!json)
+		return NULL;
+	specific = json_object_get(json, "hookSpecificOutput");
+	cr_assert_str_eq(json_string_value(json_object_get(specific, "hookEventName")),
+			 "PostToolUse");
+	output = json_incref(json_object_get(specific, "updatedToolOutput"));
+	cr_assert(output);
+	json_decref(json);
+	return output;
+}
+
+static void expect_nothing(const char *tool, const char *input, const char *response)
+{
+	json_t *json = answer_tool(tool, input, response);
+
+	cr_expect_null(json, "%s %s", tool, response);
+	json_decref(json);
+}
+
+/* A pointer begins so and tells the content's size. */
+static void expect_pointer(const char *text, const char *title)
+{
+	OFS_FREE char *begin_of = NULL;
+
+	cr_assert(text);
+	cr_assert(asprintf(&begin_of, "[offloaded] %s: ", title) > 0);
+	cr_expect_eq(strncmp(text, begin_of, strlen(begin_of)), 0, "%s", text);
+}
+
+static void expect_text(const char *tool, const char *input, const char *response,
+			const char *title, const char *path)
+{
+	json_t *json = answer_tool(tool, input, response);
+
+	cr_assert(json_is_string(json), "%s", response);
+	expect_pointer(json_string_value(json), title);
+	cr_expect(strstr(json_string_value(json), path), "%s", json_string_value(json));
+	json_decref(json);
+}
+
+Test(context_hook, every_shape_is_answered_with_a_pointer)
+{
+	static const char none[] = "{}";
+
+	expect_text("Bash", "{\"command\":\"make test\"}",
+		    "{\"stdout\":\"$L\",\"stderr\":\"\",\"interrupted\":false,\"isImage\":false}",
+		    "make test", "cache/shell/");
+	expect_text("Bash", none, "\"$L\"", "Bash", "cache/shell/");
+	expect_text("Grep", "{\"pattern\":\"x\"}",
+		    "{\"mode\":\"content\",\"numFiles\":0,\"filenames\":[],\"content\":\"$L\"}",
+		    "Grep x", "cache/search/");
+	expect_text("Glob", "{\"pattern\":\"**\"}",
+		    "{\"filenames\":[\"$L\",\"b\"],\"numFiles\":2,\"truncated\":false}", "Glob **",
+		    "cache/search/");
+	expect_text("WebFetch", "{\"url\":\"https://a.example/\"}",
+		    "{\"bytes\":1,\"code\":200,\"result\":\"$L\",\"url\":\"u\"}",
+		    "https://a.example/", "cache/web/");
+	expect_text("WebSearch", "{\"query\":\"q r\"}",
+		    "{\"query\":\"q r\",\"results\":[{\"content\":[{\"title\":\"$L\"}]},\"$L\"]}",
+		    "q r", "cache/search/");
+	expect_text("mcp__git_hub__list", none, "[{\"type\":\"text\",\"text\":\"$L\"}]",
+		    "mcp__git_hub__list", "cache/git_hub/");
+	expect_text("mcp__s__t", none, "{\"content\":[{\"type\":\"text\",\"text\":\"$L\"}]}",
+		    "mcp__s__t", "cache/s/");
+	expect_text("mcp____t", none, "\"$L\"", "mcp____t", "cache/mcp/");
+	expect_text("Task", "{\"description\":\"look\"}",
+		    "{\"content\":[{\"type\":\"text\",\"text\":\"$L\"}],\"totalTokens\":5}",
+		    "Task look", "cache/general/");
+	expect_text("Strange", none, "{\"x\":[1,\"$L\"]}", "Strange", "cache/general/");
+}
+
+Test(context_hook, the_response_keeps_its_shape)
+{
+	static const struct {
+		const char *tool, *response, *expected;
+	} cases[] = {
+		{ "Bash",
+		  "{\"stdout\":\"$L\",\"stderr\":\"e\",\"interrupted\":false,\"isImage\":false,"
+		  "\"x\": [1.0]}",
+		  "{\"stdout\":$P,\"stderr\":\"\",\"interrupted\":false,\"isImage\":false,\"x\":[1.0]}" },
+		{ "Grep",
+		  "{\"mode\":\"content\",\"filenames\":[],\"content\":\"$L\",\"numLines\":9}",
+		  "{\"mode\":\"content\",\"filenames\":[],\"content\":$P,\"numLines\":9}" },
+		{ "Glob", "{\"filenames\":[\"$L\"],\"numFiles\":1}",
+		  "{\"filenames\":[$P],\"numFiles\":1}" },
+		{ "WebFetch", "{\"code\":200,\"result\":\"$L\"}", "{\"code\":200,\"result\":$P}" },
+		{ "WebSearch", "{\"query\":\"q\",\"results\":[\"$L\",{}]}",
+		  "{\"query\":\"q\",\"results\":[$P]}" },
+		{ "mcp__s__t",
+		  "[{\"type\":\"text\",\"text\":\"$L\"},{\"type\":\"text\",\"text\":\"b\"}]",
+		  "[{\"type\":\"text\",\"text\":$P}]" },
+		{ "mcp__s__t",
+		  "{\"content\":[{\"type\":\"text\",\"text\":\"$L\"}],\"isError\":true,"
+		  "\"structuredContent\":{\"a\":1}}",
+		  "{\"content\":[{\"type\":\"text\",\"text\":$P}],\"isError\":true}" },
+		{ "mcp__s__t", "{\"x\":\"$L\"}", "$P" },
+		{ "Agent",
+		  "{\"status\":\"completed\",\"content\":[{\"type\":\"text\",\"text\":\"$L\"}]}",
+		  "{\"status\":\"completed\",\"content\":[{\"type\":\"text\",\"text\":$P}]}" },
+	};
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(cases); i++) {
+		OFS_FREE char *text = NULL, *expected = NULL;
+		json_t *pointer, *json, *wanted;
+		const char *mark = strstr(cases[i].expected, "$P");
+
+		options.form = OFS_HOOK_TEXT;
+		pointer = answer_tool(cases[i].tool, "{}", cases[i].response);
+		cr_assert(json_is_string(pointer), "case %zu", i);
+		options.form = OFS_HOOK_TOOL;
+		json = answer_tool(cases[i].tool, "{}", cases[i].response);
+		text = json_dumps(pointer, JSON_ENCODE_ANY);
+		cr_assert(asprintf(&expected, "%.*s%s%s", (int)(mark - cases[i].expected),
+				   cases[i].expected, text, mark + 2) > 0);
+		wanted = json_loads(expected, JSON_DECODE_ANY, NULL);
+		cr_assert(wanted, "%s", expected);
+		cr_expect(json_equal(json, wanted), "case %zu", i);
+		json_decref(pointer);
+		json_decref(json);
+		json_decref(wanted);
+	}
+}
+
+Test(context_hook, hits_of_a_search_are_a_line_each)
+{
+	static const char text[] =
+		"{ \"results\": [\"first\\n\", { \"content\" : [ {\"a b\" :\n"
+		" \"c \\\" d\", \"e\": [ 1 , {} ] } , 5\n] }, {\"x\": \"y z\"}, \"\"]}";
+	OFS_CLEANUP(ofs_tool_output_finish) struct ofs_tool_output output = { 0 };
+	static const char expected[] =
+		"first\n{\"a b\":\"c \\\" d\",\"e\":[1,{}]}\n5\n{\"x\":\"y z\"}";
+	struct ofs_span whole;
+
+	cr_assert_eq(ofs_span_parse(text, strlen(text), &err, &whole), 0, "%s", err.text);
+	cr_assert_eq(ofs_tool_output_read(whole, &output), 0);
+	cr_expect_eq(output.shape, OFS_TOOL_RESULTS);
+	cr_expect(output.text.len == strlen(expected) &&
+			  memcmp(output.text.data, expected, output.text.len) == 0,
+		  "%.*s", (int)output.text.len, output.text.data);
+}
+
+Test(context_hook, a_shape_that_is_not_known_is_left_to_its_tool)
+{
+	options.form = OFS_HOOK_TOOL;
+	expect_nothing("Strange", "{}", "{\"x\":\"$L\"}");
+	cr_expect_null(access_.backend, "nothing was stored for it");
+}
+
+Test(context_hook, what_stays_as_it_is)
+{
+	static const char *const responses[] = {
+		"null",
+		"12",
+		"\"\"",
+		"\"short\"",
+		"[]",
+		"{}",
+		"{\"stdout\":\"\",\"stderr\":\"\"}",
+		"{\"stdout\":\"$L\",\"stderr\":\"\",\"isImage\":true}",
+		"{\"type\":\"image\",\"file\":{\"base64\":\"$L\",\"type\":\"image/png\"}}",
+		"{\"type\":\"notebook\",\"file\":{\"content\":\"$L\"}}",
+		"[{\"type\":\"text\",\"text\":\"$L\"},{\"type\":\"image\",\"source\":{}}]",
+		"{\"content\":[{\"type\":\"image\",\"source\":{}},{\"type\":\"text\",\"text\":\"$L\"}]}",
+		"{\"stdout\":\"\\n[offloaded] make: 3 bytes\\n$L\",\"stderr\":\"\"}",
+	};
+	static const char *const kept[] = { "Write",	    "Edit",	 "MultiEdit",
+					    "NotebookEdit", "TodoWrite", "Skill" };
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(responses); i++)
+		expect_nothing("Bash", "{}", responses[i]);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(kept); i++)
+		expect_nothing(kept[i], "{}", "\"$L\"");
+	cr_expect_null(access_.backend, "nothing was stored");
+}
+
+Test(context_hook, a_pointer_is_never_longer_than_the_text)
+{
+	char many[256] = "\"", *end = many + 1;
+
+	for (int i = 0; i < 60; i++)
+		end = stpcpy(end, "a\\n");
+	strcpy(end, "\"");
+	expect_nothing("Bash", "{}", many);
+}
+
+Test(context_hook, reading_back_is_never_offloaded)
+{
+	static const char *const commands[] = {
+		"cat .offload/refs/k3f9x2",	  "cd src && cat ../.offload/cache/shell/x.txt",
+		"grep -n x '.offload/refs/a'",	  "offload slice k3f9x2 1-900",
+		"/usr/bin/offload show k3f9x2",	  "make; offload search 'a b'",
+		"'/opt/a b/offload' run -- make", "cat $OFFLOAD_DIR/refs/a",
+	};
+	static const char *const others[] = {
+		"cat .offloadrc",     "grep offload src", "ls my.offload",
+		"man offload slicer", "offloads run",
+	};
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(commands); i++) {
+		OFS_FREE char *input = NULL;
+
+		cr_assert(asprintf(&input, "{\"command\":\"%s\"}", commands[i]) > 0);
+		expect_nothing("Bash", input, "{\"stdout\":\"$L\",\"stderr\":\"\"}");
+	}
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(others); i++) {
+		OFS_FREE char *input = NULL;
+
+		cr_assert(asprintf(&input, "{\"command\":\"%s\"}", others[i]) > 0);
+		expect_text("Bash", input, "{\"stdout\":\"$L\",\"stderr\":\"\"}", others[i],
+			    "cache/");
+	}
+	expect_nothing("Grep", "{\"pattern\":\"x\",\"path\":\".offload\"}", "\"$L\"");
+	expect_nothing("mcp__fs__read", "{\"uri\":\"file:///w/.offload/cache/x\"}", "\"$L\"");
+	expect_text("Task", "{\"description\":\"d\",\"prompt\":\"read .offload/cache/x\"}",
+		    "\"$L\"", "Task d", "cache/");
+}
+
+Test(context_hook, a_file_that_is_read_stays_unless_it_is_very_large)
+{
+	static const char input[] = "{\"file_path\":\"/w/a.c\"}";
+	static const char response[] = "{\"type\":\"text\",\"file\":{\"filePath\":\"/w/a.c\","
+				       "\"content\":\"$L\",\"numLines\":100,\"startLine\":1}}";
+	json_t *json, *file;
+
+	expect_nothing("Read", input, response);
+	options.read_bytes = 1000;
+	expect_text("Read", input, response, "/w/a.c", "cache/file_read/");
+	expect_nothing("Read", "{\"file_path\":\"/w/.offload/cache/a\"}", response);
+	options.form = OFS_HOOK_TOOL;
+	json = answer_tool("Read", input, response);
+	file = json_object_get(json, "file");
+	expect_pointer(json_string_value(json_object_get(file, "content")), "/w/a.c");
+	cr_expect_eq(json_integer_value(json_object_get(file, "numLines")), 100);
+	cr_expect_str_eq(json_string_value(json_object_get(json, "type")), "text");
+	json_decref(json);
+}
+
+Test(context_hook, limits_tasks_and_errors_at_the_end)
+{
+	json_t *json;
+
+	options.max_bytes = 1 << 20;
+	options.max_lines = LINES;
+	expect_nothing("Bash", "{}", "{\"stdout\":\"$L\",\"stderr\":\"\"}");
+	options.max_lines = LINES - 1;
+	options.task = "t1";
+	expect_text("Bash", "{}", "{\"stdout\":\"$L\",\"stderr\":\"\"}", "Bash", "tasks/t1/shell/");
+	options.task_is_session = true;
+	json = answer_tool("Bash", "{}", "{\"stdout\":\"$L\",\"stderr\":\"cc: fatal error\"}");
+	cr_expect(strstr(json_string_value(json), "tasks/a-b-c/shell/"));
+	cr_expect(strstr(json_string_value(json), "\ncc: fatal error\n"), "errors stay readable");
+	json_decref(json);
+}
+
+Test(context_hook, same_input_same_answer)
+{
+	json_t *one = answer_tool("Bash", "{}", "\"$L\""),
+	       *two = answer_tool("Bash", "{}", "\"$L\"");
+
+	cr_expect(json_equal(one, two));
+	json_decref(one);
+	json_decref(two);
+}
+
+/* ---- outputs that were written to a file */
+
+static void make_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	cr_assert(f, "%s", path);
+	fputs(text, f);
+	fclose(f);
+}
+
+/* The answer to a notice with a path; `ret_result` is what came of it. */
+static json_t *answer_notice(const char *path, int *ret_result)
+{
+	OFS_FREE char *event = NULL;
+
+	cr_assert(asprintf(&event,
+			   "{\"tool_name\":\"Bash\",\"tool_input\":{\"command\":\"x\"},"
+			   "\"tool_response\":{\"stdout\":\"<persisted-output>\\nOutput too large "
+			   "(2.4KB). Full output saved to: %s\\n\\nPreview (first 2KB):\\nline 0\\n"
+			   "...\\n</persisted-output>\",\"stderr\":\"\"}}",
+			   path) > 0);
+	return answer(event, ret_result);
+}
+
+static const char *pointer_of(json_t *answered)
+{
+	return json_string_value(json_object_get(json_object_get(answered, "hookSpecificOutput"),
+						 "updatedToolOutput"));
+}
+
+Test(context_hook, a_persisted_output_is_taken_in_from_its_path)
+{
+	OFS_FREE char *path = NULL, *size = NULL;
+	json_t *json;
+	int r;
+
+	cr_assert(asprintf(&path, "%s/full output.txt", root) > 0);
+	make_file(path, plain_text);
+	json = answer_notice(path, &r);
+	cr_assert_eq(r, 0, "%s", err.text);
+	expect_pointer(pointer_of(json), "x");
+	cr_expect(strstr(pointer_of(json), ", 100 lines -> "), "%s", pointer_of(json));
+	json_decref(json);
+}
+
+Test(context_hook, a_persisted_output_by_the_field_of_the_tool)
+{
+	OFS_FREE char *response = NULL;
+	json_t *json;
+
+	make_file("full.txt", plain_text);
+	cr_assert(asprintf(&response,
+			   "{\"stdout\":\"line 0\",\"stderr\":\"oops\",\"persistedOutputPath\":"
+			   "\"%s/full.txt\",\"persistedOutputSize\":2400}",
+			   root) > 0);
+	options.form = OFS_HOOK_TOOL;
+	json = answer_tool("Bash", "{}", response);
+	cr_assert(json);
+	cr_expect(strstr(json_string_value(json_object_get(json, "stdout")), ", 101 lines -> "));
+	cr_expect(strstr(json_string_value(json_object_get(json, "stdout")), "\noops\n"));
+	cr_expect_null(json_object_get(json, "persistedOutputPath"));
+	cr_expect_null(json_object_get(json, "persistedOutputSize"));
+	json_decref(json);
+}
+
+Test(context_hook, a_path_that_must_not_be_read_changes_nothing)
+{
+	static const char *const paths[] = { "missing",	 "link",    "folder", "fifo",
+					     ".ssh/key", ".hidden", "../etc", "folder/../file" };
+
+	make_file("file", plain_text);
+	cr_assert_eq(symlink("file", "link"), 0);
+	cr_assert_eq(mkdir("folder", 0700), 0);
+	cr_assert_eq(mkfifo("fifo", 0600), 0);
+	cr_assert_eq(mkdir(".ssh", 0700), 0);
+	make_file(".ssh/key", plain_text);
+	make_file(".hidden", plain_text);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(paths); i++) {
+		OFS_FREE char *path = NULL;
+		int r;
+
+		cr_assert(asprintf(&path, "%s/%s", root, paths[i]) > 0);
+		cr_expect_null(answer_notice(path, &r), "%s", path);
+		cr_expect_lt(r, 0, "%s", path);
+	}
+	cr_expect_null(access_.backend, "nothing was stored");
+}
+
+Test(context_hook, what_the_kernel_makes_up_is_no_output)
+{
+	int r;
+
+	cr_expect_null(answer_notice("/proc/self/environ", &r));
+	cr_expect_lt(r, 0);
+	cr_expect_null(answer_notice("/proc/self/mem", &r));
+	cr_expect_lt(r, 0);
+	cr_expect_null(answer_notice("/dev/zero", &r));
+	cr_expect_lt(r, 0);
+}
+
+Test(context_hook, outputs_of_claude_code_lie_in_a_hidden_folder)
+{
+	OFS_FREE char *path = NULL;
+	json_t *json;
+	int r;
+
+	cr_assert_eq(mkdir(".claude", 0700), 0);
+	cr_assert_eq(mkdir(".claude/tool-results", 0700), 0);
+	make_file(".claude/tool-results/b1.txt", plain_text);
+	cr_assert(asprintf(&path, "%s/.claude/tool-results/b1.txt", root) > 0);
+	json = answer_notice(path, &r);
+	cr_expect_eq(r, 0, "%s", err.text);
+	cr_expect(json);
+	json_decref(json);
+}
+
+Test(context_persisted, paths_in_notices)
+{
+	static const struct {
+		const char *text, *path;
+	} cases[] = {
+		{ "<persisted-output>\nOutput too large (1KB). Full output saved to: /a b/c.txt\r\n\nP",
+		  "/a b/c.txt" },
+		{ " \n<persisted-output>Full output saved to: /x</persisted-output>", "/x" },
+		{ "<persisted-output>Output has been saved to /x.json \nF", "/x.json" },
+		{ "<persisted-output>saved to: relative", NULL },
+		{ "<persisted-output>saved to:", NULL },
+		{ "<persisted-output>", NULL },
+		{ "", NULL },
+	};
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(cases); i++) {
+		OFS_FREE char *path = ofs_persisted_path(cases[i].text, strlen(cases[i].text));
+
+		cr_expect_eq(ofs_persisted_is(cases[i].text, strlen(cases[i].text)),
+			     *cases[i].text != '\0');
+		if (cases[i].path)
+			cr_expect_str_eq(path, cases[i].path);
+		else
+			cr_expect_null(path, "%s", cases[i].text);
+	}
+	cr_expect_not(ofs_persisted_is("x <persisted-output>", 20), "it is quoted");
+	cr_expect_eq(ofs_persisted_end("a</persisted-output>\n b", 23), 22);
+	cr_expect_eq(ofs_persisted_end("a", 1), 1);
+}
+
+/* ---- before a tool is used */
+
+/* The command that replaces one; NULL: it stays. */
+static char *rewritten(const char *more, const char *command)
+{
+	json_t *event = json_pack("{s:s, s:s, s:s, s:{s:s, s:s}}", "hook_event_name", "PreToolUse",
+				  "session_id", "s1", "tool_name", "Bash", "tool_input", "command",
+				  command, "description", "what for");
+	json_t *input = json_object_get(event, "tool_input"), *extra, *json, *updated;
+	char *text, *result;
+	int r;
+
+	extra = json_loads(more, 0, NULL);
+	json_object_update(input, extra);
+	text = json_dumps(event, 0);
+	json = answer(text, &r);
+	cr_assert_eq(r, 0, "%s", err.text);
+	free(text);
+	if (!json) {
+		json_decref(event);
+		json_decref(extra);
+		return NULL;
+	}
+	json_object_del(input, "command");
+	updated = json_object_get(json_object_get(json, "hookSpecificOutput"), "updatedInput");
+	result = strdup(json_string_value(json_object_get(updated, "command")));
+	json_object_del(updated, "command");
+	cr_expect(json_equal(updated, input), "all else is kept");
+	cr_expect_null(
+		json_object_get(json_object_get(json, "hookSpecificOutput"), "permissionDecision"));
+	json_decref(json);
+	json_decref(event);
+	json_decref(extra);
+	return result;
+}
+
+Test(context_hook, a_command_is_rewritten)
+{
+	OFS_FREE char *plain = rewritten("{\"timeout\":5}", "ls -la 'a b' | wc -l");
+	OFS_FREE char *background = rewritten("{\"run_in_background\":true}", "ls");
+	OFS_FREE char *back = rewritten("{}", "cat .offload/refs/x");
+	OFS_FREE char *task = NULL;
+
+	cr_expect_str_eq(plain, "offload run -- bash -c 'ls -la '\\''a b'\\'' | wc -l'");
+	cr_expect_null(background);
+	cr_expect_null(back);
+	options.task_is_session = true;
+	task = rewritten("{}", "ls");
+	cr_expect_str_eq(task, "offload run --task s1 -- bash -c ls");
+}
+
+Test(context_shell_line, plain_ones)
+{
+	static const char *const lines[] = {
+		"ls",
+		"ls -la /usr | sort -r | head -5",
+		"ls && ls || ls; ls",
+		"ls;",
+		"ls\nls\n",
+		"ls &&\nls",
+		"ls > /dev/null 2>&1",
+		"ls 2>/dev/null",
+		"ls &> /dev/null",
+		"sort < /dev/null >> /dev/null",
+		"LC_ALL=C sort a",
+		"/bin/ls '$HOME' \"a 'b' *\" a\\ b \\$x",
+		"ls ~/x",
+	};
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(lines); i++)
+		cr_expect(ofs_shell_line_is_plain(lines[i]), "%s", lines[i]);
+}
+
+Test(context_shell_line, those_that_another_shell_might_read_otherwise)
+{
+	static const char *const lines[] = {
+		"",
+		" ",
+		"\n",
+		"X=1",
+		"X=1; ls",
+		"cd src",
+		"ls && cd x",
+		"export A=b",
+		"source x",
+		". x",
+		"alias a=b",
+		"set -e",
+		"eval ls",
+		"exec ls",
+		"offload show x",
+		"ls &",
+		"ls & ls",
+		"ls |& sort",
+		"ls;;",
+		"sort <<EOF\na\nEOF",
+		"sort <<< a",
+		"sort <(ls)",
+		"ls >(sort)",
+		"(ls)",
+		"{ ls; }",
+		"ls $HOME",
+		"ls \"$HOME\"",
+		"ls `pwd`",
+		"ls \"`pwd`\"",
+		"ls $(pwd)",
+		"ls *.c",
+		"ls a?",
+		"ls [ab]",
+		"ls {a,b}",
+		"ls # all",
+		"! ls",
+		"if ls; then",
+		"no-such-program",
+		"./no-such",
+		"ls 'open",
+		"ls \"open",
+		"ls \\",
+		"ls \\\nx",
+		"=ls",
+		"ls =ls",
+		"| ls",
+		"&& ls",
+		"ls > ",
+		"ls > | x",
+		"ls >| x",
+		"ls && no-such-program",
+		"time ls",
+		"f() { ls; }",
+		"; ls",
+		"read x",
+		"umask 022",
+		"wait",
+		"ls 3<&0",
+		"ls > $x",
+	};
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(lines); i++)
+		cr_expect_not(ofs_shell_line_is_plain(lines[i]), "%s", lines[i]);
+}
+
+/* ---- events */
+
+Test(context_hook, events_that_are_none)
+{
+	static const char *const texts[] = {
+		"",
+		" ",
+		"{",
+		"[]",
+		"null",
+		"{\"tool_name\":5}",
+		"{}",
+		"{} {}",
+		"{\"tool_name\":\"\xff\"}",
+		"\x7f"
+		"ELF",
+		"{\"tool_response\":\"x\"}",
+	};
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(texts); i++) {
+		struct ofs_hook_event e;
+
+		err.text[0] = '\0';
+		cr_expect_eq(ofs_hook_event_read(texts[i], strlen(texts[i]), &err, &e), -EINVAL,
+			     "%s", texts[i]);
+		cr_expect(err.text[0]);
+	}
+}
+
+Test(context_hook, other_events_are_let_through)
+{
+	static const char *const events[] = {
+		"{\"hook_event_name\":\"Stop\"}",
+		"{\"hook_event_name\":\"PostToolUseFailure\",\"tool_name\":\"Bash\",\"error\":\"$L\"}",
+		"{\"hook_event_name\":7,\"tool_name\":\"Bash\",\"tool_response\":\"$L\"}",
+		"{\"tool_name\":\"Bash\"}",
+		"{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Bash\"}",
+		"{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Bash\",\"tool_input\":[]}",
+		"{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Bash\",\"tool_input\":"
+		"{\"command\":\"ls\\u0000\"}}",
+		"{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Read\",\"tool_input\":"
+		"{\"command\":\"ls\"}}",
+	};
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(events); i++) {
+		int r;
+
+		cr_expect_null(answer(events[i], &r), "%s", events[i]);
+		cr_expect_eq(r, 0);
+	}
+}
+
+Test(context_hook, a_store_that_cannot_be_used_is_said)
+{
+	int r;
+
+	make_file("store", "a file");
+	cr_expect_null(answer("{\"tool_name\":\"Bash\",\"tool_response\":\"$L\"}", &r));
+	cr_expect_lt(r, 0);
+	cr_expect(err.text[0]);
+}
+
+Test(context_hook, strange_text_is_stored_and_answered_in_valid_json)
+{
+	json_t *json = answer_tool("Bash", "{\"command\":\"a\\u0000b\\ud800\"}",
+				   "\"\\u0000\\ud800\\u001b[31m$L\"");
+
+	cr_expect(json_is_string(json));
+	json_decref(json);
+}
