@@ -67,8 +67,13 @@ static bool content_is_binary(const unsigned char *p, size_t len)
 	if (memchr(p, 0, len))
 		return true;
 	for (size_t i = 0; i < len;) {
-		int n = ofs_text_utf8(p + i, len - i);
+		int n;
 
+		if (p[i] >= ' ' && p[i] < 0x7f) { /* which is nearly all there is */
+			i++;
+			continue;
+		}
+		n = ofs_text_utf8(p + i, len - i);
 		if (n == 0 || (n == 1 && iscntrl(p[i]) && !strchr("\t\n\v\f\r\b\a\x1b", p[i])))
 			strange++;
 		i += (size_t)OFS_MAX(n, 1);

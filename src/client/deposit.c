@@ -336,7 +336,7 @@ int ofs_deposit_store(const struct ofs_deposit *d, const struct ofs_content *con
 	OFS_CLEANUP(deposit_work_destroy) struct deposit_work *w = ofs_alloc(sizeof(*w));
 	OFS_CLEANUP(ofs_deposited_finish) struct ofs_deposited done = { 0 };
 	ofs_handle lock;
-	int r, locked;
+	int r, locked = -ENOENT;
 
 	w->d = d;
 	w->content = content;
@@ -348,8 +348,12 @@ int ofs_deposit_store(const struct ofs_deposit *d, const struct ofs_content *con
 	r = deposit_make_folder(w);
 	if (r < 0)
 		return deposit_failed(w, r, "make the folder", w->folder);
-	/* Without a lock two tools may store the same bytes twice; nothing worse. */
-	locked = backend->ops->lock(backend, w->folder, &lock);
+	/*
+	 * Without a lock two tools may store the same bytes twice, under names that differ in their time; nothing
+	 * worse. A given name is taken by one of them alone.
+	 */
+	if (!d->name)
+		locked = backend->ops->lock(backend, w->folder, &lock);
 	r = deposit_place(w, &done);
 	if (locked == 0)
 		backend->ops->unlock(backend, lock);

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/tokens.h"
 #include "base/util.h"
+#include "context/feed.h"
 #include "io/path.h"
 
 /* Pointers are shortened so many at a time: a prompt that grows by a few messages keeps its beginning. */
@@ -143,7 +144,7 @@ static int choose_detail(const char *pointer, uint64_t own, struct ofs_buf *text
 }
 
 /* Offloads one result, unless its pointer would take as much. */
-static int offload(struct planning *p, size_t i)
+static int offload(struct planning *p, size_t i, const struct ofs_shelf_item *item)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	const struct ofs_result *result = &p->chat->results[i];
@@ -151,8 +152,7 @@ static int offload(struct planning *p, size_t i)
 	OFS_FREE char *name = NULL;
 	OFS_FREE char *what = describe(p->chat, result, &name);
 	uint64_t tokens;
-	int r = ofs_shelf_put(p->shelf, result->text, name, what, &p->plan->style, p->err,
-			      &to->file);
+	int r = ofs_shelf_put(p->shelf, item, name, what, p->err, &to->file);
 
 	if (r < 0)
 		return r;
@@ -170,22 +170,44 @@ static int offload(struct planning *p, size_t i)
 	return 0;
 }
 
+/* Offloads the results with these numbers. */
+static int offload_all(struct planning *p, const size_t numbers[], size_t n)
+{
+	OFS_FREE struct ofs_span *strings = ofs_alloc((n + 1) * sizeof(*strings));
+	OFS_CLEANUP(ofs_feed_destroy_p) struct ofs_feed *feed = NULL;
+	struct ofs_shelf_item *item;
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++)
+		strings[i] = p->chat->results[numbers[i]].text;
+	feed = ofs_feed_create(strings, n, &p->plan->style);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		r = ofs_feed_next(feed, &item);
+		if (r < 0)
+			return ofs_error_set(p->err, -r, "cannot look at a result: %s",
+					     strerror(-r));
+		r = offload(p, numbers[i], item);
+		ofs_shelf_item_finish(item);
+	}
+	return r;
+}
+
 /* Offloads the results that have more tokens than that. */
 static int offload_over(struct planning *p, uint64_t tokens)
 {
 	const struct ofs_chat *chat = p->chat;
-	size_t keep = OFS_MIN(p->limits->keep, chat->n_results);
-	int r = 0;
+	OFS_FREE size_t *numbers = ofs_alloc((chat->n_results + 1) * sizeof(*numbers));
+	size_t keep = OFS_MIN(p->limits->keep, chat->n_results), n = 0;
 
-	for (size_t i = 0; i < chat->n_results && r == 0; i++) {
+	for (size_t i = 0; i < chat->n_results; i++) {
 		uint64_t own = p->plan->list[i].tokens;
 		/* What would fill the prompt alone is not kept for being new. */
 		bool kept = i >= chat->n_results - keep && own <= p->limits->total_tokens;
 
 		if (!p->fixed[i] && !kept && !p->plan->list[i].text.data && own > tokens)
-			r = offload(p, i);
+			numbers[n++] = i;
 	}
-	return r;
+	return offload_all(p, numbers, n);
 }
 
 /* ---- pointers that get shorter */

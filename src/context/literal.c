@@ -152,13 +152,21 @@ static size_t write_character(const struct ofs_literal_style *s, const unsigned 
 	return 6 + write_unit(s, 0xdc00 + (code & 0x3ff), out + 6);
 }
 
+/* A bit for each byte that some style does not write as it is. */
+#define BIT(c) (UINT64_C(1) << ((c)&63))
+static const uint64_t special[4] = {
+	UINT32_MAX | BIT('"') | BIT('/') | BIT('<') | BIT('>') | BIT('&'),
+	BIT('\\') | BIT(0x7f),
+	UINT64_MAX,
+	UINT64_MAX,
+};
+
 /* Bytes at the start of `p` that every style writes as they are. */
 static size_t plain_run(const unsigned char *p, size_t len)
 {
 	size_t n = 0;
 
-	while (n < len && p[n] >= 0x20 && p[n] < 0x7f && p[n] != '"' && p[n] != '\\' &&
-	       p[n] != '/' && p[n] != '<' && p[n] != '>' && p[n] != '&')
+	while (n < len && !(special[p[n] >> 6] & BIT(p[n])))
 		n++;
 	return n;
 }

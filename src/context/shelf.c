@@ -121,37 +121,52 @@ static int close_pointer(struct ofs_shelf *s, struct ofs_offloaded *done, struct
 	return 0;
 }
 
-int ofs_shelf_put(struct ofs_shelf *s, struct ofs_span string, const char *label, const char *what,
-		  struct ofs_literal_style *style, struct ofs_error *err, struct ofs_shelved *ret)
+void ofs_shelf_item_finish(struct ofs_shelf_item *item)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	OFS_CLEANUP(ofs_spool_finish) struct ofs_spool spool = OFS_SPOOL_INIT;
-	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
-	OFS_CLEANUP(ofs_shelved_finish) struct ofs_shelved made = { 0 };
-	char name[128], code[OFS_MARK_CODE_MAX];
-	struct ofs_content content;
+	ofs_spool_finish(&item->spool);
+	ofs_buf_finish(&item->text);
+}
+
+int ofs_shelf_item_init(struct ofs_shelf_item *ret, struct ofs_span string,
+			struct ofs_literal_style *style)
+{
 	int r;
 
-	if (ofs_span_decode(string, &text) < 0)
-		return ofs_error_set(err, ENOMEM, "out of memory");
-	made.mark.raw = !ofs_literal_style_find(string, text.data, text.len, style);
-	made.mark.style = *style;
-	make_hash(string.p, string.len, made.mark.hash);
-	if (made.mark.raw)
-		ofs_spool_wrap(&spool, string.p, string.len);
-	else
-		ofs_spool_wrap(&spool, text.data, text.len);
-	r = ofs_content_scan(&spool, &content);
+	*ret = (struct ofs_shelf_item){ .spool = OFS_SPOOL_INIT };
+	r = ofs_span_decode(string, &ret->text);
 	if (r < 0)
-		return ofs_error_set(err, -r, "cannot look at a result: %s", strerror(-r));
-	make_name(label, content.sha256, content.ext, name, sizeof(name));
+		return r;
+	ret->mark.raw = !ofs_literal_style_find(string, ret->text.data, ret->text.len, style);
+	ret->mark.style = *style;
+	make_hash(string.p, string.len, ret->mark.hash);
+	if (ret->mark.raw) {
+		ofs_buf_finish(&ret->text);
+		ofs_spool_wrap(&ret->spool, string.p, string.len);
+	} else {
+		ofs_spool_wrap(&ret->spool, ret->text.data, ret->text.len);
+	}
+	r = ofs_content_scan(&ret->spool, &ret->content);
+	if (r < 0)
+		ofs_shelf_item_finish(ret);
+	return r;
+}
+
+int ofs_shelf_put(struct ofs_shelf *s, const struct ofs_shelf_item *item, const char *label,
+		  const char *what, struct ofs_error *err, struct ofs_shelved *ret)
+{
+	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
+	OFS_CLEANUP(ofs_shelved_finish) struct ofs_shelved made = { .mark = item->mark };
+	char name[128], code[OFS_MARK_CODE_MAX];
+	int r;
+
+	make_name(label, item->content.sha256, item->content.ext, name, sizeof(name));
 	ofs_mark_code(&made.mark, code);
-	r = put_content(s, &content, name, what, code, err, &done);
+	r = put_content(s, &item->content, name, what, code, err, &done);
 	if (r == 0)
 		r = close_pointer(s, &done, err, &made);
 	if (r < 0)
 		return r;
-	describe(&content, &made);
+	describe(&item->content, &made);
 	*ret = made;
 	made = (struct ofs_shelved){ 0 };
 	return 0;

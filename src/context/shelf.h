@@ -9,6 +9,8 @@
 
 #include "base/buf.h"
 #include "client/access.h"
+#include "client/content.h"
+#include "client/spool.h"
 #include "context/mark.h"
 #include "context/span.h"
 
@@ -37,12 +39,27 @@ struct ofs_shelved {
 
 void ofs_shelved_finish(struct ofs_shelved *s);
 
+/* A string made ready to be put there; it stays where it is. */
+struct ofs_shelf_item {
+	struct ofs_mark mark; /* but for its ref */
+	struct ofs_buf text; /* what it says; nothing for a raw one */
+	struct ofs_spool spool; /* of the text, or of the string itself */
+	struct ofs_content content; /* of the spool */
+};
+
 /*
- * Puts what `string` says there, once: the same string is the same file. `label` begins its name, `what` is for the
- * pointer. `style` is how strings were written so far, and is brought up to date.
+ * Makes `ret`, which must stay where it is, of a string. `style` is how strings were written so far, and is brought up
+ * to date. Needs no shelf: it may be done ahead, by another thread.
  */
-int ofs_shelf_put(struct ofs_shelf *s, struct ofs_span string, const char *label, const char *what,
-		  struct ofs_literal_style *style, struct ofs_error *err, struct ofs_shelved *ret);
+int ofs_shelf_item_init(struct ofs_shelf_item *ret, struct ofs_span string,
+			struct ofs_literal_style *style);
+void ofs_shelf_item_finish(struct ofs_shelf_item *item);
+
+/*
+ * Puts it there, once: the same string is the same file. `label` begins its name, `what` is for the pointer.
+ */
+int ofs_shelf_put(struct ofs_shelf *s, const struct ofs_shelf_item *item, const char *label,
+		  const char *what, struct ofs_error *err, struct ofs_shelved *ret);
 
 /* Puts a text there as it is; `ret` has no mark but its ref. */
 int ofs_shelf_put_text(struct ofs_shelf *s, const void *text, size_t len, const char *label,

@@ -2,6 +2,7 @@
 #include "context/span.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,10 +70,18 @@ static int hex_code(const char *p, const char *end)
 	return code;
 }
 
-/* Bytes of a string that need no look: not '"', '\\', controls or the start of what is not ASCII. */
-static bool is_plain(unsigned char c)
+/* A bit for each byte of a string that needs a look: '"', '\\', controls and what is not ASCII. */
+#define BIT(c) (UINT64_C(1) << ((c)&63))
+static const uint64_t special[4] = {
+	UINT32_MAX | BIT('"'),
+	BIT('\\'),
+	UINT64_MAX,
+	UINT64_MAX,
+};
+
+static bool is_special(unsigned char c)
 {
-	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+	return special[c >> 6] & BIT(c);
 }
 
 static int check_escape(struct checking *c)
@@ -100,7 +109,7 @@ static int check_string(struct checking *c)
 		unsigned char byte;
 		int r;
 
-		while (c->p < c->end && is_plain((unsigned char)*c->p))
+		while (c->p < c->end && !is_special((unsigned char)*c->p))
 			c->p++;
 		if (c->p == c->end)
 			return fail(c, c->p, "a string without an end");
