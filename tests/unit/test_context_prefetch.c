@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/* Slices of stored texts that a question asks for, from a store that is not mounted. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "context/prefetch.h"
+#include "context/terms.h"
+
+#define SOURCES_MAX 64
+
+static char store[] = "/tmp/offload-test-XXXXXX";
+static struct ofs_target_options options;
+static struct ofs_access store_access;
+static struct ofs_shelf shelf;
+static struct ofs_error err;
+static struct ofs_shelved put[SOURCES_MAX];
+static struct ofs_prefetch_source sources[SOURCES_MAX];
+static size_t n;
+static struct ofs_buf out;
+
+static void begin(void)
+{
+	cr_assert(mkdtemp(store));
+	options.store = store;
+	ofs_access_init(&store_access, &options);
+	cr_assert_eq(ofs_access_open(&store_access, true, &err), 0, "%s", err.text);
+	cr_assert_eq(ofs_shelf_init(&shelf, &store_access, NULL, "chat", &err), 0, "%s", err.text);
+}
+
+static void finish(void)
+{
+	char command[64];
+
+	for (size_t i = 0; i < n; i++)
+		ofs_shelved_finish(&put[i]);
+	ofs_buf_finish(&out);
+	ofs_shelf_finish(&shelf);
+	ofs_access_finish(&store_access);
+	snprintf(command, sizeof(command), "rm -rf %s", store);
+	cr_assert_eq(system(command), 0);
+}
+
+TestSuite(context_prefetch, .init = begin, .fini = finish);
+
+static void add(const void *text, size_t len)
+{
+	cr_assert_eq(ofs_shelf_put_text(&shelf, text, len, "result", &err, &put[n]), 0, "%s",
+		     err.text);
+	sources[n] = (struct ofs_prefetch_source){ put[n].mark.ref, put[n].path };
+	n++;
+}
+
+/* Lines "line I of NAME", one of which is replaced. */
+static void add_lines(const char *name, unsigned lines, unsigned at, const char *line)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+
+	for (unsigned i = 1; i <= lines; i++) {
+		if (i == at)
+			ofs_buf_printf(&text, "%s\n", line);
+		else
+			ofs_buf_printf(&text, "row %u of %s\n", i, name);
+	}
+	add(text.data, text.len);
+}
+
+static int ask(const char *query)
+{
+	int r;
+
+	out.len = 0;
+	r = ofs_prefetch_write(&shelf, sources, n, query, strlen(query), &err, &out);
+	cr_assert_eq(ofs_buf_append(&out, "", 1), 0);
+	out.len--;
+	return r;
+}
+
+static bool says(const char *what)
+{
+	return strstr((const char *)out.data, what) != NULL;
+}
+
+/* The slice that begins at *p is what the range in its path names; moves behind it. */
+static void check_slice(const char **p, const char *text)
+{
+	unsigned long long from, to, lines = 0;
+	char path[256];
+	const char *body, *end, *start = text, *stop;
+
+	cr_assert_eq(sscanf(*p, "<slice path=\"%255[^:]:%llu-%llu\">", path, &from, &to), 3, "%s",
+		     *p);
+	cr_expect(to >= from && to - from < OFS_PREFETCH_LINES);
+	body = strchr(*p, '\n') + 1;
+	end = strstr(body, "</slice>\n");
+	for (lines = 1; lines < from; lines++)
+		start = strchr(start, '\n') + 1;
+	for (stop = start; lines <= to; lines++)
+		stop = strchr(stop, '\n') + 1;
+	cr_expect_eq(end - body, stop - start);
+	cr_expect_eq(memcmp(body, start, (size_t)(stop - start)), 0);
+	*p = end + strlen("</slice>\n");
+}
+
+Test(context_prefetch, finds_the_lines_that_are_asked_for)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	const char *p;
+
+	add_lines("alpha", 500, 0, "");
+	add_lines("beta", 500, 321, "the retry limit of the scheduler is seven");
+	add_lines("gamma", 500, 0, "");
+	cr_assert_eq(ask("What is the retry limit of the scheduler?"), 1, "%s", out.data);
+	cr_expect(says("the retry limit of the scheduler is seven"));
+	cr_expect(says(sources[1].path));
+	cr_assert_eq(ofs_shelf_get_text(&shelf, sources[1].ref, &err, &text), 0);
+	cr_assert_eq(ofs_buf_append(&text, "", 1), 0);
+	p = (const char *)out.data;
+	check_slice(&p, (const char *)text.data);
+	cr_expect_str_empty(p);
+}
+
+Test(context_prefetch, talk_about_nothing_finds_nothing)
+{
+	static const char *const talk[] = {
+		"",
+		"thanks!",
+		"ok go on",
+		"Yes, please continue.",
+		"Great, that looks good!",
+		"?",
+		"what do you think about this?",
+		"no",
+		"Perfect, thank you so much!",
+		"   \n\t",
+	};
+
+	add_lines("thanks go on please continue great good looks", 200, 7, "ok think perfect");
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(talk); i++)
+		cr_expect_eq(ask(talk[i]), 0, "'%s': %s", talk[i], out.data);
+}
+
+Test(context_prefetch, what_is_not_there_finds_nothing)
+{
+	add_lines("alpha", 300, 20, "the scheduler starts");
+	cr_expect_eq(ask("Why does the parser reject trailing commas in nested arrays?"), 0);
+	/* One word of many is not what was asked for. */
+	cr_expect_eq(ask("How does the scheduler handle database migrations and rollback?"), 0);
+	cr_expect_eq(ofs_prefetch_write(&shelf, NULL, 0, "scheduler", 9, &err, &out), 0);
+}
+
+Test(context_prefetch, names_paths_and_quotes_weigh_more)
+{
+	add_lines("alpha", 100, 50, "def get_user_id(request):");
+	add_lines("beta", 100, 60, "user id get request user id request user");
+	add_lines("gamma", 100, 70, "src/tree/passage.c:12: error: expected ';'");
+	add_lines("delta", 100, 80, "ValueError: Connection Reset by peer at once");
+	cr_assert_geq(ask("where is get_user_id called with the request?"), 1);
+	cr_expect_eq(strstr((const char *)out.data, sources[0].path) - (char *)out.data,
+		     (ptrdiff_t)strlen("<slice path=\""));
+	cr_assert_eq(ask("fix tree/passage.c please"), 1, "%s", out.data);
+	cr_expect(says("expected ';'"));
+	cr_assert_eq(ask("what about `connection reset by peer`"), 1);
+	cr_expect(says("ValueError"));
+	cr_expect_eq(ask("what about `peer by reset connection`?"), 1); /* its words are there */
+	cr_expect_eq(ask("open other/passage.py"), 0);
+}
+
+Test(context_prefetch, parts_of_names_and_plurals)
+{
+	add_lines("alpha", 100, 50, "class HttpRequestParser: handles chunked_bodies");
+	cr_expect_eq(ask("request parsers"), 1);
+	cr_expect_eq(ask("the chunked body parser"), 1);
+	cr_expect_eq(ask("questing parse"), 0);
+}
+
+Test(context_prefetch, other_scripts)
+{
+	add_lines("alpha", 100, 50, "用户的重试次数上限是七次");
+	add_lines("beta", 100, 30, "Предел повторов планировщика равен семи");
+	cr_expect_eq(ask("重试次数是多少"), 1);
+	cr_expect(says("上限是七次"));
+	cr_expect_eq(ask("предел повторов"), 0); /* only ASCII letters have a case here */
+	cr_expect_eq(ask("какой предел повторов планировщика"), 1);
+	cr_expect(says("семи"));
+}
+
+Test(context_prefetch, at_most_three_and_not_too_long)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
+
+	for (unsigned i = 0; i < 8; i++) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "the frobnicator of part %u is broken", i);
+		add_lines(i % 2 ? "odd" : "even", 300 + i, 100 + i, text);
+	}
+	cr_expect_eq(ask("frobnicator broken"), 3);
+	cr_expect_leq(out.len, 3 * 6200u);
+	for (unsigned i = 0; i < 100; i++)
+		ofs_buf_printf(&line,
+			       "zebra crossing %u and much more of the same in a long line, "
+			       "so that there are many bytes in few lines; and so on\n",
+			       i);
+	add(line.data, line.len);
+	cr_expect_geq(ask("zebra crossing"), 1);
+	cr_expect_leq(out.len, 3 * 6200u);
+}
+
+Test(context_prefetch, a_long_line_is_cut_by_bytes)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	unsigned long long from, to;
+	char path[256];
+	const char *body;
+
+	for (unsigned i = 0; i < 20000; i++)
+		ofs_buf_printf(&text,
+			       i == 12345 ? "\"frobnicator\":\"\xc3\xa9t\xc3\xa9 %u\","
+					  : "\"key\":%u,",
+			       i);
+	add(text.data, text.len);
+	cr_assert_eq(ask("frobnicator"), 1);
+	cr_assert_eq(sscanf((const char *)out.data, "<slice path=\"%255[^:]:b%llu-%llu\">", path,
+			    &from, &to),
+		     3, "%.80s", out.data);
+	cr_expect(to > from && to - from < 6000);
+	body = strchr((const char *)out.data, '\n') + 1;
+	cr_expect_eq(memcmp(body, text.data + from, to - from + 1), 0);
+	cr_expect(says("frobnicator"));
+}
+
+Test(context_prefetch, what_cannot_be_read_is_left_out)
+{
+	static const char binary[] = "frobnicator\0\1\2\3 frobnicator";
+	static const char broken[] = "one\nthe frobnicator \xff\xfe is here\ntwo\n";
+
+	add(binary, sizeof(binary));
+	sources[n++] = (struct ofs_prefetch_source){ "zzzzzz", "refs/zzzzzz" };
+	cr_expect_eq(ask("frobnicator"), 0);
+	put[n] = (struct ofs_shelved){ 0 };
+	add(broken, strlen(broken));
+	cr_expect_eq(ask("frobnicator"), 1);
+	cr_expect(says("\xef\xbf\xbd\xef\xbf\xbd is here\ntwo\n</slice>"));
+	cr_expect(says(":1-3\">"));
+}
+
+Test(context_prefetch, the_same_twice)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf first = OFS_BUF_INIT;
+
+	add_lines("alpha", 200, 50, "the frobnicator");
+	sources[n] = sources[0];
+	put[n++] = (struct ofs_shelved){ 0 };
+	add_lines("beta", 200, 150, "a frobnicator");
+	cr_expect_eq(ask("frobnicator"), 2);
+	cr_assert_eq(ofs_buf_append(&first, out.data, out.len), 0);
+	cr_expect_eq(ask("frobnicator"), 2);
+	cr_expect_eq(first.len, out.len);
+	cr_expect_eq(memcmp(first.data, out.data, out.len), 0);
+}
+
+Test(context_prefetch, any_question)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf query = OFS_BUF_INIT;
+	unsigned seed = 1;
+
+	add_lines("alpha", 50, 5, "a.b.c \"d e\" `f` x::y --z_z ABC d3 \xe4\xb8\xad\xe6\x96\x87");
+	for (unsigned i = 0; i < 3000; i++) {
+		static const char chars[] = "ab_.:/-\"`' \nA1\xe4\xb8\xad\xe6\x96\x87\xff\xc3";
+		size_t len = seed % 40;
+
+		query.len = 0;
+		for (size_t k = 0; k < len; k++) {
+			seed = seed * 1103515245 + 12345;
+			cr_assert_eq(ofs_buf_append(&query,
+						    &chars[(seed >> 16) % (sizeof(chars) - 1)], 1),
+				     0);
+		}
+		seed = seed * 1103515245 + 12345;
+		out.len = 0;
+		cr_assert_geq(ofs_prefetch_write(&shelf, sources, n, (const char *)query.data,
+						 query.len, &err, &out),
+			      0);
+	}
+}
+
+Test(context_prefetch, many_terms_are_no_harm)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf query = OFS_BUF_INIT;
+
+	add_lines("alpha", 50, 5, "word7 word8 word9");
+	for (unsigned i = 0; i < 5000; i++)
+		ofs_buf_printf(&query, "word%u some/path_%u.c \"a phrase %u\" ", i, i, i);
+	cr_expect_geq(ofs_prefetch_write(&shelf, sources, n, (const char *)query.data, query.len,
+					 &err, &out),
+		      0);
+}
