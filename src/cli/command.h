@@ -22,6 +22,7 @@ extern const struct ofs_command ofs_cmd_down;
 extern const struct ofs_command ofs_cmd_put;
 extern const struct ofs_command ofs_cmd_run;
 extern const struct ofs_command ofs_cmd_context;
+extern const struct ofs_command ofs_cmd_reduce;
 extern const struct ofs_command ofs_cmd_show;
 extern const struct ofs_command ofs_cmd_slice;
 extern const struct ofs_command ofs_cmd_search;
