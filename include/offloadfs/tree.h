@@ -64,6 +64,28 @@ enum ofs_ttl_kind {
 	OFS_TTL_KINDS
 };
 
+/** A file tasks/<task>/history/step_*.json: the record of one call of a tool. */
+struct ofs_task_step {
+	const char *name; /**< of the file, without its directory */
+	const char *text; /**< its content, not NUL-terminated */
+	size_t len;
+	int error; /**< -errno: it could not be read, and is empty (-EACCES: not by who asks); else 0 */
+};
+
+/**
+ * Retells the steps of a task as a text. Called from any thread, by a lookup that asks for it; it must not
+ * call the tree.
+ */
+struct ofs_tree_recap {
+	/**
+	 * Gives an allocated text to `ret`, which is freed; `steps` are in order. The same steps give the
+	 * same text. NULL: tasks have no such text. 0 or -errno.
+	 */
+	int (*write)(void *arg, const struct ofs_task_step *steps, size_t n, char **ret,
+		     size_t *ret_len);
+	void *arg;
+};
+
 struct ofs_tree_options {
 	/** Make the store when the directory does not exist or is empty. */
 	bool create;
@@ -102,6 +124,8 @@ struct ofs_tree_options {
 	uint64_t tombstones_s;
 	/** What `.offload/config.ini` says; NULL: nothing. Borrowed. */
 	const char *config;
+	/** What `tasks/<task>/context.md` says; its function may be NULL. */
+	struct ofs_tree_recap recap;
 	/** Who is told of changes; its functions may be NULL. */
 	struct ofs_tree_events events;
 };

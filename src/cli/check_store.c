@@ -20,6 +20,7 @@
 
 #include "base/util.h"
 #include "client/text.h"
+#include "context/settings.h"
 #include "index/index.h"
 #include "index/schema.h"
 #include "index/vfs.h"
@@ -256,6 +257,20 @@ static void check_format(struct store *s)
 
 /* ---- the configuration */
 
+static void check_context(struct store *s)
+{
+	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings settings;
+	struct ofs_error err;
+
+	ofs_settings_init(&settings);
+	if (ofs_settings_load_store(&settings, s->path, &err) < 0) {
+		ofs_findings_add(s->findings, OFS_STATE_PROBLEM, "context", "%s", err.text);
+		ofs_findings_advise(s->findings, "correct or remove it: offload(1) lists the keys");
+	} else if (faccessat(s->dirfd, "context.ini", F_OK, 0) == 0) {
+		ofs_findings_add(s->findings, OFS_STATE_OK, "context", "context.ini is valid");
+	}
+}
+
 /* Returns how large the journal may become. */
 static uint64_t check_config(struct store *s)
 {
@@ -484,6 +499,7 @@ void ofs_check_store(struct ofs_findings *f, const char *store)
 	check_lock(&s);
 	check_format(&s);
 	journal_max = check_config(&s);
+	check_context(&s);
 	check_space(&s);
 	check_filesystem(&s);
 	check_journal(&s, journal_max);

@@ -73,6 +73,9 @@ static int context_answer(struct context_options *opts, const struct ofs_input *
 	r = ofs_access_find(&access, &err);
 	if (r < 0)
 		return ofs_report_failure("%s", err.text);
+	r = ofs_settings_load_store(&settings, access.target.store, &err);
+	if (r < 0)
+		return ofs_report_failure("%s", err.text);
 	r = context_choose(opts, &settings, &summarizer, &err);
 	if (r < 0)
 		return ofs_report_usage("%s", err.text);

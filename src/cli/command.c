@@ -21,6 +21,7 @@ static const struct ofs_command *const commands[] = {
 	&ofs_cmd_unpin,
 	&ofs_cmd_task,
 	&ofs_cmd_reduce,
+	&ofs_cmd_compact,
 	&ofs_cmd_context,
 	&ofs_cmd_hook,
 	&ofs_cmd_gc,

@@ -26,6 +26,7 @@ extern const struct ofs_command ofs_cmd_reduce;
 extern const struct ofs_command ofs_cmd_show;
 extern const struct ofs_command ofs_cmd_slice;
 extern const struct ofs_command ofs_cmd_search;
+extern const struct ofs_command ofs_cmd_compact;
 extern const struct ofs_command ofs_cmd_promote;
 extern const struct ofs_command ofs_cmd_archive;
 extern const struct ofs_command ofs_cmd_pin;

@@ -199,8 +199,7 @@ static int fetch_from(struct managing *m, const struct ofs_mark *marks, size_t n
 static int fetch(struct managing *m)
 {
 	OFS_CLEANUP(ofs_buf_finish)
-	struct ofs_buf query = OFS_BUF_INIT,
-		       slices = OFS_BUF_INIT, message = OFS_BUF_INIT;
+	struct ofs_buf query = OFS_BUF_INIT, slices = OFS_BUF_INIT, message = OFS_BUF_INIT;
 	size_t request = find_request(&m->chat);
 	OFS_FREE struct ofs_mark *marks = ofs_alloc((m->chat.n_results + 1) * sizeof(*marks));
 	size_t n = request == SIZE_MAX ? 0 : find_sources(m, marks);

@@ -25,8 +25,8 @@ struct ofs_prefetch_source {
  * most OFS_PREFETCH_LINES lines, as "<slice path=\"PATH:FROM-TO\">\n...\n</slice>\n". Returns how many there
  * are; 0: the query has nothing to do with any of them. A source that cannot be read is left out. -errno.
  */
-int ofs_prefetch_write(struct ofs_shelf *shelf, const struct ofs_prefetch_source sources[], size_t n,
-		       const char *query, size_t query_len, struct ofs_error *err,
+int ofs_prefetch_write(struct ofs_shelf *shelf, const struct ofs_prefetch_source sources[],
+		       size_t n, const char *query, size_t query_len, struct ofs_error *err,
 		       struct ofs_buf *out);
 
 #endif

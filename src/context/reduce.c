@@ -248,7 +248,7 @@ static int store(struct reducing *r)
 	OFS_FREE char *folder = NULL;
 	const char *category = ofs_observe_category(r->o.rule);
 	struct ofs_deposit deposit = { .task = q->task };
-	struct ofs_offload_request offload = { .deposit = &deposit, .detail = OFS_POINTER_BARE };
+	struct ofs_offload_request offload = { .deposit = &deposit };
 	int failed;
 
 	if (r->setting && r->setting->category)

@@ -32,8 +32,6 @@ struct ofs_tool_setting {
 };
 
 struct ofs_settings {
-	bool redact; /* secrets in previews, observations and logs */
-
 	/* [reduce]: over either the output of a tool without a rule is offloaded. */
 	uint64_t max_bytes; /* 2048 */
 	uint64_t max_lines; /* 50 */
@@ -72,7 +70,7 @@ void ofs_settings_finish(struct ofs_settings *s);
  */
 int ofs_settings_load(struct ofs_settings *s, const char *path, struct ofs_error *err);
 
-/* The same for the file context.ini of a store; it may be missing. */
+/* The same for the file context.ini of a store; it may be missing, and is when the store is somebody else's. */
 int ofs_settings_load_store(struct ofs_settings *s, const char *store, struct ofs_error *err);
 
 #endif

@@ -260,10 +260,10 @@ static int check_value(struct checking *c)
 	return 0;
 }
 
-int ofs_span_parse_next(const char *text, size_t len, struct ofs_error *err, struct ofs_span *ret,
-			size_t *ret_used)
+int ofs_span_parse_at(const char *text, size_t len, size_t at, struct ofs_error *err,
+		      struct ofs_span *ret, size_t *ret_end)
 {
-	struct checking c = { text, skip_blanks(text, text + len), text + len, err };
+	struct checking c = { text, skip_blanks(text + at, text + len), text + len, err };
 	const char *start = c.p;
 	int r;
 
@@ -273,8 +273,14 @@ int ofs_span_parse_next(const char *text, size_t len, struct ofs_error *err, str
 	if (r < 0)
 		return r;
 	*ret = (struct ofs_span){ start, (size_t)(c.p - start) };
-	*ret_used = (size_t)(c.p - text);
+	*ret_end = (size_t)(c.p - text);
 	return 0;
+}
+
+int ofs_span_parse_next(const char *text, size_t len, struct ofs_error *err, struct ofs_span *ret,
+			size_t *ret_used)
+{
+	return ofs_span_parse_at(text, len, 0, err, ret, ret_used);
 }
 
 int ofs_span_parse(const char *text, size_t len, struct ofs_error *err, struct ofs_span *ret)

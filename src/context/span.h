@@ -38,6 +38,10 @@ int ofs_span_parse(const char *text, size_t len, struct ofs_error *err, struct o
 int ofs_span_parse_next(const char *text, size_t len, struct ofs_error *err, struct ofs_span *ret,
 			size_t *ret_used);
 
+/* The same from the byte `at` of the text on, where errors are told by their place in all of it. */
+int ofs_span_parse_at(const char *text, size_t len, size_t at, struct ofs_error *err,
+		      struct ofs_span *ret, size_t *ret_end);
+
 static inline bool ofs_span_is_object(struct ofs_span s)
 {
 	return s.len && *s.p == '{';

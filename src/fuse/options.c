@@ -146,6 +146,7 @@ int ofs_options_parse(int argc, char **argv, struct ofs_options *ret, struct ofs
 	};
 	int r;
 
+	ofs_settings_init(&p.options.context);
 	ofs_options_listen(err);
 	r = fuse_opt_parse(&p.options.mount, &p, specs, process);
 	ofs_options_listen(NULL);
@@ -163,9 +164,10 @@ int ofs_options_parse(int argc, char **argv, struct ofs_options *ret, struct ofs
 
 int ofs_options_configure(struct ofs_options *o, struct ofs_error *err)
 {
-	if (o->config_file)
-		return ofs_config_load(o->config, o->config_file, err);
-	return ofs_config_load_store(o->config, o->store, err);
+	int r = o->config_file ? ofs_config_load(o->config, o->config_file, err)
+			       : ofs_config_load_store(o->config, o->store, err);
+
+	return r < 0 ? r : ofs_settings_load_store(&o->context, o->store, err);
 }
 
 static void print_key(const struct ofs_config_key *key, FILE *out)
@@ -215,6 +217,7 @@ void ofs_options_print_usage(FILE *out)
 void ofs_options_finish(struct ofs_options *o)
 {
 	free(o->config_file);
+	ofs_settings_finish(&o->context);
 	ofs_config_destroy(o->config);
 	free(o->store);
 	free(o->mountpoint);

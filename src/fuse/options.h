@@ -9,6 +9,8 @@
 #include <offloadfs/config.h>
 #include <offloadfs/error.h>
 
+#include "context/settings.h"
+
 /* Values of the key io_uring. */
 enum ofs_uring {
 	OFS_URING_AUTO,
@@ -25,6 +27,7 @@ struct ofs_options {
 	int version;
 	struct ofs_config *config; /* what options have set; the file, once it is configured */
 	char *config_file; /* absolute; NULL: that of the store */
+	struct ofs_settings context; /* of the context engine, once it is configured */
 	struct fuse_args mount; /* what is libfuse's: -o allow_other and the like */
 };
 
@@ -35,7 +38,7 @@ struct ofs_options {
 int ofs_options_parse(int argc, char **argv, struct ofs_options *ret, struct ofs_error *err);
 void ofs_options_finish(struct ofs_options *o);
 
-/* Takes the configuration's file in. 0 or -errno with a message. */
+/* Takes the files of the configuration and of the context engine in. 0 or -errno with a message. */
 int ofs_options_configure(struct ofs_options *o, struct ofs_error *err);
 
 /*

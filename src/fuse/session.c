@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "context/recap_task.h"
 #include "fuse/adapter.h"
 #include "fuse/notify.h"
 #include "fuse/signals.h"
@@ -123,6 +124,7 @@ static int open_tree(struct ofs_session *s, const struct ofs_options *o, struct 
 	tree.config = config;
 	tree.mountpoint = o->mountpoint;
 	ofs_config_apply(o->config, &tree);
+	tree.recap = ofs_recap_for_tree(&o->context);
 	tree.events = (struct ofs_tree_events){
 		.attr_changed = on_attr_changed,
 		.release = on_release,

@@ -11,9 +11,9 @@ struct ofs_session;
 int ofs_session_create(struct ofs_options *o, struct ofs_error *err, struct ofs_session **ret);
 
 /*
- * Opens the store and mounts it. 1: a signal asked for the end before there was a mount. After that or
- * an error, destroying the session leaves nothing mounted or locked. From here on signals that ask for
- * the end are taken by a thread.
+ * Opens the store and mounts it; `o` is borrowed until the session is destroyed. 1: a signal asked
+ * for the end before there was a mount. After that or an error, destroying the session leaves nothing
+ * mounted or locked. From here on signals that ask for the end are taken by a thread.
  */
 int ofs_session_mount(struct ofs_session *s, const struct ofs_options *o, struct ofs_error *err);
 

@@ -36,6 +36,7 @@ static int note_name(void *arg, const char *name)
 					    "quarantine",
 					    "reserve",
 					    "config.ini",
+					    "context.ini",
 					    "search.db",
 					    "search.db-wal",
 					    "search.db-shm",

@@ -69,6 +69,20 @@ static int check_not_top(struct ofs_tree *t, ofs_node parent, const char *name)
 	return ofs_tree_is_top(t, attr.ino) ? -EBUSY : 0;
 }
 
+/* A task's recap is made up as long as there is no file in its place. */
+static int check_not_recap(struct ofs_tree *t, ofs_node parent, const char *name)
+{
+	struct ofs_attr attr;
+
+	if (!ofs_recap_is(t, parent, name))
+		return 0;
+	if (ofs_store_lookup(t->store, parent, name, &attr) == 0) {
+		ofs_store_forget(t->store, attr.ino, 1);
+		return 0;
+	}
+	return ofs_recap_exists(t, parent) ? -EROFS : 0;
+}
+
 /* Whether an entry may be removed or moved away. */
 static int check_old_name(struct ofs_tree *t, ofs_node parent, const char *name)
 {
@@ -79,6 +93,8 @@ static int check_old_name(struct ofs_tree *t, ofs_node parent, const char *name)
 	if (ofs_fixed_is_reserved(parent, name))
 		return -EBUSY;
 	r = check_not_top(t, parent, name);
+	if (r == 0)
+		r = check_not_recap(t, parent, name);
 	return r < 0 ? r : check_not_slice(t, parent, name);
 }
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <offloadfs/config.h>
+#include "tree/config.h"
 
 #include <ctype.h>
-#include <fcntl.h>
-#include <ini.h>
 #include <limits.h>
 #include <stdio.h>
 #include <strings.h>
@@ -12,11 +10,11 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/util.h"
-#include "io/file.h"
+#include "base/word.h"
+#include "io/ini.h"
 #include "io/path.h"
 
 #define FILE_NAME "config.ini"
-#define FILE_MAX ((size_t)64 << 10)
 #define HOUR_MS 3600000
 #define TTL_MAX (36500 * UINT64_C(86400))
 
@@ -86,7 +84,7 @@ static const struct ofs_config_key table[] = {
 	NUMBER("ttl_reports", seconds, 1, TTL_MAX, 0, "never",
 		"In reports"),
 	NUMBER("ttl_context", seconds, 1, TTL_MAX, 30 * 86400, "never",
-		"In context, where offload context puts things"),
+		"In context (see offload context)"),
 	NUMBER("ttl_other", seconds, 1, TTL_MAX, 24 * 3600, "never",
 		"In all other categories"),
 	NUMBER("working_max", mebibytes, 1, 1 << 30, 0, "unlimited",
@@ -140,49 +138,20 @@ bool ofs_config_has(const char *name)
 	return find(name) < KEYS;
 }
 
-/* How many letters must be changed, added or left out to make one word of the other. */
-static size_t distance(const char *a, const char *b)
+static const char *name_of(const void *arg, size_t number)
 {
-	size_t row[32], n = strlen(b), before, i, j;
-
-	if (n >= OFS_ARRAY_SIZE(row))
-		return SIZE_MAX;
-	for (j = 0; j <= n; j++)
-		row[j] = j;
-	for (i = 0; a[i]; i++) {
-		before = row[0];
-		row[0] = i + 1;
-		for (j = 1; j <= n; j++) {
-			int same = tolower((unsigned char)a[i]) == tolower((unsigned char)b[j - 1]);
-			size_t changed = before + !same;
-
-			before = row[j];
-			row[j] = OFS_MIN(changed, 1 + OFS_MIN(row[j], row[j - 1]));
-		}
-	}
-	return row[n];
+	(void)arg;
+	return number < KEYS ? table[number].name : NULL;
 }
 
 const char *ofs_config_nearest(const char *name)
 {
-	const char *nearest = NULL;
-	size_t least = SIZE_MAX, i;
-
-	for (i = 0; i < KEYS; i++) {
-		size_t n = distance(name, table[i].name);
-
-		if (n < least && n <= strlen(table[i].name) / 4) {
-			least = n;
-			nearest = table[i].name;
-		}
-	}
-	return nearest;
+	return ofs_word_nearest(name, name_of, NULL);
 }
 
 /* ---- values */
 
-/* What is allowed, as it follows "must be". */
-static void describe(const struct ofs_config_key *key, char *ret, size_t size)
+void ofs_config_value_describe(const struct ofs_config_key *key, char *ret, size_t size)
 {
 	size_t len;
 	int i;
@@ -217,7 +186,7 @@ static bool take_suffix(const struct ofs_config_unit *unit, const char *suffix, 
 	return false;
 }
 
-static bool parse(const struct ofs_config_key *key, const char *text, uint64_t *ret)
+bool ofs_config_value_parse(const struct ofs_config_key *key, const char *text, uint64_t *ret)
 {
 	uint64_t n;
 	char *end;
@@ -244,23 +213,6 @@ static bool parse(const struct ofs_config_key *key, const char *text, uint64_t *
 	return (n >= key->min && n <= key->max) || (n == 0 && key->zero);
 }
 
-/* Text from outside, fit to stand within a message of one line. */
-struct shown {
-	char text[64];
-};
-
-static struct shown show(const char *text)
-{
-	struct shown s;
-	char *p;
-
-	snprintf(s.text, sizeof(s.text), "%s", text);
-	for (p = s.text; *p; p++)
-		if (iscntrl((unsigned char)*p))
-			*p = '?';
-	return s;
-}
-
 struct ofs_config *ofs_config_create(void)
 {
 	struct ofs_config *c = ofs_alloc(sizeof(*c));
@@ -281,21 +233,20 @@ void ofs_config_destroy(struct ofs_config *c)
 	errno = saved;
 }
 
-/* `where` ends in a blank when it is not empty. */
-static int unknown(const char *where, const char *name, struct ofs_error *err)
+static int unknown(const char *name, struct ofs_error *err)
 {
 	const char *nearest = ofs_config_nearest(name);
 	char all[384];
 	size_t len = 0, i;
 
 	if (nearest)
-		return ofs_error_set(err, EINVAL, "%sunknown key '%s': did you mean '%s'?", where,
-				     show(name).text, nearest);
+		return ofs_error_set(err, EINVAL, "unknown key '%s': did you mean '%s'?",
+				     ofs_word_show(name).text, nearest);
 	for (i = 0; i < KEYS && len < sizeof(all); i++)
 		len += (size_t)snprintf(all + len, sizeof(all) - len, "%s%s", i ? ", " : "",
 					table[i].name);
-	return ofs_error_set(err, EINVAL, "%sunknown key '%s': the keys are %s", where,
-			     show(name).text, all);
+	return ofs_error_set(err, EINVAL, "unknown key '%s': the keys are %s",
+			     ofs_word_show(name).text, all);
 }
 
 int ofs_config_set(struct ofs_config *c, const char *name, const char *value, struct ofs_error *err)
@@ -305,11 +256,11 @@ int ofs_config_set(struct ofs_config *c, const char *name, const char *value, st
 	uint64_t n;
 
 	if (i == KEYS)
-		return unknown("", name, err);
-	if (!parse(&table[i], value, &n)) {
-		describe(&table[i], allowed, sizeof(allowed));
+		return unknown(name, err);
+	if (!ofs_config_value_parse(&table[i], value, &n)) {
+		ofs_config_value_describe(&table[i], allowed, sizeof(allowed));
 		return ofs_error_set(err, EINVAL, "option '%s=%s': must be %s", name,
-				     show(value).text, allowed);
+				     ofs_word_show(value).text, allowed);
 	}
 	c->values[i].number = n;
 	c->values[i].origin = ORIGIN_OPTION;
@@ -348,151 +299,43 @@ void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret)
 
 /* ---- the file */
 
-struct reading {
-	struct ofs_config config; /* becomes the caller's when all of it is right */
-	const char *path;
-	struct ofs_error *err;
-	const char *next; /* what is still to be read */
-	const char *end;
-	unsigned int line; /* number of the line before `next` */
-	bool failed; /* with the reason in `err`; at `line` */
-};
-
-static void fail(struct reading *r, unsigned int line, const char *what)
+static int take_line(void *arg, const struct ofs_ini_line *line, struct ofs_error *err)
 {
-	r->failed = true;
-	ofs_error_set(r->err, EINVAL, "%s:%u: %s", r->path, line, what);
-}
-
-/* The parser's fgets(); hands out one line without blanks around it, and no comments. */
-static char *read_line(char *ret, int size, void *arg)
-{
-	struct reading *r = arg;
-	const char *text = r->next, *eol;
-	char what[64];
-
-	if (r->failed || text == r->end)
-		return NULL;
-	eol = memchr(text, '\n', (size_t)(r->end - text));
-	if (!eol)
-		eol = r->end;
-	r->next = eol < r->end ? eol + 1 : eol;
-	r->line++;
-	/* A line that begins with a blank is no continuation of the one before. */
-	while (text < eol && isspace((unsigned char)*text))
-		text++;
-	while (text < eol && isspace((unsigned char)eol[-1]))
-		eol--;
-	if (text < eol && strchr(";#", *text))
-		text = eol;
-	if (text < eol && *text == '[')
-		fail(r, r->line, "there are no sections here: write lines KEY = VALUE alone");
-	/* Room for the newline and the final NUL. */
-	if (eol - text > size - 2) {
-		snprintf(what, sizeof(what), "a line of more than %d bytes", size - 2);
-		fail(r, r->line, what);
-	}
-	if (r->failed)
-		return NULL;
-	memcpy(ret, text, (size_t)(eol - text));
-	strcpy(ret + (eol - text), "\n");
-	return ret;
-}
-
-static int take_value(void *arg, const char *section, const char *name, const char *value)
-{
-	struct reading *r = arg;
-	OFS_FREE char *where = NULL;
-	size_t i = find(name);
-	char allowed[256], what[512];
+	struct ofs_config *c = arg;
+	char allowed[256];
 	uint64_t n;
+	size_t i;
 
-	(void)section;
-	if (i == KEYS) {
-		if (asprintf(&where, "%s:%u: ", r->path, r->line) < 0)
-			where = NULL;
-		unknown(where ? where : "", name, r->err);
-		r->failed = true;
-	} else if (r->config.values[i].line) {
-		snprintf(what, sizeof(what), "'%s' is set twice, first in line %u: keep one", name,
-			 r->config.values[i].line);
-		fail(r, r->line, what);
-	} else if (!parse(&table[i], value, &n)) {
-		describe(&table[i], allowed, sizeof(allowed));
-		snprintf(what, sizeof(what), "%s = '%s': must be %s", name, show(value).text,
-			 allowed);
-		fail(r, r->line, what);
-	} else {
-		r->config.values[i].line = r->line;
-		if (r->config.values[i].origin != ORIGIN_OPTION) {
-			r->config.values[i].number = n;
-			r->config.values[i].origin = ORIGIN_FILE;
-		}
+	if (!line->name)
+		return ofs_error_set(err, EINVAL,
+				     "there are no sections here: write lines KEY = VALUE alone");
+	i = find(line->name);
+	if (i == KEYS)
+		return unknown(line->name, err);
+	if (c->values[i].line)
+		return ofs_error_set(err, EINVAL, "'%s' is set twice, first in line %u: keep one",
+				     line->name, c->values[i].line);
+	if (!ofs_config_value_parse(&table[i], line->value, &n)) {
+		ofs_config_value_describe(&table[i], allowed, sizeof(allowed));
+		return ofs_error_set(err, EINVAL, "%s = '%s': must be %s", line->name,
+				     ofs_word_show(line->value).text, allowed);
 	}
-	return !r->failed;
-}
-
-static unsigned int line_at(const struct ofs_buf *text, const uint8_t *at)
-{
-	unsigned int line = 1;
-	const uint8_t *p;
-
-	for (p = text->data; p < at; p++)
-		line += *p == '\n';
-	return line;
-}
-
-static int parse_text(struct reading *r, const struct ofs_buf *text)
-{
-	static const char bom[] = "\xef\xbb\xbf";
-	const uint8_t *nul = text->len ? memchr(text->data, 0, text->len) : NULL;
-	int wrong;
-
-	if (nul) {
-		fail(r, line_at(text, nul), "a NUL byte: it must be a text file in UTF-8");
-		return -EINVAL;
+	c->values[i].line = line->number;
+	if (c->values[i].origin != ORIGIN_OPTION) {
+		c->values[i].number = n;
+		c->values[i].origin = ORIGIN_FILE;
 	}
-	r->next = text->len ? (const char *)text->data : "";
-	r->end = r->next + text->len;
-	if (text->len >= strlen(bom) && memcmp(r->next, bom, strlen(bom)) == 0)
-		r->next += strlen(bom);
-	wrong = ini_parse_stream(read_line, r, take_value, r);
-	/* The first line that is wrong counts; the parser goes on behind one that it cannot read. */
-	if (wrong > 0 && !(r->failed && (unsigned int)wrong >= r->line))
-		fail(r, (unsigned int)wrong, "not a line of the form KEY = VALUE");
-	if (wrong < 0)
-		return ofs_error_set(r->err, ENOMEM, "out of memory");
-	return r->failed ? -EINVAL : 0;
-}
-
-static int read_text(const char *path, struct ofs_error *err, struct ofs_buf *ret)
-{
-	struct stat st;
-	int r;
-
-	if (stat(path, &st) < 0)
-		return ofs_error_set(err, errno, "cannot read '%s': %s", path, strerror(errno));
-	/* Reading a pipe would wait for its other end. */
-	if (!S_ISREG(st.st_mode))
-		return ofs_error_set(err, EINVAL, "'%s' is not a regular file", path);
-	r = ofs_io_read_file(AT_FDCWD, path, FILE_MAX, ret);
-	if (r == -EFBIG)
-		return ofs_error_set(err, EINVAL, "'%s' is larger than %zu KiB", path,
-				     FILE_MAX >> 10);
-	return r < 0 ? ofs_error_set(err, -r, "cannot read '%s': %s", path, strerror(-r)) : 0;
+	return 0;
 }
 
 int ofs_config_load(struct ofs_config *c, const char *path, struct ofs_error *err)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	struct reading r = { .config = *c, .path = path, .err = err };
-	int e = read_text(path, err, &text);
+	struct ofs_config read = *c; /* becomes the caller's when all of it is right */
+	int r = ofs_ini_load(path, take_line, &read, err);
 
-	if (e == 0)
-		e = parse_text(&r, &text);
-	if (e < 0)
-		return e;
-	*c = r.config;
+	if (r < 0)
+		return r;
+	*c = read;
 	free(c->file);
 	c->file = ofs_strdup(path);
 	return 0;
@@ -532,7 +375,7 @@ static int format_key(const struct ofs_config *c, size_t i, struct ofs_buf *ret)
 	char allowed[256], preset[32], value[32];
 	int r;
 
-	describe(key, allowed, sizeof(allowed));
+	ofs_config_value_describe(key, allowed, sizeof(allowed));
 	if (key->words) {
 		snprintf(preset, sizeof(preset), "%s", key->words[key->preset]);
 		snprintf(value, sizeof(value), "%s", key->words[c->values[i].number]);

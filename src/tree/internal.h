@@ -5,7 +5,7 @@
  * there is to them, and those that a lookup makes and counts references of (made.c).
  *
  * Locks: those of the tree guard what the tree makes up. None is held while the store is called but
- * those of the labels, of the reports, of searches, of steps and of by_ref.c, and that under which
+ * those of the labels, of the reports, of searches, of recaps, of steps and of by_ref.c, and that under which
  * the indexer works, which come before the store's.
  */
 #ifndef OFS_TREE_INTERNAL_H
@@ -82,6 +82,7 @@ struct ofs_reports;
 struct ofs_views;
 struct ofs_labels;
 struct ofs_searches;
+struct ofs_recaps;
 struct ofs_indexer;
 
 struct ofs_tree {
@@ -109,6 +110,7 @@ struct ofs_tree {
 	struct ofs_views *views;
 	struct ofs_labels *labels;
 	struct ofs_searches *searches;
+	struct ofs_recaps *recaps;
 	struct ofs_indexer *indexer;
 	struct ofs_tree_verify *verify;
 	struct ofs_keeper *keeper;
@@ -182,6 +184,12 @@ int ofs_place_label(struct ofs_tree *t, uint64_t ino, struct ofs_place *p);
 
 /* ofs_place_of() and that. */
 int ofs_place_labelled(struct ofs_tree *t, uint64_t ino, struct ofs_place *ret);
+
+/*
+ * Whether the caller (NULL: may do all) has the rights `want`, of S_IROTH, S_IWOTH and S_IXOTH, to
+ * what has these attributes.
+ */
+bool ofs_place_may(const struct ofs_attr *attr, const struct ofs_cred *cred, uint32_t want);
 
 /*
  * Whether the caller (NULL: may do all) may search every directory above the file: 0 or -EACCES.
@@ -425,6 +433,25 @@ void ofs_searches_destroy(struct ofs_searches *s);
  */
 int ofs_search_lookup(struct ofs_tree *t, const char *name, const struct ofs_cred *cred,
 		      struct ofs_entry *ret);
+
+/* ---- tasks/<task>/context.md (recap.c) */
+
+/* What does not look at `recap` has no such file. */
+struct ofs_recaps *ofs_recaps_create(const struct ofs_tree_recap *recap);
+void ofs_recaps_destroy(struct ofs_recaps *r);
+
+/* Whether that name in that directory is a recap's, should there be steps and no file of that name. */
+bool ofs_recap_is(struct ofs_tree *t, ofs_node parent, const char *name);
+
+/*
+ * The recap of the task whose directory `task` is, as the caller (NULL: may do all) may see it.
+ * -ENOENT: there are no steps; -EACCES: he may not list them.
+ */
+int ofs_recap_lookup(struct ofs_tree *t, ofs_node task, const struct ofs_cred *cred,
+		     struct ofs_entry *ret);
+
+/* Whether there are steps, whoever asks. */
+bool ofs_recap_exists(struct ofs_tree *t, ofs_node task);
 
 /* ---- .offload/ (report.c) */
 

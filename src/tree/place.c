@@ -137,15 +137,20 @@ int ofs_place_labelled(struct ofs_tree *t, uint64_t ino, struct ofs_place *ret)
 	return r;
 }
 
-static bool may_search(const struct ofs_attr *dir, const struct ofs_cred *cred)
+bool ofs_place_may(const struct ofs_attr *attr, const struct ofs_cred *cred, uint32_t want)
 {
-	if (dir->uid == cred->uid)
-		return dir->mode & S_IXUSR;
-	if ((dir->mode & S_IXGRP) == (uint32_t)(dir->mode & S_IXOTH) << 3)
-		return dir->mode & S_IXOTH;
-	if (dir->gid == cred->gid || (cred->in_group && cred->in_group(cred->arg, dir->gid)))
-		return dir->mode & S_IXGRP;
-	return dir->mode & S_IXOTH;
+	uint32_t owner = attr->mode >> 6 & want, group = attr->mode >> 3 & want;
+	uint32_t other = attr->mode & want;
+
+	if (!cred || !cred->uid)
+		return true;
+	if (attr->uid == cred->uid)
+		return owner == want;
+	/* Whether they are in the group is not asked in vain. */
+	if (group != other &&
+	    (attr->gid == cred->gid || (cred->in_group && cred->in_group(cred->arg, attr->gid))))
+		return group == want;
+	return other == want;
 }
 
 int ofs_place_check(struct ofs_tree *t, uint64_t ino, const struct ofs_cred *cred)
@@ -158,7 +163,7 @@ int ofs_place_check(struct ofs_tree *t, uint64_t ino, const struct ofs_cred *cre
 		r = ofs_store_name_of(t->store, ino, &ino, name);
 		if (r == 0)
 			r = ofs_store_getattr(t->store, ino, &dir);
-		if (r == 0 && !may_search(&dir, cred))
+		if (r == 0 && !ofs_place_may(&dir, cred, S_IXOTH))
 			r = -EACCES;
 	}
 	return r;

@@ -22,7 +22,7 @@ const char ofs_readme_text[] =
 	"\n"
 	"## Where things are\n"
 	"    cache/CATEGORY/           working results (search, shell, web, file_read, ...)\n"
-	"    tasks/TASK/               results that belong to one task\n"
+	"    tasks/TASK/               results that belong to one task; cat tasks/TASK/context.md: its steps so far (not listed)\n"
 	"    persistent/CATEGORY/      kept\n"
 	"    archive/CATEGORY/         kept, read-only\n"
 	"    refs/REF                  any of these files by ref (not listed)\n"

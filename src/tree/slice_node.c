@@ -157,8 +157,12 @@ static int find_base(struct ofs_tree *t, ofs_node parent, const char *name,
 	if (parent == OFS_NODE_REFS)
 		return ofs_ref_lookup(t, name, cred, &ret->attr);
 	r = ofs_fixed_lookup(t, parent, name, &entry);
-	if (r == -ENOENT && !ofs_node_is_virtual(parent))
-		return ofs_store_lookup(t->store, parent, name, &ret->attr);
+	if (r == -ENOENT && !ofs_node_is_virtual(parent)) {
+		r = ofs_store_lookup(t->store, parent, name, &ret->attr);
+		if (r != -ENOENT || !ofs_recap_is(t, parent, name))
+			return r;
+		r = ofs_recap_lookup(t, parent, cred, &entry);
+	}
 	if (r < 0)
 		return r;
 	ret->text = text;

@@ -7,12 +7,10 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "tree/step_file.h"
 #include "tree/task.h"
 #include "tree/walk.h"
 
-#define HISTORY "history"
-#define PREFIX "step_"
-#define SUFFIX ".json"
 #define KEY "outcome_ref"
 #define STEP_MAX (1u << 24) /* bytes; a longer one is no step */
 #define DEPTH_MAX 32 /* of objects and arrays that are looked through */
@@ -276,17 +274,9 @@ static void resolve_names(struct ofs_tree *t, struct step *s)
 
 /* ---- finding them */
 
-static bool is_step_name(const char *name)
-{
-	size_t len = strlen(name);
-
-	return len > strlen(PREFIX SUFFIX) && strncmp(name, PREFIX, strlen(PREFIX)) == 0 &&
-	       strcmp(name + len - strlen(SUFFIX), SUFFIX) == 0;
-}
-
 static int add_step(void *arg, uint64_t ino, const char *name)
 {
-	return is_step_name(name) ? ofs_view_list_add(arg, ino, "") : 0;
+	return ofs_step_file_is(name) ? ofs_view_list_add(arg, ino, "") : 0;
 }
 
 static int refresh_step(struct ofs_tree *t, struct ofs_steps *s, uint64_t ino)
@@ -322,7 +312,7 @@ static int refresh_task(struct ofs_tree *t, struct ofs_steps *s, uint64_t task)
 
 	if (r < 0 || end.age)
 		return r;
-	r = ofs_store_lookup(t->store, task, HISTORY, &history);
+	r = ofs_store_lookup(t->store, task, OFS_STEP_DIR, &history);
 	if (r < 0)
 		return r;
 	if (S_ISDIR(history.mode))

@@ -126,6 +126,7 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	set_lifetimes(t, opts);
 	t->keeper = ofs_keeper_create(t, &keeper);
 	t->searches = ofs_searches_create();
+	t->recaps = ofs_recaps_create(&opts->recap);
 	t->config = opts->config ? ofs_strdup(opts->config) : NULL;
 	t->mountpoint = opts->mountpoint ? ofs_strdup(opts->mountpoint) : NULL;
 	t->slice_max_lines = opts->slice_max_lines;
@@ -164,6 +165,7 @@ void ofs_tree_close(struct ofs_tree *t)
 	ofs_views_destroy(t->views);
 	ofs_labels_destroy(t->labels);
 	ofs_searches_destroy(t->searches);
+	ofs_recaps_destroy(t->recaps);
 	pthread_mutex_destroy(&t->by_ref_lock);
 	pthread_mutex_destroy(&t->lock);
 	free(t->mountpoint);
@@ -247,6 +249,9 @@ int ofs_tree_lookup_as(struct ofs_tree *t, ofs_node parent, const char *name,
 	if (!may_be_dir(t, parent))
 		return -ENOTDIR;
 	r = lookup_literal(t, parent, name, cred, ret);
+	/* Its absence is not remembered: the next step makes it. */
+	if (r == -ENOENT && ofs_recap_is(t, parent, name))
+		return ofs_recap_lookup(t, parent, cred, ret);
 	return r == -ENOENT ? ofs_slice_lookup(t, parent, name, cred, ret) : r;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/tokens.h"
 #include "base/util.h"
 #include "context/history.h"
 #include "context/reduce.h"
@@ -165,7 +166,7 @@ Test(context_reduce, read_file)
 	       "Read a/b.py (2000 bytes, Python)");
 	expect_stored(content);
 	expect_number("lines", 200);
-	expect_number("tokens", 500);
+	expect_number("tokens", (long long)ofs_tokens_count(content, strlen(content)));
 	cr_expect_eq(strlen(json_string_value(json_object_get(step.metadata, "sha256"))), 64);
 	cr_expect_eq(strncmp(json_string_value(json_object_get(step.metadata, "path")),
 			     "cache/file_read/file_read_", 26),

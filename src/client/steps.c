@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include "client/steps.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/util.h"
+#include "tree/step_file.h"
+
+#define STEPS_CHUNK ((size_t)16 << 10)
+
+void ofs_step_files_finish(struct ofs_step_files *f)
+{
+	while (f->n--) {
+		free((void *)(uintptr_t)f->list[f->n].name);
+		free((void *)(uintptr_t)f->list[f->n].text);
+	}
+	free(f->list);
+	*f = (struct ofs_step_files)OFS_STEP_FILES_INIT;
+}
+
+static int add_name(void *arg, const char *name)
+{
+	struct ofs_step_files *f = arg;
+
+	if (!ofs_step_file_is(name))
+		return 0;
+	f->list = ofs_grow(f->list, &f->cap, f->n + 1, sizeof(*f->list));
+	f->list[f->n++] = (struct ofs_task_step){ .name = ofs_strdup(name) };
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return ofs_step_file_compare(((const struct ofs_task_step *)a)->name,
+				     ((const struct ofs_task_step *)b)->name);
+}
+
+/* All of it, unless there is more than `max`: -EFBIG. */
+static int read_content(struct ofs_backend *b, ofs_handle h, uint64_t max, struct ofs_buf *text)
+{
+	ssize_t n;
+	int r;
+
+	do {
+		r = ofs_buf_reserve(text, STEPS_CHUNK);
+		if (r < 0)
+			return r;
+		n = b->ops->read(b, h, text->data + text->len, STEPS_CHUNK, text->len);
+		text->len += n > 0 ? (size_t)n : 0;
+	} while (n > 0 && text->len <= max);
+	if (n < 0)
+		return (int)n;
+	return text->len > max ? -EFBIG : 0;
+}
+
+/* 0, or -ENOENT: it is gone, or no file. */
+static int read_step(struct ofs_backend *b, const char *dir, uint64_t *left,
+		     struct ofs_task_step *step)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	OFS_FREE char *path = NULL;
+	struct stat attr;
+	ofs_handle h;
+	int r;
+
+	if (asprintf(&path, "%s/%s", dir, step->name) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	r = b->ops->lstat(b, path, &attr);
+	if (r == 0 && !S_ISREG(attr.st_mode))
+		return -ENOENT;
+	if (r == 0)
+		r = b->ops->open(b, path, &h);
+	if (r == 0) {
+		r = read_content(b, h, OFS_MIN(*left, OFS_STEP_FILE_MAX), &text);
+		b->ops->close(b, h);
+	}
+	step->error = r;
+	if (r < 0)
+		return r == -ENOENT ? r : 0;
+	*left -= text.len;
+	step->len = text.len;
+	step->text = (char *)ofs_steal(text.data);
+	return 0;
+}
+
+int ofs_step_files_load(struct ofs_backend *b, const char *task, struct ofs_step_files *ret)
+{
+	OFS_CLEANUP(ofs_step_files_finish) struct ofs_step_files f = OFS_STEP_FILES_INIT;
+	uint64_t left = OFS_STEP_FILES_MAX;
+	OFS_FREE char *dir = NULL;
+	int r;
+
+	if (asprintf(&dir, "tasks/%s/" OFS_STEP_DIR, task) < 0) {
+		dir = NULL;
+		return -ENOMEM;
+	}
+	r = b->ops->list(b, dir, add_name, &f);
+	if (r < 0)
+		return r == -ENOTDIR ? -ENOENT : r;
+	if (f.n)
+		qsort(f.list, f.n, sizeof(*f.list), compare);
+	/* Where there are too many, those that are left out are the oldest. */
+	for (size_t i = f.n; i-- > 0;) {
+		if (read_step(b, dir, &left, &f.list[i]) == 0)
+			continue;
+		free((void *)(uintptr_t)f.list[i].name);
+		memmove(&f.list[i], &f.list[i + 1], (--f.n - i) * sizeof(*f.list));
+	}
+	*ret = f;
+	f = (struct ofs_step_files)OFS_STEP_FILES_INIT;
+	return 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* The files that are the steps of a task, as a tree has them. */
+#ifndef OFS_CLIENT_STEPS_H
+#define OFS_CLIENT_STEPS_H
+
+#include <offloadfs/tree.h>
+
+#include "client/backend.h"
+
+/* Names and texts are owned. */
+struct ofs_step_files {
+	struct ofs_task_step *list; /* in order */
+	size_t n, cap;
+};
+
+#define OFS_STEP_FILES_INIT \
+	{                   \
+		NULL, 0, 0  \
+	}
+
+/* Fit for OFS_CLEANUP. */
+void ofs_step_files_finish(struct ofs_step_files *f);
+
+/*
+ * Reads the steps of the task; one that cannot be read, or is too large, has its `error`. -ENOENT: the
+ * task has no history; or what listing it says.
+ */
+int ofs_step_files_load(struct ofs_backend *b, const char *task, struct ofs_step_files *ret);
+
+#endif
