@@ -17,6 +17,7 @@
 #include "cli/hook_install.h"
 #include "cli/report.h"
 #include "client/access.h"
+#include "client/input.h"
 #include "client/label.h"
 #include "client/spool.h"
 #include "client/target.h"
@@ -27,7 +28,6 @@
 
 #define HOOK_PROGRAM "offload"
 #define HOOK_TASK_SESSION "session"
-#define HOOK_CHUNK ((size_t)1 << 20)
 /* The tools whose output can be offloaded; what has more than names and "|" is a regular expression. */
 #define HOOK_POST_MATCHER \
 	"^(Bash|BashOutput|TaskOutput|Read|Grep|Glob|LS|WebFetch|WebSearch|Task|Agent|mcp__.*)$"
@@ -135,32 +135,27 @@ static char *hook_command(const struct hook_options *opts)
 
 /* ---- claude-code */
 
-/* All of standard input, with as little room to spare as can be: an event may be huge. */
-static int read_input(struct ofs_buf *ret)
+/* What the store's settings say, where no option says otherwise. */
+static int take_settings(struct hook_options *opts, struct ofs_access *access,
+			 struct ofs_error *err)
 {
-	struct stat st;
+	int r = ofs_access_find(access, err);
 
-	if (fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
-	    ofs_buf_reserve(ret, (size_t)st.st_size + 1) < 0)
-		return -ENOMEM;
-	for (;;) {
-		ssize_t n;
-
-		if (ret->cap == ret->len && ofs_buf_reserve(ret, HOOK_CHUNK) < 0)
-			return -ENOMEM;
-		n = read(STDIN_FILENO, ret->data + ret->len, ret->cap - ret->len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : 0;
-		ret->len += (size_t)n;
-	}
+	if (r == 0)
+		r = ofs_settings_load_store(&opts->settings, access->target.store, err);
+	if (r < 0)
+		return r;
+	opts->engine.ttl = opts->settings.ttl;
+	if (!opts->max_bytes)
+		opts->engine.max_bytes = opts->settings.max_bytes;
+	if (!opts->max_lines)
+		opts->engine.max_lines = opts->settings.max_lines;
+	return 0;
 }
 
-/* Whatever fails, the agent goes on with what it has: an exit code of 2 would be an answer to it. */
 static int run_claude_code(struct hook_options *opts)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf input = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_input_finish) struct ofs_input input = { 0 };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf answer = OFS_BUF_INIT;
 	OFS_CLEANUP(ofs_hook_event_finish) struct ofs_hook_event event = { 0 };
 	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
@@ -168,7 +163,7 @@ static int run_claude_code(struct hook_options *opts)
 	OFS_FREE char *store = opts->target.store ? ofs_path_absolute(opts->target.store) : NULL;
 	OFS_FREE char *run = NULL;
 	struct ofs_error err;
-	int r = read_input(&input);
+	int r = ofs_input_read(STDIN_FILENO, &input);
 
 	opts->target.dir = dir;
 	opts->target.store = store;
@@ -178,7 +173,7 @@ static int run_claude_code(struct hook_options *opts)
 	if (!input.len)
 		return ofs_report_failure("no event on standard input: it is a hook, for Claude "
 					  "Code to run; see offload hook install");
-	r = ofs_hook_event_read((const char *)input.data, input.len, &err, &event);
+	r = ofs_hook_event_read(input.data, input.len, &err, &event);
 	if (r < 0)
 		return ofs_report_failure("the event was left alone: %s", err.text);
 	/* The folder may be gone by now. */
@@ -186,7 +181,9 @@ static int run_claude_code(struct hook_options *opts)
 		errno = 0;
 	run = event.kind == OFS_HOOK_PRE ? run_command(opts) : NULL;
 	opts->engine.run = run ? run : HOOK_PROGRAM " run";
-	r = ofs_hook_answer(&event, &opts->engine, &access, &err, &answer);
+	r = event.kind == OFS_HOOK_POST ? take_settings(opts, &access, &err) : 0;
+	if (r == 0)
+		r = ofs_hook_answer(&event, &opts->engine, &access, &err, &answer);
 	if (r < 0) {
 		ofs_report("the output was left as it is: %s", err.text);
 		return OFS_EXIT_OK;
@@ -420,9 +417,6 @@ static int hook_run(const struct ofs_command *self, int argc, char **argv)
 
 	ofs_settings_init(&opts.settings);
 	opts.engine = (struct ofs_hook_options){
-		.ttl = opts.settings.ttl,
-		.max_bytes = opts.settings.max_bytes,
-		.max_lines = opts.settings.max_lines,
 		.read_bytes = OFS_HOOK_READ_BYTES,
 	};
 	r = hook_dispatch(self, argc, argv, &opts);
