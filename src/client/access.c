@@ -48,7 +48,7 @@ int ofs_access_find(struct ofs_access *a, struct ofs_error *err)
 
 	if (a->found)
 		return 0;
-	r = ofs_target_find(&a->options, NULL, err, &a->target);
+	r = ofs_target_find_operand(&a->options, a->place, err, &a->target);
 	if (r < 0)
 		return r;
 	a->found = true;

@@ -10,6 +10,8 @@
 
 struct ofs_access {
 	struct ofs_target_options options; /* borrowed strings */
+	/* What stands for the tree in place of options, as of ofs_target_find_operand(); borrowed; NULL: nothing. */
+	const char *place;
 	bool found;
 	struct ofs_target target;
 	struct ofs_backend *backend; /* NULL: not opened yet */

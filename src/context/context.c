@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+#include <offloadfs/context.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/tokens.h"
+#include "base/util.h"
+#include "client/access.h"
+#include "client/label.h"
+#include "context/call.h"
+#include "context/manage.h"
+#include "context/recap.h"
+#include "context/reduce.h"
+#include "context/settings.h"
+#include "context/span.h"
+#include "context/step_list.h"
+#include "context/summarizer.h"
+
+struct ofs_context {
+	struct ofs_access access;
+	struct ofs_settings settings;
+	char *place;
+};
+
+static void context_close_p(struct ofs_context **c)
+{
+	ofs_context_close(*c);
+}
+
+int ofs_context_open(const char *place, struct ofs_error *err, struct ofs_context **ret)
+{
+	static const struct ofs_target_options options;
+	OFS_CLEANUP(context_close_p) struct ofs_context *c = ofs_alloc(sizeof(*c));
+	int r;
+
+	ofs_access_init(&c->access, &options);
+	ofs_settings_init(&c->settings);
+	if (place) {
+		c->place = ofs_strdup(place);
+		c->access.place = c->place;
+	}
+	r = ofs_access_find(&c->access, err);
+	if (r == 0)
+		r = ofs_settings_load_store(&c->settings, c->access.target.store, err);
+	if (r < 0)
+		return r;
+	*ret = ofs_steal(c);
+	return 0;
+}
+
+void ofs_context_close(struct ofs_context *c)
+{
+	if (!c)
+		return;
+	ofs_access_finish(&c->access);
+	ofs_settings_finish(&c->settings);
+	free(c->place);
+	free(c);
+}
+
+/* Hands the text over, with a NUL behind it. */
+static int give(struct ofs_buf *text, struct ofs_error *err, char **ret, size_t *ret_len)
+{
+	size_t len = text->len;
+
+	if (ofs_buf_append(text, "", 1) < 0)
+		return ofs_error_set(err, ENOMEM, "out of memory");
+	*ret = (char *)text->data;
+	*ret_len = len;
+	*text = (struct ofs_buf)OFS_BUF_INIT;
+	return 0;
+}
+
+int ofs_context_reduce(struct ofs_context *c, const char *json, size_t len, const char *task,
+		       struct ofs_error *err, char **ret, size_t *ret_len)
+{
+	const struct ofs_reduce_request request = {
+		.settings = &c->settings,
+		.access = &c->access,
+		.task = task,
+	};
+	OFS_CLEANUP(ofs_call_finish) struct ofs_call call = { 0 };
+	OFS_CLEANUP(ofs_step_finish) struct ofs_step step = { 0 };
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	struct ofs_span object;
+	int r = task ? ofs_label_check("task", task, err) : 0;
+
+	if (r == 0)
+		r = ofs_span_parse(json, len, err, &object);
+	if (r == 0)
+		r = ofs_call_parse(object, err, &call);
+	if (r == 0)
+		r = ofs_reduce(&request, &call, err, &step);
+	if (r < 0)
+		return r;
+	if (ofs_step_print(&step, &text) < 0)
+		return ofs_error_set(err, ENOMEM, "out of memory");
+	return give(&text, err, ret, ret_len);
+}
+
+int ofs_context_compact(struct ofs_context *c, const char *json, size_t len, struct ofs_error *err,
+			char **ret, size_t *ret_len)
+{
+	OFS_CLEANUP(ofs_step_list_finish) struct ofs_step_list steps = OFS_STEP_LIST_INIT;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	int r = ofs_step_list_parse(&steps, json, len, err);
+
+	if (r < 0)
+		return r;
+	r = ofs_recap_write(&steps, &c->settings, &text, NULL);
+	return r < 0 ? ofs_error_set(err, -r, "cannot write the history: %s", strerror(-r))
+		     : give(&text, err, ret, ret_len);
+}
+
+int ofs_context_manage(struct ofs_context *c, const char *json, size_t len, struct ofs_error *err,
+		       char **ret, size_t *ret_len)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	const struct ofs_sink sink = ofs_sink_to_buf(&text);
+	struct ofs_manage_options options = OFS_MANAGE_OPTIONS_INIT;
+	struct ofs_summarizer summarizer = { .timeout_s = c->settings.summarizer_timeout_s,
+					     .max_tokens = c->settings.snapshot_tokens };
+	int r = 0;
+
+	if (c->settings.summarizer) {
+		options.summarizer = &summarizer;
+		r = ofs_summarizer_choose(&summarizer, c->settings.summarizer, err);
+	}
+	if (r == 0)
+		r = ofs_manage(json, len, &options, &c->settings, &c->access, &sink, err, NULL);
+	return r < 0 ? r : give(&text, err, ret, ret_len);
+}
+
+uint64_t ofs_context_tokens(const char *text, size_t len)
+{
+	return ofs_tokens_count(text, len);
+}
