@@ -16,6 +16,11 @@
 #define BATCH 8
 /* In a prompt that is too large a result of this part of the limit is offloaded, too. */
 #define SMALLER 4
+/*
+ * So many of those at most: a file costs what a message takes to go to the daemon and back a few times, and who has more
+ * results than that needs a summary of them, not a list of pointers.
+ */
+#define SMALLER_MAX 4000
 /* About what a bare pointer takes: less than that is not worth one. */
 #define BARE_TOKENS 100
 #define WHAT_ARGS_MAX 300
@@ -192,11 +197,10 @@ static int offload_all(struct planning *p, const size_t numbers[], size_t n)
 	return r;
 }
 
-/* Offloads the results that have more tokens than that. */
-static int offload_over(struct planning *p, uint64_t tokens)
+/* The numbers of the results that may be offloaded and have more tokens than that; returns how many. */
+static size_t find_over(const struct planning *p, uint64_t tokens, size_t numbers[])
 {
 	const struct ofs_chat *chat = p->chat;
-	OFS_FREE size_t *numbers = ofs_alloc((chat->n_results + 1) * sizeof(*numbers));
 	size_t keep = OFS_MIN(p->limits->keep, chat->n_results), n = 0;
 
 	for (size_t i = 0; i < chat->n_results; i++) {
@@ -207,6 +211,25 @@ static int offload_over(struct planning *p, uint64_t tokens)
 		if (!p->fixed[i] && !kept && !p->plan->list[i].text.data && own > tokens)
 			numbers[n++] = i;
 	}
+	return n;
+}
+
+static int offload_over(struct planning *p, uint64_t tokens)
+{
+	OFS_FREE size_t *numbers = ofs_alloc((p->chat->n_results + 1) * sizeof(*numbers));
+	size_t n = find_over(p, tokens, numbers);
+
+	return offload_all(p, numbers, n);
+}
+
+/* The same of results below the limit, which may be very many: then the larger ones. */
+static int offload_smaller(struct planning *p, uint64_t tokens)
+{
+	OFS_FREE size_t *numbers = ofs_alloc((p->chat->n_results + 1) * sizeof(*numbers));
+	size_t n;
+
+	while ((n = find_over(p, tokens, numbers)) > SMALLER_MAX)
+		tokens += tokens / 4 + 1;
 	return offload_all(p, numbers, n);
 }
 
@@ -298,9 +321,9 @@ static int plan(struct planning *p)
 	if (r == 0)
 		r = offload_over(p, limits->result_tokens);
 	if (r == 0 && p->plan->tokens > limits->total_tokens)
-		r = offload_over(p, OFS_MAX(smaller, (uint64_t)BARE_TOKENS));
+		r = offload_smaller(p, OFS_MAX(smaller, (uint64_t)BARE_TOKENS));
 	if (r == 0 && p->plan->tokens > limits->bare_tokens) {
-		r = offload_over(p, BARE_TOKENS);
+		r = offload_smaller(p, BARE_TOKENS);
 		return r < 0 ? r : shorten_all(p);
 	}
 	if (r == 0)

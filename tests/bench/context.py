@@ -2,14 +2,15 @@
 """How much smaller prompts become, whether all comes back, and how quickly that is done."""
 import json
 import os
+import pathlib
 import subprocess
-import time
+import sys
 
 import tokens
 from chats import anthropic, generated, recorded, results
 from corpus import soup
 from harness import OFFLOAD
-from measure import MIB, Failure, Place, Progress, heading, met, size_text, table
+from measure import KIB, MIB, Failure, Place, Progress, heading, met, size_text, table
 
 AIM_SPEED = 50  # MB/s
 AIM_MEMORY = 3  # times the size of the chat
@@ -44,7 +45,7 @@ def measure(options):
         figures["modes"] = _modes(tool, chats)
         figures["turns"] = _turns(tool, chats)
         heading(f"context: chats of {options.size:g} MB")
-        figures["large"] = _large(tool, options.size)
+        figures["large"] = _large(tool, options.size, pathlib.Path(place.path("chat.json")))
     figures["aims"] = {
         "exact": all(f["restored"] == f["tried"] for f in figures["modes"].values()),
         "deterministic": all(f["same"] == f["tried"] for f in figures["modes"].values()),
@@ -104,8 +105,8 @@ def _reduce(tool, chats):
         steps = [json.loads(line) for line in tool("reduce", data=lines).splitlines()]
         if tool("reduce", data=lines).splitlines() != tool("reduce", data=lines).splitlines():
             raise Failure(f"reduce gives two answers for '{name}'")
-        before = tokens.estimate([r.encode() for _, _, r in calls])
-        after = tokens.estimate([_shown(s).encode() for s in steps])
+        before = tokens.estimate([r for _, _, r in calls])
+        after = tokens.estimate([_shown(s) for s in steps])
         for step, b, a in zip(steps, before, after):
             rule = by_rule.setdefault(step["metadata"].get("rule") or "any other", [0, 0, 0])
             rule[0] += 1
@@ -137,8 +138,8 @@ def _compact(tool, chats):
         )
         section = tool("compact", data=tool("reduce", data=lines))
         steps += len(calls)
-        before += sum(tokens.estimate([r.encode() for _, _, r in calls]))
-        after += tokens.estimate([section])[0]
+        before += sum(tokens.estimate([r for _, _, r in calls]))
+        after += tokens.estimate([section.decode()])[0]
     print()
     table(
         ["compact", "steps", "tokens", "section", "saved"],
@@ -241,40 +242,43 @@ def _chat_of(size, result):
     return messages
 
 
-def _large(tool, megabytes):
+def _large(tool, megabytes, path):
     figures, rows = {}, []
     size = int(megabytes * 1e6)
     for result in (200, 2000, 20000, 1000000):
         for mode in MODES:
             messages = _chat_of(size, result)
-            data = json.dumps({"messages": messages, "chat_id": f"large-{result}-{mode}"}).encode()
-            seconds, memory = _run_measured(tool, mode, data)
+            request = {"messages": messages, "chat_id": f"large-{result}-{mode}"}
+            path.write_text(json.dumps(request))
+            length = path.stat().st_size
+            seconds, memory = _run_measured(tool, mode, path)
             name = f"{mode}, results of {size_text(result)}"
             figures[name] = {
-                "mb_per_s": len(data) / 1e6 / seconds,
-                "memory_ratio": memory / len(data),
+                "mb_per_s": length / 1e6 / seconds,
+                "memory_ratio": memory / length,
             }
             rows.append(
-                [name, f"{len(data) / 1e6:.0f} MB", f"{len(data) / 1e6 / seconds:.0f}"]
-                + [f"{memory / len(data):.2f}"]
+                [name, f"{length / 1e6:.0f} MB", f"{length / 1e6 / seconds:.0f}"]
+                + [f"{memory / length:.2f}"]
             )
     table(["a large chat", "size", "MB/s", "memory / size"], rows)
     return figures
 
 
-def _run_measured(tool, mode, data):
+# The most memory that a process ever had counts what it was before its exec, so a small one starts it.
+_STARTER = """
+import resource, subprocess, sys, time
+begin = time.perf_counter()
+code = subprocess.run(sys.argv[2:], stdin=open(sys.argv[1]), stdout=subprocess.DEVNULL).returncode
+print(time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, code)
+"""
+
+
+def _run_measured(tool, mode, path):
     """Seconds, and the most memory that the tool had."""
-    begin = time.perf_counter()
-    process = subprocess.Popen(
-        [OFFLOAD, "context", "--mode", mode],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        env=tool.environment,
-    )
-    process.stdin.write(data)
-    process.stdin.close()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise Failure(f"'context --mode {mode}' ended with {process.returncode}")
-    return time.perf_counter() - begin, usage.ru_maxrss * 1024
+    command = [sys.executable, "-c", _STARTER, path, OFFLOAD, "context", "--mode", mode]
+    done = subprocess.run(command, env=tool.environment, capture_output=True, check=True)
+    seconds, memory, code = done.stdout.split()
+    if int(code):
+        raise Failure(f"'context --mode {mode}' ended with {int(code)}")
+    return float(seconds), int(memory) * KIB

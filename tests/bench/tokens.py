@@ -198,6 +198,11 @@ def _run(arguments, documents):
     return done.stdout.split()
 
 
+def estimate(documents):
+    """The tokens of each document, as they are estimated."""
+    return [int(n) for n in _run(["count"], documents)]
+
+
 def _speed(classes):
     heading(f"tokens: how quick, one core, the best of {ROUNDS} rounds")
     rows, figures = [], {}
@@ -220,7 +225,7 @@ def _errors(classes, options):
     for name, documents in classes.items():
         note(f"counting {name}")
         real = _real(documents, options)
-        estimated = [int(n) for n in _run(["count"], documents)]
+        estimated = estimate(documents)
         f = figures[name] = _class(real, estimated)
         row = [name, f["documents"], f["real"], f["estimated"], f"{f['error']:+.1f}", f["large"]]
         row += ["-" if f[k] is None else f"{f[k]:.1f}" for k in ("median", "p95")]
