@@ -81,6 +81,8 @@ static int context_answer(struct context_options *opts, const struct ofs_input *
 		return ofs_report_usage("%s", err.text);
 	r = ofs_manage(input->data, input->len, &opts->manage, &settings, &access, &sink, &err,
 		       &note);
+	if (r < 0 && ferror(stdout)) /* main() says so */
+		return OFS_EXIT_FAILURE;
 	if (r == -EINVAL)
 		return ofs_report_usage("%s", err.text);
 	if (r < 0)

@@ -11,8 +11,6 @@
 #include "base/util.h"
 #include "codec/hash.h"
 
-/* What a message costs beside its text. */
-#define MESSAGE_TOKENS 4
 /* What a picture costs, about: services count between 85 and 1,600 by its size. */
 #define PICTURE_TOKENS 800
 /* A block of another kind than those that are known; its data is no text when it is longer than this. */
@@ -92,19 +90,28 @@ static size_t find_call(struct reading *r, struct ofs_span id)
 	return number && same_text(c->calls[number - 1].id, id) ? number - 1 : SIZE_MAX;
 }
 
-static void add_result(struct reading *r, struct ofs_span text, struct ofs_span id,
-		       struct ofs_span name)
+/* Notes which messages belong together for it. */
+static void pair(struct reading *r, size_t call)
+{
+	struct ofs_chat *c = r->chat;
+	size_t asked = call == SIZE_MAX ? c->n : c->calls[call].message;
+
+	if (asked == c->n)
+		return;
+	r->message->asked = OFS_MIN(r->message->asked, asked);
+	c->messages[asked].answered = c->n;
+}
+
+static void add_result(struct reading *r, struct ofs_span text, size_t call, struct ofs_span name)
 {
 	struct ofs_chat *c = r->chat;
 	uint64_t tokens = ofs_span_tokens(text);
 
 	r->message->tokens += tokens;
 	c->results = ofs_grow(c->results, &c->cap_results, c->n_results + 1, sizeof(*c->results));
-	c->results[c->n_results++] = (struct ofs_result){ .text = text,
-							  .name = name,
-							  .message = c->n,
-							  .call = find_call(r, id),
-							  .tokens = tokens };
+	c->results[c->n_results++] = (struct ofs_result){
+		.text = text, .name = name, .message = c->n, .call = call, .tokens = tokens
+	};
 }
 
 /* A block that is neither text nor a call nor a result. */
@@ -131,17 +138,19 @@ static void read_result(struct reading *r, struct ofs_span content, struct ofs_s
 {
 	struct ofs_span_cursor cursor = ofs_span_enter(content);
 	struct ofs_span block;
+	size_t call = find_call(r, id);
 
 	r->message->answers = true;
+	pair(r, call);
 	if (ofs_span_is_string(content))
-		add_result(r, content, id, name);
+		add_result(r, content, call, name);
 	if (!ofs_span_is_array(content))
 		return;
 	while (ofs_span_next(&cursor, &block)) {
 		struct ofs_span text = block_text(block);
 
 		if (text.p)
-			add_result(r, text, id, name);
+			add_result(r, text, call, name);
 		else
 			r->message->tokens += block_tokens(block);
 	}
@@ -186,6 +195,7 @@ static void read_content(struct reading *r, struct ofs_span content)
 /* What is known of a message's members. */
 struct members {
 	struct ofs_span role, type, content, name, calls, function, call_id, arguments, output;
+	struct ofs_span input, action; /* of tools that are no functions, instead of arguments */
 };
 
 static void take_members(struct ofs_span object, struct members *ret)
@@ -204,6 +214,8 @@ static void take_members(struct ofs_span object, struct members *ret)
 		{ "call_id", &ret->call_id },
 		{ "arguments", &ret->arguments },
 		{ "output", &ret->output },
+		{ "input", &ret->input },
+		{ "action", &ret->action },
 	};
 	struct ofs_span_cursor cursor = ofs_span_enter(object);
 	struct ofs_span name, value;
@@ -215,6 +227,33 @@ static void take_members(struct ofs_span object, struct members *ret)
 				*known[i].to = value;
 		}
 	}
+}
+
+/* Whether a string that is not escaped ends so. */
+static bool ends_with(struct ofs_span s, const char *end)
+{
+	size_t n = strlen(end);
+
+	return ofs_span_is_string(s) && s.len >= n + 2 && memcmp(s.p + s.len - 1 - n, end, n) == 0;
+}
+
+/* "function_call", "custom_tool_call", "local_shell_call", ... */
+static bool is_call(const struct members *m)
+{
+	return ends_with(m->type, "_call");
+}
+
+static bool is_reasoning(const struct members *m)
+{
+	return ofs_span_is(m->type, "reasoning");
+}
+
+/* What an item without a role is. */
+static enum ofs_role role_of_item(const struct members *m)
+{
+	if (ends_with(m->type, "_call_output"))
+		return OFS_ROLE_TOOL;
+	return is_call(m) || is_reasoning(m) ? OFS_ROLE_ASSISTANT : OFS_ROLE_OTHER;
 }
 
 static enum ofs_role role_of(const struct members *m)
@@ -232,9 +271,14 @@ static enum ofs_role role_of(const struct members *m)
 		if (ofs_span_is(m->role, roles[i].name))
 			return roles[i].role;
 	}
-	if (ofs_span_is(m->type, "function_call_output"))
-		return OFS_ROLE_TOOL;
-	return ofs_span_is(m->type, "function_call") ? OFS_ROLE_ASSISTANT : OFS_ROLE_OTHER;
+	return role_of_item(m);
+}
+
+static struct ofs_span arguments_of(const struct members *m)
+{
+	if (m->arguments.p)
+		return m->arguments;
+	return m->input.p ? m->input : m->action;
 }
 
 static void read_calls(struct reading *r, struct ofs_span calls)
@@ -254,14 +298,18 @@ static void read_calls(struct reading *r, struct ofs_span calls)
 
 static void read_message(struct reading *r, struct ofs_span object)
 {
-	struct ofs_message message = { .whole = object, .tokens = MESSAGE_TOKENS };
+	struct ofs_message message = { .whole = object,
+				       .tokens = OFS_MESSAGE_TOKENS,
+				       .asked = r->chat->n,
+				       .answered = r->chat->n };
 	struct members m;
 
 	r->message = &message;
 	take_members(object, &m);
 	message.role = role_of(&m);
-	if (ofs_span_is(m.type, "function_call"))
-		add_call(r, m.call_id, m.name, m.arguments);
+	message.leads = is_reasoning(&m);
+	if (is_call(&m))
+		add_call(r, m.call_id, m.name, arguments_of(&m));
 	else if (message.role == OFS_ROLE_TOOL)
 		read_result(r, m.output.p ? m.output : m.content, m.call_id, m.name);
 	else

@@ -2,7 +2,7 @@
 /*
  * A list of messages as it is sent to a model, read in place. Three forms are known, and may be mixed:
  * OpenAI's chat completions (role "tool", "tool_calls"), OpenAI's responses (items "function_call" and
- * "function_call_output") and Anthropic's messages (blocks "tool_use" and "tool_result"). What is not
+ * "function_call_output", and the like of other tools) and Anthropic's messages (blocks "tool_use" and "tool_result"). What is not
  * known is passed through.
  */
 #ifndef OFS_CONTEXT_CHAT_H
@@ -24,6 +24,9 @@ enum ofs_role {
 	OFS_ROLE_OTHER,
 };
 
+/* What a message costs beside its text. */
+#define OFS_MESSAGE_TOKENS 4
+
 struct ofs_message {
 	struct ofs_span whole;
 	uint64_t tokens;
@@ -32,6 +35,10 @@ struct ofs_message {
 	bool answers;
 	/* There is something in it that is no result of a call. */
 	bool speaks;
+	/* A model's reasoning, which must not be parted from what follows it. */
+	bool leads;
+	size_t asked; /* the first message with a call that is answered in it; its own number: none */
+	size_t answered; /* the last message with an answer to a call of its own; its own number: none */
 };
 
 /* What a tool was called with; nothing where the chat does not say it. */

@@ -10,7 +10,6 @@
 #include "base/tokens.h"
 #include "base/util.h"
 #include "context/feed.h"
-#include "io/path.h"
 
 /* Pointers are shortened so many at a time: a prompt that grows by a few messages keeps its beginning. */
 #define BATCH 8
@@ -38,7 +37,9 @@ struct planning {
 void ofs_compaction_finish(struct ofs_compaction *c)
 {
 	for (size_t i = 0; i < c->n; i++) {
-		ofs_shelved_finish(&c->list[i].file);
+		if (c->list[i].file)
+			ofs_shelved_finish(c->list[i].file);
+		free(c->list[i].file);
 		ofs_buf_finish(&c->list[i].text);
 	}
 	free(c->list);
@@ -48,6 +49,21 @@ void ofs_compaction_finish(struct ofs_compaction *c)
 static bool has_word(struct ofs_span s, const char *word)
 {
 	return s.p && memmem(s.p, s.len, word, strlen(word));
+}
+
+/* Whether a path leads into a folder of that name; some escape the slash behind it. */
+static bool has_folder(struct ofs_span s, const char *name)
+{
+	const char *p = s.p, *end = s.p + s.len;
+
+	while (p && (p = memmem(p, (size_t)(end - p), name, strlen(name)))) {
+		p += strlen(name);
+		while (p < end && *p == '\\')
+			p++;
+		if (p < end && *p == '/')
+			return true;
+	}
+	return false;
 }
 
 /* Whether arguments name something in the tree that is mounted there. */
@@ -72,14 +88,15 @@ static bool names_tree(struct ofs_span args, const char *mount)
 /* Whether a call has read back what was offloaded. */
 static bool reads_back(const struct planning *p, const struct ofs_call *call)
 {
-	static const char *const words[] = { ".offload/", "offload slice", "offload show",
-					     "offload search" };
+	static const char *const words[] = { "offload slice", "offload show", "offload search" };
 	const struct ofs_access *access = p->shelf->access;
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(words); i++) {
 		if (has_word(call->args, words[i]))
 			return true;
 	}
+	if (has_folder(call->args, ".offload"))
+		return true;
 	return access->mount && (names_tree(call->args, access->mount) ||
 				 names_tree(call->args, access->target.mountpoint));
 }
@@ -151,22 +168,24 @@ static int choose_detail(const char *pointer, uint64_t own, struct ofs_buf *text
 /* Offloads one result, unless its pointer would take as much. */
 static int offload(struct planning *p, size_t i, const struct ofs_shelf_item *item)
 {
+	OFS_CLEANUP(ofs_shelved_finish) struct ofs_shelved file = { 0 };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	const struct ofs_result *result = &p->chat->results[i];
 	struct ofs_compacted *to = &p->plan->list[i];
 	OFS_FREE char *name = NULL;
 	OFS_FREE char *what = describe(p->chat, result, &name);
 	uint64_t tokens;
-	int r = ofs_shelf_put(p->shelf, item, name, what, p->err, &to->file);
+	int r = ofs_shelf_put(p->shelf, item, name, what, p->err, &file);
 
 	if (r < 0)
 		return r;
-	if (choose_detail(to->file.pointer, to->tokens, &text, &tokens) < 0)
+	if (choose_detail(file.pointer, to->tokens, &text, &tokens) < 0)
 		return ofs_error_set(p->err, ENOMEM, "out of memory");
-	if (tokens >= to->tokens) {
-		ofs_shelved_finish(&to->file);
+	if (tokens >= to->tokens)
 		return 0;
-	}
+	to->file = ofs_alloc(sizeof(*to->file));
+	*to->file = file;
+	file = (struct ofs_shelved){ 0 };
 	p->plan->tokens -= to->tokens - tokens;
 	to->tokens = tokens;
 	to->text = text;
@@ -254,6 +273,10 @@ static bool pointer_text(struct planning *p, size_t i, struct ofs_buf *scratch, 
 	return ofs_mark_find(text->data, text->len, &mark);
 }
 
+/*
+ * 1: it has that detail now, and the instruction if it was to have it. 0: it is no pointer, or would not be shorter, or has
+ * no more detail. Or -errno.
+ */
 static int shorten(struct planning *p, size_t i, enum ofs_mark_detail detail, bool instruct)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf scratch = OFS_BUF_INIT, shorter = OFS_BUF_INIT;
@@ -267,8 +290,10 @@ static int shorten(struct planning *p, size_t i, enum ofs_mark_detail detail, bo
 	if (ofs_mark_shrink(text, len, detail, instruct, &shorter) < 0)
 		return ofs_error_set(p->err, ENOMEM, "out of memory");
 	if (shorter.len == len && memcmp(shorter.data, text, len) == 0)
-		return 0;
+		return instruct;
 	tokens = ofs_tokens_count(shorter.data, shorter.len);
+	if (tokens > to->tokens)
+		return 0;
 	p->plan->tokens = p->plan->tokens - to->tokens + tokens;
 	to->tokens = tokens;
 	ofs_buf_finish(&to->text);
@@ -303,9 +328,12 @@ static int shorten_all(struct planning *p)
 	for (size_t i = 0; i < p->plan->n; i++) {
 		int r = shorten(p, i, OFS_MARK_BARE, instruct);
 
+		if (r == 0 && instruct)
+			r = shorten(p, i, OFS_MARK_BARE, false);
+		else
+			instruct = instruct && r == 0;
 		if (r < 0)
 			return r;
-		instruct = instruct && r == 0;
 	}
 	return 0;
 }

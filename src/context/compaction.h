@@ -24,7 +24,7 @@ struct ofs_compaction_limits {
 
 /* What became of a result. */
 struct ofs_compacted {
-	struct ofs_shelved file; /* its pointer is NULL: it was not offloaded now */
+	struct ofs_shelved *file; /* NULL, as mostly: it was not offloaded now */
 	struct ofs_buf text; /* what stands in its place; no data: itself */
 	uint64_t tokens; /* of what stands there */
 };

@@ -9,8 +9,14 @@
 #include "base/redact.h"
 #include "base/tokens.h"
 #include "base/util.h"
+#include "context/fetched.h"
 #include "context/seam.h"
 #include "context/snapshot.h"
+
+#define GATHERED_MAX ((size_t)256 << 10)
+
+/* Stands for the ref of the file before there is one. */
+#define LONGEST_REF "k3f9x2k3"
 
 /* A compression being planned. */
 struct planning {
@@ -36,32 +42,26 @@ void ofs_compression_finish(struct ofs_compression *c)
 
 /* ---- which messages */
 
-/* Whether a message from `end` on holds the result of a call that was made before it. */
-static bool parts_pairs(const struct ofs_chat *chat, size_t *end)
+/* Whether what stands before the message must not be parted from it. */
+static bool belongs_to_last(const struct ofs_chat *chat, size_t i)
 {
-	size_t least = *end;
-
-	while (least > 0 && chat->messages[least].answers)
-		least--;
-	for (size_t i = 0; i < chat->n_results; i++) {
-		const struct ofs_result *result = &chat->results[i];
-
-		if (result->message >= least && result->call != SIZE_MAX)
-			least = OFS_MIN(least, chat->calls[result->call].message);
-	}
-	if (least == *end)
-		return false;
-	*end = least;
-	return true;
+	return chat->messages[i].answers ||
+	       (chat->messages[i].role == OFS_ROLE_ASSISTANT && chat->messages[i - 1].leads);
 }
 
+/* The messages from there on stay; none of them has the result of a call that was made before. */
 static size_t find_end(const struct ofs_chat *chat, size_t keep)
 {
 	size_t end = chat->n - OFS_MIN(OFS_MAX(keep, (size_t)1), chat->n);
 
-	while (end && parts_pairs(chat, &end))
-		;
-	return end;
+	for (size_t i = chat->n;;) {
+		while (end && belongs_to_last(chat, end))
+			end--;
+		if (i <= end)
+			return end;
+		i--;
+		end = OFS_MIN(end, chat->messages[i].asked);
+	}
 }
 
 static bool is_request(const struct ofs_message *m)
@@ -69,30 +69,58 @@ static bool is_request(const struct ofs_message *m)
 	return m->role == OFS_ROLE_USER && m->speaks && !m->answers;
 }
 
-/* The last request of the user, when what stays has none: a chat without one is refused by most services. */
+/*
+ * The last request of the user, unless what stays begins with one: most services refuse a chat that does not begin so.
+ * SIZE_MAX: none.
+ */
 static size_t find_request(const struct planning *p)
 {
-	for (size_t i = p->chat->n; i-- > p->end;) {
-		if (is_request(&p->chat->messages[i]))
-			return SIZE_MAX;
-	}
+	const struct ofs_message *messages = p->chat->messages;
+
+	if (p->end < p->chat->n && messages[p->end].role == OFS_ROLE_USER)
+		return SIZE_MAX;
 	for (size_t i = p->end; i-- > p->head;) {
-		if (is_request(&p->chat->messages[i]))
+		if (is_request(&messages[i]))
 			return i;
 	}
 	return SIZE_MAX;
+}
+
+/* Whether it continues what the message before it began. */
+static bool continues(const struct ofs_message *m)
+{
+	return m->answers || (m->role == OFS_ROLE_ASSISTANT && m[-1].role == OFS_ROLE_ASSISTANT);
 }
 
 /* Behind the group that begins at `start`: a message, or calls and their results, which stay together. */
 static size_t group_end(const struct planning *p, size_t start)
 {
 	const struct ofs_message *messages = p->chat->messages;
-	size_t i = start + 1;
+	size_t i = start, last = start;
 
-	while (i < p->end && (messages[i].answers || (messages[i].role == OFS_ROLE_ASSISTANT &&
-						      messages[i - 1].role == OFS_ROLE_ASSISTANT)))
+	do {
+		last = OFS_MAX(last, messages[i].answered);
 		i++;
+	} while (i < p->end && (i <= last || continues(&messages[i])));
 	return i;
+}
+
+/* Small groups that stay do not come before every request, either. */
+static void keep_beginning(struct planning *p)
+{
+	const struct ofs_message *messages = p->chat->messages;
+	size_t first = p->head;
+
+	while (first < p->end && p->plan->gone[first])
+		first++;
+	if (first == p->end || messages[first].role == OFS_ROLE_USER)
+		return;
+	while (first-- > p->head) {
+		if (is_request(&messages[first])) {
+			p->plan->gone[first] = false;
+			return;
+		}
+	}
 }
 
 static void choose(struct planning *p)
@@ -114,16 +142,12 @@ static void choose(struct planning *p)
 		for (size_t j = i; j < next; j++)
 			p->plan->gone[j] = j != request;
 	}
+	keep_beginning(p);
 	for (size_t i = 0; i < p->end; i++)
 		p->plan->removed += p->plan->gone[i];
 }
 
 /* ---- the summary */
-
-static bool blank(const struct ofs_buf *b)
-{
-	return !b->len;
-}
 
 /* The summary of what went before, as a message. */
 static int write_earlier(const struct planning *p, struct ofs_buf *out)
@@ -145,7 +169,6 @@ static int write_gone(const struct planning *p, struct ofs_buf *out)
 
 	if (r == 0 && p->has_earlier)
 		r = write_earlier(p, out);
-
 	for (size_t i = 0; i < p->end && r == 0; i++) {
 		struct ofs_span whole = p->chat->messages[i].whole;
 
@@ -188,75 +211,184 @@ static int read_system(struct planning *p)
 		return 0;
 	if (ofs_span_decode(p->plan->system_part, &p->system) < 0)
 		return ofs_error_set(p->err, ENOMEM, "out of memory");
-	p->has_earlier = ofs_seam_find(p->system.data, p->system.len, &p->earlier);
+	p->has_earlier = ofs_seam_find(p->system.data, p->system.len, &p->earlier) &&
+			 ofs_shelf_begins(p->shelf, p->earlier.ref, OFS_SEAM_BEGIN);
 	if (p->has_earlier)
 		p->system.len = p->earlier.start;
 	return 0;
+}
+
+/* What holds the system's text, though no string at its end. */
+static struct ofs_span system_content(const struct planning *p)
+{
+	return p->head ? ofs_span_member(p->chat->messages[p->head - 1].whole, "content")
+		       : p->chat->system;
+}
+
+/* Whether the system's text is put into the list as a message of its own. */
+static bool adds_message(const struct planning *p)
+{
+	return !p->plan->system_part.p && !ofs_span_is_array(system_content(p)) &&
+	       (p->head || !p->chat->anthropic);
+}
+
+/* Puts a block behind the others. */
+static int put_block(struct ofs_compression *plan, struct ofs_span content,
+		     const struct ofs_buf *string)
+{
+	struct ofs_span_cursor cursor = ofs_span_enter(content);
+	struct ofs_span block;
+	int r = ofs_span_next(&cursor, &block) ? ofs_buf_append_str(&plan->system, ", ") : 0;
+
+	plan->system_part = (struct ofs_span){ content.p + content.len - 1, 0 };
+	if (r == 0)
+		r = ofs_buf_append_str(&plan->system, "{\"type\": \"text\", \"text\": ");
+	if (r == 0)
+		r = ofs_buf_append(&plan->system, string->data, string->len);
+	return r < 0 ? r : ofs_buf_append_str(&plan->system, "}");
 }
 
 /* Where a new system's text is put in, and with what around it; nothing: beside the list. */
 static int put_in(struct planning *p, const struct ofs_buf *string)
 {
 	struct ofs_compression *plan = p->plan;
-	struct ofs_span first = p->chat->messages[0].whole, content;
-	int r;
+	bool message = adds_message(p);
+	int r = 0;
 
-	content = p->head ? ofs_span_member(p->chat->messages[p->head - 1].whole, "content")
-			  : p->chat->system;
-	if (ofs_span_is_array(content)) { /* its last block is no text */
-		plan->system_part = (struct ofs_span){ content.p + content.len - 1, 0 };
-		r = ofs_buf_append_str(&plan->system, ", {\"type\": \"text\", \"text\": ");
-		if (r == 0)
-			r = ofs_buf_append(&plan->system, string->data, string->len);
-		return r < 0 ? r : ofs_buf_append_str(&plan->system, "}");
+	if (!message && ofs_span_is_array(system_content(p)))
+		return put_block(plan, system_content(p), string);
+	if (message) {
+		plan->system_part = (struct ofs_span){ p->chat->messages[p->head].whole.p, 0 };
+		r = ofs_buf_append_str(&plan->system, "{\"role\": \"system\", \"content\": ");
 	}
-	if (p->chat->anthropic)
-		return ofs_buf_append(&plan->system, string->data, string->len);
-	plan->system_part = (struct ofs_span){ first.p, 0 };
-	r = ofs_buf_append_str(&plan->system, "{\"role\": \"system\", \"content\": ");
 	if (r == 0)
 		r = ofs_buf_append(&plan->system, string->data, string->len);
-	return r < 0 ? r : ofs_buf_append_str(&plan->system, "}, ");
+	return r < 0 || !message ? r : ofs_buf_append_str(&plan->system, "}, ");
+}
+
+/* What the system says with the snapshot. */
+static int write_system(const struct planning *p, const struct ofs_buf *inside, const char *path,
+			struct ofs_buf *out)
+{
+	int r = ofs_buf_append(out, p->system.data, p->system.len);
+
+	return r < 0 ? r
+		     : ofs_seam_write_snapshot(inside->data, inside->len, p->plan->removed, path,
+					       !p->system.len, out);
+}
+
+/* Tokens that the chat has more for it. */
+static int64_t system_tokens(const struct planning *p, const struct ofs_buf *text)
+{
+	uint64_t now = ofs_tokens_count(text->data, text->len);
+
+	return (int64_t)now - (int64_t)ofs_span_tokens(p->plan->system_part) +
+	       (adds_message(p) ? OFS_MESSAGE_TOKENS : 0);
 }
 
 static int place_snapshot(struct planning *p, const struct ofs_buf *inside)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf string = OFS_BUF_INIT;
-	uint64_t before = ofs_tokens_count(p->system.data, p->system.len);
-	int r;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, string = OFS_BUF_INIT;
+	int r = write_system(p, inside, p->plan->file.path, &text);
 
-	if (p->has_earlier)
-		before = ofs_span_tokens(p->plan->system_part);
-	r = ofs_seam_write_snapshot(inside->data, inside->len, p->plan->removed, p->plan->file.path,
-				    blank(&p->system), &p->system);
 	if (r == 0)
-		r = ofs_literal_encode(&p->request->style, p->system.data, p->system.len, &string);
-	if (r == 0 && p->plan->system_part.p)
-		r = ofs_buf_append(&p->plan->system, string.data, string.len);
-	else if (r == 0)
-		r = put_in(p, &string);
-	p->plan->tokens += ofs_tokens_count(p->system.data, p->system.len) - before;
+		r = ofs_literal_encode(&p->request->style, text.data, text.len, &string);
+	if (r < 0)
+		return ofs_error_set(p->err, ENOMEM, "out of memory");
+	p->plan->tokens += (uint64_t)system_tokens(p, &text);
+	r = p->plan->system_part.p ? ofs_buf_append(&p->plan->system, string.data, string.len)
+				   : put_in(p, &string);
 	return r < 0 ? ofs_error_set(p->err, ENOMEM, "out of memory") : 0;
 }
 
 /* ---- the whole */
 
-/* Whether the system's text is put into the list as a message of its own. */
-static bool adds_message(const struct planning *p)
+/* Messages before the end that stay, as they are counted in the file. */
+static size_t count_kept(const struct planning *p)
 {
-	return !p->plan->system_part.p && !p->head && !p->chat->anthropic;
+	size_t n = adds_message(p);
+
+	for (size_t i = 0; i < p->end; i++)
+		n += !p->plan->gone[i] && !ofs_fetched_is(&p->chat->messages[i]);
+	return n;
+}
+
+/* A file being written: pieces are gathered, as each would be a system call. */
+struct writing {
+	struct ofs_spool *file;
+	struct ofs_buf gathered;
+};
+
+static int flush(struct writing *w)
+{
+	int r = ofs_spool_append(w->file, w->gathered.data, w->gathered.len);
+
+	w->gathered.len = 0;
+	return r;
+}
+
+static int gather(void *arg, const void *data, size_t len)
+{
+	struct writing *w = arg;
+	int r = 0;
+
+	if (w->gathered.len + len < GATHERED_MAX)
+		return ofs_buf_append(&w->gathered, data, len);
+	r = flush(w);
+	return r < 0 ? r : ofs_spool_append(w->file, data, len);
+}
+
+static int write_file(const struct ofs_seam_draft *draft, struct ofs_spool *file)
+{
+	struct writing w = { .file = file };
+	const struct ofs_sink sink = { .write = gather, .arg = &w };
+	int r = ofs_seam_write_file(draft, &sink);
+
+	if (r == 0)
+		r = flush(&w);
+	ofs_buf_finish(&w.gathered);
+	return r;
 }
 
 static int shelve(struct planning *p)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf file = OFS_BUF_INIT;
-	size_t kept = p->end - p->plan->removed + adds_message(p);
+	/* It may be as large as the chat, which is in memory once already. */
+	OFS_CLEANUP(ofs_spool_finish) struct ofs_spool file = OFS_SPOOL_INIT;
+	const struct ofs_seam_draft draft = {
+		.chat = p->chat,
+		.edits = p->request->edits,
+		.end = p->end,
+		.kept = count_kept(p),
+		.earlier = p->has_earlier,
+		.system = !p->head && p->chat->system.p,
+	};
+	int r = write_file(&draft, &file);
 
-	if (ofs_seam_write_file(p->chat, p->request->edits, p->end, kept,
-				!p->head && p->chat->system.p, &file) < 0)
+	if (r < 0)
+		return ofs_error_set(p->err, -r, "cannot gather the messages: %s", strerror(-r));
+	return ofs_shelf_put_text(p->shelf, &file, "messages", p->err, &p->plan->file);
+}
+
+/* 1, or 0 with the reason when the summary takes as much as the messages that go, which have `gone` tokens. */
+static int check_gain(struct planning *p, const struct ofs_buf *inside, uint64_t gone)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	OFS_FREE char *path = NULL;
+	int64_t more;
+	int r = ofs_access_find(p->shelf->access, p->err);
+
+	if (r < 0)
+		return r;
+	path = ofs_shelf_ref_path(p->shelf, LONGEST_REF);
+	if (write_system(p, inside, path, &text) < 0)
 		return ofs_error_set(p->err, ENOMEM, "out of memory");
-	return ofs_shelf_put_text(p->shelf, file.data, file.len, "messages", p->err,
-				  &p->plan->file);
+	more = system_tokens(p, &text);
+	if (more < (int64_t)gone)
+		return 1;
+	ofs_error_set(p->err, ENODATA,
+		      "nothing would be gained: the summary has %lld tokens, the messages %llu",
+		      (long long)more, (unsigned long long)gone);
+	return 0;
 }
 
 /* The summary without secrets: they are in the messages that are stored, if they are needed. */
@@ -275,7 +407,7 @@ static int summarize_safely(struct planning *p, struct ofs_buf *out)
 static int plan(struct planning *p)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf inside = OFS_BUF_INIT;
-	uint64_t gone = 0, all = p->chat->system_tokens, summary;
+	uint64_t gone = 0, all = p->chat->system_tokens;
 	int r;
 
 	choose(p);
@@ -283,23 +415,17 @@ static int plan(struct planning *p)
 		ofs_error_set(p->err, ENODATA, "there are no older messages to sum up");
 		return 0;
 	}
-	r = read_system(p);
-	if (r == 0)
-		r = summarize_safely(p, &inside);
-	if (r <= 0)
-		return r;
 	for (size_t i = 0; i < p->chat->n; i++) {
 		all += p->request->message_tokens[i];
 		gone += p->plan->gone[i] ? p->request->message_tokens[i] : 0;
 	}
-	summary = ofs_tokens_count(inside.data, inside.len);
-	if (summary >= gone) {
-		ofs_error_set(
-			p->err, ENODATA,
-			"nothing would be gained: the summary has %llu tokens, the messages %llu",
-			(unsigned long long)summary, (unsigned long long)gone);
-		return 0;
-	}
+	r = read_system(p);
+	if (r == 0)
+		r = summarize_safely(p, &inside);
+	if (r > 0)
+		r = check_gain(p, &inside, gone);
+	if (r <= 0)
+		return r;
 	r = shelve(p);
 	if (r < 0)
 		return r;
@@ -325,16 +451,16 @@ int ofs_compression_plan(const struct ofs_compression_request *request, struct o
 	return r;
 }
 
-/* Whether the system's text is a message that comes before all others. */
-static bool is_message(const struct ofs_compression *c, const struct ofs_chat *chat)
+/* Whether the system's text is a message that comes behind those of the system. */
+static bool is_message(const struct ofs_compression *c, const struct ofs_chat *chat, size_t head)
 {
-	return c->system_part.p == chat->messages[0].whole.p && !c->system_part.len;
+	return !c->system_part.len && c->system_part.p == chat->messages[head].whole.p;
 }
 
 void ofs_compression_apply(struct ofs_compression *c, const struct ofs_chat *chat,
 			   struct ofs_edits *edits)
 {
-	if (c->system_part.p && !is_message(c, chat))
+	if (c->system_part.p && !is_message(c, chat, ofs_seam_head(chat)))
 		ofs_edits_replace(edits, c->system_part, &c->system);
 }
 
@@ -342,18 +468,20 @@ int ofs_compression_write(const struct ofs_compression *c, const struct ofs_chat
 			  const struct ofs_edits *edits, const struct ofs_sink *sink)
 {
 	const char *start = chat->list.p + 1, *end = chat->list.p + chat->list.len - 1;
+	size_t head;
 	int r;
 
 	if (!c || !c->gone)
 		return ofs_edits_write(edits, start, end, sink);
-	/* What is put in before the first message stands where that begins. */
+	head = ofs_seam_head(chat);
 	r = sink->write(sink->arg, start, (size_t)(chat->messages[0].whole.p - start));
-	if (r == 0 && is_message(c, chat))
-		r = sink->write(sink->arg, c->system.data, c->system.len);
 	for (size_t i = 0; i < chat->n && r == 0; i++) {
 		const char *next = i + 1 < chat->n ? chat->messages[i + 1].whole.p : end;
 
-		if (!c->gone[i])
+		/* It is no edit: the message where it is put in may be gone. */
+		if (i == head && is_message(c, chat, head))
+			r = sink->write(sink->arg, c->system.data, c->system.len);
+		if (r == 0 && !c->gone[i])
 			r = ofs_edits_write(edits, chat->messages[i].whole.p, next, sink);
 	}
 	return r;

@@ -48,10 +48,11 @@ bool ofs_fetched_is(const struct ofs_message *message)
 	struct ofs_span content = ofs_span_member(message->whole, "content");
 	char id[65];
 
-	/* A look at its first letter spares most messages the rest. */
+	/* A look at its first letter, which some escape, spares most messages the rest. */
 	if (message->role != OFS_ROLE_USER || !ofs_span_is_string(content) ||
-	    content.p[1] != *OPEN || ofs_span_decode(content, &text) < 0 ||
-	    text.len < before + behind || memcmp(text.data, OPEN, strlen(OPEN)) != 0 ||
+	    (content.p[1] != *OPEN && content.p[1] != '\\') ||
+	    ofs_span_decode(content, &text) < 0 || text.len < before + behind ||
+	    memcmp(text.data, OPEN, strlen(OPEN)) != 0 ||
 	    memcmp(text.data + text.len - behind, CLOSE, behind) != 0)
 		return false;
 	return make_id(text.data + before, text.len - before - behind, id) &&

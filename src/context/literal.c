@@ -117,6 +117,9 @@ static bool is_escaped(const struct ofs_literal_style *s, uint32_t code)
 	       (s->separators && (code == 0x2028 || code == 0x2029));
 }
 
+/* U+FFFD */
+#define REPLACEMENT "\xef\xbf\xbd"
+
 /* The most that one character becomes: a surrogate pair. */
 #define CHARACTER_MAX 12
 
@@ -132,8 +135,11 @@ static size_t write_character(const struct ofs_literal_style *s, const unsigned 
 		*ret_used = 3;
 		return write_unit(s, code_of(p, 3), out);
 	}
-	n = OFS_MAX(
-		n, 1); /* other bytes that are not UTF-8 come from nowhere; they pass as they are */
+	if (n <= 0) { /* a file's name may have such bytes, JSON may not */
+		*ret_used = 1;
+		memcpy(out, REPLACEMENT, strlen(REPLACEMENT));
+		return strlen(REPLACEMENT);
+	}
 	code = code_of(p, n);
 	*ret_used = (size_t)n;
 	if (letter) {
@@ -196,9 +202,9 @@ int ofs_literal_encode(const struct ofs_literal_style *style, const void *text, 
 /* ---- finding */
 
 /* Takes from one character and its form in a string what they tell of the style. */
-static void learn(const unsigned char *p, uint32_t code, const char *form,
-		  struct ofs_literal_style *s)
+static void learn(const unsigned char *p, size_t len, const char *form, struct ofs_literal_style *s)
 {
+	uint32_t code = code_of(p, OFS_MAX(ofs_text_utf8(p, len), 1));
 	bool escaped = *form == '\\', hex = escaped && form[1] == 'u';
 
 	if (hex) {
@@ -215,9 +221,10 @@ static void learn(const unsigned char *p, uint32_t code, const char *form,
 		s->del = escaped;
 	else if (*p == '\b' || *p == '\f')
 		s->plain_controls = hex;
-	else if (code == 0x2028 || code == 0x2029)
+	else if (code == 0x2028 || code == 0x2029) {
 		s->separators = escaped;
-	else if (code >= 0x80)
+		s->ascii = s->ascii && escaped;
+	} else if (code >= 0x80 && !is_half(p, len)) /* half a pair has no other form */
 		s->ascii = escaped;
 }
 
@@ -238,7 +245,7 @@ static void learn_all(struct ofs_span string, const unsigned char *p, size_t len
 		form += run;
 		if (!len || form == end)
 			return;
-		learn(p, code_of(p, OFS_MAX(ofs_text_utf8(p, len), 1)), form, s);
+		learn(p, len, form, s);
 		form += write_character(s, p, len, one, &used);
 		p += used;
 		len -= used;

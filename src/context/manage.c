@@ -13,6 +13,7 @@
 #include "base/redact.h"
 #include "base/tokens.h"
 #include "base/util.h"
+#include "client/text.h"
 #include "context/chat.h"
 #include "context/compaction.h"
 #include "context/compression.h"
@@ -20,6 +21,7 @@
 #include "context/prefetch.h"
 #include "context/request.h"
 #include "context/restore.h"
+#include "context/seam.h"
 #include "context/shelf.h"
 
 /* Compacted to less than this part of what it was, a chat is not compressed as well. */
@@ -83,6 +85,20 @@ static uint64_t *count_messages(const struct managing *m)
 	return tokens;
 }
 
+/* Does not compress, and says why: in valid UTF-8, though a reason may quote anything and be cut. */
+static int leave(struct managing *m, const char *why)
+{
+	size_t len, used;
+	FILE *out = open_memstream(&m->note, &len);
+
+	if (!out)
+		return 0;
+	fputs("not compressed: ", out);
+	ofs_text_printable(out, why, strlen(why), false, SIZE_MAX, &used);
+	fclose(out);
+	return 0;
+}
+
 static int compress(struct managing *m)
 {
 	OFS_FREE uint64_t *tokens = count_messages(m);
@@ -99,15 +115,17 @@ static int compress(struct managing *m)
 	struct ofs_error why;
 	int r;
 
+	if (m->request.list_only && m->chat.anthropic && !ofs_seam_head(&m->chat))
+		return leave(
+			m,
+			"the summary belongs beside a list of this form; write more than the list");
 	ofs_edits_sort(&m->edits);
 	r = ofs_compression_plan(&request, &m->shelf, &why, &m->compression);
 	if (r < 0)
 		return ofs_error_set(m->err, -r, "%s", why.text);
 	if (r == 0) {
 		ofs_redact_line(why.text, sizeof(why.text));
-		if (asprintf(&m->note, "not compressed: %s", why.text) < 0)
-			m->note = NULL;
-		return 0;
+		return leave(m, why.text);
 	}
 	m->compressed = true;
 	m->after = m->compression.tokens;
@@ -228,12 +246,13 @@ static int put(const struct ofs_sink *sink, const char *text)
 	return sink->write(sink->arg, text, strlen(text));
 }
 
-static int put_json(const struct ofs_sink *sink, json_t *json)
+/* Allocated; NULL: it cannot be written. Takes `json`. */
+static char *json_text(json_t *json)
 {
-	OFS_FREE char *text = json ? json_dumps(json, JSON_ENCODE_ANY) : NULL;
+	char *text = json ? json_dumps(json, JSON_ENCODE_ANY) : NULL;
 
 	json_decref(json);
-	return text ? put(sink, text) : -ENOMEM;
+	return text;
 }
 
 static void describe_file(json_t *files, const struct ofs_shelved *file, const char *tool,
@@ -258,11 +277,11 @@ static json_t *list_files(const struct managing *m)
 		const struct ofs_result *result = &m->chat.results[i];
 		OFS_FREE char *tool = NULL;
 
-		if (!c->file.path)
+		if (!c->file)
 			continue;
 		tool = ofs_span_text(result->call == SIZE_MAX ? result->name
 							      : m->chat.calls[result->call].name);
-		describe_file(files, &c->file, tool, result->tokens, result->message);
+		describe_file(files, c->file, tool, result->tokens, result->message);
 	}
 	if (m->compressed)
 		describe_file(files, &m->compression.file, NULL,
@@ -328,16 +347,23 @@ static int write_system(const struct managing *m, const struct ofs_sink *sink)
 
 static int write_answer(const struct managing *m, const struct ofs_sink *sink)
 {
+	OFS_FREE char *said = NULL;
+	OFS_FREE char *told = NULL;
 	int r;
 
 	if (m->request.list_only) {
 		r = write_list(m, sink);
 		return r < 0 ? r : put(sink, "\n");
 	}
+	/* Made before the first byte is written: it may fail. */
+	said = json_text(answer(m));
+	told = json_text(metadata(m));
+	if (!said || !told)
+		return -ENOMEM;
 	r = put(sink, m->failed ? "{\"success\": false, \"answer\": "
 				: "{\"success\": true, \"answer\": ");
 	if (r == 0)
-		r = put_json(sink, answer(m));
+		r = put(sink, said);
 	if (r == 0)
 		r = put(sink, ", \"messages\": ");
 	if (r == 0)
@@ -347,7 +373,7 @@ static int write_answer(const struct managing *m, const struct ofs_sink *sink)
 	if (r == 0)
 		r = put(sink, ", \"metadata\": ");
 	if (r == 0)
-		r = put_json(sink, metadata(m));
+		r = put(sink, told);
 	return r < 0 ? r : put(sink, "}\n");
 }
 
@@ -357,16 +383,20 @@ static int write_restored(const struct managing *m, const struct ofs_restored *r
 			  const struct ofs_sink *sink)
 {
 	const struct ofs_buf *list = &restored->list, *system = &restored->system;
+	OFS_FREE char *said = NULL;
 	int r;
 
 	if (m->request.list_only) {
 		r = sink->write(sink->arg, list->data, list->len);
 		return r < 0 ? r : put(sink, "\n");
 	}
+	said = json_text(json_sprintf("%zu results and %zu snapshots put back", restored->results,
+				      restored->snapshots));
+	if (!said)
+		return -ENOMEM;
 	r = put(sink, "{\"success\": true, \"answer\": ");
 	if (r == 0)
-		r = put_json(sink, json_sprintf("%zu results and %zu snapshots put back",
-						restored->results, restored->snapshots));
+		r = put(sink, said);
 	if (r == 0)
 		r = put(sink, ", \"messages\": ");
 	if (r == 0)

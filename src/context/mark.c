@@ -164,18 +164,23 @@ int ofs_mark_shrink(const void *text, size_t len, enum ofs_mark_detail detail, b
 		    struct ofs_buf *out)
 {
 	struct parts p;
+	bool known = take_apart(text, len, &p), line, full;
 	size_t brief;
 	int r;
 
-	if (!take_apart(text, len, &p) || (detail == OFS_MARK_FULL && !instruct))
+	if (detail == OFS_MARK_FULL && memmem(text, len, INSTRUCTION, strlen(INSTRUCTION)))
+		instruct = false;
+	if (!known || (detail == OFS_MARK_FULL && !instruct))
 		return ofs_buf_append(out, text, len);
-	brief = p.text[p.title] == '\n' ? brief_length(&p) : 0;
+	line = p.text[p.title] != '\n';
+	full = detail == OFS_MARK_FULL && !line;
+	brief = detail == OFS_MARK_BRIEF && !line ? brief_length(&p) : 0;
 	r = ofs_buf_append(out, p.text, p.title);
-	if (r == 0 && detail == OFS_MARK_FULL)
+	if (r == 0 && full)
 		r = ofs_buf_append(out, p.text + p.title, p.closing - p.title);
-	if (r == 0 && detail == OFS_MARK_BRIEF && brief)
+	else if (r == 0 && brief)
 		r = ofs_buf_append(out, p.text + p.title, 1 + brief);
-	else if (r == 0 && detail != OFS_MARK_FULL)
+	else if (r == 0)
 		r = ofs_buf_append_str(out, instruct ? "\n" : " ");
 	if (r == 0 && instruct)
 		r = ofs_buf_append_str(out, INSTRUCTION "\n");

@@ -58,6 +58,13 @@ static int take_number(struct ofs_span object, const char *name, struct ofs_erro
 	return 0;
 }
 
+static bool has_nul(struct ofs_span string)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+
+	return ofs_span_decode(string, &text) == 0 && text.len && memchr(text.data, '\0', text.len);
+}
+
 static int take_text(struct ofs_span object, const char *name, struct ofs_error *err, char **ret)
 {
 	struct ofs_span value = ofs_span_member(object, name);
@@ -66,9 +73,9 @@ static int take_text(struct ofs_span object, const char *name, struct ofs_error 
 	if (!is_said(value))
 		return 0;
 	text = ofs_span_text(value);
-	if (!text || !*text) {
+	if (!text || !*text || has_nul(value)) {
 		free(text);
-		return wrong(err, name, "a text that is not empty");
+		return wrong(err, name, "a text that is not empty, without NUL");
 	}
 	free(*ret);
 	*ret = text;

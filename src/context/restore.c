@@ -2,8 +2,11 @@
 #include "context/restore.h"
 
 #include <errno.h>
+#include <string.h>
 
+#include "base/map.h"
 #include "base/util.h"
+#include "codec/hash.h"
 #include "context/chat.h"
 #include "context/edit.h"
 #include "context/fetched.h"
@@ -15,6 +18,7 @@ struct restoring {
 	struct ofs_error *err;
 	struct ofs_restored *to;
 	struct ofs_chat chat; /* of to->list and to->system */
+	struct ofs_map undone; /* checksums of the refs of snapshots */
 };
 
 void ofs_restored_finish(struct ofs_restored *r)
@@ -40,7 +44,7 @@ static int read_chat(struct restoring *r)
 	return ofs_chat_read(span_of(&r->to->list), span_of(&r->to->system), r->err, &r->chat);
 }
 
-/* ---- snapshots */
+/* ---- snapshots, and what was fetched */
 
 /* Whether the system's text ends with one, and its ref. */
 static int find_snapshot(struct restoring *r, struct ofs_snapshot_place *ret)
@@ -102,12 +106,22 @@ static int restore_system(struct restoring *r, const struct ofs_seam_file *file)
 		       : 0;
 }
 
-static int undo_snapshot(struct restoring *r, const struct ofs_snapshot_place *place)
+/* `ret_more`: what was put back has one, too. */
+static int undo_snapshot(struct restoring *r, const struct ofs_snapshot_place *place,
+			 bool *ret_more)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	bool beside = !ofs_seam_head(&r->chat);
+	uint64_t key = ofs_checksum(place->ref, strlen(place->ref), 0);
 	struct ofs_seam_file file;
-	int e = ofs_shelf_get_text(r->shelf, place->ref, r->err, &text);
+	int e;
+
+	/* A file that somebody made lead to itself would never come to an end. */
+	if (ofs_map_get(&r->undone, key))
+		return does_not_fit(r, place->ref);
+	if (ofs_map_put(&r->undone, key, r) < 0)
+		return out_of_memory(r->err);
+	e = ofs_shelf_get_text(r->shelf, place->ref, r->err, &text);
 
 	if (e < 0)
 		return e;
@@ -116,25 +130,69 @@ static int undo_snapshot(struct restoring *r, const struct ofs_snapshot_place *p
 	e = splice(r, &file, place->ref);
 	if (e == 0 && beside)
 		e = restore_system(r, &file);
-	r->to->snapshots += e == 0;
-	return e < 0 ? e : read_chat(r);
+	if (e < 0)
+		return e;
+	r->to->snapshots++;
+	*ret_more = file.earlier;
+	ofs_buf_finish(&text); /* which may be as large as the list */
+	return read_chat(r);
+}
+
+/* Writes the list out with the changes. */
+static int rewrite(struct restoring *r, struct ofs_edits *edits)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf list = OFS_BUF_INIT;
+	struct ofs_sink sink = ofs_sink_to_buf(&list);
+	const char *start = r->chat.list.p;
+
+	if (!edits->n)
+		return 0;
+	ofs_edits_sort(edits);
+	if (ofs_edits_write(edits, start, start + r->chat.list.len, &sink) < 0)
+		return out_of_memory(r->err);
+	ofs_edits_finish(edits); /* which may be as large as the list */
+	ofs_buf_finish(&r->to->list);
+	r->to->list = list;
+	list = (struct ofs_buf)OFS_BUF_INIT;
+	return read_chat(r);
+}
+
+static int drop_fetched(struct restoring *r)
+{
+	OFS_CLEANUP(ofs_edits_finish) struct ofs_edits edits = { 0 };
+	const struct ofs_chat *chat = &r->chat;
+
+	for (size_t i = 0; i + 1 < chat->n; i++) {
+		struct ofs_span part = chat->messages[i].whole;
+		struct ofs_buf nothing = OFS_BUF_INIT;
+
+		if (!ofs_fetched_is(&chat->messages[i]))
+			continue;
+		part.len = (size_t)(chat->messages[i + 1].whole.p - part.p);
+		ofs_edits_replace(&edits, part, &nothing);
+	}
+	return rewrite(r, &edits);
 }
 
 static int undo_snapshots(struct restoring *r)
 {
 	struct ofs_snapshot_place place;
-	int e;
+	bool more = true;
+	int e = drop_fetched(r);
 
-	/* Each brings back what was there before it, which may have had one. */
-	while ((e = find_snapshot(r, &place)) == 1) {
-		e = undo_snapshot(r, &place);
-		if (e < 0)
+	/* Each brings back what was there before it, which may have had one, and fetched messages. */
+	while (e == 0 && more) {
+		e = find_snapshot(r, &place);
+		if (e <= 0)
 			return e;
+		e = undo_snapshot(r, &place, &more);
+		if (e == 0)
+			e = drop_fetched(r);
 	}
 	return e;
 }
 
-/* ---- results, and what was fetched */
+/* ---- results */
 
 static int undo_result(struct restoring *r, const struct ofs_result *result,
 		       struct ofs_edits *edits)
@@ -157,48 +215,21 @@ static int undo_result(struct restoring *r, const struct ofs_result *result,
 	return 0;
 }
 
-static void drop_fetched(struct restoring *r, struct ofs_edits *edits)
-{
-	const struct ofs_chat *chat = &r->chat;
-
-	for (size_t i = 0; i + 1 < chat->n; i++) {
-		struct ofs_span part = chat->messages[i].whole;
-		struct ofs_buf nothing = OFS_BUF_INIT;
-
-		if (!ofs_fetched_is(&chat->messages[i]))
-			continue;
-		part.len = (size_t)(chat->messages[i + 1].whole.p - part.p);
-		ofs_edits_replace(edits, part, &nothing);
-	}
-}
-
-static int undo_rest(struct restoring *r)
+static int undo_results(struct restoring *r)
 {
 	OFS_CLEANUP(ofs_edits_finish) struct ofs_edits edits = { 0 };
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf list = OFS_BUF_INIT;
-	struct ofs_sink sink = ofs_sink_to_buf(&list);
-	const char *start = r->chat.list.p;
 	int e = 0;
 
-	drop_fetched(r, &edits);
 	for (size_t i = 0; i < r->chat.n_results && e == 0; i++)
 		e = undo_result(r, &r->chat.results[i], &edits);
-	if (e < 0 || !edits.n)
-		return e;
-	ofs_edits_sort(&edits);
-	if (ofs_edits_write(&edits, start, start + r->chat.list.len, &sink) < 0)
-		return out_of_memory(r->err);
-	ofs_buf_finish(&r->to->list);
-	r->to->list = list;
-	list = (struct ofs_buf)OFS_BUF_INIT;
-	return 0;
+	return e < 0 ? e : rewrite(r, &edits);
 }
 
 int ofs_restore(struct ofs_span list, struct ofs_span system, struct ofs_shelf *shelf,
 		struct ofs_error *err, struct ofs_restored *ret)
 {
 	OFS_CLEANUP(ofs_restored_finish) struct ofs_restored to = { 0 };
-	struct restoring r = { .shelf = shelf, .err = err, .to = &to };
+	struct restoring r = { .shelf = shelf, .err = err, .to = &to, .undone = OFS_MAP_INIT };
 	int e = ofs_buf_append(&to.list, list.p, list.len);
 
 	if (e == 0 && system.p)
@@ -209,8 +240,9 @@ int ofs_restore(struct ofs_span list, struct ofs_span system, struct ofs_shelf *
 	if (e == 0)
 		e = undo_snapshots(&r);
 	if (e == 0)
-		e = undo_rest(&r);
+		e = undo_results(&r);
 	ofs_chat_finish(&r.chat);
+	ofs_map_finish(&r.undone);
 	if (e < 0)
 		return e;
 	*ret = to;

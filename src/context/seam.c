@@ -141,36 +141,46 @@ static int write_separators(const struct ofs_chat *chat, size_t end, struct ofs_
 	return r < 0 || same ? r : ofs_buf_append_str(out, "]");
 }
 
-int ofs_seam_write_file(const struct ofs_chat *chat, const struct ofs_edits *edits, size_t end,
-			size_t kept, bool system, struct ofs_buf *out)
+static int write_head(const struct ofs_seam_draft *draft, struct ofs_buf *out)
 {
-	struct ofs_sink sink = ofs_sink_to_buf(out);
-	int r = ofs_buf_printf(out, "{\"kept\": %zu, \"separators\": ", kept);
+	struct ofs_span system = draft->chat->system;
+	int r = ofs_buf_printf(out,
+			       OFS_SEAM_BEGIN "%zu, \"earlier\": %s, \"separators\": ", draft->kept,
+			       draft->earlier ? "true" : "false");
 
 	if (r == 0)
-		r = write_separators(chat, end, out);
+		r = write_separators(draft->chat, draft->end, out);
 	if (r == 0)
 		r = ofs_buf_append_str(out, ", \"system\": ");
-	if (r == 0 && system)
-		r = ofs_buf_append(out, chat->system.p, chat->system.len);
+	if (r == 0 && draft->system)
+		r = ofs_buf_append(out, system.p, system.len);
 	else if (r == 0)
 		r = ofs_buf_append_str(out, "null");
-	if (r == 0)
-		r = ofs_buf_append_str(out, ", \"messages\": [");
-	for (size_t i = 0; i < end && r == 0; i++) {
-		struct ofs_span whole = chat->messages[i].whole;
+	return r < 0 ? r : ofs_buf_append_str(out, ", \"messages\": [");
+}
 
-		r = ofs_buf_append_str(out, i ? ",\n" : "\n");
+int ofs_seam_write_file(const struct ofs_seam_draft *draft, const struct ofs_sink *sink)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf head = OFS_BUF_INIT;
+	static const char end[] = "\n]}\n";
+	int r = write_head(draft, &head);
+
+	if (r == 0)
+		r = sink->write(sink->arg, head.data, head.len);
+	for (size_t i = 0; i < draft->end && r == 0; i++) {
+		struct ofs_span whole = draft->chat->messages[i].whole;
+
+		r = sink->write(sink->arg, i ? ",\n" : "\n", i ? 2 : 1);
 		if (r == 0)
-			r = ofs_edits_write(edits, whole.p, whole.p + whole.len, &sink);
+			r = ofs_edits_write(draft->edits, whole.p, whole.p + whole.len, sink);
 	}
-	return r < 0 ? r : ofs_buf_append_str(out, "\n]}\n");
+	return r < 0 ? r : sink->write(sink->arg, end, strlen(end));
 }
 
 int ofs_seam_read_file(const void *text, size_t len, struct ofs_seam_file *ret)
 {
 	struct ofs_seam_file file;
-	struct ofs_span whole;
+	struct ofs_span whole, earlier;
 	long long kept;
 
 	if (ofs_span_parse(text, len, NULL, &whole) < 0)
@@ -178,13 +188,15 @@ int ofs_seam_read_file(const void *text, size_t len, struct ofs_seam_file *ret)
 	file.separators = ofs_span_member(whole, "separators");
 	file.system = ofs_span_member(whole, "system");
 	file.messages = ofs_span_member(whole, "messages");
+	earlier = ofs_span_member(whole, "earlier");
 	if (!ofs_span_integer(ofs_span_member(whole, "kept"), &kept) || kept < 0 ||
-	    !ofs_span_is_array(file.messages) ||
+	    !ofs_span_is_array(file.messages) || !earlier.p ||
 	    !(ofs_span_is_string(file.separators) || ofs_span_is_array(file.separators)))
 		return -EINVAL;
 	if (ofs_span_is_null(file.system))
 		file.system = (struct ofs_span){ 0 };
 	file.kept = (size_t)kept;
+	file.earlier = *earlier.p == 't';
 	*ret = file;
 	return 0;
 }

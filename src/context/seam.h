@@ -5,14 +5,15 @@
  *
  * The file is a JSON object with a line for each message:
  *
- *     {"kept": 2, "separators": ", ", "system": null, "messages": [
+ *     {"kept": 2, "earlier": false, "separators": ", ", "system": null, "messages": [
  *     {"role": "user", ...},
  *     ...
  *     ]}
  *
  * `messages` are those that stood before the ones that stayed, as they were. `separators` is what stood behind
- * each of them, or an array where it was not always the same. `kept` messages at the start of the list are to be
- * replaced by them. `system` is what stood beside the list, if that was changed.
+ * each of them, or an array where it was not always the same. `kept` messages at the start of the list, not counting what
+ * was fetched in advance, are to be replaced by them. `earlier`: the system's text had a snapshot then, too (what else
+ * looks like one is a text). `system` is what stood beside the list, if that was changed.
  */
 #ifndef OFS_CONTEXT_SEAM_H
 #define OFS_CONTEXT_SEAM_H
@@ -49,13 +50,26 @@ struct ofs_span ofs_seam_system(const struct ofs_chat *chat);
 /* Messages at the start of the list that are the system's. */
 size_t ofs_seam_head(const struct ofs_chat *chat);
 
-/* Appends the file with the messages before number `end`. `kept`: of them and what is put in, those that stay. */
-int ofs_seam_write_file(const struct ofs_chat *chat, const struct ofs_edits *edits, size_t end,
-			size_t kept, bool system, struct ofs_buf *out);
+/* What such a file begins with. */
+#define OFS_SEAM_BEGIN "{\"kept\": "
+
+/* A file to be written. */
+struct ofs_seam_draft {
+	const struct ofs_chat *chat;
+	const struct ofs_edits *edits; /* to the chat, sorted */
+	size_t end; /* the messages before this number are put there */
+	size_t kept; /* of them and what is put in, those that stay */
+	bool earlier;
+	bool system; /* with what stands beside the list */
+};
+
+/* 0 or -errno. */
+int ofs_seam_write_file(const struct ofs_seam_draft *draft, const struct ofs_sink *sink);
 
 /* What the file says; spans of its text. */
 struct ofs_seam_file {
 	size_t kept;
+	bool earlier;
 	struct ofs_span separators;
 	struct ofs_span system; /* nothing: it was not changed */
 	struct ofs_span messages;

@@ -17,6 +17,8 @@
 #define CATEGORY "context"
 #define LABEL_MAX 40
 #define NAME_HASH 16 /* hex digits in the name of a file */
+#define NAME_MAX_SIZE 128
+#define NAME_TRIES 100
 
 int ofs_shelf_init(struct ofs_shelf *s, struct ofs_access *access, const char *folder,
 		   const char *chat, struct ofs_error *err)
@@ -54,9 +56,11 @@ void ofs_shelved_finish(struct ofs_shelved *s)
 
 /* ---- putting */
 
-/* "<label>_<hash>.<ext>", of letters that need no care. */
-static void make_name(const char *label, const char *hash, const char *ext, char *ret, size_t size)
+/* "<label>_<hash>.<ext>", of letters that need no care; "<label>_<hash>_2.<ext>" where that is taken. */
+static void make_name(const char *label, const char *hash, const char *ext, int try,
+		      char ret[NAME_MAX_SIZE])
 {
+	char number[16] = "";
 	size_t n = 0;
 
 	for (; *label && n < LABEL_MAX; label++) {
@@ -68,17 +72,36 @@ static void make_name(const char *label, const char *hash, const char *ext, char
 	}
 	if (!n || ret[n - 1] == '_')
 		n -= n > 0;
-	snprintf(ret + n, size - n, "%s%.*s.%s", n ? "_" : "", NAME_HASH, hash, ext);
+	if (try > 1)
+		snprintf(number, sizeof(number), "_%d", try);
+	snprintf(ret + n, NAME_MAX_SIZE - n, "%s%.*s%s.%s", n ? "_" : "", NAME_HASH, hash, number,
+		 ext);
 }
 
-static int put_content(struct ofs_shelf *s, const struct ofs_content *content, const char *name,
-		       const char *what, const char *code, struct ofs_error *err,
-		       struct ofs_offloaded *ret)
-{
-	struct ofs_deposit deposit = { .category = CATEGORY, .folder = s->folder, .name = name };
-	struct ofs_offload_request request = { .deposit = &deposit, .what = what, .mark = code };
+/* What a file is to be called, and what its pointer says. */
+struct title {
+	const char *label;
+	const char *hash;
+	const char *what;
+	const char *code; /* NULL: it cannot be undone */
+};
 
-	return ofs_offload(&request, content, s->access, err, ret);
+/* A file that was changed since it was put there keeps its name, and the content gets another. */
+static int put_content(struct ofs_shelf *s, const struct ofs_content *content,
+		       const struct title *title, struct ofs_error *err, struct ofs_offloaded *ret)
+{
+	char name[NAME_MAX_SIZE];
+	struct ofs_deposit deposit = { .category = CATEGORY, .folder = s->folder, .name = name };
+	struct ofs_offload_request request = { .deposit = &deposit,
+					       .what = title->what,
+					       .mark = title->code };
+	int r = -EEXIST;
+
+	for (int try = 1; try <= NAME_TRIES && r == -EEXIST; try++) {
+		make_name(title->label, title->hash, content->ext, try, name);
+		r = ofs_offload(&request, content, s->access, err, ret);
+	}
+	return r;
 }
 
 char *ofs_shelf_ref_path(const struct ofs_shelf *s, const char *ref)
@@ -156,12 +179,12 @@ int ofs_shelf_put(struct ofs_shelf *s, const struct ofs_shelf_item *item, const 
 {
 	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
 	OFS_CLEANUP(ofs_shelved_finish) struct ofs_shelved made = { .mark = item->mark };
-	char name[128], code[OFS_MARK_CODE_MAX];
+	char code[OFS_MARK_CODE_MAX];
+	const struct title title = { label, item->content.sha256, what, code };
 	int r;
 
-	make_name(label, item->content.sha256, item->content.ext, name, sizeof(name));
 	ofs_mark_code(&made.mark, code);
-	r = put_content(s, &item->content, name, what, code, err, &done);
+	r = put_content(s, &item->content, &title, err, &done);
 	if (r == 0)
 		r = close_pointer(s, &done, err, &made);
 	if (r < 0)
@@ -172,21 +195,18 @@ int ofs_shelf_put(struct ofs_shelf *s, const struct ofs_shelf_item *item, const 
 	return 0;
 }
 
-int ofs_shelf_put_text(struct ofs_shelf *s, const void *text, size_t len, const char *label,
+int ofs_shelf_put_text(struct ofs_shelf *s, const struct ofs_spool *text, const char *label,
 		       struct ofs_error *err, struct ofs_shelved *ret)
 {
-	OFS_CLEANUP(ofs_spool_finish) struct ofs_spool spool = OFS_SPOOL_INIT;
 	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
 	struct ofs_content content;
-	char name[128];
+	const struct title title = { label, content.sha256, label, NULL };
 	int r;
 
-	ofs_spool_wrap(&spool, text, len);
-	r = ofs_content_scan(&spool, &content);
+	r = ofs_content_scan(text, &content);
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot look at a text: %s", strerror(-r));
-	make_name(label, content.sha256, content.ext, name, sizeof(name));
-	r = put_content(s, &content, name, label, NULL, err, &done);
+	r = put_content(s, &content, &title, err, &done);
 	if (r < 0)
 		return r;
 	*ret = (struct ofs_shelved){ .path = ofs_shelf_ref_path(s, done.file.ref) };
@@ -196,6 +216,26 @@ int ofs_shelf_put_text(struct ofs_shelf *s, const void *text, size_t len, const 
 }
 
 /* ---- getting */
+
+bool ofs_shelf_begins(struct ofs_shelf *s, const char *ref, const char *with)
+{
+	OFS_FREE char *path = ofs_path_join("refs", ref);
+	size_t len = strlen(with);
+	char begin[64];
+	ssize_t n = 0;
+	struct ofs_error err;
+	ofs_handle h;
+	int r = ofs_access_open(s->access, false, &err);
+
+	if (r == 0)
+		r = s->access->backend->ops->open(s->access->backend, path, &h);
+	if (r < 0)
+		return r != -ENOENT;
+	n = s->access->backend->ops->read(s->access->backend, h, begin, OFS_MIN(len, sizeof(begin)),
+					  0);
+	s->access->backend->ops->close(s->access->backend, h);
+	return n < 0 || ((size_t)n == len && memcmp(begin, with, len) == 0);
+}
 
 int ofs_shelf_get_text(struct ofs_shelf *s, const char *ref, struct ofs_error *err,
 		       struct ofs_buf *ret)

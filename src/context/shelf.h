@@ -3,6 +3,7 @@
 #ifndef OFS_CONTEXT_SHELF_H
 #define OFS_CONTEXT_SHELF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <offloadfs/error.h>
@@ -62,7 +63,7 @@ int ofs_shelf_put(struct ofs_shelf *s, const struct ofs_shelf_item *item, const 
 		  const char *what, struct ofs_error *err, struct ofs_shelved *ret);
 
 /* Puts a text there as it is; `ret` has no mark but its ref. */
-int ofs_shelf_put_text(struct ofs_shelf *s, const void *text, size_t len, const char *label,
+int ofs_shelf_put_text(struct ofs_shelf *s, const struct ofs_spool *text, const char *label,
 		       struct ofs_error *err, struct ofs_shelved *ret);
 
 /*
@@ -74,6 +75,12 @@ int ofs_shelf_get(struct ofs_shelf *s, const struct ofs_mark *mark, struct ofs_e
 
 /* Allocated: the path of a ref as it may be written in the current directory. */
 char *ofs_shelf_ref_path(const struct ofs_shelf *s, const char *ref);
+
+/*
+ * Whether a ref leads to a content that begins so, or once led to one (it has expired, or cannot be read). False: there
+ * is nothing of that kind.
+ */
+bool ofs_shelf_begins(struct ofs_shelf *s, const char *ref, const char *with);
 
 /* Appends the content of a ref. */
 int ofs_shelf_get_text(struct ofs_shelf *s, const char *ref, struct ofs_error *err,

@@ -47,7 +47,10 @@ TestSuite(context_prefetch, .init = begin, .fini = finish);
 
 static void add(const void *text, size_t len)
 {
-	cr_assert_eq(ofs_shelf_put_text(&shelf, text, len, "result", &err, &put[n]), 0, "%s",
+	OFS_CLEANUP(ofs_spool_finish) struct ofs_spool spool = OFS_SPOOL_INIT;
+
+	ofs_spool_wrap(&spool, text, len);
+	cr_assert_eq(ofs_shelf_put_text(&shelf, &spool, "result", &err, &put[n]), 0, "%s",
 		     err.text);
 	sources[n] = (struct ofs_prefetch_source){ put[n].mark.ref, put[n].path };
 	n++;

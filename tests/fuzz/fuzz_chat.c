@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lists of messages, and any other JSON or what only looks like it. What is taken for JSON has its parts within it, in
+ * order; a string whose style is found is written with the same bytes again; a pointer made shorter stands for the same.
+ */
+#include "context/chat.h"
+#include "context/literal.h"
+#include "context/mark.h"
+#include "context/seam.h"
+#include "context/span.h"
+#include "fuzz.h"
+
+static bool is_within(struct ofs_span part, struct ofs_span whole)
+{
+	return part.p >= whole.p && part.len && part.p + part.len <= whole.p + whole.len;
+}
+
+static void check_style(struct ofs_span string, const struct ofs_buf *text)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf again = OFS_BUF_INIT;
+	struct ofs_literal_style style = { 0 }, parsed;
+	char name[OFS_LITERAL_NAME_MAX];
+
+	if (!ofs_literal_style_find(string, text->data, text->len, &style))
+		return;
+	FUZZ_ASSERT(ofs_literal_encode(&style, text->data, text->len, &again) == 0);
+	FUZZ_ASSERT(again.len == string.len && memcmp(again.data, string.p, string.len) == 0);
+	ofs_literal_style_name(&style, name);
+	FUZZ_ASSERT(ofs_literal_style_parse(name, &parsed));
+}
+
+/* Every style writes the text as a string that says it. */
+static void check_writing(const struct ofs_buf *text)
+{
+	for (unsigned int bits = 0; bits < 128; bits += 9) {
+		const struct ofs_literal_style style = { bits & 1,  bits & 2,  bits & 4, bits & 8,
+							 bits & 16, bits & 32, bits & 64 };
+		OFS_CLEANUP(ofs_buf_finish)
+		struct ofs_buf string = OFS_BUF_INIT, said = OFS_BUF_INIT;
+		struct ofs_literal_style found = { 0 };
+		struct ofs_span s;
+
+		FUZZ_ASSERT(ofs_literal_encode(&style, text->data, text->len, &string) == 0);
+		FUZZ_ASSERT(ofs_span_parse((char *)string.data, string.len, NULL, &s) == 0);
+		FUZZ_ASSERT(ofs_span_decode(s, &said) == 0 && said.len == text->len);
+		FUZZ_ASSERT(!said.len || memcmp(said.data, text->data, said.len) == 0);
+		FUZZ_ASSERT(ofs_literal_style_find(s, text->data, text->len, &found));
+	}
+}
+
+static void check_mark(const struct ofs_buf *text)
+{
+	struct ofs_mark mark, again;
+
+	if (!ofs_mark_find(text->data, text->len, &mark))
+		return;
+	for (unsigned int i = 0; i < 6; i++) {
+		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf shorter = OFS_BUF_INIT;
+
+		FUZZ_ASSERT(ofs_mark_shrink(text->data, text->len, (enum ofs_mark_detail)(i % 3),
+					    i > 2, &shorter) == 0);
+		FUZZ_ASSERT(ofs_mark_find(shorter.data, shorter.len, &again));
+		FUZZ_ASSERT(strcmp(again.ref, mark.ref) == 0 && strcmp(again.hash, mark.hash) == 0);
+	}
+}
+
+static void check_snapshot(const struct ofs_buf *text)
+{
+	struct ofs_snapshot_place place;
+
+	if (!ofs_seam_find(text->data, text->len, &place))
+		return;
+	FUZZ_ASSERT(place.start <= place.inside && place.inside + place.inside_len <= place.end);
+	FUZZ_ASSERT(place.end == text->len && place.ref[0]);
+}
+
+static void check_string(struct ofs_span string)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf said = OFS_BUF_INIT;
+	OFS_FREE char *text = ofs_span_text(string);
+
+	FUZZ_ASSERT(text && ofs_span_decode(string, &said) == 0 && said.len <= string.len - 2);
+	FUZZ_ASSERT(!said.len || strncmp((char *)said.data, text, said.len) == 0);
+	FUZZ_ASSERT(ofs_span_is(string, text) == (strlen(text) == said.len));
+	check_style(string, &said);
+	check_writing(&said);
+	check_mark(&said);
+	check_snapshot(&said);
+}
+
+/* Goes through all that is in it; at most OFS_SPAN_DEPTH_MAX deep. */
+static void check_value(struct ofs_span value)
+{
+	struct ofs_span_cursor c = ofs_span_enter(value);
+	struct ofs_span part, name;
+	const char *before = value.p;
+
+	if (ofs_span_is_string(value))
+		check_string(value);
+	while (ofs_span_is_object(value) ? ofs_span_next_member(&c, &name, &part)
+					 : ofs_span_next(&c, &part)) {
+		FUZZ_ASSERT(is_within(part, value) && part.p > before);
+		before = part.p + part.len - 1;
+		if (ofs_span_is_object(value)) {
+			OFS_FREE char *text = ofs_span_text(name);
+
+			FUZZ_ASSERT(text && is_within(name, value) && name.p + name.len < part.p);
+			check_string(name);
+			FUZZ_ASSERT(!ofs_span_is(name, text) ||
+				    ofs_span_member(value, text).p >= part.p);
+		}
+		check_value(part);
+	}
+}
+
+static void check_results(const struct ofs_chat *chat)
+{
+	for (size_t i = 0; i < chat->n_results; i++) {
+		const struct ofs_result *r = &chat->results[i];
+
+		FUZZ_ASSERT(r->message < chat->n &&
+			    (!i || r->message >= chat->results[i - 1].message));
+		FUZZ_ASSERT(ofs_span_is_string(r->text));
+		FUZZ_ASSERT(is_within(r->text, chat->messages[r->message].whole));
+		FUZZ_ASSERT(chat->messages[r->message].answers);
+		FUZZ_ASSERT(r->call == SIZE_MAX || (r->call < chat->n_calls &&
+						    chat->calls[r->call].message <= r->message));
+	}
+}
+
+static int count_text(void *arg, struct ofs_span string)
+{
+	++*(size_t *)arg;
+	return ofs_span_is_string(string) ? 0 : 1;
+}
+
+static void check_chat(struct ofs_span list, struct ofs_span system)
+{
+	struct ofs_error err = { "" };
+	struct ofs_chat chat;
+	size_t texts = 0;
+
+	if (ofs_chat_read(list, system, &err, &chat) < 0) {
+		FUZZ_ASSERT(err.text[0]);
+		return;
+	}
+	check_results(&chat);
+	for (size_t i = 0; i < chat.n; i++) {
+		const struct ofs_message *m = &chat.messages[i];
+
+		FUZZ_ASSERT(is_within(m->whole, list));
+		FUZZ_ASSERT(m->asked <= i && m->answered >= i && m->answered < chat.n);
+		FUZZ_ASSERT(ofs_message_texts(m, count_text, &texts) == 0);
+	}
+	ofs_chat_finish(&chat);
+}
+
+static void check_file(const char *text, size_t len)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
+	const struct ofs_sink sink = ofs_sink_to_buf(&out);
+	struct ofs_seam_file file;
+	int r = ofs_seam_read_file(text, len, &file);
+
+	FUZZ_ASSERT(r == 0 || r == -EINVAL);
+	if (r == 0)
+		r = ofs_seam_write_messages(&file, &sink);
+	FUZZ_ASSERT(r == 0 || r == -EINVAL);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	OFS_FREE char *text = fuzz_copy(data, size);
+	struct ofs_error err = { "" };
+	struct ofs_span value, whole;
+	size_t used = 0, at = 0;
+	int r;
+
+	while ((r = ofs_span_parse_next(text + at, size - at, &err, &value, &used)) == 0) {
+		FUZZ_ASSERT(used && used <= size - at && value.p + value.len == text + at + used);
+		check_value(value);
+		check_chat(value, (struct ofs_span){ 0 });
+		check_chat(ofs_span_member(value, "messages"), ofs_span_member(value, "system"));
+		at += used;
+	}
+	FUZZ_ASSERT((r == -ENODATA || r == -EINVAL) && err.text[0]);
+	r = ofs_span_parse(text, size, &err, &whole);
+	FUZZ_ASSERT(r == 0 || r == -EINVAL);
+	check_file(text, size);
+	return 0;
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* Pointers that can be undone: known again, told from what only looks like one, and made shorter. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "context/mark.h"
+
+#define TITLE "[offloaded] make test: 48,213 bytes, 912 lines (ref k3f9x2, ja-9f86d081)"
+#define READING "This preview is partial. Read lines: cat m/refs/k3f9x2:11-70"
+#define CLOSING "(detailed result is stored in m/refs/k3f9x2)"
+
+static const char pointer[] = TITLE "\n" READING
+				    "\n--- lines 1-3 of 912 ---\none\ntwo\nthree\n" CLOSING;
+
+static bool find(const char *text, struct ofs_mark *ret)
+{
+	char *exact = malloc(strlen(text) + 1);
+	bool found;
+
+	memcpy(exact, text, strlen(text));
+	exact = realloc(exact, strlen(text) ? strlen(text) : 1);
+	found = ofs_mark_find(exact, strlen(text), ret);
+	free(exact);
+	return found;
+}
+
+Test(context_mark, says_what_it_stands_for)
+{
+	struct ofs_mark mark;
+	char code[OFS_MARK_CODE_MAX];
+
+	cr_assert(find(pointer, &mark));
+	cr_expect_str_eq(mark.ref, "k3f9x2");
+	cr_expect_str_eq(mark.hash, "9f86d081");
+	cr_expect(mark.style.ascii && !mark.style.upper && !mark.raw);
+	ofs_mark_code(&mark, code);
+	cr_expect_str_eq(code, "ja-9f86d081");
+	cr_assert(find(
+		"[offloaded] x (ref k3f9x2aa, raw-00000000) (detailed result is stored in /r/k3f9x2aa)",
+		&mark));
+	cr_expect_str_eq(mark.ref, "k3f9x2aa");
+	cr_expect(mark.raw);
+	ofs_mark_code(&mark, code);
+	cr_expect_str_eq(code, "raw-00000000");
+}
+
+Test(context_mark, codes_are_read_again)
+{
+	for (int bits = 0; bits < 256; bits++) {
+		struct ofs_mark mark = { "k3f9x2",
+					 "01234567",
+					 { bits & 1, bits & 2, bits & 4, bits & 8, bits & 16,
+					   bits & 32, bits & 64 },
+					 bits & 128 };
+		struct ofs_mark got;
+		char code[OFS_MARK_CODE_MAX], again[OFS_MARK_CODE_MAX], title[256];
+		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+
+		ofs_mark_code(&mark, code);
+		snprintf(title, sizeof(title),
+			 "[offloaded] ls: 1 byte, 1 line (ref k3f9x2, %s)\nx\n", code);
+		cr_assert_eq(ofs_mark_write(title, "refs/k3f9x2", &text), 0);
+		cr_assert(ofs_mark_find(text.data, text.len, &got), "%s", code);
+		ofs_mark_code(&got, again);
+		cr_expect_str_eq(again, code);
+	}
+}
+
+Test(context_mark, what_a_command_was_may_look_like_anything)
+{
+	struct ofs_mark mark;
+
+	cr_assert(
+		find("[offloaded] echo (ref aaaaaa, j-00000000): 1 byte (ref k3f9x2, j-9f86d081)\n"
+		     "(detailed result is stored in refs/aaaaaa)\n" CLOSING,
+		     &mark));
+	cr_expect_str_eq(mark.ref, "k3f9x2");
+	cr_assert(find(
+		"[offloaded] a (detailed result is stored in b: 1 byte (ref k3f9x2, j-9f86d081)\n" CLOSING,
+		&mark));
+	cr_assert(find("[offloaded] : 1 byte (ref k3f9x2, j-9f86d081)\n"
+		       "(detailed result is stored in /a dir) (with/refs/k3f9x2)",
+		       &mark));
+}
+
+Test(context_mark, what_is_none)
+{
+	static const char *const none[] = {
+		"",
+		"[offloaded] ",
+		"[offloaded]",
+		TITLE,
+		CLOSING,
+		TITLE "\n" CLOSING "\n", /* a file that quotes one ends with a newline */
+		TITLE "\n" CLOSING " ",
+		" " TITLE "\n" CLOSING,
+		"see " TITLE "\n" CLOSING,
+		TITLE "\n(detailed result is stored in m/refs/k3f9x3)",
+		TITLE "\n(detailed result is stored in m/refs/xk3f9x2)",
+		TITLE "\n(detailed result is stored in k3f9x2)",
+		TITLE "\n(detailed result is stored in /k3f9x2",
+		TITLE "\n(detailed result is stored in )",
+		TITLE "\n(detailed result is stored in ",
+		TITLE "\n(detailed result is stored in m\n/refs/k3f9x2)",
+		TITLE " \n" CLOSING,
+		"[offloaded] x (ref k3f9x2)\n" CLOSING,
+		"[offloaded] x -> a/b (ref k3f9x2)\n" CLOSING, /* put's, which cannot be undone */
+		"[offloaded] x (ref k3f9x2, ja-9f86d08)\n" CLOSING,
+		"[offloaded] x (ref k3f9x2, ja-9f86d0811)\n" CLOSING,
+		"[offloaded] x (ref k3f9x2, ja-9F86D081)\n" CLOSING,
+		"[offloaded] x (ref k3f9x2, jx-9f86d081)\n" CLOSING,
+		"[offloaded] x (ref k3f9x2, -9f86d081)\n" CLOSING,
+		"[offloaded] x (ref k3f9x2, 9f86d081)\n" CLOSING,
+		"[offloaded] x (ref k3f9x2, jaaaaaaaaaaaaaaaaaaaaaaaaaaaa-9f86d081)\n" CLOSING,
+		"[offloaded] x (ref k3f9x2,ja-9f86d081)\n" CLOSING,
+		"[offloaded] x (ref K3F9X2, ja-9f86d081)\n(detailed result is stored in m/K3F9X2)",
+		"[offloaded] x (ref k3f9x, ja-9f86d081)\n(detailed result is stored in m/k3f9x)",
+		"[offloaded] x (ref k3f9x2222, ja-9f86d081)\n(detailed result is stored in m/k3f9x2222)",
+		"[offloaded] x (ref , ja-9f86d081)\n(detailed result is stored in m/)",
+		"[offloaded] x (ref \n" CLOSING,
+		"[offloaded] x\n(ref k3f9x2, ja-9f86d081)\n" CLOSING,
+	};
+	struct ofs_mark mark;
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(none); i++)
+		cr_expect_not(find(none[i], &mark), "%s", none[i]);
+	for (size_t len = 0; len < strlen(pointer); len++)
+		cr_expect_not(ofs_mark_find(pointer, len, &mark), "its first %zu bytes", len);
+	cr_expect_not(ofs_mark_find(
+		"[offloaded] x (ref k3f9x2\0, ja-9f86d081)\n" CLOSING,
+		sizeof("[offloaded] x (ref k3f9x2\0, ja-9f86d081)\n" CLOSING) - 1, &mark));
+}
+
+Test(context_mark, is_a_pointer_of_any_command)
+{
+	cr_expect(ofs_mark_is_pointer(pointer, strlen(pointer)));
+	cr_expect(ofs_mark_is_pointer("[offloaded] anything", 20));
+	cr_expect_not(ofs_mark_is_pointer("[offloaded]", 11));
+	cr_expect_not(ofs_mark_is_pointer("", 0));
+	cr_expect_not(ofs_mark_is_pointer(" [offloaded] x", 14));
+	cr_expect_not(ofs_mark_is_pointer("[Offloaded] x", 13));
+}
+
+static char *shrunk(const char *text, enum ofs_mark_detail detail, bool instruct)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
+
+	cr_assert_eq(ofs_mark_shrink(text, strlen(text), detail, instruct, &out), 0);
+	return strndup(out.data ? (char *)out.data : "", out.len);
+}
+
+static void expect_shrunk(const char *text, enum ofs_mark_detail detail, const char *expected)
+{
+	OFS_FREE char *got = shrunk(text, detail, false);
+	OFS_FREE char *again = shrunk(got, detail, false);
+
+	cr_expect_str_eq(got, expected);
+	cr_expect_str_eq(again, got, "not the same when done twice");
+}
+
+Test(context_mark, shorter)
+{
+	char longer[2000] = TITLE "\n" READING "\n";
+
+	expect_shrunk(pointer, OFS_MARK_FULL, pointer);
+	expect_shrunk(pointer, OFS_MARK_BRIEF, pointer); /* its preview is short */
+	expect_shrunk(pointer, OFS_MARK_BARE, TITLE " " CLOSING);
+	for (int i = 0; i < 30; i++)
+		strcat(longer, "a line of the preview, of many\n");
+	strcat(longer, CLOSING);
+	{
+		OFS_FREE char *brief = shrunk(longer, OFS_MARK_BRIEF, false);
+
+		cr_expect(strstr(brief, TITLE "\n" READING "\na line of the preview") == brief);
+		cr_expect_str_eq(brief + strlen(brief) - strlen(CLOSING), CLOSING);
+		cr_expect_lt(strlen(brief), strlen(TITLE READING CLOSING) + 300);
+		expect_shrunk(brief, OFS_MARK_BRIEF, brief);
+		expect_shrunk(brief, OFS_MARK_BARE, TITLE " " CLOSING);
+	}
+	expect_shrunk(TITLE " " CLOSING, OFS_MARK_BRIEF, TITLE " " CLOSING);
+	expect_shrunk(TITLE " " CLOSING, OFS_MARK_FULL, TITLE " " CLOSING);
+	expect_shrunk("no pointer", OFS_MARK_BARE, "no pointer");
+	expect_shrunk("[offloaded] of another kind", OFS_MARK_BARE, "[offloaded] of another kind");
+	expect_shrunk("", OFS_MARK_BARE, "");
+}
+
+/* Whatever is made of a pointer is one that stands for the same. */
+Test(context_mark, stays_a_pointer)
+{
+	static const char *const texts[] = { pointer,
+					     TITLE " " CLOSING,
+					     TITLE "\n" CLOSING,
+					     TITLE "\n\n" CLOSING,
+					     TITLE "\nx" CLOSING,
+					     TITLE "\n" READING "\n" CLOSING };
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(texts) * 36; i++) {
+		OFS_FREE char *once =
+			shrunk(texts[i / 36], (enum ofs_mark_detail)(i % 3), i / 3 % 2);
+		OFS_FREE char *twice = shrunk(once, (enum ofs_mark_detail)(i / 6 % 3), i / 18 % 2);
+		struct ofs_mark mark;
+
+		cr_expect(find(once, &mark), "%s", once);
+		cr_expect(find(twice, &mark), "%s", twice);
+		cr_expect_str_eq(mark.ref, "k3f9x2");
+		cr_expect_str_eq(mark.hash, "9f86d081");
+	}
+}
+
+Test(context_mark, tells_how_to_read_once)
+{
+	OFS_FREE char *once = shrunk(pointer, OFS_MARK_BARE, true);
+	OFS_FREE char *twice = shrunk(once, OFS_MARK_BARE, true);
+	OFS_FREE char *without = shrunk(once, OFS_MARK_BARE, false);
+
+	cr_expect(strstr(once, TITLE "\nResults named like this are stored.") == once, "%s", once);
+	cr_expect_str_eq(twice, once);
+	cr_expect_str_eq(without, TITLE " " CLOSING);
+}
