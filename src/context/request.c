@@ -33,27 +33,62 @@ void ofs_request_finish(struct ofs_request *r)
 	*r = (struct ofs_request){ 0 };
 }
 
-static int wrong(struct ofs_error *err, const char *name, const char *right)
+/* The members that are known. */
+enum member {
+	MESSAGES,
+	SYSTEM,
+	MODE,
+	MANAGE_MODE,
+	MAX_TOTAL_TOKENS,
+	MAX_TOOL_MESSAGE_TOKENS,
+	GROUP_TOKEN_THRESHOLD,
+	KEEP_RECENT_COUNT,
+	STORE_DIR,
+	CHAT_ID,
+	FORMAT,
+	PREFETCH,
+	MEMBERS
+};
+
+static const char *const names[MEMBERS] = {
+	[MESSAGES] = "messages",
+	[SYSTEM] = "system",
+	[MODE] = "mode",
+	[MANAGE_MODE] = "context_manage_mode",
+	[MAX_TOTAL_TOKENS] = "max_total_tokens",
+	[MAX_TOOL_MESSAGE_TOKENS] = "max_tool_message_tokens",
+	[GROUP_TOKEN_THRESHOLD] = "group_token_threshold",
+	[KEEP_RECENT_COUNT] = "keep_recent_count",
+	[STORE_DIR] = "store_dir",
+	[CHAT_ID] = "chat_id",
+	[FORMAT] = "format",
+	[PREFETCH] = "prefetch",
+};
+
+/* Their values: found in one go, as to pass over the messages takes time. What is null was not said. */
+struct members {
+	struct ofs_span values[MEMBERS];
+	struct ofs_error *err;
+};
+
+static bool is_said(const struct members *m, enum member which)
 {
-	return ofs_error_set(err, EINVAL, "\"%s\" must be %s", name, right);
+	return m->values[which].p && !ofs_span_is_null(m->values[which]);
 }
 
-/* What is null was not said. */
-static bool is_said(struct ofs_span value)
+static int wrong(const struct members *m, enum member which, const char *right)
 {
-	return value.p && !ofs_span_is_null(value);
+	return ofs_error_set(m->err, EINVAL, "\"%s\" must be %s", names[which], right);
 }
 
-static int take_number(struct ofs_span object, const char *name, struct ofs_error *err,
-		       uint64_t *ret)
+static int take_number(const struct members *m, enum member which, uint64_t *ret)
 {
-	struct ofs_span value = ofs_span_member(object, name);
 	long long n;
 
-	if (!is_said(value))
+	if (!is_said(m, which))
 		return 0;
-	if (!ofs_span_integer(value, &n) || n < 0)
-		return wrong(err, name, "a number of 0 or more");
+	if (!ofs_span_integer(m->values[which], &n) || n < 0)
+		return wrong(m, which, "a number of 0 or more");
 	*ret = (uint64_t)n;
 	return 0;
 }
@@ -65,85 +100,96 @@ static bool has_nul(struct ofs_span string)
 	return ofs_span_decode(string, &text) == 0 && text.len && memchr(text.data, '\0', text.len);
 }
 
-static int take_text(struct ofs_span object, const char *name, struct ofs_error *err, char **ret)
+static int take_text(const struct members *m, enum member which, char **ret)
 {
-	struct ofs_span value = ofs_span_member(object, name);
 	char *text;
 
-	if (!is_said(value))
+	if (!is_said(m, which))
 		return 0;
-	text = ofs_span_text(value);
-	if (!text || !*text || has_nul(value)) {
+	text = ofs_span_text(m->values[which]);
+	if (!text || !*text || has_nul(m->values[which])) {
 		free(text);
-		return wrong(err, name, "a text that is not empty, without NUL");
+		return wrong(m, which, "a text that is not empty, without NUL");
 	}
 	free(*ret);
 	*ret = text;
 	return 0;
 }
 
-static int take_mode(struct ofs_span object, const char *name, struct ofs_error *err,
-		     enum ofs_manage_mode *ret)
+static int take_mode(const struct members *m, enum member which, enum ofs_manage_mode *ret)
 {
 	OFS_FREE char *text = NULL;
-	int r = take_text(object, name, err, &text);
+	int r = take_text(m, which, &text);
 
 	if (r < 0 || !text)
 		return r;
 	return ofs_manage_mode_parse(text, ret)
 		       ? 0
-		       : wrong(err, name, "compact, compress, auto or restore");
+		       : wrong(m, which, "compact, compress, auto or restore");
 }
 
-static int take_form(struct ofs_span object, struct ofs_error *err, bool *ret_anthropic)
+static int take_form(const struct members *m, bool *ret_anthropic)
 {
 	OFS_FREE char *text = NULL;
-	int r = take_text(object, "format", err, &text);
+	int r = take_text(m, FORMAT, &text);
 
 	if (r < 0 || !text)
 		return r;
 	if (strcmp(text, "openai") != 0 && strcmp(text, "anthropic") != 0)
-		return wrong(err, "format", "openai or anthropic");
+		return wrong(m, FORMAT, "openai or anthropic");
 	*ret_anthropic = strcmp(text, "anthropic") == 0;
 	return 0;
 }
 
-static int take_switch(struct ofs_span object, const char *name, struct ofs_error *err, bool *ret)
+static int take_switch(const struct members *m, enum member which, bool *ret)
 {
-	struct ofs_span value = ofs_span_member(object, name);
+	struct ofs_span value = m->values[which];
 
-	if (!is_said(value))
+	if (!is_said(m, which))
 		return 0;
 	if (*value.p != 't' && *value.p != 'f')
-		return wrong(err, name, "true or false");
+		return wrong(m, which, "true or false");
 	*ret = *value.p == 't';
 	return 0;
 }
 
-static int take_members(struct ofs_span object, struct ofs_error *err, struct ofs_request *to)
+static int take_system(const struct members *m, struct ofs_span *ret)
+{
+	struct ofs_span value = m->values[SYSTEM];
+
+	if (!is_said(m, SYSTEM))
+		return 0;
+	if (!ofs_span_is_string(value) && !ofs_span_is_array(value))
+		return wrong(m, SYSTEM, "a text or a list of blocks");
+	*ret = value;
+	return 0;
+}
+
+static int take_members(const struct members *m, struct ofs_request *to)
 {
 	uint64_t keep = UINT64_MAX;
-	int r = take_mode(object, "mode", err, &to->mode);
+	int r = take_system(m, &to->system);
 
 	if (r == 0)
-		r = take_mode(object, "context_manage_mode", err, &to->mode);
+		r = take_mode(m, MODE, &to->mode);
 	if (r == 0)
-		r = take_number(object, "max_total_tokens", err, &to->max_total_tokens);
+		r = take_mode(m, MANAGE_MODE, &to->mode);
 	if (r == 0)
-		r = take_number(object, "max_tool_message_tokens", err,
-				&to->max_tool_message_tokens);
+		r = take_number(m, MAX_TOTAL_TOKENS, &to->max_total_tokens);
 	if (r == 0)
-		r = take_number(object, "group_token_threshold", err, &to->group_token_threshold);
+		r = take_number(m, MAX_TOOL_MESSAGE_TOKENS, &to->max_tool_message_tokens);
 	if (r == 0)
-		r = take_number(object, "keep_recent_count", err, &keep);
+		r = take_number(m, GROUP_TOKEN_THRESHOLD, &to->group_token_threshold);
 	if (r == 0)
-		r = take_text(object, "store_dir", err, &to->store_dir);
+		r = take_number(m, KEEP_RECENT_COUNT, &keep);
 	if (r == 0)
-		r = take_text(object, "chat_id", err, &to->chat_id);
+		r = take_text(m, STORE_DIR, &to->store_dir);
 	if (r == 0)
-		r = take_form(object, err, &to->anthropic);
+		r = take_text(m, CHAT_ID, &to->chat_id);
 	if (r == 0)
-		r = take_switch(object, "prefetch", err, &to->prefetch);
+		r = take_form(m, &to->anthropic);
+	if (r == 0)
+		r = take_switch(m, PREFETCH, &to->prefetch);
 	if (keep != UINT64_MAX)
 		to->keep = (int64_t)OFS_MIN(keep, (uint64_t)INT64_MAX);
 	return r;
@@ -176,7 +222,7 @@ static void take_options(const struct ofs_manage_options *options, struct ofs_re
 
 static int read_root(struct ofs_span root, struct ofs_error *err, struct ofs_request *to)
 {
-	struct ofs_span system;
+	struct members m = { .err = err };
 
 	if (ofs_span_is_array(root)) {
 		to->messages = root;
@@ -186,15 +232,11 @@ static int read_root(struct ofs_span root, struct ofs_error *err, struct ofs_req
 		return ofs_error_set(
 			err, EINVAL,
 			"the input is not an object with \"messages\", nor a list of them");
-	to->messages = ofs_span_member(root, "messages");
+	ofs_span_members(root, names, MEMBERS, m.values);
+	to->messages = m.values[MESSAGES];
 	if (!to->messages.p)
 		return ofs_error_set(err, EINVAL, "the input has no \"messages\"");
-	system = ofs_span_member(root, "system");
-	if (is_said(system) && !ofs_span_is_string(system) && !ofs_span_is_array(system))
-		return wrong(err, "system", "a text or a list of blocks");
-	if (is_said(system))
-		to->system = system;
-	return take_members(root, err, to);
+	return take_members(&m, to);
 }
 
 int ofs_request_read(const void *text, size_t len, const struct ofs_manage_options *options,
