@@ -17,7 +17,7 @@
 #include "client/access.h"
 #include "client/steps.h"
 #include "client/text.h"
-#include "context/recap.h"
+#include "context/steps/recap.h"
 
 #define COMPACT_CHUNK ((size_t)256 << 10)
 #define COMPACT_INPUT_MAX ((size_t)64 << 20)

@@ -14,7 +14,7 @@
 #include "client/access.h"
 #include "client/input.h"
 #include "client/target.h"
-#include "context/manage.h"
+#include "context/manage/manage.h"
 #include "context/settings.h"
 
 struct context_options {

@@ -22,7 +22,7 @@
 #include "client/spool.h"
 #include "client/target.h"
 #include "client/text.h"
-#include "context/hook.h"
+#include "context/hook/hook.h"
 #include "context/settings.h"
 #include "io/path.h"
 

@@ -14,8 +14,8 @@
 #include "client/input.h"
 #include "client/label.h"
 #include "client/target.h"
-#include "context/call.h"
-#include "context/reduce.h"
+#include "context/steps/call.h"
+#include "context/steps/reduce.h"
 
 struct reduce_options {
 	struct ofs_target_options target;

@@ -7,8 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/util.h"
-#include "context/literal.h"
-#include "context/span.h"
+#include "context/json/literal.h"
+#include "context/json/span.h"
 
 #define ENTRY_PROGRAM "offload"
 #define ENTRY_WORDS "hook claude-code"

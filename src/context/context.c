@@ -10,14 +10,14 @@
 #include "base/util.h"
 #include "client/access.h"
 #include "client/label.h"
-#include "context/call.h"
-#include "context/manage.h"
-#include "context/recap.h"
-#include "context/reduce.h"
+#include "context/json/span.h"
+#include "context/manage/manage.h"
 #include "context/settings.h"
-#include "context/span.h"
-#include "context/step_list.h"
-#include "context/summarizer.h"
+#include "context/steps/call.h"
+#include "context/steps/recap.h"
+#include "context/steps/reduce.h"
+#include "context/steps/step_list.h"
+#include "context/summarizer/summarizer.h"
 
 struct ofs_context {
 	struct ofs_access access;

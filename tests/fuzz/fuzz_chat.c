@@ -3,11 +3,11 @@
  * Lists of messages, and any other JSON or what only looks like it. What is taken for JSON has its parts within it, in
  * order; a string whose style is found is written with the same bytes again; a pointer made shorter stands for the same.
  */
-#include "context/chat.h"
-#include "context/literal.h"
-#include "context/mark.h"
-#include "context/seam.h"
-#include "context/span.h"
+#include "context/chat/chat.h"
+#include "context/chat/mark.h"
+#include "context/json/literal.h"
+#include "context/json/span.h"
+#include "context/manage/seam.h"
 #include "fuzz.h"
 
 static bool is_within(struct ofs_span part, struct ofs_span whole)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "context/chat.h"
+#include "context/chat/chat.h"
 
 static struct ofs_chat chat;
 

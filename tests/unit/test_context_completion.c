@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "context/completion.h"
+#include "context/summarizer/completion.h"
 
 static struct ofs_buf text;
 

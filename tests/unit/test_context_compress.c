@@ -2,7 +2,7 @@
 /* Older messages become a snapshot, and what stays is a chat that a service would take. */
 #include "test_context_fixture.h"
 
-#include "context/fetched.h"
+#include "context/manage/fetched.h"
 
 TestSuite(context_compress, .init = begin, .fini = finish);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "context/edit.h"
+#include "context/json/edit.h"
 
 static const char source[] = "0123456789";
 static struct ofs_edits edits;

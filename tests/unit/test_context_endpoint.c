@@ -13,9 +13,9 @@
 
 #include "base/buf.h"
 #include "base/util.h"
-#include "context/completion.h"
-#include "context/endpoint.h"
-#include "context/summarizer.h"
+#include "context/summarizer/completion.h"
+#include "context/summarizer/endpoint.h"
+#include "context/summarizer/summarizer.h"
 
 #define KEY "sk-test-0123456789"
 

@@ -12,9 +12,9 @@
 
 #include "base/util.h"
 #include "client/access.h"
-#include "context/chat.h"
-#include "context/manage.h"
-#include "context/mark.h"
+#include "context/chat/chat.h"
+#include "context/chat/mark.h"
+#include "context/manage/manage.h"
 
 static char store[64];
 static struct ofs_access tree;

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "context/hook.h"
-#include "context/persisted.h"
-#include "context/shell_line.h"
-#include "context/tool_output.h"
+#include "context/hook/hook.h"
+#include "context/hook/persisted.h"
+#include "context/hook/shell_line.h"
+#include "context/hook/tool_output.h"
 
 #define LINES 100 /* of a long text: over both limits */
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "context/literal.h"
+#include "context/json/literal.h"
 
 #define STYLES (1 << 7)
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "context/mark.h"
+#include "context/chat/mark.h"
 
 #define TITLE "[offloaded] make test: 48,213 bytes, 912 lines (ref k3f9x2, ja-9f86d081)"
 #define READING "This preview is partial. Read lines: cat m/refs/k3f9x2:11-70"

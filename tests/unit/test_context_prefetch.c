@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "context/prefetch.h"
-#include "context/terms.h"
+#include "context/manage/prefetch.h"
+#include "context/manage/terms.h"
 
 #define SOURCES_MAX 64
 

@@ -7,8 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/util.h"
-#include "context/recap.h"
-#include "context/recap_task.h"
+#include "context/steps/recap.h"
+#include "context/steps/recap_task.h"
 
 static struct ofs_settings settings;
 static struct ofs_step_list steps;

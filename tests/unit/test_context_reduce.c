@@ -9,8 +9,8 @@
 #include "base/alloc.h"
 #include "base/tokens.h"
 #include "base/util.h"
-#include "context/history.h"
-#include "context/reduce.h"
+#include "context/steps/history.h"
+#include "context/steps/reduce.h"
 
 static char store[] = "/tmp/offload-test-XXXXXX";
 static struct ofs_settings settings;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "context/span.h"
+#include "context/json/span.h"
 
 static struct ofs_span parsed(const char *text, size_t len)
 {

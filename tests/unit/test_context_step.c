@@ -7,8 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/util.h"
-#include "context/line.h"
-#include "context/summary.h"
+#include "context/steps/line.h"
+#include "context/steps/summary.h"
 
 static struct ofs_error err;
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "context/summarizer.h"
+#include "context/summarizer/summarizer.h"
 
 #define BIG ((size_t)100 << 20)
 

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "context/json/edit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/util.h"
+
+static int append(void *arg, const void *data, size_t len)
+{
+	return ofs_buf_append(arg, data, len);
+}
+
+struct ofs_sink ofs_sink_to_buf(struct ofs_buf *buf)
+{
+	return (struct ofs_sink){ .write = append, .arg = buf };
+}
+
+void ofs_edits_finish(struct ofs_edits *e)
+{
+	for (size_t i = 0; i < e->n; i++)
+		ofs_buf_finish(&e->list[i].text);
+	free(e->list);
+	*e = (struct ofs_edits){ 0 };
+}
+
+void ofs_edits_replace(struct ofs_edits *e, struct ofs_span part, struct ofs_buf *text)
+{
+	e->list = ofs_grow(e->list, &e->cap, e->n + 1, sizeof(*e->list));
+	e->list[e->n++] = (struct ofs_edit){ .at = part.p, .len = part.len, .text = *text };
+	*text = (struct ofs_buf)OFS_BUF_INIT;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct ofs_edit *left = a, *right = b;
+
+	return (left->at > right->at) - (left->at < right->at);
+}
+
+void ofs_edits_sort(struct ofs_edits *e)
+{
+	if (e->n)
+		qsort(e->list, e->n, sizeof(*e->list), by_place);
+}
+
+/* The first change at or behind a place. */
+static size_t find(const struct ofs_edits *e, const char *at)
+{
+	size_t low = 0, high = e->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (e->list[middle].at < at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+int ofs_edits_write(const struct ofs_edits *e, const char *start, const char *end,
+		    const struct ofs_sink *sink)
+{
+	const char *p = start;
+	int r = 0;
+
+	for (size_t i = find(e, start); i < e->n && e->list[i].at < end && r == 0; i++) {
+		const struct ofs_edit *edit = &e->list[i];
+
+		r = sink->write(sink->arg, p, (size_t)(edit->at - p));
+		if (r == 0)
+			r = sink->write(sink->arg, edit->text.data, edit->text.len);
+		p = edit->at + edit->len;
+	}
+	return r < 0 ? r : sink->write(sink->arg, p, (size_t)(end - p));
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+#include "context/json/literal.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "client/text.h"
+
+/* A letter for each member, in the order of `struct ofs_literal_style`. */
+static const char letters[] = "auzhsdc";
+
+static void style_flags(const struct ofs_literal_style *s, bool ret[sizeof(letters) - 1])
+{
+	const bool flags[] = { s->ascii,      s->upper, s->slash,	  s->html,
+			       s->separators, s->del,	s->plain_controls };
+
+	memcpy(ret, flags, sizeof(flags));
+}
+
+void ofs_literal_style_name(const struct ofs_literal_style *style, char ret[OFS_LITERAL_NAME_MAX])
+{
+	bool flags[sizeof(letters) - 1];
+	char *p = ret;
+
+	style_flags(style, flags);
+	*p++ = 'j';
+	for (size_t i = 0; letters[i]; i++) {
+		if (flags[i])
+			*p++ = letters[i];
+	}
+	*p = '\0';
+}
+
+bool ofs_literal_style_parse(const char *name, struct ofs_literal_style *ret)
+{
+	bool flags[sizeof(letters) - 1] = { false };
+
+	if (*name++ != 'j')
+		return false;
+	for (; *name; name++) {
+		const char *letter = strchr(letters, *name);
+
+		if (!letter)
+			return false;
+		flags[letter - letters] = true;
+	}
+	*ret = (struct ofs_literal_style){ flags[0], flags[1], flags[2], flags[3],
+					   flags[4], flags[5], flags[6] };
+	return true;
+}
+
+/* ---- writing */
+
+/* The code point of a sequence of `n` bytes. */
+static uint32_t code_of(const unsigned char *p, int n)
+{
+	switch (n) {
+	case 2:
+		return (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu);
+	case 3:
+		return (p[0] & 0x0fu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
+	case 4:
+		return (p[0] & 0x07u) << 18 | (p[1] & 0x3fu) << 12 | (p[2] & 0x3fu) << 6 |
+		       (p[3] & 0x3fu);
+	default:
+		return p[0];
+	}
+}
+
+/* Half of a surrogate pair alone, in three bytes. */
+static bool is_half(const unsigned char *p, size_t len)
+{
+	return len >= 3 && p[0] == 0xed && (p[1] & 0xe0) == 0xa0 && (p[2] & 0xc0) == 0x80;
+}
+
+static size_t write_unit(const struct ofs_literal_style *s, uint32_t unit, char *out)
+{
+	const char *digits = s->upper ? "0123456789ABCDEF" : "0123456789abcdef";
+
+	out[0] = '\\';
+	out[1] = 'u';
+	for (int i = 0; i < 4; i++)
+		out[2 + i] = digits[unit >> (12 - 4 * i) & 15];
+	return 6;
+}
+
+/* The letter behind the backslash of a short escape, or 0. */
+static char short_escape(const struct ofs_literal_style *s, unsigned char c)
+{
+	switch (c) {
+	case '"':
+	case '\\':
+		return (char)c;
+	case '/':
+		return s->slash ? '/' : 0;
+	case '\n':
+		return 'n';
+	case '\r':
+		return 'r';
+	case '\t':
+		return 't';
+	case '\b':
+		return s->plain_controls ? 0 : 'b';
+	case '\f':
+		return s->plain_controls ? 0 : 'f';
+	default:
+		return 0;
+	}
+}
+
+static bool is_escaped(const struct ofs_literal_style *s, uint32_t code)
+{
+	return code < 0x20 || (s->ascii && code >= 0x80) || (s->del && code == 0x7f) ||
+	       (s->html && (code == '<' || code == '>' || code == '&')) ||
+	       (s->separators && (code == 0x2028 || code == 0x2029));
+}
+
+/* U+FFFD */
+#define REPLACEMENT "\xef\xbf\xbd"
+
+/* The most that one character becomes: a surrogate pair. */
+#define CHARACTER_MAX 12
+
+/* Writes the character at p; `ret_used` are its bytes there. */
+static size_t write_character(const struct ofs_literal_style *s, const unsigned char *p, size_t len,
+			      char *out, size_t *ret_used)
+{
+	int n = ofs_text_utf8(p, len);
+	char letter = short_escape(s, *p);
+	uint32_t code;
+
+	if (n <= 0 && is_half(p, len)) {
+		*ret_used = 3;
+		return write_unit(s, code_of(p, 3), out);
+	}
+	if (n <= 0) { /* a file's name may have such bytes, JSON may not */
+		*ret_used = 1;
+		memcpy(out, REPLACEMENT, strlen(REPLACEMENT));
+		return strlen(REPLACEMENT);
+	}
+	code = code_of(p, n);
+	*ret_used = (size_t)n;
+	if (letter) {
+		out[0] = '\\';
+		out[1] = letter;
+		return 2;
+	}
+	if (!is_escaped(s, code)) {
+		memcpy(out, p, (size_t)n);
+		return (size_t)n;
+	}
+	if (code < 0x10000)
+		return write_unit(s, code, out);
+	code -= 0x10000;
+	write_unit(s, 0xd800 + (code >> 10), out);
+	return 6 + write_unit(s, 0xdc00 + (code & 0x3ff), out + 6);
+}
+
+/* A bit for each byte that some style does not write as it is. */
+#define BIT(c) (UINT64_C(1) << ((c)&63))
+static const uint64_t special[4] = {
+	UINT32_MAX | BIT('"') | BIT('/') | BIT('<') | BIT('>') | BIT('&'),
+	BIT('\\') | BIT(0x7f),
+	UINT64_MAX,
+	UINT64_MAX,
+};
+
+/* Bytes at the start of `p` that every style writes as they are. */
+static size_t plain_run(const unsigned char *p, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && !(special[p[n] >> 6] & BIT(p[n])))
+		n++;
+	return n;
+}
+
+int ofs_literal_encode(const struct ofs_literal_style *style, const void *text, size_t len,
+		       struct ofs_buf *out)
+{
+	const unsigned char *p = text;
+	int r = ofs_buf_append(out, "\"", 1);
+
+	while (len && r == 0) {
+		char one[CHARACTER_MAX];
+		size_t used = plain_run(p, len), n;
+
+		if (used) {
+			r = ofs_buf_append(out, p, used);
+		} else {
+			n = write_character(style, p, len, one, &used);
+			r = ofs_buf_append(out, one, n);
+		}
+		p += used;
+		len -= used;
+	}
+	return r < 0 ? r : ofs_buf_append(out, "\"", 1);
+}
+
+/* ---- finding */
+
+/* Takes from one character and its form in a string what they tell of the style. */
+static void learn(const unsigned char *p, size_t len, const char *form, struct ofs_literal_style *s)
+{
+	uint32_t code = code_of(p, OFS_MAX(ofs_text_utf8(p, len), 1));
+	bool escaped = *form == '\\', hex = escaped && form[1] == 'u';
+
+	if (hex) {
+		for (int i = 2; i < 6; i++) {
+			if (form[i] > '9')
+				s->upper = form[i] < 'a';
+		}
+	}
+	if (*p == '/')
+		s->slash = escaped;
+	else if (*p == '<' || *p == '>' || *p == '&')
+		s->html = escaped;
+	else if (*p == 0x7f)
+		s->del = escaped;
+	else if (*p == '\b' || *p == '\f')
+		s->plain_controls = hex;
+	else if (code == 0x2028 || code == 0x2029) {
+		s->separators = escaped;
+		s->ascii = s->ascii && escaped;
+	} else if (code >= 0x80 && !is_half(p, len)) /* half a pair has no other form */
+		s->ascii = escaped;
+}
+
+/* Goes through the text and the string side by side up to where they part or the end. */
+static void learn_all(struct ofs_span string, const unsigned char *p, size_t len,
+		      struct ofs_literal_style *s)
+{
+	const char *form = string.p + 1, *end = string.p + string.len - 1;
+
+	while (len && form < end) {
+		size_t run = OFS_MIN(plain_run(p, len), (size_t)(end - form)), used;
+		char one[CHARACTER_MAX];
+
+		if (run && memcmp(p, form, run) != 0)
+			return;
+		p += run;
+		len -= run;
+		form += run;
+		if (!len || form == end)
+			return;
+		learn(p, len, form, s);
+		form += write_character(s, p, len, one, &used);
+		p += used;
+		len -= used;
+	}
+}
+
+/* Whether the style makes the string of the text. */
+static bool gives(const struct ofs_literal_style *s, const unsigned char *p, size_t len,
+		  struct ofs_span string)
+{
+	const char *form = string.p + 1, *end = string.p + string.len - 1;
+
+	while (len) {
+		size_t used = plain_run(p, len), n = used;
+		char one[CHARACTER_MAX];
+		const char *expected = (const char *)p;
+
+		if (!used) {
+			n = write_character(s, p, len, one, &used);
+			expected = one;
+		}
+		if ((size_t)(end - form) < n || memcmp(form, expected, n) != 0)
+			return false;
+		form += n;
+		p += used;
+		len -= used;
+	}
+	return form == end;
+}
+
+bool ofs_literal_style_find(struct ofs_span string, const void *text, size_t len,
+			    struct ofs_literal_style *ret)
+{
+	struct ofs_literal_style s = *ret;
+
+	/* Most often it is written as the one before. */
+	if (gives(&s, text, len, string))
+		return true;
+	learn_all(string, text, len, &s);
+	if (!gives(&s, text, len, string))
+		return false;
+	*ret = s;
+	return true;
+}

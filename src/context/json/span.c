@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: MIT */
+#include "context/json/span.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/util.h"
+#include "client/text.h"
+
+/* ---- checking */
+
+/* A text being checked. */
+struct checking {
+	const char *text;
+	const char *p;
+	const char *end;
+	struct ofs_error *err;
+};
+
+static int fail(const struct checking *c, const char *at, const char *what)
+{
+	size_t line = 1;
+	const char *start = c->text, *eol;
+
+	while ((eol = memchr(start, '\n', (size_t)(at - start)))) {
+		line++;
+		start = eol + 1;
+	}
+	return ofs_error_set(c->err, EINVAL, "not valid JSON: %s at line %zu, column %zu", what,
+			     line, (size_t)(at - start) + 1);
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+static const char *skip_blanks(const char *p, const char *end)
+{
+	while (p < end && is_blank(*p))
+		p++;
+	return p;
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The four digits behind "\u"; -1: they are not there. */
+static int hex_code(const char *p, const char *end)
+{
+	int code = 0;
+
+	if (end - p < 4)
+		return -1;
+	for (int i = 0; i < 4; i++) {
+		int digit = hex_digit(p[i]);
+
+		if (digit < 0)
+			return -1;
+		code = code << 4 | digit;
+	}
+	return code;
+}
+
+/* A bit for each byte of a string that needs a look: '"', '\\', controls and what is not ASCII. */
+#define BIT(c) (UINT64_C(1) << ((c)&63))
+static const uint64_t special[4] = {
+	UINT32_MAX | BIT('"'),
+	BIT('\\'),
+	UINT64_MAX,
+	UINT64_MAX,
+};
+
+static bool is_special(unsigned char c)
+{
+	return special[c >> 6] & BIT(c);
+}
+
+static int check_escape(struct checking *c)
+{
+	const char *start = c->p++;
+
+	if (c->p == c->end)
+		return fail(c, c->end, "a string without an end");
+	if (*c->p == 'u') {
+		if (hex_code(c->p + 1, c->end) < 0)
+			return fail(c, start, "\\u without four hex digits");
+		c->p += 5;
+		return 0;
+	}
+	if (!strchr("\"\\/bfnrt", *c->p) || !*c->p)
+		return fail(c, start, "an unknown escape");
+	c->p++;
+	return 0;
+}
+
+static int check_string(struct checking *c)
+{
+	c->p++;
+	for (;;) {
+		unsigned char byte;
+		int r;
+
+		while (c->p < c->end && !is_special((unsigned char)*c->p))
+			c->p++;
+		if (c->p == c->end)
+			return fail(c, c->p, "a string without an end");
+		byte = (unsigned char)*c->p;
+		if (byte == '"') {
+			c->p++;
+			return 0;
+		}
+		if (byte == '\\') {
+			r = check_escape(c);
+			if (r < 0)
+				return r;
+			continue;
+		}
+		if (byte < 0x20)
+			return fail(c, c->p, "a control character in a string");
+		r = ofs_text_utf8((const unsigned char *)c->p, (size_t)(c->end - c->p));
+		if (r <= 0)
+			return fail(c, c->p, "bytes that are not UTF-8");
+		c->p += r;
+	}
+}
+
+static bool take_digits(struct checking *c)
+{
+	const char *start = c->p;
+
+	while (c->p < c->end && *c->p >= '0' && *c->p <= '9')
+		c->p++;
+	return c->p > start;
+}
+
+static int check_number(struct checking *c)
+{
+	const char *start = c->p;
+
+	c->p += *c->p == '-';
+	if (c->p < c->end && *c->p == '0')
+		c->p++;
+	else if (!take_digits(c))
+		return fail(c, start, "a value that is none");
+	if (c->p < c->end && *c->p == '.') {
+		c->p++;
+		if (!take_digits(c))
+			return fail(c, c->p, "a number without digits behind its point");
+	}
+	if (c->p < c->end && (*c->p | 0x20) == 'e') {
+		c->p++;
+		if (c->p < c->end && (*c->p == '+' || *c->p == '-'))
+			c->p++;
+		if (!take_digits(c))
+			return fail(c, c->p, "a number without digits in its exponent");
+	}
+	return 0;
+}
+
+static int check_scalar(struct checking *c)
+{
+	static const char *const words[] = { "true", "false", "null" };
+
+	if (c->p == c->end)
+		return fail(c, c->p, "the end where a value should be");
+	if (*c->p == '"')
+		return check_string(c);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(words); i++) {
+		size_t len = strlen(words[i]);
+
+		if ((size_t)(c->end - c->p) >= len && memcmp(c->p, words[i], len) == 0) {
+			c->p += len;
+			return 0;
+		}
+	}
+	return check_number(c);
+}
+
+/* The name of a member and what separates it from the value. */
+static int check_name(struct checking *c)
+{
+	int r;
+
+	if (c->p == c->end || *c->p != '"')
+		return fail(c, c->p, "no name where a member of an object should begin");
+	r = check_string(c);
+	if (r < 0)
+		return r;
+	c->p = skip_blanks(c->p, c->end);
+	if (c->p == c->end || *c->p != ':')
+		return fail(c, c->p, "no ':' behind the name of a member");
+	c->p = skip_blanks(c->p + 1, c->end);
+	return 0;
+}
+
+/*
+ * Takes in what comes behind a value within the `depth` containers that are open: their ends, or a
+ * comma and the name of the next member.
+ */
+static int check_behind(struct checking *c, const char *open, size_t *depth)
+{
+	while (*depth) {
+		char opened = open[*depth - 1];
+
+		c->p = skip_blanks(c->p, c->end);
+		if (c->p < c->end && *c->p == (opened == '{' ? '}' : ']')) {
+			c->p++;
+			--*depth;
+			continue;
+		}
+		if (c->p == c->end || *c->p != ',')
+			return fail(c, c->p,
+				    opened == '{' ? "no ',' or '}' behind a member"
+						  : "no ',' or ']' behind an element");
+		c->p = skip_blanks(c->p + 1, c->end);
+		return opened == '{' ? check_name(c) : 0;
+	}
+	return 0;
+}
+
+/* One value at c->p, which is behind white space; without recursion, as the depth is the text's. */
+static int check_value(struct checking *c)
+{
+	char open[OFS_SPAN_DEPTH_MAX];
+	size_t depth = 0;
+	int r;
+
+	do {
+		if (c->p < c->end && (*c->p == '{' || *c->p == '[')) {
+			if (depth == OFS_SPAN_DEPTH_MAX)
+				return fail(c, c->p, "more than 512 levels of nesting");
+			open[depth++] = *c->p;
+			c->p = skip_blanks(c->p + 1, c->end);
+			if (c->p == c->end)
+				return fail(c, c->p, "an array or object without an end");
+			if (*c->p != '}' && *c->p != ']') {
+				r = open[depth - 1] == '{' ? check_name(c) : 0;
+				if (r < 0)
+					return r;
+				continue;
+			}
+		} else {
+			r = check_scalar(c);
+			if (r < 0)
+				return r;
+		}
+		r = check_behind(c, open, &depth);
+		if (r < 0)
+			return r;
+	} while (depth);
+	return 0;
+}
+
+int ofs_span_parse_at(const char *text, size_t len, size_t at, struct ofs_error *err,
+		      struct ofs_span *ret, size_t *ret_end)
+{
+	struct checking c = { text, skip_blanks(text + at, text + len), text + len, err };
+	const char *start = c.p;
+	int r;
+
+	if (c.p == c.end)
+		return ofs_error_set(err, ENODATA, "the input is empty");
+	r = check_value(&c);
+	if (r < 0)
+		return r;
+	*ret = (struct ofs_span){ start, (size_t)(c.p - start) };
+	*ret_end = (size_t)(c.p - text);
+	return 0;
+}
+
+int ofs_span_parse_next(const char *text, size_t len, struct ofs_error *err, struct ofs_span *ret,
+			size_t *ret_used)
+{
+	return ofs_span_parse_at(text, len, 0, err, ret, ret_used);
+}
+
+int ofs_span_parse(const char *text, size_t len, struct ofs_error *err, struct ofs_span *ret)
+{
+	struct checking c = { text, text, text + len, err };
+	struct ofs_span s;
+	size_t used;
+	int r = ofs_span_parse_next(text, len, err, &s, &used);
+
+	if (r < 0)
+		return r == -ENODATA ? -EINVAL : r;
+	c.p = skip_blanks(text + used, c.end);
+	if (c.p < c.end)
+		return fail(&c, c.p, "more text behind the value");
+	*ret = s;
+	return 0;
+}
+
+/* ---- walking; the text is known to be right */
+
+/* Behind the string that begins at p. */
+static const char *skip_string(const char *p, const char *end)
+{
+	const char *quote = p + 1;
+
+	while ((quote = memchr(quote, '"', (size_t)(end - quote)))) {
+		const char *before = quote;
+
+		while (before[-1] == '\\')
+			before--;
+		quote++;
+		if ((quote - 1 - before) % 2 == 0)
+			return quote;
+	}
+	return end;
+}
+
+static const char *skip_value(const char *p, const char *end)
+{
+	size_t depth = 0;
+
+	if (*p != '"' && *p != '{' && *p != '[') {
+		while (p < end && !strchr(",]} \n\r\t", *p))
+			p++;
+		return p;
+	}
+	do {
+		switch (*p) {
+		case '"':
+			p = skip_string(p, end);
+			continue;
+		case '{':
+		case '[':
+			depth++;
+			break;
+		case '}':
+		case ']':
+			depth--;
+			break;
+		default:
+			break;
+		}
+		p++;
+	} while (depth && p < end);
+	return p;
+}
+
+struct ofs_span_cursor ofs_span_enter(struct ofs_span container)
+{
+	if (!ofs_span_is_object(container) && !ofs_span_is_array(container))
+		return (struct ofs_span_cursor){ 0 };
+	return (struct ofs_span_cursor){ container.p + 1, container.p + container.len - 1 };
+}
+
+/* To the next value; at the end `p` is `end`. */
+static void move_on(struct ofs_span_cursor *c)
+{
+	while (c->p < c->end && (is_blank(*c->p) || *c->p == ',' || *c->p == ':'))
+		c->p++;
+}
+
+bool ofs_span_next(struct ofs_span_cursor *c, struct ofs_span *ret)
+{
+	const char *start;
+
+	move_on(c);
+	if (c->p == c->end)
+		return false;
+	start = c->p;
+	c->p = skip_value(start, c->end);
+	*ret = (struct ofs_span){ start, (size_t)(c->p - start) };
+	return true;
+}
+
+bool ofs_span_next_member(struct ofs_span_cursor *c, struct ofs_span *ret_name,
+			  struct ofs_span *ret)
+{
+	return ofs_span_next(c, ret_name) && ofs_span_next(c, ret);
+}
+
+struct ofs_span ofs_span_member(struct ofs_span object, const char *name)
+{
+	struct ofs_span_cursor c = ofs_span_enter(object);
+	struct ofs_span found = { 0 }, key, value;
+
+	if (!ofs_span_is_object(object))
+		return found;
+	while (ofs_span_next_member(&c, &key, &value)) {
+		if (ofs_span_is(key, name))
+			found = value;
+	}
+	return found;
+}
+
+void ofs_span_members(struct ofs_span object, const char *const names[], size_t n,
+		      struct ofs_span ret[])
+{
+	struct ofs_span_cursor c = ofs_span_enter(object);
+	struct ofs_span key, value;
+
+	memset(ret, 0, n * sizeof(*ret));
+	if (!ofs_span_is_object(object))
+		return;
+	while (ofs_span_next_member(&c, &key, &value)) {
+		for (size_t i = 0; i < n; i++) {
+			if (ofs_span_is(key, names[i]))
+				ret[i] = value;
+		}
+	}
+}
+
+/* ---- strings */
+
+bool ofs_span_is(struct ofs_span s, const char *text)
+{
+	size_t len = strlen(text);
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf said = OFS_BUF_INIT;
+
+	/* An escape takes at least as many bytes as what it stands for. */
+	if (!ofs_span_is_string(s) || s.len < len + 2)
+		return false;
+	if (!memchr(s.p, '\\', s.len))
+		return s.len == len + 2 && memcmp(s.p + 1, text, len) == 0;
+	return s.len <= 6 * len + 2 && ofs_span_decode(s, &said) == 0 && said.len == len &&
+	       memcmp(said.data, text, len) == 0;
+}
+
+static size_t put_utf8(uint32_t code, char *out)
+{
+	if (code < 0x80) {
+		out[0] = (char)code;
+		return 1;
+	}
+	if (code < 0x800) {
+		out[0] = (char)(0xc0 | code >> 6);
+		out[1] = (char)(0x80 | (code & 0x3f));
+		return 2;
+	}
+	if (code < 0x10000) {
+		out[0] = (char)(0xe0 | code >> 12);
+		out[1] = (char)(0x80 | (code >> 6 & 0x3f));
+		out[2] = (char)(0x80 | (code & 0x3f));
+		return 3;
+	}
+	out[0] = (char)(0xf0 | code >> 18);
+	out[1] = (char)(0x80 | (code >> 12 & 0x3f));
+	out[2] = (char)(0x80 | (code >> 6 & 0x3f));
+	out[3] = (char)(0x80 | (code & 0x3f));
+	return 4;
+}
+
+/* What the escape at p stands for; returns the place behind it. */
+static const char *decode_escape(const char *p, const char *end, char *out, size_t *ret_len)
+{
+	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+	uint32_t code;
+
+	if (p[1] != 'u') {
+		out[0] = to[strchr(from, p[1]) - from];
+		*ret_len = 1;
+		return p + 2;
+	}
+	code = (uint32_t)hex_code(p + 2, end);
+	p += 6;
+	if (code >= 0xd800 && code < 0xdc00 && end - p >= 6 && p[0] == '\\' && p[1] == 'u') {
+		int low = hex_code(p + 2, end);
+
+		if (low >= 0xdc00 && low < 0xe000) {
+			code = 0x10000 + ((code - 0xd800) << 10) + ((uint32_t)low - 0xdc00);
+			p += 6;
+		}
+	}
+	*ret_len = put_utf8(code, out);
+	return p;
+}
+
+/* Writes what the string says, which takes fewer bytes than the string itself, and returns how many. */
+static size_t decode(struct ofs_span string, char *out)
+{
+	const char *p = string.p + 1, *end = string.p + string.len - 1;
+	char *to = out;
+
+	while (p < end) {
+		const char *escape = memchr(p, '\\', (size_t)(end - p));
+		size_t plain = (size_t)((escape ? escape : end) - p), len;
+
+		memcpy(to, p, plain);
+		to += plain;
+		p += plain;
+		if (p < end) {
+			p = decode_escape(p, end, to, &len);
+			to += len;
+		}
+	}
+	return (size_t)(to - out);
+}
+
+int ofs_span_decode(struct ofs_span string, struct ofs_buf *out)
+{
+	if (ofs_buf_reserve(out, string.len) < 0)
+		return -ENOMEM;
+	out->len += decode(string, (char *)out->data + out->len);
+	return 0;
+}
+
+char *ofs_span_text(struct ofs_span string)
+{
+	char *text;
+
+	if (!ofs_span_is_string(string))
+		return NULL;
+	text = ofs_alloc(string.len);
+	decode(string, text);
+	return text;
+}
+
+/* ---- the rest */
+
+json_t *ofs_span_json(struct ofs_span s)
+{
+	return s.p ? json_loadb(s.p, s.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL) : NULL;
+}
+
+bool ofs_span_integer(struct ofs_span s, long long *ret)
+{
+	char text[32], *end;
+	long long n;
+
+	if (!s.len || s.len >= sizeof(text) || (*s.p != '-' && (*s.p < '0' || *s.p > '9')))
+		return false;
+	memcpy(text, s.p, s.len);
+	text[s.len] = '\0';
+	errno = 0;
+	n = strtoll(text, &end, 10);
+	if (errno || *end)
+		return false;
+	*ret = n;
+	return true;
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+#include "context/manage/compaction.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/tokens.h"
+#include "base/util.h"
+#include "context/manage/feed.h"
+
+/* Pointers are shortened so many at a time: a prompt that grows by a few messages keeps its beginning. */
+#define BATCH 8
+/* In a prompt that is too large a result of this part of the limit is offloaded, too. */
+#define SMALLER 4
+/*
+ * So many of those at most: a file costs what a message takes to go to the daemon and back a few times, and who has more
+ * results than that needs a summary of them, not a list of pointers.
+ */
+#define SMALLER_MAX 4000
+/* About what a bare pointer takes: less than that is not worth one. */
+#define BARE_TOKENS 100
+#define WHAT_ARGS_MAX 300
+
+/* A plan being made. */
+struct planning {
+	const struct ofs_chat *chat;
+	const struct ofs_compaction_limits *limits;
+	struct ofs_shelf *shelf;
+	struct ofs_error *err;
+	struct ofs_compaction *plan;
+	bool *fixed; /* results that stay as they are */
+};
+
+void ofs_compaction_finish(struct ofs_compaction *c)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		if (c->list[i].file)
+			ofs_shelved_finish(c->list[i].file);
+		free(c->list[i].file);
+		ofs_buf_finish(&c->list[i].text);
+	}
+	free(c->list);
+	*c = (struct ofs_compaction){ 0 };
+}
+
+static bool has_word(struct ofs_span s, const char *word)
+{
+	return s.p && memmem(s.p, s.len, word, strlen(word));
+}
+
+/* Whether a path leads into a folder of that name; some escape the slash behind it. */
+static bool has_folder(struct ofs_span s, const char *name)
+{
+	const char *p = s.p, *end = s.p + s.len;
+
+	while (p && (p = memmem(p, (size_t)(end - p), name, strlen(name)))) {
+		p += strlen(name);
+		while (p < end && *p == '\\')
+			p++;
+		if (p < end && *p == '/')
+			return true;
+	}
+	return false;
+}
+
+/* Whether arguments name something in the tree that is mounted there. */
+static bool names_tree(struct ofs_span args, const char *mount)
+{
+	static const char *const tops[] = { "refs/",	   "cache/",   "tasks/", "search/",
+					    "persistent/", "archive/", "views/" };
+	size_t len = strlen(mount);
+	const char *p = args.p, *end = args.p + args.len;
+
+	while (p && (p = memmem(p, (size_t)(end - p), mount, len))) {
+		p += len;
+		for (size_t i = 0; p < end && *p == '/' && i < OFS_ARRAY_SIZE(tops); i++) {
+			if ((size_t)(end - p) > strlen(tops[i]) &&
+			    memcmp(p + 1, tops[i], strlen(tops[i])) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Whether a call has read back what was offloaded. */
+static bool reads_back(const struct planning *p, const struct ofs_call *call)
+{
+	static const char *const words[] = { "offload slice", "offload show", "offload search" };
+	const struct ofs_access *access = p->shelf->access;
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(words); i++) {
+		if (has_word(call->args, words[i]))
+			return true;
+	}
+	if (has_folder(call->args, ".offload"))
+		return true;
+	return access->mount && (names_tree(call->args, access->mount) ||
+				 names_tree(call->args, access->target.mountpoint));
+}
+
+static const struct ofs_call *call_of(const struct ofs_chat *chat, const struct ofs_result *result)
+{
+	return result->call == SIZE_MAX ? NULL : &chat->calls[result->call];
+}
+
+static bool says_pointer(struct ofs_span text)
+{
+	/* No program escapes the letters that a pointer begins with. */
+	return ofs_mark_is_pointer(text.p + 1, text.len - 2);
+}
+
+static int look(struct planning *p)
+{
+	const struct ofs_chat *chat = p->chat;
+	int r = ofs_access_find(p->shelf->access, p->err);
+
+	if (r < 0)
+		return r;
+	p->fixed = ofs_alloc(chat->n_results + 1);
+	for (size_t i = 0; i < chat->n_results; i++) {
+		const struct ofs_result *result = &chat->results[i];
+		const struct ofs_call *call = call_of(chat, result);
+
+		p->fixed[i] = says_pointer(result->text) || (call && reads_back(p, call));
+	}
+	return 0;
+}
+
+/* "NAME ARGUMENTS", allocated. */
+static char *describe(const struct ofs_chat *chat, const struct ofs_result *result, char **ret_name)
+{
+	const struct ofs_call *call = call_of(chat, result);
+	OFS_FREE char *name = ofs_span_text(result->name.p || !call ? result->name : call->name);
+	OFS_FREE char *args = NULL;
+	char *what = NULL;
+
+	if (call && ofs_span_is_string(call->args))
+		args = ofs_span_text(call->args);
+	else if (call && call->args.p)
+		args = strndup(call->args.p, OFS_MIN(call->args.len, (size_t)WHAT_ARGS_MAX));
+	if (!name)
+		name = ofs_strdup("result");
+	if (asprintf(&what, "%s%s%.*s", name, args ? " " : "", WHAT_ARGS_MAX, args ? args : "") < 0)
+		what = ofs_strdup(name);
+	*ret_name = ofs_steal(name);
+	return what;
+}
+
+/* The most detailed pointer that takes less than half of what it stands for, or else the barest. */
+static int choose_detail(const char *pointer, uint64_t own, struct ofs_buf *text,
+			 uint64_t *ret_tokens)
+{
+	for (int detail = OFS_MARK_FULL; detail <= OFS_MARK_BARE; detail++) {
+		text->len = 0;
+		if (ofs_mark_shrink(pointer, strlen(pointer), (enum ofs_mark_detail)detail, false,
+				    text) < 0)
+			return -ENOMEM;
+		*ret_tokens = ofs_tokens_count(text->data, text->len);
+		if (*ret_tokens < own / 2)
+			break;
+	}
+	return 0;
+}
+
+/* Offloads one result, unless its pointer would take as much. */
+static int offload(struct planning *p, size_t i, const struct ofs_shelf_item *item)
+{
+	OFS_CLEANUP(ofs_shelved_finish) struct ofs_shelved file = { 0 };
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	const struct ofs_result *result = &p->chat->results[i];
+	struct ofs_compacted *to = &p->plan->list[i];
+	OFS_FREE char *name = NULL;
+	OFS_FREE char *what = describe(p->chat, result, &name);
+	uint64_t tokens;
+	int r = ofs_shelf_put(p->shelf, item, name, what, p->err, &file);
+
+	if (r < 0)
+		return r;
+	if (choose_detail(file.pointer, to->tokens, &text, &tokens) < 0)
+		return ofs_error_set(p->err, ENOMEM, "out of memory");
+	if (tokens >= to->tokens)
+		return 0;
+	to->file = ofs_alloc(sizeof(*to->file));
+	*to->file = file;
+	file = (struct ofs_shelved){ 0 };
+	p->plan->tokens -= to->tokens - tokens;
+	to->tokens = tokens;
+	to->text = text;
+	text = (struct ofs_buf)OFS_BUF_INIT;
+	p->plan->offloaded++;
+	return 0;
+}
+
+/* Offloads the results with these numbers. */
+static int offload_all(struct planning *p, const size_t numbers[], size_t n)
+{
+	OFS_FREE struct ofs_span *strings = ofs_alloc((n + 1) * sizeof(*strings));
+	OFS_CLEANUP(ofs_feed_destroy_p) struct ofs_feed *feed = NULL;
+	struct ofs_shelf_item *item;
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++)
+		strings[i] = p->chat->results[numbers[i]].text;
+	feed = ofs_feed_create(strings, n, &p->plan->style);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		r = ofs_feed_next(feed, &item);
+		if (r < 0)
+			return ofs_error_set(p->err, -r, "cannot look at a result: %s",
+					     strerror(-r));
+		r = offload(p, numbers[i], item);
+		ofs_shelf_item_finish(item);
+	}
+	return r;
+}
+
+/* The numbers of the results that may be offloaded and have more tokens than that; returns how many. */
+static size_t find_over(const struct planning *p, uint64_t tokens, size_t numbers[])
+{
+	const struct ofs_chat *chat = p->chat;
+	size_t keep = OFS_MIN(p->limits->keep, chat->n_results), n = 0;
+
+	for (size_t i = 0; i < chat->n_results; i++) {
+		uint64_t own = p->plan->list[i].tokens;
+		/* What would fill the prompt alone is not kept for being new. */
+		bool kept = i >= chat->n_results - keep && own <= p->limits->total_tokens;
+
+		if (!p->fixed[i] && !kept && !p->plan->list[i].text.data && own > tokens)
+			numbers[n++] = i;
+	}
+	return n;
+}
+
+static int offload_over(struct planning *p, uint64_t tokens)
+{
+	OFS_FREE size_t *numbers = ofs_alloc((p->chat->n_results + 1) * sizeof(*numbers));
+	size_t n = find_over(p, tokens, numbers);
+
+	return offload_all(p, numbers, n);
+}
+
+/* The same of results below the limit, which may be very many: then the larger ones. */
+static int offload_smaller(struct planning *p, uint64_t tokens)
+{
+	OFS_FREE size_t *numbers = ofs_alloc((p->chat->n_results + 1) * sizeof(*numbers));
+	size_t n;
+
+	while ((n = find_over(p, tokens, numbers)) > SMALLER_MAX)
+		tokens += tokens / 4 + 1;
+	return offload_all(p, numbers, n);
+}
+
+/* ---- pointers that get shorter */
+
+/* The text of a pointer that can be undone, made now or before; false: it is none. */
+static bool pointer_text(struct planning *p, size_t i, struct ofs_buf *scratch, const void **ret,
+			 size_t *ret_len)
+{
+	const struct ofs_buf *text = &p->plan->list[i].text;
+	struct ofs_mark mark;
+
+	if (!text->data) {
+		scratch->len = 0;
+		if (!says_pointer(p->chat->results[i].text) ||
+		    ofs_span_decode(p->chat->results[i].text, scratch) < 0)
+			return false;
+		text = scratch;
+	}
+	*ret = text->data;
+	*ret_len = text->len;
+	return ofs_mark_find(text->data, text->len, &mark);
+}
+
+/*
+ * 1: it has that detail now, and the instruction if it was to have it. 0: it is no pointer, or would not be shorter, or has
+ * no more detail. Or -errno.
+ */
+static int shorten(struct planning *p, size_t i, enum ofs_mark_detail detail, bool instruct)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf scratch = OFS_BUF_INIT, shorter = OFS_BUF_INIT;
+	struct ofs_compacted *to = &p->plan->list[i];
+	const void *text;
+	size_t len;
+	uint64_t tokens;
+
+	if (!pointer_text(p, i, &scratch, &text, &len))
+		return 0;
+	if (ofs_mark_shrink(text, len, detail, instruct, &shorter) < 0)
+		return ofs_error_set(p->err, ENOMEM, "out of memory");
+	if (shorter.len == len && memcmp(shorter.data, text, len) == 0)
+		return instruct;
+	tokens = ofs_tokens_count(shorter.data, shorter.len);
+	if (tokens > to->tokens)
+		return 0;
+	p->plan->tokens = p->plan->tokens - to->tokens + tokens;
+	to->tokens = tokens;
+	ofs_buf_finish(&to->text);
+	to->text = shorter;
+	shorter = (struct ofs_buf)OFS_BUF_INIT;
+	p->plan->shortened++;
+	return 1;
+}
+
+/* From the oldest on, until the prompt has its size. */
+static int shorten_older(struct planning *p, enum ofs_mark_detail detail)
+{
+	size_t done = 0;
+
+	for (size_t i = 0; i < p->plan->n; i++) {
+		int r;
+
+		if (done % BATCH == 0 && p->plan->tokens <= p->limits->total_tokens)
+			return 0;
+		r = shorten(p, i, detail, false);
+		if (r < 0)
+			return r;
+		done += r > 0;
+	}
+	return 0;
+}
+
+static int shorten_all(struct planning *p)
+{
+	bool instruct = true;
+
+	for (size_t i = 0; i < p->plan->n; i++) {
+		int r = shorten(p, i, OFS_MARK_BARE, instruct);
+
+		if (r == 0 && instruct)
+			r = shorten(p, i, OFS_MARK_BARE, false);
+		else
+			instruct = instruct && r == 0;
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- the whole */
+
+static int plan(struct planning *p)
+{
+	const struct ofs_compaction_limits *limits = p->limits;
+	uint64_t smaller = limits->result_tokens / SMALLER;
+	int r = look(p);
+
+	if (r == 0)
+		r = offload_over(p, limits->result_tokens);
+	if (r == 0 && p->plan->tokens > limits->total_tokens)
+		r = offload_smaller(p, OFS_MAX(smaller, (uint64_t)BARE_TOKENS));
+	if (r == 0 && p->plan->tokens > limits->bare_tokens) {
+		r = offload_smaller(p, BARE_TOKENS);
+		return r < 0 ? r : shorten_all(p);
+	}
+	if (r == 0)
+		r = shorten_older(p, OFS_MARK_BRIEF);
+	return r < 0 ? r : shorten_older(p, OFS_MARK_BARE);
+}
+
+int ofs_compaction_plan(const struct ofs_chat *chat, const struct ofs_compaction_limits *limits,
+			struct ofs_shelf *shelf, struct ofs_error *err, struct ofs_compaction *ret)
+{
+	struct ofs_compaction made = { .n = chat->n_results, .tokens = ofs_chat_tokens(chat) };
+	struct planning p = { chat, limits, shelf, err, &made, NULL };
+	int r;
+
+	made.list = ofs_alloc((made.n + 1) * sizeof(*made.list));
+	for (size_t i = 0; i < made.n; i++)
+		made.list[i].tokens = chat->results[i].tokens;
+	r = plan(&p);
+	free(p.fixed);
+	if (r < 0) {
+		ofs_compaction_finish(&made);
+		return r;
+	}
+	*ret = made;
+	return 0;
+}
+
+int ofs_compaction_apply(struct ofs_compaction *c, const struct ofs_chat *chat,
+			 struct ofs_edits *edits)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		struct ofs_buf string = OFS_BUF_INIT;
+
+		if (!c->list[i].text.data)
+			continue;
+		if (ofs_literal_encode(&c->style, c->list[i].text.data, c->list[i].text.len,
+				       &string) < 0) {
+			ofs_buf_finish(&string);
+			return -ENOMEM;
+		}
+		ofs_edits_replace(edits, chat->results[i].text, &string);
+	}
+	return 0;
+}

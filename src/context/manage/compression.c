@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: MIT */
+#include "context/manage/compression.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/redact.h"
+#include "base/tokens.h"
+#include "base/util.h"
+#include "context/manage/fetched.h"
+#include "context/manage/seam.h"
+#include "context/snapshot/snapshot.h"
+
+#define GATHERED_MAX ((size_t)256 << 10)
+
+/* Stands for the ref of the file before there is one. */
+#define LONGEST_REF "k3f9x2k3"
+
+/* A compression being planned. */
+struct planning {
+	const struct ofs_compression_request *request;
+	const struct ofs_chat *chat;
+	struct ofs_shelf *shelf;
+	struct ofs_error *err;
+	size_t head; /* messages of the system */
+	size_t end; /* those from here on stay */
+	struct ofs_buf system; /* what the system's text says */
+	struct ofs_snapshot_place earlier; /* the snapshot that ends it */
+	bool has_earlier;
+	struct ofs_compression *plan;
+};
+
+void ofs_compression_finish(struct ofs_compression *c)
+{
+	free(c->gone);
+	ofs_buf_finish(&c->system);
+	ofs_shelved_finish(&c->file);
+	*c = (struct ofs_compression){ 0 };
+}
+
+/* ---- which messages */
+
+/* Whether what stands before the message must not be parted from it. */
+static bool belongs_to_last(const struct ofs_chat *chat, size_t i)
+{
+	return chat->messages[i].answers ||
+	       (chat->messages[i].role == OFS_ROLE_ASSISTANT && chat->messages[i - 1].leads);
+}
+
+/* The messages from there on stay; none of them has the result of a call that was made before. */
+static size_t find_end(const struct ofs_chat *chat, size_t keep)
+{
+	size_t end = chat->n - OFS_MIN(OFS_MAX(keep, (size_t)1), chat->n);
+
+	for (size_t i = chat->n;;) {
+		while (end && belongs_to_last(chat, end))
+			end--;
+		if (i <= end)
+			return end;
+		i--;
+		end = OFS_MIN(end, chat->messages[i].asked);
+	}
+}
+
+static bool is_request(const struct ofs_message *m)
+{
+	return m->role == OFS_ROLE_USER && m->speaks && !m->answers;
+}
+
+/*
+ * The last request of the user, unless what stays begins with one: most services refuse a chat that does not begin so.
+ * SIZE_MAX: none.
+ */
+static size_t find_request(const struct planning *p)
+{
+	const struct ofs_message *messages = p->chat->messages;
+
+	if (p->end < p->chat->n && messages[p->end].role == OFS_ROLE_USER)
+		return SIZE_MAX;
+	for (size_t i = p->end; i-- > p->head;) {
+		if (is_request(&messages[i]))
+			return i;
+	}
+	return SIZE_MAX;
+}
+
+/* Whether it continues what the message before it began. */
+static bool continues(const struct ofs_message *m)
+{
+	return m->answers || (m->role == OFS_ROLE_ASSISTANT && m[-1].role == OFS_ROLE_ASSISTANT);
+}
+
+/* Behind the group that begins at `start`: a message, or calls and their results, which stay together. */
+static size_t group_end(const struct planning *p, size_t start)
+{
+	const struct ofs_message *messages = p->chat->messages;
+	size_t i = start, last = start;
+
+	do {
+		last = OFS_MAX(last, messages[i].answered);
+		i++;
+	} while (i < p->end && (i <= last || continues(&messages[i])));
+	return i;
+}
+
+/* Small groups that stay do not come before every request, either. */
+static void keep_beginning(struct planning *p)
+{
+	const struct ofs_message *messages = p->chat->messages;
+	size_t first = p->head;
+
+	while (first < p->end && p->plan->gone[first])
+		first++;
+	if (first == p->end || messages[first].role == OFS_ROLE_USER)
+		return;
+	while (first-- > p->head) {
+		if (is_request(&messages[first])) {
+			p->plan->gone[first] = false;
+			return;
+		}
+	}
+}
+
+static void choose(struct planning *p)
+{
+	size_t request, next;
+
+	p->plan->gone = ofs_alloc(p->chat->n + 1);
+	p->head = ofs_seam_head(p->chat);
+	p->end = find_end(p->chat, p->request->keep);
+	request = find_request(p);
+	for (size_t i = p->head; i < p->end; i = next) {
+		uint64_t tokens = 0;
+
+		next = group_end(p, i);
+		for (size_t j = i; j < next; j++)
+			tokens += p->request->message_tokens[j];
+		if (tokens <= p->request->group_tokens)
+			continue;
+		for (size_t j = i; j < next; j++)
+			p->plan->gone[j] = j != request;
+	}
+	keep_beginning(p);
+	for (size_t i = 0; i < p->end; i++)
+		p->plan->removed += p->plan->gone[i];
+}
+
+/* ---- the summary */
+
+/* The summary of what went before, as a message. */
+static int write_earlier(const struct planning *p, struct ofs_buf *out)
+{
+	int r = ofs_buf_append_str(out, "\n{\"role\": \"system\", \"content\": ");
+
+	if (r == 0)
+		r = ofs_literal_encode(&p->request->style, p->system.data + p->earlier.inside,
+				       p->earlier.inside_len, out);
+	return r < 0 ? r : ofs_buf_append_str(out, "}");
+}
+
+/* The messages that go, as an array, behind the summary of those that went before. */
+static int write_gone(const struct planning *p, struct ofs_buf *out)
+{
+	struct ofs_sink sink = ofs_sink_to_buf(out);
+	bool first = !p->has_earlier;
+	int r = ofs_buf_append_str(out, "[");
+
+	if (r == 0 && p->has_earlier)
+		r = write_earlier(p, out);
+	for (size_t i = 0; i < p->end && r == 0; i++) {
+		struct ofs_span whole = p->chat->messages[i].whole;
+
+		if (!p->plan->gone[i])
+			continue;
+		r = ofs_buf_append_str(out, first ? "\n" : ",\n");
+		if (r == 0)
+			r = ofs_edits_write(p->request->edits, whole.p, whole.p + whole.len, &sink);
+		first = false;
+	}
+	return r < 0 ? r : ofs_buf_append_str(out, "\n]\n");
+}
+
+/* 1, or 0 with the reason when the summarizer did not do it. */
+static int summarize(struct planning *p, struct ofs_buf *out)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf messages = OFS_BUF_INIT;
+	const char *earlier = p->has_earlier ? (char *)p->system.data + p->earlier.inside : NULL;
+	int r;
+
+	if (!p->request->summarizer) {
+		r = ofs_snapshot_write(p->chat, p->plan->gone, earlier,
+				       p->has_earlier ? p->earlier.inside_len : 0,
+				       p->request->snapshot_tokens, out);
+		return r < 0 ? ofs_error_set(p->err, ENOMEM, "out of memory") : 1;
+	}
+	if (write_gone(p, &messages) < 0)
+		return ofs_error_set(p->err, ENOMEM, "out of memory");
+	r = ofs_summarizer_run(p->request->summarizer, messages.data, messages.len, p->err, out);
+	return r < 0 ? 0 : 1;
+}
+
+/* ---- its place */
+
+/* What the system says now, and the snapshot at its end. */
+static int read_system(struct planning *p)
+{
+	p->plan->system_part = ofs_seam_system(p->chat);
+	if (!p->plan->system_part.p)
+		return 0;
+	if (ofs_span_decode(p->plan->system_part, &p->system) < 0)
+		return ofs_error_set(p->err, ENOMEM, "out of memory");
+	p->has_earlier = ofs_seam_find(p->system.data, p->system.len, &p->earlier) &&
+			 ofs_shelf_begins(p->shelf, p->earlier.ref, OFS_SEAM_BEGIN);
+	if (p->has_earlier)
+		p->system.len = p->earlier.start;
+	return 0;
+}
+
+/* What holds the system's text, though no string at its end. */
+static struct ofs_span system_content(const struct planning *p)
+{
+	return p->head ? ofs_span_member(p->chat->messages[p->head - 1].whole, "content")
+		       : p->chat->system;
+}
+
+/* Whether the system's text is put into the list as a message of its own. */
+static bool adds_message(const struct planning *p)
+{
+	return !p->plan->system_part.p && !ofs_span_is_array(system_content(p)) &&
+	       (p->head || !p->chat->anthropic);
+}
+
+/* Puts a block behind the others. */
+static int put_block(struct ofs_compression *plan, struct ofs_span content,
+		     const struct ofs_buf *string)
+{
+	struct ofs_span_cursor cursor = ofs_span_enter(content);
+	struct ofs_span block;
+	int r = ofs_span_next(&cursor, &block) ? ofs_buf_append_str(&plan->system, ", ") : 0;
+
+	plan->system_part = (struct ofs_span){ content.p + content.len - 1, 0 };
+	if (r == 0)
+		r = ofs_buf_append_str(&plan->system, "{\"type\": \"text\", \"text\": ");
+	if (r == 0)
+		r = ofs_buf_append(&plan->system, string->data, string->len);
+	return r < 0 ? r : ofs_buf_append_str(&plan->system, "}");
+}
+
+/* Where a new system's text is put in, and with what around it; nothing: beside the list. */
+static int put_in(struct planning *p, const struct ofs_buf *string)
+{
+	struct ofs_compression *plan = p->plan;
+	bool message = adds_message(p);
+	int r = 0;
+
+	if (!message && ofs_span_is_array(system_content(p)))
+		return put_block(plan, system_content(p), string);
+	if (message) {
+		plan->system_part = (struct ofs_span){ p->chat->messages[p->head].whole.p, 0 };
+		r = ofs_buf_append_str(&plan->system, "{\"role\": \"system\", \"content\": ");
+	}
+	if (r == 0)
+		r = ofs_buf_append(&plan->system, string->data, string->len);
+	return r < 0 || !message ? r : ofs_buf_append_str(&plan->system, "}, ");
+}
+
+/* What the system says with the snapshot. */
+static int write_system(const struct planning *p, const struct ofs_buf *inside, const char *path,
+			struct ofs_buf *out)
+{
+	int r = ofs_buf_append(out, p->system.data, p->system.len);
+
+	return r < 0 ? r
+		     : ofs_seam_write_snapshot(inside->data, inside->len, p->plan->removed, path,
+					       !p->system.len, out);
+}
+
+/* Tokens that the chat has more for it. */
+static int64_t system_tokens(const struct planning *p, const struct ofs_buf *text)
+{
+	uint64_t now = ofs_tokens_count(text->data, text->len);
+
+	return (int64_t)now - (int64_t)ofs_span_tokens(p->plan->system_part) +
+	       (adds_message(p) ? OFS_MESSAGE_TOKENS : 0);
+}
+
+static int place_snapshot(struct planning *p, const struct ofs_buf *inside)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, string = OFS_BUF_INIT;
+	int r = write_system(p, inside, p->plan->file.path, &text);
+
+	if (r == 0)
+		r = ofs_literal_encode(&p->request->style, text.data, text.len, &string);
+	if (r < 0)
+		return ofs_error_set(p->err, ENOMEM, "out of memory");
+	p->plan->tokens += (uint64_t)system_tokens(p, &text);
+	r = p->plan->system_part.p ? ofs_buf_append(&p->plan->system, string.data, string.len)
+				   : put_in(p, &string);
+	return r < 0 ? ofs_error_set(p->err, ENOMEM, "out of memory") : 0;
+}
+
+/* ---- the whole */
+
+/* Messages before the end that stay, as they are counted in the file. */
+static size_t count_kept(const struct planning *p)
+{
+	size_t n = adds_message(p);
+
+	for (size_t i = 0; i < p->end; i++)
+		n += !p->plan->gone[i] && !ofs_fetched_is(&p->chat->messages[i]);
+	return n;
+}
+
+/* A file being written: pieces are gathered, as each would be a system call. */
+struct writing {
+	struct ofs_spool *file;
+	struct ofs_buf gathered;
+};
+
+static int flush(struct writing *w)
+{
+	int r = ofs_spool_append(w->file, w->gathered.data, w->gathered.len);
+
+	w->gathered.len = 0;
+	return r;
+}
+
+static int gather(void *arg, const void *data, size_t len)
+{
+	struct writing *w = arg;
+	int r = 0;
+
+	if (w->gathered.len + len < GATHERED_MAX)
+		return ofs_buf_append(&w->gathered, data, len);
+	r = flush(w);
+	return r < 0 ? r : ofs_spool_append(w->file, data, len);
+}
+
+static int write_file(const struct ofs_seam_draft *draft, struct ofs_spool *file)
+{
+	struct writing w = { .file = file };
+	const struct ofs_sink sink = { .write = gather, .arg = &w };
+	int r = ofs_seam_write_file(draft, &sink);
+
+	if (r == 0)
+		r = flush(&w);
+	ofs_buf_finish(&w.gathered);
+	return r;
+}
+
+static int shelve(struct planning *p)
+{
+	/* It may be as large as the chat, which is in memory once already. */
+	OFS_CLEANUP(ofs_spool_finish) struct ofs_spool file = OFS_SPOOL_INIT;
+	const struct ofs_seam_draft draft = {
+		.chat = p->chat,
+		.edits = p->request->edits,
+		.end = p->end,
+		.kept = count_kept(p),
+		.earlier = p->has_earlier,
+		.system = !p->head && p->chat->system.p,
+	};
+	int r = write_file(&draft, &file);
+
+	if (r < 0)
+		return ofs_error_set(p->err, -r, "cannot gather the messages: %s", strerror(-r));
+	return ofs_shelf_put_text(p->shelf, &file, "messages", p->err, &p->plan->file);
+}
+
+/* 1, or 0 with the reason when the summary takes as much as the messages that go, which have `gone` tokens. */
+static int check_gain(struct planning *p, const struct ofs_buf *inside, uint64_t gone)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	OFS_FREE char *path = NULL;
+	int64_t more;
+	int r = ofs_access_find(p->shelf->access, p->err);
+
+	if (r < 0)
+		return r;
+	path = ofs_shelf_ref_path(p->shelf, LONGEST_REF);
+	if (write_system(p, inside, path, &text) < 0)
+		return ofs_error_set(p->err, ENOMEM, "out of memory");
+	more = system_tokens(p, &text);
+	if (more < (int64_t)gone)
+		return 1;
+	ofs_error_set(p->err, ENODATA,
+		      "nothing would be gained: the summary has %lld tokens, the messages %llu",
+		      (long long)more, (unsigned long long)gone);
+	return 0;
+}
+
+/* The summary without secrets: they are in the messages that are stored, if they are needed. */
+static int summarize_safely(struct planning *p, struct ofs_buf *out)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf said = OFS_BUF_INIT;
+	int r = summarize(p, &said);
+
+	if (r <= 0)
+		return r;
+	if (ofs_redact_text(out, (const char *)said.data, said.len) < 0)
+		return ofs_error_set(p->err, ENOMEM, "out of memory");
+	return 1;
+}
+
+static int plan(struct planning *p)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf inside = OFS_BUF_INIT;
+	uint64_t gone = 0, all = p->chat->system_tokens;
+	int r;
+
+	choose(p);
+	if (!p->plan->removed) {
+		ofs_error_set(p->err, ENODATA, "there are no older messages to sum up");
+		return 0;
+	}
+	for (size_t i = 0; i < p->chat->n; i++) {
+		all += p->request->message_tokens[i];
+		gone += p->plan->gone[i] ? p->request->message_tokens[i] : 0;
+	}
+	r = read_system(p);
+	if (r == 0)
+		r = summarize_safely(p, &inside);
+	if (r > 0)
+		r = check_gain(p, &inside, gone);
+	if (r <= 0)
+		return r;
+	r = shelve(p);
+	if (r < 0)
+		return r;
+	p->plan->tokens = all - gone;
+	r = place_snapshot(p, &inside);
+	return r < 0 ? r : 1;
+}
+
+int ofs_compression_plan(const struct ofs_compression_request *request, struct ofs_shelf *shelf,
+			 struct ofs_error *err, struct ofs_compression *ret)
+{
+	struct ofs_compression made = { 0 };
+	struct planning p = {
+		.request = request, .chat = request->chat, .shelf = shelf, .err = err, .plan = &made
+	};
+	int r = plan(&p);
+
+	ofs_buf_finish(&p.system);
+	if (r == 1)
+		*ret = made;
+	else
+		ofs_compression_finish(&made);
+	return r;
+}
+
+/* Whether the system's text is a message that comes behind those of the system. */
+static bool is_message(const struct ofs_compression *c, const struct ofs_chat *chat, size_t head)
+{
+	return !c->system_part.len && c->system_part.p == chat->messages[head].whole.p;
+}
+
+void ofs_compression_apply(struct ofs_compression *c, const struct ofs_chat *chat,
+			   struct ofs_edits *edits)
+{
+	if (c->system_part.p && !is_message(c, chat, ofs_seam_head(chat)))
+		ofs_edits_replace(edits, c->system_part, &c->system);
+}
+
+int ofs_compression_write(const struct ofs_compression *c, const struct ofs_chat *chat,
+			  const struct ofs_edits *edits, const struct ofs_sink *sink)
+{
+	const char *start = chat->list.p + 1, *end = chat->list.p + chat->list.len - 1;
+	size_t head;
+	int r;
+
+	if (!c || !c->gone)
+		return ofs_edits_write(edits, start, end, sink);
+	head = ofs_seam_head(chat);
+	r = sink->write(sink->arg, start, (size_t)(chat->messages[0].whole.p - start));
+	for (size_t i = 0; i < chat->n && r == 0; i++) {
+		const char *next = i + 1 < chat->n ? chat->messages[i + 1].whole.p : end;
+
+		/* It is no edit: the message where it is put in may be gone. */
+		if (i == head && is_message(c, chat, head))
+			r = sink->write(sink->arg, c->system.data, c->system.len);
+		if (r == 0 && !c->gone[i])
+			r = ofs_edits_write(edits, chat->messages[i].whole.p, next, sink);
+	}
+	return r;
+}

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: MIT */
+#include "context/manage/manage.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/redact.h"
+#include "base/tokens.h"
+#include "base/util.h"
+#include "client/text.h"
+#include "context/chat/chat.h"
+#include "context/manage/compaction.h"
+#include "context/manage/compression.h"
+#include "context/manage/fetched.h"
+#include "context/manage/prefetch.h"
+#include "context/manage/request.h"
+#include "context/manage/restore.h"
+#include "context/manage/seam.h"
+#include "context/manage/shelf.h"
+
+/* Compacted to less than this part of what it was, a chat is not compressed as well. */
+#define AUTO_PERCENT 75
+
+/* A request being answered. */
+struct managing {
+	const struct ofs_settings *settings;
+	const struct ofs_summarizer *summarizer;
+	struct ofs_request request;
+	struct ofs_shelf shelf;
+	struct ofs_error *err;
+	struct ofs_chat chat;
+	struct ofs_compaction compaction;
+	struct ofs_edits edits;
+	struct ofs_compression compression;
+	bool compressed;
+	size_t fetched; /* slices */
+	uint64_t before, after; /* tokens */
+	char *note;
+	bool failed; /* what was asked for was not done, and the messages are as they were */
+};
+
+static int out_of_memory(struct ofs_error *err)
+{
+	return ofs_error_set(err, ENOMEM, "out of memory");
+}
+
+/* ---- compacting and compressing */
+
+static int compact(struct managing *m)
+{
+	const struct ofs_request *request = &m->request;
+	struct ofs_compaction_limits limits = {
+		.result_tokens = request->max_tool_message_tokens,
+		.total_tokens = request->max_total_tokens,
+		.bare_tokens = OFS_MAX(m->settings->bare_tokens, request->max_total_tokens),
+		.keep = request->keep < 0 ? 1 : (size_t)request->keep,
+	};
+	int r = ofs_compaction_plan(&m->chat, &limits, &m->shelf, m->err, &m->compaction);
+
+	if (r < 0)
+		return r;
+	m->after = m->compaction.tokens;
+	return ofs_compaction_apply(&m->compaction, &m->chat, &m->edits) < 0 ? out_of_memory(m->err)
+									     : 0;
+}
+
+/* Tokens of each message, with what compaction made of them. */
+static uint64_t *count_messages(const struct managing *m)
+{
+	uint64_t *tokens = ofs_alloc((m->chat.n + 1) * sizeof(*tokens));
+
+	for (size_t i = 0; i < m->chat.n; i++)
+		tokens[i] = m->chat.messages[i].tokens;
+	for (size_t i = 0; i < m->compaction.n; i++) {
+		const struct ofs_result *result = &m->chat.results[i];
+
+		tokens[result->message] += m->compaction.list[i].tokens - result->tokens;
+	}
+	return tokens;
+}
+
+/* Does not compress, and says why: in valid UTF-8, though a reason may quote anything and be cut. */
+static int leave(struct managing *m, const char *why)
+{
+	size_t len, used;
+	FILE *out = open_memstream(&m->note, &len);
+
+	if (!out)
+		return 0;
+	fputs("not compressed: ", out);
+	ofs_text_printable(out, why, strlen(why), false, SIZE_MAX, &used);
+	fclose(out);
+	return 0;
+}
+
+static int compress(struct managing *m)
+{
+	OFS_FREE uint64_t *tokens = count_messages(m);
+	struct ofs_compression_request request = {
+		.chat = &m->chat,
+		.edits = &m->edits,
+		.message_tokens = tokens,
+		.summarizer = m->summarizer,
+		.style = m->compaction.style,
+		.keep = m->request.keep < 0 ? 2 : (size_t)m->request.keep,
+		.group_tokens = m->request.group_token_threshold,
+		.snapshot_tokens = m->settings->snapshot_tokens,
+	};
+	struct ofs_error why;
+	int r;
+
+	if (m->request.list_only && m->chat.anthropic && !ofs_seam_head(&m->chat))
+		return leave(
+			m,
+			"the summary belongs beside a list of this form; write more than the list");
+	ofs_edits_sort(&m->edits);
+	r = ofs_compression_plan(&request, &m->shelf, &why, &m->compression);
+	if (r < 0)
+		return ofs_error_set(m->err, -r, "%s", why.text);
+	if (r == 0) {
+		ofs_redact_line(why.text, sizeof(why.text));
+		return leave(m, why.text);
+	}
+	m->compressed = true;
+	m->after = m->compression.tokens;
+	ofs_compression_apply(&m->compression, &m->chat, &m->edits);
+	return 0;
+}
+
+static int work(struct managing *m)
+{
+	enum ofs_manage_mode mode = m->request.mode;
+	int r = 0;
+
+	m->after = m->before;
+	if (mode != OFS_MANAGE_COMPRESS)
+		r = compact(m);
+	if (r < 0 || mode == OFS_MANAGE_COMPACT)
+		return r;
+	if (mode == OFS_MANAGE_AUTO &&
+	    (m->after <= m->request.max_total_tokens || m->after * 100 <= m->before * AUTO_PERCENT))
+		return 0;
+	r = compress(m);
+	m->failed = r == 0 && mode == OFS_MANAGE_COMPRESS && !m->compressed;
+	return r;
+}
+
+/* ---- fetching in advance */
+
+/* The last request of the user; SIZE_MAX: there is none, or it was fetched for already. */
+static size_t find_request(const struct ofs_chat *chat)
+{
+	for (size_t i = chat->n; i-- > 0;) {
+		const struct ofs_message *message = &chat->messages[i];
+
+		if (message->role == OFS_ROLE_USER && message->speaks && !message->answers)
+			return i && ofs_fetched_is(&chat->messages[i - 1]) ? SIZE_MAX : i;
+	}
+	return SIZE_MAX;
+}
+
+static int append_text(void *arg, struct ofs_span string)
+{
+	return ofs_span_decode(string, arg) < 0 ? -ENOMEM : ofs_buf_append_str(arg, "\n");
+}
+
+/* The refs of all pointers, made now or before. */
+static size_t find_sources(struct managing *m, struct ofs_mark *marks)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->chat.n_results; i++) {
+		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf own = OFS_BUF_INIT;
+		struct ofs_span string = m->chat.results[i].text;
+		const struct ofs_buf *text = i < m->compaction.n ? &m->compaction.list[i].text
+								 : &own;
+
+		if (!text->data) {
+			if (!ofs_mark_is_pointer(string.p + 1, string.len - 2) ||
+			    ofs_span_decode(string, &own) < 0)
+				continue;
+			text = &own;
+		}
+		if (ofs_mark_find(text->data, text->len, &marks[n]))
+			n++;
+	}
+	return n;
+}
+
+static int fetch_from(struct managing *m, const struct ofs_mark *marks, size_t n,
+		      const struct ofs_buf *query, struct ofs_buf *slices)
+{
+	struct ofs_prefetch_source *sources = ofs_alloc((n + 1) * sizeof(*sources));
+	char **paths = ofs_alloc((n + 1) * sizeof(*paths));
+	int r;
+
+	for (size_t i = 0; i < n; i++) {
+		paths[i] = ofs_shelf_ref_path(&m->shelf, marks[i].ref);
+		sources[i] = (struct ofs_prefetch_source){ marks[i].ref, paths[i] };
+	}
+	r = ofs_prefetch_write(&m->shelf, sources, n, (const char *)query->data, query->len, m->err,
+			       slices);
+	for (size_t i = 0; i < n; i++)
+		free(paths[i]);
+	free(paths);
+	free(sources);
+	return r;
+}
+
+/* Puts slices before the last request, as a message of their own. */
+static int fetch(struct managing *m)
+{
+	OFS_CLEANUP(ofs_buf_finish)
+	struct ofs_buf query = OFS_BUF_INIT, slices = OFS_BUF_INIT, message = OFS_BUF_INIT;
+	size_t request = find_request(&m->chat);
+	OFS_FREE struct ofs_mark *marks = ofs_alloc((m->chat.n_results + 1) * sizeof(*marks));
+	size_t n = request == SIZE_MAX ? 0 : find_sources(m, marks);
+	int r;
+
+	if (!n)
+		return 0;
+	if (ofs_message_texts(&m->chat.messages[request], append_text, &query) < 0)
+		return out_of_memory(m->err);
+	r = fetch_from(m, marks, n, &query, &slices);
+	if (r <= 0)
+		return r;
+	m->fetched = (size_t)r;
+	if (ofs_fetched_write(slices.data, slices.len, &m->compaction.style, &message) < 0)
+		return out_of_memory(m->err);
+	m->after += ofs_tokens_count(slices.data, slices.len);
+	ofs_edits_replace(&m->edits, (struct ofs_span){ m->chat.messages[request].whole.p, 0 },
+			  &message);
+	return 0;
+}
+
+/* ---- the answer */
+
+static int put(const struct ofs_sink *sink, const char *text)
+{
+	return sink->write(sink->arg, text, strlen(text));
+}
+
+/* Allocated; NULL: it cannot be written. Takes `json`. */
+static char *json_text(json_t *json)
+{
+	char *text = json ? json_dumps(json, JSON_ENCODE_ANY) : NULL;
+
+	json_decref(json);
+	return text;
+}
+
+static void describe_file(json_t *files, const struct ofs_shelved *file, const char *tool,
+			  uint64_t tokens, size_t message)
+{
+	json_t *entry = json_pack("{s:s, s:I, s:I, s:I, s:s, s:I}", "ref", file->mark.ref, "bytes",
+				  (json_int_t)file->size, "lines", (json_int_t)file->lines,
+				  "tokens", (json_int_t)tokens, "sha256", file->sha256, "message",
+				  (json_int_t)message);
+
+	if (tool)
+		json_object_set_new(entry, "tool", json_string(tool));
+	json_object_set_new(files, file->path, entry);
+}
+
+static json_t *list_files(const struct managing *m)
+{
+	json_t *files = json_object();
+
+	for (size_t i = 0; i < m->compaction.n; i++) {
+		const struct ofs_compacted *c = &m->compaction.list[i];
+		const struct ofs_result *result = &m->chat.results[i];
+		OFS_FREE char *tool = NULL;
+
+		if (!c->file)
+			continue;
+		tool = ofs_span_text(result->call == SIZE_MAX ? result->name
+							      : m->chat.calls[result->call].name);
+		describe_file(files, c->file, tool, result->tokens, result->message);
+	}
+	if (m->compressed)
+		describe_file(files, &m->compression.file, NULL,
+			      m->before > m->after ? m->before - m->after : 0, 0);
+	return files;
+}
+
+static json_t *metadata(const struct managing *m)
+{
+	static const char *const names[] = { "", "compact", "compress", "auto", "restore" };
+
+	return json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s?}", "mode",
+			 names[m->request.mode], "write_file_dict", list_files(m), "tokens_before",
+			 (json_int_t)m->before, "tokens_after", (json_int_t)m->after,
+			 "tokens_saved", (json_int_t)m->before - (json_int_t)m->after, "offloaded",
+			 (json_int_t)m->compaction.offloaded, "shortened",
+			 (json_int_t)m->compaction.shortened, "summarized",
+			 (json_int_t)m->compression.removed, "prefetched", (json_int_t)m->fetched,
+			 "note", m->note);
+}
+
+/* A sentence for people and logs. */
+static json_t *answer(const struct managing *m)
+{
+	json_t *text;
+
+	if (m->after == m->before && !m->compaction.offloaded && !m->compressed)
+		return m->note ? json_string(m->note)
+			       : json_sprintf("nothing to do: %" PRIu64 " tokens", m->before);
+	text = json_sprintf(
+		"%zu results offloaded, %zu pointers shortened, %zu messages summed up: "
+		"%" PRIu64 " -> %" PRIu64 " tokens",
+		m->compaction.offloaded, m->compaction.shortened, m->compression.removed, m->before,
+		m->after);
+	return text;
+}
+
+static int write_list(const struct managing *m, const struct ofs_sink *sink)
+{
+	int r = put(sink, "[");
+
+	if (r == 0)
+		r = ofs_compression_write(m->compressed ? &m->compression : NULL, &m->chat,
+					  &m->edits, sink);
+	return r < 0 ? r : put(sink, "]");
+}
+
+/* What stands beside the list: as it was, changed, or new. */
+static int write_system(const struct managing *m, const struct ofs_sink *sink)
+{
+	struct ofs_span system = m->chat.system;
+	bool made = m->compressed && !m->compression.system_part.p;
+	int r;
+
+	if (!system.p && !made)
+		return 0;
+	r = put(sink, ", \"system\": ");
+	if (r < 0)
+		return r;
+	return made ? sink->write(sink->arg, m->compression.system.data, m->compression.system.len)
+		    : ofs_edits_write(&m->edits, system.p, system.p + system.len, sink);
+}
+
+static int write_answer(const struct managing *m, const struct ofs_sink *sink)
+{
+	OFS_FREE char *said = NULL;
+	OFS_FREE char *told = NULL;
+	int r;
+
+	if (m->request.list_only) {
+		r = write_list(m, sink);
+		return r < 0 ? r : put(sink, "\n");
+	}
+	/* Made before the first byte is written: it may fail. */
+	said = json_text(answer(m));
+	told = json_text(metadata(m));
+	if (!said || !told)
+		return -ENOMEM;
+	r = put(sink, m->failed ? "{\"success\": false, \"answer\": "
+				: "{\"success\": true, \"answer\": ");
+	if (r == 0)
+		r = put(sink, said);
+	if (r == 0)
+		r = put(sink, ", \"messages\": ");
+	if (r == 0)
+		r = write_list(m, sink);
+	if (r == 0)
+		r = write_system(m, sink);
+	if (r == 0)
+		r = put(sink, ", \"metadata\": ");
+	if (r == 0)
+		r = put(sink, told);
+	return r < 0 ? r : put(sink, "}\n");
+}
+
+/* ---- restoring */
+
+static int write_restored(const struct managing *m, const struct ofs_restored *restored,
+			  const struct ofs_sink *sink)
+{
+	const struct ofs_buf *list = &restored->list, *system = &restored->system;
+	OFS_FREE char *said = NULL;
+	int r;
+
+	if (m->request.list_only) {
+		r = sink->write(sink->arg, list->data, list->len);
+		return r < 0 ? r : put(sink, "\n");
+	}
+	said = json_text(json_sprintf("%zu results and %zu snapshots put back", restored->results,
+				      restored->snapshots));
+	if (!said)
+		return -ENOMEM;
+	r = put(sink, "{\"success\": true, \"answer\": ");
+	if (r == 0)
+		r = put(sink, said);
+	if (r == 0)
+		r = put(sink, ", \"messages\": ");
+	if (r == 0)
+		r = sink->write(sink->arg, list->data, list->len);
+	if (r == 0 && system->len)
+		r = put(sink, ", \"system\": ");
+	if (r == 0 && system->len)
+		r = sink->write(sink->arg, system->data, system->len);
+	return r < 0 ? r : put(sink, "}\n");
+}
+
+static int restore(struct managing *m, const struct ofs_sink *sink)
+{
+	OFS_CLEANUP(ofs_restored_finish) struct ofs_restored restored = { 0 };
+	int r = ofs_restore(m->request.messages, m->request.system, &m->shelf, m->err, &restored);
+
+	if (r < 0)
+		return r;
+	r = write_restored(m, &restored, sink);
+	return r < 0 ? ofs_error_set(m->err, -r, "cannot write the answer: %s", strerror(-r)) : 0;
+}
+
+/* ---- the whole */
+
+static int manage(struct managing *m, const struct ofs_sink *sink)
+{
+	int r;
+
+	if (m->request.mode == OFS_MANAGE_RESTORE)
+		return restore(m, sink);
+	r = ofs_chat_read(m->request.messages, m->request.system, m->err, &m->chat);
+	if (r < 0)
+		return r;
+	m->chat.anthropic |= m->request.anthropic;
+	m->before = ofs_chat_tokens(&m->chat);
+	r = work(m);
+	if (r == 0 && m->request.prefetch)
+		r = fetch(m);
+	if (r < 0)
+		return r;
+	ofs_edits_sort(&m->edits);
+	r = write_answer(m, sink);
+	return r < 0 ? ofs_error_set(m->err, -r, "cannot write the answer: %s", strerror(-r)) : 0;
+}
+
+int ofs_manage(const void *text, size_t len, const struct ofs_manage_options *options,
+	       const struct ofs_settings *settings, struct ofs_access *access,
+	       const struct ofs_sink *sink, struct ofs_error *err, char **ret_note)
+{
+	struct managing m = { .settings = settings, .summarizer = options->summarizer, .err = err };
+	int r = ofs_request_read(text, len, options, settings, err, &m.request);
+
+	if (r == 0)
+		r = ofs_shelf_init(&m.shelf, access, m.request.store_dir, m.request.chat_id, err);
+	if (r == 0)
+		r = manage(&m, sink);
+	if (r == 0 && ret_note)
+		*ret_note = ofs_steal(m.note);
+	free(m.note);
+	ofs_compression_finish(&m.compression);
+	ofs_edits_finish(&m.edits);
+	ofs_compaction_finish(&m.compaction);
+	ofs_chat_finish(&m.chat);
+	ofs_shelf_finish(&m.shelf);
+	ofs_request_finish(&m.request);
+	return r;
+}

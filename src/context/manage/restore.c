@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+#include "context/manage/restore.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/util.h"
+#include "codec/hash.h"
+#include "context/chat/chat.h"
+#include "context/json/edit.h"
+#include "context/manage/fetched.h"
+#include "context/manage/seam.h"
+
+/* A list on its way back. */
+struct restoring {
+	struct ofs_shelf *shelf;
+	struct ofs_error *err;
+	struct ofs_restored *to;
+	struct ofs_chat chat; /* of to->list and to->system */
+	struct ofs_map undone; /* checksums of the refs of snapshots */
+};
+
+void ofs_restored_finish(struct ofs_restored *r)
+{
+	ofs_buf_finish(&r->list);
+	ofs_buf_finish(&r->system);
+	*r = (struct ofs_restored){ 0 };
+}
+
+static struct ofs_span span_of(const struct ofs_buf *b)
+{
+	return (struct ofs_span){ (const char *)b->data, b->len };
+}
+
+static int out_of_memory(struct ofs_error *err)
+{
+	return ofs_error_set(err, ENOMEM, "out of memory");
+}
+
+static int read_chat(struct restoring *r)
+{
+	ofs_chat_finish(&r->chat);
+	return ofs_chat_read(span_of(&r->to->list), span_of(&r->to->system), r->err, &r->chat);
+}
+
+/* ---- snapshots, and what was fetched */
+
+/* Whether the system's text ends with one, and its ref. */
+static int find_snapshot(struct restoring *r, struct ofs_snapshot_place *ret)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	struct ofs_span string = ofs_seam_system(&r->chat);
+
+	if (!string.p)
+		return 0;
+	if (ofs_span_decode(string, &text) < 0)
+		return out_of_memory(r->err);
+	return ofs_seam_find(text.data, text.len, ret);
+}
+
+static int does_not_fit(struct restoring *r, const char *ref)
+{
+	return ofs_error_set(r->err, EILSEQ,
+			     "ref %s does not have the messages that the snapshot stands for", ref);
+}
+
+/* The list with the messages of the file in the place of its first ones. */
+static int splice(struct restoring *r, const struct ofs_seam_file *file, const char *ref)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf list = OFS_BUF_INIT;
+	struct ofs_sink sink = ofs_sink_to_buf(&list);
+	const struct ofs_chat *chat = &r->chat;
+	const char *first, *rest, *end = chat->list.p + chat->list.len;
+	int e;
+
+	if (file->kept >= chat->n)
+		return does_not_fit(r, ref);
+	first = chat->messages[0].whole.p;
+	rest = chat->messages[file->kept].whole.p;
+	e = ofs_buf_append(&list, chat->list.p, (size_t)(first - chat->list.p));
+	if (e == 0)
+		e = ofs_seam_write_messages(file, &sink);
+	if (e == -EINVAL)
+		return does_not_fit(r, ref);
+	if (e == 0)
+		e = ofs_buf_append(&list, rest, (size_t)(end - rest));
+	if (e < 0)
+		return out_of_memory(r->err);
+	ofs_buf_finish(&r->to->list);
+	r->to->list = list;
+	list = (struct ofs_buf)OFS_BUF_INIT;
+	return 0;
+}
+
+/* What stood beside the list, if the snapshot stands there. */
+static int restore_system(struct restoring *r, const struct ofs_seam_file *file)
+{
+	r->to->system.len = 0;
+	if (!file->system.p) {
+		ofs_buf_finish(&r->to->system);
+		return 0;
+	}
+	return ofs_buf_append(&r->to->system, file->system.p, file->system.len) < 0
+		       ? out_of_memory(r->err)
+		       : 0;
+}
+
+/* `ret_more`: what was put back has one, too. */
+static int undo_snapshot(struct restoring *r, const struct ofs_snapshot_place *place,
+			 bool *ret_more)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	bool beside = !ofs_seam_head(&r->chat);
+	uint64_t key = ofs_checksum(place->ref, strlen(place->ref), 0);
+	struct ofs_seam_file file;
+	int e;
+
+	/* A file that somebody made lead to itself would never come to an end. */
+	if (ofs_map_get(&r->undone, key))
+		return does_not_fit(r, place->ref);
+	if (ofs_map_put(&r->undone, key, r) < 0)
+		return out_of_memory(r->err);
+	e = ofs_shelf_get_text(r->shelf, place->ref, r->err, &text);
+
+	if (e < 0)
+		return e;
+	if (ofs_seam_read_file(text.data, text.len, &file) < 0)
+		return does_not_fit(r, place->ref);
+	e = splice(r, &file, place->ref);
+	if (e == 0 && beside)
+		e = restore_system(r, &file);
+	if (e < 0)
+		return e;
+	r->to->snapshots++;
+	*ret_more = file.earlier;
+	ofs_buf_finish(&text); /* which may be as large as the list */
+	return read_chat(r);
+}
+
+/* Writes the list out with the changes. */
+static int rewrite(struct restoring *r, struct ofs_edits *edits)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf list = OFS_BUF_INIT;
+	struct ofs_sink sink = ofs_sink_to_buf(&list);
+	const char *start = r->chat.list.p;
+
+	if (!edits->n)
+		return 0;
+	ofs_edits_sort(edits);
+	if (ofs_edits_write(edits, start, start + r->chat.list.len, &sink) < 0)
+		return out_of_memory(r->err);
+	ofs_edits_finish(edits); /* which may be as large as the list */
+	ofs_buf_finish(&r->to->list);
+	r->to->list = list;
+	list = (struct ofs_buf)OFS_BUF_INIT;
+	return read_chat(r);
+}
+
+static int drop_fetched(struct restoring *r)
+{
+	OFS_CLEANUP(ofs_edits_finish) struct ofs_edits edits = { 0 };
+	const struct ofs_chat *chat = &r->chat;
+
+	for (size_t i = 0; i + 1 < chat->n; i++) {
+		struct ofs_span part = chat->messages[i].whole;
+		struct ofs_buf nothing = OFS_BUF_INIT;
+
+		if (!ofs_fetched_is(&chat->messages[i]))
+			continue;
+		part.len = (size_t)(chat->messages[i + 1].whole.p - part.p);
+		ofs_edits_replace(&edits, part, &nothing);
+	}
+	return rewrite(r, &edits);
+}
+
+static int undo_snapshots(struct restoring *r)
+{
+	struct ofs_snapshot_place place;
+	bool more = true;
+	int e = drop_fetched(r);
+
+	/* Each brings back what was there before it, which may have had one, and fetched messages. */
+	while (e == 0 && more) {
+		e = find_snapshot(r, &place);
+		if (e <= 0)
+			return e;
+		e = undo_snapshot(r, &place, &more);
+		if (e == 0)
+			e = drop_fetched(r);
+	}
+	return e;
+}
+
+/* ---- results */
+
+static int undo_result(struct restoring *r, const struct ofs_result *result,
+		       struct ofs_edits *edits)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, string = OFS_BUF_INIT;
+	struct ofs_mark mark;
+	int e;
+
+	if (!ofs_mark_is_pointer(result->text.p + 1, result->text.len - 2))
+		return 0;
+	if (ofs_span_decode(result->text, &text) < 0)
+		return out_of_memory(r->err);
+	if (!ofs_mark_find(text.data, text.len, &mark))
+		return 0;
+	e = ofs_shelf_get(r->shelf, &mark, r->err, &string);
+	if (e < 0)
+		return e;
+	ofs_edits_replace(edits, result->text, &string);
+	r->to->results++;
+	return 0;
+}
+
+static int undo_results(struct restoring *r)
+{
+	OFS_CLEANUP(ofs_edits_finish) struct ofs_edits edits = { 0 };
+	int e = 0;
+
+	for (size_t i = 0; i < r->chat.n_results && e == 0; i++)
+		e = undo_result(r, &r->chat.results[i], &edits);
+	return e < 0 ? e : rewrite(r, &edits);
+}
+
+int ofs_restore(struct ofs_span list, struct ofs_span system, struct ofs_shelf *shelf,
+		struct ofs_error *err, struct ofs_restored *ret)
+{
+	OFS_CLEANUP(ofs_restored_finish) struct ofs_restored to = { 0 };
+	struct restoring r = { .shelf = shelf, .err = err, .to = &to, .undone = OFS_MAP_INIT };
+	int e = ofs_buf_append(&to.list, list.p, list.len);
+
+	if (e == 0 && system.p)
+		e = ofs_buf_append(&to.system, system.p, system.len);
+	if (e < 0)
+		return out_of_memory(err);
+	e = read_chat(&r);
+	if (e == 0)
+		e = undo_snapshots(&r);
+	if (e == 0)
+		e = undo_results(&r);
+	ofs_chat_finish(&r.chat);
+	ofs_map_finish(&r.undone);
+	if (e < 0)
+		return e;
+	*ret = to;
+	to = (struct ofs_restored){ 0 };
+	return 0;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+#include "context/manage/seam.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+
+#define OPEN "<state_snapshot messages=\""
+#define CLOSE "</state_snapshot>\n"
+#define CLOSING "(original messages are stored in "
+#define GAP "\n\n"
+
+static const struct ofs_literal_style plain_style;
+
+/* ---- the snapshot */
+
+static const char *find_last(const char *text, size_t len, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (size_t i = len >= n ? len - n + 1 : 0; i-- > 0;) {
+		if (text[i] == *word && memcmp(text + i, word, n) == 0)
+			return text + i;
+	}
+	return NULL;
+}
+
+/* The last component of the path in the closing line, which ends the text. */
+static bool parse_closing(const char *p, const char *end, char ret_ref[OFS_MARK_REF_MAX + 1])
+{
+	const char *ref = end - 1;
+	size_t n;
+
+	if (end - p < 2 || end[-1] != ')' || memchr(p, '\n', (size_t)(end - p)))
+		return false;
+	while (ref > p && ref[-1] != '/')
+		ref--;
+	n = (size_t)(end - 1 - ref);
+	if (ref == p || !n || n > OFS_MARK_REF_MAX)
+		return false;
+	memcpy(ret_ref, ref, n);
+	ret_ref[n] = '\0';
+	return strspn(ret_ref, "0123456789abcdefghijklmnopqrstuvwxyz") == n;
+}
+
+bool ofs_seam_find(const void *text, size_t len, struct ofs_snapshot_place *ret)
+{
+	const char *start = text, *end = start + len;
+	const char *open, *inside, *close, *closing;
+	struct ofs_snapshot_place place;
+
+	if (!len || end[-1] != ')')
+		return false;
+	close = find_last(start, len, CLOSE CLOSING);
+	if (!close)
+		return false;
+	closing = close + strlen(CLOSE CLOSING);
+	open = find_last(start, (size_t)(close - start), OPEN);
+	inside = open ? memchr(open, '\n', (size_t)(close - open)) : NULL;
+	if (!inside || !parse_closing(closing, end, place.ref))
+		return false;
+	if (open - start >= (ssize_t)strlen(GAP) &&
+	    memcmp(open - strlen(GAP), GAP, strlen(GAP)) == 0)
+		open -= strlen(GAP);
+	place.start = (size_t)(open - start);
+	place.inside = (size_t)(inside + 1 - start);
+	place.inside_len = (size_t)(close - inside - 1);
+	place.end = len;
+	*ret = place;
+	return true;
+}
+
+int ofs_seam_write_snapshot(const void *inside, size_t len, size_t messages, const char *path,
+			    bool start, struct ofs_buf *out)
+{
+	int r = ofs_buf_printf(out, "%s" OPEN "%zu\">\n", start ? "" : GAP, messages);
+
+	if (r == 0)
+		r = ofs_buf_append(out, inside, len);
+	if (r == 0 && len && ((const char *)inside)[len - 1] != '\n')
+		r = ofs_buf_append_str(out, "\n");
+	return r < 0 ? r : ofs_buf_printf(out, CLOSE CLOSING "%s)", path);
+}
+
+size_t ofs_seam_head(const struct ofs_chat *chat)
+{
+	size_t head = 0;
+
+	while (head < chat->n && chat->messages[head].role == OFS_ROLE_SYSTEM)
+		head++;
+	return head;
+}
+
+struct ofs_span ofs_seam_system(const struct ofs_chat *chat)
+{
+	size_t head = ofs_seam_head(chat);
+
+	return ofs_content_last_text(
+		head ? ofs_span_member(chat->messages[head - 1].whole, "content") : chat->system);
+}
+
+/* ---- the file */
+
+/* What stands behind a message, up to the next. */
+static struct ofs_span separator(const struct ofs_chat *chat, size_t i)
+{
+	struct ofs_span whole = chat->messages[i].whole;
+	const char *end = whole.p + whole.len;
+
+	return (struct ofs_span){ end, (size_t)(chat->messages[i + 1].whole.p - end) };
+}
+
+static bool same_separators(const struct ofs_chat *chat, size_t end)
+{
+	struct ofs_span first = separator(chat, 0);
+
+	for (size_t i = 1; i < end; i++) {
+		struct ofs_span s = separator(chat, i);
+
+		if (s.len != first.len || memcmp(s.p, first.p, s.len) != 0)
+			return false;
+	}
+	return true;
+}
+
+static int write_separators(const struct ofs_chat *chat, size_t end, struct ofs_buf *out)
+{
+	bool same = same_separators(chat, end);
+	int r = same ? 0 : ofs_buf_append_str(out, "[");
+
+	for (size_t i = 0; i < (same ? 1 : end) && r == 0; i++) {
+		struct ofs_span s = separator(chat, i);
+
+		r = i ? ofs_buf_append_str(out, ", ") : 0;
+		if (r == 0)
+			r = ofs_literal_encode(&plain_style, s.p, s.len, out);
+	}
+	return r < 0 || same ? r : ofs_buf_append_str(out, "]");
+}
+
+static int write_head(const struct ofs_seam_draft *draft, struct ofs_buf *out)
+{
+	struct ofs_span system = draft->chat->system;
+	int r = ofs_buf_printf(out,
+			       OFS_SEAM_BEGIN "%zu, \"earlier\": %s, \"separators\": ", draft->kept,
+			       draft->earlier ? "true" : "false");
+
+	if (r == 0)
+		r = write_separators(draft->chat, draft->end, out);
+	if (r == 0)
+		r = ofs_buf_append_str(out, ", \"system\": ");
+	if (r == 0 && draft->system)
+		r = ofs_buf_append(out, system.p, system.len);
+	else if (r == 0)
+		r = ofs_buf_append_str(out, "null");
+	return r < 0 ? r : ofs_buf_append_str(out, ", \"messages\": [");
+}
+
+int ofs_seam_write_file(const struct ofs_seam_draft *draft, const struct ofs_sink *sink)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf head = OFS_BUF_INIT;
+	static const char end[] = "\n]}\n";
+	int r = write_head(draft, &head);
+
+	if (r == 0)
+		r = sink->write(sink->arg, head.data, head.len);
+	for (size_t i = 0; i < draft->end && r == 0; i++) {
+		struct ofs_span whole = draft->chat->messages[i].whole;
+
+		r = sink->write(sink->arg, i ? ",\n" : "\n", i ? 2 : 1);
+		if (r == 0)
+			r = ofs_edits_write(draft->edits, whole.p, whole.p + whole.len, sink);
+	}
+	return r < 0 ? r : sink->write(sink->arg, end, strlen(end));
+}
+
+int ofs_seam_read_file(const void *text, size_t len, struct ofs_seam_file *ret)
+{
+	struct ofs_seam_file file;
+	struct ofs_span whole, earlier;
+	long long kept;
+
+	if (ofs_span_parse(text, len, NULL, &whole) < 0)
+		return -EINVAL;
+	file.separators = ofs_span_member(whole, "separators");
+	file.system = ofs_span_member(whole, "system");
+	file.messages = ofs_span_member(whole, "messages");
+	earlier = ofs_span_member(whole, "earlier");
+	if (!ofs_span_integer(ofs_span_member(whole, "kept"), &kept) || kept < 0 ||
+	    !ofs_span_is_array(file.messages) || !earlier.p ||
+	    !(ofs_span_is_string(file.separators) || ofs_span_is_array(file.separators)))
+		return -EINVAL;
+	if (ofs_span_is_null(file.system))
+		file.system = (struct ofs_span){ 0 };
+	file.kept = (size_t)kept;
+	file.earlier = *earlier.p == 't';
+	*ret = file;
+	return 0;
+}
+
+int ofs_seam_write_messages(const struct ofs_seam_file *file, const struct ofs_sink *sink)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	struct ofs_span_cursor messages = ofs_span_enter(file->messages);
+	struct ofs_span_cursor separators = ofs_span_enter(file->separators);
+	struct ofs_span message, separator = file->separators;
+	bool same = ofs_span_is_string(separator);
+	int r = same ? ofs_span_decode(separator, &text) : 0;
+
+	while (r == 0 && ofs_span_next(&messages, &message)) {
+		r = sink->write(sink->arg, message.p, message.len);
+		if (r == 0 && !same) {
+			if (!ofs_span_next(&separators, &separator) ||
+			    !ofs_span_is_string(separator))
+				return -EINVAL;
+			text.len = 0;
+			r = ofs_span_decode(separator, &text);
+		}
+		if (r == 0)
+			r = sink->write(sink->arg, text.data, text.len);
+	}
+	return r;
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+#include "context/manage/shelf.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/util.h"
+#include "client/content.h"
+#include "client/label.h"
+#include "client/offload.h"
+#include "codec/hash.h"
+#include "io/path.h"
+
+#define CATEGORY "context"
+#define LABEL_MAX 40
+#define NAME_HASH 16 /* hex digits in the name of a file */
+#define NAME_MAX_SIZE 128
+#define NAME_TRIES 100
+
+int ofs_shelf_init(struct ofs_shelf *s, struct ofs_access *access, const char *folder,
+		   const char *chat, struct ofs_error *err)
+{
+	char usual[OFS_LABEL_MAX + 32] = "cache/" CATEGORY;
+	int r;
+
+	*s = (struct ofs_shelf){ .access = access };
+	if (folder) {
+		r = ofs_access_find(access, err);
+		return r < 0 ? r : ofs_access_inside(access, folder, err, &s->folder);
+	}
+	if (chat) {
+		r = ofs_label_check("chat_id", chat, err);
+		if (r < 0)
+			return r;
+		snprintf(usual, sizeof(usual), "tasks/%s/" CATEGORY, chat);
+	}
+	s->folder = ofs_strdup(usual);
+	return 0;
+}
+
+void ofs_shelf_finish(struct ofs_shelf *s)
+{
+	free(s->folder);
+	*s = (struct ofs_shelf){ 0 };
+}
+
+void ofs_shelved_finish(struct ofs_shelved *s)
+{
+	free(s->path);
+	free(s->pointer);
+	*s = (struct ofs_shelved){ 0 };
+}
+
+/* ---- putting */
+
+/* "<label>_<hash>.<ext>", of letters that need no care; "<label>_<hash>_2.<ext>" where that is taken. */
+static void make_name(const char *label, const char *hash, const char *ext, int try,
+		      char ret[NAME_MAX_SIZE])
+{
+	char number[16] = "";
+	size_t n = 0;
+
+	for (; *label && n < LABEL_MAX; label++) {
+		bool plain = (*label >= 'a' && *label <= 'z') || (*label >= '0' && *label <= '9') ||
+			     (*label >= 'A' && *label <= 'Z');
+
+		if (plain || (n && ret[n - 1] != '_'))
+			ret[n++] = plain ? *label : '_';
+	}
+	if (!n || ret[n - 1] == '_')
+		n -= n > 0;
+	if (try > 1)
+		snprintf(number, sizeof(number), "_%d", try);
+	snprintf(ret + n, NAME_MAX_SIZE - n, "%s%.*s%s.%s", n ? "_" : "", NAME_HASH, hash, number,
+		 ext);
+}
+
+/* What a file is to be called, and what its pointer says. */
+struct title {
+	const char *label;
+	const char *hash;
+	const char *what;
+	const char *code; /* NULL: it cannot be undone */
+};
+
+/* A file that was changed since it was put there keeps its name, and the content gets another. */
+static int put_content(struct ofs_shelf *s, const struct ofs_content *content,
+		       const struct title *title, struct ofs_error *err, struct ofs_offloaded *ret)
+{
+	char name[NAME_MAX_SIZE];
+	struct ofs_deposit deposit = { .category = CATEGORY, .folder = s->folder, .name = name };
+	struct ofs_offload_request request = { .deposit = &deposit,
+					       .what = title->what,
+					       .mark = title->code };
+	int r = -EEXIST;
+
+	for (int try = 1; try <= NAME_TRIES && r == -EEXIST; try++) {
+		make_name(title->label, title->hash, content->ext, try, name);
+		r = ofs_offload(&request, content, s->access, err, ret);
+	}
+	return r;
+}
+
+char *ofs_shelf_ref_path(const struct ofs_shelf *s, const char *ref)
+{
+	OFS_FREE char *path = ofs_path_join("refs", ref);
+
+	return ofs_access_display(s->access, path);
+}
+
+/*
+ * What tells whether a string is the one that was taken out: not whether somebody meant it to be
+ * another, since who can write the file can write the pointer.
+ */
+static void make_hash(const void *string, size_t len, char ret[OFS_MARK_HASH + 1])
+{
+	uint64_t sum = ofs_checksum(string, len, 0);
+
+	snprintf(ret, OFS_MARK_HASH + 1, "%08x", (unsigned int)(sum ^ sum >> 32));
+}
+
+static void describe(const struct ofs_content *content, struct ofs_shelved *ret)
+{
+	ret->size = content->size;
+	ret->lines = content->lines;
+	memcpy(ret->sha256, content->sha256, sizeof(ret->sha256));
+}
+
+/* Closes a pointer; it can be undone from then on. */
+static int close_pointer(struct ofs_shelf *s, struct ofs_offloaded *done, struct ofs_error *err,
+			 struct ofs_shelved *ret)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+
+	snprintf(ret->mark.ref, sizeof(ret->mark.ref), "%s", done->file.ref);
+	ret->path = ofs_shelf_ref_path(s, done->file.ref);
+	if (ofs_mark_write(done->pointer, ret->path, &text) < 0 || ofs_buf_append(&text, "", 1) < 0)
+		return ofs_error_set(err, ENOMEM, "out of memory");
+	ret->pointer = (char *)text.data;
+	text = (struct ofs_buf)OFS_BUF_INIT;
+	return 0;
+}
+
+void ofs_shelf_item_finish(struct ofs_shelf_item *item)
+{
+	ofs_spool_finish(&item->spool);
+	ofs_buf_finish(&item->text);
+}
+
+int ofs_shelf_item_init(struct ofs_shelf_item *ret, struct ofs_span string,
+			struct ofs_literal_style *style)
+{
+	int r;
+
+	*ret = (struct ofs_shelf_item){ .spool = OFS_SPOOL_INIT };
+	r = ofs_span_decode(string, &ret->text);
+	if (r < 0)
+		return r;
+	ret->mark.raw = !ofs_literal_style_find(string, ret->text.data, ret->text.len, style);
+	ret->mark.style = *style;
+	make_hash(string.p, string.len, ret->mark.hash);
+	if (ret->mark.raw) {
+		ofs_buf_finish(&ret->text);
+		ofs_spool_wrap(&ret->spool, string.p, string.len);
+	} else {
+		ofs_spool_wrap(&ret->spool, ret->text.data, ret->text.len);
+	}
+	r = ofs_content_scan(&ret->spool, &ret->content);
+	if (r < 0)
+		ofs_shelf_item_finish(ret);
+	return r;
+}
+
+int ofs_shelf_put(struct ofs_shelf *s, const struct ofs_shelf_item *item, const char *label,
+		  const char *what, struct ofs_error *err, struct ofs_shelved *ret)
+{
+	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
+	OFS_CLEANUP(ofs_shelved_finish) struct ofs_shelved made = { .mark = item->mark };
+	char code[OFS_MARK_CODE_MAX];
+	const struct title title = { label, item->content.sha256, what, code };
+	int r;
+
+	ofs_mark_code(&made.mark, code);
+	r = put_content(s, &item->content, &title, err, &done);
+	if (r == 0)
+		r = close_pointer(s, &done, err, &made);
+	if (r < 0)
+		return r;
+	describe(&item->content, &made);
+	*ret = made;
+	made = (struct ofs_shelved){ 0 };
+	return 0;
+}
+
+int ofs_shelf_put_text(struct ofs_shelf *s, const struct ofs_spool *text, const char *label,
+		       struct ofs_error *err, struct ofs_shelved *ret)
+{
+	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
+	struct ofs_content content;
+	const struct title title = { label, content.sha256, label, NULL };
+	int r;
+
+	r = ofs_content_scan(text, &content);
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot look at a text: %s", strerror(-r));
+	r = put_content(s, &content, &title, err, &done);
+	if (r < 0)
+		return r;
+	*ret = (struct ofs_shelved){ .path = ofs_shelf_ref_path(s, done.file.ref) };
+	snprintf(ret->mark.ref, sizeof(ret->mark.ref), "%s", done.file.ref);
+	describe(&content, ret);
+	return 0;
+}
+
+/* ---- getting */
+
+bool ofs_shelf_begins(struct ofs_shelf *s, const char *ref, const char *with)
+{
+	OFS_FREE char *path = ofs_path_join("refs", ref);
+	size_t len = strlen(with);
+	char begin[64];
+	ssize_t n = 0;
+	struct ofs_error err;
+	ofs_handle h;
+	int r = ofs_access_open(s->access, false, &err);
+
+	if (r == 0)
+		r = s->access->backend->ops->open(s->access->backend, path, &h);
+	if (r < 0)
+		return r != -ENOENT;
+	n = s->access->backend->ops->read(s->access->backend, h, begin, OFS_MIN(len, sizeof(begin)),
+					  0);
+	s->access->backend->ops->close(s->access->backend, h);
+	return n < 0 || ((size_t)n == len && memcmp(begin, with, len) == 0);
+}
+
+int ofs_shelf_get_text(struct ofs_shelf *s, const char *ref, struct ofs_error *err,
+		       struct ofs_buf *ret)
+{
+	OFS_FREE char *path = ofs_path_join("refs", ref);
+	struct ofs_backend *b;
+	struct stat st;
+	ofs_handle h;
+	int r = ofs_access_open(s->access, false, err);
+
+	if (r < 0)
+		return r;
+	b = s->access->backend;
+	r = b->ops->stat(b, path, &st);
+	if (r == 0)
+		r = b->ops->open(b, path, &h);
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot read ref %s: %s", ref,
+				     r == -EKEYEXPIRED
+					     ? "it has expired ('offload show' tells what it was)"
+					     : strerror(-r));
+	r = ofs_buf_reserve(ret, (size_t)st.st_size);
+	for (uint64_t off = 0; r == 0 && off < (uint64_t)st.st_size;) {
+		ssize_t n = b->ops->read(b, h, ret->data + ret->len,
+					 (size_t)((uint64_t)st.st_size - off), off);
+
+		r = n < 0 ? (int)n : n == 0 ? -EIO : 0;
+		off += n > 0 ? (uint64_t)n : 0;
+		ret->len += n > 0 ? (size_t)n : 0;
+	}
+	b->ops->close(b, h);
+	return r < 0 ? ofs_error_set(err, -r, "cannot read ref %s: %s", ref, strerror(-r)) : 0;
+}
+
+int ofs_shelf_get(struct ofs_shelf *s, const struct ofs_mark *mark, struct ofs_error *err,
+		  struct ofs_buf *ret_string)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	size_t before = ret_string->len;
+	char hash[OFS_MARK_HASH + 1];
+	int r = ofs_shelf_get_text(s, mark->ref, err, &text);
+
+	if (r < 0)
+		return r;
+	r = mark->raw ? ofs_buf_append(ret_string, text.data, text.len)
+		      : ofs_literal_encode(&mark->style, text.data, text.len, ret_string);
+	if (r < 0)
+		return ofs_error_set(err, -r, "out of memory");
+	make_hash(ret_string->data + before, ret_string->len - before, hash);
+	if (strcmp(hash, mark->hash) != 0)
+		r = ofs_error_set(err, EILSEQ,
+				  "ref %s does not have the content any more that was offloaded",
+				  mark->ref);
+	if (r < 0)
+		ret_string->len = before;
+	return r;
+}

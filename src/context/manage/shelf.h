@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* Where in the tree the parts of a chat are put, and how they are had again. */
+#ifndef OFS_CONTEXT_MANAGE_SHELF_H
+#define OFS_CONTEXT_MANAGE_SHELF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <offloadfs/error.h>
+
+#include "base/buf.h"
+#include "client/access.h"
+#include "client/content.h"
+#include "client/spool.h"
+#include "context/chat/mark.h"
+#include "context/json/span.h"
+
+struct ofs_shelf {
+	struct ofs_access *access;
+	char *folder; /* in the tree */
+};
+
+/*
+ * `folder` is a directory in the tree, as the user wrote it (NULL: tasks/CHAT/context, or cache/context where
+ * `chat` is NULL as well). Nothing is made or opened yet. -EINVAL: not in the tree, or no name for a task.
+ */
+int ofs_shelf_init(struct ofs_shelf *s, struct ofs_access *access, const char *folder,
+		   const char *chat, struct ofs_error *err);
+void ofs_shelf_finish(struct ofs_shelf *s);
+
+/* A string that was put there. */
+struct ofs_shelved {
+	struct ofs_mark mark;
+	char *path; /* by its ref, as it may be written in the current directory */
+	char *pointer; /* the text that can stand for it */
+	uint64_t size;
+	uint64_t lines;
+	char sha256[65];
+};
+
+void ofs_shelved_finish(struct ofs_shelved *s);
+
+/* A string made ready to be put there; it stays where it is. */
+struct ofs_shelf_item {
+	struct ofs_mark mark; /* but for its ref */
+	struct ofs_buf text; /* what it says; nothing for a raw one */
+	struct ofs_spool spool; /* of the text, or of the string itself */
+	struct ofs_content content; /* of the spool */
+};
+
+/*
+ * Makes `ret`, which must stay where it is, of a string. `style` is how strings were written so far, and is brought up
+ * to date. Needs no shelf: it may be done ahead, by another thread.
+ */
+int ofs_shelf_item_init(struct ofs_shelf_item *ret, struct ofs_span string,
+			struct ofs_literal_style *style);
+void ofs_shelf_item_finish(struct ofs_shelf_item *item);
+
+/*
+ * Puts it there, once: the same string is the same file. `label` begins its name, `what` is for the pointer.
+ */
+int ofs_shelf_put(struct ofs_shelf *s, const struct ofs_shelf_item *item, const char *label,
+		  const char *what, struct ofs_error *err, struct ofs_shelved *ret);
+
+/* Puts a text there as it is; `ret` has no mark but its ref. */
+int ofs_shelf_put_text(struct ofs_shelf *s, const struct ofs_spool *text, const char *label,
+		       struct ofs_error *err, struct ofs_shelved *ret);
+
+/*
+ * Appends the string that a pointer stands for, as it was written. -EILSEQ: its content was changed since, -EKEYEXPIRED
+ * it has expired, and what reading says, with words in `err`.
+ */
+int ofs_shelf_get(struct ofs_shelf *s, const struct ofs_mark *mark, struct ofs_error *err,
+		  struct ofs_buf *ret_string);
+
+/* Allocated: the path of a ref as it may be written in the current directory. */
+char *ofs_shelf_ref_path(const struct ofs_shelf *s, const char *ref);
+
+/*
+ * Whether a ref leads to a content that begins so, or once led to one (it has expired, or cannot be read). False: there
+ * is nothing of that kind.
+ */
+bool ofs_shelf_begins(struct ofs_shelf *s, const char *ref, const char *with);
+
+/* Appends the content of a ref. */
+int ofs_shelf_get_text(struct ofs_shelf *s, const char *ref, struct ofs_error *err,
+		       struct ofs_buf *ret);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+#include "context/snapshot/prose.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "client/text.h"
+
+#define CUT "..."
+#define ESC 0x1b
+#define BEL 0x07
+
+/* The length of the terminal escape at p; a sequence without an end is dropped up to the end of its line. */
+static size_t escape_length(const unsigned char *p, size_t len)
+{
+	size_t n = 2;
+
+	if (len < 2)
+		return len;
+	if (p[1] == '[') {
+		while (n < len && p[n] >= 0x20 && p[n] < 0x40)
+			n++;
+		return OFS_MIN(n + 1, len);
+	}
+	if (p[1] != ']' && p[1] != 'P' && p[1] != '_' && p[1] != '^')
+		return n;
+	while (n < len && p[n] != BEL && p[n] != ESC && p[n] != '\n')
+		n++;
+	if (n < len && p[n] == ESC)
+		n++;
+	return n < len && p[n] != '\n' ? n + 1 : n;
+}
+
+static uint32_t code_point(const unsigned char *p, int n)
+{
+	static const unsigned char masks[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+	uint32_t code = p[0] & masks[n];
+
+	for (int i = 1; i < n; i++)
+		code = code << 6 | (p[i] & 0x3fu);
+	return code;
+}
+
+/* Characters that cannot be seen and may change how others are shown. */
+static bool is_hidden(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200b && c <= 0x200f) ||
+	       (c >= 0x202a && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff ||
+	       (c >= 0xe0000 && c <= 0xe0fff);
+}
+
+/* A line under way. */
+struct line {
+	struct ofs_buf *out;
+	size_t start; /* in `out` */
+	size_t chars;
+	size_t max;
+	size_t room; /* length of `out` up to which "..." still fits */
+	size_t word; /* length of `out` behind the last word that does */
+	bool blank; /* before the next character */
+};
+
+/* False: it does not fit, or there is no memory. */
+static bool put_char(struct line *l, const void *p, size_t n)
+{
+	size_t width = 1 + (l->blank && l->out->len > l->start);
+
+	if (l->chars + width > l->max || ofs_buf_reserve(l->out, n + 1) < 0)
+		return false;
+	if (width > 1) {
+		if (l->chars + sizeof(CUT) - 1 <= l->max)
+			l->word = l->out->len;
+		l->out->data[l->out->len++] = ' ';
+	}
+	l->blank = false;
+	memcpy(l->out->data + l->out->len, p, n);
+	l->out->len += n;
+	l->chars += width;
+	if (l->chars + sizeof(CUT) - 1 <= l->max)
+		l->room = l->out->len;
+	return true;
+}
+
+static int cut_line(struct line *l)
+{
+	/* A word that is most of the line is cut itself. */
+	if (l->word > l->start && (l->word - l->start) * 2 > l->room - l->start)
+		l->out->len = l->word;
+	else
+		l->out->len = l->room;
+	return ofs_buf_append(l->out, CUT, OFS_MIN(sizeof(CUT) - 1, l->max));
+}
+
+/* Behind marks of lists, quotes and headings. */
+static size_t skip_marks(const char *text, size_t len)
+{
+	size_t i = 0, n;
+
+	for (;;) {
+		while (i < len && ofs_prose_is_blank(text[i]))
+			i++;
+		for (n = i; n < len && strchr("#>*-+", text[n]) && text[n]; n++)
+			;
+		if (n == i || n == len || text[n] != ' ')
+			return i;
+		i = n;
+	}
+}
+
+/* Takes a run of letters and digits as far as "..." fits behind it; returns its length. */
+static size_t take_plain(struct line *l, const unsigned char *p, size_t len)
+{
+	size_t n = 0, room = l->max - l->chars;
+
+	if (l->blank || room < sizeof(CUT))
+		return 0;
+	len = OFS_MIN(len, room - sizeof(CUT) + 1);
+	while (n < len && p[n] < 0x80 && ofs_prose_is_word((char)p[n]))
+		n++;
+	if (!n || ofs_buf_append(l->out, p, n) < 0)
+		return 0;
+	l->chars += n;
+	l->room = l->out->len;
+	return n;
+}
+
+/* Takes some characters, or what stands in for one; 0: it does not fit. */
+static size_t take_char(struct line *l, const unsigned char *p, size_t len)
+{
+	size_t plain = take_plain(l, p, len);
+	int n;
+
+	if (plain)
+		return plain;
+
+	if (*p == ']' && len > 6 && memcmp(p, "](http", 6) == 0) {
+		const unsigned char *close = memchr(p, ')', len);
+
+		if (close && put_char(l, p, 1))
+			return (size_t)(close + 1 - p);
+	}
+	if (*p >= 0x20 && *p < 0x7f && *p != ' ' && *p != '*')
+		return put_char(l, p, 1) ? 1 : 0;
+	if (*p == ' ' || ofs_prose_is_blank((char)*p) || *p == '\v' || *p == '\f') {
+		l->blank = true;
+		return 1;
+	}
+	if (*p == '*') {
+		if (len > 1 && p[1] == '*')
+			return 2; /* emphasis */
+		return put_char(l, p, 1) ? 1 : 0;
+	}
+	if (*p == ESC)
+		return escape_length(p, len);
+	n = ofs_text_utf8(p, len);
+	if (n <= 0)
+		return 1;
+	if (code_point(p, n) == 0x2028 || code_point(p, n) == 0x2029)
+		l->blank = true;
+	else if (!is_hidden(code_point(p, n)))
+		return put_char(l, p, (size_t)n) ? (size_t)n : 0;
+	return (size_t)n;
+}
+
+int ofs_prose_line(const char *text, size_t len, size_t max, struct ofs_buf *out)
+{
+	struct line l = { .out = out, .start = out->len, .max = max };
+	size_t i = skip_marks(text, len), n;
+
+	l.room = l.word = out->len;
+	if (ofs_buf_reserve(out, OFS_MIN(len, max) + sizeof(CUT)) < 0)
+		return -ENOMEM;
+	for (; i < len; i += n) {
+		n = take_char(&l, (const unsigned char *)text + i, len - i);
+		if (n == 0)
+			return cut_line(&l);
+	}
+	return 0;
+}
+
+bool ofs_prose_is_line(const char *text, size_t len)
+{
+	const unsigned char *p = (const unsigned char *)text;
+
+	for (size_t i = 0; i < len;) {
+		int n = ofs_text_utf8(p + i, len - i);
+
+		if (n <= 0 || is_hidden(code_point(p + i, n)) || code_point(p + i, n) == 0x2028 ||
+		    code_point(p + i, n) == 0x2029)
+			return false;
+		i += (size_t)n;
+	}
+	return true;
+}

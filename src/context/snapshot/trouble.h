@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether the output of a tool tells of a failure, and the line that says it best. */
+#ifndef OFS_CONTEXT_SNAPSHOT_TROUBLE_H
+#define OFS_CONTEXT_SNAPSHOT_TROUBLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+/*
+ * Looks at an output. `shown`: it is the text of files, in which words such as "error" mean nothing, so that only
+ * its start and end count. Appends the telling line to `ret_line`, as one line. False: nothing failed, as
+ * far as it can be seen.
+ */
+bool ofs_trouble_find(const char *text, size_t len, bool shown, struct ofs_buf *ret_line);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* A call of a tool as a harness reports it: what was called, with what, and what came back. */
+#ifndef OFS_CONTEXT_STEPS_CALL_H
+#define OFS_CONTEXT_STEPS_CALL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <offloadfs/error.h>
+
+#include "base/buf.h"
+#include "context/json/span.h"
+
+struct ofs_call {
+	struct ofs_span object; /* all of it; borrowed, as are the spans within */
+	char *tool; /* UTF-8, not empty */
+	struct ofs_span args; /* an object */
+	struct ofs_span result; /* any value, or nothing */
+	struct ofs_span rest; /* an object of the other members, without those that are large */
+	bool has_timestamp;
+	int64_t timestamp_ms;
+	struct ofs_buf args_text; /* of args that came as a string */
+	struct ofs_buf rest_text;
+};
+
+/* Fit for OFS_CLEANUP. */
+void ofs_call_finish(struct ofs_call *call);
+
+/*
+ * Reads {"tool", "args", "result"} under the names that harnesses have for them. -EINVAL: it is no such object, and
+ * `err` says why. The text that `object` lies in must outlive `ret`.
+ */
+int ofs_call_parse(struct ofs_span object, struct ofs_error *err, struct ofs_call *ret);
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+#include "context/steps/line.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/redact.h"
+#include "base/util.h"
+#include "client/text.h"
+
+/* What a character may take in the input, with escape sequences and white space, before less is shown. */
+#define LINE_SPREAD 8
+/* Read behind (or before) what is shown, so that no secret is seen in part alone. */
+#define LINE_AHEAD ((size_t)4096)
+#define LINE_MARK "..."
+
+/* Appends the text as it may be shown: every text from a tool passes here, before it is cut. */
+static int shown_text(struct ofs_buf *out, const char *text, size_t len)
+{
+	int r = ofs_redact_text(out, text, len);
+
+	return r < 0 ? r : 0;
+}
+
+static bool is_space(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* The length of a separator of lines or paragraphs (U+2028, U+2029) at p, or 0. */
+static size_t separator(const char *p, const char *end)
+{
+	return end - p >= 3 && memcmp(p, "\xe2\x80", 2) == 0 &&
+			       ((unsigned char)p[2] == 0xa8 || (unsigned char)p[2] == 0xa9)
+		       ? 3
+		       : 0;
+}
+
+/* Makes runs of white space one blank, and none at the ends; returns what is left of the length. */
+static size_t join_lines(char *text, size_t len)
+{
+	const char *p = text, *end = text + len;
+	char *to = text;
+
+	while (p < end) {
+		size_t sep = separator(p, end);
+
+		if (!sep && !is_space(*p)) {
+			*to++ = *p++;
+			continue;
+		}
+		if (to > text && to[-1] != ' ')
+			*to++ = ' ';
+		p += sep ? sep : 1;
+	}
+	while (to > text && to[-1] == ' ')
+		to--;
+	return (size_t)(to - text);
+}
+
+/* Appends it as valid UTF-8 without control characters. */
+static int append_printable(struct ofs_buf *out, const char *text, size_t len)
+{
+	OFS_FREE char *printed = NULL;
+	size_t size = 0, used;
+	FILE *f = open_memstream(&printed, &size);
+
+	if (!f)
+		return -errno;
+	ofs_text_printable(f, text, len, false, SIZE_MAX, &used);
+	if (fclose(f) != 0)
+		return -errno;
+	return ofs_buf_append(out, printed, size);
+}
+
+/* All of a text on one line. */
+static int make_line(struct ofs_buf *out, const char *text, size_t len)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf joined = OFS_BUF_INIT, plain = OFS_BUF_INIT;
+	int r = ofs_buf_append(&joined, text, len);
+
+	if (r < 0 || !len)
+		return r;
+	r = append_printable(&plain, (char *)joined.data, join_lines((char *)joined.data, len));
+	if (r < 0 || !plain.len)
+		return r;
+	/* Without the escape sequences there may be blanks side by side. */
+	return ofs_buf_append(out, plain.data, join_lines((char *)plain.data, plain.len));
+}
+
+static bool is_inside(unsigned char c)
+{
+	return (c & 0xc0) == 0x80;
+}
+
+static size_t count_characters(const uint8_t *p, size_t len)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += !is_inside(p[i]);
+	return n;
+}
+
+/* Where character `n` begins. */
+static size_t find_character(const uint8_t *p, size_t len, size_t n)
+{
+	size_t i = 0;
+
+	for (; i < len; i++) {
+		if (!is_inside(p[i]) && n-- == 0)
+			break;
+	}
+	return i;
+}
+
+/*
+ * The line of the begin or end of a text, whole or somewhat longer than `max` characters; `ret_cut`: there
+ * is more of the text.
+ */
+static int line_of(struct ofs_buf *out, const char *text, size_t len, size_t max, bool end,
+		   bool *ret_cut)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf shown = OFS_BUF_INIT;
+	size_t window = OFS_MIN(len, LINE_SPREAD * max + LINE_AHEAD), drop;
+	int r = shown_text(&shown, end ? text + len - window : text, window);
+
+	if (r < 0)
+		return r;
+	*ret_cut = window < len;
+	/* A secret that the window cuts in two is in what is dropped. */
+	drop = *ret_cut ? OFS_MIN(shown.len, LINE_AHEAD) : 0;
+	if (!end) {
+		shown.len -= drop;
+		while (drop && shown.len && is_inside(shown.data[shown.len - 1]))
+			shown.len--;
+		if (drop && shown.len && shown.data[shown.len - 1] >= 0x80)
+			shown.len--;
+		drop = 0;
+	}
+	while (drop && drop < shown.len && is_inside(shown.data[drop]))
+		drop++;
+	return make_line(out, (const char *)shown.data + drop, shown.len - drop);
+}
+
+int ofs_line_append(struct ofs_buf *out, const char *text, size_t len, size_t max)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
+	size_t mark = strlen(LINE_MARK), keep;
+	bool cut;
+	int r;
+
+	if (!len)
+		return 0;
+	r = line_of(&line, text, len, max, false, &cut);
+	if (r < 0)
+		return r;
+	if (count_characters(line.data, line.len) + (cut ? mark : 0) <= max) {
+		r = ofs_buf_append(out, line.data, line.len);
+		return r < 0 || !cut ? r : ofs_buf_append_str(out, LINE_MARK);
+	}
+	keep = find_character(line.data, line.len, max - mark);
+	while (keep && line.data[keep - 1] == ' ')
+		keep--;
+	r = ofs_buf_append(out, line.data, keep);
+	return r < 0 ? r : ofs_buf_append_str(out, LINE_MARK);
+}
+
+int ofs_line_append_end(struct ofs_buf *out, const char *text, size_t len, size_t max)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
+	size_t mark = strlen(LINE_MARK), count, skip = 0;
+	bool cut;
+	int r;
+
+	/* White space at the end would only use up the window. */
+	while (len && is_space(text[len - 1]))
+		len--;
+	if (!len)
+		return 0;
+	r = line_of(&line, text, len, max, true, &cut);
+	if (r < 0)
+		return r;
+	count = count_characters(line.data, line.len);
+	if (count + (cut ? mark : 0) > max) {
+		skip = find_character(line.data, line.len, count - (max - mark));
+		cut = true;
+	}
+	while (skip < line.len && line.data[skip] == ' ')
+		skip++;
+	r = cut ? ofs_buf_append_str(out, LINE_MARK) : 0;
+	return r < 0 ? r : ofs_buf_append(out, line.data + skip, line.len - skip);
+}
+
+json_t *ofs_line_json(const char *text, size_t len, size_t max)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
+
+	if (ofs_line_append(&line, text, len, max) < 0)
+		return NULL;
+	return json_stringn(line.len ? (char *)line.data : "", line.len);
+}
+
+json_t *ofs_line_json_whole(const char *text, size_t len)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf shown = OFS_BUF_INIT, out = OFS_BUF_INIT;
+	const char *p, *end;
+
+	if (shown_text(&shown, text, len) < 0)
+		return NULL;
+	p = (char *)shown.data;
+	end = p + shown.len;
+	while (p < end) {
+		int n = ofs_text_utf8((const unsigned char *)p, (size_t)(end - p));
+
+		if ((n > 0 ? ofs_buf_append(&out, p, (size_t)n)
+			   : ofs_buf_printf(&out, "\\x%02x", (unsigned char)*p)) < 0)
+			return NULL;
+		p += OFS_MAX(n, 1);
+	}
+	return json_stringn(out.len ? (char *)out.data : "", out.len);
+}

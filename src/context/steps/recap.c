@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: MIT */
+#include "context/steps/recap.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/tokens.h"
+#include "base/util.h"
+#include "context/steps/line.h"
+#include "context/steps/step_text.h"
+#include "context/steps/summary.h"
+#include "context/tool.h"
+
+#define GROUP_MAX 8 /* steps in one line */
+#define LABEL_CHARS 40 /* of what a ref is of */
+#define NAMES_MAX 8 /* tools without a rule that are counted by name */
+#define NAME_CHARS 64
+
+static const char header[] = "# Steps so far, oldest first; read the stored output [ref X] with "
+			     "`offload slice X 1-100` or `cat refs/X:1-100`\n";
+
+#define VERBS_MAX 2
+
+/* How steps of a rule are spoken of when there are several of them. */
+static const struct {
+	const char *one, *several; /* in counts */
+	const char *verbs[VERBS_MAX]; /* that their lines begin with; none: they are not grouped */
+	const char *things; /* behind the verb and the count */
+} words[OFS_TOOL_COUNT] = {
+	[OFS_TOOL_OTHER] = { "other call", "other calls", { NULL }, NULL },
+	[OFS_TOOL_READ] = { "read", "reads", { "Read " }, "files" },
+	[OFS_TOOL_WRITE] = { "write", "writes", { "Wrote ", "Edited " }, "files" },
+	[OFS_TOOL_LIST] = { "listing", "listings", { "Listed " }, "directories" },
+	[OFS_TOOL_GREP] = { "search in files",
+			    "searches in files",
+			    { "Searched files for " },
+			    "patterns" },
+	[OFS_TOOL_SEARCH] = { "web search", "web searches", { "Searched " }, "times" },
+	[OFS_TOOL_VISIT] = { "visit", "visits", { "Visited " }, "pages" },
+	[OFS_TOOL_SHELL] = { "command", "commands", { "Ran " }, "commands" },
+};
+
+/* A step that is older than those in full. */
+struct older {
+	const struct ofs_step *step;
+	char *text; /* its line, without the ref */
+	enum ofs_tool_rule rule;
+};
+
+struct recap {
+	const struct ofs_step_list *steps;
+	const struct ofs_settings *settings;
+	struct older *older;
+	size_t n; /* older ones */
+	struct ofs_buf text; /* as it was rendered last */
+};
+
+static int append_line(struct ofs_buf *out, const char *text, size_t max)
+{
+	return ofs_line_append(out, text, strlen(text), max);
+}
+
+/* ---- older steps */
+
+static enum ofs_tool_rule rule_of(const struct ofs_step *step, const struct ofs_settings *s)
+{
+	const char *noted = json_string_value(json_object_get(step->metadata, "rule"));
+	enum ofs_tool_rule rule = ofs_tool_by_name(noted);
+
+	if (rule == OFS_TOOL_OTHER)
+		ofs_tool_setting(s, step->tool_name, &rule);
+	return rule;
+}
+
+/* Takes the mark of the ref out of the line, which is shown once for all steps of a group. */
+static void cut_ref(char *line, const char *ref)
+{
+	OFS_FREE char *mark = NULL;
+	char *at;
+
+	if (!ref || asprintf(&mark, " [ref %s]", ref) < 0)
+		return;
+	at = strstr(line, mark);
+	if (at)
+		memmove(at, at + strlen(mark), strlen(at + strlen(mark)) + 1);
+}
+
+static int load_older(struct recap *rec)
+{
+	rec->older = ofs_realloc(NULL, rec->n, sizeof(*rec->older));
+	for (size_t i = 0; i < rec->n; i++) {
+		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
+		const struct ofs_step *step = &rec->steps->steps[i];
+		int r = ofs_summary_line(step, rec->settings, &line);
+
+		if (r == 0)
+			r = ofs_buf_append(&line, "", 1);
+		rec->older[i] = (struct older){
+			.step = step,
+			.text = (char *)ofs_steal(line.data),
+			.rule = rule_of(step, rec->settings),
+		};
+		if (r < 0) {
+			free(rec->older[i].text);
+			rec->n = i;
+			return r;
+		}
+		cut_ref(rec->older[i].text, step->outcome_ref);
+	}
+	return 0;
+}
+
+static void recap_finish(struct recap *rec)
+{
+	for (size_t i = 0; rec->older && i < rec->n; i++)
+		free(rec->older[i].text);
+	free(rec->older);
+	ofs_buf_finish(&rec->text);
+}
+
+/* What a group is about: the length of the verb that the line begins with; 0: it stands alone. */
+static size_t verb_length(const struct older *o)
+{
+	if (!o->step->success)
+		return 0;
+	for (size_t i = 0; i < VERBS_MAX && words[o->rule].verbs[i]; i++) {
+		const char *verb = words[o->rule].verbs[i];
+
+		if (strncmp(o->text, verb, strlen(verb)) == 0)
+			return strlen(verb);
+	}
+	return 0;
+}
+
+static bool is_same_line(const struct older *a, const struct older *b)
+{
+	return a->step->success == b->step->success && strcmp(a->text, b->text) == 0;
+}
+
+/* How many of the `n` steps at `o` are the same as the first. */
+static size_t count_same(const struct older *o, size_t n)
+{
+	size_t same = 1;
+
+	while (same < n && is_same_line(o, o + same))
+		same++;
+	return same;
+}
+
+/* How many of the `n` steps at `o` stand in one line: the same ones, or a few that are alike. */
+static size_t count_group(const struct older *o, size_t n)
+{
+	size_t verb = verb_length(o), count = count_same(o, n);
+
+	if (!verb)
+		return count;
+	n = OFS_MIN(n, GROUP_MAX);
+	while (count < n && o[count].rule == o->rule && verb_length(&o[count]) == verb &&
+	       strncmp(o[count].text, o->text, verb) == 0)
+		count++;
+	return count;
+}
+
+/* " [ref X]" or " [refs X, Y]". */
+static int write_marks(const struct older *o, size_t n, struct ofs_buf *out)
+{
+	const char *last = NULL;
+	size_t marks = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++)
+		marks += o[i].step->outcome_ref != NULL;
+	if (!marks)
+		return 0;
+	r = ofs_buf_append_str(out, marks == 1 ? " [ref " : " [refs ");
+	for (size_t i = 0; i < n && r == 0; i++) {
+		const char *ref = o[i].step->outcome_ref;
+
+		if (!ref)
+			continue;
+		if (last)
+			r = ofs_buf_append_str(out, ", ");
+		r = r < 0 ? r : ofs_step_write_ref(ref, out);
+		last = ref;
+	}
+	return r < 0 ? r : ofs_buf_append_str(out, "]");
+}
+
+/* `n` steps that are the same, from the byte `skip` of their line on. */
+static int write_item(const struct older *o, size_t n, size_t skip, struct ofs_buf *out)
+{
+	int r = ofs_buf_append_str(out, o->text + skip);
+
+	if (r == 0 && n > 1)
+		r = ofs_buf_printf(out, " %zu times", n);
+	return r < 0 ? r : write_marks(o, n, out);
+}
+
+static int write_group(const struct older *o, size_t n, struct ofs_buf *out)
+{
+	size_t verb = verb_length(o), items = 0, same;
+	int r = ofs_buf_append_str(out, "- ");
+
+	for (size_t i = 0; i < n; i += count_same(o + i, n - i))
+		items++;
+	if (items == 1)
+		r = r < 0 ? r : write_item(o, n, 0, out);
+	else if (r == 0)
+		r = ofs_buf_printf(out, "%.*s%zu %s: ", (int)verb, o->text, items,
+				   words[o->rule].things);
+	for (size_t i = 0; i < n && items > 1 && r == 0; i += same) {
+		same = count_same(o + i, n - i);
+		if (i)
+			r = ofs_buf_append_str(out, ", ");
+		r = r < 0 ? r : write_item(o + i, same, verb, out);
+	}
+	return r < 0 ? r : ofs_buf_append_str(out, "\n");
+}
+
+/* ---- folded steps */
+
+/* Tools without a rule, by name. */
+struct names {
+	struct {
+		const char *name;
+		size_t count, failed;
+	} list[NAMES_MAX];
+	size_t n;
+};
+
+/* False: there are too many names already. */
+static bool count_name(struct names *names, const struct ofs_step *step)
+{
+	size_t i = 0;
+
+	while (i < names->n && strcmp(names->list[i].name, step->tool_name) != 0)
+		i++;
+	if (i == NAMES_MAX || !*step->tool_name)
+		return false;
+	if (i == names->n)
+		names->list[names->n++].name = step->tool_name;
+	names->list[i].count++;
+	names->list[i].failed += !step->success;
+	return true;
+}
+
+/* ": 22 reads" for the first one, ", 10 commands (2 failed)" for the others. */
+static int write_count(size_t count, size_t failed, const char *name, bool *first,
+		       struct ofs_buf *out)
+{
+	int r;
+
+	if (!count)
+		return 0;
+	r = ofs_buf_printf(out, "%s%zu ", *first ? ": " : ", ", count);
+	*first = false;
+	if (r == 0)
+		r = append_line(out, name, NAME_CHARS);
+	return r < 0 || !failed ? r : ofs_buf_printf(out, " (%zu failed)", failed);
+}
+
+static int write_counts(const struct recap *rec, size_t folded, struct ofs_buf *out)
+{
+	size_t count[OFS_TOOL_COUNT] = { 0 }, failed[OFS_TOOL_COUNT] = { 0 };
+	struct names names = { .n = 0 };
+	bool first = true;
+	int r;
+
+	for (size_t i = 0; i < folded; i++) {
+		const struct older *o = &rec->older[i];
+
+		if (o->rule == OFS_TOOL_OTHER && count_name(&names, o->step))
+			continue;
+		count[o->rule]++;
+		failed[o->rule] += !o->step->success;
+	}
+	r = ofs_buf_printf(out, "Earlier, %zu step%s", folded, folded == 1 ? "" : "s");
+	for (int i = OFS_TOOL_OTHER + 1; i < OFS_TOOL_COUNT && r == 0; i++)
+		r = write_count(count[i], failed[i],
+				count[i] == 1 ? words[i].one : words[i].several, &first, out);
+	for (size_t i = 0; i < names.n && r == 0; i++)
+		r = write_count(names.list[i].count, names.list[i].failed, names.list[i].name,
+				&first, out);
+	if (r == 0)
+		r = write_count(count[OFS_TOOL_OTHER], failed[OFS_TOOL_OTHER],
+				count[OFS_TOOL_OTHER] == 1 ? words[OFS_TOOL_OTHER].one
+							   : words[OFS_TOOL_OTHER].several,
+				&first, out);
+	return r < 0 ? r : ofs_buf_append_str(out, "\n");
+}
+
+/* A line each, the same one after the other once; they are apart, so `o` gathers them. */
+static int write_failures(const struct recap *rec, size_t folded, struct ofs_buf *out)
+{
+	OFS_FREE struct older *o = ofs_realloc(NULL, folded, sizeof(*o));
+	size_t n = 0, same;
+	int r = 0;
+
+	for (size_t i = 0; i < folded; i++)
+		if (!rec->older[i].step->success)
+			o[n++] = rec->older[i];
+	for (size_t i = 0; i < n && r == 0; i += same) {
+		same = count_same(o + i, n - i);
+		r = write_group(o + i, same, out);
+	}
+	return r;
+}
+
+/* What the line says without its end in parentheses, short. */
+static int write_label(const char *text, struct ofs_buf *out)
+{
+	const char *end = strrchr(text, '(');
+	size_t len = strlen(text);
+
+	if (end && end > text + 1 && end[-1] == ' ' && strchr(end, ')') == text + len - 1)
+		len = (size_t)(end - text) - 1;
+	return ofs_line_append(out, text, len, LABEL_CHARS);
+}
+
+/* "- refs: k3f9x2 (Read a.c), ..."; those of failures stand in their lines. */
+static int write_refs(const struct recap *rec, size_t folded, bool labels, struct ofs_buf *out)
+{
+	const char *last = NULL;
+	int r = 0;
+
+	for (size_t i = 0; i < folded && r == 0; i++) {
+		const struct older *o = &rec->older[i];
+		const char *ref = o->step->outcome_ref;
+
+		if (!ref || !o->step->success || (last && strcmp(ref, last) == 0))
+			continue;
+		r = ofs_buf_append_str(out, last ? ", " : "- refs: ");
+		if (r == 0)
+			r = ofs_step_write_ref(ref, out);
+		if (r == 0 && labels) {
+			r = ofs_buf_append_str(out, " (");
+			r = r < 0 ? r : write_label(o->text, out);
+			r = r < 0 ? r : ofs_buf_append_str(out, ")");
+		}
+		last = ref;
+	}
+	return r < 0 || !last ? r : ofs_buf_append_str(out, "\n");
+}
+
+/* ---- the section */
+
+static int write_heading(size_t full, size_t n, struct ofs_buf *out)
+{
+	if (!full)
+		return ofs_buf_printf(out, "## %zu step%s so far\n", n, n == 1 ? "" : "s");
+	if (n == 1)
+		return ofs_buf_append_str(out, "## The only step, in full\n");
+	if (full == n)
+		return ofs_buf_printf(out, "## All %zu steps, in full\n", n);
+	return full == 1 ? ofs_buf_printf(out, "## The last of %zu steps, in full\n", n)
+			 : ofs_buf_printf(out, "## The last %zu of %zu steps, in full\n", full, n);
+}
+
+/* Renders with the first `folded` of the older steps folded. */
+static int render(struct recap *rec, size_t folded, bool labels)
+{
+	const struct ofs_step_list *l = rec->steps;
+	struct ofs_buf *out = &rec->text;
+	size_t group;
+	int r;
+
+	out->len = 0;
+	r = ofs_buf_append_str(out, header);
+	if (r == 0 && folded)
+		r = write_counts(rec, folded, out);
+	if (r == 0 && folded)
+		r = write_failures(rec, folded, out);
+	if (r == 0 && folded)
+		r = write_refs(rec, folded, labels, out);
+	for (size_t i = folded; i < rec->n && r == 0; i += group) {
+		group = count_group(&rec->older[i], rec->n - i);
+		r = write_group(&rec->older[i], group, out);
+	}
+	if (r == 0)
+		r = write_heading(l->n - rec->n, l->n, out);
+	for (size_t i = rec->n; i < l->n && r == 0; i++)
+		r = ofs_step_write_full(&l->steps[i], out);
+	return r;
+}
+
+static bool is_over(const struct recap *rec)
+{
+	return ofs_tokens_count(rec->text.data, rec->text.len) > rec->settings->budget;
+}
+
+/*
+ * Folds as few blocks of the older steps as bring the section within its budget, and all of them where
+ * none do; more folded steps make a longer text only by a little, and seldom.
+ */
+static int fold(struct recap *rec, size_t *ret_folded)
+{
+	size_t low = 0, high = (rec->n + OFS_RECAP_BLOCK - 1) / OFS_RECAP_BLOCK;
+	int r = render(rec, 0, true);
+
+	*ret_folded = 0;
+	if (r < 0 || !is_over(rec))
+		return r;
+	while (r == 0 && low + 1 < high) {
+		size_t middle = low + (high - low) / 2;
+
+		r = render(rec, middle * OFS_RECAP_BLOCK, true);
+		if (is_over(rec))
+			low = middle;
+		else
+			high = middle;
+	}
+	*ret_folded = OFS_MIN(high * OFS_RECAP_BLOCK, rec->n);
+	if (r == 0)
+		r = render(rec, *ret_folded, true);
+	return r == 0 && is_over(rec) ? render(rec, *ret_folded, false) : r;
+}
+
+static int write_skipped(const struct ofs_step_list *l, struct ofs_buf *out)
+{
+	size_t named = OFS_MIN(l->n_skipped, OFS_STEP_LIST_NAMED);
+	int r;
+
+	if (!l->n_skipped)
+		return 0;
+	r = ofs_buf_printf(out, "Left out, as they are no steps: %s", l->skipped);
+	if (r == 0 && l->n_skipped > named)
+		r = ofs_buf_printf(out, " and %zu more", l->n_skipped - named);
+	return r < 0 ? r : ofs_buf_append_str(out, "\n");
+}
+
+int ofs_recap_write(const struct ofs_step_list *steps, const struct ofs_settings *s,
+		    struct ofs_buf *out, struct ofs_recap_info *ret)
+{
+	OFS_CLEANUP(recap_finish) struct recap rec = { .steps = steps, .settings = s };
+	struct ofs_recap_info info = { 0 };
+	int r = steps->n ? render(&rec, 0, true) : 0;
+
+	info.tokens_before = ofs_tokens_count(rec.text.data, rec.text.len);
+	if (r == 0 && (steps->n > s->steps || info.tokens_before > s->tokens) &&
+	    steps->n > s->keep) {
+		info.compacted = true;
+		rec.n = steps->n - s->keep;
+		r = load_older(&rec);
+		if (r == 0)
+			r = fold(&rec, &info.folded);
+	}
+	if (r == 0)
+		r = write_skipped(steps, &rec.text);
+	if (r == 0)
+		r = ofs_buf_append(out, rec.text.data, rec.text.len);
+	info.tokens_after = ofs_tokens_count(rec.text.data, rec.text.len);
+	if (r == 0 && ret)
+		*ret = info;
+	return r;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* From a call of a tool to the step that stays in a prompt, and its output in the tree. */
+#ifndef OFS_CONTEXT_STEPS_REDUCE_H
+#define OFS_CONTEXT_STEPS_REDUCE_H
+
+#include <offloadfs/error.h>
+
+#include "client/access.h"
+#include "context/settings.h"
+#include "context/steps/call.h"
+#include "context/steps/step.h"
+
+/* All borrowed. */
+struct ofs_reduce_request {
+	const struct ofs_settings *settings;
+	struct ofs_access *access;
+	/* The task whose history gets the step, and whose folder "outputs" the output; NULL: none. */
+	const char *task;
+	const char *category; /* of what is offloaded; NULL: as the rule has it */
+};
+
+/*
+ * Makes the step by the rule for the tool, and stores the output when that is worth it, or always has to be. The tree
+ * is opened when something is stored. The same call and tree give the same step. After a failure there is no step in the
+ * history, and no part of a file. 0 or -errno with the reason in `err`.
+ */
+int ofs_reduce(const struct ofs_reduce_request *request, const struct ofs_call *call,
+	       struct ofs_error *err, struct ofs_step *ret);
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+#include "context/steps/result.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "context/steps/args.h"
+#include "context/steps/line.h"
+
+/* A member beside the text that takes more, in bytes of JSON, is not left out of what is stored. */
+#define REST_MAX 256
+/* Likewise all members together. */
+#define REST_TOTAL 1024
+
+/* The members that hold the text that a tool of each kind gives. */
+static const char *const text_names[OFS_TOOL_COUNT] = {
+	[OFS_TOOL_OTHER] = "text content output result message",
+	[OFS_TOOL_READ] = "content text filecontent contents data output result",
+	[OFS_TOOL_WRITE] = "message output result content text",
+	[OFS_TOOL_LIST] = "output text content result",
+	[OFS_TOOL_GREP] = "content output text result",
+	[OFS_TOOL_SEARCH] = "output text content result",
+	[OFS_TOOL_VISIT] = "content text markdown body html rawcontent output result data",
+	[OFS_TOOL_SHELL] = "stdout output aggregatedoutput formattedoutput out result content text",
+};
+/* Members that the step tells in its own. */
+#define TOLD_NAMES "iserror success ok"
+#define ERROR_OUTPUT_NAMES "stderr err erroroutput"
+/* Where the members may be instead, one level down. */
+#define INNER_NAMES "file data result output response toolresult"
+
+void ofs_result_finish(struct ofs_result *r)
+{
+	json_decref(r->rest);
+	ofs_buf_finish(&r->decoded);
+	ofs_buf_finish(&r->unwrapped);
+	*r = (struct ofs_result){ 0 };
+}
+
+size_t ofs_result_lines(const char *text, size_t len)
+{
+	const char *p = text, *end = text + len;
+	size_t n = len && end[-1] != '\n';
+
+	while (len && (p = memchr(p, '\n', (size_t)(end - p)))) {
+		n++;
+		p++;
+	}
+	return n;
+}
+
+static void set_text(struct ofs_result *r, const char *text, size_t len)
+{
+	r->text = text;
+	r->text_len = len;
+	r->errors = len;
+}
+
+/* ---- blocks: [{"type": "text", "text": ...}, {"type": "image", ...}] */
+
+static bool is_block_array(struct ofs_span array)
+{
+	struct ofs_span_cursor c = ofs_span_enter(array);
+	struct ofs_span block;
+	size_t n = 0;
+
+	if (!ofs_span_is_array(array))
+		return false;
+	while (ofs_span_next(&c, &block)) {
+		struct ofs_span type = ofs_span_member(block, "type");
+
+		n++;
+		if (ofs_span_is(type, "text")
+			    ? !ofs_span_is_string(ofs_span_member(block, "text"))
+			    : !ofs_span_is(type, "image") && !ofs_span_is(type, "audio") &&
+				      !ofs_span_is(type, "image_url") &&
+				      !ofs_span_is(type, "resource") &&
+				      !ofs_span_is(type, "resource_link"))
+			return false;
+	}
+	return n > 0;
+}
+
+/* Appends the texts, a line end between two where there is none. */
+static int append_blocks(struct ofs_result *r, struct ofs_span array)
+{
+	struct ofs_span_cursor c = ofs_span_enter(array);
+	struct ofs_buf *out = &r->unwrapped;
+	struct ofs_span block;
+	int failed = 0;
+
+	while (failed == 0 && ofs_span_next(&c, &block)) {
+		struct ofs_span text = ofs_span_member(block, "text");
+
+		if (!ofs_span_is(ofs_span_member(block, "type"), "text")) {
+			r->images++;
+			continue;
+		}
+		if (out->len && out->data[out->len - 1] != '\n')
+			failed = ofs_buf_append_str(out, "\n");
+		if (failed == 0)
+			failed = ofs_span_decode(text, out);
+	}
+	return failed;
+}
+
+/* ---- objects */
+
+static bool says_nothing(struct ofs_span value)
+{
+	return *value.p == 'f' || *value.p == 'n' ||
+	       (value.len == 2 && (*value.p == '"' || *value.p == '{' || *value.p == '['));
+}
+
+/* The value without secrets; it is short, and so not deep. NULL: no memory, or jansson has no form for it. */
+static json_t *shown_value(struct ofs_span value)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	struct ofs_span_cursor c = ofs_span_enter(value);
+	struct ofs_span name, element;
+	json_t *json;
+	int failed = 0;
+
+	if (ofs_span_is_string(value))
+		return ofs_span_decode(value, &text) < 0
+			       ? NULL
+			       : ofs_line_json_whole((char *)text.data, text.len);
+	if (ofs_span_is_array(value)) {
+		json = json_array();
+		while (!failed && ofs_span_next(&c, &element))
+			failed = json_array_append_new(json, shown_value(element));
+	} else if (ofs_span_is_object(value)) {
+		json = json_object();
+		while (!failed && ofs_span_next_member(&c, &name, &element)) {
+			OFS_FREE char *key = ofs_span_text(name);
+
+			failed = json_object_set_new(json, key, shown_value(element));
+		}
+	} else {
+		return ofs_span_json(value);
+	}
+	if (failed)
+		json_decref(json);
+	return failed ? NULL : json;
+}
+
+/*
+ * Puts what stands beside `taken` (a text, and another) into `rest`. False: it is not all short, so that it
+ * can only be stored.
+ */
+static bool take_rest(json_t *rest, struct ofs_span object, struct ofs_span taken,
+		      struct ofs_span other)
+{
+	struct ofs_span_cursor c = ofs_span_enter(object);
+	struct ofs_span name, value;
+	size_t total = 0;
+
+	while (ofs_span_next_member(&c, &name, &value)) {
+		OFS_FREE char *key = NULL;
+
+		if (value.p == taken.p || value.p == other.p)
+			continue;
+		total += name.len + value.len;
+		if (value.len > REST_MAX || total > REST_TOTAL)
+			return false;
+		if (says_nothing(value) || ofs_args_index(name, TOLD_NAMES))
+			continue;
+		key = ofs_span_text(name);
+		if (json_object_set_new(rest, key, shown_value(value)) < 0)
+			return false;
+	}
+	return true;
+}
+
+/* The same for an object, and one that holds it (the same or nothing: none does). */
+static bool take_rests(struct ofs_result *r, struct ofs_span outer, struct ofs_span object,
+		       struct ofs_span text, struct ofs_span errors)
+{
+	json_t *rest = json_object();
+	const struct ofs_span none = { 0 };
+
+	if (!take_rest(rest, object, text, errors) ||
+	    (outer.p != object.p && !take_rest(rest, outer, object, none))) {
+		json_decref(rest);
+		return false;
+	}
+	if (json_object_size(rest))
+		r->rest = rest;
+	else
+		json_decref(rest);
+	return true;
+}
+
+/* The text of the object and what is beside it, when it has one. 1, 0 or -ENOMEM. */
+static int unwrap_object(struct ofs_result *r, struct ofs_span outer, struct ofs_span object,
+			 enum ofs_tool_rule rule)
+{
+	struct ofs_span text = ofs_args_find(object, text_names[rule]), errors = { 0 };
+	struct ofs_buf *out = &r->unwrapped;
+	size_t at;
+	int failed = 0;
+
+	if (rule == OFS_TOOL_SHELL)
+		errors = ofs_args_find(object, ERROR_OUTPUT_NAMES);
+	if (!ofs_span_is_string(errors))
+		errors = (struct ofs_span){ 0 };
+	if (is_block_array(text)) {
+		failed = append_blocks(r, text);
+	} else {
+		if (!ofs_span_is_string(text))
+			text = (struct ofs_span){ 0 };
+		if (!text.p && !errors.p)
+			return 0;
+		failed = text.p ? ofs_span_decode(text, out) : 0;
+	}
+	if (failed == 0 && out->len && errors.len > 2 && out->data[out->len - 1] != '\n')
+		failed = ofs_buf_append_str(out, "\n");
+	at = out->len;
+	if (failed == 0 && errors.p)
+		failed = ofs_span_decode(errors, out);
+	if (failed < 0)
+		return failed;
+	set_text(r, out->len ? (char *)out->data : "", out->len);
+	r->errors = at;
+	if (!r->images && take_rests(r, outer, object, text, errors)) {
+		r->content = r->text;
+		r->content_len = r->text_len;
+	}
+	return 1;
+}
+
+/* Whether a string holds this object as a container of output, and not as a text that happens to be JSON. */
+static bool is_wrapping(struct ofs_span object, enum ofs_tool_rule rule)
+{
+	if (is_block_array(ofs_span_member(object, "content")))
+		return true;
+	if (rule == OFS_TOOL_SHELL)
+		return ofs_args_find(object, "exitcode returncode stderr metadata").p &&
+		       ofs_args_find(object, "stdout output aggregatedoutput stderr").p;
+	return rule == OFS_TOOL_VISIT && ofs_args_find(object, "url status statuscode title").p;
+}
+
+static int unwrap(struct ofs_result *r, bool in_string, enum ofs_tool_rule rule)
+{
+	struct ofs_span inner;
+	int n;
+
+	if (is_block_array(r->json)) {
+		n = append_blocks(r, r->json);
+		if (n < 0)
+			return n;
+		set_text(r, r->unwrapped.len ? (char *)r->unwrapped.data : "", r->unwrapped.len);
+		if (!r->images) {
+			r->content = r->text;
+			r->content_len = r->text_len;
+		}
+		return 0;
+	}
+	if (!ofs_span_is_object(r->json) || (in_string && !is_wrapping(r->json, rule)))
+		return 0;
+	n = unwrap_object(r, r->json, r->json, rule);
+	if (n != 0)
+		return OFS_MIN(n, 0);
+	inner = ofs_args_find(r->json, INNER_NAMES);
+	n = ofs_span_is_object(inner) ? unwrap_object(r, r->json, inner, rule) : 0;
+	return OFS_MIN(n, 0);
+}
+
+/* What the text holds, if that is an object or array; else nothing. */
+static struct ofs_span look_for_json(const struct ofs_result *r)
+{
+	struct ofs_span json = { 0 };
+	size_t i = 0;
+
+	while (i < r->text_len && isspace((unsigned char)r->text[i]))
+		i++;
+	if (i < r->text_len && (r->text[i] == '{' || r->text[i] == '['))
+		ofs_span_parse(r->text, r->text_len, NULL, &json);
+	return json;
+}
+
+int ofs_result_open(struct ofs_span value, enum ofs_tool_rule rule, struct ofs_result *ret)
+{
+	OFS_CLEANUP(ofs_result_finish) struct ofs_result r = { .content = "", .text = "" };
+	bool is_string = ofs_span_is_string(value);
+	int failed = 0;
+
+	if (is_string && !memchr(value.p, '\\', value.len)) {
+		set_text(&r, value.p + 1, value.len - 2);
+	} else if (is_string) {
+		failed = ofs_span_decode(value, &r.decoded);
+		set_text(&r, (char *)r.decoded.data, r.decoded.len);
+	} else if (value.p && !ofs_span_is_null(value)) {
+		set_text(&r, value.p, value.len);
+	}
+	r.content = r.text;
+	r.content_len = r.text_len;
+	if (ofs_span_is_object(value) || ofs_span_is_array(value))
+		r.json = value;
+	else if (is_string && rule != OFS_TOOL_READ && failed == 0)
+		r.json = look_for_json(&r);
+	if (failed == 0 && r.json.p)
+		failed = unwrap(&r, is_string, rule);
+	if (failed < 0)
+		return failed;
+	if (r.unwrapped.data)
+		r.text_json = rule == OFS_TOOL_READ ? (struct ofs_span){ 0 } : look_for_json(&r);
+	else
+		r.text_json = r.json;
+	*ret = r;
+	r = (struct ofs_result){ 0 };
+	return 0;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "context/steps/template.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "client/text.h"
+#include "context/steps/line.h"
+
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
+
+int ofs_template_expand(const char *tpl, ofs_template_fn fn, void *arg, struct ofs_buf *out)
+{
+	int missing = 0, r;
+
+	while (*tpl) {
+		size_t plain = strcspn(tpl, "{"), name;
+
+		r = ofs_buf_append(out, tpl, plain);
+		if (r < 0)
+			return r;
+		tpl += plain;
+		if (!*tpl)
+			break;
+		name = strspn(tpl + 1, NAME_CHARACTERS);
+		if (!name || tpl[1 + name] != '}') {
+			r = ofs_buf_append(out, tpl++, 1);
+		} else {
+			r = fn(arg, tpl + 1, name, out);
+			missing += r == 0;
+			tpl += name + 2;
+		}
+		if (r < 0)
+			return r;
+	}
+	return missing;
+}
+
+int ofs_template_size(struct ofs_buf *out, uint64_t bytes)
+{
+	OFS_FREE char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return -errno;
+	ofs_text_size(f, bytes);
+	if (fclose(f) != 0)
+		return -errno;
+	return ofs_buf_append(out, text, len);
+}
+
+int ofs_template_scalar(struct ofs_buf *out, const json_t *value, size_t max)
+{
+	int r;
+
+	if (json_is_string(value))
+		r = ofs_line_append(out, json_string_value(value), json_string_length(value), max);
+	else if (json_is_integer(value))
+		r = ofs_buf_printf(out, "%lld", (long long)json_integer_value(value));
+	else if (json_is_real(value))
+		r = ofs_buf_printf(out, "%g", json_real_value(value));
+	else if (json_is_boolean(value))
+		r = ofs_buf_append_str(out, json_is_true(value) ? "true" : "false");
+	else
+		return 0;
+	return r < 0 ? r : 1;
+}
