@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/util.h"
 #include "client/label.h"
-#include "client/workspace.h"
+#include "context/readback.h"
 #include "io/path.h"
 
 #define HOOK_MCP "mcp__"
@@ -115,58 +115,6 @@ char *ofs_hook_tool_what(const char *name, struct ofs_span input)
 
 /* ---- reading back */
 
-static bool is_name_byte(char c)
-{
-	return isalnum((unsigned char)c) || c == '_' || c == '-' || (unsigned char)c >= 0x80;
-}
-
-/* Whether `name` stands in the text as a path, or as the beginning of one. */
-static bool names_path(const char *text, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (const char *p = text; (p = strstr(p, name)); p++) {
-		bool begins = p == text || (!is_name_byte(p[-1]) && p[-1] != '.');
-
-		if (begins && !is_name_byte(p[len]) && p[len] != '.')
-			return true;
-	}
-	return false;
-}
-
-/* Whether a command of the tool stands in the text that prints what is stored, or a pointer. */
-static bool names_tool(const char *text)
-{
-	static const char *const commands[] = { "slice", "show", "search", "run", "put" };
-	static const char program[] = "offload";
-
-	for (const char *p = text; (p = strstr(p, program)); p++) {
-		const char *word = p + strlen(program);
-		size_t blanks = strspn(word, " \t'\"");
-
-		if (!blanks || (p > text && is_name_byte(p[-1])))
-			continue;
-		word += blanks;
-		for (size_t i = 0; i < OFS_ARRAY_SIZE(commands); i++) {
-			size_t len = strlen(commands[i]);
-
-			if (strncmp(word, commands[i], len) == 0 && !is_name_byte(word[len]))
-				return true;
-		}
-	}
-	return false;
-}
-
-static bool names_tree(const char *text, const struct ofs_access *access)
-{
-	const char *point = access->target.mountpoint;
-
-	return names_path(text, OFS_WORKSPACE_MOUNT) || names_path(text, "$OFFLOAD_DIR") ||
-	       names_path(text, "${OFFLOAD_DIR}") || (point && names_path(text, point)) ||
-	       (access->mount && strcmp(access->mount, ".") != 0 &&
-		names_path(text, access->mount));
-}
-
 /* Whether the current directory lies in the tree, where no path need name it. */
 static bool is_in_tree(const struct ofs_access *access)
 {
@@ -194,7 +142,7 @@ bool ofs_hook_tool_reads_back(const char *tool, struct ofs_span input,
 
 		if (!text || ofs_span_is(name, "description"))
 			continue;
-		if (names_tree(text, access) || names_tool(text))
+		if (ofs_readback_names(text, access))
 			return true;
 	}
 	return false;

@@ -10,6 +10,7 @@
 #include "base/tokens.h"
 #include "base/util.h"
 #include "context/manage/feed.h"
+#include "context/readback.h"
 
 /* Pointers are shortened so many at a time: a prompt that grows by a few messages keeps its beginning. */
 #define BATCH 8
@@ -46,59 +47,16 @@ void ofs_compaction_finish(struct ofs_compaction *c)
 	*c = (struct ofs_compaction){ 0 };
 }
 
-static bool has_word(struct ofs_span s, const char *word)
-{
-	return s.p && memmem(s.p, s.len, word, strlen(word));
-}
-
-/* Whether a path leads into a folder of that name; some escape the slash behind it. */
-static bool has_folder(struct ofs_span s, const char *name)
-{
-	const char *p = s.p, *end = s.p + s.len;
-
-	while (p && (p = memmem(p, (size_t)(end - p), name, strlen(name)))) {
-		p += strlen(name);
-		while (p < end && *p == '\\')
-			p++;
-		if (p < end && *p == '/')
-			return true;
-	}
-	return false;
-}
-
-/* Whether arguments name something in the tree that is mounted there. */
-static bool names_tree(struct ofs_span args, const char *mount)
-{
-	static const char *const tops[] = { "refs/",	   "cache/",   "tasks/", "search/",
-					    "persistent/", "archive/", "views/" };
-	size_t len = strlen(mount);
-	const char *p = args.p, *end = args.p + args.len;
-
-	while (p && (p = memmem(p, (size_t)(end - p), mount, len))) {
-		p += len;
-		for (size_t i = 0; p < end && *p == '/' && i < OFS_ARRAY_SIZE(tops); i++) {
-			if ((size_t)(end - p) > strlen(tops[i]) &&
-			    memcmp(p + 1, tops[i], strlen(tops[i])) == 0)
-				return true;
-		}
-	}
-	return false;
-}
-
 /* Whether a call has read back what was offloaded. */
 static bool reads_back(const struct planning *p, const struct ofs_call *call)
 {
-	static const char *const words[] = { "offload slice", "offload show", "offload search" };
-	const struct ofs_access *access = p->shelf->access;
+	OFS_FREE char *text = NULL;
 
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(words); i++) {
-		if (has_word(call->args, words[i]))
-			return true;
-	}
-	if (has_folder(call->args, ".offload"))
-		return true;
-	return access->mount && (names_tree(call->args, access->mount) ||
-				 names_tree(call->args, access->target.mountpoint));
+	if (ofs_span_is_string(call->args))
+		text = ofs_span_text(call->args);
+	else if (call->args.p)
+		text = strndup(call->args.p, call->args.len);
+	return text && ofs_readback_names(text, p->shelf->access);
 }
 
 static const struct ofs_call *call_of(const struct ofs_chat *chat, const struct ofs_result *result)

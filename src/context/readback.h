@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Telling what was read back from the tree, which must not be offloaded again. */
+#ifndef OFS_CONTEXT_READBACK_H
+#define OFS_CONTEXT_READBACK_H
+
+#include <stdbool.h>
+
+#include "client/access.h"
+
+/*
+ * Whether a command, a path or the arguments of a call name something in the tree (which must have been found), or a
+ * command of the tool that prints what is stored, or a pointer.
+ */
+bool ofs_readback_names(const char *text, const struct ofs_access *access);
+
+#endif
