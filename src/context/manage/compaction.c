@@ -261,15 +261,21 @@ static int shorten(struct planning *p, size_t i, enum ofs_mark_detail detail, bo
 	return 1;
 }
 
-/* From the oldest on, until the prompt has its size. */
+/*
+ * From the oldest on, until the prompt is a good deal below its size: each time this is done, a cache of the
+ * prompt is lost, so it should not have to be done again soon.
+ */
 static int shorten_older(struct planning *p, enum ofs_mark_detail detail)
 {
+	uint64_t limit = p->limits->total_tokens, goal = limit - limit / 4;
 	size_t done = 0;
 
+	if (p->plan->tokens <= limit)
+		return 0;
 	for (size_t i = 0; i < p->plan->n; i++) {
 		int r;
 
-		if (done % BATCH == 0 && p->plan->tokens <= p->limits->total_tokens)
+		if (done % BATCH == 0 && p->plan->tokens <= goal)
 			return 0;
 		r = shorten(p, i, detail, false);
 		if (r < 0)
