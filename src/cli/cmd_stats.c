@@ -65,15 +65,20 @@ static void stats_print_content(const json_t *content, const json_t *lifecycle)
 	puts(stats_number(content, "directories") == 1 ? " directory" : " directories");
 	if (!lifecycle)
 		return;
+	/* A collection counts the working tier; what came since is not among it. */
+	if (!json_is_string(json_object_get(lifecycle, "last_gc"))) {
+		stats_label("  working");
+		puts("not counted yet: a collection does that (offload gc)");
+		return;
+	}
 	stats_files("  working", working, working_bytes);
 	stats_part(", ", "stored in", stats_number(lifecycle, "working_stored"));
 	if (max)
 		stats_part(" of ", "at most", max);
-	putchar('\n');
-	/* The two were not counted at the same moment. */
-	stats_files("  kept", files - OFS_MIN(files, working),
+	puts(", at the last collection");
+	stats_files("  others", files - OFS_MIN(files, working),
 		    bytes - OFS_MIN(bytes, working_bytes));
-	puts(", in persistent/ and archive/");
+	puts(", in persistent/ and archive/, or newer than that");
 }
 
 static void stats_print_disk(const json_t *status)

@@ -163,7 +163,7 @@ static bool wait_for_look(struct ofs_keeper *k, const struct rhythm *h)
 /* One look at everything. */
 static void look(struct ofs_keeper *k, struct rhythm *h)
 {
-	int64_t mono = ofs_clock_monotonic(), next = OFS_TTL_NEVER;
+	int64_t mono = ofs_clock_monotonic(), next = OFS_TTL_NEVER, wall;
 	struct ofs_collect_request request = { 0 };
 	bool wanted;
 	int r;
@@ -173,14 +173,15 @@ static void look(struct ofs_keeper *k, struct rhythm *h)
 	if (wanted)
 		request = k->request;
 	k->wanted = k->kicked = false;
-	k->last = ofs_clock_wall();
 	pthread_mutex_unlock(&k->lock);
+	wall = ofs_clock_wall();
 	h->activity = activity(k->tree);
 	h->written = atomic_load_explicit(&k->tree->bytes_written, memory_order_relaxed);
 	h->began = ofs_store_age(k->tree->store);
 	r = ofs_collector_run(k->collector, wanted ? &request : NULL, &next);
 	h->rested = ofs_clock_monotonic() + REST * (ofs_clock_monotonic() - mono);
 	pthread_mutex_lock(&k->lock);
+	k->last = wall; /* with what it counted */
 	k->next = r < 0 ? h->began + k->opts.interval : next;
 	if (wanted) {
 		k->state = r == 0 ? STATE_DONE : r == -ECANCELED ? STATE_STOPPED : STATE_FAILED;

@@ -299,6 +299,22 @@ def a_harness_that_writes_it_anew(case, form):
 
 
 @test
+def the_answer_is_a_sentence(case):
+    """It tells what was done, and nothing of what was not."""
+    context = Context(case, False)
+    for calls, keep, said in (
+        (1, 1, r"nothing to do: \d+ tokens"),
+        (2, 1, r"1 result offloaded: \d+ -> \d+ tokens"),
+        (3, 0, r"3 results offloaded: \d+ -> \d+ tokens"),
+    ):
+        chat = json.dumps(generated(calls, 20000))
+        answer = context.manage(chat, None, "--mode", "compact", "--keep", str(keep))["answer"]
+        assert re.fullmatch(said, answer), answer
+    answer = context.manage(chat, None, "--mode", "compress", "--keep", "0")["answer"]
+    assert re.fullmatch(r"\d messages summed up: \d+ -> \d+ tokens", answer), answer
+
+
+@test
 def it_comes_back_after_moves_remounts_and_kills(case):
     written = json.dumps(generated(6, 8000))
     with case.mount(SEAL_SOON) as m:

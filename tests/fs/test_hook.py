@@ -464,7 +464,9 @@ def a_tool_that_is_not_in_path_is_named_by_its_place(case):
     folder = case.path("a b")
     os.mkdir(folder)
     os.symlink(OFFLOAD, os.path.join(folder, "offload"))
-    c.env["PATH"] = os.environ["PATH"]
+    places = os.environ["PATH"].split(os.pathsep)
+    places = [p for p in places if not os.path.exists(os.path.join(p, "offload"))]
+    c.env["PATH"] = os.pathsep.join(places)
     printed = json.loads(c.offload("hook", "install", "--print").stdout)
     command = printed["hooks"]["PostToolUse"][0]["hooks"][0]["command"]
     assert command.startswith(os.path.realpath(OFFLOAD) + " hook claude-code"), command

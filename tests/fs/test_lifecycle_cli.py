@@ -289,6 +289,13 @@ def stats_are_those_of_the_status(case, mounted):
             for label in ("store", "mounted", "state", "files", "stored", "saved"):
                 assert label in labels, lines
             assert any(re.search(r"2 files, 40\.0 KB", line) for line in lines), lines
+            # The working tier is counted by a collection, and by nothing before.
+            assert not any("0 files" in line for line in lines if "working" in line), lines
+            offload("gc")
+            if mounted:
+                found = "  working   1 file, 40.0 KB"
+                eventually(lambda: found in "\n".join(offload("stats")), "it is counted")
+                assert any("  others    1 file, 2 bytes" in line for line in offload("stats"))
             offload.refuses("stats", "x", code=2)
 
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/redact.h"
 #include "base/tokens.h"
 #include "base/util.h"
@@ -303,20 +304,27 @@ static json_t *metadata(const struct managing *m)
 			 "note", m->note);
 }
 
+static void say_count(struct ofs_buf *out, size_t n, const char *what, const char *became)
+{
+	if (n)
+		ofs_buf_printf(out, "%s%zu %s%s %s", out->len ? ", " : "", n, what,
+			       n == 1 ? "" : "s", became);
+}
+
 /* A sentence for people and logs. */
 static json_t *answer(const struct managing *m)
 {
-	json_t *text;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
 
-	if (m->after == m->before && !m->compaction.offloaded && !m->compressed)
+	say_count(&out, m->compaction.offloaded, "result", "offloaded");
+	say_count(&out, m->compaction.shortened, "pointer", "shortened");
+	say_count(&out, m->compression.removed, "message", "summed up");
+	say_count(&out, m->fetched, "slice", "put in");
+	if (!out.len)
 		return m->note ? json_string(m->note)
 			       : json_sprintf("nothing to do: %" PRIu64 " tokens", m->before);
-	text = json_sprintf(
-		"%zu results offloaded, %zu pointers shortened, %zu messages summed up: "
-		"%" PRIu64 " -> %" PRIu64 " tokens",
-		m->compaction.offloaded, m->compaction.shortened, m->compression.removed, m->before,
-		m->after);
-	return text;
+	ofs_buf_printf(&out, ": %" PRIu64 " -> %" PRIu64 " tokens", m->before, m->after);
+	return json_stringn((const char *)out.data, out.len);
 }
 
 static int write_list(const struct managing *m, const struct ofs_sink *sink)

@@ -18,7 +18,7 @@
 #define NAME_CHARS 64
 
 static const char header[] = "# Steps so far, oldest first; read the stored output [ref X] with "
-			     "`offload slice X 1-100` or `cat refs/X:1-100`\n";
+			     "`offload slice X 1-100` or, in .offload, `cat refs/X:1-100`\n";
 
 #define VERBS_MAX 2
 

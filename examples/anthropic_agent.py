@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A small agent with a shell, on any service that speaks Anthropic's Messages.
+
+    ANTHROPIC_BASE_URL   default: https://api.anthropic.com
+    ANTHROPIC_API_KEY    ANTHROPIC_MODEL
+
+    examples/anthropic_agent.py 'Why does ./long_tests.sh fail?'
+
+Before each request the messages go through `offload context`: results of more than 2,000 tokens are
+then pointers, and the model reads back the lines that it wants with its shell. What is ours here is
+in offload(), manage() and finish(); the rest is an agent like any other.
+"""
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+
+URL = os.environ.get("ANTHROPIC_BASE_URL", "https://api.anthropic.com").rstrip("/")
+KEY = os.environ.get("ANTHROPIC_API_KEY", "")
+MODEL = os.environ.get("ANTHROPIC_MODEL", "claude-sonnet-4-5")
+TURNS = 50
+# Also the task that owns what is taken out: each chat needs a name of its own.
+CHAT = f"chat-{time.time_ns()}-{os.getpid()}"
+
+SYSTEM = """You solve tasks with the bash tool, in the current folder. Long results are stored, and
+you get a pointer with the first and last lines. Read more of one with `cat FILE:120-180`, search it
+with `grep -n`, both on the path in the pointer. Do not read all of it."""
+
+BASH = {
+    "name": "bash",
+    "description": "Runs a shell command and returns its output and exit code.",
+    "input_schema": {
+        "type": "object",
+        "properties": {"command": {"type": "string"}},
+        "required": ["command"],
+    },
+}
+
+
+def offload(*words, data=None):
+    """What `offload WORDS` answers to `data`, both of them JSON; None when it cannot."""
+    try:
+        done = subprocess.run(
+            ["offload", *words],
+            input=json.dumps(data),
+            encoding="utf-8",
+            capture_output=True,
+            timeout=60,
+        )
+        sys.stderr.write(done.stderr)
+        done.check_returncode()
+        return json.loads(done.stdout)
+    except (OSError, ValueError, subprocess.SubprocessError) as e:
+        print(f"offload: {e}", file=sys.stderr)
+        return None
+
+
+def manage(chat):
+    """
+    The chat (system and messages) as the model is to get it, or as it is when that cannot be done.
+    Go on with this one and not with the original: what was decided once stays as it is, and the
+    service can take most of the prompt from its cache.
+    """
+    answer = offload("context", "--chat", CHAT, "--keep", "0", data=chat)
+    if answer is None:
+        return chat
+    counts = answer["metadata"]
+    print(f"[{counts['tokens_before']} -> {counts['tokens_after']} tokens]", file=sys.stderr)
+    return {"system": answer["system"], "messages": answer["messages"]}
+
+
+def finish(chat):
+    """Saves the chat with all that was taken out of it; after that the store may forget it."""
+    whole = offload("context", "--restore", data=chat)
+    with open(f"{CHAT}.json", "w", encoding="utf-8") as f:
+        json.dump(whole["messages"] if whole else chat["messages"], f, indent=1)
+    if whole:
+        offload("task", "done", "--json", CHAT)
+
+
+def ask(chat):
+    """The blocks that the model answers with."""
+    request = {"model": MODEL, "max_tokens": 8000, "tools": [BASH], **chat}
+    request["cache_control"] = {"type": "ephemeral"}  # the prompt up to here, for the next request
+    headers = {"anthropic-version": "2023-06-01", "x-api-key": KEY}
+    headers["content-type"] = "application/json"
+    post = urllib.request.Request(f"{URL}/v1/messages", json.dumps(request).encode(), headers)
+    with urllib.request.urlopen(post, timeout=600) as reply:
+        return json.load(reply)["content"]
+
+
+def bash(command):
+    """The output of a command, in the folder in which `offload` runs: its paths are relative."""
+    print(f"+ {command}", file=sys.stderr)
+    options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    try:
+        done = subprocess.run(["bash", "-c", command], timeout=600, check=False, **options)
+    except (OSError, TypeError, ValueError, subprocess.SubprocessError) as e:
+        return f"[failed: {e}]"
+    return done.stdout.decode(errors="replace") + f"[exit {done.returncode}]\n"
+
+
+def call_tool(use):
+    """The block that answers a call."""
+    text = bash(use["input"].get("command"))
+    return {"type": "tool_result", "tool_use_id": use["id"], "content": text}
+
+
+def main():
+    chat = {"system": SYSTEM, "messages": [{"role": "user", "content": sys.argv[1]}]}
+    for _ in range(TURNS):
+        chat = manage(chat)
+        blocks = ask(chat)
+        chat["messages"].append({"role": "assistant", "content": blocks})
+        results = [call_tool(block) for block in blocks if block["type"] == "tool_use"]
+        if not results:
+            print("".join(b["text"] for b in blocks if b["type"] == "text"))
+            break
+        chat["messages"].append({"role": "user", "content": results})
+    finish(chat)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,449 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What docs/INTEGRATION.md shows, and the agents in examples/ with services that play a model."""
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+
+from harness import (
+    OFFLOAD,
+    OFFLOADFS,
+    SEAL_SOON,
+    SLOW,
+    SOURCE_ROOT,
+    eventually,
+    main,
+    mount_points,
+    read,
+    run,
+    test,
+    write,
+)
+from services import Anthropic, OpenAI, result_of, serving
+
+EXAMPLES = SOURCE_ROOT / "examples"
+AGENTS = {"openai": OpenAI, "anthropic": Anthropic}
+# No request of a short chat is larger: six results of 40 KB are in it.
+SMALL = 16_000
+
+
+class Workspace:
+    """A folder with the examples in it, in a home of its own, mounted."""
+
+    def __init__(self, case):
+        self.home = case.path("home")
+        self.path = os.path.join(self.home, "demo")
+        self.mnt = os.path.join(self.path, ".offload")
+        os.makedirs(self.path)
+        shutil.copytree(EXAMPLES, os.path.join(self.path, "examples"))
+        shutil.copy(EXAMPLES / "long_tests.sh", self.path)
+        programs = [os.path.dirname(OFFLOAD), os.path.dirname(OFFLOADFS), os.environ["PATH"]]
+        self.env = dict(
+            os.environ,
+            HOME=self.home,
+            XDG_DATA_HOME=os.path.join(self.home, ".local/share"),
+            PATH=os.pathsep.join(programs),
+            LC_ALL="C.UTF-8",
+            TZ="UTC",
+        )
+        for name in ("CLAUDE_CONFIG_DIR", "OFFLOAD_DIR", "OFFLOAD_STORE"):
+            self.env.pop(name, None)
+        # A daemon that is soon done with what was written, so that searches need not wait for it.
+        self.env["OFFLOADFS"] = case.path("daemon")
+        write(self.env["OFFLOADFS"], f'#!/bin/sh\nexec {OFFLOADFS} -o {SEAL_SOON} "$@"\n'.encode())
+        os.chmod(self.env["OFFLOADFS"], 0o755)
+
+    def offload(self, *words, **options):
+        return run(OFFLOAD, *words, cwd=self.path, env=self.env, timeout=45 * SLOW, **options)
+
+    def sh(self, command):
+        """What a terminal shows of a command."""
+        return run(
+            "bash",
+            "-c",
+            command,
+            cwd=self.path,
+            env=self.env,
+            stderr=subprocess.STDOUT,
+            check=False,
+            timeout=100 * SLOW,
+        ).stdout.decode()
+
+    def result(self, command):
+        return result_of(command, self.path, self.env)
+
+    def agent(self, service, task, env=None, check=True):
+        """Runs the example on the service's form; its last words, and what it told meanwhile."""
+        name = type(service).__name__.lower()
+        with serving(service) as variables:
+            done = run(
+                os.path.join(self.path, "examples", f"{name}_agent.py"),
+                task,
+                cwd=self.path,
+                env={**(env or self.env), **variables},
+                timeout=100 * SLOW,
+                check=False,
+            )
+        assert not service.problems, service.problems[0]
+        assert not check or done.returncode == 0, done.stderr.decode()
+        return done.stdout.decode(), done.stderr.decode()
+
+    def saved(self):
+        """The one chat that was saved."""
+        (name,) = [n for n in os.listdir(self.path) if n.startswith("chat-")]
+        return json.loads(read(os.path.join(self.path, name)))
+
+    def kill_daemon(self):
+        with open("/proc/self/mountinfo", encoding="utf-8") as f:
+            assert any(self.mnt in line for line in f)
+        daemons = [p for p in os.listdir("/proc") if p.isdigit() and self._is_daemon(p)]
+        assert len(daemons) == 1, daemons
+        os.kill(int(daemons[0]), signal.SIGKILL)
+        eventually(lambda: not self._is_daemon(daemons[0]), "the daemon is dead")
+
+    def _is_daemon(self, pid):
+        with contextlib.suppress(OSError):
+            words = read(f"/proc/{pid}/cmdline").split(b"\0")
+            return os.path.basename(words[0]) == b"offloadfs" and os.fsencode(self.mnt) in words
+        return False
+
+
+@contextlib.contextmanager
+def workspace(case):
+    w = Workspace(case)
+    w.offload("up")
+    try:
+        yield w
+    finally:
+        if w.mnt in mount_points():
+            w.offload("down")
+
+
+# --- docs/INTEGRATION.md --------------------------------------------------------------------------
+
+DOC = SOURCE_ROOT / "docs" / "INTEGRATION.md"
+DOC_HOME = "/home/ann"
+# What is another one on each run, as what precedes it and what it is: refs, times in names, times,
+# chats, stores.
+KINDS = (
+    (r"\(ref |\[ref |refs/", r"[0-9a-z]{6}\b"),
+    (r"_", r"\d{10}(?=_)"),
+    (r"", r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"),
+    (r"chat-", r"\d{19}-\d+"),
+    (r"demo-", r"[0-9a-f]{12}"),
+)
+
+
+class Block:
+    """A fenced block of the document that belongs to a session."""
+
+    def __init__(self, line, session, request, text):
+        self.line, self.session, self.request, self.text = line, session, request, text
+
+    def steps(self):
+        """(command, expected output) of each command; a command may go on in lines with `> `."""
+        out = []
+        for line in self.text.splitlines(True):
+            if line.startswith("$ "):
+                out.append([line[2:], ""])
+            elif line.startswith("> ") and not out[-1][1]:
+                out[-1][0] += line[2:]
+            else:
+                out[-1][1] += line
+        return out
+
+
+def blocks():
+    """The blocks of the document; each console block must have a session before it."""
+    text = DOC.read_text(encoding="utf-8")
+    mark = r"(?:<!-- session: (\w+)(?:, request (\d+))? -->\n)?"
+    found = []
+    for m in re.finditer(rf"{mark}```(\w+)\n(.*?)^```$", text, re.S | re.M):
+        line = text[: m.start()].count("\n") + 1
+        assert m[1] or m[3] != "console", f"{DOC}:{line}: a console block without a session"
+        if m[1]:
+            found.append(Block(line, m[1], int(m[2] or 0), m[4]))
+    return found
+
+
+class Names:
+    """What stands in the document for what is another one here."""
+
+    def __init__(self, home, text):
+        self.home = home
+        self.kinds = {
+            m[1]: what for before, what in KINDS for m in re.finditer(f"(?:{before})({what})", text)
+        }
+        self.any = re.compile(
+            "(?<![0-9a-z])(?:" + "|".join(map(re.escape, self.kinds)) + ")(?![0-9a-z])"
+        )
+        self.here = {}
+
+    def command(self, text):
+        """A command of the document as it is to be run."""
+        return self.any.sub(lambda m: self.here.get(m[0], m[0]), text).replace(DOC_HOME, self.home)
+
+    def match(self, shown, got):
+        """
+        Whether an output is that of the document, in which `...` stands for any lines; learns the
+        names.
+        """
+        learned = {}
+        parts = [
+            "(?:.*\n)*?" if line == "...\n" else self._pattern(line, learned)
+            for line in shown.splitlines(True)
+        ]
+        m = re.fullmatch("".join(parts), got.replace(self.home, DOC_HOME))
+        if m:
+            self.here.update({name: m[group] for name, group in learned.items()})
+        return bool(m)
+
+    def _pattern(self, line, learned):
+        out, at = "", 0
+        for m in self.any.finditer(line):
+            name = m[0]
+            out += re.escape(line[at : m.start()])
+            at = m.end()
+            if name in self.here:
+                out += re.escape(self.here[name])
+            elif name in learned:
+                out += f"(?P={learned[name]})"
+            else:
+                learned[name] = f"name{len(learned)}"
+                out += f"(?P<{learned[name]}>{self.kinds[name]})"
+        return out + re.escape(line[at:])
+
+
+def in_the_document():
+    """A model that does what the document shows."""
+    (pointer,) = yield ["./long_tests.sh"]
+    ref = ref_in(pointer)
+    (hits,) = yield [f"grep -n '^not ok' .offload/refs/{ref}"]
+    line = int(hits.split(":")[0])
+    yield [f"cat .offload/refs/{ref}:{line - 1}-{line + 3}"]
+    return "Case 731: src/pack/reader.c:212 takes a frame whose length is wrong."
+
+
+def check(block, names, w, service):
+    """Runs a block and compares."""
+    if block.request:
+        got = service.results_of(service.requests[block.request - 1])[-1] + "\n"
+        assert names.match(block.text, got), f"{DOC}:{block.line}: the model got:\n{got}"
+        return
+    for command, shown in block.steps():
+        got = w.sh(names.command(command))
+        right = names.match(shown, got)
+        if not right and command.startswith("offload search"):  # what is new is not indexed yet
+            got = eventually(lambda c=command: w.sh(names.command(c)), f"{command}finds something")
+            right = names.match(shown, got)
+        assert right, (
+            f"{DOC}:{block.line}: {command}printed:\n{got}--- instead of:\n{shown}---"
+        )
+
+
+@test(variants={b.session: b.session for b in blocks()}, timeout=120)
+def the_document_tells_what_happens(case, session):
+    w = Workspace(case)
+    names = Names(w.home, DOC.read_text(encoding="utf-8"))
+    form = AGENTS.get(session)
+    service = form(in_the_document(), w.result) if form else None
+    try:
+        with serving(service) if service else contextlib.nullcontext({}) as variables:
+            w.env.update(variables)
+            if service:
+                w.offload("up")
+            for block in blocks():
+                if block.session == session:
+                    check(block, names, w, service)
+        assert not service or not service.problems, service.problems[0]
+    finally:
+        if w.mnt in mount_points():
+            w.offload("down")
+
+
+# --- Agents ---------------------------------------------------------------------------------------
+
+
+def ref_in(text):
+    """The ref of a pointer."""
+    assert "(detailed result is stored in " in text, text[:300]
+    assert len(text) < 4000, "a pointer is short"
+    return re.search(r"\(ref ([0-9a-z]+)", text)[1]
+
+
+def looks_for_a_failure():
+    """What a model does that was told of pointers, with what it has to see asserted."""
+    (pointer,) = yield ["./long_tests.sh"]
+    path = f".offload/refs/{ref_in(pointer)}"
+    (hits,) = yield [f"grep -n '^not ok' {path}"]
+    line = int(hits.split(":")[0])
+    (lines,) = yield [f"cat {path}:{line - 1}-{line + 3}"]
+    assert "#   src/pack/reader.c:212: expected -EBADMSG, got 0\n" in lines, lines
+    long, short, last = yield ["seq 20000", "wc -l long_tests.sh", f"cat {path}:-1"]
+    assert short == "17 long_tests.sh\n[exit 0]\n" and last == "[exit 1]\n[exit 0]\n", (short, last)
+    # More than a result may have, and read back by way of a pointer: it has to stay.
+    (back,) = yield [f"cat .offload/refs/{ref_in(long)}:1001-4000"]
+    assert back.startswith("1001\n1002\n") and "(detailed result" not in back, back[:300]
+    return "src/pack/reader.c:212 does not compare the length of the frame with the rest."
+
+
+def plain_work():
+    """The same where nothing is stored."""
+    (all_of_it,) = yield ["./long_tests.sh"]
+    assert "\nnot ok 731 " in all_of_it
+    yield ["seq 20000", "false"]
+    return "Done."
+
+
+def restores(w):
+    """A check of each request: what was taken out of it comes back."""
+
+    def check(service, request):
+        given = json.dumps(request).encode()
+        whole = json.loads(w.offload("context", "--restore", input=given).stdout)
+        assert whole["messages"] == service.original, "the original messages"
+
+    return check
+
+
+@test(variants=AGENTS, timeout=120)
+def an_agent_works_with_pointers(case, form):
+    with workspace(case) as w:
+        service = form(looks_for_a_failure(), w.result, restores(w))
+        said, told = w.agent(service, "Why does ./long_tests.sh fail?")
+        assert said.startswith("src/pack/reader.c:212 "), said
+        assert len(service.requests) == 6
+        sizes = [service.size(r) for r in service.requests]
+        assert max(sizes[:-1]) < SMALL, sizes
+        assert len(json.dumps(service.original)) > 150_000
+        # Each request begins as the one before it: a service's cache has all but the end.
+        for before, after in zip(service.requests, service.requests[1:]):
+            assert after["messages"][: len(before["messages"])] == before["messages"]
+            assert after.get("system") == before.get("system")
+        # The saved chat is the whole one, and its task is over.
+        assert w.saved() == service.original
+        tasks = json.loads(w.offload("task", "--json").stdout)["tasks"]
+        assert tasks == [], tasks
+        assert told.count("+ ") == 7, told
+
+
+@test(timeout=120)
+def agents_in_one_workspace_do_not_meet(case):
+    with workspace(case) as w:
+        failures = []
+
+        def work(form):
+            try:
+                w.agent(form(looks_for_a_failure(), w.result, restores(w)), "Why?")
+            except AssertionError as e:
+                failures.append(e)
+
+        threads = [threading.Thread(target=work, args=(f,)) for f in 2 * list(AGENTS.values())]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failures, failures[0]
+        chats = [n for n in os.listdir(w.path) if n.startswith("chat-")]
+        assert len(chats) == len(threads), chats
+        assert json.loads(w.offload("task", "--json").stdout)["tasks"] == []
+
+
+def talks_long(turns):
+    """A model of many words, whose chat has to be summed up."""
+    for i in range(turns):
+        words = " ".join(f"In step {i} I read part {n} of src/file_{i}.c." for n in range(80))
+        (result,) = yield words, [f"seq {i} {i + 40}"]
+        assert result.startswith(f"{i}\n")
+    return "Done."
+
+
+@test(variants=AGENTS, timeout=180)
+def a_long_chat_is_summed_up_and_stays_valid(case, form):
+    with workspace(case) as w:
+        service = form(talks_long(45), w.result, restores(w))
+        w.agent(service, "Read it all.")
+        sizes = [service.size(r) for r in service.requests]
+        assert len(sizes) == 46 and max(sizes) < 100_000, sizes
+        summed_up = [i for i in range(1, len(sizes)) if sizes[i] < sizes[i - 1]]
+        assert summed_up, sizes
+        assert "<state_snapshot" in json.dumps(service.requests[-1])
+        for request in service.requests:
+            assert "Read it all." in json.dumps(request), "what the user asked for"
+        # Between two summaries the beginning stays.
+        changes = 0
+        for before, after in zip(service.requests, service.requests[1:]):
+            changes += after["messages"][: len(before["messages"])] != before["messages"]
+        assert changes == len(summed_up), (changes, summed_up)
+        assert w.saved() == service.original
+
+
+BREAKS = {
+    "missing": None,
+    "failing": "#!/bin/sh\necho 'offload: context: broken' >&2\nexit 1\n",
+    "no JSON": "#!/bin/sh\necho 'Segmentation fault'\n",
+    "crashing": "#!/bin/sh\nkill -SEGV $$\n",
+}
+
+
+@test(variants={f"{a}, {b}": (f, t) for a, f in AGENTS.items() for b, t in BREAKS.items()})
+def an_agent_goes_on_without_offload(case, variant):
+    form, program = variant
+    w = Workspace(case)
+    folder = case.path("bin")
+    os.mkdir(folder)
+    for name in ("bash", "sh", "python3", "env", "awk", "seq", "false", "wc"):
+        os.symlink(shutil.which(name), os.path.join(folder, name))
+    if program:
+        write(os.path.join(folder, "offload"), program.encode())
+        os.chmod(os.path.join(folder, "offload"), 0o755)
+    env = {**w.env, "PATH": folder}
+
+    def as_it_is(service, request):
+        assert request["messages"] == service.original
+
+    service = form(plain_work(), w.result, as_it_is)
+    said, told = w.agent(service, "Work.", env)
+    assert said == "Done.\n" and "offload" in told, told
+    assert w.saved() == service.original
+
+
+@test(variants=AGENTS, timeout=120)
+def an_agent_goes_on_when_the_daemon_is_killed(case, form):
+    with workspace(case) as w:
+
+        def script():
+            (pointer,) = yield ["./long_tests.sh"]
+            ref = ref_in(pointer)
+            w.kill_daemon()
+            (slice_of_it,) = yield [f"offload slice {ref} 731-731"]
+            assert slice_of_it.startswith("not ok 731 "), slice_of_it
+            (failed,) = yield [f"cat .offload/refs/{ref}:731"]
+            assert failed.endswith("[exit 1]\n"), failed
+            (pointer,) = yield ["seq 20000"]
+            ref_in(pointer)
+            (again,) = yield ["offload up > /dev/null 2>&1; " f"cat .offload/refs/{ref}:731"]
+            assert again.startswith("not ok 731 "), again
+            return "Done."
+
+        def result(command):
+            # As it was when the agent ran it.
+            if command.startswith("cat"):
+                where = re.search(r"\S*/refs/\S*", command)[0]
+                return f"cat: '{where}': Transport endpoint is not connected\n[exit 1]\n"
+            return w.result(command)
+
+        service = form(script(), result)
+        said, _ = w.agent(service, "Work.")
+        assert said == "Done.\n"
+        saved = w.saved()
+        assert "\\nnot ok 731 " in json.dumps(saved) and "(detailed result" not in json.dumps(saved)
+
+
+if __name__ == "__main__":
+    main()
