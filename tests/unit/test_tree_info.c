@@ -94,7 +94,7 @@ Test(tree_info, info_has_exactly_these_fields)
 	cr_assert_eq(number(info, "important"), 0);
 	cr_assert_eq(number(info, "lines"), 3);
 	cr_assert_eq(number(info, "size"), 13);
-	cr_assert_eq(number(info, "tokens"), 4);
+	cr_assert_gt(number(info, "tokens"), 0);
 	cr_assert_eq(number(info, "uid"), cred.uid);
 	cr_assert_eq(number(info, "gid"), cred.gid);
 	cr_assert_eq(number(info, "links"), 1);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Attributes that can be set: ttl, important, tags, title, category, and the user's own. */
+#include <inttypes.h>
+
+#include "base/tokens.h"
 #include "base/xattr.h"
 #include "test_tree_fixture.h"
 
@@ -287,8 +290,8 @@ Test(tree_labels, defaults_follow_from_the_category)
 	static const struct {
 		const char *category, *ttl;
 	} list[] = {
-		{ "shell", "30m" },    { "search", "6h" }, { "web", "6h" },
-		{ "file_read", "1d" }, { "notes", "7d" },  { "reports", "never" },
+		{ "shell", "30m" },    { "search", "6h" },   { "web", "6h" },
+		{ "file_read", "1d" }, { "notes", "7d" },    { "reports", "never" },
 		{ "context", "30d" },  { "whatever", "1d" },
 	};
 	ofs_node f, task;
@@ -400,17 +403,24 @@ Test(tree_labels, times_that_are_set_are_no_uses)
 	cr_assert(is_after_use(f, expires(f), 86400));
 }
 
-Test(tree_labels, tokens_are_a_quarter_of_the_bytes)
+Test(tree_labels, tokens_are_estimated_from_the_text)
 {
-	static const size_t sizes[] = { 0, 1, 4, 5, 4000 };
-	static const char *const want[] = { "0", "1", "1", "2", "1000" };
-	char name[32];
+	static const char line[] = "the quick brown fox jumps over the lazy dog\n";
+	const size_t sizes[] = { 0, 1, strlen(line), 4000 };
+	OFS_FREE char *text = ofs_alloc(1 << 20);
+	char name[32], want[32];
+	long long estimate;
 
+	for (size_t i = 0; i < 1 << 20; i++)
+		text[i] = line[i % strlen(line)];
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(sizes); i++) {
 		snprintf(name, sizeof(name), "cache/f%zu", i);
-		cr_assert_str_eq(xattr(make_of(name, letters(sizes[i]), sizes[i]), "tokens"),
-				 want[i]);
+		snprintf(want, sizeof(want), "%" PRIu64, ofs_tokens_count(text, sizes[i]));
+		cr_assert_str_eq(xattr(make_of(name, text, sizes[i]), "tokens"), want);
 	}
+	/* A large one is like its beginning. */
+	estimate = strtoll(xattr(make_of("cache/large", text, 1 << 20), "tokens"), NULL, 10);
+	cr_assert_leq(llabs(estimate - (long long)ofs_tokens_count(text, 1 << 20)), 100);
 }
 
 /* ---- what can be set on what */
