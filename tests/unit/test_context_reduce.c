@@ -495,6 +495,29 @@ Test(context_reduce, exit_codes_in_text)
 	}
 }
 
+Test(context_reduce, shell_failed_in_the_middle)
+{
+	OFS_FREE char *before = times("ok - a case that went well\\n", 200), *result = NULL;
+
+	cr_assert_geq(asprintf(&result,
+			       "={\"stdout\": \"%snot ok 201 - frames are refused\\n%s\", "
+			       "\"exit_code\": 1}",
+			       before, before),
+		      0);
+	reduce_call("Bash", "{\"command\": \"./tests\"}", result);
+	cr_expect(strstr(step.observation, "401 lines output: not ok 201 - frames are refused ..."),
+		  "%s", step.observation);
+	/* The end begins with a word. */
+	cr_expect(strstr(step.observation, "... - a case") ||
+			  strstr(step.observation, "...- a case") ||
+			  strstr(step.observation, "...a case") ||
+			  strstr(step.observation, "...case") ||
+			  strstr(step.observation, "...that") ||
+			  strstr(step.observation, "...went") ||
+			  strstr(step.observation, "...well") || strstr(step.observation, "...ok"),
+		  "%s", step.observation);
+}
+
 Test(context_reduce, shell_over_a_limit)
 {
 	OFS_FREE char *at = times("\xc3\xa4", 500), *over = times("y\n", 300), *result = NULL;

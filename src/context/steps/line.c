@@ -16,6 +16,8 @@
 /* Read behind (or before) what is shown, so that no secret is seen in part alone. */
 #define LINE_AHEAD ((size_t)4096)
 #define LINE_MARK "..."
+/* Bytes of a word that is left out rather than cut. */
+#define LINE_WORD ((size_t)24)
 
 /* Appends the text as it may be shown: every text from a tool passes here, before it is cut. */
 static int shown_text(struct ofs_buf *out, const char *text, size_t len)
@@ -169,6 +171,18 @@ int ofs_line_append(struct ofs_buf *out, const char *text, size_t len, size_t ma
 	return r < 0 ? r : ofs_buf_append_str(out, LINE_MARK);
 }
 
+/* Where the next word begins, if that is near: half a word reads as another. */
+static size_t find_word(const uint8_t *p, size_t len, size_t at)
+{
+	const uint8_t *blank =
+		at && p[at - 1] != ' ' ? memchr(p + at, ' ', OFS_MIN(len - at, LINE_WORD)) : NULL;
+
+	at = blank ? (size_t)(blank - p) : at;
+	while (at < len && p[at] == ' ')
+		at++;
+	return at;
+}
+
 int ofs_line_append_end(struct ofs_buf *out, const char *text, size_t len, size_t max)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
@@ -189,8 +203,7 @@ int ofs_line_append_end(struct ofs_buf *out, const char *text, size_t len, size_
 		skip = find_character(line.data, line.len, count - (max - mark));
 		cut = true;
 	}
-	while (skip < line.len && line.data[skip] == ' ')
-		skip++;
+	skip = find_word(line.data, line.len, skip);
 	r = cut ? ofs_buf_append_str(out, LINE_MARK) : 0;
 	return r < 0 ? r : ofs_buf_append(out, line.data + skip, line.len - skip);
 }

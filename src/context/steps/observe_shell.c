@@ -6,6 +6,7 @@
 
 #include "base/util.h"
 #include "client/text.h"
+#include "context/snapshot/trouble.h"
 #include "context/steps/args.h"
 #include "context/steps/failure.h"
 #include "context/steps/line.h"
@@ -268,7 +269,20 @@ static void say_output(struct ofs_observing *o)
 		ofs_observe_say(o, "%zu line%s output", lines, lines == 1 ? "" : "s");
 }
 
-/* What went wrong stays readable: the end of the error output. */
+/* The line that tells of the failure, where it lies before the end that is shown. */
+static void say_trouble(struct ofs_observing *o, const char *text, size_t len,
+			const struct ofs_buf *end)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
+
+	if (!ofs_trouble_find(text, len, false, &line) || !line.len ||
+	    memmem(end->data, end->len, line.data, line.len))
+		return;
+	ofs_observe_say_text(o, (char *)line.data, line.len, ERROR_LINE);
+	ofs_observe_say(o, " ");
+}
+
+/* What went wrong stays readable: the line that tells it, and the end of the error output. */
 static void say_error(struct ofs_observing *o)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf end = OFS_BUF_INIT;
@@ -285,6 +299,7 @@ static void say_error(struct ofs_observing *o)
 		o->no_memory = true;
 	if (end.len) {
 		ofs_observe_say(o, ": ");
+		say_trouble(o, text, len, &end);
 		ofs_observe_say_text(o, (char *)end.data, end.len, ERROR_END);
 	}
 	ofs_scan_last_line(text, len, &line, &n);
