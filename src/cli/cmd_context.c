@@ -103,7 +103,8 @@ static int context_run(const struct ofs_command *self, int argc, char **argv)
 		KEEP,
 		TOTAL,
 		RESULT,
-		SUMMARIZER
+		SUMMARIZER,
+		FORMAT
 	};
 	static const struct option options[] = {
 		OFS_TARGET_LONG,
@@ -114,6 +115,7 @@ static int context_run(const struct ofs_command *self, int argc, char **argv)
 		{ "chat", required_argument, NULL, CHAT },
 		{ "store-dir", required_argument, NULL, STORE_DIR },
 		{ "summarizer", required_argument, NULL, SUMMARIZER },
+		{ "format", required_argument, NULL, FORMAT },
 		{ "keep", required_argument, NULL, KEEP },
 		{ "max-total-tokens", required_argument, NULL, TOTAL },
 		{ "max-tool-tokens", required_argument, NULL, RESULT },
@@ -148,6 +150,13 @@ static int context_run(const struct ofs_command *self, int argc, char **argv)
 			break;
 		case CHAT:
 			opts.manage.chat_id = optarg;
+			break;
+		case FORMAT:
+			if (strcmp(optarg, "openai") != 0 && strcmp(optarg, "anthropic") != 0)
+				return ofs_report_usage(
+					"'%s' is not a form of messages: openai, anthropic",
+					optarg);
+			opts.manage.format = optarg;
 			break;
 		case SUMMARIZER:
 			opts.summarizer = optarg;
@@ -205,6 +214,7 @@ const struct ofs_command ofs_cmd_context = {
 		"      --prefetch          put in what the last message of the user seems to ask for\n"
 		"      --summarizer CMD    a command that makes the summary: messages as JSON on its input, text\n"
 		"                          on its output; or 'endpoint': a server, see offload(1)\n"
+		"      --format FORM       openai or anthropic, where the messages do not tell it\n"
 		"      --list              write the list of messages alone\n" OFS_TARGET_HELP,
 	.run = context_run,
 };

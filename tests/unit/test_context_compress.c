@@ -347,3 +347,27 @@ Test(context_compress, fetched_messages_are_no_part_of_the_chat)
 		expect_restored(managed, NULL, list, NULL);
 	}
 }
+
+/* Some harnesses end the system's text with the date, or what has changed. */
+Test(context_compress, text_behind_the_snapshot)
+{
+	OFS_FREE char *text = lines(6000, 5);
+	OFS_FREE char *list = NULL, *managed = NULL, *behind = NULL;
+	char *end;
+
+	cr_assert_gt(asprintf(&list,
+			      "[{\"role\": \"system\", \"content\": \"be good\"}, "
+			      "{\"role\": \"user\", \"content\": \"%s\"}, "
+			      "{\"role\": \"assistant\", \"content\": \"a\"}, "
+			      "{\"role\": \"user\", \"content\": \"go\"}]",
+			      text),
+		     0);
+	expect_reversible(OFS_MANAGE_COMPRESS, list, NULL, ", \"keep_recent_count\": 1", &managed,
+			  NULL);
+	end = strstr(managed, ")\"}");
+	cr_assert(end, "%s", managed);
+	cr_assert_gt(asprintf(&behind, "%.*s)\\nToday is Monday.\"}%s", (int)(end - managed),
+			      managed, end + 3),
+		     0);
+	expect_restored(behind, NULL, list, NULL);
+}

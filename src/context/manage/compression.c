@@ -26,8 +26,8 @@ struct planning {
 	struct ofs_error *err;
 	size_t head; /* messages of the system */
 	size_t end; /* those from here on stay */
-	struct ofs_buf system; /* what the system's text says */
-	struct ofs_snapshot_place earlier; /* the snapshot that ends it */
+	struct ofs_buf system; /* what the system's text says, but for a snapshot */
+	struct ofs_buf earlier; /* the inside of that snapshot */
 	bool has_earlier;
 	struct ofs_compression *plan;
 };
@@ -155,8 +155,7 @@ static int write_earlier(const struct planning *p, struct ofs_buf *out)
 	int r = ofs_buf_append_str(out, "\n{\"role\": \"system\", \"content\": ");
 
 	if (r == 0)
-		r = ofs_literal_encode(&p->request->style, p->system.data + p->earlier.inside,
-				       p->earlier.inside_len, out);
+		r = ofs_literal_encode(&p->request->style, p->earlier.data, p->earlier.len, out);
 	return r < 0 ? r : ofs_buf_append_str(out, "}");
 }
 
@@ -186,12 +185,11 @@ static int write_gone(const struct planning *p, struct ofs_buf *out)
 static int summarize(struct planning *p, struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf messages = OFS_BUF_INIT;
-	const char *earlier = p->has_earlier ? (char *)p->system.data + p->earlier.inside : NULL;
+	const char *earlier = p->has_earlier ? (char *)p->earlier.data : NULL;
 	int r;
 
 	if (!p->request->summarizer) {
-		r = ofs_snapshot_write(p->chat, p->plan->gone, earlier,
-				       p->has_earlier ? p->earlier.inside_len : 0,
+		r = ofs_snapshot_write(p->chat, p->plan->gone, earlier, p->earlier.len,
 				       p->request->snapshot_tokens, out);
 		return r < 0 ? ofs_error_set(p->err, ENOMEM, "out of memory") : 1;
 	}
@@ -203,19 +201,34 @@ static int summarize(struct planning *p, struct ofs_buf *out)
 
 /* ---- its place */
 
-/* What the system says now, and the snapshot at its end. */
+/* Takes a snapshot out of what the system says; the next one stands behind all of it. */
+static int take_earlier(struct planning *p, const struct ofs_snapshot_place *place)
+{
+	uint8_t *text = p->system.data;
+	int r = ofs_buf_append(&p->earlier, text + place->inside, place->inside_len);
+
+	if (r < 0)
+		return ofs_error_set(p->err, ENOMEM, "out of memory");
+	memmove(text + place->start, text + place->end, p->system.len - place->end);
+	p->system.len -= place->end - place->start;
+	p->has_earlier = true;
+	return 0;
+}
+
+/* What the system says now, and the snapshot in it. */
 static int read_system(struct planning *p)
 {
+	struct ofs_snapshot_place place;
+
 	p->plan->system_part = ofs_seam_system(p->chat);
 	if (!p->plan->system_part.p)
 		return 0;
 	if (ofs_span_decode(p->plan->system_part, &p->system) < 0)
 		return ofs_error_set(p->err, ENOMEM, "out of memory");
-	p->has_earlier = ofs_seam_find(p->system.data, p->system.len, &p->earlier) &&
-			 ofs_shelf_begins(p->shelf, p->earlier.ref, OFS_SEAM_BEGIN);
-	if (p->has_earlier)
-		p->system.len = p->earlier.start;
-	return 0;
+	return ofs_seam_find(p->system.data, p->system.len, &place) &&
+			       ofs_shelf_begins(p->shelf, place.ref, OFS_SEAM_BEGIN)
+		       ? take_earlier(p, &place)
+		       : 0;
 }
 
 /* What holds the system's text, though no string at its end. */
@@ -444,6 +457,7 @@ int ofs_compression_plan(const struct ofs_compression_request *request, struct o
 	int r = plan(&p);
 
 	ofs_buf_finish(&p.system);
+	ofs_buf_finish(&p.earlier);
 	if (r == 1)
 		*ret = made;
 	else

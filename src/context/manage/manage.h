@@ -33,6 +33,8 @@ struct ofs_manage_options {
 	int64_t keep; /* -1: not said */
 	int64_t max_total_tokens; /* -1: not said */
 	int64_t max_tool_message_tokens; /* -1: not said */
+	const char *
+		format; /* of messages that do not tell it: "openai" or "anthropic"; NULL: not said */
 	bool prefetch;
 	bool list_only; /* the answer is the list of messages alone */
 	const struct ofs_summarizer *summarizer; /* NULL: by rule */

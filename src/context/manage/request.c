@@ -216,6 +216,8 @@ static void take_options(const struct ofs_manage_options *options, struct ofs_re
 		to->max_total_tokens = (uint64_t)options->max_total_tokens;
 	if (options->max_tool_message_tokens >= 0)
 		to->max_tool_message_tokens = (uint64_t)options->max_tool_message_tokens;
+	if (options->format)
+		to->anthropic = strcmp(options->format, "anthropic") == 0;
 	to->prefetch |= options->prefetch;
 	to->list_only = options->list_only;
 }

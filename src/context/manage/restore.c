@@ -56,7 +56,9 @@ static int find_snapshot(struct restoring *r, struct ofs_snapshot_place *ret)
 		return 0;
 	if (ofs_span_decode(string, &text) < 0)
 		return out_of_memory(r->err);
-	return ofs_seam_find(text.data, text.len, ret);
+	/* What stands within a text may be a quotation; what ends it was put there. */
+	return ofs_seam_find(text.data, text.len, ret) &&
+	       (ret->end == text.len || ofs_shelf_begins(r->shelf, ret->ref, OFS_SEAM_BEGIN));
 }
 
 static int does_not_fit(struct restoring *r, const char *ref)

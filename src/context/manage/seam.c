@@ -28,7 +28,7 @@ static const char *find_last(const char *text, size_t len, const char *word)
 	return NULL;
 }
 
-/* The last component of the path in the closing line, which ends the text. */
+/* The last component of the path in the closing line, which ends at `end`. */
 static bool parse_closing(const char *p, const char *end, char ret_ref[OFS_MARK_REF_MAX + 1])
 {
 	const char *ref = end - 1;
@@ -49,15 +49,16 @@ static bool parse_closing(const char *p, const char *end, char ret_ref[OFS_MARK_
 bool ofs_seam_find(const void *text, size_t len, struct ofs_snapshot_place *ret)
 {
 	const char *start = text, *end = start + len;
-	const char *open, *inside, *close, *closing;
+	const char *open, *inside, *close, *closing, *eol;
 	struct ofs_snapshot_place place;
 
-	if (!len || end[-1] != ')')
-		return false;
 	close = find_last(start, len, CLOSE CLOSING);
 	if (!close)
 		return false;
 	closing = close + strlen(CLOSE CLOSING);
+	eol = memchr(closing, '\n', (size_t)(end - closing));
+	if (eol)
+		end = eol;
 	open = find_last(start, (size_t)(close - start), OPEN);
 	inside = open ? memchr(open, '\n', (size_t)(close - open)) : NULL;
 	if (!inside || !parse_closing(closing, end, place.ref))
@@ -68,7 +69,7 @@ bool ofs_seam_find(const void *text, size_t len, struct ofs_snapshot_place *ret)
 	place.start = (size_t)(open - start);
 	place.inside = (size_t)(inside + 1 - start);
 	place.inside_len = (size_t)(close - inside - 1);
-	place.end = len;
+	place.end = (size_t)(end - start);
 	*ret = place;
 	return true;
 }

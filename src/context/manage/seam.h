@@ -34,7 +34,7 @@ struct ofs_snapshot_place {
 	char ref[OFS_MARK_REF_MAX + 1];
 };
 
-/* Whether the text ends with a snapshot. */
+/* Finds it; there may be more text behind it. False: there is none. */
 bool ofs_seam_find(const void *text, size_t len, struct ofs_snapshot_place *ret);
 
 /* Appends a snapshot to what a system's text says (`start`: nothing does). */
