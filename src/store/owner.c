@@ -43,14 +43,19 @@ static int owner_write(int fd, const char *mountpoint)
 	return r;
 }
 
-/* Whether its mount is there; an owner whose mount has gone is closing. */
+/*
+ * Whether its mount is there and answers: an owner whose mount has gone is closing, and one that was killed holds
+ * the lock until the kernel has taken it apart.
+ */
 static bool owner_serves(const struct ofs_owner *o)
 {
 	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
+	const struct ofs_mount *mount;
 
-	if (strcmp(o->mountpoint, "-") == 0)
+	if (strcmp(o->mountpoint, "-") == 0 || ofs_mounts_read(NULL, &mounts) < 0)
 		return false;
-	return ofs_mounts_read(NULL, &mounts) == 0 && ofs_mounts_at(&mounts, o->mountpoint);
+	mount = ofs_mounts_at(&mounts, o->mountpoint);
+	return mount && ofs_mount_is_alive(mount);
 }
 
 int ofs_owner_acquire(int dirfd, const char *path, const char *mountpoint, struct ofs_error *err)
@@ -58,13 +63,15 @@ int ofs_owner_acquire(int dirfd, const char *path, const char *mountpoint, struc
 	int64_t until = ofs_clock_monotonic() + WAIT_MAX;
 	OFS_CLOSE int fd = ofs_io_open(dirfd, "lock", O_RDWR | O_CREAT, 0600);
 	struct ofs_owner owner;
-	int r;
+	int r, served = 0;
 
 	if (fd < 0)
 		return ofs_error_set(err, -fd, "cannot open '%s/lock': %s", path, strerror(-fd));
 	while ((r = ofs_io_lock(fd)) == -EWOULDBLOCK) {
 		ofs_owner_read(dirfd, &owner);
-		if (owner_serves(&owner))
+		/* One that is being killed may answer once more. */
+		served = owner_serves(&owner) ? served + 1 : 0;
+		if (served == 2)
 			return ofs_error_set(
 				err, EBUSY,
 				"store '%s' is in use by process %ld, mounted at '%s': use that mount, or "

@@ -4,6 +4,7 @@
 The tool `offload` in a workspace: up, down, put, run, show and slice, with the mount and without
 it.
 """
+import fcntl
 import hashlib
 import json
 import os
@@ -289,6 +290,35 @@ def up_cleans_up_after_a_killed_daemon(case):
     eventually(lambda: not has_open(daemons[0], lock), "the daemon is dead")
     ws.up()
     same(read(os.path.join(ws.mnt, "note")), b"survives")
+    ws.down()
+
+
+@test
+def a_daemon_that_is_being_killed_is_waited_for(case):
+    """Its mount is dead before the kernel has let go of its lock."""
+    ws = Workspace(case)
+    ws.up()
+    write(os.path.join(ws.mnt, "note"), b"survives\n")
+    lock = os.path.join(ws.store(), "lock")
+    (daemon,) = (int(p) for p in os.listdir("/proc") if p.isdigit() and has_open(p, lock))
+    with open(lock, "rb") as held:
+        os.kill(daemon, signal.SIGKILL)
+        eventually(lambda: not has_open(daemon, lock), "the daemon is dead")
+        fcntl.flock(held, fcntl.LOCK_EX)
+        tool = subprocess.Popen(
+            [OFFLOAD, "slice", "note", "1"],
+            cwd=ws.path,
+            env=ws.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        eventually(lambda: has_open(tool.pid, lock), "the tool waits")
+        time.sleep(0.2)
+        assert tool.poll() is None, tool.communicate()
+    out, err = tool.communicate(timeout=45 * SLOW)
+    same(out, b"survives\n")
+    assert not err, err
+    ws.up()
     ws.down()
 
 
