@@ -46,8 +46,9 @@ static const char *snapshot(const char *json, size_t keep, const char *earlier, 
 /* Every line is a title or an item, none is too long, and all is text. */
 static void check_form(void)
 {
-	static const char *const titles[] = { "Goal:",	 "Decisions:", "Files touched:",
-					      "Errors:", "Open ends:", "References:" };
+	static const char *const titles[] = { "Goal:",	    "Decisions:",     "Done:",
+					      "Looked up:", "Files touched:", "Errors:",
+					      "Open ends:", "References:" };
 	const char *p = (const char *)out.data, *end = p + out.len;
 	size_t next = 0;
 	bool empty = false;
@@ -226,6 +227,167 @@ Test(context_snapshot, confirmations)
 	expect_not("Open ends");
 }
 
+/* A chat of one call of a tool with these arguments (JSON) and this output (the inside of a string of JSON). */
+static const char *one_call(const char *tool, const char *args, const char *output)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf json = OFS_BUF_INIT;
+
+	cr_assert_eq(
+		ofs_buf_printf(&json,
+			       "[{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\","
+			       "\"id\":\"1\",\"name\":\"%s\",\"input\":%s}]},{\"role\":\"user\","
+			       "\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"1\","
+			       "\"content\":\"%s\"}]}]",
+			       tool, args, output),
+		0);
+	cr_assert_eq(ofs_buf_append(&json, "", 1), 0);
+	return snapshot((const char *)json.data, 0, NULL, PLENTY);
+}
+
+Test(context_snapshot, commands_that_were_run)
+{
+	static const struct {
+		const char *command;
+		char topic; /* 'd' done, 'l' looked up, ' ' told by its files, or not worth a word */
+	} cases[] = {
+		{ "make install", 'd' },
+		{ "pip install numpy", 'd' },
+		{ "./configure", 'd' },
+		{ "git add a.c && git commit -m x", 'd' },
+		{ "cd /w && go test ./...", 'd' },
+		{ "grep -rn x src && make", 'd' },
+		{ "python3 manage.py migrate", 'd' },
+		{ "sudo apt-get install -y jq", 'd' },
+		{ "make 2>&1 | tail -5", 'd' },
+		{ "false || make", 'd' },
+		{ "sort a.txt > b.txt; rm -rf build", 'd' },
+		{ "docker rm web", 'd' },
+		{ "grep -rn login src", 'l' },
+		{ "find . -name '*.c'", 'l' },
+		{ "git log --oneline", 'l' },
+		{ "git status", 'l' },
+		{ "cd /w && git diff", 'l' },
+		{ "docker ps", 'l' },
+		{ "rg login | wc -l", 'l' },
+		{ "which gcc", 'l' },
+		{ "find_file parser.py", ' ' },
+		{ "cat src/a.c", ' ' },
+		{ "cat src/a.c | sort | head -3", ' ' },
+		{ "grep -n x src/a.c", ' ' },
+		{ "python3 run.py", ' ' },
+		{ "rm src/a.c", ' ' },
+		{ "mv src/a.c src/b.c", ' ' },
+		{ "sed -i s/a/b/ src/a.c", ' ' },
+		{ "touch new.py && cat new.py", ' ' },
+		{ "ls -la", ' ' },
+		{ "cd src; pwd", ' ' },
+		{ "echo hello", ' ' },
+		{ "goto 12", ' ' },
+		{ "echo x > a.txt", ' ' },
+	};
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(cases); i++) {
+		char args[256], line[256];
+
+		snprintf(args, sizeof(args), "{\"command\":\"%s\"}", cases[i].command);
+		one_call("Bash", args, "ok");
+		check_form();
+		snprintf(line, sizeof(line), "%s:\n- `%s`\n",
+			 cases[i].topic == 'd' ? "Done" : "Looked up", cases[i].command);
+		if (cases[i].topic != ' ')
+			expect(line);
+		cr_expect_eq(!strstr((const char *)out.data, "Done:"), cases[i].topic != 'd', "%s",
+			     cases[i].command);
+		cr_expect_eq(!strstr((const char *)out.data, "Looked up:"), cases[i].topic != 'l',
+			     "%s", cases[i].command);
+	}
+}
+
+Test(context_snapshot, calls_that_were_made)
+{
+	static const struct {
+		const char *tool, *args, *output, *line; /* NULL: none */
+	} cases[] = {
+		{ "cancel_order", "{\"order_id\":\"W7\",\"reason\":\"late\",\"note\":null}", "{}",
+		  "Done:\n- cancel_order order_id=W7, reason=late\n" },
+		{ "mcp__mail__send_mail",
+		  "{\"to\":[\"a\",\"b\"],\"urgent\":true,\"opts\":{\"x\":1}}", "Sent as message 12",
+		  "Done:\n- mcp__mail__send_mail to=[2], urgent=true, opts={...} "
+		  "-> Sent as message 12\n" },
+		{ "restart", "{}", "ok", "Done:\n- restart\n" },
+		{ "mcp__shop__getOrder", "{\"id\":\"W7\"}", "{\\\"a\\\":1}",
+		  "Looked up:\n- mcp__shop__getOrder id=W7\n" },
+		{ "calculate", "{\"expression\":\"2 * 3\"}", "6.0",
+		  "Looked up:\n- calculate expression=2 * 3 -> 6.0\n" },
+		{ "WebSearch", "{\"query\":\"fuse uring\"}", "1. a\\n2. b",
+		  "Looked up:\n- WebSearch query=fuse uring\n" },
+		{ "Grep", "{\"pattern\":\"login\",\"path\":\"src\"}", "a.c:1: login",
+		  "Looked up:\n- Grep pattern=login, path=src -> a.c:1: login\n" },
+		{ "think", "{\"thought\":\"hm\"}", "", NULL },
+		{ "TodoWrite", "{\"todos\":[]}", "ok", NULL },
+		{ "Read", "{\"file_path\":\"/w/a.c\"}", "int x;", NULL },
+		{ "Edit", "{\"file_path\":\"/w/a.c\",\"old_string\":\"a\"}", "ok", NULL },
+		{ "cancel_order", "{\"order_id\":\"W7\"}", "Error: no such order", NULL },
+		{ "cancel_order", "{\"order_id\":\"W7\"}",
+		  "[offloaded] cancel_order: 9,000 bytes, 90 lines (ref k3f9x2)\\n--- lines 1-10 of 90 ---",
+		  NULL },
+	};
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(cases); i++) {
+		one_call(cases[i].tool, cases[i].args, cases[i].output);
+		check_form();
+		if (cases[i].line) {
+			expect(cases[i].line);
+		} else {
+			expect_not("Done:");
+			expect_not("Looked up:");
+		}
+	}
+}
+
+Test(context_snapshot, a_result_of_several_parts_is_one)
+{
+	snapshot(
+		"[{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"1\",\"name\":\"pay\",\"input\":{\"sum\":3}}]},"
+		"{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"1\",\"content\":["
+		"{\"type\":\"text\",\"text\":\"ok\"},{\"type\":\"text\",\"text\":\"ok\"}]}]}]",
+		0, NULL, PLENTY);
+	check_form();
+	expect("Done:\n- pay sum=3\n");
+}
+
+Test(context_snapshot, what_was_done_stays_when_room_is_scarce)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf json = OFS_BUF_INIT;
+	OFS_FREE char *earlier = NULL;
+
+	cr_assert_eq(ofs_buf_append_str(&json, "["), 0);
+	for (int i = 0; i < 40; i++)
+		cr_assert_eq(
+			ofs_buf_printf(
+				&json,
+				"%s{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"c%d\",\"function\":"
+				"{\"name\":\"%s\",\"arguments\":\"{\\\"n\\\":%d}\"}}]},"
+				"{\"role\":\"tool\",\"tool_call_id\":\"c%d\",\"content\":\"ok\"}",
+				i ? "," : "", i, i % 4 ? "get_seat" : "book_seat", i % 4 ? i : 7,
+				i),
+			0);
+	cr_assert_eq(ofs_buf_append(&json, "]", 2), 0);
+	snapshot((const char *)json.data, 0, NULL, PLENTY);
+	check_form();
+	expect("Done:\n- book_seat n=7 x10\n");
+	/* Of what was looked up the last stay. */
+	expect("Looked up:\n- get_seat n=27\n");
+	expect("- get_seat n=39\n");
+	earlier = strdup((const char *)out.data);
+	snapshot("[]", 0, earlier, PLENTY);
+	cr_expect_str_eq((const char *)out.data, earlier);
+	snapshot((const char *)json.data, 0, earlier, 20);
+	check_form();
+	expect("Done:\n- book_seat n=7 x20\n");
+	expect_not("Looked up:");
+}
+
 Test(context_snapshot, outputs_that_failed)
 {
 	static const struct {
@@ -263,7 +425,8 @@ Test(context_snapshot, outputs_that_failed)
 		snapshot(json, 0, NULL, PLENTY);
 		check_form();
 		if (!cases[i].line) {
-			cr_expect_eq(out.len, 0u, "%zu: %s", i, out.data);
+			expect_not("Errors:");
+			expect("Done:\n- run_job");
 			continue;
 		}
 		snprintf(line, sizeof(line), "Errors:\n- run_job: %s\n", cases[i].line);

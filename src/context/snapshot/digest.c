@@ -10,8 +10,9 @@
 
 /* Of twice as many some are dropped early. */
 const size_t ofs_topic_max[OFS_TOPICS] = {
-	[OFS_TOPIC_GOAL] = 24,	 [OFS_TOPIC_DECISIONS] = 40, [OFS_TOPIC_FILES] = 60,
-	[OFS_TOPIC_ERRORS] = 30, [OFS_TOPIC_OPEN] = 16,	     [OFS_TOPIC_REFERENCES] = 40,
+	[OFS_TOPIC_GOAL] = 24,	 [OFS_TOPIC_DECISIONS] = 40,  [OFS_TOPIC_DONE] = 40,
+	[OFS_TOPIC_LOOKED] = 10, [OFS_TOPIC_FILES] = 60,      [OFS_TOPIC_ERRORS] = 30,
+	[OFS_TOPIC_OPEN] = 16,	 [OFS_TOPIC_REFERENCES] = 40,
 };
 
 /* ---- items */

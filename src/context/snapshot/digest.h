@@ -14,6 +14,8 @@
 enum ofs_topic {
 	OFS_TOPIC_GOAL,
 	OFS_TOPIC_DECISIONS,
+	OFS_TOPIC_DONE, /* calls that may have changed something */
+	OFS_TOPIC_LOOKED, /* calls that have not */
 	OFS_TOPIC_FILES,
 	OFS_TOPIC_ERRORS,
 	OFS_TOPIC_OPEN,
@@ -97,6 +99,15 @@ void ofs_digest_touch(struct ofs_digest *d, const char *path, size_t len, enum o
 /* Adds what is stored at `path` (which ends with the ref); `what` may be empty. */
 void ofs_digest_refer(struct ofs_digest *d, const char *path, size_t path_len, const char *what,
 		      size_t what_len);
+
+/*
+ * How much something that was done is worth: a command (it begins with '`') may be repeated more lightly than
+ * a call that, say, books a flight.
+ */
+static inline enum ofs_worth ofs_digest_worth_done(const char *text)
+{
+	return *text == '`' ? OFS_WORTH_MORE : OFS_WORTH_MUCH;
+}
 
 /* Takes in the inside of a snapshot as ofs_digest_write() made it; what is none of it is left out. */
 void ofs_digest_read(struct ofs_digest *d, const char *text, size_t len);

@@ -22,6 +22,7 @@
 
 static const char *const titles[OFS_TOPICS] = {
 	[OFS_TOPIC_GOAL] = "Goal:",	      [OFS_TOPIC_DECISIONS] = "Decisions:",
+	[OFS_TOPIC_DONE] = "Done:",	      [OFS_TOPIC_LOOKED] = "Looked up:",
 	[OFS_TOPIC_FILES] = "Files touched:", [OFS_TOPIC_ERRORS] = "Errors:",
 	[OFS_TOPIC_OPEN] = "Open ends:",      [OFS_TOPIC_REFERENCES] = "References:",
 };
@@ -150,9 +151,8 @@ static void read_reference(struct ofs_digest *d, const char *p, size_t len)
 static void read_item(struct ofs_digest *d, enum ofs_topic topic, const char *p, size_t len)
 {
 	static const enum ofs_worth worth[OFS_TOPICS] = {
-		[OFS_TOPIC_GOAL] = OFS_WORTH_MOST,
-		[OFS_TOPIC_DECISIONS] = OFS_WORTH_SOME,
-		[OFS_TOPIC_ERRORS] = OFS_WORTH_MUCH,
+		[OFS_TOPIC_GOAL] = OFS_WORTH_MOST,     [OFS_TOPIC_DECISIONS] = OFS_WORTH_SOME,
+		[OFS_TOPIC_LOOKED] = OFS_WORTH_LITTLE, [OFS_TOPIC_ERRORS] = OFS_WORTH_MUCH,
 		[OFS_TOPIC_OPEN] = OFS_WORTH_LITTLE,
 	};
 
@@ -162,7 +162,9 @@ static void read_item(struct ofs_digest *d, enum ofs_topic topic, const char *p,
 		read_file(d, p, len);
 	else if (topic == OFS_TOPIC_REFERENCES)
 		read_reference(d, p, len);
-	else if (topic == OFS_TOPIC_ERRORS)
+	else if (topic == OFS_TOPIC_DONE)
+		read_counted(d, topic, p, len, ofs_digest_worth_done(p));
+	else if (topic == OFS_TOPIC_ERRORS || topic == OFS_TOPIC_LOOKED)
 		read_counted(d, topic, p, len, worth[topic]);
 	else if (topic == OFS_TOPIC_GOAL && d->topics[topic].n >= OFS_GOAL_LINES)
 		ofs_digest_add(d, topic, ofs_digest_key(p, len), OFS_WORTH_MUCH, p, len);
@@ -234,14 +236,20 @@ static void drafts_finish(struct drafts *d)
 	free(d->list);
 }
 
+/* Whether it says how often there was such an item. */
+static bool is_counted(enum ofs_topic topic)
+{
+	return topic == OFS_TOPIC_DONE || topic == OFS_TOPIC_LOOKED || topic == OFS_TOPIC_ERRORS ||
+	       topic == OFS_TOPIC_REFERENCES;
+}
+
 static int write_item(enum ofs_topic topic, const struct ofs_item *item, struct ofs_buf *out)
 {
 	int r = ofs_buf_append_str(out, item->text);
 
 	if (r == 0 && topic == OFS_TOPIC_FILES)
 		return write_touches(item, out);
-	if (r == 0 && item->times > 1 && !item->ref_end &&
-	    (topic == OFS_TOPIC_ERRORS || topic == OFS_TOPIC_REFERENCES))
+	if (r == 0 && item->times > 1 && !item->ref_end && is_counted(topic))
 		r = ofs_buf_printf(out, " x%u", item->times);
 	return r == 0 && item->over ? ofs_buf_append_str(out, OVER) : r;
 }

@@ -5,6 +5,7 @@
  */
 #include "context/snapshot/snapshot.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "base/util.h"
 #include "codec/hash.h"
 #include "context/snapshot/asked.h"
+#include "context/snapshot/called.h"
 #include "context/snapshot/digest.h"
 #include "context/snapshot/named.h"
 #include "context/snapshot/prose.h"
@@ -24,7 +26,6 @@
 #define TAIL_BYTES 8192
 /* To find a place where a string may be cut. */
 #define CUT_SEARCH 4096
-#define LABEL_CHARS 70
 #define LINE_CHARS 200
 #define TOOL_NAME_MAX 128
 /* An output in JSON that is larger is a list rather than a thing. */
@@ -37,13 +38,12 @@ struct making {
 	struct ofs_said said;
 	struct ofs_touched touched;
 	struct ofs_buf text; /* being looked at */
-	/* The last command that was written in a text, and whether its output is the text of files. */
-	struct ofs_buf command;
-	bool command_shows;
-	/* By call: whether there is a result, and whether that is the text of files. */
+	struct ofs_buf command; /* the last that was written in a text */
+	struct ofs_touch_kind command_kind;
 	struct call_state {
 		bool answered;
-		bool shows;
+		bool noted; /* as done; a result may have several parts */
+		struct ofs_touch_kind kind;
 	} * calls;
 };
 
@@ -108,70 +108,12 @@ static uint64_t call_key(const struct ofs_call *c)
 			    ofs_checksum(c->name.p ? c->name.p : "", c->name.len, 0));
 }
 
-static int label_command(const void *command, size_t len, struct ofs_buf *ret)
-{
-	const char *eol = memchr(command, '\n', len);
-	int r = ofs_buf_append_str(ret, "`");
-
-	if (r == 0)
-		r = ofs_prose_line(command, eol ? (size_t)(eol - (const char *)command) : len,
-				   LABEL_CHARS, ret);
-	return r < 0 ? r : ofs_buf_append_str(ret, "`");
-}
-
-/* The arguments as an object, decoded into `buf` where they are a string. */
-static struct ofs_span args_object(struct ofs_span args, struct ofs_buf *buf)
-{
-	struct ofs_span object = { 0 };
-
-	if (ofs_span_is_object(args))
-		return args;
-	if (ofs_span_is_string(args) && ofs_span_decode(args, buf) == 0)
-		ofs_span_parse((const char *)buf->data, buf->len, NULL, &object);
-	return ofs_span_is_object(object) ? object : (struct ofs_span){ 0 };
-}
-
-/* What was called, in short: "`make test`", "edit src/x.c". */
-static int label_call(const struct ofs_call *c, struct ofs_buf *ret)
-{
-	static const char *const paths[] = { "path",	  "file_path", "filename", "file",
-					     "file_name", "url",       "query",	   "pattern" };
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, said = OFS_BUF_INIT;
-	struct ofs_span args = args_object(c->args, &text);
-	int r;
-
-	if (ofs_touched_shell(args, &said) && memchr(said.data, ' ', said.len))
-		return label_command(said.data, said.len, ret);
-	if (ofs_span_is_string(c->name)) {
-		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf name = OFS_BUF_INIT;
-
-		r = ofs_span_decode(c->name, &name);
-		if (r == 0)
-			r = ofs_prose_line((const char *)name.data, name.len, LABEL_CHARS, ret);
-		if (r < 0)
-			return r;
-	}
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(paths); i++) {
-		struct ofs_span value = ofs_span_member(args, paths[i]);
-
-		if (!ofs_span_is_string(value))
-			continue;
-		said.len = 0;
-		r = ofs_span_decode(value, &said);
-		if (r == 0)
-			r = ofs_buf_append_str(ret, " ");
-		return r < 0 ? r
-			     : ofs_prose_line((const char *)said.data, said.len, LABEL_CHARS, ret);
-	}
-	return 0;
-}
-
 /* Where an output comes from. */
 struct origin {
 	const struct ofs_call *call; /* NULL: not known */
 	const struct ofs_buf *command; /* one that was written in a text; NULL: none */
 	uint64_t key; /* the same for the same call */
-	bool shows; /* it is the text of files */
+	struct ofs_touch_kind kind;
 	bool failed; /* the chat says so */
 };
 
@@ -181,9 +123,10 @@ static int write_label(const struct origin *o, struct ofs_buf *ret)
 	int r = 0;
 
 	if (o->command && o->command->len)
-		r = label_command(o->command->data, o->command->len, ret);
+		r = ofs_called_command(o->command->data, o->command->len, OFS_CALLED_LABEL_CHARS,
+				       ret);
 	else if (o->call)
-		r = label_call(o->call, ret);
+		r = ofs_called_label(o->call, ret);
 	return r == 0 && ret->len > before ? ofs_buf_append_str(ret, ": ") : r;
 }
 
@@ -230,24 +173,52 @@ static bool pointer_failed(const char *text, size_t len, struct ofs_buf *ret_lin
 	return ref && ofs_prose_line(at + 2, (size_t)(ref - at - 2), LINE_CHARS, ret_line) == 0;
 }
 
+/* What went well. A reference tells of it already when the output is stored. */
+static void note_done(struct making *m, const struct origin *o, bool stored)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
+	enum ofs_topic topic = o->kind.looks ? OFS_TOPIC_LOOKED : OFS_TOPIC_DONE;
+	struct ofs_item *item;
+	int r = -ENOENT;
+
+	if (o->kind.told || stored)
+		return;
+	if (o->command && o->command->len)
+		r = ofs_called_command(o->command->data, o->command->len, OFS_CALLED_COMMAND_CHARS,
+				       &line);
+	else if (o->call)
+		r = ofs_called_whole(o->call, &line);
+	if (r == 0)
+		r = ofs_called_answer((const char *)m->text.data, m->text.len, &line);
+	if (r < 0 || !line.len || ofs_buf_append(&line, "", 1) < 0)
+		return;
+	item = ofs_digest_add(&m->digest, topic, ofs_digest_key(line.data, line.len - 1),
+			      o->kind.looks ? OFS_WORTH_LITTLE
+					    : ofs_digest_worth_done((const char *)line.data),
+			      line.data, line.len - 1);
+	item->order = ++m->digest.order; /* the last time counts */
+}
+
 static void look_at_output(struct making *m, const struct origin *o)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
 	const char *text = (const char *)m->text.data;
 	size_t len = m->text.len;
+	bool stored = len && ofs_named_pointer(text, len) == text, failed;
 	struct ofs_span object;
-	bool failed;
 
-	if (len && ofs_named_pointer(text, len) == text)
+	if (stored)
 		failed = pointer_failed(text, len, &line);
 	else
-		failed = len && ofs_trouble_find(text, len, o->shows && !o->failed, &line);
+		failed = len && ofs_trouble_find(text, len, o->kind.shows && !o->failed, &line);
 	if (o->failed && !failed)
 		ofs_prose_line(text, len, LINE_CHARS, &line);
-	if (failed || o->failed)
+	if (failed || o->failed) {
 		note_error(m, o, &line);
-	else
+	} else {
 		note_success(m, o);
+		note_done(m, o, stored);
+	}
 	if (!len)
 		return;
 	ofs_named_pointers(&m->digest, text, len);
@@ -283,7 +254,9 @@ static int take_result(struct making *m, const struct ofs_result *r)
 	if (r->call != SIZE_MAX) {
 		o.call = &m->chat->calls[r->call];
 		o.key = call_key(o.call);
-		o.shows = m->calls[r->call].shows;
+		o.kind = m->calls[r->call].kind;
+		o.kind.told |= m->calls[r->call].noted;
+		m->calls[r->call].noted = true;
 	}
 	o.failed = message->role == OFS_ROLE_USER && says_failed(message->whole, r->text);
 	m->text.len = 0;
@@ -300,14 +273,14 @@ static int take_call(struct making *m, size_t number)
 	const struct ofs_call *c = &m->chat->calls[number];
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	OFS_FREE char *name = ofs_span_text(c->name);
-	struct ofs_span args = args_object(c->args, &text);
+	struct ofs_span args = ofs_called_args(c, &text);
 	char tool[TOOL_NAME_MAX] = "";
 
 	if (name)
 		memcpy(tool, name, strnlen(name, sizeof(tool) - 1));
+	m->calls[number].kind = ofs_touched_call(&m->touched, tool, args);
 	if (!args.p)
 		return 0;
-	m->calls[number].shows = ofs_touched_call(&m->touched, tool, args);
 	ofs_named_args(&m->digest, args);
 	ofs_said_tasks(&m->said, args);
 	return 0;
@@ -319,7 +292,7 @@ static int note_unanswered(struct making *m, size_t number)
 	int r = ofs_buf_append_str(&line, "Called, no result yet: ");
 
 	if (r == 0)
-		r = label_call(&m->chat->calls[number], &line);
+		r = ofs_called_label(&m->chat->calls[number], &line);
 	if (r == 0)
 		ofs_digest_add(&m->digest, OFS_TOPIC_OPEN, ofs_digest_key(line.data, line.len),
 			       OFS_WORTH_MORE, line.data, line.len);
@@ -344,7 +317,7 @@ static void take_user(struct making *m, size_t number)
 	if (is_example(&m->chat->messages[number], &m->text))
 		return;
 	if (ofs_asked_is_output(text, len)) {
-		struct origin o = { .command = &m->command, .shows = m->command_shows };
+		struct origin o = { .command = &m->command, .kind = m->command_kind };
 
 		o.key = m->command.len ? ofs_checksum(m->command.data, m->command.len, 0) : 0;
 		look_at_output(m, &o);
@@ -365,10 +338,10 @@ static int take_model(struct making *m, size_t number, bool has_calls)
 	ofs_named_urls(&m->digest, text, len);
 	ofs_said_by_model(&m->said, text, len, number);
 	m->command.len = 0;
-	m->command_shows = false;
+	m->command_kind = (struct ofs_touch_kind){ 0 };
 	if (has_calls || !ofs_asked_command(text, len, &command, &command_len))
 		return 0;
-	m->command_shows = ofs_touched_command(&m->touched, command, command_len);
+	m->command_kind = ofs_touched_command(&m->touched, command, command_len);
 	return ofs_buf_append(&m->command, command, command_len);
 }
 

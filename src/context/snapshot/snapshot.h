@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What messages come down to, found by rule: goal, decisions, files touched, errors, open ends, references. */
+/*
+ * What messages come down to, found by rule: goal, decisions, what was done and looked up, files touched, errors, open
+ * ends, references.
+ */
 #ifndef OFS_CONTEXT_SNAPSHOT_H
 #define OFS_CONTEXT_SNAPSHOT_H
 
@@ -13,8 +16,8 @@
 /*
  * Appends the sections of a snapshot of the messages i for which gone[i], each line ended; sections without a
  * line are left out. `earlier` is the inside of a snapshot that was made before of what came before (NULL:
- * none), and goes into it. At most about `max_tokens`: what is oldest goes first, but for the goal, errors and
- * references. 0 or -ENOMEM.
+ * none), and goes into it. At most about `max_tokens`: what is oldest goes first, but for the goal, what was
+ * done, errors and references. 0 or -ENOMEM.
  */
 int ofs_snapshot_write(const struct ofs_chat *chat, const bool gone[], const char *earlier,
 		       size_t earlier_len, uint64_t max_tokens, struct ofs_buf *out);

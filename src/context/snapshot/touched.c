@@ -6,6 +6,7 @@
 #include "base/util.h"
 #include "context/snapshot/prose.h"
 #include "context/snapshot/touched_internal.h"
+#include "context/tool.h"
 
 #define NAME_MAX_LEN 63
 #define EXT_MAX 8
@@ -61,6 +62,7 @@ void ofs_touched_note(struct ofs_touched *t, const char *p, size_t len, enum ofs
 		len -= t->dir.len + 1;
 	}
 	ofs_digest_touch(t->digest, p, len, how, 1);
+	t->notes++;
 }
 
 /* The length of what stands behind the last '.' of a path's last part, or 0. */
@@ -99,6 +101,15 @@ static bool has_any(const char *name, const char *const words[], size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (strstr(name, words[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool is_any(const char *name, const char *const words[], size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(name, words[i]) == 0)
 			return true;
 	}
 	return false;
@@ -143,11 +154,7 @@ static bool is_path_name(const char *name)
 		"filepaths",
 	};
 
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(names); i++) {
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	}
-	return false;
+	return is_any(name, names, OFS_ARRAY_SIZE(names));
 }
 
 /* "README" and ".gitignore" as well as what has an extension. */
@@ -276,8 +283,61 @@ static bool shows_files(const char *name, enum ofs_touch how)
 	return how == OFS_TOUCH_CREATED || has_any(name, shows, OFS_ARRAY_SIZE(shows));
 }
 
-bool ofs_touched_call(struct ofs_touched *t, const char *tool, struct ofs_span args)
+/* The first word of the last part of a tool's name: "get" of "mcp__shop__getOrders", lower case. */
+static void first_verb(const char *tool, char ret[NAME_MAX_LEN + 1])
 {
+	const char *p = tool;
+	size_t n = 0;
+
+	for (const char *at = tool; *at; at++) {
+		if (strchr(":./", *at) || (at[0] == '_' && at[1] == '_'))
+			p = at + 1;
+	}
+	while (*p == '_')
+		p++;
+	while (ofs_prose_is_word(p[n]) && n < NAME_MAX_LEN &&
+	       (!n || !(p[n] >= 'A' && p[n] <= 'Z') || (p[n - 1] >= 'A' && p[n - 1] <= 'Z'))) {
+		ret[n] = ofs_prose_lower(p[n]);
+		n++;
+	}
+	ret[n] = '\0';
+}
+
+/* Whether a tool changes nothing, by its name. */
+static bool only_looks(const char *tool)
+{
+	static const char *const verbs[] = {
+		"analyze", "browse",   "calculate", "compute", "count",	 "describe", "fetch",
+		"find",	   "get",      "glob",	    "grep",    "help",	 "inspect",  "list",
+		"look",	   "lookup",   "ls",	    "query",   "read",	 "retrieve", "scroll",
+		"search",  "navigate", "show",	    "stat",    "status", "view",     "visit",
+	};
+	char verb[NAME_MAX_LEN + 1];
+
+	switch (ofs_tool_rule(tool)) {
+	case OFS_TOOL_READ:
+	case OFS_TOOL_LIST:
+	case OFS_TOOL_GREP:
+	case OFS_TOOL_SEARCH:
+	case OFS_TOOL_VISIT:
+		return true;
+	default:
+		first_verb(tool, verb);
+		return is_any(verb, verbs, OFS_ARRAY_SIZE(verbs));
+	}
+}
+
+/* Tools for the model's own thoughts: what they say is found in other ways, or gone. */
+static bool is_thought(const char *name)
+{
+	return strcmp(name, "think") == 0 || strcmp(name, "updateplan") == 0 ||
+	       strstr(name, "todo") || strstr(name, "sequentialthinking");
+}
+
+struct ofs_touch_kind ofs_touched_call(struct ofs_touched *t, const char *tool,
+				       struct ofs_span args)
+{
+	size_t notes = t->notes;
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf command = OFS_BUF_INIT;
 	struct ofs_span_cursor cursor = ofs_span_enter(args);
 	struct ofs_span key, value;
@@ -304,7 +364,11 @@ bool ofs_touched_call(struct ofs_touched *t, const char *tool, struct ofs_span a
 	if (!touched && how == OFS_TOUCH_WRITTEN && t->open.len &&
 	    (strcmp(name, "edit") == 0 || strcmp(name, "insert") == 0))
 		ofs_touched_note(t, (const char *)t->open.data, t->open.len, how);
-	return shows_files(name, how);
+	return (struct ofs_touch_kind){
+		.shows = shows_files(name, how),
+		.told = is_thought(name) || t->notes > notes,
+		.looks = only_looks(tool),
+	};
 }
 
 /* ---- outputs */

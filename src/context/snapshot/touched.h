@@ -15,15 +15,24 @@ struct ofs_touched {
 	struct ofs_digest *digest;
 	struct ofs_buf open; /* the file that an editor has open */
 	struct ofs_buf dir; /* the working directory, without '/' at its end; empty: not known */
+	size_t notes; /* how often a file was noted */
+};
+
+/* What the words of a call or a command say of it. */
+struct ofs_touch_kind {
+	bool shows; /* its result is the text of files, or their names */
+	bool told; /* nothing need be said of it but for the files that were noted */
+	bool looks; /* it changes nothing */
 };
 
 void ofs_touched_finish(struct ofs_touched *t);
 
-/* Notes the files of a call. `args` is an object. Returns whether its result is the text of files. */
-bool ofs_touched_call(struct ofs_touched *t, const char *tool, struct ofs_span args);
+/* Notes the files of a call. `args` is an object, or nothing. */
+struct ofs_touch_kind ofs_touched_call(struct ofs_touched *t, const char *tool,
+				       struct ofs_span args);
 
-/* Notes the files of a command. Returns whether its output is the text of files. */
-bool ofs_touched_command(struct ofs_touched *t, const char *command, size_t len);
+/* Notes the files of a command. */
+struct ofs_touch_kind ofs_touched_command(struct ofs_touched *t, const char *command, size_t len);
 
 /* Takes from an output which file is open, where the working directory is: "(Open file: PATH)". */
 void ofs_touched_output(struct ofs_touched *t, const char *text, size_t len);

@@ -69,17 +69,61 @@ static const struct program {
 
 static const struct program *find_program(const char *p, size_t len)
 {
-	const char *slash = memrchr(p, '/', len);
-
-	if (slash) {
-		len -= (size_t)(slash + 1 - p);
-		p = slash + 1;
-	}
+	p = ofs_digest_base(p, len, &len);
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(programs); i++) {
 		if (len == strlen(programs[i].name) && memcmp(p, programs[i].name, len) == 0)
 			return &programs[i];
 	}
 	return NULL;
+}
+
+static bool is_among(const char *p, size_t len, const char *const names[], size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (len == strlen(names[i]) && memcmp(p, names[i], len) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* What leaves nothing behind that is worth a word. */
+static bool is_idle(const char *p, size_t len)
+{
+	static const char *const names[] = { "cd",    "clear", "echo",	      "export",	   "false",
+					     "goto",  "ls",    "printf",      "pwd",	   "set",
+					     "sleep", "true",  "scroll_down", "scroll_up", "source",
+					     "state", "[",     "test",	      "wait" };
+
+	p = ofs_digest_base(p, len, &len);
+	return is_among(p, len, names, OFS_ARRAY_SIZE(names));
+}
+
+/* What changes nothing, though it has no files to name. */
+static bool is_look(const char *p, size_t len)
+{
+	static const char *const names[] = { "cut",    "date", "df",	   "dig",    "du",
+					     "env",    "fd",   "file",	   "free",   "id",
+					     "lsof",   "man",  "nproc",	   "ps",     "readlink",
+					     "sort",   "stat", "strings",  "tr",     "tree",
+					     "uname",  "uniq", "uptime",   "which",  "whoami",
+					     "column", "comm", "hexdump",  "md5sum", "sha256sum",
+					     "xxd",    "ss",   "realpath", "pgrep",  "journalctl" };
+
+	p = ofs_digest_base(p, len, &len);
+	return is_among(p, len, names, OFS_ARRAY_SIZE(names));
+}
+
+/* The same of a program with commands of its own: "git log". */
+static bool is_look_of(const char *p, size_t len)
+{
+	static const char *const names[] = { "blame",	  "describe", "diff",	  "grep",
+					     "help",	  "images",   "info",	  "inspect",
+					     "list",	  "log",      "logs",	  "ls",
+					     "ls-files",  "ps",	      "outdated", "reflog",
+					     "search",	  "shortlog", "show",	  "status",
+					     "rev-parse", "version",  "view" };
+
+	return is_among(p, len, names, OFS_ARRAY_SIZE(names));
 }
 
 /* A command line, taken apart word by word. */
@@ -90,6 +134,7 @@ struct shell {
 	size_t len;
 	bool quoted;
 	char stop; /* the operator that stands here instead of a word; '\n' for all that end a command */
+	bool piped; /* that was a pipe */
 };
 
 static bool is_operator(char c)
@@ -122,7 +167,10 @@ static void read_operator(struct shell *s)
 	char c = *s->p++;
 
 	s->stop = '\n';
-	if (c == '>') {
+	s->piped = c == '|' && (s->p == s->end || *s->p != '|');
+	if (c == '|' && !s->piped) {
+		s->p++;
+	} else if (c == '>') {
 		s->stop = '>';
 		if (s->p < s->end && *s->p == '>')
 			s->p++;
@@ -208,6 +256,10 @@ struct simple {
 	bool moves; /* cp, mv: the last word is written */
 	bool changes_dir;
 	bool known;
+	bool idle;
+	bool looks;
+	bool piped; /* it reads what another writes */
+	size_t notes; /* what there were before */
 	char last[PATH_LEN_MAX];
 	size_t last_len;
 };
@@ -224,6 +276,9 @@ static void begin_simple(struct simple *c, const struct shell *s)
 	    is_word(s, "nohup") || is_word(s, "env"))
 		return; /* the program is still to come */
 	c->known = true;
+	c->notes = s->touched->notes;
+	c->idle = is_idle(s->word, s->len);
+	c->looks = is_look(s->word, s->len);
 	c->program = find_program(s->word, s->len);
 	c->moves = is_word(s, "cp") || is_word(s, "mv");
 	c->changes_dir = is_word(s, "cd");
@@ -255,7 +310,8 @@ static void take_word(struct simple *c, const struct shell *s)
 {
 	size_t len = s->len;
 
-	c->words++;
+	if (++c->words == 1 && !c->program)
+		c->looks |= is_look_of(s->word, s->len);
 	if (c->program && strcmp(c->program->name, "sed") == 0 && len >= 2 &&
 	    memcmp(s->word, "-i", 2) == 0)
 		c->in_place = true;
@@ -272,11 +328,34 @@ static void take_word(struct simple *c, const struct shell *s)
 		ofs_touched_set(&s->touched->open, s->word, len);
 }
 
-static void end_simple(struct ofs_touched *t, struct simple *c)
+/* Whether the files that were noted tell all of a simple command. */
+static bool is_told(const struct simple *c, size_t notes)
 {
+	if (c->idle)
+		return true;
+	if (c->piped && (c->looks || (c->program && how_touched(c) == OFS_TOUCH_READ)))
+		return true;
+	if (notes == c->notes)
+		return false;
+	if (!c->program)
+		return c->moves || c->looks || !c->words; /* "./run.sh" */
+	return c->program->how != OFS_TOUCH_RUN || c->words == 1;
+}
+
+/* Adds to the kind of a command line what this part of it is. */
+static void end_simple(struct ofs_touched *t, struct simple *c, bool piped,
+		       struct ofs_touch_kind *kind)
+{
+	bool looks;
+
 	if (c->moves && c->last_len)
 		ofs_touched_note(t, c->last, c->last_len, OFS_TOUCH_WRITTEN);
-	*c = (struct simple){ 0 };
+	if (c->known) {
+		looks = c->looks || c->idle || (c->program && how_touched(c) == OFS_TOUCH_READ);
+		kind->looks &= looks;
+		kind->told &= is_told(c, t->notes);
+	}
+	*c = (struct simple){ .piped = piped };
 }
 
 static void take_redirection(struct shell *s, char how)
@@ -305,19 +384,22 @@ static bool take_edit(struct ofs_touched *t, const char *command, size_t len)
 	return true;
 }
 
-bool ofs_touched_command(struct ofs_touched *t, const char *command, size_t len)
+struct ofs_touch_kind ofs_touched_command(struct ofs_touched *t, const char *command, size_t len)
 {
+	struct ofs_touch_kind kind = { .shows = true, .told = true, .looks = true };
 	struct shell s = { .touched = t,
 			   .p = command,
 			   .end = command + OFS_MIN(len, (size_t)COMMAND_MAX) };
 	struct simple c = { 0 };
-	bool shows = true, any = false;
+	bool any = false;
 
-	if (take_edit(t, command, len))
-		return true;
+	if (take_edit(t, command, len)) {
+		kind.looks = false;
+		return kind;
+	}
 	while (next_word(&s)) {
 		if (s.stop == '\n') {
-			end_simple(t, &c);
+			end_simple(t, &c, s.piped, &kind);
 		} else if (s.stop) {
 			take_redirection(&s, s.stop);
 		} else if (c.known) {
@@ -326,10 +408,11 @@ bool ofs_touched_command(struct ofs_touched *t, const char *command, size_t len)
 			begin_simple(&c, &s);
 			if (c.known && !c.changes_dir) {
 				any = true;
-				shows &= c.program && c.program->shows;
+				kind.shows &= c.program && c.program->shows;
 			}
 		}
 	}
-	end_simple(t, &c);
-	return any && shows;
+	end_simple(t, &c, false, &kind);
+	kind.shows &= any;
+	return kind;
 }
