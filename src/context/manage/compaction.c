@@ -11,6 +11,7 @@
 #include "base/util.h"
 #include "context/manage/feed.h"
 #include "context/readback.h"
+#include "context/snapshot/called.h"
 
 /* Pointers are shortened so many at a time: a prompt that grows by a few messages keeps its beginning. */
 #define BATCH 8
@@ -23,7 +24,6 @@
 #define SMALLER_MAX 4000
 /* About what a bare pointer takes: less than that is not worth one. */
 #define BARE_TOKENS 100
-#define WHAT_ARGS_MAX 300
 
 /* A plan being made. */
 struct planning {
@@ -87,24 +87,19 @@ static int look(struct planning *p)
 	return 0;
 }
 
-/* "NAME ARGUMENTS", allocated. */
+/* What was called, as the title of a pointer has it, allocated; or the tool's name alone. */
 static char *describe(const struct ofs_chat *chat, const struct ofs_result *result, char **ret_name)
 {
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf what = OFS_BUF_INIT;
 	const struct ofs_call *call = call_of(chat, result);
 	OFS_FREE char *name = ofs_span_text(result->name.p || !call ? result->name : call->name);
-	OFS_FREE char *args = NULL;
-	char *what = NULL;
 
-	if (call && ofs_span_is_string(call->args))
-		args = ofs_span_text(call->args);
-	else if (call && call->args.p)
-		args = strndup(call->args.p, OFS_MIN(call->args.len, (size_t)WHAT_ARGS_MAX));
 	if (!name)
 		name = ofs_strdup("result");
-	if (asprintf(&what, "%s%s%.*s", name, args ? " " : "", WHAT_ARGS_MAX, args ? args : "") < 0)
-		what = ofs_strdup(name);
+	if (!call || ofs_called_title(call, &what) < 0 || !what.len)
+		ofs_buf_append_str(&what, name);
 	*ret_name = ofs_steal(name);
-	return what;
+	return ofs_buf_append(&what, "", 1) < 0 ? NULL : ofs_strdup((const char *)what.data);
 }
 
 /* The most detailed pointer that takes less than half of what it stands for, or else the barest. */
