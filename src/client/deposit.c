@@ -202,6 +202,17 @@ static int deposit_ref(struct deposit_work *w, const char *path, char **ret)
 	return 0;
 }
 
+/* Most often the folder is there, and to try costs less than to ask. */
+static int deposit_create(struct deposit_work *w, const char *path, ofs_handle *ret)
+{
+	int r = w->backend->ops->create(w->backend, path, DEPOSIT_MODE, ret);
+
+	if (r != -ENOENT && r != -ENOTDIR)
+		return r;
+	r = ofs_backend_mkdirs(w->backend, w->folder);
+	return r < 0 ? r : w->backend->ops->create(w->backend, path, DEPOSIT_MODE, ret);
+}
+
 /*
  * Makes a file that nobody looks at yet, with the content and attributes; `ret` gets its path and
  * ref.
@@ -219,15 +230,16 @@ static int deposit_make(struct deposit_work *w, struct ofs_deposited *ret)
 		snprintf(name, sizeof(name), ".offload-%d-%u.tmp", (int)getpid(), serial++);
 		free(made.path);
 		made.path = ofs_path_join(w->folder, name);
-		r = w->backend->ops->create(w->backend, made.path, DEPOSIT_MODE, &h);
+		r = deposit_create(w, made.path, &h);
 	}
 	if (r < 0)
 		return deposit_failed(w, r, "make a file in", w->folder);
 	r = deposit_set_attributes(w, made.path);
 	if (r == 0) {
-		r = deposit_write(w, h);
+		/* Before it is written: until then its attributes are known without a question. */
+		r = deposit_ref(w, made.path, &made.ref);
 		if (r == 0)
-			r = deposit_ref(w, made.path, &made.ref);
+			r = deposit_write(w, h);
 		if (r < 0)
 			deposit_failed(w, r, "write into", w->folder);
 	}
@@ -307,7 +319,7 @@ static int deposit_place(struct deposit_work *w, struct ofs_deposited *ret)
 		r = deposit_compare(w, path);
 		if (r == 0)
 			return deposit_taken(w, w->d->name);
-		if (r < 0 && r != -ENOENT)
+		if (r < 0 && r != -ENOENT && r != -ENOTDIR)
 			return deposit_failed(w, r, "look at", path);
 	} else {
 		r = deposit_find(w, &path);
@@ -320,7 +332,7 @@ static int deposit_place(struct deposit_work *w, struct ofs_deposited *ret)
 	return r < 0 ? r : deposit_name(w, ret);
 }
 
-/* Most often it is there, and to ask for that costs nothing. */
+/* Makes the folder that is to be locked or listed. */
 static int deposit_make_folder(struct deposit_work *w)
 {
 	struct stat st;
@@ -345,15 +357,16 @@ int ofs_deposit_store(const struct ofs_deposit *d, const struct ofs_content *con
 	w->folder = deposit_folder(d);
 	w->chunk[0] = ofs_realloc(NULL, 2, DEPOSIT_CHUNK);
 	w->chunk[1] = w->chunk[0] + DEPOSIT_CHUNK;
-	r = deposit_make_folder(w);
-	if (r < 0)
-		return deposit_failed(w, r, "make the folder", w->folder);
 	/*
 	 * Without a lock two tools may store the same bytes twice, under names that differ in their time; nothing
 	 * worse. A given name is taken by one of them alone.
 	 */
-	if (!d->name)
+	if (!d->name) {
+		r = deposit_make_folder(w);
+		if (r < 0)
+			return deposit_failed(w, r, "make the folder", w->folder);
 		locked = backend->ops->lock(backend, w->folder, &lock);
+	}
 	r = deposit_place(w, &done);
 	if (locked == 0)
 		backend->ops->unlock(backend, lock);

@@ -125,17 +125,13 @@ void ofs_span_members(struct ofs_span object, const char *const names[], size_t 
 
 /* ---- strings */
 
-bool ofs_span_is(struct ofs_span s, const char *text)
+bool ofs_span_is_escaped(struct ofs_span s, const char *text)
 {
 	size_t len = strlen(text);
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf said = OFS_BUF_INIT;
 
-	/* An escape takes at least as many bytes as what it stands for. */
-	if (!ofs_span_is_string(s) || s.len < len + 2)
-		return false;
-	if (!memchr(s.p, '\\', s.len))
-		return s.len == len + 2 && memcmp(s.p + 1, text, len) == 0;
-	return s.len <= 6 * len + 2 && ofs_span_decode(s, &said) == 0 && said.len == len &&
+	return ofs_span_is_string(s) && memchr(s.p, '\\', s.len) &&
+	       ofs_span_decode(s, &said) == 0 && said.len == len &&
 	       memcmp(said.data, text, len) == 0;
 }
 

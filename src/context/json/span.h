@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <offloadfs/error.h>
 
@@ -85,8 +86,19 @@ struct ofs_span ofs_span_member(struct ofs_span object, const char *name);
 void ofs_span_members(struct ofs_span object, const char *const names[], size_t n,
 		      struct ofs_span ret[]);
 
-/* Whether it is the string `text`. */
-bool ofs_span_is(struct ofs_span s, const char *text);
+/* Whether it is a string that is written with escapes and says `text`. */
+bool ofs_span_is_escaped(struct ofs_span s, const char *text);
+
+/* Whether it is the string `text`, in which nothing would need an escape. */
+static inline bool ofs_span_is(struct ofs_span s, const char *text)
+{
+	size_t len = strlen(text);
+
+	/* An escape takes more bytes than what it stands for, and at most six times as many. */
+	if (s.len == len + 2)
+		return *s.p == '"' && memcmp(s.p + 1, text, len) == 0;
+	return s.len > len + 2 && s.len <= 6 * len + 2 && ofs_span_is_escaped(s, text);
+}
 
 /*
  * Appends what a string says, in UTF-8; half of a surrogate pair alone becomes the three bytes that

@@ -43,6 +43,12 @@ static bool has_room(const struct ofs_feed *a, size_t i)
 	return waiting + 1 < ITEMS_MAX && (!waiting || a->bytes + a->strings[i].len <= BYTES_MAX);
 }
 
+/* Whether so little waits that more is to be made: not for each that is taken, which would cost a switch of threads. */
+static bool is_low(const struct ofs_feed *a)
+{
+	return a->made - a->taken <= ITEMS_MAX / 2 && a->bytes <= BYTES_MAX / 2;
+}
+
 static void *make_ready(void *arg)
 {
 	struct ofs_feed *a = arg;
@@ -62,7 +68,9 @@ static void *make_ready(void *arg)
 			a->made++;
 			a->bytes += a->strings[i].len;
 		}
-		pthread_cond_broadcast(&a->changed);
+		/* Nobody waits while there was one before. */
+		if (r < 0 || a->made - a->taken == 1)
+			pthread_cond_broadcast(&a->changed);
 	}
 	pthread_mutex_unlock(&a->lock);
 	return NULL;
@@ -104,7 +112,8 @@ int ofs_feed_next(struct ofs_feed *a, struct ofs_shelf_item **ret)
 	if (r == 0) {
 		*ret = item_of(a, a->taken);
 		a->bytes -= a->strings[a->taken++].len;
-		pthread_cond_broadcast(&a->changed);
+		if (is_low(a))
+			pthread_cond_broadcast(&a->changed);
 	}
 	pthread_mutex_unlock(&a->lock);
 	return r;

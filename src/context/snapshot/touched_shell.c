@@ -21,13 +21,23 @@ static const char *const extensions[] = {
 	"xml",	 "yaml",       "yml",  "zip",	  "zsh",
 };
 
-static bool is_known_extension(const char *p, size_t len)
+static bool is_same(const char *p, size_t len, const char *name)
 {
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(extensions); i++) {
-		if (len == strlen(extensions[i]) && memcmp(p, extensions[i], len) == 0)
+	return len && *p == *name && len == strlen(name) && memcmp(p, name, len) == 0;
+}
+
+static bool is_among(const char *p, size_t len, const char *const names[], size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (is_same(p, len, names[i]))
 			return true;
 	}
 	return false;
+}
+
+static bool is_known_extension(const char *p, size_t len)
+{
+	return is_among(p, len, extensions, OFS_ARRAY_SIZE(extensions));
 }
 
 /* Whether a word of a command looks like a file. */
@@ -71,19 +81,10 @@ static const struct program *find_program(const char *p, size_t len)
 {
 	p = ofs_digest_base(p, len, &len);
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(programs); i++) {
-		if (len == strlen(programs[i].name) && memcmp(p, programs[i].name, len) == 0)
+		if (is_same(p, len, programs[i].name))
 			return &programs[i];
 	}
 	return NULL;
-}
-
-static bool is_among(const char *p, size_t len, const char *const names[], size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (len == strlen(names[i]) && memcmp(p, names[i], len) == 0)
-			return true;
-	}
-	return false;
 }
 
 /* What leaves nothing behind that is worth a word. */
@@ -266,7 +267,7 @@ struct simple {
 
 static bool is_word(const struct shell *s, const char *text)
 {
-	return s->len == strlen(text) && memcmp(s->word, text, s->len) == 0;
+	return is_same(s->word, s->len, text);
 }
 
 static void begin_simple(struct simple *c, const struct shell *s)

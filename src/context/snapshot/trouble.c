@@ -32,18 +32,21 @@ struct search {
 	struct line best;
 	enum telling telling;
 	bool traceback; /* its last line is still to come */
+	/* What the text has anywhere: what it has not need not be looked for in each line. */
+	bool compiles, counts, codes;
 };
 
 static bool begins(struct line l, const char *with)
 {
-	return l.len >= strlen(with) && memcmp(l.p, with, strlen(with)) == 0;
+	return l.len && *l.p == *with && l.len >= strlen(with) &&
+	       memcmp(l.p, with, strlen(with)) == 0;
 }
 
 static bool ends(struct line l, const char *with)
 {
 	size_t n = strlen(with);
 
-	return l.len >= n && memcmp(l.p + l.len - n, with, n) == 0;
+	return l.len >= n && l.p[l.len - 1] == with[n - 1] && memcmp(l.p + l.len - n, with, n) == 0;
 }
 
 static const char *find(struct line l, const char *what)
@@ -91,7 +94,7 @@ static bool is_compiler_error(struct line l)
 	       (ofs_prose_is_digit(at[-1]) || !memchr(l.p, ' ', (size_t)(at - l.p)));
 }
 
-static bool says_error(struct line l)
+static bool says_error(struct line l, bool compiles)
 {
 	static const char *const starts[] = {
 		"error:",
@@ -145,7 +148,7 @@ static bool says_error(struct line l)
 		if (ends(l, stops[i]))
 			return true;
 	}
-	return is_compiler_error(l);
+	return compiles && is_compiler_error(l);
 }
 
 /* "- E999 SyntaxError: invalid syntax": what a linter says below a line that says less. */
@@ -157,9 +160,9 @@ static bool is_lint(struct line l)
 }
 
 /* "=== 2 failed, 10 passed in 1.2s ===", "Failed: 3" */
-static bool counts_failures(struct line l)
+static bool counts_failures(struct line l, bool counts)
 {
-	const char *at = find(l, " failed");
+	const char *at = counts ? find(l, " failed") : NULL;
 	const char *p;
 
 	if (begins(l, "FAILED") || begins(l, "FAIL:") || begins(l, "FAIL ") ||
@@ -179,8 +182,6 @@ static bool has_exit_code(struct line l)
 					     "exit_code", "exited with code", "exited with status",
 					     "exitcode",  "return code" };
 
-	if (!find(l, "code") && !find(l, "Code") && !find(l, "CODE") && !find(l, "status"))
-		return false;
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(words); i++) {
 		const char *p = ofs_prose_find(l.p, l.len, words[i]), *end = l.p + l.len;
 
@@ -223,7 +224,7 @@ static void look_at_line(struct search *s, struct line l, bool shown, bool edge,
 		s->traceback = !shown;
 		return;
 	}
-	if (edge && has_exit_code(l))
+	if (edge && s->codes && has_exit_code(l))
 		consider(s, l, CODE, false);
 	if (s->telling == SAYS && begins(s->best, "Your proposed edit") && is_lint(l))
 		consider(s, l, SAYS, true);
@@ -231,16 +232,22 @@ static void look_at_line(struct search *s, struct line l, bool shown, bool edge,
 		return;
 	if (is_exception(l, false))
 		consider(s, l, SAYS, true);
-	else if (says_error(l))
+	else if (says_error(l, s->compiles))
 		consider(s, l, SAYS, false);
-	else if (!shown && counts_failures(l))
+	else if (!shown && counts_failures(l, s->counts))
 		consider(s, l, COUNT, false);
 }
 
 static void search_text(struct search *s, const char *text, size_t len, bool shown)
 {
+	const struct line all = { text, len };
 	const char *end = text + len, *tail = end;
 	size_t number = 0;
+
+	s->compiles = find(all, "error: ");
+	s->counts = find(all, " failed");
+	s->codes = find(all, "ode") || find(all, "status") || find(all, "ODE") ||
+		   find(all, "STATUS") || find(all, "Status");
 
 	for (size_t lines = 0; tail > text && lines <= EDGE_LINES; lines++) {
 		const char *eol = memrchr(text, '\n', (size_t)(tail - text));
