@@ -45,7 +45,7 @@ def measure(options):
         figures["modes"] = _modes(tool, chats)
         figures["turns"] = _turns(tool, chats)
         heading(f"context: chats of {options.size:g} MB")
-        figures["large"] = _large(tool, options.size, pathlib.Path(place.path("chat.json")))
+        figures["large"] = _large(m, tool, options.size, pathlib.Path(place.path("chat.json")))
     figures["aims"] = {
         "exact": all(f["restored"] == f["tried"] for f in figures["modes"].values()),
         "deterministic": all(f["same"] == f["tried"] for f in figures["modes"].values()),
@@ -242,7 +242,7 @@ def _chat_of(size, result):
     return messages
 
 
-def _large(tool, megabytes, path):
+def _large(mount, tool, megabytes, path):
     figures, rows = {}, []
     size = int(megabytes * 1e6)
     for result in (200, 2000, 20000, 1000000):
@@ -251,6 +251,9 @@ def _large(tool, megabytes, path):
             request = {"messages": messages, "chat_id": f"large-{result}-{mode}"}
             path.write_text(json.dumps(request))
             length = path.stat().st_size
+            # The input's way to the disk, and what the chat before left to do, are not this chat's.
+            os.sync()
+            mount.rest(1)
             seconds, memory = _run_measured(tool, mode, path)
             name = f"{mode}, results of {size_text(result)}"
             figures[name] = {
