@@ -6,7 +6,6 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,11 +14,11 @@
 #include "cli/report.h"
 #include "cli/tasks.h"
 #include "client/access.h"
+#include "client/input.h"
 #include "client/steps.h"
 #include "client/text.h"
 #include "context/steps/recap.h"
 
-#define COMPACT_CHUNK ((size_t)256 << 10)
 #define COMPACT_INPUT_MAX ((size_t)64 << 20)
 
 struct compact_options {
@@ -31,34 +30,17 @@ struct compact_options {
 
 /* ---- steps that are given */
 
-static int compact_read(int fd, struct ofs_buf *text)
-{
-	ssize_t n;
-	int r;
-
-	do {
-		r = ofs_buf_reserve(text, COMPACT_CHUNK);
-		if (r < 0)
-			return r;
-		n = read(fd, text->data + text->len, COMPACT_CHUNK);
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		text->len += n > 0 ? (size_t)n : 0;
-	} while (n != 0 && text->len <= COMPACT_INPUT_MAX);
-	return n == 0 ? 0 : -EFBIG;
-}
-
 /* Reports what is wrong. `name` is NULL for standard input. */
 static int compact_take_input(const char *name, struct ofs_step_list *steps)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_input_finish) struct ofs_input input = { 0 };
 	OFS_CLOSE int opened = name ? open(name, O_RDONLY | O_CLOEXEC) : -1;
 	const char *shown = name ? name : "standard input";
 	struct ofs_error err = { "" };
 	int r = name && opened < 0 ? -errno : 0;
 
 	if (r == 0)
-		r = compact_read(name ? opened : STDIN_FILENO, &text);
+		r = ofs_input_read(name ? opened : STDIN_FILENO, COMPACT_INPUT_MAX, &input);
 	if (r == -EFBIG) {
 		ofs_report("'%s' is larger than %zu MiB: give the newest steps alone", shown,
 			   COMPACT_INPUT_MAX >> 20);
@@ -68,7 +50,7 @@ static int compact_take_input(const char *name, struct ofs_step_list *steps)
 		ofs_report("cannot read '%s': %s", shown, ofs_report_errno(-r));
 		return OFS_EXIT_USAGE;
 	}
-	if (ofs_step_list_parse(steps, (const char *)text.data, text.len, &err) < 0) {
+	if (ofs_step_list_parse(steps, input.data, input.len, &err) < 0) {
 		ofs_report("'%s': %s", shown, err.text);
 		return OFS_EXIT_USAGE;
 	}
@@ -198,17 +180,6 @@ static int compact_steps(const struct compact_options *opts, int argc, char **ar
 	return compact_print(opts, &s, &steps);
 }
 
-static bool compact_number(const char *text, uint64_t *ret)
-{
-	char *end;
-
-	if (!*text || strspn(text, "0123456789") != strlen(text))
-		return false;
-	errno = 0;
-	*ret = strtoull(text, &end, 10);
-	return errno == 0;
-}
-
 /* 0, or the exit code after reporting what is wrong. */
 static int compact_take_option(struct compact_options *opts, int c, char **argv)
 {
@@ -218,12 +189,12 @@ static int compact_take_option(struct compact_options *opts, int c, char **argv)
 		return OFS_EXIT_OK;
 	case 'k':
 		opts->has_keep = true;
-		if (compact_number(optarg, &opts->keep))
+		if (ofs_command_parse_count(optarg, UINT64_MAX, &opts->keep))
 			return OFS_EXIT_OK;
 		return ofs_report_usage("--keep needs a number of steps, not '%s'", optarg);
 	case 'b':
 		opts->has_budget = true;
-		if (compact_number(optarg, &opts->budget))
+		if (ofs_command_parse_count(optarg, UINT64_MAX, &opts->budget))
 			return OFS_EXIT_OK;
 		return ofs_report_usage("--budget needs a number of tokens, not '%s'", optarg);
 	case 'j':

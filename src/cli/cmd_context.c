@@ -31,16 +31,11 @@ static int context_write(void *arg, const void *data, size_t len)
 
 static bool context_parse_count(const char *text, int64_t *ret)
 {
-	char *end;
-	long long n;
+	uint64_t n;
 
-	if (*text < '0' || *text > '9')
+	if (!ofs_command_parse_count(text, INT64_MAX, &n))
 		return false;
-	errno = 0;
-	n = strtoll(text, &end, 10);
-	if (errno || *end)
-		return false;
-	*ret = n;
+	*ret = (int64_t)n;
 	return true;
 }
 
@@ -152,11 +147,11 @@ static int context_run(const struct ofs_command *self, int argc, char **argv)
 			opts.manage.chat_id = optarg;
 			break;
 		case FORMAT:
-			if (strcmp(optarg, "openai") != 0 && strcmp(optarg, "anthropic") != 0)
+			if (!ofs_manage_format_parse(optarg, &opts.manage.anthropic))
 				return ofs_report_usage(
 					"'%s' is not a form of messages: openai, anthropic",
 					optarg);
-			opts.manage.format = optarg;
+			opts.manage.has_format = true;
 			break;
 		case SUMMARIZER:
 			opts.summarizer = optarg;
@@ -187,7 +182,7 @@ static int context_run(const struct ofs_command *self, int argc, char **argv)
 		return ofs_report_usage(
 			"unexpected argument '%s': the messages come from standard input",
 			argv[optind]);
-	r = ofs_input_read(STDIN_FILENO, &input);
+	r = ofs_input_read(STDIN_FILENO, SIZE_MAX, &input);
 	if (r < 0)
 		return ofs_report_failure("cannot read standard input: %s", strerror(-r));
 	return context_answer(&opts, &input);

@@ -163,7 +163,7 @@ static int run_claude_code(struct hook_options *opts)
 	OFS_FREE char *store = opts->target.store ? ofs_path_absolute(opts->target.store) : NULL;
 	OFS_FREE char *run = NULL;
 	struct ofs_error err;
-	int r = ofs_input_read(STDIN_FILENO, &input);
+	int r = ofs_input_read(STDIN_FILENO, SIZE_MAX, &input);
 
 	opts->target.dir = dir;
 	opts->target.store = store;
@@ -239,20 +239,9 @@ static int run_uninstall(const struct hook_options *opts)
 
 /* ---- options */
 
-static bool parse_count(const char *text, uint64_t *ret)
-{
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	*ret = strtoull(text, &end, 10);
-	return !errno && !*end;
-}
-
 static int take_count(const char *text, const char *unit, const char **given, uint64_t *ret)
 {
-	if (!parse_count(text, ret))
+	if (!ofs_command_parse_count(text, UINT64_MAX, ret))
 		return ofs_report_usage("'%s' is not a count of %s", text, unit);
 	*given = text;
 	return OFS_EXIT_OK;

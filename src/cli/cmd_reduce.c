@@ -140,7 +140,7 @@ static int reduce_standard_input(const struct reduce_options *opts)
 {
 	OFS_CLEANUP(reduce_calls_finish) struct reduce_calls calls = { 0 };
 	OFS_CLEANUP(ofs_input_finish) struct ofs_input in = { 0 };
-	int r = ofs_input_read(STDIN_FILENO, &in);
+	int r = ofs_input_read(STDIN_FILENO, SIZE_MAX, &in);
 
 	if (r < 0)
 		return ofs_report_failure("cannot take in standard input: %s", strerror(-r));

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <getopt.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -125,17 +124,6 @@ static int run_command(const struct run_options *opts, const char *const argv[])
 	return end.exit_code;
 }
 
-static bool run_parse_count(const char *text, uint64_t *ret)
-{
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	*ret = strtoull(text, &end, 10);
-	return !errno && !*end;
-}
-
 static int run_run(const struct ofs_command *self, int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -167,7 +155,8 @@ static int run_run(const struct ofs_command *self, int argc, char **argv)
 			break;
 		case 'B':
 		case 'L':
-			if (!run_parse_count(optarg, c == 'B' ? &opts.max_bytes : &opts.max_lines))
+			if (!ofs_command_parse_count(optarg, UINT64_MAX,
+						     c == 'B' ? &opts.max_bytes : &opts.max_lines))
 				return ofs_report_usage("'%s' is not a count of %s", optarg,
 							c == 'B' ? "bytes" : "lines");
 			break;

@@ -75,7 +75,7 @@ static int search_ask(const struct search_options *opts, const char *name, char 
 			ofs_report_failure("cannot search: %s", ofs_report_errno(-r));
 		return r;
 	}
-	r = ofs_backend_read_all(backend, h, ret);
+	r = ofs_backend_read_all(backend, h, UINT64_MAX, ret, NULL);
 	backend->ops->close(backend, h);
 	if (r < 0)
 		ofs_report_failure("cannot read what was found: %s", ofs_report_errno(-r));
@@ -190,12 +190,7 @@ static char *search_join(char *const words[], int n)
 
 static bool search_parse_count(const char *text, uint64_t *ret)
 {
-	char *end;
-
-	if (!isdigit((unsigned char)text[0]) || strlen(text) > 9)
-		return false;
-	*ret = strtoull(text, &end, 10);
-	return *ret && !*end;
+	return strlen(text) <= 9 && ofs_command_parse_count(text, UINT64_MAX, ret) && *ret;
 }
 
 static int search_run(const struct ofs_command *self, int argc, char **argv)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/command.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/util.h"
@@ -31,6 +33,21 @@ static const struct ofs_command *const commands[] = {
 	&ofs_cmd_help,
 };
 /* clang-format on */
+
+bool ofs_command_parse_count(const char *text, uint64_t max, uint64_t *ret)
+{
+	uint64_t n;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	if (errno || *end || n > max)
+		return false;
+	*ret = n;
+	return true;
+}
 
 const struct ofs_command *ofs_command_find(const char *name)
 {

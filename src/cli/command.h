@@ -7,6 +7,8 @@
 #ifndef OFS_CLI_COMMAND_H
 #define OFS_CLI_COMMAND_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 struct ofs_command {
@@ -38,6 +40,9 @@ extern const struct ofs_command ofs_cmd_verify;
 extern const struct ofs_command ofs_cmd_doctor;
 extern const struct ofs_command ofs_cmd_hook;
 extern const struct ofs_command ofs_cmd_help;
+
+/* A count as options have it: digits alone, at most `max`. False: it is none. */
+bool ofs_command_parse_count(const char *text, uint64_t max, uint64_t *ret);
 
 /* NULL when there is none of that name. */
 const struct ofs_command *ofs_command_find(const char *name);

@@ -78,7 +78,8 @@ int ofs_backend_set_attribute(struct ofs_backend *b, const char *path, const cha
 	return b->ops->setxattr(b, path, attribute, value, strlen(value));
 }
 
-int ofs_backend_read_all(struct ofs_backend *b, ofs_handle h, char **ret)
+int ofs_backend_read_all(struct ofs_backend *b, ofs_handle h, uint64_t max, char **ret,
+			 size_t *ret_len)
 {
 	OFS_FREE char *text = NULL;
 	size_t len = 0, cap = 0;
@@ -88,11 +89,15 @@ int ofs_backend_read_all(struct ofs_backend *b, ofs_handle h, char **ret)
 		text = ofs_grow(text, &cap, len + BACKEND_CHUNK + 1, 1);
 		n = b->ops->read(b, h, text + len, BACKEND_CHUNK, len);
 		len += n > 0 ? (size_t)n : 0;
-	} while (n > 0);
+	} while (n > 0 && len <= max);
 	if (n < 0)
 		return (int)n;
+	if (len > max)
+		return -EFBIG;
 	text[len] = '\0';
 	*ret = ofs_steal(text);
+	if (ret_len)
+		*ret_len = len;
 	return 0;
 }
 
@@ -103,7 +108,7 @@ int ofs_backend_read_text(struct ofs_backend *b, const char *path, char **ret)
 
 	if (r < 0)
 		return r;
-	r = ofs_backend_read_all(b, h, ret);
+	r = ofs_backend_read_all(b, h, UINT64_MAX, ret, NULL);
 	b->ops->close(b, h);
 	return r;
 }

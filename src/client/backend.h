@@ -86,8 +86,12 @@ int ofs_backend_attribute(struct ofs_backend *b, const char *path, const char *n
 int ofs_backend_set_attribute(struct ofs_backend *b, const char *path, const char *name,
 			      const char *value);
 
-/* What can be read from a handle of the backend's, as text, allocated. */
-int ofs_backend_read_all(struct ofs_backend *b, ofs_handle h, char **ret);
+/*
+ * What can be read from a handle of the backend's, allocated, with a NUL behind it. -EFBIG: that is more than
+ * `max` bytes. `ret_len` may be NULL.
+ */
+int ofs_backend_read_all(struct ofs_backend *b, ofs_handle h, uint64_t max, char **ret,
+			 size_t *ret_len);
 
 /* The content of a small file as text, allocated. */
 int ofs_backend_read_text(struct ofs_backend *b, const char *path, char **ret);

@@ -155,13 +155,11 @@ static int deposit_write(struct deposit_work *w, ofs_handle h)
 static int deposit_set_one(struct deposit_work *w, const char *path, const char *name,
 			   const char *value)
 {
-	char attribute[32];
 	int r;
 
 	if (!value)
 		return 0;
-	snprintf(attribute, sizeof(attribute), "user.offload.%s", name);
-	r = w->backend->ops->setxattr(w->backend, path, attribute, value, strlen(value));
+	r = ofs_backend_set_attribute(w->backend, path, name, value);
 	if (r == -EINVAL && strcmp(name, "ttl") == 0)
 		return ofs_error_set(w->err, EINVAL,
 				     "--ttl '%s' is not a time to live: give 30m, 6h, 7d or never",

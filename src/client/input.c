@@ -33,7 +33,7 @@ static int input_grow(struct ofs_input *i)
 	return 0;
 }
 
-int ofs_input_read(int fd, struct ofs_input *ret)
+int ofs_input_read(int fd, size_t max, struct ofs_input *ret)
 {
 	OFS_CLEANUP(ofs_input_finish) struct ofs_input i = { 0 };
 	ssize_t n = 1;
@@ -47,6 +47,8 @@ int ofs_input_read(int fd, struct ofs_input *ret)
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		i.len += n > 0 ? (size_t)n : 0;
+		if (i.len > max)
+			return -EFBIG;
 		n = n < 0 ? 1 : n;
 	}
 	*ret = i;

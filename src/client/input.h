@@ -12,8 +12,8 @@ struct ofs_input {
 	size_t cap; /* mapped; only what was read takes memory */
 };
 
-/* From where the descriptor stands up to its end. 0 or -errno. */
-int ofs_input_read(int fd, struct ofs_input *ret);
+/* From where the descriptor stands up to its end. 0 or -errno; -EFBIG: there are more than `max` bytes. */
+int ofs_input_read(int fd, size_t max, struct ofs_input *ret);
 void ofs_input_finish(struct ofs_input *i);
 
 #endif

@@ -5,11 +5,8 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "base/buf.h"
 #include "base/util.h"
 #include "tree/step_file.h"
-
-#define STEPS_CHUNK ((size_t)16 << 10)
 
 void ofs_step_files_finish(struct ofs_step_files *f)
 {
@@ -38,31 +35,13 @@ static int compare(const void *a, const void *b)
 				     ((const struct ofs_task_step *)b)->name);
 }
 
-/* All of it, unless there is more than `max`: -EFBIG. */
-static int read_content(struct ofs_backend *b, ofs_handle h, uint64_t max, struct ofs_buf *text)
-{
-	ssize_t n;
-	int r;
-
-	do {
-		r = ofs_buf_reserve(text, STEPS_CHUNK);
-		if (r < 0)
-			return r;
-		n = b->ops->read(b, h, text->data + text->len, STEPS_CHUNK, text->len);
-		text->len += n > 0 ? (size_t)n : 0;
-	} while (n > 0 && text->len <= max);
-	if (n < 0)
-		return (int)n;
-	return text->len > max ? -EFBIG : 0;
-}
-
 /* 0, or -ENOENT: it is gone, or no file. */
 static int read_step(struct ofs_backend *b, const char *dir, uint64_t *left,
 		     struct ofs_task_step *step)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	OFS_FREE char *path = NULL;
+	OFS_FREE char *path = NULL, *text = NULL;
 	struct stat attr;
+	size_t len = 0;
 	ofs_handle h;
 	int r;
 
@@ -76,15 +55,15 @@ static int read_step(struct ofs_backend *b, const char *dir, uint64_t *left,
 	if (r == 0)
 		r = b->ops->open(b, path, &h);
 	if (r == 0) {
-		r = read_content(b, h, OFS_MIN(*left, OFS_STEP_FILE_MAX), &text);
+		r = ofs_backend_read_all(b, h, OFS_MIN(*left, OFS_STEP_FILE_MAX), &text, &len);
 		b->ops->close(b, h);
 	}
 	step->error = r;
 	if (r < 0)
 		return r == -ENOENT ? r : 0;
-	*left -= text.len;
-	step->len = text.len;
-	step->text = (char *)ofs_steal(text.data);
+	*left -= len;
+	step->len = len;
+	step->text = ofs_steal(text);
 	return 0;
 }
 

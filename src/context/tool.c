@@ -192,6 +192,13 @@ static const char *behind_prefix(const char *name)
 	return NULL;
 }
 
+const char *ofs_tool_own_name(const char *name)
+{
+	for (const char *rest = name; rest; rest = behind_prefix(rest))
+		name = rest;
+	return name;
+}
+
 /* Whether what stands before the name gives it no other meaning. */
 static bool is_neutral(const char *prefix, size_t len)
 {

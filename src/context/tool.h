@@ -23,6 +23,9 @@ enum ofs_tool_rule {
 /* The rule for a tool of that name (a NUL-terminated text of any bytes), without regard to settings. */
 enum ofs_tool_rule ofs_tool_rule(const char *name);
 
+/* The name without what stands before it: "read_file" of "mcp__fs__read_file". It lies in `name`. */
+const char *ofs_tool_own_name(const char *name);
+
 /* The canonical name of a rule's tool, "fs:read_file"; "other" for OFS_TOOL_OTHER. Static. */
 const char *ofs_tool_name(enum ofs_tool_rule rule);
 

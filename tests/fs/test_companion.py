@@ -283,11 +283,7 @@ def up_cleans_up_after_a_killed_daemon(case):
     ws = Workspace(case)
     ws.up()
     write(os.path.join(ws.mnt, "note"), b"survives")
-    lock = os.path.join(ws.store(), "lock")
-    daemons = [int(p) for p in os.listdir("/proc") if p.isdigit() and has_open(p, lock)]
-    assert len(daemons) == 1, daemons
-    os.kill(daemons[0], signal.SIGKILL)
-    eventually(lambda: not has_open(daemons[0], lock), "the daemon is dead")
+    kill_daemon(os.path.join(ws.store(), "lock"))
     ws.up()
     same(read(os.path.join(ws.mnt, "note")), b"survives")
     ws.down()
@@ -300,10 +296,8 @@ def a_daemon_that_is_being_killed_is_waited_for(case):
     ws.up()
     write(os.path.join(ws.mnt, "note"), b"survives\n")
     lock = os.path.join(ws.store(), "lock")
-    (daemon,) = (int(p) for p in os.listdir("/proc") if p.isdigit() and has_open(p, lock))
+    kill_daemon(lock)
     with open(lock, "rb") as held:
-        os.kill(daemon, signal.SIGKILL)
-        eventually(lambda: not has_open(daemon, lock), "the daemon is dead")
         fcntl.flock(held, fcntl.LOCK_EX)
         tool = subprocess.Popen(
             [OFFLOAD, "slice", "note", "1"],
@@ -320,6 +314,14 @@ def a_daemon_that_is_being_killed_is_waited_for(case):
     assert not err, err
     ws.up()
     ws.down()
+
+
+def kill_daemon(lock):
+    """Kills the one that holds the lock of a store."""
+    daemons = [int(p) for p in os.listdir("/proc") if p.isdigit() and has_open(p, lock)]
+    assert len(daemons) == 1, daemons
+    os.kill(daemons[0], signal.SIGKILL)
+    eventually(lambda: not has_open(daemons[0], lock), "the daemon is dead")
 
 
 def has_open(pid, path):

@@ -6,6 +6,7 @@
 
 #include "base/util.h"
 #include "context/json/literal.h"
+#include "test_draw.h"
 
 #define STYLES (1 << 7)
 
@@ -186,16 +187,6 @@ Test(context_literal, bytes_that_are_not_utf8)
 
 /* ---- every style over every kind of character */
 
-static uint64_t state;
-
-static uint32_t draw(uint32_t limit)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (uint32_t)(state >> 33) % limit;
-}
-
 static void put_code(struct ofs_buf *b, uint32_t c)
 {
 	char bytes[4] = { (char)c };
@@ -233,7 +224,7 @@ static void put_character(struct ofs_buf *b)
 
 Test(context_literal, every_style_gives_its_bytes_again)
 {
-	state = 88172645463325252u;
+	draw_state = 88172645463325252u;
 	for (int i = 0; i < STYLES * 40; i++) {
 		OFS_CLEANUP(ofs_buf_finish)
 		struct ofs_buf text = OFS_BUF_INIT, string = OFS_BUF_INIT, said = OFS_BUF_INIT;

@@ -4,6 +4,7 @@
  * list, and what is sent to a model is a chat that a service would take.
  */
 #include "test_context_fixture.h"
+#include "test_draw.h"
 
 TestSuite(context_rounds, .init = begin, .fini = finish);
 
@@ -25,16 +26,6 @@ struct talk {
 	int ids, requests;
 	long long fetched; /* slices, in all rounds */
 };
-
-static uint64_t state;
-
-static uint32_t draw(uint32_t limit)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (uint32_t)(state >> 33) % limit;
-}
 
 static void put(struct ofs_buf *b, const char *text)
 {
@@ -420,7 +411,7 @@ static void rounds(enum form form, uint64_t seed, int chats)
 
 	settings.bare_tokens = 2500;
 	settings.snapshot_tokens = 100;
-	state = seed;
+	draw_state = seed;
 	for (int i = 0; i < chats; i++) {
 		struct talk t;
 

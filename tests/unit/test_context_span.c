@@ -9,6 +9,7 @@
 
 #include "base/util.h"
 #include "context/json/span.h"
+#include "test_draw.h"
 
 static struct ofs_span parsed(const char *text, size_t len)
 {
@@ -370,16 +371,6 @@ Test(context_span, one_after_the_other)
 
 /* ---- compared with jansson's */
 
-static uint64_t state;
-
-static uint32_t draw(uint32_t limit)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (uint32_t)(state >> 33) % limit;
-}
-
 static void put(struct ofs_buf *b, const char *text)
 {
 	cr_assert_eq(ofs_buf_append_str(b, text), 0);
@@ -568,7 +559,7 @@ Test(context_span, the_same_as_jansson)
 	/* No NUL: jansson takes one for the end of the text. */
 	static const unsigned char odd[] = "\"\\[]{}:,0-.eE \n\tnu\x80\xc3\x1f/9";
 
-	state = 0x9e3779b97f4a7c15;
+	draw_state = 0x9e3779b97f4a7c15;
 	for (int i = 0; i < 6000; i++) {
 		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 

@@ -96,10 +96,11 @@ static char *describe(const struct ofs_chat *chat, const struct ofs_result *resu
 
 	if (!name)
 		name = ofs_strdup("result");
-	if (!call || ofs_called_title(call, &what) < 0 || !what.len)
-		ofs_buf_append_str(&what, name);
 	*ret_name = ofs_steal(name);
-	return ofs_buf_append(&what, "", 1) < 0 ? NULL : ofs_strdup((const char *)what.data);
+	if (call && ofs_called_title(call, &what) == 0 && what.len &&
+	    ofs_buf_append(&what, "", 1) == 0)
+		return (char *)ofs_steal(what.data);
+	return ofs_strdup(*ret_name);
 }
 
 /* The most detailed pointer that takes less than half of what it stands for, or else the barest. */

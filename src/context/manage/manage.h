@@ -33,8 +33,8 @@ struct ofs_manage_options {
 	int64_t keep; /* -1: not said */
 	int64_t max_total_tokens; /* -1: not said */
 	int64_t max_tool_message_tokens; /* -1: not said */
-	const char *
-		format; /* of messages that do not tell it: "openai" or "anthropic"; NULL: not said */
+	bool has_format; /* of messages that do not tell it */
+	bool anthropic; /* that it is; else OpenAI's */
 	bool prefetch;
 	bool list_only; /* the answer is the list of messages alone */
 	const struct ofs_summarizer *summarizer; /* NULL: by rule */
@@ -47,6 +47,9 @@ struct ofs_manage_options {
 
 /* The mode of that name. False: there is none. */
 bool ofs_manage_mode_parse(const char *name, enum ofs_manage_mode *ret);
+
+/* The form of messages of that name. False: there is none. */
+bool ofs_manage_format_parse(const char *name, bool *ret_anthropic);
 
 /*
  * Reads a request (an object with "messages", or a list of messages alone), and writes the answer. -EINVAL: the

@@ -26,6 +26,16 @@ bool ofs_manage_mode_parse(const char *name, enum ofs_manage_mode *ret)
 	return false;
 }
 
+bool ofs_manage_format_parse(const char *name, bool *ret_anthropic)
+{
+	bool anthropic = strcmp(name, "anthropic") == 0;
+
+	if (!anthropic && strcmp(name, "openai") != 0)
+		return false;
+	*ret_anthropic = anthropic;
+	return true;
+}
+
 void ofs_request_finish(struct ofs_request *r)
 {
 	free(r->store_dir);
@@ -135,10 +145,9 @@ static int take_form(const struct members *m, bool *ret_anthropic)
 
 	if (r < 0 || !text)
 		return r;
-	if (strcmp(text, "openai") != 0 && strcmp(text, "anthropic") != 0)
-		return wrong(m, FORMAT, "openai or anthropic");
-	*ret_anthropic = strcmp(text, "anthropic") == 0;
-	return 0;
+	return ofs_manage_format_parse(text, ret_anthropic)
+		       ? 0
+		       : wrong(m, FORMAT, "openai or anthropic");
 }
 
 static int take_switch(const struct members *m, enum member which, bool *ret)
@@ -216,8 +225,8 @@ static void take_options(const struct ofs_manage_options *options, struct ofs_re
 		to->max_total_tokens = (uint64_t)options->max_total_tokens;
 	if (options->max_tool_message_tokens >= 0)
 		to->max_tool_message_tokens = (uint64_t)options->max_tool_message_tokens;
-	if (options->format)
-		to->anthropic = strcmp(options->format, "anthropic") == 0;
+	if (options->has_format)
+		to->anthropic = options->anthropic;
 	to->prefetch |= options->prefetch;
 	to->list_only = options->list_only;
 }

@@ -190,12 +190,12 @@ static void note_done(struct making *m, const struct origin *o, bool stored)
 		r = ofs_called_whole(o->call, &line);
 	if (r == 0)
 		r = ofs_called_answer((const char *)m->text.data, m->text.len, &line);
-	if (r < 0 || !line.len || ofs_buf_append(&line, "", 1) < 0)
+	if (r < 0 || !line.len)
 		return;
-	item = ofs_digest_add(&m->digest, topic, ofs_digest_key(line.data, line.len - 1),
+	item = ofs_digest_add(&m->digest, topic, ofs_digest_key(line.data, line.len),
 			      o->kind.looks ? OFS_WORTH_LITTLE
 					    : ofs_digest_worth_done((const char *)line.data),
-			      line.data, line.len - 1);
+			      line.data, line.len);
 	item->order = ++m->digest.order; /* the last time counts */
 }
 

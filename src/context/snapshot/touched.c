@@ -46,6 +46,15 @@ bool ofs_touched_is_path(const char *p, size_t len)
 	       !(len == 2 && memcmp(p, "..", 2) == 0);
 }
 
+bool ofs_touched_is_among(const char *p, size_t len, const char *const names[], size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (ofs_touched_is(p, len, names[i]))
+			return true;
+	}
+	return false;
+}
+
 void ofs_touched_note(struct ofs_touched *t, const char *p, size_t len, enum ofs_touch how)
 {
 	const char *dir = (const char *)t->dir.data;
@@ -106,15 +115,6 @@ static bool has_any(const char *name, const char *const words[], size_t n)
 	return false;
 }
 
-static bool is_any(const char *name, const char *const words[], size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (strcmp(name, words[i]) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* What a tool of that name does to the file it is given. */
 static enum ofs_touch touch_of(const char *name)
 {
@@ -154,7 +154,7 @@ static bool is_path_name(const char *name)
 		"filepaths",
 	};
 
-	return is_any(name, names, OFS_ARRAY_SIZE(names));
+	return ofs_touched_is_among(name, strlen(name), names, OFS_ARRAY_SIZE(names));
 }
 
 /* "README" and ".gitignore" as well as what has an extension. */
@@ -283,16 +283,12 @@ static bool shows_files(const char *name, enum ofs_touch how)
 	return how == OFS_TOUCH_CREATED || has_any(name, shows, OFS_ARRAY_SIZE(shows));
 }
 
-/* The first word of the last part of a tool's name: "get" of "mcp__shop__getOrders", lower case. */
+/* The first word of a tool's own name: "get" of "mcp__shop__getOrders", lower case. */
 static void first_verb(const char *tool, char ret[NAME_MAX_LEN + 1])
 {
-	const char *p = tool;
+	const char *p = ofs_tool_own_name(tool);
 	size_t n = 0;
 
-	for (const char *at = tool; *at; at++) {
-		if (strchr(":./", *at) || (at[0] == '_' && at[1] == '_'))
-			p = at + 1;
-	}
 	while (*p == '_')
 		p++;
 	while (ofs_prose_is_word(p[n]) && n < NAME_MAX_LEN &&
@@ -314,6 +310,9 @@ static bool only_looks(const char *tool)
 	};
 	char verb[NAME_MAX_LEN + 1];
 
+	first_verb(tool, verb);
+	if (ofs_touched_is_among(verb, strlen(verb), verbs, OFS_ARRAY_SIZE(verbs)))
+		return true;
 	switch (ofs_tool_rule(tool)) {
 	case OFS_TOOL_READ:
 	case OFS_TOOL_LIST:
@@ -322,8 +321,7 @@ static bool only_looks(const char *tool)
 	case OFS_TOOL_VISIT:
 		return true;
 	default:
-		first_verb(tool, verb);
-		return is_any(verb, verbs, OFS_ARRAY_SIZE(verbs));
+		return false;
 	}
 }
 

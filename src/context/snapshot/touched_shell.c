@@ -21,23 +21,9 @@ static const char *const extensions[] = {
 	"xml",	 "yaml",       "yml",  "zip",	  "zsh",
 };
 
-static bool is_same(const char *p, size_t len, const char *name)
-{
-	return len && *p == *name && len == strlen(name) && memcmp(p, name, len) == 0;
-}
-
-static bool is_among(const char *p, size_t len, const char *const names[], size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (is_same(p, len, names[i]))
-			return true;
-	}
-	return false;
-}
-
 static bool is_known_extension(const char *p, size_t len)
 {
-	return is_among(p, len, extensions, OFS_ARRAY_SIZE(extensions));
+	return ofs_touched_is_among(p, len, extensions, OFS_ARRAY_SIZE(extensions));
 }
 
 /* Whether a word of a command looks like a file. */
@@ -81,7 +67,7 @@ static const struct program *find_program(const char *p, size_t len)
 {
 	p = ofs_digest_base(p, len, &len);
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(programs); i++) {
-		if (is_same(p, len, programs[i].name))
+		if (ofs_touched_is(p, len, programs[i].name))
 			return &programs[i];
 	}
 	return NULL;
@@ -96,7 +82,7 @@ static bool is_idle(const char *p, size_t len)
 					     "state", "[",     "test",	      "wait" };
 
 	p = ofs_digest_base(p, len, &len);
-	return is_among(p, len, names, OFS_ARRAY_SIZE(names));
+	return ofs_touched_is_among(p, len, names, OFS_ARRAY_SIZE(names));
 }
 
 /* What changes nothing, though it has no files to name. */
@@ -111,7 +97,7 @@ static bool is_look(const char *p, size_t len)
 					     "xxd",    "ss",   "realpath", "pgrep",  "journalctl" };
 
 	p = ofs_digest_base(p, len, &len);
-	return is_among(p, len, names, OFS_ARRAY_SIZE(names));
+	return ofs_touched_is_among(p, len, names, OFS_ARRAY_SIZE(names));
 }
 
 /* The same of a program with commands of its own: "git log". */
@@ -124,7 +110,7 @@ static bool is_look_of(const char *p, size_t len)
 					     "search",	  "shortlog", "show",	  "status",
 					     "rev-parse", "version",  "view" };
 
-	return is_among(p, len, names, OFS_ARRAY_SIZE(names));
+	return ofs_touched_is_among(p, len, names, OFS_ARRAY_SIZE(names));
 }
 
 /* A command line, taken apart word by word. */
@@ -267,7 +253,7 @@ struct simple {
 
 static bool is_word(const struct shell *s, const char *text)
 {
-	return is_same(s->word, s->len, text);
+	return ofs_touched_is(s->word, s->len, text);
 }
 
 static void begin_simple(struct simple *c, const struct shell *s)
