@@ -19,7 +19,7 @@
 #include <offloadfs/config.h>
 
 #include "base/util.h"
-#include "client/text.h"
+#include "base/text.h"
 #include "context/settings.h"
 #include "index/index.h"
 #include "index/schema.h"

@@ -16,7 +16,7 @@
 #include "client/access.h"
 #include "client/input.h"
 #include "client/steps.h"
-#include "client/text.h"
+#include "base/text.h"
 #include "context/steps/recap.h"
 
 #define COMPACT_INPUT_MAX ((size_t)64 << 20)

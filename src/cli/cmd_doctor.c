@@ -17,7 +17,7 @@
 #include "cli/probe.h"
 #include "cli/report.h"
 #include "client/target.h"
-#include "client/text.h"
+#include "base/text.h"
 #include "client/workspace.h"
 #include "io/mounts.h"
 #include "io/path.h"

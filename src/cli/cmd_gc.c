@@ -11,7 +11,7 @@
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/target.h"
-#include "client/text.h"
+#include "base/text.h"
 
 #define GC_SIGNAL 128 /* and the signal's number is the exit code */
 

@@ -21,7 +21,7 @@
 #include "client/label.h"
 #include "client/spool.h"
 #include "client/target.h"
-#include "client/text.h"
+#include "base/text.h"
 #include "context/hook/hook.h"
 #include "context/settings.h"
 #include "io/path.h"

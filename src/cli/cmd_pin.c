@@ -12,7 +12,7 @@
 #include "cli/files.h"
 #include "cli/operand.h"
 #include "cli/report.h"
-#include "client/text.h"
+#include "base/text.h"
 
 struct pin {
 	struct ofs_target_options target;

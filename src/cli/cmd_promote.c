@@ -13,7 +13,7 @@
 #include "cli/promotion.h"
 #include "cli/report.h"
 #include "client/label.h"
-#include "client/text.h"
+#include "base/text.h"
 
 struct promote_options {
 	struct ofs_target_options target;

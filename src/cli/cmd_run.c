@@ -17,7 +17,7 @@
 #include "client/offload.h"
 #include "client/spool.h"
 #include "client/target.h"
-#include "client/text.h"
+#include "base/text.h"
 
 #define RUN_MAX_BYTES 2048
 #define RUN_MAX_LINES 50

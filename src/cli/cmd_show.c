@@ -14,7 +14,7 @@
 #include "cli/operand.h"
 #include "cli/report.h"
 #include "client/target.h"
-#include "client/text.h"
+#include "base/text.h"
 
 #define SHOW_LABEL_WIDTH 10
 #define SHOW_GONE 3 /* exit code: the file was removed, and this is what it was */

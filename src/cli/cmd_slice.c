@@ -16,7 +16,7 @@
 #include "cli/slice.h"
 #include "client/spool.h"
 #include "client/target.h"
-#include "client/text.h"
+#include "base/text.h"
 
 #define SLICE_CHUNK ((size_t)64 << 10)
 #define SLICE_FORMS "10-20, 120, 120-, -50 (lines) or b0-4095 (bytes)"

@@ -11,7 +11,7 @@
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/target.h"
-#include "client/text.h"
+#include "base/text.h"
 
 #define STATS_PATH ".offload/status.json"
 #define STATS_WIDTH 11

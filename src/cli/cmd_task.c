@@ -16,7 +16,7 @@
 #include "cli/report.h"
 #include "cli/tasks.h"
 #include "client/target.h"
-#include "client/text.h"
+#include "base/text.h"
 
 #define TASK_SIGNAL 128 /* and the signal's number is the exit code */
 

@@ -17,7 +17,7 @@
 #include "cli/job.h"
 #include "cli/report.h"
 #include "client/target.h"
-#include "client/text.h"
+#include "base/text.h"
 
 /* Exit codes of this command. */
 enum {

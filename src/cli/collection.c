@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "cli/report.h"
-#include "client/text.h"
+#include "base/text.h"
 
 #define COLLECTION_PATIENCE (2 * OFS_NS_PER_S) /* before it is said that another one runs */
 

@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/util.h"
-#include "client/text.h"
+#include "base/text.h"
 
 static const char *const states[OFS_STATES] = { "ok", "note", "warning", "problem" };
 

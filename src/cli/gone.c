@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/util.h"
-#include "client/text.h"
+#include "base/text.h"
 
 #define GONE_REFS "refs/"
 

@@ -9,7 +9,7 @@
 #include <strings.h>
 
 #include "base/util.h"
-#include "client/text.h"
+#include "base/text.h"
 #include "codec/hash.h"
 
 #define CONTENT_CHUNK ((size_t)64 << 10)

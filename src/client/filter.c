@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/sigpipe.h"
 #include "base/util.h"
-#include "client/text.h"
+#include "base/text.h"
 
 #define FILTER_CHUNK ((size_t)64 << 10)
 /* How long what is left of a command may take to end when it is asked to. */

@@ -8,7 +8,7 @@
 #include "base/redact.h"
 #include "base/util.h"
 #include "client/preview.h"
-#include "client/text.h"
+#include "base/text.h"
 #include "io/path.h"
 
 #define POINTER_WHAT_MAX 120

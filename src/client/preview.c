@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/redact.h"
 #include "base/util.h"
-#include "client/text.h"
+#include "base/text.h"
 
 /*
  * Escape sequences take room in the input and none in the output; a line with more than this of

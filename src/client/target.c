@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/redact.h"
 #include "base/util.h"
-#include "client/text.h"
+#include "base/text.h"
 #include "client/workspace.h"
 #include "io/path.h"
 

@@ -9,7 +9,7 @@
 #include "base/util.h"
 #include "base/word.h"
 #include "client/label.h"
-#include "client/text.h"
+#include "base/text.h"
 #include "context/tool.h"
 #include "io/ini.h"
 #include "io/path.h"
@@ -171,12 +171,7 @@ static int take_number(const struct key *key, const struct ofs_ini_line *line, u
 /* Texts end up in JSON. */
 static int take_text(const struct ofs_ini_line *line, char **ret, struct ofs_error *err)
 {
-	const unsigned char *p = (const unsigned char *)line->value;
-	int n = 1;
-
-	for (; *p && n > 0; p += n)
-		n = ofs_text_utf8(p, strlen((const char *)p));
-	if (n <= 0)
+	if (!ofs_text_is_utf8(line->value))
 		return wrong_value(line, "UTF-8", err);
 	free(*ret);
 	*ret = *line->value ? ofs_strdup(line->value) : NULL;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/text.h"
 #include "tree/collect_internal.h"
 #include "tree/sweep.h"
 

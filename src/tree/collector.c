@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/text.h"
 #include "tree/collect_internal.h"
 
 struct ofs_collector *ofs_collector_create(struct ofs_tree *t, uint64_t working_max)

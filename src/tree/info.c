@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 
+#include "base/text.h"
 #include "base/util.h"
 #include "tree/internal.h"
 

@@ -465,20 +465,6 @@ void ofs_reports_destroy(struct ofs_reports *r);
 int ofs_report_status(struct ofs_tree *t, struct ofs_buf *out);
 int ofs_report_metrics(struct ofs_tree *t, struct ofs_buf *out);
 
-/* ---- text (text.c) */
-
-/*
- * Allocated: `text` as UTF-8 of bounded length. What is not UTF-8 has \xNN for every byte that is
- * not ASCII.
- */
-char *ofs_text_readable(const char *text);
-
-/* Appends a time as 2026-01-31T12:00:00Z. */
-int ofs_text_time(int64_t ns, struct ofs_buf *out);
-
-/* Appends how long it is, in one unit or two: "41m", "2h 5m". */
-int ofs_text_duration(int64_t ns, struct ofs_buf *out);
-
 /* ---- verification (verify.c) */
 
 struct ofs_tree_verify *ofs_tree_verify_create(struct ofs_tree *t);

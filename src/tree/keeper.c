@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/thread.h"
 #include "tree/collect.h"
 #include "tree/life.h"

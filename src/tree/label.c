@@ -5,11 +5,11 @@
  * in memory once it was asked for.
  */
 #include <inttypes.h>
-#include <jansson.h>
 #include <sys/xattr.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/util.h"
 #include "tree/indexer.h"
 #include "tree/internal.h"
@@ -119,10 +119,8 @@ int64_t ofs_ttl_shortest(struct ofs_tree *t)
 /* Fit to be shown, and to be put into JSON: UTF-8 without control characters. */
 static bool is_line(const char *text)
 {
-	json_t *json = json_string(text);
-	bool plain = json != NULL;
+	bool plain = ofs_text_is_utf8(text);
 
-	json_decref(json);
 	for (; plain && *text; text++)
 		plain = (unsigned char)*text >= ' ' && *text != 127;
 	return plain;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 
 void ofs_life_place_init(struct ofs_tree *t, struct ofs_life_place *ret)
 {

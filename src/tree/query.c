@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/util.h"
 #include "tree/fold.h"
 #include "tree/internal.h"
@@ -346,19 +347,6 @@ static int check(const struct parser *p)
 	return 0;
 }
 
-static bool is_utf8(const char *text)
-{
-	size_t len = strlen(text), n;
-	uint32_t c;
-
-	for (; len; text += n, len -= n) {
-		n = ofs_fold_decode(text, len, &c);
-		if (c == OFS_FOLD_INVALID)
-			return false;
-	}
-	return true;
-}
-
 int ofs_query_parse(const char *text, int64_t now, struct ofs_error *err, struct ofs_query **ret)
 {
 	struct parser p = { .at = text, .now = now, .err = err };
@@ -367,7 +355,7 @@ int ofs_query_parse(const char *text, int64_t now, struct ofs_error *err, struct
 	p.query = ofs_alloc(sizeof(*p.query));
 	p.query->after = INT64_MIN;
 	p.query->before = INT64_MAX;
-	if (!is_utf8(text))
+	if (!ofs_text_is_utf8(text))
 		r = ofs_error_set(err, EINVAL, "it is not UTF-8");
 	while (r == 0) {
 		while (is_space(*p.at))

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/util.h"
 #include "tree/indexer.h"
 #include "tree/internal.h"

@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "base/text.h"
 #include "base/util.h"
 #include "codec/hash.h"
 

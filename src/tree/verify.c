@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "base/thread.h"
 #include "base/util.h"
 #include "tree/internal.h"

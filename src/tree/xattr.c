@@ -9,6 +9,7 @@
 #include <sys/xattr.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "base/tokens.h"
 #include "base/util.h"
 #include "codec/hash.h"

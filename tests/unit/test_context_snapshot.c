@@ -7,7 +7,7 @@
 
 #include "base/tokens.h"
 #include "base/util.h"
-#include "client/text.h"
+#include "base/text.h"
 #include "context/snapshot/snapshot.h"
 
 #define PLENTY 100000

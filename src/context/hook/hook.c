@@ -12,7 +12,7 @@
 #include "client/content.h"
 #include "client/offload.h"
 #include "client/spool.h"
-#include "client/text.h"
+#include "base/text.h"
 #include "context/hook/hook_tool.h"
 #include "context/hook/persisted.h"
 #include "context/hook/shell_line.h"
@@ -190,21 +190,6 @@ static int make_offer(const struct ofs_hook_event *e, const struct ofs_hook_opti
 	return r == 1 || is_long(e, options, &o->spool);
 }
 
-static bool is_utf8(const char *text)
-{
-	size_t len = strlen(text);
-
-	while (len) {
-		int n = ofs_text_utf8((const unsigned char *)text, len);
-
-		if (n <= 0)
-			return false;
-		text += n;
-		len -= (size_t)n;
-	}
-	return true;
-}
-
 /* -ENOTSUP: the form is not known for this tool. */
 static int write_replaced(const struct ofs_hook_event *e, enum ofs_hook_form form,
 			  const struct ofs_tool_output *output, const char *pointer,
@@ -248,7 +233,7 @@ static int accept_offer(const struct ofs_hook_event *e, const struct ofs_hook_op
 	r = ofs_offload(&request, &content, access, err, &done);
 	if (r < 0 || strlen(done.pointer) >= content.size)
 		return r;
-	if (!is_utf8(done.pointer))
+	if (!ofs_text_is_utf8(done.pointer))
 		return ofs_error_set(err, EILSEQ,
 				     "the path of the tree is not UTF-8, which JSON needs");
 	r = write_replaced(e, options->form, &o->output, done.pointer, out);
@@ -337,7 +322,7 @@ static int answer_pre(const struct ofs_hook_event *e, const struct ofs_hook_opti
 	int r;
 
 	if (strcmp(e->tool, "Bash") != 0 || !line || (background.len && *background.p == 't') ||
-	    !is_utf8(line) || !ofs_shell_line_is_plain(line))
+	    !ofs_text_is_utf8(line) || !ofs_shell_line_is_plain(line))
 		return 0;
 	r = ofs_access_find(access, err);
 	if (r < 0 || ofs_hook_tool_reads_back(e->tool, e->input, access))

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "client/text.h"
+#include "base/text.h"
 #include "context/json/letters.h"
 #include "context/json/span.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "client/text.h"
+#include "base/text.h"
 
 /* A letter for each member, in the order of `struct ofs_literal_style`. */
 static const char letters[] = "auzhsdc";

@@ -14,7 +14,7 @@
 #include "base/redact.h"
 #include "base/tokens.h"
 #include "base/util.h"
-#include "client/text.h"
+#include "base/text.h"
 #include "context/chat/chat.h"
 #include "context/manage/compaction.h"
 #include "context/manage/compression.h"

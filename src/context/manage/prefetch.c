@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "base/util.h"
-#include "client/text.h"
+#include "base/text.h"
 #include "codec/hash.h"
 #include "context/manage/terms.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "client/text.h"
+#include "base/text.h"
 
 #define CUT "..."
 #define ESC 0x1b

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "base/util.h"
-#include "client/text.h"
+#include "base/text.h"
 #include "context/steps/args.h"
 
 #define TOOL_NAMES "tool toolname name"
@@ -243,13 +243,8 @@ static int read_tool(struct ofs_call *call, struct ofs_span s, struct ofs_error 
 	if (!len || len > TOOL_MAX)
 		return ofs_error_set(err, EINVAL, "\"tool\" is %s: give the name of a tool",
 				     s.len > 2 ? "too long or not text" : "empty");
-	for (size_t i = 0; i < len;) {
-		int n = ofs_text_utf8((unsigned char *)call->tool + i, len - i);
-
-		if (n <= 0)
-			return ofs_error_set(err, EINVAL, "\"tool\" is not text in UTF-8");
-		i += (size_t)n;
-	}
+	if (!ofs_text_is_utf8(call->tool))
+		return ofs_error_set(err, EINVAL, "\"tool\" is not text in UTF-8");
 	return 0;
 }
 

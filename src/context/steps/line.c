@@ -9,7 +9,7 @@
 
 #include "base/redact.h"
 #include "base/util.h"
-#include "client/text.h"
+#include "base/text.h"
 
 /* What a character may take in the input, with escape sequences and white space, before less is shown. */
 #define LINE_SPREAD 8

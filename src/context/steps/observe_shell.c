@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "client/text.h"
+#include "base/text.h"
 #include "context/snapshot/trouble.h"
 #include "context/steps/args.h"
 #include "context/steps/failure.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "client/text.h"
+#include "base/text.h"
 #include "context/steps/line.h"
 
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."

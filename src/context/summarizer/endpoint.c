@@ -33,7 +33,7 @@ int ofs_endpoint_ask(const struct ofs_endpoint *e, struct ofs_completion *c, str
 #include "base/clock.h"
 #include "base/sigpipe.h"
 #include "base/util.h"
-#include "client/text.h"
+#include "base/text.h"
 
 /* Of an answer, in bytes. */
 #define ANSWER_MAX ((size_t)4 << 20)

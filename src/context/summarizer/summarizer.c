@@ -9,7 +9,7 @@
 
 #include "base/util.h"
 #include "client/filter.h"
-#include "client/text.h"
+#include "base/text.h"
 #include "context/summarizer/completion.h"
 #include "context/summarizer/endpoint.h"
 
@@ -90,17 +90,6 @@ int ofs_summarizer_choose(struct ofs_summarizer *s, const char *asked, struct of
 
 /* ---- texts */
 
-/* The offset of the first byte that is not UTF-8; `len`: all of it is. */
-static size_t find_invalid(const unsigned char *text, size_t len)
-{
-	size_t i = 0;
-	int n;
-
-	while (i < len && (n = ofs_text_utf8(text + i, len - i)) > 0)
-		i += (size_t)n;
-	return i;
-}
-
 static bool is_blank(unsigned char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r');
@@ -121,7 +110,7 @@ static int check_summary(const char *who, struct ofs_buf *text, struct ofs_error
 		return ofs_error_set(err, EFBIG, "%s gave more than 1 MiB", who);
 	if (memchr(text->data + start, '\0', end - start))
 		return ofs_error_set(err, EBADMSG, "%s gave a text with a NUL in it", who);
-	if (find_invalid(text->data + start, end - start) < end - start)
+	if (ofs_text_utf8_prefix((char *)text->data + start, end - start) < end - start)
 		return ofs_error_set(err, EBADMSG, "%s gave a text that is not UTF-8", who);
 	memmove(text->data, text->data + start, end - start);
 	text->len = end - start;
@@ -248,7 +237,7 @@ static int run_endpoint(const struct ofs_summarizer *s, const void *messages, si
 
 	if (!s->model)
 		return ofs_error_set(err, EINVAL, "no model is named for the endpoint");
-	if (find_invalid(messages, len) < len)
+	if (ofs_text_utf8_prefix(messages, len) < len)
 		return ofs_error_set(err, EINVAL, "the messages are not UTF-8");
 	r = write_instruction(s, &wanted);
 	if (r == 0)

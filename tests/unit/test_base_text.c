@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/text.h"
+#include "base/text.h"
 
 static size_t last_used;
 
@@ -44,7 +44,7 @@ static void expect_count(uint64_t n, const char *noun, const char *expected)
 	free(text);
 }
 
-Test(client_text, counts_have_commas_and_a_plural)
+Test(base_text, counts_have_commas_and_a_plural)
 {
 	expect_count(0, "line", "0 lines");
 	expect_count(1, "line", "1 line");
@@ -67,7 +67,7 @@ static void expect_size(uint64_t bytes, const char *expected)
 	free(text);
 }
 
-Test(client_text, sizes_have_one_digit_behind_the_point)
+Test(base_text, sizes_have_one_decimal)
 {
 	expect_size(0, "0 bytes");
 	expect_size(1, "1 byte");
@@ -80,7 +80,7 @@ Test(client_text, sizes_have_one_digit_behind_the_point)
 	expect_size(UINT64_MAX, "18.4 EB");
 }
 
-Test(client_text, commands_are_quoted_where_a_shell_needs_it)
+Test(base_text, commands_are_quoted_where_a_shell_needs_it)
 {
 	const char *argv[] = { "sh", "-c", "echo 'a b'; x", "", "--k=v", "*.c", NULL };
 	char *text = ofs_text_command(argv);
@@ -89,7 +89,7 @@ Test(client_text, commands_are_quoted_where_a_shell_needs_it)
 	free(text);
 }
 
-Test(client_text, plain_text_is_left_alone)
+Test(base_text, plain_text_is_left_alone)
 {
 	expect_printable("", "");
 	expect_printable("a\tb", "a\tb");
@@ -97,7 +97,7 @@ Test(client_text, plain_text_is_left_alone)
 			 "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\x8b");
 }
 
-Test(client_text, controls_and_invalid_bytes_are_shown)
+Test(base_text, controls_and_invalid_bytes_are_shown)
 {
 	char *text = printable("a\0b", 3, false, 100);
 
@@ -112,7 +112,7 @@ Test(client_text, controls_and_invalid_bytes_are_shown)
 	expect_printable("cut \xe2\x82", "cut \\xe2\\x82");
 }
 
-Test(client_text, terminal_sequences_are_dropped)
+Test(base_text, terminal_sequences_are_dropped)
 {
 	expect_printable("\x1b[1;31mred\x1b[0m plain", "red plain");
 	expect_printable("\x1b]0;title\atext", "text");
@@ -121,7 +121,7 @@ Test(client_text, terminal_sequences_are_dropped)
 	expect_printable("end \x1b[3", "end ^[[3");
 }
 
-Test(client_text, nothing_is_cut_in_the_middle)
+Test(base_text, nothing_is_cut_in_the_middle)
 {
 	char *text = printable("ab\xe2\x82\xac", 5, false, 4);
 

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-#include "client/text.h"
+#include "base/text.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+#include <jansson.h>
+#include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/util.h"
 
 #define ESC 0x1b
 #define DEL 0x7f
+#define READABLE_MAX \
+	8192 /* bytes; an attribute holds 64 KiB, and JSON writes a byte as up to six */
+
+/* ---- numbers */
 
 void ofs_text_number(FILE *out, uint64_t n)
 {
@@ -44,6 +48,39 @@ void ofs_text_size(FILE *out, uint64_t bytes)
 		value /= 1000;
 	fprintf(out, "%.1f %cB", value, units[i]);
 }
+
+int ofs_text_time(int64_t ns, struct ofs_buf *out)
+{
+	time_t seconds = (time_t)(ns / OFS_NS_PER_S) - (ns % OFS_NS_PER_S < 0);
+	char text[40];
+	struct tm tm;
+
+	if (!gmtime_r(&seconds, &tm) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm))
+		return -ERANGE;
+	return ofs_buf_append_str(out, text);
+}
+
+int ofs_text_duration(int64_t ns, struct ofs_buf *out)
+{
+	static const struct {
+		int64_t seconds;
+		char unit;
+	} units[] = { { 86400, 'd' }, { 3600, 'h' }, { 60, 'm' }, { 1, 's' } };
+	int64_t seconds = ns / OFS_NS_PER_S;
+	size_t i = 0;
+	int r;
+
+	while (i + 1 < OFS_ARRAY_SIZE(units) && seconds < units[i].seconds)
+		i++;
+	r = ofs_buf_printf(out, "%lld%c", (long long)(seconds / units[i].seconds), units[i].unit);
+	seconds %= units[i].seconds;
+	if (r < 0 || i + 1 == OFS_ARRAY_SIZE(units) || seconds < units[i + 1].seconds)
+		return r;
+	return ofs_buf_printf(out, " %lld%c", (long long)(seconds / units[i + 1].seconds),
+			      units[i + 1].unit);
+}
+
+/* ---- words of a command line */
 
 void ofs_text_shell_word(FILE *out, const char *word)
 {
@@ -84,6 +121,8 @@ char *ofs_text_command(const char *const argv[])
 	return text;
 }
 
+/* ---- text of any origin */
+
 int ofs_text_utf8(const unsigned char *p, size_t len)
 {
 	unsigned int min;
@@ -117,6 +156,43 @@ int ofs_text_utf8(const unsigned char *p, size_t len)
 	if (code < min || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
 		return 0;
 	return n;
+}
+
+size_t ofs_text_utf8_prefix(const char *text, size_t len)
+{
+	size_t i = 0;
+	int n;
+
+	while (i < len && (n = ofs_text_utf8((const unsigned char *)text + i, len - i)) > 0)
+		i += (size_t)n;
+	return i;
+}
+
+bool ofs_text_is_utf8(const char *text)
+{
+	size_t len = strlen(text);
+
+	return ofs_text_utf8_prefix(text, len) == len;
+}
+
+char *ofs_text_readable(const char *text)
+{
+	struct ofs_buf out = OFS_BUF_INIT;
+	size_t len = strlen(text);
+	const unsigned char *p;
+
+	if (len <= READABLE_MAX && ofs_text_is_utf8(text))
+		return ofs_strdup(text);
+	for (p = (const unsigned char *)text; *p && out.len < READABLE_MAX; p++)
+		if (ofs_buf_printf(&out, *p < 0x80 ? "%c" : "\\x%02x", *p) < 0)
+			break;
+	if (*p)
+		ofs_buf_append_str(&out, "...");
+	if (ofs_buf_append(&out, "", 1) < 0) {
+		ofs_buf_finish(&out);
+		return ofs_strdup("?");
+	}
+	return (char *)out.data;
 }
 
 /*

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Text for people, models and programs: numbers, sizes, times, shell words, and bytes of any origin
+ * made harmless.
+ */
+#ifndef OFS_BASE_TEXT_H
+#define OFS_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+
+struct json_t;
+
+/* "48,213". */
+void ofs_text_number(FILE *out, uint64_t n);
+
+/* "1 line", "48,213 lines". */
+void ofs_text_count(FILE *out, uint64_t n, const char *noun);
+
+/* "812 bytes", "4.2 KB", "1.3 MB", "20.0 GB": in steps of 1000. */
+void ofs_text_size(FILE *out, uint64_t bytes);
+
+/* Appends a time in nanoseconds since 1970 as "2026-01-31T12:00:00Z". */
+int ofs_text_time(int64_t ns, struct ofs_buf *out);
+
+/* Appends a duration in one unit or two: "41m", "2h 5m". */
+int ofs_text_duration(int64_t ns, struct ofs_buf *out);
+
+/* One word of a shell's command line, quoted only where the shell needs it. */
+void ofs_text_shell_word(FILE *out, const char *word);
+
+/* Allocated: the words of a NULL-terminated argv, as they would be typed. */
+char *ofs_text_command(const char *const argv[]);
+
+/* The length of the UTF-8 sequence at `p`, 0 when it is invalid, -1 when `len` ends inside it. */
+int ofs_text_utf8(const unsigned char *p, size_t len);
+
+/* How many bytes of `text`, from its start, are valid UTF-8; a sequence that `len` cuts is not. */
+size_t ofs_text_utf8_prefix(const char *text, size_t len);
+
+bool ofs_text_is_utf8(const char *text);
+
+/*
+ * Allocated: `text` as UTF-8 of bounded length. If it is not UTF-8, every byte outside of ASCII
+ * is shown as \xNN.
+ */
+char *ofs_text_readable(const char *text);
+
+/*
+ * Prints up to `max` bytes of a form of `data` that is valid UTF-8 on one line: terminal escape
+ * sequences are dropped, other control characters shown as ^X, invalid bytes as \xNN, and nothing
+ * is cut in the middle. `more` says that the data continues after `len`: an unfinished sequence at
+ * the end is then left out. `out` may be NULL to measure only.
+ * Returns the count of bytes printed; `ret_used` is the count of input bytes that they stand for.
+ */
+size_t ofs_text_printable(FILE *out, const void *data, size_t len, bool more, size_t max,
+			  size_t *ret_used);
+
+/* Prints all of a text in that form. */
+void ofs_text_line(FILE *out, const char *text);
+
+/* Prints `json`, which is consumed, over several lines. 0 or -errno; -EINVAL: it is NULL. */
+int ofs_text_json(FILE *out, struct json_t *json);
+
+#endif
