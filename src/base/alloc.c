@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/alloc.h"
 
+#include <stdio.h>
+
 #include "base/log.h"
 #include "base/util.h"
 
+void ofs_out_of_memory(void)
+{
+	ofs_log(LOG_ERR, "out of memory");
+	abort();
+}
+
 static void *alloc_check(void *p)
 {
-	if (!p) {
-		ofs_log(LOG_ERR, "out of memory");
-		abort();
-	}
+	if (!p)
+		ofs_out_of_memory();
 	return p;
 }
 
@@ -26,6 +32,34 @@ void *ofs_realloc(void *p, size_t n, size_t size)
 char *ofs_strdup(const char *s)
 {
 	return alloc_check(strdup(s));
+}
+
+char *ofs_strndup(const void *s, size_t len)
+{
+	char *copy = ofs_realloc(NULL, 1, len + 1);
+
+	if (len)
+		memcpy(copy, s, len);
+	copy[len] = '\0';
+	return copy;
+}
+
+char *ofs_vformat(const char *fmt, va_list ap)
+{
+	char *text;
+
+	return vasprintf(&text, fmt, ap) < 0 ? alloc_check(NULL) : text;
+}
+
+char *ofs_format(const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, fmt);
+	text = ofs_vformat(fmt, ap);
+	va_end(ap);
+	return text;
 }
 
 void *ofs_grow(void *p, size_t *cap, size_t need, size_t size)

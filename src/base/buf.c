@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/alloc.h"
 #include "base/util.h"
 
 void ofs_buf_finish(struct ofs_buf *b)
@@ -15,7 +16,7 @@ void ofs_buf_finish(struct ofs_buf *b)
 	errno = saved;
 }
 
-int ofs_buf_reserve(struct ofs_buf *b, size_t more)
+int ofs_buf_try_reserve(struct ofs_buf *b, size_t more)
 {
 	size_t need, cap;
 	uint8_t *data;
@@ -33,39 +34,53 @@ int ofs_buf_reserve(struct ofs_buf *b, size_t more)
 	return 0;
 }
 
-int ofs_buf_append(struct ofs_buf *b, const void *data, size_t len)
+void ofs_buf_reserve(struct ofs_buf *b, size_t more)
 {
-	int r = ofs_buf_reserve(b, len);
+	if (ofs_buf_try_reserve(b, more) < 0)
+		ofs_out_of_memory();
+}
 
-	if (r < 0)
-		return r;
+void ofs_buf_append(struct ofs_buf *b, const void *data, size_t len)
+{
+	ofs_buf_reserve(b, len);
 	if (len)
 		memcpy(b->data + b->len, data, len);
 	b->len += len;
-	return 0;
 }
 
-int ofs_buf_append_str(struct ofs_buf *b, const char *s)
+void ofs_buf_append_str(struct ofs_buf *b, const char *s)
 {
-	return ofs_buf_append(b, s, strlen(s));
+	ofs_buf_append(b, s, strlen(s));
 }
 
-int ofs_buf_printf(struct ofs_buf *b, const char *fmt, ...)
+void ofs_buf_printf(struct ofs_buf *b, const char *fmt, ...)
 {
 	va_list ap;
-	int n, r;
+	int n;
 
 	va_start(ap, fmt);
 	n = vsnprintf(NULL, 0, fmt, ap);
 	va_end(ap);
-	if (n < 0)
-		return -EINVAL;
-	r = ofs_buf_reserve(b, (size_t)n + 1);
-	if (r < 0)
-		return r;
+	if (n < 0) /* a result of over INT_MAX bytes */
+		ofs_out_of_memory();
+	ofs_buf_reserve(b, (size_t)n + 1);
 	va_start(ap, fmt);
 	vsnprintf((char *)b->data + b->len, (size_t)n + 1, fmt, ap);
 	va_end(ap);
 	b->len += (size_t)n;
-	return 0;
+}
+
+char *ofs_buf_str(struct ofs_buf *b)
+{
+	ofs_buf_reserve(b, 1);
+	b->data[b->len] = '\0';
+	return (char *)b->data;
+}
+
+char *ofs_buf_steal_str(struct ofs_buf *b)
+{
+	char *s = ofs_buf_str(b);
+
+	*b = (struct ofs_buf)OFS_BUF_INIT;
+	return s;
 }

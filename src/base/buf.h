@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A byte buffer that grows. */
+/* A byte buffer that grows. Appending cannot fail: out of memory ends the process (base/alloc.h). */
 #ifndef OFS_BASE_BUF_H
 #define OFS_BASE_BUF_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct ofs_buf {
-	uint8_t *data; /* NULL while nothing was reserved; not NUL-terminated */
+	uint8_t *data; /* NULL while nothing was reserved; not NUL-terminated, but see ofs_buf_str() */
 	size_t len;
 	size_t cap;
 };
@@ -20,11 +20,20 @@ struct ofs_buf {
 /* Frees the memory and leaves an empty buffer; fit for OFS_CLEANUP. */
 void ofs_buf_finish(struct ofs_buf *b);
 
-/* Makes room for `more` bytes behind the present ones. 0 or -ENOMEM. */
-int ofs_buf_reserve(struct ofs_buf *b, size_t more);
+/* Makes room for `more` bytes after the present ones. */
+void ofs_buf_reserve(struct ofs_buf *b, size_t more);
 
-int ofs_buf_append(struct ofs_buf *b, const void *data, size_t len);
-int ofs_buf_append_str(struct ofs_buf *b, const char *s);
-int ofs_buf_printf(struct ofs_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same for sizes that a caller of the filesystem chooses: 0 or -ENOMEM. */
+int ofs_buf_try_reserve(struct ofs_buf *b, size_t more);
+
+void ofs_buf_append(struct ofs_buf *b, const void *data, size_t len);
+void ofs_buf_append_str(struct ofs_buf *b, const char *s);
+void ofs_buf_printf(struct ofs_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The content as a string, ended by a NUL that does not count. Valid until the buffer changes. */
+char *ofs_buf_str(struct ofs_buf *b);
+
+/* The same, allocated for the caller; the buffer is empty afterwards. */
+char *ofs_buf_steal_str(struct ofs_buf *b);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/map.h"
 
+#include "base/alloc.h"
 #include "base/util.h"
 
 /* Linear probing; a removal shifts its followers back, so there are no tombstones to clean up. */
@@ -31,40 +32,32 @@ void *ofs_map_get(const struct ofs_map *m, uint64_t key)
 #define SLOTS_MIN 16
 #define SLOTS_KEPT 1024 /* not given back */
 
-static int map_resize(struct ofs_map *m, size_t slots)
+static void map_resize(struct ofs_map *m, size_t slots)
 {
 	struct ofs_map other = { .mask = slots - 1 };
 	size_t i;
 
-	other.slots = calloc(slots, sizeof(*other.slots));
-	if (!other.slots)
-		return -ENOMEM;
+	other.slots = ofs_alloc(slots * sizeof(*other.slots));
 	for (i = 0; m->slots && i <= m->mask; i++)
 		if (m->slots[i].value)
 			ofs_map_put(&other, m->slots[i].key, m->slots[i].value);
 	free(m->slots);
 	*m = other;
-	return 0;
 }
 
-int ofs_map_put(struct ofs_map *m, uint64_t key, void *value)
+void ofs_map_put(struct ofs_map *m, uint64_t key, void *value)
 {
 	size_t i;
-	int r;
 
-	if (!m->slots || (m->count + 1) * 4 > (m->mask + 1) * 3) {
-		r = map_resize(m, m->slots ? (m->mask + 1) * 2 : SLOTS_MIN);
-		if (r < 0)
-			return r;
-	}
+	if (!m->slots || (m->count + 1) * 4 > (m->mask + 1) * 3)
+		map_resize(m, m->slots ? (m->mask + 1) * 2 : SLOTS_MIN);
 	for (i = map_home(m, key); m->slots[i].value; i = (i + 1) & m->mask)
 		if (m->slots[i].key == key) {
 			m->slots[i].value = value;
-			return 0;
+			return;
 		}
 	m->slots[i] = (struct ofs_map_slot){ key, value };
 	m->count++;
-	return 0;
 }
 
 void *ofs_map_remove(struct ofs_map *m, uint64_t key)
@@ -91,7 +84,7 @@ void *ofs_map_remove(struct ofs_map *m, uint64_t key)
 	}
 	m->slots[i].value = NULL;
 	m->count--;
-	/* Far from where it would grow again; without memory for it, it stays as it is. */
+	/* Far from where it would grow again. */
 	if (m->mask >= SLOTS_KEPT && m->count < (m->mask + 1) / 8)
 		map_resize(m, (m->mask + 1) / 2);
 	return value;

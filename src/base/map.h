@@ -27,8 +27,8 @@ void ofs_map_finish(struct ofs_map *m);
 /* The value of `key`, or NULL. */
 void *ofs_map_get(const struct ofs_map *m, uint64_t key);
 
-/* Sets `key` to `value` (never NULL), replacing what was there. 0 or -ENOMEM. */
-int ofs_map_put(struct ofs_map *m, uint64_t key, void *value);
+/* Sets `key` to `value` (never NULL), replacing what was there. */
+void ofs_map_put(struct ofs_map *m, uint64_t key, void *value);
 
 /* Removes `key` and returns its value, or NULL when it was not there. */
 void *ofs_map_remove(struct ofs_map *m, uint64_t key);

@@ -133,21 +133,16 @@ bool ofs_redact_scan_next(struct ofs_redact_scan *s, struct ofs_secret *ret)
 }
 
 /* A mark for each line that the secret has. */
-static int append_marks(struct ofs_buf *out, const char *text, const struct ofs_secret *secret)
+static void append_marks(struct ofs_buf *out, const char *text, const struct ofs_secret *secret)
 {
 	const char *line = text + secret->start, *end = line + secret->len, *newline;
-	int r;
 
 	for (;;) {
-		r = ofs_buf_printf(out, REDACT_MARK "%s]", secret->kind);
-		if (r < 0)
-			return r;
+		ofs_buf_printf(out, REDACT_MARK "%s]", secret->kind);
 		newline = memchr(line, '\n', (size_t)(end - line));
 		if (!newline)
-			return 0;
-		r = ofs_buf_append(out, "\n", 1);
-		if (r < 0)
-			return r;
+			return;
+		ofs_buf_append(out, "\n", 1);
 		line = newline + 1;
 	}
 }
@@ -159,22 +154,17 @@ static int redact_text(struct ofs_buf *out, const char *text, size_t len, bool *
 	struct ofs_secret secret;
 	size_t done = 0;
 	bool open = false;
-	int n = 0, r;
+	int n = 0;
 
 	ofs_redact_scan_init(&scan, text, len);
 	while (ofs_redact_scan_next(&scan, &secret)) {
-		r = ofs_buf_append(out, text + done, secret.start - done);
-		if (r == 0)
-			r = append_marks(out, text, &secret);
-		if (r < 0)
-			return r;
+		ofs_buf_append(out, text + done, secret.start - done);
+		append_marks(out, text, &secret);
 		done = secret.start + secret.len;
 		open = scan.key_open;
 		n += n < INT_MAX;
 	}
-	r = ofs_buf_append(out, text + done, len - done);
-	if (r < 0)
-		return r;
+	ofs_buf_append(out, text + done, len - done);
 	*ret_key_open = open;
 	return n;
 }
@@ -244,9 +234,9 @@ int ofs_redact_state_line(struct ofs_redact_state *state, struct ofs_buf *out, c
 	if (state->in_key) {
 		body = redact_key_body(line, len, &ends);
 		n = body > 0;
-		r = body ? ofs_buf_append_str(out, REDACT_MARK REDACT_KEY_KIND "]") : 0;
-		if (r < 0)
-			return r;
+		if (body)
+			ofs_buf_append_str(out, REDACT_MARK REDACT_KEY_KIND "]");
+		r = 0;
 	}
 	if (ends) {
 		r = redact_text(out, line + body, len - body, &state->in_key);
@@ -254,6 +244,6 @@ int ofs_redact_state_line(struct ofs_redact_state *state, struct ofs_buf *out, c
 			return r;
 		n += r;
 	}
-	r = ofs_buf_append(out, "\n", newline);
-	return r < 0 ? r : n;
+	ofs_buf_append(out, "\n", newline);
+	return n;
 }

@@ -57,10 +57,11 @@ int ofs_text_time(int64_t ns, struct ofs_buf *out)
 
 	if (!gmtime_r(&seconds, &tm) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm))
 		return -ERANGE;
-	return ofs_buf_append_str(out, text);
+	ofs_buf_append_str(out, text);
+	return 0;
 }
 
-int ofs_text_duration(int64_t ns, struct ofs_buf *out)
+void ofs_text_duration(int64_t ns, struct ofs_buf *out)
 {
 	static const struct {
 		int64_t seconds;
@@ -68,16 +69,15 @@ int ofs_text_duration(int64_t ns, struct ofs_buf *out)
 	} units[] = { { 86400, 'd' }, { 3600, 'h' }, { 60, 'm' }, { 1, 's' } };
 	int64_t seconds = ns / OFS_NS_PER_S;
 	size_t i = 0;
-	int r;
 
 	while (i + 1 < OFS_ARRAY_SIZE(units) && seconds < units[i].seconds)
 		i++;
-	r = ofs_buf_printf(out, "%lld%c", (long long)(seconds / units[i].seconds), units[i].unit);
+	ofs_buf_printf(out, "%lld%c", (long long)(seconds / units[i].seconds), units[i].unit);
 	seconds %= units[i].seconds;
-	if (r < 0 || i + 1 == OFS_ARRAY_SIZE(units) || seconds < units[i + 1].seconds)
-		return r;
-	return ofs_buf_printf(out, " %lld%c", (long long)(seconds / units[i + 1].seconds),
-			      units[i + 1].unit);
+	if (i + 1 == OFS_ARRAY_SIZE(units) || seconds < units[i + 1].seconds)
+		return;
+	ofs_buf_printf(out, " %lld%c", (long long)(seconds / units[i + 1].seconds),
+		       units[i + 1].unit);
 }
 
 /* ---- words of a command line */
@@ -184,14 +184,10 @@ char *ofs_text_readable(const char *text)
 	if (len <= READABLE_MAX && ofs_text_is_utf8(text))
 		return ofs_strdup(text);
 	for (p = (const unsigned char *)text; *p && out.len < READABLE_MAX; p++)
-		if (ofs_buf_printf(&out, *p < 0x80 ? "%c" : "\\x%02x", *p) < 0)
-			break;
+		ofs_buf_printf(&out, *p < 0x80 ? "%c" : "\\x%02x", *p);
 	if (*p)
 		ofs_buf_append_str(&out, "...");
-	if (ofs_buf_append(&out, "", 1) < 0) {
-		ofs_buf_finish(&out);
-		return ofs_strdup("?");
-	}
+	ofs_buf_append(&out, "", 1);
 	return (char *)out.data;
 }
 

@@ -28,7 +28,7 @@ void ofs_text_size(FILE *out, uint64_t bytes);
 int ofs_text_time(int64_t ns, struct ofs_buf *out);
 
 /* Appends a duration in one unit or two: "41m", "2h 5m". */
-int ofs_text_duration(int64_t ns, struct ofs_buf *out);
+void ofs_text_duration(int64_t ns, struct ofs_buf *out);
 
 /* One word of a shell's command line, quoted only where the shell needs it. */
 void ofs_text_shell_word(FILE *out, const char *word);

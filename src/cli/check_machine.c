@@ -33,9 +33,9 @@ static char *machine_read(const char *path)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 
-	if (ofs_io_read_file(AT_FDCWD, path, TEXT_MAX, &text) < 0 ||
-	    ofs_buf_append(&text, "", 1) < 0)
+	if (ofs_io_read_file(AT_FDCWD, path, TEXT_MAX, &text) < 0)
 		return NULL;
+	ofs_buf_append(&text, "", 1);
 	return (char *)ofs_steal(text.data);
 }
 

@@ -188,8 +188,10 @@ static int run_claude_code(struct hook_options *opts)
 		ofs_report("the output was left as it is: %s", err.text);
 		return OFS_EXIT_OK;
 	}
-	if (answer.len && ofs_buf_append(&answer, "\n", 1) == 0)
+	if (answer.len) {
+		ofs_buf_append(&answer, "\n", 1);
 		fwrite(answer.data, 1, answer.len, stdout);
+	}
 	return OFS_EXIT_OK;
 }
 
@@ -300,7 +302,6 @@ static int parse(const struct ofs_command *self, const char *letters, const stru
 		 int argc, char **argv, struct hook_options *opts)
 {
 	int c, r;
-
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, letters, options, NULL)) != -1) {
 		if (ofs_target_take_option(&opts->target, c, optarg))

@@ -99,7 +99,7 @@ static int reduce_print(const struct ofs_step *step)
 	int r = ofs_step_print(step, &line);
 
 	if (r == 0)
-		r = ofs_buf_append_str(&line, "\n");
+		ofs_buf_append_str(&line, "\n");
 	if (r < 0)
 		return r;
 	/* What was stored is said at once: the next may fail. */
@@ -159,7 +159,6 @@ static int reduce_run(const struct ofs_command *self, int argc, char **argv)
 	struct reduce_options opts = { 0 };
 	struct ofs_error err;
 	int c;
-
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, ":" OFS_TARGET_SHORT "c:t:", options, NULL)) != -1) {
 		if (ofs_target_take_option(&opts.target, c, optarg))

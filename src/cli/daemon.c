@@ -116,8 +116,7 @@ int ofs_daemon_unmount(const char *mountpoint, struct ofs_error *err)
 				     strerror(errno),
 				     errno == EPERM ? "; install fusermount3 (package fuse3)" : "");
 	}
-	if (ofs_buf_append(&text, "", 1) < 0)
-		return ofs_error_set(err, ENOMEM, "out of memory");
+	ofs_buf_append(&text, "", 1);
 	said = (const char *)text.data;
 	if (strcasestr(said, "busy"))
 		return daemon_busy(mountpoint, err);

@@ -32,8 +32,9 @@ static int exclude_ask_git(const char *workspace, char **ret_top, char **ret_fil
 	char *top, *file, *end;
 	int r = ofs_process_run(argv, workspace, OFS_PROCESS_OUT | OFS_PROCESS_QUIET, &text);
 
-	if (r != 0 || ofs_buf_append(&text, "", 1) < 0)
+	if (r != 0)
 		return -ENOENT;
+	ofs_buf_append(&text, "", 1);
 	top = (char *)text.data;
 	file = strchr(top, '\n');
 	if (!file)

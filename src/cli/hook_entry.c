@@ -20,8 +20,7 @@ static const struct ofs_literal_style plain_style;
 /* Settings must not lose a part of themselves where memory ends. */
 static void put(struct ofs_buf *out, const void *data, size_t len)
 {
-	if (ofs_buf_append(out, data, len) < 0)
-		abort();
+	ofs_buf_append(out, data, len);
 }
 
 static void put_text(struct ofs_buf *out, const char *text)
@@ -87,8 +86,7 @@ static void put_break(const struct form *f, size_t depth, struct ofs_buf *out)
 
 static void put_string(const char *text, struct ofs_buf *out)
 {
-	if (ofs_literal_encode(&plain_style, text, strlen(text), out) < 0)
-		abort();
+	ofs_literal_encode(&plain_style, text, strlen(text), out);
 }
 
 static void put_name(const struct form *f, const char *name, struct ofs_buf *out)

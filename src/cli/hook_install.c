@@ -217,8 +217,7 @@ int ofs_hook_install(const char *path, const struct ofs_hook_entry *entries, siz
 
 	if (r != OFS_EXIT_OK)
 		return r;
-	if (ofs_buf_append(&text, s.text.data, s.text.len) < 0)
-		return ofs_report_failure("%s", strerror(ENOMEM));
+	ofs_buf_append(&text, s.text.data, s.text.len);
 	for (size_t i = 0; i < n; i++) {
 		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf next = OFS_BUF_INIT;
 

@@ -54,8 +54,7 @@ static int process_collect(int fd, struct ofs_buf *ret_text)
 			continue;
 		if (n <= 0)
 			return n < 0 ? -errno : 0;
-		if (ofs_buf_append(ret_text, chunk, (size_t)n) < 0)
-			return -ENOMEM;
+		ofs_buf_append(ret_text, chunk, (size_t)n);
 	}
 }
 

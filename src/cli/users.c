@@ -76,8 +76,7 @@ static int users_look_at_process(void *arg, const char *name)
 			comm[strcspn(comm, "\n")] = '\0';
 		fclose(in);
 	}
-	if (ofs_buf_printf(&u->text, "%s%s (pid %s)", u->count ? ", " : "", comm, name) < 0)
-		return 1;
+	ofs_buf_printf(&u->text, "%s%s (pid %s)", u->count ? ", " : "", comm, name);
 	return ++u->count == USERS_MAX;
 }
 

@@ -266,7 +266,9 @@ static int filter_take_output(struct filter *f)
 
 	if (n > f->spec->max - f->text.len)
 		return -EFBIG;
-	return n ? ofs_buf_append(&f->text, f->chunk, n) : 0;
+	if (n)
+		ofs_buf_append(&f->text, f->chunk, n);
+	return 0;
 }
 
 static void filter_take_error(struct filter *f)

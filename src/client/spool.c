@@ -91,9 +91,13 @@ int ofs_spool_append(struct ofs_spool *s, const void *data, size_t len)
 		return -EINVAL;
 	if (s->fd < 0 && s->size + len > SPOOL_MEMORY_MAX)
 		r = spool_spill(s);
-	if (r == 0)
-		r = s->fd < 0 ? ofs_buf_append(&s->mem, data, len)
-			      : ofs_io_pwrite(s->fd, data, len, s->size);
+	if (r == 0) {
+		r = 0;
+		if (s->fd < 0)
+			ofs_buf_append(&s->mem, data, len);
+		else
+			r = ofs_io_pwrite(s->fd, data, len, s->size);
+	}
 	if (r < 0)
 		return r;
 	spool_count(s, data, len);

@@ -63,16 +63,13 @@ int ofs_compress(struct ofs_compressor *c, int level, const void *data, size_t l
 {
 	size_t bound = ZSTD_compressBound(len);
 	size_t n;
-	int r;
 
 	if (ZSTD_isError(bound))
 		return zstd_errno(bound);
 	n = ZSTD_CCtx_setParameter(c->ctx, ZSTD_c_compressionLevel, level);
 	if (ZSTD_isError(n))
 		return zstd_errno(n);
-	r = ofs_buf_reserve(out, bound);
-	if (r < 0)
-		return r;
+	ofs_buf_reserve(out, bound);
 	n = ZSTD_compress2(c->ctx, out->data + out->len, bound, data, len);
 	if (ZSTD_isError(n))
 		return zstd_errno(n);

@@ -62,16 +62,14 @@ void ofs_context_close(struct ofs_context *c)
 }
 
 /* Hands the text over, with a NUL behind it. */
-static int give(struct ofs_buf *text, struct ofs_error *err, char **ret, size_t *ret_len)
+static void give(struct ofs_buf *text, struct ofs_error *err, char **ret, size_t *ret_len)
 {
 	size_t len = text->len;
 
-	if (ofs_buf_append(text, "", 1) < 0)
-		return ofs_error_set(err, ENOMEM, "out of memory");
+	ofs_buf_append(text, "", 1);
 	*ret = (char *)text->data;
 	*ret_len = len;
 	*text = (struct ofs_buf)OFS_BUF_INIT;
-	return 0;
 }
 
 int ofs_context_reduce(struct ofs_context *c, const char *json, size_t len, const char *task,
@@ -98,7 +96,8 @@ int ofs_context_reduce(struct ofs_context *c, const char *json, size_t len, cons
 		return r;
 	if (ofs_step_print(&step, &text) < 0)
 		return ofs_error_set(err, ENOMEM, "out of memory");
-	return give(&text, err, ret, ret_len);
+	give(&text, err, ret, ret_len);
+	return 0;
 }
 
 int ofs_context_compact(struct ofs_context *c, const char *json, size_t len, struct ofs_error *err,
@@ -111,8 +110,10 @@ int ofs_context_compact(struct ofs_context *c, const char *json, size_t len, str
 	if (r < 0)
 		return r;
 	r = ofs_recap_write(&steps, &c->settings, &text, NULL);
-	return r < 0 ? ofs_error_set(err, -r, "cannot write the history: %s", strerror(-r))
-		     : give(&text, err, ret, ret_len);
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot write the history: %s", strerror(-r));
+	give(&text, err, ret, ret_len);
+	return 0;
 }
 
 int ofs_context_manage(struct ofs_context *c, const char *json, size_t len, struct ofs_error *err,
@@ -131,7 +132,9 @@ int ofs_context_manage(struct ofs_context *c, const char *json, size_t len, stru
 	}
 	if (r == 0)
 		r = ofs_manage(json, len, &options, &c->settings, &c->access, &sink, err, NULL);
-	return r < 0 ? r : give(&text, err, ret, ret_len);
+	if (r == 0)
+		give(&text, err, ret, ret_len);
+	return r;
 }
 
 uint64_t ofs_context_tokens(const char *text, size_t len)

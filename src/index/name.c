@@ -31,7 +31,6 @@ static int scan_entry(struct scan *k, sqlite3_stmt *st)
 {
 	const void *name = sqlite3_column_blob(st, 1);
 	size_t len = (size_t)sqlite3_column_bytes(st, 1);
-	int r;
 
 	if (!name || !len || len > sizeof(k->name))
 		return -EUCLEAN;
@@ -40,10 +39,10 @@ static int scan_entry(struct scan *k, sqlite3_stmt *st)
 	memcpy(k->name, name, len);
 	if ((uint64_t)sqlite3_column_int64(st, 2) != k->ino)
 		return 0;
-	r = ofs_buf_append(&k->found, &k->dir, sizeof(k->dir));
-	if (r == 0)
-		r = ofs_buf_append(&k->found, name, len);
-	return r < 0 ? r : ofs_buf_append(&k->found, "", 1);
+	ofs_buf_append(&k->found, &k->dir, sizeof(k->dir));
+	ofs_buf_append(&k->found, name, len);
+	ofs_buf_append(&k->found, "", 1);
+	return 0;
 }
 
 static int scan_portion(struct ofs_index *ix, struct scan *k)

@@ -341,7 +341,8 @@ int ofs_index_get_xattrs(struct ofs_index *ix, uint64_t ino, struct ofs_buf *ret
 	len = (size_t)sqlite3_column_bytes(st, 0);
 	if (!list || !ofs_xattr_is_list(list, len))
 		return -EUCLEAN;
-	return ofs_buf_append(ret, list, len);
+	ofs_buf_append(ret, list, len);
+	return 0;
 }
 
 int ofs_index_list_labelled(struct ofs_index *ix, uint64_t after,

@@ -143,12 +143,10 @@ static int put_part(struct filling *f)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, folded = OFS_BUF_INIT;
 	int64_t doc = 0;
-	int r = ofs_text_clean(f->buf, f->at.len, false, &text);
+	int r;
 
-	if (r == 0)
-		r = ofs_text_clean(f->buf, f->at.len, true, &folded);
-	if (r < 0)
-		return r;
+	ofs_text_clean(f->buf, f->at.len, false, &text);
+	ofs_text_clean(f->buf, f->at.len, true, &folded);
 	{
 		OFS_TEXT_LOCKED(f->ti);
 
@@ -267,9 +265,9 @@ static int content_use(struct ofs_text_index *ti, int64_t content, int by)
 static int bind_folded(struct ofs_text_index *ti, sqlite3_stmt *st, int param, const char *text,
 		       struct ofs_buf *buf)
 {
-	int r = text ? ofs_text_clean(text, strlen(text), true, buf) : 0;
-
-	return r < 0 ? r : ofs_text_bind(ti, st, param, buf);
+	if (text)
+		ofs_text_clean(text, strlen(text), true, buf);
+	return ofs_text_bind(ti, st, param, buf);
 }
 
 static int name_put(struct ofs_text_index *ti, uint64_t ino, const char *name, const char *title,

@@ -101,14 +101,13 @@ int ofs_text_index_find_words(struct ofs_text_index *ti, const char *match, size
 /* ---- substrings */
 
 /* Appends a string of an FTS5 expression: in quotes, with those within doubled. */
-static int append_quoted(struct ofs_buf *out, const uint8_t *text, size_t len)
+static void append_quoted(struct ofs_buf *out, const uint8_t *text, size_t len)
 {
-	int r = ofs_buf_append(out, "\"", 1);
-
-	for (size_t i = 0; i < len && r == 0; i++)
-		r = ofs_buf_append(out, text[i] == '"' ? "\"\"" : (const char *)&text[i],
-				   text[i] == '"' ? 2 : 1);
-	return r < 0 ? r : ofs_buf_append(out, "\"", 1);
+	ofs_buf_append(out, "\"", 1);
+	for (size_t i = 0; i < len; i++)
+		ofs_buf_append(out, text[i] == '"' ? "\"\"" : (const char *)&text[i],
+			       text[i] == '"' ? 2 : 1);
+	ofs_buf_append(out, "\"", 1);
 }
 
 /* Characters of valid UTF-8. */
@@ -130,23 +129,20 @@ static size_t char_size(const struct ofs_buf *text, size_t at)
 }
 
 /* Appends the trigrams of a needle, all of which must be there. */
-static int append_grams(struct ofs_buf *out, const struct ofs_buf *needle)
+static void append_grams(struct ofs_buf *out, const struct ofs_buf *needle)
 {
 	size_t at = 0, grams = count_chars(needle) - 2;
-	int r = 0;
 
-	for (size_t i = 0; i < OFS_MIN(grams, (size_t)GRAMS_MAX) && r == 0; i++) {
+	for (size_t i = 0; i < OFS_MIN(grams, (size_t)GRAMS_MAX); i++) {
 		size_t end = at;
 
 		for (int k = 0; k < 3; k++)
 			end += char_size(needle, end);
 		if (out->len)
-			r = ofs_buf_append_str(out, " AND ");
-		if (r == 0)
-			r = append_quoted(out, needle->data + at, end - at);
+			ofs_buf_append_str(out, " AND ");
+		append_quoted(out, needle->data + at, end - at);
 		at += char_size(needle, at);
 	}
-	return r;
 }
 
 int ofs_text_index_find_substring(struct ofs_text_index *ti, const char *const *needles, size_t n,
@@ -160,14 +156,14 @@ int ofs_text_index_find_substring(struct ofs_text_index *ti, const char *const *
 	for (size_t i = 0; i < n && r == 0; i++) {
 		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf needle = OFS_BUF_INIT;
 
-		r = ofs_text_clean(needles[i], strlen(needles[i]), true, &needle);
-		if (r == 0 && count_chars(&needle) < OFS_TEXT_NEEDLE_MIN)
+		ofs_text_clean(needles[i], strlen(needles[i]), true, &needle);
+		if (count_chars(&needle) < OFS_TEXT_NEEDLE_MIN)
 			r = -EINVAL;
 		if (r == 0)
-			r = append_grams(&match, &needle);
+			append_grams(&match, &needle);
 	}
 	if (r == 0)
-		r = ofs_buf_append(&match, "", 1);
+		ofs_buf_append(&match, "", 1);
 	if (r == 0)
 		r = find_docs(ti, OFS_TEXT_FIND_GRAMS, (const char *)match.data, limit, &hits);
 	for (size_t i = 0; i < hits.n && r == 0; i++)
@@ -192,38 +188,38 @@ static void name_query_finish(struct name_query *q)
 }
 
 /* A pattern for LIKE, and the condition that asks for it. */
-static int add_short(struct name_query *q, const struct ofs_buf *needle)
+static void add_short(struct name_query *q, const struct ofs_buf *needle)
 {
-	int param = ++q->npatterns + 2, r = ofs_buf_append(&q->patterns, "%", 1);
+	int param = ++q->npatterns + 2;
 
-	for (size_t i = 0; i < needle->len && r == 0; i++) {
+	ofs_buf_append(&q->patterns, "%", 1);
+	for (size_t i = 0; i < needle->len; i++) {
 		if (strchr("%_\\", needle->data[i]))
-			r = ofs_buf_append(&q->patterns, "\\", 1);
-		if (r == 0)
-			r = ofs_buf_append(&q->patterns, &needle->data[i], 1);
+			ofs_buf_append(&q->patterns, "\\", 1);
+		ofs_buf_append(&q->patterns, &needle->data[i], 1);
 	}
-	if (r == 0)
-		r = ofs_buf_append(&q->patterns, "%", 2); /* with its NUL */
-	if (r == 0)
-		r = ofs_buf_printf(&q->sql,
-				   " AND (name LIKE ?%d ESCAPE '\\' OR title LIKE ?%d ESCAPE '\\'"
-				   " OR tags LIKE ?%d ESCAPE '\\')",
-				   param, param, param);
-	return r;
+	ofs_buf_append(&q->patterns, "%", 2); /* with its NUL */
+	ofs_buf_printf(&q->sql,
+		       " AND (name LIKE ?%d ESCAPE '\\' OR title LIKE ?%d ESCAPE '\\'"
+		       " OR tags LIKE ?%d ESCAPE '\\')",
+		       param, param, param);
 }
 
 static int add_needle(struct name_query *q, const char *text)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf needle = OFS_BUF_INIT;
-	int r = ofs_text_clean(text, strlen(text), true, &needle);
 
-	if (r < 0 || !needle.len)
-		return r < 0 ? r : -EINVAL;
-	if (count_chars(&needle) < OFS_TEXT_NEEDLE_MIN)
-		return add_short(q, &needle);
+	ofs_text_clean(text, strlen(text), true, &needle);
+	if (!needle.len)
+		return -EINVAL;
+	if (count_chars(&needle) < OFS_TEXT_NEEDLE_MIN) {
+		add_short(q, &needle);
+		return 0;
+	}
 	if (q->match.len)
-		r = ofs_buf_append_str(&q->match, " AND ");
-	return r < 0 ? r : append_quoted(&q->match, needle.data, needle.len);
+		ofs_buf_append_str(&q->match, " AND ");
+	append_quoted(&q->match, needle.data, needle.len);
+	return 0;
 }
 
 static int gather_inos(struct ofs_text_index *ti, sqlite3_stmt *st, struct inos *ret)
@@ -263,16 +259,20 @@ static int run_name_query(struct ofs_text_index *ti, const struct name_query *q,
 
 static int name_query_make(struct name_query *q, const char *const *needles, size_t n)
 {
-	int r = n && n <= 64 ? ofs_buf_append_str(&q->sql, "SELECT rowid FROM label WHERE 1")
-			     : -EINVAL;
+	int r;
 
+	if (!n || n > 64)
+		return -EINVAL;
+	ofs_buf_append_str(&q->sql, "SELECT rowid FROM label WHERE 1");
+	r = 0;
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = add_needle(q, needles[i]);
 	if (r == 0 && q->match.len)
-		r = ofs_buf_append_str(&q->sql, " AND label MATCH ?2");
-	return r < 0 ? r
-		     : ofs_buf_append(&q->sql, " ORDER BY rowid DESC LIMIT ?1",
-				      sizeof(" ORDER BY rowid DESC LIMIT ?1"));
+		ofs_buf_append_str(&q->sql, " AND label MATCH ?2");
+	if (r == 0)
+		ofs_buf_append(&q->sql, " ORDER BY rowid DESC LIMIT ?1",
+			       sizeof(" ORDER BY rowid DESC LIMIT ?1"));
+	return r;
 }
 
 int ofs_text_index_find_names(struct ofs_text_index *ti, const char *const *needles, size_t n,

@@ -45,26 +45,25 @@ static char fold_to(uint32_t code)
 	return 0;
 }
 
-int ofs_text_clean(const void *text, size_t len, int fold, struct ofs_buf *out)
+void ofs_text_clean(const void *text, size_t len, int fold, struct ofs_buf *out)
 {
 	const uint8_t *p = text, *end = p + len;
 	uint32_t code;
 	char other;
-	int r = ofs_buf_reserve(out, len);
 
-	while (p < end && r == 0) {
+	ofs_buf_reserve(out, len);
+	while (p < end) {
 		size_t n = ofs_text_decode(p, (size_t)(end - p), &code);
 
 		other = n && fold ? fold_to(code) : 0;
 		if (!n)
-			r = ofs_buf_append(out, "\xef\xbf\xbd", 3);
+			ofs_buf_append(out, "\xef\xbf\xbd", 3);
 		else if (!code)
-			r = ofs_buf_append(out, " ", 1);
+			ofs_buf_append(out, " ", 1);
 		else if (other)
-			r = ofs_buf_append(out, &other, 1);
+			ofs_buf_append(out, &other, 1);
 		else if (!fold || code < 0x300 || code >= 0x370)
-			r = ofs_buf_append(out, p, n);
+			ofs_buf_append(out, p, n);
 		p += n ? n : 1;
 	}
-	return r;
 }

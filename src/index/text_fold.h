@@ -13,7 +13,7 @@
  * the letters A to Z and those of Latin with diacritics (U+00C0 to U+017F) become a to z, and
  * combining marks (U+0300 to U+036F) go. 0 or -ENOMEM.
  */
-int ofs_text_clean(const void *text, size_t len, int fold, struct ofs_buf *out);
+void ofs_text_clean(const void *text, size_t len, int fold, struct ofs_buf *out);
 
 /*
  * Reads one character: its length in bytes; 0: the bytes there, of `len` > 0, begin none. `ret` gets

@@ -17,10 +17,10 @@ int ofs_index_get_tombstone(struct ofs_index *ix, uint64_t ino, struct ofs_buf *
 	if (r < 0)
 		return r;
 	what = sqlite3_column_blob(st, 1);
-	r = what ? ofs_buf_append(ret, what, (size_t)sqlite3_column_bytes(st, 1)) : 0;
-	if (r == 0)
-		*ret_removed = sqlite3_column_int64(st, 0);
-	return r;
+	if (what)
+		ofs_buf_append(ret, what, (size_t)sqlite3_column_bytes(st, 1));
+	*ret_removed = sqlite3_column_int64(st, 0);
+	return 0;
 }
 
 int ofs_index_put_tombstone(struct ofs_index *ix, uint64_t ino, int64_t removed, const void *what,

@@ -405,9 +405,7 @@ int ofs_io_read_file(int dirfd, const char *path, size_t max, struct ofs_buf *re
 	do {
 		/* One byte more than allowed shows that the file is too large. */
 		step = OFS_MIN(max - (ret->len - before), (size_t)64 << 10) + 1;
-		r = ofs_buf_reserve(ret, step);
-		if (r < 0)
-			goto fail;
+		ofs_buf_reserve(ret, step);
 		n = ofs_io_pread(fd, ret->data + ret->len, step, ret->len - before);
 		r = n < 0 ? (int)n : 0;
 		if (r < 0)

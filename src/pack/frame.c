@@ -153,7 +153,6 @@ void ofs_frame_build_finish(struct ofs_frame_build *b)
 static int build_join(struct ofs_frame_build *b, const struct ofs_frame_chunk *chunks, size_t n)
 {
 	uint64_t raw = 0;
-	int r;
 
 	if (n == 0 || n > OFS_FRAME_CHUNKS_MAX)
 		return -EINVAL;
@@ -165,23 +164,20 @@ static int build_join(struct ofs_frame_build *b, const struct ofs_frame_chunk *c
 	if (raw > OFS_FRAME_RAW_MAX)
 		return -EINVAL;
 	b->raw.len = 0;
-	r = ofs_buf_reserve(&b->raw, raw);
-	for (size_t i = 0; r == 0 && i < n; i++)
-		r = ofs_buf_append(&b->raw, chunks[i].data, chunks[i].len);
-	return r;
+	ofs_buf_reserve(&b->raw, raw);
+	for (size_t i = 0; i < n; i++)
+		ofs_buf_append(&b->raw, chunks[i].data, chunks[i].len);
+	return 0;
 }
 
 /* The frame's head up to the payload, but for what depends on the content and on its place. */
-static int build_head(struct ofs_frame_build *b, const struct ofs_frame_chunk *chunks, size_t n)
+static void build_head(struct ofs_frame_build *b, const struct ofs_frame_chunk *chunks, size_t n)
 {
 	size_t room = frame_payload_at(OFS_FRAME_CHUNK_MAX * n);
 	uint8_t *table, *end;
-	int r;
 
 	b->bytes.len = 0;
-	r = ofs_buf_reserve(&b->bytes, room);
-	if (r < 0)
-		return r;
+	ofs_buf_reserve(&b->bytes, room);
 	memset(b->bytes.data, 0, room);
 	table = end = b->bytes.data + OFS_FRAME_HEAD;
 	for (size_t i = 0; i < n; i++)
@@ -191,7 +187,6 @@ static int build_head(struct ofs_frame_build *b, const struct ofs_frame_chunk *c
 	ofs_put_le32(b->bytes.data + 12, (uint32_t)b->raw.len);
 	ofs_put_le32(b->bytes.data + 16, (uint32_t)(end - table));
 	b->bytes.len = frame_payload_at((size_t)(end - table));
-	return 0;
 }
 
 int ofs_frame_build(struct ofs_frame_build *b, struct ofs_compressor *c, int level,
@@ -203,7 +198,7 @@ int ofs_frame_build(struct ofs_frame_build *b, struct ofs_compressor *c, int lev
 	int r = build_join(b, chunks, n);
 
 	if (r == 0)
-		r = build_head(b, chunks, n);
+		build_head(b, chunks, n);
 	if (r < 0)
 		return r;
 	payload_at = b->bytes.len;
@@ -213,14 +208,14 @@ int ofs_frame_build(struct ofs_frame_build *b, struct ofs_compressor *c, int lev
 	if (b->bytes.len - payload_at >= b->raw.len) {
 		format = OFS_FRAME_PLAIN;
 		b->bytes.len = payload_at;
-		r = ofs_buf_append(&b->bytes, b->raw.data, b->raw.len);
-		if (r < 0)
-			return r;
+		ofs_buf_append(&b->bytes, b->raw.data, b->raw.len);
+		r = 0;
 	}
 	ofs_put_le16(b->bytes.data + 4, format);
 	ofs_put_le32(b->bytes.data + 8, (uint32_t)(b->bytes.len - payload_at));
-	return ofs_buf_append(&b->bytes, zeros,
-			      ofs_align_up(b->bytes.len, OFS_FRAME_ALIGN) - b->bytes.len);
+	ofs_buf_append(&b->bytes, zeros,
+		       ofs_align_up(b->bytes.len, OFS_FRAME_ALIGN) - b->bytes.len);
+	return 0;
 }
 
 void ofs_frame_place(struct ofs_frame_build *b, uint32_t pack, uint64_t off)

@@ -173,11 +173,10 @@ static struct ofs_frame *cache_announce(struct ofs_frame_cache *fc, const struct
 	f->loc = *loc;
 	f->guess = guess;
 	f->state = FRAME_LOADING;
-	if (ofs_map_put(&fc->map, frame_key(loc->pack, loc->off), f) == 0) {
-		f->listed = true;
-		frame_ref(f);
-		list_add(fc, f);
-	}
+	ofs_map_put(&fc->map, frame_key(loc->pack, loc->off), f);
+	f->listed = true;
+	frame_ref(f);
+	list_add(fc, f);
 	return f;
 }
 

@@ -93,8 +93,7 @@ static struct ofs_dirent look_again;
 
 static void ino_put(struct ofs_dir *d, uint64_t ino, struct ofs_dirent *e)
 {
-	if (ofs_map_put(&d->by_ino, ino, e) < 0)
-		abort(); /* as ofs_alloc() does */
+	ofs_map_put(&d->by_ino, ino, e);
 }
 
 static void ino_added(struct ofs_dir *d, struct ofs_dirent *e)

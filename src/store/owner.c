@@ -21,9 +21,9 @@ void ofs_owner_read(int dirfd, struct ofs_owner *ret)
 	char *end;
 
 	*ret = (struct ofs_owner){ .mountpoint = "-" };
-	if (ofs_io_read_file(dirfd, "lock", sizeof(ret->mountpoint), &text) < 0 ||
-	    ofs_buf_append(&text, "", 1) < 0)
+	if (ofs_io_read_file(dirfd, "lock", sizeof(ret->mountpoint), &text) < 0)
 		return;
+	ofs_buf_append(&text, "", 1);
 	ret->pid = strtol((const char *)text.data, &end, 10);
 	if (*end == ' ')
 		snprintf(ret->mountpoint, sizeof(ret->mountpoint), "%s", end + 1);
@@ -35,9 +35,8 @@ static int owner_write(int fd, const char *mountpoint)
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	int r;
 
-	r = ofs_buf_printf(&text, "%ld %s\n", (long)getpid(), mountpoint ? mountpoint : "-");
-	if (r == 0)
-		r = ofs_io_truncate(fd, 0);
+	ofs_buf_printf(&text, "%ld %s\n", (long)getpid(), mountpoint ? mountpoint : "-");
+	r = ofs_io_truncate(fd, 0);
 	if (r == 0)
 		r = ofs_io_pwrite(fd, text.data, text.len, 0);
 	return r;

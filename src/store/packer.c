@@ -172,8 +172,8 @@ static int write_frame(struct ofs_packer *p, uint32_t class, bool dense, const s
 	r = ofs_press_is_full(p->press) ? append_oldest(p) : 0;
 	if (r < 0)
 		return r;
-	return ofs_press_give(p->press, ofs_store_is_pressed(p->store) ? LEVEL_HASTE : LEVEL,
-			      p->parts, n);
+	ofs_press_give(p->press, ofs_store_is_pressed(p->store) ? LEVEL_HASTE : LEVEL, p->parts, n);
+	return 0;
 }
 
 static int pile_flush(struct ofs_packer *p, struct pile *pile)
@@ -330,9 +330,8 @@ static void relocate(const struct ofs_packer *p)
 	size_t i, pos = 0;
 
 	for (i = 0; i < p->n; i++)
-		if (p->chunks[i].moving &&
-		    ofs_map_put(&moved, p->chunks[i].chunk.id, (void *)(uintptr_t)(i + 1)) < 0)
-			abort(); /* as ofs_alloc() does */
+		if (p->chunks[i].moving)
+			ofs_map_put(&moved, p->chunks[i].chunk.id, (void *)(uintptr_t)(i + 1));
 	if (!moved.count)
 		return;
 	pthread_mutex_lock(&s->lock);

@@ -131,17 +131,14 @@ bool ofs_press_is_empty(const struct ofs_press *p)
 	return p->given == p->taken;
 }
 
-static int job_fill(struct job *job, int level, const struct ofs_frame_chunk *chunks, size_t n)
+static void job_fill(struct job *job, int level, const struct ofs_frame_chunk *chunks, size_t n)
 {
 	size_t len = 0;
-	int r;
 
 	for (size_t i = 0; i < n; i++)
 		len += chunks[i].len;
 	job->data.len = 0;
-	r = ofs_buf_reserve(&job->data, len);
-	if (r < 0)
-		return r;
+	ofs_buf_reserve(&job->data, len);
 	job->chunks = ofs_grow(job->chunks, &job->cap, n, sizeof(*job->chunks));
 	for (size_t i = 0; i < n; i++) {
 		job->chunks[i].data = job->data.data + job->data.len;
@@ -151,16 +148,13 @@ static int job_fill(struct job *job, int level, const struct ofs_frame_chunk *ch
 	job->n = n;
 	job->level = level;
 	job->built = false;
-	return 0;
 }
 
-int ofs_press_give(struct ofs_press *p, int level, const struct ofs_frame_chunk *chunks, size_t n)
+void ofs_press_give(struct ofs_press *p, int level, const struct ofs_frame_chunk *chunks, size_t n)
 {
 	bool others;
-	int r = job_fill(job_at(p, p->given), level, chunks, n);
 
-	if (r < 0)
-		return r;
+	job_fill(job_at(p, p->given), level, chunks, n);
 	pthread_mutex_lock(&p->lock);
 	others = ++p->given - p->begun > 1;
 	pthread_cond_signal(&p->wanted);
@@ -168,7 +162,6 @@ int ofs_press_give(struct ofs_press *p, int level, const struct ofs_frame_chunk 
 	if (others && p->nhelpers < p->threads - 1 &&
 	    ofs_thread_start(&p->helpers[p->nhelpers], "press", helper_main, p) == 0)
 		p->nhelpers++;
-	return 0;
 }
 
 int ofs_press_take(struct ofs_press *p, struct ofs_frame_build **ret)

@@ -34,7 +34,7 @@ bool ofs_press_is_full(const struct ofs_press *p);
 bool ofs_press_is_empty(const struct ofs_press *p);
 
 /* Gives a frame of a copy of these chunks to a press that is not full. 0 or -ENOMEM. */
-int ofs_press_give(struct ofs_press *p, int level, const struct ofs_frame_chunk *chunks, size_t n);
+void ofs_press_give(struct ofs_press *p, int level, const struct ofs_frame_chunk *chunks, size_t n);
 
 /*
  * Takes the oldest frame out of a press that is not empty, once it is built: *ret is good until the

@@ -53,13 +53,10 @@ static void put_value(struct ofs_buf *b, const void *value, uint32_t len)
 int ofs_record_encode(const struct ofs_record *r, struct ofs_buf *out)
 {
 	size_t name = r->name ? strlen(r->name) : 0, text = r->text ? strlen(r->text) : 0;
-	int e;
 
 	if (name > UINT16_MAX || text > UINT16_MAX)
 		return -ENAMETOOLONG;
-	e = ofs_buf_reserve(out, 96 + name + text + r->value_len);
-	if (e < 0)
-		return e;
+	ofs_buf_reserve(out, 96 + name + text + r->value_len);
 	put64(out, (uint64_t)r->time);
 	put64(out, r->ino);
 	switch (r->type) {

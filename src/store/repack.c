@@ -65,7 +65,7 @@ static int move_chunk(struct repack *rp, uint32_t class, const struct ofs_index_
 		return 0;
 	r = ofs_packer_add(rp->packer, class, dense, true, c, data, NULL);
 	if (r == 0)
-		r = ofs_map_put(&rp->seen, c->id, rp);
+		ofs_map_put(&rp->seen, c->id, rp);
 	rp->room -= OFS_MIN(rp->room, cost);
 	return r;
 }

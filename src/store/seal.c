@@ -259,7 +259,8 @@ static int seal_block(struct ofs_seal_batch *b, const struct sealed_file *f,
 	r = ofs_packer_add(b->packer, f->class, false, heal, &c, b->buf, &block->packed);
 	if (r < 0)
 		return r;
-	return ofs_map_put(&b->by_sha, ofs_get_le64(c.sha), (void *)(uintptr_t)(block->packed + 1));
+	ofs_map_put(&b->by_sha, ofs_get_le64(c.sha), (void *)(uintptr_t)(block->packed + 1));
+	return 0;
 }
 
 /* ---- files */

@@ -24,8 +24,7 @@ struct ofs_inode *ofs_store_add_inode(struct ofs_store *s, uint64_t ino)
 	struct ofs_inode *n = ofs_inode_create(ino);
 
 	n->version = s->next_version++;
-	if (ofs_map_put(&s->inodes, ino, n) < 0)
-		abort(); /* as ofs_alloc() does */
+	ofs_map_put(&s->inodes, ino, n);
 	return n;
 }
 
@@ -296,8 +295,8 @@ static void refs_set(struct ofs_store *s, uint64_t ino, uint64_t n)
 	s->held += n - ofs_store_refs(s, ino);
 	if (!n)
 		ofs_map_remove(&s->refs, ino);
-	else if (ofs_map_put(&s->refs, ino, (void *)(uintptr_t)n) < 0)
-		abort(); /* as ofs_alloc() does */
+	else
+		ofs_map_put(&s->refs, ino, (void *)(uintptr_t)n);
 }
 
 void ofs_store_ref(struct ofs_store *s, uint64_t ino, uint64_t n)

@@ -20,8 +20,7 @@ void ofs_tombstone_add(struct ofs_store *s, uint64_t ino, int64_t time, const vo
 	t->len = len;
 	if (len)
 		memcpy(t->what, what, len);
-	if (ofs_map_put(&s->tombstones, ino, t) < 0)
-		abort(); /* as ofs_alloc() does */
+	ofs_map_put(&s->tombstones, ino, t);
 	s->counts.tombstones++;
 }
 
@@ -77,7 +76,7 @@ int ofs_store_get_tombstone(struct ofs_store *s, uint64_t ino, struct ofs_buf *r
 	t = ofs_map_get(&s->tombstones, ino);
 	if (t) {
 		removed = t->removed;
-		r = ofs_buf_append(ret_what, t->what, t->len);
+		ofs_buf_append(ret_what, t->what, t->len);
 	}
 	pthread_mutex_unlock(&s->lock);
 	/* It leaves memory only once it is in the index. */

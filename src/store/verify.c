@@ -142,7 +142,8 @@ static int name_file(void *arg, uint64_t ino)
 {
 	struct holders *h = arg;
 
-	return ofs_map_put(&h->seen, ino, h);
+	ofs_map_put(&h->seen, ino, h);
+	return 0;
 }
 
 static int note_chunk(void *arg, const struct ofs_index_chunk *c)

@@ -9,8 +9,7 @@
 void ofs_by_ref_add(struct ofs_tree *t, uint64_t ino)
 {
 	pthread_mutex_lock(&t->by_ref_lock);
-	if (ofs_map_put(&t->by_ref, ino, t) < 0)
-		abort(); /* as ofs_alloc() does */
+	ofs_map_put(&t->by_ref, ino, t);
 	pthread_mutex_unlock(&t->by_ref_lock);
 }
 

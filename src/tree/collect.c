@@ -71,10 +71,14 @@ bool ofs_collect_tell(struct ofs_collect_run *run, const struct ofs_attr *file, 
 	if (!run->request || c->nitems == OFS_COLLECT_ITEMS_MAX ||
 	    ofs_place_of(run->tree, file->ino, &place) < 0)
 		return false;
-	r = step ? ofs_life_explain(run->tree, facts, OFS_KEEP_REFERENCED, 0, step, &why)
-		 : ofs_life_cause(facts, &why);
-	if (r < 0 || ofs_buf_append(&why, "", 1) < 0)
+	r = 0;
+	if (step)
+		r = ofs_life_explain(run->tree, facts, OFS_KEEP_REFERENCED, 0, step, &why);
+	else
+		ofs_life_cause(facts, &why);
+	if (r < 0)
 		return false;
+	ofs_buf_append(&why, "", 1);
 	item.path = ofs_text_readable((const char *)place.path.data);
 	item.why = (char *)ofs_steal(why.data);
 	item.at = at ? ofs_life_wall_time(run->tree, at) : 0;
@@ -140,22 +144,17 @@ int ofs_collect_look(struct ofs_collect_run *run, uint64_t ino, struct ofs_attr 
 }
 
 /* Puts a file on probation, or sees that it still is. */
-static int try_file(struct ofs_collect_run *run, uint64_t ino, const struct ofs_facts *facts)
+static void try_file(struct ofs_collect_run *run, uint64_t ino, const struct ofs_facts *facts)
 {
 	struct ofs_collector *c = run->c;
 	struct ofs_trial *trial;
-	int r = 0;
 
 	pthread_mutex_lock(&c->lock);
 	trial = ofs_map_get(&c->trials, ino);
 	if (!trial && !run->dry) {
 		trial = ofs_alloc(sizeof(*trial));
 		trial->ino = ino;
-		r = ofs_map_put(&c->trials, ino, trial);
-		if (r < 0) {
-			free(trial);
-			trial = NULL;
-		}
+		ofs_map_put(&c->trials, ino, trial);
 	}
 	if (trial) {
 		if (trial->used != facts->used || !trial->since) {
@@ -165,7 +164,6 @@ static int try_file(struct ofs_collect_run *run, uint64_t ino, const struct ofs_
 		trial->run = c->runs;
 	}
 	pthread_mutex_unlock(&c->lock);
-	return r;
 }
 
 static void add_candidate(struct ofs_collect_run *run, uint64_t ino, bool surplus)
@@ -191,8 +189,8 @@ static void note_due(struct ofs_collect_run *run, int64_t at)
 }
 
 /* What a verdict means for the file now. */
-static int act(struct ofs_collect_run *run, const struct ofs_attr *file,
-	       const struct ofs_facts *facts, uint64_t step)
+static void act(struct ofs_collect_run *run, const struct ofs_attr *file,
+		const struct ofs_facts *facts, uint64_t step)
 {
 	int64_t at, hidden;
 	enum ofs_verdict v = ofs_verdict_reach(facts, &at);
@@ -207,7 +205,8 @@ static int act(struct ofs_collect_run *run, const struct ofs_attr *file,
 		run->counts.probation++;
 		ofs_collect_tell(run, file, "probation", facts, at, step);
 		ofs_collect_release(run, file);
-		return try_file(run, file->ino, facts);
+		try_file(run, file->ino, facts);
+		return;
 	case OFS_KEEP_REFERENCED:
 		run->counts.kept++;
 		ofs_collect_tell(run, file, "referenced", facts, 0, step);
@@ -216,7 +215,8 @@ static int act(struct ofs_collect_run *run, const struct ofs_attr *file,
 	case OFS_REMOVE_ENDED:
 	case OFS_REMOVE_SURPLUS:
 		add_candidate(run, file->ino, facts->surplus);
-		return try_file(run, file->ino, facts);
+		try_file(run, file->ino, facts);
+		return;
 	default:
 		run->counts.kept++;
 	}
@@ -225,7 +225,6 @@ static int act(struct ofs_collect_run *run, const struct ofs_attr *file,
 		ofs_collect_release(run, file);
 	else if (file->held && v == OFS_KEEP_USED)
 		want_next(run, hidden);
-	return 0;
 }
 
 static int on_file(void *arg, const struct ofs_attr *file, const struct ofs_life_place *place)
@@ -256,7 +255,8 @@ static int on_file(void *arg, const struct ofs_attr *file, const struct ofs_life
 		run->c->counts.looked = run->counts.looked;
 		pthread_mutex_unlock(&run->c->lock);
 	}
-	return act(run, file, &facts, step);
+	act(run, file, &facts, step);
+	return 0;
 }
 
 static int on_empty(void *arg, const struct ofs_attr *dir, const struct ofs_life_place *place)
@@ -265,8 +265,10 @@ static int on_empty(void *arg, const struct ofs_attr *dir, const struct ofs_life
 	int64_t now = ofs_store_age(run->tree->store);
 	int64_t wall = ofs_clock_wall() - OFS_MAX(dir->mtime, dir->ctime);
 
-	if (place->ended.age)
-		return ofs_map_put(&run->tasks, place->task, run);
+	if (place->ended.age) {
+		ofs_map_put(&run->tasks, place->task, run);
+		return 0;
+	}
 	if (wall >= EMPTY_FOR && now - dir->used >= EMPTY_FOR)
 		ofs_numbers_add(&run->dirs, dir->ino);
 	return 0;
@@ -295,8 +297,8 @@ static int apply_limit(struct ofs_collect_run *run)
 	if (!c->working_max || run->found.stored <= c->working_max)
 		return 0;
 	excess = run->found.stored - c->working_max;
-	for (size_t i = 0; i < run->ncandidates && r == 0; i++)
-		r = ofs_map_put(&known, run->candidates[i].ino, run);
+	for (size_t i = 0; i < run->ncandidates; i++)
+		ofs_map_put(&known, run->candidates[i].ino, run);
 	qsort(run->leaves, run->nleaves, sizeof(*run->leaves), compare_leaves);
 	for (size_t i = 0; i < run->nleaves && excess && r == 0; i++) {
 		const struct ofs_leaf *leaf = &run->leaves[i];
@@ -319,7 +321,8 @@ static int apply_limit(struct ofs_collect_run *run)
 			continue;
 		excess -= OFS_MIN(excess, leaf->stored);
 		atomic_store(&c->pressed, true);
-		r = act(run, &file, &facts, step);
+		act(run, &file, &facts, step);
+		r = 0;
 	}
 	return r;
 }
@@ -327,24 +330,22 @@ static int apply_limit(struct ofs_collect_run *run)
 /* ---- the whole */
 
 /* Files that were used, or are gone, are not on probation. */
-static int end_trials(struct ofs_collector *c)
+static void end_trials(struct ofs_collector *c)
 {
 	struct ofs_map kept = OFS_MAP_INIT;
 	struct ofs_trial *trial;
 	size_t pos = 0;
-	int r = 0;
 
 	pthread_mutex_lock(&c->lock);
 	while ((trial = ofs_map_next(&c->trials, &pos))) {
-		if (trial->run == c->runs && r == 0)
-			r = ofs_map_put(&kept, trial->ino, trial);
+		if (trial->run == c->runs)
+			ofs_map_put(&kept, trial->ino, trial);
 		else
 			free(trial);
 	}
 	ofs_map_finish(&c->trials);
 	c->trials = kept;
 	pthread_mutex_unlock(&c->lock);
-	return r;
 }
 
 /* A file may have grown between being counted and being removed. */
@@ -408,7 +409,7 @@ int ofs_collector_run(struct ofs_collector *c, const struct ofs_collect_request 
 	if (r == 0 && !run.dry)
 		r = ofs_collect_remove_dirs(&run);
 	if (r == 0 && !run.dry)
-		r = end_trials(c);
+		end_trials(c);
 	publish(&run, r == 0);
 	if (run.counts.looked > MANY)
 		ofs_store_relax(c->tree->store);

@@ -33,7 +33,8 @@ static int check_name(void *arg, uint64_t dir, const char *name)
 	f.probation = check->facts->probation;
 	check->stays = check->stays || !ofs_verdict_is_removal(ofs_verdict_reach(&f, NULL));
 	/* If it goes, that directory has lost an entry. */
-	return ofs_map_put(&check->run->touched, dir, check->run);
+	ofs_map_put(&check->run->touched, dir, check->run);
+	return 0;
 }
 
 /* A file of several names stays if by one of them it would: -EXDEV. */
@@ -75,9 +76,9 @@ static int expire(struct ofs_collect_run *run, const struct ofs_attr *file,
 	int r = ofs_place_labelled(run->tree, file->ino, &place);
 
 	if (r == 0)
-		r = ofs_tombstone_format(run->tree, file, &place,
-					 ofs_life_used_time(run->tree, facts->used), facts->ttl, v,
-					 &stone);
+		ofs_tombstone_format(run->tree, file, &place,
+				     ofs_life_used_time(run->tree, facts->used), facts->ttl, v,
+				     &stone);
 	return r < 0 ? r
 		     : ofs_store_expire(run->tree->store, file->ino, facts->used, &guard,
 					stone.data, stone.len);

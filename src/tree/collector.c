@@ -150,8 +150,10 @@ int ofs_collector_explain(struct ofs_collector *c, const struct ofs_attr *file, 
 		return r;
 	/* Who asks may be all that holds it, so whether it is open cannot be told. */
 	v = ofs_verdict_reach(&facts, &at);
-	if (v == OFS_KEEP_REFERENCED && step == file->ino)
-		return ofs_buf_append_str(out, "kept: it is a step of a live task");
+	if (v == OFS_KEEP_REFERENCED && step == file->ino) {
+		ofs_buf_append_str(out, "kept: it is a step of a live task");
+		return 0;
+	}
 	return ofs_life_explain(c->tree, &facts, v, at, step, out);
 }
 

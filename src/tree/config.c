@@ -357,16 +357,20 @@ int ofs_config_load_store(struct ofs_config *c, const char *store, struct ofs_er
 static int format_origin(const struct ofs_config *c, size_t i, struct ofs_buf *ret)
 {
 	const char *p;
-	int r;
 
-	if (c->values[i].origin == ORIGIN_DEFAULT)
-		return ofs_buf_append_str(ret, "default");
-	if (c->values[i].origin == ORIGIN_OPTION)
-		return ofs_buf_append_str(ret, "mount option");
+	if (c->values[i].origin == ORIGIN_DEFAULT) {
+		ofs_buf_append_str(ret, "default");
+		return 0;
+	}
+	if (c->values[i].origin == ORIGIN_OPTION) {
+		ofs_buf_append_str(ret, "mount option");
+		return 0;
+	}
 	/* A comment ends with its line, whatever a path holds. */
-	for (r = 0, p = c->file; *p && r == 0; p++)
-		r = ofs_buf_append(ret, iscntrl((unsigned char)*p) ? "?" : p, 1);
-	return r < 0 ? r : ofs_buf_printf(ret, ":%u", c->values[i].line);
+	for (p = c->file; *p; p++)
+		ofs_buf_append(ret, iscntrl((unsigned char)*p) ? "?" : p, 1);
+	ofs_buf_printf(ret, ":%u", c->values[i].line);
+	return 0;
 }
 
 static int format_key(const struct ofs_config *c, size_t i, struct ofs_buf *ret)
@@ -383,11 +387,12 @@ static int format_key(const struct ofs_config *c, size_t i, struct ofs_buf *ret)
 		snprintf(preset, sizeof(preset), "%llu", (unsigned long long)key->preset);
 		snprintf(value, sizeof(value), "%llu", (unsigned long long)c->values[i].number);
 	}
-	r = ofs_buf_printf(ret, "\n# %s.\n# Allowed: %s\n# Default: %s\n# Set by: ", key->text,
-			   allowed, preset);
+	ofs_buf_printf(ret, "\n# %s.\n# Allowed: %s\n# Default: %s\n# Set by: ", key->text, allowed,
+		       preset);
+	r = format_origin(c, i, ret);
 	if (r == 0)
-		r = format_origin(c, i, ret);
-	return r < 0 ? r : ofs_buf_printf(ret, "\n%s = %s\n", key->name, value);
+		ofs_buf_printf(ret, "\n%s = %s\n", key->name, value);
+	return r;
 }
 
 int ofs_config_format(const struct ofs_config *c, char **ret)
@@ -396,14 +401,15 @@ int ofs_config_format(const struct ofs_config *c, char **ret)
 	size_t i;
 	int r;
 
-	r = ofs_buf_append_str(&text, "# The configuration in effect. To change it, write lines "
-				      "KEY = VALUE into config.ini in the\n"
-				      "# store, or mount with -o KEY=VALUE, which wins over the "
-				      "file; then mount again.\n");
+	ofs_buf_append_str(&text, "# The configuration in effect. To change it, write lines "
+				  "KEY = VALUE into config.ini in the\n"
+				  "# store, or mount with -o KEY=VALUE, which wins over the "
+				  "file; then mount again.\n");
+	r = 0;
 	for (i = 0; i < KEYS && r == 0; i++)
 		r = format_key(c, i, &text);
 	if (r == 0)
-		r = ofs_buf_append(&text, "", 1);
+		ofs_buf_append(&text, "", 1);
 	if (r < 0)
 		return r;
 	*ret = (char *)ofs_steal(text.data);

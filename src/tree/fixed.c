@@ -15,12 +15,14 @@ struct fixed {
 static int readme_text(struct ofs_tree *t, struct ofs_buf *out)
 {
 	(void)t;
-	return ofs_buf_append_str(out, ofs_readme_text);
+	ofs_buf_append_str(out, ofs_readme_text);
+	return 0;
 }
 
 static int config_text(struct ofs_tree *t, struct ofs_buf *out)
 {
-	return ofs_buf_append_str(out, t->config ? t->config : "");
+	ofs_buf_append_str(out, t->config ? t->config : "");
+	return 0;
 }
 
 /* In the order in which they are listed; the position of one is its place here. */
@@ -127,7 +129,8 @@ static int take_snapshot(struct ofs_tree *t, const struct fixed *f, const struct
 		ofs_buf_finish(&text);
 		return r;
 	}
-	return ofs_made_text(t, f->parent, f->name, attr, &text, ret);
+	ofs_made_text(t, f->parent, f->name, attr, &text, ret);
+	return 0;
 }
 
 int ofs_fixed_lookup(struct ofs_tree *t, ofs_node parent, const char *name, struct ofs_entry *ret)

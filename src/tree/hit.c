@@ -99,28 +99,22 @@ bool ofs_hits_has_all(const struct ofs_hits *h, const uint8_t sha[32])
 }
 
 /* Counts a file of the content; *ret is how many there were. */
-static int count_copy(struct ofs_hits *h, const uint8_t *sha, unsigned int *ret)
+static void count_copy(struct ofs_hits *h, const uint8_t *sha, unsigned int *ret)
 {
 	struct copies *c = sha ? find_copies(h, sha) : NULL;
-	int r;
 
 	*ret = 0;
 	if (!sha)
-		return 0;
+		return;
 	if (!c) {
 		/* Two contents whose hashes begin alike are told apart, and the second is not counted. */
 		if (ofs_map_get(&h->copies, ofs_get_le64(sha)))
-			return 0;
+			return;
 		c = ofs_alloc(sizeof(*c));
 		memcpy(c->sha, sha, sizeof(c->sha));
-		r = ofs_map_put(&h->copies, ofs_get_le64(sha), c);
-		if (r < 0) {
-			free(c);
-			return r;
-		}
+		ofs_map_put(&h->copies, ofs_get_le64(sha), c);
 	}
 	*ret = c->n++;
-	return 0;
 }
 
 /* ---- which lines */
@@ -207,7 +201,7 @@ static int push_head(struct ofs_hits *h, const struct ofs_answer *a, double scor
 	int r = choose_head(h, a->attr, &hit);
 
 	if (r == 0)
-		r = ofs_snippet_append(&hit.snippet, shown, strlen(shown), 0);
+		ofs_snippet_append(&hit.snippet, shown, strlen(shown), 0);
 	if (r == 0)
 		return push(h, a, &hit);
 	hit_finish(&hit);
@@ -221,9 +215,8 @@ static int push_passage(struct ofs_hits *h, const struct ofs_answer *a, const st
 	int r;
 
 	choose_slice(h, p, a->attr->size, &hit);
-	r = ofs_buf_append(&hit.snippet, p->snippet.data, p->snippet.len);
-	if (r == 0)
-		return push(h, a, &hit);
+	ofs_buf_append(&hit.snippet, p->snippet.data, p->snippet.len);
+	return push(h, a, &hit);
 	hit_finish(&hit);
 	return r;
 }
@@ -244,14 +237,16 @@ int ofs_hits_add(struct ofs_hits *h, const struct ofs_answer *a)
 	const struct ofs_passages *p = a->passages;
 	double names = rate_names(h, a), score;
 	unsigned int copies;
-	int r = count_copy(h, a->sha, &copies);
+	int r;
 
-	if (r < 0 || copies >= OFS_HIT_COPIES_MAX)
-		return r;
+	count_copy(h, a->sha, &copies);
+	if (copies >= OFS_HIT_COPIES_MAX)
+		return 0;
 	score = WEIGHT_NAMES * names - LESS_FOR_COPY * copies;
 	if (!p || !p->n)
 		return push_head(h, a, score + WEIGHT_NAMES_ALONE * names);
 	score += WEIGHT_RELEVANCE * a->relevance;
+	r = 0;
 	for (size_t i = 0; i < p->n && r == 0 && (!i || !copies); i++)
 		r = push_passage(h, a, &p->list[i],
 				 score + p->list[i].score - LESS_FOR_SECOND * (double)i);
@@ -313,28 +308,23 @@ static bool is_readable(const struct ofs_hits *h, const struct hit *hit)
 	return false;
 }
 
-static int write_hit(const struct ofs_hits *h, const struct hit *hit, struct ofs_buf *out)
+static void write_hit(const struct ofs_hits *h, const struct hit *hit, struct ofs_buf *out)
 {
 	char ref[OFS_REF_SIZE];
-	int r;
 
 	ofs_ref_format(hit->ino, ref);
 	if (is_readable(h, hit))
-		r = ofs_buf_printf(out, "%s%s: ", hit->path, hit->suffix);
+		ofs_buf_printf(out, "%s%s: ", hit->path, hit->suffix);
 	else
-		r = ofs_buf_printf(out, "refs/%s%s: ", ref, hit->suffix);
-	if (r == 0)
-		r = ofs_buf_append(out, hit->snippet.data, hit->snippet.len);
-	return r < 0 ? r : ofs_buf_append_str(out, "\n");
+		ofs_buf_printf(out, "refs/%s%s: ", ref, hit->suffix);
+	ofs_buf_append(out, hit->snippet.data, hit->snippet.len);
+	ofs_buf_append_str(out, "\n");
 }
 
-int ofs_hits_write(struct ofs_hits *h, struct ofs_buf *out)
+void ofs_hits_write(struct ofs_hits *h, struct ofs_buf *out)
 {
-	int r = 0;
-
 	if (h->n)
 		qsort(h->list, h->n, sizeof(*h->list), compare_hits);
-	for (size_t i = 0; i < h->n && i < OFS_HITS_MAX && r == 0; i++)
-		r = write_hit(h, &h->list[i], out);
-	return r;
+	for (size_t i = 0; i < h->n && i < OFS_HITS_MAX; i++)
+		write_hit(h, &h->list[i], out);
 }

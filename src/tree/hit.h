@@ -37,6 +37,6 @@ bool ofs_hits_has_all(const struct ofs_hits *h, const uint8_t sha[32]);
 int ofs_hits_add(struct ofs_hits *h, const struct ofs_answer *a);
 
 /* Appends the best, a line each. Every path can be opened as it stands. 0 or -errno. */
-int ofs_hits_write(struct ofs_hits *h, struct ofs_buf *out);
+void ofs_hits_write(struct ofs_hits *h, struct ofs_buf *out);
 
 #endif

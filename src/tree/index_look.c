@@ -85,7 +85,10 @@ static int get_label(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind,
 {
 	int r = ofs_label_get(t, ino, kind, out);
 
-	return r < 0 && r != -ENODATA ? r : ofs_buf_append(out, "", 1);
+	if (r < 0 && r != -ENODATA)
+		return r;
+	ofs_buf_append(out, "", 1);
+	return 0;
 }
 
 static int put_file(struct ofs_look *l, const struct ofs_attr *file, const uint8_t *sha,

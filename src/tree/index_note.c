@@ -15,9 +15,8 @@ static void note(struct ofs_indexer *ix, uint64_t ino, enum ofs_look_how how)
 	uintptr_t had = (uintptr_t)ofs_map_get(&ix->noted, ino);
 	bool first = !ix->noted.count;
 
-	if ((!had || had > (uintptr_t)how + 1) &&
-	    ofs_map_put(&ix->noted, ino, (void *)((uintptr_t)how + 1)) < 0)
-		ix->missed = true;
+	if ((!had || had > (uintptr_t)how + 1))
+		ofs_map_put(&ix->noted, ino, (void *)((uintptr_t)how + 1));
 	if (first && ix->running)
 		pthread_cond_signal(&ix->wake);
 }

@@ -228,8 +228,7 @@ static void add_early(struct ofs_indexer *ix, uint64_t ino)
 	pthread_mutex_lock(&ix->lock);
 	if (!ix->early.count)
 		ix->looked_again = ofs_clock_monotonic();
-	if (ofs_map_put(&ix->early, ino, ix) < 0)
-		ix->missed = true;
+	ofs_map_put(&ix->early, ino, ix);
 	pthread_mutex_unlock(&ix->lock);
 }
 

@@ -72,7 +72,10 @@ int ofs_info_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_
 					(json_int_t)file->gid, "links", (json_int_t)file->nlink));
 	text = r == 0 ? json_dumps(json, JSON_INDENT(2)) : NULL;
 	json_decref(json);
-	return text ? ofs_buf_printf(out, "%s\n", text) : -ENOMEM;
+	if (!text)
+		return -ENOMEM;
+	ofs_buf_printf(out, "%s\n", text);
+	return 0;
 }
 
 /* ---- summary */
@@ -81,42 +84,38 @@ int ofs_info_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_
  * A line, cut where it is too wide for a summary, and not within a character; `more`: it is known
  * only in part.
  */
-static int append_line(struct ofs_buf *out, uint64_t number, const char *line, size_t len,
-		       bool more)
+static void append_line(struct ofs_buf *out, uint64_t number, const char *line, size_t len,
+			bool more)
 {
 	size_t shown = OFS_MIN(len, (size_t)SUMMARY_WIDTH);
-	int r;
 
 	while (shown < len && shown && ((unsigned char)line[shown] & 0xc0) == 0x80)
 		shown--;
-	r = ofs_buf_printf(out, "%" PRIu64 ": ", number);
-	if (r == 0)
-		r = ofs_buf_append(out, line, shown);
-	if (r == 0 && (shown < len || more))
-		r = ofs_buf_append_str(out, "...");
-	return r < 0 ? r : ofs_buf_append_str(out, "\n");
+	ofs_buf_printf(out, "%" PRIu64 ": ", number);
+	ofs_buf_append(out, line, shown);
+	if ((shown < len || more))
+		ofs_buf_append_str(out, "...");
+	ofs_buf_append_str(out, "\n");
 }
 
 /*
  * The lines of `text`, numbered from `first`, at most SUMMARY_LINES of them; `more`: the file goes
  * on behind it. *ret_lines says how many there were.
  */
-static int append_lines(struct ofs_buf *out, uint64_t first, const char *text, size_t len,
-			bool more, uint64_t *ret_lines)
+static void append_lines(struct ofs_buf *out, uint64_t first, const char *text, size_t len,
+			 bool more, uint64_t *ret_lines)
 {
 	uint64_t i;
-	int r = 0;
 
-	for (i = 0; i < SUMMARY_LINES && len && r == 0; i++) {
+	for (i = 0; i < SUMMARY_LINES && len; i++) {
 		const char *end = memchr(text, '\n', len);
 		size_t line = end ? (size_t)(end - text) : len, whole = line + (end != NULL);
 
-		r = append_line(out, first + i, text, line, more && !end);
+		append_line(out, first + i, text, line, more && !end);
 		text += whole;
 		len -= whole;
 	}
 	*ret_lines = i;
-	return r;
 }
 
 static int append_head(const struct ofs_source *src, struct ofs_buf *out, uint64_t *ret_lines)
@@ -124,9 +123,10 @@ static int append_head(const struct ofs_source *src, struct ofs_buf *out, uint64
 	char text[SUMMARY_READ];
 	ssize_t n = ofs_source_read(src, text, sizeof(text), 0);
 
-	return n < 0 ? (int)n
-		     : append_lines(out, 1, text, (size_t)n, (uint64_t)n < src->attr.size,
-				    ret_lines);
+	if (n < 0)
+		return (int)n;
+	append_lines(out, 1, text, (size_t)n, (uint64_t)n < src->attr.size, ret_lines);
+	return 0;
 }
 
 /* The last lines, as many as fit and are not among the `head` first. */
@@ -138,7 +138,6 @@ static int append_tail(const struct ofs_source *src, uint64_t lines, uint64_t he
 	char text[SUMMARY_READ], *start;
 	uint64_t found = 0;
 	ssize_t n;
-	int r;
 
 	if (!want)
 		return 0;
@@ -152,13 +151,14 @@ static int append_tail(const struct ofs_source *src, uint64_t lines, uint64_t he
 			start = p;
 			found++;
 		}
-	if (!found)
-		return ofs_buf_append_str(out, "... (the last line is too long to be shown)\n");
-	r = lines - found > head ? ofs_buf_append_str(out, "...\n") : 0;
-	if (r < 0)
-		return r;
-	return append_lines(out, lines - found + 1, start, (size_t)(text + n - start), false,
-			    &found);
+	if (!found) {
+		ofs_buf_append_str(out, "... (the last line is too long to be shown)\n");
+		return 0;
+	}
+	if (lines - found > head)
+		ofs_buf_append_str(out, "...\n");
+	append_lines(out, lines - found + 1, start, (size_t)(text + n - start), false, &found);
+	return 0;
 }
 
 static int append_facts(struct ofs_tree *t, const struct ofs_source *src, const char *mime,
@@ -173,16 +173,19 @@ static int append_facts(struct ofs_tree *t, const struct ofs_source *src, const 
 	r = ofs_place_labelled(t, src->attr.ino, &place);
 	if (r < 0)
 		return r;
-	if (ofs_label_get(t, src->attr.ino, OFS_LABEL_TITLE, &title) == 0)
-		r = ofs_buf_printf(out, "%.*s\n", (int)title.len, (const char *)title.data);
+	if (ofs_label_get(t, src->attr.ino, OFS_LABEL_TITLE, &title) == 0) {
+		ofs_buf_printf(out, "%.*s\n", (int)title.len, (const char *)title.data);
+		r = 0;
+	}
 	if (r == 0)
-		r = ofs_buf_printf(out, "%s, ref %s, %s tier, category %s%s%s\n",
-				   (const char *)place.path.data, ref,
-				   ofs_tier_names[ofs_place_tier(&place)], place.category,
-				   place.task[0] ? ", task " : "", place.task);
-	return r < 0 ? r
-		     : ofs_buf_printf(out, "%s, %" PRIu64 " bytes, %" PRIu64 " lines\n", mime,
-				      src->attr.size, lines);
+		ofs_buf_printf(out, "%s, ref %s, %s tier, category %s%s%s\n",
+			       (const char *)place.path.data, ref,
+			       ofs_tier_names[ofs_place_tier(&place)], place.category,
+			       place.task[0] ? ", task " : "", place.task);
+	if (r == 0)
+		ofs_buf_printf(out, "%s, %" PRIu64 " bytes, %" PRIu64 " lines\n", mime,
+			       src->attr.size, lines);
+	return r;
 }
 
 int ofs_summary_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)

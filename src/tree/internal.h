@@ -261,7 +261,7 @@ struct ofs_made {
 };
 
 /* Enters a node with one reference; one of that number that is there already gets it. Takes `m`. */
-int ofs_made_share(struct ofs_tree *t, struct ofs_made *m);
+void ofs_made_share(struct ofs_tree *t, struct ofs_made *m);
 
 /* With a reference, to be given back by ofs_made_put(), which takes NULL too; NULL: there is none. */
 struct ofs_made *ofs_made_get(struct ofs_tree *t, ofs_node node);
@@ -276,8 +276,8 @@ ofs_node ofs_made_derive(ofs_node parent, const char *name, const void *what, si
 /*
  * A file with the content `text`, which is taken, also on failure; `attr` says what else it is like.
  */
-int ofs_made_text(struct ofs_tree *t, ofs_node parent, const char *name,
-		  const struct ofs_attr *attr, struct ofs_buf *text, struct ofs_entry *ret);
+void ofs_made_text(struct ofs_tree *t, ofs_node parent, const char *name,
+		   const struct ofs_attr *attr, struct ofs_buf *text, struct ofs_entry *ret);
 
 /* ---- what is always there (fixed.c) */
 
@@ -367,7 +367,7 @@ int ofs_label_remove(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind)
 /* How long a file of that category stays unused in the working tier, if nothing else is said. */
 int64_t ofs_ttl_default(struct ofs_tree *t, const char *category);
 int64_t ofs_ttl_shortest(struct ofs_tree *t); /* of all categories */
-int ofs_ttl_format(int64_t ttl, struct ofs_buf *out);
+void ofs_ttl_format(int64_t ttl, struct ofs_buf *out);
 
 struct ofs_labels *ofs_labels_create(void);
 void ofs_labels_destroy(struct ofs_labels *l);
@@ -420,7 +420,7 @@ int ofs_view_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus, 
 
 /* Of a link. */
 int ofs_view_link_attr(struct ofs_tree *t, ofs_node link, struct ofs_attr *ret);
-int ofs_view_link_target(ofs_node link, struct ofs_buf *out);
+void ofs_view_link_target(ofs_node link, struct ofs_buf *out);
 
 /* ---- search/ (search_node.c) */
 

@@ -308,9 +308,8 @@ int ofs_keeper_set(struct ofs_keeper *k, const char *value, size_t size)
 		if (k->wanted) {
 			k->wanted = false;
 			k->state = STATE_STOPPED;
-		} else if (k->state == STATE_RUNNING) {
+		} else if (k->state == STATE_RUNNING)
 			ofs_collector_stop(k->collector, false);
-		}
 		pthread_mutex_unlock(&k->lock);
 		return 0;
 	}
@@ -381,5 +380,8 @@ int ofs_keeper_get(struct ofs_keeper *k, const char *which, struct ofs_buf *out)
 		return len ? -ENODATA : -ENOMEM;
 	text = json_dumps(json, JSON_COMPACT);
 	json_decref(json);
-	return text ? ofs_buf_append_str(out, text) : -ENOMEM;
+	if (!text)
+		return -ENOMEM;
+	ofs_buf_append_str(out, text);
+	return 0;
 }

@@ -79,16 +79,18 @@ static int64_t ttl_parse(const char *text)
 	return 0;
 }
 
-int ofs_ttl_format(int64_t ttl, struct ofs_buf *out)
+void ofs_ttl_format(int64_t ttl, struct ofs_buf *out)
 {
 	int64_t seconds = ttl / OFS_NS_PER_S;
 	size_t i;
 
-	if (ttl == OFS_TTL_NEVER)
-		return ofs_buf_append_str(out, "never");
+	if (ttl == OFS_TTL_NEVER) {
+		ofs_buf_append_str(out, "never");
+		return;
+	}
 	for (i = 0; seconds % units[i].seconds; i++)
 		;
-	return ofs_buf_printf(out, "%" PRId64 "%c", seconds / units[i].seconds, units[i].unit);
+	ofs_buf_printf(out, "%" PRId64 "%c", seconds / units[i].seconds, units[i].unit);
 }
 
 static const char *const known[OFS_TTL_OTHER] = {
@@ -173,7 +175,10 @@ static int normalize_tags(const char *text, struct ofs_buf *out)
 		}
 		text += len + more;
 	}
-	return used > TAGS_MAX ? -EINVAL : ofs_buf_append_str(out, done);
+	if (used > TAGS_MAX)
+		return -EINVAL;
+	ofs_buf_append_str(out, done);
+	return 0;
 }
 
 int ofs_label_normalize(enum ofs_label_kind kind, const void *value, size_t size,
@@ -193,17 +198,29 @@ int ofs_label_normalize(enum ofs_label_kind kind, const void *value, size_t size
 	switch (kind) {
 	case OFS_LABEL_TTL:
 		ttl = ttl_parse(text);
-		return ttl ? ofs_ttl_format(ttl, out) : -EINVAL;
+		if (!ttl)
+			return -EINVAL;
+		ofs_ttl_format(ttl, out);
+		return 0;
 	case OFS_LABEL_IMPORTANT:
 		if (strcmp(text, "0") == 0)
 			return 0;
-		return strcmp(text, "1") == 0 ? ofs_buf_append_str(out, text) : -EINVAL;
+		if (strcmp(text, "1") != 0)
+			return -EINVAL;
+		ofs_buf_append_str(out, text);
+		return 0;
 	case OFS_LABEL_TAGS:
 		return size ? normalize_tags(text, out) : 0;
 	case OFS_LABEL_TITLE:
-		return size <= TITLE_MAX && is_line(text) ? ofs_buf_append_str(out, text) : -EINVAL;
+		if (!(size <= TITLE_MAX && is_line(text)))
+			return -EINVAL;
+		ofs_buf_append_str(out, text);
+		return 0;
 	case OFS_LABEL_CATEGORY:
-		return is_name(text) ? ofs_buf_append_str(out, text) : -EINVAL;
+		if (!is_name(text))
+			return -EINVAL;
+		ofs_buf_append_str(out, text);
+		return 0;
 	case OFS_LABELS:
 		break;
 	}
@@ -255,7 +272,10 @@ int ofs_label_get(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, st
 	char value[VALUE_MAX];
 	ssize_t n = ofs_store_getxattr(t->store, ino, names[kind], value, sizeof(value));
 
-	return n < 0 ? (int)n : ofs_buf_append(out, value, (size_t)n);
+	if (n < 0)
+		return (int)n;
+	ofs_buf_append(out, value, (size_t)n);
+	return 0;
 }
 
 /* Allocated; NULL: it is not set. */
@@ -263,8 +283,9 @@ static char *get_text(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT;
 
-	if (ofs_label_get(t, ino, kind, &value) < 0 || ofs_buf_append(&value, "", 1) < 0)
+	if (ofs_label_get(t, ino, kind, &value) < 0)
 		return NULL;
+	ofs_buf_append(&value, "", 1);
 	return (char *)ofs_steal(value.data);
 }
 
@@ -292,12 +313,11 @@ static void forget_removed(struct ofs_tree *t)
 }
 
 /* Brings memory in line with the store; the labels' lock is held. */
-static int reload(struct ofs_tree *t, uint64_t ino)
+static void reload(struct ofs_tree *t, uint64_t ino)
 {
 	OFS_FREE char *ttl = get_text(t, ino, OFS_LABEL_TTL);
 	OFS_FREE char *important = get_text(t, ino, OFS_LABEL_IMPORTANT);
 	struct ofs_label *l = ofs_alloc(sizeof(*l)), *had;
-	int r;
 
 	l->ino = ino;
 	l->ttl = ttl ? ttl_parse(ttl) : OFS_TTL_UNSET;
@@ -311,12 +331,9 @@ static int reload(struct ofs_tree *t, uint64_t ino)
 	label_destroy(had);
 	if (l->ttl == OFS_TTL_UNSET && !l->important && !l->tags && !l->category && !l->title) {
 		label_destroy(l);
-		return 0;
+		return;
 	}
-	r = ofs_map_put(&t->labels->files, ino, l);
-	if (r < 0)
-		label_destroy(l);
-	return r;
+	ofs_map_put(&t->labels->files, ino, l);
 }
 
 static int load_all(struct ofs_tree *t)
@@ -330,8 +347,8 @@ static int load_all(struct ofs_tree *t)
 		n = ofs_store_list_labelled(t->store, after, list, LISTED_AT_ONCE);
 		if (n < 0)
 			return n;
-		for (i = 0; i < n && r == 0; i++)
-			r = reload(t, list[i]);
+		for (i = 0; i < n; i++)
+			reload(t, list[i]);
 		if (n)
 			after = list[n - 1];
 		t->labels->loaded = r == 0 && !n;
@@ -414,17 +431,15 @@ int ofs_label_set(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, co
 		  size_t size, int flags)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf normal = OFS_BUF_INIT;
-	int r, again;
+	int r;
 
 	r = ofs_label_normalize(kind, value, size, &normal);
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&t->labels->lock);
 	r = store_value(t, ino, kind, &normal, flags);
-	if (r == 0 && t->labels->loaded) {
-		again = reload(t, ino);
-		t->labels->loaded = again == 0;
-	}
+	if (r == 0 && t->labels->loaded)
+		reload(t, ino);
 	pthread_mutex_unlock(&t->labels->lock);
 	if (r == 0 && kind == OFS_LABEL_TTL)
 		ofs_keeper_note(t->keeper, label_ttl(&normal));
@@ -440,7 +455,7 @@ int ofs_label_remove(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind)
 	pthread_mutex_lock(&t->labels->lock);
 	r = ofs_store_removexattr(t->store, ino, names[kind]);
 	if (r == 0 && t->labels->loaded)
-		t->labels->loaded = reload(t, ino) == 0;
+		reload(t, ino);
 	pthread_mutex_unlock(&t->labels->lock);
 	if (r == 0)
 		tell_indexer(t, ino, kind);

@@ -180,77 +180,82 @@ int ofs_tree_expiry(struct ofs_tree *t, const struct ofs_attr *file, int64_t *re
 
 /* ---- in words */
 
-static int append_time(struct ofs_tree *t, int64_t age, struct ofs_buf *out)
+static void append_time(struct ofs_tree *t, int64_t age, struct ofs_buf *out)
 {
-	return ofs_text_time(ofs_life_wall_time(t, age), out) < 0
-		       ? ofs_buf_append_str(out, "a far day")
-		       : 0;
+	if (ofs_text_time(ofs_life_wall_time(t, age), out) < 0)
+		ofs_buf_append_str(out, "a far day");
 }
 
 /* "unused for 41m of 30m" */
-static int append_idle(const struct ofs_facts *f, struct ofs_buf *out)
+static void append_idle(const struct ofs_facts *f, struct ofs_buf *out)
 {
 	int64_t idle = OFS_MAX(f->now - f->used, (int64_t)0);
-	int r = ofs_buf_append_str(out, "unused for ");
 
-	if (r == 0)
-		r = ofs_text_duration(idle, out);
-	if (r == 0)
-		r = ofs_buf_append_str(out, ", its time is ");
-	return r < 0 ? r : ofs_ttl_format(f->ttl, out);
+	ofs_buf_append_str(out, "unused for ");
+	ofs_text_duration(idle, out);
+	ofs_buf_append_str(out, ", its time is ");
+	ofs_ttl_format(f->ttl, out);
 }
 
-int ofs_life_cause(const struct ofs_facts *f, struct ofs_buf *out)
+void ofs_life_cause(const struct ofs_facts *f, struct ofs_buf *out)
 {
-	if (f->ended)
-		return ofs_buf_append_str(out, "its task has ended");
-	if (f->surplus && f->now < ofs_verdict_due(f->used, f->ttl))
-		return ofs_buf_append_str(out,
-					  "the working tier is larger than its limit, and this "
-					  "was used longest ago");
-	return append_idle(f, out);
+	if (f->ended) {
+		ofs_buf_append_str(out, "its task has ended");
+		return;
+	}
+	if (f->surplus && f->now < ofs_verdict_due(f->used, f->ttl)) {
+		ofs_buf_append_str(out, "the working tier is larger than its limit, and this "
+					"was used longest ago");
+		return;
+	}
+	append_idle(f, out);
 }
 
-static int append_step(struct ofs_tree *t, uint64_t step, struct ofs_buf *out)
+static void append_step(struct ofs_tree *t, uint64_t step, struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	OFS_FREE char *shown = NULL;
 
-	if (ofs_place_of(t, step, &place) < 0)
-		return ofs_buf_append_str(out, "a step");
+	if (ofs_place_of(t, step, &place) < 0) {
+		ofs_buf_append_str(out, "a step");
+		return;
+	}
 	shown = ofs_text_readable((const char *)place.path.data);
-	return ofs_buf_append_str(out, shown);
+	ofs_buf_append_str(out, shown);
 }
 
 /* What has come to an end, in words that do not change from one moment to the next. */
-static int append_end(struct ofs_tree *t, const struct ofs_facts *f, struct ofs_buf *out)
+static void append_end(struct ofs_tree *t, const struct ofs_facts *f, struct ofs_buf *out)
 {
 	int64_t due = ofs_verdict_due(f->used, f->ttl);
-	int r;
 
-	if (f->ended || f->now < due)
-		return ofs_life_cause(f, out);
-	r = ofs_buf_append_str(out, "its time of ");
-	if (r == 0)
-		r = ofs_ttl_format(f->ttl, out);
-	if (r == 0)
-		r = ofs_buf_append_str(out, " was over at ");
-	return r < 0 ? r : append_time(t, due, out);
+	if (f->ended || f->now < due) {
+		ofs_life_cause(f, out);
+		return;
+	}
+	ofs_buf_append_str(out, "its time of ");
+	ofs_ttl_format(f->ttl, out);
+	ofs_buf_append_str(out, " was over at ");
+	append_time(t, due, out);
 }
 
 /* `before`, a step or a time, and `after`; with `end`, why it would go. */
 static int explain(struct ofs_tree *t, const struct ofs_facts *f, const char *before, int64_t at,
 		   uint64_t step, const char *after, bool end, struct ofs_buf *out)
 {
-	int r = ofs_buf_append_str(out, before);
+	int r;
 
-	if (r == 0 && at)
-		r = append_time(t, at, out);
-	if (r == 0 && step)
-		r = append_step(t, step, out);
-	if (r == 0)
-		r = ofs_buf_append_str(out, after);
-	return r == 0 && end ? append_end(t, f, out) : r;
+	ofs_buf_append_str(out, before);
+	r = 0;
+	if (at)
+		append_time(t, at, out);
+	if (step)
+		append_step(t, step, out);
+	ofs_buf_append_str(out, after);
+	if (!(r == 0 && end))
+		return r;
+	append_end(t, f, out);
+	return 0;
 }
 
 int ofs_life_explain(struct ofs_tree *t, const struct ofs_facts *f, enum ofs_verdict v, int64_t at,
@@ -258,11 +263,14 @@ int ofs_life_explain(struct ofs_tree *t, const struct ofs_facts *f, enum ofs_ver
 {
 	switch (v) {
 	case OFS_KEEP_TIER:
-		return ofs_buf_append_str(out, "kept: it is not in the working tier");
+		ofs_buf_append_str(out, "kept: it is not in the working tier");
+		return 0;
 	case OFS_KEEP_IMPORTANT:
-		return ofs_buf_append_str(out, "kept: it is marked important");
+		ofs_buf_append_str(out, "kept: it is marked important");
+		return 0;
 	case OFS_KEEP_FOREVER:
-		return ofs_buf_append_str(out, "kept: its time is never over");
+		ofs_buf_append_str(out, "kept: its time is never over");
+		return 0;
 	case OFS_KEEP_USED:
 		return explain(t, f, "goes after ", at, 0, " unless it is used", false, out);
 	case OFS_KEEP_REFERENCED:

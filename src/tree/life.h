@@ -40,7 +40,7 @@ int ofs_life_facts(struct ofs_tree *t, const struct ofs_attr *file, const struct
 int64_t ofs_life_wall_time(struct ofs_tree *t, int64_t age);
 
 /* Why it would go: a part of a sentence. 0 or -ENOMEM. */
-int ofs_life_cause(const struct ofs_facts *f, struct ofs_buf *out);
+void ofs_life_cause(const struct ofs_facts *f, struct ofs_buf *out);
 
 /* The same of a last use: that may be noted as later than it was, but was not later than now. */
 int64_t ofs_life_used_time(struct ofs_tree *t, int64_t used);

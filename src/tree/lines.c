@@ -143,26 +143,21 @@ int ofs_source_lines(const struct ofs_source *src, uint64_t *ret)
 }
 
 /* The part [ret->off, end) is shown and not all that was asked for: says so, and how to go on. */
-static int add_notice(struct ofs_range *ret, uint64_t lines, bool ends_line, const char *fmt,
-		      const char *path, uint64_t from, uint64_t to)
+static void add_notice(struct ofs_range *ret, uint64_t lines, bool ends_line, const char *fmt,
+		       const char *path, uint64_t from, uint64_t to)
 {
-	int r;
-
 	/*
 	 * A cut within a line gets a line end of its own, which the count of bytes tells from
 	 * content.
 	 */
-	r = ofs_buf_printf(&ret->notice, "%s[offloadfs: ", ends_line ? "" : "\n");
-	if (r == 0 && lines)
-		r = ofs_buf_printf(&ret->notice, "%" PRIu64 " lines, ", lines);
-	if (r == 0)
-		r = ofs_buf_printf(&ret->notice,
-				   "%" PRIu64 " bytes shown; continue with %s:", ret->len, path);
-	if (r == 0)
-		r = ofs_buf_printf(&ret->notice, "%s%" PRIu64 "-", fmt, from);
-	if (r == 0 && to != UINT64_MAX)
-		r = ofs_buf_printf(&ret->notice, "%" PRIu64, to);
-	return r < 0 ? r : ofs_buf_append_str(&ret->notice, "]\n");
+	ofs_buf_printf(&ret->notice, "%s[offloadfs: ", ends_line ? "" : "\n");
+	if (lines)
+		ofs_buf_printf(&ret->notice, "%" PRIu64 " lines, ", lines);
+	ofs_buf_printf(&ret->notice, "%" PRIu64 " bytes shown; continue with %s:", ret->len, path);
+	ofs_buf_printf(&ret->notice, "%s%" PRIu64 "-", fmt, from);
+	if (to != UINT64_MAX)
+		ofs_buf_printf(&ret->notice, "%" PRIu64, to);
+	ofs_buf_append_str(&ret->notice, "]\n");
 }
 
 static int resolve_bytes(const struct ofs_source *src, uint64_t first, uint64_t last,
@@ -183,8 +178,8 @@ static int resolve_bytes(const struct ofs_source *src, uint64_t first, uint64_t 
 	n = ofs_source_read(src, &final, 1, first + ret->len - 1);
 	if (n < 0)
 		return (int)n;
-	return add_notice(ret, 0, final == '\n', "b", path, first + ret->len,
-			  OFS_MIN(last, size - 1));
+	add_notice(ret, 0, final == '\n', "b", path, first + ret->len, OFS_MIN(last, size - 1));
+	return 0;
 }
 
 /*
@@ -233,7 +228,8 @@ static int cap_bytes(struct scan *s, uint64_t first, uint64_t last, uint64_t max
 		return r;
 	if (lines) {
 		ret->len = fits - ret->off;
-		return add_notice(ret, lines, true, "", path, first + lines, last);
+		add_notice(ret, lines, true, "", path, first + lines, last);
+		return 0;
 	}
 	ret->len = max;
 	if (last != UINT64_MAX) {
@@ -241,7 +237,8 @@ static int cap_bytes(struct scan *s, uint64_t first, uint64_t last, uint64_t max
 		if (r < 0)
 			return r;
 	}
-	return add_notice(ret, 0, false, "b", path, ret->off + max, end - 1);
+	add_notice(ret, 0, false, "b", path, ret->off + max, end - 1);
+	return 0;
 }
 
 static int resolve_lines(const struct ofs_source *src, uint64_t first, uint64_t last,
@@ -268,8 +265,10 @@ static int resolve_lines(const struct ofs_source *src, uint64_t first, uint64_t 
 	ret->len = end - ret->off;
 	if (t->slice_max_bytes && ret->len > t->slice_max_bytes)
 		return cap_bytes(&s, first, last, t->slice_max_bytes, path, ret);
-	if (stop != last && end < src->attr.size)
-		return add_notice(ret, stop - first + 1, true, "", path, stop + 1, last);
+	if (stop != last && end < src->attr.size) {
+		add_notice(ret, stop - first + 1, true, "", path, stop + 1, last);
+		return 0;
+	}
 	return 0;
 }
 

@@ -18,10 +18,9 @@ void ofs_made_destroy(struct ofs_made *m)
 	free(m);
 }
 
-int ofs_made_share(struct ofs_tree *t, struct ofs_made *m)
+void ofs_made_share(struct ofs_tree *t, struct ofs_made *m)
 {
 	struct ofs_made *there;
-	int r = 0;
 
 	m->refs = 1;
 	m->attr.ino = m->node;
@@ -30,11 +29,10 @@ int ofs_made_share(struct ofs_tree *t, struct ofs_made *m)
 	if (there)
 		there->refs++;
 	else
-		r = ofs_map_put(&t->made, m->node, m);
+		ofs_map_put(&t->made, m->node, m);
 	pthread_mutex_unlock(&t->lock);
-	if (there || r < 0)
+	if (there)
 		ofs_made_destroy(m);
-	return r;
 }
 
 struct ofs_made *ofs_made_get(struct ofs_tree *t, ofs_node node)
@@ -79,8 +77,8 @@ ofs_node ofs_made_derive(ofs_node parent, const char *name, const void *what, si
 	return OFS_NODE_DERIVED | ofs_checksum(what, len, sum) >> 3;
 }
 
-int ofs_made_text(struct ofs_tree *t, ofs_node parent, const char *name,
-		  const struct ofs_attr *attr, struct ofs_buf *text, struct ofs_entry *ret)
+void ofs_made_text(struct ofs_tree *t, ofs_node parent, const char *name,
+		   const struct ofs_attr *attr, struct ofs_buf *text, struct ofs_entry *ret)
 {
 	const uint32_t access[] = { attr->mode & 0444, attr->uid, attr->gid };
 	struct ofs_made *m = ofs_alloc(sizeof(*m));
@@ -97,5 +95,5 @@ int ofs_made_text(struct ofs_tree *t, ofs_node parent, const char *name,
 	m->text = *text;
 	*text = (struct ofs_buf)OFS_BUF_INIT;
 	ofs_tree_fill_entry(&m->attr, false, ret);
-	return ofs_made_share(t, m);
+	ofs_made_share(t, m);
 }

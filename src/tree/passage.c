@@ -301,28 +301,31 @@ static size_t snippet_start(const char *text, size_t len, size_t at)
 	return from;
 }
 
-int ofs_snippet_append(struct ofs_buf *out, const char *text, size_t len, size_t at)
+void ofs_snippet_append(struct ofs_buf *out, const char *text, size_t len, size_t at)
 {
 	size_t i = snippet_start(text, len, at), chars, n, start;
-	int r = has_ink(text, i) ? ofs_buf_append_str(out, "...") : 0;
 	uint32_t c;
 
+	if (has_ink(text, i))
+		ofs_buf_append_str(out, "...");
+
 	start = out->len;
-	for (chars = 0; i < len && chars < OFS_SNIPPET_CHARS && r == 0; i += n) {
+	for (chars = 0; i < len && chars < OFS_SNIPPET_CHARS; i += n) {
 		n = ofs_fold_decode(text + i, len - i, &c);
 		chars++;
 		if (c == OFS_FOLD_INVALID)
-			r = ofs_buf_append_str(out, "?");
+			ofs_buf_append_str(out, "?");
 		else if (c > ' ' && !(c >= 0x7f && c < 0xa0) && c != 0x2028 && c != 0x2029)
-			r = ofs_buf_append(out, text + i, n);
+			ofs_buf_append(out, text + i, n);
 		else if (out->len > start)
-			r = ofs_buf_append_str(out, " ");
+			ofs_buf_append_str(out, " ");
 		else
 			chars--; /* blanks at the start */
 	}
 	while (out->len > start && out->data[out->len - 1] == ' ')
 		out->len--;
-	return r == 0 && has_ink(text + i, len - i) ? ofs_buf_append_str(out, "...") : r;
+	if (has_ink(text + i, len - i))
+		ofs_buf_append_str(out, "...");
 }
 
 /* The place in a line whose neighbourhood has the most of the terms. */

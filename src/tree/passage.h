@@ -42,6 +42,6 @@ void ofs_passages_scan(struct ofs_passages *p, const struct ofs_query *q, const 
  * Appends about OFS_SNIPPET_CHARS characters of [text, text + len) around the byte `at`, as one line
  * of valid UTF-8 without control characters.
  */
-int ofs_snippet_append(struct ofs_buf *out, const char *text, size_t len, size_t at);
+void ofs_snippet_append(struct ofs_buf *out, const char *text, size_t len, size_t at);
 
 #endif

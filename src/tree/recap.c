@@ -199,7 +199,7 @@ static int make(struct ofs_tree *t, const struct files *f, struct ofs_buf *text,
 	free(steps);
 	text->len = 0;
 	if (r == 0)
-		r = ofs_buf_append(text, made, len);
+		ofs_buf_append(text, made, len);
 	free(made);
 	return r;
 }
@@ -236,7 +236,7 @@ static int get_text(struct ofs_tree *t, uint64_t task, const struct files *f, st
 		kept->task = whole ? task : 0;
 		kept->sum = sum;
 		kept->used = ofs_clock_monotonic();
-		r = ofs_buf_append(out, kept->text.data, kept->text.len);
+		ofs_buf_append(out, kept->text.data, kept->text.len);
 	}
 	pthread_mutex_unlock(&recaps->lock);
 	return r;
@@ -271,7 +271,8 @@ int ofs_recap_lookup(struct ofs_tree *t, ofs_node task, const struct ofs_cred *c
 	for (size_t i = 0; i < files.n; i++)
 		attr.mtime = OFS_MAX(attr.mtime, files.list[i].attr.mtime);
 	attr.ctime = attr.atime = attr.mtime;
-	return ofs_made_text(t, task, FILE_NAME, &attr, &text, ret);
+	ofs_made_text(t, task, FILE_NAME, &attr, &text, ret);
+	return 0;
 }
 
 bool ofs_recap_exists(struct ofs_tree *t, ofs_node task)

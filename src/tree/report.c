@@ -167,15 +167,18 @@ static int format_status(struct ofs_tree *t, struct ofs_buf *out)
 	}
 	text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
 	json_decref(json);
-	return text ? ofs_buf_printf(out, "%s\n", text) : -ENOMEM;
+	if (!text)
+		return -ENOMEM;
+	ofs_buf_printf(out, "%s\n", text);
+	return 0;
 }
 
-static int metric(struct ofs_buf *out, const char *name, const char *type, const char *help,
-		  uint64_t value)
+static void metric(struct ofs_buf *out, const char *name, const char *type, const char *help,
+		   uint64_t value)
 {
-	return ofs_buf_printf(
-		out, "# HELP offloadfs_%s %s\n# TYPE offloadfs_%s %s\noffloadfs_%s %" PRIu64 "\n",
-		name, help, name, type, name, value);
+	ofs_buf_printf(out,
+		       "# HELP offloadfs_%s %s\n# TYPE offloadfs_%s %s\noffloadfs_%s %" PRIu64 "\n",
+		       name, help, name, type, name, value);
 }
 
 static int format_metrics(struct ofs_tree *t, struct ofs_buf *out)
@@ -216,13 +219,13 @@ static int format_metrics(struct ofs_tree *t, struct ofs_buf *out)
 	};
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(all) && r == 0; i++)
-		r = metric(out, all[i].name, all[i].type, all[i].help, all[i].value);
+		metric(out, all[i].name, all[i].type, all[i].help, all[i].value);
 	if (r == 0)
-		r = ofs_buf_append_str(out, "# HELP offloadfs_calls_total Calls of the tree.\n"
-					    "# TYPE offloadfs_calls_total counter\n");
+		ofs_buf_append_str(out, "# HELP offloadfs_calls_total Calls of the tree.\n"
+					"# TYPE offloadfs_calls_total counter\n");
 	for (int i = 0; i < OFS_CALLS && r == 0; i++)
-		r = ofs_buf_printf(out, "offloadfs_calls_total{call=\"%s\"} %" PRIu64 "\n",
-				   call_names[i], n.calls[i]);
+		ofs_buf_printf(out, "offloadfs_calls_total{call=\"%s\"} %" PRIu64 "\n",
+			       call_names[i], n.calls[i]);
 	return r;
 }
 
@@ -251,7 +254,7 @@ static int report(struct ofs_tree *t, enum kind kind,
 	}
 	reports->last[kind].seen = now;
 	if (r == 0)
-		r = ofs_buf_append(out, last->data, last->len);
+		ofs_buf_append(out, last->data, last->len);
 	else
 		last->len = 0;
 	pthread_mutex_unlock(&reports->lock);

@@ -28,8 +28,9 @@ static char *get_label(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kin
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT;
 
-	if (ofs_label_get(t, ino, kind, &value) < 0 || ofs_buf_append(&value, "", 1) < 0)
+	if (ofs_label_get(t, ino, kind, &value) < 0)
 		return NULL;
+	ofs_buf_append(&value, "", 1);
 	return (char *)ofs_steal(value.data);
 }
 
@@ -152,7 +153,7 @@ int ofs_search_add(struct ofs_search *s, uint64_t ino, const struct ofs_passages
 	};
 	r = ofs_hits_add(s->hits, &answer);
 	if (r == 0)
-		r = ofs_map_put(&s->seen, ino, s);
+		ofs_map_put(&s->seen, ino, s);
 	return r < 0 ? r : 1;
 }
 
@@ -170,7 +171,7 @@ int ofs_search_run(struct ofs_tree *t, const struct ofs_query *q, struct ofs_buf
 		r = ofs_search_list(&s);
 	}
 	if (r == 0)
-		r = ofs_hits_write(s.hits, out);
+		ofs_hits_write(s.hits, out);
 	ofs_hits_destroy(s.hits);
 	ofs_map_finish(&s.seen);
 	return r;

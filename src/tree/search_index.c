@@ -89,10 +89,7 @@ static struct content *content_of(struct lookup *k, const uint8_t sha[32])
 		return memcmp(c->sha, sha, sizeof(c->sha)) == 0 ? c : NULL;
 	c = ofs_alloc(sizeof(*c));
 	memcpy(c->sha, sha, sizeof(c->sha));
-	if (ofs_map_put(&k->by_sha, ofs_get_le64(sha), c) < 0) {
-		free(c);
-		return NULL;
-	}
+	ofs_map_put(&k->by_sha, ofs_get_le64(sha), c);
 	k->list = ofs_grow(k->list, &k->cap, k->n + 1, sizeof(struct content *));
 	k->list[k->n++] = c;
 	return c;
@@ -148,14 +145,13 @@ static int take_by_names(void *arg, uint64_t ino)
 }
 
 /* A term as FTS5 wants it: a phrase in quotes. */
-static int append_words(const struct ofs_term *term, struct ofs_buf *out)
+static void append_words(const struct ofs_term *term, struct ofs_buf *out)
 {
-	int r = ofs_buf_append_str(out, "\"");
-
-	for (size_t i = 0; i < term->len && r == 0; i++)
-		r = ofs_buf_append(out, term->text[i] == '"' ? "\"\"" : &term->text[i],
-				   term->text[i] == '"' ? 2 : 1);
-	return r < 0 ? r : ofs_buf_append_str(out, term->kind == OFS_TERM_PREFIX ? "\" *" : "\"");
+	ofs_buf_append_str(out, "\"");
+	for (size_t i = 0; i < term->len; i++)
+		ofs_buf_append(out, term->text[i] == '"' ? "\"\"" : &term->text[i],
+			       term->text[i] == '"' ? 2 : 1);
+	ofs_buf_append_str(out, term->kind == OFS_TERM_PREFIX ? "\" *" : "\"");
 }
 
 /* Documents that have all of the terms first to last as words. */
@@ -165,17 +161,14 @@ static int find_by_words(struct lookup *k, size_t first, size_t last, size_t lim
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf match = OFS_BUF_INIT;
 	int r = 0;
 
-	for (size_t i = first; i <= last && r == 0; i++) {
+	for (size_t i = first; i <= last; i++) {
 		if (i > first)
-			r = ofs_buf_append_str(&match, " AND ");
-		if (r == 0)
-			r = append_words(&q->terms[i], &match);
+			ofs_buf_append_str(&match, " AND ");
+		append_words(&q->terms[i], &match);
 	}
-	if (r == 0)
-		r = ofs_buf_append(&match, "", 1);
-	if (r == 0)
-		r = ofs_text_index_find_words(k->index, (const char *)match.data, limit * k->more,
-					      take_by_words, k);
+	ofs_buf_append(&match, "", 1);
+	r = ofs_text_index_find_words(k->index, (const char *)match.data, limit * k->more,
+				      take_by_words, k);
 	/* What has no word for the index is not found by words. */
 	return r == -EINVAL ? 0 : OFS_MIN(r, 0);
 }

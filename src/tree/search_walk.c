@@ -55,7 +55,7 @@ static void take_label(void *arg, const struct ofs_label *l)
 	uint64_t terms = terms_in(q, l->title) | terms_in(q, l->tags);
 
 	if (terms && w->error == 0)
-		w->error = ofs_map_put(&w->labels, l->ino, (void *)(uintptr_t)(HAS_LABEL | terms));
+		ofs_map_put(&w->labels, l->ino, (void *)(uintptr_t)(HAS_LABEL | terms));
 }
 
 static int take_file(void *arg, uint64_t ino, const char *name)
@@ -64,7 +64,8 @@ static int take_file(void *arg, uint64_t ino, const char *name)
 
 	if (w->most && w->files.n >= w->most)
 		return -ECANCELED;
-	return ofs_view_list_add(&w->files, ino, name);
+	ofs_view_list_add(&w->files, ino, name);
+	return 0;
 }
 
 static int walk_top(struct walk *w, enum ofs_top top)

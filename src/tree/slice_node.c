@@ -14,19 +14,23 @@ void ofs_slice_destroy(struct ofs_slice *s)
 	free(s);
 }
 
-static int append_place(struct ofs_tree *t, ofs_node dir, struct ofs_buf *path)
+static void append_place(struct ofs_tree *t, ofs_node dir, struct ofs_buf *path)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 
 	if (dir == OFS_NODE_ROOT)
-		return 0;
-	if (dir == OFS_NODE_REFS)
-		return ofs_buf_append_str(path, "refs/");
-	if (dir == OFS_NODE_CARE)
-		return ofs_buf_append_str(path, ".offload/");
+		return;
+	if (dir == OFS_NODE_REFS) {
+		ofs_buf_append_str(path, "refs/");
+		return;
+	}
+	if (dir == OFS_NODE_CARE) {
+		ofs_buf_append_str(path, ".offload/");
+		return;
+	}
 	if (ofs_place_of(t, dir, &place) < 0)
-		return 0;
-	return ofs_buf_printf(path, "%s/", (const char *)place.path.data);
+		return;
+	ofs_buf_printf(path, "%s/", (const char *)place.path.data);
 }
 
 /*
@@ -38,20 +42,17 @@ static char *shown_path(struct ofs_tree *t, ofs_node parent, const char *name,
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf path = OFS_BUF_INIT;
-	int r = 0;
 
 	if (t->mountpoint)
-		r = ofs_buf_printf(&path, "%s/", t->mountpoint);
-	if (r == 0 && ofs_view_is_dir(t, parent) && ofs_place_of(t, base->attr.ino, &place) == 0) {
-		r = ofs_buf_append_str(&path, (const char *)place.path.data);
-	} else if (r == 0) {
-		r = append_place(t, parent, &path);
-		if (r == 0)
-			r = ofs_buf_append_str(&path, name);
+		ofs_buf_printf(&path, "%s/", t->mountpoint);
+	if (ofs_view_is_dir(t, parent) && ofs_place_of(t, base->attr.ino, &place) == 0) {
+		ofs_buf_append_str(&path, (const char *)place.path.data);
+	} else {
+		append_place(t, parent, &path);
+		ofs_buf_append_str(&path, name);
 	}
-	if (r == 0)
-		r = ofs_buf_append(&path, "", 1);
-	return r == 0 ? (char *)ofs_steal(path.data) : NULL;
+	ofs_buf_append(&path, "", 1);
+	return (char *)ofs_steal(path.data);
 }
 
 static void slice_stat(const struct ofs_made *m, const struct ofs_attr *base, struct stat *ret)
@@ -67,9 +68,9 @@ static void slice_stat(const struct ofs_made *m, const struct ofs_attr *base, st
 }
 
 /* A slice of a file of the store: read from there, and only as long as it is the same. */
-static int make_slice(struct ofs_tree *t, const struct ofs_source *base,
-		      const struct ofs_slice_spec *spec, char *path, struct ofs_range *range,
-		      struct ofs_entry *ret)
+static void make_slice(struct ofs_tree *t, const struct ofs_source *base,
+		       const struct ofs_slice_spec *spec, char *path, struct ofs_range *range,
+		       struct ofs_entry *ret)
 {
 	const uint64_t what[] = { base->attr.ino, base->attr.version, spec->first, spec->last,
 				  range->len };
@@ -90,7 +91,7 @@ static int make_slice(struct ofs_tree *t, const struct ofs_source *base,
 	ret->keep_name = false;
 	ret->keep_attr = true;
 	slice_stat(m, &base->attr, &ret->attr);
-	return ofs_made_share(t, m);
+	ofs_made_share(t, m);
 }
 
 /* A slice of a made-up text is a text of its own. */
@@ -99,12 +100,12 @@ static int make_text(struct ofs_tree *t, ofs_node parent, const char *name,
 		     struct ofs_entry *ret)
 {
 	struct ofs_buf text = OFS_BUF_INIT;
-	int r = ofs_buf_append(&text, base->text->data + range->off, range->len);
+	int r;
 
-	if (r == 0)
-		r = ofs_buf_append(&text, range->notice.data, range->notice.len);
-	if (r == 0)
-		return ofs_made_text(t, parent, name, &base->attr, &text, ret);
+	ofs_buf_append(&text, base->text->data + range->off, range->len);
+	ofs_buf_append(&text, range->notice.data, range->notice.len);
+	ofs_made_text(t, parent, name, &base->attr, &text, ret);
+	return 0;
 	ofs_buf_finish(&text);
 	return r;
 }
@@ -121,7 +122,7 @@ static int lookup_range(struct ofs_tree *t, ofs_node parent, const char *name,
 	if (r == 0 && base->text)
 		r = make_text(t, parent, name, base, &range, ret);
 	else if (r == 0)
-		r = make_slice(t, base, spec, ofs_steal(path), &range, ret);
+		make_slice(t, base, spec, ofs_steal(path), &range, ret);
 	ofs_buf_finish(&range.notice);
 	return r;
 }
@@ -137,8 +138,10 @@ static int lookup_report(struct ofs_tree *t, ofs_node parent, const char *name,
 	if (!base->text)
 		r = spec->kind == OFS_SLICE_INFO ? ofs_info_format(t, &base->attr, &text)
 						 : ofs_summary_format(t, &base->attr, &text);
-	if (r == 0)
-		return ofs_made_text(t, parent, name, &base->attr, &text, ret);
+	if (r == 0) {
+		ofs_made_text(t, parent, name, &base->attr, &text, ret);
+		return 0;
+	}
 	ofs_buf_finish(&text);
 	return r;
 }
@@ -169,9 +172,10 @@ static int find_base(struct ofs_tree *t, ofs_node parent, const char *name,
 	m = ofs_made_get(t, entry.node);
 	if (m) {
 		ret->attr = m->attr;
-		r = ofs_buf_append(text, m->text.data, m->text.len);
+		ofs_buf_append(text, m->text.data, m->text.len);
 		ofs_made_put(t, m);
 		ofs_made_forget(t, entry.node, 1);
+		r = 0;
 	} else {
 		r = ofs_fixed_attr(t, entry.node, &ret->attr);
 		if (r == 0)
@@ -202,7 +206,8 @@ static int lookup_tombstone(struct ofs_tree *t, const char *name, const char *re
 		return r;
 	}
 	ofs_tree_made_up_attr(t, 0, S_IFREG | 0400, &attr);
-	return ofs_made_text(t, OFS_NODE_REFS, name, &attr, &text, ret);
+	ofs_made_text(t, OFS_NODE_REFS, name, &attr, &text, ret);
+	return 0;
 }
 
 int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *name,

@@ -276,7 +276,9 @@ static void resolve_names(struct ofs_tree *t, struct step *s)
 
 static int add_step(void *arg, uint64_t ino, const char *name)
 {
-	return ofs_step_file_is(name) ? ofs_view_list_add(arg, ino, "") : 0;
+	if (ofs_step_file_is(name))
+		ofs_view_list_add(arg, ino, "");
+	return 0;
 }
 
 static int refresh_step(struct ofs_tree *t, struct ofs_steps *s, uint64_t ino)
@@ -290,11 +292,8 @@ static int refresh_step(struct ofs_tree *t, struct ofs_steps *s, uint64_t ino)
 	if (!step) {
 		step = ofs_alloc(sizeof(*step));
 		step->ino = ino;
-		r = ofs_map_put(&s->steps, ino, step);
-		if (r < 0) {
-			free(step);
-			return r;
-		}
+		ofs_map_put(&s->steps, ino, step);
+		r = 0;
 	}
 	step->seen = s->refreshes;
 	if (step->version != attr.version)
@@ -323,22 +322,19 @@ static int refresh_task(struct ofs_tree *t, struct ofs_steps *s, uint64_t task)
 	return r;
 }
 
-static int add_targets(struct ofs_steps *s, struct step *step)
+static void add_targets(struct ofs_steps *s, struct step *step)
 {
-	int r = ofs_map_put(&s->targets, step->ino, step);
-
-	for (size_t i = 0; i < step->n && r == 0; i++)
-		r = ofs_map_put(&s->targets, step->targets[i], step);
-	return r;
+	ofs_map_put(&s->targets, step->ino, step);
+	for (size_t i = 0; i < step->n; i++)
+		ofs_map_put(&s->targets, step->targets[i], step);
 }
 
 /* Forgets what this refresh has not met, and lists what the rest names. */
-static int settle(struct ofs_steps *s)
+static void settle(struct ofs_steps *s)
 {
 	struct ofs_map kept = OFS_MAP_INIT;
 	struct step *step;
 	size_t pos = 0;
-	int r = 0;
 
 	ofs_map_finish(&s->targets);
 	s->targets = (struct ofs_map)OFS_MAP_INIT;
@@ -347,12 +343,11 @@ static int settle(struct ofs_steps *s)
 			step_destroy(step);
 			continue;
 		}
-		r = r < 0 ? r : ofs_map_put(&kept, step->ino, step);
-		r = r < 0 ? r : add_targets(s, step);
+		ofs_map_put(&kept, step->ino, step);
+		add_targets(s, step);
 	}
 	ofs_map_finish(&s->steps);
 	s->steps = kept;
-	return r;
 }
 
 int ofs_steps_refresh(struct ofs_tree *t, struct ofs_steps *s)
@@ -366,5 +361,7 @@ int ofs_steps_refresh(struct ofs_tree *t, struct ofs_steps *s)
 		r = r == -ENOENT || r == -ENOTDIR ? 0 : r;
 	}
 	/* What could not be looked at is not forgotten. */
-	return r < 0 ? r : settle(s);
+	if (r == 0)
+		settle(s);
+	return r;
 }

@@ -43,7 +43,9 @@ int ofs_task_get_state(struct ofs_tree *t, const struct ofs_attr *dir, struct of
 	if (!ofs_task_is_dir(t, dir))
 		return -ENODATA;
 	r = ofs_task_ended(t, dir->ino, &end);
-	return r < 0 ? r : ofs_buf_append_str(out, end.age ? "done" : "live");
+	if (r == 0)
+		ofs_buf_append_str(out, end.age ? "done" : "live");
+	return r;
 }
 
 static int set_ended(struct ofs_tree *t, uint64_t dir)

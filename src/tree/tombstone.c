@@ -39,31 +39,31 @@ static enum reason reason_of(enum ofs_verdict v)
 					 : REASON_EXPIRED;
 }
 
-static int put_string(struct ofs_buf *out, const void *text, size_t len)
+static void put_string(struct ofs_buf *out, const void *text, size_t len)
 {
 	uint8_t head[2];
-	int r;
 
 	len = OFS_MIN(len, (size_t)STRING_MAX);
 	ofs_put_le16(head, (uint16_t)len);
-	r = ofs_buf_append(out, head, sizeof(head));
-	return r < 0 || !len ? r : ofs_buf_append(out, text, len);
+	ofs_buf_append(out, head, sizeof(head));
+	if (len)
+		ofs_buf_append(out, text, len);
 }
 
-static int put_label(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind,
-		     struct ofs_buf *out)
+static void put_label(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind,
+		      struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT;
 
 	/* One that cannot be had is left out. */
 	if (ofs_label_get(t, ino, kind, &value) < 0)
 		value.len = 0;
-	return put_string(out, value.data, value.len);
+	put_string(out, value.data, value.len);
 }
 
-int ofs_tombstone_format(struct ofs_tree *t, const struct ofs_attr *file,
-			 const struct ofs_place *place, int64_t used, int64_t ttl,
-			 enum ofs_verdict verdict, struct ofs_buf *out)
+void ofs_tombstone_format(struct ofs_tree *t, const struct ofs_attr *file,
+			  const struct ofs_place *place, int64_t used, int64_t ttl,
+			  enum ofs_verdict verdict, struct ofs_buf *out)
 {
 	const char *path = (const char *)place->path.data;
 	struct ofs_digest digest = { .lines = -1 };
@@ -80,16 +80,12 @@ int ofs_tombstone_format(struct ofs_tree *t, const struct ofs_attr *file,
 	ofs_put_le64(head + 28, (uint64_t)used);
 	ofs_put_le64(head + 36, (uint64_t)ttl);
 	memcpy(head + 44, digest.sha, OFS_SHA256_SIZE);
-	r = ofs_buf_append(out, head, sizeof(head));
-	if (r == 0)
-		r = put_string(out, path, strlen(path));
-	if (r == 0)
-		r = put_string(out, place->task, strlen(place->task));
-	if (r == 0)
-		r = put_string(out, place->category, strlen(place->category));
-	if (r == 0)
-		r = put_label(t, file->ino, OFS_LABEL_TITLE, out);
-	return r < 0 ? r : put_label(t, file->ino, OFS_LABEL_TAGS, out);
+	ofs_buf_append(out, head, sizeof(head));
+	put_string(out, path, strlen(path));
+	put_string(out, place->task, strlen(place->task));
+	put_string(out, place->category, strlen(place->category));
+	put_label(t, file->ino, OFS_LABEL_TITLE, out);
+	put_label(t, file->ino, OFS_LABEL_TAGS, out);
 }
 
 bool ofs_tombstone_exists(struct ofs_tree *t, const char *ref)
@@ -156,8 +152,8 @@ static int set_why(json_t *json, const uint8_t *head, int64_t removed)
 
 	if (f.surplus)
 		f.ttl = OFS_TTL_NEVER;
-	if (ttl <= 0 || ofs_life_cause(&f, &why) < 0)
-		why.len = 0;
+	if (ttl > 0)
+		ofs_life_cause(&f, &why);
 	return set_text(json, "why", &why);
 }
 
@@ -204,5 +200,8 @@ int ofs_tombstone_report(struct ofs_tree *t, const char *ref, struct ofs_buf *ou
 		return -EIO;
 	text = json_dumps(json, JSON_INDENT(2));
 	json_decref(json);
-	return text ? ofs_buf_printf(out, "%s\n", text) : -ENOMEM;
+	if (!text)
+		return -ENOMEM;
+	ofs_buf_printf(out, "%s\n", text);
+	return 0;
 }

@@ -7,9 +7,9 @@
 #include "tree/life.h"
 
 /* What the store is to keep of a file; `used` is of the wall clock. 0 or -errno. */
-int ofs_tombstone_format(struct ofs_tree *t, const struct ofs_attr *file,
-			 const struct ofs_place *place, int64_t used, int64_t ttl,
-			 enum ofs_verdict verdict, struct ofs_buf *out);
+void ofs_tombstone_format(struct ofs_tree *t, const struct ofs_attr *file,
+			  const struct ofs_place *place, int64_t used, int64_t ttl,
+			  enum ofs_verdict verdict, struct ofs_buf *out);
 
 /* Whether there is one for the ref. */
 bool ofs_tombstone_exists(struct ofs_tree *t, const char *ref);

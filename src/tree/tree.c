@@ -356,14 +356,13 @@ static ssize_t copy_out(const struct ofs_buf *text, void *buf, size_t size, uint
 ssize_t ofs_tree_readlink(struct ofs_tree *t, ofs_node node, char *buf, size_t size)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf target = OFS_BUF_INIT;
-	int r;
 
 	if (!ofs_node_is_virtual(node))
 		return ofs_store_readlink(t->store, node, buf, size);
 	if (!ofs_node_is_link(node))
 		return -EINVAL;
-	r = ofs_view_link_target(node, &target);
-	return r < 0 ? r : copy_out(&target, buf, size, 0);
+	ofs_view_link_target(node, &target);
+	return copy_out(&target, buf, size, 0);
 }
 
 struct readdir {

@@ -306,5 +306,8 @@ int ofs_tree_verify_get(struct ofs_tree_verify *job, const char *which, struct o
 	pthread_mutex_unlock(&job->lock);
 	text = json ? json_dumps(json, JSON_COMPACT) : NULL;
 	json_decref(json);
-	return text ? ofs_buf_append_str(out, text) : r;
+	if (!text)
+		return r;
+	ofs_buf_append_str(out, text);
+	return 0;
 }

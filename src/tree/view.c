@@ -412,12 +412,12 @@ static uint64_t link_ino(ofs_node link)
 	return link & (OFS_NODE_FAR - 1);
 }
 
-int ofs_view_link_target(ofs_node link, struct ofs_buf *out)
+void ofs_view_link_target(ofs_node link, struct ofs_buf *out)
 {
 	char ref[OFS_REF_SIZE];
 
 	ofs_ref_format(link_ino(link), ref);
-	return ofs_buf_printf(out, "%s../../refs/%s", link & OFS_NODE_FAR ? "../" : "", ref);
+	ofs_buf_printf(out, "%s../../refs/%s", link & OFS_NODE_FAR ? "../" : "", ref);
 }
 
 /* As old as the file, and of the same owner. */
@@ -473,11 +473,7 @@ static int lookup_dir(struct ofs_tree *t, ofs_node dir, const struct ofs_view_di
 	if (r <= 0)
 		return r < 0 ? r : -ENOENT;
 	m = ofs_alloc(sizeof(*m));
-	r = ofs_buf_append(&m->text, name, strlen(name) + 1);
-	if (r < 0) {
-		ofs_made_destroy(m);
-		return r;
-	}
+	ofs_buf_append(&m->text, name, strlen(name) + 1);
 	m->text.len--;
 	m->parent = dir;
 	m->node = ofs_made_derive(dir, name, NULL, 0);
@@ -486,7 +482,8 @@ static int lookup_dir(struct ofs_tree *t, ofs_node dir, const struct ofs_view_di
 	/* The node may be there already, and then `m` goes; it says the same. */
 	ofs_tree_fill_entry(&m->attr, true, ret);
 	ret->keep_attr = false;
-	return ofs_made_share(t, m);
+	ofs_made_share(t, m);
+	return 0;
 }
 
 int ofs_view_lookup(struct ofs_tree *t, ofs_node dir, const char *name, struct ofs_entry *ret)

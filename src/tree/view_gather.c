@@ -27,7 +27,9 @@ static int add_file(void *arg, uint64_t ino, const char *name)
 {
 	struct gathering *g = arg;
 
-	return ofs_map_get(&g->others, ino) ? 0 : ofs_view_list_add(g->list, ino, name);
+	if (!(ofs_map_get(&g->others, ino)))
+		ofs_view_list_add(g->list, ino, name);
+	return 0;
 }
 
 /*
@@ -50,7 +52,10 @@ static int add_labelled(struct gathering *g, uint64_t ino)
 	char name[OFS_NAME_MAX + 1];
 	int r = labelled_name(g->tree, ino, name);
 
-	return r > 0 ? ofs_view_list_add(g->list, ino, name) : r;
+	if (r <= 0)
+		return r;
+	ofs_view_list_add(g->list, ino, name);
+	return 0;
 }
 
 /* Adds all files below the directory in `base` that has the view directory's name. */
@@ -179,7 +184,7 @@ static int add_subdirs(void *arg, uint64_t dir)
 	int r = ofs_walk_subdirs(g->tree, dir, &dirs);
 
 	for (size_t i = 0; i < dirs.n && r == 0; i++)
-		r = ofs_view_list_add_name(g->list, ofs_view_list_name(&dirs, i));
+		ofs_view_list_add_name(g->list, ofs_view_list_name(&dirs, i));
 	return r;
 }
 
@@ -194,7 +199,7 @@ static void take_category_name(void *arg, const struct ofs_label *l)
 	struct label_names *names = arg;
 
 	if (l->category && names->error == 0)
-		names->error = ofs_view_list_add(&names->list, l->ino, l->category);
+		ofs_view_list_add(&names->list, l->ino, l->category);
 }
 
 static void take_tag_names(void *arg, const struct ofs_label *l)
@@ -208,7 +213,7 @@ static void take_tag_names(void *arg, const struct ofs_label *l)
 
 		memcpy(tag, at, len);
 		tag[len] = 0;
-		names->error = ofs_view_list_add(&names->list, l->ino, tag);
+		ofs_view_list_add(&names->list, l->ino, tag);
 		at = at[len] ? at + len + 1 : NULL;
 	}
 }
@@ -228,9 +233,9 @@ static int add_label_names(struct gathering *g, const struct ofs_view_list *name
 		r = labelled_name(g->tree, names->entries[i].key, file);
 		if (r <= 0)
 			continue;
-		r = ofs_map_put(&seen, ofs_view_list_key(name), &seen);
-		if (r == 0)
-			r = ofs_view_list_add_name(g->list, name);
+		ofs_map_put(&seen, ofs_view_list_key(name), &seen);
+		ofs_view_list_add_name(g->list, name);
+		r = 0;
 	}
 	ofs_map_finish(&seen);
 	return OFS_MIN(r, 0);
@@ -257,9 +262,8 @@ static int gather_names(struct gathering *g)
 
 	switch (g->dir->kind) {
 	case OFS_VIEW_CATEGORY:
-		r = ofs_view_list_add_name(g->list, OFS_CATEGORY_NONE);
-		if (r == 0)
-			r = ofs_walk_bases(g->tree, add_subdirs, g);
+		ofs_view_list_add_name(g->list, OFS_CATEGORY_NONE);
+		r = ofs_walk_bases(g->tree, add_subdirs, g);
 		if (r == 0)
 			r = gather_label_names(g);
 		break;
@@ -267,7 +271,7 @@ static int gather_names(struct gathering *g)
 		return add_subdirs(g, g->tree->tops[OFS_TOP_TASKS]);
 	case OFS_VIEW_TIER:
 		for (int i = 0; i < OFS_TIERS && r == 0; i++)
-			r = ofs_view_list_add_name(g->list, ofs_tier_names[i]);
+			ofs_view_list_add_name(g->list, ofs_tier_names[i]);
 		break;
 	case OFS_VIEW_TAG:
 		return gather_label_names(g);

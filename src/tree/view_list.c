@@ -27,16 +27,13 @@ size_t ofs_view_list_seek(const struct ofs_view_list *l, uint64_t key)
 	return lo;
 }
 
-int ofs_view_list_add(struct ofs_view_list *l, uint64_t key, const char *name)
+void ofs_view_list_add(struct ofs_view_list *l, uint64_t key, const char *name)
 {
 	size_t at = l->names.len;
-	int r = ofs_buf_append(&l->names, name, strlen(name) + 1);
 
-	if (r < 0)
-		return r;
+	ofs_buf_append(&l->names, name, strlen(name) + 1);
 	l->entries = ofs_grow(l->entries, &l->cap, l->n + 1, sizeof(*l->entries));
 	l->entries[l->n++] = (struct ofs_view_entry){ key, at };
-	return 0;
 }
 
 uint64_t ofs_view_list_key(const char *name)
@@ -44,9 +41,9 @@ uint64_t ofs_view_list_key(const char *name)
 	return ofs_checksum(name, strlen(name), 0) >> 2;
 }
 
-int ofs_view_list_add_name(struct ofs_view_list *l, const char *name)
+void ofs_view_list_add_name(struct ofs_view_list *l, const char *name)
 {
-	return ofs_view_list_add(l, ofs_view_list_key(name), name);
+	ofs_view_list_add(l, ofs_view_list_key(name), name);
 }
 
 /* Of several names of one file the one that was found first comes first. */

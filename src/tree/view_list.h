@@ -25,8 +25,8 @@ void ofs_view_list_finish(struct ofs_view_list *l);
 uint64_t ofs_view_list_key(const char *name);
 
 /* Both 0 or -ENOMEM. */
-int ofs_view_list_add(struct ofs_view_list *l, uint64_t key, const char *name);
-int ofs_view_list_add_name(struct ofs_view_list *l, const char *name);
+void ofs_view_list_add(struct ofs_view_list *l, uint64_t key, const char *name);
+void ofs_view_list_add_name(struct ofs_view_list *l, const char *name);
 
 /* Brings the entries into order, each key once: with the name that was added first. */
 void ofs_view_list_settle(struct ofs_view_list *l);

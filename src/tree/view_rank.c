@@ -87,7 +87,8 @@ static int rank_file(struct ranking *k, uint64_t ino, const char *name)
 
 static int add_file(void *arg, uint64_t ino, const char *name)
 {
-	return ofs_view_list_add(arg, ino, name);
+	ofs_view_list_add(arg, ino, name);
+	return 0;
 }
 
 int ofs_view_gather_ranked(struct ofs_tree *t, enum ofs_view view, struct ofs_view_list *ret)
@@ -105,7 +106,7 @@ int ofs_view_gather_ranked(struct ofs_tree *t, enum ofs_view view, struct ofs_vi
 	for (size_t i = 0; i < files.n && r == 0; i++)
 		r = rank_file(&k, files.entries[i].key, ofs_view_list_name(&files, i));
 	for (size_t i = 0; i < k.n && r == 0; i++)
-		r = ofs_view_list_add(ret, k.list[i].ino, k.list[i].name);
+		ofs_view_list_add(ret, k.list[i].ino, k.list[i].name);
 	free(k.list);
 	return r;
 }

@@ -89,7 +89,9 @@ int ofs_walk_files(struct ofs_tree *t, uint64_t dir, bool deep, ofs_walk_fn fn, 
 
 static int add_if_dir(void *arg, const char *name, const struct ofs_attr *attr)
 {
-	return S_ISDIR(attr->mode) ? ofs_view_list_add(arg, attr->ino, name) : 0;
+	if (S_ISDIR(attr->mode))
+		ofs_view_list_add(arg, attr->ino, name);
+	return 0;
 }
 
 int ofs_walk_subdirs(struct ofs_tree *t, uint64_t dir, struct ofs_view_list *ret)

@@ -37,7 +37,8 @@ static int attr_ref(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_
 	if (!S_ISREG(file->mode))
 		return -ENODATA;
 	ofs_ref_format(file->ino, ref);
-	return ofs_buf_append_str(out, ref);
+	ofs_buf_append_str(out, ref);
+	return 0;
 }
 
 static int attr_sha256(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
@@ -58,7 +59,8 @@ static int attr_sha256(struct ofs_tree *t, const struct ofs_attr *file, struct o
 	if (r < 0)
 		return r;
 	ofs_sha256_hex(digest.sha, hex);
-	return ofs_buf_append_str(out, hex);
+	ofs_buf_append_str(out, hex);
+	return 0;
 }
 
 static const char *pick_tier(const struct ofs_place *p)
@@ -96,7 +98,10 @@ static int attr_place(struct ofs_tree *t, const struct ofs_attr *file, struct of
 	if (r < 0)
 		return r;
 	text = pick(&place);
-	return text[0] ? ofs_buf_append_str(out, text) : -ENODATA;
+	if (!text[0])
+		return -ENODATA;
+	ofs_buf_append_str(out, text);
+	return 0;
 }
 
 static int attr_tier(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
@@ -135,7 +140,10 @@ static int attr_expires(struct ofs_tree *t, const struct ofs_attr *file, struct 
 	r = ofs_tree_expiry(t, file, &at);
 	if (r < 0)
 		return r == -ENOENT ? -ENODATA : r;
-	return at == OFS_TTL_NEVER ? ofs_buf_append_str(out, "never") : ofs_text_time(at, out);
+	if (at != OFS_TTL_NEVER)
+		return ofs_text_time(at, out);
+	ofs_buf_append_str(out, "never");
+	return 0;
 }
 
 static int attr_used(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
@@ -166,7 +174,9 @@ static int attr_lines(struct ofs_tree *t, const struct ofs_attr *file, struct of
 	if (!S_ISREG(file->mode))
 		return -ENODATA;
 	r = ofs_source_lines(&src, &lines);
-	return r < 0 ? r : ofs_buf_printf(out, "%" PRIu64, lines);
+	if (r == 0)
+		ofs_buf_printf(out, "%" PRIu64, lines);
+	return r;
 }
 
 /* An estimate, from the beginning of a large file. What cannot be read has four bytes a token, as text has about. */
@@ -184,7 +194,8 @@ static int attr_tokens(struct ofs_tree *t, const struct ofs_attr *file, struct o
 	tokens = n > 0 ? ofs_tokens_count(text, (size_t)n) : file->size / 4 + (file->size % 4 != 0);
 	if (n > 0 && (uint64_t)n < file->size)
 		tokens = (uint64_t)((double)tokens / (double)n * (double)file->size);
-	return ofs_buf_printf(out, "%" PRIu64, tokens);
+	ofs_buf_printf(out, "%" PRIu64, tokens);
+	return 0;
 }
 
 /* A guess from the first bytes, sure enough for a preview or a viewer. */
@@ -214,7 +225,10 @@ static int attr_mime(struct ofs_tree *t, const struct ofs_attr *file, struct ofs
 	if (!S_ISREG(file->mode))
 		return -ENODATA;
 	n = ofs_store_read(t->store, file->ino, head, sizeof(head), 0);
-	return n < 0 ? (int)n : ofs_buf_append_str(out, sniff(head, (size_t)n));
+	if (n < 0)
+		return (int)n;
+	ofs_buf_append_str(out, sniff(head, (size_t)n));
+	return 0;
 }
 
 static int attr_stored(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
@@ -222,7 +236,8 @@ static int attr_stored(struct ofs_tree *t, const struct ofs_attr *file, struct o
 	(void)t;
 	if (!S_ISREG(file->mode))
 		return -ENODATA;
-	return ofs_buf_printf(out, "%" PRIu64, file->occupied);
+	ofs_buf_printf(out, "%" PRIu64, file->occupied);
+	return 0;
 }
 
 /* What was set, or what holds without. */
@@ -236,14 +251,18 @@ static int attr_ttl(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_
 	r = ofs_place_of(t, file->ino, &place);
 	if (r < 0)
 		return r == -ENOENT ? -ENODATA : r;
-	if (ofs_place_tier(&place) != OFS_TIER_WORKING)
-		return ofs_buf_append_str(out, "never");
+	if (ofs_place_tier(&place) != OFS_TIER_WORKING) {
+		ofs_buf_append_str(out, "never");
+		return 0;
+	}
 	r = ofs_label_get(t, file->ino, OFS_LABEL_TTL, out);
 	if (r == -ENODATA)
 		r = ofs_place_label(t, file->ino, &place);
 	else
 		return r;
-	return r < 0 ? r : ofs_ttl_format(ofs_ttl_default(t, place.category), out);
+	if (r == 0)
+		ofs_ttl_format(ofs_ttl_default(t, place.category), out);
+	return r;
 }
 
 static int attr_important(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
@@ -252,7 +271,10 @@ static int attr_important(struct ofs_tree *t, const struct ofs_attr *file, struc
 
 	if (S_ISREG(file->mode))
 		r = ofs_label_get(t, file->ino, OFS_LABEL_IMPORTANT, out);
-	return r == -ENODATA && S_ISREG(file->mode) ? ofs_buf_append_str(out, "0") : r;
+	if (!(r == -ENODATA && S_ISREG(file->mode)))
+		return r;
+	ofs_buf_append_str(out, "0");
+	return 0;
 }
 
 static int attr_tags(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
@@ -458,8 +480,8 @@ static int list_users(struct ofs_tree *t, ofs_node node, struct ofs_buf *out)
 	if (n <= 0)
 		return (int)n;
 	for (const char *p = names; p < names + n; p += strlen(p) + 1)
-		if (is_users(p) && ofs_buf_append(out, p, strlen(p) + 1) < 0)
-			return -ENOMEM;
+		if (is_users(p))
+			ofs_buf_append(out, p, strlen(p) + 1);
 	return 0;
 }
 
@@ -482,11 +504,9 @@ ssize_t ofs_tree_listxattr(struct ofs_tree *t, ofs_node node, char *buf, size_t 
 	for (i = 0; S_ISREG(file.mode) && i < OFS_ARRAY_SIZE(attrs); i++) {
 		if (!attr_is_listed(t, &file, i))
 			continue;
-		r = ofs_buf_printf(&names, PREFIX "%s", attrs[i].name);
-		if (r == 0)
-			r = ofs_buf_append(&names, "", 1);
-		if (r < 0)
-			return r;
+		ofs_buf_printf(&names, PREFIX "%s", attrs[i].name);
+		ofs_buf_append(&names, "", 1);
+		r = 0;
 	}
 	r = list_users(t, node, &names);
 	return r < 0 ? r : give(&names, buf, size);

@@ -106,9 +106,9 @@ static void expand(const uint8_t *data, size_t size, struct ofs_buf *ret)
 {
 	for (size_t i = 0; i < size; i++) {
 		if (data[i] < FIRST_PIECE)
-			FUZZ_ASSERT(ofs_buf_append(ret, &data[i], 1) == 0);
+			ofs_buf_append(ret, &data[i], 1);
 		else
-			FUZZ_ASSERT(ofs_buf_append_str(ret, pieces[data[i] - FIRST_PIECE]) == 0);
+			ofs_buf_append_str(ret, pieces[data[i] - FIRST_PIECE]);
 	}
 }
 

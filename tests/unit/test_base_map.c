@@ -40,11 +40,11 @@ Test(base_map, empty)
 
 Test(base_map, put_replaces)
 {
-	cr_assert_eq(ofs_map_put(&map, 0, values[0]), 0);
-	cr_assert_eq(ofs_map_put(&map, 0, values[1]), 0);
+	ofs_map_put(&map, 0, values[0]);
+	ofs_map_put(&map, 0, values[1]);
 	cr_assert_eq(ofs_map_get(&map, 0), values[1]);
 	cr_assert_eq(map.count, 1);
-	cr_assert_eq(ofs_map_put(&map, UINT64_MAX, values[2]), 0);
+	ofs_map_put(&map, UINT64_MAX, values[2]);
 	cr_assert_eq(ofs_map_get(&map, UINT64_MAX), values[2]);
 	cr_assert_eq(ofs_map_remove(&map, 0), values[1]);
 	cr_assert_null(ofs_map_get(&map, 0));
@@ -65,7 +65,7 @@ static void check_against_model(uint64_t (*key_of)(uint32_t), uint32_t keys, uns
 		i = next_random(&seed) % keys;
 		value = &values[i][next_random(&seed) % 2];
 		if (next_random(&seed) % 2) {
-			cr_assert_eq(ofs_map_put(&map, key_of(i), value), 0);
+			ofs_map_put(&map, key_of(i), value);
 			count += !model[i];
 			model[i] = value;
 		} else {
@@ -128,7 +128,7 @@ Test(base_map, removal_keeps_chains_that_wrap)
 	uint32_t i;
 
 	for (i = 0; i < 5; i++)
-		cr_assert_eq(ofs_map_put(&map, key_crowded(i), values[i]), 0);
+		ofs_map_put(&map, key_crowded(i), values[i]);
 	cr_assert_eq(map.mask, mask);
 	cr_assert_not_null(map.slots[0].value, "no chain wraps around");
 	cr_assert_eq(ofs_map_remove(&map, key_crowded(0)), values[0]);
@@ -142,7 +142,7 @@ Test(base_map, many)
 	uint64_t i;
 
 	for (i = 0; i < 200000; i++)
-		cr_assert_eq(ofs_map_put(&map, i * 4096, &value), 0);
+		ofs_map_put(&map, i * 4096, &value);
 	cr_assert_eq(map.count, 200000);
 	for (i = 0; i < 200000; i += 2)
 		cr_assert_eq(ofs_map_remove(&map, i * 4096), &value);
@@ -156,7 +156,7 @@ Test(base_map, gives_back_what_it_no_longer_needs)
 	uint64_t i;
 
 	for (i = 0; i < many; i++)
-		cr_assert_eq(ofs_map_put(&map, i, values[i % KEYS]), 0);
+		ofs_map_put(&map, i, values[i % KEYS]);
 	for (i = few; i < many; i++)
 		cr_assert_eq(ofs_map_remove(&map, i), values[i % KEYS]);
 	cr_assert_eq(map.count, few);

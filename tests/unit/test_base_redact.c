@@ -53,9 +53,8 @@ static char *make_seeded(const char *pattern, uint64_t seed)
 		if (alphabet) {
 			draw(&out, alphabet, n, seed++);
 			pattern = end + 2;
-		} else if (*pattern != '~') {
+		} else if (*pattern != '~')
 			ofs_buf_append(&out, pattern, 1);
-		}
 	}
 	ofs_buf_append(&out, "", 1);
 	return (char *)out.data;
@@ -75,7 +74,7 @@ static char *redact_n(const char *text, size_t len, int *ret_n)
 	cr_assert_eq(ofs_redact_text(&again, (char *)out.data, out.len), 0, "not idempotent: %.*s",
 		     (int)out.len, (char *)out.data);
 	cr_assert_eq(again.len, out.len);
-	cr_assert_eq(ofs_buf_append(&out, "", 1), 0);
+	ofs_buf_append(&out, "", 1);
 	*ret_n = n;
 	return (char *)ofs_steal(out.data);
 }
@@ -810,7 +809,7 @@ Test(base_redact, a_huge_line_with_many_secrets, .timeout = 120)
 	OFS_FREE char *token = make("gh~p_%36{a} AK~IA%16{k},");
 
 	for (int i = 0; i < 50000; i++)
-		cr_assert_eq(ofs_buf_append_str(&text, token), 0);
+		ofs_buf_append_str(&text, token);
 	cr_assert_eq(ofs_redact_text(&out, (char *)text.data, text.len), 100000);
 	cr_assert_eq(out.len,
 		     (strlen("[redacted: github-token] [redacted: aws-access-key-id],")) * 50000);

@@ -49,7 +49,7 @@ Test(codec_zstd, appends_behind_what_is_there)
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
 	uint8_t back[SIZE];
 
-	cr_assert_eq(ofs_buf_append_str(&out, "head"), 0);
+	ofs_buf_append_str(&out, "head");
 	cr_assert_eq(ofs_compress(compressor, 3, plain, SIZE, &out), 0);
 	cr_assert_arr_eq(out.data, "head", 4);
 	cr_assert_eq(ofs_decompress(out.data + 4, out.len - 4, back, SIZE), 0);

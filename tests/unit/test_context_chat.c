@@ -289,7 +289,9 @@ Test(context_chat, of_several_members_the_last_counts)
 
 static int join(void *arg, struct ofs_span string)
 {
-	return ofs_span_decode(string, arg) < 0 ? -ENOMEM : ofs_buf_append_str(arg, "|");
+	ofs_span_decode(string, arg);
+	ofs_buf_append_str(arg, "|");
+	return 0;
 }
 
 static int stop(void *arg, struct ofs_span string)
@@ -348,13 +350,11 @@ Test(context_chat, tokens)
 	cr_expect_eq(plain, escaped);
 	read_list("[{\"role\": \"tool\", \"content\": \"a\"}]");
 	cr_expect_lt(ofs_chat_tokens(&chat), plain);
-	cr_assert_eq(ofs_buf_append_str(
-			     &big,
-			     "[{\"role\":\"user\",\"content\":[{\"type\":\"image\",\"data\":\""),
-		     0);
+	ofs_buf_append_str(&big,
+			   "[{\"role\":\"user\",\"content\":[{\"type\":\"image\",\"data\":\"");
 	for (int i = 0; i < 10000; i++)
-		cr_assert_eq(ofs_buf_append_str(&big, "iVBORw0KGgoAAAANSUhEUgAA"), 0);
-	cr_assert_eq(ofs_buf_append(&big, "\"}]}]", 6), 0);
+		ofs_buf_append_str(&big, "iVBORw0KGgoAAAANSUhEUgAA");
+	ofs_buf_append(&big, "\"}]}]", 6);
 	read_list((const char *)big.data);
 	cr_expect_lt(ofs_chat_tokens(&chat), 5000);
 }
@@ -364,22 +364,16 @@ Test(context_chat, many_calls)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 
-	cr_assert_eq(ofs_buf_append_str(&text, "[{}"), 0);
+	ofs_buf_append_str(&text, "[{}");
 	for (int i = 0; i < 20000; i++)
-		cr_assert_eq(
-			ofs_buf_printf(
-				&text,
-				",{\"type\":\"function_call\",\"call_id\":\"c%d\",\"name\":\"n%d\"}",
-				i, i),
-			0);
+		ofs_buf_printf(&text,
+			       ",{\"type\":\"function_call\",\"call_id\":\"c%d\",\"name\":\"n%d\"}",
+			       i, i);
 	for (int i = 0; i < 20000; i++)
-		cr_assert_eq(
-			ofs_buf_printf(
-				&text,
-				",{\"role\":\"tool\",\"tool_call_id\":\"c%d\",\"content\":\"%d\"}",
-				i, i),
-			0);
-	cr_assert_eq(ofs_buf_append(&text, "]", 2), 0);
+		ofs_buf_printf(&text,
+			       ",{\"role\":\"tool\",\"tool_call_id\":\"c%d\",\"content\":\"%d\"}",
+			       i, i);
+	ofs_buf_append(&text, "]", 2);
 	read_list((const char *)text.data);
 	cr_assert_eq(chat.n_results, 20000);
 	for (size_t i = 0; i < 20000; i++)

@@ -18,7 +18,7 @@ TestSuite(context_completion, .fini = finish);
 
 static void expect_text(const char *expected)
 {
-	cr_assert_eq(ofs_buf_append(&text, "", 1), 0);
+	ofs_buf_append(&text, "", 1);
 	cr_expect_str_eq((const char *)text.data, expected);
 }
 
@@ -53,7 +53,7 @@ Test(context_completion, a_request_is_json_with_its_texts_quoted)
 	struct ofs_completion c = asked("a \"b\"\n\\ \xc3\xa9");
 
 	c.max_tokens = 7;
-	cr_assert_eq(ofs_completion_write(&c, &text), 0);
+	ofs_completion_write(&c, &text);
 	expect_text("{\"model\":\"m\",\"messages\":[{\"role\":\"system\",\"content\":\"i\"},"
 		    "{\"role\":\"user\",\"content\":\"a \\\"b\\\"\\n\\\\ \xc3\xa9\"}],"
 		    "\"temperature\":0,\"max_tokens\":7}");
@@ -71,7 +71,7 @@ Test(context_completion, a_model_that_takes_another_form_gets_it)
 	cr_expect_not(ofs_completion_adapt(&c, max, strlen(max)), "once is enough");
 	cr_expect(ofs_completion_adapt(&c, temperature, strlen(temperature)));
 	cr_expect_not(ofs_completion_adapt(&c, temperature, strlen(temperature)));
-	cr_assert_eq(ofs_completion_write(&c, &text), 0);
+	ofs_completion_write(&c, &text);
 	expect_text("{\"model\":\"m\",\"messages\":[{\"role\":\"system\",\"content\":\"i\"},"
 		    "{\"role\":\"user\",\"content\":\"t\"}],\"max_completion_tokens\":7}");
 }

@@ -22,7 +22,7 @@ static void replace(size_t at, size_t len, const char *with)
 {
 	struct ofs_buf text = OFS_BUF_INIT;
 
-	cr_assert_eq(ofs_buf_append_str(&text, with), 0);
+	ofs_buf_append_str(&text, with);
 	ofs_edits_replace(&edits, (struct ofs_span){ source + at, len }, &text);
 	cr_assert_null(text.data, "the text was not taken");
 }
@@ -87,7 +87,7 @@ Test(context_edit, many)
 		size_t at = i * 1237 % 5000; /* each even place once */
 		struct ofs_buf with = OFS_BUF_INIT;
 
-		cr_assert_eq(ofs_buf_append_str(&with, "xy"), 0);
+		ofs_buf_append_str(&with, "xy");
 		ofs_edits_replace(&edits, (struct ofs_span){ text + at, 1 }, &with);
 	}
 	ofs_edits_sort(&edits);

@@ -775,11 +775,11 @@ Test(context_reduce, history_of_a_task)
 			     "tasks/t1/outputs/shell_", 23),
 		     0);
 	cr_assert_eq(ofs_step_print(&step, &line), 0);
-	cr_assert_eq(ofs_buf_append(&line, "\n", 2), 0);
+	ofs_buf_append(&line, "\n", 2);
 	expect_file("tasks/t1/history/step_001.json", (char *)line.data);
 	line.len = 0;
-	cr_assert_eq(ofs_buf_printf(&line, "Ran `make` [ref %s]\n", step.outcome_ref), 0);
-	cr_assert_eq(ofs_buf_append(&line, "", 1), 0);
+	ofs_buf_printf(&line, "Ran `make` [ref %s]\n", step.outcome_ref);
+	ofs_buf_append(&line, "", 1);
 	expect_file("tasks/t1/history/step_001.compact", (char *)line.data);
 	reduce_call("think", "{}", "");
 	cr_expect_str_eq(step.id, "step_002");

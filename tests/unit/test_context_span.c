@@ -203,8 +203,8 @@ static void expect_says(const char *string, const char *text, size_t len)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf said = OFS_BUF_INIT;
 
-	cr_assert_eq(ofs_buf_append_str(&said, "before"), 0);
-	cr_assert_eq(ofs_span_decode(parsed_str(string), &said), 0);
+	ofs_buf_append_str(&said, "before");
+	ofs_span_decode(parsed_str(string), &said);
 	cr_expect_eq(said.len, len + 6, "%s says %zu bytes", string, said.len - 6);
 	cr_expect_eq(memcmp(said.data + 6, text, len), 0, "%s says something else", string);
 }
@@ -373,7 +373,7 @@ Test(context_span, one_after_the_other)
 
 static void put(struct ofs_buf *b, const char *text)
 {
-	cr_assert_eq(ofs_buf_append_str(b, text), 0);
+	ofs_buf_append_str(b, text);
 }
 
 static void put_blank(struct ofs_buf *b)
@@ -460,7 +460,7 @@ static void compare_string(struct ofs_span s, json_t *json)
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf said = OFS_BUF_INIT;
 
 	cr_assert(ofs_span_is_string(s));
-	cr_assert_eq(ofs_span_decode(s, &said), 0);
+	ofs_span_decode(s, &said);
 	cr_assert_eq(said.len, json_string_length(json));
 	cr_assert_eq(memcmp(said.data, json_string_value(json), said.len), 0);
 }

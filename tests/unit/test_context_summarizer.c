@@ -94,7 +94,7 @@ Test(context_summarizer, it_is_told_what_is_asked_for)
 
 	cr_assert_eq(setenv("OFFLOAD_SUMMARIZER_INSTRUCTION", "of a program outside", 1), 0);
 	cr_assert_eq(ofs_summarizer_run(&s, "[]", 2, &err, &summary), 0, "%s", err.text);
-	cr_assert_eq(ofs_buf_append(&summary, "", 1), 0);
+	ofs_buf_append(&summary, "", 1);
 	at = (const char *)summary.data;
 	cr_expect_not_null(strstr(at, "at most 321 tokens"));
 	cr_expect_null(strstr(at, "outside"));
@@ -387,7 +387,7 @@ Test(context_summarizer, signals_are_as_a_shell_has_them)
 	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_SETMASK, &set, NULL);
 	cr_assert_eq(run("grep -E 'Sig(Blk|Ign)' /proc/self/status"), 0);
-	cr_assert_eq(ofs_buf_append(&summary, "", 1), 0);
+	ofs_buf_append(&summary, "", 1);
 	cr_assert_eq(sscanf((char *)summary.data, "SigBlk: %llx SigIgn: %llx", &blocked, &ignored),
 		     2);
 	cr_expect_eq(blocked, 0);

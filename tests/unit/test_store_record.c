@@ -139,7 +139,7 @@ Test(store_record, encoding_appends)
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf body = OFS_BUF_INIT;
 	struct ofs_record r;
 
-	cr_assert_eq(ofs_buf_append_str(&body, "head"), 0);
+	ofs_buf_append_str(&body, "head");
 	cr_assert_eq(ofs_record_encode(&samples[0], &body), 0);
 	cr_assert_eq(memcmp(body.data, "head", 4), 0);
 	cr_assert_eq(ofs_record_decode(OFS_RECORD_CREATE, body.data + 4, body.len - 4, &r), 0);
@@ -179,7 +179,7 @@ Test(store_record, every_truncation_is_refused)
 		for (size_t len = 0; len < body.len; len++)
 			cr_assert_eq(decode(samples[i].type, body.data, len), -EUCLEAN,
 				     "sample %zu of %zu bytes", i, len);
-		cr_assert_eq(ofs_buf_append(&body, "", 1), 0);
+		ofs_buf_append(&body, "", 1);
 		cr_assert_eq(decode(samples[i].type, body.data, body.len), -EUCLEAN,
 			     "a byte too many");
 	}

@@ -274,7 +274,7 @@ static const char *snippet(const char *text, size_t len, size_t at)
 	static char out[2048];
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf b = OFS_BUF_INIT;
 
-	cr_assert_eq(ofs_snippet_append(&b, text, len, at), 0);
+	ofs_snippet_append(&b, text, len, at);
 	cr_assert_lt(b.len, sizeof(out));
 	if (b.len)
 		memcpy(out, b.data, b.len);

@@ -24,8 +24,10 @@ static void count_string(struct ofs_tokens *t, struct ofs_span string)
 
 	if (!memchr(string.p, '\\', string.len))
 		ofs_tokens_add(t, string.p + 1, string.len - 2);
-	else if (ofs_span_decode(string, &text) == 0)
+	else {
+		ofs_span_decode(string, &text);
 		ofs_tokens_add(t, text.data, text.len);
+	}
 }
 
 uint64_t ofs_span_tokens(struct ofs_span string)

@@ -135,9 +135,9 @@ void ofs_mark_code(const struct ofs_mark *mark, char ret[OFS_MARK_CODE_MAX])
 	snprintf(ret, OFS_MARK_CODE_MAX, "%s-%s", name, mark->hash);
 }
 
-int ofs_mark_write(const char *pointer, const char *path, struct ofs_buf *out)
+void ofs_mark_write(const char *pointer, const char *path, struct ofs_buf *out)
 {
-	return ofs_buf_printf(out, "%s" CLOSING "%s)", pointer, path);
+	ofs_buf_printf(out, "%s" CLOSING "%s)", pointer, path);
 }
 
 /* Lines behind the title that a brief pointer keeps: how to read it, and the first of the preview. */
@@ -160,29 +160,30 @@ static size_t brief_length(const struct parts *p)
 	return (size_t)(eol + 1 - start);
 }
 
-int ofs_mark_shrink(const void *text, size_t len, enum ofs_mark_detail detail, bool instruct,
-		    struct ofs_buf *out)
+void ofs_mark_shrink(const void *text, size_t len, enum ofs_mark_detail detail, bool instruct,
+		     struct ofs_buf *out)
 {
 	struct parts p;
 	bool known = take_apart(text, len, &p), line, full;
 	size_t brief;
-	int r;
 
 	if (detail == OFS_MARK_FULL && memmem(text, len, INSTRUCTION, strlen(INSTRUCTION)))
 		instruct = false;
-	if (!known || (detail == OFS_MARK_FULL && !instruct))
-		return ofs_buf_append(out, text, len);
+	if (!known || (detail == OFS_MARK_FULL && !instruct)) {
+		ofs_buf_append(out, text, len);
+		return;
+	}
 	line = p.text[p.title] != '\n';
 	full = detail == OFS_MARK_FULL && !line;
 	brief = detail == OFS_MARK_BRIEF && !line ? brief_length(&p) : 0;
-	r = ofs_buf_append(out, p.text, p.title);
-	if (r == 0 && full)
-		r = ofs_buf_append(out, p.text + p.title, p.closing - p.title);
-	else if (r == 0 && brief)
-		r = ofs_buf_append(out, p.text + p.title, 1 + brief);
-	else if (r == 0)
-		r = ofs_buf_append_str(out, instruct ? "\n" : " ");
-	if (r == 0 && instruct)
-		r = ofs_buf_append_str(out, INSTRUCTION "\n");
-	return r < 0 ? r : ofs_buf_append(out, p.text + p.closing, p.len - p.closing);
+	ofs_buf_append(out, p.text, p.title);
+	if (full)
+		ofs_buf_append(out, p.text + p.title, p.closing - p.title);
+	else if (brief)
+		ofs_buf_append(out, p.text + p.title, 1 + brief);
+	else
+		ofs_buf_append_str(out, instruct ? "\n" : " ");
+	if (instruct)
+		ofs_buf_append_str(out, INSTRUCTION "\n");
+	ofs_buf_append(out, p.text + p.closing, p.len - p.closing);
 }

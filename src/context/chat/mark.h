@@ -45,13 +45,13 @@ bool ofs_mark_find(const void *text, size_t len, struct ofs_mark *ret);
 void ofs_mark_code(const struct ofs_mark *mark, char ret[OFS_MARK_CODE_MAX]);
 
 /* Appends a pointer (of client/pointer.h, with that code) and its closing line; `path` is that of its ref. */
-int ofs_mark_write(const char *pointer, const char *path, struct ofs_buf *out);
+void ofs_mark_write(const char *pointer, const char *path, struct ofs_buf *out);
 
 /*
  * Appends a pointer that can be undone with less detail. `instruct`: with a line that tells how to read what
  * is stored. A text that has no more detail than that is appended as it is.
  */
-int ofs_mark_shrink(const void *text, size_t len, enum ofs_mark_detail detail, bool instruct,
-		    struct ofs_buf *out);
+void ofs_mark_shrink(const void *text, size_t len, enum ofs_mark_detail detail, bool instruct,
+		     struct ofs_buf *out);
 
 #endif

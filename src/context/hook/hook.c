@@ -195,17 +195,20 @@ static int write_replaced(const struct ofs_hook_event *e, enum ofs_hook_form for
 			  const struct ofs_tool_output *output, const char *pointer,
 			  struct ofs_buf *out)
 {
-	int r = ofs_buf_append_str(out,
-				   "{\"hookSpecificOutput\":{\"hookEventName\":\"PostToolUse\","
-				   "\"updatedToolOutput\":");
+	int r;
 
-	if (r < 0)
-		return r;
+	ofs_buf_append_str(out, "{\"hookSpecificOutput\":{\"hookEventName\":\"PostToolUse\","
+				"\"updatedToolOutput\":");
 	r = form == OFS_HOOK_TOOL ? ofs_tool_output_write(output, pointer, out) : -ENOTSUP;
 	/* The shape of what a server answers is nobody's. */
-	if (r == -ENOTSUP && (form == OFS_HOOK_TEXT || ofs_hook_tool_is_mcp(e->tool)))
-		r = ofs_member_string(pointer, out);
-	return r == 0 ? ofs_buf_append_str(out, "}}") : r;
+	if (r == -ENOTSUP && (form == OFS_HOOK_TEXT || ofs_hook_tool_is_mcp(e->tool))) {
+		ofs_member_string(pointer, out);
+		r = 0;
+	}
+	if (r != 0)
+		return r;
+	ofs_buf_append_str(out, "}}");
+	return 0;
 }
 
 /*
@@ -289,8 +292,10 @@ static char *read_command(struct ofs_span input)
 	struct ofs_span command = ofs_span_member(input, "command");
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 
-	if (!ofs_span_is_string(command) || ofs_span_decode(command, &text) < 0 || !text.len ||
-	    memchr(text.data, 0, text.len))
+	if (!ofs_span_is_string(command))
+		return NULL;
+	ofs_span_decode(command, &text);
+	if (!text.len || memchr(text.data, 0, text.len))
 		return NULL;
 	return ofs_span_text(command);
 }
@@ -300,17 +305,18 @@ static int write_rewritten(struct ofs_span input, const char *command, struct of
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf json = OFS_BUF_INIT;
 	struct ofs_member_edit edit = { .name = "command" };
-	int r = ofs_member_string(command, &json);
+	int r;
 
-	if (r == 0)
-		r = ofs_buf_append(&json, "", 1);
-	if (r == 0)
-		r = ofs_buf_append_str(out, "{\"hookSpecificOutput\":{\"hookEventName\":"
-					    "\"PreToolUse\",\"updatedInput\":");
+	ofs_member_string(command, &json);
+	ofs_buf_append(&json, "", 1);
+	ofs_buf_append_str(out, "{\"hookSpecificOutput\":{\"hookEventName\":"
+				"\"PreToolUse\",\"updatedInput\":");
 	edit.json = (const char *)json.data;
-	if (r == 0)
-		r = ofs_member_replace(input, &edit, 1, out);
-	return r == 0 ? ofs_buf_append_str(out, "}}") : r;
+	r = ofs_member_replace(input, &edit, 1, out);
+	if (r != 0)
+		return r;
+	ofs_buf_append_str(out, "}}");
+	return 0;
 }
 
 static int answer_pre(const struct ofs_hook_event *e, const struct ofs_hook_options *options,

@@ -44,13 +44,15 @@ static enum token scan_word(const char **p, struct ofs_buf *word)
 
 		if (*s == '\'') {
 			len = strcspn(++s, "'");
-			if (!s[len] || ofs_buf_append(word, s, len) < 0)
+			if (!s[len])
 				return TOKEN_UNSURE;
+			ofs_buf_append(word, s, len);
 			s += len + 1;
 		} else if (*s == '"') {
 			len = strcspn(++s, "\"$`\\");
-			if (s[len] != '"' || ofs_buf_append(word, s, len) < 0)
+			if (s[len] != '"')
 				return TOKEN_UNSURE;
+			ofs_buf_append(word, s, len);
 			s += len + 1;
 		} else {
 			bool escaped = *s == '\\';
@@ -58,8 +60,7 @@ static enum token scan_word(const char **p, struct ofs_buf *word)
 			if (escaped ? !s[1] || s[1] == '\n' : strchr(SHELL_SPECIAL, *s) != NULL)
 				return TOKEN_UNSURE;
 			s += escaped;
-			if (ofs_buf_append(word, s++, 1) < 0)
-				return TOKEN_UNSURE;
+			ofs_buf_append(word, s++, 1);
 		}
 	}
 	*p = s;
@@ -116,7 +117,8 @@ static enum token scan(const char **p, struct ofs_buf *word)
 		return scan_redirect(p);
 	default:
 		token = scan_word(p, word);
-		return ofs_buf_append(word, "", 1) < 0 ? TOKEN_UNSURE : token;
+		ofs_buf_append(word, "", 1);
+		return token;
 	}
 }
 

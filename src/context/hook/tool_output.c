@@ -16,37 +16,34 @@ void ofs_tool_output_finish(struct ofs_tool_output *o)
 /* ---- reading */
 
 /* What is added begins on a line of its own. */
-static int end_line(struct ofs_buf *text)
+static void end_line(struct ofs_buf *text)
 {
 	if (!text->len || text->data[text->len - 1] == '\n')
-		return 0;
-	return ofs_buf_append(text, "\n", 1);
+		return;
+	ofs_buf_append(text, "\n", 1);
 }
 
-static int add_string(struct ofs_span string, struct ofs_buf *text)
+static void add_string(struct ofs_span string, struct ofs_buf *text)
 {
-	int r;
-
 	if (string.len <= strlen("\"\""))
-		return 0;
-	r = end_line(text);
-	return r < 0 ? r : ofs_span_decode(string, text);
+		return;
+	end_line(text);
+	ofs_span_decode(string, text);
 }
 
-static int add_json(struct ofs_span value, struct ofs_buf *text)
+static void add_json(struct ofs_span value, struct ofs_buf *text)
 {
-	int r = end_line(text);
-
-	return r < 0 ? r : ofs_buf_append(text, value.p, value.len);
+	end_line(text);
+	ofs_buf_append(text, value.p, value.len);
 }
 
 /* The same on one line, however the program that wrote it spread it. */
-static int add_json_line(struct ofs_span value, struct ofs_buf *text)
+static void add_json_line(struct ofs_span value, struct ofs_buf *text)
 {
 	const char *p = value.p, *end = value.p + value.len;
-	int r = end_line(text);
 
-	while (r == 0 && p < end) {
+	end_line(text);
+	while (p < end) {
 		const char *start = p;
 
 		if (*p == '"') {
@@ -57,42 +54,41 @@ static int add_json_line(struct ofs_span value, struct ofs_buf *text)
 			while (p < end && !strchr("\" \t\r\n", *p))
 				p++;
 		}
-		r = ofs_buf_append(text, start, (size_t)(p - start));
+		ofs_buf_append(text, start, (size_t)(p - start));
 		while (p < end && strchr(" \t\r\n", *p))
 			p++;
 	}
-	return r;
 }
 
 /* A string as its text, what else there is as JSON, each on its own line. */
-static int add_each(struct ofs_span array, struct ofs_buf *text)
+static void add_each(struct ofs_span array, struct ofs_buf *text)
 {
 	struct ofs_span_cursor c = ofs_span_enter(array);
 	struct ofs_span item;
-	int r = 0;
 
-	while (r == 0 && ofs_span_next(&c, &item))
-		r = ofs_span_is_string(item) ? add_string(item, text) : add_json_line(item, text);
-	return r;
+	while (ofs_span_next(&c, &item))
+		if (ofs_span_is_string(item))
+			add_string(item, text);
+		else
+			add_json_line(item, text);
 }
 
 /* Hits of a search: those within an object come one a line, so that grep finds them. */
-static int add_results(struct ofs_span array, struct ofs_buf *text)
+static void add_results(struct ofs_span array, struct ofs_buf *text)
 {
 	struct ofs_span_cursor c = ofs_span_enter(array);
 	struct ofs_span item;
-	int r = 0;
 
-	while (r == 0 && ofs_span_next(&c, &item)) {
+	while (ofs_span_next(&c, &item)) {
 		struct ofs_span hits = ofs_span_member(item, "content");
 
 		if (ofs_span_is_array(hits))
-			r = add_each(hits, text);
+			add_each(hits, text);
+		else if (ofs_span_is_string(item))
+			add_string(item, text);
 		else
-			r = ofs_span_is_string(item) ? add_string(item, text)
-						     : add_json_line(item, text);
+			add_json_line(item, text);
 	}
-	return r;
 }
 
 /* Blocks that are all texts. -ENODATA: one of them is not. */
@@ -100,17 +96,16 @@ static int add_blocks(struct ofs_span array, struct ofs_buf *text)
 {
 	struct ofs_span_cursor c = ofs_span_enter(array);
 	struct ofs_span block;
-	int r = 0;
 
-	while (r == 0 && ofs_span_next(&c, &block)) {
+	while (ofs_span_next(&c, &block)) {
 		struct ofs_span string = ofs_span_member(block, "text");
 
 		if (!ofs_span_is(ofs_span_member(block, "type"), "text") ||
 		    !ofs_span_is_string(string))
 			return -ENODATA;
-		r = add_string(string, text);
+		add_string(string, text);
 	}
-	return r;
+	return 0;
 }
 
 static bool is_true(struct ofs_span s)
@@ -151,22 +146,22 @@ static int read_file(const struct ofs_span parts[], struct ofs_tool_output *o)
 	if (!ofs_span_is(parts[TYPE], "text") || !ofs_span_is_string(content))
 		return -ENODATA;
 	o->shape = OFS_TOOL_FILE;
-	return add_string(content, &o->text);
+	add_string(content, &o->text);
+	return 0;
 }
 
 static int read_streams(const struct ofs_span parts[], struct ofs_tool_output *o)
 {
-	int r;
-
 	if (is_true(parts[IMAGE]))
 		return -ENODATA;
 	o->shape = OFS_TOOL_STREAMS;
 	if (ofs_span_is_string(parts[PERSISTED]))
 		o->persisted = parts[PERSISTED];
-	r = add_string(parts[STDOUT], &o->text);
+	add_string(parts[STDOUT], &o->text);
 	o->beside = o->text.len;
-	return r < 0 || !ofs_span_is_string(parts[STDERR]) ? r
-							   : add_string(parts[STDERR], &o->text);
+	if (ofs_span_is_string(parts[STDERR]))
+		add_string(parts[STDERR], &o->text);
+	return 0;
 }
 
 /* {"content": [...]}; what is said in another way beside it would be lost, so the whole is the text then. */
@@ -178,7 +173,8 @@ static int read_message(const struct ofs_span parts[], struct ofs_tool_output *o
 	if (r < 0 || !parts[BESIDE].len || ofs_span_is_null(parts[BESIDE]))
 		return r;
 	o->text.len = 0;
-	return add_json(o->response, &o->text);
+	add_json(o->response, &o->text);
+	return 0;
 }
 
 static int read_object(struct ofs_tool_output *o)
@@ -195,22 +191,27 @@ static int read_object(struct ofs_tool_output *o)
 	/* A search that lists files has both, and then the content is empty. */
 	if (parts[CONTENT].len > strlen("\"\"") && ofs_span_is_string(parts[CONTENT])) {
 		o->shape = OFS_TOOL_CONTENT;
-		return add_string(parts[CONTENT], &o->text);
+		add_string(parts[CONTENT], &o->text);
+		return 0;
 	}
 	if (ofs_span_is_array(parts[NAMES])) {
 		o->shape = OFS_TOOL_NAMES;
-		return add_each(parts[NAMES], &o->text);
+		add_each(parts[NAMES], &o->text);
+		return 0;
 	}
 	if (ofs_span_is_string(parts[RESULT])) {
 		o->shape = OFS_TOOL_RESULT;
-		return add_string(parts[RESULT], &o->text);
+		add_string(parts[RESULT], &o->text);
+		return 0;
 	}
 	if (ofs_span_is_array(parts[RESULTS])) {
 		o->shape = OFS_TOOL_RESULTS;
-		return add_results(parts[RESULTS], &o->text);
+		add_results(parts[RESULTS], &o->text);
+		return 0;
 	}
 	o->shape = OFS_TOOL_OTHER;
-	return add_json(o->response, &o->text);
+	add_json(o->response, &o->text);
+	return 0;
 }
 
 static int read_array(struct ofs_tool_output *o)
@@ -225,7 +226,8 @@ static int read_array(struct ofs_tool_output *o)
 		return add_blocks(o->response, &o->text);
 	}
 	o->shape = OFS_TOOL_OTHER;
-	return add_json(o->response, &o->text);
+	add_json(o->response, &o->text);
+	return 0;
 }
 
 int ofs_tool_output_read(struct ofs_span response, struct ofs_tool_output *ret)
@@ -235,7 +237,8 @@ int ofs_tool_output_read(struct ofs_span response, struct ofs_tool_output *ret)
 
 	if (ofs_span_is_string(response)) {
 		o.shape = OFS_TOOL_STRING;
-		r = add_string(response, &o.text);
+		add_string(response, &o.text);
+		r = 0;
 	} else if (ofs_span_is_object(response)) {
 		r = read_object(&o);
 	} else if (ofs_span_is_array(response)) {
@@ -253,13 +256,11 @@ int ofs_tool_output_read(struct ofs_span response, struct ofs_tool_output *ret)
 /* ---- writing */
 
 /* `before`, the text as a string, and `after`, ended by a NUL. */
-static int make_value(const char *before, const char *text, const char *after, struct ofs_buf *ret)
+static void make_value(const char *before, const char *text, const char *after, struct ofs_buf *ret)
 {
-	int r = ofs_buf_append_str(ret, before);
-
-	if (r == 0)
-		r = ofs_member_string(text, ret);
-	return r == 0 ? ofs_buf_append(ret, after, strlen(after) + 1) : r;
+	ofs_buf_append_str(ret, before);
+	ofs_member_string(text, ret);
+	ofs_buf_append(ret, after, strlen(after) + 1);
 }
 
 /* The object with the value in one place. */
@@ -277,7 +278,7 @@ static int write_file(struct ofs_span response, const char *json, struct ofs_buf
 	int r = write_member(ofs_span_member(response, "file"), "content", json, &file);
 
 	if (r == 0)
-		r = ofs_buf_append(&file, "", 1);
+		ofs_buf_append(&file, "", 1);
 	return r == 0 ? write_member(response, "file", (const char *)file.data, out) : r;
 }
 
@@ -310,22 +311,21 @@ int ofs_tool_output_write(const struct ofs_tool_output *o, const char *text, str
 	bool list = o->shape == OFS_TOOL_NAMES || o->shape == OFS_TOOL_RESULTS;
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT;
 	const char *json;
-	int r = make_value(blocks ? "[{\"type\":\"text\",\"text\":"
-			   : list ? "["
-				  : "",
-			   text,
-			   blocks ? "}]"
-			   : list ? "]"
-				  : "",
-			   &value);
 
-	if (r < 0)
-		return r;
+	make_value(blocks ? "[{\"type\":\"text\",\"text\":"
+		   : list ? "["
+			  : "",
+		   text,
+		   blocks ? "}]"
+		   : list ? "]"
+			  : "",
+		   &value);
 	json = (const char *)value.data;
 	switch (o->shape) {
 	case OFS_TOOL_STRING:
 	case OFS_TOOL_BLOCKS:
-		return ofs_buf_append_str(out, json);
+		ofs_buf_append_str(out, json);
+		return 0;
 	case OFS_TOOL_STREAMS:
 		return write_streams(o->response, json, out);
 	case OFS_TOOL_FILE:

@@ -9,7 +9,8 @@
 
 static int append(void *arg, const void *data, size_t len)
 {
-	return ofs_buf_append(arg, data, len);
+	ofs_buf_append(arg, data, len);
+	return 0;
 }
 
 struct ofs_sink ofs_sink_to_buf(struct ofs_buf *buf)

@@ -177,26 +177,26 @@ static size_t plain_run(const unsigned char *p, size_t len)
 	return n;
 }
 
-int ofs_literal_encode(const struct ofs_literal_style *style, const void *text, size_t len,
-		       struct ofs_buf *out)
+void ofs_literal_encode(const struct ofs_literal_style *style, const void *text, size_t len,
+			struct ofs_buf *out)
 {
 	const unsigned char *p = text;
-	int r = ofs_buf_append(out, "\"", 1);
 
-	while (len && r == 0) {
+	ofs_buf_append(out, "\"", 1);
+	while (len) {
 		char one[CHARACTER_MAX];
 		size_t used = plain_run(p, len), n;
 
 		if (used) {
-			r = ofs_buf_append(out, p, used);
+			ofs_buf_append(out, p, used);
 		} else {
 			n = write_character(style, p, len, one, &used);
-			r = ofs_buf_append(out, one, n);
+			ofs_buf_append(out, one, n);
 		}
 		p += used;
 		len -= used;
 	}
-	return r < 0 ? r : ofs_buf_append(out, "\"", 1);
+	ofs_buf_append(out, "\"", 1);
 }
 
 /* ---- finding */

@@ -35,8 +35,8 @@ bool ofs_literal_style_parse(const char *name, struct ofs_literal_style *ret);
  * Appends a text (with halves of surrogate pairs as ofs_span_decode() has them) as a string with its quotes. Other bytes
  * that are not UTF-8 become U+FFFD.
  */
-int ofs_literal_encode(const struct ofs_literal_style *style, const void *text, size_t len,
-		       struct ofs_buf *out);
+void ofs_literal_encode(const struct ofs_literal_style *style, const void *text, size_t len,
+			struct ofs_buf *out);
 
 /*
  * Finds the style that `string`, which says `text`, is written in. False: none of them gives these bytes. Where

@@ -21,30 +21,34 @@ int ofs_member_replace(struct ofs_span object, const struct ofs_member_edit edit
 	struct ofs_span_cursor c = ofs_span_enter(object);
 	struct ofs_span name, value;
 	bool first = true;
-	int r = ofs_buf_append(out, "{", 1);
+	int r;
 
+	ofs_buf_append(out, "{", 1);
+	r = 0;
 	while (r == 0 && ofs_span_next_member(&c, &name, &value)) {
 		const struct ofs_member_edit *e = find_edit(name, edits, n);
 
 		if (e && !e->json)
 			continue;
 		if (!first)
-			r = ofs_buf_append(out, ",", 1);
+			ofs_buf_append(out, ",", 1);
 		first = false;
-		if (r == 0)
-			r = ofs_buf_append(out, name.p, name.len);
-		if (r == 0)
-			r = ofs_buf_append(out, ":", 1);
-		if (r == 0)
-			r = e ? ofs_buf_append_str(out, e->json)
-			      : ofs_buf_append(out, value.p, value.len);
+		ofs_buf_append(out, name.p, name.len);
+		ofs_buf_append(out, ":", 1);
+		if (e)
+			ofs_buf_append_str(out, e->json);
+		else
+			ofs_buf_append(out, value.p, value.len);
 	}
-	return r == 0 ? ofs_buf_append(out, "}", 1) : r;
+	if (r != 0)
+		return r;
+	ofs_buf_append(out, "}", 1);
+	return 0;
 }
 
-int ofs_member_string(const char *text, struct ofs_buf *out)
+void ofs_member_string(const char *text, struct ofs_buf *out)
 {
 	static const struct ofs_literal_style plain;
 
-	return ofs_literal_encode(&plain, text, strlen(text), out);
+	ofs_literal_encode(&plain, text, strlen(text), out);
 }

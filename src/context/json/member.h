@@ -18,6 +18,6 @@ int ofs_member_replace(struct ofs_span object, const struct ofs_member_edit edit
 		       struct ofs_buf *out);
 
 /* Appends a text as a string of JSON. 0 or -ENOMEM. */
-int ofs_member_string(const char *text, struct ofs_buf *out);
+void ofs_member_string(const char *text, struct ofs_buf *out);
 
 #endif

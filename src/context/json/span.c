@@ -130,9 +130,10 @@ bool ofs_span_is_escaped(struct ofs_span s, const char *text)
 	size_t len = strlen(text);
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf said = OFS_BUF_INIT;
 
-	return ofs_span_is_string(s) && memchr(s.p, '\\', s.len) &&
-	       ofs_span_decode(s, &said) == 0 && said.len == len &&
-	       memcmp(said.data, text, len) == 0;
+	if (!ofs_span_is_string(s) || !memchr(s.p, '\\', s.len))
+		return false;
+	ofs_span_decode(s, &said);
+	return said.len == len && memcmp(said.data, text, len) == 0;
 }
 
 static size_t put_utf8(uint32_t code, char *out)
@@ -205,12 +206,10 @@ static size_t decode(struct ofs_span string, char *out)
 	return (size_t)(to - out);
 }
 
-int ofs_span_decode(struct ofs_span string, struct ofs_buf *out)
+void ofs_span_decode(struct ofs_span string, struct ofs_buf *out)
 {
-	if (ofs_buf_reserve(out, string.len) < 0)
-		return -ENOMEM;
+	ofs_buf_reserve(out, string.len);
 	out->len += decode(string, (char *)out->data + out->len);
-	return 0;
 }
 
 char *ofs_span_text(struct ofs_span string)

@@ -104,7 +104,7 @@ static inline bool ofs_span_is(struct ofs_span s, const char *text)
  * Appends what a string says, in UTF-8; half of a surrogate pair alone becomes the three bytes that
  * UTF-8 would have for it. 0 or -ENOMEM.
  */
-int ofs_span_decode(struct ofs_span string, struct ofs_buf *out);
+void ofs_span_decode(struct ofs_span string, struct ofs_buf *out);
 
 /* The same as an allocated text; a NUL within ends it early. NULL: it is no string. */
 char *ofs_span_text(struct ofs_span string);

@@ -97,26 +97,28 @@ static char *describe(const struct ofs_chat *chat, const struct ofs_result *resu
 	if (!name)
 		name = ofs_strdup("result");
 	*ret_name = ofs_steal(name);
-	if (call && ofs_called_title(call, &what) == 0 && what.len &&
-	    ofs_buf_append(&what, "", 1) == 0)
-		return (char *)ofs_steal(what.data);
+	if (call) {
+		ofs_called_title(call, &what);
+		if (what.len) {
+			ofs_buf_append(&what, "", 1);
+			return (char *)ofs_steal(what.data);
+		}
+	}
 	return ofs_strdup(*ret_name);
 }
 
 /* The most detailed pointer that takes less than half of what it stands for, or else the barest. */
-static int choose_detail(const char *pointer, uint64_t own, struct ofs_buf *text,
-			 uint64_t *ret_tokens)
+static void choose_detail(const char *pointer, uint64_t own, struct ofs_buf *text,
+			  uint64_t *ret_tokens)
 {
 	for (int detail = OFS_MARK_FULL; detail <= OFS_MARK_BARE; detail++) {
 		text->len = 0;
-		if (ofs_mark_shrink(pointer, strlen(pointer), (enum ofs_mark_detail)detail, false,
-				    text) < 0)
-			return -ENOMEM;
+		ofs_mark_shrink(pointer, strlen(pointer), (enum ofs_mark_detail)detail, false,
+				text);
 		*ret_tokens = ofs_tokens_count(text->data, text->len);
 		if (*ret_tokens < own / 2)
 			break;
 	}
-	return 0;
 }
 
 /* Offloads one result, unless its pointer would take as much. */
@@ -133,8 +135,7 @@ static int offload(struct planning *p, size_t i, const struct ofs_shelf_item *it
 
 	if (r < 0)
 		return r;
-	if (choose_detail(file.pointer, to->tokens, &text, &tokens) < 0)
-		return ofs_error_set(p->err, ENOMEM, "out of memory");
+	choose_detail(file.pointer, to->tokens, &text, &tokens);
 	if (tokens >= to->tokens)
 		return 0;
 	to->file = ofs_alloc(sizeof(*to->file));
@@ -217,9 +218,9 @@ static bool pointer_text(struct planning *p, size_t i, struct ofs_buf *scratch, 
 
 	if (!text->data) {
 		scratch->len = 0;
-		if (!says_pointer(p->chat->results[i].text) ||
-		    ofs_span_decode(p->chat->results[i].text, scratch) < 0)
+		if (!says_pointer(p->chat->results[i].text))
 			return false;
+		ofs_span_decode(p->chat->results[i].text, scratch);
 		text = scratch;
 	}
 	*ret = text->data;
@@ -241,8 +242,7 @@ static int shorten(struct planning *p, size_t i, enum ofs_mark_detail detail, bo
 
 	if (!pointer_text(p, i, &scratch, &text, &len))
 		return 0;
-	if (ofs_mark_shrink(text, len, detail, instruct, &shorter) < 0)
-		return ofs_error_set(p->err, ENOMEM, "out of memory");
+	ofs_mark_shrink(text, len, detail, instruct, &shorter);
 	if (shorter.len == len && memcmp(shorter.data, text, len) == 0)
 		return instruct;
 	tokens = ofs_tokens_count(shorter.data, shorter.len);
@@ -339,20 +339,15 @@ int ofs_compaction_plan(const struct ofs_chat *chat, const struct ofs_compaction
 	return 0;
 }
 
-int ofs_compaction_apply(struct ofs_compaction *c, const struct ofs_chat *chat,
-			 struct ofs_edits *edits)
+void ofs_compaction_apply(struct ofs_compaction *c, const struct ofs_chat *chat,
+			  struct ofs_edits *edits)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		struct ofs_buf string = OFS_BUF_INIT;
 
 		if (!c->list[i].text.data)
 			continue;
-		if (ofs_literal_encode(&c->style, c->list[i].text.data, c->list[i].text.len,
-				       &string) < 0) {
-			ofs_buf_finish(&string);
-			return -ENOMEM;
-		}
+		ofs_literal_encode(&c->style, c->list[i].text.data, c->list[i].text.len, &string);
 		ofs_edits_replace(edits, chat->results[i].text, &string);
 	}
-	return 0;
 }

@@ -150,13 +150,11 @@ static void choose(struct planning *p)
 /* ---- the summary */
 
 /* The summary of what went before, as a message. */
-static int write_earlier(const struct planning *p, struct ofs_buf *out)
+static void write_earlier(const struct planning *p, struct ofs_buf *out)
 {
-	int r = ofs_buf_append_str(out, "\n{\"role\": \"system\", \"content\": ");
-
-	if (r == 0)
-		r = ofs_literal_encode(&p->request->style, p->earlier.data, p->earlier.len, out);
-	return r < 0 ? r : ofs_buf_append_str(out, "}");
+	ofs_buf_append_str(out, "\n{\"role\": \"system\", \"content\": ");
+	ofs_literal_encode(&p->request->style, p->earlier.data, p->earlier.len, out);
+	ofs_buf_append_str(out, "}");
 }
 
 /* The messages that go, as an array, behind the summary of those that went before. */
@@ -164,21 +162,24 @@ static int write_gone(const struct planning *p, struct ofs_buf *out)
 {
 	struct ofs_sink sink = ofs_sink_to_buf(out);
 	bool first = !p->has_earlier;
-	int r = ofs_buf_append_str(out, "[");
+	int r;
 
-	if (r == 0 && p->has_earlier)
-		r = write_earlier(p, out);
+	ofs_buf_append_str(out, "[");
+	r = 0;
+	if (p->has_earlier)
+		write_earlier(p, out);
 	for (size_t i = 0; i < p->end && r == 0; i++) {
 		struct ofs_span whole = p->chat->messages[i].whole;
 
 		if (!p->plan->gone[i])
 			continue;
-		r = ofs_buf_append_str(out, first ? "\n" : ",\n");
-		if (r == 0)
-			r = ofs_edits_write(p->request->edits, whole.p, whole.p + whole.len, &sink);
+		ofs_buf_append_str(out, first ? "\n" : ",\n");
+		r = ofs_edits_write(p->request->edits, whole.p, whole.p + whole.len, &sink);
 		first = false;
 	}
-	return r < 0 ? r : ofs_buf_append_str(out, "\n]\n");
+	if (r == 0)
+		ofs_buf_append_str(out, "\n]\n");
+	return r;
 }
 
 /* 1, or 0 with the reason when the summarizer did not do it. */
@@ -202,33 +203,28 @@ static int summarize(struct planning *p, struct ofs_buf *out)
 /* ---- its place */
 
 /* Takes a snapshot out of what the system says; the next one stands behind all of it. */
-static int take_earlier(struct planning *p, const struct ofs_snapshot_place *place)
+static void take_earlier(struct planning *p, const struct ofs_snapshot_place *place)
 {
 	uint8_t *text = p->system.data;
-	int r = ofs_buf_append(&p->earlier, text + place->inside, place->inside_len);
 
-	if (r < 0)
-		return ofs_error_set(p->err, ENOMEM, "out of memory");
+	ofs_buf_append(&p->earlier, text + place->inside, place->inside_len);
 	memmove(text + place->start, text + place->end, p->system.len - place->end);
 	p->system.len -= place->end - place->start;
 	p->has_earlier = true;
-	return 0;
 }
 
 /* What the system says now, and the snapshot in it. */
-static int read_system(struct planning *p)
+static void read_system(struct planning *p)
 {
 	struct ofs_snapshot_place place;
 
 	p->plan->system_part = ofs_seam_system(p->chat);
 	if (!p->plan->system_part.p)
-		return 0;
-	if (ofs_span_decode(p->plan->system_part, &p->system) < 0)
-		return ofs_error_set(p->err, ENOMEM, "out of memory");
-	return ofs_seam_find(p->system.data, p->system.len, &place) &&
-			       ofs_shelf_begins(p->shelf, place.ref, OFS_SEAM_BEGIN)
-		       ? take_earlier(p, &place)
-		       : 0;
+		return;
+	ofs_span_decode(p->plan->system_part, &p->system);
+	if (ofs_seam_find(p->system.data, p->system.len, &place) &&
+	    ofs_shelf_begins(p->shelf, place.ref, OFS_SEAM_BEGIN))
+		take_earlier(p, &place);
 }
 
 /* What holds the system's text, though no string at its end. */
@@ -246,48 +242,47 @@ static bool adds_message(const struct planning *p)
 }
 
 /* Puts a block behind the others. */
-static int put_block(struct ofs_compression *plan, struct ofs_span content,
-		     const struct ofs_buf *string)
+static void put_block(struct ofs_compression *plan, struct ofs_span content,
+		      const struct ofs_buf *string)
 {
 	struct ofs_span_cursor cursor = ofs_span_enter(content);
 	struct ofs_span block;
-	int r = ofs_span_next(&cursor, &block) ? ofs_buf_append_str(&plan->system, ", ") : 0;
+
+	if (ofs_span_next(&cursor, &block))
+		ofs_buf_append_str(&plan->system, ", ");
 
 	plan->system_part = (struct ofs_span){ content.p + content.len - 1, 0 };
-	if (r == 0)
-		r = ofs_buf_append_str(&plan->system, "{\"type\": \"text\", \"text\": ");
-	if (r == 0)
-		r = ofs_buf_append(&plan->system, string->data, string->len);
-	return r < 0 ? r : ofs_buf_append_str(&plan->system, "}");
+	ofs_buf_append_str(&plan->system, "{\"type\": \"text\", \"text\": ");
+	ofs_buf_append(&plan->system, string->data, string->len);
+	ofs_buf_append_str(&plan->system, "}");
 }
 
 /* Where a new system's text is put in, and with what around it; nothing: beside the list. */
-static int put_in(struct planning *p, const struct ofs_buf *string)
+static void put_in(struct planning *p, const struct ofs_buf *string)
 {
 	struct ofs_compression *plan = p->plan;
 	bool message = adds_message(p);
-	int r = 0;
 
-	if (!message && ofs_span_is_array(system_content(p)))
-		return put_block(plan, system_content(p), string);
+	if (!message && ofs_span_is_array(system_content(p))) {
+		put_block(plan, system_content(p), string);
+		return;
+	}
 	if (message) {
 		plan->system_part = (struct ofs_span){ p->chat->messages[p->head].whole.p, 0 };
-		r = ofs_buf_append_str(&plan->system, "{\"role\": \"system\", \"content\": ");
+		ofs_buf_append_str(&plan->system, "{\"role\": \"system\", \"content\": ");
 	}
-	if (r == 0)
-		r = ofs_buf_append(&plan->system, string->data, string->len);
-	return r < 0 || !message ? r : ofs_buf_append_str(&plan->system, "}, ");
+	ofs_buf_append(&plan->system, string->data, string->len);
+	if (message)
+		ofs_buf_append_str(&plan->system, "}, ");
 }
 
 /* What the system says with the snapshot. */
-static int write_system(const struct planning *p, const struct ofs_buf *inside, const char *path,
-			struct ofs_buf *out)
+static void write_system(const struct planning *p, const struct ofs_buf *inside, const char *path,
+			 struct ofs_buf *out)
 {
-	int r = ofs_buf_append(out, p->system.data, p->system.len);
-
-	return r < 0 ? r
-		     : ofs_seam_write_snapshot(inside->data, inside->len, p->plan->removed, path,
-					       !p->system.len, out);
+	ofs_buf_append(out, p->system.data, p->system.len);
+	ofs_seam_write_snapshot(inside->data, inside->len, p->plan->removed, path, !p->system.len,
+				out);
 }
 
 /* Tokens that the chat has more for it. */
@@ -299,19 +294,18 @@ static int64_t system_tokens(const struct planning *p, const struct ofs_buf *tex
 	       (adds_message(p) ? OFS_MESSAGE_TOKENS : 0);
 }
 
-static int place_snapshot(struct planning *p, const struct ofs_buf *inside)
+static void place_snapshot(struct planning *p, const struct ofs_buf *inside)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, string = OFS_BUF_INIT;
-	int r = write_system(p, inside, p->plan->file.path, &text);
 
-	if (r == 0)
-		r = ofs_literal_encode(&p->request->style, text.data, text.len, &string);
-	if (r < 0)
-		return ofs_error_set(p->err, ENOMEM, "out of memory");
+	write_system(p, inside, p->plan->file.path, &text);
+	ofs_literal_encode(&p->request->style, text.data, text.len, &string);
 	p->plan->tokens += (uint64_t)system_tokens(p, &text);
-	r = p->plan->system_part.p ? ofs_buf_append(&p->plan->system, string.data, string.len)
-				   : put_in(p, &string);
-	return r < 0 ? ofs_error_set(p->err, ENOMEM, "out of memory") : 0;
+
+	if (p->plan->system_part.p)
+		ofs_buf_append(&p->plan->system, string.data, string.len);
+	else
+		put_in(p, &string);
 }
 
 /* ---- the whole */
@@ -345,8 +339,10 @@ static int gather(void *arg, const void *data, size_t len)
 	struct writing *w = arg;
 	int r = 0;
 
-	if (w->gathered.len + len < GATHERED_MAX)
-		return ofs_buf_append(&w->gathered, data, len);
+	if (w->gathered.len + len < GATHERED_MAX) {
+		ofs_buf_append(&w->gathered, data, len);
+		return 0;
+	}
 	r = flush(w);
 	return r < 0 ? r : ofs_spool_append(w->file, data, len);
 }
@@ -393,8 +389,7 @@ static int check_gain(struct planning *p, const struct ofs_buf *inside, uint64_t
 	if (r < 0)
 		return r;
 	path = ofs_shelf_ref_path(p->shelf, LONGEST_REF);
-	if (write_system(p, inside, path, &text) < 0)
-		return ofs_error_set(p->err, ENOMEM, "out of memory");
+	write_system(p, inside, path, &text);
 	more = system_tokens(p, &text);
 	if (more < (int64_t)gone)
 		return 1;
@@ -432,9 +427,8 @@ static int plan(struct planning *p)
 		all += p->request->message_tokens[i];
 		gone += p->plan->gone[i] ? p->request->message_tokens[i] : 0;
 	}
-	r = read_system(p);
-	if (r == 0)
-		r = summarize_safely(p, &inside);
+	read_system(p);
+	r = summarize_safely(p, &inside);
 	if (r > 0)
 		r = check_gain(p, &inside, gone);
 	if (r <= 0)
@@ -443,8 +437,8 @@ static int plan(struct planning *p)
 	if (r < 0)
 		return r;
 	p->plan->tokens = all - gone;
-	r = place_snapshot(p, &inside);
-	return r < 0 ? r : 1;
+	place_snapshot(p, &inside);
+	return 1;
 }
 
 int ofs_compression_plan(const struct ofs_compression_request *request, struct ofs_shelf *shelf,

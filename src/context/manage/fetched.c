@@ -22,22 +22,20 @@ static bool make_id(const void *slices, size_t len, char ret[65])
 	return true;
 }
 
-int ofs_fetched_write(const void *slices, size_t len, const struct ofs_literal_style *style,
-		      struct ofs_buf *out)
+void ofs_fetched_write(const void *slices, size_t len, const struct ofs_literal_style *style,
+		       struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	char id[65];
-	int r = make_id(slices, len, id) ? ofs_buf_printf(&text, OPEN "%s" BEHIND_ID, id) : -ENOMEM;
 
-	if (r == 0)
-		r = ofs_buf_append(&text, slices, len);
-	if (r == 0)
-		r = ofs_buf_append_str(&text, CLOSE);
-	if (r == 0)
-		r = ofs_buf_append_str(out, "{\"role\": \"user\", \"content\": ");
-	if (r == 0)
-		r = ofs_literal_encode(style, text.data, text.len, out);
-	return r < 0 ? r : ofs_buf_append_str(out, "}, ");
+	make_id(slices, len, id);
+	ofs_buf_printf(&text, OPEN "%s" BEHIND_ID, id);
+
+	ofs_buf_append(&text, slices, len);
+	ofs_buf_append_str(&text, CLOSE);
+	ofs_buf_append_str(out, "{\"role\": \"user\", \"content\": ");
+	ofs_literal_encode(style, text.data, text.len, out);
+	ofs_buf_append_str(out, "}, ");
 }
 
 bool ofs_fetched_is(const struct ofs_message *message)
@@ -50,9 +48,10 @@ bool ofs_fetched_is(const struct ofs_message *message)
 
 	/* A look at its first letter, which some escape, spares most messages the rest. */
 	if (message->role != OFS_ROLE_USER || !ofs_span_is_string(content) ||
-	    (content.p[1] != *OPEN && content.p[1] != '\\') ||
-	    ofs_span_decode(content, &text) < 0 || text.len < before + behind ||
-	    memcmp(text.data, OPEN, strlen(OPEN)) != 0 ||
+	    (content.p[1] != *OPEN && content.p[1] != '\\'))
+		return false;
+	ofs_span_decode(content, &text);
+	if (text.len < before + behind || memcmp(text.data, OPEN, strlen(OPEN)) != 0 ||
 	    memcmp(text.data + text.len - behind, CLOSE, behind) != 0)
 		return false;
 	return make_id(text.data + before, text.len - before - behind, id) &&

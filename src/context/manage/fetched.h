@@ -11,8 +11,8 @@
 #include "context/json/literal.h"
 
 /* Appends a message of the user with the slices, and what parts it from the next. 0 or -ENOMEM. */
-int ofs_fetched_write(const void *slices, size_t len, const struct ofs_literal_style *style,
-		      struct ofs_buf *out);
+void ofs_fetched_write(const void *slices, size_t len, const struct ofs_literal_style *style,
+		       struct ofs_buf *out);
 
 /* Whether it is one, unchanged. */
 bool ofs_fetched_is(const struct ofs_message *message);

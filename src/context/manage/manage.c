@@ -67,8 +67,8 @@ static int compact(struct managing *m)
 	if (r < 0)
 		return r;
 	m->after = m->compaction.tokens;
-	return ofs_compaction_apply(&m->compaction, &m->chat, &m->edits) < 0 ? out_of_memory(m->err)
-									     : 0;
+	ofs_compaction_apply(&m->compaction, &m->chat, &m->edits);
+	return 0;
 }
 
 /* Tokens of each message, with what compaction made of them. */
@@ -168,7 +168,9 @@ static size_t find_request(const struct ofs_chat *chat)
 
 static int append_text(void *arg, struct ofs_span string)
 {
-	return ofs_span_decode(string, arg) < 0 ? -ENOMEM : ofs_buf_append_str(arg, "\n");
+	ofs_span_decode(string, arg);
+	ofs_buf_append_str(arg, "\n");
+	return 0;
 }
 
 /* The refs of all pointers, made now or before. */
@@ -183,9 +185,9 @@ static size_t find_sources(struct managing *m, struct ofs_mark *marks)
 								 : &own;
 
 		if (!text->data) {
-			if (!ofs_mark_is_pointer(string.p + 1, string.len - 2) ||
-			    ofs_span_decode(string, &own) < 0)
+			if (!ofs_mark_is_pointer(string.p + 1, string.len - 2))
 				continue;
+			ofs_span_decode(string, &own);
 			text = &own;
 		}
 		if (ofs_mark_find(text->data, text->len, &marks[n]))
@@ -232,8 +234,7 @@ static int fetch(struct managing *m)
 	if (r <= 0)
 		return r;
 	m->fetched = (size_t)r;
-	if (ofs_fetched_write(slices.data, slices.len, &m->compaction.style, &message) < 0)
-		return out_of_memory(m->err);
+	ofs_fetched_write(slices.data, slices.len, &m->compaction.style, &message);
 	m->after += ofs_tokens_count(slices.data, slices.len);
 	ofs_edits_replace(&m->edits, (struct ofs_span){ m->chat.messages[request].whole.p, 0 },
 			  &message);

@@ -427,42 +427,37 @@ static void grow(struct slice *s, const struct slices *all, const char *text, si
 }
 
 /* Appends a text; what is not UTF-8 in it is shown as U+FFFD. */
-static int append_valid(const char *text, size_t len, struct ofs_buf *out)
+static void append_valid(const char *text, size_t len, struct ofs_buf *out)
 {
 	size_t start = 0, i = 0;
-	int r = 0;
 
-	while (i < len && r == 0) {
+	while (i < len) {
 		int n = ofs_text_utf8((const unsigned char *)text + i, len - i);
 
 		if (n > 0) {
 			i += (size_t)n;
 			continue;
 		}
-		r = ofs_buf_append(out, text + start, i - start);
-		if (r == 0)
-			r = ofs_buf_append_str(out, "\xef\xbf\xbd");
+		ofs_buf_append(out, text + start, i - start);
+		ofs_buf_append_str(out, "\xef\xbf\xbd");
 		start = ++i;
 	}
-	return r < 0 ? r : ofs_buf_append(out, text + start, len - start);
+	ofs_buf_append(out, text + start, len - start);
 }
 
-static int write_slice(const char *path, const struct slice *s, const char *text, size_t len,
-		       struct ofs_buf *out)
+static void write_slice(const char *path, const struct slice *s, const char *text, size_t len,
+			struct ofs_buf *out)
 {
-	int r;
-
 	if (is_whole(s, text, len))
-		r = ofs_buf_printf(out, "<slice path=\"%s:%llu-%llu\">\n", path,
-				   (unsigned long long)s->line, (unsigned long long)s->last);
+		ofs_buf_printf(out, "<slice path=\"%s:%llu-%llu\">\n", path,
+			       (unsigned long long)s->line, (unsigned long long)s->last);
 	else
-		r = ofs_buf_printf(out, "<slice path=\"%s:b%llu-%llu\">\n", path,
-				   (unsigned long long)s->off, (unsigned long long)s->end - 1);
-	if (r == 0)
-		r = append_valid(text + s->off, (size_t)(s->end - s->off), out);
-	if (r == 0 && text[s->end - 1] != '\n')
-		r = ofs_buf_append_str(out, "\n");
-	return r < 0 ? r : ofs_buf_append_str(out, "</slice>\n");
+		ofs_buf_printf(out, "<slice path=\"%s:b%llu-%llu\">\n", path,
+			       (unsigned long long)s->off, (unsigned long long)s->end - 1);
+	append_valid(text + s->off, (size_t)(s->end - s->off), out);
+	if (text[s->end - 1] != '\n')
+		ofs_buf_append_str(out, "\n");
+	ofs_buf_append_str(out, "</slice>\n");
 }
 
 /* Returns how many were written. */
@@ -483,8 +478,7 @@ static int write_slices(struct ranking *r, struct slices *slices, struct ofs_err
 			continue;
 		if (is_whole(s, (const char *)text.data, text.len))
 			grow(s, slices, (const char *)text.data, text.len);
-		if (write_slice(source->path, s, (const char *)text.data, text.len, out) < 0)
-			return ofs_error_set(err, ENOMEM, "out of memory");
+		write_slice(source->path, s, (const char *)text.data, text.len, out);
 		written++;
 	}
 	return written;
@@ -496,8 +490,6 @@ int ofs_prefetch_write(struct ofs_shelf *shelf, const struct ofs_prefetch_source
 {
 	OFS_CLEANUP(ranking_finish) struct ranking r = { .shelf = shelf, .sources = sources };
 	struct slices slices = { 0 };
-	size_t before = out->len;
-	int written;
 
 	ofs_terms_init(&r.terms, query, query_len);
 	if (!r.terms.n || !n)
@@ -508,8 +500,5 @@ int ofs_prefetch_write(struct ofs_shelf *shelf, const struct ofs_prefetch_source
 		return 0;
 	rate_all(&r);
 	choose(&r, &slices);
-	written = write_slices(&r, &slices, err, out);
-	if (written < 0)
-		out->len = before;
-	return written;
+	return write_slices(&r, &slices, err, out);
 }

@@ -107,7 +107,8 @@ static bool has_nul(struct ofs_span string)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 
-	return ofs_span_decode(string, &text) == 0 && text.len && memchr(text.data, '\0', text.len);
+	ofs_span_decode(string, &text);
+	return text.len && memchr(text.data, '\0', text.len);
 }
 
 static int take_text(const struct members *m, enum member which, char **ret)

@@ -54,8 +54,7 @@ static int find_snapshot(struct restoring *r, struct ofs_snapshot_place *ret)
 
 	if (!string.p)
 		return 0;
-	if (ofs_span_decode(string, &text) < 0)
-		return out_of_memory(r->err);
+	ofs_span_decode(string, &text);
 	/* What stands within a text may be a quotation; what ends it was put there. */
 	return ofs_seam_find(text.data, text.len, ret) &&
 	       (ret->end == text.len || ofs_shelf_begins(r->shelf, ret->ref, OFS_SEAM_BEGIN));
@@ -80,13 +79,12 @@ static int splice(struct restoring *r, const struct ofs_seam_file *file, const c
 		return does_not_fit(r, ref);
 	first = chat->messages[0].whole.p;
 	rest = chat->messages[file->kept].whole.p;
-	e = ofs_buf_append(&list, chat->list.p, (size_t)(first - chat->list.p));
-	if (e == 0)
-		e = ofs_seam_write_messages(file, &sink);
+	ofs_buf_append(&list, chat->list.p, (size_t)(first - chat->list.p));
+	e = ofs_seam_write_messages(file, &sink);
 	if (e == -EINVAL)
 		return does_not_fit(r, ref);
 	if (e == 0)
-		e = ofs_buf_append(&list, rest, (size_t)(end - rest));
+		ofs_buf_append(&list, rest, (size_t)(end - rest));
 	if (e < 0)
 		return out_of_memory(r->err);
 	ofs_buf_finish(&r->to->list);
@@ -103,9 +101,8 @@ static int restore_system(struct restoring *r, const struct ofs_seam_file *file)
 		ofs_buf_finish(&r->to->system);
 		return 0;
 	}
-	return ofs_buf_append(&r->to->system, file->system.p, file->system.len) < 0
-		       ? out_of_memory(r->err)
-		       : 0;
+	ofs_buf_append(&r->to->system, file->system.p, file->system.len);
+	return 0;
 }
 
 /* `ret_more`: what was put back has one, too. */
@@ -121,8 +118,7 @@ static int undo_snapshot(struct restoring *r, const struct ofs_snapshot_place *p
 	/* A file that somebody made lead to itself would never come to an end. */
 	if (ofs_map_get(&r->undone, key))
 		return does_not_fit(r, place->ref);
-	if (ofs_map_put(&r->undone, key, r) < 0)
-		return out_of_memory(r->err);
+	ofs_map_put(&r->undone, key, r);
 	e = ofs_shelf_get_text(r->shelf, place->ref, r->err, &text);
 
 	if (e < 0)
@@ -205,8 +201,7 @@ static int undo_result(struct restoring *r, const struct ofs_result *result,
 
 	if (!ofs_mark_is_pointer(result->text.p + 1, result->text.len - 2))
 		return 0;
-	if (ofs_span_decode(result->text, &text) < 0)
-		return out_of_memory(r->err);
+	ofs_span_decode(result->text, &text);
 	if (!ofs_mark_find(text.data, text.len, &mark))
 		return 0;
 	e = ofs_shelf_get(r->shelf, &mark, r->err, &string);
@@ -232,12 +227,11 @@ int ofs_restore(struct ofs_span list, struct ofs_span system, struct ofs_shelf *
 {
 	OFS_CLEANUP(ofs_restored_finish) struct ofs_restored to = { 0 };
 	struct restoring r = { .shelf = shelf, .err = err, .to = &to, .undone = OFS_MAP_INIT };
-	int e = ofs_buf_append(&to.list, list.p, list.len);
+	int e;
 
-	if (e == 0 && system.p)
-		e = ofs_buf_append(&to.system, system.p, system.len);
-	if (e < 0)
-		return out_of_memory(err);
+	ofs_buf_append(&to.list, list.p, list.len);
+	if (system.p)
+		ofs_buf_append(&to.system, system.p, system.len);
 	e = read_chat(&r);
 	if (e == 0)
 		e = undo_snapshots(&r);

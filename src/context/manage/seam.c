@@ -74,16 +74,14 @@ bool ofs_seam_find(const void *text, size_t len, struct ofs_snapshot_place *ret)
 	return true;
 }
 
-int ofs_seam_write_snapshot(const void *inside, size_t len, size_t messages, const char *path,
-			    bool start, struct ofs_buf *out)
+void ofs_seam_write_snapshot(const void *inside, size_t len, size_t messages, const char *path,
+			     bool start, struct ofs_buf *out)
 {
-	int r = ofs_buf_printf(out, "%s" OPEN "%zu\">\n", start ? "" : GAP, messages);
-
-	if (r == 0)
-		r = ofs_buf_append(out, inside, len);
-	if (r == 0 && len && ((const char *)inside)[len - 1] != '\n')
-		r = ofs_buf_append_str(out, "\n");
-	return r < 0 ? r : ofs_buf_printf(out, CLOSE CLOSING "%s)", path);
+	ofs_buf_printf(out, "%s" OPEN "%zu\">\n", start ? "" : GAP, messages);
+	ofs_buf_append(out, inside, len);
+	if (len && ((const char *)inside)[len - 1] != '\n')
+		ofs_buf_append_str(out, "\n");
+	ofs_buf_printf(out, CLOSE CLOSING "%s)", path);
 }
 
 size_t ofs_seam_head(const struct ofs_chat *chat)
@@ -127,47 +125,47 @@ static bool same_separators(const struct ofs_chat *chat, size_t end)
 	return true;
 }
 
-static int write_separators(const struct ofs_chat *chat, size_t end, struct ofs_buf *out)
+static void write_separators(const struct ofs_chat *chat, size_t end, struct ofs_buf *out)
 {
 	bool same = same_separators(chat, end);
-	int r = same ? 0 : ofs_buf_append_str(out, "[");
 
-	for (size_t i = 0; i < (same ? 1 : end) && r == 0; i++) {
+	if (!same)
+		ofs_buf_append_str(out, "[");
+
+	for (size_t i = 0; i < (same ? 1 : end); i++) {
 		struct ofs_span s = separator(chat, i);
 
-		r = i ? ofs_buf_append_str(out, ", ") : 0;
-		if (r == 0)
-			r = ofs_literal_encode(&plain_style, s.p, s.len, out);
+		if (i)
+			ofs_buf_append_str(out, ", ");
+		ofs_literal_encode(&plain_style, s.p, s.len, out);
 	}
-	return r < 0 || same ? r : ofs_buf_append_str(out, "]");
+	if (!same)
+		ofs_buf_append_str(out, "]");
 }
 
-static int write_head(const struct ofs_seam_draft *draft, struct ofs_buf *out)
+static void write_head(const struct ofs_seam_draft *draft, struct ofs_buf *out)
 {
 	struct ofs_span system = draft->chat->system;
-	int r = ofs_buf_printf(out,
-			       OFS_SEAM_BEGIN "%zu, \"earlier\": %s, \"separators\": ", draft->kept,
-			       draft->earlier ? "true" : "false");
 
-	if (r == 0)
-		r = write_separators(draft->chat, draft->end, out);
-	if (r == 0)
-		r = ofs_buf_append_str(out, ", \"system\": ");
-	if (r == 0 && draft->system)
-		r = ofs_buf_append(out, system.p, system.len);
-	else if (r == 0)
-		r = ofs_buf_append_str(out, "null");
-	return r < 0 ? r : ofs_buf_append_str(out, ", \"messages\": [");
+	ofs_buf_printf(out, OFS_SEAM_BEGIN "%zu, \"earlier\": %s, \"separators\": ", draft->kept,
+		       draft->earlier ? "true" : "false");
+	write_separators(draft->chat, draft->end, out);
+	ofs_buf_append_str(out, ", \"system\": ");
+	if (draft->system)
+		ofs_buf_append(out, system.p, system.len);
+	else
+		ofs_buf_append_str(out, "null");
+	ofs_buf_append_str(out, ", \"messages\": [");
 }
 
 int ofs_seam_write_file(const struct ofs_seam_draft *draft, const struct ofs_sink *sink)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf head = OFS_BUF_INIT;
 	static const char end[] = "\n]}\n";
-	int r = write_head(draft, &head);
+	int r;
 
-	if (r == 0)
-		r = sink->write(sink->arg, head.data, head.len);
+	write_head(draft, &head);
+	r = sink->write(sink->arg, head.data, head.len);
 	for (size_t i = 0; i < draft->end && r == 0; i++) {
 		struct ofs_span whole = draft->chat->messages[i].whole;
 
@@ -209,7 +207,10 @@ int ofs_seam_write_messages(const struct ofs_seam_file *file, const struct ofs_s
 	struct ofs_span_cursor separators = ofs_span_enter(file->separators);
 	struct ofs_span message, separator = file->separators;
 	bool same = ofs_span_is_string(separator);
-	int r = same ? ofs_span_decode(separator, &text) : 0;
+	int r = 0;
+
+	if (same)
+		ofs_span_decode(separator, &text);
 
 	while (r == 0 && ofs_span_next(&messages, &message)) {
 		r = sink->write(sink->arg, message.p, message.len);
@@ -218,7 +219,7 @@ int ofs_seam_write_messages(const struct ofs_seam_file *file, const struct ofs_s
 			    !ofs_span_is_string(separator))
 				return -EINVAL;
 			text.len = 0;
-			r = ofs_span_decode(separator, &text);
+			ofs_span_decode(separator, &text);
 		}
 		if (r == 0)
 			r = sink->write(sink->arg, text.data, text.len);

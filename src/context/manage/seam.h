@@ -38,8 +38,8 @@ struct ofs_snapshot_place {
 bool ofs_seam_find(const void *text, size_t len, struct ofs_snapshot_place *ret);
 
 /* Appends a snapshot to what a system's text says (`start`: nothing does). */
-int ofs_seam_write_snapshot(const void *inside, size_t len, size_t messages, const char *path,
-			    bool start, struct ofs_buf *out);
+void ofs_seam_write_snapshot(const void *inside, size_t len, size_t messages, const char *path,
+			     bool start, struct ofs_buf *out);
 
 /*
  * The part of a chat that holds the system's text: a string, at whose end a snapshot stands or can be put. Nothing: there

@@ -130,18 +130,17 @@ static void describe(const struct ofs_content *content, struct ofs_shelved *ret)
 }
 
 /* Closes a pointer; it can be undone from then on. */
-static int close_pointer(struct ofs_shelf *s, struct ofs_offloaded *done, struct ofs_error *err,
-			 struct ofs_shelved *ret)
+static void close_pointer(struct ofs_shelf *s, struct ofs_offloaded *done, struct ofs_error *err,
+			  struct ofs_shelved *ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 
 	snprintf(ret->mark.ref, sizeof(ret->mark.ref), "%s", done->file.ref);
 	ret->path = ofs_shelf_ref_path(s, done->file.ref);
-	if (ofs_mark_write(done->pointer, ret->path, &text) < 0 || ofs_buf_append(&text, "", 1) < 0)
-		return ofs_error_set(err, ENOMEM, "out of memory");
+	ofs_mark_write(done->pointer, ret->path, &text);
+	ofs_buf_append(&text, "", 1);
 	ret->pointer = (char *)text.data;
 	text = (struct ofs_buf)OFS_BUF_INIT;
-	return 0;
 }
 
 void ofs_shelf_item_finish(struct ofs_shelf_item *item)
@@ -156,9 +155,7 @@ int ofs_shelf_item_init(struct ofs_shelf_item *ret, struct ofs_span string,
 	int r;
 
 	*ret = (struct ofs_shelf_item){ .spool = OFS_SPOOL_INIT };
-	r = ofs_span_decode(string, &ret->text);
-	if (r < 0)
-		return r;
+	ofs_span_decode(string, &ret->text);
 	ret->mark.raw = !ofs_literal_style_find(string, ret->text.data, ret->text.len, style);
 	ret->mark.style = *style;
 	make_hash(string.p, string.len, ret->mark.hash);
@@ -186,7 +183,7 @@ int ofs_shelf_put(struct ofs_shelf *s, const struct ofs_shelf_item *item, const 
 	ofs_mark_code(&made.mark, code);
 	r = put_content(s, &item->content, &title, err, &done);
 	if (r == 0)
-		r = close_pointer(s, &done, err, &made);
+		close_pointer(s, &done, err, &made);
 	if (r < 0)
 		return r;
 	describe(&item->content, &made);
@@ -257,7 +254,8 @@ int ofs_shelf_get_text(struct ofs_shelf *s, const char *ref, struct ofs_error *e
 				     r == -EKEYEXPIRED
 					     ? "it has expired ('offload show' tells what it was)"
 					     : strerror(-r));
-	r = ofs_buf_reserve(ret, (size_t)st.st_size);
+	ofs_buf_reserve(ret, (size_t)st.st_size);
+	r = 0;
 	for (uint64_t off = 0; r == 0 && off < (uint64_t)st.st_size;) {
 		ssize_t n = b->ops->read(b, h, ret->data + ret->len,
 					 (size_t)((uint64_t)st.st_size - off), off);
@@ -280,10 +278,11 @@ int ofs_shelf_get(struct ofs_shelf *s, const struct ofs_mark *mark, struct ofs_e
 
 	if (r < 0)
 		return r;
-	r = mark->raw ? ofs_buf_append(ret_string, text.data, text.len)
-		      : ofs_literal_encode(&mark->style, text.data, text.len, ret_string);
-	if (r < 0)
-		return ofs_error_set(err, -r, "out of memory");
+	r = 0;
+	if (mark->raw)
+		ofs_buf_append(ret_string, text.data, text.len);
+	else
+		ofs_literal_encode(&mark->style, text.data, text.len, ret_string);
 	make_hash(ret_string->data + before, ret_string->len - before, hash);
 	if (strcmp(hash, mark->hash) != 0)
 		r = ofs_error_set(err, EILSEQ,

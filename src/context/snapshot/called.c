@@ -21,36 +21,36 @@ struct ofs_span ofs_called_args(const struct ofs_call *c, struct ofs_buf *buf)
 
 	if (ofs_span_is_object(c->args))
 		return c->args;
-	if (ofs_span_is_string(c->args) && ofs_span_decode(c->args, buf) == 0)
+	if (ofs_span_is_string(c->args)) {
+		ofs_span_decode(c->args, buf);
 		ofs_span_parse((const char *)buf->data, buf->len, NULL, &object);
+	}
 	return ofs_span_is_object(object) ? object : (struct ofs_span){ 0 };
 }
 
-static int append_line(const void *text, size_t len, size_t max, struct ofs_buf *out)
+static void append_line(const void *text, size_t len, size_t max, struct ofs_buf *out)
 {
 	const char *p = text, *end = p + len, *eol;
 
 	while (p < end && ofs_prose_is_blank(*p))
 		p++;
 	eol = memchr(p, '\n', (size_t)(end - p));
-	return ofs_prose_line(p, (size_t)((eol ? eol : end) - p), max, out);
+	ofs_prose_line(p, (size_t)((eol ? eol : end) - p), max, out);
 }
 
-int ofs_called_command(const void *command, size_t len, size_t max, struct ofs_buf *out)
+void ofs_called_command(const void *command, size_t len, size_t max, struct ofs_buf *out)
 {
-	int r = ofs_buf_append_str(out, "`");
-
-	if (r == 0)
-		r = append_line(command, len, max, out);
-	return r < 0 ? r : ofs_buf_append_str(out, "`");
+	ofs_buf_append_str(out, "`");
+	append_line(command, len, max, out);
+	ofs_buf_append_str(out, "`");
 }
 
-static int append_string(struct ofs_span string, size_t max, struct ofs_buf *out)
+static void append_string(struct ofs_span string, size_t max, struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	int r = ofs_span_decode(string, &text);
 
-	return r < 0 ? r : ofs_prose_line((const char *)text.data, text.len, max, out);
+	ofs_span_decode(string, &text);
+	ofs_prose_line((const char *)text.data, text.len, max, out);
 }
 
 /* The command of a shell. What an editor has in "command" names what it does to a path. */
@@ -61,108 +61,117 @@ static bool find_command(struct ofs_span args, struct ofs_buf *ret)
 		(!ofs_span_member(args, "path").p && !ofs_span_member(args, "file_path").p));
 }
 
-int ofs_called_label(const struct ofs_call *c, struct ofs_buf *out)
+void ofs_called_label(const struct ofs_call *c, struct ofs_buf *out)
 {
 	static const char *const paths[] = { "path",	  "file_path", "filename", "file",
 					     "file_name", "url",       "query",	   "pattern" };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, command = OFS_BUF_INIT;
 	struct ofs_span args = ofs_called_args(c, &text);
-	int r = 0;
 
-	if (find_command(args, &command))
-		return ofs_called_command(command.data, command.len, OFS_CALLED_LABEL_CHARS, out);
+	if (find_command(args, &command)) {
+		ofs_called_command(command.data, command.len, OFS_CALLED_LABEL_CHARS, out);
+		return;
+	}
 	if (ofs_span_is_string(c->name))
-		r = append_string(c->name, OFS_CALLED_LABEL_CHARS, out);
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(paths) && r == 0; i++) {
+		append_string(c->name, OFS_CALLED_LABEL_CHARS, out);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(paths); i++) {
 		struct ofs_span value = ofs_span_member(args, paths[i]);
 
 		if (!ofs_span_is_string(value))
 			continue;
-		r = ofs_buf_append_str(out, " ");
-		return r < 0 ? r : append_string(value, OFS_CALLED_LABEL_CHARS, out);
+		ofs_buf_append_str(out, " ");
+		append_string(value, OFS_CALLED_LABEL_CHARS, out);
+		return;
 	}
-	return r;
 }
 
 /* What is too long to be told is left out, and so is what holds other things, but for how many. */
-static int append_value(struct ofs_span value, struct ofs_buf *out)
+static void append_value(struct ofs_span value, struct ofs_buf *out)
 {
 	struct ofs_span_cursor cursor = ofs_span_enter(value);
 	struct ofs_span element;
 	size_t n = 0;
 
-	if (ofs_span_is_string(value))
-		return value.len > VALUE_BYTES ? ofs_buf_append_str(out, "...")
-					       : append_string(value, VALUE_CHARS, out);
-	if (!ofs_span_is_array(value))
-		return ofs_span_is_object(value) ? ofs_buf_append_str(out, "{...}")
-						 : ofs_buf_append(out, value.p, value.len);
+	if (ofs_span_is_string(value)) {
+		if (value.len <= VALUE_BYTES) {
+			append_string(value, VALUE_CHARS, out);
+			return;
+		}
+		ofs_buf_append_str(out, "...");
+		return;
+	}
+	if (!ofs_span_is_array(value)) {
+		if (ofs_span_is_object(value))
+			ofs_buf_append_str(out, "{...}");
+		else
+			ofs_buf_append(out, value.p, value.len);
+		return;
+	}
 	while (ofs_span_next(&cursor, &element))
 		n++;
-	return ofs_buf_printf(out, "[%zu]", n);
+	ofs_buf_printf(out, "[%zu]", n);
 }
 
-static int append_args(struct ofs_span args, struct ofs_buf *out)
+static void append_args(struct ofs_span args, struct ofs_buf *out)
 {
 	struct ofs_span_cursor cursor = ofs_span_enter(args);
 	struct ofs_span key, value;
 	size_t start = out->len;
 	const char *before = " ";
-	int r = 0;
 
-	while (ofs_span_is_object(args) && r == 0 && ofs_span_next_member(&cursor, &key, &value)) {
-		if (out->len - start > ARGS_CHARS)
-			return ofs_buf_append_str(out, ", ...");
+	while (ofs_span_is_object(args) && ofs_span_next_member(&cursor, &key, &value)) {
+		if (out->len - start > ARGS_CHARS) {
+			ofs_buf_append_str(out, ", ...");
+			return;
+		}
 		if (ofs_span_is_null(value))
 			continue;
-		r = ofs_buf_append_str(out, before);
-		if (r == 0)
-			r = append_string(key, VALUE_CHARS, out);
-		if (r == 0)
-			r = ofs_buf_append_str(out, "=");
-		if (r == 0)
-			r = append_value(value, out);
+		ofs_buf_append_str(out, before);
+		append_string(key, VALUE_CHARS, out);
+		ofs_buf_append_str(out, "=");
+		append_value(value, out);
 		before = ", ";
 	}
-	return r;
 }
 
-static int append_call(const struct ofs_call *c, bool quoted, struct ofs_buf *out)
+static void append_call(const struct ofs_call *c, bool quoted, struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, command = OFS_BUF_INIT;
 	struct ofs_span args = ofs_called_args(c, &text);
-	int r;
 
-	if (find_command(args, &command))
-		return quoted ? ofs_called_command(command.data, command.len,
-						   OFS_CALLED_COMMAND_CHARS, out)
-			      : append_line(command.data, command.len, TITLE_CHARS, out);
+	if (find_command(args, &command)) {
+		if (quoted) {
+			ofs_called_command(command.data, command.len, OFS_CALLED_COMMAND_CHARS,
+					   out);
+			return;
+		}
+		append_line(command.data, command.len, TITLE_CHARS, out);
+		return;
+	}
 	if (!ofs_span_is_string(c->name))
-		return 0;
-	r = append_string(c->name, NAME_CHARS, out);
-	return r < 0 ? r : append_args(args, out);
+		return;
+	append_string(c->name, NAME_CHARS, out);
+	append_args(args, out);
 }
 
-int ofs_called_whole(const struct ofs_call *c, struct ofs_buf *out)
+void ofs_called_whole(const struct ofs_call *c, struct ofs_buf *out)
 {
-	return append_call(c, true, out);
+	append_call(c, true, out);
 }
 
-int ofs_called_title(const struct ofs_call *c, struct ofs_buf *out)
+void ofs_called_title(const struct ofs_call *c, struct ofs_buf *out)
 {
-	return append_call(c, false, out);
+	append_call(c, false, out);
 }
 
-int ofs_called_answer(const char *text, size_t len, struct ofs_buf *out)
+void ofs_called_answer(const char *text, size_t len, struct ofs_buf *out)
 {
-	int r;
-
 	while (len && ofs_prose_is_blank(text[len - 1]))
 		len--;
 	/* A word says no more than that it went well. */
 	if (!len || len > ANSWER_CHARS || *text == '{' || memchr(text, '\n', len) ||
 	    (!memchr(text, ' ', len) && !ofs_prose_is_digit(text[len - 1])))
-		return 0;
-	r = ofs_buf_append_str(out, " -> ");
-	return r < 0 ? r : ofs_prose_line(text, len, ANSWER_CHARS, out);
+		return;
+	ofs_buf_append_str(out, " -> ");
+	ofs_prose_line(text, len, ANSWER_CHARS, out);
 }

@@ -17,18 +17,18 @@ struct ofs_span ofs_called_args(const struct ofs_call *c, struct ofs_buf *buf);
 #define OFS_CALLED_COMMAND_CHARS 100
 
 /* Appends at most `max` characters of the first line of a command: "`make test`". 0 or -ENOMEM, as for all below. */
-int ofs_called_command(const void *command, size_t len, size_t max, struct ofs_buf *out);
+void ofs_called_command(const void *command, size_t len, size_t max, struct ofs_buf *out);
 
 /* Appends what was called, in short: "`make test`", "edit src/x.c". */
-int ofs_called_label(const struct ofs_call *c, struct ofs_buf *out);
+void ofs_called_label(const struct ofs_call *c, struct ofs_buf *out);
 
 /* Appends what was called, and with what: "`make test`", "cancel_order order_id=W7, reason=late". */
-int ofs_called_whole(const struct ofs_call *c, struct ofs_buf *out);
+void ofs_called_whole(const struct ofs_call *c, struct ofs_buf *out);
 
 /* The same for the title of a pointer, as `offload run` makes it: a command has no quotes around it. */
-int ofs_called_title(const struct ofs_call *c, struct ofs_buf *out);
+void ofs_called_title(const struct ofs_call *c, struct ofs_buf *out);
 
 /* Appends " -> ANSWER" for an output of one short line that says something. */
-int ofs_called_answer(const char *text, size_t len, struct ofs_buf *out);
+void ofs_called_answer(const char *text, size_t len, struct ofs_buf *out);
 
 #endif

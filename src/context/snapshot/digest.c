@@ -200,14 +200,12 @@ void ofs_digest_refer(struct ofs_digest *d, const char *path, size_t path_len, c
 	const char *ref = ofs_digest_base(path, path_len, &len);
 	uint64_t key = ofs_digest_key(ref, len);
 	struct ofs_item *item = ofs_digest_find(d, OFS_TOPIC_REFERENCES, key);
-	int r = ofs_buf_append(&text, path, path_len);
 
-	if (r == 0 && what_len)
-		r = ofs_buf_append_str(&text, ": ");
-	if (r == 0 && what_len)
-		r = ofs_buf_append(&text, what, what_len);
-	if (r < 0)
-		return;
+	ofs_buf_append(&text, path, path_len);
+	if (what_len)
+		ofs_buf_append_str(&text, ": ");
+	if (what_len)
+		ofs_buf_append(&text, what, what_len);
 	if (item && item->text[item->ref_end] == '\0' && what_len) {
 		/* Until now it was known by its ref alone. */
 		free(item->text);

@@ -126,9 +126,8 @@ static void read_more_refs(struct ofs_digest *d, const char *p, size_t len)
 		const char *comma = memchr(p + at, ',', len - at);
 		size_t end = comma ? (size_t)(comma - p) : len;
 
-		if (ofs_buf_append(&path, p, dir) < 0 ||
-		    ofs_buf_append(&path, p + at, end - at) < 0)
-			return;
+		ofs_buf_append(&path, p, dir);
+		ofs_buf_append(&path, p + at, end - at);
 		if (ref_path((const char *)path.data, path.len))
 			ofs_digest_refer(d, (const char *)path.data, path.len, "", 0);
 		at = end + 2;
@@ -196,20 +195,20 @@ void ofs_digest_read(struct ofs_digest *d, const char *text, size_t len)
 
 /* ---- writing */
 
-static int write_touches(const struct ofs_item *item, struct ofs_buf *out)
+static void write_touches(const struct ofs_item *item, struct ofs_buf *out)
 {
 	const char *before = " (";
-	int r = 0;
 
-	for (size_t i = 0; i < OFS_TOUCHES && r == 0; i++) {
+	for (size_t i = 0; i < OFS_TOUCHES; i++) {
 		if (!item->touches[i])
 			continue;
-		r = ofs_buf_printf(out, "%s%s", before, touches[i]);
-		if (r == 0 && item->touches[i] > 1)
-			r = ofs_buf_printf(out, " x%u", item->touches[i]);
+		ofs_buf_printf(out, "%s%s", before, touches[i]);
+		if (item->touches[i] > 1)
+			ofs_buf_printf(out, " x%u", item->touches[i]);
 		before = ", ";
 	}
-	return r == 0 && *before == ',' ? ofs_buf_append_str(out, ")") : r;
+	if (*before == ',')
+		ofs_buf_append_str(out, ")");
 }
 
 /* An item as it is written, and whether it is. */
@@ -243,33 +242,34 @@ static bool is_counted(enum ofs_topic topic)
 	       topic == OFS_TOPIC_REFERENCES;
 }
 
-static int write_item(enum ofs_topic topic, const struct ofs_item *item, struct ofs_buf *out)
+static void write_item(enum ofs_topic topic, const struct ofs_item *item, struct ofs_buf *out)
 {
-	int r = ofs_buf_append_str(out, item->text);
-
-	if (r == 0 && topic == OFS_TOPIC_FILES)
-		return write_touches(item, out);
-	if (r == 0 && item->times > 1 && !item->ref_end && is_counted(topic))
-		r = ofs_buf_printf(out, " x%u", item->times);
-	return r == 0 && item->over ? ofs_buf_append_str(out, OVER) : r;
+	ofs_buf_append_str(out, item->text);
+	if (topic == OFS_TOPIC_FILES) {
+		write_touches(item, out);
+		return;
+	}
+	if (item->times > 1 && !item->ref_end && is_counted(topic))
+		ofs_buf_printf(out, " x%u", item->times);
+	if (item->over)
+		ofs_buf_append_str(out, OVER);
 }
 
-static int make_drafts(const struct ofs_digest *d, struct drafts *ret)
+static void make_drafts(const struct ofs_digest *d, struct drafts *ret)
 {
 	size_t n = 0;
-	int r = 0;
 
 	for (size_t t = 0; t < OFS_TOPICS; t++)
 		n += d->topics[t].n;
 	ret->list = ofs_alloc((n + 1) * sizeof(*ret->list));
 	for (size_t t = 0; t < OFS_TOPICS; t++) {
-		for (size_t i = 0; i < d->topics[t].n && r == 0; i++) {
+		for (size_t i = 0; i < d->topics[t].n; i++) {
 			struct draft *draft = &ret->list[ret->n++];
 
 			draft->item = &d->topics[t].items[i];
 			draft->topic = (enum ofs_topic)t;
 			draft->shown = true;
-			r = write_item(draft->topic, draft->item, &draft->line);
+			write_item(draft->topic, draft->item, &draft->line);
 			draft->tokens =
 				ofs_tokens_count(draft->line.data, draft->line.len) + LINE_TOKENS;
 			ret->tokens += draft->tokens;
@@ -277,7 +277,6 @@ static int make_drafts(const struct ofs_digest *d, struct drafts *ret)
 		}
 		ret->tokens += d->topics[t].n ? TITLE_TOKENS : 0;
 	}
-	return r;
 }
 
 static void hide(struct drafts *d, struct draft *draft)
@@ -360,12 +359,11 @@ static void fit(struct drafts *d, uint64_t max_tokens)
 }
 
 /* All refs that are named only, by the directories that they are in. */
-static int write_brief(const struct drafts *d, struct ofs_buf *out)
+static void write_brief(const struct drafts *d, struct ofs_buf *out)
 {
 	const struct ofs_item *last = NULL;
-	int r = 0;
 
-	for (size_t i = 0; i < d->n && r == 0; i++) {
+	for (size_t i = 0; i < d->n; i++) {
 		const struct ofs_item *item = d->list[i].item;
 		bool same = last && last->ref == item->ref &&
 			    memcmp(last->text, item->text, item->ref) == 0;
@@ -373,15 +371,15 @@ static int write_brief(const struct drafts *d, struct ofs_buf *out)
 		if (!d->list[i].brief)
 			continue;
 		if (!same)
-			r = ofs_buf_printf(out, "%s- " ALSO "%.*s: ", last ? "\n" : "",
-					   (int)item->ref, item->text);
+			ofs_buf_printf(out, "%s- " ALSO "%.*s: ", last ? "\n" : "", (int)item->ref,
+				       item->text);
 		else
-			r = ofs_buf_append_str(out, ", ");
-		if (r == 0)
-			r = ofs_buf_append(out, item->text + item->ref, item->ref_end - item->ref);
+			ofs_buf_append_str(out, ", ");
+		ofs_buf_append(out, item->text + item->ref, item->ref_end - item->ref);
 		last = item;
 	}
-	return r == 0 && last ? ofs_buf_append_str(out, "\n") : r;
+	if (last)
+		ofs_buf_append_str(out, "\n");
 }
 
 static int write_topic(const struct drafts *d, enum ofs_topic topic, struct ofs_buf *out)
@@ -390,28 +388,31 @@ static int write_topic(const struct drafts *d, enum ofs_topic topic, struct ofs_
 
 	if (!d->shown[topic])
 		return 0;
-	r = ofs_buf_printf(out, "%s\n", titles[topic]);
+	ofs_buf_printf(out, "%s\n", titles[topic]);
+	r = 0;
 	for (size_t i = 0; i < d->n && r == 0; i++) {
 		const struct draft *draft = &d->list[i];
 
 		if (draft->topic != topic || !draft->shown || draft->brief)
 			continue;
-		r = ofs_buf_append_str(out, "- ");
-		if (r == 0)
-			r = ofs_buf_append(out, draft->line.data, draft->line.len);
-		if (r == 0)
-			r = ofs_buf_append_str(out, "\n");
+		ofs_buf_append_str(out, "- ");
+		ofs_buf_append(out, draft->line.data, draft->line.len);
+		ofs_buf_append_str(out, "\n");
 	}
-	return r == 0 && topic == OFS_TOPIC_REFERENCES ? write_brief(d, out) : r;
+	if (!(r == 0 && topic == OFS_TOPIC_REFERENCES))
+		return r;
+	write_brief(d, out);
+	return 0;
 }
 
 int ofs_digest_write(const struct ofs_digest *d, uint64_t max_tokens, struct ofs_buf *out)
 {
 	OFS_CLEANUP(drafts_finish) struct drafts drafts = { 0 };
-	int r = make_drafts(d, &drafts);
+	int r;
 
-	if (r == 0)
-		fit(&drafts, max_tokens);
+	make_drafts(d, &drafts);
+	fit(&drafts, max_tokens);
+	r = 0;
 	for (size_t t = 0; t < OFS_TOPICS && r == 0; t++)
 		r = write_topic(&drafts, (enum ofs_topic)t, out);
 	return r;

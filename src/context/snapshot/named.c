@@ -51,21 +51,18 @@ static size_t mount_length(const char *p, size_t len)
 }
 
 /* The title of a pointer, from `p` up to `ref` (" (ref "): "WHAT" or "WHAT -> FILE". */
-static int make_path(const char *p, const char *ref, const char *name, size_t name_len,
-		     const char **ret_what_end, struct ofs_buf *ret)
+static void make_path(const char *p, const char *ref, const char *name, size_t name_len,
+		      const char **ret_what_end, struct ofs_buf *ret)
 {
 	const char *arrow = NULL;
-	int r = 0;
 
 	for (const char *at = p; (at = find(at, ref, " -> ")); at++)
 		arrow = at;
 	*ret_what_end = arrow ? arrow : ref;
 	if (arrow)
-		r = ofs_buf_append(ret, arrow + 4,
-				   mount_length(arrow + 4, (size_t)(ref - arrow - 4)));
-	if (r == 0)
-		r = ofs_buf_append_str(ret, "refs/");
-	return r < 0 ? r : ofs_buf_append(ret, name, name_len);
+		ofs_buf_append(ret, arrow + 4, mount_length(arrow + 4, (size_t)(ref - arrow - 4)));
+	ofs_buf_append_str(ret, "refs/");
+	ofs_buf_append(ret, name, name_len);
 }
 
 /* The path that a pointer ends with. */
@@ -81,7 +78,8 @@ static bool closing_path(const char *p, const char *end, const char *name, size_
 	if (!close || (size_t)(close - at) <= name_len ||
 	    memcmp(close - name_len, name, name_len) != 0 || close[-(ssize_t)name_len - 1] != '/')
 		return false;
-	return ofs_buf_append(ret, at, (size_t)(close - at)) == 0;
+	ofs_buf_append(ret, at, (size_t)(close - at));
+	return true;
 }
 
 /* The pointer whose title begins at p; another may begin at `end`. */
@@ -99,8 +97,9 @@ static void note_pointer(struct ofs_digest *d, const char *p, const char *end)
 	while (name + n < eol &&
 	       (ofs_prose_is_digit(name[n]) || (name[n] >= 'a' && name[n] <= 'z')))
 		n++;
-	if (!n || make_path(p, ref, name, n, &what_end, &path) < 0)
+	if (!n)
 		return;
+	make_path(p, ref, name, n, &what_end, &path);
 	if (find(p, end, CLOSING)) {
 		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf closing = OFS_BUF_INIT;
 
@@ -111,10 +110,11 @@ static void note_pointer(struct ofs_digest *d, const char *p, const char *end)
 			closing = made;
 		}
 	}
-	if (ofs_prose_is_line((const char *)path.data, path.len) &&
-	    ofs_prose_line(p, (size_t)(what_end - p), WHAT_CHARS, &what) == 0)
+	if (ofs_prose_is_line((const char *)path.data, path.len)) {
+		ofs_prose_line(p, (size_t)(what_end - p), WHAT_CHARS, &what);
 		ofs_digest_refer(d, (const char *)path.data, path.len, (const char *)what.data,
 				 what.len);
+	}
 }
 
 void ofs_named_pointers(struct ofs_digest *d, const char *text, size_t len)
@@ -170,12 +170,13 @@ static void note_id(struct ofs_digest *d, struct ofs_span key, struct ofs_span v
 		return;
 	if (!ofs_span_is_string(value) && name_ends(key, "umber"))
 		return; /* of a line, of a page */
-	if (ofs_span_is_string(value) ? ofs_span_decode(value, &said) < 0
-				      : ofs_buf_append(&said, value.p, value.len) < 0)
-		return;
-	if (ofs_span_decode(key, &text) < 0 || ofs_buf_append(&text, "=", 1) < 0 ||
-	    ofs_prose_line((const char *)said.data, said.len, VALUE_MAX, &text) < 0)
-		return;
+	if (ofs_span_is_string(value))
+		ofs_span_decode(value, &said);
+	else
+		ofs_buf_append(&said, value.p, value.len);
+	ofs_span_decode(key, &text);
+	ofs_buf_append(&text, "=", 1);
+	ofs_prose_line((const char *)said.data, said.len, VALUE_MAX, &text);
 	/* What is used again and again is worth more. */
 	known = ofs_digest_find(d, OFS_TOPIC_REFERENCES, ofs_digest_key(text.data, text.len));
 	note(d,
@@ -285,8 +286,7 @@ void ofs_named_commit(struct ofs_digest *d, const char *text, size_t len)
 	hash = memrchr(text, ' ', (size_t)(close - text));
 	if (!hash || hash_length(hash + 1, close) != (size_t)(close - hash - 1))
 		return;
-	if (ofs_buf_printf(&note_text, "commit %.*s: ", (int)(close - hash - 1), hash + 1) < 0 ||
-	    ofs_prose_line(close + 2, (size_t)(end - close - 2), COMMIT_CHARS, &note_text) < 0)
-		return;
+	ofs_buf_printf(&note_text, "commit %.*s: ", (int)(close - hash - 1), hash + 1);
+	ofs_prose_line(close + 2, (size_t)(end - close - 2), COMMIT_CHARS, &note_text);
 	note(d, OFS_WORTH_MORE, &note_text);
 }

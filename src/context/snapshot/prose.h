@@ -45,7 +45,7 @@ bool ofs_prose_next(struct ofs_prose *prose, struct ofs_sentence *ret);
  * not UTF-8 and marks of lists and headings at its start are dropped. What is longer is cut between words and
  * ends with "...". 0 or -ENOMEM.
  */
-int ofs_prose_line(const char *text, size_t len, size_t max, struct ofs_buf *out);
+void ofs_prose_line(const char *text, size_t len, size_t max, struct ofs_buf *out);
 
 /* Whether a text is one line already: valid UTF-8 without controls and what cannot be seen. */
 bool ofs_prose_is_line(const char *text, size_t len);

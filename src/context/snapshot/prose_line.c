@@ -66,8 +66,9 @@ static bool put_char(struct line *l, const void *p, size_t n)
 {
 	size_t width = 1 + (l->blank && l->out->len > l->start);
 
-	if (l->chars + width > l->max || ofs_buf_reserve(l->out, n + 1) < 0)
+	if (l->chars + width > l->max)
 		return false;
+	ofs_buf_reserve(l->out, n + 1);
 	if (width > 1) {
 		if (l->chars + sizeof(CUT) - 1 <= l->max)
 			l->word = l->out->len;
@@ -82,14 +83,14 @@ static bool put_char(struct line *l, const void *p, size_t n)
 	return true;
 }
 
-static int cut_line(struct line *l)
+static void cut_line(struct line *l)
 {
 	/* A word that is most of the line is cut itself. */
 	if (l->word > l->start && (l->word - l->start) * 2 > l->room - l->start)
 		l->out->len = l->word;
 	else
 		l->out->len = l->room;
-	return ofs_buf_append(l->out, CUT, OFS_MIN(sizeof(CUT) - 1, l->max));
+	ofs_buf_append(l->out, CUT, OFS_MIN(sizeof(CUT) - 1, l->max));
 }
 
 /* Behind marks of lists, quotes and headings. */
@@ -118,8 +119,9 @@ static size_t take_plain(struct line *l, const unsigned char *p, size_t len)
 	len = OFS_MIN(len, room - sizeof(CUT) + 1);
 	while (n < len && p[n] < 0x80 && ofs_prose_is_word((char)p[n]))
 		n++;
-	if (!n || ofs_buf_append(l->out, p, n) < 0)
+	if (!n)
 		return 0;
+	ofs_buf_append(l->out, p, n);
 	l->chars += n;
 	l->room = l->out->len;
 	return n;
@@ -163,20 +165,20 @@ static size_t take_char(struct line *l, const unsigned char *p, size_t len)
 	return (size_t)n;
 }
 
-int ofs_prose_line(const char *text, size_t len, size_t max, struct ofs_buf *out)
+void ofs_prose_line(const char *text, size_t len, size_t max, struct ofs_buf *out)
 {
 	struct line l = { .out = out, .start = out->len, .max = max };
 	size_t i = skip_marks(text, len), n;
 
 	l.room = l.word = out->len;
-	if (ofs_buf_reserve(out, OFS_MIN(len, max) + sizeof(CUT)) < 0)
-		return -ENOMEM;
+	ofs_buf_reserve(out, OFS_MIN(len, max) + sizeof(CUT));
 	for (; i < len; i += n) {
 		n = take_char(&l, (const unsigned char *)text + i, len - i);
-		if (n == 0)
-			return cut_line(&l);
+		if (n == 0) {
+			cut_line(&l);
+			return;
+		}
 	}
-	return 0;
 }
 
 bool ofs_prose_is_line(const char *text, size_t len)

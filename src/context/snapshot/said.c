@@ -48,9 +48,9 @@ static void add_prefixed(struct ofs_said *s, enum ofs_topic topic, enum ofs_wort
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
 
-	if (ofs_buf_append_str(&line, prefix) == 0 &&
-	    ofs_prose_line(text, len, LINE_CHARS - strlen(prefix), &line) == 0)
-		add(s, topic, worth, &line);
+	ofs_buf_append_str(&line, prefix);
+	ofs_prose_line(text, len, LINE_CHARS - strlen(prefix), &line);
+	add(s, topic, worth, &line);
 }
 
 static void keep(struct ofs_said_line *to, const struct ofs_sentence *sentence, size_t message)
@@ -80,8 +80,10 @@ static void add_code(const struct ofs_sentence *sentence, const char *end, struc
 	while (close > p + 3 && ofs_prose_is_blank(close[-1]))
 		close--;
 	start = memrchr(p + 3, '\n', (size_t)(close - p - 3));
-	if (start && line->len + GOAL_ROOM_MIN < LINE_CHARS && ofs_buf_append(line, " ", 1) == 0)
+	if (start && line->len + GOAL_ROOM_MIN < LINE_CHARS) {
+		ofs_buf_append(line, " ", 1);
 		ofs_prose_line(start, (size_t)(close - start), LINE_CHARS - line->len, line);
+	}
 }
 
 /* The beginning of the task, a sentence a line. */
@@ -144,9 +146,11 @@ static void add_agreement(struct ofs_said *s, enum ofs_asked_kind kind, const ch
 		add_prefixed(s, OFS_TOPIC_DECISIONS, OFS_WORTH_MORE, "User: ", text, len);
 		return;
 	}
-	if (s->topic.len && ofs_buf_printf(&line, "User said yes to: %.*s", (int)s->topic.len,
-					   (const char *)s->topic.data) == 0)
+	if (s->topic.len) {
+		ofs_buf_printf(&line, "User said yes to: %.*s", (int)s->topic.len,
+			       (const char *)s->topic.data);
 		add(s, OFS_TOPIC_DECISIONS, OFS_WORTH_MORE, &line);
+	}
 }
 
 void ofs_said_by_user(struct ofs_said *s, const char *text, size_t len, size_t message)
@@ -209,9 +213,9 @@ static void take_step(struct planning *p, const struct ofs_sentence *sentence)
 	}
 	if (!p->led || p->steps >= STEPS_MAX)
 		return;
-	if (ofs_buf_printf(&p->lines, "%zu. ", ++p->steps) == 0 &&
-	    ofs_prose_line(sentence->p, sentence->len, STEP_CHARS, &p->lines) == 0)
-		ofs_buf_append(&p->lines, "\n", 1);
+	ofs_buf_printf(&p->lines, "%zu. ", ++p->steps);
+	ofs_prose_line(sentence->p, sentence->len, STEP_CHARS, &p->lines);
+	ofs_buf_append(&p->lines, "\n", 1);
 }
 
 static void end_planning(struct ofs_said *s, struct planning *p)
@@ -287,7 +291,6 @@ static void take_task(struct ofs_said *s, struct ofs_span task)
 	static const char *const names[] = { "content", "step", "title", "task", "description" };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	struct ofs_span status = ofs_span_member(task, "status");
-	size_t start = s->tasks.len;
 
 	if (ofs_span_is(status, "completed") || ofs_span_is(status, "done") ||
 	    ofs_span_is(status, "cancelled"))
@@ -300,11 +303,10 @@ static void take_task(struct ofs_said *s, struct ofs_span task)
 	}
 	if (!text.len)
 		return;
-	if (ofs_buf_append_str(&s->tasks, ofs_span_is(status, "in_progress") ? "In progress: "
-									     : "To do: ") < 0 ||
-	    ofs_prose_line((const char *)text.data, text.len, STEP_CHARS, &s->tasks) < 0 ||
-	    ofs_buf_append(&s->tasks, "\n", 1) < 0)
-		s->tasks.len = start;
+	ofs_buf_append_str(&s->tasks,
+			   ofs_span_is(status, "in_progress") ? "In progress: " : "To do: ");
+	ofs_prose_line((const char *)text.data, text.len, STEP_CHARS, &s->tasks);
+	ofs_buf_append(&s->tasks, "\n", 1);
 }
 
 void ofs_said_tasks(struct ofs_said *s, struct ofs_span args)

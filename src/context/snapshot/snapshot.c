@@ -68,36 +68,41 @@ static bool is_cut(const char *p)
 }
 
 /* Decodes [p, p + len) of a string; the bytes around it are there, and are left alone. */
-static int decode_part(const char *p, size_t len, struct ofs_buf *out)
+static void decode_part(const char *p, size_t len, struct ofs_buf *out)
 {
-	return ofs_span_decode((struct ofs_span){ p - 1, len + 2 }, out);
+	ofs_span_decode((struct ofs_span){ p - 1, len + 2 }, out);
 }
 
 /* Appends what a string says; of a long one its two ends, on lines of their own. */
-static int append_text(struct ofs_span string, struct ofs_buf *out)
+static void append_text(struct ofs_span string, struct ofs_buf *out)
 {
 	const char *p = string.p + 1;
 	size_t len = string.len - 2, head = HEAD_BYTES, tail = len - TAIL_BYTES;
-	int r;
 
-	if (len <= HEAD_BYTES + TAIL_BYTES + 2 * CUT_SEARCH)
-		return ofs_span_decode(string, out);
+	if (len <= HEAD_BYTES + TAIL_BYTES + 2 * CUT_SEARCH) {
+		ofs_span_decode(string, out);
+		return;
+	}
 	while (head > HEAD_BYTES - CUT_SEARCH && !is_cut(p + head))
 		head--;
 	while (tail < len && !is_cut(p + tail))
 		tail++;
-	r = is_cut(p + head) ? decode_part(p, head, out) : 0;
-	if (r == 0)
-		r = ofs_buf_append_str(out, "\n");
-	return r == 0 && tail < len ? decode_part(p + tail, len - tail, out) : r;
+	if (is_cut(p + head))
+		decode_part(p, head, out);
+	ofs_buf_append_str(out, "\n");
+	if (tail < len)
+		decode_part(p + tail, len - tail, out);
 }
 
 static int take_text(void *arg, struct ofs_span string)
 {
 	struct ofs_buf *text = arg;
-	int r = text->len ? ofs_buf_append_str(text, "\n\n") : 0;
 
-	return r < 0 ? r : append_text(string, text);
+	if (text->len)
+		ofs_buf_append_str(text, "\n\n");
+
+	append_text(string, text);
+	return 0;
 }
 
 /* ---- results */
@@ -117,17 +122,17 @@ struct origin {
 	bool failed; /* the chat says so */
 };
 
-static int write_label(const struct origin *o, struct ofs_buf *ret)
+static void write_label(const struct origin *o, struct ofs_buf *ret)
 {
 	size_t before = ret->len;
-	int r = 0;
 
 	if (o->command && o->command->len)
-		r = ofs_called_command(o->command->data, o->command->len, OFS_CALLED_LABEL_CHARS,
-				       ret);
+		ofs_called_command(o->command->data, o->command->len, OFS_CALLED_LABEL_CHARS, ret);
 	else if (o->call)
-		r = ofs_called_label(o->call, ret);
-	return r == 0 && ret->len > before ? ofs_buf_append_str(ret, ": ") : r;
+		ofs_called_label(o->call, ret);
+	if (!(ret->len > before))
+		return;
+	ofs_buf_append_str(ret, ": ");
 }
 
 /* What failed before and went well now is worth less. */
@@ -148,8 +153,10 @@ static void note_error(struct making *m, const struct origin *o, const struct of
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf all = OFS_BUF_INIT, text = OFS_BUF_INIT;
 	struct ofs_item *item;
 
-	if (write_label(o, &all) < 0 || ofs_buf_append(&all, line->data, line->len) < 0 ||
-	    ofs_prose_line((const char *)all.data, all.len, LINE_CHARS, &text) < 0 || !text.len)
+	write_label(o, &all);
+	ofs_buf_append(&all, line->data, line->len);
+	ofs_prose_line((const char *)all.data, all.len, LINE_CHARS, &text);
+	if (!text.len)
 		return;
 	item = ofs_digest_add(&m->digest, OFS_TOPIC_ERRORS, ofs_digest_key(text.data, text.len),
 			      OFS_WORTH_MUCH, text.data, text.len);
@@ -170,7 +177,10 @@ static bool pointer_failed(const char *text, size_t len, struct ofs_buf *ret_lin
 	if (eol && ofs_trouble_find(eol + 1, len - title - 1, false, ret_line))
 		return true;
 	ref = memmem(at, title - (size_t)(at - text), ", ", 2);
-	return ref && ofs_prose_line(at + 2, (size_t)(ref - at - 2), LINE_CHARS, ret_line) == 0;
+	if (!ref)
+		return false;
+	ofs_prose_line(at + 2, (size_t)(ref - at - 2), LINE_CHARS, ret_line);
+	return true;
 }
 
 /* What went well. A reference tells of it already when the output is stored. */
@@ -183,13 +193,16 @@ static void note_done(struct making *m, const struct origin *o, bool stored)
 
 	if (o->kind.told || stored)
 		return;
-	if (o->command && o->command->len)
-		r = ofs_called_command(o->command->data, o->command->len, OFS_CALLED_COMMAND_CHARS,
-				       &line);
-	else if (o->call)
-		r = ofs_called_whole(o->call, &line);
+	if (o->command && o->command->len) {
+		ofs_called_command(o->command->data, o->command->len, OFS_CALLED_COMMAND_CHARS,
+				   &line);
+		r = 0;
+	} else if (o->call) {
+		ofs_called_whole(o->call, &line);
+		r = 0;
+	}
 	if (r == 0)
-		r = ofs_called_answer((const char *)m->text.data, m->text.len, &line);
+		ofs_called_answer((const char *)m->text.data, m->text.len, &line);
 	if (r < 0 || !line.len)
 		return;
 	item = ofs_digest_add(&m->digest, topic, ofs_digest_key(line.data, line.len),
@@ -245,11 +258,10 @@ static bool says_failed(struct ofs_span message, struct ofs_span text)
 	return false;
 }
 
-static int take_result(struct making *m, const struct ofs_result *r)
+static void take_result(struct making *m, const struct ofs_result *r)
 {
 	const struct ofs_message *message = &m->chat->messages[r->message];
 	struct origin o = { 0 };
-	int e;
 
 	if (r->call != SIZE_MAX) {
 		o.call = &m->chat->calls[r->call];
@@ -260,10 +272,8 @@ static int take_result(struct making *m, const struct ofs_result *r)
 	}
 	o.failed = message->role == OFS_ROLE_USER && says_failed(message->whole, r->text);
 	m->text.len = 0;
-	e = append_text(r->text, &m->text);
-	if (e == 0)
-		look_at_output(m, &o);
-	return e;
+	append_text(r->text, &m->text);
+	look_at_output(m, &o);
 }
 
 /* ---- calls */
@@ -286,17 +296,14 @@ static int take_call(struct making *m, size_t number)
 	return 0;
 }
 
-static int note_unanswered(struct making *m, size_t number)
+static void note_unanswered(struct making *m, size_t number)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
-	int r = ofs_buf_append_str(&line, "Called, no result yet: ");
 
-	if (r == 0)
-		r = ofs_called_label(&m->chat->calls[number], &line);
-	if (r == 0)
-		ofs_digest_add(&m->digest, OFS_TOPIC_OPEN, ofs_digest_key(line.data, line.len),
-			       OFS_WORTH_MORE, line.data, line.len);
-	return r;
+	ofs_buf_append_str(&line, "Called, no result yet: ");
+	ofs_called_label(&m->chat->calls[number], &line);
+	ofs_digest_add(&m->digest, OFS_TOPIC_OPEN, ofs_digest_key(line.data, line.len),
+		       OFS_WORTH_MORE, line.data, line.len);
 }
 
 /* ---- messages */
@@ -329,7 +336,7 @@ static void take_user(struct making *m, size_t number)
 	ofs_said_by_user(&m->said, text, len, number);
 }
 
-static int take_model(struct making *m, size_t number, bool has_calls)
+static void take_model(struct making *m, size_t number, bool has_calls)
 {
 	const char *text = (const char *)m->text.data, *command;
 	size_t len = m->text.len, command_len;
@@ -340,9 +347,9 @@ static int take_model(struct making *m, size_t number, bool has_calls)
 	m->command.len = 0;
 	m->command_kind = (struct ofs_touch_kind){ 0 };
 	if (has_calls || !ofs_asked_command(text, len, &command, &command_len))
-		return 0;
+		return;
 	m->command_kind = ofs_touched_command(&m->touched, command, command_len);
-	return ofs_buf_append(&m->command, command, command_len);
+	ofs_buf_append(&m->command, command, command_len);
 }
 
 static int take_message(struct making *m, size_t number, bool has_calls)
@@ -356,8 +363,10 @@ static int take_message(struct making *m, size_t number, bool has_calls)
 	r = ofs_message_texts(message, take_text, &m->text);
 	if (r < 0 || !m->text.len)
 		return r;
-	if (message->role == OFS_ROLE_ASSISTANT)
-		return take_model(m, number, has_calls);
+	if (message->role == OFS_ROLE_ASSISTANT) {
+		take_model(m, number, has_calls);
+		return 0;
+	}
 	take_user(m, number);
 	return 0;
 }
@@ -373,10 +382,10 @@ static int take_all(struct making *m, const bool gone[])
 			;
 		/* What a message answers comes before what it says. */
 		for (; result < c->n_results && c->results[result].message == i; result++) {
-			if (gone[i] && r == 0)
-				r = take_result(m, &c->results[result]);
+			if (gone[i])
+				take_result(m, &c->results[result]);
 		}
-		if (gone[i] && r == 0)
+		if (gone[i])
 			r = take_message(m, i, call > first);
 		for (; first < call && gone[i] && r == 0; first++)
 			r = take_call(m, first);
@@ -384,11 +393,10 @@ static int take_all(struct making *m, const bool gone[])
 	return r;
 }
 
-static int add_open_ends(struct making *m, const bool gone[])
+static void add_open_ends(struct making *m, const bool gone[])
 {
 	const struct ofs_chat *c = m->chat;
 	size_t user = 0, model = 0;
-	int r = 0;
 
 	for (size_t i = 0; i < c->n; i++) {
 		if (c->messages[i].role == OFS_ROLE_USER && c->messages[i].speaks)
@@ -397,11 +405,10 @@ static int add_open_ends(struct making *m, const bool gone[])
 			model = i + 1;
 	}
 	ofs_said_open(&m->said, user, model);
-	for (size_t i = 0; i < c->n_calls && r == 0; i++) {
+	for (size_t i = 0; i < c->n_calls; i++) {
 		if (gone[c->calls[i].message] && !m->calls[i].answered)
-			r = note_unanswered(m, i);
+			note_unanswered(m, i);
 	}
-	return r;
 }
 
 static bool has_goal(const char *snapshot, size_t len)
@@ -429,6 +436,6 @@ int ofs_snapshot_write(const struct ofs_chat *chat, const bool gone[], const cha
 		ofs_digest_read(&m.digest, earlier, earlier_len);
 	r = take_all(&m, gone);
 	if (r == 0)
-		r = add_open_ends(&m, gone);
+		add_open_ends(&m, gone);
 	return r < 0 ? r : ofs_digest_write(&m.digest, max_tokens, out);
 }

@@ -172,9 +172,9 @@ static void touch_string(struct ofs_touched *t, struct ofs_span string, enum ofs
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf path = OFS_BUF_INIT;
 
-	if (!ofs_span_is_string(string) || string.len > 6 * PATH_LEN_MAX ||
-	    ofs_span_decode(string, &path) < 0)
+	if (!ofs_span_is_string(string) || string.len > 6 * PATH_LEN_MAX)
 		return;
+	ofs_span_decode(string, &path);
 	/* A directory that is listed is no file. */
 	if (how == OFS_TOUCH_READ && !is_file_name((const char *)path.data, path.len))
 		return;
@@ -206,8 +206,9 @@ static void touch_patch(struct ofs_touched *t, struct ofs_span string)
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	const char *p, *end;
 
-	if (!memmem(string.p, string.len, "*** ", 4) || ofs_span_decode(string, &text) < 0)
+	if (!memmem(string.p, string.len, "*** ", 4))
 		return;
+	ofs_span_decode(string, &text);
 	end = (const char *)text.data + text.len;
 	for (p = (const char *)text.data; p < end;) {
 		const char *eol = memchr(p, '\n', (size_t)(end - p));
@@ -231,8 +232,10 @@ bool ofs_touched_shell(struct ofs_span args, struct ofs_buf *ret)
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(names) && !command.p; i++)
 		command = ofs_span_member(args, names[i]);
-	if (ofs_span_is_string(command))
-		return ofs_span_decode(command, ret) == 0 && ret->len;
+	if (ofs_span_is_string(command)) {
+		ofs_span_decode(command, ret);
+		return ret->len;
+	}
 	cursor = ofs_span_enter(command);
 	while (ofs_span_is_array(command) && ofs_span_next(&cursor, &word)) {
 		/* "bash -lc" only leads to the command. */

@@ -304,8 +304,9 @@ static bool append_string(struct ofs_span s, struct ofs_buf *out)
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	size_t before = out->len;
 
-	if (!ofs_span_is_string(s) || ofs_span_decode(s, &text) < 0)
+	if (!ofs_span_is_string(s))
 		return false;
+	ofs_span_decode(s, &text);
 	ofs_prose_line((const char *)text.data, text.len, LINE_MAX_CHARS, out);
 	return out->len > before;
 }
@@ -386,12 +387,15 @@ static bool search_object(struct ofs_span object, struct ofs_buf *out)
 	if (!o.failed && !read_outcome(o.metadata).failed)
 		return false;
 	output = ofs_span_member(object, "output");
-	if (ofs_span_is_string(output) && ofs_span_decode(output, &text) == 0 && text.len &&
-	    ofs_trouble_find((const char *)text.data, text.len, false, out))
-		return true;
+	if (ofs_span_is_string(output)) {
+		ofs_span_decode(output, &text);
+		if (text.len && ofs_trouble_find((const char *)text.data, text.len, false, out))
+			return true;
+	}
 	if (append_member(object, messages, OFS_ARRAY_SIZE(messages), out))
 		return true;
-	return ofs_prose_line(object.p, object.len, LINE_MAX_CHARS, out) == 0 && out->len > before;
+	ofs_prose_line(object.p, object.len, LINE_MAX_CHARS, out);
+	return out->len > before;
 }
 
 bool ofs_trouble_find(const char *text, size_t len, bool shown, struct ofs_buf *ret_line)
@@ -413,5 +417,6 @@ bool ofs_trouble_find(const char *text, size_t len, bool shown, struct ofs_buf *
 		return false;
 	if (s.telling == CODE)
 		s.best = line_before(text, s.best);
-	return ofs_prose_line(s.best.p, s.best.len, LINE_MAX_CHARS, ret_line) == 0;
+	ofs_prose_line(s.best.p, s.best.len, LINE_MAX_CHARS, ret_line);
+	return true;
 }

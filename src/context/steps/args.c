@@ -68,15 +68,17 @@ static size_t whole_part(const char *p, size_t len, size_t max)
 	return OFS_MIN(i, len);
 }
 
-int ofs_args_head(struct ofs_span value, struct ofs_buf *out)
+void ofs_args_head(struct ofs_span value, struct ofs_buf *out)
 {
 	struct ofs_span head = value;
 
-	if (!ofs_span_is_string(value))
-		return ofs_buf_append(out, value.p, OFS_MIN(value.len, HEAD_MAX));
+	if (!ofs_span_is_string(value)) {
+		ofs_buf_append(out, value.p, OFS_MIN(value.len, HEAD_MAX));
+		return;
+	}
 	if (value.len > HEAD_MAX)
 		head.len = whole_part(value.p + 1, value.len - 2, HEAD_MAX) + 2;
-	return ofs_span_decode(head, out);
+	ofs_span_decode(head, out);
 }
 
 void ofs_args_measure(struct ofs_span value, uint64_t *ret_bytes, uint64_t *ret_lines)
@@ -86,7 +88,10 @@ void ofs_args_measure(struct ofs_span value, uint64_t *ret_bytes, uint64_t *ret_
 
 	*ret_bytes = 0;
 	*ret_lines = 0;
-	if (!ofs_span_is_string(value) || ofs_span_decode(value, &text) < 0 || !text.len)
+	if (!ofs_span_is_string(value))
+		return;
+	ofs_span_decode(value, &text);
+	if (!text.len)
 		return;
 	*ret_bytes = text.len;
 	*ret_lines = text.data[text.len - 1] != '\n';

@@ -19,7 +19,7 @@ struct ofs_span ofs_args_find(struct ofs_span args, const char *names);
 size_t ofs_args_index(struct ofs_span name, const char *names);
 
 /* Appends the begin of what a string says, enough for what is shown, or a number or boolean as it is. 0 or -errno. */
-int ofs_args_head(struct ofs_span value, struct ofs_buf *out);
+void ofs_args_head(struct ofs_span value, struct ofs_buf *out);
 
 /* The bytes that a string says, and its lines. Zero for what is no string. */
 void ofs_args_measure(struct ofs_span value, uint64_t *ret_bytes, uint64_t *ret_lines);

@@ -191,40 +191,36 @@ static bool take(struct ofs_span name, struct ofs_span value, const char *names,
 	return true;
 }
 
-static int take_rest(struct ofs_call *call, struct ofs_span name, struct ofs_span value)
+static void take_rest(struct ofs_call *call, struct ofs_span name, struct ofs_span value)
 {
 	struct ofs_buf *out = &call->rest_text;
-	int r;
 
 	if (name.len + value.len > REST_MAX)
-		return 0;
-	r = ofs_buf_append_str(out, out->len > 1 ? ", " : "");
-	if (r == 0)
-		r = ofs_buf_append(out, name.p, name.len);
-	if (r == 0)
-		r = ofs_buf_append_str(out, ": ");
-	return r < 0 ? r : ofs_buf_append(out, value.p, value.len);
+		return;
+	ofs_buf_append_str(out, out->len > 1 ? ", " : "");
+	ofs_buf_append(out, name.p, name.len);
+	ofs_buf_append_str(out, ": ");
+	ofs_buf_append(out, value.p, value.len);
 }
 
-static int read_parts(struct ofs_call *call, struct parts *p)
+static void read_parts(struct ofs_call *call, struct parts *p)
 {
 	struct ofs_span_cursor c = ofs_span_enter(call->object);
 	struct ofs_span name, value;
-	int r = ofs_buf_append_str(&call->rest_text, "{");
 
+	ofs_buf_append_str(&call->rest_text, "{");
 	*p = (struct parts){ 0 };
-	while (r == 0 && ofs_span_next_member(&c, &name, &value)) {
+
+	while (ofs_span_next_member(&c, &name, &value)) {
 		if (ofs_span_is_null(value) ||
 		    take(name, value, TOOL_NAMES, &p->tool, &p->tool_index) ||
 		    take(name, value, ARGS_NAMES, &p->args, &p->args_index) ||
 		    take(name, value, RESULT_NAMES, &p->result, &p->result_index))
 			continue;
-		r = take_rest(call, name, value);
+		take_rest(call, name, value);
 	}
-	if (r == 0)
-		r = ofs_buf_append_str(&call->rest_text, "}");
+	ofs_buf_append_str(&call->rest_text, "}");
 	call->rest = (struct ofs_span){ (char *)call->rest_text.data, call->rest_text.len };
-	return r;
 }
 
 static int read_tool(struct ofs_call *call, struct ofs_span s, struct ofs_error *err)
@@ -260,8 +256,7 @@ static int read_args(struct ofs_call *call, struct ofs_span s, struct ofs_error 
 		return ofs_error_set(err, EINVAL,
 				     "\"args\" is %s: give an object, or a string that holds one",
 				     kind_of(s));
-	if (ofs_span_decode(s, &call->args_text) < 0)
-		return ofs_error_set(err, ENOMEM, "not enough memory for \"args\"");
+	ofs_span_decode(s, &call->args_text);
 	if (s.len == 2) {
 		call->args = none;
 		return 0;
@@ -288,9 +283,7 @@ int ofs_call_parse(struct ofs_span object, struct ofs_error *err, struct ofs_cal
 			err, EINVAL,
 			"%s where an object should be: give {\"tool\": NAME, \"args\": {...}, \"result\": ...}",
 			kind_of(object));
-	r = read_parts(&call, &parts);
-	if (r < 0)
-		return ofs_error_set(err, -r, "not enough memory");
+	read_parts(&call, &parts);
 	r = read_tool(&call, parts.tool, err);
 	if (r == 0)
 		r = read_args(&call, parts.args, err);

@@ -94,8 +94,8 @@ static void fail_with(struct ofs_observing *o, struct ofs_span reason)
 
 		reason = inner.p ? inner : reason;
 	}
-	if (reason.p && *reason.p != 't' && ofs_args_head(reason, &text) < 0)
-		o->no_memory = true;
+	if (reason.p && *reason.p != 't')
+		ofs_args_head(reason, &text);
 	ofs_observe_fail(o, (char *)text.data, text.len);
 }
 

@@ -125,11 +125,11 @@ static int write_numbered(struct writing *w, uint64_t number)
 	w->step->id = ofs_strdup(id);
 	r = ofs_step_print(w->step, &json);
 	if (r == 0)
-		r = ofs_buf_append_str(&json, "\n");
+		ofs_buf_append_str(&json, "\n");
 	if (r == 0)
 		r = ofs_summary_line(w->step, w->settings, &line);
 	if (r == 0)
-		r = ofs_buf_append_str(&line, "\n");
+		ofs_buf_append_str(&line, "\n");
 	if (r == 0)
 		r = put_file(w, STEP_JSON, &json);
 	if (r < 0)

@@ -75,22 +75,25 @@ static int append_printable(struct ofs_buf *out, const char *text, size_t len)
 	ofs_text_printable(f, text, len, false, SIZE_MAX, &used);
 	if (fclose(f) != 0)
 		return -errno;
-	return ofs_buf_append(out, printed, size);
+	ofs_buf_append(out, printed, size);
+	return 0;
 }
 
 /* All of a text on one line. */
 static int make_line(struct ofs_buf *out, const char *text, size_t len)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf joined = OFS_BUF_INIT, plain = OFS_BUF_INIT;
-	int r = ofs_buf_append(&joined, text, len);
+	int r;
 
-	if (r < 0 || !len)
-		return r;
+	ofs_buf_append(&joined, text, len);
+	if (!len)
+		return 0;
 	r = append_printable(&plain, (char *)joined.data, join_lines((char *)joined.data, len));
 	if (r < 0 || !plain.len)
 		return r;
 	/* Without the escape sequences there may be blanks side by side. */
-	return ofs_buf_append(out, plain.data, join_lines((char *)plain.data, plain.len));
+	ofs_buf_append(out, plain.data, join_lines((char *)plain.data, plain.len));
+	return 0;
 }
 
 static bool is_inside(unsigned char c)
@@ -161,14 +164,17 @@ int ofs_line_append(struct ofs_buf *out, const char *text, size_t len, size_t ma
 	if (r < 0)
 		return r;
 	if (count_characters(line.data, line.len) + (cut ? mark : 0) <= max) {
-		r = ofs_buf_append(out, line.data, line.len);
-		return r < 0 || !cut ? r : ofs_buf_append_str(out, LINE_MARK);
+		ofs_buf_append(out, line.data, line.len);
+		if (cut)
+			ofs_buf_append_str(out, LINE_MARK);
+		return 0;
 	}
 	keep = find_character(line.data, line.len, max - mark);
 	while (keep && line.data[keep - 1] == ' ')
 		keep--;
-	r = ofs_buf_append(out, line.data, keep);
-	return r < 0 ? r : ofs_buf_append_str(out, LINE_MARK);
+	ofs_buf_append(out, line.data, keep);
+	ofs_buf_append_str(out, LINE_MARK);
+	return 0;
 }
 
 /* Where the next word begins, if that is near: half a word reads as another. */
@@ -204,8 +210,10 @@ int ofs_line_append_end(struct ofs_buf *out, const char *text, size_t len, size_
 		cut = true;
 	}
 	skip = find_word(line.data, line.len, skip);
-	r = cut ? ofs_buf_append_str(out, LINE_MARK) : 0;
-	return r < 0 ? r : ofs_buf_append(out, line.data + skip, line.len - skip);
+	if (cut)
+		ofs_buf_append_str(out, LINE_MARK);
+	ofs_buf_append(out, line.data + skip, line.len - skip);
+	return 0;
 }
 
 json_t *ofs_line_json(const char *text, size_t len, size_t max)
@@ -229,9 +237,10 @@ json_t *ofs_line_json_whole(const char *text, size_t len)
 	while (p < end) {
 		int n = ofs_text_utf8((const unsigned char *)p, (size_t)(end - p));
 
-		if ((n > 0 ? ofs_buf_append(&out, p, (size_t)n)
-			   : ofs_buf_printf(&out, "\\x%02x", (unsigned char)*p)) < 0)
-			return NULL;
+		if (n > 0)
+			ofs_buf_append(&out, p, (size_t)n);
+		else
+			ofs_buf_printf(&out, "\\x%02x", (unsigned char)*p);
 		p += OFS_MAX(n, 1);
 	}
 	return json_stringn(out.len ? (char *)out.data : "", out.len);

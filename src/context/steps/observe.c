@@ -57,7 +57,7 @@ void ofs_observe_say(struct ofs_observing *o, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	check(o, ofs_buf_append_str(&o->observation, text));
+	ofs_buf_append_str(&o->observation, text);
 }
 
 void ofs_observe_say_text(struct ofs_observing *o, const char *text, size_t len, size_t max)
@@ -150,8 +150,7 @@ json_t *ofs_observe_scalar(struct ofs_span value)
 	if (json)
 		return json;
 	/* A number that jansson has no form for stays what was written. */
-	if (ofs_args_head(value, &text) < 0)
-		return NULL;
+	ofs_args_head(value, &text);
 	return ofs_line_json((char *)text.data, text.len, OFS_OBSERVATION_ARG_MAX);
 }
 
@@ -182,9 +181,9 @@ static void set_own_name(struct ofs_observing *o, struct ofs_span name, struct o
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf key = OFS_BUF_INIT, shown = OFS_BUF_INIT;
 
-	check(o, ofs_args_head(name, &key));
+	ofs_args_head(name, &key);
 	check(o, ofs_line_append(&shown, (char *)key.data, key.len, OFS_OBSERVATION_ARG_MAX));
-	check(o, ofs_buf_append(&shown, "", 1));
+	ofs_buf_append(&shown, "", 1);
 	if (!o->no_memory)
 		set_arg(o, (char *)shown.data, value);
 }
@@ -283,7 +282,7 @@ int ofs_observe(struct ofs_observing *o)
 		ofs_failure_find(o, true);
 	rules[o->rule].observe(o);
 	if (o->failed && !o->error.len)
-		check(o, ofs_buf_append_str(&o->error, "failed"));
+		ofs_buf_append_str(&o->error, "failed");
 	/* The parts were cleaned and shortened, but there may be many. */
 	whole = o->observation;
 	o->observation = (struct ofs_buf)OFS_BUF_INIT;

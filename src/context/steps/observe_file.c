@@ -188,10 +188,7 @@ static bool try_patch(struct ofs_observing *o)
 	}
 	if (!ofs_span_is_string(value))
 		return false;
-	if (ofs_span_decode(value, &text) < 0) {
-		o->no_memory = true;
-		return false;
-	}
+	ofs_span_decode(value, &text);
 	return text.len && observe_patch(o, (char *)text.data, text.len);
 }
 

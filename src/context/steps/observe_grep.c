@@ -94,8 +94,10 @@ static void count_lines(const char *text, size_t len, struct count *n)
 			n->matches++;
 		else if (!name && size && !(size == 2 && memcmp(line, "--", 2) == 0))
 			plain++;
-		if (name && !ofs_map_get(&seen, key) && ofs_map_put(&seen, key, &seen) == 0)
+		if (name && !ofs_map_get(&seen, key)) {
+			ofs_map_put(&seen, key, &seen);
 			n->files++;
+		}
 	}
 	n->has_matches = n->matches > 0;
 	n->has_files = n->files > 0;

@@ -194,14 +194,15 @@ static int join_words(struct ofs_span array, struct ofs_buf *out)
 	while (ofs_span_next(&c, &word)) {
 		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 
-		if (ofs_args_head(word, &text) < 0 || ofs_buf_append(&text, "", 1) < 0)
-			continue;
+		ofs_args_head(word, &text);
+		ofs_buf_append(&text, "", 1);
 		if (n == 1)
 			is_shell = text.data[0] == '-' && text.len >= 3 &&
 				   text.data[text.len - 2] == 'c';
 		if (n == 2 && is_shell) {
 			fclose(f);
-			return ofs_buf_append(out, text.data, text.len - 1);
+			ofs_buf_append(out, text.data, text.len - 1);
+			return 0;
 		}
 		if (n++)
 			putc(' ', f);
@@ -209,7 +210,8 @@ static int join_words(struct ofs_span array, struct ofs_buf *out)
 	}
 	if (fclose(f) != 0)
 		return -errno;
-	return ofs_buf_append(out, line, size);
+	ofs_buf_append(out, line, size);
+	return 0;
 }
 
 /* The command in minimal_args; what it says, or NULL. */
@@ -230,7 +232,7 @@ static const char *take_command(struct ofs_observing *o)
 	if (ofs_span_is_array(value))
 		r = join_words(value, &text);
 	else if (ofs_span_is_string(value))
-		r = ofs_args_head(value, &text);
+		ofs_args_head(value, &text);
 	if (r < 0)
 		o->no_memory = true;
 	if (!text.len)

@@ -207,10 +207,8 @@ static void note_title(struct ofs_observing *o)
 
 	if (!ofs_span_is_string(title) || title.len == 2)
 		return;
-	if (ofs_args_head(title, &text) < 0)
-		o->no_memory = true;
-	else
-		ofs_observe_note_text(o, "title", (char *)text.data, text.len);
+	ofs_args_head(title, &text);
+	ofs_observe_note_text(o, "title", (char *)text.data, text.len);
 }
 
 static const char *take_url(struct ofs_observing *o)

@@ -95,7 +95,7 @@ static int load_older(struct recap *rec)
 		int r = ofs_summary_line(step, rec->settings, &line);
 
 		if (r == 0)
-			r = ofs_buf_append(&line, "", 1);
+			ofs_buf_append(&line, "", 1);
 		rec->older[i] = (struct older){
 			.step = step,
 			.text = (char *)ofs_steal(line.data),
@@ -163,59 +163,58 @@ static size_t count_group(const struct older *o, size_t n)
 }
 
 /* " [ref X]" or " [refs X, Y]". */
-static int write_marks(const struct older *o, size_t n, struct ofs_buf *out)
+static void write_marks(const struct older *o, size_t n, struct ofs_buf *out)
 {
 	const char *last = NULL;
 	size_t marks = 0;
-	int r = 0;
 
 	for (size_t i = 0; i < n; i++)
 		marks += o[i].step->outcome_ref != NULL;
 	if (!marks)
-		return 0;
-	r = ofs_buf_append_str(out, marks == 1 ? " [ref " : " [refs ");
-	for (size_t i = 0; i < n && r == 0; i++) {
+		return;
+	ofs_buf_append_str(out, marks == 1 ? " [ref " : " [refs ");
+	for (size_t i = 0; i < n; i++) {
 		const char *ref = o[i].step->outcome_ref;
 
 		if (!ref)
 			continue;
 		if (last)
-			r = ofs_buf_append_str(out, ", ");
-		r = r < 0 ? r : ofs_step_write_ref(ref, out);
+			ofs_buf_append_str(out, ", ");
+		ofs_step_write_ref(ref, out);
 		last = ref;
 	}
-	return r < 0 ? r : ofs_buf_append_str(out, "]");
+	ofs_buf_append_str(out, "]");
 }
 
 /* `n` steps that are the same, from the byte `skip` of their line on. */
-static int write_item(const struct older *o, size_t n, size_t skip, struct ofs_buf *out)
+static void write_item(const struct older *o, size_t n, size_t skip, struct ofs_buf *out)
 {
-	int r = ofs_buf_append_str(out, o->text + skip);
-
-	if (r == 0 && n > 1)
-		r = ofs_buf_printf(out, " %zu times", n);
-	return r < 0 ? r : write_marks(o, n, out);
+	ofs_buf_append_str(out, o->text + skip);
+	if (n > 1)
+		ofs_buf_printf(out, " %zu times", n);
+	write_marks(o, n, out);
 }
 
-static int write_group(const struct older *o, size_t n, struct ofs_buf *out)
+static void write_group(const struct older *o, size_t n, struct ofs_buf *out)
 {
 	size_t verb = verb_length(o), items = 0, same;
-	int r = ofs_buf_append_str(out, "- ");
 
+	ofs_buf_append_str(out, "- ");
 	for (size_t i = 0; i < n; i += count_same(o + i, n - i))
 		items++;
 	if (items == 1)
-		r = r < 0 ? r : write_item(o, n, 0, out);
-	else if (r == 0)
-		r = ofs_buf_printf(out, "%.*s%zu %s: ", (int)verb, o->text, items,
-				   words[o->rule].things);
-	for (size_t i = 0; i < n && items > 1 && r == 0; i += same) {
+		write_item(o, n, 0, out);
+	else {
+		ofs_buf_printf(out, "%.*s%zu %s: ", (int)verb, o->text, items,
+			       words[o->rule].things);
+	}
+	for (size_t i = 0; i < n && items > 1; i += same) {
 		same = count_same(o + i, n - i);
 		if (i)
-			r = ofs_buf_append_str(out, ", ");
-		r = r < 0 ? r : write_item(o + i, same, verb, out);
+			ofs_buf_append_str(out, ", ");
+		write_item(o + i, same, verb, out);
 	}
-	return r < 0 ? r : ofs_buf_append_str(out, "\n");
+	ofs_buf_append_str(out, "\n");
 }
 
 /* ---- folded steps */
@@ -253,11 +252,12 @@ static int write_count(size_t count, size_t failed, const char *name, bool *firs
 
 	if (!count)
 		return 0;
-	r = ofs_buf_printf(out, "%s%zu ", *first ? ": " : ", ", count);
+	ofs_buf_printf(out, "%s%zu ", *first ? ": " : ", ", count);
 	*first = false;
-	if (r == 0)
-		r = append_line(out, name, NAME_CHARS);
-	return r < 0 || !failed ? r : ofs_buf_printf(out, " (%zu failed)", failed);
+	r = append_line(out, name, NAME_CHARS);
+	if (r == 0 && failed)
+		ofs_buf_printf(out, " (%zu failed)", failed);
+	return r;
 }
 
 static int write_counts(const struct recap *rec, size_t folded, struct ofs_buf *out)
@@ -275,7 +275,8 @@ static int write_counts(const struct recap *rec, size_t folded, struct ofs_buf *
 		count[o->rule]++;
 		failed[o->rule] += !o->step->success;
 	}
-	r = ofs_buf_printf(out, "Earlier, %zu step%s", folded, folded == 1 ? "" : "s");
+	ofs_buf_printf(out, "Earlier, %zu step%s", folded, folded == 1 ? "" : "s");
+	r = 0;
 	for (int i = OFS_TOOL_OTHER + 1; i < OFS_TOOL_COUNT && r == 0; i++)
 		r = write_count(count[i], failed[i],
 				count[i] == 1 ? words[i].one : words[i].several, &first, out);
@@ -287,24 +288,24 @@ static int write_counts(const struct recap *rec, size_t folded, struct ofs_buf *
 				count[OFS_TOOL_OTHER] == 1 ? words[OFS_TOOL_OTHER].one
 							   : words[OFS_TOOL_OTHER].several,
 				&first, out);
-	return r < 0 ? r : ofs_buf_append_str(out, "\n");
+	if (r == 0)
+		ofs_buf_append_str(out, "\n");
+	return r;
 }
 
 /* A line each, the same one after the other once; they are apart, so `o` gathers them. */
-static int write_failures(const struct recap *rec, size_t folded, struct ofs_buf *out)
+static void write_failures(const struct recap *rec, size_t folded, struct ofs_buf *out)
 {
 	OFS_FREE struct older *o = ofs_realloc(NULL, folded, sizeof(*o));
 	size_t n = 0, same;
-	int r = 0;
 
 	for (size_t i = 0; i < folded; i++)
 		if (!rec->older[i].step->success)
 			o[n++] = rec->older[i];
-	for (size_t i = 0; i < n && r == 0; i += same) {
+	for (size_t i = 0; i < n; i += same) {
 		same = count_same(o + i, n - i);
-		r = write_group(o + i, same, out);
+		write_group(o + i, same, out);
 	}
-	return r;
 }
 
 /* What the line says without its end in parentheses, short. */
@@ -330,31 +331,41 @@ static int write_refs(const struct recap *rec, size_t folded, bool labels, struc
 
 		if (!ref || !o->step->success || (last && strcmp(ref, last) == 0))
 			continue;
-		r = ofs_buf_append_str(out, last ? ", " : "- refs: ");
-		if (r == 0)
-			r = ofs_step_write_ref(ref, out);
-		if (r == 0 && labels) {
-			r = ofs_buf_append_str(out, " (");
-			r = r < 0 ? r : write_label(o->text, out);
-			r = r < 0 ? r : ofs_buf_append_str(out, ")");
+		ofs_buf_append_str(out, last ? ", " : "- refs: ");
+		ofs_step_write_ref(ref, out);
+		if (labels) {
+			ofs_buf_append_str(out, " (");
+			r = write_label(o->text, out);
+			if (r == 0)
+				ofs_buf_append_str(out, ")");
 		}
 		last = ref;
 	}
-	return r < 0 || !last ? r : ofs_buf_append_str(out, "\n");
+	if (r == 0 && last)
+		ofs_buf_append_str(out, "\n");
+	return r;
 }
 
 /* ---- the section */
 
-static int write_heading(size_t full, size_t n, struct ofs_buf *out)
+static void write_heading(size_t full, size_t n, struct ofs_buf *out)
 {
-	if (!full)
-		return ofs_buf_printf(out, "## %zu step%s so far\n", n, n == 1 ? "" : "s");
-	if (n == 1)
-		return ofs_buf_append_str(out, "## The only step, in full\n");
-	if (full == n)
-		return ofs_buf_printf(out, "## All %zu steps, in full\n", n);
-	return full == 1 ? ofs_buf_printf(out, "## The last of %zu steps, in full\n", n)
-			 : ofs_buf_printf(out, "## The last %zu of %zu steps, in full\n", full, n);
+	if (!full) {
+		ofs_buf_printf(out, "## %zu step%s so far\n", n, n == 1 ? "" : "s");
+		return;
+	}
+	if (n == 1) {
+		ofs_buf_append_str(out, "## The only step, in full\n");
+		return;
+	}
+	if (full == n) {
+		ofs_buf_printf(out, "## All %zu steps, in full\n", n);
+		return;
+	}
+	if (full == 1)
+		ofs_buf_printf(out, "## The last of %zu steps, in full\n", n);
+	else
+		ofs_buf_printf(out, "## The last %zu of %zu steps, in full\n", full, n);
 }
 
 /* Renders with the first `folded` of the older steps folded. */
@@ -366,19 +377,20 @@ static int render(struct recap *rec, size_t folded, bool labels)
 	int r;
 
 	out->len = 0;
-	r = ofs_buf_append_str(out, header);
-	if (r == 0 && folded)
+	ofs_buf_append_str(out, header);
+	r = 0;
+	if (folded)
 		r = write_counts(rec, folded, out);
 	if (r == 0 && folded)
-		r = write_failures(rec, folded, out);
+		write_failures(rec, folded, out);
 	if (r == 0 && folded)
 		r = write_refs(rec, folded, labels, out);
 	for (size_t i = folded; i < rec->n && r == 0; i += group) {
 		group = count_group(&rec->older[i], rec->n - i);
-		r = write_group(&rec->older[i], group, out);
+		write_group(&rec->older[i], group, out);
 	}
 	if (r == 0)
-		r = write_heading(l->n - rec->n, l->n, out);
+		write_heading(l->n - rec->n, l->n, out);
 	for (size_t i = rec->n; i < l->n && r == 0; i++)
 		r = ofs_step_write_full(&l->steps[i], out);
 	return r;
@@ -416,17 +428,16 @@ static int fold(struct recap *rec, size_t *ret_folded)
 	return r == 0 && is_over(rec) ? render(rec, *ret_folded, false) : r;
 }
 
-static int write_skipped(const struct ofs_step_list *l, struct ofs_buf *out)
+static void write_skipped(const struct ofs_step_list *l, struct ofs_buf *out)
 {
 	size_t named = OFS_MIN(l->n_skipped, OFS_STEP_LIST_NAMED);
-	int r;
 
 	if (!l->n_skipped)
-		return 0;
-	r = ofs_buf_printf(out, "Left out, as they are no steps: %s", l->skipped);
-	if (r == 0 && l->n_skipped > named)
-		r = ofs_buf_printf(out, " and %zu more", l->n_skipped - named);
-	return r < 0 ? r : ofs_buf_append_str(out, "\n");
+		return;
+	ofs_buf_printf(out, "Left out, as they are no steps: %s", l->skipped);
+	if (l->n_skipped > named)
+		ofs_buf_printf(out, " and %zu more", l->n_skipped - named);
+	ofs_buf_append_str(out, "\n");
 }
 
 int ofs_recap_write(const struct ofs_step_list *steps, const struct ofs_settings *s,
@@ -446,9 +457,9 @@ int ofs_recap_write(const struct ofs_step_list *steps, const struct ofs_settings
 			r = fold(&rec, &info.folded);
 	}
 	if (r == 0)
-		r = write_skipped(steps, &rec.text);
+		write_skipped(steps, &rec.text);
 	if (r == 0)
-		r = ofs_buf_append(out, rec.text.data, rec.text.len);
+		ofs_buf_append(out, rec.text.data, rec.text.len);
 	info.tokens_after = ofs_tokens_count(rec.text.data, rec.text.len);
 	if (r == 0 && ret)
 		*ret = info;

@@ -112,10 +112,10 @@ static int fill_in(void *arg, const char *name, size_t len, struct ofs_buf *out)
 				    OFS_OBSERVATION_ARG_MAX) < 0
 			    ? -ENOMEM
 			    : 1;
-	else if (strcmp(key, "observation") == 0)
-		n = ofs_buf_append(out, r->o.observation.data, r->o.observation.len) < 0 ? -ENOMEM
-											 : 1;
-	else if (strncmp(key, "args.", strlen("args.")) != 0)
+	else if (strcmp(key, "observation") == 0) {
+		ofs_buf_append(out, r->o.observation.data, r->o.observation.len);
+		n = 1;
+	} else if (strncmp(key, "args.", strlen("args.")) != 0)
 		n = ofs_template_scalar(out, json_object_get(r->o.metadata, key),
 					OFS_OBSERVATION_ARG_MAX);
 	if (n == 0) {
@@ -260,9 +260,9 @@ static int store(struct reducing *r)
 	}
 	deposit.folder = folder;
 	if (ofs_line_append(&title, (char *)r->o.observation.data, r->o.observation.len,
-			    TITLE_MAX) < 0 ||
-	    ofs_buf_append(&title, "", 1) < 0)
+			    TITLE_MAX) < 0)
 		return no_memory(r->err);
+	ofs_buf_append(&title, "", 1);
 	/* So that it is found by what it is. */
 	deposit.title = (char *)title.data;
 	offload.what = deposit.title;

@@ -84,14 +84,13 @@ static bool is_block_array(struct ofs_span array)
 }
 
 /* Appends the texts, a line end between two where there is none. */
-static int append_blocks(struct ofs_result *r, struct ofs_span array)
+static void append_blocks(struct ofs_result *r, struct ofs_span array)
 {
 	struct ofs_span_cursor c = ofs_span_enter(array);
 	struct ofs_buf *out = &r->unwrapped;
 	struct ofs_span block;
-	int failed = 0;
 
-	while (failed == 0 && ofs_span_next(&c, &block)) {
+	while (ofs_span_next(&c, &block)) {
 		struct ofs_span text = ofs_span_member(block, "text");
 
 		if (!ofs_span_is(ofs_span_member(block, "type"), "text")) {
@@ -99,11 +98,9 @@ static int append_blocks(struct ofs_result *r, struct ofs_span array)
 			continue;
 		}
 		if (out->len && out->data[out->len - 1] != '\n')
-			failed = ofs_buf_append_str(out, "\n");
-		if (failed == 0)
-			failed = ofs_span_decode(text, out);
+			ofs_buf_append_str(out, "\n");
+		ofs_span_decode(text, out);
 	}
-	return failed;
 }
 
 /* ---- objects */
@@ -123,10 +120,10 @@ static json_t *shown_value(struct ofs_span value)
 	json_t *json;
 	int failed = 0;
 
-	if (ofs_span_is_string(value))
-		return ofs_span_decode(value, &text) < 0
-			       ? NULL
-			       : ofs_line_json_whole((char *)text.data, text.len);
+	if (ofs_span_is_string(value)) {
+		ofs_span_decode(value, &text);
+		return ofs_line_json_whole((char *)text.data, text.len);
+	}
 	if (ofs_span_is_array(value)) {
 		json = json_array();
 		while (!failed && ofs_span_next(&c, &element))
@@ -200,28 +197,26 @@ static int unwrap_object(struct ofs_result *r, struct ofs_span outer, struct ofs
 	struct ofs_span text = ofs_args_find(object, text_names[rule]), errors = { 0 };
 	struct ofs_buf *out = &r->unwrapped;
 	size_t at;
-	int failed = 0;
 
 	if (rule == OFS_TOOL_SHELL)
 		errors = ofs_args_find(object, ERROR_OUTPUT_NAMES);
 	if (!ofs_span_is_string(errors))
 		errors = (struct ofs_span){ 0 };
 	if (is_block_array(text)) {
-		failed = append_blocks(r, text);
+		append_blocks(r, text);
 	} else {
 		if (!ofs_span_is_string(text))
 			text = (struct ofs_span){ 0 };
 		if (!text.p && !errors.p)
 			return 0;
-		failed = text.p ? ofs_span_decode(text, out) : 0;
+		if (text.p)
+			ofs_span_decode(text, out);
 	}
-	if (failed == 0 && out->len && errors.len > 2 && out->data[out->len - 1] != '\n')
-		failed = ofs_buf_append_str(out, "\n");
+	if (out->len && errors.len > 2 && out->data[out->len - 1] != '\n')
+		ofs_buf_append_str(out, "\n");
 	at = out->len;
-	if (failed == 0 && errors.p)
-		failed = ofs_span_decode(errors, out);
-	if (failed < 0)
-		return failed;
+	if (errors.p)
+		ofs_span_decode(errors, out);
 	set_text(r, out->len ? (char *)out->data : "", out->len);
 	r->errors = at;
 	if (!r->images && take_rests(r, outer, object, text, errors)) {
@@ -248,9 +243,7 @@ static int unwrap(struct ofs_result *r, bool in_string, enum ofs_tool_rule rule)
 	int n;
 
 	if (is_block_array(r->json)) {
-		n = append_blocks(r, r->json);
-		if (n < 0)
-			return n;
+		append_blocks(r, r->json);
 		set_text(r, r->unwrapped.len ? (char *)r->unwrapped.data : "", r->unwrapped.len);
 		if (!r->images) {
 			r->content = r->text;
@@ -290,7 +283,7 @@ int ofs_result_open(struct ofs_span value, enum ofs_tool_rule rule, struct ofs_r
 	if (is_string && !memchr(value.p, '\\', value.len)) {
 		set_text(&r, value.p + 1, value.len - 2);
 	} else if (is_string) {
-		failed = ofs_span_decode(value, &r.decoded);
+		ofs_span_decode(value, &r.decoded);
 		set_text(&r, (char *)r.decoded.data, r.decoded.len);
 	} else if (value.p && !ofs_span_is_null(value)) {
 		set_text(&r, value.p, value.len);
@@ -299,9 +292,9 @@ int ofs_result_open(struct ofs_span value, enum ofs_tool_rule rule, struct ofs_r
 	r.content_len = r.text_len;
 	if (ofs_span_is_object(value) || ofs_span_is_array(value))
 		r.json = value;
-	else if (is_string && rule != OFS_TOOL_READ && failed == 0)
+	else if (is_string && rule != OFS_TOOL_READ)
 		r.json = look_for_json(&r);
-	if (failed == 0 && r.json.p)
+	if (r.json.p)
 		failed = unwrap(&r, is_string, rule);
 	if (failed < 0)
 		return failed;

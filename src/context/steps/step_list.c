@@ -116,11 +116,11 @@ static void note_skipped(struct ofs_step_list *l, const char *name, const char *
 	if (l->n_skipped++ >= OFS_STEP_LIST_NAMED)
 		return;
 	if (l->skipped)
-		r = ofs_buf_printf(&text, "%s, ", l->skipped);
+		ofs_buf_printf(&text, "%s, ", l->skipped);
 	r |= ofs_line_append(&text, name, strlen(name), NAME_CHARS);
-	r |= ofs_buf_append_str(&text, " (");
+	ofs_buf_append_str(&text, " (");
 	r |= ofs_line_append(&text, reason, strlen(reason), REASON_CHARS);
-	r |= ofs_buf_append(&text, ")", sizeof(")"));
+	ofs_buf_append(&text, ")", sizeof(")"));
 	if (r < 0)
 		return;
 	free(l->skipped);

@@ -18,15 +18,14 @@ static int append_line(struct ofs_buf *out, const char *text, size_t max)
 	return ofs_line_append(out, text, strlen(text), max);
 }
 
-int ofs_step_write_ref(const char *ref, struct ofs_buf *out)
+void ofs_step_write_ref(const char *ref, struct ofs_buf *out)
 {
 	size_t before = out->len;
-	int r = ofs_buf_append_str(out, ref);
 
-	for (size_t i = before; r == 0 && i < out->len; i++)
+	ofs_buf_append_str(out, ref);
+	for (size_t i = before; i < out->len; i++)
 		if (out->data[i] < ' ' || out->data[i] == DEL)
 			out->data[i] = '?';
-	return r;
 }
 
 static int write_args(const struct ofs_step *step, struct ofs_buf *out)
@@ -37,8 +36,11 @@ static int write_args(const struct ofs_step *step, struct ofs_buf *out)
 	if (!json_object_size(step->minimal_args))
 		return 0;
 	args = json_dumps(step->minimal_args, JSON_COMPACT);
-	r = ofs_buf_append_str(out, " ");
-	return r < 0 || !args ? r : append_line(out, args, ARGS_CHARS);
+	ofs_buf_append_str(out, " ");
+	r = 0;
+	if (args)
+		r = append_line(out, args, ARGS_CHARS);
+	return r;
 }
 
 static int write_failure(const struct ofs_step *step, struct ofs_buf *out)
@@ -47,64 +49,67 @@ static int write_failure(const struct ofs_step *step, struct ofs_buf *out)
 
 	if (step->success)
 		return 0;
-	r = ofs_buf_append_str(out, "  failed");
-	if (r == 0 && step->error && *step->error) {
-		r = ofs_buf_append_str(out, ": ");
-		r = r < 0 ? r : append_line(out, step->error, ERROR_CHARS);
+	ofs_buf_append_str(out, "  failed");
+	r = 0;
+	if (step->error && *step->error) {
+		ofs_buf_append_str(out, ": ");
+		r = append_line(out, step->error, ERROR_CHARS);
 	}
-	return r < 0 ? r : ofs_buf_append_str(out, "\n");
+	if (r == 0)
+		ofs_buf_append_str(out, "\n");
+	return r;
 }
 
 /* An output that was not offloaded is here or nowhere. */
-static int write_output(const struct ofs_step *step, struct ofs_buf *out)
+static void write_output(const struct ofs_step *step, struct ofs_buf *out)
 {
 	const char *text = json_string_value(json_object_get(step->metadata, "output"));
 	json_t *whole;
-	int r = 0;
 
 	if (!text || !*text)
-		return 0;
+		return;
 	whole = ofs_line_json_whole(text, OFS_MIN(strlen(text), OUTPUT_MAX));
 	text = json_string_value(whole);
-	while (text && *text && r == 0) {
+	while (text && *text) {
 		size_t len = strcspn(text, "\n");
 
-		r = ofs_buf_append_str(out, "  | ");
-		if (r == 0)
-			r = ofs_buf_append(out, text, len);
-		if (r == 0)
-			r = ofs_buf_append_str(out, "\n");
+		ofs_buf_append_str(out, "  | ");
+		ofs_buf_append(out, text, len);
+		ofs_buf_append_str(out, "\n");
 		text += len + (text[len] == '\n');
 	}
 	json_decref(whole);
-	return r;
 }
 
 int ofs_step_write_full(const struct ofs_step *step, struct ofs_buf *out)
 {
-	int r = ofs_buf_append_str(out, "-");
+	int r;
 
+	ofs_buf_append_str(out, "-");
+	r = 0;
 	for (int i = 0; i < 2 && r == 0; i++) {
 		const char *name = i == 0 ? step->id : step->tool_name;
 
 		if (*name)
-			r = ofs_buf_append_str(out, " ");
-		r = r < 0 ? r : append_line(out, name, NAME_CHARS);
+			ofs_buf_append_str(out, " ");
+		r = append_line(out, name, NAME_CHARS);
 	}
 	if (r == 0)
 		r = write_args(step, out);
 	if (r == 0)
-		r = ofs_buf_append_str(out, ": ");
+		ofs_buf_append_str(out, ": ");
 	if (r == 0)
 		r = append_line(out, step->observation, OBSERVATION_CHARS);
 	if (r == 0 && step->outcome_ref) {
-		r = ofs_buf_append_str(out, " [ref ");
-		r = r < 0 ? r : ofs_step_write_ref(step->outcome_ref, out);
-		r = r < 0 ? r : ofs_buf_append_str(out, "]");
+		ofs_buf_append_str(out, " [ref ");
+		ofs_step_write_ref(step->outcome_ref, out);
+		ofs_buf_append_str(out, "]");
 	}
 	if (r == 0)
-		r = ofs_buf_append_str(out, "\n");
+		ofs_buf_append_str(out, "\n");
 	if (r == 0)
 		r = write_failure(step, out);
-	return r < 0 ? r : write_output(step, out);
+	if (r == 0)
+		write_output(step, out);
+	return r;
 }

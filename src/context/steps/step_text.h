@@ -14,6 +14,6 @@
 int ofs_step_write_full(const struct ofs_step *step, struct ofs_buf *out);
 
 /* Appends a ref as it is, whatever it looks like, but on one line. 0 or -errno. */
-int ofs_step_write_ref(const char *ref, struct ofs_buf *out);
+void ofs_step_write_ref(const char *ref, struct ofs_buf *out);
 
 #endif

@@ -57,9 +57,8 @@ static int append_args(const struct ofs_step *step, struct ofs_buf *out)
 
 	json_object_foreach(step->minimal_args, name, value)
 	{
-		r = ofs_buf_printf(&all, "%s%s=", all.len ? ", " : "", name);
-		if (r == 0)
-			r = ofs_template_scalar(&all, value, SUMMARY_ARG_MAX);
+		ofs_buf_printf(&all, "%s%s=", all.len ? ", " : "", name);
+		r = ofs_template_scalar(&all, value, SUMMARY_ARG_MAX);
 		if (r < 0)
 			return r;
 	}
@@ -182,18 +181,17 @@ static int append_end(const struct ofs_step *step, struct ofs_buf *out)
 	int r = 0;
 
 	if (!step->success)
-		r = ofs_buf_append_str(out,
-				       step->error && *step->error ? ": failed: " : ": failed");
-	if (r == 0 && !step->success && step->error)
+		ofs_buf_append_str(out, step->error && *step->error ? ": failed: " : ": failed");
+	if (!step->success && step->error)
 		r = ofs_line_append(out, step->error, strlen(step->error), SUMMARY_ERROR_MAX);
 	if (r < 0 || !step->outcome_ref)
 		return r;
 	/* A step of another program may have anything there. */
-	r = ofs_buf_append_str(out, " [ref ");
+	ofs_buf_append_str(out, " [ref ");
+	r = ofs_line_append(out, step->outcome_ref, strlen(step->outcome_ref), SUMMARY_REF_MAX);
 	if (r == 0)
-		r = ofs_line_append(out, step->outcome_ref, strlen(step->outcome_ref),
-				    SUMMARY_REF_MAX);
-	return r < 0 ? r : ofs_buf_append_str(out, "]");
+		ofs_buf_append_str(out, "]");
+	return r;
 }
 
 int ofs_summary_line(const struct ofs_step *step, const struct ofs_settings *s, struct ofs_buf *out)

@@ -19,15 +19,16 @@ int ofs_template_expand(const char *tpl, ofs_template_fn fn, void *arg, struct o
 	while (*tpl) {
 		size_t plain = strcspn(tpl, "{"), name;
 
-		r = ofs_buf_append(out, tpl, plain);
-		if (r < 0)
-			return r;
+		ofs_buf_append(out, tpl, plain);
 		tpl += plain;
-		if (!*tpl)
+		if (!*tpl) {
+			r = 0;
 			break;
+		}
 		name = strspn(tpl + 1, NAME_CHARACTERS);
 		if (!name || tpl[1 + name] != '}') {
-			r = ofs_buf_append(out, tpl++, 1);
+			ofs_buf_append(out, tpl++, 1);
+			r = 0;
 		} else {
 			r = fn(arg, tpl + 1, name, out);
 			missing += r == 0;
@@ -50,7 +51,8 @@ int ofs_template_size(struct ofs_buf *out, uint64_t bytes)
 	ofs_text_size(f, bytes);
 	if (fclose(f) != 0)
 		return -errno;
-	return ofs_buf_append(out, text, len);
+	ofs_buf_append(out, text, len);
+	return 0;
 }
 
 int ofs_template_scalar(struct ofs_buf *out, const json_t *value, size_t max)
@@ -59,13 +61,16 @@ int ofs_template_scalar(struct ofs_buf *out, const json_t *value, size_t max)
 
 	if (json_is_string(value))
 		r = ofs_line_append(out, json_string_value(value), json_string_length(value), max);
-	else if (json_is_integer(value))
-		r = ofs_buf_printf(out, "%lld", (long long)json_integer_value(value));
-	else if (json_is_real(value))
-		r = ofs_buf_printf(out, "%g", json_real_value(value));
-	else if (json_is_boolean(value))
-		r = ofs_buf_append_str(out, json_is_true(value) ? "true" : "false");
-	else
-		return 0;
+	else {
+		if (json_is_integer(value))
+			ofs_buf_printf(out, "%lld", (long long)json_integer_value(value));
+		else if (json_is_real(value))
+			ofs_buf_printf(out, "%g", json_real_value(value));
+		else if (json_is_boolean(value))
+			ofs_buf_append_str(out, json_is_true(value) ? "true" : "false");
+		else
+			return 0;
+		r = 0;
+	}
 	return r < 0 ? r : 1;
 }

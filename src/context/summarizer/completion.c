@@ -11,32 +11,28 @@
 
 /* ---- asking */
 
-static int append_string(struct ofs_buf *out, const char *before, const void *text, size_t len)
+static void append_string(struct ofs_buf *out, const char *before, const void *text, size_t len)
 {
 	static const struct ofs_literal_style style;
-	int r = ofs_buf_append_str(out, before);
 
-	return r < 0 ? r : ofs_literal_encode(&style, text, len, out);
+	ofs_buf_append_str(out, before);
+	ofs_literal_encode(&style, text, len, out);
 }
 
-int ofs_completion_write(const struct ofs_completion *c, struct ofs_buf *out)
+void ofs_completion_write(const struct ofs_completion *c, struct ofs_buf *out)
 {
 	const char *max = c->max_by_new_name ? "max_completion_tokens" : "max_tokens";
-	int r;
 
-	r = append_string(out, "{\"model\":", c->model, strlen(c->model));
-	if (r == 0)
-		r = append_string(out, ",\"messages\":[{\"role\":\"system\",\"content\":",
-				  c->instruction, strlen(c->instruction));
-	if (r == 0)
-		r = append_string(out, "},{\"role\":\"user\",\"content\":", c->text, c->len);
-	if (r == 0)
-		r = ofs_buf_append_str(out, "}]");
-	if (r == 0 && !c->any_temperature)
-		r = ofs_buf_append_str(out, ",\"temperature\":0");
-	if (r == 0 && c->max_tokens)
-		r = ofs_buf_printf(out, ",\"%s\":%llu", max, (unsigned long long)c->max_tokens);
-	return r < 0 ? r : ofs_buf_append_str(out, "}");
+	append_string(out, "{\"model\":", c->model, strlen(c->model));
+	append_string(out, ",\"messages\":[{\"role\":\"system\",\"content\":", c->instruction,
+		      strlen(c->instruction));
+	append_string(out, "},{\"role\":\"user\",\"content\":", c->text, c->len);
+	ofs_buf_append_str(out, "}]");
+	if (!c->any_temperature)
+		ofs_buf_append_str(out, ",\"temperature\":0");
+	if (c->max_tokens)
+		ofs_buf_printf(out, ",\"%s\":%llu", max, (unsigned long long)c->max_tokens);
+	ofs_buf_append_str(out, "}");
 }
 
 /* ---- what comes back */
@@ -48,9 +44,9 @@ static void cleanup_json(json_t **json)
 
 #define CLEANUP_JSON OFS_CLEANUP(cleanup_json)
 
-static int append_json(struct ofs_buf *out, const json_t *string)
+static void append_json(struct ofs_buf *out, const json_t *string)
 {
-	return ofs_buf_append(out, json_string_value(string), json_string_length(string));
+	ofs_buf_append(out, json_string_value(string), json_string_length(string));
 }
 
 /* A content is a text, or parts of which some are. */
@@ -58,18 +54,19 @@ static int append_content(struct ofs_buf *out, const json_t *content)
 {
 	const json_t *part;
 	size_t i;
-	int r = 0;
 
-	if (json_is_string(content))
-		return append_json(out, content);
+	if (json_is_string(content)) {
+		append_json(out, content);
+		return 0;
+	}
 	json_array_foreach(content, i, part)
 	{
 		const json_t *text = json_object_get(part, "text");
 
-		if (r == 0 && json_is_string(text))
-			r = append_json(out, text);
+		if (json_is_string(text))
+			append_json(out, text);
 	}
-	return r;
+	return 0;
 }
 
 int ofs_completion_read(const void *body, size_t len, struct ofs_error *err,

@@ -23,7 +23,7 @@ struct ofs_completion {
 };
 
 /* Appends the body of the request. 0 or -ENOMEM. */
-int ofs_completion_write(const struct ofs_completion *c, struct ofs_buf *out);
+void ofs_completion_write(const struct ofs_completion *c, struct ofs_buf *out);
 
 /*
  * Appends the text of an answer. -EBADMSG, with `err` to stand behind "it ": the answer is no completion,

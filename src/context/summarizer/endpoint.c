@@ -199,12 +199,12 @@ static int url_complete(struct call *call)
 		len--;
 	if (len >= suffix && memcmp(path + len - suffix, COMPLETIONS, suffix) == 0)
 		len -= suffix;
-	r = ofs_buf_append(&whole, path, len);
-	if (r == 0)
-		r = ofs_buf_append(&whole, COMPLETIONS, suffix + 1);
+	ofs_buf_append(&whole, path, len);
+	ofs_buf_append(&whole, COMPLETIONS, suffix + 1);
 	lib.curl_free_(path);
-	if (r == 0 && (lib.curl_url_set_(call->url, CURLUPART_PATH, (char *)whole.data, 0) ||
-		       lib.curl_url_set_(call->url, CURLUPART_FRAGMENT, NULL, 0)))
+	r = 0;
+	if (lib.curl_url_set_(call->url, CURLUPART_PATH, (char *)whole.data, 0) ||
+	    lib.curl_url_set_(call->url, CURLUPART_FRAGMENT, NULL, 0))
 		r = -ENOMEM;
 	return r;
 }
@@ -262,7 +262,8 @@ static size_t take_answer(char *data, size_t size, size_t n, void *arg)
 		call->too_large = true;
 		return 0; /* which ends the transfer */
 	}
-	return ofs_buf_append(&call->answer, data, size) < 0 ? 0 : size;
+	ofs_buf_append(&call->answer, data, size);
+	return size;
 }
 
 /* NULL: no memory. */
@@ -387,10 +388,8 @@ static int call_send(struct call *call, CURL *curl, const struct ofs_completion 
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf body = OFS_BUF_INIT;
 	struct ofs_sigpipe sigpipe;
 	CURLcode code;
-	int r = ofs_completion_write(c, &body);
 
-	if (r < 0)
-		return r;
+	ofs_completion_write(c, &body);
 	call->answer.len = 0;
 	call->reason[0] = '\0';
 	call_set_options(call, curl, headers, &body);

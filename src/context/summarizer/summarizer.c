@@ -118,14 +118,13 @@ static int check_summary(const char *who, struct ofs_buf *text, struct ofs_error
 }
 
 /* Appends, with a NUL behind it. */
-static int write_instruction(const struct ofs_summarizer *s, struct ofs_buf *out)
+static void write_instruction(const struct ofs_summarizer *s, struct ofs_buf *out)
 {
-	int r = ofs_buf_append_str(out, instruction);
-
-	if (r == 0 && s->max_tokens)
-		r = ofs_buf_printf(out, "Write at most %llu tokens.\n",
-				   (unsigned long long)s->max_tokens);
-	return r < 0 ? r : ofs_buf_append(out, "", 1);
+	ofs_buf_append_str(out, instruction);
+	if (s->max_tokens)
+		ofs_buf_printf(out, "Write at most %llu tokens.\n",
+			       (unsigned long long)s->max_tokens);
+	ofs_buf_append(out, "", 1);
 }
 
 /* ---- a command */
@@ -196,12 +195,10 @@ static int run_command(const struct ofs_summarizer *s, const void *messages, siz
 		.max = SUMMARY_MAX,
 	};
 	struct ofs_filter_end end;
-	int r = who ? ofs_buf_append_str(&wanted, INSTRUCTION_VARIABLE) : -ENOMEM;
+	int r;
 
-	if (r == 0)
-		r = write_instruction(s, &wanted);
-	if (r < 0)
-		return ofs_error_set(err, ENOMEM, "no memory to run the summarizer");
+	ofs_buf_append_str(&wanted, INSTRUCTION_VARIABLE);
+	write_instruction(s, &wanted);
 	environment[0] = (const char *)wanted.data;
 	r = ofs_filter_run(&filter, messages, len, &end, ret_summary);
 	if (r < 0)
@@ -212,15 +209,12 @@ static int run_command(const struct ofs_summarizer *s, const void *messages, siz
 
 /* ---- an endpoint */
 
-static int write_question(const void *messages, size_t len, struct ofs_buf *out)
+static void write_question(const void *messages, size_t len, struct ofs_buf *out)
 {
-	int r = ofs_buf_reserve(out, sizeof(before_messages) + len + sizeof(behind_messages));
-
-	if (r == 0)
-		r = ofs_buf_append_str(out, before_messages);
-	if (r == 0)
-		r = ofs_buf_append(out, messages, len);
-	return r < 0 ? r : ofs_buf_append_str(out, behind_messages);
+	ofs_buf_reserve(out, sizeof(before_messages) + len + sizeof(behind_messages));
+	ofs_buf_append_str(out, before_messages);
+	ofs_buf_append(out, messages, len);
+	ofs_buf_append_str(out, behind_messages);
 }
 
 static int run_endpoint(const struct ofs_summarizer *s, const void *messages, size_t len,
@@ -239,11 +233,8 @@ static int run_endpoint(const struct ofs_summarizer *s, const void *messages, si
 		return ofs_error_set(err, EINVAL, "no model is named for the endpoint");
 	if (ofs_text_utf8_prefix(messages, len) < len)
 		return ofs_error_set(err, EINVAL, "the messages are not UTF-8");
-	r = write_instruction(s, &wanted);
-	if (r == 0)
-		r = write_question(messages, len, &question);
-	if (r < 0)
-		return ofs_error_set(err, ENOMEM, "no memory to ask the endpoint");
+	write_instruction(s, &wanted);
+	write_question(messages, len, &question);
 	c = (struct ofs_completion){
 		.model = s->model,
 		.instruction = (const char *)wanted.data,
