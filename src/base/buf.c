@@ -77,6 +77,14 @@ char *ofs_buf_str(struct ofs_buf *b)
 	return (char *)b->data;
 }
 
+struct ofs_buf ofs_buf_steal(struct ofs_buf *b)
+{
+	struct ofs_buf stolen = *b;
+
+	*b = (struct ofs_buf)OFS_BUF_INIT;
+	return stolen;
+}
+
 char *ofs_buf_steal_str(struct ofs_buf *b)
 {
 	char *s = ofs_buf_str(b);

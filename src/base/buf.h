@@ -33,7 +33,10 @@ void ofs_buf_printf(struct ofs_buf *b, const char *fmt, ...) __attribute__((form
 /* The content as a string, ended by a NUL that does not count. Valid until the buffer changes. */
 char *ofs_buf_str(struct ofs_buf *b);
 
-/* The same, allocated for the caller; the buffer is empty afterwards. */
+/* Hands the content over; the buffer is empty afterwards. */
+struct ofs_buf ofs_buf_steal(struct ofs_buf *b);
+
+/* The content as ofs_buf_str() gives it, allocated for the caller; the buffer is empty afterwards. */
 char *ofs_buf_steal_str(struct ofs_buf *b);
 
 #endif

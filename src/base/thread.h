@@ -3,6 +3,7 @@
 #define OFS_BASE_THREAD_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,5 +25,16 @@ void ofs_cond_init(pthread_cond_t *cond);
 
 /* Waits until it is signalled, or that time by ofs_clock_monotonic(): then false. `lock` is held. */
 bool ofs_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until);
+
+struct ofs_sigpipe {
+	sigset_t before; /* what the thread blocked */
+	bool pending; /* a SIGPIPE that is not ours */
+};
+
+/* From here on, writing where nobody reads fails with EPIPE alone. Other threads are as they were. */
+void ofs_sigpipe_hold(struct ofs_sigpipe *ret);
+
+/* Ends that and drops what the writes raised. By the same thread, the last held first. */
+void ofs_sigpipe_release(const struct ofs_sigpipe *s);
 
 #endif

@@ -18,7 +18,7 @@
 #include "base/util.h"
 #include "cli/daemon.h"
 #include "cli/probe.h"
-#include "cli/process.h"
+#include "io/process.h"
 #include "io/file.h"
 #include "io/path.h"
 

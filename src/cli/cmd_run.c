@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <getopt.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "cli/capture.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/content.h"
@@ -18,10 +18,13 @@
 #include "client/spool.h"
 #include "client/target.h"
 #include "base/text.h"
+#include "io/process.h"
 
 #define RUN_MAX_BYTES 2048
 #define RUN_MAX_LINES 50
+/* As shells have it. */
 #define RUN_EXIT_CANNOT 126
+#define RUN_EXIT_NOT_FOUND 127
 
 struct run_options {
 	struct ofs_target_options target;
@@ -41,13 +44,13 @@ static void run_warn(const char *reason)
 	ofs_report("the output was not offloaded and follows whole: %s", reason);
 }
 
-static void run_take(void *arg, const void *data, size_t len)
+static int run_take(void *arg, int fd, const void *data, size_t len)
 {
 	struct run_output *o = arg;
 	int r = o->passing ? 0 : ofs_spool_append(&o->spool, data, len);
 
 	if (!o->passing && r == 0)
-		return;
+		return 0;
 	if (!o->passing) {
 		char reason[256];
 
@@ -59,11 +62,12 @@ static void run_take(void *arg, const void *data, size_t len)
 	}
 	/* When nobody reads any more there is nobody to tell. */
 	ofs_spool_write_all(STDOUT_FILENO, data, len);
+	return 0;
 }
 
 /* Prints the pointer, or says why not. */
 static int run_offload(const struct run_options *opts, const char *const argv[],
-		       const struct ofs_capture *end, const struct ofs_spool *spool,
+		       const struct ofs_process_end *end, const struct ofs_spool *spool,
 		       struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
@@ -92,7 +96,7 @@ static int run_offload(const struct run_options *opts, const char *const argv[],
 
 /* Whatever fails, the output gets out. */
 static void run_finish(const struct run_options *opts, const char *const argv[],
-		       const struct ofs_capture *end, const struct ofs_spool *spool)
+		       const struct ofs_process_end *end, const struct ofs_spool *spool)
 {
 	struct ofs_error err;
 
@@ -107,16 +111,21 @@ static void run_finish(const struct run_options *opts, const char *const argv[],
 static int run_command(const struct run_options *opts, const char *const argv[])
 {
 	struct run_output output = { .spool = OFS_SPOOL_INIT };
-	struct ofs_capture end;
-	int r = ofs_capture_run(argv, run_take, &output, &end);
+	const struct ofs_process process = {
+		.kind = OFS_PROCESS_FOREGROUND,
+		.argv = argv,
+		.take = run_take,
+		.arg = &output,
+	};
+	struct ofs_process_end end;
+	int r = ofs_process_run(&process, &end);
 
-	if (r < 0) {
+	if (r == -ENOENT || r == -ENOTDIR) {
+		ofs_report("'%s': command not found", argv[0]);
+		end.exit_code = RUN_EXIT_NOT_FOUND;
+	} else if (r < 0) {
 		ofs_report("cannot run '%s': %s", argv[0], strerror(-r));
 		end.exit_code = RUN_EXIT_CANNOT;
-	} else if (end.error && end.exit_code == 127) {
-		ofs_report("'%s': command not found", argv[0]);
-	} else if (end.error) {
-		ofs_report("cannot run '%s': %s", argv[0], strerror(end.error));
 	} else if (!output.passing) {
 		run_finish(opts, argv, &end, &output.spool);
 	}

@@ -16,10 +16,10 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "cli/probe.h"
-#include "cli/process.h"
 #include "cli/users.h"
 #include "io/file.h"
 #include "io/path.h"
+#include "io/process.h"
 
 #define DAEMON_NAME "offloadfs"
 #define DAEMON_WAIT_NS (60 * OFS_NS_PER_S)
@@ -46,7 +46,7 @@ static int daemon_ask_version(const void *arg, char *text)
 {
 	const char *const argv[] = { arg, "--version", NULL };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf said = OFS_BUF_INIT;
-	int r = ofs_process_run(argv, NULL, OFS_PROCESS_OUT | OFS_PROCESS_QUIET, &said);
+	int r = ofs_process_run_helper(argv, NULL, OFS_PROCESS_OUT | OFS_PROCESS_QUIET, &said);
 
 	if (r < 0)
 		return -r;
@@ -71,7 +71,7 @@ int ofs_daemon_start(const char *store, const char *mountpoint, struct ofs_error
 {
 	OFS_FREE char *program = ofs_daemon_program();
 	const char *const argv[] = { program, "--", store, mountpoint, NULL };
-	int r = ofs_process_run(argv, NULL, 0, NULL);
+	int r = ofs_process_run_helper(argv, NULL, 0, NULL);
 
 	if (r == -ENOENT)
 		return ofs_error_set(
@@ -103,7 +103,7 @@ int ofs_daemon_unmount(const char *mountpoint, struct ofs_error *err)
 	const char *const argv[] = { "fusermount3", "-u", "--", mountpoint, NULL };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	const char *said;
-	int r = ofs_process_run(argv, NULL, OFS_PROCESS_ERR, &text);
+	int r = ofs_process_run_helper(argv, NULL, OFS_PROCESS_ERR, &text);
 
 	if (r == 0)
 		return 0;

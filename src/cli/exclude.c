@@ -11,9 +11,9 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/util.h"
-#include "cli/process.h"
 #include "io/file.h"
 #include "io/path.h"
+#include "io/process.h"
 
 #define EXCLUDE_FILE_MAX (1 << 20)
 
@@ -30,7 +30,7 @@ static int exclude_ask_git(const char *workspace, char **ret_top, char **ret_fil
 	};
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	char *top, *file, *end;
-	int r = ofs_process_run(argv, workspace, OFS_PROCESS_OUT | OFS_PROCESS_QUIET, &text);
+	int r = ofs_process_run_helper(argv, workspace, OFS_PROCESS_OUT | OFS_PROCESS_QUIET, &text);
 
 	if (r != 0)
 		return -ENOENT;

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/util.h"
-#include "cli/process.h"
+#include "io/process.h"
 
 #define PROBE_WAIT_NS (2 * OFS_NS_PER_S)
 #define PROBE_POLL_NS_MIN (OFS_NS_PER_MS / 4)

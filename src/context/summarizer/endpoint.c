@@ -31,7 +31,7 @@ int ofs_endpoint_ask(const struct ofs_endpoint *e, struct ofs_completion *c, str
 #include <strings.h>
 
 #include "base/clock.h"
-#include "base/sigpipe.h"
+#include "base/thread.h"
 #include "base/util.h"
 #include "base/text.h"
 

@@ -173,12 +173,12 @@ static int command_check_end(const char *who, const struct ofs_filter_end *end,
 {
 	const char *colon = *end->last ? ": " : "";
 
-	if (end->signal)
+	if (end->end.signal)
 		return ofs_error_set(err, EIO, "%s was ended by signal %d (%s)%s%s", who,
-				     end->signal, strsignal(end->signal), colon, end->last);
-	if (end->exit_code)
+				     end->end.signal, strsignal(end->end.signal), colon, end->last);
+	if (end->end.exit_code)
 		return ofs_error_set(err, EIO, "%s ended with exit code %d%s%s", who,
-				     end->exit_code, colon, end->last);
+				     end->end.exit_code, colon, end->last);
 	return 0;
 }
 

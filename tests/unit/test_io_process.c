@@ -4,33 +4,49 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "cli/capture.h"
+#include "io/process.h"
 
 static struct ofs_buf output;
-static struct ofs_capture end;
+static struct ofs_process_end end;
 
 static void finish(void)
 {
 	ofs_buf_finish(&output);
 }
 
-TestSuite(cli_capture, .fini = finish);
+TestSuite(io_process, .fini = finish);
 
-static void take(void *arg, const void *data, size_t len)
+static int take(void *arg, int fd, const void *data, size_t len)
 {
 	cr_assert_eq(arg, &output);
+	cr_assert_eq(fd, STDOUT_FILENO);
 	ofs_buf_append(&output, data, len);
+	return 0;
+}
+
+static int run_program(const char *const argv[])
+{
+	const struct ofs_process process = {
+		.kind = OFS_PROCESS_FOREGROUND,
+		.argv = argv,
+		.take = take,
+		.arg = &output,
+	};
+
+	return ofs_process_run(&process, &end);
 }
 
 static void run(const char *script)
 {
-	const char *argv[] = { "sh", "-c", script, NULL };
+	const char *const argv[] = { "sh", "-c", script, NULL };
 
-	cr_assert_eq(ofs_capture_run(argv, take, &output, &end), 0);
+	cr_assert_eq(run_program(argv), 0);
 }
 
 static void expect_output(const char *expected)
@@ -39,36 +55,32 @@ static void expect_output(const char *expected)
 	cr_expect_eq(memcmp(output.data, expected, output.len), 0);
 }
 
-Test(cli_capture, both_streams_in_their_order)
+Test(io_process, both_streams_in_their_order)
 {
 	run("echo a; echo b >&2; echo c; echo d >&2; exit 3");
 	expect_output("a\nb\nc\nd\n");
 	cr_expect_eq(end.exit_code, 3);
 	cr_expect_eq(end.signal, 0);
-	cr_expect_eq(end.error, 0);
 }
 
-Test(cli_capture, signals_as_a_shell_tells_them)
+Test(io_process, signals_as_a_shell_tells_them)
 {
 	run("kill -9 $$");
 	cr_expect_eq(end.exit_code, 128 + SIGKILL);
 	cr_expect_eq(end.signal, SIGKILL);
 }
 
-Test(cli_capture, what_cannot_be_run)
+Test(io_process, what_cannot_be_run)
 {
 	const char *missing[] = { "/nonexistent/program", NULL };
 	const char *folder[] = { "/", NULL };
 
-	cr_assert_eq(ofs_capture_run(missing, take, &output, &end), 0);
-	cr_expect_eq(end.exit_code, 127);
-	cr_expect_eq(end.error, ENOENT);
-	cr_assert_eq(ofs_capture_run(folder, take, &output, &end), 0);
-	cr_expect_eq(end.exit_code, 126);
+	cr_expect_eq(run_program(missing), -ENOENT);
+	cr_expect_eq(run_program(folder), -EACCES);
 	cr_expect_eq(output.len, 0);
 }
 
-Test(cli_capture, dispositions_are_those_of_a_shell)
+Test(io_process, dispositions_are_those_of_a_shell)
 {
 	sigset_t set;
 
@@ -83,14 +95,14 @@ Test(cli_capture, dispositions_are_those_of_a_shell)
 	expect_output("SigBlk:0000000000000000\nSigIgn:0000000000000000\n");
 }
 
-Test(cli_capture, what_was_ignored_of_the_terminal_stays_ignored)
+Test(io_process, what_was_ignored_of_the_terminal_stays_ignored)
 {
 	signal(SIGHUP, SIG_IGN);
 	run("kill -HUP $$; echo alive");
 	expect_output("alive\n");
 }
 
-Test(cli_capture, processes_left_behind_are_not_waited_for)
+Test(io_process, processes_left_behind_are_not_waited_for)
 {
 	int64_t start = ofs_clock_monotonic(), took;
 
@@ -100,7 +112,7 @@ Test(cli_capture, processes_left_behind_are_not_waited_for)
 	cr_expect_lt(took, 5 * OFS_NS_PER_S);
 }
 
-Test(cli_capture, nor_when_they_never_fall_silent)
+Test(io_process, nor_when_they_never_fall_silent)
 {
 	int64_t start = ofs_clock_monotonic(), took;
 
@@ -111,7 +123,7 @@ Test(cli_capture, nor_when_they_never_fall_silent)
 	cr_expect_lt(took, 10 * OFS_NS_PER_S);
 }
 
-Test(cli_capture, what_was_written_before_the_end_is_all_there)
+Test(io_process, what_was_written_before_the_end_is_all_there)
 {
 	run("(sleep 0.1; echo late) & echo early");
 	expect_output("early\nlate\n");
@@ -120,7 +132,7 @@ Test(cli_capture, what_was_written_before_the_end_is_all_there)
 	cr_expect_eq(output.len, 1000000);
 }
 
-Test(cli_capture, termination_is_passed_on)
+Test(io_process, termination_is_passed_on)
 {
 	pid_t self = getpid();
 	char script[128];
@@ -130,4 +142,31 @@ Test(cli_capture, termination_is_passed_on)
 	run(script);
 	expect_output("terminated\n");
 	cr_expect_eq(end.exit_code, 5);
+}
+
+Test(io_process, a_script_without_an_interpreter_is_one_of_the_shell)
+{
+	char path[] = "/tmp/offloadfs-process-XXXXXX";
+	const char *const argv[] = { path, "word", NULL };
+	int fd = mkstemp(path);
+
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(write(fd, "echo \"$1\"\n", 10), 10);
+	cr_assert_eq(fchmod(fd, 0700), 0);
+	close(fd);
+	cr_expect_eq(run_program(argv), 0);
+	unlink(path);
+	expect_output("word\n");
+}
+
+Test(io_process, a_helper_has_no_input_and_speaks_plainly)
+{
+	const char *const argv[] = { "sh", "-c", "cat; echo $LC_ALL; pwd; echo no >&2; exit 7",
+				     NULL };
+
+	setenv("LC_ALL", "C.UTF-8", 1);
+	cr_expect_eq(
+		ofs_process_run_helper(argv, "/", OFS_PROCESS_OUT | OFS_PROCESS_QUIET, &output), 7);
+	expect_output("C\n/\n");
+	cr_expect_eq(ofs_process_run_helper(argv, "/nonexistent", 0, NULL), -ENOENT);
 }

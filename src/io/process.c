@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: MIT */
+#include "io/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/thread.h"
+#include "base/util.h"
+#include "io/path.h"
+
+#define CHUNK ((size_t)64 << 10)
+/* How often the end of a program is looked for where the kernel has no pidfd. */
+#define LOOK_MS 20
+/* How long the rest of a filter may take to end when it is asked to. */
+#define GRACE (500 * OFS_NS_PER_MS)
+/* A longer timeout is none. */
+#define TIMEOUT_MAX_S ((uint64_t)10 * 365 * 86400)
+
+/* How long a program's pipes are read after its end: in all, and while nothing comes. */
+static const struct {
+	int64_t most;
+	int quiet_ms;
+} draining[] = {
+	[OFS_PROCESS_HELPER] = { INT64_MAX, -1 },
+	[OFS_PROCESS_FOREGROUND] = { 2 * OFS_NS_PER_S, 250 },
+	[OFS_PROCESS_FILTER] = { GRACE, 0 },
+};
+
+struct child {
+	const struct ofs_process *spec;
+	pid_t pid; /* not reaped before its process group has got its last signal */
+	bool ended;
+	int input; /* our ends of its pipes; -1: closed */
+	int output;
+	int error;
+	int pidfd; /* readable when it has ended; -1: the kernel has no such thing */
+	int signals; /* readable when one of the signals is pending that we watch for */
+	sigset_t mask; /* of the thread before */
+	struct sigaction interrupt, quit; /* dispositions before */
+	struct ofs_sigpipe sigpipe;
+	const char *p; /* what it has yet to be given */
+	size_t left;
+	bool unwanted; /* what it writes from now on */
+	char *chunk;
+};
+
+int ofs_process_exit_code(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void close_if_open(int *fd)
+{
+	if (*fd >= 0)
+		close(ofs_steal_fd(fd));
+}
+
+/* ---- signals */
+
+static bool is_ignored(int number)
+{
+	struct sigaction action;
+
+	return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+/*
+ * Signals are read from a descriptor, so that no handler races with us. What the thread blocks
+ * already is none of our business, and an ignored signal would become pending by being blocked.
+ */
+static int watch_signals(struct child *c)
+{
+	static const int ending[] = { SIGHUP, SIGTERM, SIGINT, SIGQUIT };
+	size_t n = c->spec->kind == OFS_PROCESS_FILTER ? 4 : 2;
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < n; i++)
+		if (!is_ignored(ending[i]))
+			sigaddset(&set, ending[i]);
+	pthread_sigmask(SIG_BLOCK, &set, &c->mask);
+	for (size_t i = 0; i < n; i++)
+		if (sigismember(&c->mask, ending[i]))
+			sigdelset(&set, ending[i]);
+	c->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return c->signals < 0 ? -errno : 0;
+}
+
+static int hold_signals(struct child *c)
+{
+	const struct sigaction plain = { .sa_handler = SIG_DFL },
+			       ignore = { .sa_handler = SIG_IGN };
+
+	pthread_sigmask(SIG_SETMASK, NULL, &c->mask);
+	sigaction(SIGINT, NULL, &c->interrupt);
+	sigaction(SIGQUIT, NULL, &c->quit);
+	if (c->spec->kind == OFS_PROCESS_HELPER)
+		return 0;
+	if (c->spec->kind == OFS_PROCESS_FILTER) {
+		ofs_sigpipe_hold(&c->sigpipe);
+		return watch_signals(c);
+	}
+	sigaction(SIGINT, &ignore, NULL);
+	sigaction(SIGQUIT, &ignore, NULL);
+	sigaction(SIGPIPE, &ignore, NULL);
+	sigaction(SIGCHLD, &plain, NULL); /* ignored, nobody could be waited for */
+	return watch_signals(c);
+}
+
+static void release_signals(struct child *c)
+{
+	close_if_open(&c->signals);
+	pthread_sigmask(SIG_SETMASK, &c->mask, NULL);
+	if (c->spec->kind == OFS_PROCESS_FILTER)
+		ofs_sigpipe_release(&c->sigpipe);
+}
+
+/* ---- starting */
+
+/*
+ * Moves a descriptor clear of the standard ones, which the child's are moved to. On failure it is
+ * closed and -errno comes back.
+ */
+static int move_clear(int fd)
+{
+	int moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+	moved = moved < 0 ? -errno : moved;
+	close_if_open(&fd);
+	return moved;
+}
+
+static int make_pipe(int ret[2])
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	ret[0] = move_clear(ends[0]);
+	ret[1] = move_clear(ends[1]);
+	return OFS_MIN(OFS_MIN(ret[0], ret[1]), 0);
+}
+
+/*
+ * What a shell would give it. SIGPIPE is often ignored by the runtimes that call us, by accident;
+ * SIGHUP, SIGINT and SIGQUIT on purpose, as nohup and background jobs do.
+ */
+static void reset_signals(const struct child *c)
+{
+	const struct sigaction plain = { .sa_handler = SIG_DFL };
+	sigset_t none;
+
+	sigaction(SIGINT, &c->interrupt, NULL);
+	sigaction(SIGQUIT, &c->quit, NULL);
+	for (int i = 1; i < NSIG; i++)
+		if ((i != SIGHUP && i != SIGINT && i != SIGQUIT) || !is_ignored(i))
+			sigaction(i, &plain, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Only calls that are safe between fork and exec in a program of several threads. */
+__attribute__((noreturn)) static void be_child(const struct child *c, char *const *environment,
+					       const int ends[3], int report)
+{
+	const struct ofs_process *p = c->spec;
+	int error;
+
+	reset_signals(c);
+	if (p->kind == OFS_PROCESS_FILTER)
+		setsid(); /* without a terminal, a question for a password fails */
+	for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
+		if (ends[i] != i && dup2(ends[i], i) < 0)
+			goto fail;
+	/* A daemon lives on: it must not hold pipes and locks of whoever called us. */
+	if (p->kind != OFS_PROCESS_FOREGROUND)
+		close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+	if (!p->dir || chdir(p->dir) == 0)
+		execvpe(p->argv[0], (char *const *)p->argv, environment); /* leaves argv as it is */
+fail:
+	error = errno;
+	if (write(report, &error, sizeof(error)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+static bool names_one_of(const char *variable, const char *const *others)
+{
+	size_t len = strcspn(variable, "=") + 1;
+
+	for (; others && *others; others++)
+		if (strncmp(variable, *others, len) == 0)
+			return true;
+	return false;
+}
+
+/* Allocated, with borrowed strings. */
+static char **make_environment(const char *const *more)
+{
+	size_t n = 0, have = 0, added = 0;
+	char **all;
+
+	while (environ && environ[have])
+		have++;
+	while (more && more[added])
+		added++;
+	all = ofs_alloc((have + added + 1) * sizeof(*all));
+	for (size_t i = 0; i < have; i++)
+		if (!names_one_of(environ[i], more))
+			all[n++] = environ[i];
+	for (size_t i = 0; i < added; i++)
+		all[n++] = (char *)more[i];
+	return all;
+}
+
+/* Forks; the errno of the child that could not run the program, negative. */
+static int start_child(struct child *c, const int ends[3])
+{
+	static const char *const plain[] = { "LC_ALL=C", NULL };
+	OFS_FREE char **environment = make_environment(
+		c->spec->kind == OFS_PROCESS_HELPER ? plain : c->spec->environment);
+	int report[2] = { -1, -1 }, error = 0, r = make_pipe(report);
+	ssize_t n;
+
+	if (r == 0) {
+		c->pid = fork();
+		if (c->pid == 0)
+			be_child(c, environment, ends, report[1]);
+		if (c->pid < 0)
+			r = -errno;
+	}
+	close_if_open(&report[1]);
+	if (r == 0) {
+		do
+			n = read(report[0], &error, sizeof(error));
+		while (n < 0 && errno == EINTR);
+		if (n == sizeof(error)) {
+			waitpid(c->pid, NULL, 0);
+			r = -error;
+		}
+	}
+	close_if_open(&report[0]);
+	return r;
+}
+
+/* Fills in what the child's standard descriptors are to be. */
+static void choose_ends(const struct ofs_process *p, int in, int out, int error, int null,
+			int ret[3])
+{
+	if (p->kind != OFS_PROCESS_HELPER) {
+		ret[0] = p->kind == OFS_PROCESS_FILTER ? in : STDIN_FILENO;
+		ret[1] = out;
+		ret[2] = p->kind == OFS_PROCESS_FILTER ? error : out;
+		return;
+	}
+	ret[0] = null;
+	ret[1] = p->flags & OFS_PROCESS_OUT ? out : p->flags & OFS_PROCESS_QUIET ? null : 2;
+	ret[2] = p->flags & OFS_PROCESS_ERR ? error : p->flags & OFS_PROCESS_QUIET ? null : 2;
+}
+
+static int start(struct child *c)
+{
+	int in[2] = { -1, -1 }, out[2] = { -1, -1 }, error[2] = { -1, -1 }, ends[3], r;
+	int null = move_clear(open("/dev/null", O_RDWR | O_CLOEXEC));
+
+	r = null < 0 ? null : make_pipe(in);
+	if (r == 0)
+		r = make_pipe(out);
+	if (r == 0)
+		r = make_pipe(error);
+	if (r == 0) {
+		c->input = ofs_steal_fd(&in[1]);
+		c->output = ofs_steal_fd(&out[0]);
+		c->error = ofs_steal_fd(&error[0]);
+		/* O_NONBLOCK belongs to an end of a pipe: the program's ends stay as it expects them. */
+		fcntl(c->input, F_SETFL, O_NONBLOCK);
+		fcntl(c->output, F_SETFL, O_NONBLOCK);
+		fcntl(c->error, F_SETFL, O_NONBLOCK);
+		choose_ends(c->spec, in[0], out[1], error[1], null, ends);
+		r = start_child(c, ends);
+	}
+	for (int i = 0; i < 2; i++) {
+		close_if_open(&in[i]);
+		close_if_open(&out[i]);
+		close_if_open(&error[i]);
+	}
+	close_if_open(&null);
+	if (r == 0)
+		c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
+	return r;
+}
+
+/* ---- running */
+
+/* Writes once. */
+static void give(struct child *c)
+{
+	ssize_t n = c->left ? write(c->input, c->p, OFS_MIN(c->left, CHUNK)) : 0;
+
+	if (n > 0) {
+		c->p += n;
+		c->left -= (size_t)n;
+	} else if (n < 0 && errno != EINTR && errno != EAGAIN) {
+		c->left = 0; /* EPIPE: it has read enough */
+	}
+	if (!c->left)
+		close_if_open(&c->input);
+}
+
+/* Reads once. */
+static int take(struct child *c, int *fd, int which)
+{
+	ssize_t n = read(*fd, c->chunk, CHUNK);
+	int r = 0;
+
+	if (n > 0 && !c->unwanted && c->spec->take)
+		r = c->spec->take(c->spec->arg, which, c->chunk, (size_t)n);
+	else if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
+		close_if_open(fd);
+	return c->spec->kind == OFS_PROCESS_FILTER ? r : 0;
+}
+
+/* -EINTR: a filter is to end. */
+static int take_signals(struct child *c)
+{
+	struct signalfd_siginfo info;
+
+	if (c->spec->kind == OFS_PROCESS_FILTER) {
+		close_if_open(&c->signals); /* it stays pending, for our caller */
+		return -EINTR;
+	}
+	while (read(c->signals, &info, sizeof(info)) == sizeof(info))
+		if (!c->ended)
+			kill(c->pid, (int)info.ssi_signo);
+	return 0;
+}
+
+/* Whether it has ended; it stays what it was, a zombie. */
+static int look(struct child *c)
+{
+	siginfo_t info = { 0 };
+
+	while (waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+		if (errno != EINTR)
+			return -errno;
+	c->ended = info.si_pid != 0;
+	return 0;
+}
+
+/* Milliseconds from now to a time, at least 0, as poll(2) wants them. */
+static int milliseconds_until(int64_t time)
+{
+	int64_t left = time == INT64_MAX ? time : time - ofs_clock_monotonic();
+
+	return left <= 0 ? 0 : (int)OFS_MIN(left / OFS_NS_PER_MS + 1, INT32_MAX);
+}
+
+/*
+ * Moves what can be moved, after waiting `wait_ms` for it at most (-1: for ever). 1: something was
+ * there, 0: nothing; or what ends the program.
+ */
+static int turn(struct child *c, int wait_ms)
+{
+	struct pollfd fds[] = {
+		{ .fd = c->input, .events = POLLOUT },
+		{ .fd = c->output, .events = POLLIN },
+		{ .fd = c->error, .events = POLLIN },
+		{ .fd = c->ended ? -1 : c->pidfd, .events = POLLIN }, /* once told is enough */
+		{ .fd = c->ended ? -1 : c->signals, .events = POLLIN },
+	};
+	int n, r = 0;
+
+	if (c->pidfd < 0 && !c->ended)
+		wait_ms = wait_ms < 0 ? LOOK_MS : OFS_MIN(wait_ms, LOOK_MS);
+	n = OFS_MAX(poll(fds, OFS_ARRAY_SIZE(fds), wait_ms), 0); /* EINTR: `revents` are 0 */
+	if (fds[0].revents)
+		give(c);
+	if (fds[1].revents)
+		r = take(c, &c->output, STDOUT_FILENO);
+	if (fds[2].revents && r == 0)
+		r = take(c, &c->error, STDERR_FILENO);
+	if (r == 0 && fds[4].revents)
+		r = take_signals(c);
+	if (r == 0 && !c->ended)
+		r = look(c);
+	return r < 0 ? r : n > 0;
+}
+
+static bool is_silent(const struct child *c)
+{
+	return c->output < 0 && c->error < 0;
+}
+
+/* Reads what the program has written; others that it left behind may go on to write. */
+static int drain(struct child *c)
+{
+	int64_t most = draining[c->spec->kind].most, until = INT64_MAX;
+	int quiet = draining[c->spec->kind].quiet_ms, r = 1;
+
+	if (most != INT64_MAX)
+		until = ofs_clock_monotonic() + most;
+	close_if_open(&c->input);
+	while (r > 0 && !is_silent(c) && ofs_clock_monotonic() < until)
+		r = turn(c, quiet < 0 ? -1 : OFS_MIN(quiet, milliseconds_until(until)));
+	return OFS_MIN(r, 0);
+}
+
+/*
+ * Ends the rest of a filter's process group. The filter is still ours to be waited for: neither its
+ * number nor that of its group can be somebody else's.
+ */
+static void end_group(struct child *c)
+{
+	int64_t until = ofs_clock_monotonic() + GRACE;
+
+	c->unwanted = true;
+	close_if_open(&c->input);
+	kill(-c->pid, SIGTERM);
+	while (!(c->ended && is_silent(c)) && ofs_clock_monotonic() < until)
+		if (turn(c, milliseconds_until(until)) == -ECHILD)
+			break;
+	kill(-c->pid, SIGKILL);
+}
+
+static int run_to_its_end(struct child *c, struct ofs_process_end *ret)
+{
+	const struct ofs_process *p = c->spec;
+	bool timed = p->kind == OFS_PROCESS_FILTER && p->timeout_s && p->timeout_s <= TIMEOUT_MAX_S;
+	int64_t until = timed ? ofs_clock_monotonic() + (int64_t)p->timeout_s * OFS_NS_PER_S : 0;
+	siginfo_t info = { 0 };
+	int r = 0;
+
+	while (r >= 0 && !c->ended) {
+		int wait = timed ? milliseconds_until(until) : -1;
+
+		r = turn(c, wait);
+		if (r >= 0 && wait == 0 && !c->ended)
+			r = -ETIMEDOUT;
+	}
+	if (r >= 0)
+		r = drain(c);
+	if (p->kind == OFS_PROCESS_FILTER)
+		end_group(c);
+	while (waitid(P_PID, (id_t)c->pid, &info, WEXITED) < 0 && errno == EINTR)
+		continue;
+	ret->signal = info.si_code == CLD_EXITED ? 0 : info.si_status;
+	ret->exit_code = ret->signal ? 128 + ret->signal : info.si_status;
+	return OFS_MIN(r, 0);
+}
+
+/*
+ * execvp says EACCES as soon as PATH has a folder that may not be searched; for a shell the command
+ * is then merely not found. Whether a folder that may be searched has the file, executable or not.
+ */
+static bool is_in_path(const char *command)
+{
+	OFS_FREE char *path = ofs_strdup(getenv("PATH") ? getenv("PATH") : "");
+	char *save = NULL, *folder;
+	bool found = false;
+
+	for (folder = strtok_r(path, ":", &save); folder && !found;
+	     folder = strtok_r(NULL, ":", &save)) {
+		OFS_FREE char *file = ofs_path_join(folder, command);
+
+		found = access(file, F_OK) == 0;
+	}
+	return found;
+}
+
+int ofs_process_run(const struct ofs_process *process, struct ofs_process_end *ret)
+{
+	OFS_FREE char *chunk = ofs_alloc(CHUNK);
+	const char *program = process->argv[0];
+	struct child c = {
+		.spec = process,
+		.input = -1,
+		.output = -1,
+		.error = -1,
+		.pidfd = -1,
+		.signals = -1,
+		.p = process->input,
+		.left = process->input_len,
+		.chunk = chunk,
+	};
+	int r;
+
+	*ret = (struct ofs_process_end){ 0 };
+	r = hold_signals(&c);
+	if (r == 0)
+		r = start(&c);
+	if (r == -EACCES && !strchr(program, '/') && !is_in_path(program))
+		r = -ENOENT;
+	else if (r == 0)
+		r = run_to_its_end(&c, ret);
+	close_if_open(&c.input);
+	close_if_open(&c.output);
+	close_if_open(&c.error);
+	close_if_open(&c.pidfd);
+	release_signals(&c);
+	return r;
+}
+
+static int append(void *arg, int fd, const void *data, size_t len)
+{
+	if (arg)
+		ofs_buf_append(arg, data, len);
+	return 0;
+}
+
+int ofs_process_run_helper(const char *const argv[], const char *dir, int flags,
+			   struct ofs_buf *ret_text)
+{
+	const struct ofs_process process = {
+		.kind = OFS_PROCESS_HELPER,
+		.argv = argv,
+		.dir = dir,
+		.take = append,
+		.arg = ret_text,
+		.flags = flags,
+	};
+	struct ofs_process_end end;
+	int r = ofs_process_run(&process, &end);
+
+	return r < 0 ? r : end.exit_code;
+}
