@@ -35,7 +35,6 @@ for depth, row in enumerate(LAYERS):
 FOREIGN = {
     r"fuse.*|cuse_.*": {"fuse", "main"},
     r"sqlite3.*": {"index"},
-    r"ini\.h": {"io"},
     r"zstd.*|zdict\.h": {"codec"},
     r"curl/.*": {"context"},
     r"openssl/.*|xxhash\.h": {"codec"},

@@ -51,17 +51,11 @@ struct ofs_tree_events {
 	void *arg;
 };
 
-/** Categories that have a time to live of their own, and all others. */
-enum ofs_ttl_kind {
-	OFS_TTL_SHELL,
-	OFS_TTL_SEARCH,
-	OFS_TTL_WEB,
-	OFS_TTL_FILE_READ,
-	OFS_TTL_NOTES,
-	OFS_TTL_REPORTS,
-	OFS_TTL_CONTEXT,
-	OFS_TTL_OTHER,
-	OFS_TTL_KINDS
+/** How long files of a category stay unused in the working tier. */
+struct ofs_lifetime {
+	/** The name of a directory in `cache/`; "other": all that have no lifetime of their own. */
+	const char *category;
+	uint64_t ttl_s; /**< seconds; 0: for good */
 };
 
 /** A file tasks/<task>/history/step_*.json: the record of one call of a tool. */
@@ -114,8 +108,12 @@ struct ofs_tree_options {
 	 * do, so that damage is known early; 0: never. Only in the background.
 	 */
 	uint32_t scrub_ms;
-	/** How long files stay unused in the working tier, by category, in seconds; 0: for good. */
-	uint64_t ttl_s[OFS_TTL_KINDS];
+	/**
+	 * Lifetimes that differ from the defaults, which are those of offloadfs(8); of a category that
+	 * is there twice the last one counts. Read by ofs_tree_open() alone.
+	 */
+	const struct ofs_lifetime *lifetimes;
+	size_t n_lifetimes;
 	/** What has expired is looked for at most so often; only in the background. */
 	uint32_t gc_interval_ms;
 	/** Bytes on disk of the working tier: above, what was used longest ago expires. 0: no limit. */
@@ -138,9 +136,8 @@ struct ofs_tree_options {
 	{                                                                                      \
 		.create = true, .background = true, .mountpoint = NULL, .seal_delay_ms = 1000, \
 		.slice_max_lines = 2000, .slice_max_bytes = 65536,                             \
-		.cache_bytes = (size_t)32 << 20, .scrub_ms = 1000,                             \
-		.ttl_s = { 1800, 21600, 21600, 86400, 604800, 0, 2592000, 86400 },             \
-		.gc_interval_ms = 60000, .tombstones_s = 31536000                              \
+		.cache_bytes = (size_t)32 << 20, .scrub_ms = 1000, .gc_interval_ms = 60000,    \
+		.tombstones_s = 31536000                                                       \
 	}
 
 /** Who asks: owner of what is created, and whose rights hold where the tree has to look at them. */

@@ -175,6 +175,15 @@ bool ofs_text_is_utf8(const char *text)
 	return ofs_text_utf8_prefix(text, len) == len;
 }
 
+bool ofs_text_is_line(const char *text)
+{
+	bool plain = ofs_text_is_utf8(text);
+
+	for (; plain && *text; text++)
+		plain = (unsigned char)*text >= ' ' && *text != DEL;
+	return plain;
+}
+
 char *ofs_text_readable(const char *text)
 {
 	struct ofs_buf out = OFS_BUF_INIT;

@@ -44,6 +44,9 @@ size_t ofs_text_utf8_prefix(const char *text, size_t len);
 
 bool ofs_text_is_utf8(const char *text);
 
+/* UTF-8 without control characters. */
+bool ofs_text_is_line(const char *text);
+
 /*
  * Allocated: `text` as UTF-8 of bounded length. If it is not UTF-8, every byte outside of ASCII
  * is shown as \xNN.

@@ -280,12 +280,11 @@ int ofs_backend_open_store(const char *store, bool create, struct ofs_error *err
 
 	r = ofs_config_load_store(config, store, err);
 	ofs_config_apply(config, &opts);
-	ofs_config_destroy(config);
-	if (r < 0)
-		return r;
 	opts.create = create;
 	opts.background = false;
-	r = ofs_tree_open(store, &opts, err, &tree);
+	if (r == 0)
+		r = ofs_tree_open(store, &opts, err, &tree);
+	ofs_config_destroy(config);
 	if (r < 0)
 		return r;
 	s = ofs_alloc(sizeof(*s));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What can be set of the context engine: numbers with defaults, and rules for tools. They come from a file
+ * Settings of the context engine: numbers with defaults, and rules for tools. They come from a file
  * (STORE/context.ini) with the sections [reduce], [compact], [context] and [tool NAME].
  */
 #ifndef OFS_CONTEXT_SETTINGS_H
@@ -23,9 +23,10 @@ enum ofs_offload_when {
 /* A section [tool NAME]. */
 struct ofs_tool_setting {
 	char *name; /* matched as loosely as those of the rules */
-	char *like; /* the name of a tool whose rule is used; NULL: its own, or that for any other tool */
+	char *like; /* a tool whose rule is used; NULL: its own, or that for any other tool */
 	char *category; /* of what is offloaded; NULL: as the rule has it */
-	char *observation; /* template, with {args.NAME}, {size}, {lines}, ...; NULL: as the rule has it */
+	/* Template with {args.NAME}, {size}, {lines}, ...; NULL: as the rule has it. */
+	char *observation;
 	char *summary; /* the same for the line in a compacted history */
 	enum ofs_offload_when when;
 	uint64_t over;
@@ -54,7 +55,7 @@ struct ofs_settings {
 	uint64_t snapshot_tokens; /* of a summary that is made by rule: 1500 */
 	uint64_t summarizer_timeout_s; /* 60 */
 	char *summarizer; /* command; NULL: none */
-	char *ttl; /* of what is offloaded from chats: "30d" */
+	char ttl[24]; /* of results that are offloaded from chats, as the attribute has it: "30d" */
 
 	struct ofs_tool_setting *tools; /* in the order of the file */
 	size_t n_tools;
@@ -65,12 +66,13 @@ void ofs_settings_init(struct ofs_settings *s);
 void ofs_settings_finish(struct ofs_settings *s);
 
 /*
- * Takes in the file. -EINVAL: something in it is wrong and nothing was taken in; `err` says "PATH:LINE: what is
- * wrong, and what would be right". -ENOENT and what reading says otherwise, with words in `err`, too.
+ * Reads the file and adds it to the settings. -EINVAL: something in it is wrong and nothing changed;
+ * `err` says "PATH:LINE: what is wrong, and what would be right". Other errors of reading, as
+ * -ENOENT, come with a message as well.
  */
 int ofs_settings_load(struct ofs_settings *s, const char *path, struct ofs_error *err);
 
-/* The same for the file context.ini of a store; it may be missing, and is when the store is somebody else's. */
+/* The same for the file context.ini of a store; without one, or in another user's store, 0. */
 int ofs_settings_load_store(struct ofs_settings *s, const char *store, struct ofs_error *err);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/util.h"
 #include "io/path.h"
+#include "tree/config.h"
 
 #define OPTION(text, member, value)                               \
 	{                                                         \
@@ -170,16 +171,18 @@ int ofs_options_configure(struct ofs_options *o, struct ofs_error *err)
 	return r < 0 ? r : ofs_settings_load_store(&o->context, o->store, err);
 }
 
-static void print_key(const struct ofs_config_key *key, FILE *out)
+static void print_key(const struct ofs_ini_key *key, FILE *out)
 {
+	const char *zero = key->number.zero;
 	char name[64];
 	int i;
 
-	if (key->unit) {
-		snprintf(name, sizeof(name), "%s=%s", key->name, key->unit->placeholder);
-		fprintf(out, "        %-22s %s (default %llu%s%s)\n", name, key->text,
-			(unsigned long long)key->preset, key->zero ? ", 0: " : "",
-			key->zero ? key->zero : "");
+	if (key->type == OFS_INI_NUMBER) {
+		snprintf(name, sizeof(name), "%s=%s", key->name,
+			 ofs_unit_placeholder(key->number.unit));
+		fprintf(out, "        %-22s %s (default %s%s%s)\n", name, key->text,
+			ofs_quantity_show(&key->number, key->preset).text,
+			zero && key->preset ? ", or " : "", zero && key->preset ? zero : "");
 		return;
 	}
 	fprintf(out, "        %s=", key->name);
@@ -190,7 +193,7 @@ static void print_key(const struct ofs_config_key *key, FILE *out)
 
 void ofs_options_print_usage(FILE *out)
 {
-	const struct ofs_config_key *key;
+	const struct ofs_ini_key *key;
 	size_t i;
 
 	fputs("usage: offloadfs [options] STORE MOUNTPOINT\n"

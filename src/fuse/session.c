@@ -117,10 +117,8 @@ static int add_mount_options(struct ofs_options *o)
 static int open_tree(struct ofs_session *s, const struct ofs_options *o, struct ofs_error *err)
 {
 	struct ofs_tree_options tree = OFS_TREE_OPTIONS_INIT;
-	OFS_FREE char *config = NULL;
+	OFS_FREE char *config = ofs_config_format(o->config);
 
-	if (ofs_config_format(o->config, &config) < 0)
-		return ofs_error_set(err, ENOMEM, "out of memory");
 	tree.config = config;
 	tree.mountpoint = o->mountpoint;
 	ofs_config_apply(o->config, &tree);

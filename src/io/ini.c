@@ -3,139 +3,328 @@
 
 #include <ctype.h>
 #include <fcntl.h>
-#include <ini.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/text.h"
 #include "base/util.h"
+#include "base/word.h"
 #include "io/file.h"
 
 #define FILE_MAX ((size_t)64 << 10)
 
-struct reading {
-	const char *path;
-	ofs_ini_fn fn;
-	void *arg;
-	struct ofs_error *err;
-	char *section; /* NULL: none yet */
-	const char *next; /* what is still to be read */
-	const char *end;
-	unsigned int line; /* number of the line before `next` */
-	bool failed; /* with the reason in `err`; at `line` */
+/* ---- the table */
+
+const struct ofs_ini_key *ofs_ini_find(const struct ofs_ini_table *table, unsigned int section,
+				       const char *name)
+{
+	for (unsigned int i = 0; i < table->n_keys; i++)
+		if (table->keys[i].section == section && strcmp(table->keys[i].name, name) == 0)
+			return &table->keys[i];
+	return NULL;
+}
+
+struct names {
+	const struct ofs_ini_table *table;
+	unsigned int section;
 };
 
-static void fail(struct reading *r, unsigned int line, const char *what)
+static const char *key_name(const void *arg, size_t n)
 {
-	r->failed = true;
-	ofs_error_set(r->err, EINVAL, "%s:%u: %s", r->path, line, what);
+	const struct names *names = arg;
+
+	for (unsigned int i = 0; i < names->table->n_keys; i++)
+		if (names->table->keys[i].section == names->section && n-- == 0)
+			return names->table->keys[i].name;
+	return NULL;
 }
 
-/* Hands a line out. */
-static void take(struct reading *r, const char *name, const char *value)
+static const char *section_name(const void *arg, size_t n)
 {
-	const struct ofs_ini_line line = { r->line, r->section, name, value };
-	struct ofs_error what = { "" };
+	const struct ofs_ini_table *table = arg;
 
-	if (r->fn(r->arg, &line, &what) != 0)
-		fail(r, r->line, what.text);
+	return n + 1 < table->n_sections ? table->sections[n + 1].name : NULL;
 }
 
-/* A line that begins with '['. The parser has no room for long names of sections, and never sees one. */
-static void take_section(struct reading *r, const char *text, const char *eol)
+const char *ofs_ini_nearest(const struct ofs_ini_table *table, unsigned int section,
+			    const char *name)
 {
-	const char *close = memchr(text, ']', (size_t)(eol - text)), *rest;
+	const struct names names = { table, section };
 
-	for (rest = close ? close + 1 : eol; rest < eol && isspace((unsigned char)*rest);)
-		rest++;
-	if (!close || (rest < eol && !strchr(";#", *rest))) {
-		fail(r, r->line, "not a line of the form [SECTION]");
+	return ofs_word_nearest(name, key_name, &names);
+}
+
+/* Returns -EINVAL, with the start of a message and the sections there are in `err`. */
+static int list_sections(const struct ofs_ini_table *table, struct ofs_error *err,
+			 const char *start)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf list = OFS_BUF_INIT;
+
+	for (unsigned int i = 1; i < table->n_sections; i++)
+		ofs_buf_printf(&list, "%s[%s%s]",
+			       i == 1			   ? ""
+			       : i + 1 < table->n_sections ? ", "
+							   : " and ",
+			       table->sections[i].name, table->sections[i].check ? " NAME" : "");
+	return ofs_error_set(err, EINVAL, "%s: the %s %.*s", start,
+			     table->n_sections == 2 ? "only one is" : "sections are",
+			     (int)list.len, (const char *)list.data);
+}
+
+int ofs_ini_unknown(const struct ofs_ini_table *table, unsigned int section, const char *name,
+		    struct ofs_error *err)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf list = OFS_BUF_INIT;
+	const struct names names = { table, section };
+	const char *nearest = ofs_ini_nearest(table, section, name), *key;
+	struct ofs_word_shown shown = ofs_word_show(name);
+	char start[128];
+
+	for (unsigned int i = 0; i < table->n_keys; i++) {
+		const struct ofs_ini_section *other = &table->sections[table->keys[i].section];
+
+		if (strcmp(table->keys[i].name, name) != 0)
+			continue;
+		if (!table->keys[i].section)
+			return ofs_error_set(err, EINVAL, "'%s' belongs before the first section",
+					     name);
+		return ofs_error_set(err, EINVAL, "'%s' belongs in [%s%s]", name, other->name,
+				     other->check ? " NAME" : "");
+	}
+	if (nearest)
+		return ofs_error_set(err, EINVAL, "unknown key '%s': did you mean '%s'?",
+				     shown.text, nearest);
+	for (size_t i = 0; (key = key_name(&names, i)); i++)
+		ofs_buf_printf(&list, "%s%s", i ? ", " : "", key);
+	if (!list.len) {
+		snprintf(start, sizeof(start), "unknown key '%s' before any section", shown.text);
+		return list_sections(table, err, start);
+	}
+	if (!section)
+		return ofs_error_set(err, EINVAL, "unknown key '%s': the keys are %.*s", shown.text,
+				     (int)list.len, (const char *)list.data);
+	return ofs_error_set(err, EINVAL, "unknown key '%s': the keys of [%s] are %.*s", shown.text,
+			     table->sections[section].name, (int)list.len, (const char *)list.data);
+}
+
+/* ---- values */
+
+void ofs_ini_describe(const struct ofs_ini_key *key, struct ofs_error *ret)
+{
+	size_t len;
+
+	if (key->type == OFS_INI_NUMBER) {
+		ofs_error_set(ret, 0, "%s", ofs_quantity_describe(&key->number).text);
 		return;
 	}
-	free(r->section);
-	r->section = ofs_alloc((size_t)(close - text));
-	memcpy(r->section, text + 1, (size_t)(close - text) - 1);
-	take(r, NULL, NULL);
+	len = (size_t)snprintf(ret->text, sizeof(ret->text), "one of %s", key->words[0]);
+	for (int i = 1; key->words[i]; i++)
+		len += (size_t)snprintf(ret->text + len, sizeof(ret->text) - len, ", %s",
+					key->words[i]);
 }
 
-/* The parser's fgets(); hands out one line without blanks around it, and no comments. */
-static char *read_line(char *ret, int size, void *arg)
+int ofs_ini_parse(const struct ofs_ini_key *key, const char *text, uint64_t *ret,
+		  struct ofs_error *must)
 {
-	struct reading *r = arg;
-	const char *text = r->next, *eol;
-	char what[64];
+	switch (key->type) {
+	case OFS_INI_NUMBER:
+		if (ofs_quantity_parse(&key->number, text, ret))
+			return 0;
+		break;
+	case OFS_INI_WORD:
+		for (*ret = 0; key->words[*ret]; ++*ret)
+			if (strcmp(key->words[*ret], text) == 0)
+				return 0;
+		break;
+	case OFS_INI_TEXT:
+		if (!ofs_text_is_utf8(text))
+			return ofs_error_set(must, EINVAL, "UTF-8");
+		return key->check ? key->check(text, must) : 0;
+	}
+	if (must)
+		ofs_ini_describe(key, must);
+	return -EINVAL;
+}
 
-	if (r->failed || text == r->end)
-		return NULL;
-	eol = memchr(text, '\n', (size_t)(r->end - text));
-	if (!eol)
-		eol = r->end;
-	r->next = eol < r->end ? eol + 1 : eol;
-	r->line++;
-	/* A line that begins with a blank is no continuation of the one before. */
-	while (text < eol && isspace((unsigned char)*text))
+/* ---- the file */
+
+struct reading {
+	const struct ofs_ini_table *table;
+	unsigned int line;
+	unsigned int section; /* where the line stands */
+	const char *x; /* of [NAME X] */
+	struct ofs_ini_entry *entries;
+	size_t n, cap;
+	struct ofs_error wrong; /* with the line */
+};
+
+static void add(struct reading *r, const struct ofs_ini_entry *entry)
+{
+	r->entries = ofs_grow(r->entries, &r->cap, r->n + 1, sizeof(*r->entries));
+	r->entries[r->n++] = *entry;
+}
+
+/* The line where an entry of that key and section is already; 0: there is none. */
+static unsigned int find_line(const struct reading *r, const struct ofs_ini_key *key, const char *x)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		const struct ofs_ini_entry *e = &r->entries[i];
+
+		if (e->key == key && (e->x && x ? strcmp(e->x, x) == 0 : e->x == x))
+			return e->line;
+	}
+	return 0;
+}
+
+/* A section [NAME X]; `at` is the text that follows NAME. */
+static int start_named(struct reading *r, const struct ofs_ini_section *section, char *at)
+{
+	struct ofs_ini_entry start = { .line = r->line };
+	unsigned int before;
+
+	while (isblank((unsigned char)*at))
+		at++;
+	if (!*at)
+		return ofs_error_set(&r->wrong, EINVAL, "[%s] lacks a name: write it as [%s NAME]",
+				     section->name, section->name);
+	if (section->check(at, &r->wrong) < 0)
+		return -EINVAL;
+	before = find_line(r, NULL, at);
+	if (before)
+		return ofs_error_set(&r->wrong, EINVAL,
+				     "[%s %s] is there twice, first in line %u: keep one",
+				     section->name, ofs_word_show(at).text, before);
+	start.x = r->x = at;
+	add(r, &start);
+	return 0;
+}
+
+static int start_section(struct reading *r, char *name)
+{
+	const struct ofs_ini_table *table = r->table;
+	struct ofs_word_shown shown;
+	const char *nearest;
+	char start[96];
+
+	r->x = NULL;
+	for (r->section = 1; r->section < table->n_sections; r->section++) {
+		const struct ofs_ini_section *s = &table->sections[r->section];
+		size_t len = strlen(s->name);
+
+		if (!s->check && strcmp(s->name, name) == 0)
+			return 0;
+		if (s->check && strncmp(s->name, name, len) == 0 &&
+		    (!name[len] || isblank((unsigned char)name[len])))
+			return start_named(r, s, name + len);
+	}
+	shown = ofs_word_show(name);
+	name[strcspn(name, " \t")] = 0;
+	nearest = ofs_word_nearest(name, section_name, table);
+	for (unsigned int i = 1; nearest && i < table->n_sections; i++)
+		if (table->sections[i].name == nearest)
+			return ofs_error_set(&r->wrong, EINVAL,
+					     "unknown section [%s]: did you mean [%s%s]?",
+					     shown.text, nearest,
+					     table->sections[i].check ? " NAME" : "");
+	snprintf(start, sizeof(start), "unknown section [%s]", shown.text);
+	return list_sections(table, &r->wrong, start);
+}
+
+static int take_value(struct reading *r, const char *name, const char *text)
+{
+	const struct ofs_ini_key *key = ofs_ini_find(r->table, r->section, name), *same = NULL;
+	struct ofs_ini_entry entry = { .x = r->x, .text = text, .line = r->line };
+	OFS_FREE char *alias = NULL;
+	struct ofs_error must;
+	unsigned int before;
+
+	if (!key)
+		return ofs_ini_unknown(r->table, r->section, name, &r->wrong);
+	if (r->x && r->table->alias) {
+		alias = ofs_alloc(strlen(r->table->alias) + strlen(r->x) + 1);
+		strcat(strcpy(alias, r->table->alias), r->x);
+		same = ofs_ini_find(r->table, 0, alias);
+	}
+	if (same) {
+		key = same;
+		entry.x = NULL;
+	}
+	before = find_line(r, key, entry.x);
+	if (before)
+		return ofs_error_set(&r->wrong, EINVAL,
+				     "'%s' is set twice, first in line %u: keep one", key->name,
+				     before);
+	if (ofs_ini_parse(key, text, &entry.number, &must) < 0)
+		return ofs_error_set(&r->wrong, EINVAL, "%s = '%s': must be %s", name,
+				     ofs_word_show(text).text, must.text);
+	entry.key = key;
+	add(r, &entry);
+	return 0;
+}
+
+static char *trim(char *text)
+{
+	size_t len;
+
+	while (isspace((unsigned char)*text))
 		text++;
-	while (text < eol && isspace((unsigned char)eol[-1]))
-		eol--;
-	if (text < eol && strchr(";#", *text))
-		text = eol;
-	if (text < eol && *text == '[') {
-		take_section(r, text, eol);
-		text = eol;
-	}
-	/* Room for the newline and the final NUL. */
-	if (eol - text > size - 2) {
-		snprintf(what, sizeof(what), "a line of more than %d bytes", size - 2);
-		fail(r, r->line, what);
-	}
-	if (r->failed)
-		return NULL;
-	memcpy(ret, text, (size_t)(eol - text));
-	strcpy(ret + (eol - text), "\n");
-	return ret;
+	len = strlen(text);
+	while (len && isspace((unsigned char)text[len - 1]))
+		text[--len] = 0;
+	return text;
 }
 
-static int take_value(void *arg, const char *section, const char *name, const char *value)
+static int take_line(struct reading *r, char *text)
 {
-	struct reading *r = arg;
+	char *end, *rest;
 
-	(void)section;
-	take(r, name, value);
-	return !r->failed;
+	text = trim(text);
+	if (!*text || *text == ';' || *text == '#')
+		return 0;
+	if (*text == '[') {
+		end = strchr(text, ']');
+		rest = end ? trim(end + 1) : text;
+		if (*rest && *rest != ';' && *rest != '#')
+			return ofs_error_set(&r->wrong, EINVAL, "not a line of the form [SECTION]");
+		*end = 0;
+		return start_section(r, text + 1);
+	}
+	for (rest = text + 1; *rest && !(*rest == ';' && isspace((unsigned char)rest[-1])); rest++)
+		;
+	*rest = 0;
+	end = strpbrk(text, "=:");
+	if (!end)
+		return ofs_error_set(&r->wrong, EINVAL, "not a line of the form KEY = VALUE");
+	*end = 0;
+	return take_value(r, trim(text), trim(end + 1));
 }
 
-static unsigned int line_at(const struct ofs_buf *text, const uint8_t *at)
-{
-	unsigned int line = 1;
-	const uint8_t *p;
-
-	for (p = text->data; p < at; p++)
-		line += *p == '\n';
-	return line;
-}
-
-static int parse_text(struct reading *r, const struct ofs_buf *text)
+static int take_text(struct reading *r, char *text, size_t len)
 {
 	static const char bom[] = "\xef\xbb\xbf";
-	const uint8_t *nul = text->len ? memchr(text->data, 0, text->len) : NULL;
-	int wrong;
+	const char *nul = memchr(text, 0, len);
+	char *next;
+	int e = 0;
 
+	r->line = 1;
 	if (nul) {
-		fail(r, line_at(text, nul), "a NUL byte: it must be a text file in UTF-8");
-		return -EINVAL;
+		for (; text < nul; text++)
+			r->line += *text == '\n';
+		return ofs_error_set(&r->wrong, EINVAL,
+				     "a NUL byte: it must be a text file in UTF-8");
 	}
-	r->next = text->len ? (const char *)text->data : "";
-	r->end = r->next + text->len;
-	if (text->len >= strlen(bom) && memcmp(r->next, bom, strlen(bom)) == 0)
-		r->next += strlen(bom);
-	wrong = ini_parse_stream(read_line, r, take_value, r);
-	/* The first line that is wrong counts; the parser goes on behind one that it cannot read. */
-	if (wrong > 0 && !(r->failed && (unsigned int)wrong >= r->line))
-		fail(r, (unsigned int)wrong, "not a line of the form KEY = VALUE");
-	if (wrong < 0)
-		return ofs_error_set(r->err, ENOMEM, "out of memory");
-	return r->failed ? -EINVAL : 0;
+	if (strncmp(text, bom, strlen(bom)) == 0)
+		text += strlen(bom);
+	for (; e == 0 && *text; text = next) {
+		next = text + strcspn(text, "\n");
+		if (*next)
+			*next++ = 0;
+		e = take_line(r, text);
+		r->line += e == 0;
+	}
+	return e;
 }
 
 static int read_text(const char *path, struct ofs_error *err, struct ofs_buf *ret)
@@ -155,14 +344,22 @@ static int read_text(const char *path, struct ofs_error *err, struct ofs_buf *re
 	return r < 0 ? ofs_error_set(err, -r, "cannot read '%s': %s", path, strerror(-r)) : 0;
 }
 
-int ofs_ini_load(const char *path, ofs_ini_fn fn, void *arg, struct ofs_error *err)
+int ofs_ini_load(const char *path, const struct ofs_ini_table *table,
+		 void (*take)(void *arg, const struct ofs_ini_entry *entry), void *arg,
+		 struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	struct reading r = { .path = path, .fn = fn, .arg = arg, .err = err };
+	struct reading r = { .table = table };
 	int e = read_text(path, err, &text);
 
-	if (e == 0)
-		e = parse_text(&r, &text);
-	free(r.section);
+	if (e < 0)
+		return e;
+	ofs_buf_append(&text, "", 1);
+	e = take_text(&r, (char *)text.data, text.len - 1);
+	if (e < 0)
+		ofs_error_set(err, -e, "%s:%u: %s", path, r.line, r.wrong.text);
+	for (size_t i = 0; e == 0 && i < r.n; i++)
+		take(arg, &r.entries[i]);
+	free(r.entries);
 	return e;
 }

@@ -4,15 +4,14 @@
 #include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/util.h"
 #include "base/word.h"
-#include "io/ini.h"
 #include "io/path.h"
+#include "tree/core/category.h"
 
 #define FILE_NAME "config.ini"
 #define HOUR_MS 3600000
@@ -20,37 +19,41 @@
 
 /* ---- the table */
 
-static const struct ofs_config_unit milliseconds = {
-	"milliseconds",
-	"MS",
-	{ { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", HOUR_MS } }
+enum section {
+	GENERAL, /* before the first one */
+	CATEGORY,
+	SECTIONS
 };
-static const struct ofs_config_unit mebibytes = { "MiB", "MIB", { { "M", 1 }, { "G", 1024 } } };
-static const struct ofs_config_unit bytes = {
-	"bytes",
-	"BYTES",
-	{ { "K", 1024 }, { "M", 1 << 20 }, { "G", 1 << 30 } }
-};
-static const struct ofs_config_unit lines = { "lines", "LINES", { { NULL, 0 } } };
 
-static const struct ofs_config_unit seconds = {
-	"seconds",
-	"TIME",
-	{ { "s", 1 }, { "m", 60 }, { "h", 3600 }, { "d", 86400 } }
+static int check_category(const char *name, struct ofs_error *err)
+{
+	if (ofs_category_is_name(name))
+		return 0;
+	return ofs_error_set(err, EINVAL,
+			     "category '%s': must be a name that a directory in cache/ could have",
+			     ofs_word_show(name).text);
+}
+
+static const struct ofs_ini_section sections[SECTIONS] = {
+	[GENERAL] = { "" },
+	[CATEGORY] = { "category", check_category },
 };
 
 static const char *const switches[] = { "auto", "on", "off", NULL };
 static const char *const onoff[] = { "on", "off", NULL };
 
-#define NUMBER(name, unit, min, max, preset, zero, text)          \
-	{                                                         \
-		name, &(unit), NULL, min, max, preset, zero, text \
+#define NUMBER(key, unit, min, max, standard, zero, about)                                      \
+	{                                                                                       \
+		.name = key, .number = { OFS_UNIT_##unit, min, max, zero }, .preset = standard, \
+		.text = about                                                                   \
 	}
 /* The first word is the default. */
-#define CHOICE(name, words, text)                      \
-	{                                              \
-		name, NULL, words, 0, 0, 0, NULL, text \
+#define WORD(key, list, about)                                                  \
+	{                                                                       \
+		.name = key, .type = OFS_INI_WORD, .words = list, .text = about \
 	}
+#define LIFETIME(name, ttl, about) \
+	NUMBER("ttl_" #name, S, 1, TTL_MAX, ttl, "never", "Lifetime unused: " about),
 
 /*
  * An entry here is all that a key needs to be read from the file and from options, checked, and
@@ -58,49 +61,46 @@ static const char *const onoff[] = { "on", "off", NULL };
  * 0, text.
  */
 /* clang-format off */
-static const struct ofs_config_key table[] = {
-	NUMBER("seal_delay", milliseconds, 0, HOUR_MS, 1000, NULL,
+static const struct ofs_ini_key keys[] = {
+	NUMBER("seal_delay", MS, 0, HOUR_MS, 1000, NULL,
 		"Seal a file that was not written for so long"),
-	NUMBER("journal_max", mebibytes, 1, 1 << 20, 2048, NULL,
+	NUMBER("journal_max", MIB, 1, 1 << 20, 2048, NULL,
 		"Writers wait when so much waits to be sealed"),
-	NUMBER("cache_max", mebibytes, 1, 1 << 20, 32, NULL,
+	NUMBER("cache_max", MIB, 1, 1 << 20, 32, NULL,
 		"Keep up to so much decompressed content in memory"),
-	NUMBER("scrub", milliseconds, 0, HOUR_MS, 1000, "never",
+	NUMBER("scrub", MS, 0, HOUR_MS, 1000, "never",
 		"Check one portion each so long, when idle"),
-	NUMBER("slice_max_lines", lines, 0, INT_MAX, 2000, "unlimited",
+	NUMBER("slice_max_lines", LINES, 0, INT_MAX, 2000, "unlimited",
 		"Lines in one slice"),
-	NUMBER("slice_max_bytes", bytes, 0, INT_MAX, 65536, "unlimited",
+	NUMBER("slice_max_bytes", BYTES, 0, INT_MAX, 65536, "unlimited",
 		"Bytes in one slice"),
-	NUMBER("ttl_shell", seconds, 1, TTL_MAX, 1800, "never",
-		"In shell, what is so long unused expires"),
-	NUMBER("ttl_search", seconds, 1, TTL_MAX, 6 * 3600, "never",
-		"In search"),
-	NUMBER("ttl_web", seconds, 1, TTL_MAX, 6 * 3600, "never",
-		"In web"),
-	NUMBER("ttl_file_read", seconds, 1, TTL_MAX, 24 * 3600, "never",
-		"In file_read"),
-	NUMBER("ttl_notes", seconds, 1, TTL_MAX, 7 * 86400, "never",
-		"In notes"),
-	NUMBER("ttl_reports", seconds, 1, TTL_MAX, 0, "never",
-		"In reports"),
-	NUMBER("ttl_context", seconds, 1, TTL_MAX, 30 * 86400, "never",
-		"In context (see offload context)"),
-	NUMBER("ttl_other", seconds, 1, TTL_MAX, 24 * 3600, "never",
-		"In all other categories"),
-	NUMBER("working_max", mebibytes, 1, 1 << 30, 0, "unlimited",
+	OFS_CATEGORY_TABLE(LIFETIME)
+	NUMBER("working_max", MIB, 1, 1 << 30, 0, "unlimited",
 		"Size on disk of the working tier; more goes"),
-	NUMBER("gc_interval", milliseconds, 1, 24 * HOUR_MS, 60000, NULL,
-		"Look for what has expired at most so often"),
-	NUMBER("tombstones", seconds, 3600, TTL_MAX, 365 * 86400, "never",
-		"Remember so long what has expired"),
-	CHOICE("redact", onoff,
+	NUMBER("gc_interval", MS, 1, 24 * HOUR_MS, 60000, NULL,
+		"Look for expired files at most so often"),
+	NUMBER("tombstones", S, 3600, TTL_MAX, 365 * 86400, "never",
+		"Remember expired files so long"),
+	WORD("redact", onoff,
 		"Hide secrets in previews and in the log"),
-	CHOICE("io_uring", switches,
+	WORD("io_uring", switches,
 		"FUSE over io_uring; auto: when the kernel offers it"),
+	{ .section = CATEGORY, .name = "ttl", .number = { OFS_UNIT_S, 1, TTL_MAX, "never" },
+	  .text = "Lifetime unused" },
 };
 /* clang-format on */
 
-#define KEYS OFS_ARRAY_SIZE(table)
+/* The last key is that of other categories. */
+#define KEYS (OFS_ARRAY_SIZE(keys) - 1)
+#define CATEGORY_TTL (&keys[KEYS])
+
+static const struct ofs_ini_table table = { sections, SECTIONS, keys, OFS_ARRAY_SIZE(keys),
+					    "ttl_" };
+
+#define NAME_OF(name, ttl, about) #name,
+static const char *const categories[] = { OFS_CATEGORY_TABLE(NAME_OF) };
+
+#define KNOWN OFS_ARRAY_SIZE(categories)
 
 enum origin {
 	ORIGIN_DEFAULT,
@@ -109,117 +109,45 @@ enum origin {
 };
 
 struct ofs_config {
-	struct {
+	struct value {
 		uint64_t number;
 		enum origin origin;
-		unsigned int line; /* of the file that names it, also when an option wins; 0: none */
+		unsigned int line; /* of the file, for ORIGIN_FILE */
 	} values[KEYS];
-	char *file; /* NULL: none was taken in */
+	/* Those of the table first, then those that only the file names. */
+	struct ofs_lifetime *lifetimes;
+	unsigned int *lines; /* of the file, for each lifetime after those of the table */
+	size_t n_lifetimes;
+	char *file; /* NULL: none was loaded */
 };
 
-const struct ofs_config_key *ofs_config_key(size_t number)
+const struct ofs_ini_key *ofs_config_key(size_t number)
 {
-	return number < KEYS ? &table[number] : NULL;
-}
-
-/* KEYS: there is none. */
-static size_t find(const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < KEYS; i++)
-		if (strcmp(table[i].name, name) == 0)
-			break;
-	return i;
+	return number < KEYS ? &keys[number] : NULL;
 }
 
 bool ofs_config_has(const char *name)
 {
-	return find(name) < KEYS;
-}
-
-static const char *name_of(const void *arg, size_t number)
-{
-	(void)arg;
-	return number < KEYS ? table[number].name : NULL;
+	return ofs_ini_find(&table, GENERAL, name);
 }
 
 const char *ofs_config_nearest(const char *name)
 {
-	return ofs_word_nearest(name, name_of, NULL);
+	return ofs_ini_nearest(&table, GENERAL, name);
 }
 
 /* ---- values */
 
-void ofs_config_value_describe(const struct ofs_config_key *key, char *ret, size_t size)
-{
-	size_t len;
-	int i;
-
-	if (key->words) {
-		len = (size_t)snprintf(ret, size, "one of %s", key->words[0]);
-		for (i = 1; key->words[i] && len < size; i++)
-			len += (size_t)snprintf(ret + len, size - len, ", %s", key->words[i]);
-		return;
-	}
-	len = (size_t)snprintf(ret, size, "a number of %s from %llu to %llu", key->unit->name,
-			       (unsigned long long)key->min, (unsigned long long)key->max);
-	for (i = 0; key->unit->suffixes[i].suffix && len < size; i++)
-		len += (size_t)snprintf(ret + len, size - len, "%s%s",
-					i ? ", " : ", also with a unit (",
-					key->unit->suffixes[i].suffix);
-	if (i && len < size)
-		len += (size_t)snprintf(ret + len, size - len, ")");
-	if (key->zero && len < size)
-		snprintf(ret + len, size - len, ", or %s", key->zero);
-}
-
-static bool take_suffix(const struct ofs_config_unit *unit, const char *suffix, uint64_t *n)
-{
-	int i;
-
-	if (!*suffix)
-		return true;
-	for (i = 0; unit->suffixes[i].suffix; i++)
-		if (strcasecmp(unit->suffixes[i].suffix, suffix) == 0)
-			return !__builtin_mul_overflow(*n, unit->suffixes[i].factor, n);
-	return false;
-}
-
-bool ofs_config_value_parse(const struct ofs_config_key *key, const char *text, uint64_t *ret)
-{
-	uint64_t n;
-	char *end;
-	int i;
-
-	if (key->words) {
-		for (i = 0; key->words[i] && strcmp(key->words[i], text) != 0; i++)
-			;
-		*ret = (uint64_t)i;
-		return key->words[i];
-	}
-	if (key->zero && strcmp(key->zero, text) == 0) {
-		*ret = 0;
-		return true;
-	}
-	/* strtoull takes blanks and signs, too. */
-	if (!isdigit((unsigned char)*text))
-		return false;
-	errno = 0;
-	n = strtoull(text, &end, 10);
-	if (errno || !take_suffix(key->unit, end, &n))
-		return false;
-	*ret = n;
-	return (n >= key->min && n <= key->max) || (n == 0 && key->zero);
-}
-
 struct ofs_config *ofs_config_create(void)
 {
 	struct ofs_config *c = ofs_alloc(sizeof(*c));
-	size_t i;
 
-	for (i = 0; i < KEYS; i++)
-		c->values[i].number = table[i].preset;
+	for (size_t i = 0; i < KEYS; i++)
+		c->values[i].number = keys[i].preset;
+	c->n_lifetimes = KNOWN;
+	c->lifetimes = ofs_alloc(KNOWN * sizeof(*c->lifetimes));
+	for (size_t i = 0; i < KNOWN; i++)
+		c->lifetimes[i].category = categories[i];
 	return c;
 }
 
@@ -227,69 +155,53 @@ void ofs_config_destroy(struct ofs_config *c)
 {
 	int saved = errno;
 
-	if (c)
-		free(c->file);
+	if (!c)
+		return;
+	for (size_t i = KNOWN; i < c->n_lifetimes; i++)
+		free((char *)c->lifetimes[i].category);
+	free(c->lifetimes);
+	free(c->lines);
+	free(c->file);
 	free(c);
 	errno = saved;
 }
 
-static int unknown(const char *name, struct ofs_error *err)
-{
-	const char *nearest = ofs_config_nearest(name);
-	char all[384];
-	size_t len = 0, i;
-
-	if (nearest)
-		return ofs_error_set(err, EINVAL, "unknown key '%s': did you mean '%s'?",
-				     ofs_word_show(name).text, nearest);
-	for (i = 0; i < KEYS && len < sizeof(all); i++)
-		len += (size_t)snprintf(all + len, sizeof(all) - len, "%s%s", i ? ", " : "",
-					table[i].name);
-	return ofs_error_set(err, EINVAL, "unknown key '%s': the keys are %s",
-			     ofs_word_show(name).text, all);
-}
-
 int ofs_config_set(struct ofs_config *c, const char *name, const char *value, struct ofs_error *err)
 {
-	size_t i = find(name);
-	char allowed[256];
+	const struct ofs_ini_key *key = ofs_ini_find(&table, GENERAL, name);
+	struct ofs_error must;
 	uint64_t n;
 
-	if (i == KEYS)
-		return unknown(name, err);
-	if (!ofs_config_value_parse(&table[i], value, &n)) {
-		ofs_config_value_describe(&table[i], allowed, sizeof(allowed));
+	if (!key)
+		return ofs_ini_unknown(&table, GENERAL, name, err);
+	if (ofs_ini_parse(key, value, &n, &must) < 0)
 		return ofs_error_set(err, EINVAL, "option '%s=%s': must be %s", name,
-				     ofs_word_show(value).text, allowed);
-	}
-	c->values[i].number = n;
-	c->values[i].origin = ORIGIN_OPTION;
+				     ofs_word_show(value).text, must.text);
+	c->values[key - keys] = (struct value){ n, ORIGIN_OPTION, 0 };
 	return 0;
 }
 
 uint64_t ofs_config_get(const struct ofs_config *c, const char *name)
 {
-	size_t i = find(name);
+	const struct ofs_ini_key *key = ofs_ini_find(&table, GENERAL, name);
 
-	if (i == KEYS)
+	if (!key)
 		abort();
-	return c->values[i].number;
+	return c->values[key - keys].number;
 }
 
 void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret)
 {
+	const struct ofs_ini_key *first = ofs_ini_find(&table, GENERAL, "ttl_shell");
+
+	for (size_t i = 0; i < KNOWN; i++)
+		c->lifetimes[i].ttl_s = c->values[first - keys + (ptrdiff_t)i].number;
+	ret->lifetimes = c->lifetimes;
+	ret->n_lifetimes = c->n_lifetimes;
 	ret->seal_delay_ms = (uint32_t)ofs_config_get(c, "seal_delay");
 	ret->journal_max = ofs_config_get(c, "journal_max") << 20;
 	ret->cache_bytes = (size_t)ofs_config_get(c, "cache_max") << 20;
 	ret->scrub_ms = (uint32_t)ofs_config_get(c, "scrub");
-	ret->ttl_s[OFS_TTL_SHELL] = ofs_config_get(c, "ttl_shell");
-	ret->ttl_s[OFS_TTL_SEARCH] = ofs_config_get(c, "ttl_search");
-	ret->ttl_s[OFS_TTL_WEB] = ofs_config_get(c, "ttl_web");
-	ret->ttl_s[OFS_TTL_FILE_READ] = ofs_config_get(c, "ttl_file_read");
-	ret->ttl_s[OFS_TTL_NOTES] = ofs_config_get(c, "ttl_notes");
-	ret->ttl_s[OFS_TTL_REPORTS] = ofs_config_get(c, "ttl_reports");
-	ret->ttl_s[OFS_TTL_CONTEXT] = ofs_config_get(c, "ttl_context");
-	ret->ttl_s[OFS_TTL_OTHER] = ofs_config_get(c, "ttl_other");
 	ret->working_max = ofs_config_get(c, "working_max") << 20;
 	ret->gc_interval_ms = (uint32_t)ofs_config_get(c, "gc_interval");
 	ret->tombstones_s = ofs_config_get(c, "tombstones");
@@ -299,46 +211,34 @@ void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret)
 
 /* ---- the file */
 
-static int take_line(void *arg, const struct ofs_ini_line *line, struct ofs_error *err)
+static void take(void *arg, const struct ofs_ini_entry *entry)
 {
 	struct ofs_config *c = arg;
-	char allowed[256];
-	uint64_t n;
-	size_t i;
+	size_t n = c->n_lifetimes;
 
-	if (!line->name)
-		return ofs_error_set(err, EINVAL,
-				     "there are no sections here: write lines KEY = VALUE alone");
-	i = find(line->name);
-	if (i == KEYS)
-		return unknown(line->name, err);
-	if (c->values[i].line)
-		return ofs_error_set(err, EINVAL, "'%s' is set twice, first in line %u: keep one",
-				     line->name, c->values[i].line);
-	if (!ofs_config_value_parse(&table[i], line->value, &n)) {
-		ofs_config_value_describe(&table[i], allowed, sizeof(allowed));
-		return ofs_error_set(err, EINVAL, "%s = '%s': must be %s", line->name,
-				     ofs_word_show(line->value).text, allowed);
+	if (!entry->key)
+		return;
+	if (entry->key != CATEGORY_TTL) {
+		struct value *v = &c->values[entry->key - keys];
+
+		if (v->origin != ORIGIN_OPTION)
+			*v = (struct value){ entry->number, ORIGIN_FILE, entry->line };
+		return;
 	}
-	c->values[i].line = line->number;
-	if (c->values[i].origin != ORIGIN_OPTION) {
-		c->values[i].number = n;
-		c->values[i].origin = ORIGIN_FILE;
-	}
-	return 0;
+	c->lifetimes = ofs_realloc(c->lifetimes, n + 1, sizeof(*c->lifetimes));
+	c->lifetimes[n] = (struct ofs_lifetime){ ofs_strdup(entry->x), entry->number };
+	c->lines = ofs_realloc(c->lines, n + 1 - KNOWN, sizeof(*c->lines));
+	c->lines[n - KNOWN] = entry->line;
+	c->n_lifetimes++;
 }
 
 int ofs_config_load(struct ofs_config *c, const char *path, struct ofs_error *err)
 {
-	struct ofs_config read = *c; /* becomes the caller's when all of it is right */
-	int r = ofs_ini_load(path, take_line, &read, err);
+	int r = ofs_ini_load(path, &table, take, c, err);
 
-	if (r < 0)
-		return r;
-	*c = read;
-	free(c->file);
-	c->file = ofs_strdup(path);
-	return 0;
+	if (r == 0)
+		c->file = ofs_strdup(path);
+	return r;
 }
 
 int ofs_config_load_store(struct ofs_config *c, const char *store, struct ofs_error *err)
@@ -346,7 +246,7 @@ int ofs_config_load_store(struct ofs_config *c, const char *store, struct ofs_er
 	OFS_FREE char *path = ofs_path_join(store, FILE_NAME);
 	struct stat st;
 
-	/* Whether there is a store at all is for others to say. */
+	/* Others report a missing store. */
 	if (stat(path, &st) < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
 	return ofs_config_load(c, path, err);
@@ -354,64 +254,64 @@ int ofs_config_load_store(struct ofs_config *c, const char *store, struct ofs_er
 
 /* ---- what is in effect */
 
-static int format_origin(const struct ofs_config *c, size_t i, struct ofs_buf *ret)
+static void format_value(const struct ofs_ini_key *key, uint64_t value, struct ofs_buf *ret)
 {
-	const char *p;
+	if (key->type == OFS_INI_WORD)
+		ofs_buf_printf(ret, "%s\n", key->words[value]);
+	else
+		ofs_buf_printf(ret, "%llu\n", (unsigned long long)value);
+}
 
-	if (c->values[i].origin == ORIGIN_DEFAULT) {
+static void format_about(const struct ofs_ini_key *key, struct ofs_buf *ret)
+{
+	struct ofs_error allowed;
+
+	ofs_ini_describe(key, &allowed);
+	ofs_buf_printf(ret, "# %s.\n# Allowed: %s\n", key->text, allowed.text);
+}
+
+static void format_origin(const struct ofs_config *c, enum origin origin, unsigned int line,
+			  struct ofs_buf *ret)
+{
+	ofs_buf_append_str(ret, "# Set by: ");
+	if (origin == ORIGIN_DEFAULT)
 		ofs_buf_append_str(ret, "default");
-		return 0;
-	}
-	if (c->values[i].origin == ORIGIN_OPTION) {
+	if (origin == ORIGIN_OPTION)
 		ofs_buf_append_str(ret, "mount option");
-		return 0;
+	if (origin == ORIGIN_FILE) {
+		/* A comment ends with its line, whatever a path holds. */
+		for (const char *p = c->file; *p; p++)
+			ofs_buf_append(ret, iscntrl((unsigned char)*p) ? "?" : p, 1);
+		ofs_buf_printf(ret, ":%u", line);
 	}
-	/* A comment ends with its line, whatever a path holds. */
-	for (p = c->file; *p; p++)
-		ofs_buf_append(ret, iscntrl((unsigned char)*p) ? "?" : p, 1);
-	ofs_buf_printf(ret, ":%u", c->values[i].line);
-	return 0;
+	ofs_buf_append_str(ret, "\n");
 }
 
-static int format_key(const struct ofs_config *c, size_t i, struct ofs_buf *ret)
-{
-	const struct ofs_config_key *key = &table[i];
-	char allowed[256], preset[32], value[32];
-	int r;
-
-	ofs_config_value_describe(key, allowed, sizeof(allowed));
-	if (key->words) {
-		snprintf(preset, sizeof(preset), "%s", key->words[key->preset]);
-		snprintf(value, sizeof(value), "%s", key->words[c->values[i].number]);
-	} else {
-		snprintf(preset, sizeof(preset), "%llu", (unsigned long long)key->preset);
-		snprintf(value, sizeof(value), "%llu", (unsigned long long)c->values[i].number);
-	}
-	ofs_buf_printf(ret, "\n# %s.\n# Allowed: %s\n# Default: %s\n# Set by: ", key->text, allowed,
-		       preset);
-	r = format_origin(c, i, ret);
-	if (r == 0)
-		ofs_buf_printf(ret, "\n%s = %s\n", key->name, value);
-	return r;
-}
-
-int ofs_config_format(const struct ofs_config *c, char **ret)
+char *ofs_config_format(const struct ofs_config *c)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	size_t i;
-	int r;
 
 	ofs_buf_append_str(&text, "# The configuration in effect. To change it, write lines "
 				  "KEY = VALUE into config.ini in the\n"
 				  "# store, or mount with -o KEY=VALUE, which wins over the "
 				  "file; then mount again.\n");
-	r = 0;
-	for (i = 0; i < KEYS && r == 0; i++)
-		r = format_key(c, i, &text);
-	if (r == 0)
-		ofs_buf_append(&text, "", 1);
-	if (r < 0)
-		return r;
-	*ret = (char *)ofs_steal(text.data);
-	return 0;
+	for (size_t i = 0; i < KEYS; i++) {
+		const struct value *v = &c->values[i];
+
+		ofs_buf_append_str(&text, "\n");
+		format_about(&keys[i], &text);
+		ofs_buf_append_str(&text, "# Default: ");
+		format_value(&keys[i], keys[i].preset, &text);
+		format_origin(c, v->origin, v->line, &text);
+		ofs_buf_printf(&text, "%s = ", keys[i].name);
+		format_value(&keys[i], v->number, &text);
+	}
+	for (size_t i = KNOWN; i < c->n_lifetimes; i++) {
+		ofs_buf_printf(&text, "\n[category %s]\n", c->lifetimes[i].category);
+		format_about(CATEGORY_TTL, &text);
+		format_origin(c, ORIGIN_FILE, c->lines[i - KNOWN], &text);
+		ofs_buf_append_str(&text, "ttl = ");
+		format_value(CATEGORY_TTL, c->lifetimes[i].ttl_s, &text);
+	}
+	return ofs_buf_steal_str(&text);
 }

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Values as a struct ofs_config_key describes them, for other tables of keys than the tree's. */
+/* The keys of <offloadfs/config.h>, for the command line and its help. */
 #ifndef OFS_TREE_CONFIG_H
 #define OFS_TREE_CONFIG_H
 
+#include <stdbool.h>
+
 #include <offloadfs/config.h>
 
-/* The value that `text` gives the key. False: it is none. */
-bool ofs_config_value_parse(const struct ofs_config_key *key, const char *text, uint64_t *ret);
+#include "io/ini.h"
 
-/* What is allowed, as it follows "must be". */
-void ofs_config_value_describe(const struct ofs_config_key *key, char *ret, size_t size);
+/* The keys that may be options, in the order of the table; NULL after the last one. */
+const struct ofs_ini_key *ofs_config_key(size_t number);
+
+bool ofs_config_has(const char *name);
+
+/* The key that `name` is likely a misspelling of; NULL: none is close to it. */
+const char *ofs_config_nearest(const char *name);
 
 #endif

@@ -12,13 +12,6 @@ struct fixed {
 	bool fresh; /* the content changes by itself, so a lookup gets one that stays as it is */
 };
 
-static int readme_text(struct ofs_tree *t, struct ofs_buf *out)
-{
-	(void)t;
-	ofs_buf_append_str(out, ofs_readme_text);
-	return 0;
-}
-
 static int config_text(struct ofs_tree *t, struct ofs_buf *out)
 {
 	ofs_buf_append_str(out, t->config ? t->config : "");
@@ -28,7 +21,7 @@ static int config_text(struct ofs_tree *t, struct ofs_buf *out)
 /* In the order in which they are listed; the position of one is its place here. */
 static const struct fixed all[] = {
 	{ OFS_NODE_REFS, OFS_NODE_ROOT, "refs", NULL, false },
-	{ OFS_NODE_README, OFS_NODE_ROOT, "README.md", readme_text, false },
+	{ OFS_NODE_README, OFS_NODE_ROOT, "README.md", ofs_readme_write, false },
 	{ OFS_NODE_VIEWS, OFS_NODE_ROOT, "views", NULL, false },
 	{ OFS_NODE_SEARCH, OFS_NODE_ROOT, "search", NULL, false },
 	{ OFS_NODE_CARE, OFS_NODE_ROOT, ".offload", NULL, false },

@@ -77,6 +77,7 @@ extern const char *const ofs_tier_names[OFS_TIERS];
 /* The category of what lies in no directory of a category. */
 #define OFS_CATEGORY_NONE "general"
 
+struct ofs_categories;
 struct ofs_keeper;
 struct ofs_reports;
 struct ofs_views;
@@ -114,7 +115,7 @@ struct ofs_tree {
 	struct ofs_indexer *indexer;
 	struct ofs_tree_verify *verify;
 	struct ofs_keeper *keeper;
-	int64_t ttl[OFS_TTL_KINDS]; /* nanoseconds, or OFS_TTL_NEVER */
+	struct ofs_categories *categories;
 	_Atomic uint64_t calls[OFS_CALLS];
 	_Atomic uint64_t bytes_read, bytes_written;
 };
@@ -364,11 +365,6 @@ int ofs_label_set(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, co
 		  size_t size, int flags);
 int ofs_label_remove(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind);
 
-/* How long a file of that category stays unused in the working tier, if nothing else is said. */
-int64_t ofs_ttl_default(struct ofs_tree *t, const char *category);
-int64_t ofs_ttl_shortest(struct ofs_tree *t); /* of all categories */
-void ofs_ttl_format(int64_t ttl, struct ofs_buf *out);
-
 struct ofs_labels *ofs_labels_create(void);
 void ofs_labels_destroy(struct ofs_labels *l);
 
@@ -476,6 +472,6 @@ int ofs_tree_verify_set(struct ofs_tree_verify *job, const char *value, size_t s
 int ofs_tree_verify_get(struct ofs_tree_verify *job, const char *which, struct ofs_buf *out);
 
 /* ---- the tree's README.md (readme.c) */
-extern const char ofs_readme_text[];
+int ofs_readme_write(struct ofs_tree *t, struct ofs_buf *out);
 
 #endif

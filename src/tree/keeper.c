@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "tree/core/category.h"
 #include "base/text.h"
 #include "base/thread.h"
 #include "tree/collect.h"
@@ -56,7 +57,7 @@ struct ofs_keeper *ofs_keeper_create(struct ofs_tree *t, const struct ofs_keeper
 
 	k->tree = t;
 	k->opts = *opts;
-	k->shortest = ofs_ttl_shortest(t);
+	k->shortest = ofs_categories_shortest(t->categories);
 	k->collector = ofs_collector_create(t, opts->working_max);
 	pthread_mutex_init(&k->lock, NULL);
 	ofs_cond_init(&k->wake);

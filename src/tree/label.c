@@ -4,13 +4,13 @@
  * and category. They lie in the store like any other attribute; what listings need of them is kept
  * in memory once it was asked for.
  */
-#include <inttypes.h>
 #include <sys/xattr.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/util.h"
+#include "tree/core/category.h"
 #include "tree/indexer.h"
 #include "tree/internal.h"
 #include "tree/keeper.h"
@@ -19,7 +19,6 @@
 #define TITLE_MAX 1024
 #define TAGS_MAX 4096
 #define VALUE_MAX 4096 /* of any of them */
-#define TTL_MAX_DAYS 36500
 #define LISTED_AT_ONCE 256
 #define CHECKED_AT_ONCE 3
 
@@ -54,87 +53,6 @@ enum ofs_label_kind ofs_label_find(const char *name)
 
 /* ---- values */
 
-static const struct {
-	char unit;
-	int64_t seconds;
-} units[] = { { 'd', 86400 }, { 'h', 3600 }, { 'm', 60 }, { 's', 1 } };
-
-/* "30m", "6h", "7d", "never"; 0: it is none. */
-static int64_t ttl_parse(const char *text)
-{
-	uint64_t n;
-	char *end;
-
-	if (strcmp(text, "never") == 0)
-		return OFS_TTL_NEVER;
-	if (text[0] < '1' || text[0] > '9' || strlen(text) > 12)
-		return 0;
-	n = strtoull(text, &end, 10);
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(units); i++) {
-		int64_t most = (int64_t)TTL_MAX_DAYS * 86400 / units[i].seconds;
-
-		if (end[0] == units[i].unit && !end[1] && n <= (uint64_t)most)
-			return (int64_t)n * units[i].seconds * OFS_NS_PER_S;
-	}
-	return 0;
-}
-
-void ofs_ttl_format(int64_t ttl, struct ofs_buf *out)
-{
-	int64_t seconds = ttl / OFS_NS_PER_S;
-	size_t i;
-
-	if (ttl == OFS_TTL_NEVER) {
-		ofs_buf_append_str(out, "never");
-		return;
-	}
-	for (i = 0; seconds % units[i].seconds; i++)
-		;
-	ofs_buf_printf(out, "%" PRId64 "%c", seconds / units[i].seconds, units[i].unit);
-}
-
-static const char *const known[OFS_TTL_OTHER] = {
-	[OFS_TTL_SHELL] = "shell",     [OFS_TTL_SEARCH] = "search",
-	[OFS_TTL_WEB] = "web",	       [OFS_TTL_FILE_READ] = "file_read",
-	[OFS_TTL_NOTES] = "notes",     [OFS_TTL_REPORTS] = "reports",
-	[OFS_TTL_CONTEXT] = "context",
-};
-
-int64_t ofs_ttl_default(struct ofs_tree *t, const char *category)
-{
-	int kind = 0;
-
-	while (kind < OFS_TTL_OTHER && strcmp(known[kind], category) != 0)
-		kind++;
-	return t->ttl[kind];
-}
-
-int64_t ofs_ttl_shortest(struct ofs_tree *t)
-{
-	int64_t least = OFS_TTL_NEVER;
-
-	for (int i = 0; i < OFS_TTL_KINDS; i++)
-		least = OFS_MIN(least, t->ttl[i]);
-	return least;
-}
-
-/* Fit to be shown, and to be put into JSON: UTF-8 without control characters. */
-static bool is_line(const char *text)
-{
-	bool plain = ofs_text_is_utf8(text);
-
-	for (; plain && *text; text++)
-		plain = (unsigned char)*text >= ' ' && *text != 127;
-	return plain;
-}
-
-/* A name that a directory could have. */
-static bool is_name(const char *text)
-{
-	return *text && strlen(text) <= OFS_NAME_MAX && !strchr(text, '/') &&
-	       strcmp(text, ".") != 0 && strcmp(text, "..") != 0 && is_line(text);
-}
-
 bool ofs_label_has_tag(const char *tags, const char *tag)
 {
 	size_t len = strlen(tag);
@@ -165,7 +83,7 @@ static int normalize_tags(const char *text, struct ofs_buf *out)
 			return -EINVAL;
 		memcpy(tag, text + from, to - from);
 		tag[to - from] = 0;
-		if (!is_name(tag))
+		if (!ofs_category_is_name(tag))
 			return -EINVAL;
 		if (!used || !ofs_label_has_tag(done, tag)) {
 			if (used)
@@ -197,7 +115,7 @@ int ofs_label_normalize(enum ofs_label_kind kind, const void *value, size_t size
 	text[size] = 0;
 	switch (kind) {
 	case OFS_LABEL_TTL:
-		ttl = ttl_parse(text);
+		ttl = ofs_ttl_parse(text);
 		if (!ttl)
 			return -EINVAL;
 		ofs_ttl_format(ttl, out);
@@ -212,12 +130,12 @@ int ofs_label_normalize(enum ofs_label_kind kind, const void *value, size_t size
 	case OFS_LABEL_TAGS:
 		return size ? normalize_tags(text, out) : 0;
 	case OFS_LABEL_TITLE:
-		if (!(size <= TITLE_MAX && is_line(text)))
+		if (!(size <= TITLE_MAX && ofs_text_is_line(text)))
 			return -EINVAL;
 		ofs_buf_append_str(out, text);
 		return 0;
 	case OFS_LABEL_CATEGORY:
-		if (!is_name(text))
+		if (!ofs_category_is_name(text))
 			return -EINVAL;
 		ofs_buf_append_str(out, text);
 		return 0;
@@ -320,7 +238,7 @@ static void reload(struct ofs_tree *t, uint64_t ino)
 	struct ofs_label *l = ofs_alloc(sizeof(*l)), *had;
 
 	l->ino = ino;
-	l->ttl = ttl ? ttl_parse(ttl) : OFS_TTL_UNSET;
+	l->ttl = ttl ? ofs_ttl_parse(ttl) : OFS_TTL_UNSET;
 	l->important = important && strcmp(important, "1") == 0;
 	l->tags = get_text(t, ino, OFS_LABEL_TAGS);
 	l->category = get_text(t, ino, OFS_LABEL_CATEGORY);
@@ -417,7 +335,7 @@ static int64_t label_ttl(const struct ofs_buf *normal)
 	char text[32] = "";
 
 	memcpy(text, normal->data, OFS_MIN(normal->len, sizeof(text) - 1));
-	return ttl_parse(text);
+	return ofs_ttl_parse(text);
 }
 
 /* What the text index has of a file has changed. */

@@ -6,11 +6,13 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "tree/core/category.h"
 
 void ofs_life_place_init(struct ofs_tree *t, struct ofs_life_place *ret)
 {
-	*ret = (struct ofs_life_place){ .working = true,
-					.ttl = ofs_ttl_default(t, OFS_CATEGORY_NONE) };
+	*ret = (struct ofs_life_place){
+		.working = true, .ttl = ofs_categories_ttl(t->categories, OFS_CATEGORY_NONE)
+	};
 }
 
 int ofs_life_place_enter(struct ofs_tree *t, const struct ofs_life_place *above, enum ofs_top top,
@@ -29,7 +31,7 @@ int ofs_life_place_enter(struct ofs_tree *t, const struct ofs_life_place *above,
 		ret->used_in_task = OFS_MAX(above->used_in_task, dir->used);
 	}
 	if (depth == category)
-		ret->ttl = ofs_ttl_default(t, name);
+		ret->ttl = ofs_categories_ttl(t->categories, name);
 	return r;
 }
 
@@ -110,7 +112,7 @@ static void read_label(void *arg, const struct ofs_label *l)
 	if (l->ttl != OFS_TTL_UNSET)
 		label->ttl = l->ttl;
 	else if (l->category)
-		label->ttl = ofs_ttl_default(label->tree, l->category);
+		label->ttl = ofs_categories_ttl(label->tree->categories, l->category);
 }
 
 /*

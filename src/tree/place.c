@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "base/class.h"
 #include "base/util.h"
+#include "tree/core/category.h"
 #include "tree/internal.h"
 
 void ofs_place_finish(struct ofs_place *p)
@@ -169,37 +169,6 @@ int ofs_place_check(struct ofs_tree *t, uint64_t ino, const struct ofs_cred *cre
 	return r;
 }
 
-/*
- * Classes of content by how long it is expected to live, so that what lies in one frame goes at
- * about the same time. They are on disk: never renumber.
- */
-enum {
-	CLASS_MINUTES = 10,
-	CLASS_HOURS = 20,
-	CLASS_TASK = 25,
-	CLASS_DAY = 30,
-	CLASS_WEEK = 40,
-	CLASS_KEPT = 50,
-	CLASS_LONG_TERM = 60,
-	CLASS_ARCHIVE = OFS_CLASS_DENSE
-};
-
-static uint32_t category_class(const char *category)
-{
-	static const struct {
-		const char *category;
-		uint32_t class;
-	} known[] = {
-		{ "shell", CLASS_MINUTES }, { "search", CLASS_HOURS }, { "web", CLASS_HOURS },
-		{ "notes", CLASS_WEEK },    { "reports", CLASS_KEPT },
-	};
-
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(known); i++)
-		if (strcmp(category, known[i].category) == 0)
-			return known[i].class;
-	return CLASS_DAY;
-}
-
 uint32_t ofs_tree_classify(void *arg, uint64_t top, uint64_t second)
 {
 	struct ofs_tree *t = arg;
@@ -207,13 +176,13 @@ uint32_t ofs_tree_classify(void *arg, uint64_t top, uint64_t second)
 	uint64_t dir;
 
 	if (top == t->tops[OFS_TOP_ARCHIVE])
-		return CLASS_ARCHIVE;
+		return OFS_CLASS_ARCHIVE;
 	if (top == t->tops[OFS_TOP_PERSISTENT])
-		return CLASS_LONG_TERM;
+		return OFS_CLASS_LONG_TERM;
 	if (top == t->tops[OFS_TOP_TASKS])
-		return CLASS_TASK;
+		return OFS_CLASS_TASK;
 	if (top != t->tops[OFS_TOP_CACHE] || !second ||
 	    ofs_store_name_of(t->store, second, &dir, category) < 0)
-		return CLASS_DAY;
-	return category_class(category);
+		copy_name(category, OFS_CATEGORY_NONE);
+	return ofs_category_class(ofs_categories_ttl(t->categories, category));
 }

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/quantity.h"
 #include "base/text.h"
 #include "base/util.h"
 #include "tree/fold.h"
@@ -113,24 +114,15 @@ static bool read_date(const char *text, int64_t *ret)
 	return !__builtin_mul_overflow((int64_t)s, OFS_NS_PER_S, ret);
 }
 
-/* "30m", "6h", "7d": so long before `now`. */
+/* "30m", "6h", "7d": a time before `now`. */
 static bool read_age(const char *text, int64_t now, int64_t *ret)
 {
-	static const struct {
-		char unit;
-		int64_t seconds;
-	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 } };
-	size_t digits = strspn(text, "0123456789");
-	int64_t n;
+	static const struct ofs_quantity age = { OFS_UNIT_S, 0, INT64_MAX / OFS_NS_PER_S, NULL,
+						 true };
+	uint64_t seconds;
 
-	if (!digits || digits > 9 || strlen(text) != digits + 1)
-		return false;
-	n = strtoll(text, NULL, 10);
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(units); i++)
-		if (text[digits] == units[i].unit)
-			return !__builtin_mul_overflow(n * units[i].seconds, OFS_NS_PER_S, ret) &&
-			       !__builtin_sub_overflow(now, *ret, ret);
-	return false;
+	return ofs_quantity_parse(&age, text, &seconds) &&
+	       !__builtin_sub_overflow(now, (int64_t)seconds * OFS_NS_PER_S, ret);
 }
 
 static int take_time(struct parser *p, enum filter filter, const char *value)

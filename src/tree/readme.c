@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* README.md at the root of the tree: at most 40 lines, written for a language model. */
+#include "tree/core/category.h"
 #include "tree/internal.h"
 
-const char ofs_readme_text[] =
+static const char before[] =
 	"# Offloaded content\n"
 	"\n"
 	"Large tool results live here instead of in your prompt. Every file has a short ref that stays valid when the\n"
@@ -28,8 +29,11 @@ const char ofs_readme_text[] =
 	"    refs/REF                  any of these files by ref (not listed)\n"
 	"    views/                    links to them: by-category/ by-task/ by-tier/ by-tag/ recent/ expiring/\n"
 	"    .offload/status.json      how full the store is\n"
-	"What is in cache and tasks goes when it was not used for a while: shell 30 minutes, search and web 6 hours, others a\n"
-	"day or longer. Reading renews it. The ref of what is gone says \"Key has expired\"; REF:info then tells what it was.\n"
+	"What is in cache and tasks goes when it was not used for a while: ";
+
+static const char after[] =
+	".\n"
+	"Reading renews it. The ref of what is gone says \"Key has expired\"; REF:info then tells what it was.\n"
 	"\n"
 	"## Keep, store, look up\n"
 	"    mv cache/web/FILE persistent/        keep it (refs stay valid)\n"
@@ -40,3 +44,11 @@ const char ofs_readme_text[] =
 	"    offload task done TASK               end a task: what it did not keep goes\n"
 	"    setfattr -n user.offload.tags -v a,b FILE     then: ls views/by-tag/a\n"
 	"    rm FILE                              drop what is not needed\n";
+
+int ofs_readme_write(struct ofs_tree *t, struct ofs_buf *out)
+{
+	ofs_buf_append_str(out, before);
+	ofs_categories_list(t->categories, out);
+	ofs_buf_append_str(out, after);
+	return 0;
+}

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "tree/indexer.h"
+#include "tree/core/category.h"
 #include "tree/internal.h"
 #include "tree/keeper.h"
 #include "tree/tombstone.h"
@@ -53,19 +54,6 @@ static void on_attr_changed(void *arg, uint64_t ino)
 		t->events.attr_changed(t->events.arg, ino);
 }
 
-/* Seconds as nanoseconds; 0: for good. */
-static int64_t span(uint64_t seconds)
-{
-	return seconds && seconds < OFS_TTL_NEVER / OFS_NS_PER_S ? (int64_t)seconds * OFS_NS_PER_S
-								 : OFS_TTL_NEVER;
-}
-
-static void set_lifetimes(struct ofs_tree *t, const struct ofs_tree_options *opts)
-{
-	for (int i = 0; i < OFS_TTL_KINDS; i++)
-		t->ttl[i] = span(opts->ttl_s[i]);
-}
-
 /* The four trees, and what works on them from here on. */
 static int start(struct ofs_tree *t, const char *path)
 {
@@ -108,7 +96,7 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	struct ofs_keeper_options keeper = {
 		.interval = opts->gc_interval_ms * OFS_NS_PER_MS,
 		.working_max = opts->working_max,
-		.tombstones = span(opts->tombstones_s),
+		.tombstones = ofs_ttl_of_seconds(opts->tombstones_s),
 	};
 	int r;
 
@@ -123,7 +111,7 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	t->opened = ofs_clock_monotonic();
 	t->views = ofs_views_create();
 	t->labels = ofs_labels_create();
-	set_lifetimes(t, opts);
+	t->categories = ofs_categories_create(opts->lifetimes, opts->n_lifetimes);
 	t->keeper = ofs_keeper_create(t, &keeper);
 	t->searches = ofs_searches_create();
 	t->recaps = ofs_recaps_create(&opts->recap);
@@ -164,6 +152,7 @@ void ofs_tree_close(struct ofs_tree *t)
 	ofs_reports_destroy(t->reports);
 	ofs_views_destroy(t->views);
 	ofs_labels_destroy(t->labels);
+	ofs_categories_destroy(t->categories);
 	ofs_searches_destroy(t->searches);
 	ofs_recaps_destroy(t->recaps);
 	pthread_mutex_destroy(&t->by_ref_lock);

@@ -19,8 +19,8 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "tree/core/category.h"
 
-#define OFS_TTL_NEVER INT64_MAX
 /* A use that nobody has seen was no later than this part of a file's time after the last that was. */
 #define OFS_VERDICT_HIDDEN_PART 4
 #define OFS_PROBATION_MAX \

@@ -13,6 +13,7 @@
 #include "base/tokens.h"
 #include "base/util.h"
 #include "codec/hash.h"
+#include "tree/core/category.h"
 #include "tree/internal.h"
 #include "tree/keeper.h"
 #include "tree/life.h"
@@ -261,7 +262,7 @@ static int attr_ttl(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_
 	else
 		return r;
 	if (r == 0)
-		ofs_ttl_format(ofs_ttl_default(t, place.category), out);
+		ofs_ttl_format(ofs_categories_ttl(t->categories, place.category), out);
 	return r;
 }
 

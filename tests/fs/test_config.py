@@ -4,10 +4,13 @@
 The configuration: STORE/config.ini, -o config=FILE and mount options, for the daemon and for the
 tool; and that nothing starts with one that is wrong.
 """
+import calendar
 import errno
+import json
 import os
 import re
 import stat
+import time
 
 from harness import (
     OFFLOAD,
@@ -97,6 +100,60 @@ def another_file_takes_the_place_of_that_of_the_store(case):
     run("fusermount3", "-u", case.mnt)
 
 
+def lifetime(path):
+    """What the file says of itself: its time to live, and in how many days it expires."""
+    ttl = os.getxattr(path, "user.offload.ttl").decode()
+    expires = os.getxattr(path, "user.offload.expires").decode()
+    if expires == "never":
+        return ttl, expires
+    until = calendar.timegm(time.strptime(expires, "%Y-%m-%dT%H:%M:%SZ")) - time.time()
+    return ttl, round(until / 86400)
+
+
+@test
+def a_category_of_any_name_has_a_lifetime(case):
+    """In cache/, in a task, and as a label; for the tool without a mount, too."""
+    configure(
+        case,
+        b"ttl_web = 2d\n"
+        b"[category analysis]\nttl = 30d ; what was found out\n"
+        b"[category two words]\nttl = never\n"
+        b"[category shell]\nttl = 3d\n",
+    )
+    with case.mount() as m:
+        same(lifetime(m.make("cache/analysis/a", b"a")), ("30d", 30))
+        same(lifetime(m.make("tasks/t/analysis/a", b"a")), ("30d", 30))
+        same(lifetime(m.make("cache/two words/a", b"a")), ("never", "never"))
+        same(lifetime(m.make("cache/shell/a", b"a")), ("3d", 3))
+        same(lifetime(m.make("cache/web/a", b"a")), ("2d", 2))
+        same(lifetime(m.make("cache/elsewhere/a", b"a")), ("1d", 1))
+        label = m.make("cache/notes/a", b"a")
+        os.setxattr(label, "user.offload.category", b"analysis")
+        same(lifetime(label), ("30d", 30))
+        readme = read(m("README.md")).decode()
+        assert "shell 3d, search 6h, web 2d" in readme, readme
+        assert "analysis 30d" in readme, readme
+        assert len(readme.splitlines()) <= 40, readme
+    done = run(OFFLOAD, "show", "--store", case.store, "--json", "cache/analysis/a")
+    same(json.loads(done.stdout)["ttl"], "30d")
+
+
+@test
+def the_configuration_in_effect_can_be_used_as_one(case):
+    configure(case, b"[category analysis]\nttl = 30d\n[category web]\nttl = 1h\n")
+    with case.mount("ttl_shell=5m") as m:
+        text = read(m(".offload/config.ini"))
+    assert b"/config.ini:2\nttl = 2592000\n" in text, text
+    assert b"mount option\nttl_shell = 300\n" in text, text
+    assert b"/config.ini:4\nttl_web = 3600\n" in text, text
+    configure(case, text)
+    with case.mount() as m:
+        again = read(m(".offload/config.ini"))
+        same(lifetime(m.make("cache/analysis/a", b"a")), ("30d", 30))
+    set_by = re.compile(rb"# Set by: .*")
+    same(set_by.sub(b"", again), set_by.sub(b"", text))
+
+
 @test
 def the_transport_may_stand_in_the_file(case):
     configure(case, b"io_uring = off\n")
@@ -112,10 +169,19 @@ WRONG = {
         ":2: seal_delay = 'soon': must be a number of milliseconds from 0 to 3600000",
     ),
     "twice": (b"scrub=1\nscrub=2\n", ":2: 'scrub' is set twice, first in line 1"),
-    "section": (b"[offloadfs]\nscrub=1\n", ":1: there are no sections here"),
+    "section": (b"[offloadfs]\nscrub=1\n", ":1: unknown section [offloadfs]: the only one is"),
+    "category": (
+        b"[category analysis]\nttl = 30 days\n",
+        ":2: ttl = '30 days': must be a number of seconds from 1 to ",
+    ),
+    "no-category": (b"ttl = 30d\n", ":1: 'ttl' belongs in [category NAME]"),
+    "two-lifetimes": (
+        b"ttl_web = 1h\n[category web]\nttl = 2h\n",
+        ":3: 'ttl_web' is set twice, first in line 1",
+    ),
     "syntax": (b"scrub\n", ":1: not a line of the form KEY = VALUE"),
     "binary": (b"\x7fELF\0\0\n", ":1: a NUL byte"),
-    "long": (b"scrub = " + b"1" * 300, ":1: a line of more than "),
+    "long": (b"scrub = " + b"1" * 300, ":1: scrub = '1111"),
 }
 
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <offloadfs/config.h>
+#include "tree/config.h"
 
 static char dir[] = "/tmp/offloadfs-test-XXXXXX";
 static char path[64];
@@ -87,7 +87,7 @@ Test(tree_config, defaults_are_those_of_a_tree)
 
 Test(tree_config, every_default_is_allowed_and_every_name_close_to_itself)
 {
-	const struct ofs_config_key *key;
+	const struct ofs_ini_key *key;
 	char value[32];
 	size_t i;
 
@@ -225,19 +225,105 @@ Test(tree_config, files_that_are_refused)
 		{ "seal_delay = 5\nscrub\nnonsense = 5\n", 2,
 		  "not a line of the form KEY = VALUE" },
 		{ "seal_delay = 5\n = 5\n", 2, "unknown key ''" },
-		{ "[offloadfs]\nseal_delay = 5\n", 1, "no sections here" },
-		{ "seal_delay = 5\n\n[other]\n", 3, "no sections here" },
+		{ "[offloadfs]\nseal_delay = 5\n", 1,
+		  "unknown section [offloadfs]: the only one is [category NAME]" },
+		{ "seal_delay = 5\n\n[other]\n", 3, "unknown section [other]" },
+		{ "[categry x]\nttl = 5\n", 1, "[categry x]: did you mean [category NAME]?" },
+		{ "[category]\nttl = 5\n", 1, "[category] lacks a name" },
+		{ "[category a/b]\n", 1, "category 'a/b': must be a name" },
+		{ "[category ..]\n", 1, "category '..': must be a name" },
+		{ "[category a\xff]\n", 1, "must be a name" },
+		{ "[category a]\nttl = soon\n", 2, "ttl = 'soon': must be a number of seconds" },
+		{ "[category a]\nttl = 0x5\n", 2, "(s, m, h, d), or never" },
+		{ "[category a]\nttl = 36501d\n", 2, "must be a number of seconds from 1" },
+		{ "[category a]\ntll = 5\n", 2, "unknown key 'tll'" },
+		{ "[category a]\nscrub = 5\n", 2, "'scrub' belongs before the first section" },
+		{ "ttl = 5\n", 1, "'ttl' belongs in [category NAME]" },
+		{ "[category a]\nttl = 5\nttl = 6\n", 3, "'ttl' is set twice, first in line 2" },
+		{ "[category a]\n[category b]\n[category a]\n", 3,
+		  "[category a] is there twice, first in line 1" },
+		{ "ttl_web = 5\n[category web]\nttl = 6\n", 3,
+		  "'ttl_web' is set twice, first in line 1" },
 		{ "seal_delay = \033[2J\n", 1, "seal_delay = '?[2J': must be" },
 		{ "seal_delay = 5\rscrub = 5\r", 1, "seal_delay = '5?scrub = 5': must be" },
 	};
-	char longest[300];
-
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		expect_refused(cases[i].text, strlen(cases[i].text), cases[i].line, cases[i].words);
 	expect_refused("scrub = 5\nseal_delay = 5\0\n", 26, 2, "a NUL byte");
 	expect_refused("s\0c\0r\0u\0b\0", 10, 1, "a NUL byte");
-	snprintf(longest, sizeof(longest), "\nseal_delay = %0280d\n", 5);
-	expect_refused(longest, strlen(longest), 2, "a line of more than");
+}
+
+Test(tree_config, a_line_of_any_length)
+{
+	char longest[1000];
+
+	snprintf(longest, sizeof(longest), "\nseal_delay = %0900d\n", 5);
+	write_text(longest);
+	cr_expect_eq(ofs_config_load(config, path, &err), 0, "%s", err.text);
+	expect("seal_delay", 5);
+}
+
+/* ---- categories */
+
+/* The lifetime of a category in a tree's options; UINT64_MAX: they do not name it. */
+static uint64_t lifetime(const struct ofs_config *c, const char *category)
+{
+	struct ofs_tree_options o = OFS_TREE_OPTIONS_INIT;
+	uint64_t ttl = UINT64_MAX;
+
+	ofs_config_apply(c, &o);
+	for (size_t i = 0; i < o.n_lifetimes; i++)
+		if (strcmp(o.lifetimes[i].category, category) == 0)
+			ttl = o.lifetimes[i].ttl_s;
+	return ttl;
+}
+
+Test(tree_config, a_category_of_any_name)
+{
+	write_text("ttl_shell = 1h\n[category analysis]\nttl = 30d\n"
+		   "[category  two words ; and more]\n ttl = never ; for good\n"
+		   "[category web]\nttl = 90\n[category empty]\n");
+	cr_assert_eq(ofs_config_set(config, "ttl_notes", "2d", &err), 0, "%s", err.text);
+	cr_assert_eq(ofs_config_load(config, path, &err), 0, "%s", err.text);
+	cr_expect_eq(lifetime(config, "analysis"), 30 * 86400);
+	cr_expect_eq(lifetime(config, "two words ; and more"), 0);
+	cr_expect_eq(lifetime(config, "web"), 90);
+	expect("ttl_web", 90);
+	cr_expect_eq(lifetime(config, "shell"), 3600);
+	cr_expect_eq(lifetime(config, "notes"), 2 * 86400);
+	cr_expect_eq(lifetime(config, "search"), 6 * 3600);
+	cr_expect_eq(lifetime(config, "other"), 86400);
+	cr_expect_eq(lifetime(config, "empty"), UINT64_MAX);
+}
+
+Test(tree_config, an_option_wins_over_the_section_of_a_category)
+{
+	write_text("[category web]\nttl = 90\n");
+	cr_assert_eq(ofs_config_set(config, "ttl_web", "5", &err), 0, "%s", err.text);
+	cr_assert_eq(ofs_config_load(config, path, &err), 0, "%s", err.text);
+	expect("ttl_web", 5);
+	cr_expect_eq(lifetime(config, "web"), 5);
+}
+
+Test(tree_config, categories_can_be_read_back)
+{
+	struct ofs_config *second = ofs_config_create();
+	char *text;
+
+	write_text("[category analysis]\nttl = 30d\n[category t\xc3\xa4glich # 1]\nttl = never\n"
+		   "[category web]\nttl = 7h\n");
+	cr_assert_eq(ofs_config_load(config, path, &err), 0, "%s", err.text);
+	text = ofs_config_format(config);
+	cr_expect(strstr(text, "\n[category analysis]\n# "), "%s", text);
+	cr_expect(strstr(text, "/config.ini:2\nttl = 2592000\n"), "%s", text);
+	cr_expect(strstr(text, "/config.ini:6\nttl_web = 25200\n"), "%s", text);
+	write_text(text);
+	free(text);
+	cr_assert_eq(ofs_config_load(second, path, &err), 0, "%s", err.text);
+	cr_expect_eq(lifetime(second, "analysis"), 30 * 86400);
+	cr_expect_eq(lifetime(second, "t\xc3\xa4glich # 1"), 0);
+	cr_expect_eq(lifetime(second, "web"), 7 * 3600);
+	ofs_config_destroy(second);
 }
 
 Test(tree_config, a_file_too_large_to_be_one)
@@ -288,7 +374,7 @@ Test(tree_config, what_an_option_hides_is_checked_all_the_same)
 Test(tree_config, what_is_in_effect_can_be_read_back)
 {
 	struct ofs_config *second = ofs_config_create();
-	const struct ofs_config_key *key;
+	const struct ofs_ini_key *key;
 	char *text, want[160];
 	size_t i;
 
@@ -296,7 +382,7 @@ Test(tree_config, what_is_in_effect_can_be_read_back)
 	cr_assert_eq(ofs_config_load(config, path, &err), 0, "%s", err.text);
 	cr_assert_eq(ofs_config_set(config, "io_uring", "off", &err), 0);
 	cr_assert_eq(ofs_config_set(config, "cache_max", "1G", &err), 0);
-	cr_assert_eq(ofs_config_format(config, &text), 0);
+	text = ofs_config_format(config);
 	snprintf(want, sizeof(want), "# Default: 1000\n# Set by: %s:2\nseal_delay = 2000\n", path);
 	cr_expect(strstr(text, want), "%s", text);
 	cr_expect(strstr(text, "# Default: auto\n# Set by: mount option\nio_uring = off\n"), "%s",
@@ -320,7 +406,7 @@ Test(tree_config, a_path_cannot_end_its_comment)
 	write_text("scrub = 5\n");
 	cr_assert_eq(rename(path, odd), 0);
 	cr_assert_eq(ofs_config_load(config, odd, &err), 0, "%s", err.text);
-	cr_assert_eq(ofs_config_format(config, &text), 0);
+	text = ofs_config_format(config);
 	cr_expect(strstr(text, "/a?seal_delay = 5:1\nscrub = 5\n"), "%s", text);
 	free(text);
 	unlink(odd);

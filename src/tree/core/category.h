@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Categories: how long a file of each may stay unused in the working tier. */
+#ifndef OFS_TREE_CORE_CATEGORY_H
+#define OFS_TREE_CORE_CATEGORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <offloadfs/error.h>
+#include <offloadfs/tree.h>
+
+#include "base/buf.h"
+#include "base/class.h"
+
+/*
+ * The categories that every tree knows: name, lifetime in seconds (0: for good), content. `other`
+ * stands for all that have no lifetime of their own. Keys of the configuration, the defaults of a
+ * tree and its README.md come from this table.
+ */
+/* clang-format off */
+#define OFS_CATEGORY_TABLE(X)                                           \
+	X(shell, 30 * 60, "output of commands")                         \
+	X(search, 6 * 3600, "results of searches")                      \
+	X(web, 6 * 3600, "pages of the web")                            \
+	X(file_read, 24 * 3600, "files that were read")                 \
+	X(notes, 7 * 86400, "notes")                                    \
+	X(reports, 0, "reports")                                        \
+	X(context, 30 * 86400, "parts of chats")                        \
+	X(other, 24 * 3600, "all other categories")
+/* clang-format on */
+
+/* A lifetime that never ends, in nanoseconds. */
+#define OFS_TTL_NEVER INT64_MAX
+
+/* Reads a lifetime as the attribute has it, "30m", "7d", "never"; 0: it is none. */
+int64_t ofs_ttl_parse(const char *text);
+
+/* Appends one in that form. */
+void ofs_ttl_format(int64_t ttl, struct ofs_buf *out);
+
+/* Seconds as nanoseconds; 0 seconds: never. */
+int64_t ofs_ttl_of_seconds(uint64_t seconds);
+
+/* A name that a directory could have, and that can be shown: UTF-8 without control characters. */
+bool ofs_category_is_name(const char *name);
+
+/* The categories in effect in a tree: those of the table, and those that options name. */
+struct ofs_categories;
+
+struct ofs_categories *ofs_categories_create(const struct ofs_lifetime *lifetimes, size_t n);
+void ofs_categories_destroy(struct ofs_categories *c);
+
+/* Nanoseconds, or OFS_TTL_NEVER. */
+int64_t ofs_categories_ttl(const struct ofs_categories *c, const char *category);
+int64_t ofs_categories_shortest(const struct ofs_categories *c);
+
+/*
+ * Classes of content by how long it is expected to live, so that what lies in one frame goes at
+ * about the same time. They are on disk: never renumber.
+ */
+enum {
+	OFS_CLASS_HOUR = 10,
+	OFS_CLASS_HALF_DAY = 20,
+	OFS_CLASS_TASK = 25,
+	OFS_CLASS_DAYS = 30,
+	OFS_CLASS_WEEKS = 40,
+	OFS_CLASS_MONTHS = 45,
+	OFS_CLASS_KEPT = 50,
+	OFS_CLASS_LONG_TERM = 60,
+	OFS_CLASS_ARCHIVE = OFS_CLASS_DENSE
+};
+
+/* The class of content with that lifetime. */
+uint32_t ofs_category_class(int64_t ttl);
+
+/* Appends "shell 30m, search 6h, ..., others 1d". */
+void ofs_categories_list(const struct ofs_categories *c, struct ofs_buf *out);
+
+#endif
