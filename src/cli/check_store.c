@@ -472,7 +472,7 @@ static void check_search(struct store *s)
 		return;
 	}
 	ofs_io_pread(fd, &h, sizeof(h), 0);
-	if (st.st_size && !is_database(&h, OFS_TEXT_APPLICATION) &&
+	if (st.st_size && !is_database(&h, OFS_FTS_APPLICATION) &&
 	    !(is_database(&h, 0) && is_begun(s, "search.db-wal"))) {
 		ofs_findings_add(s->findings, OFS_STATE_NOTE, "search",
 				 "search.db is damaged, or no search index of offloadfs");

@@ -11,7 +11,7 @@
 #include "index/schema.h"
 #include "io/failpoint.h"
 
-#define PAGE_MAX OFS_TEXT_PAGE_SIZE
+#define PAGE_MAX OFS_FTS_PAGE_SIZE
 
 /* Of the database header, https://sqlite.org/fileformat.html 1.3. */
 #define HEADER_SIZE 100
@@ -30,7 +30,7 @@ struct vfs_kind {
 static const struct vfs_kind vfs_kinds[] = {
 	{ OFS_INDEX_VFS, "index", OFS_INDEX_PAGE_SIZE, OFS_INDEX_APPLICATION, "index.pwrite",
 	  "index.truncate", "index.sync" },
-	{ OFS_TEXT_VFS, "text index", OFS_TEXT_PAGE_SIZE, OFS_TEXT_APPLICATION, "search.pwrite",
+	{ OFS_FTS_VFS, "search index", OFS_FTS_PAGE_SIZE, OFS_FTS_APPLICATION, "search.pwrite",
 	  "search.truncate", "search.sync" },
 };
 #define KINDS OFS_ARRAY_SIZE(vfs_kinds)

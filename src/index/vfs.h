@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What lies between SQLite and the files of the index, and of the text index: a VFS that leaves all work to SQLite's
+ * What lies between SQLite and the files of the index, and of the search index: a VFS that leaves all work to SQLite's
  * default one, checks each page of the database, and puts failpoints in front of the writes. The
  * idea is that of https://sqlite.org/cksumvfs.html; the format is not the same.
  *
@@ -11,7 +11,7 @@
  * what does not look like an index at all is SQLITE_NOTADB. What is not seen: an older version of
  * the same page, and, until the next checkpoint sets the file's size, a page cut off its end.
  *
- * The pages have OFS_INDEX_PAGE_SIZE bytes, those of the text index OFS_TEXT_PAGE_SIZE; each has a
+ * The pages have OFS_INDEX_PAGE_SIZE bytes, those of the search index OFS_FTS_PAGE_SIZE; each has a
  * VFS of its own name. Page 1 says in byte 20 how much is reserved; one that
  * does not say OFS_INDEX_PAGE_CHECK is neither read nor written. WAL and rollback journal carry
  * SQLite's own checksums and are passed on as they are.
@@ -20,7 +20,7 @@
  * page comes through a read.
  *
  * Failpoints: index.pwrite, index.sync, index.truncate, for the database, WAL and journal alike; of
- * the text index search.pwrite and so on.
+ * the search index search.pwrite and so on.
  */
 #ifndef OFS_INDEX_VFS_H
 #define OFS_INDEX_VFS_H
@@ -28,9 +28,9 @@
 #include <stdbool.h>
 
 #define OFS_INDEX_VFS "offloadfs"
-#define OFS_TEXT_VFS "offloadfs-text"
-#define OFS_TEXT_PAGE_SIZE 4096
-#define OFS_TEXT_APPLICATION 0x4f464654 /* "OFFT" */
+#define OFS_FTS_VFS "offloadfs-text"
+#define OFS_FTS_PAGE_SIZE 4096
+#define OFS_FTS_APPLICATION 0x4f464654 /* "OFFT" */
 #define OFS_INDEX_PAGE_CHECK 8
 
 /*

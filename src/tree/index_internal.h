@@ -28,7 +28,7 @@ struct ofs_indexer {
 	struct ofs_tree *tree;
 	char *path;
 	bool lazy; /* nothing was there to be indexed: the file is made when something is; constant */
-	_Atomic(struct ofs_text_index *) index; /* set once, under `work`; NULL: it is not open */
+	_Atomic(struct ofs_fts *) index; /* set once, under `work`; NULL: it is not open */
 	_Atomic uint64_t last; /* what was noted last; 0 once that has been taken */
 
 	/*

@@ -12,16 +12,16 @@ static int of_index(struct ofs_look *l, int r)
 
 static int look_begin(struct ofs_look *l)
 {
-	int r = l->batch ? 0 : of_index(l, ofs_text_index_begin(l->index));
+	int r = l->batch ? 0 : of_index(l, ofs_fts_begin(l->index));
 
 	l->batch = l->batch || r == 0;
 	return r;
 }
 
 /* 1 and what the index knows of a file; 0: nothing. */
-static int look_up(struct ofs_look *l, uint64_t ino, struct ofs_text_file *ret)
+static int look_up(struct ofs_look *l, uint64_t ino, struct ofs_fts_file *ret)
 {
-	int r = ofs_text_index_get_file(l->index, ino, ret);
+	int r = ofs_fts_get_file(l->index, ino, ret);
 
 	return r == -ENOENT ? 0 : of_index(l, r) < 0 ? r : 1;
 }
@@ -29,7 +29,7 @@ static int look_up(struct ofs_look *l, uint64_t ino, struct ofs_text_file *ret)
 /* What is not, or no longer, a file of persistent/ or archive/. */
 static int look_away(struct ofs_look *l, uint64_t ino)
 {
-	struct ofs_text_file known;
+	struct ofs_fts_file known;
 	int r;
 
 	if (!l->index)
@@ -39,7 +39,7 @@ static int look_away(struct ofs_look *l, uint64_t ino)
 		return r < 0 ? r : OFS_LOOKED;
 	r = look_begin(l);
 	if (r == 0)
-		r = of_index(l, ofs_text_index_remove_file(l->index, ino));
+		r = of_index(l, ofs_fts_remove_file(l->index, ino));
 	return r < 0 ? r : OFS_LOOKED;
 }
 
@@ -106,22 +106,22 @@ static int put_file(struct ofs_look *l, const struct ofs_attr *file, const uint8
 	t.name = slash ? slash + 1 : path;
 	if (r < 0)
 		return r;
-	return of_index(l, ofs_text_index_put_file(l->index, file->ino, sha, t.name,
-						   (const char *)t.title.data,
-						   (const char *)t.tags.data, stamp));
+	return of_index(l, ofs_fts_put_file(l->index, file->ino, sha, t.name,
+					    (const char *)t.title.data, (const char *)t.tags.data,
+					    stamp));
 }
 
 /* 1: the content is in the index; 0: it cannot be read. */
 static int put_content(struct ofs_look *l, const struct ofs_attr *file, const uint8_t sha[32])
 {
 	struct reading rd = { .look = l, .ino = file->ino, .version = file->version };
-	int r = of_index(l, ofs_text_index_has_content(l->index, sha));
+	int r = of_index(l, ofs_fts_has_content(l->index, sha));
 
 	if (r != 0)
 		return r;
 	r = look_begin(l);
 	if (r == 0)
-		r = ofs_text_index_put_content(l->index, sha, file->size, read_content, &rd);
+		r = ofs_fts_put_content(l->index, sha, file->size, read_content, &rd);
 	/* If these are of the index, entering the file fails the same way. */
 	if (r == -EIO || r == -EUCLEAN)
 		return 0;
@@ -132,7 +132,7 @@ static int put_content(struct ofs_look *l, const struct ofs_attr *file, const ui
 static int look_at_kept(struct ofs_look *l, const struct ofs_attr *file, const char *path,
 			enum ofs_look_how how)
 {
-	struct ofs_text_file known = { 0 };
+	struct ofs_fts_file known = { 0 };
 	struct ofs_digest digest;
 	bool early;
 	int r;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Bringing the text index in line with one inode. */
+/* Bringing the search index in line with one inode. */
 #ifndef OFS_TREE_INDEX_LOOK_H
 #define OFS_TREE_INDEX_LOOK_H
 
-#include "index/text_index.h"
+#include "index/fts.h"
 #include "tree/internal.h"
 
 /* How an inode is looked at. */
@@ -22,7 +22,7 @@ enum ofs_look_result {
 /* One who looks. */
 struct ofs_look {
 	struct ofs_tree *tree;
-	struct ofs_text_index *index; /* NULL: what needs it is -EAGAIN */
+	struct ofs_fts *index; /* NULL: what needs it is -EAGAIN */
 	bool (*cancelled)(void *arg); /* whether to end now, which is -ECANCELED; NULL: never */
 	void *arg;
 	bool failed; /* the error of the last look was the index's */

@@ -25,7 +25,7 @@ static void todo_add(struct ofs_indexer_todos *l, uint64_t ino, enum ofs_look_ho
 
 int ofs_indexer_open_index(struct ofs_indexer *ix)
 {
-	struct ofs_text_index *index;
+	struct ofs_fts *index;
 	struct ofs_error err;
 	int64_t now = ofs_clock_monotonic();
 	int r;
@@ -34,7 +34,7 @@ int ofs_indexer_open_index(struct ofs_indexer *ix)
 		return 0;
 	if (ix->tried && now - ix->tried < OFS_INDEXER_RETRY_NS)
 		return -EAGAIN;
-	r = ofs_text_index_open(ix->path, &err, &index);
+	r = ofs_fts_open(ix->path, &err, &index);
 	if (r < 0) {
 		ix->tried = now;
 		if (!ix->told)
@@ -42,10 +42,10 @@ int ofs_indexer_open_index(struct ofs_indexer *ix)
 		ix->told = true;
 		return r;
 	}
-	ix->complete = ofs_text_index_is_complete(index) > 0;
+	ix->complete = ofs_fts_is_complete(index) > 0;
 	ix->everything = ix->sweeping = !ix->complete;
 	ix->swept = 0;
-	ix->generation = ofs_text_index_generation(index);
+	ix->generation = ofs_fts_generation(index);
 	ix->told = false;
 	atomic_store(&ix->index, index);
 	return 0;
@@ -57,7 +57,7 @@ int ofs_indexer_set_complete(struct ofs_indexer *ix, bool complete)
 	int r = 0;
 
 	if (ix->complete != complete)
-		r = ofs_text_index_set_complete(ix->index, complete);
+		r = ofs_fts_set_complete(ix->index, complete);
 	if (r == 0)
 		ix->complete = complete;
 	return r;
@@ -66,7 +66,7 @@ int ofs_indexer_set_complete(struct ofs_indexer *ix, bool complete)
 /* It was begun anew, maybe by a search that found it damaged. */
 static void check_generation(struct ofs_indexer *ix)
 {
-	uint64_t now = ix->index ? ofs_text_index_generation(ix->index) : ix->generation;
+	uint64_t now = ix->index ? ofs_fts_generation(ix->index) : ix->generation;
 
 	if (now == ix->generation)
 		return;
@@ -103,23 +103,22 @@ static bool is_time_to_sweep(struct ofs_indexer *ix, int64_t now)
 /* Once a day: what nobody told of, and then dead documents, while there are not too many others. */
 void ofs_indexer_sweep_daily(struct ofs_indexer *ix)
 {
-	struct ofs_text_counts counts;
+	struct ofs_fts_counts counts;
 
 	if (!is_time_to_sweep(ix, ofs_clock_monotonic()))
 		return;
 	ix->everything = ix->sweeping = true;
 	ix->swept = 0;
-	ix->thorough = ofs_text_index_counts(ix->index, &counts) == 0 &&
-		       counts.documents <= REBUILT_UP_TO;
+	ix->thorough = ofs_fts_counts(ix->index, &counts) == 0 && counts.documents <= REBUILT_UP_TO;
 }
 
 static bool has_waste(struct ofs_indexer *ix)
 {
-	struct ofs_text_counts counts;
+	struct ofs_fts_counts counts;
 
 	if (ix->thorough)
-		return ofs_text_index_counts(ix->index, &counts) == 0 && counts.dead;
-	return ofs_text_index_is_wasteful(ix->index);
+		return ofs_fts_counts(ix->index, &counts) == 0 && counts.dead;
+	return ofs_fts_is_wasteful(ix->index);
 }
 
 /* Begins to index all contents anew, when too many of them are dead, or after a thorough sweep any. */
@@ -133,7 +132,7 @@ static int drop_waste(struct ofs_indexer *ix)
 		return 0;
 	r = ofs_indexer_set_complete(ix, false);
 	if (r == 0)
-		r = ofs_text_index_rebuild(ix->index);
+		r = ofs_fts_rebuild(ix->index);
 	ix->everything = ix->everything || r == 0;
 	return r;
 }
@@ -170,7 +169,7 @@ static int find_more(struct ofs_indexer *ix)
 	}
 	if (!ix->sweeping)
 		return 0;
-	n = ofs_text_index_list_files(ix->index, ix->swept, inos, SWEPT_AT_ONCE);
+	n = ofs_fts_list_files(ix->index, ix->swept, inos, SWEPT_AT_ONCE);
 	if (n < 0)
 		return n;
 	for (int i = 0; i < n; i++)
@@ -286,7 +285,7 @@ int ofs_indexer_work_batch(struct ofs_indexer *ix)
 	       ofs_clock_monotonic() < end)
 		r = look_at_one(ix, &l);
 	if (l.batch) {
-		ended = ofs_text_index_commit(ix->index);
+		ended = ofs_fts_commit(ix->index);
 		for (size_t i = 0; ended < 0 && i < ix->done.n; i++)
 			todo_add(&ix->todo, ix->done.at[i].ino, ix->done.at[i].how);
 		r = r < 0 ? r : ended;

@@ -80,7 +80,7 @@ static int take_turn(struct ofs_indexer *ix)
 			ofs_indexer_sweep_daily(ix);
 		r = ofs_indexer_work_batch(ix);
 		if (r == 0 && ix->index)
-			r = ofs_text_index_tidy(ix->index);
+			r = ofs_fts_tidy(ix->index);
 	}
 	pthread_mutex_unlock(&ix->work);
 	return r;
@@ -192,7 +192,7 @@ static int work_all(struct ofs_indexer *ix)
 			r = 1;
 	} while (r > 0 && !ofs_indexer_is_over(ix));
 	while (r == 0 && ix->index && !ofs_indexer_is_over(ix))
-		if (ofs_text_index_tidy(ix->index) <= 0)
+		if (ofs_fts_tidy(ix->index) <= 0)
 			break;
 	return r < 0 ? r : 0;
 }
@@ -245,7 +245,7 @@ void ofs_indexer_stop(struct ofs_indexer *ix)
 	finish_work(ix, had_thread);
 	if (ix->index && is_done(ix))
 		ofs_indexer_set_complete(ix, true);
-	ofs_text_index_close(ix->index);
+	ofs_fts_close(ix->index);
 	ix->index = NULL;
 	pthread_mutex_unlock(&ix->work);
 }
@@ -267,9 +267,9 @@ void ofs_indexer_destroy(struct ofs_indexer *ix)
 
 /* ---- for others */
 
-struct ofs_text_index *ofs_indexer_index(struct ofs_indexer *ix)
+struct ofs_fts *ofs_indexer_index(struct ofs_indexer *ix)
 {
-	struct ofs_text_index *index = ix ? atomic_load(&ix->index) : NULL;
+	struct ofs_fts *index = ix ? atomic_load(&ix->index) : NULL;
 
 	if (!ix || index || ix->tree->background)
 		return index;
@@ -281,11 +281,11 @@ struct ofs_text_index *ofs_indexer_index(struct ofs_indexer *ix)
 
 void ofs_indexer_stats(struct ofs_indexer *ix, struct ofs_indexer_stats *ret)
 {
-	struct ofs_text_index *index = atomic_load(&ix->index);
-	struct ofs_text_counts counts;
+	struct ofs_fts *index = atomic_load(&ix->index);
+	struct ofs_fts_counts counts;
 
 	*ret = (struct ofs_indexer_stats){ 0 };
-	if (index ? ofs_text_index_counts(index, &counts) < 0 : !ix->lazy)
+	if (index ? ofs_fts_counts(index, &counts) < 0 : !ix->lazy)
 		return;
 	if (index) {
 		ret->files = counts.files;

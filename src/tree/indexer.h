@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keeps the text index (index/text_index.h) in line with the files of persistent/ and archive/: their
+ * Keeps the search index (index/fts.h) in line with the files of persistent/ and archive/: their
  * content once it is sealed, and their names, titles and tags at once. What is noted is looked at
  * later, by a thread of a tree that works in the background, else by ofs_indexer_settle().
  *
@@ -10,13 +10,13 @@
 #ifndef OFS_TREE_INDEXER_H
 #define OFS_TREE_INDEXER_H
 
-#include "index/text_index.h"
+#include "index/fts.h"
 #include "tree/internal.h"
 
 struct ofs_indexer;
 
 /*
- * For a tree whose store is open and whose four trees are known. `path` is the text index's file. In
+ * For a tree whose store is open and whose four trees are known. `path` is the search index's file. In
  * the background it is opened here, and no longer counts as complete; else when it is first needed.
  */
 struct ofs_indexer *ofs_indexer_create(struct ofs_tree *t, const char *path);
@@ -55,7 +55,7 @@ void ofs_indexer_note_sealed(struct ofs_indexer *ix, uint64_t ino);
  * The index to ask, valid as long as the indexer is; NULL: there is none now. Without a background
  * thread ofs_indexer_settle() comes first for who wants to find everything.
  */
-struct ofs_text_index *ofs_indexer_index(struct ofs_indexer *ix);
+struct ofs_fts *ofs_indexer_index(struct ofs_indexer *ix);
 
 /*
  * Does all that is noted and can be done now, in the caller's thread; what is not sealed stays noted.

@@ -338,7 +338,7 @@ static int64_t label_ttl(const struct ofs_buf *normal)
 	return ofs_ttl_parse(text);
 }
 
-/* What the text index has of a file has changed. */
+/* What the search index has of a file has changed. */
 static void tell_indexer(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind)
 {
 	if (kind == OFS_LABEL_TITLE || kind == OFS_LABEL_TAGS)

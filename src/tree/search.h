@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Running a query: what the text index knows of (search_index.c), and what is found by walking and
+ * Running a query: what the search index knows of (search_index.c), and what is found by walking and
  * reading (search_walk.c). Nothing of it is a use of a file.
  */
 #ifndef OFS_TREE_SEARCH_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding through the text index. It names candidates; what they really hold is read from the store,
+ * Finding through the search index. It names candidates; what they really hold is read from the store,
  * and a file that is no longer as the index says is told to the indexer and left out. The work is
  * bounded: so many candidates of each kind, and so many bytes.
  */
@@ -18,7 +18,7 @@
 	4 /* parts of a content that have all terms, and of each term that is looked for alone */
 #define COPIES_LOOKED_AT 1000 /* files of a content, of which few are shown */
 #define READ_MAX (UINT64_C(8) << 20) /* bytes that are read of all of them */
-#define NEEDLE_MIN OFS_TEXT_NEEDLE_MIN
+#define NEEDLE_MIN OFS_FTS_NEEDLE_MIN
 
 struct part {
 	uint64_t off, line;
@@ -39,7 +39,7 @@ struct content {
 
 struct lookup {
 	struct ofs_search *search;
-	struct ofs_text_index *index;
+	struct ofs_fts *index;
 	struct ofs_map by_sha; /* the start of the hash -> struct content */
 	struct content **list; /* in the order of finding */
 	size_t n, cap;
@@ -95,7 +95,7 @@ static struct content *content_of(struct lookup *k, const uint8_t sha[32])
 	return c;
 }
 
-static void take_doc(struct lookup *k, const struct ofs_text_doc *doc, double bm25)
+static void take_doc(struct lookup *k, const struct ofs_fts_doc *doc, double bm25)
 {
 	struct content *c = content_of(k, doc->sha);
 
@@ -116,13 +116,13 @@ static void take_doc(struct lookup *k, const struct ofs_text_doc *doc, double bm
 		(struct part){ .off = doc->off, .line = doc->line, .len = doc->len };
 }
 
-static int take_by_words(void *arg, const struct ofs_text_doc *doc, double bm25)
+static int take_by_words(void *arg, const struct ofs_fts_doc *doc, double bm25)
 {
 	take_doc(arg, doc, -bm25);
 	return 0;
 }
 
-static int take_by_parts(void *arg, const struct ofs_text_doc *doc)
+static int take_by_parts(void *arg, const struct ofs_fts_doc *doc)
 {
 	take_doc(arg, doc, 0);
 	return 0;
@@ -132,9 +132,9 @@ static int take_by_parts(void *arg, const struct ofs_text_doc *doc)
 static int take_by_names(void *arg, uint64_t ino)
 {
 	struct lookup *k = arg;
-	struct ofs_text_file file;
+	struct ofs_fts_file file;
 	struct content *c;
-	int r = ofs_text_index_get_file(k->index, ino, &file);
+	int r = ofs_fts_get_file(k->index, ino, &file);
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
@@ -167,8 +167,8 @@ static int find_by_words(struct lookup *k, size_t first, size_t last, size_t lim
 		append_words(&q->terms[i], &match);
 	}
 	ofs_buf_append(&match, "", 1);
-	r = ofs_text_index_find_words(k->index, (const char *)match.data, limit * k->more,
-				      take_by_words, k);
+	r = ofs_fts_find_words(k->index, (const char *)match.data, limit * k->more, take_by_words,
+			       k);
 	/* What has no word for the index is not found by words. */
 	return r == -EINVAL ? 0 : OFS_MIN(r, 0);
 }
@@ -186,7 +186,7 @@ static int find_by_parts(struct lookup *k, size_t first, size_t last, size_t lim
 			needles[n++] = q->terms[i].text;
 	if (!n)
 		return 0;
-	r = ofs_text_index_find_substring(k->index, needles, n, limit * k->more, take_by_parts, k);
+	r = ofs_fts_find_substring(k->index, needles, n, limit * k->more, take_by_parts, k);
 	return OFS_MIN(r, 0);
 }
 
@@ -213,8 +213,8 @@ static ssize_t read_part(struct lookup *k, uint64_t ino, const struct part *p, c
  */
 static int scan_all(struct lookup *k, uint64_t ino, struct ofs_passages *ret)
 {
-	OFS_FREE char *buf = ofs_alloc(OFS_TEXT_PART_MAX);
-	struct part p = { .off = 0, .line = 1, .len = OFS_TEXT_PART_MAX };
+	OFS_FREE char *buf = ofs_alloc(OFS_FTS_PART_MAX);
+	struct part p = { .off = 0, .line = 1, .len = OFS_FTS_PART_MAX };
 	const char *end;
 	ssize_t n;
 
@@ -249,13 +249,13 @@ static int scan_parts(struct lookup *k, const struct content *c, uint64_t ino,
 		      struct ofs_passages *ret)
 {
 	const struct ofs_query *q = k->search->query;
-	OFS_FREE char *buf = ofs_alloc(OFS_TEXT_PART_MAX);
+	OFS_FREE char *buf = ofs_alloc(OFS_FTS_PART_MAX);
 	uint32_t before[OFS_TERMS_MAX];
 	size_t full = 0;
 	ssize_t n;
 
 	for (size_t i = 0; i < c->nparts && k->left && full < ENOUGH; i++) {
-		if (c->parts[i].len > OFS_TEXT_PART_MAX)
+		if (c->parts[i].len > OFS_FTS_PART_MAX)
 			continue;
 		n = read_part(k, ino, &c->parts[i], buf);
 		if (n < 0)
@@ -306,7 +306,7 @@ static int look_at(struct lookup *k, struct content *c)
 	int r;
 
 	c->done = true;
-	r = ofs_text_index_files_of(k->index, c->sha, take_ino, &files);
+	r = ofs_fts_files_of(k->index, c->sha, take_ino, &files);
 	for (size_t i = 0; i < files.n && r >= 0 && !ofs_hits_has_all(s->hits, c->sha); i++) {
 		r = is_current(k, files.list[i], c->sha);
 		if (r <= 0)
@@ -367,8 +367,8 @@ static int find_apart(struct lookup *k)
 		if (r == 0)
 			r = find_by_parts(k, i, i, SINGLE_MAX);
 		if (r == 0)
-			r = ofs_text_index_find_names(k->index, &needle, 1, NAMES_MAX * k->more,
-						      take_by_names, k);
+			r = ofs_fts_find_names(k->index, &needle, 1, NAMES_MAX * k->more,
+					       take_by_names, k);
 	}
 	return r < 0 ? r : look_at_all(k);
 }
@@ -390,8 +390,7 @@ static int find_names(struct lookup *k)
 
 	for (size_t i = 0; i < q->wanted; i++)
 		needles[i] = q->terms[i].text;
-	r = ofs_text_index_find_names(k->index, needles, q->wanted, NAMES_MAX * k->more, take_ino,
-				      &files);
+	r = ofs_fts_find_names(k->index, needles, q->wanted, NAMES_MAX * k->more, take_ino, &files);
 	for (size_t i = 0; i < files.n && r >= 0; i++) {
 		r = ofs_search_add(k->search, files.list[i], NULL, 0);
 		if (r == 0 && is_gone(k->search->tree, files.list[i]))

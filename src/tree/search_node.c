@@ -21,7 +21,7 @@
 /* What an answer depends on but for the time. */
 struct state {
 	int64_t changed; /* the tree's last change */
-	uint64_t files, documents, waiting; /* of the text index */
+	uint64_t files, documents, waiting; /* of the search index */
 };
 
 struct answer {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding without the text index: the working tier, and what is not indexed yet. All names, titles
+ * Finding without the search index: the working tier, and what is not indexed yet. All names, titles
  * and tags are looked at; of content what F:summary shows, the newest files first, for a bounded
  * time.
  */
@@ -22,7 +22,7 @@ struct walk {
 	struct ofs_search *search;
 	struct ofs_view_list files;
 	struct ofs_map labels; /* inode -> HAS_LABEL and the terms in title and tags */
-	struct ofs_text_index *index; /* what it has is left out; NULL: nothing is */
+	struct ofs_fts *index; /* what it has is left out; NULL: nothing is */
 	size_t most; /* files to be found; 0: all */
 	char *buf; /* of SUMMARY_READ */
 	int64_t until; /* monotonic; content is read until then */
@@ -192,8 +192,8 @@ static int scan_summary(struct walk *w, const struct ofs_attr *file, struct ofs_
 /* 1, or 0, or -errno. */
 static int is_indexed(struct walk *w, uint64_t ino)
 {
-	struct ofs_text_file file;
-	int r = w->index ? ofs_text_index_get_file(w->index, ino, &file) : -ENOENT;
+	struct ofs_fts_file file;
+	int r = w->index ? ofs_fts_get_file(w->index, ino, &file) : -ENOENT;
 
 	return r == 0 ? file.has_sha : r == -ENOENT || r == -EUCLEAN ? 0 : r;
 }

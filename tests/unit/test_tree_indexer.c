@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The indexer: the text index follows what happens in the tree. */
+/* The indexer: the search index follows what happens in the tree. */
 #include <fcntl.h>
 #include <sys/wait.h>
 
@@ -41,16 +41,15 @@ static int add_ino(void *arg, uint64_t ino)
 	return 0;
 }
 
-static int add_doc(void *arg, const struct ofs_text_doc *doc, double bm25)
+static int add_doc(void *arg, const struct ofs_fts_doc *doc, double bm25)
 {
-	return ofs_text_index_files_of(ofs_indexer_index(t->indexer), doc->sha, add_ino, NULL);
+	return ofs_fts_files_of(ofs_indexer_index(t->indexer), doc->sha, add_ino, NULL);
 }
 
 static const char *words(const char *match)
 {
 	found[0] = 0;
-	cr_assert_eq(ofs_text_index_find_words(ofs_indexer_index(t->indexer), match, 100, add_doc,
-					       NULL),
+	cr_assert_eq(ofs_fts_find_words(ofs_indexer_index(t->indexer), match, 100, add_doc, NULL),
 		     0);
 	return found;
 }
@@ -58,8 +57,8 @@ static const char *words(const char *match)
 static const char *names(const char *needle)
 {
 	found[0] = 0;
-	cr_assert_eq(ofs_text_index_find_names(ofs_indexer_index(t->indexer), &needle, 1, 100,
-					       add_ino, NULL),
+	cr_assert_eq(ofs_fts_find_names(ofs_indexer_index(t->indexer), &needle, 1, 100, add_ino,
+					NULL),
 		     0);
 	return found;
 }
@@ -262,7 +261,7 @@ Test(indexer, a_store_that_archives_nothing_needs_no_index)
 	reopen();
 	cr_assert_eq(access(below("search.db"), F_OK), 0);
 	cr_assert_str_eq(words("word"), "persistent/c");
-	cr_assert_eq(ofs_text_index_is_complete(ofs_indexer_index(t->indexer)), 1);
+	cr_assert_eq(ofs_fts_is_complete(ofs_indexer_index(t->indexer)), 1);
 }
 
 Test(indexer, what_is_complete_is_not_looked_at_again)
@@ -270,14 +269,14 @@ Test(indexer, what_is_complete_is_not_looked_at_again)
 	make_text("persistent/a", "first\n");
 	settle();
 	reopen();
-	cr_assert_eq(ofs_text_index_is_complete(ofs_indexer_index(t->indexer)), 1);
+	cr_assert_eq(ofs_fts_is_complete(ofs_indexer_index(t->indexer)), 1);
 	cr_assert(stats().caught_up);
 	make_text("persistent/b", "second\n");
 	cr_assert_eq(ofs_indexer_settle(t->indexer), 0);
-	cr_assert_eq(ofs_text_index_is_complete(ofs_indexer_index(t->indexer)), 0);
+	cr_assert_eq(ofs_fts_is_complete(ofs_indexer_index(t->indexer)), 0);
 	reopen();
 	cr_assert_str_eq(words("second"), "persistent/b");
-	cr_assert_eq(ofs_text_index_is_complete(ofs_indexer_index(t->indexer)), 1);
+	cr_assert_eq(ofs_fts_is_complete(ofs_indexer_index(t->indexer)), 1);
 }
 
 /* Runs `fn` in a process of its own that has the tree open, and dies without closing it. */
@@ -315,7 +314,7 @@ Test(indexer, a_death_leaves_nothing_out)
 	make_text("archive/c", "cherry\n");
 	settle();
 	in_one_that_dies(promote_and_settle);
-	cr_assert_eq(ofs_text_index_is_complete(ofs_indexer_index(t->indexer)), 0);
+	cr_assert_eq(ofs_fts_is_complete(ofs_indexer_index(t->indexer)), 0);
 	settle();
 	cr_assert_str_eq(words("apple"), "persistent/a");
 	cr_assert_str_eq(words("banana"), "archive/b");
@@ -379,7 +378,7 @@ Test(indexer, a_damaged_index_is_built_anew)
 
 static int find_apple(void)
 {
-	return ofs_text_index_find_words(ofs_indexer_index(t->indexer), "apple", 9, add_doc, NULL);
+	return ofs_fts_find_words(ofs_indexer_index(t->indexer), "apple", 9, add_doc, NULL);
 }
 
 Test(indexer, damage_found_by_a_search_is_mended)
@@ -511,6 +510,6 @@ Test(indexer, works_by_itself)
 	cr_assert(comes_true(has_caught_up, NULL));
 	ofs_tree_close(t);
 	open_tree();
-	cr_assert_eq(ofs_text_index_is_complete(ofs_indexer_index(t->indexer)), 1);
+	cr_assert_eq(ofs_fts_is_complete(ofs_indexer_index(t->indexer)), 1);
 	cr_assert_str_eq(words("earlier"), "archive/before");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "index/text_fold.h"
+#include "index/fts_fold.h"
 
 #include "base/util.h"
 
@@ -11,7 +11,7 @@ static const char latin[] = "aaaaaa ceeeeiiii nooooo ouuuuy  "
 			    " llnnnnnn   oooooo  rrrrrrssssss"
 			    "ssttttttuuuuuuuuuuuuwwyyyzzzzzzs";
 
-size_t ofs_text_decode(const uint8_t *p, size_t len, uint32_t *ret)
+size_t ofs_fts_decode(const uint8_t *p, size_t len, uint32_t *ret)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	size_t n = p[0] < 0x80	       ? 1
@@ -45,7 +45,7 @@ static char fold_to(uint32_t code)
 	return 0;
 }
 
-void ofs_text_clean(const void *text, size_t len, int fold, struct ofs_buf *out)
+void ofs_fts_clean(const void *text, size_t len, int fold, struct ofs_buf *out)
 {
 	const uint8_t *p = text, *end = p + len;
 	uint32_t code;
@@ -53,7 +53,7 @@ void ofs_text_clean(const void *text, size_t len, int fold, struct ofs_buf *out)
 
 	ofs_buf_reserve(out, len);
 	while (p < end) {
-		size_t n = ofs_text_decode(p, (size_t)(end - p), &code);
+		size_t n = ofs_fts_decode(p, (size_t)(end - p), &code);
 
 		other = n && fold ? fold_to(code) : 0;
 		if (!n)

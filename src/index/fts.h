@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The text index: a SQLite database of its own beside the index, for search. It is derived data: it
+ * The search index: a SQLite database of its own beside the index, for search. It is derived data: it
  * may be deleted at any time and is then built anew by whoever fills it, and no promise of the store
  * rests on it.
  *
  * Content is indexed once for each SHA-256, by words and by trigrams, in parts of at most
- * OFS_TEXT_PART_MAX bytes that are cut at line ends: each part is a document. Words are what lies
+ * OFS_FTS_PART_MAX bytes that are cut at line ends: each part is a document. Words are what lies
  * between characters that are neither letters nor digits, without case and diacritics. Files name
  * their content; a content that no file names is dead: it is never found, and takes its space until
- * ofs_text_index_rebuild(), since a document cannot be taken out without its text.
+ * ofs_fts_rebuild(), since a document cannot be taken out without its text.
  *
  * Every call may come from any thread. The connection's lock is held for one statement at a time, so
  * that searches go on between the statements of a batch; what a batch has written so far is seen.
  * Batches belong to one thread at a time. Callbacks run with no lock held, and may call the index.
  *
  * All return 0 (or a count) or -errno. -EUCLEAN: the database was damaged; it has been begun anew,
- * a batch that was open is gone, and ofs_text_index_generation() gives another number.
+ * a batch that was open is gone, and ofs_fts_generation() gives another number.
  */
-#ifndef OFS_INDEX_TEXT_INDEX_H
-#define OFS_INDEX_TEXT_INDEX_H
+#ifndef OFS_INDEX_FTS_H
+#define OFS_INDEX_FTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,14 +27,14 @@
 
 #include <offloadfs/error.h>
 
-#define OFS_TEXT_PART_MAX (256 * 1024)
-#define OFS_TEXT_CONTENT_MAX (UINT64_C(64) << 20) /* of a content, from its start, is indexed */
-#define OFS_TEXT_NEEDLE_MIN 3 /* characters of what find_substring looks for */
+#define OFS_FTS_PART_MAX (256 * 1024)
+#define OFS_FTS_CONTENT_MAX (UINT64_C(64) << 20) /* of a content, from its start, is indexed */
+#define OFS_FTS_NEEDLE_MIN 3 /* characters of what find_substring looks for */
 
-struct ofs_text_index;
+struct ofs_fts;
 
 /* A part of a content: the bytes [off, off + len), whose first byte is in line `line`, from 1. */
-struct ofs_text_doc {
+struct ofs_fts_doc {
 	uint8_t sha[32];
 	uint32_t part; /* from 0 */
 	uint64_t off;
@@ -43,14 +43,14 @@ struct ofs_text_doc {
 };
 
 /* What is known of a file. `stamp` is the caller's: it tells whether the file has changed since. */
-struct ofs_text_file {
+struct ofs_fts_file {
 	uint64_t ino;
 	bool has_sha;
 	uint8_t sha[32];
 	int64_t stamp;
 };
 
-struct ofs_text_counts {
+struct ofs_fts_counts {
 	uint64_t files;
 	uint64_t documents; /* dead ones included */
 	uint64_t dead;
@@ -61,27 +61,27 @@ struct ofs_text_counts {
  * Opens `path` or creates it with mode 0600. What is there in another format, or damaged, is removed
  * and begun anew, which the log tells. -EBUSY: another process has it.
  */
-int ofs_text_index_open(const char *path, struct ofs_error *err, struct ofs_text_index **ret);
+int ofs_fts_open(const char *path, struct ofs_error *err, struct ofs_fts **ret);
 
 /* An open batch is given up. NULL is allowed. */
-void ofs_text_index_close(struct ofs_text_index *ti);
+void ofs_fts_close(struct ofs_fts *fts);
 
 /* Changes whenever the index has been begun anew; never 0. */
-uint64_t ofs_text_index_generation(struct ofs_text_index *ti);
+uint64_t ofs_fts_generation(struct ofs_fts *fts);
 
 /* ---- filling it. All that writes must be in a batch, but set_complete and rebuild. */
 
 /* -EINVAL: one is open. */
-int ofs_text_index_begin(struct ofs_text_index *ti);
+int ofs_fts_begin(struct ofs_fts *fts);
 /* After an error of any write: that error, and nothing of the batch stays. */
-int ofs_text_index_commit(struct ofs_text_index *ti);
-void ofs_text_index_rollback(struct ofs_text_index *ti);
+int ofs_fts_commit(struct ofs_fts *fts);
+void ofs_fts_rollback(struct ofs_fts *fts);
 
 /* Whether the content is there: 1 or 0. One that is not text counts as there. */
-int ofs_text_index_has_content(struct ofs_text_index *ti, const uint8_t sha[32]);
+int ofs_fts_has_content(struct ofs_fts *fts, const uint8_t sha[32]);
 
 /* Reads content as pread(2) does. */
-typedef ssize_t (*ofs_text_read_fn)(void *arg, void *buf, size_t size, uint64_t off);
+typedef ssize_t (*ofs_fts_read_fn)(void *arg, void *buf, size_t size, uint64_t off);
 
 /*
  * Indexes a content of `size` bytes; one that is there already is left as it is. What has a NUL in
@@ -89,48 +89,48 @@ typedef ssize_t (*ofs_text_read_fn)(void *arg, void *buf, size_t size, uint64_t 
  * with no lock held; its error, and a content that ends early (-ESTALE), leave no trace but dead
  * documents. A long content is committed and a new batch begun every few parts.
  */
-int ofs_text_index_put_content(struct ofs_text_index *ti, const uint8_t sha[32], uint64_t size,
-			       ofs_text_read_fn read, void *arg);
+int ofs_fts_put_content(struct ofs_fts *fts, const uint8_t sha[32], uint64_t size,
+			ofs_fts_read_fn read, void *arg);
 
 /*
  * Enters a file or what has changed about it. `sha` NULL: its content is not known; else the content
  * is there (-ENOENT: it is not). `title` and `tags` may be NULL. Strings need not be UTF-8.
  */
-int ofs_text_index_put_file(struct ofs_text_index *ti, uint64_t ino, const uint8_t *sha,
-			    const char *name, const char *title, const char *tags, int64_t stamp);
+int ofs_fts_put_file(struct ofs_fts *fts, uint64_t ino, const uint8_t *sha, const char *name,
+		     const char *title, const char *tags, int64_t stamp);
 
 /* One that is not there is no error. */
-int ofs_text_index_remove_file(struct ofs_text_index *ti, uint64_t ino);
+int ofs_fts_remove_file(struct ofs_fts *fts, uint64_t ino);
 
 /* -ENOENT. */
-int ofs_text_index_get_file(struct ofs_text_index *ti, uint64_t ino, struct ofs_text_file *ret);
+int ofs_fts_get_file(struct ofs_fts *fts, uint64_t ino, struct ofs_fts_file *ret);
 
 /* Numbers of files above `after`, in order, up to `max`. Returns how many; 0 at the end. */
-int ofs_text_index_list_files(struct ofs_text_index *ti, uint64_t after, uint64_t *ret, size_t max);
+int ofs_fts_list_files(struct ofs_fts *fts, uint64_t after, uint64_t *ret, size_t max);
 
 /*
  * Whether who fills the index had nothing left to do when it said so last. Setting it is durable
  * when the call returns. Not in a batch.
  */
-int ofs_text_index_set_complete(struct ofs_text_index *ti, bool complete);
-int ofs_text_index_is_complete(struct ofs_text_index *ti); /* 1 or 0 */
+int ofs_fts_set_complete(struct ofs_fts *fts, bool complete);
+int ofs_fts_is_complete(struct ofs_fts *fts); /* 1 or 0 */
 
 /* Whether more than half of at least 1000 documents are dead. */
-bool ofs_text_index_is_wasteful(struct ofs_text_index *ti);
+bool ofs_fts_is_wasteful(struct ofs_fts *fts);
 
 /*
  * Drops all documents. Files keep their names, and a stamp of 0 and no content: their contents are
  * to be put again. Not in a batch.
  */
-int ofs_text_index_rebuild(struct ofs_text_index *ti);
+int ofs_fts_rebuild(struct ofs_fts *fts);
 
 /*
  * When much has been added: makes the database smaller and faster to ask, a little at a time. 1: there
  * is more to do. Not in a batch.
  */
-int ofs_text_index_tidy(struct ofs_text_index *ti);
+int ofs_fts_tidy(struct ofs_fts *fts);
 
-int ofs_text_index_counts(struct ofs_text_index *ti, struct ofs_text_counts *ret);
+int ofs_fts_counts(struct ofs_fts *fts, struct ofs_fts_counts *ret);
 
 /* ---- asking it. A callback's nonzero return ends the list and is returned. */
 
@@ -138,28 +138,26 @@ int ofs_text_index_counts(struct ofs_text_index *ti, struct ofs_text_counts *ret
  * Documents that match an expression of FTS5 ("a phrase", prefix*, AND, OR, NOT, NEAR), best first;
  * the smaller `bm25`, the better. -EINVAL: no valid expression.
  */
-int ofs_text_index_find_words(struct ofs_text_index *ti, const char *match, size_t limit,
-			      int (*fn)(void *arg, const struct ofs_text_doc *doc, double bm25),
-			      void *arg);
+int ofs_fts_find_words(struct ofs_fts *fts, const char *match, size_t limit,
+		       int (*fn)(void *arg, const struct ofs_fts_doc *doc, double bm25), void *arg);
 
 /*
  * Documents that may contain all of the needles (UTF-8) as substrings, without regard to case and
  * diacritics, newest first: they have all their trigrams. -EINVAL: none, or one is shorter than
- * OFS_TEXT_NEEDLE_MIN characters.
+ * OFS_FTS_NEEDLE_MIN characters.
  */
-int ofs_text_index_find_substring(struct ofs_text_index *ti, const char *const *needles, size_t n,
-				  size_t limit,
-				  int (*fn)(void *arg, const struct ofs_text_doc *doc), void *arg);
+int ofs_fts_find_substring(struct ofs_fts *fts, const char *const *needles, size_t n, size_t limit,
+			   int (*fn)(void *arg, const struct ofs_fts_doc *doc), void *arg);
 
 /*
  * Files each needle of which is in the name, the title or the tags, without regard to case and
  * diacritics; the highest number first. Needles may be short; one that is empty: -EINVAL.
  */
-int ofs_text_index_find_names(struct ofs_text_index *ti, const char *const *needles, size_t n,
-			      size_t limit, int (*fn)(void *arg, uint64_t ino), void *arg);
+int ofs_fts_find_names(struct ofs_fts *fts, const char *const *needles, size_t n, size_t limit,
+		       int (*fn)(void *arg, uint64_t ino), void *arg);
 
 /* The files that have this content, the highest number first. */
-int ofs_text_index_files_of(struct ofs_text_index *ti, const uint8_t sha[32],
-			    int (*fn)(void *arg, uint64_t ino), void *arg);
+int ofs_fts_files_of(struct ofs_fts *fts, const uint8_t sha[32], int (*fn)(void *arg, uint64_t ino),
+		     void *arg);
 
 #endif

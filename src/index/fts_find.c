@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Asking the text index. What a statement gives is gathered under the lock and handed on without it,
+ * Asking the search index. What a statement gives is gathered under the lock and handed on without it,
  * so that callbacks may take their time and ask again.
  */
 #include "base/alloc.h"
-#include "index/text_fold.h"
-#include "index/text_internal.h"
+#include "index/fts_fold.h"
+#include "index/fts_internal.h"
 
 #define GRAMS_MAX 64 /* of one needle that are asked for */
 
 struct hit {
-	struct ofs_text_doc doc;
+	struct ofs_fts_doc doc;
 	double bm25;
 };
 
@@ -39,7 +39,7 @@ static int64_t bound(size_t limit)
 	return limit > INT32_MAX ? INT32_MAX : (int64_t)limit;
 }
 
-static int read_doc(sqlite3_stmt *st, struct ofs_text_doc *ret)
+static int read_doc(sqlite3_stmt *st, struct ofs_fts_doc *ret)
 {
 	ret->part = (uint32_t)sqlite3_column_int64(st, 1);
 	ret->off = (uint64_t)sqlite3_column_int64(st, 2);
@@ -49,16 +49,16 @@ static int read_doc(sqlite3_stmt *st, struct ofs_text_doc *ret)
 }
 
 /* What SQLite has no better word for than "error" is the expression's fault: the rest is ours. */
-static int find_errno(struct ofs_text_index *ti, int rc)
+static int find_errno(struct ofs_fts *fts, int rc)
 {
-	return (rc & 0xff) == SQLITE_ERROR ? -EINVAL : ofs_sqlite_errno(ti->db, rc);
+	return (rc & 0xff) == SQLITE_ERROR ? -EINVAL : ofs_sqlite_errno(fts->db, rc);
 }
 
-static int gather_docs(struct ofs_text_index *ti, enum ofs_text_stmt id, const char *match,
-		       size_t limit, struct hits *ret)
+static int gather_docs(struct ofs_fts *fts, enum ofs_fts_stmt id, const char *match, size_t limit,
+		       struct hits *ret)
 {
 	OFS_STMT sqlite3_stmt *st = NULL;
-	int r = ofs_text_stmt(ti, id, OFS_NO_ARGS, &st), rc;
+	int r = ofs_fts_stmt(fts, id, OFS_NO_ARGS, &st), rc;
 
 	if (r < 0)
 		return r;
@@ -70,28 +70,27 @@ static int gather_docs(struct ofs_text_index *ti, enum ofs_text_stmt id, const c
 		r = read_doc(st, &hit.doc);
 		if (r < 0)
 			return r;
-		if (id == OFS_TEXT_FIND_WORDS)
+		if (id == OFS_FTS_FIND_WORDS)
 			hit.bm25 = sqlite3_column_double(st, 5);
 		ret->at = ofs_grow(ret->at, &ret->cap, ret->n + 1, sizeof(hit));
 		ret->at[ret->n++] = hit;
 	}
-	return find_errno(ti, rc);
+	return find_errno(fts, rc);
 }
 
-static int find_docs(struct ofs_text_index *ti, enum ofs_text_stmt id, const char *match,
-		     size_t limit, struct hits *ret)
+static int find_docs(struct ofs_fts *fts, enum ofs_fts_stmt id, const char *match, size_t limit,
+		     struct hits *ret)
 {
-	OFS_TEXT_LOCKED(ti);
+	OFS_FTS_LOCKED(fts);
 
-	return ofs_text_done(ti, gather_docs(ti, id, match, limit, ret));
+	return ofs_fts_done(fts, gather_docs(fts, id, match, limit, ret));
 }
 
-int ofs_text_index_find_words(struct ofs_text_index *ti, const char *match, size_t limit,
-			      int (*fn)(void *arg, const struct ofs_text_doc *doc, double bm25),
-			      void *arg)
+int ofs_fts_find_words(struct ofs_fts *fts, const char *match, size_t limit,
+		       int (*fn)(void *arg, const struct ofs_fts_doc *doc, double bm25), void *arg)
 {
 	OFS_CLEANUP(hits_finish) struct hits hits = { 0 };
-	int r = find_docs(ti, OFS_TEXT_FIND_WORDS, match, limit, &hits);
+	int r = find_docs(fts, OFS_FTS_FIND_WORDS, match, limit, &hits);
 
 	for (size_t i = 0; i < hits.n && r == 0; i++)
 		r = fn(arg, &hits.at[i].doc, hits.at[i].bm25);
@@ -123,7 +122,7 @@ static size_t count_chars(const struct ofs_buf *text)
 static size_t char_size(const struct ofs_buf *text, size_t at)
 {
 	uint32_t code;
-	size_t n = ofs_text_decode(text->data + at, text->len - at, &code);
+	size_t n = ofs_fts_decode(text->data + at, text->len - at, &code);
 
 	return n ? n : 1;
 }
@@ -145,9 +144,8 @@ static void append_grams(struct ofs_buf *out, const struct ofs_buf *needle)
 	}
 }
 
-int ofs_text_index_find_substring(struct ofs_text_index *ti, const char *const *needles, size_t n,
-				  size_t limit,
-				  int (*fn)(void *arg, const struct ofs_text_doc *doc), void *arg)
+int ofs_fts_find_substring(struct ofs_fts *fts, const char *const *needles, size_t n, size_t limit,
+			   int (*fn)(void *arg, const struct ofs_fts_doc *doc), void *arg)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf match = OFS_BUF_INIT;
 	OFS_CLEANUP(hits_finish) struct hits hits = { 0 };
@@ -156,8 +154,8 @@ int ofs_text_index_find_substring(struct ofs_text_index *ti, const char *const *
 	for (size_t i = 0; i < n && r == 0; i++) {
 		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf needle = OFS_BUF_INIT;
 
-		ofs_text_clean(needles[i], strlen(needles[i]), true, &needle);
-		if (count_chars(&needle) < OFS_TEXT_NEEDLE_MIN)
+		ofs_fts_clean(needles[i], strlen(needles[i]), true, &needle);
+		if (count_chars(&needle) < OFS_FTS_NEEDLE_MIN)
 			r = -EINVAL;
 		if (r == 0)
 			append_grams(&match, &needle);
@@ -165,7 +163,7 @@ int ofs_text_index_find_substring(struct ofs_text_index *ti, const char *const *
 	if (r == 0)
 		ofs_buf_append(&match, "", 1);
 	if (r == 0)
-		r = find_docs(ti, OFS_TEXT_FIND_GRAMS, (const char *)match.data, limit, &hits);
+		r = find_docs(fts, OFS_FTS_FIND_GRAMS, (const char *)match.data, limit, &hits);
 	for (size_t i = 0; i < hits.n && r == 0; i++)
 		r = fn(arg, &hits.at[i].doc);
 	return r;
@@ -209,10 +207,10 @@ static int add_needle(struct name_query *q, const char *text)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf needle = OFS_BUF_INIT;
 
-	ofs_text_clean(text, strlen(text), true, &needle);
+	ofs_fts_clean(text, strlen(text), true, &needle);
 	if (!needle.len)
 		return -EINVAL;
-	if (count_chars(&needle) < OFS_TEXT_NEEDLE_MIN) {
+	if (count_chars(&needle) < OFS_FTS_NEEDLE_MIN) {
 		add_short(q, &needle);
 		return 0;
 	}
@@ -222,7 +220,7 @@ static int add_needle(struct name_query *q, const char *text)
 	return 0;
 }
 
-static int gather_inos(struct ofs_text_index *ti, sqlite3_stmt *st, struct inos *ret)
+static int gather_inos(struct ofs_fts *fts, sqlite3_stmt *st, struct inos *ret)
 {
 	int rc;
 
@@ -230,19 +228,19 @@ static int gather_inos(struct ofs_text_index *ti, sqlite3_stmt *st, struct inos 
 		ret->at = ofs_grow(ret->at, &ret->cap, ret->n + 1, sizeof(*ret->at));
 		ret->at[ret->n++] = (uint64_t)sqlite3_column_int64(st, 0);
 	}
-	return ofs_sqlite_errno(ti->db, rc);
+	return ofs_sqlite_errno(fts->db, rc);
 }
 
-static int run_name_query(struct ofs_text_index *ti, const struct name_query *q, size_t limit,
+static int run_name_query(struct ofs_fts *fts, const struct name_query *q, size_t limit,
 			  struct inos *ret)
 {
 	const char *pattern = (const char *)q->patterns.data;
 	sqlite3_stmt *st = NULL;
 	int rc, r;
 
-	if (!ti->db)
+	if (!fts->db)
 		return -EIO;
-	rc = sqlite3_prepare_v2(ti->db, (const char *)q->sql.data, -1, &st, NULL);
+	rc = sqlite3_prepare_v2(fts->db, (const char *)q->sql.data, -1, &st, NULL);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_bind_int64(st, 1, bound(limit));
 	if (rc == SQLITE_OK && q->match.len)
@@ -252,7 +250,7 @@ static int run_name_query(struct ofs_text_index *ti, const struct name_query *q,
 		rc = sqlite3_bind_text(st, i + 3, pattern, -1, SQLITE_STATIC);
 		pattern += strlen(pattern) + 1;
 	}
-	r = rc == SQLITE_OK ? gather_inos(ti, st, ret) : ofs_sqlite_errno(ti->db, rc);
+	r = rc == SQLITE_OK ? gather_inos(fts, st, ret) : ofs_sqlite_errno(fts->db, rc);
 	sqlite3_finalize(st);
 	return r;
 }
@@ -275,8 +273,8 @@ static int name_query_make(struct name_query *q, const char *const *needles, siz
 	return r;
 }
 
-int ofs_text_index_find_names(struct ofs_text_index *ti, const char *const *needles, size_t n,
-			      size_t limit, int (*fn)(void *arg, uint64_t ino), void *arg)
+int ofs_fts_find_names(struct ofs_fts *fts, const char *const *needles, size_t n, size_t limit,
+		       int (*fn)(void *arg, uint64_t ino), void *arg)
 {
 	OFS_CLEANUP(name_query_finish)
 	struct name_query q = { OFS_BUF_INIT, OFS_BUF_INIT, OFS_BUF_INIT, 0 };
@@ -284,9 +282,9 @@ int ofs_text_index_find_names(struct ofs_text_index *ti, const char *const *need
 	int r = name_query_make(&q, needles, n);
 
 	if (r == 0) {
-		OFS_TEXT_LOCKED(ti);
+		OFS_FTS_LOCKED(fts);
 
-		r = ofs_text_done(ti, run_name_query(ti, &q, limit, &found));
+		r = ofs_fts_done(fts, run_name_query(fts, &q, limit, &found));
 	}
 	for (size_t i = 0; i < found.n && r == 0; i++)
 		r = fn(arg, found.at[i]);
@@ -295,28 +293,28 @@ int ofs_text_index_find_names(struct ofs_text_index *ti, const char *const *need
 
 /* ---- files */
 
-static int gather_files(struct ofs_text_index *ti, const uint8_t sha[32], struct inos *ret)
+static int gather_files(struct ofs_fts *fts, const uint8_t sha[32], struct inos *ret)
 {
 	OFS_STMT sqlite3_stmt *st = NULL;
 	int64_t content;
-	int r = ofs_text_content_find(ti, sha, &content);
+	int r = ofs_fts_content_find(fts, sha, &content);
 
 	if (r <= 0)
 		return r;
-	r = ofs_text_stmt(ti, OFS_TEXT_FILE_OF, OFS_ARGS(content), &st);
-	return r < 0 ? r : gather_inos(ti, st, ret);
+	r = ofs_fts_stmt(fts, OFS_FTS_FILE_OF, OFS_ARGS(content), &st);
+	return r < 0 ? r : gather_inos(fts, st, ret);
 }
 
-int ofs_text_index_files_of(struct ofs_text_index *ti, const uint8_t sha[32],
-			    int (*fn)(void *arg, uint64_t ino), void *arg)
+int ofs_fts_files_of(struct ofs_fts *fts, const uint8_t sha[32], int (*fn)(void *arg, uint64_t ino),
+		     void *arg)
 {
 	OFS_CLEANUP(inos_finish) struct inos found = { 0 };
 	int r;
 
 	{
-		OFS_TEXT_LOCKED(ti);
+		OFS_FTS_LOCKED(fts);
 
-		r = ofs_text_done(ti, gather_files(ti, sha, &found));
+		r = ofs_fts_done(fts, gather_files(fts, sha, &found));
 	}
 	for (size_t i = 0; i < found.n && r == 0; i++)
 		r = fn(arg, found.at[i]);

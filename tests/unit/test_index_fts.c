@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The text index: what is found, what is not any more, and what damage comes to. */
+/* The search index: what is found, what is not any more, and what damage comes to. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -11,24 +11,24 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "codec/hash.h"
-#include "index/text_fold.h"
-#include "index/text_index.h"
+#include "index/fts_fold.h"
+#include "index/fts.h"
 #include "index/vfs.h"
 
 static char dir[] = "/tmp/ofs-test-XXXXXX";
 static char path[64];
-static struct ofs_text_index *ti;
+static struct ofs_fts *fts;
 
 static void open_index(void)
 {
 	struct ofs_error err = { "" };
 
-	cr_assert_eq(ofs_text_index_open(path, &err, &ti), 0, "%s", err.text);
+	cr_assert_eq(ofs_fts_open(path, &err, &fts), 0, "%s", err.text);
 }
 
 static void reopen(void)
 {
-	ofs_text_index_close(ti);
+	ofs_fts_close(fts);
 	open_index();
 }
 
@@ -46,7 +46,7 @@ static int remove_one(const char *p, const struct stat *st, int type, struct FTW
 
 static void teardown(void)
 {
-	ofs_text_index_close(ti);
+	ofs_fts_close(fts);
 	nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -56,12 +56,12 @@ TestSuite(text, .init = setup, .fini = teardown);
 
 static void begin(void)
 {
-	cr_assert_eq(ofs_text_index_begin(ti), 0);
+	cr_assert_eq(ofs_fts_begin(fts), 0);
 }
 
 static void commit(void)
 {
-	cr_assert_eq(ofs_text_index_commit(ti), 0);
+	cr_assert_eq(ofs_fts_commit(fts), 0);
 }
 
 struct content {
@@ -95,7 +95,7 @@ static int put_bytes(const char *data, size_t size)
 {
 	struct content c = { data, size, 0, 0 };
 
-	return ofs_text_index_put_content(ti, sha_of(data, size), size, read_content, &c);
+	return ofs_fts_put_content(fts, sha_of(data, size), size, read_content, &c);
 }
 
 /* A file with that content, in a batch of its own. */
@@ -103,8 +103,8 @@ static void put_sized(uint64_t ino, const char *name, const char *data, size_t s
 {
 	begin();
 	cr_assert_eq(put_bytes(data, size), 0);
-	cr_assert_eq(ofs_text_index_put_file(ti, ino, sha_of(data, size), name, NULL, NULL,
-					     (int64_t)ino * 10),
+	cr_assert_eq(ofs_fts_put_file(fts, ino, sha_of(data, size), name, NULL, NULL,
+				      (int64_t)ino * 10),
 		     0);
 	commit();
 }
@@ -120,7 +120,7 @@ static void put(uint64_t ino, const char *text)
 static void drop(uint64_t ino)
 {
 	begin();
-	cr_assert_eq(ofs_text_index_remove_file(ti, ino), 0);
+	cr_assert_eq(ofs_fts_remove_file(fts, ino), 0);
 	commit();
 }
 
@@ -137,16 +137,16 @@ static int add_ino(void *arg, uint64_t ino)
 }
 
 /* Callbacks may ask again: this one does. */
-static int add_doc(void *arg, const struct ofs_text_doc *doc)
+static int add_doc(void *arg, const struct ofs_fts_doc *doc)
 {
-	struct ofs_text_doc *last = arg;
+	struct ofs_fts_doc *last = arg;
 
 	if (last)
 		*last = *doc;
-	return ofs_text_index_files_of(ti, doc->sha, add_ino, NULL);
+	return ofs_fts_files_of(fts, doc->sha, add_ino, NULL);
 }
 
-static int add_ranked(void *arg, const struct ofs_text_doc *doc, double bm25)
+static int add_ranked(void *arg, const struct ofs_fts_doc *doc, double bm25)
 {
 	cr_assert_lt(bm25, 0);
 	return add_doc(arg, doc);
@@ -155,7 +155,7 @@ static int add_ranked(void *arg, const struct ofs_text_doc *doc, double bm25)
 static const char *words(const char *match)
 {
 	found[0] = 0;
-	cr_assert_eq(ofs_text_index_find_words(ti, match, 100, add_ranked, NULL), 0, "%s", match);
+	cr_assert_eq(ofs_fts_find_words(fts, match, 100, add_ranked, NULL), 0, "%s", match);
 	return found;
 }
 
@@ -164,8 +164,8 @@ static const char *substrings(const char *a, const char *b)
 	const char *needles[] = { a, b };
 
 	found[0] = 0;
-	cr_assert_eq(ofs_text_index_find_substring(ti, needles, b ? 2 : 1, 100, add_doc, NULL), 0,
-		     "%s", a);
+	cr_assert_eq(ofs_fts_find_substring(fts, needles, b ? 2 : 1, 100, add_doc, NULL), 0, "%s",
+		     a);
 	return found;
 }
 
@@ -174,16 +174,15 @@ static const char *names(const char *a, const char *b)
 	const char *needles[] = { a, b };
 
 	found[0] = 0;
-	cr_assert_eq(ofs_text_index_find_names(ti, needles, b ? 2 : 1, 100, add_ino, NULL), 0, "%s",
-		     a);
+	cr_assert_eq(ofs_fts_find_names(fts, needles, b ? 2 : 1, 100, add_ino, NULL), 0, "%s", a);
 	return found;
 }
 
-static struct ofs_text_counts counts(void)
+static struct ofs_fts_counts counts(void)
 {
-	struct ofs_text_counts c;
+	struct ofs_fts_counts c;
 
-	cr_assert_eq(ofs_text_index_counts(ti, &c), 0);
+	cr_assert_eq(ofs_fts_counts(fts, &c), 0);
 	return c;
 }
 
@@ -242,9 +241,9 @@ Test(text, finds_candidates_for_substrings)
 	cr_assert_str_eq(substrings("middle", "fix"), "1");
 	cr_assert_str_eq(substrings("middle", "absent"), "");
 	cr_assert_str_eq(substrings("\xd1\x80\xd0\xb8\xd0\xb2", NULL), "3");
-	cr_assert_eq(ofs_text_index_find_substring(ti, none, 1, 9, add_doc, NULL), -EINVAL);
-	cr_assert_eq(ofs_text_index_find_substring(ti, mixed, 2, 9, add_doc, NULL), -EINVAL);
-	cr_assert_eq(ofs_text_index_find_substring(ti, none, 0, 9, add_doc, NULL), -EINVAL);
+	cr_assert_eq(ofs_fts_find_substring(fts, none, 1, 9, add_doc, NULL), -EINVAL);
+	cr_assert_eq(ofs_fts_find_substring(fts, mixed, 2, 9, add_doc, NULL), -EINVAL);
+	cr_assert_eq(ofs_fts_find_substring(fts, none, 0, 9, add_doc, NULL), -EINVAL);
 }
 
 Test(text, refuses_what_is_no_expression)
@@ -253,12 +252,12 @@ Test(text, refuses_what_is_no_expression)
 
 	put(1, "a b\n");
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(bad); i++)
-		cr_assert_eq(ofs_text_index_find_words(ti, bad[i], 9, add_ranked, NULL), -EINVAL,
-			     "%s", bad[i]);
+		cr_assert_eq(ofs_fts_find_words(fts, bad[i], 9, add_ranked, NULL), -EINVAL, "%s",
+			     bad[i]);
 	cr_assert_str_eq(words("a"), "1");
 }
 
-static int end_it(void *arg, const struct ofs_text_doc *doc, double bm25)
+static int end_it(void *arg, const struct ofs_fts_doc *doc, double bm25)
 {
 	return ++*(int *)arg == 2 ? 7 : 0;
 }
@@ -274,13 +273,13 @@ Test(text, limits_and_ends_a_list)
 		snprintf(text, sizeof(text), "common %d\n", i);
 		put((uint64_t)i, text);
 	}
-	cr_assert_eq(ofs_text_index_find_words(ti, "common", 9, end_it, &n), 7);
+	cr_assert_eq(ofs_fts_find_words(fts, "common", 9, end_it, &n), 7);
 	found[0] = 0;
-	cr_assert_eq(ofs_text_index_find_substring(ti, &needle, 1, 3, add_doc, NULL), 0);
+	cr_assert_eq(ofs_fts_find_substring(fts, &needle, 1, 3, add_doc, NULL), 0);
 	cr_assert_str_eq(found, "7 6 5");
 	found[0] = 0;
 	needle = "file_";
-	cr_assert_eq(ofs_text_index_find_names(ti, &needle, 1, 2, add_ino, NULL), 0);
+	cr_assert_eq(ofs_fts_find_names(fts, &needle, 1, 2, add_ino, NULL), 0);
 	cr_assert_str_eq(found, "7 6");
 }
 
@@ -289,11 +288,11 @@ Test(text, finds_names_titles_and_tags)
 	const char *empty = "";
 
 	begin();
-	cr_assert_eq(ofs_text_index_put_file(ti, 1, NULL, "R\xc3\xa9sum\xc3\xa9_final.txt",
-					     "Bitcoin price", "money,50%", 1),
+	cr_assert_eq(ofs_fts_put_file(fts, 1, NULL, "R\xc3\xa9sum\xc3\xa9_final.txt",
+				      "Bitcoin price", "money,50%", 1),
 		     0);
-	cr_assert_eq(ofs_text_index_put_file(ti, 2, NULL, "shell_17.log", NULL, NULL, 1), 0);
-	cr_assert_eq(ofs_text_index_put_file(ti, 3, NULL, "bad\xff.log", NULL, "x_y", 1), 0);
+	cr_assert_eq(ofs_fts_put_file(fts, 2, NULL, "shell_17.log", NULL, NULL, 1), 0);
+	cr_assert_eq(ofs_fts_put_file(fts, 3, NULL, "bad\xff.log", NULL, "x_y", 1), 0);
 	commit();
 	cr_assert_str_eq(names("resume", NULL), "1");
 	cr_assert_str_eq(names("BITCOIN p", NULL), "1");
@@ -304,9 +303,9 @@ Test(text, finds_names_titles_and_tags)
 	cr_assert_str_eq(names("0%", NULL), "1");
 	cr_assert_str_eq(names("_y", NULL), "3");
 	cr_assert_str_eq(names("lo", "bad"), "3");
-	cr_assert_eq(ofs_text_index_find_names(ti, &empty, 1, 9, add_ino, NULL), -EINVAL);
+	cr_assert_eq(ofs_fts_find_names(fts, &empty, 1, 9, add_ino, NULL), -EINVAL);
 	begin();
-	cr_assert_eq(ofs_text_index_put_file(ti, 1, NULL, "other", "Ethereum", NULL, 2), 0);
+	cr_assert_eq(ofs_fts_put_file(fts, 1, NULL, "other", "Ethereum", NULL, 2), 0);
 	commit();
 	cr_assert_str_eq(names("bitcoin", NULL), "");
 	cr_assert_str_eq(names("ethereum", NULL), "1");
@@ -316,7 +315,7 @@ Test(text, finds_names_titles_and_tags)
 
 Test(text, content_is_kept_once_and_lives_as_long_as_a_file_has_it)
 {
-	struct ofs_text_file file;
+	struct ofs_fts_file file;
 
 	put(1, "shared text\n");
 	put(2, "shared text\n");
@@ -327,7 +326,7 @@ Test(text, content_is_kept_once_and_lives_as_long_as_a_file_has_it)
 	drop(2);
 	cr_assert_str_eq(words("shared"), "1");
 	cr_assert_eq(counts().dead, 0);
-	cr_assert_eq(ofs_text_index_get_file(ti, 1, &file), 0);
+	cr_assert_eq(ofs_fts_get_file(fts, 1, &file), 0);
 	cr_assert(file.has_sha && file.ino == 1 && file.stamp == 10);
 	cr_assert_eq(memcmp(file.sha, sha_of("shared text\n", 12), 32), 0);
 	put(1, "rewritten\n");
@@ -343,14 +342,14 @@ Test(text, content_is_kept_once_and_lives_as_long_as_a_file_has_it)
 	cr_assert_eq(counts().documents, 3);
 	cr_assert_eq(counts().dead, 0);
 	cr_assert_str_eq(words("shared"), "4");
-	cr_assert_eq(ofs_text_index_get_file(ti, 2, &file), -ENOENT);
+	cr_assert_eq(ofs_fts_get_file(fts, 2, &file), -ENOENT);
 }
 
 Test(text, a_file_may_not_name_a_content_that_is_not_there)
 {
 	begin();
-	cr_assert_eq(ofs_text_index_put_file(ti, 1, sha_of("x", 1), "x", NULL, NULL, 1), -ENOENT);
-	cr_assert_eq(ofs_text_index_put_file(ti, 1, NULL, "x", NULL, NULL, 1), 0);
+	cr_assert_eq(ofs_fts_put_file(fts, 1, sha_of("x", 1), "x", NULL, NULL, 1), -ENOENT);
+	cr_assert_eq(ofs_fts_put_file(fts, 1, NULL, "x", NULL, NULL, 1), 0);
 	commit();
 	cr_assert_eq(counts().files, 1);
 }
@@ -364,7 +363,7 @@ Test(text, what_is_no_text_has_no_documents)
 	put_sized(2, "empty", "", 0);
 	cr_assert_eq(counts().documents, 0);
 	cr_assert_str_eq(words("word"), "");
-	cr_assert_eq(ofs_text_index_has_content(ti, sha_of(binary, sizeof(binary) - 1)), 1);
+	cr_assert_eq(ofs_fts_has_content(fts, sha_of(binary, sizeof(binary) - 1)), 1);
 	/* A NUL that comes later is a gap between words. */
 	memset(late, ' ', sizeof(late));
 	memcpy(late + 15000, "before\0after\xff\xfe", 14);
@@ -389,7 +388,7 @@ Test(text, long_contents_are_cut_at_line_ends)
 {
 	size_t lines = 10000, special = 8191;
 	OFS_FREE char *text = long_text(lines, special);
-	struct ofs_text_doc doc = { 0 };
+	struct ofs_fts_doc doc = { 0 };
 	const uint8_t *at;
 	uint64_t before = 0;
 
@@ -398,10 +397,10 @@ Test(text, long_contents_are_cut_at_line_ends)
 	put_sized(1, "long", text, lines * 64);
 	cr_assert_eq(counts().documents, 3);
 	found[0] = 0;
-	cr_assert_eq(ofs_text_index_find_words(ti, "needle", 9, add_ranked, &doc), 0);
+	cr_assert_eq(ofs_fts_find_words(fts, "needle", 9, add_ranked, &doc), 0);
 	cr_assert_str_eq(found, "1");
 	cr_assert_eq(doc.part, 1);
-	cr_assert_leq(doc.len, OFS_TEXT_PART_MAX);
+	cr_assert_leq(doc.len, OFS_FTS_PART_MAX);
 	cr_assert_eq(text[doc.off - 1], '\n');
 	cr_assert_eq(text[doc.off + doc.len - 1], '\n');
 	at = memmem(text + doc.off, doc.len, "needle", 6);
@@ -413,9 +412,9 @@ Test(text, long_contents_are_cut_at_line_ends)
 
 Test(text, a_line_without_end_is_cut_between_characters)
 {
-	size_t size = OFS_TEXT_PART_MAX * 2 + 1000;
+	size_t size = OFS_FTS_PART_MAX * 2 + 1000;
 	OFS_FREE char *text = malloc(size);
-	struct ofs_text_doc doc = { 0 };
+	struct ofs_fts_doc doc = { 0 };
 
 	for (size_t i = 0; i < size; i++)
 		text[i] = "\xe2\x82\xac"[i % 3]; /* a part ends within one */
@@ -423,7 +422,7 @@ Test(text, a_line_without_end_is_cut_between_characters)
 	put_sized(1, "line", text, size);
 	cr_assert_eq(counts().documents, 3);
 	found[0] = 0;
-	cr_assert_eq(ofs_text_index_find_words(ti, "ab", 9, add_ranked, &doc), 0);
+	cr_assert_eq(ofs_fts_find_words(fts, "ab", 9, add_ranked, &doc), 0);
 	cr_assert_eq(doc.line, 1);
 	cr_assert_eq(doc.off % 3, 0);
 	cr_assert_eq(doc.off + doc.len, size);
@@ -431,17 +430,15 @@ Test(text, a_line_without_end_is_cut_between_characters)
 
 Test(text, content_that_cannot_be_read_is_not_there)
 {
-	size_t size = OFS_TEXT_PART_MAX * 3;
+	size_t size = OFS_FTS_PART_MAX * 3;
 	OFS_FREE char *text = long_text(size / 64, 5);
-	struct content bad = { text, size, OFS_TEXT_PART_MAX * 2, 0 };
+	struct content bad = { text, size, OFS_FTS_PART_MAX * 2, 0 };
 	struct content shorter = { text, size - 64, 0, 0 };
 
 	begin();
-	cr_assert_eq(ofs_text_index_put_content(ti, sha_of(text, size), size, read_content, &bad),
-		     -EIO);
-	cr_assert_eq(ofs_text_index_has_content(ti, sha_of(text, size)), 0);
-	cr_assert_eq(ofs_text_index_put_content(ti, sha_of(text, size), size, read_content,
-						&shorter),
+	cr_assert_eq(ofs_fts_put_content(fts, sha_of(text, size), size, read_content, &bad), -EIO);
+	cr_assert_eq(ofs_fts_has_content(fts, sha_of(text, size)), 0);
+	cr_assert_eq(ofs_fts_put_content(fts, sha_of(text, size), size, read_content, &shorter),
 		     -ESTALE);
 	commit();
 	cr_assert_str_eq(words("needle"), "");
@@ -451,8 +448,7 @@ Test(text, content_that_cannot_be_read_is_not_there)
 	/* What is there is not read again. */
 	begin();
 	bad.calls = 0;
-	cr_assert_eq(ofs_text_index_put_content(ti, sha_of(text, size), size, read_content, &bad),
-		     0);
+	cr_assert_eq(ofs_fts_put_content(fts, sha_of(text, size), size, read_content, &bad), 0);
 	commit();
 	cr_assert_eq(bad.calls, 0);
 }
@@ -460,18 +456,18 @@ Test(text, content_that_cannot_be_read_is_not_there)
 Test(text, batches_hold_together)
 {
 	cr_assert_eq(put_bytes("outside", 7), -EINVAL);
-	cr_assert_eq(ofs_text_index_commit(ti), -EINVAL);
+	cr_assert_eq(ofs_fts_commit(fts), -EINVAL);
 	put(1, "kept\n");
 	begin();
-	cr_assert_eq(ofs_text_index_begin(ti), -EINVAL);
-	cr_assert_eq(ofs_text_index_set_complete(ti, true), -EINVAL);
-	cr_assert_eq(ofs_text_index_rebuild(ti), -EINVAL);
-	cr_assert_eq(ofs_text_index_tidy(ti), -EINVAL);
+	cr_assert_eq(ofs_fts_begin(fts), -EINVAL);
+	cr_assert_eq(ofs_fts_set_complete(fts, true), -EINVAL);
+	cr_assert_eq(ofs_fts_rebuild(fts), -EINVAL);
+	cr_assert_eq(ofs_fts_tidy(fts), -EINVAL);
 	cr_assert_eq(put_bytes("given up", 8), 0);
-	cr_assert_eq(ofs_text_index_put_file(ti, 2, sha_of("given up", 8), "x", NULL, NULL, 1), 0);
+	cr_assert_eq(ofs_fts_put_file(fts, 2, sha_of("given up", 8), "x", NULL, NULL, 1), 0);
 	/* What a batch has written is seen at once. */
 	cr_assert_str_eq(words("given"), "2");
-	ofs_text_index_rollback(ti);
+	ofs_fts_rollback(fts);
 	cr_assert_str_eq(words("given"), "");
 	cr_assert_eq(counts().documents, 1);
 	cr_assert_eq(counts().files, 1);
@@ -484,13 +480,13 @@ Test(text, batches_hold_together)
 
 Test(text, says_whether_it_is_complete)
 {
-	cr_assert_eq(ofs_text_index_is_complete(ti), 0);
-	cr_assert_eq(ofs_text_index_set_complete(ti, true), 0);
+	cr_assert_eq(ofs_fts_is_complete(fts), 0);
+	cr_assert_eq(ofs_fts_set_complete(fts, true), 0);
 	reopen();
-	cr_assert_eq(ofs_text_index_is_complete(ti), 1);
-	cr_assert_eq(ofs_text_index_set_complete(ti, false), 0);
+	cr_assert_eq(ofs_fts_is_complete(fts), 1);
+	cr_assert_eq(ofs_fts_set_complete(fts, false), 0);
 	reopen();
-	cr_assert_eq(ofs_text_index_is_complete(ti), 0);
+	cr_assert_eq(ofs_fts_is_complete(fts), 0);
 }
 
 Test(text, is_built_anew_when_most_of_it_is_dead)
@@ -502,27 +498,27 @@ Test(text, is_built_anew_when_most_of_it_is_dead)
 	for (int i = 1; i <= 1000; i++) {
 		snprintf(text, sizeof(text), "number%d of many\n", i);
 		cr_assert_eq(put_bytes(text, strlen(text)), 0);
-		cr_assert_eq(ofs_text_index_put_file(ti, (uint64_t)i, sha_of(text, strlen(text)),
-						     "name", NULL, NULL, 5),
+		cr_assert_eq(ofs_fts_put_file(fts, (uint64_t)i, sha_of(text, strlen(text)), "name",
+					      NULL, NULL, 5),
 			     0);
 	}
 	commit();
 	begin();
 	for (uint64_t i = 1; i <= 500; i++)
-		cr_assert_eq(ofs_text_index_remove_file(ti, i), 0);
+		cr_assert_eq(ofs_fts_remove_file(fts, i), 0);
 	commit();
-	cr_assert_not(ofs_text_index_is_wasteful(ti));
+	cr_assert_not(ofs_fts_is_wasteful(fts));
 	drop(501);
-	cr_assert(ofs_text_index_is_wasteful(ti));
-	cr_assert_eq(ofs_text_index_rebuild(ti), 0);
-	cr_assert_not(ofs_text_index_is_wasteful(ti));
+	cr_assert(ofs_fts_is_wasteful(fts));
+	cr_assert_eq(ofs_fts_rebuild(fts), 0);
+	cr_assert_not(ofs_fts_is_wasteful(fts));
 	cr_assert_eq(counts().documents, 0);
 	cr_assert_eq(counts().files, 499);
 	cr_assert_str_eq(words("many"), "");
-	cr_assert_eq(ofs_text_index_list_files(ti, 0, inos, 16), 16);
+	cr_assert_eq(ofs_fts_list_files(fts, 0, inos, 16), 16);
 	cr_assert_eq(inos[0], 502);
-	cr_assert_eq(ofs_text_index_list_files(ti, 990, inos, 16), 10);
-	cr_assert_eq(ofs_text_index_list_files(ti, 1000, inos, 16), 0);
+	cr_assert_eq(ofs_fts_list_files(fts, 990, inos, 16), 10);
+	cr_assert_eq(ofs_fts_list_files(fts, 1000, inos, 16), 0);
 	put(502, "number502 of many\n");
 	cr_assert_str_eq(words("number502"), "502");
 	cr_assert_eq(counts().dead, 0);
@@ -539,13 +535,13 @@ Test(text, gets_smaller_when_it_is_tidied)
 		put((uint64_t)i, text);
 	}
 	before = counts().bytes;
-	while (ofs_text_index_tidy(ti) > 0)
+	while (ofs_fts_tidy(fts) > 0)
 		steps++;
 	cr_assert_gt(steps, 0);
 	cr_assert_lt(counts().bytes, before, "%d, %d", (int)counts().bytes, (int)before);
 	cr_assert_str_eq(words("gamma700"), "100");
 	cr_assert_str_eq(substrings("mma700", NULL), "100");
-	cr_assert_eq(ofs_text_index_tidy(ti), 0);
+	cr_assert_eq(ofs_fts_tidy(fts), 0);
 }
 
 /* ---- what is on disk */
@@ -570,10 +566,10 @@ static void write_at(off_t off, const void *data, size_t size)
 
 static void expect_fresh(void)
 {
-	struct ofs_text_counts c = counts();
+	struct ofs_fts_counts c = counts();
 
 	cr_assert_eq(c.files + c.documents, 0);
-	cr_assert_eq(ofs_text_index_is_complete(ti), 0);
+	cr_assert_eq(ofs_fts_is_complete(fts), 0);
 	put(9, "after\n");
 	cr_assert_str_eq(words("after"), "9");
 }
@@ -582,24 +578,24 @@ static void expect_fresh(void)
 static void fill_and_close(void)
 {
 	put(1, "text\n");
-	cr_assert_eq(ofs_text_index_set_complete(ti, true), 0);
-	ofs_text_index_close(ti);
-	ti = NULL;
+	cr_assert_eq(ofs_fts_set_complete(fts, true), 0);
+	ofs_fts_close(fts);
+	fts = NULL;
 }
 
 Test(text, damage_at_open_begins_it_anew)
 {
 	fill_and_close();
-	write_at(OFS_TEXT_PAGE_SIZE + 100, "\xff\xff", 2);
+	write_at(OFS_FTS_PAGE_SIZE + 100, "\xff\xff", 2);
 	open_index();
 	/* Page 2 may be needed only later. */
 	if (counts().files)
-		ofs_text_index_find_words(ti, "text", 9, add_ranked, NULL);
+		ofs_fts_find_words(fts, "text", 9, add_ranked, NULL);
 	fill_and_close();
 	write_at(40, "\x77\x77\x77\x77", 4);
 	open_index();
 	expect_fresh();
-	ofs_text_index_close(ti);
+	ofs_fts_close(fts);
 	cr_assert_eq(truncate(path, 5000), 0);
 	open_index();
 	expect_fresh();
@@ -614,12 +610,12 @@ Test(text, what_is_not_ours_is_replaced)
 	write_at(60, "\0\0\0\x63", 4); /* another format, on a page of another sum */
 	open_index();
 	expect_fresh();
-	ofs_text_index_close(ti);
+	ofs_fts_close(fts);
 	memset(junk, 'j', sizeof(junk));
 	write_at(0, junk, sizeof(junk));
 	open_index();
 	expect_fresh();
-	ofs_text_index_close(ti);
+	ofs_fts_close(fts);
 	cr_assert_eq(unlink(path), 0);
 	cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
 	cr_assert_eq(sqlite3_exec(db, "CREATE TABLE t(x)", NULL, NULL, NULL), SQLITE_OK);
@@ -641,17 +637,17 @@ Test(text, damage_midway_begins_it_anew)
 		put((uint64_t)i, text);
 	}
 	reopen();
-	generation = ofs_text_index_generation(ti);
+	generation = ofs_fts_generation(fts);
 	cr_assert_eq(stat(path, &st), 0);
 	memset(text, 0x55, sizeof(text));
-	for (off_t page = 1; page < st.st_size / OFS_TEXT_PAGE_SIZE; page++)
-		write_at(page * OFS_TEXT_PAGE_SIZE, text, 512);
+	for (off_t page = 1; page < st.st_size / OFS_FTS_PAGE_SIZE; page++)
+		write_at(page * OFS_FTS_PAGE_SIZE, text, 512);
 	for (int i = 0; i < 200 && r == 0; i++) {
 		snprintf(text, sizeof(text), "w%07d*", i * 40);
-		r = ofs_text_index_find_words(ti, text, 9, add_ranked, NULL);
+		r = ofs_fts_find_words(fts, text, 9, add_ranked, NULL);
 	}
 	cr_assert_eq(r, -EUCLEAN);
-	cr_assert_neq(ofs_text_index_generation(ti), generation);
+	cr_assert_neq(ofs_fts_generation(fts), generation);
 	expect_fresh();
 }
 
@@ -668,27 +664,27 @@ Test(text, damage_within_a_batch_gives_it_up)
 	reopen();
 	cr_assert_eq(stat(path, &st), 0);
 	memset(text, 0x55, sizeof(text));
-	for (off_t page = 1; page < st.st_size / OFS_TEXT_PAGE_SIZE; page++)
-		write_at(page * OFS_TEXT_PAGE_SIZE, text, 512);
+	for (off_t page = 1; page < st.st_size / OFS_FTS_PAGE_SIZE; page++)
+		write_at(page * OFS_FTS_PAGE_SIZE, text, 512);
 	begin();
 	for (uint64_t i = 1; i < 200 && r == 0; i++)
-		r = ofs_text_index_remove_file(ti, i);
+		r = ofs_fts_remove_file(fts, i);
 	cr_assert_eq(r, -EUCLEAN);
-	cr_assert_eq(ofs_text_index_remove_file(ti, 1), -EUCLEAN);
-	cr_assert_eq(ofs_text_index_commit(ti), -EUCLEAN);
+	cr_assert_eq(ofs_fts_remove_file(fts, 1), -EUCLEAN);
+	cr_assert_eq(ofs_fts_commit(fts), -EUCLEAN);
 	expect_fresh();
 }
 
 Test(text, only_one_may_have_it)
 {
-	struct ofs_text_index *other = NULL;
+	struct ofs_fts *other = NULL;
 	struct ofs_error err;
 	pid_t pid = fork();
 	int status;
 
 	put(1, "mine\n");
 	if (pid == 0)
-		_exit(ofs_text_index_open(path, &err, &other) == -EBUSY ? 0 : 1);
+		_exit(ofs_fts_open(path, &err, &other) == -EBUSY ? 0 : 1);
 	cr_assert_eq(waitpid(pid, &status, 0), pid);
 	cr_assert_eq(status, 0);
 	cr_assert_str_eq(words("mine"), "1");
@@ -696,12 +692,12 @@ Test(text, only_one_may_have_it)
 
 Test(text, what_cannot_be_opened_is_an_error_in_words)
 {
-	struct ofs_text_index *other = NULL;
+	struct ofs_fts *other = NULL;
 	struct ofs_error err = { "" };
 	char name[128];
 
 	snprintf(name, sizeof(name), "%s/none/search.db", dir);
-	cr_assert_eq(ofs_text_index_open(name, &err, &other), -ENOENT);
+	cr_assert_eq(ofs_fts_open(name, &err, &other), -ENOENT);
 	cr_assert_not_null(strstr(err.text, name));
 }
 
@@ -712,7 +708,7 @@ static const char *clean(const char *text, size_t len, int fold)
 	static struct ofs_buf out;
 
 	out.len = 0;
-	ofs_text_clean(text, len, fold, &out);
+	ofs_fts_clean(text, len, fold, &out);
 	ofs_buf_append(&out, "", 1);
 	return (const char *)out.data;
 }

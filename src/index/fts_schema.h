@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables of the text index, format 1. application_id is OFS_TEXT_APPLICATION, user_version
- * OFS_TEXT_FORMAT; one of another format is thrown away.
+ * The tables of the search index, format 1. application_id is OFS_FTS_APPLICATION, user_version
+ * OFS_FTS_FORMAT; one of another format is thrown away.
  *
  *   meta     `complete`: who fills it had nothing left to do. `merged`: how many documents there were
  *            when segments were merged last.
@@ -10,26 +10,26 @@
  *   doc      Part `part` of a content: `len` bytes from `off` on, which begins in line `line`. The id
  *            is that of a row of `word` and of `gram`, and grows.
  *   word     FTS5 without content: words, with their places.
- *   gram     FTS5 without content: trigrams of the folded text (index/text_fold.h), which documents
+ *   gram     FTS5 without content: trigrams of the folded text (index/fts_fold.h), which documents
  *            have them and no more.
  *   file     `content`: its number or NULL. `stamp` is the caller's.
  *   label    FTS5 of trigrams, with content: name, title and tags of a file, folded.
  */
-#ifndef OFS_INDEX_TEXT_SCHEMA_H
-#define OFS_INDEX_TEXT_SCHEMA_H
+#ifndef OFS_INDEX_FTS_SCHEMA_H
+#define OFS_INDEX_FTS_SCHEMA_H
 
-#define OFS_TEXT_FORMAT 1
+#define OFS_FTS_FORMAT 1
 
 /* Run on an empty database, before anything is written. */
-extern const char ofs_text_layout[];
+extern const char ofs_fts_layout[];
 
 /* Creates the tables and signs the database; run inside a transaction. */
-extern const char ofs_text_create[];
+extern const char ofs_fts_create[];
 
 /* Empties what content is indexed in; run inside a transaction. */
-extern const char ofs_text_clear[];
+extern const char ofs_fts_clear[];
 
-/* The statements by enum ofs_text_stmt. */
-extern const char *const ofs_text_sql[];
+/* The statements by enum ofs_fts_stmt. */
+extern const char *const ofs_fts_sql[];
 
 #endif
