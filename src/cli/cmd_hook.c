@@ -18,7 +18,7 @@
 #include "cli/report.h"
 #include "client/access.h"
 #include "client/input.h"
-#include "client/label.h"
+#include "client/naming.h"
 #include "client/spool.h"
 #include "client/target.h"
 #include "base/text.h"
@@ -256,7 +256,7 @@ static int take_task(const char *text, struct hook_options *opts)
 	opts->task = text;
 	opts->engine.task_is_session = strcmp(text, HOOK_TASK_SESSION) == 0;
 	opts->engine.task = opts->engine.task_is_session ? NULL : text;
-	if (ofs_label_check("task", text, &err) < 0)
+	if (ofs_naming_check("task", text, &err) < 0)
 		return ofs_report_usage("%s", err.text);
 	return OFS_EXIT_OK;
 }

@@ -12,7 +12,7 @@
 #include "cli/operand.h"
 #include "cli/promotion.h"
 #include "cli/report.h"
-#include "client/label.h"
+#include "client/naming.h"
 #include "base/text.h"
 
 struct promote_options {
@@ -85,8 +85,8 @@ static int promote_check(const struct promote_options *opts, int count)
 
 	if (!count)
 		return ofs_report_usage("name files by their refs or paths");
-	if ((p->category && ofs_label_check("category", p->category, &err) < 0) ||
-	    (p->name && ofs_label_check_name(p->name, &err) < 0))
+	if ((p->category && ofs_naming_check("category", p->category, &err) < 0) ||
+	    (p->name && ofs_naming_check_file(p->name, &err) < 0))
 		return ofs_report_usage("%s", err.text);
 	if (p->name && count > 1)
 		return ofs_report_usage("-n names one file, and %d were given", count);

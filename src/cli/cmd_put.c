@@ -13,7 +13,7 @@
 #include "cli/report.h"
 #include "client/content.h"
 #include "client/deposit.h"
-#include "client/label.h"
+#include "client/naming.h"
 #include "client/offload.h"
 #include "client/spool.h"
 #include "client/target.h"
@@ -127,9 +127,9 @@ static int put_run(const struct ofs_command *self, int argc, char **argv)
 			"unexpected argument '%s': what is stored comes from standard "
 			"input",
 			argv[optind]);
-	if (ofs_label_check("category", opts.deposit.category, &err) < 0 ||
-	    (opts.deposit.task && ofs_label_check("task", opts.deposit.task, &err) < 0) ||
-	    (opts.deposit.name && ofs_label_check_name(opts.deposit.name, &err) < 0))
+	if (ofs_naming_check("category", opts.deposit.category, &err) < 0 ||
+	    (opts.deposit.task && ofs_naming_check("task", opts.deposit.task, &err) < 0) ||
+	    (opts.deposit.name && ofs_naming_check_file(opts.deposit.name, &err) < 0))
 		return ofs_report_usage("%s", err.text);
 	return put_standard_input(&opts);
 }

@@ -12,7 +12,7 @@
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/input.h"
-#include "client/label.h"
+#include "client/naming.h"
 #include "client/target.h"
 #include "context/steps/call.h"
 #include "context/steps/reduce.h"
@@ -181,8 +181,8 @@ static int reduce_run(const struct ofs_command *self, int argc, char **argv)
 		return ofs_report_usage(
 			"unexpected argument '%s': what is reduced comes from standard input",
 			argv[optind]);
-	if ((opts.category && ofs_label_check("category", opts.category, &err) < 0) ||
-	    (opts.task && ofs_label_check("task", opts.task, &err) < 0))
+	if ((opts.category && ofs_naming_check("category", opts.category, &err) < 0) ||
+	    (opts.task && ofs_naming_check("task", opts.task, &err) < 0))
 		return ofs_report_usage("%s", err.text);
 	return reduce_standard_input(&opts);
 }

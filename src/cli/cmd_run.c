@@ -13,7 +13,7 @@
 #include "cli/report.h"
 #include "client/content.h"
 #include "client/deposit.h"
-#include "client/label.h"
+#include "client/naming.h"
 #include "client/offload.h"
 #include "client/spool.h"
 #include "client/target.h"
@@ -178,8 +178,8 @@ static int run_run(const struct ofs_command *self, int argc, char **argv)
 	}
 	if (optind == argc)
 		return ofs_report_usage("no command given: offload run -- CMD...");
-	if (ofs_label_check("category", opts.deposit.category, &err) < 0 ||
-	    (opts.deposit.task && ofs_label_check("task", opts.deposit.task, &err) < 0))
+	if (ofs_naming_check("category", opts.deposit.category, &err) < 0 ||
+	    (opts.deposit.task && ofs_naming_check("task", opts.deposit.task, &err) < 0))
 		return ofs_report_usage("%s", err.text);
 	return run_command(&opts, (const char *const *)argv + optind);
 }

@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/util.h"
-#include "client/label.h"
+#include "client/naming.h"
 #include "io/path.h"
 
 #define DEPOSIT_MODE 0600
@@ -95,7 +95,8 @@ static int deposit_consider(void *arg, const char *name)
 	struct deposit_work *w = arg;
 	int64_t seconds;
 
-	if (!ofs_label_is_auto(name, w->d->category, w->content->sha256, w->content->ext, &seconds))
+	if (!ofs_naming_is_auto(name, w->d->category, w->content->sha256, w->content->ext,
+				&seconds))
 		return 0;
 	w->candidates = ofs_grow(w->candidates, &w->cap, w->count + 1, sizeof(*w->candidates));
 	w->candidates[w->count++] =
@@ -281,8 +282,8 @@ static int deposit_name(struct deposit_work *w, struct ofs_deposited *file)
 	int r = -EEXIST;
 
 	for (int i = 0; i < DEPOSIT_TRIES && r == -EEXIST; i++) {
-		OFS_FREE char *automatic = ofs_label_auto(w->d->category, seconds + i,
-							  w->content->sha256, w->content->ext);
+		OFS_FREE char *automatic = ofs_naming_auto(w->d->category, seconds + i,
+							   w->content->sha256, w->content->ext);
 		const char *name = w->d->name ? w->d->name : automatic;
 		OFS_FREE char *path = ofs_path_join(w->folder, name);
 

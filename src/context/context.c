@@ -9,7 +9,7 @@
 #include "base/tokens.h"
 #include "base/util.h"
 #include "client/access.h"
-#include "client/label.h"
+#include "client/naming.h"
 #include "context/json/span.h"
 #include "context/manage/manage.h"
 #include "context/settings.h"
@@ -84,7 +84,7 @@ int ofs_context_reduce(struct ofs_context *c, const char *json, size_t len, cons
 	OFS_CLEANUP(ofs_step_finish) struct ofs_step step = { 0 };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	struct ofs_span object;
-	int r = task ? ofs_label_check("task", task, err) : 0;
+	int r = task ? ofs_naming_check("task", task, err) : 0;
 
 	if (r == 0)
 		r = ofs_span_parse(json, len, err, &object);

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/util.h"
-#include "client/label.h"
+#include "client/naming.h"
 #include "context/tool.h"
 #include "io/ini.h"
 #include "io/path.h"
@@ -57,7 +57,7 @@ static int check_like(const char *text, struct ofs_error *must)
 
 static int check_category(const char *text, struct ofs_error *must)
 {
-	if (ofs_label_check("category", text, NULL) == 0)
+	if (ofs_naming_check("category", text, NULL) == 0)
 		return 0;
 	return ofs_error_set(must, EINVAL,
 			     "a name of 1 to 64 letters, digits, '.', '_' and '-' that does not "

@@ -8,7 +8,7 @@
 
 #include "base/util.h"
 #include "client/deposit.h"
-#include "client/label.h"
+#include "client/naming.h"
 
 static char store[] = "/tmp/offload-test-XXXXXX";
 static struct ofs_backend *backend;
@@ -80,7 +80,7 @@ Test(client_deposit, same_bytes_same_file)
 
 	cr_assert_eq(put(&d, "hello\n"), 0, "%s", err.text);
 	cr_expect_eq(strncmp(done.path, "cache/web/", 10), 0);
-	cr_expect(ofs_label_is_auto(done.path + 10, "web", content.sha256, "txt", &seconds));
+	cr_expect(ofs_naming_is_auto(done.path + 10, "web", content.sha256, "txt", &seconds));
 	expect_content(done.path, "hello\n");
 	path = strdup(done.path);
 	ref = strdup(done.ref);
@@ -117,7 +117,7 @@ Test(client_deposit, the_oldest_of_several_is_the_one)
 	ofs_handle h;
 
 	cr_assert_eq(put(&d, "hello\n"), 0);
-	old = ofs_label_auto("web", 999, content.sha256, "txt");
+	old = ofs_naming_auto("web", 999, content.sha256, "txt");
 	cr_assert_gt(asprintf(&path, "cache/web/%s", old), 0);
 	cr_assert_eq(backend->ops->create(backend, path, 0600, &h), 0);
 	cr_assert_eq(backend->ops->write(backend, h, "hello\n", 6, 0), 0);

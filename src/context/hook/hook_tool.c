@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/util.h"
-#include "client/label.h"
+#include "client/naming.h"
 #include "context/readback.h"
 #include "io/path.h"
 
@@ -65,14 +65,14 @@ bool ofs_hook_tool_is_kept(const char *tool)
 
 char *ofs_hook_tool_label(const char *text, size_t len, const char *fallback)
 {
-	char label[OFS_LABEL_MAX + 1];
+	char label[OFS_NAMING_MAX + 1];
 	size_t n = 0;
 
 	while (len && *text == '.') {
 		text++;
 		len--;
 	}
-	for (; len && n < OFS_LABEL_MAX; len--, text++)
+	for (; len && n < OFS_NAMING_MAX; len--, text++)
 		label[n++] = isalnum((unsigned char)*text) || strchr("._-", *text) ? *text : '-';
 	label[n] = '\0';
 	return ofs_strdup(n ? label : fallback);

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/util.h"
 #include "client/content.h"
-#include "client/label.h"
+#include "client/naming.h"
 #include "client/offload.h"
 #include "codec/hash.h"
 #include "io/path.h"
@@ -23,7 +23,7 @@
 int ofs_shelf_init(struct ofs_shelf *s, struct ofs_access *access, const char *folder,
 		   const char *chat, struct ofs_error *err)
 {
-	char usual[OFS_LABEL_MAX + 32] = "cache/" CATEGORY;
+	char usual[OFS_NAMING_MAX + 32] = "cache/" CATEGORY;
 	int r;
 
 	*s = (struct ofs_shelf){ .access = access };
@@ -32,7 +32,7 @@ int ofs_shelf_init(struct ofs_shelf *s, struct ofs_access *access, const char *f
 		return r < 0 ? r : ofs_access_inside(access, folder, err, &s->folder);
 	}
 	if (chat) {
-		r = ofs_label_check("chat_id", chat, err);
+		r = ofs_naming_check("chat_id", chat, err);
 		if (r < 0)
 			return r;
 		snprintf(usual, sizeof(usual), "tasks/%s/" CATEGORY, chat);

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /* Names in a tree: of categories, tasks and files, given and made. */
-#ifndef OFS_CLIENT_LABEL_H
-#define OFS_CLIENT_LABEL_H
+#ifndef OFS_CLIENT_NAMING_H
+#define OFS_CLIENT_NAMING_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include <offloadfs/error.h>
 
-#define OFS_LABEL_MAX 64
+#define OFS_NAMING_MAX 64
 /* Hex digits of the content's SHA-256 in an automatic name. */
-#define OFS_LABEL_HASH 16
+#define OFS_NAMING_HASH 16
 
 /*
  * A category or task: 1 to 64 of [A-Za-z0-9._-], not led by a dot. `kind` names it in the message.
  * 0 or -EINVAL.
  */
-int ofs_label_check(const char *kind, const char *label, struct ofs_error *err);
+int ofs_naming_check(const char *kind, const char *label, struct ofs_error *err);
 
 /* The name of a file: one path component of at most 255 bytes. 0 or -EINVAL. */
-int ofs_label_check_name(const char *name, struct ofs_error *err);
+int ofs_naming_check_file(const char *name, struct ofs_error *err);
 
 /* Allocated: "<category>_<unix time>_<first 16 hex digits of the hash>.<ext>". */
-char *ofs_label_auto(const char *category, int64_t seconds, const char *sha256, const char *ext);
+char *ofs_naming_auto(const char *category, int64_t seconds, const char *sha256, const char *ext);
 
 /*
  * True when `name` is the automatic name of such a content, made at any time, which goes to
  * `ret_seconds`.
  */
-bool ofs_label_is_auto(const char *name, const char *category, const char *sha256, const char *ext,
-		       int64_t *ret_seconds);
+bool ofs_naming_is_auto(const char *name, const char *category, const char *sha256, const char *ext,
+			int64_t *ret_seconds);
 
 #endif

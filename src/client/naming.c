@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "client/label.h"
+#include "client/naming.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,11 +10,11 @@
 #include "base/alloc.h"
 #include "base/util.h"
 
-#define LABEL_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
-#define LABEL_NAME_MAX 255
-#define LABEL_DIGITS_MAX 18
+#define NAMING_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+#define NAMING_FILE_MAX 255
+#define NAMING_DIGITS_MAX 18
 
-int ofs_label_check(const char *kind, const char *label, struct ofs_error *err)
+int ofs_naming_check(const char *kind, const char *label, struct ofs_error *err)
 {
 	size_t len = strlen(label);
 
@@ -25,18 +25,18 @@ int ofs_label_check(const char *kind, const char *label, struct ofs_error *err)
 		return ofs_error_set(err, EINVAL,
 				     "%s '%s' begins with a dot: begin with a letter or digit",
 				     kind, label);
-	if (strspn(label, LABEL_CHARACTERS) != len)
+	if (strspn(label, NAMING_CHARACTERS) != len)
 		return ofs_error_set(
 			err, EINVAL,
 			"%s '%s': use letters, digits, '.', '_' and '-' only, without '/'", kind,
 			label);
-	if (len > OFS_LABEL_MAX)
+	if (len > OFS_NAMING_MAX)
 		return ofs_error_set(err, EINVAL, "%s '%s' is too long: at most %d characters",
-				     kind, label, OFS_LABEL_MAX);
+				     kind, label, OFS_NAMING_MAX);
 	return 0;
 }
 
-int ofs_label_check_name(const char *name, struct ofs_error *err)
+int ofs_naming_check_file(const char *name, struct ofs_error *err)
 {
 	if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return ofs_error_set(err, EINVAL, "'%s' is not a name for a file", name);
@@ -46,24 +46,24 @@ int ofs_label_check_name(const char *name, struct ofs_error *err)
 			"name '%s' has a '/': give the last part alone; -c and -t choose the "
 			"folder",
 			name);
-	if (strlen(name) > LABEL_NAME_MAX)
+	if (strlen(name) > NAMING_FILE_MAX)
 		return ofs_error_set(err, EINVAL, "the name is too long: at most %d bytes",
-				     LABEL_NAME_MAX);
+				     NAMING_FILE_MAX);
 	return 0;
 }
 
-char *ofs_label_auto(const char *category, int64_t seconds, const char *sha256, const char *ext)
+char *ofs_naming_auto(const char *category, int64_t seconds, const char *sha256, const char *ext)
 {
-	size_t size = strlen(category) + strlen(ext) + OFS_LABEL_HASH + 32;
+	size_t size = strlen(category) + strlen(ext) + OFS_NAMING_HASH + 32;
 	char *name = ofs_alloc(size);
 
-	snprintf(name, size, "%s_%" PRId64 "_%.*s.%s", category, seconds, OFS_LABEL_HASH, sha256,
+	snprintf(name, size, "%s_%" PRId64 "_%.*s.%s", category, seconds, OFS_NAMING_HASH, sha256,
 		 ext);
 	return name;
 }
 
-bool ofs_label_is_auto(const char *name, const char *category, const char *sha256, const char *ext,
-		       int64_t *ret_seconds)
+bool ofs_naming_is_auto(const char *name, const char *category, const char *sha256, const char *ext,
+			int64_t *ret_seconds)
 {
 	size_t prefix = strlen(category), digits;
 	OFS_FREE char *whole = NULL;
@@ -72,10 +72,10 @@ bool ofs_label_is_auto(const char *name, const char *category, const char *sha25
 	if (strncmp(name, category, prefix) != 0 || name[prefix] != '_')
 		return false;
 	digits = strspn(name + prefix + 1, "0123456789");
-	if (!digits || digits > LABEL_DIGITS_MAX)
+	if (!digits || digits > NAMING_DIGITS_MAX)
 		return false;
 	seconds = strtoll(name + prefix + 1, NULL, 10);
-	whole = ofs_label_auto(category, seconds, sha256, ext);
+	whole = ofs_naming_auto(category, seconds, sha256, ext);
 	if (strcmp(name, whole) != 0)
 		return false;
 	*ret_seconds = seconds;
