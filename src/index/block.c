@@ -47,29 +47,14 @@ static int chunk_get(struct ofs_index *ix, uint64_t id, struct chunk_row *ret)
 	return ofs_stmt_bytes(st, 6, ret->sha, sizeof(ret->sha));
 }
 
-int ofs_index_list_add(struct ofs_index_list *l, uint64_t number)
+/* Repetitions that follow each other are dropped at once: a long file has many chunks. */
+static void heirs_add(struct ofs_index *ix, uint64_t ino)
 {
-	if (l->n && l->at[l->n - 1] == number)
-		return 0;
-	if (l->n == l->cap) {
-		size_t cap = OFS_MAX(l->cap * 2, (size_t)64);
-		uint64_t *more = reallocarray(l->at, cap, sizeof(*more));
+	struct ofs_u64_list *l = &ix->heirs;
 
-		if (!more)
-			return -ENOMEM;
-		l->at = more;
-		l->cap = cap;
-	}
-	l->at[l->n++] = number;
-	return 0;
-}
-
-static int heirs_add(struct ofs_index *ix, uint64_t ino)
-{
-	/* One that was there at begin does not stand for one that a rollback has to take back. */
-	if (ix->heirs.n == ix->heirs_kept && ix->heirs.n && ix->heirs.at[ix->heirs.n - 1] == ino)
-		return 0;
-	return ofs_index_list_add(&ix->heirs, ino);
+	/* An entry from before this transaction does not stand for one that a rollback removes. */
+	if (l->n == ix->heirs_kept || l->at[l->n - 1] != ino)
+		ofs_u64_list_add(l, ino);
 }
 
 /* A chunk gets another bearer; from none or to none it comes alive or dies. */
@@ -83,7 +68,9 @@ static int chunk_set_bearer(struct ofs_index *ix, uint64_t id, const struct chun
 	r = bearer ? ofs_stmt_run(ix, OFS_STMT_FRAME_HOLD, OFS_ARGS(c->frame, 1, c->len))
 		   : ofs_stmt_run(ix, OFS_STMT_FRAME_HOLD,
 				  OFS_ARGS(c->frame, -1, -(int64_t)c->len));
-	return r < 0 || bearer ? r : ofs_index_list_add(&ix->dropped, id);
+	if (r == 0 && !bearer)
+		ofs_u64_list_add(&ix->dropped, id);
+	return r;
 }
 
 /*
@@ -166,7 +153,9 @@ static int chunk_drop(struct ofs_index *ix, uint64_t ino, uint64_t chunk, bool g
 	if (r < 0 || !heir)
 		return r;
 	r = ofs_stmt_run(ix, OFS_STMT_INODE_CHARGE, OFS_ARGS(heir, c.share));
-	return r < 0 ? r : heirs_add(ix, heir);
+	if (r == 0)
+		heirs_add(ix, heir);
+	return r;
 }
 
 /* Puts `chunk` into a block: as its bearer when nobody else holds it. */
@@ -200,7 +189,9 @@ static int chunk_move(struct ofs_index *ix, uint64_t id, uint64_t frame, uint32_
 	if (r == 0 && after.share != before.share)
 		r = ofs_stmt_run(ix, OFS_STMT_INODE_CHARGE,
 				 OFS_ARGS(before.bearer, after.share - before.share));
-	return r < 0 ? r : heirs_add(ix, before.bearer);
+	if (r == 0)
+		heirs_add(ix, before.bearer);
+	return r;
 }
 
 int ofs_index_move_chunk(struct ofs_index *ix, uint64_t id, uint64_t frame, uint32_t off)
@@ -386,39 +377,24 @@ int ofs_index_delete_inode(struct ofs_index *ix, uint64_t ino)
 	return ofs_index_written(ix, r);
 }
 
-static int ino_compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Empties the list into the caller's hands. */
-static uint64_t *heirs_take(struct ofs_index *ix, size_t *ret_n)
+static struct ofs_u64_list heirs_take(struct ofs_index *ix)
 {
 	OFS_INDEX_LOCKED(ix);
-	uint64_t *ino = ix->heirs.at;
+	struct ofs_u64_list heirs = ix->heirs;
 
-	*ret_n = ix->heirs.n;
-	ix->heirs = (struct ofs_index_list){ 0 };
+	ix->heirs = (struct ofs_u64_list){ 0 };
 	ix->heirs_kept = 0;
-	return ino;
+	return heirs;
 }
 
 int ofs_index_take_recharged(struct ofs_index *ix, int (*fn)(void *arg, uint64_t ino), void *arg)
 {
-	size_t n;
-	OFS_FREE uint64_t *ino = heirs_take(ix, &n);
-	int r;
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list heirs = heirs_take(ix);
+	int r = 0;
 
-	if (n)
-		qsort(ino, n, sizeof(*ino), ino_compare);
-	for (size_t i = 0; i < n; i++) {
-		if (i > 0 && ino[i] == ino[i - 1])
-			continue;
-		r = fn(arg, ino[i]);
-		if (r)
-			return r;
-	}
-	return 0;
+	ofs_u64_list_sort_unique(&heirs);
+	for (size_t i = 0; i < heirs.n && r == 0; i++)
+		r = fn(arg, heirs.at[i]);
+	return r;
 }

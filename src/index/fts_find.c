@@ -19,19 +19,9 @@ struct hits {
 	size_t n, cap;
 };
 
-struct inos {
-	uint64_t *at;
-	size_t n, cap;
-};
-
 static void hits_finish(struct hits *h)
 {
 	free(h->at);
-}
-
-static void inos_finish(struct inos *l)
-{
-	free(l->at);
 }
 
 static int64_t bound(size_t limit)
@@ -220,19 +210,17 @@ static int add_needle(struct name_query *q, const char *text)
 	return 0;
 }
 
-static int gather_inos(struct ofs_fts *fts, sqlite3_stmt *st, struct inos *ret)
+static int gather_inos(struct ofs_fts *fts, sqlite3_stmt *st, struct ofs_u64_list *ret)
 {
 	int rc;
 
-	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
-		ret->at = ofs_grow(ret->at, &ret->cap, ret->n + 1, sizeof(*ret->at));
-		ret->at[ret->n++] = (uint64_t)sqlite3_column_int64(st, 0);
-	}
+	while ((rc = sqlite3_step(st)) == SQLITE_ROW)
+		ofs_u64_list_add(ret, (uint64_t)sqlite3_column_int64(st, 0));
 	return ofs_sqlite_errno(fts->db, rc);
 }
 
 static int run_name_query(struct ofs_fts *fts, const struct name_query *q, size_t limit,
-			  struct inos *ret)
+			  struct ofs_u64_list *ret)
 {
 	const char *pattern = (const char *)q->patterns.data;
 	sqlite3_stmt *st = NULL;
@@ -278,7 +266,7 @@ int ofs_fts_find_names(struct ofs_fts *fts, const char *const *needles, size_t n
 {
 	OFS_CLEANUP(name_query_finish)
 	struct name_query q = { OFS_BUF_INIT, OFS_BUF_INIT, OFS_BUF_INIT, 0 };
-	OFS_CLEANUP(inos_finish) struct inos found = { 0 };
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list found = { 0 };
 	int r = name_query_make(&q, needles, n);
 
 	if (r == 0) {
@@ -293,7 +281,7 @@ int ofs_fts_find_names(struct ofs_fts *fts, const char *const *needles, size_t n
 
 /* ---- files */
 
-static int gather_files(struct ofs_fts *fts, const uint8_t sha[32], struct inos *ret)
+static int gather_files(struct ofs_fts *fts, const uint8_t sha[32], struct ofs_u64_list *ret)
 {
 	OFS_STMT sqlite3_stmt *st = NULL;
 	int64_t content;
@@ -308,7 +296,7 @@ static int gather_files(struct ofs_fts *fts, const uint8_t sha[32], struct inos 
 int ofs_fts_files_of(struct ofs_fts *fts, const uint8_t sha[32], int (*fn)(void *arg, uint64_t ino),
 		     void *arg)
 {
-	OFS_CLEANUP(inos_finish) struct inos found = { 0 };
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list found = { 0 };
 	int r;
 
 	{

@@ -259,8 +259,8 @@ void ofs_index_close(struct ofs_index *ix)
 	sqlite3_close(ix->db);
 	pthread_mutex_destroy(&ix->lock);
 	pthread_mutex_destroy(&ix->gate);
-	free(ix->heirs.at);
-	free(ix->dropped.at);
+	ofs_u64_list_finish(&ix->heirs);
+	ofs_u64_list_finish(&ix->dropped);
 	free(ix->path);
 	free(ix);
 	errno = saved;

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sqlite3.h>
 
+#include "base/u64_list.h"
 #include "base/util.h"
 #include "index/index.h"
 
@@ -95,13 +96,6 @@ enum ofs_stmt {
 	OFS_STMT_COUNT
 };
 
-/* Numbers in the order they came, with repetitions. */
-struct ofs_index_list {
-	uint64_t *at;
-	size_t n;
-	size_t cap;
-};
-
 struct ofs_index {
 	char *path; /* as SQLite was given it; constant */
 	pthread_mutex_t gate; /* taken first, and held only while waiting for `lock` */
@@ -110,11 +104,11 @@ struct ofs_index {
 	sqlite3_stmt *stmt[OFS_STMT_COUNT]; /* prepared at first use; always reset under the lock */
 	bool writing; /* between begin and commit or rollback */
 	int failure; /* the first error since begin, else 0 */
-	struct ofs_index_list heirs; /* inodes that inherited a charge and were not taken yet */
+	struct ofs_u64_list heirs; /* inodes that inherited a charge and were not taken yet */
 	size_t heirs_kept; /* how many of them a rollback keeps */
 	bool changed; /* since the database was last made compact */
 	int changes; /* SQLite's count of them at begin; wraps */
-	struct ofs_index_list dropped; /* chunks that lost their last reference since begin */
+	struct ofs_u64_list dropped; /* chunks that lost their last reference since begin */
 };
 
 /*
@@ -181,9 +175,6 @@ int ofs_stmt_bytes(sqlite3_stmt *st, int column, void *ret, size_t len);
 
 /* The hash of block 0's chunk; -ENOENT when the file has none. Under the lock. */
 int ofs_index_block_sha(struct ofs_index *ix, uint64_t ino, uint8_t ret[32]);
-
-/* Adds a number unless it is the last one already. 0 or -ENOMEM. */
-int ofs_index_list_add(struct ofs_index_list *l, uint64_t number);
 
 /* The columns of OFS_STMT_CHUNK_*, and of OFS_STMT_FRAME_*, beginning with the id. */
 int ofs_index_read_chunk(sqlite3_stmt *st, struct ofs_index_chunk *ret);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* A growing list of 64-bit numbers: inodes, chunks, frames. */
+#ifndef OFS_BASE_U64_LIST_H
+#define OFS_BASE_U64_LIST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* All zeros is an empty list. */
+struct ofs_u64_list {
+	uint64_t *at;
+	size_t n;
+	size_t cap;
+};
+
+void ofs_u64_list_add(struct ofs_u64_list *l, uint64_t number);
+
+/* Sorts the numbers and drops repetitions. */
+void ofs_u64_list_sort_unique(struct ofs_u64_list *l);
+
+/* Frees the list and leaves it empty; fit for OFS_CLEANUP. */
+void ofs_u64_list_finish(struct ofs_u64_list *l);
+
+#endif
