@@ -22,6 +22,7 @@ LAYERS = [
     {"tree"},
     {"client"},
     {"context"},
+    {"agent"},
     {"fuse"},
 ]
 
@@ -47,7 +48,7 @@ SYSTEM_CALLS = """
     fsync fdatasync syncfs sync_file_range
     rename renameat renameat2 ftruncate fallocate
 """.split()
-MAY_CALL = {"io", "client", "cli", "fuse", "main"}
+MAY_CALL = {"io", "client", "agent", "cli", "fuse", "main"}
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.M)
 CALL = re.compile(r"(?<![\w.>])(%s)\s*\(" % "|".join(SYSTEM_CALLS))

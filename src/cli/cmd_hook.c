@@ -9,12 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/agent.h"
+#include "agent/settings_file.h"
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/util.h"
 #include "cli/command.h"
-#include "cli/hook_entry.h"
-#include "cli/hook_install.h"
 #include "cli/report.h"
 #include "client/access.h"
 #include "client/input.h"
@@ -22,18 +22,13 @@
 #include "client/spool.h"
 #include "client/target.h"
 #include "base/text.h"
-#include "context/hook/hook.h"
 #include "context/settings.h"
 #include "io/path.h"
 
 #define HOOK_PROGRAM "offload"
 #define HOOK_TASK_SESSION "session"
-/* The tools whose output can be offloaded; what has more than names and "|" is a regular expression. */
-#define HOOK_POST_MATCHER \
-	"^(Bash|BashOutput|TaskOutput|Read|Grep|Glob|LS|WebFetch|WebSearch|Task|Agent|mcp__.*)$"
-#define HOOK_PRE_MATCHER "Bash"
-
 struct hook_options {
+	const struct ofs_agent *agent;
 	struct ofs_target_options target;
 	struct ofs_settings settings;
 	struct ofs_hook_options engine;
@@ -42,7 +37,7 @@ struct hook_options {
 	const char *max_bytes;
 	const char *max_lines;
 	const char *read_bytes;
-	enum ofs_hook_place place;
+	enum ofs_agent_place place;
 	bool pre;
 	bool yes;
 	bool print;
@@ -122,7 +117,7 @@ static char *hook_command(const struct hook_options *opts)
 
 	if (!out)
 		return NULL;
-	fprintf(out, "%s hook claude-code --answer tool", program);
+	fprintf(out, "%s hook %s --answer tool", program, opts->agent->name);
 	print_option(out, "--dir", opts->target.dir);
 	print_option(out, "--store", opts->target.store);
 	print_option(out, "--task", opts->task);
@@ -133,7 +128,7 @@ static char *hook_command(const struct hook_options *opts)
 	return text;
 }
 
-/* ---- claude-code */
+/* ---- events */
 
 /* What the store's settings say, where no option says otherwise. */
 static int take_settings(struct hook_options *opts, struct ofs_access *access,
@@ -153,7 +148,7 @@ static int take_settings(struct hook_options *opts, struct ofs_access *access,
 	return 0;
 }
 
-static int run_claude_code(struct hook_options *opts)
+static int run_event(struct hook_options *opts)
 {
 	OFS_CLEANUP(ofs_input_finish) struct ofs_input input = { 0 };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf answer = OFS_BUF_INIT;
@@ -171,9 +166,11 @@ static int run_claude_code(struct hook_options *opts)
 	if (r < 0)
 		return ofs_report_failure("cannot read the event: %s", strerror(-r));
 	if (!input.len)
-		return ofs_report_failure("no event on standard input: it is a hook, for Claude "
-					  "Code to run; see offload hook install");
-	r = ofs_hook_event_read(input.data, input.len, &err, &event);
+		return ofs_report_failure(
+			"no event on standard input: it is a hook, for %s to run; "
+			"see offload hook install",
+			opts->agent->title);
+	r = opts->agent->read_event(input.data, input.len, &err, &event);
 	if (r < 0)
 		return ofs_report_failure("the event was left alone: %s", err.text);
 	/* The folder may be gone by now. */
@@ -183,7 +180,7 @@ static int run_claude_code(struct hook_options *opts)
 	opts->engine.run = run ? run : HOOK_PROGRAM " run";
 	r = event.kind == OFS_HOOK_POST ? take_settings(opts, &access, &err) : 0;
 	if (r == 0)
-		r = ofs_hook_answer(&event, &opts->engine, &access, &err, &answer);
+		r = ofs_hook_answer(opts->agent, &event, &opts->engine, &access, &err, &answer);
 	if (r < 0) {
 		ofs_report("the output was left as it is: %s", err.text);
 		return OFS_EXIT_OK;
@@ -197,46 +194,124 @@ static int run_claude_code(struct hook_options *opts)
 
 /* ---- install and uninstall */
 
+static int read_settings(const struct hook_options *opts, struct ofs_settings_file *ret)
+{
+	OFS_FREE char *path = NULL;
+	struct ofs_error err;
+	int r = opts->agent->settings_path(opts->place, &err, &path);
+
+	if (r < 0)
+		return ofs_report_failure("%s", err.text);
+	r = ofs_settings_file_read(path, &err, ret);
+	if (r == -EINVAL)
+		return ofs_report_usage("'%s' was left as it is: %s", ret->path, err.text);
+	return r < 0 ? ofs_report_failure("%s", err.text) : OFS_EXIT_OK;
+}
+
+/* OFS_EXIT_OK: go on. */
+static int ask(const struct hook_options *opts)
+{
+	char line[16];
+
+	if (opts->yes)
+		return OFS_EXIT_OK;
+	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+		return ofs_report_usage("nothing was written: there is no terminal to ask on; say "
+					"--yes to go without");
+	fputs("Write it? [y/N] ", stderr);
+	if (fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y'))
+		return OFS_EXIT_OK;
+	return ofs_report_failure("nothing was written");
+}
+
+static int write_settings(const struct hook_options *opts, const struct ofs_settings_file *s)
+{
+	int r = ask(opts);
+
+	if (r != OFS_EXIT_OK)
+		return r;
+	r = ofs_settings_file_write(s);
+	if (r == -ESTALE)
+		return ofs_report_failure(
+			"'%s' was changed meanwhile; nothing was written, try again", s->path);
+	if (r < 0)
+		return ofs_report_failure("cannot write '%s': %s", s->path, strerror(-r));
+	printf("wrote %s\n", s->path);
+	return OFS_EXIT_OK;
+}
+
+/* Adds the entries that are wanted. The number of changes, or -1: the settings do not allow it. */
+static int add_entries(const struct hook_options *opts, const char *command,
+		       struct ofs_settings_file *s)
+{
+	struct ofs_error err;
+	int changes = 0;
+
+	for (size_t i = 0; i < opts->agent->n_entries; i++) {
+		const struct ofs_agent_entry *entry = &opts->agent->entries[i];
+		int r;
+
+		if (entry->before && !opts->pre)
+			continue;
+		r = ofs_settings_file_add(s, opts->agent, entry, command, &err);
+		if (r < 0) {
+			ofs_report("'%s' was left as it is: %s", s->path, err.text);
+			return -1;
+		}
+		if (r && !changes++ && !opts->print)
+			fprintf(stderr, "In %s:\n", s->path);
+		if (r && !opts->print)
+			fprintf(stderr, "  %s for %s\n    %s\n", entry->event, entry->matcher,
+				command);
+	}
+	return changes;
+}
+
 static int run_install(const struct hook_options *opts)
 {
-	OFS_FREE char *command = hook_command(opts), *path = NULL;
-	const struct ofs_hook_entry entries[] = {
-		{ "PostToolUse", HOOK_POST_MATCHER, command },
-		{ "PreToolUse", HOOK_PRE_MATCHER, command },
-	};
-	size_t n = opts->pre ? 2 : 1;
-	struct ofs_error err;
+	OFS_CLEANUP(ofs_settings_file_finish) struct ofs_settings_file s = { 0 };
+	OFS_FREE char *command = hook_command(opts);
+	int r;
 
-	if (!command)
-		return ofs_report_failure("%s", strerror(ENOMEM));
 	if (opts->print) {
-		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+		OFS_FREE char *text = NULL;
 
-		for (size_t i = 0; i < n; i++) {
-			OFS_CLEANUP(ofs_buf_finish) struct ofs_buf next = OFS_BUF_INIT;
-
-			ofs_hook_entry_add((const char *)text.data, text.len, &entries[i], &err,
-					   &next);
-			ofs_buf_finish(&text);
-			text = next;
-			next = (struct ofs_buf)OFS_BUF_INIT;
-		}
-		fwrite(text.data, 1, text.len, stdout);
+		s.json = json_object();
+		add_entries(opts, command, &s);
+		text = ofs_settings_file_format(&s);
+		fputs(text, stdout);
 		return OFS_EXIT_OK;
 	}
-	if (ofs_hook_settings_path(opts->place, &err, &path) < 0)
-		return ofs_report_failure("%s", err.text);
-	return ofs_hook_install(path, entries, n, opts->yes);
+	r = read_settings(opts, &s);
+	if (r != OFS_EXIT_OK)
+		return r;
+	r = add_entries(opts, command, &s);
+	if (r < 0)
+		return OFS_EXIT_USAGE;
+	if (!r) {
+		printf("%s has it already\n", s.path);
+		return OFS_EXIT_OK;
+	}
+	r = write_settings(opts, &s);
+	if (r == OFS_EXIT_OK)
+		printf("Sessions of %s that start from now on use it (version %s or later).\n",
+		       opts->agent->title, opts->agent->minimal_version);
+	return r;
 }
 
 static int run_uninstall(const struct hook_options *opts)
 {
-	OFS_FREE char *path = NULL;
-	struct ofs_error err;
+	OFS_CLEANUP(ofs_settings_file_finish) struct ofs_settings_file s = { 0 };
+	int r = read_settings(opts, &s);
 
-	if (ofs_hook_settings_path(opts->place, &err, &path) < 0)
-		return ofs_report_failure("%s", err.text);
-	return ofs_hook_uninstall(path, opts->yes);
+	if (r != OFS_EXIT_OK)
+		return r;
+	if (!ofs_settings_file_remove(&s, opts->agent)) {
+		printf("%s has none of ours\n", s.path);
+		return OFS_EXIT_OK;
+	}
+	fprintf(stderr, "The hooks of offload are removed from %s.\n", s.path);
+	return write_settings(opts, &s);
 }
 
 /* ---- options */
@@ -318,13 +393,13 @@ static int parse(const struct ofs_command *self, const char *letters, const stru
 				return r;
 			break;
 		case 'U':
-			opts->place = OFS_HOOK_USER;
+			opts->place = OFS_AGENT_USER;
 			break;
 		case 'P':
-			opts->place = OFS_HOOK_PROJECT;
+			opts->place = OFS_AGENT_PROJECT;
 			break;
 		case 'O':
-			opts->place = OFS_HOOK_LOCAL;
+			opts->place = OFS_AGENT_LOCAL;
 			break;
 		case 'E':
 			opts->pre = true;
@@ -347,7 +422,7 @@ static int parse(const struct ofs_command *self, const char *letters, const stru
 	return -1;
 }
 
-static const struct option claude_code_options[] = {
+static const struct option event_options[] = {
 	HOOK_COMMON_LONG,
 	{ "answer", required_argument, NULL, 'a' },
 	{ 0 },
@@ -370,26 +445,43 @@ static const struct option uninstall_options[] = {
 	{ "yes", no_argument, NULL, 'y' },     { 0 },
 };
 
+/* The operand after "install" and "uninstall" that names the agent, if there is one. */
+static bool take_agent(int *argc, char ***argv, struct hook_options *opts)
+{
+	const struct ofs_agent *named = *argc > 1 ? ofs_agent_find((*argv)[1]) : NULL;
+
+	if (named) {
+		opts->agent = named;
+		++*argv;
+		--*argc;
+	}
+	return named != NULL;
+}
+
 static int hook_dispatch(const struct ofs_command *self, int argc, char **argv,
 			 struct hook_options *opts)
 {
 	const char *what = argc > 1 ? argv[1] : "";
 	int r;
 
-	if (strcmp(what, "claude-code") == 0) {
-		r = parse(self, ":" OFS_TARGET_SHORT "t:", claude_code_options, argc - 1, argv + 1,
-			  opts);
+	opts->agent = ofs_agent_number(0);
+	if (take_agent(&argc, &argv, opts)) {
+		r = parse(self, ":" OFS_TARGET_SHORT "t:", event_options, argc, argv, opts);
 		if (r == OFS_EXIT_USAGE)
 			return OFS_EXIT_FAILURE;
-		return r < 0 ? run_claude_code(opts) : r;
+		return r < 0 ? run_event(opts) : r;
+	}
+	if (strcmp(what, "install") == 0 || strcmp(what, "uninstall") == 0) {
+		argv++;
+		argc--;
+		take_agent(&argc, &argv, opts);
 	}
 	if (strcmp(what, "install") == 0) {
-		r = parse(self, ":" OFS_TARGET_SHORT "t:y", install_options, argc - 1, argv + 1,
-			  opts);
+		r = parse(self, ":" OFS_TARGET_SHORT "t:y", install_options, argc, argv, opts);
 		return r < 0 ? run_install(opts) : r;
 	}
 	if (strcmp(what, "uninstall") == 0) {
-		r = parse(self, ":hy", uninstall_options, argc - 1, argv + 1, opts);
+		r = parse(self, ":hy", uninstall_options, argc, argv, opts);
 		return r < 0 ? run_uninstall(opts) : r;
 	}
 	if (strcmp(what, "-h") == 0 || strcmp(what, "--help") == 0) {
@@ -416,9 +508,10 @@ static int hook_run(const struct ofs_command *self, int argc, char **argv)
 
 const struct ofs_command ofs_cmd_hook = {
 	.name = "hook",
-	.synopsis = "claude-code [OPTION...] < EVENT\n"
-		    "       offload hook install [--project | --local | --user] [--pre] [--yes]\n"
-		    "       offload hook uninstall [--project | --local | --user] [--yes]",
+	.synopsis =
+		"claude-code [OPTION...] < EVENT\n"
+		"       offload hook install [claude-code] [--project | --local | --user] [--pre] [--yes]\n"
+		"       offload hook uninstall [claude-code] [--project | --local | --user] [--yes]",
 	.summary = "Offloads long tool outputs in Claude Code, which runs it as a hook",
 	.help = "claude-code reads an event: a long output is stored and answered with its pointer, and\n"
 		"where nothing is to change nothing is printed. install writes the entry into the\n"

@@ -337,9 +337,11 @@ def a_command_is_rewritten_and_means_the_same(case):
 # --- Settings -------------------------------------------------------------------------------------
 
 OTHERS = (
-    b'{\n    "model": "opus",\n    "hooks": {\n        "PostToolUse": [\n            '
-    b'{"matcher": "Write", "hooks": [{"type": "command", "command": "fmt"}]}\n        ],\n'
-    b'        "Stop": []\n    },\n    "ratio": 1.50\n}\n'
+    b'{\n    "model": "opus",\n    "hooks": {\n        "PostToolUse": [\n            {\n'
+    b'                "matcher": "Write",\n                "hooks": [\n                    {\n'
+    b'                        "type": "command",\n                        "command": "fmt"\n'
+    b'                    }\n                ]\n            }\n        ],\n        "Stop": []\n'
+    b'    },\n    "ratio": 1.5\n}\n'
 )
 
 
@@ -378,7 +380,7 @@ def what_others_wrote_stays(case):
     hooks = json.loads(read(c.settings()))["hooks"]
     assert [e["matcher"] for e in hooks["PostToolUse"]][0] == "Write"
     assert len(hooks["PostToolUse"]) == 2 and len(hooks["PreToolUse"]) == 1
-    assert b'"ratio": 1.50' in read(c.settings())
+    assert b'"ratio": 1.5' in read(c.settings())
     assert stat.S_IMODE(os.stat(c.settings()).st_mode) == 0o640
     c.offload("hook", "uninstall", "--yes")
     same(read(c.settings()), OTHERS)

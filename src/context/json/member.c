@@ -15,17 +15,15 @@ static const struct ofs_member_edit *find_edit(struct ofs_span name,
 	return NULL;
 }
 
-int ofs_member_replace(struct ofs_span object, const struct ofs_member_edit edits[], size_t n,
-		       struct ofs_buf *out)
+void ofs_member_replace(struct ofs_span object, const struct ofs_member_edit edits[], size_t n,
+			struct ofs_buf *out)
 {
 	struct ofs_span_cursor c = ofs_span_enter(object);
 	struct ofs_span name, value;
 	bool first = true;
-	int r;
 
 	ofs_buf_append(out, "{", 1);
-	r = 0;
-	while (r == 0 && ofs_span_next_member(&c, &name, &value)) {
+	while (ofs_span_next_member(&c, &name, &value)) {
 		const struct ofs_member_edit *e = find_edit(name, edits, n);
 
 		if (e && !e->json)
@@ -40,10 +38,7 @@ int ofs_member_replace(struct ofs_span object, const struct ofs_member_edit edit
 		else
 			ofs_buf_append(out, value.p, value.len);
 	}
-	if (r != 0)
-		return r;
 	ofs_buf_append(out, "}", 1);
-	return 0;
 }
 
 void ofs_member_string(const char *text, struct ofs_buf *out)

@@ -13,11 +13,11 @@ struct ofs_member_edit {
 	const char *json; /* its value from now on; NULL: the member goes */
 };
 
-/* Appends the object with the `n` edits made, on one line; what it has not is not added. 0 or -ENOMEM. */
-int ofs_member_replace(struct ofs_span object, const struct ofs_member_edit edits[], size_t n,
-		       struct ofs_buf *out);
+/* Appends the object with the `n` edits made, on one line; members that it lacks are not added. */
+void ofs_member_replace(struct ofs_span object, const struct ofs_member_edit edits[], size_t n,
+			struct ofs_buf *out);
 
-/* Appends a text as a string of JSON. 0 or -ENOMEM. */
+/* Appends a text as a string of JSON. */
 void ofs_member_string(const char *text, struct ofs_buf *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "context/hook/persisted.h"
+#include "agent/claude_persisted.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -66,16 +66,16 @@ char *ofs_persisted_path(const char *text, size_t len)
 
 size_t ofs_persisted_end(const char *text, size_t len)
 {
-	const char *p = text, *end = text + len, *behind = end;
+	const char *p = text, *end = text + len, *rest = end;
 
 	/* A preview may quote the tag as well: the last one counts. */
 	while ((p = memmem(p, (size_t)(end - p), PERSISTED_END, strlen(PERSISTED_END)))) {
 		p += strlen(PERSISTED_END);
-		behind = p;
+		rest = p;
 	}
-	while (behind < end && is_blank(*behind))
-		behind++;
-	return (size_t)(behind - text);
+	while (rest < end && is_blank(*rest))
+		rest++;
+	return (size_t)(rest - text);
 }
 
 /* By the words of the path alone: what it leads to is looked at once it is open. */

@@ -8,8 +8,8 @@
  *   Preview (first 2KB):
  *   ...
  */
-#ifndef OFS_CONTEXT_HOOK_PERSISTED_H
-#define OFS_CONTEXT_HOOK_PERSISTED_H
+#ifndef OFS_AGENT_CLAUDE_PERSISTED_H
+#define OFS_AGENT_CLAUDE_PERSISTED_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,20 +18,20 @@
 
 #include "client/spool.h"
 
-/* Whether the text is such a notice: it begins as one. What only quotes one is none. */
+/* Whether the text starts with such a notice; one that only quotes a notice does not. */
 bool ofs_persisted_is(const char *text, size_t len);
 
 /* The absolute path that a notice names, allocated; NULL: it names none. */
 char *ofs_persisted_path(const char *text, size_t len);
 
-/* Where what is behind the notice begins: another text, which the file has not; `len`: nothing is. */
+/* Where the notice ends: any text from there on is not in the file. */
 size_t ofs_persisted_end(const char *text, size_t len);
 
 /*
- * Takes in the file. A tool's output can say anything, so a notice must not be able to lay open what
- * it names: only a regular file of the user's own is taken, which is not a link, not empty and not made
- * up by the kernel, and below a hidden folder (keys are in such ones) only one that lies in a folder
- * "tool-results". -EPERM: it is not such a one; or -errno.
+ * Takes in the file. A tool's output can say anything, so a notice must not be able to disclose
+ * what it names: only a regular file of the user's own is taken, which is not a link, not empty and
+ * not made up by the kernel, and below a hidden folder (where keys are kept) only in a folder
+ * "tool-results". -EPERM: it is none of these; or -errno.
  */
 int ofs_persisted_take(const char *path, struct ofs_error *err, struct ofs_spool *spool);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "context/hook/shell_line.h"
+#include "agent/shell_line.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,16 +9,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/agent.h"
+#include "agent/claude_output.h"
+#include "agent/claude_persisted.h"
+#include "agent/shell_line.h"
 #include "base/util.h"
-#include "context/hook/hook.h"
-#include "context/hook/persisted.h"
-#include "context/hook/shell_line.h"
-#include "context/hook/tool_output.h"
 
 #define LINES 100 /* of a long text: over both limits */
 
 static char root[] = "/tmp/offload-test-XXXXXX";
 static struct ofs_hook_options options;
+
+static const struct ofs_agent *agent(void)
+{
+	return ofs_agent_find("claude-code");
+}
+
 static struct ofs_access access_;
 static struct ofs_error err;
 static char long_text[LINES * 32]; /* as it stands in JSON */
@@ -62,7 +68,7 @@ static void finish(void)
 	cr_assert_eq(system(command), 0);
 }
 
-TestSuite(context_hook, .init = begin, .fini = finish);
+TestSuite(agent_hook, .init = begin, .fini = finish);
 
 /* The text with each $L replaced by the long text, allocated. */
 static char *fill(const char *form)
@@ -92,9 +98,9 @@ static json_t *answer(const char *event, int *ret_result)
 	json_error_t why;
 	json_t *json;
 
-	cr_assert_eq(ofs_hook_event_read(text, strlen(text), &err, &e), 0, "%s: %s", err.text,
+	cr_assert_eq(agent()->read_event(text, strlen(text), &err, &e), 0, "%s: %s", err.text,
 		     text);
-	*ret_result = ofs_hook_answer(&e, &options, &access_, &err, &out);
+	*ret_result = ofs_hook_answer(agent(), &e, &options, &access_, &err, &out);
 	ofs_hook_event_finish(&e);
 	if (!out.len)
 		return NULL;
@@ -156,7 +162,7 @@ static void expect_text(const char *tool, const char *input, const char *respons
 	json_decref(json);
 }
 
-Test(context_hook, every_shape_is_answered_with_a_pointer)
+Test(agent_hook, every_shape_is_answered_with_a_pointer)
 {
 	static const char none[] = "{}";
 
@@ -187,7 +193,7 @@ Test(context_hook, every_shape_is_answered_with_a_pointer)
 	expect_text("Strange", none, "{\"x\":[1,\"$L\"]}", "Strange", "cache/general/");
 }
 
-Test(context_hook, the_response_keeps_its_shape)
+Test(agent_hook, the_response_keeps_its_shape)
 {
 	static const struct {
 		const char *tool, *response, *expected;
@@ -239,32 +245,32 @@ Test(context_hook, the_response_keeps_its_shape)
 	}
 }
 
-Test(context_hook, hits_of_a_search_are_a_line_each)
+Test(agent_hook, hits_of_a_search_are_a_line_each)
 {
 	static const char text[] =
 		"{ \"results\": [\"first\\n\", { \"content\" : [ {\"a b\" :\n"
 		" \"c \\\" d\", \"e\": [ 1 , {} ] } , 5\n] }, {\"x\": \"y z\"}, \"\"]}";
-	OFS_CLEANUP(ofs_tool_output_finish) struct ofs_tool_output output = { 0 };
+	OFS_CLEANUP(ofs_claude_output_finish) struct ofs_claude_output output = { 0 };
 	static const char expected[] =
 		"first\n{\"a b\":\"c \\\" d\",\"e\":[1,{}]}\n5\n{\"x\":\"y z\"}";
 	struct ofs_span whole;
 
 	cr_assert_eq(ofs_span_parse(text, strlen(text), &err, &whole), 0, "%s", err.text);
-	cr_assert_eq(ofs_tool_output_read(whole, &output), 0);
-	cr_expect_eq(output.shape, OFS_TOOL_RESULTS);
+	cr_assert(ofs_claude_output_read(whole, &output));
+	cr_expect_eq(output.shape, OFS_CLAUDE_RESULTS);
 	cr_expect(output.text.len == strlen(expected) &&
 			  memcmp(output.text.data, expected, output.text.len) == 0,
 		  "%.*s", (int)output.text.len, output.text.data);
 }
 
-Test(context_hook, a_shape_that_is_not_known_is_left_to_its_tool)
+Test(agent_hook, a_shape_that_is_not_known_is_left_to_its_tool)
 {
 	options.form = OFS_HOOK_TOOL;
 	expect_nothing("Strange", "{}", "{\"x\":\"$L\"}");
 	cr_expect_null(access_.backend, "nothing was stored for it");
 }
 
-Test(context_hook, what_stays_as_it_is)
+Test(agent_hook, what_stays_as_it_is)
 {
 	static const char *const responses[] = {
 		"null",
@@ -291,7 +297,7 @@ Test(context_hook, what_stays_as_it_is)
 	cr_expect_null(access_.backend, "nothing was stored");
 }
 
-Test(context_hook, a_pointer_is_never_longer_than_the_text)
+Test(agent_hook, a_pointer_is_never_longer_than_the_text)
 {
 	char many[256] = "\"", *end = many + 1;
 
@@ -301,7 +307,7 @@ Test(context_hook, a_pointer_is_never_longer_than_the_text)
 	expect_nothing("Bash", "{}", many);
 }
 
-Test(context_hook, reading_back_is_never_offloaded)
+Test(agent_hook, reading_back_is_never_offloaded)
 {
 	static const char *const commands[] = {
 		"cat .offload/refs/k3f9x2",	  "cd src && cat ../.offload/cache/shell/x.txt",
@@ -333,7 +339,7 @@ Test(context_hook, reading_back_is_never_offloaded)
 		    "\"$L\"", "Task d", "cache/");
 }
 
-Test(context_hook, a_file_that_is_read_stays_unless_it_is_very_large)
+Test(agent_hook, a_file_that_is_read_stays_unless_it_is_very_large)
 {
 	static const char input[] = "{\"file_path\":\"/w/a.c\"}";
 	static const char response[] = "{\"type\":\"text\",\"file\":{\"filePath\":\"/w/a.c\","
@@ -353,7 +359,7 @@ Test(context_hook, a_file_that_is_read_stays_unless_it_is_very_large)
 	json_decref(json);
 }
 
-Test(context_hook, limits_tasks_and_errors_at_the_end)
+Test(agent_hook, limits_tasks_and_errors_at_the_end)
 {
 	json_t *json;
 
@@ -370,7 +376,7 @@ Test(context_hook, limits_tasks_and_errors_at_the_end)
 	json_decref(json);
 }
 
-Test(context_hook, same_input_same_answer)
+Test(agent_hook, same_input_same_answer)
 {
 	json_t *one = answer_tool("Bash", "{}", "\"$L\""),
 	       *two = answer_tool("Bash", "{}", "\"$L\"");
@@ -411,7 +417,7 @@ static const char *pointer_of(json_t *answered)
 						 "updatedToolOutput"));
 }
 
-Test(context_hook, a_persisted_output_is_taken_in_from_its_path)
+Test(agent_hook, a_persisted_output_is_taken_in_from_its_path)
 {
 	OFS_FREE char *path = NULL, *size = NULL;
 	json_t *json;
@@ -426,7 +432,7 @@ Test(context_hook, a_persisted_output_is_taken_in_from_its_path)
 	json_decref(json);
 }
 
-Test(context_hook, a_persisted_output_by_the_field_of_the_tool)
+Test(agent_hook, a_persisted_output_by_the_field_of_the_tool)
 {
 	OFS_FREE char *response = NULL;
 	json_t *json;
@@ -446,7 +452,7 @@ Test(context_hook, a_persisted_output_by_the_field_of_the_tool)
 	json_decref(json);
 }
 
-Test(context_hook, a_path_that_must_not_be_read_changes_nothing)
+Test(agent_hook, a_path_that_must_not_be_read_changes_nothing)
 {
 	static const char *const paths[] = { "missing",	 "link",    "folder", "fifo",
 					     ".ssh/key", ".hidden", "../etc", "folder/../file" };
@@ -469,7 +475,7 @@ Test(context_hook, a_path_that_must_not_be_read_changes_nothing)
 	cr_expect_null(access_.backend, "nothing was stored");
 }
 
-Test(context_hook, what_the_kernel_makes_up_is_no_output)
+Test(agent_hook, what_the_kernel_makes_up_is_no_output)
 {
 	int r;
 
@@ -481,7 +487,7 @@ Test(context_hook, what_the_kernel_makes_up_is_no_output)
 	cr_expect_lt(r, 0);
 }
 
-Test(context_hook, outputs_of_claude_code_lie_in_a_hidden_folder)
+Test(agent_hook, outputs_of_claude_code_lie_in_a_hidden_folder)
 {
 	OFS_FREE char *path = NULL;
 	json_t *json;
@@ -497,7 +503,7 @@ Test(context_hook, outputs_of_claude_code_lie_in_a_hidden_folder)
 	json_decref(json);
 }
 
-Test(context_persisted, paths_in_notices)
+Test(agent_persisted, paths_in_notices)
 {
 	static const struct {
 		const char *text, *path;
@@ -563,7 +569,7 @@ static char *rewritten(const char *more, const char *command)
 	return result;
 }
 
-Test(context_hook, a_command_is_rewritten)
+Test(agent_hook, a_command_is_rewritten)
 {
 	OFS_FREE char *plain = rewritten("{\"timeout\":5}", "ls -la 'a b' | wc -l");
 	OFS_FREE char *background = rewritten("{\"run_in_background\":true}", "ls");
@@ -578,7 +584,7 @@ Test(context_hook, a_command_is_rewritten)
 	cr_expect_str_eq(task, "offload run --task s1 -- bash -c ls");
 }
 
-Test(context_shell_line, plain_ones)
+Test(agent_shell_line, plain_ones)
 {
 	static const char *const lines[] = {
 		"ls",
@@ -600,7 +606,7 @@ Test(context_shell_line, plain_ones)
 		cr_expect(ofs_shell_line_is_plain(lines[i]), "%s", lines[i]);
 }
 
-Test(context_shell_line, those_that_another_shell_might_read_otherwise)
+Test(agent_shell_line, those_that_another_shell_might_read_otherwise)
 {
 	static const char *const lines[] = {
 		"",
@@ -670,7 +676,7 @@ Test(context_shell_line, those_that_another_shell_might_read_otherwise)
 
 /* ---- events */
 
-Test(context_hook, events_that_are_none)
+Test(agent_hook, events_that_are_none)
 {
 	static const char *const texts[] = {
 		"",
@@ -691,13 +697,13 @@ Test(context_hook, events_that_are_none)
 		struct ofs_hook_event e;
 
 		err.text[0] = '\0';
-		cr_expect_eq(ofs_hook_event_read(texts[i], strlen(texts[i]), &err, &e), -EINVAL,
+		cr_expect_eq(agent()->read_event(texts[i], strlen(texts[i]), &err, &e), -EINVAL,
 			     "%s", texts[i]);
 		cr_expect(err.text[0]);
 	}
 }
 
-Test(context_hook, other_events_are_let_through)
+Test(agent_hook, other_events_are_let_through)
 {
 	static const char *const events[] = {
 		"{\"hook_event_name\":\"Stop\"}",
@@ -720,7 +726,7 @@ Test(context_hook, other_events_are_let_through)
 	}
 }
 
-Test(context_hook, a_store_that_cannot_be_used_is_said)
+Test(agent_hook, a_store_that_cannot_be_used_is_said)
 {
 	int r;
 
@@ -730,7 +736,7 @@ Test(context_hook, a_store_that_cannot_be_used_is_said)
 	cr_expect(err.text[0]);
 }
 
-Test(context_hook, strange_text_is_stored_and_answered_in_valid_json)
+Test(agent_hook, strange_text_is_stored_and_answered_in_valid_json)
 {
 	json_t *json = answer_tool("Bash", "{\"command\":\"a\\u0000b\\ud800\"}",
 				   "\"\\u0000\\ud800\\u001b[31m$L\"");

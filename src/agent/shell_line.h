@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines of a shell, and whether another shell would do the same with them. */
-#ifndef OFS_CONTEXT_HOOK_SHELL_LINE_H
-#define OFS_CONTEXT_HOOK_SHELL_LINE_H
+#ifndef OFS_AGENT_SHELL_LINE_H
+#define OFS_AGENT_SHELL_LINE_H
 
 #include <stdbool.h>
 

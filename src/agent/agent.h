@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Agents that run `offload hook NAME` before or after they use a tool. What differs between them
+ * (the form of events and answers, their tools, their settings) is a struct ofs_agent; what an
+ * answer says is decided once, in ofs_hook_answer().
+ *
+ * An agent is added by one file, src/agent/NAME.c, that defines its struct, and one line in the table
+ * of src/agent/agent.c.
+ */
+#ifndef OFS_AGENT_AGENT_H
+#define OFS_AGENT_AGENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <offloadfs/error.h>
+
+#include "base/buf.h"
+#include "client/access.h"
+#include "client/spool.h"
+#include "context/json/span.h"
+
+enum ofs_hook_kind {
+	OFS_HOOK_OTHER, /* an event that needs no answer */
+	OFS_HOOK_PRE, /* a tool is about to be used */
+	OFS_HOOK_POST, /* a tool was used */
+};
+
+/* The form of the answer to OFS_HOOK_POST. */
+enum ofs_hook_form {
+	OFS_HOOK_TEXT, /* the pointer as a string */
+	OFS_HOOK_TOOL, /* the tool's own response, with the pointer in place of its text */
+};
+
+/* Strings are allocated, and NULL where the event has none; spans lie in the event's text. */
+struct ofs_hook_event {
+	enum ofs_hook_kind kind;
+	char *tool;
+	char *session;
+	char *cwd;
+	struct ofs_span input; /* of the tool */
+	struct ofs_span response;
+	char *category; /* for the tool's output */
+	char *title; /* of the pointer: the command, the path, the query, ... */
+	char *command; /* OFS_HOOK_PRE: the shell command, where it may be replaced */
+	bool kept; /* OFS_HOOK_POST: the agent must have the result itself, or it is short */
+	bool reads_file; /* it gives a file that is on disk, and whose lines an agent needs to edit it */
+	bool delegates; /* it asks another agent, whose answer is a new text whatever it was told */
+};
+
+void ofs_hook_event_finish(struct ofs_hook_event *e);
+
+/* The text of a tool's response that a pointer can stand for. */
+struct ofs_hook_text {
+	struct ofs_buf inline_text; /* as the response has it */
+	struct ofs_spool spool; /* the whole; it may borrow `inline_text` */
+	bool saved_elsewhere; /* the agent found it too long and had put it into a file */
+	int shape; /* the agent's own: how the response holds it */
+};
+
+#define OFS_HOOK_TEXT_INIT              \
+	{                               \
+		.spool = OFS_SPOOL_INIT \
+	}
+
+void ofs_hook_text_finish(struct ofs_hook_text *t);
+
+/* An entry in an agent's settings that makes it run the hook. */
+struct ofs_agent_entry {
+	const char *event;
+	const char *matcher; /* a regular expression for the names of tools */
+	bool before; /* only wanted with `install --pre` */
+};
+
+enum ofs_agent_place {
+	OFS_AGENT_PROJECT, /* settings of the workspace that are shared */
+	OFS_AGENT_LOCAL, /* settings of the workspace that are one's own */
+	OFS_AGENT_USER,
+};
+
+struct ofs_agent {
+	const char *name; /* as in `offload hook NAME` */
+	const char *title; /* what people call it */
+	const char *minimal_version; /* the first that takes our answers */
+	const struct ofs_agent_entry *entries;
+	size_t n_entries;
+
+	/* Reads an event; `text` must stay while it is used. -EINVAL with the reason in `err`. */
+	int (*read_event)(const char *text, size_t len, struct ofs_error *err,
+			  struct ofs_hook_event *ret);
+	/*
+	 * Finds the text of e->response. 1; 0: there is none that a pointer could stand for, such as
+	 * an image; or -errno with the reason in `err`.
+	 */
+	int (*find_text)(const struct ofs_hook_event *e, enum ofs_hook_form form,
+			 struct ofs_error *err, struct ofs_hook_text *ret);
+	/* Appends the answer that replaces the text by the pointer. */
+	void (*write_pointer)(const struct ofs_hook_event *e, enum ofs_hook_form form,
+			      const struct ofs_hook_text *t, const char *pointer,
+			      struct ofs_buf *out);
+	/* Appends the answer that replaces e->command; all else of the input stays. */
+	void (*write_command)(const struct ofs_hook_event *e, const char *command,
+			      struct ofs_buf *out);
+	/* The path of the settings, allocated. 0 or -errno with the reason in `err`. */
+	int (*settings_path)(enum ofs_agent_place place, struct ofs_error *err, char **ret);
+};
+
+/* The agent of that name; NULL: none. */
+const struct ofs_agent *ofs_agent_find(const char *name);
+
+/* The agents in the order of the table, the first is number 0; NULL after the last one. */
+const struct ofs_agent *ofs_agent_number(size_t number);
+
+/* Files that are read stay in the prompt up to this size, unless options say otherwise. */
+#define OFS_HOOK_READ_BYTES ((uint64_t)64 << 10)
+
+/* All strings borrowed. */
+struct ofs_hook_options {
+	const char *task; /* of what is stored; checked already; NULL: none */
+	bool task_is_session; /* the session is the task */
+	const char *ttl; /* of what is stored; NULL: the category's */
+	uint64_t max_bytes; /* output over one of these is offloaded */
+	uint64_t max_lines;
+	uint64_t read_bytes; /* a file that was read, over this */
+	enum ofs_hook_form form;
+	const char *run; /* what a rewritten command begins with: "offload run", and its options */
+};
+
+/*
+ * Appends the answer to `ret`, or nothing where all stays as it is. The current directory must be that
+ * of the event, as far as it can be: pointers are relative to it. 0; or -errno with the reason in
+ * `err`: something could not be stored or taken in, and `ret` is as it was.
+ */
+int ofs_hook_answer(const struct ofs_agent *agent, const struct ofs_hook_event *e,
+		    const struct ofs_hook_options *options, struct ofs_access *access,
+		    struct ofs_error *err, struct ofs_buf *ret);
+
+/* Allocated: `text` as the name of a category or task; `fallback` where nothing is left of it. */
+char *ofs_hook_label(const char *text, size_t len, const char *fallback);
+
+#endif

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/* Claude Code: its events and answers, its tools, and where its settings are. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "agent/agent.h"
+#include "agent/claude_output.h"
+#include "agent/claude_persisted.h"
+#include "base/alloc.h"
+#include "base/util.h"
+#include "client/workspace.h"
+#include "context/json/member.h"
+#include "io/mounts.h"
+#include "io/path.h"
+
+#define MCP_PREFIX "mcp__"
+#define MCP_CATEGORY "mcp"
+#define OTHER_CATEGORY "general"
+#define SETTINGS_FOLDER ".claude"
+
+/* ---- tools */
+
+/* How a tool's output is filed, and which member of its input titles it. */
+struct tool {
+	const char *name;
+	const char *category; /* NULL: its result is short, or the agent must have it itself */
+	const char *title;
+	bool named; /* the title starts with the tool's name */
+};
+
+static const struct tool tools[] = {
+	{ "Bash", "shell", "command", false },
+	{ "BashOutput", "shell", "bash_id", true },
+	{ "TaskOutput", "shell", "task_id", true },
+	{ "Read", "file_read", "file_path", false },
+	{ "NotebookRead", "file_read", "notebook_path", false },
+	{ "WebFetch", "web", "url", false },
+	{ "WebSearch", "search", "query", false },
+	{ "Grep", "search", "pattern", true },
+	{ "Glob", "search", "pattern", true },
+	{ "LS", "search", "path", true },
+	{ "Task", OTHER_CATEGORY, "description", true },
+	{ "Agent", OTHER_CATEGORY, "description", true },
+	{ .name = "Write" },
+	{ .name = "Edit" },
+	{ .name = "MultiEdit" },
+	{ .name = "NotebookEdit" },
+	{ .name = "TodoWrite" },
+	{ .name = "TodoRead" },
+	{ .name = "AskUserQuestion" },
+	{ .name = "Skill" },
+	{ .name = "SlashCommand" },
+	{ .name = "ToolSearch" },
+	{ .name = "ExitPlanMode" },
+	{ .name = "EnterPlanMode" },
+};
+
+static const struct tool *find_tool(const char *name)
+{
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(tools); i++)
+		if (strcmp(tools[i].name, name) == 0)
+			return &tools[i];
+	return NULL;
+}
+
+/* A tool of an MCP server is "mcp__SERVER__TOOL". */
+static bool is_mcp(const char *name)
+{
+	return strncmp(name, MCP_PREFIX, strlen(MCP_PREFIX)) == 0;
+}
+
+/* Allocated: that of a server's tool is the server's name. */
+static char *make_category(const char *name, const struct tool *tool)
+{
+	const char *server, *end;
+
+	if (tool && tool->category)
+		return ofs_strdup(tool->category);
+	if (!is_mcp(name))
+		return ofs_strdup(OTHER_CATEGORY);
+	server = name + strlen(MCP_PREFIX);
+	end = strstr(server, "__");
+	return ofs_hook_label(server, end ? (size_t)(end - server) : strlen(server), MCP_CATEGORY);
+}
+
+static char *make_title(const char *name, const struct tool *tool, struct ofs_span input)
+{
+	OFS_FREE char *said = NULL;
+
+	if (tool && tool->title)
+		said = ofs_span_text(ofs_span_member(input, tool->title));
+	if (!said || !*said)
+		return ofs_strdup(name);
+	return tool->named ? ofs_format("%s %s", name, said) : ofs_steal(said);
+}
+
+/* ---- events */
+
+/*
+ * Allocated: the line that Bash is to run; NULL: it goes on in the background, or holds a NUL, which
+ * ends it for us but not for others.
+ */
+static char *read_command(struct ofs_span input)
+{
+	struct ofs_span command = ofs_span_member(input, "command");
+	struct ofs_span background = ofs_span_member(input, "run_in_background");
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+
+	if (!ofs_span_is_string(command) || (background.len && *background.p == 't'))
+		return NULL;
+	ofs_span_decode(command, &text);
+	if (!text.len || memchr(text.data, 0, text.len))
+		return NULL;
+	return ofs_buf_steal_str(&text);
+}
+
+/* An event without a name is a PostToolUse. */
+static enum ofs_hook_kind event_kind(struct ofs_span name)
+{
+	if (!name.len || ofs_span_is(name, "PostToolUse"))
+		return OFS_HOOK_POST;
+	return ofs_span_is(name, "PreToolUse") ? OFS_HOOK_PRE : OFS_HOOK_OTHER;
+}
+
+static int read_event(const char *text, size_t len, struct ofs_error *err,
+		      struct ofs_hook_event *ret)
+{
+	const struct tool *tool;
+	struct ofs_span root;
+	int r = ofs_span_parse(text, len, err, &root);
+
+	if (r < 0)
+		return r;
+	if (!ofs_span_is_object(root))
+		return ofs_error_set(err, EINVAL,
+				     "an event is a JSON object with tool_name, "
+				     "tool_input and tool_response");
+	*ret = (struct ofs_hook_event){
+		.kind = event_kind(ofs_span_member(root, "hook_event_name")),
+		.tool = ofs_span_text(ofs_span_member(root, "tool_name")),
+		.session = ofs_span_text(ofs_span_member(root, "session_id")),
+		.cwd = ofs_span_text(ofs_span_member(root, "cwd")),
+		.input = ofs_span_member(root, "tool_input"),
+		.response = ofs_span_member(root, "tool_response"),
+	};
+	if (ret->kind == OFS_HOOK_OTHER)
+		return 0;
+	if (!ret->tool) {
+		ofs_hook_event_finish(ret);
+		return ofs_error_set(err, EINVAL, "the event has no tool_name");
+	}
+	tool = find_tool(ret->tool);
+	ret->category = make_category(ret->tool, tool);
+	ret->title = make_title(ret->tool, tool, ret->input);
+	ret->kept = tool && !tool->category;
+	ret->reads_file = strcmp(ret->tool, "Read") == 0;
+	ret->delegates = strcmp(ret->tool, "Task") == 0 || strcmp(ret->tool, "Agent") == 0;
+	if (ret->kind == OFS_HOOK_PRE && strcmp(ret->tool, "Bash") == 0)
+		ret->command = read_command(ret->input);
+	return 0;
+}
+
+/* ---- texts */
+
+/* Appends the rest on a line of its own, whether it starts with a line break or not. */
+static int add_rest(struct ofs_spool *spool, const uint8_t *text, size_t len)
+{
+	int r = 0;
+
+	if (len && *text == '\n') {
+		text++;
+		len--;
+	}
+	if (len && spool->last != '\n')
+		r = ofs_spool_append(spool, "\n", 1);
+	return r == 0 ? ofs_spool_append(spool, text, len) : r;
+}
+
+/* Takes in the file that the output was written to, and what it does not have. */
+static int take_persisted(const struct ofs_claude_output *o, struct ofs_error *err,
+			  struct ofs_spool *spool)
+{
+	const char *text = (const char *)o->text.data;
+	OFS_FREE char *path = NULL;
+	size_t rest;
+	int r;
+
+	if (o->persisted.len) {
+		rest = o->beside;
+		path = ofs_span_text(o->persisted);
+	} else {
+		rest = ofs_persisted_end(text, o->text.len);
+		path = ofs_persisted_path(text, o->text.len);
+	}
+	if (!path || path[0] != '/')
+		return ofs_error_set(err, EINVAL,
+				     "it says that it was saved, but not to which file");
+	r = ofs_persisted_take(path, err, spool);
+	if (r < 0)
+		return r;
+	r = add_rest(spool, o->text.data ? o->text.data + rest : NULL, o->text.len - rest);
+	return r < 0 ? ofs_error_set(err, -r, "%s", strerror(-r)) : 0;
+}
+
+/* Claude Code takes a string from servers' tools alone; for its own it wants the tool's shape. */
+static int find_text(const struct ofs_hook_event *e, enum ofs_hook_form form, struct ofs_error *err,
+		     struct ofs_hook_text *ret)
+{
+	OFS_CLEANUP(ofs_claude_output_finish) struct ofs_claude_output o = { 0 };
+	int r = 0;
+
+	if (!ofs_claude_output_read(e->response, &o))
+		return 0;
+	if (form == OFS_HOOK_TOOL && o.shape == OFS_CLAUDE_OTHER && !is_mcp(e->tool))
+		return 0;
+	ret->shape = o.shape;
+	ret->saved_elsewhere = o.persisted.len || ofs_persisted_is((char *)o.text.data, o.text.len);
+	if (ret->saved_elsewhere)
+		r = take_persisted(&o, err, &ret->spool);
+	ret->inline_text = ofs_buf_steal(&o.text);
+	if (!ret->saved_elsewhere)
+		ofs_spool_wrap(&ret->spool, ret->inline_text.data, ret->inline_text.len);
+	return r < 0 ? r : 1;
+}
+
+static void write_pointer(const struct ofs_hook_event *e, enum ofs_hook_form form,
+			  const struct ofs_hook_text *t, const char *pointer, struct ofs_buf *out)
+{
+	ofs_buf_append_str(out, "{\"hookSpecificOutput\":{\"hookEventName\":\"PostToolUse\","
+				"\"updatedToolOutput\":");
+	if (form == OFS_HOOK_TOOL && t->shape != OFS_CLAUDE_OTHER)
+		ofs_claude_output_write(e->response, (enum ofs_claude_shape)t->shape, pointer, out);
+	else
+		ofs_member_string(pointer, out);
+	ofs_buf_append_str(out, "}}");
+}
+
+static void write_command(const struct ofs_hook_event *e, const char *command, struct ofs_buf *out)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf json = OFS_BUF_INIT;
+	struct ofs_member_edit edit = { .name = "command" };
+
+	ofs_member_string(command, &json);
+	edit.json = ofs_buf_str(&json);
+	ofs_buf_append_str(out, "{\"hookSpecificOutput\":{\"hookEventName\":"
+				"\"PreToolUse\",\"updatedInput\":");
+	ofs_member_replace(e->input, &edit, 1, out);
+	ofs_buf_append_str(out, "}}");
+}
+
+/* ---- settings */
+
+/* The workspace's folder of settings, allocated. */
+static int project_folder(struct ofs_error *err, char **ret)
+{
+	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
+	OFS_FREE char *cwd = ofs_path_cwd(), *workspace = NULL;
+	int r;
+
+	if (!cwd)
+		return ofs_error_set(err, ENOENT, "the current directory is gone");
+	r = ofs_mounts_read(NULL, &mounts);
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot read the list of mounts: %s", strerror(-r));
+	workspace = ofs_workspace_find(cwd, &mounts);
+	*ret = ofs_path_join(workspace, SETTINGS_FOLDER);
+	return 0;
+}
+
+static int user_folder(struct ofs_error *err, char **ret)
+{
+	const char *config = getenv("CLAUDE_CONFIG_DIR"), *home = getenv("HOME");
+
+	if (config && config[0] == '/') {
+		*ret = ofs_strdup(config);
+		return 0;
+	}
+	if (!home || home[0] != '/')
+		return ofs_error_set(err, ENOENT, "HOME is not set, so there is no settings file");
+	*ret = ofs_path_join(home, SETTINGS_FOLDER);
+	return 0;
+}
+
+static int settings_path(enum ofs_agent_place place, struct ofs_error *err, char **ret)
+{
+	OFS_FREE char *folder = NULL;
+	int r = place == OFS_AGENT_USER ? user_folder(err, &folder) : project_folder(err, &folder);
+
+	if (r < 0)
+		return r;
+	*ret = ofs_path_join(folder,
+			     place == OFS_AGENT_LOCAL ? "settings.local.json" : "settings.json");
+	return 0;
+}
+
+/* A matcher of more than names and "|" is a regular expression. */
+static const struct ofs_agent_entry entries[] = {
+	{ "PostToolUse",
+	  "^(Bash|BashOutput|TaskOutput|Read|Grep|Glob|LS|WebFetch|WebSearch|Task|Agent|mcp__.*)$",
+	  false },
+	{ "PreToolUse", "Bash", true },
+};
+
+extern const struct ofs_agent ofs_agent_claude_code;
+
+const struct ofs_agent ofs_agent_claude_code = {
+	.name = "claude-code",
+	.title = "Claude Code",
+	.minimal_version = "2.1.121",
+	.entries = entries,
+	.n_entries = OFS_ARRAY_SIZE(entries),
+	.read_event = read_event,
+	.find_text = find_text,
+	.write_pointer = write_pointer,
+	.write_command = write_command,
+	.settings_path = settings_path,
+};

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/claude_output.h"
+
+#include <string.h>
+
+#include "base/util.h"
+#include "context/json/member.h"
+
+void ofs_claude_output_finish(struct ofs_claude_output *o)
+{
+	ofs_buf_finish(&o->text);
+	*o = (struct ofs_claude_output){ 0 };
+}
+
+/* ---- reading */
+
+/* What is added begins on a line of its own. */
+static void end_line(struct ofs_buf *text)
+{
+	if (text->len && text->data[text->len - 1] != '\n')
+		ofs_buf_append(text, "\n", 1);
+}
+
+static void add_string(struct ofs_span string, struct ofs_buf *text)
+{
+	if (string.len <= strlen("\"\""))
+		return;
+	end_line(text);
+	ofs_span_decode(string, text);
+}
+
+static void add_json(struct ofs_span value, struct ofs_buf *text)
+{
+	end_line(text);
+	ofs_buf_append(text, value.p, value.len);
+}
+
+/* JSON on one line, however the program that wrote it spread it. */
+static void add_json_line(struct ofs_span value, struct ofs_buf *text)
+{
+	const char *p = value.p, *end = value.p + value.len;
+
+	end_line(text);
+	while (p < end) {
+		const char *start = p;
+
+		if (*p == '"') {
+			for (p++; *p != '"'; p++)
+				p += *p == '\\';
+			p++;
+		} else {
+			while (p < end && !strchr("\" \t\r\n", *p))
+				p++;
+		}
+		ofs_buf_append(text, start, (size_t)(p - start));
+		while (p < end && strchr(" \t\r\n", *p))
+			p++;
+	}
+}
+
+/*
+ * A string as its text, other values as JSON, each on its own line; so are those of an array
+ * `content` within an item, so that grep finds the hits of a search.
+ */
+static void add_each(struct ofs_span array, bool nested, struct ofs_buf *text)
+{
+	struct ofs_span_cursor c = ofs_span_enter(array);
+	struct ofs_span item;
+
+	while (ofs_span_next(&c, &item)) {
+		struct ofs_span hits = { 0 };
+
+		if (nested)
+			hits = ofs_span_member(item, "content");
+		if (ofs_span_is_array(hits))
+			add_each(hits, false, text);
+		else if (ofs_span_is_string(item))
+			add_string(item, text);
+		else
+			add_json_line(item, text);
+	}
+}
+
+/* False: one of the blocks is not a text. */
+static bool add_blocks(struct ofs_span array, struct ofs_buf *text)
+{
+	struct ofs_span_cursor c = ofs_span_enter(array);
+	struct ofs_span block;
+
+	while (ofs_span_next(&c, &block)) {
+		struct ofs_span string = ofs_span_member(block, "text");
+
+		if (!ofs_span_is(ofs_span_member(block, "type"), "text") ||
+		    !ofs_span_is_string(string))
+			return false;
+		add_string(string, text);
+	}
+	return true;
+}
+
+static bool read_streams(struct ofs_span response, struct ofs_claude_output *o)
+{
+	struct ofs_span image = ofs_span_member(response, "isImage");
+	struct ofs_span persisted = ofs_span_member(response, "persistedOutputPath");
+
+	if (image.len && *image.p == 't')
+		return false;
+	if (ofs_span_is_string(persisted))
+		o->persisted = persisted;
+	add_string(ofs_span_member(response, "stdout"), &o->text);
+	o->beside = o->text.len;
+	persisted = ofs_span_member(response, "stderr");
+	if (ofs_span_is_string(persisted))
+		add_string(persisted, &o->text);
+	return true;
+}
+
+/* What is said in another way beside the blocks would be lost, so the whole is the text then. */
+static bool read_message(struct ofs_span response, struct ofs_claude_output *o)
+{
+	struct ofs_span beside = ofs_span_member(response, "structuredContent");
+
+	if (!add_blocks(ofs_span_member(response, "content"), &o->text))
+		return false;
+	if (beside.len && !ofs_span_is_null(beside)) {
+		o->text.len = 0;
+		add_json(response, &o->text);
+	}
+	return true;
+}
+
+static enum ofs_claude_shape object_shape(struct ofs_span object)
+{
+	struct ofs_span content = ofs_span_member(object, "content");
+
+	if (ofs_span_is_object(ofs_span_member(object, "file")))
+		return OFS_CLAUDE_FILE;
+	if (ofs_span_is_string(ofs_span_member(object, "stdout")))
+		return OFS_CLAUDE_STREAMS;
+	if (ofs_span_is_array(content))
+		return OFS_CLAUDE_MESSAGE;
+	/* A search that lists files has `filenames`, too, and then the content is empty. */
+	if (ofs_span_is_string(content) && content.len > strlen("\"\""))
+		return OFS_CLAUDE_CONTENT;
+	if (ofs_span_is_array(ofs_span_member(object, "filenames")))
+		return OFS_CLAUDE_NAMES;
+	if (ofs_span_is_string(ofs_span_member(object, "result")))
+		return OFS_CLAUDE_RESULT;
+	if (ofs_span_is_array(ofs_span_member(object, "results")))
+		return OFS_CLAUDE_RESULTS;
+	return OFS_CLAUDE_OTHER;
+}
+
+static enum ofs_claude_shape array_shape(struct ofs_span array)
+{
+	struct ofs_span_cursor c = ofs_span_enter(array);
+	struct ofs_span first;
+
+	return ofs_span_next(&c, &first) && ofs_span_member(first, "type").len ? OFS_CLAUDE_BLOCKS
+									       : OFS_CLAUDE_OTHER;
+}
+
+static bool read_shape(struct ofs_span response, struct ofs_claude_output *o)
+{
+	struct ofs_span file;
+
+	switch (o->shape) {
+	case OFS_CLAUDE_STRING:
+		add_string(response, &o->text);
+		return true;
+	case OFS_CLAUDE_BLOCKS:
+		return add_blocks(response, &o->text);
+	case OFS_CLAUDE_STREAMS:
+		return read_streams(response, o);
+	case OFS_CLAUDE_FILE: /* other types are images, notebooks and documents */
+		file = ofs_span_member(ofs_span_member(response, "file"), "content");
+		add_string(file, &o->text);
+		return ofs_span_is_string(file) &&
+		       ofs_span_is(ofs_span_member(response, "type"), "text");
+	case OFS_CLAUDE_MESSAGE:
+		return read_message(response, o);
+	case OFS_CLAUDE_CONTENT:
+		add_string(ofs_span_member(response, "content"), &o->text);
+		return true;
+	case OFS_CLAUDE_NAMES:
+		add_each(ofs_span_member(response, "filenames"), false, &o->text);
+		return true;
+	case OFS_CLAUDE_RESULT:
+		add_string(ofs_span_member(response, "result"), &o->text);
+		return true;
+	case OFS_CLAUDE_RESULTS:
+		add_each(ofs_span_member(response, "results"), true, &o->text);
+		return true;
+	case OFS_CLAUDE_OTHER:
+		add_json(response, &o->text);
+		return response.len > strlen("[]");
+	}
+	return false;
+}
+
+bool ofs_claude_output_read(struct ofs_span response, struct ofs_claude_output *ret)
+{
+	OFS_CLEANUP(ofs_claude_output_finish) struct ofs_claude_output o = { 0 };
+
+	if (ofs_span_is_object(response))
+		o.shape = object_shape(response);
+	else if (ofs_span_is_array(response))
+		o.shape = array_shape(response);
+	else if (!ofs_span_is_string(response))
+		return false;
+	if (!read_shape(response, &o) || (!o.text.len && !o.persisted.len))
+		return false;
+	*ret = o;
+	o = (struct ofs_claude_output){ 0 };
+	return true;
+}
+
+/* ---- writing */
+
+/* Where the text goes, and what stands around it there. */
+static const struct {
+	const char *member;
+	const char *before, *after;
+} places[] = {
+	[OFS_CLAUDE_STRING] = { NULL, "", "" },
+	[OFS_CLAUDE_BLOCKS] = { NULL, "[{\"type\":\"text\",\"text\":", "}]" },
+	[OFS_CLAUDE_STREAMS] = { "stdout", "", "" },
+	[OFS_CLAUDE_FILE] = { "content", "", "" }, /* of "file" */
+	[OFS_CLAUDE_MESSAGE] = { "content", "[{\"type\":\"text\",\"text\":", "}]" },
+	[OFS_CLAUDE_CONTENT] = { "content", "", "" },
+	[OFS_CLAUDE_NAMES] = { "filenames", "[", "]" },
+	[OFS_CLAUDE_RESULT] = { "result", "", "" },
+	[OFS_CLAUDE_RESULTS] = { "results", "[", "]" },
+};
+
+void ofs_claude_output_write(struct ofs_span response, enum ofs_claude_shape shape,
+			     const char *text, struct ofs_buf *out)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT, file = OFS_BUF_INIT;
+	struct ofs_member_edit edits[] = {
+		{ places[shape].member, NULL },
+		/* These would be shown in place of the text, or beside it. */
+		{ "stderr", "\"\"" },
+		{ "persistedOutputPath", NULL },
+		{ "persistedOutputSize", NULL },
+		{ "structuredContent", NULL },
+	};
+	bool several = shape == OFS_CLAUDE_STREAMS || shape == OFS_CLAUDE_MESSAGE;
+
+	ofs_buf_append_str(&value, places[shape].before);
+	ofs_member_string(text, &value);
+	ofs_buf_append_str(&value, places[shape].after);
+	edits[0].json = ofs_buf_str(&value);
+	if (!places[shape].member) {
+		ofs_buf_append_str(out, edits[0].json);
+		return;
+	}
+	if (shape == OFS_CLAUDE_FILE) {
+		ofs_member_replace(ofs_span_member(response, "file"), edits, 1, &file);
+		edits[0] = (struct ofs_member_edit){ "file", ofs_buf_str(&file) };
+	}
+	ofs_member_replace(response, edits, several ? OFS_ARRAY_SIZE(edits) : 1, out);
+}
