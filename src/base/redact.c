@@ -17,7 +17,7 @@ static pthread_once_t begins_once = PTHREAD_ONCE_INIT;
 static struct redact_begins begins;
 
 /*
- * The rules behind those for tokens, with the bytes they begin with (NULL: any). A Discord bot's
+ * The rules after those for tokens, with the bytes they start with (NULL: any). A Discord bot's
  * number is digits, and these are all that base64 makes of the first of them.
  */
 static const struct {
@@ -68,8 +68,8 @@ struct best {
 };
 
 /*
- * Keeps the secret that starts first; of two that start at the same place that of the earlier rule:
- * a token tells more than the name it is assigned to.
+ * Keeps the secret that starts first; of two in the same place that of the earlier rule: a token
+ * tells more than the name it is assigned to.
  */
 static void keep_best(struct best *best, const struct ofs_secret *found, unsigned int rule)
 {
@@ -78,10 +78,7 @@ static void keep_best(struct best *best, const struct ofs_secret *found, unsigne
 		*best = (struct best){ *found, rule };
 }
 
-/*
- * The first place at or behind `at`, before `end`, where a rule begins; REDACT_BEGINS bytes are
- * there.
- */
+/* The first place from `at` to `end` where a rule may start; REDACT_BEGINS bytes are there. */
 static size_t next_begin(const unsigned char *text, size_t at, size_t end, uint64_t *ret_rules)
 {
 	for (; at < end; at++) {
@@ -106,10 +103,7 @@ bool ofs_redact_scan_next(struct ofs_redact_scan *s, struct ofs_secret *ret)
 	pthread_once(&begins_once, begins_init);
 	if (!at && redact_key_rest(s, 0, &found))
 		keep_best(&best, &found, redact_token_count());
-	/*
-	 * A rule may begin before what another has found starts: the user in a URL before the
-	 * password.
-	 */
+	/* A rule may start before the secret that another has found: at the user in a URL. */
 	for (; at < end; at++) {
 		at = next_begin((const unsigned char *)s->text, at, end, &begun);
 		if (at == end)
@@ -147,7 +141,7 @@ static void append_marks(struct ofs_buf *out, const char *text, const struct ofs
 	}
 }
 
-/* ofs_redact_text() that also says whether a key is left open. */
+/* ofs_redact_text() that also says if the text ends within a key. */
 static int redact_text(struct ofs_buf *out, const char *text, size_t len, bool *ret_key_open)
 {
 	struct ofs_redact_scan scan;
@@ -184,7 +178,7 @@ size_t ofs_redact_cut(const char *text, size_t len, size_t limit)
 		return len;
 	for (end = limit; end && ((unsigned char)text[end] & 0xc0) == 0x80 && limit - end < 3;)
 		end--;
-	/* A mark that begins before the end must also be closed before it. */
+	/* A mark that starts before the end must also be closed before it. */
 	for (at = end; at && end - at < MARK_MAX;) {
 		if (text[--at] == ']')
 			break;
@@ -198,17 +192,10 @@ void ofs_redact_line(char *line, size_t size)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
 	size_t len = strnlen(line, size - 1);
-	struct ofs_redact_scan scan;
-	struct ofs_secret first;
 
 	line[len] = '\0';
-	ofs_redact_scan_init(&scan, line, len);
-	if (!ofs_redact_scan_next(&scan, &first))
+	if (ofs_redact_text(&out, line, len) == 0)
 		return;
-	if (ofs_redact_text(&out, line, len) < 0) {
-		line[first.start] = '\0';
-		return;
-	}
 	len = ofs_redact_cut((const char *)out.data, out.len, size - 1);
 	memcpy(line, out.data, len);
 	line[len] = '\0';
@@ -228,7 +215,7 @@ int ofs_redact_state_line(struct ofs_redact_state *state, struct ofs_buf *out, c
 {
 	size_t newline = len && line[len - 1] == '\n', body = 0;
 	bool ends = true;
-	int r, n = 0;
+	int n = 0;
 
 	len -= newline;
 	if (state->in_key) {
@@ -236,14 +223,9 @@ int ofs_redact_state_line(struct ofs_redact_state *state, struct ofs_buf *out, c
 		n = body > 0;
 		if (body)
 			ofs_buf_append_str(out, REDACT_MARK REDACT_KEY_KIND "]");
-		r = 0;
 	}
-	if (ends) {
-		r = redact_text(out, line + body, len - body, &state->in_key);
-		if (r < 0)
-			return r;
-		n += r;
-	}
+	if (ends)
+		n += redact_text(out, line + body, len - body, &state->in_key);
 	ofs_buf_append(out, "\n", newline);
 	return n;
 }

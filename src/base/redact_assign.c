@@ -18,7 +18,7 @@ enum sort {
 	SECRET, /* the value must look like a key */
 	PASSWORD, /* or like a password: three of small letters, capitals, digits, others */
 	PASS, /* as PASSWORD, but the name must end with it, and it must be a word ("DB_PASS") */
-	HEADER, /* behind a scheme ("Bearer") the value need not look like much */
+	HEADER, /* after a scheme ("Bearer") the value need not look like much */
 	PUBLIC, /* not secret, although what follows in the name says so */
 	COOKIE, /* the name must be all of the end, the value like a key and not short */
 };
@@ -60,7 +60,7 @@ static const struct name names[] = {
 	{ "sessionid", "session-cookie", COOKIE },
 };
 
-/* What a name says behind its word if its value is about the secret, not the secret. */
+/* Words that follow in a name whose value is about the secret, not the secret. */
 static const char *const about[] = {
 	"hash", "sha", "md5",  "digest", "checksum", "fingerprint", "version", "type",
 	"url",	"uri", "path", "file",	 "name",     "count",	    "expir",   "ttl",
@@ -98,24 +98,24 @@ static bool is_about(const char *text, size_t at, size_t end)
 	return false;
 }
 
-/* Whether `name` counts in the one from `start` to `end`, where it is from `at` to `behind`. */
+/* `name`, found from `at` to `after`, counts in the name from `start` to `end`. */
 static bool name_counts(const struct name *name, const char *text, size_t start, size_t end,
-			size_t at, size_t behind)
+			size_t at, size_t after)
 {
 	switch (name->sort) {
 	case PUBLIC:
 		return true;
 	case PASS:
-		return behind == end && (at == start || !redact_is(text[at - 1], REDACT_ALNUM));
+		return after == end && (at == start || !redact_is(text[at - 1], REDACT_ALNUM));
 	case HEADER:
 	case COOKIE:
-		return behind == end;
+		return after == end;
 	default:
-		return !word_goes_on(text, behind, end) && !is_about(text, behind, end);
+		return !word_goes_on(text, after, end) && !is_about(text, after, end);
 	}
 }
 
-/* Of the letters that a name here begins with. */
+/* A bit for each letter that a name in the table starts with. */
 #define INITIAL(c) (UINT32_C(1) << ((c) - 'a'))
 
 static const struct name *name_find(const char *text, size_t start, size_t end)
@@ -130,9 +130,9 @@ static const struct name *name_find(const char *text, size_t start, size_t end)
 		    !(initials & INITIAL(redact_fold(text[at]))))
 			continue;
 		for (name = names; name < names + OFS_ARRAY_SIZE(names); name++) {
-			size_t behind = name_match(text, end, at, name->text);
+			size_t after = name_match(text, end, at, name->text);
 
-			if (behind && name_counts(name, text, start, end, at, behind))
+			if (after && name_counts(name, text, start, end, at, after))
 				return name->sort == PUBLIC ? NULL : name;
 		}
 	}
@@ -149,7 +149,7 @@ static size_t back_over(const struct ofs_redact_scan *s, size_t at, unsigned int
 	return at;
 }
 
-/* What is named before the ":" or "=" at `at`: name, "name", \"name\", x["name"]. */
+/* The name before the ":" or "=" at `at`: name, "name", \"name\", x["name"]. */
 static const struct name *name_before(const struct ofs_redact_scan *s, size_t at)
 {
 	size_t start, end = back_over(s, at, REDACT_SPACE, ' ');
@@ -175,7 +175,7 @@ struct value {
 	bool has_scheme; /* "Bearer" or the like precedes it */
 };
 
-/* To the value behind the ":" or "=" at `at`, and into its quotes. */
+/* Finds the value after the ":" or "=" at `at`, within its quotes. */
 static bool value_open(const char *text, size_t len, size_t at, struct value *v)
 {
 	size_t start = at + 1, limit;
@@ -264,7 +264,7 @@ static bool is_identifier(const char *text, size_t len)
 	       redact_run(text, 0, len, REDACT_WORD | REDACT_DOT) == len;
 }
 
-/* Whether what could be a name in code is a key all the same. */
+/* It could be a name in code, but is a key. */
 static bool is_random_name(const struct redact_look *look, size_t len)
 {
 	return redact_is_random(look, len) &&
@@ -330,7 +330,7 @@ static bool is_secret(struct ofs_redact_scan *s, const struct name *name, const 
 	return !is_url(text, len) && !redact_is_placeholder(text, len);
 }
 
-/* Behind "Bearer" and the like, of which a header without a value consists. */
+/* The end of "Bearer" and the like, of which a header without a value consists. */
 static size_t skip_auth_scheme(const char *text, size_t len, size_t at)
 {
 	static const char *const schemes[] = { "bearer", "basic", "token", "apikey", "negotiate" };
@@ -346,7 +346,7 @@ static size_t skip_auth_scheme(const char *text, size_t len, size_t at)
 	return at;
 }
 
-/* Most of what follows a ":" or "=" is too short: that is seen sooner than the name. */
+/* Most values are too short, which is found sooner than the name. */
 static bool is_long_enough(const char *text, size_t len, size_t at, bool is_quoted)
 {
 	unsigned int stops = is_quoted ? REDACT_SPACE : REDACT_SPACE | REDACT_QUOTE;
@@ -425,7 +425,7 @@ bool redact_url_password(struct ofs_redact_scan *s, size_t at, struct ofs_secret
 	     i++)
 		if (text[i] == '@')
 			end = i;
-	/* What a mark cuts short was not a password when the mark was not there. */
+	/* If a mark cuts it short, it was not a password before. */
 	if (redact_has(text, s->len, i, REDACT_MARK, false))
 		return false;
 	if (end < start + URL_PASSWORD_MIN || is_url_stand_in(text + start, end - start))

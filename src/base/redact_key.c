@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Private keys in PEM, read line by line. A line ends with a newline, with one written as "\n" in a
- * string, or with a blank where a whole key stands on one line; before and behind its base64 there
+ * string, or with a blank where a whole key stands on one line; before and after its base64 there
  * may be what a program or a diff puts around lines: quotes, a "+", a number.
  */
 #include "base/redact_rules.h"
@@ -75,7 +75,7 @@ static size_t break_len(const char *text, size_t len, size_t at)
 	return end > at && end < len && (text[end] == 'n' || text[end] == 'r') ? end + 1 - at : 0;
 }
 
-/* Behind what is put before a line. */
+/* After what is put before a line. */
 static size_t skip_lead(const char *text, size_t len, size_t at)
 {
 	size_t digits;
@@ -150,7 +150,7 @@ static struct key_line read_line(const char *text, size_t len, size_t at)
 }
 
 struct key_body {
-	size_t end; /* behind the last line that belongs to it */
+	size_t end; /* after its last line */
 	size_t chars; /* of base64 */
 	bool has_end; /* its END line is there */
 	bool is_cut; /* the text ended first */
@@ -179,10 +179,7 @@ static struct key_body read_body(const char *text, size_t len, size_t at)
 	return body;
 }
 
-/*
- * What is read ahead here and is no key after all has hardly any base64 and no other header, so the
- * next header is behind it.
- */
+/* If this is no key after all, little was read ahead, and no other header was passed. */
 bool redact_key(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
 {
 	size_t n = frame_len(s->text, s->len, at, DASHES "BEGIN ");

@@ -1,28 +1,41 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The rules of redact.c, by what they know a secret by: its form, the name before it, the lines of
- * a key.
- */
+/* The rules of redact.c: a secret has a known form, or a name before it, or the lines of a key. */
 #ifndef OFS_BASE_REDACT_RULES_H
 #define OFS_BASE_REDACT_RULES_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "base/redact.h"
+/* A secret; of `password=X` it is X. Only a private key has more than one line. */
+struct ofs_secret {
+	size_t start;
+	size_t len;
+	const char *kind; /* static: "github-token", "password", ... */
+};
 
-/*
- * What precedes the kind in a mark. Rules must not take a mark for a secret, nor for a name or the
- * like.
- */
+/* A walk over the secrets of a text, which stays the caller's and must not change. */
+struct ofs_redact_scan {
+	const char *text;
+	size_t len;
+	size_t at; /* where the last secret ended: what is before it is not looked at again */
+	bool key_open; /* the last secret is a private key that the text ends within */
+
+	/* What was read ahead, so that it is not read again. */
+	size_t word_start, word_end; /* bytes without white space, quotes or brackets */
+	size_t no_key; /* no key that started before the text has lines before this */
+};
+
+/* The start of a mark. Rules must not take a mark for a secret, nor for a name or the like. */
 #define REDACT_MARK "[redacted: "
 
 #define REDACT_KEY_KIND "private-key"
 
 /*
- * A rule is tried where the text has the three bytes it begins with (bit n of each table is rule
- * n); it finds a secret that starts there or behind. It may look back as far as scan->at: before
- * that is a secret, or its mark.
+ * A rule is tried where the text has the three bytes that it starts with (bit n of each table is
+ * rule n); it finds a secret that starts there or later. It may look back as far as scan->at:
+ * before that is a secret, or its mark.
  */
 #define REDACT_BEGINS 3
 #define REDACT_RULES 64
@@ -94,7 +107,7 @@ static inline bool redact_is(char c, unsigned int classes)
 	return redact_class(c) & classes;
 }
 
-/* The end of the run of `classes` that begins at `at`. */
+/* The end of the run of `classes` that starts at `at`. */
 static inline size_t redact_run(const char *text, size_t at, size_t end, unsigned int classes)
 {
 	while (at < end && redact_is(text[at], classes))
@@ -107,19 +120,15 @@ static inline char redact_fold(char c)
 	return redact_is(c, REDACT_UPPER) ? (char)(c | 0x20) : c;
 }
 
-/* Whether `text` has `what` (in lower case, if `fold`) at `at`. */
+/* True if `text` has `what` at `at`; `fold`: in any case, `what` being in lower case. */
 bool redact_has(const char *text, size_t len, size_t at, const char *what, bool fold);
 
-/*
- * Whether a word may start at `at`: it is not amid characters of `classes`, an escape (\n, %3d)
- * aside.
- */
+/* A word may start at `at`: no character of `classes` precedes it, escapes (\n, %3d) aside. */
 bool redact_starts(const struct ofs_redact_scan *s, size_t at, unsigned int classes);
 
 /*
- * What a value looks like, in integers. Changes are neighbours of different classes, but for a
- * capital before a small letter. Odd are the changes, letters that words rarely have side by side,
- * and special characters.
+ * The look of a value. Changes are neighbours of different classes, except a capital before a small
+ * letter. Odd are the changes, letters that words rarely have side by side, and special characters.
  */
 struct redact_look {
 	unsigned int sampled; /* characters looked at: the first of a long value */
@@ -140,26 +149,21 @@ void redact_look(const char *value, size_t len, struct redact_look *ret);
 #define REDACT_LONG 16
 
 /*
- * Whether most neighbours are no neighbours in a word. In names of programs up to 30 % are, in keys
- * of letters and digits 50 to 90 %: 40 % tell them apart where the text is long enough.
+ * Most neighbours are odd. In names of programs up to 30 % are, in keys of letters and digits 50 to
+ * 90 %: 40 % tells them apart if the text is long enough.
  */
 static inline bool redact_is_odd(const struct redact_look *look, bool is_long)
 {
 	return is_long ? look->odd * 5 >= look->sampled * 2 : look->odd * 2 >= look->sampled;
 }
 
-/*
- * Whether the classes or the letters change as in keys (hexadecimal, base32, base62), unlike in
- * names and words.
- */
+/* Classes or letters change as in keys (hexadecimal, base32, base62), unlike in words. */
 bool redact_is_random(const struct redact_look *look, size_t len);
 
-/* Whether all its letters are digits of hexadecimal numbers. */
+/* All its letters are hexadecimal digits. */
 bool redact_is_hex(const char *value, size_t len);
 
-/*
- * Whether it stands for a value: "<your key>", "${KEY}", "xxxx", "%s", AWS's documented examples.
- */
+/* It stands for a value: "<your key>", "${KEY}", "xxxx", "%s", AWS's documented examples. */
 bool redact_is_placeholder(const char *value, size_t len);
 
 /* Keys and tokens that are known by their form: the first rules. */
@@ -183,7 +187,7 @@ bool redact_telegram(struct ofs_redact_scan *s, size_t at, struct ofs_secret *re
 bool redact_key(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
 bool redact_key_rest(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
 
-/* The length of what at the start of `text` belongs to a key; whether it ends there. */
+/* The length of the part of a key that `text` starts with; `ret_ends`: the key ends there. */
 size_t redact_key_body(const char *text, size_t len, bool *ret_ends);
 
 #endif

@@ -3,14 +3,14 @@
 #include "base/redact_rules.h"
 #include "base/util.h"
 
-/* What is asked of the characters behind a prefix. */
+/* The characters after a prefix. */
 enum shape {
 	ANY_CASE, /* capitals alone will do */
 	MIXED, /* digits, or both cases */
 	RANDOM, /* redact_is_random(): the prefix alone says little */
 };
 
-/* Prefix, then `min` to `max` characters of `alphabet` and none behind. */
+/* Prefix, then `min` to `max` characters of `alphabet` and no more. */
 struct token {
 	const char *prefix;
 	const char *kind;
@@ -130,7 +130,7 @@ static bool is_shaped(const struct token *t, const char *text, size_t len)
 	return !redact_is_placeholder(text, len);
 }
 
-/* What ends at a mark went on when the mark was not there: then it was judged by all of it. */
+/* Before the mark was put there the token was longer, and was judged by all of it. */
 static bool is_cut_short(const struct ofs_redact_scan *s, size_t end)
 {
 	return redact_has(s->text, s->len, end, REDACT_MARK, false);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What tells a secret from a name, a word or a stand-in: nothing but counting. */
+/* Tells a secret from a name, a word or a stand-in, by counting alone. */
 #include "base/redact_rules.h"
 #include "base/util.h"
 

@@ -13,6 +13,22 @@
 #define READABLE_MAX \
 	8192 /* bytes; an attribute holds 64 KiB, and JSON writes a byte as up to six */
 
+FILE *ofs_text_open(struct ofs_text_stream *s)
+{
+	*s = (struct ofs_text_stream){ 0 };
+	s->out = open_memstream(&s->text, &s->len);
+	if (!s->out)
+		ofs_out_of_memory();
+	return s->out;
+}
+
+char *ofs_text_close(struct ofs_text_stream *s)
+{
+	if (fclose(s->out) != 0)
+		ofs_out_of_memory();
+	return s->text;
+}
+
 /* ---- numbers */
 
 void ofs_text_number(FILE *out, uint64_t n)
@@ -103,22 +119,15 @@ void ofs_text_shell_word(FILE *out, const char *word)
 
 char *ofs_text_command(const char *const argv[])
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	struct ofs_text_stream s;
+	FILE *out = ofs_text_open(&s);
 
-	if (!out)
-		return ofs_strdup(argv[0]);
 	for (int i = 0; argv[i]; i++) {
 		if (i)
 			putc(' ', out);
 		ofs_text_shell_word(out, argv[i]);
 	}
-	if (fclose(out) != 0) {
-		free(text);
-		return ofs_strdup(argv[0]);
-	}
-	return text;
+	return ofs_text_close(&s);
 }
 
 /* ---- text of any origin */

@@ -15,6 +15,17 @@
 
 struct json_t;
 
+/* A stream whose output becomes a string. */
+struct ofs_text_stream {
+	FILE *out;
+	char *text;
+	size_t len;
+};
+
+FILE *ofs_text_open(struct ofs_text_stream *s);
+/* Closes it. Allocated: what was written. */
+char *ofs_text_close(struct ofs_text_stream *s);
+
 /* "48,213". */
 void ofs_text_number(FILE *out, uint64_t n);
 

@@ -8,8 +8,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/util.h"
+#include "base/alloc.h"
 #include "base/text.h"
+#include "base/util.h"
 #include "codec/hash.h"
 
 #define CONTENT_CHUNK ((size_t)64 << 10)
@@ -127,8 +128,8 @@ static bool content_is_json(const struct ofs_content *c, const char *p, size_t l
 			next++;
 		return next < p + len && strchr(p[0] == '{' ? "\"" : "{[\"", *next);
 	}
-	whole = malloc((size_t)c->size);
-	if (!whole || ofs_spool_read(c->spool, whole, (size_t)c->size, 0) != (ssize_t)c->size)
+	whole = ofs_realloc(NULL, 1, (size_t)c->size);
+	if (ofs_spool_read(c->spool, whole, (size_t)c->size, 0) != (ssize_t)c->size)
 		return false;
 	value = json_loadb(whole, (size_t)c->size, 0, NULL);
 	if (!value)
@@ -157,7 +158,7 @@ int ofs_content_scan(const struct ofs_spool *spool, struct ofs_content *ret)
 {
 	struct ofs_content c = { .spool = spool, .size = spool->size };
 	struct ofs_sha256 *hash = ofs_sha256_create();
-	OFS_FREE char *chunk = malloc(CONTENT_CHUNK);
+	OFS_FREE char *chunk = ofs_realloc(NULL, 1, CONTENT_CHUNK);
 	uint8_t sha[OFS_SHA256_SIZE];
 	ssize_t n;
 	int r = hash && chunk ? 0 : -ENOMEM;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "base/util.h"
 #include "client/pointer.h"
 
@@ -16,26 +17,6 @@ void ofs_offloaded_finish(struct ofs_offloaded *o)
 	free(o->display);
 	free(o->pointer);
 	*o = (struct ofs_offloaded){ 0 };
-}
-
-static int offload_print(const struct ofs_pointer *pointer, char **ret_text)
-{
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
-	int r;
-
-	if (!out)
-		return -errno;
-	r = ofs_pointer_print(pointer, out);
-	if (fclose(out) != 0 && r == 0)
-		r = -errno;
-	if (r < 0) {
-		free(text);
-		return r;
-	}
-	*ret_text = text;
-	return 0;
 }
 
 int ofs_offload(const struct ofs_offload_request *request, const struct ofs_content *content,
@@ -50,6 +31,7 @@ int ofs_offload(const struct ofs_offload_request *request, const struct ofs_cont
 		.content = content,
 		.mark = request->mark,
 	};
+	struct ofs_text_stream text;
 	int r = ofs_access_open(access, true, err);
 
 	if (r == 0)
@@ -61,7 +43,8 @@ int ofs_offload(const struct ofs_offload_request *request, const struct ofs_cont
 	pointer.ref = done.file.ref;
 	pointer.mount = access->mount;
 	pointer.hint = access->target.hint;
-	r = offload_print(&pointer, &done.pointer);
+	r = ofs_pointer_print(&pointer, ofs_text_open(&text));
+	done.pointer = ofs_text_close(&text);
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot make the pointer: %s", strerror(-r));
 	*ret = done;

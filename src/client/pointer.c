@@ -6,9 +6,9 @@
 
 #include "base/alloc.h"
 #include "base/redact.h"
+#include "base/text.h"
 #include "base/util.h"
 #include "client/preview.h"
-#include "base/text.h"
 #include "io/path.h"
 
 #define POINTER_WHAT_MAX 120
@@ -22,8 +22,7 @@ static void pointer_print_what(const char *what, FILE *out)
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
 	size_t used;
 
-	if (ofs_redact_text(&line, what, strlen(what)) < 0)
-		return;
+	ofs_redact_text(&line, what, strlen(what));
 	for (size_t i = 0; i < line.len; i++) {
 		if (strchr("\n\t\r", line.data[i]) && line.data[i])
 			line.data[i] = ' ';

@@ -7,8 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/redact.h"
-#include "base/util.h"
 #include "base/text.h"
+#include "base/util.h"
 
 /*
  * Escape sequences take room in the input and none in the output; a line with more than this of
@@ -31,22 +31,16 @@ void ofs_preview_finish(struct ofs_preview *p)
 /* Writes a line of which `len` bytes were not read. */
 static char *preview_shown(const struct ofs_buf *line, uint64_t unread, bool *ret_whole)
 {
-	char *text = NULL;
-	size_t size = 0, used;
-	FILE *out = open_memstream(&text, &size);
+	struct ofs_text_stream s;
+	FILE *out = ofs_text_open(&s);
+	size_t used;
 
-	if (!out)
-		return NULL;
 	ofs_text_printable(out, line->data, line->len, unread > 0, OFS_PREVIEW_LINE_MAX, &used);
 	*ret_whole = used == line->len && !unread;
 	if (!*ret_whole)
 		fprintf(out, "...[+%llu bytes]", (unsigned long long)(line->len - used + unread));
 	putc('\n', out);
-	if (fclose(out) != 0) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	return ofs_text_close(&s);
 }
 
 /*
@@ -60,7 +54,6 @@ static int preview_line(const struct ofs_content *c, uint64_t i, struct ofs_reda
 	uint64_t start = ofs_content_line(c, i), len = ofs_content_line(c, i + 1) - start;
 	char window[PREVIEW_WINDOW + OFS_REDACT_AHEAD];
 	ssize_t n = ofs_spool_read(c->spool, window, (size_t)OFS_MIN(len, sizeof(window)), start);
-	int r;
 
 	if (n < 0)
 		return (int)n;
@@ -73,11 +66,9 @@ static int preview_line(const struct ofs_content *c, uint64_t i, struct ofs_reda
 			len--;
 		}
 	}
-	r = ofs_redact_state_line(state, &line, window, (size_t)n);
-	if (r < 0)
-		return r;
+	ofs_redact_state_line(state, &line, window, (size_t)n);
 	*ret = preview_shown(&line, len - (uint64_t)n, ret_whole);
-	return *ret ? 0 : -ENOMEM;
+	return 0;
 }
 
 /* The lines that could be shown; of each whether it is whole. */

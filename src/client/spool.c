@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/util.h"
 #include "io/file.h"
 #include "io/path.h"
@@ -91,13 +92,10 @@ int ofs_spool_append(struct ofs_spool *s, const void *data, size_t len)
 		return -EINVAL;
 	if (s->fd < 0 && s->size + len > SPOOL_MEMORY_MAX)
 		r = spool_spill(s);
-	if (r == 0) {
-		r = 0;
-		if (s->fd < 0)
-			ofs_buf_append(&s->mem, data, len);
-		else
-			r = ofs_io_pwrite(s->fd, data, len, s->size);
-	}
+	if (r == 0 && s->fd < 0)
+		ofs_buf_append(&s->mem, data, len);
+	else if (r == 0)
+		r = ofs_io_pwrite(s->fd, data, len, s->size);
 	if (r < 0)
 		return r;
 	spool_count(s, data, len);
@@ -106,10 +104,8 @@ int ofs_spool_append(struct ofs_spool *s, const void *data, size_t len)
 
 int ofs_spool_fill(struct ofs_spool *s, int fd)
 {
-	OFS_FREE char *chunk = malloc(SPOOL_CHUNK);
+	OFS_FREE char *chunk = ofs_realloc(NULL, 1, SPOOL_CHUNK);
 
-	if (!chunk)
-		return -ENOMEM;
 	for (;;) {
 		ssize_t n = read(fd, chunk, SPOOL_CHUNK);
 		int r;

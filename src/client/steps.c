@@ -39,16 +39,12 @@ static int compare(const void *a, const void *b)
 static int read_step(struct ofs_backend *b, const char *dir, uint64_t *left,
 		     struct ofs_task_step *step)
 {
-	OFS_FREE char *path = NULL, *text = NULL;
+	OFS_FREE char *path = ofs_format("%s/%s", dir, step->name), *text = NULL;
 	struct stat attr;
 	size_t len = 0;
 	ofs_handle h;
 	int r;
 
-	if (asprintf(&path, "%s/%s", dir, step->name) < 0) {
-		path = NULL;
-		return -ENOMEM;
-	}
 	r = b->ops->lstat(b, path, &attr);
 	if (r == 0 && !S_ISREG(attr.st_mode))
 		return -ENOENT;
@@ -71,13 +67,9 @@ int ofs_step_files_load(struct ofs_backend *b, const char *task, struct ofs_step
 {
 	OFS_CLEANUP(ofs_step_files_finish) struct ofs_step_files f = OFS_STEP_FILES_INIT;
 	uint64_t left = OFS_STEP_FILES_MAX;
-	OFS_FREE char *dir = NULL;
+	OFS_FREE char *dir = ofs_format("tasks/%s/" OFS_STEP_DIR, task);
 	int r;
 
-	if (asprintf(&dir, "tasks/%s/" OFS_STEP_DIR, task) < 0) {
-		dir = NULL;
-		return -ENOMEM;
-	}
 	r = b->ops->list(b, dir, add_name, &f);
 	if (r < 0)
 		return r == -ENOTDIR ? -ENOENT : r;

@@ -9,8 +9,8 @@
 
 #include "base/alloc.h"
 #include "base/redact.h"
-#include "base/util.h"
 #include "base/text.h"
+#include "base/util.h"
 #include "client/workspace.h"
 #include "io/path.h"
 
@@ -58,12 +58,9 @@ void ofs_target_from_mount(const struct ofs_mount *mount, struct ofs_target *ret
 
 static char *target_hint(const struct ofs_target_options *opts)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	struct ofs_text_stream s;
+	FILE *out = ofs_text_open(&s);
 
-	if (!out)
-		return ofs_strdup("");
 	if (opts->dir) {
 		fputs(" -d ", out);
 		ofs_text_shell_word(out, opts->dir);
@@ -72,7 +69,7 @@ static char *target_hint(const struct ofs_target_options *opts)
 		fputs(" --store ", out);
 		ofs_text_shell_word(out, opts->store);
 	}
-	return fclose(out) == 0 ? text : ofs_strdup("");
+	return ofs_text_close(&s);
 }
 
 static int target_gone(struct ofs_error *err)
@@ -80,7 +77,7 @@ static int target_gone(struct ofs_error *err)
 	return ofs_error_set(err, ENOENT, "the current directory no longer exists");
 }
 
-/* Whatever is known of the way so far, the store may be mounted somewhere. */
+/* However the store was found, it may be mounted somewhere. */
 static void target_look_for_store(struct ofs_target *t, const struct ofs_mounts *mounts)
 {
 	const struct ofs_mount *mount = ofs_mounts_of_store(mounts, t->store);
@@ -212,7 +209,7 @@ int ofs_target_find(const struct ofs_target_options *opts, const char *workspace
 	return 0;
 }
 
-/* Whether a directory is a store, as far as its names tell, rather than a workspace. */
+/* A store rather than a workspace, as far as its names tell. */
 static bool target_is_store(const char *path)
 {
 	static const char *const names[] = { "index.db", "journal", "packs" };

@@ -15,7 +15,7 @@
 #define WORKSPACE_NAME_MAX 100
 #define WORKSPACE_HASH_DIGITS 12
 
-/* What cannot be looked at (a dead mount, somebody else's) is there all the same. */
+/* An entry that cannot be examined (a dead mount, another user's) exists all the same. */
 static bool workspace_has(const char *dir, const char *name)
 {
 	OFS_FREE char *path = ofs_path_join(dir, name);
@@ -66,7 +66,7 @@ int ofs_workspace_store(const char *workspace, struct ofs_error *err, char **ret
 	const char *name = strrchr(workspace, '/') + 1;
 	char hex[2 * OFS_SHA256_SIZE + 1];
 	uint8_t sha[OFS_SHA256_SIZE];
-	OFS_FREE char *data = NULL, *store = NULL;
+	OFS_FREE char *data = NULL;
 	int r = workspace_data_home(err, &data);
 
 	if (r < 0)
@@ -75,11 +75,7 @@ int ofs_workspace_store(const char *workspace, struct ofs_error *err, char **ret
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot hash '%s': %s", workspace, strerror(-r));
 	ofs_sha256_hex(sha, hex);
-	if (asprintf(&store, "%s/offloadfs/%.*s-%.*s", data, WORKSPACE_NAME_MAX,
-		     *name ? name : "root", WORKSPACE_HASH_DIGITS, hex) < 0) {
-		store = NULL;
-		return ofs_error_set(err, ENOMEM, "out of memory");
-	}
-	*ret = ofs_steal(store);
+	*ret = ofs_format("%s/offloadfs/%.*s-%.*s", data, WORKSPACE_NAME_MAX, *name ? name : "root",
+			  WORKSPACE_HASH_DIGITS, hex);
 	return 0;
 }

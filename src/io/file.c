@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/util.h"
 #include "io/failpoint.h"
 
@@ -354,9 +356,8 @@ static int sync_parent(int dirfd, const char *path)
 	OFS_FREE char *parent = NULL;
 	OFS_CLOSE int fd = -1;
 
-	parent = slash ? strndup(path, OFS_MAX((size_t)(slash - path), (size_t)1)) : strdup(".");
-	if (!parent)
-		return -ENOMEM;
+	parent = slash ? ofs_strndup(path, OFS_MAX((size_t)(slash - path), (size_t)1))
+		       : ofs_strdup(".");
 	fd = ofs_io_open(dirfd, parent, O_RDONLY | O_DIRECTORY, 0);
 	if (fd < 0)
 		return fd;
@@ -365,15 +366,10 @@ static int sync_parent(int dirfd, const char *path)
 
 int ofs_io_write_file(int dirfd, const char *path, const void *data, size_t len)
 {
-	OFS_FREE char *temp = NULL;
-	OFS_CLOSE int fd = -1;
+	OFS_FREE char *temp = ofs_format("%s.tmp", path);
+	OFS_CLOSE int fd = ofs_io_open(dirfd, temp, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	int r;
 
-	if (asprintf(&temp, "%s.tmp", path) < 0) {
-		temp = NULL;
-		return -ENOMEM;
-	}
-	fd = ofs_io_open(dirfd, temp, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	if (fd < 0)
 		return fd;
 	r = ofs_io_pwrite(fd, data, len, 0);
@@ -455,4 +451,9 @@ int ofs_io_list(int dirfd, const char *path, int (*fn)(void *arg, const char *na
 		return -errno;
 	ofs_failpoint_after(fault);
 	return 0;
+}
+
+int ofs_io_lock(int fd)
+{
+	return flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
 }

@@ -27,8 +27,8 @@ int ofs_io_mkdir(int dirfd, const char *path, mode_t mode);
 int ofs_io_chmod(int fd, mode_t mode);
 
 /*
- * What a read that failed is told as by those who can also find content damaged (-EIO): it may be
- * sound, and another time may tell.
+ * A read failed, in functions that answer -EIO for damaged content: it may be sound, and reading
+ * again may succeed.
  */
 #define OFS_EREAD EREMOTEIO
 
@@ -41,7 +41,7 @@ int ofs_io_pread_exact(int fd, void *buf, size_t len, uint64_t off);
 /* The same into `n` pieces that follow each other in the file; `iov` is consumed. */
 int ofs_io_preadv_exact(int fd, struct iovec *iov, int n, uint64_t off);
 
-/* Writes all of it or fails; what a failed call wrote of it is undefined. */
+/* Writes all of it or fails; a failed call may have written any part of it. */
 int ofs_io_pwrite(int fd, const void *buf, size_t len, uint64_t off);
 
 /* The same for `n` (at most 8) pieces that follow each other; `iov` is consumed. */
@@ -58,8 +58,8 @@ int ofs_io_truncate(int fd, uint64_t size);
 int ofs_io_punch(int fd, uint64_t off, uint64_t len);
 
 /*
- * Writes zeros: the range is in the file afterwards, with blocks of its own that are written. What a
- * failed call wrote of it is undefined.
+ * Writes zeros: the range is in the file afterwards, with blocks of its own that are written. A
+ * failed call may have written any part of it.
  */
 int ofs_io_zero(int fd, uint64_t off, uint64_t len);
 
@@ -88,5 +88,11 @@ int ofs_io_read_file(int dirfd, const char *path, size_t max, struct ofs_buf *re
  * returned.
  */
 int ofs_io_list(int dirfd, const char *path, int (*fn)(void *arg, const char *name), void *arg);
+
+/*
+ * Takes the exclusive lock of an open file without waiting; it lasts until every copy of the
+ * descriptor is closed, so the kernel frees it when the process dies. -EWOULDBLOCK: another has it.
+ */
+int ofs_io_lock(int fd);
 
 #endif

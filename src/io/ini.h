@@ -63,8 +63,8 @@ struct ofs_ini_entry {
 
 /*
  * Reads the regular file `path`, in UTF-8 with or without a byte order mark, and calls `take` for
- * its entries in order if there is nothing wrong with any of them. -EINVAL: something is; `err` (may
- * be NULL) says "PATH:LINE: what is wrong, and what would be right". Other errors of reading, as
+ * its entries in order, unless something is wrong with any of them: then -EINVAL, and `err` (may be
+ * NULL) says "PATH:LINE: what is wrong, and what would be right". Other errors of reading, as
  * -ENOENT, come with a message as well.
  */
 int ofs_ini_load(const char *path, const struct ofs_ini_table *table,

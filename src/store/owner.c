@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "io/file.h"
-#include "io/lock.h"
 #include "io/mounts.h"
 
 #define WAIT_MAX (10 * OFS_NS_PER_S)

@@ -6,6 +6,7 @@
  */
 #include "base/buf.h"
 #include "base/redact.h"
+#include "base/redact_rules.h"
 #include "base/util.h"
 #include "fuzz.h"
 

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/redact.h"
+#include "base/redact_rules.h"
 #include "base/util.h"
 
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
