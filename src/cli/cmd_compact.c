@@ -14,10 +14,10 @@
 #include "cli/report.h"
 #include "cli/tasks.h"
 #include "client/access.h"
-#include "client/input.h"
 #include "client/steps.h"
 #include "base/text.h"
 #include "context/steps/recap.h"
+#include "io/file.h"
 
 #define COMPACT_INPUT_MAX ((size_t)64 << 20)
 
@@ -33,14 +33,14 @@ struct compact_options {
 /* Reports what is wrong. `name` is NULL for standard input. */
 static int compact_take_input(const char *name, struct ofs_step_list *steps)
 {
-	OFS_CLEANUP(ofs_input_finish) struct ofs_input input = { 0 };
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf input = OFS_BUF_INIT;
 	OFS_CLOSE int opened = name ? open(name, O_RDONLY | O_CLOEXEC) : -1;
 	const char *shown = name ? name : "standard input";
 	struct ofs_error err = { "" };
 	int r = name && opened < 0 ? -errno : 0;
 
 	if (r == 0)
-		r = ofs_input_read(name ? opened : STDIN_FILENO, COMPACT_INPUT_MAX, &input);
+		r = ofs_io_read_fd(name ? opened : STDIN_FILENO, COMPACT_INPUT_MAX, &input);
 	if (r == -EFBIG) {
 		ofs_report("'%s' is larger than %zu MiB: give the newest steps alone", shown,
 			   COMPACT_INPUT_MAX >> 20);
@@ -50,7 +50,7 @@ static int compact_take_input(const char *name, struct ofs_step_list *steps)
 		ofs_report("cannot read '%s': %s", shown, ofs_report_errno(-r));
 		return OFS_EXIT_USAGE;
 	}
-	if (ofs_step_list_parse(steps, input.data, input.len, &err) < 0) {
+	if (ofs_step_list_parse(steps, (char *)input.data, input.len, &err) < 0) {
 		ofs_report("'%s': %s", shown, err.text);
 		return OFS_EXIT_USAGE;
 	}

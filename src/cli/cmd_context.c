@@ -12,10 +12,10 @@
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/access.h"
-#include "client/input.h"
 #include "client/target.h"
 #include "context/manage/manage.h"
 #include "context/settings.h"
+#include "io/file.h"
 
 struct context_options {
 	struct ofs_target_options target;
@@ -53,7 +53,7 @@ static int context_choose(struct context_options *opts, const struct ofs_setting
 	return ofs_summarizer_choose(summarizer, asked, err);
 }
 
-static int context_answer(struct context_options *opts, const struct ofs_input *input)
+static int context_answer(struct context_options *opts, const struct ofs_buf *input)
 {
 	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
 	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings settings;
@@ -74,8 +74,8 @@ static int context_answer(struct context_options *opts, const struct ofs_input *
 	r = context_choose(opts, &settings, &summarizer, &err);
 	if (r < 0)
 		return ofs_report_usage("%s", err.text);
-	r = ofs_manage(input->data, input->len, &opts->manage, &settings, &access, &sink, &err,
-		       &note);
+	r = ofs_manage((char *)input->data, input->len, &opts->manage, &settings, &access, &sink,
+		       &err, &note);
 	if (r < 0 && ferror(stdout)) /* main() says so */
 		return OFS_EXIT_FAILURE;
 	if (r == -EINVAL)
@@ -117,7 +117,7 @@ static int context_run(const struct ofs_command *self, int argc, char **argv)
 		{ 0 },
 	};
 	struct context_options opts = { .manage = OFS_MANAGE_OPTIONS_INIT };
-	OFS_CLEANUP(ofs_input_finish) struct ofs_input input = { 0 };
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf input = OFS_BUF_INIT;
 	int64_t *count;
 	int c, r;
 
@@ -182,7 +182,7 @@ static int context_run(const struct ofs_command *self, int argc, char **argv)
 		return ofs_report_usage(
 			"unexpected argument '%s': the messages come from standard input",
 			argv[optind]);
-	r = ofs_input_read(STDIN_FILENO, SIZE_MAX, &input);
+	r = ofs_io_read_fd(STDIN_FILENO, SIZE_MAX, &input);
 	if (r < 0)
 		return ofs_report_failure("cannot read standard input: %s", strerror(-r));
 	return context_answer(&opts, &input);

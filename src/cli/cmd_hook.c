@@ -17,12 +17,12 @@
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/access.h"
-#include "client/input.h"
 #include "client/naming.h"
 #include "client/spool.h"
 #include "client/target.h"
 #include "base/text.h"
 #include "context/settings.h"
+#include "io/file.h"
 #include "io/path.h"
 
 #define HOOK_PROGRAM "offload"
@@ -150,7 +150,7 @@ static int take_settings(struct hook_options *opts, struct ofs_access *access,
 
 static int run_event(struct hook_options *opts)
 {
-	OFS_CLEANUP(ofs_input_finish) struct ofs_input input = { 0 };
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf input = OFS_BUF_INIT;
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf answer = OFS_BUF_INIT;
 	OFS_CLEANUP(ofs_hook_event_finish) struct ofs_hook_event event = { 0 };
 	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
@@ -158,7 +158,7 @@ static int run_event(struct hook_options *opts)
 	OFS_FREE char *store = opts->target.store ? ofs_path_absolute(opts->target.store) : NULL;
 	OFS_FREE char *run = NULL;
 	struct ofs_error err;
-	int r = ofs_input_read(STDIN_FILENO, SIZE_MAX, &input);
+	int r = ofs_io_read_fd(STDIN_FILENO, SIZE_MAX, &input);
 
 	opts->target.dir = dir;
 	opts->target.store = store;
@@ -170,7 +170,7 @@ static int run_event(struct hook_options *opts)
 			"no event on standard input: it is a hook, for %s to run; "
 			"see offload hook install",
 			opts->agent->title);
-	r = opts->agent->read_event(input.data, input.len, &err, &event);
+	r = opts->agent->read_event((char *)input.data, input.len, &err, &event);
 	if (r < 0)
 		return ofs_report_failure("the event was left alone: %s", err.text);
 	/* The folder may be gone by now. */

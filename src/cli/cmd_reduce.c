@@ -11,11 +11,11 @@
 #include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
-#include "client/input.h"
 #include "client/naming.h"
 #include "client/target.h"
 #include "context/steps/call.h"
 #include "context/steps/reduce.h"
+#include "io/file.h"
 
 struct reduce_options {
 	struct ofs_target_options target;
@@ -48,7 +48,7 @@ static size_t reduce_blanks(const char *p, size_t len)
 }
 
 /* Says which object it was; the first of all needs no name. */
-static int reduce_refuse(const struct ofs_input *in, size_t at, size_t index, const char *why)
+static int reduce_refuse(const struct ofs_buf *in, size_t at, size_t index, const char *why)
 {
 	size_t line = 1;
 
@@ -61,9 +61,10 @@ static int reduce_refuse(const struct ofs_input *in, size_t at, size_t index, co
 }
 
 /* Reads and checks all of the input, so that nothing is stored of one that is wrong. An exit code. */
-static int reduce_parse(const struct ofs_input *in, struct reduce_calls *c)
+static int reduce_parse(const struct ofs_buf *in, struct reduce_calls *c)
 {
-	size_t at = reduce_blanks(in->data, in->len), used;
+	const char *data = (const char *)in->data;
+	size_t at = reduce_blanks(data, in->len), used;
 	struct ofs_error err;
 	struct ofs_span span;
 
@@ -71,14 +72,14 @@ static int reduce_parse(const struct ofs_input *in, struct reduce_calls *c)
 		return ofs_report_usage(
 			"the input is empty: give {\"tool\": NAME, \"args\": {...}, \"result\": ...}");
 	while (at < in->len) {
-		if (ofs_span_parse_next(in->data + at, in->len - at, &err, &span, &used) < 0)
+		if (ofs_span_parse_next(data + at, in->len - at, &err, &span, &used) < 0)
 			return reduce_refuse(in, at, c->n, err.text);
 		c->calls = ofs_grow(c->calls, &c->cap, c->n + 1, sizeof(*c->calls));
 		if (ofs_call_parse(span, &err, &c->calls[c->n]) < 0)
 			return reduce_refuse(in, at, c->n, err.text);
 		c->n++;
 		at += used;
-		at += reduce_blanks(in->data + at, in->len - at);
+		at += reduce_blanks(data + at, in->len - at);
 	}
 	return OFS_EXIT_OK;
 }
@@ -139,8 +140,8 @@ static int reduce_all(const struct reduce_options *opts, const struct reduce_cal
 static int reduce_standard_input(const struct reduce_options *opts)
 {
 	OFS_CLEANUP(reduce_calls_finish) struct reduce_calls calls = { 0 };
-	OFS_CLEANUP(ofs_input_finish) struct ofs_input in = { 0 };
-	int r = ofs_input_read(STDIN_FILENO, SIZE_MAX, &in);
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf in = OFS_BUF_INIT;
+	int r = ofs_io_read_fd(STDIN_FILENO, SIZE_MAX, &in);
 
 	if (r < 0)
 		return ofs_report_failure("cannot take in standard input: %s", strerror(-r));

@@ -13,6 +13,8 @@
 #include "base/util.h"
 #include "io/failpoint.h"
 
+#define READ_STEP ((size_t)64 << 10)
+
 int ofs_io_open(int dirfd, const char *path, int flags, mode_t mode)
 {
 	int fault = ofs_failpoint("io.open");
@@ -387,6 +389,23 @@ fail:
 	return r;
 }
 
+int ofs_io_read_fd(int fd, size_t max, struct ofs_buf *ret)
+{
+	size_t before = ret->len;
+	ssize_t n = 1;
+
+	while (n) {
+		ofs_buf_reserve(ret, READ_STEP);
+		n = read(fd, ret->data + ret->len, READ_STEP);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		ret->len += n > 0 ? (size_t)n : 0;
+		if (ret->len - before > max)
+			return -EFBIG;
+	}
+	return 0;
+}
+
 int ofs_io_read_file(int dirfd, const char *path, size_t max, struct ofs_buf *ret)
 {
 	OFS_CLOSE int fd = -1;
@@ -400,7 +419,7 @@ int ofs_io_read_file(int dirfd, const char *path, size_t max, struct ofs_buf *re
 		return fd;
 	do {
 		/* One byte more than allowed shows that the file is too large. */
-		step = OFS_MIN(max - (ret->len - before), (size_t)64 << 10) + 1;
+		step = OFS_MIN(max - (ret->len - before), READ_STEP) + 1;
 		ofs_buf_reserve(ret, step);
 		n = ofs_io_pread(fd, ret->data + ret->len, step, ret->len - before);
 		r = n < 0 ? (int)n : 0;

@@ -84,6 +84,12 @@ int ofs_io_write_file(int dirfd, const char *path, const void *data, size_t len)
 int ofs_io_read_file(int dirfd, const char *path, size_t max, struct ofs_buf *ret);
 
 /*
+ * Appends what can be read from a descriptor, up to its end, to `ret`, whose data is not NULL
+ * afterwards; -EFBIG when it is more than `max` bytes.
+ */
+int ofs_io_read_fd(int fd, size_t max, struct ofs_buf *ret);
+
+/*
  * Calls `fn(arg, name)` for each entry but "." and ".."; a nonzero return ends the walk and is
  * returned.
  */
