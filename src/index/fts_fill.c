@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What goes into the search index: contents, in parts, and files. */
+#include "base/alloc.h"
+#include "base/buf.h"
 #include "index/fts_fold.h"
-#include "index/fts_internal.h"
+#include "index/fts_state.h"
 
 #define SNIFF 8192 /* bytes at the start that tell text from what is none */
 #define PARTS_AT_ONCE 8 /* of a long content, in one batch */
@@ -11,12 +13,12 @@
 int ofs_fts_content_find(struct ofs_fts *fts, const uint8_t sha[32], int64_t *ret)
 {
 	OFS_STMT sqlite3_stmt *st = NULL;
-	int r = ofs_fts_stmt(fts, OFS_FTS_CONTENT_FIND, OFS_NO_ARGS, &st);
+	int r = ofs_db_start(&fts->db, OFS_FTS_CONTENT_FIND, OFS_NO_ARGS, &st);
 
 	if (r == 0)
-		r = ofs_sqlite_errno(fts->db, sqlite3_bind_blob(st, 1, sha, 32, SQLITE_STATIC));
+		r = ofs_db_bind_blob(&fts->db, st, 1, sha, 32);
 	if (r == 0)
-		r = ofs_fts_step(fts, st);
+		r = ofs_db_step(&fts->db, st);
 	if (r > 0)
 		*ret = sqlite3_column_int64(st, 0);
 	return r;
@@ -24,7 +26,7 @@ int ofs_fts_content_find(struct ofs_fts *fts, const uint8_t sha[32], int64_t *re
 
 int ofs_fts_has_content(struct ofs_fts *fts, const uint8_t sha[32])
 {
-	OFS_FTS_LOCKED(fts);
+	OFS_DB_LOCKED(&fts->db);
 	int64_t id;
 
 	return ofs_fts_done(fts, ofs_fts_content_find(fts, sha, &id));
@@ -43,22 +45,17 @@ struct filling {
 
 static int content_insert(struct ofs_fts *fts, const uint8_t sha[32], int64_t *ret)
 {
-	OFS_STMT sqlite3_stmt *st = NULL;
-	int r = ofs_fts_stmt(fts, OFS_FTS_CONTENT_PUT, OFS_NO_ARGS, &st);
+	int r = ofs_db_run_blob(&fts->db, OFS_FTS_CONTENT_PUT, OFS_NO_ARGS, sha, 32);
 
 	if (r == 0)
-		r = ofs_sqlite_errno(fts->db, sqlite3_bind_blob(st, 1, sha, 32, SQLITE_STATIC));
-	if (r == 0)
-		r = ofs_fts_step(fts, st);
-	if (r == 0)
-		*ret = sqlite3_last_insert_rowid(fts->db);
+		*ret = sqlite3_last_insert_rowid(fts->db.conn);
 	return r;
 }
 
 static int content_begin(struct filling *f, const uint8_t sha[32])
 {
-	OFS_FTS_LOCKED(f->fts);
-	int r = ofs_fts_writable(f->fts);
+	OFS_DB_LOCKED(&f->fts->db);
+	int r = ofs_db_writable(&f->fts->db);
 
 	return r < 0 ? r : ofs_fts_written(f->fts, content_insert(f->fts, sha, &f->content));
 }
@@ -66,11 +63,12 @@ static int content_begin(struct filling *f, const uint8_t sha[32])
 /* All of it is there. Without this the row stays, so that its number is not given to another. */
 static int content_end(struct filling *f)
 {
-	OFS_FTS_LOCKED(f->fts);
-	int r = ofs_fts_writable(f->fts);
+	OFS_DB_LOCKED(&f->fts->db);
+	int r = ofs_db_writable(&f->fts->db);
 
 	if (r == 0)
-		r = ofs_fts_run(f->fts, OFS_FTS_CONTENT_WHOLE, OFS_ARGS(f->content, f->at.part));
+		r = ofs_db_run(&f->fts->db, OFS_FTS_CONTENT_WHOLE,
+			       OFS_ARGS(f->content, f->at.part));
 	return ofs_fts_written(f->fts, r);
 }
 
@@ -112,27 +110,35 @@ static uint64_t count_lines(const uint8_t *text, size_t size)
 	return n;
 }
 
+static int bind_text(struct ofs_fts *fts, sqlite3_stmt *st, int param, const struct ofs_buf *b)
+{
+	const char *text = b->len ? (const char *)b->data : "";
+
+	return ofs_db_errno(&fts->db, sqlite3_bind_text64(st, param, text, b->len, SQLITE_STATIC,
+							  SQLITE_UTF8));
+}
+
 static int insert_text(struct ofs_fts *fts, enum ofs_fts_stmt id, int64_t doc,
 		       const struct ofs_buf *text)
 {
 	OFS_STMT sqlite3_stmt *st = NULL;
-	int r = ofs_fts_stmt(fts, id, OFS_ARGS(doc), &st);
+	int r = ofs_db_start(&fts->db, id, OFS_ARGS(doc), &st);
 
 	if (r == 0)
-		r = ofs_fts_bind(fts, st, 2, text);
-	return r < 0 ? r : ofs_fts_step(fts, st);
+		r = bind_text(fts, st, 2, text);
+	return r < 0 ? r : ofs_db_step(&fts->db, st);
 }
 
 static int insert_doc(struct filling *f, int64_t *ret)
 {
-	int r = ofs_fts_writable(f->fts);
+	int r = ofs_db_writable(&f->fts->db);
 
 	if (r == 0)
-		r = ofs_fts_run(f->fts, OFS_FTS_DOC_PUT,
-				OFS_ARGS(f->content, f->at.part, (int64_t)f->at.off, f->at.len,
-					 (int64_t)f->at.line));
+		r = ofs_db_run(&f->fts->db, OFS_FTS_DOC_PUT,
+			       OFS_ARGS(f->content, f->at.part, (int64_t)f->at.off, f->at.len,
+					(int64_t)f->at.line));
 	if (r == 0) {
-		*ret = sqlite3_last_insert_rowid(f->fts->db);
+		*ret = sqlite3_last_insert_rowid(f->fts->db.conn);
 		f->fts->documents++;
 	}
 	return r;
@@ -148,7 +154,7 @@ static int put_part(struct filling *f)
 	ofs_fts_clean(f->buf, f->at.len, false, &text);
 	ofs_fts_clean(f->buf, f->at.len, true, &folded);
 	{
-		OFS_FTS_LOCKED(f->fts);
+		OFS_DB_LOCKED(&f->fts->db);
 
 		r = insert_doc(f, &doc);
 		if (r == 0)
@@ -157,8 +163,8 @@ static int put_part(struct filling *f)
 	}
 	if (r < 0)
 		return r;
-	OFS_FTS_LOCKED(f->fts);
-	r = ofs_fts_writable(f->fts);
+	OFS_DB_LOCKED(&f->fts->db);
+	r = ofs_db_writable(&f->fts->db);
 	return r < 0 ? r
 		     : ofs_fts_written(f->fts, insert_text(f->fts, OFS_FTS_GRAM_PUT, doc, &folded));
 }
@@ -198,9 +204,7 @@ int ofs_fts_put_content(struct ofs_fts *fts, const uint8_t sha[32], uint64_t siz
 	if (r != 0)
 		return r < 0 ? r : 0;
 	f.size = OFS_MIN(size, OFS_FTS_CONTENT_MAX);
-	f.buf = buf = malloc(OFS_MIN(f.size, (uint64_t)OFS_FTS_PART_MAX) + 1);
-	if (!buf)
-		return -ENOMEM;
+	f.buf = buf = ofs_alloc(OFS_MIN(f.size, (uint64_t)OFS_FTS_PART_MAX) + 1);
 	r = content_begin(&f, sha);
 	if (r < 0)
 		return r;
@@ -216,15 +220,15 @@ static int file_get(struct ofs_fts *fts, uint64_t ino, struct ofs_fts_file *ret,
 {
 	OFS_STMT sqlite3_stmt *st = NULL;
 	struct ofs_fts_file file = { .ino = ino };
-	int r = ofs_fts_first(fts, OFS_FTS_FILE_GET, OFS_ARGS((int64_t)ino), &st);
+	int r = ofs_db_first(&fts->db, OFS_FTS_FILE_GET, OFS_ARGS((int64_t)ino), &st);
 
-	if (r <= 0)
-		return r < 0 ? r : -ENOENT;
+	if (r < 0)
+		return r;
 	file.stamp = sqlite3_column_int64(st, 1);
 	*ret_content = sqlite3_column_int64(st, 0);
 	file.has_sha = *ret_content != 0;
 	if (file.has_sha)
-		r = ofs_stmt_bytes(st, 2, file.sha, sizeof(file.sha));
+		r = ofs_column_bytes(st, 2, file.sha, sizeof(file.sha));
 	if (r < 0)
 		return r;
 	*ret = file;
@@ -233,7 +237,7 @@ static int file_get(struct ofs_fts *fts, uint64_t ino, struct ofs_fts_file *ret,
 
 int ofs_fts_get_file(struct ofs_fts *fts, uint64_t ino, struct ofs_fts_file *ret)
 {
-	OFS_FTS_LOCKED(fts);
+	OFS_DB_LOCKED(&fts->db);
 	int64_t content;
 
 	return ofs_fts_done(fts, file_get(fts, ino, ret, &content));
@@ -249,12 +253,12 @@ static int content_use(struct ofs_fts *fts, int64_t content, int by)
 
 	if (!content)
 		return 0;
-	r = ofs_fts_first(fts, OFS_FTS_CONTENT_GET, OFS_ARGS(content), &st);
-	if (r <= 0)
-		return r < 0 ? r : -EUCLEAN;
-	parts = (uint64_t)sqlite3_column_int64(st, 1);
+	r = ofs_db_first(&fts->db, OFS_FTS_CONTENT_GET, OFS_ARGS(content), &st);
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	parts = ofs_column_u64(st, 1);
 	users = sqlite3_column_int64(st, 2);
-	r = ofs_fts_run(fts, OFS_FTS_CONTENT_USE, OFS_ARGS(content, by));
+	r = ofs_db_run(&fts->db, OFS_FTS_CONTENT_USE, OFS_ARGS(content, by));
 	if (r == 0 && by > 0 && users == 0)
 		fts->alive += parts;
 	if (r == 0 && by < 0 && users == 1)
@@ -267,7 +271,7 @@ static int bind_folded(struct ofs_fts *fts, sqlite3_stmt *st, int param, const c
 {
 	if (text)
 		ofs_fts_clean(text, strlen(text), true, buf);
-	return ofs_fts_bind(fts, st, param, buf);
+	return bind_text(fts, st, param, buf);
 }
 
 static int name_put(struct ofs_fts *fts, uint64_t ino, const char *name, const char *title,
@@ -276,17 +280,17 @@ static int name_put(struct ofs_fts *fts, uint64_t ino, const char *name, const c
 	OFS_CLEANUP(ofs_buf_finish)
 	struct ofs_buf a = OFS_BUF_INIT, b = OFS_BUF_INIT, c = OFS_BUF_INIT;
 	OFS_STMT sqlite3_stmt *st = NULL;
-	int r = ofs_fts_run(fts, OFS_FTS_NAME_DELETE, OFS_ARGS((int64_t)ino));
+	int r = ofs_db_run(&fts->db, OFS_FTS_NAME_DELETE, OFS_ARGS((int64_t)ino));
 
 	if (r == 0)
-		r = ofs_fts_stmt(fts, OFS_FTS_NAME_PUT, OFS_ARGS((int64_t)ino), &st);
+		r = ofs_db_start(&fts->db, OFS_FTS_NAME_PUT, OFS_ARGS((int64_t)ino), &st);
 	if (r == 0)
 		r = bind_folded(fts, st, 2, name, &a);
 	if (r == 0)
 		r = bind_folded(fts, st, 3, title, &b);
 	if (r == 0)
 		r = bind_folded(fts, st, 4, tags, &c);
-	return r < 0 ? r : ofs_fts_step(fts, st);
+	return r < 0 ? r : ofs_db_step(&fts->db, st);
 }
 
 static int file_put(struct ofs_fts *fts, uint64_t ino, const uint8_t *sha, int64_t stamp)
@@ -304,7 +308,7 @@ static int file_put(struct ofs_fts *fts, uint64_t ino, const uint8_t *sha, int64
 	if (r == 0)
 		r = content_use(fts, old, -1);
 	if (r == 0)
-		r = ofs_fts_run(fts, OFS_FTS_FILE_PUT, OFS_ARGS((int64_t)ino, stamp, content));
+		r = ofs_db_run(&fts->db, OFS_FTS_FILE_PUT, OFS_ARGS((int64_t)ino, stamp, content));
 	if (r == 0)
 		fts->files += known == -ENOENT;
 	return r;
@@ -313,8 +317,8 @@ static int file_put(struct ofs_fts *fts, uint64_t ino, const uint8_t *sha, int64
 int ofs_fts_put_file(struct ofs_fts *fts, uint64_t ino, const uint8_t *sha, const char *name,
 		     const char *title, const char *tags, int64_t stamp)
 {
-	OFS_FTS_LOCKED(fts);
-	int r = ofs_fts_writable(fts);
+	OFS_DB_LOCKED(&fts->db);
+	int r = ofs_db_writable(&fts->db);
 
 	if (r == 0)
 		r = file_put(fts, ino, sha, stamp);
@@ -335,9 +339,9 @@ static int file_remove(struct ofs_fts *fts, uint64_t ino)
 		return r == -ENOENT ? 0 : r;
 	r = content_use(fts, content, -1);
 	if (r == 0)
-		r = ofs_fts_run(fts, OFS_FTS_FILE_DELETE, OFS_ARGS((int64_t)ino));
+		r = ofs_db_run(&fts->db, OFS_FTS_FILE_DELETE, OFS_ARGS((int64_t)ino));
 	if (r == 0)
-		r = ofs_fts_run(fts, OFS_FTS_NAME_DELETE, OFS_ARGS((int64_t)ino));
+		r = ofs_db_run(&fts->db, OFS_FTS_NAME_DELETE, OFS_ARGS((int64_t)ino));
 	if (r == 0)
 		fts->files--;
 	return r;
@@ -345,8 +349,8 @@ static int file_remove(struct ofs_fts *fts, uint64_t ino)
 
 int ofs_fts_remove_file(struct ofs_fts *fts, uint64_t ino)
 {
-	OFS_FTS_LOCKED(fts);
-	int r = ofs_fts_writable(fts);
+	OFS_DB_LOCKED(&fts->db);
+	int r = ofs_db_writable(&fts->db);
 
 	return r < 0 ? r : ofs_fts_written(fts, file_remove(fts, ino));
 }
@@ -354,11 +358,12 @@ int ofs_fts_remove_file(struct ofs_fts *fts, uint64_t ino)
 static int files_list(struct ofs_fts *fts, uint64_t after, uint64_t *ret, size_t max)
 {
 	OFS_STMT sqlite3_stmt *st = NULL;
-	int r = ofs_fts_stmt(fts, OFS_FTS_FILE_LIST, OFS_ARGS((int64_t)after, (int64_t)max), &st);
+	int r = ofs_db_start(&fts->db, OFS_FTS_FILE_LIST, OFS_ARGS((int64_t)after, (int64_t)max),
+			     &st);
 	int n = 0;
 
-	while (r == 0 && (r = ofs_fts_step(fts, st)) > 0) {
-		ret[n++] = (uint64_t)sqlite3_column_int64(st, 0);
+	while (r == 0 && (r = ofs_db_step(&fts->db, st)) > 0) {
+		ret[n++] = ofs_column_u64(st, 0);
 		r = 0;
 		if ((size_t)n == max)
 			break;
@@ -368,7 +373,7 @@ static int files_list(struct ofs_fts *fts, uint64_t after, uint64_t *ret, size_t
 
 int ofs_fts_list_files(struct ofs_fts *fts, uint64_t after, uint64_t *ret, size_t max)
 {
-	OFS_FTS_LOCKED(fts);
+	OFS_DB_LOCKED(&fts->db);
 
 	return ofs_fts_done(fts, files_list(fts, after, ret, max));
 }

@@ -4,8 +4,10 @@
  * so that callbacks may take their time and ask again.
  */
 #include "base/alloc.h"
+#include "base/buf.h"
+#include "base/u64_list.h"
 #include "index/fts_fold.h"
-#include "index/fts_internal.h"
+#include "index/fts_state.h"
 
 #define GRAMS_MAX 64 /* of one needle that are asked for */
 
@@ -31,24 +33,24 @@ static int64_t bound(size_t limit)
 
 static int read_doc(sqlite3_stmt *st, struct ofs_fts_doc *ret)
 {
-	ret->part = (uint32_t)sqlite3_column_int64(st, 1);
-	ret->off = (uint64_t)sqlite3_column_int64(st, 2);
-	ret->len = (uint32_t)sqlite3_column_int64(st, 3);
-	ret->line = (uint64_t)sqlite3_column_int64(st, 4);
-	return ofs_stmt_bytes(st, 0, ret->sha, sizeof(ret->sha));
+	ret->part = ofs_column_u32(st, 1);
+	ret->off = ofs_column_u64(st, 2);
+	ret->len = ofs_column_u32(st, 3);
+	ret->line = ofs_column_u64(st, 4);
+	return ofs_column_bytes(st, 0, ret->sha, sizeof(ret->sha));
 }
 
 /* What SQLite has no better word for than "error" is the expression's fault: the rest is ours. */
 static int find_errno(struct ofs_fts *fts, int rc)
 {
-	return (rc & 0xff) == SQLITE_ERROR ? -EINVAL : ofs_sqlite_errno(fts->db, rc);
+	return (rc & 0xff) == SQLITE_ERROR ? -EINVAL : ofs_db_errno(&fts->db, rc);
 }
 
 static int gather_docs(struct ofs_fts *fts, enum ofs_fts_stmt id, const char *match, size_t limit,
 		       struct hits *ret)
 {
 	OFS_STMT sqlite3_stmt *st = NULL;
-	int r = ofs_fts_stmt(fts, id, OFS_NO_ARGS, &st), rc;
+	int r = ofs_db_start(&fts->db, id, OFS_NO_ARGS, &st), rc;
 
 	if (r < 0)
 		return r;
@@ -71,7 +73,7 @@ static int gather_docs(struct ofs_fts *fts, enum ofs_fts_stmt id, const char *ma
 static int find_docs(struct ofs_fts *fts, enum ofs_fts_stmt id, const char *match, size_t limit,
 		     struct hits *ret)
 {
-	OFS_FTS_LOCKED(fts);
+	OFS_DB_LOCKED(&fts->db);
 
 	return ofs_fts_done(fts, gather_docs(fts, id, match, limit, ret));
 }
@@ -215,8 +217,8 @@ static int gather_inos(struct ofs_fts *fts, sqlite3_stmt *st, struct ofs_u64_lis
 	int rc;
 
 	while ((rc = sqlite3_step(st)) == SQLITE_ROW)
-		ofs_u64_list_add(ret, (uint64_t)sqlite3_column_int64(st, 0));
-	return ofs_sqlite_errno(fts->db, rc);
+		ofs_u64_list_add(ret, ofs_column_u64(st, 0));
+	return ofs_db_errno(&fts->db, rc);
 }
 
 static int run_name_query(struct ofs_fts *fts, const struct name_query *q, size_t limit,
@@ -226,9 +228,9 @@ static int run_name_query(struct ofs_fts *fts, const struct name_query *q, size_
 	sqlite3_stmt *st = NULL;
 	int rc, r;
 
-	if (!fts->db)
+	if (!fts->db.conn)
 		return -EIO;
-	rc = sqlite3_prepare_v2(fts->db, (const char *)q->sql.data, -1, &st, NULL);
+	rc = sqlite3_prepare_v2(fts->db.conn, (const char *)q->sql.data, -1, &st, NULL);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_bind_int64(st, 1, bound(limit));
 	if (rc == SQLITE_OK && q->match.len)
@@ -238,7 +240,7 @@ static int run_name_query(struct ofs_fts *fts, const struct name_query *q, size_
 		rc = sqlite3_bind_text(st, i + 3, pattern, -1, SQLITE_STATIC);
 		pattern += strlen(pattern) + 1;
 	}
-	r = rc == SQLITE_OK ? gather_inos(fts, st, ret) : ofs_sqlite_errno(fts->db, rc);
+	r = rc == SQLITE_OK ? gather_inos(fts, st, ret) : ofs_db_errno(&fts->db, rc);
 	sqlite3_finalize(st);
 	return r;
 }
@@ -270,7 +272,7 @@ int ofs_fts_find_names(struct ofs_fts *fts, const char *const *needles, size_t n
 	int r = name_query_make(&q, needles, n);
 
 	if (r == 0) {
-		OFS_FTS_LOCKED(fts);
+		OFS_DB_LOCKED(&fts->db);
 
 		r = ofs_fts_done(fts, run_name_query(fts, &q, limit, &found));
 	}
@@ -289,7 +291,7 @@ static int gather_files(struct ofs_fts *fts, const uint8_t sha[32], struct ofs_u
 
 	if (r <= 0)
 		return r;
-	r = ofs_fts_stmt(fts, OFS_FTS_FILE_OF, OFS_ARGS(content), &st);
+	r = ofs_db_start(&fts->db, OFS_FTS_FILE_OF, OFS_ARGS(content), &st);
 	return r < 0 ? r : gather_inos(fts, st, ret);
 }
 
@@ -300,7 +302,7 @@ int ofs_fts_files_of(struct ofs_fts *fts, const uint8_t sha[32], int (*fn)(void 
 	int r;
 
 	{
-		OFS_FTS_LOCKED(fts);
+		OFS_DB_LOCKED(&fts->db);
 
 		r = ofs_fts_done(fts, gather_files(fts, sha, &found));
 	}

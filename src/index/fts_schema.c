@@ -2,7 +2,6 @@
 #include "index/fts_schema.h"
 
 #include "index/schema.h"
-#include "index/fts_internal.h"
 #include "index/vfs.h"
 
 #define STR OFS_SCHEMA_STR
@@ -40,10 +39,6 @@ const char ofs_fts_clear[] =
 #define DOC_COLUMNS "c.sha, d.part, d.off, d.len, d.line"
 
 const char *const ofs_fts_sql[OFS_FTS_STMTS] = {
-	[OFS_FTS_BEGIN] = "BEGIN IMMEDIATE",
-	[OFS_FTS_COMMIT] = "COMMIT",
-	[OFS_FTS_ROLLBACK] = "ROLLBACK",
-
 	[OFS_FTS_META_GET] = "SELECT complete, merged FROM meta WHERE id = 1",
 	[OFS_FTS_META_COMPLETE] = "UPDATE meta SET complete = ?1 WHERE id = 1",
 	[OFS_FTS_META_MERGED] = "UPDATE meta SET merged = ?1 WHERE id = 1",
@@ -84,63 +79,3 @@ const char *const ofs_fts_sql[OFS_FTS_STMTS] = {
 			       " WHERE gram MATCH ?1 AND c.users > 0"
 			       " ORDER BY g.rowid DESC LIMIT ?2",
 };
-
-int ofs_fts_stmt(struct ofs_fts *fts, enum ofs_fts_stmt id, const int64_t *args, size_t n,
-		 sqlite3_stmt **ret)
-{
-	sqlite3_stmt *st = fts->stmt[id];
-	int rc;
-
-	if (!fts->db)
-		return -EIO;
-	if (!st) {
-		rc = sqlite3_prepare_v3(fts->db, ofs_fts_sql[id], -1, SQLITE_PREPARE_PERSISTENT,
-					&st, NULL);
-		if (rc != SQLITE_OK)
-			return ofs_sqlite_errno(fts->db, rc);
-		fts->stmt[id] = st;
-	}
-	for (size_t i = 0; i < n; i++) {
-		rc = sqlite3_bind_int64(st, (int)i + 1, args[i]);
-		if (rc != SQLITE_OK)
-			return ofs_sqlite_errno(fts->db, rc);
-	}
-	*ret = st;
-	return 0;
-}
-
-int ofs_fts_step(struct ofs_fts *fts, sqlite3_stmt *st)
-{
-	int rc = sqlite3_step(st);
-
-	return rc == SQLITE_ROW ? 1 : ofs_sqlite_errno(fts->db, rc);
-}
-
-int ofs_fts_first(struct ofs_fts *fts, enum ofs_fts_stmt id, const int64_t *args, size_t n,
-		  sqlite3_stmt **ret)
-{
-	int r = ofs_fts_stmt(fts, id, args, n, ret);
-
-	return r < 0 ? r : ofs_fts_step(fts, *ret);
-}
-
-int ofs_fts_run(struct ofs_fts *fts, enum ofs_fts_stmt id, const int64_t *args, size_t n)
-{
-	OFS_STMT sqlite3_stmt *st = NULL;
-	int r = ofs_fts_stmt(fts, id, args, n, &st);
-
-	return r < 0 ? r : ofs_fts_step(fts, st);
-}
-
-int ofs_fts_exec(struct ofs_fts *fts, const char *sql)
-{
-	return ofs_sqlite_errno(fts->db, sqlite3_exec(fts->db, sql, NULL, NULL, NULL));
-}
-
-int ofs_fts_bind(struct ofs_fts *fts, sqlite3_stmt *st, int param, const struct ofs_buf *b)
-{
-	const char *text = b->len ? (const char *)b->data : "";
-
-	return ofs_sqlite_errno(fts->db, sqlite3_bind_text64(st, param, text, b->len, SQLITE_STATIC,
-							     SQLITE_UTF8));
-}

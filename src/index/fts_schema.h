@@ -29,6 +29,39 @@ extern const char ofs_fts_create[];
 /* Empties what content is indexed in; run inside a transaction. */
 extern const char ofs_fts_clear[];
 
+enum ofs_fts_stmt {
+	OFS_FTS_META_GET,
+	OFS_FTS_META_COMPLETE,
+	OFS_FTS_META_MERGED,
+	OFS_FTS_COUNT_FILES,
+	OFS_FTS_COUNT_DOCS,
+	OFS_FTS_COUNT_ALIVE,
+
+	OFS_FTS_CONTENT_FIND,
+	OFS_FTS_CONTENT_PUT,
+	OFS_FTS_CONTENT_WHOLE,
+	OFS_FTS_CONTENT_GET,
+	OFS_FTS_CONTENT_USE,
+	OFS_FTS_DOC_PUT,
+	OFS_FTS_WORD_PUT,
+	OFS_FTS_GRAM_PUT,
+	OFS_FTS_WORD_MERGE,
+	OFS_FTS_GRAM_MERGE,
+
+	OFS_FTS_FILE_GET,
+	OFS_FTS_FILE_PUT,
+	OFS_FTS_FILE_DELETE,
+	OFS_FTS_FILE_LIST,
+	OFS_FTS_FILE_OF,
+	OFS_FTS_NAME_PUT,
+	OFS_FTS_NAME_DELETE,
+
+	OFS_FTS_FIND_WORDS,
+	OFS_FTS_FIND_GRAMS,
+
+	OFS_FTS_STMTS
+};
+
 /* The statements by enum ofs_fts_stmt. */
 extern const char *const ofs_fts_sql[];
 

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "index/index.h"
-
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "index/internal.h"
+#include "base/alloc.h"
+#include "index/index_state.h"
 #include "index/rules.h"
-#include "index/schema.h"
 #include "index/vfs.h"
 #include "io/failpoint.h"
-#include "io/file.h"
 
 /*
  * The exclusive lock is asked for before the first look at the file, so that the WAL's index lives
@@ -32,135 +28,83 @@ static void index_cleanup(struct ofs_index **ix)
 	ofs_index_close(*ix);
 }
 
-/* Runs SQL that takes no parameters and whose rows do not matter. */
-static int index_exec(struct ofs_index *ix, const char *sql)
-{
-	return ofs_index_errno(ix, sqlite3_exec(ix->db, sql, NULL, NULL, NULL));
-}
-
-/* The first column of the first row: of a pragma, or of a count. */
-static int index_number(struct ofs_index *ix, const char *sql, int64_t *ret)
-{
-	sqlite3_stmt *st;
-	int rc = sqlite3_prepare_v2(ix->db, sql, -1, &st, NULL);
-
-	if (rc != SQLITE_OK)
-		return ofs_index_errno(ix, rc);
-	rc = sqlite3_step(st);
-	if (rc == SQLITE_ROW)
-		*ret = sqlite3_column_int64(st, 0);
-	sqlite3_finalize(st);
-	return rc == SQLITE_DONE ? -EUCLEAN : ofs_index_errno(ix, rc);
-}
-
 static int index_failed(struct ofs_index *ix, int r, struct ofs_error *err)
 {
+	const char *path = ix->db.path;
+	sqlite3 *conn = ix->db.conn;
+
 	if (r == -EBUSY)
 		return ofs_error_set(err, EBUSY, "the index '%s' is in use by another process",
-				     ix->path);
-	if (r == -EUCLEAN && sqlite3_errcode(ix->db) == SQLITE_NOTADB)
-		return ofs_error_set(err, EINVAL, "'%s' is not an offloadfs index", ix->path);
+				     path);
+	if (r == -EUCLEAN && sqlite3_errcode(conn) == SQLITE_NOTADB)
+		return ofs_error_set(err, EINVAL, "'%s' is not an offloadfs index", path);
 	if (r == -EUCLEAN)
-		return ofs_error_set(err, EUCLEAN, "the index '%s' is damaged: %s", ix->path,
-				     sqlite3_extended_errcode(ix->db) == SQLITE_IOERR_DATA
+		return ofs_error_set(err, EUCLEAN, "the index '%s' is damaged: %s", path,
+				     sqlite3_extended_errcode(conn) == SQLITE_IOERR_DATA
 					     ? "a page's checksum does not fit"
-					     : sqlite3_errmsg(ix->db));
-	return ofs_error_set(err, -r, "cannot open the index '%s': %s", ix->path,
-			     ix->db && sqlite3_errcode(ix->db) != SQLITE_OK ? sqlite3_errmsg(ix->db)
-									    : strerror(-r));
-}
-
-/*
- * Makes the file, private from its first moment. SQLite takes an empty one for an empty database,
- * so nothing is lost when the process ends right here. An existing file is not opened: closing it
- * would drop SQLite's locks.
- */
-static int index_make_file(struct ofs_index *ix, struct ofs_error *err)
-{
-	int fd = ofs_io_open(AT_FDCWD, ix->path, O_RDWR | O_CREAT | O_EXCL, 0600);
-
-	if (fd < 0 && fd != -EEXIST)
-		return ofs_error_set(err, -fd, "cannot create the index '%s': %s", ix->path,
-				     strerror(-fd));
-	ofs_io_close(&fd);
-	return 0;
+					     : sqlite3_errmsg(conn));
+	return ofs_error_set(err, -r, "cannot open the index '%s': %s", path,
+			     conn && sqlite3_errcode(conn) != SQLITE_OK ? sqlite3_errmsg(conn)
+									: strerror(-r));
 }
 
 static int index_connect(struct ofs_index *ix, struct ofs_error *err)
 {
-	int check = OFS_INDEX_PAGE_CHECK;
 	struct stat st;
 	int r;
 
-	if (stat(ix->path, &st) < 0) {
+	if (stat(ix->db.path, &st) < 0) {
 		r = -errno;
-		return ofs_error_set(err, -r, "cannot open the index '%s': %s", ix->path,
+		return ofs_error_set(err, -r, "cannot open the index '%s': %s", ix->db.path,
 				     strerror(-r));
 	}
-	r = ofs_index_vfs_register();
-	if (r < 0)
-		return ofs_error_set(err, -r, "SQLite has no VFS");
-	r = sqlite3_open_v2(ix->path, &ix->db,
-			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-			    OFS_INDEX_VFS);
-	if (r == SQLITE_OK)
-		r = sqlite3_file_control(ix->db, "main", SQLITE_FCNTL_RESERVE_BYTES, &check);
-	if (r == SQLITE_OK)
-		r = ofs_rules_add_functions(ix->db);
-	r = ofs_index_errno(ix, r);
+	r = ofs_db_connect(&ix->db);
+	if (r == 0)
+		r = ofs_db_errno(&ix->db, ofs_rules_add_functions(ix->db.conn));
 	if (r < 0)
 		return index_failed(ix, r, err);
 	/* Until it is known to be ours, closing it must not change it. */
-	sqlite3_db_config(ix->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-	r = index_exec(ix, index_guard);
+	sqlite3_db_config(ix->db.conn, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	r = ofs_db_exec(&ix->db, index_guard);
 	return r < 0 ? index_failed(ix, r, err) : 0;
 }
 
-/*
- * Refuses what is not an index of a format that is understood; says which it has, 0 for an empty
- * database.
- */
+/* Refuses a database that is not an index, or has an unknown format. 1: it is empty. */
 static int index_examine(struct ofs_index *ix, struct ofs_error *err, int64_t *ret_format)
 {
-	int64_t app, format, objects;
-	int r = index_number(ix, "PRAGMA application_id", &app);
+	int64_t format = -1;
+	int r = ofs_db_examine(&ix->db, OFS_INDEX_APPLICATION, &format);
 
-	if (r == 0)
-		r = index_number(ix, "PRAGMA user_version", &format);
-	if (r == 0)
-		r = index_number(ix, "SELECT count(*) FROM sqlite_schema", &objects);
-	if (r < 0)
-		return index_failed(ix, r, err);
-	*ret_format = format;
-	if (app == 0 && format == 0 && objects == 0)
-		return 0;
-	if (app != OFS_INDEX_APPLICATION)
+	if (r == -EUCLEAN && format >= 0)
 		return ofs_error_set(err, EINVAL,
 				     "'%s' is not an offloadfs index but some other database",
-				     ix->path);
-	if (format < OFS_INDEX_FORMAT_OLD || format > OFS_INDEX_FORMAT)
+				     ix->db.path);
+	if (r < 0)
+		return index_failed(ix, r, err);
+	if (r == 0 && (format < OFS_INDEX_FORMAT_OLD || format > OFS_INDEX_FORMAT))
 		return ofs_error_set(
 			err, EINVAL,
 			"the index '%s' has format %lld, this program understands %d to %d",
-			ix->path, (long long)format, OFS_INDEX_FORMAT_OLD, OFS_INDEX_FORMAT);
-	return 0;
+			ix->db.path, (long long)format, OFS_INDEX_FORMAT_OLD, OFS_INDEX_FORMAT);
+	*ret_format = format;
+	return r;
 }
 
 static int index_enter_wal(struct ofs_index *ix)
 {
 	sqlite3_stmt *st;
-	int rc = sqlite3_prepare_v2(ix->db, "PRAGMA journal_mode = WAL", -1, &st, NULL);
+	int rc = sqlite3_prepare_v2(ix->db.conn, "PRAGMA journal_mode = WAL", -1, &st, NULL);
 	bool wal = false;
 
 	if (rc != SQLITE_OK)
-		return ofs_index_errno(ix, rc);
+		return ofs_db_errno(&ix->db, rc);
 	rc = sqlite3_step(st);
 	if (rc == SQLITE_ROW)
 		wal = sqlite3_stricmp((const char *)sqlite3_column_text(st, 0), "wal") == 0;
 	sqlite3_finalize(st);
 	if (rc != SQLITE_ROW)
-		return rc == SQLITE_DONE ? -EIO : ofs_index_errno(ix, rc);
-	return wal ? index_exec(ix, index_wal) : -EIO;
+		return rc == SQLITE_DONE ? -EIO : ofs_db_errno(&ix->db, rc);
+	return wal ? ofs_db_exec(&ix->db, index_wal) : -EIO;
 }
 
 static int index_create(struct ofs_index *ix, const struct ofs_index_meta *fresh)
@@ -169,7 +113,7 @@ static int index_create(struct ofs_index *ix, const struct ofs_index_meta *fresh
 
 	if (r < 0)
 		return r;
-	r = index_exec(ix, ofs_schema_create);
+	r = ofs_db_exec(&ix->db, ofs_schema_create);
 	if (r == 0)
 		r = ofs_index_put_meta(ix, fresh);
 	return ofs_index_end(ix, r);
@@ -182,48 +126,34 @@ static int index_upgrade(struct ofs_index *ix, int64_t format)
 	if (r < 0)
 		return r;
 	if (format == 2)
-		r = index_exec(ix, ofs_schema_from_2);
+		r = ofs_db_exec(&ix->db, ofs_schema_from_2);
 	if (r == 0)
-		r = index_exec(ix, ofs_schema_from_3);
+		r = ofs_db_exec(&ix->db, ofs_schema_from_3);
 	return ofs_index_end(ix, r);
-}
-
-/* A name that SQLite cannot take for a URI or for ":memory:". */
-static char *index_plain_path(const char *path)
-{
-	char *plain;
-
-	if (asprintf(&plain, "%s%s", path[0] == '/' ? "" : "./", path) < 0)
-		return NULL;
-	return plain;
 }
 
 static int index_open(const char *path, const struct ofs_index_meta *fresh, struct ofs_error *err,
 		      struct ofs_index **ret)
 {
-	OFS_CLEANUP(index_cleanup) struct ofs_index *ix = calloc(1, sizeof(*ix));
+	OFS_CLEANUP(index_cleanup) struct ofs_index *ix = ofs_alloc(sizeof(*ix));
 	int64_t format = 0;
 	bool empty;
 	int r;
 
-	if (!ix)
-		return ofs_error_set(err, ENOMEM, "out of memory");
-	pthread_mutex_init(&ix->gate, NULL);
-	pthread_mutex_init(&ix->lock, NULL);
-	ix->path = index_plain_path(path);
-	if (!ix->path)
-		return ofs_error_set(err, ENOMEM, "out of memory");
-	r = fresh ? index_make_file(ix, err) : 0;
-	if (r == 0)
-		r = index_connect(ix, err);
+	ofs_db_init(&ix->db, path, OFS_INDEX_VFS, ofs_schema_sql, OFS_STMT_COUNT);
+	r = fresh ? ofs_db_create_file(&ix->db) : 0;
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot create the index '%s': %s", ix->db.path,
+				     strerror(-r));
+	r = index_connect(ix, err);
 	if (r == 0)
 		r = index_examine(ix, err, &format);
 	if (r < 0)
 		return r;
-	empty = format == 0;
+	empty = r == 1;
 	if (empty && !fresh)
-		return ofs_error_set(err, ENOENT, "the index '%s' is empty", ix->path);
-	r = empty ? index_exec(ix, ofs_schema_layout) : 0;
+		return ofs_error_set(err, ENOENT, "the index '%s' is empty", ix->db.path);
+	r = empty ? ofs_db_exec(&ix->db, ofs_schema_layout) : 0;
 	if (r == 0)
 		r = index_enter_wal(ix);
 	if (r == 0 && empty)
@@ -232,7 +162,7 @@ static int index_open(const char *path, const struct ofs_index_meta *fresh, stru
 		r = index_upgrade(ix, format);
 	if (r < 0)
 		return index_failed(ix, r, err);
-	sqlite3_db_config(ix->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+	sqlite3_db_config(ix->db.conn, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
 	*ret = ofs_steal(ix);
 	return 0;
 }
@@ -254,55 +184,41 @@ void ofs_index_close(struct ofs_index *ix)
 
 	if (!ix)
 		return;
-	for (size_t i = 0; i < OFS_STMT_COUNT; i++)
-		sqlite3_finalize(ix->stmt[i]);
-	sqlite3_close(ix->db);
-	pthread_mutex_destroy(&ix->lock);
-	pthread_mutex_destroy(&ix->gate);
+	ofs_db_finish(&ix->db);
 	ofs_u64_list_finish(&ix->heirs);
 	ofs_u64_list_finish(&ix->dropped);
-	free(ix->path);
 	free(ix);
 	errno = saved;
 }
 
-int ofs_index_writable(const struct ofs_index *ix)
-{
-	return ix->writing ? ix->failure : -EINVAL;
-}
-
-int ofs_index_written(struct ofs_index *ix, int r)
-{
-	if (r < 0 && ix->failure == 0)
-		ix->failure = r;
-	return r;
-}
+/* ---- transactions */
 
 int ofs_index_begin(struct ofs_index *ix)
 {
-	OFS_INDEX_LOCKED(ix);
+	OFS_DB_LOCKED(&ix->db);
 	int r;
 
-	if (ix->writing)
+	if (ix->db.writing)
 		return -EINVAL;
-	r = ofs_stmt_run(ix, OFS_STMT_BEGIN, OFS_NO_ARGS);
+	r = ofs_db_begin(&ix->db);
 	if (r < 0)
 		return r;
-	ix->writing = true;
-	ix->failure = 0;
-	ix->changes = sqlite3_total_changes(ix->db);
+	ix->db.writing = true;
+	ix->db.failure = 0;
+	ix->changes = sqlite3_total_changes(ix->db.conn);
 	ix->heirs_kept = ix->heirs.n;
 	ix->dropped.n = 0;
 	return 0;
 }
 
-/* SQLite itself has rolled back after some errors. Under the lock. */
-static void index_roll_back(struct ofs_index *ix)
+/* Under the lock. */
+static int index_end(struct ofs_index *ix, int r)
 {
-	if (!sqlite3_get_autocommit(ix->db))
-		ofs_stmt_run(ix, OFS_STMT_ROLLBACK, OFS_NO_ARGS);
-	ix->writing = false;
-	ix->heirs.n = ix->heirs_kept;
+	r = ofs_db_end(&ix->db, r);
+	ix->db.writing = false;
+	if (r < 0)
+		ix->heirs.n = ix->heirs_kept;
+	return r;
 }
 
 int ofs_index_commit(struct ofs_index *ix)
@@ -310,29 +226,25 @@ int ofs_index_commit(struct ofs_index *ix)
 	int fault, r;
 
 	ofs_index_delete_dropped(ix);
-	OFS_INDEX_LOCKED(ix);
-	if (!ix->writing)
+	OFS_DB_LOCKED(&ix->db);
+	if (!ix->db.writing)
 		return -EINVAL;
 	fault = ofs_failpoint("index.commit");
-	r = fault < 0 ? fault : ix->failure;
-	if (r == 0)
-		r = ofs_stmt_run(ix, OFS_STMT_COMMIT, OFS_NO_ARGS);
+	r = index_end(ix, fault < 0 ? fault : ix->db.failure);
 	if (r < 0)
-		index_roll_back(ix);
-	else
-		ofs_failpoint_after(fault);
+		return r;
+	ofs_failpoint_after(fault);
 	/* The row of the meta alone is no reason to rewrite the rest. */
-	ix->changed = ix->changed || (r == 0 && sqlite3_total_changes(ix->db) - ix->changes > 1);
-	ix->writing = false;
-	return r;
+	ix->changed = ix->changed || sqlite3_total_changes(ix->db.conn) - ix->changes > 1;
+	return 0;
 }
 
 void ofs_index_rollback(struct ofs_index *ix)
 {
-	OFS_INDEX_LOCKED(ix);
+	OFS_DB_LOCKED(&ix->db);
 
-	if (ix->writing)
-		index_roll_back(ix);
+	if (ix->db.writing)
+		index_end(ix, -ECANCELED);
 }
 
 int ofs_index_end(struct ofs_index *ix, int r)
@@ -343,31 +255,30 @@ int ofs_index_end(struct ofs_index *ix, int r)
 	return r;
 }
 
+/* ---- size on disk */
+
 /* Pages that deletions left free go back to the filesystem once they are a quarter of the file. */
 static int index_shrink(struct ofs_index *ix)
 {
 	int64_t pages, unused;
-	int r = index_number(ix, "PRAGMA page_count", &pages);
+	int r = ofs_db_number(&ix->db, "PRAGMA page_count", &pages);
 
 	if (r == 0)
-		r = index_number(ix, "PRAGMA freelist_count", &unused);
+		r = ofs_db_number(&ix->db, "PRAGMA freelist_count", &unused);
 	if (r < 0 || unused < pages / 4)
 		return r;
-	return index_exec(ix, "PRAGMA incremental_vacuum");
+	return ofs_db_exec(&ix->db, "PRAGMA incremental_vacuum");
 }
 
 int ofs_index_checkpoint(struct ofs_index *ix)
 {
-	OFS_INDEX_LOCKED(ix);
+	OFS_DB_LOCKED(&ix->db);
 	int r;
 
-	if (ix->writing)
+	if (ix->db.writing)
 		return -EINVAL;
 	r = index_shrink(ix);
-	if (r < 0)
-		return r;
-	return ofs_index_errno(ix, sqlite3_wal_checkpoint_v2(
-					   ix->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL));
+	return r < 0 ? r : ofs_db_checkpoint(&ix->db);
 }
 
 /* Rewriting this many pages takes a few milliseconds. */
@@ -379,41 +290,68 @@ int ofs_index_settle(struct ofs_index *ix)
 	int r;
 
 	{
-		OFS_INDEX_LOCKED(ix);
+		OFS_DB_LOCKED(&ix->db);
 
-		if (ix->writing)
+		if (ix->db.writing)
 			return -EINVAL;
-		r = index_number(ix, "PRAGMA page_count", &pages);
+		r = ofs_db_number(&ix->db, "PRAGMA page_count", &pages);
 		if (r == 0 && pages <= COMPACT_PAGES && ix->changed)
-			r = index_exec(ix, "VACUUM");
+			r = ofs_db_exec(&ix->db, "VACUUM");
 		ix->changed = ix->changed && r < 0;
 	}
 	return r < 0 ? r : ofs_index_checkpoint(ix);
 }
 
-int ofs_index_file_usage(const char *path, const char *suffix, uint64_t *sum)
+int ofs_index_disk_usage(struct ofs_index *ix, uint64_t *ret)
 {
-	OFS_FREE char *name = NULL;
-	struct stat st;
+	return ofs_db_disk_usage(&ix->db, ret);
+}
 
-	if (asprintf(&name, "%s%s", path, suffix) < 0) {
-		name = NULL;
-		return -ENOMEM;
-	}
-	if (stat(name, &st) < 0)
-		return errno == ENOENT ? 0 : -errno;
-	*sum += (uint64_t)st.st_blocks * 512;
+/* ---- the meta */
+
+int ofs_index_get_meta(struct ofs_index *ix, struct ofs_index_meta *ret)
+{
+	OFS_DB_LOCKED(&ix->db);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	struct ofs_index_meta meta;
+	int r = ofs_db_first(&ix->db, OFS_STMT_META_GET, OFS_NO_ARGS, &st);
+
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	r = ofs_column_bytes(st, 0, meta.uuid, sizeof(meta.uuid));
+	if (r < 0)
+		return r;
+	meta.checkpoint = ofs_column_u64(st, 1);
+	meta.next_ino = ofs_column_u64(st, 2);
+	meta.next_chunk = ofs_column_u64(st, 3);
+	meta.pack = ofs_column_u32(st, 4);
+	meta.pack_size = ofs_column_u64(st, 5);
+	meta.unused_from = ofs_column_u64(st, 6);
+	meta.scrubbed = ofs_column_u64(st, 7);
+	meta.counts.files = ofs_column_u64(st, 8);
+	meta.counts.dirs = ofs_column_u64(st, 9);
+	meta.counts.others = ofs_column_u64(st, 10);
+	meta.counts.bytes = ofs_column_u64(st, 11);
+	meta.counts.tombstones = ofs_column_u64(st, 12);
+	meta.age = sqlite3_column_int64(st, 13);
+	meta.age_wall = sqlite3_column_int64(st, 14);
+	meta.wall_high = sqlite3_column_int64(st, 15);
+	*ret = meta;
 	return 0;
 }
 
-int ofs_index_disk_usage(struct ofs_index *ix, uint64_t *ret)
+int ofs_index_put_meta(struct ofs_index *ix, const struct ofs_index_meta *meta)
 {
-	uint64_t sum = 0;
-	int r = ofs_index_file_usage(ix->path, "", &sum);
+	return ofs_db_write(&ix->db, OFS_STMT_META_PUT,
+			    OFS_ARGS(meta->checkpoint, meta->next_ino, meta->next_chunk, meta->pack,
+				     meta->pack_size, meta->unused_from, meta->scrubbed,
+				     meta->counts.files, meta->counts.dirs, meta->counts.others,
+				     meta->counts.bytes, meta->counts.tombstones, meta->age,
+				     meta->age_wall, meta->wall_high),
+			    meta->uuid, sizeof(meta->uuid));
+}
 
-	if (r == 0)
-		r = ofs_index_file_usage(ix->path, "-wal", &sum);
-	if (r == 0)
-		*ret = sum;
-	return r;
+int ofs_index_recount(struct ofs_index *ix)
+{
+	return ofs_db_write(&ix->db, OFS_STMT_META_COUNT, OFS_NO_ARGS, NULL, 0);
 }

@@ -10,7 +10,7 @@
 
 #include "base/util.h"
 #include "index/index.h"
-#include "index/internal.h"
+#include "index/index_state.h"
 
 static char dir[] = "/tmp/ofs-test-XXXXXX";
 static char path[64];
@@ -160,11 +160,11 @@ static const char blocks_view[] =
 
 static void check_invariants(void)
 {
-	cr_assert_eq(sqlite3_exec(ix->db, blocks_view, NULL, NULL, NULL), SQLITE_OK);
+	cr_assert_eq(sqlite3_exec(ix->db.conn, blocks_view, NULL, NULL, NULL), SQLITE_OK);
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(broken); i++) {
 		sqlite3_stmt *st;
 
-		cr_assert_eq(sqlite3_prepare_v2(ix->db, broken[i], -1, &st, NULL), SQLITE_OK);
+		cr_assert_eq(sqlite3_prepare_v2(ix->db.conn, broken[i], -1, &st, NULL), SQLITE_OK);
 		cr_assert_eq(sqlite3_step(st), SQLITE_DONE, "%lld: %s",
 			     (long long)sqlite3_column_int64(st, 0), broken[i]);
 		sqlite3_finalize(st);

@@ -9,9 +9,7 @@
  *   - inode.stored is the sum of the shares of the chunks whose bearer it is;
  *   - inode.sha is the integer 0 only while block 0 holds the chunk with that hash.
  */
-#include "index/index.h"
-
-#include "index/internal.h"
+#include "index/index_state.h"
 
 struct chunk_row {
 	uint64_t bearer;
@@ -31,20 +29,20 @@ static int chunk_get(struct ofs_index *ix, uint64_t id, struct chunk_row *ret)
 {
 	OFS_STMT sqlite3_stmt *st = NULL;
 	uint64_t off, stored, raw;
-	int r = ofs_stmt_first(ix, OFS_STMT_CHUNK_REFERENCE, OFS_ARGS(id), &st);
+	int r = ofs_db_first(&ix->db, OFS_STMT_CHUNK_REFERENCE, OFS_ARGS(id), &st);
 
 	if (r < 0)
 		return r;
-	ret->bearer = (uint64_t)sqlite3_column_int64(st, 0);
+	ret->bearer = ofs_column_u64(st, 0);
 	ret->frame = sqlite3_column_int64(st, 1);
-	off = (uint32_t)sqlite3_column_int64(st, 2);
-	ret->len = (uint32_t)sqlite3_column_int64(st, 3);
-	stored = (uint32_t)sqlite3_column_int64(st, 4);
-	raw = (uint32_t)sqlite3_column_int64(st, 5);
+	off = ofs_column_u32(st, 2);
+	ret->len = ofs_column_u32(st, 3);
+	stored = ofs_column_u32(st, 4);
+	raw = ofs_column_u32(st, 5);
 	if (raw == 0 || off + ret->len > raw)
 		return -EUCLEAN;
 	ret->share = frame_share(stored, raw, off, ret->len);
-	return ofs_stmt_bytes(st, 6, ret->sha, sizeof(ret->sha));
+	return ofs_column_bytes(st, 6, ret->sha, sizeof(ret->sha));
 }
 
 /* Repetitions that follow each other are dropped at once: a long file has many chunks. */
@@ -61,13 +59,13 @@ static void heirs_add(struct ofs_index *ix, uint64_t ino)
 static int chunk_set_bearer(struct ofs_index *ix, uint64_t id, const struct chunk_row *c,
 			    uint64_t bearer)
 {
-	int r = ofs_stmt_run(ix, OFS_STMT_CHUNK_BEARER, OFS_ARGS(id, bearer));
+	int r = ofs_db_run(&ix->db, OFS_STMT_CHUNK_BEARER, OFS_ARGS(id, bearer));
 
 	if (r < 0 || !bearer == !c->bearer)
 		return r;
-	r = bearer ? ofs_stmt_run(ix, OFS_STMT_FRAME_HOLD, OFS_ARGS(c->frame, 1, c->len))
-		   : ofs_stmt_run(ix, OFS_STMT_FRAME_HOLD,
-				  OFS_ARGS(c->frame, -1, -(int64_t)c->len));
+	r = bearer ? ofs_db_run(&ix->db, OFS_STMT_FRAME_HOLD, OFS_ARGS(c->frame, 1, c->len))
+		   : ofs_db_run(&ix->db, OFS_STMT_FRAME_HOLD,
+				OFS_ARGS(c->frame, -1, -(int64_t)c->len));
 	if (r == 0 && !bearer)
 		ofs_u64_list_add(&ix->dropped, id);
 	return r;
@@ -79,13 +77,13 @@ static int chunk_set_bearer(struct ofs_index *ix, uint64_t id, const struct chun
  */
 static int dropped_delete_next(struct ofs_index *ix)
 {
-	OFS_INDEX_LOCKED(ix);
-	int r = ofs_index_writable(ix);
+	OFS_DB_LOCKED(&ix->db);
+	int r = ofs_db_writable(&ix->db);
 
 	if (r < 0 || ix->dropped.n == 0)
 		return r;
-	r = ofs_stmt_run(ix, OFS_STMT_CHUNK_DELETE, OFS_ARGS(ix->dropped.at[--ix->dropped.n]));
-	return r < 0 ? ofs_index_written(ix, r) : 1;
+	r = ofs_db_run(&ix->db, OFS_STMT_CHUNK_DELETE, OFS_ARGS(ix->dropped.at[--ix->dropped.n]));
+	return r < 0 ? ofs_db_written(&ix->db, r) : 1;
 }
 
 void ofs_index_delete_dropped(struct ofs_index *ix)
@@ -104,27 +102,27 @@ static int block_find_guest(struct ofs_index *ix, uint64_t chunk, uint64_t ino, 
 	OFS_STMT sqlite3_stmt *own = NULL;
 	OFS_STMT sqlite3_stmt *any = NULL;
 	sqlite3_stmt *st;
-	int r = ofs_stmt_first(ix, OFS_STMT_BLOCK_GUEST_OF, OFS_ARGS(chunk, ino), &own);
+	int r = ofs_db_first(&ix->db, OFS_STMT_BLOCK_GUEST_OF, OFS_ARGS(chunk, ino), &own);
 
 	st = own;
 	if (r == -ENOENT) {
-		r = ofs_stmt_first(ix, OFS_STMT_BLOCK_GUEST, OFS_ARGS(chunk), &any);
+		r = ofs_db_first(&ix->db, OFS_STMT_BLOCK_GUEST, OFS_ARGS(chunk), &any);
 		st = any;
 	}
 	if (r < 0)
 		return r;
-	*ret_ino = (uint64_t)sqlite3_column_int64(st, 0);
-	*ret_block = (uint64_t)sqlite3_column_int64(st, 1);
+	*ret_ino = ofs_column_u64(st, 0);
+	*ret_block = ofs_column_u64(st, 1);
 	return 0;
 }
 
 static int block_put(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64_t chunk, bool guest)
 {
 	if (block == 0)
-		return ofs_stmt_run(ix, OFS_STMT_FIRST_PUT, OFS_ARGS(ino, chunk, guest));
+		return ofs_db_run(&ix->db, OFS_STMT_FIRST_PUT, OFS_ARGS(ino, chunk, guest));
 	if (chunk)
-		return ofs_stmt_run(ix, OFS_STMT_BLOCK_PUT, OFS_ARGS(ino, block, chunk, guest));
-	return ofs_stmt_run(ix, OFS_STMT_BLOCK_DELETE, OFS_ARGS(ino, block));
+		return ofs_db_run(&ix->db, OFS_STMT_BLOCK_PUT, OFS_ARGS(ino, block, chunk, guest));
+	return ofs_db_run(&ix->db, OFS_STMT_BLOCK_DELETE, OFS_ARGS(ino, block));
 }
 
 /* `ino` lets go of a chunk; its block row is already gone or holds something else. */
@@ -147,12 +145,12 @@ static int chunk_drop(struct ofs_index *ix, uint64_t ino, uint64_t chunk, bool g
 	r = chunk_get(ix, chunk, &c);
 	if (r < 0)
 		return r == -ENOENT ? -EUCLEAN : r;
-	r = ofs_stmt_run(ix, OFS_STMT_INODE_CHARGE, OFS_ARGS(ino, -c.share));
+	r = ofs_db_run(&ix->db, OFS_STMT_INODE_CHARGE, OFS_ARGS(ino, -c.share));
 	if (r == 0)
 		r = chunk_set_bearer(ix, chunk, &c, heir);
 	if (r < 0 || !heir)
 		return r;
-	r = ofs_stmt_run(ix, OFS_STMT_INODE_CHARGE, OFS_ARGS(heir, c.share));
+	r = ofs_db_run(&ix->db, OFS_STMT_INODE_CHARGE, OFS_ARGS(heir, c.share));
 	if (r == 0)
 		heirs_add(ix, heir);
 	return r;
@@ -167,7 +165,7 @@ static int chunk_take(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64
 	if (r < 0 || c->bearer)
 		return r;
 	r = chunk_set_bearer(ix, chunk, c, ino);
-	return r < 0 ? r : ofs_stmt_run(ix, OFS_STMT_INODE_CHARGE, OFS_ARGS(ino, c->share));
+	return r < 0 ? r : ofs_db_run(&ix->db, OFS_STMT_INODE_CHARGE, OFS_ARGS(ino, c->share));
 }
 
 static int chunk_move(struct ofs_index *ix, uint64_t id, uint64_t frame, uint32_t off)
@@ -178,17 +176,17 @@ static int chunk_move(struct ofs_index *ix, uint64_t id, uint64_t frame, uint32_
 	if (r == 0 && !before.bearer)
 		r = -ENOENT;
 	if (r == 0)
-		r = ofs_stmt_run(ix, OFS_STMT_CHUNK_MOVE, OFS_ARGS(id, frame, off));
+		r = ofs_db_run(&ix->db, OFS_STMT_CHUNK_MOVE, OFS_ARGS(id, frame, off));
 	if (r == 0)
-		r = ofs_stmt_run(ix, OFS_STMT_FRAME_HOLD,
-				 OFS_ARGS(before.frame, -1, -(int64_t)before.len));
+		r = ofs_db_run(&ix->db, OFS_STMT_FRAME_HOLD,
+			       OFS_ARGS(before.frame, -1, -(int64_t)before.len));
 	if (r == 0)
-		r = ofs_stmt_run(ix, OFS_STMT_FRAME_HOLD, OFS_ARGS(frame, 1, before.len));
+		r = ofs_db_run(&ix->db, OFS_STMT_FRAME_HOLD, OFS_ARGS(frame, 1, before.len));
 	if (r == 0)
 		r = chunk_get(ix, id, &after);
 	if (r == 0 && after.share != before.share)
-		r = ofs_stmt_run(ix, OFS_STMT_INODE_CHARGE,
-				 OFS_ARGS(before.bearer, after.share - before.share));
+		r = ofs_db_run(&ix->db, OFS_STMT_INODE_CHARGE,
+			       OFS_ARGS(before.bearer, after.share - before.share));
 	if (r == 0)
 		heirs_add(ix, before.bearer);
 	return r;
@@ -196,20 +194,23 @@ static int chunk_move(struct ofs_index *ix, uint64_t id, uint64_t frame, uint32_
 
 int ofs_index_move_chunk(struct ofs_index *ix, uint64_t id, uint64_t frame, uint32_t off)
 {
-	OFS_INDEX_LOCKED(ix);
-	int r = ofs_index_writable(ix);
+	OFS_DB_LOCKED(&ix->db);
+	int r = ofs_db_writable(&ix->db);
 
-	return r < 0 ? r : ofs_index_written(ix, chunk_move(ix, id, frame, off));
+	return r < 0 ? r : ofs_db_written(&ix->db, chunk_move(ix, id, frame, off));
+}
+
+int ofs_index_block_sha(struct ofs_index *ix, uint64_t ino, uint8_t ret[32])
+{
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_db_first(&ix->db, OFS_STMT_FIRST_SHA, OFS_ARGS(ino), &st);
+
+	return r < 0 ? r : ofs_column_bytes(st, 0, ret, 32);
 }
 
 static int inode_set_sha(struct ofs_index *ix, uint64_t ino, const uint8_t sha[32])
 {
-	OFS_STMT sqlite3_stmt *st = NULL;
-	int r = ofs_stmt_start(ix, OFS_STMT_INODE_SET_SHA, OFS_ARGS(ino), &st);
-
-	if (r == 0)
-		r = ofs_stmt_bind_blob(ix, st, 2, sha, 32);
-	return r < 0 ? r : ofs_stmt_step(ix, st);
+	return ofs_db_run_blob(&ix->db, OFS_STMT_INODE_SET_SHA, OFS_ARGS(ino), sha, 32);
 }
 
 /*
@@ -222,7 +223,7 @@ static int inode_keep_sha(struct ofs_index *ix, uint64_t ino, const uint8_t *now
 	OFS_STMT sqlite3_stmt *st = NULL;
 	uint8_t sha[32];
 	int type;
-	int r = ofs_stmt_first(ix, OFS_STMT_INODE_SHA, OFS_ARGS(ino), &st);
+	int r = ofs_db_first(&ix->db, OFS_STMT_INODE_SHA, OFS_ARGS(ino), &st);
 
 	if (r < 0)
 		return r;
@@ -230,7 +231,7 @@ static int inode_keep_sha(struct ofs_index *ix, uint64_t ino, const uint8_t *now
 	if (type == SQLITE_NULL)
 		return 0;
 	if (type == SQLITE_BLOB)
-		r = ofs_stmt_bytes(st, 0, sha, sizeof(sha));
+		r = ofs_column_bytes(st, 0, sha, sizeof(sha));
 	else
 		r = ofs_index_block_sha(ix, ino, sha);
 	if (r < 0)
@@ -238,7 +239,7 @@ static int inode_keep_sha(struct ofs_index *ix, uint64_t ino, const uint8_t *now
 	ofs_stmt_reset(&st);
 	if (now && memcmp(sha, now, sizeof(sha)) == 0) {
 		if (type == SQLITE_BLOB)
-			r = ofs_stmt_run(ix, OFS_STMT_INODE_SET_SHA, OFS_ARGS(ino, 0));
+			r = ofs_db_run(&ix->db, OFS_STMT_INODE_SET_SHA, OFS_ARGS(ino, 0));
 		return r;
 	}
 	return type == SQLITE_BLOB ? 0 : inode_set_sha(ix, ino, sha);
@@ -248,7 +249,7 @@ static int inode_exists(struct ofs_index *ix, uint64_t ino)
 {
 	OFS_STMT sqlite3_stmt *st = NULL;
 
-	return ofs_stmt_first(ix, OFS_STMT_INODE_STORED, OFS_ARGS(ino), &st);
+	return ofs_db_first(&ix->db, OFS_STMT_INODE_STORED, OFS_ARGS(ino), &st);
 }
 
 /* What a block holds; chunk 0 when it is a hole. */
@@ -256,12 +257,12 @@ static int block_get(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64_
 		     bool *ret_guest)
 {
 	OFS_STMT sqlite3_stmt *st = NULL;
-	int r = block == 0 ? ofs_stmt_first(ix, OFS_STMT_FIRST_GET, OFS_ARGS(ino), &st)
-			   : ofs_stmt_first(ix, OFS_STMT_BLOCK_GET, OFS_ARGS(ino, block), &st);
+	int r = block == 0 ? ofs_db_first(&ix->db, OFS_STMT_FIRST_GET, OFS_ARGS(ino), &st)
+			   : ofs_db_first(&ix->db, OFS_STMT_BLOCK_GET, OFS_ARGS(ino, block), &st);
 
 	if (r < 0 && r != -ENOENT)
 		return r;
-	*ret_chunk = r < 0 ? 0 : (uint64_t)sqlite3_column_int64(st, 0);
+	*ret_chunk = r < 0 ? 0 : ofs_column_u64(st, 0);
 	*ret_guest = r == 0 && sqlite3_column_int(st, 1) != 0;
 	return 0;
 }
@@ -294,10 +295,10 @@ static int block_set(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64_
 
 int ofs_index_set_block(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64_t chunk)
 {
-	OFS_INDEX_LOCKED(ix);
-	int r = ofs_index_writable(ix);
+	OFS_DB_LOCKED(&ix->db);
+	int r = ofs_db_writable(&ix->db);
 
-	return r < 0 ? r : ofs_index_written(ix, block_set(ix, ino, block, chunk));
+	return r < 0 ? r : ofs_db_written(&ix->db, block_set(ix, ino, block, chunk));
 }
 
 /* The first block at or after `block`; -ENOENT. */
@@ -313,12 +314,12 @@ static int block_next(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64
 		if (r < 0 || *ret_chunk)
 			return r;
 	}
-	r = ofs_stmt_first(ix, OFS_STMT_BLOCK_NEXT, OFS_ARGS(ino, block), &st);
+	r = ofs_db_first(&ix->db, OFS_STMT_BLOCK_NEXT, OFS_ARGS(ino, block), &st);
 	if (r < 0)
 		return r;
-	*ret_chunk = (uint64_t)sqlite3_column_int64(st, 0);
+	*ret_chunk = ofs_column_u64(st, 0);
 	*ret_guest = sqlite3_column_int(st, 1) != 0;
-	*ret_block = (uint64_t)sqlite3_column_int64(st, 2);
+	*ret_block = ofs_column_u64(st, 2);
 	return 0;
 }
 
@@ -328,23 +329,23 @@ static int block_next(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64
  */
 static int block_drop_next(struct ofs_index *ix, uint64_t ino, uint64_t block)
 {
-	OFS_INDEX_LOCKED(ix);
+	OFS_DB_LOCKED(&ix->db);
 	uint64_t chunk, at;
 	bool guest;
-	int r = ofs_index_writable(ix);
+	int r = ofs_db_writable(&ix->db);
 
 	if (r < 0)
 		return r;
 	r = block_next(ix, ino, block, &at, &chunk, &guest);
 	if (r < 0)
-		return r == -ENOENT ? 0 : ofs_index_written(ix, r);
+		return r == -ENOENT ? 0 : ofs_db_written(&ix->db, r);
 	if (at == 0)
 		r = inode_keep_sha(ix, ino, NULL);
 	if (r == 0)
 		r = block_put(ix, ino, at, 0, false);
 	if (r == 0)
 		r = chunk_drop(ix, ino, chunk, guest);
-	return r < 0 ? ofs_index_written(ix, r) : 1;
+	return r < 0 ? ofs_db_written(&ix->db, r) : 1;
 }
 
 int ofs_index_truncate_blocks(struct ofs_index *ix, uint64_t ino, uint64_t block)
@@ -357,30 +358,10 @@ int ofs_index_truncate_blocks(struct ofs_index *ix, uint64_t ino, uint64_t block
 	return r;
 }
 
-int ofs_index_delete_inode(struct ofs_index *ix, uint64_t ino)
-{
-	int r = ofs_index_truncate_blocks(ix, ino, 0);
-
-	if (r < 0)
-		return r;
-	OFS_INDEX_LOCKED(ix);
-	r = ofs_index_writable(ix);
-	if (r < 0)
-		return r;
-	r = ofs_stmt_run(ix, OFS_STMT_DRAFT_DELETE, OFS_ARGS(ino));
-	if (r == 0)
-		r = ofs_stmt_run(ix, OFS_STMT_XATTR_DELETE, OFS_ARGS(ino));
-	if (r == 0)
-		r = ofs_stmt_run(ix, OFS_STMT_MARK_DELETE, OFS_ARGS(ino));
-	if (r == 0)
-		r = ofs_stmt_run(ix, OFS_STMT_INODE_DELETE, OFS_ARGS(ino));
-	return ofs_index_written(ix, r);
-}
-
 /* Empties the list into the caller's hands. */
 static struct ofs_u64_list heirs_take(struct ofs_index *ix)
 {
-	OFS_INDEX_LOCKED(ix);
+	OFS_DB_LOCKED(&ix->db);
 	struct ofs_u64_list heirs = ix->heirs;
 
 	ix->heirs = (struct ofs_u64_list){ 0 };
@@ -396,5 +377,22 @@ int ofs_index_take_recharged(struct ofs_index *ix, int (*fn)(void *arg, uint64_t
 	ofs_u64_list_sort_unique(&heirs);
 	for (size_t i = 0; i < heirs.n && r == 0; i++)
 		r = fn(arg, heirs.at[i]);
+	return r;
+}
+
+int ofs_index_list_holders(struct ofs_index *ix, uint64_t chunk, int (*fn)(void *arg, uint64_t ino),
+			   void *arg)
+{
+	return ofs_db_list_numbers(&ix->db, OFS_STMT_BLOCK_HOLDERS, OFS_ARGS(chunk), fn, arg);
+}
+
+int ofs_index_next_long(struct ofs_index *ix, uint64_t after, uint64_t *ret_ino)
+{
+	OFS_DB_LOCKED(&ix->db);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_db_first(&ix->db, OFS_STMT_BLOCK_NEXT_LONG, OFS_ARGS(after), &st);
+
+	if (r == 0)
+		*ret_ino = ofs_column_u64(st, 0);
 	return r;
 }

@@ -1,12 +1,51 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * From an inode back to its names. There is no index for it, so every entry is looked at: in
- * portions, between which others get at the connection.
- */
-#include "index/index.h"
+/* The entries of directories. */
+#include "index/index_state.h"
 
-#include "base/buf.h"
-#include "index/internal.h"
+int ofs_index_list_dir(struct ofs_index *ix, uint64_t dir,
+		       int (*fn)(void *arg, const struct ofs_index_dirent *e), void *arg)
+{
+	OFS_DB_LOCKED(&ix->db);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_db_start(&ix->db, OFS_STMT_DIRENT_LIST, OFS_ARGS(dir), &st);
+
+	if (r < 0)
+		return r;
+	while ((r = ofs_db_step(&ix->db, st)) > 0) {
+		struct ofs_index_dirent e = {
+			.name = (const char *)sqlite3_column_text(st, 0),
+			.ino = ofs_column_u64(st, 1),
+			.type = (uint8_t)sqlite3_column_int(st, 2),
+			.cookie = ofs_column_u64(st, 3),
+		};
+
+		if (!e.name)
+			return -ENOMEM;
+		r = fn(arg, &e);
+		if (r)
+			return r;
+	}
+	return r;
+}
+
+int ofs_index_put_dirent(struct ofs_index *ix, uint64_t dir, const struct ofs_index_dirent *e)
+{
+	return ofs_db_write(&ix->db, OFS_STMT_DIRENT_PUT, OFS_ARGS(dir, e->ino, e->type, e->cookie),
+			    e->name, strlen(e->name));
+}
+
+int ofs_index_delete_dirent(struct ofs_index *ix, uint64_t dir, const char *name)
+{
+	return ofs_db_write(&ix->db, OFS_STMT_DIRENT_DELETE, OFS_ARGS(dir), name, strlen(name));
+}
+
+/* ---- from an inode back to its names: there is no index for that */
+
+int ofs_index_list_parents(struct ofs_index *ix, uint64_t ino, int (*fn)(void *arg, uint64_t dir),
+			   void *arg)
+{
+	return ofs_db_list_numbers(&ix->db, OFS_STMT_DIRENT_PARENTS, OFS_ARGS(ino), fn, arg);
+}
 
 #define PORTION 1024 /* entries */
 #define NAME_MAX_BYTES 255
@@ -34,10 +73,10 @@ static int scan_entry(struct scan *k, sqlite3_stmt *st)
 
 	if (!name || !len || len > sizeof(k->name))
 		return -EUCLEAN;
-	k->dir = (uint64_t)sqlite3_column_int64(st, 0);
+	k->dir = ofs_column_u64(st, 0);
 	k->len = len;
 	memcpy(k->name, name, len);
-	if ((uint64_t)sqlite3_column_int64(st, 2) != k->ino)
+	if (ofs_column_u64(st, 2) != k->ino)
 		return 0;
 	ofs_buf_append(&k->found, &k->dir, sizeof(k->dir));
 	ofs_buf_append(&k->found, name, len);
@@ -47,16 +86,16 @@ static int scan_entry(struct scan *k, sqlite3_stmt *st)
 
 static int scan_portion(struct ofs_index *ix, struct scan *k)
 {
-	OFS_INDEX_LOCKED(ix);
+	OFS_DB_LOCKED(&ix->db);
 	OFS_STMT sqlite3_stmt *st = NULL;
 	char after[NAME_MAX_BYTES];
 	size_t n = 0;
-	int r = ofs_stmt_start(ix, OFS_STMT_DIRENT_SCAN, OFS_ARGS(k->dir, 0, PORTION), &st);
+	int r = ofs_db_start(&ix->db, OFS_STMT_DIRENT_SCAN, OFS_ARGS(k->dir, 0, PORTION), &st);
 
 	memcpy(after, k->name, k->len);
 	if (r == 0)
-		r = ofs_stmt_bind_blob(ix, st, 2, after, k->len);
-	while (r == 0 && (r = ofs_stmt_step(ix, st)) > 0) {
+		r = ofs_db_bind_blob(&ix->db, st, 2, after, k->len);
+	while (r == 0 && (r = ofs_db_step(&ix->db, st)) > 0) {
 		r = scan_entry(k, st);
 		n++;
 	}

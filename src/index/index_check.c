@@ -4,11 +4,9 @@
  * Nothing is concluded from rows that may only seem to be missing: once a b-tree is known to be
  * damaged nothing is repaired any more.
  */
-#include "index/index.h"
-
 #include <stdio.h>
 
-#include "index/internal.h"
+#include "index/index_state.h"
 #include "index/rules.h"
 
 #define FINDINGS_MAX 1000 /* of one rule; of the others only the number is told */
@@ -86,17 +84,17 @@ static int findings_take(struct findings *f, const struct ofs_rule *c, sqlite3_s
 		return -ENOMEM;
 	if (c->tree)
 		return findings_add_lines(f, text);
-	return findings_add(f, (uint64_t)sqlite3_column_int64(st, 0), strdup(text));
+	return findings_add(f, ofs_column_u64(st, 0), strdup(text));
 }
 
 /* Prepares the first statement of `sql`; `*ret_rest` is what follows it. Under the lock. */
 static int prepare(struct checking *k, const char *sql, const char **ret_rest, sqlite3_stmt **ret)
 {
-	int rc = sqlite3_prepare_v2(k->ix->db, sql, -1, ret, ret_rest);
+	int rc = sqlite3_prepare_v2(k->ix->db.conn, sql, -1, ret, ret_rest);
 
 	if (rc == SQLITE_OK && sqlite3_bind_parameter_count(*ret) > 0)
 		rc = sqlite3_bind_int64(*ret, 1, (int64_t)k->lost_dir);
-	return ofs_index_errno(k->ix, rc);
+	return ofs_db_errno(&k->ix->db, rc);
 }
 
 static void finalize(sqlite3_stmt **st)
@@ -112,7 +110,7 @@ static int check_find(struct checking *k, const struct ofs_rule *c)
 
 	if (r < 0)
 		return r;
-	while ((r = ofs_stmt_step(k->ix, st)) > 0) {
+	while ((r = ofs_db_step(&k->ix->db, st)) > 0) {
 		r = findings_take(&k->found, c, st);
 		if (r < 0)
 			return r;
@@ -127,7 +125,7 @@ static int check_is_clean(struct checking *k, const struct ofs_rule *c, bool *re
 	int r = prepare(k, c->find, NULL, &st);
 
 	if (r == 0)
-		r = ofs_stmt_step(k->ix, st);
+		r = ofs_db_step(&k->ix->db, st);
 	*ret = r == 0;
 	return r < 0 ? r : 0;
 }
@@ -143,7 +141,7 @@ static int check_repair(struct checking *k, const struct ofs_rule *c, bool *ret_
 
 		r = prepare(k, sql, &sql, &st);
 		if (r == 0)
-			r = ofs_stmt_step(k->ix, st);
+			r = ofs_db_step(&k->ix->db, st);
 	}
 	/* An index that cannot be made again: what it is made from is damaged as well. */
 	if (c->tree && r == -EEXIST)
@@ -160,14 +158,14 @@ static int check_broke(struct checking *k, const struct ofs_rule *c, int failure
 	if (failure != -EUCLEAN || k->found.n == FINDINGS_MAX)
 		return failure == -EUCLEAN ? 0 : failure;
 	if (asprintf(&text, "the index is damaged: the check of %s came to no end: %s", c->of,
-		     sqlite3_errmsg(k->ix->db)) < 0)
+		     sqlite3_errmsg(k->ix->db.conn)) < 0)
 		text = NULL;
 	return findings_add(&k->found, 0, text);
 }
 
 static int check_one(struct checking *k, const struct ofs_rule *c, bool *ret_repaired)
 {
-	OFS_INDEX_LOCKED(k->ix);
+	OFS_DB_LOCKED(&k->ix->db);
 	int r = check_find(k, c);
 
 	*ret_repaired = false;
@@ -179,7 +177,7 @@ static int check_one(struct checking *k, const struct ofs_rule *c, bool *ret_rep
 	if (c->tree && k->found.n && !*ret_repaired)
 		k->damaged = true;
 	if (k->repair && (r < 0 || k->damaged))
-		ofs_index_written(k->ix, r < 0 ? r : -EUCLEAN);
+		ofs_db_written(&k->ix->db, r < 0 ? r : -EUCLEAN);
 	return r;
 }
 
@@ -199,9 +197,9 @@ static void tell(const struct findings *f, bool repaired,
 
 static int check_begin(struct ofs_index *ix, bool repair)
 {
-	OFS_INDEX_LOCKED(ix);
+	OFS_DB_LOCKED(&ix->db);
 
-	return repair ? ofs_index_writable(ix) : 0;
+	return repair ? ofs_db_writable(&ix->db) : 0;
 }
 
 int ofs_index_check(struct ofs_index *ix, bool repair, uint64_t lost_dir,

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A SQLite database of the store: its connection, the lock of the connection, its prepared
+ * statements, and the state of the write transaction. The index and the search index are one each.
+ *
+ * SQLite's codes become -errno here: SQLITE_FULL is -ENOSPC, corruption -EUCLEAN, the rest -EIO.
+ */
+#ifndef OFS_INDEX_DB_H
+#define OFS_INDEX_DB_H
+
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/util.h"
+
+struct ofs_db {
+	char *path; /* as SQLite is given it; constant, as the next three */
+	const char *vfs;
+	const char *const *sql; /* the text of each statement */
+	size_t nsql;
+
+	pthread_mutex_t gate; /* taken first, and held only while waiting for `lock` */
+	pthread_mutex_t lock; /* guards all that follows */
+	sqlite3 *conn; /* NULL while it is closed */
+	sqlite3_stmt **stmt; /* prepared at first use; always reset under the lock */
+	bool writing; /* between the start and the end of a write transaction */
+	int failure; /* the first error of the write transaction, or 0 */
+};
+
+/* `path` is copied; `vfs` and `sql` are borrowed. */
+void ofs_db_init(struct ofs_db *db, const char *path, const char *vfs, const char *const *sql,
+		 size_t nsql);
+void ofs_db_finish(struct ofs_db *db);
+
+/*
+ * A write transaction takes the lock again right after it has released it. The gate keeps it from
+ * overtaking a thread that waits: whoever waits for the lock holds the gate, which the writer has
+ * to pass.
+ */
+static inline pthread_mutex_t *ofs_db_lock(struct ofs_db *db)
+{
+	pthread_mutex_lock(&db->gate);
+	pthread_mutex_lock(&db->lock);
+	pthread_mutex_unlock(&db->gate);
+	return &db->lock;
+}
+
+static inline void ofs_db_unlock(pthread_mutex_t **lock)
+{
+	pthread_mutex_unlock(*lock);
+}
+
+/* Holds the lock from here to the end of the scope; stands before any OFS_STMT in it. */
+#define OFS_DB_LOCKED(db) \
+	pthread_mutex_t *locked_ __attribute__((cleanup(ofs_db_unlock), unused)) = ofs_db_lock(db)
+
+/* Bytes on disk, the write-ahead log included. Not under the lock. */
+int ofs_db_disk_usage(const struct ofs_db *db, uint64_t *ret);
+
+/*
+ * Creates the file with mode 0600 unless it exists. SQLite takes an empty file for an empty
+ * database, so nothing is lost when the process dies right after.
+ */
+int ofs_db_create_file(struct ofs_db *db);
+
+/* ---- All of the following are called under the lock, or while nobody else has the database. */
+
+int ofs_db_connect(struct ofs_db *db);
+void ofs_db_disconnect(struct ofs_db *db);
+
+/*
+ * 1: the database is empty; 0: it is signed with `application`, *ret_format is its format;
+ * -EUCLEAN: it is neither, and *ret_format is set; or another -errno.
+ */
+int ofs_db_examine(struct ofs_db *db, int64_t application, int64_t *ret_format);
+
+int ofs_db_errno(const struct ofs_db *db, int rc);
+
+/* Runs SQL that takes no parameters and whose rows do not matter. */
+int ofs_db_exec(struct ofs_db *db, const char *sql);
+
+/* The first column of the first row: of a pragma, or of a count. */
+int ofs_db_number(struct ofs_db *db, const char *sql, int64_t *ret);
+
+/* Gives the write-ahead log back to the filesystem. */
+int ofs_db_checkpoint(struct ofs_db *db);
+
+/* Resets a statement and forgets what was bound; fit for OFS_CLEANUP. NULL is allowed. */
+void ofs_stmt_reset(sqlite3_stmt **st);
+#define OFS_STMT OFS_CLEANUP(ofs_stmt_reset)
+
+/* Number parameters: OFS_ARGS(a, b) stands for the array and its length. */
+#define OFS_ARGS(...) \
+	(const int64_t[]){ __VA_ARGS__ }, sizeof((const int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)
+#define OFS_NO_ARGS NULL, 0
+
+/* A statement ready to step, parameters 1 to n bound. The caller resets it. */
+int ofs_db_start(struct ofs_db *db, int id, const int64_t *args, size_t n, sqlite3_stmt **ret);
+
+/* 1: there is a row, 0: there is none, or -errno. */
+int ofs_db_step(struct ofs_db *db, sqlite3_stmt *st);
+
+/* Starts a statement and steps to its first row. -ENOENT: there is none. */
+int ofs_db_first(struct ofs_db *db, int id, const int64_t *args, size_t n, sqlite3_stmt **ret);
+
+/* Runs a statement that gives no rows. */
+int ofs_db_run(struct ofs_db *db, int id, const int64_t *args, size_t n);
+
+/* The same; the parameter after the numbers is a blob, or NULL when `data` is. */
+int ofs_db_run_blob(struct ofs_db *db, int id, const int64_t *args, size_t n, const void *data,
+		    size_t len);
+
+/* NULL data is bound as NULL. The bytes are borrowed until the reset. */
+int ofs_db_bind_blob(struct ofs_db *db, sqlite3_stmt *st, int param, const void *data, size_t len);
+
+/* Unsigned numbers come back from SQLite's signed ones as they were put. */
+static inline uint64_t ofs_column_u64(sqlite3_stmt *st, int column)
+{
+	return (uint64_t)sqlite3_column_int64(st, column);
+}
+
+static inline uint32_t ofs_column_u32(sqlite3_stmt *st, int column)
+{
+	return (uint32_t)sqlite3_column_int64(st, column);
+}
+
+/* -EUCLEAN unless the column holds `len` bytes. */
+int ofs_column_bytes(sqlite3_stmt *st, int column, void *ret, size_t len);
+
+/* A transaction on the connection: ofs_db_end() commits when `r` is 0, else it rolls back. */
+int ofs_db_begin(struct ofs_db *db);
+int ofs_db_end(struct ofs_db *db, int r);
+
+/* 0 when a write may go on: a transaction is open and nothing in it has failed. */
+int ofs_db_writable(const struct ofs_db *db);
+
+/* Remembers a failure, so that the transaction cannot be committed; returns r. */
+int ofs_db_written(struct ofs_db *db, int r);
+
+/* ---- These take the lock themselves. */
+
+/* ofs_db_run_blob() as one write of the write transaction. */
+int ofs_db_write(struct ofs_db *db, int id, const int64_t *args, size_t n, const void *data,
+		 size_t len);
+
+/* Hands the numbers that a statement finds to `fn`, under the lock, until it returns nonzero. */
+int ofs_db_list_numbers(struct ofs_db *db, int id, const int64_t *args, size_t n,
+			int (*fn)(void *arg, uint64_t number), void *arg);
+
+#endif
