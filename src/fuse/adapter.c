@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 
-/* The kernel may keep what it was told until it is told otherwise. */
+/* The kernel may cache an answer until it is notified. */
 #define FOREVER (365.0 * 86400)
 #define REQUEST_MAX (1u << 20)
 
@@ -21,10 +21,10 @@ static bool is_uring(fuse_req_t req)
 }
 
 /*
- * What a request is served with, asked for before anything is done. At its end libfuse cancels
- * the threads of its rings wherever they are (fuse_session_destruct_uring() in 3.18), which
- * would keep the locks they hold locked for ever; they are woken up as well, so they need not be
- * cancelled. Of its other threads it switches this itself.
+ * Called before a request does anything else. When the session ends, libfuse cancels the threads of
+ * its rings wherever they are (fuse_session_destruct_uring() in 3.18), which would leave locks held
+ * for ever; it wakes them up as well, so cancellation is not needed. For its other threads libfuse
+ * disables cancellation itself.
  */
 static struct ofs_serving *serving_of(fuse_req_t req)
 {
@@ -41,8 +41,8 @@ static struct ofs_tree *tree_of(fuse_req_t req)
 	return serving_of(req)->tree;
 }
 
-/* Whether another thread is to answer what takes long, so that this one can go on. */
-static bool may_be_left(fuse_req_t req)
+/* True if another thread may answer a slow request, so that this one can go on. */
+static bool may_defer(fuse_req_t req)
 {
 	return FUSE_REPLIES_BY_OTHERS && is_uring(req);
 }
@@ -87,15 +87,13 @@ static void on_init(void *userdata, struct fuse_conn_info *conn)
 		FUSE_CAP_READDIRPLUS_AUTO,
 		FUSE_CAP_ATOMIC_O_TRUNC,
 		FUSE_CAP_AUTO_INVAL_DATA,
-		/* Content is safe when write returns: it must not wait in the kernel. */
+		/* Content is safe once write() returns: it must not wait in the kernel. */
 		FUSE_CAP_WRITEBACK_CACHE,
 	};
-	size_t i;
-
 	(void)userdata;
-	for (i = 0; i < OFS_ARRAY_SIZE(on); i++)
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(on); i++)
 		want(conn, on[i], true);
-	for (i = 0; i < OFS_ARRAY_SIZE(off); i++)
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(off); i++)
 		want(conn, off[i], false);
 	conn->max_write = REQUEST_MAX;
 	conn->max_readahead = REQUEST_MAX;
@@ -134,9 +132,25 @@ static void reply_done(fuse_req_t req, int r)
 	fuse_reply_err(req, r < 0 ? -r : 0);
 }
 
+static void reply_written(fuse_req_t req, ssize_t n)
+{
+	if (n < 0)
+		fuse_reply_err(req, (int)-n);
+	else
+		fuse_reply_write(req, (size_t)n);
+}
+
+static void reply_bytes(fuse_req_t req, ssize_t n, const char *buf)
+{
+	if (n < 0)
+		fuse_reply_err(req, (int)-n);
+	else
+		fuse_reply_buf(req, buf, (size_t)n);
+}
+
 #define GROUPS_MAX 65536 /* of one process */
 
-/* Whether the caller has that supplementary group, which has to be looked up in /proc. */
+/* True if the caller has this supplementary group, which libfuse looks up in /proc. */
 static bool in_group(void *arg, gid_t gid)
 {
 	fuse_req_t req = arg;
@@ -175,14 +189,13 @@ static void on_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_dat
 {
 	static const struct timespec nap = { .tv_nsec = OFS_NS_PER_MS };
 	struct ofs_serving *s = serving_of(req);
-	size_t i;
 
-	for (i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		ofs_tree_forget(s->tree, list[i].ino, list[i].nlookup);
 	fuse_reply_none(req);
 	/*
-	 * Over io_uring a thread has nothing else to take. It is woken up for each of them as long as it
-	 * waits, and gets in bulk what has come meanwhile.
+	 * Over io_uring this thread serves nothing else. A waiting thread is woken up for each
+	 * forget; after a nap it gets those that have arrived in bulk.
 	 */
 	if (s->over_uring)
 		nanosleep(&nap, NULL);
@@ -211,7 +224,7 @@ static void on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	reply_attr(req, ofs_tree_getattr(tree_of(req), ino, &st), &st);
 }
 
-/* Bit 11 of `valid`, as the kernel sends it: the change takes set-user-ID and set-group-ID away. */
+/* Bit 11 of `valid`, as the kernel sends it: the change drops set-user-ID and set-group-ID. */
 #define SET_KILL_PRIV (1 << 11)
 
 static int kill_priv(struct ofs_tree *t, fuse_ino_t ino, struct ofs_setattr *attr)
@@ -234,7 +247,7 @@ static int kill_priv(struct ofs_tree *t, fuse_ino_t ino, struct ofs_setattr *att
 	return 0;
 }
 
-/* A time that cannot be told in nanoseconds becomes the last one, or the first, that can. */
+/* A time outside the range of 64-bit nanoseconds is clamped to it. */
 static int64_t time_ns(const struct timespec *ts, bool now)
 {
 	int64_t ns;
@@ -269,8 +282,8 @@ static void on_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *st, int vali
 		   (valid & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_ATIME_NOW) ? OFS_SET_ATIME : 0) |
 		   (valid & (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW) ? OFS_SET_MTIME : 0);
 	/*
-	 * A change of nothing is chown(-1, -1), or comes before a write by somebody who may not keep
-	 * these bits.
+	 * An empty change is chown(-1, -1), or precedes a write by a user who may not keep these
+	 * bits.
 	 */
 	if (valid & SET_KILL_PRIV || !attr.set)
 		r = kill_priv(tree_of(req), ino, &attr);
@@ -292,45 +305,43 @@ static void on_readlink(fuse_req_t req, fuse_ino_t ino)
 	fuse_reply_readlink(req, target);
 }
 
-/* Serves what may have to wait for room in the journal: by another thread where it would. */
-static void serve_or_leave(const struct ofs_task *task)
+/* Serves a request that needs room in the journal: by another thread if it would have to wait. */
+static void serve_or_defer(const struct ofs_work *work)
 {
-	struct ofs_serving *s = serving_of(task->req);
+	struct ofs_serving *s = serving_of(work->req);
 
-	if (!ofs_tree_would_wait(s->tree) || !may_be_left(task->req) ||
-	    !ofs_worker_add(s->writes, s->tree, task))
-		task->serve(s->tree, task);
+	if (!ofs_tree_would_wait(s->tree) || !may_defer(work->req) ||
+	    !ofs_worker_add(s->writes, s->tree, work))
+		work->serve(s->tree, work);
 }
 
-void ofs_adapter_write(struct ofs_tree *t, const struct ofs_task *tasks, size_t n)
+void ofs_adapter_write(struct ofs_tree *t, const struct ofs_work *list, size_t n)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		tasks[i].serve(t, &tasks[i]);
+	for (size_t i = 0; i < n; i++)
+		list[i].serve(t, &list[i]);
 }
 
-static void serve_mknod(struct ofs_tree *t, const struct ofs_task *task)
+static void serve_mknod(struct ofs_tree *t, const struct ofs_work *work)
 {
-	struct ofs_cred cred = cred_of(task->req);
+	struct ofs_cred cred = cred_of(work->req);
 	struct ofs_entry entry;
 
-	reply_entry(task->req,
-		    ofs_tree_mknod(t, task->node, task->name, task->mode, task->rdev, &cred,
+	reply_entry(work->req,
+		    ofs_tree_mknod(t, work->node, work->name, work->mode, work->rdev, &cred,
 				   &entry),
 		    &entry);
 }
 
 static void on_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
 {
-	struct ofs_task task = { .req = req,
+	struct ofs_work work = { .req = req,
 				 .serve = serve_mknod,
 				 .node = parent,
 				 .name = name,
 				 .mode = mode,
 				 .rdev = rdev };
 
-	serve_or_leave(&task);
+	serve_or_defer(&work);
 }
 
 static void on_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
@@ -374,8 +385,8 @@ static void on_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_
 }
 
 /*
- * The kernel takes ENOSYS as: never ask again. An older libfuse would say yes for us, to every single
- * open, if this were missing.
+ * ENOSYS tells the kernel never to ask again. Without this handler an older libfuse would answer
+ * every single open with success.
  */
 static void on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
@@ -384,7 +395,7 @@ static void on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	fuse_reply_err(req, ENOSYS);
 }
 
-/* Where the kernel takes `size` bytes of a reply from without a copy; NULL: nowhere. */
+/* The buffer from which the kernel takes a reply of `size` bytes without a copy, or NULL. */
 static char *payload_of(fuse_req_t req, size_t size)
 {
 #if HAVE_FUSE_REQ_GET_PAYLOAD
@@ -410,31 +421,24 @@ static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 	if (!buf)
 		buf = own = malloc(size ? size : 1);
 	n = buf ? ofs_tree_read(tree_of(req), ino, buf, size, (uint64_t)off) : -ENOMEM;
-	if (n < 0)
-		fuse_reply_err(req, (int)-n);
-	else
-		fuse_reply_buf(req, buf, (size_t)n);
+	reply_bytes(req, n, buf);
 }
 
-static void serve_write(struct ofs_tree *t, const struct ofs_task *task)
+static void serve_write(struct ofs_tree *t, const struct ofs_work *work)
 {
-	ssize_t n = ofs_tree_write(t, task->node, task->data, task->size, (uint64_t)task->off);
-
-	if (n < 0)
-		fuse_reply_err(task->req, (int)-n);
-	else
-		fuse_reply_write(task->req, (size_t)n);
+	reply_written(work->req,
+		      ofs_tree_write(t, work->node, work->data, work->size, (uint64_t)work->off));
 }
 
 static void on_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
 		     struct fuse_file_info *fi)
 {
-	struct ofs_task task = {
+	struct ofs_work work = {
 		.req = req, .serve = serve_write, .node = ino, .data = buf, .size = size, .off = off
 	};
 
 	(void)fi;
-	serve_or_leave(&task);
+	serve_or_defer(&work);
 }
 
 static void on_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off, off_t len,
@@ -456,7 +460,7 @@ static void on_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence,
 		fuse_reply_lseek(req, r);
 }
 
-/* The reply has 32 bits: the tree copies less than that at once. */
+/* The reply has 32 bits. */
 static void on_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_off,
 			       struct fuse_file_info *from_fi, fuse_ino_t to, off_t to_off,
 			       struct fuse_file_info *to_fi, size_t len, int flags)
@@ -467,31 +471,27 @@ static void on_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_off,
 	(void)from_fi;
 	(void)to_fi;
 	(void)flags;
-	if (n < 0)
-		fuse_reply_err(req, (int)-n);
-	else
-		fuse_reply_write(req, (size_t)n);
+	reply_written(req, n);
 }
 
-void ofs_adapter_sync(struct ofs_tree *t, const struct ofs_task *tasks, size_t n)
+void ofs_adapter_sync(struct ofs_tree *t, const struct ofs_work *list, size_t n)
 {
 	int r = ofs_tree_sync(t);
-	size_t i;
 
-	for (i = 0; i < n; i++)
-		reply_done(tasks[i].req, r);
+	for (size_t i = 0; i < n; i++)
+		reply_done(list[i].req, r);
 }
 
 static void on_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
 	struct ofs_serving *s = serving_of(req);
-	struct ofs_task task = { .req = req };
+	struct ofs_work work = { .req = req };
 
 	(void)ino;
 	(void)datasync;
 	(void)fi;
-	if (!may_be_left(req) || !ofs_worker_add(s->syncs, s->tree, &task))
-		ofs_adapter_sync(s->tree, &task, 1);
+	if (!may_defer(req) || !ofs_worker_add(s->syncs, s->tree, &work))
+		ofs_adapter_sync(s->tree, &work, 1);
 }
 
 struct listing {
@@ -512,7 +512,7 @@ static int add_entry(void *arg, const char *name, const struct ofs_entry *entry,
 		struct fuse_entry_param e;
 
 		entry_param(entry, &e);
-		/* "." and ".." come without a reference. */
+		/* "." and ".." carry no reference. */
 		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 			e.ino = 0;
 		need = fuse_add_direntry_plus(l->req, at, room, name, &e, (off_t)next);
@@ -533,7 +533,7 @@ static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, bool pl
 
 	l.buf = buf;
 	r = buf ? ofs_tree_readdir(tree_of(req), ino, (uint64_t)off, plus, add_entry, &l) : -ENOMEM;
-	/* What was listed before the error carries references, so it has to be delivered. */
+	/* Entries listed before the error carry references, so they have to be delivered. */
 	if (r < 0 && !l.used)
 		fuse_reply_err(req, -r);
 	else
@@ -568,15 +568,13 @@ static void on_statfs(fuse_req_t req, fuse_ino_t ino)
 
 static void reply_xattr(fuse_req_t req, ssize_t n, const char *buf, size_t size)
 {
-	if (n < 0)
-		fuse_reply_err(req, (int)-n);
-	else if (!size)
+	if (n >= 0 && !size)
 		fuse_reply_xattr(req, (size_t)n);
 	else
-		fuse_reply_buf(req, buf, (size_t)n);
+		reply_bytes(req, n, buf);
 }
 
-/* What tells of single files, also of those in directories that others may not search. */
+/* These attributes name single files, even in directories that other users may not search. */
 static bool is_for_owner(const char *name)
 {
 	return strncmp(name, "user.offload.gc.", strlen("user.offload.gc.")) == 0 ||

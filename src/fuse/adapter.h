@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From FUSE requests to calls of the tree and back; no meaning of its own. */
+/* Translates FUSE requests into calls of the tree, and their results back. */
 #ifndef OFS_FUSE_ADAPTER_H
 #define OFS_FUSE_ADAPTER_H
 
@@ -10,7 +10,7 @@
 
 #include "fuse/worker.h"
 
-/* What requests are served with. */
+/* The userdata of every request. */
 struct ofs_serving {
 	struct ofs_tree *tree; /* set before the first request */
 	struct ofs_worker *syncs; /* see ofs_adapter_sync() */
@@ -19,14 +19,13 @@ struct ofs_serving {
 };
 
 /*
- * The requests served; their userdata is a `struct ofs_serving *`. create, flush and release are
- * missing on purpose, and open and opendir are refused: the kernel then opens files without a
- * message (docs/ARCHITECTURE.md, "Zero-message open").
+ * create, flush and release are missing on purpose, and open and opendir are refused: the kernel
+ * then opens files without a message (docs/ARCHITECTURE.md, "Zero-message open").
  */
 extern const struct fuse_lowlevel_ops ofs_adapter_ops;
 
-/* What the two workers do: answer every fsync by one sync; serve what waits for room. */
-void ofs_adapter_sync(struct ofs_tree *t, const struct ofs_task *tasks, size_t n);
-void ofs_adapter_write(struct ofs_tree *t, const struct ofs_task *tasks, size_t n);
+/* The two workers: one sync answers every waiting fsync; requests that wait for room are served. */
+void ofs_adapter_sync(struct ofs_tree *t, const struct ofs_work *list, size_t n);
+void ofs_adapter_write(struct ofs_tree *t, const struct ofs_work *list, size_t n);
 
 #endif

@@ -32,7 +32,6 @@ int ofs_device_check(struct ofs_error *err)
 			     DEVICE, strerror(errno));
 }
 
-/* Takes away a mount whose daemon is dead. */
 static void unmount_dead(const char *path)
 {
 	const char *const argv[] = { "fusermount3", "-u", "-z", "--", path, NULL };
@@ -58,7 +57,7 @@ static int is_empty(const char *path)
 	return entries == 0;
 }
 
-/* A tree that is served stays; one whose daemon is dead is unmounted. */
+/* -EBUSY: a daemon serves a tree there. The mount of a dead daemon is removed. */
 static int check_not_mounted(const char *path, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* What must be true before a mount is tried, said in words where it is not. */
+/* Checks before a mount, with an error message for each that fails. */
 #ifndef OFS_FUSE_MOUNTPOINT_H
 #define OFS_FUSE_MOUNTPOINT_H
 
 #include <offloadfs/error.h>
 
-/* /dev/fuse is there and may be used. */
+/* /dev/fuse exists and may be opened. */
 int ofs_device_check(struct ofs_error *err);
 
 /*
- * `path` is an empty directory that is no mount of ours; a dead mount left by a daemon that was
- * killed is unmounted first. `store` must not lie below it.
+ * `path` must be an empty directory that is not mounted; the mount of a daemon that was killed is
+ * removed first. `store` must not lie below it.
  */
 int ofs_mountpoint_prepare(const char *path, const char *store, struct ofs_error *err);
 

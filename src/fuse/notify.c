@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What nobody uses is let go of by FUSE_NOTIFY_PRUNE, which waits for nothing. Only a kernel that knows
- * it not, and a file that is in use, take the other two: that of content waits for the locks of its
- * pages, that of a name for the lock of its directory, which the kernel holds while it waits for a
- * request. So
- * - they are sent by a thread that serves no request, and that thread ends while requests are served;
- * - they are avoided: a daemon that is killed while one waits is not gone, and the requests that it
- *   waits for are not given up, until somebody aborts the connection.
- * Attributes need no such lock.
+ * FUSE_NOTIFY_PRUNE drops an unused node from the kernel's caches and waits for nothing. Only for a
+ * kernel that lacks it, and for a file in use, the two invalidations are sent: that of content
+ * waits for the locks of its pages, that of a name for the lock of its directory, which the kernel
+ * holds while it waits for a request. So
+ * - they are sent by a thread that serves no request, and that thread ends while requests are
+ *   served;
+ * - they are avoided: a daemon that is killed while one waits stays a zombie, and the requests that
+ *   it waits for hang, until somebody aborts the connection. The invalidation of attributes needs
+ *   no such lock.
  */
 #include "fuse/notify.h"
 
@@ -19,10 +20,10 @@
 #include "base/thread.h"
 #include "base/util.h"
 
-/* Who was just removing the file's name, or looking at it, is done by then. */
+/* Whoever was removing the file's name or looking at it has finished by then. */
 #define IN_USE_AFTER OFS_NS_PER_S
 
-/* As <linux/fuse.h> of Linux 6.18 has them: of protocol 7.45. */
+/* As in <linux/fuse.h> of Linux 6.18, protocol 7.45. */
 #define NOTIFY_PRUNE 9
 
 struct notify_header {
@@ -38,11 +39,11 @@ struct notify_prune {
 	uint64_t nodes[1];
 };
 
-/* What is to be let go of, one behind the other: a struct item and the name, NUL-terminated. */
+/* Entries one after the other: a struct item and the NUL-terminated name. */
 struct queue {
 	char *data;
 	size_t len, cap;
-	size_t last; /* where the last one begins */
+	size_t last; /* where the last entry starts */
 };
 
 struct item {
@@ -53,8 +54,8 @@ struct item {
 
 struct ofs_notify {
 	/*
-	 * Through this one attributes are told of: NULL before the mount and again before it is undone.
-	 * The lock is held through a notification, so that none is on its way when the device closes.
+	 * For notifications of attributes; NULL before the mount and again before it is undone. The
+	 * lock is held through a notification, so that none is on its way when the device closes.
 	 */
 	pthread_mutex_t attr_lock;
 	struct fuse_session *attr_fuse;
@@ -62,14 +63,14 @@ struct ofs_notify {
 	pthread_mutex_t lock; /* guards what follows; not held through a notification */
 	pthread_cond_t changed;
 	struct queue queue;
-	bool running; /* the thread may tell something */
+	bool running; /* the thread may send something */
 	bool stopping;
 	bool joinable;
 	pthread_t thread;
 
 	/* The thread's own. */
 	struct fuse_session *fuse;
-	struct queue busy; /* in the order of `due`: let go of in vain */
+	struct queue busy; /* in the order of `due`: those found in use */
 	bool cannot_prune;
 };
 
@@ -104,13 +105,13 @@ static bool is_stopping(struct ofs_notify *n)
 	return stopping;
 }
 
-/* Whether the kernel knows the node, whose attributes it then asks for again. */
+/* Invalidates the attributes of the node; false if the kernel does not have it. */
 static bool is_known(struct ofs_notify *n, ofs_node node)
 {
 	return fuse_lowlevel_notify_inval_inode(n->fuse, node, -1, 0) != -ENOENT;
 }
 
-/* Lets go of all names of a file that is not in use. False: the kernel cannot do that. */
+/* Drops all names of a file that is not in use. False: the kernel lacks the notification. */
 static bool prune(struct ofs_notify *n, ofs_node node)
 {
 	struct notify_prune what = { .count = 1, .nodes = { node } };
@@ -123,14 +124,14 @@ static bool prune(struct ofs_notify *n, ofs_node node)
 	return !n->cannot_prune;
 }
 
-/* What the kernel does not know is no error. */
+/* It is no error if the kernel does not have the node. */
 static void invalidate(struct ofs_notify *n, const struct item *item, const char *name)
 {
 	fuse_lowlevel_notify_inval_inode(n->fuse, item->node, 0, 0);
 	fuse_lowlevel_notify_inval_entry(n->fuse, item->parent, name, strlen(name));
 }
 
-static void let_go(struct ofs_notify *n, struct item *item, const char *name)
+static void release(struct ofs_notify *n, struct item *item, const char *name)
 {
 	if (!prune(n, item->node)) {
 		invalidate(n, item, name);
@@ -140,8 +141,8 @@ static void let_go(struct ofs_notify *n, struct item *item, const char *name)
 	}
 }
 
-/* Once it is due, what is still known is in use, or was looked up again, which does no harm. */
-static void let_go_of_busy(struct ofs_notify *n, struct item *item, const char *name)
+/* Once due, a node that the kernel still has is in use, or was looked up again. */
+static void release_busy(struct ofs_notify *n, struct item *item, const char *name)
 {
 	if (item->due > ofs_clock_monotonic())
 		queue_add(&n->busy, item, name);
@@ -149,7 +150,7 @@ static void let_go_of_busy(struct ofs_notify *n, struct item *item, const char *
 		invalidate(n, item, name);
 }
 
-/* Calls `fn` for all that is in the queue, and ends it. */
+/* Calls `fn` for all entries of the queue, and frees it. */
 static void for_all(struct ofs_notify *n, struct queue q,
 		    void (*fn)(struct ofs_notify *n, struct item *item, const char *name))
 {
@@ -166,7 +167,7 @@ static void for_all(struct ofs_notify *n, struct queue q,
 	free(q.data);
 }
 
-/* When the first of those in use is to be let go of again; INT64_MAX: there is none. */
+/* When the first of those in use is due; INT64_MAX: there is none. */
 static int64_t busy_due(const struct ofs_notify *n)
 {
 	struct item first;
@@ -196,8 +197,8 @@ static void *notify_main(void *arg)
 			n->busy = (struct queue){ 0 };
 		pthread_mutex_unlock(&n->lock);
 		if (due)
-			for_all(n, busy, let_go_of_busy);
-		for_all(n, fresh, let_go);
+			for_all(n, busy, release_busy);
+		for_all(n, fresh, release);
 		pthread_mutex_lock(&n->lock);
 	}
 	n->running = false;
@@ -241,7 +242,7 @@ int ofs_notify_start(struct ofs_notify *n, struct fuse_session *fuse)
 void ofs_notify_attr(struct ofs_notify *n, ofs_node node)
 {
 	pthread_mutex_lock(&n->attr_lock);
-	/* A negative offset: the attributes alone. What the kernel does not know is no error. */
+	/* A negative offset: the attributes alone. */
 	if (n->attr_fuse)
 		fuse_lowlevel_notify_inval_inode(n->attr_fuse, node, -1, 0);
 	pthread_mutex_unlock(&n->attr_lock);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fuse/options.h"
 
+#include "base/alloc.h"
 #include "base/util.h"
 #include "io/path.h"
 #include "tree/config.h"
@@ -28,7 +29,7 @@ struct parsing {
 	struct ofs_error *err;
 };
 
-/* A relative path means something else once the daemon has gone to "/". */
+/* A relative path would change its meaning once the daemon has changed to "/". */
 static int take_path(struct parsing *p, const char *arg, char **ret)
 {
 	*ret = ofs_path_real(arg);
@@ -38,7 +39,7 @@ static int take_path(struct parsing *p, const char *arg, char **ret)
 	return *ret ? 0 : -1;
 }
 
-/* An option of the form NAME=VALUE. Whether it was taken; else it is left to libfuse. */
+/* An option of the form NAME=VALUE. *ret is false when it is left to libfuse. */
 static int take_value(struct parsing *p, const char *name, const char *value, bool *ret)
 {
 	const char *nearest;
@@ -60,12 +61,10 @@ static int take_value(struct parsing *p, const char *name, const char *value, bo
 
 static int take_option(struct parsing *p, const char *arg, bool *ret)
 {
-	OFS_FREE char *name = strndup(arg, strcspn(arg, "="));
+	OFS_FREE char *name = ofs_strndup(arg, strcspn(arg, "="));
 	const char *value = strchr(arg, '=');
 
 	*ret = true;
-	if (!name)
-		return ofs_error_set(p->err, ENOMEM, "out of memory");
 	if (value)
 		return take_value(p, name, value + 1, ret);
 	if (strcmp(name, "io_uring") == 0)
@@ -79,7 +78,7 @@ static int take_option(struct parsing *p, const char *arg, bool *ret)
 	return 0;
 }
 
-/* libfuse's own complaint about a command line becomes part of our one line. */
+/* A complaint of libfuse about the command line becomes part of our one line. */
 static _Thread_local struct ofs_error *complaint;
 
 static void take_complaint(enum fuse_log_level level, const char *fmt, va_list ap)
@@ -123,7 +122,7 @@ static int process(void *data, const char *arg, int key, struct fuse_args *out)
 		ofs_error_set(p->err, EINVAL, "unknown option '%s': see 'offloadfs --help'", arg);
 		return -1;
 	}
-	/* libfuse would have it, but not without the same from us. */
+	/* libfuse knows it, but it only works when the daemon sets the same. */
 	if (strncmp(arg, "max_read=", strlen("max_read=")) == 0) {
 		ofs_error_set(
 			p->err, EINVAL,

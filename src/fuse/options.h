@@ -25,25 +25,22 @@ struct ofs_options {
 	int debug;
 	int help;
 	int version;
-	struct ofs_config *config; /* what options have set; the file, once it is configured */
+	struct ofs_config *config; /* set by options; completed by ofs_options_configure() */
 	char *config_file; /* absolute; NULL: that of the store */
-	struct ofs_settings context; /* of the context engine, once it is configured */
-	struct fuse_args mount; /* what is libfuse's: -o allow_other and the like */
+	struct ofs_settings context; /* of the context engine, likewise */
+	struct fuse_args mount; /* options for libfuse: -o allow_other and the like */
 };
 
-/*
- * Returns 0; -EINVAL with a message for a wrong command line. `ret` is to be finished in either
- * case.
- */
+/* -EINVAL with a message: the command line is wrong. `ret` must be finished in either case. */
 int ofs_options_parse(int argc, char **argv, struct ofs_options *ret, struct ofs_error *err);
 void ofs_options_finish(struct ofs_options *o);
 
-/* Takes the files of the configuration and of the context engine in. 0 or -errno with a message. */
+/* Loads the configuration and that of the context engine. 0 or -errno with a message. */
 int ofs_options_configure(struct ofs_options *o, struct ofs_error *err);
 
 /*
- * What libfuse says from here on goes into `err`, as one line; NULL ends it. Needs nothing else to
- * be running.
+ * Messages of libfuse go into `err`, as one line, until this is called with NULL. No other thread
+ * may be running.
  */
 void ofs_options_listen(struct ofs_error *err);
 

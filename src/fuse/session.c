@@ -35,7 +35,7 @@ static void on_release(void *arg, ofs_node node, ofs_node parent, const char *na
 	ofs_notify_release(s->notify, node, parent, name);
 }
 
-/* The loop ends once nothing that waits for requests is on its way to the kernel. */
+/* Ends the loop once no notification that waits for requests is on its way to the kernel. */
 static void on_signal(void *arg)
 {
 	struct ofs_session *s = arg;
@@ -61,7 +61,6 @@ static void log_fuse(enum fuse_log_level level, const char *fmt, va_list ap)
 }
 
 #ifdef FUSE_CAP_OVER_IO_URING
-/* Whether the kernel was told to offer FUSE over io_uring. */
 static bool kernel_offers_uring(void)
 {
 	OFS_CLOSE int fd = open("/sys/module/fuse/parameters/enable_uring", O_RDONLY | O_CLOEXEC);
@@ -94,14 +93,13 @@ static int add_uring(struct ofs_options *o)
 }
 #endif
 
-/* What the mount table shows and what every mount gets. */
+/* The options that every mount gets, and what the mount table shows. */
 static int add_mount_options(struct ofs_options *o)
 {
-	OFS_FREE char *opts = NULL, *name = NULL;
+	OFS_FREE char *opts = NULL;
+	OFS_FREE char *name = ofs_format("fsname=%s", o->store);
 	int r;
 
-	if (asprintf(&name, "fsname=%s", o->store) < 0)
-		return -ENOMEM;
 	r = fuse_opt_add_opt_escaped(&opts, name);
 	if (r == 0)
 		r = fuse_opt_add_opt(&opts, "subtype=offloadfs,default_permissions");
@@ -159,8 +157,8 @@ int ofs_session_create(struct ofs_options *o, struct ofs_error *err, struct ofs_
 }
 
 /*
- * Passes on what was written to `file`; with `failed` all but the last line of fusermount3's, which
- * is its reason and goes to `ret`.
+ * Passes on the lines in `file`. With `failed`, the last line of fusermount3 is its reason and goes
+ * to `ret` instead.
  */
 static void take_reason(int file, bool failed, char *ret, size_t size)
 {
@@ -181,7 +179,7 @@ static void take_reason(int file, bool failed, char *ret, size_t size)
 	}
 }
 
-/* Mounts. fusermount3 tells standard error why it refuses, and that belongs into our one line. */
+/* fusermount3 says on standard error why it refuses, which belongs into our one line of error. */
 static int mount_fuse(struct fuse_session *fuse, const char *mountpoint, struct ofs_error *err)
 {
 	OFS_CLOSE int terminal = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -249,10 +247,10 @@ void ofs_session_destroy(struct ofs_session *s)
 		fuse_session_unmount(s->fuse);
 	ofs_tree_close(s->serving.tree);
 	/*
-	 * They are idle since the threads that served requests ended. Their pthread keys outlive
-	 * all threads of the tree: OpenSSL would take the number of a deleted key for one of its
-	 * own, glibc clears keys in order of number when a thread ends, and what OpenSSL keeps for
-	 * the thread leaks if it is cleared before the key whose destructor frees it.
+	 * The workers are idle since the threads that served requests ended. Their pthread keys
+	 * must outlive all threads of the tree: OpenSSL would reuse the number of a deleted key,
+	 * glibc clears keys in order of number when a thread ends, and OpenSSL's data for the
+	 * thread leaks if it is cleared before the key whose destructor frees it.
 	 */
 	ofs_worker_destroy(s->serving.syncs);
 	ofs_worker_destroy(s->serving.writes);

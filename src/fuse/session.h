@@ -7,17 +7,17 @@
 
 struct ofs_session;
 
-/* Takes the mount options in, without doing anything yet. -EINVAL: one of them is wrong. */
+/* Parses the mount options; nothing is opened yet. -EINVAL: one of them is wrong. */
 int ofs_session_create(struct ofs_options *o, struct ofs_error *err, struct ofs_session **ret);
 
 /*
  * Opens the store and mounts it; `o` is borrowed until the session is destroyed. 1: a signal asked
- * for the end before there was a mount. After that or an error, destroying the session leaves nothing
- * mounted or locked. From here on signals that ask for the end are taken by a thread.
+ * to stop before there was a mount. After that or an error, destroying the session leaves nothing
+ * mounted or locked. From here on a thread handles the signals that ask to stop.
  */
 int ofs_session_mount(struct ofs_session *s, const struct ofs_options *o, struct ofs_error *err);
 
-/* Serves requests until the tree is unmounted or a signal asks for the end. 0 or -errno. */
+/* Serves requests until the tree is unmounted or a signal asks to stop. 0 or -errno. */
 int ofs_session_serve(struct ofs_session *s);
 
 /* Unmounts, writes the last checkpoint and frees. NULL is allowed. */

@@ -16,7 +16,7 @@
 struct ofs_signals {
 	void (*stop)(void *arg);
 	void *arg;
-	sigset_t set; /* what the thread waits for: those that ask for the end, and WAKE */
+	sigset_t set; /* the signals that ask to stop, and WAKE */
 	pthread_t thread;
 
 	pthread_mutex_t lock; /* guards what follows */
@@ -40,7 +40,7 @@ static bool is_ignored(int number)
 	       now.sa_handler == SIG_IGN;
 }
 
-/* An ignored signal that is blocked would still be delivered to who waits for it. */
+/* A signal that is ignored and blocked would still be delivered to a thread that waits for it. */
 static void choose(sigset_t *ret)
 {
 	static const int numbers[] = { SIGTERM, SIGINT, SIGHUP };
@@ -61,7 +61,7 @@ static void mask_wake(int how)
 	pthread_sigmask(how, &wake, NULL);
 }
 
-/* Waits for a signal that asks for the end: true; false: nobody needs to know any more. */
+/* True: a signal asks to stop. False: ofs_signals_destroy() was called. */
 static bool wait_for_one(struct ofs_signals *s)
 {
 	bool ending;
@@ -79,7 +79,7 @@ static bool wait_for_one(struct ofs_signals *s)
 	}
 }
 
-/* An interruption is lost on a wait that has not quite begun, so there is another one. */
+/* An interruption is lost on a wait that has not quite begun, so it is repeated. */
 static void interrupt_until_end(struct ofs_signals *s)
 {
 	pthread_mutex_lock(&s->lock);
@@ -123,7 +123,7 @@ int ofs_signals_create(void (*stop)(void *arg), void *arg, struct ofs_signals **
 	pthread_mutex_init(&s->lock, NULL);
 	ofs_cond_init(&s->changed);
 	choose(&s->set);
-	/* Without SA_RESTART, or the wait would go on. */
+	/* Without SA_RESTART, since the wait would go on. */
 	sigemptyset(&wake.sa_mask);
 	sigaction(WAKE, &wake, NULL);
 	pthread_sigmask(SIG_BLOCK, &s->set, NULL);

@@ -9,23 +9,23 @@
 
 struct ofs_worker {
 	ofs_worker_fn fn; /* constant */
-	pthread_key_t givers; /* set in every thread that has given a request */
+	pthread_key_t givers; /* set in every thread that has queued a request */
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t changed;
 	struct ofs_tree *tree;
-	struct ofs_task *queue;
+	struct ofs_work *queue;
 	size_t n, cap;
-	bool busy; /* tasks that were taken from the queue are not done yet */
+	bool busy; /* requests taken from the queue are not answered yet */
 	bool stop;
 	bool runs;
 	pthread_t thread;
 };
 
-/* Does what is in the queue; `lock` held. */
-static void work(struct ofs_worker *w)
+/* Under the lock, which is released meanwhile. */
+static void serve_queue(struct ofs_worker *w)
 {
 	struct ofs_tree *tree = w->tree;
-	struct ofs_task *queue = w->queue;
+	struct ofs_work *queue = w->queue;
 	size_t n = w->n;
 
 	w->queue = NULL;
@@ -46,7 +46,7 @@ static void *worker_main(void *arg)
 	pthread_mutex_lock(&w->lock);
 	while (!w->stop) {
 		if (w->n)
-			work(w);
+			serve_queue(w);
 		else
 			pthread_cond_wait(&w->changed, &w->lock);
 	}
@@ -54,7 +54,7 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-/* A thread that has given requests ends, and what they point to may go with it. */
+/* A thread that has queued requests ends, and with it may go what they point to. */
 static void wait_for_all(void *arg)
 {
 	struct ofs_worker *w = arg;
@@ -79,7 +79,7 @@ struct ofs_worker *ofs_worker_create(ofs_worker_fn fn)
 	return w;
 }
 
-bool ofs_worker_add(struct ofs_worker *w, struct ofs_tree *t, const struct ofs_task *task)
+bool ofs_worker_add(struct ofs_worker *w, struct ofs_tree *t, const struct ofs_work *work)
 {
 	bool taken = pthread_getspecific(w->givers) || pthread_setspecific(w->givers, w) == 0;
 
@@ -90,7 +90,7 @@ bool ofs_worker_add(struct ofs_worker *w, struct ofs_tree *t, const struct ofs_t
 	taken = taken && w->runs;
 	if (taken) {
 		w->queue = ofs_grow(w->queue, &w->cap, w->n + 1, sizeof(*w->queue));
-		w->queue[w->n++] = *task;
+		w->queue[w->n++] = *work;
 		pthread_cond_broadcast(&w->changed);
 	}
 	pthread_mutex_unlock(&w->lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Serves requests that have to wait. Over io_uring one thread serves all that come from one
- * processor, so it leaves them to a worker and goes on.
+ * A thread for requests that have to wait. Over io_uring one thread serves all requests of one
+ * processor, so it hands those to a worker and goes on.
  */
 #ifndef OFS_FUSE_WORKER_H
 #define OFS_FUSE_WORKER_H
@@ -12,10 +12,10 @@
 
 struct ofs_worker;
 
-/* A request, and what it came with: it stays where it is until the request is answered. */
-struct ofs_task {
+/* A request and its arguments; what they point to stays valid until the request is answered. */
+struct ofs_work {
 	fuse_req_t req;
-	void (*serve)(struct ofs_tree *t, const struct ofs_task *task); /* for the worker's `fn` */
+	void (*serve)(struct ofs_tree *t, const struct ofs_work *work); /* for the worker's `fn` */
 	fuse_ino_t node;
 	const char *name;
 	const char *data;
@@ -25,20 +25,20 @@ struct ofs_task {
 	dev_t rdev;
 };
 
-/* Answers all of the requests. */
-typedef void (*ofs_worker_fn)(struct ofs_tree *t, const struct ofs_task *tasks, size_t n);
+/* Answers all requests of the list. */
+typedef void (*ofs_worker_fn)(struct ofs_tree *t, const struct ofs_work *list, size_t n);
 
-/* Starts no thread before there is something to do. NULL: out of memory. */
+/* The thread starts with the first request. NULL: no pthread key is left. */
 struct ofs_worker *ofs_worker_create(ofs_worker_fn fn);
 
 /*
- * Takes a request over, with all others that come while `fn` is at work. A thread that has given one
- * does not end before all are answered, so that nothing of the session goes before. False: it could
- * not be taken.
+ * Queues a request; `fn` gets all that have arrived while it was busy. A thread that has queued one
+ * does not end before all are answered, so that the session outlives them. False: the worker cannot
+ * take it.
  */
-bool ofs_worker_add(struct ofs_worker *w, struct ofs_tree *t, const struct ofs_task *task);
+bool ofs_worker_add(struct ofs_worker *w, struct ofs_tree *t, const struct ofs_work *work);
 
-/* The threads that gave requests have ended. NULL is allowed. */
+/* The threads that queued requests have ended. NULL is allowed. */
 void ofs_worker_destroy(struct ofs_worker *w);
 
 #endif

@@ -273,7 +273,7 @@ int ofs_db_writable(const struct ofs_db *db)
 {
 	if (!db->writing || db->failure)
 		return db->writing ? db->failure : -EINVAL;
-	/* An error, even of a read, can make SQLite roll back: nothing may be written after that. */
+	/* After an error, even of a read, SQLite may have rolled back on its own. */
 	return !db->conn || sqlite3_get_autocommit(db->conn) ? -EIO : 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The search index: a SQLite database of its own beside the index, for search. It is derived data: it
- * may be deleted at any time and is then built anew by whoever fills it, and no promise of the store
- * rests on it.
+ * The search index: a SQLite database of its own beside the index, for search. It is derived data:
+ * it may be deleted at any time and is then built anew by whoever fills it, and no promise of the
+ * store rests on it.
  *
  * Content is indexed once for each SHA-256, by words and by trigrams, in parts of at most
  * OFS_FTS_PART_MAX bytes that are cut at line ends: each part is a document. Words are what lies
@@ -10,9 +10,10 @@
  * their content; a content that no file names is dead: it is never found, and takes its space until
  * ofs_fts_rebuild(), since a document cannot be taken out without its text.
  *
- * Every call may come from any thread. The connection's lock is held for one statement at a time, so
- * that searches go on between the statements of a batch; what a batch has written so far is seen.
- * Batches belong to one thread at a time. Callbacks run with no lock held, and may call the index.
+ * Every call may come from any thread. The connection's lock is held for one statement at a time,
+ * so that searches go on between the statements of a batch; what a batch has written so far is
+ * seen. Batches belong to one thread at a time. Callbacks run with no lock held, and may call the
+ * index.
  *
  * All return 0 (or a count) or -errno. -EUCLEAN: the database was damaged; it has been begun anew,
  * a batch that was open is gone, and ofs_fts_generation() gives another number.
@@ -58,8 +59,8 @@ struct ofs_fts_counts {
 };
 
 /*
- * Opens `path` or creates it with mode 0600. What is there in another format, or damaged, is removed
- * and begun anew, which the log tells. -EBUSY: another process has it.
+ * Opens `path` or creates it with mode 0600. What is there in another format, or damaged, is
+ * removed and begun anew, which the log tells. -EBUSY: another process has it.
  */
 int ofs_fts_open(const char *path, struct ofs_error *err, struct ofs_fts **ret);
 
@@ -93,8 +94,8 @@ int ofs_fts_put_content(struct ofs_fts *fts, const uint8_t sha[32], uint64_t siz
 			ofs_fts_read_fn read, void *arg);
 
 /*
- * Enters a file or what has changed about it. `sha` NULL: its content is not known; else the content
- * is there (-ENOENT: it is not). `title` and `tags` may be NULL. Strings need not be UTF-8.
+ * Enters a file or what has changed about it. `sha` NULL: its content is not known; else the
+ * content is there (-ENOENT: it is not). `title` and `tags` may be NULL. Strings need not be UTF-8.
  */
 int ofs_fts_put_file(struct ofs_fts *fts, uint64_t ino, const uint8_t *sha, const char *name,
 		     const char *title, const char *tags, int64_t stamp);
@@ -125,8 +126,8 @@ bool ofs_fts_is_wasteful(struct ofs_fts *fts);
 int ofs_fts_rebuild(struct ofs_fts *fts);
 
 /*
- * When much has been added: makes the database smaller and faster to ask, a little at a time. 1: there
- * is more to do. Not in a batch.
+ * When much has been added: makes the database smaller and faster to ask, a little at a time. 1:
+ * there is more to do. Not in a batch.
  */
 int ofs_fts_tidy(struct ofs_fts *fts);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Asking the search index. What a statement gives is gathered under the lock and handed on without it,
- * so that callbacks may take their time and ask again.
+ * Asking the search index. What a statement gives is gathered under the lock and handed on without
+ * it, so that callbacks may take their time and ask again.
  */
 #include "base/alloc.h"
 #include "base/buf.h"

@@ -51,13 +51,15 @@ struct ofs_index_meta {
 	uint32_t pack; /* the pack being appended to, 0 before the first */
 	uint64_t pack_size; /* its committed size */
 	/*
-	 * Chunks from this id on may be without a reference because whoever put them did not come to
-	 * using them; 0: none is. See ofs_index_delete_unused().
+	 * Chunks from this id on may be without a reference because whoever put them did not come
+	 * to using them; 0: none is. See ofs_index_delete_unused().
 	 */
 	uint64_t unused_from;
 	uint64_t scrubbed; /* the frame that the scrub read last */
 	struct ofs_index_counts counts; /* kept by the caller */
-	/* The age clock of the store and the wall clock at the same moment; nanoseconds since 1970. */
+	/*
+	 * The age clock of the store and the wall clock at the same moment; nanoseconds since 1970.
+	 */
 	int64_t age;
 	int64_t age_wall;
 	int64_t wall_high; /* the highest that age_wall ever was; 0: none was kept yet */
@@ -65,7 +67,7 @@ struct ofs_index_meta {
 
 struct ofs_index_inode {
 	uint64_t ino;
-	uint64_t parent; /* a directory that had a name for it last; 0 for the root and for orphans */
+	uint64_t parent; /* the directory of its latest name; 0 for the root and orphans */
 	uint32_t mode; /* type and permissions as in st_mode */
 	uint32_t uid;
 	uint32_t gid;
@@ -137,11 +139,9 @@ struct ofs_index_draft {
 
 /*
  * Opens `path` (a file name; SQLite's own syscalls are the one exception to src/io), or creates it
- * with `fresh` as its meta. With `fresh` NULL a missing file is -ENOENT. One of an older format that
- * is understood becomes one of OFS_INDEX_FORMAT.
- * -EINVAL: not an index, or of a newer format: the message says which format was found and which
- * are understood.
- * -EBUSY: another process has it.
+ * with `fresh` as its meta. With `fresh` NULL a missing file is -ENOENT. One of an older format
+ * that is understood becomes one of OFS_INDEX_FORMAT. -EINVAL: not an index, or of a newer format:
+ * the message says which format was found and which are understood. -EBUSY: another process has it.
  */
 int ofs_index_open(const char *path, const struct ofs_index_meta *fresh, struct ofs_error *err,
 		   struct ofs_index **ret);
@@ -163,7 +163,9 @@ int ofs_index_list_parents(struct ofs_index *ix, uint64_t ino, int (*fn)(void *a
 int ofs_index_list_blocks(struct ofs_index *ix, uint64_t ino,
 			  int (*fn)(void *arg, uint64_t block, const struct ofs_index_chunk *c),
 			  void *arg); /* by block; -EUCLEAN: a chunk or its frame is missing */
-/* The first block of each inode from `first` to `last` that has one: all there is of a small file. */
+/*
+ * The first block of each inode from `first` to `last` that has one: all there is of a small file.
+ */
 int ofs_index_list_firsts(struct ofs_index *ix, uint64_t first, uint64_t last,
 			  int (*fn)(void *arg, uint64_t ino, const struct ofs_index_chunk *c),
 			  void *arg);
@@ -176,8 +178,9 @@ int ofs_index_get_xattrs(struct ofs_index *ix, uint64_t ino, struct ofs_buf *ret
 int ofs_index_list_labelled(struct ofs_index *ix, uint64_t after,
 			    int (*fn)(void *arg, uint64_t ino), void *arg);
 /*
- * The names of `ino`, and the directories that they are in. Reads every entry there is, some thousand at a time: what is
- * written meanwhile may be met or not. Not under the lock: `fn` may call the index.
+ * The names of `ino`, and the directories that they are in. Reads every entry there is, some
+ * thousand at a time: what is written meanwhile may be met or not. Not under the lock: `fn` may
+ * call the index.
  */
 int ofs_index_list_names(struct ofs_index *ix, uint64_t ino,
 			 int (*fn)(void *arg, uint64_t dir, const char *name), void *arg);
@@ -212,7 +215,9 @@ int ofs_index_list_due(struct ofs_index *ix, int (*fn)(void *arg, const struct o
 /* The inodes with a mark, at most `max`. */
 int ofs_index_list_marks(struct ofs_index *ix, size_t max, int (*fn)(void *arg, uint64_t ino),
 			 void *arg);
-/* What was kept of a removed inode, into the empty `ret`, and when, in seconds since 1970. -ENOENT. */
+/*
+ * What was kept of a removed inode, into the empty `ret`, and when, in seconds since 1970. -ENOENT.
+ */
 int ofs_index_get_tombstone(struct ofs_index *ix, uint64_t ino, struct ofs_buf *ret,
 			    int64_t *ret_removed);
 int ofs_index_list_bad(struct ofs_index *ix, int (*fn)(void *arg, const struct ofs_index_frame *f),
@@ -293,8 +298,8 @@ int ofs_index_put_frame(struct ofs_index *ix, const struct ofs_index_frame *fram
 
 /*
  * A new chunk in frame `frame`: id, sha, off, len and lines of `c` are taken. It starts without a
- * reference. -EEXIST: the id is taken; -EINVAL: it is empty or does not lie in the frame; -ENOENT: no
- * such frame.
+ * reference. -EEXIST: the id is taken; -EINVAL: it is empty or does not lie in the frame; -ENOENT:
+ * no such frame.
  */
 int ofs_index_put_chunk(struct ofs_index *ix, uint64_t frame, const struct ofs_index_chunk *c);
 
@@ -320,15 +325,17 @@ int ofs_index_set_block(struct ofs_index *ix, uint64_t ino, uint64_t block, uint
 
 /*
  * Calls `fn` once for each inode that inherited a charge from another file, or bears a chunk that
- * moved, and was not listed by this call yet; those of a transaction that was rolled back are forgotten. For after the commit;
- * not under the lock: `fn` may call the index.
+ * moved, and was not listed by this call yet; those of a transaction that was rolled back are
+ * forgotten. For after the commit; not under the lock: `fn` may call the index.
  */
 int ofs_index_take_recharged(struct ofs_index *ix, int (*fn)(void *arg, uint64_t ino), void *arg);
 
 /* Drops all blocks at or after `block`. */
 int ofs_index_truncate_blocks(struct ofs_index *ix, uint64_t ino, uint64_t block);
 
-/* A mark says that the content of an inode, or of all below a directory, may be in the wrong class. */
+/*
+ * A mark says that the content of an inode, or of all below a directory, may be in the wrong class.
+ */
 int ofs_index_put_mark(struct ofs_index *ix, uint64_t ino);
 int ofs_index_delete_mark(struct ofs_index *ix, uint64_t ino);
 
@@ -358,8 +365,8 @@ struct ofs_index_dead {
 int ofs_index_list_dead(struct ofs_index *ix, uint64_t header, size_t max,
 			int (*fn)(void *arg, const struct ofs_index_dead *d), void *arg);
 /*
- * Forgets the dead frames in that range; inside a write transaction. Their ids are used again, so no
- * chunk of them may still wait for its first reference.
+ * Forgets the dead frames in that range; inside a write transaction. Their ids are used again, so
+ * no chunk of them may still wait for its first reference.
  */
 int ofs_index_delete_dead(struct ofs_index *ix, const struct ofs_index_dead *d);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The index against itself: each rule is one statement that finds what is wrong, so that it sees one
- * state of the index, and the statements that put it right. Later ones rely on what earlier ones
- * have put right.
+ * The index against itself: each rule is one statement that finds what is wrong, so that it sees
+ * one state of the index, and the statements that put it right. Later ones rely on what earlier
+ * ones have put right.
  *
- * Rows are visited in the order of the table that is looked up, or sorted into it: random reads of a
- * large table are what makes a check slow. There is no index on dirent(ino), block(chunk) or
+ * Rows are visited in the order of the table that is looked up, or sorted into it: random reads of
+ * a large table are what makes a check slow. There is no index on dirent(ino), block(chunk) or
  * chunk(frame).
  */
 #include "index/rules.h"

@@ -57,8 +57,8 @@ extern const char ofs_schema_layout[];
 					 OFS_CLASS_DENSE) "))"
 
 /*
- * Counts the inodes that have a name, and tombstones. Sums of sizes wrap: sparse files can be huge, so the two halves
- * are added up apart.
+ * Counts the inodes that have a name, and tombstones. Sums of sizes wrap: sparse files can be huge,
+ * so the two halves are added up apart.
  */
 #define OFS_SCHEMA_COUNT                                                                       \
 	"UPDATE meta SET files = n.files, dirs = n.dirs, others = n.names - n.files - n.dirs," \

@@ -309,7 +309,8 @@ static void vfs_register(void)
 {
 	/*
 	 * Counting what SQLite allocates costs a lock at every allocation, of which each statement
-	 * makes some. Refused, and no harm, where somebody else uses SQLite in this process already.
+	 * makes some. Refused, and no harm, where somebody else uses SQLite in this process
+	 * already.
 	 */
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	vfs_base = sqlite3_vfs_find(NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What lies between SQLite and the files of the index, and of the search index: a VFS that leaves all work to SQLite's
- * default one, checks each page of the database, and puts failpoints in front of the writes. The
- * idea is that of https://sqlite.org/cksumvfs.html; the format is not the same.
+ * What lies between SQLite and the files of the index, and of the search index: a VFS that leaves
+ * all work to SQLite's default one, checks each page of the database, and puts failpoints in front
+ * of the writes. The idea is that of https://sqlite.org/cksumvfs.html; the format is not the same.
  *
  * The last OFS_INDEX_PAGE_CHECK bytes of a page, which SQLite keeps free on request ("reserved
  * space", https://sqlite.org/fileformat.html 1.3.4), hold the little-endian XXH3-64 of the bytes
@@ -12,12 +12,12 @@
  * the same page, and, until the next checkpoint sets the file's size, a page cut off its end.
  *
  * The pages have OFS_INDEX_PAGE_SIZE bytes, those of the search index OFS_FTS_PAGE_SIZE; each has a
- * VFS of its own name. Page 1 says in byte 20 how much is reserved; one that
- * does not say OFS_INDEX_PAGE_CHECK is neither read nor written. WAL and rollback journal carry
- * SQLite's own checksums and are passed on as they are.
+ * VFS of its own name. Page 1 says in byte 20 how much is reserved; one that does not say
+ * OFS_INDEX_PAGE_CHECK is neither read nor written. WAL and rollback journal carry SQLite's own
+ * checksums and are passed on as they are.
  *
- * Shared memory and memory maps are not offered: WAL needs locking_mode = EXCLUSIVE, and every
- * page comes through a read.
+ * Shared memory and memory maps are not offered: WAL needs locking_mode = EXCLUSIVE, and every page
+ * comes through a read.
  *
  * Failpoints: index.pwrite, index.sync, index.truncate, for the database, WAL and journal alike; of
  * the search index search.pwrite and so on.

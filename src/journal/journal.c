@@ -60,8 +60,8 @@ struct ofs_journal {
 };
 
 /*
- * Removes the zeros behind the end. Where that fails they do no harm: whoever opens the log takes them
- * for a torn tail. The append lock is held, or nobody else has the journal.
+ * Removes the zeros behind the end. Where that fails they do no harm: whoever opens the log takes
+ * them for a torn tail. The append lock is held, or nobody else has the journal.
  */
 static void journal_cut_ahead(struct ofs_journal *j)
 {
@@ -313,9 +313,10 @@ int ofs_journal_append(struct ofs_journal *j, const struct ofs_journal_record *r
 }
 
 /*
- * When a file has grown, a sync makes the filesystem commit its size and blocks, which costs a flush
- * more. The newest segment is therefore made longer than its records: the syncs that follow find the
- * blocks there, and have only data to write. Zeros are no record, so the log ends where it did.
+ * When a file has grown, a sync makes the filesystem commit its size and blocks, which costs a
+ * flush more. The newest segment is therefore made longer than its records: the syncs that follow
+ * find the blocks there, and have only data to write. Zeros are no record, so the log ends where it
+ * did.
  */
 static void journal_write_ahead(struct ofs_journal *j)
 {

@@ -88,12 +88,12 @@ int ofs_journal_append(struct ofs_journal *j, const struct ofs_journal_record *r
 		       ofs_lsn *ret_lsn, struct ofs_journal_data *ret_data);
 
 /*
- * Makes everything appended before the call durable. Calls that overlap share one fdatasync.
- * After a sync that failed, every later append and sync fails with -EIO: what the kernel dropped
- * cannot be known.
+ * Makes everything appended before the call durable. Calls that overlap share one fdatasync. After
+ * a sync that failed, every later append and sync fails with -EIO: what the kernel dropped cannot
+ * be known.
  *
- * May write zeros behind the end of the log, so that the syncs that follow do not change the size of
- * the file.
+ * May write zeros behind the end of the log, so that the syncs that follow do not change the size
+ * of the file.
  */
 int ofs_journal_sync(struct ofs_journal *j);
 
@@ -134,14 +134,14 @@ int ofs_journal_rotate(struct ofs_journal *j, uint64_t bytes);
 void ofs_journal_trim(struct ofs_journal *j, ofs_lsn keep);
 
 /*
- * Removes the files of segments that were trimmed, which may take long. One that is left over, by an
- * error or a crash, belongs to the log again at the next start and is trimmed again.
+ * Removes the files of segments that were trimmed, which may take long. One that is left over, by
+ * an error or a crash, belongs to the log again at the next start and is trimmed again.
  */
 int ofs_journal_sweep(struct ofs_journal *j);
 
 /*
- * Gives the room of the records in [from, to) back, which must not be needed by any later replay, nor
- * read any more: segments' headers stay. 0 or -errno; what failed may be tried again.
+ * Gives the room of the records in [from, to) back, which must not be needed by any later replay,
+ * nor read any more: segments' headers stay. 0 or -errno; what failed may be tried again.
  */
 int ofs_journal_punch(struct ofs_journal *j, ofs_lsn from, ofs_lsn to);
 
@@ -149,8 +149,8 @@ int ofs_journal_punch(struct ofs_journal *j, ofs_lsn from, ofs_lsn to);
 bool ofs_journal_can_trim(struct ofs_journal *j, ofs_lsn keep);
 
 /*
- * Bytes that the segments occupy. *ret_records (may be NULL): how many records were appended to them
- * since the log was opened; one segment holds no more than 128 Ki.
+ * Bytes that the segments occupy. *ret_records (may be NULL): how many records were appended to
+ * them since the log was opened; one segment holds no more than 128 Ki.
  */
 uint64_t ofs_journal_size(struct ofs_journal *j, uint64_t *ret_records);
 

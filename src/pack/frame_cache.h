@@ -44,14 +44,14 @@ int ofs_frame_cache_get(struct ofs_frame_cache *fc, const struct ofs_frame_loc *
 			ofs_frame_load_fn load, void *arg, struct ofs_frame **ret);
 
 /*
- * Whether a frame with so much content may be read ahead: those that nobody has asked for yet fill no
- * more than half of the cache.
+ * Whether a frame with so much content may be read ahead: those that nobody has asked for yet fill
+ * no more than half of the cache.
  */
 bool ofs_frame_cache_has_room(struct ofs_frame_cache *fc, uint32_t raw);
 
 /*
- * Loads the frame at `loc` for those who may ask for it. Nothing is done where it is known, or where
- * there is no room.
+ * Loads the frame at `loc` for those who may ask for it. Nothing is done where it is known, or
+ * where there is no room.
  */
 void ofs_frame_cache_ahead(struct ofs_frame_cache *fc, const struct ofs_frame_loc *loc,
 			   ofs_frame_load_fn load, void *arg);

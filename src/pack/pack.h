@@ -84,8 +84,8 @@ void ofs_packset_tail(struct ofs_packset *ps, uint32_t *ret_pack, uint64_t *ret_
 struct ofs_frame;
 
 /*
- * The index has committed the tail as it is: no frame before it is ever cut off. Only those are read
- * ahead.
+ * The index has committed the tail as it is: no frame before it is ever cut off. Only those are
+ * read ahead.
  */
 void ofs_packset_committed(struct ofs_packset *ps);
 

@@ -35,7 +35,9 @@ struct ofs_packset {
 	uint64_t pack_size;
 };
 
-/* Bytes of a frame that are read to learn where it ends; one with a longer head is not read ahead. */
+/*
+ * Bytes of a frame that are read to learn where it ends; one with a longer head is not read ahead.
+ */
 #define HEAD_MAX 8192
 
 static int ahead_locate(void *arg, uint32_t pack, uint64_t off, struct ofs_frame_loc *ret);
