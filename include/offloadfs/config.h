@@ -25,9 +25,9 @@ OFS_EXPORT void ofs_config_destroy(struct ofs_config *c);
 
 /**
  * Reads the file `path`: lines KEY = VALUE, then sections [category NAME] with a `ttl`. Values that
- * options have set stay. Once for each configuration. -EINVAL: something in it is wrong, and nothing
- * has changed; `err` (may be NULL) says "PATH:LINE: what is wrong, and what would be right". Other
- * errors of reading, as -ENOENT, come with a message as well.
+ * options have set stay. Once for each configuration. -EINVAL: something in it is wrong, and
+ * nothing has changed; `err` (may be NULL) says "PATH:LINE: what is wrong, and what would be
+ * right". Other errors of reading, as -ENOENT, come with a message as well.
  */
 OFS_EXPORT int ofs_config_load(struct ofs_config *c, const char *path, struct ofs_error *err);
 
@@ -40,8 +40,8 @@ OFS_EXPORT int ofs_config_set(struct ofs_config *c, const char *name, const char
 			      struct ofs_error *err);
 
 /**
- * The value of a key, in the unit that offloadfs(8) gives or as the place of its word, from 0. There
- * must be such a key.
+ * The value of a key, in the unit that offloadfs(8) gives or as the place of its word, from 0.
+ * There must be such a key.
  */
 OFS_EXPORT uint64_t ofs_config_get(const struct ofs_config *c, const char *name);
 
@@ -52,9 +52,9 @@ OFS_EXPORT uint64_t ofs_config_get(const struct ofs_config *c, const char *name)
 OFS_EXPORT void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret);
 
 /**
- * Writes the configuration in effect as a file that ofs_config_load() understands and that gives the
- * same values: each key with comments about its purpose, what is allowed, its default and what set
- * it. Allocated: the caller frees it. It ends with a newline. Never NULL.
+ * Writes the configuration in effect as a file that ofs_config_load() understands and that gives
+ * the same values: each key with comments about its purpose, what is allowed, its default and what
+ * set it. Allocated: the caller frees it. It ends with a newline. Never NULL.
  */
 OFS_EXPORT char *ofs_config_format(const struct ofs_config *c);
 

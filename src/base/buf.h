@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A byte buffer that grows. Appending cannot fail: out of memory ends the process (base/alloc.h). */
+/* A byte buffer that grows. Appending cannot fail: without memory the process ends (alloc.h). */
 #ifndef OFS_BASE_BUF_H
 #define OFS_BASE_BUF_H
 
@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 struct ofs_buf {
-	uint8_t *data; /* NULL while nothing was reserved; not NUL-terminated, but see ofs_buf_str() */
+	uint8_t *data; /* NULL while nothing was reserved; not NUL-terminated, but see ofs_buf_str()
+			*/
 	size_t len;
 	size_t cap;
 };
@@ -36,7 +37,7 @@ char *ofs_buf_str(struct ofs_buf *b);
 /* Hands the content over; the buffer is empty afterwards. */
 struct ofs_buf ofs_buf_steal(struct ofs_buf *b);
 
-/* The content as ofs_buf_str() gives it, allocated for the caller; the buffer is empty afterwards. */
+/* The content as of ofs_buf_str(), allocated for the caller; the buffer is empty afterwards. */
 char *ofs_buf_steal_str(struct ofs_buf *b);
 
 #endif

@@ -12,16 +12,16 @@ int64_t ofs_clock_wall(void);
 int64_t ofs_clock_monotonic(void);
 
 /*
- * Nanoseconds since the machine was started, the time that it slept included; never steps. For how
- * long ago something was.
+ * Nanoseconds since the machine was started, including the time that it slept; never steps. For
+ * ages.
  */
 int64_t ofs_clock_boot(void);
 
 /*
- * Another course of wall and boot clock, for tests; the monotonic one stays what it is. Both run
- * `rate` times as fast from the moment on at which control was taken (0 and 1: as they are), and
- * the offsets are added. Offsets may change at any time, by an atomic store; the boot clock stands
- * where it would have to run backwards.
+ * Changes the wall and boot clocks, for tests; the monotonic one stays as it is. From the moment of
+ * control on both run `rate` times as fast (0 and 1: as they are), and the offsets are added.
+ * Offsets may change at any time, by an atomic store; the boot clock stops rather than run
+ * backwards.
  */
 struct ofs_clock_control {
 	int64_t wall_offset; /* nanoseconds */
@@ -42,13 +42,10 @@ void ofs_clock_set_control(const struct ofs_clock_control *c);
  */
 int ofs_clock_control_from_file(const char *path);
 
-/*
- * How much faster the boot clock runs, at least 1: who sleeps until a boot time divides by it what is
- * left.
- */
+/* How much faster the boot clock runs, at least 1: to sleep until a boot time, divide by it. */
 int64_t ofs_clock_rate(void);
 
-/* Whether a test has them in its hands, so that who sleeps should look often. */
+/* A test controls the clocks: whoever sleeps should look often. */
 bool ofs_clock_is_controlled(void);
 
 #define OFS_NS_PER_MS INT64_C(1000000)

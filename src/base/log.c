@@ -8,7 +8,7 @@
 
 #include "base/redact.h"
 
-/* What of a message is shown at most. */
+/* Of a message that is shown. */
 #define LINE_MAX_LEN 1023
 
 /* Set at start, before any thread exists. */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a number counts. Another unit may follow it as a suffix; powers of 1024 for bytes. */
+/* The unit of a number; another may follow it as a suffix. Powers of 1024 for bytes. */
 enum ofs_unit {
 	OFS_UNIT_MS, /* 250, 500ms, 2s, 3m, 1h */
 	OFS_UNIT_S, /* 90, 45s, 30m, 6h, 7d */
@@ -36,7 +36,7 @@ struct ofs_quantity_text {
 /* False: `text` is no such number. */
 bool ofs_quantity_parse(const struct ofs_quantity *q, const char *text, uint64_t *ret);
 
-/* What is allowed, as it follows "must be": "a number of lines from 0 to 9, or unlimited". */
+/* The allowed numbers, as it follows "must be": "a number of lines from 0 to 9, or unlimited". */
 struct ofs_quantity_text ofs_quantity_describe(const struct ofs_quantity *q);
 
 /* The shortest form that is exact: "90m", "7d", "4K", or the word for 0. */

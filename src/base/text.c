@@ -59,7 +59,7 @@ void ofs_text_size(FILE *out, uint64_t bytes)
 		ofs_text_count(out, bytes, "byte");
 		return;
 	}
-	/* What would be printed as 1000.0 is one of the next unit. */
+	/* A number that would print as 1000.0 is one of the next unit. */
 	for (; value >= 999.95 && units[i + 1]; i++)
 		value /= 1000;
 	fprintf(out, "%.1f %cB", value, units[i]);
@@ -240,7 +240,7 @@ static int text_escape(const unsigned char *p, size_t len)
 	return 0;
 }
 
-/* What stands for the character at `p` of `n` bytes (0: invalid), in `ret`; returns its length. */
+/* Shows the character of `n` bytes (0: invalid) at `p` in `ret`; returns its length. */
 static size_t text_symbol(const unsigned char *p, int n, char ret[16])
 {
 	if (n == 0 || (n == 2 && p[0] == 0xc2 && p[1] < 0xa0)) { /* invalid, or a C1 control */

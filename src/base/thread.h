@@ -8,22 +8,22 @@
 #include <stdint.h>
 
 /*
- * Starts a thread that takes no signals: those are for the program's other threads. It may run on all
- * processors that the program may, also where its starter is bound to one, as the threads are that
- * libfuse serves io_uring with. `name` (up to 15 bytes) is what ps(1) and top(1) show. 0 or -errno.
+ * Starts a thread that takes no signals. It may run on all processors that the program may, even if
+ * the calling thread is bound to one, as libfuse's are over io_uring. `name` (up to 15 bytes) is
+ * shown by ps(1) and top(1). 0 or -errno.
  */
 int ofs_thread_start(pthread_t *ret, const char *name, void *(*fn)(void *arg), void *arg);
 
 /*
- * The calling thread works in the background: where processors are scarce it gets about a third of
- * what those that serve requests get. Not less, since it holds locks that they wait for.
+ * The calling thread works in the background: on a busy machine it gets about a third of the time
+ * of one that serves requests. Not less, since it holds locks that those wait for.
  */
 void ofs_thread_give_way(void);
 
 /* One that ofs_cond_wait_until() can wait for. */
 void ofs_cond_init(pthread_cond_t *cond);
 
-/* Waits until it is signalled, or that time by ofs_clock_monotonic(): then false. `lock` is held. */
+/* Waits for a signal; false: ofs_clock_monotonic() has reached `until`. `lock` is held. */
 bool ofs_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until);
 
 struct ofs_sigpipe {
@@ -31,10 +31,10 @@ struct ofs_sigpipe {
 	bool pending; /* a SIGPIPE that is not ours */
 };
 
-/* From here on, writing where nobody reads fails with EPIPE alone. Other threads are as they were. */
+/* From here on this thread's writes to a closed pipe fail with EPIPE and raise no signal. */
 void ofs_sigpipe_hold(struct ofs_sigpipe *ret);
 
-/* Ends that and drops what the writes raised. By the same thread, the last held first. */
+/* Ends that, by the same thread, in the reverse order of holding. */
 void ofs_sigpipe_release(const struct ofs_sigpipe *s);
 
 #endif

@@ -4,7 +4,7 @@
  * up to three digits, a run of punctuation, a run of white space), then each piece into tokens.
  * Here an automaton walks over the characters, knows what kind of piece it is in and how far, and
  * charges each character what it adds to the number of tokens on average: nothing where pieces of
- * this kind are mostly one token whatever their length, one where a new token is sure to begin.
+ * this kind are mostly one token whatever their length, one where a new token is sure to start.
  * All costs are in tokens_cost.h; this file says only what they depend on.
  */
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #include "base/tokens.h"
 #include "base/util.h"
 
-/* What a character is; the costs of transitions are by these. */
+/* Classes of characters; transitions between them have costs. */
 enum class {
 	CLASS_START, /* of the text: no character yet */
 	CLASS_WIDE, /* not ASCII, and no accented letter */
@@ -44,7 +44,7 @@ enum class {
 	CLASSES,
 };
 
-/* What of a character decides where a piece ends. */
+/* Groups of characters; a change of group may end a piece. */
 enum group {
 	GROUP_WIDE,
 	GROUP_LOWER,
@@ -57,14 +57,14 @@ enum group {
 	GROUPS,
 };
 
-/* What the text is in. A word goes by what stands before it: that is often part of its token. */
+/* Kinds of pieces. That of a word depends on what precedes it, which is often part of its token. */
 enum piece {
 	PIECE_NONE,
 	PIECE_WIDE,
 	PIECE_SPACED, /* a word after a space */
 	PIECE_BARE, /* after punctuation or at the start of a line */
 	PIECE_JOINED, /* after a lower-case letter: the later parts of camelCase */
-	PIECE_MIXED, /* after a digit, or a part of a word that was joined too: names made by machines */
+	PIECE_MIXED, /* after a digit, or a part that was joined too: names made by machines */
 	PIECE_SPACED_UPPER, /* the same, at their first letter, which is a capital */
 	PIECE_BARE_UPPER,
 	PIECE_JOINED_UPPER,
@@ -79,7 +79,7 @@ enum piece {
 	PIECES,
 };
 
-/* What is charged by how far the piece is. */
+/* Costs that depend on the length of the piece so far. */
 enum row {
 	ROW_NONE,
 	ROW_SPACED,
@@ -261,10 +261,10 @@ static const struct byte bytes[KNOWN_BYTES] = {
 struct move {
 	uint8_t piece; /* the next one */
 	uint8_t row; /* what is charged for it */
-	uint8_t keeps; /* all bits set: still the same piece; none: it begins */
+	uint8_t keeps; /* all bits set: still the same piece; none: a new one starts */
 };
 
-/* The character begins the piece, or is one more of it; what the row charges for that. */
+/* The character starts the piece or continues it, at the cost of the row. */
 #define NEXT(p, r)                    \
 	{                             \
 		PIECE_##p, ROW_##r, 0 \
@@ -274,13 +274,13 @@ struct move {
 		PIECE_##p, ROW_##r, 0xff \
 	}
 
-/* What ends a word, the letters that go on in it excepted. */
+/* The ends of a word; letters that continue it are not among them. */
 #define WORD_ENDS                                                             \
 	[GROUP_WIDE] = NEXT(WIDE, NONE), [GROUP_DIGIT] = NEXT(DIGIT_1, NONE), \
 	[GROUP_SPACE] = NEXT(SPACES, NONE), [GROUP_LINE] = NEXT(LINES, NONE), \
 	[GROUP_PUNCT] = NEXT(PUNCT, NONE), [GROUP_AGAIN] = NEXT(PUNCT, NONE)
 
-/* A word that stands where `p` says, and what a capital in it begins. */
+/* A word in the place that `p` gives, and the piece that a capital in it starts. */
 #define WORD(p, hump, row)                                                                        \
 	[PIECE_##p] = { [GROUP_LOWER] = SAME(p, p), [GROUP_UPPER] = NEXT(hump, row), WORD_ENDS }, \
 	[PIECE_##p##_UPPER] = {                                                                   \
@@ -344,7 +344,7 @@ static const struct move moves[PIECES][GROUPS] = {
 			  [GROUP_AGAIN] = SAME(PUNCT, AGAIN) },
 };
 
-/* Where the scripts begin, in the order of their code points. */
+/* The first code points of the scripts, in order. */
 static const struct {
 	uint32_t first;
 	uint8_t script;

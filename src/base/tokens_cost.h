@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What each character of a text costs, for tokens.c alone. One that is ASCII, or an accented
+ * The cost of each character of a text, for tokens.c alone. One that is ASCII, or an accented
  * letter, costs the sum of class_cost, row_cost and letter_cost; any other one script_cost, and the
  * first of a run wide_after_cost as well.
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Words that people write, and mean another one. */
+/* Misspelt words. */
 #ifndef OFS_BASE_WORD_H
 #define OFS_BASE_WORD_H
 
@@ -11,7 +11,7 @@
  */
 size_t ofs_word_distance(const char *written, const char *right);
 
-/* Which of the words word(arg, 0), word(arg, 1), ... up to NULL is likely meant; NULL: none is close. */
+/* The word of word(arg, 0), word(arg, 1), ... up to NULL that is likely meant; NULL: none. */
 const char *ofs_word_nearest(const char *written, const char *(*word)(const void *arg, size_t n),
 			     const void *arg);
 

@@ -20,7 +20,7 @@ bool ofs_xattr_next(const struct ofs_buf *list, size_t *at, struct ofs_xattr *re
 	return true;
 }
 
-/* As memcmp(), a shorter name before those that it begins. */
+/* As memcmp(), a prefix of a name before it. */
 static int name_compare(const char *a, size_t alen, const char *b, size_t blen)
 {
 	int c = memcmp(a, b, OFS_MIN(alen, blen));
@@ -54,10 +54,7 @@ bool ofs_xattr_is_list(const void *data, size_t len)
 	return true;
 }
 
-/*
- * Where the attribute lies: [*ret_from, *ret_to), which is empty where it would be when there is
- * none.
- */
+/* The place of the attribute: [*ret_from, *ret_to); empty, where it would be, if there is none. */
 static bool xattr_place(const struct ofs_buf *list, const char *name, size_t *ret_from,
 			size_t *ret_to, struct ofs_xattr *ret)
 {

@@ -24,14 +24,14 @@ void ofs_access_finish(struct ofs_access *a)
 	*a = (struct ofs_access){ 0 };
 }
 
-/* Opening may find it mounted by then. */
+/* Opening may find that it has been mounted since. */
 static void access_name_mount(struct ofs_access *a)
 {
 	if (a->target.mounted && !a->mount)
 		a->mount = ofs_path_display(a->target.mountpoint);
 }
 
-/* What is wrong with the configuration is for the daemon to say, or whoever opens the store. */
+/* Errors in the configuration are reported by the daemon, or by whoever opens the store. */
 static void access_take_config(const char *store)
 {
 	struct ofs_config *config = ofs_config_create();

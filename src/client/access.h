@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A tree that is found and opened when it is first needed, and how texts name what is in it. */
+/* A tree that is found and opened when it is first needed, and how paths in it are written. */
 #ifndef OFS_CLIENT_ACCESS_H
 #define OFS_CLIENT_ACCESS_H
 
@@ -10,7 +10,7 @@
 
 struct ofs_access {
 	struct ofs_target_options options; /* borrowed strings */
-	/* What stands for the tree in place of options, as of ofs_target_find_operand(); borrowed; NULL: nothing. */
+	/* An operand in place of options, as of ofs_target_find_operand(); borrowed; NULL: none. */
 	const char *place;
 	bool found;
 	struct ofs_target target;
@@ -23,12 +23,12 @@ struct ofs_access {
 void ofs_access_init(struct ofs_access *a, const struct ofs_target_options *options);
 void ofs_access_finish(struct ofs_access *a);
 
-/* Finds the tree: what is in `target` and `mount` holds from then on. Called again it does nothing. */
+/* Finds the tree, once: from then on `target` and `mount` are set. */
 int ofs_access_find(struct ofs_access *a, struct ofs_error *err);
 
 /*
- * Opens the tree, once; `create` makes the store where there is none, else that is -ENOENT. From
- * then on `backend` can be used.
+ * Opens the tree, once; `create` makes a missing store, else that is -ENOENT. From then on
+ * `backend` can be used.
  */
 int ofs_access_open(struct ofs_access *a, bool create, struct ofs_error *err);
 
@@ -36,9 +36,9 @@ int ofs_access_open(struct ofs_access *a, bool create, struct ofs_error *err);
 char *ofs_access_display(const struct ofs_access *a, const char *path);
 
 /*
- * The path in the tree, allocated, that `path` leads to: relative to the root of the tree, or as seen from
- * the current directory or the root of the filesystem. -EINVAL: it lies outside. The tree must have been
- * found.
+ * The path in the tree, allocated, that `path` leads to: relative to the root of the tree, to the
+ * current directory or to the root of the filesystem. -EINVAL: it lies outside. The tree must have
+ * been found.
  */
 int ofs_access_inside(const struct ofs_access *a, const char *path, struct ofs_error *err,
 		      char **ret);

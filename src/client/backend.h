@@ -87,8 +87,8 @@ int ofs_backend_set_attribute(struct ofs_backend *b, const char *path, const cha
 			      const char *value);
 
 /*
- * What can be read from a handle of the backend's, allocated, with a NUL behind it. -EFBIG: that is more than
- * `max` bytes. `ret_len` may be NULL.
+ * The content of an open file, allocated, ended by a NUL. -EFBIG: it is more than `max` bytes.
+ * `ret_len` may be NULL.
  */
 int ofs_backend_read_all(struct ofs_backend *b, ofs_handle h, uint64_t max, char **ret,
 			 size_t *ret_len);

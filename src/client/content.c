@@ -14,9 +14,9 @@
 #include "codec/hash.h"
 
 #define CONTENT_CHUNK ((size_t)64 << 10)
-/* The head that decides what the whole is; as much as git and grep look at. */
+/* The head that decides the kind of the whole; as much as git and grep look at. */
 #define CONTENT_SAMPLE ((size_t)8 << 10)
-/* What is larger is taken as JSON by its two ends. */
+/* Larger content is taken for JSON by its two ends. */
 #define CONTENT_JSON_MAX ((uint64_t)1 << 20)
 
 static void content_note_line(struct ofs_content *c, uint64_t off)
@@ -60,7 +60,7 @@ uint64_t ofs_content_line(const struct ofs_content *c, uint64_t i)
 	return c->first[i];
 }
 
-/* NUL, or more than a third of what no text has. */
+/* It has a NUL, or more than a third of it occurs in no text. */
 static bool content_is_binary(const unsigned char *p, size_t len)
 {
 	size_t strange = 0;

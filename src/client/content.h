@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What spooled bytes are: their hash, kind and where their first and last lines begin. */
+/* Spooled bytes as content: hash, kind, and the places of the first and last lines. */
 #ifndef OFS_CLIENT_CONTENT_H
 #define OFS_CLIENT_CONTENT_H
 
@@ -19,7 +19,7 @@ struct ofs_content {
 	const char *ext; /* "json", "html", "diff", "txt" or "bin"; static */
 	bool binary;
 	/*
-	 * Where line i (from 0) begins: first[i] for the first N and the next, last[i % N] for the
+	 * Where line i (from 0) starts: first[i] for the first N and the next, last[i % N] for the
 	 * last N.
 	 */
 	uint64_t first[OFS_CONTENT_LINES + 1];

@@ -187,7 +187,7 @@ static int deposit_failed(struct deposit_work *w, int r, const char *what, const
 	return ofs_error_set(w->err, -r, "cannot %s '%s': %s", what, path, strerror(-r));
 }
 
-/* A ref is another way to write the inode number, which is known without asking the daemon. */
+/* A ref is another form of the inode number, which is known without asking the daemon. */
 static int deposit_ref(struct deposit_work *w, const char *path, char **ret)
 {
 	char ref[OFS_REF_SIZE];
@@ -201,7 +201,7 @@ static int deposit_ref(struct deposit_work *w, const char *path, char **ret)
 	return 0;
 }
 
-/* Most often the folder is there, and to try costs less than to ask. */
+/* The folder mostly exists, and trying costs less than asking. */
 static int deposit_create(struct deposit_work *w, const char *path, ofs_handle *ret)
 {
 	int r = w->backend->ops->create(w->backend, path, DEPOSIT_MODE, ret);
@@ -212,10 +212,7 @@ static int deposit_create(struct deposit_work *w, const char *path, ofs_handle *
 	return r < 0 ? r : w->backend->ops->create(w->backend, path, DEPOSIT_MODE, ret);
 }
 
-/*
- * Makes a file that nobody looks at yet, with the content and attributes; `ret` gets its path and
- * ref.
- */
+/* Makes a hidden temporary file with content and attributes; `ret` gets its path and ref. */
 static int deposit_make(struct deposit_work *w, struct ofs_deposited *ret)
 {
 	static unsigned int serial;
@@ -235,7 +232,7 @@ static int deposit_make(struct deposit_work *w, struct ofs_deposited *ret)
 		return deposit_failed(w, r, "make a file in", w->folder);
 	r = deposit_set_attributes(w, made.path);
 	if (r == 0) {
-		/* Before it is written: until then its attributes are known without a question. */
+		/* Before it is written: until then the kernel knows its attributes. */
 		r = deposit_ref(w, made.path, &made.ref);
 		if (r == 0)
 			r = deposit_write(w, h);
@@ -261,7 +258,7 @@ static int deposit_taken(struct deposit_work *w, const char *name)
 		name, w->folder);
 }
 
-/* What has the name that this content should get is the answer when it has the same bytes. */
+/* A file of that name with the same bytes is the answer. */
 static int deposit_use_existing(struct deposit_work *w, const char *path, struct ofs_deposited *ret)
 {
 	int r = deposit_set_attributes(w, path);
@@ -331,7 +328,7 @@ static int deposit_place(struct deposit_work *w, struct ofs_deposited *ret)
 	return r < 0 ? r : deposit_name(w, ret);
 }
 
-/* Makes the folder that is to be locked or listed. */
+/* For locking and listing. */
 static int deposit_make_folder(struct deposit_work *w)
 {
 	struct stat st;
@@ -357,8 +354,8 @@ int ofs_deposit_store(const struct ofs_deposit *d, const struct ofs_content *con
 	w->chunk[0] = ofs_realloc(NULL, 2, DEPOSIT_CHUNK);
 	w->chunk[1] = w->chunk[0] + DEPOSIT_CHUNK;
 	/*
-	 * Without a lock two tools may store the same bytes twice, under names that differ in their time; nothing
-	 * worse. A given name is taken by one of them alone.
+	 * Without a lock two tools may store the same bytes twice, under names with different
+	 * times, but nothing worse. A given name is taken by one of them alone.
 	 */
 	if (!d->name) {
 		r = deposit_make_folder(w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Putting a spooled content into a tree, at most once. */
+/* Puts spooled content into a tree, at most once. */
 #ifndef OFS_CLIENT_DEPOSIT_H
 #define OFS_CLIENT_DEPOSIT_H
 
@@ -8,7 +8,7 @@
 #include "client/backend.h"
 #include "client/content.h"
 
-/* What is wanted; the labels are checked already, all strings borrowed. */
+/* Names are checked by client/naming.h already; all strings borrowed. */
 struct ofs_deposit {
 	const char *category;
 	const char *task; /* NULL: none */
@@ -29,7 +29,7 @@ void ofs_deposited_finish(struct ofs_deposited *d);
 /*
  * Stores the content, or finds it: the same bytes in the same folder are the same file, under an
  * automatic name as under a given one. -EEXIST: the given name has other bytes. -ENOTSUP: the store
- * takes no title or ttl. After a failure the tree has no new file.
+ * takes no title or ttl. After a failure there is no new file.
  */
 int ofs_deposit_store(const struct ofs_deposit *d, const struct ofs_content *content,
 		      struct ofs_backend *backend, struct ofs_error *err,

@@ -67,7 +67,7 @@ static void pointer_print_cat(const char *by_ref, const char *slice, FILE *out)
 		fprintf(out, ":%s", slice);
 }
 
-/* The tool finds the file whether it is mounted then or not. */
+/* The tool finds the file, mounted or not. */
 static void pointer_print_slice(const struct ofs_pointer *p, const char *slice, FILE *out)
 {
 	fprintf(out, "offload slice%s %s %s", p->hint, p->ref, slice);
@@ -90,12 +90,12 @@ static void pointer_print_search(const struct ofs_pointer *p, const char *by_ref
 		fprintf(out, "   To use cat and grep on it: offload up%s", p->hint);
 		return;
 	}
-	/* A match must not bring back a line as long as the whole. */
+	/* A match must not print a line as long as the whole. */
 	fprintf(out, "   Search: grep %s PATTERN ", long_lines ? "-o" : "-n");
 	ofs_text_shell_word(out, by_ref);
 }
 
-/* How to read more, by what the preview leaves out. */
+/* How to read what the preview leaves out. */
 static void pointer_print_reading(const struct ofs_pointer *p, const struct ofs_preview *preview,
 				  const char *by_ref, FILE *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A pointer: the text that stays in a prompt in place of what was offloaded. It is made for a
+ * A pointer: the text that stays in a prompt in place of offloaded content. It is made for a
  * language model: what it is, how much, where, how to read more and how to keep it, then the first
  * and last lines.
  *
@@ -27,13 +27,13 @@ struct ofs_pointer {
 	const char *mount;
 	const char *hint; /* as of ofs_target */
 	/*
-	 * What stands behind the ref so that the pointer can be undone. One that has it is shorter: its file
-	 * is named by the ref alone, and how to keep it is left out. NULL: none.
+	 * Text that follows the ref, so that the pointer can be undone. Such a pointer is shorter:
+	 * it names its file by the ref alone, and does not say how to keep it. NULL: none.
 	 */
 	const char *mark;
 };
 
-/* 0 or -errno; what was printed is then incomplete. */
+/* 0 or -errno; then the printed text is incomplete. */
 int ofs_pointer_print(const struct ofs_pointer *p, FILE *out);
 
 #endif

@@ -12,11 +12,11 @@
 
 /*
  * Escape sequences take room in the input and none in the output; a line with more than this of
- * both is cut early. A secret that begins within it is seen whole.
+ * both is cut early. A secret that starts within it is seen whole.
  */
 #define PREVIEW_WINDOW 4096
 #define PREVIEW_HEAD_MAX (OFS_PREVIEW_MAX / 2)
-/* Of the last lines, what tells whether they are the rest of a private key. */
+/* Bytes of the last lines that tell if they are the rest of a private key. */
 #define PREVIEW_AHEAD ((size_t)16 << 10)
 
 void ofs_preview_finish(struct ofs_preview *p)
@@ -43,10 +43,7 @@ static char *preview_shown(const struct ofs_buf *line, uint64_t unread, bool *re
 	return ofs_text_close(&s);
 }
 
-/*
- * Line `i` (from 0) as it is shown; `state` says what the line before it was. `ret_whole` whether nothing
- * of it is missing.
- */
+/* Line `i` (from 0) as it is shown; `ret_whole`: nothing of it is missing. */
 static int preview_line(const struct ofs_content *c, uint64_t i, struct ofs_redact_state *state,
 			char **ret, bool *ret_whole)
 {
@@ -71,7 +68,7 @@ static int preview_line(const struct ofs_content *c, uint64_t i, struct ofs_reda
 	return 0;
 }
 
-/* The lines that could be shown; of each whether it is whole. */
+/* For each line that could be shown: it is whole. */
 struct preview_whole {
 	bool first[OFS_CONTENT_LINES];
 	bool last[OFS_CONTENT_LINES];

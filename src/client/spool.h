@@ -30,7 +30,7 @@ struct ofs_spool {
 /* Fit for OFS_CLEANUP. */
 void ofs_spool_finish(struct ofs_spool *s);
 
-/* A spool of bytes that lie in memory already, and stay there as long as the spool is used. */
+/* A spool of bytes in memory, which must stay there as long as the spool is used. */
 void ofs_spool_wrap(struct ofs_spool *s, const void *data, size_t len);
 
 /* All of it, or -errno and the spool is what it was. */

@@ -75,7 +75,7 @@ int ofs_step_files_load(struct ofs_backend *b, const char *task, struct ofs_step
 		return r == -ENOTDIR ? -ENOENT : r;
 	if (f.n)
 		qsort(f.list, f.n, sizeof(*f.list), compare);
-	/* Where there are too many, those that are left out are the oldest. */
+	/* If there are too many, the oldest are left out. */
 	for (size_t i = f.n; i-- > 0;) {
 		if (read_step(b, dir, &left, &f.list[i]) == 0)
 			continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The files that are the steps of a task, as a tree has them. */
+/* The steps of a task, from the files of a tree. */
 #ifndef OFS_CLIENT_STEPS_H
 #define OFS_CLIENT_STEPS_H
 
@@ -22,8 +22,8 @@ struct ofs_step_files {
 void ofs_step_files_finish(struct ofs_step_files *f);
 
 /*
- * Reads the steps of the task; one that cannot be read, or is too large, has its `error`. -ENOENT: the
- * task has no history; or what listing it says.
+ * Reads the steps of the task; one that cannot be read, or is too large, has its `error`. -ENOENT:
+ * the task has no history; or the error of listing it.
  */
 int ofs_step_files_load(struct ofs_backend *b, const char *task, struct ofs_step_files *ret);
 

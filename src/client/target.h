@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which tree a command is about, from its options, the environment and the current directory. */
+/* The tree a command is about, by its options, the environment and the current directory. */
 #ifndef OFS_CLIENT_TARGET_H
 #define OFS_CLIENT_TARGET_H
 
@@ -32,7 +32,7 @@ struct ofs_target_options {
 	"      --no-redact         show secrets in previews and messages as they are\n"             \
 	"  -h, --help              this text\n"
 
-/* Takes the option `c` if it is one of them; --no-redact holds from then on for the whole program. */
+/* Takes the option `c` if it is one of them; --no-redact takes effect at once, everywhere. */
 bool ofs_target_take_option(struct ofs_target_options *opts, int c, const char *value);
 
 struct ofs_target {

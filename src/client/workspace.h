@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A workspace: the folder that somebody works in, where its tree is mounted and where its store
- * lies.
+ * A workspace: the folder that somebody works in, the place of its mountpoint and of its store.
  */
 #ifndef OFS_CLIENT_WORKSPACE_H
 #define OFS_CLIENT_WORKSPACE_H
@@ -15,7 +14,7 @@
 
 /*
  * The workspace that `start` (absolute, without symbolic links) lies in, allocated: the nearest
- * folder from `start` upwards that has .offload or .git, else `start`. What lies in a mounted tree
+ * folder from `start` upwards that has .offload or .git, else `start`. A path in a mounted tree
  * belongs to the workspace that holds the mountpoint: a tree has a folder .offload itself.
  */
 char *ofs_workspace_find(const char *start, const struct ofs_mounts *mounts);
@@ -23,7 +22,7 @@ char *ofs_workspace_find(const char *start, const struct ofs_mounts *mounts);
 /*
  * The store of a workspace (absolute, without symbolic links), allocated in `ret`:
  * ${XDG_DATA_HOME:-$HOME/.local/share}/offloadfs/<name>-<12 hex digits of the SHA-256 of its path>.
- * Made by nobody here.
+ * It is not made here.
  */
 int ofs_workspace_store(const char *workspace, struct ofs_error *err, char **ret);
 

@@ -66,9 +66,9 @@ void ofs_settings_init(struct ofs_settings *s);
 void ofs_settings_finish(struct ofs_settings *s);
 
 /*
- * Reads the file and adds it to the settings. -EINVAL: something in it is wrong and nothing changed;
- * `err` says "PATH:LINE: what is wrong, and what would be right". Other errors of reading, as
- * -ENOENT, come with a message as well.
+ * Reads the file and adds it to the settings. -EINVAL: something in it is wrong and nothing
+ * changed; `err` says "PATH:LINE: what is wrong, and what would be right". Other errors of reading,
+ * as -ENOENT, come with a message as well.
  */
 int ofs_settings_load(struct ofs_settings *s, const char *path, struct ofs_error *err);
 

@@ -4,8 +4,8 @@
  * first hit, holds a comma-separated list of `name=action[@N]`:
  *
  *   name    where: io.open io.mkdir io.pread io.preadv io.pwrite io.pwritev io.datasync io.sync
- *           io.truncate io.punch io.zero io.allocate io.size io.rename io.unlink io.list, index.pwrite index.sync
- *           index.truncate (SQLite's own files), or another layer's name
+ *           io.truncate io.punch io.zero io.allocate io.size io.rename io.unlink io.list,
+ *           index.pwrite index.sync index.truncate (SQLite's own files), or another layer's name
  *   action  kill          SIGKILL instead of the call
  *           kill-after    the call, when it succeeds, and then SIGKILL; io.open: also when it fails
  *           short         half of a write and then SIGKILL; elsewhere the same as kill-after

@@ -16,8 +16,8 @@
 struct ofs_ini_section {
 	const char *name;
 	/*
-	 * The section is written [NAME X], once for each X, which this function checks: -EINVAL with
-	 * the reason in `err`. NULL: the section is written [NAME].
+	 * The section is written [NAME X], once for each X, which this function checks: -EINVAL
+	 * with the reason in `err`. NULL: the section is written [NAME].
 	 */
 	int (*check)(const char *x, struct ofs_error *err);
 };
@@ -83,7 +83,7 @@ const char *ofs_ini_nearest(const struct ofs_ini_table *table, unsigned int sect
 int ofs_ini_parse(const struct ofs_ini_key *key, const char *text, uint64_t *ret,
 		  struct ofs_error *must);
 
-/* What ofs_ini_parse() would say; for numbers and words. */
+/* The `must` of ofs_ini_parse(), for numbers and words. */
 void ofs_ini_describe(const struct ofs_ini_key *key, struct ofs_error *ret);
 
 /* Says in `err` that there is no key `name` in a section, and which there are. Returns -EINVAL. */

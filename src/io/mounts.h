@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The trees that are mounted, as the kernel tells it. */
+/* The mounted trees, from the kernel's list. */
 #ifndef OFS_IO_MOUNTS_H
 #define OFS_IO_MOUNTS_H
 

@@ -110,7 +110,7 @@ int ofs_path_make(const char *path, mode_t mode)
 		int r;
 
 		*slash = '\0';
-		/* What is there need not be writable, so look before making. */
+		/* A directory that exists need not be writable, so look before making. */
 		r = stat(part, &st) == 0 ? 0 : ofs_io_mkdir(AT_FDCWD, part, mode);
 		if (r < 0)
 			return r;

@@ -24,8 +24,8 @@ char *ofs_path_cwd(void);
 char *ofs_path_absolute(const char *path);
 
 /*
- * `path` made absolute and without symbolic links, as far as that can be found out: the last
- * component may be missing, and what a dead mount hides is taken as text. NULL as above.
+ * `path` made absolute and without symbolic links, as far as possible: the last component may be
+ * missing, and components that a dead mount hides are taken as text. NULL as above.
  */
 char *ofs_path_real(const char *path);
 
@@ -35,8 +35,8 @@ char *ofs_path_real(const char *path);
 char *ofs_path_display(const char *path);
 
 /*
- * Takes what says nothing (".", doubled and leading slashes) out of a relative path, in place. -EINVAL:
- * it has "..", which could lead out of where it begins.
+ * Removes ".", doubled and leading slashes from a relative path, in place. -EINVAL: it has "..",
+ * which could lead out of its start.
  */
 int ofs_path_normalize(char *path);
 
