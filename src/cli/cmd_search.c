@@ -17,7 +17,7 @@
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/target.h"
-#include "tree/query.h"
+#include "tree/search/query.h"
 
 enum {
 	EXIT_FOUND = 0,

@@ -4,8 +4,15 @@
 
 #include "base/clock.h"
 #include "base/util.h"
-#include "tree/indexer.h"
-#include "tree/internal.h"
+#include "tree/core/changes.h"
+#include "tree/core/place.h"
+#include "tree/core/ref.h"
+#include "tree/core/stat.h"
+#include "tree/core/tree_state.h"
+#include "tree/search/indexer.h"
+#include "tree/virtual/fixed.h"
+#include "tree/core/slice.h"
+#include "tree/virtual/task_context.h"
 
 #define ARCHIVE_GRACE (60 * OFS_NS_PER_S)
 
@@ -74,13 +81,13 @@ static int check_not_recap(struct ofs_tree *t, ofs_node parent, const char *name
 {
 	struct ofs_attr attr;
 
-	if (!ofs_recap_is(t, parent, name))
+	if (!ofs_task_context_is(t, parent, name))
 		return 0;
 	if (ofs_store_lookup(t->store, parent, name, &attr) == 0) {
 		ofs_store_forget(t->store, attr.ino, 1);
 		return 0;
 	}
-	return ofs_recap_exists(t, parent) ? -EROFS : 0;
+	return ofs_task_context_exists(t, parent) ? -EROFS : 0;
 }
 
 /* Whether an entry may be removed or moved away. */
@@ -151,12 +158,12 @@ static int create(struct ofs_tree *t, ofs_node parent, const char *name,
 	struct ofs_attr attr;
 	int r;
 
-	ofs_tree_count(t, OFS_CALL_CHANGE);
+	ofs_tree_count(t, OFS_TREE_CHANGE);
 	r = check_new_name(t, parent, name);
 	if (r == 0)
 		r = ofs_store_create(t->store, parent, name, what, &attr);
 	if (r == 0)
-		ofs_tree_fill_entry(&attr, true, ret);
+		ofs_stat_fill_entry(&attr, true, ret);
 	if (r == 0 && S_ISREG(what->mode))
 		ofs_indexer_note_in(t->indexer, attr.ino, parent);
 	return changed(t, r);
@@ -200,14 +207,14 @@ int ofs_tree_link(struct ofs_tree *t, ofs_node node, ofs_node parent, const char
 	struct ofs_attr attr;
 	int r;
 
-	ofs_tree_count(t, OFS_CALL_CHANGE);
+	ofs_tree_count(t, OFS_TREE_CHANGE);
 	if (ofs_node_is_virtual(node))
 		return -EPERM;
 	r = check_new_name(t, parent, name);
 	if (r == 0)
 		r = ofs_store_link(t->store, node, parent, name, &attr);
 	if (r == 0) {
-		ofs_tree_fill_entry(&attr, true, ret);
+		ofs_stat_fill_entry(&attr, true, ret);
 		ofs_indexer_note(t->indexer, node);
 	}
 	return changed(t, r);
@@ -218,11 +225,11 @@ int ofs_tree_unlink(struct ofs_tree *t, ofs_node parent, const char *name)
 	int r = check_old_name(t, parent, name);
 	uint64_t left;
 
-	ofs_tree_count(t, OFS_CALL_CHANGE);
+	ofs_tree_count(t, OFS_TREE_CHANGE);
 	if (r == 0)
 		r = ofs_store_unlink(t->store, parent, name, &left);
 	if (r == 0)
-		ofs_by_ref_unlinked(t, left);
+		ofs_ref_unlinked(t, left);
 	return changed(t, r);
 }
 
@@ -230,7 +237,7 @@ int ofs_tree_rmdir(struct ofs_tree *t, ofs_node parent, const char *name)
 {
 	int r = check_old_name(t, parent, name);
 
-	ofs_tree_count(t, OFS_CALL_CHANGE);
+	ofs_tree_count(t, OFS_TREE_CHANGE);
 	return r < 0 ? r : changed(t, ofs_store_rmdir(t->store, parent, name));
 }
 
@@ -240,7 +247,7 @@ int ofs_tree_rename(struct ofs_tree *t, ofs_node parent, const char *name, ofs_n
 	uint64_t left;
 	int r;
 
-	ofs_tree_count(t, OFS_CALL_CHANGE);
+	ofs_tree_count(t, OFS_TREE_CHANGE);
 	r = check_old_name(t, parent, name);
 	if (r == 0)
 		r = check_new_name(t, newparent, newname);
@@ -251,7 +258,7 @@ int ofs_tree_rename(struct ofs_tree *t, ofs_node parent, const char *name, ofs_n
 		r = ofs_store_rename(t->store, parent, name, newparent, newname, flags, &left);
 	if (r < 0)
 		return r;
-	ofs_by_ref_unlinked(t, left);
+	ofs_ref_unlinked(t, left);
 	ofs_indexer_note_rename(t->indexer, parent, name, newparent, newname, flags);
 	return changed(t, r);
 }
@@ -263,7 +270,7 @@ int ofs_tree_setattr(struct ofs_tree *t, ofs_node node, const struct ofs_setattr
 	uint64_t dir = 0;
 	int r = 0;
 
-	ofs_tree_count(t, OFS_CALL_CHANGE);
+	ofs_tree_count(t, OFS_TREE_CHANGE);
 	if (ofs_node_is_virtual(node))
 		return -EROFS;
 	if (attr->set & OFS_SET_SIZE)
@@ -271,7 +278,7 @@ int ofs_tree_setattr(struct ofs_tree *t, ofs_node node, const struct ofs_setattr
 	if (r == 0)
 		r = ofs_store_setattr(t->store, node, attr, &now);
 	if (r == 0)
-		ofs_tree_fill_stat(&now, ret);
+		ofs_stat_fill(&now, ret);
 	if (r == 0 && attr->set & OFS_SET_SIZE)
 		ofs_indexer_note_in(t->indexer, node, dir);
 	return changed(t, r);
@@ -283,7 +290,7 @@ ssize_t ofs_tree_write(struct ofs_tree *t, ofs_node node, const void *buf, size_
 	uint64_t dir = 0;
 	ssize_t n = check_content(t, node, &dir);
 
-	ofs_tree_count(t, OFS_CALL_WRITE);
+	ofs_tree_count(t, OFS_TREE_WRITE);
 	if (n == 0)
 		n = ofs_store_write(t->store, node, buf, size, off);
 	if (n > 0)
@@ -299,7 +306,7 @@ int ofs_tree_fallocate(struct ofs_tree *t, ofs_node node, int mode, uint64_t off
 	uint64_t dir = 0;
 	int r = check_content(t, node, &dir);
 
-	ofs_tree_count(t, OFS_CALL_CHANGE);
+	ofs_tree_count(t, OFS_TREE_CHANGE);
 	if (r < 0)
 		return r;
 	switch (mode) {
@@ -326,7 +333,7 @@ ssize_t ofs_tree_copy(struct ofs_tree *t, ofs_node from, uint64_t from_off, ofs_
 	uint64_t dir = 0;
 	ssize_t n = check_content(t, to, &dir);
 
-	ofs_tree_count(t, OFS_CALL_WRITE);
+	ofs_tree_count(t, OFS_TREE_WRITE);
 	if (n == 0)
 		n = ofs_node_is_virtual(from)
 			    ? -EXDEV
@@ -368,7 +375,7 @@ bool ofs_tree_would_wait(struct ofs_tree *t)
 
 int ofs_tree_sync(struct ofs_tree *t)
 {
-	ofs_tree_count(t, OFS_CALL_SYNC);
+	ofs_tree_count(t, OFS_TREE_SYNC);
 	return ofs_store_sync(t->store);
 }
 

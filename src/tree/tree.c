@@ -5,13 +5,26 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/util.h"
-#include "tree/indexer.h"
 #include "tree/core/category.h"
-#include "tree/internal.h"
-#include "tree/keeper.h"
-#include "tree/tombstone.h"
+#include "tree/core/changes.h"
+#include "tree/core/label.h"
+#include "tree/core/place.h"
+#include "tree/core/ref.h"
+#include "tree/core/stat.h"
+#include "tree/core/tree_state.h"
+#include "tree/expiry/gc.h"
+#include "tree/expiry/tombstone_report.h"
+#include "tree/search/indexer.h"
+#include "tree/virtual/fixed.h"
+#include "tree/virtual/made.h"
+#include "tree/virtual/search_node.h"
+#include "tree/virtual/slice_node.h"
+#include "tree/virtual/status.h"
+#include "tree/virtual/task_context.h"
+#include "tree/virtual/verify_job.h"
+#include "tree/virtual/view.h"
 
-#define TEXT_INDEX "search.db" /* in the store's directory */
+#define SEARCH_INDEX "search.db" /* in the store's directory */
 
 static const char *const top_names[OFS_TOPS] = { "cache", "tasks", "persistent", "archive" };
 
@@ -54,6 +67,14 @@ static void on_attr_changed(void *arg, uint64_t ino)
 		t->events.attr_changed(t->events.arg, ino);
 }
 
+static void on_labelled(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, int64_t ttl)
+{
+	if (kind == OFS_LABEL_TTL)
+		ofs_gc_note(t->gc, ttl);
+	if (kind == OFS_LABEL_TITLE || kind == OFS_LABEL_TAGS)
+		ofs_indexer_note(t->indexer, ino);
+}
+
 /* The four trees, and what works on them from here on. */
 static int start(struct ofs_tree *t, const char *path)
 {
@@ -64,17 +85,14 @@ static int start(struct ofs_tree *t, const char *path)
 		r = note_age(t);
 	if (r < 0)
 		return r;
-	if (asprintf(&index, "%s/" TEXT_INDEX, path) < 0) {
-		index = NULL;
-		return -ENOMEM;
-	}
+	index = ofs_format("%s/" SEARCH_INDEX, path);
 	t->indexer = ofs_indexer_create(t, index);
 	if (t->background)
 		r = ofs_store_start(t->store);
 	if (r == 0 && t->background)
 		r = ofs_indexer_start(t->indexer);
 	if (r == 0 && t->background)
-		r = ofs_keeper_start(t->keeper);
+		r = ofs_gc_start(t->gc);
 	return r;
 }
 
@@ -89,32 +107,34 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 		.cache_bytes = opts->cache_bytes,
 		.scrub_ms = opts->scrub_ms,
 		.journal_max = opts->journal_max,
-		.classify = ofs_tree_classify,
+		.classify = ofs_place_classify,
 		.attr_changed = on_attr_changed,
 		.events_arg = t,
 	};
-	struct ofs_keeper_options keeper = {
+	struct ofs_gc_options keeper = {
 		.interval = opts->gc_interval_ms * OFS_NS_PER_MS,
 		.working_max = opts->working_max,
 		.tombstones = ofs_ttl_of_seconds(opts->tombstones_s),
 	};
 	int r;
 
-	pthread_mutex_init(&t->lock, NULL);
-	pthread_mutex_init(&t->by_ref_lock, NULL);
-	t->verify = ofs_tree_verify_create(t);
+	t->changes = ofs_changes_create();
+	t->refs = ofs_refs_create();
+	t->made = ofs_made_nodes_create();
+	t->labelled = on_labelled;
+	t->verify_job = ofs_verify_job_create(t);
 	t->events = opts->events;
 	t->uid = geteuid();
 	t->gid = getegid();
 	t->background = opts->background;
-	t->reports = ofs_reports_create();
+	t->status = ofs_status_create();
 	t->opened = ofs_clock_monotonic();
 	t->views = ofs_views_create();
 	t->labels = ofs_labels_create();
 	t->categories = ofs_categories_create(opts->lifetimes, opts->n_lifetimes);
-	t->keeper = ofs_keeper_create(t, &keeper);
+	t->gc = ofs_gc_create(t, &keeper);
 	t->searches = ofs_searches_create();
-	t->recaps = ofs_recaps_create(&opts->recap);
+	t->task_context = ofs_task_context_create(&opts->recap);
 	t->config = opts->config ? ofs_strdup(opts->config) : NULL;
 	t->mountpoint = opts->mountpoint ? ofs_strdup(opts->mountpoint) : NULL;
 	t->slice_max_lines = opts->slice_max_lines;
@@ -135,64 +155,25 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 
 void ofs_tree_close(struct ofs_tree *t)
 {
-	struct ofs_made *m;
-	size_t pos = 0;
-
 	if (!t)
 		return;
-	ofs_keeper_destroy(t->keeper);
-	ofs_tree_verify_destroy(t->verify);
+	ofs_gc_destroy(t->gc);
+	ofs_verify_job_destroy(t->verify_job);
 	ofs_indexer_stop(t->indexer);
-	while ((m = ofs_map_next(&t->made, &pos)))
-		ofs_made_destroy(m);
-	ofs_map_finish(&t->made);
-	ofs_map_finish(&t->by_ref);
+	ofs_made_nodes_destroy(t->made);
 	ofs_store_close(t->store);
 	ofs_indexer_destroy(t->indexer);
-	ofs_reports_destroy(t->reports);
+	ofs_status_destroy(t->status);
 	ofs_views_destroy(t->views);
 	ofs_labels_destroy(t->labels);
 	ofs_categories_destroy(t->categories);
 	ofs_searches_destroy(t->searches);
-	ofs_recaps_destroy(t->recaps);
-	pthread_mutex_destroy(&t->by_ref_lock);
-	pthread_mutex_destroy(&t->lock);
+	ofs_task_context_destroy(t->task_context);
+	ofs_refs_destroy(t->refs);
+	ofs_changes_destroy(t->changes);
 	free(t->mountpoint);
 	free(t->config);
 	free(t);
-}
-
-int ofs_ref_lookup(struct ofs_tree *t, const char *name, const struct ofs_cred *cred,
-		   struct ofs_attr *ret)
-{
-	ofs_node ino = ofs_ref_parse(name);
-	int r = ino ? ofs_store_hold(t->store, ino, ret) : -ENOENT;
-
-	if (r == -ENOENT && ofs_tombstone_exists(t, name))
-		return -EKEYEXPIRED;
-	if (r < 0)
-		return r;
-	r = S_ISREG(ret->mode) ? ofs_place_check(t, ino, cred) : -ENOENT;
-	if (r < 0)
-		ofs_store_forget(t->store, ino, 1);
-	return r;
-}
-
-/* Of a file that loses its last name meanwhile either this, or who removes that name, knows. */
-static int lookup_in_refs(struct ofs_tree *t, const char *name, const struct ofs_cred *cred,
-			  struct ofs_attr *ret)
-{
-	int r = ofs_ref_lookup(t, name, cred, ret);
-
-	if (r < 0)
-		return r;
-	ofs_by_ref_add(t, ret->ino);
-	r = ofs_store_getattr(t->store, ret->ino, ret);
-	if (r == 0 && !ret->nlink)
-		r = -ENOENT;
-	if (r < 0)
-		ofs_tree_forget(t, ret->ino, 1);
-	return r;
 }
 
 /* What is there by that very name. */
@@ -209,10 +190,10 @@ static int lookup_literal(struct ofs_tree *t, ofs_node parent, const char *name,
 	r = ofs_fixed_lookup(t, parent, name, ret);
 	if (r != -ENOENT || (ofs_node_is_virtual(parent) && parent != OFS_NODE_REFS))
 		return r;
-	r = parent == OFS_NODE_REFS ? lookup_in_refs(t, name, cred, &attr)
+	r = parent == OFS_NODE_REFS ? ofs_ref_lookup_name(t, name, cred, &attr)
 				    : ofs_store_lookup(t->store, parent, name, &attr);
 	if (r == 0)
-		ofs_tree_fill_entry(&attr, parent != OFS_NODE_REFS, ret);
+		ofs_stat_fill_entry(&attr, parent != OFS_NODE_REFS, ret);
 	return r;
 }
 
@@ -231,7 +212,7 @@ int ofs_tree_lookup_as(struct ofs_tree *t, ofs_node parent, const char *name,
 {
 	int r;
 
-	ofs_tree_count(t, OFS_CALL_LOOKUP);
+	ofs_tree_count(t, OFS_TREE_LOOKUP);
 	*ret = (struct ofs_entry){ 0 };
 	if (strlen(name) > OFS_NAME_MAX)
 		return -ENAMETOOLONG;
@@ -239,8 +220,8 @@ int ofs_tree_lookup_as(struct ofs_tree *t, ofs_node parent, const char *name,
 		return -ENOTDIR;
 	r = lookup_literal(t, parent, name, cred, ret);
 	/* Its absence is not remembered: the next step makes it. */
-	if (r == -ENOENT && ofs_recap_is(t, parent, name))
-		return ofs_recap_lookup(t, parent, cred, ret);
+	if (r == -ENOENT && ofs_task_context_is(t, parent, name))
+		return ofs_task_context_lookup(t, parent, cred, ret);
 	return r == -ENOENT ? ofs_slice_lookup(t, parent, name, cred, ret) : r;
 }
 
@@ -254,7 +235,7 @@ void ofs_tree_forget(struct ofs_tree *t, ofs_node node, uint64_t n)
 	if (ofs_node_is_made(node))
 		ofs_made_forget(t, node, n);
 	else if (!ofs_node_is_virtual(node))
-		ofs_by_ref_forget(t, node, n);
+		ofs_ref_forget(t, node, n);
 }
 
 int ofs_tree_walk(struct ofs_tree *t, const char *path, struct ofs_entry *ret)
@@ -266,7 +247,7 @@ int ofs_tree_walk(struct ofs_tree *t, const char *path, struct ofs_entry *ret)
 	r = ofs_store_hold(t->store, OFS_ROOT_INO, &attr);
 	if (r < 0)
 		return r;
-	ofs_tree_fill_entry(&attr, true, &at);
+	ofs_stat_fill_entry(&attr, true, &at);
 	while (r == 0 && *path) {
 		size_t len = strcspn(path, "/");
 		char name[OFS_NAME_MAX + 1];
@@ -308,7 +289,7 @@ static int made_getattr(struct ofs_tree *t, ofs_node node, struct stat *ret)
 		attr = m->attr;
 		if (S_ISDIR(attr.mode))
 			r = ofs_view_refresh(t, &attr);
-		ofs_tree_fill_stat(&attr, ret);
+		ofs_stat_fill(&attr, ret);
 	}
 	ofs_made_put(t, m);
 	return r;
@@ -319,7 +300,7 @@ int ofs_tree_getattr(struct ofs_tree *t, ofs_node node, struct stat *ret)
 	struct ofs_attr attr;
 	int r;
 
-	ofs_tree_count(t, OFS_CALL_GETATTR);
+	ofs_tree_count(t, OFS_TREE_GETATTR);
 	if (ofs_node_is_made(node))
 		return made_getattr(t, node, ret);
 	if (ofs_node_is_link(node))
@@ -330,7 +311,7 @@ int ofs_tree_getattr(struct ofs_tree *t, ofs_node node, struct stat *ret)
 		r = ofs_store_getattr(t->store, node, &attr);
 	if (r < 0)
 		return r;
-	ofs_tree_fill_stat(&attr, ret);
+	ofs_stat_fill(&attr, ret);
 	return 0;
 }
 
@@ -366,7 +347,7 @@ static int readdir_store(void *arg, const char *name, const struct ofs_attr *att
 	struct ofs_entry entry = { .node = attr->ino, .keep_name = true, .keep_attr = true };
 
 	if (rd->plus)
-		ofs_tree_fill_stat(attr, &entry.attr);
+		ofs_stat_fill(attr, &entry.attr);
 	else
 		entry.attr = (struct stat){ .st_ino = attr->ino, .st_mode = attr->mode };
 	return rd->fn(rd->arg, name, &entry, cookie);
@@ -419,7 +400,7 @@ int ofs_tree_readdir(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plu
 	ofs_node parent;
 	int r;
 
-	ofs_tree_count(t, OFS_CALL_READDIR);
+	ofs_tree_count(t, OFS_TREE_READDIR);
 	r = parent_of(t, dir, &parent);
 	if (r < 0)
 		return r;
@@ -466,7 +447,7 @@ ssize_t ofs_tree_read(struct ofs_tree *t, ofs_node node, void *buf, size_t size,
 	ssize_t n = ofs_node_is_virtual(node) ? made_read(t, node, buf, size, off)
 					      : ofs_store_read(t->store, node, buf, size, off);
 
-	ofs_tree_count(t, OFS_CALL_READ);
+	ofs_tree_count(t, OFS_TREE_READ);
 	if (n >= 0 && !ofs_node_is_virtual(node))
 		ofs_store_use(t->store, node);
 	if (n > 0)

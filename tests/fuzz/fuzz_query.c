@@ -8,8 +8,8 @@
 #include "base/alloc.h"
 #include "base/util.h"
 #include "fuzz.h"
-#include "tree/fold.h"
-#include "tree/passage.h"
+#include "tree/search/fold.h"
+#include "tree/search/passage.h"
 
 static uint64_t count_lines(const char *text, size_t len)
 {

@@ -5,7 +5,7 @@
 #include <offloadfs/tree.h>
 
 #include "fuzz.h"
-#include "tree/slice.h"
+#include "tree/core/slice.h"
 
 #define REF_RANGE UINT64_C(2821109907456) /* 36^8 */
 

@@ -3,7 +3,8 @@
 #include <fcntl.h>
 #include <sys/wait.h>
 
-#include "tree/indexer.h"
+#include "tree/core/place.h"
+#include "tree/search/indexer.h"
 
 #include "test_tree_fixture.h"
 

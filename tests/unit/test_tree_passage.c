@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/util.h"
-#include "tree/passage.h"
+#include "tree/search/passage.h"
 
 static struct ofs_query *parse(const char *text)
 {

@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/util.h"
-#include "tree/fold.h"
-#include "tree/query.h"
+#include "tree/search/fold.h"
+#include "tree/search/query.h"
 
 #define NOW (INT64_C(1800000000) * OFS_NS_PER_S)
 

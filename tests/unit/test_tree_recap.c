@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include "test_tree_fixture.h"
-#include "tree/step_file.h"
+#include "tree/expiry/step_file.h"
 
 #define PATH "tasks/T/context.md"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/util.h"
-#include "tree/slice.h"
+#include "tree/core/slice.h"
 
 #define END UINT64_MAX
 

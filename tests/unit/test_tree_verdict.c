@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/util.h"
-#include "tree/verdict.h"
+#include "tree/expiry/verdict.h"
 
 #define SECOND OFS_NS_PER_S
 #define MINUTE (60 * SECOND)

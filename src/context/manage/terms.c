@@ -5,7 +5,7 @@
 
 #include "base/util.h"
 #include "context/snapshot/prose.h"
-#include "tree/fold.h"
+#include "tree/search/fold.h"
 
 #define QUERY_MAX 8192
 #define PHRASES_MAX 32

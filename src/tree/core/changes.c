@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "tree/core/changes.h"
+
+#include <pthread.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/u64_list.h"
+#include "tree/core/tree_state.h"
+
+struct ofs_changes {
+	pthread_mutex_t lock; /* never held while anything else is called */
+	struct ofs_u64_list shown; /* directories whose times the kernel was told since; lock */
+	atomic_bool any_shown;
+	_Atomic int64_t last; /* wall clock */
+};
+
+struct ofs_changes *ofs_changes_create(void)
+{
+	struct ofs_changes *c = ofs_alloc(sizeof(*c));
+
+	pthread_mutex_init(&c->lock, NULL);
+	atomic_store(&c->last, ofs_clock_wall());
+	return c;
+}
+
+void ofs_changes_destroy(struct ofs_changes *c)
+{
+	if (!c)
+		return;
+	pthread_mutex_destroy(&c->lock);
+	ofs_u64_list_finish(&c->shown);
+	free(c);
+}
+
+/*
+ * The kernel keeps a listing until the modification time of the directory is another one, and that
+ * time until it is told to forget it. A directory is noted before the time is read, and the time is
+ * set before those noted are told: so whoever was given an old time is told.
+ */
+int64_t ofs_changes_show(struct ofs_tree *t, ofs_node dir)
+{
+	struct ofs_changes *c = t->changes;
+	int64_t last;
+	size_t i;
+
+	pthread_mutex_lock(&c->lock);
+	for (i = 0; i < c->shown.n && c->shown.at[i] != dir; i++)
+		;
+	if (i == c->shown.n)
+		ofs_u64_list_add(&c->shown, dir);
+	atomic_store(&c->any_shown, true);
+	last = atomic_load(&c->last);
+	pthread_mutex_unlock(&c->lock);
+	return last;
+}
+
+void ofs_tree_touch(struct ofs_tree *t)
+{
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list shown = { 0 };
+	struct ofs_changes *c = t->changes;
+	int64_t now = ofs_clock_wall(), last = atomic_load(&c->last);
+
+	/* No two changes are at the same time. */
+	while (!atomic_compare_exchange_weak(&c->last, &last, OFS_MAX(now, last + 1)))
+		;
+	if (!atomic_load(&c->any_shown))
+		return;
+	pthread_mutex_lock(&c->lock);
+	shown = c->shown;
+	c->shown = (struct ofs_u64_list){ 0 };
+	atomic_store(&c->any_shown, false);
+	pthread_mutex_unlock(&c->lock);
+	for (size_t i = 0; i < shown.n && t->events.attr_changed; i++)
+		t->events.attr_changed(t->events.arg, shown.at[i]);
+}
+
+int64_t ofs_tree_changed(struct ofs_tree *t)
+{
+	return atomic_load(&t->changes->last);
+}

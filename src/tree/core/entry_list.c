@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include "tree/core/entry_list.h"
+
+#include "base/alloc.h"
+#include "base/util.h"
+#include "codec/hash.h"
+
+void ofs_entry_list_finish(struct ofs_entry_list *l)
+{
+	free(l->entries);
+	ofs_buf_finish(&l->names);
+	*l = (struct ofs_entry_list){ 0 };
+}
+
+size_t ofs_entry_list_seek(const struct ofs_entry_list *l, uint64_t key)
+{
+	size_t lo = 0, hi = l->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (l->entries[mid].key <= key)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+void ofs_entry_list_add(struct ofs_entry_list *l, uint64_t key, const char *name)
+{
+	size_t at = l->names.len;
+
+	ofs_buf_append(&l->names, name, strlen(name) + 1);
+	l->entries = ofs_grow(l->entries, &l->cap, l->n + 1, sizeof(*l->entries));
+	l->entries[l->n++] = (struct ofs_list_entry){ key, at };
+}
+
+uint64_t ofs_entry_list_key(const char *name)
+{
+	return ofs_checksum(name, strlen(name), 0) >> 2;
+}
+
+void ofs_entry_list_add_name(struct ofs_entry_list *l, const char *name)
+{
+	ofs_entry_list_add(l, ofs_entry_list_key(name), name);
+}
+
+/* Of several names of one file the one that was found first comes first. */
+static int compare_keys(const void *a, const void *b)
+{
+	const struct ofs_list_entry *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->name < y->name ? -1 : x->name > y->name;
+}
+
+void ofs_entry_list_settle(struct ofs_entry_list *l)
+{
+	size_t i, n = 0;
+
+	if (!l->n)
+		return;
+	qsort(l->entries, l->n, sizeof(*l->entries), compare_keys);
+	for (i = 0; i < l->n; i++)
+		if (!n || l->entries[n - 1].key != l->entries[i].key)
+			l->entries[n++] = l->entries[i];
+	l->n = n;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* A list of names, each under a number, in order of the numbers. */
+#ifndef OFS_TREE_CORE_ENTRY_LIST_H
+#define OFS_TREE_CORE_ENTRY_LIST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct ofs_list_entry {
+	uint64_t key; /* the inode of a file, or a hash of the name */
+	size_t name; /* where it begins in `names` */
+};
+
+struct ofs_entry_list {
+	struct ofs_list_entry *entries; /* by key once it is settled */
+	size_t n, cap;
+	struct ofs_buf names;
+};
+
+void ofs_entry_list_finish(struct ofs_entry_list *l);
+
+/* What a name alone is added under. */
+uint64_t ofs_entry_list_key(const char *name);
+
+/* Both 0 or -ENOMEM. */
+void ofs_entry_list_add(struct ofs_entry_list *l, uint64_t key, const char *name);
+void ofs_entry_list_add_name(struct ofs_entry_list *l, const char *name);
+
+/* Brings the entries into order, each key once: with the name that was added first. */
+void ofs_entry_list_settle(struct ofs_entry_list *l);
+
+/* The first entry with a key above `key`; l->n when there is none. */
+size_t ofs_entry_list_seek(const struct ofs_entry_list *l, uint64_t key);
+
+static inline const char *ofs_entry_list_name(const struct ofs_entry_list *l, size_t i)
+{
+	return (const char *)l->names.data + l->entries[i].name;
+}
+
+#endif

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The attributes of a file that can be set: how long it lives, whether it is important, tags, title
+ * and category. They lie in the store like any other attribute; what listings need of them is kept
+ * in memory once it was asked for.
+ */
+#include "tree/core/label.h"
+
+#include <pthread.h>
+#include <sys/xattr.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/text.h"
+#include "base/util.h"
+#include "tree/core/category.h"
+#include "tree/core/tree_state.h"
+
+#define PREFIX "user.offload."
+#define TITLE_MAX 1024
+#define TAGS_MAX 4096
+#define VALUE_MAX 4096 /* of any of them */
+#define LISTED_AT_ONCE 256
+#define CHECKED_AT_ONCE 3
+
+struct ofs_labels {
+	pthread_mutex_t lock; /* held while the store is asked */
+	bool loaded;
+	/* inode -> struct ofs_label; those of removed files may be among them, but not for ever */
+	struct ofs_map files;
+	size_t checked; /* how far in `files` it was looked for those */
+};
+
+static const char *const names[OFS_LABELS] = {
+	[OFS_LABEL_TTL] = PREFIX "ttl",		  [OFS_LABEL_IMPORTANT] = PREFIX "important",
+	[OFS_LABEL_TAGS] = PREFIX "tags",	  [OFS_LABEL_TITLE] = PREFIX "title",
+	[OFS_LABEL_CATEGORY] = PREFIX "category",
+};
+
+const char *ofs_label_name(enum ofs_label_kind kind)
+{
+	return names[kind];
+}
+
+enum ofs_label_kind ofs_label_find(const char *name)
+{
+	int i;
+
+	for (i = 0; i < OFS_LABELS; i++)
+		if (strcmp(names[i] + strlen(PREFIX), name) == 0)
+			break;
+	return (enum ofs_label_kind)i;
+}
+
+/* ---- values */
+
+bool ofs_label_has_tag(const char *tags, const char *tag)
+{
+	size_t len = strlen(tag);
+
+	while (tags) {
+		if (strcspn(tags, ",") == len && strncmp(tags, tag, len) == 0)
+			return true;
+		tags = strchr(tags, ',');
+		tags += tags != NULL;
+	}
+	return false;
+}
+
+/* Tags without the spaces around them and without repetitions. */
+static int normalize_tags(const char *text, struct ofs_buf *out)
+{
+	char done[VALUE_MAX + 1] = "", tag[OFS_NAME_MAX + 1];
+	size_t used = 0;
+
+	for (bool more = true; more;) {
+		size_t len = strcspn(text, ","), from = strspn(text, " "), to = len;
+
+		more = text[len] == ',';
+		while (to > from && text[to - 1] == ' ')
+			to--;
+		from = OFS_MIN(from, to);
+		if (to - from > OFS_NAME_MAX)
+			return -EINVAL;
+		memcpy(tag, text + from, to - from);
+		tag[to - from] = 0;
+		if (!ofs_category_is_name(tag))
+			return -EINVAL;
+		if (!used || !ofs_label_has_tag(done, tag)) {
+			if (used)
+				done[used++] = ',';
+			memcpy(done + used, tag, to - from + 1);
+			used += to - from;
+		}
+		text += len + more;
+	}
+	if (used > TAGS_MAX)
+		return -EINVAL;
+	ofs_buf_append_str(out, done);
+	return 0;
+}
+
+int ofs_label_normalize(enum ofs_label_kind kind, const void *value, size_t size,
+			struct ofs_buf *out)
+{
+	char text[VALUE_MAX + 1];
+	int64_t ttl;
+
+	/* A final NUL is part of the value as some programs write it. */
+	if (size && ((const char *)value)[size - 1] == 0)
+		size--;
+	if (size > VALUE_MAX || (size && memchr(value, 0, size)))
+		return -EINVAL;
+	if (size)
+		memcpy(text, value, size);
+	text[size] = 0;
+	switch (kind) {
+	case OFS_LABEL_TTL:
+		ttl = ofs_ttl_parse(text);
+		if (!ttl)
+			return -EINVAL;
+		ofs_ttl_format(ttl, out);
+		return 0;
+	case OFS_LABEL_IMPORTANT:
+		if (strcmp(text, "0") == 0)
+			return 0;
+		if (strcmp(text, "1") != 0)
+			return -EINVAL;
+		ofs_buf_append_str(out, text);
+		return 0;
+	case OFS_LABEL_TAGS:
+		return size ? normalize_tags(text, out) : 0;
+	case OFS_LABEL_TITLE:
+		if (!(size <= TITLE_MAX && ofs_text_is_line(text)))
+			return -EINVAL;
+		ofs_buf_append_str(out, text);
+		return 0;
+	case OFS_LABEL_CATEGORY:
+		if (!ofs_category_is_name(text))
+			return -EINVAL;
+		ofs_buf_append_str(out, text);
+		return 0;
+	case OFS_LABELS:
+		break;
+	}
+	return -EINVAL;
+}
+
+/* ---- what listings need */
+
+static void label_destroy(struct ofs_label *l)
+{
+	if (!l)
+		return;
+	free(l->tags);
+	free(l->category);
+	free(l->title);
+	free(l);
+}
+
+struct ofs_labels *ofs_labels_create(void)
+{
+	struct ofs_labels *l = ofs_alloc(sizeof(*l));
+
+	pthread_mutex_init(&l->lock, NULL);
+	return l;
+}
+
+static void forget_all(struct ofs_labels *l)
+{
+	struct ofs_label *label;
+	size_t pos = 0;
+
+	while ((label = ofs_map_next(&l->files, &pos)))
+		label_destroy(label);
+	ofs_map_finish(&l->files);
+	l->files = (struct ofs_map)OFS_MAP_INIT;
+}
+
+void ofs_labels_destroy(struct ofs_labels *l)
+{
+	if (!l)
+		return;
+	forget_all(l);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+int ofs_label_get(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, struct ofs_buf *out)
+{
+	char value[VALUE_MAX];
+	ssize_t n = ofs_store_getxattr(t->store, ino, names[kind], value, sizeof(value));
+
+	if (n < 0)
+		return (int)n;
+	ofs_buf_append(out, value, (size_t)n);
+	return 0;
+}
+
+/* Allocated; NULL: it is not set. */
+static char *get_text(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT;
+
+	if (ofs_label_get(t, ino, kind, &value) < 0)
+		return NULL;
+	ofs_buf_append(&value, "", 1);
+	return (char *)ofs_steal(value.data);
+}
+
+/*
+ * Looks at a few files, and forgets those that were removed. Done for each file that is added, this
+ * keeps memory in proportion to the files there are.
+ */
+static void forget_removed(struct ofs_tree *t)
+{
+	struct ofs_labels *labels = t->labels;
+	struct ofs_label *l;
+	struct ofs_attr attr;
+	int r;
+
+	for (int i = 0; i < CHECKED_AT_ONCE; i++) {
+		l = ofs_map_next(&labels->files, &labels->checked);
+		if (!l) {
+			labels->checked = 0;
+			return;
+		}
+		r = ofs_store_getattr(t->store, l->ino, &attr);
+		if (r == -ENOENT || (r == 0 && !attr.nlink))
+			label_destroy(ofs_map_remove(&labels->files, l->ino));
+	}
+}
+
+/* Brings memory in line with the store; the labels' lock is held. */
+static void reload(struct ofs_tree *t, uint64_t ino)
+{
+	OFS_FREE char *ttl = get_text(t, ino, OFS_LABEL_TTL);
+	OFS_FREE char *important = get_text(t, ino, OFS_LABEL_IMPORTANT);
+	struct ofs_label *l = ofs_alloc(sizeof(*l)), *had;
+
+	l->ino = ino;
+	l->ttl = ttl ? ofs_ttl_parse(ttl) : OFS_TTL_UNSET;
+	l->important = important && strcmp(important, "1") == 0;
+	l->tags = get_text(t, ino, OFS_LABEL_TAGS);
+	l->category = get_text(t, ino, OFS_LABEL_CATEGORY);
+	l->title = get_text(t, ino, OFS_LABEL_TITLE);
+	had = ofs_map_remove(&t->labels->files, ino);
+	if (!had && t->labels->loaded)
+		forget_removed(t);
+	label_destroy(had);
+	if (l->ttl == OFS_TTL_UNSET && !l->important && !l->tags && !l->category && !l->title) {
+		label_destroy(l);
+		return;
+	}
+	ofs_map_put(&t->labels->files, ino, l);
+}
+
+static int load_all(struct ofs_tree *t)
+{
+	uint64_t list[LISTED_AT_ONCE], after = 0;
+	int n, i, r = 0;
+
+	if (!t->labels->loaded)
+		forget_all(t->labels);
+	while (!t->labels->loaded && r == 0) {
+		n = ofs_store_list_labelled(t->store, after, list, LISTED_AT_ONCE);
+		if (n < 0)
+			return n;
+		for (i = 0; i < n; i++)
+			reload(t, list[i]);
+		if (n)
+			after = list[n - 1];
+		t->labels->loaded = r == 0 && !n;
+	}
+	return r;
+}
+
+int ofs_labels_with(struct ofs_tree *t, uint64_t ino,
+		    void (*fn)(void *arg, const struct ofs_label *l), void *arg)
+{
+	int r;
+
+	pthread_mutex_lock(&t->labels->lock);
+	r = load_all(t);
+	if (r == 0)
+		fn(arg, ofs_map_get(&t->labels->files, ino));
+	pthread_mutex_unlock(&t->labels->lock);
+	return r;
+}
+
+int ofs_labels_each(struct ofs_tree *t, void (*fn)(void *arg, const struct ofs_label *l), void *arg)
+{
+	struct ofs_label *l;
+	size_t pos = 0;
+	int r;
+
+	pthread_mutex_lock(&t->labels->lock);
+	r = load_all(t);
+	while (r == 0 && (l = ofs_map_next(&t->labels->files, &pos)))
+		fn(arg, l);
+	pthread_mutex_unlock(&t->labels->lock);
+	return r;
+}
+
+void ofs_labels_drop(struct ofs_tree *t, uint64_t ino)
+{
+	pthread_mutex_lock(&t->labels->lock);
+	label_destroy(ofs_map_remove(&t->labels->files, ino));
+	pthread_mutex_unlock(&t->labels->lock);
+}
+
+/* ---- setting them */
+
+static int store_value(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind,
+		       const struct ofs_buf *value, int flags)
+{
+	int r;
+
+	if (value->len)
+		return ofs_store_setxattr(t->store, ino, names[kind], value->data, value->len,
+					  flags);
+	/* What is empty is not kept, but the flags hold for it all the same. */
+	if (flags & ~(XATTR_CREATE | XATTR_REPLACE) || flags == (XATTR_CREATE | XATTR_REPLACE))
+		return -EINVAL;
+	if (flags & XATTR_CREATE) {
+		r = (int)ofs_store_getxattr(t->store, ino, names[kind], NULL, 0);
+		return r >= 0 ? -EEXIST : r == -ENODATA ? 0 : r;
+	}
+	r = ofs_store_removexattr(t->store, ino, names[kind]);
+	return r == -ENODATA && !(flags & XATTR_REPLACE) ? 0 : r;
+}
+
+/* A value in its one form. */
+static int64_t label_ttl(const struct ofs_buf *normal)
+{
+	char text[32] = "";
+
+	memcpy(text, normal->data, OFS_MIN(normal->len, sizeof(text) - 1));
+	return ofs_ttl_parse(text);
+}
+
+int ofs_label_set(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, const void *value,
+		  size_t size, int flags)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf normal = OFS_BUF_INIT;
+	int r;
+
+	r = ofs_label_normalize(kind, value, size, &normal);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&t->labels->lock);
+	r = store_value(t, ino, kind, &normal, flags);
+	if (r == 0 && t->labels->loaded)
+		reload(t, ino);
+	pthread_mutex_unlock(&t->labels->lock);
+	if (r == 0)
+		t->labelled(t, ino, kind, kind == OFS_LABEL_TTL ? label_ttl(&normal) : 0);
+	return r;
+}
+
+int ofs_label_remove(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind)
+{
+	int r;
+
+	pthread_mutex_lock(&t->labels->lock);
+	r = ofs_store_removexattr(t->store, ino, names[kind]);
+	if (r == 0 && t->labels->loaded)
+		reload(t, ino);
+	pthread_mutex_unlock(&t->labels->lock);
+	if (r == 0)
+		t->labelled(t, ino, kind, OFS_TTL_UNSET);
+	return r;
+}

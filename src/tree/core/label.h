@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* The attributes of files that can be set, as user.offload.* on a mount. */
+#ifndef OFS_TREE_CORE_LABEL_H
+#define OFS_TREE_CORE_LABEL_H
+
+#include "tree/core/tree_state.h"
+
+#define OFS_TTL_UNSET 0
+
+/* What the tree remembers of one file's attributes. */
+struct ofs_label {
+	uint64_t ino;
+	int64_t ttl; /* nanoseconds */
+	bool important;
+	char *tags; /* NULL: none; else separated by commas */
+	char *category; /* NULL: as its place says */
+	char *title; /* NULL: none */
+};
+
+/* The attribute's full name. */
+const char *ofs_label_name(enum ofs_label_kind kind);
+
+/* The kind that `name`, without "user.offload.", means; OFS_LABELS: none. */
+enum ofs_label_kind ofs_label_find(const char *name);
+
+/*
+ * Brings a value into its one form; -EINVAL: it has no meaning. An empty one with 0: the attribute
+ * goes.
+ */
+int ofs_label_normalize(enum ofs_label_kind kind, const void *value, size_t size,
+			struct ofs_buf *out);
+
+/* Whether `tags` (NULL: none) has that one. */
+bool ofs_label_has_tag(const char *tags, const char *tag);
+
+/* As it was set; -ENODATA. */
+int ofs_label_get(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, struct ofs_buf *out);
+int ofs_label_set(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, const void *value,
+		  size_t size, int flags);
+int ofs_label_remove(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind);
+
+struct ofs_labels *ofs_labels_create(void);
+void ofs_labels_destroy(struct ofs_labels *l);
+
+/* What is remembered of a file, for the time of `fn`; NULL: nothing was set. 0 or -errno. */
+int ofs_labels_with(struct ofs_tree *t, uint64_t ino,
+		    void (*fn)(void *arg, const struct ofs_label *l), void *arg);
+/* Calls `fn` for all of them, in no order; it must not come back to the labels. */
+int ofs_labels_each(struct ofs_tree *t, void (*fn)(void *arg, const struct ofs_label *l),
+		    void *arg);
+
+/* The file has lost its last name: nothing of it needs to be remembered. */
+void ofs_labels_drop(struct ofs_tree *t, uint64_t ino);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* Where a node is, what its path says about it, and who may get there. */
+#ifndef OFS_TREE_CORE_PLACE_H
+#define OFS_TREE_CORE_PLACE_H
+
+#include "tree/core/tree_state.h"
+
+enum ofs_tier {
+	OFS_TIER_WORKING,
+	OFS_TIER_LONG_TERM,
+	OFS_TIER_ARCHIVE,
+	OFS_TIERS
+};
+
+extern const char *const ofs_tier_names[OFS_TIERS];
+
+/* The category of what lies in no directory of a category. */
+#define OFS_CATEGORY_NONE "general"
+
+struct ofs_place {
+	enum ofs_top top; /* a file at the root counts as in cache/ */
+	char category[OFS_NAME_MAX + 1];
+	char task[OFS_NAME_MAX + 1]; /* "" outside tasks/ */
+	struct ofs_buf path; /* from the root; NUL-terminated, no leading slash */
+};
+
+void ofs_place_finish(struct ofs_place *p);
+
+/* -ENOENT when it has no name any more. */
+int ofs_place_of(struct ofs_tree *t, uint64_t ino, struct ofs_place *ret);
+
+enum ofs_tier ofs_place_tier(const struct ofs_place *p);
+
+/* Replaces the category of its directory by the one that was set for the file, if there is one. */
+int ofs_place_label(struct ofs_tree *t, uint64_t ino, struct ofs_place *p);
+
+/* ofs_place_of() and that. */
+int ofs_place_labelled(struct ofs_tree *t, uint64_t ino, struct ofs_place *ret);
+
+/*
+ * Whether the caller (NULL: may do all) has the rights `want`, of S_IROTH, S_IWOTH and S_IXOTH, to
+ * what has these attributes.
+ */
+bool ofs_place_may(const struct ofs_attr *attr, const struct ofs_cred *cred, uint32_t want);
+
+/*
+ * Whether the caller (NULL: may do all) may search every directory above the file: 0 or -EACCES.
+ * -ENOENT: it has no name.
+ */
+int ofs_place_check(struct ofs_tree *t, uint64_t ino, const struct ofs_cred *cred);
+
+/* The frame class of what lies there, as struct ofs_store_options asks for it; `arg` is the tree. */
+uint32_t ofs_place_classify(void *arg, uint64_t top, uint64_t second);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "tree/core/ref.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/map.h"
+#include "tree/core/place.h"
+#include "tree/core/tree_state.h"
+
+/*
+ * Refs are inode numbers, scrambled and written in base 36. The scrambling is a bijection, so nothing
+ * has to be stored; it makes neighbouring files look different, which keeps a language model from
+ * mixing them up. Numbers below 36^6 give 6 characters, the rest 8.
+ */
+
+#define SHORT_LEN 6
+#define LONG_LEN 8
+#define SHORT_RANGE UINT64_C(2176782336) /* 36^6 */
+#define LONG_RANGE UINT64_C(2821109907456) /* 36^8 */
+#define FACTOR \
+	UINT64_C(1540483477) /* coprime to 36, so multiplying modulo a power of 36 can be undone */
+
+static const char ref_digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+
+static uint64_t multiply(uint64_t a, uint64_t b, uint64_t range)
+{
+	return (uint64_t)((__extension__(unsigned __int128) a) * b % range);
+}
+
+/* The inverse of FACTOR modulo `range`, by Euler: phi(36^n) = 12 * 36^(n-1) = range / 3. */
+static uint64_t inverse(uint64_t range)
+{
+	uint64_t result = 1, base = FACTOR % range, e;
+
+	for (e = range / 3 - 1; e; e >>= 1) {
+		if (e & 1)
+			result = multiply(result, base, range);
+		base = multiply(base, base, range);
+	}
+	return result;
+}
+
+void ofs_ref_format(ofs_node ino, char ret[OFS_REF_SIZE])
+{
+	size_t len = ino < SHORT_RANGE ? SHORT_LEN : LONG_LEN, i;
+	uint64_t range = len == SHORT_LEN ? SHORT_RANGE : LONG_RANGE;
+	uint64_t n = multiply(ino % range, FACTOR, range);
+
+	for (i = len; i-- > 0; n /= 36)
+		ret[i] = ref_digits[n % 36];
+	ret[len] = 0;
+}
+
+ofs_node ofs_ref_parse(const char *ref)
+{
+	size_t len = strnlen(ref, LONG_LEN + 1), i;
+	uint64_t range = len == SHORT_LEN ? SHORT_RANGE : LONG_RANGE, n = 0;
+
+	if (len != SHORT_LEN && len != LONG_LEN)
+		return 0;
+	for (i = 0; i < len; i++) {
+		const char *digit = strchr(ref_digits, ref[i]);
+
+		if (!digit)
+			return 0;
+		n = n * 36 + (uint64_t)(digit - ref_digits);
+	}
+	n = multiply(n, inverse(range), range);
+	return len == LONG_LEN && n < SHORT_RANGE ? 0 : n;
+}
+
+/* ---- files that were found by their refs */
+
+struct ofs_refs {
+	/* Held while the store forgets an inode, so that no reference to it is taken in between. */
+	pthread_mutex_t lock;
+	struct ofs_map found; /* inode -> anything; lock */
+};
+
+struct ofs_refs *ofs_refs_create(void)
+{
+	struct ofs_refs *r = ofs_alloc(sizeof(*r));
+
+	pthread_mutex_init(&r->lock, NULL);
+	return r;
+}
+
+void ofs_refs_destroy(struct ofs_refs *r)
+{
+	if (!r)
+		return;
+	ofs_map_finish(&r->found);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+}
+
+void ofs_ref_forget(struct ofs_tree *t, uint64_t ino, uint64_t n)
+{
+	pthread_mutex_lock(&t->refs->lock);
+	if (ofs_store_forget(t->store, ino, n) == 0)
+		ofs_map_remove(&t->refs->found, ino);
+	pthread_mutex_unlock(&t->refs->lock);
+}
+
+void ofs_ref_unlinked(struct ofs_tree *t, uint64_t ino)
+{
+	char ref[OFS_REF_SIZE];
+	bool found;
+
+	if (!ino || !t->events.release)
+		return;
+	pthread_mutex_lock(&t->refs->lock);
+	found = ofs_map_get(&t->refs->found, ino);
+	pthread_mutex_unlock(&t->refs->lock);
+	if (!found)
+		return;
+	ofs_ref_format(ino, ref);
+	t->events.release(t->events.arg, ino, OFS_NODE_REFS, ref);
+}
+
+static bool has_expired(struct ofs_tree *t, ofs_node ino)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf stone = OFS_BUF_INIT;
+	int64_t removed;
+
+	return ino && ofs_store_get_tombstone(t->store, ino, &stone, &removed) == 0;
+}
+
+int ofs_ref_lookup(struct ofs_tree *t, const char *name, const struct ofs_cred *cred,
+		   struct ofs_attr *ret)
+{
+	ofs_node ino = ofs_ref_parse(name);
+	int r = ino ? ofs_store_hold(t->store, ino, ret) : -ENOENT;
+
+	if (r == -ENOENT && has_expired(t, ino))
+		return -EKEYEXPIRED;
+	if (r < 0)
+		return r;
+	r = S_ISREG(ret->mode) ? ofs_place_check(t, ino, cred) : -ENOENT;
+	if (r < 0)
+		ofs_store_forget(t->store, ino, 1);
+	return r;
+}
+
+/* When the file loses its last name meanwhile, either we see that or ofs_ref_unlinked() sees us. */
+int ofs_ref_lookup_name(struct ofs_tree *t, const char *name, const struct ofs_cred *cred,
+			struct ofs_attr *ret)
+{
+	int r = ofs_ref_lookup(t, name, cred, ret);
+
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&t->refs->lock);
+	ofs_map_put(&t->refs->found, ret->ino, t);
+	pthread_mutex_unlock(&t->refs->lock);
+	r = ofs_store_getattr(t->store, ret->ino, ret);
+	if (r == 0 && !ret->nlink)
+		r = -ENOENT;
+	if (r < 0)
+		ofs_ref_forget(t, ret->ino, 1);
+	return r;
+}

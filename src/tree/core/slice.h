@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* The grammar of slices: names that mean some lines or bytes of a file. Pure text, no I/O. */
+#ifndef OFS_TREE_CORE_SLICE_H
+#define OFS_TREE_CORE_SLICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What of the file; lines from 1 and bytes from 0, both inclusive. INFO and SUMMARY have no range. */
+struct ofs_slice_spec {
+	enum {
+		OFS_SLICE_LINES,
+		OFS_SLICE_LAST_LINES,
+		OFS_SLICE_BYTES,
+		OFS_SLICE_INFO,
+		OFS_SLICE_SUMMARY
+	} kind;
+	uint64_t first; /* LAST_LINES: how many */
+	uint64_t last; /* UINT64_MAX: to the end */
+};
+
+/*
+ * Takes a name apart: F:120-180, F:120, F:120-, F:-50, F#L120-L180, F#L120, F@L120-180, F:b0-4095, F:info, F:summary.
+ * Returns 0 with the length of the base name and the spec; -ENOENT when the name does not end in
+ * anything that means a slice; -EINVAL when it does but makes no sense (reversed, line 0,
+ * malformed): `ret_base` is set then too, since only where the base exists is that an error.
+ */
+int ofs_slice_parse(const char *name, size_t *ret_base, struct ofs_slice_spec *ret);
+
+#endif

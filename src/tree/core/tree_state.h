@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The state of an open tree, which the folders of src/tree share. A node below OFS_VIRTUAL is an inode
+ * of the store; those above are virtual: nodes that are always there (virtual/fixed.c), links to
+ * files, whose number is all there is to them (virtual/view.c), and those that a lookup makes and
+ * whose references are counted (virtual/made.c).
+ *
+ * Each part keeps its fields, and the lock that guards them, in a struct of its own. No lock of the
+ * tree is held while the store is called except those of refs, labels, status, searches, task
+ * contexts and step references, and the one under which the indexer works; these come before the
+ * store's.
+ */
+#ifndef OFS_TREE_CORE_TREE_STATE_H
+#define OFS_TREE_CORE_TREE_STATE_H
+
+#include <stdatomic.h>
+
+#include <offloadfs/tree.h>
+
+#include "base/buf.h"
+#include "base/util.h"
+#include "store/store.h"
+
+#define OFS_VIRTUAL (UINT64_C(1) << 62)
+#define OFS_NODE_REFS (OFS_VIRTUAL | 1)
+#define OFS_NODE_README (OFS_VIRTUAL | 2)
+#define OFS_NODE_VIEWS (OFS_VIRTUAL | 3)
+#define OFS_NODE_OFFLOAD (OFS_VIRTUAL | 4) /* .offload/ */
+#define OFS_NODE_STATUS (OFS_VIRTUAL | 5)
+#define OFS_NODE_METRICS (OFS_VIRTUAL | 6)
+#define OFS_NODE_CONFIG (OFS_VIRTUAL | 7)
+#define OFS_NODE_SEARCH (OFS_VIRTUAL | 8)
+#define OFS_NODE_VIEW(kind) (OFS_VIRTUAL | (16 + (ofs_node)(kind)))
+/* A link in views/ to the inode below; with FAR it is one directory further down. */
+#define OFS_NODE_LINK (OFS_VIRTUAL | UINT64_C(1) << 60)
+#define OFS_NODE_FAR (UINT64_C(1) << 59)
+#define OFS_NODE_DERIVED (OFS_VIRTUAL | UINT64_C(1) << 61) /* and a hash below */
+
+/* The virtual directories of the root, which its link count includes: refs, views, search, .offload. */
+#define OFS_ROOT_VIRTUAL_DIRS 4
+
+/* Positions of virtual entries in readdir; the store's start at OFS_COOKIE_MIN. */
+enum {
+	OFS_COOKIE_DOT = 1,
+	OFS_COOKIE_DOTDOT,
+	OFS_COOKIE_FIXED
+};
+
+enum ofs_top {
+	OFS_TOP_CACHE,
+	OFS_TOP_TASKS,
+	OFS_TOP_PERSISTENT,
+	OFS_TOP_ARCHIVE,
+	OFS_TOPS
+};
+
+/* Operations as they are counted. */
+enum ofs_tree_op {
+	OFS_TREE_LOOKUP,
+	OFS_TREE_GETATTR,
+	OFS_TREE_READDIR,
+	OFS_TREE_READ,
+	OFS_TREE_WRITE,
+	OFS_TREE_CHANGE, /* of names and attributes */
+	OFS_TREE_SYNC,
+	OFS_TREE_OPS
+};
+
+/* Attributes of files that can be set (core/label.h). */
+enum ofs_label_kind {
+	OFS_LABEL_TTL,
+	OFS_LABEL_IMPORTANT,
+	OFS_LABEL_TAGS,
+	OFS_LABEL_TITLE,
+	OFS_LABEL_CATEGORY,
+	OFS_LABELS
+};
+
+struct ofs_tree {
+	/* Constant once the tree is open. */
+	struct ofs_store *store;
+	struct ofs_tree_events events;
+	char *mountpoint; /* NULL: none */
+	char *config; /* what .offload/config.ini says */
+	uint32_t slice_max_lines;
+	uint32_t slice_max_bytes;
+	uint64_t tops[OFS_TOPS]; /* the inodes of the four trees */
+	uid_t uid; /* who owns virtual nodes */
+	gid_t gid;
+	int64_t created; /* the store's time, and theirs */
+	int64_t opened; /* monotonic */
+	bool background; /* the store is served */
+	/* A label was set or removed; `ttl` is the new time to live where it is OFS_LABEL_TTL. */
+	void (*labelled)(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, int64_t ttl);
+
+	/* Each the business of the file of that name. */
+	struct ofs_categories *categories;
+	struct ofs_changes *changes;
+	struct ofs_labels *labels;
+	struct ofs_refs *refs;
+	struct ofs_gc *gc;
+	struct ofs_indexer *indexer;
+	struct ofs_made_nodes *made;
+	struct ofs_searches *searches;
+	struct ofs_status *status;
+	struct ofs_task_context *task_context;
+	struct ofs_verify_job *verify_job;
+	struct ofs_views *views;
+
+	_Atomic uint64_t ops[OFS_TREE_OPS];
+	_Atomic uint64_t bytes_read, bytes_written;
+};
+
+static inline bool ofs_node_is_virtual(ofs_node node)
+{
+	return node >= OFS_VIRTUAL;
+}
+
+static inline bool ofs_node_is_link(ofs_node node)
+{
+	return node >= OFS_NODE_LINK && node < OFS_NODE_DERIVED;
+}
+
+/* Whether its references are counted. */
+static inline bool ofs_node_is_made(ofs_node node)
+{
+	return node >= OFS_NODE_DERIVED;
+}
+
+/* Whether an inode is one of the four trees. */
+static inline bool ofs_tree_is_top(const struct ofs_tree *t, uint64_t ino)
+{
+	for (int i = 0; i < OFS_TOPS; i++)
+		if (t->tops[i] == ino)
+			return true;
+	return false;
+}
+
+static inline void ofs_tree_count(struct ofs_tree *t, enum ofs_tree_op op)
+{
+	atomic_fetch_add_explicit(&t->ops[op], 1, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "tree/core/walk.h"
+
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/util.h"
+#include "tree/core/entry_list.h"
+#include "tree/core/tree_state.h"
+
+#define PORTION 1024 /* entries of a directory that are read while the store is locked */
+
+typedef int (*entry_fn)(void *arg, const char *name, const struct ofs_attr *attr);
+
+struct reading {
+	entry_fn fn;
+	void *arg;
+	uint64_t cookie; /* of the last entry that was read */
+	unsigned int left; /* of the portion */
+	int error;
+};
+
+static int read_entry(void *arg, const char *name, const struct ofs_attr *attr, uint64_t cookie)
+{
+	struct reading *rd = arg;
+
+	if (!rd->left)
+		return 1;
+	rd->left--;
+	rd->cookie = cookie;
+	rd->error = rd->fn(rd->arg, name, attr);
+	return rd->error;
+}
+
+/* Calls `fn` for the entries of a directory; an error of it ends that. */
+static int read_dir(struct ofs_tree *t, uint64_t dir, entry_fn fn, void *arg)
+{
+	struct reading rd = { .fn = fn, .arg = arg };
+	int r;
+
+	do {
+		rd.left = PORTION;
+		r = ofs_store_readdir(t->store, dir, rd.cookie, false, read_entry, &rd);
+		if (r == 0)
+			r = rd.error;
+	} while (r == 0 && !rd.left);
+	return r;
+}
+
+struct walk {
+	struct ofs_tree *tree;
+	ofs_walk_fn fn;
+	void *arg;
+	uint64_t *dirs; /* still to be read */
+	size_t ndirs, cap;
+	bool deep;
+	bool root; /* what is read is the root, which holds the four trees as well */
+};
+
+static int walk_entry(void *arg, const char *name, const struct ofs_attr *attr)
+{
+	struct walk *w = arg;
+
+	if (S_ISREG(attr->mode))
+		return w->fn(w->arg, attr->ino, name);
+	if (S_ISDIR(attr->mode) && w->deep && !(w->root && ofs_tree_is_top(w->tree, attr->ino))) {
+		w->dirs = ofs_grow(w->dirs, &w->cap, w->ndirs + 1, sizeof(*w->dirs));
+		w->dirs[w->ndirs++] = attr->ino;
+	}
+	return 0;
+}
+
+int ofs_walk_files(struct ofs_tree *t, uint64_t dir, bool deep, ofs_walk_fn fn, void *arg)
+{
+	struct walk w = { .tree = t, .fn = fn, .arg = arg, .deep = deep };
+	int r = 0;
+
+	w.dirs = ofs_grow(NULL, &w.cap, 1, sizeof(*w.dirs));
+	w.dirs[w.ndirs++] = dir;
+	while (w.ndirs && r == 0) {
+		dir = w.dirs[--w.ndirs];
+		w.root = dir == OFS_ROOT_INO;
+		r = read_dir(t, dir, walk_entry, &w);
+		/* Removed meanwhile: then nothing is in it. */
+		if (r == -ENOENT || r == -ENOTDIR)
+			r = 0;
+	}
+	free(w.dirs);
+	return r;
+}
+
+static int add_if_dir(void *arg, const char *name, const struct ofs_attr *attr)
+{
+	if (S_ISDIR(attr->mode))
+		ofs_entry_list_add(arg, attr->ino, name);
+	return 0;
+}
+
+int ofs_walk_subdirs(struct ofs_tree *t, uint64_t dir, struct ofs_entry_list *ret)
+{
+	return read_dir(t, dir, add_if_dir, ret);
+}
+
+int ofs_walk_bases(struct ofs_tree *t, int (*fn)(void *arg, uint64_t dir), void *arg)
+{
+	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list tasks = { 0 };
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < OFS_TOPS && r == 0; i++)
+		if (i != OFS_TOP_TASKS)
+			r = fn(arg, t->tops[i]);
+	if (r == 0)
+		r = ofs_walk_subdirs(t, t->tops[OFS_TOP_TASKS], &tasks);
+	for (i = 0; i < tasks.n && r == 0; i++) {
+		r = fn(arg, tasks.entries[i].key);
+		r = r == -ENOENT || r == -ENOTDIR ? 0 : r;
+	}
+	return r;
+}

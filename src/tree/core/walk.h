@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* Finding the files below directories of the store. */
+#ifndef OFS_TREE_CORE_WALK_H
+#define OFS_TREE_CORE_WALK_H
+
+#include "tree/core/entry_list.h"
+#include "tree/core/tree_state.h"
+
+/* A file was found; called with the store locked. An error ends the walk. */
+typedef int (*ofs_walk_fn)(void *arg, uint64_t ino, const char *name);
+
+/* Finds the regular files in `dir` and, with `deep`, below it; below the root not in the four trees. */
+int ofs_walk_files(struct ofs_tree *t, uint64_t dir, bool deep, ofs_walk_fn fn, void *arg);
+
+/* Adds the directories in a directory, by inode, not settled. */
+int ofs_walk_subdirs(struct ofs_tree *t, uint64_t dir, struct ofs_entry_list *ret);
+
+/* Calls `fn` for each directory whose directories are categories, until it gives something. */
+int ofs_walk_bases(struct ofs_tree *t, int (*fn)(void *arg, uint64_t dir), void *arg);
+
+#endif

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "tree/expiry/lifetime.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "tree/core/category.h"
+#include "tree/core/label.h"
+#include "tree/core/place.h"
+#include "tree/core/tree_state.h"
+#include "tree/expiry/task.h"
+#include "tree/expiry/verdict.h"
+
+void ofs_lifetime_place_init(struct ofs_tree *t, struct ofs_lifetime_place *ret)
+{
+	*ret = (struct ofs_lifetime_place){
+		.working = true, .ttl = ofs_categories_ttl(t->categories, OFS_CATEGORY_NONE)
+	};
+}
+
+int ofs_lifetime_place_enter(struct ofs_tree *t, const struct ofs_lifetime_place *above,
+			     enum ofs_top top, unsigned int depth, const struct ofs_attr *dir,
+			     const char *name, struct ofs_lifetime_place *ret)
+{
+	unsigned int category = top == OFS_TOP_TASKS ? 2 : 1;
+	int r = 0;
+
+	*ret = *above;
+	ret->used = OFS_MAX(above->used, dir->used);
+	if (top == OFS_TOP_TASKS && depth == 1) {
+		ret->task = dir->ino;
+		r = ofs_task_ended(t, dir->ino, &ret->ended);
+	} else if (above->task) {
+		ret->used_in_task = OFS_MAX(above->used_in_task, dir->used);
+	}
+	if (depth == category)
+		ret->ttl = ofs_categories_ttl(t->categories, name);
+	return r;
+}
+
+struct level {
+	char name[OFS_NAME_MAX + 1];
+	struct ofs_attr dir;
+};
+
+/* The directory and those above it but the root, the nearest first. */
+static int climb(struct ofs_tree *t, uint64_t dir, struct level **ret, size_t *ret_n)
+{
+	struct level *levels = NULL;
+	size_t n = 0, cap = 0;
+	int r = 0;
+
+	while (dir != OFS_ROOT_INO && r == 0) {
+		levels = ofs_grow(levels, &cap, n + 1, sizeof(*levels));
+		r = ofs_store_getattr(t->store, dir, &levels[n].dir);
+		if (r == 0)
+			r = ofs_store_name_of(t->store, dir, &dir, levels[n].name);
+		n++;
+	}
+	*ret = levels;
+	*ret_n = n;
+	return r;
+}
+
+int ofs_lifetime_place_in(struct ofs_tree *t, uint64_t dir, struct ofs_lifetime_place *ret)
+{
+	struct ofs_lifetime_place p, next;
+	OFS_FREE struct level *levels = NULL;
+	size_t n, top = OFS_TOPS;
+	int r = climb(t, dir, &levels, &n);
+
+	if (r < 0)
+		return r;
+	ofs_lifetime_place_init(t, &p);
+	if (n)
+		for (top = 0; top < OFS_TOPS && t->tops[top] != levels[n - 1].dir.ino; top++)
+			;
+	p.working = top != OFS_TOP_PERSISTENT && top != OFS_TOP_ARCHIVE;
+	/* A directory in the root that is none of the four belongs to no category. */
+	for (size_t depth = top == OFS_TOPS ? 0 : 1; depth < n && r == 0; depth++) {
+		const struct level *l = &levels[n - 1 - depth];
+
+		r = ofs_lifetime_place_enter(t, &p, (enum ofs_top)top,
+					     top == OFS_TOPS ? 0 : (unsigned int)depth, &l->dir,
+					     l->name, &next);
+		p = next;
+	}
+	if (r == 0)
+		*ret = p;
+	return r;
+}
+
+int ofs_lifetime_place_of(struct ofs_tree *t, uint64_t ino, struct ofs_lifetime_place *ret)
+{
+	char name[OFS_NAME_MAX + 1];
+	uint64_t dir;
+	int r = ofs_store_name_of(t->store, ino, &dir, name);
+
+	return r < 0 ? r : ofs_lifetime_place_in(t, dir, ret);
+}
+
+struct label {
+	struct ofs_tree *tree;
+	int64_t ttl;
+	bool important;
+};
+
+static void read_label(void *arg, const struct ofs_label *l)
+{
+	struct label *label = arg;
+
+	if (!l)
+		return;
+	label->important = l->important;
+	if (l->ttl != OFS_TTL_UNSET)
+		label->ttl = l->ttl;
+	else if (l->category)
+		label->ttl = ofs_categories_ttl(label->tree->categories, l->category);
+}
+
+/*
+ * Whether the task of the file was ended and nobody has used it since. A use that did not change it
+ * may be noted as that much later than it was.
+ */
+static bool is_left(const struct ofs_attr *file, const struct ofs_lifetime_place *p)
+{
+	return p->ended.age && file->ctime <= p->ended.wall &&
+	       file->used <= p->ended.age + OFS_STORE_USE_AHEAD && p->used_in_task <= p->ended.age;
+}
+
+int ofs_lifetime_facts(struct ofs_tree *t, const struct ofs_attr *file,
+		       const struct ofs_lifetime_place *p, struct ofs_facts *ret)
+{
+	struct label label = { .tree = t, .ttl = p->ttl };
+	int r = ofs_labels_with(t, file->ino, read_label, &label);
+
+	if (r < 0)
+		return r;
+	*ret = (struct ofs_facts){
+		.working = p->working,
+		.important = label.important,
+		.ended = is_left(file, p),
+		.ttl = label.ttl,
+		.used = OFS_MAX(file->used, p->used),
+		.now = ofs_store_age(t->store),
+	};
+	return 0;
+}
+
+int64_t ofs_lifetime_wall_time(struct ofs_tree *t, int64_t age)
+{
+	/* To the second, so that asked twice it is the same time. */
+	int64_t ahead = ofs_clock_wall() - ofs_store_age(t->store) + OFS_NS_PER_S / 2;
+	int64_t wall;
+
+	if (age == OFS_TTL_NEVER ||
+	    __builtin_add_overflow(age, ofs_seconds(ahead) * OFS_NS_PER_S, &wall))
+		return OFS_TTL_NEVER;
+	return wall;
+}
+
+int64_t ofs_lifetime_used_time(struct ofs_tree *t, int64_t used)
+{
+	int64_t now = ofs_store_age(t->store);
+
+	return ofs_lifetime_wall_time(t, OFS_MIN(used, now));
+}
+
+int ofs_lifetime_end(struct ofs_tree *t, const struct ofs_attr *file, int64_t *ret)
+{
+	struct ofs_lifetime_place p;
+	struct ofs_facts f;
+	int r = ofs_lifetime_place_of(t, file->ino, &p);
+
+	if (r == 0)
+		r = ofs_lifetime_facts(t, file, &p, &f);
+	if (r < 0)
+		return r;
+	*ret = OFS_TTL_NEVER;
+	if (f.working && !f.important && (f.ended || f.ttl != OFS_TTL_NEVER))
+		*ret = ofs_lifetime_wall_time(t, f.ended ? p.ended.age
+							 : ofs_verdict_due(f.used, f.ttl));
+	return 0;
+}
+
+/* ---- in words */
+
+static void append_time(struct ofs_tree *t, int64_t age, struct ofs_buf *out)
+{
+	if (ofs_text_time(ofs_lifetime_wall_time(t, age), out) < 0)
+		ofs_buf_append_str(out, "a far day");
+}
+
+/* "unused for 41m of 30m" */
+static void append_idle(const struct ofs_facts *f, struct ofs_buf *out)
+{
+	int64_t idle = OFS_MAX(f->now - f->used, (int64_t)0);
+
+	ofs_buf_append_str(out, "unused for ");
+	ofs_text_duration(idle, out);
+	ofs_buf_append_str(out, ", its time is ");
+	ofs_ttl_format(f->ttl, out);
+}
+
+void ofs_lifetime_cause(const struct ofs_facts *f, struct ofs_buf *out)
+{
+	if (f->ended) {
+		ofs_buf_append_str(out, "its task has ended");
+		return;
+	}
+	if (f->surplus && f->now < ofs_verdict_due(f->used, f->ttl)) {
+		ofs_buf_append_str(out, "the working tier is larger than its limit, and this "
+					"was used longest ago");
+		return;
+	}
+	append_idle(f, out);
+}
+
+static void append_step(struct ofs_tree *t, uint64_t step, struct ofs_buf *out)
+{
+	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
+	OFS_FREE char *shown = NULL;
+
+	if (ofs_place_of(t, step, &place) < 0) {
+		ofs_buf_append_str(out, "a step");
+		return;
+	}
+	shown = ofs_text_readable((const char *)place.path.data);
+	ofs_buf_append_str(out, shown);
+}
+
+/* What has come to an end, in words that do not change from one moment to the next. */
+static void append_end(struct ofs_tree *t, const struct ofs_facts *f, struct ofs_buf *out)
+{
+	int64_t due = ofs_verdict_due(f->used, f->ttl);
+
+	if (f->ended || f->now < due) {
+		ofs_lifetime_cause(f, out);
+		return;
+	}
+	ofs_buf_append_str(out, "its time of ");
+	ofs_ttl_format(f->ttl, out);
+	ofs_buf_append_str(out, " was over at ");
+	append_time(t, due, out);
+}
+
+/* `before`, a step or a time, and `after`; with `end`, why it would go. */
+static int explain(struct ofs_tree *t, const struct ofs_facts *f, const char *before, int64_t at,
+		   uint64_t step, const char *after, bool end, struct ofs_buf *out)
+{
+	int r;
+
+	ofs_buf_append_str(out, before);
+	r = 0;
+	if (at)
+		append_time(t, at, out);
+	if (step)
+		append_step(t, step, out);
+	ofs_buf_append_str(out, after);
+	if (!(r == 0 && end))
+		return r;
+	append_end(t, f, out);
+	return 0;
+}
+
+int ofs_lifetime_explain(struct ofs_tree *t, const struct ofs_facts *f, enum ofs_verdict v,
+			 int64_t at, uint64_t step, struct ofs_buf *out)
+{
+	switch (v) {
+	case OFS_KEEP_TIER:
+		ofs_buf_append_str(out, "kept: it is not in the working tier");
+		return 0;
+	case OFS_KEEP_IMPORTANT:
+		ofs_buf_append_str(out, "kept: it is marked important");
+		return 0;
+	case OFS_KEEP_FOREVER:
+		ofs_buf_append_str(out, "kept: its time is never over");
+		return 0;
+	case OFS_KEEP_USED:
+		return explain(t, f, "goes after ", at, 0, " unless it is used", false, out);
+	case OFS_KEEP_REFERENCED:
+		return explain(t, f, "kept for ", 0, step, ", which refers to it: ", true, out);
+	case OFS_KEEP_PROBATION:
+		return f->probation
+			       ? explain(t, f, "on probation, goes after ", at, 0,
+					 " unless it is used: ", true, out)
+			       : explain(t, f, "about to go on probation: ", 0, 0, "", true, out);
+	case OFS_KEEP_OPEN:
+		return explain(t, f, "kept while somebody has it open: ", 0, 0, "", true, out);
+	default:
+		return explain(t, f, "goes with the next collection: ", 0, 0, "", true, out);
+	}
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "tree/expiry/step_refs.h"
+
+#include <jansson.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/util.h"
+#include "tree/core/entry_list.h"
+#include "tree/core/tree_state.h"
+#include "tree/core/walk.h"
+#include "tree/expiry/step_file.h"
+#include "tree/expiry/task.h"
+#include "tree/core/slice.h"
+
+#define KEY "outcome_ref"
+#define STEP_MAX (1u << 24) /* bytes; a longer one is no step */
+#define DEPTH_MAX 32 /* of objects and arrays that are looked through */
+
+struct step {
+	uint64_t ino;
+	uint64_t version; /* of its content when it was read */
+	uint64_t seen; /* the refresh that met it last */
+	char **names; /* what it says */
+	size_t nnames, cap_names;
+	uint64_t *targets; /* what those were, at some time since it was read */
+	size_t n, cap;
+};
+
+struct ofs_step_refs {
+	struct ofs_map steps; /* inode -> struct step */
+	struct ofs_map targets; /* inode -> struct step, one of those that name it */
+	uint64_t refreshes;
+};
+
+static void forget_names(struct step *s)
+{
+	while (s->nnames)
+		free(s->names[--s->nnames]);
+	s->n = 0;
+}
+
+static void step_destroy(struct step *s)
+{
+	if (!s)
+		return;
+	forget_names(s);
+	free(s->names);
+	free(s->targets);
+	free(s);
+}
+
+struct ofs_step_refs *ofs_step_refs_create(void)
+{
+	return ofs_alloc(sizeof(struct ofs_step_refs));
+}
+
+void ofs_step_refs_destroy(struct ofs_step_refs *s)
+{
+	struct step *step;
+	size_t pos = 0;
+
+	if (!s)
+		return;
+	while ((step = ofs_map_next(&s->steps, &pos)))
+		step_destroy(step);
+	ofs_map_finish(&s->steps);
+	ofs_map_finish(&s->targets);
+	free(s);
+}
+
+uint64_t ofs_step_refs_find(const struct ofs_step_refs *s, uint64_t ino)
+{
+	const struct step *step = ofs_map_get(&s->targets, ino);
+
+	return step ? step->ino : 0;
+}
+
+/* ---- names */
+
+/* What follows the mountpoint, or the directory that a workspace has it in, in a path. */
+static const char *within_tree(struct ofs_tree *t, const char *path)
+{
+	static const char dir[] = ".offload/";
+	size_t len = t->mountpoint ? strlen(t->mountpoint) : 0;
+
+	if (len && strncmp(path, t->mountpoint, len) == 0 && path[len] == '/')
+		return path + len + 1;
+	while (strncmp(path, "./", 2) == 0)
+		path += 2;
+	return strncmp(path, dir, strlen(dir)) == 0 ? path + strlen(dir) : path;
+}
+
+/* Whether a path begins like those within the tree. */
+static bool begins_in_tree(const char *path)
+{
+	static const char *const tops[] = { "cache/", "tasks/", "refs/" };
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(tops); i++)
+		if (strncmp(path, tops[i], strlen(tops[i])) == 0)
+			return true;
+	return false;
+}
+
+/* The name without what makes a slice of it; false: it means none. */
+static bool cut_slice(char *name)
+{
+	struct ofs_slice_spec spec;
+	size_t len;
+
+	if (ofs_slice_parse(name, &len, &spec) == -ENOENT)
+		return false;
+	name[len] = 0;
+	return true;
+}
+
+/* What has that ref, or that a slice of it is of; 0: nothing. */
+static uint64_t resolve_ref(struct ofs_tree *t, char *name)
+{
+	struct ofs_attr attr;
+	uint64_t ino;
+
+	cut_slice(name);
+	ino = ofs_ref_parse(name);
+	return ino && ofs_store_getattr(t->store, ino, &attr) == 0 && attr.nlink &&
+			       S_ISREG(attr.mode)
+		       ? ino
+		       : 0;
+}
+
+/* One step down, on what is really there alone. */
+static uint64_t look_up(struct ofs_tree *t, uint64_t dir, const char *name, mode_t type)
+{
+	struct ofs_attr attr;
+
+	if (ofs_store_lookup(t->store, dir, name, &attr) < 0)
+		return 0;
+	ofs_store_forget(t->store, attr.ino, 1);
+	return (attr.mode & S_IFMT) == type ? attr.ino : 0;
+}
+
+static uint64_t resolve_path(struct ofs_tree *t, const char *path)
+{
+	OFS_FREE char *copy = ofs_strdup(path);
+	char *rest = copy, *name = strsep(&rest, "/");
+	uint64_t dir = OFS_ROOT_INO, ino;
+
+	for (; rest && dir; name = strsep(&rest, "/")) {
+		if (dir == OFS_ROOT_INO && strcmp(name, "refs") == 0)
+			return resolve_ref(t, rest);
+		if (name[0] && strcmp(name, ".") != 0)
+			dir = look_up(t, dir, name, S_IFDIR);
+	}
+	if (!dir || strlen(name) > OFS_NAME_MAX)
+		return 0;
+	ino = look_up(t, dir, name, S_IFREG);
+	return !ino && cut_slice(name) ? look_up(t, dir, name, S_IFREG) : ino;
+}
+
+uint64_t ofs_step_refs_resolve(struct ofs_tree *t, const char *name)
+{
+	char ref[OFS_REF_SIZE + 64];
+	uint64_t ino = resolve_path(t, within_tree(t, name));
+
+	/* The mount may have been somewhere else, and there may be none now. */
+	for (const char *at = strchr(name, '/'); at && !ino; at = strchr(at + 1, '/'))
+		if (begins_in_tree(at + 1))
+			ino = resolve_path(t, at + 1);
+	if (ino || strlen(name) >= sizeof(ref))
+		return ino;
+	strcpy(ref, name);
+	return resolve_ref(t, ref);
+}
+
+/* ---- reading a step */
+
+static void add_name(struct step *s, const char *name)
+{
+	s->names = ofs_grow(s->names, &s->cap_names, s->nnames + 1, sizeof(*s->names));
+	s->names[s->nnames++] = ofs_strdup(name);
+}
+
+/* What stands at the key: a name, or several, or an object that has them as "ref" and "path". */
+static void take_value(struct step *s, const json_t *value, int depth)
+{
+	const json_t *ref;
+	size_t i;
+
+	if (json_is_string(value)) {
+		add_name(s, json_string_value(value));
+	} else if (json_is_array(value) && depth < DEPTH_MAX) {
+		for (i = 0; i < json_array_size(value); i++)
+			take_value(s, json_array_get(value, i), depth + 1);
+	} else if (json_is_object(value) && depth < DEPTH_MAX) {
+		ref = json_object_get(value, "ref");
+		take_value(s, ref ? ref : json_object_get(value, "path"), depth + 1);
+	}
+}
+
+static void look_for_key(struct step *s, json_t *json, int depth)
+{
+	const char *key;
+	json_t *value;
+	size_t i;
+
+	if (depth == DEPTH_MAX)
+		return;
+	if (json_is_array(json)) {
+		for (i = 0; i < json_array_size(json); i++)
+			look_for_key(s, json_array_get(json, i), depth + 1);
+	} else if (json_is_object(json)) {
+		json_object_foreach(json, key, value)
+		{
+			if (strcmp(key, KEY) == 0)
+				take_value(s, value, depth);
+			else
+				look_for_key(s, value, depth + 1);
+		}
+	}
+}
+
+static int read_json(struct ofs_tree *t, const struct ofs_attr *file, json_t **ret)
+{
+	OFS_FREE char *text = NULL;
+	ssize_t n;
+
+	*ret = NULL;
+	if (file->size > STEP_MAX)
+		return 0;
+	text = ofs_realloc(NULL, file->size + 1, 1);
+	n = ofs_store_read(t->store, file->ino, text, file->size, 0);
+	if (n < 0)
+		return (int)n;
+	*ret = json_loadb(text, (size_t)n, JSON_DISABLE_EOF_CHECK, NULL);
+	return 0;
+}
+
+/* One that is just being written, or is damaged, goes on naming what it named. */
+static void read_step(struct ofs_tree *t, struct step *s, const struct ofs_attr *file)
+{
+	json_t *json;
+	int r = read_json(t, file, &json);
+
+	if (r < 0 && s->version != file->version)
+		ofs_log(LOG_WARNING, "inode %llu: a step of a task cannot be read: %s",
+			(unsigned long long)s->ino, strerror(-r));
+	s->version = file->version;
+	if (r < 0 || !json)
+		return;
+	forget_names(s);
+	look_for_key(s, json, 0);
+	json_decref(json);
+}
+
+static bool has_target(const struct step *s, uint64_t ino)
+{
+	size_t i = 0;
+
+	while (i < s->n && s->targets[i] != ino)
+		i++;
+	return i < s->n;
+}
+
+/* A path may lead to another file by now, and a file to which one has led may have moved: both count. */
+static void resolve_names(struct ofs_tree *t, struct step *s)
+{
+	for (size_t i = 0; i < s->nnames; i++) {
+		uint64_t ino = ofs_step_refs_resolve(t, s->names[i]);
+
+		if (!ino || has_target(s, ino))
+			continue;
+		s->targets = ofs_grow(s->targets, &s->cap, s->n + 1, sizeof(*s->targets));
+		s->targets[s->n++] = ino;
+	}
+}
+
+/* ---- finding them */
+
+static int add_step(void *arg, uint64_t ino, const char *name)
+{
+	if (ofs_step_file_is(name))
+		ofs_entry_list_add(arg, ino, "");
+	return 0;
+}
+
+static int refresh_step(struct ofs_tree *t, struct ofs_step_refs *s, uint64_t ino)
+{
+	struct step *step = ofs_map_get(&s->steps, ino);
+	struct ofs_attr attr;
+	int r = ofs_store_getattr(t->store, ino, &attr);
+
+	if (r < 0 || !attr.nlink)
+		return r == -ENOENT ? 0 : r;
+	if (!step) {
+		step = ofs_alloc(sizeof(*step));
+		step->ino = ino;
+		ofs_map_put(&s->steps, ino, step);
+		r = 0;
+	}
+	step->seen = s->refreshes;
+	if (step->version != attr.version)
+		read_step(t, step, &attr);
+	resolve_names(t, step);
+	return 0;
+}
+
+static int refresh_task(struct ofs_tree *t, struct ofs_step_refs *s, uint64_t task)
+{
+	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list found = { 0 };
+	struct ofs_attr history;
+	struct ofs_task_end end;
+	int r = ofs_task_ended(t, task, &end);
+
+	if (r < 0 || end.age)
+		return r;
+	r = ofs_store_lookup(t->store, task, OFS_STEP_DIR, &history);
+	if (r < 0)
+		return r;
+	if (S_ISDIR(history.mode))
+		r = ofs_walk_files(t, history.ino, false, add_step, &found);
+	ofs_store_forget(t->store, history.ino, 1);
+	for (size_t i = 0; i < found.n && r == 0; i++)
+		r = refresh_step(t, s, found.entries[i].key);
+	return r;
+}
+
+static void add_targets(struct ofs_step_refs *s, struct step *step)
+{
+	ofs_map_put(&s->targets, step->ino, step);
+	for (size_t i = 0; i < step->n; i++)
+		ofs_map_put(&s->targets, step->targets[i], step);
+}
+
+/* Forgets what this refresh has not met, and lists what the rest names. */
+static void settle(struct ofs_step_refs *s)
+{
+	struct ofs_map kept = OFS_MAP_INIT;
+	struct step *step;
+	size_t pos = 0;
+
+	ofs_map_finish(&s->targets);
+	s->targets = (struct ofs_map)OFS_MAP_INIT;
+	while ((step = ofs_map_next(&s->steps, &pos))) {
+		if (step->seen != s->refreshes) {
+			step_destroy(step);
+			continue;
+		}
+		ofs_map_put(&kept, step->ino, step);
+		add_targets(s, step);
+	}
+	ofs_map_finish(&s->steps);
+	s->steps = kept;
+}
+
+int ofs_step_refs_refresh(struct ofs_tree *t, struct ofs_step_refs *s)
+{
+	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list tasks = { 0 };
+	int r = ofs_walk_subdirs(t, t->tops[OFS_TOP_TASKS], &tasks);
+
+	s->refreshes++;
+	for (size_t i = 0; i < tasks.n && r == 0; i++) {
+		r = refresh_task(t, s, tasks.entries[i].key);
+		r = r == -ENOENT || r == -ENOTDIR ? 0 : r;
+	}
+	/* What could not be looked at is not forgotten. */
+	if (r == 0)
+		settle(s);
+	return r;
+}

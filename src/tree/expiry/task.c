@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "tree/expiry/task.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "tree/core/tree_state.h"
+
+/* Of the directory, not shown: when the task was ended, by age and wall clock in nanoseconds. */
+#define ENDED "user.offload.ended"
+
+bool ofs_task_is_dir(struct ofs_tree *t, const struct ofs_attr *attr)
+{
+	return S_ISDIR(attr->mode) && attr->parent == t->tops[OFS_TOP_TASKS];
+}
+
+int ofs_task_ended(struct ofs_tree *t, uint64_t dir, struct ofs_task_end *ret)
+{
+	char value[64], *wall;
+	ssize_t n = ofs_store_getxattr(t->store, dir, ENDED, value, sizeof(value) - 1);
+	struct ofs_attr attr;
+	int r;
+
+	*ret = (struct ofs_task_end){ 0 };
+	if (n < 0)
+		return n == -ENODATA || n == -ERANGE ? 0 : (int)n;
+	value[n] = 0;
+	r = ofs_store_getattr(t->store, dir, &attr);
+	if (r < 0)
+		return r;
+	/* A task that was moved since, to persistent/ and back perhaps, is not the one that was ended. */
+	if (attr.used > strtoll(value, &wall, 10))
+		return 0;
+	ret->age = strtoll(value, NULL, 10);
+	ret->wall = strtoll(wall, NULL, 10);
+	return 0;
+}
+
+int ofs_task_get_state(struct ofs_tree *t, const struct ofs_attr *dir, struct ofs_buf *out)
+{
+	struct ofs_task_end end;
+	int r;
+
+	if (!ofs_task_is_dir(t, dir))
+		return -ENODATA;
+	r = ofs_task_ended(t, dir->ino, &end);
+	if (r == 0)
+		ofs_buf_append_str(out, end.age ? "done" : "live");
+	return r;
+}
+
+static int set_ended(struct ofs_tree *t, uint64_t dir)
+{
+	/* To set it is the last use that the directory has had, to the next full second. */
+	int64_t age = (ofs_store_age(t->store) / OFS_NS_PER_S + 2) * OFS_NS_PER_S;
+	char value[64];
+	int n = snprintf(value, sizeof(value), "%" PRId64 " %" PRId64, age, ofs_clock_wall());
+
+	return ofs_store_setxattr(t->store, dir, ENDED, value, (size_t)n, 0);
+}
+
+int ofs_task_set_state(struct ofs_tree *t, const struct ofs_attr *dir, const void *value,
+		       size_t size)
+{
+	int r;
+
+	if (!ofs_task_is_dir(t, dir))
+		return -EOPNOTSUPP;
+	if (size == strlen("done") && memcmp(value, "done", size) == 0)
+		return set_ended(t, dir->ino);
+	if (size != strlen("live") || memcmp(value, "live", size) != 0)
+		return -EINVAL;
+	r = ofs_store_removexattr(t->store, dir->ino, ENDED);
+	return r == -ENODATA ? 0 : r;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Tasks: the directories in tasks/, each live until it is ended. */
+#ifndef OFS_TREE_EXPIRY_TASK_H
+#define OFS_TREE_EXPIRY_TASK_H
+
+#include "tree/core/tree_state.h"
+
+/* Whether an inode is the directory of a task. */
+bool ofs_task_is_dir(struct ofs_tree *t, const struct ofs_attr *attr);
+
+/* When a task was ended; both 0: it lives. */
+struct ofs_task_end {
+	int64_t age; /* by the age clock, to the next second as last uses are kept */
+	int64_t wall;
+};
+
+int ofs_task_ended(struct ofs_tree *t, uint64_t dir, struct ofs_task_end *ret);
+
+/* "live" or "done". */
+int ofs_task_get_state(struct ofs_tree *t, const struct ofs_attr *dir, struct ofs_buf *out);
+
+/*
+ * "done" ends the task: what is in it and is not used any more goes; "live" takes that back. -EINVAL: another
+ * value. -EOPNOTSUPP: it is no task.
+ */
+int ofs_task_set_state(struct ofs_tree *t, const struct ofs_attr *dir, const void *value,
+		       size_t size);
+
+#endif

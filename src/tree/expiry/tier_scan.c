@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "tree/expiry/tier_scan.h"
+
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "tree/core/entry_list.h"
+#include "tree/core/tree_state.h"
+#include "tree/core/walk.h"
+#include "tree/expiry/lifetime.h"
+
+struct pending {
+	uint64_t ino;
+	enum ofs_top top; /* OFS_TOPS: in the root */
+	unsigned int depth; /* below the root */
+	struct ofs_lifetime_place place; /* of what is in it */
+};
+
+struct scan {
+	struct ofs_tree *tree;
+	const struct ofs_tier_scan *what;
+	struct pending *dirs; /* still to be read */
+	size_t n, cap;
+	/* The entries of the directory that is read. */
+	struct ofs_entry_list files, subdirs;
+};
+
+static void push(struct scan *s, const struct pending *dir)
+{
+	s->dirs = ofs_grow(s->dirs, &s->cap, s->n + 1, sizeof(*s->dirs));
+	s->dirs[s->n++] = *dir;
+}
+
+static int add_file(void *arg, uint64_t ino, const char *name)
+{
+	(void)name;
+	ofs_entry_list_add(arg, ino, "");
+	return 0;
+}
+
+static int enter_subdir(struct scan *s, const struct pending *dir, uint64_t ino, const char *name)
+{
+	struct pending sub = { .ino = ino, .top = dir->top, .depth = dir->depth + 1 };
+	struct ofs_attr attr;
+	int r = ofs_store_getattr(s->tree->store, ino, &attr);
+
+	/* A rename may have taken it elsewhere since: then it is for another time. */
+	if (r < 0 || attr.parent != dir->ino)
+		return r == -ENOENT ? 0 : r;
+	r = ofs_lifetime_place_enter(s->tree, &dir->place, dir->top,
+				     dir->top == OFS_TOPS ? 0 : dir->depth, &attr, name,
+				     &sub.place);
+	if (r == 0)
+		push(s, &sub);
+	return r == -ENOENT ? 0 : r;
+}
+
+static int report_file(struct scan *s, const struct pending *dir, uint64_t ino)
+{
+	struct ofs_attr attr;
+	int r = ofs_store_getattr(s->tree->store, ino, &attr);
+
+	if (r < 0 || !attr.nlink)
+		return r == -ENOENT ? 0 : r;
+	return s->what->file(s->what->arg, &attr, &dir->place);
+}
+
+/* Whether the directory may go when it is empty. */
+static bool is_passing(const struct pending *dir)
+{
+	if (dir->top == OFS_TOP_TASKS)
+		return dir->place.ended.age && dir->depth >= 2;
+	return dir->top == OFS_TOP_CACHE && dir->depth >= 3;
+}
+
+static int report_empty(struct scan *s, const struct pending *dir)
+{
+	struct ofs_attr attr;
+	int r;
+
+	if (!s->what->empty || !is_passing(dir))
+		return 0;
+	r = ofs_store_getattr(s->tree->store, dir->ino, &attr);
+	if (r < 0 || !attr.nlink)
+		return r == -ENOENT ? 0 : r;
+	return s->what->empty(s->what->arg, &attr, &dir->place);
+}
+
+static int sweep_dir(struct scan *s, const struct pending *dir)
+{
+	struct ofs_tree *t = s->tree;
+	int r;
+
+	s->files.n = s->files.names.len = s->subdirs.n = s->subdirs.names.len = 0;
+	r = ofs_walk_files(t, dir->ino, false, add_file, &s->files);
+	if (r == 0)
+		r = ofs_walk_subdirs(t, dir->ino, &s->subdirs);
+	for (size_t i = 0; i < s->subdirs.n && r == 0; i++)
+		if (dir->ino != OFS_ROOT_INO || !ofs_tree_is_top(t, s->subdirs.entries[i].key))
+			r = enter_subdir(s, dir, s->subdirs.entries[i].key,
+					 ofs_entry_list_name(&s->subdirs, i));
+	for (size_t i = 0; i < s->files.n && r == 0; i++)
+		r = report_file(s, dir, s->files.entries[i].key);
+	/* What is neither file nor directory keeps it from being removed. */
+	if (r == 0 && !s->files.n && !s->subdirs.n)
+		r = report_empty(s, dir);
+	return r == -ENOENT || r == -ENOTDIR ? 0 : r;
+}
+
+int ofs_tier_scan_run(struct ofs_tree *t, const struct ofs_tier_scan *what)
+{
+	struct scan s = { .tree = t, .what = what };
+	struct pending dir = { .ino = OFS_ROOT_INO, .top = OFS_TOPS };
+	int r = 0;
+
+	ofs_lifetime_place_init(t, &dir.place);
+	push(&s, &dir);
+	dir.depth = 1;
+	for (int i = 0; i < OFS_TOPS; i++) {
+		dir.ino = t->tops[i];
+		dir.top = (enum ofs_top)i;
+		if (i == OFS_TOP_CACHE || i == OFS_TOP_TASKS)
+			push(&s, &dir);
+	}
+	while (s.n && r == 0) {
+		dir = s.dirs[--s.n];
+		r = sweep_dir(&s, &dir);
+	}
+	free(s.dirs);
+	ofs_entry_list_finish(&s.files);
+	ofs_entry_list_finish(&s.subdirs);
+	return r;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* A walk over the files of the working tier that knows what the directories above them say. */
+#ifndef OFS_TREE_EXPIRY_TIER_SCAN_H
+#define OFS_TREE_EXPIRY_TIER_SCAN_H
+
+#include "tree/core/tree_state.h"
+#include "tree/expiry/lifetime.h"
+
+struct ofs_tier_scan {
+	/* A regular file; no lock is held. Both are valid for the call. An error ends the walk. */
+	int (*file)(void *arg, const struct ofs_attr *file, const struct ofs_lifetime_place *place);
+	/*
+	 * A directory below a category or a task, or a task that has ended, in which nothing is; may be
+	 * NULL.
+	 */
+	int (*empty)(void *arg, const struct ofs_attr *dir, const struct ofs_lifetime_place *place);
+	void *arg;
+};
+
+/* What is made, moved or removed meanwhile may be met or not. 0, or -errno, or what a function gave. */
+int ofs_tier_scan_run(struct ofs_tree *t, const struct ofs_tier_scan *s);
+
+#endif

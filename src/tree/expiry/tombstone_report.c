@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * There may be as many tombstones as there ever were files, so they are short. Little-endian: version
+ * u8 (1), reason u8, flags u8, 0 u8, size u64, lines u64, created i64, used i64 (wall clock), time to live
+ * i64 (all three in nanoseconds), SHA-256; then path, task, category, title, tags, each its length u16 and its
+ * bytes. Without a flag what it stands for is not known.
+ */
+
+#include "tree/expiry/tombstone_report.h"
+
+#include <jansson.h>
+
+#include "base/text.h"
+#include "base/util.h"
+#include "codec/hash.h"
+#include "tree/core/category.h"
+#include "tree/core/label.h"
+#include "tree/core/place.h"
+#include "tree/core/tree_state.h"
+#include "tree/expiry/lifetime.h"
+#include "tree/expiry/verdict.h"
+
+#define VERSION 1
+#define HEAD 76 /* bytes before the strings */
+#define FLAG_LINES 1u
+#define FLAG_SHA 2u
+#define STRING_MAX 4096u
+#define STRINGS 5
+
+static const char *const string_names[STRINGS] = { "path", "task", "category", "title", "tags" };
+
+/* On disk: never renumber. */
+enum reason {
+	REASON_EXPIRED,
+	REASON_ENDED,
+	REASON_SURPLUS,
+	REASONS
+};
+
+static const char *const reason_names[REASONS] = { "expired", "task ended", "size limit" };
+
+static enum reason reason_of(enum ofs_verdict v)
+{
+	return v == OFS_REMOVE_ENDED	 ? REASON_ENDED
+	       : v == OFS_REMOVE_SURPLUS ? REASON_SURPLUS
+					 : REASON_EXPIRED;
+}
+
+static void put_string(struct ofs_buf *out, const void *text, size_t len)
+{
+	uint8_t head[2];
+
+	len = OFS_MIN(len, (size_t)STRING_MAX);
+	ofs_put_le16(head, (uint16_t)len);
+	ofs_buf_append(out, head, sizeof(head));
+	if (len)
+		ofs_buf_append(out, text, len);
+}
+
+static void put_label(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind,
+		      struct ofs_buf *out)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT;
+
+	/* One that cannot be had is left out. */
+	if (ofs_label_get(t, ino, kind, &value) < 0)
+		value.len = 0;
+	put_string(out, value.data, value.len);
+}
+
+void ofs_tombstone_format(struct ofs_tree *t, const struct ofs_attr *file,
+			  const struct ofs_place *place, int64_t used, int64_t ttl,
+			  enum ofs_verdict verdict, struct ofs_buf *out)
+{
+	const char *path = (const char *)place->path.data;
+	struct ofs_digest digest = { .lines = -1 };
+	uint8_t head[HEAD] = { VERSION, (uint8_t)reason_of(verdict) };
+	int r = ofs_store_digest(t->store, file->ino, &digest);
+
+	if (r == 0 && digest.lines >= 0)
+		head[2] |= FLAG_LINES;
+	if (r == 0 && digest.has_sha)
+		head[2] |= FLAG_SHA;
+	ofs_put_le64(head + 4, file->size);
+	ofs_put_le64(head + 12, (uint64_t)digest.lines);
+	ofs_put_le64(head + 20, (uint64_t)file->btime);
+	ofs_put_le64(head + 28, (uint64_t)used);
+	ofs_put_le64(head + 36, (uint64_t)ttl);
+	memcpy(head + 44, digest.sha, OFS_SHA256_SIZE);
+	ofs_buf_append(out, head, sizeof(head));
+	put_string(out, path, strlen(path));
+	put_string(out, place->task, strlen(place->task));
+	put_string(out, place->category, strlen(place->category));
+	put_label(t, file->ino, OFS_LABEL_TITLE, out);
+	put_label(t, file->ino, OFS_LABEL_TAGS, out);
+}
+
+/* ---- as JSON */
+
+/* Null where it is not known; 0 or -1, as jansson has it. */
+static int set_text(json_t *json, const char *name, const struct ofs_buf *text)
+{
+	return json_object_set_new(json, name,
+				   text->len ? json_stringn((const char *)text->data, text->len)
+					     : json_null());
+}
+
+static int set_time(json_t *json, const char *name, int64_t ns)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+
+	if (ofs_text_time(ns, &text) < 0)
+		text.len = 0;
+	return set_text(json, name, &text);
+}
+
+/* The strings; of one that is not UTF-8 what can be shown. False: they are not all there. */
+static bool set_strings(json_t *json, const struct ofs_buf *stone)
+{
+	size_t at = HEAD;
+
+	for (size_t i = 0; i < STRINGS; i++) {
+		OFS_FREE char *text = NULL, *shown = NULL;
+		size_t len;
+
+		if (stone->len - at < 2)
+			return false;
+		len = ofs_get_le16(stone->data + at);
+		at += 2;
+		if (stone->len - at < len)
+			return false;
+		text = strndup((const char *)stone->data + at, len);
+		shown = text && len ? ofs_text_readable(text) : NULL;
+		json_object_set_new(json, string_names[i],
+				    shown ? json_string(shown) : json_null());
+		at += len;
+	}
+	return true;
+}
+
+static int set_why(json_t *json, const uint8_t *head, int64_t removed)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf why = OFS_BUF_INIT;
+	int64_t used = (int64_t)ofs_get_le64(head + 28), ttl = (int64_t)ofs_get_le64(head + 36);
+	struct ofs_facts f = { .ended = head[1] == REASON_ENDED,
+			       .surplus = head[1] == REASON_SURPLUS,
+			       .used = used,
+			       .ttl = ttl,
+			       .now = removed };
+
+	if (f.surplus)
+		f.ttl = OFS_TTL_NEVER;
+	if (ttl > 0)
+		ofs_lifetime_cause(&f, &why);
+	return set_text(json, "why", &why);
+}
+
+static json_t *stone_json(const char *ref, const struct ofs_buf *stone, int64_t removed)
+{
+	const uint8_t *head = stone->data;
+	char hex[2 * OFS_SHA256_SIZE + 1];
+	json_t *json =
+		json_pack("{s:s, s:s}", "ref", ref, "tier", ofs_tier_names[OFS_TIER_WORKING]);
+
+	set_time(json, "removed", removed);
+	/* On a full disk nothing but that may have been kept. */
+	if (stone->len < HEAD || head[0] != VERSION)
+		return json;
+	json_object_set_new(json, "size", json_integer((json_int_t)ofs_get_le64(head + 4)));
+	json_object_set_new(json, "lines",
+			    head[2] & FLAG_LINES ? json_integer((json_int_t)ofs_get_le64(head + 12))
+						 : json_null());
+	ofs_sha256_hex(head + 44, hex);
+	json_object_set_new(json, "sha256", head[2] & FLAG_SHA ? json_string(hex) : json_null());
+	set_time(json, "created", (int64_t)ofs_get_le64(head + 20));
+	set_time(json, "used", (int64_t)ofs_get_le64(head + 28));
+	json_object_set_new(json, "reason", json_string(reason_names[head[1] % REASONS]));
+	set_why(json, head, removed);
+	if (set_strings(json, stone))
+		return json;
+	json_decref(json);
+	return NULL;
+}
+
+int ofs_tombstone_report(struct ofs_tree *t, const char *ref, struct ofs_buf *out)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf stone = OFS_BUF_INIT;
+	OFS_FREE char *text = NULL;
+	ofs_node ino = ofs_ref_parse(ref);
+	int64_t removed;
+	json_t *json;
+	int r = ino ? ofs_store_get_tombstone(t->store, ino, &stone, &removed) : -ENOENT;
+
+	if (r < 0)
+		return r;
+	json = stone_json(ref, &stone, removed);
+	if (!json)
+		return -EIO;
+	text = json_dumps(json, JSON_INDENT(2));
+	json_decref(json);
+	if (!text)
+		return -ENOMEM;
+	ofs_buf_printf(out, "%s\n", text);
+	return 0;
+}

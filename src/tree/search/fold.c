@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include "tree/search/fold.h"
+
+#include <string.h>
+
+#include "base/util.h"
+
+/* What the letters from U+00C0 on are without diacritics; '.': themselves. */
+#define LATIN 0xc0
+static const char latin[] = "aaaaaa.ceeeeiiii.nooooo.ouuuuy..aaaaaa.ceeeeiiii.nooooo.ouuuuy.y"
+			    "aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiii...jjkk.lllllll"
+			    "lllnnnnnn...oooooo..rrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs"
+			    "................................oo.............uu..............."
+			    ".............aaiioouuuuuuuuuu.aaaa....ggkkoooo..j...gg..nnaa...."
+			    "aaaaeeeeiiiioooorrrruuuusstt..hh......aaeeooooooooyy............"
+			    "................";
+
+/* The same from U+1E00 on. */
+#define LATIN_MORE 0x1e00
+static const char latin_more[] = "aabbbbbbccddddddddddeeeeeeeeeeffgghhhhhhhhhhiiiikkkkkkllllllllmm"
+				 "mmmmnnnnnnnnoooooooopppprrrrrrrrssssssssssttttttttuuuuuuuuuuvvvv"
+				 "wwwwwwwwwwxxxxyyzzzzzzhtwy.s....aaaaaaaaaaaaaaaaaaaaaaaaeeeeeeee"
+				 "eeeeeeeeiiiioooooooooooooooooooooooouuuuuuuuuuuuuuyyyyyyyy......";
+
+/* Capitals that have a small letter of the same length in UTF-8. */
+static const struct {
+	uint16_t first, last;
+	int16_t step; /* to the small letter; 0: pairs, the even one is the capital; 1: the odd one */
+} capitals[] = {
+	{ 0xc0, 0xde, 32 },	{ 0x100, 0x137, 0 },	{ 0x139, 0x148, 1 },  { 0x14a, 0x177, 0 },
+	{ 0x1de, 0x1ef, 0 },	{ 0x1fc, 0x21f, 0 },	{ 0x222, 0x233, 0 },  { 0x246, 0x24f, 0 },
+	{ 0x370, 0x373, 0 },	{ 0x386, 0x386, 38 },	{ 0x388, 0x38a, 37 }, { 0x38c, 0x38c, 64 },
+	{ 0x38e, 0x38f, 63 },	{ 0x391, 0x3a1, 32 },	{ 0x3a3, 0x3ab, 32 }, { 0x3d8, 0x3ef, 0 },
+	{ 0x400, 0x40f, 80 },	{ 0x410, 0x42f, 32 },	{ 0x460, 0x481, 0 },  { 0x48a, 0x4bf, 0 },
+	{ 0x4c1, 0x4ce, 1 },	{ 0x4d0, 0x52f, 0 },	{ 0x531, 0x556, 48 }, { 0x1efa, 0x1eff, 0 },
+	{ 0x2c00, 0x2c2f, 48 }, { 0xff21, 0xff3a, 32 },
+};
+
+static bool is_tail(unsigned char c)
+{
+	return (c & 0xc0) == 0x80;
+}
+
+size_t ofs_fold_decode(const char *text, size_t len, uint32_t *ret)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	uint32_t c = p[0], least;
+	size_t n, i;
+
+	if (c < 0x80) {
+		*ret = c;
+		return 1;
+	}
+	*ret = OFS_FOLD_INVALID;
+	n = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+	if (c < 0xc2 || c > 0xf4 || n > len)
+		return 1;
+	c &= 0x7fu >> n;
+	for (i = 1; i < n; i++) {
+		if (!is_tail(p[i]))
+			return 1;
+		c = c << 6 | (p[i] & 0x3f);
+	}
+	least = n == 2 ? 0x80 : n == 3 ? 0x800 : 0x10000;
+	if (c < least || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+		return 1;
+	*ret = c;
+	return n;
+}
+
+static size_t encode(uint32_t c, char *out)
+{
+	if (c < 0x80) {
+		out[0] = (char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		out[0] = (char)(0xc0 | c >> 6);
+		out[1] = (char)(0x80 | (c & 0x3f));
+		return 2;
+	}
+	out[0] = (char)(0xe0 | c >> 12);
+	out[1] = (char)(0x80 | (c >> 6 & 0x3f));
+	out[2] = (char)(0x80 | (c & 0x3f));
+	return 3;
+}
+
+/* 0: nothing is left of it. */
+static uint32_t fold_char(uint32_t c)
+{
+	if (c >= 0x300 && c <= 0x36f) /* a diacritic of its own */
+		return 0;
+	if (c >= LATIN && c < LATIN + sizeof(latin) - 1 && latin[c - LATIN] != '.')
+		return (uint32_t)latin[c - LATIN];
+	if (c >= LATIN_MORE && c < LATIN_MORE + sizeof(latin_more) - 1 &&
+	    latin_more[c - LATIN_MORE] != '.')
+		return (uint32_t)latin_more[c - LATIN_MORE];
+	if (c == 0x3c2) /* a final sigma */
+		return 0x3c3;
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(capitals); i++) {
+		if (c > capitals[i].last)
+			continue;
+		if (c < capitals[i].first)
+			return c;
+		if (capitals[i].step > 1)
+			return c + (uint32_t)capitals[i].step;
+		return c + ((c & 1) == (uint32_t)capitals[i].step);
+	}
+	return c;
+}
+
+/* Folds one character at `text`; *ret_used is its length. Never longer than that. */
+static size_t fold_one(const char *text, size_t len, char *out, size_t *ret_used)
+{
+	uint32_t c, folded;
+
+	*ret_used = ofs_fold_decode(text, len, &c);
+	folded = c == OFS_FOLD_INVALID || c > 0xffff ? c : fold_char(c);
+	if (folded == c) {
+		memcpy(out, text, *ret_used);
+		return *ret_used;
+	}
+	return folded ? encode(folded, out) : 0;
+}
+
+size_t ofs_fold(const char *text, size_t len, char *out)
+{
+	size_t i = 0, n = 0, used;
+
+	while (i < len) {
+		unsigned char c = (unsigned char)text[i];
+
+		if (c < 0x80) {
+			out[n++] = (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
+			i++;
+			continue;
+		}
+		n += fold_one(text + i, len - i, out + n, &used);
+		i += used;
+	}
+	return n;
+}
+
+size_t ofs_fold_source(const char *text, size_t len, size_t at)
+{
+	size_t i = 0, n = 0, used, took;
+	char one[4];
+
+	while (i < len) {
+		took = fold_one(text + i, len - i, one, &used);
+		if (n + took > at)
+			break;
+		n += took;
+		i += used;
+	}
+	return i;
+}

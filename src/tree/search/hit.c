@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "tree/search/hit.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/map.h"
+#include "base/util.h"
+#include "tree/core/tree_state.h"
+#include "tree/search/fold.h"
+#include "tree/search/passage.h"
+#include "tree/search/query.h"
+#include "tree/core/slice.h"
+
+#define HEAD_LINES 5 /* that are named where nothing in the content was found */
+#define HEAD_READ 16384 /* bytes that they are looked for in */
+#define BINARY_READ 8192 /* a NUL in so many bytes: no text */
+#define BYTES_BEFORE 400 /* of a passage that is given by bytes */
+#define BYTES_SHOWN 2000
+
+/* What counts beside the score of a passage, which is at most 1. */
+#define WEIGHT_RELEVANCE 0.35
+#define WEIGHT_NAMES 0.35
+#define WEIGHT_NAMES_ALONE 0.75
+#define LESS_FOR_SECOND 0.3 /* passage of a file, and again for the third */
+#define LESS_FOR_COPY 1.0
+
+struct hit {
+	int64_t rank; /* in millionths of a score: the highest comes first */
+	int64_t mtime;
+	uint64_t ino, dir;
+	char *path;
+	char suffix[48]; /* the slice */
+	struct ofs_buf snippet;
+};
+
+/* How many files of a content there are. */
+struct copies {
+	uint8_t sha[32];
+	unsigned int n;
+};
+
+struct ofs_hits {
+	struct ofs_tree *tree;
+	const struct ofs_query *query;
+	struct hit *list;
+	size_t n, cap;
+	struct ofs_map copies; /* by the start of the hash */
+};
+
+struct ofs_hits *ofs_hits_create(struct ofs_tree *t, const struct ofs_query *q)
+{
+	struct ofs_hits *h = ofs_alloc(sizeof(*h));
+
+	h->tree = t;
+	h->query = q;
+	return h;
+}
+
+static void hit_finish(struct hit *hit)
+{
+	free(hit->path);
+	ofs_buf_finish(&hit->snippet);
+}
+
+void ofs_hits_destroy(struct ofs_hits *h)
+{
+	size_t pos = 0;
+	void *c;
+
+	if (!h)
+		return;
+	for (size_t i = 0; i < h->n; i++)
+		hit_finish(&h->list[i]);
+	free(h->list);
+	while ((c = ofs_map_next(&h->copies, &pos)))
+		free(c);
+	ofs_map_finish(&h->copies);
+	free(h);
+}
+
+size_t ofs_hits_count(const struct ofs_hits *h)
+{
+	return h->n;
+}
+
+/* ---- copies */
+
+static struct copies *find_copies(const struct ofs_hits *h, const uint8_t sha[32])
+{
+	struct copies *c = ofs_map_get(&h->copies, ofs_get_le64(sha));
+
+	return c && memcmp(c->sha, sha, sizeof(c->sha)) == 0 ? c : NULL;
+}
+
+bool ofs_hits_has_all(const struct ofs_hits *h, const uint8_t sha[32])
+{
+	const struct copies *c = find_copies(h, sha);
+
+	return c && c->n >= OFS_HIT_COPIES_MAX;
+}
+
+/* Counts a file of the content; *ret is how many there were. */
+static void count_copy(struct ofs_hits *h, const uint8_t *sha, unsigned int *ret)
+{
+	struct copies *c = sha ? find_copies(h, sha) : NULL;
+
+	*ret = 0;
+	if (!sha)
+		return;
+	if (!c) {
+		/* Two contents whose hashes begin alike are told apart, and the second is not counted. */
+		if (ofs_map_get(&h->copies, ofs_get_le64(sha)))
+			return;
+		c = ofs_alloc(sizeof(*c));
+		memcpy(c->sha, sha, sizeof(c->sha));
+		ofs_map_put(&h->copies, ofs_get_le64(sha), c);
+	}
+	*ret = c->n++;
+}
+
+/* ---- which lines */
+
+static void write_lines(struct hit *hit, uint64_t first, uint64_t last)
+{
+	if (first == last)
+		snprintf(hit->suffix, sizeof(hit->suffix), ":%" PRIu64, first);
+	else
+		snprintf(hit->suffix, sizeof(hit->suffix), ":%" PRIu64 "-%" PRIu64, first, last);
+}
+
+/*
+ * The slice of a passage that holds what was found, whatever caps cut off: its lines, else the one
+ * line, else bytes.
+ */
+static void choose_slice(const struct ofs_hits *h, const struct ofs_passage *p, uint64_t size,
+			 struct hit *hit)
+{
+	uint64_t most = h->tree->slice_max_bytes ? h->tree->slice_max_bytes : UINT64_MAX;
+	uint64_t lines = h->tree->slice_max_lines ? h->tree->slice_max_lines : UINT64_MAX;
+	uint64_t from, to;
+
+	if (p->match_end - p->off <= most && p->last - p->first < lines) {
+		write_lines(hit, p->first, p->last);
+		return;
+	}
+	if (p->match_end - p->line_off <= most) {
+		write_lines(hit, p->line, p->line);
+		return;
+	}
+	from = p->match - OFS_MIN(p->match - p->line_off, (uint64_t)BYTES_BEFORE);
+	if (p->match_end - from > most)
+		from = p->match;
+	to = OFS_MIN(from + OFS_MIN(most, (uint64_t)BYTES_SHOWN), size);
+	snprintf(hit->suffix, sizeof(hit->suffix), ":b%" PRIu64 "-%" PRIu64, from, to - 1);
+}
+
+/* The first lines; none of what is empty or no text. */
+static int choose_head(const struct ofs_hits *h, const struct ofs_attr *file, struct hit *hit)
+{
+	OFS_FREE char *text = ofs_alloc(HEAD_READ);
+	ssize_t n = ofs_store_read(h->tree->store, file->ino, text, HEAD_READ, 0);
+	uint64_t lines = 0;
+
+	if (n < 0)
+		return n == -ENOENT || n == -EIO ? 0 : (int)n;
+	if (!n || memchr(text, 0, OFS_MIN((size_t)n, (size_t)BINARY_READ)))
+		return 0;
+	for (ssize_t i = 0; i < n; i++)
+		lines += text[i] == '\n';
+	if (text[n - 1] != '\n')
+		lines++;
+	write_lines(hit, 1, OFS_MIN(lines, (uint64_t)HEAD_LINES));
+	return 0;
+}
+
+/* ---- adding */
+
+/* Takes `hit`, also on failure. */
+static int push(struct ofs_hits *h, const struct ofs_answer *a, struct hit *hit)
+{
+	char name[OFS_NAME_MAX + 1];
+	int r = ofs_store_name_of(h->tree->store, a->attr->ino, &hit->dir, name);
+
+	if (r < 0) {
+		hit_finish(hit);
+		return r == -ENOENT ? 0 : r;
+	}
+	hit->ino = a->attr->ino;
+	hit->mtime = a->attr->mtime;
+	hit->path = ofs_strdup((const char *)a->place->path.data);
+	h->list = ofs_grow(h->list, &h->cap, h->n + 1, sizeof(*h->list));
+	h->list[h->n++] = *hit;
+	return 0;
+}
+
+static int push_head(struct ofs_hits *h, const struct ofs_answer *a, double score)
+{
+	struct hit hit = { .rank = (int64_t)(score * 1e6), .snippet = OFS_BUF_INIT };
+	const char *slash = strrchr((const char *)a->place->path.data, '/');
+	const char *name = slash ? slash + 1 : (const char *)a->place->path.data;
+	const char *shown = a->title && a->title[0] ? a->title : name;
+	int r = choose_head(h, a->attr, &hit);
+
+	if (r == 0)
+		ofs_snippet_append(&hit.snippet, shown, strlen(shown), 0);
+	if (r == 0)
+		return push(h, a, &hit);
+	hit_finish(&hit);
+	return r;
+}
+
+static int push_passage(struct ofs_hits *h, const struct ofs_answer *a, const struct ofs_passage *p,
+			double score)
+{
+	struct hit hit = { .rank = (int64_t)(score * 1e6), .snippet = OFS_BUF_INIT };
+	int r;
+
+	choose_slice(h, p, a->attr->size, &hit);
+	ofs_buf_append(&hit.snippet, p->snippet.data, p->snippet.len);
+	return push(h, a, &hit);
+	hit_finish(&hit);
+	return r;
+}
+
+/* How much of the query the names have, 0 to 1. */
+static double rate_names(const struct ofs_hits *h, const struct ofs_answer *a)
+{
+	static const double weights[] = { 0, 0.5, 0.9, 1 };
+	double sum = 0;
+
+	for (size_t i = 0; i < h->query->wanted; i++)
+		sum += weights[a->names[i]];
+	return h->query->wanted ? sum / (double)h->query->wanted : 0;
+}
+
+int ofs_hits_add(struct ofs_hits *h, const struct ofs_answer *a)
+{
+	const struct ofs_passages *p = a->passages;
+	double names = rate_names(h, a), score;
+	unsigned int copies;
+	int r;
+
+	count_copy(h, a->sha, &copies);
+	if (copies >= OFS_HIT_COPIES_MAX)
+		return 0;
+	score = WEIGHT_NAMES * names - LESS_FOR_COPY * copies;
+	if (!p || !p->n)
+		return push_head(h, a, score + WEIGHT_NAMES_ALONE * names);
+	score += WEIGHT_RELEVANCE * a->relevance;
+	r = 0;
+	for (size_t i = 0; i < p->n && r == 0 && (!i || !copies); i++)
+		r = push_passage(h, a, &p->list[i],
+				 score + p->list[i].score - LESS_FOR_SECOND * (double)i);
+	return r;
+}
+
+/* ---- writing */
+
+static int compare_hits(const void *a, const void *b)
+{
+	const struct hit *x = a, *y = b;
+
+	if (x->rank != y->rank)
+		return x->rank > y->rank ? -1 : 1;
+	if (x->mtime != y->mtime)
+		return x->mtime > y->mtime ? -1 : 1;
+	return x->ino > y->ino ? -1 : x->ino < y->ino;
+}
+
+/* Whether a path is one line of UTF-8 that ends where ": " follows. */
+static bool is_plain(const char *path)
+{
+	size_t len = strlen(path), n;
+	uint32_t c;
+
+	if (len >= PATH_MAX - 512 || strstr(path, ": "))
+		return false;
+	for (; len; path += n, len -= n) {
+		n = ofs_fold_decode(path, len, &c);
+		if (c == OFS_FOLD_INVALID || c < ' ' || (c >= 0x7f && c < 0xa0) || c == 0x2028 ||
+		    c == 0x2029)
+			return false;
+	}
+	return true;
+}
+
+/* Whether PATH with the slice behind it means that slice, and is told from what follows. */
+static bool is_readable(const struct ofs_hits *h, const struct hit *hit)
+{
+	const char *slash = strrchr(hit->path, '/');
+	const char *base = slash ? slash + 1 : hit->path;
+	OFS_FREE char *name = NULL;
+	struct ofs_slice_spec spec;
+	struct ofs_attr other;
+	size_t len;
+
+	if (!is_plain(hit->path) || strlen(base) + strlen(hit->suffix) > OFS_NAME_MAX)
+		return false;
+	if (!hit->suffix[0])
+		return ofs_slice_parse(base, &len, &spec) == -ENOENT;
+	if (asprintf(&name, "%s%s", base, hit->suffix) < 0) {
+		name = NULL;
+		return false;
+	}
+	/* A file of that very name would be read instead. */
+	if (ofs_store_lookup(h->tree->store, hit->dir, name, &other) < 0)
+		return true;
+	ofs_store_forget(h->tree->store, other.ino, 1);
+	return false;
+}
+
+static void write_hit(const struct ofs_hits *h, const struct hit *hit, struct ofs_buf *out)
+{
+	char ref[OFS_REF_SIZE];
+
+	ofs_ref_format(hit->ino, ref);
+	if (is_readable(h, hit))
+		ofs_buf_printf(out, "%s%s: ", hit->path, hit->suffix);
+	else
+		ofs_buf_printf(out, "refs/%s%s: ", ref, hit->suffix);
+	ofs_buf_append(out, hit->snippet.data, hit->snippet.len);
+	ofs_buf_append_str(out, "\n");
+}
+
+void ofs_hits_write(struct ofs_hits *h, struct ofs_buf *out)
+{
+	if (h->n)
+		qsort(h->list, h->n, sizeof(*h->list), compare_hits);
+	for (size_t i = 0; i < h->n && i < OFS_HITS_MAX; i++)
+		write_hit(h, &h->list[i], out);
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/* When the index is worked on: the thread, and the end of the tree. */
+
+#include "tree/search/indexer.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/thread.h"
+#include "base/util.h"
+#include "tree/core/tree_state.h"
+#include "tree/search/indexer_state.h"
+
+#define GATHER_NS (100 * OFS_NS_PER_MS) /* from the first note to looking at it */
+#define SHARE 3 /* for each part of work so many of rest, while requests come in */
+#define CLOSING_NS (2 * OFS_NS_PER_S)
+#define STOPPING_NS (OFS_NS_PER_S / 2) /* with a thread, which has done the most of it */
+#define DISK_LEFT (UINT64_C(32) << 20)
+
+/* ---- the thread */
+
+/* Whether requests came in since the last call. */
+static bool is_busy(struct ofs_tree *t, uint64_t *last)
+{
+	uint64_t sum = 0;
+	bool busy;
+
+	for (int i = 0; i < OFS_TREE_OPS; i++)
+		sum += atomic_load_explicit(&t->ops[i], memory_order_relaxed);
+	busy = sum != *last;
+	*last = sum;
+	return busy;
+}
+
+/* Until so much later, or the end; with `noted` also until something is noted. */
+static void wait_for(struct ofs_indexer *ix, int64_t ns, bool noted)
+{
+	int64_t until = ofs_clock_monotonic() + ns;
+
+	pthread_mutex_lock(&ix->lock);
+	while (!ix->stop && !(noted && ix->noted.count) &&
+	       ofs_cond_wait_until(&ix->wake, &ix->lock, until))
+		;
+	pthread_mutex_unlock(&ix->lock);
+}
+
+/* How long nothing is to be done unless something is noted. */
+static int64_t idle_time(struct ofs_indexer *ix)
+{
+	int64_t ns;
+
+	pthread_mutex_lock(&ix->lock);
+	ns = ix->early.count
+		     ? OFS_INDEXER_AGAIN_NS + (int64_t)ix->early.count * OFS_INDEXER_AGAIN_EACH_NS
+		     : OFS_INDEXER_SWEEP_NS / 24;
+	pthread_mutex_unlock(&ix->lock);
+	return ix->index || ix->lazy ? ns : OFS_MIN(ns, OFS_INDEXER_RETRY_NS);
+}
+
+/* What is left of a full disk is for those who need it. */
+static bool is_disk_full(struct ofs_indexer *ix)
+{
+	struct statvfs st;
+
+	return ofs_store_statfs(ix->tree->store, &st) == 0 &&
+	       (uint64_t)st.f_bavail * st.f_frsize < DISK_LEFT;
+}
+
+/* A turn of the thread: -errno; 0: nothing is left to do now; 1: there is more. */
+static int take_turn(struct ofs_indexer *ix)
+{
+	int r;
+
+	pthread_mutex_lock(&ix->work);
+	r = ix->lazy ? 0 : ofs_indexer_open_index(ix);
+	if (r == 0) {
+		ofs_indexer_take_noted(ix, false);
+		if (ix->index)
+			ofs_indexer_sweep_daily(ix);
+		r = ofs_indexer_work_batch(ix);
+		if (r == 0 && ix->index)
+			r = ofs_fts_tidy(ix->index);
+	}
+	pthread_mutex_unlock(&ix->work);
+	return r;
+}
+
+static void tell_failure(struct ofs_indexer *ix, int r)
+{
+	if (r == -EAGAIN || r == -ECANCELED || r == -EUCLEAN || ix->told)
+		return;
+	ofs_log(LOG_WARNING, "indexing for search fails, and is tried again: %s", strerror(-r));
+	ix->told = true;
+}
+
+static void *indexer_main(void *arg)
+{
+	struct ofs_indexer *ix = arg;
+	uint64_t calls = 0;
+
+	ofs_thread_give_way();
+	while (!ofs_indexer_is_over(ix)) {
+		int64_t began = ofs_clock_monotonic();
+		int r = is_disk_full(ix) ? -EAGAIN : take_turn(ix);
+
+		if (r < 0) {
+			tell_failure(ix, r);
+			wait_for(ix, r == -EUCLEAN ? 0 : OFS_INDEXER_RETRY_NS, false);
+		} else if (r > 0) {
+			ix->told = false;
+			if (is_busy(ix->tree, &calls))
+				wait_for(ix, SHARE * (ofs_clock_monotonic() - began), false);
+		} else {
+			wait_for(ix, idle_time(ix), true);
+			wait_for(ix, GATHER_NS, false);
+		}
+	}
+	return NULL;
+}
+
+/* ---- life */
+
+static int take_one(void *arg, const char *name, const struct ofs_attr *attr, uint64_t cookie)
+{
+	(void)name;
+	(void)attr;
+	(void)cookie;
+	*(bool *)arg = false;
+	return 1;
+}
+
+/* Whether there is nothing that the index would be for, and no index. */
+static bool is_needless(struct ofs_tree *t, const char *path)
+{
+	bool empty = access(path, F_OK) < 0;
+
+	ofs_store_readdir(t->store, t->tops[OFS_TOP_PERSISTENT], 0, false, take_one, &empty);
+	ofs_store_readdir(t->store, t->tops[OFS_TOP_ARCHIVE], 0, false, take_one, &empty);
+	return empty;
+}
+
+struct ofs_indexer *ofs_indexer_create(struct ofs_tree *t, const char *path)
+{
+	struct ofs_indexer *ix = ofs_alloc(sizeof(*ix));
+
+	ix->tree = t;
+	ix->path = ofs_strdup(path);
+	ix->swept_at = ofs_clock_monotonic();
+	pthread_mutex_init(&ix->lock, NULL);
+	pthread_mutex_init(&ix->work, NULL);
+	ofs_cond_init(&ix->wake);
+	ix->lazy = t->background && is_needless(t, path);
+	if (t->background && !ix->lazy && ofs_indexer_open_index(ix) == 0)
+		ofs_indexer_set_complete(ix, false);
+	ix->everything_left = ix->everything;
+	return ix;
+}
+
+int ofs_indexer_start(struct ofs_indexer *ix)
+{
+	int r = ofs_thread_start(&ix->thread, "indexer", indexer_main, ix);
+
+	pthread_mutex_lock(&ix->lock);
+	ix->running = r == 0;
+	pthread_mutex_unlock(&ix->lock);
+	return r;
+}
+
+/* Nothing is noted, not sealed, or still to be looked at. `work` is held. */
+static bool is_done(struct ofs_indexer *ix)
+{
+	bool done;
+
+	pthread_mutex_lock(&ix->lock);
+	done = !ix->noted.count && !ix->early.count && !ix->missed;
+	pthread_mutex_unlock(&ix->lock);
+	return done && !ix->todo.n && !ix->everything && !ix->sweeping;
+}
+
+/* Does what can be done, until the deadline. `work` is held. */
+static int work_all(struct ofs_indexer *ix)
+{
+	bool again = true;
+	int r;
+
+	do {
+		ofs_indexer_take_noted(ix, again);
+		again = false;
+		r = ofs_indexer_work_batch(ix);
+		if (r == -EUCLEAN)
+			r = 1;
+	} while (r > 0 && !ofs_indexer_is_over(ix));
+	while (r == 0 && ix->index && !ofs_indexer_is_over(ix))
+		if (ofs_fts_tidy(ix->index) <= 0)
+			break;
+	return r < 0 ? r : 0;
+}
+
+int ofs_indexer_settle(struct ofs_indexer *ix)
+{
+	int r;
+
+	pthread_mutex_lock(&ix->work);
+	ix->tried = 0;
+	r = ofs_indexer_open_index(ix);
+	if (r == 0) {
+		ofs_indexer_sweep_daily(ix);
+		r = work_all(ix);
+	}
+	pthread_mutex_unlock(&ix->work);
+	return r;
+}
+
+/* What has been noted; with a thread only if it was through with everything before. */
+static void finish_work(struct ofs_indexer *ix, bool had_thread)
+{
+	bool early;
+
+	if (had_thread && (ix->todo.n || ix->everything || ix->sweeping))
+		return;
+	ix->deadline = ofs_clock_monotonic() + (had_thread ? STOPPING_NS : CLOSING_NS);
+	work_all(ix);
+	pthread_mutex_lock(&ix->lock);
+	early = ix->early.count > 0;
+	pthread_mutex_unlock(&ix->lock);
+	if (early && !had_thread && ofs_store_seal(ix->tree->store) == 0)
+		work_all(ix);
+}
+
+void ofs_indexer_stop(struct ofs_indexer *ix)
+{
+	bool had_thread;
+
+	if (!ix)
+		return;
+	pthread_mutex_lock(&ix->lock);
+	had_thread = ix->stop = ix->running;
+	pthread_cond_signal(&ix->wake);
+	pthread_mutex_unlock(&ix->lock);
+	if (had_thread)
+		pthread_join(ix->thread, NULL);
+	pthread_mutex_lock(&ix->work);
+	ix->running = ix->stop = false;
+	finish_work(ix, had_thread);
+	if (ix->index && is_done(ix))
+		ofs_indexer_set_complete(ix, true);
+	ofs_fts_close(ix->index);
+	ix->index = NULL;
+	pthread_mutex_unlock(&ix->work);
+}
+
+void ofs_indexer_destroy(struct ofs_indexer *ix)
+{
+	if (!ix)
+		return;
+	pthread_mutex_destroy(&ix->work);
+	pthread_mutex_destroy(&ix->lock);
+	pthread_cond_destroy(&ix->wake);
+	ofs_map_finish(&ix->noted);
+	ofs_map_finish(&ix->early);
+	free(ix->todo.at);
+	free(ix->done.at);
+	free(ix->path);
+	free(ix);
+}
+
+/* ---- for others */
+
+struct ofs_fts *ofs_indexer_index(struct ofs_indexer *ix)
+{
+	struct ofs_fts *index = ix ? atomic_load(&ix->index) : NULL;
+
+	if (!ix || index || ix->tree->background)
+		return index;
+	pthread_mutex_lock(&ix->work);
+	ofs_indexer_open_index(ix);
+	pthread_mutex_unlock(&ix->work);
+	return atomic_load(&ix->index);
+}
+
+void ofs_indexer_stats(struct ofs_indexer *ix, struct ofs_indexer_stats *ret)
+{
+	struct ofs_fts *index = atomic_load(&ix->index);
+	struct ofs_fts_counts counts;
+
+	*ret = (struct ofs_indexer_stats){ 0 };
+	if (index ? ofs_fts_counts(index, &counts) < 0 : !ix->lazy)
+		return;
+	if (index) {
+		ret->files = counts.files;
+		ret->documents = counts.documents;
+		ret->dead = counts.dead;
+		ret->bytes = counts.bytes;
+	}
+	pthread_mutex_lock(&ix->lock);
+	ret->waiting = ix->noted.count + ix->early.count + ix->left;
+	ret->caught_up = !ret->waiting && !ix->everything_left;
+	pthread_mutex_unlock(&ix->lock);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+#include "tree/search/indexer_look.h"
+
+#include "base/util.h"
+#include "tree/core/label.h"
+#include "tree/core/place.h"
+#include "tree/core/tree_state.h"
+
+/* Says so when an error is the index's; gives it back. */
+static int of_index(struct ofs_look *l, int r)
+{
+	l->failed = l->failed || r < 0;
+	return r;
+}
+
+static int look_begin(struct ofs_look *l)
+{
+	int r = l->batch ? 0 : of_index(l, ofs_fts_begin(l->index));
+
+	l->batch = l->batch || r == 0;
+	return r;
+}
+
+/* 1 and what the index knows of a file; 0: nothing. */
+static int look_up(struct ofs_look *l, uint64_t ino, struct ofs_fts_file *ret)
+{
+	int r = ofs_fts_get_file(l->index, ino, ret);
+
+	return r == -ENOENT ? 0 : of_index(l, r) < 0 ? r : 1;
+}
+
+/* What is not, or no longer, a file of persistent/ or archive/. */
+static int look_away(struct ofs_look *l, uint64_t ino)
+{
+	struct ofs_fts_file known;
+	int r;
+
+	if (!l->index)
+		return -EAGAIN;
+	r = look_up(l, ino, &known);
+	if (r <= 0)
+		return r < 0 ? r : OFS_LOOKED;
+	r = look_begin(l);
+	if (r == 0)
+		r = of_index(l, ofs_fts_remove_file(l->index, ino));
+	return r < 0 ? r : OFS_LOOKED;
+}
+
+/* A file that is being read for the index. */
+struct reading {
+	struct ofs_look *look;
+	uint64_t ino;
+	uint64_t version;
+};
+
+/* Not by way of the tree: this is no use of the file. Only what belongs to one version counts. */
+static ssize_t read_content(void *arg, void *buf, size_t size, uint64_t off)
+{
+	struct reading *rd = arg;
+	struct ofs_look *l = rd->look;
+	struct ofs_attr attr;
+	ssize_t n;
+	int r;
+
+	if (l->cancelled && l->cancelled(l->arg))
+		return -ECANCELED;
+	n = ofs_store_read(l->tree->store, rd->ino, buf, size, off);
+	r = n < 0 ? 0 : ofs_store_getattr(l->tree->store, rd->ino, &attr);
+	if (r == 0 && n >= 0 && attr.version != rd->version)
+		r = -ESTALE;
+	return r < 0 ? r : n;
+}
+
+/* What the index is told of a file. */
+struct telling {
+	struct ofs_buf title, tags;
+	const char *name;
+};
+
+static void telling_finish(struct telling *t)
+{
+	ofs_buf_finish(&t->title);
+	ofs_buf_finish(&t->tags);
+}
+
+static int get_label(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind,
+		     struct ofs_buf *out)
+{
+	int r = ofs_label_get(t, ino, kind, out);
+
+	if (r < 0 && r != -ENODATA)
+		return r;
+	ofs_buf_append(out, "", 1);
+	return 0;
+}
+
+static int put_file(struct ofs_look *l, const struct ofs_attr *file, const uint8_t *sha,
+		    const char *path, int64_t stamp)
+{
+	OFS_CLEANUP(telling_finish)
+	struct telling t = { .title = OFS_BUF_INIT, .tags = OFS_BUF_INIT };
+	const char *slash = strrchr(path, '/');
+	int r = get_label(l->tree, file->ino, OFS_LABEL_TITLE, &t.title);
+
+	if (r == 0)
+		r = get_label(l->tree, file->ino, OFS_LABEL_TAGS, &t.tags);
+	if (r == 0)
+		r = look_begin(l);
+	t.name = slash ? slash + 1 : path;
+	if (r < 0)
+		return r;
+	return of_index(l, ofs_fts_put_file(l->index, file->ino, sha, t.name,
+					    (const char *)t.title.data, (const char *)t.tags.data,
+					    stamp));
+}
+
+/* 1: the content is in the index; 0: it cannot be read. */
+static int put_content(struct ofs_look *l, const struct ofs_attr *file, const uint8_t sha[32])
+{
+	struct reading rd = { .look = l, .ino = file->ino, .version = file->version };
+	int r = of_index(l, ofs_fts_has_content(l->index, sha));
+
+	if (r != 0)
+		return r;
+	r = look_begin(l);
+	if (r == 0)
+		r = ofs_fts_put_content(l->index, sha, file->size, read_content, &rd);
+	/* If these are of the index, entering the file fails the same way. */
+	if (r == -EIO || r == -EUCLEAN)
+		return 0;
+	return r < 0 ? r : 1;
+}
+
+/* A file of persistent/ or archive/; a reference is held, so that its version stays. */
+static int look_at_kept(struct ofs_look *l, const struct ofs_attr *file, const char *path,
+			enum ofs_look_how how)
+{
+	struct ofs_fts_file known = { 0 };
+	struct ofs_digest digest;
+	bool early;
+	int r;
+
+	if (!l->index)
+		return -EAGAIN;
+	r = look_up(l, file->ino, &known);
+	if (r < 0)
+		return r;
+	/* The change time is that of content, names and labels alike. */
+	if (r > 0 && known.stamp && known.stamp == file->ctime)
+		return OFS_LOOKED;
+	r = ofs_store_digest(l->tree->store, file->ino, &digest);
+	if (r < 0)
+		return r;
+	early = file->size && !digest.has_sha;
+	if (early && how == OFS_LOOK_AGAIN)
+		return OFS_LOOKED_EARLY;
+	if (early)
+		r = put_file(l, file, NULL, path, 0);
+	else if (!file->size)
+		r = put_file(l, file, NULL, path, file->ctime);
+	else
+		r = put_content(l, file, digest.sha);
+	if (!early && file->size && r >= 0)
+		r = put_file(l, file, r ? digest.sha : NULL, path, file->ctime);
+	return r < 0 ? r : early ? OFS_LOOKED_EARLY : OFS_LOOKED;
+}
+
+static int look_at_file(struct ofs_look *l, const struct ofs_attr *file, enum ofs_look_how how)
+{
+	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
+	int r = ofs_place_of(l->tree, file->ino, &place);
+
+	if (r < 0)
+		return r == -ENOENT ? look_away(l, file->ino) : r;
+	if (ofs_place_tier(&place) != OFS_TIER_WORKING)
+		return look_at_kept(l, file, (const char *)place.path.data, how);
+	l->working = file->parent;
+	return how == OFS_LOOK_CONTENT ? OFS_LOOKED : look_away(l, file->ino);
+}
+
+int ofs_look_at(struct ofs_look *l, uint64_t ino, enum ofs_look_how how)
+{
+	struct ofs_attr attr;
+	int r = ofs_store_hold(l->tree->store, ino, &attr);
+
+	l->working = 0;
+	l->failed = false;
+	if (r == -ENOENT)
+		return how == OFS_LOOK_CONTENT ? OFS_LOOKED : look_away(l, ino);
+	if (r < 0)
+		return r;
+	if (S_ISDIR(attr.mode))
+		r = OFS_LOOKED_DIR;
+	else if (S_ISREG(attr.mode))
+		r = look_at_file(l, &attr, how);
+	else
+		r = OFS_LOOKED;
+	ofs_store_forget(l->tree->store, ino, 1);
+	return r;
+}

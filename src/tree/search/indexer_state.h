@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* The inside of the indexer, shared by index_note.c, index_work.c and indexer.c. */
+#ifndef OFS_TREE_SEARCH_INDEXER_STATE_H
+#define OFS_TREE_SEARCH_INDEXER_STATE_H
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "tree/core/tree_state.h"
+#include "tree/search/indexer.h"
+#include "tree/search/indexer_look.h"
+#include <pthread.h>
+
+#define OFS_INDEXER_WORKING_DIRS 64
+#define OFS_INDEXER_AGAIN_NS OFS_NS_PER_S /* until what is not sealed is looked at again, */
+#define OFS_INDEXER_AGAIN_EACH_NS OFS_NS_PER_MS /* and so much more for each of those */
+#define OFS_INDEXER_RETRY_NS (10 * OFS_NS_PER_S) /* after an error */
+#define OFS_INDEXER_SWEEP_NS (86400 * OFS_NS_PER_S) /* between two looks at everything */
+
+/* What is still to be looked at. */
+struct ofs_indexer_todo {
+	uint64_t ino;
+	enum ofs_look_how how;
+};
+
+struct ofs_indexer_todos {
+	struct ofs_indexer_todo *at;
+	size_t n, cap;
+};
+
+struct ofs_indexer {
+	struct ofs_tree *tree;
+	char *path;
+	bool lazy; /* nothing was there to be indexed: the file is made when something is; constant */
+	_Atomic(struct ofs_fts *) index; /* set once, under `work`; NULL: it is not open */
+	_Atomic uint64_t last; /* what was noted last; 0 once that has been taken */
+
+	/*
+	 * Directories that were seen in the working tier, each at the place of its number, and how
+	 * often a directory was moved: a place is filled only if none was meanwhile. Written under
+	 * `lock`.
+	 */
+	_Atomic uint64_t working[OFS_INDEXER_WORKING_DIRS];
+	uint64_t moves; /* `lock` */
+
+	pthread_mutex_t lock; /* guards these; neither store nor index is called under it */
+	pthread_cond_t wake;
+	pthread_t thread;
+	bool running;
+	bool stop;
+	struct ofs_map noted; /* inode -> enum ofs_look_how + 1 */
+	struct ofs_map early; /* those that are not sealed */
+	bool missed; /* there was no memory for one of either */
+	uint64_t left; /* a copy of what `work` guards, of those still to be looked at */
+	bool everything_left; /* the same */
+
+	pthread_mutex_t work; /* one looks at a time; taken before the store's locks and `lock` */
+	struct ofs_indexer_todos todo;
+	struct ofs_indexer_todos done; /* in the open batch: to be done again if it fails */
+	bool everything; /* all of persistent/ and archive/ is to be looked at */
+	bool sweeping; /* and all that the index knows, */
+	uint64_t swept; /* up to this inode */
+	bool thorough; /* after which nothing that is dead stays */
+	bool complete; /* what the index says of itself */
+	uint64_t generation; /* of the index, as it was when everything was looked at */
+	int64_t deadline; /* monotonic, when work ends; 0: none */
+	int64_t looked_again; /* when those that were early were looked at last */
+	int64_t swept_at;
+	int64_t tried; /* when opening the index failed last; 0: it did not */
+	bool told; /* the log knows that it fails */
+};
+
+/* ---- noting (index_note.c) */
+
+/* How often a directory was moved. */
+uint64_t ofs_indexer_count_moves(struct ofs_indexer *ix);
+
+/* A directory is in the working tier, unless one was moved since it was counted. */
+void ofs_indexer_note_working(struct ofs_indexer *ix, uint64_t dir, uint64_t moves);
+
+/* ---- working (index_work.c); with `work` held */
+
+int ofs_indexer_open_index(struct ofs_indexer *ix);
+int ofs_indexer_set_complete(struct ofs_indexer *ix, bool complete);
+
+/* Whether there is no more time for it. */
+bool ofs_indexer_is_over(struct ofs_indexer *ix);
+
+/* Once a day, everything is to be looked at. */
+void ofs_indexer_sweep_daily(struct ofs_indexer *ix);
+
+/* Takes over what was noted; with `again` also what was too early before. */
+void ofs_indexer_take_noted(struct ofs_indexer *ix, bool again);
+
+/* One batch, committed. 1: there are more; 0: none is left. */
+int ofs_indexer_work_batch(struct ofs_indexer *ix);
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/* Bringing the index in line with what was noted, a batch at a time. */
+
+#include <pthread.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/util.h"
+#include "tree/core/entry_list.h"
+#include "tree/core/tree_state.h"
+#include "tree/core/walk.h"
+#include "tree/search/indexer_look.h"
+#include "tree/search/indexer_state.h"
+
+#define BATCH_NS (50 * OFS_NS_PER_MS) /* the work between two commits, and between two pauses */
+#define BATCH_FILES 64
+#define SWEPT_AT_ONCE 256
+#define REBUILT_UP_TO 20000 /* documents, for the sake of a few dead ones */
+
+static void todo_add(struct ofs_indexer_todos *l, uint64_t ino, enum ofs_look_how how)
+{
+	l->at = ofs_grow(l->at, &l->cap, l->n + 1, sizeof(*l->at));
+	l->at[l->n++] = (struct ofs_indexer_todo){ ino, how };
+}
+
+/* ---- the index. All that follows is called with `work` held. */
+
+int ofs_indexer_open_index(struct ofs_indexer *ix)
+{
+	struct ofs_fts *index;
+	struct ofs_error err;
+	int64_t now = ofs_clock_monotonic();
+	int r;
+
+	if (atomic_load(&ix->index))
+		return 0;
+	if (ix->tried && now - ix->tried < OFS_INDEXER_RETRY_NS)
+		return -EAGAIN;
+	r = ofs_fts_open(ix->path, &err, &index);
+	if (r < 0) {
+		ix->tried = now;
+		if (!ix->told)
+			ofs_log(LOG_WARNING, "nothing is indexed for search: %s", err.text);
+		ix->told = true;
+		return r;
+	}
+	ix->complete = ofs_fts_is_complete(index) > 0;
+	ix->everything = ix->sweeping = !ix->complete;
+	ix->swept = 0;
+	ix->generation = ofs_fts_generation(index);
+	ix->told = false;
+	atomic_store(&ix->index, index);
+	return 0;
+}
+
+/* Before the first change what the index says of itself is taken back. */
+int ofs_indexer_set_complete(struct ofs_indexer *ix, bool complete)
+{
+	int r = 0;
+
+	if (ix->complete != complete)
+		r = ofs_fts_set_complete(ix->index, complete);
+	if (r == 0)
+		ix->complete = complete;
+	return r;
+}
+
+/* It was begun anew, maybe by a search that found it damaged. */
+static void check_generation(struct ofs_indexer *ix)
+{
+	uint64_t now = ix->index ? ofs_fts_generation(ix->index) : ix->generation;
+
+	if (now == ix->generation)
+		return;
+	ix->generation = now;
+	ix->complete = false;
+	ix->everything = true;
+}
+
+/* ---- looking */
+
+bool ofs_indexer_is_over(struct ofs_indexer *ix)
+{
+	bool stop;
+
+	pthread_mutex_lock(&ix->lock);
+	stop = ix->stop;
+	pthread_mutex_unlock(&ix->lock);
+	return stop || (ix->deadline && ofs_clock_monotonic() >= ix->deadline);
+}
+
+static bool is_cancelled(void *arg)
+{
+	return ofs_indexer_is_over(arg);
+}
+
+static bool is_time_to_sweep(struct ofs_indexer *ix, int64_t now)
+{
+	if (now - ix->swept_at < OFS_INDEXER_SWEEP_NS)
+		return false;
+	ix->swept_at = now;
+	return true;
+}
+
+/* Once a day: what nobody told of, and then dead documents, while there are not too many others. */
+void ofs_indexer_sweep_daily(struct ofs_indexer *ix)
+{
+	struct ofs_fts_counts counts;
+
+	if (!is_time_to_sweep(ix, ofs_clock_monotonic()))
+		return;
+	ix->everything = ix->sweeping = true;
+	ix->swept = 0;
+	ix->thorough = ofs_fts_counts(ix->index, &counts) == 0 && counts.documents <= REBUILT_UP_TO;
+}
+
+static bool has_waste(struct ofs_indexer *ix)
+{
+	struct ofs_fts_counts counts;
+
+	if (ix->thorough)
+		return ofs_fts_counts(ix->index, &counts) == 0 && counts.dead;
+	return ofs_fts_is_wasteful(ix->index);
+}
+
+/* Begins to index all contents anew, when too many of them are dead, or after a thorough sweep any. */
+static int drop_waste(struct ofs_indexer *ix)
+{
+	bool waste = ix->index && has_waste(ix);
+	int r;
+
+	ix->thorough = false;
+	if (!waste)
+		return 0;
+	r = ofs_indexer_set_complete(ix, false);
+	if (r == 0)
+		r = ofs_fts_rebuild(ix->index);
+	ix->everything = ix->everything || r == 0;
+	return r;
+}
+
+static int add_file(void *arg, uint64_t ino, const char *name)
+{
+	todo_add(arg, ino, OFS_LOOK_WHOLE);
+	return 0;
+}
+
+/* One directory at a time, so that memory does not grow with what is below. */
+static void add_dir(struct ofs_indexer *ix, uint64_t dir)
+{
+	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list dirs = { 0 };
+	int r = ofs_walk_subdirs(ix->tree, dir, &dirs);
+
+	for (size_t i = 0; i < dirs.n && r == 0; i++)
+		todo_add(&ix->todo, dirs.entries[i].key, OFS_LOOK_WHOLE);
+	if (r == 0)
+		ofs_walk_files(ix->tree, dir, false, add_file, &ix->todo);
+}
+
+/* When nothing is left of what was noted: more of what has to be looked at anyhow. */
+static int find_more(struct ofs_indexer *ix)
+{
+	uint64_t inos[SWEPT_AT_ONCE];
+	int n;
+
+	if (ix->everything) {
+		ix->everything = false;
+		todo_add(&ix->todo, ix->tree->tops[OFS_TOP_PERSISTENT], OFS_LOOK_WHOLE);
+		todo_add(&ix->todo, ix->tree->tops[OFS_TOP_ARCHIVE], OFS_LOOK_WHOLE);
+		return 0;
+	}
+	if (!ix->sweeping)
+		return 0;
+	n = ofs_fts_list_files(ix->index, ix->swept, inos, SWEPT_AT_ONCE);
+	if (n < 0)
+		return n;
+	for (int i = 0; i < n; i++)
+		todo_add(&ix->todo, inos[i], OFS_LOOK_WHOLE);
+	ix->sweeping = n > 0;
+	if (n)
+		ix->swept = inos[n - 1];
+	return 0;
+}
+
+/* Takes what was noted; what was early as well once it is time, or when `again`. */
+void ofs_indexer_take_noted(struct ofs_indexer *ix, bool again)
+{
+	struct ofs_map noted, early = OFS_MAP_INIT;
+	int64_t now = ofs_clock_monotonic();
+	size_t i;
+
+	pthread_mutex_lock(&ix->lock);
+	noted = ix->noted;
+	ix->noted = (struct ofs_map)OFS_MAP_INIT;
+	atomic_store(&ix->last, 0);
+	ix->everything = ix->everything || ix->missed;
+	ix->missed = false;
+	if (again ||
+	    now - ix->looked_again >=
+		    OFS_INDEXER_AGAIN_NS + (int64_t)ix->early.count * OFS_INDEXER_AGAIN_EACH_NS) {
+		early = ix->early;
+		ix->early = (struct ofs_map)OFS_MAP_INIT;
+		ix->looked_again = now;
+	}
+	ix->left = ix->todo.n + noted.count + early.count;
+	pthread_mutex_unlock(&ix->lock);
+	for (i = 0; early.slots && i <= early.mask; i++)
+		if (early.slots[i].value && !ofs_map_get(&noted, early.slots[i].key))
+			todo_add(&ix->todo, early.slots[i].key, OFS_LOOK_AGAIN);
+	for (i = 0; noted.slots && i <= noted.mask; i++)
+		if (noted.slots[i].value)
+			todo_add(&ix->todo, noted.slots[i].key,
+				 (enum ofs_look_how)((uintptr_t)noted.slots[i].value - 1));
+	ofs_map_finish(&noted);
+	ofs_map_finish(&early);
+}
+
+/* Tells the others how much there is left. */
+static void publish(struct ofs_indexer *ix)
+{
+	pthread_mutex_lock(&ix->lock);
+	ix->left = ix->todo.n + ix->done.n;
+	ix->everything_left = ix->everything || ix->sweeping;
+	pthread_mutex_unlock(&ix->lock);
+}
+
+static void add_early(struct ofs_indexer *ix, uint64_t ino)
+{
+	pthread_mutex_lock(&ix->lock);
+	if (!ix->early.count)
+		ix->looked_again = ofs_clock_monotonic();
+	ofs_map_put(&ix->early, ino, ix);
+	pthread_mutex_unlock(&ix->lock);
+}
+
+/* Opens the index for the first that belongs into it. */
+static int look_with_index(struct ofs_indexer *ix, struct ofs_look *l,
+			   const struct ofs_indexer_todo *what)
+{
+	int r = ofs_indexer_open_index(ix);
+
+	l->index = ix->index;
+	l->failed = r < 0;
+	if (r == 0)
+		r = ofs_indexer_set_complete(ix, false);
+	return r < 0 ? r : ofs_look_at(l, what->ino, what->how);
+}
+
+/* Looks at the last one. What the store cannot tell of is left to the next sweep. */
+static int look_at_one(struct ofs_indexer *ix, struct ofs_look *l)
+{
+	struct ofs_indexer_todo what = ix->todo.at[--ix->todo.n];
+	uint64_t moves = ofs_indexer_count_moves(ix);
+	int r = ofs_look_at(l, what.ino, what.how);
+
+	if (r == -EAGAIN && !l->index)
+		r = look_with_index(ix, l, &what);
+	if (r < 0 && (l->failed || r == -ECANCELED)) {
+		todo_add(&ix->todo, what.ino, what.how);
+		return r;
+	}
+	todo_add(&ix->done, what.ino, what.how);
+	if (l->working)
+		ofs_indexer_note_working(ix, l->working, moves);
+	if (r == OFS_LOOKED_DIR)
+		add_dir(ix, what.ino);
+	else if (r == OFS_LOOKED_EARLY || r == -ESTALE)
+		add_early(ix, what.ino);
+	return 0;
+}
+
+/* Looks at some, in one batch. 1: there are more; 0: none is left. */
+int ofs_indexer_work_batch(struct ofs_indexer *ix)
+{
+	struct ofs_look l = {
+		.tree = ix->tree, .index = ix->index, .cancelled = is_cancelled, .arg = ix
+	};
+	int64_t end = ofs_clock_monotonic() + BATCH_NS;
+	int r = 0, ended;
+
+	ix->done.n = 0;
+	if (!ix->todo.n && ix->index)
+		r = find_more(ix);
+	if (r == 0 && ix->todo.n && ix->index)
+		r = ofs_indexer_set_complete(ix, false);
+	while (r == 0 && ix->todo.n && ix->done.n < BATCH_FILES && !ofs_indexer_is_over(ix) &&
+	       ofs_clock_monotonic() < end)
+		r = look_at_one(ix, &l);
+	if (l.batch) {
+		ended = ofs_fts_commit(ix->index);
+		for (size_t i = 0; ended < 0 && i < ix->done.n; i++)
+			todo_add(&ix->todo, ix->done.at[i].ino, ix->done.at[i].how);
+		r = r < 0 ? r : ended;
+	}
+	ix->done.n = 0;
+	if (r == 0 && !ix->todo.n && !ix->everything && !ix->sweeping)
+		r = drop_waste(ix);
+	check_generation(ix);
+	publish(ix);
+	return r < 0 ? r : ix->todo.n || ix->everything || ix->sweeping;
+}

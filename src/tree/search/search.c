@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finding without the search index: the working tier, and what is not indexed yet. All names, titles
+ * and tags are looked at; of content what F:summary shows, the newest files first, for a bounded
+ * time.
+ */
+#include "tree/search/search.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/util.h"
+#include "tree/core/entry_list.h"
+#include "tree/core/label.h"
+#include "tree/core/place.h"
+#include "tree/core/tree_state.h"
+#include "tree/core/walk.h"
+#include "tree/search/hit.h"
+#include "tree/search/indexer.h"
+#include "tree/search/match.h"
+#include "tree/search/passage.h"
+#include "tree/search/query.h"
+
+#define READ_FOR (30 * OFS_NS_PER_MS)
+#define READ_ALWAYS 64 /* files that are read however long it takes */
+#define UNINDEXED_MAX 50000 /* files of the other tiers that are walked for those not indexed */
+#define SUMMARY_LINES 10 /* of the head, and of the tail */
+#define SUMMARY_READ 16384 /* bytes that they are looked for in */
+#define HAS_LABEL (UINT64_C(1) << 32) /* makes the bits of terms a pointer that is not NULL */
+
+struct walk {
+	struct ofs_search *search;
+	struct ofs_entry_list files;
+	struct ofs_map labels; /* inode -> HAS_LABEL and the terms in title and tags */
+	struct ofs_fts *index; /* what it has is left out; NULL: nothing is */
+	size_t most; /* files to be found; 0: all */
+	char *buf; /* of SUMMARY_READ */
+	int64_t until; /* monotonic; content is read until then */
+	size_t read; /* files so far */
+	int error; /* of take_label */
+};
+
+static void walk_finish(struct walk *w)
+{
+	ofs_entry_list_finish(&w->files);
+	ofs_map_finish(&w->labels);
+	free(w->buf);
+}
+
+/* The terms that are in a text, as bits. */
+static uint32_t terms_in(const struct ofs_query *q, const char *text)
+{
+	uint32_t terms = 0;
+
+	for (size_t i = 0; i < q->wanted && text; i++)
+		if (ofs_match_best(&q->terms[i], text) != OFS_MATCH_NONE)
+			terms |= UINT32_C(1) << i;
+	return terms;
+}
+
+static void take_label(void *arg, const struct ofs_label *l)
+{
+	struct walk *w = arg;
+	const struct ofs_query *q = w->search->query;
+	uint64_t terms = terms_in(q, l->title) | terms_in(q, l->tags);
+
+	if (terms && w->error == 0)
+		ofs_map_put(&w->labels, l->ino, (void *)(uintptr_t)(HAS_LABEL | terms));
+}
+
+static int take_file(void *arg, uint64_t ino, const char *name)
+{
+	struct walk *w = arg;
+
+	if (w->most && w->files.n >= w->most)
+		return -ECANCELED;
+	ofs_entry_list_add(&w->files, ino, name);
+	return 0;
+}
+
+static int walk_top(struct walk *w, enum ofs_top top)
+{
+	return ofs_walk_files(w->search->tree, w->search->tree->tops[top], true, take_file, w);
+}
+
+/* All files of the working tier, if they are asked for. */
+static int gather_working(struct walk *w)
+{
+	int r;
+
+	if (!ofs_search_wants(w->search->query, OFS_TIER_WORKING))
+		return 0;
+	r = ofs_walk_files(w->search->tree, OFS_ROOT_INO, true, take_file, w);
+	if (r == 0)
+		r = walk_top(w, OFS_TOP_CACHE);
+	return r < 0 ? r : walk_top(w, OFS_TOP_TASKS);
+}
+
+/* The same of the tiers that are indexed. */
+static int gather_indexed(struct walk *w)
+{
+	int r = 0;
+
+	if (ofs_search_wants(w->search->query, OFS_TIER_LONG_TERM))
+		r = walk_top(w, OFS_TOP_PERSISTENT);
+	if (r == 0 && ofs_search_wants(w->search->query, OFS_TIER_ARCHIVE))
+		r = walk_top(w, OFS_TOP_ARCHIVE);
+	return r;
+}
+
+/* ---- summaries */
+
+/* The bytes of the first so many lines; with `*ret_lines`, how many there are. */
+static size_t head_len(const char *text, size_t len, uint64_t most)
+{
+	const char *p = text, *end = text + len;
+
+	while (most-- && p < end) {
+		p = memchr(p, '\n', (size_t)(end - p));
+		if (!p)
+			return len;
+		p++;
+	}
+	return (size_t)(p - text);
+}
+
+/* Where the last lines begin, at `from` or behind it; `len` when none does that is whole. */
+static size_t tail_start(const char *text, size_t len, size_t from)
+{
+	size_t at = len, lines = 0;
+
+	for (size_t i = len - (len > 0); i > from; i--)
+		if (text[i - 1] == '\n') {
+			at = i;
+			if (++lines == SUMMARY_LINES)
+				break;
+		}
+	return lines < SUMMARY_LINES && !from ? 0 : at;
+}
+
+static uint64_t count_lines(const char *text, size_t len)
+{
+	uint64_t n = 0;
+
+	for (const char *end = text + len; (text = memchr(text, '\n', (size_t)(end - text)));
+	     text++)
+		n++;
+	return n;
+}
+
+/*
+ * The last lines of what does not fit into one read. Their numbers follow from how many lines there
+ * are, which is known of a sealed file; of others the tail is not looked at.
+ */
+static int scan_tail(struct walk *w, const struct ofs_attr *file, struct ofs_passages *p)
+{
+	struct ofs_tree *t = w->search->tree;
+	uint64_t off = file->size - SUMMARY_READ;
+	struct ofs_digest digest;
+	size_t at, len;
+	ssize_t n;
+	int r = ofs_store_digest(t->store, file->ino, &digest);
+
+	if (r < 0 || digest.lines < 0)
+		return r;
+	off = OFS_MAX(off, (uint64_t)SUMMARY_READ);
+	n = ofs_store_read(t->store, file->ino, w->buf, SUMMARY_READ, off);
+	if (n <= 0)
+		return (int)n;
+	len = (size_t)n;
+	/* The line that the read begins in is not whole. */
+	at = tail_start(w->buf, len, 1);
+	if (at < len)
+		ofs_passages_scan(p, w->search->query, w->buf + at, len - at, off + at,
+				  (uint64_t)digest.lines - count_lines(w->buf + at, len - at) + 1);
+	return 0;
+}
+
+static int scan_summary(struct walk *w, const struct ofs_attr *file, struct ofs_passages *p)
+{
+	struct ofs_tree *t = w->search->tree;
+	const struct ofs_query *q = w->search->query;
+	ssize_t n = ofs_store_read(t->store, file->ino, w->buf, SUMMARY_READ, 0);
+	size_t len, head, tail;
+
+	if (n <= 0 || memchr(w->buf, 0, (size_t)n))
+		return (int)OFS_MIN(n, 0);
+	len = (size_t)n;
+	head = head_len(w->buf, len, SUMMARY_LINES);
+	ofs_passages_scan(p, q, w->buf, head, 0, 1);
+	if (len < file->size)
+		return scan_tail(w, file, p);
+	tail = tail_start(w->buf, len, head);
+	if (tail < len)
+		ofs_passages_scan(p, q, w->buf + tail, len - tail, tail,
+				  1 + count_lines(w->buf, tail));
+	return 0;
+}
+
+/* ---- files */
+
+/* 1, or 0, or -errno. */
+static int is_indexed(struct walk *w, uint64_t ino)
+{
+	struct ofs_fts_file file;
+	int r = w->index ? ofs_fts_get_file(w->index, ino, &file) : -ENOENT;
+
+	return r == 0 ? file.has_sha : r == -ENOENT || r == -EUCLEAN ? 0 : r;
+}
+
+static bool may_read(const struct walk *w)
+{
+	return w->read < READ_ALWAYS || ofs_clock_monotonic() < w->until;
+}
+
+/* `named`: the terms that its names have. */
+static int look_at(struct walk *w, uint64_t ino, uint32_t named)
+{
+	OFS_CLEANUP(ofs_passages_finish) struct ofs_passages p = { .n = 0 };
+	const struct ofs_query *q = w->search->query;
+	struct ofs_attr file;
+	int r = 0;
+
+	if (may_read(w)) {
+		r = ofs_store_getattr(w->search->tree->store, ino, &file);
+		if (r == 0 && ofs_search_admits(w->search, &file)) {
+			w->read++;
+			r = scan_summary(w, &file, &p);
+		}
+		if (r == -ENOENT || r == -ESTALE)
+			return 0;
+	}
+	for (size_t i = 0; i < q->wanted; i++)
+		if (p.found[i] != OFS_MATCH_NONE)
+			named |= UINT32_C(1) << i;
+	/* Damaged content is left out. */
+	if (named == ofs_search_terms(q) && (r == 0 || r == -EIO))
+		r = ofs_search_add(w->search, ino, &p, ofs_search_relevance(q, &p));
+	return r == -EIO ? 0 : OFS_MIN(r, 0);
+}
+
+/* Looks at what was gathered. */
+static int look_at_all(struct walk *w)
+{
+	const struct ofs_query *q = w->search->query;
+	uint32_t all = ofs_search_terms(q), named;
+	int r = 0;
+
+	ofs_entry_list_settle(&w->files);
+	for (size_t i = w->files.n; i-- && r == 0;) {
+		uint64_t ino = w->files.entries[i].key;
+
+		named = (uint32_t)(uintptr_t)ofs_map_get(&w->labels, ino);
+		if (named != all)
+			named |= terms_in(q, ofs_entry_list_name(&w->files, i));
+		if (named != all && !may_read(w))
+			continue;
+		r = is_indexed(w, ino);
+		if (r == 0)
+			r = look_at(w, ino, named);
+		r = OFS_MIN(r, 0);
+	}
+	ofs_entry_list_finish(&w->files);
+	w->files = (struct ofs_entry_list){ 0 };
+	return r;
+}
+
+static int walk(struct ofs_search *s)
+{
+	OFS_CLEANUP(walk_finish) struct walk w = { .search = s, .labels = OFS_MAP_INIT };
+	struct ofs_indexer_stats stats;
+	int r;
+
+	w.buf = ofs_alloc(SUMMARY_READ);
+	r = ofs_labels_each(s->tree, take_label, &w);
+	if (r == 0)
+		r = w.error;
+	if (r == 0)
+		r = gather_working(&w);
+	w.until = ofs_clock_monotonic() + READ_FOR;
+	if (r == 0)
+		r = look_at_all(&w);
+	ofs_indexer_stats(s->tree->indexer, &stats);
+	w.index = ofs_indexer_index(s->tree->indexer);
+	w.most = UNINDEXED_MAX;
+	if (r == 0 && (!w.index || !stats.caught_up))
+		r = gather_indexed(&w);
+	return r < 0 && r != -ECANCELED ? r : look_at_all(&w);
+}
+
+/* ---- lists */
+
+/* Files by when they were written. */
+struct dated {
+	int64_t mtime;
+	uint64_t ino;
+};
+
+static int compare_dates(const void *a, const void *b)
+{
+	const struct dated *x = a, *y = b;
+
+	if (x->mtime != y->mtime)
+		return x->mtime > y->mtime ? -1 : 1;
+	return x->ino > y->ino ? -1 : x->ino < y->ino;
+}
+
+static int list(struct ofs_search *s)
+{
+	OFS_CLEANUP(walk_finish) struct walk w = { .search = s, .labels = OFS_MAP_INIT };
+	OFS_FREE struct dated *list = NULL;
+	struct ofs_attr attr;
+	size_t n = 0;
+	int r = gather_working(&w);
+
+	if (r == 0)
+		r = gather_indexed(&w);
+	ofs_entry_list_settle(&w.files);
+	list = ofs_alloc((w.files.n + 1) * sizeof(*list));
+	for (size_t i = 0; i < w.files.n && r == 0; i++) {
+		r = ofs_store_getattr(s->tree->store, w.files.entries[i].key, &attr);
+		if (r == 0)
+			list[n++] = (struct dated){ attr.mtime, attr.ino };
+		r = r == -ENOENT || r == -ESTALE ? 0 : r;
+	}
+	if (n)
+		qsort(list, n, sizeof(*list), compare_dates);
+	for (size_t i = 0; i < n && r >= 0 && ofs_hits_count(s->hits) < OFS_HITS_MAX; i++)
+		r = ofs_search_add(s, list[i].ino, NULL, 0);
+	return OFS_MIN(r, 0);
+}
+
+int ofs_search_run(struct ofs_tree *t, const struct ofs_query *q, struct ofs_buf *out)
+{
+	struct ofs_search s = { .tree = t, .query = q, .seen = OFS_MAP_INIT };
+	int r;
+
+	s.hits = ofs_hits_create(t, q);
+	if (q->wanted) {
+		r = ofs_search_index(&s);
+		if (r == 0)
+			r = walk(&s);
+	} else {
+		r = list(&s);
+	}
+	if (r == 0)
+		ofs_hits_write(s.hits, out);
+	ofs_hits_destroy(s.hits);
+	ofs_map_finish(&s.seen);
+	return r;
+}

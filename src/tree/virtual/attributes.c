@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Extended attributes: user.offload.*, which say what is known of a file, and those that are the
+ * user's own. On the root they are also what the tree is asked to do.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <strings.h>
+#include <sys/xattr.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "base/tokens.h"
+#include "base/util.h"
+#include "codec/hash.h"
+#include "tree/core/category.h"
+#include "tree/core/changes.h"
+#include "tree/core/label.h"
+#include "tree/core/place.h"
+#include "tree/core/tree_state.h"
+#include "tree/expiry/gc.h"
+#include "tree/expiry/lifetime.h"
+#include "tree/expiry/task.h"
+#include "tree/virtual/lines.h"
+#include "tree/virtual/verify_job.h"
+
+#define PREFIX "user.offload."
+#define VERIFY PREFIX "verify"
+#define GC PREFIX "gc"
+#define STATE PREFIX "state"
+#define SNIFF_SIZE 512
+/* What the tokens of a file are estimated from. */
+#define TOKENS_SAMPLE ((uint64_t)256 << 10)
+
+/* Each appends its value as text; -ENODATA: the file has none. */
+typedef int (*attr_fn)(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out);
+
+static int attr_ref(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	char ref[OFS_REF_SIZE];
+
+	(void)t;
+	if (!S_ISREG(file->mode))
+		return -ENODATA;
+	ofs_ref_format(file->ino, ref);
+	ofs_buf_append_str(out, ref);
+	return 0;
+}
+
+static int attr_sha256(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	char hex[2 * OFS_SHA256_SIZE + 1];
+	struct ofs_digest digest;
+	int r;
+
+	if (!S_ISREG(file->mode))
+		return -ENODATA;
+	r = ofs_store_digest(t->store, file->ino, &digest);
+	if (r < 0)
+		return r;
+	if (!file->size)
+		r = ofs_sha256("", 0, digest.sha);
+	else if (!digest.has_sha)
+		r = -ENODATA;
+	if (r < 0)
+		return r;
+	ofs_sha256_hex(digest.sha, hex);
+	ofs_buf_append_str(out, hex);
+	return 0;
+}
+
+static const char *pick_tier(const struct ofs_place *p)
+{
+	return ofs_tier_names[ofs_place_tier(p)];
+}
+
+static const char *pick_category(const struct ofs_place *p)
+{
+	return p->category;
+}
+
+static const char *pick_task(const struct ofs_place *p)
+{
+	return p->task;
+}
+
+static const char *pick_path(const struct ofs_place *p)
+{
+	return (const char *)p->path.data;
+}
+
+static int attr_place(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out,
+		      const char *(*pick)(const struct ofs_place *p))
+{
+	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
+	const char *text;
+	int r;
+
+	r = ofs_place_of(t, file->ino, &place);
+	if (r < 0)
+		return r == -ENOENT ? -ENODATA : r;
+	if (pick == pick_category)
+		r = ofs_place_label(t, file->ino, &place);
+	if (r < 0)
+		return r;
+	text = pick(&place);
+	if (!text[0])
+		return -ENODATA;
+	ofs_buf_append_str(out, text);
+	return 0;
+}
+
+static int attr_tier(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	return attr_place(t, file, out, pick_tier);
+}
+
+static int attr_category(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	return attr_place(t, file, out, pick_category);
+}
+
+static int attr_task(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	return attr_place(t, file, out, pick_task);
+}
+
+static int attr_path(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	return attr_place(t, file, out, pick_path);
+}
+
+static int attr_created(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	(void)t;
+	return ofs_text_time(file->btime, out) < 0 ? -ENODATA : 0;
+}
+
+static int attr_expires(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	int64_t at;
+	int r;
+
+	if (!S_ISREG(file->mode))
+		return -ENODATA;
+	r = ofs_lifetime_end(t, file, &at);
+	if (r < 0)
+		return r == -ENOENT ? -ENODATA : r;
+	if (at != OFS_TTL_NEVER)
+		return ofs_text_time(at, out);
+	ofs_buf_append_str(out, "never");
+	return 0;
+}
+
+static int attr_used(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	if (!S_ISREG(file->mode))
+		return -ENODATA;
+	return ofs_text_time(ofs_lifetime_used_time(t, file->used), out) < 0 ? -ENODATA : 0;
+}
+
+static int attr_lifecycle(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	int r = S_ISREG(file->mode) ? ofs_gc_explain(t->gc, file, out) : -ENODATA;
+
+	return r == -ENOENT ? -ENODATA : r;
+}
+
+static int attr_state(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	return ofs_task_get_state(t, file, out);
+}
+
+static int attr_lines(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	const struct ofs_source src = { .tree = t, .attr = *file };
+	uint64_t lines;
+	int r;
+
+	if (!S_ISREG(file->mode))
+		return -ENODATA;
+	r = ofs_source_lines(&src, &lines);
+	if (r == 0)
+		ofs_buf_printf(out, "%" PRIu64, lines);
+	return r;
+}
+
+/* An estimate, from the beginning of a large file. What cannot be read has four bytes a token, as text has about. */
+static int attr_tokens(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	OFS_FREE char *text = NULL;
+	uint64_t tokens;
+	ssize_t n;
+
+	if (!S_ISREG(file->mode))
+		return -ENODATA;
+	text = ofs_realloc(NULL, 1, OFS_MIN(file->size, TOKENS_SAMPLE) + 1);
+	n = ofs_store_read(t->store, file->ino, text, (size_t)OFS_MIN(file->size, TOKENS_SAMPLE),
+			   0);
+	tokens = n > 0 ? ofs_tokens_count(text, (size_t)n) : file->size / 4 + (file->size % 4 != 0);
+	if (n > 0 && (uint64_t)n < file->size)
+		tokens = (uint64_t)((double)tokens / (double)n * (double)file->size);
+	ofs_buf_printf(out, "%" PRIu64, tokens);
+	return 0;
+}
+
+/* A guess from the first bytes, sure enough for a preview or a viewer. */
+static const char *sniff(const char *head, size_t len)
+{
+	size_t at = 0;
+
+	if (memchr(head, 0, len))
+		return "application/octet-stream";
+	while (at < len && strchr(" \t\r\n", head[at]))
+		at++;
+	if (at < len && (head[at] == '{' || head[at] == '['))
+		return "application/json";
+	if (len - at >= 5 &&
+	    (strncasecmp(head + at, "<html", 5) == 0 || strncasecmp(head + at, "<!doc", 5) == 0))
+		return "text/html";
+	if (len - at >= 5 && strncmp(head + at, "%PDF-", 5) == 0)
+		return "application/pdf";
+	return "text/plain";
+}
+
+static int attr_mime(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	char head[SNIFF_SIZE];
+	ssize_t n;
+
+	if (!S_ISREG(file->mode))
+		return -ENODATA;
+	n = ofs_store_read(t->store, file->ino, head, sizeof(head), 0);
+	if (n < 0)
+		return (int)n;
+	ofs_buf_append_str(out, sniff(head, (size_t)n));
+	return 0;
+}
+
+static int attr_stored(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	(void)t;
+	if (!S_ISREG(file->mode))
+		return -ENODATA;
+	ofs_buf_printf(out, "%" PRIu64, file->occupied);
+	return 0;
+}
+
+/* What was set, or what holds without. */
+static int attr_ttl(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
+	int r;
+
+	if (!S_ISREG(file->mode))
+		return -ENODATA;
+	r = ofs_place_of(t, file->ino, &place);
+	if (r < 0)
+		return r == -ENOENT ? -ENODATA : r;
+	if (ofs_place_tier(&place) != OFS_TIER_WORKING) {
+		ofs_buf_append_str(out, "never");
+		return 0;
+	}
+	r = ofs_label_get(t, file->ino, OFS_LABEL_TTL, out);
+	if (r == -ENODATA)
+		r = ofs_place_label(t, file->ino, &place);
+	else
+		return r;
+	if (r == 0)
+		ofs_ttl_format(ofs_categories_ttl(t->categories, place.category), out);
+	return r;
+}
+
+static int attr_important(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	int r = -ENODATA;
+
+	if (S_ISREG(file->mode))
+		r = ofs_label_get(t, file->ino, OFS_LABEL_IMPORTANT, out);
+	if (!(r == -ENODATA && S_ISREG(file->mode)))
+		return r;
+	ofs_buf_append_str(out, "0");
+	return 0;
+}
+
+static int attr_tags(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	return ofs_label_get(t, file->ino, OFS_LABEL_TAGS, out);
+}
+
+static int attr_title(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	return ofs_label_get(t, file->ino, OFS_LABEL_TITLE, out);
+}
+
+static const struct {
+	const char *name;
+	attr_fn get;
+	/* Not every file has it, or what it says when it was not set is not to be copied along. */
+	bool optional;
+} attrs[] = {
+	{ "ref", attr_ref, false },
+	{ "sha256", attr_sha256, true },
+	{ "tier", attr_tier, false },
+	{ "category", attr_category, false },
+	{ "task", attr_task, true },
+	{ "created", attr_created, false },
+	{ "expires", attr_expires, false },
+	{ "used", attr_used, false },
+	{ "lifecycle", attr_lifecycle, false },
+	{ "state", attr_state, true },
+	{ "lines", attr_lines, false },
+	{ "tokens", attr_tokens, false },
+	{ "mime", attr_mime, false },
+	{ "stored_bytes", attr_stored, false },
+	{ "path", attr_path, false },
+	{ "ttl", attr_ttl, true },
+	{ "important", attr_important, true },
+	{ "tags", attr_tags, true },
+	{ "title", attr_title, true },
+};
+
+/* What not every file has is listed only where it is there; the rest costs too much to find out. */
+static bool attr_is_listed(struct ofs_tree *t, const struct ofs_attr *file, size_t i)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT;
+	enum ofs_label_kind kind = ofs_label_find(attrs[i].name);
+
+	if (!attrs[i].optional)
+		return true;
+	if (kind != OFS_LABELS)
+		return ofs_label_get(t, file->ino, kind, &value) == 0;
+	return attrs[i].get(t, file, &value) == 0;
+}
+
+static ssize_t give(const struct ofs_buf *value, void *buf, size_t size)
+{
+	if (!size)
+		return (ssize_t)value->len;
+	if (value->len > size)
+		return -ERANGE;
+	if (value->len)
+		memcpy(buf, value->data, value->len);
+	return (ssize_t)value->len;
+}
+
+static bool is_ours(const char *name)
+{
+	return strncmp(name, PREFIX, strlen(PREFIX)) == 0;
+}
+
+/* The others are the system's, for purposes that the tree does not serve. */
+static bool is_users(const char *name)
+{
+	return strncmp(name, "user.", 5) == 0 && name[5] && !is_ours(name);
+}
+
+static int attr_get(struct ofs_tree *t, ofs_node node, const char *name, struct ofs_buf *out)
+{
+	struct ofs_attr file;
+	size_t i;
+	int r;
+
+	if (node == OFS_NODE_ROOT && strncmp(name, VERIFY, strlen(VERIFY)) == 0)
+		return ofs_verify_job_get(t->verify_job, name + strlen(VERIFY), out);
+	if (node == OFS_NODE_ROOT && strncmp(name, GC, strlen(GC)) == 0)
+		return ofs_gc_get(t->gc, name + strlen(GC), out);
+	for (i = 0; i < OFS_ARRAY_SIZE(attrs); i++)
+		if (strcmp(name + strlen(PREFIX), attrs[i].name) == 0)
+			break;
+	if (i == OFS_ARRAY_SIZE(attrs))
+		return -ENODATA;
+	r = ofs_store_getattr(t->store, node, &file);
+	if (r < 0)
+		return r;
+	if (!S_ISREG(file.mode) && !S_ISDIR(file.mode))
+		return -ENODATA;
+	return attrs[i].get(t, &file, out);
+}
+
+ssize_t ofs_tree_getxattr(struct ofs_tree *t, ofs_node node, const char *name, void *buf,
+			  size_t size)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT;
+	int r;
+
+	if (ofs_node_is_virtual(node))
+		return -ENODATA;
+	if (is_users(name))
+		return ofs_store_getxattr(t->store, node, name, buf, size);
+	if (!is_ours(name))
+		return -EOPNOTSUPP;
+	r = attr_get(t, node, name, &value);
+	return r < 0 ? r : give(&value, buf, size);
+}
+
+/* Whether an attribute of the tree's own may be changed; its kind. */
+static int check_label(struct ofs_tree *t, ofs_node node, const char *name,
+		       enum ofs_label_kind *ret)
+{
+	struct ofs_attr file;
+	int r;
+
+	*ret = ofs_label_find(name + strlen(PREFIX));
+	if (*ret == OFS_LABELS)
+		return -EOPNOTSUPP;
+	r = ofs_store_getattr(t->store, node, &file);
+	return r < 0 ? r : S_ISREG(file.mode) ? 0 : -EOPNOTSUPP;
+}
+
+/* Gives `r` back. Any attribute that is set shows in ctime, and so in when the file expires. */
+static int changed(struct ofs_tree *t, int r)
+{
+	if (r == 0)
+		ofs_tree_touch(t);
+	return r;
+}
+
+/* The end of a task, or taking that back. */
+static int set_state(struct ofs_tree *t, ofs_node node, const void *value, size_t size)
+{
+	struct ofs_attr dir;
+	int r = ofs_store_getattr(t->store, node, &dir);
+
+	if (r == 0)
+		r = ofs_task_set_state(t, &dir, value, size);
+	return changed(t, r);
+}
+
+int ofs_tree_setxattr(struct ofs_tree *t, ofs_node node, const char *name, const void *value,
+		      size_t size, int flags)
+{
+	enum ofs_label_kind kind;
+	int r;
+
+	ofs_tree_count(t, OFS_TREE_CHANGE);
+	if (node == OFS_NODE_ROOT && strcmp(name, VERIFY) == 0)
+		return flags & XATTR_CREATE ? -EEXIST
+					    : ofs_verify_job_set(t->verify_job, value, size);
+	if (node == OFS_NODE_ROOT && strcmp(name, GC) == 0)
+		return flags & XATTR_CREATE ? -EEXIST : ofs_gc_set(t->gc, value, size);
+	if (ofs_node_is_virtual(node))
+		return -EROFS;
+	if (is_users(name))
+		return changed(t, ofs_store_setxattr(t->store, node, name, value, size, flags));
+	if (!is_ours(name))
+		return -EOPNOTSUPP;
+	if (strcmp(name, STATE) == 0)
+		return flags & XATTR_CREATE ? -EEXIST : set_state(t, node, value, size);
+	r = check_label(t, node, name, &kind);
+	return r < 0 ? r : changed(t, ofs_label_set(t, node, kind, value, size, flags));
+}
+
+int ofs_tree_removexattr(struct ofs_tree *t, ofs_node node, const char *name)
+{
+	enum ofs_label_kind kind;
+	int r;
+
+	ofs_tree_count(t, OFS_TREE_CHANGE);
+	if (ofs_node_is_virtual(node))
+		return -EROFS;
+	if (is_users(name))
+		return changed(t, ofs_store_removexattr(t->store, node, name));
+	if (!is_ours(name))
+		return -EOPNOTSUPP;
+	r = check_label(t, node, name, &kind);
+	return r < 0 ? r : changed(t, ofs_label_remove(t, node, kind));
+}
+
+/* The names of the user's own attributes. */
+static int list_users(struct ofs_tree *t, ofs_node node, struct ofs_buf *out)
+{
+	ssize_t n = ofs_store_listxattr(t->store, node, NULL, 0);
+	OFS_FREE char *names = NULL;
+
+	/* It may have grown since. */
+	while (n > 0) {
+		size_t room = (size_t)n;
+
+		free(names);
+		names = ofs_realloc(NULL, room, 1);
+		n = ofs_store_listxattr(t->store, node, names, room);
+		if (n != -ERANGE)
+			break;
+		n = ofs_store_listxattr(t->store, node, NULL, 0);
+	}
+	if (n <= 0)
+		return (int)n;
+	for (const char *p = names; p < names + n; p += strlen(p) + 1)
+		if (is_users(p))
+			ofs_buf_append(out, p, strlen(p) + 1);
+	return 0;
+}
+
+ssize_t ofs_tree_listxattr(struct ofs_tree *t, ofs_node node, char *buf, size_t size)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf names = OFS_BUF_INIT;
+	struct ofs_attr file;
+	size_t i;
+	int r;
+
+	if (ofs_node_is_virtual(node))
+		return 0;
+	r = ofs_store_getattr(t->store, node, &file);
+	if (r < 0)
+		return r;
+	/*
+	 * Directories and links would only be louder for it: `cp -a` and `ls -l` ask for the list
+	 * of everything.
+	 */
+	for (i = 0; S_ISREG(file.mode) && i < OFS_ARRAY_SIZE(attrs); i++) {
+		if (!attr_is_listed(t, &file, i))
+			continue;
+		ofs_buf_printf(&names, PREFIX "%s", attrs[i].name);
+		ofs_buf_append(&names, "", 1);
+		r = 0;
+	}
+	r = list_users(t, node, &names);
+	return r < 0 ? r : give(&names, buf, size);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* The made-up files and directories that are always there. */
+#include "tree/virtual/fixed.h"
+
+#include "base/util.h"
+#include "tree/core/stat.h"
+#include "tree/core/tree_state.h"
+#include "tree/virtual/made.h"
+#include "tree/virtual/readme.h"
+#include "tree/virtual/status.h"
+#include "tree/virtual/view.h"
+
+struct fixed {
+	ofs_node node;
+	ofs_node parent;
+	const char *name;
+	/* The content of a file; NULL: a directory. */
+	int (*text)(struct ofs_tree *t, struct ofs_buf *out);
+	bool fresh; /* the content changes by itself, so a lookup gets one that stays as it is */
+};
+
+static int config_text(struct ofs_tree *t, struct ofs_buf *out)
+{
+	ofs_buf_append_str(out, t->config ? t->config : "");
+	return 0;
+}
+
+/* In the order in which they are listed; the position of one is its place here. */
+static const struct fixed all[] = {
+	{ OFS_NODE_REFS, OFS_NODE_ROOT, "refs", NULL, false },
+	{ OFS_NODE_README, OFS_NODE_ROOT, "README.md", ofs_readme_write, false },
+	{ OFS_NODE_VIEWS, OFS_NODE_ROOT, "views", NULL, false },
+	{ OFS_NODE_SEARCH, OFS_NODE_ROOT, "search", NULL, false },
+	{ OFS_NODE_OFFLOAD, OFS_NODE_ROOT, ".offload", NULL, false },
+	{ OFS_NODE_STATUS, OFS_NODE_OFFLOAD, "status.json", ofs_status_write_status, true },
+	{ OFS_NODE_METRICS, OFS_NODE_OFFLOAD, "metrics", ofs_status_write_metrics, true },
+	{ OFS_NODE_CONFIG, OFS_NODE_OFFLOAD, "config.ini", config_text, false },
+	{ OFS_NODE_VIEW(OFS_VIEW_CATEGORY), OFS_NODE_VIEWS, "by-category", NULL, false },
+	{ OFS_NODE_VIEW(OFS_VIEW_TASK), OFS_NODE_VIEWS, "by-task", NULL, false },
+	{ OFS_NODE_VIEW(OFS_VIEW_TIER), OFS_NODE_VIEWS, "by-tier", NULL, false },
+	{ OFS_NODE_VIEW(OFS_VIEW_TAG), OFS_NODE_VIEWS, "by-tag", NULL, false },
+	{ OFS_NODE_VIEW(OFS_VIEW_RECENT), OFS_NODE_VIEWS, "recent", NULL, false },
+	{ OFS_NODE_VIEW(OFS_VIEW_EXPIRING), OFS_NODE_VIEWS, "expiring", NULL, false },
+};
+
+static const struct fixed *find_node(ofs_node node)
+{
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(all); i++)
+		if (all[i].node == node)
+			return &all[i];
+	return NULL;
+}
+
+static int fill_attr(struct ofs_tree *t, const struct fixed *f, struct ofs_attr *ret)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	int r = 0;
+
+	ofs_stat_make_up(t, f->node, f->text ? S_IFREG | 0444 : S_IFDIR | 0555, ret);
+	if (f->node == OFS_NODE_CONFIG)
+		ret->mode = S_IFREG | 0400; /* it names files of the owner's */
+	if (f->node == OFS_NODE_SEARCH)
+		ret->mode = S_IFDIR | OFS_VIEW_MODE;
+	if (f->text && !f->fresh) {
+		r = f->text(t, &text);
+		ret->size = text.len;
+	}
+	if (ofs_view_is_dir(t, f->node)) {
+		ofs_view_set_times(t, ret);
+		ret->mode = S_IFDIR | OFS_VIEW_MODE;
+	}
+	return r;
+}
+
+int ofs_fixed_attr(struct ofs_tree *t, ofs_node node, struct ofs_attr *ret)
+{
+	const struct fixed *f = find_node(node);
+
+	return f ? fill_attr(t, f, ret) : -ESTALE;
+}
+
+int ofs_fixed_text(struct ofs_tree *t, ofs_node node, struct ofs_buf *out)
+{
+	const struct fixed *f = find_node(node);
+
+	if (!f)
+		return -ESTALE;
+	return f->text ? f->text(t, out) : -EISDIR;
+}
+
+ofs_node ofs_fixed_parent(ofs_node node)
+{
+	const struct fixed *f = find_node(node);
+
+	return f ? f->parent : 0;
+}
+
+/* A lookup of what changes by itself gives it as it is now. */
+static int take_snapshot(struct ofs_tree *t, const struct fixed *f, const struct ofs_attr *attr,
+			 struct ofs_entry *ret)
+{
+	struct ofs_buf text = OFS_BUF_INIT;
+	int r = f->text(t, &text);
+
+	if (r < 0) {
+		ofs_buf_finish(&text);
+		return r;
+	}
+	ofs_made_text(t, f->parent, f->name, attr, &text, ret);
+	return 0;
+}
+
+int ofs_fixed_lookup(struct ofs_tree *t, ofs_node parent, const char *name, struct ofs_entry *ret)
+{
+	struct ofs_attr attr;
+	int r;
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(all); i++) {
+		const struct fixed *f = &all[i];
+
+		if (f->parent != parent || strcmp(f->name, name) != 0)
+			continue;
+		r = fill_attr(t, f, &attr);
+		if (r < 0)
+			return r;
+		if (f->fresh)
+			return take_snapshot(t, f, &attr, ret);
+		ofs_stat_fill_entry(&attr, true, ret);
+		ret->keep_attr = !ofs_view_is_dir(t, f->node);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int ofs_fixed_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, ofs_readdir_fn fn, void *arg)
+{
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(all); i++) {
+		const struct fixed *f = &all[i];
+		struct ofs_entry entry = { 0 };
+
+		if (f->parent != dir || cookie >= OFS_COOKIE_FIXED + i)
+			continue;
+		/* No reference: who wants to know more looks it up. */
+		entry.attr.st_ino = f->node;
+		entry.attr.st_mode = f->text ? S_IFREG : S_IFDIR;
+		if (fn(arg, f->name, &entry, OFS_COOKIE_FIXED + i))
+			return 1;
+	}
+	return 0;
+}
+
+bool ofs_fixed_is_reserved(ofs_node parent, const char *name)
+{
+	if (parent != OFS_NODE_ROOT)
+		return false;
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(all); i++)
+		if (all[i].parent == OFS_NODE_ROOT && strcmp(all[i].name, name) == 0)
+			return true;
+	return false;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* F:info and F:summary: what is known of a file, for programs and for readers. */
+
+#include "tree/virtual/info.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+
+#include "base/text.h"
+#include "base/util.h"
+#include "tree/core/label.h"
+#include "tree/core/place.h"
+#include "tree/core/tree_state.h"
+#include "tree/virtual/lines.h"
+
+#define SUMMARY_LINES 10 /* of the head, and of the tail */
+#define SUMMARY_WIDTH 200 /* bytes of a line */
+#define SUMMARY_READ 16384 /* bytes that the head, and the tail, are looked for in */
+
+/* ---- info */
+
+/* The attribute as a string, or as a number; null where the file has none. */
+static json_t *attribute(struct ofs_tree *t, const struct ofs_attr *file, const char *name,
+			 bool number)
+{
+	char full[64], value[8192];
+	OFS_FREE char *text = NULL;
+	ssize_t n;
+
+	snprintf(full, sizeof(full), "user.offload.%s", name);
+	n = ofs_tree_getxattr(t, file->ino, full, value, sizeof(value) - 1);
+	if (n < 0)
+		return json_null();
+	value[n] = 0;
+	if (number)
+		return json_integer(strtoll(value, NULL, 10));
+	text = ofs_text_readable(value);
+	return json_string(text);
+}
+
+static json_t *time_json(int64_t ns)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+
+	if (ofs_text_time(ns, &text) < 0)
+		return json_null();
+	return json_stringn((const char *)text.data, text.len);
+}
+
+int ofs_info_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	static const struct {
+		const char *name;
+		bool number;
+	} fields[] = {
+		{ "path", false },	  { "ref", false },	 { "tier", false },
+		{ "category", false },	  { "task", false },	 { "title", false },
+		{ "tags", false },	  { "important", true }, { "ttl", false },
+		{ "created", false },	  { "expires", false },	 { "lifecycle", false },
+		{ "mime", false },	  { "lines", true },	 { "tokens", true },
+		{ "stored_bytes", true }, { "sha256", false },
+	};
+	OFS_FREE char *text = NULL;
+	json_t *json = json_object();
+	char mode[8];
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < OFS_ARRAY_SIZE(fields) && r == 0; i++)
+		r = json_object_set_new(json, fields[i].name,
+					attribute(t, file, fields[i].name, fields[i].number));
+	snprintf(mode, sizeof(mode), "%04o", file->mode & 07777);
+	if (r == 0)
+		r = json_object_update_new(
+			json, json_pack("{s:I, s:o, s:s, s:I, s:I, s:I}", "size",
+					(json_int_t)file->size, "modified", time_json(file->mtime),
+					"mode", mode, "uid", (json_int_t)file->uid, "gid",
+					(json_int_t)file->gid, "links", (json_int_t)file->nlink));
+	text = r == 0 ? json_dumps(json, JSON_INDENT(2)) : NULL;
+	json_decref(json);
+	if (!text)
+		return -ENOMEM;
+	ofs_buf_printf(out, "%s\n", text);
+	return 0;
+}
+
+/* ---- summary */
+
+/*
+ * A line, cut where it is too wide for a summary, and not within a character; `more`: it is known
+ * only in part.
+ */
+static void append_line(struct ofs_buf *out, uint64_t number, const char *line, size_t len,
+			bool more)
+{
+	size_t shown = OFS_MIN(len, (size_t)SUMMARY_WIDTH);
+
+	while (shown < len && shown && ((unsigned char)line[shown] & 0xc0) == 0x80)
+		shown--;
+	ofs_buf_printf(out, "%" PRIu64 ": ", number);
+	ofs_buf_append(out, line, shown);
+	if ((shown < len || more))
+		ofs_buf_append_str(out, "...");
+	ofs_buf_append_str(out, "\n");
+}
+
+/*
+ * The lines of `text`, numbered from `first`, at most SUMMARY_LINES of them; `more`: the file goes
+ * on behind it. *ret_lines says how many there were.
+ */
+static void append_lines(struct ofs_buf *out, uint64_t first, const char *text, size_t len,
+			 bool more, uint64_t *ret_lines)
+{
+	uint64_t i;
+
+	for (i = 0; i < SUMMARY_LINES && len; i++) {
+		const char *end = memchr(text, '\n', len);
+		size_t line = end ? (size_t)(end - text) : len, whole = line + (end != NULL);
+
+		append_line(out, first + i, text, line, more && !end);
+		text += whole;
+		len -= whole;
+	}
+	*ret_lines = i;
+}
+
+static int append_head(const struct ofs_source *src, struct ofs_buf *out, uint64_t *ret_lines)
+{
+	char text[SUMMARY_READ];
+	ssize_t n = ofs_source_read(src, text, sizeof(text), 0);
+
+	if (n < 0)
+		return (int)n;
+	append_lines(out, 1, text, (size_t)n, (uint64_t)n < src->attr.size, ret_lines);
+	return 0;
+}
+
+/* The last lines, as many as fit and are not among the `head` first. */
+static int append_tail(const struct ofs_source *src, uint64_t lines, uint64_t head,
+		       struct ofs_buf *out)
+{
+	uint64_t size = src->attr.size, off = size - OFS_MIN(size, (uint64_t)SUMMARY_READ);
+	uint64_t want = OFS_MIN(lines - OFS_MIN(lines, head), (uint64_t)SUMMARY_LINES);
+	char text[SUMMARY_READ], *start;
+	uint64_t found = 0;
+	ssize_t n;
+
+	if (!want)
+		return 0;
+	n = ofs_source_read(src, text, sizeof(text), off);
+	if (n <= 0)
+		return (int)n;
+	start = text + n;
+	/* The newline at the very end does not begin a line. */
+	for (char *p = start - 1; p > text && found < want; p--)
+		if (p[-1] == '\n') {
+			start = p;
+			found++;
+		}
+	if (!found) {
+		ofs_buf_append_str(out, "... (the last line is too long to be shown)\n");
+		return 0;
+	}
+	if (lines - found > head)
+		ofs_buf_append_str(out, "...\n");
+	append_lines(out, lines - found + 1, start, (size_t)(text + n - start), false, &found);
+	return 0;
+}
+
+static int append_facts(struct ofs_tree *t, const struct ofs_source *src, const char *mime,
+			uint64_t lines, struct ofs_buf *out)
+{
+	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf title = OFS_BUF_INIT;
+	char ref[OFS_REF_SIZE];
+	int r;
+
+	ofs_ref_format(src->attr.ino, ref);
+	r = ofs_place_labelled(t, src->attr.ino, &place);
+	if (r < 0)
+		return r;
+	if (ofs_label_get(t, src->attr.ino, OFS_LABEL_TITLE, &title) == 0) {
+		ofs_buf_printf(out, "%.*s\n", (int)title.len, (const char *)title.data);
+		r = 0;
+	}
+	if (r == 0)
+		ofs_buf_printf(out, "%s, ref %s, %s tier, category %s%s%s\n",
+			       (const char *)place.path.data, ref,
+			       ofs_tier_names[ofs_place_tier(&place)], place.category,
+			       place.task[0] ? ", task " : "", place.task);
+	if (r == 0)
+		ofs_buf_printf(out, "%s, %" PRIu64 " bytes, %" PRIu64 " lines\n", mime,
+			       src->attr.size, lines);
+	return r;
+}
+
+int ofs_summary_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+{
+	const struct ofs_source src = { .tree = t, .attr = *file };
+	char mime[64];
+	uint64_t lines, head;
+	ssize_t n;
+	int r;
+
+	n = ofs_tree_getxattr(t, file->ino, "user.offload.mime", mime, sizeof(mime) - 1);
+	if (n < 0)
+		return (int)n;
+	mime[n] = 0;
+	r = ofs_source_lines(&src, &lines);
+	if (r == 0)
+		r = append_facts(t, &src, mime, lines, out);
+	if (r < 0 || strcmp(mime, "application/octet-stream") == 0 ||
+	    strcmp(mime, "application/pdf") == 0)
+		return r;
+	r = append_head(&src, out, &head);
+	return r < 0 ? r : append_tail(&src, lines, head, out);
+}

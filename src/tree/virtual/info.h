@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* What F:info and F:summary say of a file. */
+#ifndef OFS_TREE_VIRTUAL_INFO_H
+#define OFS_TREE_VIRTUAL_INFO_H
+
+#include "tree/core/tree_state.h"
+
+int ofs_info_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out);
+int ofs_summary_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out);
+
+#endif

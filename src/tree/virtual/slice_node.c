@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/* Slices as nodes: made by a lookup, read like a file, gone with the last reference. */
+#include "tree/virtual/slice_node.h"
+
+#include "base/alloc.h"
+#include "base/util.h"
+#include "tree/core/place.h"
+#include "tree/core/ref.h"
+#include "tree/core/stat.h"
+#include "tree/core/tree_state.h"
+#include "tree/expiry/tombstone_report.h"
+#include "tree/virtual/fixed.h"
+#include "tree/virtual/info.h"
+#include "tree/virtual/lines.h"
+#include "tree/virtual/made.h"
+#include "tree/core/slice.h"
+#include "tree/virtual/task_context.h"
+#include "tree/virtual/view.h"
+
+static void append_place(struct ofs_tree *t, ofs_node dir, struct ofs_buf *path)
+{
+	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
+
+	if (dir == OFS_NODE_ROOT)
+		return;
+	if (dir == OFS_NODE_REFS) {
+		ofs_buf_append_str(path, "refs/");
+		return;
+	}
+	if (dir == OFS_NODE_OFFLOAD) {
+		ofs_buf_append_str(path, ".offload/");
+		return;
+	}
+	if (ofs_place_of(t, dir, &place) < 0)
+		return;
+	ofs_buf_printf(path, "%s/", (const char *)place.path.data);
+}
+
+/*
+ * How a notice names the base: a path that works from anywhere while mounted. A link in a view
+ * leads to a file that has a better name.
+ */
+static char *shown_path(struct ofs_tree *t, ofs_node parent, const char *name,
+			const struct ofs_source *base)
+{
+	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf path = OFS_BUF_INIT;
+
+	if (t->mountpoint)
+		ofs_buf_printf(&path, "%s/", t->mountpoint);
+	if (ofs_view_is_dir(t, parent) && ofs_place_of(t, base->attr.ino, &place) == 0) {
+		ofs_buf_append_str(&path, (const char *)place.path.data);
+	} else {
+		append_place(t, parent, &path);
+		ofs_buf_append_str(&path, name);
+	}
+	ofs_buf_append(&path, "", 1);
+	return (char *)ofs_steal(path.data);
+}
+
+static void slice_stat(const struct ofs_made *m, const struct ofs_attr *base, struct stat *ret)
+{
+	const struct ofs_range *range = &m->slice->range;
+
+	ofs_stat_fill(base, ret);
+	ret->st_ino = m->node;
+	ret->st_mode = S_IFREG | (base->mode & 0444);
+	ret->st_nlink = 1;
+	ret->st_size = (off_t)(range->len + range->notice.len);
+	ret->st_blocks = 0;
+}
+
+/* A slice of a file of the store: read from there, and only as long as it is the same. */
+static void make_slice(struct ofs_tree *t, const struct ofs_source *base,
+		       const struct ofs_slice_spec *spec, char *path, struct ofs_range *range,
+		       struct ofs_entry *ret)
+{
+	const uint64_t what[] = { base->attr.ino, base->attr.version, spec->first, spec->last,
+				  range->len };
+	struct ofs_made *m = ofs_alloc(sizeof(*m));
+
+	m->slice = ofs_alloc(sizeof(*m->slice));
+	*m->slice = (struct ofs_slice){
+		.base = base->attr.ino,
+		.spec = *spec,
+		.path = path,
+		.version = base->attr.version,
+		.range = *range,
+	};
+	*range = (struct ofs_range){ .notice = OFS_BUF_INIT };
+	/* The path is part of the notice. */
+	m->node = ofs_made_derive(spec->kind, path, what, sizeof(what));
+	ret->node = m->node;
+	ret->keep_name = false;
+	ret->keep_attr = true;
+	slice_stat(m, &base->attr, &ret->attr);
+	ofs_made_share(t, m);
+}
+
+/* A slice of a made-up text is a text of its own. */
+static int make_text(struct ofs_tree *t, ofs_node parent, const char *name,
+		     const struct ofs_source *base, const struct ofs_range *range,
+		     struct ofs_entry *ret)
+{
+	struct ofs_buf text = OFS_BUF_INIT;
+	int r;
+
+	ofs_buf_append(&text, base->text->data + range->off, range->len);
+	ofs_buf_append(&text, range->notice.data, range->notice.len);
+	ofs_made_text(t, parent, name, &base->attr, &text, ret);
+	return 0;
+	ofs_buf_finish(&text);
+	return r;
+}
+
+static int lookup_range(struct ofs_tree *t, ofs_node parent, const char *name,
+			const struct ofs_source *base, const struct ofs_slice_spec *spec,
+			struct ofs_entry *ret)
+{
+	OFS_FREE char *path = shown_path(t, parent, name, base);
+	struct ofs_range range = { .notice = OFS_BUF_INIT };
+	int r;
+
+	r = path ? ofs_range_resolve(base, spec, path, &range) : -ENOMEM;
+	if (r == 0 && base->text)
+		r = make_text(t, parent, name, base, &range, ret);
+	else if (r == 0)
+		make_slice(t, base, spec, ofs_steal(path), &range, ret);
+	ofs_buf_finish(&range.notice);
+	return r;
+}
+
+/* F:info and F:summary, of what is in the store. */
+static int lookup_report(struct ofs_tree *t, ofs_node parent, const char *name,
+			 const struct ofs_source *base, const struct ofs_slice_spec *spec,
+			 struct ofs_entry *ret)
+{
+	struct ofs_buf text = OFS_BUF_INIT;
+	int r = -ENOENT;
+
+	if (!base->text)
+		r = spec->kind == OFS_SLICE_INFO ? ofs_info_format(t, &base->attr, &text)
+						 : ofs_summary_format(t, &base->attr, &text);
+	if (r == 0) {
+		ofs_made_text(t, parent, name, &base->attr, &text, ret);
+		return 0;
+	}
+	ofs_buf_finish(&text);
+	return r;
+}
+
+/* What slices of `name` are cut from; `text` is filled when that is made up. */
+static int find_base(struct ofs_tree *t, ofs_node parent, const char *name,
+		     const struct ofs_cred *cred, struct ofs_buf *text, struct ofs_source *ret)
+{
+	struct ofs_entry entry = { 0 };
+	struct ofs_made *m;
+	int r;
+
+	*ret = (struct ofs_source){ .tree = t };
+	if (ofs_view_is_dir(t, parent))
+		return ofs_view_lookup_file(t, parent, name, &ret->attr);
+	if (parent == OFS_NODE_REFS)
+		return ofs_ref_lookup(t, name, cred, &ret->attr);
+	r = ofs_fixed_lookup(t, parent, name, &entry);
+	if (r == -ENOENT && !ofs_node_is_virtual(parent)) {
+		r = ofs_store_lookup(t->store, parent, name, &ret->attr);
+		if (r != -ENOENT || !ofs_task_context_is(t, parent, name))
+			return r;
+		r = ofs_task_context_lookup(t, parent, cred, &entry);
+	}
+	if (r < 0)
+		return r;
+	ret->text = text;
+	m = ofs_made_get(t, entry.node);
+	if (m) {
+		ret->attr = m->attr;
+		ofs_buf_append(text, m->text.data, m->text.len);
+		ofs_made_put(t, m);
+		ofs_made_forget(t, entry.node, 1);
+		r = 0;
+	} else {
+		r = ofs_fixed_attr(t, entry.node, &ret->attr);
+		if (r == 0)
+			r = ofs_fixed_text(t, entry.node, text);
+	}
+	return r == -EISDIR ? -ENOENT : r;
+}
+
+/*
+ * REF:info of a file that was collected. What it was is for the owner of the store: where it was
+ * cannot be asked any more.
+ */
+static int lookup_tombstone(struct ofs_tree *t, const char *name, const char *ref,
+			    const struct ofs_slice_spec *spec, const struct ofs_cred *cred,
+			    struct ofs_entry *ret)
+{
+	struct ofs_buf text = OFS_BUF_INIT;
+	struct ofs_attr attr;
+	int r;
+
+	if (spec->kind != OFS_SLICE_INFO)
+		return -EKEYEXPIRED;
+	if (cred && cred->uid && cred->uid != t->uid)
+		return -EACCES;
+	r = ofs_tombstone_report(t, ref, &text);
+	if (r < 0) {
+		ofs_buf_finish(&text);
+		return r;
+	}
+	ofs_stat_make_up(t, 0, S_IFREG | 0400, &attr);
+	ofs_made_text(t, OFS_NODE_REFS, name, &attr, &text, ret);
+	return 0;
+}
+
+int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
+		     const struct ofs_cred *cred, struct ofs_entry *ret)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	char base_name[OFS_NAME_MAX + 1];
+	struct ofs_slice_spec spec;
+	struct ofs_source base;
+	size_t len;
+	int parsed, r;
+
+	parsed = ofs_slice_parse(name, &len, &spec);
+	if (parsed == -ENOENT) {
+		/* In refs/ a name may become a ref at any time, and views change by themselves. */
+		ret->keep_name = !ofs_node_is_virtual(parent);
+		return -ENOENT;
+	}
+	ret->keep_name = false;
+	memcpy(base_name, name, len);
+	base_name[len] = 0;
+	r = find_base(t, parent, base_name, cred, &text, &base);
+	if (r == -EKEYEXPIRED && parsed == 0)
+		return lookup_tombstone(t, name, base_name, &spec, cred, ret);
+	if (r < 0)
+		return r;
+	if (!base.text && !S_ISREG(base.attr.mode))
+		r = -ENOENT;
+	else if (parsed < 0)
+		r = parsed;
+	else if (spec.kind == OFS_SLICE_INFO || spec.kind == OFS_SLICE_SUMMARY)
+		r = lookup_report(t, parent, name, &base, &spec, ret);
+	else
+		r = lookup_range(t, parent, base_name, &base, &spec, ret);
+	/* What is looked up is read, perhaps from the kernel's cache; but what is known is no content. */
+	if (r == 0 && !base.text && spec.kind != OFS_SLICE_INFO)
+		ofs_store_use(t->store, base.attr.ino);
+	if (!base.text)
+		ofs_store_forget(t->store, base.attr.ino, 1);
+	return r;
+}
+
+int ofs_slice_getattr(struct ofs_tree *t, const struct ofs_made *m, struct stat *ret)
+{
+	struct ofs_attr base;
+	int r = ofs_store_getattr(t->store, m->slice->base, &base);
+
+	if (r == 0)
+		slice_stat(m, &base, ret);
+	return r == -ENOENT ? -ESTALE : r;
+}
+
+/*
+ * Where the bytes are now. The base may have changed since the lookup: then the slice is resolved
+ * again, and is the same slice only if it comes to the same range.
+ */
+static int slice_refresh(struct ofs_tree *t, struct ofs_slice *s, const struct ofs_attr *attr)
+{
+	const struct ofs_source base = { .tree = t, .attr = *attr };
+	struct ofs_range now;
+	bool same;
+	int r;
+
+	r = ofs_range_resolve(&base, &s->spec, s->path, &now);
+	if (r == 0) {
+		same = now.off == s->range.off && now.len == s->range.len &&
+		       now.notice.len == s->range.notice.len;
+		if (same) {
+			ofs_made_lock(t);
+			s->version = attr->version;
+			ofs_made_unlock(t);
+		}
+		r = same ? 0 : -ESTALE;
+	}
+	ofs_buf_finish(&now.notice);
+	return r == -ERANGE ? -ESTALE : r;
+}
+
+ssize_t ofs_slice_read(struct ofs_tree *t, struct ofs_made *m, void *buf, size_t size, uint64_t off)
+{
+	struct ofs_slice *s = m->slice;
+	const struct ofs_range *range = &s->range;
+	struct ofs_attr base;
+	size_t part, done = 0;
+	bool fresh;
+	ssize_t r;
+
+	r = ofs_store_getattr(t->store, s->base, &base);
+	if (r < 0)
+		return r == -ENOENT ? -ESTALE : r;
+	ofs_made_lock(t);
+	fresh = s->version == base.version;
+	ofs_made_unlock(t);
+	r = fresh ? 0 : slice_refresh(t, s, &base);
+	if (r < 0)
+		return r;
+	if (off < range->len) {
+		r = ofs_store_read(t->store, s->base, buf,
+				   OFS_MIN((uint64_t)size, range->len - off), range->off + off);
+		if (r < 0)
+			return r;
+		done = (size_t)r;
+	}
+	if (done < size && off + done >= range->len &&
+	    off + done < range->len + range->notice.len) {
+		uint64_t at = off + done - range->len;
+
+		part = (size_t)OFS_MIN((uint64_t)(size - done), range->notice.len - at);
+		memcpy((uint8_t *)buf + done, range->notice.data + at, part);
+		done += part;
+	}
+	return (ssize_t)done;
+}

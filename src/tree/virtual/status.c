@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* .offload/status.json and .offload/metrics: how the store is. */
+#include "tree/virtual/status.h"
+
+#include <pthread.h>
+#include <inttypes.h>
+#include <jansson.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "base/util.h"
+#include "tree/core/tree_state.h"
+#include "tree/expiry/gc.h"
+#include "tree/search/indexer.h"
+#include "tree/virtual/made.h"
+
+#define FRESH_FOR OFS_NS_PER_S
+/* For so long after it was looked at a report stays as it is, unless it is as old as that. */
+#define SETTLED_FOR (OFS_NS_PER_S / 4)
+#define OLD_AFTER (10 * FRESH_FOR)
+
+enum kind {
+	KIND_STATUS,
+	KIND_METRICS,
+	KINDS
+};
+
+struct ofs_status {
+	pthread_mutex_t lock; /* held while the store is asked */
+	struct {
+		struct ofs_buf text;
+		int64_t made, seen; /* monotonic */
+	} last[KINDS];
+};
+
+struct ofs_status *ofs_status_create(void)
+{
+	struct ofs_status *r = ofs_alloc(sizeof(*r));
+
+	pthread_mutex_init(&r->lock, NULL);
+	return r;
+}
+
+void ofs_status_destroy(struct ofs_status *r)
+{
+	if (!r)
+		return;
+	for (int i = 0; i < KINDS; i++)
+		ofs_buf_finish(&r->last[i].text);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+}
+
+static const char *const call_names[OFS_TREE_OPS] = {
+	[OFS_TREE_LOOKUP] = "lookup",	[OFS_TREE_GETATTR] = "getattr",
+	[OFS_TREE_READDIR] = "readdir", [OFS_TREE_READ] = "read",
+	[OFS_TREE_WRITE] = "write",	[OFS_TREE_CHANGE] = "change",
+	[OFS_TREE_SYNC] = "sync",
+};
+
+struct numbers {
+	struct ofs_store_stats store;
+	struct ofs_indexer_stats search;
+	struct statvfs disk;
+	uint64_t made; /* made-up nodes that somebody holds */
+	uint64_t calls[OFS_TREE_OPS];
+	uint64_t read, written;
+	int64_t uptime; /* seconds */
+	int64_t rss; /* bytes; -1: unknown */
+};
+
+/* Memory of this process; /proc has it in pages. */
+static int64_t resident(void)
+{
+	FILE *f = fopen("/proc/self/statm", "re");
+	long long pages = -1;
+
+	if (!f)
+		return -1;
+	if (fscanf(f, "%*s %lld", &pages) != 1)
+		pages = -1;
+	fclose(f);
+	return pages < 0 ? -1 : pages * sysconf(_SC_PAGESIZE);
+}
+
+static int collect(struct ofs_tree *t, struct numbers *ret)
+{
+	int r = ofs_store_stats(t->store, &ret->store);
+
+	if (r == 0)
+		r = ofs_store_statfs(t->store, &ret->disk);
+	if (r < 0)
+		return r;
+	ofs_indexer_stats(t->indexer, &ret->search);
+	ret->made = ofs_made_count(t);
+	for (int i = 0; i < OFS_TREE_OPS; i++)
+		ret->calls[i] = atomic_load_explicit(&t->ops[i], memory_order_relaxed);
+	ret->read = atomic_load_explicit(&t->bytes_read, memory_order_relaxed);
+	ret->written = atomic_load_explicit(&t->bytes_written, memory_order_relaxed);
+	ret->uptime = (ofs_clock_monotonic() - t->opened) / OFS_NS_PER_S;
+	ret->rss = resident();
+	return 0;
+}
+
+static uint64_t disk_free(const struct numbers *n)
+{
+	return (uint64_t)n->disk.f_bavail * n->disk.f_frsize;
+}
+
+static json_t *calls_json(const struct numbers *n)
+{
+	json_t *calls = json_object();
+
+	for (int i = 0; i < OFS_TREE_OPS; i++)
+		json_object_set_new(calls, call_names[i], json_integer((json_int_t)n->calls[i]));
+	return calls;
+}
+
+static json_t *lifecycle_json(struct ofs_tree *t, const struct ofs_store_stats *s)
+{
+	json_t *json = ofs_gc_stats(t->gc);
+
+	if (json)
+		json_object_set_new(json, "tombstones", json_integer((json_int_t)s->tombstones));
+	return json;
+}
+
+static json_t *search_json(const struct ofs_indexer_stats *s)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:b}", "files", (json_int_t)s->files, "documents",
+			 (json_int_t)(s->documents - s->dead), "waiting", (json_int_t)s->waiting,
+			 "bytes", (json_int_t)s->bytes, "caught_up", s->caught_up);
+}
+
+static int format_status(struct ofs_tree *t, struct ofs_buf *out)
+{
+	OFS_FREE char *mountpoint = t->mountpoint ? ofs_text_readable(t->mountpoint) : NULL;
+	OFS_FREE char *text = NULL;
+	const struct ofs_store_stats *s;
+	struct numbers n = { 0 };
+	json_t *json;
+	int r = collect(t, &n);
+
+	if (r < 0)
+		return r;
+	s = &n.store;
+	json = json_pack(
+		"{s:s, s:s?, s:I, s:s, s:s?, s:{s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:I}, "
+		"s:{s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:I, s:I}",
+		"version", OFS_VERSION, "mountpoint", mountpoint, "uptime_seconds",
+		(json_int_t)n.uptime, "state",
+		s->broken  ? "read-only"
+		: s->tight ? "disk full"
+			   : "ok",
+		"error", s->error ? strerror(-s->error) : NULL, "content", "files",
+		(json_int_t)s->files, "directories", (json_int_t)s->dirs, "others",
+		(json_int_t)s->others, "bytes", (json_int_t)s->bytes, "disk", "packs",
+		(json_int_t)s->packs, "index", (json_int_t)s->index, "journal",
+		(json_int_t)s->journal, "free", (json_int_t)disk_free(&n), "unsealed", "files",
+		(json_int_t)s->draft_files, "bytes", (json_int_t)s->draft_bytes, "memory",
+		"resident", (json_int_t)n.rss, "inodes", (json_int_t)s->cached, "references",
+		(json_int_t)s->held, "made_up", (json_int_t)n.made, "search",
+		search_json(&n.search), "calls", calls_json(&n), "bytes_read", (json_int_t)n.read,
+		"bytes_written", (json_int_t)n.written);
+	if (json && json_object_set_new(json, "lifecycle", lifecycle_json(t, s)) < 0) {
+		json_decref(json);
+		json = NULL;
+	}
+	text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
+	json_decref(json);
+	if (!text)
+		return -ENOMEM;
+	ofs_buf_printf(out, "%s\n", text);
+	return 0;
+}
+
+static void metric(struct ofs_buf *out, const char *name, const char *type, const char *help,
+		   uint64_t value)
+{
+	ofs_buf_printf(out,
+		       "# HELP offloadfs_%s %s\n# TYPE offloadfs_%s %s\noffloadfs_%s %" PRIu64 "\n",
+		       name, help, name, type, name, value);
+}
+
+static int format_metrics(struct ofs_tree *t, struct ofs_buf *out)
+{
+	struct numbers n = { 0 };
+	int r = collect(t, &n);
+	const struct {
+		const char *name, *type, *help;
+		uint64_t value;
+	} all[] = {
+		{ "files", "gauge", "Regular files in the store.", n.store.files },
+		{ "directories", "gauge", "Directories in the store.", n.store.dirs },
+		{ "content_bytes", "gauge", "Logical size of all files.", n.store.bytes },
+		{ "pack_bytes", "gauge", "Sealed content on disk.", n.store.packs },
+		{ "index_bytes", "gauge", "Index on disk.", n.store.index },
+		{ "journal_bytes", "gauge", "Journal on disk.", n.store.journal },
+		{ "search_bytes", "gauge", "Search index on disk.", n.search.bytes },
+		{ "search_files", "gauge", "Files in the search index.", n.search.files },
+		{ "search_waiting_files", "gauge", "Files still to be indexed for search.",
+		  n.search.waiting },
+		{ "disk_free_bytes", "gauge", "Room left for the store.", disk_free(&n) },
+		{ "unsealed_files", "gauge", "Files with content in the journal.",
+		  n.store.draft_files },
+		{ "unsealed_bytes", "gauge", "Content in the journal.", n.store.draft_bytes },
+		{ "disk_full", "gauge", "1 while only what frees space is written.",
+		  n.store.tight },
+		{ "read_only", "gauge", "1 after an error that only a restart mends.",
+		  n.store.broken },
+		{ "inodes_in_memory", "gauge", "Inodes in memory.", n.store.cached },
+		{ "references", "gauge", "References to inodes that the kernel holds.",
+		  n.store.held },
+		{ "made_up_nodes", "gauge", "Slices, reports and views that are held.", n.made },
+		{ "resident_bytes", "gauge", "Resident memory of the daemon.",
+		  n.rss < 0 ? 0 : (uint64_t)n.rss },
+		{ "uptime_seconds", "gauge", "Since the store was opened.", (uint64_t)n.uptime },
+		{ "read_bytes_total", "counter", "Bytes read by requests.", n.read },
+		{ "written_bytes_total", "counter", "Bytes written by requests.", n.written },
+	};
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(all) && r == 0; i++)
+		metric(out, all[i].name, all[i].type, all[i].help, all[i].value);
+	if (r == 0)
+		ofs_buf_append_str(out, "# HELP offloadfs_calls_total Calls of the tree.\n"
+					"# TYPE offloadfs_calls_total counter\n");
+	for (int i = 0; i < OFS_TREE_OPS && r == 0; i++)
+		ofs_buf_printf(out, "offloadfs_calls_total{call=\"%s\"} %" PRIu64 "\n",
+			       call_names[i], n.calls[i]);
+	return r;
+}
+
+/* Who looks it up, opens it and reads it is to get one and the same, whenever the first of it was. */
+static bool is_fresh(const struct ofs_status *r, enum kind kind, int64_t now)
+{
+	int64_t age = now - r->last[kind].made;
+
+	return r->last[kind].text.len &&
+	       (age < FRESH_FOR || (age < OLD_AFTER && now - r->last[kind].seen < SETTLED_FOR));
+}
+
+static int report(struct ofs_tree *t, enum kind kind,
+		  int (*format)(struct ofs_tree *t, struct ofs_buf *out), struct ofs_buf *out)
+{
+	struct ofs_status *reports = t->status;
+	struct ofs_buf *last = &reports->last[kind].text;
+	int64_t now = ofs_clock_monotonic();
+	int r = 0;
+
+	pthread_mutex_lock(&reports->lock);
+	if (!is_fresh(reports, kind, now)) {
+		last->len = 0;
+		r = format(t, last);
+		reports->last[kind].made = now;
+	}
+	reports->last[kind].seen = now;
+	if (r == 0)
+		ofs_buf_append(out, last->data, last->len);
+	else
+		last->len = 0;
+	pthread_mutex_unlock(&reports->lock);
+	return r;
+}
+
+int ofs_status_write_status(struct ofs_tree *t, struct ofs_buf *out)
+{
+	return report(t, KIND_STATUS, format_status, out);
+}
+
+int ofs_status_write_metrics(struct ofs_tree *t, struct ofs_buf *out)
+{
+	return report(t, KIND_METRICS, format_metrics, out);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tasks/<task>/context.md: what the steps of a task come to, made by a lookup. It is not listed, and
+ * a file of that name takes its place. Who looks it up, opens it and reads it asks several times:
+ * the last few are kept, and made anew only when a step is another one.
+ */
+
+#include "tree/virtual/task_context.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/util.h"
+#include "codec/hash.h"
+#include "tree/core/place.h"
+#include "tree/core/tree_state.h"
+#include "tree/core/walk.h"
+#include "tree/expiry/step_file.h"
+#include "tree/virtual/made.h"
+
+#define FILE_NAME "context.md"
+#define KEPT_MAX 4
+#define MAY_LIST (S_IROTH | S_IXOTH)
+
+struct recap {
+	uint64_t task; /* its directory; 0: there is none */
+	uint64_t sum; /* of what it was made of */
+	struct ofs_buf text;
+	int64_t used; /* monotonic */
+};
+
+struct ofs_task_context {
+	struct ofs_tree_recap maker;
+	pthread_mutex_t lock; /* held while one is made: one at a time, so that others are served */
+	struct recap kept[KEPT_MAX];
+};
+
+struct ofs_task_context *ofs_task_context_create(const struct ofs_tree_recap *recap)
+{
+	struct ofs_task_context *r = ofs_alloc(sizeof(*r));
+
+	r->maker = *recap;
+	pthread_mutex_init(&r->lock, NULL);
+	return r;
+}
+
+void ofs_task_context_destroy(struct ofs_task_context *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < KEPT_MAX; i++)
+		ofs_buf_finish(&r->kept[i].text);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+}
+
+/* ---- the files */
+
+struct file {
+	char name[OFS_NAME_MAX + 1];
+	struct ofs_attr attr;
+	bool readable; /* by who asks */
+};
+
+struct files {
+	struct file *list; /* in the order of the steps */
+	size_t n, cap;
+};
+
+static void files_finish(struct files *f)
+{
+	free(f->list);
+}
+
+/* Called with the store locked. */
+static int add_file(void *arg, uint64_t ino, const char *name)
+{
+	struct files *f = arg;
+	struct file *file;
+
+	if (!ofs_step_file_is(name))
+		return 0;
+	f->list = ofs_grow(f->list, &f->cap, f->n + 1, sizeof(*f->list));
+	file = &f->list[f->n++];
+	*file = (struct file){ .attr = { .ino = ino } };
+	snprintf(file->name, sizeof(file->name), "%s", name);
+	return 0;
+}
+
+static int compare_files(const void *a, const void *b)
+{
+	return ofs_step_file_compare(((const struct file *)a)->name,
+				     ((const struct file *)b)->name);
+}
+
+/* The attributes of all; what goes meanwhile is left out. */
+static int look_at(struct ofs_tree *t, const struct ofs_cred *cred, struct files *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n; i++) {
+		struct file *file = &f->list[i];
+		int r = ofs_store_getattr(t->store, file->attr.ino, &file->attr);
+
+		if (r == -ENOENT || (r == 0 && !file->attr.nlink))
+			continue;
+		if (r < 0)
+			return r;
+		file->readable = ofs_place_may(&file->attr, cred, S_IROTH);
+		f->list[n++] = *file;
+	}
+	f->n = n;
+	return 0;
+}
+
+/* The directory that the steps are in, and those. -ENOENT: there are none. */
+static int find_files(struct ofs_tree *t, uint64_t task, const struct ofs_cred *cred,
+		      struct ofs_attr *ret_dir, struct files *ret)
+{
+	int r = ofs_store_lookup(t->store, task, OFS_STEP_DIR, ret_dir);
+
+	if (r < 0)
+		return r;
+	if (!S_ISDIR(ret_dir->mode))
+		r = -ENOENT;
+	else if (!ofs_place_may(ret_dir, cred, MAY_LIST))
+		r = -EACCES;
+	else
+		r = ofs_walk_files(t, ret_dir->ino, false, add_file, ret);
+	ofs_store_forget(t->store, ret_dir->ino, 1);
+	if (r < 0)
+		return r;
+	if (ret->n)
+		qsort(ret->list, ret->n, sizeof(*ret->list), compare_files);
+	r = look_at(t, cred, ret);
+	return r == 0 && !ret->n ? -ENOENT : r;
+}
+
+/* A number that is another one when the text may be. */
+static uint64_t sum_of(const struct files *f)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < f->n; i++) {
+		const struct file *file = &f->list[i];
+		const uint64_t what[] = { file->attr.ino, file->attr.version, file->readable };
+
+		sum = ofs_checksum(file->name, strlen(file->name), sum);
+		sum = ofs_checksum(what, sizeof(what), sum);
+	}
+	return sum;
+}
+
+/* ---- making one */
+
+/* 0, also where it is not to be read, or what the store says; what `text` has is allocated if `len`. */
+static int read_step(struct ofs_tree *t, const struct file *file, uint64_t *left,
+		     struct ofs_task_step *ret)
+{
+	uint64_t size = file->attr.size;
+	ssize_t n = 0;
+	char *text;
+
+	*ret = (struct ofs_task_step){ .name = file->name, .text = "" };
+	if (!file->readable)
+		ret->error = -EACCES;
+	else if (size > OFS_STEP_FILE_MAX || size > *left)
+		ret->error = -EFBIG;
+	if (ret->error || !size)
+		return 0;
+	text = ofs_realloc(NULL, size, 1);
+	n = ofs_store_read(t->store, file->attr.ino, text, size, 0);
+	if (n <= 0) {
+		free(text);
+		return ret->error = (int)n;
+	}
+	*left -= size;
+	ret->text = text;
+	ret->len = (size_t)n;
+	return 0;
+}
+
+/* `ret_whole`: every step was read that is to be read. */
+static int make(struct ofs_tree *t, const struct files *f, struct ofs_buf *text, bool *ret_whole)
+{
+	struct ofs_task_step *steps = ofs_realloc(NULL, f->n, sizeof(*steps));
+	const struct ofs_tree_recap *maker = &t->task_context->maker;
+	uint64_t left = OFS_STEP_FILES_MAX;
+	char *made = NULL;
+	size_t len = 0, i;
+	int r;
+
+	/* Where there are too many, those that are left out are the oldest. */
+	*ret_whole = true;
+	for (i = f->n; i-- > 0;)
+		if (read_step(t, &f->list[i], &left, &steps[i]) < 0)
+			*ret_whole = false;
+	r = maker->write(maker->arg, steps, f->n, &made, &len);
+	for (i = 0; i < f->n; i++)
+		if (steps[i].len)
+			free((void *)(uintptr_t)steps[i].text);
+	free(steps);
+	text->len = 0;
+	if (r == 0)
+		ofs_buf_append(text, made, len);
+	free(made);
+	return r;
+}
+
+/* That of the task, else the one that was used least lately. */
+static struct recap *find_kept(struct ofs_task_context *r, uint64_t task, uint64_t sum)
+{
+	struct recap *oldest = &r->kept[0];
+
+	for (size_t i = 0; i < KEPT_MAX; i++) {
+		if (r->kept[i].task == task && r->kept[i].sum == sum)
+			return &r->kept[i];
+		if (r->kept[i].used < oldest->used)
+			oldest = &r->kept[i];
+	}
+	return oldest;
+}
+
+static int get_text(struct ofs_tree *t, uint64_t task, const struct files *f, struct ofs_buf *out)
+{
+	struct ofs_task_context *recaps = t->task_context;
+	uint64_t sum = sum_of(f);
+	struct recap *kept;
+	bool whole = true;
+	int r = 0;
+
+	pthread_mutex_lock(&recaps->lock);
+	kept = find_kept(recaps, task, sum);
+	if (kept->task != task || kept->sum != sum) {
+		kept->task = 0;
+		r = make(t, f, &kept->text, &whole);
+	}
+	if (r == 0) {
+		kept->task = whole ? task : 0;
+		kept->sum = sum;
+		kept->used = ofs_clock_monotonic();
+		ofs_buf_append(out, kept->text.data, kept->text.len);
+	}
+	pthread_mutex_unlock(&recaps->lock);
+	return r;
+}
+
+/* ---- looking it up */
+
+bool ofs_task_context_is(struct ofs_tree *t, ofs_node parent, const char *name)
+{
+	struct ofs_attr dir;
+
+	return strcmp(name, FILE_NAME) == 0 && t->task_context->maker.write &&
+	       !ofs_node_is_virtual(parent) && ofs_store_getattr(t->store, parent, &dir) == 0 &&
+	       S_ISDIR(dir.mode) && dir.parent == t->tops[OFS_TOP_TASKS];
+}
+
+int ofs_task_context_lookup(struct ofs_tree *t, ofs_node task, const struct ofs_cred *cred,
+			    struct ofs_entry *ret)
+{
+	OFS_CLEANUP(files_finish) struct files files = { 0 };
+	struct ofs_buf text = OFS_BUF_INIT;
+	struct ofs_attr attr;
+	int r = find_files(t, task, cred, &attr, &files);
+
+	if (r == 0)
+		r = get_text(t, task, &files, &text);
+	if (r < 0) {
+		ofs_buf_finish(&text);
+		return r;
+	}
+	/* Whoever may list the steps may read it, and nobody else. */
+	for (size_t i = 0; i < files.n; i++)
+		attr.mtime = OFS_MAX(attr.mtime, files.list[i].attr.mtime);
+	attr.ctime = attr.atime = attr.mtime;
+	ofs_made_text(t, task, FILE_NAME, &attr, &text, ret);
+	return 0;
+}
+
+bool ofs_task_context_exists(struct ofs_tree *t, ofs_node task)
+{
+	OFS_CLEANUP(files_finish) struct files files = { 0 };
+	struct ofs_attr dir;
+
+	return find_files(t, task, NULL, &dir, &files) == 0;
+}

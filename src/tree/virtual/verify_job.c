@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Verification of the store below a tree, asked for and told of by attributes of the root:
+ * <offloadfs/tree.h>.
+ */
+
+#include "tree/virtual/verify_job.h"
+
+#include <pthread.h>
+#include <jansson.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/map.h"
+#include "base/text.h"
+#include "base/thread.h"
+#include "base/util.h"
+#include "tree/core/place.h"
+#include "tree/core/tree_state.h"
+
+#define PROBLEMS_MAX 10000 /* that are remembered */
+#define LOST_DIR "lost+found" /* in persistent/ */
+
+enum state {
+	STATE_NONE,
+	STATE_RUNNING,
+	STATE_DONE,
+	STATE_STOPPED,
+	STATE_FAILED
+};
+
+static const char *const state_names[] = { "none", "running", "done", "stopped", "failed" };
+
+struct problem {
+	uint64_t ino; /* 0: the store */
+	char *path; /* UTF-8; NULL for the store */
+	char *what; /* UTF-8 */
+	bool repaired;
+};
+
+struct ofs_verify_job {
+	struct ofs_tree *tree;
+
+	pthread_mutex_t lock; /* guards the rest; never held while the store is called */
+	pthread_t thread;
+	bool joinable; /* `thread` is there, and nobody has joined it */
+	bool stop;
+	enum state state;
+	int error; /* errno of STATE_FAILED */
+	bool repair;
+	struct ofs_verify_counts counts; /* but for problems and repaired, which are below */
+	uint64_t found, repaired; /* problems */
+	struct problem *problems;
+	size_t n, cap;
+	struct ofs_map hurt; /* inode -> anything: those that a problem named */
+};
+
+static void clear(struct ofs_verify_job *job)
+{
+	for (size_t i = 0; i < job->n; i++) {
+		free(job->problems[i].path);
+		free(job->problems[i].what);
+	}
+	free(job->problems);
+	ofs_map_finish(&job->hurt);
+	job->problems = NULL;
+	job->n = job->cap = 0;
+	job->hurt = (struct ofs_map)OFS_MAP_INIT;
+	job->counts = (struct ofs_verify_counts){ 0 };
+	job->found = job->repaired = 0;
+	job->stop = false;
+	job->error = 0;
+}
+
+struct ofs_verify_job *ofs_verify_job_create(struct ofs_tree *t)
+{
+	struct ofs_verify_job *job = ofs_alloc(sizeof(*job));
+
+	job->tree = t;
+	pthread_mutex_init(&job->lock, NULL);
+	return job;
+}
+
+void ofs_verify_job_destroy(struct ofs_verify_job *job)
+{
+	if (!job)
+		return;
+	pthread_mutex_lock(&job->lock);
+	job->stop = true;
+	pthread_mutex_unlock(&job->lock);
+	if (job->joinable)
+		pthread_join(job->thread, NULL);
+	clear(job);
+	pthread_mutex_destroy(&job->lock);
+	free(job);
+}
+
+/* ---- what is found */
+
+/* Allocated. What has no name (any more) goes by its ref. */
+static char *path_of(struct ofs_tree *t, uint64_t ino)
+{
+	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
+	char name[sizeof("refs/") + OFS_REF_SIZE] = "refs/";
+
+	if (ofs_place_of(t, ino, &place) == 0)
+		return ofs_text_readable(place.path.data[0] ? (const char *)place.path.data : "/");
+	ofs_ref_format(ino, name + strlen(name));
+	return ofs_strdup(name);
+}
+
+static void on_problem(void *arg, uint64_t ino, const char *what, bool repaired)
+{
+	struct ofs_verify_job *job = arg;
+	struct problem p = { .ino = ino, .repaired = repaired };
+	bool kept;
+
+	p.path = ino ? path_of(job->tree, ino) : NULL;
+	p.what = ofs_text_readable(what);
+	pthread_mutex_lock(&job->lock);
+	if (ino)
+		ofs_map_put(&job->hurt, ino, job);
+	job->found++;
+	job->repaired += repaired;
+	kept = job->n < PROBLEMS_MAX;
+	if (kept) {
+		job->problems = ofs_grow(job->problems, &job->cap, job->n + 1, sizeof(p));
+		job->problems[job->n++] = p;
+	}
+	pthread_mutex_unlock(&job->lock);
+	if (!kept) {
+		free(p.path);
+		free(p.what);
+	}
+}
+
+static int on_progress(void *arg, const struct ofs_verify_counts *counts)
+{
+	struct ofs_verify_job *job = arg;
+	bool stop;
+
+	pthread_mutex_lock(&job->lock);
+	job->counts = *counts;
+	stop = job->stop;
+	pthread_mutex_unlock(&job->lock);
+	return stop;
+}
+
+/* ---- the thread */
+
+/* A place for files that have lost their name. */
+struct lost {
+	uint64_t ino; /* 0: there is none */
+	bool ours; /* made for this verification */
+};
+
+/* Without it such files stay nameless, which is no reason not to verify. */
+static void lost_open(struct ofs_tree *t, struct lost *ret)
+{
+	struct ofs_create dir = { .mode = S_IFDIR | 0700, .uid = t->uid, .gid = t->gid };
+	uint64_t parent = t->tops[OFS_TOP_PERSISTENT];
+	struct ofs_attr attr;
+	int r;
+
+	*ret = (struct lost){ 0 };
+	r = ofs_store_lookup(t->store, parent, LOST_DIR, &attr);
+	if (r == -ENOENT) {
+		r = ofs_store_create(t->store, parent, LOST_DIR, &dir, &attr);
+		ret->ours = r == 0;
+	}
+	if (r < 0)
+		return;
+	if (S_ISDIR(attr.mode))
+		ret->ino = attr.ino;
+	else
+		ofs_store_forget(t->store, attr.ino, 1);
+}
+
+static void lost_close(struct ofs_tree *t, const struct lost *l)
+{
+	if (l->ours) /* which fails when it is of use */
+		ofs_store_rmdir(t->store, t->tops[OFS_TOP_PERSISTENT], LOST_DIR);
+	if (l->ino)
+		ofs_store_forget(t->store, l->ino, 1);
+}
+
+static void *verify_main(void *arg)
+{
+	struct ofs_verify_job *job = arg;
+	struct ofs_tree *t = job->tree;
+	struct ofs_verify v = {
+		.problem = on_problem,
+		.progress = on_progress,
+		.arg = job,
+	};
+	struct ofs_verify_counts counts;
+	struct lost lost = { 0 };
+	int r;
+
+	pthread_mutex_lock(&job->lock);
+	v.repair = job->repair;
+	pthread_mutex_unlock(&job->lock);
+	/* A store that is served keeps its structure as it is: nothing will be laid in there. */
+	if (v.repair && !t->background)
+		lost_open(t, &lost);
+	v.lost_dir = lost.ino;
+	r = ofs_store_verify(t->store, &v, &counts);
+	lost_close(t, &lost);
+	pthread_mutex_lock(&job->lock);
+	if (r == 0)
+		job->counts = counts;
+	job->state = r == 0 ? STATE_DONE : r == -ECANCELED ? STATE_STOPPED : STATE_FAILED;
+	job->error = r == 0 ? 0 : -r;
+	pthread_mutex_unlock(&job->lock);
+	return NULL;
+}
+
+static int start(struct ofs_verify_job *job, bool repair)
+{
+	int r = -EBUSY;
+
+	pthread_mutex_lock(&job->lock);
+	if (job->state != STATE_RUNNING) {
+		/* It has done all that it does under the lock, so this does not wait for it. */
+		if (job->joinable)
+			pthread_join(job->thread, NULL);
+		clear(job);
+		job->repair = repair;
+		r = ofs_thread_start(&job->thread, "verify", verify_main, job);
+		job->joinable = r == 0;
+		job->state = r == 0 ? STATE_RUNNING : STATE_NONE;
+	}
+	pthread_mutex_unlock(&job->lock);
+	return r;
+}
+
+static int stop(struct ofs_verify_job *job)
+{
+	pthread_mutex_lock(&job->lock);
+	job->stop = true;
+	pthread_mutex_unlock(&job->lock);
+	return 0;
+}
+
+int ofs_verify_job_set(struct ofs_verify_job *job, const char *value, size_t size)
+{
+	if (size == strlen("start") && memcmp(value, "start", size) == 0)
+		return start(job, false);
+	if (size == strlen("repair") && memcmp(value, "repair", size) == 0)
+		return start(job, true);
+	if (size == strlen("stop") && memcmp(value, "stop", size) == 0)
+		return stop(job);
+	return -EINVAL;
+}
+
+/* ---- what is told */
+
+/* The lock is held by those who call these two. */
+static json_t *status_json(const struct ofs_verify_job *job)
+{
+	const struct ofs_verify_counts *c = &job->counts;
+
+	return json_pack("{s:s, s:s?, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "state",
+			 state_names[job->state], "error",
+			 job->state == STATE_FAILED ? strerror(job->error) : NULL, "repair",
+			 job->repair, "done", (json_int_t)c->done, "total", (json_int_t)c->total,
+			 "frames", (json_int_t)c->frames, "chunks", (json_int_t)c->chunks, "files",
+			 (json_int_t)c->files, "bytes", (json_int_t)c->bytes, "problems",
+			 (json_int_t)job->found, "repaired", (json_int_t)job->repaired, "hurt",
+			 (json_int_t)job->hurt.count);
+}
+
+static json_t *problem_json(const struct problem *p)
+{
+	char ref[OFS_REF_SIZE];
+
+	if (p->ino)
+		ofs_ref_format(p->ino, ref);
+	return json_pack("{s:s?, s:s?, s:s, s:b}", "path", p->path, "ref", p->ino ? ref : NULL,
+			 "what", p->what, "repaired", p->repaired);
+}
+
+/* The number of a problem from the end of an attribute's name, or SIZE_MAX. */
+static size_t parse_number(const char *text)
+{
+	size_t len = strlen(text);
+
+	if (!len || len > 9 || strspn(text, "0123456789") != len)
+		return SIZE_MAX;
+	return strtoul(text, NULL, 10);
+}
+
+int ofs_verify_job_get(struct ofs_verify_job *job, const char *which, struct ofs_buf *out)
+{
+	OFS_FREE char *text = NULL;
+	json_t *json = NULL;
+	int r = -ENOMEM;
+	size_t k = 0;
+
+	if (*which) {
+		k = which[0] == '.' ? parse_number(which + 1) : SIZE_MAX;
+		if (k == SIZE_MAX)
+			return -ENODATA;
+	}
+	pthread_mutex_lock(&job->lock);
+	if (!*which)
+		json = status_json(job);
+	else if (k < job->n)
+		json = problem_json(&job->problems[k]);
+	else
+		r = -ENODATA;
+	pthread_mutex_unlock(&job->lock);
+	text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+	json_decref(json);
+	if (!text)
+		return r;
+	ofs_buf_append_str(out, text);
+	return 0;
+}

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "tree/virtual/view.h"
+
+#include <pthread.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/util.h"
+#include "tree/core/changes.h"
+#include "tree/core/entry_list.h"
+#include "tree/core/label.h"
+#include "tree/core/place.h"
+#include "tree/core/stat.h"
+#include "tree/core/tree_state.h"
+#include "tree/virtual/made.h"
+#include "tree/virtual/view_gather.h"
+
+#define LISTS_MAX 4 /* that are kept */
+
+/*
+ * A directory is listed from a list that is gathered when it is read from the start and something
+ * has changed, and kept until it was read to its end. Lists are ordered by inode, so a position means
+ * the same in another list of the same directory.
+ */
+
+struct listing {
+	ofs_node dir; /* 0: free */
+	struct ofs_entry_list list;
+	int64_t as_of; /* the tree's last change when it was begun */
+	unsigned int users; /* they read it now */
+	bool stale; /* to be dropped by the last of them */
+	uint64_t used; /* when, by `clock` */
+};
+
+struct ofs_views {
+	pthread_mutex_t lock; /* held for bookkeeping alone */
+	struct listing *listings[LISTS_MAX];
+	uint64_t clock;
+};
+
+struct ofs_views *ofs_views_create(void)
+{
+	struct ofs_views *v = ofs_alloc(sizeof(*v));
+
+	pthread_mutex_init(&v->lock, NULL);
+	return v;
+}
+
+static void listing_destroy(struct listing *l)
+{
+	if (!l)
+		return;
+	ofs_entry_list_finish(&l->list);
+	free(l);
+}
+
+void ofs_views_destroy(struct ofs_views *v)
+{
+	if (!v)
+		return;
+	for (size_t i = 0; i < LISTS_MAX; i++)
+		listing_destroy(v->listings[i]);
+	pthread_mutex_destroy(&v->lock);
+	free(v);
+}
+
+/* ---- which directory a node is */
+
+/* False: it is no directory of a view. */
+static bool dir_of(struct ofs_tree *t, ofs_node node, struct ofs_view_dir *ret)
+{
+	struct ofs_made *m;
+	bool found;
+
+	if (node >= OFS_NODE_VIEW(0) && node < OFS_NODE_VIEW(OFS_VIEWS)) {
+		*ret = (struct ofs_view_dir){ .kind = (enum ofs_view)(node - OFS_NODE_VIEW(0)) };
+		return true;
+	}
+	m = ofs_node_is_made(node) ? ofs_made_get(t, node) : NULL;
+	found = m && S_ISDIR(m->attr.mode);
+	if (found) {
+		ret->kind = (enum ofs_view)(m->parent - OFS_NODE_VIEW(0));
+		memcpy(ret->name, m->text.data, m->text.len + 1);
+	}
+	ofs_made_put(t, m);
+	return found;
+}
+
+bool ofs_view_is_dir(struct ofs_tree *t, ofs_node node)
+{
+	struct ofs_view_dir d;
+
+	return dir_of(t, node, &d);
+}
+
+/* ---- when it changed */
+
+void ofs_view_set_times(struct ofs_tree *t, struct ofs_attr *attr)
+{
+	attr->mtime = attr->ctime = ofs_changes_show(t, attr->ino);
+}
+
+int ofs_view_refresh(struct ofs_tree *t, struct ofs_attr *attr)
+{
+	struct ofs_view_dir d;
+	int r = 1;
+
+	ofs_view_set_times(t, attr);
+	/* The kernel keeps the name, and asks for it again when what it has known is stale. */
+	if (dir_of(t, attr->ino, &d) && d.name[0])
+		r = ofs_view_exists(t, &d);
+	return r < 0 ? r : r ? 0 : -ESTALE;
+}
+
+/* ---- lists that are kept */
+
+/* The list of a directory, to be given back; NULL: there is none. */
+static struct listing *listing_get(struct ofs_views *v, ofs_node dir)
+{
+	struct listing *l = NULL;
+
+	pthread_mutex_lock(&v->lock);
+	for (size_t i = 0; i < LISTS_MAX && !l; i++)
+		if (v->listings[i] && v->listings[i]->dir == dir)
+			l = v->listings[i];
+	if (l) {
+		l->users++;
+		l->used = ++v->clock;
+	}
+	pthread_mutex_unlock(&v->lock);
+	return l;
+}
+
+/* Takes it off the shelf; `lock` is held. Returns it when nobody uses it any more. */
+static struct listing *listing_retire(struct ofs_views *v, size_t i)
+{
+	struct listing *l = v->listings[i];
+
+	v->listings[i] = NULL;
+	if (!l || !l->users)
+		return l;
+	l->stale = true;
+	return NULL;
+}
+
+/* Puts a new one in the place of the directory's old one, or of that which was used least lately. */
+static void listing_put(struct ofs_views *v, struct listing *l)
+{
+	struct listing *old;
+	size_t i, at = 0;
+
+	pthread_mutex_lock(&v->lock);
+	for (i = 0; i < LISTS_MAX; i++) {
+		if (v->listings[i] && v->listings[i]->dir == l->dir) {
+			at = i;
+			break;
+		}
+		if (v->listings[at] &&
+		    (!v->listings[i] || v->listings[i]->used < v->listings[at]->used))
+			at = i;
+	}
+	old = listing_retire(v, at);
+	l->users = 1;
+	l->used = ++v->clock;
+	v->listings[at] = l;
+	pthread_mutex_unlock(&v->lock);
+	listing_destroy(old);
+}
+
+/* Gives it back; `done`: it was read to its end. */
+static void listing_release(struct ofs_views *v, struct listing *l, bool done)
+{
+	bool drop;
+
+	pthread_mutex_lock(&v->lock);
+	l->users--;
+	for (size_t i = 0; i < LISTS_MAX && done; i++)
+		if (v->listings[i] == l) {
+			v->listings[i] = NULL;
+			l->stale = true;
+		}
+	drop = l->stale && !l->users;
+	pthread_mutex_unlock(&v->lock);
+	if (drop)
+		listing_destroy(l);
+}
+
+/* A list to read, to be given back; `now`: one that knows of all that has changed. */
+static int listing_open(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d, bool now,
+			struct listing **ret)
+{
+	int64_t changed = ofs_tree_changed(t);
+	struct listing *l = listing_get(t->views, dir);
+	int r;
+
+	if (l && now && l->as_of != changed) {
+		listing_release(t->views, l, false);
+		l = NULL;
+	}
+	if (!l) {
+		l = ofs_alloc(sizeof(*l));
+		l->dir = dir;
+		l->as_of = changed;
+		r = ofs_view_gather(t, d, &l->list);
+		if (r < 0) {
+			listing_destroy(l);
+			return r;
+		}
+		listing_put(t->views, l);
+	}
+	*ret = l;
+	return 0;
+}
+
+/* ---- what is in it */
+
+struct membership {
+	const struct ofs_view_dir *dir;
+	bool yes;
+};
+
+static void look_for_tag(void *arg, const struct ofs_label *l)
+{
+	struct membership *m = arg;
+
+	m->yes = l && ofs_label_has_tag(l->tags, m->dir->name);
+}
+
+/* Whether a file at that place belongs into the directory. */
+static int is_member(struct ofs_tree *t, const struct ofs_view_dir *d, uint64_t ino,
+		     const struct ofs_place *p)
+{
+	struct membership m = { .dir = d };
+	int r;
+
+	switch (d->kind) {
+	case OFS_VIEW_CATEGORY:
+		return strcmp(p->category, d->name) == 0;
+	case OFS_VIEW_TASK:
+		return strcmp(p->task, d->name) == 0;
+	case OFS_VIEW_TIER:
+		return strcmp(ofs_tier_names[ofs_place_tier(p)], d->name) == 0;
+	case OFS_VIEW_TAG:
+		r = ofs_labels_with(t, ino, look_for_tag, &m);
+		return r < 0 ? r : m.yes;
+	default:
+		/* Which are the latest changes with any write: a link stays good for a while longer. */
+		return 1;
+	}
+}
+
+/* REF-NAME, cut to what a name may hold. */
+static void entry_name(uint64_t ino, const char *name, char ret[OFS_NAME_MAX + 1])
+{
+	char ref[OFS_REF_SIZE];
+	size_t len, room;
+
+	ofs_ref_format(ino, ref);
+	len = strlen(ref);
+	room = OFS_NAME_MAX - len - 1;
+	memcpy(ret, ref, len);
+	ret[len] = '-';
+	room = OFS_MIN(room, strlen(name));
+	memcpy(ret + len + 1, name, room);
+	ret[len + 1 + room] = 0;
+}
+
+/* Takes REF-NAME apart; 0: it is not one. */
+static uint64_t entry_ino(const char *entry)
+{
+	char ref[OFS_REF_SIZE];
+	size_t len = strcspn(entry, "-");
+
+	if (entry[len] != '-' || len >= sizeof(ref))
+		return 0;
+	memcpy(ref, entry, len);
+	ref[len] = 0;
+	return ofs_ref_parse(ref);
+}
+
+/* Whether that is what the file is called here; one with several names may be listed by any. */
+static bool is_called(struct ofs_tree *t, const struct ofs_attr *file, const char *entry,
+		      const struct ofs_place *p)
+{
+	const char *slash = strrchr((const char *)p->path.data, '/');
+	char name[OFS_NAME_MAX + 1];
+	struct ofs_attr other;
+	bool same;
+
+	entry_name(file->ino, slash ? slash + 1 : (const char *)p->path.data, name);
+	if (strcmp(name, entry) == 0)
+		return true;
+	if (file->nlink < 2 ||
+	    ofs_store_lookup(t->store, file->parent, strchr(entry, '-') + 1, &other) < 0)
+		return false;
+	same = other.ino == file->ino;
+	ofs_store_forget(t->store, other.ino, 1);
+	return same;
+}
+
+/* The same by the whole list, for a file that is here by another of its names. */
+static int is_listed(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d, uint64_t ino,
+		     const char *entry)
+{
+	char name[OFS_NAME_MAX + 1];
+	struct listing *l;
+	bool found = false;
+	size_t i;
+	int r = listing_open(t, dir, d, true, &l);
+
+	if (r < 0)
+		return r;
+	i = ofs_entry_list_seek(&l->list, ino - 1);
+	if (i < l->list.n && l->list.entries[i].key == ino) {
+		entry_name(ino, ofs_entry_list_name(&l->list, i), name);
+		found = strcmp(name, entry) == 0;
+	}
+	listing_release(t->views, l, false);
+	return found;
+}
+
+/* The file that a link of that name leads to, with a reference, and where it is. */
+static int find_file(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d,
+		     const char *name, struct ofs_attr *ret, struct ofs_place *ret_place)
+{
+	uint64_t ino = entry_ino(name);
+	int r;
+
+	*ret_place = (struct ofs_place){ .path = OFS_BUF_INIT };
+	r = ino ? ofs_store_hold(t->store, ino, ret) : -ENOENT;
+	if (r < 0)
+		return r;
+	r = S_ISREG(ret->mode) ? ofs_place_labelled(t, ino, ret_place) : -ENOENT;
+	if (r == 0)
+		r = is_member(t, d, ino, ret_place);
+	if (r > 0)
+		r = is_called(t, ret, name, ret_place);
+	if (r == 0 && ret->nlink > 1)
+		r = is_listed(t, dir, d, ino, name);
+	if (r > 0)
+		return 0;
+	ofs_store_forget(t->store, ino, 1);
+	ofs_place_finish(ret_place);
+	return r < 0 ? r : -ENOENT;
+}
+
+int ofs_view_lookup_file(struct ofs_tree *t, ofs_node dir, const char *name, struct ofs_attr *ret)
+{
+	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
+	struct ofs_view_dir d;
+
+	if (!dir_of(t, dir, &d) || !ofs_view_has_links(&d))
+		return -ENOENT;
+	return find_file(t, dir, &d, name, ret, &place);
+}
+
+/* ---- its nodes */
+
+static ofs_node link_node(const struct ofs_view_dir *d, uint64_t ino)
+{
+	return OFS_NODE_LINK | (d->name[0] ? OFS_NODE_FAR : 0) | ino;
+}
+
+static uint64_t link_ino(ofs_node link)
+{
+	return link & (OFS_NODE_FAR - 1);
+}
+
+void ofs_view_link_target(ofs_node link, struct ofs_buf *out)
+{
+	char ref[OFS_REF_SIZE];
+
+	ofs_ref_format(link_ino(link), ref);
+	ofs_buf_printf(out, "%s../../refs/%s", link & OFS_NODE_FAR ? "../" : "", ref);
+}
+
+/* As old as the file, and of the same owner. */
+static void link_attr(ofs_node link, const struct ofs_attr *file, struct ofs_attr *ret)
+{
+	size_t up = link & OFS_NODE_FAR ? strlen("../") : 0;
+	char ref[OFS_REF_SIZE];
+
+	ofs_ref_format(file->ino, ref);
+	*ret = *file;
+	ret->ino = link;
+	ret->mode = S_IFLNK | 0777;
+	ret->nlink = 1;
+	ret->size = up + strlen("../../refs/") + strlen(ref);
+	ret->occupied = 0;
+}
+
+int ofs_view_link_attr(struct ofs_tree *t, ofs_node link, struct ofs_attr *ret)
+{
+	struct ofs_attr file;
+	int r = ofs_store_getattr(t->store, link_ino(link), &file);
+
+	if (r == 0)
+		link_attr(link, &file, ret);
+	return r == -ENOENT ? -ESTALE : r;
+}
+
+static int lookup_link(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d,
+		       const char *name, struct ofs_entry *ret)
+{
+	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
+	struct ofs_attr file, attr;
+	int r;
+
+	r = find_file(t, dir, d, name, &file, &place);
+	if (r < 0)
+		return r;
+	ofs_store_forget(t->store, file.ino, 1);
+	link_attr(link_node(d, file.ino), &file, &attr);
+	ofs_stat_fill_entry(&attr, true, ret);
+	return 0;
+}
+
+static int lookup_dir(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d,
+		      const char *name, struct ofs_entry *ret)
+{
+	struct ofs_view_dir below = { .kind = d->kind };
+	struct ofs_made *m;
+	int r;
+
+	memcpy(below.name, name, strlen(name) + 1);
+	r = below.name[0] ? ofs_view_exists(t, &below) : 0;
+	if (r <= 0)
+		return r < 0 ? r : -ENOENT;
+	m = ofs_alloc(sizeof(*m));
+	ofs_buf_append(&m->text, name, strlen(name) + 1);
+	m->text.len--;
+	m->parent = dir;
+	m->node = ofs_made_derive(dir, name, NULL, 0);
+	ofs_stat_make_up(t, m->node, S_IFDIR | OFS_VIEW_MODE, &m->attr);
+	ofs_view_set_times(t, &m->attr);
+	/* The node may be there already, and then `m` goes; it says the same. */
+	ofs_stat_fill_entry(&m->attr, true, ret);
+	ret->keep_attr = false;
+	ofs_made_share(t, m);
+	return 0;
+}
+
+int ofs_view_lookup(struct ofs_tree *t, ofs_node dir, const char *name, struct ofs_entry *ret)
+{
+	struct ofs_view_dir d;
+
+	if (!dir_of(t, dir, &d))
+		return -ENOTDIR;
+	return ofs_view_has_links(&d) ? lookup_link(t, dir, &d, name, ret)
+				      : lookup_dir(t, dir, &d, name, ret);
+}
+
+/* ---- listing */
+
+/* Directories come without a reference: who wants to know more looks them up. */
+static void fill_listed(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d,
+			const char *name, uint64_t ino, bool plus, struct ofs_entry *ret)
+{
+	struct ofs_attr attr;
+
+	*ret = (struct ofs_entry){ .attr.st_mode = S_IFDIR };
+	if (!ofs_view_has_links(d)) {
+		ret->attr.st_ino = ofs_made_derive(dir, name, NULL, 0);
+		return;
+	}
+	ret->attr.st_mode = S_IFLNK;
+	ret->attr.st_ino = link_node(d, ino);
+	if (plus && ofs_view_link_attr(t, ret->attr.st_ino, &attr) == 0)
+		ofs_stat_fill_entry(&attr, true, ret);
+}
+
+int ofs_view_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus, ofs_readdir_fn fn,
+		  void *arg)
+{
+	char name[OFS_NAME_MAX + 1];
+	struct ofs_view_dir d;
+	struct listing *l;
+	uint64_t key = cookie < OFS_COOKIE_MIN ? 0 : cookie - OFS_COOKIE_MIN;
+	bool full = false;
+	size_t i;
+	int r;
+
+	if (!dir_of(t, dir, &d))
+		return -ENOTDIR;
+	r = listing_open(t, dir, &d, !key, &l);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	for (i = ofs_entry_list_seek(&l->list, key); i < l->list.n && !full; i++) {
+		const struct ofs_list_entry *e = &l->list.entries[i];
+		const char *base = ofs_entry_list_name(&l->list, i);
+		struct ofs_entry entry;
+
+		if (ofs_view_has_links(&d))
+			entry_name(e->key, base, name);
+		else
+			memcpy(name, base, strlen(base) + 1);
+		fill_listed(t, dir, &d, name, e->key, plus, &entry);
+		full = fn(arg, name, &entry, OFS_COOKIE_MIN + e->key) != 0;
+	}
+	/* The end is told by a reading that finds nothing more. */
+	listing_release(t->views, l, !full && (key || !l->list.n) && i == l->list.n);
+	return 0;
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT */
+/* What a directory in views/ lists. */
+
+#include "tree/virtual/view_gather.h"
+
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/map.h"
+#include "base/util.h"
+#include "tree/core/entry_list.h"
+#include "tree/core/label.h"
+#include "tree/core/place.h"
+#include "tree/core/tree_state.h"
+#include "tree/core/walk.h"
+#include "tree/virtual/view.h"
+
+#define SOME_MAX 64 /* files that are looked at at once for one that is still there */
+
+bool ofs_view_has_links(const struct ofs_view_dir *d)
+{
+	return d->kind == OFS_VIEW_RECENT || d->kind == OFS_VIEW_EXPIRING || d->name[0];
+}
+
+/* ---- files */
+
+struct gathering {
+	struct ofs_tree *tree;
+	const struct ofs_view_dir *dir;
+	struct ofs_entry_list *list;
+	struct ofs_map others; /* files whose category was set to another one */
+};
+
+static int add_file(void *arg, uint64_t ino, const char *name)
+{
+	struct gathering *g = arg;
+
+	if (!(ofs_map_get(&g->others, ino)))
+		ofs_entry_list_add(g->list, ino, name);
+	return 0;
+}
+
+/*
+ * The name of a file that the labels know: 1, or 0 when it has none any more and they need not
+ * remember it, or -errno.
+ */
+static int labelled_name(struct ofs_tree *t, uint64_t ino, char ret[OFS_NAME_MAX + 1])
+{
+	uint64_t dir;
+	int r = ofs_store_name_of(t->store, ino, &dir, ret);
+
+	if (r != -ENOENT)
+		return r < 0 ? r : 1;
+	ofs_labels_drop(t, ino);
+	return 0;
+}
+
+static int add_labelled(struct gathering *g, uint64_t ino)
+{
+	char name[OFS_NAME_MAX + 1];
+	int r = labelled_name(g->tree, ino, name);
+
+	if (r <= 0)
+		return r;
+	ofs_entry_list_add(g->list, ino, name);
+	return 0;
+}
+
+/* Adds all files below the directory in `base` that has the view directory's name. */
+static int add_named(struct gathering *g, uint64_t base)
+{
+	struct ofs_attr attr;
+	int r = ofs_store_lookup(g->tree->store, base, g->dir->name, &attr);
+
+	if (r < 0)
+		return r;
+	if (S_ISDIR(attr.mode))
+		r = ofs_walk_files(g->tree, attr.ino, true, add_file, g);
+	ofs_store_forget(g->tree->store, attr.ino, 1);
+	return r;
+}
+
+static int by_category_base(void *arg, uint64_t base)
+{
+	struct gathering *g = arg;
+	int r = 0;
+
+	if (strcmp(g->dir->name, OFS_CATEGORY_NONE) == 0)
+		r = ofs_walk_files(g->tree, base, false, add_file, g);
+	if (r == 0)
+		r = add_named(g, base);
+	return r == -ENOENT || r == -ENOTDIR ? 0 : r;
+}
+
+struct inos {
+	const struct ofs_view_dir *dir;
+	uint64_t *list;
+	size_t n, cap;
+	struct ofs_map *others;
+};
+
+static void inos_add(struct inos *l, uint64_t ino)
+{
+	l->list = ofs_grow(l->list, &l->cap, l->n + 1, sizeof(*l->list));
+	l->list[l->n++] = ino;
+}
+
+static void take_category(void *arg, const struct ofs_label *l)
+{
+	struct inos *inos = arg;
+
+	if (!l->category)
+		return;
+	if (strcmp(l->category, inos->dir->name) == 0)
+		inos_add(inos, l->ino);
+	else
+		ofs_map_put(inos->others, l->ino, inos);
+}
+
+static void take_tag(void *arg, const struct ofs_label *l)
+{
+	struct inos *inos = arg;
+
+	if (ofs_label_has_tag(l->tags, inos->dir->name))
+		inos_add(inos, l->ino);
+}
+
+static int add_inos(struct gathering *g, const struct inos *l)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < l->n && r == 0; i++)
+		r = add_labelled(g, l->list[i]);
+	return r;
+}
+
+static int gather_category(struct gathering *g)
+{
+	struct inos inos = { .dir = g->dir, .others = &g->others };
+	int r;
+
+	r = ofs_labels_each(g->tree, take_category, &inos);
+	if (r == 0)
+		r = ofs_walk_bases(g->tree, by_category_base, g);
+	/* What lies in the root or in tasks/ itself is of no category either. */
+	if (r == 0 && strcmp(g->dir->name, OFS_CATEGORY_NONE) == 0) {
+		r = ofs_walk_files(g->tree, OFS_ROOT_INO, true, add_file, g);
+		if (r == 0)
+			r = ofs_walk_files(g->tree, g->tree->tops[OFS_TOP_TASKS], false, add_file,
+					   g);
+	}
+	if (r == 0)
+		r = add_inos(g, &inos);
+	free(inos.list);
+	return r;
+}
+
+static int gather_tag(struct gathering *g)
+{
+	struct inos inos = { .dir = g->dir };
+	int r = ofs_labels_each(g->tree, take_tag, &inos);
+
+	if (r == 0)
+		r = add_inos(g, &inos);
+	free(inos.list);
+	return r;
+}
+
+static int gather_tier(struct gathering *g)
+{
+	struct ofs_tree *t = g->tree;
+	int r;
+
+	if (strcmp(g->dir->name, ofs_tier_names[OFS_TIER_LONG_TERM]) == 0)
+		return ofs_walk_files(t, t->tops[OFS_TOP_PERSISTENT], true, add_file, g);
+	if (strcmp(g->dir->name, ofs_tier_names[OFS_TIER_ARCHIVE]) == 0)
+		return ofs_walk_files(t, t->tops[OFS_TOP_ARCHIVE], true, add_file, g);
+	r = ofs_walk_files(t, OFS_ROOT_INO, true, add_file, g);
+	if (r == 0)
+		r = ofs_walk_files(t, t->tops[OFS_TOP_CACHE], true, add_file, g);
+	if (r == 0)
+		r = ofs_walk_files(t, t->tops[OFS_TOP_TASKS], true, add_file, g);
+	return r;
+}
+
+/* ---- the directories of a view */
+
+static int add_subdirs(void *arg, uint64_t dir)
+{
+	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list dirs = { 0 };
+	struct gathering *g = arg;
+	int r = ofs_walk_subdirs(g->tree, dir, &dirs);
+
+	for (size_t i = 0; i < dirs.n && r == 0; i++)
+		ofs_entry_list_add_name(g->list, ofs_entry_list_name(&dirs, i));
+	return r;
+}
+
+/* Names that labels have for files. */
+struct label_names {
+	struct ofs_entry_list list; /* by inode, not in order */
+	int error;
+};
+
+static void take_category_name(void *arg, const struct ofs_label *l)
+{
+	struct label_names *names = arg;
+
+	if (l->category && names->error == 0)
+		ofs_entry_list_add(&names->list, l->ino, l->category);
+}
+
+static void take_tag_names(void *arg, const struct ofs_label *l)
+{
+	struct label_names *names = arg;
+	char tag[OFS_NAME_MAX + 1];
+	const char *at = l->tags;
+
+	while (at && names->error == 0) {
+		size_t len = strcspn(at, ",");
+
+		memcpy(tag, at, len);
+		tag[len] = 0;
+		ofs_entry_list_add(&names->list, l->ino, tag);
+		at = at[len] ? at + len + 1 : NULL;
+	}
+}
+
+/* Adds each of the names that a file has which is still there; one such file is enough. */
+static int add_label_names(struct gathering *g, const struct ofs_entry_list *names)
+{
+	struct ofs_map seen = OFS_MAP_INIT;
+	char file[OFS_NAME_MAX + 1];
+	int r = 0;
+
+	for (size_t i = 0; i < names->n && r >= 0; i++) {
+		const char *name = ofs_entry_list_name(names, i);
+
+		if (ofs_map_get(&seen, ofs_entry_list_key(name)))
+			continue;
+		r = labelled_name(g->tree, names->entries[i].key, file);
+		if (r <= 0)
+			continue;
+		ofs_map_put(&seen, ofs_entry_list_key(name), &seen);
+		ofs_entry_list_add_name(g->list, name);
+		r = 0;
+	}
+	ofs_map_finish(&seen);
+	return OFS_MIN(r, 0);
+}
+
+static int gather_label_names(struct gathering *g)
+{
+	struct label_names names = { 0 };
+	int r = ofs_labels_each(g->tree,
+				g->dir->kind == OFS_VIEW_TAG ? take_tag_names : take_category_name,
+				&names);
+
+	if (r == 0)
+		r = names.error;
+	if (r == 0)
+		r = add_label_names(g, &names.list);
+	ofs_entry_list_finish(&names.list);
+	return r;
+}
+
+static int gather_names(struct gathering *g)
+{
+	int r = 0;
+
+	switch (g->dir->kind) {
+	case OFS_VIEW_CATEGORY:
+		ofs_entry_list_add_name(g->list, OFS_CATEGORY_NONE);
+		r = ofs_walk_bases(g->tree, add_subdirs, g);
+		if (r == 0)
+			r = gather_label_names(g);
+		break;
+	case OFS_VIEW_TASK:
+		return add_subdirs(g, g->tree->tops[OFS_TOP_TASKS]);
+	case OFS_VIEW_TIER:
+		for (int i = 0; i < OFS_TIERS && r == 0; i++)
+			ofs_entry_list_add_name(g->list, ofs_tier_names[i]);
+		break;
+	case OFS_VIEW_TAG:
+		return gather_label_names(g);
+	default:
+		return -ENOTDIR;
+	}
+	return r;
+}
+
+/* Whether there is such a directory: 1, or 0, or -errno. */
+static int is_dir_in(struct ofs_tree *t, uint64_t dir, const char *name)
+{
+	struct ofs_attr attr;
+	int r = ofs_store_lookup(t->store, dir, name, &attr);
+
+	if (r < 0)
+		return r == -ENOENT || r == -ENOTDIR ? 0 : r;
+	ofs_store_forget(t->store, attr.ino, 1);
+	return S_ISDIR(attr.mode);
+}
+
+static int has_category(void *arg, uint64_t base)
+{
+	struct gathering *g = arg;
+
+	return is_dir_in(g->tree, base, g->dir->name);
+}
+
+/* A few of the files with the tag, or the category, of a directory. */
+struct some {
+	const struct ofs_view_dir *dir;
+	uint64_t list[SOME_MAX];
+	size_t n;
+};
+
+static void take_some(void *arg, const struct ofs_label *l)
+{
+	struct some *s = arg;
+
+	if (s->n == SOME_MAX)
+		return;
+	if (s->dir->kind == OFS_VIEW_TAG ? ofs_label_has_tag(l->tags, s->dir->name)
+					 : l->category && strcmp(l->category, s->dir->name) == 0)
+		s->list[s->n++] = l->ino;
+}
+
+/* Whether a file that is still there has the label: 1, or 0, or -errno. */
+static int is_label_used(struct ofs_tree *t, const struct ofs_view_dir *d)
+{
+	struct some s = { .dir = d };
+	char name[OFS_NAME_MAX + 1];
+	int r;
+
+	/* Those that are not there any more are forgotten on the way. */
+	do {
+		s.n = 0;
+		r = ofs_labels_each(t, take_some, &s);
+		for (size_t i = 0; i < s.n && r == 0; i++)
+			r = labelled_name(t, s.list[i], name);
+	} while (r == 0 && s.n == SOME_MAX);
+	return r;
+}
+
+int ofs_view_exists(struct ofs_tree *t, const struct ofs_view_dir *d)
+{
+	struct gathering g = { .tree = t, .dir = d };
+	int r = 0;
+
+	switch (d->kind) {
+	case OFS_VIEW_CATEGORY:
+		r = strcmp(d->name, OFS_CATEGORY_NONE) == 0;
+		if (r == 0)
+			r = ofs_walk_bases(t, has_category, &g);
+		return r ? r : is_label_used(t, d);
+	case OFS_VIEW_TASK:
+		return is_dir_in(t, t->tops[OFS_TOP_TASKS], d->name);
+	case OFS_VIEW_TIER:
+		for (int i = 0; i < OFS_TIERS; i++)
+			r |= strcmp(d->name, ofs_tier_names[i]) == 0;
+		return r;
+	case OFS_VIEW_TAG:
+		return is_label_used(t, d);
+	default:
+		return 0;
+	}
+}
+
+int ofs_view_gather(struct ofs_tree *t, const struct ofs_view_dir *d, struct ofs_entry_list *ret)
+{
+	struct gathering g = { .tree = t, .dir = d, .list = ret };
+	int r;
+
+	*ret = (struct ofs_entry_list){ 0 };
+	if (d->kind == OFS_VIEW_RECENT || d->kind == OFS_VIEW_EXPIRING)
+		r = ofs_view_gather_ranked(t, d->kind, ret);
+	else if (!d->name[0])
+		r = gather_names(&g);
+	else if (d->kind == OFS_VIEW_CATEGORY)
+		r = gather_category(&g);
+	else if (d->kind == OFS_VIEW_TASK)
+		r = add_named(&g, t->tops[OFS_TOP_TASKS]);
+	else if (d->kind == OFS_VIEW_TIER)
+		r = gather_tier(&g);
+	else
+		r = gather_tag(&g);
+	ofs_map_finish(&g.others);
+	ofs_entry_list_settle(ret);
+	return r;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* What is in a directory of views/, gathered from the tree. */
+#ifndef OFS_TREE_VIRTUAL_VIEW_GATHER_H
+#define OFS_TREE_VIRTUAL_VIEW_GATHER_H
+
+#include "tree/core/entry_list.h"
+#include "tree/core/tree_state.h"
+#include "tree/virtual/view.h"
+
+/* A directory in views/ that has entries of its own. */
+struct ofs_view_dir {
+	enum ofs_view kind;
+	/*
+	 * The category, task, tier or tag; "" for the directory that lists those, and in the views
+	 * that have none.
+	 */
+	char name[OFS_NAME_MAX + 1];
+};
+
+/* Whether its entries are links to files; else they are directories. */
+bool ofs_view_has_links(const struct ofs_view_dir *d);
+
+/* Whether there is such a directory, one with a name: 1, or 0, or -errno. */
+int ofs_view_exists(struct ofs_tree *t, const struct ofs_view_dir *d);
+
+/*
+ * Gathers the entries: all files below the directories in question, each once, or the names of the
+ * view's directories. 0 or -errno; `ret` is to be finished in either case.
+ */
+int ofs_view_gather(struct ofs_tree *t, const struct ofs_view_dir *d, struct ofs_entry_list *ret);
+
+/* The same of recent/ and expiring/; not settled. */
+int ofs_view_gather_ranked(struct ofs_tree *t, enum ofs_view view, struct ofs_entry_list *ret);
+
+#endif
