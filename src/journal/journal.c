@@ -4,9 +4,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/alloc.h"
 #include "base/util.h"
 #include "io/file.h"
-#include "journal/record.h"
+#include "journal/wal_record.h"
 #include "journal/recover.h"
 #include "journal/segment.h"
 
@@ -14,8 +15,8 @@
 #define SEGMENT_RECORDS (128u << 10) /* in one segment, so that small ones go, too */
 
 /*
- * How many zeros a sync writes behind the end of the log: as many bytes as the segment has, within
- * these bounds, and none where they would not do for so many syncs of this one's size.
+ * A sync writes zeros after the end of the log: as many bytes as the segment has, within these
+ * bounds, and none unless they suffice for AHEAD_SYNCS syncs of the size of this one.
  */
 #define AHEAD_MIN ((uint64_t)64 << 10)
 #define AHEAD_MAX ((uint64_t)256 << 10)
@@ -32,25 +33,23 @@ struct ofs_journal {
 	pthread_mutex_t append_lock;
 
 	/*
-	 * Guards the list, never empty. Who goes on with a segment after unlocking holds a
-	 * reference to it.
+	 * Guards the lists. A segment that is used after unlocking is referenced.
 	 */
 	pthread_rwlock_t segments_lock;
-	struct ofs_segment_list segments;
-	struct ofs_segment_list trimmed; /* no longer of the log, not yet removed */
+	struct ofs_segment_list segments; /* never empty */
+	struct ofs_segment_list trimmed; /* no longer part of the log, files not yet removed */
 
 	/*
-	 * The last of the list. Changes under both locks, so either is enough to use it; never
-	 * removed.
+	 * The last segment; never removed. Changes under both locks, so either suffices to use it.
 	 */
 	struct ofs_segment *newest;
 
-	/* A segment was made since the directory was last synced; set under segments_lock. */
+	/* A segment was created since the directory was last synced; set under segments_lock. */
 	atomic_bool dir_dirty;
 
 	/*
-	 * One caller at a time syncs, without the lock; it guards `syncing` and the changes of
-	 * the two after.
+	 * One caller at a time syncs, without holding this lock. It guards `syncing` and changes of
+	 * `durable` and `poisoned`.
 	 */
 	pthread_mutex_t sync_lock;
 	pthread_cond_t sync_done;
@@ -81,9 +80,7 @@ static int journal_add_segment(struct ofs_journal *j, ofs_lsn first, ofs_lsn pre
 
 	journal_cut_ahead(j);
 	pthread_rwlock_wrlock(&j->segments_lock);
-	r = ofs_segment_list_reserve(&j->segments);
-	if (!r)
-		r = ofs_segment_create(j->dirfd, j->uuid, first, prev, j->durable, &s);
+	r = ofs_segment_create(j->dirfd, j->uuid, first, prev, j->durable, &s);
 	if (!r) {
 		ofs_segment_list_append(&j->segments, s);
 		j->newest = s;
@@ -95,15 +92,13 @@ static int journal_add_segment(struct ofs_journal *j, ofs_lsn first, ofs_lsn pre
 
 static struct ofs_journal *journal_alloc(int dirfd, const uint8_t uuid[16])
 {
-	struct ofs_journal *j = calloc(1, sizeof(*j));
+	struct ofs_journal *j = ofs_alloc(sizeof(*j));
 
-	if (!j)
-		return NULL;
 	j->dirfd = dirfd;
 	memcpy(j->uuid, uuid, sizeof(j->uuid));
 	j->key = ofs_wal_key(uuid);
 	atomic_init(&j->segment_size, JOURNAL_SEGMENT_SIZE);
-	/* Who made the segments that are found may not have come to syncing their names. */
+	/* A daemon that died may have created segments without syncing their names. */
 	atomic_init(&j->dir_dirty, true);
 	pthread_mutex_init(&j->append_lock, NULL);
 	pthread_rwlock_init(&j->segments_lock, NULL);
@@ -130,8 +125,8 @@ void ofs_journal_close(struct ofs_journal *j)
 }
 
 /*
- * Sees to it that the newest segment is one that can be appended to and ends where recovery said.
- * What the log knew to be durable is said in a new segment's header when nothing else says it.
+ * Makes sure that the newest segment can be appended to and ends where recovery said. If the only
+ * claim of how far the log is durable was cut off, the header of a new segment repeats it.
  */
 static int journal_resume(struct ofs_journal *j, const struct ofs_recovery *rc,
 			  struct ofs_error *err)
@@ -148,7 +143,7 @@ static int journal_resume(struct ofs_journal *j, const struct ofs_recovery *rc,
 		r = r < 0 ? r : ofs_io_sync(j->dirfd);
 	}
 	if (r < 0)
-		return ofs_error_set(err, -r, "cannot begin a journal segment: %s", strerror(-r));
+		return ofs_error_set(err, -r, "cannot start a journal segment: %s", strerror(-r));
 	return 0;
 }
 
@@ -186,11 +181,9 @@ int ofs_journal_open(int dirfd, const uint8_t uuid[16], ofs_lsn start, ofs_journ
 	int r;
 
 	if (start < OFS_WAL_ALIGN || start > INT64_MAX)
-		return ofs_error_set(err, EINVAL, "a journal cannot begin at position %llu",
+		return ofs_error_set(err, EINVAL, "a journal cannot start at position %llu",
 				     (unsigned long long)start);
 	j = journal_alloc(dirfd, uuid);
-	if (!j)
-		return ofs_error_set(err, ENOMEM, "out of memory");
 	r = journal_load(j, start, replay, arg, err);
 	if (r) {
 		ofs_journal_close(j);
@@ -205,9 +198,7 @@ void ofs_journal_set_segment_size(struct ofs_journal *j, uint64_t bytes)
 	j->segment_size = bytes;
 }
 
-/*
- * Begins a new segment when `size` more bytes are too many for this one. The append lock is held.
- */
+/* Starts a new segment if `size` more bytes are too many for this one. Under the append lock. */
 static int journal_make_room(struct ofs_journal *j, uint64_t size)
 {
 	struct ofs_segment *s = j->newest;
@@ -232,7 +223,7 @@ int ofs_journal_rotate(struct ofs_journal *j, uint64_t bytes)
 	return r;
 }
 
-/* The append lock is held. */
+/* Under the append lock. */
 static int journal_append_at_end(struct ofs_journal *j, const struct ofs_journal_record *record,
 				 struct ofs_wal_record *rec, uint64_t hash)
 {
@@ -268,10 +259,7 @@ static int journal_append_at_end(struct ofs_journal *j, const struct ofs_journal
 
 	r = ofs_io_pwritev(s->fd, iov, n, rec->lsn - s->first);
 	if (r < 0) {
-		/*
-		 * Gives the space back; where it fails, the next record overwrites what was
-		 * written.
-		 */
+		/* Gives the space back; if this fails, the next record overwrites the bytes. */
 		ofs_io_truncate(s->fd, rec->lsn - s->first);
 		s->ahead = 0;
 		s->scarce = true;
@@ -296,7 +284,7 @@ int ofs_journal_append(struct ofs_journal *j, const struct ofs_journal_record *r
 	if (!record->type || record->body_len > OFS_JOURNAL_BODY_MAX ||
 	    record->data_len > OFS_JOURNAL_DATA_MAX)
 		return -EINVAL;
-	/* The costly part of the checksum, before the lock. */
+	/* The expensive part of the checksum, before taking the lock. */
 	if (rec.data_len)
 		hash = ofs_wal_data_hash(j->key, record->data, record->data_len);
 	pthread_mutex_lock(&j->append_lock);
@@ -340,37 +328,26 @@ static void journal_write_ahead(struct ofs_journal *j)
 	pthread_mutex_unlock(&j->append_lock);
 }
 
-/* The segments that are not yet synced, referenced, and where the log ends. */
-static int journal_collect_unsynced(struct ofs_journal *j, struct ofs_segment_list *ret,
-				    ofs_lsn *ret_end)
+/* The segments that are not yet synced, referenced, and the end of the log. */
+static void journal_collect_unsynced(struct ofs_journal *j, struct ofs_segment_list *ret,
+				     ofs_lsn *ret_end)
 {
-	size_t i;
-	int r = 0;
-
 	pthread_rwlock_rdlock(&j->segments_lock);
 	*ret_end = j->newest->end;
-	for (i = j->segments.n; !r && i-- && j->segments.at[i]->end > j->durable;) {
-		r = ofs_segment_list_reserve(ret);
-		if (!r)
-			ofs_segment_list_append(ret, ofs_segment_ref(j->segments.at[i]));
-	}
+	for (size_t i = j->segments.n; i-- && j->segments.at[i]->end > j->durable;)
+		ofs_segment_list_append(ret, ofs_segment_ref(j->segments.at[i]));
 	pthread_rwlock_unlock(&j->segments_lock);
-	return r;
 }
 
 /* Everything before *ret_end is durable afterwards. Only the caller that set `syncing` is here. */
 static int journal_sync_files(struct ofs_journal *j, ofs_lsn *ret_end)
 {
 	struct ofs_segment_list unsynced = { 0 };
-	size_t i;
-	int r;
+	int r = 0;
 
-	r = journal_collect_unsynced(j, &unsynced, ret_end);
-	/*
-	 * A segment that is made from here on lies behind *ret_end, its name is for the next
-	 * sync.
-	 */
-	for (i = 0; !r && i < unsynced.n; i++)
+	journal_collect_unsynced(j, &unsynced, ret_end);
+	/* A segment created from here on starts after *ret_end: its name is for the next sync. */
+	for (size_t i = 0; !r && i < unsynced.n; i++)
 		r = ofs_io_datasync(unsynced.at[i]->fd);
 	if (!r && atomic_exchange(&j->dir_dirty, false))
 		r = ofs_io_sync(j->dirfd);
@@ -413,7 +390,7 @@ int ofs_journal_sync(struct ofs_journal *j)
 	return journal_sync(j, true);
 }
 
-/* Who syncs after that has records to sync that are newer: only for those there are zeros again. */
+/* Later syncs cover newer records, and write zeros for those again. */
 int ofs_journal_settle(struct ofs_journal *j)
 {
 	int r = journal_sync(j, false);
@@ -444,27 +421,33 @@ ofs_lsn ofs_journal_begin(struct ofs_journal *j)
 	return begin;
 }
 
-/* The segment that holds this data, referenced, or NULL. */
-static struct ofs_segment *journal_find_data(struct ofs_journal *j,
-					     const struct ofs_journal_data *data)
+/* The segment that holds `pos`, referenced, or NULL. */
+static struct ofs_segment *journal_find(struct ofs_journal *j, ofs_lsn pos)
 {
 	struct ofs_segment *s = NULL;
 	ptrdiff_t at;
 
 	pthread_rwlock_rdlock(&j->segments_lock);
-	at = ofs_segment_list_find(&j->segments, data->pos);
-	if (at >= 0)
-		s = j->segments.at[at];
-	if (s && data->pos - s->first >= OFS_WAL_SUM && data->pos < s->end &&
-	    data->len <= s->end - data->pos)
-		ofs_segment_ref(s);
-	else
-		s = NULL;
+	at = ofs_segment_list_find(&j->segments, pos);
+	if (at >= 0 && pos < j->segments.at[at]->end)
+		s = ofs_segment_ref(j->segments.at[at]);
 	pthread_rwlock_unlock(&j->segments_lock);
 	return s;
 }
 
-/* Whether the file ends before the data does. */
+/* The segment that holds this data, referenced, or NULL. */
+static struct ofs_segment *journal_find_data(struct ofs_journal *j,
+					     const struct ofs_journal_data *data)
+{
+	struct ofs_segment *s = journal_find(j, data->pos);
+
+	if (s && data->pos - s->first >= OFS_WAL_SUM && data->len <= s->end - data->pos)
+		return s;
+	ofs_segment_unref(s);
+	return NULL;
+}
+
+/* True if the file ends before the data does. */
 static bool journal_is_cut(const struct ofs_segment *s, const struct ofs_journal_data *data)
 {
 	uint64_t size;
@@ -519,17 +502,14 @@ void ofs_journal_trim(struct ofs_journal *j, ofs_lsn keep)
 	size_t n = 0;
 
 	pthread_rwlock_wrlock(&j->segments_lock);
-	while (n + 1 < l->n && l->at[n]->end <= keep &&
-	       ofs_segment_list_reserve(&j->trimmed) == 0) {
-		ofs_segment_list_append(&j->trimmed, l->at[n]);
-		n++;
-	}
+	while (n + 1 < l->n && l->at[n]->end <= keep)
+		ofs_segment_list_append(&j->trimmed, l->at[n++]);
 	l->n -= n;
 	memmove(l->at, l->at + n, l->n * sizeof(*l->at));
 	pthread_rwlock_unlock(&j->segments_lock);
 }
 
-/* The oldest that was trimmed, referenced; NULL: there is none. */
+/* The oldest trimmed segment with its reference, or NULL. */
 static struct ofs_segment *journal_take_trimmed(struct ofs_journal *j)
 {
 	struct ofs_segment *s = NULL;
@@ -557,25 +537,11 @@ int ofs_journal_sweep(struct ofs_journal *j)
 	return r;
 }
 
-/* The segment that holds `pos`, referenced, or NULL. */
-static struct ofs_segment *journal_find(struct ofs_journal *j, ofs_lsn pos)
-{
-	struct ofs_segment *s = NULL;
-	ptrdiff_t at;
-
-	pthread_rwlock_rdlock(&j->segments_lock);
-	at = ofs_segment_list_find(&j->segments, pos);
-	if (at >= 0 && pos < j->segments.at[at]->end)
-		s = ofs_segment_ref(j->segments.at[at]);
-	pthread_rwlock_unlock(&j->segments_lock);
-	return s;
-}
-
 int ofs_journal_punch(struct ofs_journal *j, ofs_lsn from, ofs_lsn to)
 {
 	int r = 0;
 
-	/* Who punches needs the room. */
+	/* The caller needs the space. */
 	pthread_mutex_lock(&j->append_lock);
 	journal_cut_ahead(j);
 	j->newest->scarce = true;
@@ -583,14 +549,14 @@ int ofs_journal_punch(struct ofs_journal *j, ofs_lsn from, ofs_lsn to)
 	from = OFS_MAX(from, ofs_journal_begin(j));
 	while (r == 0 && from < to) {
 		struct ofs_segment *s = journal_find(j, from);
-		ofs_lsn end, begin;
+		ofs_lsn end, start;
 
 		if (!s)
 			return 0;
 		end = OFS_MIN(to, s->end);
-		begin = OFS_MAX(from, s->first + OFS_SEGMENT_HEADER);
-		if (begin < end)
-			r = ofs_io_punch(s->fd, begin - s->first, end - begin);
+		start = OFS_MAX(from, s->first + OFS_SEGMENT_HEADER);
+		if (start < end)
+			r = ofs_io_punch(s->fd, start - s->first, end - start);
 		from = end;
 		ofs_segment_unref(s);
 	}
@@ -610,10 +576,9 @@ bool ofs_journal_can_trim(struct ofs_journal *j, ofs_lsn keep)
 uint64_t ofs_journal_size(struct ofs_journal *j, uint64_t *ret_records)
 {
 	uint64_t size = 0, records = 0;
-	size_t i;
 
 	pthread_rwlock_rdlock(&j->segments_lock);
-	for (i = 0; i < j->segments.n; i++) {
+	for (size_t i = 0; i < j->segments.n; i++) {
 		size += j->segments.at[i]->end - j->segments.at[i]->first;
 		records += j->segments.at[i]->records;
 	}

@@ -3,8 +3,8 @@
  * The write-ahead log: one append-only sequence of records in segment files
  * `journal/<first LSN, 16 hex digits>.wal`.
  *
- * A record has a type, a small body and, for content, a data part. What the types and bodies mean
- * is the caller's affair. An LSN is a byte position in the endless log; a record is named by the
+ * A record has a type, a small body and, for content, a data part. The caller defines the types and
+ * bodies. An LSN is a byte position in the endless log; a record is named by the
  * LSN of its first byte and records are 8-byte aligned, so LSNs only grow and are never used
  * twice.
  *
@@ -25,7 +25,7 @@ typedef uint64_t ofs_lsn;
 #define OFS_JOURNAL_BODY_MAX (128u << 10)
 #define OFS_JOURNAL_DATA_MAX (4u << 20)
 
-#define OFS_JOURNAL_SUM 8u /* bytes in front of the data that go with it */
+#define OFS_JOURNAL_SUM 8u /* bytes of checksum in front of the data */
 
 /* Where a record's data lies; enough to read it back, verified. */
 struct ofs_journal_data {
@@ -81,7 +81,7 @@ void ofs_journal_set_segment_size(struct ofs_journal *j, uint64_t bytes);
 
 /*
  * Appends a record; when it returns 0 the record survives the death of this process. On an error
- * (ENOSPC, EIO) the log is as it was: the next record overwrites what was written of this one.
+ * (ENOSPC, EIO) the log is unchanged: the next record overwrites what was written of this one.
  * -EINVAL: a type of 0 or a part that is too long. `ret_lsn` and `ret_data` may be NULL.
  */
 int ofs_journal_append(struct ofs_journal *j, const struct ofs_journal_record *record,
@@ -89,47 +89,46 @@ int ofs_journal_append(struct ofs_journal *j, const struct ofs_journal_record *r
 
 /*
  * Makes everything appended before the call durable. Calls that overlap share one fdatasync. After
- * a sync that failed, every later append and sync fails with -EIO: what the kernel dropped cannot
- * be known.
+ * a failed sync every later append and sync fails with -EIO, since nobody knows what the kernel has
+ * dropped.
  *
- * May write zeros behind the end of the log, so that the syncs that follow do not change the size
- * of the file.
+ * May write zeros after the end of the log, so that later syncs do not change the size of the file.
  */
 int ofs_journal_sync(struct ofs_journal *j);
 
 /*
- * The same where no more syncs are expected: it leaves no such zeros, unless another thread syncs
- * later records meanwhile.
+ * The same when no more syncs are expected: leaves no such zeros, unless another thread syncs later
+ * records meanwhile.
  */
 int ofs_journal_settle(struct ofs_journal *j);
 
 /*
- * Where the log ends: every record so far lies before it, the next one at it or, when that one
- * begins a segment, behind that segment's header.
+ * The end of the log: every record so far lies before it, the next one at it or, if that one starts
+ * a segment, after the segment's header.
  */
 ofs_lsn ofs_journal_end(struct ofs_journal *j);
 
-/* Where the oldest segment begins. */
+/* The start of the oldest segment. */
 ofs_lsn ofs_journal_begin(struct ofs_journal *j);
 
 /*
  * Reads `len` bytes at `off` of a record's data, after checking the whole of the data against its
- * checksum. -EIO when it is damaged or gone, -OFS_EREAD (io/file.h) when reading it failed; what
- * `buf` then holds is undefined. A whole read
- * (`off` 0, `len` all of it) goes straight to `buf`; a part costs memory for the whole meanwhile.
+ * checksum. -EIO when it is damaged or gone, -OFS_EREAD (io/file.h) when reading it failed; `buf`
+ * is then undefined. A whole read (`off` 0, `len` all of it) goes straight to `buf`; a part costs
+ * memory for the whole meanwhile.
  */
 int ofs_journal_read(struct ofs_journal *j, const struct ofs_journal_data *data, uint32_t off,
 		     void *buf, uint32_t len);
 
 /*
- * Begins a new segment when the newest one holds at least `bytes` of records, so that what is in it
- * can be trimmed. 0 or -errno.
+ * Starts a new segment if the newest one holds at least `bytes` of records, so that it can be
+ * trimmed. 0 or -errno.
  */
 int ofs_journal_rotate(struct ofs_journal *j, uint64_t bytes);
 
 /*
  * Takes the segments that lie wholly before `keep` out of the log; the newest one always stays. The
- * caller sees to it that nobody reads what goes. The files are removed by ofs_journal_sweep().
+ * caller makes sure that nobody reads their data. ofs_journal_sweep() removes the files.
  */
 void ofs_journal_trim(struct ofs_journal *j, ofs_lsn keep);
 
@@ -145,7 +144,7 @@ int ofs_journal_sweep(struct ofs_journal *j);
  */
 int ofs_journal_punch(struct ofs_journal *j, ofs_lsn from, ofs_lsn to);
 
-/* Whether ofs_journal_trim() would remove anything. */
+/* True if ofs_journal_trim() would remove anything. */
 bool ofs_journal_can_trim(struct ofs_journal *j, ofs_lsn keep);
 
 /*

@@ -3,16 +3,117 @@
 
 #include <inttypes.h>
 
+#include "base/alloc.h"
 #include "base/log.h"
 #include "base/util.h"
 #include "io/file.h"
-#include "journal/window.h"
+#include "journal/wal_record.h"
 
+#define WINDOW_STRIDE ((size_t)1 << 20)
 #define BLANK_STEP ((size_t)64 << 10)
+
+/* ---- reading a segment in large strides */
+
+struct window {
+	const struct ofs_segment *segment; /* borrowed; of what the buffer holds a part */
+	uint8_t *buf;
+	size_t cap;
+	ofs_lsn pos; /* of the first byte in the buffer */
+	size_t len;
+};
+
+static void window_finish(struct window *w)
+{
+	ofs_cleanup_free(&w->buf);
+}
+
+static int window_load(struct window *w, const struct ofs_segment *s, ofs_lsn pos, size_t want)
+{
+	ssize_t n;
+
+	w->buf = ofs_grow(w->buf, &w->cap, want, 1);
+	w->len = 0;
+	n = ofs_io_pread(s->fd, w->buf, want, pos - s->first);
+	if (n < 0)
+		return (int)n;
+	w->segment = s;
+	w->pos = pos;
+	w->len = (size_t)n;
+	return 0;
+}
+
+/*
+ * 1 and the bytes [pos, pos + len) of the log, valid until the next call; 0 when the segment ends
+ * before that; or -errno.
+ */
+static int window_bytes(struct window *w, const struct ofs_segment *s, ofs_lsn pos, size_t len,
+			const uint8_t **ret)
+{
+	ofs_lsn end = s->end;
+	int r;
+
+	if (pos >= end || len > end - pos)
+		return 0;
+	if (w->segment != s || pos < w->pos || pos - w->pos + len > w->len) {
+		r = window_load(w, s, pos, OFS_MIN(OFS_MAX(len, WINDOW_STRIDE), end - pos));
+		if (r < 0)
+			return r;
+		if (w->len < len)
+			return -EIO;
+	}
+	*ret = w->buf + (pos - w->pos);
+	return 1;
+}
+
+/* 1 and the record at `pos`, its header and body verified; 0 when there is none; or -errno. */
+static int window_record(struct window *w, const struct ofs_segment *s, ofs_lsn pos, uint64_t key,
+			 struct ofs_wal_record *ret, const uint8_t **ret_body)
+{
+	const uint8_t *raw;
+	int r;
+
+	r = window_bytes(w, s, pos, OFS_WAL_HEADER, &raw);
+	if (r <= 0)
+		return r;
+	if (!ofs_wal_decode(raw, pos, ret))
+		return 0;
+	r = window_bytes(w, s, pos, OFS_WAL_HEADER + (size_t)ret->body_len, &raw);
+	if (r <= 0)
+		return r;
+	*ret_body = raw + OFS_WAL_HEADER;
+	return ofs_wal_verify(raw, *ret_body, ret->body_len, pos, key);
+}
+
+/*
+ * 1 when the rest of that record, data and padding, is there and the data is whole; 0 when not;
+ * or -errno. The body may move and is then found at the new *body.
+ */
+static int window_check_rest(struct window *w, const struct ofs_segment *s, uint64_t key,
+			     const struct ofs_wal_record *rec, const uint8_t **body)
+{
+	size_t before = OFS_WAL_HEADER + (size_t)rec->body_len + OFS_WAL_SUM;
+	const uint8_t *raw;
+	uint64_t hash;
+	int r;
+
+	if (ofs_wal_size(rec) > s->end - rec->lsn)
+		return 0;
+	if (!rec->data_len)
+		return 1;
+	r = window_bytes(w, s, rec->lsn, before + rec->data_len, &raw);
+	if (r <= 0)
+		return r;
+	*body = raw + OFS_WAL_HEADER;
+	hash = ofs_wal_data_hash(key, raw + before, rec->data_len);
+	return ofs_get_le64(raw + before - OFS_WAL_SUM) == rec->data_sum &&
+	       ofs_wal_data_sum(key, hash, ofs_wal_data_pos(rec)) == rec->data_sum;
+}
+
+/* ---- recovery */
 
 struct recover {
 	struct ofs_recovery *rc;
-	struct ofs_window window;
+	struct window window;
 	size_t at; /* the segment being replayed */
 	ofs_lsn pos; /* where in the log */
 	bool torn; /* no sound record at `pos` */
@@ -36,7 +137,7 @@ static int recover_failed(struct recover *re, const struct ofs_segment *s, int r
 			     strerror(-r));
 }
 
-/* The position `pos` is damaged although the log was durable beyond it. */
+/* The log is damaged at `pos` although it was durable beyond. */
 static int recover_damaged(struct recover *re, ofs_lsn pos)
 {
 	const struct ofs_segment *s = recover_segment(re, re->at + 1);
@@ -51,10 +152,8 @@ static int recover_damaged(struct recover *re, ofs_lsn pos)
 			     name, pos - s->first, re->claimed);
 }
 
-/*
- * Looks at every aligned position from `pos` on: what lies before a sound record need not be one.
- */
-static int recover_scan(struct recover *re, struct ofs_window *w, const struct ofs_segment *s,
+/* Looks at every aligned position from `pos` on: damage may precede a sound record. */
+static int recover_scan(struct recover *re, struct window *w, const struct ofs_segment *s,
 			ofs_lsn pos)
 {
 	struct ofs_wal_record rec;
@@ -62,7 +161,7 @@ static int recover_scan(struct recover *re, struct ofs_window *w, const struct o
 	int r;
 
 	while (pos < s->end) {
-		r = ofs_window_record(w, s, pos, re->rc->key, &rec, &body);
+		r = window_record(w, s, pos, re->rc->key, &rec, &body);
 		if (r < 0)
 			return recover_failed(re, s, r);
 		if (r)
@@ -73,13 +172,13 @@ static int recover_scan(struct recover *re, struct ofs_window *w, const struct o
 }
 
 /*
- * Whether anything after the damage at `pos` knew the log to be durable beyond it: 1, 0 or
- * -errno. One scan serves all later positions too, because a record between two of them cannot
- * claim more than its own.
+ * 1 if anything after the damage at `pos` knew the log to be durable beyond it, 0 or -errno. One scan
+ * serves all later positions too: a record between two of them cannot claim more than its own
+ * position.
  */
 static int recover_is_claimed(struct recover *re, ofs_lsn pos)
 {
-	struct ofs_window w = OFS_WINDOW_INIT;
+	struct window w = { 0 };
 	const struct ofs_segment *s;
 	size_t i;
 	int r = 0;
@@ -89,7 +188,7 @@ static int recover_is_claimed(struct recover *re, ofs_lsn pos)
 			re->claimed = OFS_MAX(re->claimed, s->durable);
 		r = recover_scan(re, &w, s, i == re->at ? pos : s->first);
 	}
-	ofs_window_finish(&w);
+	window_finish(&w);
 	if (r < 0)
 		return r;
 	re->claimed_known = true;
@@ -112,7 +211,7 @@ static int recover_deliver(struct recover *re, const struct ofs_wal_record *rec,
 	return re->rc->replay(re->rc->arg, rec->lsn, &record, &data);
 }
 
-/* Leaves `pos` behind the last record of the segment, or at what is torn. */
+/* Leaves `pos` after the last record of the segment, or at the torn tail. */
 static int recover_replay_segment(struct recover *re)
 {
 	const struct ofs_segment *s = recover_segment(re, re->at);
@@ -123,13 +222,13 @@ static int recover_replay_segment(struct recover *re)
 	int r;
 
 	while (re->pos < s->end) {
-		r = ofs_window_record(&re->window, s, re->pos, re->rc->key, &rec, &body);
+		r = window_record(&re->window, s, re->pos, re->rc->key, &rec, &body);
 		if (r < 0)
 			return recover_failed(re, s, r);
 		re->torn = !r || ofs_wal_size(&rec) > bound - re->pos;
 		if (re->torn)
 			return 0;
-		r = ofs_window_check_rest(&re->window, s, re->rc->key, &rec, &body);
+		r = window_check_rest(&re->window, s, re->rc->key, &rec, &body);
 		if (r < 0)
 			return recover_failed(re, s, r);
 		if (!r)
@@ -186,7 +285,7 @@ static int recover_replay(struct recover *re)
 	}
 }
 
-/* Only when there is no sound record at `start`: whether that is because it lies inside one. */
+/* There is no sound record at `start`. -EUCLEAN if that is because it lies inside one. */
 static int recover_check_start(struct recover *re)
 {
 	const struct ofs_segment *s = recover_segment(re, re->at);
@@ -196,7 +295,7 @@ static int recover_check_start(struct recover *re)
 	int r;
 
 	while (pos < re->rc->start) {
-		r = ofs_window_record(&re->window, s, pos, re->rc->key, &rec, &body);
+		r = window_record(&re->window, s, pos, re->rc->key, &rec, &body);
 		if (r < 0)
 			return recover_failed(re, s, r);
 		if (!r)
@@ -211,7 +310,7 @@ static int recover_check_start(struct recover *re)
 			     re->rc->start);
 }
 
-/* Makes `start` a position in a segment. */
+/* Finds the segment and position at which to start. */
 static int recover_begin(struct recover *re)
 {
 	ofs_lsn start = re->rc->start;
@@ -231,7 +330,7 @@ static int recover_begin(struct recover *re)
 				     "position %" PRIu64
 				     ", where the replay begins, is not one of a record",
 				     start);
-	/* Damage before `start` is none of the replay's business, not even that of the header. */
+	/* Damage before `start` does not matter, not even to the header. */
 	re->torn = start == s->first && !s->sound;
 	if (start == s->first && s->sound)
 		re->pos += OFS_SEGMENT_HEADER;
@@ -254,7 +353,7 @@ static int recover_remove_newest(struct recover *re)
 	return 0;
 }
 
-/* Whether nothing but zeros is torn, which a writer had put behind the end: 1, 0 or -errno. */
+/* 1 if the torn tail is only the zeros that a sync writes after the end, 0 or -errno. */
 static int recover_is_blank(struct recover *re)
 {
 	const struct ofs_segment *s = recover_segment(re, re->at);
@@ -265,8 +364,8 @@ static int recover_is_blank(struct recover *re)
 	while (r > 0 && pos < s->end) {
 		size_t len = OFS_MIN(s->end - pos, BLANK_STEP);
 
-		r = ofs_window_bytes(&re->window, s, pos, len, &raw);
-		/* All bytes are zeros when the first is and each is like the one before. */
+		r = window_bytes(&re->window, s, pos, len, &raw);
+		/* All bytes are zero if the first is and each equals the one before. */
 		if (r > 0 && (raw[0] || memcmp(raw, raw + 1, len - 1) != 0))
 			r = 0;
 		pos += len;
@@ -334,7 +433,7 @@ static int recover_end(struct recover *re)
 
 int ofs_journal_recover(struct ofs_recovery *rc)
 {
-	struct recover re = { .rc = rc, .window = OFS_WINDOW_INIT };
+	struct recover re = { .rc = rc };
 	int r;
 
 	r = recover_begin(&re);
@@ -342,6 +441,6 @@ int ofs_journal_recover(struct ofs_recovery *rc)
 		r = recover_replay(&re);
 	if (!r)
 		r = recover_end(&re);
-	ofs_window_finish(&re.window);
+	window_finish(&re.window);
 	return r;
 }

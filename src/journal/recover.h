@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds where the log ends and replays what lies before that. */
+/* Finds the end of the log and replays what lies before it. */
 #ifndef OFS_JOURNAL_RECOVER_H
 #define OFS_JOURNAL_RECOVER_H
 
@@ -17,14 +17,14 @@ struct ofs_recovery {
 
 	/* Results. */
 	ofs_lsn durable; /* the log is known to be synced up to here */
-	bool claim_cut; /* what said so went with the torn tail: it is to be said again */
-	ofs_lsn end; /* where it goes on, in a new segment unless the last sound one ends there */
+	bool claim_cut; /* the claim was in the torn tail and must be written again */
+	ofs_lsn end; /* where to append, in a new segment unless the last sound one ends there */
 };
 
 /*
  * The rules are those of ofs_journal_open(). Nothing on disk is changed before the replay is
- * through; then the torn tail, if there is one, is cut off durably: bytes of it must never come
- * back between newer records.
+ * complete; then a torn tail is cut off durably, because its bytes must never reappear between
+ * newer records.
  */
 int ofs_journal_recover(struct ofs_recovery *rc);
 

@@ -5,10 +5,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/alloc.h"
 #include "base/util.h"
 #include "codec/hash.h"
 #include "io/file.h"
-#include "journal/record.h"
+#include "journal/wal_record.h"
 
 #define SEGMENT_SUMMED 56u /* bytes of the header that its checksum covers */
 
@@ -19,7 +20,7 @@ void ofs_segment_name(ofs_lsn first, char ret[OFS_SEGMENT_NAME_SIZE])
 	snprintf(ret, OFS_SEGMENT_NAME_SIZE, "%016" PRIx64 ".wal", first);
 }
 
-/* Only the exact spelling that ofs_segment_name() gives. */
+/* Accepts only the exact spelling of ofs_segment_name(). */
 static bool segment_parse_name(const char *name, ofs_lsn *ret)
 {
 	char again[OFS_SEGMENT_NAME_SIZE];
@@ -34,10 +35,8 @@ static bool segment_parse_name(const char *name, ofs_lsn *ret)
 
 static struct ofs_segment *segment_alloc(ofs_lsn first)
 {
-	struct ofs_segment *s = calloc(1, sizeof(*s));
+	struct ofs_segment *s = ofs_alloc(sizeof(*s));
 
-	if (!s)
-		return NULL;
 	s->first = first;
 	s->fd = -1;
 	atomic_init(&s->end, first);
@@ -72,8 +71,6 @@ int ofs_segment_create(int dirfd, const uint8_t uuid[16], ofs_lsn first, ofs_lsn
 	char name[OFS_SEGMENT_NAME_SIZE];
 	int r;
 
-	if (!s)
-		return -ENOMEM;
 	memcpy(raw, segment_magic, sizeof(segment_magic));
 	ofs_put_le32(raw + 8, OFS_SEGMENT_FORMAT);
 	memcpy(raw + 16, uuid, 16);
@@ -108,7 +105,7 @@ bool ofs_segment_is_sound(const uint8_t *raw, ofs_lsn first, uint32_t *ret_forma
 	return true;
 }
 
-/* Only a sound header can be of another version or store. */
+/* A damaged header is no error here. */
 static int segment_read_header(struct ofs_segment *s, const char *name, const uint8_t uuid[16],
 			       struct ofs_error *err)
 {
@@ -145,8 +142,6 @@ static int segment_open(int dirfd, const uint8_t uuid[16], ofs_lsn first, struct
 	uint64_t size = 0;
 	int r;
 
-	if (!s)
-		return ofs_error_set(err, ENOMEM, "out of memory");
 	ofs_segment_name(first, name);
 	r = s->fd = ofs_io_open(dirfd, name, O_RDWR, 0);
 	if (r >= 0)
@@ -175,7 +170,7 @@ struct list_load {
 	int dirfd;
 	const uint8_t *uuid;
 	struct ofs_error *err;
-	bool explained; /* `err` tells what is wrong with an entry */
+	bool explained; /* `err` says what is wrong with an entry */
 };
 
 static int list_load_one(void *arg, const char *name)
@@ -188,9 +183,6 @@ static int list_load_one(void *arg, const char *name)
 	if (!segment_parse_name(name, &first))
 		return 0;
 	load->explained = true;
-	r = ofs_segment_list_reserve(load->list);
-	if (r < 0)
-		return ofs_error_set(load->err, -r, "out of memory");
 	r = segment_open(load->dirfd, load->uuid, first, load->err, &s);
 	if (r < 0)
 		return r;
@@ -213,7 +205,7 @@ int ofs_segment_list_load(struct ofs_segment_list *l, int dirfd, const uint8_t u
 		return r;
 	if (l->n)
 		qsort(l->at, l->n, sizeof(*l->at), list_compare);
-	/* An append that failed may have left bytes where the next segment has taken over. */
+	/* A failed append may have left bytes beyond the start of the next segment. */
 	for (i = 0; i + 1 < l->n; i++)
 		if (l->at[i]->end > l->at[i + 1]->first)
 			atomic_store(&l->at[i]->end, l->at[i + 1]->first);
@@ -228,23 +220,9 @@ void ofs_segment_list_finish(struct ofs_segment_list *l)
 	*l = (struct ofs_segment_list){ 0 };
 }
 
-int ofs_segment_list_reserve(struct ofs_segment_list *l)
-{
-	size_t cap = OFS_MAX(l->cap * 2, (size_t)8);
-	struct ofs_segment **at;
-
-	if (l->n < l->cap)
-		return 0;
-	at = reallocarray(l->at, cap, sizeof(*at));
-	if (!at)
-		return -ENOMEM;
-	l->at = at;
-	l->cap = cap;
-	return 0;
-}
-
 void ofs_segment_list_append(struct ofs_segment_list *l, struct ofs_segment *s)
 {
+	l->at = ofs_grow(l->at, &l->cap, l->n + 1, sizeof(*l->at));
 	l->at[l->n++] = s;
 }
 

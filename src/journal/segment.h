@@ -13,11 +13,11 @@
  *       16    16  uuid of the store
  *       32     8  first LSN
  *       40     8  first LSN of the segment before, or 0
- *       48     8  durable, as in a record, when the segment was begun
+ *       48     8  durable, as in a record, when the segment was started
  *       56     8  XXH3-64 of the bytes before, seeded with the first LSN
  *
  * Every later version keeps the size, the magic, the version and the checksum where they are.
- * Records: record.h.
+ * Records: wal_record.h.
  */
 #ifndef OFS_JOURNAL_SEGMENT_H
 #define OFS_JOURNAL_SEGMENT_H
@@ -39,11 +39,11 @@ struct ofs_segment {
 	ofs_lsn first;
 	ofs_lsn prev; /* from the header */
 	ofs_lsn durable; /* from the header */
-	bool sound; /* whether the header is; else prev and durable are 0 */
+	bool sound; /* the header is intact; else prev and durable are 0 */
 	_Atomic ofs_lsn end; /* grows while this is the newest segment, under the append lock */
-	_Atomic uint32_t records; /* that were appended since it was opened; under the append lock */
-	ofs_lsn ahead; /* where the zeros end that are behind `end`, if any; under the append lock */
-	bool scarce; /* there is no room for such zeros; under the append lock */
+	_Atomic uint32_t records; /* appended since it was opened; under the append lock */
+	ofs_lsn ahead; /* end of the zeros written after `end`, or 0; under the append lock */
+	bool scarce; /* there is no space for such zeros; under the append lock */
 	int fd;
 	atomic_uint refs;
 };
@@ -58,15 +58,12 @@ struct ofs_segment_list {
 void ofs_segment_name(ofs_lsn first, char ret[OFS_SEGMENT_NAME_SIZE]);
 
 /*
- * Whether OFS_SEGMENT_HEADER bytes are a sound header, of the segment that begins with `first`, in
- * whatever format; `ret_format` is set when they are.
+ * True if OFS_SEGMENT_HEADER bytes are an intact header of the segment that starts at `first`, in
+ * any format, which *ret_format tells.
  */
 bool ofs_segment_is_sound(const uint8_t *raw, ofs_lsn first, uint32_t *ret_format);
 
-/*
- * Makes the file with its header; nothing is synced. On an error there is no file. The reference
- * is the caller's.
- */
+/* Creates the file with its header; nothing is synced. On an error there is no file. */
 int ofs_segment_create(int dirfd, const uint8_t uuid[16], ofs_lsn first, ofs_lsn prev,
 		       ofs_lsn durable, struct ofs_segment **ret);
 
@@ -76,21 +73,17 @@ struct ofs_segment *ofs_segment_ref(struct ofs_segment *s);
 void ofs_segment_unref(struct ofs_segment *s);
 
 /*
- * Opens every segment in the directory. A damaged header is noted in `sound`; one of another
- * store or an unknown version is -EINVAL. Files whose names are not those of segments are left
- * alone.
+ * Opens every segment in the directory. A damaged header is noted in `sound`; one of another store
+ * or an unknown version is -EINVAL. Other files are ignored.
  */
 int ofs_segment_list_load(struct ofs_segment_list *l, int dirfd, const uint8_t uuid[16],
 			  struct ofs_error *err);
 void ofs_segment_list_finish(struct ofs_segment_list *l);
 
-/* Room for one more, so that the next append cannot fail. 0 or -ENOMEM. */
-int ofs_segment_list_reserve(struct ofs_segment_list *l);
-
 /* Takes over the reference; `s` is newer than all others. */
 void ofs_segment_list_append(struct ofs_segment_list *l, struct ofs_segment *s);
 
-/* The segment that begins last at or before `lsn`: its index, or -1. */
+/* The index of the last segment that starts at or before `lsn`, or -1. */
 ptrdiff_t ofs_segment_list_find(const struct ofs_segment_list *l, ofs_lsn lsn);
 
 #endif

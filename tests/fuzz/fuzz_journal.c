@@ -12,7 +12,7 @@
 #include "codec/hash.h"
 #include "fuzz.h"
 #include "journal/journal.h"
-#include "journal/record.h"
+#include "journal/wal_record.h"
 #include "journal/segment.h"
 #include "store/record.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "journal/record.h"
+#include "journal/wal_record.h"
 
 #include "base/util.h"
 #include "codec/hash.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The form of a record in the log, format version 1. All numbers are little-endian. Records begin
- * at multiples of 8 and never span segments.
+ * The format of a record in the log, version 1. All numbers are little-endian. Records start at
+ * multiples of 8 and never span segments.
  *
  *   offset  size
  *        0     4  magic "OFSr"
@@ -22,12 +22,12 @@
  * With X(bytes, seed) = XXH3-64 and key = X(uuid of the store, 0):
  *   header checksum = X(body, X(bytes 0 to 39, LSN xor key))
  *   data checksum   = X(X(data, key) as 8 bytes, position of the data xor key)
- * so that neither bytes from another place or store nor content that imitates records ever pass.
+ * so that neither bytes from another place or store nor content that imitates records can pass.
  * The copy of the data checksum in the header ties the data to this record, the one before the
  * data lets the data be verified by its position and length alone.
  */
-#ifndef OFS_JOURNAL_RECORD_H
-#define OFS_JOURNAL_RECORD_H
+#ifndef OFS_JOURNAL_WAL_RECORD_H
+#define OFS_JOURNAL_WAL_RECORD_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,7 +48,7 @@ struct ofs_wal_record {
 	uint64_t data_sum;
 };
 
-/* What seeds the checksums of a store's log. */
+/* The seed of the checksums of a store's log. */
 uint64_t ofs_wal_key(const uint8_t uuid[16]);
 
 /* Bytes in the log, padding included. */
@@ -65,8 +65,8 @@ void ofs_wal_encode(const struct ofs_wal_record *r, const void *body, uint64_t k
 		    uint8_t ret[OFS_WAL_HEADER]);
 
 /*
- * Reads the fields of a header that claims to lie at `lsn`; false when they cannot be those of a
- * record. Nothing is true of them before ofs_wal_verify() has seen the body.
+ * Reads the fields of a header that claims to lie at `lsn`; false when they are impossible. They
+ * must not be trusted before ofs_wal_verify() has checked the body as well.
  */
 bool ofs_wal_decode(const uint8_t raw[OFS_WAL_HEADER], ofs_lsn lsn, struct ofs_wal_record *ret);
 bool ofs_wal_verify(const uint8_t raw[OFS_WAL_HEADER], const void *body, size_t body_len,
