@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+#include "base/alloc.h"
+
 struct ofs_sha256 {
 	EVP_MD_CTX *ctx;
 };
 
-/* Fetched once: a lookup by every EVP_sha256() user costs as much as hashing a small file. */
+/* Fetched once: a lookup costs as much as hashing a small file. */
 static pthread_once_t sha256_once = PTHREAD_ONCE_INIT;
 static EVP_MD *sha256_md;
 
@@ -28,16 +30,12 @@ static const EVP_MD *sha256_algorithm(void)
 
 struct ofs_sha256 *ofs_sha256_create(void)
 {
-	struct ofs_sha256 *h = calloc(1, sizeof(*h));
+	struct ofs_sha256 *h = ofs_alloc(sizeof(*h));
 
-	if (!h)
-		return NULL;
 	h->ctx = EVP_MD_CTX_new();
 	if (!h->ctx || !sha256_algorithm() ||
-	    EVP_DigestInit_ex(h->ctx, sha256_algorithm(), NULL) != 1) {
-		ofs_sha256_destroy(h);
-		return NULL;
-	}
+	    EVP_DigestInit_ex(h->ctx, sha256_algorithm(), NULL) != 1)
+		ofs_out_of_memory();
 	return h;
 }
 

@@ -10,11 +10,10 @@
 
 struct ofs_sha256; /* a hash under way */
 
-/* NULL when memory is short. */
 struct ofs_sha256 *ofs_sha256_create(void);
 void ofs_sha256_destroy(struct ofs_sha256 *h);
 
-/* 0 or -EIO, which libcrypto gives only when it is itself broken. */
+/* 0 or -EIO, which libcrypto returns only when it is broken itself. */
 int ofs_sha256_update(struct ofs_sha256 *h, const void *data, size_t len);
 
 /* Writes the digest and makes `h` ready for the next content. */
@@ -26,7 +25,7 @@ int ofs_sha256(const void *data, size_t len, uint8_t ret[OFS_SHA256_SIZE]);
 /* Lower-case hex, `ret` has room for 65 bytes. */
 void ofs_sha256_hex(const uint8_t sha[OFS_SHA256_SIZE], char ret[2 * OFS_SHA256_SIZE + 1]);
 
-/* XXH3-64 with a seed; the seed is where the bytes lie, so that bytes from elsewhere never pass. */
+/* XXH3-64. The seed is the place of the bytes, so that bytes from elsewhere never pass. */
 uint64_t ofs_checksum(const void *data, size_t len, uint64_t seed);
 
 #endif

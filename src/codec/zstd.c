@@ -6,13 +6,14 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "base/alloc.h"
 #include "base/util.h"
 
 struct ofs_compressor {
 	ZSTD_CCtx *ctx;
 };
 
-/* One decompression context a thread, freed when the thread ends. */
+/* One decompression context per thread, freed when the thread ends. */
 static pthread_once_t zstd_once = PTHREAD_ONCE_INIT;
 static pthread_key_t zstd_key;
 static int zstd_key_error;
@@ -34,16 +35,12 @@ static int zstd_errno(size_t code)
 
 struct ofs_compressor *ofs_compressor_create(void)
 {
-	struct ofs_compressor *c = calloc(1, sizeof(*c));
+	struct ofs_compressor *c = ofs_alloc(sizeof(*c));
 
-	if (!c)
-		return NULL;
 	c->ctx = ZSTD_createCCtx();
-	/* The content checksum is what makes every damage visible to ofs_decompress(). */
-	if (!c->ctx || ZSTD_isError(ZSTD_CCtx_setParameter(c->ctx, ZSTD_c_checksumFlag, 1))) {
-		ofs_compressor_destroy(c);
-		return NULL;
-	}
+	/* The content checksum makes all damage visible to ofs_decompress(). */
+	if (!c->ctx || ZSTD_isError(ZSTD_CCtx_setParameter(c->ctx, ZSTD_c_checksumFlag, 1)))
+		ofs_out_of_memory();
 	return c;
 }
 

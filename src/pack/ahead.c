@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/thread.h"
 #include "base/util.h"
 
@@ -16,7 +17,7 @@ struct place {
 	uint64_t off;
 };
 
-/* The next `left` frames from `at` on are to be loaded. */
+/* Loads the next `left` frames from `at` on. */
 struct walk {
 	struct place at;
 	unsigned int left;
@@ -27,9 +28,9 @@ struct ofs_ahead {
 	void *arg;
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t wake; /* there is a walk, or `stop` */
-	struct place stream[STREAMS]; /* where those that were read recently go on */
-	unsigned int next_stream; /* the one to be replaced */
-	struct walk walk[WALKS]; /* a ring; when it is full the oldest one is given up */
+	struct place stream[STREAMS]; /* the ends of frames that were read recently */
+	unsigned int next_stream; /* the one to replace */
+	struct walk walk[WALKS]; /* a ring; when it is full the oldest one is dropped */
 	unsigned int first, nwalks;
 	pthread_t thread[THREADS_MAX];
 	unsigned int nthreads; /* 0 until there is something to do */
@@ -38,10 +39,8 @@ struct ofs_ahead {
 
 struct ofs_ahead *ofs_ahead_create(const struct ofs_ahead_ops *ops, void *arg)
 {
-	struct ofs_ahead *a = calloc(1, sizeof(*a));
+	struct ofs_ahead *a = ofs_alloc(sizeof(*a));
 
-	if (!a)
-		return NULL;
 	a->ops = ops;
 	a->arg = arg;
 	pthread_mutex_init(&a->lock, NULL);
@@ -75,7 +74,7 @@ static void walk_push(struct ofs_ahead *a, const struct walk *w)
 	pthread_cond_signal(&a->wake);
 }
 
-/* Waits for one; false: there is nothing to be done any more. Under the lock. */
+/* Waits for one; false: the threads are to end. Under the lock. */
 static bool walk_pop(struct ofs_ahead *a, struct walk *ret)
 {
 	while (!a->nwalks && !a->stop)
@@ -93,7 +92,7 @@ static struct place end_of(const struct ofs_frame_loc *loc)
 	return (struct place){ loc->pack, loc->off + loc->stored };
 }
 
-/* Goes on to the next frame that is to be loaded. 1: there is none. */
+/* Finds the next frame to load. 1: there is none. */
 static int walk_on(struct ofs_ahead *a, struct walk *w, struct ofs_frame_loc *ret)
 {
 	int r;
@@ -123,7 +122,7 @@ static void *ahead_run(void *arg)
 		pthread_mutex_lock(&a->lock);
 		if (r != 0)
 			continue;
-		/* Whoever is free goes on meanwhile. */
+		/* Another thread may go on meanwhile. */
 		if (w.left)
 			walk_push(a, &w);
 		pthread_mutex_unlock(&a->lock);
@@ -135,8 +134,8 @@ static void *ahead_run(void *arg)
 }
 
 /*
- * One processor is left to the reader; but one thread may wait for the disk while another has work
- * for the processor. Under the lock.
+ * Leaves one processor to the reader, but starts at least two: one may wait for the disk while the
+ * other decompresses. Under the lock.
  */
 static void start_threads(struct ofs_ahead *a)
 {
@@ -147,7 +146,7 @@ static void start_threads(struct ofs_ahead *a)
 			return;
 }
 
-/* Whether the frame continues what was read recently; what it leads to is remembered. */
+/* True if the frame follows one that was read recently; remembers where it ends. */
 static bool stream_continues(struct ofs_ahead *a, const struct ofs_frame_loc *loc)
 {
 	for (unsigned int i = 0; i < STREAMS; i++) {

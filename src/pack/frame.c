@@ -16,7 +16,7 @@ static size_t frame_payload_at(size_t table_len)
 	return OFS_FRAME_HEAD + table_len + OFS_FRAME_CHECK;
 }
 
-/* One number of the chunk table; NULL when there is none, or one that no writer makes. */
+/* One number of the chunk table; NULL: there is none, or it is not in its shortest form. */
 static const uint8_t *table_get(const uint8_t *p, const uint8_t *end, uint32_t *ret)
 {
 	uint32_t value = 0;
@@ -39,7 +39,7 @@ static uint8_t *table_put(uint8_t *p, uint32_t value)
 	return p;
 }
 
-/* The chunks' lengths must add up to the content's. */
+/* The lengths of the chunks must add up to that of the content. */
 static bool frame_table_is_sound(const struct ofs_frame_info *info)
 {
 	const uint8_t *p = info->table, *end = p + info->table_len;
@@ -170,7 +170,7 @@ static int build_join(struct ofs_frame_build *b, const struct ofs_frame_chunk *c
 	return 0;
 }
 
-/* The frame's head up to the payload, but for what depends on the content and on its place. */
+/* The head of the frame, without the fields that depend on the content and on its place. */
 static void build_head(struct ofs_frame_build *b, const struct ofs_frame_chunk *chunks, size_t n)
 {
 	size_t room = frame_payload_at(OFS_FRAME_CHUNK_MAX * n);
@@ -209,7 +209,6 @@ int ofs_frame_build(struct ofs_frame_build *b, struct ofs_compressor *c, int lev
 		format = OFS_FRAME_PLAIN;
 		b->bytes.len = payload_at;
 		ofs_buf_append(&b->bytes, b->raw.data, b->raw.len);
-		r = 0;
 	}
 	ofs_put_le16(b->bytes.data + 4, format);
 	ofs_put_le32(b->bytes.data + 8, (uint32_t)(b->bytes.len - payload_at));

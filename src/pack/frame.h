@@ -16,7 +16,7 @@
  *
  *   off size
  *     0    4  magic 0x46534f46 ("FOSF")
- *     4    2  form of the payload: 0 as it is, 1 zstd
+ *     4    2  format of the payload: 0 plain, 1 zstd
  *     6    2  chunk count n, 1 to 65535
  *     8    4  bytes of payload
  *    12    4  bytes of content, 1 to 4 MiB
@@ -30,9 +30,8 @@
  *             zeros up to the next multiple of 8
  *
  * Checksums are XXH3-64. The two of a frame are seeded with a mix of pack number and offset, so
- * that a frame is only accepted where it was written. Nothing that a frame says is acted upon
- * before the checksum behind the chunk table has been found right, and the lengths are checked even
- * then.
+ * that a frame is only accepted where it was written. No field of a frame is used before the
+ * checksum after the chunk table has been verified, and the lengths are checked even then.
  */
 #ifndef OFS_PACK_FRAME_H
 #define OFS_PACK_FRAME_H
@@ -60,7 +59,7 @@ enum ofs_frame_format {
 	OFS_FRAME_ZSTD = 1,
 };
 
-/* What a frame's header says, once it has been verified. */
+/* The verified header of a frame. */
 struct ofs_frame_info {
 	uint16_t format;
 	uint16_t chunks;
@@ -74,18 +73,18 @@ struct ofs_frame_info {
 
 /*
  * Reads a frame that lies at `off` of pack number `pack`. `bytes` is any input at all, of `len`
- * bytes; bytes behind the frame are ignored. `ret_content` is allocated, `ret_info->raw` bytes
+ * bytes; bytes after the frame are ignored. `ret_content` is allocated, `ret_info->raw` bytes
  * long.
  * -EIO: not this frame, or damaged; -ENOMEM.
  */
 int ofs_frame_decode(const void *bytes, size_t len, uint32_t pack, uint64_t off,
 		     struct ofs_frame_info *ret_info, uint8_t **ret_content);
 
-/* The same without the content, which is not looked at: its checksum may still turn out wrong. */
+/* The same without the content, whose checksum is not verified. */
 int ofs_frame_parse(const void *bytes, size_t len, uint32_t pack, uint64_t off,
 		    struct ofs_frame_info *ret);
 
-/* The same of a frame of which only what lies before the payload need be there. */
+/* The same; only the part before the payload need be there. */
 int ofs_frame_parse_head(const void *bytes, size_t len, uint32_t pack, uint64_t off,
 			 struct ofs_frame_info *ret);
 

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/alloc.h"
 #include "base/map.h"
 #include "base/util.h"
 
@@ -16,7 +17,7 @@ enum frame_state {
 struct ofs_frame {
 	atomic_uint refs; /* one for each reader, one for the cache while `listed` */
 	struct ofs_frame_loc loc; /* constant */
-	bool guess; /* constant; loading it was no reader's wish, nor is a failure any reader's */
+	bool guess; /* constant; loaded ahead, so a failure is not reported to readers */
 	uint8_t *data; /* constant once READY; seen by readers through the cache's lock */
 
 	/* Guarded by the cache's lock. */
@@ -95,7 +96,7 @@ static void list_remove(struct ofs_frame_cache *fc, struct ofs_frame *f)
 		fc->oldest = f->newer;
 }
 
-/* Somebody asks for the frame, or it is forgotten. Returns whether nobody had. Under the lock. */
+/* The frame is asked for or forgotten. True if nobody had asked before. Under the lock. */
 static bool frame_arrived(struct ofs_frame_cache *fc, struct ofs_frame *f)
 {
 	if (!f->ahead)
@@ -105,7 +106,7 @@ static bool frame_arrived(struct ofs_frame_cache *fc, struct ofs_frame *f)
 	return true;
 }
 
-/* Takes a listed frame out of the cache and drops the cache's reference. Under the lock. */
+/* Removes a listed frame and drops the cache's reference. Under the lock. */
 static void cache_forget(struct ofs_frame_cache *fc, struct ofs_frame *f)
 {
 	ofs_map_remove(&fc->map, frame_key(f->loc.pack, f->loc.off));
@@ -117,7 +118,7 @@ static void cache_forget(struct ofs_frame_cache *fc, struct ofs_frame *f)
 	ofs_frame_unref(f);
 }
 
-/* Makes room until the bound holds; frames being loaded are not in the sum yet. Under the lock. */
+/* Evicts until the bound holds; frames being loaded do not count yet. Under the lock. */
 static void cache_evict(struct ofs_frame_cache *fc)
 {
 	struct ofs_frame *f = fc->oldest;
@@ -133,10 +134,8 @@ static void cache_evict(struct ofs_frame_cache *fc)
 
 struct ofs_frame_cache *ofs_frame_cache_create(size_t max)
 {
-	struct ofs_frame_cache *fc = calloc(1, sizeof(*fc));
+	struct ofs_frame_cache *fc = ofs_alloc(sizeof(*fc));
 
-	if (!fc)
-		return NULL;
 	fc->max = max;
 	pthread_mutex_init(&fc->lock, NULL);
 	pthread_cond_init(&fc->loaded, NULL);
@@ -158,17 +157,12 @@ void ofs_frame_cache_destroy(struct ofs_frame_cache *fc)
 	errno = saved;
 }
 
-/*
- * A frame that is to be loaded, listed if memory allows. Under the lock; the caller has the one
- * reference.
- */
+/* Lists a frame that the caller will load; he gets a reference. Under the lock. */
 static struct ofs_frame *cache_announce(struct ofs_frame_cache *fc, const struct ofs_frame_loc *loc,
 					bool guess)
 {
-	struct ofs_frame *f = calloc(1, sizeof(*f));
+	struct ofs_frame *f = ofs_alloc(sizeof(*f));
 
-	if (!f)
-		return NULL;
 	atomic_init(&f->refs, 1);
 	f->loc = *loc;
 	f->guess = guess;
@@ -180,10 +174,7 @@ static struct ofs_frame *cache_announce(struct ofs_frame_cache *fc, const struct
 	return f;
 }
 
-/*
- * Publishes what `load` gave. A frame that was dropped meanwhile serves those who wait and nobody
- * else.
- */
+/* Publishes the result of `load`. A frame dropped meanwhile serves only those who wait for it. */
 static void cache_settle(struct ofs_frame_cache *fc, struct ofs_frame *f, uint8_t *data, int error)
 {
 	pthread_mutex_lock(&fc->lock);
@@ -218,8 +209,8 @@ static int cache_load(struct ofs_frame_cache *fc, struct ofs_frame *f, ofs_frame
 }
 
 /*
- * A listed frame becomes the newest; one under way is waited for. Under the lock, which waiting
- * gives up.
+ * Makes a loaded frame the newest, or waits for one being loaded. Under the lock, which is released
+ * meanwhile.
  */
 static int cache_await(struct ofs_frame_cache *fc, struct ofs_frame *f)
 {
@@ -256,8 +247,6 @@ static int cache_get(struct ofs_frame_cache *fc, const struct ofs_frame_loc *loc
 	} else {
 		f = cache_announce(fc, loc, false);
 		pthread_mutex_unlock(&fc->lock);
-		if (!f)
-			return -ENOMEM;
 		r = cache_load(fc, f, load, arg);
 		origin = OFS_FRAME_LOADED;
 	}
@@ -290,18 +279,16 @@ void ofs_frame_cache_ahead(struct ofs_frame_cache *fc, const struct ofs_frame_lo
 			   ofs_frame_load_fn load, void *arg)
 {
 	struct ofs_frame *f = NULL;
-	bool listed;
 
 	pthread_mutex_lock(&fc->lock);
 	if (!ofs_map_get(&fc->map, frame_key(loc->pack, loc->off)) && room_ahead(fc, loc->raw))
 		f = cache_announce(fc, loc, true);
-	listed = f && f->listed;
-	if (listed) {
+	if (f) {
 		f->ahead = true;
 		fc->ahead += loc->raw;
 	}
 	pthread_mutex_unlock(&fc->lock);
-	if (listed)
+	if (f)
 		cache_load(fc, f, load, arg);
 	ofs_frame_unref(f);
 }

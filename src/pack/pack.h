@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Packs: append-only files `packs/<8 hex digits>.pack` of self-describing frames. A frame holds one
- * or more chunks, compressed together. Which frame of which pack is alive is the index's affair.
+ * or more chunks, compressed together. The index knows which frames are alive.
  *
  * Appending, syncing and punching belong to one thread at a time; reading may be done by any number
  * meanwhile.
@@ -40,11 +40,10 @@ struct ofs_packset;
  * a pack is opened when it is first used. `uuid` is the store's. `cache_bytes` bounds the memory of
  * decompressed frames.
  */
-int ofs_packset_open(int dirfd, const uint8_t uuid[16], size_t cache_bytes, struct ofs_error *err,
-		     struct ofs_packset **ret);
+struct ofs_packset *ofs_packset_open(int dirfd, const uint8_t uuid[16], size_t cache_bytes);
 void ofs_packset_close(struct ofs_packset *ps);
 
-/* New packs are begun when the present one would exceed this. Default 256 MiB. */
+/* A new pack is started when the present one would exceed this. Default 256 MiB. */
 void ofs_packset_set_pack_size(struct ofs_packset *ps, uint64_t bytes);
 
 /*
@@ -71,7 +70,7 @@ int ofs_packset_append_built(struct ofs_packset *ps, struct ofs_frame_build *b,
 
 /*
  * Makes every appended frame durable, new pack files' names included. After a failure every later
- * append and sync fails with -EIO: what the kernel dropped cannot be known.
+ * append and sync fails with -EIO, since nobody knows what the kernel has dropped.
  */
 int ofs_packset_sync(struct ofs_packset *ps);
 
@@ -100,7 +99,7 @@ const uint8_t *ofs_frame_data(const struct ofs_frame *f);
 uint32_t ofs_frame_size(const struct ofs_frame *f);
 void ofs_frame_unref(struct ofs_frame *f);
 
-/* A frame's content with where its chunks end, for whoever looks at each of them. */
+/* The content of a frame, and the lengths of its chunks. */
 struct ofs_frame_content {
 	uint8_t *data;
 	uint32_t raw;
@@ -136,8 +135,8 @@ void ofs_packset_forget(struct ofs_packset *ps, const struct ofs_frame_loc *loc)
 int ofs_packset_punch(struct ofs_packset *ps, uint32_t pack, uint64_t off, uint64_t len);
 
 /*
- * Removes a whole pack that holds no live frame. The one being appended to is not removed (-EBUSY);
- * one that is gone is no error. Those who read it just now may finish.
+ * Removes a pack that holds no live frame. The one being appended to is not removed (-EBUSY); a
+ * missing one is no error. Reads in progress may finish.
  */
 int ofs_packset_remove(struct ofs_packset *ps, uint32_t pack);
 

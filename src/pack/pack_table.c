@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#include "base/alloc.h"
 #include "base/log.h"
 #include "base/util.h"
 #include "io/file.h"
@@ -38,9 +39,7 @@ uint32_t ofs_pack_number(const char *name)
 	return strcmp(name, canonical) == 0 ? (uint32_t)number : 0;
 }
 
-/*
- * Drops a reference. Under the lock; returns the pack when it is to be closed, which needs no lock.
- */
+/* Drops a reference. Returns the pack if it must be closed, which needs no lock. Under the lock. */
 static struct ofs_pack *pack_unref(struct ofs_pack *p)
 {
 	return --p->refs == 0 ? p : NULL;
@@ -69,9 +68,8 @@ static struct ofs_pack *table_find(struct ofs_pack_table *t, uint32_t number)
 }
 
 /*
- * Puts an open pack into a free slot or into that of the one that was longest not used, which is
- * returned for closing. With every slot in use the pack stays outside, its user's alone. Under the
- * lock.
+ * Puts an open pack into a free slot or that of the least recently used pack, which is returned for
+ * closing. If all are in use, the pack stays outside of the table. Under the lock.
  */
 static struct ofs_pack *table_add(struct ofs_pack_table *t, struct ofs_pack *p)
 {
@@ -113,16 +111,14 @@ static int pack_check_header(struct ofs_pack_table *t, struct ofs_pack *p)
 	return r;
 }
 
-/* Opens the file; with O_CREAT the header is written, else checked. */
+/* Opens the file; writes the header with O_CREAT, else checks it. */
 static int pack_open(struct ofs_pack_table *t, uint32_t number, int flags, struct ofs_pack **ret)
 {
 	uint8_t header[OFS_PACK_HEADER];
 	char name[OFS_PACK_NAME_MAX];
-	struct ofs_pack *p = calloc(1, sizeof(*p));
+	struct ofs_pack *p = ofs_alloc(sizeof(*p));
 	int r;
 
-	if (!p)
-		return -ENOMEM;
 	p->number = number;
 	p->refs = 1;
 	ofs_pack_name(name, number);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 
+#include "base/alloc.h"
 #include "base/log.h"
 #include "base/util.h"
 #include "io/file.h"
@@ -30,7 +31,7 @@ struct ofs_packset {
 	pthread_mutex_t lock; /* guards what follows */
 	uint32_t tail;
 	uint64_t tail_size;
-	uint32_t committed; /* the tail that the index knows: what is behind it may be cut off */
+	uint32_t committed; /* the tail that the index knows: anything after it may be cut off */
 	uint64_t committed_size;
 	uint64_t pack_size;
 };
@@ -45,27 +46,17 @@ static void ahead_load(void *arg, const struct ofs_frame_loc *loc);
 
 static const struct ofs_ahead_ops ahead_ops = { ahead_locate, ahead_load };
 
-int ofs_packset_open(int dirfd, const uint8_t uuid[16], size_t cache_bytes, struct ofs_error *err,
-		     struct ofs_packset **ret)
+struct ofs_packset *ofs_packset_open(int dirfd, const uint8_t uuid[16], size_t cache_bytes)
 {
-	struct ofs_packset *ps = calloc(1, sizeof(*ps));
+	struct ofs_packset *ps = ofs_alloc(sizeof(*ps));
 
-	if (!ps)
-		return ofs_error_set(err, ENOMEM, "out of memory");
 	ps->cache = ofs_frame_cache_create(cache_bytes);
 	ps->ahead = ofs_ahead_create(&ahead_ops, ps);
-	if (!ps->cache || !ps->ahead) {
-		ofs_frame_cache_destroy(ps->cache);
-		ofs_ahead_destroy(ps->ahead);
-		free(ps);
-		return ofs_error_set(err, ENOMEM, "out of memory");
-	}
 	ps->dirfd = dirfd;
 	ps->pack_size = PACK_SIZE_DEFAULT;
 	pthread_mutex_init(&ps->lock, NULL);
 	ofs_pack_table_init(&ps->table, dirfd, uuid);
-	*ret = ps;
-	return 0;
+	return ps;
 }
 
 void ofs_packset_close(struct ofs_packset *ps)
@@ -129,9 +120,8 @@ static int resume_unlink(void *arg, const char *name)
 }
 
 /*
- * A pack of which nothing but its header was committed: its file may be cut short or missing, since
- * a power failure may have come before the first sync. It was unlinked with those that are beyond
- * it.
+ * A pack of which only the header was committed: its file may be cut short or missing after a power
+ * failure before the first sync. It was unlinked together with the later packs.
  */
 static int resume_empty(struct ofs_packset *ps, uint32_t pack, struct ofs_error *err)
 {
@@ -146,8 +136,8 @@ static int resume_empty(struct ofs_packset *ps, uint32_t pack, struct ofs_error 
 }
 
 /*
- * Opens the last pack and cuts it to the size that was committed. -ENODATA: it cannot be gone on
- * with, because it is missing, cut short or somebody else's.
+ * Opens the last pack and cuts it to the committed size. -ENODATA: it cannot be continued, because
+ * it is missing, cut short or another store's.
  */
 static int resume_cut(struct ofs_packset *ps, uint32_t pack, uint64_t size, struct ofs_error *err)
 {
@@ -164,7 +154,7 @@ static int resume_cut(struct ofs_packset *ps, uint32_t pack, uint64_t size, stru
 	if (r == 0 && found < size) {
 		ofs_log(LOG_ERR,
 			"packs/%08x.pack is cut short: %" PRIu64 " bytes, not %" PRIu64
-			"; what was behind cannot be read",
+			"; the rest cannot be read",
 			pack, found, size);
 		return -ENODATA;
 	}
@@ -237,9 +227,7 @@ int ofs_packset_sync(struct ofs_packset *ps)
 	return r;
 }
 
-/*
- * Begins the next pack; the one before it is made durable first, since a sync covers only the last.
- */
+/* Starts the next pack; the one before it is synced first, since a sync covers only the last. */
 static int packset_roll(struct ofs_packset *ps, uint32_t number)
 {
 	struct ofs_pack *next;
@@ -258,7 +246,7 @@ static int packset_roll(struct ofs_packset *ps, uint32_t number)
 	return 0;
 }
 
-/* Sees to it that a frame of `stored` bytes fits behind the tail, and says where that is. */
+/* Makes sure that a frame of `stored` bytes fits after the tail; returns its place. */
 static int packset_place(struct ofs_packset *ps, uint32_t stored, uint32_t *ret_pack,
 			 uint64_t *ret_off)
 {
@@ -297,7 +285,7 @@ int ofs_packset_append_built(struct ofs_packset *ps, struct ofs_frame_build *b,
 	ofs_frame_place(b, pack, off);
 	r = ofs_io_pwrite(ps->tail_pack->fd, b->bytes.data, stored, off);
 	if (r < 0) {
-		/* Only tidiness: the next frame overwrites what was written of this one. */
+		/* Only gives space back: the next frame overwrites the bytes. */
 		ofs_io_truncate(ps->tail_pack->fd, off);
 		return r;
 	}
@@ -357,7 +345,7 @@ static int packset_expand(struct ofs_packset *ps, const struct ofs_frame_loc *lo
 	if (!loc_is_possible(loc))
 		return -EIO;
 	r = ofs_packset_copy(ps, loc, &bytes, &len);
-	/* A pack that is missing or somebody else's does not come back. */
+	/* A pack that is missing or another store's does not come back. */
 	if (r == -ENOENT || r == -EINVAL)
 		return -EIO;
 	if (r < 0)
@@ -366,9 +354,7 @@ static int packset_expand(struct ofs_packset *ps, const struct ofs_frame_loc *lo
 	if (r == 0 && (info.stored != loc->stored || info.raw != loc->raw))
 		r = -EIO;
 	if (r == 0 && ret_lengths) {
-		*ret_lengths = malloc(info.chunks * sizeof(**ret_lengths));
-		if (!*ret_lengths)
-			return -ENOMEM;
+		*ret_lengths = ofs_realloc(NULL, info.chunks, sizeof(**ret_lengths));
 		ofs_frame_lengths(&info, *ret_lengths);
 	}
 	if (r < 0)
@@ -406,7 +392,7 @@ static int load_ahead(void *arg, const struct ofs_frame_loc *loc, uint8_t **ret)
 	return packset_expand(arg, loc, &info, ret, NULL);
 }
 
-/* The same for a reader: the frames behind this one are loaded while he loads it. */
+/* The same for a reader: the frames that follow are loaded meanwhile. */
 static int load_asked(void *arg, const struct ofs_frame_loc *loc, uint8_t **ret)
 {
 	struct ofs_packset *ps = arg;
@@ -415,7 +401,7 @@ static int load_asked(void *arg, const struct ofs_frame_loc *loc, uint8_t **ret)
 	return load_ahead(ps, loc, ret);
 }
 
-/* Up to where a pack is committed. */
+/* The end of the committed part of a pack. */
 static uint64_t packset_limit(struct ofs_packset *ps, uint32_t pack)
 {
 	uint64_t limit = OFS_PACK_OFF_MAX;
@@ -506,7 +492,7 @@ int ofs_packset_punch(struct ofs_packset *ps, uint32_t pack, uint64_t off, uint6
 		r = ofs_io_punch(p->fd, off, end - off);
 	ofs_pack_put(&ps->table, p);
 
-	/* Only now: a frame loaded before the punch must not stay behind in the cache. */
+	/* Only now: a frame loaded before the punch must not stay in the cache. */
 	if (off < end)
 		ofs_frame_cache_drop(ps->cache, pack, off, end);
 	return r;

@@ -356,8 +356,8 @@ static int open_parts(struct ofs_store *s, const char *path, const struct ofs_st
 	s->scrubbed = meta.scrubbed;
 	s->counts = meta.counts;
 	ofs_age_open(s, &meta);
-	r = ofs_packset_open(s->packs_fd, s->uuid, opts->cache_bytes, err, &s->packs);
-	return r < 0 ? r : recover(s, path, &meta, err);
+	s->packs = ofs_packset_open(s->packs_fd, s->uuid, opts->cache_bytes);
+	return recover(s, path, &meta, err);
 }
 
 static void init_locks(struct ofs_store *s)
