@@ -25,14 +25,14 @@ struct reduce_options {
 
 /* All calls of the input. */
 struct reduce_calls {
-	struct ofs_call *calls;
+	struct ofs_tool_call *calls;
 	size_t n, cap;
 };
 
 static void reduce_calls_finish(struct reduce_calls *c)
 {
 	while (c->n)
-		ofs_call_finish(&c->calls[--c->n]);
+		ofs_tool_call_finish(&c->calls[--c->n]);
 	free(c->calls);
 }
 
@@ -75,7 +75,7 @@ static int reduce_parse(const struct ofs_buf *in, struct reduce_calls *c)
 		if (ofs_span_parse_next(data + at, in->len - at, &err, &span, &used) < 0)
 			return reduce_refuse(in, at, c->n, err.text);
 		c->calls = ofs_grow(c->calls, &c->cap, c->n + 1, sizeof(*c->calls));
-		if (ofs_call_parse(span, &err, &c->calls[c->n]) < 0)
+		if (ofs_tool_call_parse(span, &err, &c->calls[c->n]) < 0)
 			return reduce_refuse(in, at, c->n, err.text);
 		c->n++;
 		at += used;

@@ -80,7 +80,7 @@ int ofs_context_reduce(struct ofs_context *c, const char *json, size_t len, cons
 		.access = &c->access,
 		.task = task,
 	};
-	OFS_CLEANUP(ofs_call_finish) struct ofs_call call = { 0 };
+	OFS_CLEANUP(ofs_tool_call_finish) struct ofs_tool_call call = { 0 };
 	OFS_CLEANUP(ofs_step_finish) struct ofs_step step = { 0 };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	struct ofs_span object;
@@ -89,7 +89,7 @@ int ofs_context_reduce(struct ofs_context *c, const char *json, size_t len, cons
 	if (r == 0)
 		r = ofs_span_parse(json, len, err, &object);
 	if (r == 0)
-		r = ofs_call_parse(object, err, &call);
+		r = ofs_tool_call_parse(object, err, &call);
 	if (r == 0)
 		r = ofs_reduce(&request, &call, err, &step);
 	if (r < 0)

@@ -119,7 +119,7 @@ static void check_value(struct ofs_span value)
 static void check_results(const struct ofs_chat *chat)
 {
 	for (size_t i = 0; i < chat->n_results; i++) {
-		const struct ofs_result *r = &chat->results[i];
+		const struct ofs_chat_result *r = &chat->results[i];
 
 		FUZZ_ASSERT(r->message < chat->n &&
 			    (!i || r->message >= chat->results[i - 1].message));

@@ -51,7 +51,7 @@ static void expect_text(struct ofs_span s, const char *expected)
 /* Result `i` says `text`, is in `message`, and of the call with the name `tool` (NULL: not known). */
 static void expect_result(size_t i, const char *text, size_t message, const char *tool)
 {
-	const struct ofs_result *r = &chat.results[i];
+	const struct ofs_chat_result *r = &chat.results[i];
 
 	cr_assert_lt(i, chat.n_results);
 	expect_text(r->text, text);

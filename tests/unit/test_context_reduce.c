@@ -47,11 +47,11 @@ TestSuite(context_reduce, .init = begin, .fini = finish);
 /* Reads the call, which must be right, and makes its step. */
 static int reduce_text(const char *text, size_t len)
 {
-	OFS_CLEANUP(ofs_call_finish) struct ofs_call call = { 0 };
+	OFS_CLEANUP(ofs_tool_call_finish) struct ofs_tool_call call = { 0 };
 	struct ofs_span span;
 
 	cr_assert_eq(ofs_span_parse(text, len, &err, &span), 0, "%s", err.text);
-	cr_assert_eq(ofs_call_parse(span, &err, &call), 0, "%s", err.text);
+	cr_assert_eq(ofs_tool_call_parse(span, &err, &call), 0, "%s", err.text);
 	ofs_step_finish(&step);
 	return ofs_reduce(&request, &call, &err, &step);
 }
@@ -586,11 +586,11 @@ Test(context_reduce, long_arguments_are_cut)
 
 static int parse_call(const char *text)
 {
-	OFS_CLEANUP(ofs_call_finish) struct ofs_call call = { 0 };
+	OFS_CLEANUP(ofs_tool_call_finish) struct ofs_tool_call call = { 0 };
 	struct ofs_span span;
 
 	cr_assert_eq(ofs_span_parse(text, strlen(text), &err, &span), 0, "%s", err.text);
-	return ofs_call_parse(span, &err, &call);
+	return ofs_tool_call_parse(span, &err, &call);
 }
 
 Test(context_reduce, calls_that_are_none)

@@ -306,7 +306,7 @@ static void expect_order(const struct talk *t, const char *list)
 
 	read_chat(list, &chat);
 	for (size_t i = 0; i < chat.n_results; i++) {
-		const struct ofs_result *r = &chat.results[i];
+		const struct ofs_chat_result *r = &chat.results[i];
 		size_t call;
 
 		cr_assert_neq(r->call, SIZE_MAX, "a result without a call: %s", list);

@@ -74,7 +74,7 @@ static void add_call(struct reading *r, struct ofs_span id, struct ofs_span name
 
 	c->calls = ofs_grow(c->calls, &c->cap_calls, c->n_calls + 1, sizeof(*c->calls));
 	c->calls[c->n_calls++] =
-		(struct ofs_call){ .id = id, .name = name, .args = args, .message = c->n };
+		(struct ofs_chat_call){ .id = id, .name = name, .args = args, .message = c->n };
 	r->message->tokens += value_tokens(name) + value_tokens(args);
 	if (ofs_span_is_string(id))
 		ofs_map_put(&r->by_id, id_key(id), (void *)(uintptr_t)c->n_calls);
@@ -111,7 +111,7 @@ static void add_result(struct reading *r, struct ofs_span text, size_t call, str
 
 	r->message->tokens += tokens;
 	c->results = ofs_grow(c->results, &c->cap_results, c->n_results + 1, sizeof(*c->results));
-	c->results[c->n_results++] = (struct ofs_result){
+	c->results[c->n_results++] = (struct ofs_chat_result){
 		.text = text, .name = name, .message = c->n, .call = call, .tokens = tokens
 	};
 }

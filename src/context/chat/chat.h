@@ -42,7 +42,7 @@ struct ofs_message {
 };
 
 /* What a tool was called with; nothing where the chat does not say it. */
-struct ofs_call {
+struct ofs_chat_call {
 	struct ofs_span id; /* a string */
 	struct ofs_span name; /* a string */
 	struct ofs_span args; /* an object, or a string with one */
@@ -50,7 +50,7 @@ struct ofs_call {
 };
 
 /* A text that a tool gave back: a string that may be replaced. A result of several parts is several of these. */
-struct ofs_result {
+struct ofs_chat_result {
 	struct ofs_span text;
 	struct ofs_span name; /* a string: of the tool, where the result itself says it */
 	size_t message;
@@ -65,9 +65,9 @@ struct ofs_chat {
 	bool anthropic; /* the system's text has no place in the list */
 	struct ofs_message *messages;
 	size_t n, cap;
-	struct ofs_call *calls;
+	struct ofs_chat_call *calls;
 	size_t n_calls, cap_calls;
-	struct ofs_result *results;
+	struct ofs_chat_result *results;
 	size_t n_results, cap_results;
 };
 

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/util.h"
-#include "context/json/letters.h"
+#include "context/json/json_syntax.h"
 
 /* ---- walking; the text is known to be right */
 

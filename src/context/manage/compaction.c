@@ -48,7 +48,7 @@ void ofs_compaction_finish(struct ofs_compaction *c)
 }
 
 /* Whether a call has read back what was offloaded. */
-static bool reads_back(const struct planning *p, const struct ofs_call *call)
+static bool reads_back(const struct planning *p, const struct ofs_chat_call *call)
 {
 	OFS_FREE char *text = NULL;
 
@@ -59,7 +59,8 @@ static bool reads_back(const struct planning *p, const struct ofs_call *call)
 	return text && ofs_readback_names(text, p->shelf->access);
 }
 
-static const struct ofs_call *call_of(const struct ofs_chat *chat, const struct ofs_result *result)
+static const struct ofs_chat_call *call_of(const struct ofs_chat *chat,
+					   const struct ofs_chat_result *result)
 {
 	return result->call == SIZE_MAX ? NULL : &chat->calls[result->call];
 }
@@ -79,8 +80,8 @@ static int look(struct planning *p)
 		return r;
 	p->fixed = ofs_alloc(chat->n_results + 1);
 	for (size_t i = 0; i < chat->n_results; i++) {
-		const struct ofs_result *result = &chat->results[i];
-		const struct ofs_call *call = call_of(chat, result);
+		const struct ofs_chat_result *result = &chat->results[i];
+		const struct ofs_chat_call *call = call_of(chat, result);
 
 		p->fixed[i] = says_pointer(result->text) || (call && reads_back(p, call));
 	}
@@ -88,10 +89,11 @@ static int look(struct planning *p)
 }
 
 /* What was called, as the title of a pointer has it, allocated; or the tool's name alone. */
-static char *describe(const struct ofs_chat *chat, const struct ofs_result *result, char **ret_name)
+static char *describe(const struct ofs_chat *chat, const struct ofs_chat_result *result,
+		      char **ret_name)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf what = OFS_BUF_INIT;
-	const struct ofs_call *call = call_of(chat, result);
+	const struct ofs_chat_call *call = call_of(chat, result);
 	OFS_FREE char *name = ofs_span_text(result->name.p || !call ? result->name : call->name);
 
 	if (!name)
@@ -126,7 +128,7 @@ static int offload(struct planning *p, size_t i, const struct ofs_shelf_item *it
 {
 	OFS_CLEANUP(ofs_shelved_finish) struct ofs_shelved file = { 0 };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	const struct ofs_result *result = &p->chat->results[i];
+	const struct ofs_chat_result *result = &p->chat->results[i];
 	struct ofs_compacted *to = &p->plan->list[i];
 	OFS_FREE char *name = NULL;
 	OFS_FREE char *what = describe(p->chat, result, &name);

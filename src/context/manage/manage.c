@@ -79,7 +79,7 @@ static uint64_t *count_messages(const struct managing *m)
 	for (size_t i = 0; i < m->chat.n; i++)
 		tokens[i] = m->chat.messages[i].tokens;
 	for (size_t i = 0; i < m->compaction.n; i++) {
-		const struct ofs_result *result = &m->chat.results[i];
+		const struct ofs_chat_result *result = &m->chat.results[i];
 
 		tokens[result->message] += m->compaction.list[i].tokens - result->tokens;
 	}
@@ -276,7 +276,7 @@ static json_t *list_files(const struct managing *m)
 
 	for (size_t i = 0; i < m->compaction.n; i++) {
 		const struct ofs_compacted *c = &m->compaction.list[i];
-		const struct ofs_result *result = &m->chat.results[i];
+		const struct ofs_chat_result *result = &m->chat.results[i];
 		OFS_FREE char *tool = NULL;
 
 		if (!c->file)

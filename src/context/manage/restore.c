@@ -192,7 +192,7 @@ static int undo_snapshots(struct restoring *r)
 
 /* ---- results */
 
-static int undo_result(struct restoring *r, const struct ofs_result *result,
+static int undo_result(struct restoring *r, const struct ofs_chat_result *result,
 		       struct ofs_edits *edits)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, string = OFS_BUF_INIT;

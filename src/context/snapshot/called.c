@@ -15,7 +15,7 @@
 #define VALUE_BYTES 4096
 #define ANSWER_CHARS 80
 
-struct ofs_span ofs_called_args(const struct ofs_call *c, struct ofs_buf *buf)
+struct ofs_span ofs_called_args(const struct ofs_chat_call *c, struct ofs_buf *buf)
 {
 	struct ofs_span object = { 0 };
 
@@ -61,7 +61,7 @@ static bool find_command(struct ofs_span args, struct ofs_buf *ret)
 		(!ofs_span_member(args, "path").p && !ofs_span_member(args, "file_path").p));
 }
 
-void ofs_called_label(const struct ofs_call *c, struct ofs_buf *out)
+void ofs_called_label(const struct ofs_chat_call *c, struct ofs_buf *out)
 {
 	static const char *const paths[] = { "path",	  "file_path", "filename", "file",
 					     "file_name", "url",       "query",	   "pattern" };
@@ -134,7 +134,7 @@ static void append_args(struct ofs_span args, struct ofs_buf *out)
 	}
 }
 
-static void append_call(const struct ofs_call *c, bool quoted, struct ofs_buf *out)
+static void append_call(const struct ofs_chat_call *c, bool quoted, struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, command = OFS_BUF_INIT;
 	struct ofs_span args = ofs_called_args(c, &text);
@@ -154,12 +154,12 @@ static void append_call(const struct ofs_call *c, bool quoted, struct ofs_buf *o
 	append_args(args, out);
 }
 
-void ofs_called_whole(const struct ofs_call *c, struct ofs_buf *out)
+void ofs_called_whole(const struct ofs_chat_call *c, struct ofs_buf *out)
 {
 	append_call(c, true, out);
 }
 
-void ofs_called_title(const struct ofs_call *c, struct ofs_buf *out)
+void ofs_called_title(const struct ofs_chat_call *c, struct ofs_buf *out)
 {
 	append_call(c, false, out);
 }

@@ -10,7 +10,7 @@
 #include "context/json/span.h"
 
 /* The arguments as an object, decoded into `buf` where they are a string, or nothing. They live as long as both. */
-struct ofs_span ofs_called_args(const struct ofs_call *c, struct ofs_buf *buf);
+struct ofs_span ofs_called_args(const struct ofs_chat_call *c, struct ofs_buf *buf);
 
 /* Characters of a command where something else is to be told, and where it is all there is. */
 #define OFS_CALLED_LABEL_CHARS 70
@@ -20,13 +20,13 @@ struct ofs_span ofs_called_args(const struct ofs_call *c, struct ofs_buf *buf);
 void ofs_called_command(const void *command, size_t len, size_t max, struct ofs_buf *out);
 
 /* Appends what was called, in short: "`make test`", "edit src/x.c". */
-void ofs_called_label(const struct ofs_call *c, struct ofs_buf *out);
+void ofs_called_label(const struct ofs_chat_call *c, struct ofs_buf *out);
 
 /* Appends what was called, and with what: "`make test`", "cancel_order order_id=W7, reason=late". */
-void ofs_called_whole(const struct ofs_call *c, struct ofs_buf *out);
+void ofs_called_whole(const struct ofs_chat_call *c, struct ofs_buf *out);
 
 /* The same for the title of a pointer, as `offload run` makes it: a command has no quotes around it. */
-void ofs_called_title(const struct ofs_call *c, struct ofs_buf *out);
+void ofs_called_title(const struct ofs_chat_call *c, struct ofs_buf *out);
 
 /* Appends " -> ANSWER" for an output of one short line that says something. */
 void ofs_called_answer(const char *text, size_t len, struct ofs_buf *out);

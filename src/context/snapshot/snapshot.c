@@ -107,7 +107,7 @@ static int take_text(void *arg, struct ofs_span string)
 
 /* ---- results */
 
-static uint64_t call_key(const struct ofs_call *c)
+static uint64_t call_key(const struct ofs_chat_call *c)
 {
 	return ofs_checksum(c->args.p ? c->args.p : "", c->args.len,
 			    ofs_checksum(c->name.p ? c->name.p : "", c->name.len, 0));
@@ -115,7 +115,7 @@ static uint64_t call_key(const struct ofs_call *c)
 
 /* Where an output comes from. */
 struct origin {
-	const struct ofs_call *call; /* NULL: not known */
+	const struct ofs_chat_call *call; /* NULL: not known */
 	const struct ofs_buf *command; /* one that was written in a text; NULL: none */
 	uint64_t key; /* the same for the same call */
 	struct ofs_touch_kind kind;
@@ -258,7 +258,7 @@ static bool says_failed(struct ofs_span message, struct ofs_span text)
 	return false;
 }
 
-static void take_result(struct making *m, const struct ofs_result *r)
+static void take_result(struct making *m, const struct ofs_chat_result *r)
 {
 	const struct ofs_message *message = &m->chat->messages[r->message];
 	struct origin o = { 0 };
@@ -280,7 +280,7 @@ static void take_result(struct making *m, const struct ofs_result *r)
 
 static int take_call(struct making *m, size_t number)
 {
-	const struct ofs_call *c = &m->chat->calls[number];
+	const struct ofs_chat_call *c = &m->chat->calls[number];
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	OFS_FREE char *name = ofs_span_text(c->name);
 	struct ofs_span args = ofs_called_args(c, &text);

@@ -26,12 +26,12 @@
 #define TIME_SECONDS_MAX 1e11
 #define MS_PER_S 1000
 
-void ofs_call_finish(struct ofs_call *call)
+void ofs_tool_call_finish(struct ofs_tool_call *call)
 {
 	free(call->tool);
 	ofs_buf_finish(&call->args_text);
 	ofs_buf_finish(&call->rest_text);
-	*call = (struct ofs_call){ 0 };
+	*call = (struct ofs_tool_call){ 0 };
 }
 
 static const char *kind_of(struct ofs_span s)
@@ -146,7 +146,7 @@ static bool read_number(struct ofs_span s, int64_t *ret_ms)
 }
 
 /* What cannot be read as a time is none. */
-static void read_time(struct ofs_call *call)
+static void read_time(struct ofs_tool_call *call)
 {
 	struct ofs_span s = ofs_args_find(call->rest, TIME_NAMES);
 	struct ofs_span as_ms = ofs_args_find(call->rest, TIME_MS_NAMES);
@@ -191,7 +191,7 @@ static bool take(struct ofs_span name, struct ofs_span value, const char *names,
 	return true;
 }
 
-static void take_rest(struct ofs_call *call, struct ofs_span name, struct ofs_span value)
+static void take_rest(struct ofs_tool_call *call, struct ofs_span name, struct ofs_span value)
 {
 	struct ofs_buf *out = &call->rest_text;
 
@@ -203,7 +203,7 @@ static void take_rest(struct ofs_call *call, struct ofs_span name, struct ofs_sp
 	ofs_buf_append(out, value.p, value.len);
 }
 
-static void read_parts(struct ofs_call *call, struct parts *p)
+static void read_parts(struct ofs_tool_call *call, struct parts *p)
 {
 	struct ofs_span_cursor c = ofs_span_enter(call->object);
 	struct ofs_span name, value;
@@ -223,7 +223,7 @@ static void read_parts(struct ofs_call *call, struct parts *p)
 	call->rest = (struct ofs_span){ (char *)call->rest_text.data, call->rest_text.len };
 }
 
-static int read_tool(struct ofs_call *call, struct ofs_span s, struct ofs_error *err)
+static int read_tool(struct ofs_tool_call *call, struct ofs_span s, struct ofs_error *err)
 {
 	size_t len;
 
@@ -244,7 +244,7 @@ static int read_tool(struct ofs_call *call, struct ofs_span s, struct ofs_error 
 	return 0;
 }
 
-static int read_args(struct ofs_call *call, struct ofs_span s, struct ofs_error *err)
+static int read_args(struct ofs_tool_call *call, struct ofs_span s, struct ofs_error *err)
 {
 	static const struct ofs_span none = { "{}", 2 };
 	struct ofs_error why;
@@ -272,9 +272,9 @@ static int read_args(struct ofs_call *call, struct ofs_span s, struct ofs_error 
 	return 0;
 }
 
-int ofs_call_parse(struct ofs_span object, struct ofs_error *err, struct ofs_call *ret)
+int ofs_tool_call_parse(struct ofs_span object, struct ofs_error *err, struct ofs_tool_call *ret)
 {
-	OFS_CLEANUP(ofs_call_finish) struct ofs_call call = { .object = object };
+	OFS_CLEANUP(ofs_tool_call_finish) struct ofs_tool_call call = { .object = object };
 	struct parts parts;
 	int r;
 
@@ -292,6 +292,6 @@ int ofs_call_parse(struct ofs_span object, struct ofs_error *err, struct ofs_cal
 	call.result = parts.result;
 	read_time(&call);
 	*ret = call;
-	call = (struct ofs_call){ 0 };
+	call = (struct ofs_tool_call){ 0 };
 	return 0;
 }

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "context/json/span.h"
 
-struct ofs_call {
+struct ofs_tool_call {
 	struct ofs_span object; /* all of it; borrowed, as are the spans within */
 	char *tool; /* UTF-8, not empty */
 	struct ofs_span args; /* an object */
@@ -24,12 +24,12 @@ struct ofs_call {
 };
 
 /* Fit for OFS_CLEANUP. */
-void ofs_call_finish(struct ofs_call *call);
+void ofs_tool_call_finish(struct ofs_tool_call *call);
 
 /*
  * Reads {"tool", "args", "result"} under the names that harnesses have for them. -EINVAL: it is no such object, and
  * `err` says why. The text that `object` lies in must outlive `ret`.
  */
-int ofs_call_parse(struct ofs_span object, struct ofs_error *err, struct ofs_call *ret);
+int ofs_tool_call_parse(struct ofs_span object, struct ofs_error *err, struct ofs_tool_call *ret);
 
 #endif

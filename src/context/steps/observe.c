@@ -212,7 +212,7 @@ static void keep_all(struct ofs_observing *o)
 
 static void observe_other(struct ofs_observing *o)
 {
-	const struct ofs_result *r = o->result;
+	const struct ofs_tool_result *r = o->result;
 
 	keep_all(o);
 	ofs_observe_say_text(o, r->text, r->text_len, OTHER_TEXT_MAX);
@@ -255,7 +255,8 @@ static enum ofs_tool_rule refine(enum ofs_tool_rule rule, struct ofs_span args)
 	return rule;
 }
 
-void ofs_observe_init(struct ofs_observing *o, enum ofs_tool_rule rule, const struct ofs_call *call)
+void ofs_observe_init(struct ofs_observing *o, enum ofs_tool_rule rule,
+		      const struct ofs_tool_call *call)
 {
 	*o = (struct ofs_observing){
 		.call = call,

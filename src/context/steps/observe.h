@@ -24,8 +24,8 @@
 /* One call being looked at, and what was found. */
 struct ofs_observing {
 	/* Borrowed. */
-	const struct ofs_call *call;
-	const struct ofs_result *result;
+	const struct ofs_tool_call *call;
+	const struct ofs_tool_result *result;
 	const struct ofs_content *content; /* of result->content */
 	const struct ofs_settings *settings;
 	enum ofs_tool_rule rule;
@@ -41,7 +41,7 @@ struct ofs_observing {
 
 /* Begins; what is borrowed must outlive it. `rule` becomes what the arguments make of the tool's. */
 void ofs_observe_init(struct ofs_observing *o, enum ofs_tool_rule rule,
-		      const struct ofs_call *call);
+		      const struct ofs_tool_call *call);
 void ofs_observe_finish(struct ofs_observing *o);
 
 /* Applies the rule. Members of `o` down to `settings` are set. 0 or -ENOMEM. */

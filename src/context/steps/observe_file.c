@@ -46,7 +46,7 @@ static bool find_open(const char *text, size_t len, const char **ret, size_t *re
 static const char *take_path(struct ofs_observing *o)
 {
 	const char *path = ofs_observe_take(o, OFS_OBSERVE_PATH_NAMES, "path"), *name;
-	const struct ofs_result *r = o->result;
+	const struct ofs_tool_result *r = o->result;
 	struct ofs_span inner = ofs_args_find(r->json, "file");
 	struct ofs_span said =
 		ofs_args_find(ofs_span_is_object(inner) ? inner : r->json, "filepath path");
@@ -69,7 +69,7 @@ static const char *take_path(struct ofs_observing *o)
 
 void ofs_observe_file(struct ofs_observing *o)
 {
-	const struct ofs_result *r = o->result;
+	const struct ofs_tool_result *r = o->result;
 	const char *path = take_path(o);
 	struct ofs_filetype type = ofs_observe_filetype(o, path);
 	size_t n = ofs_args_count(ofs_args_find(o->call->args, "paths filepaths files"));

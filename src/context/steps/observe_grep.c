@@ -122,7 +122,7 @@ static void count_files(const char *p, const char *end, struct count *n)
 	n->has_files = n->files > 0;
 }
 
-static void count_text(const struct ofs_result *r, struct count *n)
+static void count_text(const struct ofs_tool_result *r, struct count *n)
 {
 	const char *text = r->text, *end = text + r->text_len;
 	const char *eol = memchr(text, '\n', r->text_len);
@@ -189,7 +189,7 @@ static void say_counts(struct ofs_observing *o, const struct count *n)
 
 void ofs_observe_grep(struct ofs_observing *o)
 {
-	const struct ofs_result *r = o->result;
+	const struct ofs_tool_result *r = o->result;
 	const char *pattern = ofs_observe_take(o, PATTERN_NAMES, "pattern");
 	const char *path = ofs_observe_take(o, OFS_OBSERVE_DIR_NAMES, "path");
 	struct count n = { 0 };

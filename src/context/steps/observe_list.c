@@ -292,7 +292,7 @@ static void say_counts(struct ofs_observing *o, const struct count *n)
 
 void ofs_observe_list(struct ofs_observing *o)
 {
-	const struct ofs_result *r = o->result;
+	const struct ofs_tool_result *r = o->result;
 	struct count n = { 0 };
 
 	say_place(o);

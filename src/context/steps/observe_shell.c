@@ -161,7 +161,7 @@ static bool find_around(const char *text, size_t len, long long *ret)
 
 static bool find_exit(const struct ofs_observing *o, long long *ret)
 {
-	const struct ofs_result *r = o->result;
+	const struct ofs_tool_result *r = o->result;
 	struct ofs_span object = o->call->rest;
 	/* JSON in a text may be what a program printed. */
 	bool is_own = r->unwrapped.data || r->json.p == o->call->result.p;
@@ -262,8 +262,8 @@ static size_t cut_exit(const char *text, size_t len)
 
 static void say_output(struct ofs_observing *o)
 {
-	const struct ofs_result *r = o->result;
-	size_t lines = ofs_result_lines(r->text, r->text_len);
+	const struct ofs_tool_result *r = o->result;
+	size_t lines = ofs_tool_result_lines(r->text, r->text_len);
 
 	if (!r->text_len)
 		ofs_observe_say(o, "no output");
@@ -288,7 +288,7 @@ static void say_trouble(struct ofs_observing *o, const char *text, size_t len,
 static void say_error(struct ofs_observing *o)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf end = OFS_BUF_INIT;
-	const struct ofs_result *r = o->result;
+	const struct ofs_tool_result *r = o->result;
 	const char *text = r->text + r->errors, *line;
 	size_t len = r->text_len - r->errors, n;
 
@@ -320,7 +320,7 @@ static size_t count_characters(const char *p, size_t len, size_t most)
 
 void ofs_observe_shell(struct ofs_observing *o)
 {
-	const struct ofs_result *r = o->result;
+	const struct ofs_tool_result *r = o->result;
 	const char *command = take_command(o);
 	long long code = 0;
 	bool has_code = find_exit(o, &code);

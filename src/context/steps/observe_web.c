@@ -127,7 +127,7 @@ static bool count_embedded(const char *text, size_t len, size_t *ret)
 
 void ofs_observe_search(struct ofs_observing *o)
 {
-	const struct ofs_result *r = o->result;
+	const struct ofs_tool_result *r = o->result;
 	const char *query = ofs_observe_take(o, QUERY_NAMES, "query");
 	size_t n = 0;
 	bool counted = count_json(r->json, 0, &n) || count_json(r->text_json, 0, &n) ||
@@ -184,7 +184,7 @@ static bool read_status(struct ofs_span s, long long *ret)
 }
 
 /* In the members of the result, or in what the text begins with: "HTTP/1.1 200 OK". */
-static bool find_status(const struct ofs_result *r, long long *ret)
+static bool find_status(const struct ofs_tool_result *r, long long *ret)
 {
 	struct ofs_span s =
 		ofs_args_find(r->json, "statuscode status httpstatus code responsecode");
@@ -237,7 +237,7 @@ static const char *page_kind(const struct ofs_observing *o)
 
 void ofs_observe_visit(struct ofs_observing *o)
 {
-	const struct ofs_result *r = o->result;
+	const struct ofs_tool_result *r = o->result;
 	const char *url = take_url(o);
 	long long status;
 	bool has_status = find_status(r, &status);

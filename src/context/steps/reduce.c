@@ -28,9 +28,9 @@
 /* One call on its way. */
 struct reducing {
 	const struct ofs_reduce_request *request;
-	const struct ofs_call *call;
+	const struct ofs_tool_call *call;
 	const struct ofs_tool_setting *setting; /* NULL: none */
-	struct ofs_result result;
+	struct ofs_tool_result result;
 	struct ofs_spool spool; /* of result.content */
 	struct ofs_content content;
 	struct ofs_observing o;
@@ -43,7 +43,7 @@ static void reducing_finish(struct reducing *r)
 	ofs_offloaded_finish(&r->done);
 	ofs_observe_finish(&r->o);
 	ofs_spool_finish(&r->spool);
-	ofs_result_finish(&r->result);
+	ofs_tool_result_finish(&r->result);
 }
 
 static int no_memory(struct ofs_error *err)
@@ -63,7 +63,7 @@ static int look(struct reducing *r, enum ofs_tool_rule rule)
 	int failed;
 
 	ofs_observe_init(&r->o, rule, r->call);
-	failed = ofs_result_open(r->call->result, r->o.rule, &r->result);
+	failed = ofs_tool_result_open(r->call->result, r->o.rule, &r->result);
 	if (failed < 0)
 		return no_memory(r->err);
 	ofs_spool_wrap(&r->spool, r->result.content, r->result.content_len);
@@ -153,7 +153,7 @@ static int observe_by_template(struct reducing *r)
 static bool is_shown_whole(const struct reducing *r)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
-	const struct ofs_result *res = &r->result;
+	const struct ofs_tool_result *res = &r->result;
 
 	if (r->o.rule != OFS_TOOL_OTHER)
 		return false;
@@ -276,7 +276,7 @@ static int store(struct reducing *r)
 
 /* ---- the step */
 
-static int make_id(const struct ofs_call *call, char **ret)
+static int make_id(const struct ofs_tool_call *call, char **ret)
 {
 	uint8_t sha[OFS_SHA256_SIZE];
 	char hex[2 * OFS_SHA256_SIZE + 1];
@@ -329,7 +329,7 @@ static int make_step(struct reducing *r, struct ofs_step *ret)
 	return 0;
 }
 
-int ofs_reduce(const struct ofs_reduce_request *request, const struct ofs_call *call,
+int ofs_reduce(const struct ofs_reduce_request *request, const struct ofs_tool_call *call,
 	       struct ofs_error *err, struct ofs_step *ret)
 {
 	OFS_CLEANUP(reducing_finish)

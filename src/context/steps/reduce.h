@@ -24,7 +24,7 @@ struct ofs_reduce_request {
  * is opened when something is stored. The same call and tree give the same step. After a failure there is no step in the
  * history, and no part of a file. 0 or -errno with the reason in `err`.
  */
-int ofs_reduce(const struct ofs_reduce_request *request, const struct ofs_call *call,
+int ofs_reduce(const struct ofs_reduce_request *request, const struct ofs_tool_call *call,
 	       struct ofs_error *err, struct ofs_step *ret);
 
 #endif

@@ -31,15 +31,15 @@ static const char *const text_names[OFS_TOOL_COUNT] = {
 /* Where the members may be instead, one level down. */
 #define INNER_NAMES "file data result output response toolresult"
 
-void ofs_result_finish(struct ofs_result *r)
+void ofs_tool_result_finish(struct ofs_tool_result *r)
 {
 	json_decref(r->rest);
 	ofs_buf_finish(&r->decoded);
 	ofs_buf_finish(&r->unwrapped);
-	*r = (struct ofs_result){ 0 };
+	*r = (struct ofs_tool_result){ 0 };
 }
 
-size_t ofs_result_lines(const char *text, size_t len)
+size_t ofs_tool_result_lines(const char *text, size_t len)
 {
 	const char *p = text, *end = text + len;
 	size_t n = len && end[-1] != '\n';
@@ -51,7 +51,7 @@ size_t ofs_result_lines(const char *text, size_t len)
 	return n;
 }
 
-static void set_text(struct ofs_result *r, const char *text, size_t len)
+static void set_text(struct ofs_tool_result *r, const char *text, size_t len)
 {
 	r->text = text;
 	r->text_len = len;
@@ -84,7 +84,7 @@ static bool is_block_array(struct ofs_span array)
 }
 
 /* Appends the texts, a line end between two where there is none. */
-static void append_blocks(struct ofs_result *r, struct ofs_span array)
+static void append_blocks(struct ofs_tool_result *r, struct ofs_span array)
 {
 	struct ofs_span_cursor c = ofs_span_enter(array);
 	struct ofs_buf *out = &r->unwrapped;
@@ -172,7 +172,7 @@ static bool take_rest(json_t *rest, struct ofs_span object, struct ofs_span take
 }
 
 /* The same for an object, and one that holds it (the same or nothing: none does). */
-static bool take_rests(struct ofs_result *r, struct ofs_span outer, struct ofs_span object,
+static bool take_rests(struct ofs_tool_result *r, struct ofs_span outer, struct ofs_span object,
 		       struct ofs_span text, struct ofs_span errors)
 {
 	json_t *rest = json_object();
@@ -191,7 +191,7 @@ static bool take_rests(struct ofs_result *r, struct ofs_span outer, struct ofs_s
 }
 
 /* The text of the object and what is beside it, when it has one. 1, 0 or -ENOMEM. */
-static int unwrap_object(struct ofs_result *r, struct ofs_span outer, struct ofs_span object,
+static int unwrap_object(struct ofs_tool_result *r, struct ofs_span outer, struct ofs_span object,
 			 enum ofs_tool_rule rule)
 {
 	struct ofs_span text = ofs_args_find(object, text_names[rule]), errors = { 0 };
@@ -237,7 +237,7 @@ static bool is_wrapping(struct ofs_span object, enum ofs_tool_rule rule)
 	return rule == OFS_TOOL_VISIT && ofs_args_find(object, "url status statuscode title").p;
 }
 
-static int unwrap(struct ofs_result *r, bool in_string, enum ofs_tool_rule rule)
+static int unwrap(struct ofs_tool_result *r, bool in_string, enum ofs_tool_rule rule)
 {
 	struct ofs_span inner;
 	int n;
@@ -262,7 +262,7 @@ static int unwrap(struct ofs_result *r, bool in_string, enum ofs_tool_rule rule)
 }
 
 /* What the text holds, if that is an object or array; else nothing. */
-static struct ofs_span look_for_json(const struct ofs_result *r)
+static struct ofs_span look_for_json(const struct ofs_tool_result *r)
 {
 	struct ofs_span json = { 0 };
 	size_t i = 0;
@@ -274,9 +274,11 @@ static struct ofs_span look_for_json(const struct ofs_result *r)
 	return json;
 }
 
-int ofs_result_open(struct ofs_span value, enum ofs_tool_rule rule, struct ofs_result *ret)
+int ofs_tool_result_open(struct ofs_span value, enum ofs_tool_rule rule,
+			 struct ofs_tool_result *ret)
 {
-	OFS_CLEANUP(ofs_result_finish) struct ofs_result r = { .content = "", .text = "" };
+	OFS_CLEANUP(ofs_tool_result_finish)
+	struct ofs_tool_result r = { .content = "", .text = "" };
 	bool is_string = ofs_span_is_string(value);
 	int failed = 0;
 
@@ -303,6 +305,6 @@ int ofs_result_open(struct ofs_span value, enum ofs_tool_rule rule, struct ofs_r
 	else
 		r.text_json = r.json;
 	*ret = r;
-	r = (struct ofs_result){ 0 };
+	r = (struct ofs_tool_result){ 0 };
 	return 0;
 }

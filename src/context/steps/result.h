@@ -10,7 +10,7 @@
 #include "context/json/span.h"
 #include "context/tool.h"
 
-struct ofs_result {
+struct ofs_tool_result {
 	/*
 	 * What is stored: what a string says; of an object the text in it when all else is short, and then in `rest`;
 	 * else the JSON itself.
@@ -32,12 +32,13 @@ struct ofs_result {
 };
 
 /* Fit for OFS_CLEANUP. */
-void ofs_result_finish(struct ofs_result *r);
+void ofs_tool_result_finish(struct ofs_tool_result *r);
 
 /* Takes in the value (or nothing) that a tool of that kind gave; it must outlive `ret`. 0 or -ENOMEM. */
-int ofs_result_open(struct ofs_span value, enum ofs_tool_rule rule, struct ofs_result *ret);
+int ofs_tool_result_open(struct ofs_span value, enum ofs_tool_rule rule,
+			 struct ofs_tool_result *ret);
 
 /* Lines as sed counts them. */
-size_t ofs_result_lines(const char *text, size_t len);
+size_t ofs_tool_result_lines(const char *text, size_t len);
 
 #endif

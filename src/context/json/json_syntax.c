@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* That a text is JSON, all the way down; whoever walks it later need not look again. */
+/* Validates JSON completely, so that ofs_span_*() can walk it without checks. */
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "base/util.h"
 #include "base/text.h"
-#include "context/json/letters.h"
+#include "context/json/json_syntax.h"
 #include "context/json/span.h"
 
 /* A text being checked. */

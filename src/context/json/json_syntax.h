@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Letters of JSON, for those in this folder. */
-#ifndef OFS_CONTEXT_JSON_LETTERS_H
-#define OFS_CONTEXT_JSON_LETTERS_H
+/* Character classes of JSON, for the parsers in this folder. */
+#ifndef OFS_CONTEXT_JSON_SYNTAX_H
+#define OFS_CONTEXT_JSON_SYNTAX_H
 
 #include <stdbool.h>
 
