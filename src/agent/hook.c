@@ -162,19 +162,15 @@ static int answer_post(const struct ofs_agent *agent, const struct ofs_hook_even
 /* Allocated: RUN --task TASK -- bash -c 'LINE'. */
 static char *wrap_command(const char *run, const char *task, const char *line)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	struct ofs_text_stream s;
+	FILE *out = ofs_text_open(&s);
 
-	if (!out)
-		ofs_out_of_memory();
 	fputs(run, out);
 	if (task)
 		fprintf(out, " --task %s", task);
 	fputs(" -- bash -c ", out);
 	ofs_text_shell_word(out, line);
-	fclose(out);
-	return text;
+	return ofs_text_close(&s);
 }
 
 static int answer_pre(const struct ofs_agent *agent, const struct ofs_hook_event *e,

@@ -18,8 +18,8 @@
 
 #include <offloadfs/config.h>
 
-#include "base/util.h"
 #include "base/text.h"
+#include "base/util.h"
 #include "context/settings.h"
 #include "index/index.h"
 #include "index/schema.h"

@@ -9,13 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "cli/tasks.h"
 #include "client/access.h"
 #include "client/steps.h"
-#include "base/text.h"
 #include "context/steps/recap.h"
 #include "io/file.h"
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "base/util.h"
 #include "cli/checks.h"
 #include "cli/command.h"
@@ -17,7 +18,6 @@
 #include "cli/probe.h"
 #include "cli/report.h"
 #include "client/target.h"
-#include "base/text.h"
 #include "client/workspace.h"
 #include "io/mounts.h"
 #include "io/path.h"

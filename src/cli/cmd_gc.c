@@ -6,12 +6,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/text.h"
 #include "base/util.h"
 #include "cli/collection.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/target.h"
-#include "base/text.h"
 
 #define GC_SIGNAL 128 /* and the signal's number is the exit code */
 

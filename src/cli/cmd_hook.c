@@ -13,6 +13,7 @@
 #include "agent/settings_file.h"
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/text.h"
 #include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
@@ -20,7 +21,6 @@
 #include "client/naming.h"
 #include "client/spool.h"
 #include "client/target.h"
-#include "base/text.h"
 #include "context/settings.h"
 #include "io/file.h"
 #include "io/path.h"
@@ -57,10 +57,9 @@ static char *program_word(void)
 {
 	OFS_FREE char *self = realpath("/proc/self/exe", NULL);
 	OFS_FREE char *path = ofs_strdup(getenv("PATH") ? getenv("PATH") : "");
-	char *save = NULL, *folder, *text = NULL;
-	size_t len = 0;
+	char *save = NULL, *folder;
+	struct ofs_text_stream s;
 	struct stat st;
-	FILE *out;
 
 	if (!self || stat(self, &st) < 0)
 		return ofs_strdup(HOOK_PROGRAM);
@@ -72,12 +71,8 @@ static char *program_word(void)
 		if (access(file, X_OK) == 0)
 			break; /* another one is found first */
 	}
-	out = open_memstream(&text, &len);
-	if (!out)
-		return ofs_strdup(HOOK_PROGRAM);
-	ofs_text_shell_word(out, self);
-	fclose(out);
-	return text;
+	ofs_text_shell_word(ofs_text_open(&s), self);
+	return ofs_text_close(&s);
 }
 
 static void print_option(FILE *out, const char *name, const char *value)
@@ -92,31 +87,24 @@ static void print_option(FILE *out, const char *name, const char *value)
 static char *run_command(const struct hook_options *opts)
 {
 	OFS_FREE char *program = program_word();
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	struct ofs_text_stream s;
+	FILE *out = ofs_text_open(&s);
 
-	if (!out)
-		return NULL;
 	fprintf(out, "%s run", program);
 	print_option(out, "--dir", opts->target.dir);
 	print_option(out, "--store", opts->target.store);
 	print_option(out, "--max-bytes", opts->max_bytes);
 	print_option(out, "--max-lines", opts->max_lines);
-	fclose(out);
-	return text;
+	return ofs_text_close(&s);
 }
 
 /* Allocated: what the settings are to run. */
 static char *hook_command(const struct hook_options *opts)
 {
 	OFS_FREE char *program = program_word();
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	struct ofs_text_stream s;
+	FILE *out = ofs_text_open(&s);
 
-	if (!out)
-		return NULL;
 	fprintf(out, "%s hook %s --answer tool", program, opts->agent->name);
 	print_option(out, "--dir", opts->target.dir);
 	print_option(out, "--store", opts->target.store);
@@ -124,8 +112,7 @@ static char *hook_command(const struct hook_options *opts)
 	print_option(out, "--max-bytes", opts->max_bytes);
 	print_option(out, "--max-lines", opts->max_lines);
 	print_option(out, "--read-bytes", opts->read_bytes);
-	fclose(out);
-	return text;
+	return ofs_text_close(&s);
 }
 
 /* ---- events */

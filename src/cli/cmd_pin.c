@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "base/util.h"
 #include "cli/command.h"
 #include "cli/files.h"
 #include "cli/operand.h"
 #include "cli/report.h"
-#include "base/text.h"
 
 struct pin {
 	struct ofs_target_options target;

@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/util.h"
 #include "cli/command.h"
 #include "cli/operand.h"
 #include "cli/promotion.h"
 #include "cli/report.h"
 #include "client/naming.h"
-#include "base/text.h"
 
 struct promote_options {
 	struct ofs_target_options target;

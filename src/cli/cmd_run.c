@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
@@ -17,7 +18,6 @@
 #include "client/offload.h"
 #include "client/spool.h"
 #include "client/target.h"
-#include "base/text.h"
 #include "io/process.h"
 
 #define RUN_MAX_BYTES 2048

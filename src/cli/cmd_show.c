@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/util.h"
 #include "cli/command.h"
 #include "cli/gone.h"
@@ -14,7 +15,6 @@
 #include "cli/operand.h"
 #include "cli/report.h"
 #include "client/target.h"
-#include "base/text.h"
 
 #define SHOW_LABEL_WIDTH 10
 #define SHOW_GONE 3 /* exit code: the file was removed, and this is what it was */

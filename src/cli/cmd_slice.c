@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "base/util.h"
 #include "cli/command.h"
 #include "cli/operand.h"
@@ -16,7 +17,6 @@
 #include "cli/slice.h"
 #include "client/spool.h"
 #include "client/target.h"
-#include "base/text.h"
 
 #define SLICE_CHUNK ((size_t)64 << 10)
 #define SLICE_FORMS "10-20, 120, 120-, -50 (lines) or b0-4095 (bytes)"
@@ -44,19 +44,14 @@ static int slice_read(struct ofs_backend *backend, ofs_handle h, FILE *out)
 static int slice_read_json(const struct ofs_operand *o, ofs_handle h, const char *spec)
 {
 	OFS_FREE char *text = NULL, *path = ofs_operand_display(o);
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	struct ofs_text_stream s;
+	int r = slice_read(o->backend, h, ofs_text_open(&s));
 	json_t *json;
-	int r;
 
-	if (!out)
-		return -errno;
-	r = slice_read(o->backend, h, out);
-	if (fclose(out) != 0 && r == 0)
-		r = -errno;
+	text = ofs_text_close(&s);
 	if (r < 0)
 		return r;
-	json = json_pack("{s:s, s:s, s:s%}", "path", path, "slice", spec, "text", text, len);
+	json = json_pack("{s:s, s:s, s:s%}", "path", path, "slice", spec, "text", text, s.len);
 	if (!json)
 		return 1;
 	json_dumpf(json, stdout, JSON_INDENT(2));
@@ -72,16 +67,12 @@ static int slice_report_end(const struct ofs_operand *o, const char *name, const
 	bool bytes = ofs_slice_is_bytes(spec);
 	const char *start = spec + strcspn(spec, "0123456789");
 	uint64_t count = (uint64_t)o->attr.st_size;
-	size_t len = 0;
-	FILE *out;
+	struct ofs_text_stream s;
 
 	if (!bytes && ofs_backend_attribute(o->backend, o->path, "lines", &lines) == 0)
 		count = strtoull(lines, NULL, 10);
-	out = open_memstream(&text, &len);
-	if (!out)
-		return ofs_report_failure("out of memory");
-	ofs_text_count(out, count, bytes || !lines ? "byte" : "line");
-	fclose(out);
+	ofs_text_count(ofs_text_open(&s), count, bytes || !lines ? "byte" : "line");
+	text = ofs_text_close(&s);
 	return ofs_report_failure("'%s' has %s; %s%.*s starts past the end", name, text,
 				  bytes ? "byte " : "", (int)strspn(start, "0123456789"), start);
 }

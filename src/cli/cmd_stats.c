@@ -7,11 +7,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/text.h"
 #include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/target.h"
-#include "base/text.h"
 
 #define STATS_PATH ".offload/status.json"
 #define STATS_WIDTH 11

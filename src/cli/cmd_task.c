@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "base/util.h"
 #include "cli/collection.h"
 #include "cli/command.h"
@@ -16,7 +17,6 @@
 #include "cli/report.h"
 #include "cli/tasks.h"
 #include "client/target.h"
-#include "base/text.h"
 
 #define TASK_SIGNAL 128 /* and the signal's number is the exit code */
 

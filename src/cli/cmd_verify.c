@@ -12,12 +12,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "base/util.h"
 #include "cli/command.h"
 #include "cli/job.h"
 #include "cli/report.h"
 #include "client/target.h"
-#include "base/text.h"
 
 /* Exit codes of this command. */
 enum {
@@ -184,18 +184,13 @@ static int verify_print_json(struct verify *v)
 /* Allocated: the words that lead another `offload verify` here, each with a blank before it. */
 static char *verify_hint(const struct verify *v)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out;
+	struct ofs_text_stream s;
 
 	if (!v->options->operand)
 		return ofs_strdup(v->target->hint);
-	out = open_memstream(&text, &len);
-	if (!out)
-		return ofs_strdup("");
-	putc(' ', out);
-	ofs_text_shell_word(out, v->options->operand);
-	return fclose(out) == 0 ? text : ofs_strdup("");
+	putc(' ', ofs_text_open(&s));
+	ofs_text_shell_word(s.out, v->options->operand);
+	return ofs_text_close(&s);
 }
 
 /* What can be done about the problems that are left. */

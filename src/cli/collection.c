@@ -8,9 +8,9 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/util.h"
 #include "cli/report.h"
-#include "base/text.h"
 
 #define COLLECTION_PATIENCE (2 * OFS_NS_PER_S) /* before it is said that another one runs */
 

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/util.h"
 #include "base/text.h"
+#include "base/util.h"
 
 static const char *const states[OFS_STATES] = { "ok", "note", "warning", "problem" };
 
@@ -27,23 +27,11 @@ void ofs_findings_finish(struct ofs_findings *f)
 /* Allocated. */
 __attribute__((format(printf, 1, 0))) static char *findings_text(const char *fmt, va_list ap)
 {
-	OFS_FREE char *raw = NULL;
-	char *text = NULL;
-	size_t len = 0, used;
-	FILE *out;
+	OFS_FREE char *raw = ofs_vformat(fmt, ap);
+	struct ofs_text_stream s;
 
-	if (vasprintf(&raw, fmt, ap) < 0) {
-		raw = NULL;
-		return ofs_strdup("");
-	}
-	out = open_memstream(&text, &len);
-	if (!out)
-		return ofs_strdup("");
-	ofs_text_printable(out, raw, strlen(raw), false, SIZE_MAX, &used);
-	if (fclose(out) == 0)
-		return text;
-	free(text);
-	return ofs_strdup("");
+	ofs_text_line(ofs_text_open(&s), raw);
+	return ofs_text_close(&s);
 }
 
 void ofs_findings_add(struct ofs_findings *f, enum ofs_state state, const char *name,

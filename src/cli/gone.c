@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/util.h"
 #include "base/text.h"
+#include "base/util.h"
 
 #define GONE_REFS "refs/"
 
@@ -83,15 +83,8 @@ static void gone_print(FILE *out, const json_t *gone)
 
 char *ofs_gone_sentence(const json_t *gone)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
+	struct ofs_text_stream s;
 
-	if (!out)
-		return ofs_strdup("the file has expired and was removed");
-	gone_print(out, gone);
-	if (fclose(out) == 0)
-		return text;
-	free(text);
-	return ofs_strdup("the file has expired and was removed");
+	gone_print(ofs_text_open(&s), gone);
+	return ofs_text_close(&s);
 }

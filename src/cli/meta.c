@@ -6,6 +6,8 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "base/text.h"
 #include "base/util.h"
 
 void ofs_meta_finish(struct ofs_meta *m)
@@ -66,12 +68,10 @@ static const char *meta_kind(mode_t mode)
 
 static char *meta_time(time_t seconds)
 {
-	char text[64] = "";
-	struct tm tm;
+	struct ofs_buf text = OFS_BUF_INIT;
 
-	if (gmtime_r(&seconds, &tm))
-		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	return ofs_strdup(text);
+	ofs_text_time((int64_t)seconds * OFS_NS_PER_S, &text);
+	return ofs_buf_steal_str(&text);
 }
 
 int ofs_meta_load(struct ofs_backend *b, const char *path, const struct stat *attr,

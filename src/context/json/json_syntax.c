@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/util.h"
 #include "base/text.h"
+#include "base/util.h"
 #include "context/json/json_syntax.h"
 #include "context/json/span.h"
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/util.h"
 #include "base/text.h"
+#include "base/util.h"
 
 /* A letter for each member, in the order of `struct ofs_literal_style`. */
 static const char letters[] = "auzhsdc";

@@ -12,9 +12,9 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/redact.h"
+#include "base/text.h"
 #include "base/tokens.h"
 #include "base/util.h"
-#include "base/text.h"
 #include "context/chat/chat.h"
 #include "context/manage/compaction.h"
 #include "context/manage/compression.h"
@@ -89,14 +89,11 @@ static uint64_t *count_messages(const struct managing *m)
 /* Does not compress, and says why: in valid UTF-8, though a reason may quote anything and be cut. */
 static int leave(struct managing *m, const char *why)
 {
-	size_t len, used;
-	FILE *out = open_memstream(&m->note, &len);
+	struct ofs_text_stream s;
 
-	if (!out)
-		return 0;
-	fputs("not compressed: ", out);
-	ofs_text_printable(out, why, strlen(why), false, SIZE_MAX, &used);
-	fclose(out);
+	fputs("not compressed: ", ofs_text_open(&s));
+	ofs_text_line(s.out, why);
+	m->note = ofs_text_close(&s);
 	return 0;
 }
 

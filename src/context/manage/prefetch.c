@@ -12,8 +12,8 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
-#include "base/util.h"
 #include "base/text.h"
+#include "base/util.h"
 #include "codec/hash.h"
 #include "context/manage/terms.h"
 

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/util.h"
 #include "base/text.h"
+#include "base/util.h"
 
 #define CUT "..."
 #define ESC 0x1b

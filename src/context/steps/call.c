@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/util.h"
 #include "base/text.h"
+#include "base/util.h"
 #include "context/steps/args.h"
 
 #define TOOL_NAMES "tool toolname name"

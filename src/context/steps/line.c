@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/redact.h"
-#include "base/util.h"
 #include "base/text.h"
+#include "base/util.h"
 
 /* What a character may take in the input, with escape sequences and white space, before less is shown. */
 #define LINE_SPREAD 8
@@ -18,14 +18,6 @@
 #define LINE_MARK "..."
 /* Bytes of a word that is left out rather than cut. */
 #define LINE_WORD ((size_t)24)
-
-/* Appends the text as it may be shown: every text from a tool passes here, before it is cut. */
-static int shown_text(struct ofs_buf *out, const char *text, size_t len)
-{
-	int r = ofs_redact_text(out, text, len);
-
-	return r < 0 ? r : 0;
-}
 
 static bool is_space(char c)
 {
@@ -64,36 +56,30 @@ static size_t join_lines(char *text, size_t len)
 }
 
 /* Appends it as valid UTF-8 without control characters. */
-static int append_printable(struct ofs_buf *out, const char *text, size_t len)
+static void append_printable(struct ofs_buf *out, const char *text, size_t len)
 {
 	OFS_FREE char *printed = NULL;
-	size_t size = 0, used;
-	FILE *f = open_memstream(&printed, &size);
+	struct ofs_text_stream s;
+	size_t used;
 
-	if (!f)
-		return -errno;
-	ofs_text_printable(f, text, len, false, SIZE_MAX, &used);
-	if (fclose(f) != 0)
-		return -errno;
-	ofs_buf_append(out, printed, size);
-	return 0;
+	ofs_text_printable(ofs_text_open(&s), text, len, false, SIZE_MAX, &used);
+	printed = ofs_text_close(&s);
+	ofs_buf_append(out, printed, s.len);
 }
 
 /* All of a text on one line. */
-static int make_line(struct ofs_buf *out, const char *text, size_t len)
+static void make_line(struct ofs_buf *out, const char *text, size_t len)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf joined = OFS_BUF_INIT, plain = OFS_BUF_INIT;
-	int r;
 
-	ofs_buf_append(&joined, text, len);
 	if (!len)
-		return 0;
-	r = append_printable(&plain, (char *)joined.data, join_lines((char *)joined.data, len));
-	if (r < 0 || !plain.len)
-		return r;
+		return;
+	ofs_buf_append(&joined, text, len);
+	append_printable(&plain, (char *)joined.data, join_lines((char *)joined.data, len));
+	if (!plain.len)
+		return;
 	/* Without the escape sequences there may be blanks side by side. */
 	ofs_buf_append(out, plain.data, join_lines((char *)plain.data, plain.len));
-	return 0;
 }
 
 static bool is_inside(unsigned char c)
@@ -126,15 +112,14 @@ static size_t find_character(const uint8_t *p, size_t len, size_t n)
  * The line of the begin or end of a text, whole or somewhat longer than `max` characters; `ret_cut`: there
  * is more of the text.
  */
-static int line_of(struct ofs_buf *out, const char *text, size_t len, size_t max, bool end,
-		   bool *ret_cut)
+static void line_of(struct ofs_buf *out, const char *text, size_t len, size_t max, bool end,
+		    bool *ret_cut)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf shown = OFS_BUF_INIT;
 	size_t window = OFS_MIN(len, LINE_SPREAD * max + LINE_AHEAD), drop;
-	int r = shown_text(&shown, end ? text + len - window : text, window);
 
-	if (r < 0)
-		return r;
+	/* Every text from a tool passes here, before it is cut. */
+	ofs_redact_text(&shown, end ? text + len - window : text, window);
 	*ret_cut = window < len;
 	/* A secret that the window cuts in two is in what is dropped. */
 	drop = *ret_cut ? OFS_MIN(shown.len, LINE_AHEAD) : 0;
@@ -148,7 +133,7 @@ static int line_of(struct ofs_buf *out, const char *text, size_t len, size_t max
 	}
 	while (drop && drop < shown.len && is_inside(shown.data[drop]))
 		drop++;
-	return make_line(out, (const char *)shown.data + drop, shown.len - drop);
+	make_line(out, (const char *)shown.data + drop, shown.len - drop);
 }
 
 int ofs_line_append(struct ofs_buf *out, const char *text, size_t len, size_t max)
@@ -156,13 +141,10 @@ int ofs_line_append(struct ofs_buf *out, const char *text, size_t len, size_t ma
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
 	size_t mark = strlen(LINE_MARK), keep;
 	bool cut;
-	int r;
 
 	if (!len)
 		return 0;
-	r = line_of(&line, text, len, max, false, &cut);
-	if (r < 0)
-		return r;
+	line_of(&line, text, len, max, false, &cut);
 	if (count_characters(line.data, line.len) + (cut ? mark : 0) <= max) {
 		ofs_buf_append(out, line.data, line.len);
 		if (cut)
@@ -194,16 +176,13 @@ int ofs_line_append_end(struct ofs_buf *out, const char *text, size_t len, size_
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
 	size_t mark = strlen(LINE_MARK), count, skip = 0;
 	bool cut;
-	int r;
 
 	/* White space at the end would only use up the window. */
 	while (len && is_space(text[len - 1]))
 		len--;
 	if (!len)
 		return 0;
-	r = line_of(&line, text, len, max, true, &cut);
-	if (r < 0)
-		return r;
+	line_of(&line, text, len, max, true, &cut);
 	count = count_characters(line.data, line.len);
 	if (count + (cut ? mark : 0) > max) {
 		skip = find_character(line.data, line.len, count - (max - mark));
@@ -230,8 +209,7 @@ json_t *ofs_line_json_whole(const char *text, size_t len)
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf shown = OFS_BUF_INIT, out = OFS_BUF_INIT;
 	const char *p, *end;
 
-	if (shown_text(&shown, text, len) < 0)
-		return NULL;
+	ofs_redact_text(&shown, text, len);
 	p = (char *)shown.data;
 	end = p + shown.len;
 	while (p < end) {

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/util.h"
 #include "base/text.h"
+#include "base/util.h"
 #include "context/snapshot/trouble.h"
 #include "context/steps/args.h"
 #include "context/steps/failure.h"
@@ -179,18 +179,17 @@ static bool find_exit(const struct ofs_observing *o, long long *ret)
 
 /* ---- the command */
 
-/* An argv as a line; of ["bash", "-lc", LINE] it is LINE. 0 or -errno. */
-static int join_words(struct ofs_span array, struct ofs_buf *out)
+/* An argv as a line; of ["bash", "-lc", LINE] it is LINE. */
+static void join_words(struct ofs_span array, struct ofs_buf *out)
 {
 	struct ofs_span_cursor c = ofs_span_enter(array);
 	OFS_FREE char *line = NULL;
 	struct ofs_span word;
-	size_t n = 0, size = 0;
+	struct ofs_text_stream s;
+	size_t n = 0;
 	bool is_shell = false;
-	FILE *f = open_memstream(&line, &size);
+	FILE *f = ofs_text_open(&s);
 
-	if (!f)
-		return -errno;
 	while (ofs_span_next(&c, &word)) {
 		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 
@@ -200,18 +199,16 @@ static int join_words(struct ofs_span array, struct ofs_buf *out)
 			is_shell = text.data[0] == '-' && text.len >= 3 &&
 				   text.data[text.len - 2] == 'c';
 		if (n == 2 && is_shell) {
-			fclose(f);
+			line = ofs_text_close(&s);
 			ofs_buf_append(out, text.data, text.len - 1);
-			return 0;
+			return;
 		}
 		if (n++)
 			putc(' ', f);
 		ofs_text_shell_word(f, (char *)text.data);
 	}
-	if (fclose(f) != 0)
-		return -errno;
-	ofs_buf_append(out, line, size);
-	return 0;
+	line = ofs_text_close(&s);
+	ofs_buf_append(out, line, s.len);
 }
 
 /* The command in minimal_args; what it says, or NULL. */
@@ -219,7 +216,6 @@ static const char *take_command(struct ofs_observing *o)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	struct ofs_span value = ofs_args_find(o->call->args, COMMAND_NAMES), inner;
-	int r = 0;
 
 	if (ofs_span_is_object(value)) { /* {"action": {"command": [...]}} */
 		inner = ofs_args_find(value, COMMAND_NAMES);
@@ -230,11 +226,9 @@ static const char *take_command(struct ofs_observing *o)
 		value = ofs_args_find(inner, COMMAND_NAMES);
 	}
 	if (ofs_span_is_array(value))
-		r = join_words(value, &text);
+		join_words(value, &text);
 	else if (ofs_span_is_string(value))
 		ofs_args_head(value, &text);
-	if (r < 0)
-		o->no_memory = true;
 	if (!text.len)
 		return NULL;
 	json_object_set_new(o->args, "command",

@@ -105,9 +105,10 @@ static int fill_in(void *arg, const char *name, size_t len, struct ofs_buf *out)
 
 	if (!key)
 		return -ENOMEM;
-	if (strcmp(key, "size") == 0)
-		n = ofs_template_size(out, r->content.size) < 0 ? -ENOMEM : 1;
-	else if (strcmp(key, "tool") == 0)
+	if (strcmp(key, "size") == 0) {
+		ofs_template_size(out, r->content.size);
+		n = 1;
+	} else if (strcmp(key, "tool") == 0)
 		n = ofs_line_append(out, r->call->tool, strlen(r->call->tool),
 				    OFS_OBSERVATION_ARG_MAX) < 0
 			    ? -ENOMEM

@@ -114,7 +114,7 @@ static int fill_in(void *arg, const char *name, size_t len, struct ofs_buf *out)
 {
 	const struct ofs_step *step = arg;
 	uint64_t n;
-	int r;
+	int r = 0;
 
 	if (is_name(name, len, "tool"))
 		return append_text(out, step->tool_name);
@@ -130,9 +130,9 @@ static int fill_in(void *arg, const char *name, size_t len, struct ofs_buf *out)
 		r = append_args(step, out);
 	else if (is_name(name, len, "size") &&
 		 (ofs_step_number(step, "text_bytes", &n) || ofs_step_number(step, "bytes", &n)))
-		r = ofs_template_size(out, n);
+		ofs_template_size(out, n);
 	else if (is_name(name, len, "written") && ofs_step_number(step, "written", &n))
-		r = ofs_template_size(out, n);
+		ofs_template_size(out, n);
 	else
 		return append_value(step, name, len, out);
 	return r < 0 ? r : 1;

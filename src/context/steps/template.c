@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/util.h"
 #include "base/text.h"
+#include "base/util.h"
 #include "context/steps/line.h"
 
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
@@ -40,19 +40,14 @@ int ofs_template_expand(const char *tpl, ofs_template_fn fn, void *arg, struct o
 	return missing;
 }
 
-int ofs_template_size(struct ofs_buf *out, uint64_t bytes)
+void ofs_template_size(struct ofs_buf *out, uint64_t bytes)
 {
 	OFS_FREE char *text = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
+	struct ofs_text_stream s;
 
-	if (!f)
-		return -errno;
-	ofs_text_size(f, bytes);
-	if (fclose(f) != 0)
-		return -errno;
-	ofs_buf_append(out, text, len);
-	return 0;
+	ofs_text_size(ofs_text_open(&s), bytes);
+	text = ofs_text_close(&s);
+	ofs_buf_append(out, text, s.len);
 }
 
 int ofs_template_scalar(struct ofs_buf *out, const json_t *value, size_t max)

@@ -19,7 +19,7 @@ typedef int (*ofs_template_fn)(void *arg, const char *name, size_t len, struct o
 int ofs_template_expand(const char *tpl, ofs_template_fn fn, void *arg, struct ofs_buf *out);
 
 /* Appends "812 bytes", "4.2 KB". */
-int ofs_template_size(struct ofs_buf *out, uint64_t bytes);
+void ofs_template_size(struct ofs_buf *out, uint64_t bytes);
 
 /* Appends a text, number or boolean of at most `max` characters on one line. 1, 0 when it is none of these, or -errno. */
 int ofs_template_scalar(struct ofs_buf *out, const json_t *value, size_t max);

@@ -31,9 +31,9 @@ int ofs_endpoint_ask(const struct ofs_endpoint *e, struct ofs_completion *c, str
 #include <strings.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/thread.h"
 #include "base/util.h"
-#include "base/text.h"
 
 /* Of an answer, in bytes. */
 #define ANSWER_MAX ((size_t)4 << 20)
@@ -131,22 +131,18 @@ static void print_said(FILE *out, const struct call *call, const char *text)
 /* "the endpoint ORIGIN WHAT: SAID". */
 static int call_fail(const struct call *call, int code, const char *what, const char *said)
 {
-	char *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
+	OFS_FREE char *text = NULL;
+	struct ofs_text_stream s;
+	FILE *out = ofs_text_open(&s);
 
-	if (!out)
-		return -ENOMEM;
 	fprintf(out, "the endpoint %s ", call->origin);
 	print_said(out, call, what);
 	if (said && *said) {
 		fputs(": ", out);
 		print_said(out, call, said);
 	}
-	fclose(out);
-	ofs_error_set(call->err, code, "%s", text);
-	free(text);
-	return -code;
+	text = ofs_text_close(&s);
+	return ofs_error_set(call->err, code, "%s", text);
 }
 
 /* ---- where to */

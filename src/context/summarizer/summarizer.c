@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/util.h"
 #include "client/filter.h"
-#include "base/text.h"
 #include "context/summarizer/completion.h"
 #include "context/summarizer/endpoint.h"
 
@@ -132,17 +132,14 @@ static void write_instruction(const struct ofs_summarizer *s, struct ofs_buf *ou
 /* "the summarizer 'COMMAND'", allocated. */
 static char *name_of_command(const char *command)
 {
-	size_t len = strlen(command), size, used;
-	char *name = NULL;
-	FILE *out = open_memstream(&name, &size);
+	size_t len = strlen(command), used;
+	struct ofs_text_stream s;
+	FILE *out = ofs_text_open(&s);
 
-	if (!out)
-		return NULL;
 	fputs("the summarizer '", out);
 	ofs_text_printable(out, command, len, false, COMMAND_SHOWN_MAX, &used);
 	fputs(used < len ? "...'" : "'", out);
-	fclose(out);
-	return name;
+	return ofs_text_close(&s);
 }
 
 static int command_fail(const struct ofs_summarizer *s, const char *who, int code, const char *last,
