@@ -24,8 +24,8 @@ int ofs_device_check(struct ofs_error *err)
 	if (errno == ENOENT || errno == ENXIO || errno == ENODEV)
 		return ofs_error_set(
 			err, errno,
-			"%s is missing: load the module with 'modprobe fuse', or start the container with "
-			"'--device %s --cap-add SYS_ADMIN'",
+			"%s is missing: load the module with 'modprobe fuse', or start the "
+			"container with '--device %s --cap-add SYS_ADMIN'",
 			DEVICE, DEVICE);
 	return ofs_error_set(err, errno,
 			     "%s cannot be opened: %s: give this user read and write access to it",

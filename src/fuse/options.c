@@ -197,8 +197,8 @@ void ofs_options_print_usage(FILE *out)
 
 	fputs("usage: offloadfs [options] STORE MOUNTPOINT\n"
 	      "\n"
-	      "Mounts the store in the directory STORE (made when it is missing) at MOUNTPOINT, an empty\n"
-	      "directory, and goes to the background. 'fusermount3 -u MOUNTPOINT' ends it.\n"
+	      "Mounts the store in the directory STORE (created if missing) at MOUNTPOINT, an\n"
+	      "empty directory, and goes to the background. 'fusermount3 -u MOUNTPOINT' ends it.\n"
 	      "\n"
 	      "    -f                 stay in the foreground\n"
 	      "    -d                 debug output of libfuse (implies -f)\n"

@@ -79,7 +79,7 @@ static bool wait_for_one(struct ofs_signals *s)
 	}
 }
 
-/* An interruption is lost on a wait that has not quite begun, so it is repeated. */
+/* An interruption is lost on a wait that has not quite started, so it is repeated. */
 static void interrupt_until_end(struct ofs_signals *s)
 {
 	pthread_mutex_lock(&s->lock);

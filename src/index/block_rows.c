@@ -55,7 +55,7 @@ static void heirs_add(struct ofs_index *ix, uint64_t ino)
 		ofs_u64_list_add(l, ino);
 }
 
-/* A chunk gets another bearer; from none or to none it comes alive or dies. */
+/* Changes the bearer of a chunk, which becomes live with its first and dead without one. */
 static int chunk_set_bearer(struct ofs_index *ix, uint64_t id, const struct chunk_row *c,
 			    uint64_t bearer)
 {
@@ -72,8 +72,8 @@ static int chunk_set_bearer(struct ofs_index *ix, uint64_t id, const struct chun
 }
 
 /*
- * Deletes one dropped chunk, unless it has got a new reference since; 1 when there was one. Holds
- * the lock for that one only.
+ * Deletes one dropped chunk, unless it has a new reference since. 1: there was one. Holds the lock
+ * for that one only.
  */
 static int dropped_delete_next(struct ofs_index *ix)
 {
@@ -125,7 +125,7 @@ static int block_put(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64_
 	return ofs_db_run(&ix->db, OFS_STMT_BLOCK_DELETE, OFS_ARGS(ino, block));
 }
 
-/* `ino` lets go of a chunk; its block row is already gone or holds something else. */
+/* `ino` releases a chunk; its block row is already gone or holds another one. */
 static int chunk_drop(struct ofs_index *ix, uint64_t ino, uint64_t chunk, bool guest)
 {
 	uint64_t heir = 0, block;
@@ -156,7 +156,7 @@ static int chunk_drop(struct ofs_index *ix, uint64_t ino, uint64_t chunk, bool g
 	return r;
 }
 
-/* Puts `chunk` into a block: as its bearer when nobody else holds it. */
+/* Puts `chunk` into a block, which becomes its bearer if no other block holds it. */
 static int chunk_take(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64_t chunk,
 		      const struct chunk_row *c)
 {
@@ -214,9 +214,9 @@ static int inode_set_sha(struct ofs_index *ix, uint64_t ino, const uint8_t sha[3
 }
 
 /*
- * Block 0 is about to hold the chunk with the hash `now` (NULL: none). The hash of the whole
- * content stays what the caller last said: it is written out, or folded into the new chunk's, as it
- * takes. -ENOENT: no such inode.
+ * Block 0 is about to hold the chunk with the hash `now` (NULL: none). Keeps the recorded hash of
+ * the whole content: it is written out, or replaced by 0 if it equals the new chunk's. -ENOENT: no
+ * such inode.
  */
 static int inode_keep_sha(struct ofs_index *ix, uint64_t ino, const uint8_t *now)
 {
@@ -252,7 +252,7 @@ static int inode_exists(struct ofs_index *ix, uint64_t ino)
 	return ofs_db_first(&ix->db, OFS_STMT_INODE_STORED, OFS_ARGS(ino), &st);
 }
 
-/* What a block holds; chunk 0 when it is a hole. */
+/* The chunk in a block; 0: a hole. */
 static int block_get(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64_t *ret_chunk,
 		     bool *ret_guest)
 {
@@ -323,10 +323,7 @@ static int block_next(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64
 	return 0;
 }
 
-/*
- * Drops the first block at or after `block`; 1 when there was one. Holds the lock for that one
- * only.
- */
+/* Drops the first block at or after `block`. 1: there was one. Holds the lock for that one only. */
 static int block_drop_next(struct ofs_index *ix, uint64_t ino, uint64_t block)
 {
 	OFS_DB_LOCKED(&ix->db);

@@ -278,7 +278,7 @@ static int dead_next(struct ofs_index *ix, uint32_t pack, uint64_t off, struct d
 	return 0;
 }
 
-/* One offset out of a pack; -ENOENT when no frame fits the statement. */
+/* One offset in a pack; -ENOENT when no frame matches. */
 static int place_get(struct ofs_index *ix, enum ofs_index_stmt id, const int64_t *args, size_t n,
 		     uint64_t *ret)
 {
@@ -340,9 +340,7 @@ int ofs_index_list_dead(struct ofs_index *ix, uint64_t header, size_t max,
 	return 0;
 }
 
-/*
- * Forgets the first dead frame of a range; 1 when there was one. Holds the lock for that one only.
- */
+/* Deletes the first dead frame of a range. 1: there was one. Holds the lock for that one only. */
 static int dead_delete_next(struct ofs_index *ix, const struct ofs_index_dead *d)
 {
 	OFS_DB_LOCKED(&ix->db);

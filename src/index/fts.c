@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The search index as a database: opening it, beginning it anew, batches, counts. */
+/* The search index as a database: opening it, starting it anew, batches, counts. */
 #include "index/fts.h"
 
 #include <fcntl.h>
@@ -219,7 +219,7 @@ int ofs_fts_commit(struct ofs_fts *fts)
 	r = ofs_db_end(&fts->db, fts->db.failure);
 	if (r < 0 && r != -EUCLEAN)
 		fts_recount(fts);
-	/* What a statement found damaged has been dealt with. */
+	/* Damage found by a statement has been dealt with already. */
 	return fts->db.failure ? r : ofs_fts_done(fts, r);
 }
 
@@ -305,7 +305,7 @@ static int fts_merge(struct ofs_fts *fts)
 		r = ofs_db_run(&fts->db, OFS_FTS_GRAM_MERGE, OFS_ARGS(pages));
 	if (r < 0)
 		return r;
-	/* Of each statement that has nothing to merge the row "inserted" counts, and no more. */
+	/* A statement with nothing to merge counts as one change, the row "inserted". */
 	moved = sqlite3_total_changes64(fts->db.conn) - before - 2;
 	fts->merging = moved > 0;
 	fts->changed = true;
@@ -316,7 +316,7 @@ static int fts_merge(struct ofs_fts *fts)
 	return r < 0 ? r : 1;
 }
 
-/* Gives free pages back, and at last the write-ahead log; 1: there is more to do. */
+/* Gives free pages back, and finally the write-ahead log. 1: there is more to do. */
 static int fts_shrink(struct ofs_fts *fts)
 {
 	int64_t pages, unused;

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The search index: a SQLite database of its own beside the index, for search. It is derived data:
- * it may be deleted at any time and is then built anew by whoever fills it, and no promise of the
- * store rests on it.
+ * The search index: a full-text index in a SQLite database of its own beside the index. It holds
+ * derived data only: it may be deleted at any time and is then rebuilt by its writer.
  *
  * Content is indexed once for each SHA-256, by words and by trigrams, in parts of at most
- * OFS_FTS_PART_MAX bytes that are cut at line ends: each part is a document. Words are what lies
- * between characters that are neither letters nor digits, without case and diacritics. Files name
- * their content; a content that no file names is dead: it is never found, and takes its space until
- * ofs_fts_rebuild(), since a document cannot be taken out without its text.
+ * OFS_FTS_PART_MAX bytes that are cut at line ends: each part is a document. Words are the text
+ * between characters that are neither letters nor digits, without case and diacritics. Files refer
+ * to their content; a content without a file is dead: it is never found, but takes space until
+ * ofs_fts_rebuild(), since a document cannot be removed without its text.
  *
  * Every call may come from any thread. The connection's lock is held for one statement at a time,
- * so that searches go on between the statements of a batch; what a batch has written so far is
- * seen. Batches belong to one thread at a time. Callbacks run with no lock held, and may call the
+ * so that searches go on between the statements of a batch; they see what the batch has written so
+ * far. Batches belong to one thread at a time. Callbacks run with no lock held, and may call the
  * index.
  *
- * All return 0 (or a count) or -errno. -EUCLEAN: the database was damaged; it has been begun anew,
- * a batch that was open is gone, and ofs_fts_generation() gives another number.
+ * All functions return 0 (or a count) or -errno. -EUCLEAN: the database was damaged; it has been
+ * started anew, an open batch is lost, and ofs_fts_generation() has changed.
  */
 #ifndef OFS_INDEX_FTS_H
 #define OFS_INDEX_FTS_H
@@ -43,7 +42,7 @@ struct ofs_fts_doc {
 	uint64_t line;
 };
 
-/* What is known of a file. `stamp` is the caller's: it tells whether the file has changed since. */
+/* The entry of a file. `stamp` is the caller's, to tell whether the file has changed since. */
 struct ofs_fts_file {
 	uint64_t ino;
 	bool has_sha;
@@ -59,75 +58,75 @@ struct ofs_fts_counts {
 };
 
 /*
- * Opens `path` or creates it with mode 0600. What is there in another format, or damaged, is
- * removed and begun anew, which the log tells. -EBUSY: another process has it.
+ * Opens `path` or creates it with mode 0600. A database that is damaged or of another format is
+ * logged and started anew. -EBUSY: another process has it.
  */
 int ofs_fts_open(const char *path, struct ofs_error *err, struct ofs_fts **ret);
 
-/* An open batch is given up. NULL is allowed. */
+/* An open batch is rolled back. NULL is allowed. */
 void ofs_fts_close(struct ofs_fts *fts);
 
-/* Changes whenever the index has been begun anew; never 0. */
+/* Changes whenever the index is started anew; never 0. */
 uint64_t ofs_fts_generation(struct ofs_fts *fts);
 
 /* ---- filling it. All that writes must be in a batch, but set_complete and rebuild. */
 
 /* -EINVAL: one is open. */
 int ofs_fts_begin(struct ofs_fts *fts);
-/* After an error of any write: that error, and nothing of the batch stays. */
+/* After an error of any write: returns that error and rolls the batch back. */
 int ofs_fts_commit(struct ofs_fts *fts);
 void ofs_fts_rollback(struct ofs_fts *fts);
 
-/* Whether the content is there: 1 or 0. One that is not text counts as there. */
+/* 1 if the content is indexed, or is not text; else 0. */
 int ofs_fts_has_content(struct ofs_fts *fts, const uint8_t sha[32]);
 
 /* Reads content as pread(2) does. */
 typedef ssize_t (*ofs_fts_read_fn)(void *arg, void *buf, size_t size, uint64_t off);
 
 /*
- * Indexes a content of `size` bytes; one that is there already is left as it is. What has a NUL in
- * its first 8 KiB has no documents; bytes that are not UTF-8 are indexed as U+FFFD. `read` runs
- * with no lock held; its error, and a content that ends early (-ESTALE), leave no trace but dead
- * documents. A long content is committed and a new batch begun every few parts.
+ * Indexes a content of `size` bytes unless it is indexed already. A content with a NUL in its first
+ * 8 KiB has no documents; invalid UTF-8 is indexed as U+FFFD. `read` runs with no lock held; after
+ * its error, or when the content ends early (-ESTALE), only dead documents remain. For a long
+ * content, the batch is committed and a new one started every few parts.
  */
 int ofs_fts_put_content(struct ofs_fts *fts, const uint8_t sha[32], uint64_t size,
 			ofs_fts_read_fn read, void *arg);
 
 /*
- * Enters a file or what has changed about it. `sha` NULL: its content is not known; else the
- * content is there (-ENOENT: it is not). `title` and `tags` may be NULL. Strings need not be UTF-8.
+ * Enters or updates a file. `sha` NULL: its content is not known; else it must be indexed
+ * (-ENOENT). `title` and `tags` may be NULL. Strings need not be UTF-8.
  */
 int ofs_fts_put_file(struct ofs_fts *fts, uint64_t ino, const uint8_t *sha, const char *name,
 		     const char *title, const char *tags, int64_t stamp);
 
-/* One that is not there is no error. */
+/* A missing one is no error. */
 int ofs_fts_remove_file(struct ofs_fts *fts, uint64_t ino);
 
 /* -ENOENT. */
 int ofs_fts_get_file(struct ofs_fts *fts, uint64_t ino, struct ofs_fts_file *ret);
 
-/* Numbers of files above `after`, in order, up to `max`. Returns how many; 0 at the end. */
+/* Up to `max` inode numbers above `after`, in order. Returns their count; 0 at the end. */
 int ofs_fts_list_files(struct ofs_fts *fts, uint64_t after, uint64_t *ret, size_t max);
 
 /*
- * Whether who fills the index had nothing left to do when it said so last. Setting it is durable
- * when the call returns. Not in a batch.
+ * The writer's note that nothing is left to index. It is durable when the call returns. Not in a
+ * batch.
  */
 int ofs_fts_set_complete(struct ofs_fts *fts, bool complete);
 int ofs_fts_is_complete(struct ofs_fts *fts); /* 1 or 0 */
 
-/* Whether more than half of at least 1000 documents are dead. */
+/* True if more than half of at least 1000 documents are dead. */
 bool ofs_fts_is_wasteful(struct ofs_fts *fts);
 
 /*
- * Drops all documents. Files keep their names, and a stamp of 0 and no content: their contents are
+ * Drops all documents. Files keep their names, but get a stamp of 0 and no content: all content has
  * to be put again. Not in a batch.
  */
 int ofs_fts_rebuild(struct ofs_fts *fts);
 
 /*
- * When much has been added: makes the database smaller and faster to ask, a little at a time. 1:
- * there is more to do. Not in a batch.
+ * Makes the database smaller and queries faster after many additions, a little at a time. 1: there
+ * is more to do. Not in a batch.
  */
 int ofs_fts_tidy(struct ofs_fts *fts);
 
@@ -136,23 +135,23 @@ int ofs_fts_counts(struct ofs_fts *fts, struct ofs_fts_counts *ret);
 /* ---- asking it. A callback's nonzero return ends the list and is returned. */
 
 /*
- * Documents that match an expression of FTS5 ("a phrase", prefix*, AND, OR, NOT, NEAR), best first;
- * the smaller `bm25`, the better. -EINVAL: no valid expression.
+ * Documents that match an FTS5 expression ("a phrase", prefix*, AND, OR, NOT, NEAR), best first:
+ * with the smallest `bm25`. -EINVAL: the expression is invalid.
  */
 int ofs_fts_find_words(struct ofs_fts *fts, const char *match, size_t limit,
 		       int (*fn)(void *arg, const struct ofs_fts_doc *doc, double bm25), void *arg);
 
 /*
- * Documents that may contain all of the needles (UTF-8) as substrings, without regard to case and
- * diacritics, newest first: they have all their trigrams. -EINVAL: none, or one is shorter than
+ * Documents that may contain all needles (UTF-8) as substrings, ignoring case and diacritics,
+ * newest first: they have all their trigrams. -EINVAL: there is no needle, or one is shorter than
  * OFS_FTS_NEEDLE_MIN characters.
  */
 int ofs_fts_find_substring(struct ofs_fts *fts, const char *const *needles, size_t n, size_t limit,
 			   int (*fn)(void *arg, const struct ofs_fts_doc *doc), void *arg);
 
 /*
- * Files each needle of which is in the name, the title or the tags, without regard to case and
- * diacritics; the highest number first. Needles may be short; one that is empty: -EINVAL.
+ * Files that have each needle in the name, the title or the tags, ignoring case and diacritics; the
+ * highest number first. Needles may be short, but not empty (-EINVAL).
  */
 int ofs_fts_find_names(struct ofs_fts *fts, const char *const *needles, size_t n, size_t limit,
 		       int (*fn)(void *arg, uint64_t ino), void *arg);

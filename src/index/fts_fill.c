@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What goes into the search index: contents, in parts, and files. */
+/* Writing to the search index: contents, in parts, and files. */
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "index/fts_fold.h"
@@ -60,7 +60,9 @@ static int content_begin(struct filling *f, const uint8_t sha[32])
 	return r < 0 ? r : ofs_fts_written(f->fts, content_insert(f->fts, sha, &f->content));
 }
 
-/* All of it is there. Without this the row stays, so that its number is not given to another. */
+/*
+ * The content is complete. Without this the row stays incomplete, so that its number is not reused.
+ */
 static int content_end(struct filling *f)
 {
 	OFS_DB_LOCKED(&f->fts->db);
@@ -86,7 +88,10 @@ static int read_whole(struct filling *f, uint64_t off, size_t size)
 	return 0;
 }
 
-/* How much of `size` bytes that more follow is one part: up to the last line's end, if one ends. */
+/*
+ * The length of the first part of `size` bytes that more bytes follow: up to the last line end, if
+ * any.
+ */
 static size_t part_end(const uint8_t *text, size_t size)
 {
 	const uint8_t *end = memrchr(text, '\n', size);
@@ -144,7 +149,7 @@ static int insert_doc(struct filling *f, int64_t *ret)
 	return r;
 }
 
-/* Each table takes its turn at the lock, as each takes some milliseconds for a whole part. */
+/* The lock is taken for each table anew, since a whole part takes some milliseconds in each. */
 static int put_part(struct filling *f)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, folded = OFS_BUF_INIT;
@@ -243,7 +248,7 @@ int ofs_fts_get_file(struct ofs_fts *fts, uint64_t ino, struct ofs_fts_file *ret
 	return ofs_fts_done(fts, file_get(fts, ino, ret, &content));
 }
 
-/* One file more (1) or less (-1) names a content; 0 is none. */
+/* One file more (1) or less (-1) has the content; content 0 is none. */
 static int content_use(struct ofs_fts *fts, int64_t content, int by)
 {
 	OFS_STMT sqlite3_stmt *st = NULL;

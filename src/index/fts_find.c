@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Asking the search index. What a statement gives is gathered under the lock and handed on without
- * it, so that callbacks may take their time and ask again.
+ * Queries of the search index. Results are gathered under the lock and handed on without it, so
+ * that callbacks may take long and call the index.
  */
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -40,7 +40,7 @@ static int read_doc(sqlite3_stmt *st, struct ofs_fts_doc *ret)
 	return ofs_column_bytes(st, 0, ret->sha, sizeof(ret->sha));
 }
 
-/* What SQLite has no better word for than "error" is the expression's fault: the rest is ours. */
+/* A plain SQLITE_ERROR means that the expression is invalid. */
 static int find_errno(struct ofs_fts *fts, int rc)
 {
 	return (rc & 0xff) == SQLITE_ERROR ? -EINVAL : ofs_db_errno(&fts->db, rc);
@@ -91,7 +91,7 @@ int ofs_fts_find_words(struct ofs_fts *fts, const char *match, size_t limit,
 
 /* ---- substrings */
 
-/* Appends a string of an FTS5 expression: in quotes, with those within doubled. */
+/* Appends a string of an FTS5 expression, in quotes. */
 static void append_quoted(struct ofs_buf *out, const uint8_t *text, size_t len)
 {
 	ofs_buf_append(out, "\"", 1);

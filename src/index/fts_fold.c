@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "index/fts_fold.h"
 
-#include "base/util.h"
+#include "base/text.h"
 
-/* U+00C0 to U+017F without their marks; ' ': it stays as it is. */
+/* U+00C0 to U+017F without their marks; ' ': the character is kept. */
 static const char latin[] = "aaaaaa ceeeeiiii nooooo ouuuuy  "
 			    "aaaaaa ceeeeiiii nooooo ouuuuy y"
 			    "aaaaaaccccccccddddeeeeeeeeeegggg"
@@ -13,29 +13,19 @@ static const char latin[] = "aaaaaa ceeeeiiii nooooo ouuuuy  "
 
 size_t ofs_fts_decode(const uint8_t *p, size_t len, uint32_t *ret)
 {
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t n = p[0] < 0x80	       ? 1
-		   : p[0] >> 5 == 0x06 ? 2
-		   : p[0] >> 4 == 0x0e ? 3
-		   : p[0] >> 3 == 0x1e ? 4
-				       : 0;
+	int n = ofs_text_utf8(p, len);
 	uint32_t code;
 
-	if (!n || n > len)
+	if (n <= 0)
 		return 0;
 	code = n == 1 ? p[0] : p[0] & (0x7fu >> n);
-	for (size_t i = 1; i < n; i++) {
-		if (p[i] >> 6 != 2)
-			return 0;
+	for (int i = 1; i < n; i++)
 		code = code << 6 | (p[i] & 0x3f);
-	}
-	if (code < least[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-		return 0;
 	*ret = code;
-	return n;
+	return (size_t)n;
 }
 
-/* The letter that takes the place of a character; 0: none does. */
+/* The letter that replaces a character, or 0. */
 static char fold_to(uint32_t code)
 {
 	if (code >= 'A' && code <= 'Z')

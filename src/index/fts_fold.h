@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text as the search index takes it: UTF-8 without NULs, and what is alike made the same. */
+/* Normal form of text for the search index: UTF-8 without NULs, folded where asked to. */
 #ifndef OFS_INDEX_FTS_FOLD_H
 #define OFS_INDEX_FTS_FOLD_H
 
@@ -9,16 +9,13 @@
 #include "base/buf.h"
 
 /*
- * Appends the text as UTF-8: U+FFFD for each byte that is no part of it, a space for NUL. With
- * `fold` the letters A to Z and those of Latin with diacritics (U+00C0 to U+017F) become a to z,
- * and combining marks (U+0300 to U+036F) go. 0 or -ENOMEM.
+ * Appends the text as UTF-8, with U+FFFD for each invalid byte and a space for NUL. With `fold` the
+ * letters A to Z and Latin letters with diacritics (U+00C0 to U+017F) become a to z, and combining
+ * marks (U+0300 to U+036F) are dropped.
  */
 void ofs_fts_clean(const void *text, size_t len, int fold, struct ofs_buf *out);
 
-/*
- * Reads one character: its length in bytes; 0: the bytes there, of `len` > 0, begin none. `ret`
- * gets its code.
- */
+/* Decodes one character of the `len` > 0 bytes at `p`. Returns its length in bytes; 0: invalid. */
 size_t ofs_fts_decode(const uint8_t *p, size_t len, uint32_t *ret);
 
 #endif

@@ -16,14 +16,16 @@ const char ofs_fts_create[] =
 	"INSERT INTO meta VALUES(1, 0, 0);"
 	"CREATE TABLE content(id INTEGER PRIMARY KEY, sha BLOB, parts INT, users INT);"
 	"CREATE INDEX content_sha ON content(substr(sha, 1, 4));"
-	"CREATE TABLE doc(id INTEGER PRIMARY KEY, content INT, part INT, off INT, len INT, line INT);"
+	"CREATE TABLE doc(id INTEGER PRIMARY KEY, content INT, part INT, off INT, len INT,"
+	" line INT);"
 	"CREATE TABLE file(ino INTEGER PRIMARY KEY, content INT, stamp INT);"
 	"CREATE INDEX file_content ON file(content) WHERE content NOT NULL;"
 	"CREATE VIRTUAL TABLE word USING fts5(text, content='', detail=full,"
 	" tokenize='unicode61 remove_diacritics 2');"
 	"CREATE VIRTUAL TABLE gram USING fts5(text, content='', detail=none, columnsize=0,"
 	" tokenize='trigram');"
-	"CREATE VIRTUAL TABLE label USING fts5(name, title, tags, columnsize=0, tokenize='trigram');"
+	"CREATE VIRTUAL TABLE label USING fts5(name, title, tags, columnsize=0,"
+	" tokenize='trigram');"
 	"PRAGMA application_id = " STR(OFS_FTS_APPLICATION) ";"
 	"PRAGMA user_version = " STR(OFS_FTS_FORMAT) ";";
 

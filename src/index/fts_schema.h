@@ -3,11 +3,11 @@
  * The tables of the search index, format 1. application_id is OFS_FTS_APPLICATION, user_version
  * OFS_FTS_FORMAT; one of another format is thrown away.
  *
- *   meta     `complete`: who fills it had nothing left to do. `merged`: how many documents there were
- *            when segments were merged last.
+ *   meta     `complete`: nothing was left to index. `merged`: the number of documents when segments
+ *            were merged last.
  *   content  `parts` documents, -1 while they are being put, and for good if that failed; `users`:
  *            the files that name it. Found by the first bytes of the hash.
- *   doc      Part `part` of a content: `len` bytes from `off` on, which begins in line `line`. The id
+ *   doc      Part `part` of a content: `len` bytes from `off` on, starting in line `line`. The id
  *            is that of a row of `word` and of `gram`, and grows.
  *   word     FTS5 without content: words, with their places.
  *   gram     FTS5 without content: trigrams of the folded text (index/fts_fold.h), which documents
@@ -26,7 +26,7 @@ extern const char ofs_fts_layout[];
 /* Creates the tables and signs the database; run inside a transaction. */
 extern const char ofs_fts_create[];
 
-/* Empties what content is indexed in; run inside a transaction. */
+/* Drops all indexed content; run inside a transaction. */
 extern const char ofs_fts_clear[];
 
 enum ofs_fts_stmt {

@@ -27,13 +27,15 @@
 #define OFS_INDEX_FORMAT 4
 #define OFS_INDEX_FORMAT_OLD 2 /* the oldest that is upgraded when it is opened */
 
-/* A frame with fewer live bytes than that is worth rewriting together with others. */
+/* A frame with fewer live bytes is worth rewriting together with others. */
 #define OFS_FRAME_LOOSE 131072
 #define OFS_FRAME_LOOSE_DENSE 524288
 
 struct ofs_index;
 
-/* Inodes that have a name, by type, the sizes of the regular files among them, and tombstones. */
+/*
+ * Counts of inodes that have a name, by type, and of tombstones; `bytes` sums regular files' sizes.
+ */
 struct ofs_index_counts {
 	uint64_t files;
 	uint64_t dirs;
@@ -42,7 +44,7 @@ struct ofs_index_counts {
 	uint64_t tombstones; /* rows of that table */
 };
 
-/* What is true of the whole store. */
+/* Facts about the whole store. */
 struct ofs_index_meta {
 	uint8_t uuid[16];
 	uint64_t checkpoint; /* journal position: everything before it is in the index */
@@ -51,18 +53,18 @@ struct ofs_index_meta {
 	uint32_t pack; /* the pack being appended to, 0 before the first */
 	uint64_t pack_size; /* its committed size */
 	/*
-	 * Chunks from this id on may be without a reference because whoever put them did not come
-	 * to using them; 0: none is. See ofs_index_delete_unused().
+	 * Chunks from this id on may have no reference because their writer died before using them;
+	 * 0: none. See ofs_index_delete_unused().
 	 */
 	uint64_t unused_from;
-	uint64_t scrubbed; /* the frame that the scrub read last */
+	uint64_t scrubbed; /* the last frame that the scrub has read */
 	struct ofs_index_counts counts; /* kept by the caller */
 	/*
 	 * The age clock of the store and the wall clock at the same moment; nanoseconds since 1970.
 	 */
 	int64_t age;
 	int64_t age_wall;
-	int64_t wall_high; /* the highest that age_wall ever was; 0: none was kept yet */
+	int64_t wall_high; /* the highest age_wall so far; 0: not known yet */
 };
 
 struct ofs_index_inode {
@@ -75,7 +77,7 @@ struct ofs_index_inode {
 	uint64_t rdev;
 	uint64_t size;
 	int64_t atime, mtime, ctime, btime; /* nanoseconds since 1970 */
-	int64_t used; /* last use, on the age clock; what is below a second is not kept */
+	int64_t used; /* last use, on the age clock; stored in whole seconds */
 	uint64_t stored; /* bytes charged to it in packs */
 	int64_t lines; /* newline characters, -1: not counted */
 	bool has_sha; /* of the whole content; false while it is unknown */
@@ -91,8 +93,8 @@ struct ofs_index_dirent {
 };
 
 /*
- * Content that is expected to live for a while and the density at which it is kept. Frames hold
- * content of one class; what the classes mean is the caller's affair.
+ * A frame holds content of one class (base/class.h): content with a similar expected life, kept at
+ * the same density.
  */
 struct ofs_index_frame {
 	uint64_t id;
@@ -124,7 +126,7 @@ struct ofs_index_chunk {
 	bool bad; /* its frame cannot be read */
 };
 
-/* data_pos of content that is lost: it reads as an error until it is written again. */
+/* data_pos of lost content: reading it fails until it is written again. */
 #define OFS_INDEX_LOST_POS 1
 
 /* Content of a file that is still in the journal: `len` bytes at `off` of the file. */
@@ -134,7 +136,7 @@ struct ofs_index_draft {
 	uint64_t len;
 	uint64_t data_pos; /* 0: a hole, reads as zeros; OFS_INDEX_LOST_POS */
 	uint32_t data_len; /* of the whole journal record's data */
-	uint32_t data_off; /* where in it this extent begins */
+	uint32_t data_off; /* where in it this extent starts */
 };
 
 /*
@@ -157,15 +159,13 @@ int ofs_index_list_inodes(struct ofs_index *ix, uint64_t first, uint64_t last,
 int ofs_index_list_dir(struct ofs_index *ix, uint64_t dir,
 		       int (*fn)(void *arg, const struct ofs_index_dirent *e),
 		       void *arg); /* in no order */
-/* The directories that have a name for it. Reads every entry there is: for rare questions. */
+/* The directories that hold a name of it. Reads every entry: for rare questions. */
 int ofs_index_list_parents(struct ofs_index *ix, uint64_t ino, int (*fn)(void *arg, uint64_t dir),
 			   void *arg);
 int ofs_index_list_blocks(struct ofs_index *ix, uint64_t ino,
 			  int (*fn)(void *arg, uint64_t block, const struct ofs_index_chunk *c),
 			  void *arg); /* by block; -EUCLEAN: a chunk or its frame is missing */
-/*
- * The first block of each inode from `first` to `last` that has one: all there is of a small file.
- */
+/* The first block of each inode from `first` to `last` that has one: the whole of a small file. */
 int ofs_index_list_firsts(struct ofs_index *ix, uint64_t first, uint64_t last,
 			  int (*fn)(void *arg, uint64_t ino, const struct ofs_index_chunk *c),
 			  void *arg);
@@ -178,9 +178,8 @@ int ofs_index_get_xattrs(struct ofs_index *ix, uint64_t ino, struct ofs_buf *ret
 int ofs_index_list_labelled(struct ofs_index *ix, uint64_t after,
 			    int (*fn)(void *arg, uint64_t ino), void *arg);
 /*
- * The names of `ino`, and the directories that they are in. Reads every entry there is, some
- * thousand at a time: what is written meanwhile may be met or not. Not under the lock: `fn` may
- * call the index.
+ * The names of `ino` and their directories. Reads every entry, some thousand at a time: names
+ * written meanwhile may be listed or not. Not under the lock: `fn` may call the index.
  */
 int ofs_index_list_names(struct ofs_index *ix, uint64_t ino,
 			 int (*fn)(void *arg, uint64_t dir, const char *name), void *arg);
@@ -190,7 +189,7 @@ int ofs_index_find_chunk(struct ofs_index *ix, const uint8_t sha[32],
 			 struct ofs_index_chunk *ret); /* live ones; -ENOENT */
 int ofs_index_get_chunk(struct ofs_index *ix, uint64_t id,
 			struct ofs_index_chunk *ret); /* -ENOENT */
-/* The files that hold the chunk; one that holds it twice may come twice. */
+/* The files that hold the chunk; a file that holds it twice may be listed twice. */
 int ofs_index_list_holders(struct ofs_index *ix, uint64_t chunk, int (*fn)(void *arg, uint64_t ino),
 			   void *arg);
 /* The first file with a number above `after` that has more than one block; -ENOENT. */
@@ -202,7 +201,7 @@ int ofs_index_totals(struct ofs_index *ix, uint64_t block, uint64_t *ret_frames,
 int ofs_index_next_frame(struct ofs_index *ix, uint64_t after, struct ofs_index_frame *ret);
 int ofs_index_get_frame(struct ofs_index *ix, uint64_t id,
 			struct ofs_index_frame *ret); /* -ENOENT */
-/* The live chunks of a frame; reads every chunk there is. */
+/* The live chunks of a frame; reads every chunk of the index. */
 int ofs_index_list_chunks(struct ofs_index *ix, uint64_t frame,
 			  int (*fn)(void *arg, const struct ofs_index_chunk *c), void *arg);
 /*
@@ -216,7 +215,8 @@ int ofs_index_list_due(struct ofs_index *ix, int (*fn)(void *arg, const struct o
 int ofs_index_list_marks(struct ofs_index *ix, size_t max, int (*fn)(void *arg, uint64_t ino),
 			 void *arg);
 /*
- * What was kept of a removed inode, into the empty `ret`, and when, in seconds since 1970. -ENOENT.
+ * The record kept of a removed inode, into the empty `ret`, and the time of its removal, in seconds
+ * since 1970. -ENOENT.
  */
 int ofs_index_get_tombstone(struct ofs_index *ix, uint64_t ino, struct ofs_buf *ret,
 			    int64_t *ret_removed);
@@ -232,27 +232,22 @@ int ofs_index_disk_usage(struct ofs_index *ix, uint64_t *ret); /* bytes of datab
  */
 int ofs_index_checkpoint(struct ofs_index *ix);
 
-/*
- * The same, and makes a small database that has grown as small as it can be: for when nothing is
- * going on.
- */
+/* The same; also compacts a small database. For when the store is idle. */
 int ofs_index_settle(struct ofs_index *ix);
 
 /*
- * Checks the index against itself and, with `repair` (inside a write transaction), puts right what
- * can be put right from what is there. `problem(arg, ino, what, repaired)` is called for each thing
- * that is wrong (not under the lock): `ino` is the file that it concerns, or 0; `what` one line. Of
- * one kind at most about a thousand are told one by one. A repair may bring to light what is told
- * next: a directory that lost an entry has a link too many.
- * With `repair`, files that have lost their name get one, their number, in the directory `lost_dir`
- * (0, or one that cannot be reached from the root: they keep their content and stay nameless), and
- * content that is lost becomes drafts with OFS_INDEX_LOST_POS.
- * Long: the lock is held for the time of each single check. Each sees what is written of an open
- * transaction as well, so no other may be open meanwhile: the caller keeps writers out. What it
- * holds in memory of the index is outdated after a repair.
- * Returns 0 however many problems there were, -EUCLEAN when b-trees are damaged so that rows may
- * seem to be missing: then nothing was repaired from there on, and the transaction can only be
- * rolled back.
+ * Checks the consistency of the index and, with `repair` (inside a write transaction), repairs what
+ * can be derived from the rest. `problem(arg, ino, what, repaired)` is called for each finding, not
+ * under the lock: `ino` is the file concerned, or 0; `what` one line. At most about a thousand
+ * findings of one kind are reported one by one. A repair may cause a later finding: a directory
+ * that lost an entry has a link too many. With `repair`, files without a name get one, their
+ * number, in the directory `lost_dir` (0, or a directory that cannot be reached from the root: they
+ * stay nameless but keep their content), and lost content becomes drafts with OFS_INDEX_LOST_POS.
+ * This takes long and holds the lock for each single check. Each check sees the writes of an open
+ * transaction, so the caller keeps other writers out. After a repair the caller's cached rows are
+ * outdated. Returns 0 however many problems there were; -EUCLEAN when b-trees are damaged, so that
+ * rows may only seem to be missing: then nothing is repaired from there on, and the transaction can
+ * only be rolled back.
  */
 int ofs_index_check(struct ofs_index *ix, bool repair, uint64_t lost_dir,
 		    void (*problem)(void *arg, uint64_t ino, const char *what, bool repaired),
@@ -266,10 +261,10 @@ int ofs_index_check(struct ofs_index *ix, bool repair, uint64_t lost_dir,
 int ofs_index_begin(struct ofs_index *ix);
 int ofs_index_commit(struct ofs_index *ix); /* durable when it returns 0; on error, rolled back */
 void ofs_index_rollback(struct ofs_index *ix);
-/* Commits, or, when the writes came to the error `r`, rolls back and returns that. */
+/* Commits when `r` is 0; else rolls back and returns `r`. */
 int ofs_index_end(struct ofs_index *ix, int r);
 
-/* Makes the counts of the meta what the rows say; reads every inode. */
+/* Recomputes the counts of the meta from the rows; reads every inode. */
 int ofs_index_recount(struct ofs_index *ix);
 
 int ofs_index_put_meta(struct ofs_index *ix, const struct ofs_index_meta *meta);
@@ -277,7 +272,7 @@ int ofs_index_put_meta(struct ofs_index *ix, const struct ofs_index_meta *meta);
 /* `stored` is taken from the row only when it is new; later it is moved by block changes alone. */
 int ofs_index_put_inode(struct ofs_index *ix, const struct ofs_index_inode *row);
 
-/* Replaces all extended attributes of an inode; an empty list: it has none any more. */
+/* Replaces all extended attributes of an inode; an empty list removes them. */
 int ofs_index_set_xattrs(struct ofs_index *ix, uint64_t ino, const void *list, size_t len);
 
 /*
@@ -304,12 +299,13 @@ int ofs_index_put_frame(struct ofs_index *ix, const struct ofs_index_frame *fram
 int ofs_index_put_chunk(struct ofs_index *ix, uint64_t frame, const struct ofs_index_chunk *c);
 
 /*
- * Chunk `id` has a copy at `off` of frame `frame`, which holds it from now on. Its bearer's charge
- * follows. -ENOENT: no such chunk or frame, or the chunk is dead; -EUCLEAN: it does not fit there.
+ * Chunk `id` now lies at `off` of frame `frame`, where a copy was written. The charge of its bearer
+ * is adjusted. -ENOENT: no such chunk or frame, or the chunk is dead; -EUCLEAN: it does not fit
+ * there.
  */
 int ofs_index_move_chunk(struct ofs_index *ix, uint64_t id, uint64_t frame, uint32_t off);
 
-/* Deletes the chunks without a reference from id `from` on. */
+/* Deletes chunks without a reference, from id `from` on. */
 int ofs_index_delete_unused(struct ofs_index *ix, uint64_t from);
 
 /* -ENOENT: no such frame. */
@@ -318,15 +314,15 @@ int ofs_index_set_frame_bad(struct ofs_index *ix, uint64_t frame, bool bad);
 /*
  * Makes `chunk` (0: a hole) the content of one block of a file and moves the reference counts. The
  * cost of a chunk's share of its frame is charged to one of the files that hold it
- * (`inode.stored`): to the first, and when that one lets go, to another that is left. -ENOENT: no
+ * (`inode.stored`): to the first, and when that one releases it, to another holder. -ENOENT: no
  * such inode row (it is put first), or no such chunk.
  */
 int ofs_index_set_block(struct ofs_index *ix, uint64_t ino, uint64_t block, uint64_t chunk);
 
 /*
- * Calls `fn` once for each inode that inherited a charge from another file, or bears a chunk that
- * moved, and was not listed by this call yet; those of a transaction that was rolled back are
- * forgotten. For after the commit; not under the lock: `fn` may call the index.
+ * Calls `fn` once for each inode whose charge has changed by what happened to another file or to a
+ * frame since the last call, except in transactions that were rolled back. To be called after the
+ * commit; not under the lock: `fn` may call the index.
  */
 int ofs_index_take_recharged(struct ofs_index *ix, int (*fn)(void *arg, uint64_t ino), void *arg);
 
@@ -334,15 +330,15 @@ int ofs_index_take_recharged(struct ofs_index *ix, int (*fn)(void *arg, uint64_t
 int ofs_index_truncate_blocks(struct ofs_index *ix, uint64_t ino, uint64_t block);
 
 /*
- * A mark says that the content of an inode, or of all below a directory, may be in the wrong class.
+ * A mark: the content of an inode, or of all inodes below a directory, may be in the wrong class.
  */
 int ofs_index_put_mark(struct ofs_index *ix, uint64_t ino);
 int ofs_index_delete_mark(struct ofs_index *ix, uint64_t ino);
 
-/* Keeps `what` of an inode that was removed at `removed`, in seconds since 1970. */
+/* Keeps the record `what` of an inode that was removed at `removed`, in seconds since 1970. */
 int ofs_index_put_tombstone(struct ofs_index *ix, uint64_t ino, int64_t removed, const void *what,
 			    size_t len);
-/* Deletes those with a time before `removed`. */
+/* Deletes the tombstones from before `removed`. */
 int ofs_index_delete_tombstones(struct ofs_index *ix, int64_t removed, uint64_t *ret_n);
 
 /* Replaces all drafts of a file. */
@@ -350,11 +346,11 @@ int ofs_index_set_drafts(struct ofs_index *ix, uint64_t ino, const struct ofs_in
 			 size_t n);
 
 /*
- * Reclaiming. A frame none of whose chunks has a reference is dead. For each, the callback gets the
- * widest range around it that holds no live frame: from the end of the live frame before it to the
- * start of the live one after it (for the first frame from `header`, for the last to the end of the
- * last frame). Frames in one dead range are reported once. At most `max` ranges; the callback does
- * not run under the lock and may call the index.
+ * Reclaiming. A frame is dead when none of its chunks has a reference. For each dead frame the
+ * callback gets the widest range around it without a live frame: from the end of the live frame
+ * before it (or `header`) to the start of the live one after it (or the end of the last frame).
+ * Frames in one range are reported once. At most `max` ranges; the callback does not run under the
+ * lock and may call the index.
  */
 struct ofs_index_dead {
 	uint32_t pack;
@@ -365,12 +361,12 @@ struct ofs_index_dead {
 int ofs_index_list_dead(struct ofs_index *ix, uint64_t header, size_t max,
 			int (*fn)(void *arg, const struct ofs_index_dead *d), void *arg);
 /*
- * Forgets the dead frames in that range; inside a write transaction. Their ids are used again, so
- * no chunk of them may still wait for its first reference.
+ * Deletes the dead frames in that range; inside a write transaction. Their ids are reused, so none
+ * of their chunks may still wait for its first reference.
  */
 int ofs_index_delete_dead(struct ofs_index *ix, const struct ofs_index_dead *d);
 
-/* What an inode is charged now (after a commit moved charges). */
+/* The bytes charged to an inode now; commits may move charges. */
 int ofs_index_get_stored(struct ofs_index *ix, uint64_t ino, uint64_t *ret);
 
 #endif

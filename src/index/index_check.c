@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goes through the rules of the index (rules.c) and, where asked to, puts right what they find.
- * Nothing is concluded from rows that may only seem to be missing: once a b-tree is known to be
- * damaged nothing is repaired any more.
+ * Runs the rules of the index (rules.c) and repairs their findings where asked to. Once a b-tree is
+ * known to be damaged, rows may only seem to be missing, and nothing is repaired any more.
  */
 #include <stdio.h>
 
+#include "base/alloc.h"
 #include "index/index_state.h"
 #include "index/rules.h"
 
-#define FINDINGS_MAX 1000 /* of one rule; of the others only the number is told */
+#define FINDINGS_MAX 1000 /* of one rule; the others are only counted */
 
 struct finding {
 	uint64_t ino;
@@ -45,31 +45,25 @@ static void checking_destroy(struct checking **k)
 	free(*k);
 }
 
-/* Takes the text over. Names may hold any bytes: what would tear the line goes. */
-static int findings_add(struct findings *f, uint64_t ino, char *text)
+/* Takes `text` over. Names may hold any bytes: those that would break the line are replaced. */
+static void findings_add(struct findings *f, uint64_t ino, char *text)
 {
-	if (!text)
-		return -ENOMEM;
 	for (char *p = text; *p; p++)
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			*p = '?';
 	f->list[f->n++] = (struct finding){ ino, text };
-	return 0;
 }
 
-/* SQLite tells of one b-tree in one text, under a heading. */
-static int findings_add_lines(struct findings *f, const char *text)
+/* SQLite reports on one b-tree in one text, under a heading. */
+static void findings_add_lines(struct findings *f, const char *text)
 {
-	int r = 0;
-
-	while (r == 0 && *text && f->n < FINDINGS_MAX) {
+	while (*text && f->n < FINDINGS_MAX) {
 		size_t len = strcspn(text, "\n");
 
 		if (len && strncmp(text, "***", 3) != 0)
-			r = findings_add(f, 0, strndup(text, len));
+			findings_add(f, 0, ofs_strndup(text, len));
 		text += len + (text[len] == '\n');
 	}
-	return r;
 }
 
 static int findings_take(struct findings *f, const struct ofs_rule *c, sqlite3_stmt *st)
@@ -83,8 +77,10 @@ static int findings_take(struct findings *f, const struct ofs_rule *c, sqlite3_s
 	if (!text)
 		return -ENOMEM;
 	if (c->tree)
-		return findings_add_lines(f, text);
-	return findings_add(f, ofs_column_u64(st, 0), strdup(text));
+		findings_add_lines(f, text);
+	else
+		findings_add(f, ofs_column_u64(st, 0), ofs_strdup(text));
+	return 0;
 }
 
 /* Prepares the first statement of `sql`; `*ret_rest` is what follows it. Under the lock. */
@@ -118,7 +114,7 @@ static int check_find(struct checking *k, const struct ofs_rule *c)
 	return r;
 }
 
-/* Whether there is nothing (left) to be found. Under the lock. */
+/* *ret is true when the rule finds nothing (any more). Under the lock. */
 static int check_is_clean(struct checking *k, const struct ofs_rule *c, bool *ret)
 {
 	OFS_CLEANUP(finalize) sqlite3_stmt *st = NULL;
@@ -143,24 +139,23 @@ static int check_repair(struct checking *k, const struct ofs_rule *c, bool *ret_
 		if (r == 0)
 			r = ofs_db_step(&k->ix->db, st);
 	}
-	/* An index that cannot be made again: what it is made from is damaged as well. */
+	/* The index cannot be rebuilt: its table is damaged as well. */
 	if (c->tree && r == -EEXIST)
 		r = -EUCLEAN;
 	return r < 0 ? r : check_is_clean(k, c, ret_repaired);
 }
 
-/* A check that came to no end gets a line, unless the failure is not the index's. */
+/* Damage that ends a check early is a finding; other failures are returned. */
 static int check_broke(struct checking *k, const struct ofs_rule *c, int failure)
 {
-	char *text;
-
 	k->damaged = true;
-	if (failure != -EUCLEAN || k->found.n == FINDINGS_MAX)
-		return failure == -EUCLEAN ? 0 : failure;
-	if (asprintf(&text, "the index is damaged: the check of %s came to no end: %s", c->of,
-		     sqlite3_errmsg(k->ix->db.conn)) < 0)
-		text = NULL;
-	return findings_add(&k->found, 0, text);
+	if (failure != -EUCLEAN)
+		return failure;
+	if (k->found.n < FINDINGS_MAX)
+		findings_add(&k->found, 0,
+			     ofs_format("the index is damaged: the check of %s came to no end: %s",
+					c->of, sqlite3_errmsg(k->ix->db.conn)));
+	return 0;
 }
 
 static int check_one(struct checking *k, const struct ofs_rule *c, bool *ret_repaired)
@@ -206,14 +201,12 @@ int ofs_index_check(struct ofs_index *ix, bool repair, uint64_t lost_dir,
 		    void (*problem)(void *arg, uint64_t ino, const char *what, bool repaired),
 		    void *arg)
 {
-	OFS_CLEANUP(checking_destroy) struct checking *k = calloc(1, sizeof(*k));
+	OFS_CLEANUP(checking_destroy) struct checking *k = ofs_alloc(sizeof(*k));
 	bool repaired;
 	int r = check_begin(ix, repair);
 
 	if (r < 0)
 		return r;
-	if (!k)
-		return -ENOMEM;
 	k->ix = ix;
 	k->repair = repair;
 	k->lost_dir = lost_dir;

@@ -33,7 +33,7 @@ static int64_t time_from(uint64_t base, sqlite3_stmt *st, int column)
 	return (int64_t)(base + ofs_column_u64(st, column));
 }
 
-/* The last use: so many seconds after that of ctime. */
+/* The last use is stored as seconds after ctime. */
 static int64_t used_from(int64_t ctime, sqlite3_stmt *st, int column)
 {
 	uint64_t seconds = (uint64_t)ofs_seconds(ctime) + ofs_column_u64(st, column);
@@ -320,7 +320,7 @@ int ofs_index_put_tombstone(struct ofs_index *ix, uint64_t ino, int64_t removed,
 			    len ? what : "", len);
 }
 
-/* Looks at the next ones after *after and moves it there; 0 behind the last one, else 1. */
+/* Handles the next tombstones after *after, which it advances. 0: there are no more, else 1. */
 static int delete_portion(struct ofs_index *ix, int64_t removed, int64_t *after, uint64_t *n)
 {
 	OFS_DB_LOCKED(&ix->db);

@@ -50,7 +50,7 @@ int ofs_index_list_parents(struct ofs_index *ix, uint64_t ino, int (*fn)(void *a
 #define PORTION 1024 /* entries */
 #define NAME_MAX_BYTES 255
 
-/* Behind which entry to go on, and what was found before it. */
+/* The entry after which to continue, and the names found so far. */
 struct scan {
 	uint64_t ino;
 	uint64_t dir;
@@ -103,7 +103,7 @@ static int scan_portion(struct ofs_index *ix, struct scan *k)
 	return r;
 }
 
-/* Hands over what was found, and forgets it. */
+/* Hands over the names found so far, and empties the list. */
 static int scan_tell(struct scan *k, int (*fn)(void *arg, uint64_t dir, const char *name),
 		     void *arg)
 {

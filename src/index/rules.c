@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The index against itself: each rule is one statement that finds what is wrong, so that it sees
- * one state of the index, and the statements that put it right. Later ones rely on what earlier
- * ones have put right.
+ * Each rule is one statement that finds violations, so that it sees one state of the index, and the
+ * statements that repair them. Later rules rely on the repairs of earlier ones.
  *
  * Rows are visited in the order of the table that is looked up, or sorted into it: random reads of
- * a large table are what makes a check slow. There is no index on dirent(ino), block(chunk) or
+ * a large table would make a check slow. There is no index on dirent(ino), block(chunk) or
  * chunk(frame).
  */
 #include "index/rules.h"
@@ -25,17 +24,18 @@
 #define DIRENT_FILE "type = 8"
 #define DIRENT_TYPE(row) "(" row ".mode >> 12 & 15)"
 #define NAME(row) "CAST(" row ".name AS TEXT)"
-/* All blocks of all files: the first of each is kept in its inode. */
+/* All blocks of all files: the first one of each is stored in its inode. */
 #define FIRST_CHUNK "iif(chunk < 0, -chunk, chunk)"
 #define BLOCKS                                                                  \
 	"(SELECT ino, 0 AS block, " FIRST_CHUNK " AS chunk, chunk < 0 AS guest" \
 	" FROM inode WHERE chunk <> 0 UNION ALL SELECT ino, block, chunk, guest FROM block)"
 
+/* clang-format off */
+
 #define FIND_TREE(table)                                                \
 	"SELECT 0, integrity_check FROM pragma_integrity_check('" table \
 	"') WHERE integrity_check <> 'ok'"
-
-/* clang-format off */
+#define TREE(table) { "table " table, FIND_TREE(table), "REINDEX " table, .tree = true }
 
 /* ---- rows that belong to an inode */
 
@@ -45,17 +45,17 @@
 	" AND EXISTS (SELECT 1 FROM inode)"
 #define REPAIR_NO_ROOT \
 	"INSERT INTO inode SELECT " ROOT ", 0, 16877, uid, gid, 2 + (SELECT count(*) FROM dirent" \
-	" WHERE parent = " ROOT " AND " DIRENT_DIR "), 0, 0, mtime, 0, 0, 0, 0, -1, NULL, NULL, 0, 0" \
-	" FROM inode ORDER BY ino LIMIT 1"
+	" WHERE parent = " ROOT " AND " DIRENT_DIR "), 0, 0, mtime, 0, 0, 0, 0, -1, NULL," \
+	" NULL, 0, 0 FROM inode ORDER BY ino LIMIT 1"
 
-/* Two witnesses against the mode: what it has, and the entry that names it. */
+/* The mode is wrong when both its rows and the entry that names it contradict it. */
 #define NOT_DIR \
 	" FROM (SELECT DISTINCT parent FROM dirent) d CROSS JOIN inode i ON i.ino = d.parent" \
 	" WHERE NOT " IS_DIR("i") " AND (i.ino = " ROOT \
 	" OR i.ino IN (SELECT ino FROM dirent WHERE " DIRENT_DIR "))"
 #define FIND_NOT_DIR \
-	"SELECT i.ino, format('inode %llu has entries and is named as a directory, but its mode is" \
-	" %llo', i.ino, i.mode)" NOT_DIR
+	"SELECT i.ino, format('inode %llu has entries and is named as a directory, but its" \
+	" mode is %llo', i.ino, i.mode)" NOT_DIR
 #define REPAIR_NOT_DIR \
 	"UPDATE inode SET mode = mode & 4095 | 16384 WHERE ino IN (SELECT i.ino" NOT_DIR ")"
 
@@ -65,8 +65,8 @@
 	" OR EXISTS (SELECT 1 FROM draft d WHERE d.ino = i.ino))" \
 	" AND +i.ino IN (SELECT ino FROM dirent WHERE " DIRENT_FILE ")"
 #define FIND_NOT_FILE \
-	"SELECT i.ino, format('inode %llu has content and is named as a file, but its mode is %llo'," \
-	" i.ino, i.mode)" NOT_FILE
+	"SELECT i.ino, format('inode %llu has content and is named as a file, but its mode" \
+	" is %llo', i.ino, i.mode)" NOT_FILE
 #define REPAIR_NOT_FILE \
 	"UPDATE inode SET mode = mode & 4095 | 32768 WHERE ino IN (SELECT i.ino" NOT_FILE ")"
 
@@ -103,14 +103,13 @@
 	" (SELECT 1 FROM inode i WHERE i.ino = block.ino AND " IS_FILE("i") ");" \
 	"UPDATE inode SET chunk = 0 WHERE chunk <> 0 AND NOT " IS_FILE("inode")
 
-/* Nobody looks for a first block in the table of the others. */
+/* A first block is never looked up in this table. */
 #define FIND_FIRST \
 	"SELECT ino, format('block %lld of inode %llu is not where it is looked for', block, ino)" \
 	" FROM block WHERE (block > 0) IS NOT 1"
 #define REPAIR_FIRST \
 	"UPDATE inode SET chunk = b.chunk FROM block b WHERE b.ino = inode.ino AND b.block = 0" \
-	" AND inode.chunk = 0;" \
-	"DELETE FROM block WHERE (block > 0) IS NOT 1"
+	" AND inode.chunk = 0;DELETE FROM block WHERE (block > 0) IS NOT 1"
 
 /* ---- names */
 
@@ -133,9 +132,10 @@
 
 #define FIND_NAMED \
 	"SELECT iif(i.ino IS NULL, d.parent, i.ino), iif(i.ino IS NULL," \
-	" format('''%s'' in directory %llu names inode %llu, which does not exist', " NAME("d") "," \
-	" d.parent, d.ino), format('''%s'' in directory %llu says type %lld, inode %llu is of type" \
-	" %lld', " NAME("d") ", d.parent, d.type, d.ino, " DIRENT_TYPE("i") "))" \
+	" format('''%s'' in directory %llu names inode %llu, which does not exist'," \
+	" " NAME("d") "," \
+	" d.parent, d.ino), format('''%s'' in directory %llu says type %lld, inode %llu is" \
+	" of type %lld', " NAME("d") ", d.parent, d.type, d.ino, " DIRENT_TYPE("i") "))" \
 	" FROM dirent d LEFT JOIN inode i ON i.ino = d.ino WHERE d.type IS NOT " DIRENT_TYPE("i") \
 	" OR i.ino IS NULL"
 #define REPAIR_NAMED \
@@ -143,7 +143,7 @@
 	"UPDATE dirent SET type = " DIRENT_TYPE("i") " FROM inode i" \
 	" WHERE i.ino = dirent.ino AND type IS NOT " DIRENT_TYPE("i")
 
-/* A directory has one name: in the directory that it says is its parent, if there. */
+/* A directory has one name: the one in its recorded parent, if it is there. */
 #define SECOND_NAME \
 	" FROM (SELECT d.parent, d.name, d.ino, row_number() OVER (PARTITION BY d.ino" \
 	" ORDER BY (SELECT i.parent IS d.parent FROM inode i WHERE i.ino = d.ino) DESC," \
@@ -166,7 +166,8 @@
 
 /* Nothing is moved into a directory that cannot be reached itself. */
 #define LOST_DIR_REACHED \
-	"?1 IN (WITH RECURSIVE reached(ino) AS (VALUES(" ROOT ") UNION SELECT d.ino FROM reached r" \
+	"?1 IN (WITH RECURSIVE reached(ino) AS (VALUES(" ROOT ") UNION SELECT d.ino FROM" \
+	" reached r" \
 	" CROSS JOIN dirent d ON d.parent = r.ino AND d." DIRENT_DIR ") SELECT ino FROM reached)"
 #define REPAIR_NAMELESS \
 	"CREATE TEMP TABLE nameless(ino INTEGER PRIMARY KEY);" \
@@ -185,7 +186,7 @@
 	" AND " DIRENT_DIR ") WHERE ino = ?1 AND EXISTS (SELECT 1 FROM nameless);" \
 	"DROP TABLE nameless"
 
-/* Directories that neither the root nor any without a name is above of. */
+/* Directories that are neither below the root nor below a nameless directory. */
 #define WITH_CIRCLE \
 	"WITH RECURSIVE top(ino) AS (SELECT i.ino FROM inode i WHERE " IS_DIR("i") \
 	" AND (i.ino = " ROOT " OR i.ino NOT IN (SELECT ino FROM dirent WHERE " DIRENT_DIR "))" \
@@ -194,10 +195,10 @@
 	" circle(ino) AS MATERIALIZED (SELECT i.ino FROM inode i WHERE " IS_DIR("i") \
 	" AND i.ino NOT IN (SELECT ino FROM top))"
 #define FIND_CIRCLE \
-	WITH_CIRCLE " SELECT ino, format('directory %llu cannot be reached from the root: it lies in" \
-	" a circle of directories, or below one', ino) FROM circle"
+	WITH_CIRCLE " SELECT ino, format('directory %llu cannot be reached from the root:" \
+	" it lies in a circle of directories, or below one', ino) FROM circle"
 
-/* Each circle is opened above the directory with the least number. */
+/* Each circle is cut above the directory with the lowest number. */
 #define REPAIR_CIRCLE \
 	WITH_CIRCLE ", up(ino, at) AS (SELECT d.ino, d.parent FROM circle c CROSS JOIN dirent d" \
 	" ON d.ino = c.ino AND d." DIRENT_DIR ")," \
@@ -211,7 +212,8 @@
 #define NAMES \
 	"(SELECT ino, count(*) AS n FROM dirent GROUP BY ino)"
 #define FIND_LINKS \
-	"SELECT i.ino, format('inode %llu has %lld links but %lld names', i.ino, i.nlink, d.n) FROM " \
+	"SELECT i.ino, format('inode %llu has %lld links but %lld names', i.ino, i.nlink," \
+	" d.n) FROM " \
 	NAMES " d CROSS JOIN inode i ON i.ino = d.ino WHERE NOT " IS_DIR("i") \
 	" AND i.nlink IS NOT d.n"
 #define REPAIR_LINKS \
@@ -225,22 +227,24 @@
 	" WHERE i.nlink IS NOT i.n AND (i.nlink <> 0 OR i.ino = " ROOT \
 	" OR i.ino IN (SELECT ino FROM dirent WHERE " DIRENT_DIR "))"
 #define FIND_DIR_LINKS \
-	"SELECT i.ino, format('directory %llu has %lld links instead of %lld', i.ino, i.nlink, i.n)" \
+	"SELECT i.ino, format('directory %llu has %lld links instead of %lld', i.ino," \
+	" i.nlink, i.n)" \
 	DIR_LINKS
 #define REPAIR_DIR_LINKS \
-	"UPDATE inode SET nlink = l.n FROM (SELECT i.ino, i.n" DIR_LINKS ") l WHERE l.ino = inode.ino"
+	"UPDATE inode SET nlink = l.n FROM (SELECT i.ino, i.n" DIR_LINKS ") l WHERE l.ino" \
+	" = inode.ino"
 
 /*
- * A file's parent may be one that has lost the name since, while it has another elsewhere; a
- * directory's is the one that names it.
+ * The recorded parent of a file may have lost its name for it since; that of a directory must be
+ * the one that names it.
  */
 #define DIR_PARENT \
 	" FROM dirent d CROSS JOIN inode i ON i.ino = d.ino" \
 	" WHERE d." DIRENT_DIR " AND i.parent IS NOT d.parent AND NOT EXISTS" \
 	" (SELECT 1 FROM dirent e WHERE e.parent = i.parent AND e.ino = i.ino AND e." DIRENT_DIR ")"
 #define FIND_DIR_PARENT \
-	"SELECT i.ino, format('directory %llu says that it lies in %llu, but it lies in %llu', i.ino," \
-	" i.parent, d.parent)" DIR_PARENT
+	"SELECT i.ino, format('directory %llu says that it lies in %llu, but it lies in" \
+	" %llu', i.ino, i.parent, d.parent)" DIR_PARENT
 #define REPAIR_DIR_PARENT \
 	"UPDATE inode SET parent = p.parent FROM (SELECT d.ino, d.parent" DIR_PARENT ") p" \
 	" WHERE p.ino = inode.ino"
@@ -254,9 +258,10 @@
 	"UPDATE inode SET parent = p.parent FROM (SELECT ino, min(parent) AS parent FROM dirent" \
 	" WHERE ino IN (SELECT i.ino" NO_PARENT ") GROUP BY ino) p WHERE p.ino = inode.ino"
 
-/* A number that only a tombstone knows must not be given again either. */
+/* The number of a tombstone must not be reused either. */
 #define LAST_INO \
-	"max((SELECT coalesce(max(ino), 0) FROM inode), (SELECT coalesce(max(ino), 0) FROM tombstone))"
+	"max((SELECT coalesce(max(ino), 0) FROM inode), (SELECT coalesce(max(ino), 0) FROM" \
+	" tombstone))"
 #define FIND_NEXT_INO \
 	"SELECT 0, format('the next inode is to be %llu, but there is %llu', next_ino, n)" \
 	" FROM meta CROSS JOIN (SELECT " LAST_INO " AS n) WHERE n >= next_ino"
@@ -276,8 +281,8 @@
 #define REPAIR_TOMBSTONE "DELETE" BAD_TOMBSTONE
 
 #define FIND_AGE \
-	"SELECT 0, format('the wall clock was at %lld, but never above %lld', age_wall, wall_high)" \
-	" FROM meta WHERE age_wall > wall_high"
+	"SELECT 0, format('the wall clock was at %lld, but never above %lld', age_wall," \
+	" wall_high) FROM meta WHERE age_wall > wall_high"
 #define REPAIR_AGE "UPDATE meta SET wall_high = age_wall WHERE age_wall > wall_high"
 
 /* ---- content */
@@ -285,22 +290,23 @@
 #define LOST_BLOCKS \
 	" FROM " BLOCKS " b LEFT JOIN chunk c ON c.id = b.chunk LEFT JOIN frame f ON f.id = c.frame"
 #define FIND_LOST \
-	"SELECT b.ino, iif(c.id IS NULL, format('block %llu of inode %llu is lost: there is no chunk" \
-	" %llu', b.block, b.ino, b.chunk), format('block %llu of inode %llu is lost: chunk %llu lies" \
-	" in frame %llu, which does not exist', b.block, b.ino, b.chunk, c.frame))" \
+	"SELECT b.ino, iif(c.id IS NULL, format('block %llu of inode %llu is lost: there" \
+	" is no chunk" \
+	" %llu', b.block, b.ino, b.chunk), format('block %llu of inode %llu is lost: chunk" \
+	" %llu lies in frame %llu, which does not exist', b.block, b.ino, b.chunk, c.frame))" \
 	LOST_BLOCKS " WHERE f.id IS NULL"
 
 /*
- * Such a block becomes a draft that reads as an error, never a hole; where there are drafts already
- * they stay, and the lost ones fill the gaps between them.
+ * A lost block becomes a draft that reads as an error, never a hole. Existing drafts stay; the lost
+ * ones fill the gaps between them.
  */
 #define REPAIR_LOST \
 	"CREATE TEMP TABLE lost AS SELECT b.ino, b.block, b.block * " BLOCK_BYTES " AS off," \
 	" min((b.block + 1) * " BLOCK_BYTES ", i.size) AS stop" LOST_BLOCKS \
 	" LEFT JOIN inode i ON i.ino = b.ino WHERE f.id IS NULL;" \
 	"WITH start(ino, off, stop) AS (SELECT ino, off, stop FROM lost" \
-	" UNION SELECT l.ino, d.off + d.len, l.stop FROM lost l CROSS JOIN draft d ON d.ino = l.ino" \
-	" WHERE d.off + d.len > l.off AND d.off + d.len < l.stop)," \
+	" UNION SELECT l.ino, d.off + d.len, l.stop FROM lost l CROSS JOIN draft d ON" \
+	" d.ino = l.ino WHERE d.off + d.len > l.off AND d.off + d.len < l.stop)," \
 	" gap(ino, off, len) AS (SELECT s.ino, s.off, min(s.stop, coalesce((SELECT min(d.off)" \
 	" FROM draft d WHERE d.ino = s.ino AND d.off >= s.off), s.stop)) - s.off FROM start s" \
 	" WHERE s.off < s.stop AND NOT EXISTS (SELECT 1 FROM draft d WHERE d.ino = s.ino" \
@@ -315,8 +321,8 @@
 	"DELETE FROM chunk WHERE NOT EXISTS (SELECT 1 FROM frame f WHERE f.id = chunk.frame)"
 
 #define FIND_SHA \
-	"SELECT i.ino, format('the hash of inode %llu is that of its first block, which it lacks, or is" \
-	" none', i.ino)" BAD_SHA
+	"SELECT i.ino, format('the hash of inode %llu is that of its first block, which it" \
+	" lacks, or is none', i.ino)" BAD_SHA
 #define BAD_SHA \
 	" FROM inode i WHERE CASE typeof(i.sha) WHEN 'null' THEN 0 WHEN 'blob' THEN" \
 	" length(i.sha) <> 32 WHEN 'integer' THEN i.sha <> 0 OR (i.chunk <> 0) IS NOT 1" \
@@ -325,7 +331,7 @@
 
 /* ---- references; see block.c */
 
-/* The last chunks may still wait for being used. */
+/* The newest chunks may not have been used yet. */
 #define UNUSED \
 	" FROM chunk c WHERE c.id NOT IN (SELECT chunk FROM " BLOCKS ") AND (c.bearer IS NOT 0" \
 	" OR NOT EXISTS (SELECT 1 FROM meta WHERE unused_from <> 0 AND c.id >= unused_from))"
@@ -335,22 +341,25 @@
 #define REPAIR_UNUSED "DELETE FROM chunk WHERE id IN (SELECT c.id" UNUSED ")"
 
 #define BEARERS \
-	" FROM (SELECT chunk, count(*) AS n, sum(guest IS 0) AS bearers, sum(guest IS 1) AS guests," \
+	" FROM (SELECT chunk, count(*) AS n, sum(guest IS 0) AS bearers, sum(guest IS 1)" \
+	" AS guests," \
 	" max(CASE guest WHEN 0 THEN ino END) AS ino FROM " BLOCKS " GROUP BY chunk) b" \
 	" CROSS JOIN chunk c ON c.id = b.chunk" \
 	" WHERE b.bearers <> 1 OR b.bearers + b.guests <> b.n OR b.ino IS NOT c.bearer"
 #define FIND_BEARERS \
-	"SELECT c.bearer, format('chunk %llu is borne by inode %llu; of its %lld blocks %lld bear it" \
+	"SELECT c.bearer, format('chunk %llu is borne by inode %llu; of its %lld blocks" \
+	" %lld bear it" \
 	" (of inode %llu) and %lld are guests', c.id, c.bearer, b.n, b.bearers, b.ino, b.guests)" \
 	BEARERS
 
-/* Of a chunk's blocks that one bears it for which most speaks. */
+/* Of the blocks of a chunk, the most plausible one becomes the bearer. */
 #define REPAIR_BEARERS \
 	"CREATE TEMP TABLE wrong(chunk INTEGER PRIMARY KEY);" \
 	"INSERT INTO wrong SELECT c.id" BEARERS ";" \
 	"CREATE TEMP TABLE bearer(chunk INTEGER PRIMARY KEY, ino INT, block INT);" \
 	"INSERT INTO bearer SELECT chunk, ino, block FROM (SELECT b.chunk, b.ino, b.block," \
-	" row_number() OVER (PARTITION BY b.chunk ORDER BY (b.guest IS 0) * 2 + (b.ino IS c.bearer)" \
+	" row_number() OVER (PARTITION BY b.chunk ORDER BY (b.guest IS 0) * 2 + (b.ino IS" \
+	" c.bearer)" \
 	" DESC, b.ino, b.block) AS k FROM " BLOCKS " b CROSS JOIN wrong w ON w.chunk = b.chunk" \
 	" CROSS JOIN chunk c ON c.id = b.chunk) WHERE k = 1;" \
 	"UPDATE block SET guest = (block.ino, block.block) IS NOT (r.ino, r.block)" \
@@ -371,8 +380,8 @@
 	"SELECT 0, format('frame %llu counts %lld chunks of %lld bytes; it holds %lld of %lld'," \
 	" f.id, f.live, f.held, h.live, h.held) FROM " HELD " h CROSS JOIN frame f ON f.id = h.id" \
 	" WHERE f.live IS NOT h.live OR f.held IS NOT h.held" \
-	" UNION ALL SELECT 0, format('frame %llu counts %lld chunks of %lld bytes; it holds none'," \
-	" f.id, f.live, f.held)" NOT_HELD
+	" UNION ALL SELECT 0, format('frame %llu counts %lld chunks of %lld bytes; it" \
+	" holds none', f.id, f.live, f.held)" NOT_HELD
 #define REPAIR_HELD \
 	"UPDATE frame SET live = h.live, held = h.held FROM " HELD " h WHERE h.id = frame.id" \
 	" AND (frame.live IS NOT h.live OR frame.held IS NOT h.held);" \
@@ -386,10 +395,11 @@
 	" FROM inode i WHERE i.stored IS NOT 0" \
 	" AND i.ino NOT IN (SELECT bearer FROM chunk WHERE bearer <> 0)"
 #define FIND_STORED \
-	"SELECT i.ino, format('inode %llu is charged %lld bytes instead of %lld', i.ino, i.stored, s.n)" \
+	"SELECT i.ino, format('inode %llu is charged %lld bytes instead of %lld', i.ino," \
+	" i.stored, s.n)" \
 	" FROM " SHARES " s CROSS JOIN inode i ON i.ino = s.ino WHERE i.stored IS NOT s.n" \
-	" UNION ALL SELECT i.ino, format('inode %llu is charged %lld bytes instead of none', i.ino," \
-	" i.stored)" NO_SHARE
+	" UNION ALL SELECT i.ino, format('inode %llu is charged %lld bytes instead of" \
+	" none', i.ino, i.stored)" NO_SHARE
 #define REPAIR_STORED \
 	"UPDATE inode SET stored = s.n FROM " SHARES " s WHERE s.ino = inode.ino" \
 	" AND stored IS NOT s.n;" \
@@ -398,21 +408,22 @@
 /* ---- places */
 
 #define FIND_OUTSIDE \
-	"SELECT c.bearer, format('chunk %llu takes %lld bytes at %lld of frame %llu, which has %lld'," \
+	"SELECT c.bearer, format('chunk %llu takes %lld bytes at %lld of frame %llu, which" \
+	" has %lld'," \
 	" c.id, c.len, c.off, f.id, f.raw) FROM chunk c CROSS JOIN frame f ON f.id = c.frame" \
 	" WHERE (c.len > 0 AND c.off >= 0 AND c.off + c.len <= f.raw) IS NOT 1"
 #define FIND_OVERLAP \
 	"SELECT bearer, format('chunks %llu and %llu overlap in frame %llu', other, id, frame)" \
-	" FROM (SELECT id, bearer, frame, off, lag(off + len) OVER w AS stop, lag(id) OVER w AS other" \
-	" FROM chunk WINDOW w AS (PARTITION BY frame ORDER BY off)) WHERE stop > off"
+	" FROM (SELECT id, bearer, frame, off, lag(off + len) OVER w AS stop, lag(id) OVER" \
+	" w AS other FROM chunk WINDOW w AS (PARTITION BY frame ORDER BY off)) WHERE stop > off"
 #define FIND_FRAMES \
 	"SELECT 0, format('frames %llu and %llu overlap in pack %lld', other, id, pack)" \
 	" FROM (SELECT id, pack, off, lag(off + stored) OVER w AS stop, lag(id) OVER w AS other" \
 	" FROM frame INDEXED BY frame_place WINDOW w AS (PARTITION BY pack ORDER BY off))" \
 	" WHERE stop > off"
 #define FIND_BEYOND \
-	"SELECT 0, format('frame %llu takes %lld bytes at %lld of pack %lld, but the packs end at %lld" \
-	" of %lld', f.id, f.stored, f.off, f.pack, m.pack_size, m.pack)" \
+	"SELECT 0, format('frame %llu takes %lld bytes at %lld of pack %lld, but the packs" \
+	" end at %lld of %lld', f.id, f.stored, f.off, f.pack, m.pack_size, m.pack)" \
 	" FROM meta m CROSS JOIN frame f WHERE (f.stored > 0 AND f.off >= 0 AND f.pack > 0" \
 	" AND (f.pack < m.pack OR f.pack = m.pack AND f.off + f.stored <= m.pack_size)) IS NOT 1"
 
@@ -437,16 +448,16 @@ int ofs_rules_add_functions(sqlite3 *db)
 
 const struct ofs_rule ofs_rules[] = {
 	{ "table sqlite_schema", FIND_TREE("sqlite_schema"), NULL, .tree = true },
-	{ "table meta", FIND_TREE("meta"), "REINDEX meta", .tree = true },
-	{ "table inode", FIND_TREE("inode"), "REINDEX inode", .tree = true },
-	{ "table dirent", FIND_TREE("dirent"), "REINDEX dirent", .tree = true },
-	{ "table frame", FIND_TREE("frame"), "REINDEX frame", .tree = true },
-	{ "table chunk", FIND_TREE("chunk"), "REINDEX chunk", .tree = true },
-	{ "table block", FIND_TREE("block"), "REINDEX block", .tree = true },
-	{ "table draft", FIND_TREE("draft"), "REINDEX draft", .tree = true },
-	{ "table xattr", FIND_TREE("xattr"), "REINDEX xattr", .tree = true },
-	{ "table tombstone", FIND_TREE("tombstone"), "REINDEX tombstone", .tree = true },
-	{ "table mark", FIND_TREE("mark"), "REINDEX mark", .tree = true },
+	TREE("meta"),
+	TREE("inode"),
+	TREE("dirent"),
+	TREE("frame"),
+	TREE("chunk"),
+	TREE("block"),
+	TREE("draft"),
+	TREE("xattr"),
+	TREE("tombstone"),
+	TREE("mark"),
 	{ "the root", FIND_NO_ROOT, REPAIR_NO_ROOT },
 	{ "modes", FIND_NOT_DIR, REPAIR_NOT_DIR },
 	{ "modes", FIND_NOT_FILE, REPAIR_NOT_FILE },

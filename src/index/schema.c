@@ -10,14 +10,15 @@ const char ofs_schema_layout[] =
 	"PRAGMA page_size = " STR(OFS_INDEX_PAGE_SIZE) ";"
 	"PRAGMA auto_vacuum = INCREMENTAL;";
 
-/* SQLite keeps the text of tables in the database: it stays short. */
+/* SQLite keeps this text in the database: it stays short. */
 #define TABLE_XATTR "CREATE TABLE xattr(ino INTEGER PRIMARY KEY, list BLOB);"
 #define TABLE_TOMBSTONE "CREATE TABLE tombstone(ino INTEGER PRIMARY KEY, removed INT, what BLOB);"
 #define SIGN_FORMAT "PRAGMA user_version = " STR(OFS_INDEX_FORMAT) ";"
 
 const char ofs_schema_create[] =
 	"CREATE TABLE meta(id INTEGER PRIMARY KEY, uuid BLOB, checkpoint INT, next_ino INT,"
-	" next_chunk INT, pack INT, pack_size INT, unused_from INT, scrubbed INT, files INT, dirs INT,"
+	" next_chunk INT, pack INT, pack_size INT, unused_from INT, scrubbed INT, files"
+	" INT, dirs INT,"
 	" others INT, bytes INT, tombstones INT, age INT, age_wall INT, wall_high INT);"
 	"CREATE TABLE inode(ino INTEGER PRIMARY KEY, parent INT, mode INT, uid INT, gid INT,"
 	" nlink INT, rdev INT, size INT, mtime INT, atime INT, ctime INT, btime INT, stored INT,"
@@ -86,7 +87,8 @@ const char *const ofs_schema_sql[OFS_STMT_COUNT] = {
 	[OFS_STMT_INODE_PUT] =
 		"INSERT INTO inode(ino, parent, mode, uid, gid, nlink, rdev, size, mtime, atime,"
 		" ctime, btime, stored, lines, used, sha, target, chunk)"
-		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, 0)"
+		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,"
+		" ?16, ?17, 0)"
 		" ON CONFLICT(ino) DO UPDATE SET parent = ?2, mode = ?3, uid = ?4, gid = ?5,"
 		" nlink = ?6, rdev = ?7, size = ?8, mtime = ?9, atime = ?10, ctime = ?11,"
 		" btime = ?12, lines = ?14, used = ?15, sha = ?16, target = ?17",

@@ -2,33 +2,33 @@
 /*
  * The tables of the index, format 4.
  *
- * The database says what it is in its file header: application_id is OFS_INDEX_APPLICATION,
- * user_version is OFS_INDEX_FORMAT. Numbers are SQLite integers (unsigned 64-bit ones as their
- * two's complement), names, hashes and link targets are BLOBs. Every byte here counts against the
- * storage ratio, hence:
+ * The file header of the database says what it is: application_id is OFS_INDEX_APPLICATION,
+ * user_version is OFS_INDEX_FORMAT. Numbers are SQLite integers (unsigned 64-bit ones in two's
+ * complement); names, hashes and link targets are BLOBs. Every byte here counts against the storage
+ * ratio, hence:
  *
- *   meta    `age` is the age clock of the store at the last checkpoint, `age_wall` the wall clock then;
- *           `wall_high` the highest that ever was. NULL until the first checkpoint after an upgrade.
- *   inode   atime and ctime are differences from mtime, btime from atime. `used` counts seconds from
- *           that of ctime; NULL, as an upgrade leaves it, is 0. `sha` is NULL while the hash of the
- *           content is unknown, the integer 0 when it equals that of the chunk in block 0 (so in
- *           every file of one block), else the hash.
- *   chunk   `frame` names its frame, `off` is its place in the expanded frame. `bearer` is the inode
- *           that is charged for it, 0 while no block refers to it. Its hash is indexed by its first
- *           four bytes, and only while it is alive, so a dead chunk never stands in the way of a
- *           new one with the same content. A chunk is deleted by the transaction that takes its
- *           last reference; one that never had any by the next checkpoint (meta.unused_from).
- *   block   The content of block `block` of file `ino`; a hole has no row. That of block 0, which is
- *           the only one of most files, is inode.chunk instead. Of the blocks that share a chunk
- *           exactly one is the bearer: its file is charged for the chunk. The others are guests
- *           (guest = 1; inode.chunk is the negative id) and are found through indices of guests
- *           alone, when the bearer goes and another must follow.
- *   frame   Where it lies in which pack; `live` counts its chunks that are alive, `held` their
- *           bytes. `class` says how long its content is expected to live; `bad` that it cannot be
- *           read. A frame that is worth rewriting is found through an index of those alone.
- *   xattr   The extended attributes of an inode, as base/xattr.h says; without any there is no row.
- *   tombstone  What is kept of an inode that was removed so that something is, and when, in seconds.
- *           Its number is never given to another inode.
+ *   meta    `age` is the age clock of the store at the last checkpoint, `age_wall` the wall clock
+ *           then, `wall_high` its highest value. NULL from an upgrade to the first checkpoint.
+ *   inode   atime and ctime are differences from mtime, btime from atime. `used` is in seconds from
+ *           ctime; NULL, as after an upgrade, is 0. `sha` is NULL while the hash of the content is
+ *           unknown, the integer 0 when it equals that of the chunk in block 0 (so in every file of
+ *           one block), else the hash.
+ *   chunk   `frame` is its frame, `off` its place in the expanded frame. `bearer` is the inode that
+ *           is charged for it, 0 while no block refers to it. Its hash is indexed by the first four
+ *           bytes, and only while it is alive, so a dead chunk never conflicts with a new one of
+ *           the same content. The transaction that takes its last reference deletes it; the next
+ *           checkpoint deletes one that never had any (meta.unused_from).
+ *   block   The content of block `block` of file `ino`; a hole has no row. Block 0, the only one of
+ *           most files, is inode.chunk instead. Exactly one of the blocks that share a chunk
+ *           is its bearer: that file is charged for the chunk. The others are guests (guest = 1;
+ *           inode.chunk is the negative id), found through indices of guests only, when the bearer
+ *           goes and another must follow.
+ *   frame   Its place in a pack; `live` counts its live chunks, `held` their bytes. `class` says
+ *           how long its content is expected to live; `bad` that it cannot be read. Frames worth
+ *           rewriting are found through an index of those alone.
+ *   xattr   The extended attributes of an inode, encoded as in base/xattr.h; no row without any.
+ *   tombstone  The record of a removed inode, and when it was removed, in seconds. Its number is
+ *           never reused.
  *   mark    Inodes that were moved to where content lives longer or shorter.
  *   draft   Content that is still in the journal.
  *
@@ -42,19 +42,18 @@
 #define OFS_INDEX_APPLICATION 0x4f46464c /* "OFFL" */
 #define OFS_INDEX_PAGE_SIZE 1024
 
-/*
- * Settings that hold for the life of a database; run on an empty one, before anything is written.
- */
+/* Settings for the life of a database; run on an empty one, before anything is written. */
 extern const char ofs_schema_layout[];
 
-/* Which frames are worth rewriting, as SQL: a query must say it in the same words. */
+/* The frames worth rewriting, as SQL: a query must use the same words as the index on frames. */
 #define OFS_SCHEMA_STR_(x) #x
 #define OFS_SCHEMA_STR(x) OFS_SCHEMA_STR_(x)
-#define OFS_SCHEMA_DUE                                                                                                           \
-	"live > 0 AND bad = 0 AND (held < " OFS_SCHEMA_STR(                                                                      \
-		OFS_FRAME_LOOSE) " OR (dense = 1 AND "                                                                           \
-				 "held < " OFS_SCHEMA_STR(OFS_FRAME_LOOSE_DENSE) ") OR (dense = 0 AND class >= " OFS_SCHEMA_STR( \
-					 OFS_CLASS_DENSE) "))"
+/* clang-format off */
+#define OFS_SCHEMA_DUE \
+	"live > 0 AND bad = 0 AND (held < " OFS_SCHEMA_STR(OFS_FRAME_LOOSE) \
+	" OR (dense = 1 AND held < " OFS_SCHEMA_STR(OFS_FRAME_LOOSE_DENSE) ")" \
+	" OR (dense = 0 AND class >= " OFS_SCHEMA_STR(OFS_CLASS_DENSE) "))"
+/* clang-format on */
 
 /*
  * Counts the inodes that have a name, and tombstones. Sums of sizes wrap: sparse files can be huge,
@@ -73,7 +72,7 @@ extern const char ofs_schema_layout[];
 /* Creates the tables and signs the database; run inside a transaction. */
 extern const char ofs_schema_create[];
 
-/* Make an index of format 2 one of format 3, and that one of this; run inside one transaction. */
+/* Upgrade format 2 to 3, and 3 to this one; run inside one transaction. */
 extern const char ofs_schema_from_2[];
 extern const char ofs_schema_from_3[];
 

@@ -18,7 +18,7 @@
 #define HEADER_RESERVED 20
 #define HEADER_APPLICATION 68
 
-/* One of the databases that are kept so. */
+/* One of the databases that use it. */
 struct vfs_kind {
 	const char *name; /* of the VFS */
 	const char *what; /* the database, in messages */
@@ -75,7 +75,9 @@ static uint64_t page_sum(sqlite3_file *f, const uint8_t *page, sqlite3_int64 off
 	return ofs_checksum(page, (size_t)page_content(f), (uint64_t)(off / page_size(f)) + 1);
 }
 
-/* Page 1 of a file that has nothing of an index: two marks, so that damage to one is damage. */
+/*
+ * Page 1 of a foreign file: both marks are missing, so that damage to one of them counts as damage.
+ */
 static bool page_is_foreign(sqlite3_file *f, const uint8_t *page)
 {
 	uint32_t application;
@@ -95,8 +97,8 @@ static int page_damaged(sqlite3_file *f, sqlite3_int64 off)
 }
 
 /*
- * SQLite reads a page behind the end, and takes the zeros for it, when the page is new to a
- * transaction and its first content was moved elsewhere. A part of a page is damage.
+ * SQLite reads a page beyond the end, and uses zeros for it, when the page is new to a transaction
+ * and its first content was moved elsewhere. A partial page is damage.
  */
 static int page_missing(sqlite3_file *f, sqlite3_int64 off)
 {
@@ -124,7 +126,7 @@ static int page_read(sqlite3_file *f, uint8_t *page, sqlite3_int64 off)
 	return SQLITE_OK;
 }
 
-/* Any range, by way of the pages that it touches. */
+/* Reads any range through the pages that it touches. */
 static int page_read_part(sqlite3_file *f, uint8_t *buf, int n, sqlite3_int64 off)
 {
 	uint8_t page[PAGE_MAX];
@@ -194,7 +196,7 @@ static int vfs_write_raw(sqlite3_file *f, const void *buf, int n, sqlite3_int64 
 	return vfs_done(f, rc, fault);
 }
 
-/* Where nothing is reserved the checksum would fall on content. */
+/* Without reserved bytes the checksum would overwrite content. */
 static int vfs_write(sqlite3_file *f, const void *buf, int n, sqlite3_int64 off)
 {
 	uint8_t page[PAGE_MAX];
@@ -304,7 +306,7 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int fla
 	return rc;
 }
 
-/* All but opening is the default VFS's own: it knows itself by pAppData, which stays. */
+/* Everything but opening is done by the default VFS, which finds its data by pAppData. */
 static void vfs_register(void)
 {
 	/*

@@ -59,7 +59,7 @@ struct ofs_journal {
 };
 
 /*
- * Removes the zeros behind the end. Where that fails they do no harm: whoever opens the log takes
+ * Removes the zeros after the end. If that fails they do no harm: recovery takes
  * them for a torn tail. The append lock is held, or nobody else has the journal.
  */
 static void journal_cut_ahead(struct ofs_journal *j)

@@ -65,7 +65,7 @@ struct ofs_journal;
  * lies before `start` is not looked at.
  *
  * When the log ends before `start` (power failed after the index was committed but the log's newest
- * segment was lost), it goes on in a new segment at `start`.
+ * segment was lost), it continues in a new segment at `start`.
  *
  * `uuid` is the store's; a segment of another store, or of another format version, is refused
  * (-EINVAL).

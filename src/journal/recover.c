@@ -172,8 +172,8 @@ static int recover_scan(struct recover *re, struct window *w, const struct ofs_s
 }
 
 /*
- * 1 if anything after the damage at `pos` knew the log to be durable beyond it, 0 or -errno. One scan
- * serves all later positions too: a record between two of them cannot claim more than its own
+ * 1 if anything after the damage at `pos` knew the log to be durable beyond it, 0 or -errno. One
+ * scan serves all later positions too: a record between two of them cannot claim more than its own
  * position.
  */
 static int recover_is_claimed(struct recover *re, ofs_lsn pos)
