@@ -6,7 +6,8 @@ its own directory, store and mountpoint, all of which are gone when it ends, how
 docs/TESTING.md has the rest.
 
 Environment: OFFLOADFS, OFFLOAD (the binaries), OFFLOADFS_TEST_OPTS (-o options for every mount),
-OFFLOADFS_TEST_SLOW (a factor for every time limit), TMPDIR.
+OFFLOADFS_TEST_SLOW (a factor for every time limit), OFFLOADFS_TEST_JOBS (how many tests run at
+once), TMPDIR.
 """
 import argparse
 import contextlib
@@ -15,6 +16,7 @@ import errno
 import faulthandler
 import hashlib
 import json
+import multiprocessing.connection
 import os
 import pathlib
 import shutil
@@ -30,6 +32,7 @@ SOURCE_ROOT = pathlib.Path(__file__).resolve().parents[2]
 OFFLOADFS = os.path.abspath(os.environ.get("OFFLOADFS") or SOURCE_ROOT / "build" / "offloadfs")
 OFFLOAD = os.path.abspath(os.environ.get("OFFLOAD") or SOURCE_ROOT / "build" / "offload")
 SLOW = float(os.environ.get("OFFLOADFS_TEST_SLOW") or 1)
+JOBS = int(os.environ.get("OFFLOADFS_TEST_JOBS") or 2)
 ROOT = os.geteuid() == 0
 NOBODY = 65534
 
@@ -684,6 +687,77 @@ def unable():
     return None
 
 
+class Worker:
+    """
+    A process that runs one test after another. It has a mount namespace of its own where that is
+    allowed, and adopts what its tests leave running, so that workers do not meet each other.
+    """
+
+    def __init__(self, tests, keep):
+        self.running = None
+        self.connection, theirs = multiprocessing.Pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._work(tests, keep, theirs)
+        theirs.close()
+        # No test starts before every worker has its namespace, which copies the mounts there are.
+        self.connection.recv()
+
+    def _work(self, tests, keep, connection):
+        """The child: runs the tests whose numbers it is sent."""
+        try:
+            prepare()
+            signal.signal(signal.SIGINT, lambda *_: None)  # a terminal's is left to the parent
+            end_with_parent()
+            self.connection.close()
+            connection.send("ready")
+            while True:
+                started = time.monotonic()
+                result = _run(tests[connection.recv()], keep)
+                connection.send((*result, time.monotonic() - started))
+        except (EOFError, Interrupted):
+            pass
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            os._exit(0)
+
+    def give(self, number):
+        self.running = number
+        self.connection.send(number)
+
+    def end(self):
+        self.connection.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGTERM)
+        os.waitpid(self.pid, 0)
+
+
+def _results(tests, keep, jobs):
+    """Runs the tests, `jobs` at a time; yields (test, status, reason, text, seconds) as they end."""
+    workers = []
+    try:
+        for _ in range(min(jobs, len(tests))):
+            workers.append(Worker(tests, keep))
+        waiting = iter(range(len(tests)))
+        busy = {}
+        for worker in workers:
+            worker.give(next(waiting))
+            busy[worker.connection] = worker
+        while busy:
+            for connection in multiprocessing.connection.wait(list(busy)):
+                worker = busy.pop(connection)
+                yield (tests[worker.running], *connection.recv())
+                number = next(waiting, None)
+                if number is not None:
+                    worker.give(number)
+                    busy[connection] = worker
+    finally:
+        for worker in workers:
+            worker.end()
+
+
 def main():
     parser = argparse.ArgumentParser(description="TAP tests of a mounted offloadfs.")
     parser.add_argument("name", nargs="*", help="run only tests with one of these in their names")
@@ -691,6 +765,8 @@ def main():
     parser.add_argument(
         "-k", "--keep", action="store_true", help="keep the directories of the tests"
     )
+    parser.add_argument("-j", "--jobs", type=int, default=JOBS, help="run so many at once")
+    parser.add_argument("-t", "--times", action="store_true", help="show how long each test took")
     options = parser.parse_args()
     chosen = [t for t in _tests if not options.name or any(n in t.name for n in options.name)]
     if options.list:
@@ -704,18 +780,24 @@ def main():
         print(f"Bail out! there is no daemon at {OFFLOADFS}: set OFFLOADFS")
         sys.exit(1)
     print(f"1..{len(chosen)}", flush=True)
-    prepare()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _raise_interrupted)
     failed = 0
     try:
-        for number, each in enumerate(chosen, 1):
-            status, reason, text = _run(each, options.keep)
-            note = f" # SKIP {reason}" if status == "skip" else ""
-            print(f"{'not ok' if status == 'fail' else 'ok'} {number} - {each.name}{note}")
-            if status == "fail":
-                failed += 1
-                for line in text.strip().splitlines()[-200:]:
-                    print(f"# {line}")
-            sys.stdout.flush()
+        with contextlib.closing(_results(chosen, options.keep, options.jobs)) as results:
+            for number, (each, status, reason, text, seconds) in enumerate(results, 1):
+                note = f" # SKIP {reason}" if status == "skip" else ""
+                print(f"{'not ok' if status == 'fail' else 'ok'} {number} - {each.name}{note}")
+                if options.times:
+                    print(f"# {seconds:.1f} s")
+                if status == "fail":
+                    failed += 1
+                    for line in text.strip().splitlines()[-200:]:
+                        print(f"# {line}")
+                sys.stdout.flush()
+    except EOFError:
+        print("Bail out! a worker of the tests ended early")
+        sys.exit(1)
     except Interrupted as why:
         print(f"Bail out! {why}")
         sys.exit(1)
