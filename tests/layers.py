@@ -59,7 +59,7 @@ CIRCLES_LEFT = {"cli": 21, "context": 7, "store": 10}
 BASENAMES_LEFT = """
     content.c content.h main.c slice.c slice.h xattr.c
 """.split()
-TAGS_LEFT = "ofs_call ofs_content ofs_digest ofs_mark ofs_result".split()
+TAGS_LEFT = "ofs_content ofs_digest ofs_mark".split()
 
 # A foreign library's types and codes stay in the layer that translates them.
 FOREIGN = {
