@@ -198,8 +198,7 @@ int ofs_label_get(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, st
 	return 0;
 }
 
-/* Allocated; NULL: it is not set. */
-static char *get_text(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind)
+char *ofs_label_text(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT;
 
@@ -235,16 +234,16 @@ static void forget_removed(struct ofs_tree *t)
 /* Brings memory in line with the store; the labels' lock is held. */
 static void reload(struct ofs_tree *t, uint64_t ino)
 {
-	OFS_FREE char *ttl = get_text(t, ino, OFS_LABEL_TTL);
-	OFS_FREE char *important = get_text(t, ino, OFS_LABEL_IMPORTANT);
+	OFS_FREE char *ttl = ofs_label_text(t, ino, OFS_LABEL_TTL);
+	OFS_FREE char *important = ofs_label_text(t, ino, OFS_LABEL_IMPORTANT);
 	struct ofs_label *l = ofs_alloc(sizeof(*l)), *had;
 
 	l->ino = ino;
 	l->ttl = ttl ? ofs_ttl_parse(ttl) : OFS_TTL_UNSET;
 	l->important = important && strcmp(important, "1") == 0;
-	l->tags = get_text(t, ino, OFS_LABEL_TAGS);
-	l->category = get_text(t, ino, OFS_LABEL_CATEGORY);
-	l->title = get_text(t, ino, OFS_LABEL_TITLE);
+	l->tags = ofs_label_text(t, ino, OFS_LABEL_TAGS);
+	l->category = ofs_label_text(t, ino, OFS_LABEL_CATEGORY);
+	l->title = ofs_label_text(t, ino, OFS_LABEL_TITLE);
 	had = ofs_map_remove(&t->labels->files, ino);
 	if (!had && t->labels->loaded)
 		forget_removed(t);
@@ -259,11 +258,11 @@ static void reload(struct ofs_tree *t, uint64_t ino)
 static int load_all(struct ofs_tree *t)
 {
 	uint64_t list[LISTED_AT_ONCE], after = 0;
-	int n, i, r = 0;
+	int n, i;
 
 	if (!t->labels->loaded)
 		forget_all(t->labels);
-	while (!t->labels->loaded && r == 0) {
+	while (!t->labels->loaded) {
 		n = ofs_store_list_labelled(t->store, after, list, LISTED_AT_ONCE);
 		if (n < 0)
 			return n;
@@ -271,9 +270,9 @@ static int load_all(struct ofs_tree *t)
 			reload(t, list[i]);
 		if (n)
 			after = list[n - 1];
-		t->labels->loaded = r == 0 && !n;
+		t->labels->loaded = !n;
 	}
-	return r;
+	return 0;
 }
 
 int ofs_labels_with(struct ofs_tree *t, uint64_t ino,

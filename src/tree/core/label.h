@@ -35,6 +35,10 @@ bool ofs_label_has_tag(const char *tags, const char *tag);
 
 /* As it was set; -ENODATA. */
 int ofs_label_get(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, struct ofs_buf *out);
+
+/* The same as a string, allocated; NULL where there is none. */
+char *ofs_label_text(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind);
+
 int ofs_label_set(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, const void *value,
 		  size_t size, int flags);
 int ofs_label_remove(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind);

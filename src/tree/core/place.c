@@ -106,13 +106,10 @@ int ofs_place_of(struct ofs_tree *t, uint64_t ino, struct ofs_place *ret)
 	if (r < 0)
 		return r;
 	place_classify(t, &c, ret);
-	for (i = c.n; i-- > 0 && r == 0;)
+	for (i = c.n; i-- > 0;)
 		ofs_buf_printf(&ret->path, "%s%s", c.names[i], i ? "/" : "");
-	if (r == 0)
-		ofs_buf_append(&ret->path, "", 1);
-	if (r < 0)
-		ofs_place_finish(ret);
-	return r;
+	ofs_buf_append(&ret->path, "", 1);
+	return 0;
 }
 
 int ofs_place_label(struct ofs_tree *t, uint64_t ino, struct ofs_place *p)

@@ -169,7 +169,8 @@ int ofs_collector_explain(struct ofs_collector *c, const struct ofs_attr *file, 
 		ofs_buf_append_str(out, "kept: it is a step of a live task");
 		return 0;
 	}
-	return ofs_lifetime_explain(c->tree, &facts, v, at, step, out);
+	ofs_lifetime_explain(c->tree, &facts, v, at, step, out);
+	return 0;
 }
 
 /* ---- what a run and its removals share */
@@ -222,18 +223,14 @@ bool ofs_collect_tell(struct ofs_collect_run *run, const struct ofs_attr *file, 
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf why = OFS_BUF_INIT;
 	struct ofs_collector *c = run->c;
 	struct ofs_collect_item item = { .ino = file->ino, .size = file->size, .action = action };
-	int r;
 
 	if (!run->request || c->nitems == OFS_COLLECT_ITEMS_MAX ||
 	    ofs_place_of(run->tree, file->ino, &place) < 0)
 		return false;
-	r = 0;
 	if (step)
-		r = ofs_lifetime_explain(run->tree, facts, OFS_KEEP_REFERENCED, 0, step, &why);
+		ofs_lifetime_explain(run->tree, facts, OFS_KEEP_REFERENCED, 0, step, &why);
 	else
 		ofs_lifetime_cause(facts, &why);
-	if (r < 0)
-		return false;
 	ofs_buf_append(&why, "", 1);
 	item.path = ofs_text_readable((const char *)place.path.data);
 	item.why = (char *)ofs_steal(why.data);

@@ -45,7 +45,7 @@ int64_t ofs_collector_due(struct ofs_collector *c);
 int ofs_collector_explain(struct ofs_collector *c, const struct ofs_attr *file,
 			  struct ofs_buf *out);
 
-/* Objects as <offloadfs/tree.h> and offloadfs(8) have them; NULL: no memory, or no such item. */
+/* Objects as <offloadfs/tree.h> and offloadfs(8) have them; NULL: there is no such item. */
 json_t *ofs_collector_status(struct ofs_collector *c);
 json_t *ofs_collector_item(struct ofs_collector *c, size_t i);
 json_t *ofs_collector_stats(struct ofs_collector *c);

@@ -3,15 +3,13 @@
 #include "tree/expiry/gc.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "base/thread.h"
 #include "tree/core/category.h"
+#include "tree/core/json_out.h"
 #include "tree/core/tree_state.h"
 #include "tree/expiry/collector.h"
 #include "tree/expiry/collector_run.h"
@@ -326,12 +324,8 @@ int ofs_gc_set(struct ofs_gc *k, const char *value, size_t size)
 
 static void set_time(json_t *json, const char *name, int64_t wall)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-
-	if (!wall || wall == OFS_TTL_NEVER || ofs_text_time(wall, &text) < 0)
-		json_object_set_new(json, name, json_null());
-	else
-		json_object_set_new(json, name, json_stringn((const char *)text.data, text.len));
+	json_object_set_new(json, name,
+			    !wall || wall == OFS_TTL_NEVER ? json_null() : ofs_json_time(wall));
 }
 
 /* When the next file can go, or is looked at; wall clock, 0: none is known. `lock` held. */
@@ -344,8 +338,6 @@ static json_t *status_json(struct ofs_gc *k)
 {
 	json_t *json = ofs_collector_status(k->collector);
 
-	if (!json)
-		return NULL;
 	pthread_mutex_lock(&k->lock);
 	json_object_set_new(json, "state", json_string(state_names[k->state]));
 	json_object_set_new(json, "error",
@@ -361,8 +353,6 @@ json_t *ofs_gc_stats(struct ofs_gc *k)
 {
 	json_t *json = ofs_collector_stats(k->collector);
 
-	if (!json)
-		return NULL;
 	pthread_mutex_lock(&k->lock);
 	set_time(json, "last_gc", k->last);
 	set_time(json, "next_gc", next_time(k));
@@ -372,7 +362,6 @@ json_t *ofs_gc_stats(struct ofs_gc *k)
 
 int ofs_gc_get(struct ofs_gc *k, const char *which, struct ofs_buf *out)
 {
-	OFS_FREE char *text = NULL;
 	json_t *json;
 	size_t len = strlen(which);
 
@@ -384,11 +373,7 @@ int ofs_gc_get(struct ofs_gc *k, const char *which, struct ofs_buf *out)
 	else
 		return -ENODATA;
 	if (!json)
-		return len ? -ENODATA : -ENOMEM;
-	text = json_dumps(json, JSON_COMPACT);
-	json_decref(json);
-	if (!text)
-		return -ENOMEM;
-	ofs_buf_append_str(out, text);
+		return -ENODATA;
+	ofs_json_append(json, JSON_COMPACT, out);
 	return 0;
 }

@@ -37,7 +37,7 @@ int ofs_gc_explain(struct ofs_gc *k, const struct ofs_attr *file, struct ofs_buf
 int ofs_gc_set(struct ofs_gc *k, const char *value, size_t size);
 int ofs_gc_get(struct ofs_gc *k, const char *which, struct ofs_buf *out);
 
-/* For .offload/status.json; NULL: no memory. */
+/* The lifecycle object of .offload/status.json. */
 json_t *ofs_gc_stats(struct ofs_gc *k);
 
 #endif

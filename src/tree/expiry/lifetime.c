@@ -248,50 +248,46 @@ static void append_end(struct ofs_tree *t, const struct ofs_facts *f, struct ofs
 	append_time(t, due, out);
 }
 
-/* `before`, a step or a time, and `after`; with `end`, why it would go. */
-static int explain(struct ofs_tree *t, const struct ofs_facts *f, const char *before, int64_t at,
-		   uint64_t step, const char *after, bool end, struct ofs_buf *out)
+void ofs_lifetime_explain(struct ofs_tree *t, const struct ofs_facts *f, enum ofs_verdict v,
+			  int64_t at, uint64_t step, struct ofs_buf *out)
 {
-	int r;
+	const char *kept = NULL, *before = "goes with the next collection: ", *after = "";
 
+	if (v == OFS_KEEP_TIER)
+		kept = "kept: it is not in the working tier";
+	else if (v == OFS_KEEP_IMPORTANT)
+		kept = "kept: it is marked important";
+	else if (v == OFS_KEEP_FOREVER)
+		kept = "kept: its time is never over";
+	if (kept) {
+		ofs_buf_append_str(out, kept);
+		return;
+	}
+	switch (v) {
+	case OFS_KEEP_USED:
+		before = "goes after ";
+		after = " unless it is used";
+		break;
+	case OFS_KEEP_REFERENCED:
+		before = "kept for ";
+		after = ", which refers to it: ";
+		break;
+	case OFS_KEEP_PROBATION:
+		before = f->probation ? "on probation, goes after " : "about to go on probation: ";
+		after = f->probation ? " unless it is used: " : "";
+		break;
+	case OFS_KEEP_OPEN:
+		before = "kept while somebody has it open: ";
+		break;
+	default:
+		break;
+	}
 	ofs_buf_append_str(out, before);
-	r = 0;
-	if (at)
+	if (v == OFS_KEEP_USED || (v == OFS_KEEP_PROBATION && f->probation))
 		append_time(t, at, out);
-	if (step)
+	if (v == OFS_KEEP_REFERENCED)
 		append_step(t, step, out);
 	ofs_buf_append_str(out, after);
-	if (!(r == 0 && end))
-		return r;
-	append_end(t, f, out);
-	return 0;
-}
-
-int ofs_lifetime_explain(struct ofs_tree *t, const struct ofs_facts *f, enum ofs_verdict v,
-			 int64_t at, uint64_t step, struct ofs_buf *out)
-{
-	switch (v) {
-	case OFS_KEEP_TIER:
-		ofs_buf_append_str(out, "kept: it is not in the working tier");
-		return 0;
-	case OFS_KEEP_IMPORTANT:
-		ofs_buf_append_str(out, "kept: it is marked important");
-		return 0;
-	case OFS_KEEP_FOREVER:
-		ofs_buf_append_str(out, "kept: its time is never over");
-		return 0;
-	case OFS_KEEP_USED:
-		return explain(t, f, "goes after ", at, 0, " unless it is used", false, out);
-	case OFS_KEEP_REFERENCED:
-		return explain(t, f, "kept for ", 0, step, ", which refers to it: ", true, out);
-	case OFS_KEEP_PROBATION:
-		return f->probation
-			       ? explain(t, f, "on probation, goes after ", at, 0,
-					 " unless it is used: ", true, out)
-			       : explain(t, f, "about to go on probation: ", 0, 0, "", true, out);
-	case OFS_KEEP_OPEN:
-		return explain(t, f, "kept while somebody has it open: ", 0, 0, "", true, out);
-	default:
-		return explain(t, f, "goes with the next collection: ", 0, 0, "", true, out);
-	}
+	if (v != OFS_KEEP_USED)
+		append_end(t, f, out);
 }

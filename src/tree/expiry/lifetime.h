@@ -39,17 +39,18 @@ int ofs_lifetime_facts(struct ofs_tree *t, const struct ofs_attr *file,
 /* A wall clock time for one of the age clock, as the two are now. */
 int64_t ofs_lifetime_wall_time(struct ofs_tree *t, int64_t age);
 
-/* Why it would go: a part of a sentence. 0 or -ENOMEM. */
+/* Appends why a file would go, as a part of a sentence. */
 void ofs_lifetime_cause(const struct ofs_facts *f, struct ofs_buf *out);
 
 /* The same of a last use: that may be noted as later than it was, but was not later than now. */
 int64_t ofs_lifetime_used_time(struct ofs_tree *t, int64_t used);
 
 /*
- * One sentence: what becomes of the file. `step` is what refers to it, 0: nothing. 0 or -ENOMEM.
+ * Appends one sentence on what becomes of a file for which the verdict was `v` at `at`; `step` is the
+ * step that refers to it, for OFS_KEEP_REFERENCED.
  */
-int ofs_lifetime_explain(struct ofs_tree *t, const struct ofs_facts *f, enum ofs_verdict v,
-			 int64_t at, uint64_t step, struct ofs_buf *out);
+void ofs_lifetime_explain(struct ofs_tree *t, const struct ofs_facts *f, enum ofs_verdict v,
+			  int64_t at, uint64_t step, struct ofs_buf *out);
 
 /* When the time of a file is over, by the wall clock as it is now; OFS_TTL_NEVER: never. */
 int ofs_lifetime_end(struct ofs_tree *t, const struct ofs_attr *file, int64_t *ret);

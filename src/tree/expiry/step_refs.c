@@ -10,11 +10,11 @@
 #include "base/map.h"
 #include "base/util.h"
 #include "tree/core/entry_list.h"
+#include "tree/core/slice.h"
 #include "tree/core/tree_state.h"
 #include "tree/core/walk.h"
 #include "tree/expiry/step_file.h"
 #include "tree/expiry/task.h"
-#include "tree/core/slice.h"
 
 #define KEY "outcome_ref"
 #define STEP_MAX (1u << 24) /* bytes; a longer one is no step */

@@ -10,10 +10,12 @@
 
 #include <jansson.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 #include "base/util.h"
 #include "codec/hash.h"
 #include "tree/core/category.h"
+#include "tree/core/json_out.h"
 #include "tree/core/label.h"
 #include "tree/core/place.h"
 #include "tree/core/tree_state.h"
@@ -60,12 +62,9 @@ static void put_string(struct ofs_buf *out, const void *text, size_t len)
 static void put_label(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind,
 		      struct ofs_buf *out)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT;
+	OFS_FREE char *value = ofs_label_text(t, ino, kind);
 
-	/* One that cannot be had is left out. */
-	if (ofs_label_get(t, ino, kind, &value) < 0)
-		value.len = 0;
-	put_string(out, value.data, value.len);
+	put_string(out, value, value ? strlen(value) : 0);
 }
 
 void ofs_tombstone_format(struct ofs_tree *t, const struct ofs_attr *file,
@@ -97,23 +96,6 @@ void ofs_tombstone_format(struct ofs_tree *t, const struct ofs_attr *file,
 
 /* ---- as JSON */
 
-/* Null where it is not known; 0 or -1, as jansson has it. */
-static int set_text(json_t *json, const char *name, const struct ofs_buf *text)
-{
-	return json_object_set_new(json, name,
-				   text->len ? json_stringn((const char *)text->data, text->len)
-					     : json_null());
-}
-
-static int set_time(json_t *json, const char *name, int64_t ns)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-
-	if (ofs_text_time(ns, &text) < 0)
-		text.len = 0;
-	return set_text(json, name, &text);
-}
-
 /* The strings; of one that is not UTF-8 what can be shown. False: they are not all there. */
 static bool set_strings(json_t *json, const struct ofs_buf *stone)
 {
@@ -129,8 +111,8 @@ static bool set_strings(json_t *json, const struct ofs_buf *stone)
 		at += 2;
 		if (stone->len - at < len)
 			return false;
-		text = strndup((const char *)stone->data + at, len);
-		shown = text && len ? ofs_text_readable(text) : NULL;
+		text = ofs_format("%.*s", (int)len, (const char *)stone->data + at);
+		shown = len ? ofs_text_readable(text) : NULL;
 		json_object_set_new(json, string_names[i],
 				    shown ? json_string(shown) : json_null());
 		at += len;
@@ -138,7 +120,7 @@ static bool set_strings(json_t *json, const struct ofs_buf *stone)
 	return true;
 }
 
-static int set_why(json_t *json, const uint8_t *head, int64_t removed)
+static void set_why(json_t *json, const uint8_t *head, int64_t removed)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf why = OFS_BUF_INIT;
 	int64_t used = (int64_t)ofs_get_le64(head + 28), ttl = (int64_t)ofs_get_le64(head + 36);
@@ -152,7 +134,8 @@ static int set_why(json_t *json, const uint8_t *head, int64_t removed)
 		f.ttl = OFS_TTL_NEVER;
 	if (ttl > 0)
 		ofs_lifetime_cause(&f, &why);
-	return set_text(json, "why", &why);
+	json_object_set_new(json, "why",
+			    why.len ? json_stringn((const char *)why.data, why.len) : json_null());
 }
 
 static json_t *stone_json(const char *ref, const struct ofs_buf *stone, int64_t removed)
@@ -162,7 +145,7 @@ static json_t *stone_json(const char *ref, const struct ofs_buf *stone, int64_t 
 	json_t *json =
 		json_pack("{s:s, s:s}", "ref", ref, "tier", ofs_tier_names[OFS_TIER_WORKING]);
 
-	set_time(json, "removed", removed);
+	json_object_set_new(json, "removed", ofs_json_time(removed));
 	/* On a full disk nothing but that may have been kept. */
 	if (stone->len < HEAD || head[0] != VERSION)
 		return json;
@@ -172,8 +155,8 @@ static json_t *stone_json(const char *ref, const struct ofs_buf *stone, int64_t 
 						 : json_null());
 	ofs_sha256_hex(head + 44, hex);
 	json_object_set_new(json, "sha256", head[2] & FLAG_SHA ? json_string(hex) : json_null());
-	set_time(json, "created", (int64_t)ofs_get_le64(head + 20));
-	set_time(json, "used", (int64_t)ofs_get_le64(head + 28));
+	json_object_set_new(json, "created", ofs_json_time((int64_t)ofs_get_le64(head + 20)));
+	json_object_set_new(json, "used", ofs_json_time((int64_t)ofs_get_le64(head + 28)));
 	json_object_set_new(json, "reason", json_string(reason_names[head[1] % REASONS]));
 	set_why(json, head, removed);
 	if (set_strings(json, stone))
@@ -185,7 +168,6 @@ static json_t *stone_json(const char *ref, const struct ofs_buf *stone, int64_t 
 int ofs_tombstone_report(struct ofs_tree *t, const char *ref, struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf stone = OFS_BUF_INIT;
-	OFS_FREE char *text = NULL;
 	ofs_node ino = ofs_ref_parse(ref);
 	int64_t removed;
 	json_t *json;
@@ -196,10 +178,7 @@ int ofs_tombstone_report(struct ofs_tree *t, const char *ref, struct ofs_buf *ou
 	json = stone_json(ref, &stone, removed);
 	if (!json)
 		return -EIO;
-	text = json_dumps(json, JSON_INDENT(2));
-	json_decref(json);
-	if (!text)
-		return -ENOMEM;
-	ofs_buf_printf(out, "%s\n", text);
+	ofs_json_append(json, JSON_INDENT(2), out);
+	ofs_buf_append_str(out, "\n");
 	return 0;
 }

@@ -31,30 +31,17 @@ static void candidate_finish(struct candidate *c)
 	free(c->tags);
 }
 
-static char *get_label(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT;
-
-	if (ofs_label_get(t, ino, kind, &value) < 0)
-		return NULL;
-	ofs_buf_append(&value, "", 1);
-	return (char *)ofs_steal(value.data);
-}
-
-/* 1, or 0 when there is no such file, or none that can be read. */
-static int load(struct ofs_tree *t, uint64_t ino, struct candidate *ret)
+/* False when there is no such file, or none that can be read. */
+static bool load(struct ofs_tree *t, uint64_t ino, struct candidate *ret)
 {
 	int r = ofs_store_getattr(t->store, ino, &ret->attr);
 
-	if (r == 0 && (!S_ISREG(ret->attr.mode) || !ret->attr.nlink))
-		return 0;
-	if (r == 0)
-		r = ofs_place_labelled(t, ino, &ret->place);
-	if (r < 0)
-		return r == -ENOMEM ? r : 0;
-	ret->title = get_label(t, ino, OFS_LABEL_TITLE);
-	ret->tags = get_label(t, ino, OFS_LABEL_TAGS);
-	return 1;
+	if (r < 0 || !S_ISREG(ret->attr.mode) || !ret->attr.nlink ||
+	    ofs_place_labelled(t, ino, &ret->place) < 0)
+		return false;
+	ret->title = ofs_label_text(t, ino, OFS_LABEL_TITLE);
+	ret->tags = ofs_label_text(t, ino, OFS_LABEL_TAGS);
+	return true;
 }
 
 static bool has_wanted_tag(const struct ofs_query *q, const char *tags)
@@ -94,7 +81,7 @@ bool ofs_search_admits(struct ofs_search *s, const struct ofs_attr *file)
 	    (ofs_place_labelled(s->tree, file->ino, &place) < 0 || !is_in_place(q, &place)))
 		return false;
 	if (q->tags.n)
-		tags = get_label(s->tree, file->ino, OFS_LABEL_TAGS);
+		tags = ofs_label_text(s->tree, file->ino, OFS_LABEL_TAGS);
 	return has_wanted_tag(q, tags);
 }
 
@@ -138,17 +125,13 @@ int ofs_search_add(struct ofs_search *s, uint64_t ino, const struct ofs_passages
 
 	if (ofs_map_get(&s->seen, ino))
 		return 1;
-	r = load(s->tree, ino, &c);
-	if (r <= 0)
-		return r;
-	if (!is_in_time(s->query, &c.attr) || !is_in_place(s->query, &c.place) ||
-	    !has_wanted_tag(s->query, c.tags) || !matches(s->query, p, &c))
+	if (!load(s->tree, ino, &c) || !is_in_time(s->query, &c.attr) ||
+	    !is_in_place(s->query, &c.place) || !has_wanted_tag(s->query, c.tags) ||
+	    !matches(s->query, p, &c))
 		return 0;
-	/* A list by filters tells of every file. */
-	if (s->query->wanted)
-		r = ofs_store_digest(s->tree->store, ino, &digest);
-	if (r < 0)
-		return r == -ENOMEM ? r : 0;
+	/* A list by filters names every copy of a content. */
+	if (s->query->wanted && ofs_store_digest(s->tree->store, ino, &digest) < 0)
+		return 0;
 	answer = (struct ofs_answer){
 		.attr = &c.attr,
 		.place = &c.place,

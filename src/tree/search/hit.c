@@ -217,13 +217,10 @@ static int push_passage(struct ofs_hits *h, const struct ofs_answer *a, const st
 			double score)
 {
 	struct hit hit = { .rank = (int64_t)(score * 1e6), .snippet = OFS_BUF_INIT };
-	int r;
 
 	choose_slice(h, p, a->attr->size, &hit);
 	ofs_buf_append(&hit.snippet, p->snippet.data, p->snippet.len);
 	return push(h, a, &hit);
-	hit_finish(&hit);
-	return r;
 }
 
 /* How much of the query the names have, 0 to 1. */
@@ -302,10 +299,7 @@ static bool is_readable(const struct ofs_hits *h, const struct hit *hit)
 		return false;
 	if (!hit->suffix[0])
 		return ofs_slice_parse(base, &len, &spec) == -ENOENT;
-	if (asprintf(&name, "%s%s", base, hit->suffix) < 0) {
-		name = NULL;
-		return false;
-	}
+	name = ofs_format("%s%s", base, hit->suffix);
 	/* A file of that very name would be read instead. */
 	if (ofs_store_lookup(h->tree->store, hit->dir, name, &other) < 0)
 		return true;

@@ -177,7 +177,7 @@ static bool is_done(struct ofs_indexer *ix)
 	bool done;
 
 	pthread_mutex_lock(&ix->lock);
-	done = !ix->noted.count && !ix->early.count && !ix->missed;
+	done = !ix->noted.count && !ix->early.count;
 	pthread_mutex_unlock(&ix->lock);
 	return done && !ix->todo.n && !ix->everything && !ix->sweeping;
 }

@@ -49,7 +49,6 @@ struct ofs_indexer {
 	bool stop;
 	struct ofs_map noted; /* inode -> enum ofs_look_how + 1 */
 	struct ofs_map early; /* those that are not sealed */
-	bool missed; /* there was no memory for one of either */
 	uint64_t left; /* a copy of what `work` guards, of those still to be looked at */
 	bool everything_left; /* the same */
 

@@ -196,8 +196,6 @@ void ofs_indexer_take_noted(struct ofs_indexer *ix, bool again)
 	noted = ix->noted;
 	ix->noted = (struct ofs_map)OFS_MAP_INIT;
 	atomic_store(&ix->last, 0);
-	ix->everything = ix->everything || ix->missed;
-	ix->missed = false;
 	if (again ||
 	    now - ix->looked_again >=
 		    OFS_INDEXER_AGAIN_NS + (int64_t)ix->early.count * OFS_INDEXER_AGAIN_EACH_NS) {

@@ -394,7 +394,6 @@ static void fill(const struct scan *s, size_t first, size_t last, double score,
 		.match_end = s->off + source(s, l, p->end),
 		.score = score,
 	};
-	/* What is left out for want of memory is only shown less. */
 	ofs_snippet_append(&ret->snippet, s->text + l->off, end - l->off, at - l->off);
 }
 

@@ -37,7 +37,6 @@ struct walk {
 	char *buf; /* of SUMMARY_READ */
 	int64_t until; /* monotonic; content is read until then */
 	size_t read; /* files so far */
-	int error; /* of take_label */
 };
 
 static void walk_finish(struct walk *w)
@@ -64,7 +63,7 @@ static void take_label(void *arg, const struct ofs_label *l)
 	const struct ofs_query *q = w->search->query;
 	uint64_t terms = terms_in(q, l->title) | terms_in(q, l->tags);
 
-	if (terms && w->error == 0)
+	if (terms)
 		ofs_map_put(&w->labels, l->ino, (void *)(uintptr_t)(HAS_LABEL | terms));
 }
 
@@ -273,8 +272,6 @@ static int walk(struct ofs_search *s)
 
 	w.buf = ofs_alloc(SUMMARY_READ);
 	r = ofs_labels_each(s->tree, take_label, &w);
-	if (r == 0)
-		r = w.error;
 	if (r == 0)
 		r = gather_working(&w);
 	w.until = ofs_clock_monotonic() + READ_FOR;

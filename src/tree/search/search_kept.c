@@ -286,7 +286,7 @@ static int is_current(struct lookup *k, uint64_t ino, const uint8_t sha[32])
 	if (r == 0)
 		r = ofs_place_of(t, ino, &place);
 	if (r < 0 && r != -ENOENT)
-		return r == -ENOMEM ? r : 0;
+		return 0;
 	if (r == 0 && digest.has_sha && memcmp(digest.sha, sha, sizeof(digest.sha)) == 0 &&
 	    ofs_place_tier(&place) != OFS_TIER_WORKING)
 		return ofs_store_getattr(t->store, ino, &attr) == 0 &&

@@ -39,9 +39,6 @@ static int attr_ref(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_
 {
 	char ref[OFS_REF_SIZE];
 
-	(void)t;
-	if (!S_ISREG(file->mode))
-		return -ENODATA;
 	ofs_ref_format(file->ino, ref);
 	ofs_buf_append_str(out, ref);
 	return 0;
@@ -53,8 +50,6 @@ static int attr_sha256(struct ofs_tree *t, const struct ofs_attr *file, struct o
 	struct ofs_digest digest;
 	int r;
 
-	if (!S_ISREG(file->mode))
-		return -ENODATA;
 	r = ofs_store_digest(t->store, file->ino, &digest);
 	if (r < 0)
 		return r;
@@ -69,41 +64,30 @@ static int attr_sha256(struct ofs_tree *t, const struct ofs_attr *file, struct o
 	return 0;
 }
 
-static const char *pick_tier(const struct ofs_place *p)
-{
-	return ofs_tier_names[ofs_place_tier(p)];
-}
-
-static const char *pick_category(const struct ofs_place *p)
-{
-	return p->category;
-}
-
-static const char *pick_task(const struct ofs_place *p)
-{
-	return p->task;
-}
-
-static const char *pick_path(const struct ofs_place *p)
-{
-	return (const char *)p->path.data;
-}
+enum place_part {
+	PLACE_TIER,
+	PLACE_CATEGORY,
+	PLACE_TASK,
+	PLACE_PATH
+};
 
 static int attr_place(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out,
-		      const char *(*pick)(const struct ofs_place *p))
+		      enum place_part part)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	const char *text;
-	int r;
+	int r = ofs_place_of(t, file->ino, &place);
 
-	r = ofs_place_of(t, file->ino, &place);
-	if (r < 0)
-		return r == -ENOENT ? -ENODATA : r;
-	if (pick == pick_category)
+	if (r == -ENOENT)
+		return -ENODATA;
+	if (r == 0 && part == PLACE_CATEGORY)
 		r = ofs_place_label(t, file->ino, &place);
 	if (r < 0)
 		return r;
-	text = pick(&place);
+	text = part == PLACE_TIER	? ofs_tier_names[ofs_place_tier(&place)]
+	       : part == PLACE_CATEGORY ? place.category
+	       : part == PLACE_TASK	? place.task
+					: (const char *)place.path.data;
 	if (!text[0])
 		return -ENODATA;
 	ofs_buf_append_str(out, text);
@@ -112,27 +96,26 @@ static int attr_place(struct ofs_tree *t, const struct ofs_attr *file, struct of
 
 static int attr_tier(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
 {
-	return attr_place(t, file, out, pick_tier);
+	return attr_place(t, file, out, PLACE_TIER);
 }
 
 static int attr_category(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
 {
-	return attr_place(t, file, out, pick_category);
+	return attr_place(t, file, out, PLACE_CATEGORY);
 }
 
 static int attr_task(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
 {
-	return attr_place(t, file, out, pick_task);
+	return attr_place(t, file, out, PLACE_TASK);
 }
 
 static int attr_path(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
 {
-	return attr_place(t, file, out, pick_path);
+	return attr_place(t, file, out, PLACE_PATH);
 }
 
 static int attr_created(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
 {
-	(void)t;
 	return ofs_text_time(file->btime, out) < 0 ? -ENODATA : 0;
 }
 
@@ -141,8 +124,6 @@ static int attr_expires(struct ofs_tree *t, const struct ofs_attr *file, struct 
 	int64_t at;
 	int r;
 
-	if (!S_ISREG(file->mode))
-		return -ENODATA;
 	r = ofs_lifetime_end(t, file, &at);
 	if (r < 0)
 		return r == -ENOENT ? -ENODATA : r;
@@ -154,14 +135,12 @@ static int attr_expires(struct ofs_tree *t, const struct ofs_attr *file, struct 
 
 static int attr_used(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
 {
-	if (!S_ISREG(file->mode))
-		return -ENODATA;
 	return ofs_text_time(ofs_lifetime_used_time(t, file->used), out) < 0 ? -ENODATA : 0;
 }
 
 static int attr_lifecycle(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
 {
-	int r = S_ISREG(file->mode) ? ofs_gc_explain(t->gc, file, out) : -ENODATA;
+	int r = ofs_gc_explain(t->gc, file, out);
 
 	return r == -ENOENT ? -ENODATA : r;
 }
@@ -177,8 +156,6 @@ static int attr_lines(struct ofs_tree *t, const struct ofs_attr *file, struct of
 	uint64_t lines;
 	int r;
 
-	if (!S_ISREG(file->mode))
-		return -ENODATA;
 	r = ofs_source_lines(&src, &lines);
 	if (r == 0)
 		ofs_buf_printf(out, "%" PRIu64, lines);
@@ -192,8 +169,6 @@ static int attr_tokens(struct ofs_tree *t, const struct ofs_attr *file, struct o
 	uint64_t tokens;
 	ssize_t n;
 
-	if (!S_ISREG(file->mode))
-		return -ENODATA;
 	text = ofs_realloc(NULL, 1, OFS_MIN(file->size, TOKENS_SAMPLE) + 1);
 	n = ofs_store_read(t->store, file->ino, text, (size_t)OFS_MIN(file->size, TOKENS_SAMPLE),
 			   0);
@@ -228,8 +203,6 @@ static int attr_mime(struct ofs_tree *t, const struct ofs_attr *file, struct ofs
 	char head[SNIFF_SIZE];
 	ssize_t n;
 
-	if (!S_ISREG(file->mode))
-		return -ENODATA;
 	n = ofs_store_read(t->store, file->ino, head, sizeof(head), 0);
 	if (n < 0)
 		return (int)n;
@@ -239,9 +212,6 @@ static int attr_mime(struct ofs_tree *t, const struct ofs_attr *file, struct ofs
 
 static int attr_stored(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
 {
-	(void)t;
-	if (!S_ISREG(file->mode))
-		return -ENODATA;
 	ofs_buf_printf(out, "%" PRIu64, file->occupied);
 	return 0;
 }
@@ -252,8 +222,6 @@ static int attr_ttl(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	int r;
 
-	if (!S_ISREG(file->mode))
-		return -ENODATA;
 	r = ofs_place_of(t, file->ino, &place);
 	if (r < 0)
 		return r == -ENOENT ? -ENODATA : r;
@@ -273,11 +241,9 @@ static int attr_ttl(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_
 
 static int attr_important(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
 {
-	int r = -ENODATA;
+	int r = ofs_label_get(t, file->ino, OFS_LABEL_IMPORTANT, out);
 
-	if (S_ISREG(file->mode))
-		r = ofs_label_get(t, file->ino, OFS_LABEL_IMPORTANT, out);
-	if (!(r == -ENODATA && S_ISREG(file->mode)))
+	if (r != -ENODATA)
 		return r;
 	ofs_buf_append_str(out, "0");
 	return 0;
@@ -296,28 +262,29 @@ static int attr_title(struct ofs_tree *t, const struct ofs_attr *file, struct of
 static const struct {
 	const char *name;
 	attr_fn get;
-	/* Not every file has it, or what it says when it was not set is not to be copied along. */
+	bool of_dirs; /* directories may have it, too */
+	/* Not every file has it, or the default that it shows should not be copied along. */
 	bool optional;
 } attrs[] = {
-	{ "ref", attr_ref, false },
-	{ "sha256", attr_sha256, true },
-	{ "tier", attr_tier, false },
-	{ "category", attr_category, false },
-	{ "task", attr_task, true },
-	{ "created", attr_created, false },
-	{ "expires", attr_expires, false },
-	{ "used", attr_used, false },
-	{ "lifecycle", attr_lifecycle, false },
-	{ "state", attr_state, true },
-	{ "lines", attr_lines, false },
-	{ "tokens", attr_tokens, false },
-	{ "mime", attr_mime, false },
-	{ "stored_bytes", attr_stored, false },
-	{ "path", attr_path, false },
-	{ "ttl", attr_ttl, true },
-	{ "important", attr_important, true },
-	{ "tags", attr_tags, true },
-	{ "title", attr_title, true },
+	{ "ref", attr_ref, false, false },
+	{ "sha256", attr_sha256, false, true },
+	{ "tier", attr_tier, true, false },
+	{ "category", attr_category, true, false },
+	{ "task", attr_task, true, true },
+	{ "created", attr_created, true, false },
+	{ "expires", attr_expires, false, false },
+	{ "used", attr_used, false, false },
+	{ "lifecycle", attr_lifecycle, false, false },
+	{ "state", attr_state, true, true },
+	{ "lines", attr_lines, false, false },
+	{ "tokens", attr_tokens, false, false },
+	{ "mime", attr_mime, false, false },
+	{ "stored_bytes", attr_stored, false, false },
+	{ "path", attr_path, true, false },
+	{ "ttl", attr_ttl, false, true },
+	{ "important", attr_important, false, true },
+	{ "tags", attr_tags, false, true },
+	{ "title", attr_title, false, true },
 };
 
 /* What not every file has is listed only where it is there; the rest costs too much to find out. */
@@ -373,7 +340,7 @@ static int attr_get(struct ofs_tree *t, ofs_node node, const char *name, struct 
 	r = ofs_store_getattr(t->store, node, &file);
 	if (r < 0)
 		return r;
-	if (!S_ISREG(file.mode) && !S_ISDIR(file.mode))
+	if (!S_ISREG(file.mode) && !(S_ISDIR(file.mode) && attrs[i].of_dirs))
 		return -ENODATA;
 	return attrs[i].get(t, &file, out);
 }
@@ -513,7 +480,6 @@ ssize_t ofs_tree_listxattr(struct ofs_tree *t, ofs_node node, char *buf, size_t 
 			continue;
 		ofs_buf_printf(&names, PREFIX "%s", attrs[i].name);
 		ofs_buf_append(&names, "", 1);
-		r = 0;
 	}
 	r = list_users(t, node, &names);
 	return r < 0 ? r : give(&names, buf, size);

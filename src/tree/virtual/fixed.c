@@ -95,23 +95,9 @@ ofs_node ofs_fixed_parent(ofs_node node)
 	return f ? f->parent : 0;
 }
 
-/* A lookup of what changes by itself gives it as it is now. */
-static int take_snapshot(struct ofs_tree *t, const struct fixed *f, const struct ofs_attr *attr,
-			 struct ofs_entry *ret)
-{
-	struct ofs_buf text = OFS_BUF_INIT;
-	int r = f->text(t, &text);
-
-	if (r < 0) {
-		ofs_buf_finish(&text);
-		return r;
-	}
-	ofs_made_text(t, f->parent, f->name, attr, &text, ret);
-	return 0;
-}
-
 int ofs_fixed_lookup(struct ofs_tree *t, ofs_node parent, const char *name, struct ofs_entry *ret)
 {
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	struct ofs_attr attr;
 	int r;
 
@@ -121,10 +107,14 @@ int ofs_fixed_lookup(struct ofs_tree *t, ofs_node parent, const char *name, stru
 		if (f->parent != parent || strcmp(f->name, name) != 0)
 			continue;
 		r = fill_attr(t, f, &attr);
+		if (r == 0 && f->fresh)
+			r = f->text(t, &text);
 		if (r < 0)
 			return r;
-		if (f->fresh)
-			return take_snapshot(t, f, &attr, ret);
+		if (f->fresh) {
+			ofs_made_text(t, f->parent, f->name, &attr, &text, ret);
+			return 0;
+		}
 		ofs_stat_fill_entry(&attr, true, ret);
 		ret->keep_attr = !ofs_view_is_dir(t, f->node);
 		return 0;

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "base/util.h"
+#include "tree/core/json_out.h"
 #include "tree/core/label.h"
 #include "tree/core/place.h"
 #include "tree/core/tree_state.h"
@@ -38,16 +39,7 @@ static json_t *attribute(struct ofs_tree *t, const struct ofs_attr *file, const 
 	return json_string(text);
 }
 
-static json_t *time_json(int64_t ns)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-
-	if (ofs_text_time(ns, &text) < 0)
-		return json_null();
-	return json_stringn((const char *)text.data, text.len);
-}
-
-int ofs_info_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+void ofs_info_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
 {
 	static const struct {
 		const char *name;
@@ -60,28 +52,20 @@ int ofs_info_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_
 		{ "mime", false },	  { "lines", true },	 { "tokens", true },
 		{ "stored_bytes", true }, { "sha256", false },
 	};
-	OFS_FREE char *text = NULL;
 	json_t *json = json_object();
 	char mode[8];
-	size_t i;
-	int r = 0;
 
-	for (i = 0; i < OFS_ARRAY_SIZE(fields) && r == 0; i++)
-		r = json_object_set_new(json, fields[i].name,
-					attribute(t, file, fields[i].name, fields[i].number));
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(fields); i++)
+		json_object_set_new(json, fields[i].name,
+				    attribute(t, file, fields[i].name, fields[i].number));
 	snprintf(mode, sizeof(mode), "%04o", file->mode & 07777);
-	if (r == 0)
-		r = json_object_update_new(
-			json, json_pack("{s:I, s:o, s:s, s:I, s:I, s:I}", "size",
-					(json_int_t)file->size, "modified", time_json(file->mtime),
-					"mode", mode, "uid", (json_int_t)file->uid, "gid",
-					(json_int_t)file->gid, "links", (json_int_t)file->nlink));
-	text = r == 0 ? json_dumps(json, JSON_INDENT(2)) : NULL;
-	json_decref(json);
-	if (!text)
-		return -ENOMEM;
-	ofs_buf_printf(out, "%s\n", text);
-	return 0;
+	json_object_update_new(json, json_pack("{s:I, s:o, s:s, s:I, s:I, s:I}", "size",
+					       (json_int_t)file->size, "modified",
+					       ofs_json_time(file->mtime), "mode", mode, "uid",
+					       (json_int_t)file->uid, "gid", (json_int_t)file->gid,
+					       "links", (json_int_t)file->nlink));
+	ofs_json_append(json, JSON_INDENT(2), out);
+	ofs_buf_append_str(out, "\n");
 }
 
 /* ---- summary */
@@ -171,7 +155,7 @@ static int append_facts(struct ofs_tree *t, const struct ofs_source *src, const 
 			uint64_t lines, struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf title = OFS_BUF_INIT;
+	OFS_FREE char *title = ofs_label_text(t, src->attr.ino, OFS_LABEL_TITLE);
 	char ref[OFS_REF_SIZE];
 	int r;
 
@@ -179,19 +163,14 @@ static int append_facts(struct ofs_tree *t, const struct ofs_source *src, const 
 	r = ofs_place_labelled(t, src->attr.ino, &place);
 	if (r < 0)
 		return r;
-	if (ofs_label_get(t, src->attr.ino, OFS_LABEL_TITLE, &title) == 0) {
-		ofs_buf_printf(out, "%.*s\n", (int)title.len, (const char *)title.data);
-		r = 0;
-	}
-	if (r == 0)
-		ofs_buf_printf(out, "%s, ref %s, %s tier, category %s%s%s\n",
-			       (const char *)place.path.data, ref,
-			       ofs_tier_names[ofs_place_tier(&place)], place.category,
-			       place.task[0] ? ", task " : "", place.task);
-	if (r == 0)
-		ofs_buf_printf(out, "%s, %" PRIu64 " bytes, %" PRIu64 " lines\n", mime,
-			       src->attr.size, lines);
-	return r;
+	if (title)
+		ofs_buf_printf(out, "%s\n", title);
+	ofs_buf_printf(out, "%s, ref %s, %s tier, category %s%s%s\n", (const char *)place.path.data,
+		       ref, ofs_tier_names[ofs_place_tier(&place)], place.category,
+		       place.task[0] ? ", task " : "", place.task);
+	ofs_buf_printf(out, "%s, %" PRIu64 " bytes, %" PRIu64 " lines\n", mime, src->attr.size,
+		       lines);
+	return 0;
 }
 
 int ofs_summary_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)

@@ -5,7 +5,7 @@
 
 #include "tree/core/tree_state.h"
 
-int ofs_info_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out);
+void ofs_info_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out);
 int ofs_summary_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out);
 
 #endif

@@ -160,7 +160,7 @@ static int get_answer(struct ofs_tree *t, const char *name, struct ofs_buf *out)
 int ofs_search_lookup(struct ofs_tree *t, const char *name, const struct ofs_cred *cred,
 		      struct ofs_entry *ret)
 {
-	struct ofs_buf text = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	struct ofs_attr attr;
 	int r;
 
@@ -168,10 +168,8 @@ int ofs_search_lookup(struct ofs_tree *t, const char *name, const struct ofs_cre
 	if (cred && cred->uid && cred->uid != t->uid)
 		return -EACCES;
 	r = get_answer(t, name, &text);
-	if (r < 0) {
-		ofs_buf_finish(&text);
+	if (r < 0)
 		return r;
-	}
 	ofs_stat_make_up(t, 0, S_IFREG | 0400, &attr);
 	ofs_made_text(t, OFS_NODE_SEARCH, name, &attr, &text, ret);
 	return 0;

@@ -98,19 +98,15 @@ static void make_slice(struct ofs_tree *t, const struct ofs_source *base,
 }
 
 /* A slice of a made-up text is a text of its own. */
-static int make_text(struct ofs_tree *t, ofs_node parent, const char *name,
-		     const struct ofs_source *base, const struct ofs_range *range,
-		     struct ofs_entry *ret)
+static void make_text(struct ofs_tree *t, ofs_node parent, const char *name,
+		      const struct ofs_source *base, const struct ofs_range *range,
+		      struct ofs_entry *ret)
 {
 	struct ofs_buf text = OFS_BUF_INIT;
-	int r;
 
 	ofs_buf_append(&text, base->text->data + range->off, range->len);
 	ofs_buf_append(&text, range->notice.data, range->notice.len);
 	ofs_made_text(t, parent, name, &base->attr, &text, ret);
-	return 0;
-	ofs_buf_finish(&text);
-	return r;
 }
 
 static int lookup_range(struct ofs_tree *t, ofs_node parent, const char *name,
@@ -121,9 +117,9 @@ static int lookup_range(struct ofs_tree *t, ofs_node parent, const char *name,
 	struct ofs_range range = { .notice = OFS_BUF_INIT };
 	int r;
 
-	r = path ? ofs_range_resolve(base, spec, path, &range) : -ENOMEM;
+	r = ofs_range_resolve(base, spec, path, &range);
 	if (r == 0 && base->text)
-		r = make_text(t, parent, name, base, &range, ret);
+		make_text(t, parent, name, base, &range, ret);
 	else if (r == 0)
 		make_slice(t, base, spec, ofs_steal(path), &range, ret);
 	ofs_buf_finish(&range.notice);
@@ -135,17 +131,17 @@ static int lookup_report(struct ofs_tree *t, ofs_node parent, const char *name,
 			 const struct ofs_source *base, const struct ofs_slice_spec *spec,
 			 struct ofs_entry *ret)
 {
-	struct ofs_buf text = OFS_BUF_INIT;
-	int r = -ENOENT;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	int r = 0;
 
-	if (!base->text)
-		r = spec->kind == OFS_SLICE_INFO ? ofs_info_format(t, &base->attr, &text)
-						 : ofs_summary_format(t, &base->attr, &text);
-	if (r == 0) {
+	if (base->text)
+		return -ENOENT;
+	if (spec->kind == OFS_SLICE_INFO)
+		ofs_info_format(t, &base->attr, &text);
+	else
+		r = ofs_summary_format(t, &base->attr, &text);
+	if (r == 0)
 		ofs_made_text(t, parent, name, &base->attr, &text, ret);
-		return 0;
-	}
-	ofs_buf_finish(&text);
 	return r;
 }
 
@@ -195,7 +191,7 @@ static int lookup_tombstone(struct ofs_tree *t, const char *name, const char *re
 			    const struct ofs_slice_spec *spec, const struct ofs_cred *cred,
 			    struct ofs_entry *ret)
 {
-	struct ofs_buf text = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	struct ofs_attr attr;
 	int r;
 
@@ -204,10 +200,8 @@ static int lookup_tombstone(struct ofs_tree *t, const char *name, const char *re
 	if (cred && cred->uid && cred->uid != t->uid)
 		return -EACCES;
 	r = ofs_tombstone_report(t, ref, &text);
-	if (r < 0) {
-		ofs_buf_finish(&text);
+	if (r < 0)
 		return r;
-	}
 	ofs_stat_make_up(t, 0, S_IFREG | 0400, &attr);
 	ofs_made_text(t, OFS_NODE_REFS, name, &attr, &text, ret);
 	return 0;

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/util.h"
+#include "tree/core/json_out.h"
 #include "tree/core/tree_state.h"
 #include "tree/expiry/gc.h"
 #include "tree/search/indexer.h"
@@ -117,15 +118,6 @@ static json_t *calls_json(const struct numbers *n)
 	return calls;
 }
 
-static json_t *lifecycle_json(struct ofs_tree *t, const struct ofs_store_stats *s)
-{
-	json_t *json = ofs_gc_stats(t->gc);
-
-	if (json)
-		json_object_set_new(json, "tombstones", json_integer((json_int_t)s->tombstones));
-	return json;
-}
-
 static json_t *search_json(const struct ofs_indexer_stats *s)
 {
 	return json_pack("{s:I, s:I, s:I, s:I, s:b}", "files", (json_int_t)s->files, "documents",
@@ -136,10 +128,9 @@ static json_t *search_json(const struct ofs_indexer_stats *s)
 static int format_status(struct ofs_tree *t, struct ofs_buf *out)
 {
 	OFS_FREE char *mountpoint = t->mountpoint ? ofs_text_readable(t->mountpoint) : NULL;
-	OFS_FREE char *text = NULL;
 	const struct ofs_store_stats *s;
 	struct numbers n = { 0 };
-	json_t *json;
+	json_t *json, *lifecycle;
 	int r = collect(t, &n);
 
 	if (r < 0)
@@ -163,15 +154,11 @@ static int format_status(struct ofs_tree *t, struct ofs_buf *out)
 		(json_int_t)s->held, "made_up", (json_int_t)n.made, "search",
 		search_json(&n.search), "calls", calls_json(&n), "bytes_read", (json_int_t)n.read,
 		"bytes_written", (json_int_t)n.written);
-	if (json && json_object_set_new(json, "lifecycle", lifecycle_json(t, s)) < 0) {
-		json_decref(json);
-		json = NULL;
-	}
-	text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
-	json_decref(json);
-	if (!text)
-		return -ENOMEM;
-	ofs_buf_printf(out, "%s\n", text);
+	lifecycle = ofs_gc_stats(t->gc);
+	json_object_set_new(lifecycle, "tombstones", json_integer((json_int_t)s->tombstones));
+	json_object_set_new(json, "lifecycle", lifecycle);
+	ofs_json_append(json, JSON_INDENT(2), out);
+	ofs_buf_append_str(out, "\n");
 	return 0;
 }
 

@@ -19,6 +19,7 @@
 #include "tree/core/tree_state.h"
 #include "tree/core/walk.h"
 #include "tree/expiry/step_file.h"
+#include "tree/expiry/task.h"
 #include "tree/virtual/made.h"
 
 #define FILE_NAME "context.md"
@@ -256,23 +257,21 @@ bool ofs_task_context_is(struct ofs_tree *t, ofs_node parent, const char *name)
 
 	return strcmp(name, FILE_NAME) == 0 && t->task_context->maker.write &&
 	       !ofs_node_is_virtual(parent) && ofs_store_getattr(t->store, parent, &dir) == 0 &&
-	       S_ISDIR(dir.mode) && dir.parent == t->tops[OFS_TOP_TASKS];
+	       ofs_task_is_dir(t, &dir);
 }
 
 int ofs_task_context_lookup(struct ofs_tree *t, ofs_node task, const struct ofs_cred *cred,
 			    struct ofs_entry *ret)
 {
 	OFS_CLEANUP(files_finish) struct files files = { 0 };
-	struct ofs_buf text = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	struct ofs_attr attr;
 	int r = find_files(t, task, cred, &attr, &files);
 
 	if (r == 0)
 		r = get_text(t, task, &files, &text);
-	if (r < 0) {
-		ofs_buf_finish(&text);
+	if (r < 0)
 		return r;
-	}
 	/* Whoever may list the steps may read it, and nobody else. */
 	for (size_t i = 0; i < files.n; i++)
 		attr.mtime = OFS_MAX(attr.mtime, files.list[i].attr.mtime);

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "base/util.h"
+#include "tree/core/json_out.h"
 #include "tree/core/place.h"
 #include "tree/core/tree_state.h"
 
@@ -292,9 +293,7 @@ static size_t parse_number(const char *text)
 
 int ofs_verify_job_get(struct ofs_verify_job *job, const char *which, struct ofs_buf *out)
 {
-	OFS_FREE char *text = NULL;
 	json_t *json = NULL;
-	int r = -ENOMEM;
 	size_t k = 0;
 
 	if (*which) {
@@ -307,13 +306,9 @@ int ofs_verify_job_get(struct ofs_verify_job *job, const char *which, struct ofs
 		json = status_json(job);
 	else if (k < job->n)
 		json = problem_json(&job->problems[k]);
-	else
-		r = -ENODATA;
 	pthread_mutex_unlock(&job->lock);
-	text = json ? json_dumps(json, JSON_COMPACT) : NULL;
-	json_decref(json);
-	if (!text)
-		return r;
-	ofs_buf_append_str(out, text);
+	if (!json)
+		return -ENODATA;
+	ofs_json_append(json, JSON_COMPACT, out);
 	return 0;
 }

@@ -26,16 +26,15 @@
  */
 
 struct listing {
-	ofs_node dir; /* 0: free */
+	ofs_node dir;
 	struct ofs_entry_list list;
 	int64_t as_of; /* the tree's last change when it was begun */
-	unsigned int users; /* they read it now */
-	bool stale; /* to be dropped by the last of them */
+	unsigned int refs; /* of its readers, and one while it is kept */
 	uint64_t used; /* when, by `clock` */
 };
 
 struct ofs_views {
-	pthread_mutex_t lock; /* held for bookkeeping alone */
+	pthread_mutex_t lock; /* guards the rest, and refs and used of listings */
 	struct listing *listings[LISTS_MAX];
 	uint64_t clock;
 };
@@ -116,7 +115,21 @@ int ofs_view_refresh(struct ofs_tree *t, struct ofs_attr *attr)
 
 /* ---- lists that are kept */
 
-/* The list of a directory, to be given back; NULL: there is none. */
+/* NULL is allowed. */
+static void listing_put(struct ofs_views *v, struct listing *l)
+{
+	bool last;
+
+	if (!l)
+		return;
+	pthread_mutex_lock(&v->lock);
+	last = !--l->refs;
+	pthread_mutex_unlock(&v->lock);
+	if (last)
+		listing_destroy(l);
+}
+
+/* The list of a directory, with a reference; NULL: there is none. */
 static struct listing *listing_get(struct ofs_views *v, ofs_node dir)
 {
 	struct listing *l = NULL;
@@ -126,33 +139,21 @@ static struct listing *listing_get(struct ofs_views *v, ofs_node dir)
 		if (v->listings[i] && v->listings[i]->dir == dir)
 			l = v->listings[i];
 	if (l) {
-		l->users++;
+		l->refs++;
 		l->used = ++v->clock;
 	}
 	pthread_mutex_unlock(&v->lock);
 	return l;
 }
 
-/* Takes it off the shelf; `lock` is held. Returns it when nobody uses it any more. */
-static struct listing *listing_retire(struct ofs_views *v, size_t i)
-{
-	struct listing *l = v->listings[i];
-
-	v->listings[i] = NULL;
-	if (!l || !l->users)
-		return l;
-	l->stale = true;
-	return NULL;
-}
-
-/* Puts a new one in the place of the directory's old one, or of that which was used least lately. */
-static void listing_put(struct ofs_views *v, struct listing *l)
+/* Keeps a new one in place of the directory's old one, or of the least recently used. */
+static void listing_keep(struct ofs_views *v, struct listing *l)
 {
 	struct listing *old;
-	size_t i, at = 0;
+	size_t at = 0;
 
 	pthread_mutex_lock(&v->lock);
-	for (i = 0; i < LISTS_MAX; i++) {
+	for (size_t i = 0; i < LISTS_MAX; i++) {
 		if (v->listings[i] && v->listings[i]->dir == l->dir) {
 			at = i;
 			break;
@@ -161,33 +162,30 @@ static void listing_put(struct ofs_views *v, struct listing *l)
 		    (!v->listings[i] || v->listings[i]->used < v->listings[at]->used))
 			at = i;
 	}
-	old = listing_retire(v, at);
-	l->users = 1;
+	old = v->listings[at];
+	l->refs++;
 	l->used = ++v->clock;
 	v->listings[at] = l;
 	pthread_mutex_unlock(&v->lock);
-	listing_destroy(old);
+	listing_put(v, old);
 }
 
-/* Gives it back; `done`: it was read to its end. */
-static void listing_release(struct ofs_views *v, struct listing *l, bool done)
+/* Keeps it no longer: it was read to its end. */
+static void listing_drop(struct ofs_views *v, struct listing *l)
 {
-	bool drop;
+	struct listing *kept = NULL;
 
 	pthread_mutex_lock(&v->lock);
-	l->users--;
-	for (size_t i = 0; i < LISTS_MAX && done; i++)
+	for (size_t i = 0; i < LISTS_MAX; i++)
 		if (v->listings[i] == l) {
+			kept = l;
 			v->listings[i] = NULL;
-			l->stale = true;
 		}
-	drop = l->stale && !l->users;
 	pthread_mutex_unlock(&v->lock);
-	if (drop)
-		listing_destroy(l);
+	listing_put(v, kept);
 }
 
-/* A list to read, to be given back; `now`: one that knows of all that has changed. */
+/* A list to read, for listing_put(); `now`: one that includes all changes so far. */
 static int listing_open(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d, bool now,
 			struct listing **ret)
 {
@@ -196,19 +194,20 @@ static int listing_open(struct ofs_tree *t, ofs_node dir, const struct ofs_view_
 	int r;
 
 	if (l && now && l->as_of != changed) {
-		listing_release(t->views, l, false);
+		listing_put(t->views, l);
 		l = NULL;
 	}
 	if (!l) {
 		l = ofs_alloc(sizeof(*l));
 		l->dir = dir;
 		l->as_of = changed;
+		l->refs = 1;
 		r = ofs_view_gather(t, d, &l->list);
 		if (r < 0) {
 			listing_destroy(l);
 			return r;
 		}
-		listing_put(t->views, l);
+		listing_keep(t->views, l);
 	}
 	*ret = l;
 	return 0;
@@ -317,7 +316,7 @@ static int is_listed(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir
 		entry_name(ino, ofs_entry_list_name(&l->list, i), name);
 		found = strcmp(name, entry) == 0;
 	}
-	listing_release(t->views, l, false);
+	listing_put(t->views, l);
 	return found;
 }
 
@@ -499,7 +498,9 @@ int ofs_view_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus, 
 		fill_listed(t, dir, &d, name, e->key, plus, &entry);
 		full = fn(arg, name, &entry, OFS_COOKIE_MIN + e->key) != 0;
 	}
-	/* The end is told by a reading that finds nothing more. */
-	listing_release(t->views, l, !full && (key || !l->list.n) && i == l->list.n);
+	/* The reader has come to the end once a call finds nothing more. */
+	if (!full && (key || !l->list.n) && i == l->list.n)
+		listing_drop(t->views, l);
+	listing_put(t->views, l);
 	return 0;
 }

@@ -7,15 +7,19 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/u64_list.h"
 #include "base/util.h"
+#include "tree/core/category.h"
 #include "tree/core/entry_list.h"
 #include "tree/core/label.h"
 #include "tree/core/place.h"
 #include "tree/core/tree_state.h"
 #include "tree/core/walk.h"
+#include "tree/expiry/lifetime.h"
 #include "tree/virtual/view.h"
 
-#define SOME_MAX 64 /* files that are looked at at once for one that is still there */
+#define RANKED_MAX 100 /* files in recent/ and in expiring/ */
+#define SOME_MAX 64 /* labelled files that are tried at once for one that still exists */
 
 bool ofs_view_has_links(const struct ofs_view_dir *d)
 {
@@ -28,6 +32,7 @@ struct gathering {
 	struct ofs_tree *tree;
 	const struct ofs_view_dir *dir;
 	struct ofs_entry_list *list;
+	struct ofs_u64_list labelled; /* files whose labels put them into the directory */
 	struct ofs_map others; /* files whose category was set to another one */
 };
 
@@ -35,14 +40,14 @@ static int add_file(void *arg, uint64_t ino, const char *name)
 {
 	struct gathering *g = arg;
 
-	if (!(ofs_map_get(&g->others, ino)))
+	if (!ofs_map_get(&g->others, ino))
 		ofs_entry_list_add(g->list, ino, name);
 	return 0;
 }
 
 /*
- * The name of a file that the labels know: 1, or 0 when it has none any more and they need not
- * remember it, or -errno.
+ * The name of a file that the labels know. 1; 0 when it has none any more, and they forget it; or
+ * -errno.
  */
 static int labelled_name(struct ofs_tree *t, uint64_t ino, char ret[OFS_NAME_MAX + 1])
 {
@@ -55,15 +60,34 @@ static int labelled_name(struct ofs_tree *t, uint64_t ino, char ret[OFS_NAME_MAX
 	return 0;
 }
 
-static int add_labelled(struct gathering *g, uint64_t ino)
+/* Whether the tag, or the category, that the directory stands for was set. */
+static bool has_label(const struct ofs_view_dir *d, const struct ofs_label *l)
+{
+	return d->kind == OFS_VIEW_TAG ? ofs_label_has_tag(l->tags, d->name)
+				       : l->category && strcmp(l->category, d->name) == 0;
+}
+
+static void take_label(void *arg, const struct ofs_label *l)
+{
+	struct gathering *g = arg;
+
+	if (has_label(g->dir, l))
+		ofs_u64_list_add(&g->labelled, l->ino);
+	else if (g->dir->kind == OFS_VIEW_CATEGORY && l->category)
+		ofs_map_put(&g->others, l->ino, g);
+}
+
+static int add_labelled(struct gathering *g)
 {
 	char name[OFS_NAME_MAX + 1];
-	int r = labelled_name(g->tree, ino, name);
+	int r = 0;
 
-	if (r <= 0)
-		return r;
-	ofs_entry_list_add(g->list, ino, name);
-	return 0;
+	for (size_t i = 0; i < g->labelled.n && r >= 0; i++) {
+		r = labelled_name(g->tree, g->labelled.at[i], name);
+		if (r > 0)
+			ofs_entry_list_add(g->list, g->labelled.at[i], name);
+	}
+	return OFS_MIN(r, 0);
 }
 
 /* Adds all files below the directory in `base` that has the view directory's name. */
@@ -92,78 +116,27 @@ static int by_category_base(void *arg, uint64_t base)
 	return r == -ENOENT || r == -ENOTDIR ? 0 : r;
 }
 
-struct inos {
-	const struct ofs_view_dir *dir;
-	uint64_t *list;
-	size_t n, cap;
-	struct ofs_map *others;
-};
-
-static void inos_add(struct inos *l, uint64_t ino)
-{
-	l->list = ofs_grow(l->list, &l->cap, l->n + 1, sizeof(*l->list));
-	l->list[l->n++] = ino;
-}
-
-static void take_category(void *arg, const struct ofs_label *l)
-{
-	struct inos *inos = arg;
-
-	if (!l->category)
-		return;
-	if (strcmp(l->category, inos->dir->name) == 0)
-		inos_add(inos, l->ino);
-	else
-		ofs_map_put(inos->others, l->ino, inos);
-}
-
-static void take_tag(void *arg, const struct ofs_label *l)
-{
-	struct inos *inos = arg;
-
-	if (ofs_label_has_tag(l->tags, inos->dir->name))
-		inos_add(inos, l->ino);
-}
-
-static int add_inos(struct gathering *g, const struct inos *l)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < l->n && r == 0; i++)
-		r = add_labelled(g, l->list[i]);
-	return r;
-}
-
 static int gather_category(struct gathering *g)
 {
-	struct inos inos = { .dir = g->dir, .others = &g->others };
-	int r;
+	int r = ofs_labels_each(g->tree, take_label, g);
 
-	r = ofs_labels_each(g->tree, take_category, &inos);
 	if (r == 0)
 		r = ofs_walk_bases(g->tree, by_category_base, g);
-	/* What lies in the root or in tasks/ itself is of no category either. */
+	/* Files directly in the root or in tasks/ have no category either. */
 	if (r == 0 && strcmp(g->dir->name, OFS_CATEGORY_NONE) == 0) {
 		r = ofs_walk_files(g->tree, OFS_ROOT_INO, true, add_file, g);
 		if (r == 0)
 			r = ofs_walk_files(g->tree, g->tree->tops[OFS_TOP_TASKS], false, add_file,
 					   g);
 	}
-	if (r == 0)
-		r = add_inos(g, &inos);
-	free(inos.list);
-	return r;
+	return r < 0 ? r : add_labelled(g);
 }
 
 static int gather_tag(struct gathering *g)
 {
-	struct inos inos = { .dir = g->dir };
-	int r = ofs_labels_each(g->tree, take_tag, &inos);
+	int r = ofs_labels_each(g->tree, take_label, g);
 
-	if (r == 0)
-		r = add_inos(g, &inos);
-	free(inos.list);
-	return r;
+	return r < 0 ? r : add_labelled(g);
 }
 
 static int gather_tier(struct gathering *g)
@@ -183,6 +156,67 @@ static int gather_tier(struct gathering *g)
 	return r;
 }
 
+/* ---- recent/ and expiring/: the first files by a time */
+
+struct ranked {
+	int64_t rank; /* the lowest come first */
+	size_t file; /* in the list that was walked */
+};
+
+static int compare_ranks(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return x->file < y->file ? -1 : x->file > y->file;
+}
+
+/* 1 and the rank; 0 for a file that is gone or never expires; or -errno. */
+static int rank_file(struct ofs_tree *t, enum ofs_view view, uint64_t ino, int64_t *ret)
+{
+	struct ofs_attr attr;
+	int r = ofs_store_getattr(t->store, ino, &attr);
+
+	if (r == 0 && !attr.nlink)
+		r = -ENOENT;
+	if (r == 0 && view == OFS_VIEW_RECENT)
+		*ret = -OFS_MAX(attr.mtime, -INT64_MAX);
+	else if (r == 0)
+		r = ofs_lifetime_end(t, &attr, ret);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	return view == OFS_VIEW_RECENT || *ret != OFS_TTL_NEVER;
+}
+
+static int gather_ranked(struct gathering *g)
+{
+	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list files = { 0 };
+	struct gathering all = { .list = &files };
+	OFS_FREE struct ranked *list = NULL;
+	enum ofs_view view = g->dir->kind;
+	size_t n = 0;
+	int r = ofs_walk_files(g->tree, OFS_ROOT_INO, true, add_file, &all);
+
+	for (int i = 0; i < OFS_TOPS && r == 0; i++)
+		if (view == OFS_VIEW_RECENT || i == OFS_TOP_CACHE || i == OFS_TOP_TASKS)
+			r = ofs_walk_files(g->tree, g->tree->tops[i], true, add_file, &all);
+	if (r < 0)
+		return r;
+	ofs_entry_list_settle(&files);
+	list = ofs_realloc(NULL, files.n + 1, sizeof(*list));
+	for (size_t i = 0; i < files.n && r >= 0; i++) {
+		list[n].file = i;
+		r = rank_file(g->tree, view, files.entries[i].key, &list[n].rank);
+		n += r > 0;
+	}
+	qsort(list, n, sizeof(*list), compare_ranks);
+	for (size_t i = 0; i < n && i < RANKED_MAX && r >= 0; i++)
+		ofs_entry_list_add(g->list, files.entries[list[i].file].key,
+				   ofs_entry_list_name(&files, list[i].file));
+	return OFS_MIN(r, 0);
+}
+
 /* ---- the directories of a view */
 
 static int add_subdirs(void *arg, uint64_t dir)
@@ -196,32 +230,23 @@ static int add_subdirs(void *arg, uint64_t dir)
 	return r;
 }
 
-/* Names that labels have for files. */
-struct label_names {
-	struct ofs_entry_list list; /* by inode, not in order */
-	int error;
-};
-
 static void take_category_name(void *arg, const struct ofs_label *l)
 {
-	struct label_names *names = arg;
-
-	if (l->category && names->error == 0)
-		ofs_entry_list_add(&names->list, l->ino, l->category);
+	if (l->category)
+		ofs_entry_list_add(arg, l->ino, l->category);
 }
 
 static void take_tag_names(void *arg, const struct ofs_label *l)
 {
-	struct label_names *names = arg;
 	char tag[OFS_NAME_MAX + 1];
 	const char *at = l->tags;
 
-	while (at && names->error == 0) {
+	while (at) {
 		size_t len = strcspn(at, ",");
 
 		memcpy(tag, at, len);
 		tag[len] = 0;
-		ofs_entry_list_add(&names->list, l->ino, tag);
+		ofs_entry_list_add(arg, l->ino, tag);
 		at = at[len] ? at + len + 1 : NULL;
 	}
 }
@@ -251,17 +276,12 @@ static int add_label_names(struct gathering *g, const struct ofs_entry_list *nam
 
 static int gather_label_names(struct gathering *g)
 {
-	struct label_names names = { 0 };
+	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list names = { 0 }; /* by inode */
 	int r = ofs_labels_each(g->tree,
 				g->dir->kind == OFS_VIEW_TAG ? take_tag_names : take_category_name,
 				&names);
 
-	if (r == 0)
-		r = names.error;
-	if (r == 0)
-		r = add_label_names(g, &names.list);
-	ofs_entry_list_finish(&names.list);
-	return r;
+	return r < 0 ? r : add_label_names(g, &names);
 }
 
 static int gather_names(struct gathering *g)
@@ -321,8 +341,7 @@ static void take_some(void *arg, const struct ofs_label *l)
 
 	if (s->n == SOME_MAX)
 		return;
-	if (s->dir->kind == OFS_VIEW_TAG ? ofs_label_has_tag(l->tags, s->dir->name)
-					 : l->category && strcmp(l->category, s->dir->name) == 0)
+	if (has_label(s->dir, l))
 		s->list[s->n++] = l->ino;
 }
 
@@ -374,7 +393,7 @@ int ofs_view_gather(struct ofs_tree *t, const struct ofs_view_dir *d, struct ofs
 
 	*ret = (struct ofs_entry_list){ 0 };
 	if (d->kind == OFS_VIEW_RECENT || d->kind == OFS_VIEW_EXPIRING)
-		r = ofs_view_gather_ranked(t, d->kind, ret);
+		r = gather_ranked(&g);
 	else if (!d->name[0])
 		r = gather_names(&g);
 	else if (d->kind == OFS_VIEW_CATEGORY)
@@ -386,6 +405,7 @@ int ofs_view_gather(struct ofs_tree *t, const struct ofs_view_dir *d, struct ofs
 	else
 		r = gather_tag(&g);
 	ofs_map_finish(&g.others);
+	ofs_u64_list_finish(&g.labelled);
 	ofs_entry_list_settle(ret);
 	return r;
 }

@@ -29,7 +29,4 @@ int ofs_view_exists(struct ofs_tree *t, const struct ofs_view_dir *d);
  */
 int ofs_view_gather(struct ofs_tree *t, const struct ofs_view_dir *d, struct ofs_entry_list *ret);
 
-/* The same of recent/ and expiring/; not settled. */
-int ofs_view_gather_ranked(struct ofs_tree *t, enum ofs_view view, struct ofs_entry_list *ret);
-
 #endif
