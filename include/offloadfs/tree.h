@@ -34,16 +34,17 @@ typedef uint64_t ofs_node;
 #define OFS_NODE_ROOT ((ofs_node)1)
 #define OFS_NAME_MAX 255
 
-/** What the tree tells without having been asked. Called with no lock held. */
+/** Notifications from the tree. Called with no lock held. */
 struct ofs_tree_events {
 	/**
-	 * The attributes of `node` (not its content) are no longer what getattr said. From a thread that
-	 * serves no request, or, for a directory in views/, from the call whose change shows there.
+	 * The attributes of `node` (not its content) are no longer what getattr said. From a thread
+	 * that serves no request, or, for a directory in views/, from the call whose change shows
+	 * there.
 	 */
 	void (*attr_changed)(void *arg, ofs_node node);
 	/**
-	 * Whoever remembers the name `name` of `parent` for `node`, its attributes or its content is
-	 * asked to forget them, so that the next use is seen and, unless it is in use,
+	 * Whoever remembers the name `name` of `parent` for `node`, its attributes or its content
+	 * is asked to forget them, so that the next use is seen and, unless it is in use,
 	 * ofs_tree_forget() follows. Called once for each name, from any thread, also from within a
 	 * call whose change it follows from; it may only take note of it.
 	 */
@@ -63,17 +64,17 @@ struct ofs_task_step {
 	const char *name; /**< of the file, without its directory */
 	const char *text; /**< its content, not NUL-terminated */
 	size_t len;
-	int error; /**< -errno: it could not be read, and is empty (-EACCES: not by who asks); else 0 */
+	int error; /**< 0; -errno: unreadable, and empty (-EACCES: for the caller) */
 };
 
 /**
- * Retells the steps of a task as a text. Called from any thread, by a lookup that asks for it; it must not
- * call the tree.
+ * Writes the recap of a task's steps. Called from any thread, during a lookup; it must not call the
+ * tree.
  */
 struct ofs_tree_recap {
 	/**
-	 * Gives an allocated text to `ret`, which is freed; `steps` are in order. The same steps give the
-	 * same text. NULL: tasks have no such text. 0 or -errno.
+	 * Sets `ret` to an allocated text, which the tree frees; `steps` are in order. The same
+	 * steps must give the same text. NULL: tasks have no recap. 0 or -errno.
 	 */
 	int (*write)(void *arg, const struct ofs_task_step *steps, size_t n, char **ret,
 		     size_t *ret_len);
@@ -98,39 +99,43 @@ struct ofs_tree_options {
 	/** Bytes of decompressed content kept in memory. */
 	size_t cache_bytes;
 	/**
-	 * Bytes of content that wait to be sealed: with more than a quarter of that nothing waits to
-	 * become quiet, and with more than that writers wait. Never more than a quarter of what is free
-	 * on the disk when the tree is opened (but 64 MiB). 0: 2 GiB.
+	 * Bytes of content that wait to be sealed: with more than a quarter of that nothing waits
+	 * to become quiet, and with more than that writers wait. Never more than a quarter of what
+	 * is free on the disk when the tree is opened (but 64 MiB). 0: 2 GiB.
 	 */
 	uint64_t journal_max;
 	/**
-	 * One portion of what is stored is read back in so many milliseconds when nothing else is to
-	 * do, so that damage is known early; 0: never. Only in the background.
+	 * One portion of what is stored is read back in so many milliseconds when nothing else is
+	 * to do, so that damage is known early; 0: never. Only in the background.
 	 */
 	uint32_t scrub_ms;
 	/**
-	 * Lifetimes that differ from the defaults, which are those of offloadfs(8); of a category that
-	 * is there twice the last one counts. Read by ofs_tree_open() alone.
+	 * Lifetimes that differ from the defaults, which are those of offloadfs(8); of a category
+	 * that is there twice the last one counts. Read by ofs_tree_open() alone.
 	 */
 	const struct ofs_lifetime *lifetimes;
 	size_t n_lifetimes;
-	/** What has expired is looked for at most so often; only in the background. */
+	/**
+	 * Milliseconds between two runs of garbage collection, at least; only in the background.
+	 */
 	uint32_t gc_interval_ms;
-	/** Bytes on disk of the working tier: above, what was used longest ago expires. 0: no limit. */
+	/**
+	 * Bytes on disk of the working tier: above, what was used longest ago expires. 0: no limit.
+	 */
 	uint64_t working_max;
-	/** For how long it is remembered what a collected file was, in seconds; 0: for good. */
+	/** Seconds for which tombstones of collected files are kept; 0: for good. */
 	uint64_t tombstones_s;
-	/** What `.offload/config.ini` says; NULL: nothing. Borrowed. */
+	/** The text of `.offload/config.ini`; NULL: empty. Borrowed. */
 	const char *config;
-	/** What `tasks/<task>/context.md` says; its function may be NULL. */
+	/** Writes `tasks/<task>/context.md`; its function may be NULL. */
 	struct ofs_tree_recap recap;
-	/** Who is told of changes; its functions may be NULL. */
+	/** Notifications of changes; its functions may be NULL. */
 	struct ofs_tree_events events;
 };
 
 /**
- * The defaults: create, background, 1000 ms, 2000 lines, 65536 bytes, 32 MiB, 1000 ms; lifetimes as in
- * offloadfs(8), a minute, no limit, a year.
+ * The defaults: create, background, 1000 ms, 2000 lines, 65536 bytes, 32 MiB, 1000 ms; lifetimes as
+ * in offloadfs(8), a minute, no limit, a year.
  */
 #define OFS_TREE_OPTIONS_INIT                                                                  \
 	{                                                                                      \
@@ -140,7 +145,7 @@ struct ofs_tree_options {
 		.tombstones_s = 31536000                                                       \
 	}
 
-/** Who asks: owner of what is created, and whose rights hold where the tree has to look at them. */
+/** The caller: owner of new files, and subject of the tree's own checks of permissions. */
 struct ofs_cred {
 	uid_t uid;
 	gid_t gid;
@@ -158,8 +163,8 @@ struct ofs_entry {
 	 */
 	bool keep_name;
 	/**
-	 * The same of the attributes; false: they are to be asked for by ofs_tree_getattr() first, as
-	 * a change may not have been told of before the node was known.
+	 * The same of the attributes; false: they are to be asked for by ofs_tree_getattr() first,
+	 * as a change may not have been told of before the node was known.
 	 */
 	bool keep_attr;
 };
@@ -180,16 +185,16 @@ OFS_EXPORT void ofs_tree_close(struct ofs_tree *t);
  * Looks `name` up in `parent` and takes a reference to the node, to be given back with
  * ofs_tree_forget(). The literal name wins; else a slice of an existing file (-ERANGE: starts past
  * the end; -EINVAL: reversed or malformed). On -ENOENT `ret->keep_name` says whether the absence
- * may be remembered. In search/ every name is a query, with "%2F" for '/': a file with what it finds
- * (-EINVAL: malformed).
+ * may be remembered. In search/ every name is a query, with "%2F" for '/': a file with what it
+ * finds (-EINVAL: malformed).
  */
 OFS_EXPORT int ofs_tree_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
 			       struct ofs_entry *ret);
 
 /**
- * The same for a caller who is not to get around permissions: a name that leads to a file without a
- * walk to it (a ref) is -EACCES unless the caller may search all directories above the file, and so
- * is a query of anybody but root and the store's owner.
+ * The same with the caller's permissions checked where the name bypasses a walk: a ref is -EACCES
+ * unless the caller may search all directories above the file, and so is a query of anybody but
+ * root and the store's owner.
  */
 OFS_EXPORT int ofs_tree_lookup_as(struct ofs_tree *t, ofs_node parent, const char *name,
 				  const struct ofs_cred *cred, struct ofs_entry *ret);
@@ -249,8 +254,8 @@ OFS_EXPORT int ofs_tree_rename(struct ofs_tree *t, ofs_node parent, const char *
 OFS_EXPORT ssize_t ofs_tree_readlink(struct ofs_tree *t, ofs_node node, char *buf, size_t size);
 
 /**
- * Calls `fn` for the entries behind position `cookie` (0: from the start; "." and ".." included).
- * `next` is the position behind the entry; it stays valid while the directory changes. A nonzero
+ * Calls `fn` for the entries after position `cookie` (0: from the start; "." and ".." included).
+ * `next` is the position after the entry; it stays valid while the directory changes. A nonzero
  * return of `fn` means that the entry was not taken and ends the walk; ofs_tree_readdir() then
  * still returns 0. With `plus`, each entry taken except "." and ".." carries attributes and a
  * reference, unless its node is 0: then it is to be looked up. Without `plus` only attr.st_ino,
@@ -269,9 +274,10 @@ OFS_EXPORT ssize_t ofs_tree_write(struct ofs_tree *t, ofs_node node, const void 
 				  uint64_t off);
 
 /**
- * fallocate(2): `mode` is 0 or FALLOC_FL_KEEP_SIZE (-ENOSPC when the disk has less than `len`; nothing
- * is set aside), FALLOC_FL_ZERO_RANGE with or without FALLOC_FL_KEEP_SIZE, or FALLOC_FL_PUNCH_HOLE |
- * FALLOC_FL_KEEP_SIZE; -EOPNOTSUPP: another one. What was in a range that becomes zeros is given up.
+ * fallocate(2): `mode` is 0 or FALLOC_FL_KEEP_SIZE (-ENOSPC when the disk has less than `len`;
+ * nothing is set aside), FALLOC_FL_ZERO_RANGE with or without FALLOC_FL_KEEP_SIZE, or
+ * FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE; -EOPNOTSUPP: another mode. The content of a range
+ * that becomes zeros is freed.
  */
 OFS_EXPORT int ofs_tree_fallocate(struct ofs_tree *t, ofs_node node, int mode, uint64_t off,
 				  uint64_t len);
@@ -280,14 +286,14 @@ OFS_EXPORT int ofs_tree_fallocate(struct ofs_tree *t, ofs_node node, int mode, u
 OFS_EXPORT int64_t ofs_tree_seek(struct ofs_tree *t, ofs_node node, uint64_t off, int whence);
 
 /**
- * copy_file_range(2): whole blocks of 256 KiB that begin at multiples of that, and the last one of a
- * file, are shared and take no space; the rest is copied. Returns the count, which may be less than
- * `len`. -EXDEV: `from` is no file of the store (a slice, README.md): read it.
+ * copy_file_range(2): whole blocks of 256 KiB that start at multiples of that, and the last one of
+ * a file, are shared and take no space; the rest is copied. Returns the count, which may be less
+ * than `len`. -EXDEV: `from` is no file of the store (a slice, README.md): read it.
  */
 OFS_EXPORT ssize_t ofs_tree_copy(struct ofs_tree *t, ofs_node from, uint64_t from_off, ofs_node to,
 				 uint64_t to_off, uint64_t len);
 
-/** Whether a change that takes room in the journal would have to wait for it just now. */
+/** A change that needs space in the journal would have to wait now. */
 OFS_EXPORT bool ofs_tree_would_wait(struct ofs_tree *t);
 
 /** Makes every change so far durable against power loss. */
@@ -300,65 +306,68 @@ OFS_EXPORT int ofs_tree_statfs(struct ofs_tree *t, struct statvfs *ret);
 
 /**
  * Extended attributes. `user.offload.*` is what the tree knows of a file: ref, sha256, tier,
- * category, task, created, expires, lines, tokens, mime, stored_bytes, used, lifecycle and path, which are read-only
- * but for category, and ttl, important, tags and title. All other `user.*` are the user's own, of any
- * value up to 64 KiB; the rest (`security.*`, `system.*`, ...) is -EOPNOTSUPP.
+ * category, task, created, expires, lines, tokens, mime, stored_bytes, used, lifecycle and path,
+ * which are read-only but for category, and ttl, important, tags and title. All other `user.*` are
+ * the user's own, of any value up to 64 KiB; the rest (`security.*`, `system.*`, ...) is
+ * -EOPNOTSUPP.
  *
  * getxattr: returns the length; with size 0 nothing is written; -ERANGE when `size` is too small;
  * -ENODATA: not set. listxattr: the same, over the NUL-separated names.
  *
  * `user.offload.used` is when it was used last, as far as that was seen, `user.offload.lifecycle` a
- * sentence that says why it is kept or when it goes. `user.offload.state` of a directory in tasks/ is
- * "live" or "done".
+ * sentence that says why it is kept or when it goes. `user.offload.state` of a directory in tasks/
+ * is "live" or "done".
  *
- * `user.offload.gc` of OFS_NODE_ROOT, which is not listed, is the state of the last collection that was
- * asked for, as a JSON object: "state" and "error" as below, "dry_run", "looked" (files), "done" of
- * "total", "removed" with "removed_bytes" and "freed_bytes" (on disk), "probation", "open" and "kept"
- * (files), "next" (when there is something to do again; null: not known), "items".
- * `user.offload.gc.K`, with K from 0, is what becomes of one file: "path", "ref", "size", "action"
- * ("remove", "probation", "open", "referenced"), "why", "at" (when a probation ends; null).
+ * `user.offload.gc` of OFS_NODE_ROOT, which is not listed, is the state of the last collection that
+ * was asked for, as a JSON object: "state" and "error" as below, "dry_run", "looked" (files),
+ * "done" of "total", "removed" with "removed_bytes" and "freed_bytes" (on disk), "probation",
+ * "open" and "kept" (files), "next" (when there is something to do again; null: not known),
+ * "items". `user.offload.gc.K`, with K from 0, is what becomes of one file: "path", "ref", "size",
+ * "action" ("remove", "probation", "open", "referenced"), "why", "at" (when a probation ends;
+ * null).
  *
  * `user.offload.verify` of OFS_NODE_ROOT, which is not listed, is the state of a verification as a
  * JSON object: "state" ("none", "running", "done", "stopped", "failed"), "error" (in words; null),
- * "repair", "done" of "total" (bytes of packs), "frames", "chunks", "files" and "bytes" (of content)
- * looked at, "problems", those "repaired", and "hurt", the files that problems were found with. It
- * tells of the verification that runs or, until the next is started, of the last one.
+ * "repair", "done" of "total" (bytes of packs), "frames", "chunks", "files" and "bytes" (of
+ * content) checked, "problems", those "repaired", and "hurt", the number of files with problems. It
+ * describes the verification that runs or, until the next is started, the last one.
  * `user.offload.verify.K`, with K from 0, is the problem number K: "path" and "ref" of the file
  * (null: the store as a whole), "what" is wrong and whether it was "repaired"; -ENODATA: there are
- * not so many, or more than are remembered (10,000). A file without a name has the path
- * "refs/REF"; a name that is not UTF-8 is shown with \xNN.
+ * fewer, or it is beyond the 10,000 that are kept. A file without a name has the path "refs/REF"; a
+ * name that is not UTF-8 is shown with \xNN.
  */
 OFS_EXPORT ssize_t ofs_tree_getxattr(struct ofs_tree *t, ofs_node node, const char *name, void *buf,
 				     size_t size);
 OFS_EXPORT ssize_t ofs_tree_listxattr(struct ofs_tree *t, ofs_node node, char *buf, size_t size);
 
 /**
- * Sets an extended attribute; `flags` as of setxattr(2). -EOPNOTSUPP: it cannot be set; -EINVAL: the
- * value has no meaning; -ENOSPC: the file has no room for more of them.
+ * Sets an extended attribute; `flags` as of setxattr(2). -EOPNOTSUPP: it cannot be set; -EINVAL:
+ * the value has no meaning; -ENOSPC: the file has no room for more of them.
  *
- * What can be set of `user.offload.*`, on regular files: `ttl`, how long the file stays unused in the
- * working tier ("45s", "30m", "6h", "7d", "never"); `important`, "1" for a file that does not expire,
- * or "0"; `tags`, separated by commas; `title`, a line of UTF-8 up to 1024 bytes; `category`, a name
- * that takes the place of that of the directory. Tags and title go with an empty value.
+ * Of `user.offload.*` these can be set on regular files: `ttl`, how long the file stays unused in
+ * the working tier ("45s", "30m", "6h", "7d", "never"); `important`, "1" for a file that does not
+ * expire, or "0"; `tags`, separated by commas; `title`, a line of UTF-8 up to 1024 bytes;
+ * `category`, a name that takes the place of that of the directory. Tags and title go with an empty
+ * value.
  *
- * `user.offload.state` of a directory in tasks/: "done" ends the task, so that its files go unless they
- * are used again; "live" takes that back.
+ * `user.offload.state` of a directory in tasks/: "done" ends the task, so that its files go unless
+ * they are used again; "live" takes that back.
  *
- * `user.offload.gc` of OFS_NODE_ROOT: "run" looks for what has expired and removes it, "dry-run" only
- * tells of it, "dry-run task T" as if the task T were ended (-ENOENT), both in a thread of its own; "stop" asks the
- * one that runs, if any, to end. -EBUSY: one runs already; -EINVAL: another value.
+ * `user.offload.gc` of OFS_NODE_ROOT: "run" removes expired files, "dry-run" only reports them,
+ * "dry-run task T" as if the task T (-ENOENT) had ended, all in a thread of their own; "stop" stops
+ * the run, if any. -EBUSY: one runs already; -EINVAL: another value.
  *
- * `user.offload.verify` of OFS_NODE_ROOT: "start" begins a verification of the store in a thread of
+ * `user.offload.verify` of OFS_NODE_ROOT: "start" starts a verification of the store in a thread of
  * its own, "repair" one that puts what is damaged aside and rebuilds what can be rebuilt (names and
  * what the index says: only in a tree without `background`; files that have lost their name get one
  * in persistent/lost+found), "stop" asks the one that runs, if any, to end. -EBUSY: one runs
- * already; -EINVAL: another value. Whoever may call this may do it: rights are the caller's to check.
- * ofs_tree_close() ends a verification that runs.
+ * already; -EINVAL: another value. Callers must check permissions themselves. ofs_tree_close() ends
+ * a verification that runs.
  */
 OFS_EXPORT int ofs_tree_setxattr(struct ofs_tree *t, ofs_node node, const char *name,
 				 const void *value, size_t size, int flags);
 
-/** -ENODATA: it is not set. What the tree says of itself cannot be removed (-EOPNOTSUPP). */
+/** -ENODATA: it is not set; -EOPNOTSUPP: it is read-only. */
 OFS_EXPORT int ofs_tree_removexattr(struct ofs_tree *t, ofs_node node, const char *name);
 
 /** The stable short name of an inode, as in refs/; `ret` has room for 9 bytes. */

@@ -46,7 +46,7 @@ static int check_not_slice(struct ofs_tree *t, ofs_node parent, const char *name
 	return S_ISREG(attr.mode) ? -EROFS : 0;
 }
 
-/* What is made up is changed by nobody. */
+/* Virtual nodes cannot be changed. */
 static int may_not_change(struct ofs_tree *t, ofs_node node)
 {
 	struct stat st;
@@ -55,7 +55,7 @@ static int may_not_change(struct ofs_tree *t, ofs_node node)
 	return r < 0 ? r : S_ISDIR(st.st_mode) ? -EROFS : -ENOTDIR;
 }
 
-/* Whether `parent` may get an entry `name`. */
+/* 0 if `parent` may get an entry `name`. */
 static int check_new_name(struct ofs_tree *t, ofs_node parent, const char *name)
 {
 	if (ofs_node_is_virtual(parent))
@@ -90,7 +90,7 @@ static int check_not_recap(struct ofs_tree *t, ofs_node parent, const char *name
 	return ofs_task_context_exists(t, parent) ? -EROFS : 0;
 }
 
-/* Whether an entry may be removed or moved away. */
+/* 0 if an entry may be removed or moved away. */
 static int check_old_name(struct ofs_tree *t, ofs_node parent, const char *name)
 {
 	int r;
@@ -251,7 +251,7 @@ int ofs_tree_rename(struct ofs_tree *t, ofs_node parent, const char *name, ofs_n
 	r = check_old_name(t, parent, name);
 	if (r == 0)
 		r = check_new_name(t, newparent, newname);
-	/* What is at the new name would go, or come here. */
+	/* The entry at the new name would go, or be moved here. */
 	if (r == 0)
 		r = check_not_top(t, newparent, newname);
 	if (r == 0)
@@ -345,7 +345,7 @@ ssize_t ofs_tree_copy(struct ofs_tree *t, ofs_node from, uint64_t from_off, ofs_
 	return n;
 }
 
-/* What the tree makes up has no holes. */
+/* Virtual files have no holes. */
 static int64_t seek_virtual(struct ofs_tree *t, ofs_node node, uint64_t off, int whence)
 {
 	struct stat st;

@@ -47,7 +47,7 @@ static int make_tops(struct ofs_tree *t)
 	return 0;
 }
 
-/* What is made up is as old as the store. */
+/* Virtual nodes are as old as the store. */
 static int note_age(struct ofs_tree *t)
 {
 	struct ofs_attr root;
@@ -75,7 +75,7 @@ static void on_labelled(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind ki
 		ofs_indexer_note(t->indexer, ino);
 }
 
-/* The four trees, and what works on them from here on. */
+/* Makes the four trees and starts the indexer and the collector. */
 static int start(struct ofs_tree *t, const char *path)
 {
 	OFS_FREE char *index = NULL;
@@ -111,7 +111,7 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 		.attr_changed = on_attr_changed,
 		.events_arg = t,
 	};
-	struct ofs_gc_options keeper = {
+	struct ofs_gc_options gc = {
 		.interval = opts->gc_interval_ms * OFS_NS_PER_MS,
 		.working_max = opts->working_max,
 		.tombstones = ofs_ttl_of_seconds(opts->tombstones_s),
@@ -132,7 +132,7 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	t->views = ofs_views_create();
 	t->labels = ofs_labels_create();
 	t->categories = ofs_categories_create(opts->lifetimes, opts->n_lifetimes);
-	t->gc = ofs_gc_create(t, &keeper);
+	t->gc = ofs_gc_create(t, &gc);
 	t->searches = ofs_searches_create();
 	t->task_context = ofs_task_context_create(&opts->recap);
 	t->config = opts->config ? ofs_strdup(opts->config) : NULL;
@@ -176,7 +176,7 @@ void ofs_tree_close(struct ofs_tree *t)
 	free(t);
 }
 
-/* What is there by that very name. */
+/* An entry of exactly that name. */
 static int lookup_literal(struct ofs_tree *t, ofs_node parent, const char *name,
 			  const struct ofs_cred *cred, struct ofs_entry *ret)
 {
@@ -197,7 +197,7 @@ static int lookup_literal(struct ofs_tree *t, ofs_node parent, const char *name,
 	return r;
 }
 
-/* Whether names can be looked up in it; of what is in the store the store knows. */
+/* Names can be looked up in the node; for inodes the store decides. */
 static bool may_be_dir(struct ofs_tree *t, ofs_node node)
 {
 	struct ofs_attr attr;
@@ -219,7 +219,7 @@ int ofs_tree_lookup_as(struct ofs_tree *t, ofs_node parent, const char *name,
 	if (!may_be_dir(t, parent))
 		return -ENOTDIR;
 	r = lookup_literal(t, parent, name, cred, ret);
-	/* Its absence is not remembered: the next step makes it. */
+	/* Its absence is not remembered, as the first step changes it. */
 	if (r == -ENOENT && ofs_task_context_is(t, parent, name))
 		return ofs_task_context_lookup(t, parent, cred, ret);
 	return r == -ENOENT ? ofs_slice_lookup(t, parent, name, cred, ret) : r;
@@ -353,7 +353,7 @@ static int readdir_store(void *arg, const char *name, const struct ofs_attr *att
 	return rd->fn(rd->arg, name, &entry, cookie);
 }
 
-/* What ".." in `dir` is; -ENOTDIR. */
+/* The parent of a directory; -ENOTDIR. */
 static int parent_of(struct ofs_tree *t, ofs_node dir, ofs_node *ret)
 {
 	struct ofs_made *m;

@@ -11,7 +11,7 @@
 
 struct ofs_changes {
 	pthread_mutex_t lock; /* never held while anything else is called */
-	struct ofs_u64_list shown; /* directories whose times the kernel was told since; lock */
+	struct ofs_u64_list shown; /* directories whose times the kernel got; lock */
 	atomic_bool any_shown;
 	_Atomic int64_t last; /* wall clock */
 };
@@ -35,9 +35,9 @@ void ofs_changes_destroy(struct ofs_changes *c)
 }
 
 /*
- * The kernel keeps a listing until the modification time of the directory is another one, and that
- * time until it is told to forget it. A directory is noted before the time is read, and the time is
- * set before those noted are told: so whoever was given an old time is told.
+ * The kernel keeps a listing until the modification time of the directory changes, and that time
+ * until it is told to forget it. A directory is noted before the time is read, and the time is set
+ * before the kernel is notified of the noted ones, so no old time stays unnoticed.
  */
 int64_t ofs_changes_show(struct ofs_tree *t, ofs_node dir)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* When anything that views show has changed, and telling the kernel of it. */
+/* The time of the last change of anything that views show, and notifying the kernel of it. */
 #ifndef OFS_TREE_CORE_CHANGES_H
 #define OFS_TREE_CORE_CHANGES_H
 
@@ -8,15 +8,15 @@
 struct ofs_changes *ofs_changes_create(void);
 void ofs_changes_destroy(struct ofs_changes *c);
 
-/* Something has changed that a view may show: the kernel forgets the times that it was told. */
+/* Something that a view may show has changed: the kernel forgets the times of views. */
 void ofs_tree_touch(struct ofs_tree *t);
 
 /* Changes with every ofs_tree_touch(): the wall clock then, never the same twice. */
 int64_t ofs_tree_changed(struct ofs_tree *t);
 
 /*
- * The same for a directory whose times the kernel is about to be told, and which is therefore told of
- * the next change. The kernel must know the node.
+ * The same, for a directory of a view whose times the kernel is about to get: the kernel will be
+ * told of the next change. It must know the node.
  */
 int64_t ofs_changes_show(struct ofs_tree *t, ofs_node dir);
 

@@ -10,7 +10,7 @@
 
 struct ofs_list_entry {
 	uint64_t key; /* the inode of a file, or a hash of the name */
-	size_t name; /* where it begins in `names` */
+	size_t name; /* offset in `names` */
 };
 
 struct ofs_entry_list {
@@ -21,10 +21,9 @@ struct ofs_entry_list {
 
 void ofs_entry_list_finish(struct ofs_entry_list *l);
 
-/* What a name alone is added under. */
+/* The key of an entry that is a name alone. */
 uint64_t ofs_entry_list_key(const char *name);
 
-/* Both 0 or -ENOMEM. */
 void ofs_entry_list_add(struct ofs_entry_list *l, uint64_t key, const char *name);
 void ofs_entry_list_add_name(struct ofs_entry_list *l, const char *name);
 

@@ -319,7 +319,7 @@ static int store_value(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kin
 	if (value->len)
 		return ofs_store_setxattr(t->store, ino, names[kind], value->data, value->len,
 					  flags);
-	/* What is empty is not kept, but the flags hold for it all the same. */
+	/* Empty values are not stored, but the flags apply to them as well. */
 	if (flags & ~(XATTR_CREATE | XATTR_REPLACE) || flags == (XATTR_CREATE | XATTR_REPLACE))
 		return -EINVAL;
 	if (flags & XATTR_CREATE) {

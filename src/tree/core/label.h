@@ -7,7 +7,7 @@
 
 #define OFS_TTL_UNSET 0
 
-/* What the tree remembers of one file's attributes. */
+/* The labels of one file, as kept in memory. */
 struct ofs_label {
 	uint64_t ino;
 	int64_t ttl; /* nanoseconds */
@@ -30,7 +30,6 @@ enum ofs_label_kind ofs_label_find(const char *name);
 int ofs_label_normalize(enum ofs_label_kind kind, const void *value, size_t size,
 			struct ofs_buf *out);
 
-/* Whether `tags` (NULL: none) has that one. */
 bool ofs_label_has_tag(const char *tags, const char *tag);
 
 /* As it was set; -ENODATA. */
@@ -46,14 +45,14 @@ int ofs_label_remove(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind)
 struct ofs_labels *ofs_labels_create(void);
 void ofs_labels_destroy(struct ofs_labels *l);
 
-/* What is remembered of a file, for the time of `fn`; NULL: nothing was set. 0 or -errno. */
+/* Calls `fn` with the labels of a file; NULL: none were set. 0 or -errno. */
 int ofs_labels_with(struct ofs_tree *t, uint64_t ino,
 		    void (*fn)(void *arg, const struct ofs_label *l), void *arg);
 /* Calls `fn` for all of them, in no order; it must not come back to the labels. */
 int ofs_labels_each(struct ofs_tree *t, void (*fn)(void *arg, const struct ofs_label *l),
 		    void *arg);
 
-/* The file has lost its last name: nothing of it needs to be remembered. */
+/* Forgets a file that has lost its last name. */
 void ofs_labels_drop(struct ofs_tree *t, uint64_t ino);
 
 #endif

@@ -147,7 +147,7 @@ bool ofs_place_may(const struct ofs_attr *attr, const struct ofs_cred *cred, uin
 		return true;
 	if (attr->uid == cred->uid)
 		return owner == want;
-	/* Whether they are in the group is not asked in vain. */
+	/* Membership of the group is asked for only where it matters. */
 	if (group != other &&
 	    (attr->gid == cred->gid || (cred->in_group && cred->in_group(cred->arg, attr->gid))))
 		return group == want;

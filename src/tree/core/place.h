@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a node is, what its path says about it, and who may get there. */
+/* The place of a node: its path, the tier, category and task that follow from it, and access. */
 #ifndef OFS_TREE_CORE_PLACE_H
 #define OFS_TREE_CORE_PLACE_H
 
@@ -38,18 +38,18 @@ int ofs_place_label(struct ofs_tree *t, uint64_t ino, struct ofs_place *p);
 int ofs_place_labelled(struct ofs_tree *t, uint64_t ino, struct ofs_place *ret);
 
 /*
- * Whether the caller (NULL: may do all) has the rights `want`, of S_IROTH, S_IWOTH and S_IXOTH, to
- * what has these attributes.
+ * The caller (NULL: may do all) has the rights `want`, of S_IROTH, S_IWOTH and S_IXOTH, to a node
+ * with these attributes.
  */
 bool ofs_place_may(const struct ofs_attr *attr, const struct ofs_cred *cred, uint32_t want);
 
 /*
- * Whether the caller (NULL: may do all) may search every directory above the file: 0 or -EACCES.
- * -ENOENT: it has no name.
+ * 0 if the caller (NULL: may do all) may search every directory above the file; -EACCES; -ENOENT:
+ * the file has no name.
  */
 int ofs_place_check(struct ofs_tree *t, uint64_t ino, const struct ofs_cred *cred);
 
-/* The frame class of what lies there, as struct ofs_store_options asks for it; `arg` is the tree. */
+/* The frame class of a place, for struct ofs_store_options; `arg` is the tree. */
 uint32_t ofs_place_classify(void *arg, uint64_t top, uint64_t second);
 
 #endif

@@ -11,9 +11,9 @@
 #include "tree/core/tree_state.h"
 
 /*
- * Refs are inode numbers, scrambled and written in base 36. The scrambling is a bijection, so nothing
- * has to be stored; it makes neighbouring files look different, which keeps a language model from
- * mixing them up. Numbers below 36^6 give 6 characters, the rest 8.
+ * Refs are inode numbers, scrambled and written in base 36. The scrambling is a bijection, so
+ * nothing has to be stored; it makes neighbouring files look different, which keeps a language
+ * model from mixing them up. Numbers below 36^6 give 6 characters, the rest 8.
  */
 
 #define SHORT_LEN 6

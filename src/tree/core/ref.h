@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Files by their refs (<offloadfs/tree.h> has the form of refs). The kernel that looked a ref up
- * knows the file by that name, and keeps it when the file loses its last name elsewhere; so the tree
- * remembers which files were found that way.
+ * knows the file by that name, and keeps it when the file loses its last name elsewhere; so the
+ * tree remembers which files were found that way.
  */
 #ifndef OFS_TREE_CORE_REF_H
 #define OFS_TREE_CORE_REF_H
@@ -13,8 +13,8 @@ struct ofs_refs *ofs_refs_create(void);
 void ofs_refs_destroy(struct ofs_refs *r);
 
 /*
- * A regular file by its ref, with a reference. -EKEYEXPIRED: there was one; -EACCES: the caller (NULL:
- * may do all) could not walk to it.
+ * A regular file by its ref, with a reference. -EKEYEXPIRED: it was collected; -EACCES: the caller
+ * (NULL: may do all) could not walk to it.
  */
 int ofs_ref_lookup(struct ofs_tree *t, const char *name, const struct ofs_cred *cred,
 		   struct ofs_attr *ret);
@@ -23,10 +23,10 @@ int ofs_ref_lookup(struct ofs_tree *t, const char *name, const struct ofs_cred *
 int ofs_ref_lookup_name(struct ofs_tree *t, const char *name, const struct ofs_cred *cred,
 			struct ofs_attr *ret);
 
-/* Gives `n` references to an inode back; with the last one nobody remembers its ref. */
+/* Gives `n` references to an inode back; with the last one its ref is forgotten. */
 void ofs_ref_forget(struct ofs_tree *t, uint64_t ino, uint64_t n);
 
-/* The file lost its last name and is held (0: there is none): whoever remembers its ref is told. */
+/* The file (0: none) lost its last name and is held: the kernel is asked to forget its ref. */
 void ofs_ref_unlinked(struct ofs_tree *t, uint64_t ino);
 
 #endif

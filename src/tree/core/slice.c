@@ -67,7 +67,7 @@ static int parse_last(const char *text, struct ofs_slice_spec *ret)
 	return read_number(&text, &ret->first) && !*text && ret->first ? 0 : -EINVAL;
 }
 
-/* What stands behind a colon. */
+/* The part after a colon. */
 static int parse_colon(const char *text, struct ofs_slice_spec *ret)
 {
 	if (text[0] == 'b' && is_digit(text[1]))
@@ -83,7 +83,7 @@ static int parse_colon(const char *text, struct ofs_slice_spec *ret)
 	return 0;
 }
 
-/* Where the last "#L<digit>" or "@L<digit>" begins, 0: nowhere behind the first character. */
+/* The offset of the last "#L<digit>" or "@L<digit>" after the first character; 0: there is none. */
 static size_t find_mark(const char *name)
 {
 	size_t i;
@@ -101,7 +101,7 @@ int ofs_slice_parse(const char *name, size_t *ret_base, struct ofs_slice_spec *r
 	size_t mark = find_mark(name), at = colon ? (size_t)(colon - name) : 0;
 	int r = -ENOENT;
 
-	/* The base may hold colons of its own, so what begins last counts. */
+	/* The base may have colons of its own, so the last suffix counts. */
 	if (at > mark)
 		r = parse_colon(name + at + 1, ret);
 	if (r == -ENOENT) {

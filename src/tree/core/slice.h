@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What of the file; lines from 1 and bytes from 0, both inclusive. INFO and SUMMARY have no range. */
+/* Lines count from 1, bytes from 0, both inclusive. INFO and SUMMARY have no range. */
 struct ofs_slice_spec {
 	enum {
 		OFS_SLICE_LINES,
@@ -21,7 +21,8 @@ struct ofs_slice_spec {
 };
 
 /*
- * Takes a name apart: F:120-180, F:120, F:120-, F:-50, F#L120-L180, F#L120, F@L120-180, F:b0-4095, F:info, F:summary.
+ * Parses a name: F:120-180, F:120, F:120-, F:-50, F#L120-L180, F#L120, F@L120-180, F:b0-4095,
+ * F:info, F:summary.
  * Returns 0 with the length of the base name and the spec; -ENOENT when the name does not end in
  * anything that means a slice; -EINVAL when it does but makes no sense (reversed, line 0,
  * malformed): `ret_base` is set then too, since only where the base exists is that an error.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state of an open tree, which the folders of src/tree share. A node below OFS_VIRTUAL is an inode
- * of the store; those above are virtual: nodes that are always there (virtual/fixed.c), links to
- * files, whose number is all there is to them (virtual/view.c), and those that a lookup makes and
- * whose references are counted (virtual/made.c).
+ * The state of an open tree, shared by the folders of src/tree. A node below OFS_VIRTUAL is an
+ * inode of the store; the others are virtual: nodes that are always there (virtual/fixed.c), links,
+ * which are nothing but their number (virtual/view.c), and nodes that a lookup makes and whose
+ * references are counted (virtual/made.c).
  *
  * Each part keeps its fields, and the lock that guards them, in a struct of its own. No lock of the
  * tree is held while the store is called except those of refs, labels, status, searches, task
@@ -36,7 +36,10 @@
 #define OFS_NODE_FAR (UINT64_C(1) << 59)
 #define OFS_NODE_DERIVED (OFS_VIRTUAL | UINT64_C(1) << 61) /* and a hash below */
 
-/* The virtual directories of the root, which its link count includes: refs, views, search, .offload. */
+/*
+ * The virtual directories of the root, which its link count includes: refs, views, search,
+ * .offload.
+ */
 #define OFS_ROOT_VIRTUAL_DIRS 4
 
 /* Positions of virtual entries in readdir; the store's start at OFS_COOKIE_MIN. */
@@ -81,7 +84,7 @@ struct ofs_tree {
 	struct ofs_store *store;
 	struct ofs_tree_events events;
 	char *mountpoint; /* NULL: none */
-	char *config; /* what .offload/config.ini says */
+	char *config; /* the text of .offload/config.ini */
 	uint32_t slice_max_lines;
 	uint32_t slice_max_bytes;
 	uint64_t tops[OFS_TOPS]; /* the inodes of the four trees */
@@ -121,13 +124,11 @@ static inline bool ofs_node_is_link(ofs_node node)
 	return node >= OFS_NODE_LINK && node < OFS_NODE_DERIVED;
 }
 
-/* Whether its references are counted. */
 static inline bool ofs_node_is_made(ofs_node node)
 {
 	return node >= OFS_NODE_DERIVED;
 }
 
-/* Whether an inode is one of the four trees. */
 static inline bool ofs_tree_is_top(const struct ofs_tree *t, uint64_t ino)
 {
 	for (int i = 0; i < OFS_TOPS; i++)

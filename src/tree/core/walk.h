@@ -9,7 +9,10 @@
 /* A file was found; called with the store locked. An error ends the walk. */
 typedef int (*ofs_walk_fn)(void *arg, uint64_t ino, const char *name);
 
-/* Finds the regular files in `dir` and, with `deep`, below it; below the root not in the four trees. */
+/*
+ * Finds the regular files in `dir` and, with `deep`, below it; below the root not in the four
+ * trees.
+ */
 int ofs_walk_files(struct ofs_tree *t, uint64_t dir, bool deep, ofs_walk_fn fn, void *arg);
 
 /* Adds the directories in a directory, by inode, not settled. */

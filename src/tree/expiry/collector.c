@@ -89,7 +89,7 @@ int64_t ofs_collector_due(struct ofs_collector *c)
 	return due;
 }
 
-/* ---- what decides about one file */
+/* ---- the facts about a file */
 
 int ofs_collector_refresh_steps(struct ofs_collector *c)
 {
@@ -116,8 +116,8 @@ static uint64_t find_step(struct ofs_collector *c, uint64_t ino)
 }
 
 /*
- * Since when the file is on probation, 0: it is not. Nobody uses files of a tree that is not served:
- * there the time for it has passed.
+ * Since when the file is on probation, 0: it is not. Nobody uses the files of a tree that is not
+ * served, so there every probation is over.
  */
 static int64_t find_trial(struct ofs_collector *c, uint64_t ino, int64_t used)
 {
@@ -163,7 +163,7 @@ int ofs_collector_explain(struct ofs_collector *c, const struct ofs_attr *file, 
 		r = ofs_collector_facts(c, file, &place, &facts, &step);
 	if (r < 0)
 		return r;
-	/* Who asks may be all that holds it, so whether it is open cannot be told. */
+	/* The caller may be the only holder, so facts.open stays unset. */
 	v = ofs_verdict_reach(&facts, &at);
 	if (v == OFS_KEEP_REFERENCED && step == file->ino) {
 		ofs_buf_append_str(out, "kept: it is a step of a live task");
@@ -277,7 +277,7 @@ int ofs_collect_find_facts(struct ofs_collect_run *run, const struct ofs_attr *f
 	if (r < 0 || !run->request || !run->request->task)
 		return r;
 	ret->ended = ret->ended || is_asked_for(run, place);
-	/* Its own steps would keep nothing any more. */
+	/* The steps of the task that would end keep nothing. */
 	if (*ret_step && ofs_lifetime_place_of(run->tree, *ret_step, &step) == 0 &&
 	    is_asked_for(run, &step)) {
 		*ret_step = 0;
@@ -297,7 +297,7 @@ int ofs_collect_look(struct ofs_collect_run *run, uint64_t ino, struct ofs_attr 
 	return r < 0 ? r : ofs_collect_find_facts(run, ret_file, &place, ret, ret_step);
 }
 
-/* ---- what is told */
+/* ---- reports */
 
 json_t *ofs_collector_status(struct ofs_collector *c)
 {

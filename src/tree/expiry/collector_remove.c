@@ -16,9 +16,9 @@
 #include "tree/expiry/tombstone_report.h"
 #include "tree/expiry/verdict.h"
 
-#define ROUND (20 * OFS_NS_PER_MS) /* between two looks whether the kernel has let go */
+#define ROUND (20 * OFS_NS_PER_MS) /* between two tries, for the kernel to let go */
 #define ROUNDS 50
-#define TRIES 8 /* at once, when things are moved meanwhile */
+#define TRIES 8 /* in a row, when files are moved meanwhile */
 
 struct check {
 	struct ofs_collect_run *run;
@@ -44,12 +44,11 @@ static int check_name(void *arg, uint64_t dir, const char *name)
 	f.surplus = check->facts->surplus;
 	f.probation = check->facts->probation;
 	check->stays = check->stays || !ofs_verdict_is_removal(ofs_verdict_reach(&f, NULL));
-	/* If it goes, that directory has lost an entry. */
 	ofs_map_put(&check->run->touched, dir, check->run);
 	return 0;
 }
 
-/* A file of several names stays if by one of them it would: -EXDEV. */
+/* A file with several names stays (-EXDEV) if one of them keeps it. */
 static int check_names(struct ofs_collect_run *run, const struct ofs_attr *file,
 		       const struct ofs_facts *facts)
 {
@@ -97,8 +96,7 @@ static int expire(struct ofs_collect_run *run, const struct ofs_attr *file,
 }
 
 /*
- * -EBUSY: somebody holds it; -EAGAIN: something was moved meanwhile; -EXDEV: it stays after all; else
- * what is to be done about it is done.
+ * -EBUSY: the file is held; -EAGAIN: something was moved meanwhile; -EXDEV: it stays after all.
  */
 static int try_candidate(struct ofs_collect_run *run, const struct ofs_candidate *cand)
 {
@@ -119,7 +117,7 @@ static int try_candidate(struct ofs_collect_run *run, const struct ofs_candidate
 	r = ofs_verdict_is_removal(v) ? check_names(run, &file, &facts) : -EXDEV;
 	if (r < 0)
 		return r;
-	/* While it can still be told where it is. */
+	/* Reported first, while the file still has a path. */
 	told = ofs_collect_tell(run, &file, "remove", &facts, 0, step);
 	r = run->dry ? 0 : expire(run, &file, &facts, v, moves);
 	if (r == 0)
@@ -138,7 +136,7 @@ static int remove_candidate(struct ofs_collect_run *run, const struct ofs_candid
 	return r;
 }
 
-/* The kernel is told what it does not know of: the directories that have lost entries. */
+/* Tells the kernel which directories have lost entries. */
 static void tell_touched(struct ofs_collect_run *run)
 {
 	struct ofs_tree *t = run->tree;
@@ -152,7 +150,7 @@ static void tell_touched(struct ofs_collect_run *run)
 	run->touched = (struct ofs_map)OFS_MAP_INIT;
 }
 
-/* Removes one. 1: it is to be tried again; 0, or -errno. */
+/* Removes one file. 1: try again later; 0: done; or -errno. */
 static int settle_candidate(struct ofs_collect_run *run, struct ofs_candidate *cand, bool first)
 {
 	struct ofs_attr file;
@@ -166,7 +164,7 @@ static int settle_candidate(struct ofs_collect_run *run, struct ofs_candidate *c
 	return r == -ENOENT || r == -EXDEV ? 0 : r;
 }
 
-/* Removes those that can be; returns how many are left. */
+/* Removes the files that nobody holds; returns how many are left. */
 static int remove_round(struct ofs_collect_run *run, bool first)
 {
 	int left = 0, r = 0;
@@ -220,7 +218,7 @@ int ofs_collect_remove_files(struct ofs_collect_run *run)
 
 /* ---- directories */
 
-/* Adds the directories below, those within others first, and then the directory itself. */
+/* Adds the directories below `dir`, the deepest first, and then `dir`. */
 static int add_dirs(struct ofs_collect_run *run, uint64_t dir)
 {
 	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list subdirs = { 0 };
@@ -232,7 +230,7 @@ static int add_dirs(struct ofs_collect_run *run, uint64_t dir)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Whether it still is where directories go; it may have been moved. */
+/* The directory may have been moved to a place where it stays. */
 static bool may_go(struct ofs_collect_run *run, const struct ofs_attr *dir)
 {
 	struct ofs_lifetime_place place;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A look at the working tier. */
+/* A run of garbage collection: finding the files that may go. */
 
 #include "tree/expiry/collector_run.h"
 
@@ -18,10 +18,10 @@
 #include "tree/expiry/tier_scan.h"
 #include "tree/expiry/verdict.h"
 
-#define MANY 4096 /* files, after which memory is given back */
+#define MANY 4096 /* files, after which caches are trimmed */
 #define EMPTY_FOR (24 * 3600 * OFS_NS_PER_S) /* before a directory goes */
 
-/* Puts a file on probation, or sees that it still is. */
+/* Puts a file on probation, or notes that it still is. */
 static void try_file(struct ofs_collect_run *run, uint64_t ino, const struct ofs_facts *facts)
 {
 	struct ofs_collector *c = run->c;
@@ -66,7 +66,7 @@ static void note_due(struct ofs_collect_run *run, int64_t at)
 		run->due = at;
 }
 
-/* What a verdict means for the file now. */
+/* Carries out the verdict on a file as far as it goes without removing it. */
 static void act(struct ofs_collect_run *run, const struct ofs_attr *file,
 		const struct ofs_facts *facts, uint64_t step)
 {
@@ -98,7 +98,7 @@ static void act(struct ofs_collect_run *run, const struct ofs_attr *file,
 	default:
 		run->counts.kept++;
 	}
-	/* Whatever is to become of it later, its uses are to be seen. */
+	/* Later uses must be seen, whatever the verdict is now. */
 	if (file->held && ofs_verdict_is_hidden(facts, &hidden))
 		ofs_collect_release(run, file);
 	else if (file->held && v == OFS_KEEP_USED)
@@ -163,7 +163,7 @@ static int compare_leaves(const void *a, const void *b)
 	return x->ino < y->ino ? -1 : x->ino > y->ino;
 }
 
-/* Those used longest ago are too much, as far as the limit asks for it. */
+/* Marks the least recently used files as surplus until the rest fits the limit. */
 static int apply_limit(struct ofs_collect_run *run)
 {
 	OFS_CLEANUP(ofs_map_finish) struct ofs_map known = OFS_MAP_INIT;
@@ -205,9 +205,9 @@ static int apply_limit(struct ofs_collect_run *run)
 	return r;
 }
 
-/* ---- the whole */
+/* ---- the run */
 
-/* Files that were used, or are gone, are not on probation. */
+/* Ends the probation of files that this run did not meet as due. */
 static void end_trials(struct ofs_collector *c)
 {
 	struct ofs_map kept = OFS_MAP_INIT;
@@ -273,13 +273,13 @@ int ofs_collector_run(struct ofs_collector *c, const struct ofs_collect_request 
 				       .dry = request && request->dry,
 				       .next = OFS_TTL_NEVER,
 				       .due = OFS_TTL_NEVER };
-	const struct ofs_tier_scan sweep = { .file = on_file, .empty = on_empty, .arg = &run };
+	const struct ofs_tier_scan scan = { .file = on_file, .empty = on_empty, .arg = &run };
 	int r;
 
 	c->runs++;
 	r = ofs_collector_refresh_steps(c);
 	if (r == 0)
-		r = ofs_tier_scan_run(c->tree, &sweep);
+		r = ofs_tier_scan_run(c->tree, &scan);
 	if (r == 0)
 		r = apply_limit(&run);
 	if (r == 0)

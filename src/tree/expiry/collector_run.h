@@ -14,16 +14,16 @@
 #include "tree/expiry/lifetime.h"
 #include "tree/expiry/step_refs.h"
 
-#define OFS_COLLECT_ITEMS_MAX 10000 /* that are told of one by one */
-#define OFS_COLLECT_BATCH 32 /* removals, or names told to the kernel, between two breaths */
+#define OFS_COLLECT_ITEMS_MAX 10000 /* files that a report lists */
+#define OFS_COLLECT_BATCH 32 /* removals, or names released, between two pauses */
 #define OFS_COLLECT_BREATH (4 * OFS_NS_PER_MS)
 
 /* A file that is on probation. */
 struct ofs_trial {
 	uint64_t ino;
-	int64_t used; /* as it was when that began: a use ends it */
+	int64_t used; /* last use when the probation started: a later one ends it */
 	int64_t since;
-	uint64_t run; /* the last that met it */
+	uint64_t run; /* the last run that met it */
 };
 
 struct ofs_collect_item {
@@ -56,7 +56,7 @@ struct ofs_collector {
 	atomic_bool pressed;
 	uint64_t runs; /* of the thread that runs */
 
-	/* What steps refer to, and the tree's last change when that was found out. */
+	/* The references of steps, and the tree's last change when they were read. */
 	pthread_mutex_t steps_lock; /* held while the store is asked */
 	struct ofs_step_refs *steps;
 	int64_t steps_as_of;
@@ -87,7 +87,7 @@ struct ofs_collect_run {
 	struct ofs_tree *tree;
 	const struct ofs_collect_request *request; /* NULL: none */
 	bool dry;
-	int64_t next; /* when the next look is worth while, age clock */
+	int64_t next; /* when the next run is useful, age clock */
 	int64_t due; /* when the next file can go */
 	struct ofs_collect_totals found;
 	struct ofs_collect_counts counts;
@@ -101,19 +101,19 @@ struct ofs_collect_run {
 	unsigned int releases;
 };
 
-/* ---- what decides about a file  */
+/* ---- the facts about a file */
 
-/* Reads what steps say when anything has changed. */
+/* Reads the references of steps again if anything has changed. */
 int ofs_collector_refresh_steps(struct ofs_collector *c);
 
-/* All facts but whether it is open or surplus; `ret_step` refers to it. */
+/* All facts but open and surplus; `ret_step` is the step that refers to the file, or 0. */
 int ofs_collector_facts(struct ofs_collector *c, const struct ofs_attr *file,
 			const struct ofs_lifetime_place *place, struct ofs_facts *ret,
 			uint64_t *ret_step);
 
 /* ---- what a run and its removals share */
 
-/* -ECANCELED: it is to end. */
+/* -ECANCELED if the run was asked to stop, else 0. */
 int ofs_collect_check_stop(const struct ofs_collect_run *run);
 
 void ofs_collect_pause(int64_t ns);
@@ -122,7 +122,7 @@ void ofs_collect_pause(int64_t ns);
 int ofs_collect_look(struct ofs_collect_run *run, uint64_t ino, struct ofs_attr *ret_file,
 		     struct ofs_facts *ret, uint64_t *ret_step);
 
-/* The kernel is to let go of an inode, so that its next use is seen. */
+/* Asks the kernel to let go of an inode, so that its next use is seen. */
 void ofs_collect_release(struct ofs_collect_run *run, const struct ofs_attr *attr);
 
 /* All facts of the file as of that place, but those that ofs_collect_look() adds to them. */
@@ -134,14 +134,14 @@ int ofs_collect_find_facts(struct ofs_collect_run *run, const struct ofs_attr *f
 			   const struct ofs_lifetime_place *place, struct ofs_facts *ret,
 			   uint64_t *ret_step);
 
-/* Tells of one file, when somebody has asked; whether it was told. */
+/* Adds a file to the report of a run with a request; false if it was not added. */
 bool ofs_collect_tell(struct ofs_collect_run *run, const struct ofs_attr *file, const char *action,
 		      const struct ofs_facts *facts, int64_t at, uint64_t step);
 
-/* Takes the last one that was told back. */
+/* Removes the last file from the report. */
 void ofs_collect_untell(struct ofs_collect_run *run);
 
-/* ---- what it leads to (collector_remove.c) */
+/* ---- removal (collector_remove.c) */
 
 /* Removes the candidates, but those that somebody holds. */
 int ofs_collect_remove_files(struct ofs_collect_run *run);

@@ -16,11 +16,11 @@
 #include "tree/expiry/lifetime.h"
 #include "tree/expiry/verdict.h"
 
-#define TICK (60 * OFS_NS_PER_S) /* real time, after which the store's clock is looked at */
+#define TICK (60 * OFS_NS_PER_S) /* real time between two looks at the store's clock */
 #define TICK_LIMITED (5 * OFS_NS_PER_S) /* the same where the size is limited */
 #define TICK_CONTROLLED (20 * OFS_NS_PER_MS) /* and where a test moves the clock */
-#define START (5 * OFS_NS_PER_S) /* after the start, which has other things to do */
-#define REST 20 /* times as long as a look has taken there is none */
+#define START (5 * OFS_NS_PER_S) /* after the start, which has other work */
+#define REST 20 /* pause between runs, in multiples of the last run's duration */
 #define DAY (24 * 3600 * OFS_NS_PER_S)
 
 enum state {
@@ -43,13 +43,13 @@ struct ofs_gc {
 	pthread_cond_t wake;
 	bool runs; /* `thread` is to be joined */
 	bool stop;
-	bool kicked; /* look soon */
-	bool wanted; /* the job below is to be done */
-	int64_t shortest; /* the shortest time to live that there is */
-	int64_t next; /* when the next look is, age clock; OFS_TTL_NEVER: when something happens */
-	int64_t last; /* when the last one began, 0: there was none; wall clock */
+	bool kicked; /* run soon */
+	bool wanted; /* the job below has not started */
+	int64_t shortest; /* the shortest lifetime in use */
+	int64_t next; /* when the next run is due, age clock; OFS_TTL_NEVER: on activity */
+	int64_t last; /* start of the last run, wall clock; 0: there was none */
 
-	/* What was asked for by name. */
+	/* The job that user.offload.gc asked for. */
 	enum state state;
 	int error; /* errno of STATE_FAILED */
 	struct ofs_collect_request request;
@@ -57,48 +57,48 @@ struct ofs_gc {
 
 struct ofs_gc *ofs_gc_create(struct ofs_tree *t, const struct ofs_gc_options *opts)
 {
-	struct ofs_gc *k = ofs_alloc(sizeof(*k));
+	struct ofs_gc *g = ofs_alloc(sizeof(*g));
 
-	k->tree = t;
-	k->opts = *opts;
-	k->shortest = ofs_categories_shortest(t->categories);
-	k->collector = ofs_collector_create(t, opts->working_max);
-	pthread_mutex_init(&k->lock, NULL);
-	ofs_cond_init(&k->wake);
-	return k;
+	g->tree = t;
+	g->opts = *opts;
+	g->shortest = ofs_categories_shortest(t->categories);
+	g->collector = ofs_collector_create(t, opts->working_max);
+	pthread_mutex_init(&g->lock, NULL);
+	ofs_cond_init(&g->wake);
+	return g;
 }
 
-void ofs_gc_destroy(struct ofs_gc *k)
+void ofs_gc_destroy(struct ofs_gc *g)
 {
-	if (!k)
+	if (!g)
 		return;
-	pthread_mutex_lock(&k->lock);
-	k->stop = true;
-	ofs_collector_stop(k->collector, true);
-	pthread_cond_signal(&k->wake);
-	pthread_mutex_unlock(&k->lock);
-	if (k->runs)
-		pthread_join(k->thread, NULL);
-	ofs_collector_destroy(k->collector);
-	pthread_cond_destroy(&k->wake);
-	pthread_mutex_destroy(&k->lock);
-	free(k);
+	pthread_mutex_lock(&g->lock);
+	g->stop = true;
+	ofs_collector_stop(g->collector, true);
+	pthread_cond_signal(&g->wake);
+	pthread_mutex_unlock(&g->lock);
+	if (g->runs)
+		pthread_join(g->thread, NULL);
+	ofs_collector_destroy(g->collector);
+	pthread_cond_destroy(&g->wake);
+	pthread_mutex_destroy(&g->lock);
+	free(g);
 }
 
-void ofs_gc_note(struct ofs_gc *k, int64_t ttl)
+void ofs_gc_note(struct ofs_gc *g, int64_t ttl)
 {
-	pthread_mutex_lock(&k->lock);
-	if (ttl < k->shortest) {
-		k->shortest = ttl;
-		k->kicked = true;
-		pthread_cond_signal(&k->wake);
+	pthread_mutex_lock(&g->lock);
+	if (ttl < g->shortest) {
+		g->shortest = ttl;
+		g->kicked = true;
+		pthread_cond_signal(&g->wake);
 	}
-	pthread_mutex_unlock(&k->lock);
+	pthread_mutex_unlock(&g->lock);
 }
 
 /* ---- the thread */
 
-/* What happens to files shows in these: whether there was anything since the last look. */
+/* Changes whenever files are read or changed. */
 static uint64_t activity(struct ofs_tree *t)
 {
 	uint64_t sum = 0;
@@ -110,108 +110,102 @@ static uint64_t activity(struct ofs_tree *t)
 }
 
 struct rhythm {
-	uint64_t activity; /* at the last look */
+	uint64_t activity; /* at the last run */
 	uint64_t written; /* bytes by then */
-	int64_t began; /* age clock; 0: there was no look */
-	int64_t rested; /* monotonic: no look before */
+	int64_t began; /* age clock; 0: there was no run */
+	int64_t rested; /* monotonic: no run before */
 	int64_t cleaned; /* when tombstones were last thinned out, age clock */
 };
 
-/* Whether so much was written that the limit may be passed; a part of it may be. */
-static bool has_grown(struct ofs_gc *k, const struct rhythm *h)
+/* So much was written that the size limit may be exceeded. */
+static bool has_grown(struct ofs_gc *g, const struct rhythm *h)
 {
 	uint64_t written =
-		atomic_load_explicit(&k->tree->bytes_written, memory_order_relaxed) - h->written;
+		atomic_load_explicit(&g->tree->bytes_written, memory_order_relaxed) - h->written;
 
-	return k->opts.working_max && written > k->opts.working_max / 16;
+	return g->opts.working_max && written > g->opts.working_max / 16;
 }
 
-/* When to look next, by the age clock; `lock` held. */
-static int64_t next_look(struct ofs_gc *k, const struct rhythm *h)
+/* When to run next, by the age clock; `lock` held. */
+static int64_t next_look(struct ofs_gc *g, const struct rhythm *h)
 {
-	int64_t at = k->next;
-	bool soon = k->kicked || has_grown(k, h) || ofs_collector_is_pressed(k->collector);
+	int64_t at = g->next;
+	bool soon = g->kicked || has_grown(g, h) || ofs_collector_is_pressed(g->collector);
 
 	if (!h->began)
 		return 0;
-	/* Files that came since can be due no earlier than that. */
-	if (activity(k->tree) != h->activity)
-		at = OFS_MIN(at, h->began + k->shortest / (2 * OFS_VERDICT_HIDDEN_PART));
-	if (k->kicked || has_grown(k, h))
+	/* Files made since can be due no earlier than that. */
+	if (activity(g->tree) != h->activity)
+		at = OFS_MIN(at, h->began + g->shortest / (2 * OFS_VERDICT_HIDDEN_PART));
+	if (g->kicked || has_grown(g, h))
 		at = h->began;
-	return soon ? at : OFS_MAX(at, h->began + k->opts.interval);
+	return soon ? at : OFS_MAX(at, h->began + g->opts.interval);
 }
 
-/* Sleeps for at most so long, real time; `lock` held. */
-static void sleep_for(struct ofs_gc *k, int64_t ns)
+/* Waits until a run is due (true), or the clock must be read again; `lock` held. */
+static bool wait_for_look(struct ofs_gc *g, const struct rhythm *h)
 {
-	ofs_cond_wait_until(&k->wake, &k->lock, ofs_clock_monotonic() + ns);
-}
-
-/* Until a look is due, or the clock is to be looked at; `lock` held. True: look. */
-static bool wait_for_look(struct ofs_gc *k, const struct rhythm *h)
-{
-	int64_t age = ofs_store_age(k->tree->store), at = next_look(k, h);
+	int64_t age = ofs_store_age(g->tree->store), at = next_look(g, h);
 	int64_t mono = ofs_clock_monotonic(), rest = h->rested - mono, left;
 
-	if (k->wanted || (at <= age && rest <= 0 && k->tree->background))
+	if (g->wanted || (at <= age && rest <= 0 && g->tree->background))
 		return true;
 	left = at <= age ? rest : at - age;
-	left = OFS_MIN(left, k->opts.working_max ? TICK_LIMITED : TICK);
-	if (!k->tree->background)
+	left = OFS_MIN(left, g->opts.working_max ? TICK_LIMITED : TICK);
+	if (!g->tree->background)
 		left = TICK;
 	else if (ofs_clock_is_controlled())
 		left = OFS_MIN(left, TICK_CONTROLLED);
-	sleep_for(k, OFS_MAX(left, OFS_NS_PER_MS));
+	ofs_cond_wait_until(&g->wake, &g->lock, mono + OFS_MAX(left, OFS_NS_PER_MS));
 	return false;
 }
 
-/* One look at everything. */
-static void look(struct ofs_gc *k, struct rhythm *h)
+/* One run. */
+static void look(struct ofs_gc *g, struct rhythm *h)
 {
 	int64_t mono = ofs_clock_monotonic(), next = OFS_TTL_NEVER, wall;
 	struct ofs_collect_request request = { 0 };
 	bool wanted;
 	int r;
 
-	pthread_mutex_lock(&k->lock);
-	wanted = k->wanted;
+	pthread_mutex_lock(&g->lock);
+	wanted = g->wanted;
 	if (wanted)
-		request = k->request;
-	k->wanted = k->kicked = false;
-	pthread_mutex_unlock(&k->lock);
+		request = g->request;
+	g->wanted = g->kicked = false;
+	pthread_mutex_unlock(&g->lock);
 	wall = ofs_clock_wall();
-	h->activity = activity(k->tree);
-	h->written = atomic_load_explicit(&k->tree->bytes_written, memory_order_relaxed);
-	h->began = ofs_store_age(k->tree->store);
-	r = ofs_collector_run(k->collector, wanted ? &request : NULL, &next);
+	h->activity = activity(g->tree);
+	h->written = atomic_load_explicit(&g->tree->bytes_written, memory_order_relaxed);
+	h->began = ofs_store_age(g->tree->store);
+	r = ofs_collector_run(g->collector, wanted ? &request : NULL, &next);
 	h->rested = ofs_clock_monotonic() + REST * (ofs_clock_monotonic() - mono);
-	pthread_mutex_lock(&k->lock);
-	k->last = wall; /* with what it counted */
-	k->next = r < 0 ? h->began + k->opts.interval : next;
+	pthread_mutex_lock(&g->lock);
+	g->last = wall; /* together with the counts */
+	g->next = r < 0 ? h->began + g->opts.interval : next;
 	if (wanted) {
-		k->state = r == 0 ? STATE_DONE : r == -ECANCELED ? STATE_STOPPED : STATE_FAILED;
-		k->error = r < 0 ? -r : 0;
+		g->state = r == 0 ? STATE_DONE : r == -ECANCELED ? STATE_STOPPED : STATE_FAILED;
+		g->error = r < 0 ? -r : 0;
 	}
-	pthread_mutex_unlock(&k->lock);
+	pthread_mutex_unlock(&g->lock);
 	if (r < 0 && r != -ECANCELED)
 		ofs_log(LOG_ERR, "collecting what has expired failed: %s", strerror(-r));
 }
 
-static void keep_clock(struct ofs_gc *k, struct rhythm *h)
+static void keep_clock(struct ofs_gc *g, struct rhythm *h)
 {
-	int64_t age = ofs_store_age(k->tree->store);
+	int64_t age = ofs_store_age(g->tree->store);
 
-	ofs_store_keep_age(k->tree->store);
-	if (k->opts.tombstones == OFS_TTL_NEVER || age - h->cleaned < DAY)
+	ofs_store_keep_age(g->tree->store);
+	if (g->opts.tombstones == OFS_TTL_NEVER || age - h->cleaned < DAY)
 		return;
 	h->cleaned = age;
-	ofs_store_drop_tombstones(k->tree->store, ofs_clock_wall() - k->opts.tombstones);
+	ofs_store_drop_tombstones(g->tree->store, ofs_clock_wall() - g->opts.tombstones);
 }
 
-static void *keeper_main(void *arg)
+static void *gc_main(void *arg)
 {
-	struct ofs_gc *k = arg;
+	struct ofs_gc *g = arg;
 	struct rhythm h = { 0 };
 	bool due;
 
@@ -219,46 +213,46 @@ static void *keeper_main(void *arg)
 	if (!ofs_clock_is_controlled())
 		h.rested = ofs_clock_monotonic() + START;
 
-	pthread_mutex_lock(&k->lock);
-	while (!k->stop) {
-		due = wait_for_look(k, &h);
-		if (k->stop)
+	pthread_mutex_lock(&g->lock);
+	while (!g->stop) {
+		due = wait_for_look(g, &h);
+		if (g->stop)
 			break;
-		pthread_mutex_unlock(&k->lock);
-		if (k->tree->background)
-			keep_clock(k, &h);
+		pthread_mutex_unlock(&g->lock);
+		if (g->tree->background)
+			keep_clock(g, &h);
 		if (due)
-			look(k, &h);
-		pthread_mutex_lock(&k->lock);
+			look(g, &h);
+		pthread_mutex_lock(&g->lock);
 	}
-	pthread_mutex_unlock(&k->lock);
+	pthread_mutex_unlock(&g->lock);
 	return NULL;
 }
 
 /* `lock` held. */
-static int start_locked(struct ofs_gc *k)
+static int start_locked(struct ofs_gc *g)
 {
-	int r = k->runs ? 0 : ofs_thread_start(&k->thread, "keeper", keeper_main, k);
+	int r = g->runs ? 0 : ofs_thread_start(&g->thread, "keeper", gc_main, g);
 
-	k->runs = r == 0;
+	g->runs = r == 0;
 	return r;
 }
 
-int ofs_gc_start(struct ofs_gc *k)
+int ofs_gc_start(struct ofs_gc *g)
 {
 	int r;
 
-	pthread_mutex_lock(&k->lock);
-	r = start_locked(k);
-	pthread_mutex_unlock(&k->lock);
+	pthread_mutex_lock(&g->lock);
+	r = start_locked(g);
+	pthread_mutex_unlock(&g->lock);
 	return r;
 }
 
-/* ---- what is asked for */
+/* ---- user.offload.gc */
 
-int ofs_gc_explain(struct ofs_gc *k, const struct ofs_attr *file, struct ofs_buf *out)
+int ofs_gc_explain(struct ofs_gc *g, const struct ofs_attr *file, struct ofs_buf *out)
 {
-	return ofs_collector_explain(k->collector, file, out);
+	return ofs_collector_explain(g->collector, file, out);
 }
 
 /* "run", "dry-run", "dry-run task T" */
@@ -281,26 +275,26 @@ static int parse_request(struct ofs_tree *t, const char *value, struct ofs_colle
 	return S_ISDIR(dir.mode) ? 0 : -ENOTDIR;
 }
 
-static int begin(struct ofs_gc *k, const struct ofs_collect_request *request)
+static int begin(struct ofs_gc *g, const struct ofs_collect_request *request)
 {
 	int r = -EBUSY;
 
-	pthread_mutex_lock(&k->lock);
-	if (k->state != STATE_RUNNING) {
-		r = start_locked(k);
+	pthread_mutex_lock(&g->lock);
+	if (g->state != STATE_RUNNING) {
+		r = start_locked(g);
 		if (r == 0) {
-			ofs_collector_clear(k->collector);
-			k->request = *request;
-			k->state = STATE_RUNNING;
-			k->wanted = true;
-			pthread_cond_signal(&k->wake);
+			ofs_collector_clear(g->collector);
+			g->request = *request;
+			g->state = STATE_RUNNING;
+			g->wanted = true;
+			pthread_cond_signal(&g->wake);
 		}
 	}
-	pthread_mutex_unlock(&k->lock);
+	pthread_mutex_unlock(&g->lock);
 	return r;
 }
 
-int ofs_gc_set(struct ofs_gc *k, const char *value, size_t size)
+int ofs_gc_set(struct ofs_gc *g, const char *value, size_t size)
 {
 	struct ofs_collect_request request;
 	OFS_FREE char *text = size <= 2 * OFS_NAME_MAX ? strndup(value, size) : NULL;
@@ -309,17 +303,17 @@ int ofs_gc_set(struct ofs_gc *k, const char *value, size_t size)
 	if (!text)
 		return -EINVAL;
 	if (strcmp(text, "stop") == 0) {
-		pthread_mutex_lock(&k->lock);
-		if (k->wanted) {
-			k->wanted = false;
-			k->state = STATE_STOPPED;
-		} else if (k->state == STATE_RUNNING)
-			ofs_collector_stop(k->collector, false);
-		pthread_mutex_unlock(&k->lock);
+		pthread_mutex_lock(&g->lock);
+		if (g->wanted) {
+			g->wanted = false;
+			g->state = STATE_STOPPED;
+		} else if (g->state == STATE_RUNNING)
+			ofs_collector_stop(g->collector, false);
+		pthread_mutex_unlock(&g->lock);
 		return 0;
 	}
-	r = parse_request(k->tree, text, &request);
-	return r < 0 ? r : begin(k, &request);
+	r = parse_request(g->tree, text, &request);
+	return r < 0 ? r : begin(g, &request);
 }
 
 static void set_time(json_t *json, const char *name, int64_t wall)
@@ -328,48 +322,48 @@ static void set_time(json_t *json, const char *name, int64_t wall)
 			    !wall || wall == OFS_TTL_NEVER ? json_null() : ofs_json_time(wall));
 }
 
-/* When the next file can go, or is looked at; wall clock, 0: none is known. `lock` held. */
-static int64_t next_time(struct ofs_gc *k)
+/* Wall clock of the next run; 0: none is planned. `lock` held. */
+static int64_t next_time(struct ofs_gc *g)
 {
-	return k->next == OFS_TTL_NEVER || !k->next ? 0 : ofs_lifetime_wall_time(k->tree, k->next);
+	return g->next == OFS_TTL_NEVER || !g->next ? 0 : ofs_lifetime_wall_time(g->tree, g->next);
 }
 
-static json_t *status_json(struct ofs_gc *k)
+static json_t *status_json(struct ofs_gc *g)
 {
-	json_t *json = ofs_collector_status(k->collector);
+	json_t *json = ofs_collector_status(g->collector);
 
-	pthread_mutex_lock(&k->lock);
-	json_object_set_new(json, "state", json_string(state_names[k->state]));
+	pthread_mutex_lock(&g->lock);
+	json_object_set_new(json, "state", json_string(state_names[g->state]));
 	json_object_set_new(json, "error",
-			    k->state == STATE_FAILED ? json_string(strerror(k->error))
+			    g->state == STATE_FAILED ? json_string(strerror(g->error))
 						     : json_null());
-	json_object_set_new(json, "dry_run", json_boolean(k->request.dry));
-	set_time(json, "next", ofs_lifetime_wall_time(k->tree, ofs_collector_due(k->collector)));
-	pthread_mutex_unlock(&k->lock);
+	json_object_set_new(json, "dry_run", json_boolean(g->request.dry));
+	set_time(json, "next", ofs_lifetime_wall_time(g->tree, ofs_collector_due(g->collector)));
+	pthread_mutex_unlock(&g->lock);
 	return json;
 }
 
-json_t *ofs_gc_stats(struct ofs_gc *k)
+json_t *ofs_gc_stats(struct ofs_gc *g)
 {
-	json_t *json = ofs_collector_stats(k->collector);
+	json_t *json = ofs_collector_stats(g->collector);
 
-	pthread_mutex_lock(&k->lock);
-	set_time(json, "last_gc", k->last);
-	set_time(json, "next_gc", next_time(k));
-	pthread_mutex_unlock(&k->lock);
+	pthread_mutex_lock(&g->lock);
+	set_time(json, "last_gc", g->last);
+	set_time(json, "next_gc", next_time(g));
+	pthread_mutex_unlock(&g->lock);
 	return json;
 }
 
-int ofs_gc_get(struct ofs_gc *k, const char *which, struct ofs_buf *out)
+int ofs_gc_get(struct ofs_gc *g, const char *which, struct ofs_buf *out)
 {
 	json_t *json;
 	size_t len = strlen(which);
 
 	if (!len)
-		json = status_json(k);
+		json = status_json(g);
 	else if (which[0] == '.' && len > 1 && len < 10 &&
 		 strspn(which + 1, "0123456789") == len - 1)
-		json = ofs_collector_item(k->collector, strtoul(which + 1, NULL, 10));
+		json = ofs_collector_item(g->collector, strtoul(which + 1, NULL, 10));
 	else
 		return -ENODATA;
 	if (!json)

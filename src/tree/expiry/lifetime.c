@@ -123,8 +123,8 @@ static void read_label(void *arg, const struct ofs_label *l)
 }
 
 /*
- * Whether the task of the file was ended and nobody has used it since. A use that did not change it
- * may be noted as that much later than it was.
+ * The task of the file has ended, and the file was not used since. The last use may be noted up to
+ * OFS_STORE_USE_AHEAD later than it was.
  */
 static bool is_left(const struct ofs_attr *file, const struct ofs_lifetime_place *p)
 {
@@ -233,7 +233,7 @@ static void append_step(struct ofs_tree *t, uint64_t step, struct ofs_buf *out)
 	ofs_buf_append_str(out, shown);
 }
 
-/* What has come to an end, in words that do not change from one moment to the next. */
+/* The reason in words that stay the same from one moment to the next. */
 static void append_end(struct ofs_tree *t, const struct ofs_facts *f, struct ofs_buf *out)
 {
 	int64_t due = ofs_verdict_due(f->used, f->ttl);

@@ -14,7 +14,7 @@ bool ofs_step_file_is(const char *name)
 	       strcmp(name + len - strlen(SUFFIX), SUFFIX) == 0;
 }
 
-/* The digits of the number without zeroes before them; 0 of them: zero. False: there is another text. */
+/* The digits of the number without leading zeroes; false if the name has no plain number. */
 static bool find_number(const char *name, const char **ret, size_t *ret_len)
 {
 	const char *p = name + strlen(PREFIX);

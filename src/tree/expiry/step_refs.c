@@ -24,9 +24,9 @@ struct step {
 	uint64_t ino;
 	uint64_t version; /* of its content when it was read */
 	uint64_t seen; /* the refresh that met it last */
-	char **names; /* what it says */
+	char **names; /* in its outcome_ref */
 	size_t nnames, cap_names;
-	uint64_t *targets; /* what those were, at some time since it was read */
+	uint64_t *targets; /* inodes that those named at some time since it was read */
 	size_t n, cap;
 };
 
@@ -81,7 +81,7 @@ uint64_t ofs_step_refs_find(const struct ofs_step_refs *s, uint64_t ino)
 
 /* ---- names */
 
-/* What follows the mountpoint, or the directory that a workspace has it in, in a path. */
+/* The path below the mountpoint, or below the ".offload/" of a workspace. */
 static const char *within_tree(struct ofs_tree *t, const char *path)
 {
 	static const char dir[] = ".offload/";
@@ -94,7 +94,6 @@ static const char *within_tree(struct ofs_tree *t, const char *path)
 	return strncmp(path, dir, strlen(dir)) == 0 ? path + strlen(dir) : path;
 }
 
-/* Whether a path begins like those within the tree. */
 static bool begins_in_tree(const char *path)
 {
 	static const char *const tops[] = { "cache/", "tasks/", "refs/" };
@@ -105,7 +104,7 @@ static bool begins_in_tree(const char *path)
 	return false;
 }
 
-/* The name without what makes a slice of it; false: it means none. */
+/* Cuts the suffix of a slice off; false: there is none. */
 static bool cut_slice(char *name)
 {
 	struct ofs_slice_spec spec;
@@ -117,7 +116,7 @@ static bool cut_slice(char *name)
 	return true;
 }
 
-/* What has that ref, or that a slice of it is of; 0: nothing. */
+/* The file with that ref, or the base of that slice; 0: none. */
 static uint64_t resolve_ref(struct ofs_tree *t, char *name)
 {
 	struct ofs_attr attr;
@@ -131,7 +130,7 @@ static uint64_t resolve_ref(struct ofs_tree *t, char *name)
 		       : 0;
 }
 
-/* One step down, on what is really there alone. */
+/* An entry of the store of that type; 0: none. */
 static uint64_t look_up(struct ofs_tree *t, uint64_t dir, const char *name, mode_t type)
 {
 	struct ofs_attr attr;
@@ -183,7 +182,7 @@ static void add_name(struct step *s, const char *name)
 	s->names[s->nnames++] = ofs_strdup(name);
 }
 
-/* What stands at the key: a name, or several, or an object that has them as "ref" and "path". */
+/* The value of the key: a name, several, or an object with "ref" or "path". */
 static void take_value(struct step *s, const json_t *value, int depth)
 {
 	const json_t *ref;
@@ -238,7 +237,7 @@ static int read_json(struct ofs_tree *t, const struct ofs_attr *file, json_t **r
 	return 0;
 }
 
-/* One that is just being written, or is damaged, goes on naming what it named. */
+/* A step that is being written, or is damaged, keeps the names it had. */
 static void read_step(struct ofs_tree *t, struct step *s, const struct ofs_attr *file)
 {
 	json_t *json;
@@ -264,7 +263,7 @@ static bool has_target(const struct step *s, uint64_t ino)
 	return i < s->n;
 }
 
-/* A path may lead to another file by now, and a file to which one has led may have moved: both count. */
+/* A path may now lead to another file, and its former file may have moved: both count. */
 static void resolve_names(struct ofs_tree *t, struct step *s)
 {
 	for (size_t i = 0; i < s->nnames; i++) {
@@ -334,7 +333,7 @@ static void add_targets(struct ofs_step_refs *s, struct step *step)
 		ofs_map_put(&s->targets, step->targets[i], step);
 }
 
-/* Forgets what this refresh has not met, and lists what the rest names. */
+/* Forgets the steps that this refresh did not meet, and lists the targets of the rest. */
 static void settle(struct ofs_step_refs *s)
 {
 	struct ofs_map kept = OFS_MAP_INIT;
@@ -365,7 +364,7 @@ int ofs_step_refs_refresh(struct ofs_tree *t, struct ofs_step_refs *s)
 		r = refresh_task(t, s, tasks.entries[i].key);
 		r = r == -ENOENT || r == -ENOTDIR ? 0 : r;
 	}
-	/* What could not be looked at is not forgotten. */
+	/* After an error, steps that were not read are not forgotten. */
 	if (r == 0)
 		settle(s);
 	return r;

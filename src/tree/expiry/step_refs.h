@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the steps of live tasks refer to. A step is a file tasks/<task>/history/step_*.json; what its
- * "outcome_ref" names, by ref or by path, is not to be removed while the task lives, nor is the step.
+ * References of the steps of live tasks. A step is a file tasks/<task>/history/step_*.json; neither
+ * it nor the files that its "outcome_ref" names, by ref or by path, are removed while the task
+ * lives.
  */
 #ifndef OFS_TREE_EXPIRY_STEP_REFS_H
 #define OFS_TREE_EXPIRY_STEP_REFS_H
@@ -14,16 +15,16 @@ struct ofs_step_refs *ofs_step_refs_create(void);
 void ofs_step_refs_destroy(struct ofs_step_refs *s);
 
 /*
- * Brings what is known up to date: reads the steps that are new or were changed, and forgets those
- * that are gone or whose task has ended. Belongs to one thread at a time, as does the next call. 0 or -errno.
+ * Reads the steps that are new or changed, and forgets those that are gone or whose task has ended.
+ * This and the next call must not run at the same time. 0 or -errno.
  */
 int ofs_step_refs_refresh(struct ofs_tree *t, struct ofs_step_refs *s);
 
-/* The step that refers to the file, or that it is itself; 0: none. */
+/* The step that refers to the file, or the file itself if it is a step; 0: none. */
 uint64_t ofs_step_refs_find(const struct ofs_step_refs *s, uint64_t ino);
 
 /*
- * What an outcome_ref names: the inode, or 0. A path may begin at the root of the tree, with a
+ * The inode that an outcome_ref names, or 0. A path may start at the root of the tree, with a
  * mountpoint, or with ".offload/" as seen from a workspace; a slice names its file.
  */
 uint64_t ofs_step_refs_resolve(struct ofs_tree *t, const char *name);

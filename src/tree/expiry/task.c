@@ -31,7 +31,10 @@ int ofs_task_ended(struct ofs_tree *t, uint64_t dir, struct ofs_task_end *ret)
 	r = ofs_store_getattr(t->store, dir, &attr);
 	if (r < 0)
 		return r;
-	/* A task that was moved since, to persistent/ and back perhaps, is not the one that was ended. */
+	/*
+	 * A task that was moved since, to persistent/ and back perhaps, is not the one that was
+	 * ended.
+	 */
 	if (attr.used > strtoll(value, &wall, 10))
 		return 0;
 	ret->age = strtoll(value, NULL, 10);

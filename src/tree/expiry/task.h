@@ -5,7 +5,6 @@
 
 #include "tree/core/tree_state.h"
 
-/* Whether an inode is the directory of a task. */
 bool ofs_task_is_dir(struct ofs_tree *t, const struct ofs_attr *attr);
 
 /* When a task was ended; both 0: it lives. */
@@ -20,8 +19,8 @@ int ofs_task_ended(struct ofs_tree *t, uint64_t dir, struct ofs_task_end *ret);
 int ofs_task_get_state(struct ofs_tree *t, const struct ofs_attr *dir, struct ofs_buf *out);
 
 /*
- * "done" ends the task: what is in it and is not used any more goes; "live" takes that back. -EINVAL: another
- * value. -EOPNOTSUPP: it is no task.
+ * "done" ends the task, so that its files go unless they are used again; "live" takes that back.
+ * -EINVAL: another value; -EOPNOTSUPP: `dir` is not a task.
  */
 int ofs_task_set_state(struct ofs_tree *t, const struct ofs_attr *dir, const void *value,
 		       size_t size);

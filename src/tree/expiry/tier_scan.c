@@ -66,7 +66,7 @@ static int report_file(struct scan *s, const struct pending *dir, uint64_t ino)
 	return s->what->file(s->what->arg, &attr, &dir->place);
 }
 
-/* Whether the directory may go when it is empty. */
+/* Directories that may go when they are empty. */
 static bool is_passing(const struct pending *dir)
 {
 	if (dir->top == OFS_TOP_TASKS)
@@ -87,7 +87,7 @@ static int report_empty(struct scan *s, const struct pending *dir)
 	return s->what->empty(s->what->arg, &attr, &dir->place);
 }
 
-static int sweep_dir(struct scan *s, const struct pending *dir)
+static int scan_dir(struct scan *s, const struct pending *dir)
 {
 	struct ofs_tree *t = s->tree;
 	int r;
@@ -102,7 +102,7 @@ static int sweep_dir(struct scan *s, const struct pending *dir)
 					 ofs_entry_list_name(&s->subdirs, i));
 	for (size_t i = 0; i < s->files.n && r == 0; i++)
 		r = report_file(s, dir, s->files.entries[i].key);
-	/* What is neither file nor directory keeps it from being removed. */
+	/* A directory with other entries, such as links, fails to be removed. */
 	if (r == 0 && !s->files.n && !s->subdirs.n)
 		r = report_empty(s, dir);
 	return r == -ENOENT || r == -ENOTDIR ? 0 : r;
@@ -125,7 +125,7 @@ int ofs_tier_scan_run(struct ofs_tree *t, const struct ofs_tier_scan *what)
 	}
 	while (s.n && r == 0) {
 		dir = s.dirs[--s.n];
-		r = sweep_dir(&s, &dir);
+		r = scan_dir(&s, &dir);
 	}
 	free(s.dirs);
 	ofs_entry_list_finish(&s.files);

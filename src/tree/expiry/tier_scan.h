@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A walk over the files of the working tier that knows what the directories above them say. */
+/* A walk over the files of the working tier, with what follows from the directories above them. */
 #ifndef OFS_TREE_EXPIRY_TIER_SCAN_H
 #define OFS_TREE_EXPIRY_TIER_SCAN_H
 
@@ -10,14 +10,13 @@ struct ofs_tier_scan {
 	/* A regular file; no lock is held. Both are valid for the call. An error ends the walk. */
 	int (*file)(void *arg, const struct ofs_attr *file, const struct ofs_lifetime_place *place);
 	/*
-	 * A directory below a category or a task, or a task that has ended, in which nothing is; may be
-	 * NULL.
+	 * An empty directory below a category or within a task that has ended; may be NULL.
 	 */
 	int (*empty)(void *arg, const struct ofs_attr *dir, const struct ofs_lifetime_place *place);
 	void *arg;
 };
 
-/* What is made, moved or removed meanwhile may be met or not. 0, or -errno, or what a function gave. */
+/* Files made, moved or removed meanwhile may be missed. 0, or the error of a function. */
 int ofs_tier_scan_run(struct ofs_tree *t, const struct ofs_tier_scan *s);
 
 #endif

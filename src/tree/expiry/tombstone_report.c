@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * There may be as many tombstones as there ever were files, so they are short. Little-endian: version
- * u8 (1), reason u8, flags u8, 0 u8, size u64, lines u64, created i64, used i64 (wall clock), time to live
- * i64 (all three in nanoseconds), SHA-256; then path, task, category, title, tags, each its length u16 and its
- * bytes. Without a flag what it stands for is not known.
+ * There may be as many tombstones as there ever were files, so they are short. Little-endian:
+ * version u8 (1), reason u8, flags u8, 0 u8, size u64, lines u64, created i64, used i64 (wall
+ * clock), lifetime i64 (all three in nanoseconds), SHA-256; then path, task, category, title, tags,
+ * each with its length u16 before its bytes. Lines and SHA-256 count only with their flags.
  */
 
 #include "tree/expiry/tombstone_report.h"
@@ -96,7 +96,7 @@ void ofs_tombstone_format(struct ofs_tree *t, const struct ofs_attr *file,
 
 /* ---- as JSON */
 
-/* The strings; of one that is not UTF-8 what can be shown. False: they are not all there. */
+/* The strings, made readable. False: the tombstone is cut short. */
 static bool set_strings(json_t *json, const struct ofs_buf *stone)
 {
 	size_t at = HEAD;
@@ -146,7 +146,7 @@ static json_t *stone_json(const char *ref, const struct ofs_buf *stone, int64_t 
 		json_pack("{s:s, s:s}", "ref", ref, "tier", ofs_tier_names[OFS_TIER_WORKING]);
 
 	json_object_set_new(json, "removed", ofs_json_time(removed));
-	/* On a full disk nothing but that may have been kept. */
+	/* On a full disk only the time may have been kept. */
 	if (stone->len < HEAD || head[0] != VERSION)
 		return json;
 	json_object_set_new(json, "size", json_integer((json_int_t)ofs_get_le64(head + 4)));

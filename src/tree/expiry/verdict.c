@@ -75,7 +75,7 @@ enum ofs_verdict ofs_verdict_reach(const struct ofs_facts *f, int64_t *ret_at)
 
 bool ofs_verdict_is_hidden(const struct ofs_facts *f, int64_t *ret_at)
 {
-	/* Half of the part, as whoever looks comes at intervals. */
+	/* Half of that part, as the collector runs at intervals. */
 	int64_t at = add(f->used, f->ttl / (2 * OFS_VERDICT_HIDDEN_PART));
 
 	if (ret_at)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether a file is kept: the rules of garbage collection, without I/O. All times are of the store's
- * age clock, in nanoseconds.
+ * The rules of garbage collection, without I/O: is a file kept? All times are of the store's age
+ * clock, in nanoseconds.
  *
  * A file is removed when all of these hold: its time is over (or its task has ended, or the working
  * tier is too large and it is among those used longest ago), it is in the working tier, not
  * important, not referred to by a step of a live task, not in use.
  *
- * What the kernel has cached it serves without telling. So a file that the kernel knows is taken out
- * of its caches once a part of its time has passed (ofs_verdict_is_hidden()), and again when it goes
- * on probation; a use after that is seen. The end of the probation is chosen so that, whenever the
- * last use was that nobody has seen, the file stays for its whole time after it.
+ * Uses that the kernel serves from its caches are not seen. So a file is taken out of them once a
+ * part of its time has passed (ofs_verdict_is_hidden()), and again when it goes on probation; a use
+ * after that is seen. The probation ends so late that a file stays for its whole time after its
+ * last use, even if that use was not seen.
  */
 #ifndef OFS_TREE_EXPIRY_VERDICT_H
 #define OFS_TREE_EXPIRY_VERDICT_H
@@ -21,11 +21,11 @@
 #include "base/clock.h"
 #include "tree/core/category.h"
 
-/* A use that nobody has seen was no later than this part of a file's time after the last that was. */
+/* An unseen use came within this part of a file's lifetime after the last seen one. */
 #define OFS_VERDICT_HIDDEN_PART 4
 #define OFS_PROBATION_MAX \
 	(600 * OFS_NS_PER_S) /* at least that long, or the file's time if shorter */
-/* Longer than a use may be noted ahead of its time, so that any use in it shows. */
+/* Longer than uses are noted ahead of their time, so that any use during it shows. */
 #define OFS_PROBATION_SURPLUS (62 * OFS_NS_PER_S)
 
 struct ofs_facts {
@@ -69,8 +69,8 @@ static inline bool ofs_verdict_is_removal(enum ofs_verdict v)
 int64_t ofs_verdict_due(int64_t used, int64_t ttl);
 
 /*
- * Whether what the kernel has cached of the file has to be dropped by now, so that its uses are
- * seen; `ret_at` (may be NULL) is when that is.
+ * The kernel's caches of the file must be dropped by now, so that its uses are seen; `ret_at` (may
+ * be NULL) is when they must.
  */
 bool ofs_verdict_is_hidden(const struct ofs_facts *f, int64_t *ret_at);
 

@@ -16,7 +16,7 @@ bool ofs_search_wants(const struct ofs_query *q, enum ofs_tier tier)
 	return !q->tiers || q->tiers >> tier & 1;
 }
 
-/* A file that is looked at. */
+/* A file that may answer the query. */
 struct candidate {
 	struct ofs_attr attr;
 	struct ofs_place place;
@@ -85,7 +85,7 @@ bool ofs_search_admits(struct ofs_search *s, const struct ofs_attr *file)
 	return has_wanted_tag(q, tags);
 }
 
-/* Looks for all terms in the names, which then tell what is missing. */
+/* Looks for all terms in the names; true if names and content have what the query wants. */
 static bool matches(const struct ofs_query *q, const struct ofs_passages *p, struct candidate *c)
 {
 	const char *path = (const char *)c->place.path.data, *slash = strrchr(path, '/');
@@ -99,7 +99,7 @@ static bool matches(const struct ofs_query *q, const struct ofs_passages *p, str
 		}
 		how = p ? p->found[i] : OFS_MATCH_NONE;
 		how = OFS_MAX(how, c->names[i]);
-		/* What is left out must be there as words: who does without "port" wants "import". */
+		/* Only whole words exclude a file: -port keeps "import". */
 		if (i < q->wanted ? how == OFS_MATCH_NONE : how >= OFS_MATCH_WORD)
 			return false;
 	}

@@ -5,7 +5,7 @@
 
 #include "base/util.h"
 
-/* What the letters from U+00C0 on are without diacritics; '.': themselves. */
+/* The letters from U+00C0 on without diacritics; '.': unchanged. */
 #define LATIN 0xc0
 static const char latin[] = "aaaaaa.ceeeeiiii.nooooo.ouuuuy..aaaaaa.ceeeeiiii.nooooo.ouuuuy.y"
 			    "aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiii...jjkk.lllllll"
@@ -25,7 +25,7 @@ static const char latin_more[] = "aabbbbbbccddddddddddeeeeeeeeeeffgghhhhhhhhhhii
 /* Capitals that have a small letter of the same length in UTF-8. */
 static const struct {
 	uint16_t first, last;
-	int16_t step; /* to the small letter; 0: pairs, the even one is the capital; 1: the odd one */
+	int16_t step; /* to the small letter; 0: pairs with even capitals; 1: with odd ones */
 } capitals[] = {
 	{ 0xc0, 0xde, 32 },	{ 0x100, 0x137, 0 },	{ 0x139, 0x148, 1 },  { 0x14a, 0x177, 0 },
 	{ 0x1de, 0x1ef, 0 },	{ 0x1fc, 0x21f, 0 },	{ 0x222, 0x233, 0 },  { 0x246, 0x24f, 0 },
@@ -85,7 +85,7 @@ static size_t encode(uint32_t c, char *out)
 	return 3;
 }
 
-/* 0: nothing is left of it. */
+/* 0 for a character that is dropped. */
 static uint32_t fold_char(uint32_t c)
 {
 	if (c >= 0x300 && c <= 0x36f) /* a diacritic of its own */

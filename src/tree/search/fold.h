@@ -8,15 +8,16 @@
 #include <stdint.h>
 
 /*
- * Reads one character; returns its length in bytes, at least 1 where `len` is. A byte that begins no
- * valid UTF-8 is one character: *ret is OFS_FOLD_INVALID then.
+ * Reads one character; returns its length in bytes, at least 1 where `len` is. A byte that begins
+ * no valid UTF-8 is one character: *ret is OFS_FOLD_INVALID then.
  */
 #define OFS_FOLD_INVALID UINT32_MAX
 size_t ofs_fold_decode(const char *text, size_t len, uint32_t *ret);
 
 /*
- * Folds `text` into `out`, which has room for `len` bytes; returns how many it took. Line ends stay,
- * as do invalid bytes. Equal texts but for case and the diacritics of Latin letters fold to the same.
+ * Folds `text` into `out`, which has room for `len` bytes; returns how many it took. Line ends
+ * stay, as do invalid bytes. Equal texts but for case and the diacritics of Latin letters fold to
+ * the same.
  */
 size_t ofs_fold(const char *text, size_t len, char *out);
 

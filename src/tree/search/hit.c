@@ -15,13 +15,13 @@
 #include "tree/search/query.h"
 #include "tree/core/slice.h"
 
-#define HEAD_LINES 5 /* that are named where nothing in the content was found */
-#define HEAD_READ 16384 /* bytes that they are looked for in */
-#define BINARY_READ 8192 /* a NUL in so many bytes: no text */
+#define HEAD_LINES 5 /* named where the content has no match */
+#define HEAD_READ 16384 /* bytes searched for them */
+#define BINARY_READ 8192 /* a NUL within these bytes: not text */
 #define BYTES_BEFORE 400 /* of a passage that is given by bytes */
 #define BYTES_SHOWN 2000
 
-/* What counts beside the score of a passage, which is at most 1. */
+/* Added to the score of a passage, which is at most 1. */
 #define WEIGHT_RELEVANCE 0.35
 #define WEIGHT_NAMES 0.35
 #define WEIGHT_NAMES_ALONE 0.75
@@ -112,7 +112,7 @@ static void count_copy(struct ofs_hits *h, const uint8_t *sha, unsigned int *ret
 	if (!sha)
 		return;
 	if (!c) {
-		/* Two contents whose hashes begin alike are told apart, and the second is not counted. */
+		/* Of two contents whose hashes start alike, the second is not counted. */
 		if (ofs_map_get(&h->copies, ofs_get_le64(sha)))
 			return;
 		c = ofs_alloc(sizeof(*c));
@@ -268,7 +268,7 @@ static int compare_hits(const void *a, const void *b)
 	return x->ino > y->ino ? -1 : x->ino < y->ino;
 }
 
-/* Whether a path is one line of UTF-8 that ends where ": " follows. */
+/* The path is one line of UTF-8 without ": ". */
 static bool is_plain(const char *path)
 {
 	size_t len = strlen(path), n;
@@ -285,7 +285,7 @@ static bool is_plain(const char *path)
 	return true;
 }
 
-/* Whether PATH with the slice behind it means that slice, and is told from what follows. */
+/* PATH followed by the slice can be read, and its end can be recognised. */
 static bool is_readable(const struct ofs_hits *h, const struct hit *hit)
 {
 	const char *slash = strrchr(hit->path, '/');

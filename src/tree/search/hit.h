@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a search has found, ranked, and how it is written: PATH:FROM-TO: snippet. */
+/* The hits of a search, ranked and written as PATH:FROM-TO: snippet. */
 #ifndef OFS_TREE_SEARCH_HIT_H
 #define OFS_TREE_SEARCH_HIT_H
 

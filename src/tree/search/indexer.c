@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* When the index is worked on: the thread, and the end of the tree. */
+/* The indexer's thread, and opening and closing. */
 
 #include "tree/search/indexer.h"
 
@@ -17,14 +17,14 @@
 #include "tree/search/indexer_state.h"
 
 #define GATHER_NS (100 * OFS_NS_PER_MS) /* from the first note to looking at it */
-#define SHARE 3 /* for each part of work so many of rest, while requests come in */
+#define SHARE 3 /* rest for this many times the work, while requests come in */
 #define CLOSING_NS (2 * OFS_NS_PER_S)
-#define STOPPING_NS (OFS_NS_PER_S / 2) /* with a thread, which has done the most of it */
+#define STOPPING_NS (OFS_NS_PER_S / 2) /* after a thread, which has done most of it */
 #define DISK_LEFT (UINT64_C(32) << 20)
 
 /* ---- the thread */
 
-/* Whether requests came in since the last call. */
+/* Requests came in since the last call. */
 static bool is_busy(struct ofs_tree *t, uint64_t *last)
 {
 	uint64_t sum = 0;
@@ -37,7 +37,7 @@ static bool is_busy(struct ofs_tree *t, uint64_t *last)
 	return busy;
 }
 
-/* Until so much later, or the end; with `noted` also until something is noted. */
+/* Waits that long, or until the end; with `noted` also until something is noted. */
 static void wait_for(struct ofs_indexer *ix, int64_t ns, bool noted)
 {
 	int64_t until = ofs_clock_monotonic() + ns;
@@ -49,7 +49,7 @@ static void wait_for(struct ofs_indexer *ix, int64_t ns, bool noted)
 	pthread_mutex_unlock(&ix->lock);
 }
 
-/* How long nothing is to be done unless something is noted. */
+/* How long there is nothing to do unless something is noted. */
 static int64_t idle_time(struct ofs_indexer *ix)
 {
 	int64_t ns;
@@ -62,7 +62,7 @@ static int64_t idle_time(struct ofs_indexer *ix)
 	return ix->index || ix->lazy ? ns : OFS_MIN(ns, OFS_INDEXER_RETRY_NS);
 }
 
-/* What is left of a full disk is for those who need it. */
+/* The last space of a disk is left for content. */
 static bool is_disk_full(struct ofs_indexer *ix)
 {
 	struct statvfs st;
@@ -134,7 +134,7 @@ static int take_one(void *arg, const char *name, const struct ofs_attr *attr, ui
 	return 1;
 }
 
-/* Whether there is nothing that the index would be for, and no index. */
+/* There are no files to index, and there is no index. */
 static bool is_needless(struct ofs_tree *t, const char *path)
 {
 	bool empty = access(path, F_OK) < 0;
@@ -171,7 +171,7 @@ int ofs_indexer_start(struct ofs_indexer *ix)
 	return r;
 }
 
-/* Nothing is noted, not sealed, or still to be looked at. `work` is held. */
+/* Nothing is noted, unsealed or still to be indexed. `work` held. */
 static bool is_done(struct ofs_indexer *ix)
 {
 	bool done;
@@ -216,7 +216,7 @@ int ofs_indexer_settle(struct ofs_indexer *ix)
 	return r;
 }
 
-/* What has been noted; with a thread only if it was through with everything before. */
+/* Does what was noted; after a thread, only if that had done all its work. */
 static void finish_work(struct ofs_indexer *ix, bool had_thread)
 {
 	bool early;

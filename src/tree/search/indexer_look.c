@@ -6,7 +6,7 @@
 #include "tree/core/place.h"
 #include "tree/core/tree_state.h"
 
-/* Says so when an error is the index's; gives it back. */
+/* Notes that an error is the index's; returns it. */
 static int of_index(struct ofs_look *l, int r)
 {
 	l->failed = l->failed || r < 0;
@@ -29,7 +29,7 @@ static int look_up(struct ofs_look *l, uint64_t ino, struct ofs_fts_file *ret)
 	return r == -ENOENT ? 0 : of_index(l, r) < 0 ? r : 1;
 }
 
-/* What is not, or no longer, a file of persistent/ or archive/. */
+/* An inode that is not, or no longer, a file of persistent/ or archive/. */
 static int look_away(struct ofs_look *l, uint64_t ino)
 {
 	struct ofs_fts_file known;
@@ -71,7 +71,7 @@ static ssize_t read_content(void *arg, void *buf, size_t size, uint64_t off)
 	return r < 0 ? r : n;
 }
 
-/* What the index is told of a file. */
+/* The texts of a file's row in the index. */
 struct telling {
 	struct ofs_buf title, tags;
 	const char *name;

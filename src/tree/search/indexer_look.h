@@ -6,33 +6,33 @@
 #include "index/fts.h"
 #include "tree/core/tree_state.h"
 
-/* How an inode is looked at. */
+/* What is known about the change of an inode. */
 enum ofs_look_how {
-	OFS_LOOK_WHOLE, /* anything may have changed, or it is not known what */
-	OFS_LOOK_CONTENT, /* its content: what is in the working tier was there before */
-	OFS_LOOK_AGAIN /* it was not sealed when it was looked at last */
+	OFS_LOOK_WHOLE, /* anything may have changed */
+	OFS_LOOK_CONTENT, /* its content alone: a file in the working tier was there before */
+	OFS_LOOK_AGAIN /* it was not sealed the last time */
 };
 
 enum ofs_look_result {
 	OFS_LOOKED, /* the index is in line */
-	OFS_LOOKED_DIR, /* a directory: what is in it is to be looked at */
-	OFS_LOOKED_EARLY /* it is not sealed: its content is for later */
+	OFS_LOOKED_DIR, /* a directory: its entries are to be updated, too */
+	OFS_LOOKED_EARLY /* it is not sealed: its content comes later */
 };
 
-/* One who looks. */
+/* The state of updates. */
 struct ofs_look {
 	struct ofs_tree *tree;
 	struct ofs_fts *index; /* NULL: what needs it is -EAGAIN */
-	bool (*cancelled)(void *arg); /* whether to end now, which is -ECANCELED; NULL: never */
+	bool (*cancelled)(void *arg); /* true: end with -ECANCELED; NULL: never */
 	void *arg;
 	bool failed; /* the error of the last look was the index's */
 	bool batch; /* one of the index was begun: the caller ends it */
-	uint64_t working; /* the directory of what was looked at last, when in the working tier; else 0 */
+	uint64_t working; /* the directory of the last file, if in the working tier; else 0 */
 };
 
 /*
- * An enum ofs_look_result, or -errno: of the index, or -ESTALE: it changes right now. What cannot be
- * read has no content.
+ * Updates the index for one inode. An enum ofs_look_result, or -errno: of the index, or -ESTALE:
+ * the file is changing. Unreadable files count as having no content.
  */
 int ofs_look_at(struct ofs_look *l, uint64_t ino, enum ofs_look_how how);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Noting what the index may have to follow, at next to no cost. */
+/* Noting changes for the indexer, at next to no cost. */
 
 #include <pthread.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "tree/search/indexer_look.h"
 #include "tree/search/indexer_state.h"
 
-/* `lock` is held. What was noted as more than this stays more. */
+/* `lock` held. An inode that was noted for a fuller update stays so. */
 static void note(struct ofs_indexer *ix, uint64_t ino, enum ofs_look_how how)
 {
 	uintptr_t had = (uintptr_t)ofs_map_get(&ix->noted, ino);
@@ -40,8 +40,8 @@ static bool is_working(struct ofs_indexer *ix, uint64_t dir)
 }
 
 /*
- * Whoever writes to one file again and again is past this at once: `last` is taken back before what
- * was noted is looked at, so that a write that finds it there was done before that look.
+ * Repeated writes to one file return at once. `last` is cleared before the noted files are read, so
+ * a write that finds its file there happened before that.
  */
 void ofs_indexer_note_in(struct ofs_indexer *ix, uint64_t ino, uint64_t dir)
 {
@@ -57,7 +57,7 @@ static void note_entry(struct ofs_indexer *ix, uint64_t dir, const char *name)
 {
 	struct ofs_attr attr;
 
-	/* Gone already: that has been noted by whoever moved it. */
+	/* Gone again: a later move has noted it. */
 	if (ofs_store_lookup(ix->tree->store, dir, name, &attr) < 0)
 		return;
 	ofs_store_forget(ix->tree->store, attr.ino, 1);
@@ -72,7 +72,7 @@ static void note_entry(struct ofs_indexer *ix, uint64_t dir, const char *name)
 void ofs_indexer_note_rename(struct ofs_indexer *ix, uint64_t dir, const char *name,
 			     uint64_t newdir, const char *newname, unsigned int flags)
 {
-	/* What stays in the working tier is none of the index's, nor is what is below it. */
+	/* A move within the working tier does not concern the index. */
 	if (!ix || (is_working(ix, dir) && is_working(ix, newdir)))
 		return;
 	note_entry(ix, newdir, newname);

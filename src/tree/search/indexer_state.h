@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The inside of the indexer, shared by index_note.c, index_work.c and indexer.c. */
+/* The state of the indexer, shared by indexer.c, indexer_note.c and indexer_work.c. */
 #ifndef OFS_TREE_SEARCH_INDEXER_STATE_H
 #define OFS_TREE_SEARCH_INDEXER_STATE_H
 
@@ -11,12 +11,12 @@
 #include <pthread.h>
 
 #define OFS_INDEXER_WORKING_DIRS 64
-#define OFS_INDEXER_AGAIN_NS OFS_NS_PER_S /* until what is not sealed is looked at again, */
-#define OFS_INDEXER_AGAIN_EACH_NS OFS_NS_PER_MS /* and so much more for each of those */
+#define OFS_INDEXER_AGAIN_NS OFS_NS_PER_S /* until unsealed files are tried again, */
+#define OFS_INDEXER_AGAIN_EACH_NS OFS_NS_PER_MS /* and this much more for each of them */
 #define OFS_INDEXER_RETRY_NS (10 * OFS_NS_PER_S) /* after an error */
-#define OFS_INDEXER_SWEEP_NS (86400 * OFS_NS_PER_S) /* between two looks at everything */
+#define OFS_INDEXER_SWEEP_NS (86400 * OFS_NS_PER_S) /* between two sweeps of everything */
 
-/* What is still to be looked at. */
+/* An inode to be indexed. */
 struct ofs_indexer_todo {
 	uint64_t ino;
 	enum ofs_look_how how;
@@ -30,7 +30,7 @@ struct ofs_indexer_todos {
 struct ofs_indexer {
 	struct ofs_tree *tree;
 	char *path;
-	bool lazy; /* nothing was there to be indexed: the file is made when something is; constant */
+	bool lazy; /* the index is made with the first file to be indexed; constant */
 	_Atomic(struct ofs_fts *) index; /* set once, under `work`; NULL: it is not open */
 	_Atomic uint64_t last; /* what was noted last; 0 once that has been taken */
 
@@ -49,26 +49,26 @@ struct ofs_indexer {
 	bool stop;
 	struct ofs_map noted; /* inode -> enum ofs_look_how + 1 */
 	struct ofs_map early; /* those that are not sealed */
-	uint64_t left; /* a copy of what `work` guards, of those still to be looked at */
+	uint64_t left; /* inodes still to be indexed, as of the last batch */
 	bool everything_left; /* the same */
 
 	pthread_mutex_t work; /* one looks at a time; taken before the store's locks and `lock` */
 	struct ofs_indexer_todos todo;
 	struct ofs_indexer_todos done; /* in the open batch: to be done again if it fails */
-	bool everything; /* all of persistent/ and archive/ is to be looked at */
+	bool everything; /* all of persistent/ and archive/ is to be indexed */
 	bool sweeping; /* and all that the index knows, */
 	uint64_t swept; /* up to this inode */
 	bool thorough; /* after which nothing that is dead stays */
 	bool complete; /* what the index says of itself */
-	uint64_t generation; /* of the index, as it was when everything was looked at */
+	uint64_t generation; /* of the index when everything was indexed */
 	int64_t deadline; /* monotonic, when work ends; 0: none */
-	int64_t looked_again; /* when those that were early were looked at last */
+	int64_t looked_again; /* when unsealed files were last tried */
 	int64_t swept_at;
 	int64_t tried; /* when opening the index failed last; 0: it did not */
-	bool told; /* the log knows that it fails */
+	bool told; /* a failure was logged */
 };
 
-/* ---- noting (index_note.c) */
+/* ---- noting (indexer_note.c) */
 
 /* How often a directory was moved. */
 uint64_t ofs_indexer_count_moves(struct ofs_indexer *ix);
@@ -76,15 +76,15 @@ uint64_t ofs_indexer_count_moves(struct ofs_indexer *ix);
 /* A directory is in the working tier, unless one was moved since it was counted. */
 void ofs_indexer_note_working(struct ofs_indexer *ix, uint64_t dir, uint64_t moves);
 
-/* ---- working (index_work.c); with `work` held */
+/* ---- working (indexer_work.c); with `work` held */
 
 int ofs_indexer_open_index(struct ofs_indexer *ix);
 int ofs_indexer_set_complete(struct ofs_indexer *ix, bool complete);
 
-/* Whether there is no more time for it. */
+/* The indexer must stop, or its time is up. */
 bool ofs_indexer_is_over(struct ofs_indexer *ix);
 
-/* Once a day, everything is to be looked at. */
+/* Once a day, starts to index everything again. */
 void ofs_indexer_sweep_daily(struct ofs_indexer *ix);
 
 /* Takes over what was noted; with `again` also what was too early before. */

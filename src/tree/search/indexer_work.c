@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bringing the index in line with what was noted, a batch at a time. */
+/* Updating the index for the noted files, a batch at a time. */
 
 #include <pthread.h>
 #include <stdio.h>
@@ -56,7 +56,6 @@ int ofs_indexer_open_index(struct ofs_indexer *ix)
 	return 0;
 }
 
-/* Before the first change what the index says of itself is taken back. */
 int ofs_indexer_set_complete(struct ofs_indexer *ix, bool complete)
 {
 	int r = 0;
@@ -68,7 +67,7 @@ int ofs_indexer_set_complete(struct ofs_indexer *ix, bool complete)
 	return r;
 }
 
-/* It was begun anew, maybe by a search that found it damaged. */
+/* The index was rebuilt, maybe by a search that found it damaged. */
 static void check_generation(struct ofs_indexer *ix)
 {
 	uint64_t now = ix->index ? ofs_fts_generation(ix->index) : ix->generation;
@@ -105,7 +104,7 @@ static bool is_time_to_sweep(struct ofs_indexer *ix, int64_t now)
 	return true;
 }
 
-/* Once a day: what nobody told of, and then dead documents, while there are not too many others. */
+/* Once a day: changes that were not noted, and dead documents if the index is not too large. */
 void ofs_indexer_sweep_daily(struct ofs_indexer *ix)
 {
 	struct ofs_fts_counts counts;
@@ -126,7 +125,7 @@ static bool has_waste(struct ofs_indexer *ix)
 	return ofs_fts_is_wasteful(ix->index);
 }
 
-/* Begins to index all contents anew, when too many of them are dead, or after a thorough sweep any. */
+/* Rebuilds the index if too many documents are dead, or, after a thorough sweep, any. */
 static int drop_waste(struct ofs_indexer *ix)
 {
 	bool waste = ix->index && has_waste(ix);
@@ -160,7 +159,7 @@ static void add_dir(struct ofs_indexer *ix, uint64_t dir)
 		ofs_walk_files(ix->tree, dir, false, add_file, &ix->todo);
 }
 
-/* When nothing is left of what was noted: more of what has to be looked at anyhow. */
+/* Once the noted files are done: the next files of a sweep. */
 static int find_more(struct ofs_indexer *ix)
 {
 	uint64_t inos[SWEPT_AT_ONCE];
@@ -185,7 +184,6 @@ static int find_more(struct ofs_indexer *ix)
 	return 0;
 }
 
-/* Takes what was noted; what was early as well once it is time, or when `again`. */
 void ofs_indexer_take_noted(struct ofs_indexer *ix, bool again)
 {
 	struct ofs_map noted, early = OFS_MAP_INIT;
@@ -234,7 +232,7 @@ static void add_early(struct ofs_indexer *ix, uint64_t ino)
 	pthread_mutex_unlock(&ix->lock);
 }
 
-/* Opens the index for the first that belongs into it. */
+/* Opens the index for the first file that belongs in it. */
 static int look_with_index(struct ofs_indexer *ix, struct ofs_look *l,
 			   const struct ofs_indexer_todo *what)
 {
@@ -247,7 +245,7 @@ static int look_with_index(struct ofs_indexer *ix, struct ofs_look *l,
 	return r < 0 ? r : ofs_look_at(l, what->ino, what->how);
 }
 
-/* Looks at the last one. What the store cannot tell of is left to the next sweep. */
+/* Updates the last of the list. Errors of the store are left to the next sweep. */
 static int look_at_one(struct ofs_indexer *ix, struct ofs_look *l)
 {
 	struct ofs_indexer_todo what = ix->todo.at[--ix->todo.n];
@@ -270,7 +268,6 @@ static int look_at_one(struct ofs_indexer *ix, struct ofs_look *l)
 	return 0;
 }
 
-/* Looks at some, in one batch. 1: there are more; 0: none is left. */
 int ofs_indexer_work_batch(struct ofs_indexer *ix)
 {
 	struct ofs_look l = {

@@ -11,7 +11,7 @@
 
 typedef bool (*is_inside_fn)(char c);
 
-/* Punctuation beyond ASCII, by how it begins: U+0080 to U+00BF, U+2000 to U+207F, U+3000 to U+303F. */
+/* Punctuation beyond ASCII, by its first bytes: U+0080-U+00BF, U+2000-U+207F, U+3000-U+303F. */
 static bool is_punctuation(const char *p, size_t len)
 {
 	const unsigned char *u = (const unsigned char *)p;
@@ -20,7 +20,7 @@ static bool is_punctuation(const char *p, size_t len)
 			   (u[0] == 0xe3 && u[1] == 0x80));
 }
 
-/* Whether what stands before `at` goes on there. */
+/* The word or name before `at` continues there. */
 static bool goes_on(const char *text, size_t len, size_t at, is_inside_fn is_inside)
 {
 	size_t before = at;
@@ -68,8 +68,8 @@ static const char *first_word(const char *text, const char *end, size_t *ret_len
 }
 
 /*
- * Whether the words of `phrase` stand at text[at], with anything but words between them; *ret_end is
- * where the last one ends.
+ * The words of `phrase` stand at text[at], with no other words between them; *ret_end is the end of
+ * the last one.
  */
 static bool has_words(const char *phrase, size_t phrase_len, const char *text, size_t len,
 		      size_t at, size_t *ret_end)

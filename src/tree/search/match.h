@@ -14,8 +14,8 @@ enum ofs_match {
 };
 
 /*
- * Finds the next place of the term in `text` (folded), from `from` on: the bytes [*ret_at, *ret_end).
- * What is shorter than three characters is found only as words.
+ * Finds the next place of the term in `text` (folded), from `from` on: the bytes [*ret_at,
+ * *ret_end). Terms shorter than three characters are found only as words.
  */
 enum ofs_match ofs_match_next(const struct ofs_term *term, const char *text, size_t len,
 			      size_t from, size_t *ret_at, size_t *ret_end);

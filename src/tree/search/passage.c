@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Terms are looked for in the folded text; each place belongs to the line that it begins in. Lines
+ * Terms are looked for in the folded text; each place belongs to the line in which it starts. Lines
  * that are near each other make a passage.
  */
 
@@ -33,7 +33,7 @@ struct place {
 struct line {
 	uint64_t number, last; /* the line in which the last of its places ends */
 	size_t off, end; /* of the lines number to last in the text */
-	size_t folded; /* where it begins in the folded text */
+	size_t folded; /* its offset in the folded text */
 	size_t place; /* the first of its places */
 	uint32_t terms[OFS_MATCH_NAME + 1]; /* that were found in this way, by enum ofs_match */
 	bool taken; /* by a passage */
@@ -169,7 +169,7 @@ static size_t places_end(const struct scan *s, size_t line)
 
 /* ---- the best lines */
 
-/* What terms weigh by how they were found. */
+/* Weights of terms by how they were found. */
 static const double weights[] = { 0, 0.4, 0.85, 1 };
 
 /* The bytes between which all the terms of lines first to last stand, at their nearest. */
@@ -209,8 +209,9 @@ static double rate_terms(const struct scan *s, const uint32_t terms[], uint32_t 
 }
 
 /*
- * The score of lines first to last, in which `terms` are: which terms, how they were found, how near
- * to each other and in how many lines. What cannot be better than `least` is not looked at closely.
+ * The score of lines first to last, in which `terms` are: which terms, how they were found, how
+ * near to each other and in how many lines. What cannot be better than `least` is not looked at
+ * closely.
  */
 static double rate(const struct scan *s, size_t first, size_t last, const uint32_t terms[],
 		   double least)
@@ -229,7 +230,7 @@ static double rate(const struct scan *s, size_t first, size_t last, const uint32
 	return score * lines;
 }
 
-/* Whether lines first to last may be one passage, when first to last - 1 may. */
+/* Lines first to last may be one passage, if first to last - 1 may. */
 static bool may_join(const struct scan *s, size_t first, size_t last)
 {
 	const struct line *a = &s->lines[first], *z = &s->lines[last];
@@ -279,7 +280,7 @@ static void extend(const struct scan *s, size_t *first, size_t *last)
 
 /* ---- what is shown */
 
-/* Whether [text, text + len) has something to be shown. */
+/* The text has something to show. */
 static bool has_ink(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -288,7 +289,7 @@ static bool has_ink(const char *text, size_t len)
 	return false;
 }
 
-/* Where what is shown begins: somewhat before `at`, or more when little follows. */
+/* The start of the snippet: a little before `at`, or more if little follows. */
 static size_t snippet_start(const char *text, size_t len, size_t at)
 {
 	size_t from = at;
@@ -397,7 +398,7 @@ static void fill(const struct scan *s, size_t first, size_t last, double score,
 	ofs_snippet_append(&ret->snippet, s->text + l->off, end - l->off, at - l->off);
 }
 
-/* Takes the passage when it is among the best; those of other parts come first where they are equal. */
+/* Keeps the passage if it is among the best; of equal ones, the earlier part comes first. */
 static void keep(struct ofs_passages *p, struct ofs_passage *found)
 {
 	size_t i = p->n;

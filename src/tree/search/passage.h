@@ -12,15 +12,15 @@
 /* Some lines that follow each other. */
 struct ofs_passage {
 	uint64_t first, last; /* from 1 */
-	uint64_t off; /* where line `first` begins */
-	uint64_t line, line_off; /* the line of which the snippet is, and where that begins */
+	uint64_t off; /* offset of line `first` */
+	uint64_t line, line_off; /* the line of the snippet, and its offset */
 	uint64_t match; /* where what is shown was found */
 	uint64_t match_end;
 	double score; /* 0 to 1, the more the better */
 	struct ofs_buf snippet; /* one line of UTF-8 */
 };
 
-/* What a text has of a query's terms. To be zeroed before the first scan. */
+/* The matches of a query in a text. To be zeroed before the first scan. */
 struct ofs_passages {
 	struct ofs_passage list[OFS_PASSAGES_MAX]; /* best first; none overlaps another */
 	size_t n;
@@ -32,15 +32,15 @@ struct ofs_passages {
 void ofs_passages_finish(struct ofs_passages *p);
 
 /*
- * Looks through a part of a text: its bytes from `off` on, which begin with line `line`. Parts may
+ * Scans a part of a text: its bytes from `off` on, which start with line `line`. Parts may
  * come in any order, each once.
  */
 void ofs_passages_scan(struct ofs_passages *p, const struct ofs_query *q, const char *text,
 		       size_t len, uint64_t off, uint64_t line);
 
 /*
- * Appends about OFS_SNIPPET_CHARS characters of [text, text + len) around the byte `at`, as one line
- * of valid UTF-8 without control characters.
+ * Appends about OFS_SNIPPET_CHARS characters of [text, text + len) around the byte `at`, as one
+ * line of valid UTF-8 without control characters.
  */
 void ofs_snippet_append(struct ofs_buf *out, const char *text, size_t len, size_t at);
 

@@ -38,7 +38,7 @@ struct parser {
 	size_t dropped_len;
 };
 
-/* A word of the query, without what leads it. */
+/* A word of the query, without its leading "-". */
 struct word {
 	const char *text;
 	size_t len;
@@ -107,7 +107,7 @@ static bool read_date(const char *text, int64_t *ret)
 	tm.tm_mon--;
 	given = tm;
 	s = timegm(&tm);
-	/* A day that there is not becomes another one. */
+	/* timegm() turns a date that does not exist into another one. */
 	if (tm.tm_year != given.tm_year || tm.tm_mon != given.tm_mon ||
 	    tm.tm_mday != given.tm_mday || tm.tm_hour != given.tm_hour ||
 	    tm.tm_min != given.tm_min || tm.tm_sec != given.tm_sec)
@@ -182,7 +182,7 @@ static int take_filter(struct parser *p, enum filter filter, const struct word *
 	return 0;
 }
 
-/* The filter whose name and colon `text` begins with; FILTERS: none. "tag::x" is no filter. */
+/* The filter whose name and colon start `text`; FILTERS: none. "tag::x" is not a filter. */
 static enum filter find_filter(const char *text, size_t *ret_len)
 {
 	int i;

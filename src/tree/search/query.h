@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is asked for in a search: terms, all of which must be found, and filters.
+ * A search query: terms, all of which must be found, and filters.
  *
- *   word          anywhere, as it stands: get_user_id, foo::bar, --flag=x and a.b.c are one term each
+ *   word          anywhere, as it stands: get_user_id, foo::bar and --flag=x are one term each
  *   "a phrase"    words in this order
- *   prefix*       words that begin so
+ *   prefix*       words that start with it
  *   -term         leaves out what has it
  *   tier: category: task: tag: after: before:    filters; of several of one kind one must hold
  *
@@ -41,7 +41,7 @@ struct ofs_wanted {
 };
 
 struct ofs_query {
-	struct ofs_term terms[OFS_TERMS_MAX]; /* those that must be found, then those that must not */
+	struct ofs_term terms[OFS_TERMS_MAX]; /* the wanted ones, then the unwanted ones */
 	size_t wanted, unwanted; /* how many of each */
 	uint32_t tiers; /* bits 1 << enum ofs_tier; 0: any */
 	struct ofs_wanted categories, tasks, tags;
@@ -56,7 +56,7 @@ struct ofs_query {
 int ofs_query_parse(const char *text, int64_t now, struct ofs_error *err, struct ofs_query **ret);
 void ofs_query_destroy(struct ofs_query *q); /* NULL is allowed */
 
-/* Whether `value` is among them, or none was asked for. */
+/* `value` is in the list, or the list is empty. */
 bool ofs_wanted_has(const struct ofs_wanted *w, const char *value);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding without the search index: the working tier, and what is not indexed yet. All names, titles
- * and tags are looked at; of content what F:summary shows, the newest files first, for a bounded
- * time.
+ * Finding without the search index: the working tier, and what is not indexed yet. All names,
+ * titles and tags are searched, and the part of the content that F:summary shows, newest files
+ * first, for a bounded time.
  */
 #include "tree/search/search.h"
 
@@ -109,7 +109,7 @@ static int gather_indexed(struct walk *w)
 
 /* ---- summaries */
 
-/* The bytes of the first so many lines; with `*ret_lines`, how many there are. */
+/* The length of the first `most` lines. */
 static size_t head_len(const char *text, size_t len, uint64_t most)
 {
 	const char *p = text, *end = text + len;
@@ -123,7 +123,7 @@ static size_t head_len(const char *text, size_t len, uint64_t most)
 	return (size_t)(p - text);
 }
 
-/* Where the last lines begin, at `from` or behind it; `len` when none does that is whole. */
+/* The start of the last lines, not before `from`; `len` if no whole line starts there. */
 static size_t tail_start(const char *text, size_t len, size_t from)
 {
 	size_t at = len, lines = 0;
@@ -149,7 +149,7 @@ static uint64_t count_lines(const char *text, size_t len)
 
 /*
  * The last lines of what does not fit into one read. Their numbers follow from how many lines there
- * are, which is known of a sealed file; of others the tail is not looked at.
+ * are, which is known of a sealed file; the tail of others is not searched.
  */
 static int scan_tail(struct walk *w, const struct ofs_attr *file, struct ofs_passages *p)
 {
@@ -167,7 +167,7 @@ static int scan_tail(struct walk *w, const struct ofs_attr *file, struct ofs_pas
 	if (n <= 0)
 		return (int)n;
 	len = (size_t)n;
-	/* The line that the read begins in is not whole. */
+	/* The first line of the read is not whole. */
 	at = tail_start(w->buf, len, 1);
 	if (at < len)
 		ofs_passages_scan(p, w->search->query, w->buf + at, len - at, off + at,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Running a query: what the search index knows of (search_kept.c), and what is found by walking and
- * reading (search.c). Nothing of it is a use of a file.
+ * Running a query: through the search index (search_kept.c), and by walking and reading files
+ * (search.c). None of it counts as a use of a file.
  */
 #ifndef OFS_TREE_SEARCH_SEARCH_H
 #define OFS_TREE_SEARCH_SEARCH_H
@@ -21,19 +21,18 @@ struct ofs_search {
 
 /*
  * Adds a file to the hits when it answers the query: its names and what was found in its content
- * (`p`, which may be NULL) have all terms and none that is unwanted, and the filters hold. Returns 1
- * when it does (or did before), 0 when not, or it is gone or damaged, or -errno.
+ * (`p`, which may be NULL) have all terms and none that is unwanted, and the filters hold. Returns
+ * 1 when it does (or did before), 0 when not, or it is gone or damaged, or -errno.
  */
 int ofs_search_add(struct ofs_search *s, uint64_t ino, const struct ofs_passages *p,
 		   double relevance);
 
-/* Whether the filters let a file through; cheaper than adding it. */
+/* The filters let the file through; cheaper than adding it. */
 bool ofs_search_admits(struct ofs_search *s, const struct ofs_attr *file);
 
-/* Whether there are filters that a tier alone does not settle. */
+/* There are filters beyond the tier. */
 bool ofs_search_is_filtered(const struct ofs_query *q);
 
-/* Whether files of that tier are asked for. */
 bool ofs_search_wants(const struct ofs_query *q, enum ofs_tier tier);
 
 /* How much a content that the index does not rate is about the terms, 0 to 0.5. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding through the search index. It names candidates; what they really hold is read from the store,
- * and a file that is no longer as the index says is told to the indexer and left out. The work is
- * bounded: so many candidates of each kind, and so many bytes.
+ * Finding through the search index. It names candidates, whose content is then read from the store;
+ * a file that no longer matches its row is left out and noted for the indexer. Both the candidates
+ * of each kind and the bytes read are bounded.
  */
 #include "base/alloc.h"
 #include "base/map.h"
@@ -16,7 +16,7 @@
 #include "tree/search/query.h"
 #include "tree/search/search.h"
 
-#define WORDS_MAX 200 /* documents that are looked at, the best by their words */
+#define WORDS_MAX 200 /* documents that have the terms as words, the best first */
 #define PARTS_MAX 200 /* the newest that may have the terms within words */
 #define SINGLE_MAX 100 /* of a single one of several terms */
 #define NAMES_MAX 200
@@ -87,7 +87,7 @@ static void lookup_finish(struct lookup *k)
 
 /* ---- candidates */
 
-/* NULL: another one has a hash that begins alike. */
+/* NULL: the hash of another content starts alike. */
 static struct content *content_of(struct lookup *k, const uint8_t sha[32])
 {
 	struct content *c = ofs_map_get(&k->by_sha, ofs_get_le64(sha));
@@ -176,7 +176,7 @@ static int find_by_words(struct lookup *k, size_t first, size_t last, size_t lim
 	ofs_buf_append(&match, "", 1);
 	r = ofs_fts_find_words(k->index, (const char *)match.data, limit * k->more, take_by_words,
 			       k);
-	/* What has no word for the index is not found by words. */
+	/* -EINVAL: the terms have no words for the index. */
 	return r == -EINVAL ? 0 : OFS_MIN(r, 0);
 }
 
@@ -215,8 +215,8 @@ static ssize_t read_part(struct lookup *k, uint64_t ino, const struct part *p, c
 }
 
 /*
- * The whole content, cut at line ends: a term that is unwanted may be anywhere, so a content for which
- * the bytes do not suffice counts as having it.
+ * The whole content, cut at line ends: a term that is unwanted may be anywhere, so a content for
+ * which the bytes do not suffice counts as having it.
  */
 static int scan_all(struct lookup *k, uint64_t ino, struct ofs_passages *ret)
 {
@@ -240,7 +240,7 @@ static int scan_all(struct lookup *k, uint64_t ino, struct ofs_passages *ret)
 	return 0;
 }
 
-/* Whether all terms were found again since they had been found so often. */
+/* All terms were found more often than `before`. */
 static bool has_more(const struct ofs_query *q, const uint32_t before[],
 		     const struct ofs_passages *p)
 {
@@ -274,8 +274,8 @@ static int scan_parts(struct lookup *k, const struct content *c, uint64_t ino,
 	return 0;
 }
 
-/* Whether the file has the content, in a tier that is indexed, and may answer: 1, or 0, or -errno. */
-static int is_current(struct lookup *k, uint64_t ino, const uint8_t sha[32])
+/* The file has the content, in an indexed tier, and passes the filters. */
+static bool is_current(struct lookup *k, uint64_t ino, const uint8_t sha[32])
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { .path = OFS_BUF_INIT };
 	struct ofs_tree *t = k->search->tree;
@@ -286,13 +286,13 @@ static int is_current(struct lookup *k, uint64_t ino, const uint8_t sha[32])
 	if (r == 0)
 		r = ofs_place_of(t, ino, &place);
 	if (r < 0 && r != -ENOENT)
-		return 0;
+		return false;
 	if (r == 0 && digest.has_sha && memcmp(digest.sha, sha, sizeof(digest.sha)) == 0 &&
 	    ofs_place_tier(&place) != OFS_TIER_WORKING)
 		return ofs_store_getattr(t->store, ino, &attr) == 0 &&
 		       ofs_search_admits(k->search, &attr);
 	ofs_indexer_note(t->indexer, ino);
-	return 0;
+	return false;
 }
 
 /* How much more the content is about the terms than others are, 0 to 1. */
@@ -315,10 +315,9 @@ static int look_at(struct lookup *k, struct content *c)
 	c->done = true;
 	r = ofs_fts_files_of(k->index, c->sha, take_ino, &files);
 	for (size_t i = 0; i < files.n && r >= 0 && !ofs_hits_has_all(s->hits, c->sha); i++) {
-		r = is_current(k, files.list[i], c->sha);
-		if (r <= 0)
-			continue;
 		r = 0;
+		if (!is_current(k, files.list[i], c->sha))
+			continue;
 		if (!scanned) {
 			r = s->query->unwanted ? scan_all(k, files.list[i], &p)
 					       : scan_parts(k, c, files.list[i], &p);
@@ -426,6 +425,6 @@ int ofs_search_index(struct ofs_search *s)
 		r = find_apart(&k);
 	if (r == 0)
 		r = find_names(&k);
-	/* An index that was damaged is being built anew; until then names are walked. */
+	/* A damaged index is being rebuilt; until then names are walked. */
 	return r == -EUCLEAN ? 0 : r;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Extended attributes: user.offload.*, which say what is known of a file, and those that are the
- * user's own. On the root they are also what the tree is asked to do.
+ * Extended attributes: user.offload.*, the facts about a file, and the user's own. On the root,
+ * user.offload.gc and user.offload.verify start jobs and report on them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@
 #define GC PREFIX "gc"
 #define STATE PREFIX "state"
 #define SNIFF_SIZE 512
-/* What the tokens of a file are estimated from. */
+/* Bytes from which the tokens of a file are estimated. */
 #define TOKENS_SAMPLE ((uint64_t)256 << 10)
 
 /* Each appends its value as text; -ENODATA: the file has none. */
@@ -162,7 +162,9 @@ static int attr_lines(struct ofs_tree *t, const struct ofs_attr *file, struct of
 	return r;
 }
 
-/* An estimate, from the beginning of a large file. What cannot be read has four bytes a token, as text has about. */
+/*
+ * An estimate from the start of the file. Unreadable content counts four bytes a token, as in text.
+ */
 static int attr_tokens(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
 {
 	OFS_FREE char *text = NULL;
@@ -216,7 +218,7 @@ static int attr_stored(struct ofs_tree *t, const struct ofs_attr *file, struct o
 	return 0;
 }
 
-/* What was set, or what holds without. */
+/* The lifetime that was set, or the default of the category. */
 static int attr_ttl(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
@@ -287,7 +289,9 @@ static const struct {
 	{ "title", attr_title, false, true },
 };
 
-/* What not every file has is listed only where it is there; the rest costs too much to find out. */
+/*
+ * Optional attributes are listed only where they exist; computing the others would cost too much.
+ */
 static bool attr_is_listed(struct ofs_tree *t, const struct ofs_attr *file, size_t i)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT;
@@ -316,7 +320,7 @@ static bool is_ours(const char *name)
 	return strncmp(name, PREFIX, strlen(PREFIX)) == 0;
 }
 
-/* The others are the system's, for purposes that the tree does not serve. */
+/* Attributes outside user.* are not supported. */
 static bool is_users(const char *name)
 {
 	return strncmp(name, "user.", 5) == 0 && name[5] && !is_ours(name);
@@ -361,7 +365,7 @@ ssize_t ofs_tree_getxattr(struct ofs_tree *t, ofs_node node, const char *name, v
 	return r < 0 ? r : give(&value, buf, size);
 }
 
-/* Whether an attribute of the tree's own may be changed; its kind. */
+/* 0 and the kind of the label, if the attribute can be changed. */
 static int check_label(struct ofs_tree *t, ofs_node node, const char *name,
 		       enum ofs_label_kind *ret)
 {
@@ -375,7 +379,7 @@ static int check_label(struct ofs_tree *t, ofs_node node, const char *name,
 	return r < 0 ? r : S_ISREG(file.mode) ? 0 : -EOPNOTSUPP;
 }
 
-/* Gives `r` back. Any attribute that is set shows in ctime, and so in when the file expires. */
+/* Returns `r`. Setting an attribute changes ctime, which views show as the time of expiry. */
 static int changed(struct ofs_tree *t, int r)
 {
 	if (r == 0)
@@ -472,8 +476,7 @@ ssize_t ofs_tree_listxattr(struct ofs_tree *t, ofs_node node, char *buf, size_t 
 	if (r < 0)
 		return r;
 	/*
-	 * Directories and links would only be louder for it: `cp -a` and `ls -l` ask for the list
-	 * of everything.
+	 * Not for directories and links: `cp -a` and `ls -l` ask for the list of everything.
 	 */
 	for (i = 0; S_ISREG(file.mode) && i < OFS_ARRAY_SIZE(attrs); i++) {
 		if (!attr_is_listed(t, &file, i))

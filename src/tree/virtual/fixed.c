@@ -130,7 +130,7 @@ int ofs_fixed_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, ofs_readdi
 
 		if (f->parent != dir || cookie >= OFS_COOKIE_FIXED + i)
 			continue;
-		/* No reference: who wants to know more looks it up. */
+		/* Listed without a reference: they are to be looked up. */
 		entry.attr.st_ino = f->node;
 		entry.attr.st_mode = f->text ? S_IFREG : S_IFDIR;
 		if (fn(arg, f->name, &entry, OFS_COOKIE_FIXED + i))

@@ -14,7 +14,7 @@ int ofs_fixed_text(struct ofs_tree *t, ofs_node node, struct ofs_buf *out);
 ofs_node ofs_fixed_parent(ofs_node node);
 /* Lists the entries of `dir` after `cookie`; 1 if `fn` refused one. */
 int ofs_fixed_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, ofs_readdir_fn fn, void *arg);
-/* Whether the root keeps `name` for itself. */
+/* `name` in `parent` is one of the virtual entries of the root. */
 bool ofs_fixed_is_reserved(ofs_node parent, const char *name);
 
 #endif

@@ -71,8 +71,8 @@ void ofs_info_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs
 /* ---- summary */
 
 /*
- * A line, cut where it is too wide for a summary, and not within a character; `more`: it is known
- * only in part.
+ * Appends a line, cut to the width of a summary but not within a character; `more`: only a part of
+ * it is known.
  */
 static void append_line(struct ofs_buf *out, uint64_t number, const char *line, size_t len,
 			bool more)
@@ -89,8 +89,8 @@ static void append_line(struct ofs_buf *out, uint64_t number, const char *line, 
 }
 
 /*
- * The lines of `text`, numbered from `first`, at most SUMMARY_LINES of them; `more`: the file goes
- * on behind it. *ret_lines says how many there were.
+ * Appends the first SUMMARY_LINES lines of `text`, numbered from `first`; `more`: the file
+ * continues after it. *ret_lines is how many lines were appended.
  */
 static void append_lines(struct ofs_buf *out, uint64_t first, const char *text, size_t len,
 			 bool more, uint64_t *ret_lines)
@@ -135,7 +135,7 @@ static int append_tail(const struct ofs_source *src, uint64_t lines, uint64_t he
 	if (n <= 0)
 		return (int)n;
 	start = text + n;
-	/* The newline at the very end does not begin a line. */
+	/* The newline at the very end does not start a line. */
 	for (char *p = start - 1; p > text && found < want; p--)
 		if (p[-1] == '\n') {
 			start = p;

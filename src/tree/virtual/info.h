@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What F:info and F:summary say of a file. */
+/* The text of F:info and F:summary. */
 #ifndef OFS_TREE_VIRTUAL_INFO_H
 #define OFS_TREE_VIRTUAL_INFO_H
 

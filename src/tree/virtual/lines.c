@@ -65,8 +65,8 @@ static int scan_load(struct scan *s, uint64_t off)
 }
 
 /*
- * Walks `count` newlines on from `off` and finds where the line behind the last of them starts; at
- * the end of the file it stops there. *ret_passed says how many it passed.
+ * Skips `count` newlines from `off` on, at most to the end of the file. *ret_off is where the line
+ * after the last of them starts, *ret_passed how many were skipped.
  */
 static int skip_lines(struct scan *s, uint64_t off, uint64_t count, uint64_t *ret_off,
 		      uint64_t *ret_passed)

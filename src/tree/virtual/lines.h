@@ -18,11 +18,11 @@ ssize_t ofs_source_read(const struct ofs_source *src, void *buf, size_t size, ui
 /* Lines as sed counts them: one without a final newline counts. */
 int ofs_source_lines(const struct ofs_source *src, uint64_t *ret);
 
-/* What a slice came to when it was resolved. */
+/* A resolved slice. */
 struct ofs_range {
 	uint64_t off; /* in the base file */
 	uint64_t len;
-	struct ofs_buf notice; /* what is said when a cap cut it short; else empty */
+	struct ofs_buf notice; /* appended where a cap cut the slice short; else empty */
 };
 
 /*

@@ -136,7 +136,7 @@ void ofs_made_text(struct ofs_tree *t, ofs_node parent, const char *name,
 	const uint32_t access[] = { attr->mode & 0444, attr->uid, attr->gid };
 	struct ofs_made *m = ofs_alloc(sizeof(*m));
 
-	/* Who may read it is part of what it is: a node that somebody holds keeps its attributes. */
+	/* A held node keeps its attributes, so the right to read it is part of its identity. */
 	m->node = ofs_made_derive(ofs_made_derive(parent, name, access, sizeof(access)), name,
 				  text->data, text->len);
 	m->attr = *attr;

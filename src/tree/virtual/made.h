@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Virtual nodes that come with a lookup and go with the last reference. Their numbers are derived
- * from what they say, so that looking the same thing up again gives the same node (cp and others
- * look twice), and looking another thing up never does: the kernel keeps what it has read of one.
+ * Virtual nodes that a lookup makes and that go with the last reference. Their numbers are derived
+ * from their content: the same content gives the same node (cp and others look names up twice), and
+ * other content another node, since the kernel keeps what it has read of one.
  */
 #ifndef OFS_TREE_VIRTUAL_MADE_H
 #define OFS_TREE_VIRTUAL_MADE_H
@@ -13,11 +13,13 @@
 struct ofs_made_nodes *ofs_made_nodes_create(void);
 void ofs_made_nodes_destroy(struct ofs_made_nodes *n);
 
-/* Guards the table, and what changes of its nodes; never held while the store is called. */
+/*
+ * Guards the table, and refs and slice->version of its nodes; not held while the store is called.
+ */
 void ofs_made_lock(struct ofs_tree *t);
 void ofs_made_unlock(struct ofs_tree *t);
 
-/* How many there are. */
+/* The number of nodes. */
 uint64_t ofs_made_count(struct ofs_tree *t);
 
 /* A slice of a file of the store. */
@@ -39,21 +41,23 @@ struct ofs_made {
 	struct ofs_slice *slice; /* NULL: not a slice */
 };
 
-/* Enters a node with one reference; one of that number that is there already gets it. Takes `m`. */
+/*
+ * Takes `m` into the table with one reference; if its node is there, that one gets the reference.
+ */
 void ofs_made_share(struct ofs_tree *t, struct ofs_made *m);
 
-/* With a reference, to be given back by ofs_made_put(), which takes NULL too; NULL: there is none. */
+/* With a reference, for ofs_made_put(), which takes NULL too; NULL: there is no such node. */
 struct ofs_made *ofs_made_get(struct ofs_tree *t, ofs_node node);
 void ofs_made_put(struct ofs_tree *t, struct ofs_made *m);
 
 void ofs_made_forget(struct ofs_tree *t, ofs_node node, uint64_t n);
 void ofs_made_destroy(struct ofs_made *m);
 
-/* The number of a node that is `name` in `parent`, and says that. */
+/* The number of the node `name` in `parent` with the content `what`. */
 ofs_node ofs_made_derive(ofs_node parent, const char *name, const void *what, size_t len);
 
 /*
- * A file with the content `text`, which is taken, also on failure; `attr` says what else it is like.
+ * Makes a file with the content `text`, which is taken, and the owner, times and rights of `attr`.
  */
 void ofs_made_text(struct ofs_tree *t, ofs_node parent, const char *name,
 		   const struct ofs_attr *attr, struct ofs_buf *text, struct ofs_entry *ret);

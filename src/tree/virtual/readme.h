@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* README.md, which tells a language model how to use the tree. */
+/* README.md, which explains the tree to a language model. */
 #ifndef OFS_TREE_VIRTUAL_README_H
 #define OFS_TREE_VIRTUAL_README_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * search/<query>: a file that a lookup makes. Who looks a query up, opens it and reads it is to get
- * one and the same, so the last few answers are kept.
+ * search/<query>: a file that a lookup makes. Programs look a file up several times to read it and
+ * must get the same answer each time, so the last few answers are kept.
  */
 
 #include "tree/virtual/search_node.h"
@@ -20,15 +20,15 @@
 #include "tree/virtual/made.h"
 
 #define ANSWERS_MAX 8
-/* So old an answer is given again, whatever has changed. */
+/* An answer is given again until this age, whatever has changed, */
 #define FRESH_FOR OFS_NS_PER_S
-/* Who has just looked at an answer gets it again until it is so old. */
+/* until SETTLED_FOR if it was given within SEEN_FOR, */
 #define SEEN_FOR (OFS_NS_PER_S / 10)
 #define SETTLED_FOR (2 * OFS_NS_PER_S)
-/* And so old when nothing has changed: ages in a query count from now. */
+/* and until this age if nothing has changed: ages in a query count from now. */
 #define SAME_FOR (10 * OFS_NS_PER_S)
 
-/* What an answer depends on but for the time. */
+/* All that an answer depends on but the time. */
 struct state {
 	int64_t changed; /* the tree's last change */
 	uint64_t files, documents, waiting; /* of the search index */
@@ -42,7 +42,7 @@ struct answer {
 };
 
 struct ofs_searches {
-	pthread_mutex_t lock; /* held while a query runs: one at a time, so that others are served */
+	pthread_mutex_t lock; /* held while a query runs, so that one request at a time runs one */
 	struct answer answers[ANSWERS_MAX];
 };
 
@@ -87,7 +87,7 @@ static bool is_fresh(const struct answer *a, const struct state *state, int64_t 
 	return age < SAME_FOR && is_same(&a->state, state);
 }
 
-/* The answer to that query, else the one that was seen least lately. */
+/* The answer to that query, else the least recently given one. */
 static struct answer *find(struct ofs_searches *s, const char *name)
 {
 	struct answer *oldest = &s->answers[0];
@@ -113,7 +113,7 @@ static void decode(const char *name, char ret[OFS_NAME_MAX + 1])
 	*ret = 0;
 }
 
-/* Makes the answer anew; it is empty after an error. */
+/* Runs the query; the answer is empty after an error. */
 static int answer_query(struct ofs_tree *t, const char *name, struct answer *a)
 {
 	char text[OFS_NAME_MAX + 1];
@@ -134,7 +134,6 @@ static int answer_query(struct ofs_tree *t, const char *name, struct answer *a)
 	return r;
 }
 
-/* Appends what the query finds, as it was found lately. */
 static int get_answer(struct ofs_tree *t, const char *name, struct ofs_buf *out)
 {
 	struct ofs_searches *s = t->searches;
@@ -164,7 +163,7 @@ int ofs_search_lookup(struct ofs_tree *t, const char *name, const struct ofs_cre
 	struct ofs_attr attr;
 	int r;
 
-	/* It tells of all files, also of those in directories that others may not search. */
+	/* An answer names all files, even in directories that others may not search. */
 	if (cred && cred->uid && cred->uid != t->uid)
 		return -EACCES;
 	r = get_answer(t, name, &text);

@@ -97,7 +97,7 @@ static void make_slice(struct ofs_tree *t, const struct ofs_source *base,
 	ofs_made_share(t, m);
 }
 
-/* A slice of a made-up text is a text of its own. */
+/* A slice of a virtual file is a text of its own. */
 static void make_text(struct ofs_tree *t, ofs_node parent, const char *name,
 		      const struct ofs_source *base, const struct ofs_range *range,
 		      struct ofs_entry *ret)
@@ -145,7 +145,7 @@ static int lookup_report(struct ofs_tree *t, ofs_node parent, const char *name,
 	return r;
 }
 
-/* What slices of `name` are cut from; `text` is filled when that is made up. */
+/* The base of slices of `name`; `text` is filled if the base is virtual. */
 static int find_base(struct ofs_tree *t, ofs_node parent, const char *name,
 		     const struct ofs_cred *cred, struct ofs_buf *text, struct ofs_source *ret)
 {
@@ -184,8 +184,8 @@ static int find_base(struct ofs_tree *t, ofs_node parent, const char *name,
 }
 
 /*
- * REF:info of a file that was collected. What it was is for the owner of the store: where it was
- * cannot be asked any more.
+ * REF:info of a file that was collected. Only the owner of the store may see it: the rights on the
+ * directories above the file can no longer be checked.
  */
 static int lookup_tombstone(struct ofs_tree *t, const char *name, const char *ref,
 			    const struct ofs_slice_spec *spec, const struct ofs_cred *cred,
@@ -239,7 +239,10 @@ int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
 		r = lookup_report(t, parent, name, &base, &spec, ret);
 	else
 		r = lookup_range(t, parent, base_name, &base, &spec, ret);
-	/* What is looked up is read, perhaps from the kernel's cache; but what is known is no content. */
+	/*
+	 * A lookup counts as a use, as reading may come from the kernel's cache; F:info reads no
+	 * content.
+	 */
 	if (r == 0 && !base.text && spec.kind != OFS_SLICE_INFO)
 		ofs_store_use(t->store, base.attr.ino);
 	if (!base.text)

@@ -7,8 +7,8 @@
 #include "tree/virtual/made.h"
 
 /*
- * Resolves `name` in `parent` as a slice of what `base` is, when it reads as one: -ENOENT if not, or
- * if there is no such base; ret->keep_name is set then too.
+ * Resolves `name` in `parent` as a slice of what `base` is, when it reads as one: -ENOENT if not,
+ * or if there is no such base; ret->keep_name is set then too.
  */
 int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
 		     const struct ofs_cred *cred, struct ofs_entry *ret);

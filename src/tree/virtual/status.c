@@ -17,7 +17,7 @@
 #include "tree/virtual/made.h"
 
 #define FRESH_FOR OFS_NS_PER_S
-/* For so long after it was looked at a report stays as it is, unless it is as old as that. */
+/* A report stays as it is for this time after it was last given, up to OLD_AFTER. */
 #define SETTLED_FOR (OFS_NS_PER_S / 4)
 #define OLD_AFTER (10 * FRESH_FOR)
 
@@ -218,7 +218,6 @@ static int format_metrics(struct ofs_tree *t, struct ofs_buf *out)
 	return r;
 }
 
-/* Who looks it up, opens it and reads it is to get one and the same, whenever the first of it was. */
 static bool is_fresh(const struct ofs_status *r, enum kind kind, int64_t now)
 {
 	int64_t age = now - r->last[kind].made;

@@ -9,8 +9,8 @@ struct ofs_status *ofs_status_create(void);
 void ofs_status_destroy(struct ofs_status *r);
 
 /*
- * As they were within the last second, so that who looks a report up, looks again and reads it gets
- * one and the same.
+ * Append the reports. They may be a second old, so that a program which looks one up several times
+ * to read it gets the same text each time.
  */
 int ofs_status_write_status(struct ofs_tree *t, struct ofs_buf *out);
 int ofs_status_write_metrics(struct ofs_tree *t, struct ofs_buf *out);

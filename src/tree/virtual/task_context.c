@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tasks/<task>/context.md: what the steps of a task come to, made by a lookup. It is not listed, and
- * a file of that name takes its place. Who looks it up, opens it and reads it asks several times:
- * the last few are kept, and made anew only when a step is another one.
+ * tasks/<task>/context.md: a recap of the steps of a task, made by a lookup. It is not listed, and
+ * a file of that name takes its place. Programs look a file up several times to read it, so the
+ * last few recaps are kept, and made again only when the steps have changed.
  */
 
 #include "tree/virtual/task_context.h"
@@ -28,14 +28,14 @@
 
 struct recap {
 	uint64_t task; /* its directory; 0: there is none */
-	uint64_t sum; /* of what it was made of */
+	uint64_t sum; /* of the steps that it was made from */
 	struct ofs_buf text;
 	int64_t used; /* monotonic */
 };
 
 struct ofs_task_context {
 	struct ofs_tree_recap maker;
-	pthread_mutex_t lock; /* held while one is made: one at a time, so that others are served */
+	pthread_mutex_t lock; /* held while a recap is made: one at a time */
 	struct recap kept[KEPT_MAX];
 };
 
@@ -63,7 +63,7 @@ void ofs_task_context_destroy(struct ofs_task_context *r)
 struct file {
 	char name[OFS_NAME_MAX + 1];
 	struct ofs_attr attr;
-	bool readable; /* by who asks */
+	bool readable; /* by the caller */
 };
 
 struct files {
@@ -140,7 +140,7 @@ static int find_files(struct ofs_tree *t, uint64_t task, const struct ofs_cred *
 	return r == 0 && !ret->n ? -ENOENT : r;
 }
 
-/* A number that is another one when the text may be. */
+/* A checksum of all that the text depends on. */
 static uint64_t sum_of(const struct files *f)
 {
 	uint64_t sum = 0;
@@ -157,7 +157,10 @@ static uint64_t sum_of(const struct files *f)
 
 /* ---- making one */
 
-/* 0, also where it is not to be read, or what the store says; what `text` has is allocated if `len`. */
+/*
+ * 0, also where it is not to be read, or what the store says; what `text` has is allocated if
+ * `len`.
+ */
 static int read_step(struct ofs_tree *t, const struct file *file, uint64_t *left,
 		     struct ofs_task_step *ret)
 {
@@ -184,7 +187,7 @@ static int read_step(struct ofs_tree *t, const struct file *file, uint64_t *left
 	return 0;
 }
 
-/* `ret_whole`: every step was read that is to be read. */
+/* *ret_whole is false if a step could not be read. */
 static int make(struct ofs_tree *t, const struct files *f, struct ofs_buf *text, bool *ret_whole)
 {
 	struct ofs_task_step *steps = ofs_realloc(NULL, f->n, sizeof(*steps));
@@ -194,7 +197,7 @@ static int make(struct ofs_tree *t, const struct files *f, struct ofs_buf *text,
 	size_t len = 0, i;
 	int r;
 
-	/* Where there are too many, those that are left out are the oldest. */
+	/* From the newest: if there are too many, the oldest are left out. */
 	*ret_whole = true;
 	for (i = f->n; i-- > 0;)
 		if (read_step(t, &f->list[i], &left, &steps[i]) < 0)
@@ -211,7 +214,7 @@ static int make(struct ofs_tree *t, const struct files *f, struct ofs_buf *text,
 	return r;
 }
 
-/* That of the task, else the one that was used least lately. */
+/* The recap of the task, else the least recently used one. */
 static struct recap *find_kept(struct ofs_task_context *r, uint64_t task, uint64_t sum)
 {
 	struct recap *oldest = &r->kept[0];
@@ -272,7 +275,7 @@ int ofs_task_context_lookup(struct ofs_tree *t, ofs_node task, const struct ofs_
 		r = get_text(t, task, &files, &text);
 	if (r < 0)
 		return r;
-	/* Whoever may list the steps may read it, and nobody else. */
+	/* Those who may list the steps may read it, nobody else. */
 	for (size_t i = 0; i < files.n; i++)
 		attr.mtime = OFS_MAX(attr.mtime, files.list[i].attr.mtime);
 	attr.ctime = attr.atime = attr.mtime;

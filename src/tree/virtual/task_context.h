@@ -9,7 +9,7 @@
 struct ofs_task_context *ofs_task_context_create(const struct ofs_tree_recap *recap);
 void ofs_task_context_destroy(struct ofs_task_context *r);
 
-/* Whether that name in that directory is a recap's, should there be steps and no file of that name. */
+/* The name is that of a recap, if `parent` has steps and no file of that name. */
 bool ofs_task_context_is(struct ofs_tree *t, ofs_node parent, const char *name);
 
 /*
@@ -19,7 +19,7 @@ bool ofs_task_context_is(struct ofs_tree *t, ofs_node parent, const char *name);
 int ofs_task_context_lookup(struct ofs_tree *t, ofs_node task, const struct ofs_cred *cred,
 			    struct ofs_entry *ret);
 
-/* Whether there are steps, whoever asks. */
+/* The task has steps. */
 bool ofs_task_context_exists(struct ofs_tree *t, ofs_node task);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Verification of the store below a tree, asked for and told of by attributes of the root:
- * <offloadfs/tree.h>.
+ * Verification of the store, started and reported by attributes of the root: <offloadfs/tree.h>.
  */
 
 #include "tree/virtual/verify_job.h"
@@ -96,7 +95,7 @@ void ofs_verify_job_destroy(struct ofs_verify_job *job)
 	free(job);
 }
 
-/* ---- what is found */
+/* ---- problems */
 
 /* Allocated. What has no name (any more) goes by its ref. */
 static char *path_of(struct ofs_tree *t, uint64_t ino)
@@ -254,9 +253,9 @@ int ofs_verify_job_set(struct ofs_verify_job *job, const char *value, size_t siz
 	return -EINVAL;
 }
 
-/* ---- what is told */
+/* ---- reports */
 
-/* The lock is held by those who call these two. */
+/* `lock` held, as for problem_json(). */
 static json_t *status_json(const struct ofs_verify_job *job)
 {
 	const struct ofs_verify_counts *c = &job->counts;

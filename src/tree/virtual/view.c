@@ -20,9 +20,9 @@
 #define LISTS_MAX 4 /* that are kept */
 
 /*
- * A directory is listed from a list that is gathered when it is read from the start and something
- * has changed, and kept until it was read to its end. Lists are ordered by inode, so a position means
- * the same in another list of the same directory.
+ * A directory is listed from a list, which is gathered when the directory is read from the start
+ * and anything has changed, and kept until it was read to its end. Lists are ordered by inode, so a
+ * position means the same in a newer list of the directory.
  */
 
 struct listing {
@@ -107,7 +107,7 @@ int ofs_view_refresh(struct ofs_tree *t, struct ofs_attr *attr)
 	int r = 1;
 
 	ofs_view_set_times(t, attr);
-	/* The kernel keeps the name, and asks for it again when what it has known is stale. */
+	/* The kernel keeps the name until the node is stale. */
 	if (dir_of(t, attr->ino, &d) && d.name[0])
 		r = ofs_view_exists(t, &d);
 	return r < 0 ? r : r ? 0 : -ESTALE;
@@ -227,7 +227,7 @@ static void look_for_tag(void *arg, const struct ofs_label *l)
 	m->yes = l && ofs_label_has_tag(l->tags, m->dir->name);
 }
 
-/* Whether a file at that place belongs into the directory. */
+/* 1 if a file at that place belongs in the directory, 0, or -errno. */
 static int is_member(struct ofs_tree *t, const struct ofs_view_dir *d, uint64_t ino,
 		     const struct ofs_place *p)
 {
@@ -245,7 +245,10 @@ static int is_member(struct ofs_tree *t, const struct ofs_view_dir *d, uint64_t 
 		r = ofs_labels_with(t, ino, look_for_tag, &m);
 		return r < 0 ? r : m.yes;
 	default:
-		/* Which are the latest changes with any write: a link stays good for a while longer. */
+		/*
+		 * Membership of recent/ and expiring/ changes with any write: links stay good for
+		 * longer.
+		 */
 		return 1;
 	}
 }
@@ -279,7 +282,7 @@ static uint64_t entry_ino(const char *entry)
 	return ofs_ref_parse(ref);
 }
 
-/* Whether that is what the file is called here; one with several names may be listed by any. */
+/* The entry has the file's name; a file with several names may be listed by any. */
 static bool is_called(struct ofs_tree *t, const struct ofs_attr *file, const char *entry,
 		      const struct ofs_place *p)
 {
@@ -434,7 +437,7 @@ static int lookup_dir(struct ofs_tree *t, ofs_node dir, const struct ofs_view_di
 	m->node = ofs_made_derive(dir, name, NULL, 0);
 	ofs_stat_make_up(t, m->node, S_IFDIR | OFS_VIEW_MODE, &m->attr);
 	ofs_view_set_times(t, &m->attr);
-	/* The node may be there already, and then `m` goes; it says the same. */
+	/* `m` goes if the node exists already, which then says the same. */
 	ofs_stat_fill_entry(&m->attr, true, ret);
 	ret->keep_attr = false;
 	ofs_made_share(t, m);
@@ -453,7 +456,7 @@ int ofs_view_lookup(struct ofs_tree *t, ofs_node dir, const char *name, struct o
 
 /* ---- listing */
 
-/* Directories come without a reference: who wants to know more looks them up. */
+/* Directories are listed without a reference: they are to be looked up. */
 static void fill_listed(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d,
 			const char *name, uint64_t ino, bool plus, struct ofs_entry *ret)
 {

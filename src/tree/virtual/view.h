@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * views/: the files of the tree by other orders, as symbolic links, so that a walk over everything
- * meets each file once. An entry is called REF-NAME, which makes it unique, and leads to refs/REF: so
- * neither it nor its target changes for as long as the file lives, and the kernel may keep it.
+ * meets each file once. An entry is called REF-NAME, which makes it unique, and leads to refs/REF:
+ * so neither it nor its target changes for as long as the file lives, and the kernel may keep it.
  */
 #ifndef OFS_TREE_VIRTUAL_VIEW_H
 #define OFS_TREE_VIRTUAL_VIEW_H
@@ -19,18 +19,17 @@ enum ofs_view {
 	OFS_VIEWS
 };
 
-/* They tell of all files, also of those in directories that others may not search. */
+/* Views name all files, even in directories that others may not search. */
 #define OFS_VIEW_MODE 0500
 
 struct ofs_views *ofs_views_create(void);
 void ofs_views_destroy(struct ofs_views *v);
 
-/* Whether names are looked up in `node` by the views. */
 bool ofs_view_is_dir(struct ofs_tree *t, ofs_node node);
 
-/* The times of such a directory, attr->ino: it changes whenever anything does. */
+/* Sets the times of the directory attr->ino of a view: it changes whenever anything does. */
 void ofs_view_set_times(struct ofs_tree *t, struct ofs_attr *attr);
-/* The same of one with a name; -ESTALE: there is none of that name any more. */
+/* The same; -ESTALE: the category, task or tag that it stands for is gone. */
 int ofs_view_refresh(struct ofs_tree *t, struct ofs_attr *attr);
 
 int ofs_view_lookup(struct ofs_tree *t, ofs_node dir, const char *name, struct ofs_entry *ret);
@@ -40,7 +39,7 @@ int ofs_view_lookup_file(struct ofs_tree *t, ofs_node dir, const char *name, str
 int ofs_view_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus, ofs_readdir_fn fn,
 		  void *arg);
 
-/* Of a link. */
+/* Links, by their node alone. */
 int ofs_view_link_attr(struct ofs_tree *t, ofs_node link, struct ofs_attr *ret);
 void ofs_view_link_target(ofs_node link, struct ofs_buf *out);
 

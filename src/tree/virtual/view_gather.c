@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* What a directory in views/ lists. */
-
 #include "tree/virtual/view_gather.h"
 
 #include <sys/stat.h>
@@ -60,7 +58,7 @@ static int labelled_name(struct ofs_tree *t, uint64_t ino, char ret[OFS_NAME_MAX
 	return 0;
 }
 
-/* Whether the tag, or the category, that the directory stands for was set. */
+/* The tag, or the category, of the directory was set for the file. */
 static bool has_label(const struct ofs_view_dir *d, const struct ofs_label *l)
 {
 	return d->kind == OFS_VIEW_TAG ? ofs_label_has_tag(l->tags, d->name)
@@ -309,7 +307,7 @@ static int gather_names(struct gathering *g)
 	return r;
 }
 
-/* Whether there is such a directory: 1, or 0, or -errno. */
+/* 1 if there is such a directory, 0, or -errno. */
 static int is_dir_in(struct ofs_tree *t, uint64_t dir, const char *name)
 {
 	struct ofs_attr attr;
@@ -345,14 +343,14 @@ static void take_some(void *arg, const struct ofs_label *l)
 		s->list[s->n++] = l->ino;
 }
 
-/* Whether a file that is still there has the label: 1, or 0, or -errno. */
+/* 1 if a file that still exists has the label, 0, or -errno. */
 static int is_label_used(struct ofs_tree *t, const struct ofs_view_dir *d)
 {
 	struct some s = { .dir = d };
 	char name[OFS_NAME_MAX + 1];
 	int r;
 
-	/* Those that are not there any more are forgotten on the way. */
+	/* Removed files are forgotten on the way. */
 	do {
 		s.n = 0;
 		r = ofs_labels_each(t, take_some, &s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is in a directory of views/, gathered from the tree. */
+/* The entries of a directory in views/, gathered from the tree. */
 #ifndef OFS_TREE_VIRTUAL_VIEW_GATHER_H
 #define OFS_TREE_VIRTUAL_VIEW_GATHER_H
 
@@ -17,10 +17,10 @@ struct ofs_view_dir {
 	char name[OFS_NAME_MAX + 1];
 };
 
-/* Whether its entries are links to files; else they are directories. */
+/* The entries are links to files, not directories. */
 bool ofs_view_has_links(const struct ofs_view_dir *d);
 
-/* Whether there is such a directory, one with a name: 1, or 0, or -errno. */
+/* 1 if the directory, one with a name, exists; 0; or -errno. */
 int ofs_view_exists(struct ofs_tree *t, const struct ofs_view_dir *d);
 
 /*
