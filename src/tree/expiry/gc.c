@@ -232,7 +232,7 @@ static void *gc_main(void *arg)
 /* `lock` held. */
 static int start_locked(struct ofs_gc *g)
 {
-	int r = g->runs ? 0 : ofs_thread_start(&g->thread, "keeper", gc_main, g);
+	int r = g->runs ? 0 : ofs_thread_start(&g->thread, "gc", gc_main, g);
 
 	g->runs = r == 0;
 	return r;

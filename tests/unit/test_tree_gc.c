@@ -9,7 +9,7 @@
 #define HOUR (60 * MINUTE)
 #define DAY (24 * HOUR)
 
-TestSuite(tree_keeper, .init = setup, .fini = teardown);
+TestSuite(tree_gc, .init = setup, .fini = teardown);
 
 /* ---- words */
 
@@ -148,7 +148,7 @@ static void make_subject(const struct kind *kind, int bits, struct subject *ret)
 		    (bits & OLD || kind->ended);
 }
 
-Test(tree_keeper, every_combination)
+Test(tree_gc, every_combination)
 {
 	struct subject subjects[OFS_ARRAY_SIZE(kinds) * ALL];
 	size_t n = 0, gone = 0;
@@ -175,7 +175,7 @@ Test(tree_keeper, every_combination)
 }
 
 /* Nothing goes before its time, whatever its category, and goes after it. */
-Test(tree_keeper, every_category)
+Test(tree_gc, every_category)
 {
 	static const struct {
 		const char *dir;
@@ -214,7 +214,7 @@ Test(tree_keeper, every_category)
 
 /* ---- what renews */
 
-Test(tree_keeper, a_use_renews)
+Test(tree_gc, a_use_renews)
 {
 	char buf[8];
 
@@ -245,7 +245,7 @@ Test(tree_keeper, a_use_renews)
 	cr_assert_eq(run(), 3);
 }
 
-Test(tree_keeper, promotion_clears_the_time_and_moving_back_starts_it)
+Test(tree_gc, promotion_clears_the_time_and_moving_back_starts_it)
 {
 	make_path("persistent/shell/x");
 	make_path("cache/shell/dir/x");
@@ -264,7 +264,7 @@ Test(tree_keeper, promotion_clears_the_time_and_moving_back_starts_it)
 	cr_assert_eq(run(), 2);
 }
 
-Test(tree_keeper, ageing_survives_restarts)
+Test(tree_gc, ageing_survives_restarts)
 {
 	make_path("cache/shell/x");
 	put_text("cache/shell/old", "text\n");
@@ -279,7 +279,7 @@ Test(tree_keeper, ageing_survives_restarts)
 }
 
 /* A file with a name that is kept stays under all its names. */
-Test(tree_keeper, names)
+Test(tree_gc, names)
 {
 	ofs_node node;
 
@@ -301,7 +301,7 @@ Test(tree_keeper, names)
 }
 
 /* By each of its names it has a time, and the longest counts. */
-Test(tree_keeper, names_with_different_times)
+Test(tree_gc, names_with_different_times)
 {
 	ofs_node node;
 
@@ -327,7 +327,7 @@ Test(tree_keeper, names_with_different_times)
 
 /* ---- tasks */
 
-Test(tree_keeper, the_end_of_a_task)
+Test(tree_gc, the_end_of_a_task)
 {
 	char buf[8];
 
@@ -349,7 +349,7 @@ Test(tree_keeper, the_end_of_a_task)
 }
 
 /* What comes into a task after its end has its own time. */
-Test(tree_keeper, after_the_end_of_a_task)
+Test(tree_gc, after_the_end_of_a_task)
 {
 	make_path("tasks/t/shell/x");
 	put_text("tasks/t/shell/before", "a\n");
@@ -373,7 +373,7 @@ Test(tree_keeper, after_the_end_of_a_task)
 }
 
 /* A task that was ended and kept after all is not ended any more when it comes back. */
-Test(tree_keeper, an_ended_task_that_was_promoted)
+Test(tree_gc, an_ended_task_that_was_promoted)
 {
 	make_path("tasks/t/shell/x");
 	put_text("tasks/t/shell/file", "a\n");
@@ -399,7 +399,7 @@ static void put_step(const char *p, const char *names)
 }
 
 /* A path names what is there now; what was there when it was read stays, too. */
-Test(tree_keeper, a_step_names_a_path)
+Test(tree_gc, a_step_names_a_path)
 {
 	make_path("cache/shell/x");
 	make_path("tasks/t/history/x");
@@ -424,7 +424,7 @@ Test(tree_keeper, a_step_names_a_path)
 	cr_assert_eq(run(), 8);
 }
 
-Test(tree_keeper, how_a_step_names_a_file)
+Test(tree_gc, how_a_step_names_a_file)
 {
 	static const struct {
 		const char *before, *after;
@@ -472,7 +472,7 @@ Test(tree_keeper, how_a_step_names_a_file)
 
 /* ---- tombstones */
 
-Test(tree_keeper, tombstones)
+Test(tree_gc, tombstones)
 {
 	char ref[32], info[64], text[4096];
 	ofs_node node;
@@ -517,7 +517,7 @@ Test(tree_keeper, tombstones)
 }
 
 /* What it was is for the store's owner; that it was is for all. */
-Test(tree_keeper, tombstones_of_others)
+Test(tree_gc, tombstones_of_others)
 {
 	const struct ofs_cred other = { .uid = 12345, .gid = 12345 };
 	struct ofs_entry e;
@@ -535,7 +535,7 @@ Test(tree_keeper, tombstones_of_others)
 
 /* ---- what is told */
 
-Test(tree_keeper, dry_run)
+Test(tree_gc, dry_run)
 {
 	json_t *json;
 
@@ -557,7 +557,7 @@ Test(tree_keeper, dry_run)
 	cr_assert_eq(set(OFS_NODE_ROOT, "gc", "stop"), 0);
 }
 
-Test(tree_keeper, explanations)
+Test(tree_gc, explanations)
 {
 	make_path("cache/shell/x");
 	make_path("cache/reports/x");
@@ -582,7 +582,7 @@ Test(tree_keeper, explanations)
 
 /* ---- the clock */
 
-Test(tree_keeper, a_stepped_clock_makes_nothing_older)
+Test(tree_gc, a_stepped_clock_makes_nothing_older)
 {
 	static const int64_t steps[] = { HOUR, -2 * HOUR, 366 * DAY, -2 * 366 * DAY, 366 * DAY };
 

@@ -41,7 +41,7 @@ static void begin(void)
 	calls = fails = 0;
 }
 
-TestSuite(tree_recap, .init = begin, .fini = teardown);
+TestSuite(tree_task_context, .init = begin, .fini = teardown);
 
 /* Makes a file that says its name, and its directories. */
 static void put(const char *p)
@@ -91,7 +91,7 @@ static void set_mode(const char *p, mode_t mode)
 	cr_assert_eq(ofs_tree_setattr(t, walk(p), &attr, &st), 0);
 }
 
-Test(tree_recap, names_are_in_order)
+Test(tree_task_context, names_are_in_order)
 {
 	static const char *const sorted[] = {
 		"step_0.json",
@@ -123,7 +123,7 @@ Test(tree_recap, names_are_in_order)
 	cr_expect_not(ofs_step_file_is("json"));
 }
 
-Test(tree_recap, it_is_made_when_it_is_asked_for_and_a_step_is_another)
+Test(tree_task_context, it_is_made_when_it_is_asked_for_and_a_step_is_another)
 {
 	put("tasks/T/history/step_2.json");
 	put("tasks/T/history/step_10.json");
@@ -143,7 +143,7 @@ Test(tree_recap, it_is_made_when_it_is_asked_for_and_a_step_is_another)
 	cr_expect_eq(calls, 2);
 }
 
-Test(tree_recap, what_fails_is_not_kept)
+Test(tree_task_context, what_fails_is_not_kept)
 {
 	put("tasks/T/history/step_1.json");
 	fails = -ENOMEM;
@@ -153,7 +153,7 @@ Test(tree_recap, what_fails_is_not_kept)
 	cr_expect_eq(calls, 2);
 }
 
-Test(tree_recap, where_there_is_none)
+Test(tree_task_context, where_there_is_none)
 {
 	put("tasks/T/x");
 	cr_expect_str_eq(recap(), "-ENOENT");
@@ -176,7 +176,7 @@ Test(tree_recap, where_there_is_none)
 	cr_expect_eq(try_walk("tasks/V/context.md"), -ENOENT);
 }
 
-Test(tree_recap, a_file_takes_its_place)
+Test(tree_task_context, a_file_takes_its_place)
 {
 	struct ofs_entry e;
 	char text[16];
@@ -197,7 +197,7 @@ Test(tree_recap, a_file_takes_its_place)
 	cr_expect_eq(ofs_tree_unlink(t, walk("tasks"), "context.md"), -ENOENT);
 }
 
-Test(tree_recap, it_tells_what_the_caller_may_read)
+Test(tree_task_context, it_tells_what_the_caller_may_read)
 {
 	const struct ofs_cred root = { 0, 0 }, other = { 12345, 12345 };
 
@@ -222,7 +222,7 @@ Test(tree_recap, it_tells_what_the_caller_may_read)
 	cr_expect_str_neq(read_as("context.md", &root), "-EACCES");
 }
 
-Test(tree_recap, no_more_is_read_than_is_well)
+Test(tree_task_context, no_more_is_read_than_is_well)
 {
 	static char text[1 << 20];
 	struct ofs_entry e;
