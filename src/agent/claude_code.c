@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/util.h"
 #include "client/workspace.h"
-#include "context/json/member.h"
+#include "context/json/edit.h"
 #include "io/mounts.h"
 #include "io/path.h"
 

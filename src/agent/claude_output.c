@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "context/json/member.h"
+#include "context/json/edit.h"
 
 void ofs_claude_output_finish(struct ofs_claude_output *o)
 {

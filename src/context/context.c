@@ -16,7 +16,6 @@
 #include "context/steps/call.h"
 #include "context/steps/recap.h"
 #include "context/steps/reduce.h"
-#include "context/steps/step_list.h"
 #include "context/summarizer/summarizer.h"
 
 struct ofs_context {
@@ -61,15 +60,11 @@ void ofs_context_close(struct ofs_context *c)
 	free(c);
 }
 
-/* Hands the text over, with a NUL behind it. */
-static void give(struct ofs_buf *text, struct ofs_error *err, char **ret, size_t *ret_len)
+/* Hands the text over, with a NUL after it. */
+static void give(struct ofs_buf *text, char **ret, size_t *ret_len)
 {
-	size_t len = text->len;
-
-	ofs_buf_append(text, "", 1);
-	*ret = (char *)text->data;
-	*ret_len = len;
-	*text = (struct ofs_buf)OFS_BUF_INIT;
+	*ret_len = text->len;
+	*ret = ofs_buf_steal_str(text);
 }
 
 int ofs_context_reduce(struct ofs_context *c, const char *json, size_t len, const char *task,
@@ -94,9 +89,8 @@ int ofs_context_reduce(struct ofs_context *c, const char *json, size_t len, cons
 		r = ofs_reduce(&request, &call, err, &step);
 	if (r < 0)
 		return r;
-	if (ofs_step_print(&step, &text) < 0)
-		return ofs_error_set(err, ENOMEM, "out of memory");
-	give(&text, err, ret, ret_len);
+	ofs_step_print(&step, &text);
+	give(&text, ret, ret_len);
 	return 0;
 }
 
@@ -109,10 +103,8 @@ int ofs_context_compact(struct ofs_context *c, const char *json, size_t len, str
 
 	if (r < 0)
 		return r;
-	r = ofs_recap_write(&steps, &c->settings, &text, NULL);
-	if (r < 0)
-		return ofs_error_set(err, -r, "cannot write the history: %s", strerror(-r));
-	give(&text, err, ret, ret_len);
+	ofs_recap_write(&steps, &c->settings, &text, NULL);
+	give(&text, ret, ret_len);
 	return 0;
 }
 
@@ -133,7 +125,7 @@ int ofs_context_manage(struct ofs_context *c, const char *json, size_t len, stru
 	if (r == 0)
 		r = ofs_manage(json, len, &options, &c->settings, &c->access, &sink, err, NULL);
 	if (r == 0)
-		give(&text, err, ret, ret_len);
+		give(&text, ret, ret_len);
 	return r;
 }
 

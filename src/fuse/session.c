@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/util.h"
-#include "context/steps/recap_task.h"
+#include "context/steps/recap.h"
 #include "fuse/adapter.h"
 #include "fuse/notify.h"
 #include "fuse/signals.h"

@@ -696,10 +696,10 @@ Test(context_reduce, the_same_gives_the_same)
 	OFS_FREE char *lines = times("a line\n", 100);
 
 	reduce_call("Read", "{\"path\": \"x\"}", lines);
-	cr_assert_eq(ofs_step_print(&step, &first), 0);
+	ofs_step_print(&step, &first);
 	reduce_call("bash", "{\"command\": \"x\"}", lines);
 	reduce_call("Read", "{\"path\": \"x\"}", lines);
-	cr_assert_eq(ofs_step_print(&step, &again), 0);
+	ofs_step_print(&step, &again);
 	cr_expect_eq(first.len, again.len);
 	cr_expect_eq(memcmp(first.data, again.data, first.len), 0);
 }
@@ -774,7 +774,7 @@ Test(context_reduce, history_of_a_task)
 	cr_expect_eq(strncmp(json_string_value(json_object_get(step.metadata, "path")),
 			     "tasks/t1/outputs/shell_", 23),
 		     0);
-	cr_assert_eq(ofs_step_print(&step, &line), 0);
+	ofs_step_print(&step, &line);
 	ofs_buf_append(&line, "\n", 2);
 	expect_file("tasks/t1/history/step_001.json", (char *)line.data);
 	line.len = 0;

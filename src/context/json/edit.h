@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Changes to a text that is read in place: it is written out once, with them, and never built in memory. */
+/* Edits of JSON that is read in place: the text is written out once with its edits applied. */
 #ifndef OFS_CONTEXT_JSON_EDIT_H
 #define OFS_CONTEXT_JSON_EDIT_H
 
@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "context/json/span.h"
 
-/* Where bytes go. write() returns 0 or -errno, which ends the writing. */
+/* A destination of bytes. write() returns 0 or -errno, which stops the writing. */
 struct ofs_sink {
 	int (*write)(void *arg, const void *data, size_t len);
 	void *arg;
@@ -19,8 +19,8 @@ struct ofs_sink ofs_sink_to_buf(struct ofs_buf *buf);
 
 struct ofs_edit {
 	const char *at;
-	size_t len; /* bytes there that are left out */
-	struct ofs_buf text; /* what stands there instead */
+	size_t len; /* bytes replaced */
+	struct ofs_buf text; /* the replacement */
 };
 
 struct ofs_edits {
@@ -31,16 +31,31 @@ struct ofs_edits {
 void ofs_edits_finish(struct ofs_edits *e);
 
 /*
- * Puts `text`, which is taken, in the place of a part of the source; a part of no length is a place where it is
- * put in. Parts do not overlap, and no two begin at the same place.
+ * Replaces a part of the source by `text`, which is taken; with a part of length 0 the text is
+ * inserted. Parts must not overlap, and no two may start at the same place.
  */
 void ofs_edits_replace(struct ofs_edits *e, struct ofs_span part, struct ofs_buf *text);
 
-/* To be called once behind the last change, before anything is written. */
+/* To be called once after the last edit, before anything is written. */
 void ofs_edits_sort(struct ofs_edits *e);
 
-/* Writes the source from `start` up to `end` with the changes that begin there. 0 or -errno. */
+/* Writes the source from `start` to `end` with the edits that start there. 0 or -errno. */
 int ofs_edits_write(const struct ofs_edits *e, const char *start, const char *end,
 		    const struct ofs_sink *sink);
+
+struct ofs_member_edit {
+	const char *name;
+	const char *json; /* the new value; NULL removes the member */
+};
+
+/*
+ * Appends the object on one line with the `n` edits made, all other members byte for byte. Members
+ * that the object lacks are not added.
+ */
+void ofs_member_replace(struct ofs_span object, const struct ofs_member_edit edits[], size_t n,
+			struct ofs_buf *out);
+
+/* Appends a text as a string of JSON. */
+void ofs_member_string(const char *text, struct ofs_buf *out);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "context/steps/failure.h"
-
+/* Failures of a call, by what its harness, its result and its text say. */
 #include <ctype.h>
 #include <string.h>
 
 #include "base/util.h"
 #include "context/steps/args.h"
+#include "context/steps/observation.h"
 #include "context/steps/scan.h"
 
 #define FAILED_NAMES "iserror"
@@ -14,8 +14,8 @@
 #define SUCCESS_NAMES "success ok succeeded"
 
 /*
- * A longer text that begins like an error, from a tool that passes on what it has read, is taken for what was
- * read.
+ * A longer text that starts like an error, from a tool that returns what it has read, is taken for
+ * what was read.
  */
 #define PASSED_ON_MAX 1000
 
@@ -49,6 +49,17 @@ static const char *const begins[] = {
 
 static const char traceback[] = "Traceback (most recent call last)";
 
+/* The length of the result's text from its first character on that is not white space. */
+static size_t skip_blanks(const struct ofs_tool_result *r, const char **ret)
+{
+	size_t i = 0;
+
+	while (i < r->text_len && isspace((unsigned char)r->text[i]))
+		i++;
+	*ret = r->text + i;
+	return r->text_len - i;
+}
+
 /* ---- the reason */
 
 /* The first line, or two where the first only announces what the second says. */
@@ -64,17 +75,12 @@ static size_t first_line(const char *text, size_t len)
 	return n;
 }
 
-/* What the tool says, where that is known to be about a failure. */
+/* Takes the reason from the text, which is known to report a failure. */
 static void fail_by_text(struct ofs_observing *o)
 {
-	const char *text = o->result->text, *line;
-	size_t len = o->result->text_len, n;
+	const char *text, *line;
+	size_t len = skip_blanks(o->result, &text), n = first_line(text, len);
 
-	while (len && isspace((unsigned char)*text)) {
-		text++;
-		len--;
-	}
-	n = first_line(text, len);
 	if (ofs_scan_begins(text, len, traceback)) {
 		ofs_scan_last_line(text, len, &line, &n);
 		text = line;
@@ -82,7 +88,7 @@ static void fail_by_text(struct ofs_observing *o)
 	ofs_observe_fail(o, text, n);
 }
 
-/* ---- what is said in members */
+/* ---- members */
 
 /* A reason, from a text or an object that has it. */
 static void fail_with(struct ofs_observing *o, struct ofs_span reason)
@@ -99,7 +105,7 @@ static void fail_with(struct ofs_observing *o, struct ofs_span reason)
 	ofs_observe_fail(o, (char *)text.data, text.len);
 }
 
-/* Whether the value of "error" says that there is one. */
+/* The value of "error" may say that there is none. */
 static bool says_error(struct ofs_span s)
 {
 	if (!s.p || *s.p == 'f' || *s.p == '0' || ofs_span_is_null(s))
@@ -132,9 +138,9 @@ static bool look_at_members(struct ofs_observing *o, struct ofs_span object)
 	return false;
 }
 
-/* ---- what a text begins with */
+/* ---- text */
 
-/* Whether the tool's text is mostly somebody else's. */
+/* The text of these tools is mostly quoted from elsewhere. */
 static bool passes_on(enum ofs_tool_rule rule)
 {
 	return rule == OFS_TOOL_READ || rule == OFS_TOOL_VISIT || rule == OFS_TOOL_GREP ||
@@ -143,14 +149,10 @@ static bool passes_on(enum ofs_tool_rule rule)
 
 static void look_at_text(struct ofs_observing *o)
 {
-	const char *text = o->result->text;
-	size_t len = o->result->text_len;
+	const char *text;
+	size_t len = skip_blanks(o->result, &text);
 	bool found;
 
-	while (len && isspace((unsigned char)*text)) {
-		text++;
-		len--;
-	}
 	if (!len || (passes_on(o->rule) && len > PASSED_ON_MAX))
 		return;
 	found = ofs_scan_begins(text, len, traceback);
@@ -160,7 +162,7 @@ static void look_at_text(struct ofs_observing *o)
 		fail_by_text(o);
 }
 
-/* Whether members of the result are the tool's own words, and not those of a text that it has read or run. */
+/* Members of the result are the tool's own, unless they are part of what it has read or run. */
 static bool is_own(const struct ofs_observing *o, struct ofs_span json)
 {
 	bool in_string = json.p != o->call->result.p;

@@ -31,7 +31,7 @@ struct writing {
 
 /* ---- numbers */
 
-/* The number of a step's file, of either kind; 0: it is none. */
+/* The number in the name of a step's file of either kind; 0 if it is none. */
 static uint64_t number_of(const char *name)
 {
 	size_t prefix = strlen(STEP_PREFIX), digits;
@@ -57,7 +57,7 @@ static int note_number(void *arg, const char *name)
 
 /* ---- files */
 
-/* Makes a file with these bytes under a name that nobody reads; `ret` is its path. */
+/* Creates a file with these bytes under a temporary name; `ret` is its path. */
 static int make_file(struct writing *w, const void *data, size_t len, char **ret)
 {
 	static unsigned int serial;
@@ -85,18 +85,16 @@ static int make_file(struct writing *w, const void *data, size_t len, char **ret
 	return 0;
 }
 
-/* Gives these bytes the name, which nothing must have. -EEXIST: something has; nothing is left behind. */
+/* Writes a file of the step, all or nothing. -EEXIST if its name is taken. */
 static int put_file(struct writing *w, const char *suffix, const struct ofs_buf *data)
 {
-	OFS_FREE char *temporary = NULL, *path = NULL, *name = NULL;
+	OFS_FREE char *path = ofs_format("%s/%s%s", w->folder, w->step->id, suffix);
+	OFS_FREE char *temporary = NULL;
 	int r = make_file(w, data->data, data->len, &temporary);
 
 	if (r < 0)
 		return r;
-	if (asprintf(&name, "%s%s", w->step->id, suffix) < 0)
-		name = NULL;
-	path = name ? ofs_path_join(w->folder, name) : NULL;
-	r = path ? w->backend->ops->rename(w->backend, temporary, path, RENAME_NOREPLACE) : -ENOMEM;
+	r = w->backend->ops->rename(w->backend, temporary, path, RENAME_NOREPLACE);
 	if (r < 0)
 		w->backend->ops->unlink(w->backend, temporary);
 	return r;
@@ -104,34 +102,24 @@ static int put_file(struct writing *w, const char *suffix, const struct ofs_buf 
 
 static void remove_json(struct writing *w)
 {
-	OFS_FREE char *name = NULL;
-	OFS_FREE char *path = NULL;
+	OFS_FREE char *path = ofs_format("%s/%s" STEP_JSON, w->folder, w->step->id);
 
-	if (asprintf(&name, "%s" STEP_JSON, w->step->id) < 0)
-		return;
-	path = ofs_path_join(w->folder, name);
 	w->backend->ops->unlink(w->backend, path);
 }
 
-/* Both files under one number. -EEXIST: somebody has it. */
+/* Writes both files under one number. -EEXIST if it is taken. */
 static int write_numbered(struct writing *w, uint64_t number)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf json = OFS_BUF_INIT, line = OFS_BUF_INIT;
-	char id[32];
 	int r;
 
-	snprintf(id, sizeof(id), STEP_PREFIX "%03" PRIu64, number);
 	free(w->step->id);
-	w->step->id = ofs_strdup(id);
-	r = ofs_step_print(w->step, &json);
-	if (r == 0)
-		ofs_buf_append_str(&json, "\n");
-	if (r == 0)
-		r = ofs_summary_line(w->step, w->settings, &line);
-	if (r == 0)
-		ofs_buf_append_str(&line, "\n");
-	if (r == 0)
-		r = put_file(w, STEP_JSON, &json);
+	w->step->id = ofs_format(STEP_PREFIX "%03" PRIu64, number);
+	ofs_step_print(w->step, &json);
+	ofs_buf_append_str(&json, "\n");
+	ofs_summary_line(w->step, w->settings, &line);
+	ofs_buf_append_str(&line, "\n");
+	r = put_file(w, STEP_JSON, &json);
 	if (r < 0)
 		return r;
 	r = put_file(w, STEP_COMPACT, &line);
@@ -143,8 +131,7 @@ static int write_numbered(struct writing *w, uint64_t number)
 int ofs_history_add(struct ofs_backend *backend, const char *task, const struct ofs_settings *s,
 		    struct ofs_step *step, struct ofs_error *err)
 {
-	OFS_FREE char *top = ofs_path_join("tasks", task);
-	OFS_FREE char *folder = ofs_path_join(top, "history");
+	OFS_FREE char *folder = ofs_format("tasks/%s/history", task);
 	struct writing w = { .backend = backend, .settings = s, .step = step, .folder = folder };
 	ofs_handle lock;
 	int r = ofs_backend_mkdirs(backend, folder), locked;
@@ -152,7 +139,7 @@ int ofs_history_add(struct ofs_backend *backend, const char *task, const struct 
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot make the folder '%s': %s", folder,
 				     strerror(-r));
-	/* It saves tries; what keeps two steps apart is that no name is replaced. */
+	/* The lock only saves tries: two steps stay apart because no name is replaced. */
 	locked = backend->ops->lock(backend, folder, &lock);
 	r = backend->ops->list(backend, folder, note_number, &w);
 	if (r == 0) {

@@ -10,8 +10,8 @@
 #include "context/steps/step.h"
 
 /*
- * Writes the step under the next number, which becomes its id; several may do so at once. A file is there whole or not
- * at all: after a failure neither is. 0 or -errno with the reason in `err`.
+ * Writes the step under the next number, which becomes its id; several processes may do so at once.
+ * After a failure neither file exists. 0 or -errno with the reason in `err`.
  */
 int ofs_history_add(struct ofs_backend *backend, const char *task, const struct ofs_settings *s,
 		    struct ofs_step *step, struct ofs_error *err);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/steps/line.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,13 +10,15 @@
 #include "base/text.h"
 #include "base/util.h"
 
-/* What a character may take in the input, with escape sequences and white space, before less is shown. */
+/* Input bytes read for each character that is shown: escape sequences and white space take some. */
 #define LINE_SPREAD 8
-/* Read behind (or before) what is shown, so that no secret is seen in part alone. */
+/* Read after (or before) what is shown, so that no secret is seen only in part. */
 #define LINE_AHEAD ((size_t)4096)
 #define LINE_MARK "..."
-/* Bytes of a word that is left out rather than cut. */
+/* A word up to this long is left out rather than cut. */
 #define LINE_WORD ((size_t)24)
+/* Of a name in a template. */
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
 
 static bool is_space(char c)
 {
@@ -33,7 +34,7 @@ static size_t separator(const char *p, const char *end)
 		       : 0;
 }
 
-/* Makes runs of white space one blank, and none at the ends; returns what is left of the length. */
+/* Replaces runs of white space by one blank, drops them at the ends, and returns the new length. */
 static size_t join_lines(char *text, size_t len)
 {
 	const char *p = text, *end = text + len;
@@ -55,31 +56,22 @@ static size_t join_lines(char *text, size_t len)
 	return (size_t)(to - text);
 }
 
-/* Appends it as valid UTF-8 without control characters. */
-static void append_printable(struct ofs_buf *out, const char *text, size_t len)
-{
-	OFS_FREE char *printed = NULL;
-	struct ofs_text_stream s;
-	size_t used;
-
-	ofs_text_printable(ofs_text_open(&s), text, len, false, SIZE_MAX, &used);
-	printed = ofs_text_close(&s);
-	ofs_buf_append(out, printed, s.len);
-}
-
-/* All of a text on one line. */
+/* Appends all of a text on one line, which is valid UTF-8 without control characters. */
 static void make_line(struct ofs_buf *out, const char *text, size_t len)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf joined = OFS_BUF_INIT, plain = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf joined = OFS_BUF_INIT;
+	struct ofs_text_stream printed;
+	OFS_FREE char *plain = NULL;
+	size_t used;
 
 	if (!len)
 		return;
 	ofs_buf_append(&joined, text, len);
-	append_printable(&plain, (char *)joined.data, join_lines((char *)joined.data, len));
-	if (!plain.len)
-		return;
-	/* Without the escape sequences there may be blanks side by side. */
-	ofs_buf_append(out, plain.data, join_lines((char *)plain.data, plain.len));
+	ofs_text_printable(ofs_text_open(&printed), joined.data,
+			   join_lines((char *)joined.data, len), false, SIZE_MAX, &used);
+	plain = ofs_text_close(&printed);
+	/* Dropped escape sequences may leave blanks side by side. */
+	ofs_buf_append(out, plain, join_lines(plain, strlen(plain)));
 }
 
 static bool is_inside(unsigned char c)
@@ -96,7 +88,7 @@ static size_t count_characters(const uint8_t *p, size_t len)
 	return n;
 }
 
-/* Where character `n` begins. */
+/* The offset of character `n`. */
 static size_t find_character(const uint8_t *p, size_t len, size_t n)
 {
 	size_t i = 0;
@@ -109,8 +101,8 @@ static size_t find_character(const uint8_t *p, size_t len, size_t n)
 }
 
 /*
- * The line of the begin or end of a text, whole or somewhat longer than `max` characters; `ret_cut`: there
- * is more of the text.
+ * Appends the line of a text's start or end: whole, or somewhat longer than `max` characters.
+ * `ret_cut`: the text has more.
  */
 static void line_of(struct ofs_buf *out, const char *text, size_t len, size_t max, bool end,
 		    bool *ret_cut)
@@ -118,10 +110,9 @@ static void line_of(struct ofs_buf *out, const char *text, size_t len, size_t ma
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf shown = OFS_BUF_INIT;
 	size_t window = OFS_MIN(len, LINE_SPREAD * max + LINE_AHEAD), drop;
 
-	/* Every text from a tool passes here, before it is cut. */
 	ofs_redact_text(&shown, end ? text + len - window : text, window);
 	*ret_cut = window < len;
-	/* A secret that the window cuts in two is in what is dropped. */
+	/* A secret that the window cuts in two lies in the dropped part. */
 	drop = *ret_cut ? OFS_MIN(shown.len, LINE_AHEAD) : 0;
 	if (!end) {
 		shown.len -= drop;
@@ -136,30 +127,34 @@ static void line_of(struct ofs_buf *out, const char *text, size_t len, size_t ma
 	make_line(out, (const char *)shown.data + drop, shown.len - drop);
 }
 
-int ofs_line_append(struct ofs_buf *out, const char *text, size_t len, size_t max)
+void ofs_line_append_str(struct ofs_buf *out, const char *text, size_t max)
+{
+	ofs_line_append(out, text, strlen(text), max);
+}
+
+void ofs_line_append(struct ofs_buf *out, const char *text, size_t len, size_t max)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
 	size_t mark = strlen(LINE_MARK), keep;
 	bool cut;
 
 	if (!len)
-		return 0;
+		return;
 	line_of(&line, text, len, max, false, &cut);
 	if (count_characters(line.data, line.len) + (cut ? mark : 0) <= max) {
 		ofs_buf_append(out, line.data, line.len);
 		if (cut)
 			ofs_buf_append_str(out, LINE_MARK);
-		return 0;
+		return;
 	}
 	keep = find_character(line.data, line.len, max - mark);
 	while (keep && line.data[keep - 1] == ' ')
 		keep--;
 	ofs_buf_append(out, line.data, keep);
 	ofs_buf_append_str(out, LINE_MARK);
-	return 0;
 }
 
-/* Where the next word begins, if that is near: half a word reads as another. */
+/* The start of the next word, if that is near: half a word reads as another word. */
 static size_t find_word(const uint8_t *p, size_t len, size_t at)
 {
 	const uint8_t *blank =
@@ -171,7 +166,7 @@ static size_t find_word(const uint8_t *p, size_t len, size_t at)
 	return at;
 }
 
-int ofs_line_append_end(struct ofs_buf *out, const char *text, size_t len, size_t max)
+void ofs_line_append_end(struct ofs_buf *out, const char *text, size_t len, size_t max)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
 	size_t mark = strlen(LINE_MARK), count, skip = 0;
@@ -181,7 +176,7 @@ int ofs_line_append_end(struct ofs_buf *out, const char *text, size_t len, size_
 	while (len && is_space(text[len - 1]))
 		len--;
 	if (!len)
-		return 0;
+		return;
 	line_of(&line, text, len, max, true, &cut);
 	count = count_characters(line.data, line.len);
 	if (count + (cut ? mark : 0) > max) {
@@ -192,15 +187,13 @@ int ofs_line_append_end(struct ofs_buf *out, const char *text, size_t len, size_
 	if (cut)
 		ofs_buf_append_str(out, LINE_MARK);
 	ofs_buf_append(out, line.data + skip, line.len - skip);
-	return 0;
 }
 
 json_t *ofs_line_json(const char *text, size_t len, size_t max)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
 
-	if (ofs_line_append(&line, text, len, max) < 0)
-		return NULL;
+	ofs_line_append(&line, text, len, max);
 	return json_stringn(line.len ? (char *)line.data : "", line.len);
 }
 
@@ -222,4 +215,53 @@ json_t *ofs_line_json_whole(const char *text, size_t len)
 		p += OFS_MAX(n, 1);
 	}
 	return json_stringn(out.len ? (char *)out.data : "", out.len);
+}
+
+/* ---- templates */
+
+int ofs_template_expand(const char *tpl, ofs_template_fn fn, const void *arg, struct ofs_buf *out)
+{
+	int missing = 0;
+
+	while (*tpl) {
+		size_t plain = strcspn(tpl, "{"), name;
+
+		ofs_buf_append(out, tpl, plain);
+		tpl += plain;
+		if (!*tpl)
+			break;
+		name = strspn(tpl + 1, NAME_CHARACTERS);
+		if (!name || tpl[1 + name] != '}') {
+			ofs_buf_append(out, tpl++, 1);
+			continue;
+		}
+		missing += !fn(arg, tpl + 1, name, out);
+		tpl += name + 2;
+	}
+	return missing;
+}
+
+void ofs_template_size(struct ofs_buf *out, uint64_t bytes)
+{
+	struct ofs_text_stream text;
+	OFS_FREE char *size = NULL;
+
+	ofs_text_size(ofs_text_open(&text), bytes);
+	size = ofs_text_close(&text);
+	ofs_buf_append_str(out, size);
+}
+
+bool ofs_template_scalar(struct ofs_buf *out, const json_t *value, size_t max)
+{
+	if (json_is_string(value))
+		ofs_line_append(out, json_string_value(value), json_string_length(value), max);
+	else if (json_is_integer(value))
+		ofs_buf_printf(out, "%lld", (long long)json_integer_value(value));
+	else if (json_is_real(value))
+		ofs_buf_printf(out, "%g", json_real_value(value));
+	else if (json_is_boolean(value))
+		ofs_buf_append_str(out, json_is_true(value) ? "true" : "false");
+	else
+		return false;
+	return true;
 }

@@ -1,32 +1,47 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text as steps show it: valid UTF-8 on one line, without control characters, escape sequences and secrets, and
- * short. Every text that comes from a tool passes through here before it is shown.
+ * Text as steps show it: one line of valid UTF-8, short, without control characters, escape
+ * sequences and secrets. Every text of a tool passes through here before it is shown.
  */
 #ifndef OFS_CONTEXT_STEPS_LINE_H
 #define OFS_CONTEXT_STEPS_LINE_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 
 /*
- * Appends at most `max` characters (at least 4) of a text of any bytes; white space becomes single blanks, and
- * what was cut is marked by "..." within `max`. Of a long text only the begin is read. 0 or -errno.
+ * Appends at most `max` characters (at least 4) of a text of any bytes; white space becomes single
+ * blanks, and a cut is marked by "..." within `max`. Only the start of a long text is read.
  */
-int ofs_line_append(struct ofs_buf *out, const char *text, size_t len, size_t max);
+void ofs_line_append(struct ofs_buf *out, const char *text, size_t len, size_t max);
+void ofs_line_append_str(struct ofs_buf *out, const char *text, size_t max);
 
-/* The same for the end of a text. */
-int ofs_line_append_end(struct ofs_buf *out, const char *text, size_t len, size_t max);
+/* Appends the end of a text in the same form. */
+void ofs_line_append_end(struct ofs_buf *out, const char *text, size_t len, size_t max);
 
-/* The begin of a text as ofs_line_append() has it, as a string of jansson's; NULL: no memory. */
+/* The start of a text in that form, as a string of jansson's. */
 json_t *ofs_line_json(const char *text, size_t len, size_t max);
 
-/*
- * A short text whole, for a string in JSON: without secrets, in valid UTF-8, but with its lines and white space.
- * NULL: no memory.
- */
+/* A whole short text as a string of JSON: valid UTF-8 without secrets, lines and blanks kept. */
 json_t *ofs_line_json_whole(const char *text, size_t len);
+
+/* Appends the value of a name (`len` bytes). False if there is none. */
+typedef bool (*ofs_template_fn)(const void *arg, const char *name, size_t len, struct ofs_buf *out);
+
+/*
+ * Appends a template such as "Read {path} ({size})" with every "{name}" (letters, digits, '_', '-'
+ * and '.') replaced. Names without a value become nothing; returns their number.
+ */
+int ofs_template_expand(const char *tpl, ofs_template_fn fn, const void *arg, struct ofs_buf *out);
+
+/* Appends "812 bytes", "4.2 KB". */
+void ofs_template_size(struct ofs_buf *out, uint64_t bytes);
+
+/* Appends a string, number or boolean on one line of at most `max` characters. False: it is none. */
+bool ofs_template_scalar(struct ofs_buf *out, const json_t *value, size_t max);
 
 #endif

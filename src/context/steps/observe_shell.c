@@ -8,7 +8,6 @@
 #include "base/util.h"
 #include "context/snapshot/trouble.h"
 #include "context/steps/args.h"
-#include "context/steps/failure.h"
 #include "context/steps/line.h"
 #include "context/steps/observe.h"
 #include "context/steps/scan.h"
@@ -179,52 +178,46 @@ static bool find_exit(const struct ofs_observing *o, long long *ret)
 
 /* ---- the command */
 
-/* An argv as a line; of ["bash", "-lc", LINE] it is LINE. */
+/* Appends an argv as a line; of ["bash", "-lc", LINE] only LINE. */
 static void join_words(struct ofs_span array, struct ofs_buf *out)
 {
 	struct ofs_span_cursor c = ofs_span_enter(array);
+	struct ofs_text_stream joined;
 	OFS_FREE char *line = NULL;
 	struct ofs_span word;
-	struct ofs_text_stream s;
 	size_t n = 0;
 	bool is_shell = false;
-	FILE *f = ofs_text_open(&s);
+	FILE *f = ofs_text_open(&joined);
 
-	while (ofs_span_next(&c, &word)) {
+	for (; ofs_span_next(&c, &word); n++) {
 		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+		const char *plain;
 
 		ofs_args_head(word, &text);
-		ofs_buf_append(&text, "", 1);
+		plain = ofs_buf_str(&text);
 		if (n == 1)
-			is_shell = text.data[0] == '-' && text.len >= 3 &&
-				   text.data[text.len - 2] == 'c';
-		if (n == 2 && is_shell) {
-			line = ofs_text_close(&s);
-			ofs_buf_append(out, text.data, text.len - 1);
-			return;
-		}
-		if (n++)
+			is_shell = text.len >= 2 && plain[0] == '-' && plain[text.len - 1] == 'c';
+		if (n == 2 && is_shell)
+			ofs_buf_append(out, text.data, text.len);
+		if (n)
 			putc(' ', f);
-		ofs_text_shell_word(f, (char *)text.data);
+		ofs_text_shell_word(f, plain);
 	}
-	line = ofs_text_close(&s);
-	ofs_buf_append(out, line, s.len);
+	line = ofs_text_close(&joined);
+	if (!is_shell || n < 3)
+		ofs_buf_append_str(out, line);
 }
 
 /* The command in minimal_args; what it says, or NULL. */
 static const char *take_command(struct ofs_observing *o)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	struct ofs_span value = ofs_args_find(o->call->args, COMMAND_NAMES), inner;
+	struct ofs_span value = ofs_args_find(o->call->args, COMMAND_NAMES);
 
-	if (ofs_span_is_object(value)) { /* {"action": {"command": [...]}} */
-		inner = ofs_args_find(value, COMMAND_NAMES);
-		value = inner;
-	}
-	if (!value.p) {
-		inner = ofs_args_find(o->call->args, "action");
-		value = ofs_args_find(inner, COMMAND_NAMES);
-	}
+	if (ofs_span_is_object(value))
+		value = ofs_args_find(value, COMMAND_NAMES);
+	if (!value.p) /* {"action": {"command": [...]}} */
+		value = ofs_args_find(ofs_args_find(o->call->args, "action"), COMMAND_NAMES);
 	if (ofs_span_is_array(value))
 		join_words(value, &text);
 	else if (ofs_span_is_string(value))
@@ -291,8 +284,7 @@ static void say_error(struct ofs_observing *o)
 		len = r->text_len;
 	}
 	len = cut_exit(text, len);
-	if (ofs_line_append_end(&end, text, len, ERROR_END) < 0)
-		o->no_memory = true;
+	ofs_line_append_end(&end, text, len, ERROR_END);
 	if (end.len) {
 		ofs_observe_say(o, ": ");
 		say_trouble(o, text, len, &end);

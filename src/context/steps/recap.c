@@ -8,7 +8,6 @@
 #include "base/tokens.h"
 #include "base/util.h"
 #include "context/steps/line.h"
-#include "context/steps/step_text.h"
 #include "context/steps/summary.h"
 #include "context/tool.h"
 
@@ -22,11 +21,11 @@ static const char header[] = "# Steps so far, oldest first; read the stored outp
 
 #define VERBS_MAX 2
 
-/* How steps of a rule are spoken of when there are several of them. */
+/* The words for several steps of a rule. */
 static const struct {
 	const char *one, *several; /* in counts */
-	const char *verbs[VERBS_MAX]; /* that their lines begin with; none: they are not grouped */
-	const char *things; /* behind the verb and the count */
+	const char *verbs[VERBS_MAX]; /* their lines start with one; none: not grouped */
+	const char *things; /* after the verb and the count */
 } words[OFS_TOOL_COUNT] = {
 	[OFS_TOOL_OTHER] = { "other call", "other calls", { NULL }, NULL },
 	[OFS_TOOL_READ] = { "read", "reads", { "Read " }, "files" },
@@ -41,7 +40,7 @@ static const struct {
 	[OFS_TOOL_SHELL] = { "command", "commands", { "Ran " }, "commands" },
 };
 
-/* A step that is older than those in full. */
+/* A step before those in full. */
 struct older {
 	const struct ofs_step *step;
 	char *text; /* its line, without the ref */
@@ -53,13 +52,8 @@ struct recap {
 	const struct ofs_settings *settings;
 	struct older *older;
 	size_t n; /* older ones */
-	struct ofs_buf text; /* as it was rendered last */
+	struct ofs_buf text; /* the last rendering */
 };
-
-static int append_line(struct ofs_buf *out, const char *text, size_t max)
-{
-	return ofs_line_append(out, text, strlen(text), max);
-}
 
 /* ---- older steps */
 
@@ -73,42 +67,31 @@ static enum ofs_tool_rule rule_of(const struct ofs_step *step, const struct ofs_
 	return rule;
 }
 
-/* Takes the mark of the ref out of the line, which is shown once for all steps of a group. */
+/* Removes the ref from the line: a group shows its refs once for all steps. */
 static void cut_ref(char *line, const char *ref)
 {
-	OFS_FREE char *mark = NULL;
-	char *at;
+	OFS_FREE char *mark = ref ? ofs_format(" [ref %s]", ref) : NULL;
+	char *at = mark ? strstr(line, mark) : NULL;
 
-	if (!ref || asprintf(&mark, " [ref %s]", ref) < 0)
-		return;
-	at = strstr(line, mark);
 	if (at)
 		memmove(at, at + strlen(mark), strlen(at + strlen(mark)) + 1);
 }
 
-static int load_older(struct recap *rec)
+static void load_older(struct recap *rec)
 {
 	rec->older = ofs_realloc(NULL, rec->n, sizeof(*rec->older));
 	for (size_t i = 0; i < rec->n; i++) {
 		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
 		const struct ofs_step *step = &rec->steps->steps[i];
-		int r = ofs_summary_line(step, rec->settings, &line);
 
-		if (r == 0)
-			ofs_buf_append(&line, "", 1);
+		ofs_summary_line(step, rec->settings, &line);
 		rec->older[i] = (struct older){
 			.step = step,
-			.text = (char *)ofs_steal(line.data),
+			.text = ofs_buf_steal_str(&line),
 			.rule = rule_of(step, rec->settings),
 		};
-		if (r < 0) {
-			free(rec->older[i].text);
-			rec->n = i;
-			return r;
-		}
 		cut_ref(rec->older[i].text, step->outcome_ref);
 	}
-	return 0;
 }
 
 static void recap_finish(struct recap *rec)
@@ -119,7 +102,7 @@ static void recap_finish(struct recap *rec)
 	ofs_buf_finish(&rec->text);
 }
 
-/* What a group is about: the length of the verb that the line begins with; 0: it stands alone. */
+/* The length of the verb that the line starts with; 0: the step is not grouped. */
 static size_t verb_length(const struct older *o)
 {
 	if (!o->step->success)
@@ -138,7 +121,7 @@ static bool is_same_line(const struct older *a, const struct older *b)
 	return a->step->success == b->step->success && strcmp(a->text, b->text) == 0;
 }
 
-/* How many of the `n` steps at `o` are the same as the first. */
+/* The number of steps at `o`, of `n`, with the same line as the first. */
 static size_t count_same(const struct older *o, size_t n)
 {
 	size_t same = 1;
@@ -148,7 +131,7 @@ static size_t count_same(const struct older *o, size_t n)
 	return same;
 }
 
-/* How many of the `n` steps at `o` stand in one line: the same ones, or a few that are alike. */
+/* The number of steps at `o`, of `n`, that share a line: equal ones, or a few with one verb. */
 static size_t count_group(const struct older *o, size_t n)
 {
 	size_t verb = verb_length(o), count = count_same(o, n);
@@ -180,7 +163,7 @@ static void write_marks(const struct older *o, size_t n, struct ofs_buf *out)
 			continue;
 		if (last)
 			ofs_buf_append_str(out, ", ");
-		ofs_step_write_ref(ref, out);
+		ofs_summary_ref(ref, out);
 		last = ref;
 	}
 	ofs_buf_append_str(out, "]");
@@ -245,27 +228,31 @@ static bool count_name(struct names *names, const struct ofs_step *step)
 }
 
 /* ": 22 reads" for the first one, ", 10 commands (2 failed)" for the others. */
-static int write_count(size_t count, size_t failed, const char *name, bool *first,
-		       struct ofs_buf *out)
+static void write_count(size_t count, size_t failed, const char *name, bool *first,
+			struct ofs_buf *out)
 {
-	int r;
-
 	if (!count)
-		return 0;
+		return;
 	ofs_buf_printf(out, "%s%zu ", *first ? ": " : ", ", count);
 	*first = false;
-	r = append_line(out, name, NAME_CHARS);
-	if (r == 0 && failed)
+	ofs_line_append_str(out, name, NAME_CHARS);
+	if (failed)
 		ofs_buf_printf(out, " (%zu failed)", failed);
-	return r;
 }
 
-static int write_counts(const struct recap *rec, size_t folded, struct ofs_buf *out)
+static void write_rule_count(enum ofs_tool_rule rule, const size_t count[], const size_t failed[],
+			     bool *first, struct ofs_buf *out)
+{
+	const char *name = count[rule] == 1 ? words[rule].one : words[rule].several;
+
+	write_count(count[rule], failed[rule], name, first, out);
+}
+
+static void write_counts(const struct recap *rec, size_t folded, struct ofs_buf *out)
 {
 	size_t count[OFS_TOOL_COUNT] = { 0 }, failed[OFS_TOOL_COUNT] = { 0 };
 	struct names names = { .n = 0 };
 	bool first = true;
-	int r;
 
 	for (size_t i = 0; i < folded; i++) {
 		const struct older *o = &rec->older[i];
@@ -276,24 +263,16 @@ static int write_counts(const struct recap *rec, size_t folded, struct ofs_buf *
 		failed[o->rule] += !o->step->success;
 	}
 	ofs_buf_printf(out, "Earlier, %zu step%s", folded, folded == 1 ? "" : "s");
-	r = 0;
-	for (int i = OFS_TOOL_OTHER + 1; i < OFS_TOOL_COUNT && r == 0; i++)
-		r = write_count(count[i], failed[i],
-				count[i] == 1 ? words[i].one : words[i].several, &first, out);
-	for (size_t i = 0; i < names.n && r == 0; i++)
-		r = write_count(names.list[i].count, names.list[i].failed, names.list[i].name,
-				&first, out);
-	if (r == 0)
-		r = write_count(count[OFS_TOOL_OTHER], failed[OFS_TOOL_OTHER],
-				count[OFS_TOOL_OTHER] == 1 ? words[OFS_TOOL_OTHER].one
-							   : words[OFS_TOOL_OTHER].several,
-				&first, out);
-	if (r == 0)
-		ofs_buf_append_str(out, "\n");
-	return r;
+	for (int i = OFS_TOOL_OTHER + 1; i < OFS_TOOL_COUNT; i++)
+		write_rule_count((enum ofs_tool_rule)i, count, failed, &first, out);
+	for (size_t i = 0; i < names.n; i++)
+		write_count(names.list[i].count, names.list[i].failed, names.list[i].name, &first,
+			    out);
+	write_rule_count(OFS_TOOL_OTHER, count, failed, &first, out);
+	ofs_buf_append_str(out, "\n");
 }
 
-/* A line each, the same one after the other once; they are apart, so `o` gathers them. */
+/* A line for each failure, or for a run of equal ones. */
 static void write_failures(const struct recap *rec, size_t folded, struct ofs_buf *out)
 {
 	OFS_FREE struct older *o = ofs_realloc(NULL, folded, sizeof(*o));
@@ -308,92 +287,78 @@ static void write_failures(const struct recap *rec, size_t folded, struct ofs_bu
 	}
 }
 
-/* What the line says without its end in parentheses, short. */
-static int write_label(const char *text, struct ofs_buf *out)
+/* Appends the line without a part in parentheses at its end, shortened. */
+static void write_label(const char *text, struct ofs_buf *out)
 {
 	const char *end = strrchr(text, '(');
 	size_t len = strlen(text);
 
 	if (end && end > text + 1 && end[-1] == ' ' && strchr(end, ')') == text + len - 1)
 		len = (size_t)(end - text) - 1;
-	return ofs_line_append(out, text, len, LABEL_CHARS);
+	ofs_line_append(out, text, len, LABEL_CHARS);
 }
 
-/* "- refs: k3f9x2 (Read a.c), ..."; those of failures stand in their lines. */
-static int write_refs(const struct recap *rec, size_t folded, bool labels, struct ofs_buf *out)
+/* "- refs: k3f9x2 (Read a.c), ..."; the refs of failures are in their own lines. */
+static void write_refs(const struct recap *rec, size_t folded, bool labels, struct ofs_buf *out)
 {
 	const char *last = NULL;
-	int r = 0;
 
-	for (size_t i = 0; i < folded && r == 0; i++) {
+	for (size_t i = 0; i < folded; i++) {
 		const struct older *o = &rec->older[i];
 		const char *ref = o->step->outcome_ref;
 
 		if (!ref || !o->step->success || (last && strcmp(ref, last) == 0))
 			continue;
 		ofs_buf_append_str(out, last ? ", " : "- refs: ");
-		ofs_step_write_ref(ref, out);
+		ofs_summary_ref(ref, out);
 		if (labels) {
 			ofs_buf_append_str(out, " (");
-			r = write_label(o->text, out);
-			if (r == 0)
-				ofs_buf_append_str(out, ")");
+			write_label(o->text, out);
+			ofs_buf_append_str(out, ")");
 		}
 		last = ref;
 	}
-	if (r == 0 && last)
+	if (last)
 		ofs_buf_append_str(out, "\n");
-	return r;
 }
 
 /* ---- the section */
 
 static void write_heading(size_t full, size_t n, struct ofs_buf *out)
 {
-	if (!full) {
+	if (!full)
 		ofs_buf_printf(out, "## %zu step%s so far\n", n, n == 1 ? "" : "s");
-		return;
-	}
-	if (n == 1) {
+	else if (n == 1)
 		ofs_buf_append_str(out, "## The only step, in full\n");
-		return;
-	}
-	if (full == n) {
+	else if (full == n)
 		ofs_buf_printf(out, "## All %zu steps, in full\n", n);
-		return;
-	}
-	if (full == 1)
+	else if (full == 1)
 		ofs_buf_printf(out, "## The last of %zu steps, in full\n", n);
 	else
 		ofs_buf_printf(out, "## The last %zu of %zu steps, in full\n", full, n);
 }
 
 /* Renders with the first `folded` of the older steps folded. */
-static int render(struct recap *rec, size_t folded, bool labels)
+static void render(struct recap *rec, size_t folded, bool labels)
 {
 	const struct ofs_step_list *l = rec->steps;
 	struct ofs_buf *out = &rec->text;
 	size_t group;
-	int r;
 
 	out->len = 0;
 	ofs_buf_append_str(out, header);
-	r = 0;
-	if (folded)
-		r = write_counts(rec, folded, out);
-	if (r == 0 && folded)
+	if (folded) {
+		write_counts(rec, folded, out);
 		write_failures(rec, folded, out);
-	if (r == 0 && folded)
-		r = write_refs(rec, folded, labels, out);
-	for (size_t i = folded; i < rec->n && r == 0; i += group) {
+		write_refs(rec, folded, labels, out);
+	}
+	for (size_t i = folded; i < rec->n; i += group) {
 		group = count_group(&rec->older[i], rec->n - i);
 		write_group(&rec->older[i], group, out);
 	}
-	if (r == 0)
-		write_heading(l->n - rec->n, l->n, out);
-	for (size_t i = rec->n; i < l->n && r == 0; i++)
-		r = ofs_step_write_full(&l->steps[i], out);
-	return r;
+	write_heading(l->n - rec->n, l->n, out);
+	for (size_t i = rec->n; i < l->n; i++)
+		ofs_summary_full(&l->steps[i], out);
 }
 
 static bool is_over(const struct recap *rec)
@@ -402,30 +367,30 @@ static bool is_over(const struct recap *rec)
 }
 
 /*
- * Folds as few blocks of the older steps as bring the section within its budget, and all of them where
- * none do; more folded steps make a longer text only by a little, and seldom.
+ * Folds as few blocks of the older steps as bring the section within its budget, or all of them if
+ * none do. Folding more rarely makes the text longer, and then only a little.
  */
-static int fold(struct recap *rec, size_t *ret_folded)
+static size_t fold(struct recap *rec)
 {
-	size_t low = 0, high = (rec->n + OFS_RECAP_BLOCK - 1) / OFS_RECAP_BLOCK;
-	int r = render(rec, 0, true);
+	size_t low = 0, high = (rec->n + OFS_RECAP_BLOCK - 1) / OFS_RECAP_BLOCK, folded;
 
-	*ret_folded = 0;
-	if (r < 0 || !is_over(rec))
-		return r;
-	while (r == 0 && low + 1 < high) {
+	render(rec, 0, true);
+	if (!is_over(rec))
+		return 0;
+	while (low + 1 < high) {
 		size_t middle = low + (high - low) / 2;
 
-		r = render(rec, middle * OFS_RECAP_BLOCK, true);
+		render(rec, middle * OFS_RECAP_BLOCK, true);
 		if (is_over(rec))
 			low = middle;
 		else
 			high = middle;
 	}
-	*ret_folded = OFS_MIN(high * OFS_RECAP_BLOCK, rec->n);
-	if (r == 0)
-		r = render(rec, *ret_folded, true);
-	return r == 0 && is_over(rec) ? render(rec, *ret_folded, false) : r;
+	folded = OFS_MIN(high * OFS_RECAP_BLOCK, rec->n);
+	render(rec, folded, true);
+	if (is_over(rec))
+		render(rec, folded, false);
+	return folded;
 }
 
 static void write_skipped(const struct ofs_step_list *l, struct ofs_buf *out)
@@ -440,28 +405,43 @@ static void write_skipped(const struct ofs_step_list *l, struct ofs_buf *out)
 	ofs_buf_append_str(out, "\n");
 }
 
-int ofs_recap_write(const struct ofs_step_list *steps, const struct ofs_settings *s,
-		    struct ofs_buf *out, struct ofs_recap_info *ret)
+void ofs_recap_write(const struct ofs_step_list *steps, const struct ofs_settings *s,
+		     struct ofs_buf *out, struct ofs_recap_info *ret)
 {
 	OFS_CLEANUP(recap_finish) struct recap rec = { .steps = steps, .settings = s };
 	struct ofs_recap_info info = { 0 };
-	int r = steps->n ? render(&rec, 0, true) : 0;
 
+	if (steps->n)
+		render(&rec, 0, true);
 	info.tokens_before = ofs_tokens_count(rec.text.data, rec.text.len);
-	if (r == 0 && (steps->n > s->steps || info.tokens_before > s->tokens) &&
-	    steps->n > s->keep) {
+	if ((steps->n > s->steps || info.tokens_before > s->tokens) && steps->n > s->keep) {
 		info.compacted = true;
 		rec.n = steps->n - s->keep;
-		r = load_older(&rec);
-		if (r == 0)
-			r = fold(&rec, &info.folded);
+		load_older(&rec);
+		info.folded = fold(&rec);
 	}
-	if (r == 0)
-		write_skipped(steps, &rec.text);
-	if (r == 0)
-		ofs_buf_append(out, rec.text.data, rec.text.len);
+	write_skipped(steps, &rec.text);
+	ofs_buf_append(out, rec.text.data, rec.text.len);
 	info.tokens_after = ofs_tokens_count(rec.text.data, rec.text.len);
-	if (r == 0 && ret)
+	if (ret)
 		*ret = info;
-	return r;
+}
+
+static int write_for_tree(void *arg, const struct ofs_task_step *steps, size_t n, char **ret,
+			  size_t *ret_len)
+{
+	OFS_CLEANUP(ofs_step_list_finish) struct ofs_step_list list = OFS_STEP_LIST_INIT;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+
+	for (size_t i = 0; i < n; i++)
+		ofs_step_list_add_file(&list, &steps[i]);
+	ofs_recap_write(&list, arg, &text, NULL);
+	*ret_len = text.len;
+	*ret = (char *)ofs_steal(text.data);
+	return 0;
+}
+
+struct ofs_tree_recap ofs_recap_for_tree(const struct ofs_settings *s)
+{
+	return (struct ofs_tree_recap){ .write = write_for_tree, .arg = (void *)(uintptr_t)s };
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The history section of a prompt: what was done so far, for a language model.
+ * The history section of a prompt, for a language model.
  *
  *	# Steps so far, oldest first; read the stored output [ref X] with ...
  *	Earlier, 40 steps: 22 files read, 10 commands (2 failed), ...	<- folded: over the budget
@@ -10,35 +10,42 @@
  *	## The last 3 of 55 steps, in full
  *	- step_053 Bash {"command":"make"}: Ran make: exit 0, 20 lines output
  *
- * The same steps give the same bytes. When a step is added, the text stays what it was up to the last
- * line or group of the older steps, as long as nothing is folded; once it is, the line of counts
- * changes only with every OFS_RECAP_BLOCK-th step or so, as steps are folded that many at a time. So
- * put what changes less often before it in a prompt, and it costs a prompt's cache little.
+ * The same steps give the same bytes. Adding a step keeps the text up to the last line or group of
+ * the older steps, as long as nothing is folded. After that the line of counts changes only with
+ * about every OFS_RECAP_BLOCK-th step, since steps are folded in blocks: a prompt's cache keeps most
+ * of its hits if what changes less often comes before this section.
  */
 #ifndef OFS_CONTEXT_STEPS_RECAP_H
 #define OFS_CONTEXT_STEPS_RECAP_H
 
+#include <offloadfs/tree.h>
+
 #include "base/buf.h"
 #include "context/settings.h"
-#include "context/steps/step_list.h"
+#include "context/steps/step.h"
 
 #define OFS_RECAP_BLOCK 4
 
-/* What became of the steps. */
 struct ofs_recap_info {
 	uint64_t tokens_before; /* with all of them in full */
 	uint64_t tokens_after;
 	bool compacted;
-	size_t folded; /* those of which only counts, failures and refs are left */
+	size_t folded; /* steps reduced to counts, failures and refs */
 };
 
 /*
- * Appends the section. It has all steps in full unless there are more of them than `s->steps`, or
- * more tokens than `s->tokens`: then the last `s->keep` alone. Over `s->budget` tokens the oldest are
- * folded, as few as that takes; what failed and every ref stay even where that leaves it over the
- * budget. Without steps it is empty. `ret` may be NULL. 0 or -errno.
+ * Appends the section. All steps are in full unless they exceed `s->steps` steps or `s->tokens`
+ * tokens: then only the last `s->keep` are. Over `s->budget` tokens the oldest are folded, as few as
+ * possible; failures and refs always stay, even over the budget. Without steps the section is empty.
+ * `ret` may be NULL.
  */
-int ofs_recap_write(const struct ofs_step_list *steps, const struct ofs_settings *s,
-		    struct ofs_buf *out, struct ofs_recap_info *ret);
+void ofs_recap_write(const struct ofs_step_list *steps, const struct ofs_settings *s,
+		     struct ofs_buf *out, struct ofs_recap_info *ret);
+
+/*
+ * The writer of tasks/TASK/context.md, for the options of a tree. `s` is borrowed, and must not
+ * change, as long as the tree is open.
+ */
+struct ofs_tree_recap ofs_recap_for_tree(const struct ofs_settings *s);
 
 #endif

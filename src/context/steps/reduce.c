@@ -12,12 +12,10 @@
 #include "base/util.h"
 #include "client/offload.h"
 #include "codec/hash.h"
-#include "context/steps/args.h"
 #include "context/steps/filetype.h"
 #include "context/steps/history.h"
 #include "context/steps/line.h"
 #include "context/steps/observe.h"
-#include "context/steps/template.h"
 
 /* Hex digits of the hash in the id of a step without a task. */
 #define STEP_HASH 12
@@ -46,16 +44,6 @@ static void reducing_finish(struct reducing *r)
 	ofs_tool_result_finish(&r->result);
 }
 
-static int no_memory(struct ofs_error *err)
-{
-	return ofs_error_set(err, ENOMEM, "not enough memory");
-}
-
-static uint64_t estimate_tokens(const char *text, size_t len)
-{
-	return ofs_tokens_count(text, len);
-}
-
 /* ---- looking */
 
 static int look(struct reducing *r, enum ofs_tool_rule rule)
@@ -63,9 +51,7 @@ static int look(struct reducing *r, enum ofs_tool_rule rule)
 	int failed;
 
 	ofs_observe_init(&r->o, rule, r->call);
-	failed = ofs_tool_result_open(r->call->result, r->o.rule, &r->result);
-	if (failed < 0)
-		return no_memory(r->err);
+	ofs_tool_result_open(r->call->result, r->o.rule, &r->result);
 	ofs_spool_wrap(&r->spool, r->result.content, r->result.content_len);
 	failed = ofs_content_scan(&r->spool, &r->content);
 	if (failed < 0)
@@ -74,10 +60,11 @@ static int look(struct reducing *r, enum ofs_tool_rule rule)
 	r->o.result = &r->result;
 	r->o.content = &r->content;
 	r->o.settings = r->request->settings;
-	return ofs_observe(&r->o) < 0 ? no_memory(r->err) : 0;
+	ofs_observe(&r->o);
+	return 0;
 }
 
-/* Whether the output goes into the tree: by the rule, unless a section for the tool says otherwise. */
+/* Decided by the rule, unless a section for the tool says otherwise. */
 static bool is_offloaded(const struct reducing *r)
 {
 	if (!r->content.size)
@@ -95,58 +82,49 @@ static bool is_offloaded(const struct reducing *r)
 	}
 }
 
-/* What stands for a name in the template of a section. */
-static int fill_in(void *arg, const char *name, size_t len, struct ofs_buf *out)
+/* Appends the value of a name in the template of a section. */
+static bool fill_in(const void *arg, const char *name, size_t len, struct ofs_buf *out)
 {
-	struct reducing *r = arg;
-	OFS_FREE char *key = strndup(name, len);
+	const struct reducing *r = arg;
+	OFS_FREE char *key = ofs_strndup(name, len);
+	const char *member = key;
+	struct ofs_span span;
 	json_t *value;
-	int n = 0;
+	bool found;
 
-	if (!key)
-		return -ENOMEM;
 	if (strcmp(key, "size") == 0) {
 		ofs_template_size(out, r->content.size);
-		n = 1;
-	} else if (strcmp(key, "tool") == 0)
-		n = ofs_line_append(out, r->call->tool, strlen(r->call->tool),
-				    OFS_OBSERVATION_ARG_MAX) < 0
-			    ? -ENOMEM
-			    : 1;
-	else if (strcmp(key, "observation") == 0) {
-		ofs_buf_append(out, r->o.observation.data, r->o.observation.len);
-		n = 1;
-	} else if (strncmp(key, "args.", strlen("args.")) != 0)
-		n = ofs_template_scalar(out, json_object_get(r->o.metadata, key),
-					OFS_OBSERVATION_ARG_MAX);
-	if (n == 0) {
-		const char *member =
-			strncmp(key, "args.", strlen("args.")) == 0 ? key + strlen("args.") : key;
-		struct ofs_span span = ofs_span_member(r->call->args, member);
-
-		value = span.p ? ofs_observe_scalar(span)
-			       : json_incref(json_object_get(r->o.args, member));
-		n = ofs_template_scalar(out, value, OFS_OBSERVATION_ARG_MAX);
-		json_decref(value);
+		return true;
 	}
-	return n;
+	if (strcmp(key, "tool") == 0) {
+		ofs_line_append_str(out, r->call->tool, OFS_OBSERVATION_ARG_MAX);
+		return true;
+	}
+	if (strcmp(key, "observation") == 0) {
+		ofs_buf_append(out, r->o.observation.data, r->o.observation.len);
+		return true;
+	}
+	if (strncmp(key, "args.", strlen("args.")) == 0)
+		member += strlen("args.");
+	else if (ofs_template_scalar(out, json_object_get(r->o.metadata, key),
+				     OFS_OBSERVATION_ARG_MAX))
+		return true;
+	span = ofs_span_member(r->call->args, member);
+	value = span.p ? ofs_observe_scalar(span) : json_incref(json_object_get(r->o.args, member));
+	found = ofs_template_scalar(out, value, OFS_OBSERVATION_ARG_MAX);
+	json_decref(value);
+	return found;
 }
 
-static int observe_by_template(struct reducing *r)
+static void observe_by_template(struct reducing *r)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	int n;
 
 	if (!r->setting || !r->setting->observation)
-		return 0;
-	n = ofs_template_expand(r->setting->observation, fill_in, r, &text);
-	if (n < 0)
-		return no_memory(r->err);
+		return;
+	ofs_template_expand(r->setting->observation, fill_in, r, &text);
 	r->o.observation.len = 0;
-	return ofs_line_append(&r->o.observation, (char *)text.data, text.len,
-			       OFS_OBSERVATION_MAX) < 0
-		       ? no_memory(r->err)
-		       : 0;
+	ofs_line_append(&r->o.observation, (char *)text.data, text.len, OFS_OBSERVATION_MAX);
 }
 
 /* ---- metadata */
@@ -158,67 +136,61 @@ static bool is_shown_whole(const struct reducing *r)
 
 	if (r->o.rule != OFS_TOOL_OTHER)
 		return false;
-	return ofs_line_append(&line, res->text, res->text_len, OFS_OBSERVATION_MAX) == 0 &&
-	       line.len == res->text_len && line.len == r->o.observation.len &&
+	ofs_line_append(&line, res->text, res->text_len, OFS_OBSERVATION_MAX);
+	return line.len == res->text_len && line.len == r->o.observation.len &&
 	       memcmp(line.data, r->o.observation.data, line.len) == 0;
 }
 
-/* What neither goes into the tree nor is in the observation stays in the step. */
-static int keep_output(struct reducing *r)
+/* Output that is neither stored nor in the observation stays in the step. */
+static void keep_output(struct reducing *r)
 {
 	bool dropped = r->o.rule == OFS_TOOL_WRITE && !r->o.failed;
 
 	if (dropped || !r->result.content_len || is_shown_whole(r))
-		return 0;
-	return json_object_set_new(r->o.metadata, "output",
-				   ofs_line_json_whole(r->result.content, r->result.content_len));
+		return;
+	json_object_set_new(r->o.metadata, "output",
+			    ofs_line_json_whole(r->result.content, r->result.content_len));
 }
 
-/* What the result says beside its text, unless the step says it already. */
-static int keep_rest(struct reducing *r)
+/* Keeps the members beside the result's text that the step does not have already. */
+static void keep_rest(struct reducing *r)
 {
 	json_t *rest = json_object(), *value;
 	const char *name;
-	int n = 0;
 
 	json_object_foreach(r->result.rest, name, value)
 	{
 		if (!json_equal(value, json_object_get(r->o.metadata, name)) &&
 		    !json_equal(value, json_object_get(r->o.args, name)))
-			n |= json_object_set(rest, name, value);
+			json_object_set(rest, name, value);
 	}
 	if (json_object_size(rest))
-		n |= json_object_set(r->o.metadata, "result", rest);
+		json_object_set(r->o.metadata, "result", rest);
 	json_decref(rest);
-	return n;
 }
 
-static int describe(struct reducing *r)
+static void describe(struct reducing *r)
 {
+	const struct ofs_tool_result *res = &r->result;
 	struct ofs_filetype type =
-		ofs_filetype_find(NULL, &r->content, r->result.content, r->result.content_len);
+		ofs_filetype_find(NULL, &r->content, res->content, res->content_len);
 	json_t *m = r->o.metadata;
-	int n = 0;
 
-	n |= json_object_set_new(m, "rule", json_string(ofs_tool_name(r->o.rule)));
-	n |= json_object_set_new(m, "bytes", json_integer((json_int_t)r->content.size));
-	n |= json_object_set_new(m, "lines", json_integer((json_int_t)r->content.lines));
-	n |= json_object_set_new(m, "tokens",
-				 json_integer((json_int_t)estimate_tokens(r->result.content,
-									  r->result.content_len)));
-	n |= json_object_set_new(m, "sha256", json_string(r->content.sha256));
+	json_object_set_new(m, "rule", json_string(ofs_tool_name(r->o.rule)));
+	ofs_observe_note_number(&r->o, "bytes", r->content.size);
+	ofs_observe_note_number(&r->o, "lines", r->content.lines);
+	ofs_observe_note_number(&r->o, "tokens", ofs_tokens_count(res->content, res->content_len));
+	json_object_set_new(m, "sha256", json_string(r->content.sha256));
 	if (!json_object_get(m, "mime"))
-		n |= json_object_set_new(m, "mime", json_string(type.mime));
-	if (r->result.text_len != r->result.content_len)
-		n |= json_object_set_new(m, "text_bytes",
-					 json_integer((json_int_t)r->result.text_len));
-	if (r->result.images)
-		n |= json_object_set_new(m, "images", json_integer((json_int_t)r->result.images));
-	n |= keep_rest(r);
-	return n < 0 ? no_memory(r->err) : 0;
+		json_object_set_new(m, "mime", json_string(type.mime));
+	if (res->text_len != res->content_len)
+		ofs_observe_note_number(&r->o, "text_bytes", res->text_len);
+	if (res->images)
+		ofs_observe_note_number(&r->o, "images", res->images);
+	keep_rest(r);
 }
 
-/* The members in one order, whatever order they were found in. */
+/* The members in a fixed order. */
 static json_t *in_order(json_t *found)
 {
 	static const char *const first[] = { "rule",   "bytes", "lines", "tokens",
@@ -255,24 +227,18 @@ static int store(struct reducing *r)
 	if (r->setting && r->setting->category)
 		category = r->setting->category;
 	deposit.category = q->category ? q->category : category;
-	if (q->task && asprintf(&folder, "tasks/%s/" OUTPUT_FOLDER, q->task) < 0) {
-		folder = NULL;
-		return no_memory(r->err);
-	}
+	if (q->task)
+		folder = ofs_format("tasks/%s/" OUTPUT_FOLDER, q->task);
 	deposit.folder = folder;
-	if (ofs_line_append(&title, (char *)r->o.observation.data, r->o.observation.len,
-			    TITLE_MAX) < 0)
-		return no_memory(r->err);
-	ofs_buf_append(&title, "", 1);
+	ofs_line_append(&title, (char *)r->o.observation.data, r->o.observation.len, TITLE_MAX);
 	/* So that it is found by what it is. */
-	deposit.title = (char *)title.data;
+	deposit.title = ofs_buf_str(&title);
 	offload.what = deposit.title;
 	failed = ofs_offload(&offload, &r->content, q->access, r->err, &r->done);
 	if (failed < 0)
 		return failed;
-	return json_object_set_new(r->o.metadata, "path", json_string(r->done.file.path)) < 0
-		       ? no_memory(r->err)
-		       : 0;
+	json_object_set_new(r->o.metadata, "path", json_string(r->done.file.path));
+	return 0;
 }
 
 /* ---- the step */
@@ -286,16 +252,8 @@ static int make_id(const struct ofs_tool_call *call, char **ret)
 	if (r < 0)
 		return r;
 	ofs_sha256_hex(sha, hex);
-	return asprintf(ret, "step_%.*s", STEP_HASH, hex) < 0 ? -ENOMEM : 0;
-}
-
-static char *take_buf(const struct ofs_buf *b)
-{
-	char *text = ofs_alloc(b->len + 1);
-
-	if (b->len)
-		memcpy(text, b->data, b->len);
-	return text;
+	*ret = ofs_format("step_%.*s", STEP_HASH, hex);
+	return 0;
 }
 
 static int make_step(struct reducing *r, struct ofs_step *ret)
@@ -305,10 +263,10 @@ static int make_step(struct reducing *r, struct ofs_step *ret)
 
 	step.tool_name = ofs_strdup(r->call->tool);
 	step.minimal_args = json_incref(r->o.args);
-	step.observation = take_buf(&r->o.observation);
+	step.observation = ofs_buf_steal_str(&r->o.observation);
 	step.outcome_ref = r->done.file.ref ? ofs_strdup(r->done.file.ref) : NULL;
 	step.success = !r->o.failed;
-	step.error = r->o.failed ? take_buf(&r->o.error) : NULL;
+	step.error = r->o.failed ? ofs_buf_steal_str(&r->o.error) : NULL;
 	step.has_timestamp = r->call->has_timestamp;
 	step.timestamp_ms = r->call->timestamp_ms;
 	step.metadata = in_order(r->o.metadata);
@@ -345,13 +303,13 @@ int ofs_reduce(const struct ofs_reduce_request *request, const struct ofs_tool_c
 
 	r.setting = ofs_tool_setting(request->settings, call->tool, &rule);
 	failed = look(&r, rule);
-	if (failed == 0)
-		failed = describe(&r);
-	if (failed == 0)
-		failed = observe_by_template(&r);
-	if (failed == 0 && is_offloaded(&r))
+	if (failed < 0)
+		return failed;
+	describe(&r);
+	observe_by_template(&r);
+	if (is_offloaded(&r))
 		failed = store(&r);
-	else if (failed == 0)
-		failed = keep_output(&r) < 0 ? no_memory(err) : 0;
+	else
+		keep_output(&r);
 	return failed < 0 ? failed : make_step(&r, ret);
 }

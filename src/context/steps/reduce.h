@@ -14,15 +14,15 @@
 struct ofs_reduce_request {
 	const struct ofs_settings *settings;
 	struct ofs_access *access;
-	/* The task whose history gets the step, and whose folder "outputs" the output; NULL: none. */
+	/* Its history gets the step, and its folder "outputs" the output; NULL: none. */
 	const char *task;
-	const char *category; /* of what is offloaded; NULL: as the rule has it */
+	const char *category; /* of offloaded output; NULL: that of the rule */
 };
 
 /*
- * Makes the step by the rule for the tool, and stores the output when that is worth it, or always has to be. The tree
- * is opened when something is stored. The same call and tree give the same step. After a failure there is no step in the
- * history, and no part of a file. 0 or -errno with the reason in `err`.
+ * Makes the step by the rule for the tool, and stores the output if the rule or the settings say so.
+ * The tree is opened when something is stored. The same call and tree give the same step. After a
+ * failure the history has no new step, and no part of a file. 0 or -errno with the reason in `err`.
  */
 int ofs_reduce(const struct ofs_reduce_request *request, const struct ofs_tool_call *call,
 	       struct ofs_error *err, struct ofs_step *ret);

@@ -9,9 +9,9 @@
 #include "context/steps/args.h"
 #include "context/steps/line.h"
 
-/* A member beside the text that takes more, in bytes of JSON, is not left out of what is stored. */
+/* Bytes of JSON of a member beside the text; with a longer one the whole object is stored. */
 #define REST_MAX 256
-/* Likewise all members together. */
+/* The same for all members together. */
 #define REST_TOTAL 1024
 
 /* The members that hold the text that a tool of each kind gives. */
@@ -25,7 +25,7 @@ static const char *const text_names[OFS_TOOL_COUNT] = {
 	[OFS_TOOL_VISIT] = "content text markdown body html rawcontent output result data",
 	[OFS_TOOL_SHELL] = "stdout output aggregatedoutput formattedoutput out result content text",
 };
-/* Members that the step tells in its own. */
+/* Members that the step has in its own form. */
 #define TOLD_NAMES "iserror success ok"
 #define ERROR_OUTPUT_NAMES "stderr err erroroutput"
 /* Where the members may be instead, one level down. */
@@ -83,7 +83,7 @@ static bool is_block_array(struct ofs_span array)
 	return n > 0;
 }
 
-/* Appends the texts, a line end between two where there is none. */
+/* Appends the texts, separated by newlines. */
 static void append_blocks(struct ofs_tool_result *r, struct ofs_span array)
 {
 	struct ofs_span_cursor c = ofs_span_enter(array);
@@ -111,7 +111,7 @@ static bool says_nothing(struct ofs_span value)
 	       (value.len == 2 && (*value.p == '"' || *value.p == '{' || *value.p == '['));
 }
 
-/* The value without secrets; it is short, and so not deep. NULL: no memory, or jansson has no form for it. */
+/* The value without secrets; it is short, and so not deep. NULL if jansson cannot represent it. */
 static json_t *shown_value(struct ofs_span value)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -144,8 +144,8 @@ static json_t *shown_value(struct ofs_span value)
 }
 
 /*
- * Puts what stands beside `taken` (a text, and another) into `rest`. False: it is not all short, so that it
- * can only be stored.
+ * Puts the members beside `taken` and `other` into `rest`. False if they are not all short: then the
+ * object has to be stored.
  */
 static bool take_rest(json_t *rest, struct ofs_span object, struct ofs_span taken,
 		      struct ofs_span other)
@@ -171,7 +171,7 @@ static bool take_rest(json_t *rest, struct ofs_span object, struct ofs_span take
 	return true;
 }
 
-/* The same for an object, and one that holds it (the same or nothing: none does). */
+/* The same for an object and the one around it, which may be the same. */
 static bool take_rests(struct ofs_tool_result *r, struct ofs_span outer, struct ofs_span object,
 		       struct ofs_span text, struct ofs_span errors)
 {
@@ -190,9 +190,9 @@ static bool take_rests(struct ofs_tool_result *r, struct ofs_span outer, struct 
 	return true;
 }
 
-/* The text of the object and what is beside it, when it has one. 1, 0 or -ENOMEM. */
-static int unwrap_object(struct ofs_tool_result *r, struct ofs_span outer, struct ofs_span object,
-			 enum ofs_tool_rule rule)
+/* Takes the text of the object, and the members beside it. False if it has no text. */
+static bool unwrap_object(struct ofs_tool_result *r, struct ofs_span outer, struct ofs_span object,
+			  enum ofs_tool_rule rule)
 {
 	struct ofs_span text = ofs_args_find(object, text_names[rule]), errors = { 0 };
 	struct ofs_buf *out = &r->unwrapped;
@@ -208,7 +208,7 @@ static int unwrap_object(struct ofs_tool_result *r, struct ofs_span outer, struc
 		if (!ofs_span_is_string(text))
 			text = (struct ofs_span){ 0 };
 		if (!text.p && !errors.p)
-			return 0;
+			return false;
 		if (text.p)
 			ofs_span_decode(text, out);
 	}
@@ -223,10 +223,10 @@ static int unwrap_object(struct ofs_tool_result *r, struct ofs_span outer, struc
 		r->content = r->text;
 		r->content_len = r->text_len;
 	}
-	return 1;
+	return true;
 }
 
-/* Whether a string holds this object as a container of output, and not as a text that happens to be JSON. */
+/* Whether an object in a string is a container of output, rather than output that is JSON. */
 static bool is_wrapping(struct ofs_span object, enum ofs_tool_rule rule)
 {
 	if (is_block_array(ofs_span_member(object, "content")))
@@ -237,10 +237,9 @@ static bool is_wrapping(struct ofs_span object, enum ofs_tool_rule rule)
 	return rule == OFS_TOOL_VISIT && ofs_args_find(object, "url status statuscode title").p;
 }
 
-static int unwrap(struct ofs_tool_result *r, bool in_string, enum ofs_tool_rule rule)
+static void unwrap(struct ofs_tool_result *r, bool in_string, enum ofs_tool_rule rule)
 {
 	struct ofs_span inner;
-	int n;
 
 	if (is_block_array(r->json)) {
 		append_blocks(r, r->json);
@@ -249,19 +248,17 @@ static int unwrap(struct ofs_tool_result *r, bool in_string, enum ofs_tool_rule 
 			r->content = r->text;
 			r->content_len = r->text_len;
 		}
-		return 0;
+		return;
 	}
-	if (!ofs_span_is_object(r->json) || (in_string && !is_wrapping(r->json, rule)))
-		return 0;
-	n = unwrap_object(r, r->json, r->json, rule);
-	if (n != 0)
-		return OFS_MIN(n, 0);
+	if (!ofs_span_is_object(r->json) || (in_string && !is_wrapping(r->json, rule)) ||
+	    unwrap_object(r, r->json, r->json, rule))
+		return;
 	inner = ofs_args_find(r->json, INNER_NAMES);
-	n = ofs_span_is_object(inner) ? unwrap_object(r, r->json, inner, rule) : 0;
-	return OFS_MIN(n, 0);
+	if (ofs_span_is_object(inner))
+		unwrap_object(r, r->json, inner, rule);
 }
 
-/* What the text holds, if that is an object or array; else nothing. */
+/* The object or array that the text is, or nothing. */
 static struct ofs_span look_for_json(const struct ofs_tool_result *r)
 {
 	struct ofs_span json = { 0 };
@@ -274,13 +271,11 @@ static struct ofs_span look_for_json(const struct ofs_tool_result *r)
 	return json;
 }
 
-int ofs_tool_result_open(struct ofs_span value, enum ofs_tool_rule rule,
-			 struct ofs_tool_result *ret)
+void ofs_tool_result_open(struct ofs_span value, enum ofs_tool_rule rule,
+			  struct ofs_tool_result *ret)
 {
-	OFS_CLEANUP(ofs_tool_result_finish)
 	struct ofs_tool_result r = { .content = "", .text = "" };
 	bool is_string = ofs_span_is_string(value);
-	int failed = 0;
 
 	if (is_string && !memchr(value.p, '\\', value.len)) {
 		set_text(&r, value.p + 1, value.len - 2);
@@ -297,14 +292,10 @@ int ofs_tool_result_open(struct ofs_span value, enum ofs_tool_rule rule,
 	else if (is_string && rule != OFS_TOOL_READ)
 		r.json = look_for_json(&r);
 	if (r.json.p)
-		failed = unwrap(&r, is_string, rule);
-	if (failed < 0)
-		return failed;
+		unwrap(&r, is_string, rule);
 	if (r.unwrapped.data)
 		r.text_json = rule == OFS_TOOL_READ ? (struct ofs_span){ 0 } : look_for_json(&r);
 	else
 		r.text_json = r.json;
 	*ret = r;
-	r = (struct ofs_tool_result){ 0 };
-	return 0;
 }

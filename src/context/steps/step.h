@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A step: the record of one call of a tool that stays in a prompt, and its form in JSON. */
+/* Steps: records of calls of tools that stay in a prompt, their form in JSON, and lists of them. */
 #ifndef OFS_CONTEXT_STEPS_STEP_H
 #define OFS_CONTEXT_STEPS_STEP_H
 
@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include <offloadfs/error.h>
+#include <offloadfs/tree.h>
 
 #include "base/buf.h"
 #include "context/json/span.h"
@@ -30,19 +31,49 @@ struct ofs_step {
 void ofs_step_finish(struct ofs_step *step);
 
 /*
- * Reads a step. What is missing, or is of another type, is "" or an empty object, NULL, no timestamp,
- * and success unless there is an error; members that are not a step's are left out. -EINVAL: it is no
- * object, has neither tool nor observation, or jansson has no form for what is in it.
+ * Reads a step. Members that are missing or of another type become "", an empty object, NULL, no
+ * timestamp, and success unless there is an error; unknown members are left out. -EINVAL: it is no
+ * object, has neither tool nor observation, or holds a value that jansson cannot represent.
  */
 int ofs_step_parse(struct ofs_span object, struct ofs_error *err, struct ofs_step *ret);
 
-/* Appends it as JSON on one line, without the line's end, always the same way. 0 or -errno. */
-int ofs_step_print(const struct ofs_step *step, struct ofs_buf *out);
+/* Appends the step as JSON on one line without its newline; the same step gives the same bytes. */
+void ofs_step_print(const struct ofs_step *step, struct ofs_buf *out);
 
-/* What metadata has under the name as a number that is not negative. False: it has none. */
+/* The member of metadata as a number that is not negative. False if it is none. */
 bool ofs_step_number(const struct ofs_step *step, const char *name, uint64_t *ret);
 
-/* What minimal_args, or else metadata, has under the name as a text, borrowed; NULL: neither has one. */
+/* The text that minimal_args, or else metadata, has under the name; borrowed, NULL if none. */
 const char *ofs_step_text(const struct ofs_step *step, const char *name);
+
+/* ---- lists */
+
+#define OFS_STEP_LIST_NAMED 5
+
+struct ofs_step_list {
+	struct ofs_step *steps;
+	size_t n, cap;
+	size_t n_skipped; /* files that are no steps */
+	char *skipped; /* the first OFS_STEP_LIST_NAMED of them with reasons, or NULL */
+};
+
+#define OFS_STEP_LIST_INIT          \
+	{                           \
+		NULL, 0, 0, 0, NULL \
+	}
+
+/* Fit for OFS_CLEANUP. */
+void ofs_step_list_finish(struct ofs_step_list *l);
+
+/*
+ * Adds the steps in a text: JSON lines, arrays of steps, or objects that have them as "steps".
+ * -EINVAL with the reason in `err` (may be NULL), and nothing is added, if the text is empty, not
+ * JSON, or holds something other than steps.
+ */
+int ofs_step_list_parse(struct ofs_step_list *l, const char *text, size_t len,
+			struct ofs_error *err);
+
+/* Adds a file of a task's history; one that is no step, or is unreadable, goes to `skipped`. */
+void ofs_step_list_add_file(struct ofs_step_list *l, const struct ofs_task_step *file);
 
 #endif

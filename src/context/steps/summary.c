@@ -5,7 +5,6 @@
 
 #include "base/util.h"
 #include "context/steps/line.h"
-#include "context/steps/template.h"
 #include "context/tool.h"
 
 /* In characters. */
@@ -16,7 +15,16 @@
 #define SUMMARY_REF_MAX 1000 /* it may be a path, too */
 #define SUMMARY_ALTERNATIVES 5
 
-/* Of each rule's templates the first for which nothing is missing. */
+/* Of a step in full; OUTPUT_MAX in bytes. */
+#define NAME_CHARS 64
+#define ARGS_CHARS 1024
+#define OBSERVATION_CHARS 4096
+#define ERROR_CHARS 1024
+#define OUTPUT_MAX 8192
+
+#define DEL 0x7f
+
+/* The first of a rule's templates that lacks no value is used. */
 static const char *const templates[OFS_TOOL_COUNT][SUMMARY_ALTERNATIVES] = {
 	[OFS_TOOL_OTHER] = { "{tool}({args}) -> {observation}", "{tool}({args})" },
 	[OFS_TOOL_READ] = { "Read {path} ({size})", "Read {path}" },
@@ -31,7 +39,7 @@ static const char *const templates[OFS_TOOL_COUNT][SUMMARY_ALTERNATIVES] = {
 	[OFS_TOOL_SHELL] = { "Ran `{command}` (exit {code})", "Ran `{command}`" },
 };
 
-/* The same for steps that failed, whose sizes and counts tell nothing. */
+/* For steps that failed, whose sizes and counts mean nothing. */
 static const char *const failed[OFS_TOOL_COUNT] = {
 	[OFS_TOOL_OTHER] = "{tool}({args})",
 	[OFS_TOOL_READ] = "Read {path}",
@@ -48,24 +56,22 @@ static bool is_name(const char *name, size_t len, const char *what)
 }
 
 /* "path=a.c, limit=20" */
-static int append_args(const struct ofs_step *step, struct ofs_buf *out)
+static bool append_args(const struct ofs_step *step, struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf all = OFS_BUF_INIT;
 	const char *name;
 	json_t *value;
-	int r = 0;
 
 	json_object_foreach(step->minimal_args, name, value)
 	{
 		ofs_buf_printf(&all, "%s%s=", all.len ? ", " : "", name);
-		r = ofs_template_scalar(&all, value, SUMMARY_ARG_MAX);
-		if (r < 0)
-			return r;
+		ofs_template_scalar(&all, value, SUMMARY_ARG_MAX);
 	}
-	return ofs_line_append(out, (char *)all.data, all.len, SUMMARY_ARGS_MAX);
+	ofs_line_append(out, (char *)all.data, all.len, SUMMARY_ARGS_MAX);
+	return true;
 }
 
-static int append_count(const struct ofs_step *step, struct ofs_buf *out)
+static bool append_count(const struct ofs_step *step, struct ofs_buf *out)
 {
 	static const char *const names[] = { "results", "items", "matches" };
 	uint64_t n;
@@ -75,22 +81,30 @@ static int append_count(const struct ofs_step *step, struct ofs_buf *out)
 			return ofs_template_scalar(out, json_object_get(step->metadata, names[i]),
 						   SUMMARY_VALUE_MAX);
 	}
-	return 0;
+	return false;
 }
 
-static int append_text(struct ofs_buf *out, const char *text)
+static bool append_text(struct ofs_buf *out, const char *text)
 {
-	int r;
-
-	if (!*text)
-		return 0;
-	r = ofs_line_append(out, text, strlen(text), SUMMARY_VALUE_MAX);
-	return r < 0 ? r : 1;
+	if (!text || !*text)
+		return false;
+	ofs_line_append_str(out, text, SUMMARY_VALUE_MAX);
+	return true;
 }
 
-/* What minimal_args, or else metadata, has under the name. */
-static int append_value(const struct ofs_step *step, const char *name, size_t len,
-			struct ofs_buf *out)
+static bool append_size(const struct ofs_step *step, const char *name, struct ofs_buf *out)
+{
+	uint64_t n;
+
+	if (!ofs_step_number(step, name, &n))
+		return false;
+	ofs_template_size(out, n);
+	return true;
+}
+
+/* Appends the value of the name in minimal_args, or else in metadata. */
+static bool append_value(const struct ofs_step *step, const char *name, size_t len,
+			 struct ofs_buf *out)
 {
 	bool args_alone = len > 5 && memcmp(name, "args.", 5) == 0;
 	const json_t *value;
@@ -101,7 +115,7 @@ static int append_value(const struct ofs_step *step, const char *name, size_t le
 		len -= 5;
 	}
 	if (len >= sizeof(key))
-		return 0;
+		return false;
 	memcpy(key, name, len);
 	key[len] = '\0';
 	value = json_object_get(step->minimal_args, key);
@@ -110,47 +124,39 @@ static int append_value(const struct ofs_step *step, const char *name, size_t le
 	return ofs_template_scalar(out, value, SUMMARY_VALUE_MAX);
 }
 
-static int fill_in(void *arg, const char *name, size_t len, struct ofs_buf *out)
+static bool fill_in(const void *arg, const char *name, size_t len, struct ofs_buf *out)
 {
 	const struct ofs_step *step = arg;
-	uint64_t n;
-	int r = 0;
 
 	if (is_name(name, len, "tool"))
 		return append_text(out, step->tool_name);
 	if (is_name(name, len, "observation"))
 		return append_text(out, step->observation);
 	if (is_name(name, len, "error"))
-		return append_text(out, step->error ? step->error : "");
+		return append_text(out, step->error);
 	if (is_name(name, len, "count"))
 		return append_count(step, out);
 	if (is_name(name, len, "code"))
 		return append_value(step, "exit_code", strlen("exit_code"), out);
 	if (is_name(name, len, "args"))
-		r = append_args(step, out);
-	else if (is_name(name, len, "size") &&
-		 (ofs_step_number(step, "text_bytes", &n) || ofs_step_number(step, "bytes", &n)))
-		ofs_template_size(out, n);
-	else if (is_name(name, len, "written") && ofs_step_number(step, "written", &n))
-		ofs_template_size(out, n);
-	else
-		return append_value(step, name, len, out);
-	return r < 0 ? r : 1;
+		return append_args(step, out);
+	if (is_name(name, len, "size") &&
+	    (append_size(step, "text_bytes", out) || append_size(step, "bytes", out)))
+		return true;
+	if (is_name(name, len, "written") && append_size(step, "written", out))
+		return true;
+	return append_value(step, name, len, out);
 }
 
-/* Appends a template if nothing is missing for it. 1, 0 or -errno. */
-static int try_template(const char *tpl, const struct ofs_step *step, struct ofs_buf *out)
+/* Appends a template, unless a value is missing for it. */
+static bool try_template(const char *tpl, const struct ofs_step *step, struct ofs_buf *out)
 {
 	size_t before = out->len;
-	int r;
 
-	if (!tpl)
-		return 0;
-	r = ofs_template_expand(tpl, fill_in, (void *)(uintptr_t)step, out);
-	if (r == 0)
-		return 1;
+	if (tpl && ofs_template_expand(tpl, fill_in, step, out) == 0)
+		return true;
 	out->len = before;
-	return r < 0 ? r : 0;
+	return false;
 }
 
 static enum ofs_tool_rule rule_of(const struct ofs_step *step, enum ofs_tool_rule by_name)
@@ -160,55 +166,114 @@ static enum ofs_tool_rule rule_of(const struct ofs_step *step, enum ofs_tool_rul
 	return rule ? ofs_tool_by_name(rule) : by_name;
 }
 
-/* What was done, by the rule's templates. */
-static int append_by_rule(const struct ofs_step *step, enum ofs_tool_rule rule, struct ofs_buf *out)
+/* Appends what was done, by the rule's templates. */
+static void append_by_rule(const struct ofs_step *step, enum ofs_tool_rule rule,
+			   struct ofs_buf *out)
 {
-	int r = step->success ? 0 : try_template(failed[rule], step, out);
-
-	for (size_t i = 0; i < SUMMARY_ALTERNATIVES && r == 0; i++)
-		r = try_template(templates[rule][i], step, out);
-	if (r != 0)
-		return OFS_MIN(r, 0);
+	if (!step->success && try_template(failed[rule], step, out))
+		return;
+	for (size_t i = 0; i < SUMMARY_ALTERNATIVES; i++) {
+		if (try_template(templates[rule][i], step, out))
+			return;
+	}
 	/* Not even the path, the query, ... is known. */
-	r = append_text(out, step->observation);
-	if (r == 0)
-		r = append_text(out, step->tool_name);
-	return OFS_MIN(r, 0);
+	if (!append_text(out, step->observation))
+		append_text(out, step->tool_name);
 }
 
-static int append_end(const struct ofs_step *step, struct ofs_buf *out)
+static void append_end(const struct ofs_step *step, struct ofs_buf *out)
 {
-	int r = 0;
-
 	if (!step->success)
 		ofs_buf_append_str(out, step->error && *step->error ? ": failed: " : ": failed");
 	if (!step->success && step->error)
-		r = ofs_line_append(out, step->error, strlen(step->error), SUMMARY_ERROR_MAX);
-	if (r < 0 || !step->outcome_ref)
-		return r;
+		ofs_line_append_str(out, step->error, SUMMARY_ERROR_MAX);
+	if (!step->outcome_ref)
+		return;
 	/* A step of another program may have anything there. */
 	ofs_buf_append_str(out, " [ref ");
-	r = ofs_line_append(out, step->outcome_ref, strlen(step->outcome_ref), SUMMARY_REF_MAX);
-	if (r == 0)
-		ofs_buf_append_str(out, "]");
-	return r;
+	ofs_line_append_str(out, step->outcome_ref, SUMMARY_REF_MAX);
+	ofs_buf_append_str(out, "]");
 }
 
-int ofs_summary_line(const struct ofs_step *step, const struct ofs_settings *s, struct ofs_buf *out)
+void ofs_summary_line(const struct ofs_step *step, const struct ofs_settings *s,
+		      struct ofs_buf *out)
 {
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	enum ofs_tool_rule rule;
 	const struct ofs_tool_setting *t = ofs_tool_setting(s, step->tool_name, &rule);
-	int r;
 
 	if (t && t->summary) {
-		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-
-		r = ofs_template_expand(t->summary, fill_in, (void *)(uintptr_t)step, &text);
-		if (r >= 0) /* the template may have lines */
-			r = ofs_line_append(out, (char *)text.data, text.len,
-					    4 * SUMMARY_VALUE_MAX);
+		ofs_template_expand(t->summary, fill_in, step, &text);
+		/* The template may have lines. */
+		ofs_line_append(out, (char *)text.data, text.len, 4 * SUMMARY_VALUE_MAX);
 	} else {
-		r = append_by_rule(step, rule_of(step, rule), out);
+		append_by_rule(step, rule_of(step, rule), out);
 	}
-	return r < 0 ? r : append_end(step, out);
+	append_end(step, out);
+}
+
+/* ---- in full */
+
+void ofs_summary_ref(const char *ref, struct ofs_buf *out)
+{
+	size_t before = out->len;
+
+	ofs_buf_append_str(out, ref);
+	for (size_t i = before; i < out->len; i++)
+		if (out->data[i] < ' ' || out->data[i] == DEL)
+			out->data[i] = '?';
+}
+
+/* Appends the output of a step that was not offloaded: it is nowhere else. */
+static void append_output(const struct ofs_step *step, struct ofs_buf *out)
+{
+	const char *text = json_string_value(json_object_get(step->metadata, "output"));
+	json_t *whole;
+
+	if (!text || !*text)
+		return;
+	whole = ofs_line_json_whole(text, OFS_MIN(strlen(text), OUTPUT_MAX));
+	text = json_string_value(whole);
+	while (text && *text) {
+		size_t len = strcspn(text, "\n");
+
+		ofs_buf_append_str(out, "  | ");
+		ofs_buf_append(out, text, len);
+		ofs_buf_append_str(out, "\n");
+		text += len + (text[len] == '\n');
+	}
+	json_decref(whole);
+}
+
+void ofs_summary_full(const struct ofs_step *step, struct ofs_buf *out)
+{
+	OFS_FREE char *args = json_object_size(step->minimal_args)
+				      ? json_dumps(step->minimal_args, JSON_COMPACT)
+				      : NULL;
+
+	ofs_buf_append_str(out, *step->id ? "- " : "-");
+	ofs_line_append_str(out, step->id, NAME_CHARS);
+	ofs_buf_append_str(out, *step->tool_name ? " " : "");
+	ofs_line_append_str(out, step->tool_name, NAME_CHARS);
+	if (args) {
+		ofs_buf_append_str(out, " ");
+		ofs_line_append_str(out, args, ARGS_CHARS);
+	}
+	ofs_buf_append_str(out, ": ");
+	ofs_line_append_str(out, step->observation, OBSERVATION_CHARS);
+	if (step->outcome_ref) {
+		ofs_buf_append_str(out, " [ref ");
+		ofs_summary_ref(step->outcome_ref, out);
+		ofs_buf_append_str(out, "]");
+	}
+	ofs_buf_append_str(out, "\n");
+	if (!step->success) {
+		ofs_buf_append_str(out, "  failed");
+		if (step->error && *step->error) {
+			ofs_buf_append_str(out, ": ");
+			ofs_line_append_str(out, step->error, ERROR_CHARS);
+		}
+		ofs_buf_append_str(out, "\n");
+	}
+	append_output(step, out);
 }

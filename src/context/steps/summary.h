@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The one line that stands for a step in a compacted history. */
+/* A step as a language model reads it. */
 #ifndef OFS_CONTEXT_STEPS_SUMMARY_H
 #define OFS_CONTEXT_STEPS_SUMMARY_H
 
@@ -8,12 +8,22 @@
 #include "context/steps/step.h"
 
 /*
- * Appends the line, without its end: "Read a.c (5.2 KB) [ref k3f9x2]", by the template of the step's rule
- * (metadata.rule, else what its tool's name means) or that of a section [tool NAME]. A step that failed says so
- * and why: "Read a.c: failed: no such file". The ref is there whenever the step has one. The same step gives the
- * same line. 0 or -errno.
+ * Appends the step as one line without its newline: "Read a.c (5.2 KB) [ref k3f9x2]", by the
+ * template of the step's rule (metadata.rule, else the rule of its tool's name) or of a section
+ * [tool NAME]. A failed step gives its reason: "Read a.c: failed: no such file". The ref is always
+ * shown if the step has one. The same step gives the same line.
  */
-int ofs_summary_line(const struct ofs_step *step, const struct ofs_settings *s,
-		     struct ofs_buf *out);
+void ofs_summary_line(const struct ofs_step *step, const struct ofs_settings *s,
+		      struct ofs_buf *out);
+
+/*
+ * Appends the step in full, in lines of which only the first is not indented: its name, tool and
+ * arguments, the observation with its ref; the reason of a failure; the output that is nowhere
+ * else. Each part is cut to a length of its own.
+ */
+void ofs_summary_full(const struct ofs_step *step, struct ofs_buf *out);
+
+/* Appends a ref unchanged but for control characters, so that it stays on one line. */
+void ofs_summary_ref(const char *ref, struct ofs_buf *out);
 
 #endif
