@@ -12,7 +12,7 @@ static bool is_name_byte(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '-' || (unsigned char)c >= 0x80;
 }
 
-/* Whether `name` stands in the text as a path, or as the beginning of one. */
+/* The text has `name` as a path, or as the start of one. */
 static bool names_path(const char *text, const char *name)
 {
 	size_t len = strlen(name);
@@ -26,7 +26,7 @@ static bool names_path(const char *text, const char *name)
 	return false;
 }
 
-/* Whether a command of the tool stands in the text that prints what is stored, or a pointer. */
+/* The text has a command of the tool that prints stored content or a pointer. */
 static bool names_tool(const char *text)
 {
 	static const char *const commands[] = { "slice", "show", "search", "run", "put" };

@@ -7,7 +7,7 @@
 
 #include "base/util.h"
 
-/* Of a name without its separators, longer ones are no tool's that is known. */
+/* Longer names, without their separators, are of no known tool. */
 #define NAME_MAX_KNOWN 64
 
 static const char *const canonical[OFS_TOOL_COUNT] = {
@@ -83,7 +83,7 @@ static const char *const sure[OFS_TOOL_COUNT] = {
 		"runpythoncode runcode codeinterpreter codeexecution codeexecute",
 };
 
-/* Names that mean a rule when nothing else stands before them that may give them another meaning. */
+/* Names that mean a rule unless a prefix may give them another meaning. */
 static const char *const bare[OFS_TOOL_COUNT] = {
 	[OFS_TOOL_READ] = "read view open goto readresource",
 	[OFS_TOOL_WRITE] = "write create edit insert replace patch append save",
@@ -93,15 +93,15 @@ static const char *const bare[OFS_TOOL_COUNT] = {
 	[OFS_TOOL_SHELL] = "run execute command cmd console python python3 jupyter system",
 };
 
-/* What stands before the names of tools of any kind, or those of files and shells. */
+/* Prefixes of tools of any kind, or of those for files and shells. */
 static const char neutral[] =
 	"functions function tools tool defaultapi builtin default agent fs file "
 	"files filesystem system os shell terminal";
 
-/* What is added to names, and means nothing. */
+/* Endings of names without a meaning. */
 static const char *const endings[] = { "tool", "action", "function", "observation" };
 
-/* Whether `word` of `len` bytes is one of the words in a text. */
+/* `word` of `len` bytes is one of `words`, separated by blanks. */
 static bool has_word(const char *words, const char *word, size_t len)
 {
 	const char *p = words;
@@ -162,7 +162,7 @@ static size_t cut_ending(const char *name, size_t len)
 	return len;
 }
 
-/* The rule for the name `len` bytes long; `alone`: nothing that could change its meaning stands before it. */
+/* The rule for a name of `len` bytes; `alone`: no prefix that could change its meaning. */
 static enum ofs_tool_rule rule_of(const char *name, size_t len, bool alone)
 {
 	enum ofs_tool_rule rule = OFS_TOOL_OTHER;
@@ -180,7 +180,7 @@ static enum ofs_tool_rule rule_of(const char *name, size_t len, bool alone)
 	return rule;
 }
 
-/* The rest behind the first thing that separates a name from what it belongs to; NULL: there is nothing. */
+/* The rest of the name after its first prefix and separator; NULL if it has none. */
 static const char *behind_prefix(const char *name)
 {
 	for (const char *p = name; *p; p++) {
@@ -199,7 +199,7 @@ const char *ofs_tool_own_name(const char *name)
 	return name;
 }
 
-/* Whether what stands before the name gives it no other meaning. */
+/* The prefix does not change the meaning of the name. */
 static bool is_neutral(const char *prefix, size_t len)
 {
 	char folded[NAME_MAX_KNOWN];
@@ -238,7 +238,7 @@ enum ofs_tool_rule ofs_tool_by_name(const char *name)
 	return OFS_TOOL_OTHER;
 }
 
-/* Whether two names are the same but for case and separators. */
+/* Compares without regard to case and separators. */
 static bool is_same(const char *a, const char *b)
 {
 	while (true) {
@@ -253,7 +253,7 @@ static bool is_same(const char *a, const char *b)
 	}
 }
 
-/* Whether a section of that name is about the tool itself. */
+/* The section of settings is for the tool itself, with or without its prefixes. */
 static bool is_about(const char *section, const char *tool)
 {
 	for (const char *rest = tool; rest; rest = behind_prefix(rest)) {

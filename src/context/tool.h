@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a tool does, by its name. Every harness has names of its own for the same few tools: case,
+ * Kinds of tools, by their names. Every harness has names of its own for the same few tools: case,
  * separators and the prefixes of servers ("mcp__fs__read_file") make no difference.
  */
 #ifndef OFS_CONTEXT_TOOL_H
@@ -20,10 +20,13 @@ enum ofs_tool_rule {
 	OFS_TOOL_COUNT,
 };
 
-/* The rule for a tool of that name (a NUL-terminated text of any bytes), without regard to settings. */
+/*
+ * The rule for a tool of that name (a NUL-terminated text of any bytes), without regard to
+ * settings.
+ */
 enum ofs_tool_rule ofs_tool_rule(const char *name);
 
-/* The name without what stands before it: "read_file" of "mcp__fs__read_file". It lies in `name`. */
+/* The name without its prefixes, within `name`: "read_file" of "mcp__fs__read_file". */
 const char *ofs_tool_own_name(const char *name);
 
 /* The canonical name of a rule's tool, "fs:read_file"; "other" for OFS_TOOL_OTHER. Static. */
@@ -33,8 +36,8 @@ const char *ofs_tool_name(enum ofs_tool_rule rule);
 enum ofs_tool_rule ofs_tool_by_name(const char *canonical);
 
 /*
- * The section [tool NAME] for a tool, borrowed, of several the last; NULL: there is none. `ret_rule` is the rule to
- * use: that of its `like`, else the tool's own.
+ * The section [tool NAME] for a tool (the last of several), borrowed, or NULL. `ret_rule` is the
+ * rule to use: that of its `like`, else the tool's own.
  */
 const struct ofs_tool_setting *ofs_tool_setting(const struct ofs_settings *s, const char *name,
 						enum ofs_tool_rule *ret_rule);

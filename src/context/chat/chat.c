@@ -11,9 +11,9 @@
 #include "base/util.h"
 #include "codec/hash.h"
 
-/* What a picture costs, about: services count between 85 and 1,600 by its size. */
+/* About the cost of a picture: services count between 85 and 1,600 by its size. */
 #define PICTURE_TOKENS 800
-/* A block of another kind than those that are known; its data is no text when it is longer than this. */
+/* A block of an unknown kind: longer data is no text. */
 #define BLOCK_TEXT_MAX 65536
 
 /* ---- tokens */
@@ -134,7 +134,7 @@ static struct ofs_span block_text(struct ofs_span block)
 	return ofs_span_is_string(text) ? text : (struct ofs_span){ 0 };
 }
 
-/* What a tool gave back: a string, or blocks of which those of text are strings. */
+/* The result of a tool: a string, or blocks, of which those of text are strings. */
 static void read_result(struct reading *r, struct ofs_span content, struct ofs_span id,
 			struct ofs_span name)
 {
@@ -194,7 +194,7 @@ static void read_content(struct reading *r, struct ofs_span content)
 		read_block(r, block);
 }
 
-/* What is known of a message's members. */
+/* Known members of a message. */
 struct members {
 	struct ofs_span role, type, content, name, calls, function, call_id, arguments, output;
 	struct ofs_span input, action; /* of tools that are no functions, instead of arguments */
@@ -231,7 +231,7 @@ static void take_members(struct ofs_span object, struct members *ret)
 	}
 }
 
-/* Whether a string that is not escaped ends so. */
+/* The string, if it has no escapes, ends with `with`. */
 static bool ends_with(struct ofs_span s, const char *end)
 {
 	size_t n = strlen(end);
@@ -250,7 +250,7 @@ static bool is_reasoning(const struct members *m)
 	return ofs_span_is(m->type, "reasoning");
 }
 
-/* What an item without a role is. */
+/* The kind of an item without a role. */
 static enum ofs_role role_of_item(const struct members *m)
 {
 	if (ends_with(m->type, "_call_output"))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A list of messages as it is sent to a model, read in place. Three forms are known, and may be mixed:
- * OpenAI's chat completions (role "tool", "tool_calls"), OpenAI's responses (items "function_call" and
- * "function_call_output", and the like of other tools) and Anthropic's messages (blocks "tool_use" and "tool_result"). What is not
- * known is passed through.
+ * A list of messages for a model, read in place. Three forms are known and may be mixed: OpenAI's
+ * chat completions (role "tool", "tool_calls"), OpenAI's responses (items "function_call" and
+ * "function_call_output", and similar ones of other tools) and Anthropic's messages (blocks
+ * "tool_use" and "tool_result"). Anything else is passed through.
  */
 #ifndef OFS_CONTEXT_CHAT_H
 #define OFS_CONTEXT_CHAT_H
@@ -24,24 +24,24 @@ enum ofs_role {
 	OFS_ROLE_OTHER,
 };
 
-/* What a message costs beside its text. */
+/* The cost of a message beside its text. */
 #define OFS_MESSAGE_TOKENS 4
 
 struct ofs_message {
 	struct ofs_span whole;
 	uint64_t tokens;
 	enum ofs_role role;
-	/* It holds results of calls that were made before it, and must not be parted from. */
+	/* It holds results of earlier calls, from which it must not be separated. */
 	bool answers;
-	/* There is something in it that is no result of a call. */
+	/* It has content other than results of calls. */
 	bool speaks;
-	/* A model's reasoning, which must not be parted from what follows it. */
+	/* A model's reasoning, which must not be separated from what follows it. */
 	bool leads;
-	size_t asked; /* the first message with a call that is answered in it; its own number: none */
-	size_t answered; /* the last message with an answer to a call of its own; its own number: none */
+	size_t asked; /* first message whose call it answers; else its own number */
+	size_t answered; /* last message that answers its calls; else its own number */
 };
 
-/* What a tool was called with; nothing where the chat does not say it. */
+/* A call of a tool; members that the chat does not give are nothing. */
 struct ofs_chat_call {
 	struct ofs_span id; /* a string */
 	struct ofs_span name; /* a string */
@@ -49,7 +49,7 @@ struct ofs_chat_call {
 	size_t message;
 };
 
-/* A text that a tool gave back: a string that may be replaced. A result of several parts is several of these. */
+/* A text in the result of a tool: a string that may be replaced. A result may have several. */
 struct ofs_chat_result {
 	struct ofs_span text;
 	struct ofs_span name; /* a string: of the tool, where the result itself says it */
@@ -72,27 +72,27 @@ struct ofs_chat {
 };
 
 /*
- * Reads a list, and `system`, which stands beside it (or is nothing). The text stays the caller's, and
- * in place. -EINVAL: it is not an array of objects, with the reason in `err`.
+ * Reads a list and the `system` prompt beside it (may be nothing). The text is borrowed and must
+ * not move. -EINVAL with the reason in `err` if the list is not an array of objects.
  */
 int ofs_chat_read(struct ofs_span list, struct ofs_span system, struct ofs_error *err,
 		  struct ofs_chat *ret);
 void ofs_chat_finish(struct ofs_chat *c);
 
-/* Tokens of all messages and what stands beside them. */
+/* Tokens of all messages and the system prompt beside them. */
 uint64_t ofs_chat_tokens(const struct ofs_chat *c);
 
 /*
- * Calls fn(arg, string) for each text of a message that is meant to be read: its content, and what it says in
- * blocks; not results and calls. A nonzero return ends it and is returned.
+ * Calls fn(arg, string) for each text of a message: its content and blocks of text, but not results
+ * and calls. A nonzero return stops it and is returned.
  */
 int ofs_message_texts(const struct ofs_message *m, int (*fn)(void *arg, struct ofs_span string),
 		      void *arg);
 
-/* The string that the text of a message ends with, or nothing: where more text can be added. */
+/* The last string of the text of a message, to which more can be added; or nothing. */
 struct ofs_span ofs_content_last_text(struct ofs_span content);
 
-/* Estimated tokens of what a string says. */
+/* Estimated tokens of the decoded string. */
 uint64_t ofs_span_tokens(struct ofs_span string);
 
 #endif

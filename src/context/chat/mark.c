@@ -140,7 +140,7 @@ void ofs_mark_write(const char *pointer, const char *path, struct ofs_buf *out)
 	ofs_buf_printf(out, "%s" CLOSING "%s)", pointer, path);
 }
 
-/* Lines behind the title that a brief pointer keeps: how to read it, and the first of the preview. */
+/* Bytes of a brief pointer after its title: how to read it, and the start of the preview. */
 static size_t brief_length(const struct parts *p)
 {
 	const char *start = p->text + p->title + 1, *end = p->text + p->closing, *eol = start;

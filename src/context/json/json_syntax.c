@@ -170,8 +170,8 @@ static int check_name(struct checking *c)
 }
 
 /*
- * Takes in what comes behind a value within the `depth` containers that are open: their ends, or a
- * comma and the name of the next member.
+ * Checks what follows a value within the `depth` open containers: their ends, or a comma and the
+ * name of the next member.
  */
 static int check_behind(struct checking *c, const char *open, size_t *depth)
 {
@@ -194,7 +194,7 @@ static int check_behind(struct checking *c, const char *open, size_t *depth)
 	return 0;
 }
 
-/* One value at c->p, which is behind white space; without recursion, as the depth is the text's. */
+/* One value at c->p, after white space. No recursion: the input determines the depth. */
 static int check_value(struct checking *c)
 {
 	char open[OFS_SPAN_DEPTH_MAX];

@@ -10,7 +10,7 @@ static inline bool ofs_json_is_blank(char c)
 	return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/* The value of a hex digit; -1: it is none. */
+/* The value of a hex digit, or -1. */
 static inline int ofs_json_digit(char c)
 {
 	if (c >= '0' && c <= '9')
@@ -19,7 +19,7 @@ static inline int ofs_json_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The number of the four digits behind "\u"; -1: they are not there. */
+/* The number of the four digits after "\u"; -1 if they are missing. */
 static inline int ofs_json_hex(const char *p, const char *end)
 {
 	int code = 0;

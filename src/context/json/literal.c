@@ -86,7 +86,7 @@ static size_t write_unit(const struct ofs_literal_style *s, uint32_t unit, char 
 	return 6;
 }
 
-/* The letter behind the backslash of a short escape, or 0. */
+/* The letter after the backslash of a short escape, or 0. */
 static char short_escape(const struct ofs_literal_style *s, unsigned char c)
 {
 	switch (c) {
@@ -252,7 +252,7 @@ static void learn_all(struct ofs_span string, const unsigned char *p, size_t len
 	}
 }
 
-/* Whether the style makes the string of the text. */
+/* The style turns the text into these bytes. */
 static bool gives(const struct ofs_literal_style *s, const unsigned char *p, size_t len,
 		  struct ofs_span string)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a program writes strings in JSON. There are several ways to write the same text, and each program
- * has its own: who knows which, can write the very bytes again.
+ * Styles of writing strings in JSON. The same text can be written in several ways, and each program
+ * has its own; with its style the same bytes can be written again.
  */
 #ifndef OFS_CONTEXT_JSON_LITERAL_H
 #define OFS_CONTEXT_JSON_LITERAL_H
@@ -28,19 +28,19 @@ struct ofs_literal_style {
 /* A name for a style of letters and digits. */
 void ofs_literal_style_name(const struct ofs_literal_style *style, char ret[OFS_LITERAL_NAME_MAX]);
 
-/* The style of that name. False: it is none. */
+/* The style of that name; false if there is none. */
 bool ofs_literal_style_parse(const char *name, struct ofs_literal_style *ret);
 
 /*
- * Appends a text (with halves of surrogate pairs as ofs_span_decode() has them) as a string with its quotes. Other bytes
- * that are not UTF-8 become U+FFFD.
+ * Appends a text as a string with its quotes; halves of surrogate pairs are as ofs_span_decode()
+ * writes them. Other bytes that are not UTF-8 become U+FFFD.
  */
 void ofs_literal_encode(const struct ofs_literal_style *style, const void *text, size_t len,
 			struct ofs_buf *out);
 
 /*
- * Finds the style that `string`, which says `text`, is written in. False: none of them gives these bytes. Where
- * the string does not show it, what `ret` says already is kept.
+ * Finds the style in which `string`, which decodes to `text`, is written. False if no style gives
+ * these bytes. Members of `ret` that the string does not determine keep their values.
  */
 bool ofs_literal_style_find(struct ofs_span string, const void *text, size_t len,
 			    struct ofs_literal_style *ret);

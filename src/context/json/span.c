@@ -10,9 +10,9 @@
 #include "base/util.h"
 #include "context/json/json_syntax.h"
 
-/* ---- walking; the text is known to be right */
+/* ---- walking; the text has been checked */
 
-/* Behind the string that begins at p. */
+/* The place after the string that starts at p. */
 static const char *skip_string(const char *p, const char *end)
 {
 	const char *quote = p + 1;
@@ -160,7 +160,7 @@ static size_t put_utf8(uint32_t code, char *out)
 	return 4;
 }
 
-/* What the escape at p stands for; returns the place behind it. */
+/* Decodes the escape at p; returns the place after it. */
 static const char *decode_escape(const char *p, const char *end, char *out, size_t *ret_len)
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -185,7 +185,7 @@ static const char *decode_escape(const char *p, const char *end, char *out, size
 	return p;
 }
 
-/* Writes what the string says, which takes fewer bytes than the string itself, and returns how many. */
+/* Writes the decoded string, which is shorter than the string, and returns its length. */
 static size_t decode(struct ofs_span string, char *out)
 {
 	const char *p = string.p + 1, *end = string.p + string.len - 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JSON read in place: a value is known by where it lies in the text, so that what is not changed
- * can be passed through byte for byte, and a text of 100 MB needs no tree of values beside it.
- * What is small, or made anew, is jansson's business.
+ * JSON read in place: a value is a part of the text, so that unchanged parts can be passed through
+ * byte for byte, and a text of 100 MB needs no tree of values beside it. Small or new values are
+ * handled with jansson.
  */
 #ifndef OFS_CONTEXT_JSON_SPAN_H
 #define OFS_CONTEXT_JSON_SPAN_H
@@ -16,10 +16,10 @@
 
 #include "base/buf.h"
 
-/* Arrays and objects within each other; a text with more is refused. */
+/* Levels of nesting; a text with more is refused. */
 #define OFS_SPAN_DEPTH_MAX 512
 
-/* A value in a text that somebody else holds, without the white space around it; or nothing. */
+/* A value in borrowed text, without the white space around it; or nothing. */
 struct ofs_span {
 	const char *p; /* NULL: nothing */
 	size_t len;
@@ -34,12 +34,12 @@ int ofs_span_parse(const char *text, size_t len, struct ofs_error *err, struct o
 
 /*
  * The first value of a text that has several, one after the other (JSON lines): `ret_used` is where
- * the rest begins. -ENODATA: there is white space alone.
+ * the rest starts. -ENODATA if there is only white space.
  */
 int ofs_span_parse_next(const char *text, size_t len, struct ofs_error *err, struct ofs_span *ret,
 			size_t *ret_used);
 
-/* The same from the byte `at` of the text on, where errors are told by their place in all of it. */
+/* The same from the byte `at` of the text on; errors give their place in the whole text. */
 int ofs_span_parse_at(const char *text, size_t len, size_t at, struct ofs_error *err,
 		      struct ofs_span *ret, size_t *ret_end);
 
@@ -63,33 +63,33 @@ static inline bool ofs_span_is_null(struct ofs_span s)
 	return s.len && *s.p == 'n';
 }
 
-/* Going through the elements of an array or the members of an object. */
+/* An iterator over the elements of an array or the members of an object. */
 struct ofs_span_cursor {
 	const char *p;
 	const char *end;
 };
 
-/* Begins; what is neither an array nor an object has nothing in it. */
+/* Starts; other values have no elements. */
 struct ofs_span_cursor ofs_span_enter(struct ofs_span container);
 
-/* The next element. False: there is none. */
+/* The next element; false if there is none. */
 bool ofs_span_next(struct ofs_span_cursor *c, struct ofs_span *ret);
 
-/* The next member; its name is a string. False: there is none. */
+/* The next member; its name is a string. False if there is none. */
 bool ofs_span_next_member(struct ofs_span_cursor *c, struct ofs_span *ret_name,
 			  struct ofs_span *ret);
 
-/* The value of a member; of several with that name the last, as parsers have it. Nothing: there is none. */
+/* The value of a member, the last of several with that name as in parsers; or nothing. */
 struct ofs_span ofs_span_member(struct ofs_span object, const char *name);
 
 /* The values of the members `names[0]` to `names[n - 1]`, all in one go through the object. */
 void ofs_span_members(struct ofs_span object, const char *const names[], size_t n,
 		      struct ofs_span ret[]);
 
-/* Whether it is a string that is written with escapes and says `text`. */
+/* It is a string written with escapes that decodes to `text`. */
 bool ofs_span_is_escaped(struct ofs_span s, const char *text);
 
-/* Whether it is the string `text`, in which nothing would need an escape. */
+/* It is the string `text`, in which nothing needs an escape. */
 static inline bool ofs_span_is(struct ofs_span s, const char *text)
 {
 	size_t len = strlen(text);
@@ -101,16 +101,16 @@ static inline bool ofs_span_is(struct ofs_span s, const char *text)
 }
 
 /*
- * Appends what a string says, in UTF-8; half of a surrogate pair alone becomes the three bytes that
- * UTF-8 would have for it. 0 or -ENOMEM.
+ * Appends the decoded string in UTF-8; half of a surrogate pair alone becomes the three bytes that
+ * UTF-8 would have for it.
  */
 void ofs_span_decode(struct ofs_span string, struct ofs_buf *out);
 
-/* The same as an allocated text; a NUL within ends it early. NULL: it is no string. */
+/* The same as an allocated text; a NUL within ends it early. NULL if it is no string. */
 char *ofs_span_text(struct ofs_span string);
 
 /*
- * The value as jansson's, for what is small. NULL: jansson has no form for it (a number that is too
+ * A small value as one of jansson's. NULL if jansson cannot represent it (a number that is too
  * large, half of a surrogate pair).
  */
 json_t *ofs_span_json(struct ofs_span s);

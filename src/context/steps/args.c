@@ -8,7 +8,7 @@
 #include "base/util.h"
 
 #define NAME_MAX_KNOWN 48
-/* What is shown is cut to less; a secret at the end of that is still seen whole. */
+/* More than is shown, so that a secret at the end of the shown part is seen whole. */
 #define HEAD_MAX ((size_t)16 << 10)
 
 size_t ofs_args_index(struct ofs_span name, const char *names)
@@ -52,7 +52,7 @@ struct ofs_span ofs_args_find(struct ofs_span args, const char *names)
 	return found;
 }
 
-/* How much of what is within a string's quotes ends at or behind `max` bytes, whole characters and escapes. */
+/* The length of a string's start of at least `max` bytes, in whole characters and escapes. */
 static size_t whole_part(const char *p, size_t len, size_t max)
 {
 	size_t i = 0;

@@ -10,21 +10,24 @@
 #include "context/json/span.h"
 
 /*
- * The member that has one of the names (in lower case, without separators, parted by blanks), those before going before
- * those behind; as loosely as the names of tools. Null is no value. Nothing: there is none.
+ * The value of the member with one of the names, or nothing; null is no value. The names are in
+ * lower case without separators, separated by blanks, and earlier ones take precedence; members
+ * match whatever their case and separators.
  */
 struct ofs_span ofs_args_find(struct ofs_span args, const char *names);
 
-/* Which of the names a member's name is, from 1 on; 0: none. */
+/* The position of a member's name among the names, from 1; 0 if it is none of them. */
 size_t ofs_args_index(struct ofs_span name, const char *names);
 
-/* Appends the begin of what a string says, enough for what is shown, or a number or boolean as it is. 0 or -errno. */
+/*
+ * Appends the start of the decoded string, as much as is shown, or a number or boolean unchanged.
+ */
 void ofs_args_head(struct ofs_span value, struct ofs_buf *out);
 
-/* The bytes that a string says, and its lines. Zero for what is no string. */
+/* Bytes and lines of the decoded string; 0 for other values. */
 void ofs_args_measure(struct ofs_span value, uint64_t *ret_bytes, uint64_t *ret_lines);
 
-/* How many elements or members it has. */
+/* The number of elements or members. */
 size_t ofs_args_count(struct ofs_span container);
 
 #endif

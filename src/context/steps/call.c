@@ -19,10 +19,10 @@
 #define TIME_MS_NAMES "timestampms"
 
 #define TOOL_MAX 256
-/* A larger member says nothing that is looked for. */
+/* Larger members hold nothing that is looked for. */
 #define REST_MAX ((size_t)16 << 10)
 #define TIME_TEXT_MAX 40
-/* Larger numbers are not seconds but thousandths, and so on; seconds reach this in the year 5138. */
+/* Larger numbers are milliseconds, and so on; seconds reach this in the year 5138. */
 #define TIME_SECONDS_MAX 1e11
 #define MS_PER_S 1000
 
@@ -57,7 +57,7 @@ static const char *kind_of(struct ofs_span s)
 
 /* ---- time */
 
-/* Two digits at p behind `before` (0: nothing), or -1. */
+/* The number of two digits at *p, after the character `before` unless 0; or -1. */
 static int two_digits(const char **p, char before)
 {
 	const char *at = *p;
@@ -70,7 +70,7 @@ static int two_digits(const char **p, char before)
 	return (at[0] - '0') * 10 + at[1] - '0';
 }
 
-/* What stands behind the seconds: thousandths, and the difference to UTC in seconds. False: something else. */
+/* Milliseconds and the offset from UTC in seconds, as they follow the seconds. False: neither. */
 static bool read_zone(const char *p, int *ret_ms, long *ret_offset)
 {
 	int unit = 100, hours, minutes, sign;
@@ -119,7 +119,7 @@ static bool read_iso(const char *p, int64_t *ret_ms)
 	return true;
 }
 
-/* Seconds, or thousandths of them down to billionths. */
+/* Seconds, or milliseconds down to nanoseconds. */
 static bool read_number(struct ofs_span s, int64_t *ret_ms)
 {
 	long long whole;
@@ -145,7 +145,7 @@ static bool read_number(struct ofs_span s, int64_t *ret_ms)
 	return true;
 }
 
-/* What cannot be read as a time is none. */
+/* A timestamp that cannot be read is ignored. */
 static void read_time(struct ofs_tool_call *call)
 {
 	struct ofs_span s = ofs_args_find(call->rest, TIME_NAMES);
@@ -172,7 +172,7 @@ static void read_time(struct ofs_tool_call *call)
 
 /* ---- the call */
 
-/* The parts of the object, found in one walk, since the result may be all that there is. */
+/* The parts of the object, found in one walk, since the result may be very long. */
 struct parts {
 	struct ofs_span tool, args, result;
 	size_t tool_index, args_index, result_index;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A call of a tool as a harness reports it: what was called, with what, and what came back. */
+/* A call of a tool as a harness reports it: its name, arguments and result. */
 #ifndef OFS_CONTEXT_STEPS_CALL_H
 #define OFS_CONTEXT_STEPS_CALL_H
 
@@ -12,7 +12,7 @@
 #include "context/json/span.h"
 
 struct ofs_tool_call {
-	struct ofs_span object; /* all of it; borrowed, as are the spans within */
+	struct ofs_span object; /* the whole call; borrowed, as are the spans within */
 	char *tool; /* UTF-8, not empty */
 	struct ofs_span args; /* an object */
 	struct ofs_span result; /* any value, or nothing */
@@ -27,8 +27,8 @@ struct ofs_tool_call {
 void ofs_tool_call_finish(struct ofs_tool_call *call);
 
 /*
- * Reads {"tool", "args", "result"} under the names that harnesses have for them. -EINVAL: it is no such object, and
- * `err` says why. The text that `object` lies in must outlive `ret`.
+ * Reads {"tool", "args", "result"} under the names that harnesses use. -EINVAL with the reason in
+ * `err` if it is no such object. The text that holds `object` must outlive `ret`.
  */
 int ofs_tool_call_parse(struct ofs_span object, struct ofs_error *err, struct ofs_tool_call *ret);
 

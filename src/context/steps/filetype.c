@@ -59,7 +59,7 @@ static const struct by_name by_ending[] = {
 	{ "txt text", { "text", TEXT_PLAIN } },
 };
 
-/* Of these the text that a tool gives is something made of the file, if not the file itself. */
+/* A tool gives these files as they are, or as text made from them. */
 static const struct by_name by_ending_binary[] = {
 	{ "png", { "PNG image", "image/png" } },
 	{ "jpg jpeg", { "JPEG image", "image/jpeg" } },
@@ -112,7 +112,7 @@ static const struct by_begin by_text[] = {
 	{ "<?xml", 5, { "XML", "application/xml" } },
 };
 
-/* Whether one of the words is `len` bytes of `text`, whatever their case. */
+/* Compares without regard to case. */
 static bool has_word(const char *words, const char *text, size_t len)
 {
 	for (const char *p = words; *p;) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What kind of file something is, by its name and by its first bytes. */
+/* The kind of a file, by its name and its first bytes. */
 #ifndef OFS_CONTEXT_STEPS_FILETYPE_H
 #define OFS_CONTEXT_STEPS_FILETYPE_H
 
@@ -13,8 +13,8 @@ struct ofs_filetype {
 };
 
 /*
- * `path` (NULL: none) decides, unless the content is of another nature; then `content` and the text itself. Never
- * fails: what is not known is "text" or "binary".
+ * `path` (may be NULL) decides, unless the content contradicts it; then `content` and the text do.
+ * Unknown types are "text" or "binary".
  */
 struct ofs_filetype ofs_filetype_find(const char *path, const struct ofs_content *content,
 				      const char *text, size_t len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The history of a task in the tree: tasks/TASK/history/step_NNN.json and its line, step_NNN.compact. */
+/* A task's history in the tree: tasks/TASK/history/step_NNN.json and its line, step_NNN.compact. */
 #ifndef OFS_CONTEXT_STEPS_HISTORY_H
 #define OFS_CONTEXT_STEPS_HISTORY_H
 

@@ -41,7 +41,7 @@ int ofs_template_expand(const char *tpl, ofs_template_fn fn, const void *arg, st
 /* Appends "812 bytes", "4.2 KB". */
 void ofs_template_size(struct ofs_buf *out, uint64_t bytes);
 
-/* Appends a string, number or boolean on one line of at most `max` characters. False: it is none. */
+/* Appends a string (at most `max` characters, on one line), number or boolean; false for others. */
 bool ofs_template_scalar(struct ofs_buf *out, const json_t *value, size_t max);
 
 #endif

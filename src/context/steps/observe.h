@@ -5,7 +5,7 @@
 
 #include "context/steps/observation.h"
 
-/* What is borrowed must outlive `o`. Its rule is `rule` as refined by the arguments. */
+/* The call must outlive `o`, whose rule is `rule` as refined by the arguments. */
 void ofs_observe_init(struct ofs_observing *o, enum ofs_tool_rule rule,
 		      const struct ofs_tool_call *call);
 void ofs_observe_finish(struct ofs_observing *o);

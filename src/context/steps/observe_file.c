@@ -9,9 +9,9 @@
 #define RANGE_NAMES                                                                         \
 	"offset limit startline endline line linenumber viewrange pages start end from to " \
 	"startlineoneindexed endlineoneindexed endlineoneindexedinclusive head tail"
-#define TEXT_NAMES                                                                                       \
-	"content contents text filetext newfilecontent newcontent filecontent code data body newsource " \
-	"codecontent fulltext source"
+#define TEXT_NAMES                                                                             \
+	"content contents text filetext newfilecontent newcontent filecontent code data body " \
+	"newsource codecontent fulltext source"
 #define OLD_NAMES "oldstring oldstr old oldtext search targetcontent find"
 #define NEW_NAMES \
 	"newstring newstr new newtext replace replacement replacementcontent replacementtext"
@@ -26,7 +26,7 @@
 /* "[File: setup.py (94 lines total)]", as an interface for agents shows what is open. */
 static const char open_mark[] = "[File: ";
 
-/* The name of the file that is shown, when the text says it. */
+/* The name of the open file, if the text starts with it. */
 static bool find_open(const char *text, size_t len, const char **ret, size_t *ret_len)
 {
 	const char *eol = memchr(text, '\n', len), *at, *end;
@@ -42,7 +42,7 @@ static bool find_open(const char *text, size_t len, const char **ret, size_t *re
 	return *ret_len > 0;
 }
 
-/* The path, from the arguments or from what the tool says; puts it into minimal_args. NULL: none is known. */
+/* Puts the path, from the arguments or the result, into minimal_args; NULL if there is none. */
 static const char *take_path(struct ofs_observing *o)
 {
 	const char *path = ofs_observe_take(o, OFS_OBSERVE_PATH_NAMES, "path"), *name;
@@ -175,7 +175,7 @@ static bool observe_patch(struct ofs_observing *o, const char *text, size_t len)
 	return true;
 }
 
-/* A patch may be the argument itself, or the last word of a command: ["apply_patch", "*** Begin Patch..."]. */
+/* A patch is an argument, or the last word of a command: ["apply_patch", "*** Begin Patch..."]. */
 static bool try_patch(struct ofs_observing *o)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -203,7 +203,6 @@ static void say_path(struct ofs_observing *o, const char *verb, const char *path
 		ofs_observe_say(o, "a file");
 }
 
-/* What was put in the place of what. */
 static void observe_edit(struct ofs_observing *o, const char *path)
 {
 	struct ofs_span old = ofs_args_find(o->call->args, OLD_NAMES);
@@ -249,6 +248,6 @@ void ofs_observe_write(struct ofs_observing *o)
 		observe_edit(o, path);
 	}
 	ofs_observe_say_failure(o);
-	/* What was written is on disk; only why it was not may be long. */
+	/* The content written is on disk; only the report of a failure may be long. */
 	o->offload = o->failed && ofs_observe_is_large(o);
 }

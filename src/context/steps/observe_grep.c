@@ -18,7 +18,7 @@ struct count {
 	bool has_matches, has_files;
 };
 
-/* ---- what the tool says itself */
+/* ---- counts in the text */
 
 static bool begins(const char *p, const char *end, const char *word)
 {
@@ -62,7 +62,7 @@ static bool is_sentence(const char *p, const char *end)
 
 /* ---- lines */
 
-/* The name of the file in "src/a.c:12:text" or "src/a.c-12-text" (a line near a match); 0: it is no such line. */
+/* The length of the name in "src/a.c:12:text" or "src/a.c-12-text" (context of a match), or 0. */
 static size_t file_part(const char *p, const char *end, bool *ret_match)
 {
 	for (const char *q = p; q < end; q++) {

@@ -115,7 +115,7 @@ static bool take_total(const char *p, size_t len, struct count *n)
 	return true;
 }
 
-/* Behind what draws the branches of a tree, or NULL. */
+/* The name after the drawn branches of a tree, or NULL. */
 static const char *behind_branch(const char *p, size_t len)
 {
 	static const char *const marks[] = { "\xe2\x94\x9c\xe2\x94\x80\xe2\x94\x80",
@@ -137,7 +137,7 @@ static const char *behind_branch(const char *p, size_t len)
 	return best;
 }
 
-/* A sentence about the list, and no name in it. */
+/* A sentence about the list rather than a name in it. */
 static bool is_remark(const char *p, size_t len)
 {
 	static const char *const words[] = {
@@ -171,7 +171,7 @@ static void count_name(const char *p, size_t len, struct count *n)
 		n->typed = true;
 		return;
 	}
-	/* Most names begin like none of these. */
+	/* Most names start differently. */
 	if (!strchr("[D\xf0", *p))
 		return;
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(dirs); i++) {
@@ -185,7 +185,7 @@ static void count_name(const char *p, size_t len, struct count *n)
 		n->typed |= ofs_scan_begins(p, len, files[i]);
 }
 
-/* The names of a line; ls writes several, parted by tabs or more than one blank. */
+/* The names in a line; ls separates several by tabs or more than one blank. */
 static void count_columns(const char *p, size_t len, struct count *n)
 {
 	const char *end = p + len;
@@ -257,7 +257,7 @@ static void count_lines(const char *text, size_t len, struct count *n)
 	}
 }
 
-/* What was listed; without a path it is the directory that the agent is in. */
+/* Without a path the directory is the current one. */
 static void say_place(struct ofs_observing *o)
 {
 	const char *pattern = ofs_observe_take(o, PATTERN_NAMES, "pattern");

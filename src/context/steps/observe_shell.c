@@ -22,9 +22,9 @@
 #define ERROR_END 300
 #define ERROR_LINE 200
 
-/* Where the exit code may stand in a text: in so many lines at its begin or end. */
+/* Lines at the start or end of a text that may have the exit code. */
 #define EXIT_LINES 3
-/* Or in an object within so many others. */
+/* Levels of objects that may have it. */
 #define EXIT_DEPTH 2
 #define EXIT_LINE_MAX ((size_t)300)
 
@@ -52,7 +52,7 @@ static bool find_in_object(struct ofs_span object, int depth, long long *ret)
 	return ofs_span_is_object(inner) && find_in_object(inner, depth + 1, ret);
 }
 
-/* The number behind a phrase and what separates them; `ret_rest` is what follows it. */
+/* The number after a phrase and separators; `ret_rest` is the text after it. */
 static bool number_behind(const char *p, const char *end, long long *ret, const char **ret_rest)
 {
 	bool negative;
@@ -69,7 +69,7 @@ static bool number_behind(const char *p, const char *end, long long *ret, const 
 	return true;
 }
 
-/* Whether a line is a harness's own up to the phrase: "[The command completed with exit code 1.]" */
+/* Only words of a harness may precede the phrase: "[The command completed with exit code 1.]" */
 static bool is_own_words(const char *p, const char *end)
 {
 	static const char words[] =
@@ -95,7 +95,7 @@ static bool is_own_words(const char *p, const char *end)
 	return true;
 }
 
-/* Nothing but signs, or the end of a tag, stands behind the number. */
+/* Only punctuation, or the end of a tag, may follow the number. */
 static bool is_end(const char *p, const char *end)
 {
 	if (p < end && ofs_scan_begins(p, (size_t)(end - p), "</"))
@@ -113,7 +113,7 @@ static bool find_in_line(const char *line, size_t len, long long *ret)
 					       "exited with code", "exited with status",
 					       "returncode",	   "return code",
 					       "return_code" };
-	/* What stands before these may be anything. */
+	/* Anything may precede these. */
 	static const char *const sure[] = { "non-zero exit status", "(exit" };
 	const char *end = line + OFS_MIN(len, EXIT_LINE_MAX), *rest;
 
@@ -136,10 +136,7 @@ static bool find_in_line(const char *line, size_t len, long long *ret)
 	return false;
 }
 
-/*
- * Harnesses put the exit code into the first lines, or into the last; what a program prints in between is its own
- * business.
- */
+/* Harnesses put the exit code into the first or last lines; between them is a program's output. */
 static bool find_around(const char *text, size_t len, long long *ret)
 {
 	const char *p = text, *line;
@@ -208,7 +205,7 @@ static void join_words(struct ofs_span array, struct ofs_buf *out)
 		ofs_buf_append_str(out, line);
 }
 
-/* The command in minimal_args; what it says, or NULL. */
+/* Puts the command into minimal_args; its text, or NULL. */
 static const char *take_command(struct ofs_observing *o)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -231,7 +228,7 @@ static const char *take_command(struct ofs_observing *o)
 
 /* ---- the rule */
 
-/* Without the lines at the end in which a harness says the exit code, unless there is nothing else. */
+/* Drops the last lines if a harness reports the exit code there, unless there are no others. */
 static size_t cut_exit(const char *text, size_t len)
 {
 	const char *line;
@@ -271,7 +268,7 @@ static void say_trouble(struct ofs_observing *o, const char *text, size_t len,
 	ofs_observe_say(o, " ");
 }
 
-/* What went wrong stays readable: the line that tells it, and the end of the error output. */
+/* Keeps the failure readable: the line that reports it, and the end of the error output. */
 static void say_error(struct ofs_observing *o)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf end = OFS_BUF_INIT;

@@ -156,7 +156,7 @@ void ofs_observe_search(struct ofs_observing *o)
 
 /* ---- pages */
 
-/* What a reader needs of an address: not the scheme, not a slash at its end. */
+/* Appends an address without its scheme and without a slash at its end. */
 static void say_url(struct ofs_observing *o, const char *url)
 {
 	size_t len = strlen(url);
@@ -171,7 +171,7 @@ static void say_url(struct ofs_observing *o, const char *url)
 	ofs_observe_say_text(o, url, len, OFS_OBSERVATION_ARG_MAX);
 }
 
-/* The status of HTTP, as a number or at the begin of a text: "200 OK". False: it is none. */
+/* The status of HTTP, as a number or at the start of a text: "200 OK". */
 static bool read_status(struct ofs_span s, long long *ret)
 {
 	struct ofs_span digits = s;
@@ -183,7 +183,7 @@ static bool read_status(struct ofs_span s, long long *ret)
 	return ofs_span_integer(digits, ret) && *ret >= STATUS_MIN && *ret <= STATUS_MAX;
 }
 
-/* In the members of the result, or in what the text begins with: "HTTP/1.1 200 OK". */
+/* In the members of the result, or at the start of the text: "HTTP/1.1 200 OK". */
 static bool find_status(const struct ofs_tool_result *r, long long *ret)
 {
 	struct ofs_span s =
@@ -222,7 +222,7 @@ static const char *take_url(struct ofs_observing *o)
 	return json_string_value(json_object_get(o->args, "url"));
 }
 
-/* Of the kinds of files only these say something of a page. */
+/* Other kinds of files mean nothing for a page. */
 static const char *page_kind(const struct ofs_observing *o)
 {
 	static const char *const kinds[] = { "HTML", "JSON", "XML", "PDF", "binary" };

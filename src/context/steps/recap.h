@@ -11,8 +11,8 @@
  *	- step_053 Bash {"command":"make"}: Ran make: exit 0, 20 lines output
  *
  * The same steps give the same bytes. Adding a step keeps the text up to the last line or group of
- * the older steps, as long as nothing is folded. After that the line of counts changes only with
- * about every OFS_RECAP_BLOCK-th step, since steps are folded in blocks: a prompt's cache keeps most
+ * the older steps, as long as nothing is folded. After that the line of counts changes only about
+ * every OFS_RECAP_BLOCK-th step, since steps are folded in blocks. So a prompt's cache keeps most
  * of its hits if what changes less often comes before this section.
  */
 #ifndef OFS_CONTEXT_STEPS_RECAP_H
@@ -35,9 +35,9 @@ struct ofs_recap_info {
 
 /*
  * Appends the section. All steps are in full unless they exceed `s->steps` steps or `s->tokens`
- * tokens: then only the last `s->keep` are. Over `s->budget` tokens the oldest are folded, as few as
- * possible; failures and refs always stay, even over the budget. Without steps the section is empty.
- * `ret` may be NULL.
+ * tokens: then only the last `s->keep` are. Over `s->budget` tokens the oldest are folded, as few
+ * as possible; failures and refs always stay, even over the budget. Without steps the section is
+ * empty. `ret` may be NULL.
  */
 void ofs_recap_write(const struct ofs_step_list *steps, const struct ofs_settings *s,
 		     struct ofs_buf *out, struct ofs_recap_info *ret);

@@ -20,9 +20,10 @@ struct ofs_reduce_request {
 };
 
 /*
- * Makes the step by the rule for the tool, and stores the output if the rule or the settings say so.
- * The tree is opened when something is stored. The same call and tree give the same step. After a
- * failure the history has no new step, and no part of a file. 0 or -errno with the reason in `err`.
+ * Makes the step by the rule for the tool, and stores the output if the rule or the settings say
+ * so. The tree is opened when something is stored. The same call and tree give the same step.
+ * After a failure the history has no new step, and no part of a file. 0 or -errno with the reason
+ * in `err`.
  */
 int ofs_reduce(const struct ofs_reduce_request *request, const struct ofs_tool_call *call,
 	       struct ofs_error *err, struct ofs_step *ret);

@@ -144,8 +144,8 @@ static json_t *shown_value(struct ofs_span value)
 }
 
 /*
- * Puts the members beside `taken` and `other` into `rest`. False if they are not all short: then the
- * object has to be stored.
+ * Puts the members beside `taken` and `other` into `rest`. False if they are not all short: then
+ * the object has to be stored.
  */
 static bool take_rest(json_t *rest, struct ofs_span object, struct ofs_span taken,
 		      struct ofs_span other)
@@ -226,7 +226,7 @@ static bool unwrap_object(struct ofs_tool_result *r, struct ofs_span outer, stru
 	return true;
 }
 
-/* Whether an object in a string is a container of output, rather than output that is JSON. */
+/* An object in a string may be a container of output, or output that is JSON. */
 static bool is_wrapping(struct ofs_span object, enum ofs_tool_rule rule)
 {
 	if (is_block_array(ofs_span_member(object, "content")))

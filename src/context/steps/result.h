@@ -12,8 +12,8 @@
 
 struct ofs_tool_result {
 	/*
-	 * The part to store: a decoded string; the text in an object if all else is short, and then in
-	 * `rest`; else the JSON itself.
+	 * The part to store: a decoded string; the text in an object if all else is short, and
+	 * then in `rest`; else the JSON itself.
 	 */
 	const char *content;
 	size_t content_len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small steps through text of known length that is no C string. */
+/* Scanning of text with a length, which is no C string. */
 #ifndef OFS_CONTEXT_STEPS_SCAN_H
 #define OFS_CONTEXT_STEPS_SCAN_H
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Whether the text begins with the word, whatever its case. */
+/* Compares without regard to case. */
 static inline bool ofs_scan_begins(const char *p, size_t len, const char *word)
 {
 	size_t n = strlen(word);
@@ -17,7 +17,7 @@ static inline bool ofs_scan_begins(const char *p, size_t len, const char *word)
 	return len >= n && strncasecmp(p, word, n) == 0;
 }
 
-/* The digits at *p, which moves behind them. False: there are none. */
+/* Reads the digits at *p, which moves past them. False if there are none. */
 static inline bool ofs_scan_number(const char **p, const char *end, size_t *ret)
 {
 	const char *start = *p;
@@ -38,9 +38,7 @@ static inline size_t ofs_scan_trim(const char *p, size_t len)
 	return len;
 }
 
-/*
- * The next line of the text from *p to `end`, without its end; *p moves behind it. False: there is no more.
- */
+/* The next line from *p, without its newline; *p moves past it. False if there is none. */
 static inline bool ofs_scan_line(const char **p, const char *end, const char **ret, size_t *ret_len)
 {
 	const char *eol = *p < end ? (const char *)memchr(*p, '\n', (size_t)(end - *p)) : NULL;

@@ -29,7 +29,7 @@ void ofs_step_finish(struct ofs_step *step)
 
 /* ---- reading */
 
-/* The member as an allocated text; NULL: it is no string. What jansson reads has no NUL within. */
+/* The member as an allocated text; NULL if it is no string. */
 static char *take_text(const json_t *json, const char *name)
 {
 	const char *text = json_string_value(json_object_get(json, name));
