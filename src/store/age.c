@@ -6,26 +6,32 @@
  * knows is added, and never less than nothing. So the index must know of a step soon
  * (ofs_store_keep_age()).
  */
+#include "store/age.h"
+
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/util.h"
-#include "store/internal.h"
+#include "store/inode.h"
+#include "store/inode_table.h"
+#include "store/store.h"
+#include "store/store_state.h"
+#include <pthread.h>
 
 #define DRIFT_MAX OFS_NS_PER_S /* between the clocks, that the index need not know of */
-#define KEEP_DELAY (600 * OFS_NS_PER_S)
 
 int64_t ofs_store_age(struct ofs_store *s)
 {
-	return s->age_start + (ofs_clock_boot() - s->boot_start);
+	return s->age.start + (ofs_clock_boot() - s->age.boot_start);
 }
 
 void ofs_age_open(struct ofs_store *s, const struct ofs_index_meta *meta)
 {
 	int64_t wall = ofs_clock_wall();
 
-	s->boot_start = ofs_clock_boot();
-	s->age_start = wall;
+	s->age.boot_start = ofs_clock_boot();
+	s->age.start = wall;
 	if (meta->wall_high)
-		s->age_start = meta->age + OFS_MAX(wall - meta->wall_high, 0);
+		s->age.start = meta->age + OFS_MAX(wall - meta->wall_high, 0);
 	ofs_age_kept(s, meta);
 }
 
@@ -38,8 +44,8 @@ void ofs_age_take(struct ofs_store *s, struct ofs_index_meta *meta)
 
 void ofs_age_kept(struct ofs_store *s, const struct ofs_index_meta *meta)
 {
-	s->kept_age = meta->age;
-	s->kept_wall = meta->age_wall;
+	s->age.kept_age = meta->age;
+	s->age.kept_wall = meta->age_wall;
 }
 
 /*
@@ -51,7 +57,8 @@ static int64_t age_of_record(struct ofs_store *s, int64_t time)
 {
 	if (!s->replaying)
 		return ofs_store_age(s);
-	return OFS_MIN(OFS_MAX(time - (s->kept_wall - s->kept_age), s->kept_age), s->age_start);
+	return OFS_MIN(OFS_MAX(time - (s->age.kept_wall - s->age.kept_age), s->age.kept_age),
+		       s->age.start);
 }
 
 /* To a whole second, as the index keeps it, and never to an earlier time. */
@@ -74,7 +81,7 @@ void ofs_store_use(struct ofs_store *s, uint64_t ino)
 	n = ofs_map_get(&s->inodes, ino);
 	if (n && !n->gone && age > n->row.used) {
 		/* On a full disk it is remembered in memory alone: the index would grow. */
-		if (s->tight || s->broken) {
+		if (s->reserve.tight || s->broken) {
 			n->row.used = round_up(age);
 		} else {
 			n->row.used = round_up(age + OFS_STORE_USE_AHEAD);
@@ -90,38 +97,19 @@ static bool is_further(int64_t a, int64_t b, int64_t than)
 }
 
 /* How far age and wall clock have come from what the index knows: whether it is to be told. */
-static bool age_is_stale(struct ofs_store *s, int64_t delay)
+bool ofs_age_is_stale(struct ofs_store *s, int64_t delay)
 {
 	int64_t age = ofs_store_age(s), wall = ofs_clock_wall();
 	bool stale;
 
 	pthread_mutex_lock(&s->lock);
-	stale = is_further(wall - age, s->kept_wall - s->kept_age, DRIFT_MAX) ||
-		is_further(age, s->kept_age, delay);
+	stale = is_further(wall - age, s->age.kept_wall - s->age.kept_age, DRIFT_MAX) ||
+		is_further(age, s->age.kept_age, delay);
 	pthread_mutex_unlock(&s->lock);
 	return stale;
 }
 
 bool ofs_age_is_to_be_closed(struct ofs_store *s)
 {
-	return s->closing && age_is_stale(s, DRIFT_MAX);
-}
-
-int ofs_store_keep_age(struct ofs_store *s)
-{
-	int r;
-
-	if (!age_is_stale(s, KEEP_DELAY))
-		return 0;
-	pthread_mutex_lock(&s->cycle);
-	r = s->broken ? -EIO : ofs_store_checkpoint(s, NULL);
-	/* It has taken what was removed along: no other cycle will come by for that. */
-	if (r == 0)
-		r = ofs_store_reclaim(s);
-	pthread_mutex_unlock(&s->cycle);
-	pthread_mutex_lock(&s->lock);
-	s->unsettled = true;
-	pthread_mutex_unlock(&s->lock);
-	ofs_store_tell(s);
-	return r;
+	return s->closing && ofs_age_is_stale(s, DRIFT_MAX);
 }

@@ -10,7 +10,16 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "base/xattr.h"
-#include "store/internal.h"
+#include "store/age.h"
+#include "store/content_map.h"
+#include "store/dir.h"
+#include "store/inode.h"
+#include "store/inode_table.h"
+#include "store/log.h"
+#include "store/pressure.h"
+#include "store/record.h"
+#include "store/store_state.h"
+#include "store/tombstone.h"
 
 /* An entry came or went. To a directory itself that is no use: what is in it is not used by it. */
 static void stamp_dir(struct ofs_store *s, struct ofs_inode *dir, int64_t time)
@@ -89,7 +98,7 @@ static int apply_link(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record 
 	stamp_dir(s, dir, r->time);
 	ofs_store_changed(s, n, r->time);
 	ofs_store_touch(s, n);
-	ofs_store_mark_moved(s, n->row.ino, from, r->dir);
+	ofs_class_move_add_renamed(s, n->row.ino, from, r->dir);
 	return 0;
 }
 
@@ -214,9 +223,9 @@ static int apply_rename(struct ofs_store *s, ofs_lsn lsn, const struct ofs_recor
 	n->row.ctime = r->time;
 	ofs_store_changed(s, n, r->time);
 	ofs_store_touch(s, n);
-	ofs_store_mark_moved(s, n->row.ino, from->row.ino, to->row.ino);
+	ofs_class_move_add_renamed(s, n->row.ino, from->row.ino, to->row.ino);
 	if (r->flags & RENAME_EXCHANGE)
-		ofs_store_mark_moved(s, other->row.ino, to->row.ino, from->row.ino);
+		ofs_class_move_add_renamed(s, other->row.ino, to->row.ino, from->row.ino);
 	return 0;
 }
 
@@ -230,7 +239,7 @@ static int apply_write(struct ofs_store *s, const struct ofs_record *r,
 	e = ofs_store_file(s, r->ino, &n);
 	if (e < 0)
 		return e;
-	ofs_content_cover(&n->content, &extent, s->epoch);
+	ofs_content_map_cover(&n->content, &extent, s->epoch);
 	ofs_store_set_size(s, n, OFS_MAX(n->row.size, extent.off + extent.len));
 	n->row.mtime = n->row.ctime = r->time;
 	ofs_store_changed(s, n, r->time);
@@ -255,10 +264,10 @@ static int apply_setattr(struct ofs_store *s, const struct ofs_record *r)
 		n->row.gid = r->gid;
 	if (r->flags & OFS_SET_SIZE) {
 		if (r->size < n->row.size)
-			ofs_content_truncate(&n->content, r->size, s->epoch);
+			ofs_content_map_truncate(&n->content, r->size, s->epoch);
 		if (r->size != n->row.size) {
 			ofs_store_set_size(s, n, r->size);
-			ofs_content_mark(&n->content, s->epoch);
+			ofs_content_map_mark(&n->content, s->epoch);
 			ofs_store_content_changed(s, n);
 		}
 		n->row.mtime = r->time;
@@ -278,7 +287,7 @@ static void content_edited(struct ofs_store *s, struct ofs_inode *n, const struc
 {
 	n->row.mtime = n->row.ctime = r->time;
 	ofs_store_changed(s, n, r->time);
-	ofs_content_mark(&n->content, s->epoch);
+	ofs_content_map_mark(&n->content, s->epoch);
 	ofs_store_content_changed(s, n);
 }
 
@@ -294,7 +303,7 @@ static int apply_zero(struct ofs_store *s, const struct ofs_record *r)
 	/* Of the last block nothing is left when its content ends in the range. */
 	if (end >= n->row.size)
 		to = ofs_align_up(end, OFS_BLOCK_SIZE);
-	ofs_content_zero(&n->content, r->size, to, s->epoch);
+	ofs_content_map_zero(&n->content, r->size, to, s->epoch);
 	if (r->flags & OFS_ZERO_GROW)
 		ofs_store_set_size(s, n, OFS_MAX(n->row.size, end));
 	content_edited(s, n, r);
@@ -317,11 +326,11 @@ static int apply_copy(struct ofs_store *s, const struct ofs_record *r)
 		e = ofs_store_file(s, r->ino, &n);
 	if (e < 0)
 		return e;
-	ofs_content_copy(&n->content, r->size / OFS_BLOCK_SIZE, &from->content,
-			 r->from_off / OFS_BLOCK_SIZE,
-			 ofs_align_up(r->len, OFS_BLOCK_SIZE) / OFS_BLOCK_SIZE, s->epoch);
+	ofs_content_map_copy(&n->content, r->size / OFS_BLOCK_SIZE, &from->content,
+			     r->from_off / OFS_BLOCK_SIZE,
+			     ofs_align_up(r->len, OFS_BLOCK_SIZE) / OFS_BLOCK_SIZE, s->epoch);
 	ofs_store_set_size(s, n, OFS_MAX(n->row.size, end));
-	ofs_store_mark_moved(s, n->row.ino, from->row.parent, n->row.parent);
+	ofs_class_move_add_renamed(s, n->row.ino, from->row.parent, n->row.parent);
 	same = !r->size && !r->from_off && r->len == from->row.size && r->len == n->row.size;
 	if (!same || from->on_draft_list || n->on_draft_list) {
 		content_edited(s, n, r);
@@ -428,8 +437,8 @@ int ofs_store_log(struct ofs_store *s, const struct ofs_record *r, const void *d
 	if (e < 0)
 		return e;
 	s->changes++;
-	s->moves += r->type == OFS_RECORD_RENAME || r->type == OFS_RECORD_LINK ||
-		    r->type == OFS_RECORD_SETXATTR || r->type == OFS_RECORD_REMOVEXATTR;
+	s->name_changes += r->type == OFS_RECORD_RENAME || r->type == OFS_RECORD_LINK ||
+			   r->type == OFS_RECORD_SETXATTR || r->type == OFS_RECORD_REMOVEXATTR;
 	e = ofs_store_apply(s, lsn, r, &where);
 	if (e < 0) {
 		ofs_log(LOG_ERR,

@@ -8,10 +8,23 @@
  *   2. the journal is synced before the index claims to include it (else: drafts in the index that
  *   point to nothing)
  */
+#include "store/checkpoint.h"
+
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/map.h"
+#include "base/u64_list.h"
 #include "base/util.h"
-#include "store/internal.h"
+#include "store/age.h"
+#include "store/content_map.h"
+#include "store/dir.h"
+#include "store/inode.h"
+#include "store/inode_table.h"
+#include "store/reclaim.h"
+#include "store/seal.h"
+#include "store/store_state.h"
+#include "store/tombstone.h"
+#include <pthread.h>
 
 struct entry_change {
 	struct ofs_index_dirent entry; /* owns its name */
@@ -99,7 +112,7 @@ static void take_dir(struct taken *t, const struct ofs_dir *d, uint64_t committe
 			take_entry(t, d->order[i].entry->name, d->order[i].entry);
 }
 
-static void take_content(struct taken *t, const struct ofs_content *c, uint64_t ino,
+static void take_content(struct taken *t, const struct ofs_content_map_map *c, uint64_t ino,
 			 uint64_t committed)
 {
 	size_t i;
@@ -149,9 +162,9 @@ static void checkpoint_take(struct ofs_store *s, struct checkpoint *cp)
 	cp->meta.counts = s->counts;
 	ofs_age_take(s, &cp->meta);
 	cp->ntombstones = ofs_tombstones_take(s, &cp->tombstones);
-	cp->marks = ofs_alloc(OFS_MAX(s->nmarks, (size_t)1) * sizeof(*cp->marks));
-	for (i = 0; i < s->nmarks; i++)
-		cp->marks[cp->nmarks++] = s->marks[i].ino;
+	cp->marks = ofs_alloc(OFS_MAX(s->nmoves, (size_t)1) * sizeof(*cp->marks));
+	for (i = 0; i < s->nmoves; i++)
+		cp->marks[cp->nmarks++] = s->moves[i].ino;
 	cp->list = ofs_alloc(OFS_MAX(s->dirty.n, (size_t)1) * sizeof(*cp->list));
 	for (i = 0; i < s->dirty.n; i++) {
 		const struct ofs_inode *n = s->dirty.list[i];
@@ -253,7 +266,7 @@ static void checkpoint_settle(struct ofs_store *s, const struct checkpoint *cp)
 			ofs_dir_committed(in->dir, cp->epoch);
 		if (in->content.cut_epoch <= cp->epoch)
 			in->content.cut = UINT64_MAX;
-		ofs_content_committed(&in->content, cp->epoch);
+		ofs_content_map_committed(&in->content, cp->epoch);
 		if (in->epoch > cp->epoch) {
 			s->dirty.list[n++] = in;
 			continue;
@@ -265,10 +278,10 @@ static void checkpoint_settle(struct ofs_store *s, const struct checkpoint *cp)
 		}
 	}
 	s->dirty.n = n;
-	for (i = 0, n = 0; i < s->nmarks; i++)
-		if (s->marks[i].epoch > cp->epoch)
-			s->marks[n++] = s->marks[i];
-	s->nmarks = n;
+	for (i = 0, n = 0; i < s->nmoves; i++)
+		if (s->moves[i].epoch > cp->epoch)
+			s->moves[n++] = s->moves[i];
+	s->nmoves = n;
 	n = s->dirty.n;
 	s->dirty_since = n ? ofs_clock_monotonic() : 0;
 	ofs_store_evict(s);
@@ -300,25 +313,21 @@ static void refresh_stored(struct ofs_store *s, uint64_t ino)
 	if (n)
 		n->row.stored = stored;
 	if (s->attr_changed && ofs_store_refs(s, ino) > 0) {
-		s->changed =
-			ofs_grow(s->changed, &s->cap_changed, s->nchanged + 1, sizeof(*s->changed));
-		s->changed[s->nchanged++] = ino;
+		ofs_u64_list_add(&s->changed, ino);
 	}
 	pthread_mutex_unlock(&s->lock);
 }
 
 void ofs_store_tell(struct ofs_store *s)
 {
-	OFS_FREE uint64_t *list = NULL;
-	size_t n, i;
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list changed;
 
 	pthread_mutex_lock(&s->lock);
-	list = ofs_steal(s->changed);
-	n = s->nchanged;
-	s->nchanged = s->cap_changed = 0;
+	changed = s->changed;
+	s->changed = (struct ofs_u64_list){ 0 };
 	pthread_mutex_unlock(&s->lock);
-	for (i = 0; i < n; i++)
-		s->attr_changed(s->events_arg, list[i]);
+	for (size_t i = 0; i < changed.n; i++)
+		s->attr_changed(s->events_arg, changed.at[i]);
 }
 
 static int note_recharged(void *arg, uint64_t ino)
@@ -379,7 +388,7 @@ int ofs_store_checkpoint(struct ofs_store *s, struct ofs_seal_batch *batch)
 	refresh_charges(s, &cp);
 	r = ofs_store_trim(s, false);
 	pthread_mutex_lock(&s->lock);
-	pthread_cond_broadcast(&s->room);
+	pthread_cond_broadcast(&s->room.made);
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }

@@ -14,7 +14,17 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/util.h"
-#include "store/internal.h"
+#include "store/content_map.h"
+#include "store/inode.h"
+#include "store/inode_table.h"
+#include "store/log.h"
+#include "store/pressure.h"
+#include "store/record.h"
+#include "store/room.h"
+#include "store/store.h"
+#include "store/store_state.h"
+#include "store/write.h"
+#include <pthread.h>
 
 #define COPY_MAX (UINT64_C(1) << 30) /* in one call */
 #define DATA_MAX (UINT64_C(64) << 20) /* of it as data */
@@ -70,7 +80,7 @@ static enum step copy_plan(struct copy *c, const struct ofs_inode *from, const s
 	*ret_len = share_length(c, from, to);
 	if (*ret_len)
 		return STEP_SHARE;
-	stop = ofs_content_stretch(&from->content, c->from_off, c->from_off + c->left, &data);
+	stop = ofs_content_map_stretch(&from->content, c->from_off, c->from_off + c->left, &data);
 	/* From the next block on it may be shared. */
 	if (c->from_off % OFS_BLOCK_SIZE &&
 	    c->from_off % OFS_BLOCK_SIZE == c->to_off % OFS_BLOCK_SIZE)

@@ -2,6 +2,7 @@
 #include "store/dir.h"
 
 #include "base/alloc.h"
+#include "base/map.h"
 #include "base/util.h"
 #include "codec/hash.h"
 

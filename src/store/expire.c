@@ -3,11 +3,19 @@
  * Removal by number, of what nobody holds. Whether somebody does, and the last use, are looked at
  * under the lock under which the record is made: nobody comes to it in between.
  */
+#include <pthread.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/util.h"
-#include "store/internal.h"
+#include "store/inode.h"
+#include "store/inode_names.h"
+#include "store/inode_table.h"
+#include "store/log.h"
+#include "store/pressure.h"
+#include "store/record.h"
+#include "store/store.h"
+#include "store/store_state.h"
 
 #define TIGHT_WHAT \
 	512u /* bytes: on a full disk a tombstone must not take what the file has freed */
@@ -52,7 +60,8 @@ static int expire_check(struct ofs_store *s, const struct expiry *x, struct ofs_
 		return -ENOENT;
 	if (ofs_store_refs(s, x->ino))
 		return -EBUSY;
-	if (x->guard && (x->guard->ctime != (*ret)->row.ctime || x->guard->moves != s->moves))
+	if (x->guard &&
+	    (x->guard->ctime != (*ret)->row.ctime || x->guard->moves != s->name_changes))
 		return -EAGAIN;
 	return check_unused(s, *ret, x->used);
 }
@@ -130,7 +139,7 @@ uint64_t ofs_store_moves(struct ofs_store *s)
 	uint64_t moves;
 
 	pthread_mutex_lock(&s->lock);
-	moves = s->moves;
+	moves = s->name_changes;
 	pthread_mutex_unlock(&s->lock);
 	return moves;
 }

@@ -3,6 +3,8 @@
 
 #include "base/alloc.h"
 #include "base/util.h"
+#include "store/content_map.h"
+#include "store/dir.h"
 
 struct ofs_inode *ofs_inode_create(uint64_t ino)
 {
@@ -10,7 +12,7 @@ struct ofs_inode *ofs_inode_create(uint64_t ino)
 
 	n->row.ino = ino;
 	n->row.lines = -1;
-	ofs_content_init(&n->content);
+	ofs_content_map_init(&n->content);
 	return n;
 }
 
@@ -18,7 +20,7 @@ void ofs_inode_destroy(struct ofs_inode *n)
 {
 	if (!n)
 		return;
-	ofs_content_finish(&n->content);
+	ofs_content_map_finish(&n->content);
 	ofs_dir_destroy(n->dir);
 	ofs_buf_finish(&n->xattrs);
 	free(n->row.target);

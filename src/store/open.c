@@ -4,6 +4,7 @@
  * the journal from the index's position on; frames behind the committed end of the packs are cut
  * off.
  */
+#include <pthread.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/random.h>
@@ -13,11 +14,26 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/thread.h"
+#include "base/u64_list.h"
 #include "base/util.h"
 #include "io/file.h"
-#include "store/internal.h"
+#include "store/age.h"
+#include "store/content_map.h"
+#include "store/dir.h"
+#include "store/inode.h"
+#include "store/inode_table.h"
+#include "store/log.h"
 #include "store/owner.h"
+#include "store/pressure.h"
+#include "store/reclaim.h"
+#include "store/record.h"
+#include "store/seal.h"
+#include "store/sealer.h"
+#include "store/store.h"
+#include "store/store_state.h"
+#include "store/tombstone.h"
 
 #define JOURNAL_START 8
 #define JOURNAL_MAX (UINT64_C(2) << 30)
@@ -215,7 +231,7 @@ int ofs_store_load_drafts(struct ofs_store *s)
 		r = ofs_store_file(s, d->ino, &n);
 		if (r < 0)
 			break;
-		ofs_content_cover(&n->content, &e, 0);
+		ofs_content_map_cover(&n->content, &e, 0);
 		if (!n->on_draft_list) {
 			n->written_at = monotonic_of(n->row.ctime);
 			n->on_draft_list = true;
@@ -366,14 +382,14 @@ static void init_locks(struct ofs_store *s)
 
 	pthread_mutex_init(&s->cycle, NULL);
 	pthread_mutex_init(&s->lock, NULL);
-	pthread_mutex_init(&s->reserve_lock, NULL);
+	pthread_mutex_init(&s->reserve.lock, NULL);
 	pthread_rwlockattr_init(&rw);
 	/* Readers come without end; whoever gives space back must get its turn. */
 	pthread_rwlockattr_setkind_np(&rw, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 	pthread_rwlock_init(&s->reclaim, &rw);
 	pthread_rwlockattr_destroy(&rw);
-	ofs_cond_init(&s->sealer_wake);
-	ofs_cond_init(&s->room);
+	ofs_cond_init(&s->sealer.wake);
+	ofs_cond_init(&s->room.made);
 }
 
 static void store_destroy(struct ofs_store *s)
@@ -393,14 +409,14 @@ static void store_destroy(struct ofs_store *s)
 	ofs_map_finish(&s->refs);
 	free(s->dirty.list);
 	free(s->drafts.list);
-	free(s->marks);
-	free(s->changed);
+	free(s->moves);
+	ofs_u64_list_finish(&s->changed);
 	ofs_tombstones_finish(s);
-	pthread_cond_destroy(&s->sealer_wake);
-	pthread_cond_destroy(&s->room);
+	pthread_cond_destroy(&s->sealer.wake);
+	pthread_cond_destroy(&s->room.made);
 	pthread_rwlock_destroy(&s->reclaim);
 	pthread_mutex_destroy(&s->lock);
-	pthread_mutex_destroy(&s->reserve_lock);
+	pthread_mutex_destroy(&s->reserve.lock);
 	pthread_mutex_destroy(&s->cycle);
 	ofs_io_close(&s->packs_fd);
 	ofs_io_close(&s->journal_fd);
@@ -444,7 +460,7 @@ void ofs_store_close(struct ofs_store *s)
 
 	if (!s)
 		return;
-	background = s->sealer_runs;
+	background = s->sealer.runs;
 	ofs_sealer_stop(s);
 	s->closing = true;
 	/* Whoever held an unlinked file is gone with the mount. */

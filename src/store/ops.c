@@ -3,6 +3,7 @@
  * Operations on names and attributes: check, then log. What a check loads stays loaded while the
  * lock is held.
  */
+#include <pthread.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -10,8 +11,17 @@
 #include <offloadfs/tree.h>
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/util.h"
-#include "store/internal.h"
+#include "store/dir.h"
+#include "store/inode.h"
+#include "store/inode_table.h"
+#include "store/log.h"
+#include "store/pressure.h"
+#include "store/record.h"
+#include "store/room.h"
+#include "store/store.h"
+#include "store/store_state.h"
 
 #define NLINK_MAX 65000u
 #define TARGET_MAX 4095u
@@ -130,7 +140,7 @@ int ofs_store_getattr(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret)
 	return r;
 }
 
-int ofs_store_digest(struct ofs_store *s, uint64_t ino, struct ofs_digest *ret)
+int ofs_store_get_hash(struct ofs_store *s, uint64_t ino, struct ofs_content_hash *ret)
 {
 	struct ofs_inode *n;
 	int r;

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Content: reading through the map, writing into the journal. */
+/* Reading content through its map. */
+#include "store/read.h"
+
+#include <pthread.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/util.h"
 #include "io/file.h"
-#include "store/internal.h"
+#include "store/content_map.h"
+#include "store/inode.h"
+#include "store/inode_table.h"
+#include "store/store.h"
+#include "store/store_state.h"
 
 static int fetch_chunk(struct ofs_store *s, const struct ofs_piece *p, uint8_t *to)
 {
@@ -64,10 +71,11 @@ static ssize_t map_block(struct ofs_store *s, uint64_t ino, uint64_t i, struct o
 		r = -ESTALE;
 	if (r == 0) {
 		r = (ssize_t)OFS_MIN(OFS_BLOCK_SIZE, n->row.size - off);
-		ofs_content_resolve(&n->content, off, (uint64_t)r, ret);
+		ofs_content_map_resolve(&n->content, off, (uint64_t)r, ret);
 		ret_state->version = n->version;
-		ret_state->chunk = ofs_content_chunk(&n->content, i);
-		ret_state->drafts = ofs_content_fingerprint(&n->content, off, off + OFS_BLOCK_SIZE);
+		ret_state->chunk = ofs_content_map_chunk(&n->content, i);
+		ret_state->drafts =
+			ofs_content_map_fingerprint(&n->content, off, off + OFS_BLOCK_SIZE);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return r;
@@ -116,7 +124,7 @@ static ssize_t map_read(struct ofs_store *s, uint64_t ino, size_t size, uint64_t
 	r = ofs_store_file(s, ino, &n);
 	if (r == 0) {
 		r = off < n->row.size ? (ssize_t)OFS_MIN((uint64_t)size, n->row.size - off) : 0;
-		ofs_content_resolve(&n->content, off, (uint64_t)r, ret);
+		ofs_content_map_resolve(&n->content, off, (uint64_t)r, ret);
 		if (ret_version)
 			*ret_version = n->version;
 	}
@@ -147,50 +155,8 @@ ssize_t ofs_store_read(struct ofs_store *s, uint64_t ino, void *buf, size_t size
 	return r == -OFS_EREAD ? -EIO : r;
 }
 
-static int write_record(struct ofs_store *s, uint64_t ino, const void *buf, size_t size,
-			uint64_t off)
-{
-	struct ofs_record rec = {
-		.type = OFS_RECORD_WRITE, .time = ofs_clock_wall(), .ino = ino, .size = off
-	};
-	struct ofs_inode *n;
-	int r;
-
-	pthread_mutex_lock(&s->lock);
-	r = ofs_store_file(s, ino, &n);
-	if (r == 0)
-		r = ofs_store_log(s, &rec, buf, size);
-	pthread_mutex_unlock(&s->lock);
-	return r;
-}
-
-ssize_t ofs_store_write(struct ofs_store *s, uint64_t ino, const void *buf, size_t size,
-			uint64_t off)
-{
-	size_t done = 0;
-	uint64_t end;
-	int r;
-
-	if (__builtin_add_overflow(off, size, &end) || end > (uint64_t)OFS_SIZE_MAX)
-		return -EFBIG;
-	r = ofs_store_wait_for_room(s);
-	if (r < 0)
-		return r;
-	while (done < size) {
-		size_t part = OFS_MIN(size - done, (size_t)OFS_JOURNAL_DATA_MAX);
-
-		r = write_record(s, ino, (const uint8_t *)buf + done, part, off + done);
-		if (ofs_store_is_full(r) && ofs_store_make_room(s))
-			r = write_record(s, ino, (const uint8_t *)buf + done, part, off + done);
-		if (r < 0)
-			return done ? (ssize_t)done : r;
-		done += part;
-	}
-	return (ssize_t)done;
-}
-
 /* Sums of newlines, made when first asked for and dropped when a block changes. */
-static void count_lines_before(struct ofs_content *c)
+static void count_lines_before(struct ofs_content_map_map *c)
 {
 	uint64_t sum = 0;
 	size_t i;
@@ -203,7 +169,7 @@ static void count_lines_before(struct ofs_content *c)
 	}
 }
 
-static void line_hint(const struct ofs_content *c, uint64_t line, uint64_t *ret_off,
+static void line_hint(const struct ofs_content_map_map *c, uint64_t line, uint64_t *ret_off,
 		      uint64_t *ret_line)
 {
 	size_t lo = 0, hi = c->nblocks - 1;

@@ -13,9 +13,14 @@
  *   3. space is given back while nobody holds `reclaim` (else: a reader has the place, and gets what
  *      is there afterwards)
  */
+#include "store/reclaim.h"
+
 #include "base/alloc.h"
 #include "base/util.h"
-#include "store/internal.h"
+#include "store/content_map.h"
+#include "store/pressure.h"
+#include "store/store_state.h"
+#include <pthread.h>
 
 /*
  * Nothing in a segment is needed any more; one that holds this much is then not kept for the room
@@ -42,7 +47,7 @@ static struct span *draft_spans(struct ofs_store *s, size_t *ret_n)
 	size_t cap = 0, n = 0, i, k;
 
 	for (i = 0; i < s->drafts.n; i++) {
-		const struct ofs_content *c = &s->drafts.list[i]->content;
+		const struct ofs_content_map_map *c = &s->drafts.list[i]->content;
 
 		for (k = 0; k < c->nextents; k++) {
 			const struct ofs_journal_data *d = &c->extents[k].data;
@@ -99,16 +104,16 @@ static int trim_journal(struct ofs_store *s, ofs_lsn reached, uint64_t leftover)
 	pthread_rwlock_wrlock(&s->reclaim);
 	pthread_mutex_lock(&s->lock);
 	for (i = 0; i < s->drafts.n; i++)
-		keep = OFS_MIN(keep, ofs_content_oldest(&s->drafts.list[i]->content));
+		keep = OFS_MIN(keep, ofs_content_map_oldest(&s->drafts.list[i]->content));
 	pthread_mutex_unlock(&s->lock);
 	if (keep == reached && ofs_journal_end(s->journal) == reached)
 		r = ofs_journal_rotate(s->journal, leftover);
 	/* No room for a new segment: what the old one does not need is given back below. */
-	if (ofs_store_is_full(r) && s->tight)
+	if (ofs_store_is_full(r) && s->reserve.tight)
 		r = 0;
 	trim = r == 0 && ofs_journal_can_trim(s->journal, keep);
 	pthread_rwlock_unlock(&s->reclaim);
-	if (r == 0 && s->tight)
+	if (r == 0 && s->reserve.tight)
 		r = punch_journal(s, reached);
 	if (!trim)
 		return r;

@@ -11,14 +11,24 @@
  * A copy is written first and the index switched to it in one transaction; the old frame is then
  * without a live chunk and is reclaimed like any other.
  */
+#include "store/repack.h"
+
+#include <pthread.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/util.h"
 #include "codec/hash.h"
 #include "io/file.h"
-#include "store/internal.h"
+#include "store/checkpoint.h"
+#include "store/inode.h"
+#include "store/inode_table.h"
+#include "store/packer.h"
+#include "store/read.h"
+#include "store/scrub.h"
+#include "store/store_state.h"
 
 #define STEP_BYTES (8u << 20) /* of content that one step moves, about */
 #define STEP_BYTES_DENSE (1u << 20) /* of content that it compresses densely */

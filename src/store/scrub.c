@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading back what was written long ago, so that damage is known while it can still be mended. */
+#include "store/scrub.h"
+
 #include "base/log.h"
 #include "base/util.h"
 #include "codec/hash.h"
 #include "io/file.h"
-#include "store/internal.h"
+#include "store/read.h"
+#include "store/store_state.h"
+#include <pthread.h>
 
 /* The chunks of a frame as the index has them, compared one by one with its content. */
 struct comparison {

@@ -4,13 +4,23 @@
  * drafts changed meanwhile stays a draft; the others of its file are sealed nonetheless, so that a
  * file that is written without end does not hold the journal.
  */
+#include "store/seal.h"
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/util.h"
 #include "codec/hash.h"
 #include "io/file.h"
-#include "store/internal.h"
+#include "store/content_map.h"
+#include "store/inode.h"
+#include "store/inode_table.h"
+#include "store/packer.h"
+#include "store/pressure.h"
+#include "store/read.h"
+#include "store/store_state.h"
+#include <pthread.h>
 
 #define BATCH_BYTES (UINT64_C(64) << 20) /* of drafts in one batch */
 #define BATCH_BYTES_TIGHT (UINT64_C(2) << 20) /* each gives back more than it took */
@@ -85,7 +95,7 @@ static int batch_create(struct ofs_store *s, struct ofs_seal_batch **ret)
 	int r;
 
 	b->store = s;
-	b->max = s->tight ? BATCH_BYTES_TIGHT : BATCH_BYTES;
+	b->max = s->reserve.tight ? BATCH_BYTES_TIGHT : BATCH_BYTES;
 	b->buf = ofs_alloc(OFS_BLOCK_SIZE);
 	b->whole = ofs_sha256_create();
 	r = b->whole ? ofs_packer_create(s, &b->packer) : -ENOMEM;
@@ -117,11 +127,11 @@ static bool inode_is_due(const struct ofs_inode *n, const struct ofs_seal_when *
 {
 	if (n->gone)
 		return false;
-	if (when->pressed && ofs_content_has_drafts(&n->content))
+	if (when->pressed && ofs_content_map_has_drafts(&n->content))
 		return true;
 	if (n->written_at > when->now - when->delay)
 		return false;
-	return ofs_content_has_drafts(&n->content) || digest_is_due(n, when);
+	return ofs_content_map_has_drafts(&n->content) || digest_is_due(n, when);
 }
 
 bool ofs_seal_is_due(struct ofs_store *s, const struct ofs_seal_when *when)
@@ -146,7 +156,7 @@ static void file_add_block(struct sealed_file *f, uint64_t index)
 static void batch_add(struct ofs_seal_batch *b, const struct ofs_inode *n,
 		      const struct ofs_seal_when *when)
 {
-	const struct ofs_content *c = &n->content;
+	const struct ofs_content_map_map *c = &n->content;
 	uint64_t blocks = block_count(n->row.size), i;
 	struct sealed_file *f;
 	size_t e;
@@ -415,8 +425,8 @@ static void install_block(struct ofs_seal_batch *b, struct ofs_inode *n, uint32_
 
 	/* The same hole may lie over something else by now. */
 	if (!block->state.drafts ||
-	    ofs_content_chunk(&n->content, block->index) != block->state.chunk ||
-	    ofs_content_fingerprint(&n->content, from, to) != block->state.drafts)
+	    ofs_content_map_chunk(&n->content, block->index) != block->state.chunk ||
+	    ofs_content_map_fingerprint(&n->content, from, to) != block->state.drafts)
 		return;
 	if (block->packed != NOT_PACKED) {
 		c = ofs_packer_chunk(b->packer, block->packed);
@@ -425,11 +435,11 @@ static void install_block(struct ofs_seal_batch *b, struct ofs_inode *n, uint32_
 	}
 	/* Content that was there already may have been there for something shorter-lived. */
 	if (c->id && c->class < class)
-		ofs_store_mark(b->store, n->row.ino);
-	ofs_content_set_block(&n->content, block->index, c, epoch);
-	ofs_content_uncover(&n->content, from, to, epoch);
+		ofs_class_move_add(b->store, n->row.ino);
+	ofs_content_map_set_block(&n->content, block->index, c, epoch);
+	ofs_content_map_uncover(&n->content, from, to, epoch);
 	for (i = 0; i < block->state.nlost; i++)
-		ofs_content_cover(&n->content, &block->state.lost[i], epoch);
+		ofs_content_map_cover(&n->content, &block->state.lost[i], epoch);
 	if (block->state.nlost)
 		ofs_log(LOG_ERR,
 			"inode %llu: some of bytes %llu to %llu cannot be read and are lost",
@@ -437,7 +447,7 @@ static void install_block(struct ofs_seal_batch *b, struct ofs_inode *n, uint32_
 			(unsigned long long)to - 1);
 }
 
-static int64_t sum_lines(const struct ofs_content *c)
+static int64_t sum_lines(const struct ofs_content_map_map *c)
 {
 	int64_t sum = 0;
 	size_t i;
@@ -447,7 +457,7 @@ static int64_t sum_lines(const struct ofs_content *c)
 	return sum;
 }
 
-static bool has_lost(const struct ofs_content *c)
+static bool has_lost(const struct ofs_content_map_map *c)
 {
 	size_t i;
 
@@ -467,9 +477,9 @@ static void install_whole(struct ofs_store *s, struct ofs_inode *n, const struct
 	memcpy(n->row.sha, f->sha, sizeof(n->row.sha));
 	if (f->has_sha || f->digest || f->sparse) {
 		n->on_draft_list = false;
-		ofs_content_uncover(&n->content, OFS_CONTENT_END, UINT64_MAX, s->epoch);
+		ofs_content_map_uncover(&n->content, OFS_CONTENT_END, UINT64_MAX, s->epoch);
 	} else {
-		ofs_content_mark(&n->content, s->epoch);
+		ofs_content_map_mark(&n->content, s->epoch);
 	}
 }
 
@@ -485,9 +495,9 @@ static void install_file(struct ofs_seal_batch *b, const struct sealed_file *f)
 		install_block(b, n, f->class, &f->blocks[i]);
 	if (f->nsealed)
 		ofs_store_touch(s, n);
-	if (!f->done || n->version != f->version || ofs_content_has_drafts(&n->content)) {
+	if (!f->done || n->version != f->version || ofs_content_map_has_drafts(&n->content)) {
 		/* What changed meanwhile may have left no draft: it is still to be looked at. */
-		ofs_content_mark(&n->content, s->epoch);
+		ofs_content_map_mark(&n->content, s->epoch);
 		return;
 	}
 	install_whole(s, n, f);

@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* When to seal, to write a checkpoint and to repack: the background thread and its cycle. */
+#include "store/sealer.h"
+
+#include <pthread.h>
 #include <malloc.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "base/util.h"
-#include "store/internal.h"
+#include "store/age.h"
+#include "store/checkpoint.h"
+#include "store/pressure.h"
+#include "store/reclaim.h"
+#include "store/repack.h"
+#include "store/scrub.h"
+#include "store/seal.h"
+#include "store/store.h"
+#include "store/store_state.h"
 
 #define CHECKPOINT_AGE (5 * OFS_NS_PER_S) /* a change waits at most this long for the index */
 #define BATCHES_MAX 8 /* in one cycle, under pressure */
@@ -38,7 +49,7 @@ static bool store_is_dirty(struct ofs_store *s)
 	bool dirty;
 
 	pthread_mutex_lock(&s->lock);
-	dirty = s->dirty.n > 0 || s->nmarks > 0;
+	dirty = s->dirty.n > 0 || s->nmoves > 0;
 	pthread_mutex_unlock(&s->lock);
 	return dirty;
 }
@@ -91,12 +102,12 @@ static int run_cycle(struct ofs_store *s, const struct ofs_seal_when *when, bool
 
 	if (s->broken)
 		return -EIO;
-	r = s->tight ? 0 : seal_all(s, when, &sealed);
+	r = s->reserve.tight ? 0 : seal_all(s, when, &sealed);
 	if (r == 0)
 		r = finish_cycle(s, checkpoint, sealed);
 	if (ofs_store_is_full(r))
 		ofs_reserve_release(s);
-	if (s->tight) {
+	if (s->reserve.tight) {
 		r = squeeze(s, when);
 		ofs_reserve_fill(s);
 	}
@@ -111,10 +122,31 @@ int ofs_store_cycle(struct ofs_store *s, const struct ofs_seal_when *when, bool 
 	r = run_cycle(s, when, always_checkpoint);
 	pthread_mutex_unlock(&s->cycle);
 	pthread_mutex_lock(&s->lock);
-	s->cycle_error = r;
-	s->cycles++;
+	s->room.error = r;
+	s->room.cycles++;
 	s->unsettled = true;
-	pthread_cond_broadcast(&s->room);
+	pthread_cond_broadcast(&s->room.made);
+	pthread_mutex_unlock(&s->lock);
+	ofs_store_tell(s);
+	return r;
+}
+
+#define KEEP_DELAY (600 * OFS_NS_PER_S) /* of the age clock, that a start need not know of */
+
+int ofs_store_keep_age(struct ofs_store *s)
+{
+	int r;
+
+	if (!ofs_age_is_stale(s, KEEP_DELAY))
+		return 0;
+	pthread_mutex_lock(&s->cycle);
+	r = s->broken ? -EIO : ofs_store_checkpoint(s, NULL);
+	/* It has taken what was removed along: no other cycle will come by for that. */
+	if (r == 0)
+		r = ofs_store_reclaim(s);
+	pthread_mutex_unlock(&s->cycle);
+	pthread_mutex_lock(&s->lock);
+	s->unsettled = true;
 	pthread_mutex_unlock(&s->lock);
 	ofs_store_tell(s);
 	return r;
@@ -169,14 +201,14 @@ static void sealer_wait(struct sealer *se)
 	struct ofs_store *s = se->store;
 	int64_t until = ofs_clock_monotonic() + se->pause;
 
-	if (!s->drafts.n && !s->dirty.n && !s->unsettled && !s->squeezed) {
+	if (!s->drafts.n && !s->dirty.n && !s->unsettled && !s->room.wanted) {
 		if (!s->scrub_ms) {
-			pthread_cond_wait(&s->sealer_wake, &s->lock);
+			pthread_cond_wait(&s->sealer.wake, &s->lock);
 			return;
 		}
 		until = OFS_MAX(until, se->scrub_at);
 	}
-	ofs_cond_wait_until(&s->sealer_wake, &s->lock, until);
+	ofs_cond_wait_until(&s->sealer.wake, &s->lock, until);
 }
 
 /* `lock` held. */
@@ -188,8 +220,8 @@ static enum work choose_work(struct sealer *se, struct ofs_seal_when *when)
 	when->delay = OFS_MAX(s->seal_delay_ms, 1u) * OFS_NS_PER_MS;
 	when->pressed = ofs_store_is_pressed(s);
 	/* A writer found the disk full: what can be given back is, at the cost of writing it anew. */
-	if (s->squeezed) {
-		s->squeezed = false;
+	if (s->room.wanted) {
+		s->room.wanted = false;
 		when->pressed = true;
 		return WORK_SQUEEZE;
 	}
@@ -232,9 +264,9 @@ static int squeeze_step(struct ofs_store *s, const struct ofs_seal_when *when)
 	ofs_reserve_release(s);
 	r = ofs_store_cycle(s, when, true);
 	pthread_mutex_lock(&s->lock);
-	s->squeezed_changes = changes;
-	s->squeezes++;
-	pthread_cond_broadcast(&s->room);
+	s->room.changes = changes;
+	s->room.rounds++;
+	pthread_cond_broadcast(&s->room.made);
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }
@@ -285,10 +317,10 @@ static void *sealer_main(void *arg)
 	se.pause = se.tick;
 	se.scrub_at = se.quiet_since + SCRUB_START;
 	pthread_mutex_lock(&s->lock);
-	while (!s->stop) {
+	while (!s->sealer.stop) {
 		if (se.pause)
 			sealer_wait(&se);
-		work = s->stop ? WORK_NONE : choose_work(&se, &when);
+		work = s->sealer.stop ? WORK_NONE : choose_work(&se, &when);
 		if (work == WORK_NONE) {
 			se.pause = se.tick;
 			continue;
@@ -306,22 +338,22 @@ int ofs_store_start(struct ofs_store *s)
 	int r;
 
 	ofs_reserve_fill(s);
-	r = ofs_thread_start(&s->sealer, "sealer", sealer_main, s);
-	s->sealer_runs = r == 0;
+	r = ofs_thread_start(&s->sealer.thread, "sealer", sealer_main, s);
+	s->sealer.runs = r == 0;
 	return r;
 }
 
 void ofs_sealer_stop(struct ofs_store *s)
 {
-	if (!s->sealer_runs)
+	if (!s->sealer.runs)
 		return;
 	pthread_mutex_lock(&s->lock);
-	s->stop = true;
-	pthread_cond_signal(&s->sealer_wake);
-	pthread_cond_broadcast(&s->room);
+	s->sealer.stop = true;
+	pthread_cond_signal(&s->sealer.wake);
+	pthread_cond_broadcast(&s->room.made);
 	pthread_mutex_unlock(&s->lock);
-	pthread_join(s->sealer, NULL);
-	s->sealer_runs = false;
+	pthread_join(s->sealer.thread, NULL);
+	s->sealer.runs = false;
 }
 
 int ofs_store_seal(struct ofs_store *s)

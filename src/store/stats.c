@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Figures: what is in the store, what it costs, and how full its disk is. */
+#include <pthread.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include "base/util.h"
 #include "io/file.h"
-#include "store/internal.h"
+#include "store/pressure.h"
+#include "store/store.h"
+#include "store/store_state.h"
 
 #define BLOCK 4096u /* as st_blksize */
 #define INODE_COST 512u /* bytes that an inode takes in the index, and a little more */
@@ -45,9 +48,9 @@ static void stats_of_memory(struct ofs_store *s, struct ofs_store_stats *ret)
 	}
 	ret->cached = s->inodes.count;
 	ret->held = s->held;
-	ret->tight = s->tight;
+	ret->tight = s->reserve.tight;
 	ret->broken = s->broken;
-	ret->error = s->sync_error ? s->sync_error : s->cycle_error;
+	ret->error = s->sync_error ? s->sync_error : s->room.error;
 	pthread_mutex_unlock(&s->lock);
 }
 

@@ -81,7 +81,7 @@ struct ofs_attr {
 };
 
 /* What is known of the whole content. */
-struct ofs_digest {
+struct ofs_content_hash {
 	bool has_sha;
 	uint8_t sha[32];
 	int64_t lines; /* newline characters; -1: not counted yet */
@@ -97,7 +97,7 @@ int ofs_store_hold(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret);
 uint64_t ofs_store_forget(struct ofs_store *s, uint64_t ino, uint64_t n);
 
 int ofs_store_getattr(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret);
-int ofs_store_digest(struct ofs_store *s, uint64_t ino, struct ofs_digest *ret);
+int ofs_store_get_hash(struct ofs_store *s, uint64_t ino, struct ofs_content_hash *ret);
 
 /* Gives back the memory that looking at many inodes has filled. */
 void ofs_store_relax(struct ofs_store *s);

@@ -7,8 +7,11 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/util.h"
-#include "store/internal.h"
+#include "store/store.h"
+#include "store/store_state.h"
+#include <pthread.h>
 
 void ofs_tombstone_add(struct ofs_store *s, uint64_t ino, int64_t time, const void *what,
 		       size_t len)

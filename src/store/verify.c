@@ -4,15 +4,24 @@
  * of more than one block against the hash of its whole. `cycle` is held for one frame or file at a
  * time, so that the store goes on living meanwhile.
  */
+#include <pthread.h>
 #include <fcntl.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/util.h"
 #include "codec/hash.h"
 #include "io/file.h"
-#include "store/internal.h"
+#include "store/checkpoint.h"
+#include "store/content_map.h"
+#include "store/inode.h"
+#include "store/packer.h"
+#include "store/read.h"
+#include "store/scrub.h"
+#include "store/store.h"
+#include "store/store_state.h"
 
 struct verification {
 	struct ofs_store *store;
@@ -112,7 +121,7 @@ static int verify_index(struct verification *v)
 
 	/* The index is to know of everything, if it can: what is repaired must not be changed again. */
 	pthread_mutex_lock(&s->lock);
-	dirty = s->dirty.n || s->nmarks;
+	dirty = s->dirty.n || s->nmoves;
 	pthread_mutex_unlock(&s->lock);
 	r = dirty && !s->broken ? ofs_store_checkpoint(s, NULL) : 0;
 	if (r < 0 && repair)
@@ -332,13 +341,13 @@ static int verify_file(struct verification *v, uint64_t ino, bool draft)
 {
 	struct ofs_store *s = v->store;
 	uint8_t sha[OFS_SHA256_SIZE];
-	struct ofs_digest digest;
+	struct ofs_content_hash digest;
 	struct ofs_attr attr;
 	int r;
 
 	r = ofs_store_getattr(s, ino, &attr);
 	if (r == 0)
-		r = ofs_store_digest(s, ino, &digest);
+		r = ofs_store_get_hash(s, ino, &digest);
 	/* -EUCLEAN: what the index lacks of it has been told already. */
 	if (r < 0)
 		return r == -ENOENT || r == -EUCLEAN ? 0 : r;
@@ -429,7 +438,7 @@ static bool verify_begin(struct ofs_store *s)
 int ofs_store_verify(struct ofs_store *s, const struct ofs_verify *how,
 		     struct ofs_verify_counts *ret)
 {
-	struct verification v = { .store = s, .how = how, .at_rest = !s->sealer_runs };
+	struct verification v = { .store = s, .how = how, .at_rest = !s->sealer.runs };
 	int r;
 
 	if (!verify_begin(s))

@@ -18,9 +18,18 @@
 #include "base/util.h"
 #include "index/vfs.h"
 #include "io/failpoint.h"
-#include "store/content.h"
-#include "store/internal.h"
+#include "store/checkpoint.h"
+#include "store/content_map.h"
+#include "store/inode_names.h"
+#include "store/log.h"
+#include "store/read.h"
+#include "store/reclaim.h"
+#include "store/repack.h"
+#include "store/scrub.h"
+#include "store/seal.h"
+#include "store/sealer.h"
 #include "store/store.h"
+#include "store/store_state.h"
 
 #define KIB 1024u
 #define MIB (1024u * KIB)
@@ -194,9 +203,9 @@ static inline void seal(void)
 
 static inline bool has_sha(uint64_t ino)
 {
-	struct ofs_digest d;
+	struct ofs_content_hash d;
 
-	cr_assert_eq(ofs_store_digest(s, ino, &d), 0);
+	cr_assert_eq(ofs_store_get_hash(s, ino, &d), 0);
 	return d.has_sha;
 }
 

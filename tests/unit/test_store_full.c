@@ -88,7 +88,7 @@ static bool can_write(uint64_t ino)
 
 static bool is_not_tight(uint64_t arg)
 {
-	return !s->tight;
+	return !s->reserve.tight;
 }
 
 static void start_store(void)

@@ -16,8 +16,8 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "index/vfs.h"
-#include "store/content.h"
-#include "store/internal.h"
+#include "store/content_map.h"
+#include "store/store_state.h"
 #include "store/store.h"
 
 static char dir[] = "/tmp/ofs-test-XXXXXX";

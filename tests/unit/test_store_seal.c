@@ -300,13 +300,13 @@ Test(store_seal, a_large_file_that_was_written_at_once_has_its_hash_at_once)
 Test(store_seal, the_hash_of_a_large_file_waits_until_it_was_quiet_for_longer)
 {
 	struct ofs_seal_when when;
-	struct ofs_digest first, second;
+	struct ofs_content_hash first, second;
 	uint64_t f;
 
 	open_store();
 	f = make_noise(OFS_ROOT_INO, "f", 8 * BLOCK, 1);
 	seal();
-	cr_assert_eq(ofs_store_digest(s, f, &first), 0);
+	cr_assert_eq(ofs_store_get_hash(s, f, &first), 0);
 	put_noise(f, BLOCK, 100, 2);
 	when = quiet_for(f, OFS_NS_PER_MS);
 	cycle(&when);
@@ -315,7 +315,7 @@ Test(store_seal, the_hash_of_a_large_file_waits_until_it_was_quiet_for_longer)
 	when = quiet_for(f, OFS_NS_PER_MS + 8 * BLOCK * 16);
 	cycle(&when);
 	cr_assert(has_sha(f) && is_sealed(f));
-	cr_assert_eq(ofs_store_digest(s, f, &second), 0);
+	cr_assert_eq(ofs_store_get_hash(s, f, &second), 0);
 	cr_assert_neq(memcmp(first.sha, second.sha, 32), 0);
 	put_noise(f, BLOCK, 100, 3);
 	when = quiet_for(f, OFS_NS_PER_MS);
@@ -325,7 +325,7 @@ Test(store_seal, the_hash_of_a_large_file_waits_until_it_was_quiet_for_longer)
 	cr_assert(has_sha(f), "what was left to do is remembered and done");
 	put_noise(f, 0, 8 * BLOCK, 1);
 	seal();
-	cr_assert_eq(ofs_store_digest(s, f, &second), 0);
+	cr_assert_eq(ofs_store_get_hash(s, f, &second), 0);
 	cr_assert_eq(memcmp(first.sha, second.sha, 32), 0, "equal content has an equal hash");
 }
 
@@ -589,7 +589,7 @@ static void grow_by_a_hole(uint64_t ino)
 
 Test(store_seal, a_file_that_grew_by_a_hole_meanwhile_is_hashed_after_a_restart)
 {
-	struct ofs_digest digest;
+	struct ofs_content_hash digest;
 	uint64_t f;
 
 	open_store();
@@ -599,6 +599,6 @@ Test(store_seal, a_file_that_grew_by_a_hole_meanwhile_is_hashed_after_a_restart)
 	close_store();
 	open_store();
 	seal();
-	cr_assert_eq(ofs_store_digest(s, f, &digest), 0);
+	cr_assert_eq(ofs_store_get_hash(s, f, &digest), 0);
 	cr_assert(digest.has_sha, "nobody knew that there was something left to do");
 }

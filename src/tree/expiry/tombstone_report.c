@@ -72,9 +72,9 @@ void ofs_tombstone_format(struct ofs_tree *t, const struct ofs_attr *file,
 			  enum ofs_verdict verdict, struct ofs_buf *out)
 {
 	const char *path = (const char *)place->path.data;
-	struct ofs_digest digest = { .lines = -1 };
+	struct ofs_content_hash digest = { .lines = -1 };
 	uint8_t head[HEAD] = { VERSION, (uint8_t)reason_of(verdict) };
-	int r = ofs_store_digest(t->store, file->ino, &digest);
+	int r = ofs_store_get_hash(t->store, file->ino, &digest);
 
 	if (r == 0 && digest.lines >= 0)
 		head[2] |= FLAG_LINES;

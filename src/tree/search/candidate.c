@@ -119,7 +119,7 @@ int ofs_search_add(struct ofs_search *s, uint64_t ino, const struct ofs_passages
 		   double relevance)
 {
 	OFS_CLEANUP(candidate_finish) struct candidate c = { .place.path = OFS_BUF_INIT };
-	struct ofs_digest digest = { .has_sha = false };
+	struct ofs_content_hash digest = { .has_sha = false };
 	struct ofs_answer answer;
 	int r;
 
@@ -130,7 +130,7 @@ int ofs_search_add(struct ofs_search *s, uint64_t ino, const struct ofs_passages
 	    !matches(s->query, p, &c))
 		return 0;
 	/* A list by filters names every copy of a content. */
-	if (s->query->wanted && ofs_store_digest(s->tree->store, ino, &digest) < 0)
+	if (s->query->wanted && ofs_store_get_hash(s->tree->store, ino, &digest) < 0)
 		return 0;
 	answer = (struct ofs_answer){
 		.attr = &c.attr,

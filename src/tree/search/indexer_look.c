@@ -136,7 +136,7 @@ static int look_at_kept(struct ofs_look *l, const struct ofs_attr *file, const c
 			enum ofs_look_how how)
 {
 	struct ofs_fts_file known = { 0 };
-	struct ofs_digest digest;
+	struct ofs_content_hash digest;
 	bool early;
 	int r;
 
@@ -148,7 +148,7 @@ static int look_at_kept(struct ofs_look *l, const struct ofs_attr *file, const c
 	/* The change time is that of content, names and labels alike. */
 	if (r > 0 && known.stamp && known.stamp == file->ctime)
 		return OFS_LOOKED;
-	r = ofs_store_digest(l->tree->store, file->ino, &digest);
+	r = ofs_store_get_hash(l->tree->store, file->ino, &digest);
 	if (r < 0)
 		return r;
 	early = file->size && !digest.has_sha;

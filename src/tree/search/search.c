@@ -155,10 +155,10 @@ static int scan_tail(struct walk *w, const struct ofs_attr *file, struct ofs_pas
 {
 	struct ofs_tree *t = w->search->tree;
 	uint64_t off = file->size - SUMMARY_READ;
-	struct ofs_digest digest;
+	struct ofs_content_hash digest;
 	size_t at, len;
 	ssize_t n;
-	int r = ofs_store_digest(t->store, file->ino, &digest);
+	int r = ofs_store_get_hash(t->store, file->ino, &digest);
 
 	if (r < 0 || digest.lines < 0)
 		return r;

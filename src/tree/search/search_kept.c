@@ -279,9 +279,9 @@ static bool is_current(struct lookup *k, uint64_t ino, const uint8_t sha[32])
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { .path = OFS_BUF_INIT };
 	struct ofs_tree *t = k->search->tree;
-	struct ofs_digest digest;
+	struct ofs_content_hash digest;
 	struct ofs_attr attr;
-	int r = ofs_store_digest(t->store, ino, &digest);
+	int r = ofs_store_get_hash(t->store, ino, &digest);
 
 	if (r == 0)
 		r = ofs_place_of(t, ino, &place);

@@ -47,10 +47,10 @@ static int attr_ref(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_
 static int attr_sha256(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
 {
 	char hex[2 * OFS_SHA256_SIZE + 1];
-	struct ofs_digest digest;
+	struct ofs_content_hash digest;
 	int r;
 
-	r = ofs_store_digest(t->store, file->ino, &digest);
+	r = ofs_store_get_hash(t->store, file->ino, &digest);
 	if (r < 0)
 		return r;
 	if (!file->size)

@@ -120,14 +120,14 @@ static int find_line(struct scan *s, uint64_t line, uint64_t *ret_off, bool *ret
 int ofs_source_lines(const struct ofs_source *src, uint64_t *ret)
 {
 	OFS_CLEANUP(scan_finish) struct scan s = { .src = src };
-	struct ofs_digest digest = { .lines = -1 };
+	struct ofs_content_hash digest = { .lines = -1 };
 	uint64_t newlines, end;
 	uint8_t last = '\n';
 	ssize_t n;
 	int r = 0;
 
 	if (!src->text)
-		r = ofs_store_digest(src->tree->store, src->attr.ino, &digest);
+		r = ofs_store_get_hash(src->tree->store, src->attr.ino, &digest);
 	if (r < 0)
 		return r;
 	newlines = (uint64_t)digest.lines;

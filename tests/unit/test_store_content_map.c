@@ -4,12 +4,12 @@
 
 #include "base/alloc.h"
 #include "base/util.h"
-#include "store/content.h"
+#include "store/content_map.h"
 
 /* Whether a draft covers a part of block `i`. */
-static bool is_draft(const struct ofs_content *c, uint64_t i)
+static bool is_draft(const struct ofs_content_map_map *c, uint64_t i)
 {
-	return ofs_content_fingerprint(c, i * OFS_BLOCK_SIZE, (i + 1) * OFS_BLOCK_SIZE) != 0;
+	return ofs_content_map_fingerprint(c, i * OFS_BLOCK_SIZE, (i + 1) * OFS_BLOCK_SIZE) != 0;
 }
 
 #define SPACE (3 * OFS_BLOCK_SIZE + 1000)
@@ -55,7 +55,7 @@ static size_t blob_add(const uint8_t *data, uint32_t len)
 }
 
 struct world {
-	struct ofs_content map;
+	struct ofs_content_map_map map;
 	uint8_t *bytes; /* SPACE of them; zeros behind `size` */
 	uint64_t size;
 	uint64_t epoch;
@@ -63,7 +63,7 @@ struct world {
 
 static void world_init(struct world *w)
 {
-	ofs_content_init(&w->map);
+	ofs_content_map_init(&w->map);
 	w->bytes = ofs_alloc(SPACE);
 	w->size = 0;
 	w->epoch = 1;
@@ -71,7 +71,7 @@ static void world_init(struct world *w)
 
 static void world_finish(struct world *w)
 {
-	ofs_content_finish(&w->map);
+	ofs_content_map_finish(&w->map);
 	free(w->bytes);
 	while (nblobs)
 		free(blobs[--nblobs].data);
@@ -106,7 +106,7 @@ static void expect_bytes(const struct world *w, uint64_t off, uint64_t len)
 	OFS_FREE uint8_t *got = ofs_alloc(len + 1);
 	uint64_t at = 0;
 
-	ofs_content_resolve(&w->map, off, len, &pieces);
+	ofs_content_map_resolve(&w->map, off, len, &pieces);
 	for (size_t i = 0; i < pieces.n; i++) {
 		cr_assert_eq(pieces.list[i].at, at, "seed %lu step %d: a gap", seed, step);
 		cr_assert_gt(pieces.list[i].len, 0);
@@ -120,7 +120,7 @@ static void expect_bytes(const struct world *w, uint64_t off, uint64_t len)
 			     off + i);
 }
 
-static bool covered(const struct ofs_content *c, uint64_t from, uint64_t to)
+static bool covered(const struct ofs_content_map_map *c, uint64_t from, uint64_t to)
 {
 	for (size_t i = 0; i < c->nextents; i++)
 		if (c->extents[i].off < to && c->extents[i].off + c->extents[i].len > from)
@@ -130,7 +130,7 @@ static bool covered(const struct ofs_content *c, uint64_t from, uint64_t to)
 
 static void expect_sound(const struct world *w)
 {
-	const struct ofs_content *c = &w->map;
+	const struct ofs_content_map_map *c = &w->map;
 	uint64_t end = 0, oldest = UINT64_MAX, weight = 0;
 
 	for (size_t i = 0; i < c->nextents; i++) {
@@ -144,7 +144,7 @@ static void expect_sound(const struct world *w)
 		}
 	}
 	cr_assert_eq(c->draft_bytes, weight, "seed %lu step %d", seed, step);
-	cr_assert_eq(ofs_content_oldest(c), oldest, "seed %lu step %d", seed, step);
+	cr_assert_eq(ofs_content_map_oldest(c), oldest, "seed %lu step %d", seed, step);
 	for (uint64_t i = 0; i < BLOCKS; i++)
 		cr_assert_eq(is_draft(c, i),
 			     covered(c, i * OFS_BLOCK_SIZE, (i + 1) * OFS_BLOCK_SIZE),
@@ -158,7 +158,7 @@ static void draft(struct world *w, uint64_t off, uint32_t len)
 		.off = off, .len = len, .data = { pos + 1, len + 10 }, .data_off = 5
 	};
 
-	ofs_content_cover(&w->map, &e, ++w->epoch);
+	ofs_content_map_cover(&w->map, &e, ++w->epoch);
 	memcpy(w->bytes + off, blobs[pos - 1].data + 5, len);
 	w->size = OFS_MAX(w->size, off + len);
 }
@@ -167,7 +167,7 @@ static void punch(struct world *w, uint64_t off, uint64_t len)
 {
 	struct ofs_extent e = { .off = off, .len = len };
 
-	ofs_content_cover(&w->map, &e, ++w->epoch);
+	ofs_content_map_cover(&w->map, &e, ++w->epoch);
 	memset(w->bytes + off, 0, len);
 	w->size = OFS_MAX(w->size, off + len);
 }
@@ -175,7 +175,7 @@ static void punch(struct world *w, uint64_t off, uint64_t len)
 static void resize(struct world *w, uint64_t size)
 {
 	if (size < w->size) {
-		ofs_content_truncate(&w->map, size, ++w->epoch);
+		ofs_content_map_truncate(&w->map, size, ++w->epoch);
 		memset(w->bytes + size, 0, w->size - size);
 	}
 	w->size = size;
@@ -187,7 +187,7 @@ static void put_block(struct world *w, uint64_t i, uint32_t len)
 	uint64_t start = i * OFS_BLOCK_SIZE;
 
 	chunk.id = blob_add(w->bytes + start, len);
-	ofs_content_set_block(&w->map, i, &chunk, ++w->epoch);
+	ofs_content_map_set_block(&w->map, i, &chunk, ++w->epoch);
 }
 
 static bool is_zeros(const uint8_t *p, uint64_t len)
@@ -204,13 +204,13 @@ static void seal(struct world *w)
 		if (!is_draft(&w->map, i))
 			continue;
 		if (is_zeros(w->bytes + start, OFS_MIN(OFS_BLOCK_SIZE, w->size - start)))
-			ofs_content_set_block(&w->map, i, &hole, ++w->epoch);
+			ofs_content_map_set_block(&w->map, i, &hole, ++w->epoch);
 		else
 			put_block(w, i, (uint32_t)OFS_MIN(OFS_BLOCK_SIZE, w->size - start));
 	}
-	ofs_content_drop_drafts(&w->map, ++w->epoch);
+	ofs_content_map_drop_drafts(&w->map, ++w->epoch);
 	cr_assert_eq(w->map.draft_bytes, 0);
-	cr_assert_eq(ofs_content_oldest(&w->map), UINT64_MAX);
+	cr_assert_eq(ofs_content_map_oldest(&w->map), UINT64_MAX);
 }
 
 /* Near a block's border more often than not. */
@@ -271,10 +271,10 @@ Test(store_content, an_empty_map_reads_as_zeros)
 	expect_sound(&w);
 	expect_bytes(&w, 0, SPACE);
 	expect_bytes(&w, 77, 0);
-	ofs_content_truncate(&w.map, 0, 1);
-	ofs_content_drop_drafts(&w.map, 1);
+	ofs_content_map_truncate(&w.map, 0, 1);
+	ofs_content_map_drop_drafts(&w.map, 1);
 	expect_bytes(&w, 0, SPACE);
-	cr_assert_eq(ofs_content_find(&w.map, 0), 0);
+	cr_assert_eq(ofs_content_map_find(&w.map, 0), 0);
 	world_finish(&w);
 }
 
@@ -284,7 +284,7 @@ Test(store_content, a_draft_of_no_length_is_none)
 	struct world w;
 
 	world_init(&w);
-	ofs_content_cover(&w.map, &e, 5);
+	ofs_content_map_cover(&w.map, &e, 5);
 	cr_assert_eq(w.map.nextents, 0);
 	cr_assert_eq(w.map.drafts_epoch, 0);
 	world_finish(&w);
@@ -303,7 +303,7 @@ Test(store_content, find_gives_the_first_extent_that_ends_behind)
 	draft(&w, 200, 50);
 	draft(&w, 100, 50);
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(cases); i++)
-		cr_assert_eq(ofs_content_find(&w.map, cases[i].off), cases[i].index, "off %lu",
+		cr_assert_eq(ofs_content_map_find(&w.map, cases[i].off), cases[i].index, "off %lu",
 			     cases[i].off);
 	world_finish(&w);
 }
@@ -329,15 +329,15 @@ Test(store_content, oldest_follows_what_is_left)
 	world_init(&w);
 	draft(&w, 0, 100);
 	draft(&w, 200, 100);
-	cr_assert_eq(ofs_content_oldest(&w.map), 2);
+	cr_assert_eq(ofs_content_map_oldest(&w.map), 2);
 	draft(&w, 10, 50);
-	cr_assert_eq(ofs_content_oldest(&w.map), 2);
+	cr_assert_eq(ofs_content_map_oldest(&w.map), 2);
 	draft(&w, 0, 100);
-	cr_assert_eq(ofs_content_oldest(&w.map), 3);
+	cr_assert_eq(ofs_content_map_oldest(&w.map), 3);
 	resize(&w, 150);
-	cr_assert_eq(ofs_content_oldest(&w.map), 5);
+	cr_assert_eq(ofs_content_map_oldest(&w.map), 5);
 	punch(&w, 0, 100);
-	cr_assert_eq(ofs_content_oldest(&w.map), UINT64_MAX);
+	cr_assert_eq(ofs_content_map_oldest(&w.map), UINT64_MAX);
 	cr_assert_eq(w.map.draft_bytes, 0);
 	world_finish(&w);
 }
@@ -393,13 +393,13 @@ Test(store_content, blocks_that_are_not_listed_are_holes)
 	world_init(&w);
 	memset(w.bytes + 2 * OFS_BLOCK_SIZE, 'y', 5);
 	chunk.id = blob_add(w.bytes + 2 * OFS_BLOCK_SIZE, 5);
-	ofs_content_set_block(&w.map, 2, &chunk, 9);
+	ofs_content_map_set_block(&w.map, 2, &chunk, 9);
 	cr_assert_eq(w.map.nblocks, 1);
 	cr_assert_eq(w.map.blocks[0].index, 2);
 	cr_assert_eq(w.map.blocks[0].epoch, 9);
 	expect_bytes(&w, 0, SPACE);
-	ofs_content_set_block(&w.map, UINT64_C(1) << 26, &chunk, 9);
-	ofs_content_set_block(&w.map, 1000, &chunk, 9);
+	ofs_content_map_set_block(&w.map, UINT64_C(1) << 26, &chunk, 9);
+	ofs_content_map_set_block(&w.map, 1000, &chunk, 9);
 	cr_assert_eq(w.map.nblocks, 3);
 	cr_assert_eq(w.map.blocks[1].index, 1000);
 	world_finish(&w);
@@ -414,7 +414,7 @@ Test(store_content, dropped_drafts_show_the_blocks_again)
 	w.size = 100;
 	put_block(&w, 0, 100);
 	draft(&w, 50, 100);
-	ofs_content_drop_drafts(&w.map, 7);
+	ofs_content_map_drop_drafts(&w.map, 7);
 	cr_assert_eq(w.map.drafts_epoch, 7);
 	memset(w.bytes, 0, 150);
 	memset(w.bytes, 'z', 100);

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* The inodes in memory: loading, stamping, reference counts, eviction. */
+#include "store/inode_table.h"
+
+#include <pthread.h>
 #include <dirent.h>
 #include <malloc.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/util.h"
-#include "store/internal.h"
+#include "store/content_map.h"
+#include "store/dir.h"
+#include "store/inode.h"
+#include "store/store.h"
+#include "store/store_state.h"
 
 #define INODES_MAX 65536 /* in memory, above which clean ones are dropped */
 #define NEAR 4 /* numbers between inodes that count as one after the other */
@@ -17,6 +25,24 @@ void ofs_inode_list_add(struct ofs_inode_list *l, struct ofs_inode *n)
 {
 	l->list = ofs_grow(l->list, &l->cap, l->n + 1, sizeof(*l->list));
 	l->list[l->n++] = n;
+}
+
+int ofs_store_xattrs(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
+{
+	struct ofs_inode *n;
+	int r;
+
+	r = ofs_store_inode(s, ino, &n);
+	if (r < 0)
+		return r;
+	if (!n->xattrs_loaded) {
+		r = ofs_index_get_xattrs(s->index, ino, &n->xattrs);
+		if (r < 0)
+			return r;
+		n->xattrs_loaded = true;
+	}
+	*ret = n;
+	return 0;
 }
 
 struct ofs_inode *ofs_store_add_inode(struct ofs_store *s, uint64_t ino)
@@ -128,7 +154,7 @@ int ofs_store_dir(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
 
 static int load_block(void *arg, uint64_t block, const struct ofs_index_chunk *c)
 {
-	ofs_content_set_block(arg, block, c, 0);
+	ofs_content_map_set_block(arg, block, c, 0);
 	return 0;
 }
 
@@ -150,7 +176,7 @@ static int load_first(void *arg, uint64_t ino, const struct ofs_index_chunk *c)
 
 	if (!is_short(n))
 		return 0;
-	ofs_content_set_block(&n->content, 0, c, 0);
+	ofs_content_map_set_block(&n->content, 0, c, 0);
 	n->content.loaded = true;
 	return 0;
 }
@@ -235,7 +261,7 @@ void ofs_store_touch(struct ofs_store *s, struct ofs_inode *n)
 	ofs_inode_list_add(&s->dirty, n);
 	if (!s->dirty_since) {
 		s->dirty_since = ofs_clock_monotonic();
-		pthread_cond_signal(&s->sealer_wake);
+		pthread_cond_signal(&s->sealer.wake);
 	}
 }
 
@@ -255,20 +281,20 @@ static void class_chain(struct ofs_store *s, uint64_t dir, uint64_t *ret_top, ui
 	}
 }
 
-void ofs_store_mark_moved(struct ofs_store *s, uint64_t ino, uint64_t from, uint64_t to)
+void ofs_class_move_add_renamed(struct ofs_store *s, uint64_t ino, uint64_t from, uint64_t to)
 {
 	uint64_t top, second, new_top, new_second;
 
 	class_chain(s, from, &top, &second);
 	class_chain(s, to, &new_top, &new_second);
 	if (top != new_top || second != new_second)
-		ofs_store_mark(s, ino);
+		ofs_class_move_add(s, ino);
 }
 
-void ofs_store_mark(struct ofs_store *s, uint64_t ino)
+void ofs_class_move_add(struct ofs_store *s, uint64_t ino)
 {
-	s->marks = ofs_grow(s->marks, &s->cap_marks, s->nmarks + 1, sizeof(*s->marks));
-	s->marks[s->nmarks++] = (struct ofs_mark){ ino, s->epoch };
+	s->moves = ofs_grow(s->moves, &s->cap_moves, s->nmoves + 1, sizeof(*s->moves));
+	s->moves[s->nmoves++] = (struct ofs_class_move){ ino, s->epoch };
 	s->unsettled = true;
 }
 
@@ -315,7 +341,7 @@ uint64_t ofs_store_unref(struct ofs_store *s, uint64_t ino, uint64_t n)
 void ofs_store_drop_inode(struct ofs_store *s, struct ofs_inode *n)
 {
 	n->gone = true;
-	ofs_content_drop_drafts(&n->content, s->epoch);
+	ofs_content_map_drop_drafts(&n->content, s->epoch);
 	ofs_store_touch(s, n);
 }
 

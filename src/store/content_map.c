@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-#include "store/content.h"
+#include "store/content_map.h"
 
 #include "base/alloc.h"
 #include "base/util.h"
 #include "codec/hash.h"
 
-void ofs_content_init(struct ofs_content *c)
+void ofs_content_map_init(struct ofs_content_map_map *c)
 {
-	*c = (struct ofs_content){ .cut = UINT64_MAX };
+	*c = (struct ofs_content_map_map){ .cut = UINT64_MAX };
 }
 
-void ofs_content_finish(struct ofs_content *c)
+void ofs_content_map_finish(struct ofs_content_map_map *c)
 {
 	free(c->blocks);
 	free(c->lines_before);
 	free(c->extents);
-	ofs_content_init(c);
+	ofs_content_map_init(c);
 }
 
-static void content_blocks_changed(struct ofs_content *c)
+static void content_blocks_changed(struct ofs_content_map_map *c)
 {
 	free(c->lines_before);
 	c->lines_before = NULL;
 }
 
 /* The place of block `i` in the list, or where it would be. */
-static size_t content_find_block(const struct ofs_content *c, uint64_t i)
+static size_t content_find_block(const struct ofs_content_map_map *c, uint64_t i)
 {
 	size_t lo = 0, hi = c->nblocks;
 
@@ -43,7 +43,7 @@ static size_t content_find_block(const struct ofs_content *c, uint64_t i)
 }
 
 /* Block `i`, NULL when it is a hole. */
-static const struct ofs_block *content_block(const struct ofs_content *c, uint64_t i)
+static const struct ofs_block *content_block(const struct ofs_content_map_map *c, uint64_t i)
 {
 	size_t at = content_find_block(c, i);
 
@@ -52,8 +52,8 @@ static const struct ofs_block *content_block(const struct ofs_content *c, uint64
 		       : NULL;
 }
 
-void ofs_content_set_block(struct ofs_content *c, uint64_t i, const struct ofs_index_chunk *chunk,
-			   uint64_t epoch)
+void ofs_content_map_set_block(struct ofs_content_map_map *c, uint64_t i,
+			       const struct ofs_index_chunk *chunk, uint64_t epoch)
 {
 	size_t at = content_find_block(c, i);
 
@@ -67,7 +67,7 @@ void ofs_content_set_block(struct ofs_content *c, uint64_t i, const struct ofs_i
 	content_blocks_changed(c);
 }
 
-size_t ofs_content_find(const struct ofs_content *c, uint64_t off)
+size_t ofs_content_map_find(const struct ofs_content_map_map *c, uint64_t off)
 {
 	size_t lo = 0, hi = c->nextents;
 
@@ -103,7 +103,7 @@ static struct ofs_extent extent_clip(const struct ofs_extent *e, uint64_t from, 
 }
 
 /* Replaces the extents [at, at + drop) by `n` others. */
-static void content_splice(struct ofs_content *c, size_t at, size_t drop,
+static void content_splice(struct ofs_content_map_map *c, size_t at, size_t drop,
 			   const struct ofs_extent *with, size_t n)
 {
 	size_t tail = c->nextents - at - drop, i;
@@ -120,10 +120,11 @@ static void content_splice(struct ofs_content *c, size_t at, size_t drop,
 	c->nextents = at + n + tail;
 }
 
-void ofs_content_cover(struct ofs_content *c, const struct ofs_extent *e, uint64_t epoch)
+void ofs_content_map_cover(struct ofs_content_map_map *c, const struct ofs_extent *e,
+			   uint64_t epoch)
 {
 	uint64_t end = e->off + e->len;
-	size_t first = ofs_content_find(c, e->off), last = first, n = 0;
+	size_t first = ofs_content_map_find(c, e->off), last = first, n = 0;
 	struct ofs_extent with[3];
 
 	if (!e->len)
@@ -145,9 +146,9 @@ void ofs_content_cover(struct ofs_content *c, const struct ofs_extent *e, uint64
 	c->drafts_epoch = epoch;
 }
 
-static void content_cut_drafts(struct ofs_content *c, uint64_t size, uint64_t epoch)
+static void content_cut_drafts(struct ofs_content_map_map *c, uint64_t size, uint64_t epoch)
 {
-	size_t i = ofs_content_find(c, size), n = 0;
+	size_t i = ofs_content_map_find(c, size), n = 0;
 	struct ofs_extent with[1];
 
 	if (i == c->nextents)
@@ -158,7 +159,7 @@ static void content_cut_drafts(struct ofs_content *c, uint64_t size, uint64_t ep
 	c->drafts_epoch = epoch;
 }
 
-void ofs_content_truncate(struct ofs_content *c, uint64_t size, uint64_t epoch)
+void ofs_content_map_truncate(struct ofs_content_map_map *c, uint64_t size, uint64_t epoch)
 {
 	uint64_t keep = (size + OFS_BLOCK_SIZE - 1) / OFS_BLOCK_SIZE;
 	size_t at = content_find_block(c, keep);
@@ -172,7 +173,7 @@ void ofs_content_truncate(struct ofs_content *c, uint64_t size, uint64_t epoch)
 		if (held > size) {
 			struct ofs_extent hole = { .off = size, .len = held - size };
 
-			ofs_content_cover(c, &hole, epoch);
+			ofs_content_map_cover(c, &hole, epoch);
 		}
 	}
 	if (at < c->nblocks) {
@@ -183,7 +184,7 @@ void ofs_content_truncate(struct ofs_content *c, uint64_t size, uint64_t epoch)
 	}
 }
 
-void ofs_content_committed(struct ofs_content *c, uint64_t epoch)
+void ofs_content_map_committed(struct ofs_content_map_map *c, uint64_t epoch)
 {
 	size_t i, n = 0;
 
@@ -203,7 +204,7 @@ void ofs_content_committed(struct ofs_content *c, uint64_t epoch)
 	c->nblocks = n;
 }
 
-void ofs_content_drop_drafts(struct ofs_content *c, uint64_t epoch)
+void ofs_content_map_drop_drafts(struct ofs_content_map_map *c, uint64_t epoch)
 {
 	free(c->extents);
 	c->extents = NULL;
@@ -212,9 +213,10 @@ void ofs_content_drop_drafts(struct ofs_content *c, uint64_t epoch)
 	c->drafts_epoch = epoch;
 }
 
-void ofs_content_uncover(struct ofs_content *c, uint64_t from, uint64_t to, uint64_t epoch)
+void ofs_content_map_uncover(struct ofs_content_map_map *c, uint64_t from, uint64_t to,
+			     uint64_t epoch)
 {
-	size_t first = ofs_content_find(c, from), last = first, n = 0;
+	size_t first = ofs_content_map_find(c, from), last = first, n = 0;
 	struct ofs_extent with[2];
 
 	while (last < c->nextents && c->extents[last].off < to)
@@ -230,7 +232,8 @@ void ofs_content_uncover(struct ofs_content *c, uint64_t from, uint64_t to, uint
 }
 
 /* A hole over the part of a block that has bytes in [from, to), which lies in that block. */
-static void content_cover_hole(struct ofs_content *c, uint64_t from, uint64_t to, uint64_t epoch)
+static void content_cover_hole(struct ofs_content_map_map *c, uint64_t from, uint64_t to,
+			       uint64_t epoch)
 {
 	const struct ofs_block *block = content_block(c, from / OFS_BLOCK_SIZE);
 	uint64_t held = block ? block->index * OFS_BLOCK_SIZE + block->chunk.len : 0;
@@ -239,16 +242,16 @@ static void content_cover_hole(struct ofs_content *c, uint64_t from, uint64_t to
 	if (held <= from)
 		return;
 	hole.len = OFS_MIN(held, to) - from;
-	ofs_content_cover(c, &hole, epoch);
+	ofs_content_map_cover(c, &hole, epoch);
 }
 
-void ofs_content_zero(struct ofs_content *c, uint64_t from, uint64_t to, uint64_t epoch)
+void ofs_content_map_zero(struct ofs_content_map_map *c, uint64_t from, uint64_t to, uint64_t epoch)
 {
 	/* Blocks [first, last) are in it as a whole. */
 	uint64_t first = (from + OFS_BLOCK_SIZE - 1) / OFS_BLOCK_SIZE, last = to / OFS_BLOCK_SIZE;
 	size_t i;
 
-	ofs_content_uncover(c, from, to, epoch);
+	ofs_content_map_uncover(c, from, to, epoch);
 	for (i = content_find_block(c, first); i < c->nblocks && c->blocks[i].index < last; i++)
 		if (c->blocks[i].chunk.id)
 			c->blocks[i] = (struct ofs_block){ c->blocks[i].index, { 0 }, epoch };
@@ -261,7 +264,7 @@ void ofs_content_zero(struct ofs_content *c, uint64_t from, uint64_t to, uint64_
 }
 
 /* Replaces the listed blocks [at, at + drop) by `n` others. */
-static void content_splice_blocks(struct ofs_content *c, size_t at, size_t drop,
+static void content_splice_blocks(struct ofs_content_map_map *c, size_t at, size_t drop,
 				  const struct ofs_block *with, size_t n)
 {
 	size_t tail = c->nblocks - at - drop;
@@ -277,8 +280,9 @@ static void content_splice_blocks(struct ofs_content *c, size_t at, size_t drop,
 }
 
 /* Where there was a block and is none now, a hole is listed: the index is to know of it. */
-static void content_copy_blocks(struct ofs_content *c, uint64_t to, const struct ofs_content *src,
-				uint64_t from, uint64_t n, uint64_t epoch)
+static void content_copy_blocks(struct ofs_content_map_map *c, uint64_t to,
+				const struct ofs_content_map_map *src, uint64_t from, uint64_t n,
+				uint64_t epoch)
 {
 	size_t i = content_find_block(src, from), end = content_find_block(src, from + n);
 	size_t k = content_find_block(c, to), stop = content_find_block(c, to + n);
@@ -300,15 +304,16 @@ static void content_copy_blocks(struct ofs_content *c, uint64_t to, const struct
 	content_splice_blocks(c, at, drop, list, count);
 }
 
-void ofs_content_copy(struct ofs_content *c, uint64_t to, const struct ofs_content *src,
-		      uint64_t from, uint64_t n, uint64_t epoch)
+void ofs_content_map_copy(struct ofs_content_map_map *c, uint64_t to,
+			  const struct ofs_content_map_map *src, uint64_t from, uint64_t n,
+			  uint64_t epoch)
 {
 	uint64_t start = from * OFS_BLOCK_SIZE, stop = start + n * OFS_BLOCK_SIZE;
 	uint64_t target = to * OFS_BLOCK_SIZE;
 	OFS_FREE struct ofs_extent *list = NULL;
 	size_t i, count = 0, cap = 0;
 
-	for (i = ofs_content_find(src, start); i < src->nextents && src->extents[i].off < stop;
+	for (i = ofs_content_map_find(src, start); i < src->nextents && src->extents[i].off < stop;
 	     i++) {
 		list = ofs_grow(list, &cap, count + 1, sizeof(*list));
 		list[count] = extent_clip(&src->extents[i], start, stop);
@@ -316,17 +321,17 @@ void ofs_content_copy(struct ofs_content *c, uint64_t to, const struct ofs_conte
 		count++;
 	}
 	content_copy_blocks(c, to, src, from, n, epoch);
-	ofs_content_uncover(c, target, target + (stop - start), epoch);
+	ofs_content_map_uncover(c, target, target + (stop - start), epoch);
 	if (!count)
 		return;
-	content_splice(c, ofs_content_find(c, target), 0, list, count);
+	content_splice(c, ofs_content_map_find(c, target), 0, list, count);
 	c->drafts_epoch = epoch;
 }
 
-uint64_t ofs_content_stretch(const struct ofs_content *c, uint64_t off, uint64_t end,
-			     bool *ret_data)
+uint64_t ofs_content_map_stretch(const struct ofs_content_map_map *c, uint64_t off, uint64_t end,
+				 bool *ret_data)
 {
-	size_t i = ofs_content_find(c, off);
+	size_t i = ofs_content_map_find(c, off);
 
 	if (i < c->nextents && c->extents[i].off <= off) {
 		*ret_data = c->extents[i].data.pos != 0;
@@ -347,27 +352,28 @@ uint64_t ofs_content_stretch(const struct ofs_content *c, uint64_t off, uint64_t
 	return end;
 }
 
-void ofs_content_mark(struct ofs_content *c, uint64_t epoch)
+void ofs_content_map_mark(struct ofs_content_map_map *c, uint64_t epoch)
 {
 	static const struct ofs_extent mark = { .off = OFS_CONTENT_END, .len = 1 };
 
 	if (!c->nextents)
-		ofs_content_cover(c, &mark, epoch);
+		ofs_content_map_cover(c, &mark, epoch);
 }
 
-uint64_t ofs_content_chunk(const struct ofs_content *c, uint64_t i)
+uint64_t ofs_content_map_chunk(const struct ofs_content_map_map *c, uint64_t i)
 {
 	const struct ofs_block *block = content_block(c, i);
 
 	return block ? block->chunk.id : 0;
 }
 
-uint64_t ofs_content_fingerprint(const struct ofs_content *c, uint64_t from, uint64_t to)
+uint64_t ofs_content_map_fingerprint(const struct ofs_content_map_map *c, uint64_t from,
+				     uint64_t to)
 {
 	uint64_t sum = 0;
 	size_t i;
 
-	for (i = ofs_content_find(c, from); i < c->nextents && c->extents[i].off < to; i++) {
+	for (i = ofs_content_map_find(c, from); i < c->nextents && c->extents[i].off < to; i++) {
 		struct ofs_extent e = extent_clip(&c->extents[i], from, to);
 		uint64_t fields[] = { e.off, e.len, e.data.pos, e.data.len, e.data_off };
 
@@ -376,7 +382,7 @@ uint64_t ofs_content_fingerprint(const struct ofs_content *c, uint64_t from, uin
 	return sum;
 }
 
-bool ofs_content_has_drafts(const struct ofs_content *c)
+bool ofs_content_map_has_drafts(const struct ofs_content_map_map *c)
 {
 	size_t i;
 
@@ -386,7 +392,7 @@ bool ofs_content_has_drafts(const struct ofs_content *c)
 	return false;
 }
 
-uint64_t ofs_content_oldest(const struct ofs_content *c)
+uint64_t ofs_content_map_oldest(const struct ofs_content_map_map *c)
 {
 	uint64_t oldest = UINT64_MAX;
 	size_t i;
@@ -411,7 +417,7 @@ static struct ofs_piece *pieces_add(struct ofs_pieces *p, uint64_t at, uint64_t 
 }
 
 /* The blocks' part of a read: [off, end) has no draft; `base` is where the read began. */
-static void content_resolve_blocks(const struct ofs_content *c, uint64_t base, uint64_t off,
+static void content_resolve_blocks(const struct ofs_content_map_map *c, uint64_t base, uint64_t off,
 				   uint64_t end, struct ofs_pieces *ret)
 {
 	while (off < end) {
@@ -434,14 +440,14 @@ static void content_resolve_blocks(const struct ofs_content *c, uint64_t base, u
 	}
 }
 
-void ofs_content_resolve(const struct ofs_content *c, uint64_t off, uint64_t len,
-			 struct ofs_pieces *ret)
+void ofs_content_map_resolve(const struct ofs_content_map_map *c, uint64_t off, uint64_t len,
+			     struct ofs_pieces *ret)
 {
 	uint64_t base = off, end = off + len;
 	size_t i;
 
-	for (i = ofs_content_find(c, off); off < end && i < c->nextents && c->extents[i].off < end;
-	     i++) {
+	for (i = ofs_content_map_find(c, off);
+	     off < end && i < c->nextents && c->extents[i].off < end; i++) {
 		struct ofs_extent e = extent_clip(&c->extents[i], off, end);
 		struct ofs_piece *p;
 

@@ -1,30 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* Extended attributes: the list of an inode comes from the index when it is first asked for. */
+#include <pthread.h>
 #include <sys/xattr.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/util.h"
 #include "base/xattr.h"
-#include "store/internal.h"
-
-int ofs_store_xattrs(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
-{
-	struct ofs_inode *n;
-	int r;
-
-	r = ofs_store_inode(s, ino, &n);
-	if (r < 0)
-		return r;
-	if (!n->xattrs_loaded) {
-		r = ofs_index_get_xattrs(s->index, ino, &n->xattrs);
-		if (r < 0)
-			return r;
-		n->xattrs_loaded = true;
-	}
-	*ret = n;
-	return 0;
-}
+#include "store/inode.h"
+#include "store/inode_table.h"
+#include "store/log.h"
+#include "store/pressure.h"
+#include "store/record.h"
+#include "store/room.h"
+#include "store/store.h"
+#include "store/store_state.h"
 
 static int check_name(const char *name)
 {

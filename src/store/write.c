@@ -1,12 +1,65 @@
 /* SPDX-License-Identifier: MIT */
-/* Holes: making them, finding them, and what passes for filling them in advance. */
+/* Writing content into the journal; holes: making them, finding them, and what passes for filling them in advance. */
+#include "store/write.h"
+
+#include <pthread.h>
 #include <sys/statvfs.h>
 
 #include <offloadfs/tree.h>
 
 #include "base/clock.h"
 #include "base/util.h"
-#include "store/internal.h"
+#include "store/content_map.h"
+#include "store/inode.h"
+#include "store/inode_table.h"
+#include "store/log.h"
+#include "store/pressure.h"
+#include "store/record.h"
+#include "store/room.h"
+#include "store/store.h"
+#include "store/store_state.h"
+
+static int write_record(struct ofs_store *s, uint64_t ino, const void *buf, size_t size,
+			uint64_t off)
+{
+	struct ofs_record rec = {
+		.type = OFS_RECORD_WRITE, .time = ofs_clock_wall(), .ino = ino, .size = off
+	};
+	struct ofs_inode *n;
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	r = ofs_store_file(s, ino, &n);
+	if (r == 0)
+		r = ofs_store_log(s, &rec, buf, size);
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+ssize_t ofs_store_write(struct ofs_store *s, uint64_t ino, const void *buf, size_t size,
+			uint64_t off)
+{
+	size_t done = 0;
+	uint64_t end;
+	int r;
+
+	if (__builtin_add_overflow(off, size, &end) || end > (uint64_t)OFS_SIZE_MAX)
+		return -EFBIG;
+	r = ofs_store_wait_for_room(s);
+	if (r < 0)
+		return r;
+	while (done < size) {
+		size_t part = OFS_MIN(size - done, (size_t)OFS_JOURNAL_DATA_MAX);
+
+		r = write_record(s, ino, (const uint8_t *)buf + done, part, off + done);
+		if (ofs_store_is_full(r) && ofs_store_make_room(s))
+			r = write_record(s, ino, (const uint8_t *)buf + done, part, off + done);
+		if (r < 0)
+			return done ? (ssize_t)done : r;
+		done += part;
+	}
+	return (ssize_t)done;
+}
 
 int ofs_store_zero_locked(struct ofs_store *s, struct ofs_inode *n, uint64_t off, uint64_t len,
 			  bool grow)
@@ -91,7 +144,7 @@ static int64_t seek_locked(struct ofs_store *s, uint64_t ino, uint64_t off, int 
 	if (off >= n->row.size)
 		return -ENXIO;
 	while (off < n->row.size) {
-		uint64_t stop = ofs_content_stretch(&n->content, off, n->row.size, &data);
+		uint64_t stop = ofs_content_map_stretch(&n->content, off, n->row.size, &data);
 
 		if (data == (whence == SEEK_DATA))
 			return (int64_t)off;

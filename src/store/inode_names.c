@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* From an inode back to its names. */
+#include "store/inode_names.h"
+
+#include <pthread.h>
 #include <sys/stat.h>
 
 #include <offloadfs/tree.h>
 
 #include "base/alloc.h"
+#include "base/map.h"
 #include "base/util.h"
-#include "store/internal.h"
+#include "store/dir.h"
+#include "store/inode.h"
+#include "store/inode_table.h"
+#include "store/store.h"
+#include "store/store_state.h"
 
 /* The name that a directory has for `ino`. */
 static int name_in(struct ofs_store *s, uint64_t dir, uint64_t ino, char *ret)

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The age clock, by which it is told how long something was not used. It starts as the wall clock and
+ * runs with the boot clock, so that a step of the wall clock makes nothing older. Over the time that
+ * the store is closed only the wall clock can tell: what it is ahead of the highest that the index
+ * knows is added, and never less than nothing. So the index must know of a step soon
+ * (ofs_store_keep_age()).
+ */
+#ifndef OFS_STORE_AGE_H
+#define OFS_STORE_AGE_H
+
+#include "index/index.h"
+
+struct ofs_store;
+struct ofs_inode;
+
+struct ofs_age {
+	/* Constant once the store is open. */
+	int64_t start; /* the age clock when the boot clock was at boot_start */
+	int64_t boot_start;
+	/* What the index knows of the age clock, and the wall clock then; the store's `lock`. */
+	int64_t kept_age;
+	int64_t kept_wall;
+};
+
+/* Starts it where the index, and the time since, say. */
+void ofs_age_open(struct ofs_store *s, const struct ofs_index_meta *meta);
+
+/* Sets what a checkpoint is to keep of it, and, once that is committed, remembers it; `lock` held. */
+void ofs_age_take(struct ofs_store *s, struct ofs_index_meta *meta);
+void ofs_age_kept(struct ofs_store *s, const struct ofs_index_meta *meta);
+
+/* Whether the index lacks what the next start has to know of it. */
+bool ofs_age_is_to_be_closed(struct ofs_store *s);
+
+/* A record made at `time` changes the inode: that is its last use. `lock` held. */
+void ofs_store_changed(struct ofs_store *s, struct ofs_inode *n, int64_t time);
+
+/* Whether age or wall clock have come further than `delay` from what the index knows. */
+bool ofs_age_is_stale(struct ofs_store *s, int64_t delay);
+
+#endif

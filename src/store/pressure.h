@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What there is too little of: room in the journal, and on the disk. For the day the disk is full there
+ * is a reserve, a file that only takes up space. Whoever frees space by what it does (removing,
+ * cutting, a checkpoint) may have that room when there is no other; from then on nothing else is
+ * written until the room could be set aside again.
+ */
+#ifndef OFS_STORE_PRESSURE_H
+#define OFS_STORE_PRESSURE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ofs_store;
+struct ofs_inode;
+
+struct ofs_reserve {
+	pthread_mutex_t lock; /* taken with any of the store's held */
+	bool there; /* lock */
+	int64_t tried; /* when it was last tried to set it aside; lock */
+	/* It is used: only what frees space may be written. Changed under `lock`. */
+	atomic_bool tight;
+};
+
+/* Whether that is what an error says. */
+bool ofs_store_is_full(int r);
+
+/* Sets room aside; where there is none, the store is tight from now on. */
+void ofs_reserve_fill(struct ofs_store *s);
+
+/* Gives that room up. True when there was any, so that trying again makes sense. */
+bool ofs_reserve_release(struct ofs_store *s);
+
+/* Whether nothing may be written but what frees space; looks from time to time whether it may. */
+bool ofs_reserve_is_tight(struct ofs_store *s);
+
+void ofs_reserve_remove(struct ofs_store *s);
+
+/* How much of what is free on the disk is still to be set aside. */
+uint64_t ofs_reserve_missing(struct ofs_store *s);
+
+/* Whether the journal is so long that drafts do not wait to become quiet. */
+bool ofs_store_is_pressed(struct ofs_store *s);
+
+/* Whether the daemon is about to end: what is not sealed yet stays a draft. */
+bool ofs_store_is_stopping(struct ofs_store *s);
+
+#endif

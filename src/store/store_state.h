@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The state of an open store, which the files of this folder share.
+ *
+ * Locks, in the order in which they are taken:
+ *   cycle    one sealing and checkpoint cycle at a time
+ *   reclaim  shared by whoever turns a content map into bytes, from reading the map to having the
+ *            bytes; exclusive while space that no map names any more is given back (punched
+ *            frames, trimmed segments)
+ *   lock     everything in memory below, and the order of journal records. Held for the time of an
+ *            append, never while waiting for a disk to sync
+ *   the locks inside journal, packs and index, and that of the reserve
+ *
+ * Epochs: every change of memory is stamped with `epoch`. A checkpoint takes all that is stamped
+ * and raises `epoch`; once committed, `committed` becomes the epoch it took. A thing is dirty while
+ * its stamp is above `committed`, so a checkpoint that fails has nothing to undo.
+ */
+#ifndef OFS_STORE_STORE_STATE_H
+#define OFS_STORE_STORE_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/map.h"
+#include "base/u64_list.h"
+#include "index/index.h"
+#include "journal/journal.h"
+#include "pack/pack.h"
+#include "store/age.h"
+#include "store/inode.h"
+#include "store/inode_table.h"
+#include "store/packer.h"
+#include "store/pressure.h"
+#include "store/record.h"
+#include "store/room.h"
+#include "store/sealer.h"
+#include "store/store.h"
+#include "store/tombstone.h"
+
+struct ofs_store {
+	/* Set at open, constant afterwards. */
+	int dirfd;
+	int lockfd;
+	int journal_fd;
+	int packs_fd;
+	uint8_t uuid[16];
+	struct ofs_journal *journal;
+	struct ofs_packset *packs;
+	struct ofs_index *index;
+	uint32_t seal_delay_ms;
+	uint32_t scrub_ms;
+	uint64_t journal_max;
+	uint32_t (*classify)(void *arg, uint64_t top, uint64_t second);
+	void (*attr_changed)(void *arg, uint64_t ino);
+	void *events_arg;
+	struct ofs_age age;
+
+	pthread_mutex_t cycle;
+	struct ofs_compressor *compressor; /* cycle */
+	uint64_t next_chunk; /* cycle */
+	uint64_t scrubbed; /* the frame that was read back last; cycle */
+	/*
+	 * The packs' tail is not the one that the index knows: frames were appended and not
+	 * committed. Until they are cut off nothing is appended, and no pack is removed. cycle.
+	 */
+	bool strays;
+	bool uncertain; /* a commit to the index failed: a start may find that it did not; cycle */
+
+	pthread_rwlock_t reclaim;
+
+	struct ofs_reserve reserve;
+
+	pthread_mutex_t lock;
+	/* All guarded by `lock`. */
+	struct ofs_map inodes; /* ino -> struct ofs_inode */
+	struct ofs_map refs; /* ino -> how many references callers hold, as a pointer-sized number */
+	struct ofs_inode_list dirty; /* inodes with a stamp above `committed` */
+	struct ofs_inode_list drafts; /* inodes whose content changed since it was sealed */
+	struct ofs_class_move *moves; /* not yet in the index */
+	size_t nmoves, cap_moves;
+	uint64_t epoch;
+	uint64_t committed;
+	uint64_t next_ino;
+	uint64_t next_version;
+	struct ofs_index_counts counts; /* of all inodes that have a name */
+	struct ofs_map tombstones; /* ino -> struct ofs_tombstone, until it is in the index */
+	uint64_t held; /* the sum of `refs` */
+	int64_t dirty_since; /* monotonic; 0 while nothing is dirty */
+	bool replaying; /* unlinked inodes are kept: a later record may still write to one */
+	bool broken; /* memory and journal disagree: only reads from now on */
+	bool closing; /* nobody else has the store any more */
+
+	struct ofs_sealer sealer;
+	struct ofs_room room;
+	/* All guarded by `lock`. */
+	atomic_int sync_error; /* of the journal; it stays */
+	struct ofs_u64_list changed; /* inodes whose attributes the kernel is to be told of */
+	uint64_t changes; /* records logged by this run */
+	uint64_t name_changes; /* of those, what changes where something is or how it is labelled */
+	bool verifying;
+	bool unsettled; /* there may be something to repack */
+};
+
+/* Lays the drafts that the index knows over their files: for memory that holds nothing yet. */
+int ofs_store_load_drafts(struct ofs_store *s);
+
+#endif
