@@ -112,7 +112,7 @@ static void take_dir(struct taken *t, const struct ofs_dir *d, uint64_t committe
 			take_entry(t, d->order[i].entry->name, d->order[i].entry);
 }
 
-static void take_content(struct taken *t, const struct ofs_content_map_map *c, uint64_t ino,
+static void take_content(struct taken *t, const struct ofs_content_map *c, uint64_t ino,
 			 uint64_t committed)
 {
 	size_t i;

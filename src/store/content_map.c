@@ -5,12 +5,12 @@
 #include "base/util.h"
 #include "codec/hash.h"
 
-void ofs_content_map_init(struct ofs_content_map_map *c)
+void ofs_content_map_init(struct ofs_content_map *c)
 {
-	*c = (struct ofs_content_map_map){ .cut = UINT64_MAX };
+	*c = (struct ofs_content_map){ .cut = UINT64_MAX };
 }
 
-void ofs_content_map_finish(struct ofs_content_map_map *c)
+void ofs_content_map_finish(struct ofs_content_map *c)
 {
 	free(c->blocks);
 	free(c->lines_before);
@@ -18,14 +18,14 @@ void ofs_content_map_finish(struct ofs_content_map_map *c)
 	ofs_content_map_init(c);
 }
 
-static void content_blocks_changed(struct ofs_content_map_map *c)
+static void content_blocks_changed(struct ofs_content_map *c)
 {
 	free(c->lines_before);
 	c->lines_before = NULL;
 }
 
 /* The place of block `i` in the list, or where it would be. */
-static size_t content_find_block(const struct ofs_content_map_map *c, uint64_t i)
+static size_t content_find_block(const struct ofs_content_map *c, uint64_t i)
 {
 	size_t lo = 0, hi = c->nblocks;
 
@@ -43,7 +43,7 @@ static size_t content_find_block(const struct ofs_content_map_map *c, uint64_t i
 }
 
 /* Block `i`, NULL when it is a hole. */
-static const struct ofs_block *content_block(const struct ofs_content_map_map *c, uint64_t i)
+static const struct ofs_block *content_block(const struct ofs_content_map *c, uint64_t i)
 {
 	size_t at = content_find_block(c, i);
 
@@ -52,7 +52,7 @@ static const struct ofs_block *content_block(const struct ofs_content_map_map *c
 		       : NULL;
 }
 
-void ofs_content_map_set_block(struct ofs_content_map_map *c, uint64_t i,
+void ofs_content_map_set_block(struct ofs_content_map *c, uint64_t i,
 			       const struct ofs_index_chunk *chunk, uint64_t epoch)
 {
 	size_t at = content_find_block(c, i);
@@ -67,7 +67,7 @@ void ofs_content_map_set_block(struct ofs_content_map_map *c, uint64_t i,
 	content_blocks_changed(c);
 }
 
-size_t ofs_content_map_find(const struct ofs_content_map_map *c, uint64_t off)
+size_t ofs_content_map_find(const struct ofs_content_map *c, uint64_t off)
 {
 	size_t lo = 0, hi = c->nextents;
 
@@ -103,7 +103,7 @@ static struct ofs_extent extent_clip(const struct ofs_extent *e, uint64_t from, 
 }
 
 /* Replaces the extents [at, at + drop) by `n` others. */
-static void content_splice(struct ofs_content_map_map *c, size_t at, size_t drop,
+static void content_splice(struct ofs_content_map *c, size_t at, size_t drop,
 			   const struct ofs_extent *with, size_t n)
 {
 	size_t tail = c->nextents - at - drop, i;
@@ -120,8 +120,7 @@ static void content_splice(struct ofs_content_map_map *c, size_t at, size_t drop
 	c->nextents = at + n + tail;
 }
 
-void ofs_content_map_cover(struct ofs_content_map_map *c, const struct ofs_extent *e,
-			   uint64_t epoch)
+void ofs_content_map_cover(struct ofs_content_map *c, const struct ofs_extent *e, uint64_t epoch)
 {
 	uint64_t end = e->off + e->len;
 	size_t first = ofs_content_map_find(c, e->off), last = first, n = 0;
@@ -146,7 +145,7 @@ void ofs_content_map_cover(struct ofs_content_map_map *c, const struct ofs_exten
 	c->drafts_epoch = epoch;
 }
 
-static void content_cut_drafts(struct ofs_content_map_map *c, uint64_t size, uint64_t epoch)
+static void content_cut_drafts(struct ofs_content_map *c, uint64_t size, uint64_t epoch)
 {
 	size_t i = ofs_content_map_find(c, size), n = 0;
 	struct ofs_extent with[1];
@@ -159,7 +158,7 @@ static void content_cut_drafts(struct ofs_content_map_map *c, uint64_t size, uin
 	c->drafts_epoch = epoch;
 }
 
-void ofs_content_map_truncate(struct ofs_content_map_map *c, uint64_t size, uint64_t epoch)
+void ofs_content_map_truncate(struct ofs_content_map *c, uint64_t size, uint64_t epoch)
 {
 	uint64_t keep = (size + OFS_BLOCK_SIZE - 1) / OFS_BLOCK_SIZE;
 	size_t at = content_find_block(c, keep);
@@ -184,7 +183,7 @@ void ofs_content_map_truncate(struct ofs_content_map_map *c, uint64_t size, uint
 	}
 }
 
-void ofs_content_map_committed(struct ofs_content_map_map *c, uint64_t epoch)
+void ofs_content_map_committed(struct ofs_content_map *c, uint64_t epoch)
 {
 	size_t i, n = 0;
 
@@ -204,7 +203,7 @@ void ofs_content_map_committed(struct ofs_content_map_map *c, uint64_t epoch)
 	c->nblocks = n;
 }
 
-void ofs_content_map_drop_drafts(struct ofs_content_map_map *c, uint64_t epoch)
+void ofs_content_map_drop_drafts(struct ofs_content_map *c, uint64_t epoch)
 {
 	free(c->extents);
 	c->extents = NULL;
@@ -213,8 +212,7 @@ void ofs_content_map_drop_drafts(struct ofs_content_map_map *c, uint64_t epoch)
 	c->drafts_epoch = epoch;
 }
 
-void ofs_content_map_uncover(struct ofs_content_map_map *c, uint64_t from, uint64_t to,
-			     uint64_t epoch)
+void ofs_content_map_uncover(struct ofs_content_map *c, uint64_t from, uint64_t to, uint64_t epoch)
 {
 	size_t first = ofs_content_map_find(c, from), last = first, n = 0;
 	struct ofs_extent with[2];
@@ -232,7 +230,7 @@ void ofs_content_map_uncover(struct ofs_content_map_map *c, uint64_t from, uint6
 }
 
 /* A hole over the part of a block that has bytes in [from, to), which lies in that block. */
-static void content_cover_hole(struct ofs_content_map_map *c, uint64_t from, uint64_t to,
+static void content_cover_hole(struct ofs_content_map *c, uint64_t from, uint64_t to,
 			       uint64_t epoch)
 {
 	const struct ofs_block *block = content_block(c, from / OFS_BLOCK_SIZE);
@@ -245,7 +243,7 @@ static void content_cover_hole(struct ofs_content_map_map *c, uint64_t from, uin
 	ofs_content_map_cover(c, &hole, epoch);
 }
 
-void ofs_content_map_zero(struct ofs_content_map_map *c, uint64_t from, uint64_t to, uint64_t epoch)
+void ofs_content_map_zero(struct ofs_content_map *c, uint64_t from, uint64_t to, uint64_t epoch)
 {
 	/* Blocks [first, last) are in it as a whole. */
 	uint64_t first = (from + OFS_BLOCK_SIZE - 1) / OFS_BLOCK_SIZE, last = to / OFS_BLOCK_SIZE;
@@ -264,7 +262,7 @@ void ofs_content_map_zero(struct ofs_content_map_map *c, uint64_t from, uint64_t
 }
 
 /* Replaces the listed blocks [at, at + drop) by `n` others. */
-static void content_splice_blocks(struct ofs_content_map_map *c, size_t at, size_t drop,
+static void content_splice_blocks(struct ofs_content_map *c, size_t at, size_t drop,
 				  const struct ofs_block *with, size_t n)
 {
 	size_t tail = c->nblocks - at - drop;
@@ -280,8 +278,8 @@ static void content_splice_blocks(struct ofs_content_map_map *c, size_t at, size
 }
 
 /* Where there was a block and is none now, a hole is listed: the index is to know of it. */
-static void content_copy_blocks(struct ofs_content_map_map *c, uint64_t to,
-				const struct ofs_content_map_map *src, uint64_t from, uint64_t n,
+static void content_copy_blocks(struct ofs_content_map *c, uint64_t to,
+				const struct ofs_content_map *src, uint64_t from, uint64_t n,
 				uint64_t epoch)
 {
 	size_t i = content_find_block(src, from), end = content_find_block(src, from + n);
@@ -304,9 +302,8 @@ static void content_copy_blocks(struct ofs_content_map_map *c, uint64_t to,
 	content_splice_blocks(c, at, drop, list, count);
 }
 
-void ofs_content_map_copy(struct ofs_content_map_map *c, uint64_t to,
-			  const struct ofs_content_map_map *src, uint64_t from, uint64_t n,
-			  uint64_t epoch)
+void ofs_content_map_copy(struct ofs_content_map *c, uint64_t to, const struct ofs_content_map *src,
+			  uint64_t from, uint64_t n, uint64_t epoch)
 {
 	uint64_t start = from * OFS_BLOCK_SIZE, stop = start + n * OFS_BLOCK_SIZE;
 	uint64_t target = to * OFS_BLOCK_SIZE;
@@ -328,7 +325,7 @@ void ofs_content_map_copy(struct ofs_content_map_map *c, uint64_t to,
 	c->drafts_epoch = epoch;
 }
 
-uint64_t ofs_content_map_stretch(const struct ofs_content_map_map *c, uint64_t off, uint64_t end,
+uint64_t ofs_content_map_stretch(const struct ofs_content_map *c, uint64_t off, uint64_t end,
 				 bool *ret_data)
 {
 	size_t i = ofs_content_map_find(c, off);
@@ -352,7 +349,7 @@ uint64_t ofs_content_map_stretch(const struct ofs_content_map_map *c, uint64_t o
 	return end;
 }
 
-void ofs_content_map_mark(struct ofs_content_map_map *c, uint64_t epoch)
+void ofs_content_map_mark(struct ofs_content_map *c, uint64_t epoch)
 {
 	static const struct ofs_extent mark = { .off = OFS_CONTENT_END, .len = 1 };
 
@@ -360,15 +357,14 @@ void ofs_content_map_mark(struct ofs_content_map_map *c, uint64_t epoch)
 		ofs_content_map_cover(c, &mark, epoch);
 }
 
-uint64_t ofs_content_map_chunk(const struct ofs_content_map_map *c, uint64_t i)
+uint64_t ofs_content_map_chunk(const struct ofs_content_map *c, uint64_t i)
 {
 	const struct ofs_block *block = content_block(c, i);
 
 	return block ? block->chunk.id : 0;
 }
 
-uint64_t ofs_content_map_fingerprint(const struct ofs_content_map_map *c, uint64_t from,
-				     uint64_t to)
+uint64_t ofs_content_map_fingerprint(const struct ofs_content_map *c, uint64_t from, uint64_t to)
 {
 	uint64_t sum = 0;
 	size_t i;
@@ -382,7 +378,7 @@ uint64_t ofs_content_map_fingerprint(const struct ofs_content_map_map *c, uint64
 	return sum;
 }
 
-bool ofs_content_map_has_drafts(const struct ofs_content_map_map *c)
+bool ofs_content_map_has_drafts(const struct ofs_content_map *c)
 {
 	size_t i;
 
@@ -392,7 +388,7 @@ bool ofs_content_map_has_drafts(const struct ofs_content_map_map *c)
 	return false;
 }
 
-uint64_t ofs_content_map_oldest(const struct ofs_content_map_map *c)
+uint64_t ofs_content_map_oldest(const struct ofs_content_map *c)
 {
 	uint64_t oldest = UINT64_MAX;
 	size_t i;
@@ -417,7 +413,7 @@ static struct ofs_piece *pieces_add(struct ofs_pieces *p, uint64_t at, uint64_t 
 }
 
 /* The blocks' part of a read: [off, end) has no draft; `base` is where the read began. */
-static void content_resolve_blocks(const struct ofs_content_map_map *c, uint64_t base, uint64_t off,
+static void content_resolve_blocks(const struct ofs_content_map *c, uint64_t base, uint64_t off,
 				   uint64_t end, struct ofs_pieces *ret)
 {
 	while (off < end) {
@@ -440,7 +436,7 @@ static void content_resolve_blocks(const struct ofs_content_map_map *c, uint64_t
 	}
 }
 
-void ofs_content_map_resolve(const struct ofs_content_map_map *c, uint64_t off, uint64_t len,
+void ofs_content_map_resolve(const struct ofs_content_map *c, uint64_t off, uint64_t len,
 			     struct ofs_pieces *ret)
 {
 	uint64_t base = off, end = off + len;

@@ -22,7 +22,7 @@ struct ofs_inode {
 	bool gone; /* no name and no reference is left: the next checkpoint deletes it */
 	uint64_t version; /* of the content, unique in this run */
 	int64_t written_at; /* monotonic time of the last write */
-	struct ofs_content_map_map content; /* regular files */
+	struct ofs_content_map content; /* regular files */
 	struct ofs_dir *dir; /* directories, once loaded */
 	struct ofs_buf xattrs; /* a list as in base/xattr.h */
 	bool xattrs_loaded; /* it is known; else it is fetched from the index when it is needed */

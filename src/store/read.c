@@ -156,7 +156,7 @@ ssize_t ofs_store_read(struct ofs_store *s, uint64_t ino, void *buf, size_t size
 }
 
 /* Sums of newlines, made when first asked for and dropped when a block changes. */
-static void count_lines_before(struct ofs_content_map_map *c)
+static void count_lines_before(struct ofs_content_map *c)
 {
 	uint64_t sum = 0;
 	size_t i;
@@ -169,7 +169,7 @@ static void count_lines_before(struct ofs_content_map_map *c)
 	}
 }
 
-static void line_hint(const struct ofs_content_map_map *c, uint64_t line, uint64_t *ret_off,
+static void line_hint(const struct ofs_content_map *c, uint64_t line, uint64_t *ret_off,
 		      uint64_t *ret_line)
 {
 	size_t lo = 0, hi = c->nblocks - 1;

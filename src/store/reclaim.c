@@ -47,7 +47,7 @@ static struct span *draft_spans(struct ofs_store *s, size_t *ret_n)
 	size_t cap = 0, n = 0, i, k;
 
 	for (i = 0; i < s->drafts.n; i++) {
-		const struct ofs_content_map_map *c = &s->drafts.list[i]->content;
+		const struct ofs_content_map *c = &s->drafts.list[i]->content;
 
 		for (k = 0; k < c->nextents; k++) {
 			const struct ofs_journal_data *d = &c->extents[k].data;

@@ -156,7 +156,7 @@ static void file_add_block(struct sealed_file *f, uint64_t index)
 static void batch_add(struct ofs_seal_batch *b, const struct ofs_inode *n,
 		      const struct ofs_seal_when *when)
 {
-	const struct ofs_content_map_map *c = &n->content;
+	const struct ofs_content_map *c = &n->content;
 	uint64_t blocks = block_count(n->row.size), i;
 	struct sealed_file *f;
 	size_t e;
@@ -447,7 +447,7 @@ static void install_block(struct ofs_seal_batch *b, struct ofs_inode *n, uint32_
 			(unsigned long long)to - 1);
 }
 
-static int64_t sum_lines(const struct ofs_content_map_map *c)
+static int64_t sum_lines(const struct ofs_content_map *c)
 {
 	int64_t sum = 0;
 	size_t i;
@@ -457,7 +457,7 @@ static int64_t sum_lines(const struct ofs_content_map_map *c)
 	return sum;
 }
 
-static bool has_lost(const struct ofs_content_map_map *c)
+static bool has_lost(const struct ofs_content_map *c)
 {
 	size_t i;
 

@@ -7,7 +7,7 @@
 #include "store/content_map.h"
 
 /* Whether a draft covers a part of block `i`. */
-static bool is_draft(const struct ofs_content_map_map *c, uint64_t i)
+static bool is_draft(const struct ofs_content_map *c, uint64_t i)
 {
 	return ofs_content_map_fingerprint(c, i * OFS_BLOCK_SIZE, (i + 1) * OFS_BLOCK_SIZE) != 0;
 }
@@ -55,7 +55,7 @@ static size_t blob_add(const uint8_t *data, uint32_t len)
 }
 
 struct world {
-	struct ofs_content_map_map map;
+	struct ofs_content_map map;
 	uint8_t *bytes; /* SPACE of them; zeros behind `size` */
 	uint64_t size;
 	uint64_t epoch;
@@ -120,7 +120,7 @@ static void expect_bytes(const struct world *w, uint64_t off, uint64_t len)
 			     off + i);
 }
 
-static bool covered(const struct ofs_content_map_map *c, uint64_t from, uint64_t to)
+static bool covered(const struct ofs_content_map *c, uint64_t from, uint64_t to)
 {
 	for (size_t i = 0; i < c->nextents; i++)
 		if (c->extents[i].off < to && c->extents[i].off + c->extents[i].len > from)
@@ -130,7 +130,7 @@ static bool covered(const struct ofs_content_map_map *c, uint64_t from, uint64_t
 
 static void expect_sound(const struct world *w)
 {
-	const struct ofs_content_map_map *c = &w->map;
+	const struct ofs_content_map *c = &w->map;
 	uint64_t end = 0, oldest = UINT64_MAX, weight = 0;
 
 	for (size_t i = 0; i < c->nextents; i++) {
