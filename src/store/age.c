@@ -1,11 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The age clock, by which it is told how long something was not used. It begins as the wall clock and
- * runs with the boot clock, so that a step of the wall clock makes nothing older. Over the time that
- * the store is closed only the wall clock can tell: what it is ahead of the highest that the index
- * knows is added, and never less than nothing. So the index must know of a step soon
- * (ofs_store_keep_age()).
- */
 #include "store/age.h"
 
 #include "base/clock.h"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The age clock, by which it is told how long something was not used. It starts as the wall clock and
- * runs with the boot clock, so that a step of the wall clock makes nothing older. Over the time that
- * the store is closed only the wall clock can tell: what it is ahead of the highest that the index
- * knows is added, and never less than nothing. So the index must know of a step soon
- * (ofs_store_keep_age()).
+ * The age clock, which measures how long something was not used. It starts as the wall clock and runs
+ * with the boot clock, so a step of the wall clock ages nothing. While the store is closed only the
+ * wall clock runs: the time by which it is ahead of the highest one in the index is added, never a
+ * negative one. So the index must learn of a step soon (ofs_store_keep_age()).
  */
 #ifndef OFS_STORE_AGE_H
 #define OFS_STORE_AGE_H

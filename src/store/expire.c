@@ -11,7 +11,7 @@
 #include "store/inode.h"
 #include "store/inode_names.h"
 #include "store/inode_table.h"
-#include "store/log.h"
+#include "store/apply.h"
 #include "store/pressure.h"
 #include "store/record.h"
 #include "store/store.h"

@@ -10,7 +10,7 @@
 #include "base/xattr.h"
 #include "store/inode.h"
 #include "store/inode_table.h"
-#include "store/log.h"
+#include "store/apply.h"
 #include "store/pressure.h"
 #include "store/record.h"
 #include "store/room.h"

@@ -24,7 +24,7 @@
 #include "store/dir.h"
 #include "store/inode.h"
 #include "store/inode_table.h"
-#include "store/log.h"
+#include "store/apply.h"
 #include "store/owner.h"
 #include "store/pressure.h"
 #include "store/reclaim.h"

@@ -16,7 +16,7 @@
 #include "store/dir.h"
 #include "store/inode.h"
 #include "store/inode_table.h"
-#include "store/log.h"
+#include "store/apply.h"
 #include "store/pressure.h"
 #include "store/record.h"
 #include "store/room.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What there is too little of: room in the journal, and on the disk. For the day the disk is full there
- * is a reserve, a file that only takes up space. Whoever frees space by what it does (removing,
- * cutting, a checkpoint) may have that room when there is no other; from then on nothing else is
- * written until the room could be set aside again.
+ * Shortage of room, in the journal and on the disk. For a full disk there is a reserve: a file that
+ * only takes up space. Operations that free space (removing, truncating, a checkpoint) may use that
+ * room when there is no other. From then on nothing else is written until the reserve could be set
+ * aside again.
  */
 #ifndef OFS_STORE_PRESSURE_H
 #define OFS_STORE_PRESSURE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing content into the journal; holes: making them, finding them, and what passes for filling them in advance. */
+/* Writing content into the journal; making and finding holes; preallocating. */
 #include "store/write.h"
 
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include "store/content_map.h"
 #include "store/inode.h"
 #include "store/inode_table.h"
-#include "store/log.h"
+#include "store/apply.h"
 #include "store/pressure.h"
 #include "store/record.h"
 #include "store/room.h"

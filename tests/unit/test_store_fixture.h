@@ -21,7 +21,7 @@
 #include "store/checkpoint.h"
 #include "store/content_map.h"
 #include "store/inode_names.h"
-#include "store/log.h"
+#include "store/apply.h"
 #include "store/read.h"
 #include "store/reclaim.h"
 #include "store/repack.h"

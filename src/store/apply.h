@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Logging a change: a record is appended to the journal and applied to memory; `lock` held. */
-#ifndef OFS_STORE_LOG_H
-#define OFS_STORE_LOG_H
+#ifndef OFS_STORE_APPLY_H
+#define OFS_STORE_APPLY_H
 
 #include "journal/journal.h"
 #include "store/record.h"
