@@ -14,7 +14,7 @@
 #include "cli/command.h"
 #include "cli/operand.h"
 #include "cli/report.h"
-#include "cli/slice.h"
+#include "cli/slice_path.h"
 #include "client/spool.h"
 #include "client/target.h"
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/report.h"
 
 /* A file that is opened must never get the number of a standard descriptor. */
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
 		name = "help";
-	command = ofs_command_find(name);
+	command = ofs_commands_find(name);
 	if (!command)
 		return ofs_report_usage(
 			name[0] == '-' ? "unknown option '%s'" : "unknown command '%s'", name);

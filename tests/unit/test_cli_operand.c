@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "cli/operand.h"
-#include "cli/slice.h"
+#include "cli/slice_path.h"
 
 Test(cli_operand, refs_by_their_form)
 {

@@ -3,8 +3,8 @@
  * What people write for a slice, as the suffix that the tree understands; whether it is a good one,
  * the tree decides.
  */
-#ifndef OFS_CLI_SLICE_H
-#define OFS_CLI_SLICE_H
+#ifndef OFS_CLI_SLICE_PATH_H
+#define OFS_CLI_SLICE_PATH_H
 
 #include <stdbool.h>
 

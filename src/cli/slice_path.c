@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/slice.h"
+#include "cli/slice_path.h"
 
 #include <ctype.h>
 #include <stddef.h>
