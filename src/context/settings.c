@@ -144,7 +144,8 @@ static const struct ofs_ini_table table = { sections, SECTIONS, keys, OFS_ARRAY_
 static void set_number(struct ofs_settings *s, const struct ofs_ini_key *key, uint64_t n)
 {
 	if (key->at == PLACE(ttl))
-		snprintf(s->ttl, sizeof(s->ttl), "%s", ofs_quantity_show(&key->number, n).text);
+		snprintf(s->ttl, sizeof(s->ttl), "%.*s", (int)sizeof(s->ttl) - 1,
+			 ofs_quantity_show(&key->number, n).text);
 	else
 		*(uint64_t *)((char *)s + key->at) = n;
 }
