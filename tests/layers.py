@@ -55,11 +55,9 @@ TAGS = {}
 
 # Known today and being removed: how many files of a layer are part of a circle, and names and
 # tags that mean two things.
-CIRCLES_LEFT = {"context": 7, "store": 10}
-BASENAMES_LEFT = """
-    content.c content.h xattr.c
-""".split()
-TAGS_LEFT = "ofs_content ofs_digest ofs_mark".split()
+CIRCLES_LEFT = {}
+BASENAMES_LEFT = "".split()
+TAGS_LEFT = "".split()
 
 # A foreign library's types and codes stay in the layer that translates them.
 FOREIGN = {
