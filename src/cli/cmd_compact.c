@@ -2,7 +2,6 @@
 /* offload compact: the history section of a prompt, made of the steps of a task or of those given. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,7 +10,7 @@
 
 #include "base/text.h"
 #include "base/util.h"
-#include "cli/command.h"
+#include "cli/option.h"
 #include "cli/report.h"
 #include "cli/tasks.h"
 #include "client/access.h"
@@ -24,8 +23,8 @@
 struct compact_options {
 	struct ofs_target_options target;
 	const char *task; /* NULL: the steps are given */
-	bool has_keep, has_budget, json;
-	uint64_t keep, budget;
+	bool json;
+	uint64_t keep, budget; /* OFS_COUNT_NONE: as is set */
 };
 
 /* ---- steps that are given */
@@ -125,7 +124,7 @@ static void compact_print_json(const struct ofs_step_list *steps, const struct o
 }
 
 static void compact_print(const struct compact_options *opts, const struct ofs_settings *s,
-			 const struct ofs_step_list *steps)
+			  const struct ofs_step_list *steps)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	struct ofs_recap_info info;
@@ -170,68 +169,35 @@ static int compact_steps(const struct compact_options *opts, int argc, char **ar
 				  : compact_take_inputs(argc, argv, &steps);
 	if (code != OFS_EXIT_OK)
 		return code;
-	if (opts->has_keep)
+	if (opts->keep != OFS_COUNT_NONE)
 		s.keep = opts->keep;
-	if (opts->has_budget)
+	if (opts->budget != OFS_COUNT_NONE)
 		s.budget = opts->budget;
 	compact_print(opts, &s, &steps);
 	return OFS_EXIT_OK;
 }
 
-/* 0, or the exit code after reporting what is wrong. */
-static int compact_take_option(struct compact_options *opts, int c, char **argv)
-{
-	switch (c) {
-	case 't':
-		opts->task = optarg;
-		return OFS_EXIT_OK;
-	case 'k':
-		opts->has_keep = true;
-		if (ofs_command_parse_count(optarg, UINT64_MAX, &opts->keep))
-			return OFS_EXIT_OK;
-		return ofs_report_usage("--keep needs a number of steps, not '%s'", optarg);
-	case 'b':
-		opts->has_budget = true;
-		if (ofs_command_parse_count(optarg, UINT64_MAX, &opts->budget))
-			return OFS_EXIT_OK;
-		return ofs_report_usage("--budget needs a number of tokens, not '%s'", optarg);
-	case 'j':
-		opts->json = true;
-		return OFS_EXIT_OK;
-	default:
-		return ofs_report_option(c, argv);
-	}
-}
-
 static int compact_run(const struct ofs_command *self, int argc, char **argv)
 {
-	static const struct option options[] = {
-		OFS_TARGET_LONG,
-		{ "task", required_argument, NULL, 't' },
-		{ "keep", required_argument, NULL, 'k' },
-		{ "budget", required_argument, NULL, 'b' },
-		{ "json", no_argument, NULL, 'j' },
-		{ 0 },
+	struct compact_options opts = { .keep = OFS_COUNT_NONE, .budget = OFS_COUNT_NONE };
+	const struct ofs_option options[] = {
+		OFS_TEXT('t', "task", "TASK", &opts.task, "the steps of a task"),
+		OFS_COUNT(0, "keep", "K", &opts.keep, "steps", UINT64_MAX - 1,
+			  "steps in full (default: 3)"),
+		OFS_COUNT(0, "budget", "N", &opts.budget, "tokens", UINT64_MAX - 1,
+			  "tokens of the section (default: 500)"),
+		OFS_FLAG(0, "json", &opts.json, "print a JSON object"),
+		OFS_TARGET(&opts.target),
+		OFS_END,
 	};
-	struct compact_options opts = { .task = NULL };
-	int c, code = OFS_EXIT_OK;
+	int code = ofs_options_parse(self, options, &argc, &argv);
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":t:" OFS_TARGET_SHORT, options, NULL)) != -1) {
-		if (ofs_target_take_option(&opts.target, c, optarg))
-			continue;
-		if (c == 'h') {
-			ofs_command_print_help(self, stdout);
-			return OFS_EXIT_OK;
-		}
-		code = compact_take_option(&opts, c, argv);
-		if (code != OFS_EXIT_OK)
-			return code;
-	}
-	if (opts.task && optind < argc)
+	if (code >= 0)
+		return code;
+	if (opts.task && argc)
 		return ofs_report_usage("-t reads the steps of a task: unexpected argument '%s'",
-					argv[optind]);
-	return compact_steps(&opts, argc - optind, argv + optind);
+					argv[0]);
+	return compact_steps(&opts, argc, argv);
 }
 
 const struct ofs_command ofs_cmd_compact = {
@@ -240,11 +206,7 @@ const struct ofs_command ofs_cmd_compact = {
 	.summary = "Writes the history section of a prompt",
 	.help = "Of steps in JSON (lines, an array, or {\"steps\": [...]}) from files or standard\n"
 		"input, or of those in tasks/TASK/history: older ones in a line each, the last ones in\n"
-		"full. Over the budget the oldest become counts; failures and refs always stay.\n\n"
-		"  -t, --task TASK         the steps of a task\n"
-		"      --keep K            steps in full (default: 3)\n"
-		"      --budget N          tokens of the section (default: 500)\n"
-		"      --json              print a JSON object\n" OFS_TARGET_HELP "\n"
-		"The file context.ini in the store has other defaults: see offload(1).\n",
+		"full. Over the budget the oldest become counts; failures and refs always stay.\n",
+	.notes = "The file context.ini in the store has other defaults: see offload(1).\n",
 	.run = compact_run,
 };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "cli/command.h"
+#include "cli/option.h"
 #include "cli/report.h"
 #include "client/access.h"
 #include "client/target.h"
@@ -27,16 +26,6 @@ static int context_write(void *arg, const void *data, size_t len)
 {
 	(void)arg;
 	return fwrite(data, 1, len, stdout) == len ? 0 : -errno;
-}
-
-static bool context_parse_count(const char *text, int64_t *ret)
-{
-	uint64_t n;
-
-	if (!ofs_command_parse_count(text, INT64_MAX, &n))
-		return false;
-	*ret = (int64_t)n;
-	return true;
 }
 
 /* Who sums up: as the option says, else the settings; nobody, and then it is done by rule. */
@@ -89,99 +78,50 @@ static int context_answer(struct context_options *opts, const struct ofs_buf *in
 
 static int context_run(const struct ofs_command *self, int argc, char **argv)
 {
-	enum {
-		RESTORE = 256,
-		PREFETCH,
-		LIST,
-		CHAT,
-		STORE_DIR,
-		KEEP,
-		TOTAL,
-		RESULT,
-		SUMMARIZER,
-		FORMAT
-	};
-	static const struct option options[] = {
-		OFS_TARGET_LONG,
-		{ "mode", required_argument, NULL, 'm' },
-		{ "restore", no_argument, NULL, RESTORE },
-		{ "prefetch", no_argument, NULL, PREFETCH },
-		{ "list", no_argument, NULL, LIST },
-		{ "chat", required_argument, NULL, CHAT },
-		{ "store-dir", required_argument, NULL, STORE_DIR },
-		{ "summarizer", required_argument, NULL, SUMMARIZER },
-		{ "format", required_argument, NULL, FORMAT },
-		{ "keep", required_argument, NULL, KEEP },
-		{ "max-total-tokens", required_argument, NULL, TOTAL },
-		{ "max-tool-tokens", required_argument, NULL, RESULT },
-		{ 0 },
-	};
+	static const char *const modes[] = { "compact", "compress", "auto", "restore", NULL };
+	static const char *const formats[] = { "openai", "anthropic", NULL };
 	struct context_options opts = { .manage = OFS_MANAGE_OPTIONS_INIT };
+	int mode = -1, format = -1;
+	const struct ofs_option options[] = {
+		OFS_CHOICE('m', "mode", "MODE", &mode, "mode", modes,
+			   "compact: results over the limit become pointers; compress: older\n"
+			   "messages become a summary; auto (default): compact, and compress\n"
+			   "when that gains too little"),
+		OFS_SET("restore", &mode, 3, "undo what was done to the messages"),
+		OFS_TEXT(0, "chat", "ID", &opts.manage.chat_id,
+			 "the chat, as whose task it is stored (tasks/ID/context)"),
+		OFS_TEXT(0, "store-dir", "DIR", &opts.manage.store_dir,
+			 "another directory in the tree for that"),
+		OFS_COUNT(0, "keep", "N", &opts.manage.keep, "messages", INT64_MAX,
+			  "results (compact) or messages (compress) at the end that stay"),
+		OFS_COUNT(0, "max-tool-tokens", "N", &opts.manage.max_tool_message_tokens, "tokens",
+			  INT64_MAX, "results with more become pointers (default: 2000)"),
+		OFS_COUNT(0, "max-total-tokens", "N", &opts.manage.max_total_tokens, "tokens",
+			  INT64_MAX,
+			  "above, pointers become shorter, and auto may compress (20000)"),
+		OFS_FLAG(0, "prefetch", &opts.manage.prefetch,
+			 "put in what the last message of the user seems to ask for"),
+		OFS_TEXT(0, "summarizer", "CMD", &opts.summarizer,
+			 "a command that makes the summary: messages as JSON on its input, text\n"
+			 "on its output; or 'endpoint': a server, see offload(1)"),
+		OFS_CHOICE(0, "format", "FORM", &format, "form of messages", formats,
+			   "openai or anthropic, where the messages do not tell it"),
+		OFS_FLAG(0, "list", &opts.manage.list_only, "write the list of messages alone"),
+		OFS_TARGET(&opts.target),
+		OFS_END,
+	};
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf input = OFS_BUF_INIT;
-	int64_t *count;
-	int c, r;
+	int r = ofs_options_parse(self, options, &argc, &argv);
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":" OFS_TARGET_SHORT "m:", options, NULL)) != -1) {
-		if (ofs_target_take_option(&opts.target, c, optarg))
-			continue;
-		count = NULL;
-		switch (c) {
-		case 'm':
-			if (!ofs_manage_mode_parse(optarg, &opts.manage.mode))
-				return ofs_report_usage(
-					"'%s' is not a mode: give compact, compress, auto or "
-					"restore",
-					optarg);
-			break;
-		case RESTORE:
-			opts.manage.mode = OFS_MANAGE_RESTORE;
-			break;
-		case PREFETCH:
-			opts.manage.prefetch = true;
-			break;
-		case LIST:
-			opts.manage.list_only = true;
-			break;
-		case CHAT:
-			opts.manage.chat_id = optarg;
-			break;
-		case FORMAT:
-			if (!ofs_manage_format_parse(optarg, &opts.manage.anthropic))
-				return ofs_report_usage(
-					"'%s' is not a form of messages: openai, anthropic",
-					optarg);
-			opts.manage.has_format = true;
-			break;
-		case SUMMARIZER:
-			opts.summarizer = optarg;
-			break;
-		case STORE_DIR:
-			opts.manage.store_dir = optarg;
-			break;
-		case KEEP:
-			count = &opts.manage.keep;
-			break;
-		case TOTAL:
-			count = &opts.manage.max_total_tokens;
-			break;
-		case RESULT:
-			count = &opts.manage.max_tool_message_tokens;
-			break;
-		case 'h':
-			ofs_command_print_help(self, stdout);
-			return OFS_EXIT_OK;
-		default:
-			return ofs_report_option(c, argv);
-		}
-		if (count && !context_parse_count(optarg, count))
-			return ofs_report_usage("'%s' is not a count of %s", optarg,
-						c == KEEP ? "messages" : "tokens");
-	}
-	if (optind < argc)
+	if (r >= 0)
+		return r;
+	if (argc)
 		return ofs_report_usage(
-			"unexpected argument '%s': the messages come from standard input",
-			argv[optind]);
+			"unexpected argument '%s': the messages come from standard input", argv[0]);
+	if (mode >= 0)
+		ofs_manage_mode_parse(modes[mode], &opts.manage.mode);
+	opts.manage.has_format = format >= 0;
+	opts.manage.anthropic = format == 1;
 	r = ofs_io_read_fd(STDIN_FILENO, SIZE_MAX, &input);
 	if (r < 0)
 		return ofs_report_failure("cannot read standard input: %s", strerror(-r));
@@ -196,20 +136,6 @@ const struct ofs_command ofs_cmd_context = {
 	.help = "Reads a JSON object with \"messages\" (OpenAI's or Anthropic's form), or a list of messages,\n"
 		"and writes one with those that a model is to get: large results of tools are pointers,\n"
 		"older messages a summary. What was taken out is stored; --restore puts it back, byte for\n"
-		"byte.\n\n"
-		"  -m, --mode MODE         compact: results over the limit become pointers; compress: older\n"
-		"                          messages become a summary; auto (default): compact, and compress\n"
-		"                          when that gains too little\n"
-		"      --restore           undo what was done to the messages\n"
-		"      --chat ID           the chat, as whose task it is stored (tasks/ID/context)\n"
-		"      --store-dir DIR     another directory in the tree for that\n"
-		"      --keep N            results (compact) or messages (compress) at the end that stay\n"
-		"      --max-tool-tokens N results with more become pointers (default: 2000)\n"
-		"      --max-total-tokens N  above, pointers become shorter, and auto may compress (20000)\n"
-		"      --prefetch          put in what the last message of the user seems to ask for\n"
-		"      --summarizer CMD    a command that makes the summary: messages as JSON on its input, text\n"
-		"                          on its output; or 'endpoint': a server, see offload(1)\n"
-		"      --format FORM       openai or anthropic, where the messages do not tell it\n"
-		"      --list              write the list of messages alone\n" OFS_TARGET_HELP,
+		"byte.\n",
 	.run = context_run,
 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* offload doctor: what is in order here, what is not, and what to do about it. */
 #include <errno.h>
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +11,9 @@
 #include "base/text.h"
 #include "base/util.h"
 #include "cli/checks.h"
-#include "cli/command.h"
 #include "cli/exclude.h"
 #include "cli/findings.h"
+#include "cli/option.h"
 #include "cli/probe.h"
 #include "cli/report.h"
 #include "client/target.h"
@@ -244,32 +243,21 @@ static int doctor_examine(struct doctor *d)
 
 static int doctor_run(const struct ofs_command *self, int argc, char **argv)
 {
-	static const struct option options[] = {
-		OFS_TARGET_LONG,
-		{ "json", no_argument, NULL, 'j' },
-		{ 0 },
-	};
 	OFS_CLEANUP(doctor_finish) struct doctor d = { 0 };
-	int c;
+	const struct ofs_option options[] = {
+		OFS_FLAG(0, "json", &d.json,
+			 "print a JSON object: checks (name, state, found, advice)\n"
+			 "and problems, their number"),
+		OFS_TARGET(&d.options),
+		OFS_END,
+	};
+	int code = ofs_options_parse(self, options, &argc, &argv);
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":" OFS_TARGET_SHORT, options, NULL)) != -1) {
-		if (ofs_target_take_option(&d.options, c, optarg))
-			continue;
-		switch (c) {
-		case 'j':
-			d.json = true;
-			break;
-		case 'h':
-			ofs_command_print_help(self, stdout);
-			return OFS_EXIT_OK;
-		default:
-			return ofs_report_option(c, argv);
-		}
-	}
-	d.operand = optind < argc ? argv[optind++] : NULL;
-	if (optind < argc)
-		return ofs_report_usage("unexpected argument '%s'", argv[optind]);
+	if (code >= 0)
+		return code;
+	if (argc > 1)
+		return ofs_report_usage("unexpected argument '%s'", argv[1]);
+	d.operand = argc ? argv[0] : NULL;
 	if (d.operand && (d.options.dir || d.options.store))
 		return ofs_report_usage("name the tree once: '%s', or an option", d.operand);
 	return doctor_examine(&d);
@@ -281,11 +269,9 @@ const struct ofs_command ofs_cmd_doctor = {
 	.summary = "Checks the machine, the mount and the store, and says what to do",
 	.help = "Looks at kernel, /dev/fuse, the daemon, FUSE over io_uring, fusermount3, mounts whose\n"
 		"daemon is dead, and the store: rights, owner, lock, format, config.ini, room.\n"
-		"Changes nothing, and needs neither a mount nor a store.\n"
-		"\n"
-		"      --json              print a JSON object: checks (name, state, found, advice)\n"
-		"                          and problems, their number\n" OFS_TARGET_HELP "\n"
-		"Each line begins with ok, note, warning or problem. Exits with 0 when there is no\n"
+		"Changes nothing, and needs neither a mount nor a store.\n",
+	.notes =
+		"Each line starts with ok, note, warning or problem. Exits with 0 when there is no\n"
 		"problem, with 1 when there is, with 2 when it could not look.\n",
 	.run = doctor_run,
 };

@@ -55,7 +55,6 @@ const struct ofs_command ofs_cmd_down = {
 	.name = "down",
 	.synopsis = "[WORKSPACE]",
 	.summary = "Unmounts the workspace's tree; everything stays in the store",
-	.help = "Returns when the daemon has closed the store. A tree in use is left alone.\n"
-		"\n" OFS_TARGET_HELP,
+	.help = "Returns when the daemon has closed the store. A tree in use is left alone.\n",
 	.run = down_run,
 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* offload gc: has the tree remove what has expired, and tells what went. */
 #include <errno.h>
-#include <getopt.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,7 +8,7 @@
 #include "base/text.h"
 #include "base/util.h"
 #include "cli/collection.h"
-#include "cli/command.h"
+#include "cli/option.h"
 #include "cli/report.h"
 #include "client/target.h"
 
@@ -67,38 +66,23 @@ static int gc_tree(struct ofs_target *target, bool dry_run, bool json)
 
 static int gc_run(const struct ofs_command *self, int argc, char **argv)
 {
-	static const struct option options[] = {
-		OFS_TARGET_LONG,
-		{ "dry-run", no_argument, NULL, 'D' },
-		{ "json", no_argument, NULL, 'j' },
-		{ 0 },
-	};
 	OFS_CLEANUP(ofs_target_finish) struct ofs_target target = { 0 };
 	struct ofs_target_options opts = { 0 };
 	bool dry_run = false, json = false;
+	const struct ofs_option options[] = {
+		OFS_FLAG(0, "dry-run", &dry_run,
+			 "remove nothing: list what would go, what would stay and why"),
+		OFS_FLAG(0, "json", &json, "print a JSON object"),
+		OFS_TARGET(&opts),
+		OFS_END,
+	};
 	struct ofs_error err;
-	int c;
+	int code = ofs_options_parse(self, options, &argc, &argv);
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":" OFS_TARGET_SHORT, options, NULL)) != -1) {
-		if (ofs_target_take_option(&opts, c, optarg))
-			continue;
-		switch (c) {
-		case 'D':
-			dry_run = true;
-			break;
-		case 'j':
-			json = true;
-			break;
-		case 'h':
-			ofs_command_print_help(self, stdout);
-			return OFS_EXIT_OK;
-		default:
-			return ofs_report_option(c, argv);
-		}
-	}
-	if (optind < argc)
-		return ofs_report_usage("unexpected argument '%s'", argv[optind]);
+	if (code >= 0)
+		return code;
+	if (argc)
+		return ofs_report_usage("unexpected argument '%s'", argv[0]);
 	if (ofs_target_find(&opts, NULL, &err, &target) < 0)
 		return ofs_report_failure("%s", err.text);
 	return gc_tree(&target, dry_run, json);
@@ -109,9 +93,6 @@ const struct ofs_command ofs_cmd_gc = {
 	.synopsis = "[--dry-run] [--json]",
 	.summary = "Removes the files whose time is over and that nobody uses",
 	.help = "The daemon does so by itself every now and then. What is expired goes on probation first,\n"
-		"and goes when it is still unused at the end of that.\n"
-		"\n"
-		"      --dry-run           remove nothing: list what would go, what would stay and why\n"
-		"      --json              print a JSON object\n" OFS_TARGET_HELP,
+		"and goes when it is still unused at the end of that.\n",
 	.run = gc_run,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <getopt.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "base/util.h"
-#include "cli/command.h"
+#include "cli/option.h"
 #include "cli/report.h"
 #include "client/access.h"
 #include "client/naming.h"
@@ -32,12 +32,10 @@ struct hook_options {
 	struct ofs_target_options target;
 	struct ofs_settings settings;
 	struct ofs_hook_options engine;
-	/* As given, for the command that install writes; each NULL where it was not. */
 	const char *task;
-	const char *max_bytes;
-	const char *max_lines;
-	const char *read_bytes;
-	enum ofs_agent_place place;
+	uint64_t read_bytes; /* OFS_COUNT_NONE: not given; so are the limits of the engine */
+	int place; /* enum ofs_agent_place */
+	int form; /* enum ofs_hook_form */
 	bool pre;
 	bool yes;
 	bool print;
@@ -83,6 +81,12 @@ static void print_option(FILE *out, const char *name, const char *value)
 	ofs_text_shell_word(out, value);
 }
 
+static void print_count(FILE *out, const char *name, uint64_t value)
+{
+	if (value != OFS_COUNT_NONE)
+		fprintf(out, " %s %" PRIu64, name, value);
+}
+
 /* Allocated: "offload run", with the options that lead it to the same tree. */
 static char *run_command(const struct hook_options *opts)
 {
@@ -93,8 +97,8 @@ static char *run_command(const struct hook_options *opts)
 	fprintf(out, "%s run", program);
 	print_option(out, "--dir", opts->target.dir);
 	print_option(out, "--store", opts->target.store);
-	print_option(out, "--max-bytes", opts->max_bytes);
-	print_option(out, "--max-lines", opts->max_lines);
+	print_count(out, "--max-bytes", opts->engine.max_bytes);
+	print_count(out, "--max-lines", opts->engine.max_lines);
 	return ofs_text_close(&s);
 }
 
@@ -109,9 +113,9 @@ static char *hook_command(const struct hook_options *opts)
 	print_option(out, "--dir", opts->target.dir);
 	print_option(out, "--store", opts->target.store);
 	print_option(out, "--task", opts->task);
-	print_option(out, "--max-bytes", opts->max_bytes);
-	print_option(out, "--max-lines", opts->max_lines);
-	print_option(out, "--read-bytes", opts->read_bytes);
+	print_count(out, "--max-bytes", opts->engine.max_bytes);
+	print_count(out, "--max-lines", opts->engine.max_lines);
+	print_count(out, "--read-bytes", opts->read_bytes);
 	return ofs_text_close(&s);
 }
 
@@ -128,9 +132,9 @@ static int take_settings(struct hook_options *opts, struct ofs_access *access,
 	if (r < 0)
 		return r;
 	opts->engine.ttl = opts->settings.ttl;
-	if (!opts->max_bytes)
+	if (opts->engine.max_bytes == OFS_COUNT_NONE)
 		opts->engine.max_bytes = opts->settings.max_bytes;
-	if (!opts->max_lines)
+	if (opts->engine.max_lines == OFS_COUNT_NONE)
 		opts->engine.max_lines = opts->settings.max_lines;
 	return 0;
 }
@@ -185,7 +189,7 @@ static int read_settings(const struct hook_options *opts, struct ofs_settings_fi
 {
 	OFS_FREE char *path = NULL;
 	struct ofs_error err;
-	int r = opts->agent->settings_path(opts->place, &err, &path);
+	int r = opts->agent->settings_path((enum ofs_agent_place)opts->place, &err, &path);
 
 	if (r < 0)
 		return ofs_report_failure("%s", err.text);
@@ -254,7 +258,7 @@ static int add_entries(const struct hook_options *opts, const char *command,
 	return changes;
 }
 
-static int run_install(const struct hook_options *opts)
+static int run_install(struct hook_options *opts)
 {
 	OFS_CLEANUP(ofs_settings_file_finish) struct ofs_settings_file s = { 0 };
 	OFS_FREE char *command = hook_command(opts);
@@ -286,7 +290,7 @@ static int run_install(const struct hook_options *opts)
 	return r;
 }
 
-static int run_uninstall(const struct hook_options *opts)
+static int run_uninstall(struct hook_options *opts)
 {
 	OFS_CLEANUP(ofs_settings_file_finish) struct ofs_settings_file s = { 0 };
 	int r = read_settings(opts, &s);
@@ -303,134 +307,59 @@ static int run_uninstall(const struct hook_options *opts)
 
 /* ---- options */
 
-static int take_count(const char *text, const char *unit, const char **given, uint64_t *ret)
-{
-	if (!ofs_command_parse_count(text, UINT64_MAX, ret))
-		return ofs_report_usage("'%s' is not a count of %s", text, unit);
-	*given = text;
-	return OFS_EXIT_OK;
-}
-
-static int take_task(const char *text, struct hook_options *opts)
+static int check_task(struct hook_options *opts)
 {
 	struct ofs_error err;
 
-	opts->task = text;
-	opts->engine.task_is_session = strcmp(text, HOOK_TASK_SESSION) == 0;
-	opts->engine.task = opts->engine.task_is_session ? NULL : text;
-	if (ofs_naming_check("task", text, &err) < 0)
-		return ofs_report_usage("%s", err.text);
-	return OFS_EXIT_OK;
-}
-
-static int take_form(const char *text, struct hook_options *opts)
-{
-	if (strcmp(text, "text") == 0)
-		opts->engine.form = OFS_HOOK_TEXT;
-	else if (strcmp(text, "tool") == 0)
-		opts->engine.form = OFS_HOOK_TOOL;
-	else
-		return ofs_report_usage("'%s' is not a form of answers: text, tool", text);
-	return OFS_EXIT_OK;
-}
-
-/* Options of claude-code, which install takes and hands on as well. */
-static int take_common(int c, const char *value, struct hook_options *opts)
-{
-	switch (c) {
-	case 't':
-		return take_task(value, opts);
-	case 'B':
-		return take_count(value, "bytes", &opts->max_bytes, &opts->engine.max_bytes);
-	case 'L':
-		return take_count(value, "lines", &opts->max_lines, &opts->engine.max_lines);
-	case 'R':
-		return take_count(value, "bytes", &opts->read_bytes, &opts->engine.read_bytes);
-	default:
+	if (!opts->task)
 		return -1;
-	}
+	opts->engine.task_is_session = strcmp(opts->task, HOOK_TASK_SESSION) == 0;
+	opts->engine.task = opts->engine.task_is_session ? NULL : opts->task;
+	return ofs_naming_check("task", opts->task, &err) < 0 ? ofs_report_usage("%s", err.text)
+							      : -1;
 }
-
-#define HOOK_COMMON_LONG                                           \
-	OFS_TARGET_LONG, { "task", required_argument, NULL, 't' }, \
-		{ "max-bytes", required_argument, NULL, 'B' },     \
-		{ "max-lines", required_argument, NULL, 'L' },     \
-	{                                                          \
-		"read-bytes", required_argument, NULL, 'R'         \
-	}
 
 /* -1: go on; else the exit code. */
-static int parse(const struct ofs_command *self, const char *letters, const struct option options[],
-		 int argc, char **argv, struct hook_options *opts)
+static int parse(const struct ofs_command *self, int argc, char **argv, struct hook_options *opts)
 {
-	int c, r;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, letters, options, NULL)) != -1) {
-		if (ofs_target_take_option(&opts->target, c, optarg))
-			continue;
-		r = take_common(c, optarg, opts);
-		if (r > 0)
-			return r;
-		if (r == 0)
-			continue;
-		switch (c) {
-		case 'a':
-			r = take_form(optarg, opts);
-			if (r != OFS_EXIT_OK)
-				return r;
-			break;
-		case 'U':
-			opts->place = OFS_AGENT_USER;
-			break;
-		case 'P':
-			opts->place = OFS_AGENT_PROJECT;
-			break;
-		case 'O':
-			opts->place = OFS_AGENT_LOCAL;
-			break;
-		case 'E':
-			opts->pre = true;
-			break;
-		case 'y':
-			opts->yes = true;
-			break;
-		case 'p':
-			opts->print = true;
-			break;
-		case 'h':
-			ofs_command_print_help(self, stdout);
-			return OFS_EXIT_OK;
-		default:
-			return ofs_report_option(c, argv);
-		}
-	}
-	if (optind < argc)
-		return ofs_report_usage("unexpected argument '%s'", argv[optind]);
-	return -1;
+	static const char *const forms[] = {
+		[OFS_HOOK_TEXT] = "text", [OFS_HOOK_TOOL] = "tool", NULL
+	};
+	const struct ofs_option options[] = {
+		OFS_TEXT('t', "task", "NAME", &opts->task,
+			 "the task that outputs belong to; 'session': that of the chat"),
+		OFS_COUNT(0, "max-bytes", "N", &opts->engine.max_bytes, "bytes", UINT64_MAX - 1,
+			  "longest output that stays (default: 2048)"),
+		OFS_COUNT(0, "max-lines", "N", &opts->engine.max_lines, "lines", UINT64_MAX - 1,
+			  "likewise, in lines (default: 50)"),
+		OFS_COUNT(0, "read-bytes", "N", &opts->read_bytes, "bytes", UINT64_MAX - 1,
+			  "longest output of a file that is read and stays (default: 65536)"),
+		OFS_CHOICE(0, "answer", "FORM", &opts->form, "form of answers", forms,
+			   "text: the pointer alone (default); tool: in the form of the\n"
+			   "tool's own output, which Claude Code asks for"),
+		OFS_SET("project", &opts->place, OFS_AGENT_PROJECT,
+			"install and uninstall: in the settings of the project (default),"),
+		OFS_SET("local", &opts->place, OFS_AGENT_LOCAL,
+			"in one's own settings of the project,"),
+		OFS_SET("user", &opts->place, OFS_AGENT_USER, "or in those of the user"),
+		OFS_FLAG(0, "pre", &opts->pre,
+			 "also run Bash commands through 'offload run' at once"),
+		OFS_FLAG(0, "print", &opts->print, "print the entries and write nothing"),
+		OFS_FLAG('y', "yes", &opts->yes, "do not ask"),
+		OFS_TARGET(&opts->target),
+		OFS_END,
+	};
+	int code = ofs_options_parse(self, options, &argc, &argv);
+
+	if (code >= 0)
+		return code;
+	opts->engine.form = (enum ofs_hook_form)opts->form;
+	if (opts->read_bytes != OFS_COUNT_NONE)
+		opts->engine.read_bytes = opts->read_bytes;
+	if (argc)
+		return ofs_report_usage("unexpected argument '%s'", argv[0]);
+	return check_task(opts);
 }
-
-static const struct option event_options[] = {
-	HOOK_COMMON_LONG,
-	{ "answer", required_argument, NULL, 'a' },
-	{ 0 },
-};
-
-static const struct option install_options[] = {
-	HOOK_COMMON_LONG,
-	{ "user", no_argument, NULL, 'U' },
-	{ "project", no_argument, NULL, 'P' },
-	{ "local", no_argument, NULL, 'O' },
-	{ "pre", no_argument, NULL, 'E' },
-	{ "print", no_argument, NULL, 'p' },
-	{ "yes", no_argument, NULL, 'y' },
-	{ 0 },
-};
-
-static const struct option uninstall_options[] = {
-	{ "help", no_argument, NULL, 'h' },    { "user", no_argument, NULL, 'U' },
-	{ "project", no_argument, NULL, 'P' }, { "local", no_argument, NULL, 'O' },
-	{ "yes", no_argument, NULL, 'y' },     { 0 },
-};
 
 /* The operand after "install" and "uninstall" that names the agent, if there is one. */
 static bool take_agent(int *argc, char ***argv, struct hook_options *opts)
@@ -448,46 +377,39 @@ static bool take_agent(int *argc, char ***argv, struct hook_options *opts)
 static int hook_dispatch(const struct ofs_command *self, int argc, char **argv,
 			 struct hook_options *opts)
 {
+	int (*work)(struct hook_options * opts) = run_event;
 	const char *what = argc > 1 ? argv[1] : "";
 	int r;
 
 	opts->agent = ofs_agent_number(0);
-	if (take_agent(&argc, &argv, opts)) {
-		r = parse(self, ":" OFS_TARGET_SHORT "t:", event_options, argc, argv, opts);
-		if (r == OFS_EXIT_USAGE)
-			return OFS_EXIT_FAILURE;
-		return r < 0 ? run_event(opts) : r;
-	}
 	if (strcmp(what, "install") == 0 || strcmp(what, "uninstall") == 0) {
+		work = *what == 'i' ? run_install : run_uninstall;
 		argv++;
 		argc--;
 		take_agent(&argc, &argv, opts);
+	} else if (!take_agent(&argc, &argv, opts) && what[0] != '-') {
+		return ofs_report_usage("%s%s%s: what there is: claude-code, install, uninstall",
+					*what ? "unknown hook '" : "no hook given", what,
+					*what ? "'" : "");
 	}
-	if (strcmp(what, "install") == 0) {
-		r = parse(self, ":" OFS_TARGET_SHORT "t:y", install_options, argc, argv, opts);
-		return r < 0 ? run_install(opts) : r;
-	}
-	if (strcmp(what, "uninstall") == 0) {
-		r = parse(self, ":hy", uninstall_options, argc, argv, opts);
-		return r < 0 ? run_uninstall(opts) : r;
-	}
-	if (strcmp(what, "-h") == 0 || strcmp(what, "--help") == 0) {
-		ofs_command_print_help(self, stdout);
-		return OFS_EXIT_OK;
-	}
-	return ofs_report_usage("%s%s%s: what there is: claude-code, install, uninstall",
-				*what ? "unknown hook '" : "no hook given", what, *what ? "'" : "");
+	r = parse(self, argc, argv, opts);
+	/* An exit with 2 would stop the agent's tool. */
+	if (r == OFS_EXIT_USAGE && work == run_event && what[0] != '-')
+		return OFS_EXIT_FAILURE;
+	return r < 0 ? work(opts) : r;
 }
 
 static int hook_run(const struct ofs_command *self, int argc, char **argv)
 {
-	struct hook_options opts = { 0 };
+	struct hook_options opts = {
+		.read_bytes = OFS_COUNT_NONE,
+		.engine = { .max_bytes = OFS_COUNT_NONE,
+			    .max_lines = OFS_COUNT_NONE,
+			    .read_bytes = OFS_HOOK_READ_BYTES },
+	};
 	int r;
 
 	ofs_settings_init(&opts.settings);
-	opts.engine = (struct ofs_hook_options){
-		.read_bytes = OFS_HOOK_READ_BYTES,
-	};
 	r = hook_dispatch(self, argc, argv, &opts);
 	ofs_settings_finish(&opts.settings);
 	return r;
@@ -503,18 +425,6 @@ const struct ofs_command ofs_cmd_hook = {
 	.help = "claude-code reads an event: a long output is stored and answered with its pointer, and\n"
 		"where nothing is to change nothing is printed. install writes the entry into the\n"
 		"settings of the project (.claude/settings.json, or settings.local.json) or of the user\n"
-		"(~/.claude/settings.json); it shows it and asks first. uninstall takes it out again.\n\n"
-		"claude-code, and install for it:\n"
-		"  -t, --task NAME         the task that outputs belong to; 'session': that of the chat\n"
-		"      --max-bytes N       longest output that stays (default: 2048)\n"
-		"      --max-lines N       likewise, in lines (default: 50)\n"
-		"      --read-bytes N      longest output of Read that stays (default: 65536)\n"
-		"      --answer FORM       text: the pointer alone (default); tool: in the form of the\n"
-		"                          tool's own output, which Claude Code asks for\n" OFS_TARGET_HELP
-		"\ninstall and uninstall:\n"
-		"      --project, --local, --user   whose settings (default: --project)\n"
-		"      --pre               also run Bash commands through 'offload run' at once\n"
-		"      --print             print the entry and write nothing\n"
-		"  -y, --yes               do not ask\n",
+		"(~/.claude/settings.json); it shows it and asks first. uninstall takes it out again.\n",
 	.run = hook_run,
 };

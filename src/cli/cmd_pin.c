@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* offload pin and offload unpin. */
 #include <errno.h>
-#include <getopt.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,9 +8,9 @@
 
 #include "base/text.h"
 #include "base/util.h"
-#include "cli/command.h"
 #include "cli/files.h"
 #include "cli/operand.h"
+#include "cli/option.h"
 #include "cli/report.h"
 
 struct pin {
@@ -88,37 +87,24 @@ static int pin_one(struct pin *p, const char *name, struct ofs_operand *o)
 
 static int pin_parse(const struct ofs_command *self, bool important, int argc, char **argv)
 {
-	static const struct option options[] = {
-		OFS_TARGET_LONG,
-		{ "json", no_argument, NULL, 'j' },
-		{ 0 },
-	};
 	OFS_CLEANUP(ofs_operand_finish) struct ofs_operand o = { 0 };
 	struct pin p = { .important = important };
 	bool json = false;
-	int c;
+	const struct ofs_option options[] = {
+		OFS_FLAG(0, "json", &json, "print a JSON object"),
+		OFS_TARGET(&p.target),
+		OFS_END,
+	};
+	int code = ofs_options_parse(self, options, &argc, &argv);
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":" OFS_TARGET_SHORT, options, NULL)) != -1) {
-		if (ofs_target_take_option(&p.target, c, optarg))
-			continue;
-		switch (c) {
-		case 'j':
-			json = true;
-			break;
-		case 'h':
-			ofs_command_print_help(self, stdout);
-			return OFS_EXIT_OK;
-		default:
-			return ofs_report_option(c, argv);
-		}
-	}
-	if (optind == argc)
+	if (code >= 0)
+		return code;
+	if (!argc)
 		return ofs_report_usage("name files or directories by their refs or paths");
 	if (json)
 		p.files = json_array();
-	for (; optind < argc; optind++)
-		p.failed += pin_one(&p, argv[optind], &o) != OFS_EXIT_OK;
+	for (int i = 0; i < argc; i++)
+		p.failed += pin_one(&p, argv[i], &o) != OFS_EXIT_OK;
 	if (json)
 		ofs_text_json(stdout,
 			      json_pack("{s:o, s:i}", "files", p.files, "failed", p.failed));
@@ -135,15 +121,13 @@ static int unpin_run(const struct ofs_command *self, int argc, char **argv)
 	return pin_parse(self, false, argc, argv);
 }
 
-#define PIN_OPTIONS                                          \
-	"Of a directory, every file in it and below it.\n\n" \
-	"      --json              print a JSON object\n" OFS_TARGET_HELP
+#define PIN_HELP "Of a directory, every file in it and below it.\n"
 
 const struct ofs_command ofs_cmd_pin = {
 	.name = "pin",
 	.synopsis = "[--json] REF|PATH...",
 	.summary = "Keeps files from expiring, where they are",
-	.help = PIN_OPTIONS,
+	.help = PIN_HELP,
 	.run = pin_run,
 };
 
@@ -151,6 +135,6 @@ const struct ofs_command ofs_cmd_unpin = {
 	.name = "unpin",
 	.synopsis = "[--json] REF|PATH...",
 	.summary = "Lets pinned files expire again",
-	.help = PIN_OPTIONS,
+	.help = PIN_HELP,
 	.run = unpin_run,
 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* offload promote and offload archive. */
 #include <errno.h>
-#include <getopt.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,8 +8,8 @@
 
 #include "base/text.h"
 #include "base/util.h"
-#include "cli/command.h"
 #include "cli/operand.h"
+#include "cli/option.h"
 #include "cli/promotion.h"
 #include "cli/report.h"
 #include "client/naming.h"
@@ -98,43 +97,23 @@ static int promote_check(const struct promote_options *opts, int count)
 
 static int promote_parse(const struct ofs_command *self, const char *top, int argc, char **argv)
 {
-	static const struct option options[] = {
-		OFS_TARGET_LONG,
-		{ "category", required_argument, NULL, 'c' },
-		{ "name", required_argument, NULL, 'n' },
-		{ "tag", required_argument, NULL, 'T' },
-		{ "json", no_argument, NULL, 'j' },
-		{ 0 },
-	};
 	struct promote_options opts = { .promotion.top = top };
-	int c, code;
+	const struct ofs_option options[] = {
+		OFS_TEXT('c', "category", "CATEGORY", &opts.promotion.category,
+			 "its category (default: the one that it has)"),
+		OFS_TEXT('n', "name", "NAME", &opts.promotion.name,
+			 "its name (default: the one that it has)"),
+		OFS_TEXT(0, "tag", "TAGS", &opts.promotion.tags, "add tags, separated by commas"),
+		OFS_FLAG(0, "json", &opts.json, "print a JSON object"),
+		OFS_TARGET(&opts.target),
+		OFS_END,
+	};
+	int code = ofs_options_parse(self, options, &argc, &argv);
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":" OFS_TARGET_SHORT "c:n:", options, NULL)) != -1) {
-		if (ofs_target_take_option(&opts.target, c, optarg))
-			continue;
-		switch (c) {
-		case 'c':
-			opts.promotion.category = optarg;
-			break;
-		case 'n':
-			opts.promotion.name = optarg;
-			break;
-		case 'T':
-			opts.promotion.tags = optarg;
-			break;
-		case 'j':
-			opts.json = true;
-			break;
-		case 'h':
-			ofs_command_print_help(self, stdout);
-			return OFS_EXIT_OK;
-		default:
-			return ofs_report_option(c, argv);
-		}
-	}
-	code = promote_check(&opts, argc - optind);
-	return code ? code : promote_all(&opts, argv + optind, argc - optind);
+	if (code >= 0)
+		return code;
+	code = promote_check(&opts, argc);
+	return code ? code : promote_all(&opts, argv, argc);
 }
 
 static int promote_run(const struct ofs_command *self, int argc, char **argv)
@@ -148,18 +127,14 @@ static int archive_run(const struct ofs_command *self, int argc, char **argv)
 }
 
 #define PROMOTE_SYNOPSIS "[-c CATEGORY] [-n NAME] [--tag TAGS] [--json] REF|PATH..."
-#define PROMOTE_OPTIONS                                                                          \
-	"Refs stay valid. Nothing is replaced: what finds its name taken stays where it is.\n\n" \
-	"  -c, --category CATEGORY its category (default: the one that it has)\n"                \
-	"  -n, --name NAME         its name (default: the one that it has)\n"                    \
-	"      --tag TAGS          add tags, separated by commas\n"                              \
-	"      --json              print a JSON object\n" OFS_TARGET_HELP
+#define PROMOTE_HELP \
+	"Refs stay valid. Nothing is replaced: what finds its name taken stays where it is.\n"
 
 const struct ofs_command ofs_cmd_promote = {
 	.name = "promote",
 	.synopsis = PROMOTE_SYNOPSIS,
 	.summary = "Moves files or directories into persistent/, where they do not expire",
-	.help = "Each becomes persistent/CATEGORY/NAME. " PROMOTE_OPTIONS,
+	.help = "Each becomes persistent/CATEGORY/NAME.\n" PROMOTE_HELP,
 	.run = promote_run,
 };
 
@@ -167,6 +142,6 @@ const struct ofs_command ofs_cmd_archive = {
 	.name = "archive",
 	.synopsis = PROMOTE_SYNOPSIS,
 	.summary = "Moves files or directories into archive/, for good and read-only",
-	.help = "Each becomes archive/CATEGORY/NAME. " PROMOTE_OPTIONS,
+	.help = "Each becomes archive/CATEGORY/NAME.\n" PROMOTE_HELP,
 	.run = archive_run,
 };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <getopt.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "cli/command.h"
+#include "cli/option.h"
 #include "cli/report.h"
 #include "client/content.h"
 #include "client/deposit.h"
@@ -78,55 +77,30 @@ static int put_standard_input(const struct put_options *opts)
 
 static int put_run(const struct ofs_command *self, int argc, char **argv)
 {
-	static const struct option options[] = {
-		OFS_TARGET_LONG,
-		{ "category", required_argument, NULL, 'c' },
-		{ "task", required_argument, NULL, 't' },
-		{ "name", required_argument, NULL, 'n' },
-		{ "title", required_argument, NULL, 'T' },
-		{ "ttl", required_argument, NULL, 'L' },
-		{ "json", no_argument, NULL, 'j' },
-		{ 0 },
-	};
 	struct put_options opts = { .deposit.category = "general" };
+	const struct ofs_option options[] = {
+		OFS_TEXT('c', "category", "CATEGORY", &opts.deposit.category,
+			 "what kind of output it is (default: general)"),
+		OFS_TEXT('t', "task", "TASK", &opts.deposit.task, "the task that it belongs to"),
+		OFS_TEXT('n', "name", "NAME", &opts.deposit.name,
+			 "its name (default: made from category, time and content)"),
+		OFS_TEXT(0, "title", "TEXT", &opts.deposit.title,
+			 "what it is, for people and for search"),
+		OFS_TEXT(0, "ttl", "TIME", &opts.deposit.ttl,
+			 "how long it lives unused: 30m, 6h, 7d, never"),
+		OFS_FLAG(0, "json", &opts.json, "print a JSON object, with the pointer in it"),
+		OFS_TARGET(&opts.target),
+		OFS_END,
+	};
 	struct ofs_error err;
-	int c;
+	int code = ofs_options_parse(self, options, &argc, &argv);
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":" OFS_TARGET_SHORT "c:t:n:", options, NULL)) != -1) {
-		if (ofs_target_take_option(&opts.target, c, optarg))
-			continue;
-		switch (c) {
-		case 'c':
-			opts.deposit.category = optarg;
-			break;
-		case 't':
-			opts.deposit.task = optarg;
-			break;
-		case 'n':
-			opts.deposit.name = optarg;
-			break;
-		case 'T':
-			opts.deposit.title = optarg;
-			break;
-		case 'L':
-			opts.deposit.ttl = optarg;
-			break;
-		case 'j':
-			opts.json = true;
-			break;
-		case 'h':
-			ofs_command_print_help(self, stdout);
-			return OFS_EXIT_OK;
-		default:
-			return ofs_report_option(c, argv);
-		}
-	}
-	if (optind < argc)
+	if (code >= 0)
+		return code;
+	if (argc)
 		return ofs_report_usage(
-			"unexpected argument '%s': what is stored comes from standard "
-			"input",
-			argv[optind]);
+			"unexpected argument '%s': what is stored comes from standard input",
+			argv[0]);
 	if (ofs_naming_check("category", opts.deposit.category, &err) < 0 ||
 	    (opts.deposit.task && ofs_naming_check("task", opts.deposit.task, &err) < 0) ||
 	    (opts.deposit.name && ofs_naming_check_file(opts.deposit.name, &err) < 0))
@@ -139,12 +113,6 @@ const struct ofs_command ofs_cmd_put = {
 	.synopsis = "[-c CATEGORY] [-t TASK] [-n NAME] [--title TEXT] [--ttl TIME] < INPUT",
 	.summary = "Stores standard input and prints the pointer to it",
 	.help = "The file becomes cache/CATEGORY/NAME, or tasks/TASK/CATEGORY/NAME. The same bytes in the\n"
-		"same folder are stored once and give the same pointer.\n\n"
-		"  -c, --category CATEGORY what kind of output it is (default: general)\n"
-		"  -t, --task TASK         the task that it belongs to\n"
-		"  -n, --name NAME         its name (default: made from category, time and content)\n"
-		"      --title TEXT        what it is, for people and for search\n"
-		"      --ttl TIME          how long it lives unused: 30m, 6h, 7d, never\n"
-		"      --json              print a JSON object, with the pointer in it\n" OFS_TARGET_HELP,
+		"same folder are stored once and give the same pointer.\n",
 	.run = put_run,
 };

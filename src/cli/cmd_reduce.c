@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/util.h"
-#include "cli/command.h"
+#include "cli/option.h"
 #include "cli/report.h"
 #include "client/naming.h"
 #include "client/target.h"
@@ -147,37 +146,24 @@ static int reduce_standard_input(const struct reduce_options *opts)
 
 static int reduce_run(const struct ofs_command *self, int argc, char **argv)
 {
-	static const struct option options[] = {
-		OFS_TARGET_LONG,
-		{ "category", required_argument, NULL, 'c' },
-		{ "task", required_argument, NULL, 't' },
-		{ 0 },
-	};
 	struct reduce_options opts = { 0 };
+	const struct ofs_option options[] = {
+		OFS_TEXT('t', "task", "TASK", &opts.task,
+			 "the task whose history gets the steps, and whose outputs the results"),
+		OFS_TEXT('c', "category", "CATEGORY", &opts.category,
+			 "what kind of output it is (default: by the tool)"),
+		OFS_TARGET(&opts.target),
+		OFS_END,
+	};
 	struct ofs_error err;
-	int c;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":" OFS_TARGET_SHORT "c:t:", options, NULL)) != -1) {
-		if (ofs_target_take_option(&opts.target, c, optarg))
-			continue;
-		switch (c) {
-		case 'c':
-			opts.category = optarg;
-			break;
-		case 't':
-			opts.task = optarg;
-			break;
-		case 'h':
-			ofs_command_print_help(self, stdout);
-			return OFS_EXIT_OK;
-		default:
-			return ofs_report_option(c, argv);
-		}
-	}
-	if (optind < argc)
+	int code = ofs_options_parse(self, options, &argc, &argv);
+
+	if (code >= 0)
+		return code;
+	if (argc)
 		return ofs_report_usage(
 			"unexpected argument '%s': what is reduced comes from standard input",
-			argv[optind]);
+			argv[0]);
 	if ((opts.category && ofs_naming_check("category", opts.category, &err) < 0) ||
 	    (opts.task && ofs_naming_check("task", opts.task, &err) < 0))
 		return ofs_report_usage("%s", err.text);
@@ -191,8 +177,6 @@ const struct ofs_command ofs_cmd_reduce = {
 		"Turns tool calls and results, as JSON, into short steps; long results are stored",
 	.help = "The input is {\"tool\": NAME, \"args\": {...}, \"result\": ...}, or several of these one after\n"
 		"the other. Each gives one line: a step as JSON, with what was observed in a sentence and the\n"
-		"ref of the result where it was stored. All of the input is checked before anything is stored.\n\n"
-		"  -t, --task TASK         the task whose history gets the steps, and whose outputs the results\n"
-		"  -c, --category CATEGORY what kind of output it is (default: by the tool)\n" OFS_TARGET_HELP,
+		"ref of the result where it was stored. All of the input is checked before anything is stored.\n",
 	.run = reduce_run,
 };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,7 +9,7 @@
 
 #include "base/text.h"
 #include "base/util.h"
-#include "cli/command.h"
+#include "cli/option.h"
 #include "cli/report.h"
 #include "client/content.h"
 #include "client/deposit.h"
@@ -135,53 +134,33 @@ static int run_command(const struct run_options *opts, const char *const argv[])
 
 static int run_run(const struct ofs_command *self, int argc, char **argv)
 {
-	static const struct option options[] = {
-		OFS_TARGET_LONG,
-		{ "category", required_argument, NULL, 'c' },
-		{ "task", required_argument, NULL, 't' },
-		{ "max-bytes", required_argument, NULL, 'B' },
-		{ "max-lines", required_argument, NULL, 'L' },
-		{ 0 },
-	};
 	struct run_options opts = {
 		.deposit.category = "shell",
 		.max_bytes = RUN_MAX_BYTES,
 		.max_lines = RUN_MAX_LINES,
 	};
+	const struct ofs_option options[] = {
+		OFS_TEXT('c', "category", "CATEGORY", &opts.deposit.category,
+			 "what kind of output it is (default: shell)"),
+		OFS_TEXT('t', "task", "TASK", &opts.deposit.task, "the task that it belongs to"),
+		OFS_COUNT(0, "max-bytes", "N", &opts.max_bytes, "bytes", UINT64_MAX,
+			  "longest output that passes through (default: 2048)"),
+		OFS_COUNT(0, "max-lines", "N", &opts.max_lines, "lines", UINT64_MAX,
+			  "likewise, in lines (default: 50)"),
+		OFS_TARGET(&opts.target),
+		OFS_END,
+	};
 	struct ofs_error err;
-	int c;
+	int code = ofs_options_parse(self, options, &argc, &argv);
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, "+:" OFS_TARGET_SHORT "c:t:", options, NULL)) != -1) {
-		if (ofs_target_take_option(&opts.target, c, optarg))
-			continue;
-		switch (c) {
-		case 'c':
-			opts.deposit.category = optarg;
-			break;
-		case 't':
-			opts.deposit.task = optarg;
-			break;
-		case 'B':
-		case 'L':
-			if (!ofs_command_parse_count(optarg, UINT64_MAX,
-						     c == 'B' ? &opts.max_bytes : &opts.max_lines))
-				return ofs_report_usage("'%s' is not a count of %s", optarg,
-							c == 'B' ? "bytes" : "lines");
-			break;
-		case 'h':
-			ofs_command_print_help(self, stdout);
-			return OFS_EXIT_OK;
-		default:
-			return ofs_report_option(c, argv);
-		}
-	}
-	if (optind == argc)
+	if (code >= 0)
+		return code;
+	if (!argc)
 		return ofs_report_usage("no command given: offload run -- CMD...");
 	if (ofs_naming_check("category", opts.deposit.category, &err) < 0 ||
 	    (opts.deposit.task && ofs_naming_check("task", opts.deposit.task, &err) < 0))
 		return ofs_report_usage("%s", err.text);
-	return run_command(&opts, (const char *const *)argv + optind);
+	return run_command(&opts, (const char *const *)argv);
 }
 
 const struct ofs_command ofs_cmd_run = {
@@ -189,10 +168,7 @@ const struct ofs_command ofs_cmd_run = {
 	.synopsis = "[-c CATEGORY] [-t TASK] [--max-bytes N] [--max-lines N] [--] CMD...",
 	.summary = "Runs a command; long output is stored and its pointer printed instead",
 	.help = "Standard output and standard error are taken together, in their order. Output within both\n"
-		"limits passes through unchanged. The exit code is the command's.\n\n"
-		"  -c, --category CATEGORY what kind of output it is (default: shell)\n"
-		"  -t, --task TASK         the task that it belongs to\n"
-		"      --max-bytes N       longest output that passes through (default: 2048)\n"
-		"      --max-lines N       likewise, in lines (default: 50)\n" OFS_TARGET_HELP,
+		"limits passes through unchanged. The exit code is the command's.\n",
+	.wraps = true,
 	.run = run_run,
 };

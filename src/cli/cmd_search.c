@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdbool.h>
@@ -14,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/util.h"
-#include "cli/command.h"
+#include "cli/option.h"
 #include "cli/report.h"
 #include "client/target.h"
 #include "tree/search/query.h"
@@ -188,47 +187,31 @@ static char *search_join(char *const words[], int n)
 	return text;
 }
 
-static bool search_parse_count(const char *text, uint64_t *ret)
-{
-	return strlen(text) <= 9 && ofs_command_parse_count(text, UINT64_MAX, ret) && *ret;
-}
-
 static int search_run(const struct ofs_command *self, int argc, char **argv)
 {
-	static const struct option options[] = {
-		OFS_TARGET_LONG,
-		{ "json", no_argument, NULL, 'j' },
-		{ "max", required_argument, NULL, 'n' },
-		{ 0 },
-	};
 	struct search_options opts = { 0 };
+	const struct ofs_option options[] = {
+		OFS_FLAG(0, "json", &opts.json, "print an array of path, from, to, snippet"),
+		{ .kind = OFS_OPTION_COUNT,
+		  .to = &opts.most,
+		  .letter = 'n',
+		  .name = "max",
+		  .value = "N",
+		  .text = "print at most N hits (of 50)",
+		  .noun = "hits: give 1 or more",
+		  .min = 1,
+		  .max = 999999999 },
+		OFS_TARGET(&opts.target),
+		OFS_END,
+	};
 	OFS_FREE char *query = NULL;
-	int c;
+	int code = ofs_options_parse(self, options, &argc, &argv);
 
-	opterr = 0;
-	/* '+': a term that is to be left out, "-x", is no option behind the first word. */
-	while ((c = getopt_long(argc, argv, "+:n:" OFS_TARGET_SHORT, options, NULL)) != -1) {
-		if (ofs_target_take_option(&opts.target, c, optarg))
-			continue;
-		switch (c) {
-		case 'j':
-			opts.json = true;
-			break;
-		case 'n':
-			if (!search_parse_count(optarg, &opts.most))
-				return ofs_report_usage(
-					"'%s' is no number of lines: give 1 or more", optarg);
-			break;
-		case 'h':
-			ofs_command_print_help(self, stdout);
-			return OFS_EXIT_OK;
-		default:
-			return ofs_report_option(c, argv);
-		}
-	}
-	if (optind == argc)
+	if (code >= 0)
+		return code;
+	if (!argc)
 		return ofs_report_usage("say what to look for");
-	query = search_join(argv + optind, argc - optind);
+	query = search_join(argv, argc);
 	return search_query(&opts, query);
 }
 
@@ -241,12 +224,11 @@ const struct ofs_command ofs_cmd_search = {
 		"  word            also an identifier as it stands: get_user_id, foo::bar\n"
 		"  '\"some words\"'  in this order\n"
 		"  begin*          words that begin so\n"
-		"  -word           leaves out what has it\n"
+		"  -word           leaves out what has it: 'zebra -lion', in quotes or after --\n"
 		"  tier: category: task: tag: after: before:\n"
 		"                  filters: tier:archive tag:paper after:7d before:2026-01-31\n\n"
 		"The text of persistent/ and archive/ is searched; of other files names, titles,\n"
-		"tags, and the first and last lines. Exits with 1 when nothing is found.\n\n"
-		"      --json              print an array of path, from, to, snippet\n"
-		"  -n, --max N             print at most N hits (of 50)\n" OFS_TARGET_HELP,
+		"tags, and the first and last lines. Exits with 1 when nothing is found.\n",
+	.unknown = "; to leave a word out, quote the query: 'zebra -lion'",
 	.run = search_run,
 };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <getopt.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,10 +8,10 @@
 
 #include "base/text.h"
 #include "base/util.h"
-#include "cli/command.h"
 #include "cli/gone.h"
 #include "cli/meta.h"
 #include "cli/operand.h"
+#include "cli/option.h"
 #include "cli/report.h"
 #include "client/target.h"
 
@@ -141,42 +140,29 @@ static int show_file(const struct ofs_target_options *opts, const char *name, bo
 
 static int show_run(const struct ofs_command *self, int argc, char **argv)
 {
-	static const struct option options[] = {
-		OFS_TARGET_LONG,
-		{ "json", no_argument, NULL, 'j' },
-		{ 0 },
-	};
 	struct ofs_target_options opts = { 0 };
 	bool json = false;
-	int c;
+	const struct ofs_option options[] = {
+		OFS_FLAG(0, "json", &json, "print a JSON object"),
+		OFS_TARGET(&opts),
+		OFS_END,
+	};
+	int code = ofs_options_parse(self, options, &argc, &argv);
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":" OFS_TARGET_SHORT, options, NULL)) != -1) {
-		if (ofs_target_take_option(&opts, c, optarg))
-			continue;
-		switch (c) {
-		case 'j':
-			json = true;
-			break;
-		case 'h':
-			ofs_command_print_help(self, stdout);
-			return OFS_EXIT_OK;
-		default:
-			return ofs_report_option(c, argv);
-		}
-	}
-	if (optind == argc)
+	if (code >= 0)
+		return code;
+	if (!argc)
 		return ofs_report_usage("name a file by its ref or path");
-	if (argc - optind > 1)
-		return ofs_report_usage("unexpected argument '%s'", argv[optind + 1]);
-	return show_file(&opts, argv[optind], json);
+	if (argc > 1)
+		return ofs_report_usage("unexpected argument '%s'", argv[1]);
+	return show_file(&opts, argv[0], json);
 }
 
 const struct ofs_command ofs_cmd_show = {
 	.name = "show",
 	.synopsis = "REF|PATH [--json]",
 	.summary = "Tells all that is known about a file",
-	.help = "      --json              print a JSON object\n" OFS_TARGET_HELP "\n"
-		"Of a ref whose file has expired it tells what that was, and exits with 3.\n",
+	.help = "",
+	.notes = "Of a ref whose file has expired it tells what that was, and exits with 3.\n",
 	.run = show_run,
 };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <getopt.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,8 +10,8 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "base/util.h"
-#include "cli/command.h"
 #include "cli/operand.h"
+#include "cli/option.h"
 #include "cli/report.h"
 #include "cli/slice_path.h"
 #include "client/spool.h"
@@ -117,41 +116,32 @@ static int slice_print(const struct slice_options *opts, const char *name, const
 
 static int slice_run(const struct ofs_command *self, int argc, char **argv)
 {
-	static const struct option options[] = {
-		OFS_TARGET_LONG,
-		{ "json", no_argument, NULL, 'j' },
-		{ 0 },
-	};
 	struct slice_options opts = { 0 };
-	OFS_FREE char *joined = NULL;
+	const struct ofs_option options[] = {
+		OFS_FLAG(0, "json", &opts.json, "print a JSON object with the text in it"),
+		OFS_TARGET(&opts.target),
+		OFS_END,
+	};
+	OFS_FREE char *joined = NULL, *last = NULL;
 	char *name, *spec;
-	int c;
+	int code;
 
-	opterr = 0;
-	/* '+': a slice of the last lines, "-50", is no option. */
-	while ((c = getopt_long(argc, argv, "+:" OFS_TARGET_SHORT, options, NULL)) != -1) {
-		if (ofs_target_take_option(&opts.target, c, optarg))
-			continue;
-		switch (c) {
-		case 'j':
-			opts.json = true;
-			break;
-		case 'h':
-			ofs_command_print_help(self, stdout);
-			return OFS_EXIT_OK;
-		default:
-			return ofs_report_option(c, argv);
-		}
-	}
-	if (argc - optind == 2)
-		return slice_print(&opts, argv[optind], argv[optind + 1]);
-	if (argc - optind > 2)
-		return ofs_report_usage("unexpected argument '%s'", argv[optind + 2]);
-	if (argc == optind)
+	/* The last lines, "-50", are no option. */
+	for (int i = 1; i < argc && !last && strcmp(argv[i], "--") != 0; i++)
+		if (argv[i][0] == '-' && argv[i][1] >= '0' && argv[i][1] <= '9')
+			argv[i] = last = ofs_format(":%s", argv[i]);
+	code = ofs_options_parse(self, options, &argc, &argv);
+	if (code >= 0)
+		return code;
+	if (argc == 2)
+		return slice_print(&opts, argv[0], argv[1]);
+	if (argc > 2)
+		return ofs_report_usage("unexpected argument '%s'", argv[2]);
+	if (!argc)
 		return ofs_report_usage(
 			"name a file by its ref or path, and give a slice: " SLICE_FORMS);
 	/* As one word, as pointers and search results write it: REF:10-20. */
-	name = joined = ofs_strdup(argv[optind]);
+	name = joined = ofs_strdup(argv[0]);
 	spec = strrchr(name, ':');
 	if (!spec || spec == name)
 		return ofs_report_usage("which part of '%s'? Give " SLICE_FORMS, name);
@@ -168,7 +158,6 @@ const struct ofs_command ofs_cmd_slice = {
 		"  120        line 120\n"
 		"  120-       from line 120 on\n"
 		"  -50        the last 50 lines\n"
-		"  b0-4095    bytes, from 0\n\n"
-		"      --json              print a JSON object with the text in it\n" OFS_TARGET_HELP,
+		"  b0-4095    bytes, from 0\n",
 	.run = slice_run,
 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* offload stats: how much there is and what became of the rest, from the tree's status.json. */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdbool.h>
@@ -9,7 +8,7 @@
 
 #include "base/text.h"
 #include "base/util.h"
-#include "cli/command.h"
+#include "cli/option.h"
 #include "cli/report.h"
 #include "client/target.h"
 
@@ -203,34 +202,21 @@ static int stats_tree(struct ofs_target *target, bool json)
 
 static int stats_run(const struct ofs_command *self, int argc, char **argv)
 {
-	static const struct option options[] = {
-		OFS_TARGET_LONG,
-		{ "json", no_argument, NULL, 'j' },
-		{ 0 },
-	};
 	OFS_CLEANUP(ofs_target_finish) struct ofs_target target = { 0 };
 	struct ofs_target_options opts = { 0 };
-	struct ofs_error err;
 	bool json = false;
-	int c;
+	const struct ofs_option options[] = {
+		OFS_FLAG(0, "json", &json, "print the tree's status.json"),
+		OFS_TARGET(&opts),
+		OFS_END,
+	};
+	struct ofs_error err;
+	int code = ofs_options_parse(self, options, &argc, &argv);
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":" OFS_TARGET_SHORT, options, NULL)) != -1) {
-		if (ofs_target_take_option(&opts, c, optarg))
-			continue;
-		switch (c) {
-		case 'j':
-			json = true;
-			break;
-		case 'h':
-			ofs_command_print_help(self, stdout);
-			return OFS_EXIT_OK;
-		default:
-			return ofs_report_option(c, argv);
-		}
-	}
-	if (optind < argc)
-		return ofs_report_usage("unexpected argument '%s'", argv[optind]);
+	if (code >= 0)
+		return code;
+	if (argc)
+		return ofs_report_usage("unexpected argument '%s'", argv[0]);
 	if (ofs_target_find(&opts, NULL, &err, &target) < 0)
 		return ofs_report_failure("%s", err.text);
 	return stats_tree(&target, json);
@@ -240,6 +226,6 @@ const struct ofs_command ofs_cmd_stats = {
 	.name = "stats",
 	.synopsis = "[--json]",
 	.summary = "Tells how much is stored, what it costs on disk, and what has expired",
-	.help = "      --json              print the tree's status.json\n" OFS_TARGET_HELP,
+	.help = "",
 	.run = stats_run,
 };

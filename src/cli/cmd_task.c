@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* offload task: lists tasks, shows one, ends one and takes that back. */
 #include <errno.h>
-#include <getopt.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,8 +11,8 @@
 #include "base/text.h"
 #include "base/util.h"
 #include "cli/collection.h"
-#include "cli/command.h"
 #include "cli/files.h"
+#include "cli/option.h"
 #include "cli/report.h"
 #include "cli/tasks.h"
 #include "client/target.h"
@@ -393,34 +392,17 @@ static int task_choose(struct task_options *opts, int argc, char *const argv[])
 
 static int task_run(const struct ofs_command *self, int argc, char **argv)
 {
-	static const struct option options[] = {
-		OFS_TARGET_LONG,
-		{ "dry-run", no_argument, NULL, 'D' },
-		{ "json", no_argument, NULL, 'j' },
-		{ 0 },
-	};
 	struct task_options opts = { 0 };
-	int c;
+	const struct ofs_option options[] = {
+		OFS_FLAG(0, "dry-run", &opts.dry_run,
+			 "with done: remove nothing, list what would go and what not"),
+		OFS_FLAG(0, "json", &opts.json, "print a JSON object"),
+		OFS_TARGET(&opts.target),
+		OFS_END,
+	};
+	int code = ofs_options_parse(self, options, &argc, &argv);
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":" OFS_TARGET_SHORT, options, NULL)) != -1) {
-		if (ofs_target_take_option(&opts.target, c, optarg))
-			continue;
-		switch (c) {
-		case 'D':
-			opts.dry_run = true;
-			break;
-		case 'j':
-			opts.json = true;
-			break;
-		case 'h':
-			ofs_command_print_help(self, stdout);
-			return OFS_EXIT_OK;
-		default:
-			return ofs_report_option(c, argv);
-		}
-	}
-	return task_choose(&opts, argc - optind, argv + optind);
+	return code >= 0 ? code : task_choose(&opts, argc, argv);
 }
 
 const struct ofs_command ofs_cmd_task = {
@@ -431,9 +413,6 @@ const struct ofs_command ofs_cmd_task = {
 		"  show TASK               its files: path, ref, size, and when they go\n"
 		"  done TASK               end it: what was not promoted or pinned is removed, unless\n"
 		"                          somebody uses it\n"
-		"  reopen TASK             take that back for what is still there\n"
-		"\n"
-		"      --dry-run           with done: remove nothing, list what would go and what not\n"
-		"      --json              print a JSON object\n" OFS_TARGET_HELP,
+		"  reopen TASK             take that back for what is still there\n",
 	.run = task_run,
 };

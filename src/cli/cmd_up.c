@@ -96,6 +96,6 @@ const struct ofs_command ofs_cmd_up = {
 	.summary = "Mounts the workspace's tree on WORKSPACE/.offload",
 	.help = "The workspace is the nearest folder from here upwards that has .offload or .git, else\n"
 		"this folder. Its store lies under ${XDG_DATA_HOME:-~/.local/share}/offloadfs. The\n"
-		"mountpoint is kept out of git by .git/info/exclude.\n\n" OFS_TARGET_HELP,
+		"mountpoint is kept out of git by .git/info/exclude.\n",
 	.run = up_run,
 };

@@ -4,7 +4,6 @@
  * finds. Mounted or not, the tree does it in a thread of its own meanwhile.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,8 +13,8 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "base/util.h"
-#include "cli/command.h"
 #include "cli/job.h"
+#include "cli/option.h"
 #include "cli/report.h"
 #include "client/target.h"
 
@@ -264,38 +263,25 @@ static int verify_tree(struct ofs_target *target, const struct verify_options *o
 
 static int verify_run(const struct ofs_command *self, int argc, char **argv)
 {
-	static const struct option options[] = {
-		OFS_TARGET_LONG,
-		{ "repair", no_argument, NULL, 'r' },
-		{ "json", no_argument, NULL, 'j' },
-		{ 0 },
-	};
 	OFS_CLEANUP(ofs_target_finish) struct ofs_target target = { 0 };
 	struct verify_options o = { 0 };
+	const struct ofs_option options[] = {
+		OFS_FLAG(0, "repair", &o.repair,
+			 "put what is damaged aside, into STORE/quarantine, and\n"
+			 "rebuild what can be rebuilt; names and the index only\n"
+			 "while it is not mounted"),
+		OFS_FLAG(0, "json", &o.json, "print a JSON object"),
+		OFS_TARGET(&o.target),
+		OFS_END,
+	};
 	struct ofs_error err;
-	int c;
+	int code = ofs_options_parse(self, options, &argc, &argv);
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":" OFS_TARGET_SHORT, options, NULL)) != -1) {
-		if (ofs_target_take_option(&o.target, c, optarg))
-			continue;
-		switch (c) {
-		case 'r':
-			o.repair = true;
-			break;
-		case 'j':
-			o.json = true;
-			break;
-		case 'h':
-			ofs_command_print_help(self, stdout);
-			return OFS_EXIT_OK;
-		default:
-			return ofs_report_option(c, argv);
-		}
-	}
-	o.operand = optind < argc ? argv[optind++] : NULL;
-	if (optind < argc)
-		return ofs_report_usage("unexpected argument '%s'", argv[optind]);
+	if (code >= 0)
+		return code;
+	if (argc > 1)
+		return ofs_report_usage("unexpected argument '%s'", argv[1]);
+	o.operand = argc ? argv[0] : NULL;
 	if (o.operand && (o.target.dir || o.target.store))
 		return ofs_report_usage("name the tree once: '%s', or an option", o.operand);
 	if (ofs_target_find_operand(&o.target, o.operand, &err, &target) < 0)
@@ -308,13 +294,8 @@ const struct ofs_command ofs_cmd_verify = {
 	.synopsis = "[--repair] [--json] [STORE|PATH]",
 	.summary = "Reads everything that is stored, and names the files that are damaged",
 	.help = "STORE is a store; PATH is a workspace, or lies in a mounted tree. Works on a mount\n"
-		"in use as on a store that is not mounted.\n"
-		"\n"
-		"      --repair            put what is damaged aside, into STORE/quarantine, and\n"
-		"                          rebuild what can be rebuilt; names and the index only\n"
-		"                          while it is not mounted\n"
-		"      --json              print a JSON object\n" OFS_TARGET_HELP "\n"
-		"Exits with 0 when there are no problems (left), with 1 when there are, with 2\n"
-		"when it could not verify.\n",
+		"in use as on a store that is not mounted.\n",
+	.notes = "Exits with 0 when there are no problems (left), with 1 when there are, with 2\n"
+		 "when it could not verify.\n",
 	.run = verify_run,
 };

@@ -71,9 +71,8 @@ static int help_run(const struct ofs_command *self, int argc, char **argv)
 	if (argc > 1 && !about)
 		return ofs_report_usage("there is no command '%s'", argv[1]);
 	if (about)
-		ofs_command_print_help(about, stdout);
-	else
-		print_overview();
+		return about->run(about, 2, (char *[]){ argv[1], (char[]){ "--help" }, NULL });
+	print_overview();
 	return OFS_EXIT_OK;
 }
 

@@ -2,12 +2,12 @@
 #include "cli/mounting.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/util.h"
+#include "cli/option.h"
 #include "cli/report.h"
 
 /* The folder that was named, allocated; NULL when it is none, which was reported. */
@@ -30,24 +30,17 @@ static char *mounting_folder(const char *named)
 int ofs_mounting_run(const struct ofs_command *self, int argc, char **argv,
 		     int (*work)(const struct ofs_target_options *opts, const char *workspace))
 {
-	static const struct option options[] = { OFS_TARGET_LONG, { 0 } };
 	struct ofs_target_options opts = { .mounting = true };
+	const struct ofs_option options[] = { OFS_TARGET(&opts), OFS_END };
 	OFS_FREE char *workspace = NULL;
-	int c;
+	int code = ofs_options_parse(self, options, &argc, &argv);
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":" OFS_TARGET_SHORT, options, NULL)) != -1) {
-		if (ofs_target_take_option(&opts, c, optarg))
-			continue;
-		if (c != 'h')
-			return ofs_report_option(c, argv);
-		ofs_command_print_help(self, stdout);
-		return OFS_EXIT_OK;
-	}
-	if (argc - optind > 1)
-		return ofs_report_usage("unexpected argument '%s'", argv[optind + 1]);
-	if (optind < argc) {
-		workspace = mounting_folder(argv[optind]);
+	if (code >= 0)
+		return code;
+	if (argc > 1)
+		return ofs_report_usage("unexpected argument '%s'", argv[1]);
+	if (argc) {
+		workspace = mounting_folder(argv[0]);
 		if (!workspace)
 			return OFS_EXIT_FAILURE;
 	}

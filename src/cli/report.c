@@ -2,7 +2,6 @@
 #include "cli/report.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,23 +61,6 @@ int ofs_report_usage(const char *fmt, ...)
 	report_write(hint, fmt, ap);
 	va_end(ap);
 	return OFS_EXIT_USAGE;
-}
-
-int ofs_report_option(int c, char *const argv[])
-{
-	const char *word = argv[optind - 1];
-
-	/* A short option may stand in the middle of a word; optopt is 0 for an unknown long one. */
-	if (c == ':') {
-		if (word[0] == '-' && word[1] == '-')
-			return ofs_report_usage("option '%s' needs a value", word);
-		return ofs_report_usage("option '-%c' needs a value", optopt);
-	}
-	if (optopt > ' ' && optopt < 0x7f && !(word[0] == '-' && word[1] == '-'))
-		return ofs_report_usage("unknown option '-%c'", optopt);
-	if (optopt)
-		return ofs_report_usage("option '%s' takes no value", word);
-	return ofs_report_usage("unknown option '%s'", word);
 }
 
 const char *ofs_report_errno(int code)

@@ -19,12 +19,6 @@ void ofs_report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int ofs_report_failure(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int ofs_report_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/*
- * Reports what getopt_long (with opterr = 0 and an option string that has ':') returned '?' or ':'
- * for.
- */
-int ofs_report_option(int c, char *const argv[]);
-
 /* Words for a positive errno, with those that have a meaning of their own in a tree. */
 const char *ofs_report_errno(int code);
 

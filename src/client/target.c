@@ -8,28 +8,10 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "base/redact.h"
 #include "base/text.h"
 #include "base/util.h"
 #include "client/workspace.h"
 #include "io/path.h"
-
-bool ofs_target_take_option(struct ofs_target_options *opts, int c, const char *value)
-{
-	switch (c) {
-	case 'd':
-		opts->dir = value;
-		return true;
-	case 'S':
-		opts->store = value;
-		return true;
-	case 'N':
-		ofs_redact_set_enabled(false);
-		return true;
-	default:
-		return false;
-	}
-}
 
 void ofs_target_finish(struct ofs_target *t)
 {

@@ -3,7 +3,6 @@
 #ifndef OFS_CLIENT_TARGET_H
 #define OFS_CLIENT_TARGET_H
 
-#include <getopt.h>
 #include <stdbool.h>
 
 #include <offloadfs/error.h>
@@ -17,23 +16,6 @@ struct ofs_target_options {
 	const char *store; /* --store */
 	bool mounting; /* --dir names a place that need not be mounted yet */
 };
-
-#define OFS_TARGET_SHORT "d:h"
-#define OFS_TARGET_LONG                                                                     \
-	{ "dir", required_argument, NULL, 'd' }, { "store", required_argument, NULL, 'S' }, \
-		{ "no-redact", no_argument, NULL, 'N' },                                    \
-	{                                                                                   \
-		"help", no_argument, NULL, 'h'                                              \
-	}
-#define OFS_TARGET_HELP                                                                             \
-	"  -d, --dir MOUNT         the mounted tree to use (default: OFFLOAD_DIR, or the\n"         \
-	"                          workspace's .offload)\n"                                         \
-	"      --store STORE       the store to use (default: OFFLOAD_STORE, or the workspace's)\n" \
-	"      --no-redact         show secrets in previews and messages as they are\n"             \
-	"  -h, --help              this text\n"
-
-/* Takes the option `c` if it is one of them; --no-redact takes effect at once, everywhere. */
-bool ofs_target_take_option(struct ofs_target_options *opts, int c, const char *value);
 
 struct ofs_target {
 	char *workspace; /* NULL: not found by a workspace */

@@ -224,10 +224,10 @@ def a_hundred_megabytes(case):
 @test
 def operands_that_are_refused(case):
     for arguments, words in (
-        (("--keep", "-1"), "--keep needs a number of steps, not '-1'"),
-        (("--keep", "all"), "--keep needs a number of steps"),
-        (("--budget", "1k"), "--budget needs a number of tokens"),
-        (("--budget", "9" * 30), "--budget needs a number of tokens"),
+        (("--keep", "-1"), "'-1' is not a count of steps"),
+        (("--keep", "all"), "'all' is not a count of steps"),
+        (("--budget", "1k"), "'1k' is not a count of tokens"),
+        (("--budget", "9" * 30), f"'{'9' * 30}' is not a count of tokens"),
         (("-t", "T", "x.json"), "-t reads the steps of a task: unexpected argument 'x.json'"),
         (("--frob",), "unknown option '--frob'"),
         ((case.path("missing"),), f"cannot read '{case.path('missing')}': No such file"),

@@ -708,6 +708,52 @@ def what_is_not_there_is_an_error(case, mounted):
 
 
 @test
+def options_stand_in_any_place(case):
+    ws = Workspace(case)
+    text = numbered(100)
+    ref = ws.offload("put", "--json", "-c", "web", input=text).stdout
+    ref = json.loads(ref)["ref"]
+    for words in (
+        ("slice", "--json", ref, "-3"),
+        ("slice", ref, "-3", "--json"),
+        ("slice", ref, "--json", "--", "-3"),
+    ):
+        same(json.loads(ws.offload(*words).stdout)["text"].encode(), b"".join(text.splitlines(True)[-3:]))
+    same(json.loads(ws.offload("show", ref, "--json").stdout)["ref"], ref)
+    ws.offload("promote", ref)
+    hits = ws.offload("search", "line", "-n", "1").stdout
+    assert hits and hits.count(b"\n") == 1, hits
+    # They end where a command begins.
+    same(ws.offload("run", "echo", "--json").stdout, b"--json\n")
+    for words, said in (
+        (("search", "zebra", "-x"), b"unknown option '-x'; to leave a word out, quote the query"),
+        (("put", "--categry", "web"), b"unknown option '--categry': did you mean '--category'?"),
+        (("stats", "--json=yes"), b"option '--json=yes' takes no value"),
+        (("run", "--max-bytes", "many", "true"), b"'many' is not a count of bytes"),
+    ):
+        done = ws.offload(*words, check=False)
+        assert done.returncode == 2 and said in done.stderr, done
+    assert ws.offload("search", "--", "-line", check=False).returncode != 0
+
+
+@test
+def help_has_every_option(case):
+    ws = Workspace(case)
+    overview = ws.offload("help").stdout.decode()
+    commands = re.findall(r"^  (\w+) +\w", overview, re.M)
+    assert len(commands) > 15, overview
+    for command in commands:
+        if command == "help":
+            continue
+        text = ws.offload(command, "--help").stdout.decode()
+        same(text, ws.offload("help", command).stdout.decode())
+        assert text.startswith(f"usage: offload {command} "), text
+        for option in re.findall(r"--[a-z][a-z-]+", text.split("\n\n")[0]):
+            assert re.search(rf"^ .*{option}\b", text, re.M), f"{command}: {option}"
+        assert "--no-redact" in text and max(map(len, text.splitlines())) < 105, text
+
+
+@test
 def down_without_up_leaves_everything_alone(case):
     ws = Workspace(case)
     ws.offload("down", check=False)
