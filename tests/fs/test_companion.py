@@ -737,6 +737,20 @@ def options_stand_in_any_place(case):
 
 
 @test
+def a_plain_folder_in_the_place_of_the_mount_stays_empty(case):
+    ws = Workspace(case)
+    os.mkdir(ws.mnt)
+    pointer = ws.offload("put", "-c", "web", input=numbered(3000)).stdout
+    ref = re.search(rb"ref ([0-9a-z]+)", pointer).group(1).decode()
+    ws.offload("run", "seq", "3000")
+    ws.offload("promote", ref)
+    ws.offload("put", "--dir", ".offload", "--name", "x", input=b"x")
+    assert ws.offload("promote", ".offload/y", check=False).returncode == 1
+    same(os.listdir(ws.mnt), [])
+    same(ws.offload("slice", ref, "1").stdout, numbered(1))
+
+
+@test
 def help_has_every_option(case):
     ws = Workspace(case)
     overview = ws.offload("help").stdout.decode()
