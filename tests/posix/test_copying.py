@@ -124,7 +124,7 @@ def rsync_follows_changes(case):
         ref = xattr(m("cache/tree/src/store/ops.c"), "ref")
         sh(
             "echo more >>src/store/ops.c; rm -r src/fuse; mkdir src/new; echo x >src/new/x;"
-            "mv src/main.c src/moved.c; chmod 600 docs/TESTING.md",
+            "mv src/offloadfs.c src/moved.c; chmod 600 docs/TESTING.md",
             source,
         )
         changed = rsync("--delete", source, inside)

@@ -47,12 +47,12 @@ def merged(repo):
     repo("mv", "src/tree", "src/wood")
     repo.commit("on a branch")
     repo("switch", "-q", "main")
-    os.unlink(os.path.join(repo.path, "src/main.c"))
+    os.unlink(os.path.join(repo.path, "src/offloadfs.c"))
     write(os.path.join(repo.path, "new.txt"), b"new\n")
     repo.commit("on main")
     repo("merge", "-q", "--no-edit", "topic")
     assert os.path.isdir(os.path.join(repo.path, "src/wood"))
-    assert not os.path.exists(os.path.join(repo.path, "src/main.c"))
+    assert not os.path.exists(os.path.join(repo.path, "src/offloadfs.c"))
     return repo.head()
 
 
