@@ -698,7 +698,10 @@ class Worker:
         self.connection, theirs = multiprocessing.Pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            self._work(tests, keep, theirs)
+            try:
+                self._work(tests, keep, theirs)
+            finally:  # whatever a signal interrupts while the work ends
+                os._exit(0)
         theirs.close()
         # No test starts before every worker has its namespace, which copies the mounts there are.
         self.connection.recv()
@@ -721,7 +724,6 @@ class Worker:
             traceback.print_exc()
         finally:
             sys.stdout.flush()
-            os._exit(0)
 
     def give(self, number):
         self.running = number
