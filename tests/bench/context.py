@@ -6,20 +6,17 @@ import pathlib
 import subprocess
 import sys
 
+import economy
 import tokens
 from chats import anthropic, generated, recorded, results
 from corpus import soup
+from economy import LIMITS, MODES
 from harness import OFFLOAD
 from measure import KIB, MIB, Failure, Place, Progress, heading, met, size_text, table
 
 AIM_SPEED = 50  # MB/s
 AIM_MEMORY = 3  # times the size of the chat
-MODES = ("compact", "compress", "auto")
 # What a request says: nothing, and as for a model with a small window.
-LIMITS = {
-    "default": {},
-    "small window": {"max_total_tokens": 4000, "max_tool_message_tokens": 500},
-}
 FORMS = ("openai", "anthropic")
 
 
@@ -28,11 +25,23 @@ def add_arguments(parser):
         "--every", type=int, default=1, metavar="N", help="only every Nth of the chats"
     )
     parser.add_argument(
+        "--economy", action="store_true", help="over the turns of chats: what is saved and still seen"
+    )
+    parser.add_argument(
+        "--half", type=int, choices=(0, 1), help="with --economy: only this half of the chats"
+    )
+    parser.add_argument(
+        "--chats", metavar="DIR", help="with --economy: these chats (.json lists, .jsonl transcripts)"
+    )
+    parser.add_argument(
         "--size", type=float, default=100, metavar="MB", help="of the large chats (default 100)"
     )
 
 
 def measure(options):
+    if options.economy:
+        with Place() as place, place.daemon() as m:
+            return economy.measure(Tool(m), options)
     chats = recorded()
     names = list(chats)[:: options.every]
     chats = {name: chats[name] for name in names}

@@ -107,6 +107,28 @@ def search_asks_every_query(case):
 
 
 @test
+def economy_tells_what_is_saved_and_still_seen(case):
+    folder = pathlib.Path(case.path("chats"))
+    folder.mkdir()
+    call = {"name": "read", "arguments": '{"path": "notes"}'}
+    long_result = "\n".join(f"line {i}: nothing here" for i in range(3000)) + "\nsee src/lost_file.c"
+    messages = [{"role": "user", "content": "Read the notes."}]
+    for i, text in enumerate(["see src/kept_file.c"] + [long_result] * 2 + ["short"] * 20):
+        call_id = f"call-{i}"
+        calls = [{"id": call_id, "type": "function", "function": call}]
+        messages.append({"role": "assistant", "content": None, "tool_calls": calls})
+        messages.append({"role": "tool", "tool_call_id": call_id, "content": text})
+    messages.append({"role": "assistant", "content": "It is src/kept_file.c and src/lost_file.c."})
+    (folder / "chat.json").write_text(json.dumps({"messages": messages}))
+    figures = bench(case, "context", "--economy", "--chats", str(folder))
+    plain, compact = figures["everything"], figures["compact, default"]
+    assert (plain["facts"], plain["visible"], plain["using"], plain["missing"]) == (2, 2, 1, 0), plain
+    assert plain["net"] == plain["cost"] > plain["sent"] * 0.1, plain
+    assert compact["sent"] < plain["sent"] / 2 and compact["peak"] < plain["peak"], figures
+    assert compact["facts"] == 2 and 1 <= compact["visible"], compact
+
+
+@test
 def speed_compares_with_the_plain_filesystem(case):
     figures = bench(
         case, "speed", "--quick", "--no-peers", "--transports", "classic",

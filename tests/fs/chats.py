@@ -8,12 +8,15 @@ import random
 from files import SOURCE_ROOT, log_text
 
 
-def recorded():
-    """Name -> messages in OpenAI's form: the traces, or generated chats where there are none."""
-    data = pathlib.Path(
+def _data():
+    return pathlib.Path(
         os.environ.get("OFFLOADFS_TEST_DATA") or SOURCE_ROOT.parent / "shared" / "data"
     )
-    chats = {}
+
+
+def recorded():
+    """Name -> messages in OpenAI's form: the traces, or generated chats where there are none."""
+    data, chats = _data(), {}
     airline = data / "tau-bench" / "gpt-4o-airline.json"
     if airline.exists():
         for i, chat in enumerate(json.loads(airline.read_text())):
@@ -21,6 +24,52 @@ def recorded():
     for path in sorted((data / "swe-agent").glob("*.traj")):
         chats[path.stem] = _as_calls(json.loads(path.read_text())["history"])
     return chats or {f"made-{i:03d}": generated(i) for i in range(40)}
+
+
+def transcripts():
+    """Name -> messages in OpenAI's form: Claude Code's transcripts, where there are any."""
+    chats = {}
+    for path in sorted(_data().glob("claude-code/*.jsonl")):
+        chats.update(transcript(path))
+    return chats
+
+
+def transcript(path):
+    """The chats of a transcript of Claude Code's: each starts with the summary of the one before."""
+    chats = [[]]
+    for line in path.read_text().splitlines():
+        entry = json.loads(line)
+        message = entry.get("message")
+        if entry.get("isMeta") or entry.get("type") not in ("user", "assistant"):
+            continue
+        if entry.get("isCompactSummary"):
+            chats.append([])
+        _add_blocks(chats[-1], message["role"], message["content"])
+    return {f"{path.stem}-{i}": chat for i, chat in enumerate(chats) if chat}
+
+
+def _add_blocks(chat, role, content):
+    """An entry of a transcript; the blocks of one answer come as several."""
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    for block in blocks:
+        if block["type"] == "tool_result":
+            result = block.get("content") or ""
+            if not isinstance(result, str):
+                result = "\n".join(part.get("text") or "" for part in result)
+            chat.append({"role": "tool", "tool_call_id": block["tool_use_id"], "content": result})
+        elif block["type"] not in ("text", "tool_use"):
+            continue
+        elif role == "assistant":
+            if not chat or chat[-1]["role"] != "assistant":
+                chat.append({"role": role, "content": ""})
+            if block["type"] == "text":
+                chat[-1]["content"] += block["text"]
+            else:
+                call = {"name": block["name"], "arguments": json.dumps(block["input"])}
+                calls = chat[-1].setdefault("tool_calls", [])
+                calls.append({"id": block["id"], "type": "function", "function": call})
+        else:
+            chat.append({"role": role, "content": block["text"]})
 
 
 def _as_calls(history):
