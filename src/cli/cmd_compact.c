@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 #include "base/util.h"
-#include "cli/option.h"
+#include "cli/command.h"
 #include "cli/report.h"
 #include "cli/tasks.h"
 #include "client/access.h"
@@ -187,10 +187,9 @@ static int compact_run(const struct ofs_command *self, int argc, char **argv)
 		OFS_COUNT(0, "budget", "N", &opts.budget, "tokens", UINT64_MAX - 1,
 			  "tokens of the section (default: 500)"),
 		OFS_FLAG(0, "json", &opts.json, "print a JSON object"),
-		OFS_TARGET(&opts.target),
-		OFS_END,
+		OFS_COMMON(&opts.target),
 	};
-	int code = ofs_options_parse(self, options, &argc, &argv);
+	int code = ofs_command_parse(self, options, &argc, &argv);
 
 	if (code >= 0)
 		return code;
@@ -208,5 +207,6 @@ const struct ofs_command ofs_cmd_compact = {
 		"input, or of those in tasks/TASK/history: older ones in a line each, the last ones in\n"
 		"full. Over the budget the oldest become counts; failures and refs always stay.\n",
 	.notes = "The file context.ini in the store has other defaults: see offload(1).\n",
+	.operands = OFS_OPERANDS_ANY,
 	.run = compact_run,
 };

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "cli/option.h"
+#include "cli/command.h"
 #include "cli/report.h"
 #include "client/access.h"
 #include "client/target.h"
@@ -107,17 +107,13 @@ static int context_run(const struct ofs_command *self, int argc, char **argv)
 		OFS_CHOICE(0, "format", "FORM", &format, "form of messages", formats,
 			   "openai or anthropic, where the messages do not tell it"),
 		OFS_FLAG(0, "list", &opts.manage.list_only, "write the list of messages alone"),
-		OFS_TARGET(&opts.target),
-		OFS_END,
+		OFS_COMMON(&opts.target),
 	};
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf input = OFS_BUF_INIT;
-	int r = ofs_options_parse(self, options, &argc, &argv);
+	int r = ofs_command_parse(self, options, &argc, &argv);
 
 	if (r >= 0)
 		return r;
-	if (argc)
-		return ofs_report_usage(
-			"unexpected argument '%s': the messages come from standard input", argv[0]);
 	if (mode >= 0)
 		ofs_manage_mode_parse(modes[mode], &opts.manage.mode);
 	opts.manage.has_format = format >= 0;
@@ -137,5 +133,6 @@ const struct ofs_command ofs_cmd_context = {
 		"and writes one with those that a model is to get: large results of tools are pointers,\n"
 		"older messages a summary. What was taken out is stored; --restore puts it back, byte for\n"
 		"byte.\n",
+	.unexpected = ": the messages come from standard input",
 	.run = context_run,
 };

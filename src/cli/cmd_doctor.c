@@ -13,7 +13,7 @@
 #include "cli/checks.h"
 #include "cli/exclude.h"
 #include "cli/findings.h"
-#include "cli/option.h"
+#include "cli/command.h"
 #include "cli/probe.h"
 #include "cli/report.h"
 #include "client/target.h"
@@ -248,15 +248,12 @@ static int doctor_run(const struct ofs_command *self, int argc, char **argv)
 		OFS_FLAG(0, "json", &d.json,
 			 "print a JSON object: checks (name, state, found, advice)\n"
 			 "and problems, their number"),
-		OFS_TARGET(&d.options),
-		OFS_END,
+		OFS_COMMON(&d.options),
 	};
-	int code = ofs_options_parse(self, options, &argc, &argv);
+	int code = ofs_command_parse(self, options, &argc, &argv);
 
 	if (code >= 0)
 		return code;
-	if (argc > 1)
-		return ofs_report_usage("unexpected argument '%s'", argv[1]);
 	d.operand = argc ? argv[0] : NULL;
 	if (d.operand && (d.options.dir || d.options.store))
 		return ofs_report_usage("name the tree once: '%s', or an option", d.operand);
@@ -273,5 +270,6 @@ const struct ofs_command ofs_cmd_doctor = {
 	.notes =
 		"Each line starts with ok, note, warning or problem. Exits with 0 when there is no\n"
 		"problem, with 1 when there is, with 2 when it could not look.\n",
+	.operands = 1,
 	.run = doctor_run,
 };

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "base/util.h"
 #include "cli/collection.h"
-#include "cli/option.h"
+#include "cli/command.h"
 #include "cli/report.h"
 #include "client/target.h"
 
@@ -73,16 +73,13 @@ static int gc_run(const struct ofs_command *self, int argc, char **argv)
 		OFS_FLAG(0, "dry-run", &dry_run,
 			 "remove nothing: list what would go, what would stay and why"),
 		OFS_FLAG(0, "json", &json, "print a JSON object"),
-		OFS_TARGET(&opts),
-		OFS_END,
+		OFS_COMMON(&opts),
 	};
 	struct ofs_error err;
-	int code = ofs_options_parse(self, options, &argc, &argv);
+	int code = ofs_command_parse(self, options, &argc, &argv);
 
 	if (code >= 0)
 		return code;
-	if (argc)
-		return ofs_report_usage("unexpected argument '%s'", argv[0]);
 	if (ofs_target_find(&opts, NULL, &err, &target) < 0)
 		return ofs_report_failure("%s", err.text);
 	return gc_tree(&target, dry_run, json);

@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "base/util.h"
-#include "cli/option.h"
+#include "cli/command.h"
 #include "cli/report.h"
 #include "client/access.h"
 #include "client/naming.h"
@@ -346,18 +346,15 @@ static int parse(const struct ofs_command *self, int argc, char **argv, struct h
 			 "also run Bash commands through 'offload run' at once"),
 		OFS_FLAG(0, "print", &opts->print, "print the entries and write nothing"),
 		OFS_FLAG('y', "yes", &opts->yes, "do not ask"),
-		OFS_TARGET(&opts->target),
-		OFS_END,
+		OFS_COMMON(&opts->target),
 	};
-	int code = ofs_options_parse(self, options, &argc, &argv);
+	int code = ofs_command_parse(self, options, &argc, &argv);
 
 	if (code >= 0)
 		return code;
 	opts->engine.form = (enum ofs_hook_form)opts->form;
 	if (opts->read_bytes != OFS_COUNT_NONE)
 		opts->engine.read_bytes = opts->read_bytes;
-	if (argc)
-		return ofs_report_usage("unexpected argument '%s'", argv[0]);
 	return check_task(opts);
 }
 

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "base/util.h"
 #include "cli/operand.h"
-#include "cli/option.h"
+#include "cli/command.h"
 #include "cli/promotion.h"
 #include "cli/report.h"
 #include "client/naming.h"
@@ -82,8 +82,6 @@ static int promote_check(const struct promote_options *opts, int count)
 	const struct ofs_promotion *p = &opts->promotion;
 	struct ofs_error err;
 
-	if (!count)
-		return ofs_report_usage("name files by their refs or paths");
 	if ((p->category && ofs_naming_check("category", p->category, &err) < 0) ||
 	    (p->name && ofs_naming_check_file(p->name, &err) < 0))
 		return ofs_report_usage("%s", err.text);
@@ -105,10 +103,9 @@ static int promote_parse(const struct ofs_command *self, const char *top, int ar
 			 "its name (default: the one that it has)"),
 		OFS_TEXT(0, "tag", "TAGS", &opts.promotion.tags, "add tags, separated by commas"),
 		OFS_FLAG(0, "json", &opts.json, "print a JSON object"),
-		OFS_TARGET(&opts.target),
-		OFS_END,
+		OFS_COMMON(&opts.target),
 	};
-	int code = ofs_options_parse(self, options, &argc, &argv);
+	int code = ofs_command_parse(self, options, &argc, &argv);
 
 	if (code >= 0)
 		return code;
@@ -127,6 +124,7 @@ static int archive_run(const struct ofs_command *self, int argc, char **argv)
 }
 
 #define PROMOTE_SYNOPSIS "[-c CATEGORY] [-n NAME] [--tag TAGS] [--json] REF|PATH..."
+#define PROMOTE_MISSING "name files by their refs or paths"
 #define PROMOTE_HELP \
 	"Refs stay valid. Nothing is replaced: what finds its name taken stays where it is.\n"
 
@@ -135,6 +133,8 @@ const struct ofs_command ofs_cmd_promote = {
 	.synopsis = PROMOTE_SYNOPSIS,
 	.summary = "Moves files or directories into persistent/, where they do not expire",
 	.help = "Each becomes persistent/CATEGORY/NAME.\n" PROMOTE_HELP,
+	.operands = OFS_OPERANDS_ANY,
+	.missing = PROMOTE_MISSING,
 	.run = promote_run,
 };
 
@@ -143,5 +143,7 @@ const struct ofs_command ofs_cmd_archive = {
 	.synopsis = PROMOTE_SYNOPSIS,
 	.summary = "Moves files or directories into archive/, for good and read-only",
 	.help = "Each becomes archive/CATEGORY/NAME.\n" PROMOTE_HELP,
+	.operands = OFS_OPERANDS_ANY,
+	.missing = PROMOTE_MISSING,
 	.run = archive_run,
 };

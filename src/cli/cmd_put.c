@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "cli/option.h"
+#include "cli/command.h"
 #include "cli/report.h"
 #include "client/content.h"
 #include "client/deposit.h"
@@ -89,18 +89,13 @@ static int put_run(const struct ofs_command *self, int argc, char **argv)
 		OFS_TEXT(0, "ttl", "TIME", &opts.deposit.ttl,
 			 "how long it lives unused: 30m, 6h, 7d, never"),
 		OFS_FLAG(0, "json", &opts.json, "print a JSON object, with the pointer in it"),
-		OFS_TARGET(&opts.target),
-		OFS_END,
+		OFS_COMMON(&opts.target),
 	};
 	struct ofs_error err;
-	int code = ofs_options_parse(self, options, &argc, &argv);
+	int code = ofs_command_parse(self, options, &argc, &argv);
 
 	if (code >= 0)
 		return code;
-	if (argc)
-		return ofs_report_usage(
-			"unexpected argument '%s': what is stored comes from standard input",
-			argv[0]);
 	if (ofs_naming_check("category", opts.deposit.category, &err) < 0 ||
 	    (opts.deposit.task && ofs_naming_check("task", opts.deposit.task, &err) < 0) ||
 	    (opts.deposit.name && ofs_naming_check_file(opts.deposit.name, &err) < 0))
@@ -114,5 +109,6 @@ const struct ofs_command ofs_cmd_put = {
 	.summary = "Stores standard input and prints the pointer to it",
 	.help = "The file becomes cache/CATEGORY/NAME, or tasks/TASK/CATEGORY/NAME. The same bytes in the\n"
 		"same folder are stored once and give the same pointer.\n",
+	.unexpected = ": what is stored comes from standard input",
 	.run = put_run,
 };

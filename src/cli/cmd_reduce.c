@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/util.h"
-#include "cli/option.h"
+#include "cli/command.h"
 #include "cli/report.h"
 #include "client/naming.h"
 #include "client/target.h"
@@ -152,18 +152,13 @@ static int reduce_run(const struct ofs_command *self, int argc, char **argv)
 			 "the task whose history gets the steps, and whose outputs the results"),
 		OFS_TEXT('c', "category", "CATEGORY", &opts.category,
 			 "what kind of output it is (default: by the tool)"),
-		OFS_TARGET(&opts.target),
-		OFS_END,
+		OFS_COMMON(&opts.target),
 	};
 	struct ofs_error err;
-	int code = ofs_options_parse(self, options, &argc, &argv);
+	int code = ofs_command_parse(self, options, &argc, &argv);
 
 	if (code >= 0)
 		return code;
-	if (argc)
-		return ofs_report_usage(
-			"unexpected argument '%s': what is reduced comes from standard input",
-			argv[0]);
 	if ((opts.category && ofs_naming_check("category", opts.category, &err) < 0) ||
 	    (opts.task && ofs_naming_check("task", opts.task, &err) < 0))
 		return ofs_report_usage("%s", err.text);
@@ -178,5 +173,6 @@ const struct ofs_command ofs_cmd_reduce = {
 	.help = "The input is {\"tool\": NAME, \"args\": {...}, \"result\": ...}, or several of these one after\n"
 		"the other. Each gives one line: a step as JSON, with what was observed in a sentence and the\n"
 		"ref of the result where it was stored. All of the input is checked before anything is stored.\n",
+	.unexpected = ": what is reduced comes from standard input",
 	.run = reduce_run,
 };

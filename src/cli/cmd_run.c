@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "base/util.h"
-#include "cli/option.h"
+#include "cli/command.h"
 #include "cli/report.h"
 #include "client/content.h"
 #include "client/deposit.h"
@@ -147,16 +147,13 @@ static int run_run(const struct ofs_command *self, int argc, char **argv)
 			  "longest output that passes through (default: 2048)"),
 		OFS_COUNT(0, "max-lines", "N", &opts.max_lines, "lines", UINT64_MAX,
 			  "likewise, in lines (default: 50)"),
-		OFS_TARGET(&opts.target),
-		OFS_END,
+		OFS_COMMON(&opts.target),
 	};
 	struct ofs_error err;
-	int code = ofs_options_parse(self, options, &argc, &argv);
+	int code = ofs_command_parse(self, options, &argc, &argv);
 
 	if (code >= 0)
 		return code;
-	if (!argc)
-		return ofs_report_usage("no command given: offload run -- CMD...");
 	if (ofs_naming_check("category", opts.deposit.category, &err) < 0 ||
 	    (opts.deposit.task && ofs_naming_check("task", opts.deposit.task, &err) < 0))
 		return ofs_report_usage("%s", err.text);
@@ -169,6 +166,8 @@ const struct ofs_command ofs_cmd_run = {
 	.summary = "Runs a command; long output is stored and its pointer printed instead",
 	.help = "Standard output and standard error are taken together, in their order. Output within both\n"
 		"limits passes through unchanged. The exit code is the command's.\n",
+	.operands = OFS_OPERANDS_ANY,
+	.missing = "no command given: offload run -- CMD...",
 	.wraps = true,
 	.run = run_run,
 };

@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/util.h"
-#include "cli/option.h"
+#include "cli/command.h"
 #include "cli/report.h"
 #include "client/target.h"
 #include "tree/search/query.h"
@@ -27,7 +27,7 @@ enum {
 struct search_options {
 	struct ofs_target_options target;
 	bool json;
-	uint64_t most; /* lines; 0: all */
+	uint64_t most; /* lines */
 };
 
 /* The query in the place of a name: "%2F" for '/'. Allocated. */
@@ -146,7 +146,6 @@ static void search_print(const char *text, uint64_t most)
 static int search_query(const struct search_options *opts, const char *query)
 {
 	OFS_FREE char *name = search_name(query), *text = NULL;
-	uint64_t most = opts->most ? opts->most : UINT64_MAX;
 	struct ofs_error err;
 	struct ofs_query *q;
 
@@ -162,11 +161,11 @@ static int search_query(const struct search_options *opts, const char *query)
 	if (opts->json) {
 		bool found = *text;
 
-		if (search_print_json(text, most) < 0)
+		if (search_print_json(text, opts->most) < 0)
 			return EXIT_TROUBLE;
 		return found ? EXIT_FOUND : EXIT_NOTHING;
 	}
-	search_print(text, most);
+	search_print(text, opts->most);
 	return *text ? EXIT_FOUND : EXIT_NOTHING;
 }
 
@@ -189,28 +188,20 @@ static char *search_join(char *const words[], int n)
 
 static int search_run(const struct ofs_command *self, int argc, char **argv)
 {
-	struct search_options opts = { 0 };
+	struct search_options opts = { .most = UINT64_MAX };
 	const struct ofs_option options[] = {
 		OFS_FLAG(0, "json", &opts.json, "print an array of path, from, to, snippet"),
-		{ .kind = OFS_OPTION_COUNT,
-		  .to = &opts.most,
-		  .letter = 'n',
-		  .name = "max",
-		  .value = "N",
-		  .text = "print at most N hits (of 50)",
-		  .noun = "hits: give 1 or more",
-		  .min = 1,
-		  .max = 999999999 },
-		OFS_TARGET(&opts.target),
-		OFS_END,
+		OFS_COUNT('n', "max", "N", &opts.most, "hits", INT64_MAX,
+			  "print at most N hits (of 50)"),
+		OFS_COMMON(&opts.target),
 	};
 	OFS_FREE char *query = NULL;
-	int code = ofs_options_parse(self, options, &argc, &argv);
+	int code = ofs_command_parse(self, options, &argc, &argv);
 
 	if (code >= 0)
 		return code;
-	if (!argc)
-		return ofs_report_usage("say what to look for");
+	if (!opts.most)
+		return ofs_report_usage("'0' is not a count of hits: give 1 or more");
 	query = search_join(argv, argc);
 	return search_query(&opts, query);
 }
@@ -230,5 +221,7 @@ const struct ofs_command ofs_cmd_search = {
 		"The text of persistent/ and archive/ is searched; of other files names, titles,\n"
 		"tags, and the first and last lines. Exits with 1 when nothing is found.\n",
 	.unknown = "; to leave a word out, quote the query: 'zebra -lion'",
+	.operands = OFS_OPERANDS_ANY,
+	.missing = "say what to look for",
 	.run = search_run,
 };

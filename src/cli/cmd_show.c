@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* offload show: everything that a tree knows about one of its files. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdbool.h>
@@ -6,156 +7,179 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/util.h"
-#include "cli/gone.h"
-#include "cli/meta.h"
+#include "cli/command.h"
 #include "cli/operand.h"
-#include "cli/option.h"
+#include "cli/print.h"
 #include "cli/report.h"
-#include "client/target.h"
 
-#define SHOW_LABEL_WIDTH 10
 #define SHOW_GONE 3 /* exit code: the file was removed, and this is what it was */
 
-static void show_text(const char *label, const char *value)
+/* Members of the object in their order, and the attributes that they are; NULL: what stat says. */
+static const struct {
+	const char *key, *attribute;
+	enum {
+		SHOW_TEXT,
+		SHOW_NUMBER,
+		SHOW_FLAG
+	} kind;
+} fields[] = {
+	{ "path", "path", SHOW_TEXT },	     { "ref", "ref", SHOW_TEXT },
+	{ "tier", "tier", SHOW_TEXT },	     { "category", "category", SHOW_TEXT },
+	{ "task", "task", SHOW_TEXT },	     { "title", "title", SHOW_TEXT },
+	{ "tags", "tags", SHOW_TEXT },	     { "type", "mime", SHOW_TEXT },
+	{ "size", NULL, SHOW_NUMBER },	     { "lines", "lines", SHOW_NUMBER },
+	{ "tokens", "tokens", SHOW_NUMBER }, { "stored_bytes", "stored_bytes", SHOW_NUMBER },
+	{ "sha256", "sha256", SHOW_TEXT },   { "created", "created", SHOW_TEXT },
+	{ "modified", NULL, SHOW_TEXT },     { "important", "important", SHOW_FLAG },
+	{ "ttl", "ttl", SHOW_TEXT },	     { "expires", "expires", SHOW_TEXT },
+	{ "used", "used", SHOW_TEXT },	     { "lifecycle", "lifecycle", SHOW_TEXT },
+};
+
+static const char form[] = "path       {path}\n"
+			   "[ref        {ref}\n]"
+			   "[tier       {tier}\n]"
+			   "[category   {category}\n]"
+			   "[task       {task}\n]"
+			   "[title      {title}\n]"
+			   "[tags       {tags}\n]"
+			   "type       {type}\n"
+			   "size       {size:byte}\n"
+			   "[lines      {lines:line}\n]"
+			   "[tokens     {tokens:token}\n]"
+			   "[stored     {stored_bytes:byte}\n]"
+			   "[{?is_file}sha256     {sha256|not sealed yet}\n]"
+			   "[created    {created}\n]"
+			   "modified   {modified}\n"
+			   "[{?important}important  yes\n]"
+			   "[ttl        {ttl}\n]"
+			   "[expires    {expires}\n]"
+			   "[used       {used}\n]"
+			   "[lifecycle  {lifecycle}\n]";
+
+/* What the sentence does not say of a file that was removed. */
+static const char gone_form[] = "[title      {title}\n]"
+				"[tags       {tags}\n]"
+				"[tier       {tier}\n]"
+				"[category   {category}\n]"
+				"[task       {task}\n]"
+				"[sha256     {sha256}\n]"
+				"[created    {created}\n]"
+				"[used       {used}\n]"
+				"[removed    {removed}\n]";
+
+static const char *show_kind(mode_t mode)
 {
-	if (!value || !*value)
-		return;
-	printf("%-*s ", SHOW_LABEL_WIDTH, label);
-	ofs_text_line(stdout, value);
-	putchar('\n');
+	switch (mode & S_IFMT) {
+	case S_IFREG:
+		return "file";
+	case S_IFDIR:
+		return "directory";
+	case S_IFLNK:
+		return "symbolic link";
+	default:
+		return "special file";
+	}
 }
 
-static void show_count(const char *label, int64_t value, const char *noun)
+/* Reads the attributes; one that the file, or its tree, does not have becomes null. */
+static int show_load(const struct ofs_operand *o, json_t *json)
 {
-	if (value < 0)
-		return;
-	printf("%-*s ", SHOW_LABEL_WIDTH, label);
-	ofs_text_count(stdout, (uint64_t)value, noun);
-	putchar('\n');
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(fields); i++) {
+		OFS_FREE char *text = NULL;
+		json_t *value = json_null();
+		int r = -ENODATA;
+
+		if (fields[i].attribute)
+			r = ofs_backend_attribute(o->backend, o->path, fields[i].attribute, &text);
+		if (r < 0 && r != -ENODATA && r != -ENOTSUP)
+			return r;
+		if (fields[i].kind == SHOW_FLAG)
+			value = json_boolean(r == 0 && atoi(text) > 0);
+		else if (r == 0 && fields[i].kind == SHOW_NUMBER)
+			value = json_integer(strtoll(text, NULL, 10));
+		else if (r == 0 && *text)
+			value = ofs_print_string(text);
+		json_object_set_new(json, fields[i].key, value);
+	}
+	return 0;
 }
 
-static void show_print(const struct ofs_meta *m, const char *path)
+static void show_add_stat(const struct stat *attr, json_t *json)
 {
-	show_text("path", path);
-	show_text("ref", m->ref);
-	show_text("tier", m->tier);
-	show_text("category", m->category);
-	show_text("task", m->task);
-	show_text("title", m->title);
-	show_text("tags", m->tags);
-	show_text("type", m->type);
-	show_count("size", m->size, "byte");
-	show_count("lines", m->lines, "line");
-	show_count("tokens", m->tokens, "token");
-	show_count("stored", m->stored_bytes, "byte");
-	if (m->is_file)
-		show_text("sha256", m->sha256 ? m->sha256 : "not sealed yet");
-	show_text("created", m->created);
-	show_text("modified", m->modified);
-	if (m->important > 0)
-		show_text("important", "yes");
-	show_text("ttl", m->ttl);
-	show_text("expires", m->expires);
-	show_text("used", m->used);
-	show_text("lifecycle", m->lifecycle);
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf time = OFS_BUF_INIT;
+
+	ofs_text_time((int64_t)attr->st_mtim.tv_sec * OFS_NS_PER_S, &time);
+	json_object_set_new(json, "modified", json_stringn((char *)time.data, time.len));
+	json_object_set_new(json, "size", json_integer((json_int_t)attr->st_size));
+	if (!json_is_string(json_object_get(json, "type")))
+		json_object_set_new(json, "type", json_string(show_kind(attr->st_mode)));
 }
 
-static json_t *show_number(int64_t value)
+static int show_gone(json_t *gone, bool as_json)
 {
-	return value < 0 ? json_null() : json_integer((json_int_t)value);
-}
-
-static int show_print_json(const struct ofs_meta *m, const char *path)
-{
-	json_t *json = json_pack(
-		"{s:s, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:o, s:o, s:o, s:o, s:s?, s:s?, "
-		"s:s, s:b, s:s?, s:s?, s:s?, s:s?}",
-		"path", path, "ref", m->ref, "tier", m->tier, "category", m->category, "task",
-		m->task, "title", m->title, "tags", m->tags, "type", m->type, "size",
-		show_number(m->size), "lines", show_number(m->lines), "tokens",
-		show_number(m->tokens), "stored_bytes", show_number(m->stored_bytes), "sha256",
-		m->sha256, "created", m->created, "modified", m->modified, "important",
-		m->important > 0, "ttl", m->ttl, "expires", m->expires, "used", m->used,
-		"lifecycle", m->lifecycle);
-
-	if (!json)
-		return ofs_report_failure("the name '%s' is not UTF-8, which JSON needs", path);
-	ofs_text_json(stdout, json);
-	return OFS_EXIT_OK;
-}
-
-/* What the first line does not say of a file that was removed. */
-static void show_gone(const json_t *gone)
-{
-	static const char *const fields[] = { "title",	"tags",	   "tier", "category", "task",
-					      "sha256", "created", "used", "removed" };
 	OFS_FREE char *sentence = ofs_gone_sentence(gone);
 
-	puts(sentence);
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(fields); i++)
-		show_text(fields[i], ofs_gone_text(gone, fields[i]));
-}
-
-static int show_print_gone(json_t *gone, bool json)
-{
-	if (!json) {
-		show_gone(gone);
-		return SHOW_GONE;
+	if (as_json) {
+		json_object_set_new(gone, "gone", json_true());
+		ofs_print_json(json_incref(gone), "");
+	} else {
+		puts(sentence);
+		ofs_print_form(stdout, gone, gone_form);
 	}
-	json_object_set_new(gone, "gone", json_true());
-	ofs_text_json(stdout, json_incref(gone));
 	return SHOW_GONE;
 }
 
-static int show_file(const struct ofs_target_options *opts, const char *name, bool json)
+static int show_file(struct ofs_operand *o, const char *name, bool as_json)
 {
-	OFS_CLEANUP(ofs_operand_finish) struct ofs_operand o = { 0 };
-	OFS_CLEANUP(ofs_meta_finish) struct ofs_meta meta = { 0 };
+	json_t *json = json_object();
 	OFS_FREE char *path = NULL;
-	struct ofs_error err;
-	int r;
+	const char *real;
+	int r = show_load(o, json);
 
-	r = ofs_operand_open(opts, name, &err, &o);
-	if (r == -EKEYEXPIRED && o.gone)
-		return show_print_gone(o.gone, json);
-	if (r < 0)
-		return ofs_report_failure("%s", err.text);
-	r = ofs_meta_load(o.backend, o.path, &o.attr, &meta);
-	if (r < 0)
+	if (r < 0) {
+		json_decref(json);
 		return ofs_report_failure("cannot read the attributes of '%s': %s", name,
 					  ofs_report_errno(-r));
-	/* A ref says little of where its file is: the tree knows that. */
-	if (meta.path) {
-		free(o.path);
-		o.path = ofs_steal(meta.path);
 	}
-	path = ofs_operand_display(&o);
-	if (json)
-		return show_print_json(&meta, path);
-	show_print(&meta, path);
-	return OFS_EXIT_OK;
+	show_add_stat(&o->attr, json);
+	/* A ref says little of where its file is: the tree knows that. */
+	real = json_string_value(json_object_get(json, "path"));
+	if (real) {
+		free(o->path);
+		o->path = ofs_strdup(real);
+	}
+	path = ofs_operand_display(o);
+	json_object_set_new(json, "path", ofs_print_string(path));
+	if (as_json)
+		return ofs_print_json(json, path);
+	json_object_set_new(json, "is_file", json_boolean(S_ISREG(o->attr.st_mode)));
+	return ofs_print_item(NULL, json, form);
 }
 
 static int show_run(const struct ofs_command *self, int argc, char **argv)
 {
+	OFS_CLEANUP(ofs_operand_finish) struct ofs_operand o = { 0 };
 	struct ofs_target_options opts = { 0 };
 	bool json = false;
 	const struct ofs_option options[] = {
 		OFS_FLAG(0, "json", &json, "print a JSON object"),
-		OFS_TARGET(&opts),
-		OFS_END,
+		OFS_COMMON(&opts),
 	};
-	int code = ofs_options_parse(self, options, &argc, &argv);
+	struct ofs_error err;
+	int r = ofs_command_parse(self, options, &argc, &argv);
 
-	if (code >= 0)
-		return code;
-	if (!argc)
-		return ofs_report_usage("name a file by its ref or path");
-	if (argc > 1)
-		return ofs_report_usage("unexpected argument '%s'", argv[1]);
-	return show_file(&opts, argv[0], json);
+	if (r >= 0)
+		return r;
+	r = ofs_operand_open(&opts, argv[0], &err, &o);
+	if (r == -EKEYEXPIRED && o.gone)
+		return show_gone(o.gone, json);
+	if (r < 0)
+		return ofs_report_failure("%s", err.text);
+	return show_file(&o, argv[0], json);
 }
 
 const struct ofs_command ofs_cmd_show = {
@@ -164,5 +188,7 @@ const struct ofs_command ofs_cmd_show = {
 	.summary = "Tells all that is known about a file",
 	.help = "",
 	.notes = "Of a ref whose file has expired it tells what that was, and exits with 3.\n",
+	.operands = 1,
+	.missing = "name a file by its ref or path",
 	.run = show_run,
 };

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "base/util.h"
 #include "cli/operand.h"
-#include "cli/option.h"
+#include "cli/command.h"
 #include "cli/report.h"
 #include "cli/slice_path.h"
 #include "client/spool.h"
@@ -119,8 +119,7 @@ static int slice_run(const struct ofs_command *self, int argc, char **argv)
 	struct slice_options opts = { 0 };
 	const struct ofs_option options[] = {
 		OFS_FLAG(0, "json", &opts.json, "print a JSON object with the text in it"),
-		OFS_TARGET(&opts.target),
-		OFS_END,
+		OFS_COMMON(&opts.target),
 	};
 	OFS_FREE char *joined = NULL, *last = NULL;
 	char *name, *spec;
@@ -130,16 +129,11 @@ static int slice_run(const struct ofs_command *self, int argc, char **argv)
 	for (int i = 1; i < argc && !last && strcmp(argv[i], "--") != 0; i++)
 		if (argv[i][0] == '-' && argv[i][1] >= '0' && argv[i][1] <= '9')
 			argv[i] = last = ofs_format(":%s", argv[i]);
-	code = ofs_options_parse(self, options, &argc, &argv);
+	code = ofs_command_parse(self, options, &argc, &argv);
 	if (code >= 0)
 		return code;
 	if (argc == 2)
 		return slice_print(&opts, argv[0], argv[1]);
-	if (argc > 2)
-		return ofs_report_usage("unexpected argument '%s'", argv[2]);
-	if (!argc)
-		return ofs_report_usage(
-			"name a file by its ref or path, and give a slice: " SLICE_FORMS);
 	/* As one word, as pointers and search results write it: REF:10-20. */
 	name = joined = ofs_strdup(argv[0]);
 	spec = strrchr(name, ':');
@@ -159,5 +153,7 @@ const struct ofs_command ofs_cmd_slice = {
 		"  120-       from line 120 on\n"
 		"  -50        the last 50 lines\n"
 		"  b0-4095    bytes, from 0\n",
+	.operands = 2,
+	.missing = "name a file by its ref or path, and give a slice: " SLICE_FORMS,
 	.run = slice_run,
 };

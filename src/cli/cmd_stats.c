@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "base/util.h"
-#include "cli/option.h"
+#include "cli/command.h"
 #include "cli/report.h"
 #include "client/target.h"
 
@@ -207,16 +207,13 @@ static int stats_run(const struct ofs_command *self, int argc, char **argv)
 	bool json = false;
 	const struct ofs_option options[] = {
 		OFS_FLAG(0, "json", &json, "print the tree's status.json"),
-		OFS_TARGET(&opts),
-		OFS_END,
+		OFS_COMMON(&opts),
 	};
 	struct ofs_error err;
-	int code = ofs_options_parse(self, options, &argc, &argv);
+	int code = ofs_command_parse(self, options, &argc, &argv);
 
 	if (code >= 0)
 		return code;
-	if (argc)
-		return ofs_report_usage("unexpected argument '%s'", argv[0]);
 	if (ofs_target_find(&opts, NULL, &err, &target) < 0)
 		return ofs_report_failure("%s", err.text);
 	return stats_tree(&target, json);

@@ -12,7 +12,7 @@
 #include "base/util.h"
 #include "cli/collection.h"
 #include "cli/files.h"
-#include "cli/option.h"
+#include "cli/command.h"
 #include "cli/report.h"
 #include "cli/tasks.h"
 #include "client/target.h"
@@ -397,10 +397,9 @@ static int task_run(const struct ofs_command *self, int argc, char **argv)
 		OFS_FLAG(0, "dry-run", &opts.dry_run,
 			 "with done: remove nothing, list what would go and what not"),
 		OFS_FLAG(0, "json", &opts.json, "print a JSON object"),
-		OFS_TARGET(&opts.target),
-		OFS_END,
+		OFS_COMMON(&opts.target),
 	};
-	int code = ofs_options_parse(self, options, &argc, &argv);
+	int code = ofs_command_parse(self, options, &argc, &argv);
 
 	return code >= 0 ? code : task_choose(&opts, argc, argv);
 }
@@ -414,5 +413,6 @@ const struct ofs_command ofs_cmd_task = {
 		"  done TASK               end it: what was not promoted or pinned is removed, unless\n"
 		"                          somebody uses it\n"
 		"  reopen TASK             take that back for what is still there\n",
+	.operands = OFS_OPERANDS_ANY,
 	.run = task_run,
 };

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* offload up and offload down. */
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +12,9 @@
 #include "cli/command.h"
 #include "cli/daemon.h"
 #include "cli/exclude.h"
-#include "cli/mounting.h"
 #include "cli/report.h"
 #include "client/target.h"
+#include "client/workspace.h"
 #include "io/path.h"
 
 #define UP_MODE 0700
@@ -35,7 +37,7 @@ static int up_prepare(struct ofs_target *t, struct ofs_error *err, bool *ret_mad
 	real = ofs_path_real(t->store);
 	free(t->store);
 	t->store = real;
-	/* Whether what is there will do, a dead mount included, the daemon judges. */
+	/* The daemon judges anything that is there already, a dead mount included. */
 	if (t->stale || lstat(t->mountpoint, &st) == 0)
 		return 0;
 	r = ofs_path_make(t->mountpoint, UP_MODE);
@@ -64,30 +66,81 @@ static int up_mount(struct ofs_target *t, struct ofs_error *err)
 	return r;
 }
 
-static int up_workspace(const struct ofs_target_options *opts, const char *workspace)
+static int up(struct ofs_target *target)
 {
-	OFS_CLEANUP(ofs_target_finish) struct ofs_target target = { 0 };
-	OFS_FREE char *shown = NULL;
+	OFS_FREE char *shown = ofs_path_display(target->mountpoint);
 	struct ofs_error err;
 
-	if (ofs_target_find(opts, workspace, &err, &target) < 0)
-		return ofs_report_failure("%s", err.text);
-	shown = ofs_path_display(target.mountpoint);
-	if (target.mounted) {
-		printf("Already mounted: %s (store %s)\n", shown, target.store);
+	if (target->mounted) {
+		printf("Already mounted: %s (store %s)\n", shown, target->store);
 		return OFS_EXIT_OK;
 	}
-	if (up_mount(&target, &err) < 0)
+	if (up_mount(target, &err) < 0)
 		return *err.text ? ofs_report_failure("%s", err.text) : OFS_EXIT_FAILURE;
 	printf("Mounted %s (store %s)\n"
 	       "Next: offload run -- CMD keeps long output there; %s/README.md tells the rest.\n",
-	       shown, target.store, shown);
+	       shown, target->store, shown);
 	return OFS_EXIT_OK;
+}
+
+static int down(struct ofs_target *target)
+{
+	const char *mountpoint = target->mountpoint;
+	OFS_FREE char *shown = ofs_path_display(mountpoint ? mountpoint : target->store);
+	struct ofs_error err;
+
+	if (!target->mounted && !target->stale) {
+		printf("Not mounted: %s\n", shown);
+		return OFS_EXIT_OK;
+	}
+	/* From inside the tree it is the caller's shell that is in the way, not we. */
+	if (chdir("/") < 0)
+		return ofs_report_failure("cannot leave the current directory: %s",
+					  strerror(errno));
+	if (ofs_daemon_unmount(mountpoint, &err) < 0 || ofs_daemon_wait(target->store, &err) < 0)
+		return ofs_report_failure("%s", err.text);
+	/* One that `offload up` made; a mountpoint that its user chose stays. */
+	if (strcmp(strrchr(mountpoint, '/') + 1, OFS_WORKSPACE_MOUNT) == 0)
+		rmdir(mountpoint);
+	printf("Unmounted %s; its files stay in the store %s\n", shown, target->store);
+	return OFS_EXIT_OK;
+}
+
+/* Both take [WORKSPACE]. */
+static int run(const struct ofs_command *self, int argc, char **argv,
+	       int (*work)(struct ofs_target *target))
+{
+	OFS_CLEANUP(ofs_target_finish) struct ofs_target target = { 0 };
+	struct ofs_target_options opts = { .mounting = true };
+	const struct ofs_option options[] = { OFS_COMMON(&opts) };
+	OFS_FREE char *workspace = NULL;
+	struct ofs_error err;
+	struct stat st;
+	int code = ofs_command_parse(self, options, &argc, &argv);
+
+	if (code >= 0)
+		return code;
+	if (argc) {
+		workspace = realpath(argv[0], NULL);
+		if (!workspace || stat(workspace, &st) < 0)
+			return ofs_report_failure("cannot use '%s' as a workspace: %s", argv[0],
+						  strerror(errno));
+		if (!S_ISDIR(st.st_mode))
+			return ofs_report_failure("'%s' is not a folder, so no workspace", argv[0]);
+	}
+	if (ofs_target_find(&opts, workspace, &err, &target) < 0)
+		return ofs_report_failure("%s", err.text);
+	return work(&target);
 }
 
 static int up_run(const struct ofs_command *self, int argc, char **argv)
 {
-	return ofs_mounting_run(self, argc, argv, up_workspace);
+	return run(self, argc, argv, up);
+}
+
+static int down_run(const struct ofs_command *self, int argc, char **argv)
+{
+	return run(self, argc, argv, down);
 }
 
 const struct ofs_command ofs_cmd_up = {
@@ -97,5 +150,15 @@ const struct ofs_command ofs_cmd_up = {
 	.help = "The workspace is the nearest folder from here upwards that has .offload or .git, else\n"
 		"this folder. Its store lies under ${XDG_DATA_HOME:-~/.local/share}/offloadfs. The\n"
 		"mountpoint is kept out of git by .git/info/exclude.\n",
+	.operands = 1,
 	.run = up_run,
+};
+
+const struct ofs_command ofs_cmd_down = {
+	.name = "down",
+	.synopsis = "[WORKSPACE]",
+	.summary = "Unmounts the workspace's tree; everything stays in the store",
+	.help = "Returns when the daemon has closed the store. A tree in use is left alone.\n",
+	.operands = 1,
+	.run = down_run,
 };

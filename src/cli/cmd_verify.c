@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "base/util.h"
 #include "cli/job.h"
-#include "cli/option.h"
+#include "cli/command.h"
 #include "cli/report.h"
 #include "client/target.h"
 
@@ -271,16 +271,13 @@ static int verify_run(const struct ofs_command *self, int argc, char **argv)
 			 "rebuild what can be rebuilt; names and the index only\n"
 			 "while it is not mounted"),
 		OFS_FLAG(0, "json", &o.json, "print a JSON object"),
-		OFS_TARGET(&o.target),
-		OFS_END,
+		OFS_COMMON(&o.target),
 	};
 	struct ofs_error err;
-	int code = ofs_options_parse(self, options, &argc, &argv);
+	int code = ofs_command_parse(self, options, &argc, &argv);
 
 	if (code >= 0)
 		return code;
-	if (argc > 1)
-		return ofs_report_usage("unexpected argument '%s'", argv[1]);
 	o.operand = argc ? argv[0] : NULL;
 	if (o.operand && (o.target.dir || o.target.store))
 		return ofs_report_usage("name the tree once: '%s', or an option", o.operand);
@@ -297,5 +294,6 @@ const struct ofs_command ofs_cmd_verify = {
 		"in use as on a store that is not mounted.\n",
 	.notes = "Exits with 0 when there are no problems (left), with 1 when there are, with 2\n"
 		 "when it could not verify.\n",
+	.operands = 1,
 	.run = verify_run,
 };

@@ -8,11 +8,80 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "cli/commands.h"
+#include "base/util.h"
+#include "cli/command.h"
 #include "cli/report.h"
 
+/* clang-format off */
+/* In the order in which help lists them. */
+#define COMMANDS(X) \
+	X(up) \
+	X(down) \
+	X(put) \
+	X(run) \
+	X(show) \
+	X(slice) \
+	X(search) \
+	X(promote) \
+	X(archive) \
+	X(pin) \
+	X(unpin) \
+	X(task) \
+	X(reduce) \
+	X(compact) \
+	X(context) \
+	X(hook) \
+	X(gc) \
+	X(stats) \
+	X(verify) \
+	X(doctor) \
+	X(help)
+
+#define DECLARE(name) extern const struct ofs_command ofs_cmd_##name;
+#define ENTER(name) &ofs_cmd_##name,
+
+COMMANDS(DECLARE)
+
+static const struct ofs_command *const commands[] = { COMMANDS(ENTER) };
+/* clang-format on */
+
+static const struct ofs_command *find_command(const char *name)
+{
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(commands); i++) {
+		if (strcmp(commands[i]->name, name) == 0)
+			return commands[i];
+	}
+	return NULL;
+}
+
+static int help_run(const struct ofs_command *self, int argc, char **argv)
+{
+	const struct ofs_command *about = argc > 1 ? find_command(argv[1]) : NULL;
+
+	(void)self;
+	if (argc > 1 && !about)
+		return ofs_report_usage("there is no command '%s'", argv[1]);
+	if (about)
+		return about->run(about, 2, (char *[]){ argv[1], (char[]){ "--help" }, NULL });
+	puts("usage: offload COMMAND [OPTION...] [ARGUMENT...]\n\n"
+	     "Keeps large tool results outside the prompt: stores them, prints short pointers and\n"
+	     "reads back the lines that are needed.\n");
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(commands); i++)
+		printf("  %-7s  %s\n", commands[i]->name, commands[i]->summary);
+	puts("\n'offload help COMMAND' tells more; so does offload(1).");
+	return OFS_EXIT_OK;
+}
+
+const struct ofs_command ofs_cmd_help = {
+	.name = "help",
+	.synopsis = "[COMMAND]",
+	.summary = "Tells what the tool, or one command, does",
+	.help = "",
+	.run = help_run,
+};
+
 /* A file that is opened must never get the number of a standard descriptor. */
-static int main_fill_standard_descriptors(void)
+static int fill_standard_descriptors(void)
 {
 	int fd;
 
@@ -25,7 +94,7 @@ static int main_fill_standard_descriptors(void)
 	return 0;
 }
 
-static int main_finish_output(int code)
+static int finish_output(int code)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return code;
@@ -41,22 +110,22 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : NULL;
 
 	ofs_log_set_program("offload");
-	if (main_fill_standard_descriptors() < 0)
+	if (fill_standard_descriptors() < 0)
 		return OFS_EXIT_FAILURE;
-	/* A caller may have left it ignored, and how a child of ours has ended could not be known. */
+	/* A caller may have left it ignored; then a child's exit status would be lost. */
 	signal(SIGCHLD, SIG_DFL);
 	if (!name)
 		return ofs_report_usage("no command given");
 	if (strcmp(name, "--version") == 0) {
 		puts("offload " OFS_VERSION);
-		return main_finish_output(OFS_EXIT_OK);
+		return finish_output(OFS_EXIT_OK);
 	}
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
 		name = "help";
-	command = ofs_commands_find(name);
+	command = find_command(name);
 	if (!command)
 		return ofs_report_usage(
 			name[0] == '-' ? "unknown option '%s'" : "unknown command '%s'", name);
 	ofs_report_set_command(command->name);
-	return main_finish_output(command->run(command, argc - 1, argv + 1));
+	return finish_output(command->run(command, argc - 1, argv + 1));
 }

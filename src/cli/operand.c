@@ -7,13 +7,50 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "base/util.h"
-#include "cli/gone.h"
+#include "cli/print.h"
 #include "cli/report.h"
 #include "io/mounts.h"
 #include "io/path.h"
 
 #define OPERAND_REF_MAX 8
+#define OPERAND_REFS "refs/"
+
+/* ---- files that are gone */
+
+int ofs_gone_load(struct ofs_backend *b, const char *path, json_t **ret)
+{
+	OFS_FREE char *info = NULL, *text = NULL;
+	json_t *json;
+	int r;
+
+	if (strncmp(path, OPERAND_REFS, strlen(OPERAND_REFS)) != 0)
+		return -ENOENT;
+	info = ofs_format("%.*s:info", (int)strcspn(path, ":#@"), path);
+	r = ofs_backend_read_text(b, info, &text);
+	if (r < 0)
+		return r;
+	json = json_loads(text, 0, NULL);
+	if (!json_is_object(json)) {
+		json_decref(json);
+		return -EPROTO;
+	}
+	*ret = json;
+	return 0;
+}
+
+char *ofs_gone_sentence(const json_t *gone)
+{
+	struct ofs_text_stream s;
+
+	ofs_print_form(ofs_text_open(&s), gone,
+		       "{ref|it} was {path|a file}[, {size:byte}][, {lines:line}]; it was removed"
+		       "[ at {removed}][ ({reason})][: {why}]");
+	return ofs_text_close(&s);
+}
+
+/* ---- finding one */
 
 bool ofs_operand_is_ref(const char *arg)
 {
@@ -39,16 +76,6 @@ void ofs_operand_finish(struct ofs_operand *o)
 	*o = (struct ofs_operand){ 0 };
 }
 
-/*
- * True when `arg`, which has the form of a ref, is the name of a file beside us in a mounted tree.
- */
-static bool operand_is_neighbour(const char *arg)
-{
-	struct stat st;
-
-	return lstat(arg, &st) == 0;
-}
-
 /* Finds the tree and the path in it; `real` is `arg` made absolute. */
 static int operand_locate(const struct ofs_target_options *opts, const char *arg, const char *real,
 			  struct ofs_error *err, struct ofs_operand *o)
@@ -56,11 +83,13 @@ static int operand_locate(const struct ofs_target_options *opts, const char *arg
 	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
 	const struct ofs_mount *mount = NULL;
 	const char *rest = NULL;
+	struct stat st;
 	int r;
 
 	if (real && ofs_mounts_read(NULL, &mounts) == 0)
 		mount = ofs_mounts_around(&mounts, real);
-	if (mount && (!ofs_operand_is_ref(arg) || operand_is_neighbour(arg))) {
+	/* In a mounted tree, what has the form of a ref may be the name of a file beside us. */
+	if (mount && (!ofs_operand_is_ref(arg) || lstat(arg, &st) == 0)) {
 		ofs_target_from_mount(mount, &o->target);
 		o->path = ofs_strdup(ofs_path_below(mount->point, real));
 		return 0;
@@ -69,7 +98,7 @@ static int operand_locate(const struct ofs_target_options *opts, const char *arg
 	if (r < 0)
 		return r;
 	if (ofs_operand_is_ref(arg)) {
-		o->path = ofs_path_join("refs", arg);
+		o->path = ofs_format(OPERAND_REFS "%s", arg);
 		return 0;
 	}
 	if (real && o->target.mountpoint)
@@ -84,7 +113,7 @@ static int operand_locate(const struct ofs_target_options *opts, const char *arg
 	return 0;
 }
 
-/* Whether `a` and `b` are one tree, reached in one way. */
+/* True when `a` and `b` are one tree, reached in one way. */
 static bool operand_same_tree(const struct ofs_target *a, const struct ofs_target *b)
 {
 	if (a->mounted != b->mounted)
@@ -104,15 +133,6 @@ static int operand_open_tree(struct ofs_target *target, struct ofs_error *err,
 	o->target = *target;
 	*target = (struct ofs_target){ 0 };
 	return ofs_target_open(&o->target, false, err, &o->backend);
-}
-
-/* A link in a mounted tree may lead out of it. */
-static bool operand_is_inside(struct ofs_operand *o)
-{
-	struct stat root;
-
-	return !o->target.mounted || o->backend->ops->stat(o->backend, "", &root) < 0 ||
-	       root.st_dev == o->attr.st_dev;
 }
 
 static int operand_missing(const char *arg, int code, struct ofs_error *err, struct ofs_operand *o)
@@ -135,6 +155,7 @@ int ofs_operand_open(const struct ofs_target_options *opts, const char *arg, str
 {
 	OFS_CLEANUP(ofs_operand_finish) struct ofs_operand found = { 0 };
 	OFS_FREE char *real = *arg ? ofs_path_real(arg) : NULL;
+	struct stat root;
 	int r;
 
 	operand_clear(o);
@@ -159,9 +180,32 @@ int ofs_operand_open(const struct ofs_target_options *opts, const char *arg, str
 	}
 	if (r < 0)
 		return operand_missing(arg, -r, err, o);
-	if (!operand_is_inside(o))
+	/* A link in a mounted tree may lead out of it. */
+	if (o->target.mounted && o->backend->ops->stat(o->backend, "", &root) == 0 &&
+	    root.st_dev != o->attr.st_dev)
 		return ofs_error_set(err, EXDEV, "'%s' is a link that leads out of the tree", arg);
 	return 0;
+}
+
+int ofs_operand_each(const struct ofs_target_options *opts, int argc, char *const argv[], bool json,
+		     int (*fn)(const void *arg, const struct ofs_operand *o, const char *name,
+			       json_t *list),
+		     const void *arg)
+{
+	OFS_CLEANUP(ofs_operand_finish) struct ofs_operand o = { 0 };
+	json_t *list = json ? json_array() : NULL;
+	struct ofs_error err;
+	int failed = 0;
+
+	for (int i = 0; i < argc; i++) {
+		if (ofs_operand_open(opts, argv[i], &err, &o) < 0)
+			failed += ofs_report_failure("%s", err.text);
+		else
+			failed += fn(arg, &o, argv[i], list);
+	}
+	if (json)
+		ofs_print_json(json_pack("{s:o, s:i}", "files", list, "failed", failed), "");
+	return failed ? OFS_EXIT_FAILURE : OFS_EXIT_OK;
 }
 
 char *ofs_operand_display(const struct ofs_operand *o)

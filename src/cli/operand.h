@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A file that somebody named by its ref or its path. */
+/* A file that somebody named by its ref or its path, and what is remembered of one that is gone. */
 #ifndef OFS_CLI_OPERAND_H
 #define OFS_CLI_OPERAND_H
 
@@ -35,9 +35,33 @@ int ofs_operand_open(const struct ofs_target_options *opts, const char *arg, str
 void ofs_operand_finish(struct ofs_operand *o);
 
 /*
+ * Calls `fn` for each operand of a command, named `arg`. It returns how much of it failed, which it
+ * has reported, and prints the rest with ofs_print_item(); `list` is NULL without `json`. Returns
+ * the exit code.
+ */
+int ofs_operand_each(const struct ofs_target_options *opts, int argc, char *const argv[], bool json,
+		     int (*fn)(const void *arg, const struct ofs_operand *o, const char *name,
+			       json_t *list),
+		     const void *arg);
+
+/*
  * Allocated: the file's path as it may be written in the current directory; in the tree when it is
  * not mounted.
  */
 char *ofs_operand_display(const struct ofs_operand *o);
+
+/*
+ * Reads what a tree remembers of a file that it removed: an object with ref, path, size, lines,
+ * sha256, tier, task, category, title, tags, created, used, removed (times), reason and why, any of
+ * which may be null. `path` is in refs/, with or without the suffix of a slice. -ENOENT: it is
+ * elsewhere; -EPROTO: the tree's answer is no such object; or -errno.
+ */
+int ofs_gone_load(struct ofs_backend *b, const char *path, json_t **ret);
+
+/*
+ * Allocated: "k3f9x2 was cache/shell/x, 4,200 bytes, 120 lines; it was removed at
+ * 2026-01-31T12:00:00Z (expired): unused for 41m".
+ */
+char *ofs_gone_sentence(const json_t *gone);
 
 #endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/command.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/redact.h"
+#include "base/word.h"
+#include "cli/report.h"
+
+#define OPTIONS_MAX 32 /* of one command */
+#define HELP_COLUMN 26
+#define LONG_FIRST 256 /* what getopt_long() gives for the first of the table */
+
+static void print_option(const struct ofs_option *o)
+{
+	int width = o->letter ? printf("  -%c, ", o->letter) : printf("      ");
+
+	width += printf("--%s%s%s", o->name, o->value ? " " : "", o->value ? o->value : "");
+	for (const char *line = o->text; *line;) {
+		size_t len = strcspn(line, "\n");
+
+		printf("%*s%.*s\n", width < HELP_COLUMN ? HELP_COLUMN - width : 1, "", (int)len,
+		       line);
+		line += len + (line[len] == '\n');
+		width = 0;
+	}
+}
+
+static int print_help(const struct ofs_command *self, const struct ofs_option options[])
+{
+	printf("usage: offload %s %s\n\n%s.\n\n%s%s", self->name, self->synopsis, self->summary,
+	       self->help, *self->help ? "\n" : "");
+	for (; options->kind != OFS_OPTION_HELP; options++)
+		print_option(options);
+	print_option(options);
+	if (self->notes)
+		printf("\n%s", self->notes);
+	return OFS_EXIT_OK;
+}
+
+/* The table as getopt_long() wants it. */
+struct parser {
+	struct option longs[OPTIONS_MAX + 1];
+	char shorts[2 * OPTIONS_MAX + 4];
+};
+
+static void make_parser(const struct ofs_command *self, const struct ofs_option options[],
+			struct parser *ret)
+{
+	const struct ofs_option *o = options;
+	char *end;
+	int n = 0;
+
+	*ret = (struct parser){ 0 };
+	/* '+': the first operand ends them. ':' tells of a missing value. */
+	end = stpcpy(ret->shorts, self->wraps ? "+:" : ":");
+	do {
+		ret->longs[n] = (struct option){ o->name,
+						 o->value ? required_argument : no_argument, NULL,
+						 LONG_FIRST + n };
+		n++;
+		if (o->letter) {
+			*end++ = o->letter;
+			if (o->value)
+				*end++ = ':';
+		}
+	} while (o++->kind != OFS_OPTION_HELP);
+}
+
+static const char *long_name(const void *arg, size_t n)
+{
+	return ((const struct option *)arg)[n].name;
+}
+
+static int report_unknown(const struct ofs_command *self, const struct parser *p, int c,
+			  const char *word)
+{
+	bool is_long = word[0] == '-' && word[1] == '-';
+	const char *nearest;
+	char name[64];
+
+	/* A short option may stand in the middle of a word; optopt is 0 for an unknown long one. */
+	if (c == ':' && is_long)
+		return ofs_report_usage("option '%s' needs a value", word);
+	if (c == ':')
+		return ofs_report_usage("option '-%c' needs a value", optopt);
+	if (optopt > ' ' && optopt < 0x7f && !is_long)
+		return ofs_report_usage("unknown option '-%c'%s", optopt,
+					self->unknown ? self->unknown : "");
+	if (optopt)
+		return ofs_report_usage("option '%s' takes no value", word);
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+	nearest = ofs_word_nearest(name, long_name, p->longs);
+	return nearest ? ofs_report_usage("unknown option '%s': did you mean '--%s'?", word,
+					  nearest)
+		       : ofs_report_usage("unknown option '%s'", word);
+}
+
+static bool parse_count(const char *text, uint64_t max, uint64_t *ret)
+{
+	uint64_t n;
+	char *end;
+
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	if (*text < '0' || *text > '9' || errno || *end || n > max)
+		return false;
+	*ret = n;
+	return true;
+}
+
+static int take_choice(const struct ofs_option *o, const char *value)
+{
+	char list[256] = "";
+	int i;
+
+	for (i = 0; o->words[i]; i++) {
+		if (strcmp(o->words[i], value) == 0) {
+			*(int *)o->to = i;
+			return -1;
+		}
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i ? ", " : "",
+			 o->words[i]);
+	}
+	return ofs_report_usage("'%s' is not a %s: give one of %s", value, o->noun, list);
+}
+
+/* -1, or an exit code. */
+static int take(const struct ofs_option *o, const char *value)
+{
+	switch (o->kind) {
+	case OFS_OPTION_FLAG:
+		*(bool *)o->to = true;
+		break;
+	case OFS_OPTION_SET:
+		*(int *)o->to = o->number;
+		break;
+	case OFS_OPTION_TEXT:
+		*(const char **)o->to = value;
+		break;
+	case OFS_OPTION_COUNT:
+		if (!parse_count(value, o->max, o->to))
+			return ofs_report_usage("'%s' is not a count of %s", value, o->noun);
+		break;
+	case OFS_OPTION_CHOICE:
+		return take_choice(o, value);
+	case OFS_OPTION_NO_REDACT:
+		ofs_redact_set_enabled(false);
+		break;
+	case OFS_OPTION_HELP:
+		break;
+	}
+	return -1;
+}
+
+int ofs_command_parse(const struct ofs_command *self, const struct ofs_option options[], int *argc,
+		      char ***argv)
+{
+	struct parser p;
+	int c, code;
+
+	make_parser(self, options, &p);
+	opterr = 0;
+	while ((c = getopt_long(*argc, *argv, p.shorts, p.longs, NULL)) != -1) {
+		const struct ofs_option *o = options;
+
+		if (c == '?' || c == ':')
+			return report_unknown(self, &p, c, (*argv)[optind - 1]);
+		if (c >= LONG_FIRST)
+			o += c - LONG_FIRST;
+		else
+			while (o->letter != c)
+				o++;
+		if (o->kind == OFS_OPTION_HELP)
+			return print_help(self, options);
+		code = take(o, optarg);
+		if (code >= 0)
+			return code;
+	}
+	*argc -= optind;
+	*argv += optind;
+	if (*argc > self->operands)
+		return ofs_report_usage("unexpected argument '%s'%s", (*argv)[self->operands],
+					self->unexpected ? self->unexpected : "");
+	return !*argc && self->missing ? ofs_report_usage("%s", self->missing) : -1;
+}
