@@ -3,240 +3,160 @@
 
 #include "base/util.h"
 
-/*
- * Body, little-endian: time i64, ino u64, then by type:
- *   CREATE  dir u64, mode u32, uid u32, gid u32, rdev u64, name, text
- *   LINK    dir u64, name
- *   UNLINK  dir u64, name
- *   RENAME  dir u64, newdir u64, flags u32, name, text
- *   WRITE   offset u64
- *   SETATTR flags u32, mode u32, uid u32, gid u32, size u64, atime i64, mtime i64
- *   SETXATTR    name, value
- *   REMOVEXATTR name
- *   ZERO    offset u64, length u64, flags u32
- *   COPY    offset u64, from u64, its offset u64, length u64
- *   EXPIRE  dir u64, name, value
- * A string is its length as u16, its bytes and a NUL; a value its length as u32 and its bytes.
- */
+/* A string is its length as u16, its bytes and a NUL; a value its length as u32 and its bytes. */
+enum kind {
+	END,
+	U32,
+	U64,
+	STRING,
+	VALUE
+};
 
-static void put32(struct ofs_buf *b, uint32_t v)
+struct field {
+	uint8_t kind;
+	uint8_t at; /* in struct ofs_record */
+};
+
+#define FIELD(kind, member)                               \
+	{                                                 \
+		kind, offsetof(struct ofs_record, member) \
+	}
+#define HEAD FIELD(U64, time), FIELD(U64, ino)
+#define OWNER FIELD(U32, mode), FIELD(U32, uid), FIELD(U32, gid)
+#define NAME FIELD(STRING, name)
+#define TEXT FIELD(STRING, text)
+
+/* The members of each type in the order in which they lie on disk, little-endian. */
+static const struct field layouts[][10] = {
+	[OFS_RECORD_CREATE] = { HEAD, FIELD(U64, dir), OWNER, FIELD(U64, rdev), NAME, TEXT },
+	[OFS_RECORD_LINK] = { HEAD, FIELD(U64, dir), NAME },
+	[OFS_RECORD_UNLINK] = { HEAD, FIELD(U64, dir), NAME },
+	[OFS_RECORD_RENAME] = { HEAD, FIELD(U64, dir), FIELD(U64, newdir), FIELD(U32, flags), NAME,
+				TEXT },
+	[OFS_RECORD_WRITE] = { HEAD, FIELD(U64, size) },
+	[OFS_RECORD_SETATTR] = { HEAD, FIELD(U32, flags), OWNER, FIELD(U64, size),
+				 FIELD(U64, atime), FIELD(U64, mtime) },
+	[OFS_RECORD_SETXATTR] = { HEAD, NAME, FIELD(VALUE, value) },
+	[OFS_RECORD_REMOVEXATTR] = { HEAD, NAME },
+	[OFS_RECORD_ZERO] = { HEAD, FIELD(U64, size), FIELD(U64, len), FIELD(U32, flags) },
+	[OFS_RECORD_COPY] = { HEAD, FIELD(U64, size), FIELD(U64, from), FIELD(U64, from_off),
+			      FIELD(U64, len) },
+	[OFS_RECORD_EXPIRE] = { HEAD, FIELD(U64, dir), NAME, FIELD(VALUE, value) },
+};
+
+/* NULL: this version writes no such record. */
+static const struct field *layout_of(uint8_t type)
 {
-	ofs_put_le32(b->data + b->len, v);
-	b->len += 4;
+	return type && type <= OFS_RECORD_LAST ? layouts[type] : NULL;
 }
 
-static void put64(struct ofs_buf *b, uint64_t v)
+static size_t length_of(const char *s)
 {
-	ofs_put_le64(b->data + b->len, v);
-	b->len += 8;
+	return s ? strlen(s) : 0;
 }
 
-static void put_str(struct ofs_buf *b, const char *s)
+static uint8_t *put_bytes(uint8_t *p, const void *bytes, size_t len)
 {
-	size_t len = s ? strlen(s) : 0;
-
-	ofs_put_le16(b->data + b->len, (uint16_t)len);
 	if (len)
-		memcpy(b->data + b->len + 2, s, len);
-	b->data[b->len + 2 + len] = 0;
-	b->len += 3 + len;
-}
-
-static void put_value(struct ofs_buf *b, const void *value, uint32_t len)
-{
-	put32(b, len);
-	if (len)
-		memcpy(b->data + b->len, value, len);
-	b->len += len;
+		memcpy(p, bytes, len);
+	return p + len;
 }
 
 int ofs_record_encode(const struct ofs_record *r, struct ofs_buf *out)
 {
-	size_t name = r->name ? strlen(r->name) : 0, text = r->text ? strlen(r->text) : 0;
+	size_t name = length_of(r->name), text = length_of(r->text), len;
+	const struct field *f = layout_of(r->type);
+	uint8_t *p;
 
+	if (!f)
+		return -EINVAL;
 	if (name > UINT16_MAX || text > UINT16_MAX)
 		return -ENAMETOOLONG;
 	ofs_buf_reserve(out, 96 + name + text + r->value_len);
-	put64(out, (uint64_t)r->time);
-	put64(out, r->ino);
-	switch (r->type) {
-	case OFS_RECORD_CREATE:
-		put64(out, r->dir);
-		put32(out, r->mode);
-		put32(out, r->uid);
-		put32(out, r->gid);
-		put64(out, r->rdev);
-		put_str(out, r->name);
-		put_str(out, r->text);
-		return 0;
-	case OFS_RECORD_LINK:
-	case OFS_RECORD_UNLINK:
-		put64(out, r->dir);
-		put_str(out, r->name);
-		return 0;
-	case OFS_RECORD_RENAME:
-		put64(out, r->dir);
-		put64(out, r->newdir);
-		put32(out, r->flags);
-		put_str(out, r->name);
-		put_str(out, r->text);
-		return 0;
-	case OFS_RECORD_WRITE:
-		put64(out, r->size);
-		return 0;
-	case OFS_RECORD_SETATTR:
-		put32(out, r->flags);
-		put32(out, r->mode);
-		put32(out, r->uid);
-		put32(out, r->gid);
-		put64(out, r->size);
-		put64(out, (uint64_t)r->atime);
-		put64(out, (uint64_t)r->mtime);
-		return 0;
-	case OFS_RECORD_SETXATTR:
-		put_str(out, r->name);
-		put_value(out, r->value, r->value_len);
-		return 0;
-	case OFS_RECORD_ZERO:
-		put64(out, r->size);
-		put64(out, r->len);
-		put32(out, r->flags);
-		return 0;
-	case OFS_RECORD_COPY:
-		put64(out, r->size);
-		put64(out, r->from);
-		put64(out, r->from_off);
-		put64(out, r->len);
-		return 0;
-	case OFS_RECORD_REMOVEXATTR:
-		put_str(out, r->name);
-		return 0;
-	case OFS_RECORD_EXPIRE:
-		put64(out, r->dir);
-		put_str(out, r->name);
-		put_value(out, r->value, r->value_len);
-		return 0;
+	for (p = out->data + out->len; f->kind != END; f++) {
+		const void *member = (const uint8_t *)r + f->at;
+
+		if (f->kind == U32) {
+			ofs_put_le32(p, *(const uint32_t *)member);
+			p += 4;
+		} else if (f->kind == U64) {
+			ofs_put_le64(p, *(const uint64_t *)member);
+			p += 8;
+		} else if (f->kind == STRING) {
+			len = length_of(*(const char *const *)member);
+			ofs_put_le16(p, (uint16_t)len);
+			p = put_bytes(p + 2, *(const char *const *)member, len);
+			*p++ = 0;
+		} else {
+			ofs_put_le32(p, r->value_len);
+			p = put_bytes(p + 4, r->value, r->value_len);
+		}
 	}
-	return -EINVAL;
+	out->len = (size_t)(p - out->data);
+	return 0;
 }
 
-/* A cursor that turns bad once it would pass the end; reads then give zeros. */
+/* A cursor over what is left of a body. */
 struct reader {
 	const uint8_t *at;
 	size_t left;
-	bool bad;
 };
 
+/* The next `n` bytes; NULL: there are fewer. */
 static const uint8_t *take(struct reader *r, size_t n)
 {
 	const uint8_t *at = r->at;
 
-	if (r->bad || n > r->left) {
-		r->bad = true;
+	if (n > r->left)
 		return NULL;
-	}
 	r->at += n;
 	r->left -= n;
 	return at;
 }
 
-static uint32_t get32(struct reader *r)
+static bool read_field(struct reader *in, const struct field *f, struct ofs_record *ret)
 {
-	const uint8_t *p = take(r, 4);
+	static const size_t sizes[] = { [U32] = 4, [U64] = 8, [STRING] = 2, [VALUE] = 4 };
+	const uint8_t *p = take(in, sizes[f->kind]), *bytes;
+	void *member = (uint8_t *)ret + f->at;
+	size_t len;
 
-	return p ? ofs_get_le32(p) : 0;
-}
-
-static uint64_t get64(struct reader *r)
-{
-	const uint8_t *p = take(r, 8);
-
-	return p ? ofs_get_le64(p) : 0;
-}
-
-static const char *get_str(struct reader *r)
-{
-	const uint8_t *p = take(r, 2);
-	size_t len = p ? ofs_get_le16(p) : 0;
-	const char *s = (const char *)take(r, len + 1);
-
-	if (!s || strnlen(s, len + 1) != len) {
-		r->bad = true;
-		return "";
+	if (!p)
+		return false;
+	switch ((enum kind)f->kind) {
+	case U32:
+		*(uint32_t *)member = ofs_get_le32(p);
+		return true;
+	case U64:
+		*(uint64_t *)member = ofs_get_le64(p);
+		return true;
+	case STRING:
+		len = ofs_get_le16(p);
+		bytes = take(in, len + 1);
+		*(const char **)member = (const char *)bytes;
+		return bytes && strnlen((const char *)bytes, len + 1) == len;
+	case VALUE:
+		ret->value_len = ofs_get_le32(p);
+		ret->value = take(in, ret->value_len);
+		return ret->value;
+	case END:
+		break;
 	}
-	return s;
+	return false;
 }
 
 int ofs_record_decode(uint8_t type, const void *body, size_t len, struct ofs_record *ret)
 {
 	struct reader in = { .at = body, .left = len };
+	const struct field *f = layout_of(type);
 	struct ofs_record r = { .type = type };
 
-	r.time = (int64_t)get64(&in);
-	r.ino = get64(&in);
-	switch (type) {
-	case OFS_RECORD_CREATE:
-		r.dir = get64(&in);
-		r.mode = get32(&in);
-		r.uid = get32(&in);
-		r.gid = get32(&in);
-		r.rdev = get64(&in);
-		r.name = get_str(&in);
-		r.text = get_str(&in);
-		break;
-	case OFS_RECORD_LINK:
-	case OFS_RECORD_UNLINK:
-		r.dir = get64(&in);
-		r.name = get_str(&in);
-		break;
-	case OFS_RECORD_RENAME:
-		r.dir = get64(&in);
-		r.newdir = get64(&in);
-		r.flags = get32(&in);
-		r.name = get_str(&in);
-		r.text = get_str(&in);
-		break;
-	case OFS_RECORD_WRITE:
-		r.size = get64(&in);
-		break;
-	case OFS_RECORD_SETATTR:
-		r.flags = get32(&in);
-		r.mode = get32(&in);
-		r.uid = get32(&in);
-		r.gid = get32(&in);
-		r.size = get64(&in);
-		r.atime = (int64_t)get64(&in);
-		r.mtime = (int64_t)get64(&in);
-		break;
-	case OFS_RECORD_SETXATTR:
-		r.name = get_str(&in);
-		r.value_len = get32(&in);
-		r.value = take(&in, r.value_len);
-		break;
-	case OFS_RECORD_ZERO:
-		r.size = get64(&in);
-		r.len = get64(&in);
-		r.flags = get32(&in);
-		break;
-	case OFS_RECORD_COPY:
-		r.size = get64(&in);
-		r.from = get64(&in);
-		r.from_off = get64(&in);
-		r.len = get64(&in);
-		break;
-	case OFS_RECORD_REMOVEXATTR:
-		r.name = get_str(&in);
-		break;
-	case OFS_RECORD_EXPIRE:
-		r.dir = get64(&in);
-		r.name = get_str(&in);
-		r.value_len = get32(&in);
-		r.value = take(&in, r.value_len);
-		break;
-	default:
+	if (!f)
 		return -EUCLEAN;
-	}
-	if (in.bad || in.left)
+	for (; f->kind != END; f++)
+		if (!read_field(&in, f, &r))
+			return -EUCLEAN;
+	if (in.left)
 		return -EUCLEAN;
 	*ret = r;
 	return 0;
