@@ -7,6 +7,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/util.h"
+
+static inline pthread_mutex_t *ofs_lock(pthread_mutex_t *mutex)
+{
+	pthread_mutex_lock(mutex);
+	return mutex;
+}
+
+static inline void ofs_cleanup_unlock(pthread_mutex_t **mutex)
+{
+	pthread_mutex_unlock(*mutex);
+}
+
+/* Holds `mutex` until the end of the block. */
+#define OFS_LOCKED(mutex) \
+	OFS_CLEANUP(ofs_cleanup_unlock) pthread_mutex_t *locked_mutex = ofs_lock(mutex)
+
 /*
  * Starts a thread that takes no signals. It may run on all processors that the program may, even if
  * the calling thread is bound to one, as libfuse's are over io_uring. `name` (up to 15 bytes) is

@@ -2,13 +2,7 @@
 #include "store/age.h"
 
 #include "base/clock.h"
-#include "base/map.h"
-#include "base/util.h"
-#include "store/inode.h"
-#include "store/inode_table.h"
-#include "store/store.h"
 #include "store/store_state.h"
-#include <pthread.h>
 
 #define DRIFT_MAX OFS_NS_PER_S /* between the clocks, that the index need not know of */
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What each journal record does to memory: the one place for it, live and in replay. */
+#include "store/apply.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -7,19 +9,10 @@
 #include <offloadfs/tree.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
-#include "base/util.h"
 #include "base/xattr.h"
-#include "store/age.h"
-#include "store/content_map.h"
-#include "store/dir.h"
-#include "store/inode.h"
-#include "store/inode_table.h"
-#include "store/apply.h"
-#include "store/pressure.h"
-#include "store/record.h"
 #include "store/store_state.h"
-#include "store/tombstone.h"
 
 /* An entry came or went. To a directory itself that is no use: what is in it is not used by it. */
 static void stamp_dir(struct ofs_store *s, struct ofs_inode *dir, int64_t time)
@@ -28,13 +21,30 @@ static void stamp_dir(struct ofs_store *s, struct ofs_inode *dir, int64_t time)
 	ofs_store_touch(s, dir);
 }
 
+/* The record changes the inode, which is a use of it. */
+static void stamp(struct ofs_store *s, struct ofs_inode *n, const struct ofs_record *r)
+{
+	n->row.ctime = r->time;
+	ofs_store_changed(s, n, r->time);
+	ofs_store_touch(s, n);
+}
+
+static uint8_t type_of(const struct ofs_inode *n)
+{
+	return (uint8_t)IFTODT(n->row.mode);
+}
+
 /*
  * Cookies grow within a directory. The position of the record does, but for names that a repair has
- * put behind all others.
+ * put after all others.
  */
-static uint64_t next_cookie(const struct ofs_dir *d, ofs_lsn lsn)
+static void add_entry(struct ofs_store *s, struct ofs_inode *dir, const char *name,
+		      const struct ofs_inode *n, ofs_lsn lsn)
 {
-	return d->norder ? OFS_MAX(lsn, d->order[d->norder - 1].cookie + 1) : lsn;
+	const struct ofs_dir *d = dir->dir;
+	uint64_t cookie = d->norder ? OFS_MAX(lsn, d->order[d->norder - 1].cookie + 1) : lsn;
+
+	ofs_dir_add(dir->dir, name, n->row.ino, type_of(n), cookie, s->epoch);
 }
 
 static int apply_create(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r)
@@ -54,7 +64,7 @@ static int apply_create(struct ofs_store *s, ofs_lsn lsn, const struct ofs_recor
 	n->row.gid = r->gid;
 	n->row.rdev = r->rdev;
 	n->row.nlink = S_ISDIR(r->mode) ? 2 : 1;
-	n->row.atime = n->row.mtime = n->row.ctime = n->row.btime = r->time;
+	n->row.atime = n->row.mtime = n->row.btime = r->time;
 	if (S_ISLNK(r->mode)) {
 		n->row.target = ofs_strdup(r->text);
 		n->row.size = strlen(r->text);
@@ -67,13 +77,10 @@ static int apply_create(struct ofs_store *s, ofs_lsn lsn, const struct ofs_recor
 		dir->row.nlink++;
 	}
 	ofs_store_count(s, n, true);
-	if (r->ino >= s->next_ino)
-		s->next_ino = r->ino + 1;
-	ofs_dir_add(dir->dir, r->name, r->ino, (uint8_t)IFTODT(r->mode), next_cookie(dir->dir, lsn),
-		    s->epoch);
+	s->next_ino = OFS_MAX(s->next_ino, r->ino + 1);
+	add_entry(s, dir, r->name, n, lsn);
 	stamp_dir(s, dir, r->time);
-	ofs_store_changed(s, n, r->time);
-	ofs_store_touch(s, n);
+	stamp(s, n, r);
 	return 0;
 }
 
@@ -84,20 +91,16 @@ static int apply_link(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record 
 	int e;
 
 	e = ofs_store_dir(s, r->dir, &dir);
+	if (e == 0)
+		e = ofs_store_inode(s, r->ino, &n);
 	if (e < 0)
 		return e;
-	e = ofs_store_inode(s, r->ino, &n);
-	if (e < 0)
-		return e;
-	ofs_dir_add(dir->dir, r->name, r->ino, (uint8_t)IFTODT(n->row.mode),
-		    next_cookie(dir->dir, lsn), s->epoch);
+	add_entry(s, dir, r->name, n, lsn);
 	n->row.nlink++;
 	from = n->row.parent;
 	n->row.parent = r->dir;
-	n->row.ctime = r->time;
 	stamp_dir(s, dir, r->time);
-	ofs_store_changed(s, n, r->time);
-	ofs_store_touch(s, n);
+	stamp(s, n, r);
 	ofs_class_move_add_renamed(s, n->row.ino, from, r->dir);
 	return 0;
 }
@@ -121,46 +124,38 @@ static void lose_name(struct ofs_store *s, struct ofs_inode *dir, struct ofs_ino
 		ofs_store_drop_inode(s, n);
 }
 
-/* The entry that a record removes, its directory and its inode. */
-static int find_removed(struct ofs_store *s, const struct ofs_record *r, struct ofs_inode **ret_dir,
-			struct ofs_dirent **ret_entry, struct ofs_inode **ret)
+static void keep_tombstone(struct ofs_store *s, const struct ofs_record *r)
 {
-	int e = ofs_store_dir(s, r->dir, ret_dir);
+	struct ofs_tombstone *t = ofs_alloc(sizeof(*t) + r->value_len);
 
-	if (e < 0)
-		return e;
-	*ret_entry = ofs_dir_find((*ret_dir)->dir, r->name);
-	return *ret_entry ? ofs_store_inode(s, (*ret_entry)->ino, ret) : -ENOENT;
+	t->ino = r->ino;
+	t->removed = ofs_seconds(r->time);
+	t->len = r->value_len;
+	if (t->len)
+		memcpy(t->what, r->value, t->len);
+	ofs_map_put(&s->tombstones, t->ino, t);
+	s->counts.tombstones++;
 }
 
 static int apply_unlink(struct ofs_store *s, const struct ofs_record *r)
 {
-	struct ofs_inode *dir, *n;
 	struct ofs_dirent *entry;
-	int e = find_removed(s, r, &dir, &entry, &n);
+	struct ofs_inode *dir, *n;
+	int e = ofs_store_dir(s, r->dir, &dir);
 
 	if (e < 0)
 		return e;
-	ofs_dir_remove(dir->dir, entry, s->epoch);
-	stamp_dir(s, dir, r->time);
-	lose_name(s, dir, n, r->time);
-	return 0;
-}
-
-static int apply_expire(struct ofs_store *s, const struct ofs_record *r)
-{
-	struct ofs_inode *dir, *n;
-	struct ofs_dirent *entry;
-	int e = find_removed(s, r, &dir, &entry, &n);
-
+	entry = ofs_dir_find(dir->dir, r->name);
+	e = entry ? ofs_store_inode(s, entry->ino, &n) : -ENOENT;
 	if (e < 0)
 		return e;
-	if (n->row.ino != r->ino || n->row.nlink != 1)
+	if (r->type == OFS_RECORD_EXPIRE && (n->row.ino != r->ino || n->row.nlink != 1))
 		return -EUCLEAN;
 	ofs_dir_remove(dir->dir, entry, s->epoch);
 	stamp_dir(s, dir, r->time);
 	lose_name(s, dir, n, r->time);
-	ofs_tombstone_add(s, r->ino, r->time, r->value, r->value_len);
+	if (r->type == OFS_RECORD_EXPIRE)
+		keep_tombstone(s, r);
 	return 0;
 }
 
@@ -180,53 +175,48 @@ static int apply_rename(struct ofs_store *s, ofs_lsn lsn, const struct ofs_recor
 	int e;
 
 	e = ofs_store_dir(s, r->dir, &from);
-	if (e < 0)
-		return e;
-	e = ofs_store_dir(s, r->newdir, &to);
+	if (e == 0)
+		e = ofs_store_dir(s, r->newdir, &to);
 	if (e < 0)
 		return e;
 	old = ofs_dir_find(from->dir, r->name);
 	target = ofs_dir_find(to->dir, r->text);
-	if (!old)
-		return -ENOENT;
-	e = ofs_store_inode(s, old->ino, &n);
+	e = old ? ofs_store_inode(s, old->ino, &n) : -ENOENT;
+	if (e == 0 && target)
+		e = ofs_store_inode(s, target->ino, &other);
 	if (e < 0)
 		return e;
-	if (target) {
-		e = ofs_store_inode(s, target->ino, &other);
-		if (e < 0)
-			return e;
-	}
 	stamp_dir(s, from, r->time);
 	stamp_dir(s, to, r->time);
 	if (r->flags & RENAME_EXCHANGE) {
-		ofs_dir_change(from->dir, old, other->row.ino, (uint8_t)IFTODT(other->row.mode),
-			       s->epoch);
-		ofs_dir_change(to->dir, target, n->row.ino, (uint8_t)IFTODT(n->row.mode), s->epoch);
+		ofs_dir_change(from->dir, old, other->row.ino, type_of(other), s->epoch);
 		move_parent(other, to, from);
-		other->row.ctime = r->time;
-		ofs_store_changed(s, other, r->time);
-		ofs_store_touch(s, other);
+		stamp(s, other, r);
 	} else {
 		ofs_dir_remove(from->dir, old, s->epoch);
-		if (target) {
-			/* It keeps its cookie: who is reading the directory meets the name once. */
-			ofs_dir_change(to->dir, target, n->row.ino, (uint8_t)IFTODT(n->row.mode),
-				       s->epoch);
+		if (target)
 			lose_name(s, to, other, r->time);
-		} else {
-			ofs_dir_add(to->dir, r->text, n->row.ino, (uint8_t)IFTODT(n->row.mode),
-				    next_cookie(to->dir, lsn), s->epoch);
-		}
 	}
+	/* A target keeps its cookie: a reader of the directory meets the name once. */
+	if (target)
+		ofs_dir_change(to->dir, target, n->row.ino, type_of(n), s->epoch);
+	else
+		add_entry(s, to, r->text, n, lsn);
 	move_parent(n, from, to);
-	n->row.ctime = r->time;
-	ofs_store_changed(s, n, r->time);
-	ofs_store_touch(s, n);
+	stamp(s, n, r);
 	ofs_class_move_add_renamed(s, n->row.ino, from->row.ino, to->row.ino);
 	if (r->flags & RENAME_EXCHANGE)
 		ofs_class_move_add_renamed(s, other->row.ino, to->row.ino, from->row.ino);
 	return 0;
+}
+
+/* A change that leaves no draft leaves a mark. */
+static void content_changed(struct ofs_store *s, struct ofs_inode *n, const struct ofs_record *r)
+{
+	n->row.mtime = r->time;
+	stamp(s, n, r);
+	ofs_content_map_mark(&n->content, s->epoch);
+	ofs_store_content_changed(s, n);
 }
 
 static int apply_write(struct ofs_store *s, const struct ofs_record *r,
@@ -241,9 +231,7 @@ static int apply_write(struct ofs_store *s, const struct ofs_record *r,
 		return e;
 	ofs_content_map_cover(&n->content, &extent, s->epoch);
 	ofs_store_set_size(s, n, OFS_MAX(n->row.size, extent.off + extent.len));
-	n->row.mtime = n->row.ctime = r->time;
-	ofs_store_changed(s, n, r->time);
-	ofs_store_content_changed(s, n);
+	content_changed(s, n, r);
 	return 0;
 }
 
@@ -276,19 +264,8 @@ static int apply_setattr(struct ofs_store *s, const struct ofs_record *r)
 		n->row.atime = r->atime;
 	if (r->flags & OFS_SET_MTIME)
 		n->row.mtime = r->mtime;
-	n->row.ctime = r->time;
-	ofs_store_changed(s, n, r->time);
-	ofs_store_touch(s, n);
+	stamp(s, n, r);
 	return 0;
-}
-
-/* Content of a file changed otherwise than by a draft. */
-static void content_edited(struct ofs_store *s, struct ofs_inode *n, const struct ofs_record *r)
-{
-	n->row.mtime = n->row.ctime = r->time;
-	ofs_store_changed(s, n, r->time);
-	ofs_content_map_mark(&n->content, s->epoch);
-	ofs_store_content_changed(s, n);
 }
 
 static int apply_zero(struct ofs_store *s, const struct ofs_record *r)
@@ -306,7 +283,7 @@ static int apply_zero(struct ofs_store *s, const struct ofs_record *r)
 	ofs_content_map_zero(&n->content, r->size, to, s->epoch);
 	if (r->flags & OFS_ZERO_GROW)
 		ofs_store_set_size(s, n, OFS_MAX(n->row.size, end));
-	content_edited(s, n, r);
+	content_changed(s, n, r);
 	return 0;
 }
 
@@ -333,17 +310,16 @@ static int apply_copy(struct ofs_store *s, const struct ofs_record *r)
 	ofs_class_move_add_renamed(s, n->row.ino, from->row.parent, n->row.parent);
 	same = !r->size && !r->from_off && r->len == from->row.size && r->len == n->row.size;
 	if (!same || from->on_draft_list || n->on_draft_list) {
-		content_edited(s, n, r);
+		content_changed(s, n, r);
 		return 0;
 	}
 	/* It is sealed as the other is, and what is known of that is true of it. */
 	n->row.has_sha = from->row.has_sha;
 	memcpy(n->row.sha, from->row.sha, sizeof(n->row.sha));
 	n->row.lines = from->row.lines;
-	n->row.mtime = n->row.ctime = r->time;
-	ofs_store_changed(s, n, r->time);
+	n->row.mtime = r->time;
 	n->version = s->next_version++;
-	ofs_store_touch(s, n);
+	stamp(s, n, r);
 	return 0;
 }
 
@@ -360,9 +336,7 @@ static int apply_xattr(struct ofs_store *s, const struct ofs_record *r)
 	else
 		ofs_xattr_remove(&n->xattrs, r->name);
 	n->xattrs_epoch = s->epoch;
-	n->row.ctime = r->time;
-	ofs_store_changed(s, n, r->time);
-	ofs_store_touch(s, n);
+	stamp(s, n, r);
 	return 0;
 }
 
@@ -375,6 +349,7 @@ int ofs_store_apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r
 	case OFS_RECORD_LINK:
 		return apply_link(s, lsn, r);
 	case OFS_RECORD_UNLINK:
+	case OFS_RECORD_EXPIRE:
 		return apply_unlink(s, r);
 	case OFS_RECORD_RENAME:
 		return apply_rename(s, lsn, r);
@@ -389,31 +364,28 @@ int ofs_store_apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r
 		return apply_zero(s, r);
 	case OFS_RECORD_COPY:
 		return apply_copy(s, r);
-	case OFS_RECORD_EXPIRE:
-		return apply_expire(s, r);
 	}
 	return -EUCLEAN;
 }
 
 /* Whether a record leads to space being freed, or at least to none being used. */
-static bool frees_space(const struct ofs_record *r)
+static bool frees_space(uint8_t type)
 {
-	return r->type == OFS_RECORD_UNLINK || r->type == OFS_RECORD_EXPIRE ||
-	       r->type == OFS_RECORD_RENAME || r->type == OFS_RECORD_SETATTR ||
-	       r->type == OFS_RECORD_REMOVEXATTR || r->type == OFS_RECORD_ZERO;
+	return type == OFS_RECORD_UNLINK || type == OFS_RECORD_EXPIRE ||
+	       type == OFS_RECORD_RENAME || type == OFS_RECORD_SETATTR ||
+	       type == OFS_RECORD_REMOVEXATTR || type == OFS_RECORD_ZERO;
 }
 
 /* On a full disk what frees space may have the room that was set aside for it. */
-static int append(struct ofs_store *s, const struct ofs_record *r,
-		  const struct ofs_journal_record *record, ofs_lsn *ret_lsn,
+static int append(struct ofs_store *s, const struct ofs_journal_record *record, ofs_lsn *ret_lsn,
 		  struct ofs_journal_data *ret_where)
 {
 	int e;
 
-	if (!frees_space(r) && ofs_reserve_is_tight(s))
+	if (!frees_space(record->type) && ofs_reserve_is_tight(s))
 		return -ENOSPC;
 	e = ofs_journal_append(s->journal, record, ret_lsn, ret_where);
-	if (ofs_store_is_full(e) && frees_space(r) && ofs_reserve_release(s))
+	if (ofs_store_is_full(e) && frees_space(record->type) && ofs_reserve_release(s))
 		e = ofs_journal_append(s->journal, record, ret_lsn, ret_where);
 	return e;
 }
@@ -433,7 +405,7 @@ int ofs_store_log(struct ofs_store *s, const struct ofs_record *r, const void *d
 		return e;
 	record.body = body.data;
 	record.body_len = body.len;
-	e = append(s, r, &record, &lsn, &where);
+	e = append(s, &record, &lsn, &where);
 	if (e < 0)
 		return e;
 	s->changes++;

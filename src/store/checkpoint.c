@@ -8,28 +8,10 @@
  *   2. the journal is synced before the index claims to include it (else: drafts in the index that
  *   point to nothing)
  */
-#include "store/checkpoint.h"
-
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/map.h"
-#include "base/u64_list.h"
-#include "base/util.h"
-#include "store/age.h"
-#include "store/content_map.h"
-#include "store/dir.h"
-#include "store/inode.h"
-#include "store/inode_table.h"
-#include "store/reclaim.h"
-#include "store/seal.h"
+#include "store/cycle.h"
 #include "store/store_state.h"
-#include "store/tombstone.h"
-#include <pthread.h>
-
-struct entry_change {
-	struct ofs_index_dirent entry; /* owns its name */
-	bool removed;
-};
 
 struct block_change {
 	uint64_t block;
@@ -46,7 +28,7 @@ struct taken {
 	bool drafts_changed;
 	struct ofs_index_draft *drafts;
 	size_t ndrafts;
-	struct entry_change *entries;
+	struct ofs_index_dirent *entries; /* own their names; without `ino`: removed */
 	size_t nentries, cap_entries;
 	bool xattrs_changed;
 	struct ofs_buf xattrs;
@@ -55,9 +37,8 @@ struct taken {
 struct checkpoint {
 	struct taken *list;
 	size_t n;
-	uint64_t *marks;
-	size_t nmarks;
-	const struct ofs_tombstone **tombstones; /* the store's */
+	struct ofs_u64_list marks;
+	const struct ofs_tombstone **tombstones; /* the store's; they stay while `cycle` is held */
 	size_t ntombstones;
 	uint64_t epoch;
 	struct ofs_index_meta meta;
@@ -71,7 +52,7 @@ static void checkpoint_finish(struct checkpoint *cp)
 		struct taken *t = &cp->list[i];
 
 		for (j = 0; j < t->nentries; j++)
-			free((char *)t->entries[j].entry.name);
+			free((char *)t->entries[j].name);
 		free(t->row.target);
 		free(t->blocks);
 		free(t->drafts);
@@ -79,26 +60,20 @@ static void checkpoint_finish(struct checkpoint *cp)
 		ofs_buf_finish(&t->xattrs);
 	}
 	free(cp->list);
-	free(cp->marks);
 	free(cp->tombstones);
+	ofs_u64_list_finish(&cp->marks);
 }
 
 static void take_entry(struct taken *t, const char *name, const struct ofs_dirent *e)
 {
-	struct entry_change *c;
-
 	t->entries = ofs_grow(t->entries, &t->cap_entries, t->nentries + 1, sizeof(*t->entries));
-	c = &t->entries[t->nentries++];
-	*c = (struct entry_change){ .entry.name = ofs_strdup(name), .removed = !e };
-	if (e) {
-		c->entry.ino = e->ino;
-		c->entry.type = e->type;
-		c->entry.cookie = e->cookie;
-	}
+	t->entries[t->nentries++] =
+		(struct ofs_index_dirent){ ofs_strdup(name), e->ino, e->type, e->cookie };
 }
 
 static void take_dir(struct taken *t, const struct ofs_dir *d, uint64_t committed)
 {
+	static const struct ofs_dirent removed;
 	const struct ofs_removed *r;
 	size_t i;
 
@@ -106,7 +81,7 @@ static void take_dir(struct taken *t, const struct ofs_dir *d, uint64_t committe
 		return;
 	/* Removals first: a name may have come back since. */
 	for (r = d->removed; r; r = r->next)
-		take_entry(t, r->name, NULL);
+		take_entry(t, r->name, &removed);
 	for (i = 0; i < d->norder; i++)
 		if (d->order[i].entry && d->order[i].entry->epoch > committed)
 			take_entry(t, d->order[i].entry->name, d->order[i].entry);
@@ -140,20 +115,29 @@ static void take_content(struct taken *t, const struct ofs_content_map *c, uint6
 		};
 }
 
-static void take_xattrs(struct taken *t, const struct ofs_inode *n, uint64_t committed)
+static void take_inode(struct taken *t, const struct ofs_inode *n, uint64_t committed)
 {
-	t->xattrs_changed = n->xattrs_epoch > committed;
-	if (!t->xattrs_changed || !n->xattrs.len)
+	t->row = n->row;
+	/* A new row starts without a charge: its blocks bring them. */
+	t->row.stored = 0;
+	t->row.target = n->row.target ? ofs_strdup(n->row.target) : NULL;
+	t->gone = n->gone;
+	t->cut = UINT64_MAX;
+	if (n->dir)
+		take_dir(t, n->dir, committed);
+	if (n->gone)
 		return;
-	t->xattrs.data = ofs_realloc(NULL, n->xattrs.len, 1);
-	t->xattrs.len = t->xattrs.cap = n->xattrs.len;
-	memcpy(t->xattrs.data, n->xattrs.data, n->xattrs.len);
+	take_content(t, &n->content, n->row.ino, committed);
+	t->xattrs_changed = n->xattrs_epoch > committed;
+	if (t->xattrs_changed)
+		ofs_buf_append(&t->xattrs, n->xattrs.data, n->xattrs.len);
 }
 
 /* Copies all that is dirty; `lock` held. */
 static void checkpoint_take(struct ofs_store *s, struct checkpoint *cp)
 {
-	size_t i;
+	const struct ofs_tombstone *t;
+	size_t i, pos = 0;
 
 	cp->epoch = s->epoch++;
 	cp->meta.checkpoint = ofs_journal_end(s->journal);
@@ -161,28 +145,14 @@ static void checkpoint_take(struct ofs_store *s, struct checkpoint *cp)
 	cp->meta.scrubbed = s->scrubbed;
 	cp->meta.counts = s->counts;
 	ofs_age_take(s, &cp->meta);
-	cp->ntombstones = ofs_tombstones_take(s, &cp->tombstones);
-	cp->marks = ofs_alloc(OFS_MAX(s->nmoves, (size_t)1) * sizeof(*cp->marks));
+	cp->tombstones = ofs_alloc(s->tombstones.count * sizeof(*cp->tombstones));
+	while ((t = ofs_map_next(&s->tombstones, &pos)))
+		cp->tombstones[cp->ntombstones++] = t;
 	for (i = 0; i < s->nmoves; i++)
-		cp->marks[cp->nmarks++] = s->moves[i].ino;
-	cp->list = ofs_alloc(OFS_MAX(s->dirty.n, (size_t)1) * sizeof(*cp->list));
-	for (i = 0; i < s->dirty.n; i++) {
-		const struct ofs_inode *n = s->dirty.list[i];
-		struct taken *t = &cp->list[cp->n++];
-
-		t->row = n->row;
-		/* A new row starts without a charge: its blocks bring them. */
-		t->row.stored = 0;
-		t->row.target = n->row.target ? ofs_strdup(n->row.target) : NULL;
-		t->gone = n->gone;
-		t->cut = UINT64_MAX;
-		if (n->dir)
-			take_dir(t, n->dir, s->committed);
-		if (!n->gone) {
-			take_content(t, &n->content, n->row.ino, s->committed);
-			take_xattrs(t, n, s->committed);
-		}
-	}
+		ofs_u64_list_add(&cp->marks, s->moves[i].ino);
+	cp->list = ofs_alloc(s->dirty.n * sizeof(*cp->list));
+	for (i = 0; i < s->dirty.n; i++)
+		take_inode(&cp->list[cp->n++], s->dirty.list[i], s->committed);
 }
 
 static int write_entries(struct ofs_store *s, const struct taken *t)
@@ -191,10 +161,10 @@ static int write_entries(struct ofs_store *s, const struct taken *t)
 	int r = 0;
 
 	for (i = 0; i < t->nentries && r == 0; i++) {
-		const struct entry_change *c = &t->entries[i];
+		const struct ofs_index_dirent *e = &t->entries[i];
 
-		r = c->removed ? ofs_index_delete_dirent(s->index, t->row.ino, c->entry.name)
-			       : ofs_index_put_dirent(s->index, t->row.ino, &c->entry);
+		r = e->ino ? ofs_index_put_dirent(s->index, t->row.ino, e)
+			   : ofs_index_delete_dirent(s->index, t->row.ino, e->name);
 	}
 	return r;
 }
@@ -202,9 +172,8 @@ static int write_entries(struct ofs_store *s, const struct taken *t)
 static int write_taken(struct ofs_store *s, const struct taken *t)
 {
 	size_t i;
-	int r;
+	int r = write_entries(s, t);
 
-	r = write_entries(s, t);
 	if (r < 0)
 		return r;
 	if (t->gone)
@@ -231,14 +200,15 @@ static int checkpoint_write(struct ofs_store *s, struct checkpoint *cp)
 	if (r < 0)
 		return r;
 	/* Before the inodes: one that is gone takes its mark along. */
-	for (i = 0; i < cp->nmarks && r == 0; i++)
-		r = ofs_index_put_mark(s->index, cp->marks[i]);
+	for (i = 0; i < cp->marks.n && r == 0; i++)
+		r = ofs_index_put_mark(s->index, cp->marks.at[i]);
 	for (i = 0; i < cp->n && r == 0; i++)
 		r = write_taken(s, &cp->list[i]);
-	for (i = 0; i < cp->ntombstones && r == 0; i++)
-		r = ofs_index_put_tombstone(s->index, cp->tombstones[i]->ino,
-					    cp->tombstones[i]->removed, cp->tombstones[i]->what,
-					    cp->tombstones[i]->len);
+	for (i = 0; i < cp->ntombstones && r == 0; i++) {
+		const struct ofs_tombstone *t = cp->tombstones[i];
+
+		r = ofs_index_put_tombstone(s->index, t->ino, t->removed, t->what, t->len);
+	}
 	/* What memory refers to has its reference now. */
 	if (r == 0 && cp->meta.unused_from)
 		r = ofs_index_delete_unused(s->index, cp->meta.unused_from);
@@ -258,7 +228,8 @@ static void checkpoint_settle(struct ofs_store *s, const struct checkpoint *cp)
 
 	s->committed = cp->epoch;
 	ofs_age_kept(s, &cp->meta);
-	ofs_tombstones_committed(s, cp->tombstones, cp->ntombstones);
+	for (i = 0; i < cp->ntombstones; i++)
+		free(ofs_map_remove(&s->tombstones, cp->tombstones[i]->ino));
 	for (i = 0; i < s->dirty.n; i++) {
 		struct ofs_inode *in = s->dirty.list[i];
 
@@ -272,18 +243,15 @@ static void checkpoint_settle(struct ofs_store *s, const struct checkpoint *cp)
 			continue;
 		}
 		in->on_dirty_list = false;
-		if (in->gone && !in->on_draft_list) {
-			ofs_map_remove(&s->inodes, in->row.ino);
-			ofs_inode_destroy(in);
-		}
+		if (in->gone && !in->on_draft_list)
+			ofs_store_free_inode(s, in);
 	}
 	s->dirty.n = n;
 	for (i = 0, n = 0; i < s->nmoves; i++)
 		if (s->moves[i].epoch > cp->epoch)
 			s->moves[n++] = s->moves[i];
 	s->nmoves = n;
-	n = s->dirty.n;
-	s->dirty_since = n ? ofs_clock_monotonic() : 0;
+	s->dirty_since = s->dirty.n ? ofs_clock_monotonic() : 0;
 	ofs_store_evict(s);
 }
 
@@ -301,21 +269,27 @@ static void forget_gone_drafts(struct ofs_store *s)
 	s->drafts.n = n;
 }
 
-static void refresh_stored(struct ofs_store *s, uint64_t ino)
+/* The index decides what each file is charged. */
+static int refresh_stored(void *arg, uint64_t ino)
 {
+	struct ofs_store *s = arg;
 	struct ofs_inode *n;
 	uint64_t stored;
 
 	if (ofs_index_get_stored(s->index, ino, &stored) < 0)
-		return;
-	pthread_mutex_lock(&s->lock);
+		return 0;
+	OFS_LOCKED(&s->lock);
 	n = ofs_map_get(&s->inodes, ino);
 	if (n)
 		n->row.stored = stored;
-	if (s->attr_changed && ofs_store_refs(s, ino) > 0) {
+	if (s->attr_changed && ofs_store_refs(s, ino))
 		ofs_u64_list_add(&s->changed, ino);
-	}
-	pthread_mutex_unlock(&s->lock);
+	return 0;
+}
+
+void ofs_store_refresh_charges(struct ofs_store *s)
+{
+	ofs_index_take_recharged(s->index, refresh_stored, s);
 }
 
 void ofs_store_tell(struct ofs_store *s)
@@ -330,40 +304,10 @@ void ofs_store_tell(struct ofs_store *s)
 		s->attr_changed(s->events_arg, changed.at[i]);
 }
 
-static int note_recharged(void *arg, uint64_t ino)
-{
-	struct ofs_map *m = arg;
-
-	ofs_map_put(m, ino, m);
-	return 0;
-}
-
-void ofs_store_refresh_charges(struct ofs_store *s)
-{
-	OFS_CLEANUP(ofs_map_finish) struct ofs_map others = OFS_MAP_INIT;
-	size_t i;
-
-	ofs_index_take_recharged(s->index, note_recharged, &others);
-	for (i = 0; others.slots && i <= others.mask; i++)
-		if (others.slots[i].value)
-			refresh_stored(s, others.slots[i].key);
-}
-
-/* The index decides what each file is charged. */
-static void refresh_charges(struct ofs_store *s, const struct checkpoint *cp)
-{
-	size_t i;
-
-	for (i = 0; i < cp->n; i++)
-		if (!cp->list[i].gone && (cp->list[i].nblocks || cp->list[i].drafts_changed ||
-					  cp->list[i].cut != UINT64_MAX))
-			refresh_stored(s, cp->list[i].row.ino);
-	ofs_store_refresh_charges(s);
-}
-
 int ofs_store_checkpoint(struct ofs_store *s, struct ofs_seal_batch *batch)
 {
 	OFS_CLEANUP(checkpoint_finish) struct checkpoint cp = { 0 };
+	size_t i;
 	int r;
 
 	/* The packs' tail stays what it was: it moves only with frames, once they are synced. */
@@ -385,7 +329,13 @@ int ofs_store_checkpoint(struct ofs_store *s, struct ofs_seal_batch *batch)
 	pthread_mutex_lock(&s->lock);
 	checkpoint_settle(s, &cp);
 	pthread_mutex_unlock(&s->lock);
-	refresh_charges(s, &cp);
+	for (i = 0; i < cp.n; i++) {
+		const struct taken *t = &cp.list[i];
+
+		if (!t->gone && (t->nblocks || t->drafts_changed || t->cut != UINT64_MAX))
+			refresh_stored(s, t->row.ino);
+	}
+	ofs_store_refresh_charges(s);
 	r = ofs_store_trim(s, false);
 	pthread_mutex_lock(&s->lock);
 	pthread_cond_broadcast(&s->room.made);

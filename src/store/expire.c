@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Removal by number, of what nobody holds. Whether somebody does, and the last use, are looked at
- * under the lock under which the record is made: nobody comes to it in between.
+ * Removal by number, of what nobody holds, and the tombstones that tell of it. Whether somebody
+ * holds it, and the last use, are looked at under the lock under which the record is made: nobody
+ * comes to it in between.
  */
-#include <pthread.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "base/util.h"
-#include "store/inode.h"
-#include "store/inode_names.h"
-#include "store/inode_table.h"
 #include "store/apply.h"
-#include "store/pressure.h"
-#include "store/record.h"
-#include "store/store.h"
 #include "store/store_state.h"
 
-#define TIGHT_WHAT \
-	512u /* bytes: on a full disk a tombstone must not take what the file has freed */
+/* On a full disk a tombstone must not take what the file has freed. */
+#define TIGHT_WHAT 512u
 
 struct expiry {
 	uint64_t ino;
@@ -104,15 +97,12 @@ static int expire_sole(struct ofs_store *s, const struct expiry *x)
 	struct ofs_inode *n;
 	int r;
 
-	pthread_mutex_lock(&s->lock);
+	OFS_LOCKED(&s->lock);
 	ofs_store_evict(s);
 	r = expire_check(s, x, &n);
 	if (r == 0)
 		r = ofs_names_sole(s, n, &names);
-	if (r == 0)
-		r = expire_log(s, x, &names);
-	pthread_mutex_unlock(&s->lock);
-	return r;
+	return r == 0 ? expire_log(s, x, &names) : r;
 }
 
 static int expire_gathered(struct ofs_store *s, const struct expiry *x)
@@ -124,24 +114,18 @@ static int expire_gathered(struct ofs_store *s, const struct expiry *x)
 	r = ofs_names_gather(s, x->ino, &names);
 	if (r < 0)
 		return r;
-	pthread_mutex_lock(&s->lock);
+	OFS_LOCKED(&s->lock);
 	r = expire_check(s, x, &n);
 	if (r == 0 && !ofs_names_are_all(s, n, &names))
 		r = -EAGAIN;
-	if (r == 0)
-		r = expire_log(s, x, &names);
-	pthread_mutex_unlock(&s->lock);
-	return r;
+	return r == 0 ? expire_log(s, x, &names) : r;
 }
 
 uint64_t ofs_store_moves(struct ofs_store *s)
 {
-	uint64_t moves;
+	OFS_LOCKED(&s->lock);
 
-	pthread_mutex_lock(&s->lock);
-	moves = s->name_changes;
-	pthread_mutex_unlock(&s->lock);
-	return moves;
+	return s->name_changes;
 }
 
 int ofs_store_expire(struct ofs_store *s, uint64_t ino, int64_t used,
@@ -156,12 +140,15 @@ int ofs_store_expire(struct ofs_store *s, uint64_t ino, int64_t used,
 	return r > 0 ? expire_gathered(s, &x) : r;
 }
 
-static int rmdir_locked(struct ofs_store *s, uint64_t ino)
+int ofs_store_rmdir_unheld(struct ofs_store *s, uint64_t ino)
 {
 	OFS_CLEANUP(ofs_names_finish) struct ofs_names names = { 0 };
+	struct expiry x = { .ino = ino };
 	struct ofs_inode *dir;
 	int r;
 
+	OFS_LOCKED(&s->lock);
+	ofs_store_evict(s);
 	r = ofs_store_dir(s, ino, &dir);
 	if (r < 0)
 		return r;
@@ -173,18 +160,83 @@ static int rmdir_locked(struct ofs_store *s, uint64_t ino)
 		return -ENOTEMPTY;
 	r = ofs_names_sole(s, dir, &names);
 	if (r == 0)
-		r = log_removal(s, OFS_RECORD_UNLINK, &(struct expiry){ .ino = ino },
-				&names.list[0], 0);
+		r = log_removal(s, OFS_RECORD_UNLINK, &x, &names.list[0], 0);
 	return r > 0 ? -EUCLEAN : r; /* a directory lies where it says */
 }
 
-int ofs_store_rmdir_unheld(struct ofs_store *s, uint64_t ino)
+/*
+ * ---- tombstones: in memory until the checkpoint that puts them into the index is committed, then
+ * there alone
+ */
+
+int ofs_store_get_tombstone(struct ofs_store *s, uint64_t ino, struct ofs_buf *ret_what,
+			    int64_t *ret_removed)
 {
-	int r;
+	const struct ofs_tombstone *t;
+	int64_t removed = 0;
+	int r = 0;
 
 	pthread_mutex_lock(&s->lock);
-	ofs_store_evict(s);
-	r = rmdir_locked(s, ino);
+	t = ofs_map_get(&s->tombstones, ino);
+	if (t) {
+		removed = t->removed;
+		ofs_buf_append(ret_what, t->what, t->len);
+	}
 	pthread_mutex_unlock(&s->lock);
+	/* It leaves memory only once it is in the index. */
+	if (!t)
+		r = ofs_index_get_tombstone(s->index, ino, ret_what, &removed);
+	if (r == 0)
+		*ret_removed = removed * OFS_NS_PER_S;
 	return r;
+}
+
+/* `lock` held. Where its record is replayed, one of these comes back until it is dropped again. */
+static void drop_from_memory(struct ofs_store *s, int64_t removed)
+{
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list old = { 0 };
+	const struct ofs_tombstone *t;
+	size_t pos = 0, i;
+
+	while ((t = ofs_map_next(&s->tombstones, &pos)))
+		if (t->removed < removed)
+			ofs_u64_list_add(&old, t->ino);
+	for (i = 0; i < old.n; i++)
+		free(ofs_map_remove(&s->tombstones, old.at[i]));
+	s->counts.tombstones -= old.n;
+}
+
+static int drop_from_index(struct ofs_store *s, int64_t removed, uint64_t *ret_n)
+{
+	struct ofs_index_meta meta;
+	int r = ofs_index_get_meta(s->index, &meta);
+
+	if (r < 0 || !meta.counts.tombstones)
+		return r;
+	r = ofs_index_begin(s->index);
+	if (r < 0)
+		return r;
+	r = ofs_index_delete_tombstones(s->index, removed, ret_n);
+	meta.counts.tombstones -= *ret_n;
+	if (r == 0 && *ret_n)
+		r = ofs_index_put_meta(s->index, &meta);
+	return ofs_index_end(s->index, r);
+}
+
+int ofs_store_drop_tombstones(struct ofs_store *s, int64_t before)
+{
+	int64_t removed = ofs_seconds(before);
+	uint64_t n = 0;
+	int r;
+
+	/* With `cycle` held no checkpoint has any of them in its hands. */
+	OFS_LOCKED(&s->cycle);
+	r = s->broken ? -EIO : drop_from_index(s, removed, &n);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&s->lock);
+	s->counts.tombstones -= n;
+	drop_from_memory(s, removed);
+	pthread_mutex_unlock(&s->lock);
+	return 0;
 }

@@ -1,28 +1,416 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/inode.h"
 
-#include "base/alloc.h"
-#include "base/util.h"
-#include "store/content_map.h"
-#include "store/dir.h"
+#include <dirent.h>
+#include <malloc.h>
+#include <sys/stat.h>
 
-struct ofs_inode *ofs_inode_create(uint64_t ino)
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "store/store_state.h"
+
+#define INODES_MAX 65536 /* in memory, above which clean ones are dropped */
+#define NEAR 4 /* numbers between inodes that count as one after the other */
+#define AHEAD 63 /* of those, how many more are loaded at once */
+
+static void inode_list_add(struct ofs_inode_list *l, struct ofs_inode *n)
+{
+	l->list = ofs_grow(l->list, &l->cap, l->n + 1, sizeof(*l->list));
+	l->list[l->n++] = n;
+}
+
+int ofs_store_xattrs(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
+{
+	struct ofs_inode *n;
+	int r;
+
+	r = ofs_store_inode(s, ino, &n);
+	if (r < 0)
+		return r;
+	if (!n->xattrs_loaded)
+		r = ofs_index_get_xattrs(s->index, ino, &n->xattrs);
+	n->xattrs_loaded = r == 0;
+	*ret = n;
+	return r;
+}
+
+struct ofs_inode *ofs_store_add_inode(struct ofs_store *s, uint64_t ino)
 {
 	struct ofs_inode *n = ofs_alloc(sizeof(*n));
 
 	n->row.ino = ino;
 	n->row.lines = -1;
 	ofs_content_map_init(&n->content);
+	n->version = s->next_version++;
+	ofs_map_put(&s->inodes, ino, n);
 	return n;
 }
 
-void ofs_inode_destroy(struct ofs_inode *n)
+static void inode_destroy(struct ofs_inode *n)
 {
-	if (!n)
-		return;
 	ofs_content_map_finish(&n->content);
 	ofs_dir_destroy(n->dir);
 	ofs_buf_finish(&n->xattrs);
 	free(n->row.target);
 	free(n);
+}
+
+void ofs_store_free_inode(struct ofs_store *s, struct ofs_inode *n)
+{
+	ofs_map_remove(&s->inodes, n->row.ino);
+	inode_destroy(n);
+}
+
+void ofs_store_free_inodes(struct ofs_store *s)
+{
+	struct ofs_inode *n;
+	size_t pos = 0;
+
+	while ((n = ofs_map_next(&s->inodes, &pos)))
+		inode_destroy(n);
+	ofs_map_finish(&s->inodes);
+}
+
+/*
+ * The last row of the index to load when that of `ino` is needed: a few more when the one before it
+ * was needed as well, as the files of a directory have mostly been made one after the other.
+ */
+static uint64_t load_until(struct ofs_store *s, uint64_t ino, bool (*has)(const struct ofs_inode *))
+{
+	for (uint64_t before = ino - OFS_MIN(ino, NEAR); before < ino; before++) {
+		const struct ofs_inode *n = ofs_map_get(&s->inodes, before);
+
+		if (n && has(n))
+			return ino + AHEAD;
+	}
+	return ino;
+}
+
+static bool has_row(const struct ofs_inode *n)
+{
+	return !n->gone;
+}
+
+static int load_inode(void *arg, const struct ofs_index_inode *row)
+{
+	struct ofs_store *s = arg;
+
+	/* What is in memory may be newer. */
+	if (ofs_map_get(&s->inodes, row->ino))
+		free(row->target);
+	else
+		ofs_store_add_inode(s, row->ino)->row = *row;
+	return 0;
+}
+
+/* Loads an inode that is not in memory; NULL: see *ret_error. */
+static struct ofs_inode *fetch_inode(struct ofs_store *s, uint64_t ino, int *ret_error)
+{
+	uint64_t last = load_until(s, ino, has_row);
+	struct ofs_inode *n;
+	int r;
+
+	r = ofs_index_list_inodes(s->index, ino, last, load_inode, s);
+	n = ofs_map_get(&s->inodes, ino);
+	/* What is wrong with another one is told when that is needed. */
+	if (!n && r < 0 && last > ino) {
+		r = ofs_index_list_inodes(s->index, ino, ino, load_inode, s);
+		n = ofs_map_get(&s->inodes, ino);
+	}
+	*ret_error = r < 0 ? r : -ENOENT;
+	return n;
+}
+
+int ofs_store_inode(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
+{
+	struct ofs_inode *n = ofs_map_get(&s->inodes, ino);
+	int r;
+
+	if (!n) {
+		n = fetch_inode(s, ino, &r);
+		if (!n)
+			return r;
+	}
+	if (n->gone)
+		return -ENOENT;
+	*ret = n;
+	return 0;
+}
+
+static int load_dirent(void *arg, const struct ofs_index_dirent *e)
+{
+	ofs_dir_add(arg, e->name, e->ino, e->type, e->cookie, 0);
+	return 0;
+}
+
+int ofs_store_dir(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
+{
+	struct ofs_inode *n;
+	int r;
+
+	r = ofs_store_inode(s, ino, &n);
+	if (r < 0)
+		return r;
+	if (!S_ISDIR(n->row.mode))
+		return -ENOTDIR;
+	if (!n->dir) {
+		struct ofs_dir *d = ofs_dir_create();
+
+		r = ofs_index_list_dir(s->index, ino, load_dirent, d);
+		if (r < 0) {
+			ofs_dir_destroy(d);
+			return r;
+		}
+		ofs_dir_sort(d);
+		n->dir = d;
+	}
+	*ret = n;
+	return 0;
+}
+
+static int load_block(void *arg, uint64_t block, const struct ofs_index_chunk *c)
+{
+	ofs_content_map_set_block(arg, block, c, 0);
+	return 0;
+}
+
+static bool has_content(const struct ofs_inode *n)
+{
+	return n->content.loaded;
+}
+
+/* Whether the first block is all there can be of it, and is not in memory. */
+static bool is_short(const struct ofs_inode *n)
+{
+	return n && S_ISREG(n->row.mode) && n->row.size <= OFS_BLOCK_SIZE && !n->content.loaded;
+}
+
+static int load_first(void *arg, uint64_t ino, const struct ofs_index_chunk *c)
+{
+	struct ofs_store *s = arg;
+	struct ofs_inode *n = ofs_map_get(&s->inodes, ino);
+
+	if (!is_short(n))
+		return 0;
+	ofs_content_map_set_block(&n->content, 0, c, 0);
+	n->content.loaded = true;
+	return 0;
+}
+
+/* The blocks of a short file, and of short ones after it. */
+static int fetch_short(struct ofs_store *s, struct ofs_inode *n)
+{
+	uint64_t last = load_until(s, n->row.ino, has_content);
+	int r = ofs_index_list_firsts(s->index, n->row.ino, last, load_first, s);
+
+	/* As above. */
+	if (!n->content.loaded && r < 0 && last > n->row.ino)
+		r = ofs_index_list_firsts(s->index, n->row.ino, n->row.ino, load_first, s);
+	/* It may have none. */
+	if (r == 0)
+		n->content.loaded = true;
+	return n->content.loaded ? 0 : r;
+}
+
+static int fetch_content(struct ofs_store *s, struct ofs_inode *n)
+{
+	int r;
+
+	if (is_short(n))
+		return fetch_short(s, n);
+	r = ofs_index_list_blocks(s->index, n->row.ino, load_block, &n->content);
+	if (r < 0)
+		n->content.nblocks = 0;
+	else
+		n->content.loaded = true;
+	return r;
+}
+
+int ofs_store_file(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
+{
+	struct ofs_inode *n;
+	int r;
+
+	r = ofs_store_inode(s, ino, &n);
+	if (r < 0)
+		return r;
+	if (S_ISDIR(n->row.mode))
+		return -EISDIR;
+	if (!S_ISREG(n->row.mode))
+		return -EINVAL;
+	*ret = n;
+	return n->content.loaded ? 0 : fetch_content(s, n);
+}
+
+void ofs_store_count(struct ofs_store *s, const struct ofs_inode *n, bool named)
+{
+	uint64_t one = named ? 1 : UINT64_MAX; /* sums wrap */
+
+	if (S_ISREG(n->row.mode)) {
+		s->counts.files += one;
+		s->counts.bytes += one * n->row.size;
+	} else if (S_ISDIR(n->row.mode)) {
+		s->counts.dirs += one;
+	} else {
+		s->counts.others += one;
+	}
+}
+
+void ofs_store_set_size(struct ofs_store *s, struct ofs_inode *n, uint64_t size)
+{
+	if (n->row.nlink)
+		s->counts.bytes += size - n->row.size;
+	n->row.size = size;
+}
+
+void ofs_store_touch(struct ofs_store *s, struct ofs_inode *n)
+{
+	n->epoch = s->epoch;
+	if (n->on_dirty_list)
+		return;
+	n->on_dirty_list = true;
+	inode_list_add(&s->dirty, n);
+	if (!s->dirty_since) {
+		s->dirty_since = ofs_clock_monotonic();
+		pthread_cond_signal(&s->sealer.wake);
+	}
+}
+
+/* The directory below the root that `dir` is or lies in, and the one below that; 0: none. */
+static void class_chain(struct ofs_store *s, uint64_t dir, uint64_t *ret_top, uint64_t *ret_second)
+{
+	struct ofs_inode *n;
+
+	*ret_top = *ret_second = 0;
+	while (dir && dir != OFS_ROOT_INO && ofs_store_inode(s, dir, &n) == 0) {
+		*ret_second = *ret_top;
+		*ret_top = dir;
+		dir = n->row.parent;
+	}
+}
+
+void ofs_class_move_add_renamed(struct ofs_store *s, uint64_t ino, uint64_t from, uint64_t to)
+{
+	uint64_t top, second, new_top, new_second;
+
+	class_chain(s, from, &top, &second);
+	class_chain(s, to, &new_top, &new_second);
+	if (top != new_top || second != new_second)
+		ofs_class_move_add(s, ino);
+}
+
+void ofs_class_move_add(struct ofs_store *s, uint64_t ino)
+{
+	s->moves = ofs_grow(s->moves, &s->cap_moves, s->nmoves + 1, sizeof(*s->moves));
+	s->moves[s->nmoves++] = (struct ofs_class_move){ ino, s->epoch };
+	s->unsettled = true;
+}
+
+void ofs_store_content_changed(struct ofs_store *s, struct ofs_inode *n)
+{
+	n->version = s->next_version++;
+	n->written_at = ofs_clock_monotonic();
+	n->row.has_sha = false;
+	n->row.lines = -1;
+	ofs_store_add_draft(s, n);
+	ofs_store_touch(s, n);
+}
+
+void ofs_store_add_draft(struct ofs_store *s, struct ofs_inode *n)
+{
+	if (!n->on_draft_list)
+		inode_list_add(&s->drafts, n);
+	n->on_draft_list = true;
+}
+
+uint64_t ofs_store_refs(struct ofs_store *s, uint64_t ino)
+{
+	return (uintptr_t)ofs_map_get(&s->refs, ino);
+}
+
+void ofs_store_set_refs(struct ofs_store *s, uint64_t ino, uint64_t n)
+{
+	s->held += n - ofs_store_refs(s, ino);
+	if (!n)
+		ofs_map_remove(&s->refs, ino);
+	else
+		ofs_map_put(&s->refs, ino, (void *)(uintptr_t)n);
+}
+
+void ofs_store_drop_inode(struct ofs_store *s, struct ofs_inode *n)
+{
+	n->gone = true;
+	ofs_content_map_drop_drafts(&n->content, s->epoch);
+	ofs_store_touch(s, n);
+}
+
+void ofs_store_attr(struct ofs_store *s, const struct ofs_inode *n, struct ofs_attr *ret)
+{
+	const struct ofs_index_inode *row = &n->row;
+
+	*ret = (struct ofs_attr){
+		.ino = row->ino,
+		.parent = row->parent,
+		.mode = row->mode,
+		.uid = row->uid,
+		.gid = row->gid,
+		.nlink = row->nlink,
+		.rdev = row->rdev,
+		.size = row->size,
+		.atime = row->atime,
+		.mtime = row->mtime,
+		.ctime = row->ctime,
+		.btime = row->btime,
+		.used = row->used,
+		.held = ofs_store_refs(s, row->ino),
+		.occupied = (row->size ? row->stored : 0) + n->content.draft_bytes,
+		.version = n->version,
+		.sealed = row->size && !n->on_draft_list,
+	};
+}
+
+static bool is_clean(struct ofs_store *s, const struct ofs_inode *n)
+{
+	return n->epoch <= s->committed && !n->on_dirty_list && !n->content.nextents &&
+	       !n->on_draft_list && n->row.nlink && !n->gone && n->row.ino != OFS_ROOT_INO;
+}
+
+static void drop_clean(struct ofs_store *s)
+{
+	OFS_FREE struct ofs_inode **out = ofs_alloc(s->inodes.count * sizeof(*out));
+	struct ofs_inode *n;
+	size_t pos = 0, count = 0, i;
+
+	while ((n = ofs_map_next(&s->inodes, &pos)))
+		if (is_clean(s, n))
+			out[count++] = n;
+	for (i = 0; i < count; i++)
+		ofs_store_free_inode(s, out[i]);
+}
+
+void ofs_store_evict(struct ofs_store *s)
+{
+	/* What has to stay is not looked through again and again. */
+	if (s->inodes.count > INODES_MAX + s->dirty.n + s->drafts.n)
+		drop_clean(s);
+}
+
+void ofs_store_relax(struct ofs_store *s)
+{
+	pthread_mutex_lock(&s->lock);
+	drop_clean(s);
+	pthread_mutex_unlock(&s->lock);
+	malloc_trim(0);
+}
+
+uint32_t ofs_store_class(struct ofs_store *s, uint64_t ino)
+{
+	uint64_t top = 0, second = 0;
+	struct ofs_inode *n;
+
+	pthread_mutex_lock(&s->lock);
+	if (ofs_store_inode(s, ino, &n) == 0)
+		class_chain(s, S_ISDIR(n->row.mode) ? ino : n->row.parent, &top, &second);
+	pthread_mutex_unlock(&s->lock);
+	return s->classify ? s->classify(s->events_arg, top, second) : 0;
 }

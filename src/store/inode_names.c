@@ -1,113 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* From an inode back to its names. */
-#include "store/inode_names.h"
-
-#include <pthread.h>
 #include <sys/stat.h>
 
 #include <offloadfs/tree.h>
 
 #include "base/alloc.h"
-#include "base/map.h"
-#include "base/util.h"
-#include "store/dir.h"
-#include "store/inode.h"
-#include "store/inode_table.h"
-#include "store/store.h"
 #include "store/store_state.h"
 
-/* The name that a directory has for `ino`. */
-static int name_in(struct ofs_store *s, uint64_t dir, uint64_t ino, char *ret)
+/* The entry that a directory has for `ino`; -ENOENT. */
+static int entry_in(struct ofs_store *s, uint64_t dir, uint64_t ino, const struct ofs_dirent **ret)
 {
-	const struct ofs_dirent *e;
 	struct ofs_inode *n;
-	int r;
+	int r = ofs_store_dir(s, dir, &n);
 
-	r = ofs_store_dir(s, dir, &n);
 	if (r < 0)
 		return r == -ENOTDIR ? -ENOENT : r;
-	e = ofs_dir_find_ino(n->dir, ino);
-	if (!e)
-		return -ENOENT;
-	memcpy(ret, e->name, strlen(e->name) + 1);
-	return 0;
+	*ret = ofs_dir_find_ino(n->dir, ino);
+	return *ret ? 0 : -ENOENT;
 }
-
-struct dir_list {
-	uint64_t *list;
-	size_t n, cap;
-};
-
-static void dir_list_finish(struct dir_list *l)
-{
-	free(l->list);
-}
-
-static int dir_list_add(void *arg, uint64_t dir)
-{
-	struct dir_list *l = arg;
-
-	l->list = ofs_grow(l->list, &l->cap, l->n + 1, sizeof(*l->list));
-	l->list[l->n++] = dir;
-	return 0;
-}
-
-/*
- * The parent on record lost its name for a file that has others: looks for one of them, in the
- * directories that memory knows and in those that the index does.
- */
-static int find_parent(struct ofs_store *s, struct ofs_inode *file, char *ret_name)
-{
-	OFS_CLEANUP(dir_list_finish) struct dir_list dirs = { 0 };
-	struct ofs_inode *n;
-	size_t pos = 0, i;
-	int r;
-
-	while ((n = ofs_map_next(&s->inodes, &pos)))
-		if (n->dir && n->row.nlink)
-			dir_list_add(&dirs, n->row.ino);
-	r = ofs_index_list_parents(s->index, file->row.ino, dir_list_add, &dirs);
-	for (i = 0; i < dirs.n && r == 0; i++) {
-		r = name_in(s, dirs.list[i], file->row.ino, ret_name);
-		if (r == 0) {
-			file->row.parent = dirs.list[i];
-			ofs_store_touch(s, file);
-			return 0;
-		}
-		r = r == -ENOENT ? 0 : r;
-	}
-	return r < 0 ? r : -ENOENT;
-}
-
-static int name_of(struct ofs_store *s, uint64_t ino, uint64_t *ret_dir, char *ret_name)
-{
-	struct ofs_inode *n;
-	int r;
-
-	r = ofs_store_inode(s, ino, &n);
-	if (r < 0)
-		return r;
-	if (!n->row.nlink || ino == OFS_ROOT_INO)
-		return -ENOENT;
-	r = name_in(s, n->row.parent, ino, ret_name);
-	if (r == -ENOENT)
-		r = find_parent(s, n, ret_name);
-	if (r == 0)
-		*ret_dir = n->row.parent;
-	return r;
-}
-
-int ofs_store_name_of(struct ofs_store *s, uint64_t ino, uint64_t *ret_dir, char *ret_name)
-{
-	int r;
-
-	pthread_mutex_lock(&s->lock);
-	r = name_of(s, ino, ret_dir, ret_name);
-	pthread_mutex_unlock(&s->lock);
-	return r;
-}
-
-/* ---- all names */
 
 void ofs_names_finish(struct ofs_names *l)
 {
@@ -139,14 +49,14 @@ static int name_compare(const void *a, const void *b)
 
 int ofs_names_sole(struct ofs_store *s, const struct ofs_inode *n, struct ofs_names *ret)
 {
-	char name[OFS_NAME_MAX + 1];
+	const struct ofs_dirent *e;
 	int r;
 
 	if (n->row.nlink > 1 && !S_ISDIR(n->row.mode))
 		return 1;
-	r = name_in(s, n->row.parent, n->row.ino, name);
+	r = entry_in(s, n->row.parent, n->row.ino, &e);
 	if (r == 0)
-		names_add(ret, n->row.parent, name);
+		names_add(ret, n->row.parent, e->name);
 	return r == -ENOENT ? 1 : r;
 }
 
@@ -221,49 +131,53 @@ bool ofs_names_are_all(struct ofs_store *s, const struct ofs_inode *n, const str
 	return has_so_many(n, l->n);
 }
 
+static int named_inode(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
+{
+	int r = ofs_store_inode(s, ino, ret);
+
+	return r == 0 && (!(*ret)->row.nlink || ino == OFS_ROOT_INO) ? -ENOENT : r;
+}
+
 /* The only name; 1: there are others, and these are those that the index may not have. */
-static int gather_begin(struct ofs_store *s, uint64_t ino, struct ofs_names *ret)
+static int gather_start(struct ofs_store *s, uint64_t ino, struct ofs_names *ret)
 {
 	struct ofs_inode *n;
 	int r;
 
-	pthread_mutex_lock(&s->lock);
+	OFS_LOCKED(&s->lock);
 	ofs_store_evict(s);
-	r = ofs_store_inode(s, ino, &n);
-	if (r == 0 && (!n->row.nlink || ino == OFS_ROOT_INO))
-		r = -ENOENT;
+	r = named_inode(s, ino, &n);
 	if (r == 0)
 		r = ofs_names_sole(s, n, ret);
 	if (r > 0)
 		note_uncommitted(s, ino, ret);
-	pthread_mutex_unlock(&s->lock);
 	return r;
 }
 
 /* What memory knows, then what the index does; 1: the two were not of one moment. */
 static int gather_once(struct ofs_store *s, uint64_t ino, struct ofs_names *ret)
 {
+	const struct ofs_dirent *e;
 	struct ofs_inode *n;
-	int r = gather_begin(s, ino, ret);
+	int r = gather_start(s, ino, ret);
 
 	if (r <= 0)
 		return r;
 	r = ofs_index_list_names(s->index, ino, names_add, ret);
 	if (r < 0)
 		return r;
-	pthread_mutex_lock(&s->lock);
+	OFS_LOCKED(&s->lock);
 	r = ofs_store_inode(s, ino, &n);
 	if (r == 0)
 		r = names_settle(s, ino, ret);
-	if (r == 0 && !has_so_many(n, ret->n))
-		r = 1;
+	if (r < 0)
+		return r;
 	/* From now on that one is found at once. */
-	if (r == 0 && ret->n == 1 && n->row.parent != ret->list[0].dir) {
+	if (ret->n && entry_in(s, n->row.parent, ino, &e) == -ENOENT) {
 		n->row.parent = ret->list[0].dir;
 		ofs_store_touch(s, n);
 	}
-	pthread_mutex_unlock(&s->lock);
-	return r;
+	return !has_so_many(n, ret->n);
 }
 
 #define GATHER_TRIES 3 /* before checkpoints have to wait */
@@ -277,10 +191,9 @@ int ofs_names_gather(struct ofs_store *s, uint64_t ino, struct ofs_names *ret)
 		r = gather_once(s, ino, ret);
 	}
 	if (r > 0) {
+		OFS_LOCKED(&s->cycle);
 		ofs_names_finish(ret);
-		pthread_mutex_lock(&s->cycle);
 		r = gather_once(s, ino, ret);
-		pthread_mutex_unlock(&s->cycle);
 	}
 	return OFS_MIN(r, 0);
 }
@@ -298,4 +211,38 @@ int ofs_store_names(struct ofs_store *s, uint64_t ino,
 	for (i = 0; i < names.n && r == 0; i++)
 		r = fn(arg, names.list[i].dir, names.list[i].name);
 	return r;
+}
+
+/* Through its parent; 1: the parent has lost its name for a file that has others. */
+static int name_of(struct ofs_store *s, uint64_t ino, uint64_t *ret_dir, char *ret_name)
+{
+	const struct ofs_dirent *e;
+	struct ofs_inode *n;
+	int r;
+
+	OFS_LOCKED(&s->lock);
+	r = named_inode(s, ino, &n);
+	if (r < 0)
+		return r;
+	r = entry_in(s, n->row.parent, ino, &e);
+	if (r < 0)
+		return r == -ENOENT && !S_ISDIR(n->row.mode) ? 1 : r;
+	*ret_dir = n->row.parent;
+	memcpy(ret_name, e->name, strlen(e->name) + 1);
+	return 0;
+}
+
+int ofs_store_name_of(struct ofs_store *s, uint64_t ino, uint64_t *ret_dir, char *ret_name)
+{
+	OFS_CLEANUP(ofs_names_finish) struct ofs_names names = { 0 };
+	int r = name_of(s, ino, ret_dir, ret_name);
+
+	if (r <= 0)
+		return r;
+	r = gather_once(s, ino, &names);
+	if (r < 0 || !names.n)
+		return r < 0 ? r : -ENOENT;
+	*ret_dir = names.list[0].dir;
+	memcpy(ret_name, names.list[0].name, strlen(names.list[0].name) + 1);
+	return 0;
 }

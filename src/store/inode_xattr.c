@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Extended attributes: the list of an inode comes from the index when it is first asked for. */
-#include <pthread.h>
 #include <sys/xattr.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
-#include "base/map.h"
-#include "base/util.h"
 #include "base/xattr.h"
-#include "store/inode.h"
-#include "store/inode_table.h"
 #include "store/apply.h"
-#include "store/pressure.h"
-#include "store/record.h"
-#include "store/room.h"
-#include "store/store.h"
 #include "store/store_state.h"
 
 static int check_name(const char *name)
@@ -24,14 +14,14 @@ static int check_name(const char *name)
 	return len && len <= OFS_XATTR_NAME_MAX ? 0 : -ERANGE;
 }
 
-static ssize_t get_locked(struct ofs_store *s, uint64_t ino, const char *name, void *buf,
-			  size_t size)
+ssize_t ofs_store_getxattr(struct ofs_store *s, uint64_t ino, const char *name, void *buf,
+			   size_t size)
 {
 	struct ofs_inode *n;
 	struct ofs_xattr x;
-	int r;
+	int r = check_name(name);
 
-	r = check_name(name);
+	OFS_LOCKED(&s->lock);
 	if (r == 0)
 		r = ofs_store_xattrs(s, ino, &n);
 	if (r < 0)
@@ -45,112 +35,7 @@ static ssize_t get_locked(struct ofs_store *s, uint64_t ino, const char *name, v
 	return (ssize_t)x.size;
 }
 
-ssize_t ofs_store_getxattr(struct ofs_store *s, uint64_t ino, const char *name, void *buf,
-			   size_t size)
-{
-	ssize_t r;
-
-	pthread_mutex_lock(&s->lock);
-	r = get_locked(s, ino, name, buf, size);
-	pthread_mutex_unlock(&s->lock);
-	return r;
-}
-
-/* Bytes of the names, each with its NUL. */
-static size_t names_size(const struct ofs_buf *list)
-{
-	struct ofs_xattr x;
-	size_t at = 0, size = 0;
-
-	while (ofs_xattr_next(list, &at, &x))
-		size += x.name_len + 1;
-	return size;
-}
-
-/* Whether an inode may have `name` with a value of `size` bytes. */
-static int check_set(const struct ofs_inode *n, const char *name, size_t size, int flags)
-{
-	size_t room = ofs_xattr_room(&n->xattrs) + size;
-	struct ofs_xattr old;
-
-	if (ofs_xattr_find(&n->xattrs, name, &old)) {
-		if (flags & XATTR_CREATE)
-			return -EEXIST;
-		room -= old.size;
-	} else {
-		if (flags & XATTR_REPLACE)
-			return -ENODATA;
-		room += strlen(name);
-		/* Linux lists no more. */
-		if (names_size(&n->xattrs) + strlen(name) + 1 > OFS_XATTR_NAMES_ROOM)
-			return -ENOSPC;
-	}
-	return room > OFS_XATTR_ROOM ? -ENOSPC : 0;
-}
-
-static int set_locked(struct ofs_store *s, const struct ofs_record *rec, int flags,
-		      bool *ret_room_used)
-{
-	struct ofs_inode *n;
-	int r;
-
-	r = ofs_store_xattrs(s, rec->ino, &n);
-	if (r == 0)
-		r = check_set(n, rec->name, rec->value_len, flags);
-	/* Not the disk is full then: nothing that is given back would help. */
-	*ret_room_used = r == -ENOSPC;
-	return r < 0 ? r : ofs_store_log(s, rec, NULL, 0);
-}
-
-int ofs_store_setxattr(struct ofs_store *s, uint64_t ino, const char *name, const void *value,
-		       size_t size, int flags)
-{
-	struct ofs_record rec = { .type = OFS_RECORD_SETXATTR,
-				  .ino = ino,
-				  .name = name,
-				  .value = value,
-				  .value_len = (uint32_t)size };
-	bool room_used;
-	int r;
-
-	if (flags & ~(XATTR_CREATE | XATTR_REPLACE) || flags == (XATTR_CREATE | XATTR_REPLACE))
-		return -EINVAL;
-	r = check_name(name);
-	if (r == 0 && size > OFS_XATTR_VALUE_MAX)
-		r = -E2BIG;
-	if (r == 0)
-		r = ofs_store_wait_for_room(s);
-	if (r < 0)
-		return r;
-	do {
-		pthread_mutex_lock(&s->lock);
-		rec.time = ofs_clock_wall();
-		r = set_locked(s, &rec, flags, &room_used);
-		pthread_mutex_unlock(&s->lock);
-	} while (!room_used && ofs_store_is_full(r) && ofs_store_make_room(s));
-	return r;
-}
-
-int ofs_store_removexattr(struct ofs_store *s, uint64_t ino, const char *name)
-{
-	struct ofs_record rec = { .type = OFS_RECORD_REMOVEXATTR, .ino = ino, .name = name };
-	struct ofs_inode *n;
-	struct ofs_xattr x;
-	int r;
-
-	r = check_name(name);
-	if (r < 0)
-		return r;
-	pthread_mutex_lock(&s->lock);
-	rec.time = ofs_clock_wall();
-	r = ofs_store_xattrs(s, ino, &n);
-	if (r == 0)
-		r = ofs_xattr_find(&n->xattrs, name, &x) ? ofs_store_log(s, &rec, NULL, 0)
-							 : -ENODATA;
-	pthread_mutex_unlock(&s->lock);
-	return r;
-}
-
+/* The length of the names, each with its NUL; written to `buf` unless `size` is 0. -ERANGE. */
 static ssize_t list_names(const struct ofs_buf *list, char *buf, size_t size)
 {
 	size_t at = 0, used = 0;
@@ -168,35 +53,109 @@ static ssize_t list_names(const struct ofs_buf *list, char *buf, size_t size)
 	return (ssize_t)used;
 }
 
+/* Whether an inode may have `name` with a value of `size` bytes. */
+static int check_set(const struct ofs_inode *n, const char *name, size_t size, int flags)
+{
+	size_t room = ofs_xattr_room(&n->xattrs) + size;
+	struct ofs_xattr old;
+
+	if (ofs_xattr_find(&n->xattrs, name, &old)) {
+		if (flags & XATTR_CREATE)
+			return -EEXIST;
+		room -= old.size;
+	} else {
+		if (flags & XATTR_REPLACE)
+			return -ENODATA;
+		room += strlen(name);
+		/* Linux lists no more. */
+		if ((size_t)list_names(&n->xattrs, NULL, 0) + strlen(name) + 1 >
+		    OFS_XATTR_NAMES_ROOM)
+			return -ENOSPC;
+	}
+	return room > OFS_XATTR_ROOM ? -ENOSPC : 0;
+}
+
+/* *ret_final: another try would not help, as the disk is not what is full. */
+static int try_set(struct ofs_store *s, struct ofs_record *rec, int flags, bool *ret_final)
+{
+	struct ofs_inode *n;
+	int r;
+
+	OFS_LOCKED(&s->lock);
+	rec->time = ofs_clock_wall();
+	r = ofs_store_xattrs(s, rec->ino, &n);
+	if (r == 0)
+		r = check_set(n, rec->name, rec->value_len, flags);
+	*ret_final = r < 0;
+	return r < 0 ? r : ofs_store_log(s, rec, NULL, 0);
+}
+
+int ofs_store_setxattr(struct ofs_store *s, uint64_t ino, const char *name, const void *value,
+		       size_t size, int flags)
+{
+	struct ofs_record rec = { .type = OFS_RECORD_SETXATTR,
+				  .ino = ino,
+				  .name = name,
+				  .value = value,
+				  .value_len = (uint32_t)size };
+	bool final;
+	int r;
+
+	if (flags & ~(XATTR_CREATE | XATTR_REPLACE) || flags == (XATTR_CREATE | XATTR_REPLACE))
+		return -EINVAL;
+	r = check_name(name);
+	if (r == 0 && size > OFS_XATTR_VALUE_MAX)
+		r = -E2BIG;
+	if (r == 0)
+		r = ofs_store_wait_for_room(s);
+	if (r < 0)
+		return r;
+	do
+		r = try_set(s, &rec, flags, &final);
+	while (!final && ofs_store_make_room(s, r));
+	return r;
+}
+
+int ofs_store_removexattr(struct ofs_store *s, uint64_t ino, const char *name)
+{
+	struct ofs_record rec = { .type = OFS_RECORD_REMOVEXATTR, .ino = ino, .name = name };
+	struct ofs_inode *n;
+	struct ofs_xattr x;
+	int r = check_name(name);
+
+	OFS_LOCKED(&s->lock);
+	rec.time = ofs_clock_wall();
+	if (r == 0)
+		r = ofs_store_xattrs(s, ino, &n);
+	if (r < 0)
+		return r;
+	return ofs_xattr_find(&n->xattrs, name, &x) ? ofs_store_log(s, &rec, NULL, 0) : -ENODATA;
+}
+
 ssize_t ofs_store_listxattr(struct ofs_store *s, uint64_t ino, char *buf, size_t size)
 {
 	struct ofs_inode *n;
-	ssize_t r;
+	int r;
 
-	pthread_mutex_lock(&s->lock);
+	OFS_LOCKED(&s->lock);
 	r = ofs_store_xattrs(s, ino, &n);
-	if (r == 0)
-		r = list_names(&n->xattrs, buf, size);
-	pthread_mutex_unlock(&s->lock);
-	return r;
+	return r < 0 ? r : list_names(&n->xattrs, buf, size);
 }
 
 /* ---- all inodes that have some */
 
 struct labelled {
 	struct ofs_store *store;
-	uint64_t *list;
-	size_t n, cap;
+	struct ofs_u64_list *found;
 	size_t max; /* so many of the index are enough */
 };
 
-static void labelled_add(struct labelled *l, uint64_t ino)
+static bool has_xattrs(const struct ofs_inode *n)
 {
-	l->list = ofs_grow(l->list, &l->cap, l->n + 1, sizeof(*l->list));
-	l->list[l->n++] = ino;
+	return !n->gone && n->row.nlink && n->xattrs.len;
 }
 
-/* What memory knows of an inode is newer than what the index does. */
+/* Memory may know something newer than the index. */
 static int labelled_note(void *arg, uint64_t ino)
 {
 	struct labelled *l = arg;
@@ -204,49 +163,29 @@ static int labelled_note(void *arg, uint64_t ino)
 
 	if (n && (n->gone || !n->row.nlink || (n->xattrs_loaded && !n->xattrs.len)))
 		return 0;
-	labelled_add(l, ino);
-	return l->n == l->max;
-}
-
-static int ino_compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static int list_labelled(struct labelled *l, uint64_t after, uint64_t *ret)
-{
-	const struct ofs_inode_list *dirty = &l->store->dirty;
-	size_t i, n = 0;
-	int r;
-
-	r = ofs_index_list_labelled(l->store->index, after, labelled_note, l);
-	if (r < 0)
-		return r;
-	for (i = 0; i < dirty->n; i++) {
-		const struct ofs_inode *in = dirty->list[i];
-
-		if (in->row.ino > after && !in->gone && in->row.nlink && in->xattrs.len)
-			labelled_add(l, in->row.ino);
-	}
-	if (l->n)
-		qsort(l->list, l->n, sizeof(*l->list), ino_compare);
-	for (i = 0; i < l->n && n < l->max; i++)
-		if (i == 0 || l->list[i] != l->list[i - 1])
-			ret[n++] = l->list[i];
-	return (int)n;
+	ofs_u64_list_add(l->found, ino);
+	return l->found->n == l->max;
 }
 
 int ofs_store_list_labelled(struct ofs_store *s, uint64_t after, uint64_t *ret, size_t max)
 {
-	struct labelled l = { .store = s, .max = OFS_MIN(max, (size_t)INT32_MAX) };
-	int r = 0;
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list found = { 0 };
+	struct labelled l = { s, &found, OFS_MIN(max, (size_t)INT32_MAX) };
+	size_t n;
+	int r;
 
-	pthread_mutex_lock(&s->lock);
-	if (max)
-		r = list_labelled(&l, after, ret);
-	pthread_mutex_unlock(&s->lock);
-	free(l.list);
-	return r;
+	if (!max)
+		return 0;
+	OFS_LOCKED(&s->lock);
+	r = ofs_index_list_labelled(s->index, after, labelled_note, &l);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < s->dirty.n; i++)
+		if (s->dirty.list[i]->row.ino > after && has_xattrs(s->dirty.list[i]))
+			ofs_u64_list_add(&found, s->dirty.list[i]->row.ino);
+	ofs_u64_list_sort_unique(&found);
+	n = OFS_MIN(found.n, l.max);
+	if (n)
+		memcpy(ret, found.at, n * sizeof(*ret));
+	return (int)n;
 }

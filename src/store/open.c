@@ -4,7 +4,6 @@
  * the journal from the index's position on; frames behind the committed end of the packs are cut
  * off.
  */
-#include <pthread.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/random.h>
@@ -14,26 +13,12 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/map.h"
-#include "base/thread.h"
-#include "base/u64_list.h"
-#include "base/util.h"
 #include "io/file.h"
-#include "store/age.h"
-#include "store/content_map.h"
-#include "store/dir.h"
-#include "store/inode.h"
-#include "store/inode_table.h"
 #include "store/apply.h"
 #include "store/owner.h"
-#include "store/pressure.h"
-#include "store/reclaim.h"
+#include "store/cycle.h"
 #include "store/record.h"
-#include "store/seal.h"
-#include "store/sealer.h"
-#include "store/store.h"
 #include "store/store_state.h"
-#include "store/tombstone.h"
 
 #define JOURNAL_START 8
 #define JOURNAL_MAX (UINT64_C(2) << 30)
@@ -232,11 +217,9 @@ int ofs_store_load_drafts(struct ofs_store *s)
 		if (r < 0)
 			break;
 		ofs_content_map_cover(&n->content, &e, 0);
-		if (!n->on_draft_list) {
+		if (!n->on_draft_list)
 			n->written_at = monotonic_of(n->row.ctime);
-			n->on_draft_list = true;
-			ofs_inode_list_add(&s->drafts, n);
-		}
+		ofs_store_add_draft(s, n);
 	}
 	return r;
 }
@@ -259,21 +242,21 @@ static int replay_record(void *arg, ofs_lsn lsn, const struct ofs_journal_record
 
 static int note_orphan(void *arg, uint64_t ino)
 {
-	ofs_map_put(arg, ino, arg);
+	ofs_u64_list_add(arg, ino);
 	return 0;
 }
 
 /* Nobody can hold an unlinked file across a restart. */
 static int drop_orphans(struct ofs_store *s)
 {
-	OFS_CLEANUP(ofs_map_finish) struct ofs_map orphans = OFS_MAP_INIT;
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list orphans = { 0 };
 	struct ofs_inode *n;
 	size_t i;
 	int r;
 
 	r = ofs_index_list_orphans(s->index, note_orphan, &orphans);
-	for (i = 0; r == 0 && orphans.slots && i <= orphans.mask; i++)
-		if (orphans.slots[i].value && ofs_store_inode(s, orphans.slots[i].key, &n) == 0)
+	for (i = 0; r == 0 && i < orphans.n; i++)
+		if (ofs_store_inode(s, orphans.at[i], &n) == 0)
 			n->row.nlink = 0;
 	for (i = 0; r == 0 && (n = ofs_map_next(&s->inodes, &i));)
 		if (!n->row.nlink && !n->gone)
@@ -394,7 +377,7 @@ static void init_locks(struct ofs_store *s)
 
 static void store_destroy(struct ofs_store *s)
 {
-	struct ofs_inode *n;
+	struct ofs_tombstone *t;
 	size_t pos = 0;
 
 	if (s->lockfd >= 0)
@@ -403,15 +386,15 @@ static void store_destroy(struct ofs_store *s)
 	ofs_packset_close(s->packs);
 	ofs_index_close(s->index);
 	ofs_compressor_destroy(s->compressor);
-	while ((n = ofs_map_next(&s->inodes, &pos)))
-		ofs_inode_destroy(n);
-	ofs_map_finish(&s->inodes);
+	ofs_store_free_inodes(s);
+	while ((t = ofs_map_next(&s->tombstones, &pos)))
+		free(t);
+	ofs_map_finish(&s->tombstones);
 	ofs_map_finish(&s->refs);
 	free(s->dirty.list);
 	free(s->drafts.list);
 	free(s->moves);
 	ofs_u64_list_finish(&s->changed);
-	ofs_tombstones_finish(s);
 	pthread_cond_destroy(&s->sealer.wake);
 	pthread_cond_destroy(&s->room.made);
 	pthread_rwlock_destroy(&s->reclaim);

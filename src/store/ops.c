@@ -3,7 +3,6 @@
  * Operations on names and attributes: check, then log. What a check loads stays loaded while the
  * lock is held.
  */
-#include <pthread.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -11,16 +10,7 @@
 #include <offloadfs/tree.h>
 
 #include "base/clock.h"
-#include "base/map.h"
-#include "base/util.h"
-#include "store/dir.h"
-#include "store/inode.h"
-#include "store/inode_table.h"
 #include "store/apply.h"
-#include "store/pressure.h"
-#include "store/record.h"
-#include "store/room.h"
-#include "store/store.h"
 #include "store/store_state.h"
 
 #define NLINK_MAX 65000u
@@ -41,54 +31,45 @@ static int name_check(const char *name)
 static int dir_for_entry(struct ofs_store *s, uint64_t ino, const char *name,
 			 struct ofs_inode **ret)
 {
-	struct ofs_inode *dir;
-	int r;
+	int r = name_check(name);
 
-	r = name_check(name);
-	if (r < 0)
-		return r;
-	r = ofs_store_dir(s, ino, &dir);
-	if (r < 0)
-		return r;
-	if (!dir->row.nlink)
-		return -ENOENT;
-	*ret = dir;
-	return 0;
+	if (r == 0)
+		r = ofs_store_dir(s, ino, ret);
+	return r == 0 && !(*ret)->row.nlink ? -ENOENT : r;
 }
 
 static int find_entry(struct ofs_store *s, uint64_t ino, const char *name,
 		      struct ofs_inode **ret_dir, struct ofs_inode **ret)
 {
 	struct ofs_dirent *entry;
-	struct ofs_inode *dir;
 	int r;
 
 	if (strlen(name) > OFS_NAME_MAX)
 		return -ENAMETOOLONG;
-	r = ofs_store_dir(s, ino, &dir);
+	r = ofs_store_dir(s, ino, ret_dir);
 	if (r < 0)
 		return r;
-	entry = ofs_dir_find(dir->dir, name);
-	if (!entry)
-		return -ENOENT;
-	if (ret_dir)
-		*ret_dir = dir;
-	return ofs_store_inode(s, entry->ino, ret);
+	entry = ofs_dir_find((*ret_dir)->dir, name);
+	return entry ? ofs_store_inode(s, entry->ino, ret) : -ENOENT;
+}
+
+/* The caller gets a reference. */
+static void hold(struct ofs_store *s, const struct ofs_inode *n, struct ofs_attr *ret)
+{
+	ofs_store_set_refs(s, n->row.ino, ofs_store_refs(s, n->row.ino) + 1);
+	ofs_store_attr(s, n, ret);
 }
 
 int ofs_store_lookup(struct ofs_store *s, uint64_t dir, const char *name, struct ofs_attr *ret)
 {
-	struct ofs_inode *n;
+	struct ofs_inode *parent, *n;
 	int r;
 
-	pthread_mutex_lock(&s->lock);
+	OFS_LOCKED(&s->lock);
 	ofs_store_evict(s);
-	r = find_entry(s, dir, name, NULL, &n);
-	if (r == 0) {
-		ofs_store_ref(s, n->row.ino, 1);
-		ofs_store_attr(s, n, ret);
-	}
-	pthread_mutex_unlock(&s->lock);
+	r = find_entry(s, dir, name, &parent, &n);
+	if (r == 0)
+		hold(s, n, ret);
 	return r;
 }
 
@@ -97,33 +78,29 @@ int ofs_store_hold(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret)
 	struct ofs_inode *n;
 	int r;
 
-	pthread_mutex_lock(&s->lock);
+	OFS_LOCKED(&s->lock);
 	r = ofs_store_inode(s, ino, &n);
 	if (r == 0 && !n->row.nlink)
 		r = -ENOENT;
-	if (r == 0) {
-		ofs_store_ref(s, ino, 1);
-		ofs_store_attr(s, n, ret);
-	}
-	pthread_mutex_unlock(&s->lock);
+	if (r == 0)
+		hold(s, n, ret);
 	return r;
 }
 
 uint64_t ofs_store_forget(struct ofs_store *s, uint64_t ino, uint64_t count)
 {
 	struct ofs_inode *n;
-	uint64_t left;
+	uint64_t have;
 
-	pthread_mutex_lock(&s->lock);
-	left = ofs_store_unref(s, ino, count);
-	if (!left) {
-		/* An unlinked inode is dirty or an orphan; either way it is in memory. */
-		n = ofs_map_get(&s->inodes, ino);
-		if (n && !n->row.nlink && !n->gone)
-			ofs_store_drop_inode(s, n);
-	}
-	pthread_mutex_unlock(&s->lock);
-	return left;
+	OFS_LOCKED(&s->lock);
+	have = ofs_store_refs(s, ino);
+	have -= OFS_MIN(have, count);
+	ofs_store_set_refs(s, ino, have);
+	/* An unlinked inode is dirty or an orphan; either way it is in memory. */
+	n = have ? NULL : ofs_map_get(&s->inodes, ino);
+	if (n && !n->row.nlink && !n->gone)
+		ofs_store_drop_inode(s, n);
+	return have;
 }
 
 int ofs_store_getattr(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret)
@@ -131,12 +108,11 @@ int ofs_store_getattr(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret)
 	struct ofs_inode *n;
 	int r;
 
-	pthread_mutex_lock(&s->lock);
+	OFS_LOCKED(&s->lock);
 	ofs_store_evict(s);
 	r = ofs_store_inode(s, ino, &n);
 	if (r == 0)
 		ofs_store_attr(s, n, ret);
-	pthread_mutex_unlock(&s->lock);
 	return r;
 }
 
@@ -145,26 +121,34 @@ int ofs_store_get_hash(struct ofs_store *s, uint64_t ino, struct ofs_content_has
 	struct ofs_inode *n;
 	int r;
 
-	pthread_mutex_lock(&s->lock);
+	OFS_LOCKED(&s->lock);
 	r = ofs_store_file(s, ino, &n);
-	if (r == 0) {
-		ret->has_sha = n->row.has_sha;
-		memcpy(ret->sha, n->row.sha, sizeof(ret->sha));
-		ret->lines = n->row.size ? n->row.lines : 0;
-	}
-	pthread_mutex_unlock(&s->lock);
-	return r;
+	if (r < 0)
+		return r;
+	ret->has_sha = n->row.has_sha;
+	memcpy(ret->sha, n->row.sha, sizeof(ret->sha));
+	ret->lines = n->row.size ? n->row.lines : 0;
+	return 0;
 }
 
-static int create_locked(struct ofs_store *s, uint64_t parent, const char *name,
-			 const struct ofs_create *what, struct ofs_attr *ret)
+static int try_create(struct ofs_store *s, uint64_t parent, const char *name,
+		      const struct ofs_create *what, struct ofs_attr *ret)
 {
 	struct ofs_record rec = {
-		.type = OFS_RECORD_CREATE, .time = ofs_clock_wall(), .dir = parent, .name = name
+		.type = OFS_RECORD_CREATE,
+		.time = ofs_clock_wall(),
+		.dir = parent,
+		.name = name,
+		.mode = what->mode,
+		.uid = what->uid,
+		.gid = what->gid,
+		.rdev = what->rdev,
+		.text = what->target,
 	};
 	struct ofs_inode *dir, *n;
 	int r;
 
+	OFS_LOCKED(&s->lock);
 	if (S_ISLNK(what->mode) && (!what->target[0] || strlen(what->target) > TARGET_MAX))
 		return what->target[0] ? -ENAMETOOLONG : -ENOENT;
 	r = dir_for_entry(s, parent, name, &dir);
@@ -173,58 +157,44 @@ static int create_locked(struct ofs_store *s, uint64_t parent, const char *name,
 	if (ofs_dir_find(dir->dir, name))
 		return -EEXIST;
 	rec.ino = s->next_ino;
-	rec.mode = what->mode;
-	rec.uid = what->uid;
-	rec.gid = what->gid;
-	rec.rdev = what->rdev;
-	rec.text = what->target;
 	if (dir->row.mode & S_ISGID) {
 		rec.gid = dir->row.gid;
 		if (S_ISDIR(what->mode))
 			rec.mode |= S_ISGID;
 	}
 	r = ofs_store_log(s, &rec, NULL, 0);
-	if (r < 0)
-		return r;
-	r = ofs_store_inode(s, rec.ino, &n);
-	if (r < 0)
-		return r;
-	ofs_store_ref(s, rec.ino, 1);
-	ofs_store_attr(s, n, ret);
-	return 0;
+	if (r == 0)
+		r = ofs_store_inode(s, rec.ino, &n);
+	if (r == 0)
+		hold(s, n, ret);
+	return r;
 }
 
 int ofs_store_create(struct ofs_store *s, uint64_t dir, const char *name,
 		     const struct ofs_create *what, struct ofs_attr *ret)
 {
-	int r;
+	int r = ofs_store_wait_for_room(s);
 
-	r = ofs_store_wait_for_room(s);
 	if (r < 0)
 		return r;
-	do {
-		pthread_mutex_lock(&s->lock);
-		r = create_locked(s, dir, name, what, ret);
-		pthread_mutex_unlock(&s->lock);
-	} while (ofs_store_is_full(r) && ofs_store_make_room(s));
+	do
+		r = try_create(s, dir, name, what, ret);
+	while (ofs_store_make_room(s, r));
 	return r;
 }
 
-static int link_locked(struct ofs_store *s, uint64_t ino, uint64_t parent, const char *name,
-		       struct ofs_attr *ret)
+int ofs_store_link(struct ofs_store *s, uint64_t ino, uint64_t dir, const char *name,
+		   struct ofs_attr *ret)
 {
-	struct ofs_record rec = { .type = OFS_RECORD_LINK,
-				  .time = ofs_clock_wall(),
-				  .ino = ino,
-				  .dir = parent,
-				  .name = name };
-	struct ofs_inode *dir, *n;
+	struct ofs_record rec = { .type = OFS_RECORD_LINK, .ino = ino, .dir = dir, .name = name };
+	struct ofs_inode *parent, *n;
 	int r;
 
-	r = dir_for_entry(s, parent, name, &dir);
-	if (r < 0)
-		return r;
-	r = ofs_store_inode(s, ino, &n);
+	OFS_LOCKED(&s->lock);
+	rec.time = ofs_clock_wall();
+	r = dir_for_entry(s, dir, name, &parent);
+	if (r == 0)
+		r = ofs_store_inode(s, ino, &n);
 	if (r < 0)
 		return r;
 	if (S_ISDIR(n->row.mode))
@@ -233,24 +203,11 @@ static int link_locked(struct ofs_store *s, uint64_t ino, uint64_t parent, const
 		return -ENOENT;
 	if (n->row.nlink >= NLINK_MAX)
 		return -EMLINK;
-	if (ofs_dir_find(dir->dir, name))
+	if (ofs_dir_find(parent->dir, name))
 		return -EEXIST;
 	r = ofs_store_log(s, &rec, NULL, 0);
-	if (r < 0)
-		return r;
-	ofs_store_ref(s, ino, 1);
-	ofs_store_attr(s, n, ret);
-	return 0;
-}
-
-int ofs_store_link(struct ofs_store *s, uint64_t ino, uint64_t dir, const char *name,
-		   struct ofs_attr *ret)
-{
-	int r;
-
-	pthread_mutex_lock(&s->lock);
-	r = link_locked(s, ino, dir, name, ret);
-	pthread_mutex_unlock(&s->lock);
+	if (r == 0)
+		hold(s, n, ret);
 	return r;
 }
 
@@ -264,33 +221,30 @@ static int check_empty(struct ofs_store *s, struct ofs_inode *n)
 	return n->dir->count ? -ENOTEMPTY : 0;
 }
 
-/* What a record took the last name from, unless it is gone with it. */
+/* The inode if a record took its last name, unless it is gone with it. */
 static uint64_t left_over(const struct ofs_inode *n)
 {
 	return n->row.nlink || n->gone ? 0 : n->row.ino;
 }
 
-static int remove_locked(struct ofs_store *s, uint64_t parent, const char *name, bool directory,
-			 uint64_t *ret_left)
+static int remove_name(struct ofs_store *s, uint64_t dir, const char *name, bool directory,
+		       uint64_t *ret_left)
 {
-	struct ofs_record rec = {
-		.type = OFS_RECORD_UNLINK, .time = ofs_clock_wall(), .dir = parent, .name = name
-	};
-	struct ofs_inode *dir, *n;
+	struct ofs_record rec = { .type = OFS_RECORD_UNLINK, .dir = dir, .name = name };
+	struct ofs_inode *parent, *n;
 	int r;
 
-	r = find_entry(s, parent, name, &dir, &n);
+	OFS_LOCKED(&s->lock);
+	rec.time = ofs_clock_wall();
+	r = find_entry(s, dir, name, &parent, &n);
 	if (r < 0)
 		return r;
 	if (directory != S_ISDIR(n->row.mode))
 		return directory ? -ENOTDIR : -EISDIR;
-	if (directory) {
-		r = check_empty(s, n);
-		if (r < 0)
-			return r;
-	}
 	rec.ino = n->row.ino;
-	r = ofs_store_log(s, &rec, NULL, 0);
+	r = directory ? check_empty(s, n) : 0;
+	if (r == 0)
+		r = ofs_store_log(s, &rec, NULL, 0);
 	if (r == 0 && ret_left)
 		*ret_left = left_over(n);
 	return r;
@@ -298,22 +252,12 @@ static int remove_locked(struct ofs_store *s, uint64_t parent, const char *name,
 
 int ofs_store_unlink(struct ofs_store *s, uint64_t dir, const char *name, uint64_t *ret_left)
 {
-	int r;
-
-	pthread_mutex_lock(&s->lock);
-	r = remove_locked(s, dir, name, false, ret_left);
-	pthread_mutex_unlock(&s->lock);
-	return r;
+	return remove_name(s, dir, name, false, ret_left);
 }
 
 int ofs_store_rmdir(struct ofs_store *s, uint64_t dir, const char *name)
 {
-	int r;
-
-	pthread_mutex_lock(&s->lock);
-	r = remove_locked(s, dir, name, true, NULL);
-	pthread_mutex_unlock(&s->lock);
-	return r;
+	return remove_name(s, dir, name, true, NULL);
 }
 
 /* -EINVAL when `dir` is `ino` or lies below it. */
@@ -345,54 +289,6 @@ static int check_replace(struct ofs_store *s, const struct ofs_inode *n, struct 
 	return S_ISDIR(target->row.mode) ? check_empty(s, target) : 0;
 }
 
-static int rename_locked(struct ofs_store *s, const struct ofs_record *rec, uint64_t *ret_left)
-{
-	struct ofs_inode *from, *to, *n, *target = NULL;
-	struct ofs_dirent *entry;
-	int r;
-
-	if (rec->flags & ~(uint32_t)(RENAME_NOREPLACE | RENAME_EXCHANGE) ||
-	    rec->flags == (RENAME_NOREPLACE | RENAME_EXCHANGE))
-		return -EINVAL;
-	r = find_entry(s, rec->dir, rec->name, &from, &n);
-	if (r < 0)
-		return r;
-	r = dir_for_entry(s, rec->newdir, rec->text, &to);
-	if (r < 0)
-		return r;
-	if (S_ISDIR(n->row.mode)) {
-		r = check_not_below(s, n->row.ino, rec->newdir);
-		if (r < 0)
-			return r;
-	}
-	entry = ofs_dir_find(to->dir, rec->text);
-	if (entry) {
-		if (rec->flags & RENAME_NOREPLACE)
-			return -EEXIST;
-		r = ofs_store_inode(s, entry->ino, &target);
-		if (r < 0)
-			return r;
-		if (target == n) {
-			/* Two names of one inode: nothing to do. */
-			if (ret_left)
-				*ret_left = 0;
-			return 0;
-		}
-	}
-	if (rec->flags & RENAME_EXCHANGE) {
-		if (!target)
-			return -ENOENT;
-		r = S_ISDIR(target->row.mode) ? check_not_below(s, target->row.ino, rec->dir) : 0;
-	} else if (target) {
-		r = check_replace(s, n, target);
-	}
-	if (r == 0)
-		r = ofs_store_log(s, rec, NULL, 0);
-	if (r == 0 && ret_left)
-		*ret_left = target ? left_over(target) : 0;
-	return r;
-}
-
 int ofs_store_rename(struct ofs_store *s, uint64_t dir, const char *name, uint64_t newdir,
 		     const char *newname, unsigned int flags, uint64_t *ret_left)
 {
@@ -405,11 +301,42 @@ int ofs_store_rename(struct ofs_store *s, uint64_t dir, const char *name, uint64
 		.name = name,
 		.text = newname,
 	};
+	struct ofs_inode *from, *to, *n, *target = NULL;
+	struct ofs_dirent *entry;
+	uint64_t left = 0;
 	int r;
 
-	pthread_mutex_lock(&s->lock);
-	r = rename_locked(s, &rec, ret_left);
-	pthread_mutex_unlock(&s->lock);
+	if (flags & ~(unsigned int)(RENAME_NOREPLACE | RENAME_EXCHANGE) ||
+	    flags == (RENAME_NOREPLACE | RENAME_EXCHANGE))
+		return -EINVAL;
+	OFS_LOCKED(&s->lock);
+	r = find_entry(s, dir, name, &from, &n);
+	if (r == 0)
+		r = dir_for_entry(s, newdir, newname, &to);
+	if (r == 0 && S_ISDIR(n->row.mode))
+		r = check_not_below(s, n->row.ino, newdir);
+	if (r < 0)
+		return r;
+	entry = ofs_dir_find(to->dir, newname);
+	if (entry && flags & RENAME_NOREPLACE)
+		return -EEXIST;
+	if (entry)
+		r = ofs_store_inode(s, entry->ino, &target);
+	else if (flags & RENAME_EXCHANGE)
+		r = -ENOENT;
+	if (r == 0 && target && target != n) {
+		if (!(flags & RENAME_EXCHANGE))
+			r = check_replace(s, n, target);
+		else if (S_ISDIR(target->row.mode))
+			r = check_not_below(s, target->row.ino, dir);
+	}
+	/* With two names of one inode there is nothing to do. */
+	if (r == 0 && target != n) {
+		r = ofs_store_log(s, &rec, NULL, 0);
+		left = r == 0 && target ? left_over(target) : 0;
+	}
+	if (r == 0 && ret_left)
+		*ret_left = left;
 	return r;
 }
 
@@ -433,42 +360,38 @@ int ofs_store_setattr(struct ofs_store *s, uint64_t ino, const struct ofs_setatt
 
 	if (attr->set & OFS_SET_SIZE && attr->size > (uint64_t)OFS_SIZE_MAX)
 		return -EFBIG;
-	pthread_mutex_lock(&s->lock);
+	OFS_LOCKED(&s->lock);
 	r = attr->set & OFS_SET_SIZE ? ofs_store_file(s, ino, &n) : ofs_store_inode(s, ino, &n);
 	if (r == 0)
 		r = ofs_store_log(s, &rec, NULL, 0);
 	if (r == 0 && ret)
 		ofs_store_attr(s, n, ret);
-	pthread_mutex_unlock(&s->lock);
 	return r;
 }
 
 ssize_t ofs_store_readlink(struct ofs_store *s, uint64_t ino, char *buf, size_t size)
 {
 	struct ofs_inode *n;
-	ssize_t r;
+	int r;
 
-	pthread_mutex_lock(&s->lock);
+	OFS_LOCKED(&s->lock);
 	r = ofs_store_inode(s, ino, &n);
-	if (r == 0 && !n->row.target)
-		r = -EINVAL;
-	if (r == 0) {
-		size_t len = OFS_MIN(strlen(n->row.target), size);
-
-		memcpy(buf, n->row.target, len);
-		r = (ssize_t)len;
-	}
-	pthread_mutex_unlock(&s->lock);
-	return r;
+	if (r < 0 || !n->row.target)
+		return r < 0 ? r : -EINVAL;
+	size = OFS_MIN(strlen(n->row.target), size);
+	memcpy(buf, n->row.target, size);
+	return (ssize_t)size;
 }
 
-static int readdir_locked(struct ofs_store *s, uint64_t ino, uint64_t cookie, bool plus,
-			  ofs_store_readdir_fn fn, void *arg)
+int ofs_store_readdir(struct ofs_store *s, uint64_t ino, uint64_t cookie, bool plus,
+		      ofs_store_readdir_fn fn, void *arg)
 {
 	struct ofs_inode *dir, *n;
 	size_t i;
 	int r;
 
+	OFS_LOCKED(&s->lock);
+	ofs_store_evict(s);
 	r = ofs_store_dir(s, ino, &dir);
 	if (r < 0)
 		return r;
@@ -488,21 +411,9 @@ static int readdir_locked(struct ofs_store *s, uint64_t ino, uint64_t cookie, bo
 		if (fn(arg, e->name, &attr, e->cookie))
 			return 0;
 		if (plus)
-			ofs_store_ref(s, e->ino, 1);
+			ofs_store_set_refs(s, e->ino, attr.held + 1);
 	}
 	return 0;
-}
-
-int ofs_store_readdir(struct ofs_store *s, uint64_t dir, uint64_t cookie, bool plus,
-		      ofs_store_readdir_fn fn, void *arg)
-{
-	int r;
-
-	pthread_mutex_lock(&s->lock);
-	ofs_store_evict(s);
-	r = readdir_locked(s, dir, cookie, plus, fn, arg);
-	pthread_mutex_unlock(&s->lock);
-	return r;
 }
 
 int ofs_store_sync(struct ofs_store *s)

@@ -2,13 +2,8 @@
 #include "store/packer.h"
 
 #include "base/alloc.h"
-#include "base/map.h"
-#include "base/util.h"
-#include "store/inode.h"
 #include "store/press.h"
-#include "store/pressure.h"
 #include "store/store_state.h"
-#include <pthread.h>
 
 #define LEVEL 6
 #define LEVEL_DENSE 19

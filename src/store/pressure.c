@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "store/pressure.h"
 
-#include <pthread.h>
 #include <fcntl.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/util.h"
 #include "io/file.h"
-#include "store/store.h"
 #include "store/store_state.h"
 
 #define RESERVE_BYTES (UINT64_C(8) << 20)
@@ -23,7 +19,7 @@
  */
 #define RECORDS_MAX (UINT64_C(512) << 10)
 
-/* Whether the journal holds more than that part of what it may. */
+/* Whether the journal holds more than a `part`th of what it may. */
 static bool is_beyond(struct ofs_store *s, unsigned int part)
 {
 	uint64_t records, size = ofs_journal_size(s->journal, &records);
@@ -39,12 +35,9 @@ bool ofs_store_is_pressed(struct ofs_store *s)
 
 bool ofs_store_is_stopping(struct ofs_store *s)
 {
-	bool stop;
+	OFS_LOCKED(&s->lock);
 
-	pthread_mutex_lock(&s->lock);
-	stop = s->sealer.stop && s->sealer.runs;
-	pthread_mutex_unlock(&s->lock);
-	return stop;
+	return s->sealer.stop && s->sealer.runs;
 }
 
 bool ofs_store_would_wait(struct ofs_store *s)
@@ -74,10 +67,9 @@ static int reserve_resize(struct ofs_store *s, uint64_t size)
 
 void ofs_reserve_fill(struct ofs_store *s)
 {
-	int r;
+	OFS_LOCKED(&s->reserve.lock);
+	int r = reserve_resize(s, RESERVE_BYTES);
 
-	pthread_mutex_lock(&s->reserve.lock);
-	r = reserve_resize(s, RESERVE_BYTES);
 	if (r < 0 && !s->reserve.tight)
 		ofs_log(LOG_WARNING, "the disk is full: removing is all that works now");
 	if (r == 0 && s->reserve.tight)
@@ -86,22 +78,19 @@ void ofs_reserve_fill(struct ofs_store *s)
 	/* Where room cannot be set aside for another reason, the store does without. */
 	s->reserve.tight = ofs_store_is_full(r);
 	s->reserve.tried = ofs_clock_monotonic();
-	pthread_mutex_unlock(&s->reserve.lock);
 }
 
 bool ofs_reserve_release(struct ofs_store *s)
 {
-	bool had;
+	OFS_LOCKED(&s->reserve.lock);
+	bool had = s->reserve.there;
 
-	pthread_mutex_lock(&s->reserve.lock);
-	had = s->reserve.there;
 	if (had) {
 		reserve_resize(s, 0);
 		ofs_log(LOG_WARNING, "the disk is full: removing is all that works now");
 	}
 	s->reserve.there = false;
 	s->reserve.tight = true;
-	pthread_mutex_unlock(&s->reserve.lock);
 	return had;
 }
 
@@ -121,12 +110,9 @@ bool ofs_reserve_is_tight(struct ofs_store *s)
 
 uint64_t ofs_reserve_missing(struct ofs_store *s)
 {
-	uint64_t missing;
+	OFS_LOCKED(&s->reserve.lock);
 
-	pthread_mutex_lock(&s->reserve.lock);
-	missing = s->reserve.there ? 0 : RESERVE_BYTES;
-	pthread_mutex_unlock(&s->reserve.lock);
-	return missing;
+	return s->reserve.there ? 0 : RESERVE_BYTES;
 }
 
 void ofs_reserve_remove(struct ofs_store *s)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shortage of room, in the journal and on the disk. For a full disk there is a reserve: a file that
- * only takes up space. Operations that free space (removing, truncating, a checkpoint) may use that
- * room when there is no other. From then on nothing else is written until the reserve could be set
- * aside again.
+ * Shortage of room, in the journal and on the disk, and how those who write and those who make room
+ * wait for each other. For a full disk there is a reserve: a file that only takes up space.
+ * Operations that free space (removing, truncating, a checkpoint) may use that room when there is no
+ * other. From then on nothing else is written until the reserve could be set aside again.
  */
 #ifndef OFS_STORE_PRESSURE_H
 #define OFS_STORE_PRESSURE_H
@@ -14,7 +14,6 @@
 #include <stdint.h>
 
 struct ofs_store;
-struct ofs_inode;
 
 struct ofs_reserve {
 	pthread_mutex_t lock; /* taken with any of the store's held */
@@ -24,7 +23,18 @@ struct ofs_reserve {
 	atomic_bool tight;
 };
 
-/* Whether that is what an error says. */
+/* All guarded by the store's `lock`. */
+struct ofs_room {
+	pthread_cond_t made; /* a cycle or a checkpoint has ended */
+	uint64_t cycles; /* how many have ended */
+	int error; /* of the last one */
+	/* For a full disk. */
+	bool wanted; /* a writer waits for room to be made */
+	uint64_t rounds; /* how often room was made */
+	uint64_t changes; /* how many there were when it was made last */
+};
+
+/* Whether an error says that the disk is full. */
 bool ofs_store_is_full(int r);
 
 /* Sets room aside; where there is none, the store is tight from now on. */
@@ -46,5 +56,17 @@ bool ofs_store_is_pressed(struct ofs_store *s);
 
 /* Whether the daemon is about to end: what is not sealed yet stays a draft. */
 bool ofs_store_is_stopping(struct ofs_store *s);
+
+/*
+ * For writers, before they take any lock: waits while the journal is too long. -ENOSPC or another
+ * error when the sealer cannot make it shorter.
+ */
+int ofs_store_wait_for_room(struct ofs_store *s);
+
+/*
+ * For writers whose change failed with `r`, before they take any lock: when the disk is full, gives
+ * back what can be given back. Whether that is worth another try.
+ */
+bool ofs_store_make_room(struct ofs_store *s, int r);
 
 #endif

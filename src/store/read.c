@@ -2,17 +2,11 @@
 /* Reading content through its map. */
 #include "store/read.h"
 
-#include <pthread.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/util.h"
 #include "io/file.h"
-#include "store/content_map.h"
-#include "store/inode.h"
-#include "store/inode_table.h"
-#include "store/store.h"
 #include "store/store_state.h"
 
 static int fetch_chunk(struct ofs_store *s, const struct ofs_piece *p, uint8_t *to)

@@ -13,14 +13,10 @@
  *   3. space is given back while nobody holds `reclaim` (else: a reader has the place, and gets what
  *      is there afterwards)
  */
-#include "store/reclaim.h"
+#include "store/cycle.h"
 
 #include "base/alloc.h"
-#include "base/util.h"
-#include "store/content_map.h"
-#include "store/pressure.h"
 #include "store/store_state.h"
-#include <pthread.h>
 
 /*
  * Nothing in a segment is needed any more; one that holds this much is then not kept for the room

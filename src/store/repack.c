@@ -11,23 +11,16 @@
  * A copy is written first and the index switched to it in one transaction; the old frame is then
  * without a live chunk and is reclaimed like any other.
  */
-#include "store/repack.h"
+#include "store/cycle.h"
 
-#include <pthread.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "base/map.h"
-#include "base/util.h"
 #include "codec/hash.h"
 #include "io/file.h"
-#include "store/checkpoint.h"
-#include "store/inode.h"
-#include "store/inode_table.h"
 #include "store/packer.h"
 #include "store/read.h"
-#include "store/scrub.h"
 #include "store/store_state.h"
 
 #define STEP_BYTES (8u << 20) /* of content that one step moves, about */
@@ -40,27 +33,20 @@ struct repack {
 	struct ofs_packer *packer;
 	struct ofs_map seen; /* chunks that are in the packer */
 	uint64_t room; /* bytes that this step may still move */
-	uint64_t *marks; /* to be deleted */
-	size_t nmarks, cap_marks;
-	uint64_t *children; /* to be marked */
-	size_t nchildren, cap_children;
-	uint64_t *bad; /* frames that turned out to be damaged */
-	size_t nbad, cap_bad;
+	uint32_t class; /* of the frame that is being rewritten */
+	const uint8_t *data; /* its content */
+	struct ofs_u64_list marks; /* to be deleted */
+	struct ofs_u64_list children; /* to be marked */
+	struct ofs_u64_list bad; /* frames that turned out to be damaged */
 };
 
 static void repack_finish(struct repack *rp)
 {
 	ofs_packer_destroy(rp->packer);
 	ofs_map_finish(&rp->seen);
-	free(rp->marks);
-	free(rp->children);
-	free(rp->bad);
-}
-
-static void number_add(uint64_t **list, size_t *n, size_t *cap, uint64_t number)
-{
-	*list = ofs_grow(*list, cap, *n + 1, sizeof(**list));
-	(*list)[(*n)++] = number;
+	ofs_u64_list_finish(&rp->marks);
+	ofs_u64_list_finish(&rp->children);
+	ofs_u64_list_finish(&rp->bad);
 }
 
 /* Copies a live chunk into a frame of `class`. */
@@ -82,49 +68,27 @@ static int move_chunk(struct repack *rp, uint32_t class, const struct ofs_index_
 
 /* ---- marks */
 
-struct chunk_list {
-	struct ofs_index_chunk *list;
-	size_t n, cap;
-};
-
-static void chunk_list_finish(struct chunk_list *l)
-{
-	free(l->list);
-}
-
-static int note_chunk(void *arg, const struct ofs_index_chunk *c)
-{
-	struct chunk_list *l = arg;
-
-	l->list = ofs_grow(l->list, &l->cap, l->n + 1, sizeof(*l->list));
-	l->list[l->n++] = *c;
-	return 0;
-}
-
-/* What an inode is now: the children of a directory, or the chunks of a file. */
-static int mark_look(struct repack *rp, uint64_t ino, struct chunk_list *ret)
+/* Notes the children of a directory, or lists the chunks of a file. */
+static int mark_look(struct repack *rp, uint64_t ino, struct ofs_u64_list *ret)
 {
 	struct ofs_store *s = rp->store;
 	struct ofs_inode *n;
 	size_t i;
 	int r;
 
-	pthread_mutex_lock(&s->lock);
+	OFS_LOCKED(&s->lock);
 	r = ofs_store_inode(s, ino, &n);
 	if (r == 0 && S_ISDIR(n->row.mode)) {
 		r = ofs_store_dir(s, ino, &n);
 		for (i = 0; r == 0 && i < n->dir->norder; i++)
 			if (n->dir->order[i].entry)
-				number_add(&rp->children, &rp->nchildren, &rp->cap_children,
-					   n->dir->order[i].entry->ino);
+				ofs_u64_list_add(&rp->children, n->dir->order[i].entry->ino);
 	} else if (r == 0 && S_ISREG(n->row.mode)) {
 		r = ofs_store_file(s, ino, &n);
-		for (i = 0; r == 0 && i < n->content.nblocks; i++) {
+		for (i = 0; r == 0 && i < n->content.nblocks; i++)
 			if (n->content.blocks[i].chunk.id)
-				note_chunk(ret, &n->content.blocks[i].chunk);
-		}
+				ofs_u64_list_add(ret, n->content.blocks[i].chunk.id);
 	}
-	pthread_mutex_unlock(&s->lock);
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -154,45 +118,38 @@ static int move_known(struct repack *rp, uint64_t id, uint32_t class)
 /* Goes through one mark; it stays when the step is full before its end. */
 static int repack_mark(struct repack *rp, uint64_t ino)
 {
-	OFS_CLEANUP(chunk_list_finish) struct chunk_list blocks = { 0 };
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list chunks = { 0 };
 	uint32_t class;
 	size_t i;
 	int r;
 
-	r = mark_look(rp, ino, &blocks);
-	class = blocks.n ? ofs_store_class(rp->store, ino) : 0;
-	for (i = 0; i < blocks.n && r == 0; i++) {
+	r = mark_look(rp, ino, &chunks);
+	class = chunks.n ? ofs_store_class(rp->store, ino) : 0;
+	for (i = 0; i < chunks.n && r == 0; i++) {
 		if (!rp->room)
 			return 0;
-		r = move_known(rp, blocks.list[i].id, class);
+		r = move_known(rp, chunks.at[i], class);
 	}
 	if (r == 0)
-		number_add(&rp->marks, &rp->nmarks, &rp->cap_marks, ino);
+		ofs_u64_list_add(&rp->marks, ino);
 	return r;
 }
 
-struct mark_list {
-	uint64_t ino[MARKS_MAX];
-	size_t n;
-};
-
-static int note_mark(void *arg, uint64_t ino)
+static int note_number(void *arg, uint64_t number)
 {
-	struct mark_list *l = arg;
-
-	l->ino[l->n++] = ino;
+	ofs_u64_list_add(arg, number);
 	return 0;
 }
 
 static int repack_marks(struct repack *rp)
 {
-	struct mark_list marks = { .n = 0 };
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list marks = { 0 };
 	size_t i;
 	int r;
 
-	r = ofs_index_list_marks(rp->store->index, MARKS_MAX, note_mark, &marks);
+	r = ofs_index_list_marks(rp->store->index, MARKS_MAX, note_number, &marks);
 	for (i = 0; i < marks.n && r == 0 && rp->room; i++)
-		r = repack_mark(rp, marks.ino[i]);
+		r = repack_mark(rp, marks.at[i]);
 	return r;
 }
 
@@ -221,21 +178,22 @@ static void frame_failed(struct repack *rp, const struct ofs_index_frame *f, int
 {
 	ofs_log(LOG_ERR, "packs/%08x.pack: the frame at %llu is damaged: %s", f->pack,
 		(unsigned long long)f->off, strerror(-r));
-	number_add(&rp->bad, &rp->nbad, &rp->cap_bad, f->id);
+	ofs_u64_list_add(&rp->bad, f->id);
 }
 
-/* Chunks of the frame whose content is found elsewhere first; those that moved already stay moved. */
-static int move_rest(struct repack *rp, const struct ofs_index_frame *f,
-		     const struct ofs_frame_content *content)
+static int move_to_bearer(void *arg, const struct ofs_index_chunk *c)
 {
-	OFS_CLEANUP(chunk_list_finish) struct chunk_list chunks = { 0 };
-	size_t i;
-	int r;
+	struct repack *rp = arg;
+	uint32_t class = ofs_store_class(rp->store, c->bearer);
 
-	r = ofs_index_list_chunks(rp->store->index, f->id, note_chunk, &chunks);
-	for (i = 0; i < chunks.n && r == 0; i++)
-		r = move_chunk(rp, f->class, &chunks.list[i], content->data + chunks.list[i].off);
-	return r;
+	return move_chunk(rp, OFS_MAX(class, rp->class), c, rp->data + c->off);
+}
+
+static int move_rest(void *arg, const struct ofs_index_chunk *c)
+{
+	struct repack *rp = arg;
+
+	return move_chunk(rp, rp->class, c, rp->data + c->off);
 }
 
 /* Moves what of the frame is alive to the classes of the files that bear it. */
@@ -244,8 +202,7 @@ static int repack_frame(struct repack *rp, const struct ofs_index_frame *f)
 	OFS_CLEANUP(ofs_frame_content_finish) struct ofs_frame_content content = { 0 };
 	struct ofs_frame_loc loc = ofs_loc_of_frame(f);
 	struct ofs_store *s = rp->store;
-	uint32_t off = 0, found = 0;
-	size_t i;
+	uint32_t found;
 	int r;
 
 	r = ofs_packset_load(s->packs, &loc, &content);
@@ -253,29 +210,17 @@ static int repack_frame(struct repack *rp, const struct ofs_index_frame *f)
 		frame_failed(rp, f, r);
 	if (r == -EIO || r == -OFS_EREAD)
 		return 0;
-	for (i = 0; r == 0 && i < content.chunks; off += content.len[i++]) {
-		uint8_t sha[OFS_SHA256_SIZE];
-		struct ofs_index_chunk c;
-
-		r = ofs_sha256(content.data + off, content.len[i], sha);
-		if (r == 0)
-			r = ofs_index_find_chunk(s->index, sha, &c);
-		if (r == -ENOENT) {
-			r = 0;
-			continue;
-		}
-		if (r < 0 || c.pack != f->pack || c.frame_off != f->off || c.off != off)
-			continue;
-		found++;
-		r = move_chunk(rp, OFS_MAX(ofs_store_class(s, c.bearer), f->class), &c,
-			       content.data + off);
-	}
+	if (r < 0)
+		return r;
+	rp->class = f->class;
+	rp->data = content.data;
+	r = ofs_store_known_chunks(s, f, &content, move_to_bearer, rp, &found);
 	if (r < 0 || found == f->live)
 		return r;
 	/* Either what the index says lies here does not, or it lies elsewhere a second time. */
 	r = ofs_store_compare_frame(s, f, &content);
 	if (r == 0)
-		r = move_rest(rp, f, &content);
+		r = ofs_index_list_chunks(s->index, f->id, move_rest, rp);
 	if (r == -EIO)
 		frame_failed(rp, f, r);
 	return r == -EIO ? 0 : r;
@@ -326,19 +271,18 @@ static int commit_marks(void *arg)
 	size_t i;
 	int r = 0;
 
-	for (i = 0; i < rp->nmarks && r == 0; i++)
-		r = ofs_index_delete_mark(ix, rp->marks[i]);
-	for (i = 0; i < rp->nchildren && r == 0; i++)
-		r = ofs_index_put_mark(ix, rp->children[i]);
-	for (i = 0; i < rp->nbad && r == 0; i++)
-		r = ofs_index_set_frame_bad(ix, rp->bad[i], true);
+	for (i = 0; i < rp->marks.n && r == 0; i++)
+		r = ofs_index_delete_mark(ix, rp->marks.at[i]);
+	for (i = 0; i < rp->children.n && r == 0; i++)
+		r = ofs_index_put_mark(ix, rp->children.at[i]);
+	for (i = 0; i < rp->bad.n && r == 0; i++)
+		r = ofs_index_set_frame_bad(ix, rp->bad.at[i], true);
 	return r;
 }
 
 int ofs_store_repack(struct ofs_store *s, bool settle)
 {
 	OFS_CLEANUP(repack_finish) struct repack rp = { .store = s, .room = STEP_BYTES };
-	size_t n;
 	int r;
 
 	r = ofs_packer_create(s, &rp.packer);
@@ -348,8 +292,7 @@ int ofs_store_repack(struct ofs_store *s, bool settle)
 		r = repack_loose(&rp, settle);
 	if (r < 0)
 		return r;
-	n = ofs_packer_count(rp.packer);
-	if (!n && !rp.nmarks && !rp.nbad)
+	if (!ofs_packer_count(rp.packer) && !rp.marks.n && !rp.bad.n)
 		return 0;
 	r = ofs_packer_commit(rp.packer, commit_marks, &rp);
 	if (r < 0)

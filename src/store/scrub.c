@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading back what was written long ago, so that damage is known while it can still be mended. */
-#include "store/scrub.h"
+#include "store/cycle.h"
 
 #include "base/log.h"
-#include "base/util.h"
 #include "codec/hash.h"
 #include "io/file.h"
 #include "store/read.h"
 #include "store/store_state.h"
-#include <pthread.h>
 
 /* The chunks of a frame as the index has them, compared one by one with its content. */
 struct comparison {
@@ -37,30 +35,29 @@ int ofs_store_compare_frame(struct ofs_store *s, const struct ofs_index_frame *f
 	return r == 0 && cmp.differs ? -EIO : r;
 }
 
-/*
- * Counts the pieces of the content that the index knows to lie here; when those are all that should
- * be here, the frame need not be looked for in the index chunk by chunk.
- */
-static int count_known(struct ofs_store *s, const struct ofs_index_frame *f,
-		       const struct ofs_frame_content *content, uint32_t *ret)
+int ofs_store_known_chunks(struct ofs_store *s, const struct ofs_index_frame *f,
+			   const struct ofs_frame_content *content,
+			   int (*fn)(void *arg, const struct ofs_index_chunk *c), void *arg,
+			   uint32_t *ret_n)
 {
 	uint32_t off = 0, i;
-	int r;
+	int r = 0;
 
-	*ret = 0;
-	for (i = 0; i < content->chunks; off += content->len[i++]) {
+	*ret_n = 0;
+	for (i = 0; i < content->chunks && r == 0; off += content->len[i++]) {
 		uint8_t sha[OFS_SHA256_SIZE];
 		struct ofs_index_chunk c;
 
 		r = ofs_sha256(content->data + off, content->len[i], sha);
 		if (r == 0)
 			r = ofs_index_find_chunk(s->index, sha, &c);
-		if (r < 0 && r != -ENOENT)
-			return r;
-		if (r == 0 && c.pack == f->pack && c.frame_off == f->off && c.off == off)
-			++*ret;
+		if (r == 0 && c.pack == f->pack && c.frame_off == f->off && c.off == off) {
+			++*ret_n;
+			r = fn ? fn(arg, &c) : 0;
+		}
+		r = r == -ENOENT ? 0 : r;
 	}
-	return 0;
+	return r;
 }
 
 static int look_at_frame(struct ofs_store *s, const struct ofs_index_frame *f, uint64_t *ret_chunks)
@@ -72,7 +69,7 @@ static int look_at_frame(struct ofs_store *s, const struct ofs_index_frame *f, u
 
 	r = ofs_packset_load(s->packs, &loc, &content);
 	if (r == 0)
-		r = count_known(s, f, &content, &known);
+		r = ofs_store_known_chunks(s, f, &content, NULL, NULL, &known);
 	if (r < 0)
 		return r;
 	*ret_chunks += known;
@@ -80,13 +77,14 @@ static int look_at_frame(struct ofs_store *s, const struct ofs_index_frame *f, u
 	return known < f->live ? ofs_store_compare_frame(s, f, &content) : 0;
 }
 
-static int remember(struct ofs_store *s, uint64_t frame, bool bad)
+static void remember(struct ofs_store *s, uint64_t frame, bool bad)
 {
 	int r = ofs_index_begin(s->index);
 
 	if (r == 0)
 		r = ofs_index_end(s->index, ofs_index_set_frame_bad(s->index, frame, bad));
-	return r == -ENOENT ? 0 : r;
+	if (r < 0 && r != -ENOENT)
+		ofs_log(LOG_WARNING, "a frame's state cannot be noted: %s", strerror(-r));
 }
 
 int ofs_store_check_frame(struct ofs_store *s, const struct ofs_index_frame *f,
@@ -103,12 +101,8 @@ int ofs_store_check_frame(struct ofs_store *s, const struct ofs_index_frame *f,
 	pthread_rwlock_unlock(&s->reclaim);
 	if (r == -ENOENT)
 		return 0;
-	if ((r == 0 || r == -EIO) && now.bad != (r < 0)) {
-		int e = remember(s, f->id, r < 0);
-
-		if (e < 0)
-			ofs_log(LOG_WARNING, "a frame's state cannot be noted: %s", strerror(-e));
-	}
+	if ((r == 0 || r == -EIO) && now.bad != (r < 0))
+		remember(s, f->id, r < 0);
 	return r;
 }
 
@@ -129,12 +123,12 @@ int ofs_store_scrub(struct ofs_store *s)
 	if (!f.live || f.bad)
 		return 1;
 	r = ofs_store_check_frame(s, &f, &chunks);
-	if (r == -OFS_EREAD)
-		ofs_log(LOG_ERR, "packs/%08x.pack: the frame at %llu cannot be read", f.pack,
-			(unsigned long long)f.off);
-	if (r == -EIO)
-		ofs_log(LOG_ERR,
-			"packs/%08x.pack: the frame at %llu is damaged; 'offload verify' names the files",
-			f.pack, (unsigned long long)f.off);
-	return r < 0 && r != -EIO && r != -OFS_EREAD ? r : 1;
+	if (r < 0 && r != -EIO && r != -OFS_EREAD)
+		return r;
+	if (r < 0)
+		ofs_log(LOG_ERR, "packs/%08x.pack: the frame at %llu %s", f.pack,
+			(unsigned long long)f.off,
+			r == -EIO ? "is damaged; 'offload verify' names the files"
+				  : "cannot be read");
+	return 1;
 }

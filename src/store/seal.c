@@ -4,23 +4,16 @@
  * drafts changed meanwhile stays a draft; the others of its file are sealed nonetheless, so that a
  * file that is written without end does not hold the journal.
  */
-#include "store/seal.h"
+#include "store/cycle.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/map.h"
-#include "base/util.h"
 #include "codec/hash.h"
 #include "io/file.h"
-#include "store/content_map.h"
-#include "store/inode.h"
-#include "store/inode_table.h"
 #include "store/packer.h"
-#include "store/pressure.h"
 #include "store/read.h"
 #include "store/store_state.h"
-#include <pthread.h>
 
 #define BATCH_BYTES (UINT64_C(64) << 20) /* of drafts in one batch */
 #define BATCH_BYTES_TIGHT (UINT64_C(2) << 20) /* each gives back more than it took */

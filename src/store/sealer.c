@@ -1,22 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* When to seal, to write a checkpoint and to repack: the background thread and its cycle. */
-#include "store/sealer.h"
+#include "store/cycle.h"
 
-#include <pthread.h>
 #include <malloc.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/thread.h"
-#include "base/util.h"
-#include "store/age.h"
-#include "store/checkpoint.h"
-#include "store/pressure.h"
-#include "store/reclaim.h"
-#include "store/repack.h"
-#include "store/scrub.h"
-#include "store/seal.h"
-#include "store/store.h"
 #include "store/store_state.h"
 
 #define CHECKPOINT_AGE (5 * OFS_NS_PER_S) /* a change waits at most this long for the index */
@@ -28,6 +17,7 @@
 #define SETTLE_DELAY (10 * OFS_NS_PER_S) /* of quiet, before small remainders are joined */
 #define SCRUB_START (60 * OFS_NS_PER_S) /* after the start, which has other things to do */
 #define SCRUB_PASS (24 * 3600 * OFS_NS_PER_S) /* from the end of one scrub to the next */
+#define ROOM_TIMEOUT (30 * OFS_NS_PER_S) /* for a writer that found the disk full */
 #define REPACK_DELAY OFS_NS_PER_S /* of quiet, before anything is moved */
 
 /* Seals one batch; returns how many files it brought further. */
@@ -361,4 +351,46 @@ int ofs_store_seal(struct ofs_store *s)
 	struct ofs_seal_when when = { .now = ofs_clock_monotonic() };
 
 	return ofs_store_cycle(s, &when, true);
+}
+
+/* ---- those who wait for it */
+
+int ofs_store_wait_for_room(struct ofs_store *s)
+{
+	uint64_t cycles;
+	int r = 0;
+
+	if (!ofs_store_would_wait(s))
+		return 0;
+	if (!s->sealer.runs)
+		return ofs_store_seal(s);
+	OFS_LOCKED(&s->lock);
+	cycles = s->room.cycles;
+	pthread_cond_signal(&s->sealer.wake);
+	/* For as long as it takes, unless a cycle meanwhile ends with an error. */
+	while (r == 0 && !s->sealer.stop && ofs_store_would_wait(s)) {
+		pthread_cond_wait(&s->room.made, &s->lock);
+		r = s->room.cycles != cycles ? s->room.error : 0;
+	}
+	return r;
+}
+
+bool ofs_store_make_room(struct ofs_store *s, int r)
+{
+	int64_t until = ofs_clock_monotonic() + ROOM_TIMEOUT;
+	uint64_t rounds;
+
+	if (!ofs_store_is_full(r))
+		return false;
+	OFS_LOCKED(&s->lock);
+	/* When nothing has changed since the last time, this one would find nothing more. */
+	if (!s->sealer.runs || s->changes == s->room.changes)
+		return false;
+	rounds = s->room.rounds;
+	s->room.wanted = true;
+	pthread_cond_signal(&s->sealer.wake);
+	while (s->room.rounds == rounds && !s->sealer.stop)
+		if (!ofs_cond_wait_until(&s->room.made, &s->lock, until))
+			break;
+	return s->room.rounds != rounds;
 }

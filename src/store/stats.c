@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Figures: what is in the store, what it costs, and how full its disk is. */
-#include <pthread.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "base/util.h"
 #include "io/file.h"
-#include "store/pressure.h"
-#include "store/store.h"
 #include "store/store_state.h"
 
 #define BLOCK 4096u /* as st_blksize */

@@ -22,20 +22,30 @@
 #include <stdatomic.h>
 
 #include "base/map.h"
+#include "base/thread.h"
 #include "base/u64_list.h"
 #include "index/index.h"
 #include "journal/journal.h"
 #include "pack/pack.h"
 #include "store/age.h"
 #include "store/inode.h"
-#include "store/inode_table.h"
-#include "store/packer.h"
 #include "store/pressure.h"
-#include "store/record.h"
-#include "store/room.h"
-#include "store/sealer.h"
 #include "store/store.h"
-#include "store/tombstone.h"
+
+struct ofs_sealer {
+	pthread_t thread;
+	bool runs;
+	pthread_cond_t wake;
+	bool stop; /* the store's `lock` */
+};
+
+/* Kept of a file that was removed; never changes. */
+struct ofs_tombstone {
+	uint64_t ino;
+	int64_t removed; /* seconds since 1970 */
+	size_t len;
+	uint8_t what[];
+};
 
 struct ofs_store {
 	/* Set at open, constant afterwards. */

@@ -4,23 +4,16 @@
  * of more than one block against the hash of its whole. `cycle` is held for one frame or file at a
  * time, so that the store goes on living meanwhile.
  */
-#include <pthread.h>
 #include <fcntl.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/map.h"
-#include "base/util.h"
 #include "codec/hash.h"
 #include "io/file.h"
-#include "store/checkpoint.h"
-#include "store/content_map.h"
-#include "store/inode.h"
+#include "store/cycle.h"
 #include "store/packer.h"
 #include "store/read.h"
-#include "store/scrub.h"
-#include "store/store.h"
 #include "store/store_state.h"
 
 struct verification {
@@ -56,13 +49,8 @@ static void index_problem(void *arg, uint64_t ino, const char *what, bool repair
 /* What was repaired below it must not be in memory any more; nothing there is dirty. */
 static void forget_inodes(struct ofs_store *s)
 {
-	struct ofs_inode *n;
-	size_t pos = 0;
-
 	pthread_mutex_lock(&s->lock);
-	while ((n = ofs_map_next(&s->inodes, &pos)))
-		ofs_inode_destroy(n);
-	ofs_map_finish(&s->inodes);
+	ofs_store_free_inodes(s);
 	s->drafts.n = 0;
 	pthread_mutex_unlock(&s->lock);
 }
@@ -140,59 +128,29 @@ static int verify_index(struct verification *v)
 
 /* ---- frames */
 
-struct holders {
-	struct ofs_map seen; /* files */
-	uint64_t chunk[64]; /* ids; those of large frames come in portions */
-	size_t n;
-	uint64_t skip;
-};
-
-static int name_file(void *arg, uint64_t ino)
+static int note_number(void *arg, uint64_t number)
 {
-	struct holders *h = arg;
-
-	ofs_map_put(&h->seen, ino, h);
+	ofs_u64_list_add(arg, number);
 	return 0;
 }
 
 static int note_chunk(void *arg, const struct ofs_index_chunk *c)
 {
-	struct holders *h = arg;
-
-	if (h->skip) {
-		h->skip--;
-		return 0;
-	}
-	if (h->n == OFS_ARRAY_SIZE(h->chunk))
-		return 1;
-	h->chunk[h->n++] = c->id;
-	return 0;
+	return note_number(arg, c->id);
 }
 
 /* Names every file that has a chunk in the frame. */
 static int name_holders(struct verification *v, const struct ofs_index_frame *f, const char *what)
 {
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list chunks = { 0 }, files = { 0 };
 	struct ofs_index *ix = v->store->index;
-	struct holders h = { .seen = OFS_MAP_INIT };
-	uint64_t done = 0;
-	size_t i;
-	int r;
+	int r = ofs_index_list_chunks(ix, f->id, note_chunk, &chunks);
 
-	do {
-		h.n = 0;
-		h.skip = done;
-		r = ofs_index_list_chunks(ix, f->id, note_chunk, &h);
-		for (i = 0; i < h.n && r >= 0; i++) {
-			int e = ofs_index_list_holders(ix, h.chunk[i], name_file, &h);
-
-			r = e < 0 ? e : r;
-		}
-		done += h.n;
-	} while (r > 0);
-	for (i = 0; r == 0 && h.seen.slots && i <= h.seen.mask; i++)
-		if (h.seen.slots[i].value)
-			report(v, h.seen.slots[i].key, what, false);
-	ofs_map_finish(&h.seen);
+	for (size_t i = 0; i < chunks.n && r == 0; i++)
+		r = ofs_index_list_holders(ix, chunks.at[i], note_number, &files);
+	ofs_u64_list_sort_unique(&files);
+	for (size_t i = 0; i < files.n && r == 0; i++)
+		report(v, files.at[i], what, false);
 	return r;
 }
 
@@ -378,22 +336,21 @@ static int verify_long_files(struct verification *v)
 static int verify_drafts(struct verification *v)
 {
 	struct ofs_store *s = v->store;
-	OFS_FREE uint64_t *ino = NULL;
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list files = { 0 };
 	struct ofs_inode *node;
-	size_t n = 0, cap = 0, pos = 0, i;
+	size_t pos = 0, i;
 	int r = 0;
 
 	pthread_mutex_lock(&s->lock);
 	while ((node = ofs_map_next(&s->inodes, &pos)))
 		if (node->content.nextents && !node->gone) {
-			ino = ofs_grow(ino, &cap, n + 1, sizeof(*ino));
-			ino[n++] = node->row.ino;
+			ofs_u64_list_add(&files, node->row.ino);
 			v->counts.total += node->row.size;
 			v->counts.bytes += node->content.draft_bytes;
 		}
 	pthread_mutex_unlock(&s->lock);
-	for (i = 0; i < n && r == 0; i++)
-		r = verify_file(v, ino[i], true);
+	for (i = 0; i < files.n && r == 0; i++)
+		r = verify_file(v, files.at[i], true);
 	return r;
 }
 

@@ -226,7 +226,7 @@ Test(store_full, the_journal_gives_back_what_lies_between_drafts)
 		remove_file(OFS_ROOT_INO, name, f[i]);
 	}
 	fault_for = on_tight_disk;
-	cr_assert(ofs_store_make_room(s), "a writer that found the disk full");
+	cr_assert(ofs_store_make_room(s, -ENOSPC), "a writer that found the disk full");
 	cr_assert_gt(refused, 0);
 	cr_assert_leq(disk_usage("journal"), before - DRAFTS * DRAFT_LEN / 3);
 	expect_odd_drafts(f);
@@ -256,11 +256,11 @@ Test(store_full, drafts_are_sealed_to_make_room_for_a_writer)
 		f[i] = make_in(OFS_ROOT_INO, name);
 		put_noise(f[i], 0, DRAFT_LEN, i % 2);
 	}
-	cr_assert(ofs_store_make_room(s));
+	cr_assert(ofs_store_make_room(s, -ENOSPC));
 	wait_until(is_not_tight, 0);
 	cr_assert_eq(count_frames(), 1, "all of it was one of two");
 	for (uint64_t i = 0; i < DRAFTS; i++)
 		expect_noise(f[i], 0, DRAFT_LEN, i % 2);
 	cr_assert_leq(disk_usage("journal"), DRAFTS * DRAFT_LEN / 2);
-	cr_assert(!ofs_store_make_room(s), "there is nothing more to be had");
+	cr_assert(!ofs_store_make_room(s, -ENOSPC), "there is nothing more to be had");
 }
