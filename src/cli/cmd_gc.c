@@ -5,84 +5,80 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "base/text.h"
 #include "base/util.h"
 #include "cli/collection.h"
 #include "cli/command.h"
+#include "cli/print.h"
 #include "cli/report.h"
-#include "client/target.h"
-
-#define GC_SIGNAL 128 /* and the signal's number is the exit code */
 
 struct gc {
-	struct ofs_collection collection;
-	struct ofs_backend *backend;
+	struct ofs_target_options target;
+	struct ofs_job job;
+	bool dry_run, json;
 	json_t *items; /* with --json */
 };
-
-static void gc_finish(struct gc *gc)
-{
-	ofs_collection_finish(&gc->collection);
-	ofs_backend_close(gc->backend);
-	json_decref(gc->items);
-}
 
 static int gc_tell(void *arg, json_t *item)
 {
 	struct gc *gc = arg;
 
-	if (gc->items)
-		return json_array_append(gc->items, item) < 0 ? -ENOMEM : 0;
+	if (gc->json)
+		json_array_append(gc->items, item);
 	/* A collection comes across everything that is kept, too, each time. */
-	if (gc->collection.dry_run || ofs_collected_is(item, "remove")) {
-		ofs_progress_clear(&gc->collection.job.progress);
-		ofs_collection_print_item(&gc->collection, item, stdout);
-	}
+	else if (gc->dry_run || ofs_collected_is(item, "remove"))
+		ofs_collection_print_item(item, gc->dry_run, stdout);
 	return 0;
 }
 
-static int gc_tree(struct ofs_target *target, bool dry_run, bool json)
+/* The tree's last answer, with the items in place of their number. */
+static void gc_print_json(struct gc *gc)
 {
-	OFS_CLEANUP(gc_finish) struct gc gc = { 0 };
+	json_t *json = json_copy(gc->job.status);
+
+	json_object_del(json, "done");
+	json_object_del(json, "total");
+	json_object_set(json, "items", gc->items);
+	ofs_print_json(json, "");
+}
+
+static int gc_tree(struct gc *gc)
+{
+	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
 	struct ofs_error err;
 	int r;
 
-	if (ofs_target_open(target, false, &err, &gc.backend) < 0)
+	ofs_access_init(&access, &gc->target);
+	if (ofs_access_open(&access, false, &err) < 0)
 		return ofs_report_failure("%s", err.text);
-	if (json)
-		gc.items = json_array();
-	ofs_collection_init(&gc.collection, target, gc.backend, gc_tell, &gc);
-	r = ofs_collection_run(&gc.collection, dry_run, NULL, &err);
+	gc->job = (struct ofs_job){ .access = &access, .item = gc_tell, .arg = gc };
+	r = ofs_collection_run(&gc->job, gc->dry_run, NULL, &err);
 	if (r < 0 && r != -EINTR)
 		return ofs_report_failure("%s", err.text);
-	if (r == 0 || gc.collection.job.stopping) {
-		if (json)
-			ofs_text_json(stdout, ofs_collection_json(&gc.collection, gc.items));
-		else
-			ofs_collection_print_summary(&gc.collection, stdout);
-	}
-	return r == -EINTR ? GC_SIGNAL + ofs_job_signal() : OFS_EXIT_OK;
+	if (gc->json && (r == 0 || gc->job.stopping))
+		gc_print_json(gc);
+	else if (r == 0 || gc->job.stopping)
+		ofs_collection_print_summary(&gc->job, gc->dry_run, stdout);
+	return r < 0 ? ofs_job_exit_code() : OFS_EXIT_OK;
 }
 
 static int gc_run(const struct ofs_command *self, int argc, char **argv)
 {
-	OFS_CLEANUP(ofs_target_finish) struct ofs_target target = { 0 };
-	struct ofs_target_options opts = { 0 };
-	bool dry_run = false, json = false;
+	struct gc gc = { 0 };
 	const struct ofs_option options[] = {
-		OFS_FLAG(0, "dry-run", &dry_run,
+		OFS_FLAG(0, "dry-run", &gc.dry_run,
 			 "remove nothing: list what would go, what would stay and why"),
-		OFS_FLAG(0, "json", &json, "print a JSON object"),
-		OFS_COMMON(&opts),
+		OFS_FLAG(0, "json", &gc.json, "print a JSON object"),
+		OFS_COMMON(&gc.target),
 	};
-	struct ofs_error err;
 	int code = ofs_command_parse(self, options, &argc, &argv);
 
 	if (code >= 0)
 		return code;
-	if (ofs_target_find(&opts, NULL, &err, &target) < 0)
-		return ofs_report_failure("%s", err.text);
-	return gc_tree(&target, dry_run, json);
+	gc.items = json_array();
+	code = gc_tree(&gc);
+	ofs_job_finish(&gc.job);
+	json_decref(gc.items);
+	return code;
 }
 
 const struct ofs_command ofs_cmd_gc = {

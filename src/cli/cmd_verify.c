@@ -1,289 +1,157 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * offload verify: asks the tree to verify its store, by attributes of the root, and tells what it
- * finds. Mounted or not, the tree does it in a thread of its own meanwhile.
- */
+/* offload verify: has the tree verify its store, and tells what it finds. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/text.h"
 #include "base/util.h"
-#include "cli/job.h"
 #include "cli/command.h"
+#include "cli/job.h"
+#include "cli/print.h"
 #include "cli/report.h"
-#include "client/target.h"
 
 /* Exit codes of this command. */
 enum {
 	VERIFY_SOUND = 0,
 	VERIFY_PROBLEMS = 1,
 	VERIFY_FAILED = 2,
-	VERIFY_SIGNAL = 128 /* and the signal's number */
-};
-
-#define verify_fail(...) (ofs_report(__VA_ARGS__), VERIFY_FAILED)
-
-struct verify_options {
-	struct ofs_target_options target;
-	const char *operand; /* NULL: none */
-	bool repair;
-	bool json;
 };
 
 struct verify {
-	struct ofs_backend *backend;
-	const struct ofs_target *target;
-	const struct verify_options *options;
+	struct ofs_target_options target;
+	struct ofs_access access;
 	struct ofs_job job;
+	bool repair, json;
 	json_t *found; /* with --json */
 };
 
-/* The tree, in messages. */
-static const char *verify_name(const struct verify *v)
-{
-	return v->target->mounted ? v->target->mountpoint : v->target->store;
-}
-
-static void verify_finish(struct verify *v)
-{
-	ofs_job_finish(&v->job);
-	ofs_backend_close(v->backend);
-	json_decref(v->found);
-}
-
-/* ---- what it tells */
+static const struct ofs_job_kind verification = {
+	.name = "verify",
+	.doing = "Verifying",
+	.verb = "verify",
+	.noun = "verification",
+	.count = "problems",
+};
 
 static int verify_tell(void *arg, json_t *problem)
 {
 	struct verify *v = arg;
-	const char *what;
-	json_t *path;
-	int repaired;
 
-	if (json_unpack(problem, "{s:o, s:s, s:b}", "path", &path, "what", &what, "repaired",
-			&repaired) < 0)
-		return -EPROTO;
-	if (v->found)
-		return json_array_append(v->found, problem) < 0 ? -ENOMEM : 0;
-	ofs_progress_clear(&v->job.progress);
-	ofs_text_line(stdout, json_is_string(path) ? json_string_value(path) : "store");
-	fputs(": ", stdout);
-	ofs_text_line(stdout, what);
-	puts(repaired ? " (repaired)" : "");
+	if (v->json)
+		json_array_append(v->found, problem);
+	else
+		ofs_print_form(stdout, problem, "{path|store}: {what}[{?repaired} (repaired)]\n");
 	return 0;
-}
-
-static int verify_cannot_start(const struct verify *v, int code)
-{
-	switch (code) {
-	case EBUSY:
-		return verify_fail("a verification of '%s' is running already", verify_name(v));
-	case EOPNOTSUPP:
-	case EINVAL:
-	case ENODATA:
-		return verify_fail(
-			"the daemon of '%s' is older than this tool and cannot verify: mount "
-			"it again, with 'offload down' and 'offload up'",
-			verify_name(v));
-	case EACCES:
-	case EPERM:
-		return verify_fail("only the owner of '%s' can verify it", verify_name(v));
-	default:
-		return verify_fail("cannot verify '%s': %s", verify_name(v),
-				   ofs_report_errno(code));
-	}
-}
-
-static int verify_lost(const struct verify *v, int code)
-{
-	switch (code) {
-	case ENODATA:
-	case ENOENT:
-	case EOPNOTSUPP:
-		return verify_fail("'%s' was unmounted meanwhile", verify_name(v));
-	case EPROTO:
-		return verify_fail("cannot make sense of what the tree of '%s' says",
-				   verify_name(v));
-	default:
-		return verify_fail("cannot tell how the verification of '%s' goes: %s",
-				   verify_name(v), ofs_report_errno(code));
-	}
-}
-
-/* ---- its result */
-
-static uint64_t verify_number(const struct verify *v, const char *key)
-{
-	return ofs_job_number(&v->job, key);
 }
 
 static void verify_print_summary(const struct verify *v)
 {
-	uint64_t problems = verify_number(v, "problems"), hurt = verify_number(v, "hurt");
-	uint64_t repaired = verify_number(v, "repaired");
+	const json_t *status = v->job.status;
 
-	if (v->job.told < problems) {
-		fputs("offload: ", stdout);
-		ofs_text_count(stdout, problems - v->job.told, "more problem");
-		puts(" not listed");
-	}
-	fputs("offload: ", stdout);
-	ofs_text_count(stdout, verify_number(v, "files"), "file");
-	fputs(", ", stdout);
-	ofs_text_count(stdout, verify_number(v, "chunks"), "chunk");
-	fputs(", ", stdout);
-	ofs_text_count(stdout, verify_number(v, "frames"), "frame");
-	fputs(", ", stdout);
-	ofs_text_size(stdout, verify_number(v, "bytes"));
+	ofs_job_print_untold(&v->job, "problem", stdout);
+	ofs_print_form(stdout, status,
+		       "offload: {files:file}, {chunks:chunk}, {frames:frame}, {bytes:size}");
 	fputs(ofs_job_is(&v->job, "done") ? " verified: " : " verified until it was stopped: ",
 	      stdout);
-	if (!problems) {
-		puts("no problems");
-		return;
-	}
-	ofs_text_count(stdout, problems, "problem");
-	if (hurt) {
-		fputs(", ", stdout);
-		ofs_text_count(stdout, hurt, "file");
-		fputs(" hurt", stdout);
-	}
-	if (repaired) {
-		fputs(", ", stdout);
-		ofs_text_number(stdout, repaired);
-		fputs(" repaired", stdout);
-	}
-	putchar('\n');
+	ofs_print_form(stdout, status,
+		       ofs_job_number(&v->job, "problems")
+			       ? "{problems:problem}[, {+hurt:file} hurt][, {+repaired} repaired]\n"
+			       : "no problems\n");
 }
 
-static int verify_print_json(struct verify *v)
+static void verify_print_json(const struct verify *v)
 {
 	static const char *const counts[] = { "files",	  "chunks", "frames",  "bytes",
 					      "problems", "hurt",   "repaired" };
-	json_t *json = json_pack("{s:s, s:b}", "state", v->job.state, "repair", v->options->repair);
-	int r;
+	json_t *json = json_pack("{s:O, s:b}", "state", json_object_get(v->job.status, "state"),
+				 "repair", v->repair);
 
-	for (size_t i = 0; json && i < OFS_ARRAY_SIZE(counts); i++)
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(counts); i++)
 		json_object_set_new(json, counts[i],
-				    json_integer((json_int_t)verify_number(v, counts[i])));
-	r = json_object_set(json, "found", v->found);
-	if (r == 0)
-		r = json_dumpf(json, stdout, JSON_INDENT(2));
-	json_decref(json);
-	if (r < 0)
-		return -EIO;
-	putchar('\n');
-	return 0;
+				    json_integer((json_int_t)ofs_job_number(&v->job, counts[i])));
+	json_object_set(json, "found", v->found);
+	ofs_print_json(json, "");
 }
 
-/* Allocated: the words that lead another `offload verify` here, each with a blank before it. */
-static char *verify_hint(const struct verify *v)
-{
-	struct ofs_text_stream s;
-
-	if (!v->options->operand)
-		return ofs_strdup(v->target->hint);
-	putc(' ', ofs_text_open(&s));
-	ofs_text_shell_word(s.out, v->options->operand);
-	return ofs_text_close(&s);
-}
-
-/* What can be done about the problems that are left. */
+/* Says what can be done about the problems that are left. */
 static void verify_advise(const struct verify *v)
 {
-	OFS_FREE char *hint = verify_hint(v);
+	const char *place = v->access.place;
+	/* The words that lead another `offload verify` here, each with a blank before it. */
+	OFS_FREE char *word = ofs_text_command((const char *const[]){ place, NULL });
+	OFS_FREE char *hint = place ? ofs_format(" %s", word) : ofs_strdup(v->access.target.hint);
 
-	if (!v->options->repair)
+	if (!v->repair)
 		ofs_report("'offload verify --repair%s' puts aside what is damaged and rebuilds "
 			   "what can be rebuilt",
 			   hint);
-	else if (v->target->mounted)
+	else if (v->access.target.mounted)
 		ofs_report("more may be repaired while it is not mounted: unmount it, then "
 			   "'offload verify --repair%s'",
 			   hint);
 }
 
-static int verify_result(struct verify *v)
+static int verify_tree(struct verify *v)
 {
-	bool left = verify_number(v, "repaired") < verify_number(v, "problems");
-
-	if (ofs_job_is(&v->job, "none"))
-		return verify_fail("'%s' was unmounted and mounted again meanwhile",
-				   verify_name(v));
-	if (ofs_job_is(&v->job, "failed"))
-		return verify_fail("the verification of '%s' failed: %s", verify_name(v),
-				   v->job.error ? v->job.error : "no reason given");
-	if (!v->found)
-		verify_print_summary(v);
-	else if (verify_print_json(v) < 0)
-		return verify_fail("cannot print the result");
-	if (fflush(stdout) != 0 && errno != EPIPE) /* main() says so */
-		return VERIFY_FAILED;
-	if (ofs_job_is(&v->job, "stopped")) {
-		if (v->job.stopping)
-			return VERIFY_SIGNAL + ofs_job_signal();
-		return verify_fail("somebody else stopped the verification");
-	}
-	if (left)
-		verify_advise(v);
-	return left ? VERIFY_PROBLEMS : VERIFY_SOUND;
-}
-
-static int verify_tree(struct ofs_target *target, const struct verify_options *options)
-{
-	OFS_CLEANUP(verify_finish)
-	struct verify v = {
-		.target = target,
-		.options = options,
-		.job = { .name = "verify",
-			 .doing = "Verifying",
-			 .count = "problems",
-			 .item = verify_tell,
-			 .arg = &v },
-	};
 	struct ofs_error err;
 	int r;
 
-	if (ofs_target_open(target, false, &err, &v.backend) < 0)
-		return verify_fail("%s", err.text);
-	v.job.backend = v.backend;
-	if (options->json)
-		v.found = json_array();
-	ofs_job_catch_signals();
-	r = ofs_job_command(&v.job, options->repair ? "repair" : "start");
-	if (r < 0)
-		return verify_cannot_start(&v, -r);
-	r = ofs_job_watch(&v.job);
-	return r < 0 ? verify_lost(&v, -r) : verify_result(&v);
+	if (ofs_access_open(&v->access, false, &err) < 0) {
+		ofs_report("%s", err.text);
+		return VERIFY_FAILED;
+	}
+	v->job = (struct ofs_job){
+		.kind = &verification, .access = &v->access, .item = verify_tell, .arg = v
+	};
+	r = ofs_job_run(&v->job, v->repair ? "repair" : "start", &err);
+	if (r == 0 || r == -EINTR || r == -ECANCELED) {
+		if (v->json)
+			verify_print_json(v);
+		else
+			verify_print_summary(v);
+		if (fflush(stdout) != 0 && errno != EPIPE) /* main() says so */
+			return VERIFY_FAILED;
+	}
+	if (r == -EINTR)
+		return ofs_job_exit_code();
+	if (r < 0) {
+		ofs_report("%s", err.text);
+		return VERIFY_FAILED;
+	}
+	if (ofs_job_number(&v->job, "repaired") >= ofs_job_number(&v->job, "problems"))
+		return VERIFY_SOUND;
+	verify_advise(v);
+	return VERIFY_PROBLEMS;
 }
 
 static int verify_run(const struct ofs_command *self, int argc, char **argv)
 {
-	OFS_CLEANUP(ofs_target_finish) struct ofs_target target = { 0 };
-	struct verify_options o = { 0 };
+	struct verify v = { 0 };
 	const struct ofs_option options[] = {
-		OFS_FLAG(0, "repair", &o.repair,
+		OFS_FLAG(0, "repair", &v.repair,
 			 "put what is damaged aside, into STORE/quarantine, and\n"
 			 "rebuild what can be rebuilt; names and the index only\n"
 			 "while it is not mounted"),
-		OFS_FLAG(0, "json", &o.json, "print a JSON object"),
-		OFS_COMMON(&o.target),
+		OFS_FLAG(0, "json", &v.json, "print a JSON object"),
+		OFS_COMMON(&v.target),
 	};
-	struct ofs_error err;
 	int code = ofs_command_parse(self, options, &argc, &argv);
 
 	if (code >= 0)
 		return code;
-	o.operand = argc ? argv[0] : NULL;
-	if (o.operand && (o.target.dir || o.target.store))
-		return ofs_report_usage("name the tree once: '%s', or an option", o.operand);
-	if (ofs_target_find_operand(&o.target, o.operand, &err, &target) < 0)
-		return verify_fail("%s", err.text);
-	return verify_tree(&target, &o);
+	if (argc && (v.target.dir || v.target.store))
+		return ofs_report_usage("name the tree once: '%s', or an option", argv[0]);
+	ofs_access_init(&v.access, &v.target);
+	v.access.place = argc ? argv[0] : NULL;
+	v.found = json_array();
+	code = verify_tree(&v);
+	ofs_job_finish(&v.job);
+	ofs_access_finish(&v.access);
+	json_decref(v.found);
+	return code;
 }
 
 const struct ofs_command ofs_cmd_verify = {

@@ -7,19 +7,84 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "base/alloc.h"
+#include "base/clock.h"
 #include "base/util.h"
+#include "cli/report.h"
 
 #define JOB_POLL_NS_MIN 5000000L
 #define JOB_POLL_NS_MAX 100000000L
+#define JOB_PATIENCE (2 * OFS_NS_PER_S) /* before it is said that another one runs */
+#define JOB_EXIT_SIGNAL 128 /* and the signal's number, as of a shell */
 
-void ofs_job_finish(struct ofs_job *job)
+#define PROGRESS_WIDTH 80 /* of a terminal that does not tell */
+#define PROGRESS_BAR_MAX 40
+#define PROGRESS_RATE_AFTER (OFS_NS_PER_S / 4) /* before that it is anybody's guess */
+
+/* ---- progress */
+
+/* "  120.3 MB/s  ETA 1:02", "  3500 files/s  ETA 0:01"; "" when it cannot be told yet. */
+static void progress_rate(const struct ofs_job *job, uint64_t done, uint64_t total, char *ret,
+			  size_t size)
 {
-	ofs_progress_clear(&job->progress);
-	json_decref(job->status);
-	job->status = NULL;
-	job->state = job->error = NULL;
+	double elapsed = (double)(ofs_clock_monotonic() - job->began), left;
+	double rate = (double)done * (double)OFS_NS_PER_S / elapsed;
+	unsigned int s;
+	int n;
+
+	ret[0] = '\0';
+	if (!done || elapsed < (double)PROGRESS_RATE_AFTER)
+		return;
+	left = (double)(total - done) / rate + 0.9;
+	s = (unsigned int)OFS_MIN(left, 359999.0);
+	if (job->kind->unit)
+		n = snprintf(ret, size, "  %.0f %s/s  ETA ", rate, job->kind->unit);
+	else
+		n = snprintf(ret, size, "  %.1f MB/s  ETA ", rate / 1e6);
+	if (s < 3600)
+		snprintf(ret + n, size - (size_t)n, "%u:%02u", s / 60, s % 60);
+	else
+		snprintf(ret + n, size - (size_t)n, "%u:%02u:%02u", s / 3600, s / 60 % 60, s % 60);
+}
+
+/* One line, redrawn in place. */
+static void progress_draw(struct ofs_job *job)
+{
+	uint64_t total = ofs_job_number(job, "total");
+	uint64_t done = OFS_MIN(ofs_job_number(job, "done"), total);
+	unsigned int percent = total ? (unsigned int)((double)done / (double)total * 100) : 0;
+	char bar[PROGRESS_BAR_MAX + 1] = "", rate[64], line[256];
+	size_t width, used, cells;
+	struct winsize size;
+
+	if (!isatty(STDERR_FILENO))
+		return;
+	progress_rate(job, done, total, rate, sizeof(rate));
+	/* The last column stays free: some terminals wrap once it is written. */
+	width = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col
+									    : PROGRESS_WIDTH;
+	width = OFS_MIN(width, sizeof(line)) - 1;
+	used = strlen(job->kind->doing) + strlen("  100%  []") + strlen(rate);
+	cells = width > used ? OFS_MIN(width - used, PROGRESS_BAR_MAX) : 0;
+	memset(bar, ' ', cells);
+	memset(bar, '#', cells * percent / 100);
+	snprintf(line, sizeof(line), cells ? "%s  %3u%%  [%s]%s" : "%s  %3u%%%s%s",
+		 job->kind->doing, percent, bar, rate);
+	fprintf(stderr, "\r%.*s\033[K", (int)width, line);
+	fflush(stderr);
+	job->drawn = true;
+}
+
+/* Before anything else is printed, and at the end. */
+static void progress_clear(struct ofs_job *job)
+{
+	if (job->drawn)
+		fputs("\r\033[K", stderr);
+	job->drawn = false;
 }
 
 /* ---- signals */
@@ -31,7 +96,7 @@ static void job_on_signal(int number)
 	job_signal = number;
 }
 
-void ofs_job_catch_signals(void)
+static void job_catch_signals(void)
 {
 	static const int caught[] = { SIGINT, SIGTERM, SIGHUP };
 	struct sigaction action = { .sa_handler = job_on_signal, .sa_flags = (int)SA_RESETHAND };
@@ -43,31 +108,31 @@ void ofs_job_catch_signals(void)
 	}
 }
 
-int ofs_job_signal(void)
+int ofs_job_exit_code(void)
 {
-	return job_signal;
+	return JOB_EXIT_SIGNAL + job_signal;
 }
 
 /* ---- asking the tree */
 
-int ofs_job_command(struct ofs_job *job, const char *value)
+void ofs_job_finish(struct ofs_job *job)
 {
-	char name[48];
-
-	snprintf(name, sizeof(name), "user.offload.%s", job->name);
-	return job->backend->ops->setxattr(job->backend, "", name, value, strlen(value));
+	json_decref(job->status);
+	job->status = NULL;
 }
 
-/* The JSON object in the attribute; `suffix` is "" or ".K". */
-static int job_read(struct ofs_job *job, const char *suffix, json_t **ret)
+static int job_command(struct ofs_job *job, const char *value)
+{
+	return ofs_backend_set_attribute(job->access->backend, "", job->kind->name, value);
+}
+
+/* The JSON object in the attribute `name`. */
+static int job_read(struct ofs_job *job, const char *name, json_t **ret)
 {
 	OFS_FREE char *text = NULL;
-	char name[48];
 	json_t *json;
-	int r;
+	int r = ofs_backend_attribute(job->access->backend, "", name, &text);
 
-	snprintf(name, sizeof(name), "%s%s", job->name, suffix);
-	r = ofs_backend_attribute(job->backend, "", name, &text);
 	if (r < 0)
 		return r;
 	json = json_loads(text, 0, NULL);
@@ -79,23 +144,26 @@ static int job_read(struct ofs_job *job, const char *suffix, json_t **ret)
 	return 0;
 }
 
-int ofs_job_ask(struct ofs_job *job)
+static int job_ask(struct ofs_job *job)
 {
 	json_t *json;
-	int r = job_read(job, "", &json);
+	int r = job_read(job, job->kind->name, &json);
 
 	if (r < 0)
 		return r;
 	json_decref(job->status);
 	job->status = json;
-	job->state = json_string_value(json_object_get(json, "state"));
-	job->error = json_string_value(json_object_get(json, "error"));
-	return job->state && json_is_integer(json_object_get(json, job->count)) ? 0 : -EPROTO;
+	return json_is_string(json_object_get(json, "state")) &&
+			       json_is_integer(json_object_get(json, job->kind->count))
+		       ? 0
+		       : -EPROTO;
 }
 
 bool ofs_job_is(const struct ofs_job *job, const char *state)
 {
-	return job->state && strcmp(job->state, state) == 0;
+	const char *now = json_string_value(json_object_get(job->status, "state"));
+
+	return now && strcmp(now, state) == 0;
 }
 
 uint64_t ofs_job_number(const struct ofs_job *job, const char *key)
@@ -103,26 +171,45 @@ uint64_t ofs_job_number(const struct ofs_job *job, const char *key)
 	return (uint64_t)json_integer_value(json_object_get(job->status, key));
 }
 
+uint64_t ofs_job_untold(const struct ofs_job *job)
+{
+	return ofs_job_number(job, job->kind->count) - job->told;
+}
+
+void ofs_job_print_untold(const struct ofs_job *job, const char *noun, FILE *out)
+{
+	uint64_t n = ofs_job_untold(job);
+
+	if (n)
+		fprintf(out, "offload: %" PRIu64 " more %s%s not listed\n", n, noun,
+			n == 1 ? "" : "s");
+}
+
 /* ---- its course */
 
-/* Hands over what was found since it was last called. */
+/* The tree, in messages. */
+static const char *job_where(const struct ofs_job *job)
+{
+	const struct ofs_target *t = &job->access->target;
+
+	return t->mounted ? t->mountpoint : t->store;
+}
+
+/* Hands over the items that were found since it was last called. */
 static int job_tell(struct ofs_job *job)
 {
-	uint64_t count = ofs_job_number(job, job->count);
-
-	while (!job->told_all && job->told < count) {
-		char suffix[24];
+	while (!job->told_all && ofs_job_untold(job)) {
+		OFS_FREE char *name = ofs_format("%s.%" PRIu64, job->kind->name, job->told);
 		json_t *item;
-		int r;
+		int r = job_read(job, name, &item);
 
-		snprintf(suffix, sizeof(suffix), ".%" PRIu64, job->told);
-		r = job_read(job, suffix, &item);
 		if (r == -ENODATA) {
 			job->told_all = true;
 			break;
 		}
 		if (r < 0)
 			return r;
+		progress_clear(job);
 		r = job->item(job->arg, item);
 		json_decref(item);
 		if (r != 0)
@@ -138,17 +225,17 @@ static int job_watch(struct ofs_job *job)
 	struct timespec pause = { 0, JOB_POLL_NS_MIN };
 	int r;
 
+	job->began = ofs_clock_monotonic();
 	for (;;) {
-		r = ofs_job_ask(job);
+		r = job_ask(job);
 		if (r == 0)
 			r = job_tell(job);
 		if (r != 0 || !ofs_job_is(job, "running"))
 			return r;
-		ofs_progress_update(&job->progress, ofs_job_number(job, "done"),
-				    ofs_job_number(job, "total"));
+		progress_draw(job);
 		if (job_signal && !job->stopping) {
 			job->stopping = true;
-			r = ofs_job_command(job, "stop");
+			r = job_command(job, "stop");
 			if (r < 0)
 				return r;
 		}
@@ -159,23 +246,100 @@ static int job_watch(struct ofs_job *job)
 	}
 }
 
-int ofs_job_watch(struct ofs_job *job)
+static int job_start(struct ofs_job *job, const char *command)
 {
+	const struct timespec pause = { 0, JOB_POLL_NS_MAX };
+	int64_t began = ofs_clock_monotonic();
+	bool said = false;
 	int r;
 
-	ofs_progress_begin(&job->progress, job->doing, job->unit);
-	r = job_watch(job);
-	ofs_progress_clear(&job->progress);
+	while ((r = job_command(job, command)) == -EBUSY && job->kind->waits) {
+		r = job_ask(job);
+		if (r < 0)
+			return r;
+		if (job_signal)
+			return -EINTR;
+		if (!said && ofs_clock_monotonic() - began > JOB_PATIENCE) {
+			ofs_report("another %s of '%s' runs: this one begins when it ends",
+				   job->kind->noun, job_where(job));
+			said = true;
+		}
+		if (ofs_job_is(job, "running"))
+			nanosleep(&pause, NULL);
+	}
 	return r;
 }
 
-int ofs_job_wait_other(struct ofs_job *job)
+static int job_cannot_start(struct ofs_job *job, int code, struct ofs_error *err)
 {
-	struct timespec pause = { 0, JOB_POLL_NS_MAX };
-	int r = ofs_job_ask(job);
+	const char *where = job_where(job), *verb = job->kind->verb;
 
-	if (r < 0 || !ofs_job_is(job, "running"))
+	switch (code) {
+	case EBUSY:
+		return ofs_error_set(err, code, "a %s of '%s' is running already", job->kind->noun,
+				     where);
+	case EOPNOTSUPP:
+	case EINVAL:
+	case ENODATA:
+		return ofs_error_set(
+			err, code,
+			"cannot %s '%s': its daemon is older than this tool: mount it again, with "
+			"'offload down' and 'offload up'",
+			verb, where);
+	case EACCES:
+	case EPERM:
+		return ofs_error_set(err, code, "only the owner of '%s' can %s it", where, verb);
+	default:
+		return ofs_error_set(err, code, "cannot %s '%s': %s", verb, where,
+				     ofs_report_errno(code));
+	}
+}
+
+static int job_lost(struct ofs_job *job, int code, struct ofs_error *err)
+{
+	switch (code) {
+	case ENODATA:
+	case ENOENT:
+	case EOPNOTSUPP:
+		return ofs_error_set(err, code, "'%s' was unmounted meanwhile", job_where(job));
+	case EPROTO:
+		return ofs_error_set(err, code, "cannot make sense of what the tree of '%s' says",
+				     job_where(job));
+	default:
+		return ofs_error_set(err, code, "cannot tell how the %s of '%s' goes: %s",
+				     job->kind->noun, job_where(job), ofs_report_errno(code));
+	}
+}
+
+static int job_end(struct ofs_job *job, struct ofs_error *err)
+{
+	const char *why = json_string_value(json_object_get(job->status, "error"));
+	const char *where = job_where(job), *noun = job->kind->noun;
+
+	if (ofs_job_is(job, "none"))
+		return ofs_error_set(err, ECONNABORTED,
+				     "'%s' was unmounted and mounted again meanwhile", where);
+	if (ofs_job_is(job, "failed"))
+		return ofs_error_set(err, EIO, "the %s of '%s' failed: %s", noun, where,
+				     why ? why : "no reason given");
+	if (!ofs_job_is(job, "stopped"))
+		return 0;
+	if (job->stopping)
+		return -EINTR;
+	return ofs_error_set(err, ECANCELED, "somebody else stopped the %s of '%s'", noun, where);
+}
+
+int ofs_job_run(struct ofs_job *job, const char *command, struct ofs_error *err)
+{
+	int r;
+
+	job_catch_signals();
+	r = job_start(job, command);
+	if (r == -EINTR)
 		return r;
-	nanosleep(&pause, NULL);
-	return 1;
+	if (r < 0)
+		return job_cannot_start(job, -r, err);
+	r = job_watch(job);
+	progress_clear(job);
+	return r < 0 ? job_lost(job, -r, err) : job_end(job, err);
 }

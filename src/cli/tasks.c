@@ -2,88 +2,76 @@
 #include "cli/tasks.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/buf.h"
 #include "base/util.h"
 #include "cli/files.h"
+#include "cli/print.h"
 #include "cli/report.h"
 #include "io/path.h"
 
 #define TASKS_DIR "tasks"
-#define TASKS_NAMED 10 /* in a message */
-
-void ofs_tasks_finish(struct ofs_tasks *t)
-{
-	for (size_t i = 0; i < t->count; i++) {
-		free(t->list[i].name);
-		free(t->list[i].state);
-	}
-	free(t->list);
-	*t = (struct ofs_tasks)OFS_TASKS_INIT;
-}
+#define TASKS_NAMED 10 /* in a message, if they do not take more than this: */
+#define TASKS_NAMED_BYTES 320
 
 char *ofs_task_path(const char *name)
 {
 	return ofs_path_join(TASKS_DIR, name);
 }
 
-static const char *task_name(const char *path)
+static const char *task_name(const struct ofs_file *dir)
 {
-	return path + strlen(TASKS_DIR "/");
+	return dir->path + strlen(TASKS_DIR "/");
 }
 
 /* 0 or -errno; -ENOENT: it has gone since. */
-static int task_load(struct ofs_backend *b, const char *path, struct ofs_task *ret)
+static int task_load(struct ofs_backend *b, const struct ofs_file *dir, json_t *tasks)
 {
 	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = OFS_FILES_INIT;
-	struct ofs_task task = { 0 };
 	OFS_FREE char *state = NULL;
-	int r = ofs_backend_attribute(b, path, "state", &state);
+	json_int_t bytes = 0;
+	int r = ofs_backend_attribute(b, dir->path, "state", &state);
 
 	if (r == 0)
-		r = ofs_files_gather(b, path, &files);
+		r = ofs_files_gather(b, dir->path, &files);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < files.count; i++)
-		task.bytes += (uint64_t)files.list[i].attr.st_size;
-	task.files = files.count;
-	task.name = ofs_strdup(task_name(path));
-	task.state = ofs_steal(state);
-	*ret = task;
+		bytes += files.list[i].attr.st_size;
+	json_array_append_new(tasks, json_pack("{s:o, s:s, s:I, s:I}", "name",
+					       ofs_print_string(task_name(dir)), "state", state,
+					       "files", (json_int_t)files.count, "bytes", bytes));
 	return 0;
 }
 
-int ofs_tasks_load(struct ofs_backend *b, struct ofs_error *err, struct ofs_tasks *ret)
+static int tasks_failed(int r, const char *what, const char *name, struct ofs_error *err)
 {
-	OFS_CLEANUP(ofs_files_finish) struct ofs_files dirs = OFS_FILES_INIT;
-	OFS_CLEANUP(ofs_tasks_finish) struct ofs_tasks tasks = OFS_TASKS_INIT;
-	int r = ofs_files_list(b, TASKS_DIR, &dirs);
-
-	for (size_t i = 0; i < dirs.count && r == 0; i++) {
-		struct ofs_task task;
-
-		if (!S_ISDIR(dirs.list[i].attr.st_mode))
-			continue;
-		r = task_load(b, dirs.list[i].path, &task);
-		if (r == 0) {
-			tasks.list = ofs_grow(tasks.list, &tasks.cap, tasks.count + 1,
-					      sizeof(*tasks.list));
-			tasks.list[tasks.count++] = task;
-		} else if (r == -ENOENT) {
-			r = 0;
-		}
-	}
-	if (r == -ENODATA || r == -EOPNOTSUPP)
+	if (r == -ENODATA || r == -EOPNOTSUPP || r == -EINVAL)
 		return ofs_error_set(err, -r,
 				     "the daemon is older than this tool and knows no states of "
 				     "tasks: mount the tree again");
-	if (r < 0)
-		return ofs_error_set(err, -r, "cannot look at the tasks: %s", ofs_report_errno(-r));
+	return ofs_error_set(err, -r, "cannot %s '%s': %s", what, name, ofs_report_errno(-r));
+}
+
+int ofs_tasks_load(struct ofs_backend *b, struct ofs_error *err, json_t **ret)
+{
+	OFS_CLEANUP(ofs_files_finish) struct ofs_files dirs = OFS_FILES_INIT;
+	json_t *tasks = json_array();
+	int r = ofs_files_list(b, TASKS_DIR, &dirs);
+
+	for (size_t i = 0; i < dirs.count && r == 0; i++) {
+		if (S_ISDIR(dirs.list[i].attr.st_mode))
+			r = task_load(b, &dirs.list[i], tasks);
+		if (r == -ENOENT)
+			r = 0;
+	}
+	if (r < 0) {
+		json_decref(tasks);
+		return tasks_failed(r, "look at", TASKS_DIR, err);
+	}
 	*ret = tasks;
-	tasks = (struct ofs_tasks)OFS_TASKS_INIT;
 	return 0;
 }
 
@@ -91,27 +79,24 @@ int ofs_tasks_load(struct ofs_backend *b, struct ofs_error *err, struct ofs_task
 static int task_unknown(struct ofs_backend *b, const char *name, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_files_finish) struct ofs_files dirs = OFS_FILES_INIT;
-	char names[320] = "", more[40] = "";
-	size_t used = 0, count = 0, named = 0;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf names = OFS_BUF_INIT;
+	size_t count = 0, named = 0;
 
 	ofs_files_list(b, TASKS_DIR, &dirs);
 	for (size_t i = 0; i < dirs.count; i++) {
-		const char *each = task_name(dirs.list[i].path);
-		size_t len = strlen(each);
+		const char *each = task_name(&dirs.list[i]);
 
-		if (!S_ISDIR(dirs.list[i].attr.st_mode))
+		if (!S_ISDIR(dirs.list[i].attr.st_mode) || count++ != named ||
+		    named == TASKS_NAMED || names.len + strlen(each) > TASKS_NAMED_BYTES)
 			continue;
-		if (count++ != named || named == TASKS_NAMED || used + len + 3 > sizeof(names))
-			continue;
-		used += (size_t)sprintf(names + used, "%s%s", named ? ", " : "", each);
-		named++;
+		ofs_buf_printf(&names, "%s%s", named++ ? ", " : "", each);
 	}
 	if (!count)
 		return ofs_error_set(err, ENOENT, "there is no task '%s', nor any other", name);
 	if (named < count)
-		snprintf(more, sizeof(more), "%s%zu more", named ? ", and " : "", count - named);
-	return ofs_error_set(err, ENOENT, "there is no task '%s'; there are: %s%s", name, names,
-			     more);
+		ofs_buf_printf(&names, "%s%zu more", named ? ", and " : "", count - named);
+	return ofs_error_set(err, ENOENT, "there is no task '%s'; there are: %.*s", name,
+			     (int)names.len, (const char *)names.data);
 }
 
 int ofs_task_check(struct ofs_backend *b, const char *name, struct ofs_error *err)
@@ -137,12 +122,5 @@ int ofs_tasks_set_state(struct ofs_backend *b, const char *name, const char *sta
 	OFS_FREE char *path = ofs_task_path(name);
 	int r = ofs_backend_set_attribute(b, path, "state", state);
 
-	if (r == -EOPNOTSUPP || r == -EINVAL)
-		return ofs_error_set(err, -r,
-				     "the daemon is older than this tool and knows no states of "
-				     "tasks: mount the tree again");
-	if (r < 0)
-		return ofs_error_set(err, -r, "cannot set the state of the task '%s': %s", name,
-				     ofs_report_errno(-r));
-	return 0;
+	return r < 0 ? tasks_failed(r, "set the state of the task", name, err) : 0;
 }

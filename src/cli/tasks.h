@@ -1,44 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* The tasks of a tree: the directories in tasks/. */
+/* The tasks of a tree: the directories in tasks/. Calls return 0, or -errno with `err` set. */
 #ifndef OFS_CLI_TASKS_H
 #define OFS_CLI_TASKS_H
 
-#include <stdint.h>
+#include <jansson.h>
 
 #include <offloadfs/error.h>
 
 #include "client/backend.h"
 
-struct ofs_task {
-	char *name;
-	char *state; /* "live" or "done" */
-	uint64_t files;
-	uint64_t bytes; /* their sizes */
-};
-
-struct ofs_tasks {
-	struct ofs_task *list; /* in the order of their names */
-	size_t count;
-	size_t cap;
-};
-
-#define OFS_TASKS_INIT     \
-	{                  \
-		NULL, 0, 0 \
-	}
-
-void ofs_tasks_finish(struct ofs_tasks *t);
-
-/* Looks at all of them; 0 or -errno with the reason in `err`. */
-int ofs_tasks_load(struct ofs_backend *b, struct ofs_error *err, struct ofs_tasks *ret);
+/* Looks at all of them: an array of name, state ("live" or "done"), files and bytes. */
+int ofs_tasks_load(struct ofs_backend *b, struct ofs_error *err, json_t **ret);
 
 /* Allocated: the directory of a task. */
 char *ofs_task_path(const char *name);
 
-/* 0; -ENOENT: there is no such task, and `err` names those there are; or -errno. */
+/* -ENOENT: there is no such task, and `err` names those there are. */
 int ofs_task_check(struct ofs_backend *b, const char *name, struct ofs_error *err);
 
-/* Sets "live" or "done"; 0 or -errno with the reason in `err`. */
 int ofs_tasks_set_state(struct ofs_backend *b, const char *name, const char *state,
 			struct ofs_error *err);
 

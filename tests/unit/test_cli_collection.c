@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Collections of a tree that says what the test has laid down. */
+/* Collections, as a job, of a tree that says what the test has laid down. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <signal.h>
@@ -36,6 +36,7 @@ static const char *answers[8]; /* to one question after the other; the last one 
 static size_t asked;
 static char commands[256];
 static int busy; /* how often the attribute cannot be set */
+static bool raises; /* a signal, as the attribute is set */
 static int refuses; /* errno of setting it */
 
 static int fake_setxattr(struct ofs_backend *b, const char *path, const char *name,
@@ -48,6 +49,9 @@ static int fake_setxattr(struct ofs_backend *b, const char *path, const char *na
 		return -refuses;
 	if (busy && busy--)
 		return -EBUSY;
+	if (raises)
+		raise(SIGTERM);
+	raises = false;
 	snprintf(commands + strlen(commands), sizeof(commands) - strlen(commands), "%.*s;",
 		 (int)size, (const char *)value);
 	return 0;
@@ -79,8 +83,8 @@ static const struct ofs_backend_ops fake_ops = { .setxattr = fake_setxattr,
 						 .getxattr = fake_getxattr };
 static struct ofs_backend fake = { .ops = &fake_ops };
 static char place[] = "/s";
-static struct ofs_target target = { .store = place };
-static struct ofs_collection collection;
+static struct ofs_access access_ = { .target.store = place, .backend = &fake };
+static struct ofs_job job;
 static struct ofs_error err;
 static json_t *got;
 static char *text;
@@ -94,84 +98,80 @@ static int take(void *arg, json_t *item)
 static void begin(void)
 {
 	got = json_array();
-	ofs_collection_init(&collection, &target, &fake, take, &got);
+	job = (struct ofs_job){ .access = &access_, .item = take, .arg = &got };
 }
 
 static void finish(void)
 {
-	ofs_collection_finish(&collection);
+	ofs_job_finish(&job);
 	json_decref(got);
 	free(text);
 }
 
 TestSuite(cli_collection, .init = begin, .fini = finish);
 
-static const char *summary(void)
+static const char *summary(bool dry_run)
 {
 	size_t size;
 	FILE *out;
 
 	free(text);
 	out = open_memstream(&text, &size);
-	ofs_collection_print_summary(&collection, out);
+	ofs_collection_print_summary(&job, dry_run, out);
 	fclose(out);
 	return text;
 }
 
-static const char *line(size_t i)
+static const char *line(size_t i, bool dry_run)
 {
 	size_t size;
 	FILE *out;
 
 	free(text);
 	out = open_memstream(&text, &size);
-	ofs_collection_print_item(&collection, json_array_get(got, i), out);
+	ofs_collection_print_item(json_array_get(got, i), dry_run, out);
 	fclose(out);
 	return text;
 }
 
 Test(cli_collection, a_run)
 {
-	json_t *json;
-
 	answers[0] = RUNNING;
 	answers[1] = RUNNING;
 	answers[2] = DONE;
-	cr_assert_eq(ofs_collection_run(&collection, false, NULL, &err), 0, "%s", err.text);
+	cr_assert_eq(ofs_collection_run(&job, false, NULL, &err), 0, "%s", err.text);
 	cr_expect_str_eq(commands, "run;");
 	cr_assert_eq(json_array_size(got), 3);
-	cr_expect_str_eq(line(0),
+	cr_expect_str_eq(line(0, false),
 			 "removed cache/shell/x (4.2 KB): unused for 41m, its time is 30m\n");
-	cr_expect_str_eq(line(2), "kept cache/shell/z (5 bytes): goes if it is not used\n");
-	cr_expect_str_eq(summary(), "offload: 2 files removed, 4.3 KB, 1.5 KB of disk freed; "
-				    "1 on probation, 3 kept; the next file can go at "
-				    "2026-11-22T12:00:00Z\n");
-	json = ofs_collection_json(&collection, got);
-	cr_expect_eq(json_array_size(json_object_get(json, "items")), 3);
-	cr_expect_eq(json_integer_value(json_object_get(json, "removed")), 2);
-	cr_expect_null(json_object_get(json, "total"));
-	json_decref(json);
+	cr_expect_str_eq(line(2, false), "kept cache/shell/z (5 bytes): goes if it is not used\n");
+	cr_expect_str_eq(summary(false), "offload: 2 files removed, 4.3 KB, 1.5 KB of disk freed; "
+					 "1 on probation, 3 kept; the next file can go at "
+					 "2026-11-22T12:00:00Z\n");
+	cr_expect_eq(ofs_job_number(&job, "removed"), 2);
 }
 
 Test(cli_collection, a_dry_run)
 {
 	answers[0] = DONE;
-	cr_assert_eq(ofs_collection_run(&collection, true, NULL, &err), 0);
+	cr_assert_eq(ofs_collection_run(&job, true, NULL, &err), 0);
 	cr_expect_str_eq(commands, "dry-run;");
-	cr_expect_str_eq(line(1), "would remove cache/shell/y (96 bytes): unused for 41m, its time "
-				  "is 30m\n");
-	cr_expect_str_eq(line(2), "would keep cache/shell/z (5 bytes): goes if it is not used\n");
-	cr_expect(strstr(summary(), "2 files would be removed, 4.3 KB; 1 on probation"));
+	cr_expect_str_eq(line(1, true),
+			 "would remove cache/shell/y (96 bytes): unused for 41m, its time "
+			 "is 30m\n");
+	cr_expect_str_eq(line(2, true),
+			 "would keep cache/shell/z (5 bytes): goes if it is not used\n");
+	cr_expect(strstr(summary(true), "2 files would be removed, 4.3 KB; 1 on probation"));
 }
 
 Test(cli_collection, a_task_ends_only_in_a_dry_run)
 {
 	answers[0] = NOTHING;
-	cr_assert_eq(ofs_collection_run(&collection, true, "my task", &err), 0);
+	cr_assert_eq(ofs_collection_run(&job, true, "my task", &err), 0);
 	cr_expect_str_eq(commands, "dry-run task my task;");
-	cr_expect_str_eq(summary(), "offload: nothing to remove\n");
+	cr_expect_str_eq(summary(true), "offload: nothing to remove\n");
 	commands[0] = '\0';
-	cr_assert_eq(ofs_collection_run(&collection, false, "my task", &err), 0);
+	cr_assert_eq(ofs_collection_run(&job, false, "my task", &err), 0);
 	cr_expect_str_eq(commands, "run;");
 }
 
@@ -180,7 +180,7 @@ Test(cli_collection, waits_for_another_one)
 	busy = 3;
 	answers[0] = RUNNING;
 	answers[1] = NOTHING;
-	cr_assert_eq(ofs_collection_run(&collection, false, NULL, &err), 0, "%s", err.text);
+	cr_assert_eq(ofs_collection_run(&job, false, NULL, &err), 0, "%s", err.text);
 	cr_expect_str_eq(commands, "run;");
 }
 
@@ -189,18 +189,17 @@ Test(cli_collection, a_signal_stops_it)
 	answers[0] = RUNNING;
 	answers[1] = RUNNING;
 	answers[2] = STOPPED;
-	ofs_job_catch_signals();
-	raise(SIGTERM);
-	cr_assert_eq(ofs_collection_run(&collection, false, NULL, &err), -EINTR);
+	raises = true;
+	cr_assert_eq(ofs_collection_run(&job, false, NULL, &err), -EINTR);
 	cr_expect_str_eq(commands, "run;stop;");
-	cr_expect(collection.job.stopping);
-	cr_expect_eq(ofs_job_signal(), SIGTERM);
-	cr_expect_str_eq(summary(), "offload: stopped: 1 file removed, 96 bytes\n");
+	cr_expect(job.stopping);
+	cr_expect_eq(ofs_job_exit_code(), 128 + SIGTERM);
+	cr_expect_str_eq(summary(false), "offload: stopped: 1 file removed, 96 bytes\n");
 }
 
 static void expect_failure(int code, const char *words)
 {
-	cr_expect_eq(ofs_collection_run(&collection, false, NULL, &err), -code);
+	cr_expect_eq(ofs_collection_run(&job, false, NULL, &err), -code);
 	cr_expect(strstr(err.text, words), "no '%s' in: %s", words, err.text);
 }
 
@@ -227,15 +226,15 @@ Test(cli_collection, failures_are_told)
 Test(cli_collection, what_is_not_remembered_is_counted)
 {
 	answers[0] = STATUS("done", "\"removed\":10,\"removed_bytes\":10,\"items\":10");
-	cr_assert_eq(ofs_collection_run(&collection, false, NULL, &err), 0);
+	cr_assert_eq(ofs_collection_run(&job, false, NULL, &err), 0);
 	cr_expect_eq(json_array_size(got), 3);
-	cr_expect_str_eq(summary(), "offload: 7 more files not listed\n"
-				    "offload: 10 files removed, 10 bytes\n");
+	cr_expect_str_eq(summary(false), "offload: 7 more files not listed\n"
+					 "offload: 10 files removed, 10 bytes\n");
 }
 
 Test(cli_collection, odd_names_stay_on_their_line)
 {
 	json_array_append_new(got, json_pack("{s:s, s:i, s:s, s:s}", "path", "cache/a\nb\x1b[31m",
 					     "size", 1, "action", "remove", "why", "x\ny"));
-	cr_expect_str_eq(line(0), "removed cache/a^Jb (1 byte): x^Jy\n");
+	cr_expect_str_eq(line(0, false), "removed cache/a^Jb (1 byte): x^Jy\n");
 }
