@@ -18,6 +18,7 @@
 
 #include <offloadfs/config.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 #include "base/util.h"
 #include "context/settings.h"
@@ -30,89 +31,70 @@
 #include "journal/segment.h"
 #include "store/owner.h"
 
+#define OTHER_VERSION "\n-> use the version of offloadfs that made the store"
 #define MIB (UINT64_C(1) << 20)
 #define SPACE_LITTLE (1024 * MIB)
 /* The engine's reserve and a checkpoint or two. */
 #define SPACE_TOO_LITTLE (32 * MIB)
 
 struct store {
-	struct ofs_findings *findings;
+	struct ofs_findings *f;
 	const char *path;
 	char *word; /* the path as a word of a shell's command line */
 	int dirfd; /* -1: it cannot be looked into */
 	bool held; /* somebody has it open */
 };
 
-static void store_finish(struct store *s)
-{
-	free(s->word);
-	ofs_io_close(&s->dirfd);
-}
-
 /* ---- the directory */
 
-static const char *store_user(uid_t uid, char ret[64])
+static void check_owner(struct store *s, uid_t uid)
 {
 	struct passwd *user = getpwuid(uid);
+	OFS_FREE char *owner = user ? ofs_strdup(user->pw_name) : ofs_format("user %u", uid);
 
-	if (user)
-		snprintf(ret, 64, "%s", user->pw_name);
-	else
-		snprintf(ret, 64, "user %u", (unsigned int)uid);
-	return ret;
+	if (uid != geteuid())
+		ofs_found(s->f, geteuid() == 0 ? OFS_WARNING : OFS_PROBLEM, "owner",
+			  "the store belongs to %s\n"
+			  "-> run this as %s: what others write there its owner cannot read",
+			  owner, owner);
 }
 
-static void check_owner(struct store *s, const struct stat *st)
-{
-	char owner[64];
-
-	if (st->st_uid == geteuid())
-		return;
-	store_user(st->st_uid, owner);
-	ofs_findings_add(s->findings, geteuid() == 0 ? OFS_STATE_WARNING : OFS_STATE_PROBLEM,
-			 "owner", "the store belongs to %s", owner);
-	ofs_findings_advise(s->findings,
-			    "run this as %s: what others write there its owner "
-			    "cannot read",
-			    owner);
-}
-
-/* Whether there is a directory to look into. */
+/* False when there is no directory to look into. */
 static bool check_directory(struct store *s)
 {
 	struct stat st;
+	int denied;
 
 	if (stat(s->path, &st) < 0 && errno == ENOENT) {
-		ofs_findings_add(s->findings, OFS_STATE_NOTE, "store", "%s is not made yet",
-				 s->path);
-		ofs_findings_advise(s->findings, "offload up, put and run make it");
+		ofs_found(s->f, OFS_NOTE, "store",
+			  "%s is not made yet\n-> offload up, put and run make it", s->path);
 		return false;
 	}
 	s->dirfd = ofs_io_open(AT_FDCWD, s->path, O_RDONLY | O_DIRECTORY, 0);
 	if (s->dirfd < 0 || fstat(s->dirfd, &st) < 0) {
-		ofs_findings_add(s->findings, OFS_STATE_PROBLEM, "store", "%s cannot be opened: %s",
-				 s->path, strerror(-s->dirfd));
-		ofs_findings_advise(s->findings, "name a store of your own with --store, or give "
-						 "yourself rights to this one");
+		ofs_found(s->f, OFS_PROBLEM, "store",
+			  "%s cannot be opened: %s\n"
+			  "-> name a store of your own with --store, or give yourself rights to "
+			  "this one",
+			  s->path, strerror(-s->dirfd));
 		return false;
 	}
-	if (st.st_mode & 077) {
-		ofs_findings_add(s->findings, OFS_STATE_PROBLEM, "store",
-				 "%s has mode %04o: others can look into it", s->path,
-				 (unsigned int)st.st_mode & 07777);
-		ofs_findings_advise(s->findings, "chmod 700 %s", s->word);
-	} else if (faccessat(s->dirfd, ".", R_OK | W_OK | X_OK, AT_EACCESS) < 0 && errno == EROFS) {
-		ofs_findings_add(s->findings, OFS_STATE_PROBLEM, "store",
-				 "%s lies on a filesystem mounted read-only", s->path);
-		ofs_findings_advise(s->findings, "mount it rw, or name another store with --store");
-	} else if (faccessat(s->dirfd, ".", R_OK | W_OK | X_OK, AT_EACCESS) < 0) {
-		ofs_findings_add(s->findings, OFS_STATE_PROBLEM, "store",
-				 "%s: you may not write there", s->path);
-		ofs_findings_advise(s->findings, "chmod 700 %s", s->word);
-	} else {
-		ofs_findings_add(s->findings, OFS_STATE_OK, "store", "%s", s->path);
-	}
-	check_owner(s, &st);
+	denied = faccessat(s->dirfd, ".", R_OK | W_OK | X_OK, AT_EACCESS) < 0 ? errno : 0;
+	if (st.st_mode & 077)
+		ofs_found(s->f, OFS_PROBLEM, "store",
+			  "%s has mode %04o: others can look into it\n-> chmod 700 %s", s->path,
+			  (unsigned int)st.st_mode & 07777, s->word);
+	else if (denied == EROFS)
+		ofs_found(s->f, OFS_PROBLEM, "store",
+			  "%s lies on a filesystem mounted read-only\n"
+			  "-> mount it rw, or name another store with --store",
+			  s->path);
+	else if (denied)
+		ofs_found(s->f, OFS_PROBLEM, "store",
+			  "%s: you may not write there\n-> chmod 700 %s", s->path, s->word);
+	else
+		ofs_found(s->f, OFS_FINE, "store", "%s", s->path);
+	check_owner(s, st.st_uid);
 	return true;
 }
 
@@ -124,43 +106,36 @@ static void tell_owner(struct store *s)
 	struct ofs_owner owner;
 
 	ofs_owner_read(s->dirfd, &owner);
-	if (!owner.pid) {
-		ofs_findings_add(s->findings, OFS_STATE_OK, "lock", "in use");
-	} else if (strcmp(owner.mountpoint, "-") == 0) {
-		ofs_findings_add(s->findings, OFS_STATE_OK, "lock",
-				 "in use by process %ld, not mounted", owner.pid);
-	} else if (ofs_mounts_read(NULL, &mounts) == 0 &&
-		   ofs_mounts_at(&mounts, owner.mountpoint)) {
-		ofs_findings_add(s->findings, OFS_STATE_OK, "lock",
-				 "in use by process %ld, mounted at %s", owner.pid,
-				 owner.mountpoint);
-	} else {
-		ofs_findings_add(
-			s->findings, OFS_STATE_WARNING, "lock",
-			"in use by process %ld, whose mount at %s is not to be seen from here",
+	if (!owner.pid)
+		ofs_found(s->f, OFS_FINE, "lock", "in use");
+	else if (strcmp(owner.mountpoint, "-") == 0)
+		ofs_found(s->f, OFS_FINE, "lock", "in use by process %ld, not mounted", owner.pid);
+	else if (ofs_mounts_read(NULL, &mounts) == 0 && ofs_mounts_at(&mounts, owner.mountpoint))
+		ofs_found(s->f, OFS_FINE, "lock", "in use by process %ld, mounted at %s", owner.pid,
+			  owner.mountpoint);
+	else
+		ofs_found(
+			s->f, OFS_WARNING, "lock",
+			"in use by process %ld, whose mount at %s is not to be seen from here\n"
+			"-> wait until it has closed the store, or look in the other container or "
+			"mount namespace that has the mount",
 			owner.pid, owner.mountpoint);
-		ofs_findings_advise(s->findings,
-				    "wait until it has closed the store, or look in the other "
-				    "container or mount namespace that has the mount");
-	}
 }
 
 static void check_lock(struct store *s)
 {
 	OFS_CLOSE int fd = ofs_io_open(s->dirfd, "lock", O_RDONLY, 0);
 
-	if (fd == -ENOENT) {
-		ofs_findings_add(s->findings, OFS_STATE_OK, "lock", "nobody has the store open");
-	} else if (fd < 0) {
-		ofs_findings_add(s->findings, OFS_STATE_PROBLEM, "lock",
-				 "the lock cannot be opened: %s", strerror(-fd));
-		ofs_findings_advise(s->findings, "chmod 600 %s/lock", s->word);
-	} else if (flock(fd, LOCK_SH | LOCK_NB) < 0) {
+	if (fd < 0 && fd != -ENOENT) {
+		ofs_found(s->f, OFS_PROBLEM, "lock",
+			  "the lock cannot be opened: %s\n-> chmod 600 %s/lock", strerror(-fd),
+			  s->word);
+	} else if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0) {
 		/* Shared, and gone when the file is closed: an owner that starts now waits for it. */
 		s->held = true;
 		tell_owner(s);
 	} else {
-		ofs_findings_add(s->findings, OFS_STATE_OK, "lock", "nobody has the store open");
+		ofs_found(s->f, OFS_FINE, "lock", "nobody has the store open");
 	}
 }
 
@@ -173,24 +148,23 @@ static int note_any(void *arg, const char *name)
 	return 1;
 }
 
-/* No index: has it never been made, or did it get lost? */
+/* No index: either it has never been made, or it was lost. */
 static void check_missing_index(struct store *s)
 {
 	bool content = false;
 
 	ofs_io_list(s->dirfd, "journal", note_any, &content);
 	ofs_io_list(s->dirfd, "packs", note_any, &content);
-	if (!content) {
-		ofs_findings_add(s->findings, OFS_STATE_NOTE, "format", "nothing is stored yet");
-		ofs_findings_advise(s->findings, "offload up, put and run begin it");
-		return;
-	}
-	ofs_findings_add(s->findings, OFS_STATE_PROBLEM, "format",
-			 "index.db is missing, but the store has content");
-	ofs_findings_advise(s->findings, "put index.db back from a backup");
+	if (content)
+		ofs_found(s->f, OFS_PROBLEM, "format",
+			  "index.db is missing, but the store has content\n"
+			  "-> put index.db back from a backup");
+	else
+		ofs_found(s->f, OFS_NOTE, "format",
+			  "nothing is stored yet\n-> offload up, put and run begin it");
 }
 
-/* The head of the database file: where SQLite keeps what `PRAGMA` gives by these names. */
+/* The head of a database file: where SQLite keeps what `PRAGMA` gives by these names. */
 struct head {
 	uint8_t magic[16];
 	uint8_t rest[44];
@@ -199,60 +173,51 @@ struct head {
 	uint32_t application_id;
 };
 
-/* A database that was just made may have all but its first bytes in its log still. */
-static bool is_begun(const struct store *s, const char *log)
+/*
+ * Reads it. True for a database with that application_id; one that was just made has 0, and may have
+ * all but its first bytes in its log still.
+ */
+static bool read_head(const struct store *s, int fd, const char *log, uint32_t application,
+		      struct head *ret)
 {
 	struct stat st;
 
-	return fstatat(s->dirfd, log, &st, 0) == 0 && st.st_size > 0;
-}
-
-/* Whether it is the head of a database with that application_id. */
-static bool is_database(const struct head *h, uint32_t application)
-{
-	return memcmp(h->magic, "SQLite format 3", sizeof(h->magic)) == 0 &&
-	       be32toh(h->application_id) == application;
+	*ret = (struct head){ 0 };
+	ofs_io_pread(fd, ret, sizeof(*ret), 0);
+	ret->application_id = be32toh(ret->application_id);
+	ret->user_version = be32toh(ret->user_version);
+	if (memcmp(ret->magic, "SQLite format 3", sizeof(ret->magic)) != 0)
+		return false;
+	return ret->application_id == application ||
+	       (ret->application_id == 0 && fstatat(s->dirfd, log, &st, 0) == 0 && st.st_size > 0);
 }
 
 static void check_format(struct store *s)
 {
 	OFS_CLOSE int fd = ofs_io_open(s->dirfd, "index.db", O_RDONLY, 0);
-	uint32_t application, format;
-	struct head h = { 0 };
+	struct head h;
 
-	if (fd == -ENOENT) {
+	if (fd == -ENOENT)
 		check_missing_index(s);
-		return;
-	}
-	if (fd < 0) {
-		ofs_findings_add(s->findings, OFS_STATE_PROBLEM, "format",
-				 "index.db cannot be opened: %s", strerror(-fd));
-		ofs_findings_advise(s->findings, "chmod 600 %s/index.db", s->word);
-		return;
-	}
-	ofs_io_pread(fd, &h, sizeof(h), 0);
-	application = be32toh(h.application_id);
-	format = be32toh(h.user_version);
-	if (!is_database(&h, OFS_INDEX_APPLICATION) &&
-	    !(is_database(&h, 0) && is_begun(s, "index.db-wal"))) {
-		ofs_findings_add(s->findings, OFS_STATE_PROBLEM, "format",
-				 "index.db is damaged, or no index of offloadfs");
-		ofs_findings_advise(s->findings, "put index.db back from a backup");
-	} else if (application == 0) {
-		ofs_findings_add(s->findings, OFS_STATE_OK, "format", "the index is being made");
-	} else if (format < OFS_INDEX_FORMAT_OLD || format > OFS_INDEX_FORMAT) {
-		ofs_findings_add(s->findings, OFS_STATE_PROBLEM, "format",
-				 "%u, and offloadfs " OFS_VERSION " understands %d to %d", format,
-				 OFS_INDEX_FORMAT_OLD, OFS_INDEX_FORMAT);
-		ofs_findings_advise(s->findings,
-				    "use the version of offloadfs that made the store");
-	} else if (format != OFS_INDEX_FORMAT) {
-		ofs_findings_add(s->findings, OFS_STATE_OK, "format",
-				 "%u, to become %d when it is next opened", format,
-				 OFS_INDEX_FORMAT);
-	} else {
-		ofs_findings_add(s->findings, OFS_STATE_OK, "format", "%u", format);
-	}
+	else if (fd < 0)
+		ofs_found(s->f, OFS_PROBLEM, "format",
+			  "index.db cannot be opened: %s\n-> chmod 600 %s/index.db", strerror(-fd),
+			  s->word);
+	else if (!read_head(s, fd, "index.db-wal", OFS_INDEX_APPLICATION, &h))
+		ofs_found(s->f, OFS_PROBLEM, "format",
+			  "index.db is damaged, or no index of offloadfs\n"
+			  "-> put index.db back from a backup");
+	else if (h.application_id == 0)
+		ofs_found(s->f, OFS_FINE, "format", "the index is being made");
+	else if (h.user_version < OFS_INDEX_FORMAT_OLD || h.user_version > OFS_INDEX_FORMAT)
+		ofs_found(s->f, OFS_PROBLEM, "format",
+			  "%u, and offloadfs " OFS_VERSION " understands %d to %d" OTHER_VERSION,
+			  h.user_version, OFS_INDEX_FORMAT_OLD, OFS_INDEX_FORMAT);
+	else if (h.user_version != OFS_INDEX_FORMAT)
+		ofs_found(s->f, OFS_FINE, "format", "%u, to become %d when it is next opened",
+			  h.user_version, OFS_INDEX_FORMAT);
+	else
+		ofs_found(s->f, OFS_FINE, "format", "%u", h.user_version);
 }
 
 /* ---- the configuration */
@@ -263,12 +228,11 @@ static void check_context(struct store *s)
 	struct ofs_error err;
 
 	ofs_settings_init(&settings);
-	if (ofs_settings_load_store(&settings, s->path, &err) < 0) {
-		ofs_findings_add(s->findings, OFS_STATE_PROBLEM, "context", "%s", err.text);
-		ofs_findings_advise(s->findings, "correct or remove it: offload(1) lists the keys");
-	} else if (faccessat(s->dirfd, "context.ini", F_OK, 0) == 0) {
-		ofs_findings_add(s->findings, OFS_STATE_OK, "context", "context.ini is valid");
-	}
+	if (ofs_settings_load_store(&settings, s->path, &err) < 0)
+		ofs_found(s->f, OFS_PROBLEM, "context",
+			  "%s\n-> correct or remove it: offload(1) lists the keys", err.text);
+	else if (faccessat(s->dirfd, "context.ini", F_OK, 0) == 0)
+		ofs_found(s->f, OFS_FINE, "context", "context.ini is valid");
 }
 
 /* Returns how large the journal may become. */
@@ -278,16 +242,16 @@ static uint64_t check_config(struct store *s)
 	struct ofs_error err;
 	uint64_t journal_max;
 
-	if (ofs_config_load_store(config, s->path, &err) < 0) {
-		ofs_findings_add(s->findings, OFS_STATE_PROBLEM, "config", "%s", err.text);
-		ofs_findings_advise(s->findings, "correct or remove it: nothing can open the store "
-						 "before; offloadfs --help lists the keys");
-	} else {
-		ofs_findings_add(s->findings, OFS_STATE_OK, "config", "%s",
-				 faccessat(s->dirfd, "config.ini", F_OK, 0) == 0
-					 ? "config.ini is valid"
-					 : "no config.ini: all defaults");
-	}
+	if (ofs_config_load_store(config, s->path, &err) < 0)
+		ofs_found(s->f, OFS_PROBLEM, "config",
+			  "%s\n-> correct or remove it: nothing can open the store before; "
+			  "offloadfs --help lists the keys",
+			  err.text);
+	else
+		ofs_found(s->f, OFS_FINE, "config", "%s",
+			  faccessat(s->dirfd, "config.ini", F_OK, 0) == 0
+				  ? "config.ini is valid"
+				  : "no config.ini: all defaults");
 	journal_max = ofs_config_get(config, "journal_max") * MIB;
 	ofs_config_destroy(config);
 	return journal_max;
@@ -295,105 +259,87 @@ static uint64_t check_config(struct store *s)
 
 /* ---- where it lies */
 
-static const char *size_text(uint64_t bytes, char ret[32])
+struct size {
+	char text[32];
+};
+
+static struct size size_of(uint64_t bytes)
 {
 	double mb = (double)bytes / 1e6;
+	struct size s;
 
-	snprintf(ret, 32, mb < 1000 ? "%.1f MB" : "%.1f GB", mb < 1000 ? mb : mb / 1000);
-	return ret;
+	snprintf(s.text, sizeof(s.text), mb < 1000 ? "%.1f MB" : "%.1f GB",
+		 mb < 1000 ? mb : mb / 1000);
+	return s;
 }
 
 static void check_space(struct store *s)
 {
 	struct statvfs fs;
 	uint64_t available;
-	char size[32];
 
 	if (fstatvfs(s->dirfd, &fs) < 0)
 		return;
 	available = (uint64_t)fs.f_bavail * fs.f_frsize;
-	if (fs.f_files && !fs.f_favail) {
-		ofs_findings_add(s->findings, OFS_STATE_PROBLEM, "space",
-				 "no inode is free on its filesystem");
-		ofs_findings_advise(s->findings, "remove files there");
-		return;
-	}
-	ofs_findings_add(s->findings,
-			 available < SPACE_TOO_LITTLE ? OFS_STATE_PROBLEM
-			 : available < SPACE_LITTLE   ? OFS_STATE_WARNING
-						      : OFS_STATE_OK,
-			 "space", "%s free", size_text(available, size));
-	if (available < SPACE_LITTLE)
-		ofs_findings_advise(s->findings, "make room on its filesystem, by removing files "
-						 "from the tree, too");
+	if (fs.f_files && !fs.f_favail)
+		ofs_found(s->f, OFS_PROBLEM, "space",
+			  "no inode is free on its filesystem\n-> remove files there");
+	else if (available < SPACE_LITTLE)
+		ofs_found(s->f, available < SPACE_TOO_LITTLE ? OFS_PROBLEM : OFS_WARNING, "space",
+			  "%s free\n-> make room on its filesystem, by removing files from the "
+			  "tree, too",
+			  size_of(available).text);
+	else
+		ofs_found(s->f, OFS_FINE, "space", "%s free", size_of(available).text);
 }
 
-enum kind {
-	KIND_DISK,
-	KIND_MEMORY,
-	KIND_REMOTE,
-	KIND_LAYER,
-	KIND_FUSE,
-	KIND_FAT
-};
+#define IN_MEMORY "in memory: gone after a restart of the machine"
+#define REMOTE "not of this machine: locks and fsync may not hold"
+#define IN_FAT "without owners and modes: others can read what is stored"
 
 static const struct {
 	uint32_t magic;
 	const char *name;
-	enum kind kind;
+	const char *doubt; /* NULL: none */
 } filesystems[] = {
-	{ EXT4_SUPER_MAGIC, "ext4", KIND_DISK },
-	{ XFS_SUPER_MAGIC, "XFS", KIND_DISK },
-	{ BTRFS_SUPER_MAGIC, "Btrfs", KIND_DISK },
-	{ F2FS_SUPER_MAGIC, "F2FS", KIND_DISK },
-	{ 0x2fc12fc1, "ZFS", KIND_DISK },
-	{ 0xca451a4e, "bcachefs", KIND_DISK },
-	{ TMPFS_MAGIC, "tmpfs", KIND_MEMORY },
-	{ RAMFS_MAGIC, "ramfs", KIND_MEMORY },
-	{ NFS_SUPER_MAGIC, "NFS", KIND_REMOTE },
-	{ SMB_SUPER_MAGIC, "SMB", KIND_REMOTE },
-	{ CIFS_SUPER_MAGIC, "SMB", KIND_REMOTE },
-	{ SMB2_SUPER_MAGIC, "SMB", KIND_REMOTE },
-	{ V9FS_MAGIC, "9p", KIND_REMOTE },
-	{ CEPH_SUPER_MAGIC, "Ceph", KIND_REMOTE },
-	{ AFS_SUPER_MAGIC, "AFS", KIND_REMOTE },
-	{ AFS_FS_MAGIC, "AFS", KIND_REMOTE },
-	{ CODA_SUPER_MAGIC, "Coda", KIND_REMOTE },
-	{ OVERLAYFS_SUPER_MAGIC, "overlayfs", KIND_LAYER },
-	{ FUSE_SUPER_MAGIC, "FUSE", KIND_FUSE },
-	{ MSDOS_SUPER_MAGIC, "FAT", KIND_FAT },
-	{ EXFAT_SUPER_MAGIC, "exFAT", KIND_FAT },
+	{ EXT4_SUPER_MAGIC, "ext4", NULL },
+	{ XFS_SUPER_MAGIC, "XFS", NULL },
+	{ BTRFS_SUPER_MAGIC, "Btrfs", NULL },
+	{ F2FS_SUPER_MAGIC, "F2FS", NULL },
+	{ 0x2fc12fc1, "ZFS", NULL },
+	{ TMPFS_MAGIC, "tmpfs", IN_MEMORY },
+	{ RAMFS_MAGIC, "ramfs", IN_MEMORY },
+	{ NFS_SUPER_MAGIC, "NFS", REMOTE },
+	{ SMB_SUPER_MAGIC, "SMB", REMOTE },
+	{ CIFS_SUPER_MAGIC, "SMB", REMOTE },
+	{ SMB2_SUPER_MAGIC, "SMB", REMOTE },
+	{ V9FS_MAGIC, "9p", REMOTE },
+	{ CEPH_SUPER_MAGIC, "Ceph", REMOTE },
+	{ AFS_FS_MAGIC, "AFS", REMOTE },
+	{ OVERLAYFS_SUPER_MAGIC, "overlayfs", "a layer of a container: gone with it" },
+	{ FUSE_SUPER_MAGIC, "FUSE", "a program's: locks and fsync may not hold" },
+	{ MSDOS_SUPER_MAGIC, "FAT", IN_FAT },
+	{ EXFAT_SUPER_MAGIC, "exFAT", IN_FAT },
 };
 
 static void check_filesystem(struct store *s)
 {
-	static const char *const doubts[] = {
-		[KIND_MEMORY] = "in memory: gone after a restart of the machine",
-		[KIND_REMOTE] = "not of this machine: locks and fsync may not hold",
-		[KIND_LAYER] = "a layer of a container: gone with it",
-		[KIND_FUSE] = "a program's: locks and fsync may not hold",
-		[KIND_FAT] = "without owners and modes: others can read what is stored",
-	};
 	struct statfs fs;
+	size_t i = 0;
 
 	if (fstatfs(s->dirfd, &fs) < 0)
 		return;
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(filesystems); i++) {
-		if (filesystems[i].magic != (uint32_t)fs.f_type)
-			continue;
-		if (filesystems[i].kind == KIND_DISK) {
-			ofs_findings_add(s->findings, OFS_STATE_OK, "filesystem", "%s",
-					 filesystems[i].name);
-			return;
-		}
-		ofs_findings_add(s->findings, OFS_STATE_WARNING, "filesystem", "%s, %s",
-				 filesystems[i].name, doubts[filesystems[i].kind]);
-		ofs_findings_advise(s->findings, "keep the store on a local disk: --store DIR, or "
-						 "XDG_DATA_HOME");
-		return;
-	}
-	ofs_findings_add(s->findings, OFS_STATE_OK, "filesystem", "of type 0x%x",
-			 (unsigned int)fs.f_type);
+	while (i < OFS_ARRAY_SIZE(filesystems) && filesystems[i].magic != (uint32_t)fs.f_type)
+		i++;
+	if (i == OFS_ARRAY_SIZE(filesystems))
+		ofs_found(s->f, OFS_FINE, "filesystem", "of type 0x%x", (unsigned int)fs.f_type);
+	else if (filesystems[i].doubt)
+		ofs_found(
+			s->f, OFS_WARNING, "filesystem",
+			"%s, %s\n-> keep the store on a local disk: --store DIR, or XDG_DATA_HOME",
+			filesystems[i].name, filesystems[i].doubt);
+	else
+		ofs_found(s->f, OFS_FINE, "filesystem", "%s", filesystems[i].name);
 }
 
 /* ---- the journal */
@@ -401,8 +347,7 @@ static void check_filesystem(struct store *s)
 struct journal {
 	int dirfd;
 	uint64_t bytes;
-	bool is_foreign; /* a segment has another format than ours: this one */
-	uint32_t foreign;
+	uint32_t foreign; /* the format of a segment that is not ours; 0: none */
 };
 
 /* One may go while it is looked at: that is nothing to tell. */
@@ -419,10 +364,8 @@ static int look_at_segment(void *arg, const char *name)
 	j->bytes += (uint64_t)st.st_blocks * 512;
 	ofs_io_pread(fd, head, sizeof(head), 0);
 	if (ofs_segment_is_sound(head, ofs_get_le64(head + 32), &format) &&
-	    format != OFS_SEGMENT_FORMAT) {
-		j->is_foreign = true;
+	    format != OFS_SEGMENT_FORMAT)
 		j->foreign = format;
-	}
 	return 0;
 }
 
@@ -430,78 +373,65 @@ static void check_journal(struct store *s, uint64_t max)
 {
 	OFS_CLOSE int fd = ofs_io_open(s->dirfd, "journal", O_RDONLY | O_DIRECTORY, 0);
 	struct journal j = { .dirfd = fd };
-	char size[32], limit[32];
+	bool full;
 
 	if (fd < 0)
 		return;
 	ofs_io_list(fd, ".", look_at_segment, &j);
-	if (j.is_foreign) {
-		ofs_findings_add(s->findings, OFS_STATE_PROBLEM, "journal",
-				 "format %u, and offloadfs " OFS_VERSION " understands %u",
-				 j.foreign, OFS_SEGMENT_FORMAT);
-		ofs_findings_advise(s->findings,
-				    "use the version of offloadfs that made the store");
-		return;
-	}
-	ofs_findings_add(s->findings, j.bytes > max ? OFS_STATE_WARNING : OFS_STATE_OK, "journal",
-			 "%s on disk, %s at most: then writers wait", size_text(j.bytes, size),
-			 size_text(max, limit));
-	if (j.bytes > max)
-		ofs_findings_advise(s->findings,
-				    s->held ? "journalctl -t offloadfs: why it is not sealed"
-					    : "offload up seals it");
+	full = j.bytes > max;
+	if (j.foreign)
+		ofs_found(s->f, OFS_PROBLEM, "journal",
+			  "format %u, and offloadfs " OFS_VERSION " understands %u" OTHER_VERSION,
+			  j.foreign, OFS_SEGMENT_FORMAT);
+	else
+		ofs_found(s->f, full ? OFS_WARNING : OFS_FINE, "journal",
+			  "%s on disk, %s at most: then writers wait%s", size_of(j.bytes).text,
+			  size_of(max).text,
+			  !full	    ? ""
+			  : s->held ? "\n-> journalctl -t offloadfs: why it is not sealed"
+				    : "\n-> offload up seals it");
 }
 
 /* ---- the search index */
 
-/* Derived from the rest: nothing that is wrong with it is worse than waiting for another. */
+/* Derived from the rest: it can be built anew whatever happens to it. */
 static void check_search(struct store *s)
 {
 	OFS_CLOSE int fd = ofs_io_open(s->dirfd, "search.db", O_RDONLY | O_NONBLOCK, 0);
-	struct head h = { 0 };
+	struct head h;
 	struct stat st;
-	char size[32];
 
 	if (fd == -ENOENT)
 		return;
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		ofs_findings_add(s->findings, OFS_STATE_WARNING, "search",
-				 "search.db cannot be used: %s",
-				 fd < 0 ? strerror(-fd) : "it is no regular file");
-		ofs_findings_advise(s->findings, "remove it: it is built anew");
-		return;
-	}
-	ofs_io_pread(fd, &h, sizeof(h), 0);
-	if (st.st_size && !is_database(&h, OFS_FTS_APPLICATION) &&
-	    !(is_database(&h, 0) && is_begun(s, "search.db-wal"))) {
-		ofs_findings_add(s->findings, OFS_STATE_NOTE, "search",
-				 "search.db is damaged, or no search index of offloadfs");
-		ofs_findings_advise(s->findings, "nothing: it is built anew when it is next used");
-		return;
-	}
-	ofs_findings_add(s->findings, OFS_STATE_OK, "search", "index of %s",
-			 size_text((uint64_t)st.st_blocks * 512, size));
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		ofs_found(s->f, OFS_WARNING, "search",
+			  "search.db cannot be used: %s\n-> remove it: it is built anew",
+			  fd < 0 ? strerror(-fd) : "it is no regular file");
+	else if (st.st_size && !read_head(s, fd, "search.db-wal", OFS_FTS_APPLICATION, &h))
+		ofs_found(s->f, OFS_NOTE, "search",
+			  "search.db is damaged, or no search index of offloadfs\n"
+			  "-> nothing: it is built anew when it is next used");
+	else
+		ofs_found(s->f, OFS_FINE, "search", "index of %s",
+			  size_of((uint64_t)st.st_blocks * 512).text);
 }
 
 void ofs_check_store(struct ofs_findings *f, const char *store)
 {
-	OFS_CLEANUP(store_finish)
-	struct store s = {
-		.findings = f,
-		.path = store,
-		.word = ofs_text_command((const char *const[]){ store, NULL }),
-		.dirfd = -1,
-	};
-	uint64_t journal_max;
+	OFS_FREE char *word = ofs_text_command((const char *const[]){ store, NULL });
+	struct store s = { .f = f, .path = store, .word = word, .dirfd = -1 };
 
-	if (!check_directory(&s))
-		return;
-	check_lock(&s);
-	check_format(&s);
-	journal_max = check_config(&s);
-	check_context(&s);
-	check_space(&s);
-	check_filesystem(&s);
-	check_journal(&s, journal_max);
-	check_search(&s);
+	if (check_directory(&s)) {
+		uint64_t journal_max;
+
+		check_lock(&s);
+		check_format(&s);
+		journal_max = check_config(&s);
+		check_context(&s);
+		check_space(&s);
+		check_filesystem(&s);
+		check_journal(&s, journal_max);
+		check_search(&s);
+	}
+	ofs_io_close(&s.dirfd);
 }

@@ -1,25 +1,63 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The checks of `offload doctor`. Each adds its findings and changes nothing; none waits for a
- * daemon that does not answer.
- */
+/* `offload doctor`: its checks, what they find, and probes of what may never answer. */
 #ifndef OFS_CLI_CHECKS_H
 #define OFS_CLI_CHECKS_H
 
+#include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
 
-#include "cli/findings.h"
+enum ofs_state {
+	OFS_FINE,
+	OFS_NOTE, /* works, and could be better or is not there yet */
+	OFS_WARNING, /* works, and may cost something one day */
+	OFS_PROBLEM, /* does not work, or breaks a promise */
+	OFS_STATES
+};
+
+struct ofs_findings {
+	json_t *list; /* of objects with name (of the check), state, found and advice (or null) */
+	size_t count[OFS_STATES];
+};
+
+void ofs_findings_init(struct ofs_findings *f);
+void ofs_findings_finish(struct ofs_findings *f);
 
 /*
- * Whether this user can mount here: kernel, device, daemon, transport, fusermount3. `mounted`: the
- * tree in question is, so that what is missing is a warning: the next mount will fail.
+ * Adds one: what was found and, after "\n-> ", what to do about it. Each becomes one line of valid
+ * UTF-8, whatever names and paths are in it.
+ */
+void ofs_found(struct ofs_findings *f, enum ofs_state state, const char *name, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+void ofs_findings_print(const struct ofs_findings *f, bool json, FILE *out);
+
+/*
+ * The checks. Each adds its findings and changes nothing; none waits for a daemon that does not
+ * answer.
+ */
+
+/*
+ * Can this user mount here: kernel, device, daemon, transport, fusermount3? If the tree in question
+ * is `mounted`, whatever is missing is a warning: the next mount will fail.
  */
 void ofs_check_machine(struct ofs_findings *f, bool mounted);
 
-/* The store in the directory `store`, whether it is in use or not. */
+/* The store in the directory `store`, in use or not. */
 void ofs_check_store(struct ofs_findings *f, const char *store);
 
 /* Programs that make life easier. */
 void ofs_check_tools(struct ofs_findings *f);
+
+#define OFS_PROBE_TEXT 512
+
+/*
+ * Runs fn(arg, text), which may wait for somebody who never answers, in a child, and gives it up
+ * after two seconds. What it writes into `text`, of OFS_PROBE_TEXT bytes and at first "", is copied
+ * to `ret_text` (may be NULL). Returns what it returned, from 0 to 255; -ETIMEDOUT: it was given up;
+ * or -errno.
+ */
+int ofs_probe_run(int (*fn)(const void *arg, char *text), const void *arg, char *ret_text);
 
 #endif

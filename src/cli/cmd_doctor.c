@@ -11,10 +11,8 @@
 #include "base/text.h"
 #include "base/util.h"
 #include "cli/checks.h"
-#include "cli/exclude.h"
-#include "cli/findings.h"
 #include "cli/command.h"
-#include "cli/probe.h"
+#include "cli/exclude.h"
 #include "cli/report.h"
 #include "client/target.h"
 #include "client/workspace.h"
@@ -28,105 +26,105 @@ enum {
 	DOCTOR_FAILED = 2
 };
 
+enum mount_state {
+	MOUNT_ALIVE,
+	MOUNT_DEAD, /* its daemon was killed */
+	MOUNT_SILENT, /* its daemon is there and does not answer */
+};
+
 struct doctor {
 	struct ofs_target_options options;
 	const char *operand; /* NULL: none */
 	bool json;
 	struct ofs_mounts mounts;
-	enum ofs_probe_mount *states; /* of each of them */
+	enum mount_state *states; /* of each of them */
 	struct ofs_target target;
 	struct ofs_findings findings;
 };
 
-static void doctor_finish(struct doctor *d)
-{
-	ofs_target_finish(&d->target);
-	ofs_findings_finish(&d->findings);
-	ofs_mounts_finish(&d->mounts);
-	free(d->states);
-}
-
 /* ---- the mounts */
 
-static void doctor_probe_mounts(struct doctor *d)
+static int ask_mount(const void *arg, char *text)
+{
+	(void)text;
+	return ofs_mount_is_alive(arg) ? MOUNT_ALIVE : MOUNT_DEAD;
+}
+
+static void probe_mounts(struct doctor *d)
 {
 	ofs_mounts_read(NULL, &d->mounts);
 	d->states = ofs_alloc((d->mounts.count + 1) * sizeof(*d->states));
-	for (size_t i = 0; i < d->mounts.count; i++)
-		d->states[i] = ofs_probe_mount(&d->mounts.list[i]);
+	for (size_t i = 0; i < d->mounts.count; i++) {
+		int r = ofs_probe_run(ask_mount, &d->mounts.list[i], NULL);
+
+		d->states[i] = r == MOUNT_ALIVE || r == MOUNT_DEAD ? (enum mount_state)r
+								   : MOUNT_SILENT;
+	}
 }
 
 /* Allocated: a word of a shell's command line. */
-static char *doctor_word(const char *text)
+static char *shell_word(const char *text)
 {
 	return ofs_text_command((const char *const[]){ text, NULL });
 }
 
-/* One that does not answer, or no longer. */
-static void doctor_tell_mount(struct doctor *d, size_t i, enum ofs_state state, const char *name)
+/* Tells of one that is dead or silent. */
+static void tell_mount(struct doctor *d, size_t i, enum ofs_state state, const char *name)
 {
 	const struct ofs_mount *m = &d->mounts.list[i];
 	const char *unmount = geteuid() == 0 ? "umount -l" : "fusermount3 -u -z";
-	OFS_FREE char *point = doctor_word(m->point), *lock = ofs_path_join(m->source, "lock");
+	OFS_FREE char *point = shell_word(m->point);
 
-	if (d->states[i] == OFS_PROBE_DEAD) {
-		ofs_findings_add(&d->findings, state, name,
-				 "%s is the mount of a daemon that died; the store %s has it all",
-				 m->point, m->source);
-		ofs_findings_advise(&d->findings, "%s %s; mounting there again does that, too",
-				    unmount, point);
-	} else {
-		ofs_findings_add(&d->findings, state, name,
-				 "%s: its daemon is there and does not answer (store %s)", m->point,
-				 m->source);
-		ofs_findings_advise(&d->findings, "end the process that %s names, then: %s %s",
-				    lock, unmount, point);
-	}
+	if (d->states[i] == MOUNT_DEAD)
+		ofs_found(&d->findings, state, name,
+			  "%s is the mount of a daemon that died; the store %s has it all\n"
+			  "-> %s %s; mounting there again does that, too",
+			  m->point, m->source, unmount, point);
+	else
+		ofs_found(&d->findings, state, name,
+			  "%s: its daemon is there and does not answer (store %s)\n"
+			  "-> end the process that %s/lock names, then: %s %s",
+			  m->point, m->source, m->source, unmount, point);
 }
 
 /* Allocated: the words that lead `offload up` to the tree, each with a blank before it. */
-static char *doctor_hint(const struct doctor *d)
+static char *up_hint(const struct doctor *d)
 {
 	OFS_FREE char *word = NULL;
-	char *hint;
 
 	if (*d->target.hint || !d->operand || !d->target.workspace)
 		return ofs_strdup(d->target.hint);
-	word = doctor_word(d->target.workspace);
-	return asprintf(&hint, " %s", word) < 0 ? ofs_strdup("") : hint;
+	word = shell_word(d->target.workspace);
+	return ofs_format(" %s", word);
 }
 
-static void doctor_check_mount(struct doctor *d)
+static void check_mount(struct doctor *d)
 {
 	const struct ofs_target *t = &d->target;
-	OFS_FREE char *hint = doctor_hint(d);
-	size_t i;
+	OFS_FREE char *hint = up_hint(d);
+	size_t i = d->mounts.count;
 
-	if (!t->mountpoint) {
-		ofs_findings_add(&d->findings, OFS_STATE_NOTE, "mount", "the store is not mounted");
-		ofs_findings_advise(&d->findings, "offloadfs STORE MOUNTPOINT mounts it; offload "
-						  "works without, too");
-		return;
-	}
 	/* The last one covers those before it. */
-	for (i = d->mounts.count; i > 0; i--)
-		if (strcmp(d->mounts.list[i - 1].point, t->mountpoint) == 0)
-			break;
-	if (i == 0) {
-		ofs_findings_add(&d->findings, OFS_STATE_NOTE, "mount", "nothing is mounted at %s",
-				 t->mountpoint);
-		ofs_findings_advise(&d->findings,
-				    "offload up%s mounts it; offload works without, too", hint);
-	} else if (d->states[i - 1] != OFS_PROBE_ALIVE) {
-		doctor_tell_mount(d, i - 1, OFS_STATE_PROBLEM, "mount");
-	} else {
-		ofs_findings_add(&d->findings, OFS_STATE_OK, "mount", "%s (store %s)",
-				 t->mountpoint, t->store);
-	}
+	while (t->mountpoint && i > 0 && strcmp(d->mounts.list[i - 1].point, t->mountpoint) != 0)
+		i--;
+	if (!t->mountpoint)
+		ofs_found(&d->findings, OFS_NOTE, "mount",
+			  "the store is not mounted\n"
+			  "-> offloadfs STORE MOUNTPOINT mounts it; offload works without, too");
+	else if (i == 0)
+		ofs_found(&d->findings, OFS_NOTE, "mount",
+			  "nothing is mounted at %s\n"
+			  "-> offload up%s mounts it; offload works without, too",
+			  t->mountpoint, hint);
+	else if (d->states[i - 1] != MOUNT_ALIVE)
+		tell_mount(d, i - 1, OFS_PROBLEM, "mount");
+	else
+		ofs_found(&d->findings, OFS_FINE, "mount", "%s (store %s)", t->mountpoint,
+			  t->store);
 }
 
 /* Those that are not the one in question. */
-static void doctor_check_others(struct doctor *d)
+static void check_others(struct doctor *d)
 {
 	const char *ours = d->target.mountpoint;
 	size_t alive = 0;
@@ -134,53 +132,54 @@ static void doctor_check_others(struct doctor *d)
 	for (size_t i = 0; i < d->mounts.count; i++) {
 		if (ours && strcmp(d->mounts.list[i].point, ours) == 0)
 			continue;
-		if (d->states[i] == OFS_PROBE_ALIVE)
+		if (d->states[i] == MOUNT_ALIVE)
 			alive++;
 		else
-			doctor_tell_mount(d, i, OFS_STATE_WARNING, "others");
+			tell_mount(d, i, OFS_WARNING, "others");
 	}
 	if (alive)
-		ofs_findings_add(&d->findings, OFS_STATE_OK, "others", "%zu more mounted", alive);
+		ofs_found(&d->findings, OFS_FINE, "others", "%zu more mounted", alive);
 }
 
 /* ---- git */
 
-static void doctor_check_exclude(struct doctor *d)
+static void check_exclude(struct doctor *d)
 {
 	const char *point = d->target.mountpoint;
 	OFS_FREE char *workspace = point ? ofs_path_parent(point) : NULL;
-	OFS_FREE char *file = NULL, *line = NULL, *file_word = NULL, *line_word = NULL;
+	OFS_FREE char *file = NULL, *line = NULL, *command = NULL;
 	int r;
 
 	if (!point || strcmp(strrchr(point, '/') + 1, OFS_WORKSPACE_MOUNT) != 0)
 		return;
 	r = ofs_exclude_has(workspace, point, &file, &line);
 	if (r == -ENOENT) {
-		ofs_findings_add(&d->findings, OFS_STATE_OK, "exclude",
-				 "%s is in no git repository", workspace);
+		ofs_found(&d->findings, OFS_FINE, "exclude", "%s is in no git repository",
+			  workspace);
 	} else if (r > 0) {
-		ofs_findings_add(&d->findings, OFS_STATE_OK, "exclude",
-				 OFS_WORKSPACE_MOUNT " is in git's info/exclude");
+		ofs_found(&d->findings, OFS_FINE, "exclude",
+			  OFS_WORKSPACE_MOUNT " is in git's info/exclude");
 	} else if (r < 0) {
-		ofs_findings_add(&d->findings, OFS_STATE_WARNING, "exclude",
-				 "git's info/exclude cannot be read: %s", strerror(-r));
-		ofs_findings_advise(&d->findings, "give yourself rights to it");
+		ofs_found(&d->findings, OFS_WARNING, "exclude",
+			  "git's info/exclude cannot be read: %s\n-> give yourself rights to it",
+			  strerror(-r));
 	} else if (!d->target.mounted) {
-		ofs_findings_add(&d->findings, OFS_STATE_NOTE, "exclude",
-				 OFS_WORKSPACE_MOUNT " is not in git's info/exclude yet");
-		ofs_findings_advise(&d->findings, "offload up adds it");
+		ofs_found(&d->findings, OFS_NOTE, "exclude",
+			  OFS_WORKSPACE_MOUNT
+			  " is not in git's info/exclude yet\n-> offload up adds it");
 	} else {
-		file_word = doctor_word(file);
-		line_word = doctor_word(line);
-		ofs_findings_add(&d->findings, OFS_STATE_WARNING, "exclude",
-				 OFS_WORKSPACE_MOUNT " is not in git's info/exclude: git sees it");
-		ofs_findings_advise(&d->findings, "echo %s >> %s", line_word, file_word);
+		OFS_FREE char *file_word = shell_word(file), *line_word = shell_word(line);
+
+		ofs_found(&d->findings, OFS_WARNING, "exclude",
+			  OFS_WORKSPACE_MOUNT " is not in git's info/exclude: git sees it\n"
+					      "-> echo %s >> %s",
+			  line_word, file_word);
 	}
 }
 
-/* ---- what it is about */
+/* ---- the tree in question */
 
-static int doctor_try_find(const void *arg, char *text)
+static int try_find(const void *arg, char *text)
 {
 	const struct doctor *d = arg;
 	struct ofs_target target;
@@ -195,55 +194,46 @@ static int doctor_try_find(const void *arg, char *text)
  * Finding the tree looks at mounts, and waits for one that does not answer: that one is then the
  * tree in question.
  */
-static int doctor_find(struct doctor *d, struct ofs_error *err)
+static int find_tree(struct doctor *d, struct ofs_error *err)
 {
-	bool silent = false;
-	size_t i;
+	size_t i = 0;
 
-	for (i = 0; i < d->mounts.count && !silent; i++)
-		silent = d->states[i] == OFS_PROBE_SILENT;
-	if (!silent || ofs_probe_run(doctor_try_find, d, NULL) != -ETIMEDOUT)
+	while (i < d->mounts.count && d->states[i] != MOUNT_SILENT)
+		i++;
+	if (i == d->mounts.count || ofs_probe_run(try_find, d, NULL) != -ETIMEDOUT)
 		return ofs_target_find_operand(&d->options, d->operand, err, &d->target);
 	d->target = (struct ofs_target){
-		.mountpoint = ofs_strdup(d->mounts.list[i - 1].point),
-		.store = ofs_strdup(d->mounts.list[i - 1].source),
+		.mountpoint = ofs_strdup(d->mounts.list[i].point),
+		.store = ofs_strdup(d->mounts.list[i].source),
 		.hint = ofs_strdup(""),
 	};
 	return 0;
 }
 
-static int doctor_print(struct doctor *d)
-{
-	int r = d->json ? ofs_findings_print_json(&d->findings, stdout)
-			: ofs_findings_print(&d->findings, stdout);
-
-	if (r < 0 && errno != EPIPE) /* main() says so */
-		return DOCTOR_FAILED;
-	return ofs_findings_count(&d->findings, OFS_STATE_PROBLEM) ? DOCTOR_PROBLEMS
-								   : DOCTOR_HEALTHY;
-}
-
-static int doctor_examine(struct doctor *d)
+static int examine(struct doctor *d)
 {
 	struct ofs_error err;
 
-	doctor_probe_mounts(d);
-	if (doctor_find(d, &err) < 0) {
+	probe_mounts(d);
+	if (find_tree(d, &err) < 0) {
 		ofs_report("%s", err.text);
 		return DOCTOR_FAILED;
 	}
 	ofs_check_machine(&d->findings, d->target.mounted);
-	doctor_check_mount(d);
-	doctor_check_others(d);
+	check_mount(d);
+	check_others(d);
 	ofs_check_store(&d->findings, d->target.store);
-	doctor_check_exclude(d);
+	check_exclude(d);
 	ofs_check_tools(&d->findings);
-	return doctor_print(d);
+	ofs_findings_print(&d->findings, d->json, stdout);
+	if (ferror(stdout) && errno != EPIPE) /* main() says so */
+		return DOCTOR_FAILED;
+	return d->findings.count[OFS_PROBLEM] ? DOCTOR_PROBLEMS : DOCTOR_HEALTHY;
 }
 
 static int doctor_run(const struct ofs_command *self, int argc, char **argv)
 {
-	OFS_CLEANUP(doctor_finish) struct doctor d = { 0 };
+	struct doctor d = { 0 };
 	const struct ofs_option options[] = {
 		OFS_FLAG(0, "json", &d.json,
 			 "print a JSON object: checks (name, state, found, advice)\n"
@@ -257,7 +247,13 @@ static int doctor_run(const struct ofs_command *self, int argc, char **argv)
 	d.operand = argc ? argv[0] : NULL;
 	if (d.operand && (d.options.dir || d.options.store))
 		return ofs_report_usage("name the tree once: '%s', or an option", d.operand);
-	return doctor_examine(&d);
+	ofs_findings_init(&d.findings);
+	code = examine(&d);
+	ofs_target_finish(&d.target);
+	ofs_findings_finish(&d.findings);
+	ofs_mounts_finish(&d.mounts);
+	free(d.states);
+	return code;
 }
 
 const struct ofs_command ofs_cmd_doctor = {

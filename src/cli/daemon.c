@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/daemon.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +18,13 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/util.h"
-#include "cli/probe.h"
-#include "cli/users.h"
 #include "io/file.h"
 #include "io/path.h"
 #include "io/process.h"
 
 #define DAEMON_NAME "offloadfs"
 #define DAEMON_WAIT_NS (60 * OFS_NS_PER_S)
+#define DAEMON_USERS_MAX 4 /* in a message */
 #define DAEMON_POLL_NS (10 * OFS_NS_PER_MS)
 
 char *ofs_daemon_program(void)
@@ -40,31 +42,6 @@ char *ofs_daemon_program(void)
 			return ofs_steal(beside);
 	}
 	return ofs_strdup(DAEMON_NAME);
-}
-
-static int daemon_ask_version(const void *arg, char *text)
-{
-	const char *const argv[] = { arg, "--version", NULL };
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf said = OFS_BUF_INIT;
-	int r = ofs_process_run_helper(argv, NULL, OFS_PROCESS_OUT | OFS_PROCESS_QUIET, &said);
-
-	if (r < 0)
-		return -r;
-	if (said.len)
-		memcpy(text, said.data, OFS_MIN(said.len, (size_t)OFS_PROBE_TEXT - 1));
-	text[strcspn(text, "\n")] = '\0';
-	return 0;
-}
-
-int ofs_daemon_version(const char *program, char **ret)
-{
-	char text[OFS_PROBE_TEXT];
-	int r = ofs_probe_run(daemon_ask_version, program, text);
-
-	if (r != 0)
-		return r < 0 ? r : -r;
-	*ret = ofs_strdup(text);
-	return 0;
 }
 
 int ofs_daemon_start(const char *store, const char *mountpoint, struct ofs_error *err)
@@ -88,14 +65,82 @@ int ofs_daemon_start(const char *store, const char *mountpoint, struct ofs_error
 	return r ? ofs_error_set(err, EIO, "%s", "") : 0;
 }
 
+/* ---- the processes that keep a mount busy */
+
+struct users {
+	const char *mountpoint;
+	const char *pid; /* of the process being looked at */
+	int count;
+	struct ofs_buf *text; /* "bash (pid 123), tail (pid 124)" */
+};
+
+static bool leads_in(const struct users *u, const char *link)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlink(link, target, sizeof(target) - 1);
+
+	if (n <= 0)
+		return false;
+	target[n] = '\0';
+	return ofs_path_below(u->mountpoint, target) != NULL;
+}
+
+static int look_at_file(void *arg, const char *name)
+{
+	const struct users *u = arg;
+	char link[64];
+
+	snprintf(link, sizeof(link), "/proc/%.20s/fd/%.20s", u->pid, name);
+	return leads_in(u, link);
+}
+
+static bool is_user(struct users *u)
+{
+	static const char *const links[] = { "cwd", "root", "exe" };
+	char path[64];
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(links); i++) {
+		snprintf(path, sizeof(path), "/proc/%.20s/%s", u->pid, links[i]);
+		if (leads_in(u, path))
+			return true;
+	}
+	snprintf(path, sizeof(path), "/proc/%.20s/fd", u->pid);
+	return ofs_io_list(AT_FDCWD, path, look_at_file, u) > 0;
+}
+
+static int look_at_process(void *arg, const char *name)
+{
+	struct users *u = arg;
+	char path[64], comm[32] = "a process";
+	FILE *in;
+
+	if (!isdigit((unsigned char)name[0]))
+		return 0;
+	u->pid = name;
+	if (!is_user(u))
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%.20s/comm", name);
+	in = fopen(path, "re");
+	if (in) {
+		if (fgets(comm, sizeof(comm), in))
+			comm[strcspn(comm, "\n")] = '\0';
+		fclose(in);
+	}
+	ofs_buf_printf(u->text, "%s%s (pid %s)", u->count ? ", " : "", comm, name);
+	return ++u->count == DAEMON_USERS_MAX;
+}
+
+/* Looks at the paths of open files and working directories only, never into the mount. */
 static int daemon_busy(const char *mountpoint, struct ofs_error *err)
 {
-	OFS_FREE char *users = ofs_users_find(mountpoint);
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	struct users u = { .mountpoint = mountpoint, .text = &text };
 
+	ofs_io_list(AT_FDCWD, "/proc", look_at_process, &u);
 	return ofs_error_set(
 		err, EBUSY,
-		"'%s' is in use%s%s: leave the folder and close its files, then try again",
-		mountpoint, *users ? " by " : "", users);
+		"'%s' is in use%s%.*s: leave the folder and close its files, then try again",
+		mountpoint, u.count ? " by " : "", (int)text.len, (const char *)text.data);
 }
 
 int ofs_daemon_unmount(const char *mountpoint, struct ofs_error *err)
@@ -116,8 +161,7 @@ int ofs_daemon_unmount(const char *mountpoint, struct ofs_error *err)
 				     strerror(errno),
 				     errno == EPERM ? "; install fusermount3 (package fuse3)" : "");
 	}
-	ofs_buf_append(&text, "", 1);
-	said = (const char *)text.data;
+	said = ofs_buf_str(&text);
 	if (strcasestr(said, "busy"))
 		return daemon_busy(mountpoint, err);
 	return ofs_error_set(err, EIO, "cannot unmount '%s': %.*s", mountpoint,

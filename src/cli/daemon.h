@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Starting the daemon, and seeing it off. */
+/* Starting the daemon, and seeing it off. Calls return 0, or -errno with `err` set. */
 #ifndef OFS_CLI_DAEMON_H
 #define OFS_CLI_DAEMON_H
 
@@ -9,14 +9,8 @@
 char *ofs_daemon_program(void);
 
 /*
- * What the daemon says to --version, one line, allocated in `ret`. -ENOENT: there is none;
- * -ETIMEDOUT: it does not answer; or -errno.
- */
-int ofs_daemon_version(const char *program, char **ret);
-
-/*
- * Mounts the store; returns once that is done. 0 or -errno; what the daemon says goes to our
- * standard error, and when it has said why it failed, the text of `err` is empty.
+ * Mounts the store; returns once that is done. The daemon's messages go to our standard error; when
+ * they have said why it failed, the text of `err` is empty.
  */
 int ofs_daemon_start(const char *store, const char *mountpoint, struct ofs_error *err);
 

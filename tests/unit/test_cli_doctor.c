@@ -15,7 +15,6 @@
 
 #include "base/util.h"
 #include "cli/checks.h"
-#include "cli/probe.h"
 #include "codec/hash.h"
 #include "journal/segment.h"
 
@@ -24,6 +23,7 @@ static struct ofs_findings findings;
 
 static void begin(void)
 {
+	ofs_findings_init(&findings);
 	cr_assert(mkdtemp(root));
 	cr_assert_eq(chdir(root), 0);
 }
@@ -60,57 +60,69 @@ static void write_at(const char *path, off_t off, const void *data, size_t len)
 	close(fd);
 }
 
-static const struct ofs_finding *look(const char *name)
+static const json_t *look(const char *name)
 {
-	for (size_t i = 0; i < findings.count; i++)
-		if (strcmp(findings.list[i].name, name) == 0)
-			return &findings.list[i];
+	json_t *one;
+	size_t i;
+
+	json_array_foreach(findings.list, i, one)
+	{
+		if (strcmp(json_string_value(json_object_get(one, "name")), name) == 0)
+			return one;
+	}
 	return NULL;
+}
+
+static const char *part(const char *name, const char *key)
+{
+	return json_string_value(json_object_get(look(name), key));
 }
 
 /* Examines the store; this check must come to that, with these words in what it found. */
 static void expect(const char *name, enum ofs_state state, const char *words)
 {
-	const struct ofs_finding *one;
+	static const char *const states[] = { "ok", "note", "warning", "problem" };
 
 	ofs_findings_finish(&findings);
+	ofs_findings_init(&findings);
 	ofs_check_store(&findings, "store");
-	one = look(name);
-	cr_assert(one, "no finding '%s'", name);
-	cr_expect_eq(one->state, state, "%s is %d: %s", name, one->state, one->found);
-	cr_expect(strstr(one->found, words), "%s: '%s' lacks '%s'", name, one->found, words);
-	cr_expect_eq(one->advice == NULL, state == OFS_STATE_OK, "%s: %s", name, one->found);
+	cr_assert(look(name), "no finding '%s'", name);
+	cr_expect_str_eq(part(name, "state"), states[state], "%s: %s", name, part(name, "found"));
+	cr_expect(strstr(part(name, "found"), words), "%s: '%s' lacks '%s'", name,
+		  part(name, "found"), words);
+	cr_expect_eq(part(name, "advice") == NULL, state == OFS_FINE, "%s: %s", name,
+		     part(name, "found"));
 }
 
 Test(cli_doctor, a_sound_store)
 {
 	make_store();
-	expect("store", OFS_STATE_OK, "store");
-	cr_expect_eq(ofs_findings_count(&findings, OFS_STATE_PROBLEM), 0);
-	expect("lock", OFS_STATE_OK, "nobody");
-	expect("format", OFS_STATE_OK, "4");
-	expect("config", OFS_STATE_OK, "no config.ini");
-	expect("journal", OFS_STATE_OK, "2.1 GB at most: then writers wait");
+	expect("store", OFS_FINE, "store");
+	cr_expect_eq(findings.count[OFS_PROBLEM], 0);
+	expect("lock", OFS_FINE, "nobody");
+	expect("format", OFS_FINE, "4");
+	expect("config", OFS_FINE, "no config.ini");
+	expect("journal", OFS_FINE, "2.1 GB at most: then writers wait");
 	cr_expect_null(look("owner"));
 }
 
 Test(cli_doctor, a_store_that_is_not_there_or_is_none)
 {
-	expect("store", OFS_STATE_NOTE, "not made yet");
-	cr_expect_eq(findings.count, 1);
+	expect("store", OFS_NOTE, "not made yet");
+	cr_expect_eq(json_array_size(findings.list), 1);
 	cr_assert_eq(mkdir("store", 0700), 0);
-	expect("format", OFS_STATE_NOTE, "nothing is stored yet");
+	expect("format", OFS_NOTE, "nothing is stored yet");
 	rmdir("store");
 	write_at("store", 0, "x", 1);
-	expect("store", OFS_STATE_PROBLEM, "Not a directory");
+	expect("store", OFS_PROBLEM, "Not a directory");
 }
 
 Test(cli_doctor, modes)
 {
 	make_store();
 	cr_assert_eq(chmod("store", 0750), 0);
-	expect("store", OFS_STATE_PROBLEM, "has mode 0750");
-	cr_expect_str_eq(look("store")->advice, "chmod 700 store");
+	expect("store", OFS_PROBLEM, "has mode 0750");
+	cr_expect_str_eq(part("store", "advice"), "chmod 700 store");
 }
 
 Test(cli_doctor, who_has_it_open)
@@ -119,17 +131,17 @@ Test(cli_doctor, who_has_it_open)
 
 	make_store();
 	write_at("store/lock", 0, "123 /nowhere/at all\n", 20);
-	expect("lock", OFS_STATE_OK, "nobody");
+	expect("lock", OFS_FINE, "nobody");
 	fd = open("store/lock", O_RDWR);
 	cr_assert_eq(flock(fd, LOCK_EX | LOCK_NB), 0);
-	expect("lock", OFS_STATE_WARNING, "by process 123, whose mount at /nowhere/at all is not");
+	expect("lock", OFS_WARNING, "by process 123, whose mount at /nowhere/at all is not");
 	write_at("store/lock", 0, "123 -\n", 6);
 	cr_assert_eq(truncate("store/lock", 6), 0);
-	expect("lock", OFS_STATE_OK, "by process 123, not mounted");
+	expect("lock", OFS_FINE, "by process 123, not mounted");
 	cr_assert_eq(truncate("store/lock", 0), 0);
-	expect("lock", OFS_STATE_OK, "in use");
+	expect("lock", OFS_FINE, "in use");
 	close(fd);
-	expect("lock", OFS_STATE_OK, "nobody");
+	expect("lock", OFS_FINE, "nobody");
 }
 
 Test(cli_doctor, formats)
@@ -138,17 +150,17 @@ Test(cli_doctor, formats)
 
 	make_store();
 	write_at("store/index.db", 60, "\0\0\0\x09", 4);
-	expect("format", OFS_STATE_PROBLEM, "9, and offloadfs");
+	expect("format", OFS_PROBLEM, "9, and offloadfs");
 	write_at("store/index.db", 60, zeros, sizeof(zeros));
-	expect("format", OFS_STATE_PROBLEM, "is damaged, or no index");
+	expect("format", OFS_PROBLEM, "is damaged, or no index");
 	write_at("store/index.db-wal", 0, "x", 1);
-	expect("format", OFS_STATE_OK, "being made");
+	expect("format", OFS_FINE, "being made");
 	write_at("store/index.db", 0, "?", 1);
-	expect("format", OFS_STATE_PROBLEM, "is damaged, or no index");
+	expect("format", OFS_PROBLEM, "is damaged, or no index");
 	cr_assert_eq(truncate("store/index.db", 10), 0);
-	expect("format", OFS_STATE_PROBLEM, "is damaged, or no index");
+	expect("format", OFS_PROBLEM, "is damaged, or no index");
 	cr_assert_eq(unlink("store/index.db"), 0);
-	expect("format", OFS_STATE_PROBLEM, "index.db is missing");
+	expect("format", OFS_PROBLEM, "index.db is missing");
 }
 
 /* Something is kept, and so indexed, in the store. */
@@ -172,26 +184,26 @@ Test(cli_doctor, search_indexes)
 	static const char head[72] = "SQLite format 3\0";
 
 	make_store();
-	expect("journal", OFS_STATE_OK, "");
+	expect("journal", OFS_FINE, "");
 	cr_expect_null(look("search"));
 	keep_something();
-	expect("search", OFS_STATE_OK, "index of");
+	expect("search", OFS_FINE, "index of");
 	cr_assert_eq(unlink("store/search.db"), 0);
-	expect("journal", OFS_STATE_OK, "");
+	expect("journal", OFS_FINE, "");
 	cr_expect_null(look("search"));
 	write_at("store/search.db", 0, "", 0);
-	expect("search", OFS_STATE_OK, "index of 0.0 MB");
+	expect("search", OFS_FINE, "index of 0.0 MB");
 	write_at("store/search.db", 0, head, sizeof(head));
-	expect("search", OFS_STATE_NOTE, "no search index of offloadfs");
+	expect("search", OFS_NOTE, "no search index of offloadfs");
 	write_at("store/search.db-wal", 0, "x", 1);
-	expect("search", OFS_STATE_OK, "index of");
+	expect("search", OFS_FINE, "index of");
 	write_at("store/search.db", 68, "OFFT", 4);
-	expect("search", OFS_STATE_OK, "index of");
+	expect("search", OFS_FINE, "index of");
 	write_at("store/search.db", 68, "OFFL", 4);
-	expect("search", OFS_STATE_NOTE, "is damaged, or no search index");
+	expect("search", OFS_NOTE, "is damaged, or no search index");
 	cr_assert_eq(unlink("store/search.db"), 0);
 	cr_assert_eq(mkdir("store/search.db", 0700), 0);
-	expect("search", OFS_STATE_WARNING, "it is no regular file");
+	expect("search", OFS_WARNING, "it is no regular file");
 }
 
 Test(cli_doctor, a_journal_of_another_format)
@@ -202,25 +214,25 @@ Test(cli_doctor, a_journal_of_another_format)
 	ofs_put_le32(head + 8, 9);
 	ofs_put_le64(head + 32, 4096);
 	write_at("store/journal/0000000000001000.wal", 0, head, sizeof(head));
-	expect("journal", OFS_STATE_OK, ""); /* not sound: recovery's to judge */
+	expect("journal", OFS_FINE, ""); /* not sound: recovery's to judge */
 	ofs_put_le64(head + 56, ofs_checksum(head, 56, 4096));
 	write_at("store/journal/0000000000001000.wal", 0, head, sizeof(head));
-	expect("journal", OFS_STATE_PROBLEM, "format 9, and offloadfs");
+	expect("journal", OFS_PROBLEM, "format 9, and offloadfs");
 }
 
 Test(cli_doctor, configurations)
 {
 	make_store();
 	write_at("store/config.ini", 0, "journal_max = 1\n", 16);
-	expect("config", OFS_STATE_OK, "valid");
-	expect("journal", OFS_STATE_OK, "1.0 MB at most: then writers wait");
+	expect("config", OFS_FINE, "valid");
+	expect("journal", OFS_FINE, "1.0 MB at most: then writers wait");
 	write_at("store/journal/waits", 2 << 20, "x", 1);
-	expect("journal", OFS_STATE_OK, ""); /* a hole takes no room */
+	expect("journal", OFS_FINE, ""); /* a hole takes no room */
 	for (off_t off = 0; off < 2 << 20; off += 4096)
 		write_at("store/journal/waits", off, "x", 1);
-	expect("journal", OFS_STATE_WARNING, "MB on disk");
+	expect("journal", OFS_WARNING, "MB on disk");
 	write_at("store/config.ini", 0, "journal_mex", 11);
-	expect("config", OFS_STATE_PROBLEM, "store/config.ini:1: unknown key 'journal_mex'");
+	expect("config", OFS_PROBLEM, "store/config.ini:1: unknown key 'journal_mex'");
 }
 
 Test(cli_doctor, findings_are_lines_whatever_is_in_them)
@@ -230,12 +242,10 @@ Test(cli_doctor, findings_are_lines_whatever_is_in_them)
 	json_t *json, *checks;
 	FILE *out = open_memstream(&text, &len);
 
-	ofs_findings_add(&findings, OFS_STATE_OK, "mount", "all %s", "well");
-	ofs_findings_add(&findings, OFS_STATE_PROBLEM, "store", "%s", "a\nb\xff\033[2J");
-	ofs_findings_advise(&findings, "do %d", 1);
-	ofs_findings_advise(&findings, "do %d", 2);
-	ofs_findings_add(&findings, OFS_STATE_WARNING, "space", "little");
-	cr_assert_eq(ofs_findings_print(&findings, out), 0);
+	ofs_found(&findings, OFS_FINE, "mount", "all %s", "well");
+	ofs_found(&findings, OFS_PROBLEM, "store", "%s\n-> do %d", "a\nb\xff\033[2J", 2);
+	ofs_found(&findings, OFS_WARNING, "space", "little");
+	ofs_findings_print(&findings, false, out);
 	fclose(out);
 	cr_expect_str_eq(text, "ok       mount        all well\n"
 			       "problem  store        a^Jb\\xff\n"
@@ -244,7 +254,7 @@ Test(cli_doctor, findings_are_lines_whatever_is_in_them)
 			       "offload: 1 problem, 1 warning\n");
 	free(text);
 	out = open_memstream(&text, &len);
-	cr_assert_eq(ofs_findings_print_json(&findings, out), 0);
+	ofs_findings_print(&findings, true, out);
 	fclose(out);
 	json = json_loads(text, 0, NULL);
 	cr_assert(json, "%s", text);

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/checks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "base/util.h"
+#include "io/process.h"
+
+#define ADVICE "\n-> "
+#define PROBE_WAIT_NS (2 * OFS_NS_PER_S)
+#define PROBE_POLL_NS_MIN (OFS_NS_PER_MS / 4)
+#define PROBE_POLL_NS_MAX (10 * OFS_NS_PER_MS)
+
+/* ---- findings */
+
+static const char *const states[OFS_STATES] = { "ok", "note", "warning", "problem" };
+
+void ofs_findings_init(struct ofs_findings *f)
+{
+	*f = (struct ofs_findings){ .list = json_array() };
+}
+
+void ofs_findings_finish(struct ofs_findings *f)
+{
+	json_decref(f->list);
+}
+
+static json_t *as_line(const char *text)
+{
+	OFS_FREE char *line = NULL;
+	struct ofs_text_stream s;
+
+	ofs_text_line(ofs_text_open(&s), text);
+	line = ofs_text_close(&s);
+	return json_string(line);
+}
+
+void ofs_found(struct ofs_findings *f, enum ofs_state state, const char *name, const char *fmt, ...)
+{
+	OFS_FREE char *text = NULL;
+	char *advice;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = ofs_vformat(fmt, ap);
+	va_end(ap);
+	advice = strstr(text, ADVICE);
+	if (advice) {
+		*advice = '\0';
+		advice += strlen(ADVICE);
+	}
+	f->count[state]++;
+	json_array_append_new(f->list, json_pack("{s:s, s:s, s:o, s:o}", "name", name, "state",
+						 states[state], "found", as_line(text), "advice",
+						 advice ? as_line(advice) : json_null()));
+}
+
+void ofs_findings_print(const struct ofs_findings *f, bool json, FILE *out)
+{
+	size_t i, problems = f->count[OFS_PROBLEM], warnings = f->count[OFS_WARNING];
+	const char *state, *name, *found, *advice;
+	json_t *one;
+
+	if (json) {
+		ofs_text_json(out, json_pack("{s:O, s:I}", "checks", f->list, "problems",
+					     (json_int_t)problems));
+		return;
+	}
+	json_array_foreach(f->list, i, one)
+	{
+		json_unpack(one, "{s:s, s:s, s:s}", "state", &state, "name", &name, "found",
+			    &found);
+		fprintf(out, "%-8s %-12s %s\n", state, name, found);
+		advice = json_string_value(json_object_get(one, "advice"));
+		if (advice)
+			fprintf(out, "%-8s %-12s -> %s\n", "", "", advice);
+	}
+	fputs("offload: ", out);
+	if (problems)
+		ofs_text_count(out, problems, "problem");
+	else
+		fputs("no problems", out);
+	if (warnings) {
+		fputs(", ", out);
+		ofs_text_count(out, warnings, "warning");
+	}
+	fputc('\n', out);
+}
+
+/* ---- probes */
+
+/* The exit code of the child, or -ETIMEDOUT. */
+static int probe_wait(pid_t pid)
+{
+	int64_t give_up = ofs_clock_monotonic() + PROBE_WAIT_NS;
+	struct timespec pause = { .tv_nsec = PROBE_POLL_NS_MIN };
+	int status;
+
+	while (ofs_clock_monotonic() < give_up) {
+		pid_t ended = waitpid(pid, &status, WNOHANG);
+
+		if (ended == pid)
+			return ofs_process_exit_code(status);
+		if (ended < 0 && errno != EINTR)
+			return -errno;
+		nanosleep(&pause, NULL);
+		pause.tv_nsec = OFS_MIN(pause.tv_nsec * 2, PROBE_POLL_NS_MAX);
+	}
+	/* Its death is not waited for: it may be where no signal reaches it. */
+	kill(-pid, SIGKILL);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, WNOHANG);
+	return -ETIMEDOUT;
+}
+
+/* A child that is left behind must hold no pipe that somebody reads to its end. */
+static void probe_let_go(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		dup2(null, fd);
+	close_range(STDERR_FILENO + 1, ~0U, 0);
+}
+
+int ofs_probe_run(int (*fn)(const void *arg, char *text), const void *arg, char *ret_text)
+{
+	char *text = mmap(NULL, OFS_PROBE_TEXT, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			  -1, 0);
+	pid_t pid;
+	int r;
+
+	if (text == MAP_FAILED)
+		return -errno;
+	pid = fork();
+	if (pid == 0) {
+		setpgid(0, 0);
+		probe_let_go();
+		_exit(fn(arg, text));
+	}
+	r = pid < 0 ? -errno : probe_wait(pid);
+	if (ret_text)
+		memcpy(ret_text, text, OFS_PROBE_TEXT);
+	munmap(text, OFS_PROBE_TEXT);
+	return r;
+}
