@@ -4,7 +4,9 @@
 #include "base/clock.h"
 #include "store/store_state.h"
 
-#define DRIFT_MAX OFS_NS_PER_S /* between the clocks, that the index need not know of */
+/* What the index need not know of: a drift between the clocks, and a time that has passed. */
+#define DRIFT_MAX OFS_NS_PER_S
+#define DELAY_MAX (600 * OFS_NS_PER_S)
 
 int64_t ofs_store_age(struct ofs_store *s)
 {
@@ -64,18 +66,17 @@ void ofs_store_use(struct ofs_store *s, uint64_t ino)
 	int64_t age = ofs_store_age(s);
 	struct ofs_inode *n;
 
-	pthread_mutex_lock(&s->lock);
+	OFS_LOCKED(&s->lock);
 	n = ofs_map_get(&s->inodes, ino);
-	if (n && !n->gone && age > n->row.used) {
-		/* On a full disk it is remembered in memory alone: the index would grow. */
-		if (s->reserve.tight || s->broken) {
-			n->row.used = round_up(age);
-		} else {
-			n->row.used = round_up(age + OFS_STORE_USE_AHEAD);
-			ofs_store_touch(s, n);
-		}
+	if (!n || n->gone || age <= n->row.used)
+		return;
+	/* On a full disk it is remembered in memory alone: the index would grow. */
+	if (s->reserve.tight || s->broken) {
+		n->row.used = round_up(age);
+	} else {
+		n->row.used = round_up(age + OFS_STORE_USE_AHEAD);
+		ofs_store_touch(s, n);
 	}
-	pthread_mutex_unlock(&s->lock);
 }
 
 static bool is_further(int64_t a, int64_t b, int64_t than)
@@ -83,20 +84,11 @@ static bool is_further(int64_t a, int64_t b, int64_t than)
 	return a - b > than || b - a > than;
 }
 
-/* How far age and wall clock have come from what the index knows: whether it is to be told. */
-bool ofs_age_is_stale(struct ofs_store *s, int64_t delay)
+bool ofs_age_is_stale(struct ofs_store *s)
 {
 	int64_t age = ofs_store_age(s), wall = ofs_clock_wall();
-	bool stale;
 
-	pthread_mutex_lock(&s->lock);
-	stale = is_further(wall - age, s->age.kept_wall - s->age.kept_age, DRIFT_MAX) ||
-		is_further(age, s->age.kept_age, delay);
-	pthread_mutex_unlock(&s->lock);
-	return stale;
-}
-
-bool ofs_age_is_to_be_closed(struct ofs_store *s)
-{
-	return s->closing && ofs_age_is_stale(s, DRIFT_MAX);
+	OFS_LOCKED(&s->lock);
+	return is_further(wall - age, s->age.kept_wall - s->age.kept_age, DRIFT_MAX) ||
+	       is_further(age, s->age.kept_age, s->closing ? DRIFT_MAX : DELAY_MAX);
 }

@@ -29,13 +29,10 @@ void ofs_age_open(struct ofs_store *s, const struct ofs_index_meta *meta);
 void ofs_age_take(struct ofs_store *s, struct ofs_index_meta *meta);
 void ofs_age_kept(struct ofs_store *s, const struct ofs_index_meta *meta);
 
-/* Whether the index lacks what the next start has to know of it. */
-bool ofs_age_is_to_be_closed(struct ofs_store *s);
-
 /* A record made at `time` changes the inode: that is its last use. `lock` held. */
 void ofs_store_changed(struct ofs_store *s, struct ofs_inode *n, int64_t time);
 
-/* Whether age or wall clock have come further than `delay` from what the index knows. */
-bool ofs_age_is_stale(struct ofs_store *s, int64_t delay);
+/* Whether the index lacks what the next start has to know of it. */
+bool ofs_age_is_stale(struct ofs_store *s);
 
 #endif

@@ -13,15 +13,8 @@ void ofs_content_map_init(struct ofs_content_map *c)
 void ofs_content_map_finish(struct ofs_content_map *c)
 {
 	free(c->blocks);
-	free(c->lines_before);
 	free(c->extents);
 	ofs_content_map_init(c);
-}
-
-static void content_blocks_changed(struct ofs_content_map *c)
-{
-	free(c->lines_before);
-	c->lines_before = NULL;
 }
 
 /* The place of block `i` in the list, or where it would be. */
@@ -64,7 +57,6 @@ void ofs_content_map_set_block(struct ofs_content_map *c, uint64_t i,
 	}
 	c->blocks[at] = (struct ofs_block){ .index = i, .chunk = *chunk, .epoch = epoch };
 	c->holes = c->holes || !chunk->id;
-	content_blocks_changed(c);
 }
 
 size_t ofs_content_map_find(const struct ofs_content_map *c, uint64_t off)
@@ -120,66 +112,65 @@ static void content_splice(struct ofs_content_map *c, size_t at, size_t drop,
 	c->nextents = at + n + tail;
 }
 
-void ofs_content_map_cover(struct ofs_content_map *c, const struct ofs_extent *e, uint64_t epoch)
+/* Replaces the drafts in [from, to) by `e`, which lies there; NULL: by none. */
+static void content_lay(struct ofs_content_map *c, uint64_t from, uint64_t to,
+			const struct ofs_extent *e, uint64_t epoch)
 {
-	uint64_t end = e->off + e->len;
-	size_t first = ofs_content_map_find(c, e->off), last = first, n = 0;
+	size_t first = ofs_content_map_find(c, from), last = first, n = 0;
 	struct ofs_extent with[3];
 
-	if (!e->len)
-		return;
-	while (last < c->nextents && c->extents[last].off < end)
+	while (last < c->nextents && c->extents[last].off < to)
 		last++;
-	if (last > first) {
-		struct ofs_extent head = c->extents[first], tail = c->extents[last - 1];
-
-		if (head.off < e->off)
-			with[n++] = extent_clip(&head, head.off, e->off);
+	if (last == first && !e)
+		return;
+	if (last > first && c->extents[first].off < from)
+		with[n++] = extent_clip(&c->extents[first], 0, from);
+	if (e)
 		with[n++] = *e;
-		if (tail.off + tail.len > end)
-			with[n++] = extent_clip(&tail, end, tail.off + tail.len);
-	} else {
-		with[n++] = *e;
-	}
+	if (last > first && c->extents[last - 1].off + c->extents[last - 1].len > to)
+		with[n++] = extent_clip(&c->extents[last - 1], to, UINT64_MAX);
 	content_splice(c, first, last - first, with, n);
 	c->drafts_epoch = epoch;
 }
 
-static void content_cut_drafts(struct ofs_content_map *c, uint64_t size, uint64_t epoch)
+void ofs_content_map_cover(struct ofs_content_map *c, const struct ofs_extent *e, uint64_t epoch)
 {
-	size_t i = ofs_content_map_find(c, size), n = 0;
-	struct ofs_extent with[1];
+	if (e->len)
+		content_lay(c, e->off, e->off + e->len, e, epoch);
+}
 
-	if (i == c->nextents)
+void ofs_content_map_uncover(struct ofs_content_map *c, uint64_t from, uint64_t to, uint64_t epoch)
+{
+	content_lay(c, from, to, NULL, epoch);
+}
+
+/* A hole over the part of a block that has bytes in [from, to), which lies in that block. */
+static void content_cover_hole(struct ofs_content_map *c, uint64_t from, uint64_t to,
+			       uint64_t epoch)
+{
+	const struct ofs_block *block = content_block(c, from / OFS_BLOCK_SIZE);
+	uint64_t held = block ? block->index * OFS_BLOCK_SIZE + block->chunk.len : 0;
+	struct ofs_extent hole = { .off = from };
+
+	if (held <= from)
 		return;
-	if (c->extents[i].off < size)
-		with[n++] = extent_clip(&c->extents[i], c->extents[i].off, size);
-	content_splice(c, i, c->nextents - i, with, n);
-	c->drafts_epoch = epoch;
+	hole.len = OFS_MIN(held, to) - from;
+	ofs_content_map_cover(c, &hole, epoch);
 }
 
 void ofs_content_map_truncate(struct ofs_content_map *c, uint64_t size, uint64_t epoch)
 {
 	uint64_t keep = (size + OFS_BLOCK_SIZE - 1) / OFS_BLOCK_SIZE;
 	size_t at = content_find_block(c, keep);
-	const struct ofs_block *last = keep ? content_block(c, keep - 1) : NULL;
 
-	content_cut_drafts(c, size, epoch);
-	if (last) {
-		/* Cover what its chunk still has behind the end, for the day the file grows. */
-		uint64_t held = (keep - 1) * OFS_BLOCK_SIZE + last->chunk.len;
-
-		if (held > size) {
-			struct ofs_extent hole = { .off = size, .len = held - size };
-
-			ofs_content_map_cover(c, &hole, epoch);
-		}
-	}
+	ofs_content_map_uncover(c, size, UINT64_MAX, epoch);
+	/* What the last chunk still has after the end must not come back when the file grows. */
+	if (size % OFS_BLOCK_SIZE)
+		content_cover_hole(c, size, keep * OFS_BLOCK_SIZE, epoch);
 	if (at < c->nblocks) {
 		c->nblocks = at;
 		c->cut = OFS_MIN(c->cut, keep);
 		c->cut_epoch = epoch;
-		content_blocks_changed(c);
 	}
 }
 
@@ -198,49 +189,7 @@ void ofs_content_map_committed(struct ofs_content_map *c, uint64_t epoch)
 		c->holes = c->holes || hole;
 		c->blocks[n++] = c->blocks[i];
 	}
-	if (n < c->nblocks)
-		content_blocks_changed(c);
 	c->nblocks = n;
-}
-
-void ofs_content_map_drop_drafts(struct ofs_content_map *c, uint64_t epoch)
-{
-	free(c->extents);
-	c->extents = NULL;
-	c->nextents = c->cap_extents = 0;
-	c->draft_bytes = 0;
-	c->drafts_epoch = epoch;
-}
-
-void ofs_content_map_uncover(struct ofs_content_map *c, uint64_t from, uint64_t to, uint64_t epoch)
-{
-	size_t first = ofs_content_map_find(c, from), last = first, n = 0;
-	struct ofs_extent with[2];
-
-	while (last < c->nextents && c->extents[last].off < to)
-		last++;
-	if (last == first)
-		return;
-	if (c->extents[first].off < from)
-		with[n++] = extent_clip(&c->extents[first], 0, from);
-	if (c->extents[last - 1].off + c->extents[last - 1].len > to)
-		with[n++] = extent_clip(&c->extents[last - 1], to, UINT64_MAX);
-	content_splice(c, first, last - first, with, n);
-	c->drafts_epoch = epoch;
-}
-
-/* A hole over the part of a block that has bytes in [from, to), which lies in that block. */
-static void content_cover_hole(struct ofs_content_map *c, uint64_t from, uint64_t to,
-			       uint64_t epoch)
-{
-	const struct ofs_block *block = content_block(c, from / OFS_BLOCK_SIZE);
-	uint64_t held = block ? block->index * OFS_BLOCK_SIZE + block->chunk.len : 0;
-	struct ofs_extent hole = { .off = from };
-
-	if (held <= from)
-		return;
-	hole.len = OFS_MIN(held, to) - from;
-	ofs_content_map_cover(c, &hole, epoch);
 }
 
 void ofs_content_map_zero(struct ofs_content_map *c, uint64_t from, uint64_t to, uint64_t epoch)
@@ -254,7 +203,6 @@ void ofs_content_map_zero(struct ofs_content_map *c, uint64_t from, uint64_t to,
 		if (c->blocks[i].chunk.id)
 			c->blocks[i] = (struct ofs_block){ c->blocks[i].index, { 0 }, epoch };
 	c->holes = true;
-	content_blocks_changed(c);
 	if (from % OFS_BLOCK_SIZE)
 		content_cover_hole(c, from, OFS_MIN(to, first * OFS_BLOCK_SIZE), epoch);
 	if (to % OFS_BLOCK_SIZE && first <= last)
@@ -274,7 +222,6 @@ static void content_splice_blocks(struct ofs_content_map *c, size_t at, size_t d
 		memcpy(c->blocks + at, with, n * sizeof(*with));
 	c->nblocks = at + n + tail;
 	c->holes = true;
-	content_blocks_changed(c);
 }
 
 /* Where there was a block and is none now, a hole is listed: the index is to know of it. */

@@ -2,7 +2,7 @@
 /*
  * Where the bytes of a file are. Blocks of OFS_BLOCK_SIZE bytes lie in packs, one chunk each;
  * drafts, which lie in the journal, cover them. What neither covers is zeros, and so is what lies
- * in a block behind the end of its chunk.
+ * in a block after the end of its chunk.
  *
  * Pure bookkeeping: no I/O, no locks.
  */
@@ -43,7 +43,6 @@ struct ofs_content_map {
 	size_t nblocks;
 	size_t cap_blocks;
 	bool holes; /* holes may be listed */
-	uint64_t *lines_before; /* newlines before each listed block; NULL until asked for */
 
 	/* Drafts, by offset, never overlapping. */
 	struct ofs_extent *extents;
@@ -71,7 +70,7 @@ void ofs_content_map_cover(struct ofs_content_map *c, const struct ofs_extent *e
 void ofs_content_map_truncate(struct ofs_content_map *c, uint64_t size, uint64_t epoch);
 
 /*
- * [from, to) reads as zeros: blocks in it become holes, drafts in it go. What lies behind the end of
+ * [from, to) reads as zeros: blocks in it become holes, drafts in it go. What lies after the end of
  * a file counts as zeros already, so `to` is best rounded up there. Costs what is there, not what is
  * asked for.
  */
@@ -79,7 +78,7 @@ void ofs_content_map_zero(struct ofs_content_map *c, uint64_t from, uint64_t to,
 
 /*
  * The `n` blocks of `src` (which may be `c`) from block `from` on also become those of `c` from `to`
- * on, with the drafts over them and whatever lies behind the end of a chunk or file.
+ * on, with the drafts over them and whatever lies after the end of a chunk or file.
  */
 void ofs_content_map_copy(struct ofs_content_map *c, uint64_t to, const struct ofs_content_map *src,
 			  uint64_t from, uint64_t n, uint64_t epoch);
@@ -94,10 +93,7 @@ uint64_t ofs_content_map_stretch(const struct ofs_content_map *c, uint64_t off, 
 /* Holes up to `epoch` are in the index: they need not be listed any more. */
 void ofs_content_map_committed(struct ofs_content_map *c, uint64_t epoch);
 
-/* Drops all drafts. */
-void ofs_content_map_drop_drafts(struct ofs_content_map *c, uint64_t epoch);
-
-/* Drops the drafts in [from, to), parts of them where they reach further: they were sealed. */
+/* Drops the drafts in [from, to), parts of them where they reach further. */
 void ofs_content_map_uncover(struct ofs_content_map *c, uint64_t from, uint64_t to, uint64_t epoch);
 
 /*

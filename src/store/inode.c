@@ -340,7 +340,7 @@ void ofs_store_set_refs(struct ofs_store *s, uint64_t ino, uint64_t n)
 void ofs_store_drop_inode(struct ofs_store *s, struct ofs_inode *n)
 {
 	n->gone = true;
-	ofs_content_map_drop_drafts(&n->content, s->epoch);
+	ofs_content_map_uncover(&n->content, 0, UINT64_MAX, s->epoch);
 	ofs_store_touch(s, n);
 }
 

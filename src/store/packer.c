@@ -36,14 +36,14 @@ struct ofs_packer {
 	struct pile *piles;
 	size_t npiles, cap_piles;
 	struct ofs_frame_chunk *parts; /* of the frame that is being written */
-	size_t cap_parts;
+	size_t nparts, cap_parts;
 	int error; /* the first: what was added is not all there any more */
 	bool at_risk; /* frames were appended that the index may not know */
 };
 
 /*
- * Cuts off the frames that the index never heard of; where that fails, it is tried again. Whether it
- * heard of them must be certain.
+ * Cuts off the frames that the index never heard of, if that is certain; where it fails, it is tried
+ * again.
  */
 static int cut_strays(struct ofs_store *s)
 {
@@ -95,31 +95,29 @@ void ofs_packer_destroy(struct ofs_packer *p)
 	free(p);
 }
 
-/* The next frame that was given lies there. */
-static void note_appended(struct ofs_packer *p, const struct ofs_frame_loc *loc)
+/* Takes the next frame that was given out of the press; `dense`: makes it of p->parts. */
+static int append_next(struct ofs_packer *p, bool dense)
 {
-	struct ofs_index_frame *f = &p->frames[p->nappended++];
-
-	f->pack = loc->pack;
-	f->off = loc->off;
-	f->stored = loc->stored;
-	f->raw = loc->raw;
-}
-
-/* Takes the oldest frame out of the press. */
-static int append_oldest(struct ofs_packer *p)
-{
+	struct ofs_index_frame *f = &p->frames[p->nappended];
+	struct ofs_store *s = p->store;
 	struct ofs_frame_build *built;
 	struct ofs_frame_loc loc;
-	int r = ofs_press_take(p->press, &built);
+	int r = dense ? 0 : ofs_press_take(p->press, &built);
 
 	if (r < 0)
 		return r;
 	p->at_risk = true;
-	r = ofs_packset_append_built(p->store->packs, built, &loc);
-	if (r == 0)
-		note_appended(p, &loc);
-	return r;
+	r = dense ? ofs_packset_append(s->packs, s->compressor, LEVEL_DENSE, p->parts, p->nparts,
+				       &loc)
+		  : ofs_packset_append_built(s->packs, built, &loc);
+	if (r < 0)
+		return r;
+	f->pack = loc.pack;
+	f->off = loc.off;
+	f->stored = loc.stored;
+	f->raw = loc.raw;
+	p->nappended++;
+	return 0;
 }
 
 static int append_all(struct ofs_packer *p)
@@ -127,23 +125,7 @@ static int append_all(struct ofs_packer *p)
 	int r = 0;
 
 	while (r == 0 && !ofs_press_is_empty(p->press))
-		r = append_oldest(p);
-	return r;
-}
-
-/* Dense frames take so much memory to make that this is left to one thread. */
-static int append_dense(struct ofs_packer *p, size_t n)
-{
-	struct ofs_frame_loc loc;
-	int r = append_all(p);
-
-	if (r < 0)
-		return r;
-	p->at_risk = true;
-	r = ofs_packset_append(p->store->packs, p->store->compressor, LEVEL_DENSE, p->parts, n,
-			       &loc);
-	if (r == 0)
-		note_appended(p, &loc);
+		r = append_next(p, false);
 	return r;
 }
 
@@ -153,7 +135,7 @@ static int write_frame(struct ofs_packer *p, uint32_t class, bool dense, const s
 {
 	uint32_t off = 0;
 	size_t i;
-	int r;
+	int r = 0;
 
 	p->parts = ofs_grow(p->parts, &p->cap_parts, n, sizeof(*p->parts));
 	for (i = 0; i < n; i++) {
@@ -166,25 +148,27 @@ static int write_frame(struct ofs_packer *p, uint32_t class, bool dense, const s
 	}
 	p->frames = ofs_grow(p->frames, &p->cap_frames, p->nframes + 1, sizeof(*p->frames));
 	p->frames[p->nframes++] = (struct ofs_index_frame){ .class = class, .dense = dense };
-	if (dense)
-		return append_dense(p, n);
-	r = ofs_press_is_full(p->press) ? append_oldest(p) : 0;
-	if (r < 0)
-		return r;
-	ofs_press_give(p->press, ofs_store_is_pressed(p->store) ? LEVEL_HASTE : LEVEL, p->parts, n);
-	return 0;
+	p->nparts = n;
+	/* Dense frames take so much memory to make that this is left to one thread. */
+	if (dense) {
+		r = append_all(p);
+		return r == 0 ? append_next(p, true) : r;
+	}
+	if (ofs_press_is_full(p->press))
+		r = append_next(p, false);
+	if (r == 0)
+		ofs_press_give(p->press, ofs_store_is_pressed(p->store) ? LEVEL_HASTE : LEVEL,
+			       p->parts, n);
+	return r;
 }
 
 static int pile_flush(struct ofs_packer *p, struct pile *pile)
 {
-	int r;
+	size_t n = pile->n;
 
-	if (!pile->n)
-		return 0;
-	r = write_frame(p, pile->class, pile->dense, pile->chunks, pile->n, pile->data);
 	pile->n = 0;
 	pile->len = 0;
-	return r;
+	return n ? write_frame(p, pile->class, pile->dense, pile->chunks, n, pile->data) : 0;
 }
 
 static struct pile *pile_for(struct ofs_packer *p, uint32_t class, bool dense)
@@ -288,17 +272,6 @@ static int index_frames(struct ofs_packer *p)
 	return r;
 }
 
-/* The lowest id among the new chunks, 0 when there is none. */
-static uint64_t first_new(const struct ofs_packer *p)
-{
-	size_t i;
-
-	for (i = 0; i < p->n; i++)
-		if (!p->chunks[i].moving)
-			return p->chunks[i].chunk.id;
-	return 0;
-}
-
 static int index_all(struct ofs_packer *p, int (*also)(void *arg), void *arg)
 {
 	struct ofs_store *s = p->store;
@@ -310,8 +283,9 @@ static int index_all(struct ofs_packer *p, int (*also)(void *arg), void *arg)
 		return r;
 	ofs_packset_tail(s->packs, &meta.pack, &meta.pack_size);
 	meta.next_chunk = s->next_chunk;
-	if (!meta.unused_from)
-		meta.unused_from = first_new(p);
+	/* The lowest id among the new chunks. */
+	for (size_t i = 0; i < p->n && !meta.unused_from; i++)
+		meta.unused_from = p->chunks[i].moving ? 0 : p->chunks[i].chunk.id;
 	r = index_frames(p);
 	if (r == 0)
 		r = ofs_index_put_meta(s->index, &meta);
@@ -333,7 +307,7 @@ static void relocate(const struct ofs_packer *p)
 			ofs_map_put(&moved, p->chunks[i].chunk.id, (void *)(uintptr_t)(i + 1));
 	if (!moved.count)
 		return;
-	pthread_mutex_lock(&s->lock);
+	OFS_LOCKED(&s->lock);
 	while ((n = ofs_map_next(&s->inodes, &pos)))
 		for (i = 0; i < n->content.nblocks; i++) {
 			struct ofs_index_chunk *c = &n->content.blocks[i].chunk;
@@ -342,7 +316,6 @@ static void relocate(const struct ofs_packer *p)
 			if (at)
 				*c = p->chunks[at - 1].chunk;
 		}
-	pthread_mutex_unlock(&s->lock);
 }
 
 /* Nothing has moved: memory may have seen it move in between. */

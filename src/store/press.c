@@ -9,7 +9,7 @@
 #include "base/util.h"
 #include "pack/frame.h"
 
-#define ROOM_FOR_EACH 2u /* frames */
+#define ROOM_FOR_EACH 2u /* frames for each thread */
 
 struct job {
 	struct ofs_buf data; /* the copy; the chunks point into it */
@@ -131,9 +131,11 @@ bool ofs_press_is_empty(const struct ofs_press *p)
 	return p->given == p->taken;
 }
 
-static void job_fill(struct job *job, int level, const struct ofs_frame_chunk *chunks, size_t n)
+void ofs_press_give(struct ofs_press *p, int level, const struct ofs_frame_chunk *chunks, size_t n)
 {
+	struct job *job = job_at(p, p->given);
 	size_t len = 0;
+	bool others;
 
 	for (size_t i = 0; i < n; i++)
 		len += chunks[i].len;
@@ -148,13 +150,6 @@ static void job_fill(struct job *job, int level, const struct ofs_frame_chunk *c
 	job->n = n;
 	job->level = level;
 	job->built = false;
-}
-
-void ofs_press_give(struct ofs_press *p, int level, const struct ofs_frame_chunk *chunks, size_t n)
-{
-	bool others;
-
-	job_fill(job_at(p, p->given), level, chunks, n);
 	pthread_mutex_lock(&p->lock);
 	others = ++p->given - p->begun > 1;
 	pthread_cond_signal(&p->wanted);

@@ -16,7 +16,7 @@
 
 struct ofs_press;
 
-/* How many threads are worth while on this machine: one for each processor, up to the most. */
+/* How many threads are worthwhile on this machine: one for each processor, up to the most. */
 unsigned int ofs_press_threads(void);
 
 /*
@@ -33,7 +33,7 @@ bool ofs_press_is_full(const struct ofs_press *p);
 
 bool ofs_press_is_empty(const struct ofs_press *p);
 
-/* Gives a frame of a copy of these chunks to a press that is not full. 0 or -ENOMEM. */
+/* Gives a frame of a copy of these chunks to a press that is not full. */
 void ofs_press_give(struct ofs_press *p, int level, const struct ofs_frame_chunk *chunks, size_t n);
 
 /*

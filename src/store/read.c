@@ -41,89 +41,74 @@ static int fetch_piece(struct ofs_store *s, const struct ofs_piece *p, uint8_t *
 	return -EIO;
 }
 
-static int lost_add(struct ofs_block_state *st, uint64_t off, uint64_t len)
+/*
+ * Lists what a read needs; returns its length. `reclaim` is held, `lock` is not. `state` (may be NULL)
+ * is for a block.
+ */
+static ssize_t map_read(struct ofs_store *s, uint64_t ino, size_t size, uint64_t off,
+			struct ofs_pieces *ret, uint64_t *ret_version,
+			struct ofs_block_state *state)
 {
-	struct ofs_extent *e;
+	struct ofs_inode *n;
+	int r;
 
-	st->lost = ofs_grow(st->lost, &st->cap_lost, st->nlost + 1, sizeof(*st->lost));
-	e = &st->lost[st->nlost++];
-	*e = (struct ofs_extent){ .off = off, .len = len, .data = { OFS_LOST_POS, 0 } };
-	e->data.len = (uint32_t)len;
-	return 0;
+	OFS_LOCKED(&s->lock);
+	r = ofs_store_file(s, ino, &n);
+	if (r < 0)
+		return r;
+	size = off < n->row.size ? OFS_MIN((uint64_t)size, n->row.size - off) : 0;
+	ofs_content_map_resolve(&n->content, off, size, ret);
+	if (ret_version)
+		*ret_version = n->version;
+	if (state) {
+		state->chunk = ofs_content_map_chunk(&n->content, off / OFS_BLOCK_SIZE);
+		state->drafts = ofs_content_map_fingerprint(&n->content, off, off + OFS_BLOCK_SIZE);
+	}
+	return (ssize_t)size;
 }
 
-static ssize_t map_block(struct ofs_store *s, uint64_t ino, uint64_t i, struct ofs_pieces *ret,
-			 struct ofs_block_state *ret_state)
+static void lost_add(struct ofs_block_state *st, uint64_t off, uint64_t len)
 {
-	uint64_t off = i * OFS_BLOCK_SIZE;
-	struct ofs_inode *n;
-	ssize_t r;
-
-	pthread_mutex_lock(&s->lock);
-	r = ofs_store_file(s, ino, &n);
-	if (r == 0 && off >= n->row.size)
-		r = -ESTALE;
-	if (r == 0) {
-		r = (ssize_t)OFS_MIN(OFS_BLOCK_SIZE, n->row.size - off);
-		ofs_content_map_resolve(&n->content, off, (uint64_t)r, ret);
-		ret_state->version = n->version;
-		ret_state->chunk = ofs_content_map_chunk(&n->content, i);
-		ret_state->drafts =
-			ofs_content_map_fingerprint(&n->content, off, off + OFS_BLOCK_SIZE);
-	}
-	pthread_mutex_unlock(&s->lock);
-	return r;
+	st->lost = ofs_grow(st->lost, &st->cap_lost, st->nlost + 1, sizeof(*st->lost));
+	st->lost[st->nlost++] = (struct ofs_extent){ .off = off,
+						     .len = len,
+						     .data = { OFS_LOST_POS, (uint32_t)len } };
 }
 
 ssize_t ofs_store_read_block(struct ofs_store *s, uint64_t ino, uint64_t i, uint8_t *buf,
 			     struct ofs_block_state *ret)
 {
 	OFS_CLEANUP(ofs_pieces_finish) struct ofs_pieces pieces = { 0 };
+	uint64_t off = i * OFS_BLOCK_SIZE;
 	ssize_t len;
 	size_t k;
 	int r = 0;
 
 	*ret = (struct ofs_block_state){ 0 };
 	pthread_rwlock_rdlock(&s->reclaim);
-	len = map_block(s, ino, i, &pieces, ret);
-	for (k = 0; len >= 0 && k < pieces.n && r == 0; k++) {
+	len = map_read(s, ino, OFS_BLOCK_SIZE, off, &pieces, &ret->version, ret);
+	for (k = 0; k < pieces.n && r == 0; k++) {
 		const struct ofs_piece *p = &pieces.list[k];
 
 		r = fetch_piece(s, p, buf + p->at);
 		if (r != -EIO)
 			continue;
 		memset(buf + p->at, 0, p->len);
-		r = lost_add(ret, i * OFS_BLOCK_SIZE + p->at, p->len);
+		lost_add(ret, off + p->at, p->len);
+		r = 0;
 	}
 	pthread_rwlock_unlock(&s->reclaim);
 	if (r < 0)
 		ofs_block_state_finish(ret);
-	return r < 0 ? r : len;
+	if (r < 0)
+		return r;
+	return len ? len : -ESTALE;
 }
 
 void ofs_block_state_finish(struct ofs_block_state *st)
 {
 	free(st->lost);
 	*st = (struct ofs_block_state){ 0 };
-}
-
-/* Lists what a read needs; returns its length. `reclaim` is held, `lock` is not. */
-static ssize_t map_read(struct ofs_store *s, uint64_t ino, size_t size, uint64_t off,
-			struct ofs_pieces *ret, uint64_t *ret_version)
-{
-	struct ofs_inode *n;
-	ssize_t r;
-
-	pthread_mutex_lock(&s->lock);
-	r = ofs_store_file(s, ino, &n);
-	if (r == 0) {
-		r = off < n->row.size ? (ssize_t)OFS_MIN((uint64_t)size, n->row.size - off) : 0;
-		ofs_content_map_resolve(&n->content, off, (uint64_t)r, ret);
-		if (ret_version)
-			*ret_version = n->version;
-	}
-	pthread_mutex_unlock(&s->lock);
-	return r;
 }
 
 ssize_t ofs_store_read_version(struct ofs_store *s, uint64_t ino, void *buf, size_t size,
@@ -135,7 +120,7 @@ ssize_t ofs_store_read_version(struct ofs_store *s, uint64_t ino, void *buf, siz
 	int r = 0;
 
 	pthread_rwlock_rdlock(&s->reclaim);
-	len = map_read(s, ino, size, off, &pieces, ret_version);
+	len = map_read(s, ino, size, off, &pieces, ret_version, NULL);
 	for (i = 0; i < pieces.n && r == 0; i++)
 		r = fetch_piece(s, &pieces.list[i], (uint8_t *)buf + pieces.list[i].at);
 	pthread_rwlock_unlock(&s->reclaim);
@@ -149,56 +134,24 @@ ssize_t ofs_store_read(struct ofs_store *s, uint64_t ino, void *buf, size_t size
 	return r == -OFS_EREAD ? -EIO : r;
 }
 
-/* Sums of newlines, made when first asked for and dropped when a block changes. */
-static void count_lines_before(struct ofs_content_map *c)
-{
-	uint64_t sum = 0;
-	size_t i;
-
-	c->lines_before = malloc((c->nblocks + 1) * sizeof(*c->lines_before));
-	for (i = 0; c->lines_before && i <= c->nblocks; i++) {
-		c->lines_before[i] = sum;
-		if (i < c->nblocks)
-			sum += c->blocks[i].chunk.lines;
-	}
-}
-
-static void line_hint(const struct ofs_content_map *c, uint64_t line, uint64_t *ret_off,
-		      uint64_t *ret_line)
-{
-	size_t lo = 0, hi = c->nblocks - 1;
-
-	/*
-	 * The last block before which fewer than `line` newlines lie, so that the line's start is
-	 * in it or later.
-	 */
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo + 1) / 2;
-
-		if (c->lines_before[mid] < line)
-			lo = mid;
-		else
-			hi = mid - 1;
-	}
-	*ret_off = c->blocks[lo].index * OFS_BLOCK_SIZE;
-	*ret_line = c->lines_before[lo];
-}
-
 int ofs_store_line_hint(struct ofs_store *s, uint64_t ino, uint64_t line, uint64_t *ret_off,
 			uint64_t *ret_line)
 {
+	const struct ofs_content_map *c;
 	struct ofs_inode *n;
+	uint64_t before = 0;
 	int r;
 
 	*ret_off = *ret_line = 0;
-	pthread_mutex_lock(&s->lock);
+	OFS_LOCKED(&s->lock);
 	r = ofs_store_file(s, ino, &n);
-	if (r == 0 && line && !n->on_draft_list && n->content.nblocks > 1) {
-		if (!n->content.lines_before)
-			count_lines_before(&n->content);
-		if (n->content.lines_before)
-			line_hint(&n->content, line, ret_off, ret_line);
+	if (r < 0 || n->on_draft_list)
+		return r;
+	c = &n->content;
+	/* The last block before which fewer than `line` newlines lie: its start is there or later. */
+	for (size_t i = 0; i < c->nblocks && before < line; before += c->blocks[i++].chunk.lines) {
+		*ret_off = c->blocks[i].index * OFS_BLOCK_SIZE;
+		*ret_line = before;
 	}
-	pthread_mutex_unlock(&s->lock);
-	return r;
+	return 0;
 }

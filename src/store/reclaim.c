@@ -18,10 +18,7 @@
 #include "base/alloc.h"
 #include "store/store_state.h"
 
-/*
- * Nothing in a segment is needed any more; one that holds this much is then not kept for the room
- * that it has left.
- */
+/* A segment of which nothing is needed goes from this size on, whatever room it has left. */
 #define SEGMENT_LEFTOVER (UINT64_C(256) << 10)
 #define SEGMENT_LEFTOVER_IDLE 1 /* when nothing is going on */
 
@@ -90,19 +87,24 @@ static int punch_journal(struct ofs_store *s, ofs_lsn reached)
 	return r;
 }
 
-static int trim_journal(struct ofs_store *s, ofs_lsn reached, uint64_t leftover)
+int ofs_store_trim(struct ofs_store *s, bool idle)
 {
+	uint64_t leftover = idle ? SEGMENT_LEFTOVER_IDLE : SEGMENT_LEFTOVER;
+	struct ofs_index_meta meta;
+	ofs_lsn keep;
 	bool trim;
-	ofs_lsn keep = reached;
 	size_t i;
-	int r = 0;
+	int r = ofs_index_get_meta(s->index, &meta);
 
+	if (r < 0)
+		return r;
+	keep = meta.checkpoint;
 	pthread_rwlock_wrlock(&s->reclaim);
 	pthread_mutex_lock(&s->lock);
 	for (i = 0; i < s->drafts.n; i++)
 		keep = OFS_MIN(keep, ofs_content_map_oldest(&s->drafts.list[i]->content));
 	pthread_mutex_unlock(&s->lock);
-	if (keep == reached && ofs_journal_end(s->journal) == reached)
+	if (keep == meta.checkpoint && ofs_journal_end(s->journal) == keep)
 		r = ofs_journal_rotate(s->journal, leftover);
 	/* No room for a new segment: what the old one does not need is given back below. */
 	if (ofs_store_is_full(r) && s->reserve.tight)
@@ -110,7 +112,7 @@ static int trim_journal(struct ofs_store *s, ofs_lsn reached, uint64_t leftover)
 	trim = r == 0 && ofs_journal_can_trim(s->journal, keep);
 	pthread_rwlock_unlock(&s->reclaim);
 	if (r == 0 && s->reserve.tight)
-		r = punch_journal(s, reached);
+		r = punch_journal(s, meta.checkpoint);
 	if (!trim)
 		return r;
 	r = ofs_journal_sync(s->journal);
@@ -122,16 +124,6 @@ static int trim_journal(struct ofs_store *s, ofs_lsn reached, uint64_t leftover)
 	ofs_journal_trim(s->journal, keep);
 	pthread_rwlock_unlock(&s->reclaim);
 	return ofs_journal_sweep(s->journal);
-}
-
-int ofs_store_trim(struct ofs_store *s, bool idle)
-{
-	struct ofs_index_meta meta;
-	int r = ofs_index_get_meta(s->index, &meta);
-
-	return r < 0 ? r
-		     : trim_journal(s, meta.checkpoint,
-				    idle ? SEGMENT_LEFTOVER_IDLE : SEGMENT_LEFTOVER);
 }
 
 #define DEAD_MAX 256

@@ -299,11 +299,10 @@ static void postpone(struct ofs_store *s, uint64_t ino)
 
 	ofs_log(LOG_ERR, "inode %llu cannot be read to be sealed, trying again in a minute",
 		(unsigned long long)ino);
-	pthread_mutex_lock(&s->lock);
+	OFS_LOCKED(&s->lock);
 	n = ofs_map_get(&s->inodes, ino);
 	if (n)
 		n->written_at = ofs_clock_monotonic() + READ_RETRY;
-	pthread_mutex_unlock(&s->lock);
 }
 
 /* Then the hash of its chunk is that of the whole. */

@@ -20,7 +20,7 @@
 #define ROOM_TIMEOUT (30 * OFS_NS_PER_S) /* for a writer that found the disk full */
 #define REPACK_DELAY OFS_NS_PER_S /* of quiet, before anything is moved */
 
-/* Seals one batch; returns how many files it brought further. */
+/* Returns how many files it brought further. */
 static int seal_batch(struct ofs_store *s, const struct ofs_seal_when *when)
 {
 	struct ofs_seal_batch *b;
@@ -36,17 +36,14 @@ static int seal_batch(struct ofs_store *s, const struct ofs_seal_when *when)
 
 static bool store_is_dirty(struct ofs_store *s)
 {
-	bool dirty;
+	OFS_LOCKED(&s->lock);
 
-	pthread_mutex_lock(&s->lock);
-	dirty = s->dirty.n > 0 || s->nmoves > 0;
-	pthread_mutex_unlock(&s->lock);
-	return dirty;
+	return s->dirty.n > 0 || s->nmoves > 0;
 }
 
 static int finish_cycle(struct ofs_store *s, bool checkpoint, bool sealed)
 {
-	bool needed = checkpoint && (store_is_dirty(s) || ofs_age_is_to_be_closed(s));
+	bool needed = checkpoint && (store_is_dirty(s) || ofs_age_is_stale(s));
 	int r = needed ? ofs_store_checkpoint(s, NULL) : 0;
 
 	if (r == 0 && (sealed || checkpoint))
@@ -121,25 +118,11 @@ int ofs_store_cycle(struct ofs_store *s, const struct ofs_seal_when *when, bool 
 	return r;
 }
 
-#define KEEP_DELAY (600 * OFS_NS_PER_S) /* of the age clock, that a start need not know of */
-
 int ofs_store_keep_age(struct ofs_store *s)
 {
-	int r;
+	struct ofs_seal_when nothing = { .now = INT64_MIN / 2 };
 
-	if (!ofs_age_is_stale(s, KEEP_DELAY))
-		return 0;
-	pthread_mutex_lock(&s->cycle);
-	r = s->broken ? -EIO : ofs_store_checkpoint(s, NULL);
-	/* It has taken what was removed along: no other cycle will come by for that. */
-	if (r == 0)
-		r = ofs_store_reclaim(s);
-	pthread_mutex_unlock(&s->cycle);
-	pthread_mutex_lock(&s->lock);
-	s->unsettled = true;
-	pthread_mutex_unlock(&s->lock);
-	ofs_store_tell(s);
-	return r;
+	return ofs_age_is_stale(s) ? ofs_store_cycle(s, &nothing, true) : 0;
 }
 
 /* Moves one portion of content to where it belongs; 0 when everything is there. */
@@ -161,8 +144,6 @@ static int repack_step(struct ofs_store *s, bool settle)
 		malloc_trim(0);
 	pthread_mutex_unlock(&s->cycle);
 	ofs_store_tell(s);
-	if (r < 0)
-		ofs_log(LOG_ERR, "repacking failed: %s", strerror(-r));
 	return r;
 }
 
@@ -171,7 +152,7 @@ enum work {
 	WORK_NONE,
 	WORK_SEAL,
 	WORK_CHECKPOINT, /* and seal */
-	WORK_SQUEEZE,
+	WORK_SQUEEZE, /* a checkpoint with the room that was set aside */
 	WORK_REPACK,
 	WORK_SETTLE,
 	WORK_SCRUB
@@ -237,12 +218,9 @@ static int scrub_step(struct sealer *se)
 	pthread_mutex_unlock(&s->cycle);
 	se->scrub_at =
 		ofs_clock_monotonic() + (r > 0 ? s->scrub_ms * OFS_NS_PER_MS : (int64_t)SCRUB_PASS);
-	if (r < 0)
-		ofs_log(LOG_ERR, "scrubbing failed: %s", strerror(-r));
-	return 0;
+	return r;
 }
 
-/* A cycle with the room that was set aside. */
 static int squeeze_step(struct ofs_store *s, const struct ofs_seal_when *when)
 {
 	uint64_t changes;
@@ -264,33 +242,34 @@ static int squeeze_step(struct ofs_store *s, const struct ofs_seal_when *when)
 /* Without the lock. */
 static void do_work(struct sealer *se, enum work work, const struct ofs_seal_when *when)
 {
+	static const char *const names[] = {
+		[WORK_SEAL] = "sealing",     [WORK_CHECKPOINT] = "sealing",
+		[WORK_SQUEEZE] = "sealing",  [WORK_REPACK] = "repacking",
+		[WORK_SETTLE] = "repacking", [WORK_SCRUB] = "scrubbing",
+	};
 	struct ofs_store *s = se->store;
 	int r;
 
-	se->pause = se->tick;
 	if (work == WORK_SCRUB) {
 		r = scrub_step(se);
-	} else if (work == WORK_SEAL || work == WORK_CHECKPOINT || work == WORK_SQUEEZE) {
+	} else if (work == WORK_REPACK || work == WORK_SETTLE) {
+		r = repack_step(s, work == WORK_SETTLE);
+		if (r >= 0)
+			se->pause = r > 0 ? 0 : OFS_NS_PER_S;
+		/* Until something changes there is nothing more to do, or to try. */
+		if (r <= 0 && work == WORK_SETTLE) {
+			OFS_LOCKED(&s->lock);
+			s->unsettled = false;
+		}
+	} else {
 		r = work == WORK_SQUEEZE ? squeeze_step(s, when)
 					 : ofs_store_cycle(s, when, work == WORK_CHECKPOINT);
 		se->quiet_since = ofs_clock_monotonic();
-		if (r < 0)
-			ofs_log(LOG_ERR, "sealing failed, trying again: %s", strerror(-r));
-	} else {
-		r = repack_step(s, work == WORK_SETTLE);
-		/* Until something changes there is nothing more to do, or to try. */
-		if (r <= 0 && work == WORK_SETTLE) {
-			pthread_mutex_lock(&s->lock);
-			s->unsettled = false;
-			pthread_mutex_unlock(&s->lock);
-		}
-		if (r == 0 && work == WORK_REPACK)
-			se->pause = OFS_NS_PER_S;
-		else if (r > 0)
-			se->pause = 0;
 	}
-	if (r < 0)
+	if (r < 0) {
+		ofs_log(LOG_ERR, "%s failed, trying again: %s", names[work], strerror(-r));
 		se->pause = RETRY_DELAY;
+	}
 }
 
 static void *sealer_main(void *arg)
@@ -310,11 +289,10 @@ static void *sealer_main(void *arg)
 	while (!s->sealer.stop) {
 		if (se.pause)
 			sealer_wait(&se);
+		se.pause = se.tick;
 		work = s->sealer.stop ? WORK_NONE : choose_work(&se, &when);
-		if (work == WORK_NONE) {
-			se.pause = se.tick;
+		if (work == WORK_NONE)
 			continue;
-		}
 		pthread_mutex_unlock(&s->lock);
 		do_work(&se, work, &when);
 		pthread_mutex_lock(&s->lock);

@@ -208,9 +208,9 @@ ssize_t ofs_store_copy(struct ofs_store *s, uint64_t from, uint64_t from_off, ui
 		       uint64_t to_off, uint64_t len);
 
 /*
- * Where line `line` (from 0) begins, for sealed content in time that does not depend on the place:
- * *ret_off is the start of a stretch of the file before or at that line and *ret_line the lines
- * that end before it. Content that is not sealed: 0 and 0.
+ * Where line `line` (from 0) starts, without reading anything: *ret_off is the start of a stretch of
+ * the file before or at that line and *ret_line the lines that end before it. Content that is not
+ * sealed: 0 and 0.
  */
 int ofs_store_line_hint(struct ofs_store *s, uint64_t ino, uint64_t line, uint64_t *ret_off,
 			uint64_t *ret_line);

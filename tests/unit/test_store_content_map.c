@@ -208,7 +208,7 @@ static void seal(struct world *w)
 		else
 			put_block(w, i, (uint32_t)OFS_MIN(OFS_BLOCK_SIZE, w->size - start));
 	}
-	ofs_content_map_drop_drafts(&w->map, ++w->epoch);
+	ofs_content_map_uncover(&w->map, 0, UINT64_MAX, ++w->epoch);
 	cr_assert_eq(w->map.draft_bytes, 0);
 	cr_assert_eq(ofs_content_map_oldest(&w->map), UINT64_MAX);
 }
@@ -272,7 +272,7 @@ Test(store_content, an_empty_map_reads_as_zeros)
 	expect_bytes(&w, 0, SPACE);
 	expect_bytes(&w, 77, 0);
 	ofs_content_map_truncate(&w.map, 0, 1);
-	ofs_content_map_drop_drafts(&w.map, 1);
+	ofs_content_map_uncover(&w.map, 0, UINT64_MAX, 1);
 	expect_bytes(&w, 0, SPACE);
 	cr_assert_eq(ofs_content_map_find(&w.map, 0), 0);
 	world_finish(&w);
@@ -414,7 +414,7 @@ Test(store_content, dropped_drafts_show_the_blocks_again)
 	w.size = 100;
 	put_block(&w, 0, 100);
 	draft(&w, 50, 100);
-	ofs_content_map_drop_drafts(&w.map, 7);
+	ofs_content_map_uncover(&w.map, 0, UINT64_MAX, 7);
 	cr_assert_eq(w.map.drafts_epoch, 7);
 	memset(w.bytes, 0, 150);
 	memset(w.bytes, 'z', 100);
