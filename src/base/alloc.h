@@ -25,4 +25,8 @@ char *ofs_vformat(const char *fmt, va_list ap) __attribute__((format(printf, 1, 
 /* Makes room for `need` elements of `size` bytes in an array of capacity *cap. */
 void *ofs_grow(void *p, size_t *cap, size_t need, size_t size);
 
+/* The new last element of an array of `n` with room for `cap`, which all three follow. */
+#define ofs_append(list, n, cap) \
+	((list) = ofs_grow((list), &(cap), (n) + 1, sizeof(*(list))), &(list)[(n)++])
+
 #endif

@@ -6,8 +6,13 @@
 
 void ofs_u64_list_add(struct ofs_u64_list *l, uint64_t number)
 {
-	l->at = ofs_grow(l->at, &l->cap, l->n + 1, sizeof(*l->at));
-	l->at[l->n++] = number;
+	*ofs_append(l->at, l->n, l->cap) = number;
+}
+
+int ofs_u64_list_collect(void *list, uint64_t number)
+{
+	ofs_u64_list_add(list, number);
+	return 0;
 }
 
 static int u64_compare(const void *a, const void *b)

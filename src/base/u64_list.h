@@ -15,6 +15,9 @@ struct ofs_u64_list {
 
 void ofs_u64_list_add(struct ofs_u64_list *l, uint64_t number);
 
+/* The same as a callback: `list` is a struct ofs_u64_list. Returns 0. */
+int ofs_u64_list_collect(void *list, uint64_t number);
+
 /* Sorts the numbers and drops repetitions. */
 void ofs_u64_list_sort_unique(struct ofs_u64_list *l);
 

@@ -66,8 +66,7 @@ static void checkpoint_finish(struct checkpoint *cp)
 
 static void take_entry(struct taken *t, const char *name, const struct ofs_dirent *e)
 {
-	t->entries = ofs_grow(t->entries, &t->cap_entries, t->nentries + 1, sizeof(*t->entries));
-	t->entries[t->nentries++] =
+	*ofs_append(t->entries, t->nentries, t->cap_entries) =
 		(struct ofs_index_dirent){ ofs_strdup(name), e->ino, e->type, e->cookie };
 }
 
@@ -96,8 +95,7 @@ static void take_content(struct taken *t, const struct ofs_content_map *c, uint6
 	for (i = 0; i < c->nblocks; i++) {
 		if (c->blocks[i].epoch <= committed && c->blocks[i].index < c->cut)
 			continue;
-		t->blocks = ofs_grow(t->blocks, &t->cap_blocks, t->nblocks + 1, sizeof(*t->blocks));
-		t->blocks[t->nblocks++] =
+		*ofs_append(t->blocks, t->nblocks, t->cap_blocks) =
 			(struct block_change){ c->blocks[i].index, c->blocks[i].chunk.id };
 	}
 	t->drafts_changed = c->drafts_epoch > committed;
@@ -302,6 +300,13 @@ void ofs_store_tell(struct ofs_store *s)
 	pthread_mutex_unlock(&s->lock);
 	for (size_t i = 0; i < changed.n; i++)
 		s->attr_changed(s->events_arg, changed.at[i]);
+}
+
+bool ofs_store_is_dirty(struct ofs_store *s)
+{
+	OFS_LOCKED(&s->lock);
+
+	return s->dirty.n || s->nmoves;
 }
 
 int ofs_store_checkpoint(struct ofs_store *s, struct ofs_seal_batch *batch)

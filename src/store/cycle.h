@@ -45,6 +45,9 @@ void ofs_seal_install(struct ofs_seal_batch *b);
 
 /* ---- checkpoints */
 
+/* Whether memory has something to commit. */
+bool ofs_store_is_dirty(struct ofs_store *s);
+
 /* Commits memory to the index; `batch` may be NULL. */
 int ofs_store_checkpoint(struct ofs_store *s, struct ofs_seal_batch *batch);
 

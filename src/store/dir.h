@@ -11,10 +11,10 @@
 #include "base/map.h"
 
 struct ofs_dirent {
+	struct ofs_dirent *next; /* of the same hash */
 	uint64_t cookie; /* unique in its directory and growing: the LSN of the record that made it */
 	uint64_t ino;
 	uint64_t epoch; /* of the last change; 0: as loaded */
-	uint32_t hash;
 	uint8_t type; /* DT_* */
 	char name[];
 };
@@ -32,17 +32,16 @@ struct ofs_dir_slot {
 };
 
 struct ofs_dir {
-	struct ofs_dirent **table; /* by hash, linear probing */
-	size_t mask;
-	size_t count;
+	struct ofs_map by_name; /* hash -> struct ofs_dirent */
+	/*
+	 * One entry of each inode, once somebody has asked; else empty. After the removal of that entry
+	 * others may be left, which are looked for when one is asked for again.
+	 */
+	struct ofs_map by_ino;
+	size_t count; /* of entries */
 	struct ofs_dir_slot *order; /* by cookie */
 	size_t norder;
 	size_t cap_order;
-	/*
-	 * One entry of each inode, once somebody has asked; else empty. After the removal of that entry
-	 * others may be left: a value that is not an entry says that it has to be looked for.
-	 */
-	struct ofs_map by_ino;
 	struct ofs_removed *removed;
 	uint64_t epoch; /* of the last change of any entry */
 };

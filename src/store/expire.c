@@ -90,33 +90,21 @@ static int expire_log(struct ofs_store *s, const struct expiry *x, const struct 
 	return ofs_store_is_full(r) && len ? log_removal(s, OFS_RECORD_EXPIRE, x, last, 0) : r;
 }
 
-/* 1: its names have to be gathered. */
-static int expire_sole(struct ofs_store *s, const struct expiry *x)
+/* Through its one name, or through all when they are gathered; 1: they have to be. */
+static int try_expire(struct ofs_store *s, const struct expiry *x, bool gathered)
 {
 	OFS_CLEANUP(ofs_names_finish) struct ofs_names names = { 0 };
 	struct ofs_inode *n;
-	int r;
+	int r = gathered ? ofs_names_gather(s, x->ino, &names) : 0;
 
-	OFS_LOCKED(&s->lock);
-	ofs_store_evict(s);
-	r = expire_check(s, x, &n);
-	if (r == 0)
-		r = ofs_names_sole(s, n, &names);
-	return r == 0 ? expire_log(s, x, &names) : r;
-}
-
-static int expire_gathered(struct ofs_store *s, const struct expiry *x)
-{
-	OFS_CLEANUP(ofs_names_finish) struct ofs_names names = { 0 };
-	struct ofs_inode *n;
-	int r;
-
-	r = ofs_names_gather(s, x->ino, &names);
 	if (r < 0)
 		return r;
 	OFS_LOCKED(&s->lock);
+	ofs_store_evict(s);
 	r = expire_check(s, x, &n);
-	if (r == 0 && !ofs_names_are_all(s, n, &names))
+	if (r == 0 && !gathered)
+		r = ofs_names_sole(s, n, &names);
+	else if (r == 0 && !ofs_names_are_all(s, n, &names))
 		r = -EAGAIN;
 	return r == 0 ? expire_log(s, x, &names) : r;
 }
@@ -136,8 +124,8 @@ int ofs_store_expire(struct ofs_store *s, uint64_t ino, int64_t used,
 
 	if (len > OFS_TOMBSTONE_MAX)
 		return -E2BIG;
-	r = expire_sole(s, &x);
-	return r > 0 ? expire_gathered(s, &x) : r;
+	r = try_expire(s, &x, false);
+	return r > 0 ? try_expire(s, &x, true) : r;
 }
 
 int ofs_store_rmdir_unheld(struct ofs_store *s, uint64_t ino)

@@ -15,8 +15,7 @@
 
 static void inode_list_add(struct ofs_inode_list *l, struct ofs_inode *n)
 {
-	l->list = ofs_grow(l->list, &l->cap, l->n + 1, sizeof(*l->list));
-	l->list[l->n++] = n;
+	*ofs_append(l->list, l->n, l->cap) = n;
 }
 
 int ofs_store_xattrs(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
@@ -103,38 +102,30 @@ static int load_inode(void *arg, const struct ofs_index_inode *row)
 	return 0;
 }
 
-/* Loads an inode that is not in memory; NULL: see *ret_error. */
-static struct ofs_inode *fetch_inode(struct ofs_store *s, uint64_t ino, int *ret_error)
+static int fetch_inode(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
 {
 	uint64_t last = load_until(s, ino, has_row);
-	struct ofs_inode *n;
 	int r;
 
 	r = ofs_index_list_inodes(s->index, ino, last, load_inode, s);
-	n = ofs_map_get(&s->inodes, ino);
+	*ret = ofs_map_get(&s->inodes, ino);
 	/* What is wrong with another one is told when that is needed. */
-	if (!n && r < 0 && last > ino) {
+	if (!*ret && r < 0 && last > ino) {
 		r = ofs_index_list_inodes(s->index, ino, ino, load_inode, s);
-		n = ofs_map_get(&s->inodes, ino);
+		*ret = ofs_map_get(&s->inodes, ino);
 	}
-	*ret_error = r < 0 ? r : -ENOENT;
-	return n;
+	if (*ret)
+		return 0;
+	return r < 0 ? r : -ENOENT;
 }
 
 int ofs_store_inode(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
 {
-	struct ofs_inode *n = ofs_map_get(&s->inodes, ino);
 	int r;
 
-	if (!n) {
-		n = fetch_inode(s, ino, &r);
-		if (!n)
-			return r;
-	}
-	if (n->gone)
-		return -ENOENT;
-	*ret = n;
-	return 0;
+	*ret = ofs_map_get(&s->inodes, ino);
+	r = *ret ? 0 : fetch_inode(s, ino, ret);
+	return r == 0 && (*ret)->gone ? -ENOENT : r;
 }
 
 static int load_dirent(void *arg, const struct ofs_index_dirent *e)
@@ -197,32 +188,24 @@ static int load_first(void *arg, uint64_t ino, const struct ofs_index_chunk *c)
 	return 0;
 }
 
-/* The blocks of a short file, and of short ones after it. */
-static int fetch_short(struct ofs_store *s, struct ofs_inode *n)
-{
-	uint64_t last = load_until(s, n->row.ino, has_content);
-	int r = ofs_index_list_firsts(s->index, n->row.ino, last, load_first, s);
-
-	/* As above. */
-	if (!n->content.loaded && r < 0 && last > n->row.ino)
-		r = ofs_index_list_firsts(s->index, n->row.ino, n->row.ino, load_first, s);
-	/* It may have none. */
-	if (r == 0)
-		n->content.loaded = true;
-	return n->content.loaded ? 0 : r;
-}
-
 static int fetch_content(struct ofs_store *s, struct ofs_inode *n)
 {
+	uint64_t ino = n->row.ino;
 	int r;
 
-	if (is_short(n))
-		return fetch_short(s, n);
-	r = ofs_index_list_blocks(s->index, n->row.ino, load_block, &n->content);
+	/* With the block of a short file come those of short ones after it. */
+	if (is_short(n)) {
+		r = ofs_index_list_firsts(s->index, ino, load_until(s, ino, has_content),
+					  load_first, s);
+		/* It may have none. */
+		n->content.loaded = n->content.loaded || r == 0;
+		if (n->content.loaded)
+			return 0;
+	}
+	r = ofs_index_list_blocks(s->index, ino, load_block, &n->content);
+	n->content.loaded = r == 0;
 	if (r < 0)
 		n->content.nblocks = 0;
-	else
-		n->content.loaded = true;
 	return r;
 }
 
@@ -301,8 +284,7 @@ void ofs_class_move_add_renamed(struct ofs_store *s, uint64_t ino, uint64_t from
 
 void ofs_class_move_add(struct ofs_store *s, uint64_t ino)
 {
-	s->moves = ofs_grow(s->moves, &s->cap_moves, s->nmoves + 1, sizeof(*s->moves));
-	s->moves[s->nmoves++] = (struct ofs_class_move){ ino, s->epoch };
+	*ofs_append(s->moves, s->nmoves, s->cap_moves) = (struct ofs_class_move){ ino, s->epoch };
 	s->unsettled = true;
 }
 

@@ -33,8 +33,7 @@ static int names_add(void *arg, uint64_t dir, const char *name)
 {
 	struct ofs_names *l = arg;
 
-	l->list = ofs_grow(l->list, &l->cap, l->n + 1, sizeof(*l->list));
-	l->list[l->n++] = (struct ofs_name){ dir, ofs_strdup(name) };
+	*ofs_append(l->list, l->n, l->cap) = (struct ofs_name){ dir, ofs_strdup(name) };
 	return 0;
 }
 
@@ -180,17 +179,12 @@ static int gather_once(struct ofs_store *s, uint64_t ino, struct ofs_names *ret)
 	return !has_so_many(n, ret->n);
 }
 
-#define GATHER_TRIES 3 /* before checkpoints have to wait */
-
 int ofs_names_gather(struct ofs_store *s, uint64_t ino, struct ofs_names *ret)
 {
-	int r = 1, tries;
+	int r = gather_once(s, ino, ret);
 
-	for (tries = 0; tries < GATHER_TRIES && r > 0; tries++) {
-		ofs_names_finish(ret);
-		r = gather_once(s, ino, ret);
-	}
 	if (r > 0) {
+		/* Checkpoints have to wait. */
 		OFS_LOCKED(&s->cycle);
 		ofs_names_finish(ret);
 		r = gather_once(s, ino, ret);

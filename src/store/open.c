@@ -24,71 +24,75 @@
 #define JOURNAL_MAX (UINT64_C(2) << 30)
 #define JOURNAL_MAX_SCARCE (UINT64_C(64) << 20) /* however little room there is */
 
+/* Sets the message for an error; returns it. */
+static int failed(struct ofs_error *err, int r, const char *what, const char *path)
+{
+	return ofs_error_set(err, -r, "cannot %s '%s': %s", what, path, strerror(-r));
+}
+
+/* What a directory may hold that becomes a store, or is one. */
+static const char *const our_names[] = { "lock",
+					 "journal",
+					 "packs",
+					 "index.db",
+					 "index.db-wal",
+					 "index.db-shm",
+					 "index.db-journal",
+					 "lost+found",
+					 "quarantine",
+					 "reserve",
+					 "config.ini",
+					 "context.ini",
+					 "search.db",
+					 "search.db-wal",
+					 "search.db-shm",
+					 "search.db-journal" };
+
+struct seen {
+	bool index;
+	bool foreign;
+};
+
 static int note_name(void *arg, const char *name)
 {
-	static const char *const ours[] = { "lock",
-					    "journal",
-					    "packs",
-					    "index.db",
-					    "index.db-wal",
-					    "index.db-shm",
-					    "index.db-journal",
-					    "lost+found",
-					    "quarantine",
-					    "reserve",
-					    "config.ini",
-					    "context.ini",
-					    "search.db",
-					    "search.db-wal",
-					    "search.db-shm",
-					    "search.db-journal" };
-	int *ret = arg;
-	size_t i;
+	struct seen *seen = arg;
+	size_t i = 0;
 
-	if (strcmp(name, "index.db") == 0)
-		*ret |= 1;
-	for (i = 0; i < OFS_ARRAY_SIZE(ours); i++)
-		if (strcmp(name, ours[i]) == 0)
-			return 0;
-	*ret |= 2;
+	seen->index = seen->index || strcmp(name, "index.db") == 0;
+	while (i < OFS_ARRAY_SIZE(our_names) && strcmp(name, our_names[i]) != 0)
+		i++;
+	seen->foreign = seen->foreign || i == OFS_ARRAY_SIZE(our_names);
 	return 0;
 }
 
 /* Opens the directory, made if allowed; it holds a store or nothing. */
 static int open_directory(const char *path, bool create, struct ofs_error *err)
 {
+	struct seen seen = { false, false };
 	OFS_CLOSE int fd = -1;
-	int r, seen = 0;
+	int r = create ? ofs_io_mkdir(AT_FDCWD, path, 0700) : 0;
 
-	if (create) {
-		r = ofs_io_mkdir(AT_FDCWD, path, 0700);
-		if (r < 0)
-			return ofs_error_set(err, -r, "cannot make the store '%s': %s", path,
-					     strerror(-r));
-	}
+	if (r < 0)
+		return failed(err, r, "make the store", path);
 	fd = ofs_io_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
 	if (fd < 0)
-		return ofs_error_set(err, -fd, "cannot open the store '%s': %s", path,
-				     strerror(-fd));
+		return failed(err, fd, "open the store", path);
 	r = ofs_io_list(fd, ".", note_name, &seen);
 	if (r < 0)
-		return ofs_error_set(err, -r, "cannot read the store '%s': %s", path, strerror(-r));
-	if (!(seen & 1) && seen & 2)
+		return failed(err, r, "read the store", path);
+	if (seen.index)
+		return ofs_steal_fd(&fd);
+	if (seen.foreign)
 		return ofs_error_set(
 			err, EINVAL,
 			"'%s' is not a store: it holds other files and no index.db; name a store, or an "
 			"empty or new directory",
 			path);
-	if (!(seen & 1) && !create)
+	if (!create)
 		return ofs_error_set(err, ENOENT, "there is no store in '%s'", path);
 	/* What becomes a store is nobody else's from then on. */
-	if (!(seen & 1)) {
-		r = ofs_io_chmod(fd, 0700);
-		if (r < 0)
-			return ofs_error_set(err, -r, "cannot make '%s' private (mode 0700): %s",
-					     path, strerror(-r));
-	}
-	return ofs_steal_fd(&fd);
+	r = ofs_io_chmod(fd, 0700);
+	return r < 0 ? failed(err, r, "set the mode 0700 of", path) : ofs_steal_fd(&fd);
 }
 
 static int open_part(struct ofs_store *s, const char *path, const char *name, int *ret,
@@ -106,31 +110,16 @@ static int open_part(struct ofs_store *s, const char *path, const char *name, in
 
 static int note_any(void *arg, const char *name)
 {
-	(void)name;
 	*(bool *)arg = true;
 	return 0;
-}
-
-/*
- * Whether there is content that an index once described: then a new index must not take its place.
- */
-static int has_content(struct ofs_store *s, bool *ret_journal, bool *ret)
-{
-	int r;
-
-	*ret_journal = false;
-	r = ofs_io_list(s->journal_fd, ".", note_any, ret_journal);
-	*ret = *ret_journal;
-	return r < 0 ? r : ofs_io_list(s->packs_fd, ".", note_any, ret);
 }
 
 /* The names of a new store are durable before anything is promised about what is in it. */
 static int sync_names(struct ofs_store *s)
 {
 	OFS_CLOSE int parent = ofs_io_open(s->dirfd, "..", O_RDONLY | O_DIRECTORY, 0);
-	int r;
+	int r = ofs_io_sync(s->dirfd);
 
-	r = ofs_io_sync(s->dirfd);
 	/* A parent that may not be read is somebody else's, and older. */
 	return r == 0 && parent >= 0 ? ofs_io_sync(parent) : r;
 }
@@ -142,15 +131,17 @@ static int open_index(struct ofs_store *s, const char *path, bool create,
 				       .next_ino = OFS_ROOT_INO + 1,
 				       .next_chunk = 1,
 				       .age = ofs_clock_wall() };
-	OFS_FREE char *file = NULL;
-	bool journal, content;
+	OFS_FREE char *file = ofs_format("%s/index.db", path);
+	bool journal = false, content;
 	int r;
 
-	r = has_content(s, &journal, &content);
+	/* Where there is content that an index once described, a new one must not take its place. */
+	r = ofs_io_list(s->journal_fd, ".", note_any, &journal);
+	content = journal;
+	if (r == 0)
+		r = ofs_io_list(s->packs_fd, ".", note_any, &content);
 	if (r < 0)
-		return ofs_error_set(err, -r, "cannot read the store '%s': %s", path, strerror(-r));
-	if (asprintf(&file, "%s/index.db", path) < 0)
-		return -ENOMEM;
+		return failed(err, r, "read the store", path);
 	meta.age_wall = meta.wall_high = meta.age;
 	if (getrandom(meta.uuid, sizeof(meta.uuid), 0) != sizeof(meta.uuid))
 		return ofs_error_set(err, EIO, "no random numbers to be had");
@@ -167,7 +158,7 @@ static int open_index(struct ofs_store *s, const char *path, bool create,
 		r = sync_names(s);
 	if (r == 0)
 		r = ofs_index_get_meta(s->index, ret);
-	return r < 0 ? ofs_error_set(err, -r, "'%s' cannot be read: %s", file, strerror(-r)) : 0;
+	return r < 0 ? failed(err, r, "read", file) : 0;
 }
 
 struct draft_list {
@@ -184,15 +175,8 @@ static int note_draft(void *arg, const struct ofs_index_draft *d)
 {
 	struct draft_list *l = arg;
 
-	l->list = ofs_grow(l->list, &l->cap, l->n + 1, sizeof(*l->list));
-	l->list[l->n++] = *d;
+	*ofs_append(l->list, l->n, l->cap) = *d;
 	return 0;
-}
-
-/* When that was, of a moment by the wall clock that is not to come. */
-static int64_t monotonic_of(int64_t wall)
-{
-	return ofs_clock_monotonic() - OFS_MAX(ofs_clock_wall() - wall, INT64_C(0));
 }
 
 /* Lays the drafts that the index knows over their files. */
@@ -218,7 +202,8 @@ int ofs_store_load_drafts(struct ofs_store *s)
 			break;
 		ofs_content_map_cover(&n->content, &e, 0);
 		if (!n->on_draft_list)
-			n->written_at = monotonic_of(n->row.ctime);
+			n->written_at = ofs_clock_monotonic() -
+					OFS_MAX(ofs_clock_wall() - n->row.ctime, INT64_C(0));
 		ofs_store_add_draft(s, n);
 	}
 	return r;
@@ -240,12 +225,6 @@ static int replay_record(void *arg, ofs_lsn lsn, const struct ofs_journal_record
 	return e;
 }
 
-static int note_orphan(void *arg, uint64_t ino)
-{
-	ofs_u64_list_add(arg, ino);
-	return 0;
-}
-
 /* Nobody can hold an unlinked file across a restart. */
 static int drop_orphans(struct ofs_store *s)
 {
@@ -254,7 +233,7 @@ static int drop_orphans(struct ofs_store *s)
 	size_t i;
 	int r;
 
-	r = ofs_index_list_orphans(s->index, note_orphan, &orphans);
+	r = ofs_index_list_orphans(s->index, ofs_u64_list_collect, &orphans);
 	for (i = 0; r == 0 && i < orphans.n; i++)
 		if (ofs_store_inode(s, orphans.at[i], &n) == 0)
 			n->row.nlink = 0;
@@ -295,8 +274,7 @@ static int recover(struct ofs_store *s, const char *path, const struct ofs_index
 	if (r == 0)
 		r = ofs_store_load_drafts(s);
 	if (r < 0)
-		return ofs_error_set(err, -r, "the index of '%s' cannot be read: %s", path,
-				     strerror(-r));
+		return failed(err, r, "read the index of", path);
 	s->replaying = true;
 	r = ofs_journal_open(s->journal_fd, s->uuid, meta->checkpoint, replay_record, s, &why,
 			     &s->journal);
@@ -309,9 +287,7 @@ static int recover(struct ofs_store *s, const char *path, const struct ofs_index
 	if (r < 0)
 		return r;
 	r = drop_orphans(s);
-	return r < 0 ? ofs_error_set(err, -r, "the index of '%s' cannot be read: %s", path,
-				     strerror(-r))
-		     : 0;
+	return r < 0 ? failed(err, r, "read the index of", path) : 0;
 }
 
 /* What waits to be sealed takes no more than a quarter of what is free. */
@@ -426,13 +402,12 @@ int ofs_store_open(const char *path, const struct ofs_store_options *opts, struc
 	s->events_arg = opts->events_arg;
 	init_locks(s);
 	s->compressor = ofs_compressor_create();
-	r = s->compressor ? open_parts(s, path, opts, err) : -ENOMEM;
-	if (r < 0) {
+	r = open_parts(s, path, opts, err);
+	if (r < 0)
 		store_destroy(s);
-		return r;
-	}
-	*ret = s;
-	return 0;
+	else
+		*ret = s;
+	return r;
 }
 
 void ofs_store_close(struct ofs_store *s)

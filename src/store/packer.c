@@ -146,8 +146,8 @@ static int write_frame(struct ofs_packer *p, uint32_t class, bool dense, const s
 		c->chunk.off = off;
 		off += c->chunk.len;
 	}
-	p->frames = ofs_grow(p->frames, &p->cap_frames, p->nframes + 1, sizeof(*p->frames));
-	p->frames[p->nframes++] = (struct ofs_index_frame){ .class = class, .dense = dense };
+	*ofs_append(p->frames, p->nframes, p->cap_frames) =
+		(struct ofs_index_frame){ .class = class, .dense = dense };
 	p->nparts = n;
 	/* Dense frames take so much memory to make that this is left to one thread. */
 	if (dense) {
@@ -179,8 +179,7 @@ static struct pile *pile_for(struct ofs_packer *p, uint32_t class, bool dense)
 	for (i = 0; i < p->npiles; i++)
 		if (p->piles[i].class == class && p->piles[i].dense == dense)
 			return &p->piles[i];
-	p->piles = ofs_grow(p->piles, &p->cap_piles, p->npiles + 1, sizeof(*p->piles));
-	pile = &p->piles[p->npiles++];
+	pile = ofs_append(p->piles, p->npiles, p->cap_piles);
 	*pile = (struct pile){ .class = class, .dense = dense };
 	pile->data = ofs_alloc(dense ? OFS_FRAME_FULL_DENSE : OFS_FRAME_FULL);
 	return pile;
@@ -206,8 +205,7 @@ static int pack_chunk(struct ofs_packer *p, uint32_t class, bool dense, size_t p
 	}
 	memcpy(pile->data + pile->len, data, c->len);
 	pile->len += c->len;
-	pile->chunks = ofs_grow(pile->chunks, &pile->cap, pile->n + 1, sizeof(*pile->chunks));
-	pile->chunks[pile->n++] = place;
+	*ofs_append(pile->chunks, pile->n, pile->cap) = place;
 	return 0;
 }
 
@@ -218,8 +216,7 @@ int ofs_packer_add(struct ofs_packer *p, uint32_t class, bool dense, bool moving
 
 	if (p->error < 0)
 		return p->error;
-	p->chunks = ofs_grow(p->chunks, &p->cap, p->n + 1, sizeof(*p->chunks));
-	p->chunks[p->n++] = (struct packed){ .chunk = *c, .moving = moving };
+	*ofs_append(p->chunks, p->n, p->cap) = (struct packed){ .chunk = *c, .moving = moving };
 	if (!moving)
 		p->chunks[place].chunk.id = p->store->next_chunk++;
 	if (ret)

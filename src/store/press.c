@@ -105,8 +105,6 @@ static void *helper_main(void *arg)
 	struct ofs_press *p = arg;
 	struct ofs_compressor *c = ofs_compressor_create();
 
-	if (!c)
-		return NULL;
 	/* On top of what a sealer that gives way hands down: nobody waits for a lock held here. */
 	ofs_thread_give_way();
 	pthread_mutex_lock(&p->lock);

@@ -69,10 +69,9 @@ static ssize_t map_read(struct ofs_store *s, uint64_t ino, size_t size, uint64_t
 
 static void lost_add(struct ofs_block_state *st, uint64_t off, uint64_t len)
 {
-	st->lost = ofs_grow(st->lost, &st->cap_lost, st->nlost + 1, sizeof(*st->lost));
-	st->lost[st->nlost++] = (struct ofs_extent){ .off = off,
-						     .len = len,
-						     .data = { OFS_LOST_POS, (uint32_t)len } };
+	*ofs_append(st->lost, st->nlost, st->cap_lost) = (struct ofs_extent){
+		.off = off, .len = len, .data = { OFS_LOST_POS, (uint32_t)len }
+	};
 }
 
 ssize_t ofs_store_read_block(struct ofs_store *s, uint64_t ino, uint64_t i, uint8_t *buf,

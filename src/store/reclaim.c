@@ -47,9 +47,9 @@ static struct span *draft_spans(struct ofs_store *s, size_t *ret_n)
 
 			if (d->pos <= OFS_LOST_POS)
 				continue;
-			list = ofs_grow(list, &cap, n + 1, sizeof(*list));
 			/* A part of a record's data is read with the whole, checksum included. */
-			list[n++] = (struct span){ d->pos - OFS_JOURNAL_SUM, d->pos + d->len };
+			*ofs_append(list, n, cap) =
+				(struct span){ d->pos - OFS_JOURNAL_SUM, d->pos + d->len };
 		}
 	}
 	if (n)

@@ -135,19 +135,13 @@ static int repack_mark(struct repack *rp, uint64_t ino)
 	return r;
 }
 
-static int note_number(void *arg, uint64_t number)
-{
-	ofs_u64_list_add(arg, number);
-	return 0;
-}
-
 static int repack_marks(struct repack *rp)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list marks = { 0 };
 	size_t i;
 	int r;
 
-	r = ofs_index_list_marks(rp->store->index, MARKS_MAX, note_number, &marks);
+	r = ofs_index_list_marks(rp->store->index, MARKS_MAX, ofs_u64_list_collect, &marks);
 	for (i = 0; i < marks.n && r == 0 && rp->room; i++)
 		r = repack_mark(rp, marks.at[i]);
 	return r;
@@ -169,8 +163,7 @@ static int note_frame(void *arg, const struct ofs_index_frame *f)
 {
 	struct frame_list *l = arg;
 
-	l->list = ofs_grow(l->list, &l->cap, l->n + 1, sizeof(*l->list));
-	l->list[l->n++] = *f;
+	*ofs_append(l->list, l->n, l->cap) = *f;
 	return 0;
 }
 

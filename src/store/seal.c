@@ -91,13 +91,12 @@ static int batch_create(struct ofs_store *s, struct ofs_seal_batch **ret)
 	b->max = s->reserve.tight ? BATCH_BYTES_TIGHT : BATCH_BYTES;
 	b->buf = ofs_alloc(OFS_BLOCK_SIZE);
 	b->whole = ofs_sha256_create();
-	r = b->whole ? ofs_packer_create(s, &b->packer) : -ENOMEM;
-	if (r < 0) {
+	r = ofs_packer_create(s, &b->packer);
+	if (r < 0)
 		ofs_seal_batch_destroy(b);
-		return r;
-	}
-	*ret = b;
-	return 0;
+	else
+		*ret = b;
+	return r;
 }
 
 /* ---- choosing */
@@ -141,8 +140,8 @@ static void file_add_block(struct sealed_file *f, uint64_t index)
 {
 	if (f->nblocks && f->blocks[f->nblocks - 1].index >= index)
 		return;
-	f->blocks = ofs_grow(f->blocks, &f->cap_blocks, f->nblocks + 1, sizeof(*f->blocks));
-	f->blocks[f->nblocks++] = (struct sealed_block){ .index = index, .packed = NOT_PACKED };
+	*ofs_append(f->blocks, f->nblocks, f->cap_blocks) =
+		(struct sealed_block){ .index = index, .packed = NOT_PACKED };
 }
 
 /* Takes a file into the batch: which of its blocks drafts touch. `lock` held. */
@@ -154,8 +153,7 @@ static void batch_add(struct ofs_seal_batch *b, const struct ofs_inode *n,
 	struct sealed_file *f;
 	size_t e;
 
-	b->files = ofs_grow(b->files, &b->cap_files, b->nfiles + 1, sizeof(*b->files));
-	f = &b->files[b->nfiles++];
+	f = ofs_append(b->files, b->nfiles, b->cap_files);
 	*f = (struct sealed_file){ .ino = n->row.ino,
 				   .version = n->version,
 				   .size = n->row.size,
@@ -251,7 +249,7 @@ static int seal_block(struct ofs_seal_batch *b, const struct sealed_file *f,
 		r = find_chunk(b, block->sha, block);
 	if (r < 0 && r != -ENOENT)
 		return r;
-	/* What is stored already but cannot be read is stored again: that heals all who hold it. */
+	/* Unreadable content is stored again, which repairs every file that shares it. */
 	heal = r == 0 && block->packed == NOT_PACKED && block->chunk.bad;
 	if (r == 0 && !heal)
 		return 0;
@@ -260,10 +258,10 @@ static int seal_block(struct ofs_seal_batch *b, const struct sealed_file *f,
 	memcpy(c.sha, block->sha, sizeof(c.sha));
 	c.lines = count_lines(b->buf, len);
 	r = ofs_packer_add(b->packer, f->class, false, heal, &c, b->buf, &block->packed);
-	if (r < 0)
-		return r;
-	ofs_map_put(&b->by_sha, ofs_get_le64(c.sha), (void *)(uintptr_t)(block->packed + 1));
-	return 0;
+	if (r == 0)
+		ofs_map_put(&b->by_sha, ofs_get_le64(c.sha),
+			    (void *)(uintptr_t)(block->packed + 1));
+	return r;
 }
 
 /* ---- files */
@@ -439,40 +437,18 @@ static void install_block(struct ofs_seal_batch *b, struct ofs_inode *n, uint32_
 			(unsigned long long)to - 1);
 }
 
+/* -1: some content is lost. */
 static int64_t sum_lines(const struct ofs_content_map *c)
 {
 	int64_t sum = 0;
 	size_t i;
 
+	for (i = 0; i < c->nextents; i++)
+		if (c->extents[i].data.pos == OFS_LOST_POS)
+			return -1;
 	for (i = 0; i < c->nblocks; i++)
 		sum += c->blocks[i].chunk.lines;
 	return sum;
-}
-
-static bool has_lost(const struct ofs_content_map *c)
-{
-	size_t i;
-
-	for (i = 0; i < c->nextents; i++)
-		if (c->extents[i].data.pos == OFS_LOST_POS)
-			return true;
-	return false;
-}
-
-/* All of a file is in packs: what is known of the whole, and whether there is more to find out. */
-static void install_whole(struct ofs_store *s, struct ofs_inode *n, const struct sealed_file *f)
-{
-	bool lost = has_lost(&n->content);
-
-	n->row.lines = lost ? -1 : sum_lines(&n->content);
-	n->row.has_sha = f->has_sha;
-	memcpy(n->row.sha, f->sha, sizeof(n->row.sha));
-	if (f->has_sha || f->digest || f->sparse) {
-		n->on_draft_list = false;
-		ofs_content_map_uncover(&n->content, OFS_CONTENT_END, UINT64_MAX, s->epoch);
-	} else {
-		ofs_content_map_mark(&n->content, s->epoch);
-	}
 }
 
 static void install_file(struct ofs_seal_batch *b, const struct sealed_file *f)
@@ -487,13 +463,20 @@ static void install_file(struct ofs_seal_batch *b, const struct sealed_file *f)
 		install_block(b, n, f->class, &f->blocks[i]);
 	if (f->nsealed)
 		ofs_store_touch(s, n);
-	if (!f->done || n->version != f->version || ofs_content_map_has_drafts(&n->content)) {
-		/* What changed meanwhile may have left no draft: it is still to be looked at. */
-		ofs_content_map_mark(&n->content, s->epoch);
-		return;
+	if (f->done && n->version == f->version && !ofs_content_map_has_drafts(&n->content)) {
+		/* All of it is in packs: this is known of the whole. */
+		n->row.lines = sum_lines(&n->content);
+		n->row.has_sha = f->has_sha;
+		memcpy(n->row.sha, f->sha, sizeof(n->row.sha));
+		ofs_store_touch(s, n);
+		if (f->has_sha || f->digest || f->sparse) {
+			n->on_draft_list = false;
+			ofs_content_map_uncover(&n->content, OFS_CONTENT_END, UINT64_MAX, s->epoch);
+			return;
+		}
 	}
-	install_whole(s, n, f);
-	ofs_store_touch(s, n);
+	/* It is still to be looked at, and what changed meanwhile may have left no draft. */
+	ofs_content_map_mark(&n->content, s->epoch);
 }
 
 void ofs_seal_install(struct ofs_seal_batch *b)

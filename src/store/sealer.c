@@ -34,16 +34,9 @@ static int seal_batch(struct ofs_store *s, const struct ofs_seal_when *when)
 	return r < 0 ? r : n;
 }
 
-static bool store_is_dirty(struct ofs_store *s)
-{
-	OFS_LOCKED(&s->lock);
-
-	return s->dirty.n > 0 || s->nmoves > 0;
-}
-
 static int finish_cycle(struct ofs_store *s, bool checkpoint, bool sealed)
 {
-	bool needed = checkpoint && (store_is_dirty(s) || ofs_age_is_stale(s));
+	bool needed = checkpoint && (ofs_store_is_dirty(s) || ofs_age_is_stale(s));
 	int r = needed ? ofs_store_checkpoint(s, NULL) : 0;
 
 	if (r == 0 && (sealed || checkpoint))

@@ -79,6 +79,7 @@ struct ofs_store {
 	pthread_rwlock_t reclaim;
 
 	struct ofs_reserve reserve;
+	atomic_bool verifying;
 
 	pthread_mutex_t lock;
 	/* All guarded by `lock`. */
@@ -107,7 +108,6 @@ struct ofs_store {
 	struct ofs_u64_list changed; /* inodes whose attributes the kernel is to be told of */
 	uint64_t changes; /* records logged by this run */
 	uint64_t name_changes; /* of those, what changes where something is or how it is labelled */
-	bool verifying;
 	bool unsettled; /* there may be something to repack */
 };
 

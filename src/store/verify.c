@@ -46,28 +46,28 @@ static void index_problem(void *arg, uint64_t ino, const char *what, bool repair
 	report(arg, ino, what, repaired);
 }
 
-/* What was repaired below it must not be in memory any more; nothing there is dirty. */
-static void forget_inodes(struct ofs_store *s)
-{
-	pthread_mutex_lock(&s->lock);
-	ofs_store_free_inodes(s);
-	s->drafts.n = 0;
-	pthread_mutex_unlock(&s->lock);
-}
-
-/* `cycle` held. A later checkpoint must not undo what was repaired. */
-static int load_meta(struct ofs_store *s)
+/*
+ * `cycle` held. What was repaired below memory must not be in it any more, where nothing is dirty,
+ * and a later checkpoint must not undo it.
+ */
+static int reload(struct ofs_store *s)
 {
 	struct ofs_index_meta meta;
 	int r = ofs_index_get_meta(s->index, &meta);
 
 	pthread_mutex_lock(&s->lock);
+	ofs_store_free_inodes(s);
+	s->drafts.n = 0;
 	if (r == 0) {
 		s->counts = meta.counts;
 		s->next_ino = OFS_MAX(s->next_ino, meta.next_ino);
 		s->next_chunk = OFS_MAX(s->next_chunk, meta.next_chunk);
 	}
 	pthread_mutex_unlock(&s->lock);
+	if (r == 0)
+		r = ofs_store_load_drafts(s);
+	/* Without them nobody knows what of the journal is needed. */
+	s->broken = s->broken || r < 0;
 	return r;
 }
 
@@ -88,15 +88,7 @@ static int repair_index(struct verification *v)
 		ofs_index_rollback(s->index);
 	else
 		r = ofs_index_end(s->index, r);
-	if (r == 0 && v->counts.repaired > before) {
-		forget_inodes(s);
-		r = load_meta(s);
-		if (r == 0)
-			r = ofs_store_load_drafts(s);
-		/* Without them nobody knows what of the journal is needed. */
-		s->broken = s->broken || r < 0;
-	}
-	return r;
+	return r == 0 && v->counts.repaired > before ? reload(s) : r;
 }
 
 static int verify_index(struct verification *v)
@@ -104,14 +96,10 @@ static int verify_index(struct verification *v)
 	struct ofs_store *s = v->store;
 	bool repair = v->how->repair && v->at_rest;
 	uint64_t before = v->counts.problems;
-	bool dirty;
 	int r;
 
 	/* The index is to know of everything, if it can: what is repaired must not be changed again. */
-	pthread_mutex_lock(&s->lock);
-	dirty = s->dirty.n || s->nmoves;
-	pthread_mutex_unlock(&s->lock);
-	r = dirty && !s->broken ? ofs_store_checkpoint(s, NULL) : 0;
+	r = ofs_store_is_dirty(s) && !s->broken ? ofs_store_checkpoint(s, NULL) : 0;
 	if (r < 0 && repair)
 		return r;
 	r = repair ? repair_index(v) : ofs_index_check(s->index, false, 0, index_problem, v);
@@ -128,15 +116,9 @@ static int verify_index(struct verification *v)
 
 /* ---- frames */
 
-static int note_number(void *arg, uint64_t number)
-{
-	ofs_u64_list_add(arg, number);
-	return 0;
-}
-
 static int note_chunk(void *arg, const struct ofs_index_chunk *c)
 {
-	return note_number(arg, c->id);
+	return ofs_u64_list_collect(arg, c->id);
 }
 
 /* Names every file that has a chunk in the frame. */
@@ -147,7 +129,7 @@ static int name_holders(struct verification *v, const struct ofs_index_frame *f,
 	int r = ofs_index_list_chunks(ix, f->id, note_chunk, &chunks);
 
 	for (size_t i = 0; i < chunks.n && r == 0; i++)
-		r = ofs_index_list_holders(ix, chunks.at[i], note_number, &files);
+		r = ofs_index_list_holders(ix, chunks.at[i], ofs_u64_list_collect, &files);
 	ofs_u64_list_sort_unique(&files);
 	for (size_t i = 0; i < files.n && r == 0; i++)
 		report(v, files.at[i], what, false);
@@ -380,36 +362,22 @@ static int verify_all(struct verification *v)
 	return r;
 }
 
-/* One at a time. */
-static bool verify_begin(struct ofs_store *s)
-{
-	bool free;
-
-	pthread_mutex_lock(&s->lock);
-	free = !s->verifying;
-	s->verifying = true;
-	pthread_mutex_unlock(&s->lock);
-	return free;
-}
-
 int ofs_store_verify(struct ofs_store *s, const struct ofs_verify *how,
 		     struct ofs_verify_counts *ret)
 {
 	struct verification v = { .store = s, .how = how, .at_rest = !s->sealer.runs };
 	int r;
 
-	if (!verify_begin(s))
+	if (atomic_exchange(&s->verifying, true))
 		return -EBUSY;
 	v.buf = ofs_alloc(OFS_BLOCK_SIZE);
 	v.whole = ofs_sha256_create();
-	r = v.whole ? verify_all(&v) : -ENOMEM;
+	r = verify_all(&v);
 	ofs_store_refresh_charges(s);
 	ofs_store_tell(s);
 	free(v.buf);
 	ofs_sha256_destroy(v.whole);
-	pthread_mutex_lock(&s->lock);
 	s->verifying = false;
-	pthread_mutex_unlock(&s->lock);
 	*ret = v.counts;
 	return r;
 }

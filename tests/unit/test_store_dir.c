@@ -236,7 +236,7 @@ Test(store_dir, removals_do_not_fill_memory)
 	}
 	cr_assert_eq(d->count, 0);
 	cr_assert_lt(d->norder, 20);
-	cr_assert_lt(d->mask, 16);
+	cr_assert_lt(d->by_name.mask, 16);
 	ofs_dir_destroy(d);
 }
 
