@@ -2,14 +2,12 @@
 #include "context/steps/args.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <string.h>
-
-#include "base/util.h"
+#include <strings.h>
 
 #define NAME_MAX_KNOWN 48
-/* More than is shown, so that a secret at the end of the shown part is seen whole. */
-#define HEAD_MAX ((size_t)16 << 10)
+/* So few that no number overflows. */
+#define DIGITS_MAX 15
 
 size_t ofs_args_index(struct ofs_span name, const char *names)
 {
@@ -52,66 +50,85 @@ struct ofs_span ofs_args_find(struct ofs_span args, const char *names)
 	return found;
 }
 
-/* The length of a string's start of at least `max` bytes, in whole characters and escapes. */
-static size_t whole_part(const char *p, size_t len, size_t max)
+void ofs_args_text(struct ofs_span value, struct ofs_buf *out)
 {
-	size_t i = 0;
-
-	while (i < len && i < max) {
-		if (p[i] == '\\')
-			i += p[i + 1] == 'u' ? 6 : 2;
-		else
-			i++;
-	}
-	while (i < len && ((unsigned char)p[i] & 0xc0) == 0x80)
-		i++;
-	return OFS_MIN(i, len);
-}
-
-void ofs_args_head(struct ofs_span value, struct ofs_buf *out)
-{
-	struct ofs_span head = value;
-
-	if (!ofs_span_is_string(value)) {
-		ofs_buf_append(out, value.p, OFS_MIN(value.len, HEAD_MAX));
-		return;
-	}
-	if (value.len > HEAD_MAX)
-		head.len = whole_part(value.p + 1, value.len - 2, HEAD_MAX) + 2;
-	ofs_span_decode(head, out);
-}
-
-void ofs_args_measure(struct ofs_span value, uint64_t *ret_bytes, uint64_t *ret_lines)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	const uint8_t *p, *end;
-
-	*ret_bytes = 0;
-	*ret_lines = 0;
-	if (!ofs_span_is_string(value))
-		return;
-	ofs_span_decode(value, &text);
-	if (!text.len)
-		return;
-	*ret_bytes = text.len;
-	*ret_lines = text.data[text.len - 1] != '\n';
-	end = text.data + text.len;
-	for (p = text.data; (p = memchr(p, '\n', (size_t)(end - p))); p++)
-		++*ret_lines;
+	if (ofs_span_is_string(value))
+		ofs_span_decode(value, out);
+	else
+		ofs_buf_append(out, value.p, value.len);
 }
 
 size_t ofs_args_count(struct ofs_span container)
 {
 	struct ofs_span_cursor c = ofs_span_enter(container);
-	struct ofs_span name, value;
+	struct ofs_span value;
 	size_t n = 0;
 
-	if (ofs_span_is_object(container)) {
-		while (ofs_span_next_member(&c, &name, &value))
-			n++;
-	} else {
-		while (ofs_span_next(&c, &value))
-			n++;
+	while (ofs_span_next(&c, &value))
+		n++;
+	return ofs_span_is_object(container) ? n / 2 : n; /* names are values, too */
+}
+
+/* ---- text */
+
+bool ofs_scan_begins(const char *text, size_t len, const char *word)
+{
+	size_t n = strlen(word);
+
+	return len >= n && strncasecmp(text, word, n) == 0;
+}
+
+bool ofs_scan_number(const char **p, const char *end, size_t *ret)
+{
+	const char *start = *p;
+	size_t n = 0;
+
+	while (*p < end && isdigit((unsigned char)**p) && *p - start < DIGITS_MAX)
+		n = n * 10 + (size_t)(*(*p)++ - '0');
+	*ret = n;
+	return *p > start;
+}
+
+size_t ofs_scan_trim(const char *text, size_t len)
+{
+	while (len && isspace((unsigned char)text[len - 1]))
+		len--;
+	return len;
+}
+
+bool ofs_scan_line(const char **p, const char *end, const char **ret, size_t *ret_len)
+{
+	const char *start = *p, *eol;
+
+	if (start >= end)
+		return false;
+	eol = memchr(start, '\n', (size_t)(end - start));
+	*p = eol ? eol + 1 : end;
+	*ret = start;
+	*ret_len = (size_t)((eol ? eol : end) - start);
+	if (*ret_len && start[*ret_len - 1] == '\r')
+		--*ret_len;
+	return true;
+}
+
+void ofs_scan_last_line(const char *text, size_t len, const char **ret, size_t *ret_len)
+{
+	const char *eol;
+
+	len = ofs_scan_trim(text, len);
+	eol = len ? memrchr(text, '\n', len) : NULL;
+	*ret = eol ? eol + 1 : text;
+	*ret_len = (size_t)(text + len - *ret);
+}
+
+size_t ofs_scan_lines(const char *text, size_t len)
+{
+	const char *p = text, *end = text + len;
+	size_t n = len && end[-1] != '\n';
+
+	while (len && (p = memchr(p, '\n', (size_t)(end - p)))) {
+		n++;
+		p++;
 	}
 	return n;
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The arguments of a call, in place: they may hold a whole file. */
+/*
+ * What calls and results of tools are read with: members under the names that harnesses give them,
+ * and the lines of texts that are no C strings.
+ */
 #ifndef OFS_CONTEXT_STEPS_ARGS_H
 #define OFS_CONTEXT_STEPS_ARGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/buf.h"
 #include "context/json/span.h"
@@ -19,15 +22,30 @@ struct ofs_span ofs_args_find(struct ofs_span args, const char *names);
 /* The position of a member's name among the names, from 1; 0 if it is none of them. */
 size_t ofs_args_index(struct ofs_span name, const char *names);
 
-/*
- * Appends the start of the decoded string, as much as is shown, or a number or boolean unchanged.
- */
-void ofs_args_head(struct ofs_span value, struct ofs_buf *out);
-
-/* Bytes and lines of the decoded string; 0 for other values. */
-void ofs_args_measure(struct ofs_span value, uint64_t *ret_bytes, uint64_t *ret_lines);
+/* Appends the decoded string, or another value as it is written. */
+void ofs_args_text(struct ofs_span value, struct ofs_buf *out);
 
 /* The number of elements or members. */
 size_t ofs_args_count(struct ofs_span container);
+
+/* ---- text */
+
+/* `text` starts with the word, in whatever case. */
+bool ofs_scan_begins(const char *text, size_t len, const char *word);
+
+/* Reads the digits at *p, which moves past them. False if there are none. */
+bool ofs_scan_number(const char **p, const char *end, size_t *ret);
+
+/* The length without white space at the end. */
+size_t ofs_scan_trim(const char *text, size_t len);
+
+/* The next line from *p, without its end; *p moves past it. False if there is none. */
+bool ofs_scan_line(const char **p, const char *end, const char **ret, size_t *ret_len);
+
+/* The last line that is not blank; empty when all are. */
+void ofs_scan_last_line(const char *text, size_t len, const char **ret, size_t *ret_len);
+
+/* The number of lines, as sed counts them. */
+size_t ofs_scan_lines(const char *text, size_t len);
 
 #endif

@@ -16,11 +16,9 @@ struct ofs_tool_call {
 	char *tool; /* UTF-8, not empty */
 	struct ofs_span args; /* an object */
 	struct ofs_span result; /* any value, or nothing */
-	struct ofs_span rest; /* an object of the other members, without those that are large */
 	bool has_timestamp;
 	int64_t timestamp_ms;
 	struct ofs_buf args_text; /* of args that came as a string */
-	struct ofs_buf rest_text;
 };
 
 /* Fit for OFS_CLEANUP. */

@@ -6,7 +6,6 @@
 #include "base/util.h"
 #include "context/steps/args.h"
 #include "context/steps/observation.h"
-#include "context/steps/scan.h"
 
 #define FAILED_NAMES "iserror"
 #define ERROR_NAMES "error errormessage exception"
@@ -19,167 +18,134 @@
  */
 #define PASSED_ON_MAX 1000
 
-static const char *const begins[] = {
-	"Error:",
-	"Error executing",
-	"Error calling",
-	"Error occurred",
-	"Error running",
-	"Error reading",
-	"Error writing",
-	"Error while",
-	"Error - ",
-	"Exception:",
-	"fatal:",
-	"<error>",
-	"<tool_use_error>",
-	"Invalid tool",
-	"Unknown tool",
-	"Tool execution failed",
-	"Tool call failed",
-	"Permission denied",
-	"File not found",
-	"File does not exist",
-	"No such file or directory",
-	"Failed to ",
-	"Command timed out",
-	"Request timed out",
-	"Your proposed edit has introduced new syntax error",
-};
+#define TRACEBACK "Traceback (most recent call last)"
 
-static const char traceback[] = "Traceback (most recent call last)";
+static const char *const begins[] = { "Error:",
+				      "Error executing",
+				      "Error calling",
+				      "Error occurred",
+				      "Error running",
+				      "Error reading",
+				      "Error writing",
+				      "Error while",
+				      "Error - ",
+				      "Exception:",
+				      "fatal:",
+				      "<error>",
+				      "<tool_use_error>",
+				      "Invalid tool",
+				      "Unknown tool",
+				      "Tool execution failed",
+				      "Tool call failed",
+				      "Permission denied",
+				      "File not found",
+				      "File does not exist",
+				      "No such file or directory",
+				      "Failed to ",
+				      "Command timed out",
+				      "Request timed out",
+				      "Your proposed edit has introduced new syntax error",
+				      TRACEBACK };
 
-/* The length of the result's text from its first character on that is not white space. */
-static size_t skip_blanks(const struct ofs_tool_result *r, const char **ret)
+/* ---- text */
+
+/* Takes the reason from a text that reports a failure. */
+static void fail_by_text(struct ofs_observing *o, const char *text, size_t len)
 {
-	size_t i = 0;
+	const char *p = text, *line;
+	size_t n = 0;
 
-	while (i < r->text_len && isspace((unsigned char)r->text[i]))
-		i++;
-	*ret = r->text + i;
-	return r->text_len - i;
-}
-
-/* ---- the reason */
-
-/* The first line, or two where the first only announces what the second says. */
-static size_t first_line(const char *text, size_t len)
-{
-	const char *eol = memchr(text, '\n', len);
-	size_t n = ofs_scan_trim(text, eol ? (size_t)(eol - text) : len);
-
-	if (eol && n && text[n - 1] == ':') {
-		eol = memchr(eol + 1, '\n', (size_t)(text + len - eol - 1));
-		n = eol ? (size_t)(eol - text) : len;
-	}
-	return n;
-}
-
-/* Takes the reason from the text, which is known to report a failure. */
-static void fail_by_text(struct ofs_observing *o)
-{
-	const char *text, *line;
-	size_t len = skip_blanks(o->result, &text), n = first_line(text, len);
-
-	if (ofs_scan_begins(text, len, traceback)) {
-		ofs_scan_last_line(text, len, &line, &n);
-		text = line;
+	if (ofs_scan_begins(text, len, TRACEBACK)) {
+		ofs_scan_last_line(text, len, &text, &n);
+	} else if (ofs_scan_line(&p, text + len, &line, &n)) {
+		n = ofs_scan_trim(text, n);
+		/* The first line may only announce what the second says. */
+		if (n && text[n - 1] == ':' && ofs_scan_line(&p, text + len, &line, &n))
+			n += (size_t)(line - text);
 	}
 	ofs_observe_fail(o, text, n);
 }
 
-/* ---- members */
-
-/* A reason, from a text or an object that has it. */
-static void fail_with(struct ofs_observing *o, struct ofs_span reason)
+/* The text of these tools is mostly quoted from elsewhere. */
+static bool passes_on(const struct ofs_observing *o, size_t len)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-
-	if (ofs_span_is_object(reason)) {
-		struct ofs_span inner = ofs_args_find(reason, REASON_NAMES);
-
-		reason = inner.p ? inner : reason;
-	}
-	if (reason.p && *reason.p != 't')
-		ofs_args_head(reason, &text);
-	ofs_observe_fail(o, (char *)text.data, text.len);
+	return len > PASSED_ON_MAX && o->rule != OFS_TOOL_OTHER && o->rule != OFS_TOOL_WRITE &&
+	       o->rule != OFS_TOOL_SHELL;
 }
+
+static void look_at_text(struct ofs_observing *o, const char *text, size_t len)
+{
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(begins) && !passes_on(o, len); i++) {
+		if (ofs_scan_begins(text, len, begins[i])) {
+			fail_by_text(o, text, len);
+			return;
+		}
+	}
+}
+
+/* ---- members */
 
 /* The value of "error" may say that there is none. */
 static bool says_error(struct ofs_span s)
 {
-	if (!s.p || *s.p == 'f' || *s.p == '0' || ofs_span_is_null(s))
+	if (!s.p || *s.p == 'f' || *s.p == '0')
 		return false;
-	if (ofs_span_is_object(s) || ofs_span_is_array(s))
-		return ofs_args_count(s) > 0;
-	return s.len > 2;
+	return s.len > 2 && (ofs_span_is_string(s) || ofs_args_count(s) > 0 || isalnum(*s.p));
 }
 
-static bool look_at_members(struct ofs_observing *o, struct ofs_span object)
+/* Takes a reason, which is a text or an object that has it. */
+static void fail_with(struct ofs_observing *o, struct ofs_span reason)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	struct ofs_span inner = ofs_args_find(reason, REASON_NAMES);
+
+	reason = inner.p ? inner : reason;
+	if (*reason.p != 't')
+		ofs_args_text(reason, &text);
+	ofs_observe_fail(o, (char *)text.data, text.len);
+}
+
+static bool is_value(struct ofs_span object, const char *names, char start)
+{
+	struct ofs_span value = ofs_args_find(object, names);
+
+	return value.p && *value.p == start;
+}
+
+static void look_at_members(struct ofs_observing *o, struct ofs_span object, const char *text,
+			    size_t len)
 {
 	struct ofs_span error = ofs_args_find(object, ERROR_NAMES);
-	struct ofs_span failed = ofs_args_find(object, FAILED_NAMES);
-	struct ofs_span success = ofs_args_find(object, SUCCESS_NAMES);
-	struct ofs_span status = ofs_args_find(object, "status");
 	struct ofs_span message = ofs_args_find(object, REASON_NAMES);
 
-	if (says_error(error)) {
+	if (says_error(error))
 		fail_with(o, error);
-		return true;
-	}
-	if ((failed.p && *failed.p == 't') || (success.p && *success.p == 'f') ||
-	    ofs_span_is(status, "error")) {
-		if (ofs_span_is_string(message))
-			fail_with(o, message);
-		else
-			fail_by_text(o);
-		return true;
-	}
-	return false;
-}
-
-/* ---- text */
-
-/* The text of these tools is mostly quoted from elsewhere. */
-static bool passes_on(enum ofs_tool_rule rule)
-{
-	return rule == OFS_TOOL_READ || rule == OFS_TOOL_VISIT || rule == OFS_TOOL_GREP ||
-	       rule == OFS_TOOL_LIST || rule == OFS_TOOL_SEARCH;
-}
-
-static void look_at_text(struct ofs_observing *o)
-{
-	const char *text;
-	size_t len = skip_blanks(o->result, &text);
-	bool found;
-
-	if (!len || (passes_on(o->rule) && len > PASSED_ON_MAX))
+	else if (!is_value(object, FAILED_NAMES, 't') && !is_value(object, SUCCESS_NAMES, 'f') &&
+		 !ofs_span_is(ofs_args_find(object, "status"), "error"))
 		return;
-	found = ofs_scan_begins(text, len, traceback);
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(begins) && !found; i++)
-		found = ofs_scan_begins(text, len, begins[i]);
-	if (found)
-		fail_by_text(o);
+	else if (ofs_span_is_string(message))
+		fail_with(o, message);
+	else
+		fail_by_text(o, text, len);
 }
 
-/* Members of the result are the tool's own, unless they are part of what it has read or run. */
+/* The members are the tool's own, not part of what it has read or run. */
 static bool is_own(const struct ofs_observing *o, struct ofs_span json)
 {
-	bool in_string = json.p != o->call->result.p;
-
-	if (!ofs_span_is_object(json))
-		return false;
-	if (!in_string || o->result->unwrapped.data)
-		return true;
-	return o->rule != OFS_TOOL_SHELL && !(passes_on(o->rule) && json.len > PASSED_ON_MAX);
+	return json.p == o->call->result.p || o->result.unwrapped.data ||
+	       (o->rule != OFS_TOOL_SHELL && !passes_on(o, json.len));
 }
 
 void ofs_failure_find(struct ofs_observing *o, bool by_text)
 {
-	if (look_at_members(o, o->call->rest))
-		return;
-	if (is_own(o, o->result->json) && look_at_members(o, o->result->json))
-		return;
-	if (by_text)
-		look_at_text(o);
+	const char *text = o->result.text;
+	size_t len = o->result.text_len;
+
+	for (; len && isspace((unsigned char)*text); len--)
+		text++;
+	look_at_members(o, o->call->object, text, len);
+	if (!o->failed && is_own(o, o->result.json))
+		look_at_members(o, o->result.json, text, len);
+	if (!o->failed && by_text)
+		look_at_text(o, text, len);
 }

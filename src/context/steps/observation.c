@@ -11,9 +11,6 @@
 /* In characters. */
 #define ERROR_MAX 300
 
-/* Arguments kept in one step. */
-#define ARGS_MAX 32
-
 /* ---- the line, and metadata */
 
 void ofs_observe_say(struct ofs_observing *o, const char *fmt, ...)
@@ -32,23 +29,32 @@ void ofs_observe_say_text(struct ofs_observing *o, const char *text, size_t len,
 	ofs_line_append(&o->observation, text, len, max);
 }
 
+void ofs_observe_say_arg(struct ofs_observing *o, const char *text, const char *otherwise)
+{
+	text = text ? text : otherwise;
+	ofs_observe_say_text(o, text, strlen(text), OFS_OBSERVATION_ARG_MAX);
+}
+
+void ofs_observe_say_count(struct ofs_observing *o, uint64_t n, const char *noun)
+{
+	const char *ending = n == 1 ? "" : noun[strlen(noun) - 1] == 'h' ? "es" : "s";
+
+	ofs_observe_say(o, "%llu %s%s", (unsigned long long)n, noun, ending);
+}
+
 void ofs_observe_say_size(struct ofs_observing *o, uint64_t bytes)
 {
-	static const char units[] = "KMGTPE";
+	const char *unit = "KMGTPE";
 	double value = (double)bytes / 1000;
-	size_t i = 0;
 
 	if (bytes < 1000) {
-		ofs_observe_say(o, "%llu byte%s", (unsigned long long)bytes, bytes == 1 ? "" : "s");
+		ofs_observe_say_count(o, bytes, "byte");
 		return;
 	}
 	/* A value that rounds to 1000 is 1 of the next unit. */
-	for (; value >= 999.5 && units[i + 1]; i++)
+	for (; value >= 999.5 && unit[1]; unit++)
 		value /= 1000;
-	if (value < 9.95)
-		ofs_observe_say(o, "%.1f%cB", value, units[i]);
-	else
-		ofs_observe_say(o, "%.0f%cB", value, units[i]);
+	ofs_observe_say(o, "%.*f%cB", value < 9.95 ? 1 : 0, value, *unit);
 }
 
 void ofs_observe_note_number(struct ofs_observing *o, const char *name, uint64_t n)
@@ -56,43 +62,17 @@ void ofs_observe_note_number(struct ofs_observing *o, const char *name, uint64_t
 	json_object_set_new(o->metadata, name, json_integer((json_int_t)n));
 }
 
-void ofs_observe_note_text(struct ofs_observing *o, const char *name, const char *text, size_t len)
-{
-	json_object_set_new(o->metadata, name, ofs_line_json(text, len, OFS_OBSERVATION_ARG_MAX));
-}
-
 void ofs_observe_fail(struct ofs_observing *o, const char *reason, size_t len)
 {
-	if (!o->failed || !o->error.len)
-		ofs_line_append(&o->error, reason, len, ERROR_MAX);
 	o->failed = true;
-}
-
-bool ofs_observe_say_failure(struct ofs_observing *o)
-{
-	if (!o->failed)
-		return false;
-	ofs_observe_say(o, o->error.len ? ": failed: " : ": failed");
-	ofs_observe_say_text(o, (char *)o->error.data, o->error.len, OFS_OBSERVATION_MAX);
-	return true;
-}
-
-struct ofs_filetype ofs_observe_filetype(const struct ofs_observing *o, const char *path)
-{
-	struct ofs_content content = *o->content;
-
-	/* The stored content is then JSON that holds the text. */
-	if (o->result->text != o->result->content) {
-		content.ext = "txt";
-		content.binary = false;
-	}
-	return ofs_filetype_find(path, &content, o->result->text, o->result->text_len);
+	if (!o->error.len)
+		ofs_line_append(&o->error, reason, len, ERROR_MAX);
 }
 
 bool ofs_observe_is_large(const struct ofs_observing *o)
 {
-	return o->content->size > o->settings->max_bytes ||
-	       o->content->lines > o->settings->max_lines;
+	return o->content.size > o->settings->max_bytes ||
+	       o->content.lines > o->settings->max_lines;
 }
 
 /* ---- arguments */
@@ -100,65 +80,42 @@ bool ofs_observe_is_large(const struct ofs_observing *o)
 json_t *ofs_observe_scalar(struct ofs_span value)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	bool is_object = ofs_span_is_object(value);
 	json_t *json = NULL;
-	char count[48];
-	size_t n;
 
-	if (ofs_span_is_object(value) || ofs_span_is_array(value)) {
-		n = ofs_args_count(value);
-		snprintf(count, sizeof(count), "[%s: %zu %s%s]",
-			 ofs_span_is_object(value) ? "object" : "array", n,
-			 ofs_span_is_object(value) ? "key" : "item", n == 1 ? "" : "s");
-		return json_string(count);
+	if (is_object || ofs_span_is_array(value)) {
+		size_t n = ofs_args_count(value);
+
+		return json_sprintf("[%s: %zu %s%s]", is_object ? "object" : "array", n,
+				    is_object ? "key" : "item", n == 1 ? "" : "s");
 	}
 	if (!ofs_span_is_string(value))
 		json = ofs_span_json(value);
 	if (json)
 		return json;
 	/* A number that jansson cannot represent is kept as its text. */
-	ofs_args_head(value, &text);
+	ofs_args_text(value, &text);
 	return ofs_line_json((char *)text.data, text.len, OFS_OBSERVATION_ARG_MAX);
 }
 
-static void set_arg(struct ofs_observing *o, const char *name, struct ofs_span value)
+const char *ofs_observe_set_arg(struct ofs_observing *o, const char *as, const char *text,
+				size_t len)
 {
-	json_object_set_new(o->args, name, ofs_observe_scalar(value));
+	json_object_set_new(o->args, as, ofs_line_json(text, len, OFS_OBSERVATION_ARG_MAX));
+	return json_string_value(json_object_get(o->args, as));
 }
 
 const char *ofs_observe_take(struct ofs_observing *o, const char *names, const char *as)
 {
-	struct ofs_span value = ofs_args_find(o->call->args, names), element;
-	struct ofs_span_cursor c;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	struct ofs_span value = ofs_args_find(o->call->args, names);
+	struct ofs_span_cursor c = ofs_span_enter(value);
 
 	/* Of several values the first is taken: {"paths": ["a.c", "b.c"]}. */
-	if (ofs_span_is_array(value)) {
-		c = ofs_span_enter(value);
-		if (!ofs_span_next(&c, &element) || !ofs_span_is_string(element))
-			return NULL;
-		value = element;
-	}
+	if (ofs_span_is_array(value) && !ofs_span_next(&c, &value))
+		return NULL;
 	if (!ofs_span_is_string(value) || value.len == 2)
 		return NULL;
-	set_arg(o, as, value);
-	return json_string_value(json_object_get(o->args, as));
-}
-
-static void set_own_name(struct ofs_observing *o, struct ofs_span name, struct ofs_span value)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf key = OFS_BUF_INIT, shown = OFS_BUF_INIT;
-
-	ofs_args_head(name, &key);
-	ofs_line_append(&shown, (char *)key.data, key.len, OFS_OBSERVATION_ARG_MAX);
-	set_arg(o, ofs_buf_str(&shown), value);
-}
-
-void ofs_observe_keep(struct ofs_observing *o, const char *names)
-{
-	struct ofs_span_cursor c = ofs_span_enter(o->call->args);
-	struct ofs_span name, value;
-
-	while (ofs_span_next_member(&c, &name, &value) && json_object_size(o->args) < ARGS_MAX) {
-		if (!names || (ofs_args_index(name, names) && !ofs_span_is_null(value)))
-			set_own_name(o, name, value);
-	}
+	ofs_span_decode(value, &text);
+	return ofs_observe_set_arg(o, as, (char *)text.data, text.len);
 }

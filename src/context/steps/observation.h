@@ -13,7 +13,6 @@
 #include "client/content.h"
 #include "context/settings.h"
 #include "context/steps/call.h"
-#include "context/steps/filetype.h"
 #include "context/steps/result.h"
 #include "context/tool.h"
 
@@ -23,19 +22,19 @@
 
 /* A call, and what its step says about it. */
 struct ofs_observing {
-	/* Borrowed. */
-	const struct ofs_tool_call *call;
-	const struct ofs_tool_result *result;
-	const struct ofs_content *content; /* of result->content */
+	const struct ofs_tool_call *call; /* borrowed, as are the settings */
 	const struct ofs_settings *settings;
-	enum ofs_tool_rule rule;
+	enum ofs_tool_rule rule; /* that of the tool, or a better one for the arguments */
+	struct ofs_tool_result result;
+	struct ofs_spool spool; /* of result.content */
+	struct ofs_content content;
 
 	struct ofs_buf observation;
 	json_t *args; /* object: minimal_args */
 	json_t *metadata; /* object */
 	bool offload; /* the rule says that storing the result is worth it */
 	bool failed;
-	struct ofs_buf error; /* one line; empty: none is known */
+	struct ofs_buf error; /* one line; empty unless `failed` */
 };
 
 /* Appends to the observation. Only text that is clean already may go through ofs_observe_say(). */
@@ -43,11 +42,16 @@ void ofs_observe_say(struct ofs_observing *o, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void ofs_observe_say_text(struct ofs_observing *o, const char *text, size_t len, size_t max);
 
-/* "812 bytes", "4.2KB", "50KB". */
+/* Appends the text, or `otherwise` for NULL. */
+void ofs_observe_say_arg(struct ofs_observing *o, const char *text, const char *otherwise);
+
+/* Appends "1 match", "2 matches". */
+void ofs_observe_say_count(struct ofs_observing *o, uint64_t n, const char *noun);
+
+/* Appends "812 bytes", "4.2KB", "50KB". */
 void ofs_observe_say_size(struct ofs_observing *o, uint64_t bytes);
 
 void ofs_observe_note_number(struct ofs_observing *o, const char *name, uint64_t n);
-void ofs_observe_note_text(struct ofs_observing *o, const char *name, const char *text, size_t len);
 
 /* A value for minimal_args: a text is cut, a container becomes its count. */
 json_t *ofs_observe_scalar(struct ofs_span value);
@@ -55,14 +59,12 @@ json_t *ofs_observe_scalar(struct ofs_span value);
 /* Puts the argument with one of `names` into minimal_args as `as`; its text, borrowed, or NULL. */
 const char *ofs_observe_take(struct ofs_observing *o, const char *names, const char *as);
 
-/* Puts arguments into minimal_args under their own names; `names` NULL: all of them. */
-void ofs_observe_keep(struct ofs_observing *o, const char *names);
+/* The same for a text from elsewhere. */
+const char *ofs_observe_set_arg(struct ofs_observing *o, const char *as, const char *text,
+				size_t len);
 
 /* Marks the call as failed. Only the first reason that is not empty is kept. */
 void ofs_observe_fail(struct ofs_observing *o, const char *reason, size_t len);
-
-/* Appends ": failed: REASON" if the call has failed, which it returns. */
-bool ofs_observe_say_failure(struct ofs_observing *o);
 
 /*
  * Looks for a failure in what the harness and the result say, and with `by_text` also in how the
@@ -70,17 +72,11 @@ bool ofs_observe_say_failure(struct ofs_observing *o);
  */
 void ofs_failure_find(struct ofs_observing *o, bool by_text);
 
-/* The kind of file that the result's text is. */
-struct ofs_filetype ofs_observe_filetype(const struct ofs_observing *o, const char *path);
-
 /* Over the limits for any tool. */
 bool ofs_observe_is_large(const struct ofs_observing *o);
 
 #define OFS_OBSERVE_PATH_NAMES                                                              \
 	"path filepath file filename absolutepath targetfile relativeworkspacepath fspath " \
 	"notebookpath fileuri uri filepaths files paths"
-#define OFS_OBSERVE_DIR_NAMES                                                               \
-	"path dirpath directory dir directorypath folder folderpath relativeworkspacepath " \
-	"targetdirectory absolutepath searchdirectory searchpath root uri filepath file cwd"
 
 #endif

@@ -8,38 +8,66 @@
 /* In characters. */
 #define OTHER_TEXT_MAX 200
 
+/* Arguments kept in one step. */
+#define ARGS_MAX 32
+
 static void observe_other(struct ofs_observing *o)
 {
-	const struct ofs_tool_result *r = o->result;
+	const struct ofs_tool_result *r = &o->result;
 
-	ofs_observe_keep(o, NULL);
 	ofs_observe_say_text(o, r->text, r->text_len, OTHER_TEXT_MAX);
 	if (!o->observation.len && r->images)
-		ofs_observe_say(o, "%zu image%s", r->images, r->images == 1 ? "" : "s");
+		ofs_observe_say_count(o, r->images, "image");
 	else if (!o->observation.len)
 		ofs_observe_say(o, "no output");
-	o->offload = ofs_observe_is_large(o);
 }
 
-struct rule {
+static const struct {
 	const char *category;
 	void (*observe)(struct ofs_observing *o);
-};
-
-static const struct rule rules[OFS_TOOL_COUNT] = {
-	[OFS_TOOL_OTHER] = { "general", observe_other },
-	[OFS_TOOL_READ] = { "file_read", ofs_observe_file },
-	[OFS_TOOL_WRITE] = { "file_write", ofs_observe_write },
-	[OFS_TOOL_LIST] = { "file_read", ofs_observe_list },
-	[OFS_TOOL_GREP] = { "search", ofs_observe_grep },
-	[OFS_TOOL_SEARCH] = { "search", ofs_observe_search },
-	[OFS_TOOL_VISIT] = { "web", ofs_observe_visit },
-	[OFS_TOOL_SHELL] = { "shell", ofs_observe_shell },
+	const char *kept; /* arguments that are kept under their own names; NULL: all */
+	bool says_failure; /* in its own words */
+} rules[OFS_TOOL_COUNT] = {
+	[OFS_TOOL_OTHER] = { "general", observe_other, NULL, true },
+	[OFS_TOOL_READ] = { "file_read", ofs_observe_file,
+			    "offset limit startline endline line linenumber viewrange pages start "
+			    "end from to startlineoneindexed endlineoneindexed "
+			    "endlineoneindexedinclusive head tail",
+			    false },
+	[OFS_TOOL_WRITE] = { "file_write", ofs_observe_write,
+			     "mode insertline startline endline editmode cellid", false },
+	[OFS_TOOL_LIST] = { "file_read", ofs_observe_list, "recursive depth maxdepth ignore",
+			    false },
+	[OFS_TOOL_GREP] = { "search", ofs_observe_grep,
+			    "include glob filepattern includepattern outputmode type", false },
+	[OFS_TOOL_SEARCH] = { "search", ofs_observe_search,
+			      "num numresults maxresults count limit page site domain", false },
+	[OFS_TOOL_VISIT] = { "web", ofs_observe_visit, "", false },
+	[OFS_TOOL_SHELL] = { "shell", ofs_observe_shell,
+			     "cwd workdir workingdirectory sessionid bashid shellid", true },
 };
 
 const char *ofs_observe_category(enum ofs_tool_rule rule)
 {
 	return rules[rule].category;
+}
+
+/* ---- the call */
+
+static void keep_args(struct ofs_observing *o, const char *names)
+{
+	struct ofs_span_cursor c = ofs_span_enter(o->call->args);
+	struct ofs_span name, value;
+
+	while (ofs_span_next_member(&c, &name, &value) && json_object_size(o->args) < ARGS_MAX) {
+		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf key = OFS_BUF_INIT, line = OFS_BUF_INIT;
+
+		if (names && (!ofs_args_index(name, names) || ofs_span_is_null(value)))
+			continue;
+		ofs_span_decode(name, &key);
+		ofs_line_append(&line, (char *)key.data, key.len, OFS_OBSERVATION_ARG_MAX);
+		json_object_set_new(o->args, ofs_buf_str(&line), ofs_observe_scalar(value));
+	}
 }
 
 static bool is_patch(struct ofs_span command)
@@ -72,37 +100,49 @@ static enum ofs_tool_rule refine(enum ofs_tool_rule rule, struct ofs_span args)
 	return rule;
 }
 
-void ofs_observe_init(struct ofs_observing *o, enum ofs_tool_rule rule,
-		      const struct ofs_tool_call *call)
-{
-	*o = (struct ofs_observing){
-		.call = call,
-		.rule = refine(rule, call->args),
-		.args = json_object(),
-		.metadata = json_object(),
-	};
-}
-
 void ofs_observe_finish(struct ofs_observing *o)
 {
 	ofs_buf_finish(&o->observation);
 	ofs_buf_finish(&o->error);
 	json_decref(o->args);
 	json_decref(o->metadata);
-	*o = (struct ofs_observing){ 0 };
+	ofs_spool_finish(&o->spool);
+	ofs_tool_result_finish(&o->result);
 }
 
-void ofs_observe(struct ofs_observing *o)
+int ofs_observe(struct ofs_observing *o, const struct ofs_tool_call *call, enum ofs_tool_rule rule,
+		const struct ofs_settings *settings)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf whole = OFS_BUF_INIT;
+	int r;
 
-	if (o->rule != OFS_TOOL_SHELL)
+	rule = refine(rule, call->args);
+	*o = (struct ofs_observing){
+		.call = call,
+		.settings = settings,
+		.rule = rule,
+		.spool = OFS_SPOOL_INIT,
+		.args = json_object(),
+		.metadata = json_object(),
+	};
+	ofs_tool_result_open(call->result, rule, &o->result);
+	ofs_spool_wrap(&o->spool, o->result.content, o->result.content_len);
+	r = ofs_content_scan(&o->spool, &o->content);
+	if (r < 0)
+		return r;
+	if (rule != OFS_TOOL_SHELL) /* which depends on the exit code */
 		ofs_failure_find(o, true);
-	rules[o->rule].observe(o);
+	o->offload = ofs_observe_is_large(o);
+	rules[rule].observe(o);
+	keep_args(o, rules[rule].kept);
+	if (o->failed && !rules[rule].says_failure) {
+		ofs_observe_say(o, o->error.len ? ": failed: " : ": failed");
+		ofs_buf_append(&o->observation, o->error.data, o->error.len);
+	}
 	if (o->failed && !o->error.len)
 		ofs_buf_append_str(&o->error, "failed");
 	/* The parts were cleaned and shortened, but there may be many. */
-	whole = o->observation;
-	o->observation = (struct ofs_buf)OFS_BUF_INIT;
-	ofs_line_append(&o->observation, (char *)whole.data, whole.len, OFS_OBSERVATION_MAX);
+	whole = ofs_buf_steal(&o->observation);
+	ofs_observe_say_text(o, (char *)whole.data, whole.len, OFS_OBSERVATION_MAX);
+	return 0;
 }

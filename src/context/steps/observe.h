@@ -5,18 +5,15 @@
 
 #include "context/steps/observation.h"
 
-/* The call must outlive `o`, whose rule is `rule` as refined by the arguments. */
-void ofs_observe_init(struct ofs_observing *o, enum ofs_tool_rule rule,
-		      const struct ofs_tool_call *call);
+/* Observes a call by a rule. 0 or -errno; both need ofs_observe_finish(). */
+int ofs_observe(struct ofs_observing *o, const struct ofs_tool_call *call, enum ofs_tool_rule rule,
+		const struct ofs_settings *settings);
 void ofs_observe_finish(struct ofs_observing *o);
-
-/* Applies the rule. The members of `o` down to `settings` must be set. */
-void ofs_observe(struct ofs_observing *o);
 
 /* The category of what is offloaded by a rule; static. */
 const char *ofs_observe_category(enum ofs_tool_rule rule);
 
-/* ---- the rules (observe_*.c) */
+/* ---- the rules */
 
 void ofs_observe_file(struct ofs_observing *o); /* OFS_TOOL_READ */
 void ofs_observe_write(struct ofs_observing *o);

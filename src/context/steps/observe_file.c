@@ -1,106 +1,95 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that are read and written. */
+/* Files and pages that are read, and files that are written. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/util.h"
 #include "context/steps/args.h"
+#include "context/steps/filetype.h"
+#include "context/steps/line.h"
 #include "context/steps/observe.h"
 
-#define RANGE_NAMES                                                                         \
-	"offset limit startline endline line linenumber viewrange pages start end from to " \
-	"startlineoneindexed endlineoneindexed endlineoneindexedinclusive head tail"
 #define TEXT_NAMES                                                                             \
 	"content contents text filetext newfilecontent newcontent filecontent code data body " \
 	"newsource codecontent fulltext source"
 #define OLD_NAMES "oldstring oldstr old oldtext search targetcontent find"
 #define NEW_NAMES \
 	"newstring newstr new newtext replace replacement replacementcontent replacementtext"
-#define PATCH_NAMES "patch input diff patchtext"
+#define PATCH_NAMES "patch input diff patchtext command cmd"
 #define EDITS_NAMES "edits replacements replacementchunks changes"
+#define URL_NAMES "url uri link href address page website targeturl startUrl urls pageurl"
 
-/* The "command" of an editor is a word: "str_replace". */
-#define COMMAND_MAX 24
 /* Names of files in a patch that are shown. */
 #define PATCH_FILES_SHOWN 3
+
+/* Statuses of HTTP. */
+#define STATUS_MIN 100
+#define STATUS_ERROR 400
+#define STATUS_MAX 599
 
 /* "[File: setup.py (94 lines total)]", as an interface for agents shows what is open. */
 static const char open_mark[] = "[File: ";
 
-/* The name of the open file, if the text starts with it. */
-static bool find_open(const char *text, size_t len, const char **ret, size_t *ret_len)
-{
-	const char *eol = memchr(text, '\n', len), *at, *end;
-
-	if (len < strlen(open_mark) || memcmp(text, open_mark, strlen(open_mark)) != 0)
-		return false;
-	at = text + strlen(open_mark);
-	end = memmem(at, (size_t)((eol ? eol : text + len) - at), " (", 2);
-	if (!end)
-		return false;
-	*ret = at;
-	*ret_len = (size_t)(end - at);
-	return *ret_len > 0;
-}
-
 /* Puts the path, from the arguments or the result, into minimal_args; NULL if there is none. */
 static const char *take_path(struct ofs_observing *o)
 {
-	const char *path = ofs_observe_take(o, OFS_OBSERVE_PATH_NAMES, "path"), *name;
-	const struct ofs_tool_result *r = o->result;
-	struct ofs_span inner = ofs_args_find(r->json, "file");
-	struct ofs_span said =
-		ofs_args_find(ofs_span_is_object(inner) ? inner : r->json, "filepath path");
-	size_t len;
-	json_t *json = NULL;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	const char *path = ofs_observe_take(o, OFS_OBSERVE_PATH_NAMES, "path"), *end;
+	const struct ofs_tool_result *r = &o->result;
+	struct ofs_span said = ofs_args_find(r->json, "file");
 
 	if (path)
 		return path;
-	if (find_open(r->text, r->text_len, &name, &len))
-		ofs_observe_note_text(o, "file", name, len);
-	else if (ofs_span_is_string(said) && (json = ofs_observe_scalar(said)))
-		json_object_set_new(o->metadata, "file", json);
-	path = json_string_value(json_object_get(o->metadata, "file"));
-	if (!path)
+	if (ofs_scan_begins(r->text, r->text_len, open_mark)) {
+		path = r->text + strlen(open_mark);
+		end = memmem(path, r->text_len - strlen(open_mark), " (", 2);
+		return end ? ofs_observe_set_arg(o, "path", path, (size_t)(end - path)) : NULL;
+	}
+	said = ofs_args_find(ofs_span_is_object(said) ? said : r->json, "filepath path");
+	if (!ofs_span_is_string(said))
 		return NULL;
-	json_object_set(o->args, "path", json_object_get(o->metadata, "file"));
-	json_object_del(o->metadata, "file");
-	return json_string_value(json_object_get(o->args, "path"));
+	ofs_span_decode(said, &text);
+	return ofs_observe_set_arg(o, "path", (char *)text.data, text.len);
+}
+
+/* The kind of file that the result's text is. */
+static struct ofs_filetype type_of(const struct ofs_observing *o, const char *path)
+{
+	struct ofs_content content = o->content;
+
+	/* The stored content is then JSON that holds the text. */
+	if (o->result.text != o->result.content) {
+		content.ext = "txt";
+		content.binary = false;
+	}
+	return ofs_filetype_find(path, &content, o->result.text, o->result.text_len);
 }
 
 void ofs_observe_file(struct ofs_observing *o)
 {
-	const struct ofs_tool_result *r = o->result;
+	const struct ofs_tool_result *r = &o->result;
 	const char *path = take_path(o);
-	struct ofs_filetype type = ofs_observe_filetype(o, path);
+	struct ofs_filetype type = type_of(o, path);
 	size_t n = ofs_args_count(ofs_args_find(o->call->args, "paths filepaths files"));
 
-	ofs_observe_keep(o, RANGE_NAMES);
 	json_object_set_new(o->metadata, "mime", json_string(type.mime));
 	json_object_set_new(o->metadata, "type", json_string(type.name));
 	ofs_observe_say(o, "Read ");
-	if (path)
-		ofs_observe_say_text(o, path, strlen(path), OFS_OBSERVATION_ARG_MAX);
-	else
-		ofs_observe_say(o, "a file");
+	ofs_observe_say_arg(o, path, "a file");
 	if (n > 1)
 		ofs_observe_say(o, " and %zu more", n - 1);
-	if (!o->failed && !r->text_len && r->images)
-		ofs_observe_say(o, " (image)");
-	else if (!o->failed && !r->text_len)
-		ofs_observe_say(o, " (empty)");
-	else if (!ofs_observe_say_failure(o))
-		ofs_observe_say(o, " (%zu byte%s, %s)", r->text_len, r->text_len == 1 ? "" : "s",
-				type.name);
+	if (!o->failed && !r->text_len) {
+		ofs_observe_say(o, r->images ? " (image)" : " (empty)");
+	} else if (!o->failed) {
+		ofs_observe_say(o, " (");
+		ofs_observe_say_count(o, r->text_len, "byte");
+		ofs_observe_say(o, ", %s)", type.name);
+	}
 	o->offload = r->text_len > o->settings->read_bytes ||
-		     o->content->size > o->settings->max_bytes;
+		     o->content.size > o->settings->max_bytes;
 }
 
 /* ---- patches */
-
-struct patch {
-	size_t files, added, removed;
-	char names[PATCH_FILES_SHOWN][128]; /* cut */
-};
 
 /* "*** Update File: a.c" or "+++ b/a.c": the name, or NULL. */
 static const char *patched_file(const char *line, size_t len, size_t *ret_len)
@@ -119,59 +108,35 @@ static const char *patched_file(const char *line, size_t len, size_t *ret_len)
 	return NULL;
 }
 
-static void read_patch(const char *text, size_t len, struct patch *p)
-{
-	const char *end = text + len;
-
-	*p = (struct patch){ 0 };
-	while (text < end) {
-		const char *eol = memchr(text, '\n', (size_t)(end - text)), *name;
-		size_t n = (size_t)((eol ? eol : end) - text), size;
-
-		if (n && text[n - 1] == '\r')
-			n--;
-		name = patched_file(text, n, &size);
-		if (name) {
-			if (p->files < PATCH_FILES_SHOWN) {
-				size = OFS_MIN(size, sizeof(p->names[0]) - 1);
-				memcpy(p->names[p->files], name, size);
-			}
-			p->files++;
-		} else if (n && text[0] == '+') {
-			p->added++;
-		} else if (n && text[0] == '-' && !(n >= 4 && memcmp(text, "--- ", 4) == 0)) {
-			p->removed++;
-		}
-		text = eol ? eol + 1 : end;
-	}
-}
-
 /* The first file of a patch becomes the path. False: it is none. */
-static bool observe_patch(struct ofs_observing *o, const char *text, size_t len)
+static bool observe_patch(struct ofs_observing *o, const char *p, size_t len)
 {
-	struct patch p;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf names = OFS_BUF_INIT;
+	size_t files = 0, added = 0, removed = 0, n, size;
+	const char *end = p + len, *line, *name;
 
-	read_patch(text, len, &p);
-	if (!p.files)
+	while (ofs_scan_line(&p, end, &line, &n)) {
+		name = patched_file(line, n, &size);
+		if (name && ++files <= PATCH_FILES_SHOWN) {
+			ofs_buf_append_str(&names, files > 1 ? ", " : "");
+			ofs_line_append(&names, name, size, OFS_OBSERVATION_ARG_MAX / 2);
+		}
+		if (files == 1 && name && !json_object_get(o->args, "path"))
+			ofs_observe_set_arg(o, "path", name, size);
+		if (!name && n) {
+			added += *line == '+';
+			removed += *line == '-' && !ofs_scan_begins(line, n, "--- ");
+		}
+	}
+	if (!files)
 		return false;
 	ofs_observe_say(o, "Patched ");
-	for (size_t i = 0; i < OFS_MIN(p.files, PATCH_FILES_SHOWN); i++) {
-		if (i)
-			ofs_observe_say(o, ", ");
-		ofs_observe_say_text(o, p.names[i], strlen(p.names[i]),
-				     OFS_OBSERVATION_ARG_MAX / 2);
-	}
-	if (p.files > PATCH_FILES_SHOWN)
-		ofs_observe_say(o, " and %zu more", p.files - PATCH_FILES_SHOWN);
-	ofs_observe_say(o, " (+%zu -%zu lines)", p.added, p.removed);
-	if (!json_object_get(o->args, "path")) {
-		ofs_observe_note_text(o, "file", p.names[0], strlen(p.names[0]));
-		json_object_set(o->args, "path", json_object_get(o->metadata, "file"));
-		json_object_del(o->metadata, "file");
-	}
-	ofs_observe_note_number(o, "patched", p.files);
-	ofs_observe_note_number(o, "added", p.added);
-	ofs_observe_note_number(o, "removed", p.removed);
+	ofs_buf_append(&o->observation, names.data, names.len);
+	if (files > PATCH_FILES_SHOWN)
+		ofs_observe_say(o, " and %zu more", files - PATCH_FILES_SHOWN);
+	ofs_observe_say(o, " (+%zu -%zu lines)", added, removed);
+	ofs_observe_note_number(o, "added", added);
+	ofs_observe_note_number(o, "removed", removed);
 	return true;
 }
 
@@ -179,7 +144,7 @@ static bool observe_patch(struct ofs_observing *o, const char *text, size_t len)
 static bool try_patch(struct ofs_observing *o)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	struct ofs_span value = ofs_args_find(o->call->args, PATCH_NAMES " command cmd"), element;
+	struct ofs_span value = ofs_args_find(o->call->args, PATCH_NAMES), element;
 	struct ofs_span_cursor c = ofs_span_enter(value);
 
 	if (ofs_span_is_array(value)) {
@@ -189,18 +154,20 @@ static bool try_patch(struct ofs_observing *o)
 	if (!ofs_span_is_string(value))
 		return false;
 	ofs_span_decode(value, &text);
-	return text.len && observe_patch(o, (char *)text.data, text.len);
+	return observe_patch(o, (char *)text.data, text.len);
 }
 
 /* ---- writing */
 
-static void say_path(struct ofs_observing *o, const char *verb, const char *path)
+/* Bytes and lines of a string; 0 for other values. */
+static size_t measure(struct ofs_span value, size_t *ret_lines)
 {
-	ofs_observe_say(o, "%s ", verb);
-	if (path)
-		ofs_observe_say_text(o, path, strlen(path), OFS_OBSERVATION_ARG_MAX);
-	else
-		ofs_observe_say(o, "a file");
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+
+	if (ofs_span_is_string(value))
+		ofs_span_decode(value, &text);
+	*ret_lines = ofs_scan_lines((char *)text.data, text.len);
+	return text.len;
 }
 
 static void observe_edit(struct ofs_observing *o, const char *path)
@@ -208,21 +175,20 @@ static void observe_edit(struct ofs_observing *o, const char *path)
 	struct ofs_span old = ofs_args_find(o->call->args, OLD_NAMES);
 	struct ofs_span new = ofs_args_find(o->call->args, NEW_NAMES);
 	struct ofs_span edits = ofs_args_find(o->call->args, EDITS_NAMES);
-	uint64_t old_bytes, old_lines, new_bytes, new_lines;
+	size_t removed, added;
 
-	say_path(o, strcasestr(o->call->tool, "create") ? "Created" : "Edited", path);
+	ofs_observe_say(o, strcasestr(o->call->tool, "create") ? "Created " : "Edited ");
+	ofs_observe_say_arg(o, path, "a file");
 	if (ofs_span_is_array(edits)) {
-		size_t n = ofs_args_count(edits);
-
-		ofs_observe_say(o, " (%zu edit%s)", n, n == 1 ? "" : "s");
-		ofs_observe_note_number(o, "edits", n);
+		ofs_observe_say(o, " (");
+		ofs_observe_say_count(o, ofs_args_count(edits), "edit");
+		ofs_observe_say(o, ")");
 	} else if (ofs_span_is_string(old) || ofs_span_is_string(new)) {
-		ofs_args_measure(old, &old_bytes, &old_lines);
-		ofs_args_measure(new, &new_bytes, &new_lines);
-		ofs_observe_say(o, " (-%llu +%llu lines)", (unsigned long long)old_lines,
-				(unsigned long long)new_lines);
-		ofs_observe_note_number(o, "removed", old_lines);
-		ofs_observe_note_number(o, "added", new_lines);
+		measure(old, &removed);
+		measure(new, &added);
+		ofs_observe_say(o, " (-%zu +%zu lines)", removed, added);
+		ofs_observe_note_number(o, "removed", removed);
+		ofs_observe_note_number(o, "added", added);
 	}
 }
 
@@ -231,23 +197,105 @@ void ofs_observe_write(struct ofs_observing *o)
 	const char *path = take_path(o);
 	struct ofs_span text = ofs_args_find(o->call->args, TEXT_NAMES);
 	struct ofs_span old = ofs_args_find(o->call->args, OLD_NAMES);
-	struct ofs_span command = ofs_args_find(o->call->args, "command");
-	uint64_t bytes, lines;
+	size_t bytes, lines;
 
-	ofs_observe_keep(o, "mode insertline startline endline editmode cellid");
-	if (ofs_span_is_string(command) && command.len <= COMMAND_MAX)
-		ofs_observe_keep(o, "command");
 	if (ofs_span_is_string(text) && !ofs_span_is_string(old)) {
-		ofs_args_measure(text, &bytes, &lines);
-		say_path(o, "Wrote", path);
-		ofs_observe_say(o, " (%llu byte%s)", (unsigned long long)bytes,
-				bytes == 1 ? "" : "s");
+		bytes = measure(text, &lines);
+		ofs_observe_say(o, "Wrote ");
+		ofs_observe_say_arg(o, path, "a file");
+		ofs_observe_say(o, " (");
+		ofs_observe_say_count(o, bytes, "byte");
+		ofs_observe_say(o, ")");
 		ofs_observe_note_number(o, "written", bytes);
-		ofs_observe_note_number(o, "written_lines", lines);
 	} else if (!try_patch(o)) {
 		observe_edit(o, path);
 	}
-	ofs_observe_say_failure(o);
 	/* The content written is on disk; only the report of a failure may be long. */
 	o->offload = o->failed && ofs_observe_is_large(o);
+}
+
+/* ---- pages */
+
+/* Appends an address without its scheme and without a slash at its end. */
+static void say_url(struct ofs_observing *o, const char *url)
+{
+	const char *scheme = strstr(url, "://");
+	size_t len;
+
+	url = scheme ? scheme + strlen("://") : url;
+	len = strlen(url);
+	ofs_observe_say_text(o, url, len - (len && url[len - 1] == '/'), OFS_OBSERVATION_ARG_MAX);
+}
+
+/* The status of HTTP: 200, "200 OK", or at the start of the text "HTTP/1.1 200 OK". */
+static bool find_status(const struct ofs_tool_result *r, long long *ret)
+{
+	struct ofs_span s =
+		ofs_args_find(r->json, "statuscode status httpstatus code responsecode");
+	const char *at = memchr(r->text, ' ', OFS_MIN(r->text_len, sizeof("HTTP/1.1 ")));
+
+	if (ofs_span_is_string(s) && s.len >= 5)
+		s = (struct ofs_span){ s.p + 1, 3 };
+	if (!s.p && at && ofs_scan_begins(r->text, r->text_len, "HTTP/") &&
+	    r->text + r->text_len - at > 3)
+		s = (struct ofs_span){ at + 1, 3 };
+	return ofs_span_integer(s, ret) && *ret >= STATUS_MIN && *ret <= STATUS_MAX;
+}
+
+static void note_title(struct ofs_observing *o)
+{
+	struct ofs_span title = ofs_args_find(o->result.json, "title pagetitle");
+
+	if (ofs_span_is_string(title) && title.len > 2)
+		json_object_set_new(o->metadata, "title", ofs_observe_scalar(title));
+}
+
+static const char *take_url(struct ofs_observing *o)
+{
+	const char *url = ofs_observe_take(o, URL_NAMES, "url");
+	struct ofs_span said = ofs_args_find(o->result.json, "url finalurl");
+
+	if (url || !ofs_span_is_string(said) || said.len == 2)
+		return url;
+	json_object_set_new(o->args, "url", ofs_observe_scalar(said));
+	return json_string_value(json_object_get(o->args, "url"));
+}
+
+/* Other kinds of files mean nothing for a page. */
+static const char *page_kind(const struct ofs_observing *o)
+{
+	static const char *const kinds[] = { "HTML", "JSON", "XML", "PDF", "binary" };
+	const char *name = type_of(o, NULL).name;
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(kinds); i++) {
+		if (strcmp(name, kinds[i]) == 0)
+			return name;
+	}
+	return "text";
+}
+
+void ofs_observe_visit(struct ofs_observing *o)
+{
+	const struct ofs_tool_result *r = &o->result;
+	const char *url = take_url(o);
+	long long status;
+	bool has_status = find_status(r, &status);
+
+	if (has_status && status >= STATUS_ERROR && !o->failed) {
+		char reason[32];
+		int n = snprintf(reason, sizeof(reason), "HTTP status %lld", status);
+
+		ofs_observe_fail(o, reason, (size_t)n);
+	}
+	note_title(o);
+	ofs_observe_say(o, "Visited ");
+	say_url(o, url ? url : "a page");
+	ofs_observe_say(o, " (");
+	if (has_status) {
+		ofs_observe_say(o, "status=%lld, ", status);
+		ofs_observe_note_number(o, "status", (uint64_t)status);
+	}
+	ofs_observe_say_size(o, r->text_len);
+	ofs_observe_say(o, " %s)", page_kind(o));
+	o->offload = r->text_len > 0;
 }

@@ -1,27 +1,49 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of files: how many names there are, and how many of them are directories. */
+/* Lists: names of files, lines in files that match, results of a search of the web. */
+#include <ctype.h>
 #include <string.h>
 
 #include "base/util.h"
 #include "context/steps/args.h"
+#include "context/steps/line.h"
 #include "context/steps/observe.h"
-#include "context/steps/scan.h"
 
-#define PATTERN_NAMES "pattern globpattern glob name filename query namepattern search regex"
-#define ARRAY_NAMES \
-	"entries items files filenames children contents matches results result paths data output"
-#define DIR_ARRAY_NAMES "dirs directories folders subdirectories"
-#define NAME_NAMES "name path filename file uri"
+#define DIR_NAMES                                                                           \
+	"path dirpath directory dir directorypath folder folderpath relativeworkspacepath " \
+	"targetdirectory absolutepath searchdirectory searchpath root uri filepath file cwd"
+#define NAME_NAMES "pattern globpattern glob name filename query namepattern search regex"
+#define PATTERN_NAMES                                                                        \
+	"pattern regex query searchterm searchquery substringpattern search q text keyword " \
+	"term string"
+#define QUERY_NAMES                                                                           \
+	"query q searchquery searchterm search keywords keyword text input question queries " \
+	"term"
 
-/* Objects that a list may be within. */
-#define JSON_DEPTH 2
+/* Where results have a list, or an object that has it. */
+#define LIST_NAMES                                                                              \
+	"matches results organicresults organic webresults entries items files filenames hits " \
+	"children searchresults documents articles contents paths value pages links news "      \
+	"sources webpages web data result response output"
+#define DIR_LIST_NAMES "dirs directories folders subdirectories"
+#define MATCH_COUNT_NAMES "nummatches matchcount totalmatches totalcount count total numlines"
+#define FILE_COUNT_NAMES "numfiles filecount filesmatched"
+#define LIST_DEPTH 3
+
 /* "-rw-r--r-- " */
 #define MODE_SIZE 10
 
-struct count {
-	size_t items, dirs;
+#define WEB_MARKS 5
+
+struct tally {
+	size_t items, dirs, files;
+	bool counted; /* `items` */
+	bool said; /* by a sentence */
 	bool typed; /* something told files from directories */
-	bool named_total; /* a line said how many there are of each */
+	const char *branch; /* how a drawn tree marks a name; NULL: the list is no tree */
+	const char *file; /* of the last match */
+	size_t file_len;
+	size_t plain; /* lines without a file's name */
+	size_t marked[WEB_MARKS];
 };
 
 /* ---- JSON */
@@ -32,278 +54,372 @@ static bool is_directory(struct ofs_span entry)
 	struct ofs_span type = ofs_args_find(entry, "type kind filetype");
 
 	return (flag.len && *flag.p == 't') || ofs_span_is(type, "directory") ||
-	       ofs_span_is(type, "dir") || ofs_span_is(type, "folder") || ofs_span_is(type, "d") ||
-	       ofs_span_is(type, "tree");
+	       ofs_span_is(type, "dir") || ofs_span_is(type, "folder");
 }
 
-static void count_array(struct ofs_span array, struct count *n)
+static void count_array(struct ofs_span array, struct tally *t)
 {
 	struct ofs_span_cursor c = ofs_span_enter(array);
 	struct ofs_span entry;
 
 	while (ofs_span_next(&c, &entry)) {
-		n->items++;
-		if (ofs_span_is_object(entry)) {
-			n->typed |= ofs_args_find(entry,
-						  "isdir isdirectory isfolder type kind filetype")
-					    .p != NULL;
-			n->dirs += is_directory(entry);
-		} else if (ofs_span_is_string(entry) && entry.len > 2 &&
-			   entry.p[entry.len - 2] == '/') {
-			n->typed = true;
-			n->dirs++;
+		bool ends_in_slash = ofs_span_is_string(entry) && entry.p[entry.len - 2] == '/';
+
+		t->items++;
+		t->dirs += ends_in_slash || is_directory(entry);
+		t->typed |= ends_in_slash ||
+			    ofs_args_find(entry, "isdir isdirectory isfolder type kind filetype").p;
+	}
+	t->counted = true;
+}
+
+static bool take_number(struct ofs_span json, const char *names, size_t *ret)
+{
+	long long n;
+
+	if (!ofs_span_integer(ofs_args_find(json, names), &n) || n < 0)
+		return false;
+	*ret = (size_t)n;
+	return true;
+}
+
+/* `numbers`: a member may say how many there are. False: there is neither a list nor a number. */
+static bool count_json(struct ofs_span json, int depth, bool numbers, struct tally *t)
+{
+	struct ofs_span list = ofs_span_is_array(json) ? json : ofs_args_find(json, LIST_NAMES);
+	struct ofs_span dirs = ofs_args_find(json, DIR_LIST_NAMES);
+
+	if (numbers) {
+		t->counted = take_number(json, MATCH_COUNT_NAMES, &t->items);
+		take_number(json, FILE_COUNT_NAMES, &t->files);
+	}
+	if (ofs_span_is_object(list) && !dirs.p && depth < LIST_DEPTH)
+		return count_json(list, depth + 1, numbers, t);
+	if (!t->counted && ofs_span_is_array(list))
+		count_array(list, t);
+	if (ofs_span_is_array(dirs)) {
+		t->items += ofs_args_count(dirs);
+		t->dirs += ofs_args_count(dirs);
+		t->counted = t->typed = true;
+	}
+	return t->counted || t->files;
+}
+
+/* ---- sentences */
+
+/* "5 directories, 12 files", "Found 12 matches in 4 files": the numbers of what they name. */
+static void read_sentence(const char *p, size_t len, struct tally *t)
+{
+	const char *end = p + len;
+	size_t number;
+
+	while (p < end) {
+		if (!ofs_scan_number(&p, end, &number)) {
+			p++;
+			continue;
+		}
+		p += p < end && *p == ' ';
+		len = (size_t)(end - p);
+		if (!t->counted &&
+		    (ofs_scan_begins(p, len, "match") || ofs_scan_begins(p, len, "result") ||
+		     ofs_scan_begins(p, len, "occurrence"))) {
+			t->items = number;
+			t->counted = true;
+		} else if (!t->files && ofs_scan_begins(p, len, "file")) {
+			t->files = number;
+		} else if (ofs_scan_begins(p, len, "director")) {
+			t->dirs = number;
 		}
 	}
 }
 
-/* False: the JSON has no list. */
-static bool count_json(struct ofs_span json, int depth, struct count *n)
+static bool says_none(const char *text, size_t len)
 {
-	struct ofs_span files, dirs;
+	static const char *const words[] = { "No matches", "No files", "No results", "No good",
+					     "Found 0 " };
 
-	if (ofs_span_is_array(json)) {
-		count_array(json, n);
-		return true;
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(words); i++) {
+		if (ofs_scan_begins(text, len, words[i]))
+			return true;
 	}
-	files = ofs_args_find(json, ARRAY_NAMES);
-	dirs = ofs_args_find(json, DIR_ARRAY_NAMES);
-	if (ofs_span_is_object(files) && !dirs.p && depth < JSON_DEPTH)
-		return count_json(files, depth + 1, n);
-	if (!ofs_span_is_array(files) && !ofs_span_is_array(dirs))
-		return false;
-	count_array(files, n);
-	if (ofs_span_is_array(dirs)) {
-		size_t more = ofs_args_count(dirs);
-
-		n->typed = true;
-		n->items += more;
-		n->dirs += more;
-	}
-	return true;
+	return !len;
 }
 
-/* ---- lines */
+/* Counts by what is in the result's JSON, or by each line of its text. */
+static void count(const struct ofs_observing *o, struct tally *t,
+		  void (*count_line)(const char *p, size_t len, struct tally *t))
+{
+	const struct ofs_tool_result *r = &o->result;
+	const char *p = r->text, *line;
+	/* An array that became text has blocks of it. */
+	bool is_text = ofs_span_is_array(r->json) && r->unwrapped.data;
+	struct ofs_span json = r->text_json.p || is_text ? r->text_json : r->json;
+	size_t len;
+
+	if (count_json(json, 0, o->rule == OFS_TOOL_GREP, t))
+		return;
+	if (says_none(r->text, r->text_len)) {
+		t->counted = true;
+		return;
+	}
+	while (ofs_scan_line(&p, r->text + r->text_len, &line, &len)) {
+		len = ofs_scan_trim(line, len);
+		if (len)
+			count_line(line, len, t);
+	}
+}
+
+/* ---- names of files */
+
+static void count_name(const char *p, size_t len, struct tally *t)
+{
+	static const char *const dirs[] = { "[DIR]", "[directory]", "\xf0\x9f\x93\x81" };
+	static const char *const files[] = { "[FILE]", "\xf0\x9f\x93\x84" };
+	bool is_dir = p[len - 1] == '/', is_file = false;
+
+	if ((len == 1 && *p == '.') || (len == 2 && memcmp(p, "..", 2) == 0))
+		return;
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(dirs); i++)
+		is_dir |= ofs_scan_begins(p, len, dirs[i]);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(files); i++)
+		is_file |= ofs_scan_begins(p, len, files[i]);
+	t->items++;
+	t->dirs += is_dir;
+	t->typed |= is_dir || is_file;
+}
 
 /* A line of ls -l; its first letter says what it is. */
 static bool is_long(const char *p, size_t len)
 {
-	if (len <= MODE_SIZE || !strchr("-dlbcpsD", p[0]) || !p[0])
-		return false;
-	for (size_t i = 1; i < MODE_SIZE; i++) {
-		if (!p[i] || !strchr("-rwxsStT", p[i]))
-			return false;
-	}
-	return strchr(" .+@", p[MODE_SIZE]) != NULL;
+	return len > MODE_SIZE && memchr("-dlbcps", p[0], 7) &&
+	       strspn(p + 1, "-rwxsStT") == MODE_SIZE - 1;
 }
 
-/* "5 directories, 12 files", the last line of tree. */
-static bool take_total(const char *p, size_t len, struct count *n)
+/* The names in a line; ls separates several by tabs or more than one blank. */
+static void count_columns(const char *p, size_t len, struct tally *t)
 {
 	const char *end = p + len;
-	size_t dirs, files = 0;
 
-	if (!ofs_scan_number(&p, end, &dirs) || !ofs_scan_begins(p, (size_t)(end - p), " director"))
-		return false;
-	p = memchr(p, ',', (size_t)(end - p));
-	if (p) {
-		for (p++; p < end && *p == ' '; p++)
-			;
-		if (!ofs_scan_number(&p, end, &files))
-			return false;
+	while (p < end) {
+		const char *start = p;
+
+		while (p < end && *p != '\t' && !(p + 1 < end && p[0] == ' ' && p[1] == ' '))
+			p++;
+		if (p > start)
+			count_name(start, (size_t)(p - start), t);
+		while (p < end && (*p == ' ' || *p == '\t'))
+			p++;
 	}
-	*n = (struct count){ files + dirs, dirs, true, true };
-	return true;
-}
-
-/* The name after the drawn branches of a tree, or NULL. */
-static const char *behind_branch(const char *p, size_t len)
-{
-	static const char *const marks[] = { "\xe2\x94\x9c\xe2\x94\x80\xe2\x94\x80",
-					     "\xe2\x94\x94\xe2\x94\x80\xe2\x94\x80",
-					     "|-- ",
-					     "`-- ",
-					     "+-- ",
-					     "\\-- " };
-	const char *best = NULL;
-
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(marks); i++) {
-		const char *at = memmem(p, len, marks[i], strlen(marks[i]));
-
-		if (at && (!best || at < best))
-			best = at + strlen(marks[i]);
-	}
-	while (best && best < p + len && (*best == ' ' || (unsigned char)*best == 0xa0))
-		best++;
-	return best;
 }
 
 /* A sentence about the list rather than a name in it. */
 static bool is_remark(const char *p, size_t len)
 {
-	static const char *const words[] = {
-		"total ",      "Found ",    "Listed ",	 "Directory listing",
-		"Contents of", "Here's ",   "Here are ", "No files",
-		"No matches",  "NOTE:",	    "Note:",	 "(Results",
-		"Total:",      "There are", "Showing ",	 "Listing "
-	};
-
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(words); i++) {
-		if ((*p | 0x20) == (words[i][0] | 0x20) && ofs_scan_begins(p, len, words[i]))
-			return true;
-	}
-	return p[len - 1] == ':' || (p[0] == '(' && p[len - 1] == ')') ||
-	       (p[0] == '[' && p[len - 1] == ']');
+	return ofs_scan_begins(p, len, "total ") || ofs_scan_begins(p, len, "note:") ||
+	       ofs_scan_begins(p, len, "found ") || p[len - 1] == ':' ||
+	       (p[0] == '(' && p[len - 1] == ')') || (p[0] == '[' && p[len - 1] == ']');
 }
 
-/* One name, with marks of what it is. */
-static void count_name(const char *p, size_t len, struct count *n)
+static void count_names(const char *p, size_t len, struct tally *t)
 {
-	static const char *const dirs[] = { "[DIR]",	       "[D]",	      "DIR ",
-					    "[folder]",	       "[directory]", "\xf0\x9f\x93\x81",
-					    "\xf0\x9f\x93\x82" };
-	static const char *const files[] = { "[FILE]", "[F]", "\xf0\x9f\x93\x84" };
+	const char *end = p + len, *at;
 
-	if ((len == 1 && *p == '.') || (len == 2 && memcmp(p, "..", 2) == 0))
+	if (t->said)
 		return;
-	n->items++;
-	if (p[len - 1] == '/') {
-		n->dirs++;
-		n->typed = true;
-		return;
-	}
-	/* Most names start differently. */
-	if (!strchr("[D\xf0", *p))
-		return;
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(dirs); i++) {
-		if (ofs_scan_begins(p, len, dirs[i])) {
-			n->dirs++;
-			n->typed = true;
+	if (isdigit((unsigned char)*p) && memmem(p, len, " director", 9)) {
+		read_sentence(p, len, t);
+		t->items = t->files + t->dirs;
+		t->said = t->typed = true;
+	} else if (is_long(p, len)) {
+		at = (const char *)memrchr(p, ' ', len) + 1;
+		if (strspn(at, ".") == (size_t)(end - at))
 			return;
-		}
+		t->items++;
+		t->dirs += p[0] == 'd';
+		t->typed = true;
+	} else if (t->branch) {
+		/* The other lines of a tree are its root and remarks. */
+		at = memmem(p, len, t->branch, strlen(t->branch));
+		for (at = at ? at + strlen(t->branch) : end; at < end && *at == ' ';)
+			at++;
+		if (at < end)
+			count_name(at, (size_t)(end - at), t);
+	} else {
+		while (isspace((unsigned char)*p))
+			p++;
+		if (end - p > 2 && (*p == '-' || *p == '*') && p[1] == ' ')
+			p += 2;
+		if (!is_remark(p, (size_t)(end - p)))
+			count_columns(p, (size_t)(end - p), t);
 	}
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(files); i++)
-		n->typed |= ofs_scan_begins(p, len, files[i]);
-}
-
-/* The names in a line; ls separates several by tabs or more than one blank. */
-static void count_columns(const char *p, size_t len, struct count *n)
-{
-	const char *end = p + len;
-
-	while (p < end) {
-		const char *stop = p;
-
-		while (stop < end && *stop != '\t' &&
-		       !(stop + 1 < end && stop[0] == ' ' && stop[1] == ' '))
-			stop++;
-		if (stop > p)
-			count_name(p, (size_t)(stop - p), n);
-		for (p = stop; p < end && (*p == ' ' || *p == '\t'); p++)
-			;
-	}
-}
-
-static void count_line(const char *p, size_t len, bool drawn, struct count *n)
-{
-	const char *name = drawn ? behind_branch(p, len) : NULL;
-	size_t indent = 0;
-
-	if (take_total(p, len, n))
-		return;
-	if (is_long(p, len)) {
-		const char *last = memrchr(p, ' ', len);
-		size_t size = (size_t)(p + len - last - 1);
-
-		if ((size == 1 && last[1] == '.') || (size == 2 && memcmp(last + 1, "..", 2) == 0))
-			return;
-		n->items++;
-		n->dirs += p[0] == 'd';
-		n->typed = true;
-		return;
-	}
-	if (name && name < p + len) {
-		count_name(name, (size_t)(p + len - name), n);
-		return;
-	}
-	/* Of a tree that is drawn the other lines are its root and remarks. */
-	if (drawn)
-		return;
-	while (indent < len && (p[indent] == ' ' || p[indent] == '\t'))
-		indent++;
-	p += indent;
-	len -= indent;
-	if (len > 2 && (memcmp(p, "- ", 2) == 0 || memcmp(p, "* ", 2) == 0)) {
-		count_name(p + 2, len - 2, n);
-		return;
-	}
-	if (ofs_scan_begins(p, len, "[DIR]") || ofs_scan_begins(p, len, "[FILE]"))
-		count_name(p, len, n);
-	else if (!is_remark(p, len))
-		count_columns(p, len, n);
-}
-
-static void count_lines(const char *text, size_t len, struct count *n)
-{
-	const char *p = text, *end = text + len, *line;
-	bool drawn = memmem(text, len, "\xe2\x94\x80\xe2\x94\x80", 6) ||
-		     memmem(text, len, "|-- ", 4) || memmem(text, len, "`-- ", 4) ||
-		     memmem(text, len, "+-- ", 4) || memmem(text, len, "\\-- ", 4);
-	size_t size;
-
-	while (!n->named_total && ofs_scan_line(&p, end, &line, &size)) {
-		size = ofs_scan_trim(line, size);
-		if (size)
-			count_line(line, size, drawn, n);
-	}
-}
-
-/* Without a path the directory is the current one. */
-static void say_place(struct ofs_observing *o)
-{
-	const char *pattern = ofs_observe_take(o, PATTERN_NAMES, "pattern");
-	const char *path = ofs_observe_take(o, OFS_OBSERVE_DIR_NAMES, "path");
-
-	if (!path && !pattern) {
-		json_object_set_new(o->args, "path", json_string("."));
-		path = ".";
-	}
-	ofs_observe_say(o, "Listed ");
-	if (pattern)
-		ofs_observe_say_text(o, pattern, strlen(pattern), OFS_OBSERVATION_ARG_MAX / 2);
-	if (pattern && path)
-		ofs_observe_say(o, " in ");
-	if (path)
-		ofs_observe_say_text(o, path, strlen(path), OFS_OBSERVATION_ARG_MAX / 2);
-}
-
-static void say_counts(struct ofs_observing *o, const struct count *n)
-{
-	size_t files = n->items - n->dirs;
-
-	ofs_observe_say(o, "%zu item%s", n->items, n->items == 1 ? "" : "s");
-	ofs_observe_note_number(o, "items", n->items);
-	if (!n->typed)
-		return;
-	ofs_observe_say(o, " (%zu file%s, %zu dir%s)", files, files == 1 ? "" : "s", n->dirs,
-			n->dirs == 1 ? "" : "s");
-	ofs_observe_note_number(o, "files", files);
-	ofs_observe_note_number(o, "dirs", n->dirs);
 }
 
 void ofs_observe_list(struct ofs_observing *o)
 {
-	const struct ofs_tool_result *r = o->result;
-	struct count n = { 0 };
+	static const char drawn[] = "\xe2\x94\x80\xe2\x94\x80", plain[] = "-- ";
+	const struct ofs_tool_result *r = &o->result;
+	const char *pattern = ofs_observe_take(o, NAME_NAMES, "pattern");
+	const char *path = ofs_observe_take(o, DIR_NAMES, "path");
+	struct tally t = { 0 };
 
-	say_place(o);
-	ofs_observe_keep(o, "recursive depth maxdepth ignore");
-	if (ofs_observe_say_failure(o)) {
-		o->offload = ofs_observe_is_large(o);
+	/* Without a path the directory is the current one. */
+	if (!path && !pattern)
+		path = ofs_observe_set_arg(o, "path", ".", 1);
+	ofs_observe_say(o, "Listed ");
+	if (pattern)
+		ofs_observe_say_arg(o, pattern, NULL);
+	ofs_observe_say(o, pattern && path ? " in " : "");
+	if (path)
+		ofs_observe_say_arg(o, path, NULL);
+	if (o->failed)
 		return;
-	}
+	if (memmem(r->text, r->text_len, drawn, strlen(drawn)))
+		t.branch = drawn;
+	else if (memmem(r->text, r->text_len, "|-- ", 4) || memmem(r->text, r->text_len, "`-- ", 4))
+		t.branch = plain;
+	count(o, &t, count_names);
 	ofs_observe_say(o, ": ");
-	if (!r->text_json.p || !count_json(r->text_json, 0, &n))
-		count_lines(r->text, r->text_len, &n);
-	say_counts(o, &n);
-	o->offload = n.items > o->settings->list_items || o->content->size > o->settings->max_bytes;
+	ofs_observe_say_count(o, t.items, "item");
+	ofs_observe_note_number(o, "items", t.items);
+	if (t.typed) {
+		t.files = t.items - t.dirs;
+		ofs_observe_say(o, " (");
+		ofs_observe_say_count(o, t.files, "file");
+		ofs_observe_say(o, ", ");
+		ofs_observe_say_count(o, t.dirs, "dir");
+		ofs_observe_say(o, ")");
+		ofs_observe_note_number(o, "files", t.files);
+		ofs_observe_note_number(o, "dirs", t.dirs);
+	}
+	o->offload = t.items > o->settings->list_items || o->content.size > o->settings->max_bytes;
+}
+
+/* ---- lines that match */
+
+/* The length of the name in "src/a.c:12:text" or "src/a.c-12-text" (context of a match), or 0. */
+static size_t file_part(const char *p, const char *end)
+{
+	for (const char *q = p; q < end; q++) {
+		const char *digits = q + 1;
+		size_t line;
+
+		if ((*q == ':' || *q == '-') && ofs_scan_number(&digits, end, &line) &&
+		    digits < end && *digits == *q)
+			return (size_t)(q - p);
+	}
+	return 0;
+}
+
+/* A sentence, after which lines say "src/a.c (3 matches)", or lines as of grep -n and rg -n. */
+static void count_matches(const char *p, size_t len, struct tally *t)
+{
+	size_t name = file_part(p, p + len);
+
+	if (ofs_scan_begins(p, len, "found ") && !t->items && !t->plain) {
+		read_sentence(p, len, t);
+		t->said = t->counted || t->files;
+	} else if (t->said) {
+		t->files += p[len - 1] == ')' && memmem(p, len, " match", 6);
+	} else if (name) {
+		t->items += p[name] == ':';
+		t->files += name != t->file_len || memcmp(p, t->file, name) != 0;
+		t->file = p;
+		t->file_len = name;
+	} else {
+		t->plain += !(len == 2 && memcmp(p, "--", 2) == 0);
+	}
+}
+
+void ofs_observe_grep(struct ofs_observing *o)
+{
+	const char *pattern = ofs_observe_take(o, PATTERN_NAMES, "pattern");
+	const char *path = ofs_observe_take(o, DIR_NAMES, "path");
+	struct tally t = { 0 };
+
+	if (!o->failed) {
+		count(o, &t, count_matches);
+		/* Without the names of files any line is a match. */
+		if (!t.said && !t.counted)
+			t.items = t.items ? t.items : t.plain;
+		t.counted |= !t.said;
+	}
+	ofs_observe_say(o, o->failed ? "Searched files for '" : "Found ");
+	if (t.counted) {
+		ofs_observe_say_count(o, t.items, "match");
+		ofs_observe_say(o, " for ");
+		ofs_observe_note_number(o, "matches", t.items);
+	}
+	ofs_observe_say(o, o->failed ? "" : "'");
+	ofs_observe_say_arg(o, pattern, "");
+	ofs_observe_say(o, "'");
+	if (t.files) {
+		ofs_observe_say(o, " in ");
+		ofs_observe_say_count(o, t.files, "file");
+		ofs_observe_note_number(o, "files", t.files);
+	} else if (path && !o->failed) {
+		ofs_observe_say(o, " in ");
+		ofs_observe_say_arg(o, path, NULL);
+	}
+}
+
+/* ---- results of the web */
+
+/* A result has one line of a kind; the first kind that there is counts. */
+static void count_results(const char *p, size_t len, struct tally *t)
+{
+	static const char *const marks[WEB_MARKS] = { "url:", "link:", "title:", "[", "http" };
+
+	/* "- **URL:**", "3. [a](http://a)" */
+	while (len && strchr(" \t-*#.)0123456789", *p)) {
+		p++;
+		len--;
+	}
+	for (size_t i = 0; i < WEB_MARKS; i++)
+		t->marked[i] += ofs_scan_begins(p, len, marks[i]);
+}
+
+/* Links of a text that has JSON somewhere in it: "Links: [{"title": ..., "url": ...}, ...]". */
+static bool count_embedded(const char *text, size_t len, struct tally *t)
+{
+	const char *at = memmem(text, len, "[{\"", 3);
+	struct ofs_span json;
+	size_t used;
+
+	if (!at || ofs_span_parse_next(at, (size_t)(text + len - at), NULL, &json, &used) < 0)
+		return false;
+	t->items = ofs_args_count(json);
+	return true;
+}
+
+void ofs_observe_search(struct ofs_observing *o)
+{
+	const struct ofs_tool_result *r = &o->result;
+	const char *query = ofs_observe_take(o, QUERY_NAMES, "query");
+	struct tally t = { 0 };
+
+	if (!o->failed) {
+		count(o, &t, count_results);
+		t.counted = t.counted || count_embedded(r->text, r->text_len, &t);
+		for (size_t i = 0; i < WEB_MARKS && !t.counted; i++) {
+			t.items = t.marked[i];
+			t.counted = t.items > 0;
+		}
+	}
+	if (t.counted) {
+		ofs_observe_say(o, "Found ");
+		ofs_observe_say_count(o, t.items, "result");
+		ofs_observe_say(o, " for '");
+		ofs_observe_note_number(o, "results", t.items);
+	} else {
+		ofs_observe_say(o, "Searched for '");
+	}
+	ofs_observe_say_arg(o, query, "");
+	ofs_observe_say(o, "'");
+	if (!t.counted && !o->failed) {
+		ofs_observe_say(o, " (");
+		ofs_observe_say_size(o, r->text_len);
+		ofs_observe_say(o, " of text)");
+	}
+	o->offload = t.items > o->settings->search_results ||
+		     o->content.size > o->settings->max_bytes;
 }

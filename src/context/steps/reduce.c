@@ -2,8 +2,6 @@
 #include "context/steps/reduce.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,46 +26,20 @@ struct reducing {
 	const struct ofs_reduce_request *request;
 	const struct ofs_tool_call *call;
 	const struct ofs_tool_setting *setting; /* NULL: none */
-	struct ofs_tool_result result;
-	struct ofs_spool spool; /* of result.content */
-	struct ofs_content content;
 	struct ofs_observing o;
 	struct ofs_offloaded done;
-	struct ofs_error *err;
 };
 
 static void reducing_finish(struct reducing *r)
 {
 	ofs_offloaded_finish(&r->done);
 	ofs_observe_finish(&r->o);
-	ofs_spool_finish(&r->spool);
-	ofs_tool_result_finish(&r->result);
-}
-
-/* ---- looking */
-
-static int look(struct reducing *r, enum ofs_tool_rule rule)
-{
-	int failed;
-
-	ofs_observe_init(&r->o, rule, r->call);
-	ofs_tool_result_open(r->call->result, r->o.rule, &r->result);
-	ofs_spool_wrap(&r->spool, r->result.content, r->result.content_len);
-	failed = ofs_content_scan(&r->spool, &r->content);
-	if (failed < 0)
-		return ofs_error_set(r->err, -failed, "cannot look at the result: %s",
-				     strerror(-failed));
-	r->o.result = &r->result;
-	r->o.content = &r->content;
-	r->o.settings = r->request->settings;
-	ofs_observe(&r->o);
-	return 0;
 }
 
 /* Decided by the rule, unless a section for the tool says otherwise. */
 static bool is_offloaded(const struct reducing *r)
 {
-	if (!r->content.size)
+	if (!r->o.content.size)
 		return false;
 	switch (r->setting ? r->setting->when : OFS_OFFLOAD_BY_RULE) {
 	case OFS_OFFLOAD_ALWAYS:
@@ -75,25 +47,28 @@ static bool is_offloaded(const struct reducing *r)
 	case OFS_OFFLOAD_NEVER:
 		return false;
 	case OFS_OFFLOAD_OVER:
-		return r->content.size > r->setting->over;
+		return r->o.content.size > r->setting->over;
 	case OFS_OFFLOAD_BY_RULE:
 	default:
 		return r->o.offload;
 	}
 }
 
+/* ---- the observation by a template */
+
 /* Appends the value of a name in the template of a section. */
 static bool fill_in(const void *arg, const char *name, size_t len, struct ofs_buf *out)
 {
 	const struct reducing *r = arg;
 	OFS_FREE char *key = ofs_strndup(name, len);
-	const char *member = key;
-	struct ofs_span span;
+	bool is_arg = strncmp(key, "args.", strlen("args.")) == 0;
+	const char *member = key + (is_arg ? strlen("args.") : 0);
+	struct ofs_span span = ofs_span_member(r->call->args, member);
 	json_t *value;
 	bool found;
 
 	if (strcmp(key, "size") == 0) {
-		ofs_template_size(out, r->content.size);
+		ofs_template_size(out, r->o.content.size);
 		return true;
 	}
 	if (strcmp(key, "tool") == 0) {
@@ -104,12 +79,9 @@ static bool fill_in(const void *arg, const char *name, size_t len, struct ofs_bu
 		ofs_buf_append(out, r->o.observation.data, r->o.observation.len);
 		return true;
 	}
-	if (strncmp(key, "args.", strlen("args.")) == 0)
-		member += strlen("args.");
-	else if (ofs_template_scalar(out, json_object_get(r->o.metadata, key),
-				     OFS_OBSERVATION_ARG_MAX))
+	value = json_object_get(r->o.metadata, key);
+	if (!is_arg && ofs_template_scalar(out, value, OFS_OBSERVATION_ARG_MAX))
 		return true;
-	span = ofs_span_member(r->call->args, member);
 	value = span.p ? ofs_observe_scalar(span) : json_incref(json_object_get(r->o.args, member));
 	found = ofs_template_scalar(out, value, OFS_OBSERVATION_ARG_MAX);
 	json_decref(value);
@@ -129,60 +101,56 @@ static void observe_by_template(struct reducing *r)
 
 /* ---- metadata */
 
-static bool is_shown_whole(const struct reducing *r)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
-	const struct ofs_tool_result *res = &r->result;
-
-	if (r->o.rule != OFS_TOOL_OTHER)
-		return false;
-	ofs_line_append(&line, res->text, res->text_len, OFS_OBSERVATION_MAX);
-	return line.len == res->text_len && line.len == r->o.observation.len &&
-	       memcmp(line.data, r->o.observation.data, line.len) == 0;
-}
-
 /* Output that is neither stored nor in the observation stays in the step. */
 static void keep_output(struct reducing *r)
 {
-	bool dropped = r->o.rule == OFS_TOOL_WRITE && !r->o.failed;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
+	const struct ofs_tool_result *res = &r->o.result;
+	const struct ofs_buf *said = &r->o.observation;
+	bool is_dropped = r->o.rule == OFS_TOOL_WRITE && !r->o.failed, is_said;
 
-	if (dropped || !r->result.content_len || is_shown_whole(r))
-		return;
-	json_object_set_new(r->o.metadata, "output",
-			    ofs_line_json_whole(r->result.content, r->result.content_len));
+	ofs_line_append(&line, res->text, res->text_len, OFS_OBSERVATION_MAX);
+	is_said = r->o.rule == OFS_TOOL_OTHER && line.len == res->text_len &&
+		  line.len == said->len && memcmp(line.data, said->data, line.len) == 0;
+	if (!is_dropped && !is_said && res->content_len)
+		json_object_set_new(r->o.metadata, "output",
+				    ofs_line_json_whole(res->content, res->content_len));
 }
 
 /* Keeps the members beside the result's text that the step does not have already. */
 static void keep_rest(struct reducing *r)
 {
-	json_t *rest = json_object(), *value;
+	json_t *rest = r->o.result.rest, *value;
 	const char *name;
+	void *next;
 
-	json_object_foreach(r->result.rest, name, value)
+	json_object_foreach_safe(rest, next, name, value)
 	{
-		if (!json_equal(value, json_object_get(r->o.metadata, name)) &&
-		    !json_equal(value, json_object_get(r->o.args, name)))
-			json_object_set(rest, name, value);
+		if (json_equal(value, json_object_get(r->o.metadata, name)) ||
+		    json_equal(value, json_object_get(r->o.args, name)))
+			json_object_del(rest, name);
 	}
 	if (json_object_size(rest))
 		json_object_set(r->o.metadata, "result", rest);
-	json_decref(rest);
 }
 
+/* Puts what holds for every result before what the rule found. */
 static void describe(struct reducing *r)
 {
-	const struct ofs_tool_result *res = &r->result;
+	const struct ofs_tool_result *res = &r->o.result;
 	struct ofs_filetype type =
-		ofs_filetype_find(NULL, &r->content, res->content, res->content_len);
-	json_t *m = r->o.metadata;
+		ofs_filetype_find(NULL, &r->o.content, res->content, res->content_len);
+	json_t *found = r->o.metadata, *m = json_object();
 
+	r->o.metadata = m;
 	json_object_set_new(m, "rule", json_string(ofs_tool_name(r->o.rule)));
-	ofs_observe_note_number(&r->o, "bytes", r->content.size);
-	ofs_observe_note_number(&r->o, "lines", r->content.lines);
+	ofs_observe_note_number(&r->o, "bytes", r->o.content.size);
+	ofs_observe_note_number(&r->o, "lines", r->o.content.lines);
 	ofs_observe_note_number(&r->o, "tokens", ofs_tokens_count(res->content, res->content_len));
-	json_object_set_new(m, "sha256", json_string(r->content.sha256));
-	if (!json_object_get(m, "mime"))
-		json_object_set_new(m, "mime", json_string(type.mime));
+	json_object_set_new(m, "sha256", json_string(r->o.content.sha256));
+	json_object_set_new(m, "mime", json_string(type.mime));
+	json_object_update(m, found);
+	json_decref(found);
 	if (res->text_len != res->content_len)
 		ofs_observe_note_number(&r->o, "text_bytes", res->text_len);
 	if (res->images)
@@ -190,51 +158,26 @@ static void describe(struct reducing *r)
 	keep_rest(r);
 }
 
-/* The members in a fixed order. */
-static json_t *in_order(json_t *found)
-{
-	static const char *const first[] = { "rule",   "bytes", "lines", "tokens",
-					     "sha256", "mime",	"path" };
-	json_t *ordered = json_object();
-	const char *name;
-	json_t *value;
-
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(first); i++) {
-		value = json_object_get(found, first[i]);
-		if (value)
-			json_object_set(ordered, first[i], value);
-	}
-	json_object_foreach(found, name, value)
-	{
-		if (!json_object_get(ordered, name))
-			json_object_set(ordered, name, value);
-	}
-	return ordered;
-}
-
 /* ---- storing */
 
-static int store(struct reducing *r)
+static int store(struct reducing *r, struct ofs_error *err)
 {
 	const struct ofs_reduce_request *q = r->request;
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf title = OFS_BUF_INIT;
-	OFS_FREE char *folder = NULL;
-	const char *category = ofs_observe_category(r->o.rule);
-	struct ofs_deposit deposit = { .task = q->task };
+	OFS_FREE char *folder = q->task ? ofs_format("tasks/%s/" OUTPUT_FOLDER, q->task) : NULL;
+	const char *category = q->category;
+	struct ofs_deposit deposit = { .task = q->task, .folder = folder };
 	struct ofs_offload_request offload = { .deposit = &deposit };
 	int failed;
 
-	if (r->setting && r->setting->category)
+	if (!category && r->setting)
 		category = r->setting->category;
-	deposit.category = q->category ? q->category : category;
-	if (q->task)
-		folder = ofs_format("tasks/%s/" OUTPUT_FOLDER, q->task);
-	deposit.folder = folder;
+	deposit.category = category ? category : ofs_observe_category(r->o.rule);
 	ofs_line_append(&title, (char *)r->o.observation.data, r->o.observation.len, TITLE_MAX);
 	/* So that it is found by what it is. */
 	deposit.title = ofs_buf_str(&title);
 	offload.what = deposit.title;
-	failed = ofs_offload(&offload, &r->content, q->access, r->err, &r->done);
+	failed = ofs_offload(&offload, &r->o.content, q->access, err, &r->done);
 	if (failed < 0)
 		return failed;
 	json_object_set_new(r->o.metadata, "path", json_string(r->done.file.path));
@@ -243,73 +186,67 @@ static int store(struct reducing *r)
 
 /* ---- the step */
 
-static int make_id(const struct ofs_tool_call *call, char **ret)
+/* Gives the step its id: the next of the task, or one by the call. */
+static int name_step(const struct reducing *r, struct ofs_step *step, struct ofs_error *err)
 {
+	const struct ofs_reduce_request *q = r->request;
 	uint8_t sha[OFS_SHA256_SIZE];
 	char hex[2 * OFS_SHA256_SIZE + 1];
-	int r = ofs_sha256(call->object.p, call->object.len, sha);
+	int failed;
 
-	if (r < 0)
-		return r;
+	if (q->task) {
+		failed = ofs_access_open(q->access, true, err);
+		return failed < 0 ? failed
+				  : ofs_history_add(q->access->backend, q->task, q->settings, step,
+						    err);
+	}
+	failed = ofs_sha256(r->call->object.p, r->call->object.len, sha);
+	if (failed < 0)
+		return ofs_error_set(err, -failed, "cannot name the step: %s", strerror(-failed));
 	ofs_sha256_hex(sha, hex);
-	*ret = ofs_format("step_%.*s", STEP_HASH, hex);
+	step->id = ofs_format("step_%.*s", STEP_HASH, hex);
 	return 0;
 }
 
-static int make_step(struct reducing *r, struct ofs_step *ret)
+static int make_step(struct reducing *r, struct ofs_error *err, struct ofs_step *ret)
 {
-	OFS_CLEANUP(ofs_step_finish) struct ofs_step step = { 0 };
-	int failed;
+	struct ofs_step step = {
+		.tool_name = ofs_strdup(r->call->tool),
+		.minimal_args = json_incref(r->o.args),
+		.observation = ofs_buf_steal_str(&r->o.observation),
+		.outcome_ref = r->done.file.ref ? ofs_strdup(r->done.file.ref) : NULL,
+		.success = !r->o.failed,
+		.error = r->o.failed ? ofs_buf_steal_str(&r->o.error) : NULL,
+		.has_timestamp = r->call->has_timestamp,
+		.timestamp_ms = r->call->timestamp_ms,
+		.metadata = json_incref(r->o.metadata),
+	};
+	int failed = name_step(r, &step, err);
 
-	step.tool_name = ofs_strdup(r->call->tool);
-	step.minimal_args = json_incref(r->o.args);
-	step.observation = ofs_buf_steal_str(&r->o.observation);
-	step.outcome_ref = r->done.file.ref ? ofs_strdup(r->done.file.ref) : NULL;
-	step.success = !r->o.failed;
-	step.error = r->o.failed ? ofs_buf_steal_str(&r->o.error) : NULL;
-	step.has_timestamp = r->call->has_timestamp;
-	step.timestamp_ms = r->call->timestamp_ms;
-	step.metadata = in_order(r->o.metadata);
-	if (r->request->task) {
-		failed = ofs_access_open(r->request->access, true, r->err);
-		if (failed == 0)
-			failed = ofs_history_add(r->request->access->backend, r->request->task,
-						 r->request->settings, &step, r->err);
-	} else {
-		failed = make_id(r->call, &step.id);
-		if (failed < 0)
-			ofs_error_set(r->err, -failed, "cannot name the step: %s",
-				      strerror(-failed));
-	}
 	if (failed < 0)
-		return failed;
-	*ret = step;
-	step = (struct ofs_step){ 0 };
-	return 0;
+		ofs_step_finish(&step);
+	else
+		*ret = step;
+	return failed;
 }
 
 int ofs_reduce(const struct ofs_reduce_request *request, const struct ofs_tool_call *call,
 	       struct ofs_error *err, struct ofs_step *ret)
 {
-	OFS_CLEANUP(reducing_finish)
-	struct reducing r = {
-		.request = request,
-		.call = call,
-		.spool = OFS_SPOOL_INIT,
-		.err = err,
-	};
+	OFS_CLEANUP(reducing_finish) struct reducing r = { .request = request, .call = call };
 	enum ofs_tool_rule rule;
 	int failed;
 
 	r.setting = ofs_tool_setting(request->settings, call->tool, &rule);
-	failed = look(&r, rule);
+	failed = ofs_observe(&r.o, call, rule, request->settings);
 	if (failed < 0)
-		return failed;
+		return ofs_error_set(err, -failed, "cannot look at the result: %s",
+				     strerror(-failed));
 	describe(&r);
 	observe_by_template(&r);
 	if (is_offloaded(&r))
-		failed = store(&r);
+		failed = store(&r, err);
 	else
 		keep_output(&r);
-	return failed < 0 ? failed : make_step(&r, ret);
+	return failed < 0 ? failed : make_step(&r, err, ret);
 }

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/steps/result.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <string.h>
 
+#include "base/redact.h"
 #include "base/util.h"
 #include "context/steps/args.h"
-#include "context/steps/line.h"
 
 /* Bytes of JSON of a member beside the text; with a longer one the whole object is stored. */
 #define REST_MAX 256
@@ -39,45 +37,47 @@ void ofs_tool_result_finish(struct ofs_tool_result *r)
 	*r = (struct ofs_tool_result){ 0 };
 }
 
-size_t ofs_tool_result_lines(const char *text, size_t len)
+/* Takes as the text what was unwrapped, of which the part from `errors` on is standard error. */
+static void take_unwrapped(struct ofs_tool_result *r, size_t errors)
 {
-	const char *p = text, *end = text + len;
-	size_t n = len && end[-1] != '\n';
-
-	while (len && (p = memchr(p, '\n', (size_t)(end - p)))) {
-		n++;
-		p++;
-	}
-	return n;
+	r->text = ofs_buf_str(&r->unwrapped);
+	r->text_len = r->unwrapped.len;
+	r->errors = errors;
 }
 
-static void set_text(struct ofs_tool_result *r, const char *text, size_t len)
+/* Nothing beside the text needs to be stored. */
+static void store_text(struct ofs_tool_result *r)
 {
-	r->text = text;
-	r->text_len = len;
-	r->errors = len;
+	r->content = r->text;
+	r->content_len = r->text_len;
+}
+
+static void end_line(struct ofs_buf *out)
+{
+	if (out->len && out->data[out->len - 1] != '\n')
+		ofs_buf_append_str(out, "\n");
 }
 
 /* ---- blocks: [{"type": "text", "text": ...}, {"type": "image", ...}] */
 
 static bool is_block_array(struct ofs_span array)
 {
+	static const char *const others[] = { "image", "audio", "image_url", "resource",
+					      "resource_link" };
 	struct ofs_span_cursor c = ofs_span_enter(array);
 	struct ofs_span block;
 	size_t n = 0;
 
 	if (!ofs_span_is_array(array))
 		return false;
-	while (ofs_span_next(&c, &block)) {
+	for (; ofs_span_next(&c, &block); n++) {
 		struct ofs_span type = ofs_span_member(block, "type");
+		bool known = ofs_span_is(type, "text") &&
+			     ofs_span_is_string(ofs_span_member(block, "text"));
 
-		n++;
-		if (ofs_span_is(type, "text")
-			    ? !ofs_span_is_string(ofs_span_member(block, "text"))
-			    : !ofs_span_is(type, "image") && !ofs_span_is(type, "audio") &&
-				      !ofs_span_is(type, "image_url") &&
-				      !ofs_span_is(type, "resource") &&
-				      !ofs_span_is(type, "resource_link"))
+		for (size_t i = 0; i < OFS_ARRAY_SIZE(others); i++)
+			known |= ofs_span_is(type, others[i]);
+		if (!known)
 			return false;
 	}
 	return n > 0;
@@ -87,19 +87,15 @@ static bool is_block_array(struct ofs_span array)
 static void append_blocks(struct ofs_tool_result *r, struct ofs_span array)
 {
 	struct ofs_span_cursor c = ofs_span_enter(array);
-	struct ofs_buf *out = &r->unwrapped;
 	struct ofs_span block;
 
 	while (ofs_span_next(&c, &block)) {
-		struct ofs_span text = ofs_span_member(block, "text");
-
 		if (!ofs_span_is(ofs_span_member(block, "type"), "text")) {
 			r->images++;
 			continue;
 		}
-		if (out->len && out->data[out->len - 1] != '\n')
-			ofs_buf_append_str(out, "\n");
-		ofs_span_decode(text, out);
+		end_line(&r->unwrapped);
+		ofs_span_decode(ofs_span_member(block, "text"), &r->unwrapped);
 	}
 }
 
@@ -111,83 +107,50 @@ static bool says_nothing(struct ofs_span value)
 	       (value.len == 2 && (*value.p == '"' || *value.p == '{' || *value.p == '['));
 }
 
-/* The value without secrets; it is short, and so not deep. NULL if jansson cannot represent it. */
-static json_t *shown_value(struct ofs_span value)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	struct ofs_span_cursor c = ofs_span_enter(value);
-	struct ofs_span name, element;
-	json_t *json;
-	int failed = 0;
-
-	if (ofs_span_is_string(value)) {
-		ofs_span_decode(value, &text);
-		return ofs_line_json_whole((char *)text.data, text.len);
-	}
-	if (ofs_span_is_array(value)) {
-		json = json_array();
-		while (!failed && ofs_span_next(&c, &element))
-			failed = json_array_append_new(json, shown_value(element));
-	} else if (ofs_span_is_object(value)) {
-		json = json_object();
-		while (!failed && ofs_span_next_member(&c, &name, &element)) {
-			OFS_FREE char *key = ofs_span_text(name);
-
-			failed = json_object_set_new(json, key, shown_value(element));
-		}
-	} else {
-		return ofs_span_json(value);
-	}
-	if (failed)
-		json_decref(json);
-	return failed ? NULL : json;
-}
-
 /*
- * Puts the members beside `taken` and `other` into `rest`. False if they are not all short: then
- * the object has to be stored.
+ * Appends the members beside those that are `taken`, each with a comma after it. False if they are
+ * not all short: then the object has to be stored.
  */
-static bool take_rest(json_t *rest, struct ofs_span object, struct ofs_span taken,
-		      struct ofs_span other)
+static bool append_rest(struct ofs_buf *out, struct ofs_span object, const struct ofs_span taken[2])
 {
 	struct ofs_span_cursor c = ofs_span_enter(object);
 	struct ofs_span name, value;
 	size_t total = 0;
 
 	while (ofs_span_next_member(&c, &name, &value)) {
-		OFS_FREE char *key = NULL;
-
-		if (value.p == taken.p || value.p == other.p)
+		if (value.p == taken[0].p || value.p == taken[1].p)
 			continue;
 		total += name.len + value.len;
 		if (value.len > REST_MAX || total > REST_TOTAL)
 			return false;
 		if (says_nothing(value) || ofs_args_index(name, TOLD_NAMES))
 			continue;
-		key = ofs_span_text(name);
-		if (json_object_set_new(rest, key, shown_value(value)) < 0)
-			return false;
+		ofs_buf_append(out, name.p, name.len);
+		ofs_buf_append_str(out, ":");
+		ofs_buf_append(out, value.p, value.len);
+		ofs_buf_append_str(out, ",");
 	}
 	return true;
 }
 
-/* The same for an object and the one around it, which may be the same. */
-static bool take_rests(struct ofs_tool_result *r, struct ofs_span outer, struct ofs_span object,
-		       struct ofs_span text, struct ofs_span errors)
+/* The same for an object and the one around it, which may be the same: they become `rest`. */
+static bool take_rest(struct ofs_tool_result *r, struct ofs_span outer, struct ofs_span object,
+		      struct ofs_span text, struct ofs_span errors)
 {
-	json_t *rest = json_object();
-	const struct ofs_span none = { 0 };
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf all = OFS_BUF_INIT, shown = OFS_BUF_INIT;
 
-	if (!take_rest(rest, object, text, errors) ||
-	    (outer.p != object.p && !take_rest(rest, outer, object, none))) {
-		json_decref(rest);
+	ofs_buf_append_str(&all, "{");
+	if (!append_rest(&all, object, (struct ofs_span[]){ text, errors }) ||
+	    (outer.p != object.p &&
+	     !append_rest(&all, outer, (struct ofs_span[]){ object, object })))
 		return false;
-	}
-	if (json_object_size(rest))
-		r->rest = rest;
-	else
-		json_decref(rest);
-	return true;
+	if (all.len == 1)
+		return true;
+	all.data[all.len - 1] = '}';
+	ofs_redact_text(&shown, (char *)all.data, all.len);
+	/* Fails for what jansson cannot represent. */
+	r->rest = json_loadb((char *)shown.data, shown.len, JSON_ALLOW_NUL, NULL);
+	return r->rest != NULL;
 }
 
 /* Takes the text of the object, and the members beside it. False if it has no text. */
@@ -202,27 +165,22 @@ static bool unwrap_object(struct ofs_tool_result *r, struct ofs_span outer, stru
 		errors = ofs_args_find(object, ERROR_OUTPUT_NAMES);
 	if (!ofs_span_is_string(errors))
 		errors = (struct ofs_span){ 0 };
-	if (is_block_array(text)) {
+	if (is_block_array(text))
 		append_blocks(r, text);
-	} else {
-		if (!ofs_span_is_string(text))
-			text = (struct ofs_span){ 0 };
-		if (!text.p && !errors.p)
-			return false;
-		if (text.p)
-			ofs_span_decode(text, out);
-	}
-	if (out->len && errors.len > 2 && out->data[out->len - 1] != '\n')
-		ofs_buf_append_str(out, "\n");
+	else if (ofs_span_is_string(text))
+		ofs_span_decode(text, out);
+	else if (errors.p)
+		text = (struct ofs_span){ 0 };
+	else
+		return false;
+	if (errors.len > 2)
+		end_line(out);
 	at = out->len;
 	if (errors.p)
 		ofs_span_decode(errors, out);
-	set_text(r, out->len ? (char *)out->data : "", out->len);
-	r->errors = at;
-	if (!r->images && take_rests(r, outer, object, text, errors)) {
-		r->content = r->text;
-		r->content_len = r->text_len;
-	}
+	take_unwrapped(r, at);
+	if (!r->images && take_rest(r, outer, object, text, errors))
+		store_text(r);
 	return true;
 }
 
@@ -239,23 +197,17 @@ static bool is_wrapping(struct ofs_span object, enum ofs_tool_rule rule)
 
 static void unwrap(struct ofs_tool_result *r, bool in_string, enum ofs_tool_rule rule)
 {
-	struct ofs_span inner;
+	struct ofs_span inner = ofs_args_find(r->json, INNER_NAMES);
 
 	if (is_block_array(r->json)) {
 		append_blocks(r, r->json);
-		set_text(r, r->unwrapped.len ? (char *)r->unwrapped.data : "", r->unwrapped.len);
-		if (!r->images) {
-			r->content = r->text;
-			r->content_len = r->text_len;
-		}
-		return;
-	}
-	if (!ofs_span_is_object(r->json) || (in_string && !is_wrapping(r->json, rule)) ||
-	    unwrap_object(r, r->json, r->json, rule))
-		return;
-	inner = ofs_args_find(r->json, INNER_NAMES);
-	if (ofs_span_is_object(inner))
+		take_unwrapped(r, r->unwrapped.len);
+		if (!r->images)
+			store_text(r);
+	} else if (ofs_span_is_object(r->json) && (!in_string || is_wrapping(r->json, rule)) &&
+		   !unwrap_object(r, r->json, r->json, rule) && ofs_span_is_object(inner)) {
 		unwrap_object(r, r->json, inner, rule);
+	}
 }
 
 /* The object or array that the text is, or nothing. */
@@ -264,7 +216,7 @@ static struct ofs_span look_for_json(const struct ofs_tool_result *r)
 	struct ofs_span json = { 0 };
 	size_t i = 0;
 
-	while (i < r->text_len && isspace((unsigned char)r->text[i]))
+	while (i < r->text_len && strchr(" \t\r\n", r->text[i]) && r->text[i])
 		i++;
 	if (i < r->text_len && (r->text[i] == '{' || r->text[i] == '['))
 		ofs_span_parse(r->text, r->text_len, NULL, &json);
@@ -274,28 +226,31 @@ static struct ofs_span look_for_json(const struct ofs_tool_result *r)
 void ofs_tool_result_open(struct ofs_span value, enum ofs_tool_rule rule,
 			  struct ofs_tool_result *ret)
 {
-	struct ofs_tool_result r = { .content = "", .text = "" };
+	struct ofs_tool_result r = { .text = "" };
 	bool is_string = ofs_span_is_string(value);
+	/* A file is text, whatever JSON is in it. */
+	bool may_hold_json = rule != OFS_TOOL_READ;
 
 	if (is_string && !memchr(value.p, '\\', value.len)) {
-		set_text(&r, value.p + 1, value.len - 2);
+		r.text = value.p + 1;
+		r.text_len = value.len - 2;
 	} else if (is_string) {
 		ofs_span_decode(value, &r.decoded);
-		set_text(&r, (char *)r.decoded.data, r.decoded.len);
+		r.text = (char *)r.decoded.data;
+		r.text_len = r.decoded.len;
 	} else if (value.p && !ofs_span_is_null(value)) {
-		set_text(&r, value.p, value.len);
+		r.text = value.p;
+		r.text_len = value.len;
 	}
-	r.content = r.text;
-	r.content_len = r.text_len;
+	r.errors = r.text_len;
+	store_text(&r);
 	if (ofs_span_is_object(value) || ofs_span_is_array(value))
 		r.json = value;
-	else if (is_string && rule != OFS_TOOL_READ)
+	else if (is_string && may_hold_json)
 		r.json = look_for_json(&r);
-	if (r.json.p)
-		unwrap(&r, is_string, rule);
+	unwrap(&r, is_string, rule);
+	r.text_json = r.json;
 	if (r.unwrapped.data)
-		r.text_json = rule == OFS_TOOL_READ ? (struct ofs_span){ 0 } : look_for_json(&r);
-	else
-		r.text_json = r.json;
+		r.text_json = may_hold_json ? look_for_json(&r) : (struct ofs_span){ 0 };
 	*ret = r;
 }

@@ -25,7 +25,7 @@ struct ofs_tool_result {
 	struct ofs_span json;
 	/* The same for `text`, which may come from blocks. */
 	struct ofs_span text_json;
-	json_t *rest; /* object; NULL: there is none */
+	json_t *rest; /* object without secrets; NULL: there is none */
 	size_t images; /* pictures and the like among the blocks of text */
 	struct ofs_buf decoded; /* what `content` and `text` lie in unless it is the input */
 	struct ofs_buf unwrapped;
@@ -37,8 +37,5 @@ void ofs_tool_result_finish(struct ofs_tool_result *r);
 /* Reads the value (or nothing) that a tool of that kind returned; it must outlive `ret`. */
 void ofs_tool_result_open(struct ofs_span value, enum ofs_tool_rule rule,
 			  struct ofs_tool_result *ret);
-
-/* Lines as sed counts them. */
-size_t ofs_tool_result_lines(const char *text, size_t len);
 
 #endif
