@@ -71,7 +71,7 @@ static int reduce_parse(const struct ofs_buf *in, struct reduce_calls *c)
 		return ofs_report_usage(
 			"the input is empty: give {\"tool\": NAME, \"args\": {...}, \"result\": ...}");
 	while (at < in->len) {
-		if (ofs_span_parse_next(data + at, in->len - at, &err, &span, &used) < 0)
+		if (ofs_span_parse_at(data + at, in->len - at, 0, &err, &span, &used) < 0)
 			return reduce_refuse(in, at, c->n, err.text);
 		c->calls = ofs_grow(c->calls, &c->cap, c->n + 1, sizeof(*c->calls));
 		if (ofs_tool_call_parse(span, &err, &c->calls[c->n]) < 0)

@@ -301,7 +301,7 @@ def bad_input_stores_nothing(case, mounted):
             (b"", "empty"),
             (b" \n\t\r\n", "empty"),
             (b"hello", "not valid JSON"),
-            (b'{"tool": "x"', "behind a member"),
+            (b'{"tool": "x"', "after a member"),
             (b"\x00\x01\x02\xff" * 100, "not valid JSON"),
             (b'{"tool": "x", "result": "\xff"}', "UTF-8"),
             (b'{"tool": "x", "result": "a\nb"}', "control character"),

@@ -179,7 +179,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t used = 0, at = 0;
 	int r;
 
-	while ((r = ofs_span_parse_next(text + at, size - at, &err, &value, &used)) == 0) {
+	while ((r = ofs_span_parse_at(text + at, size - at, 0, &err, &value, &used)) == 0) {
 		FUZZ_ASSERT(used && used <= size - at && value.p + value.len == text + at + used);
 		check_value(value);
 		check_chat(value, (struct ofs_span){ 0 });

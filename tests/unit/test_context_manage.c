@@ -192,7 +192,7 @@ Test(context_manage, what_is_wrong_with_a_request)
 		{ "{\"messages\": null}", "\"messages\"" },
 		{ "{\"messages\": [5]}", "message 1 is not an object" },
 		{ "[[]]", "message 1 is not an object" },
-		{ "{\"messages\": []} x", "more text behind the value" },
+		{ "{\"messages\": []} x", "more text after the value" },
 		{ "{\"messages\": [], \"context_manage_mode\": \"shrink\"}",
 		  "compact, compress, auto or restore" },
 		{ "{\"messages\": [], \"context_manage_mode\": 5}",

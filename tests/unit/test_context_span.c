@@ -52,28 +52,28 @@ Test(context_span, what_is_wrong_and_where)
 	expect_refused("[1,", "the end where a value should be at line 1, column 4");
 	expect_refused("[", "without an end at line 1, column 2");
 	expect_refused("{ ", "without an end at line 1, column 3");
-	expect_refused("[1", "no ',' or ']' behind an element at line 1, column 3");
-	expect_refused("[1 2]", "no ',' or ']' behind an element at line 1, column 4");
+	expect_refused("[1", "no ',' or ']' after an element at line 1, column 3");
+	expect_refused("[1 2]", "no ',' or ']' after an element at line 1, column 4");
 	expect_refused("[}", "at line 1, column 2");
 	expect_refused("{]", "at line 1, column 2");
-	expect_refused("[1}", "no ',' or ']' behind an element at line 1, column 3");
+	expect_refused("[1}", "no ',' or ']' after an element at line 1, column 3");
 	expect_refused("[1,]", "a value that is none at line 1, column 4");
 	expect_refused("[,1]", "a value that is none at line 1, column 2");
 	expect_refused("{\"a\":1,}",
 		       "no name where a member of an object should begin at line 1, column 8");
-	expect_refused("{\"a\":1", "no ',' or '}' behind a member at line 1, column 7");
-	expect_refused("{\"a\":1]", "no ',' or '}' behind a member at line 1, column 7");
-	expect_refused("{\"a\" 1}", "no ':' behind the name of a member at line 1, column 6");
-	expect_refused("{\"a\"", "no ':' behind the name of a member at line 1, column 5");
+	expect_refused("{\"a\":1", "no ',' or '}' after a member at line 1, column 7");
+	expect_refused("{\"a\":1]", "no ',' or '}' after a member at line 1, column 7");
+	expect_refused("{\"a\" 1}", "no ':' after the name of a member at line 1, column 6");
+	expect_refused("{\"a\"", "no ':' after the name of a member at line 1, column 5");
 	expect_refused("{\"a\":", "the end where a value should be at line 1, column 6");
 	expect_refused("{\"a\":}", "a value that is none at line 1, column 6");
 	expect_refused("{a:1}",
 		       "no name where a member of an object should begin at line 1, column 2");
 	expect_refused("{1:1}", "no name where a member");
-	expect_refused("[1]\n\n  [2]", "more text behind the value at line 3, column 3");
-	expect_refused("1 ,", "more text behind the value");
+	expect_refused("[1]\n\n  [2]", "more text after the value at line 3, column 3");
+	expect_refused("1 ,", "more text after the value");
 	expect_refused("]", "a value that is none at line 1, column 1");
-	expect_refused("[1]]", "more text behind the value at line 1, column 4");
+	expect_refused("[1]]", "more text after the value at line 1, column 4");
 	expect_refused("\xef\xbb\xbf[]", "line 1, column 1"); /* a byte order mark */
 }
 
@@ -81,7 +81,7 @@ Test(context_span, wrong_scalars)
 {
 	expect_refused("nul", "a value that is none");
 	expect_refused("nulL", "a value that is none");
-	expect_refused("nulll", "more text behind the value at line 1, column 5");
+	expect_refused("nulll", "more text after the value at line 1, column 5");
 	expect_refused("[truefalse]", "no ',' or ']'");
 	expect_refused("True", "a value that is none");
 	expect_refused("NaN", "a value that is none");
@@ -92,14 +92,14 @@ Test(context_span, wrong_scalars)
 	expect_refused("[-]", "a value that is none at line 1, column 2");
 	expect_refused("+1", "a value that is none");
 	expect_refused(".5", "a value that is none");
-	expect_refused("01", "more text behind the value at line 1, column 2");
-	expect_refused("-01", "more text behind the value");
-	expect_refused("1.", "a number without digits behind its point at line 1, column 3");
-	expect_refused("[1.,2]", "a number without digits behind its point");
+	expect_refused("01", "more text after the value at line 1, column 2");
+	expect_refused("-01", "more text after the value");
+	expect_refused("1.", "a number without digits after its point at line 1, column 3");
+	expect_refused("[1.,2]", "a number without digits after its point");
 	expect_refused("1e", "a number without digits in its exponent");
 	expect_refused("1e+", "a number without digits in its exponent at line 1, column 4");
-	expect_refused("1e5.5", "more text behind the value");
-	expect_refused("0x10", "more text behind the value");
+	expect_refused("1e5.5", "more text after the value");
+	expect_refused("0x10", "more text after the value");
 }
 
 Test(context_span, wrong_strings)
@@ -123,7 +123,7 @@ Test(context_span, wrong_strings)
 	expect_refused("\"\x1f\"", "a control character in a string");
 	expect_refused_bytes("\"a\0b\"", 5, "a control character in a string at line 1, column 3");
 	expect_refused_bytes("\"\\\0\"", 4, "an unknown escape");
-	expect_refused_bytes("1\0", 2, "more text behind the value");
+	expect_refused_bytes("1\0", 2, "more text after the value");
 	expect_refused_bytes("\0", 1, "a value that is none");
 }
 
@@ -360,12 +360,12 @@ Test(context_span, one_after_the_other)
 	size_t used;
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(values); i++, p += used) {
-		cr_assert_eq(ofs_span_parse_next(p, (size_t)(end - p), &err, &s, &used), 0);
+		cr_assert_eq(ofs_span_parse_at(p, (size_t)(end - p), 0, &err, &s, &used), 0);
 		expect_span(s, values[i]);
 	}
-	cr_expect_eq(ofs_span_parse_next(p, (size_t)(end - p), &err, &s, &used), -ENODATA);
-	cr_expect_eq(ofs_span_parse_next("{\"a\":1}\n{", 9, &err, &s, &used), 0);
-	cr_expect_eq(ofs_span_parse_next("\n{", 2, &err, &s, &used), -EINVAL);
+	cr_expect_eq(ofs_span_parse_at(p, (size_t)(end - p), 0, &err, &s, &used), -ENODATA);
+	cr_expect_eq(ofs_span_parse_at("{\"a\":1}\n{", 9, 0, &err, &s, &used), 0);
+	cr_expect_eq(ofs_span_parse_at("\n{", 2, 0, &err, &s, &used), -EINVAL);
 	cr_expect(strstr(err.text, "line 2, column 2"), "%s", err.text);
 }
 

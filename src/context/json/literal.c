@@ -11,22 +11,18 @@
 /* A letter for each member, in the order of `struct ofs_literal_style`. */
 static const char letters[] = "auzhsdc";
 
-static void style_flags(const struct ofs_literal_style *s, bool ret[sizeof(letters) - 1])
-{
-	const bool flags[] = { s->ascii,      s->upper, s->slash,	  s->html,
-			       s->separators, s->del,	s->plain_controls };
+#define FLAGS (sizeof(letters) - 1)
 
-	memcpy(ret, flags, sizeof(flags));
-}
+_Static_assert(sizeof(struct ofs_literal_style) == FLAGS, "a style has a letter for each member");
 
 void ofs_literal_style_name(const struct ofs_literal_style *style, char ret[OFS_LITERAL_NAME_MAX])
 {
-	bool flags[sizeof(letters) - 1];
+	bool flags[FLAGS];
 	char *p = ret;
 
-	style_flags(style, flags);
+	memcpy(flags, style, sizeof(flags));
 	*p++ = 'j';
-	for (size_t i = 0; letters[i]; i++) {
+	for (size_t i = 0; i < FLAGS; i++) {
 		if (flags[i])
 			*p++ = letters[i];
 	}
@@ -35,19 +31,13 @@ void ofs_literal_style_name(const struct ofs_literal_style *style, char ret[OFS_
 
 bool ofs_literal_style_parse(const char *name, struct ofs_literal_style *ret)
 {
-	bool flags[sizeof(letters) - 1] = { false };
+	bool flags[FLAGS] = { false };
 
-	if (*name++ != 'j')
+	if (*name++ != 'j' || name[strspn(name, letters)])
 		return false;
-	for (; *name; name++) {
-		const char *letter = strchr(letters, *name);
-
-		if (!letter)
-			return false;
-		flags[letter - letters] = true;
-	}
-	*ret = (struct ofs_literal_style){ flags[0], flags[1], flags[2], flags[3],
-					   flags[4], flags[5], flags[6] };
+	for (; *name; name++)
+		flags[strchr(letters, *name) - letters] = true;
+	memcpy(ret, flags, sizeof(flags));
 	return true;
 }
 
@@ -56,17 +46,11 @@ bool ofs_literal_style_parse(const char *name, struct ofs_literal_style *ret)
 /* The code point of a sequence of `n` bytes. */
 static uint32_t code_of(const unsigned char *p, int n)
 {
-	switch (n) {
-	case 2:
-		return (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu);
-	case 3:
-		return (p[0] & 0x0fu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
-	case 4:
-		return (p[0] & 0x07u) << 18 | (p[1] & 0x3fu) << 12 | (p[2] & 0x3fu) << 6 |
-		       (p[3] & 0x3fu);
-	default:
-		return p[0];
-	}
+	uint32_t code = n > 1 ? p[0] & 0xffu >> (n + 1) : p[0];
+
+	for (int i = 1; i < n; i++)
+		code = code << 6 | (p[i] & 0x3fu);
+	return code;
 }
 
 /* Half of a surrogate pair alone, in three bytes. */
@@ -89,25 +73,12 @@ static size_t write_unit(const struct ofs_literal_style *s, uint32_t unit, char 
 /* The letter after the backslash of a short escape, or 0. */
 static char short_escape(const struct ofs_literal_style *s, unsigned char c)
 {
-	switch (c) {
-	case '"':
-	case '\\':
-		return (char)c;
-	case '/':
-		return s->slash ? '/' : 0;
-	case '\n':
-		return 'n';
-	case '\r':
-		return 'r';
-	case '\t':
-		return 't';
-	case '\b':
-		return s->plain_controls ? 0 : 'b';
-	case '\f':
-		return s->plain_controls ? 0 : 'f';
-	default:
+	static const char from[] = "\"\\\n\r\t/\b\f", to[] = "\"\\nrt/bf";
+	const char *at = c ? strchr(from, c) : NULL;
+
+	if (!at || (c == '/' && !s->slash) || ((c == '\b' || c == '\f') && s->plain_controls))
 		return 0;
-	}
+	return to[at - from];
 }
 
 static bool is_escaped(const struct ofs_literal_style *s, uint32_t code)
@@ -228,42 +199,23 @@ static void learn(const unsigned char *p, size_t len, const char *form, struct o
 		s->ascii = escaped;
 }
 
-/* Goes through the text and the string side by side up to where they part or the end. */
-static void learn_all(struct ofs_span string, const unsigned char *p, size_t len,
-		      struct ofs_literal_style *s)
+/*
+ * Goes through the text and the string side by side. False where the style gives other bytes; with
+ * `learning` the style first takes what each character tells.
+ */
+static bool compare(struct ofs_literal_style *s, const unsigned char *p, size_t len,
+		    struct ofs_span string, bool learning)
 {
 	const char *form = string.p + 1, *end = string.p + string.len - 1;
 
 	while (len && form < end) {
-		size_t run = OFS_MIN(plain_run(p, len), (size_t)(end - form)), used;
-		char one[CHARACTER_MAX];
-
-		if (run && memcmp(p, form, run) != 0)
-			return;
-		p += run;
-		len -= run;
-		form += run;
-		if (!len || form == end)
-			return;
-		learn(p, len, form, s);
-		form += write_character(s, p, len, one, &used);
-		p += used;
-		len -= used;
-	}
-}
-
-/* The style turns the text into these bytes. */
-static bool gives(const struct ofs_literal_style *s, const unsigned char *p, size_t len,
-		  struct ofs_span string)
-{
-	const char *form = string.p + 1, *end = string.p + string.len - 1;
-
-	while (len) {
 		size_t used = plain_run(p, len), n = used;
 		char one[CHARACTER_MAX];
 		const char *expected = (const char *)p;
 
 		if (!used) {
+			if (learning)
+				learn(p, len, form, s);
 			n = write_character(s, p, len, one, &used);
 			expected = one;
 		}
@@ -273,7 +225,7 @@ static bool gives(const struct ofs_literal_style *s, const unsigned char *p, siz
 		p += used;
 		len -= used;
 	}
-	return form == end;
+	return !len && form == end;
 }
 
 bool ofs_literal_style_find(struct ofs_span string, const void *text, size_t len,
@@ -282,10 +234,9 @@ bool ofs_literal_style_find(struct ofs_span string, const void *text, size_t len
 	struct ofs_literal_style s = *ret;
 
 	/* Most often it is written as the one before. */
-	if (gives(&s, text, len, string))
+	if (compare(&s, text, len, string, false))
 		return true;
-	learn_all(string, text, len, &s);
-	if (!gives(&s, text, len, string))
+	if (!compare(&s, text, len, string, true) || !compare(&s, text, len, string, false))
 		return false;
 	*ret = s;
 	return true;

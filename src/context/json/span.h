@@ -10,7 +10,6 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <string.h>
 
 #include <offloadfs/error.h>
 
@@ -33,13 +32,9 @@ struct ofs_span {
 int ofs_span_parse(const char *text, size_t len, struct ofs_error *err, struct ofs_span *ret);
 
 /*
- * The first value of a text that has several, one after the other (JSON lines): `ret_used` is where
- * the rest starts. -ENODATA if there is only white space.
+ * The first value from the byte `at` on of a text that has several, one after the other (JSON
+ * lines): `ret_end` is where the rest starts. -ENODATA if there is only white space.
  */
-int ofs_span_parse_next(const char *text, size_t len, struct ofs_error *err, struct ofs_span *ret,
-			size_t *ret_used);
-
-/* The same from the byte `at` of the text on; errors give their place in the whole text. */
 int ofs_span_parse_at(const char *text, size_t len, size_t at, struct ofs_error *err,
 		      struct ofs_span *ret, size_t *ret_end);
 
@@ -86,19 +81,8 @@ struct ofs_span ofs_span_member(struct ofs_span object, const char *name);
 void ofs_span_members(struct ofs_span object, const char *const names[], size_t n,
 		      struct ofs_span ret[]);
 
-/* It is a string written with escapes that decodes to `text`. */
-bool ofs_span_is_escaped(struct ofs_span s, const char *text);
-
 /* It is the string `text`, in which nothing needs an escape. */
-static inline bool ofs_span_is(struct ofs_span s, const char *text)
-{
-	size_t len = strlen(text);
-
-	/* An escape takes more bytes than what it stands for, and at most six times as many. */
-	if (s.len == len + 2)
-		return *s.p == '"' && memcmp(s.p + 1, text, len) == 0;
-	return s.len > len + 2 && s.len <= 6 * len + 2 && ofs_span_is_escaped(s, text);
-}
+bool ofs_span_is(struct ofs_span s, const char *text);
 
 /*
  * Appends the decoded string in UTF-8; half of a surrogate pair alone becomes the three bytes that

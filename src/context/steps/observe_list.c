@@ -385,7 +385,7 @@ static bool count_embedded(const char *text, size_t len, struct tally *t)
 	struct ofs_span json;
 	size_t used;
 
-	if (!at || ofs_span_parse_next(at, (size_t)(text + len - at), NULL, &json, &used) < 0)
+	if (!at || ofs_span_parse_at(at, (size_t)(text + len - at), 0, NULL, &json, &used) < 0)
 		return false;
 	t->items = ofs_args_count(json);
 	return true;
