@@ -40,8 +40,6 @@ static int pin_operand(const void *arg, const struct ofs_operand *o, const char 
 	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = OFS_FILES_INIT;
 	int failed = 0, r;
 
-	if (!S_ISDIR(o->attr.st_mode))
-		return pin_file(arg, o->backend, o->path, list);
 	if (!*o->path)
 		return ofs_report_failure("'%s' is the whole tree: name files or directories in it",
 					  name);

@@ -10,6 +10,7 @@
 #include "base/redact.h"
 #include "base/word.h"
 #include "cli/report.h"
+#include "client/naming.h"
 
 #define OPTIONS_MAX 32 /* of one command */
 #define HELP_COLUMN 26
@@ -187,4 +188,15 @@ int ofs_command_parse(const struct ofs_command *self, const struct ofs_option op
 		return ofs_report_usage("unexpected argument '%s'%s", (*argv)[self->operands],
 					self->unexpected ? self->unexpected : "");
 	return !*argc && self->missing ? ofs_report_usage("%s", self->missing) : -1;
+}
+
+int ofs_command_check_names(const char *category, const char *task, const char *file)
+{
+	struct ofs_error err;
+
+	if ((category && ofs_naming_check("category", category, &err) < 0) ||
+	    (task && ofs_naming_check("task", task, &err) < 0) ||
+	    (file && ofs_naming_check_file(file, &err) < 0))
+		return ofs_report_usage("%s", err.text);
+	return -1;
 }

@@ -103,4 +103,7 @@ struct ofs_option {
 int ofs_command_parse(const struct ofs_command *self, const struct ofs_option options[], int *argc,
 		      char ***argv);
 
+/* Checks names that options gave, NULL for none. -1: they are good; else the exit code. */
+int ofs_command_check_names(const char *category, const char *task, const char *file);
+
 #endif

@@ -63,8 +63,14 @@ int ofs_files_list(struct ofs_backend *b, const char *path, struct ofs_files *f)
 int ofs_files_gather(struct ofs_backend *b, const char *path, struct ofs_files *f)
 {
 	OFS_CLEANUP(ofs_files_finish) struct ofs_files here = OFS_FILES_INIT;
+	struct stat attr;
 	int r = ofs_files_list(b, path, &here);
 
+	if (r == -ENOTDIR) {
+		r = b->ops->lstat(b, path, &attr);
+		if (r == 0)
+			files_add(f, ofs_strdup(path), &attr);
+	}
 	for (size_t i = 0; i < here.count && r == 0; i++) {
 		struct ofs_file *each = &here.list[i];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The files in a directory of a tree, however deep. */
+/* Files of a tree: those in a directory, however deep. */
 #ifndef OFS_CLI_FILES_H
 #define OFS_CLI_FILES_H
 
@@ -28,7 +28,8 @@ void ofs_files_finish(struct ofs_files *f);
 
 /*
  * Adds the regular files in the directory `path` and below it, each directory's in the order of
- * their names. Links are not followed; what goes meanwhile is left out. 0 or -errno.
+ * their names, or the file `path` itself. Links are not followed; what goes meanwhile is left out.
+ * 0 or -errno.
  */
 int ofs_files_gather(struct ofs_backend *b, const char *path, struct ofs_files *f);
 

@@ -9,11 +9,18 @@
 #include "base/alloc.h"
 #include "base/util.h"
 #include "cli/files.h"
+#include "cli/print.h"
 #include "cli/report.h"
 #include "io/path.h"
 
 #define PROMOTION_GENERAL "general"
 #define PROMOTION_CHUNK ((size_t)64 << 10)
+
+/* The tags of a file. */
+struct tagged {
+	char *had; /* "": none */
+	char *all; /* with those that are added */
+};
 
 /* One promotion under way. */
 struct promotion {
@@ -24,71 +31,26 @@ struct promotion {
 	char *from; /* where it is */
 	char *category; /* that its directory gives it */
 	char *to;
-	struct ofs_files tagged; /* files that get tags, with their paths before the move */
-	char **had; /* their tags before, as many; NULL: none */
+	struct ofs_files files; /* that get tags, with their paths before the move */
+	struct tagged *tags; /* as many */
 	size_t set; /* those that have got them */
 };
 
-void ofs_promoted_finish(struct ofs_promoted *p)
-{
-	free(p->ref);
-	free(p->path);
-	free(p->was);
-	free(p->category);
-	free(p->tags);
-	*p = (struct ofs_promoted){ 0 };
-}
-
 static void promotion_finish(struct promotion *w)
 {
+	for (size_t i = 0; w->tags && i < w->files.count; i++) {
+		free(w->tags[i].had);
+		free(w->tags[i].all);
+	}
+	free(w->tags);
+	ofs_files_finish(&w->files);
 	free(w->from);
 	free(w->category);
 	free(w->to);
-	for (size_t i = 0; w->had && i < w->tagged.count; i++)
-		free(w->had[i]);
-	free(w->had);
-	ofs_files_finish(&w->tagged);
-}
-
-/* ---- tags */
-
-static void tags_append(char **to, char *all, const char *tag, size_t len)
-{
-	for (const char *p = all; *p;) {
-		size_t n = strcspn(p, ",");
-
-		if (n == len && strncmp(p, tag, len) == 0)
-			return;
-		p += n + (p[n] == ',');
-	}
-	if (*to != all)
-		*(*to)++ = ',';
-	memcpy(*to, tag, len);
-	*to += len;
-	**to = '\0';
-}
-
-char *ofs_tags_join(const char *tags, const char *more)
-{
-	const char *const lists[] = { tags, more };
-	char *all = ofs_alloc(strlen(tags) + strlen(more) + 2), *to = all;
-
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(lists); i++) {
-		for (const char *p = lists[i]; *p;) {
-			size_t n = strcspn(p, ","), from = strspn(p, " "), end = n;
-
-			while (end > from && p[end - 1] == ' ')
-				end--;
-			if (end > from)
-				tags_append(&to, all, p + from, end - from);
-			p += n + (p[n] == ',');
-		}
-	}
-	return all;
 }
 
 /* The attribute, allocated, NULL where there is none; 0 or -errno. */
-static int promotion_attribute(struct promotion *w, const char *path, const char *name, char **ret)
+static int get(struct promotion *w, const char *path, const char *name, char **ret)
 {
 	int r = ofs_backend_attribute(w->b, path, name, ret);
 
@@ -98,242 +60,222 @@ static int promotion_attribute(struct promotion *w, const char *path, const char
 	return 0;
 }
 
-static int promotion_failed(struct promotion *w, int r, const char *what, const char *path)
+static int failed(struct promotion *w, int r, const char *what, const char *path)
 {
 	return ofs_error_set(w->err, -r, "cannot %s '%s': %s", what, path, ofs_report_errno(-r));
 }
 
-/* Puts the tags back that the files had. */
-static void promotion_untag(struct promotion *w)
-{
-	while (w->set) {
-		const char *had = w->had[--w->set];
+/* ---- tags */
 
-		ofs_backend_set_attribute(w->b, w->tagged.list[w->set].path, "tags",
-					  had ? had : "");
+static bool has_tag(const char *tags, const char *tag)
+{
+	size_t len = strlen(tag);
+
+	for (const char *p = tags; (p = strstr(p, tag)); p++) {
+		if ((p == tags || p[-1] == ',') && (p[len] == ',' || !p[len]))
+			return true;
 	}
+	return false;
+}
+
+char *ofs_tags_join(const char *tags, const char *more)
+{
+	OFS_FREE char *both = ofs_format("%s,%s", tags, more);
+	char *all = ofs_alloc(strlen(both) + 2), *rest = both, *end = all;
+
+	for (char *tag; (tag = strsep(&rest, ","));) {
+		tag += strspn(tag, " ");
+		for (size_t len = strlen(tag); len && tag[len - 1] == ' '; len--)
+			tag[len - 1] = '\0';
+		if (*tag && !has_tag(all, tag))
+			end += sprintf(end, "%s%s", end > all ? "," : "", tag);
+	}
+	return all;
 }
 
 /* Looks at the tags of all files before any is set. */
-static int promotion_read_tags(struct promotion *w, const struct stat *attr)
+static int read_tags(struct promotion *w)
 {
-	struct ofs_files *f = &w->tagged;
-	int r = 0;
+	int r = ofs_files_gather(w->b, w->from, &w->files);
 
-	if (w->is_dir) {
-		r = ofs_files_gather(w->b, w->from, f);
-	} else {
-		f->list = ofs_grow(f->list, &f->cap, 1, sizeof(*f->list));
-		f->list[f->count++] =
-			(struct ofs_file){ .path = ofs_strdup(w->from), .attr = *attr };
-	}
 	if (r < 0)
-		return promotion_failed(w, r, "list", w->from);
-	w->had = ofs_alloc((f->count + 1) * sizeof(*w->had));
-	for (size_t i = 0; i < f->count; i++) {
-		OFS_FREE char *all = NULL;
+		return failed(w, r, "list", w->from);
+	w->tags = ofs_alloc((w->files.count + 1) * sizeof(*w->tags));
+	for (size_t i = 0; i < w->files.count; i++) {
+		const char *path = w->files.list[i].path;
+		struct tagged *t = &w->tags[i];
 
-		r = promotion_attribute(w, f->list[i].path, "tags", &w->had[i]);
+		r = get(w, path, "tags", &t->had);
 		if (r < 0)
-			return promotion_failed(w, r, "read the tags of", f->list[i].path);
-		all = ofs_tags_join(w->had[i] ? w->had[i] : "", w->p->tags);
-		if (strlen(all) > OFS_TAGS_MAX)
+			return failed(w, r, "read the tags of", path);
+		if (!t->had)
+			t->had = ofs_strdup("");
+		t->all = ofs_tags_join(t->had, w->p->tags);
+		if (strlen(t->all) > OFS_TAGS_MAX)
 			return ofs_error_set(w->err, EINVAL,
-					     "'%s' would have %zu bytes of tags: at most %d",
-					     f->list[i].path, strlen(all), OFS_TAGS_MAX);
+					     "'%s' would have %zu bytes of tags: at most %d", path,
+					     strlen(t->all), OFS_TAGS_MAX);
 	}
 	return 0;
 }
 
-/* On failure some may have got theirs: see promotion_untag(). */
-static int promotion_tag(struct promotion *w, const struct stat *attr)
+/* On failure some may have got theirs: see remove_tags(). */
+static int add_tags(struct promotion *w)
 {
-	int r;
+	int r = w->p->tags ? read_tags(w) : 0;
 
-	if (!w->p->tags)
-		return 0;
-	r = promotion_read_tags(w, attr);
-	for (; r == 0 && w->set < w->tagged.count; w->set++) {
-		const char *path = w->tagged.list[w->set].path, *had = w->had[w->set];
-		OFS_FREE char *all = ofs_tags_join(had ? had : "", w->p->tags);
+	for (; r == 0 && w->set < w->files.count; w->set++) {
+		const char *path = w->files.list[w->set].path;
+		const struct tagged *t = &w->tags[w->set];
 
-		if (had && strcmp(had, all) == 0)
+		if (strcmp(t->had, t->all) == 0)
 			continue;
-		r = ofs_backend_set_attribute(w->b, path, "tags", all);
+		r = ofs_backend_set_attribute(w->b, path, "tags", t->all);
 		if (r == -EINVAL)
-			r = ofs_error_set(w->err, EINVAL,
-					  "--tag '%s': give names separated by commas, without '/'",
-					  w->p->tags);
-		else if (r < 0)
-			r = promotion_failed(w, r, "tag", path);
+			return ofs_error_set(
+				w->err, EINVAL,
+				"--tag '%s': give names separated by commas, without '/'",
+				w->p->tags);
 		if (r < 0)
-			break;
+			return failed(w, r, "tag", path);
 	}
 	return r;
 }
 
-/* ---- from where to where */
-
-/* The component number `i` of a path, allocated; NULL: it has not so many. */
-static char *promotion_component(const char *path, size_t i)
+/* Puts the tags back that the files had. */
+static void remove_tags(struct promotion *w)
 {
-	for (; *path; path += *path == '/') {
-		size_t len = strcspn(path, "/");
-
-		if (i-- == 0)
-			return strndup(path, len);
-		path += len;
-	}
-	return NULL;
+	while (w->set--)
+		ofs_backend_set_attribute(w->b, w->files.list[w->set].path, "tags",
+					  w->tags[w->set].had);
 }
 
-static bool promotion_in_top(const char *path, const char *top)
+/* ---- from where to where */
+
+static bool is_in_top(const char *path, const char *top)
 {
 	size_t len = strlen(top);
 
 	return strncmp(path, top, len) == 0 && (path[len] == '/' || !path[len]);
 }
 
-/* What directories say of a file's category; of that of a directory, it itself. */
-static char *promotion_place(const struct promotion *w)
+/* The category that a file has by its directories, allocated; of such a directory, it itself. */
+static char *category_of(const char *path, bool is_dir)
 {
-	size_t at = promotion_in_top(w->from, "tasks") ? 2 : 1;
-	OFS_FREE char *category = promotion_component(w->from, at);
-	OFS_FREE char *below = promotion_component(w->from, at + 1);
+	const char *at = strchr(path, '/');
+	size_t len;
 
-	if (!category || (!below && !w->is_dir))
+	if (at && is_in_top(path, "tasks"))
+		at = strchr(at + 1, '/');
+	if (!at)
 		return ofs_strdup(PROMOTION_GENERAL);
-	return ofs_steal(category);
+	len = strcspn(++at, "/");
+	return at[len] || is_dir ? ofs_strndup(at, len) : ofs_strdup(PROMOTION_GENERAL);
 }
 
 /* A ref, and a link in views/, says little of where its file is: the tree knows that. */
-static int promotion_find(struct promotion *w, const char *path, const struct stat *attr)
+static int find_source(struct promotion *w, const char *path, mode_t mode)
 {
-	static const char *const kept[] = { "cache", "tasks", "persistent", "archive" };
-	bool elsewhere = promotion_in_top(path, "refs") || promotion_in_top(path, "views");
+	static const char *const tops[] = { "cache", "tasks", "persistent", "archive" };
+	bool elsewhere = is_in_top(path, "refs") || is_in_top(path, "views");
 	OFS_FREE char *real = NULL;
 	int r;
 
 	if (!*path)
 		return ofs_error_set(w->err, EINVAL,
 				     "that is the whole tree: name files or directories in it");
-	r = promotion_attribute(w, path, "path", &real);
+	r = get(w, path, "path", &real);
 	if (r < 0)
-		return promotion_failed(w, r, "read the attributes of", path);
-	if (!real || (!S_ISREG(attr->st_mode) && !S_ISDIR(attr->st_mode)))
+		return failed(w, r, "read the attributes of", path);
+	if (!real || (!S_ISREG(mode) && !S_ISDIR(mode)))
 		return ofs_error_set(w->err, EINVAL,
 				     "'%s' is no file or directory that can be moved", path);
-	w->is_dir = S_ISDIR(attr->st_mode);
+	w->is_dir = S_ISDIR(mode);
 	w->from = elsewhere ? ofs_steal(real) : ofs_strdup(path);
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(kept); i++) {
-		if (strcmp(w->from, kept[i]) == 0)
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(tops); i++) {
+		if (strcmp(w->from, tops[i]) == 0)
 			return ofs_error_set(w->err, EINVAL,
 					     "'%s' is a tree as a whole: name what is in it",
-					     kept[i]);
+					     tops[i]);
 	}
-	w->category = promotion_place(w);
+	w->category = category_of(w->from, w->is_dir);
 	return 0;
 }
 
-static const char *promotion_name(const struct promotion *w)
+/* Sets `to`, which is `from` if there is nothing to move, and makes its directory. */
+static int find_place(struct promotion *w)
 {
-	const char *slash = strrchr(w->from, '/');
-
-	return slash ? slash + 1 : w->from;
-}
-
-/* Whether there is nothing to move. */
-static bool promotion_is_there(const struct promotion *w)
-{
-	return promotion_in_top(w->from, w->p->top) &&
-	       (!w->p->category || strcmp(w->p->category, w->category) == 0) &&
-	       (!w->p->name || strcmp(w->p->name, promotion_name(w)) == 0);
-}
-
-static int promotion_aim(struct promotion *w)
-{
+	const char *slash = strrchr(w->from, '/'), *name = slash ? slash + 1 : w->from;
 	OFS_FREE char *own = NULL, *folder = NULL;
 	const char *category = w->p->category;
 	int r = 0;
 
+	if (is_in_top(w->from, w->p->top) && (!category || strcmp(category, w->category) == 0) &&
+	    (!w->p->name || strcmp(w->p->name, name) == 0)) {
+		w->to = ofs_strdup(w->from);
+		return 0;
+	}
 	if (!category && !w->is_dir)
-		r = promotion_attribute(w, w->from, "category", &own);
+		r = get(w, w->from, "category", &own);
 	if (r < 0)
-		return promotion_failed(w, r, "read the category of", w->from);
+		return failed(w, r, "read the category of", w->from);
 	if (!category)
 		category = own && *own ? own : w->category;
 	folder = ofs_path_join(w->p->top, category);
-	w->to = ofs_path_join(folder, w->p->name ? w->p->name : promotion_name(w));
+	w->to = ofs_path_join(folder, w->p->name ? w->p->name : name);
 	r = ofs_backend_mkdirs(w->b, folder);
-	return r < 0 ? promotion_failed(w, r, "make the directory", folder) : 0;
+	return r < 0 ? failed(w, r, "make the directory", folder) : 0;
 }
 
 /* ---- the move */
 
 /* 1 when both files hold the same bytes, else 0 or -errno. */
-static int promotion_compare_bytes(struct promotion *w)
+static int compare(struct promotion *w)
 {
 	OFS_FREE char *chunks = ofs_alloc(2 * PROMOTION_CHUNK);
-	ofs_handle a, b;
+	char *mine = chunks, *theirs = chunks + PROMOTION_CHUNK;
+	struct ofs_backend *b = w->b;
+	ofs_handle from, to;
 	uint64_t off = 0;
 	ssize_t n, m;
-	int r;
+	int r = b->ops->open(b, w->from, &from);
 
-	r = w->b->ops->open(w->b, w->from, &a);
 	if (r < 0)
 		return r;
-	r = w->b->ops->open(w->b, w->to, &b);
+	r = b->ops->open(b, w->to, &to);
 	if (r == 0) {
 		do {
-			n = w->b->ops->read(w->b, a, chunks, PROMOTION_CHUNK, off);
-			m = w->b->ops->read(w->b, b, chunks + PROMOTION_CHUNK, PROMOTION_CHUNK,
-					    off);
+			n = b->ops->read(b, from, mine, PROMOTION_CHUNK, off);
+			m = b->ops->read(b, to, theirs, PROMOTION_CHUNK, off);
 			off += n > 0 ? (uint64_t)n : 0;
-		} while (n > 0 && n == m &&
-			 memcmp(chunks, chunks + PROMOTION_CHUNK, (size_t)n) == 0);
+		} while (n > 0 && n == m && memcmp(mine, theirs, (size_t)n) == 0);
 		r = n < 0 ? (int)n : m < 0 ? (int)m : n == 0 && m == 0;
-		w->b->ops->close(w->b, b);
+		b->ops->close(b, to);
 	}
-	w->b->ops->close(w->b, a);
+	b->ops->close(b, from);
 	return r;
 }
 
-/* 1 when what has the name already is the same content, else 0 or -errno. */
-static int promotion_compare(struct promotion *w, const struct stat *attr)
+static int move(struct promotion *w)
 {
-	OFS_FREE char *mine = NULL, *theirs = NULL;
-	struct stat other;
-	int r = w->b->ops->lstat(w->b, w->to, &other);
+	const char *remark = "";
+	struct stat there;
+	int r;
 
-	if (r < 0)
-		return r;
-	if (w->is_dir || !S_ISREG(other.st_mode) || other.st_size != attr->st_size)
+	if (strcmp(w->from, w->to) == 0)
 		return 0;
-	/* What is not sealed yet has no hash. */
-	if (promotion_attribute(w, w->from, "sha256", &mine) == 0 && mine &&
-	    promotion_attribute(w, w->to, "sha256", &theirs) == 0 && theirs)
-		return strcmp(mine, theirs) == 0;
-	return promotion_compare_bytes(w);
-}
-
-static int promotion_taken(struct promotion *w, const struct stat *attr)
-{
-	int same = promotion_compare(w, attr);
-
-	return ofs_error_set(w->err, EEXIST,
-			     "'%s' exists already%s: to keep '%s' as well, name it with -n", w->to,
-			     same == 1		       ? ", with the same content"
-			     : same == 0 && !w->is_dir ? ", with other content"
-						       : "",
-			     w->from);
-}
-
-static int promotion_move(struct promotion *w, const struct stat *attr)
-{
-	int r = w->b->ops->rename(w->b, w->from, w->to, RENAME_NOREPLACE);
-
-	if (r == -EEXIST || r == -ENOTEMPTY)
-		return promotion_taken(w, attr);
+	r = w->b->ops->rename(w->b, w->from, w->to, RENAME_NOREPLACE);
+	if (r == -EEXIST || r == -ENOTEMPTY) {
+		if (!w->is_dir && w->b->ops->lstat(w->b, w->to, &there) == 0) {
+			r = S_ISREG(there.st_mode) ? compare(w) : 0;
+			remark = r == 1	  ? ", with the same content"
+				 : r == 0 ? ", with other content"
+					  : "";
+		}
+		return ofs_error_set(w->err, EEXIST,
+				     "'%s' exists already%s: to keep '%s' as well, name it with -n",
+				     w->to, remark, w->from);
+	}
 	if (r < 0)
 		return ofs_error_set(w->err, -r, "cannot move '%s' to '%s': %s", w->from, w->to,
 				     ofs_report_errno(-r));
@@ -341,58 +283,53 @@ static int promotion_move(struct promotion *w, const struct stat *attr)
 }
 
 /* A category that was set for the file would go before the one that was asked for. */
-static int promotion_set_category(struct promotion *w)
+static int set_category(struct promotion *w)
 {
 	OFS_FREE char *now = NULL;
 	int r;
 
 	if (!w->p->category || w->is_dir)
 		return 0;
-	r = promotion_attribute(w, w->to, "category", &now);
+	r = get(w, w->to, "category", &now);
 	if (r == 0 && now && strcmp(now, w->p->category) != 0)
 		r = ofs_backend_set_attribute(w->b, w->to, "category", w->p->category);
-	return r < 0 ? promotion_failed(w, r, "set the category of", w->to) : 0;
+	return r < 0 ? failed(w, r, "set the category of", w->to) : 0;
 }
 
-static int promotion_result(struct promotion *w, struct ofs_promoted *ret)
+static int make_result(struct promotion *w, json_t **ret)
 {
-	OFS_CLEANUP(ofs_promoted_finish) struct ofs_promoted done = { 0 };
-	int r = promotion_attribute(w, w->to, "category", &done.category);
+	OFS_FREE char *category = NULL, *ref = NULL, *tags = NULL;
+	int r = get(w, w->to, "category", &category);
 
 	if (r == 0 && !w->is_dir)
-		r = promotion_attribute(w, w->to, "ref", &done.ref);
+		r = get(w, w->to, "ref", &ref);
 	if (r == 0 && !w->is_dir)
-		r = promotion_attribute(w, w->to, "tags", &done.tags);
+		r = get(w, w->to, "tags", &tags);
 	if (r < 0)
-		return promotion_failed(w, r, "read the attributes of", w->to);
-	done.path = ofs_steal(w->to);
-	done.was = ofs_steal(w->from);
-	*ret = done;
-	done = (struct ofs_promoted){ 0 };
+		return failed(w, r, "read the attributes of", w->to);
+	*ret = json_pack("{s:o, s:o, s:o, s:o, s:o, s:b}", "ref", ofs_print_string(ref), "path",
+			 ofs_print_string(w->to), "was", ofs_print_string(w->from), "category",
+			 ofs_print_string(category), "tags", ofs_print_string(tags), "moved",
+			 strcmp(w->from, w->to) != 0);
 	return 0;
 }
 
 int ofs_promote(const struct ofs_promotion *p, struct ofs_backend *b, const char *path,
-		const struct stat *attr, struct ofs_error *err, struct ofs_promoted *ret)
+		const struct stat *attr, struct ofs_error *err, json_t **ret)
 {
 	OFS_CLEANUP(promotion_finish) struct promotion w = { .p = p, .b = b, .err = err };
-	int r = promotion_find(&w, path, attr);
+	int r = find_source(&w, path, attr->st_mode);
 
-	if (r == 0 && promotion_is_there(&w)) {
-		w.to = ofs_strdup(w.from);
-		r = promotion_tag(&w, attr);
-	} else {
-		if (r == 0)
-			r = promotion_aim(&w);
-		if (r == 0)
-			r = promotion_tag(&w, attr);
-		if (r == 0)
-			r = promotion_move(&w, attr);
-	}
+	if (r == 0)
+		r = find_place(&w);
+	if (r == 0)
+		r = add_tags(&w);
+	if (r == 0)
+		r = move(&w);
 	if (r < 0) {
-		promotion_untag(&w);
+		remove_tags(&w);
 		return r;
 	}
-	r = promotion_set_category(&w);
-	return r < 0 ? r : promotion_result(&w, ret);
+	r = set_category(&w);
+	return r < 0 ? r : make_result(&w, ret);
 }

@@ -3,7 +3,7 @@
 #ifndef OFS_CLI_PROMOTION_H
 #define OFS_CLI_PROMOTION_H
 
-#include <stdbool.h>
+#include <jansson.h>
 #include <sys/stat.h>
 
 #include <offloadfs/error.h>
@@ -20,31 +20,21 @@ struct ofs_promotion {
 	const char *tags; /* to be added, separated by commas; NULL: none */
 };
 
-/* All allocated. */
-struct ofs_promoted {
-	char *ref; /* NULL: a directory */
-	char *path; /* where it is now, in the tree */
-	char *was; /* where it was; the same when there was nothing to move */
-	char *category;
-	char *tags; /* NULL: none, or a directory */
-};
-
-void ofs_promoted_finish(struct ofs_promoted *p);
-
 /*
  * Moves what `path` names, a file or directory of which stat says `attr`, to
  * <top>/<category>/<name>, unless it lies in that tier and, where one was named, category already.
- * The category of a directory that is one is its own name. Tags are those of
- * the file, or of every file below the directory. Nothing that exists is replaced: -EEXIST; what is
- * no file or directory of one of the tiers is -EINVAL. What failed has changed nothing, unless the
- * tree itself fails meanwhile.
+ * The category of a directory that is one is its own name. Tags are those of the file, or of every
+ * file below the directory. Nothing that exists is replaced: -EEXIST; what is no file or directory
+ * of one of the tiers is -EINVAL. What failed has changed nothing, unless the tree itself fails
+ * meanwhile. `ret`: an object with ref and tags (both null for a directory), path, was, category and
+ * moved.
  */
 int ofs_promote(const struct ofs_promotion *p, struct ofs_backend *b, const char *path,
-		const struct stat *attr, struct ofs_error *err, struct ofs_promoted *ret);
+		const struct stat *attr, struct ofs_error *err, json_t **ret);
 
 /*
- * Allocated: `tags` with those of `more` that are not among them behind; "" counts as none. Blanks
- * around a tag do not count.
+ * Allocated: `tags`, and those of `more` that are not among them; "" counts as none. Blanks around
+ * a tag do not count.
  */
 char *ofs_tags_join(const char *tags, const char *more);
 
