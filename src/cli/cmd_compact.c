@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "base/util.h"
 #include "cli/command.h"
+#include "cli/print.h"
 #include "cli/report.h"
 #include "cli/tasks.h"
 #include "client/access.h"
@@ -27,50 +27,32 @@ struct compact_options {
 	uint64_t keep, budget; /* OFS_COUNT_NONE: as is set */
 };
 
-/* ---- steps that are given */
+#define report_input(...) (ofs_report(__VA_ARGS__), OFS_EXIT_USAGE)
 
-/* Reports what is wrong. `name` is NULL for standard input. */
-static int compact_take_input(const char *name, struct ofs_step_list *steps)
+/* Takes the steps of a file; "-" is standard input. An exit code. */
+static int take_input(const char *name, struct ofs_step_list *steps)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf input = OFS_BUF_INIT;
-	OFS_CLOSE int opened = name ? open(name, O_RDONLY | O_CLOEXEC) : -1;
-	const char *shown = name ? name : "standard input";
+	bool named = strcmp(name, "-") != 0;
+	OFS_CLOSE int opened = named ? open(name, O_RDONLY | O_CLOEXEC) : -1;
 	struct ofs_error err = { "" };
-	int r = name && opened < 0 ? -errno : 0;
+	int r = named && opened < 0 ? -errno : 0;
 
+	if (!named)
+		name = "standard input";
 	if (r == 0)
-		r = ofs_io_read_fd(name ? opened : STDIN_FILENO, COMPACT_INPUT_MAX, &input);
-	if (r == -EFBIG) {
-		ofs_report("'%s' is larger than %zu MiB: give the newest steps alone", shown,
-			   COMPACT_INPUT_MAX >> 20);
-		return OFS_EXIT_USAGE;
-	}
-	if (r < 0) {
-		ofs_report("cannot read '%s': %s", shown, ofs_report_errno(-r));
-		return OFS_EXIT_USAGE;
-	}
-	if (ofs_step_list_parse(steps, (char *)input.data, input.len, &err) < 0) {
-		ofs_report("'%s': %s", shown, err.text);
-		return OFS_EXIT_USAGE;
-	}
+		r = ofs_io_read_fd(named ? opened : STDIN_FILENO, COMPACT_INPUT_MAX, &input);
+	if (r == -EFBIG)
+		return report_input("'%s' is larger than %zu MiB: give the newest steps alone",
+				    name, COMPACT_INPUT_MAX >> 20);
+	if (r < 0)
+		return report_input("cannot read '%s': %s", name, ofs_report_errno(-r));
+	if (ofs_step_list_parse(steps, (char *)input.data, input.len, &err) < 0)
+		return report_input("'%s': %s", name, err.text);
 	return OFS_EXIT_OK;
 }
 
-/* "-" stands for standard input, which is read when no file is named, too. */
-static int compact_take_inputs(int argc, char **argv, struct ofs_step_list *steps)
-{
-	int code = OFS_EXIT_OK;
-
-	if (!argc)
-		return compact_take_input(NULL, steps);
-	for (int i = 0; i < argc && code == OFS_EXIT_OK; i++)
-		code = compact_take_input(strcmp(argv[i], "-") == 0 ? NULL : argv[i], steps);
-	return code;
-}
-
-/* ---- steps of a task */
-
-static int compact_take_task(const char *task, struct ofs_access *a, struct ofs_step_list *steps)
+static int take_task(const char *task, struct ofs_access *a, struct ofs_step_list *steps)
 {
 	OFS_CLEANUP(ofs_step_files_finish) struct ofs_step_files files = OFS_STEP_FILES_INIT;
 	struct ofs_error err;
@@ -91,10 +73,8 @@ static int compact_take_task(const char *task, struct ofs_access *a, struct ofs_
 	return OFS_EXIT_OK;
 }
 
-/* ---- what is printed */
-
 /* Each once, in the order of the steps. */
-static json_t *compact_refs(const struct ofs_step_list *steps)
+static json_t *list_refs(const struct ofs_step_list *steps)
 {
 	json_t *refs = json_array(), *seen = json_object();
 
@@ -110,51 +90,41 @@ static json_t *compact_refs(const struct ofs_step_list *steps)
 	return refs;
 }
 
-static void compact_print_json(const struct ofs_step_list *steps, const struct ofs_buf *text,
-			       const struct ofs_recap_info *info)
-{
-	ofs_text_json(stdout,
-		      json_pack("{s:s%, s:I, s:I, s:I, s:I, s:I, s:b, s:o}", "text",
-				text->len ? (const char *)text->data : "", text->len, "steps",
-				(json_int_t)steps->n, "skipped", (json_int_t)steps->n_skipped,
-				"folded", (json_int_t)info->folded, "tokens_before",
-				(json_int_t)info->tokens_before, "tokens_after",
-				(json_int_t)info->tokens_after, "compacted", info->compacted,
-				"refs", compact_refs(steps)));
-}
-
-static void compact_print(const struct compact_options *opts, const struct ofs_settings *s,
-			  const struct ofs_step_list *steps)
+static int compact_print(bool json, const struct ofs_settings *s, const struct ofs_step_list *steps)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	struct ofs_recap_info info;
 
 	ofs_recap_write(steps, s, &text, &info);
-	if (opts->json)
-		compact_print_json(steps, &text, &info);
-	else if (text.len)
-		fwrite(text.data, 1, text.len, stdout);
+	if (!json) {
+		fputs(ofs_buf_str(&text), stdout);
+		return OFS_EXIT_OK;
+	}
+	return ofs_print_json(json_pack("{s:s%, s:I, s:I, s:I, s:I, s:I, s:b, s:o}", "text",
+					ofs_buf_str(&text), text.len, "steps", (json_int_t)steps->n,
+					"skipped", (json_int_t)steps->n_skipped, "folded",
+					(json_int_t)info.folded, "tokens_before",
+					(json_int_t)info.tokens_before, "tokens_after",
+					(json_int_t)info.tokens_after, "compacted", info.compacted,
+					"refs", list_refs(steps)),
+			      "");
 }
 
-/* ---- the command */
-
 /* Those of the store, if there is one: steps that are given need none. */
-static int compact_load_settings(const struct compact_options *opts, struct ofs_access *a,
-				 struct ofs_settings *s)
+static int load_settings(const struct compact_options *opts, struct ofs_access *a,
+			 struct ofs_settings *s)
 {
 	bool named = opts->task || opts->target.dir || opts->target.store;
 	struct ofs_error err;
 
 	if (ofs_access_find(a, &err) < 0)
 		return named ? ofs_report_failure("%s", err.text) : OFS_EXIT_OK;
-	if (ofs_settings_load_store(s, a->target.store, &err) < 0) {
-		ofs_report("%s", err.text);
-		return OFS_EXIT_USAGE;
-	}
+	if (ofs_settings_load_store(s, a->target.store, &err) < 0)
+		return report_input("%s", err.text);
 	return OFS_EXIT_OK;
 }
 
-static int compact_steps(const struct compact_options *opts, int argc, char **argv)
+static int compact(const struct compact_options *opts, int argc, char **argv)
 {
 	OFS_CLEANUP(ofs_step_list_finish) struct ofs_step_list steps = OFS_STEP_LIST_INIT;
 	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings s;
@@ -163,18 +133,20 @@ static int compact_steps(const struct compact_options *opts, int argc, char **ar
 
 	ofs_access_init(&a, &opts->target);
 	ofs_settings_init(&s);
-	code = compact_load_settings(opts, &a, &s);
-	if (code == OFS_EXIT_OK)
-		code = opts->task ? compact_take_task(opts->task, &a, &steps)
-				  : compact_take_inputs(argc, argv, &steps);
+	code = load_settings(opts, &a, &s);
+	if (code == OFS_EXIT_OK && opts->task)
+		code = take_task(opts->task, &a, &steps);
+	else if (code == OFS_EXIT_OK && !argc)
+		code = take_input("-", &steps);
+	for (int i = 0; i < argc && code == OFS_EXIT_OK; i++)
+		code = take_input(argv[i], &steps);
 	if (code != OFS_EXIT_OK)
 		return code;
 	if (opts->keep != OFS_COUNT_NONE)
 		s.keep = opts->keep;
 	if (opts->budget != OFS_COUNT_NONE)
 		s.budget = opts->budget;
-	compact_print(opts, &s, &steps);
-	return OFS_EXIT_OK;
+	return compact_print(opts->json, &s, &steps);
 }
 
 static int compact_run(const struct ofs_command *self, int argc, char **argv)
@@ -196,7 +168,7 @@ static int compact_run(const struct ofs_command *self, int argc, char **argv)
 	if (opts.task && argc)
 		return ofs_report_usage("-t reads the steps of a task: unexpected argument '%s'",
 					argv[0]);
-	return compact_steps(&opts, argc, argv);
+	return compact(&opts, argc, argv);
 }
 
 const struct ofs_command ofs_cmd_compact = {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,44 +9,33 @@
 #include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
-#include "client/naming.h"
-#include "client/target.h"
+#include "client/access.h"
 #include "context/steps/call.h"
 #include "context/steps/reduce.h"
 #include "io/file.h"
 
-struct reduce_options {
-	struct ofs_target_options target;
-	const char *task;
-	const char *category;
-};
-
 /* All calls of the input. */
-struct reduce_calls {
-	struct ofs_tool_call *calls;
+struct calls {
+	struct ofs_tool_call *list;
 	size_t n, cap;
 };
 
-static void reduce_calls_finish(struct reduce_calls *c)
+static void calls_finish(struct calls *c)
 {
 	while (c->n)
-		ofs_tool_call_finish(&c->calls[--c->n]);
-	free(c->calls);
+		ofs_tool_call_finish(&c->list[--c->n]);
+	free(c->list);
 }
 
-/* ---- input */
-
-static size_t reduce_blanks(const char *p, size_t len)
+static size_t skip_blanks(const struct ofs_buf *in, size_t at)
 {
-	size_t i = 0;
-
-	while (i < len && (p[i] == ' ' || p[i] == '\n' || p[i] == '\r' || p[i] == '\t'))
-		i++;
-	return i;
+	while (at < in->len && strchr(" \n\r\t", in->data[at]) && in->data[at])
+		at++;
+	return at;
 }
 
 /* Says which object it was; the first of all needs no name. */
-static int reduce_refuse(const struct ofs_buf *in, size_t at, size_t index, const char *why)
+static int refuse(const struct ofs_buf *in, size_t at, size_t index, const char *why)
 {
 	size_t line = 1;
 
@@ -60,109 +48,91 @@ static int reduce_refuse(const struct ofs_buf *in, size_t at, size_t index, cons
 }
 
 /* Reads and checks all of the input, so that nothing is stored of one that is wrong. An exit code. */
-static int reduce_parse(const struct ofs_buf *in, struct reduce_calls *c)
+static int parse_calls(const struct ofs_buf *in, struct calls *c)
 {
 	const char *data = (const char *)in->data;
-	size_t at = reduce_blanks(data, in->len), used;
+	size_t at = skip_blanks(in, 0), used;
 	struct ofs_error err;
 	struct ofs_span span;
 
 	if (at == in->len)
 		return ofs_report_usage(
 			"the input is empty: give {\"tool\": NAME, \"args\": {...}, \"result\": ...}");
-	while (at < in->len) {
-		if (ofs_span_parse_at(data + at, in->len - at, 0, &err, &span, &used) < 0)
-			return reduce_refuse(in, at, c->n, err.text);
-		c->calls = ofs_grow(c->calls, &c->cap, c->n + 1, sizeof(*c->calls));
-		if (ofs_tool_call_parse(span, &err, &c->calls[c->n]) < 0)
-			return reduce_refuse(in, at, c->n, err.text);
+	for (; at < in->len; at = skip_blanks(in, at + used)) {
+		c->list = ofs_grow(c->list, &c->cap, c->n + 1, sizeof(*c->list));
+		if (ofs_span_parse_at(data + at, in->len - at, 0, &err, &span, &used) < 0 ||
+		    ofs_tool_call_parse(span, &err, &c->list[c->n]) < 0)
+			return refuse(in, at, c->n, err.text);
 		c->n++;
-		at += used;
-		at += reduce_blanks(data + at, in->len - at);
 	}
 	return OFS_EXIT_OK;
 }
 
-/* ---- output */
-
-static int reduce_settings(struct ofs_access *access, struct ofs_settings *settings,
-			   struct ofs_error *err)
-{
-	int r = ofs_access_find(access, err);
-
-	return r < 0 ? r : ofs_settings_load_store(settings, access->target.store, err);
-}
-
-static void reduce_print(const struct ofs_step *step)
+static void print_step(const struct ofs_step *step)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
 
 	ofs_step_print(step, &line);
-	ofs_buf_append_str(&line, "\n");
+	printf("%s\n", ofs_buf_str(&line));
 	/* What was stored is said at once: the next may fail. */
-	fwrite(line.data, 1, line.len, stdout);
 	fflush(stdout);
 }
 
-static int reduce_all(const struct reduce_options *opts, const struct reduce_calls *c)
+static int reduce_all(const struct ofs_target_options *target, const char *task,
+		      const char *category, const struct calls *c)
 {
 	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
 	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings settings;
-	struct ofs_reduce_request request = {
+	const struct ofs_reduce_request request = {
 		.settings = &settings,
 		.access = &access,
-		.task = opts->task,
-		.category = opts->category,
+		.task = task,
+		.category = category,
 	};
 	struct ofs_error err;
 	int r;
 
-	ofs_access_init(&access, &opts->target);
+	ofs_access_init(&access, target);
 	ofs_settings_init(&settings);
-	r = reduce_settings(&access, &settings, &err);
+	r = ofs_access_find(&access, &err);
+	if (r == 0)
+		r = ofs_settings_load_store(&settings, access.target.store, &err);
 	if (r == -EINVAL)
 		return ofs_report_usage("%s", err.text);
 	for (size_t i = 0; i < c->n && r == 0; i++) {
 		OFS_CLEANUP(ofs_step_finish) struct ofs_step step = { 0 };
 
-		r = ofs_reduce(&request, &c->calls[i], &err, &step);
+		r = ofs_reduce(&request, &c->list[i], &err, &step);
 		if (r == 0)
-			reduce_print(&step);
+			print_step(&step);
 	}
 	return r < 0 ? ofs_report_failure("%s", err.text) : OFS_EXIT_OK;
 }
 
-static int reduce_standard_input(const struct reduce_options *opts)
-{
-	OFS_CLEANUP(reduce_calls_finish) struct reduce_calls calls = { 0 };
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf in = OFS_BUF_INIT;
-	int r = ofs_io_read_fd(STDIN_FILENO, SIZE_MAX, &in);
-
-	if (r < 0)
-		return ofs_report_failure("cannot take in standard input: %s", strerror(-r));
-	r = reduce_parse(&in, &calls);
-	return r == OFS_EXIT_OK ? reduce_all(opts, &calls) : r;
-}
-
 static int reduce_run(const struct ofs_command *self, int argc, char **argv)
 {
-	struct reduce_options opts = { 0 };
+	const char *task = NULL, *category = NULL;
+	struct ofs_target_options target = { 0 };
 	const struct ofs_option options[] = {
-		OFS_TEXT('t', "task", "TASK", &opts.task,
+		OFS_TEXT('t', "task", "TASK", &task,
 			 "the task whose history gets the steps, and whose outputs the results"),
-		OFS_TEXT('c', "category", "CATEGORY", &opts.category,
+		OFS_TEXT('c', "category", "CATEGORY", &category,
 			 "what kind of output it is (default: by the tool)"),
-		OFS_COMMON(&opts.target),
+		OFS_COMMON(&target),
 	};
-	struct ofs_error err;
-	int code = ofs_command_parse(self, options, &argc, &argv);
+	OFS_CLEANUP(calls_finish) struct calls calls = { 0 };
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf in = OFS_BUF_INIT;
+	int r = ofs_command_parse(self, options, &argc, &argv);
 
-	if (code >= 0)
-		return code;
-	if ((opts.category && ofs_naming_check("category", opts.category, &err) < 0) ||
-	    (opts.task && ofs_naming_check("task", opts.task, &err) < 0))
-		return ofs_report_usage("%s", err.text);
-	return reduce_standard_input(&opts);
+	if (r < 0)
+		r = ofs_command_check_names(category, task, NULL);
+	if (r >= 0)
+		return r;
+	r = ofs_io_read_fd(STDIN_FILENO, SIZE_MAX, &in);
+	if (r < 0)
+		return ofs_report_failure("cannot take in standard input: %s", strerror(-r));
+	r = parse_calls(&in, &calls);
+	return r == OFS_EXIT_OK ? reduce_all(&target, task, category, &calls) : r;
 }
 
 const struct ofs_command ofs_cmd_reduce = {

@@ -3,20 +3,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 #include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/content.h"
 #include "client/deposit.h"
-#include "client/naming.h"
 #include "client/offload.h"
 #include "client/spool.h"
-#include "client/target.h"
 #include "io/process.h"
 
 #define RUN_MAX_BYTES 2048
@@ -25,17 +23,12 @@
 #define RUN_EXIT_CANNOT 126
 #define RUN_EXIT_NOT_FOUND 127
 
-struct run_options {
+struct run {
 	struct ofs_target_options target;
 	struct ofs_deposit deposit;
-	uint64_t max_bytes;
-	uint64_t max_lines;
-};
-
-/* What the command writes: spooled, until that fails; from then on it goes straight on. */
-struct run_output {
-	struct ofs_spool spool;
-	bool passing;
+	uint64_t max_bytes, max_lines;
+	struct ofs_spool spool; /* what the command writes */
+	bool passing; /* spooling failed: it goes straight on */
 };
 
 static void run_warn(const char *reason)
@@ -45,35 +38,33 @@ static void run_warn(const char *reason)
 
 static int run_take(void *arg, int fd, const void *data, size_t len)
 {
-	struct run_output *o = arg;
-	int r = o->passing ? 0 : ofs_spool_append(&o->spool, data, len);
+	struct run *run = arg;
+	int r = run->passing ? 0 : ofs_spool_append(&run->spool, data, len);
 
-	if (!o->passing && r == 0)
+	if (!run->passing && r == 0)
 		return 0;
-	if (!o->passing) {
-		char reason[256];
+	if (!run->passing) {
+		OFS_FREE char *reason =
+			ofs_format("cannot keep it in a temporary file: %s", strerror(-r));
 
-		snprintf(reason, sizeof(reason), "cannot keep it in a temporary file: %s",
-			 strerror(-r));
 		run_warn(reason);
-		ofs_spool_copy(&o->spool, STDOUT_FILENO);
-		o->passing = true;
+		ofs_spool_copy(&run->spool, STDOUT_FILENO);
+		run->passing = true;
 	}
 	/* When nobody reads any more there is nobody to tell. */
 	ofs_spool_write_all(STDOUT_FILENO, data, len);
 	return 0;
 }
 
-/* Prints the pointer, or says why not. */
-static int run_offload(const struct run_options *opts, const char *const argv[],
-		       const struct ofs_process_end *end, const struct ofs_spool *spool,
-		       struct ofs_error *err)
+/* Prints the pointer; or -errno with the reason in `err`. */
+static int run_offload(const struct run *run, const char *const argv[],
+		       const struct ofs_process_end *end, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
 	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
 	OFS_FREE char *what = ofs_text_command(argv);
-	struct ofs_offload_request request = {
-		.deposit = &opts->deposit,
+	const struct ofs_offload_request request = {
+		.deposit = &run->deposit,
 		.what = what,
 		.has_exit = true,
 		.exit_code = end->exit_code,
@@ -82,82 +73,80 @@ static int run_offload(const struct run_options *opts, const char *const argv[],
 	struct ofs_content content;
 	int r;
 
-	ofs_access_init(&access, &opts->target);
-	r = ofs_content_scan(spool, &content);
+	ofs_access_init(&access, &run->target);
+	r = ofs_content_scan(&run->spool, &content);
 	if (r < 0)
 		return ofs_error_set(err, -r, "%s", strerror(-r));
 	r = ofs_offload(&request, &content, &access, err, &done);
-	if (r < 0)
-		return r;
-	ofs_spool_write_all(STDOUT_FILENO, done.pointer, strlen(done.pointer));
-	return 0;
+	if (r == 0)
+		ofs_spool_write_all(STDOUT_FILENO, done.pointer, strlen(done.pointer));
+	return r;
 }
 
-/* Whatever fails, the output gets out. */
-static void run_finish(const struct run_options *opts, const char *const argv[],
-		       const struct ofs_process_end *end, const struct ofs_spool *spool)
+/* The output gets out, even if it cannot be offloaded. */
+static void run_finish(const struct run *run, const char *const argv[],
+		       const struct ofs_process_end *end)
 {
 	struct ofs_error err;
 
-	if (spool->size > opts->max_bytes || ofs_spool_lines(spool) > opts->max_lines) {
-		if (run_offload(opts, argv, end, spool, &err) == 0)
+	if (run->spool.size > run->max_bytes || ofs_spool_lines(&run->spool) > run->max_lines) {
+		if (run_offload(run, argv, end, &err) == 0)
 			return;
 		run_warn(err.text);
 	}
-	ofs_spool_copy(spool, STDOUT_FILENO);
+	ofs_spool_copy(&run->spool, STDOUT_FILENO);
 }
 
-static int run_command(const struct run_options *opts, const char *const argv[])
+static int run_command(struct run *run, const char *const argv[])
 {
-	struct run_output output = { .spool = OFS_SPOOL_INIT };
 	const struct ofs_process process = {
 		.kind = OFS_PROCESS_FOREGROUND,
 		.argv = argv,
 		.take = run_take,
-		.arg = &output,
+		.arg = run,
 	};
 	struct ofs_process_end end;
 	int r = ofs_process_run(&process, &end);
 
 	if (r == -ENOENT || r == -ENOTDIR) {
 		ofs_report("'%s': command not found", argv[0]);
-		end.exit_code = RUN_EXIT_NOT_FOUND;
-	} else if (r < 0) {
-		ofs_report("cannot run '%s': %s", argv[0], strerror(-r));
-		end.exit_code = RUN_EXIT_CANNOT;
-	} else if (!output.passing) {
-		run_finish(opts, argv, &end, &output.spool);
+		return RUN_EXIT_NOT_FOUND;
 	}
-	ofs_spool_finish(&output.spool);
+	if (r < 0) {
+		ofs_report("cannot run '%s': %s", argv[0], strerror(-r));
+		return RUN_EXIT_CANNOT;
+	}
+	if (!run->passing)
+		run_finish(run, argv, &end);
 	return end.exit_code;
 }
 
 static int run_run(const struct ofs_command *self, int argc, char **argv)
 {
-	struct run_options opts = {
+	struct run run = {
 		.deposit.category = "shell",
 		.max_bytes = RUN_MAX_BYTES,
 		.max_lines = RUN_MAX_LINES,
+		.spool = OFS_SPOOL_INIT,
 	};
 	const struct ofs_option options[] = {
-		OFS_TEXT('c', "category", "CATEGORY", &opts.deposit.category,
+		OFS_TEXT('c', "category", "CATEGORY", &run.deposit.category,
 			 "what kind of output it is (default: shell)"),
-		OFS_TEXT('t', "task", "TASK", &opts.deposit.task, "the task that it belongs to"),
-		OFS_COUNT(0, "max-bytes", "N", &opts.max_bytes, "bytes", UINT64_MAX,
+		OFS_TEXT('t', "task", "TASK", &run.deposit.task, "the task that it belongs to"),
+		OFS_COUNT(0, "max-bytes", "N", &run.max_bytes, "bytes", UINT64_MAX,
 			  "longest output that passes through (default: 2048)"),
-		OFS_COUNT(0, "max-lines", "N", &opts.max_lines, "lines", UINT64_MAX,
+		OFS_COUNT(0, "max-lines", "N", &run.max_lines, "lines", UINT64_MAX,
 			  "likewise, in lines (default: 50)"),
-		OFS_COMMON(&opts.target),
+		OFS_COMMON(&run.target),
 	};
-	struct ofs_error err;
 	int code = ofs_command_parse(self, options, &argc, &argv);
 
-	if (code >= 0)
-		return code;
-	if (ofs_naming_check("category", opts.deposit.category, &err) < 0 ||
-	    (opts.deposit.task && ofs_naming_check("task", opts.deposit.task, &err) < 0))
-		return ofs_report_usage("%s", err.text);
-	return run_command(&opts, (const char *const *)argv);
+	if (code < 0)
+		code = ofs_command_check_names(run.deposit.category, run.deposit.task, NULL);
+	if (code < 0)
+		code = run_command(&run, (const char *const *)argv);
+	ofs_spool_finish(&run.spool);
+	return code;
 }
 
 const struct ofs_command ofs_cmd_run = {

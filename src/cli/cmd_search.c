@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,11 +10,13 @@
 #include <offloadfs/tree.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/util.h"
 #include "cli/command.h"
+#include "cli/print.h"
 #include "cli/report.h"
-#include "client/target.h"
+#include "client/access.h"
 #include "tree/search/query.h"
 
 enum {
@@ -30,55 +31,39 @@ struct search_options {
 	uint64_t most; /* lines */
 };
 
-/* The query in the place of a name: "%2F" for '/'. Allocated. */
-static char *search_name(const char *query)
+/* The words as one text, with `slash` for '/'; allocated. */
+static char *search_join(char *const words[], const char *slash)
 {
-	char *name = ofs_alloc(3 * strlen(query) + 1), *to = name;
+	struct ofs_buf text = OFS_BUF_INIT;
 
-	for (; *query; query++) {
-		if (*query == '/')
-			to = stpcpy(to, "%2F");
-		else
-			*to++ = *query;
+	for (char *const *word = words; *word; word++) {
+		if (word > words)
+			ofs_buf_append_str(&text, " ");
+		for (const char *p = *word; *p; p++)
+			ofs_buf_append(&text, *p == '/' ? slash : p, *p == '/' ? strlen(slash) : 1);
 	}
-	return name;
+	return ofs_buf_steal_str(&text);
 }
 
-/* All that the query finds, allocated, as lines. */
+/* All that the query finds, allocated, as lines. An exit code, not EXIT_NOTHING. */
 static int search_ask(const struct search_options *opts, const char *name, char **ret)
 {
-	OFS_CLEANUP(ofs_target_finish) struct ofs_target target = { 0 };
-	OFS_CLEANUP(ofs_backend_close_p) struct ofs_backend *backend = NULL;
-	OFS_FREE char *path = NULL;
+	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
+	OFS_FREE char *path = ofs_format("search/%s", name);
 	struct ofs_error err;
-	ofs_handle h;
 	int r;
 
-	if (asprintf(&path, "search/%s", name) < 0) {
-		path = NULL;
-		ofs_report_failure("out of memory");
-		return -ENOMEM;
+	ofs_access_init(&access, &opts->target);
+	if (ofs_access_open(&access, false, &err) < 0) {
+		ofs_report("%s", err.text);
+		return EXIT_TROUBLE;
 	}
-	r = ofs_target_find(&opts->target, NULL, &err, &target);
-	if (r == 0)
-		r = ofs_target_open(&target, false, &err, &backend);
-	if (r < 0) {
-		ofs_report_failure("%s", err.text);
-		return r;
-	}
-	r = backend->ops->open(backend, path, &h);
-	if (r < 0) {
-		if (r == -EACCES)
-			ofs_report_failure("only the owner of the store may search it");
-		else
-			ofs_report_failure("cannot search: %s", ofs_report_errno(-r));
-		return r;
-	}
-	r = ofs_backend_read_all(backend, h, UINT64_MAX, ret, NULL);
-	backend->ops->close(backend, h);
-	if (r < 0)
-		ofs_report_failure("cannot read what was found: %s", ofs_report_errno(-r));
-	return r;
+	r = ofs_backend_read_text(access.backend, path, ret);
+	if (r == -EACCES)
+		ofs_report("only the owner of the store may search it");
+	else if (r < 0)
+		ofs_report("cannot search: %s", ofs_report_errno(-r));
+	return r < 0 ? EXIT_TROUBLE : EXIT_FOUND;
 }
 
 /* Reads ":12" or ":10-20" at the end of `path`, and cuts it off. */
@@ -103,7 +88,7 @@ static json_t *search_number(uint64_t n)
 	return n ? json_integer((json_int_t)n) : json_null();
 }
 
-/* A line as an object; NULL: it is not UTF-8. No path that is written has ": " in it. */
+/* A line as an object. No path that is written has ": " in it. */
 static json_t *search_hit(char *line)
 {
 	char *snippet = strstr(line, ": ");
@@ -114,40 +99,30 @@ static json_t *search_hit(char *line)
 		snippet += strlen(": ");
 	}
 	search_take_lines(line, &from, &to);
-	return json_pack("{s:s, s:o, s:o, s:s?}", "path", line, "from", search_number(from), "to",
-			 search_number(to), "snippet", snippet);
+	return json_pack("{s:o, s:o, s:o, s:o}", "path", ofs_print_string(line), "from",
+			 search_number(from), "to", search_number(to), "snippet",
+			 ofs_print_string(snippet));
 }
 
 static int search_print_json(char *text, uint64_t most)
 {
 	json_t *list = json_array();
 	char *line, *rest = NULL;
-	int r = 0;
 
-	for (line = strtok_r(text, "\n", &rest); line && most && r == 0;
-	     line = strtok_r(NULL, "\n", &rest), most--)
-		r = json_array_append_new(list, search_hit(line));
-	if (r == 0)
-		json_dumpf(list, stdout, JSON_INDENT(2));
-	json_decref(list);
-	putchar('\n');
-	return r;
+	for (line = strtok_r(text, "\n", &rest); line && most--; line = strtok_r(NULL, "\n", &rest))
+		json_array_append_new(list, search_hit(line));
+	return ofs_print_json(list, "search/") == OFS_EXIT_OK ? EXIT_FOUND : EXIT_TROUBLE;
 }
 
-static void search_print(const char *text, uint64_t most)
+static int search(const struct search_options *opts, char *const words[])
 {
-	const char *end = text;
-
-	while (most-- && *end)
-		end += strcspn(end, "\n") + 1;
-	fwrite(text, 1, (size_t)(end - text), stdout);
-}
-
-static int search_query(const struct search_options *opts, const char *query)
-{
-	OFS_FREE char *name = search_name(query), *text = NULL;
+	OFS_FREE char *query = search_join(words, "/"), *name = search_join(words, "%2F");
+	OFS_FREE char *text = NULL;
+	uint64_t most = opts->most;
 	struct ofs_error err;
 	struct ofs_query *q;
+	const char *end;
+	bool found;
 
 	if (ofs_query_parse(query, ofs_clock_wall(), &err, &q) < 0)
 		return ofs_report_usage("cannot search for '%s': %s", query, err.text);
@@ -156,34 +131,17 @@ static int search_query(const struct search_options *opts, const char *query)
 		return ofs_report_usage(
 			"the query is too long: it has %zu bytes (%s), and may have %d",
 			strlen(name), "'/' counts as three", OFS_NAME_MAX);
-	if (search_ask(opts, name, &text) < 0)
+	if (search_ask(opts, name, &text) != EXIT_FOUND)
 		return EXIT_TROUBLE;
-	if (opts->json) {
-		bool found = *text;
-
-		if (search_print_json(text, opts->most) < 0)
-			return EXIT_TROUBLE;
-		return found ? EXIT_FOUND : EXIT_NOTHING;
+	found = *text;
+	if (opts->json && search_print_json(text, most) != EXIT_FOUND)
+		return EXIT_TROUBLE;
+	if (!opts->json) {
+		for (end = text; most && *end; most--)
+			end += strcspn(end, "\n") + 1;
+		fwrite(text, 1, (size_t)(end - text), stdout);
 	}
-	search_print(text, opts->most);
-	return *text ? EXIT_FOUND : EXIT_NOTHING;
-}
-
-/* The words as one text; allocated. */
-static char *search_join(char *const words[], int n)
-{
-	size_t len = 1;
-	char *text, *to;
-
-	for (int i = 0; i < n; i++)
-		len += strlen(words[i]) + 1;
-	to = text = ofs_alloc(len);
-	for (int i = 0; i < n; i++) {
-		if (i)
-			*to++ = ' ';
-		to = stpcpy(to, words[i]);
-	}
-	return text;
+	return found ? EXIT_FOUND : EXIT_NOTHING;
 }
 
 static int search_run(const struct ofs_command *self, int argc, char **argv)
@@ -195,15 +153,13 @@ static int search_run(const struct ofs_command *self, int argc, char **argv)
 			  "print at most N hits (of 50)"),
 		OFS_COMMON(&opts.target),
 	};
-	OFS_FREE char *query = NULL;
 	int code = ofs_command_parse(self, options, &argc, &argv);
 
 	if (code >= 0)
 		return code;
 	if (!opts.most)
 		return ofs_report_usage("'0' is not a count of hits: give 1 or more");
-	query = search_join(argv, argc);
-	return search_query(&opts, query);
+	return search(&opts, argv);
 }
 
 const struct ofs_command ofs_cmd_search = {

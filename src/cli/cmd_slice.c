@@ -5,65 +5,53 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/text.h"
 #include "base/util.h"
-#include "cli/operand.h"
 #include "cli/command.h"
+#include "cli/operand.h"
+#include "cli/print.h"
 #include "cli/report.h"
-#include "cli/slice_path.h"
-#include "client/spool.h"
-#include "client/target.h"
 
 #define SLICE_CHUNK ((size_t)64 << 10)
 #define SLICE_FORMS "10-20, 120, 120-, -50 (lines) or b0-4095 (bytes)"
 
-struct slice_options {
-	struct ofs_target_options target;
-	bool json;
-};
-
-static int slice_read(struct ofs_backend *backend, ofs_handle h, FILE *out)
+static int slice_print(struct ofs_backend *b, ofs_handle h)
 {
 	OFS_FREE char *chunk = ofs_alloc(SLICE_CHUNK);
 	uint64_t off = 0;
 	ssize_t n;
 
-	while ((n = backend->ops->read(backend, h, chunk, SLICE_CHUNK, off)) > 0) {
-		if (fwrite(chunk, 1, (size_t)n, out) != (size_t)n)
-			return 0; /* what became of the output is looked at where the tool ends */
+	/* If the output fails, main() says so. */
+	while ((n = b->ops->read(b, h, chunk, SLICE_CHUNK, off)) > 0 &&
+	       fwrite(chunk, 1, (size_t)n, stdout) == (size_t)n)
 		off += (uint64_t)n;
-	}
-	return (int)n;
+	return n < 0 ? (int)n : 0;
 }
 
-/* The slice as an object: 0, 1 when it has no place in JSON, or -errno. */
-static int slice_read_json(const struct ofs_operand *o, ofs_handle h, const char *spec)
+/* 0, 1 when the slice has no place in JSON, or -errno. */
+static int slice_print_json(const struct ofs_operand *o, ofs_handle h, const char *spec)
 {
 	OFS_FREE char *text = NULL, *path = ofs_operand_display(o);
-	struct ofs_text_stream s;
-	int r = slice_read(o->backend, h, ofs_text_open(&s));
 	json_t *json;
+	size_t len;
+	int r = ofs_backend_read_all(o->backend, h, UINT64_MAX, &text, &len);
 
-	text = ofs_text_close(&s);
 	if (r < 0)
 		return r;
-	json = json_pack("{s:s, s:s, s:s%}", "path", path, "slice", spec, "text", text, s.len);
+	json = json_pack("{s:s, s:s, s:s%}", "path", path, "slice", spec, "text", text, len);
 	if (!json)
 		return 1;
-	json_dumpf(json, stdout, JSON_INDENT(2));
-	json_decref(json);
-	putchar('\n');
+	ofs_print_json(json, path);
 	return 0;
 }
 
 /* "'x' has 912 lines; 2000 starts past the end". */
-static int slice_report_end(const struct ofs_operand *o, const char *name, const char *spec)
+static int slice_report_end(const struct ofs_operand *o, const char *name, const char *spec,
+			    bool bytes)
 {
 	OFS_FREE char *lines = NULL, *text = NULL;
-	bool bytes = ofs_slice_is_bytes(spec);
 	const char *start = spec + strcspn(spec, "0123456789");
 	uint64_t count = (uint64_t)o->attr.st_size;
 	struct ofs_text_stream s;
@@ -76,7 +64,8 @@ static int slice_report_end(const struct ofs_operand *o, const char *name, const
 				  bytes ? "byte " : "", (int)strspn(start, "0123456789"), start);
 }
 
-static int slice_print(const struct slice_options *opts, const char *name, const char *spec)
+static int slice(const struct ofs_target_options *target, const char *name, const char *spec,
+		 bool json)
 {
 	OFS_CLEANUP(ofs_operand_finish) struct ofs_operand o = { 0 };
 	OFS_FREE char *suffix = ofs_slice_suffix(spec), *path = NULL;
@@ -86,17 +75,14 @@ static int slice_print(const struct slice_options *opts, const char *name, const
 
 	if (!suffix)
 		return ofs_report_usage("'%s' is not a slice: give %s", spec, SLICE_FORMS);
-	if (ofs_operand_open(&opts->target, name, &err, &o) < 0)
+	if (ofs_operand_open(target, name, &err, &o) < 0)
 		return ofs_report_failure("%s", err.text);
 	if (!S_ISREG(o.attr.st_mode))
 		return ofs_report_failure("'%s' is not a regular file, so it has no slices", name);
-	if (asprintf(&path, "%s%s", o.path, suffix) < 0) {
-		path = NULL;
-		return ofs_report_failure("out of memory");
-	}
+	path = ofs_format("%s%s", o.path, suffix);
 	r = o.backend->ops->open(o.backend, path, &h);
 	if (r == -ERANGE)
-		return slice_report_end(&o, name, spec);
+		return slice_report_end(&o, name, spec, suffix[1] == 'b');
 	/* The file is there, so a name that is not found did not read as a slice of it. */
 	if (r == -EINVAL || r == -ENOENT)
 		return ofs_report_failure("'%s' is not a slice, or reversed: give %s", spec,
@@ -104,7 +90,7 @@ static int slice_print(const struct slice_options *opts, const char *name, const
 	if (r < 0)
 		return ofs_report_failure("cannot read %s of '%s': %s", spec, name,
 					  ofs_report_errno(-r));
-	r = opts->json ? slice_read_json(&o, h, spec) : slice_read(o.backend, h, stdout);
+	r = json ? slice_print_json(&o, h, spec) : slice_print(o.backend, h);
 	o.backend->ops->close(o.backend, h);
 	if (r < 0)
 		return ofs_report_failure("cannot read '%s': %s", name, ofs_report_errno(-r));
@@ -116,13 +102,14 @@ static int slice_print(const struct slice_options *opts, const char *name, const
 
 static int slice_run(const struct ofs_command *self, int argc, char **argv)
 {
-	struct slice_options opts = { 0 };
+	struct ofs_target_options target = { 0 };
+	bool json = false;
 	const struct ofs_option options[] = {
-		OFS_FLAG(0, "json", &opts.json, "print a JSON object with the text in it"),
-		OFS_COMMON(&opts.target),
+		OFS_FLAG(0, "json", &json, "print a JSON object with the text in it"),
+		OFS_COMMON(&target),
 	};
-	OFS_FREE char *joined = NULL, *last = NULL;
-	char *name, *spec;
+	OFS_FREE char *name = NULL, *last = NULL;
+	char *spec;
 	int code;
 
 	/* The last lines, "-50", are no option. */
@@ -133,14 +120,14 @@ static int slice_run(const struct ofs_command *self, int argc, char **argv)
 	if (code >= 0)
 		return code;
 	if (argc == 2)
-		return slice_print(&opts, argv[0], argv[1]);
+		return slice(&target, argv[0], argv[1], json);
 	/* As one word, as pointers and search results write it: REF:10-20. */
-	name = joined = ofs_strdup(argv[0]);
+	name = ofs_strdup(argv[0]);
 	spec = strrchr(name, ':');
 	if (!spec || spec == name)
 		return ofs_report_usage("which part of '%s'? Give " SLICE_FORMS, name);
 	*spec++ = '\0';
-	return slice_print(&opts, name, spec);
+	return slice(&target, name, spec, json);
 }
 
 const struct ofs_command ofs_cmd_slice = {

@@ -1,187 +1,119 @@
 /* SPDX-License-Identifier: MIT */
 /* offload stats: how much there is and what became of the rest, from the tree's status.json. */
 #include <errno.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "base/text.h"
 #include "base/util.h"
 #include "cli/command.h"
+#include "cli/print.h"
 #include "cli/report.h"
-#include "client/target.h"
+#include "client/access.h"
 
 #define STATS_PATH ".offload/status.json"
-#define STATS_WIDTH 11
 
-static void stats_label(const char *label)
+static const char general[] =
+	"store       {store}\n"
+	"mounted     {mounted|no}\n"
+	"state       {state|unknown}[: {error}]\n"
+	"files       {content.files:file}, {content.bytes:size}, in {content.directories} ";
+
+/* A collection counts the working tier; what came since is not among it. */
+static const char uncounted[] =
+	"  working   not counted yet: a collection does that (offload gc)\n";
+static const char counted[] =
+	"  working   {lifecycle.working_files:file}, {lifecycle.working_bytes:size}, stored in "
+	"{lifecycle.working_stored:size}[ of at most {+lifecycle.working_max:size}], at the last "
+	"collection\n"
+	"  others    {other_files:file}, {other_bytes:size}, in persistent/ and archive/, or newer "
+	"than that\n";
+
+static const char disk[] =
+	"stored      {stored:size}: packs {disk.packs:size}, index {disk.index:size}, journal "
+	"{disk.journal:size}; free on the disk: {disk.free:size}\n"
+	"[saved       {saved} to 1\n]"
+	"[unsealed    {+unsealed.files:file}, {unsealed.bytes:size}\n]";
+
+static const char lifecycle[] =
+	"expired     {lifecycle.expired:file}[, {+lifecycle.task_ended} more as their task ended]"
+	"[, {+lifecycle.evicted} more to make room]; freed {lifecycle.freed_bytes:size}\n"
+	"probation   {lifecycle.probation:file}[; last collection {lifecycle.last_gc}]"
+	"[; next {lifecycle.next_gc}]\n"
+	"remembered  {lifecycle.tombstones:removed file}\n";
+
+static const char search[] =
+	"search      {search.files:file}[, {+search.documents} text(s)], index {search.bytes:size}"
+	"[, {+search.waiting} waiting to be indexed]\n";
+
+static json_int_t number(const json_t *status, const char *part, const char *key)
 {
-	printf("%-*s ", STATS_WIDTH, label);
+	return json_integer_value(json_object_get(json_object_get(status, part), key));
 }
 
-static uint64_t stats_number(const json_t *object, const char *key)
+static void add_number(json_t *status, const char *key, json_int_t n)
 {
-	return (uint64_t)json_integer_value(json_object_get(object, key));
+	json_object_set_new(status, key, json_integer(OFS_MAX(n, 0)));
 }
 
-/* ", 12 expired" for a number that is there and not 0. */
-static void stats_more(const json_t *object, const char *key, const char *words)
+/* Adds what the forms need and is not in status.json. */
+static void stats_complete(json_t *status, const struct ofs_target *target)
 {
-	uint64_t n = stats_number(object, key);
+	json_int_t bytes = number(status, "content", "bytes");
+	json_int_t stored = number(status, "disk", "packs") + number(status, "disk", "index") +
+			    number(status, "disk", "journal");
 
-	if (!n)
-		return;
-	fputs(", ", stdout);
-	ofs_text_number(stdout, n);
-	printf(" %s", words);
+	json_object_set_new(status, "store", ofs_print_string(target->store));
+	json_object_set_new(status, "mounted",
+			    ofs_print_string(target->mounted ? target->mountpoint : NULL));
+	add_number(status, "stored", stored);
+	add_number(status, "other_files",
+		   number(status, "content", "files") -
+			   number(status, "lifecycle", "working_files"));
+	add_number(status, "other_bytes", bytes - number(status, "lifecycle", "working_bytes"));
+	if (bytes && stored)
+		json_object_set_new(status, "saved",
+				    json_sprintf("%.2f", (double)bytes / (double)stored));
 }
 
-static void stats_files(const char *label, uint64_t files, uint64_t bytes)
+static void stats_print(const json_t *status)
 {
-	stats_label(label);
-	ofs_text_count(stdout, files, "file");
-	fputs(", ", stdout);
-	ofs_text_size(stdout, bytes);
+	const json_t *life = json_object_get(status, "lifecycle");
+
+	ofs_print_form(stdout, status, general);
+	puts(number(status, "content", "directories") == 1 ? "directory" : "directories");
+	if (json_is_object(life))
+		ofs_print_form(stdout, status,
+			       json_is_string(json_object_get(life, "last_gc")) ? counted
+										: uncounted);
+	ofs_print_form(stdout, status, disk);
+	if (json_is_object(life))
+		ofs_print_form(stdout, status, lifecycle);
+	if (json_is_object(json_object_get(status, "search")))
+		ofs_print_form(stdout, status, search);
 }
 
-static void stats_part(const char *before, const char *what, uint64_t bytes)
+static int stats_run(const struct ofs_command *self, int argc, char **argv)
 {
-	printf("%s%s ", before, what);
-	ofs_text_size(stdout, bytes);
-}
-
-static void stats_print_content(const json_t *content, const json_t *lifecycle)
-{
-	uint64_t files = stats_number(content, "files"), bytes = stats_number(content, "bytes");
-	uint64_t working = stats_number(lifecycle, "working_files");
-	uint64_t working_bytes = stats_number(lifecycle, "working_bytes");
-	uint64_t max = stats_number(lifecycle, "working_max");
-
-	stats_files("files", files, bytes);
-	fputs(", in ", stdout);
-	ofs_text_number(stdout, stats_number(content, "directories"));
-	puts(stats_number(content, "directories") == 1 ? " directory" : " directories");
-	if (!lifecycle)
-		return;
-	/* A collection counts the working tier; what came since is not among it. */
-	if (!json_is_string(json_object_get(lifecycle, "last_gc"))) {
-		stats_label("  working");
-		puts("not counted yet: a collection does that (offload gc)");
-		return;
-	}
-	stats_files("  working", working, working_bytes);
-	stats_part(", ", "stored in", stats_number(lifecycle, "working_stored"));
-	if (max)
-		stats_part(" of ", "at most", max);
-	puts(", at the last collection");
-	stats_files("  others", files - OFS_MIN(files, working),
-		    bytes - OFS_MIN(bytes, working_bytes));
-	puts(", in persistent/ and archive/, or newer than that");
-}
-
-static void stats_print_disk(const json_t *status)
-{
-	const json_t *disk = json_object_get(status, "disk");
-	const json_t *unsealed = json_object_get(status, "unsealed");
-	uint64_t bytes = stats_number(json_object_get(status, "content"), "bytes");
-	uint64_t packs = stats_number(disk, "packs"), index = stats_number(disk, "index");
-	uint64_t journal = stats_number(disk, "journal"), all = packs + index + journal;
-
-	stats_label("stored");
-	ofs_text_size(stdout, all);
-	stats_part(": ", "packs", packs);
-	stats_part(", ", "index", index);
-	stats_part(", ", "journal", journal);
-	stats_part("; ", "free on the disk:", stats_number(disk, "free"));
-	putchar('\n');
-	if (bytes && all) {
-		stats_label("saved");
-		printf("%.2f to 1\n", (double)bytes / (double)all);
-	}
-	if (stats_number(unsealed, "files")) {
-		stats_files("unsealed", stats_number(unsealed, "files"),
-			    stats_number(unsealed, "bytes"));
-		putchar('\n');
-	}
-}
-
-static void stats_time(const char *before, const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	if (!text)
-		return;
-	fputs(before, stdout);
-	ofs_text_line(stdout, text);
-}
-
-static void stats_print_lifecycle(const json_t *lifecycle)
-{
-	if (!lifecycle)
-		return;
-	stats_label("expired");
-	ofs_text_count(stdout, stats_number(lifecycle, "expired"), "file");
-	stats_more(lifecycle, "task_ended", "more as their task ended");
-	stats_more(lifecycle, "evicted", "more to make room");
-	stats_part("; ", "freed", stats_number(lifecycle, "freed_bytes"));
-	putchar('\n');
-	stats_label("probation");
-	ofs_text_count(stdout, stats_number(lifecycle, "probation"), "file");
-	stats_time("; last collection ", lifecycle, "last_gc");
-	stats_time("; next ", lifecycle, "next_gc");
-	putchar('\n');
-	stats_label("remembered");
-	ofs_text_count(stdout, stats_number(lifecycle, "tombstones"), "removed file");
-	putchar('\n');
-}
-
-static void stats_print_search(const json_t *search)
-{
-	if (!search)
-		return;
-	stats_label("search");
-	ofs_text_count(stdout, stats_number(search, "files"), "file");
-	stats_more(search, "documents", "text(s)");
-	stats_part(", ", "index", stats_number(search, "bytes"));
-	stats_more(search, "waiting", "waiting to be indexed");
-	putchar('\n');
-}
-
-static void stats_print(const struct ofs_target *target, const json_t *status)
-{
-	const json_t *lifecycle = json_object_get(status, "lifecycle");
-	const json_t *search = json_object_get(status, "search");
-	const char *state = json_string_value(json_object_get(status, "state"));
-
-	stats_label("store");
-	ofs_text_line(stdout, target->store);
-	putchar('\n');
-	stats_label("mounted");
-	ofs_text_line(stdout, target->mounted ? target->mountpoint : "no");
-	putchar('\n');
-	stats_label("state");
-	ofs_text_line(stdout, state ? state : "unknown");
-	stats_time(": ", status, "error");
-	putchar('\n');
-	stats_print_content(json_object_get(status, "content"),
-			    json_is_object(lifecycle) ? lifecycle : NULL);
-	stats_print_disk(status);
-	stats_print_lifecycle(json_is_object(lifecycle) ? lifecycle : NULL);
-	stats_print_search(json_is_object(search) ? search : NULL);
-}
-
-static int stats_tree(struct ofs_target *target, bool json)
-{
-	OFS_CLEANUP(ofs_backend_close_p) struct ofs_backend *backend = NULL;
+	OFS_CLEANUP(ofs_access_finish) struct ofs_access access = { 0 };
+	struct ofs_target_options tree = { 0 };
+	bool json = false;
+	const struct ofs_option options[] = {
+		OFS_FLAG(0, "json", &json, "print the tree's status.json"),
+		OFS_COMMON(&tree),
+	};
+	const struct ofs_target *target = &access.target;
 	OFS_FREE char *text = NULL;
 	struct ofs_error err;
 	json_t *status;
-	int r;
+	int r = ofs_command_parse(self, options, &argc, &argv);
 
-	if (ofs_target_open(target, false, &err, &backend) < 0)
+	if (r >= 0)
+		return r;
+	ofs_access_init(&access, &tree);
+	if (ofs_access_open(&access, false, &err) < 0)
 		return ofs_report_failure("%s", err.text);
-	r = ofs_backend_read_text(backend, STATS_PATH, &text);
+	r = ofs_backend_read_text(access.backend, STATS_PATH, &text);
 	if (r < 0)
 		return ofs_report_failure("cannot read %s of '%s': %s", STATS_PATH,
 					  target->mounted ? target->mountpoint : target->store,
@@ -191,32 +123,12 @@ static int stats_tree(struct ofs_target *target, bool json)
 		json_decref(status);
 		return ofs_report_failure("cannot make sense of %s", STATS_PATH);
 	}
-	if (json) {
-		ofs_text_json(stdout, status);
-		return OFS_EXIT_OK;
-	}
-	stats_print(target, status);
+	if (json)
+		return ofs_print_json(status, "");
+	stats_complete(status, target);
+	stats_print(status);
 	json_decref(status);
 	return OFS_EXIT_OK;
-}
-
-static int stats_run(const struct ofs_command *self, int argc, char **argv)
-{
-	OFS_CLEANUP(ofs_target_finish) struct ofs_target target = { 0 };
-	struct ofs_target_options opts = { 0 };
-	bool json = false;
-	const struct ofs_option options[] = {
-		OFS_FLAG(0, "json", &json, "print the tree's status.json"),
-		OFS_COMMON(&opts),
-	};
-	struct ofs_error err;
-	int code = ofs_command_parse(self, options, &argc, &argv);
-
-	if (code >= 0)
-		return code;
-	if (ofs_target_find(&opts, NULL, &err, &target) < 0)
-		return ofs_report_failure("%s", err.text);
-	return stats_tree(&target, json);
 }
 
 const struct ofs_command ofs_cmd_stats = {

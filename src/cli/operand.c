@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/operand.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,6 +207,23 @@ int ofs_operand_each(const struct ofs_target_options *opts, int argc, char *cons
 	if (json)
 		ofs_print_json(json_pack("{s:o, s:i}", "files", list, "failed", failed), "");
 	return failed ? OFS_EXIT_FAILURE : OFS_EXIT_OK;
+}
+
+char *ofs_slice_suffix(const char *spec)
+{
+	char *suffix, *to;
+
+	spec += *spec && strchr(":#@", *spec);
+	if (!*spec || strchr(spec, '/'))
+		return NULL;
+	suffix = to = ofs_alloc(strlen(spec) + 2);
+	*to++ = ':';
+	/* An L before a number only says that lines are meant. */
+	for (const char *p = spec; *p; p++) {
+		if (*p != 'L' || !isdigit((unsigned char)p[1]) || (p != spec && p[-1] != '-'))
+			*to++ = *p;
+	}
+	return suffix;
 }
 
 char *ofs_operand_display(const struct ofs_operand *o)

@@ -51,6 +51,12 @@ int ofs_operand_each(const struct ofs_target_options *opts, int argc, char *cons
 char *ofs_operand_display(const struct ofs_operand *o);
 
 /*
+ * Allocated: what people write for a slice as the suffix that the tree understands, and judges:
+ * ":10-20" for "10-20", ":10-20" and "L10-L20"; NULL for what cannot be part of a name.
+ */
+char *ofs_slice_suffix(const char *spec);
+
+/*
  * Reads what a tree remembers of a file that it removed: an object with ref, path, size, lines,
  * sha256, tier, task, category, title, tags, created, used, removed (times), reason and why, any of
  * which may be null. `path` is in refs/, with or without the suffix of a slice. -ENOENT: it is

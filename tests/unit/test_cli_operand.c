@@ -7,7 +7,6 @@
 
 #include "base/util.h"
 #include "cli/operand.h"
-#include "cli/slice_path.h"
 
 Test(cli_operand, refs_by_their_form)
 {
@@ -46,9 +45,6 @@ Test(cli_operand, slices_in_every_spelling)
 	expect_suffix("", NULL);
 	expect_suffix(":", NULL);
 	expect_suffix("1/2", NULL);
-	cr_expect(ofs_slice_is_bytes("b0-1"));
-	cr_expect(ofs_slice_is_bytes(":b0-1"));
-	cr_expect_not(ofs_slice_is_bytes("10"));
 }
 
 static const char *content; /* of refs/k3f9x2:info; NULL: there is none */
