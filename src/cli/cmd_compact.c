@@ -59,15 +59,15 @@ static int take_task(const char *task, struct ofs_access *a, struct ofs_step_lis
 	int r;
 
 	if (ofs_access_open(a, false, &err) < 0 || ofs_task_check(a->backend, task, &err) < 0)
-		return ofs_report_failure("%s", err.text);
+		return ofs_report("%s", err.text);
 	r = ofs_step_files_load(a->backend, task, &files);
 	if (r < 0 && r != -ENOENT)
-		return ofs_report_failure("cannot read the history of the task '%s': %s", task,
-					  ofs_report_errno(-r));
+		return ofs_report("cannot read the history of the task '%s': %s", task,
+				  ofs_report_errno(-r));
 	if (r == -ENOENT || !files.n)
-		return ofs_report_failure("the task '%s' has no steps: tasks/%s/history has no "
-					  "step_*.json; 'offload reduce -t' writes them",
-					  task, task);
+		return ofs_report("the task '%s' has no steps: tasks/%s/history has no "
+				  "step_*.json; 'offload reduce -t' writes them",
+				  task, task);
 	for (size_t i = 0; i < files.n; i++)
 		ofs_step_list_add_file(steps, &files.list[i]);
 	return OFS_EXIT_OK;
@@ -118,7 +118,7 @@ static int load_settings(const struct compact_options *opts, struct ofs_access *
 	struct ofs_error err;
 
 	if (ofs_access_find(a, &err) < 0)
-		return named ? ofs_report_failure("%s", err.text) : OFS_EXIT_OK;
+		return named ? ofs_report("%s", err.text) : OFS_EXIT_OK;
 	if (ofs_settings_load_store(s, a->target.store, &err) < 0)
 		return report_input("%s", err.text);
 	return OFS_EXIT_OK;

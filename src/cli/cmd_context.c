@@ -56,10 +56,10 @@ static int context_answer(struct context_options *opts, const struct ofs_buf *in
 	ofs_settings_init(&settings);
 	r = ofs_access_find(&access, &err);
 	if (r < 0)
-		return ofs_report_failure("%s", err.text);
+		return ofs_report("%s", err.text);
 	r = ofs_settings_load_store(&settings, access.target.store, &err);
 	if (r < 0)
-		return ofs_report_failure("%s", err.text);
+		return ofs_report("%s", err.text);
 	r = context_choose(opts, &settings, &summarizer, &err);
 	if (r < 0)
 		return ofs_report_usage("%s", err.text);
@@ -70,7 +70,7 @@ static int context_answer(struct context_options *opts, const struct ofs_buf *in
 	if (r == -EINVAL)
 		return ofs_report_usage("%s", err.text);
 	if (r < 0)
-		return ofs_report_failure("%s", err.text);
+		return ofs_report("%s", err.text);
 	if (note)
 		ofs_report("%s", note);
 	return OFS_EXIT_OK;
@@ -120,7 +120,7 @@ static int context_run(const struct ofs_command *self, int argc, char **argv)
 	opts.manage.anthropic = format == 1;
 	r = ofs_io_read_fd(STDIN_FILENO, SIZE_MAX, &input);
 	if (r < 0)
-		return ofs_report_failure("cannot read standard input: %s", strerror(-r));
+		return ofs_report("cannot read standard input: %s", strerror(-r));
 	return context_answer(&opts, &input);
 }
 

@@ -145,35 +145,34 @@ static void check_others(struct doctor *d)
 
 static void check_exclude(struct doctor *d)
 {
+	OFS_CLEANUP(ofs_exclude_finish) struct ofs_exclude e = { 0 };
+	struct ofs_findings *f = &d->findings;
 	const char *point = d->target.mountpoint;
 	OFS_FREE char *workspace = point ? ofs_path_parent(point) : NULL;
-	OFS_FREE char *file = NULL, *line = NULL, *command = NULL;
 	int r;
 
 	if (!point || strcmp(strrchr(point, '/') + 1, OFS_WORKSPACE_MOUNT) != 0)
 		return;
-	r = ofs_exclude_has(workspace, point, &file, &line);
+	r = ofs_exclude_find(workspace, point, &e);
 	if (r == -ENOENT) {
-		ofs_found(&d->findings, OFS_FINE, "exclude", "%s is in no git repository",
-			  workspace);
-	} else if (r > 0) {
-		ofs_found(&d->findings, OFS_FINE, "exclude",
-			  OFS_WORKSPACE_MOUNT " is in git's info/exclude");
+		ofs_found(f, OFS_FINE, "exclude", "%s is in no git repository", workspace);
 	} else if (r < 0) {
-		ofs_found(&d->findings, OFS_WARNING, "exclude",
+		ofs_found(f, OFS_WARNING, "exclude",
 			  "git's info/exclude cannot be read: %s\n-> give yourself rights to it",
 			  strerror(-r));
+	} else if (e.is_there) {
+		ofs_found(f, OFS_FINE, "exclude", OFS_WORKSPACE_MOUNT " is in git's info/exclude");
 	} else if (!d->target.mounted) {
-		ofs_found(&d->findings, OFS_NOTE, "exclude",
+		ofs_found(f, OFS_NOTE, "exclude",
 			  OFS_WORKSPACE_MOUNT
 			  " is not in git's info/exclude yet\n-> offload up adds it");
 	} else {
-		OFS_FREE char *file_word = shell_word(file), *line_word = shell_word(line);
+		OFS_FREE char *file = shell_word(e.file), *line = shell_word(e.line);
 
-		ofs_found(&d->findings, OFS_WARNING, "exclude",
+		ofs_found(f, OFS_WARNING, "exclude",
 			  OFS_WORKSPACE_MOUNT " is not in git's info/exclude: git sees it\n"
 					      "-> echo %s >> %s",
-			  line_word, file_word);
+			  line, file);
 	}
 }
 

@@ -49,11 +49,11 @@ static int gc_tree(struct gc *gc)
 
 	ofs_access_init(&access, &gc->target);
 	if (ofs_access_open(&access, false, &err) < 0)
-		return ofs_report_failure("%s", err.text);
+		return ofs_report("%s", err.text);
 	gc->job = (struct ofs_job){ .access = &access, .item = gc_tell, .arg = gc };
 	r = ofs_collection_run(&gc->job, gc->dry_run, NULL, &err);
 	if (r < 0 && r != -EINTR)
-		return ofs_report_failure("%s", err.text);
+		return ofs_report("%s", err.text);
 	if (gc->json && (r == 0 || gc->job.stopping))
 		gc_print_json(gc);
 	else if (r == 0 || gc->job.stopping)

@@ -18,19 +18,16 @@
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/access.h"
-#include "client/naming.h"
-#include "client/spool.h"
-#include "client/target.h"
 #include "context/settings.h"
 #include "io/file.h"
 #include "io/path.h"
 
 #define HOOK_PROGRAM "offload"
 #define HOOK_TASK_SESSION "session"
-struct hook_options {
+
+struct hook {
 	const struct ofs_agent *agent;
 	struct ofs_target_options target;
-	struct ofs_settings settings;
 	struct ofs_hook_options engine;
 	const char *task;
 	uint64_t read_bytes; /* OFS_COUNT_NONE: not given; so are the limits of the engine */
@@ -41,14 +38,7 @@ struct hook_options {
 	bool print;
 };
 
-/* ---- the program's name */
-
-static bool is_same_file(const struct stat *self, const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && st.st_dev == self->st_dev && st.st_ino == self->st_ino;
-}
+/* ---- command lines */
 
 /* Allocated: how a shell starts this program: by its name when PATH leads to it, else by its path. */
 static char *program_word(void)
@@ -56,360 +46,304 @@ static char *program_word(void)
 	OFS_FREE char *self = realpath("/proc/self/exe", NULL);
 	OFS_FREE char *path = ofs_strdup(getenv("PATH") ? getenv("PATH") : "");
 	char *save = NULL, *folder;
-	struct ofs_text_stream s;
-	struct stat st;
+	struct stat ours, st;
 
-	if (!self || stat(self, &st) < 0)
+	if (!self || stat(self, &ours) < 0)
 		return ofs_strdup(HOOK_PROGRAM);
 	for (folder = strtok_r(path, ":", &save); folder; folder = strtok_r(NULL, ":", &save)) {
 		OFS_FREE char *file = ofs_path_join(folder, HOOK_PROGRAM);
 
-		if (is_same_file(&st, file))
+		if (stat(file, &st) == 0 && st.st_dev == ours.st_dev && st.st_ino == ours.st_ino)
 			return ofs_strdup(HOOK_PROGRAM);
 		if (access(file, X_OK) == 0)
 			break; /* another one is found first */
 	}
-	ofs_text_shell_word(ofs_text_open(&s), self);
-	return ofs_text_close(&s);
+	return ofs_text_command((const char *const[]){ self, NULL });
 }
 
-static void print_option(FILE *out, const char *name, const char *value)
+static void print_text(FILE *out, const char *option, const char *value)
 {
 	if (!value)
 		return;
-	fprintf(out, " %s ", name);
+	fprintf(out, " %s ", option);
 	ofs_text_shell_word(out, value);
 }
 
-static void print_count(FILE *out, const char *name, uint64_t value)
+static void print_count(FILE *out, const char *option, uint64_t value)
 {
 	if (value != OFS_COUNT_NONE)
-		fprintf(out, " %s %" PRIu64, name, value);
+		fprintf(out, " %s %" PRIu64, option, value);
 }
 
-/* Allocated: "offload run", with the options that lead it to the same tree. */
-static char *run_command(const struct hook_options *opts)
+/* Allocated: "offload run" or, to be run by the agent, "offload hook", with the same options. */
+static char *command_line(const struct hook *h, bool for_agent)
 {
 	OFS_FREE char *program = program_word();
 	struct ofs_text_stream s;
 	FILE *out = ofs_text_open(&s);
 
-	fprintf(out, "%s run", program);
-	print_option(out, "--dir", opts->target.dir);
-	print_option(out, "--store", opts->target.store);
-	print_count(out, "--max-bytes", opts->engine.max_bytes);
-	print_count(out, "--max-lines", opts->engine.max_lines);
-	return ofs_text_close(&s);
-}
-
-/* Allocated: what the settings are to run. */
-static char *hook_command(const struct hook_options *opts)
-{
-	OFS_FREE char *program = program_word();
-	struct ofs_text_stream s;
-	FILE *out = ofs_text_open(&s);
-
-	fprintf(out, "%s hook %s --answer tool", program, opts->agent->name);
-	print_option(out, "--dir", opts->target.dir);
-	print_option(out, "--store", opts->target.store);
-	print_option(out, "--task", opts->task);
-	print_count(out, "--max-bytes", opts->engine.max_bytes);
-	print_count(out, "--max-lines", opts->engine.max_lines);
-	print_count(out, "--read-bytes", opts->read_bytes);
+	if (for_agent)
+		fprintf(out, "%s hook %s --answer tool", program, h->agent->name);
+	else
+		fprintf(out, "%s run", program);
+	print_text(out, "--dir", h->target.dir);
+	print_text(out, "--store", h->target.store);
+	print_text(out, "--task", for_agent ? h->task : NULL);
+	print_count(out, "--max-bytes", h->engine.max_bytes);
+	print_count(out, "--max-lines", h->engine.max_lines);
+	print_count(out, "--read-bytes", for_agent ? h->read_bytes : OFS_COUNT_NONE);
 	return ofs_text_close(&s);
 }
 
 /* ---- events */
 
-/* What the store's settings say, where no option says otherwise. */
-static int take_settings(struct hook_options *opts, struct ofs_access *access,
+/* Takes the store's settings, where no option says otherwise. */
+static int take_settings(struct hook *h, struct ofs_access *access, struct ofs_settings *settings,
 			 struct ofs_error *err)
 {
 	int r = ofs_access_find(access, err);
 
 	if (r == 0)
-		r = ofs_settings_load_store(&opts->settings, access->target.store, err);
+		r = ofs_settings_load_store(settings, access->target.store, err);
 	if (r < 0)
 		return r;
-	opts->engine.ttl = opts->settings.ttl;
-	if (opts->engine.max_bytes == OFS_COUNT_NONE)
-		opts->engine.max_bytes = opts->settings.max_bytes;
-	if (opts->engine.max_lines == OFS_COUNT_NONE)
-		opts->engine.max_lines = opts->settings.max_lines;
+	h->engine.ttl = settings->ttl;
+	if (h->engine.max_bytes == OFS_COUNT_NONE)
+		h->engine.max_bytes = settings->max_bytes;
+	if (h->engine.max_lines == OFS_COUNT_NONE)
+		h->engine.max_lines = settings->max_lines;
 	return 0;
 }
 
-static int run_event(struct hook_options *opts)
+static int run_event(struct hook *h)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf input = OFS_BUF_INIT;
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf answer = OFS_BUF_INIT;
 	OFS_CLEANUP(ofs_hook_event_finish) struct ofs_hook_event event = { 0 };
+	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings settings;
 	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
-	OFS_FREE char *dir = opts->target.dir ? ofs_path_absolute(opts->target.dir) : NULL;
-	OFS_FREE char *store = opts->target.store ? ofs_path_absolute(opts->target.store) : NULL;
+	OFS_FREE char *dir = h->target.dir ? ofs_path_absolute(h->target.dir) : NULL;
+	OFS_FREE char *store = h->target.store ? ofs_path_absolute(h->target.store) : NULL;
 	OFS_FREE char *run = NULL;
 	struct ofs_error err;
 	int r = ofs_io_read_fd(STDIN_FILENO, SIZE_MAX, &input);
 
-	opts->target.dir = dir;
-	opts->target.store = store;
-	ofs_access_init(&access, &opts->target);
+	h->target.dir = dir;
+	h->target.store = store;
+	ofs_access_init(&access, &h->target);
+	ofs_settings_init(&settings);
 	if (r < 0)
-		return ofs_report_failure("cannot read the event: %s", strerror(-r));
+		return ofs_report("cannot read the event: %s", strerror(-r));
 	if (!input.len)
-		return ofs_report_failure(
-			"no event on standard input: it is a hook, for %s to run; "
-			"see offload hook install",
-			opts->agent->title);
-	r = opts->agent->read_event((char *)input.data, input.len, &err, &event);
+		return ofs_report("no event on standard input: it is a hook, for %s to run; "
+				  "see offload hook install",
+				  h->agent->title);
+	r = h->agent->read_event((char *)input.data, input.len, &err, &event);
 	if (r < 0)
-		return ofs_report_failure("the event was left alone: %s", err.text);
+		return ofs_report("the event was left alone: %s", err.text);
 	/* The folder may be gone by now. */
 	if (event.cwd && event.cwd[0] == '/' && chdir(event.cwd) < 0)
 		errno = 0;
-	run = event.kind == OFS_HOOK_PRE ? run_command(opts) : NULL;
-	opts->engine.run = run ? run : HOOK_PROGRAM " run";
-	r = event.kind == OFS_HOOK_POST ? take_settings(opts, &access, &err) : 0;
+	h->engine.run = run = command_line(h, false);
+	if (event.kind == OFS_HOOK_POST)
+		r = take_settings(h, &access, &settings, &err);
 	if (r == 0)
-		r = ofs_hook_answer(opts->agent, &event, &opts->engine, &access, &err, &answer);
-	if (r < 0) {
+		r = ofs_hook_answer(h->agent, &event, &h->engine, &access, &err, &answer);
+	if (r < 0)
 		ofs_report("the output was left as it is: %s", err.text);
-		return OFS_EXIT_OK;
-	}
-	if (answer.len) {
-		ofs_buf_append(&answer, "\n", 1);
-		fwrite(answer.data, 1, answer.len, stdout);
-	}
+	else if (answer.len)
+		printf("%s\n", ofs_buf_str(&answer));
 	return OFS_EXIT_OK;
 }
 
 /* ---- install and uninstall */
 
-static int read_settings(const struct hook_options *opts, struct ofs_settings_file *ret)
+static int read_settings(const struct hook *h, struct ofs_settings_file *ret)
 {
 	OFS_FREE char *path = NULL;
 	struct ofs_error err;
-	int r = opts->agent->settings_path((enum ofs_agent_place)opts->place, &err, &path);
+	int r = h->agent->settings_path((enum ofs_agent_place)h->place, &err, &path);
 
 	if (r < 0)
-		return ofs_report_failure("%s", err.text);
+		return ofs_report("%s", err.text);
 	r = ofs_settings_file_read(path, &err, ret);
 	if (r == -EINVAL)
 		return ofs_report_usage("'%s' was left as it is: %s", ret->path, err.text);
-	return r < 0 ? ofs_report_failure("%s", err.text) : OFS_EXIT_OK;
+	return r < 0 ? ofs_report("%s", err.text) : OFS_EXIT_OK;
 }
 
-/* OFS_EXIT_OK: go on. */
-static int ask(const struct hook_options *opts)
+/* Asks first. An exit code. */
+static int write_settings(const struct hook *h, const struct ofs_settings_file *s)
 {
 	char line[16];
+	int r;
 
-	if (opts->yes)
-		return OFS_EXIT_OK;
-	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+	if (!h->yes && (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)))
 		return ofs_report_usage("nothing was written: there is no terminal to ask on; say "
 					"--yes to go without");
-	fputs("Write it? [y/N] ", stderr);
-	if (fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y'))
-		return OFS_EXIT_OK;
-	return ofs_report_failure("nothing was written");
-}
-
-static int write_settings(const struct hook_options *opts, const struct ofs_settings_file *s)
-{
-	int r = ask(opts);
-
-	if (r != OFS_EXIT_OK)
-		return r;
+	if (!h->yes) {
+		fputs("Write it? [y/N] ", stderr);
+		if (!fgets(line, sizeof(line), stdin) || (line[0] != 'y' && line[0] != 'Y'))
+			return ofs_report("nothing was written");
+	}
 	r = ofs_settings_file_write(s);
 	if (r == -ESTALE)
-		return ofs_report_failure(
-			"'%s' was changed meanwhile; nothing was written, try again", s->path);
+		return ofs_report("'%s' was changed meanwhile; nothing was written, try again",
+				  s->path);
 	if (r < 0)
-		return ofs_report_failure("cannot write '%s': %s", s->path, strerror(-r));
+		return ofs_report("cannot write '%s': %s", s->path, strerror(-r));
 	printf("wrote %s\n", s->path);
 	return OFS_EXIT_OK;
 }
 
 /* Adds the entries that are wanted. The number of changes, or -1: the settings do not allow it. */
-static int add_entries(const struct hook_options *opts, const char *command,
-		       struct ofs_settings_file *s)
+static int add_entries(const struct hook *h, const char *command, struct ofs_settings_file *s)
 {
 	struct ofs_error err;
 	int changes = 0;
 
-	for (size_t i = 0; i < opts->agent->n_entries; i++) {
-		const struct ofs_agent_entry *entry = &opts->agent->entries[i];
+	for (size_t i = 0; i < h->agent->n_entries; i++) {
+		const struct ofs_agent_entry *entry = &h->agent->entries[i];
 		int r;
 
-		if (entry->before && !opts->pre)
+		if (entry->before && !h->pre)
 			continue;
-		r = ofs_settings_file_add(s, opts->agent, entry, command, &err);
+		r = ofs_settings_file_add(s, h->agent, entry, command, &err);
 		if (r < 0) {
 			ofs_report("'%s' was left as it is: %s", s->path, err.text);
 			return -1;
 		}
-		if (r && !changes++ && !opts->print)
+		if (r && !changes++ && !h->print)
 			fprintf(stderr, "In %s:\n", s->path);
-		if (r && !opts->print)
+		if (r && !h->print)
 			fprintf(stderr, "  %s for %s\n    %s\n", entry->event, entry->matcher,
 				command);
 	}
 	return changes;
 }
 
-static int run_install(struct hook_options *opts)
+static int run_install(struct hook *h)
 {
 	OFS_CLEANUP(ofs_settings_file_finish) struct ofs_settings_file s = { 0 };
-	OFS_FREE char *command = hook_command(opts);
+	OFS_FREE char *command = command_line(h, true);
 	int r;
 
-	if (opts->print) {
+	if (h->print) {
 		OFS_FREE char *text = NULL;
 
 		s.json = json_object();
-		add_entries(opts, command, &s);
+		add_entries(h, command, &s);
 		text = ofs_settings_file_format(&s);
 		fputs(text, stdout);
 		return OFS_EXIT_OK;
 	}
-	r = read_settings(opts, &s);
+	r = read_settings(h, &s);
 	if (r != OFS_EXIT_OK)
 		return r;
-	r = add_entries(opts, command, &s);
+	r = add_entries(h, command, &s);
 	if (r < 0)
 		return OFS_EXIT_USAGE;
 	if (!r) {
 		printf("%s has it already\n", s.path);
 		return OFS_EXIT_OK;
 	}
-	r = write_settings(opts, &s);
+	r = write_settings(h, &s);
 	if (r == OFS_EXIT_OK)
 		printf("Sessions of %s that start from now on use it (version %s or later).\n",
-		       opts->agent->title, opts->agent->minimal_version);
+		       h->agent->title, h->agent->minimal_version);
 	return r;
 }
 
-static int run_uninstall(struct hook_options *opts)
+static int run_uninstall(struct hook *h)
 {
 	OFS_CLEANUP(ofs_settings_file_finish) struct ofs_settings_file s = { 0 };
-	int r = read_settings(opts, &s);
+	int r = read_settings(h, &s);
 
 	if (r != OFS_EXIT_OK)
 		return r;
-	if (!ofs_settings_file_remove(&s, opts->agent)) {
+	if (!ofs_settings_file_remove(&s, h->agent)) {
 		printf("%s has none of ours\n", s.path);
 		return OFS_EXIT_OK;
 	}
 	fprintf(stderr, "The hooks of offload are removed from %s.\n", s.path);
-	return write_settings(opts, &s);
+	return write_settings(h, &s);
 }
 
-/* ---- options */
-
-static int check_task(struct hook_options *opts)
-{
-	struct ofs_error err;
-
-	if (!opts->task)
-		return -1;
-	opts->engine.task_is_session = strcmp(opts->task, HOOK_TASK_SESSION) == 0;
-	opts->engine.task = opts->engine.task_is_session ? NULL : opts->task;
-	return ofs_naming_check("task", opts->task, &err) < 0 ? ofs_report_usage("%s", err.text)
-							      : -1;
-}
+/* ---- the command */
 
 /* -1: go on; else the exit code. */
-static int parse(const struct ofs_command *self, int argc, char **argv, struct hook_options *opts)
+static int parse(const struct ofs_command *self, int argc, char **argv, struct hook *h)
 {
 	static const char *const forms[] = {
 		[OFS_HOOK_TEXT] = "text", [OFS_HOOK_TOOL] = "tool", NULL
 	};
 	const struct ofs_option options[] = {
-		OFS_TEXT('t', "task", "NAME", &opts->task,
+		OFS_TEXT('t', "task", "NAME", &h->task,
 			 "the task that outputs belong to; 'session': that of the chat"),
-		OFS_COUNT(0, "max-bytes", "N", &opts->engine.max_bytes, "bytes", UINT64_MAX - 1,
+		OFS_COUNT(0, "max-bytes", "N", &h->engine.max_bytes, "bytes", UINT64_MAX - 1,
 			  "longest output that stays (default: 2048)"),
-		OFS_COUNT(0, "max-lines", "N", &opts->engine.max_lines, "lines", UINT64_MAX - 1,
+		OFS_COUNT(0, "max-lines", "N", &h->engine.max_lines, "lines", UINT64_MAX - 1,
 			  "likewise, in lines (default: 50)"),
-		OFS_COUNT(0, "read-bytes", "N", &opts->read_bytes, "bytes", UINT64_MAX - 1,
+		OFS_COUNT(0, "read-bytes", "N", &h->read_bytes, "bytes", UINT64_MAX - 1,
 			  "longest output of a file that is read and stays (default: 65536)"),
-		OFS_CHOICE(0, "answer", "FORM", &opts->form, "form of answers", forms,
+		OFS_CHOICE(0, "answer", "FORM", &h->form, "form of answers", forms,
 			   "text: the pointer alone (default); tool: in the form of the\n"
 			   "tool's own output, which Claude Code asks for"),
-		OFS_SET("project", &opts->place, OFS_AGENT_PROJECT,
+		OFS_SET("project", &h->place, OFS_AGENT_PROJECT,
 			"install and uninstall: in the settings of the project (default),"),
-		OFS_SET("local", &opts->place, OFS_AGENT_LOCAL,
+		OFS_SET("local", &h->place, OFS_AGENT_LOCAL,
 			"in one's own settings of the project,"),
-		OFS_SET("user", &opts->place, OFS_AGENT_USER, "or in those of the user"),
-		OFS_FLAG(0, "pre", &opts->pre,
-			 "also run Bash commands through 'offload run' at once"),
-		OFS_FLAG(0, "print", &opts->print, "print the entries and write nothing"),
-		OFS_FLAG('y', "yes", &opts->yes, "do not ask"),
-		OFS_COMMON(&opts->target),
+		OFS_SET("user", &h->place, OFS_AGENT_USER, "or in those of the user"),
+		OFS_FLAG(0, "pre", &h->pre, "also run Bash commands through 'offload run' at once"),
+		OFS_FLAG(0, "print", &h->print, "print the entries and write nothing"),
+		OFS_FLAG('y', "yes", &h->yes, "do not ask"),
+		OFS_COMMON(&h->target),
 	};
 	int code = ofs_command_parse(self, options, &argc, &argv);
 
 	if (code >= 0)
 		return code;
-	opts->engine.form = (enum ofs_hook_form)opts->form;
-	if (opts->read_bytes != OFS_COUNT_NONE)
-		opts->engine.read_bytes = opts->read_bytes;
-	return check_task(opts);
-}
-
-/* The operand after "install" and "uninstall" that names the agent, if there is one. */
-static bool take_agent(int *argc, char ***argv, struct hook_options *opts)
-{
-	const struct ofs_agent *named = *argc > 1 ? ofs_agent_find((*argv)[1]) : NULL;
-
-	if (named) {
-		opts->agent = named;
-		++*argv;
-		--*argc;
-	}
-	return named != NULL;
-}
-
-static int hook_dispatch(const struct ofs_command *self, int argc, char **argv,
-			 struct hook_options *opts)
-{
-	int (*work)(struct hook_options * opts) = run_event;
-	const char *what = argc > 1 ? argv[1] : "";
-	int r;
-
-	opts->agent = ofs_agent_number(0);
-	if (strcmp(what, "install") == 0 || strcmp(what, "uninstall") == 0) {
-		work = *what == 'i' ? run_install : run_uninstall;
-		argv++;
-		argc--;
-		take_agent(&argc, &argv, opts);
-	} else if (!take_agent(&argc, &argv, opts) && what[0] != '-') {
-		return ofs_report_usage("%s%s%s: what there is: claude-code, install, uninstall",
-					*what ? "unknown hook '" : "no hook given", what,
-					*what ? "'" : "");
-	}
-	r = parse(self, argc, argv, opts);
-	/* An exit with 2 would stop the agent's tool. */
-	if (r == OFS_EXIT_USAGE && work == run_event && what[0] != '-')
-		return OFS_EXIT_FAILURE;
-	return r < 0 ? work(opts) : r;
+	h->engine.form = (enum ofs_hook_form)h->form;
+	if (h->read_bytes != OFS_COUNT_NONE)
+		h->engine.read_bytes = h->read_bytes;
+	h->engine.task_is_session = h->task && strcmp(h->task, HOOK_TASK_SESSION) == 0;
+	h->engine.task = h->engine.task_is_session ? NULL : h->task;
+	return ofs_command_check_names(NULL, h->task, NULL);
 }
 
 static int hook_run(const struct ofs_command *self, int argc, char **argv)
 {
-	struct hook_options opts = {
+	struct hook h = {
 		.read_bytes = OFS_COUNT_NONE,
 		.engine = { .max_bytes = OFS_COUNT_NONE,
 			    .max_lines = OFS_COUNT_NONE,
 			    .read_bytes = OFS_HOOK_READ_BYTES },
 	};
-	int r;
+	int (*work)(struct hook * h) = run_event;
+	const char *what = argc > 1 ? argv[1] : "";
+	int code;
 
-	ofs_settings_init(&opts.settings);
-	r = hook_dispatch(self, argc, argv, &opts);
-	ofs_settings_finish(&opts.settings);
-	return r;
+	if (strcmp(what, "install") == 0 || strcmp(what, "uninstall") == 0) {
+		work = *what == 'i' ? run_install : run_uninstall;
+		argv++;
+		argc--;
+	}
+	h.agent = argc > 1 ? ofs_agent_find(argv[1]) : NULL;
+	if (h.agent) {
+		argv++;
+		argc--;
+	} else if (work == run_event && what[0] != '-') {
+		return ofs_report_usage("%s%s%s: what there is: claude-code, install, uninstall",
+					*what ? "unknown hook '" : "no hook given", what,
+					*what ? "'" : "");
+	} else {
+		h.agent = ofs_agent_number(0);
+	}
+	code = parse(self, argc, argv, &h);
+	/* An exit with 2 would stop the agent's tool. */
+	if (code == OFS_EXIT_USAGE && work == run_event && what[0] != '-')
+		return OFS_EXIT_FAILURE;
+	return code < 0 ? work(&h) : code;
 }
 
 const struct ofs_command ofs_cmd_hook = {

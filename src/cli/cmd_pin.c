@@ -19,10 +19,10 @@ static int pin_file(const char *value, struct ofs_backend *b, const char *path, 
 	int r = ofs_backend_set_attribute(b, path, "important", value);
 
 	if (r == -EROFS || r == -EOPNOTSUPP)
-		return ofs_report_failure("'%s' is no file that can be pinned", path);
+		return ofs_report("'%s' is no file that can be pinned", path);
 	if (r < 0)
-		return ofs_report_failure("cannot %s '%s': %s", important ? "pin" : "unpin", path,
-					  ofs_report_errno(-r));
+		return ofs_report("cannot %s '%s': %s", important ? "pin" : "unpin", path,
+				  ofs_report_errno(-r));
 	/* A file that goes meanwhile is named by its path. */
 	if (ofs_backend_attribute(b, path, "ref", &ref) < 0)
 		ref = NULL;
@@ -41,13 +41,12 @@ static int pin_operand(const void *arg, const struct ofs_operand *o, const char 
 	int failed = 0, r;
 
 	if (!*o->path)
-		return ofs_report_failure("'%s' is the whole tree: name files or directories in it",
-					  name);
+		return ofs_report("'%s' is the whole tree: name files or directories in it", name);
 	r = ofs_files_gather(o->backend, o->path, &files);
 	if (r < 0)
-		return ofs_report_failure("cannot list '%s': %s", name, ofs_report_errno(-r));
+		return ofs_report("cannot list '%s': %s", name, ofs_report_errno(-r));
 	if (!files.count)
-		return ofs_report_failure("there is no file in '%s'", name);
+		return ofs_report("there is no file in '%s'", name);
 	for (size_t i = 0; i < files.count; i++)
 		failed += pin_file(arg, o->backend, files.list[i].path, list);
 	return failed;

@@ -19,7 +19,7 @@ static int promote_operand(const void *arg, const struct ofs_operand *o, const c
 
 	(void)name;
 	if (ofs_promote(arg, o->backend, o->path, &o->attr, &err, &done) < 0)
-		return ofs_report_failure("%s", err.text);
+		return ofs_report("%s", err.text);
 	return ofs_print_item(list, done,
 			      json_is_true(json_object_get(done, "moved"))
 				      ? "{ref|-}  {path}  (was {was})\n"

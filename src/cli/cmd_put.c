@@ -25,9 +25,8 @@ static int put_print_json(const struct ofs_offloaded *o, const struct ofs_deposi
 
 	if (json)
 		return ofs_print_json(json, o->display);
-	return ofs_report_failure(
-		"stored as ref %s, but its name or title is not UTF-8, which JSON needs",
-		o->file.ref);
+	return ofs_report("stored as ref %s, but its name or title is not UTF-8, which JSON needs",
+			  o->file.ref);
 }
 
 static int put_standard_input(const struct ofs_target_options *target, const struct ofs_deposit *d,
@@ -47,12 +46,12 @@ static int put_standard_input(const struct ofs_target_options *target, const str
 	ofs_access_init(&access, target);
 	r = ofs_spool_fill(&spool, STDIN_FILENO);
 	if (r < 0)
-		return ofs_report_failure("cannot take in standard input: %s", strerror(-r));
+		return ofs_report("cannot take in standard input: %s", strerror(-r));
 	r = ofs_content_scan(&spool, &content);
 	if (r < 0)
-		return ofs_report_failure("cannot read the input again: %s", strerror(-r));
+		return ofs_report("cannot read the input again: %s", strerror(-r));
 	if (ofs_offload(&request, &content, &access, &err, &done) < 0)
-		return ofs_report_failure("%s", err.text);
+		return ofs_report("%s", err.text);
 	if (json)
 		return put_print_json(&done, d, &content);
 	fputs(done.pointer, stdout);

@@ -106,7 +106,7 @@ static int reduce_all(const struct ofs_target_options *target, const char *task,
 		if (r == 0)
 			print_step(&step);
 	}
-	return r < 0 ? ofs_report_failure("%s", err.text) : OFS_EXIT_OK;
+	return r < 0 ? ofs_report("%s", err.text) : OFS_EXIT_OK;
 }
 
 static int reduce_run(const struct ofs_command *self, int argc, char **argv)
@@ -130,7 +130,7 @@ static int reduce_run(const struct ofs_command *self, int argc, char **argv)
 		return r;
 	r = ofs_io_read_fd(STDIN_FILENO, SIZE_MAX, &in);
 	if (r < 0)
-		return ofs_report_failure("cannot take in standard input: %s", strerror(-r));
+		return ofs_report("cannot take in standard input: %s", strerror(-r));
 	r = parse_calls(&in, &calls);
 	return r == OFS_EXIT_OK ? reduce_all(&target, task, category, &calls) : r;
 }

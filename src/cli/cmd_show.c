@@ -142,8 +142,8 @@ static int show_file(struct ofs_operand *o, const char *name, bool as_json)
 
 	if (r < 0) {
 		json_decref(json);
-		return ofs_report_failure("cannot read the attributes of '%s': %s", name,
-					  ofs_report_errno(-r));
+		return ofs_report("cannot read the attributes of '%s': %s", name,
+				  ofs_report_errno(-r));
 	}
 	show_add_stat(&o->attr, json);
 	/* A ref says little of where its file is: the tree knows that. */
@@ -178,7 +178,7 @@ static int show_run(const struct ofs_command *self, int argc, char **argv)
 	if (r == -EKEYEXPIRED && o.gone)
 		return show_gone(o.gone, json);
 	if (r < 0)
-		return ofs_report_failure("%s", err.text);
+		return ofs_report("%s", err.text);
 	return show_file(&o, argv[0], json);
 }
 

@@ -60,8 +60,8 @@ static int slice_report_end(const struct ofs_operand *o, const char *name, const
 		count = strtoull(lines, NULL, 10);
 	ofs_text_count(ofs_text_open(&s), count, bytes || !lines ? "byte" : "line");
 	text = ofs_text_close(&s);
-	return ofs_report_failure("'%s' has %s; %s%.*s starts past the end", name, text,
-				  bytes ? "byte " : "", (int)strspn(start, "0123456789"), start);
+	return ofs_report("'%s' has %s; %s%.*s starts past the end", name, text,
+			  bytes ? "byte " : "", (int)strspn(start, "0123456789"), start);
 }
 
 static int slice(const struct ofs_target_options *target, const char *name, const char *spec,
@@ -76,27 +76,24 @@ static int slice(const struct ofs_target_options *target, const char *name, cons
 	if (!suffix)
 		return ofs_report_usage("'%s' is not a slice: give %s", spec, SLICE_FORMS);
 	if (ofs_operand_open(target, name, &err, &o) < 0)
-		return ofs_report_failure("%s", err.text);
+		return ofs_report("%s", err.text);
 	if (!S_ISREG(o.attr.st_mode))
-		return ofs_report_failure("'%s' is not a regular file, so it has no slices", name);
+		return ofs_report("'%s' is not a regular file, so it has no slices", name);
 	path = ofs_format("%s%s", o.path, suffix);
 	r = o.backend->ops->open(o.backend, path, &h);
 	if (r == -ERANGE)
 		return slice_report_end(&o, name, spec, suffix[1] == 'b');
 	/* The file is there, so a name that is not found did not read as a slice of it. */
 	if (r == -EINVAL || r == -ENOENT)
-		return ofs_report_failure("'%s' is not a slice, or reversed: give %s", spec,
-					  SLICE_FORMS);
+		return ofs_report("'%s' is not a slice, or reversed: give %s", spec, SLICE_FORMS);
 	if (r < 0)
-		return ofs_report_failure("cannot read %s of '%s': %s", spec, name,
-					  ofs_report_errno(-r));
+		return ofs_report("cannot read %s of '%s': %s", spec, name, ofs_report_errno(-r));
 	r = json ? slice_print_json(&o, h, spec) : slice_print(o.backend, h);
 	o.backend->ops->close(o.backend, h);
 	if (r < 0)
-		return ofs_report_failure("cannot read '%s': %s", name, ofs_report_errno(-r));
+		return ofs_report("cannot read '%s': %s", name, ofs_report_errno(-r));
 	if (r > 0)
-		return ofs_report_failure("'%s' is not UTF-8, which JSON needs: leave --json out",
-					  name);
+		return ofs_report("'%s' is not UTF-8, which JSON needs: leave --json out", name);
 	return OFS_EXIT_OK;
 }
 

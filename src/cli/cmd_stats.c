@@ -112,16 +112,16 @@ static int stats_run(const struct ofs_command *self, int argc, char **argv)
 		return r;
 	ofs_access_init(&access, &tree);
 	if (ofs_access_open(&access, false, &err) < 0)
-		return ofs_report_failure("%s", err.text);
+		return ofs_report("%s", err.text);
 	r = ofs_backend_read_text(access.backend, STATS_PATH, &text);
 	if (r < 0)
-		return ofs_report_failure("cannot read %s of '%s': %s", STATS_PATH,
-					  target->mounted ? target->mountpoint : target->store,
-					  ofs_report_errno(-r));
+		return ofs_report("cannot read %s of '%s': %s", STATS_PATH,
+				  target->mounted ? target->mountpoint : target->store,
+				  ofs_report_errno(-r));
 	status = json_loads(text, 0, NULL);
 	if (!json_is_object(status)) {
 		json_decref(status);
-		return ofs_report_failure("cannot make sense of %s", STATS_PATH);
+		return ofs_report("cannot make sense of %s", STATS_PATH);
 	}
 	if (json)
 		return ofs_print_json(status, "");

@@ -40,7 +40,7 @@ static int task_list(struct task *t)
 	size_t i;
 
 	if (ofs_tasks_load(t->b, &err, &tasks) < 0)
-		return ofs_report_failure("%s", err.text);
+		return ofs_report("%s", err.text);
 	json_array_foreach(tasks, i, task) code |= ofs_print_item(
 		all, json_incref(task), "{name}  {state}  {files:file}  {bytes:byte}\n");
 	json_decref(tasks);
@@ -71,7 +71,7 @@ static int task_gather(struct task *t, struct ofs_files *files)
 
 	/* Nothing is left of a task whose last file went. */
 	if (r < 0 && r != -ENOENT)
-		return ofs_report_failure("cannot list '%s': %s", t->path, ofs_report_errno(-r));
+		return ofs_report("cannot list '%s': %s", t->path, ofs_report_errno(-r));
 	return OFS_EXIT_OK;
 }
 
@@ -191,7 +191,7 @@ static int task_done(struct task *t)
 		return ofs_job_exit_code();
 	}
 	if (r < 0)
-		return ofs_report_failure("%s", err.text);
+		return ofs_report("%s", err.text);
 	r = task_tell_rest(t);
 	return r == OFS_EXIT_OK ? task_end_result(t) : r;
 }
@@ -202,7 +202,7 @@ static int task_reopen(struct task *t)
 	json_t *json;
 
 	if (ofs_tasks_set_state(t->b, t->name, "live", &err) < 0)
-		return ofs_report_failure("%s", err.text);
+		return ofs_report("%s", err.text);
 	json = json_pack("{s:o, s:s}", "task", ofs_print_string(t->name), "state", "live");
 	return t->json ? ofs_print_json(json, t->name)
 		       : ofs_print_item(NULL, json, "offload: task '{task}' is {state}\n");
@@ -227,7 +227,7 @@ static int task_run_verb(const struct verb *verb, struct task *t)
 
 	if (ofs_access_open(&t->access, false, &err) < 0 ||
 	    (verb->named && ofs_task_check(t->access.backend, t->name, &err) < 0))
-		return ofs_report_failure("%s", err.text);
+		return ofs_report("%s", err.text);
 	t->b = t->access.backend;
 	t->path = verb->named ? ofs_task_path(t->name) : NULL;
 	return verb->run(t);

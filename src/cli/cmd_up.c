@@ -76,7 +76,7 @@ static int up(struct ofs_target *target)
 		return OFS_EXIT_OK;
 	}
 	if (up_mount(target, &err) < 0)
-		return *err.text ? ofs_report_failure("%s", err.text) : OFS_EXIT_FAILURE;
+		return *err.text ? ofs_report("%s", err.text) : OFS_EXIT_FAILURE;
 	printf("Mounted %s (store %s)\n"
 	       "Next: offload run -- CMD keeps long output there; %s/README.md tells the rest.\n",
 	       shown, target->store, shown);
@@ -95,10 +95,9 @@ static int down(struct ofs_target *target)
 	}
 	/* From inside the tree it is the caller's shell that is in the way, not we. */
 	if (chdir("/") < 0)
-		return ofs_report_failure("cannot leave the current directory: %s",
-					  strerror(errno));
+		return ofs_report("cannot leave the current directory: %s", strerror(errno));
 	if (ofs_daemon_unmount(mountpoint, &err) < 0 || ofs_daemon_wait(target->store, &err) < 0)
-		return ofs_report_failure("%s", err.text);
+		return ofs_report("%s", err.text);
 	/* One that `offload up` made; a mountpoint that its user chose stays. */
 	if (strcmp(strrchr(mountpoint, '/') + 1, OFS_WORKSPACE_MOUNT) == 0)
 		rmdir(mountpoint);
@@ -123,13 +122,13 @@ static int run(const struct ofs_command *self, int argc, char **argv,
 	if (argc) {
 		workspace = realpath(argv[0], NULL);
 		if (!workspace || stat(workspace, &st) < 0)
-			return ofs_report_failure("cannot use '%s' as a workspace: %s", argv[0],
-						  strerror(errno));
+			return ofs_report("cannot use '%s' as a workspace: %s", argv[0],
+					  strerror(errno));
 		if (!S_ISDIR(st.st_mode))
-			return ofs_report_failure("'%s' is not a folder, so no workspace", argv[0]);
+			return ofs_report("'%s' is not a folder, so no workspace", argv[0]);
 	}
 	if (ofs_target_find(&opts, workspace, &err, &target) < 0)
-		return ofs_report_failure("%s", err.text);
+		return ofs_report("%s", err.text);
 	return work(&target);
 }
 

@@ -3,17 +3,23 @@
 #ifndef OFS_CLI_EXCLUDE_H
 #define OFS_CLI_EXCLUDE_H
 
-/*
- * Adds `mountpoint` (absolute, in the workspace) to the exclude file of the repository that the
- * workspace lies in, once. 1: added; 0: it was there, or there is no repository; -errno.
- */
-int ofs_exclude_add(const char *workspace, const char *mountpoint);
+#include <stdbool.h>
+
+struct ofs_exclude {
+	char *file; /* which may be missing */
+	char *line; /* that belongs there */
+	bool is_there; /* the line is in the file */
+	bool is_open; /* the file does not end with a newline */
+};
 
 /*
- * 1: that line is there; 0: it is not, and the file and the line, allocated, are in `ret_file` and
- * `ret_line`; -ENOENT: there is no repository; or -errno.
+ * Looks for the line that excludes `mountpoint` (absolute, in the workspace) from the repository that
+ * the workspace lies in. 0; -ENOENT: there is no repository; or -errno.
  */
-int ofs_exclude_has(const char *workspace, const char *mountpoint, char **ret_file,
-		    char **ret_line);
+int ofs_exclude_find(const char *workspace, const char *mountpoint, struct ofs_exclude *ret);
+void ofs_exclude_finish(struct ofs_exclude *e);
+
+/* Adds the line, once, if there is a repository. 0 or -errno. */
+int ofs_exclude_add(const char *workspace, const char *mountpoint);
 
 #endif

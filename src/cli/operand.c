@@ -200,7 +200,7 @@ int ofs_operand_each(const struct ofs_target_options *opts, int argc, char *cons
 
 	for (int i = 0; i < argc; i++) {
 		if (ofs_operand_open(opts, argv[i], &err, &o) < 0)
-			failed += ofs_report_failure("%s", err.text);
+			failed += ofs_report("%s", err.text);
 		else
 			failed += fn(arg, &o, argv[i], list);
 	}

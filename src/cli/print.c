@@ -113,7 +113,7 @@ json_t *ofs_print_string(const char *text)
 
 static int report_not_utf8(const char *name)
 {
-	return ofs_report_failure("the name '%s' is not UTF-8, which JSON needs", name);
+	return ofs_report("the name '%s' is not UTF-8, which JSON needs", name);
 }
 
 int ofs_print_json(json_t *json, const char *name)

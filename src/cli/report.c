@@ -31,16 +31,7 @@ __attribute__((format(printf, 2, 0))) static void report_write(const char *hint,
 		report_command ? ": " : "", line, hint);
 }
 
-void ofs_report(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	report_write("", fmt, ap);
-	va_end(ap);
-}
-
-int ofs_report_failure(const char *fmt, ...)
+int ofs_report(const char *fmt, ...)
 {
 	va_list ap;
 

@@ -12,11 +12,13 @@ enum {
 /* The command that messages name; static storage, NULL: none. */
 void ofs_report_set_command(const char *name);
 
-/* Control characters in the message are replaced, so that a name can never forge a second line. */
-void ofs_report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/*
+ * Control characters in the message are replaced, so that a name can never forge a second line.
+ * Returns OFS_EXIT_FAILURE.
+ */
+int ofs_report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Both report; they return OFS_EXIT_FAILURE and OFS_EXIT_USAGE. */
-int ofs_report_failure(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Adds where help is. Returns OFS_EXIT_USAGE. */
 int ofs_report_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Words for a positive errno, with those that have a meaning of their own in a tree. */
