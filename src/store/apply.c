@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What each journal record does to memory: the one place for it, live and in replay. */
-#include "store/apply.h"
+#include "store/record.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -390,7 +390,7 @@ static int append(struct ofs_store *s, const struct ofs_journal_record *record, 
 	return e;
 }
 
-int ofs_store_log(struct ofs_store *s, const struct ofs_record *r, const void *data, size_t len)
+int ofs_store_log(struct ofs_store *s, struct ofs_record *r, const void *data, size_t len)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf body = OFS_BUF_INIT;
 	struct ofs_journal_record record = { .type = r->type, .data = data, .data_len = len };
@@ -400,6 +400,7 @@ int ofs_store_log(struct ofs_store *s, const struct ofs_record *r, const void *d
 
 	if (s->broken)
 		return -EIO;
+	r->time = ofs_clock_wall();
 	e = ofs_record_encode(r, &body);
 	if (e < 0)
 		return e;

@@ -153,39 +153,31 @@ static void checkpoint_take(struct ofs_store *s, struct checkpoint *cp)
 		take_inode(&cp->list[cp->n++], s->dirty.list[i], s->committed);
 }
 
-static int write_entries(struct ofs_store *s, const struct taken *t)
+static int write_taken(struct ofs_index *ix, const struct taken *t)
 {
+	uint64_t ino = t->row.ino;
 	size_t i;
 	int r = 0;
 
 	for (i = 0; i < t->nentries && r == 0; i++) {
 		const struct ofs_index_dirent *e = &t->entries[i];
 
-		r = e->ino ? ofs_index_put_dirent(s->index, t->row.ino, e)
-			   : ofs_index_delete_dirent(s->index, t->row.ino, e->name);
+		r = e->ino ? ofs_index_put_dirent(ix, ino, e)
+			   : ofs_index_delete_dirent(ix, ino, e->name);
 	}
-	return r;
-}
-
-static int write_taken(struct ofs_store *s, const struct taken *t)
-{
-	size_t i;
-	int r = write_entries(s, t);
-
 	if (r < 0)
 		return r;
 	if (t->gone)
-		return ofs_index_delete_inode(s->index, t->row.ino);
-	r = ofs_index_put_inode(s->index, &t->row);
+		return ofs_index_delete_inode(ix, ino);
+	r = ofs_index_put_inode(ix, &t->row);
 	if (r == 0 && t->cut != UINT64_MAX)
-		r = ofs_index_truncate_blocks(s->index, t->row.ino, t->cut);
+		r = ofs_index_truncate_blocks(ix, ino, t->cut);
 	for (i = 0; i < t->nblocks && r == 0; i++)
-		r = ofs_index_set_block(s->index, t->row.ino, t->blocks[i].block,
-					t->blocks[i].chunk);
+		r = ofs_index_set_block(ix, ino, t->blocks[i].block, t->blocks[i].chunk);
 	if (r == 0 && t->drafts_changed)
-		r = ofs_index_set_drafts(s->index, t->row.ino, t->drafts, t->ndrafts);
+		r = ofs_index_set_drafts(ix, ino, t->drafts, t->ndrafts);
 	if (r == 0 && t->xattrs_changed)
-		r = ofs_index_set_xattrs(s->index, t->row.ino, t->xattrs.data, t->xattrs.len);
+		r = ofs_index_set_xattrs(ix, ino, t->xattrs.data, t->xattrs.len);
 	return r;
 }
 
@@ -201,7 +193,7 @@ static int checkpoint_write(struct ofs_store *s, struct checkpoint *cp)
 	for (i = 0; i < cp->marks.n && r == 0; i++)
 		r = ofs_index_put_mark(s->index, cp->marks.at[i]);
 	for (i = 0; i < cp->n && r == 0; i++)
-		r = write_taken(s, &cp->list[i]);
+		r = write_taken(s->index, &cp->list[i]);
 	for (i = 0; i < cp->ntombstones && r == 0; i++) {
 		const struct ofs_tombstone *t = cp->tombstones[i];
 
@@ -253,16 +245,17 @@ static void checkpoint_settle(struct ofs_store *s, const struct checkpoint *cp)
 	ofs_store_evict(s);
 }
 
-/* Drafts of inodes that are gone are no drafts. */
-static void forget_gone_drafts(struct ofs_store *s)
+/* Of inodes that are sealed or gone. */
+static void forget_drafts(struct ofs_store *s)
 {
 	size_t i, n = 0;
 
 	for (i = 0; i < s->drafts.n; i++) {
-		if (s->drafts.list[i]->gone)
-			s->drafts.list[i]->on_draft_list = false;
-		else
-			s->drafts.list[n++] = s->drafts.list[i];
+		struct ofs_inode *in = s->drafts.list[i];
+
+		in->on_draft_list = in->on_draft_list && !in->gone;
+		if (in->on_draft_list)
+			s->drafts.list[n++] = in;
 	}
 	s->drafts.n = n;
 }
@@ -322,7 +315,7 @@ int ofs_store_checkpoint(struct ofs_store *s, struct ofs_seal_batch *batch)
 	pthread_mutex_lock(&s->lock);
 	if (batch)
 		ofs_seal_install(batch);
-	forget_gone_drafts(s);
+	forget_drafts(s);
 	checkpoint_take(s, &cp);
 	pthread_mutex_unlock(&s->lock);
 

@@ -86,17 +86,14 @@ int ofs_store_check_frame(struct ofs_store *s, const struct ofs_index_frame *f,
 			  uint64_t *ret_chunks);
 
 /*
- * Calls `fn` for each piece of the content that the index knows to lie here, and counts them. When
- * those are f->live, the frame need not be looked for in the index chunk by chunk.
+ * -EIO unless every chunk that the index has in the frame is in its content. Calls `fn` (may be NULL)
+ * for those that it finds by their hashes, and counts them: f->live, but for chunks that lie elsewhere
+ * a second time.
  */
-int ofs_store_known_chunks(struct ofs_store *s, const struct ofs_index_frame *f,
-			   const struct ofs_frame_content *content,
-			   int (*fn)(void *arg, const struct ofs_index_chunk *c), void *arg,
-			   uint32_t *ret_n);
-
-/* -EIO unless every chunk that the index has in the frame is in its content. */
 int ofs_store_compare_frame(struct ofs_store *s, const struct ofs_index_frame *f,
-			    const struct ofs_frame_content *content);
+			    struct ofs_frame_content *content,
+			    int (*fn)(void *arg, const struct ofs_index_chunk *c), void *arg,
+			    uint64_t *ret_found);
 
 /* Reads the next frame back; 0 after the last one, else 1. */
 int ofs_store_scrub(struct ofs_store *s);

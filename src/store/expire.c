@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "store/apply.h"
+#include "store/record.h"
 #include "store/store_state.h"
 
 /* On a full disk a tombstone must not take what the file has freed. */
@@ -63,7 +63,6 @@ static int log_removal(struct ofs_store *s, uint8_t type, const struct expiry *x
 		       const struct ofs_name *name, size_t len)
 {
 	struct ofs_record rec = { .type = type,
-				  .time = ofs_clock_wall(),
 				  .ino = x->ino,
 				  .dir = name->dir,
 				  .name = name->name,

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/xattr.h"
-#include "store/apply.h"
+#include "store/record.h"
 #include "store/store_state.h"
 
 static int check_name(const char *name)
@@ -82,7 +82,6 @@ static int try_set(struct ofs_store *s, struct ofs_record *rec, int flags, bool 
 	int r;
 
 	OFS_LOCKED(&s->lock);
-	rec->time = ofs_clock_wall();
 	r = ofs_store_xattrs(s, rec->ino, &n);
 	if (r == 0)
 		r = check_set(n, rec->name, rec->value_len, flags);
@@ -124,7 +123,6 @@ int ofs_store_removexattr(struct ofs_store *s, uint64_t ino, const char *name)
 	int r = check_name(name);
 
 	OFS_LOCKED(&s->lock);
-	rec.time = ofs_clock_wall();
 	if (r == 0)
 		r = ofs_store_xattrs(s, ino, &n);
 	if (r < 0)

@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "io/file.h"
-#include "store/apply.h"
 #include "store/owner.h"
 #include "store/cycle.h"
 #include "store/record.h"
@@ -166,11 +165,6 @@ struct draft_list {
 	size_t n, cap;
 };
 
-static void draft_list_finish(struct draft_list *l)
-{
-	free(l->list);
-}
-
 static int note_draft(void *arg, const struct ofs_index_draft *d)
 {
 	struct draft_list *l = arg;
@@ -182,7 +176,7 @@ static int note_draft(void *arg, const struct ofs_index_draft *d)
 /* Lays the drafts that the index knows over their files. */
 int ofs_store_load_drafts(struct ofs_store *s)
 {
-	OFS_CLEANUP(draft_list_finish) struct draft_list drafts = { 0 };
+	struct draft_list drafts = { 0 };
 	size_t i;
 	int r;
 
@@ -206,6 +200,7 @@ int ofs_store_load_drafts(struct ofs_store *s)
 					OFS_MAX(ofs_clock_wall() - n->row.ctime, INT64_C(0));
 		ofs_store_add_draft(s, n);
 	}
+	free(drafts.list);
 	return r;
 }
 

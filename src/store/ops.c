@@ -10,7 +10,7 @@
 #include <offloadfs/tree.h>
 
 #include "base/clock.h"
-#include "store/apply.h"
+#include "store/record.h"
 #include "store/store_state.h"
 
 #define NLINK_MAX 65000u
@@ -136,7 +136,6 @@ static int try_create(struct ofs_store *s, uint64_t parent, const char *name,
 {
 	struct ofs_record rec = {
 		.type = OFS_RECORD_CREATE,
-		.time = ofs_clock_wall(),
 		.dir = parent,
 		.name = name,
 		.mode = what->mode,
@@ -191,7 +190,6 @@ int ofs_store_link(struct ofs_store *s, uint64_t ino, uint64_t dir, const char *
 	int r;
 
 	OFS_LOCKED(&s->lock);
-	rec.time = ofs_clock_wall();
 	r = dir_for_entry(s, dir, name, &parent);
 	if (r == 0)
 		r = ofs_store_inode(s, ino, &n);
@@ -235,7 +233,6 @@ static int remove_name(struct ofs_store *s, uint64_t dir, const char *name, bool
 	int r;
 
 	OFS_LOCKED(&s->lock);
-	rec.time = ofs_clock_wall();
 	r = find_entry(s, dir, name, &parent, &n);
 	if (r < 0)
 		return r;
@@ -294,7 +291,6 @@ int ofs_store_rename(struct ofs_store *s, uint64_t dir, const char *name, uint64
 {
 	struct ofs_record rec = {
 		.type = OFS_RECORD_RENAME,
-		.time = ofs_clock_wall(),
 		.dir = dir,
 		.newdir = newdir,
 		.flags = flags,
@@ -345,7 +341,6 @@ int ofs_store_setattr(struct ofs_store *s, uint64_t ino, const struct ofs_setatt
 {
 	struct ofs_record rec = {
 		.type = OFS_RECORD_SETATTR,
-		.time = ofs_clock_wall(),
 		.ino = ino,
 		.flags = attr->set,
 		.mode = attr->mode,

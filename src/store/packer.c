@@ -19,6 +19,7 @@ struct packed {
 struct pile {
 	uint32_t class;
 	bool dense;
+	uint32_t full; /* bytes */
 	uint8_t *data;
 	uint32_t len;
 	size_t *chunks; /* places in the packer */
@@ -129,8 +130,8 @@ static int append_all(struct ofs_packer *p)
 	return r;
 }
 
-/* Makes one frame of the chunks at `places`. */
-static int write_frame(struct ofs_packer *p, uint32_t class, bool dense, const size_t *places,
+/* Makes one frame of the chunks at `places`, as they belong on that pile. */
+static int write_frame(struct ofs_packer *p, const struct pile *pile, const size_t *places,
 		       size_t n, const uint8_t *data)
 {
 	uint32_t off = 0;
@@ -138,6 +139,7 @@ static int write_frame(struct ofs_packer *p, uint32_t class, bool dense, const s
 	int r = 0;
 
 	p->parts = ofs_grow(p->parts, &p->cap_parts, n, sizeof(*p->parts));
+	p->nparts = n;
 	for (i = 0; i < n; i++) {
 		struct packed *c = &p->chunks[places[i]];
 
@@ -147,10 +149,9 @@ static int write_frame(struct ofs_packer *p, uint32_t class, bool dense, const s
 		off += c->chunk.len;
 	}
 	*ofs_append(p->frames, p->nframes, p->cap_frames) =
-		(struct ofs_index_frame){ .class = class, .dense = dense };
-	p->nparts = n;
+		(struct ofs_index_frame){ .class = pile->class, .dense = pile->dense };
 	/* Dense frames take so much memory to make that this is left to one thread. */
-	if (dense) {
+	if (pile->dense) {
 		r = append_all(p);
 		return r == 0 ? append_next(p, true) : r;
 	}
@@ -168,7 +169,7 @@ static int pile_flush(struct ofs_packer *p, struct pile *pile)
 
 	pile->n = 0;
 	pile->len = 0;
-	return n ? write_frame(p, pile->class, pile->dense, pile->chunks, n, pile->data) : 0;
+	return n ? write_frame(p, pile, pile->chunks, n, pile->data) : 0;
 }
 
 static struct pile *pile_for(struct ofs_packer *p, uint32_t class, bool dense)
@@ -180,48 +181,45 @@ static struct pile *pile_for(struct ofs_packer *p, uint32_t class, bool dense)
 		if (p->piles[i].class == class && p->piles[i].dense == dense)
 			return &p->piles[i];
 	pile = ofs_append(p->piles, p->npiles, p->cap_piles);
-	*pile = (struct pile){ .class = class, .dense = dense };
-	pile->data = ofs_alloc(dense ? OFS_FRAME_FULL_DENSE : OFS_FRAME_FULL);
+	*pile = (struct pile){ .class = class,
+			       .dense = dense,
+			       .full = dense ? OFS_FRAME_FULL_DENSE : OFS_FRAME_FULL };
+	pile->data = ofs_alloc(pile->full);
 	return pile;
 }
 
 /* Puts the chunk at `place` into a frame. */
-static int pack_chunk(struct ofs_packer *p, uint32_t class, bool dense, size_t place,
-		      const void *data)
+static int pack_chunk(struct ofs_packer *p, struct pile *pile, size_t place, const void *data)
 {
-	const struct ofs_index_chunk *c = &p->chunks[place].chunk;
-	uint32_t full = dense ? OFS_FRAME_FULL_DENSE : OFS_FRAME_FULL;
-	struct pile *pile;
-	int r;
+	uint32_t len = p->chunks[place].chunk.len;
+	int r = 0;
 
 	/* A chunk that fills a frame leaves the neighbours before and after it together. */
-	if (c->len > full / 4 * 3)
-		return write_frame(p, class, dense, &place, 1, data);
-	pile = pile_for(p, class, dense);
-	if (pile->len + c->len > full || pile->n == OFS_FRAME_CHUNKS_MAX) {
+	if (len > pile->full / 4 * 3)
+		return write_frame(p, pile, &place, 1, data);
+	if (pile->len + len > pile->full || pile->n == OFS_FRAME_CHUNKS_MAX)
 		r = pile_flush(p, pile);
-		if (r < 0)
-			return r;
-	}
-	memcpy(pile->data + pile->len, data, c->len);
-	pile->len += c->len;
+	if (r < 0)
+		return r;
+	memcpy(pile->data + pile->len, data, len);
+	pile->len += len;
 	*ofs_append(pile->chunks, pile->n, pile->cap) = place;
 	return 0;
 }
 
-int ofs_packer_add(struct ofs_packer *p, uint32_t class, bool dense, bool moving,
-		   const struct ofs_index_chunk *c, const void *data, size_t *ret)
+int ofs_packer_add(struct ofs_packer *p, uint32_t class, bool moving,
+		   const struct ofs_index_chunk *c, const void *data)
 {
-	size_t place = p->n;
+	struct packed *chunk;
 
 	if (p->error < 0)
 		return p->error;
-	*ofs_append(p->chunks, p->n, p->cap) = (struct packed){ .chunk = *c, .moving = moving };
+	chunk = ofs_append(p->chunks, p->n, p->cap);
+	*chunk = (struct packed){ .chunk = *c, .moving = moving };
 	if (!moving)
-		p->chunks[place].chunk.id = p->store->next_chunk++;
-	if (ret)
-		*ret = place;
-	p->error = pack_chunk(p, class, dense, place, data);
+		chunk->chunk.id = p->store->next_chunk++;
+	p->error = pack_chunk(p, pile_for(p, class, moving && class >= OFS_CLASS_DENSE), p->n - 1,
+			      data);
 	return p->error;
 }
 

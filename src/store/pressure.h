@@ -18,9 +18,9 @@ struct ofs_store;
 struct ofs_reserve {
 	pthread_mutex_t lock; /* taken with any of the store's held */
 	bool there; /* lock */
-	int64_t tried; /* when it was last tried to set it aside; lock */
-	/* It is used: only what frees space may be written. Changed under `lock`. */
-	atomic_bool tight;
+	/* Changed under `lock`. */
+	_Atomic int64_t tried; /* when it was last tried to set it aside */
+	atomic_bool tight; /* it is used: only what frees space may be written */
 };
 
 /* All guarded by the store's `lock`. */
@@ -47,9 +47,6 @@ bool ofs_reserve_release(struct ofs_store *s);
 bool ofs_reserve_is_tight(struct ofs_store *s);
 
 void ofs_reserve_remove(struct ofs_store *s);
-
-/* How much of what is free on the disk is still to be set aside. */
-uint64_t ofs_reserve_missing(struct ofs_store *s);
 
 /* Whether the journal is so long that drafts do not wait to become quiet. */
 bool ofs_store_is_pressed(struct ofs_store *s);

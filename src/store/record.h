@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The journal's records as the store means them. A record carries what was decided (numbers, times,
- * names), so that applying it again to the same state gives the same result.
+ * The journal's records as the store means them, and logging them. A record carries what was decided
+ * (numbers, times, names), so that applying it again to the same state gives the same result.
  */
 #ifndef OFS_STORE_RECORD_H
 #define OFS_STORE_RECORD_H
@@ -10,6 +10,9 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "journal/journal.h"
+
+struct ofs_store;
 
 /* On disk: never renumber. */
 enum ofs_record_type {
@@ -62,5 +65,17 @@ int ofs_record_encode(const struct ofs_record *r, struct ofs_buf *out);
  * version writes.
  */
 int ofs_record_decode(uint8_t type, const void *body, size_t len, struct ofs_record *ret);
+
+/* ---- with `lock` held */
+
+/*
+ * Applies a record to memory. Live, everything it needs was loaded before the record was appended,
+ * so it cannot fail; in replay it loads as it goes.
+ */
+int ofs_store_apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r,
+		    const struct ofs_journal_data *data);
+
+/* Appends a record of this moment and applies it. */
+int ofs_store_log(struct ofs_store *s, struct ofs_record *r, const void *data, size_t len);
 
 #endif

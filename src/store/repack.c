@@ -59,7 +59,7 @@ static int move_chunk(struct repack *rp, uint32_t class, const struct ofs_index_
 
 	if (ofs_map_get(&rp->seen, c->id))
 		return 0;
-	r = ofs_packer_add(rp->packer, class, dense, true, c, data, NULL);
+	r = ofs_packer_add(rp->packer, class, true, c, data);
 	if (r == 0)
 		ofs_map_put(&rp->seen, c->id, rp);
 	rp->room -= OFS_MIN(rp->room, cost);
@@ -154,11 +154,6 @@ struct frame_list {
 	size_t n, cap;
 };
 
-static void frame_list_finish(struct frame_list *l)
-{
-	free(l->list);
-}
-
 static int note_frame(void *arg, const struct ofs_index_frame *f)
 {
 	struct frame_list *l = arg;
@@ -195,7 +190,7 @@ static int repack_frame(struct repack *rp, const struct ofs_index_frame *f)
 	OFS_CLEANUP(ofs_frame_content_finish) struct ofs_frame_content content = { 0 };
 	struct ofs_frame_loc loc = ofs_loc_of_frame(f);
 	struct ofs_store *s = rp->store;
-	uint32_t found;
+	uint64_t found;
 	int r;
 
 	r = ofs_packset_load(s->packs, &loc, &content);
@@ -207,12 +202,9 @@ static int repack_frame(struct repack *rp, const struct ofs_index_frame *f)
 		return r;
 	rp->class = f->class;
 	rp->data = content.data;
-	r = ofs_store_known_chunks(s, f, &content, move_to_bearer, rp, &found);
-	if (r < 0 || found == f->live)
-		return r;
-	/* Either what the index says lies here does not, or it lies elsewhere a second time. */
-	r = ofs_store_compare_frame(s, f, &content);
-	if (r == 0)
+	r = ofs_store_compare_frame(s, f, &content, move_to_bearer, rp, &found);
+	/* Some of it lies elsewhere a second time. */
+	if (r == 0 && found < f->live)
 		r = ofs_index_list_chunks(s->index, f->id, move_rest, rp);
 	if (r == -EIO)
 		frame_failed(rp, f, r);
@@ -239,7 +231,7 @@ static bool group_is_due(const struct ofs_index_frame *f, size_t n, bool settle)
 
 static int repack_loose(struct repack *rp, bool settle)
 {
-	OFS_CLEANUP(frame_list_finish) struct frame_list due = { 0 };
+	struct frame_list due = { 0 };
 	size_t i, n, k;
 	int r;
 
@@ -252,6 +244,7 @@ static int repack_loose(struct repack *rp, bool settle)
 		for (k = 0; k < n && r == 0 && rp->room; k++)
 			r = repack_frame(rp, &due.list[i + k]);
 	}
+	free(due.list);
 	return r;
 }
 

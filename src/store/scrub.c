@@ -8,37 +8,23 @@
 #include "store/read.h"
 #include "store/store_state.h"
 
-/* The chunks of a frame as the index has them, compared one by one with its content. */
-struct comparison {
-	const struct ofs_frame_content *content;
-	bool differs;
-};
-
+/* -EIO unless the chunk is in the content. */
 static int compare_chunk(void *arg, const struct ofs_index_chunk *c)
 {
-	struct comparison *cmp = arg;
+	const struct ofs_frame_content *content = arg;
 	uint8_t sha[OFS_SHA256_SIZE];
 
-	if ((uint64_t)c->off + c->len > cmp->content->raw ||
-	    ofs_sha256(cmp->content->data + c->off, c->len, sha) < 0 ||
-	    memcmp(sha, c->sha, sizeof(sha)) != 0)
-		cmp->differs = true;
-	return 0;
+	if ((uint64_t)c->off + c->len > content->raw ||
+	    ofs_sha256(content->data + c->off, c->len, sha) < 0)
+		return -EIO;
+	return memcmp(sha, c->sha, sizeof(sha)) == 0 ? 0 : -EIO;
 }
 
-int ofs_store_compare_frame(struct ofs_store *s, const struct ofs_index_frame *f,
-			    const struct ofs_frame_content *content)
-{
-	struct comparison cmp = { .content = content };
-	int r = ofs_index_list_chunks(s->index, f->id, compare_chunk, &cmp);
-
-	return r == 0 && cmp.differs ? -EIO : r;
-}
-
-int ofs_store_known_chunks(struct ofs_store *s, const struct ofs_index_frame *f,
-			   const struct ofs_frame_content *content,
-			   int (*fn)(void *arg, const struct ofs_index_chunk *c), void *arg,
-			   uint32_t *ret_n)
+/* The pieces of the content that the index knows to lie here. */
+static int find_chunks(struct ofs_store *s, const struct ofs_index_frame *f,
+		       const struct ofs_frame_content *content,
+		       int (*fn)(void *arg, const struct ofs_index_chunk *c), void *arg,
+		       uint64_t *ret_n)
 {
 	uint32_t off = 0, i;
 	int r = 0;
@@ -60,21 +46,31 @@ int ofs_store_known_chunks(struct ofs_store *s, const struct ofs_index_frame *f,
 	return r;
 }
 
+int ofs_store_compare_frame(struct ofs_store *s, const struct ofs_index_frame *f,
+			    struct ofs_frame_content *content,
+			    int (*fn)(void *arg, const struct ofs_index_chunk *c), void *arg,
+			    uint64_t *ret_found)
+{
+	int r = find_chunks(s, f, content, fn, arg, ret_found);
+
+	if (r < 0 || *ret_found >= f->live)
+		return r;
+	/* Something is wrong, or chunks came, moved or died meanwhile: looks for each in the index. */
+	return ofs_index_list_chunks(s->index, f->id, compare_chunk, content);
+}
+
 static int look_at_frame(struct ofs_store *s, const struct ofs_index_frame *f, uint64_t *ret_chunks)
 {
 	OFS_CLEANUP(ofs_frame_content_finish) struct ofs_frame_content content = { 0 };
 	struct ofs_frame_loc loc = ofs_loc_of_frame(f);
-	uint32_t known = 0;
+	uint64_t found = 0;
 	int r;
 
 	r = ofs_packset_load(s->packs, &loc, &content);
 	if (r == 0)
-		r = ofs_store_known_chunks(s, f, &content, NULL, NULL, &known);
-	if (r < 0)
-		return r;
-	*ret_chunks += known;
-	/* Either something is wrong, or chunks came, moved or died meanwhile. */
-	return known < f->live ? ofs_store_compare_frame(s, f, &content) : 0;
+		r = ofs_store_compare_frame(s, f, &content, NULL, NULL, &found);
+	*ret_chunks += found;
+	return r;
 }
 
 static void remember(struct ofs_store *s, uint64_t frame, bool bad)

@@ -257,7 +257,8 @@ static int seal_block(struct ofs_seal_batch *b, const struct sealed_file *f,
 		c.id = block->chunk.id;
 	memcpy(c.sha, block->sha, sizeof(c.sha));
 	c.lines = count_lines(b->buf, len);
-	r = ofs_packer_add(b->packer, f->class, false, heal, &c, b->buf, &block->packed);
+	block->packed = ofs_packer_count(b->packer);
+	r = ofs_packer_add(b->packer, f->class, heal, &c, b->buf);
 	if (r == 0)
 		ofs_map_put(&b->by_sha, ofs_get_le64(c.sha),
 			    (void *)(uintptr_t)(block->packed + 1));
@@ -481,13 +482,6 @@ static void install_file(struct ofs_seal_batch *b, const struct sealed_file *f)
 
 void ofs_seal_install(struct ofs_seal_batch *b)
 {
-	struct ofs_store *s = b->store;
-	size_t i, n = 0;
-
-	for (i = 0; i < b->nfiles; i++)
+	for (size_t i = 0; i < b->nfiles; i++)
 		install_file(b, &b->files[i]);
-	for (i = 0; i < s->drafts.n; i++)
-		if (s->drafts.list[i]->on_draft_list)
-			s->drafts.list[n++] = s->drafts.list[i];
-	s->drafts.n = n;
 }

@@ -20,20 +20,6 @@
 #define ROOM_TIMEOUT (30 * OFS_NS_PER_S) /* for a writer that found the disk full */
 #define REPACK_DELAY OFS_NS_PER_S /* of quiet, before anything is moved */
 
-/* Returns how many files it brought further. */
-static int seal_batch(struct ofs_store *s, const struct ofs_seal_when *when)
-{
-	struct ofs_seal_batch *b;
-	int r, n;
-
-	n = ofs_seal_collect(s, when, &b);
-	if (n < 0)
-		return n;
-	r = n > 0 ? ofs_store_checkpoint(s, b) : 0;
-	ofs_seal_batch_destroy(b);
-	return r < 0 ? r : n;
-}
-
 static int finish_cycle(struct ofs_store *s, bool checkpoint, bool sealed)
 {
 	bool needed = checkpoint && (ofs_store_is_dirty(s) || ofs_age_is_stale(s));
@@ -50,16 +36,21 @@ static int finish_cycle(struct ofs_store *s, bool checkpoint, bool sealed)
 static int seal_all(struct ofs_store *s, const struct ofs_seal_when *when, int *ret_sealed)
 {
 	struct ofs_seal_when now = *when;
-	int r, batches = 0;
+	struct ofs_seal_batch *b;
+	int r, n, batches = 0;
 
 	/* Under pressure there may be no end to it: what was removed wants its turn, too. */
 	do {
-		r = seal_batch(s, &now);
-		*ret_sealed += r > 0 ? r : 0;
+		n = ofs_seal_collect(s, &now, &b);
+		if (n < 0)
+			return n;
+		r = n > 0 ? ofs_store_checkpoint(s, b) : 0;
+		ofs_seal_batch_destroy(b);
+		*ret_sealed += n;
 		now.pressed = when->pressed || ofs_store_is_pressed(s);
-	} while (r > 0 && !ofs_store_is_stopping(s) &&
+	} while (r == 0 && n > 0 && !ofs_store_is_stopping(s) &&
 		 (!now.pressed || !when->delay || ++batches < BATCHES_MAX));
-	return OFS_MIN(r, 0);
+	return r;
 }
 
 /*

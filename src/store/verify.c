@@ -25,8 +25,10 @@ struct verification {
 	uint8_t *buf; /* one block */
 };
 
-static void report(struct verification *v, uint64_t ino, const char *what, bool repaired)
+static void report(void *arg, uint64_t ino, const char *what, bool repaired)
 {
+	struct verification *v = arg;
+
 	v->counts.problems++;
 	v->counts.repaired += repaired;
 	v->how->problem(v->how->arg, ino, what, repaired);
@@ -40,11 +42,6 @@ static int progress(struct verification *v)
 }
 
 /* ---- the index */
-
-static void index_problem(void *arg, uint64_t ino, const char *what, bool repaired)
-{
-	report(arg, ino, what, repaired);
-}
 
 /*
  * `cycle` held. What was repaired below memory must not be in it any more, where nothing is dirty,
@@ -80,7 +77,7 @@ static int repair_index(struct verification *v)
 	r = ofs_index_begin(s->index);
 	if (r < 0)
 		return r;
-	r = ofs_index_check(s->index, true, v->how->lost_dir, index_problem, v);
+	r = ofs_index_check(s->index, true, v->how->lost_dir, report, v);
 	if (r == 0 && v->counts.repaired > before)
 		r = ofs_index_recount(s->index);
 	/* What can be repaired is, even where the index cannot be read in full. */
@@ -102,7 +99,7 @@ static int verify_index(struct verification *v)
 	r = ofs_store_is_dirty(s) && !s->broken ? ofs_store_checkpoint(s, NULL) : 0;
 	if (r < 0 && repair)
 		return r;
-	r = repair ? repair_index(v) : ofs_index_check(s->index, false, 0, index_problem, v);
+	r = repair ? repair_index(v) : ofs_index_check(s->index, false, 0, report, v);
 	if (r == -EUCLEAN) {
 		report(v, 0, "the index cannot be read in full", false);
 		r = 0;
@@ -165,7 +162,6 @@ struct rescue {
 	struct ofs_packer *packer;
 	const uint8_t *content;
 	uint32_t class;
-	bool dense;
 };
 
 static int rescue_chunk(void *arg, const struct ofs_index_chunk *c)
@@ -177,15 +173,14 @@ static int rescue_chunk(void *arg, const struct ofs_index_chunk *c)
 	r = ofs_sha256(rs->content + c->off, c->len, sha);
 	if (r < 0 || memcmp(sha, c->sha, sizeof(sha)) != 0)
 		return -EIO;
-	return ofs_packer_add(rs->packer, rs->class, rs->dense, true, c, rs->content + c->off,
-			      NULL);
+	return ofs_packer_add(rs->packer, rs->class, true, c, rs->content + c->off);
 }
 
 /* A frame that was read before it was damaged may still be in the cache, verified. */
 static int rescue_frame(struct ofs_store *s, const struct ofs_index_frame *f)
 {
 	struct ofs_frame_loc loc = ofs_loc_of_frame(f);
-	struct rescue rs = { .class = f->class, .dense = f->dense };
+	struct rescue rs = { .class = f->class };
 	struct ofs_frame *frame;
 	int r;
 
@@ -223,16 +218,6 @@ static int frame_is_bad(struct verification *v, const struct ofs_index_frame *f,
 	return name_holders(v, f, what);
 }
 
-static int verify_frame(struct verification *v, const struct ofs_index_frame *f)
-{
-	int r = ofs_store_check_frame(v->store, f, &v->counts.chunks);
-
-	v->counts.frames++;
-	v->counts.bytes += f->raw;
-	v->counts.done += f->raw;
-	return r == -EIO || r == -OFS_EREAD ? frame_is_bad(v, f, r) : r;
-}
-
 static int verify_frames(struct verification *v)
 {
 	struct ofs_store *s = v->store;
@@ -242,8 +227,14 @@ static int verify_frames(struct verification *v)
 	while (r == 0) {
 		pthread_mutex_lock(&s->cycle);
 		r = ofs_index_next_frame(s->index, f.id, &f);
-		if (r == 0 && f.live)
-			r = verify_frame(v, &f);
+		if (r == 0 && f.live) {
+			r = ofs_store_check_frame(s, &f, &v->counts.chunks);
+			v->counts.frames++;
+			v->counts.bytes += f.raw;
+			v->counts.done += f.raw;
+			if (r == -EIO || r == -OFS_EREAD)
+				r = frame_is_bad(v, &f, r);
+		}
 		pthread_mutex_unlock(&s->cycle);
 		if (r == 0)
 			r = progress(v);

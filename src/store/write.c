@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "store/apply.h"
+#include "store/record.h"
 #include "store/store_state.h"
 
 static bool is_too_large(uint64_t off, uint64_t len)
@@ -19,9 +19,7 @@ static bool is_too_large(uint64_t off, uint64_t len)
 static int write_record(struct ofs_store *s, uint64_t ino, const void *buf, size_t size,
 			uint64_t off)
 {
-	struct ofs_record rec = {
-		.type = OFS_RECORD_WRITE, .time = ofs_clock_wall(), .ino = ino, .size = off
-	};
+	struct ofs_record rec = { .type = OFS_RECORD_WRITE, .ino = ino, .size = off };
 	struct ofs_inode *n;
 	int r;
 
@@ -59,7 +57,6 @@ static int zero(struct ofs_store *s, const struct ofs_inode *n, uint64_t off, ui
 		bool grow)
 {
 	struct ofs_record rec = { .type = OFS_RECORD_ZERO,
-				  .time = ofs_clock_wall(),
 				  .ino = n->row.ino,
 				  .size = off,
 				  .len = len,
@@ -101,7 +98,6 @@ int ofs_store_allocate(struct ofs_store *s, uint64_t ino, uint64_t off, uint64_t
 	if (len / st.f_frsize > st.f_bavail)
 		return -ENOSPC;
 	OFS_LOCKED(&s->lock);
-	rec.time = ofs_clock_wall();
 	r = ofs_store_file(s, ino, &n);
 	if (r == 0 && !keep_size && rec.size > n->row.size)
 		r = ofs_store_log(s, &rec, NULL, 0);
@@ -229,7 +225,6 @@ static ssize_t copy_data(struct copy *c, uint64_t len)
 static int copy_locked(struct copy *c, enum step *ret_step, uint64_t *ret_len)
 {
 	struct ofs_record rec = { .type = OFS_RECORD_COPY,
-				  .time = ofs_clock_wall(),
 				  .ino = c->to,
 				  .size = c->to_off,
 				  .from = c->from,

@@ -18,11 +18,11 @@
 #include "base/util.h"
 #include "index/vfs.h"
 #include "io/failpoint.h"
-#include "store/apply.h"
 #include "store/content_map.h"
 #include "store/cycle.h"
 #include "store/packer.h"
 #include "store/read.h"
+#include "store/record.h"
 #include "store/store.h"
 #include "store/store_state.h"
 
