@@ -38,9 +38,9 @@ void ofs_age_kept(struct ofs_store *s, const struct ofs_index_meta *meta)
 }
 
 /*
- * When a record was made. In replay the wall clock that it was made by is compared with what the index
- * knows of it; whether it was stepped in between cannot be told, so that nothing becomes older than
- * the index, or younger than now.
+ * When a record was made. In replay the wall clock that it was made by is compared with what the
+ * index knows of it; whether it was stepped in between cannot be told, so that nothing becomes
+ * older than the index, or younger than now.
  */
 static int64_t age_of_record(struct ofs_store *s, int64_t time)
 {

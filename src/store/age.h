@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The age clock, which measures how long something was not used. It starts as the wall clock and runs
- * with the boot clock, so a step of the wall clock ages nothing. While the store is closed only the
- * wall clock runs: the time by which it is ahead of the highest one in the index is added, never a
- * negative one. So the index must learn of a step soon (ofs_store_keep_age()).
+ * The age clock, which measures how long something was not used. It starts as the wall clock and
+ * runs with the boot clock, so a step of the wall clock ages nothing. While the store is closed
+ * only the wall clock runs: the time by which it is ahead of the highest one in the index is added,
+ * never a negative one. So the index must learn of a step soon (ofs_store_keep_age()).
  */
 #ifndef OFS_STORE_AGE_H
 #define OFS_STORE_AGE_H
@@ -25,7 +25,9 @@ struct ofs_age {
 /* Starts it where the index, and the time since, say. */
 void ofs_age_open(struct ofs_store *s, const struct ofs_index_meta *meta);
 
-/* Sets what a checkpoint is to keep of it, and, once that is committed, remembers it; `lock` held. */
+/*
+ * Sets what a checkpoint is to keep of it, and, once that is committed, remembers it; `lock` held.
+ */
 void ofs_age_take(struct ofs_store *s, struct ofs_index_meta *meta);
 void ofs_age_kept(struct ofs_store *s, const struct ofs_index_meta *meta);
 

@@ -71,14 +71,14 @@ void ofs_content_map_truncate(struct ofs_content_map *c, uint64_t size, uint64_t
 
 /*
  * [from, to) reads as zeros: blocks in it become holes, drafts in it go. What lies after the end of
- * a file counts as zeros already, so `to` is best rounded up there. Costs what is there, not what is
- * asked for.
+ * a file counts as zeros already, so `to` is best rounded up there. Costs what is there, not what
+ * is asked for.
  */
 void ofs_content_map_zero(struct ofs_content_map *c, uint64_t from, uint64_t to, uint64_t epoch);
 
 /*
- * The `n` blocks of `src` (which may be `c`) from block `from` on also become those of `c` from `to`
- * on, with the drafts over them and whatever lies after the end of a chunk or file.
+ * The `n` blocks of `src` (which may be `c`) from block `from` on also become those of `c` from
+ * `to` on, with the drafts over them and whatever lies after the end of a chunk or file.
  */
 void ofs_content_map_copy(struct ofs_content_map *c, uint64_t to, const struct ofs_content_map *src,
 			  uint64_t from, uint64_t n, uint64_t epoch);

@@ -86,9 +86,9 @@ int ofs_store_check_frame(struct ofs_store *s, const struct ofs_index_frame *f,
 			  uint64_t *ret_chunks);
 
 /*
- * -EIO unless every chunk that the index has in the frame is in its content. Calls `fn` (may be NULL)
- * for those that it finds by their hashes, and counts them: f->live, but for chunks that lie elsewhere
- * a second time.
+ * -EIO unless every chunk that the index has in the frame is in its content. Calls `fn` (may be
+ * NULL) for those that it finds by their hashes, and counts them: f->live, but for chunks that lie
+ * elsewhere a second time.
  */
 int ofs_store_compare_frame(struct ofs_store *s, const struct ofs_index_frame *f,
 			    struct ofs_frame_content *content,

@@ -12,7 +12,7 @@
 
 struct ofs_dirent {
 	struct ofs_dirent *next; /* of the same hash */
-	uint64_t cookie; /* unique in its directory and growing: the LSN of the record that made it */
+	uint64_t cookie; /* unique in its directory, growing: the LSN of the record that made it */
 	uint64_t ino;
 	uint64_t epoch; /* of the last change; 0: as loaded */
 	uint8_t type; /* DT_* */
@@ -34,8 +34,8 @@ struct ofs_dir_slot {
 struct ofs_dir {
 	struct ofs_map by_name; /* hash -> struct ofs_dirent */
 	/*
-	 * One entry of each inode, once somebody has asked; else empty. After the removal of that entry
-	 * others may be left, which are looked for when one is asked for again.
+	 * One entry of each inode, once somebody has asked; else empty. After the removal of that
+	 * entry others may be left, which are looked for when one is asked for again.
 	 */
 	struct ofs_map by_ino;
 	size_t count; /* of entries */

@@ -84,8 +84,8 @@ static int open_directory(const char *path, bool create, struct ofs_error *err)
 	if (seen.foreign)
 		return ofs_error_set(
 			err, EINVAL,
-			"'%s' is not a store: it holds other files and no index.db; name a store, or an "
-			"empty or new directory",
+			"'%s' is not a store: it holds other files and no index.db; name a store, "
+			"or an empty or new directory",
 			path);
 	if (!create)
 		return ofs_error_set(err, ENOENT, "there is no store in '%s'", path);
@@ -134,7 +134,9 @@ static int open_index(struct ofs_store *s, const char *path, bool create,
 	bool journal = false, content;
 	int r;
 
-	/* Where there is content that an index once described, a new one must not take its place. */
+	/*
+	 * Where there is content that an index once described, a new one must not take its place.
+	 */
 	r = ofs_io_list(s->journal_fd, ".", note_any, &journal);
 	content = journal;
 	if (r == 0)
@@ -148,8 +150,8 @@ static int open_index(struct ofs_store *s, const char *path, bool create,
 	if (r == -ENOENT && content)
 		return ofs_error_set(
 			err, ENOENT,
-			"'%s' is missing, but the store has content: put the file back from a backup; "
-			"nothing was changed",
+			"'%s' is missing, but the store has content: put the file back from a "
+			"backup; nothing was changed",
 			file);
 	if (r < 0)
 		return r;
@@ -277,7 +279,9 @@ static int recover(struct ofs_store *s, const char *path, const struct ofs_index
 	if (r < 0)
 		return ofs_error_set(err, -r, "the journal of '%s' cannot be replayed: %s", path,
 				     why.text[0] ? why.text : strerror(-r));
-	/* Only now: an index that does not fit its journal may be an old one, and cuts nothing off. */
+	/*
+	 * Only now: an index that does not fit its journal may be an old one, and cuts nothing off.
+	 */
 	r = ofs_packset_resume(s->packs, meta->pack, meta->pack_size, err);
 	if (r < 0)
 		return r;
@@ -425,7 +429,8 @@ void ofs_store_close(struct ofs_store *s)
 	r = ofs_store_cycle(s, &when, true);
 	if (r < 0)
 		ofs_log(LOG_WARNING,
-			"the last checkpoint failed (%s); the journal keeps what it would have held",
+			"the last checkpoint failed (%s); the journal keeps what it would have "
+			"held",
 			strerror(-r));
 	else if (ofs_store_trim(s, true) == 0)
 		ofs_index_settle(s->index);

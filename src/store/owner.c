@@ -42,8 +42,8 @@ static int owner_write(int fd, const char *mountpoint)
 }
 
 /*
- * Whether its mount is there and answers: an owner whose mount has gone is closing, and one that was killed holds
- * the lock until the kernel has taken it apart.
+ * Whether its mount is there and answers: an owner whose mount has gone is closing, and one that
+ * was killed holds the lock until the kernel has taken it apart.
  */
 static bool owner_serves(const struct ofs_owner *o)
 {
@@ -72,8 +72,8 @@ int ofs_owner_acquire(int dirfd, const char *path, const char *mountpoint, struc
 		if (served == 2)
 			return ofs_error_set(
 				err, EBUSY,
-				"store '%s' is in use by process %ld, mounted at '%s': use that mount, or "
-				"unmount it first with: fusermount3 -u '%s'",
+				"store '%s' is in use by process %ld, mounted at '%s': use that "
+				"mount, or unmount it first with: fusermount3 -u '%s'",
 				path, owner.pid, owner.mountpoint, owner.mountpoint);
 		if (ofs_clock_monotonic() > until)
 			return ofs_error_set(

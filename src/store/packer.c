@@ -43,8 +43,8 @@ struct ofs_packer {
 };
 
 /*
- * Cuts off the frames that the index never heard of, if that is certain; where it fails, it is tried
- * again.
+ * Cuts off the frames that the index never heard of, if that is certain; where it fails, it is
+ * tried again.
  */
 static int cut_strays(struct ofs_store *s)
 {
@@ -344,8 +344,9 @@ int ofs_packer_commit(struct ofs_packer *p, int (*also)(void *arg), void *arg)
 	}
 	r = ofs_index_commit(s->index);
 	/*
-	 * A commit that failed may still be found by the next start, when its sync is what failed: what
-	 * it speaks of must stay. At worst it lies there unused until its surroundings are punched.
+	 * A commit that failed may still be found by the next start, when its sync is what failed:
+	 * what it speaks of must stay. At worst it lies there unused until its surroundings are
+	 * punched.
 	 */
 	s->uncertain = s->uncertain || (r < 0 && !ofs_store_is_full(r));
 	p->at_risk = false;

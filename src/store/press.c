@@ -18,7 +18,7 @@ struct job {
 	int level;
 	struct ofs_frame_build build;
 	int error;
-	bool built; /* guarded by `lock`; the rest is for who begins the job, then for who takes it */
+	bool built; /* `lock`; the rest is for who starts the job, then for who takes it */
 };
 
 struct ofs_press {

@@ -16,8 +16,8 @@
 /* ---- the journal */
 
 /*
- * What a record changed is in memory until it is sealed, however small the record is: with this many
- * that is some 300 MB. More than two of the journal's segments hold.
+ * What a record changed is in memory until it is sealed, however small the record is: with this
+ * many that is some 300 MB. More than two of the journal's segments hold.
  */
 #define RECORDS_MAX (UINT64_C(512) << 10)
 

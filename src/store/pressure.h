@@ -2,8 +2,8 @@
 /*
  * Shortage of room, in the journal and on the disk, and how those who write and those who make room
  * wait for each other. For a full disk there is a reserve: a file that only takes up space.
- * Operations that free space (removing, truncating, a checkpoint) may use that room when there is no
- * other. From then on nothing else is written until the reserve could be set aside again.
+ * Operations that free space (removing, truncating, a checkpoint) may use that room when there is
+ * no other. From then on nothing else is written until the reserve could be set aside again.
  */
 #ifndef OFS_STORE_PRESSURE_H
 #define OFS_STORE_PRESSURE_H

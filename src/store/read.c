@@ -42,8 +42,8 @@ static int fetch_piece(struct ofs_store *s, const struct ofs_piece *p, uint8_t *
 }
 
 /*
- * Lists what a read needs; returns its length. `reclaim` is held, `lock` is not. `state` (may be NULL)
- * is for a block.
+ * Lists what a read needs; returns its length. `reclaim` is held, `lock` is not. `state` (may be
+ * NULL) is for a block.
  */
 static ssize_t map_read(struct ofs_store *s, uint64_t ino, size_t size, uint64_t off,
 			struct ofs_pieces *ret, uint64_t *ret_version,
@@ -147,7 +147,9 @@ int ofs_store_line_hint(struct ofs_store *s, uint64_t ino, uint64_t line, uint64
 	if (r < 0 || n->on_draft_list)
 		return r;
 	c = &n->content;
-	/* The last block before which fewer than `line` newlines lie: its start is there or later. */
+	/*
+	 * The last block before which fewer than `line` newlines lie: its start is there or later.
+	 */
 	for (size_t i = 0; i < c->nblocks && before < line; before += c->blocks[i++].chunk.lines) {
 		*ret_off = c->blocks[i].index * OFS_BLOCK_SIZE;
 		*ret_line = before;

@@ -38,9 +38,9 @@ struct ofs_block_state {
 };
 
 /*
- * Reads block `i` of a file for the sealer: what is damaged becomes zeros and is listed. Returns the
- * length; -ESTALE: the file ends before; -OFS_EREAD: reading failed. ofs_block_state_finish() frees
- * *ret.
+ * Reads block `i` of a file for the sealer: what is damaged becomes zeros and is listed. Returns
+ * the length; -ESTALE: the file ends before; -OFS_EREAD: reading failed. ofs_block_state_finish()
+ * frees *ret.
  */
 ssize_t ofs_store_read_block(struct ofs_store *s, uint64_t ino, uint64_t i, uint8_t *buf,
 			     struct ofs_block_state *ret);

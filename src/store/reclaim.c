@@ -7,11 +7,11 @@
  *   1. the index commits durably, and its WAL is emptied into the database, before anything is
  *      removed (else: the state that a power failure brings back, or a WAL that was damaged and is
  *      read only up to there, points to what is gone)
- *   2. the journal is synced before anything of it is removed that memory no longer needs (else: the
- *      index that a power failure brings back still names drafts that were given up by records which
- *      are lost)
- *   3. space is given back while nobody holds `reclaim` (else: a reader has the place, and gets what
- *      is there afterwards)
+ *   2. the journal is synced before anything of it is removed that memory no longer needs (else:
+ *      the index that a power failure brings back still names drafts that were given up by records
+ *      which are lost)
+ *   3. space is given back while nobody holds `reclaim` (else: a reader has the place, and gets
+ *      what is there afterwards)
  */
 #include "store/cycle.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The journal's records as the store means them, and logging them. A record carries what was decided
- * (numbers, times, names), so that applying it again to the same state gives the same result.
+ * The journal's records as the store means them, and logging them. A record carries what was
+ * decided (numbers, times, names), so that applying it again to the same state gives the same
+ * result.
  */
 #ifndef OFS_STORE_RECORD_H
 #define OFS_STORE_RECORD_H
@@ -34,8 +35,8 @@ enum ofs_record_type {
 #define OFS_ZERO_GROW 1u /* the file becomes as long as the range reaches */
 
 /*
- * One for all types; what a type does not use is zero. Strings and the value are borrowed from the caller or from
- * the record.
+ * One for all types; what a type does not use is zero. Strings and the value are borrowed from the
+ * caller or from the record.
  */
 struct ofs_record {
 	uint8_t type;

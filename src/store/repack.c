@@ -4,8 +4,8 @@
  *
  *   marks     A rename may have taken content to where it lives longer: into frames of that class
  *             it goes, and what is archived becomes dense on the way.
- *   loose     Frames that hold little, because they were small or because most of what they held was
- *             removed, are joined with others of their class.
+ *   loose     Frames that hold little, because they were small or because most of what they held
+ *             was removed, are joined with others of their class.
  *   archive   What was written into the archive was sealed like anything else and becomes dense.
  *
  * A copy is written first and the index switched to it in one transaction; the old frame is then

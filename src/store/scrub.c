@@ -55,7 +55,9 @@ int ofs_store_compare_frame(struct ofs_store *s, const struct ofs_index_frame *f
 
 	if (r < 0 || *ret_found >= f->live)
 		return r;
-	/* Something is wrong, or chunks came, moved or died meanwhile: looks for each in the index. */
+	/*
+	 * Something is wrong, or chunks came, moved or died meanwhile: looks for each in the index.
+	 */
 	return ofs_index_list_chunks(s->index, f->id, compare_chunk, content);
 }
 

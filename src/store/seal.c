@@ -289,8 +289,8 @@ static int digest_file(struct ofs_seal_batch *b, struct sealed_file *f)
 }
 
 /*
- * What could not be read may be sound: it stays where it is until another time, since what is sealed
- * without it would be lost.
+ * What could not be read may be sound: it stays where it is until another time, since what is
+ * sealed without it would be lost.
  */
 static void postpone(struct ofs_store *s, uint64_t ino)
 {

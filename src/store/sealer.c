@@ -54,8 +54,8 @@ static int seal_all(struct ofs_store *s, const struct ofs_seal_when *when, int *
 }
 
 /*
- * The disk is full: with the room that was set aside, what was removed is given back first, and then
- * small portions are sealed, each of which gives back more than it takes.
+ * The disk is full: with the room that was set aside, what was removed is given back first, and
+ * then small portions are sealed, each of which gives back more than it takes.
  */
 static int squeeze(struct ofs_store *s, const struct ofs_seal_when *when)
 {
@@ -174,7 +174,9 @@ static enum work choose_work(struct sealer *se, struct ofs_seal_when *when)
 	when->now = ofs_clock_monotonic();
 	when->delay = OFS_MAX(s->seal_delay_ms, 1u) * OFS_NS_PER_MS;
 	when->pressed = ofs_store_is_pressed(s);
-	/* A writer found the disk full: what can be given back is, at the cost of writing it anew. */
+	/*
+	 * A writer found the disk full: what can be given back is, at the cost of writing it anew.
+	 */
 	if (s->room.wanted) {
 		s->room.wanted = false;
 		when->pressed = true;

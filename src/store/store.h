@@ -34,12 +34,12 @@ struct ofs_store_options {
 	const char *mountpoint; /* for the lock file; NULL: none */
 	uint32_t seal_delay_ms;
 	size_t cache_bytes; /* of decompressed frames */
-	uint32_t scrub_ms; /* one frame is read back in so many, when nothing else is to do; 0: never */
-	uint64_t journal_max; /* bytes, above which writers wait for the sealer; 0: the default. See tree.h */
+	uint32_t scrub_ms; /* an idle store reads one frame back in so many; 0: never */
+	uint64_t journal_max; /* bytes, above which writers wait for the sealer; 0: see tree.h */
 	/*
-	 * The class (base/class.h) of content below the directory `second`, which is in `top`, which is in the root; 0
-	 * where there is no such directory. Content is kept together with others of its class, and moves
-	 * to a higher class when its file does. No lock is held; may be NULL: 0.
+	 * The class (base/class.h) of content below the directory `second`, which is in `top`,
+	 * which is in the root; 0 where there is no such directory. No lock is held; NULL: always
+	 * 0.
 	 */
 	uint32_t (*classify)(void *arg, uint64_t top, uint64_t second);
 	/* From the sealer's thread, no lock held; may be NULL. */
@@ -50,12 +50,11 @@ struct ofs_store_options {
 int ofs_store_open(const char *path, const struct ofs_store_options *opts, struct ofs_error *err,
 		   struct ofs_store **ret);
 
-/* Begins to seal in the background: once what the options' functions look at is there. */
+/* Starts to seal in the background: once the options' functions can be called. */
 int ofs_store_start(struct ofs_store *s);
 
 /*
- * Seals everything when there was no background thread, writes a checkpoint and lets the store
- * go.
+ * Seals everything when there was no background thread, writes a checkpoint and lets the store go.
  */
 void ofs_store_close(struct ofs_store *s);
 
@@ -69,9 +68,9 @@ struct ofs_attr {
 	uint64_t size;
 	int64_t atime, mtime, ctime, btime;
 	/*
-	 * The last use, on the age clock (ofs_store_age()), in whole seconds and never earlier than it
-	 * was: it may lie up to OFS_STORE_USE_AHEAD and a second ahead. What changes the entries of a
-	 * directory is no use of it; what changes its attributes or moves it is one.
+	 * The last use, on the age clock (ofs_store_age()), in whole seconds and never too early:
+	 * it may lie up to OFS_STORE_USE_AHEAD and a second ahead. A change of its entries is no
+	 * use of a directory; a change of its attributes, or a move, is one.
 	 */
 	int64_t used;
 	uint64_t held; /* references that callers hold, with that which the same call has given */
@@ -87,9 +86,7 @@ struct ofs_content_hash {
 	int64_t lines; /* newline characters; -1: not counted yet */
 };
 
-/*
- * These return a reference to the inode, given back with ofs_store_forget(): lookup, create, link.
- */
+/* Lookup, hold, create and link return a reference, given back with ofs_store_forget(). */
 int ofs_store_lookup(struct ofs_store *s, uint64_t dir, const char *name, struct ofs_attr *ret);
 /* By number; -ENOENT when it is unlinked or unknown. */
 int ofs_store_hold(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret);
@@ -102,7 +99,7 @@ int ofs_store_get_hash(struct ofs_store *s, uint64_t ino, struct ofs_content_has
 /* Gives back the memory that looking at many inodes has filled. */
 void ofs_store_relax(struct ofs_store *s);
 
-/* What an inode is made of; `target` for S_IFLNK. A parent with S_ISGID passes its group on. */
+/* `target` is for S_IFLNK. A parent with S_ISGID passes its group on. */
 struct ofs_create {
 	uint32_t mode;
 	uint32_t uid, gid;
@@ -115,10 +112,7 @@ int ofs_store_create(struct ofs_store *s, uint64_t dir, const char *name,
 int ofs_store_link(struct ofs_store *s, uint64_t ino, uint64_t dir, const char *name,
 		   struct ofs_attr *ret);
 
-/*
- * *ret_left (which may be NULL): the file that has lost its last name by this but is still held, else
- * 0.
- */
+/* *ret_left (may be NULL): the file that has lost its last name but is still held, else 0. */
 int ofs_store_unlink(struct ofs_store *s, uint64_t dir, const char *name, uint64_t *ret_left);
 int ofs_store_rmdir(struct ofs_store *s, uint64_t dir, const char *name);
 int ofs_store_rename(struct ofs_store *s, uint64_t dir, const char *name, uint64_t newdir,
@@ -131,14 +125,14 @@ int ofs_store_setattr(struct ofs_store *s, uint64_t ino, const struct ofs_setatt
 
 ssize_t ofs_store_readlink(struct ofs_store *s, uint64_t ino, char *buf, size_t size);
 
-/* Entries with a cookie above `cookie`, in order of cookie; cookies are at least OFS_COOKIE_MIN. */
-#define OFS_COOKIE_MIN 64
-typedef int (*ofs_store_readdir_fn)(void *arg, const char *name, const struct ofs_attr *attr,
-				    uint64_t cookie);
 /*
+ * Entries with a cookie above `cookie`, in order of cookie; cookies are at least OFS_COOKIE_MIN.
  * With `plus` attributes are whole and each entry taken carries a reference; else ino and type bits
  * alone.
  */
+#define OFS_COOKIE_MIN 64
+typedef int (*ofs_store_readdir_fn)(void *arg, const char *name, const struct ofs_attr *attr,
+				    uint64_t cookie);
 int ofs_store_readdir(struct ofs_store *s, uint64_t dir, uint64_t cookie, bool plus,
 		      ofs_store_readdir_fn fn, void *arg);
 
@@ -149,14 +143,13 @@ int ofs_store_readdir(struct ofs_store *s, uint64_t dir, uint64_t cookie, bool p
 int ofs_store_name_of(struct ofs_store *s, uint64_t ino, uint64_t *ret_dir, char *ret_name);
 
 /*
- * Extended attributes, of any inode: any name of 1 to OFS_XATTR_NAME_MAX bytes, values of up to
- * OFS_XATTR_VALUE_MAX bytes, names and values of one inode together at most OFS_XATTR_ROOM
- * (base/xattr.h).
+ * Extended attributes, of any inode, within the limits of base/xattr.h. With size 0 nothing is
+ * written. Returns the length; -ENODATA: not set; -ERANGE: longer than `size`.
  */
-
-/* Returns the length. With size 0 nothing is written; -ENODATA: not set; -ERANGE: longer than `size`. */
 ssize_t ofs_store_getxattr(struct ofs_store *s, uint64_t ino, const char *name, void *buf,
 			   size_t size);
+/* The NUL-terminated names in the order of their bytes. */
+ssize_t ofs_store_listxattr(struct ofs_store *s, uint64_t ino, char *buf, size_t size);
 /*
  * XATTR_CREATE: -EEXIST when it is set; XATTR_REPLACE: -ENODATA when it is not; any other flags,
  * both included: -EINVAL. -ERANGE: the name's length; -E2BIG: the value's; -ENOSPC: no room for it,
@@ -165,11 +158,9 @@ ssize_t ofs_store_getxattr(struct ofs_store *s, uint64_t ino, const char *name, 
 int ofs_store_setxattr(struct ofs_store *s, uint64_t ino, const char *name, const void *value,
 		       size_t size, int flags);
 int ofs_store_removexattr(struct ofs_store *s, uint64_t ino, const char *name); /* -ENODATA */
-/* The NUL-terminated names in the order of their bytes; `size` as in ofs_store_getxattr(). */
-ssize_t ofs_store_listxattr(struct ofs_store *s, uint64_t ino, char *buf, size_t size);
 /*
- * The inodes with a number above `after` that have extended attributes and a name, in order: up to
- * `max` of them. Returns how many; 0 at the end.
+ * Up to `max` inodes with a number above `after` that have extended attributes and a name, in
+ * order. Returns how many; 0 at the end.
  */
 int ofs_store_list_labelled(struct ofs_store *s, uint64_t after, uint64_t *ret, size_t max);
 
@@ -178,16 +169,16 @@ ssize_t ofs_store_write(struct ofs_store *s, uint64_t ino, const void *buf, size
 			uint64_t off);
 
 /*
- * [off, off + len) reads as zeros; what is stored of it is given up. With `grow` the file becomes at
- * least off + len long, else nothing behind its end changes. Costs what is there, not what is asked
- * for. -EFBIG.
+ * [off, off + len) reads as zeros; what is stored of it is given up. With `grow` the file becomes
+ * at least off + len long, else nothing after its end changes. Costs what is there, not what is
+ * asked for. -EFBIG.
  */
 int ofs_store_zero(struct ofs_store *s, uint64_t ino, uint64_t off, uint64_t len, bool grow);
 
 /*
- * Makes sure, as far as a store that compresses can, that a write into the range finds room: -ENOSPC
- * when the disk has less than `len`. The file becomes at least off + len long, unless `keep_size`.
- * -EFBIG.
+ * Makes sure, as far as a store that compresses can, that a write into the range finds room:
+ * -ENOSPC when the disk has less than `len`. The file becomes at least off + len long, unless
+ * `keep_size`. -EFBIG.
  */
 int ofs_store_allocate(struct ofs_store *s, uint64_t ino, uint64_t off, uint64_t len,
 		       bool keep_size);
@@ -201,16 +192,16 @@ int64_t ofs_store_seek(struct ofs_store *s, uint64_t ino, uint64_t off, int when
 /*
  * Copies content within the store, as copy_file_range(2): by reference where both places lie at the
  * start of blocks, else as data. Ends at the end of `from`, after 1 GiB, or after some data that
- * had to be copied; returns how much it was. -EINVAL: the ranges overlap in one file, or something is
- * no regular file (-EISDIR); -EFBIG; else as ofs_store_read() and ofs_store_write().
+ * had to be copied; returns how much it was. -EINVAL: the ranges overlap in one file, or something
+ * is no regular file (-EISDIR); -EFBIG; else as ofs_store_read() and ofs_store_write().
  */
 ssize_t ofs_store_copy(struct ofs_store *s, uint64_t from, uint64_t from_off, uint64_t to,
 		       uint64_t to_off, uint64_t len);
 
 /*
- * Where line `line` (from 0) starts, without reading anything: *ret_off is the start of a stretch of
- * the file before or at that line and *ret_line the lines that end before it. Content that is not
- * sealed: 0 and 0.
+ * Where line `line` (from 0) starts, without reading anything: *ret_off is the start of a stretch
+ * of the file before or at that line and *ret_line the lines that end before it. Content that is
+ * not sealed: 0 and 0.
  */
 int ofs_store_line_hint(struct ofs_store *s, uint64_t ino, uint64_t line, uint64_t *ret_off,
 			uint64_t *ret_line);
@@ -229,15 +220,13 @@ struct ofs_verify_counts {
 
 struct ofs_verify {
 	/*
-	 * Puts what is damaged aside and rebuilds what can be rebuilt. What the index says of names and
-	 * content is repaired only in a store that nobody serves (ofs_store_start() was not called).
+	 * Puts what is damaged aside and rebuilds what can be rebuilt. What the index says of names
+	 * and content is repaired only in a store that nobody serves (ofs_store_start() was not
+	 * called).
 	 */
 	bool repair;
-	uint64_t lost_dir; /* a directory for files that have lost their name; 0: they stay nameless */
-	/*
-	 * Something is wrong: with file `ino`, or with the store (0). `what` is one line. It may read
-	 * the store.
-	 */
+	uint64_t lost_dir; /* a directory for files that have lost their name; 0: none */
+	/* `what`, one line, is wrong with file `ino` or with the store (0). May read the store. */
 	void (*problem)(void *arg, uint64_t ino, const char *what, bool repaired);
 	/* From time to time; nonzero ends the verification with -ECANCELED. May be NULL. */
 	int (*progress)(void *arg, const struct ofs_verify_counts *counts);
@@ -246,42 +235,38 @@ struct ofs_verify {
 
 /*
  * Reads all content and compares it with its hashes, the packs with the index and the index with
- * itself. The store may be in use meanwhile; what is written meanwhile may be left out. The
- * callbacks run in the caller's thread. One at a time (-EBUSY). 0 when it came to its
- * end, whatever it found.
+ * itself. The store may be in use; what is written meanwhile may be left out. The callbacks run in
+ * the caller's thread. One at a time (-EBUSY). 0 when it came to its end, whatever it found.
  */
 int ofs_store_verify(struct ofs_store *s, const struct ofs_verify *v,
 		     struct ofs_verify_counts *ret);
 
 /*
- * The age clock: nanoseconds since 1970, on a clock of the store's own that is the wall clock in a new
- * store, runs on while the store is closed, and does not follow when the wall clock is stepped
- * while the store is open.
+ * The age clock, in nanoseconds: the wall clock in a new store, it runs on while the store is
+ * closed and does not follow steps of the wall clock while the store is open.
  */
 int64_t ofs_store_age(struct ofs_store *s);
 
 /*
- * Puts into the index what the next start has to know of the age clock, if that is needed: after a step
- * of the wall clock, and every ten minutes. To be called about once a minute; may wait for the
+ * Puts into the index what the next start has to know of the age clock, if that is needed: after a
+ * step of the wall clock, and every ten minutes. To be called about once a minute; may wait for the
  * sealer.
  */
 int ofs_store_keep_age(struct ofs_store *s);
 
 /*
  * The content of an inode was used without being changed. Remembered for inodes that are in memory,
- * as one is that was just read, and on disk with the next checkpoint; what is remembered is up to a
- * minute ahead, so that further uses until then cost nothing. On a full disk it is remembered in
- * memory alone.
+ * as one is that was just read, up to a minute ahead, so that further uses until then cost nothing;
+ * on disk with the next checkpoint, unless the disk is full.
  */
-void ofs_store_use(struct ofs_store *s, uint64_t ino);
-
 #define OFS_STORE_USE_AHEAD INT64_C(60000000000)
+void ofs_store_use(struct ofs_store *s, uint64_t ino);
 
 #define OFS_TOMBSTONE_MAX 16384u /* bytes */
 
 /*
- * What a removal was decided on: the file's ctime, and ofs_store_moves() before anything was looked at.
- * A last use alone does not tell, as it may lie ahead of a change that came after it.
+ * What a removal was decided on: the file's ctime, and ofs_store_moves() before anything was looked
+ * at. A last use alone does not tell, as it may lie ahead of a change that came after it.
  */
 struct ofs_expire_guard {
 	int64_t ctime;
@@ -294,30 +279,31 @@ uint64_t ofs_store_moves(struct ofs_store *s);
 /*
  * Removes a regular file with all its names and keeps `what` as its tombstone. -ENOENT: it has no
  * name any more; -EBUSY: somebody holds a reference; -EAGAIN: it, or a directory above it but those
- * in the root, was used later than `used`, something of `guard` (may be NULL) is another by now, or
- * it is being renamed; -EISDIR, -EINVAL: it is no regular file; -E2BIG. When the journal fails in between, a
- * file of several names may be left with fewer of them. On a full disk `what` may be left out: then
- * the tombstone is empty.
+ * in the root, was used later than `used`, or something of `guard` (may be NULL) has changed, or it
+ * is being renamed; -EISDIR, -EINVAL: it is no regular file; -E2BIG. When the journal fails in
+ * between, a file of several names may be left with fewer. On a full disk the tombstone may be
+ * empty.
  */
 int ofs_store_expire(struct ofs_store *s, uint64_t ino, int64_t used,
 		     const struct ofs_expire_guard *guard, const void *what, size_t len);
 
 /*
  * Calls `fn`, with no lock held, for each name that the inode has; a nonzero return ends it and is
- * returned. Cheap for an inode of one name; for one of several every entry there is may be read.
- * Names that come or go meanwhile may be told or not. -ENOENT: it has none, or is the root.
+ * returned. Cheap for an inode of one name; for one of several every entry there is may be read,
+ * and it may wait for the sealer. Names that come or go meanwhile may be told or not. -ENOENT: it
+ * has none, or is the root.
  */
 int ofs_store_names(struct ofs_store *s, uint64_t ino,
 		    int (*fn)(void *arg, uint64_t dir, const char *name), void *arg);
 
 /*
- * Appends what was kept of an expired file to `ret_what`; *ret_removed is the wall clock's time of the
- * removal, in nanoseconds, to the second. -ENOENT: no such tombstone.
+ * Appends what was kept of an expired file to `ret_what`; *ret_removed is the wall clock's time of
+ * the removal, in nanoseconds, to the second. -ENOENT: no such tombstone.
  */
 int ofs_store_get_tombstone(struct ofs_store *s, uint64_t ino, struct ofs_buf *ret_what,
 			    int64_t *ret_removed);
 
-/* Deletes the tombstones of files that were removed before, to the second. May wait for the sealer. */
+/* Deletes the tombstones from before that time, to the second. May wait for the sealer. */
 int ofs_store_drop_tombstones(struct ofs_store *s, int64_t before);
 
 /*
@@ -331,6 +317,7 @@ int ofs_store_sync(struct ofs_store *s);
 /* Whether a change that takes room in the journal would have to wait for it. */
 bool ofs_store_would_wait(struct ofs_store *s);
 int ofs_store_seal(struct ofs_store *s); /* everything, now */
+
 /* What there is, and how it goes. Cheap enough to be asked for once a second. */
 struct ofs_store_stats {
 	/* Inodes that have a name: regular files, directories (the root included), others. */
@@ -355,8 +342,8 @@ struct ofs_store_stats {
 int ofs_store_stats(struct ofs_store *s, struct ofs_store_stats *ret);
 
 /*
- * Of the store's disk, in blocks of 4096 bytes. What is to be set aside on it is not available. Inodes
- * are counted as if all that is free were used for them.
+ * Of the store's disk, in blocks of 4096 bytes. What is to be set aside on it is not available.
+ * Inodes are counted as if all that is free were used for them.
  */
 int ofs_store_statfs(struct ofs_store *s, struct statvfs *ret);
 

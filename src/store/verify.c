@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Verification: the index against itself, every frame against the index, every draft, and every file
- * of more than one block against the hash of its whole. `cycle` is held for one frame or file at a
- * time, so that the store goes on living meanwhile.
+ * Verification: the index against itself, every frame against the index, every draft, and every
+ * file of more than one block against the hash of its whole. `cycle` is held for one frame or file
+ * at a time, so that the store goes on living meanwhile.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -95,7 +95,10 @@ static int verify_index(struct verification *v)
 	uint64_t before = v->counts.problems;
 	int r;
 
-	/* The index is to know of everything, if it can: what is repaired must not be changed again. */
+	/*
+	 * The index is to know of everything, if it can: what is repaired must not be changed
+	 * again.
+	 */
 	r = ofs_store_is_dirty(s) && !s->broken ? ofs_store_checkpoint(s, NULL) : 0;
 	if (r < 0 && repair)
 		return r;
@@ -106,7 +109,8 @@ static int verify_index(struct verification *v)
 	}
 	if (r == 0 && v->how->repair && !v->at_rest && v->counts.problems > before)
 		report(v, 0,
-		       "the index is repaired only while nothing is mounted: unmount, and repair again",
+		       "the index is repaired only while nothing is mounted: unmount, and repair "
+		       "again",
 		       false);
 	return r;
 }

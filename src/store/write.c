@@ -134,8 +134,9 @@ int64_t ofs_store_seek(struct ofs_store *s, uint64_t ino, uint64_t off, int when
  * Copying by reference. Both files then name the same chunks and the same data in the journal:
  *
  *   chunks    A checkpoint takes all of memory at one moment, and the index deletes a chunk only at
- *             the end of a transaction that leaves it without a block. So when the source lets go of
- *             a chunk, the reference of the copy, which is older, is in that transaction or before.
+ *             the end of a transaction that leaves it without a block. So when the source lets go
+ *             of a chunk, the reference of the copy, which is older, is in that transaction or
+ *             before.
  *   drafts    A segment of the journal stays while a draft in memory lies in it, whosever it is.
  *   replay    The record names the place, not the chunks: the source has the same content when the
  *             record is replayed, though more of it may be drafts.
@@ -146,162 +147,118 @@ int64_t ofs_store_seek(struct ofs_store *s, uint64_t ino, uint64_t off, int when
 #define DATA_MAX (UINT64_C(64) << 20) /* of it as data */
 #define PART_MAX (UINT64_C(1) << 20)
 
-struct copy {
-	struct ofs_store *store;
-	uint64_t from, from_off;
-	uint64_t to, to_off;
-	uint64_t left;
-	uint64_t done;
-	uint64_t as_data; /* of that */
-	uint8_t *buf;
-};
-
-enum step {
-	STEP_END,
-	STEP_SHARE,
-	STEP_HOLE,
-	STEP_DATA
-};
-
-static int copy_files(struct copy *c, struct ofs_inode **ret_from, struct ofs_inode **ret_to)
+static int copy_files(struct ofs_store *s, const struct ofs_record *c, struct ofs_inode **ret_from,
+		      struct ofs_inode **ret_to)
 {
-	int r = ofs_store_file(c->store, c->from, ret_from);
+	int r = ofs_store_file(s, c->from, ret_from);
 
-	return r < 0 ? r : ofs_store_file(c->store, c->to, ret_to);
+	return r < 0 ? r : ofs_store_file(s, c->ino, ret_to);
 }
 
 /* How much from here on are whole blocks of both. */
-static uint64_t share_length(const struct copy *c, const struct ofs_inode *from,
+static uint64_t share_length(const struct ofs_record *c, const struct ofs_inode *from,
 			     const struct ofs_inode *to)
 {
-	if (c->from_off % OFS_BLOCK_SIZE || c->to_off % OFS_BLOCK_SIZE)
+	if (c->from_off % OFS_BLOCK_SIZE || c->size % OFS_BLOCK_SIZE)
 		return 0;
-	if (c->from_off + c->left == from->row.size && c->to_off + c->left >= to->row.size)
-		return c->left;
-	return c->left - c->left % OFS_BLOCK_SIZE;
+	if (c->from_off + c->len == from->row.size && c->size + c->len >= to->row.size)
+		return c->len;
+	return c->len - c->len % OFS_BLOCK_SIZE;
 }
 
-/* What comes next, and how much of it; `lock` held. */
-static enum step copy_plan(struct copy *c, const struct ofs_inode *from, const struct ofs_inode *to,
-			   uint64_t *ret_len)
+/* Shares, or makes a hole of, what comes next: returns how much. 0: *ret_data bytes are data. */
+static ssize_t copy_map(struct ofs_store *s, struct ofs_record *c, uint64_t *ret_data)
 {
+	struct ofs_inode *from, *to;
+	struct ofs_record rec;
 	uint64_t stop;
 	bool data;
-
-	/* It may have become shorter. */
-	if (c->from_off >= from->row.size)
-		return STEP_END;
-	c->left = OFS_MIN(c->left, from->row.size - c->from_off);
-	*ret_len = share_length(c, from, to);
-	if (*ret_len)
-		return STEP_SHARE;
-	stop = ofs_content_map_stretch(&from->content, c->from_off, c->from_off + c->left, &data);
-	/* From the next block on it may be shared. */
-	if (c->from_off % OFS_BLOCK_SIZE &&
-	    c->from_off % OFS_BLOCK_SIZE == c->to_off % OFS_BLOCK_SIZE)
-		stop = OFS_MIN(stop, ofs_align_up(c->from_off, OFS_BLOCK_SIZE));
-	*ret_len = stop - c->from_off;
-	if (!data)
-		return STEP_HOLE;
-	*ret_len = OFS_MIN(*ret_len, PART_MAX);
-	return c->as_data < DATA_MAX ? STEP_DATA : STEP_END;
-}
-
-/* Without the lock. Returns how much it was. */
-static ssize_t copy_data(struct copy *c, uint64_t len)
-{
-	ssize_t n;
-
-	if (!c->buf)
-		c->buf = ofs_alloc(PART_MAX);
-	n = ofs_store_read(c->store, c->from, c->buf, len, c->from_off);
-	if (n > 0)
-		n = ofs_store_write(c->store, c->to, c->buf, (size_t)n, c->to_off);
-	c->as_data += n > 0 ? (uint64_t)n : 0;
-	return n;
-}
-
-/* Does what comes next with the lock held, all but copying data. */
-static int copy_locked(struct copy *c, enum step *ret_step, uint64_t *ret_len)
-{
-	struct ofs_record rec = { .type = OFS_RECORD_COPY,
-				  .ino = c->to,
-				  .size = c->to_off,
-				  .from = c->from,
-				  .from_off = c->from_off };
-	struct ofs_inode *from, *to;
 	int r;
 
-	OFS_LOCKED(&c->store->lock);
-	r = copy_files(c, &from, &to);
-	if (r < 0)
+	OFS_LOCKED(&s->lock);
+	r = copy_files(s, c, &from, &to);
+	/* It may have become shorter. */
+	if (r < 0 || c->from_off >= from->row.size)
 		return r;
-	*ret_step = copy_plan(c, from, to, ret_len);
-	rec.len = *ret_len;
-	if (*ret_step == STEP_SHARE)
-		return ofs_store_log(c->store, &rec, NULL, 0);
-	return *ret_step == STEP_HOLE ? zero(c->store, to, c->to_off, *ret_len, true) : 0;
+	c->len = OFS_MIN(c->len, from->row.size - c->from_off);
+	rec = *c;
+	rec.len = share_length(c, from, to);
+	if (rec.len) {
+		r = ofs_store_log(s, &rec, NULL, 0);
+		return r < 0 ? r : (ssize_t)rec.len;
+	}
+	stop = ofs_content_map_stretch(&from->content, c->from_off, c->from_off + c->len, &data);
+	/* From the next block on it may be shared. */
+	if (c->from_off % OFS_BLOCK_SIZE &&
+	    c->from_off % OFS_BLOCK_SIZE == c->size % OFS_BLOCK_SIZE)
+		stop = OFS_MIN(stop, ofs_align_up(c->from_off, OFS_BLOCK_SIZE));
+	stop -= c->from_off;
+	*ret_data = data ? OFS_MIN(stop, PART_MAX) : 0;
+	r = data ? 0 : zero(s, to, c->size, stop, true);
+	return r < 0 || data ? r : (ssize_t)stop;
 }
 
 /* Returns how much it copied; 0 at the end. */
-static ssize_t copy_step(struct copy *c)
+static ssize_t copy_step(struct ofs_store *s, struct ofs_record *c, uint64_t *as_data, uint8_t *buf)
 {
-	enum step step = STEP_END;
-	uint64_t len = 0;
-	int r = copy_locked(c, &step, &len);
+	uint64_t data = 0;
+	ssize_t n = copy_map(s, c, &data);
 
-	if (step == STEP_DATA)
-		return copy_data(c, len);
-	return r < 0 || step == STEP_END ? r : (ssize_t)len;
+	if (n != 0 || !data || *as_data >= DATA_MAX)
+		return n;
+	n = ofs_store_read(s, c->from, buf, data, c->from_off);
+	if (n > 0)
+		n = ofs_store_write(s, c->ino, buf, (size_t)n, c->size);
+	*as_data += n > 0 ? (uint64_t)n : 0;
+	return n;
 }
 
 /* Whether the two ranges may be copied at all; ends them where the source ends. */
-static int copy_check(struct copy *c)
+static int copy_check(struct ofs_store *s, struct ofs_record *c)
 {
 	struct ofs_inode *from, *to;
 	int r;
 
-	pthread_mutex_lock(&c->store->lock);
-	r = copy_files(c, &from, &to);
+	pthread_mutex_lock(&s->lock);
+	r = copy_files(s, c, &from, &to);
 	if (r == 0)
-		c->left = c->from_off < from->row.size
-				  ? OFS_MIN(c->left, from->row.size - c->from_off)
-				  : 0;
-	pthread_mutex_unlock(&c->store->lock);
-	if (r < 0 || !c->left)
+		c->len = OFS_MIN(c->len, from->row.size - OFS_MIN(from->row.size, c->from_off));
+	pthread_mutex_unlock(&s->lock);
+	if (r < 0 || !c->len)
 		return r;
-	if (is_too_large(c->to_off, c->left))
+	if (is_too_large(c->size, c->len))
 		return -EFBIG;
-	if (c->from == c->to && c->from_off < c->to_off + c->left &&
-	    c->to_off < c->from_off + c->left)
+	if (c->from == c->ino && c->from_off < c->size + c->len && c->size < c->from_off + c->len)
 		return -EINVAL;
-	c->left = OFS_MIN(c->left, COPY_MAX);
-	return ofs_store_wait_for_room(c->store);
+	c->len = OFS_MIN(c->len, COPY_MAX);
+	return ofs_store_wait_for_room(s);
 }
 
 ssize_t ofs_store_copy(struct ofs_store *s, uint64_t from, uint64_t from_off, uint64_t to,
 		       uint64_t to_off, uint64_t len)
 {
-	struct copy c = { .store = s,
-			  .from = from,
-			  .from_off = from_off,
-			  .to = to,
-			  .to_off = to_off,
-			  .left = len };
-	ssize_t n = copy_check(&c);
+	/* The whole of it at first, then what is left. */
+	struct ofs_record c = { .type = OFS_RECORD_COPY,
+				.ino = to,
+				.size = to_off,
+				.from = from,
+				.from_off = from_off,
+				.len = len };
+	OFS_FREE uint8_t *buf = ofs_alloc(PART_MAX);
+	uint64_t as_data = 0;
+	ssize_t n = copy_check(s, &c);
 
-	while (n == 0 && c.left) {
-		n = copy_step(&c);
+	if (n < 0)
+		return n;
+	while (c.len) {
+		n = copy_step(s, &c, &as_data, buf);
 		if (n < 0 && ofs_store_make_room(s, (int)n))
-			n = copy_step(&c);
+			n = copy_step(s, &c, &as_data, buf);
 		if (n <= 0)
 			break;
 		c.from_off += (uint64_t)n;
-		c.to_off += (uint64_t)n;
-		c.left -= (uint64_t)n;
-		c.done += (uint64_t)n;
-		n = 0;
+		c.size += (uint64_t)n;
+		c.len -= (uint64_t)n;
 	}
-	free(c.buf);
-	return c.done ? (ssize_t)c.done : n;
+	return c.size > to_off ? (ssize_t)(c.size - to_off) : n;
 }
