@@ -28,6 +28,9 @@ def add_arguments(parser):
         "--economy", action="store_true", help="over the turns of chats: what is saved and still seen"
     )
     parser.add_argument(
+        "--only", metavar="WORD", help="with --economy: only policies with that in their names"
+    )
+    parser.add_argument(
         "--half", type=int, choices=(0, 1), help="with --economy: only this half of the chats"
     )
     parser.add_argument(

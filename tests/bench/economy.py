@@ -39,7 +39,8 @@ def measure(tool, options):
     policies = {"everything": lambda _name, messages: messages}
     for limit, limits in LIMITS.items():
         for mode in MODES:
-            policies[f"{mode}, {limit}"] = _managed(tool, mode, limits)
+            if (options.only or "") in f"{mode}, {limit}":
+                policies[f"{mode}, {limit}"] = _managed(tool, mode, limits)
     facts = {name: _facts(messages) for name, messages in chats.items()}
     count = _Tokens()
     figures, rows = {}, []
