@@ -35,9 +35,7 @@ static const char *snapshot(const char *json, size_t keep, const char *earlier, 
 	for (size_t i = 0; i + keep < chat.n; i++)
 		gone[i] = true;
 	out.len = 0;
-	cr_assert_eq(ofs_snapshot_write(&chat, gone, earlier, earlier ? strlen(earlier) : 0,
-					max_tokens, &out),
-		     0);
+	ofs_snapshot_write(&chat, gone, earlier, earlier ? strlen(earlier) : 0, max_tokens, &out);
 	ofs_buf_append(&out, "", 1);
 	out.len--;
 	return (const char *)out.data;
@@ -48,7 +46,7 @@ static void check_form(void)
 {
 	static const char *const titles[] = { "Goal:",	    "Decisions:",     "Done:",
 					      "Looked up:", "Files touched:", "Errors:",
-					      "Open ends:", "References:" };
+					      "Open ends:", "Names:",	      "References:" };
 	const char *p = (const char *)out.data, *end = p + out.len;
 	size_t next = 0;
 	bool empty = false;
@@ -112,15 +110,13 @@ Test(context_snapshot, openai_form)
 {
 	snapshot(openai, 0, NULL, PLENTY);
 	check_form();
-	expect("Goal:\n- Please fix the crash in the parser.\n- It dies on empty input.\n- Also add a test for tabs.\n");
-	expect("- The cause is a missing check for the empty text.\n");
+	expect("Goal:\n- Please fix the crash in the parser. It dies on empty input.\n- Also add a test for tabs.\n");
+	expect("- The cause is a missing check for the empty text. Let me run it.\n");
 	expect("- src/parser.py (written, read)\n");
-	expect("- run.py (run)\n- out.log (written)\n");
-	expect("- tests/new.py (created)\n");
+	expect("- tests/new.py (written)\n");
 	expect("Errors:\n- `python3 run.py > out.log`: IndexError: string index out of range\n");
 	expect("- Not answered yet: Should I keep the old test?\n");
-	expect("- Called, no result yet: create_file tests/new.py\n");
-	expect("- ticket_id=PX-77\n");
+	expect("- Called, no result yet: create_file path=tests/new.py\n");
 	expect_not("error: x");
 }
 
@@ -134,7 +130,7 @@ Test(context_snapshot, what_is_kept_answers_what_is_gone)
 	snapshot(json, 1, NULL, PLENTY);
 	expect_not("Open ends:");
 	snapshot(json, 0, NULL, PLENTY);
-	expect_not("Which class");
+	expect("Decisions:\n- Which class would you like? -> Economy\n");
 }
 
 Test(context_snapshot, what_is_not_gone_is_not_told)
@@ -166,9 +162,8 @@ Test(context_snapshot, anthropic_form)
 	expect_not("Be brief");
 	expect("- I decided to move it by git.\n");
 	expect("- /w/a.go (written)\n");
-	expect("- Edit /w/a.go: String to replace not found in file.\n");
+	expect("- Edit file_path=/w/a.go, old_string=x: String to replace not found in file.\n");
 	expect("Open ends:\n- In progress: Update docs\n- To do: Tag it\n");
-	expect("- commit 1a2b3c4: Rename it\n");
 	expect_not("Rename\n- ");
 }
 
@@ -186,27 +181,6 @@ Test(context_snapshot, responses_form)
 	check_form();
 	expect("- Make the build green.\n");
 	expect("- `make all`: a.c:3:1: error: no ';' (went well later)\n");
-	expect("- a.c (written)\n- b.c (created)\n");
-}
-
-Test(context_snapshot, commands_in_texts)
-{
-	snapshot(
-		"[{\"role\":\"user\",\"is_demo\":true,\"content\":\"Here is a demonstration: open demo.py and fix it\"},"
-		"{\"role\":\"user\",\"content\":\"We're solving this.\\nISSUE:\\nCrash on start\\r\\nIt says:\\r\\n```\\nline one\\nBoom\\n```\\n"
-		"INSTRUCTIONS:\\nUse the tools.\\n(Open file: n/a)\\n(Current directory: /repo)\\nbash-$\"},"
-		"{\"role\":\"assistant\",\"content\":\"Let's open it.\\n```\\nopen /repo/src/a.py 12\\n```\"},"
-		"{\"role\":\"user\",\"content\":\"[File: /repo/src/a.py (3 lines total)]\\n1:raise ValueError\\n(Open file: /repo/src/a.py)\\n(Current directory: /repo)\\nbash-$\"},"
-		"{\"role\":\"assistant\",\"content\":\"Now edit.\\n<command>\\nedit 1:1\\npass\\nend_of_edit\\n</command>\"},"
-		"{\"role\":\"user\",\"content\":\"Your proposed edit has introduced new syntax error(s).\\n\\nERRORS:\\n- E999 IndentationError: unexpected indent\\n"
-		"(Open file: /repo/src/a.py)\\n(Current directory: /repo)\\nbash-$\"}]",
-		0, NULL, PLENTY);
-	check_form();
-	expect("Goal:\n- Crash on start\n- It says: Boom\nDecisions:");
-	expect("Files touched:\n- src/a.py (written, read)\n");
-	expect("Errors:\n- `edit 1:1`: E999 IndentationError: unexpected indent\n");
-	expect_not("demo.py");
-	expect_not("Use the tools");
 }
 
 Test(context_snapshot, confirmations)
@@ -220,10 +194,9 @@ Test(context_snapshot, confirmations)
 		"{\"role\":\"assistant\",\"content\":\"Done.\"},{\"role\":\"user\",\"content\":\"Thanks!\"}]",
 		0, NULL, PLENTY);
 	check_form();
-	expect("- User said yes to: Shall I cancel reservation ABC?\n");
-	expect("- It has been cancelled.\n");
-	expect("- User: Yes, but to the card ending in 9725.\n");
-	expect_not("Thanks");
+	expect("- Shall I cancel reservation ABC? -> yes\n");
+	expect("- It has been cancelled. Refund to the card?\n");
+	expect("- Refund to the card? -> Yes, but to the card ending in 9725.\n");
 	expect_not("Open ends");
 }
 
@@ -244,61 +217,25 @@ static const char *one_call(const char *tool, const char *args, const char *outp
 
 Test(context_snapshot, commands_that_were_run)
 {
-	static const struct {
-		const char *command;
-		char topic; /* 'd' done, 'l' looked up, ' ' told by its files, or not worth a word */
-	} cases[] = {
-		{ "make install", 'd' },
-		{ "pip install numpy", 'd' },
-		{ "./configure", 'd' },
-		{ "git add a.c && git commit -m x", 'd' },
-		{ "cd /w && go test ./...", 'd' },
-		{ "grep -rn x src && make", 'd' },
-		{ "python3 manage.py migrate", 'd' },
-		{ "sudo apt-get install -y jq", 'd' },
-		{ "make 2>&1 | tail -5", 'd' },
-		{ "false || make", 'd' },
-		{ "sort a.txt > b.txt; rm -rf build", 'd' },
-		{ "docker rm web", 'd' },
-		{ "grep -rn login src", 'l' },
-		{ "find . -name '*.c'", 'l' },
-		{ "git log --oneline", 'l' },
-		{ "git status", 'l' },
-		{ "cd /w && git diff", 'l' },
-		{ "docker ps", 'l' },
-		{ "rg login | wc -l", 'l' },
-		{ "which gcc", 'l' },
-		{ "find_file parser.py", ' ' },
-		{ "cat src/a.c", ' ' },
-		{ "cat src/a.c | sort | head -3", ' ' },
-		{ "grep -n x src/a.c", ' ' },
-		{ "python3 run.py", ' ' },
-		{ "rm src/a.c", ' ' },
-		{ "mv src/a.c src/b.c", ' ' },
-		{ "sed -i s/a/b/ src/a.c", ' ' },
-		{ "touch new.py && cat new.py", ' ' },
-		{ "ls -la", ' ' },
-		{ "cd src; pwd", ' ' },
-		{ "echo hello", ' ' },
-		{ "goto 12", ' ' },
-		{ "echo x > a.txt", ' ' },
-	};
+	one_call("Bash", "{\"command\":\"make install\"}", "ok");
+	expect("Done:\n- `make install`\n");
+	one_call("shell", "{\"command\":[\"bash\",\"-lc\",\"git log --oneline\"]}", "1a2b3c4 One");
+	expect("Done:\n- `git log --oneline`");
+	one_call("execute", "{\"cmd\":\"./configure\\nmake\"}", "a\\nb");
+	expect("Done:\n- `./configure`\n");
+}
 
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(cases); i++) {
-		char args[256], line[256];
-
-		snprintf(args, sizeof(args), "{\"command\":\"%s\"}", cases[i].command);
-		one_call("Bash", args, "ok");
-		check_form();
-		snprintf(line, sizeof(line), "%s:\n- `%s`\n",
-			 cases[i].topic == 'd' ? "Done" : "Looked up", cases[i].command);
-		if (cases[i].topic != ' ')
-			expect(line);
-		cr_expect_eq(!strstr((const char *)out.data, "Done:"), cases[i].topic != 'd', "%s",
-			     cases[i].command);
-		cr_expect_eq(!strstr((const char *)out.data, "Looked up:"), cases[i].topic != 'l',
-			     "%s", cases[i].command);
-	}
+Test(context_snapshot, names_from_results)
+{
+	snapshot(
+		"[{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"1\",\"function\":{\"name\":\"find\",\"arguments\":\"{}\"}}]},"
+		"{\"role\":\"tool\",\"tool_call_id\":\"1\",\"content\":\"ordinary words, src/lost_file.c and user_name_17, getUserId.\"},"
+		"{\"role\":\"assistant\",\"content\":\"I read src/lost_file.c and other_thing.\"}]",
+		0, NULL, PLENTY);
+	check_form();
+	/* Those that were used are newer than the others; what came from no result is left out. */
+	expect("Names:\n- user_name_17, getUserId, src/lost_file.c\n");
+	expect_not("- other_thing");
 }
 
 Test(context_snapshot, calls_that_were_made)
@@ -321,7 +258,6 @@ Test(context_snapshot, calls_that_were_made)
 		  "Looked up:\n- WebSearch query=fuse uring\n" },
 		{ "Grep", "{\"pattern\":\"login\",\"path\":\"src\"}", "a.c:1: login",
 		  "Looked up:\n- Grep pattern=login, path=src -> a.c:1: login\n" },
-		{ "think", "{\"thought\":\"hm\"}", "", NULL },
 		{ "TodoWrite", "{\"todos\":[]}", "ok", NULL },
 		{ "Read", "{\"file_path\":\"/w/a.c\"}", "int x;", NULL },
 		{ "Edit", "{\"file_path\":\"/w/a.c\",\"old_string\":\"a\"}", "ok", NULL },
@@ -372,7 +308,7 @@ Test(context_snapshot, what_was_done_stays_when_room_is_scarce)
 	check_form();
 	expect("Done:\n- book_seat n=7 x10\n");
 	/* Of what was looked up the last stay. */
-	expect("Looked up:\n- get_seat n=27\n");
+	expect("Looked up:\n- get_seat n=14\n");
 	expect("- get_seat n=39\n");
 	earlier = strdup((const char *)out.data);
 	snapshot("[]", 0, earlier, PLENTY);
@@ -532,8 +468,9 @@ Test(context_snapshot, goes_into_the_next_one)
 		0, first, PLENTY);
 	check_form();
 	expect("Goal:\n- Do the long task with all of its parts.\n- Now update the docs too.\n");
-	expect("- src/file1.c (written x2)\n");
-	expect("- write_file src/file1.c: Error: number 5\n");
+	expect("- src/file1.c (written)\n");
+	expect("- write_file path=src/file1.c: Error: number 5\n");
+	expect_not("Names:");
 	expect("- .offload/refs/ab0003: make part3");
 	cr_expect_null(strstr(strstr((const char *)out.data, "cause of part 1 is") + 1,
 			      "cause of part 1 is"));
@@ -567,7 +504,7 @@ Test(context_snapshot, texts_are_made_harmless)
 		0, NULL, PLENTY);
 	check_form();
 	expect("- Fix red parts of it.\n");
-	expect("- I decided on \xc3\xa9t\xc3\xa9.\n");
+	expect("- \xe4\xb8\xad\xe6\x96\x87\xe3\x80\x82 I decided on \xc3\xa9t\xc3\xa9.\n");
 }
 
 Test(context_snapshot, long_texts_are_cut)

@@ -190,9 +190,9 @@ static int summarize(struct planning *p, struct ofs_buf *out)
 	int r;
 
 	if (!p->request->summarizer) {
-		r = ofs_snapshot_write(p->chat, p->plan->gone, earlier, p->earlier.len,
-				       p->request->snapshot_tokens, out);
-		return r < 0 ? ofs_error_set(p->err, ENOMEM, "out of memory") : 1;
+		ofs_snapshot_write(p->chat, p->plan->gone, earlier, p->earlier.len,
+				   p->request->snapshot_tokens, out);
+		return 1;
 	}
 	if (write_gone(p, &messages) < 0)
 		return ofs_error_set(p->err, ENOMEM, "out of memory");

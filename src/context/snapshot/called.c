@@ -5,9 +5,10 @@
 
 #include "base/util.h"
 #include "context/snapshot/prose.h"
-#include "context/snapshot/touched.h"
+#include "context/json/args.h"
 
 #define TITLE_CHARS 200
+#define COMMAND_CHARS 100
 #define NAME_CHARS 60
 #define VALUE_CHARS 60
 #define ARGS_CHARS 200
@@ -38,13 +39,6 @@ static void append_line(const void *text, size_t len, size_t max, struct ofs_buf
 	ofs_prose_line(p, (size_t)((eol ? eol : end) - p), max, out);
 }
 
-void ofs_called_command(const void *command, size_t len, size_t max, struct ofs_buf *out)
-{
-	ofs_buf_append_str(out, "`");
-	append_line(command, len, max, out);
-	ofs_buf_append_str(out, "`");
-}
-
 static void append_string(struct ofs_span string, size_t max, struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -53,36 +47,22 @@ static void append_string(struct ofs_span string, size_t max, struct ofs_buf *ou
 	ofs_prose_line((const char *)text.data, text.len, max, out);
 }
 
-/* The command of a shell. What an editor has in "command" names what it does to a path. */
+/* The command line in a call of a shell: a string, or the last of ["bash", "-lc", "make"]. */
 static bool find_command(struct ofs_span args, struct ofs_buf *ret)
 {
-	return ofs_touched_shell(args, ret) &&
-	       (memchr(ret->data, ' ', ret->len) ||
-		(!ofs_span_member(args, "path").p && !ofs_span_member(args, "file_path").p));
-}
+	struct ofs_span command = ofs_args_find(args, "command cmd"), element;
+	struct ofs_span_cursor cursor = ofs_span_enter(command);
 
-void ofs_called_label(const struct ofs_chat_call *c, struct ofs_buf *out)
-{
-	static const char *const paths[] = { "path",	  "file_path", "filename", "file",
-					     "file_name", "url",       "query",	   "pattern" };
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, command = OFS_BUF_INIT;
-	struct ofs_span args = ofs_called_args(c, &text);
-
-	if (find_command(args, &command)) {
-		ofs_called_command(command.data, command.len, OFS_CALLED_LABEL_CHARS, out);
-		return;
+	if (ofs_span_is_array(command)) {
+		while (ofs_span_next(&cursor, &element))
+			command = element;
 	}
-	if (ofs_span_is_string(c->name))
-		append_string(c->name, OFS_CALLED_LABEL_CHARS, out);
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(paths); i++) {
-		struct ofs_span value = ofs_span_member(args, paths[i]);
-
-		if (!ofs_span_is_string(value))
-			continue;
-		ofs_buf_append_str(out, " ");
-		append_string(value, OFS_CALLED_LABEL_CHARS, out);
-		return;
-	}
+	if (!ofs_span_is_string(command))
+		return false;
+	ofs_span_decode(command, ret);
+	/* What an editor has in "command" names what it does to a path. */
+	return ret->len &&
+	       (memchr(ret->data, ' ', ret->len) || !ofs_args_find(args, "path filepath").p);
 }
 
 /* What is too long to be told is left out, and so is what holds other things, but for how many. */
@@ -140,12 +120,9 @@ static void append_call(const struct ofs_chat_call *c, bool quoted, struct ofs_b
 	struct ofs_span args = ofs_called_args(c, &text);
 
 	if (find_command(args, &command)) {
-		if (quoted) {
-			ofs_called_command(command.data, command.len, OFS_CALLED_COMMAND_CHARS,
-					   out);
-			return;
-		}
-		append_line(command.data, command.len, TITLE_CHARS, out);
+		ofs_buf_append_str(out, quoted ? "`" : "");
+		append_line(command.data, command.len, quoted ? COMMAND_CHARS : TITLE_CHARS, out);
+		ofs_buf_append_str(out, quoted ? "`" : "");
 		return;
 	}
 	if (!ofs_span_is_string(c->name))

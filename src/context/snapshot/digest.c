@@ -5,22 +5,34 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/tokens.h"
 #include "base/util.h"
 #include "codec/hash.h"
+#include "context/snapshot/prose.h"
 
-/* Of twice as many some are dropped early. */
-const size_t ofs_topic_max[OFS_TOPICS] = {
-	[OFS_TOPIC_GOAL] = 24,	 [OFS_TOPIC_DECISIONS] = 40,  [OFS_TOPIC_DONE] = 40,
-	[OFS_TOPIC_LOOKED] = 10, [OFS_TOPIC_FILES] = 60,      [OFS_TOPIC_ERRORS] = 30,
-	[OFS_TOPIC_OPEN] = 16,	 [OFS_TOPIC_REFERENCES] = 40,
+#define REF_MIN 6 /* letters and digits */
+#define REF_MAX 8
+#define ALSO "also stored in " /* before refs alone, where there is no room for what they are */
+#define OVER " (went well later)"
+#define LINE_TOKENS 2 /* "- " and the end of the line */
+#define TITLE_TOKENS 4
+#define NAMES_LINE 400 /* bytes */
+
+static const struct {
+	const char *title;
+	size_t max; /* items beside those that are fixed */
+	enum ofs_worth worth; /* of an item that comes from an earlier snapshot */
+} topics[OFS_TOPICS] = {
+	[OFS_TOPIC_GOAL] = { "Goal:", 24, OFS_WORTH_MOST },
+	[OFS_TOPIC_DECISIONS] = { "Decisions:", 12, OFS_WORTH_LITTLE },
+	[OFS_TOPIC_DONE] = { "Done:", 40, OFS_WORTH_MUCH },
+	[OFS_TOPIC_LOOKED] = { "Looked up:", 20, OFS_WORTH_LITTLE },
+	[OFS_TOPIC_FILES] = { "Files touched:", 60, OFS_WORTH_LITTLE },
+	[OFS_TOPIC_ERRORS] = { "Errors:", 20, OFS_WORTH_MUCH },
+	[OFS_TOPIC_OPEN] = { "Open ends:", 16, OFS_WORTH_SOME },
+	[OFS_TOPIC_NAMES] = { "Names:", 200, OFS_WORTH_SOME },
+	[OFS_TOPIC_REFERENCES] = { "References:", 40, OFS_WORTH_SOME },
 };
-
-/* ---- items */
-
-void ofs_digest_init(struct ofs_digest *d)
-{
-	*d = (struct ofs_digest){ 0 };
-}
 
 void ofs_digest_finish(struct ofs_digest *d)
 {
@@ -35,102 +47,26 @@ void ofs_digest_finish(struct ofs_digest *d)
 	*d = (struct ofs_digest){ 0 };
 }
 
-uint64_t ofs_digest_key(const void *text, size_t len)
-{
-	return ofs_checksum(text, len, 0);
-}
-
-struct ofs_item *ofs_digest_find(struct ofs_digest *d, enum ofs_topic topic, uint64_t key)
+static struct ofs_item *add(struct ofs_digest *d, enum ofs_topic topic, uint64_t key,
+			    enum ofs_worth worth, uint64_t order, const void *text, size_t len)
 {
 	struct ofs_item_list *l = &d->topics[topic];
 	size_t number = (size_t)(uintptr_t)ofs_map_get(&l->by_key, key);
-
-	return number ? &l->items[number - 1] : NULL;
-}
-
-static int compare_worth(const void *a, const void *b)
-{
-	const struct ofs_item *x = *(const struct ofs_item *const *)a;
-	const struct ofs_item *y = *(const struct ofs_item *const *)b;
-
-	if (x->worth != y->worth)
-		return x->worth < y->worth ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
-}
-
-/* The items that are not fixed, what is worth least first. Allocated; returns how many. */
-static size_t rank_items(const struct ofs_item_list *l, struct ofs_item ***ret)
-{
-	struct ofs_item **ranked = ofs_alloc((l->n + 1) * sizeof(struct ofs_item *));
-	size_t n = 0;
-
-	for (size_t i = 0; i < l->n; i++) {
-		if (l->items[i].worth != OFS_WORTH_FIXED)
-			ranked[n++] = &l->items[i];
-	}
-	qsort(ranked, n, sizeof(*ranked), compare_worth);
-	*ret = ranked;
-	return n;
-}
-
-/* Only `max` items stay beside those that are fixed. */
-static void prune(struct ofs_item_list *l, size_t max)
-{
-	OFS_FREE struct ofs_item **ranked = NULL;
-	size_t n = rank_items(l, &ranked), kept = 0;
-
-	for (size_t i = 0; i + max < n; i++) {
-		free(ranked[i]->text);
-		ranked[i]->text = NULL;
-	}
-	ofs_map_finish(&l->by_key);
-	for (size_t i = 0; i < l->n; i++) {
-		if (!l->items[i].text)
-			continue;
-		l->items[kept] = l->items[i];
-		ofs_map_put(&l->by_key, l->items[kept].key, (void *)(uintptr_t)(kept + 1));
-		kept++;
-	}
-	l->n = kept;
-}
-
-/* Whether to prune would make room for long: half of the items are not fixed. */
-static bool is_loose(const struct ofs_item_list *l)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < l->n; i++)
-		n += l->items[i].worth != OFS_WORTH_FIXED;
-	return n * 2 >= l->n;
-}
-
-static char *copy_text(const char *text, size_t len)
-{
-	char *copy = ofs_alloc(len + 1);
-
-	memcpy(copy, text, len);
-	return copy;
-}
-
-struct ofs_item *ofs_digest_add(struct ofs_digest *d, enum ofs_topic topic, uint64_t key,
-				enum ofs_worth worth, const void *text, size_t len)
-{
-	struct ofs_item_list *l = &d->topics[topic];
-	struct ofs_item *item = ofs_digest_find(d, topic, key);
+	struct ofs_item *item = number ? &l->items[number - 1] : NULL;
 
 	if (item) {
 		item->times++;
 		item->worth = OFS_MAX(item->worth, worth);
 		return item;
 	}
-	if (l->n == l->cap && l->n >= 2 * ofs_topic_max[topic] && is_loose(l))
-		prune(l, ofs_topic_max[topic]);
+	if (l->n >= topics[topic].max && worth < OFS_WORTH_MOST)
+		return NULL;
 	l->items = ofs_grow(l->items, &l->cap, l->n + 1, sizeof(*l->items));
 	item = &l->items[l->n++];
 	*item = (struct ofs_item){
-		.text = copy_text(text, len),
+		.text = ofs_strndup(text, len),
 		.key = key,
-		.order = ++d->order,
+		.order = order,
 		.worth = worth,
 		.times = 1,
 	};
@@ -138,82 +74,355 @@ struct ofs_item *ofs_digest_add(struct ofs_digest *d, enum ofs_topic topic, uint
 	return item;
 }
 
-/* ---- files */
+struct ofs_item *ofs_digest_add(struct ofs_digest *d, enum ofs_topic topic, enum ofs_worth worth,
+				uint64_t order, const void *text, size_t len)
+{
+	return add(d, topic, ofs_checksum(text, len, 0), worth, order, text, len);
+}
 
-const char *ofs_digest_base(const char *path, size_t len, size_t *ret_len)
+/* Where the last part of a path starts. */
+static const char *base_of(const char *path, size_t len)
 {
 	const char *slash = memrchr(path, '/', len);
 
-	*ret_len = slash ? len - (size_t)(slash + 1 - path) : len;
 	return slash ? slash + 1 : path;
 }
 
-/* Whether `path` is absolute and ends with all of `end`. */
-static bool is_end_of(const char *end, size_t end_len, const char *path, size_t len)
-{
-	return *path == '/' && *end != '/' && len > end_len && path[len - end_len - 1] == '/' &&
-	       memcmp(path + len - end_len, end, end_len) == 0;
-}
-
-/* The file of that path, also where it is known by a longer or shorter one. */
-static struct ofs_item *find_file(struct ofs_digest *d, const char *path, size_t len)
-{
-	struct ofs_item_list *l = &d->topics[OFS_TOPIC_FILES];
-	struct ofs_item *item = ofs_digest_find(d, OFS_TOPIC_FILES, ofs_digest_key(path, len));
-	size_t base_len;
-	const char *base = ofs_digest_base(path, len, &base_len);
-
-	/* There are at most some hundreds. */
-	for (size_t i = 0; !item && i < l->n; i++) {
-		size_t other_len = strlen(l->items[i].text);
-
-		if (other_len >= base_len &&
-		    memcmp(l->items[i].text + other_len - base_len, base, base_len) == 0 &&
-		    (is_end_of(path, len, l->items[i].text, other_len) ||
-		     is_end_of(l->items[i].text, other_len, path, len)))
-			item = &l->items[i];
-	}
-	return item;
-}
-
-void ofs_digest_touch(struct ofs_digest *d, const char *path, size_t len, enum ofs_touch touch,
-		      uint32_t times)
-{
-	bool changed = touch == OFS_TOUCH_CREATED || touch == OFS_TOUCH_WRITTEN ||
-		       touch == OFS_TOUCH_DELETED;
-	struct ofs_item *item = find_file(d, path, len);
-
-	if (!item)
-		item = ofs_digest_add(d, OFS_TOPIC_FILES, ofs_digest_key(path, len),
-				      OFS_WORTH_LITTLE, path, len);
-	item->touches[touch] += times;
-	item->worth = OFS_MAX(item->worth, changed ? OFS_WORTH_MUCH : OFS_WORTH_LITTLE);
-}
-
-/* ---- references */
-
-void ofs_digest_refer(struct ofs_digest *d, const char *path, size_t path_len, const char *what,
-		      size_t what_len)
+void ofs_digest_refer(struct ofs_digest *d, uint64_t order, const char *path, size_t path_len,
+		      const char *what, size_t what_len)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	size_t len;
-	const char *ref = ofs_digest_base(path, path_len, &len);
-	uint64_t key = ofs_digest_key(ref, len);
-	struct ofs_item *item = ofs_digest_find(d, OFS_TOPIC_REFERENCES, key);
+	const char *ref = base_of(path, path_len);
+	size_t ref_len = (size_t)(path + path_len - ref);
+	struct ofs_item *item;
 
 	ofs_buf_append(&text, path, path_len);
 	if (what_len)
-		ofs_buf_append_str(&text, ": ");
-	if (what_len)
-		ofs_buf_append(&text, what, what_len);
-	if (item && item->text[item->ref_end] == '\0' && what_len) {
+		ofs_buf_printf(&text, ": %.*s", (int)what_len, what);
+	item = add(d, OFS_TOPIC_REFERENCES, ofs_checksum(ref, ref_len, 0), OFS_WORTH_FIXED, order,
+		   text.data, text.len);
+	if (item->ref_end && !item->text[item->ref_end] && what_len) {
 		/* Until now it was known by its ref alone. */
 		free(item->text);
-		item->text = copy_text((const char *)text.data, text.len);
-	} else {
-		item = ofs_digest_add(d, OFS_TOPIC_REFERENCES, key, OFS_WORTH_FIXED, text.data,
-				      text.len);
+		item->text = ofs_strndup((const char *)text.data, text.len);
 	}
 	item->ref = (size_t)(ref - path);
 	item->ref_end = path_len;
+}
+
+/* ---- reading */
+
+static bool cut_end(const char *p, size_t *len, const char *end)
+{
+	size_t n = strlen(end);
+
+	if (*len < n || memcmp(p + *len - n, end, n) != 0)
+		return false;
+	*len -= n;
+	return true;
+}
+
+/* " x12" at the end, or 1. */
+static uint32_t cut_times(const char *p, size_t *len)
+{
+	size_t i = *len;
+	uint32_t times = 0, unit = 1;
+
+	for (; i && ofs_prose_is_digit(p[i - 1]) && *len - i < 9; unit *= 10)
+		times += unit * (uint32_t)(p[--i] - '0');
+	if (i == *len || i < 2 || p[i - 1] != 'x' || p[i - 2] != ' ')
+		return 1;
+	*len = i - 2;
+	return OFS_MAX(times, 1u);
+}
+
+/* The length of a path that ends with a ref; 0: it is none. */
+static size_t ref_path(const char *p, size_t len)
+{
+	const char *ref = base_of(p, len);
+	size_t n = (size_t)(p + len - ref);
+
+	if (n < REF_MIN || n > REF_MAX || ref - p < 5 || memcmp(ref - 5, "refs/", 5) != 0)
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		if (!ofs_prose_is_digit(ref[i]) && !(ref[i] >= 'a' && ref[i] <= 'z'))
+			return 0;
+	}
+	return len;
+}
+
+/* The parts of "a, b, c", each with `before` in front, to take(). */
+static void read_list(struct ofs_digest *d, uint64_t order, const char *before, size_t before_len,
+		      const char *p, size_t len,
+		      void (*take)(struct ofs_digest *d, uint64_t order, const char *p, size_t len))
+{
+	for (size_t at = 0; at < len;) {
+		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf part = OFS_BUF_INIT;
+		const char *comma = memmem(p + at, len - at, ", ", 2);
+		size_t end = comma ? (size_t)(comma - p) : len;
+
+		ofs_buf_append(&part, before, before_len);
+		ofs_buf_append(&part, p + at, end - at);
+		take(d, order, ofs_buf_str(&part), part.len);
+		at = end + 2;
+	}
+}
+
+static void read_name(struct ofs_digest *d, uint64_t order, const char *p, size_t len)
+{
+	ofs_digest_add(d, OFS_TOPIC_NAMES, topics[OFS_TOPIC_NAMES].worth, order, p, len);
+}
+
+static void read_ref(struct ofs_digest *d, uint64_t order, const char *p, size_t len)
+{
+	if (ref_path(p, len))
+		ofs_digest_refer(d, order, p, len, "", 0);
+}
+
+/* "PATH: WHAT" or "also stored in DIR/: k3f9x2, k3f9x3" */
+static void read_reference(struct ofs_digest *d, uint64_t order, const char *p, size_t len)
+{
+	const char *colon = memmem(p, len, ": ", 2);
+	size_t path = colon ? (size_t)(colon - p) : len, also = strlen(ALSO);
+
+	if (colon && path >= also && memcmp(p, ALSO, also) == 0)
+		read_list(d, order, p + also, path - also, colon + 2, len - path - 2, read_ref);
+	else if (ref_path(p, path))
+		ofs_digest_refer(d, order, p, path, colon ? colon + 2 : "",
+				 colon ? len - path - 2 : 0);
+}
+
+static void read_item(struct ofs_digest *d, enum ofs_topic topic, uint64_t order, const char *p,
+		      size_t len)
+{
+	bool over = cut_end(p, &len, OVER), both = cut_end(p, &len, " (written, read)");
+	bool written = both || cut_end(p, &len, " (written)");
+	bool read = both || cut_end(p, &len, " (read)");
+	uint32_t times = cut_times(p, &len);
+	struct ofs_item *item;
+
+	if (topic == OFS_TOPIC_REFERENCES) {
+		read_reference(d, order, p, len);
+		return;
+	}
+	if (topic == OFS_TOPIC_NAMES) {
+		read_list(d, order, "", 0, p, len, read_name);
+		return;
+	}
+	if (!len)
+		return;
+	item = ofs_digest_add(d, topic, over ? OFS_WORTH_LITTLE : topics[topic].worth, order, p,
+			      len);
+	if (!item)
+		return;
+	item->times += times - 1;
+	item->over |= over;
+	item->written |= written;
+	item->read |= read;
+}
+
+void ofs_digest_read(struct ofs_digest *d, const char *text, size_t len)
+{
+	const char *end = text + len, *eol;
+	enum ofs_topic topic = OFS_TOPICS;
+	uint64_t order = 0;
+
+	for (const char *p = text; p < end; p = eol + 1) {
+		size_t n;
+
+		eol = memchr(p, '\n', (size_t)(end - p));
+		eol = eol ? eol : end;
+		n = (size_t)(eol - p);
+		if (n > 2 && p[0] == '-' && p[1] == ' ') {
+			if (topic < OFS_TOPICS && ofs_prose_is_line(p, n))
+				read_item(d, topic, order++, p + 2, n - 2);
+			continue;
+		}
+		for (topic = 0; n && topic < OFS_TOPICS; topic++) {
+			if (n == strlen(topics[topic].title) &&
+			    memcmp(p, topics[topic].title, n) == 0)
+				break;
+		}
+	}
+}
+
+/* ---- writing */
+
+/* An item as it is written, and whether it is. */
+struct draft {
+	const struct ofs_item *item;
+	struct ofs_buf line;
+	uint64_t tokens;
+	enum ofs_topic topic;
+	bool shown;
+	bool brief; /* a ref, named in a list */
+};
+
+struct drafts {
+	struct draft *list; /* by topic, in order */
+	size_t n;
+	size_t shown[OFS_TOPICS];
+	uint64_t tokens;
+};
+
+static void drafts_finish(struct drafts *d)
+{
+	for (size_t i = 0; i < d->n; i++)
+		ofs_buf_finish(&d->list[i].line);
+	free(d->list);
+}
+
+static void write_item(enum ofs_topic topic, const struct ofs_item *item, struct ofs_buf *out)
+{
+	ofs_buf_append_str(out, item->text);
+	if (item->written || item->read)
+		ofs_buf_printf(out, " (%s%s%s)", item->written ? "written" : "",
+			       item->written && item->read ? ", " : "", item->read ? "read" : "");
+	if (item->times > 1 &&
+	    (topic == OFS_TOPIC_DONE || topic == OFS_TOPIC_LOOKED || topic == OFS_TOPIC_ERRORS))
+		ofs_buf_printf(out, " x%u", item->times);
+	if (item->over)
+		ofs_buf_append_str(out, OVER);
+}
+
+static int compare_order(const void *a, const void *b)
+{
+	const struct draft *x = a, *y = b;
+
+	if (x->topic != y->topic)
+		return x->topic < y->topic ? -1 : 1;
+	return x->item->order < y->item->order ? -1 : x->item->order > y->item->order;
+}
+
+static void make_drafts(const struct ofs_digest *d, struct drafts *ret)
+{
+	size_t n = 0;
+
+	for (size_t t = 0; t < OFS_TOPICS; t++)
+		n += d->topics[t].n;
+	ret->list = ofs_alloc((n + 1) * sizeof(*ret->list));
+	for (size_t t = 0; t < OFS_TOPICS; t++) {
+		for (size_t i = 0; i < d->topics[t].n; i++) {
+			struct draft *draft = &ret->list[ret->n++];
+
+			draft->item = &d->topics[t].items[i];
+			draft->topic = (enum ofs_topic)t;
+			draft->shown = true;
+			write_item(draft->topic, draft->item, &draft->line);
+			draft->tokens =
+				ofs_tokens_count(draft->line.data, draft->line.len) + LINE_TOKENS;
+			ret->tokens += draft->tokens;
+		}
+		ret->shown[t] = d->topics[t].n;
+		ret->tokens += d->topics[t].n ? TITLE_TOKENS : 0;
+	}
+	qsort(ret->list, ret->n, sizeof(*ret->list), compare_order);
+}
+
+/* The goal stays longest; then what is worth more, and of that the newer. */
+static int compare_worth(const void *a, const void *b)
+{
+	const struct draft *x = *(const struct draft *const *)a;
+	const struct draft *y = *(const struct draft *const *)b;
+	bool x_first = x->item->worth == OFS_WORTH_MOST, y_first = y->item->worth == OFS_WORTH_MOST;
+
+	if (x->item->worth != y->item->worth)
+		return x->item->worth < y->item->worth ? -1 : 1;
+	if (x_first && y_first) /* told from its start */
+		return x->item->order > y->item->order ? -1 : 1;
+	return x->item->order < y->item->order ? -1 : x->item->order > y->item->order;
+}
+
+/* A ref is then named in a list only. */
+static void shorten(struct drafts *d, struct draft *draft)
+{
+	uint64_t tokens = 1 + ofs_tokens_count(draft->item->text + draft->item->ref,
+					       draft->item->ref_end - draft->item->ref);
+
+	if (tokens >= draft->tokens)
+		return;
+	draft->brief = true;
+	d->tokens -= draft->tokens - tokens;
+	draft->tokens = tokens;
+}
+
+/* Shortens references, the oldest first, and then leaves out what there is no room for. */
+static void fit(struct drafts *d, uint64_t max_tokens)
+{
+	OFS_FREE struct draft **ranked = ofs_alloc((d->n + 1) * sizeof(struct draft *));
+
+	for (size_t i = 0; i < d->n; i++)
+		ranked[i] = &d->list[i];
+	qsort(ranked, d->n, sizeof(struct draft *), compare_worth);
+	for (size_t i = 0; i < d->n && d->tokens > max_tokens; i++) {
+		struct draft *draft = ranked[i];
+
+		if (draft->item->worth == OFS_WORTH_FIXED) {
+			shorten(d, draft);
+			continue;
+		}
+		draft->shown = false;
+		d->tokens -= draft->tokens;
+		if (--d->shown[draft->topic] == 0)
+			d->tokens -= TITLE_TOKENS;
+	}
+}
+
+/* All refs that are named only, by the directories that they are in. */
+static void write_brief(const struct drafts *d, struct ofs_buf *out)
+{
+	const struct ofs_item *last = NULL;
+
+	for (size_t i = 0; i < d->n; i++) {
+		const struct ofs_item *item = d->list[i].item;
+
+		if (!d->list[i].brief)
+			continue;
+		if (last && last->ref == item->ref &&
+		    memcmp(last->text, item->text, item->ref) == 0)
+			ofs_buf_append_str(out, ", ");
+		else
+			ofs_buf_printf(out, "%s- " ALSO "%.*s: ", last ? "\n" : "", (int)item->ref,
+				       item->text);
+		ofs_buf_append(out, item->text + item->ref, item->ref_end - item->ref);
+		last = item;
+	}
+	if (last)
+		ofs_buf_append_str(out, "\n");
+}
+
+static void write_topic(const struct drafts *d, enum ofs_topic topic, struct ofs_buf *out)
+{
+	size_t line = 0;
+
+	if (!d->shown[topic])
+		return;
+	ofs_buf_printf(out, "%s\n", topics[topic].title);
+	for (size_t i = 0; i < d->n; i++) {
+		const struct draft *draft = &d->list[i];
+
+		if (draft->topic != topic || !draft->shown || draft->brief)
+			continue;
+		if (topic == OFS_TOPIC_NAMES && line && out->len - line < NAMES_LINE) {
+			out->len--;
+			ofs_buf_append_str(out, ", ");
+		} else {
+			line = out->len;
+			ofs_buf_append_str(out, "- ");
+		}
+		ofs_buf_append(out, draft->line.data, draft->line.len);
+		ofs_buf_append_str(out, "\n");
+	}
+	if (topic == OFS_TOPIC_REFERENCES)
+		write_brief(d, out);
+}
+
+void ofs_digest_write(const struct ofs_digest *d, uint64_t max_tokens, struct ofs_buf *out)
+{
+	OFS_CLEANUP(drafts_finish) struct drafts drafts = { 0 };
+
+	make_drafts(d, &drafts);
+	fit(&drafts, max_tokens);
+	for (size_t t = 0; t < OFS_TOPICS; t++)
+		write_topic(&drafts, (enum ofs_topic)t, out);
 }

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/snapshot/named.h"
 
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/util.h"
+#include "codec/hash.h"
 #include "context/snapshot/prose.h"
 
 #define BEGIN "[offloaded] "
 #define REF " (ref "
 #define CLOSING "(detailed result is stored in "
 #define WHAT_CHARS 120
-#define VALUE_MAX 100 /* bytes of an identifier */
-#define URL_MAX 180
-#define DEPTH_MAX 4
-#define HASH_MIN 7
-#define HASH_MAX 40
-#define COMMIT_CHARS 120
+#define NAME_MIN 8 /* bytes */
+#define NAME_LEN_MAX 160
+#define NAMES_MAX 4096 /* that were used */
+#define UNUSED_MAX 40
 
 static const char *find(const char *p, const char *end, const char *what)
 {
@@ -83,7 +85,7 @@ static bool closing_path(const char *p, const char *end, const char *name, size_
 }
 
 /* The pointer whose title begins at p; another may begin at `end`. */
-static void note_pointer(struct ofs_digest *d, const char *p, const char *end)
+static void note_pointer(struct ofs_digest *d, uint64_t order, const char *p, const char *end)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf path = OFS_BUF_INIT, what = OFS_BUF_INIT;
 	const char *eol = line_end(p, end), *ref = NULL, *name, *what_end;
@@ -112,181 +114,107 @@ static void note_pointer(struct ofs_digest *d, const char *p, const char *end)
 	}
 	if (ofs_prose_is_line((const char *)path.data, path.len)) {
 		ofs_prose_line(p, (size_t)(what_end - p), WHAT_CHARS, &what);
-		ofs_digest_refer(d, (const char *)path.data, path.len, (const char *)what.data,
+		ofs_digest_refer(d, order, ofs_buf_str(&path), path.len, ofs_buf_str(&what),
 				 what.len);
 	}
 }
 
-void ofs_named_pointers(struct ofs_digest *d, const char *text, size_t len)
+void ofs_named_pointers(struct ofs_digest *d, uint64_t order, const char *text, size_t len)
 {
 	const char *end = text + len, *p = ofs_named_pointer(text, len);
 
 	while (p) {
 		const char *title = p + strlen(BEGIN), *next = find(title, end, BEGIN);
 
-		note_pointer(d, title, next ? next : end);
+		note_pointer(d, order, title, next ? next : end);
 		p = next;
 	}
 }
 
-/* ---- identifiers */
+/* ---- names */
 
-static void note(struct ofs_digest *d, enum ofs_worth worth, const struct ofs_buf *text)
+void ofs_named_finish(struct ofs_named *n)
 {
-	ofs_digest_add(d, OFS_TOPIC_REFERENCES, ofs_digest_key(text->data, text->len), worth,
-		       text->data, text->len);
+	for (size_t i = 0; i < n->n; i++)
+		free(n->list[i].text);
+	free(n->list);
+	ofs_map_finish(&n->by_hash);
 }
 
-static bool name_ends(struct ofs_span key, const char *end)
+static bool is_edge(char c)
 {
-	size_t n = strlen(end);
-
-	return key.len >= n + 2 && memcmp(key.p + key.len - 1 - n, end, n) == 0;
+	return isalnum((unsigned char)c) || c == '_' || c == '/';
 }
 
-static bool is_id_name(struct ofs_span key)
+/* Whether a string is a path, an identifier or a number rather than a word. */
+static bool is_name(const char *p, size_t len)
 {
-	static const char *const ends[] = { "_id",   "Id",	"ID",	  "_ids",     "uuid",
-					    "_key",  "url",	"commit", "sha",      "branch",
-					    "email", "_number", "slug",	  "username", "number",
-					    "Ids",   "repo" };
+	size_t hyphens = 0, capitals = 0;
 
-	if (ofs_span_is(key, "id"))
-		return true;
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(ends); i++) {
-		if (name_ends(key, ends[i]))
+	for (size_t i = 0; i < len; i++) {
+		hyphens += p[i] == '-';
+		capitals += isupper((unsigned char)p[i]) && i;
+		if (isdigit((unsigned char)p[i]) || strchr("_/.:@#%+~", p[i]))
 			return true;
 	}
-	return false;
+	return hyphens > 1 || capitals;
 }
 
-static void note_id(struct ofs_digest *d, struct ofs_span key, struct ofs_span value)
+/* The next name at or after *p, which is moved past it. NULL: there is none. */
+static const char *next_name(const char **p, const char *end, size_t *ret_len)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, said = OFS_BUF_INIT;
-	const struct ofs_item *known;
+	while (*p < end) {
+		const char *start = *p, *stop;
 
-	if (value.len < 3 || value.len > VALUE_MAX || ofs_span_is_null(value) ||
-	    (!ofs_span_is_string(value) && !ofs_prose_is_digit(*value.p)))
-		return;
-	if (!ofs_span_is_string(value) && name_ends(key, "umber"))
-		return; /* of a line, of a page */
-	if (ofs_span_is_string(value))
-		ofs_span_decode(value, &said);
-	else
-		ofs_buf_append(&said, value.p, value.len);
-	ofs_span_decode(key, &text);
-	ofs_buf_append(&text, "=", 1);
-	ofs_prose_line((const char *)said.data, said.len, VALUE_MAX, &text);
-	/* What is used again and again is worth more. */
-	known = ofs_digest_find(d, OFS_TOPIC_REFERENCES, ofs_digest_key(text.data, text.len));
-	note(d,
-	     !known		 ? OFS_WORTH_LITTLE
-	     : known->times == 1 ? OFS_WORTH_SOME
-				 : OFS_WORTH_MUCH,
-	     &text);
-}
-
-static void note_ids(struct ofs_digest *d, struct ofs_span value, int depth)
-{
-	struct ofs_span_cursor cursor = ofs_span_enter(value), inner;
-	struct ofs_span key, member, element;
-
-	if (depth == DEPTH_MAX)
-		return;
-	if (ofs_span_is_array(value)) {
-		while (ofs_span_next(&cursor, &element))
-			note_ids(d, element, depth + 1);
-		return;
-	}
-	while (ofs_span_is_object(value) && ofs_span_next_member(&cursor, &key, &member)) {
-		if (!is_id_name(key) || ofs_span_is_object(member)) {
-			note_ids(d, member, depth + 1);
+		if (!is_edge(*start)) {
+			++*p;
 			continue;
 		}
-		note_id(d, key, member);
-		inner = ofs_span_enter(member);
-		while (ofs_span_is_array(member) && ofs_span_next(&inner, &element))
-			note_id(d, key, element);
-	}
-}
-
-void ofs_named_args(struct ofs_digest *d, struct ofs_span args)
-{
-	note_ids(d, args, 0);
-}
-
-void ofs_named_result(struct ofs_digest *d, struct ofs_span object)
-{
-	struct ofs_span_cursor cursor = ofs_span_enter(object);
-	struct ofs_span key, value;
-
-	while (ofs_span_is_object(object) && ofs_span_next_member(&cursor, &key, &value)) {
-		if (ofs_span_is_string(value) && is_id_name(key))
-			note_id(d, key, value);
-	}
-}
-
-/* ---- addresses and commits */
-
-static bool is_url_char(char c)
-{
-	return (unsigned char)c > 0x20 && (unsigned char)c < 0x7f &&
-	       !strchr("\"'`<>()[]{}|\\^*,", c);
-}
-
-/* Where the scheme begins that ends at p ("://"); NULL: it is no page. */
-static const char *scheme_start(const char *text, const char *p)
-{
-	if (p - text >= 5 && memcmp(p - 5, "https", 5) == 0)
-		return p - 5;
-	return p - text >= 4 && memcmp(p - 4, "http", 4) == 0 ? p - 4 : NULL;
-}
-
-void ofs_named_urls(struct ofs_digest *d, const char *text, size_t len)
-{
-	const char *end = text + len, *p = text;
-
-	while ((p = find(p, end, "://"))) {
-		const char *start = scheme_start(text, p), *stop = p + 3;
-
-		while (stop < end && is_url_char(*stop))
-			stop++;
-		while (stop > p + 3 && strchr(".,;:!?", stop[-1]))
+		while (*p < end && (is_edge(**p) || strchr(".:@#%+~-", **p)) && **p)
+			++*p;
+		for (stop = *p; stop > start && !is_edge(stop[-1]);)
 			stop--;
-		if (start && stop - p > 6 && stop - start <= URL_MAX)
-			ofs_digest_add(d, OFS_TOPIC_REFERENCES,
-				       ofs_digest_key(start, (size_t)(stop - start)),
-				       OFS_WORTH_SOME, start, (size_t)(stop - start));
-		p = stop;
+		*ret_len = (size_t)(stop - start);
+		if (*ret_len >= NAME_MIN && *ret_len <= NAME_LEN_MAX && is_name(start, *ret_len))
+			return start;
+	}
+	return NULL;
+}
+
+void ofs_named_use(struct ofs_named *n, uint64_t order, const char *text, size_t len)
+{
+	const char *p = text, *name;
+	size_t name_len;
+
+	while (n->n < NAMES_MAX && (name = next_name(&p, text + len, &name_len))) {
+		uint64_t hash = ofs_checksum(name, name_len, 0);
+
+		if (ofs_map_get(&n->by_hash, hash))
+			continue;
+		n->list = ofs_grow(n->list, &n->cap, n->n + 1, sizeof(*n->list));
+		n->list[n->n++] = (struct ofs_named_string){ ofs_strndup(name, name_len), order };
+		ofs_map_put(&n->by_hash, hash, (void *)(uintptr_t)n->n);
 	}
 }
 
-/* The length of a commit's hash at p, or 0. */
-static size_t hash_length(const char *p, const char *end)
+void ofs_named_in_result(const struct ofs_named *n, struct ofs_digest *d, uint64_t order,
+			 const char *text, size_t len)
 {
-	size_t n = 0;
+	const char *p = text, *name;
+	size_t name_len;
 
-	while (p + n < end && n <= HASH_MAX &&
-	       (ofs_prose_is_digit(p[n]) || (p[n] >= 'a' && p[n] <= 'f')))
-		n++;
-	return n >= HASH_MIN && n <= HASH_MAX ? n : 0;
-}
+	if (ofs_named_pointer(text, len) == text)
+		p = line_end(text, text + len); /* what it is, which the reference tells */
+	while ((name = next_name(&p, text + len, &name_len))) {
+		size_t number = (size_t)(uintptr_t)ofs_map_get(&n->by_hash,
+							       ofs_checksum(name, name_len, 0));
 
-void ofs_named_commit(struct ofs_digest *d, const char *text, size_t len)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf note_text = OFS_BUF_INIT;
-	const char *end = text + len, *close, *hash;
-
-	if (!len || *text != '[')
-		return;
-	end = line_end(text, end);
-	close = find(text, end, "] ");
-	if (!close)
-		return;
-	hash = memrchr(text, ' ', (size_t)(close - text));
-	if (!hash || hash_length(hash + 1, close) != (size_t)(close - hash - 1))
-		return;
-	ofs_buf_printf(&note_text, "commit %.*s: ", (int)(close - hash - 1), hash + 1);
-	ofs_prose_line(close + 2, (size_t)(end - close - 2), COMMIT_CHARS, &note_text);
-	note(d, OFS_WORTH_MORE, &note_text);
+		if (memmem(name, name_len, "refs/", 5))
+			continue;
+		if (number)
+			ofs_digest_add(d, OFS_TOPIC_NAMES, OFS_WORTH_SOME,
+				       n->list[number - 1].order, name, name_len);
+		else if (d->topics[OFS_TOPIC_NAMES].n < UNUSED_MAX)
+			ofs_digest_add(d, OFS_TOPIC_NAMES, OFS_WORTH_LITTLE, order, name, name_len);
+	}
 }

@@ -1,31 +1,40 @@
 /* SPDX-License-Identifier: MIT */
-/* What texts and calls name that must be found again: pointers, identifiers, addresses, commits. */
+/* Pointers to stored results, and names (paths, identifiers, numbers) that came from results and were used. */
 #ifndef OFS_CONTEXT_SNAPSHOT_NAMED_H
 #define OFS_CONTEXT_SNAPSHOT_NAMED_H
 
-#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-#include "base/buf.h"
-#include "context/json/span.h"
+#include "base/map.h"
 #include "context/snapshot/digest.h"
 
-/* Where the next pointer in a text begins; NULL: there is none. */
+/* Where the first pointer in a text starts, or NULL. */
 const char *ofs_named_pointer(const char *text, size_t len);
 
-/* Notes all pointers of a text. */
-void ofs_named_pointers(struct ofs_digest *d, const char *text, size_t len);
+/* Adds what the pointers in a text refer to. */
+void ofs_named_pointers(struct ofs_digest *d, uint64_t order, const char *text, size_t len);
 
-/* Notes identifiers among the arguments of a call: what is named "..._id", "url", "commit", at any depth. */
-void ofs_named_args(struct ofs_digest *d, struct ofs_span args);
+struct ofs_named_string {
+	char *text;
+	uint64_t order; /* of its newest use */
+};
 
-/* The same for what a call gave back; only its own members, which may be of something that was made. */
-void ofs_named_result(struct ofs_digest *d, struct ofs_span object);
+/* The names that a model used, gathered from the newest message to the oldest. All zeros: none. */
+struct ofs_named {
+	struct ofs_named_string *list;
+	size_t n, cap;
+	struct ofs_map by_hash; /* number + 1 */
+};
 
-/* Notes addresses of pages in a text. */
-void ofs_named_urls(struct ofs_digest *d, const char *text, size_t len);
+/* Fit for OFS_CLEANUP. */
+void ofs_named_finish(struct ofs_named *n);
 
-/* Notes the commit that an output of git begins with: "[main 1a2b3c4] subject". */
-void ofs_named_commit(struct ofs_digest *d, const char *text, size_t len);
+/* Takes in what the model wrote in a message of that order. */
+void ofs_named_use(struct ofs_named *n, uint64_t order, const char *text, size_t len);
+
+/* Adds the names in a result that were used after it, and as long as there are few, others. */
+void ofs_named_in_result(const struct ofs_named *n, struct ofs_digest *d, uint64_t order,
+			 const char *text, size_t len);
 
 #endif

@@ -1,60 +1,81 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goes through the messages once, and through the calls and results that are in the same order. Each text is decoded
- * once, of a long one the two ends only, into a buffer that serves for all.
+ * Goes through the messages from the newest to the oldest, so that each topic has its newest items when it is full, what
+ * went well later is known when it failed, and names are used before the results that they come from. Of a
+ * long text the two ends are looked at only.
  */
 #include "context/snapshot/snapshot.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/alloc.h"
 #include "base/util.h"
 #include "codec/hash.h"
-#include "context/snapshot/asked.h"
 #include "context/snapshot/called.h"
 #include "context/snapshot/digest.h"
 #include "context/snapshot/named.h"
 #include "context/snapshot/prose.h"
-#include "context/snapshot/said.h"
-#include "context/snapshot/touched.h"
 #include "context/snapshot/trouble.h"
+#include "context/json/args.h"
+#include "context/tool.h"
 
 /* Of a string, as it is written, what is looked at when it is longer than both. */
 #define HEAD_BYTES 12288
 #define TAIL_BYTES 8192
 /* To find a place where a string may be cut. */
 #define CUT_SEARCH 4096
-#define LINE_CHARS 200
-#define TOOL_NAME_MAX 128
-/* An output in JSON that is larger is a list rather than a thing. */
-#define OBJECT_MAX 16384
-#define GOAL_TITLE "Goal:\n"
+#define LINE_CHARS 240
+#define GOAL_LINES 6 /* of the first message of the user */
+#define LATER_LINES 3 /* of another */
+#define ANSWER_MAX 60 /* bytes of an answer that says nothing without its question */
+/* Orders: later than what an earlier snapshot says, and room for the lines of each message. */
+#define FIRST_ORDER (UINT64_C(1) << 32)
+#define MESSAGE_LINES 16
+#define PATH_NAMES "path filepath file filename absolutepath targetfile notebookpath"
+#define TASK_NAMES "todos plan tasks"
+#define REMINDER "<system-reminder>"
+#define REMINDER_END "</system-reminder>"
 
 struct making {
 	const struct ofs_chat *chat;
 	struct ofs_digest digest;
-	struct ofs_said said;
-	struct ofs_touched touched;
+	struct ofs_named names;
 	struct ofs_buf text; /* being looked at */
-	struct ofs_buf command; /* the last that was written in a text */
-	struct ofs_touch_kind command_kind;
-	struct call_state {
-		bool answered;
-		bool noted; /* as done; a result may have several parts */
-		struct ofs_touch_kind kind;
-	} * calls;
+	struct ofs_map well; /* keys of calls that went well later */
+	bool *answered; /* for each call; set by its result */
+	size_t first_user; /* the message that sets the goal */
 };
 
 static void making_finish(struct making *m)
 {
 	ofs_digest_finish(&m->digest);
-	ofs_said_finish(&m->said);
-	ofs_touched_finish(&m->touched);
+	ofs_named_finish(&m->names);
 	ofs_buf_finish(&m->text);
-	ofs_buf_finish(&m->command);
-	free(m->calls);
+	ofs_map_finish(&m->well);
+	free(m->answered);
+}
+
+static uint64_t order_of(size_t message)
+{
+	return FIRST_ORDER + (uint64_t)message * MESSAGE_LINES;
+}
+
+static struct ofs_item *add_line(struct making *m, enum ofs_topic topic, enum ofs_worth worth,
+				 uint64_t order, const char *text, size_t len)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
+
+	ofs_prose_line(text, len, LINE_CHARS, &line);
+	return line.len ? ofs_digest_add(&m->digest, topic, worth, order, line.data, line.len)
+			: NULL;
+}
+
+static struct ofs_item *add_buf(struct making *m, enum ofs_topic topic, enum ofs_worth worth,
+				uint64_t order, const struct ofs_buf *text)
+{
+	return add_line(m, topic, worth, order, (const char *)text->data, text->len);
 }
 
 /* ---- texts */
@@ -100,9 +121,15 @@ static int take_text(void *arg, struct ofs_span string)
 
 	if (text->len)
 		ofs_buf_append_str(text, "\n\n");
-
 	append_text(string, text);
 	return 0;
+}
+
+/* The texts of a message, into m->text. */
+static void take_texts(struct making *m, size_t number)
+{
+	m->text.len = 0;
+	ofs_message_texts(&m->chat->messages[number], take_text, &m->text);
 }
 
 /* ---- results */
@@ -113,132 +140,27 @@ static uint64_t call_key(const struct ofs_chat_call *c)
 			    ofs_checksum(c->name.p ? c->name.p : "", c->name.len, 0));
 }
 
-/* Where an output comes from. */
-struct origin {
-	const struct ofs_chat_call *call; /* NULL: not known */
-	const struct ofs_buf *command; /* one that was written in a text; NULL: none */
-	uint64_t key; /* the same for the same call */
-	struct ofs_touch_kind kind;
-	bool failed; /* the chat says so */
-};
-
-static void write_label(const struct origin *o, struct ofs_buf *ret)
+static enum ofs_tool_rule call_rule(const struct ofs_chat_call *c)
 {
-	size_t before = ret->len;
+	OFS_FREE char *name = ofs_span_text(c->name);
 
-	if (o->command && o->command->len)
-		ofs_called_command(o->command->data, o->command->len, OFS_CALLED_LABEL_CHARS, ret);
-	else if (o->call)
-		ofs_called_label(o->call, ret);
-	if (!(ret->len > before))
-		return;
-	ofs_buf_append_str(ret, ": ");
+	return name ? ofs_tool_rule(name) : OFS_TOOL_OTHER;
 }
 
-/* What failed before and went well now is worth less. */
-static void note_success(struct making *m, const struct origin *o)
+/* Whether a call only looked at something, as far as its tool's name tells. */
+static bool call_looks(const struct ofs_chat_call *c, enum ofs_tool_rule rule)
 {
-	struct ofs_item_list *errors = &m->digest.topics[OFS_TOPIC_ERRORS];
+	static const char *const verbs[] = { "get",    "list",	"search",    "find",	"read",
+					     "fetch",  "view",	"show",	     "check",	"query",
+					     "lookup", "count", "calculate", "describe" };
+	OFS_FREE char *name = ofs_span_text(c->name);
+	const char *own = name ? ofs_tool_own_name(name) : "";
 
-	for (size_t i = 0; i < errors->n; i++) {
-		if (o->key && errors->items[i].cause == o->key) {
-			errors->items[i].over = true;
-			errors->items[i].worth = OFS_WORTH_SOME;
-		}
+	for (size_t i = 0; rule == OFS_TOOL_OTHER && i < OFS_ARRAY_SIZE(verbs); i++) {
+		if (strncasecmp(own, verbs[i], strlen(verbs[i])) == 0)
+			return true;
 	}
-}
-
-static void note_error(struct making *m, const struct origin *o, const struct ofs_buf *line)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf all = OFS_BUF_INIT, text = OFS_BUF_INIT;
-	struct ofs_item *item;
-
-	write_label(o, &all);
-	ofs_buf_append(&all, line->data, line->len);
-	ofs_prose_line((const char *)all.data, all.len, LINE_CHARS, &text);
-	if (!text.len)
-		return;
-	item = ofs_digest_add(&m->digest, OFS_TOPIC_ERRORS, ofs_digest_key(text.data, text.len),
-			      OFS_WORTH_MUCH, text.data, text.len);
-	item->cause = o->key;
-	item->over = false;
-	item->worth = OFS_WORTH_MUCH;
-}
-
-/* The exit code in the title of a pointer: "[offloaded] make: exit 2, 48,213 bytes". */
-static bool pointer_failed(const char *text, size_t len, struct ofs_buf *ret_line)
-{
-	const char *eol = memchr(text, '\n', len), *at, *ref;
-	size_t title = eol ? (size_t)(eol - text) : len;
-
-	at = memmem(text, title, ": exit ", 7);
-	if (!at || at + 7 == text + title || at[7] == '0')
-		return false;
-	if (eol && ofs_trouble_find(eol + 1, len - title - 1, false, ret_line))
-		return true;
-	ref = memmem(at, title - (size_t)(at - text), ", ", 2);
-	if (!ref)
-		return false;
-	ofs_prose_line(at + 2, (size_t)(ref - at - 2), LINE_CHARS, ret_line);
-	return true;
-}
-
-/* What went well. A reference tells of it already when the output is stored. */
-static void note_done(struct making *m, const struct origin *o, bool stored)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
-	enum ofs_topic topic = o->kind.looks ? OFS_TOPIC_LOOKED : OFS_TOPIC_DONE;
-	struct ofs_item *item;
-	int r = -ENOENT;
-
-	if (o->kind.told || stored)
-		return;
-	if (o->command && o->command->len) {
-		ofs_called_command(o->command->data, o->command->len, OFS_CALLED_COMMAND_CHARS,
-				   &line);
-		r = 0;
-	} else if (o->call) {
-		ofs_called_whole(o->call, &line);
-		r = 0;
-	}
-	if (r == 0)
-		ofs_called_answer((const char *)m->text.data, m->text.len, &line);
-	if (r < 0 || !line.len)
-		return;
-	item = ofs_digest_add(&m->digest, topic, ofs_digest_key(line.data, line.len),
-			      o->kind.looks ? OFS_WORTH_LITTLE
-					    : ofs_digest_worth_done((const char *)line.data),
-			      line.data, line.len);
-	item->order = ++m->digest.order; /* the last time counts */
-}
-
-static void look_at_output(struct making *m, const struct origin *o)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
-	const char *text = (const char *)m->text.data;
-	size_t len = m->text.len;
-	bool stored = len && ofs_named_pointer(text, len) == text, failed;
-	struct ofs_span object;
-
-	if (stored)
-		failed = pointer_failed(text, len, &line);
-	else
-		failed = len && ofs_trouble_find(text, len, o->kind.shows && !o->failed, &line);
-	if (o->failed && !failed)
-		ofs_prose_line(text, len, LINE_CHARS, &line);
-	if (failed || o->failed) {
-		note_error(m, o, &line);
-	} else {
-		note_success(m, o);
-		note_done(m, o, stored);
-	}
-	if (!len)
-		return;
-	ofs_named_pointers(&m->digest, text, len);
-	ofs_named_commit(&m->digest, text, len);
-	if (*text == '{' && len <= OBJECT_MAX && ofs_span_parse(text, len, NULL, &object) == 0)
-		ofs_named_result(&m->digest, object);
-	ofs_touched_output(&m->touched, text, len);
+	return rule != OFS_TOOL_OTHER && rule != OFS_TOOL_WRITE && rule != OFS_TOOL_SHELL;
 }
 
 /* Whether the block that a result is in says that it failed. */
@@ -248,194 +170,297 @@ static bool says_failed(struct ofs_span message, struct ofs_span text)
 	struct ofs_span_cursor cursor = ofs_span_enter(content);
 
 	while (ofs_span_is_array(content) && ofs_span_next(&cursor, &block)) {
-		struct ofs_span flag;
+		struct ofs_span flag = ofs_span_member(block, "is_error");
 
-		if (text.p < block.p || text.p >= block.p + block.len)
-			continue;
-		flag = ofs_span_member(block, "is_error");
-		return flag.len == 4 && memcmp(flag.p, "true", 4) == 0;
+		if (text.p >= block.p && text.p < block.p + block.len)
+			return flag.len == 4 && memcmp(flag.p, "true", 4) == 0;
 	}
 	return false;
 }
 
+/* The exit code in the title of a pointer: "[offloaded] make: exit 2, 48,213 bytes". */
+static bool pointer_failed(const char *text, size_t len, struct ofs_buf *ret_line)
+{
+	const char *eol = memchr(text, '\n', len);
+	size_t title = eol ? (size_t)(eol - text) : len;
+	const char *at = memmem(text, title, ": exit ", 7);
+
+	if (!at || at + 7 == text + title || at[7] == '0')
+		return false;
+	if (!eol || !ofs_trouble_find(eol + 1, len - title - 1, false, ret_line))
+		ofs_prose_line(at + 2, strcspn(at + 2, ","), LINE_CHARS, ret_line);
+	return true;
+}
+
+static void note_error(struct making *m, const struct ofs_chat_call *c, uint64_t order,
+		       const struct ofs_buf *line)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	bool over = c && ofs_map_get(&m->well, call_key(c));
+	struct ofs_item *item;
+
+	if (c)
+		ofs_called_whole(c, &text);
+	if (text.len)
+		ofs_buf_append_str(&text, ": ");
+	ofs_buf_append(&text, line->data, line->len);
+	item = add_buf(m, OFS_TOPIC_ERRORS, over ? OFS_WORTH_LITTLE : OFS_WORTH_MUCH, order, &text);
+	if (item && item->times == 1)
+		item->over = over;
+}
+
+/* A call that went well; files, tasks and references are told of as such. */
+static void note_done(struct making *m, const struct ofs_chat_call *c, uint64_t order, bool stored)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf args = OFS_BUF_INIT, line = OFS_BUF_INIT;
+	enum ofs_tool_rule rule = call_rule(c);
+	bool looks = call_looks(c, rule);
+	struct ofs_span object = ofs_called_args(c, &args);
+
+	ofs_map_put(&m->well, call_key(c), m);
+	if (stored || ofs_span_is_array(ofs_args_find(object, TASK_NAMES)) ||
+	    ((rule == OFS_TOOL_READ || rule == OFS_TOOL_WRITE) &&
+	     ofs_args_find(object, PATH_NAMES).p))
+		return;
+	ofs_called_whole(c, &line);
+	ofs_called_answer(ofs_buf_str(&m->text), m->text.len, &line);
+	ofs_digest_add(&m->digest, looks ? OFS_TOPIC_LOOKED : OFS_TOPIC_DONE,
+		       looks			? OFS_WORTH_LITTLE
+		       : rule == OFS_TOOL_OTHER ? OFS_WORTH_MUCH
+						: OFS_WORTH_SOME,
+		       order, line.data, line.len);
+}
+
 static void take_result(struct making *m, const struct ofs_chat_result *r)
 {
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
 	const struct ofs_message *message = &m->chat->messages[r->message];
-	struct origin o = { 0 };
+	const struct ofs_chat_call *c = r->call == SIZE_MAX ? NULL : &m->chat->calls[r->call];
+	bool first = !c || !m->answered[r->call], failed, stored, says;
+	enum ofs_tool_rule rule = c ? call_rule(c) : OFS_TOOL_OTHER;
+	const char *text;
+	size_t len;
 
-	if (r->call != SIZE_MAX) {
-		o.call = &m->chat->calls[r->call];
-		o.key = call_key(o.call);
-		o.kind = m->calls[r->call].kind;
-		o.kind.told |= m->calls[r->call].noted;
-		m->calls[r->call].noted = true;
-	}
-	o.failed = message->role == OFS_ROLE_USER && says_failed(message->whole, r->text);
+	if (c)
+		m->answered[r->call] = true;
 	m->text.len = 0;
 	append_text(r->text, &m->text);
-	look_at_output(m, &o);
+	text = ofs_buf_str(&m->text);
+	len = m->text.len;
+	stored = ofs_named_pointer(text, len) == text;
+	says = message->role == OFS_ROLE_USER && says_failed(message->whole, r->text);
+	failed = stored ? pointer_failed(text, len, &line)
+			: ofs_trouble_find(text, len, c && call_looks(c, rule) && !says, &line);
+	if (says && !failed)
+		ofs_prose_line(text, len, LINE_CHARS, &line);
+	if (failed || says)
+		note_error(m, c, order_of(r->message), &line);
+	else if (c && first)
+		note_done(m, c, order_of(r->message), stored);
+	ofs_named_pointers(&m->digest, order_of(r->message), text, len);
+	ofs_named_in_result(&m->names, &m->digest, order_of(r->message), text, len);
 }
 
 /* ---- calls */
 
-static int take_call(struct making *m, size_t number)
+/* The tasks that a list of them has open, as harnesses keep one with a tool: [{"content", "status"}]. */
+static void take_tasks(struct making *m, uint64_t order, struct ofs_span args)
 {
-	const struct ofs_chat_call *c = &m->chat->calls[number];
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	OFS_FREE char *name = ofs_span_text(c->name);
-	struct ofs_span args = ofs_called_args(c, &text);
-	char tool[TOOL_NAME_MAX] = "";
+	struct ofs_span list = ofs_args_find(args, TASK_NAMES), task;
+	struct ofs_span_cursor cursor = ofs_span_enter(list);
 
-	if (name)
-		memcpy(tool, name, strnlen(name, sizeof(tool) - 1));
-	m->calls[number].kind = ofs_touched_call(&m->touched, tool, args);
-	if (!args.p)
-		return 0;
-	ofs_named_args(&m->digest, args);
-	ofs_said_tasks(&m->said, args);
-	return 0;
+	if (!ofs_span_is_array(list) || m->digest.topics[OFS_TOPIC_OPEN].n)
+		return; /* only the newest list counts */
+	while (ofs_span_next(&cursor, &task)) {
+		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
+		struct ofs_span status = ofs_span_member(task, "status");
+		struct ofs_span what = ofs_args_find(task, "content step title description");
+
+		if (!ofs_span_is_string(what) || !ofs_span_is_string(status) ||
+		    ofs_span_is(status, "completed") || ofs_span_is(status, "done"))
+			continue;
+		ofs_buf_append_str(&line, ofs_span_is(status, "in_progress") ? "In progress: "
+									     : "To do: ");
+		ofs_span_decode(what, &line);
+		add_buf(m, OFS_TOPIC_OPEN, OFS_WORTH_SOME, order++, &line);
+	}
 }
 
-static void note_unanswered(struct making *m, size_t number)
+static void take_call(struct making *m, size_t number)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
+	const struct ofs_chat_call *c = &m->chat->calls[number];
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, line = OFS_BUF_INIT;
+	struct ofs_span args = ofs_called_args(c, &text), path;
+	enum ofs_tool_rule rule = call_rule(c);
+	struct ofs_item *item;
 
-	ofs_buf_append_str(&line, "Called, no result yet: ");
-	ofs_called_label(&m->chat->calls[number], &line);
-	ofs_digest_add(&m->digest, OFS_TOPIC_OPEN, ofs_digest_key(line.data, line.len),
-		       OFS_WORTH_MORE, line.data, line.len);
+	if (!m->answered[number]) {
+		ofs_buf_append_str(&line, "Called, no result yet: ");
+		ofs_called_whole(c, &line);
+		add_buf(m, OFS_TOPIC_OPEN, OFS_WORTH_MUCH, order_of(c->message), &line);
+	}
+	if (!args.p)
+		return;
+	m->text.len = 0;
+	append_text((struct ofs_span){ args.p, args.len }, &m->text);
+	ofs_named_use(&m->names, order_of(c->message), ofs_buf_str(&m->text), m->text.len);
+	take_tasks(m, order_of(c->message), args);
+	path = ofs_args_find(args, PATH_NAMES);
+	if (!ofs_span_is_string(path) || (rule != OFS_TOOL_READ && rule != OFS_TOOL_WRITE))
+		return;
+	m->text.len = 0;
+	ofs_span_decode(path, &m->text);
+	item = add_buf(m, OFS_TOPIC_FILES,
+		       rule == OFS_TOOL_WRITE ? OFS_WORTH_SOME : OFS_WORTH_LITTLE,
+		       order_of(c->message), &m->text);
+	if (item && rule == OFS_TOOL_WRITE)
+		item->written = true;
+	else if (item)
+		item->read = true;
 }
 
 /* ---- messages */
 
-static bool is_example(const struct ofs_message *message, const struct ofs_buf *text)
+/* The last sentence of a text, if it is a question; else nothing. */
+static size_t last_question(const char *text, size_t len, const char **ret)
 {
-	struct ofs_span flag = ofs_span_member(message->whole, "is_demo");
+	const char *p;
 
-	return (flag.len == 4 && memcmp(flag.p, "true", 4) == 0) ||
-	       ofs_asked_is_example((const char *)text->data, text->len);
+	while (len && ofs_prose_is_blank(text[len - 1]))
+		len--;
+	if (!len || text[len - 1] != '?')
+		return 0;
+	for (p = text + len - 1; p > text; p--) {
+		if (p[-1] == '\n' || (*p == ' ' && strchr(".!?", p[-1])))
+			break;
+	}
+	*ret = p;
+	return (size_t)(text + len - p);
 }
 
+/* A short answer to a question of the model's is told with the question. False: it is none. */
+static bool take_answer(struct making *m, size_t number)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT, answer = OFS_BUF_INIT;
+	const char *question;
+	size_t len;
+
+	if (!number || m->chat->messages[number - 1].role != OFS_ROLE_ASSISTANT ||
+	    m->text.len > ANSWER_MAX)
+		return false;
+	ofs_buf_append(&answer, m->text.data, m->text.len);
+	take_texts(m, number - 1);
+	len = last_question(ofs_buf_str(&m->text), m->text.len, &question);
+	if (!len)
+		return false;
+	ofs_prose_line(question, len, LINE_CHARS, &line);
+	ofs_buf_append_str(&line, " -> ");
+	ofs_prose_line(ofs_buf_str(&answer), answer.len, ANSWER_MAX, &line);
+	ofs_digest_add(&m->digest, OFS_TOPIC_DECISIONS, OFS_WORTH_MUCH, order_of(number), line.data,
+		       line.len);
+	return true;
+}
+
+/* The first lines of what the user says; what a harness adds to it is left out. */
 static void take_user(struct making *m, size_t number)
 {
-	const char *text = (const char *)m->text.data;
+	bool first = number == m->first_user;
+	const char *text = ofs_buf_str(&m->text), *end = text + m->text.len, *eol;
+	uint64_t order = order_of(number);
+	size_t left = first ? GOAL_LINES : LATER_LINES;
+
+	ofs_named_pointers(&m->digest, order, text, m->text.len);
+	if (!first && take_answer(m, number))
+		return;
+	take_texts(m, number);
+	text = ofs_buf_str(&m->text);
+	end = text + m->text.len;
+	for (const char *p = text; p < end && left; p = eol + 1) {
+		struct ofs_item *item;
+
+		if ((size_t)(end - p) > strlen(REMINDER) &&
+		    memcmp(p, REMINDER, strlen(REMINDER)) == 0) {
+			p = memmem(p, (size_t)(end - p), REMINDER_END, strlen(REMINDER_END));
+			if (!p)
+				return;
+		}
+		eol = memchr(p, '\n', (size_t)(end - p));
+		eol = eol ? eol : end;
+		if (*p == '<')
+			continue; /* a tag of the harness */
+		item = add_line(m, OFS_TOPIC_GOAL, first ? OFS_WORTH_MOST : OFS_WORTH_MUCH, order,
+				p, (size_t)(eol - p));
+		left -= item != NULL;
+		order += item != NULL;
+	}
+}
+
+/* The first line of what the model says, and what it asks when nobody has answered. */
+static void take_model(struct making *m, size_t number, bool last)
+{
+	const char *text = ofs_buf_str(&m->text), *question, *start = text;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
 	size_t len = m->text.len;
 
-	if (is_example(&m->chat->messages[number], &m->text))
-		return;
-	if (ofs_asked_is_output(text, len)) {
-		struct origin o = { .command = &m->command, .kind = m->command_kind };
-
-		o.key = m->command.len ? ofs_checksum(m->command.data, m->command.len, 0) : 0;
-		look_at_output(m, &o);
-		return;
+	ofs_named_pointers(&m->digest, order_of(number), text, len);
+	ofs_named_use(&m->names, order_of(number), text, len);
+	len = last_question(text, m->text.len, &question);
+	if (last && len) {
+		ofs_buf_append_str(&line, "Not answered yet: ");
+		ofs_buf_append(&line, question, len);
+		add_buf(m, OFS_TOPIC_OPEN, OFS_WORTH_MUCH, order_of(number), &line);
 	}
-	ofs_named_pointers(&m->digest, text, len);
-	ofs_named_urls(&m->digest, text, len);
-	ofs_touched_output(&m->touched, text, len);
-	ofs_said_by_user(&m->said, text, len, number);
-}
-
-static void take_model(struct making *m, size_t number, bool has_calls)
-{
-	const char *text = (const char *)m->text.data, *command;
-	size_t len = m->text.len, command_len;
-
-	ofs_named_pointers(&m->digest, text, len);
-	ofs_named_urls(&m->digest, text, len);
-	ofs_said_by_model(&m->said, text, len, number);
-	m->command.len = 0;
-	m->command_kind = (struct ofs_touch_kind){ 0 };
-	if (has_calls || !ofs_asked_command(text, len, &command, &command_len))
+	if (len && question == start)
 		return;
-	m->command_kind = ofs_touched_command(&m->touched, command, command_len);
-	ofs_buf_append(&m->command, command, command_len);
+	while (ofs_prose_is_blank(*start))
+		start++;
+	add_line(m, OFS_TOPIC_DECISIONS, OFS_WORTH_LITTLE, order_of(number), start,
+		 strcspn(start, "\n"));
 }
 
-static int take_message(struct making *m, size_t number, bool has_calls)
-{
-	const struct ofs_message *message = &m->chat->messages[number];
-	int r;
-
-	if (message->role != OFS_ROLE_USER && message->role != OFS_ROLE_ASSISTANT)
-		return 0;
-	m->text.len = 0;
-	r = ofs_message_texts(message, take_text, &m->text);
-	if (r < 0 || !m->text.len)
-		return r;
-	if (message->role == OFS_ROLE_ASSISTANT) {
-		take_model(m, number, has_calls);
-		return 0;
-	}
-	take_user(m, number);
-	return 0;
-}
-
-static int take_all(struct making *m, const bool gone[])
+static void take_all(struct making *m, const bool gone[])
 {
 	const struct ofs_chat *c = m->chat;
-	size_t call = 0, result = 0, first;
-	int r = 0;
+	size_t call = c->n_calls, result = c->n_results;
+	bool spoken = false;
 
-	for (size_t i = 0; i < c->n && r == 0; i++) {
-		for (first = call; call < c->n_calls && c->calls[call].message == i; call++)
-			;
-		/* What a message answers comes before what it says. */
-		for (; result < c->n_results && c->results[result].message == i; result++) {
+	for (size_t i = c->n; i-- > 0;) {
+		const struct ofs_message *message = &c->messages[i];
+		bool user = message->role == OFS_ROLE_USER && message->speaks;
+
+		for (; call && c->calls[call - 1].message == i; call--) {
 			if (gone[i])
-				take_result(m, &c->results[result]);
+				take_call(m, call - 1);
 		}
-		if (gone[i])
-			r = take_message(m, i, call > first);
-		for (; first < call && gone[i] && r == 0; first++)
-			r = take_call(m, first);
-	}
-	return r;
-}
-
-static void add_open_ends(struct making *m, const bool gone[])
-{
-	const struct ofs_chat *c = m->chat;
-	size_t user = 0, model = 0;
-
-	for (size_t i = 0; i < c->n; i++) {
-		if (c->messages[i].role == OFS_ROLE_USER && c->messages[i].speaks)
-			user = i + 1;
-		if (c->messages[i].role == OFS_ROLE_ASSISTANT)
-			model = i + 1;
-	}
-	ofs_said_open(&m->said, user, model);
-	for (size_t i = 0; i < c->n_calls; i++) {
-		if (gone[c->calls[i].message] && !m->calls[i].answered)
-			note_unanswered(m, i);
+		if (gone[i] && (user || message->role == OFS_ROLE_ASSISTANT))
+			take_texts(m, i);
+		if (gone[i] && user && m->text.len)
+			take_user(m, i);
+		else if (gone[i] && message->role == OFS_ROLE_ASSISTANT && m->text.len)
+			take_model(m, i, !spoken);
+		spoken |= user;
+		/* What a message answers comes before what it says. */
+		for (; result && c->results[result - 1].message == i; result--) {
+			if (gone[i])
+				take_result(m, &c->results[result - 1]);
+			else if (c->results[result - 1].call != SIZE_MAX)
+				m->answered[c->results[result - 1].call] = true;
+		}
 	}
 }
 
-static bool has_goal(const char *snapshot, size_t len)
+void ofs_snapshot_write(const struct ofs_chat *chat, const bool gone[], const char *earlier,
+			size_t earlier_len, uint64_t max_tokens, struct ofs_buf *out)
 {
-	const char *at = snapshot ? memmem(snapshot, len, GOAL_TITLE, strlen(GOAL_TITLE)) : NULL;
+	OFS_CLEANUP(making_finish) struct making m = { .chat = chat, .first_user = SIZE_MAX };
 
-	return at && (at == snapshot || at[-1] == '\n');
-}
-
-int ofs_snapshot_write(const struct ofs_chat *chat, const bool gone[], const char *earlier,
-		       size_t earlier_len, uint64_t max_tokens, struct ofs_buf *out)
-{
-	OFS_CLEANUP(making_finish) struct making m = { .chat = chat };
-	int r;
-
-	ofs_digest_init(&m.digest);
-	ofs_said_init(&m.said, &m.digest, has_goal(earlier, earlier_len));
-	m.touched.digest = &m.digest;
-	m.calls = ofs_alloc((chat->n_calls + 1) * sizeof(*m.calls));
-	for (size_t i = 0; i < chat->n_results; i++) {
-		if (chat->results[i].call != SIZE_MAX)
-			m.calls[chat->results[i].call].answered = true;
+	m.answered = ofs_alloc((chat->n_calls + 1) * sizeof(*m.answered));
+	for (size_t i = 0; i < chat->n && !earlier && m.first_user == SIZE_MAX; i++) {
+		if (chat->messages[i].role == OFS_ROLE_USER && chat->messages[i].speaks)
+			m.first_user = i;
 	}
+	take_all(&m, gone);
 	if (earlier)
 		ofs_digest_read(&m.digest, earlier, earlier_len);
-	r = take_all(&m, gone);
-	if (r == 0)
-		add_open_ends(&m, gone);
-	return r < 0 ? r : ofs_digest_write(&m.digest, max_tokens, out);
+	ofs_digest_write(&m.digest, max_tokens, out);
 }

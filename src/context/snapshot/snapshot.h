@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What messages come down to, found by rule: goal, decisions, what was done and looked up, files touched, errors, open
- * ends, references.
+ * ends, names, references.
  */
 #ifndef OFS_CONTEXT_SNAPSHOT_H
 #define OFS_CONTEXT_SNAPSHOT_H
@@ -14,12 +14,11 @@
 #include "context/chat/chat.h"
 
 /*
- * Appends the sections of a snapshot of the messages i for which gone[i], each line ended; sections without a
- * line are left out. `earlier` is the inside of a snapshot that was made before of what came before (NULL:
- * none), and goes into it. At most about `max_tokens`: what is oldest goes first, but for the goal, what was
- * done, errors and references. 0 or -ENOMEM.
+ * Appends the sections of a snapshot of the messages i for which gone[i], each line ended; sections without a line are
+ * left out. `earlier` is the inside of a snapshot that was made before of what came before (NULL: none), and goes into
+ * it. At most about `max_tokens`: what is worth least and oldest goes first; references stay, shortened.
  */
-int ofs_snapshot_write(const struct ofs_chat *chat, const bool gone[], const char *earlier,
-		       size_t earlier_len, uint64_t max_tokens, struct ofs_buf *out);
+void ofs_snapshot_write(const struct ofs_chat *chat, const bool gone[], const char *earlier,
+			size_t earlier_len, uint64_t max_tokens, struct ofs_buf *out);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "base/util.h"
-#include "context/steps/args.h"
+#include "context/json/args.h"
 
 #define TOOL_NAMES "tool toolname name"
 #define ARGS_NAMES "args arguments toolinput input parameters"

@@ -12,12 +12,14 @@
 #include "base/alloc.h"
 #include "base/util.h"
 #include "context/steps/summary.h"
+#include "io/path.h"
 
 #define HISTORY_MODE 0600
 #define HISTORY_TRIES 1000
 #define STEP_PREFIX "step_"
 #define STEP_JSON ".json"
 #define STEP_COMPACT ".compact"
+#define STEP_DIGITS_MAX 15
 
 struct writing {
 	struct ofs_backend *backend;
@@ -27,16 +29,22 @@ struct writing {
 	uint64_t last; /* number */
 };
 
+/* ---- numbers */
+
 /* The number in the name of a step's file of either kind; 0 if it is none. */
 static uint64_t number_of(const char *name)
 {
-	char digits[16]; /* so few that no number overflows */
-	int end = 0;
+	size_t prefix = strlen(STEP_PREFIX), digits;
+	const char *end;
 
-	if (sscanf(name, STEP_PREFIX "%15[0-9]%n", digits, &end) != 1 ||
-	    (strcmp(name + end, STEP_JSON) != 0 && strcmp(name + end, STEP_COMPACT) != 0))
+	if (strncmp(name, STEP_PREFIX, prefix) != 0)
 		return 0;
-	return strtoull(digits, NULL, 10);
+	digits = strspn(name + prefix, "0123456789");
+	end = name + prefix + digits;
+	if (!digits || digits > STEP_DIGITS_MAX ||
+	    (strcmp(end, STEP_JSON) != 0 && strcmp(end, STEP_COMPACT) != 0))
+		return 0;
+	return strtoull(name + prefix, NULL, 10);
 }
 
 static int note_number(void *arg, const char *name)
@@ -47,32 +55,62 @@ static int note_number(void *arg, const char *name)
 	return 0;
 }
 
-/* Writes a file of the step, all or nothing. -EEXIST if its name, or a temporary one, is taken. */
+/* ---- files */
+
+/* Creates a file with these bytes under a temporary name; `ret` is its path. */
+static int make_file(struct writing *w, const void *data, size_t len, char **ret)
+{
+	static unsigned int serial;
+	OFS_FREE char *path = NULL;
+	ofs_handle h;
+	int r = -EEXIST;
+
+	for (int i = 0; i < HISTORY_TRIES && r == -EEXIST; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), ".offload-%d-%u.tmp", (int)getpid(), serial++);
+		free(path);
+		path = ofs_path_join(w->folder, name);
+		r = w->backend->ops->create(w->backend, path, HISTORY_MODE, &h);
+	}
+	if (r < 0)
+		return r;
+	r = w->backend->ops->write(w->backend, h, data, len, 0);
+	w->backend->ops->close(w->backend, h);
+	if (r < 0) {
+		w->backend->ops->unlink(w->backend, path);
+		return r;
+	}
+	*ret = ofs_steal(path);
+	return 0;
+}
+
+/* Writes a file of the step, all or nothing. -EEXIST if its name is taken. */
 static int put_file(struct writing *w, const char *suffix, const struct ofs_buf *data)
 {
-	const struct ofs_backend_ops *ops = w->backend->ops;
 	OFS_FREE char *path = ofs_format("%s/%s%s", w->folder, w->step->id, suffix);
-	OFS_FREE char *temporary = ofs_format("%s/.offload-%d-%s%s.tmp", w->folder, (int)getpid(),
-					      w->step->id, suffix);
-	ofs_handle h;
-	int r = ops->create(w->backend, temporary, HISTORY_MODE, &h);
+	OFS_FREE char *temporary = NULL;
+	int r = make_file(w, data->data, data->len, &temporary);
 
 	if (r < 0)
 		return r;
-	r = ops->write(w->backend, h, data->data, data->len, 0);
-	ops->close(w->backend, h);
-	if (r == 0)
-		r = ops->rename(w->backend, temporary, path, RENAME_NOREPLACE);
+	r = w->backend->ops->rename(w->backend, temporary, path, RENAME_NOREPLACE);
 	if (r < 0)
-		ops->unlink(w->backend, temporary);
+		w->backend->ops->unlink(w->backend, temporary);
 	return r;
+}
+
+static void remove_json(struct writing *w)
+{
+	OFS_FREE char *path = ofs_format("%s/%s" STEP_JSON, w->folder, w->step->id);
+
+	w->backend->ops->unlink(w->backend, path);
 }
 
 /* Writes both files under one number. -EEXIST if it is taken. */
 static int write_numbered(struct writing *w, uint64_t number)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf json = OFS_BUF_INIT, line = OFS_BUF_INIT;
-	OFS_FREE char *path = NULL;
 	int r;
 
 	free(w->step->id);
@@ -85,10 +123,8 @@ static int write_numbered(struct writing *w, uint64_t number)
 	if (r < 0)
 		return r;
 	r = put_file(w, STEP_COMPACT, &line);
-	if (r < 0) {
-		path = ofs_format("%s/%s" STEP_JSON, w->folder, w->step->id);
-		w->backend->ops->unlink(w->backend, path);
-	}
+	if (r < 0)
+		remove_json(w);
 	return r;
 }
 

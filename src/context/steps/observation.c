@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/util.h"
-#include "context/steps/args.h"
+#include "context/json/args.h"
 #include "context/steps/line.h"
 
 /* In characters. */

@@ -2,7 +2,7 @@
 #include "context/steps/observe.h"
 
 #include "base/util.h"
-#include "context/steps/args.h"
+#include "context/json/args.h"
 #include "context/steps/line.h"
 
 /* In characters. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "context/steps/args.h"
+#include "context/json/args.h"
 #include "context/steps/filetype.h"
 #include "context/steps/line.h"
 #include "context/steps/observe.h"

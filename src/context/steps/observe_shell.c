@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "base/util.h"
 #include "context/snapshot/trouble.h"
-#include "context/steps/args.h"
+#include "context/json/args.h"
 #include "context/steps/line.h"
 #include "context/steps/observe.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/redact.h"
 #include "base/util.h"
-#include "context/steps/args.h"
+#include "context/json/args.h"
 
 /* Bytes of JSON of a member beside the text; with a longer one the whole object is stored. */
 #define REST_MAX 256

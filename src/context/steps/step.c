@@ -104,20 +104,52 @@ int ofs_step_parse(struct ofs_span object, struct ofs_error *err, struct ofs_ste
 
 /* ---- writing */
 
+static json_t *text_or_null(const char *text)
+{
+	return text ? json_string(text) : json_null();
+}
+
+static int append_json(const char *data, size_t len, void *out)
+{
+	ofs_buf_append(out, data, len);
+	return 0;
+}
+
 void ofs_step_print(const struct ofs_step *step, struct ofs_buf *out)
 {
-	json_t *json, *time;
-	OFS_FREE char *text = NULL;
+	json_t *json = json_object(), *time;
 
 	time = step->has_timestamp ? json_integer(step->timestamp_ms) : json_null();
-	json = json_pack("{s:s, s:s, s:O, s:s, s:s?, s:b, s:s?, s:o, s:O}", "id", step->id,
-			 "tool_name", step->tool_name, "minimal_args", step->minimal_args,
-			 "observation", step->observation, "outcome_ref", step->outcome_ref,
-			 "success", step->success, "error", step->error, "timestamp_ms", time,
-			 "metadata", step->metadata);
-	text = json_dumps(json, JSON_REAL_PRECISION(REAL_DIGITS));
-	ofs_buf_append_str(out, text);
+	json_object_set_new(json, "id", json_string(step->id));
+	json_object_set_new(json, "tool_name", json_string(step->tool_name));
+	json_object_set(json, "minimal_args", step->minimal_args);
+	json_object_set_new(json, "observation", json_string(step->observation));
+	json_object_set_new(json, "outcome_ref", text_or_null(step->outcome_ref));
+	json_object_set_new(json, "success", json_boolean(step->success));
+	json_object_set_new(json, "error", text_or_null(step->error));
+	json_object_set_new(json, "timestamp_ms", time);
+	json_object_set(json, "metadata", step->metadata);
+	json_dump_callback(json, append_json, out, JSON_REAL_PRECISION(REAL_DIGITS));
 	json_decref(json);
+}
+
+/* ---- asking */
+
+bool ofs_step_number(const struct ofs_step *step, const char *name, uint64_t *ret)
+{
+	const json_t *value = json_object_get(step->metadata, name);
+
+	if (!json_is_integer(value) || json_integer_value(value) < 0)
+		return false;
+	*ret = (uint64_t)json_integer_value(value);
+	return true;
+}
+
+const char *ofs_step_text(const struct ofs_step *step, const char *name)
+{
+	const char *text = json_string_value(json_object_get(step->minimal_args, name));
+
+	return text ? text : json_string_value(json_object_get(step->metadata, name));
 }
 
 /* ---- lists */

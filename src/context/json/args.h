@@ -3,8 +3,8 @@
  * What calls and results of tools are read with: members under the names that harnesses give them,
  * and the lines of texts that are no C strings.
  */
-#ifndef OFS_CONTEXT_STEPS_ARGS_H
-#define OFS_CONTEXT_STEPS_ARGS_H
+#ifndef OFS_CONTEXT_JSON_ARGS_H
+#define OFS_CONTEXT_JSON_ARGS_H
 
 #include <stdbool.h>
 #include <stddef.h>

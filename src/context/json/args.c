@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "context/steps/args.h"
+#include "context/json/args.h"
 
 #include <ctype.h>
 #include <string.h>
