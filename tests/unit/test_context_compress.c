@@ -2,7 +2,7 @@
 /* Older messages become a snapshot, and what stays is a chat that a service would take. */
 #include "test_context_fixture.h"
 
-#include "context/manage/fetched.h"
+#include "context/manage/prefetch.h"
 
 TestSuite(context_compress, .init = begin, .fini = finish);
 
@@ -305,7 +305,7 @@ Test(context_compress, fetched_messages_are_no_part_of_the_chat)
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf fetched = OFS_BUF_INIT;
 	static const struct ofs_literal_style style;
 
-	ofs_fetched_write("<slice>\nx\n</slice>\n", 19, &style, &fetched);
+	ofs_prefetch_message("<slice>\nx\n</slice>\n", 19, &style, &fetched);
 	expect_reversible(OFS_MANAGE_COMPRESS, list, NULL, "", &managed, NULL);
 	for (int round = 0; round < 3; round++) {
 		OFS_FREE char *longer = NULL;

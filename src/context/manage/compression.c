@@ -9,7 +9,7 @@
 #include "base/redact.h"
 #include "base/tokens.h"
 #include "base/util.h"
-#include "context/manage/fetched.h"
+#include "context/manage/prefetch.h"
 #include "context/manage/seam.h"
 #include "context/snapshot/snapshot.h"
 
@@ -316,7 +316,7 @@ static size_t count_kept(const struct planning *p)
 	size_t n = adds_message(p);
 
 	for (size_t i = 0; i < p->end; i++)
-		n += !p->plan->gone[i] && !ofs_fetched_is(&p->chat->messages[i]);
+		n += !p->plan->gone[i] && !ofs_prefetch_is(&p->chat->messages[i]);
 	return n;
 }
 

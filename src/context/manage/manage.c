@@ -18,7 +18,6 @@
 #include "context/chat/chat.h"
 #include "context/manage/compaction.h"
 #include "context/manage/compression.h"
-#include "context/manage/fetched.h"
 #include "context/manage/prefetch.h"
 #include "context/manage/request.h"
 #include "context/manage/restore.h"
@@ -158,7 +157,7 @@ static size_t find_request(const struct ofs_chat *chat)
 		const struct ofs_message *message = &chat->messages[i];
 
 		if (message->role == OFS_ROLE_USER && message->speaks && !message->answers)
-			return i && ofs_fetched_is(&chat->messages[i - 1]) ? SIZE_MAX : i;
+			return i && ofs_prefetch_is(&chat->messages[i - 1]) ? SIZE_MAX : i;
 	}
 	return SIZE_MAX;
 }
@@ -204,7 +203,7 @@ static int fetch_from(struct managing *m, const struct ofs_mark *marks, size_t n
 		paths[i] = ofs_shelf_ref_path(&m->shelf, marks[i].ref);
 		sources[i] = (struct ofs_prefetch_source){ marks[i].ref, paths[i] };
 	}
-	r = ofs_prefetch_write(&m->shelf, sources, n, (const char *)query->data, query->len, m->err,
+	r = ofs_prefetch_write(&m->shelf, sources, n, (const char *)query->data, query->len,
 			       slices);
 	for (size_t i = 0; i < n; i++)
 		free(paths[i]);
@@ -231,7 +230,7 @@ static int fetch(struct managing *m)
 	if (r <= 0)
 		return r;
 	m->fetched = (size_t)r;
-	ofs_fetched_write(slices.data, slices.len, &m->compaction.style, &message);
+	ofs_prefetch_message(slices.data, slices.len, &m->compaction.style, &message);
 	m->after += ofs_tokens_count(slices.data, slices.len);
 	ofs_edits_replace(&m->edits, (struct ofs_span){ m->chat.messages[request].whole.p, 0 },
 			  &message);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Slices of what was offloaded that the last message of the user asks for. */
+/* Slices of what was offloaded that the last message of the user asks for, as a message of their own. */
 #ifndef OFS_CONTEXT_MANAGE_PREFETCH_H
 #define OFS_CONTEXT_MANAGE_PREFETCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
-
-#include <offloadfs/error.h>
 
 #include "base/buf.h"
 #include "context/chat/chat.h"
+#include "context/json/literal.h"
 #include "context/manage/shelf.h"
 
 #define OFS_PREFETCH_SLICES 3
-#define OFS_PREFETCH_LINES 120
+#define OFS_PREFETCH_LINES 40
 
 /* A text that pointers in the chat stand for. */
 struct ofs_prefetch_source {
@@ -21,12 +21,18 @@ struct ofs_prefetch_source {
 };
 
 /*
- * Ranks passages of the sources by BM25 against `query`, and appends up to OFS_PREFETCH_SLICES of them, each of at
- * most OFS_PREFETCH_LINES lines, as "<slice path=\"PATH:FROM-TO\">\n...\n</slice>\n". Returns how many there
- * are; 0: the query has nothing to do with any of them. A source that cannot be read is left out. -errno.
+ * Ranks passages of the sources as a search does, and appends up to OFS_PREFETCH_SLICES of them, each of at most
+ * OFS_PREFETCH_LINES lines, as "<slice path=\"PATH:FROM-TO\">\n...\n</slice>\n". Returns how many there
+ * are; 0: the query has nothing to do with any of them. A source that cannot be read is left out.
  */
 int ofs_prefetch_write(struct ofs_shelf *shelf, const struct ofs_prefetch_source sources[],
-		       size_t n, const char *query, size_t query_len, struct ofs_error *err,
-		       struct ofs_buf *out);
+		       size_t n, const char *query, size_t query_len, struct ofs_buf *out);
+
+/* Appends a message of the user with the slices, and what parts it from the next. */
+void ofs_prefetch_message(const void *slices, size_t len, const struct ofs_literal_style *style,
+			  struct ofs_buf *out);
+
+/* Whether a message is one of those, unchanged. */
+bool ofs_prefetch_is(const struct ofs_message *message);
 
 #endif

@@ -9,7 +9,7 @@
 #include "codec/hash.h"
 #include "context/chat/chat.h"
 #include "context/json/edit.h"
-#include "context/manage/fetched.h"
+#include "context/manage/prefetch.h"
 #include "context/manage/seam.h"
 
 /* A list on its way back. */
@@ -164,7 +164,7 @@ static int drop_fetched(struct restoring *r)
 		struct ofs_span part = chat->messages[i].whole;
 		struct ofs_buf nothing = OFS_BUF_INIT;
 
-		if (!ofs_fetched_is(&chat->messages[i]))
+		if (!ofs_prefetch_is(&chat->messages[i]))
 			continue;
 		part.len = (size_t)(chat->messages[i + 1].whole.p - part.p);
 		ofs_edits_replace(&edits, part, &nothing);
