@@ -10,7 +10,6 @@
 
 #include "base/util.h"
 #include "cli/command.h"
-#include "cli/print.h"
 #include "cli/report.h"
 #include "cli/tasks.h"
 #include "client/access.h"
@@ -20,11 +19,17 @@
 
 #define COMPACT_INPUT_MAX ((size_t)64 << 20)
 
-struct compact_options {
-	struct ofs_target_options target;
-	const char *task; /* NULL: the steps are given */
-	bool json;
-	uint64_t keep, budget; /* OFS_COUNT_NONE: as is set */
+static const char *task; /* NULL: the steps are given */
+static uint64_t keep = OFS_COUNT_NONE, budget = OFS_COUNT_NONE; /* as is set */
+static bool as_json;
+
+static const struct ofs_option options[] = {
+	OFS_TEXT('t', "task", "TASK", &task, "the steps of a task"),
+	OFS_COUNT(0, "keep", "K", &keep, "steps", UINT64_MAX - 1, "steps in full (default: 3)"),
+	OFS_COUNT(0, "budget", "N", &budget, "tokens", UINT64_MAX - 1,
+		  "tokens of the section (default: 500)"),
+	OFS_FLAG(0, "json", &as_json, "print a JSON object"),
+	OFS_OPTIONS_END,
 };
 
 #define report_input(...) (ofs_report(__VA_ARGS__), OFS_EXIT_USAGE)
@@ -52,7 +57,7 @@ static int take_input(const char *name, struct ofs_step_list *steps)
 	return OFS_EXIT_OK;
 }
 
-static int take_task(const char *task, struct ofs_access *a, struct ofs_step_list *steps)
+static int take_task(struct ofs_access *a, struct ofs_step_list *steps)
 {
 	OFS_CLEANUP(ofs_step_files_finish) struct ofs_step_files files = OFS_STEP_FILES_INIT;
 	struct ofs_error err;
@@ -90,13 +95,13 @@ static json_t *list_refs(const struct ofs_step_list *steps)
 	return refs;
 }
 
-static int compact_print(bool json, const struct ofs_settings *s, const struct ofs_step_list *steps)
+static int compact_print(const struct ofs_settings *s, const struct ofs_step_list *steps)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	struct ofs_recap_info info;
 
 	ofs_recap_write(steps, s, &text, &info);
-	if (!json) {
+	if (!as_json) {
 		fputs(ofs_buf_str(&text), stdout);
 		return OFS_EXIT_OK;
 	}
@@ -111,10 +116,9 @@ static int compact_print(bool json, const struct ofs_settings *s, const struct o
 }
 
 /* Those of the store, if there is one: steps that are given need none. */
-static int load_settings(const struct compact_options *opts, struct ofs_access *a,
-			 struct ofs_settings *s)
+static int load_settings(struct ofs_access *a, struct ofs_settings *s)
 {
-	bool named = opts->task || opts->target.dir || opts->target.store;
+	bool named = task || ofs_command_target.dir || ofs_command_target.store;
 	struct ofs_error err;
 
 	if (ofs_access_find(a, &err) < 0)
@@ -124,51 +128,32 @@ static int load_settings(const struct compact_options *opts, struct ofs_access *
 	return OFS_EXIT_OK;
 }
 
-static int compact(const struct compact_options *opts, int argc, char **argv)
+static int compact_run(const struct ofs_command *self, int argc, char **argv)
 {
 	OFS_CLEANUP(ofs_step_list_finish) struct ofs_step_list steps = OFS_STEP_LIST_INIT;
 	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings s;
 	OFS_CLEANUP(ofs_access_finish) struct ofs_access a;
 	int code;
 
-	ofs_access_init(&a, &opts->target);
+	ofs_access_init(&a, &ofs_command_target);
 	ofs_settings_init(&s);
-	code = load_settings(opts, &a, &s);
-	if (code == OFS_EXIT_OK && opts->task)
-		code = take_task(opts->task, &a, &steps);
+	if (task && argc)
+		return ofs_report_usage("-t reads the steps of a task: unexpected argument '%s'",
+					argv[0]);
+	code = load_settings(&a, &s);
+	if (code == OFS_EXIT_OK && task)
+		code = take_task(&a, &steps);
 	else if (code == OFS_EXIT_OK && !argc)
 		code = take_input("-", &steps);
 	for (int i = 0; i < argc && code == OFS_EXIT_OK; i++)
 		code = take_input(argv[i], &steps);
 	if (code != OFS_EXIT_OK)
 		return code;
-	if (opts->keep != OFS_COUNT_NONE)
-		s.keep = opts->keep;
-	if (opts->budget != OFS_COUNT_NONE)
-		s.budget = opts->budget;
-	return compact_print(opts->json, &s, &steps);
-}
-
-static int compact_run(const struct ofs_command *self, int argc, char **argv)
-{
-	struct compact_options opts = { .keep = OFS_COUNT_NONE, .budget = OFS_COUNT_NONE };
-	const struct ofs_option options[] = {
-		OFS_TEXT('t', "task", "TASK", &opts.task, "the steps of a task"),
-		OFS_COUNT(0, "keep", "K", &opts.keep, "steps", UINT64_MAX - 1,
-			  "steps in full (default: 3)"),
-		OFS_COUNT(0, "budget", "N", &opts.budget, "tokens", UINT64_MAX - 1,
-			  "tokens of the section (default: 500)"),
-		OFS_FLAG(0, "json", &opts.json, "print a JSON object"),
-		OFS_COMMON(&opts.target),
-	};
-	int code = ofs_command_parse(self, options, &argc, &argv);
-
-	if (code >= 0)
-		return code;
-	if (opts.task && argc)
-		return ofs_report_usage("-t reads the steps of a task: unexpected argument '%s'",
-					argv[0]);
-	return compact(&opts, argc, argv);
+	if (keep != OFS_COUNT_NONE)
+		s.keep = keep;
+	if (budget != OFS_COUNT_NONE)
+		s.budget = budget;
+	return compact_print(&s, &steps);
 }
 
 const struct ofs_command ofs_cmd_compact = {
@@ -179,6 +164,7 @@ const struct ofs_command ofs_cmd_compact = {
 		"input, or of those in tasks/TASK/history: older ones in a line each, the last ones in\n"
 		"full. Over the budget the oldest become counts; failures and refs always stay.\n",
 	.notes = "The file context.ini in the store has other defaults: see offload(1).\n",
+	.options = options,
 	.operands = OFS_OPERANDS_ANY,
 	.run = compact_run,
 };

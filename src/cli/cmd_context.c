@@ -16,10 +16,37 @@
 #include "context/settings.h"
 #include "io/file.h"
 
-struct context_options {
-	struct ofs_target_options target;
-	struct ofs_manage_options manage;
-	const char *summarizer; /* command or "endpoint"; NULL: as is set */
+static const char *const modes[] = { "compact", "compress", "auto", "restore", NULL };
+static const char *const formats[] = { "openai", "anthropic", NULL };
+static struct ofs_manage_options manage = OFS_MANAGE_OPTIONS_INIT;
+static const char *asked_summarizer; /* command or "endpoint"; NULL: as is set */
+static int mode = -1, format = -1;
+
+static const struct ofs_option options[] = {
+	OFS_CHOICE('m', "mode", "MODE", &mode, "mode", modes,
+		   "compact: results over the limit become pointers; compress: older\n"
+		   "messages become a summary; auto (default): compact, and compress\n"
+		   "when that gains too little"),
+	OFS_SET("restore", &mode, 3, "undo what was done to the messages"),
+	OFS_TEXT(0, "chat", "ID", &manage.chat_id,
+		 "the chat, as whose task it is stored (tasks/ID/context)"),
+	OFS_TEXT(0, "store-dir", "DIR", &manage.store_dir,
+		 "another directory in the tree for that"),
+	OFS_COUNT(0, "keep", "N", &manage.keep, "messages", INT64_MAX,
+		  "results (compact) or messages (compress) at the end that stay"),
+	OFS_COUNT(0, "max-tool-tokens", "N", &manage.max_tool_message_tokens, "tokens", INT64_MAX,
+		  "results with more become pointers (default: 2000)"),
+	OFS_COUNT(0, "max-total-tokens", "N", &manage.max_total_tokens, "tokens", INT64_MAX,
+		  "above, pointers become shorter, and auto may compress (20000)"),
+	OFS_FLAG(0, "prefetch", &manage.prefetch,
+		 "put in what the last message of the user seems to ask for"),
+	OFS_TEXT(0, "summarizer", "CMD", &asked_summarizer,
+		 "a command that makes the summary: messages as JSON on its input, text\n"
+		 "on its output; or 'endpoint': a server, see offload(1)"),
+	OFS_CHOICE(0, "format", "FORM", &format, "form of messages", formats,
+		   "openai or anthropic, where the messages do not tell it"),
+	OFS_FLAG(0, "list", &manage.list_only, "write the list of messages alone"),
+	OFS_OPTIONS_END,
 };
 
 static int context_write(void *arg, const void *data, size_t len)
@@ -29,20 +56,20 @@ static int context_write(void *arg, const void *data, size_t len)
 }
 
 /* Who sums up: as the option says, else the settings; nobody, and then it is done by rule. */
-static int context_choose(struct context_options *opts, const struct ofs_settings *settings,
-			  struct ofs_summarizer *summarizer, struct ofs_error *err)
+static int context_choose(const struct ofs_settings *settings, struct ofs_summarizer *summarizer,
+			  struct ofs_error *err)
 {
-	const char *asked = opts->summarizer ? opts->summarizer : settings->summarizer;
+	const char *asked = asked_summarizer ? asked_summarizer : settings->summarizer;
 
 	*summarizer = (struct ofs_summarizer){ .timeout_s = settings->summarizer_timeout_s,
 					       .max_tokens = settings->snapshot_tokens };
 	if (!asked)
 		return 0;
-	opts->manage.summarizer = summarizer;
+	manage.summarizer = summarizer;
 	return ofs_summarizer_choose(summarizer, asked, err);
 }
 
-static int context_answer(struct context_options *opts, const struct ofs_buf *input)
+static int context_answer(const struct ofs_buf *input)
 {
 	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
 	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings settings;
@@ -52,7 +79,7 @@ static int context_answer(struct context_options *opts, const struct ofs_buf *in
 	struct ofs_error err;
 	int r;
 
-	ofs_access_init(&access, &opts->target);
+	ofs_access_init(&access, &ofs_command_target);
 	ofs_settings_init(&settings);
 	r = ofs_access_find(&access, &err);
 	if (r < 0)
@@ -60,11 +87,11 @@ static int context_answer(struct context_options *opts, const struct ofs_buf *in
 	r = ofs_settings_load_store(&settings, access.target.store, &err);
 	if (r < 0)
 		return ofs_report("%s", err.text);
-	r = context_choose(opts, &settings, &summarizer, &err);
+	r = context_choose(&settings, &summarizer, &err);
 	if (r < 0)
 		return ofs_report_usage("%s", err.text);
-	r = ofs_manage((char *)input->data, input->len, &opts->manage, &settings, &access, &sink,
-		       &err, &note);
+	r = ofs_manage((char *)input->data, input->len, &manage, &settings, &access, &sink, &err,
+		       &note);
 	if (r < 0 && ferror(stdout)) /* main() says so */
 		return OFS_EXIT_FAILURE;
 	if (r == -EINVAL)
@@ -78,50 +105,16 @@ static int context_answer(struct context_options *opts, const struct ofs_buf *in
 
 static int context_run(const struct ofs_command *self, int argc, char **argv)
 {
-	static const char *const modes[] = { "compact", "compress", "auto", "restore", NULL };
-	static const char *const formats[] = { "openai", "anthropic", NULL };
-	struct context_options opts = { .manage = OFS_MANAGE_OPTIONS_INIT };
-	int mode = -1, format = -1;
-	const struct ofs_option options[] = {
-		OFS_CHOICE('m', "mode", "MODE", &mode, "mode", modes,
-			   "compact: results over the limit become pointers; compress: older\n"
-			   "messages become a summary; auto (default): compact, and compress\n"
-			   "when that gains too little"),
-		OFS_SET("restore", &mode, 3, "undo what was done to the messages"),
-		OFS_TEXT(0, "chat", "ID", &opts.manage.chat_id,
-			 "the chat, as whose task it is stored (tasks/ID/context)"),
-		OFS_TEXT(0, "store-dir", "DIR", &opts.manage.store_dir,
-			 "another directory in the tree for that"),
-		OFS_COUNT(0, "keep", "N", &opts.manage.keep, "messages", INT64_MAX,
-			  "results (compact) or messages (compress) at the end that stay"),
-		OFS_COUNT(0, "max-tool-tokens", "N", &opts.manage.max_tool_message_tokens, "tokens",
-			  INT64_MAX, "results with more become pointers (default: 2000)"),
-		OFS_COUNT(0, "max-total-tokens", "N", &opts.manage.max_total_tokens, "tokens",
-			  INT64_MAX,
-			  "above, pointers become shorter, and auto may compress (20000)"),
-		OFS_FLAG(0, "prefetch", &opts.manage.prefetch,
-			 "put in what the last message of the user seems to ask for"),
-		OFS_TEXT(0, "summarizer", "CMD", &opts.summarizer,
-			 "a command that makes the summary: messages as JSON on its input, text\n"
-			 "on its output; or 'endpoint': a server, see offload(1)"),
-		OFS_CHOICE(0, "format", "FORM", &format, "form of messages", formats,
-			   "openai or anthropic, where the messages do not tell it"),
-		OFS_FLAG(0, "list", &opts.manage.list_only, "write the list of messages alone"),
-		OFS_COMMON(&opts.target),
-	};
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf input = OFS_BUF_INIT;
-	int r = ofs_command_parse(self, options, &argc, &argv);
+	int r = ofs_io_read_fd(STDIN_FILENO, SIZE_MAX, &input);
 
-	if (r >= 0)
-		return r;
-	if (mode >= 0)
-		ofs_manage_mode_parse(modes[mode], &opts.manage.mode);
-	opts.manage.has_format = format >= 0;
-	opts.manage.anthropic = format == 1;
-	r = ofs_io_read_fd(STDIN_FILENO, SIZE_MAX, &input);
 	if (r < 0)
 		return ofs_report("cannot read standard input: %s", strerror(-r));
-	return context_answer(&opts, &input);
+	if (mode >= 0)
+		ofs_manage_mode_parse(modes[mode], &manage.mode);
+	manage.has_format = format >= 0;
+	manage.anthropic = format == 1;
+	return context_answer(&input);
 }
 
 const struct ofs_command ofs_cmd_context = {
@@ -133,6 +126,7 @@ const struct ofs_command ofs_cmd_context = {
 		"and writes one with those that a model is to get: large results of tools are pointers,\n"
 		"older messages a summary. What was taken out is stored; --restore puts it back, byte for\n"
 		"byte.\n",
+	.options = options,
 	.unexpected = ": the messages come from standard input",
 	.run = context_run,
 };

@@ -32,10 +32,17 @@ enum mount_state {
 	MOUNT_SILENT, /* its daemon is there and does not answer */
 };
 
+static bool as_json;
+
+static const struct ofs_option options[] = {
+	OFS_FLAG(0, "json", &as_json,
+		 "print a JSON object: checks (name, state, found, advice)\n"
+		 "and problems, their number"),
+	OFS_OPTIONS_END,
+};
+
 struct doctor {
-	struct ofs_target_options options;
 	const char *operand; /* NULL: none */
-	bool json;
 	struct ofs_mounts mounts;
 	enum mount_state *states; /* of each of them */
 	struct ofs_target target;
@@ -184,7 +191,7 @@ static int try_find(const void *arg, char *text)
 	struct ofs_target target;
 
 	(void)text;
-	if (ofs_target_find_operand(&d->options, d->operand, NULL, &target) == 0)
+	if (ofs_target_find_operand(&ofs_command_target, d->operand, NULL, &target) == 0)
 		ofs_target_finish(&target);
 	return 0;
 }
@@ -200,7 +207,7 @@ static int find_tree(struct doctor *d, struct ofs_error *err)
 	while (i < d->mounts.count && d->states[i] != MOUNT_SILENT)
 		i++;
 	if (i == d->mounts.count || ofs_probe_run(try_find, d, NULL) != -ETIMEDOUT)
-		return ofs_target_find_operand(&d->options, d->operand, err, &d->target);
+		return ofs_target_find_operand(&ofs_command_target, d->operand, err, &d->target);
 	d->target = (struct ofs_target){
 		.mountpoint = ofs_strdup(d->mounts.list[i].point),
 		.store = ofs_strdup(d->mounts.list[i].source),
@@ -224,7 +231,7 @@ static int examine(struct doctor *d)
 	ofs_check_store(&d->findings, d->target.store);
 	check_exclude(d);
 	ofs_check_tools(&d->findings);
-	ofs_findings_print(&d->findings, d->json, stdout);
+	ofs_findings_print(&d->findings, as_json, stdout);
 	if (ferror(stdout) && errno != EPIPE) /* main() says so */
 		return DOCTOR_FAILED;
 	return d->findings.count[OFS_PROBLEM] ? DOCTOR_PROBLEMS : DOCTOR_HEALTHY;
@@ -232,20 +239,11 @@ static int examine(struct doctor *d)
 
 static int doctor_run(const struct ofs_command *self, int argc, char **argv)
 {
-	struct doctor d = { 0 };
-	const struct ofs_option options[] = {
-		OFS_FLAG(0, "json", &d.json,
-			 "print a JSON object: checks (name, state, found, advice)\n"
-			 "and problems, their number"),
-		OFS_COMMON(&d.options),
-	};
-	int code = ofs_command_parse(self, options, &argc, &argv);
+	struct doctor d = { .operand = argc ? argv[0] : NULL };
+	int code = ofs_command_check_place(argc, argv);
 
 	if (code >= 0)
 		return code;
-	d.operand = argc ? argv[0] : NULL;
-	if (d.operand && (d.options.dir || d.options.store))
-		return ofs_report_usage("name the tree once: '%s', or an option", d.operand);
 	ofs_findings_init(&d.findings);
 	code = examine(&d);
 	ofs_target_finish(&d.target);
@@ -265,6 +263,7 @@ const struct ofs_command ofs_cmd_doctor = {
 	.notes =
 		"Each line starts with ok, note, warning or problem. Exits with 0 when there is no\n"
 		"problem, with 1 when there is, with 2 when it could not look.\n",
+	.options = options,
 	.operands = 1,
 	.run = doctor_run,
 };

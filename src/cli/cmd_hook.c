@@ -25,17 +25,36 @@
 #define HOOK_PROGRAM "offload"
 #define HOOK_TASK_SESSION "session"
 
-struct hook {
-	const struct ofs_agent *agent;
-	struct ofs_target_options target;
-	struct ofs_hook_options engine;
-	const char *task;
-	uint64_t read_bytes; /* OFS_COUNT_NONE: not given; so are the limits of the engine */
-	int place; /* enum ofs_agent_place */
-	int form; /* enum ofs_hook_form */
-	bool pre;
-	bool yes;
-	bool print;
+static const struct ofs_agent *agent;
+static struct ofs_hook_options engine = { .max_bytes = OFS_COUNT_NONE,
+					  .max_lines = OFS_COUNT_NONE };
+static uint64_t read_bytes = OFS_COUNT_NONE; /* not given; so are the limits of the engine */
+static const char *task;
+static int place; /* enum ofs_agent_place */
+static int form; /* enum ofs_hook_form */
+static bool pre, yes, print;
+
+static const char *const forms[] = { [OFS_HOOK_TEXT] = "text", [OFS_HOOK_TOOL] = "tool", NULL };
+static const struct ofs_option options[] = {
+	OFS_TEXT('t', "task", "NAME", &task,
+		 "the task that outputs belong to; 'session': that of the chat"),
+	OFS_COUNT(0, "max-bytes", "N", &engine.max_bytes, "bytes", UINT64_MAX - 1,
+		  "longest output that stays (default: 2048)"),
+	OFS_COUNT(0, "max-lines", "N", &engine.max_lines, "lines", UINT64_MAX - 1,
+		  "likewise, in lines (default: 50)"),
+	OFS_COUNT(0, "read-bytes", "N", &read_bytes, "bytes", UINT64_MAX - 1,
+		  "longest output of a file that is read and stays (default: 65536)"),
+	OFS_CHOICE(0, "answer", "FORM", &form, "form of answers", forms,
+		   "text: the pointer alone (default); tool: in the form of the\n"
+		   "tool's own output, which Claude Code asks for"),
+	OFS_SET("project", &place, OFS_AGENT_PROJECT,
+		"install and uninstall: in the settings of the project (default),"),
+	OFS_SET("local", &place, OFS_AGENT_LOCAL, "in one's own settings of the project,"),
+	OFS_SET("user", &place, OFS_AGENT_USER, "or in those of the user"),
+	OFS_FLAG(0, "pre", &pre, "also run Bash commands through 'offload run' at once"),
+	OFS_FLAG(0, "print", &print, "print the entries and write nothing"),
+	OFS_FLAG('y', "yes", &yes, "do not ask"),
+	OFS_OPTIONS_END,
 };
 
 /* ---- command lines */
@@ -76,29 +95,29 @@ static void print_count(FILE *out, const char *option, uint64_t value)
 }
 
 /* Allocated: "offload run" or, to be run by the agent, "offload hook", with the same options. */
-static char *command_line(const struct hook *h, bool for_agent)
+static char *command_line(bool for_agent)
 {
 	OFS_FREE char *program = program_word();
 	struct ofs_text_stream s;
 	FILE *out = ofs_text_open(&s);
 
 	if (for_agent)
-		fprintf(out, "%s hook %s --answer tool", program, h->agent->name);
+		fprintf(out, "%s hook %s --answer tool", program, agent->name);
 	else
 		fprintf(out, "%s run", program);
-	print_text(out, "--dir", h->target.dir);
-	print_text(out, "--store", h->target.store);
-	print_text(out, "--task", for_agent ? h->task : NULL);
-	print_count(out, "--max-bytes", h->engine.max_bytes);
-	print_count(out, "--max-lines", h->engine.max_lines);
-	print_count(out, "--read-bytes", for_agent ? h->read_bytes : OFS_COUNT_NONE);
+	print_text(out, "--dir", ofs_command_target.dir);
+	print_text(out, "--store", ofs_command_target.store);
+	print_text(out, "--task", for_agent ? task : NULL);
+	print_count(out, "--max-bytes", engine.max_bytes);
+	print_count(out, "--max-lines", engine.max_lines);
+	print_count(out, "--read-bytes", for_agent ? read_bytes : OFS_COUNT_NONE);
 	return ofs_text_close(&s);
 }
 
 /* ---- events */
 
 /* Takes the store's settings, where no option says otherwise. */
-static int take_settings(struct hook *h, struct ofs_access *access, struct ofs_settings *settings,
+static int take_settings(struct ofs_access *access, struct ofs_settings *settings,
 			 struct ofs_error *err)
 {
 	int r = ofs_access_find(access, err);
@@ -107,48 +126,50 @@ static int take_settings(struct hook *h, struct ofs_access *access, struct ofs_s
 		r = ofs_settings_load_store(settings, access->target.store, err);
 	if (r < 0)
 		return r;
-	h->engine.ttl = settings->ttl;
-	if (h->engine.max_bytes == OFS_COUNT_NONE)
-		h->engine.max_bytes = settings->max_bytes;
-	if (h->engine.max_lines == OFS_COUNT_NONE)
-		h->engine.max_lines = settings->max_lines;
+	engine.ttl = settings->ttl;
+	if (engine.max_bytes == OFS_COUNT_NONE)
+		engine.max_bytes = settings->max_bytes;
+	if (engine.max_lines == OFS_COUNT_NONE)
+		engine.max_lines = settings->max_lines;
 	return 0;
 }
 
-static int run_event(struct hook *h)
+static int run_event(void)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf input = OFS_BUF_INIT;
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf answer = OFS_BUF_INIT;
 	OFS_CLEANUP(ofs_hook_event_finish) struct ofs_hook_event event = { 0 };
 	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings settings;
 	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
-	OFS_FREE char *dir = h->target.dir ? ofs_path_absolute(h->target.dir) : NULL;
-	OFS_FREE char *store = h->target.store ? ofs_path_absolute(h->target.store) : NULL;
+	OFS_FREE char *dir = ofs_command_target.dir ? ofs_path_absolute(ofs_command_target.dir)
+						    : NULL;
+	OFS_FREE char *store =
+		ofs_command_target.store ? ofs_path_absolute(ofs_command_target.store) : NULL;
 	OFS_FREE char *run = NULL;
 	struct ofs_error err;
 	int r = ofs_io_read_fd(STDIN_FILENO, SIZE_MAX, &input);
 
-	h->target.dir = dir;
-	h->target.store = store;
-	ofs_access_init(&access, &h->target);
+	ofs_command_target.dir = dir;
+	ofs_command_target.store = store;
+	ofs_access_init(&access, &ofs_command_target);
 	ofs_settings_init(&settings);
 	if (r < 0)
 		return ofs_report("cannot read the event: %s", strerror(-r));
 	if (!input.len)
 		return ofs_report("no event on standard input: it is a hook, for %s to run; "
 				  "see offload hook install",
-				  h->agent->title);
-	r = h->agent->read_event((char *)input.data, input.len, &err, &event);
+				  agent->title);
+	r = agent->read_event((char *)input.data, input.len, &err, &event);
 	if (r < 0)
 		return ofs_report("the event was left alone: %s", err.text);
 	/* The folder may be gone by now. */
 	if (event.cwd && event.cwd[0] == '/' && chdir(event.cwd) < 0)
 		errno = 0;
-	h->engine.run = run = command_line(h, false);
+	engine.run = run = command_line(false);
 	if (event.kind == OFS_HOOK_POST)
-		r = take_settings(h, &access, &settings, &err);
+		r = take_settings(&access, &settings, &err);
 	if (r == 0)
-		r = ofs_hook_answer(h->agent, &event, &h->engine, &access, &err, &answer);
+		r = ofs_hook_answer(agent, &event, &engine, &access, &err, &answer);
 	if (r < 0)
 		ofs_report("the output was left as it is: %s", err.text);
 	else if (answer.len)
@@ -158,11 +179,11 @@ static int run_event(struct hook *h)
 
 /* ---- install and uninstall */
 
-static int read_settings(const struct hook *h, struct ofs_settings_file *ret)
+static int read_settings(struct ofs_settings_file *ret)
 {
 	OFS_FREE char *path = NULL;
 	struct ofs_error err;
-	int r = h->agent->settings_path((enum ofs_agent_place)h->place, &err, &path);
+	int r = agent->settings_path((enum ofs_agent_place)place, &err, &path);
 
 	if (r < 0)
 		return ofs_report("%s", err.text);
@@ -173,15 +194,15 @@ static int read_settings(const struct hook *h, struct ofs_settings_file *ret)
 }
 
 /* Asks first. An exit code. */
-static int write_settings(const struct hook *h, const struct ofs_settings_file *s)
+static int write_settings(const struct ofs_settings_file *s)
 {
 	char line[16];
 	int r;
 
-	if (!h->yes && (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)))
+	if (!yes && (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)))
 		return ofs_report_usage("nothing was written: there is no terminal to ask on; say "
 					"--yes to go without");
-	if (!h->yes) {
+	if (!yes) {
 		fputs("Write it? [y/N] ", stderr);
 		if (!fgets(line, sizeof(line), stdin) || (line[0] != 'y' && line[0] != 'Y'))
 			return ofs_report("nothing was written");
@@ -197,129 +218,83 @@ static int write_settings(const struct hook *h, const struct ofs_settings_file *
 }
 
 /* Adds the entries that are wanted. The number of changes, or -1: the settings do not allow it. */
-static int add_entries(const struct hook *h, const char *command, struct ofs_settings_file *s)
+static int add_entries(const char *command, struct ofs_settings_file *s)
 {
 	struct ofs_error err;
 	int changes = 0;
 
-	for (size_t i = 0; i < h->agent->n_entries; i++) {
-		const struct ofs_agent_entry *entry = &h->agent->entries[i];
+	for (size_t i = 0; i < agent->n_entries; i++) {
+		const struct ofs_agent_entry *entry = &agent->entries[i];
 		int r;
 
-		if (entry->before && !h->pre)
+		if (entry->before && !pre)
 			continue;
-		r = ofs_settings_file_add(s, h->agent, entry, command, &err);
+		r = ofs_settings_file_add(s, agent, entry, command, &err);
 		if (r < 0) {
 			ofs_report("'%s' was left as it is: %s", s->path, err.text);
 			return -1;
 		}
-		if (r && !changes++ && !h->print)
+		if (r && !changes++ && !print)
 			fprintf(stderr, "In %s:\n", s->path);
-		if (r && !h->print)
+		if (r && !print)
 			fprintf(stderr, "  %s for %s\n    %s\n", entry->event, entry->matcher,
 				command);
 	}
 	return changes;
 }
 
-static int run_install(struct hook *h)
+static int run_install(void)
 {
 	OFS_CLEANUP(ofs_settings_file_finish) struct ofs_settings_file s = { 0 };
-	OFS_FREE char *command = command_line(h, true);
+	OFS_FREE char *command = command_line(true);
 	int r;
 
-	if (h->print) {
+	if (print) {
 		OFS_FREE char *text = NULL;
 
 		s.json = json_object();
-		add_entries(h, command, &s);
+		add_entries(command, &s);
 		text = ofs_settings_file_format(&s);
 		fputs(text, stdout);
 		return OFS_EXIT_OK;
 	}
-	r = read_settings(h, &s);
+	r = read_settings(&s);
 	if (r != OFS_EXIT_OK)
 		return r;
-	r = add_entries(h, command, &s);
+	r = add_entries(command, &s);
 	if (r < 0)
 		return OFS_EXIT_USAGE;
 	if (!r) {
 		printf("%s has it already\n", s.path);
 		return OFS_EXIT_OK;
 	}
-	r = write_settings(h, &s);
+	r = write_settings(&s);
 	if (r == OFS_EXIT_OK)
 		printf("Sessions of %s that start from now on use it (version %s or later).\n",
-		       h->agent->title, h->agent->minimal_version);
+		       agent->title, agent->minimal_version);
 	return r;
 }
 
-static int run_uninstall(struct hook *h)
+static int run_uninstall(void)
 {
 	OFS_CLEANUP(ofs_settings_file_finish) struct ofs_settings_file s = { 0 };
-	int r = read_settings(h, &s);
+	int r = read_settings(&s);
 
 	if (r != OFS_EXIT_OK)
 		return r;
-	if (!ofs_settings_file_remove(&s, h->agent)) {
+	if (!ofs_settings_file_remove(&s, agent)) {
 		printf("%s has none of ours\n", s.path);
 		return OFS_EXIT_OK;
 	}
 	fprintf(stderr, "The hooks of offload are removed from %s.\n", s.path);
-	return write_settings(h, &s);
+	return write_settings(&s);
 }
 
 /* ---- the command */
 
-/* -1: go on; else the exit code. */
-static int parse(const struct ofs_command *self, int argc, char **argv, struct hook *h)
-{
-	static const char *const forms[] = {
-		[OFS_HOOK_TEXT] = "text", [OFS_HOOK_TOOL] = "tool", NULL
-	};
-	const struct ofs_option options[] = {
-		OFS_TEXT('t', "task", "NAME", &h->task,
-			 "the task that outputs belong to; 'session': that of the chat"),
-		OFS_COUNT(0, "max-bytes", "N", &h->engine.max_bytes, "bytes", UINT64_MAX - 1,
-			  "longest output that stays (default: 2048)"),
-		OFS_COUNT(0, "max-lines", "N", &h->engine.max_lines, "lines", UINT64_MAX - 1,
-			  "likewise, in lines (default: 50)"),
-		OFS_COUNT(0, "read-bytes", "N", &h->read_bytes, "bytes", UINT64_MAX - 1,
-			  "longest output of a file that is read and stays (default: 65536)"),
-		OFS_CHOICE(0, "answer", "FORM", &h->form, "form of answers", forms,
-			   "text: the pointer alone (default); tool: in the form of the\n"
-			   "tool's own output, which Claude Code asks for"),
-		OFS_SET("project", &h->place, OFS_AGENT_PROJECT,
-			"install and uninstall: in the settings of the project (default),"),
-		OFS_SET("local", &h->place, OFS_AGENT_LOCAL,
-			"in one's own settings of the project,"),
-		OFS_SET("user", &h->place, OFS_AGENT_USER, "or in those of the user"),
-		OFS_FLAG(0, "pre", &h->pre, "also run Bash commands through 'offload run' at once"),
-		OFS_FLAG(0, "print", &h->print, "print the entries and write nothing"),
-		OFS_FLAG('y', "yes", &h->yes, "do not ask"),
-		OFS_COMMON(&h->target),
-	};
-	int code = ofs_command_parse(self, options, &argc, &argv);
-
-	if (code >= 0)
-		return code;
-	h->engine.form = (enum ofs_hook_form)h->form;
-	if (h->read_bytes != OFS_COUNT_NONE)
-		h->engine.read_bytes = h->read_bytes;
-	h->engine.task_is_session = h->task && strcmp(h->task, HOOK_TASK_SESSION) == 0;
-	h->engine.task = h->engine.task_is_session ? NULL : h->task;
-	return ofs_command_check_names(NULL, h->task, NULL);
-}
-
 static int hook_run(const struct ofs_command *self, int argc, char **argv)
 {
-	struct hook h = {
-		.read_bytes = OFS_COUNT_NONE,
-		.engine = { .max_bytes = OFS_COUNT_NONE,
-			    .max_lines = OFS_COUNT_NONE,
-			    .read_bytes = OFS_HOOK_READ_BYTES },
-	};
-	int (*work)(struct hook * h) = run_event;
+	int (*work)(void) = run_event;
 	const char *what = argc > 1 ? argv[1] : "";
 	int code;
 
@@ -328,8 +303,8 @@ static int hook_run(const struct ofs_command *self, int argc, char **argv)
 		argv++;
 		argc--;
 	}
-	h.agent = argc > 1 ? ofs_agent_find(argv[1]) : NULL;
-	if (h.agent) {
+	agent = argc > 1 ? ofs_agent_find(argv[1]) : NULL;
+	if (agent) {
 		argv++;
 		argc--;
 	} else if (work == run_event && what[0] != '-') {
@@ -337,13 +312,21 @@ static int hook_run(const struct ofs_command *self, int argc, char **argv)
 					*what ? "unknown hook '" : "no hook given", what,
 					*what ? "'" : "");
 	} else {
-		h.agent = ofs_agent_number(0);
+		agent = ofs_agent_number(0);
 	}
-	code = parse(self, argc, argv, &h);
+	code = ofs_command_parse(self, &argc, &argv);
+	if (code < 0)
+		code = ofs_command_check_names(NULL, task, NULL);
+	if (code < 0) {
+		engine.form = (enum ofs_hook_form)form;
+		engine.read_bytes = read_bytes != OFS_COUNT_NONE ? read_bytes : OFS_HOOK_READ_BYTES;
+		engine.task_is_session = task && strcmp(task, HOOK_TASK_SESSION) == 0;
+		engine.task = engine.task_is_session ? NULL : task;
+		return work();
+	}
 	/* An exit with 2 would stop the agent's tool. */
-	if (code == OFS_EXIT_USAGE && work == run_event && what[0] != '-')
-		return OFS_EXIT_FAILURE;
-	return code < 0 ? work(&h) : code;
+	return code == OFS_EXIT_USAGE && work == run_event && what[0] != '-' ? OFS_EXIT_FAILURE
+									     : code;
 }
 
 const struct ofs_command ofs_cmd_hook = {
@@ -357,5 +340,7 @@ const struct ofs_command ofs_cmd_hook = {
 		"where nothing is to change nothing is printed. install writes the entry into the\n"
 		"settings of the project (.claude/settings.json, or settings.local.json) or of the user\n"
 		"(~/.claude/settings.json); it shows it and asks first. uninstall takes it out again.\n",
+	.options = options,
+	.parses = true,
 	.run = hook_run,
 };

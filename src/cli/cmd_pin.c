@@ -8,8 +8,14 @@
 #include "cli/command.h"
 #include "cli/files.h"
 #include "cli/operand.h"
-#include "cli/print.h"
 #include "cli/report.h"
+
+static bool as_json;
+
+static const struct ofs_option options[] = {
+	OFS_FLAG(0, "json", &as_json, "print a JSON object"),
+	OFS_OPTIONS_END,
+};
 
 /* `arg` of these: the attribute's new value, "1" or "0". */
 static int pin_file(const char *value, struct ofs_backend *b, const char *path, json_t *list)
@@ -52,31 +58,13 @@ static int pin_operand(const void *arg, const struct ofs_operand *o, const char 
 	return failed;
 }
 
-static int run(const struct ofs_command *self, int argc, char **argv, const char *value)
+static int run(const struct ofs_command *self, int argc, char **argv)
 {
-	struct ofs_target_options target = { 0 };
-	bool json = false;
-	const struct ofs_option options[] = {
-		OFS_FLAG(0, "json", &json, "print a JSON object"),
-		OFS_COMMON(&target),
-	};
-	int code = ofs_command_parse(self, options, &argc, &argv);
-
-	return code >= 0 ? code : ofs_operand_each(&target, argc, argv, json, pin_operand, value);
-}
-
-static int pin_run(const struct ofs_command *self, int argc, char **argv)
-{
-	return run(self, argc, argv, "1");
-}
-
-static int unpin_run(const struct ofs_command *self, int argc, char **argv)
-{
-	return run(self, argc, argv, "0");
+	return ofs_operand_each(argc, argv, as_json, pin_operand, self->data);
 }
 
 #define PIN_COMMON                                                                                \
-	.synopsis = "[--json] REF|PATH...",                                                       \
+	.synopsis = "[--json] REF|PATH...", .options = options,                                   \
 	.help = "Of a directory, every file in it and below it.\n", .operands = OFS_OPERANDS_ANY, \
 	.missing = "name files or directories by their refs or paths"
 
@@ -84,12 +72,14 @@ const struct ofs_command ofs_cmd_pin = {
 	.name = "pin",
 	.summary = "Keeps files from expiring, where they are",
 	PIN_COMMON,
-	.run = pin_run,
+	.data = "1",
+	.run = run,
 };
 
 const struct ofs_command ofs_cmd_unpin = {
 	.name = "unpin",
 	.summary = "Lets pinned files expire again",
 	PIN_COMMON,
-	.run = unpin_run,
+	.data = "0",
+	.run = run,
 };

@@ -7,9 +7,20 @@
 
 #include "cli/command.h"
 #include "cli/operand.h"
-#include "cli/print.h"
 #include "cli/promotion.h"
 #include "cli/report.h"
+
+static struct ofs_promotion promotion;
+static bool as_json;
+
+static const struct ofs_option options[] = {
+	OFS_TEXT('c', "category", "CATEGORY", &promotion.category,
+		 "its category (default: the one that it has)"),
+	OFS_TEXT('n', "name", "NAME", &promotion.name, "its name (default: the one that it has)"),
+	OFS_TEXT(0, "tag", "TAGS", &promotion.tags, "add tags, separated by commas"),
+	OFS_FLAG(0, "json", &as_json, "print a JSON object"),
+	OFS_OPTIONS_END,
+};
 
 static int promote_operand(const void *arg, const struct ofs_operand *o, const char *name,
 			   json_t *list)
@@ -26,46 +37,25 @@ static int promote_operand(const void *arg, const struct ofs_operand *o, const c
 				      : "{ref|-}  {path}  (was there already)\n");
 }
 
-static int run(const struct ofs_command *self, const char *top, int argc, char **argv)
+static int run(const struct ofs_command *self, int argc, char **argv)
 {
-	struct ofs_target_options target = { 0 };
-	struct ofs_promotion p = { .top = top };
-	bool json = false;
-	const struct ofs_option options[] = {
-		OFS_TEXT('c', "category", "CATEGORY", &p.category,
-			 "its category (default: the one that it has)"),
-		OFS_TEXT('n', "name", "NAME", &p.name, "its name (default: the one that it has)"),
-		OFS_TEXT(0, "tag", "TAGS", &p.tags, "add tags, separated by commas"),
-		OFS_FLAG(0, "json", &json, "print a JSON object"),
-		OFS_COMMON(&target),
-	};
-	int code = ofs_command_parse(self, options, &argc, &argv);
+	int code = ofs_command_check_names(promotion.category, NULL, promotion.name);
 
-	if (code < 0)
-		code = ofs_command_check_names(p.category, NULL, p.name);
 	if (code >= 0)
 		return code;
-	if (p.name && argc > 1)
+	promotion.top = self->data;
+	if (promotion.name && argc > 1)
 		return ofs_report_usage("-n names one file, and %d were given", argc);
-	if (p.tags && (!*p.tags || strlen(p.tags) > OFS_TAGS_MAX))
+	if (promotion.tags && (!*promotion.tags || strlen(promotion.tags) > OFS_TAGS_MAX))
 		return ofs_report_usage("--tag takes 1 to %d bytes: names separated by commas",
 					OFS_TAGS_MAX);
-	return ofs_operand_each(&target, argc, argv, json, promote_operand, &p);
-}
-
-static int promote_run(const struct ofs_command *self, int argc, char **argv)
-{
-	return run(self, "persistent", argc, argv);
-}
-
-static int archive_run(const struct ofs_command *self, int argc, char **argv)
-{
-	return run(self, "archive", argc, argv);
+	return ofs_operand_each(argc, argv, as_json, promote_operand, &promotion);
 }
 
 #define PROMOTE_COMMON                                                           \
 	.synopsis = "[-c CATEGORY] [-n NAME] [--tag TAGS] [--json] REF|PATH...", \
-	.operands = OFS_OPERANDS_ANY, .missing = "name files by their refs or paths"
+	.options = options, .operands = OFS_OPERANDS_ANY,                        \
+	.missing = "name files by their refs or paths"
 #define PROMOTE_HELP \
 	"Refs stay valid. Nothing is replaced: what finds its name taken stays where it is.\n"
 
@@ -74,7 +64,8 @@ const struct ofs_command ofs_cmd_promote = {
 	.summary = "Moves files or directories into persistent/, where they do not expire",
 	.help = "Each becomes persistent/CATEGORY/NAME.\n" PROMOTE_HELP,
 	PROMOTE_COMMON,
-	.run = promote_run,
+	.data = "persistent",
+	.run = run,
 };
 
 const struct ofs_command ofs_cmd_archive = {
@@ -82,5 +73,6 @@ const struct ofs_command ofs_cmd_archive = {
 	.summary = "Moves files or directories into archive/, for good and read-only",
 	.help = "Each becomes archive/CATEGORY/NAME.\n" PROMOTE_HELP,
 	PROMOTE_COMMON,
-	.run = archive_run,
+	.data = "archive",
+	.run = run,
 };

@@ -14,6 +14,16 @@
 #include "context/steps/reduce.h"
 #include "io/file.h"
 
+static const char *task, *category;
+
+static const struct ofs_option options[] = {
+	OFS_TEXT('t', "task", "TASK", &task,
+		 "the task whose history gets the steps, and whose outputs the results"),
+	OFS_TEXT('c', "category", "CATEGORY", &category,
+		 "what kind of output it is (default: by the tool)"),
+	OFS_OPTIONS_END,
+};
+
 /* All calls of the input. */
 struct calls {
 	struct ofs_tool_call *list;
@@ -78,8 +88,7 @@ static void print_step(const struct ofs_step *step)
 	fflush(stdout);
 }
 
-static int reduce_all(const struct ofs_target_options *target, const char *task,
-		      const char *category, const struct calls *c)
+static int reduce_all(const struct calls *c)
 {
 	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
 	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings settings;
@@ -92,7 +101,7 @@ static int reduce_all(const struct ofs_target_options *target, const char *task,
 	struct ofs_error err;
 	int r;
 
-	ofs_access_init(&access, target);
+	ofs_access_init(&access, &ofs_command_target);
 	ofs_settings_init(&settings);
 	r = ofs_access_find(&access, &err);
 	if (r == 0)
@@ -111,28 +120,17 @@ static int reduce_all(const struct ofs_target_options *target, const char *task,
 
 static int reduce_run(const struct ofs_command *self, int argc, char **argv)
 {
-	const char *task = NULL, *category = NULL;
-	struct ofs_target_options target = { 0 };
-	const struct ofs_option options[] = {
-		OFS_TEXT('t', "task", "TASK", &task,
-			 "the task whose history gets the steps, and whose outputs the results"),
-		OFS_TEXT('c', "category", "CATEGORY", &category,
-			 "what kind of output it is (default: by the tool)"),
-		OFS_COMMON(&target),
-	};
 	OFS_CLEANUP(calls_finish) struct calls calls = { 0 };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf in = OFS_BUF_INIT;
-	int r = ofs_command_parse(self, options, &argc, &argv);
+	int r = ofs_command_check_names(category, task, NULL);
 
-	if (r < 0)
-		r = ofs_command_check_names(category, task, NULL);
 	if (r >= 0)
 		return r;
 	r = ofs_io_read_fd(STDIN_FILENO, SIZE_MAX, &in);
 	if (r < 0)
 		return ofs_report("cannot take in standard input: %s", strerror(-r));
 	r = parse_calls(&in, &calls);
-	return r == OFS_EXIT_OK ? reduce_all(&target, task, category, &calls) : r;
+	return r == OFS_EXIT_OK ? reduce_all(&calls) : r;
 }
 
 const struct ofs_command ofs_cmd_reduce = {
@@ -143,6 +141,7 @@ const struct ofs_command ofs_cmd_reduce = {
 	.help = "The input is {\"tool\": NAME, \"args\": {...}, \"result\": ...}, or several of these one after\n"
 		"the other. Each gives one line: a step as JSON, with what was observed in a sentence and the\n"
 		"ref of the result where it was stored. All of the input is checked before anything is stored.\n",
+	.options = options,
 	.unexpected = ": what is reduced comes from standard input",
 	.run = reduce_run,
 };

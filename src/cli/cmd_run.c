@@ -23,11 +23,23 @@
 #define RUN_EXIT_CANNOT 126
 #define RUN_EXIT_NOT_FOUND 127
 
-struct run {
-	struct ofs_target_options target;
-	struct ofs_deposit deposit;
-	uint64_t max_bytes, max_lines;
-	struct ofs_spool spool; /* what the command writes */
+static struct ofs_deposit deposit = { .category = "shell" };
+static uint64_t max_bytes = RUN_MAX_BYTES, max_lines = RUN_MAX_LINES;
+
+static const struct ofs_option options[] = {
+	OFS_TEXT('c', "category", "CATEGORY", &deposit.category,
+		 "what kind of output it is (default: shell)"),
+	OFS_TEXT('t', "task", "TASK", &deposit.task, "the task that it belongs to"),
+	OFS_COUNT(0, "max-bytes", "N", &max_bytes, "bytes", UINT64_MAX,
+		  "longest output that passes through (default: 2048)"),
+	OFS_COUNT(0, "max-lines", "N", &max_lines, "lines", UINT64_MAX,
+		  "likewise, in lines (default: 50)"),
+	OFS_OPTIONS_END,
+};
+
+/* What the command writes. */
+struct output {
+	struct ofs_spool spool;
 	bool passing; /* spooling failed: it goes straight on */
 };
 
@@ -38,18 +50,18 @@ static void run_warn(const char *reason)
 
 static int run_take(void *arg, int fd, const void *data, size_t len)
 {
-	struct run *run = arg;
-	int r = run->passing ? 0 : ofs_spool_append(&run->spool, data, len);
+	struct output *o = arg;
+	int r = o->passing ? 0 : ofs_spool_append(&o->spool, data, len);
 
-	if (!run->passing && r == 0)
+	if (!o->passing && r == 0)
 		return 0;
-	if (!run->passing) {
+	if (!o->passing) {
 		OFS_FREE char *reason =
 			ofs_format("cannot keep it in a temporary file: %s", strerror(-r));
 
 		run_warn(reason);
-		ofs_spool_copy(&run->spool, STDOUT_FILENO);
-		run->passing = true;
+		ofs_spool_copy(&o->spool, STDOUT_FILENO);
+		o->passing = true;
 	}
 	/* When nobody reads any more there is nobody to tell. */
 	ofs_spool_write_all(STDOUT_FILENO, data, len);
@@ -57,14 +69,14 @@ static int run_take(void *arg, int fd, const void *data, size_t len)
 }
 
 /* Prints the pointer; or -errno with the reason in `err`. */
-static int run_offload(const struct run *run, const char *const argv[],
+static int run_offload(const struct ofs_spool *spool, const char *const argv[],
 		       const struct ofs_process_end *end, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
 	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
 	OFS_FREE char *what = ofs_text_command(argv);
 	const struct ofs_offload_request request = {
-		.deposit = &run->deposit,
+		.deposit = &deposit,
 		.what = what,
 		.has_exit = true,
 		.exit_code = end->exit_code,
@@ -73,8 +85,8 @@ static int run_offload(const struct run *run, const char *const argv[],
 	struct ofs_content content;
 	int r;
 
-	ofs_access_init(&access, &run->target);
-	r = ofs_content_scan(&run->spool, &content);
+	ofs_access_init(&access, &ofs_command_target);
+	r = ofs_content_scan(spool, &content);
 	if (r < 0)
 		return ofs_error_set(err, -r, "%s", strerror(-r));
 	r = ofs_offload(&request, &content, &access, err, &done);
@@ -84,26 +96,26 @@ static int run_offload(const struct run *run, const char *const argv[],
 }
 
 /* The output gets out, even if it cannot be offloaded. */
-static void run_finish(const struct run *run, const char *const argv[],
+static void run_finish(const struct ofs_spool *spool, const char *const argv[],
 		       const struct ofs_process_end *end)
 {
 	struct ofs_error err;
 
-	if (run->spool.size > run->max_bytes || ofs_spool_lines(&run->spool) > run->max_lines) {
-		if (run_offload(run, argv, end, &err) == 0)
+	if (spool->size > max_bytes || ofs_spool_lines(spool) > max_lines) {
+		if (run_offload(spool, argv, end, &err) == 0)
 			return;
 		run_warn(err.text);
 	}
-	ofs_spool_copy(&run->spool, STDOUT_FILENO);
+	ofs_spool_copy(spool, STDOUT_FILENO);
 }
 
-static int run_command(struct run *run, const char *const argv[])
+static int run_command(const char *const argv[], struct output *output)
 {
 	const struct ofs_process process = {
 		.kind = OFS_PROCESS_FOREGROUND,
 		.argv = argv,
 		.take = run_take,
-		.arg = run,
+		.arg = output,
 	};
 	struct ofs_process_end end;
 	int r = ofs_process_run(&process, &end);
@@ -116,36 +128,19 @@ static int run_command(struct run *run, const char *const argv[])
 		ofs_report("cannot run '%s': %s", argv[0], strerror(-r));
 		return RUN_EXIT_CANNOT;
 	}
-	if (!run->passing)
-		run_finish(run, argv, &end);
+	if (!output->passing)
+		run_finish(&output->spool, argv, &end);
 	return end.exit_code;
 }
 
 static int run_run(const struct ofs_command *self, int argc, char **argv)
 {
-	struct run run = {
-		.deposit.category = "shell",
-		.max_bytes = RUN_MAX_BYTES,
-		.max_lines = RUN_MAX_LINES,
-		.spool = OFS_SPOOL_INIT,
-	};
-	const struct ofs_option options[] = {
-		OFS_TEXT('c', "category", "CATEGORY", &run.deposit.category,
-			 "what kind of output it is (default: shell)"),
-		OFS_TEXT('t', "task", "TASK", &run.deposit.task, "the task that it belongs to"),
-		OFS_COUNT(0, "max-bytes", "N", &run.max_bytes, "bytes", UINT64_MAX,
-			  "longest output that passes through (default: 2048)"),
-		OFS_COUNT(0, "max-lines", "N", &run.max_lines, "lines", UINT64_MAX,
-			  "likewise, in lines (default: 50)"),
-		OFS_COMMON(&run.target),
-	};
-	int code = ofs_command_parse(self, options, &argc, &argv);
+	struct output output = { .spool = OFS_SPOOL_INIT };
+	int code = ofs_command_check_names(deposit.category, deposit.task, NULL);
 
 	if (code < 0)
-		code = ofs_command_check_names(run.deposit.category, run.deposit.task, NULL);
-	if (code < 0)
-		code = run_command(&run, (const char *const *)argv);
-	ofs_spool_finish(&run.spool);
+		code = run_command((const char *const *)argv, &output);
+	ofs_spool_finish(&output.spool);
 	return code;
 }
 
@@ -155,6 +150,7 @@ const struct ofs_command ofs_cmd_run = {
 	.summary = "Runs a command; long output is stored and its pointer printed instead",
 	.help = "Standard output and standard error are taken together, in their order. Output within both\n"
 		"limits passes through unchanged. The exit code is the command's.\n",
+	.options = options,
 	.operands = OFS_OPERANDS_ANY,
 	.missing = "no command given: offload run -- CMD...",
 	.wraps = true,

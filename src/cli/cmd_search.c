@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "cli/command.h"
-#include "cli/print.h"
 #include "cli/report.h"
 #include "client/access.h"
 #include "tree/search/query.h"
@@ -25,10 +24,13 @@ enum {
 	EXIT_TROUBLE = 2,
 };
 
-struct search_options {
-	struct ofs_target_options target;
-	bool json;
-	uint64_t most; /* lines */
+static bool as_json;
+static uint64_t most = UINT64_MAX; /* lines */
+
+static const struct ofs_option options[] = {
+	OFS_FLAG(0, "json", &as_json, "print an array of path, from, to, snippet"),
+	OFS_COUNT('n', "max", "N", &most, "hits", INT64_MAX, "print at most N hits (of 50)"),
+	OFS_OPTIONS_END,
 };
 
 /* The words as one text, with `slash` for '/'; allocated. */
@@ -46,14 +48,14 @@ static char *search_join(char *const words[], const char *slash)
 }
 
 /* All that the query finds, allocated, as lines. An exit code, not EXIT_NOTHING. */
-static int search_ask(const struct search_options *opts, const char *name, char **ret)
+static int search_ask(const char *name, char **ret)
 {
 	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
 	OFS_FREE char *path = ofs_format("search/%s", name);
 	struct ofs_error err;
 	int r;
 
-	ofs_access_init(&access, &opts->target);
+	ofs_access_init(&access, &ofs_command_target);
 	if (ofs_access_open(&access, false, &err) < 0) {
 		ofs_report("%s", err.text);
 		return EXIT_TROUBLE;
@@ -104,7 +106,7 @@ static json_t *search_hit(char *line)
 			 ofs_print_string(snippet));
 }
 
-static int search_print_json(char *text, uint64_t most)
+static int search_print_json(char *text)
 {
 	json_t *list = json_array();
 	char *line, *rest = NULL;
@@ -114,16 +116,17 @@ static int search_print_json(char *text, uint64_t most)
 	return ofs_print_json(list, "search/") == OFS_EXIT_OK ? EXIT_FOUND : EXIT_TROUBLE;
 }
 
-static int search(const struct search_options *opts, char *const words[])
+static int search_run(const struct ofs_command *self, int argc, char **argv)
 {
-	OFS_FREE char *query = search_join(words, "/"), *name = search_join(words, "%2F");
+	OFS_FREE char *query = search_join(argv, "/"), *name = search_join(argv, "%2F");
 	OFS_FREE char *text = NULL;
-	uint64_t most = opts->most;
 	struct ofs_error err;
 	struct ofs_query *q;
 	const char *end;
 	bool found;
 
+	if (!most)
+		return ofs_report_usage("'0' is not a count of hits: give 1 or more");
 	if (ofs_query_parse(query, ofs_clock_wall(), &err, &q) < 0)
 		return ofs_report_usage("cannot search for '%s': %s", query, err.text);
 	ofs_query_destroy(q);
@@ -131,35 +134,17 @@ static int search(const struct search_options *opts, char *const words[])
 		return ofs_report_usage(
 			"the query is too long: it has %zu bytes (%s), and may have %d",
 			strlen(name), "'/' counts as three", OFS_NAME_MAX);
-	if (search_ask(opts, name, &text) != EXIT_FOUND)
+	if (search_ask(name, &text) != EXIT_FOUND)
 		return EXIT_TROUBLE;
 	found = *text;
-	if (opts->json && search_print_json(text, most) != EXIT_FOUND)
+	if (as_json && search_print_json(text) != EXIT_FOUND)
 		return EXIT_TROUBLE;
-	if (!opts->json) {
+	if (!as_json) {
 		for (end = text; most && *end; most--)
 			end += strcspn(end, "\n") + 1;
 		fwrite(text, 1, (size_t)(end - text), stdout);
 	}
 	return found ? EXIT_FOUND : EXIT_NOTHING;
-}
-
-static int search_run(const struct ofs_command *self, int argc, char **argv)
-{
-	struct search_options opts = { .most = UINT64_MAX };
-	const struct ofs_option options[] = {
-		OFS_FLAG(0, "json", &opts.json, "print an array of path, from, to, snippet"),
-		OFS_COUNT('n', "max", "N", &opts.most, "hits", INT64_MAX,
-			  "print at most N hits (of 50)"),
-		OFS_COMMON(&opts.target),
-	};
-	int code = ofs_command_parse(self, options, &argc, &argv);
-
-	if (code >= 0)
-		return code;
-	if (!opts.most)
-		return ofs_report_usage("'0' is not a count of hits: give 1 or more");
-	return search(&opts, argv);
 }
 
 const struct ofs_command ofs_cmd_search = {
@@ -176,6 +161,7 @@ const struct ofs_command ofs_cmd_search = {
 		"                  filters: tier:archive tag:paper after:7d before:2026-01-31\n\n"
 		"The text of persistent/ and archive/ is searched; of other files names, titles,\n"
 		"tags, and the first and last lines. Exits with 1 when nothing is found.\n",
+	.options = options,
 	.unknown = "; to leave a word out, quote the query: 'zebra -lion'",
 	.operands = OFS_OPERANDS_ANY,
 	.missing = "say what to look for",

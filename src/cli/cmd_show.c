@@ -13,8 +13,14 @@
 #include "base/util.h"
 #include "cli/command.h"
 #include "cli/operand.h"
-#include "cli/print.h"
 #include "cli/report.h"
+
+static bool as_json;
+
+static const struct ofs_option options[] = {
+	OFS_FLAG(0, "json", &as_json, "print a JSON object"),
+	OFS_OPTIONS_END,
+};
 
 #define SHOW_GONE 3 /* exit code: the file was removed, and this is what it was */
 
@@ -119,7 +125,7 @@ static void show_add_stat(const struct stat *attr, json_t *json)
 		json_object_set_new(json, "type", json_string(show_kind(attr->st_mode)));
 }
 
-static int show_gone(json_t *gone, bool as_json)
+static int show_gone(json_t *gone)
 {
 	OFS_FREE char *sentence = ofs_gone_sentence(gone);
 
@@ -133,7 +139,7 @@ static int show_gone(json_t *gone, bool as_json)
 	return SHOW_GONE;
 }
 
-static int show_file(struct ofs_operand *o, const char *name, bool as_json)
+static int show_file(struct ofs_operand *o, const char *name)
 {
 	json_t *json = json_object();
 	OFS_FREE char *path = NULL;
@@ -163,30 +169,19 @@ static int show_file(struct ofs_operand *o, const char *name, bool as_json)
 static int show_run(const struct ofs_command *self, int argc, char **argv)
 {
 	OFS_CLEANUP(ofs_operand_finish) struct ofs_operand o = { 0 };
-	struct ofs_target_options opts = { 0 };
-	bool json = false;
-	const struct ofs_option options[] = {
-		OFS_FLAG(0, "json", &json, "print a JSON object"),
-		OFS_COMMON(&opts),
-	};
 	struct ofs_error err;
-	int r = ofs_command_parse(self, options, &argc, &argv);
+	int r = ofs_operand_open(argv[0], &err, &o);
 
-	if (r >= 0)
-		return r;
-	r = ofs_operand_open(&opts, argv[0], &err, &o);
 	if (r == -EKEYEXPIRED && o.gone)
-		return show_gone(o.gone, json);
-	if (r < 0)
-		return ofs_report("%s", err.text);
-	return show_file(&o, argv[0], json);
+		return show_gone(o.gone);
+	return r < 0 ? ofs_report("%s", err.text) : show_file(&o, argv[0]);
 }
 
 const struct ofs_command ofs_cmd_show = {
 	.name = "show",
 	.synopsis = "REF|PATH [--json]",
 	.summary = "Tells all that is known about a file",
-	.help = "",
+	.options = options,
 	.notes = "Of a ref whose file has expired it tells what that was, and exits with 3.\n",
 	.operands = 1,
 	.missing = "name a file by its ref or path",

@@ -11,11 +11,17 @@
 #include "base/util.h"
 #include "cli/command.h"
 #include "cli/operand.h"
-#include "cli/print.h"
 #include "cli/report.h"
 
 #define SLICE_CHUNK ((size_t)64 << 10)
 #define SLICE_FORMS "10-20, 120, 120-, -50 (lines) or b0-4095 (bytes)"
+
+static bool as_json;
+
+static const struct ofs_option options[] = {
+	OFS_FLAG(0, "json", &as_json, "print a JSON object with the text in it"),
+	OFS_OPTIONS_END,
+};
 
 static int slice_print(struct ofs_backend *b, ofs_handle h)
 {
@@ -64,8 +70,7 @@ static int slice_report_end(const struct ofs_operand *o, const char *name, const
 			  bytes ? "byte " : "", (int)strspn(start, "0123456789"), start);
 }
 
-static int slice(const struct ofs_target_options *target, const char *name, const char *spec,
-		 bool json)
+static int slice(const char *name, const char *spec)
 {
 	OFS_CLEANUP(ofs_operand_finish) struct ofs_operand o = { 0 };
 	OFS_FREE char *suffix = ofs_slice_suffix(spec), *path = NULL;
@@ -75,7 +80,7 @@ static int slice(const struct ofs_target_options *target, const char *name, cons
 
 	if (!suffix)
 		return ofs_report_usage("'%s' is not a slice: give %s", spec, SLICE_FORMS);
-	if (ofs_operand_open(target, name, &err, &o) < 0)
+	if (ofs_operand_open(name, &err, &o) < 0)
 		return ofs_report("%s", err.text);
 	if (!S_ISREG(o.attr.st_mode))
 		return ofs_report("'%s' is not a regular file, so it has no slices", name);
@@ -88,7 +93,7 @@ static int slice(const struct ofs_target_options *target, const char *name, cons
 		return ofs_report("'%s' is not a slice, or reversed: give %s", spec, SLICE_FORMS);
 	if (r < 0)
 		return ofs_report("cannot read %s of '%s': %s", spec, name, ofs_report_errno(-r));
-	r = json ? slice_print_json(&o, h, spec) : slice_print(o.backend, h);
+	r = as_json ? slice_print_json(&o, h, spec) : slice_print(o.backend, h);
 	o.backend->ops->close(o.backend, h);
 	if (r < 0)
 		return ofs_report("cannot read '%s': %s", name, ofs_report_errno(-r));
@@ -99,12 +104,6 @@ static int slice(const struct ofs_target_options *target, const char *name, cons
 
 static int slice_run(const struct ofs_command *self, int argc, char **argv)
 {
-	struct ofs_target_options target = { 0 };
-	bool json = false;
-	const struct ofs_option options[] = {
-		OFS_FLAG(0, "json", &json, "print a JSON object with the text in it"),
-		OFS_COMMON(&target),
-	};
 	OFS_FREE char *name = NULL, *last = NULL;
 	char *spec;
 	int code;
@@ -113,18 +112,18 @@ static int slice_run(const struct ofs_command *self, int argc, char **argv)
 	for (int i = 1; i < argc && !last && strcmp(argv[i], "--") != 0; i++)
 		if (argv[i][0] == '-' && argv[i][1] >= '0' && argv[i][1] <= '9')
 			argv[i] = last = ofs_format(":%s", argv[i]);
-	code = ofs_command_parse(self, options, &argc, &argv);
+	code = ofs_command_parse(self, &argc, &argv);
 	if (code >= 0)
 		return code;
 	if (argc == 2)
-		return slice(&target, argv[0], argv[1], json);
+		return slice(argv[0], argv[1]);
 	/* As one word, as pointers and search results write it: REF:10-20. */
 	name = ofs_strdup(argv[0]);
 	spec = strrchr(name, ':');
 	if (!spec || spec == name)
 		return ofs_report_usage("which part of '%s'? Give " SLICE_FORMS, name);
 	*spec++ = '\0';
-	return slice(&target, name, spec, json);
+	return slice(name, spec);
 }
 
 const struct ofs_command ofs_cmd_slice = {
@@ -137,7 +136,9 @@ const struct ofs_command ofs_cmd_slice = {
 		"  120-       from line 120 on\n"
 		"  -50        the last 50 lines\n"
 		"  b0-4095    bytes, from 0\n",
+	.options = options,
 	.operands = 2,
 	.missing = "name a file by its ref or path, and give a slice: " SLICE_FORMS,
+	.parses = true,
 	.run = slice_run,
 };

@@ -7,11 +7,17 @@
 
 #include "base/util.h"
 #include "cli/command.h"
-#include "cli/print.h"
 #include "cli/report.h"
 #include "client/access.h"
 
 #define STATS_PATH ".offload/status.json"
+
+static bool as_json;
+
+static const struct ofs_option options[] = {
+	OFS_FLAG(0, "json", &as_json, "print the tree's status.json"),
+	OFS_OPTIONS_END,
+};
 
 static const char general[] =
 	"store       {store}\n"
@@ -95,22 +101,14 @@ static void stats_print(const json_t *status)
 
 static int stats_run(const struct ofs_command *self, int argc, char **argv)
 {
-	OFS_CLEANUP(ofs_access_finish) struct ofs_access access = { 0 };
-	struct ofs_target_options tree = { 0 };
-	bool json = false;
-	const struct ofs_option options[] = {
-		OFS_FLAG(0, "json", &json, "print the tree's status.json"),
-		OFS_COMMON(&tree),
-	};
+	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
 	const struct ofs_target *target = &access.target;
 	OFS_FREE char *text = NULL;
 	struct ofs_error err;
 	json_t *status;
-	int r = ofs_command_parse(self, options, &argc, &argv);
+	int r;
 
-	if (r >= 0)
-		return r;
-	ofs_access_init(&access, &tree);
+	ofs_access_init(&access, &ofs_command_target);
 	if (ofs_access_open(&access, false, &err) < 0)
 		return ofs_report("%s", err.text);
 	r = ofs_backend_read_text(access.backend, STATS_PATH, &text);
@@ -123,7 +121,7 @@ static int stats_run(const struct ofs_command *self, int argc, char **argv)
 		json_decref(status);
 		return ofs_report("cannot make sense of %s", STATS_PATH);
 	}
-	if (json)
+	if (as_json)
 		return ofs_print_json(status, "");
 	stats_complete(status, target);
 	stats_print(status);
@@ -135,6 +133,6 @@ const struct ofs_command ofs_cmd_stats = {
 	.name = "stats",
 	.synopsis = "[--json]",
 	.summary = "Tells how much is stored, what it costs on disk, and what has expired",
-	.help = "",
+	.options = options,
 	.run = stats_run,
 };

@@ -11,17 +11,24 @@
 #include "cli/collection.h"
 #include "cli/command.h"
 #include "cli/files.h"
-#include "cli/print.h"
 #include "cli/report.h"
 #include "cli/tasks.h"
 #include "client/access.h"
+
+static bool dry_run, as_json;
+
+static const struct ofs_option options[] = {
+	OFS_FLAG(0, "dry-run", &dry_run,
+		 "with done: remove nothing, list what would go and what not"),
+	OFS_FLAG(0, "json", &as_json, "print a JSON object"),
+	OFS_OPTIONS_END,
+};
 
 struct task {
 	struct ofs_access access;
 	struct ofs_backend *b; /* of it */
 	const char *name; /* NULL: "list" */
 	char *path; /* of its directory; NULL: "list" */
-	bool dry_run, json;
 
 	/* Of a task that ends. */
 	struct ofs_job job;
@@ -34,7 +41,7 @@ struct task {
 
 static int task_list(struct task *t)
 {
-	json_t *tasks, *task, *all = t->json ? json_array() : NULL;
+	json_t *tasks, *task, *all = as_json ? json_array() : NULL;
 	struct ofs_error err;
 	int code = OFS_EXIT_OK;
 	size_t i;
@@ -78,7 +85,7 @@ static int task_gather(struct task *t, struct ofs_files *files)
 static int task_show(struct task *t)
 {
 	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = OFS_FILES_INIT;
-	json_t *all = t->json ? json_array() : NULL;
+	json_t *all = as_json ? json_array() : NULL;
 	OFS_FREE char *state = NULL;
 	int code = task_gather(t, &files);
 
@@ -104,9 +111,9 @@ static int task_take_item(struct task *t, json_t *item)
 	} else {
 		t->kept++;
 	}
-	if (t->json)
+	if (as_json)
 		return ofs_print_item(t->items, json_incref(item), NULL);
-	ofs_collection_print_item(item, t->dry_run, stdout);
+	ofs_collection_print_item(item, dry_run, stdout);
 	return OFS_EXIT_OK;
 }
 
@@ -131,7 +138,7 @@ static int task_tell_rest(struct task *t)
 	int code;
 
 	/* Nobody can say what would become of those that the tree does not remember. */
-	if (t->dry_run && ofs_job_untold(&t->job))
+	if (dry_run && ofs_job_untold(&t->job))
 		return OFS_EXIT_OK;
 	code = task_gather(t, &files);
 	for (size_t i = 0; i < files.count; i++) {
@@ -156,20 +163,20 @@ static int task_end_result(struct task *t)
 	json_t *json;
 
 	/* With its last file the directory of a task may have gone. */
-	if (!t->dry_run || ofs_backend_attribute(t->b, t->path, "state", &state) < 0)
+	if (!dry_run || ofs_backend_attribute(t->b, t->path, "state", &state) < 0)
 		state = ofs_strdup("done");
 	json = json_pack("{s:o, s:s, s:b, s:I, s:I, s:I, s:O}", "task", ofs_print_string(t->name),
-			 "state", state, "dry_run", t->dry_run, "removed", t->removed,
-			 "removed_bytes", t->removed_bytes, "kept", t->kept, "items", t->items);
-	if (t->json)
+			 "state", state, "dry_run", dry_run, "removed", t->removed, "removed_bytes",
+			 t->removed_bytes, "kept", t->kept, "items", t->items);
+	if (as_json)
 		return ofs_print_json(json, t->name);
 	ofs_job_print_untold(&t->job, "file", stdout);
 	return ofs_print_item(
 		NULL, json,
-		t->dry_run ? "offload: task '{task}' would be done: {removed:file} would be "
-			     "removed, {removed_bytes:size}; {kept} would be kept\n"
-			   : "offload: task '{task}' is done: {removed:file} removed, "
-			     "{removed_bytes:size}; {kept} kept\n");
+		dry_run ? "offload: task '{task}' would be done: {removed:file} would be "
+			  "removed, {removed_bytes:size}; {kept} would be kept\n"
+			: "offload: task '{task}' is done: {removed:file} removed, "
+			  "{removed_bytes:size}; {kept} kept\n");
 }
 
 static int task_done(struct task *t)
@@ -180,14 +187,14 @@ static int task_done(struct task *t)
 	t->job = (struct ofs_job){ .access = &t->access, .item = task_tell, .arg = t };
 	t->items = json_array();
 	t->told = json_object();
-	if (!t->dry_run)
+	if (!dry_run)
 		r = ofs_tasks_set_state(t->b, t->name, "done", &err);
 	if (r == 0)
-		r = ofs_collection_run(&t->job, t->dry_run, t->name, &err);
+		r = ofs_collection_run(&t->job, dry_run, t->name, &err);
 	if (r == -EINTR) {
-		ofs_report(t->dry_run ? "stopped"
-				      : "the task is done; what is left of it goes by itself, or "
-					"with 'offload gc'");
+		ofs_report(dry_run ? "stopped"
+				   : "the task is done; what is left of it goes by itself, or "
+				     "with 'offload gc'");
 		return ofs_job_exit_code();
 	}
 	if (r < 0)
@@ -204,7 +211,7 @@ static int task_reopen(struct task *t)
 	if (ofs_tasks_set_state(t->b, t->name, "live", &err) < 0)
 		return ofs_report("%s", err.text);
 	json = json_pack("{s:o, s:s}", "task", ofs_print_string(t->name), "state", "live");
-	return t->json ? ofs_print_json(json, t->name)
+	return as_json ? ofs_print_json(json, t->name)
 		       : ofs_print_item(NULL, json, "offload: task '{task}' is {state}\n");
 }
 
@@ -248,7 +255,7 @@ static int task_choose(struct task *t, int argc, char *const argv[])
 		return ofs_report_usage("%s which task?", verb->word);
 	if (argc > 1 + verb->named)
 		return ofs_report_usage("unexpected argument '%s'", argv[1 + verb->named]);
-	if (t->dry_run && verb->run != task_done)
+	if (dry_run && verb->run != task_done)
 		return ofs_report_usage("--dry-run goes with 'done' alone");
 	t->name = verb->named ? argv[1] : NULL;
 	return task_run_verb(verb, t);
@@ -256,19 +263,10 @@ static int task_choose(struct task *t, int argc, char *const argv[])
 
 static int task_run(const struct ofs_command *self, int argc, char **argv)
 {
-	struct ofs_target_options target = { 0 };
 	struct task t = { 0 };
-	const struct ofs_option options[] = {
-		OFS_FLAG(0, "dry-run", &t.dry_run,
-			 "with done: remove nothing, list what would go and what not"),
-		OFS_FLAG(0, "json", &t.json, "print a JSON object"),
-		OFS_COMMON(&target),
-	};
-	int code = ofs_command_parse(self, options, &argc, &argv);
+	int code;
 
-	if (code >= 0)
-		return code;
-	ofs_access_init(&t.access, &target);
+	ofs_access_init(&t.access, &ofs_command_target);
 	code = task_choose(&t, argc, argv);
 	ofs_access_finish(&t.access);
 	ofs_job_finish(&t.job);
@@ -287,6 +285,7 @@ const struct ofs_command ofs_cmd_task = {
 		"  done TASK               end it: what was not promoted or pinned is removed, unless\n"
 		"                          somebody uses it\n"
 		"  reopen TASK             take that back for what is still there\n",
+	.options = options,
 	.operands = OFS_OPERANDS_ANY,
 	.run = task_run,
 };

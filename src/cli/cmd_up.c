@@ -19,6 +19,8 @@
 
 #define UP_MODE 0700
 
+extern const struct ofs_command ofs_cmd_up, ofs_cmd_down;
+
 /* Makes the folders of the store and the mountpoint; `ret_made`: the latter was missing. */
 static int up_prepare(struct ofs_target *t, struct ofs_error *err, bool *ret_made)
 {
@@ -105,20 +107,14 @@ static int down(struct ofs_target *target)
 	return OFS_EXIT_OK;
 }
 
-/* Both take [WORKSPACE]. */
-static int run(const struct ofs_command *self, int argc, char **argv,
-	       int (*work)(struct ofs_target *target))
+/* Both take [WORKSPACE] */
+static int run(const struct ofs_command *self, int argc, char **argv)
 {
 	OFS_CLEANUP(ofs_target_finish) struct ofs_target target = { 0 };
-	struct ofs_target_options opts = { .mounting = true };
-	const struct ofs_option options[] = { OFS_COMMON(&opts) };
 	OFS_FREE char *workspace = NULL;
 	struct ofs_error err;
 	struct stat st;
-	int code = ofs_command_parse(self, options, &argc, &argv);
 
-	if (code >= 0)
-		return code;
 	if (argc) {
 		workspace = realpath(argv[0], NULL);
 		if (!workspace || stat(workspace, &st) < 0)
@@ -127,19 +123,10 @@ static int run(const struct ofs_command *self, int argc, char **argv,
 		if (!S_ISDIR(st.st_mode))
 			return ofs_report("'%s' is not a folder, so no workspace", argv[0]);
 	}
-	if (ofs_target_find(&opts, workspace, &err, &target) < 0)
+	ofs_command_target.mounting = true;
+	if (ofs_target_find(&ofs_command_target, workspace, &err, &target) < 0)
 		return ofs_report("%s", err.text);
-	return work(&target);
-}
-
-static int up_run(const struct ofs_command *self, int argc, char **argv)
-{
-	return run(self, argc, argv, up);
-}
-
-static int down_run(const struct ofs_command *self, int argc, char **argv)
-{
-	return run(self, argc, argv, down);
+	return self == &ofs_cmd_up ? up(&target) : down(&target);
 }
 
 const struct ofs_command ofs_cmd_up = {
@@ -150,7 +137,7 @@ const struct ofs_command ofs_cmd_up = {
 		"this folder. Its store lies under ${XDG_DATA_HOME:-~/.local/share}/offloadfs. The\n"
 		"mountpoint is kept out of git by .git/info/exclude.\n",
 	.operands = 1,
-	.run = up_run,
+	.run = run,
 };
 
 const struct ofs_command ofs_cmd_down = {
@@ -159,5 +146,5 @@ const struct ofs_command ofs_cmd_down = {
 	.summary = "Unmounts the workspace's tree; everything stays in the store",
 	.help = "Returns when the daemon has closed the store. A tree in use is left alone.\n",
 	.operands = 1,
-	.run = down_run,
+	.run = run,
 };

@@ -10,7 +10,6 @@
 #include "base/util.h"
 #include "cli/command.h"
 #include "cli/job.h"
-#include "cli/print.h"
 #include "cli/report.h"
 
 /* Exit codes of this command. */
@@ -20,11 +19,20 @@ enum {
 	VERIFY_FAILED = 2,
 };
 
+static bool repair, as_json;
+
+static const struct ofs_option options[] = {
+	OFS_FLAG(0, "repair", &repair,
+		 "put what is damaged aside, into STORE/quarantine, and\n"
+		 "rebuild what can be rebuilt; names and the index only\n"
+		 "while it is not mounted"),
+	OFS_FLAG(0, "json", &as_json, "print a JSON object"),
+	OFS_OPTIONS_END,
+};
+
 struct verify {
-	struct ofs_target_options target;
 	struct ofs_access access;
 	struct ofs_job job;
-	bool repair, json;
 	json_t *found; /* with --json */
 };
 
@@ -40,7 +48,7 @@ static int verify_tell(void *arg, json_t *problem)
 {
 	struct verify *v = arg;
 
-	if (v->json)
+	if (as_json)
 		json_array_append(v->found, problem);
 	else
 		ofs_print_form(stdout, problem, "{path|store}: {what}[{?repaired} (repaired)]\n");
@@ -67,7 +75,7 @@ static void verify_print_json(const struct verify *v)
 	static const char *const counts[] = { "files",	  "chunks", "frames",  "bytes",
 					      "problems", "hurt",   "repaired" };
 	json_t *json = json_pack("{s:O, s:b}", "state", json_object_get(v->job.status, "state"),
-				 "repair", v->repair);
+				 "repair", repair);
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(counts); i++)
 		json_object_set_new(json, counts[i],
@@ -84,7 +92,7 @@ static void verify_advise(const struct verify *v)
 	OFS_FREE char *word = ofs_text_command((const char *const[]){ place, NULL });
 	OFS_FREE char *hint = place ? ofs_format(" %s", word) : ofs_strdup(v->access.target.hint);
 
-	if (!v->repair)
+	if (!repair)
 		ofs_report("'offload verify --repair%s' puts aside what is damaged and rebuilds "
 			   "what can be rebuilt",
 			   hint);
@@ -106,9 +114,9 @@ static int verify_tree(struct verify *v)
 	v->job = (struct ofs_job){
 		.kind = &verification, .access = &v->access, .item = verify_tell, .arg = v
 	};
-	r = ofs_job_run(&v->job, v->repair ? "repair" : "start", &err);
+	r = ofs_job_run(&v->job, repair ? "repair" : "start", &err);
 	if (r == 0 || r == -EINTR || r == -ECANCELED) {
-		if (v->json)
+		if (as_json)
 			verify_print_json(v);
 		else
 			verify_print_summary(v);
@@ -129,25 +137,13 @@ static int verify_tree(struct verify *v)
 
 static int verify_run(const struct ofs_command *self, int argc, char **argv)
 {
-	struct verify v = { 0 };
-	const struct ofs_option options[] = {
-		OFS_FLAG(0, "repair", &v.repair,
-			 "put what is damaged aside, into STORE/quarantine, and\n"
-			 "rebuild what can be rebuilt; names and the index only\n"
-			 "while it is not mounted"),
-		OFS_FLAG(0, "json", &v.json, "print a JSON object"),
-		OFS_COMMON(&v.target),
-	};
-	int code = ofs_command_parse(self, options, &argc, &argv);
+	struct verify v = { .found = json_array() };
+	int code = ofs_command_check_place(argc, argv);
 
-	if (code >= 0)
-		return code;
-	if (argc && (v.target.dir || v.target.store))
-		return ofs_report_usage("name the tree once: '%s', or an option", argv[0]);
-	ofs_access_init(&v.access, &v.target);
+	ofs_access_init(&v.access, &ofs_command_target);
 	v.access.place = argc ? argv[0] : NULL;
-	v.found = json_array();
-	code = verify_tree(&v);
+	if (code < 0)
+		code = verify_tree(&v);
 	ofs_job_finish(&v.job);
 	ofs_access_finish(&v.access);
 	json_decref(v.found);
@@ -162,6 +158,7 @@ const struct ofs_command ofs_cmd_verify = {
 		"in use as on a store that is not mounted.\n",
 	.notes = "Exits with 0 when there are no problems (left), with 1 when there are, with 2\n"
 		 "when it could not verify.\n",
+	.options = options,
 	.operands = 1,
 	.run = verify_run,
 };

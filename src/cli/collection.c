@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "base/util.h"
-#include "cli/print.h"
+#include "cli/report.h"
 
 static const struct ofs_job_kind collection = {
 	.name = "gc",

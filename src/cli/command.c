@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/redact.h"
+#include "base/util.h"
 #include "base/word.h"
 #include "cli/report.h"
 #include "client/naming.h"
@@ -15,6 +16,54 @@
 #define OPTIONS_MAX 32 /* of one command */
 #define HELP_COLUMN 26
 #define LONG_FIRST 256 /* what getopt_long() gives for the first of the table */
+
+struct ofs_target_options ofs_command_target;
+
+static const struct ofs_option common[] = {
+	OFS_TEXT('d', "dir", "MOUNT", &ofs_command_target.dir,
+		 "the mounted tree to use (default: OFFLOAD_DIR, or the\nworkspace's .offload)"),
+	OFS_TEXT(0, "store", "STORE", &ofs_command_target.store,
+		 "the store to use (default: OFFLOAD_STORE, or the workspace's)"),
+	{ .kind = OFS_OPTION_NO_REDACT,
+	  .name = "no-redact",
+	  .text = "show secrets in previews and messages as they are" },
+	{ .kind = OFS_OPTION_HELP, .letter = 'h', .name = "help", .text = "this text" },
+	OFS_OPTIONS_END,
+};
+
+/* The options of a command, and as getopt_long() wants them. */
+struct parser {
+	const struct ofs_option *options[OPTIONS_MAX];
+	size_t n;
+	struct option longs[OPTIONS_MAX + 1];
+	char shorts[2 * OPTIONS_MAX + 4];
+};
+
+static void add_options(struct parser *p, const struct ofs_option *o)
+{
+	char *end = p->shorts + strlen(p->shorts);
+
+	for (; o && o->kind != OFS_OPTION_END; o++) {
+		p->options[p->n] = o;
+		p->longs[p->n] = (struct option){ o->name,
+						  o->value ? required_argument : no_argument, NULL,
+						  LONG_FIRST + (int)p->n };
+		p->n++;
+		if (o->letter)
+			end += sprintf(end, o->value ? "%c:" : "%c", o->letter);
+	}
+}
+
+static void make_parser(const struct ofs_command *self, struct parser *ret)
+{
+	*ret = (struct parser){ .n = 0 };
+	/* '+': the first operand ends them. ':' tells of a missing value. */
+	strcpy(ret->shorts, self->wraps ? "+:" : ":");
+	add_options(ret, self->options);
+	add_options(ret, common);
+}
+
+/* ---- help */
 
 static void print_option(const struct ofs_option *o)
 {
@@ -31,46 +80,21 @@ static void print_option(const struct ofs_option *o)
 	}
 }
 
-static int print_help(const struct ofs_command *self, const struct ofs_option options[])
+void ofs_command_print_help(const struct ofs_command *self)
 {
-	printf("usage: offload %s %s\n\n%s.\n\n%s%s", self->name, self->synopsis, self->summary,
-	       self->help, *self->help ? "\n" : "");
-	for (; options->kind != OFS_OPTION_HELP; options++)
-		print_option(options);
-	print_option(options);
+	struct parser p;
+
+	make_parser(self, &p);
+	printf("usage: offload %s %s\n\n%s.\n\n", self->name, self->synopsis, self->summary);
+	if (self->help)
+		printf("%s\n", self->help);
+	for (size_t i = 0; i < p.n; i++)
+		print_option(p.options[i]);
 	if (self->notes)
 		printf("\n%s", self->notes);
-	return OFS_EXIT_OK;
 }
 
-/* The table as getopt_long() wants it. */
-struct parser {
-	struct option longs[OPTIONS_MAX + 1];
-	char shorts[2 * OPTIONS_MAX + 4];
-};
-
-static void make_parser(const struct ofs_command *self, const struct ofs_option options[],
-			struct parser *ret)
-{
-	const struct ofs_option *o = options;
-	char *end;
-	int n = 0;
-
-	*ret = (struct parser){ 0 };
-	/* '+': the first operand ends them. ':' tells of a missing value. */
-	end = stpcpy(ret->shorts, self->wraps ? "+:" : ":");
-	do {
-		ret->longs[n] = (struct option){ o->name,
-						 o->value ? required_argument : no_argument, NULL,
-						 LONG_FIRST + n };
-		n++;
-		if (o->letter) {
-			*end++ = o->letter;
-			if (o->value)
-				*end++ = ':';
-		}
-	} while (o++->kind != OFS_OPTION_HELP);
-}
+/* ---- parsing */
 
 static const char *long_name(const void *arg, size_t n)
 {
@@ -131,20 +155,20 @@ static int take_choice(const struct ofs_option *o, const char *value)
 }
 
 /* -1, or an exit code. */
-static int take(const struct ofs_option *o, const char *value)
+static int take(const struct ofs_command *self, const struct ofs_option *o, const char *value)
 {
 	switch (o->kind) {
 	case OFS_OPTION_FLAG:
 		*(bool *)o->to = true;
 		break;
 	case OFS_OPTION_SET:
-		*(int *)o->to = o->number;
+		*(int *)o->to = (int)o->number;
 		break;
 	case OFS_OPTION_TEXT:
 		*(const char **)o->to = value;
 		break;
 	case OFS_OPTION_COUNT:
-		if (!parse_count(value, o->max, o->to))
+		if (!parse_count(value, o->number, o->to))
 			return ofs_report_usage("'%s' is not a count of %s", value, o->noun);
 		break;
 	case OFS_OPTION_CHOICE:
@@ -153,32 +177,29 @@ static int take(const struct ofs_option *o, const char *value)
 		ofs_redact_set_enabled(false);
 		break;
 	case OFS_OPTION_HELP:
+		ofs_command_print_help(self);
+		return OFS_EXIT_OK;
+	case OFS_OPTION_END:
 		break;
 	}
 	return -1;
 }
 
-int ofs_command_parse(const struct ofs_command *self, const struct ofs_option options[], int *argc,
-		      char ***argv)
+int ofs_command_parse(const struct ofs_command *self, int *argc, char ***argv)
 {
 	struct parser p;
 	int c, code;
 
-	make_parser(self, options, &p);
+	make_parser(self, &p);
 	opterr = 0;
 	while ((c = getopt_long(*argc, *argv, p.shorts, p.longs, NULL)) != -1) {
-		const struct ofs_option *o = options;
+		size_t i = c >= LONG_FIRST ? (size_t)(c - LONG_FIRST) : 0;
 
 		if (c == '?' || c == ':')
 			return report_unknown(self, &p, c, (*argv)[optind - 1]);
-		if (c >= LONG_FIRST)
-			o += c - LONG_FIRST;
-		else
-			while (o->letter != c)
-				o++;
-		if (o->kind == OFS_OPTION_HELP)
-			return print_help(self, options);
-		code = take(o, optarg);
+		while (c < LONG_FIRST && p.options[i]->letter != c)
+			i++;
+		code = take(self, p.options[i], optarg);
 		if (code >= 0)
 			return code;
 	}
@@ -198,5 +219,12 @@ int ofs_command_check_names(const char *category, const char *task, const char *
 	    (task && ofs_naming_check("task", task, &err) < 0) ||
 	    (file && ofs_naming_check_file(file, &err) < 0))
 		return ofs_report_usage("%s", err.text);
+	return -1;
+}
+
+int ofs_command_check_place(int argc, char *const argv[])
+{
+	if (argc && (ofs_command_target.dir || ofs_command_target.store))
+		return ofs_report_usage("name the tree once: '%s', or an option", argv[0]);
 	return -1;
 }

@@ -56,13 +56,14 @@ static const struct ofs_command *find_command(const char *name)
 
 static int help_run(const struct ofs_command *self, int argc, char **argv)
 {
-	const struct ofs_command *about = argc > 1 ? find_command(argv[1]) : NULL;
+	const struct ofs_command *about = argc ? find_command(argv[0]) : NULL;
 
-	(void)self;
-	if (argc > 1 && !about)
-		return ofs_report_usage("there is no command '%s'", argv[1]);
-	if (about)
-		return about->run(about, 2, (char *[]){ argv[1], (char[]){ "--help" }, NULL });
+	if (argc && !about)
+		return ofs_report_usage("there is no command '%s'", argv[0]);
+	if (about) {
+		ofs_command_print_help(about);
+		return OFS_EXIT_OK;
+	}
 	puts("usage: offload COMMAND [OPTION...] [ARGUMENT...]\n\n"
 	     "Keeps large tool results outside the prompt: stores them, prints short pointers and\n"
 	     "reads back the lines that are needed.\n");
@@ -76,7 +77,7 @@ const struct ofs_command ofs_cmd_help = {
 	.name = "help",
 	.synopsis = "[COMMAND]",
 	.summary = "Tells what the tool, or one command, does",
-	.help = "",
+	.operands = 1,
 	.run = help_run,
 };
 
@@ -108,6 +109,7 @@ int main(int argc, char **argv)
 {
 	const struct ofs_command *command;
 	const char *name = argc > 1 ? argv[1] : NULL;
+	int code = -1;
 
 	ofs_log_set_program("offload");
 	if (fill_standard_descriptors() < 0)
@@ -122,10 +124,14 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
 		name = "help";
+	argc--;
+	argv++;
 	command = find_command(name);
 	if (!command)
 		return ofs_report_usage(
 			name[0] == '-' ? "unknown option '%s'" : "unknown command '%s'", name);
 	ofs_report_set_command(command->name);
-	return finish_output(command->run(command, argc - 1, argv + 1));
+	if (!command->parses)
+		code = ofs_command_parse(command, &argc, &argv);
+	return finish_output(code >= 0 ? code : command->run(command, argc, argv));
 }

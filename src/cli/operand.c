@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "base/util.h"
-#include "cli/print.h"
+#include "cli/command.h"
 #include "cli/report.h"
 #include "io/mounts.h"
 #include "io/path.h"
@@ -78,8 +78,8 @@ void ofs_operand_finish(struct ofs_operand *o)
 }
 
 /* Finds the tree and the path in it; `real` is `arg` made absolute. */
-static int operand_locate(const struct ofs_target_options *opts, const char *arg, const char *real,
-			  struct ofs_error *err, struct ofs_operand *o)
+static int operand_locate(const char *arg, const char *real, struct ofs_error *err,
+			  struct ofs_operand *o)
 {
 	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
 	const struct ofs_mount *mount = NULL;
@@ -95,7 +95,7 @@ static int operand_locate(const struct ofs_target_options *opts, const char *arg
 		o->path = ofs_strdup(ofs_path_below(mount->point, real));
 		return 0;
 	}
-	r = ofs_target_find(opts, NULL, err, &o->target);
+	r = ofs_target_find(&ofs_command_target, NULL, err, &o->target);
 	if (r < 0)
 		return r;
 	if (ofs_operand_is_ref(arg)) {
@@ -114,19 +114,12 @@ static int operand_locate(const struct ofs_target_options *opts, const char *arg
 	return 0;
 }
 
-/* True when `a` and `b` are one tree, reached in one way. */
-static bool operand_same_tree(const struct ofs_target *a, const struct ofs_target *b)
-{
-	if (a->mounted != b->mounted)
-		return false;
-	return a->mounted ? strcmp(a->mountpoint, b->mountpoint) == 0
-			  : strcmp(a->store, b->store) == 0;
-}
-
+/* Opens `target`, which is taken, unless it is the tree that is open, reached in the same way. */
 static int operand_open_tree(struct ofs_target *target, struct ofs_error *err,
 			     struct ofs_operand *o)
 {
-	if (o->backend && operand_same_tree(&o->target, target))
+	if (o->backend && o->target.mounted == target->mounted &&
+	    strcmp(o->target.store, target->store) == 0)
 		return 0;
 	ofs_backend_close(o->backend);
 	o->backend = NULL;
@@ -151,8 +144,7 @@ static int operand_missing(const char *arg, int code, struct ofs_error *err, str
 	return ofs_error_set(err, code, "'%s': %s", arg, ofs_report_errno(code));
 }
 
-int ofs_operand_open(const struct ofs_target_options *opts, const char *arg, struct ofs_error *err,
-		     struct ofs_operand *o)
+int ofs_operand_open(const char *arg, struct ofs_error *err, struct ofs_operand *o)
 {
 	OFS_CLEANUP(ofs_operand_finish) struct ofs_operand found = { 0 };
 	OFS_FREE char *real = *arg ? ofs_path_real(arg) : NULL;
@@ -162,7 +154,7 @@ int ofs_operand_open(const struct ofs_target_options *opts, const char *arg, str
 	operand_clear(o);
 	if (!*arg)
 		return ofs_error_set(err, EINVAL, "an empty name is neither a ref nor a path");
-	r = operand_locate(opts, arg, real, err, &found);
+	r = operand_locate(arg, real, err, &found);
 	if (r < 0)
 		return r;
 	if (ofs_path_normalize(found.path) < 0)
@@ -188,7 +180,7 @@ int ofs_operand_open(const struct ofs_target_options *opts, const char *arg, str
 	return 0;
 }
 
-int ofs_operand_each(const struct ofs_target_options *opts, int argc, char *const argv[], bool json,
+int ofs_operand_each(int argc, char *const argv[], bool json,
 		     int (*fn)(const void *arg, const struct ofs_operand *o, const char *name,
 			       json_t *list),
 		     const void *arg)
@@ -199,7 +191,7 @@ int ofs_operand_each(const struct ofs_target_options *opts, int argc, char *cons
 	int failed = 0;
 
 	for (int i = 0; i < argc; i++) {
-		if (ofs_operand_open(opts, argv[i], &err, &o) < 0)
+		if (ofs_operand_open(argv[i], &err, &o) < 0)
 			failed += ofs_report("%s", err.text);
 		else
 			failed += fn(arg, &o, argv[i], list);

@@ -30,8 +30,7 @@ bool ofs_operand_is_ref(const char *arg);
  * failure there is no file in `o`, and it is still to be finished. -EKEYEXPIRED: the file has
  * expired; then `o->gone` tells of it, unless the tree cannot.
  */
-int ofs_operand_open(const struct ofs_target_options *opts, const char *arg, struct ofs_error *err,
-		     struct ofs_operand *o);
+int ofs_operand_open(const char *arg, struct ofs_error *err, struct ofs_operand *o);
 void ofs_operand_finish(struct ofs_operand *o);
 
 /*
@@ -39,7 +38,7 @@ void ofs_operand_finish(struct ofs_operand *o);
  * has reported, and prints the rest with ofs_print_item(); `list` is NULL without `json`. Returns
  * the exit code.
  */
-int ofs_operand_each(const struct ofs_target_options *opts, int argc, char *const argv[], bool json,
+int ofs_operand_each(int argc, char *const argv[], bool json,
 		     int (*fn)(const void *arg, const struct ofs_operand *o, const char *name,
 			       json_t *list),
 		     const void *arg);

@@ -9,7 +9,6 @@
 #include "base/alloc.h"
 #include "base/util.h"
 #include "cli/files.h"
-#include "cli/print.h"
 #include "cli/report.h"
 #include "io/path.h"
 

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tool says on standard error: one line a message, "offload: COMMAND: ...". */
+/*
+ * What the tool says: messages on standard error, one line each, "offload: COMMAND: ..."; results on
+ * standard output, a JSON object or a text that a form makes of the same object.
+ */
 #ifndef OFS_CLI_REPORT_H
 #define OFS_CLI_REPORT_H
+
+#include <jansson.h>
+#include <stdio.h>
 
 enum {
 	OFS_EXIT_OK = 0,
@@ -23,5 +29,34 @@ int ofs_report_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)))
 
 /* Words for a positive errno, with those that have a meaning of their own in a tree. */
 const char *ofs_report_errno(int code);
+
+/*
+ * Prints `form` with the members of `object` in it, made harmless for a line:
+ *
+ *   {path}        text, or a number as "4,200"
+ *   {size:size}   "4.2 KB"
+ *   {lines:line}  "1 line", "120 lines"
+ *   {ref|-}       "-" if it is absent: missing, null, false or ""
+ *   {?open}       nothing
+ *   {+hurt:file}  absent, too, if it is 0; also {+hurt|...} and the like
+ *   {disk.free}   a member of a member
+ *   [, at {time}] all of it, unless a member in it is absent
+ */
+void ofs_print_form(FILE *out, const json_t *object, const char *form);
+
+/* A string, which need not be UTF-8 before it is printed as JSON, or null. */
+json_t *ofs_print_string(const char *text);
+
+/*
+ * Prints `json`, which is consumed. An exit code; what is reported as not UTF-8, which JSON needs,
+ * is `name`.
+ */
+int ofs_print_json(json_t *json, const char *name);
+
+/*
+ * Adds `item`, which is consumed, to `list`, or prints it by `form` where that is NULL. An exit code:
+ * one that has no place in JSON is reported by its "path" or "name".
+ */
+int ofs_print_item(json_t *list, json_t *item, const char *form);
 
 #endif

@@ -8,7 +8,6 @@
 #include "base/buf.h"
 #include "base/util.h"
 #include "cli/files.h"
-#include "cli/print.h"
 #include "cli/report.h"
 #include "io/path.h"
 
