@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/capability.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,12 +12,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/util.h"
 #include "cli/daemon.h"
 #include "io/file.h"
-#include "io/path.h"
 #include "io/process.h"
 
 #define DEVICE "/dev/fuse"
@@ -36,23 +33,6 @@ static char *read_text(const char *path)
 	if (ofs_io_read_file(AT_FDCWD, path, TEXT_MAX, &text) < 0)
 		return NULL;
 	return ofs_buf_steal_str(&text);
-}
-
-/* Where PATH has the program, allocated, or NULL. */
-static char *find_program(const char *program)
-{
-	const char *path = getenv("PATH");
-	OFS_FREE char *folders = ofs_strdup(path ? path : "/usr/bin:/bin");
-	char *save = NULL, *folder;
-
-	for (folder = strtok_r(folders, ":", &save); folder; folder = strtok_r(NULL, ":", &save)) {
-		OFS_FREE char *file = ofs_path_join(folder, program);
-		struct stat st;
-
-		if (stat(file, &st) == 0 && S_ISREG(st.st_mode) && access(file, X_OK) == 0)
-			return ofs_steal(file);
-	}
-	return NULL;
 }
 
 static void check_kernel(struct ofs_findings *f)
@@ -185,7 +165,7 @@ static void check_uring(struct ofs_findings *f, const char *version)
 
 static void check_fusermount(struct ofs_findings *f, bool root, enum ofs_state bad)
 {
-	OFS_FREE char *file = find_program("fusermount3");
+	OFS_FREE char *file = ofs_program_find("fusermount3");
 	struct statvfs fs;
 	struct stat st;
 
@@ -244,7 +224,7 @@ void ofs_check_machine(struct ofs_findings *f, bool mounted)
 static void check_tool(struct ofs_findings *f, const char *name, const char *program,
 		       const char *without)
 {
-	OFS_FREE char *file = find_program(program);
+	OFS_FREE char *file = ofs_program_find(program);
 
 	if (file)
 		ofs_found(f, OFS_FINE, name, "%s", file);

@@ -4,11 +4,9 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/magic.h>
 #include <pwd.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -27,7 +25,6 @@
 #include "index/vfs.h"
 #include "io/file.h"
 #include "io/mounts.h"
-#include "io/path.h"
 #include "journal/segment.h"
 #include "store/owner.h"
 

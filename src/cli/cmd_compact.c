@@ -21,14 +21,11 @@
 
 static const char *task; /* NULL: the steps are given */
 static uint64_t keep = OFS_COUNT_NONE, budget = OFS_COUNT_NONE; /* as is set */
-static bool as_json;
-
 static const struct ofs_option options[] = {
 	OFS_TEXT('t', "task", "TASK", &task, "the steps of a task"),
 	OFS_COUNT(0, "keep", "K", &keep, "steps", UINT64_MAX - 1, "steps in full (default: 3)"),
 	OFS_COUNT(0, "budget", "N", &budget, "tokens", UINT64_MAX - 1,
 		  "tokens of the section (default: 500)"),
-	OFS_FLAG(0, "json", &as_json, "print a JSON object"),
 	OFS_OPTIONS_END,
 };
 
@@ -101,7 +98,7 @@ static int compact_print(const struct ofs_settings *s, const struct ofs_step_lis
 	struct ofs_recap_info info;
 
 	ofs_recap_write(steps, s, &text, &info);
-	if (!as_json) {
+	if (!ofs_command_json) {
 		fputs(ofs_buf_str(&text), stdout);
 		return OFS_EXIT_OK;
 	}
@@ -165,6 +162,7 @@ const struct ofs_command ofs_cmd_compact = {
 		"full. Over the budget the oldest become counts; failures and refs always stay.\n",
 	.notes = "The file context.ini in the store has other defaults: see offload(1).\n",
 	.options = options,
+	.json = "print a JSON object",
 	.operands = OFS_OPERANDS_ANY,
 	.run = compact_run,
 };

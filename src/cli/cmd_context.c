@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,7 +9,6 @@
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/access.h"
-#include "client/target.h"
 #include "context/manage/manage.h"
 #include "context/settings.h"
 #include "io/file.h"

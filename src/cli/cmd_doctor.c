@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* offload doctor: what is in order here, what is not, and what to do about it. */
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,15 +29,6 @@ enum mount_state {
 	MOUNT_ALIVE,
 	MOUNT_DEAD, /* its daemon was killed */
 	MOUNT_SILENT, /* its daemon is there and does not answer */
-};
-
-static bool as_json;
-
-static const struct ofs_option options[] = {
-	OFS_FLAG(0, "json", &as_json,
-		 "print a JSON object: checks (name, state, found, advice)\n"
-		 "and problems, their number"),
-	OFS_OPTIONS_END,
 };
 
 struct doctor {
@@ -231,7 +221,7 @@ static int examine(struct doctor *d)
 	ofs_check_store(&d->findings, d->target.store);
 	check_exclude(d);
 	ofs_check_tools(&d->findings);
-	ofs_findings_print(&d->findings, as_json, stdout);
+	ofs_findings_print(&d->findings, ofs_command_json, stdout);
 	if (ferror(stdout) && errno != EPIPE) /* main() says so */
 		return DOCTOR_FAILED;
 	return d->findings.count[OFS_PROBLEM] ? DOCTOR_PROBLEMS : DOCTOR_HEALTHY;
@@ -263,7 +253,8 @@ const struct ofs_command ofs_cmd_doctor = {
 	.notes =
 		"Each line starts with ok, note, warning or problem. Exits with 0 when there is no\n"
 		"problem, with 1 when there is, with 2 when it could not look.\n",
-	.options = options,
+	.json = "print a JSON object: checks (name, state, found, advice)\n"
+		"and problems, their number",
 	.operands = 1,
 	.run = doctor_run,
 };

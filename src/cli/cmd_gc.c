@@ -10,18 +10,17 @@
 #include "cli/command.h"
 #include "cli/report.h"
 
-static bool dry_run, as_json;
+static bool dry_run;
 
 static const struct ofs_option options[] = {
 	OFS_FLAG(0, "dry-run", &dry_run,
 		 "remove nothing: list what would go, what would stay and why"),
-	OFS_FLAG(0, "json", &as_json, "print a JSON object"),
 	OFS_OPTIONS_END,
 };
 
 static int gc_tell(void *arg, json_t *item)
 {
-	if (as_json)
+	if (ofs_command_json)
 		json_array_append(arg, item);
 	/* A collection comes across everything that is kept, too, each time. */
 	else if (dry_run || ofs_collected_is(item, "remove"))
@@ -47,7 +46,7 @@ static int gc_tree(struct ofs_job *job)
 
 	if (r < 0 && r != -EINTR)
 		return ofs_report("%s", err.text);
-	if (as_json && (r == 0 || job->stopping))
+	if (ofs_command_json && (r == 0 || job->stopping))
 		gc_print_json(job);
 	else if (r == 0 || job->stopping)
 		ofs_collection_print_summary(job, dry_run, stdout);
@@ -78,5 +77,6 @@ const struct ofs_command ofs_cmd_gc = {
 	.help = "The daemon does so by itself every now and then. What is expired goes on probation first,\n"
 		"and goes when it is still unused at the end of that.\n",
 	.options = options,
+	.json = "print a JSON object",
 	.run = gc_run,
 };

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
@@ -16,6 +15,7 @@
 #include "base/text.h"
 #include "base/util.h"
 #include "cli/command.h"
+#include "cli/daemon.h"
 #include "cli/report.h"
 #include "client/access.h"
 #include "context/settings.h"
@@ -63,20 +63,11 @@ static const struct ofs_option options[] = {
 static char *program_word(void)
 {
 	OFS_FREE char *self = realpath("/proc/self/exe", NULL);
-	OFS_FREE char *path = ofs_strdup(getenv("PATH") ? getenv("PATH") : "");
-	char *save = NULL, *folder;
-	struct stat ours, st;
+	OFS_FREE char *first = ofs_program_find(HOOK_PROGRAM);
+	OFS_FREE char *named = first ? realpath(first, NULL) : NULL;
 
-	if (!self || stat(self, &ours) < 0)
+	if (!self || (named && strcmp(named, self) == 0))
 		return ofs_strdup(HOOK_PROGRAM);
-	for (folder = strtok_r(path, ":", &save); folder; folder = strtok_r(NULL, ":", &save)) {
-		OFS_FREE char *file = ofs_path_join(folder, HOOK_PROGRAM);
-
-		if (stat(file, &st) == 0 && st.st_dev == ours.st_dev && st.st_ino == ours.st_ino)
-			return ofs_strdup(HOOK_PROGRAM);
-		if (access(file, X_OK) == 0)
-			break; /* another one is found first */
-	}
 	return ofs_text_command((const char *const[]){ self, NULL });
 }
 

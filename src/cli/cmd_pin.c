@@ -10,13 +10,6 @@
 #include "cli/operand.h"
 #include "cli/report.h"
 
-static bool as_json;
-
-static const struct ofs_option options[] = {
-	OFS_FLAG(0, "json", &as_json, "print a JSON object"),
-	OFS_OPTIONS_END,
-};
-
 /* `arg` of these: the attribute's new value, "1" or "0". */
 static int pin_file(const char *value, struct ofs_backend *b, const char *path, json_t *list)
 {
@@ -60,11 +53,11 @@ static int pin_operand(const void *arg, const struct ofs_operand *o, const char 
 
 static int run(const struct ofs_command *self, int argc, char **argv)
 {
-	return ofs_operand_each(argc, argv, as_json, pin_operand, self->data);
+	return ofs_operand_each(argc, argv, pin_operand, self->data);
 }
 
 #define PIN_COMMON                                                                                \
-	.synopsis = "[--json] REF|PATH...", .options = options,                                   \
+	.synopsis = "[--json] REF|PATH...", .json = "print a JSON object",                        \
 	.help = "Of a directory, every file in it and below it.\n", .operands = OFS_OPERANDS_ANY, \
 	.missing = "name files or directories by their refs or paths"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* offload promote and offload archive. */
-#include <errno.h>
 #include <jansson.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "cli/command.h"
@@ -11,14 +9,11 @@
 #include "cli/report.h"
 
 static struct ofs_promotion promotion;
-static bool as_json;
-
 static const struct ofs_option options[] = {
 	OFS_TEXT('c', "category", "CATEGORY", &promotion.category,
 		 "its category (default: the one that it has)"),
 	OFS_TEXT('n', "name", "NAME", &promotion.name, "its name (default: the one that it has)"),
 	OFS_TEXT(0, "tag", "TAGS", &promotion.tags, "add tags, separated by commas"),
-	OFS_FLAG(0, "json", &as_json, "print a JSON object"),
 	OFS_OPTIONS_END,
 };
 
@@ -49,13 +44,13 @@ static int run(const struct ofs_command *self, int argc, char **argv)
 	if (promotion.tags && (!*promotion.tags || strlen(promotion.tags) > OFS_TAGS_MAX))
 		return ofs_report_usage("--tag takes 1 to %d bytes: names separated by commas",
 					OFS_TAGS_MAX);
-	return ofs_operand_each(argc, argv, as_json, promote_operand, &promotion);
+	return ofs_operand_each(argc, argv, promote_operand, &promotion);
 }
 
-#define PROMOTE_COMMON                                                           \
-	.synopsis = "[-c CATEGORY] [-n NAME] [--tag TAGS] [--json] REF|PATH...", \
-	.options = options, .operands = OFS_OPERANDS_ANY,                        \
-	.missing = "name files by their refs or paths"
+#define PROMOTE_COMMON                                                                   \
+	.synopsis = "[-c CATEGORY] [-n NAME] [--tag TAGS] [--json] REF|PATH...",         \
+	.options = options, .json = "print a JSON object", .operands = OFS_OPERANDS_ANY, \
+	.missing = "name files by their refs or paths", .run = run
 #define PROMOTE_HELP \
 	"Refs stay valid. Nothing is replaced: what finds its name taken stays where it is.\n"
 
@@ -63,16 +58,14 @@ const struct ofs_command ofs_cmd_promote = {
 	.name = "promote",
 	.summary = "Moves files or directories into persistent/, where they do not expire",
 	.help = "Each becomes persistent/CATEGORY/NAME.\n" PROMOTE_HELP,
-	PROMOTE_COMMON,
 	.data = "persistent",
-	.run = run,
+	PROMOTE_COMMON,
 };
 
 const struct ofs_command ofs_cmd_archive = {
 	.name = "archive",
 	.summary = "Moves files or directories into archive/, for good and read-only",
 	.help = "Each becomes archive/CATEGORY/NAME.\n" PROMOTE_HELP,
-	PROMOTE_COMMON,
 	.data = "archive",
-	.run = run,
+	PROMOTE_COMMON,
 };

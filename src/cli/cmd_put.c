@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <jansson.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,8 +13,6 @@
 #include "client/spool.h"
 
 static struct ofs_deposit deposit = { .category = "general" };
-static bool as_json;
-
 static const struct ofs_option options[] = {
 	OFS_TEXT('c', "category", "CATEGORY", &deposit.category,
 		 "what kind of output it is (default: general)"),
@@ -24,7 +21,6 @@ static const struct ofs_option options[] = {
 		 "its name (default: made from category, time and content)"),
 	OFS_TEXT(0, "title", "TEXT", &deposit.title, "what it is, for people and for search"),
 	OFS_TEXT(0, "ttl", "TIME", &deposit.ttl, "how long it lives unused: 30m, 6h, 7d, never"),
-	OFS_FLAG(0, "json", &as_json, "print a JSON object, with the pointer in it"),
 	OFS_OPTIONS_END,
 };
 
@@ -67,7 +63,7 @@ static int put_run(const struct ofs_command *self, int argc, char **argv)
 		return ofs_report("cannot read the input again: %s", strerror(-r));
 	if (ofs_offload(&request, &content, &access, &err, &done) < 0)
 		return ofs_report("%s", err.text);
-	if (as_json)
+	if (ofs_command_json)
 		return put_print_json(&done, &content);
 	fputs(done.pointer, stdout);
 	return OFS_EXIT_OK;
@@ -80,6 +76,7 @@ const struct ofs_command ofs_cmd_put = {
 	.help = "The file becomes cache/CATEGORY/NAME, or tasks/TASK/CATEGORY/NAME. The same bytes in the\n"
 		"same folder are stored once and give the same pointer.\n",
 	.options = options,
+	.json = "print a JSON object, with the pointer in it",
 	.unexpected = ": what is stored comes from standard input",
 	.run = put_run,
 };

@@ -24,11 +24,9 @@ enum {
 	EXIT_TROUBLE = 2,
 };
 
-static bool as_json;
 static uint64_t most = UINT64_MAX; /* lines */
 
 static const struct ofs_option options[] = {
-	OFS_FLAG(0, "json", &as_json, "print an array of path, from, to, snippet"),
 	OFS_COUNT('n', "max", "N", &most, "hits", INT64_MAX, "print at most N hits (of 50)"),
 	OFS_OPTIONS_END,
 };
@@ -137,9 +135,9 @@ static int search_run(const struct ofs_command *self, int argc, char **argv)
 	if (search_ask(name, &text) != EXIT_FOUND)
 		return EXIT_TROUBLE;
 	found = *text;
-	if (as_json && search_print_json(text) != EXIT_FOUND)
+	if (ofs_command_json && search_print_json(text) != EXIT_FOUND)
 		return EXIT_TROUBLE;
-	if (!as_json) {
+	if (!ofs_command_json) {
 		for (end = text; most && *end; most--)
 			end += strcspn(end, "\n") + 1;
 		fwrite(text, 1, (size_t)(end - text), stdout);
@@ -162,6 +160,7 @@ const struct ofs_command ofs_cmd_search = {
 		"The text of persistent/ and archive/ is searched; of other files names, titles,\n"
 		"tags, and the first and last lines. Exits with 1 when nothing is found.\n",
 	.options = options,
+	.json = "print an array of path, from, to, snippet",
 	.unknown = "; to leave a word out, quote the query: 'zebra -lion'",
 	.operands = OFS_OPERANDS_ANY,
 	.missing = "say what to look for",

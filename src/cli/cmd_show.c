@@ -15,56 +15,36 @@
 #include "cli/operand.h"
 #include "cli/report.h"
 
-static bool as_json;
-
-static const struct ofs_option options[] = {
-	OFS_FLAG(0, "json", &as_json, "print a JSON object"),
-	OFS_OPTIONS_END,
-};
-
 #define SHOW_GONE 3 /* exit code: the file was removed, and this is what it was */
 
-/* Members of the object in their order, and the attributes that they are; NULL: what stat says. */
+/* Members of the object in their order. */
 static const struct {
-	const char *key, *attribute;
-	enum {
-		SHOW_TEXT,
-		SHOW_NUMBER,
-		SHOW_FLAG
-	} kind;
+	const char *key;
+	const char *attribute; /* NULL: stat tells it */
+	const char *noun; /* of a number */
+	const char *label; /* in the text; NULL: the key */
 } fields[] = {
-	{ "path", "path", SHOW_TEXT },	     { "ref", "ref", SHOW_TEXT },
-	{ "tier", "tier", SHOW_TEXT },	     { "category", "category", SHOW_TEXT },
-	{ "task", "task", SHOW_TEXT },	     { "title", "title", SHOW_TEXT },
-	{ "tags", "tags", SHOW_TEXT },	     { "type", "mime", SHOW_TEXT },
-	{ "size", NULL, SHOW_NUMBER },	     { "lines", "lines", SHOW_NUMBER },
-	{ "tokens", "tokens", SHOW_NUMBER }, { "stored_bytes", "stored_bytes", SHOW_NUMBER },
-	{ "sha256", "sha256", SHOW_TEXT },   { "created", "created", SHOW_TEXT },
-	{ "modified", NULL, SHOW_TEXT },     { "important", "important", SHOW_FLAG },
-	{ "ttl", "ttl", SHOW_TEXT },	     { "expires", "expires", SHOW_TEXT },
-	{ "used", "used", SHOW_TEXT },	     { "lifecycle", "lifecycle", SHOW_TEXT },
+	{ "path", "path" },
+	{ "ref", "ref" },
+	{ "tier", "tier" },
+	{ "category", "category" },
+	{ "task", "task" },
+	{ "title", "title" },
+	{ "tags", "tags" },
+	{ "type", "mime" },
+	{ "size", NULL, "byte" },
+	{ "lines", "lines", "line" },
+	{ "tokens", "tokens", "token" },
+	{ "stored_bytes", "stored_bytes", "byte", "stored" },
+	{ "sha256", "sha256" },
+	{ "created", "created" },
+	{ "modified", NULL },
+	{ "important", "important" },
+	{ "ttl", "ttl" },
+	{ "expires", "expires" },
+	{ "used", "used" },
+	{ "lifecycle", "lifecycle" },
 };
-
-static const char form[] = "path       {path}\n"
-			   "[ref        {ref}\n]"
-			   "[tier       {tier}\n]"
-			   "[category   {category}\n]"
-			   "[task       {task}\n]"
-			   "[title      {title}\n]"
-			   "[tags       {tags}\n]"
-			   "type       {type}\n"
-			   "size       {size:byte}\n"
-			   "[lines      {lines:line}\n]"
-			   "[tokens     {tokens:token}\n]"
-			   "[stored     {stored_bytes:byte}\n]"
-			   "[{?is_file}sha256     {sha256|not sealed yet}\n]"
-			   "[created    {created}\n]"
-			   "modified   {modified}\n"
-			   "[{?important}important  yes\n]"
-			   "[ttl        {ttl}\n]"
-			   "[expires    {expires}\n]"
-			   "[used       {used}\n]"
-			   "[lifecycle  {lifecycle}\n]";
 
 /* What the sentence does not say of a file that was removed. */
 static const char gone_form[] = "[title      {title}\n]"
@@ -103,9 +83,7 @@ static int show_load(const struct ofs_operand *o, json_t *json)
 			r = ofs_backend_attribute(o->backend, o->path, fields[i].attribute, &text);
 		if (r < 0 && r != -ENODATA && r != -ENOTSUP)
 			return r;
-		if (fields[i].kind == SHOW_FLAG)
-			value = json_boolean(r == 0 && atoi(text) > 0);
-		else if (r == 0 && fields[i].kind == SHOW_NUMBER)
+		if (r == 0 && fields[i].noun)
 			value = json_integer(strtoll(text, NULL, 10));
 		else if (r == 0 && *text)
 			value = ofs_print_string(text);
@@ -114,22 +92,40 @@ static int show_load(const struct ofs_operand *o, json_t *json)
 	return 0;
 }
 
-static void show_add_stat(const struct stat *attr, json_t *json)
+static void show_complete(const struct stat *attr, json_t *json)
 {
+	const char *important = json_string_value(json_object_get(json, "important"));
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf time = OFS_BUF_INIT;
 
 	ofs_text_time((int64_t)attr->st_mtim.tv_sec * OFS_NS_PER_S, &time);
-	json_object_set_new(json, "modified", json_stringn((char *)time.data, time.len));
+	json_object_set_new(json, "modified", json_string(ofs_buf_str(&time)));
 	json_object_set_new(json, "size", json_integer((json_int_t)attr->st_size));
-	if (!json_is_string(json_object_get(json, "type")))
+	json_object_set_new(json, "important", json_boolean(important && atoi(important) > 0));
+	if (json_is_null(json_object_get(json, "type")))
 		json_object_set_new(json, "type", json_string(show_kind(attr->st_mode)));
+}
+
+static void show_print(json_t *json, bool is_file)
+{
+	if (is_file && json_is_null(json_object_get(json, "sha256")))
+		json_object_set_new(json, "sha256", json_string("not sealed yet"));
+	if (json_is_true(json_object_get(json, "important")))
+		json_object_set_new(json, "important", json_string("yes"));
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(fields); i++) {
+		const char *key = fields[i].key, *noun = fields[i].noun;
+		OFS_FREE char *form = ofs_format("[%-10s {%s%s%s}\n]",
+						 fields[i].label ? fields[i].label : key, key,
+						 noun ? ":" : "", noun ? noun : "");
+
+		ofs_print_form(stdout, json, form);
+	}
 }
 
 static int show_gone(json_t *gone)
 {
 	OFS_FREE char *sentence = ofs_gone_sentence(gone);
 
-	if (as_json) {
+	if (ofs_command_json) {
 		json_object_set_new(gone, "gone", json_true());
 		ofs_print_json(json_incref(gone), "");
 	} else {
@@ -151,7 +147,7 @@ static int show_file(struct ofs_operand *o, const char *name)
 		return ofs_report("cannot read the attributes of '%s': %s", name,
 				  ofs_report_errno(-r));
 	}
-	show_add_stat(&o->attr, json);
+	show_complete(&o->attr, json);
 	/* A ref says little of where its file is: the tree knows that. */
 	real = json_string_value(json_object_get(json, "path"));
 	if (real) {
@@ -160,10 +156,11 @@ static int show_file(struct ofs_operand *o, const char *name)
 	}
 	path = ofs_operand_display(o);
 	json_object_set_new(json, "path", ofs_print_string(path));
-	if (as_json)
+	if (ofs_command_json)
 		return ofs_print_json(json, path);
-	json_object_set_new(json, "is_file", json_boolean(S_ISREG(o->attr.st_mode)));
-	return ofs_print_item(NULL, json, form);
+	show_print(json, S_ISREG(o->attr.st_mode));
+	json_decref(json);
+	return OFS_EXIT_OK;
 }
 
 static int show_run(const struct ofs_command *self, int argc, char **argv)
@@ -181,7 +178,7 @@ const struct ofs_command ofs_cmd_show = {
 	.name = "show",
 	.synopsis = "REF|PATH [--json]",
 	.summary = "Tells all that is known about a file",
-	.options = options,
+	.json = "print a JSON object",
 	.notes = "Of a ref whose file has expired it tells what that was, and exits with 3.\n",
 	.operands = 1,
 	.missing = "name a file by its ref or path",

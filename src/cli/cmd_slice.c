@@ -16,13 +16,6 @@
 #define SLICE_CHUNK ((size_t)64 << 10)
 #define SLICE_FORMS "10-20, 120, 120-, -50 (lines) or b0-4095 (bytes)"
 
-static bool as_json;
-
-static const struct ofs_option options[] = {
-	OFS_FLAG(0, "json", &as_json, "print a JSON object with the text in it"),
-	OFS_OPTIONS_END,
-};
-
 static int slice_print(struct ofs_backend *b, ofs_handle h)
 {
 	OFS_FREE char *chunk = ofs_alloc(SLICE_CHUNK);
@@ -93,7 +86,7 @@ static int slice(const char *name, const char *spec)
 		return ofs_report("'%s' is not a slice, or reversed: give %s", spec, SLICE_FORMS);
 	if (r < 0)
 		return ofs_report("cannot read %s of '%s': %s", spec, name, ofs_report_errno(-r));
-	r = as_json ? slice_print_json(&o, h, spec) : slice_print(o.backend, h);
+	r = ofs_command_json ? slice_print_json(&o, h, spec) : slice_print(o.backend, h);
 	o.backend->ops->close(o.backend, h);
 	if (r < 0)
 		return ofs_report("cannot read '%s': %s", name, ofs_report_errno(-r));
@@ -136,7 +129,7 @@ const struct ofs_command ofs_cmd_slice = {
 		"  120-       from line 120 on\n"
 		"  -50        the last 50 lines\n"
 		"  b0-4095    bytes, from 0\n",
-	.options = options,
+	.json = "print a JSON object with the text in it",
 	.operands = 2,
 	.missing = "name a file by its ref or path, and give a slice: " SLICE_FORMS,
 	.parses = true,

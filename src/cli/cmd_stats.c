@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* offload stats: how much there is and what became of the rest, from the tree's status.json. */
-#include <errno.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,13 +10,6 @@
 #include "client/access.h"
 
 #define STATS_PATH ".offload/status.json"
-
-static bool as_json;
-
-static const struct ofs_option options[] = {
-	OFS_FLAG(0, "json", &as_json, "print the tree's status.json"),
-	OFS_OPTIONS_END,
-};
 
 static const char general[] =
 	"store       {store}\n"
@@ -121,7 +113,7 @@ static int stats_run(const struct ofs_command *self, int argc, char **argv)
 		json_decref(status);
 		return ofs_report("cannot make sense of %s", STATS_PATH);
 	}
-	if (as_json)
+	if (ofs_command_json)
 		return ofs_print_json(status, "");
 	stats_complete(status, target);
 	stats_print(status);
@@ -133,6 +125,6 @@ const struct ofs_command ofs_cmd_stats = {
 	.name = "stats",
 	.synopsis = "[--json]",
 	.summary = "Tells how much is stored, what it costs on disk, and what has expired",
-	.options = options,
+	.json = "print the tree's status.json",
 	.run = stats_run,
 };

@@ -15,12 +15,11 @@
 #include "cli/tasks.h"
 #include "client/access.h"
 
-static bool dry_run, as_json;
+static bool dry_run;
 
 static const struct ofs_option options[] = {
 	OFS_FLAG(0, "dry-run", &dry_run,
 		 "with done: remove nothing, list what would go and what not"),
-	OFS_FLAG(0, "json", &as_json, "print a JSON object"),
 	OFS_OPTIONS_END,
 };
 
@@ -41,7 +40,7 @@ struct task {
 
 static int task_list(struct task *t)
 {
-	json_t *tasks, *task, *all = as_json ? json_array() : NULL;
+	json_t *tasks, *task, *all = ofs_command_json ? json_array() : NULL;
 	struct ofs_error err;
 	int code = OFS_EXIT_OK;
 	size_t i;
@@ -85,7 +84,7 @@ static int task_gather(struct task *t, struct ofs_files *files)
 static int task_show(struct task *t)
 {
 	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = OFS_FILES_INIT;
-	json_t *all = as_json ? json_array() : NULL;
+	json_t *all = ofs_command_json ? json_array() : NULL;
 	OFS_FREE char *state = NULL;
 	int code = task_gather(t, &files);
 
@@ -111,7 +110,7 @@ static int task_take_item(struct task *t, json_t *item)
 	} else {
 		t->kept++;
 	}
-	if (as_json)
+	if (ofs_command_json)
 		return ofs_print_item(t->items, json_incref(item), NULL);
 	ofs_collection_print_item(item, dry_run, stdout);
 	return OFS_EXIT_OK;
@@ -168,7 +167,7 @@ static int task_end_result(struct task *t)
 	json = json_pack("{s:o, s:s, s:b, s:I, s:I, s:I, s:O}", "task", ofs_print_string(t->name),
 			 "state", state, "dry_run", dry_run, "removed", t->removed, "removed_bytes",
 			 t->removed_bytes, "kept", t->kept, "items", t->items);
-	if (as_json)
+	if (ofs_command_json)
 		return ofs_print_json(json, t->name);
 	ofs_job_print_untold(&t->job, "file", stdout);
 	return ofs_print_item(
@@ -211,8 +210,8 @@ static int task_reopen(struct task *t)
 	if (ofs_tasks_set_state(t->b, t->name, "live", &err) < 0)
 		return ofs_report("%s", err.text);
 	json = json_pack("{s:o, s:s}", "task", ofs_print_string(t->name), "state", "live");
-	return as_json ? ofs_print_json(json, t->name)
-		       : ofs_print_item(NULL, json, "offload: task '{task}' is {state}\n");
+	return ofs_command_json ? ofs_print_json(json, t->name)
+				: ofs_print_item(NULL, json, "offload: task '{task}' is {state}\n");
 }
 
 /* ---- the command */
@@ -286,6 +285,7 @@ const struct ofs_command ofs_cmd_task = {
 		"                          somebody uses it\n"
 		"  reopen TASK             take that back for what is still there\n",
 	.options = options,
+	.json = "print a JSON object",
 	.operands = OFS_OPERANDS_ANY,
 	.run = task_run,
 };

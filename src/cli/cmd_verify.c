@@ -19,14 +19,13 @@ enum {
 	VERIFY_FAILED = 2,
 };
 
-static bool repair, as_json;
+static bool repair;
 
 static const struct ofs_option options[] = {
 	OFS_FLAG(0, "repair", &repair,
 		 "put what is damaged aside, into STORE/quarantine, and\n"
 		 "rebuild what can be rebuilt; names and the index only\n"
 		 "while it is not mounted"),
-	OFS_FLAG(0, "json", &as_json, "print a JSON object"),
 	OFS_OPTIONS_END,
 };
 
@@ -48,7 +47,7 @@ static int verify_tell(void *arg, json_t *problem)
 {
 	struct verify *v = arg;
 
-	if (as_json)
+	if (ofs_command_json)
 		json_array_append(v->found, problem);
 	else
 		ofs_print_form(stdout, problem, "{path|store}: {what}[{?repaired} (repaired)]\n");
@@ -116,7 +115,7 @@ static int verify_tree(struct verify *v)
 	};
 	r = ofs_job_run(&v->job, repair ? "repair" : "start", &err);
 	if (r == 0 || r == -EINTR || r == -ECANCELED) {
-		if (as_json)
+		if (ofs_command_json)
 			verify_print_json(v);
 		else
 			verify_print_summary(v);
@@ -159,6 +158,7 @@ const struct ofs_command ofs_cmd_verify = {
 	.notes = "Exits with 0 when there are no problems (left), with 1 when there are, with 2\n"
 		 "when it could not verify.\n",
 	.options = options,
+	.json = "print a JSON object",
 	.operands = 1,
 	.run = verify_run,
 };

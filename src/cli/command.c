@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/redact.h"
-#include "base/util.h"
 #include "base/word.h"
 #include "cli/report.h"
 #include "client/naming.h"
@@ -18,8 +17,10 @@
 #define LONG_FIRST 256 /* what getopt_long() gives for the first of the table */
 
 struct ofs_target_options ofs_command_target;
+bool ofs_command_json;
 
 static const struct ofs_option common[] = {
+	{ .kind = OFS_OPTION_JSON, .to = &ofs_command_json, .name = "json" },
 	OFS_TEXT('d', "dir", "MOUNT", &ofs_command_target.dir,
 		 "the mounted tree to use (default: OFFLOAD_DIR, or the\nworkspace's .offload)"),
 	OFS_TEXT(0, "store", "STORE", &ofs_command_target.store,
@@ -39,11 +40,13 @@ struct parser {
 	char shorts[2 * OPTIONS_MAX + 4];
 };
 
-static void add_options(struct parser *p, const struct ofs_option *o)
+static void add_options(struct parser *p, const struct ofs_option *o, bool json)
 {
 	char *end = p->shorts + strlen(p->shorts);
 
 	for (; o && o->kind != OFS_OPTION_END; o++) {
+		if (o->kind == OFS_OPTION_JSON && !json)
+			continue;
 		p->options[p->n] = o;
 		p->longs[p->n] = (struct option){ o->name,
 						  o->value ? required_argument : no_argument, NULL,
@@ -59,18 +62,18 @@ static void make_parser(const struct ofs_command *self, struct parser *ret)
 	*ret = (struct parser){ .n = 0 };
 	/* '+': the first operand ends them. ':' tells of a missing value. */
 	strcpy(ret->shorts, self->wraps ? "+:" : ":");
-	add_options(ret, self->options);
-	add_options(ret, common);
+	add_options(ret, self->options, true);
+	add_options(ret, common, self->json != NULL);
 }
 
 /* ---- help */
 
-static void print_option(const struct ofs_option *o)
+static void print_option(const struct ofs_option *o, const char *text)
 {
 	int width = o->letter ? printf("  -%c, ", o->letter) : printf("      ");
 
 	width += printf("--%s%s%s", o->name, o->value ? " " : "", o->value ? o->value : "");
-	for (const char *line = o->text; *line;) {
+	for (const char *line = text; *line;) {
 		size_t len = strcspn(line, "\n");
 
 		printf("%*s%.*s\n", width < HELP_COLUMN ? HELP_COLUMN - width : 1, "", (int)len,
@@ -89,7 +92,7 @@ void ofs_command_print_help(const struct ofs_command *self)
 	if (self->help)
 		printf("%s\n", self->help);
 	for (size_t i = 0; i < p.n; i++)
-		print_option(p.options[i]);
+		print_option(p.options[i], p.options[i]->text ? p.options[i]->text : self->json);
 	if (self->notes)
 		printf("\n%s", self->notes);
 }
@@ -159,6 +162,7 @@ static int take(const struct ofs_command *self, const struct ofs_option *o, cons
 {
 	switch (o->kind) {
 	case OFS_OPTION_FLAG:
+	case OFS_OPTION_JSON:
 		*(bool *)o->to = true;
 		break;
 	case OFS_OPTION_SET:

@@ -22,6 +22,7 @@ struct ofs_option {
 		OFS_OPTION_TEXT, /* const char *: borrowed from argv */
 		OFS_OPTION_COUNT, /* uint64_t: digits, up to `number` */
 		OFS_OPTION_CHOICE, /* int: the place of one of `words` */
+		OFS_OPTION_JSON,
 		OFS_OPTION_NO_REDACT,
 		OFS_OPTION_HELP,
 	} kind;
@@ -57,7 +58,8 @@ struct ofs_command {
 	const char *summary; /* one line */
 	const char *help; /* paragraphs before the options in the help, each line ended; NULL: none */
 	const char *notes; /* the same after them */
-	const struct ofs_option *options; /* NULL: only those that every command takes */
+	const struct ofs_option *options; /* beside those that every command takes; NULL: none */
+	const char *json; /* the text of its option --json; NULL: it has none */
 	const char *unknown; /* said after "unknown option '-x'"; NULL: nothing */
 	int operands; /* at most */
 	const char *missing; /* said when there is no operand; NULL: it needs none */
@@ -69,8 +71,9 @@ struct ofs_command {
 	int (*run)(const struct ofs_command *self, int argc, char **argv);
 };
 
-/* What the options that every command takes have said. */
+/* What the options that every command takes have said, and --json. */
 extern struct ofs_target_options ofs_command_target;
+extern bool ofs_command_json;
 
 /*
  * Takes the options out of the arguments (argv[0] is the command's name) and checks the number of

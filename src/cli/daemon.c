@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +27,22 @@
 #define DAEMON_WAIT_NS (60 * OFS_NS_PER_S)
 #define DAEMON_USERS_MAX 4 /* in a message */
 #define DAEMON_POLL_NS (10 * OFS_NS_PER_MS)
+
+char *ofs_program_find(const char *program)
+{
+	const char *path = getenv("PATH");
+	OFS_FREE char *folders = ofs_strdup(path ? path : "/usr/bin:/bin");
+	char *save = NULL, *folder;
+
+	for (folder = strtok_r(folders, ":", &save); folder; folder = strtok_r(NULL, ":", &save)) {
+		OFS_FREE char *file = ofs_path_join(folder, program);
+		struct stat st;
+
+		if (stat(file, &st) == 0 && S_ISREG(st.st_mode) && access(file, X_OK) == 0)
+			return ofs_steal(file);
+	}
+	return NULL;
+}
 
 char *ofs_daemon_program(void)
 {

@@ -5,6 +5,9 @@
 
 #include <offloadfs/error.h>
 
+/* Allocated: where PATH has a program; NULL: nowhere. */
+char *ofs_program_find(const char *program);
+
 /* Allocated: the daemon that belongs to this tool, or its bare name for PATH to find. */
 char *ofs_daemon_program(void);
 

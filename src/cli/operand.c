@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,13 +179,13 @@ int ofs_operand_open(const char *arg, struct ofs_error *err, struct ofs_operand 
 	return 0;
 }
 
-int ofs_operand_each(int argc, char *const argv[], bool json,
+int ofs_operand_each(int argc, char *const argv[],
 		     int (*fn)(const void *arg, const struct ofs_operand *o, const char *name,
 			       json_t *list),
 		     const void *arg)
 {
 	OFS_CLEANUP(ofs_operand_finish) struct ofs_operand o = { 0 };
-	json_t *list = json ? json_array() : NULL;
+	json_t *list = ofs_command_json ? json_array() : NULL;
 	struct ofs_error err;
 	int failed = 0;
 
@@ -196,7 +195,7 @@ int ofs_operand_each(int argc, char *const argv[], bool json,
 		else
 			failed += fn(arg, &o, argv[i], list);
 	}
-	if (json)
+	if (list)
 		ofs_print_json(json_pack("{s:o, s:i}", "files", list, "failed", failed), "");
 	return failed ? OFS_EXIT_FAILURE : OFS_EXIT_OK;
 }

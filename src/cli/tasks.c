@@ -2,7 +2,6 @@
 #include "cli/tasks.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
