@@ -449,9 +449,9 @@ static void expect_all_refs(void)
 			cr_expect(names(got, step->outcome_ref), "%s is not in:\n%s",
 				  step->outcome_ref, got);
 		if (!step->success)
-			cr_expect(names(got, ofs_step_text(step, "command")),
-				  "the failure of %s is not in:\n%s",
-				  ofs_step_text(step, "command"), got);
+			cr_expect(names(got, json_string_value(json_object_get(step->minimal_args,
+									       "command"))),
+				  "the failure of %s is not in:\n%s", step->id, got);
 	}
 }
 

@@ -9,7 +9,6 @@
 #include "base/alloc.h"
 #include "base/tokens.h"
 #include "base/util.h"
-#include "context/steps/history.h"
 #include "context/steps/reduce.h"
 
 static char store[] = "/tmp/offload-test-XXXXXX";
@@ -822,9 +821,10 @@ static int rename_with_fault(struct ofs_backend *b, const char *from, const char
 	return renames-- == 0 ? fault : whole->rename(b, from, to, flags);
 }
 
-/* Adds a step while the rename behind so many others fails. */
+/* Adds a step while the rename after so many others fails. */
 static int add_with_fault(int behind, int error)
 {
+	static const char think[] = "{\"tool\": \"think\"}";
 	struct ofs_backend *b = access_to.backend;
 	int r;
 
@@ -834,7 +834,7 @@ static int add_with_fault(int behind, int error)
 	renames = behind;
 	fault = error;
 	b->ops = &faulty;
-	r = ofs_history_add(b, "t1", &settings, &step, &err);
+	r = reduce_text(think, strlen(think));
 	b->ops = whole;
 	cr_expect_lt(renames, 0, "the fault was not reached");
 	return r;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/steps/line.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <ctype.h>
 #include <string.h>
 
 #include "base/redact.h"
@@ -20,18 +18,13 @@
 /* Of a name in a template. */
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
 
-static bool is_space(char c)
+/* The length of the white space, or separator of lines (U+2028, U+2029), at p; 0: it is neither. */
+static size_t blank_at(const char *p, const char *end)
 {
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
+	bool is_separator = end - p >= 3 && (memcmp(p, "\xe2\x80\xa8", 3) == 0 ||
+					     memcmp(p, "\xe2\x80\xa9", 3) == 0);
 
-/* The length of a separator of lines or paragraphs (U+2028, U+2029) at p, or 0. */
-static size_t separator(const char *p, const char *end)
-{
-	return end - p >= 3 && memcmp(p, "\xe2\x80", 2) == 0 &&
-			       ((unsigned char)p[2] == 0xa8 || (unsigned char)p[2] == 0xa9)
-		       ? 3
-		       : 0;
+	return is_separator ? 3 : isspace((unsigned char)*p) != 0;
 }
 
 /* Replaces runs of white space by one blank, drops them at the ends, and returns the new length. */
@@ -41,15 +34,13 @@ static size_t join_lines(char *text, size_t len)
 	char *to = text;
 
 	while (p < end) {
-		size_t sep = separator(p, end);
+		size_t blank = blank_at(p, end);
 
-		if (!sep && !is_space(*p)) {
+		if (!blank)
 			*to++ = *p++;
-			continue;
-		}
-		if (to > text && to[-1] != ' ')
+		else if (to > text && to[-1] != ' ')
 			*to++ = ' ';
-		p += sep ? sep : 1;
+		p += blank;
 	}
 	while (to > text && to[-1] == ' ')
 		to--;
@@ -108,50 +99,20 @@ static void line_of(struct ofs_buf *out, const char *text, size_t len, size_t ma
 		    bool *ret_cut)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf shown = OFS_BUF_INIT;
-	size_t window = OFS_MIN(len, LINE_SPREAD * max + LINE_AHEAD), drop;
+	size_t window = OFS_MIN(len, LINE_SPREAD * max + LINE_AHEAD), drop = 0;
 
 	ofs_redact_text(&shown, end ? text + len - window : text, window);
 	*ret_cut = window < len;
 	/* A secret that the window cuts in two lies in the dropped part. */
-	drop = *ret_cut ? OFS_MIN(shown.len, LINE_AHEAD) : 0;
-	if (!end) {
-		shown.len -= drop;
-		while (drop && shown.len && is_inside(shown.data[shown.len - 1]))
-			shown.len--;
-		if (drop && shown.len && shown.data[shown.len - 1] >= 0x80)
-			shown.len--;
-		drop = 0;
+	if (*ret_cut && end) {
+		drop = OFS_MIN(shown.len, LINE_AHEAD);
+		while (drop < shown.len && is_inside(shown.data[drop]))
+			drop++;
+	} else if (*ret_cut) {
+		shown.len = ofs_redact_cut((char *)shown.data, shown.len,
+					   shown.len - OFS_MIN(shown.len, LINE_AHEAD));
 	}
-	while (drop && drop < shown.len && is_inside(shown.data[drop]))
-		drop++;
 	make_line(out, (const char *)shown.data + drop, shown.len - drop);
-}
-
-void ofs_line_append_str(struct ofs_buf *out, const char *text, size_t max)
-{
-	ofs_line_append(out, text, strlen(text), max);
-}
-
-void ofs_line_append(struct ofs_buf *out, const char *text, size_t len, size_t max)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
-	size_t mark = strlen(LINE_MARK), keep;
-	bool cut;
-
-	if (!len)
-		return;
-	line_of(&line, text, len, max, false, &cut);
-	if (count_characters(line.data, line.len) + (cut ? mark : 0) <= max) {
-		ofs_buf_append(out, line.data, line.len);
-		if (cut)
-			ofs_buf_append_str(out, LINE_MARK);
-		return;
-	}
-	keep = find_character(line.data, line.len, max - mark);
-	while (keep && line.data[keep - 1] == ' ')
-		keep--;
-	ofs_buf_append(out, line.data, keep);
-	ofs_buf_append_str(out, LINE_MARK);
 }
 
 /* The start of the next word, if that is near: half a word reads as another word. */
@@ -166,27 +127,49 @@ static size_t find_word(const uint8_t *p, size_t len, size_t at)
 	return at;
 }
 
-void ofs_line_append_end(struct ofs_buf *out, const char *text, size_t len, size_t max)
+static void append(struct ofs_buf *out, const char *text, size_t len, size_t max, bool end)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
-	size_t mark = strlen(LINE_MARK), count, skip = 0;
+	size_t room = max - strlen(LINE_MARK), count, from = 0, to;
 	bool cut;
 
-	/* White space at the end would only use up the window. */
-	while (len && is_space(text[len - 1]))
-		len--;
 	if (!len)
 		return;
-	line_of(&line, text, len, max, true, &cut);
+	line_of(&line, text, len, max, end, &cut);
+	to = line.len;
 	count = count_characters(line.data, line.len);
-	if (count + (cut ? mark : 0) > max) {
-		skip = find_character(line.data, line.len, count - (max - mark));
+	if (count > (cut ? room : max)) {
 		cut = true;
+		if (end)
+			from = find_character(line.data, line.len, count - room);
+		else
+			to = find_character(line.data, line.len, room);
 	}
-	skip = find_word(line.data, line.len, skip);
-	if (cut)
-		ofs_buf_append_str(out, LINE_MARK);
-	ofs_buf_append(out, line.data + skip, line.len - skip);
+	if (end)
+		from = find_word(line.data, line.len, from);
+	while (to > from && line.data[to - 1] == ' ')
+		to--;
+	ofs_buf_append_str(out, cut && end ? LINE_MARK : "");
+	ofs_buf_append(out, line.data + from, to - from);
+	ofs_buf_append_str(out, cut && !end ? LINE_MARK : "");
+}
+
+void ofs_line_append(struct ofs_buf *out, const char *text, size_t len, size_t max)
+{
+	append(out, text, len, max, false);
+}
+
+void ofs_line_append_str(struct ofs_buf *out, const char *text, size_t max)
+{
+	append(out, text, strlen(text), max, false);
+}
+
+void ofs_line_append_end(struct ofs_buf *out, const char *text, size_t len, size_t max)
+{
+	/* White space at the end would only use up the window. */
+	while (len && isspace((unsigned char)text[len - 1]))
+		len--;
+	append(out, text, len, max, true);
 }
 
 json_t *ofs_line_json(const char *text, size_t len, size_t max)

@@ -105,10 +105,11 @@ const char *ofs_observe_set_arg(struct ofs_observing *o, const char *as, const c
 	return json_string_value(json_object_get(o->args, as));
 }
 
-const char *ofs_observe_take(struct ofs_observing *o, const char *names, const char *as)
+const char *ofs_observe_take(struct ofs_observing *o, struct ofs_span from, const char *names,
+			     const char *as)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	struct ofs_span value = ofs_args_find(o->call->args, names);
+	struct ofs_span value = ofs_args_find(from, names);
 	struct ofs_span_cursor c = ofs_span_enter(value);
 
 	/* Of several values the first is taken: {"paths": ["a.c", "b.c"]}. */

@@ -56,8 +56,12 @@ void ofs_observe_note_number(struct ofs_observing *o, const char *name, uint64_t
 /* A value for minimal_args: a text is cut, a container becomes its count. */
 json_t *ofs_observe_scalar(struct ofs_span value);
 
-/* Puts the argument with one of `names` into minimal_args as `as`; its text, borrowed, or NULL. */
-const char *ofs_observe_take(struct ofs_observing *o, const char *names, const char *as);
+/*
+ * Puts the text that the object has under one of `names` into minimal_args as `as`; borrowed, or
+ * NULL.
+ */
+const char *ofs_observe_take(struct ofs_observing *o, struct ofs_span from, const char *names,
+			     const char *as);
 
 /* The same for a text from elsewhere. */
 const char *ofs_observe_set_arg(struct ofs_observing *o, const char *as, const char *text,
@@ -71,6 +75,18 @@ void ofs_observe_fail(struct ofs_observing *o, const char *reason, size_t len);
  * text starts (failure.c).
  */
 void ofs_failure_find(struct ofs_observing *o, bool by_text);
+
+struct ofs_filetype {
+	const char *name; /* for a sentence: "JSON", "Python", "PNG image", "text"; static */
+	const char *mime; /* static */
+};
+
+/*
+ * The kind of a file (filetype.c). `path` (may be NULL) decides, unless the content contradicts it;
+ * then `content` and the text do. Unknown types are "text" or "binary".
+ */
+struct ofs_filetype ofs_filetype_find(const char *path, const struct ofs_content *content,
+				      const char *text, size_t len);
 
 /* Over the limits for any tool. */
 bool ofs_observe_is_large(const struct ofs_observing *o);

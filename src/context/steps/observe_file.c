@@ -5,7 +5,6 @@
 
 #include "base/util.h"
 #include "context/json/args.h"
-#include "context/steps/filetype.h"
 #include "context/steps/line.h"
 #include "context/steps/observe.h"
 
@@ -33,23 +32,18 @@ static const char open_mark[] = "[File: ";
 /* Puts the path, from the arguments or the result, into minimal_args; NULL if there is none. */
 static const char *take_path(struct ofs_observing *o)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	const char *path = ofs_observe_take(o, OFS_OBSERVE_PATH_NAMES, "path"), *end;
 	const struct ofs_tool_result *r = &o->result;
-	struct ofs_span said = ofs_args_find(r->json, "file");
+	const char *path = ofs_observe_take(o, o->call->args, OFS_OBSERVE_PATH_NAMES, "path"), *end;
+	struct ofs_span file = ofs_args_find(r->json, "file");
 
 	if (path)
 		return path;
-	if (ofs_scan_begins(r->text, r->text_len, open_mark)) {
-		path = r->text + strlen(open_mark);
-		end = memmem(path, r->text_len - strlen(open_mark), " (", 2);
-		return end ? ofs_observe_set_arg(o, "path", path, (size_t)(end - path)) : NULL;
-	}
-	said = ofs_args_find(ofs_span_is_object(said) ? said : r->json, "filepath path");
-	if (!ofs_span_is_string(said))
-		return NULL;
-	ofs_span_decode(said, &text);
-	return ofs_observe_set_arg(o, "path", (char *)text.data, text.len);
+	if (!ofs_scan_begins(r->text, r->text_len, open_mark))
+		return ofs_observe_take(o, ofs_span_is_object(file) ? file : r->json,
+					"filepath path", "path");
+	path = r->text + strlen(open_mark);
+	end = memmem(path, r->text_len - strlen(open_mark), " (", 2);
+	return end ? ofs_observe_set_arg(o, "path", path, (size_t)(end - path)) : NULL;
 }
 
 /* The kind of file that the result's text is. */
@@ -242,60 +236,31 @@ static bool find_status(const struct ofs_tool_result *r, long long *ret)
 	return ofs_span_integer(s, ret) && *ret >= STATUS_MIN && *ret <= STATUS_MAX;
 }
 
-static void note_title(struct ofs_observing *o)
-{
-	struct ofs_span title = ofs_args_find(o->result.json, "title pagetitle");
-
-	if (ofs_span_is_string(title) && title.len > 2)
-		json_object_set_new(o->metadata, "title", ofs_observe_scalar(title));
-}
-
-static const char *take_url(struct ofs_observing *o)
-{
-	const char *url = ofs_observe_take(o, URL_NAMES, "url");
-	struct ofs_span said = ofs_args_find(o->result.json, "url finalurl");
-
-	if (url || !ofs_span_is_string(said) || said.len == 2)
-		return url;
-	json_object_set_new(o->args, "url", ofs_observe_scalar(said));
-	return json_string_value(json_object_get(o->args, "url"));
-}
-
-/* Other kinds of files mean nothing for a page. */
-static const char *page_kind(const struct ofs_observing *o)
-{
-	static const char *const kinds[] = { "HTML", "JSON", "XML", "PDF", "binary" };
-	const char *name = type_of(o, NULL).name;
-
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(kinds); i++) {
-		if (strcmp(name, kinds[i]) == 0)
-			return name;
-	}
-	return "text";
-}
-
 void ofs_observe_visit(struct ofs_observing *o)
 {
 	const struct ofs_tool_result *r = &o->result;
-	const char *url = take_url(o);
+	const char *url = ofs_observe_take(o, o->call->args, URL_NAMES, "url");
+	struct ofs_span title = ofs_args_find(r->json, "title pagetitle");
+	char reason[32];
 	long long status;
 	bool has_status = find_status(r, &status);
 
-	if (has_status && status >= STATUS_ERROR && !o->failed) {
-		char reason[32];
-		int n = snprintf(reason, sizeof(reason), "HTTP status %lld", status);
-
-		ofs_observe_fail(o, reason, (size_t)n);
-	}
-	note_title(o);
+	if (!url)
+		url = ofs_observe_take(o, r->json, "url finalurl", "url");
+	if (ofs_span_is_string(title) && title.len > 2)
+		json_object_set_new(o->metadata, "title", ofs_observe_scalar(title));
 	ofs_observe_say(o, "Visited ");
 	say_url(o, url ? url : "a page");
 	ofs_observe_say(o, " (");
+	if (has_status && status >= STATUS_ERROR && !o->failed)
+		ofs_observe_fail(o, reason,
+				 (size_t)snprintf(reason, sizeof(reason), "HTTP status %lld",
+						  status));
 	if (has_status) {
 		ofs_observe_say(o, "status=%lld, ", status);
 		ofs_observe_note_number(o, "status", (uint64_t)status);
 	}
 	ofs_observe_say_size(o, r->text_len);
-	ofs_observe_say(o, " %s)", page_kind(o));
+	ofs_observe_say(o, " %s)", type_of(o, NULL).name);
 	o->offload = r->text_len > 0;
 }

@@ -38,7 +38,6 @@ struct tally {
 	size_t items, dirs, files;
 	bool counted; /* `items` */
 	bool said; /* by a sentence */
-	bool typed; /* something told files from directories */
 	const char *branch; /* how a drawn tree marks a name; NULL: the list is no tree */
 	const char *file; /* of the last match */
 	size_t file_len;
@@ -54,7 +53,8 @@ static bool is_directory(struct ofs_span entry)
 	struct ofs_span type = ofs_args_find(entry, "type kind filetype");
 
 	return (flag.len && *flag.p == 't') || ofs_span_is(type, "directory") ||
-	       ofs_span_is(type, "dir") || ofs_span_is(type, "folder");
+	       ofs_span_is(type, "dir") || ofs_span_is(type, "folder") ||
+	       (ofs_span_is_string(entry) && entry.p[entry.len - 2] == '/');
 }
 
 static void count_array(struct ofs_span array, struct tally *t)
@@ -62,14 +62,8 @@ static void count_array(struct ofs_span array, struct tally *t)
 	struct ofs_span_cursor c = ofs_span_enter(array);
 	struct ofs_span entry;
 
-	while (ofs_span_next(&c, &entry)) {
-		bool ends_in_slash = ofs_span_is_string(entry) && entry.p[entry.len - 2] == '/';
-
-		t->items++;
-		t->dirs += ends_in_slash || is_directory(entry);
-		t->typed |= ends_in_slash ||
-			    ofs_args_find(entry, "isdir isdirectory isfolder type kind filetype").p;
-	}
+	for (; ofs_span_next(&c, &entry); t->items++)
+		t->dirs += is_directory(entry);
 	t->counted = true;
 }
 
@@ -100,7 +94,7 @@ static bool count_json(struct ofs_span json, int depth, bool numbers, struct tal
 	if (ofs_span_is_array(dirs)) {
 		t->items += ofs_args_count(dirs);
 		t->dirs += ofs_args_count(dirs);
-		t->counted = t->typed = true;
+		t->counted = true;
 	}
 	return t->counted || t->files;
 }
@@ -171,21 +165,14 @@ static void count(const struct ofs_observing *o, struct tally *t,
 
 /* ---- names of files */
 
+/* One name; "a/", "[DIR] a" and one after the picture of a folder are directories. */
 static void count_name(const char *p, size_t len, struct tally *t)
 {
-	static const char *const dirs[] = { "[DIR]", "[directory]", "\xf0\x9f\x93\x81" };
-	static const char *const files[] = { "[FILE]", "\xf0\x9f\x93\x84" };
-	bool is_dir = p[len - 1] == '/', is_file = false;
+	bool is_self = strspn(p, ".") >= len && len < 3;
 
-	if ((len == 1 && *p == '.') || (len == 2 && memcmp(p, "..", 2) == 0))
-		return;
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(dirs); i++)
-		is_dir |= ofs_scan_begins(p, len, dirs[i]);
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(files); i++)
-		is_file |= ofs_scan_begins(p, len, files[i]);
-	t->items++;
-	t->dirs += is_dir;
-	t->typed |= is_dir || is_file;
+	t->items += !is_self;
+	t->dirs += !is_self && (p[len - 1] == '/' || ofs_scan_begins(p, len, "[dir") ||
+				ofs_scan_begins(p, len, "\xf0\x9f\x93\x81"));
 }
 
 /* A line of ls -l; its first letter says what it is. */
@@ -223,20 +210,19 @@ static bool is_remark(const char *p, size_t len)
 static void count_names(const char *p, size_t len, struct tally *t)
 {
 	const char *end = p + len, *at;
+	size_t before;
 
 	if (t->said)
 		return;
 	if (isdigit((unsigned char)*p) && memmem(p, len, " director", 9)) {
 		read_sentence(p, len, t);
 		t->items = t->files + t->dirs;
-		t->said = t->typed = true;
+		t->said = true;
 	} else if (is_long(p, len)) {
 		at = (const char *)memrchr(p, ' ', len) + 1;
-		if (strspn(at, ".") == (size_t)(end - at))
-			return;
-		t->items++;
-		t->dirs += p[0] == 'd';
-		t->typed = true;
+		before = t->items;
+		count_name(at, (size_t)(end - at), t);
+		t->dirs += t->items > before && p[0] == 'd' && end[-1] != '/';
 	} else if (t->branch) {
 		/* The other lines of a tree are its root and remarks. */
 		at = memmem(p, len, t->branch, strlen(t->branch));
@@ -258,8 +244,8 @@ void ofs_observe_list(struct ofs_observing *o)
 {
 	static const char drawn[] = "\xe2\x94\x80\xe2\x94\x80", plain[] = "-- ";
 	const struct ofs_tool_result *r = &o->result;
-	const char *pattern = ofs_observe_take(o, NAME_NAMES, "pattern");
-	const char *path = ofs_observe_take(o, DIR_NAMES, "path");
+	const char *pattern = ofs_observe_take(o, o->call->args, NAME_NAMES, "pattern");
+	const char *path = ofs_observe_take(o, o->call->args, DIR_NAMES, "path");
 	struct tally t = { 0 };
 
 	/* Without a path the directory is the current one. */
@@ -281,7 +267,7 @@ void ofs_observe_list(struct ofs_observing *o)
 	ofs_observe_say(o, ": ");
 	ofs_observe_say_count(o, t.items, "item");
 	ofs_observe_note_number(o, "items", t.items);
-	if (t.typed) {
+	if (t.dirs) {
 		t.files = t.items - t.dirs;
 		ofs_observe_say(o, " (");
 		ofs_observe_say_count(o, t.files, "file");
@@ -332,8 +318,8 @@ static void count_matches(const char *p, size_t len, struct tally *t)
 
 void ofs_observe_grep(struct ofs_observing *o)
 {
-	const char *pattern = ofs_observe_take(o, PATTERN_NAMES, "pattern");
-	const char *path = ofs_observe_take(o, DIR_NAMES, "path");
+	const char *pattern = ofs_observe_take(o, o->call->args, PATTERN_NAMES, "pattern");
+	const char *path = ofs_observe_take(o, o->call->args, DIR_NAMES, "path");
 	struct tally t = { 0 };
 
 	if (!o->failed) {
@@ -394,7 +380,7 @@ static bool count_embedded(const char *text, size_t len, struct tally *t)
 void ofs_observe_search(struct ofs_observing *o)
 {
 	const struct ofs_tool_result *r = &o->result;
-	const char *query = ofs_observe_take(o, QUERY_NAMES, "query");
+	const char *query = ofs_observe_take(o, o->call->args, QUERY_NAMES, "query");
 	struct tally t = { 0 };
 
 	if (!o->failed) {

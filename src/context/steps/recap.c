@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/steps/recap.h"
 
-#include <jansson.h>
-#include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/tokens.h"
 #include "base/util.h"
 #include "context/steps/line.h"
 #include "context/steps/summary.h"
-#include "context/tool.h"
 
 #define GROUP_MAX 8 /* steps in one line */
 #define LABEL_CHARS 40 /* of what a ref is of */
@@ -57,26 +55,6 @@ struct recap {
 
 /* ---- older steps */
 
-static enum ofs_tool_rule rule_of(const struct ofs_step *step, const struct ofs_settings *s)
-{
-	const char *noted = json_string_value(json_object_get(step->metadata, "rule"));
-	enum ofs_tool_rule rule = ofs_tool_by_name(noted);
-
-	if (rule == OFS_TOOL_OTHER)
-		ofs_tool_setting(s, step->tool_name, &rule);
-	return rule;
-}
-
-/* Removes the ref from the line: a group shows its refs once for all steps. */
-static void cut_ref(char *line, const char *ref)
-{
-	OFS_FREE char *mark = ref ? ofs_format(" [ref %s]", ref) : NULL;
-	char *at = mark ? strstr(line, mark) : NULL;
-
-	if (at)
-		memmove(at, at + strlen(mark), strlen(at + strlen(mark)) + 1);
-}
-
 static void load_older(struct recap *rec)
 {
 	rec->older = ofs_realloc(NULL, rec->n, sizeof(*rec->older));
@@ -84,13 +62,12 @@ static void load_older(struct recap *rec)
 		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
 		const struct ofs_step *step = &rec->steps->steps[i];
 
-		ofs_summary_line(step, rec->settings, &line);
+		ofs_summary_text(step, rec->settings, &line);
 		rec->older[i] = (struct older){
 			.step = step,
 			.text = ofs_buf_steal_str(&line),
-			.rule = rule_of(step, rec->settings),
+			.rule = ofs_summary_rule(step, rec->settings),
 		};
-		cut_ref(rec->older[i].text, step->outcome_ref);
 	}
 }
 
@@ -116,17 +93,13 @@ static size_t verb_length(const struct older *o)
 	return 0;
 }
 
-static bool is_same_line(const struct older *a, const struct older *b)
-{
-	return a->step->success == b->step->success && strcmp(a->text, b->text) == 0;
-}
-
 /* The number of steps at `o`, of `n`, with the same line as the first. */
 static size_t count_same(const struct older *o, size_t n)
 {
 	size_t same = 1;
 
-	while (same < n && is_same_line(o, o + same))
+	while (same < n && o[same].step->success == o->step->success &&
+	       strcmp(o[same].text, o->text) == 0)
 		same++;
 	return same;
 }
@@ -145,37 +118,23 @@ static size_t count_group(const struct older *o, size_t n)
 	return count;
 }
 
-/* " [ref X]" or " [refs X, Y]". */
-static void write_marks(const struct older *o, size_t n, struct ofs_buf *out)
-{
-	const char *last = NULL;
-	size_t marks = 0;
-
-	for (size_t i = 0; i < n; i++)
-		marks += o[i].step->outcome_ref != NULL;
-	if (!marks)
-		return;
-	ofs_buf_append_str(out, marks == 1 ? " [ref " : " [refs ");
-	for (size_t i = 0; i < n; i++) {
-		const char *ref = o[i].step->outcome_ref;
-
-		if (!ref)
-			continue;
-		if (last)
-			ofs_buf_append_str(out, ", ");
-		ofs_summary_ref(ref, out);
-		last = ref;
-	}
-	ofs_buf_append_str(out, "]");
-}
-
-/* `n` steps that are the same, from the byte `skip` of their line on. */
+/* `n` steps that are the same, from the byte `skip` of their line on, and their refs. */
 static void write_item(const struct older *o, size_t n, size_t skip, struct ofs_buf *out)
 {
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf refs = OFS_BUF_INIT;
+	size_t marks = 0;
+
 	ofs_buf_append_str(out, o->text + skip);
 	if (n > 1)
 		ofs_buf_printf(out, " %zu times", n);
-	write_marks(o, n, out);
+	for (size_t i = 0; i < n; i++) {
+		if (!o[i].step->outcome_ref)
+			continue;
+		ofs_buf_append_str(&refs, marks++ ? ", " : "");
+		ofs_summary_ref(o[i].step->outcome_ref, &refs);
+	}
+	if (marks)
+		ofs_buf_printf(out, " [ref%s %s]", marks == 1 ? "" : "s", ofs_buf_str(&refs));
 }
 
 static void write_group(const struct older *o, size_t n, struct ofs_buf *out)
@@ -202,73 +161,45 @@ static void write_group(const struct older *o, size_t n, struct ofs_buf *out)
 
 /* ---- folded steps */
 
-/* Tools without a rule, by name. */
-struct names {
-	struct {
-		const char *name;
-		size_t count, failed;
-	} list[NAMES_MAX];
-	size_t n;
+struct folded_count {
+	const char *one, *several;
+	size_t count, failed;
 };
 
-/* False: there are too many names already. */
-static bool count_name(struct names *names, const struct ofs_step *step)
-{
-	size_t i = 0;
-
-	while (i < names->n && strcmp(names->list[i].name, step->tool_name) != 0)
-		i++;
-	if (i == NAMES_MAX || !*step->tool_name)
-		return false;
-	if (i == names->n)
-		names->list[names->n++].name = step->tool_name;
-	names->list[i].count++;
-	names->list[i].failed += !step->success;
-	return true;
-}
-
-/* ": 22 reads" for the first one, ", 10 commands (2 failed)" for the others. */
-static void write_count(size_t count, size_t failed, const char *name, bool *first,
-			struct ofs_buf *out)
-{
-	if (!count)
-		return;
-	ofs_buf_printf(out, "%s%zu ", *first ? ": " : ", ", count);
-	*first = false;
-	ofs_line_append_str(out, name, NAME_CHARS);
-	if (failed)
-		ofs_buf_printf(out, " (%zu failed)", failed);
-}
-
-static void write_rule_count(enum ofs_tool_rule rule, const size_t count[], const size_t failed[],
-			     bool *first, struct ofs_buf *out)
-{
-	const char *name = count[rule] == 1 ? words[rule].one : words[rule].several;
-
-	write_count(count[rule], failed[rule], name, first, out);
-}
-
+/* "Earlier, 32 steps: 22 reads, 10 commands (2 failed)"; tools without a rule by their names. */
 static void write_counts(const struct recap *rec, size_t folded, struct ofs_buf *out)
 {
-	size_t count[OFS_TOOL_COUNT] = { 0 }, failed[OFS_TOOL_COUNT] = { 0 };
-	struct names names = { .n = 0 };
-	bool first = true;
+	struct folded_count list[OFS_TOOL_COUNT + NAMES_MAX];
+	size_t n = OFS_TOOL_COUNT, written = 0;
 
+	for (size_t i = 0; i < OFS_TOOL_COUNT; i++)
+		list[i] = (struct folded_count){ words[i].one, words[i].several, 0, 0 };
 	for (size_t i = 0; i < folded; i++) {
 		const struct older *o = &rec->older[i];
+		const char *name = o->step->tool_name;
+		size_t at = o->rule;
 
-		if (o->rule == OFS_TOOL_OTHER && count_name(&names, o->step))
-			continue;
-		count[o->rule]++;
-		failed[o->rule] += !o->step->success;
+		if (at == OFS_TOOL_OTHER && *name) {
+			for (at = OFS_TOOL_COUNT; at < n && strcmp(list[at].one, name) != 0; at++)
+				;
+			if (at == n && n < OFS_ARRAY_SIZE(list))
+				list[n++] = (struct folded_count){ name, name, 0, 0 };
+			at = at < n ? at : OFS_TOOL_OTHER;
+		}
+		list[at].count++;
+		list[at].failed += !o->step->success;
 	}
 	ofs_buf_printf(out, "Earlier, %zu step%s", folded, folded == 1 ? "" : "s");
-	for (int i = OFS_TOOL_OTHER + 1; i < OFS_TOOL_COUNT; i++)
-		write_rule_count((enum ofs_tool_rule)i, count, failed, &first, out);
-	for (size_t i = 0; i < names.n; i++)
-		write_count(names.list[i].count, names.list[i].failed, names.list[i].name, &first,
-			    out);
-	write_rule_count(OFS_TOOL_OTHER, count, failed, &first, out);
+	for (size_t i = 1; i <= n; i++) {
+		const struct folded_count *c = &list[i % n]; /* others last */
+
+		if (!c->count)
+			continue;
+		ofs_buf_printf(out, "%s%zu ", written++ ? ", " : ": ", c->count);
+		ofs_line_append_str(out, c->count == 1 ? c->one : c->several, NAME_CHARS);
+		if (c->failed)
+			ofs_buf_printf(out, " (%zu failed)", c->failed);
+	}
 	ofs_buf_append_str(out, "\n");
 }
 
@@ -395,13 +326,12 @@ static size_t fold(struct recap *rec)
 
 static void write_skipped(const struct ofs_step_list *l, struct ofs_buf *out)
 {
-	size_t named = OFS_MIN(l->n_skipped, OFS_STEP_LIST_NAMED);
-
 	if (!l->n_skipped)
 		return;
-	ofs_buf_printf(out, "Left out, as they are no steps: %s", l->skipped);
-	if (l->n_skipped > named)
-		ofs_buf_printf(out, " and %zu more", l->n_skipped - named);
+	ofs_buf_append_str(out, "Left out, as they are no steps: ");
+	ofs_buf_append(out, l->skipped.data, l->skipped.len);
+	if (l->n_skipped > OFS_STEP_LIST_NAMED)
+		ofs_buf_printf(out, " and %zu more", l->n_skipped - OFS_STEP_LIST_NAMED);
 	ofs_buf_append_str(out, "\n");
 }
 

@@ -2,24 +2,33 @@
 #include "context/steps/reduce.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/tokens.h"
 #include "base/util.h"
 #include "client/offload.h"
 #include "codec/hash.h"
-#include "context/steps/filetype.h"
-#include "context/steps/history.h"
 #include "context/steps/line.h"
 #include "context/steps/observe.h"
+#include "context/steps/summary.h"
 
 /* Hex digits of the hash in the id of a step without a task. */
 #define STEP_HASH 12
 #define OUTPUT_FOLDER "outputs"
 /* In characters; an attribute takes 1,024 bytes. */
 #define TITLE_MAX 200
+
+#define HISTORY_MODE 0600
+#define HISTORY_TRIES 1000
+#define STEP_PREFIX "step_"
+#define STEP_JSON ".json"
+#define STEP_COMPACT ".compact"
 
 /* One call on its way. */
 struct reducing {
@@ -184,6 +193,113 @@ static int store(struct reducing *r, struct ofs_error *err)
 	return 0;
 }
 
+/* ---- the history: tasks/TASK/history/step_NNN.json and its line, step_NNN.compact */
+
+struct writing {
+	struct ofs_backend *backend;
+	const struct ofs_settings *settings;
+	struct ofs_step *step;
+	char *folder;
+	uint64_t last; /* number */
+};
+
+/* The number in the name of a step's file of either kind; 0 if it is none. */
+static uint64_t number_of(const char *name)
+{
+	char digits[16]; /* so few that no number overflows */
+	int end = 0;
+
+	if (sscanf(name, STEP_PREFIX "%15[0-9]%n", digits, &end) != 1 ||
+	    (strcmp(name + end, STEP_JSON) != 0 && strcmp(name + end, STEP_COMPACT) != 0))
+		return 0;
+	return strtoull(digits, NULL, 10);
+}
+
+static int note_number(void *arg, const char *name)
+{
+	struct writing *w = arg;
+
+	w->last = OFS_MAX(w->last, number_of(name));
+	return 0;
+}
+
+/* Writes a file of the step, all or nothing. -EEXIST if its name, or a temporary one, is taken. */
+static int put_file(struct writing *w, const char *suffix, const struct ofs_buf *data)
+{
+	const struct ofs_backend_ops *ops = w->backend->ops;
+	OFS_FREE char *path = ofs_format("%s/%s%s", w->folder, w->step->id, suffix);
+	OFS_FREE char *temporary = ofs_format("%s/.offload-%d-%s%s.tmp", w->folder, (int)getpid(),
+					      w->step->id, suffix);
+	ofs_handle h;
+	int r = ops->create(w->backend, temporary, HISTORY_MODE, &h);
+
+	if (r < 0)
+		return r;
+	r = ops->write(w->backend, h, data->data, data->len, 0);
+	ops->close(w->backend, h);
+	if (r == 0)
+		r = ops->rename(w->backend, temporary, path, RENAME_NOREPLACE);
+	if (r < 0)
+		ops->unlink(w->backend, temporary);
+	return r;
+}
+
+/* Writes both files under one number. -EEXIST if it is taken. */
+static int write_numbered(struct writing *w, uint64_t number)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf json = OFS_BUF_INIT, line = OFS_BUF_INIT;
+	OFS_FREE char *path = NULL;
+	int r;
+
+	free(w->step->id);
+	w->step->id = ofs_format(STEP_PREFIX "%03" PRIu64, number);
+	ofs_step_print(w->step, &json);
+	ofs_buf_append_str(&json, "\n");
+	ofs_summary_line(w->step, w->settings, &line);
+	ofs_buf_append_str(&line, "\n");
+	r = put_file(w, STEP_JSON, &json);
+	if (r < 0)
+		return r;
+	r = put_file(w, STEP_COMPACT, &line);
+	if (r < 0) {
+		path = ofs_format("%s/%s" STEP_JSON, w->folder, w->step->id);
+		w->backend->ops->unlink(w->backend, path);
+	}
+	return r;
+}
+
+/*
+ * Writes the step into the task's history under the next number, which becomes its id; several
+ * processes may do so at once. After a failure neither file exists.
+ */
+static int add_to_history(struct ofs_backend *backend, const char *task,
+			  const struct ofs_settings *s, struct ofs_step *step,
+			  struct ofs_error *err)
+{
+	OFS_FREE char *folder = ofs_format("tasks/%s/history", task);
+	struct writing w = { .backend = backend, .settings = s, .step = step, .folder = folder };
+	ofs_handle lock;
+	int r = ofs_backend_mkdirs(backend, folder), locked;
+
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot make the folder '%s': %s", folder,
+				     strerror(-r));
+	/* The lock only saves tries: two steps stay apart because no name is replaced. */
+	locked = backend->ops->lock(backend, folder, &lock);
+	r = backend->ops->list(backend, folder, note_number, &w);
+	if (r == 0) {
+		r = -EEXIST;
+		for (int i = 1; i <= HISTORY_TRIES && r == -EEXIST; i++)
+			r = write_numbered(&w, w.last + (uint64_t)i);
+	}
+	if (locked == 0)
+		backend->ops->unlock(backend, lock);
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot write a step into '%s': %s", folder,
+				     strerror(-r));
+	return 0;
+}
+
 /* ---- the step */
 
 /* Gives the step its id: the next of the task, or one by the call. */
@@ -197,8 +313,8 @@ static int name_step(const struct reducing *r, struct ofs_step *step, struct ofs
 	if (q->task) {
 		failed = ofs_access_open(q->access, true, err);
 		return failed < 0 ? failed
-				  : ofs_history_add(q->access->backend, q->task, q->settings, step,
-						    err);
+				  : add_to_history(q->access->backend, q->task, q->settings, step,
+						   err);
 	}
 	failed = ofs_sha256(r->call->object.p, r->call->object.len, sha);
 	if (failed < 0)

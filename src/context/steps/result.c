@@ -236,7 +236,7 @@ void ofs_tool_result_open(struct ofs_span value, enum ofs_tool_rule rule,
 		r.text_len = value.len - 2;
 	} else if (is_string) {
 		ofs_span_decode(value, &r.decoded);
-		r.text = (char *)r.decoded.data;
+		r.text = ofs_buf_str(&r.decoded);
 		r.text_len = r.decoded.len;
 	} else if (value.p && !ofs_span_is_null(value)) {
 		r.text = value.p;

@@ -17,7 +17,7 @@ struct ofs_tool_result {
 	 */
 	const char *content;
 	size_t content_len;
-	/* The text in it, for the rules. */
+	/* The text in it, for the rules. A byte that is no letter or blank follows. */
 	const char *text;
 	size_t text_len;
 	size_t errors; /* start of standard error in `text`; text_len: there is none */

@@ -29,19 +29,13 @@ void ofs_step_finish(struct ofs_step *step)
 
 /* ---- reading */
 
-/* The member as an allocated text; NULL if it is no string. */
-static char *take_text(const json_t *json, const char *name)
+/* The member as an allocated text, or a copy of `otherwise` if it is no string. */
+static char *take_text(const json_t *json, const char *name, const char *otherwise)
 {
 	const char *text = json_string_value(json_object_get(json, name));
 
+	text = text ? text : otherwise;
 	return text ? ofs_strdup(text) : NULL;
-}
-
-static char *take_text_or_empty(const json_t *json, const char *name)
-{
-	char *text = take_text(json, name);
-
-	return text ? text : ofs_strdup("");
 }
 
 static json_t *take_object(const json_t *json, const char *name)
@@ -56,119 +50,67 @@ static char *take_ref(const json_t *json)
 {
 	const json_t *ref = json_object_get(json, "outcome_ref");
 
-	if (json_is_object(ref))
-		return json_object_get(ref, "ref") ? take_text(ref, "ref") : take_text(ref, "path");
-	return take_text(json, "outcome_ref");
+	if (!json_is_object(ref))
+		return take_text(json, "outcome_ref", NULL);
+	return take_text(ref, json_object_get(ref, "ref") ? "ref" : "path", NULL);
 }
 
-static void read_step(const json_t *json, struct ofs_step *s)
+static void read_step(const json_t *json, struct ofs_step *ret)
 {
 	const json_t *time = json_object_get(json, "timestamp_ms");
 	const json_t *success = json_object_get(json, "success");
 
-	s->id = take_text_or_empty(json, "id");
-	s->tool_name = take_text_or_empty(json, "tool_name");
-	s->minimal_args = take_object(json, "minimal_args");
-	s->observation = take_text_or_empty(json, "observation");
-	s->outcome_ref = take_ref(json);
-	s->error = take_text(json, "error");
-	s->success = json_is_boolean(success) ? json_is_true(success) : !s->error;
-	s->has_timestamp = json_is_integer(time);
-	s->timestamp_ms = json_integer_value(time);
-	s->metadata = take_object(json, "metadata");
+	*ret = (struct ofs_step){
+		.id = take_text(json, "id", ""),
+		.tool_name = take_text(json, "tool_name", ""),
+		.minimal_args = take_object(json, "minimal_args"),
+		.observation = take_text(json, "observation", ""),
+		.outcome_ref = take_ref(json),
+		.error = take_text(json, "error", NULL),
+		.has_timestamp = json_is_integer(time),
+		.timestamp_ms = json_integer_value(time),
+		.metadata = take_object(json, "metadata"),
+	};
+	ret->success = json_is_boolean(success) ? json_is_true(success) : !ret->error;
 }
 
 int ofs_step_parse(struct ofs_span object, struct ofs_error *err, struct ofs_step *ret)
 {
-	json_t *json;
+	const char *wrong = NULL;
+	json_t *json = NULL;
 
 	if (!ofs_span_is_object(object))
-		return ofs_error_set(
-			err, EINVAL,
-			"a step is a JSON object with \"tool_name\" and \"observation\"");
-	json = json_loadb(object.p, object.len, JSON_ALLOW_NUL, NULL);
-	if (!json)
-		return ofs_error_set(
-			err, EINVAL,
-			"a step has a number that is too large, or text that is no UTF-8");
-	if (!json_is_string(json_object_get(json, "tool_name")) &&
-	    !json_is_string(json_object_get(json, "observation"))) {
-		json_decref(json);
-		return ofs_error_set(err, EINVAL,
-				     "a step has neither \"tool_name\" nor \"observation\"");
-	}
-	read_step(json, ret);
+		wrong = "a step is a JSON object with \"tool_name\" and \"observation\"";
+	else if (!(json = ofs_span_json(object)))
+		wrong = "a step has a number that is too large, or text that is no UTF-8";
+	else if (!json_is_string(json_object_get(json, "tool_name")) &&
+		 !json_is_string(json_object_get(json, "observation")))
+		wrong = "a step has neither \"tool_name\" nor \"observation\"";
+	else
+		read_step(json, ret);
 	json_decref(json);
-	return 0;
+	return wrong ? ofs_error_set(err, EINVAL, "%s", wrong) : 0;
 }
 
 /* ---- writing */
 
-static json_t *text_or_null(const char *text)
-{
-	return text ? json_string(text) : json_null();
-}
-
-static int append_json(const char *data, size_t len, void *out)
-{
-	ofs_buf_append(out, data, len);
-	return 0;
-}
-
 void ofs_step_print(const struct ofs_step *step, struct ofs_buf *out)
 {
-	json_t *json = json_object(), *time;
+	json_t *json, *time;
+	OFS_FREE char *text = NULL;
 
 	time = step->has_timestamp ? json_integer(step->timestamp_ms) : json_null();
-	json_object_set_new(json, "id", json_string(step->id));
-	json_object_set_new(json, "tool_name", json_string(step->tool_name));
-	json_object_set(json, "minimal_args", step->minimal_args);
-	json_object_set_new(json, "observation", json_string(step->observation));
-	json_object_set_new(json, "outcome_ref", text_or_null(step->outcome_ref));
-	json_object_set_new(json, "success", json_boolean(step->success));
-	json_object_set_new(json, "error", text_or_null(step->error));
-	json_object_set_new(json, "timestamp_ms", time);
-	json_object_set(json, "metadata", step->metadata);
-	json_dump_callback(json, append_json, out, JSON_REAL_PRECISION(REAL_DIGITS));
+	json = json_pack("{s:s, s:s, s:O, s:s, s:s?, s:b, s:s?, s:o, s:O}", "id", step->id,
+			 "tool_name", step->tool_name, "minimal_args", step->minimal_args,
+			 "observation", step->observation, "outcome_ref", step->outcome_ref,
+			 "success", step->success, "error", step->error, "timestamp_ms", time,
+			 "metadata", step->metadata);
+	text = json_dumps(json, JSON_REAL_PRECISION(REAL_DIGITS));
+	ofs_buf_append_str(out, text);
 	json_decref(json);
 }
 
-/* ---- asking */
-
-bool ofs_step_number(const struct ofs_step *step, const char *name, uint64_t *ret)
-{
-	const json_t *value = json_object_get(step->metadata, name);
-
-	if (!json_is_integer(value) || json_integer_value(value) < 0)
-		return false;
-	*ret = (uint64_t)json_integer_value(value);
-	return true;
-}
-
-const char *ofs_step_text(const struct ofs_step *step, const char *name)
-{
-	const char *text = json_string_value(json_object_get(step->minimal_args, name));
-
-	return text ? text : json_string_value(json_object_get(step->metadata, name));
-}
-
 /* ---- lists */
-
-void ofs_step_list_finish(struct ofs_step_list *l)
-{
-	while (l->n)
-		ofs_step_finish(&l->steps[--l->n]);
-	free(l->steps);
-	free(l->skipped);
-	*l = (struct ofs_step_list)OFS_STEP_LIST_INIT;
-}
-
-/* Takes the step. */
-static void append(struct ofs_step_list *l, const struct ofs_step *step)
-{
-	l->steps = ofs_grow(l->steps, &l->cap, l->n + 1, sizeof(*l->steps));
-	l->steps[l->n++] = *step;
-}
 
 /* Removes the steps after the first `n`. */
 static void cut(struct ofs_step_list *l, size_t n)
@@ -177,61 +119,54 @@ static void cut(struct ofs_step_list *l, size_t n)
 		ofs_step_finish(&l->steps[--l->n]);
 }
 
-static int add(struct ofs_step_list *l, struct ofs_span object, size_t number,
-	       struct ofs_error *err)
+void ofs_step_list_finish(struct ofs_step_list *l)
 {
-	struct ofs_error what = { "" };
-	struct ofs_step step;
-	int r = ofs_step_parse(object, &what, &step);
-
-	if (r < 0)
-		return ofs_error_set(err, -r, "step %zu: %s", number, what.text);
-	append(l, &step);
-	return 0;
+	cut(l, 0);
+	free(l->steps);
+	ofs_buf_finish(&l->skipped);
+	*l = (struct ofs_step_list)OFS_STEP_LIST_INIT;
 }
 
-/* `first`: the number of steps before this text. */
-static int add_value(struct ofs_step_list *l, struct ofs_span value, size_t first,
-		     struct ofs_error *err)
+static int add(struct ofs_step_list *l, struct ofs_span object, struct ofs_error *err)
 {
-	struct ofs_span list = value, element;
-	struct ofs_span_cursor c;
-	int r = 0;
+	int r;
 
-	if (ofs_span_is_object(value))
-		list = ofs_span_member(value, MEMBER);
-	if (!ofs_span_is_array(list))
-		return add(l, value, l->n - first + 1, err);
-	for (c = ofs_span_enter(list); r == 0 && ofs_span_next(&c, &element);)
-		r = add(l, element, l->n - first + 1, err);
+	l->steps = ofs_grow(l->steps, &l->cap, l->n + 1, sizeof(*l->steps));
+	r = ofs_step_parse(object, err, &l->steps[l->n]);
+	l->n += r == 0;
 	return r;
 }
 
-/* Adds the number of the line on which the value starts. */
-static int value_error(const char *text, struct ofs_span value, const struct ofs_error *what,
-		       struct ofs_error *err)
+/* Adds a step, or the steps in a list. */
+static int add_value(struct ofs_step_list *l, struct ofs_span value, struct ofs_error *err)
 {
-	size_t line = 1;
+	struct ofs_span list = ofs_span_is_object(value) ? ofs_span_member(value, MEMBER) : value;
+	struct ofs_span_cursor c = ofs_span_enter(list);
+	int r = 0;
 
-	for (const char *p = text; (p = memchr(p, '\n', (size_t)(value.p - p))); p++)
-		line++;
-	return ofs_error_set(err, EINVAL, "line %zu: %s", line, what->text);
+	if (!ofs_span_is_array(list))
+		return add(l, value, err);
+	while (r == 0 && ofs_span_next(&c, &value))
+		r = add(l, value, err);
+	return r;
 }
 
 int ofs_step_list_parse(struct ofs_step_list *l, const char *text, size_t len,
 			struct ofs_error *err)
 {
-	struct ofs_error what = { "" };
-	size_t before = l->n, at = 0;
+	struct ofs_error why = { "" };
+	size_t before = l->n, at = 0, line = 1;
 	struct ofs_span value;
 	int r;
 
 	while ((r = ofs_span_parse_at(text, len, at, err, &value, &at)) == 0) {
-		r = add_value(l, value, before, &what);
-		if (r < 0) {
-			value_error(text, value, &what, err);
-			break;
-		}
+		r = add_value(l, value, &why);
+		if (r == 0)
+			continue;
+		for (const char *p = text; (p = memchr(p, '\n', (size_t)(value.p - p))); p++)
+			line++;
+		ofs_error_set(err, -r, "line %zu: step %zu: %s", line, l->n - before + 1, why.text);
+		break;
 	}
 	if (r == -ENODATA && l->n > before)
 		return 0;
@@ -243,44 +178,23 @@ int ofs_step_list_parse(struct ofs_step_list *l, const char *text, size_t len,
 			     "{\"steps\": [...]}");
 }
 
-/* ---- files */
-
-static int parse_file(const struct ofs_task_step *file, struct ofs_error *err, struct ofs_step *ret)
-{
-	struct ofs_span object;
-	int r;
-
-	if (file->error)
-		return ofs_error_set(err, -file->error, "%s", strerror(-file->error));
-	r = ofs_span_parse(file->text, file->len, err, &object);
-	return r < 0 ? r : ofs_step_parse(object, err, ret);
-}
-
-/* "step_004.json (the input is empty), step_007.json (Permission denied)". */
-static void note_skipped(struct ofs_step_list *l, const char *name, const char *reason)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-
-	if (l->n_skipped++ >= OFS_STEP_LIST_NAMED)
-		return;
-	if (l->skipped)
-		ofs_buf_printf(&text, "%s, ", l->skipped);
-	ofs_line_append_str(&text, name, NAME_CHARS);
-	ofs_buf_append_str(&text, " (");
-	ofs_line_append_str(&text, reason, REASON_CHARS);
-	ofs_buf_append_str(&text, ")");
-	free(l->skipped);
-	l->skipped = ofs_buf_steal_str(&text);
-}
-
 void ofs_step_list_add_file(struct ofs_step_list *l, const struct ofs_task_step *file)
 {
-	struct ofs_error what = { "" };
-	struct ofs_step step;
+	struct ofs_error why = { "" };
+	struct ofs_span object;
+	int r = file->error;
 
-	if (parse_file(file, &what, &step) < 0) {
-		note_skipped(l, file->name, what.text);
+	if (r < 0)
+		ofs_error_set(&why, -r, "%s", strerror(-r));
+	else
+		r = ofs_span_parse(file->text, file->len, &why, &object);
+	if (r == 0)
+		r = add(l, object, &why);
+	if (r == 0 || l->n_skipped++ >= OFS_STEP_LIST_NAMED)
 		return;
-	}
-	append(l, &step);
+	ofs_buf_append_str(&l->skipped, l->skipped.len ? ", " : "");
+	ofs_line_append_str(&l->skipped, file->name, NAME_CHARS);
+	ofs_buf_append_str(&l->skipped, " (");
+	ofs_line_append_str(&l->skipped, why.text, REASON_CHARS);
+	ofs_buf_append_str(&l->skipped, ")");
 }

@@ -40,12 +40,6 @@ int ofs_step_parse(struct ofs_span object, struct ofs_error *err, struct ofs_ste
 /* Appends the step as JSON on one line without its newline; the same step gives the same bytes. */
 void ofs_step_print(const struct ofs_step *step, struct ofs_buf *out);
 
-/* The member of metadata as a number that is not negative. False if it is none. */
-bool ofs_step_number(const struct ofs_step *step, const char *name, uint64_t *ret);
-
-/* The text that minimal_args, or else metadata, has under the name; borrowed, NULL if none. */
-const char *ofs_step_text(const struct ofs_step *step, const char *name);
-
 /* ---- lists */
 
 #define OFS_STEP_LIST_NAMED 5
@@ -54,12 +48,13 @@ struct ofs_step_list {
 	struct ofs_step *steps;
 	size_t n, cap;
 	size_t n_skipped; /* files that are no steps */
-	char *skipped; /* the first OFS_STEP_LIST_NAMED of them with reasons, or NULL */
+	/* "step_004.json (the input is empty), ...": the first OFS_STEP_LIST_NAMED of them */
+	struct ofs_buf skipped;
 };
 
-#define OFS_STEP_LIST_INIT          \
-	{                           \
-		NULL, 0, 0, 0, NULL \
+#define OFS_STEP_LIST_INIT    \
+	{                     \
+		.steps = NULL \
 	}
 
 /* Fit for OFS_CLEANUP. */

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/steps/summary.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/util.h"
 #include "context/steps/line.h"
-#include "context/tool.h"
 
 /* In characters. */
 #define SUMMARY_VALUE_MAX 120
 #define SUMMARY_ARGS_MAX 100
 #define SUMMARY_ARG_MAX 40
 #define SUMMARY_ERROR_MAX 160
-#define SUMMARY_REF_MAX 1000 /* it may be a path, too */
 #define SUMMARY_ALTERNATIVES 5
 
 /* Of a step in full; OUTPUT_MAX in bytes. */
@@ -39,24 +38,26 @@ static const char *const templates[OFS_TOOL_COUNT][SUMMARY_ALTERNATIVES] = {
 	[OFS_TOOL_SHELL] = { "Ran `{command}` (exit {code})", "Ran `{command}`" },
 };
 
-/* For steps that failed, whose sizes and counts mean nothing. */
-static const char *const failed[OFS_TOOL_COUNT] = {
-	[OFS_TOOL_OTHER] = "{tool}({args})",
-	[OFS_TOOL_READ] = "Read {path}",
-	[OFS_TOOL_WRITE] = "Wrote {path}",
-	[OFS_TOOL_LIST] = "Listed {path}",
-	[OFS_TOOL_GREP] = "Searched files for '{pattern}'",
-	[OFS_TOOL_SEARCH] = "Searched '{query}'",
-	[OFS_TOOL_VISIT] = "Visited {url}",
+/* Values that mean nothing in those templates for a step that failed. */
+static const char *const lost[] = { "size", "count", "written", "observation" };
+
+struct filling {
+	const struct ofs_step *step;
+	bool by_rule;
 };
 
-static bool is_name(const char *name, size_t len, const char *what)
+enum ofs_tool_rule ofs_summary_rule(const struct ofs_step *step, const struct ofs_settings *s)
 {
-	return strlen(what) == len && memcmp(name, what, len) == 0;
+	const char *noted = json_string_value(json_object_get(step->metadata, "rule"));
+	enum ofs_tool_rule rule = ofs_tool_by_name(noted);
+
+	if (!noted)
+		ofs_tool_setting(s, step->tool_name, &rule);
+	return rule;
 }
 
 /* "path=a.c, limit=20" */
-static bool append_args(const struct ofs_step *step, struct ofs_buf *out)
+static void append_args(const struct ofs_step *step, struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf all = OFS_BUF_INIT;
 	const char *name;
@@ -68,20 +69,6 @@ static bool append_args(const struct ofs_step *step, struct ofs_buf *out)
 		ofs_template_scalar(&all, value, SUMMARY_ARG_MAX);
 	}
 	ofs_line_append(out, (char *)all.data, all.len, SUMMARY_ARGS_MAX);
-	return true;
-}
-
-static bool append_count(const struct ofs_step *step, struct ofs_buf *out)
-{
-	static const char *const names[] = { "results", "items", "matches" };
-	uint64_t n;
-
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(names); i++) {
-		if (ofs_step_number(step, names[i], &n))
-			return ofs_template_scalar(out, json_object_get(step->metadata, names[i]),
-						   SUMMARY_VALUE_MAX);
-	}
-	return false;
 }
 
 static bool append_text(struct ofs_buf *out, const char *text)
@@ -92,127 +79,106 @@ static bool append_text(struct ofs_buf *out, const char *text)
 	return true;
 }
 
-static bool append_size(const struct ofs_step *step, const char *name, struct ofs_buf *out)
+/* Appends the first of the numbers that is in metadata, `as_size` as one of bytes. */
+static bool append_number(const struct ofs_step *step, const char *const names[3], bool as_size,
+			  struct ofs_buf *out)
 {
-	uint64_t n;
+	for (int i = 0; i < 3 && names[i]; i++) {
+		const json_t *value = json_object_get(step->metadata, names[i]);
+		json_int_t n = json_integer_value(value);
 
-	if (!ofs_step_number(step, name, &n))
-		return false;
-	ofs_template_size(out, n);
-	return true;
-}
-
-/* Appends the value of the name in minimal_args, or else in metadata. */
-static bool append_value(const struct ofs_step *step, const char *name, size_t len,
-			 struct ofs_buf *out)
-{
-	bool args_alone = len > 5 && memcmp(name, "args.", 5) == 0;
-	const json_t *value;
-	char key[64];
-
-	if (args_alone) {
-		name += 5;
-		len -= 5;
+		if (!json_is_integer(value) || n < 0)
+			continue;
+		if (as_size)
+			ofs_template_size(out, (uint64_t)n);
+		else
+			ofs_buf_printf(out, "%lld", (long long)n);
+		return true;
 	}
-	if (len >= sizeof(key))
-		return false;
-	memcpy(key, name, len);
-	key[len] = '\0';
-	value = json_object_get(step->minimal_args, key);
-	if (!value && !args_alone)
-		value = json_object_get(step->metadata, key);
-	return ofs_template_scalar(out, value, SUMMARY_VALUE_MAX);
+	return false;
 }
 
 static bool fill_in(const void *arg, const char *name, size_t len, struct ofs_buf *out)
 {
-	const struct ofs_step *step = arg;
+	static const char *const counts[3] = { "results", "items", "matches" };
+	static const char *const sizes[3] = { "text_bytes", "bytes" };
+	static const char *const written[3] = { "written" };
+	const struct filling *f = arg;
+	const struct ofs_step *step = f->step;
+	const json_t *value;
+	char key[64];
+	bool is_arg;
 
-	if (is_name(name, len, "tool"))
+	if (len >= sizeof(key))
+		return false;
+	snprintf(key, sizeof(key), "%.*s", (int)len, name);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(lost) && f->by_rule && !step->success; i++) {
+		if (strcmp(key, lost[i]) == 0)
+			return false;
+	}
+	if (strcmp(key, "tool") == 0)
 		return append_text(out, step->tool_name);
-	if (is_name(name, len, "observation"))
+	if (strcmp(key, "observation") == 0)
 		return append_text(out, step->observation);
-	if (is_name(name, len, "error"))
+	if (strcmp(key, "error") == 0)
 		return append_text(out, step->error);
-	if (is_name(name, len, "count"))
-		return append_count(step, out);
-	if (is_name(name, len, "code"))
-		return append_value(step, "exit_code", strlen("exit_code"), out);
-	if (is_name(name, len, "args"))
-		return append_args(step, out);
-	if (is_name(name, len, "size") &&
-	    (append_size(step, "text_bytes", out) || append_size(step, "bytes", out)))
+	if (strcmp(key, "count") == 0)
+		return append_number(step, counts, false, out);
+	if (strcmp(key, "args") == 0) {
+		append_args(step, out);
 		return true;
-	if (is_name(name, len, "written") && append_size(step, "written", out))
+	}
+	if ((strcmp(key, "size") == 0 && append_number(step, sizes, true, out)) ||
+	    (strcmp(key, "written") == 0 && append_number(step, written, true, out)))
 		return true;
-	return append_value(step, name, len, out);
-}
-
-/* Appends a template, unless a value is missing for it. */
-static bool try_template(const char *tpl, const struct ofs_step *step, struct ofs_buf *out)
-{
-	size_t before = out->len;
-
-	if (tpl && ofs_template_expand(tpl, fill_in, step, out) == 0)
-		return true;
-	out->len = before;
-	return false;
-}
-
-static enum ofs_tool_rule rule_of(const struct ofs_step *step, enum ofs_tool_rule by_name)
-{
-	const char *rule = json_string_value(json_object_get(step->metadata, "rule"));
-
-	return rule ? ofs_tool_by_name(rule) : by_name;
+	is_arg = strncmp(key, "args.", strlen("args.")) == 0;
+	value = json_object_get(step->minimal_args, is_arg ? key + strlen("args.") : key);
+	if (!value && !is_arg)
+		value = json_object_get(step->metadata,
+					strcmp(key, "code") == 0 ? "exit_code" : key);
+	return ofs_template_scalar(out, value, SUMMARY_VALUE_MAX);
 }
 
 /* Appends what was done, by the rule's templates. */
 static void append_by_rule(const struct ofs_step *step, enum ofs_tool_rule rule,
 			   struct ofs_buf *out)
 {
-	if (!step->success && try_template(failed[rule], step, out))
-		return;
-	for (size_t i = 0; i < SUMMARY_ALTERNATIVES; i++) {
-		if (try_template(templates[rule][i], step, out))
+	const struct filling f = { step, true };
+	size_t before = out->len;
+
+	for (size_t i = 0; i < SUMMARY_ALTERNATIVES && templates[rule][i]; i++) {
+		if (ofs_template_expand(templates[rule][i], fill_in, &f, out) == 0)
 			return;
+		out->len = before;
 	}
 	/* Not even the path, the query, ... is known. */
 	if (!append_text(out, step->observation))
 		append_text(out, step->tool_name);
 }
 
-static void append_end(const struct ofs_step *step, struct ofs_buf *out)
-{
-	if (!step->success)
-		ofs_buf_append_str(out, step->error && *step->error ? ": failed: " : ": failed");
-	if (!step->success && step->error)
-		ofs_line_append_str(out, step->error, SUMMARY_ERROR_MAX);
-	if (!step->outcome_ref)
-		return;
-	/* A step of another program may have anything there. */
-	ofs_buf_append_str(out, " [ref ");
-	ofs_line_append_str(out, step->outcome_ref, SUMMARY_REF_MAX);
-	ofs_buf_append_str(out, "]");
-}
-
-void ofs_summary_line(const struct ofs_step *step, const struct ofs_settings *s,
+void ofs_summary_text(const struct ofs_step *step, const struct ofs_settings *s,
 		      struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	const struct filling f = { step, false };
 	enum ofs_tool_rule rule;
 	const struct ofs_tool_setting *t = ofs_tool_setting(s, step->tool_name, &rule);
 
 	if (t && t->summary) {
-		ofs_template_expand(t->summary, fill_in, step, &text);
+		ofs_template_expand(t->summary, fill_in, &f, &text);
 		/* The template may have lines. */
 		ofs_line_append(out, (char *)text.data, text.len, 4 * SUMMARY_VALUE_MAX);
 	} else {
-		append_by_rule(step, rule_of(step, rule), out);
+		append_by_rule(step, ofs_summary_rule(step, s), out);
 	}
-	append_end(step, out);
+	if (step->success)
+		return;
+	ofs_buf_append_str(out, step->error && *step->error ? ": failed: " : ": failed");
+	if (step->error)
+		ofs_line_append_str(out, step->error, SUMMARY_ERROR_MAX);
 }
 
-/* ---- in full */
+/* ---- refs */
 
 void ofs_summary_ref(const char *ref, struct ofs_buf *out)
 {
@@ -224,6 +190,24 @@ void ofs_summary_ref(const char *ref, struct ofs_buf *out)
 			out->data[i] = '?';
 }
 
+static void append_ref(const struct ofs_step *step, struct ofs_buf *out)
+{
+	if (!step->outcome_ref)
+		return;
+	ofs_buf_append_str(out, " [ref ");
+	ofs_summary_ref(step->outcome_ref, out);
+	ofs_buf_append_str(out, "]");
+}
+
+void ofs_summary_line(const struct ofs_step *step, const struct ofs_settings *s,
+		      struct ofs_buf *out)
+{
+	ofs_summary_text(step, s, out);
+	append_ref(step, out);
+}
+
+/* ---- in full */
+
 /* Appends the output of a step that was not offloaded: it is nowhere else. */
 static void append_output(const struct ofs_step *step, struct ofs_buf *out)
 {
@@ -234,12 +218,10 @@ static void append_output(const struct ofs_step *step, struct ofs_buf *out)
 		return;
 	whole = ofs_line_json_whole(text, OFS_MIN(strlen(text), OUTPUT_MAX));
 	text = json_string_value(whole);
-	while (text && *text) {
+	while (*text) {
 		size_t len = strcspn(text, "\n");
 
-		ofs_buf_append_str(out, "  | ");
-		ofs_buf_append(out, text, len);
-		ofs_buf_append_str(out, "\n");
+		ofs_buf_printf(out, "  | %.*s\n", (int)len, text);
 		text += len + (text[len] == '\n');
 	}
 	json_decref(whole);
@@ -261,18 +243,11 @@ void ofs_summary_full(const struct ofs_step *step, struct ofs_buf *out)
 	}
 	ofs_buf_append_str(out, ": ");
 	ofs_line_append_str(out, step->observation, OBSERVATION_CHARS);
-	if (step->outcome_ref) {
-		ofs_buf_append_str(out, " [ref ");
-		ofs_summary_ref(step->outcome_ref, out);
-		ofs_buf_append_str(out, "]");
-	}
+	append_ref(step, out);
 	ofs_buf_append_str(out, "\n");
 	if (!step->success) {
-		ofs_buf_append_str(out, "  failed");
-		if (step->error && *step->error) {
-			ofs_buf_append_str(out, ": ");
-			ofs_line_append_str(out, step->error, ERROR_CHARS);
-		}
+		ofs_buf_append_str(out, step->error && *step->error ? "  failed: " : "  failed");
+		ofs_line_append_str(out, step->error ? step->error : "", ERROR_CHARS);
 		ofs_buf_append_str(out, "\n");
 	}
 	append_output(step, out);

@@ -6,13 +6,20 @@
 #include "base/buf.h"
 #include "context/settings.h"
 #include "context/steps/step.h"
+#include "context/tool.h"
+
+/* The step's own rule (metadata.rule), else that of its tool's name. */
+enum ofs_tool_rule ofs_summary_rule(const struct ofs_step *step, const struct ofs_settings *s);
 
 /*
- * Appends the step as one line without its newline: "Read a.c (5.2 KB) [ref k3f9x2]", by the
- * template of the step's rule (metadata.rule, else the rule of its tool's name) or of a section
- * [tool NAME]. A failed step gives its reason: "Read a.c: failed: no such file". The ref is always
- * shown if the step has one. The same step gives the same line.
+ * Appends the step as one line without its newline and its ref: "Read a.c (5.2 KB)", by the
+ * template of the step's rule or of a section [tool NAME]. A failed step gives its reason: "Read
+ * a.c: failed: no such file". The same step gives the same line.
  */
+void ofs_summary_text(const struct ofs_step *step, const struct ofs_settings *s,
+		      struct ofs_buf *out);
+
+/* The same with " [ref X]" if the step has one. */
 void ofs_summary_line(const struct ofs_step *step, const struct ofs_settings *s,
 		      struct ofs_buf *out);
 
