@@ -57,6 +57,20 @@ static inline int ofs_steal_fd(int *fd)
 	return stolen;
 }
 
+/* How many of `n` sorted elements come first: those for which `is_before`, said of `i`, holds. */
+#define OFS_BISECT(i, n, is_before)                           \
+	__extension__({                                       \
+		size_t low_ = 0, high_ = (n);                 \
+		while (low_ < high_) {                        \
+			size_t i = low_ + (high_ - low_) / 2; \
+			if (is_before)                        \
+				low_ = i + 1;                 \
+			else                                  \
+				high_ = i;                    \
+		}                                             \
+		low_;                                         \
+	})
+
 static inline uint64_t ofs_align_up(uint64_t n, uint64_t to)
 {
 	return (n + to - 1) / to * to;

@@ -20,19 +20,10 @@ void ofs_content_map_finish(struct ofs_content_map *c)
 /* The place of block `i` in the list, or where it would be. */
 static size_t content_find_block(const struct ofs_content_map *c, uint64_t i)
 {
-	size_t lo = 0, hi = c->nblocks;
-
-	if (hi && c->blocks[hi - 1].index < i)
-		return hi;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (c->blocks[mid].index < i)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	/* Mostly it is the last one, or comes after it. */
+	if (c->nblocks && c->blocks[c->nblocks - 1].index < i)
+		return c->nblocks;
+	return OFS_BISECT(at, c->nblocks, c->blocks[at].index < i);
 }
 
 /* Block `i`, NULL when it is a hole. */
@@ -45,33 +36,39 @@ static const struct ofs_block *content_block(const struct ofs_content_map *c, ui
 		       : NULL;
 }
 
+/* Replaces the elements [at, at + drop) of a list by `count` others; returns the list. */
+static void *splice(void *list, size_t *n, size_t *cap, size_t at, size_t drop, const void *with,
+		    size_t count, size_t size)
+{
+	size_t tail = *n - at - drop;
+	uint8_t *p;
+
+	*n = at + count + tail;
+	if (!*n)
+		return list;
+	list = ofs_grow(list, cap, *n, size);
+	p = (uint8_t *)list + at * size;
+	if (tail)
+		memmove(p + count * size, p + drop * size, tail * size);
+	if (count)
+		memcpy(p, with, count * size);
+	return list;
+}
+
 void ofs_content_map_set_block(struct ofs_content_map *c, uint64_t i,
 			       const struct ofs_index_chunk *chunk, uint64_t epoch)
 {
+	struct ofs_block b = { .index = i, .chunk = *chunk, .epoch = epoch };
 	size_t at = content_find_block(c, i);
+	bool had = at < c->nblocks && c->blocks[at].index == i;
 
-	if (at == c->nblocks || c->blocks[at].index != i) {
-		c->blocks = ofs_grow(c->blocks, &c->cap_blocks, c->nblocks + 1, sizeof(*c->blocks));
-		memmove(c->blocks + at + 1, c->blocks + at, (c->nblocks - at) * sizeof(*c->blocks));
-		c->nblocks++;
-	}
-	c->blocks[at] = (struct ofs_block){ .index = i, .chunk = *chunk, .epoch = epoch };
+	c->blocks = splice(c->blocks, &c->nblocks, &c->cap_blocks, at, had, &b, 1, sizeof(b));
 	c->holes = c->holes || !chunk->id;
 }
 
 size_t ofs_content_map_find(const struct ofs_content_map *c, uint64_t off)
 {
-	size_t lo = 0, hi = c->nextents;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (c->extents[mid].off + c->extents[mid].len <= off)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return OFS_BISECT(i, c->nextents, c->extents[i].off + c->extents[i].len <= off);
 }
 
 static uint64_t extent_weight(const struct ofs_extent *e)
@@ -98,18 +95,14 @@ static struct ofs_extent extent_clip(const struct ofs_extent *e, uint64_t from, 
 static void content_splice(struct ofs_content_map *c, size_t at, size_t drop,
 			   const struct ofs_extent *with, size_t n)
 {
-	size_t tail = c->nextents - at - drop, i;
+	size_t i;
 
 	for (i = 0; i < drop; i++)
 		c->draft_bytes -= extent_weight(&c->extents[at + i]);
-	c->extents = ofs_grow(c->extents, &c->cap_extents, at + n + tail, sizeof(*c->extents));
-	if (tail)
-		memmove(c->extents + at + n, c->extents + at + drop, tail * sizeof(*c->extents));
-	for (i = 0; i < n; i++) {
-		c->extents[at + i] = with[i];
+	for (i = 0; i < n; i++)
 		c->draft_bytes += extent_weight(&with[i]);
-	}
-	c->nextents = at + n + tail;
+	c->extents =
+		splice(c->extents, &c->nextents, &c->cap_extents, at, drop, with, n, sizeof(*with));
 }
 
 /* Replaces the drafts in [from, to) by `e`, which lies there; NULL: by none. */
@@ -209,21 +202,6 @@ void ofs_content_map_zero(struct ofs_content_map *c, uint64_t from, uint64_t to,
 		content_cover_hole(c, last * OFS_BLOCK_SIZE, to, epoch);
 }
 
-/* Replaces the listed blocks [at, at + drop) by `n` others. */
-static void content_splice_blocks(struct ofs_content_map *c, size_t at, size_t drop,
-				  const struct ofs_block *with, size_t n)
-{
-	size_t tail = c->nblocks - at - drop;
-
-	c->blocks = ofs_grow(c->blocks, &c->cap_blocks, at + n + tail, sizeof(*c->blocks));
-	if (tail)
-		memmove(c->blocks + at + n, c->blocks + at + drop, tail * sizeof(*c->blocks));
-	if (n)
-		memcpy(c->blocks + at, with, n * sizeof(*with));
-	c->nblocks = at + n + tail;
-	c->holes = true;
-}
-
 /* Where there was a block and is none now, a hole is listed: the index is to know of it. */
 static void content_copy_blocks(struct ofs_content_map *c, uint64_t to,
 				const struct ofs_content_map *src, uint64_t from, uint64_t n,
@@ -246,7 +224,9 @@ static void content_copy_blocks(struct ofs_content_map *c, uint64_t to,
 		if (ours <= theirs)
 			k++;
 	}
-	content_splice_blocks(c, at, drop, list, count);
+	c->blocks = splice(c->blocks, &c->nblocks, &c->cap_blocks, at, drop, list, count,
+			   sizeof(*list));
+	c->holes = true;
 }
 
 void ofs_content_map_copy(struct ofs_content_map *c, uint64_t to, const struct ofs_content_map *src,

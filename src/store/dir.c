@@ -140,17 +140,7 @@ void ofs_dir_sort(struct ofs_dir *d)
 
 size_t ofs_dir_seek(const struct ofs_dir *d, uint64_t cookie)
 {
-	size_t lo = 0, hi = d->norder;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (d->order[mid].cookie <= cookie)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return OFS_BISECT(i, d->norder, d->order[i].cookie <= cookie);
 }
 
 static void dir_order_compact(struct ofs_dir *d)
