@@ -40,14 +40,6 @@ struct ofs_dirent *ofs_dir_find(const struct ofs_dir *d, const char *name)
 	return e;
 }
 
-static void name_added(struct ofs_dir *d, struct ofs_dirent *e)
-{
-	uint64_t hash = dir_hash(e->name);
-
-	e->next = ofs_map_get(&d->by_name, hash);
-	ofs_map_put(&d->by_name, hash, e);
-}
-
 static void name_removed(struct ofs_dir *d, const struct ofs_dirent *e)
 {
 	uint64_t hash = dir_hash(e->name);
@@ -110,6 +102,7 @@ void ofs_dir_add(struct ofs_dir *d, const char *name, uint64_t ino, uint8_t type
 		 uint64_t epoch)
 {
 	size_t len = strlen(name);
+	uint64_t hash = dir_hash(name);
 	struct ofs_dirent *e = ofs_alloc(sizeof(*e) + len + 1);
 
 	e->cookie = cookie;
@@ -117,7 +110,8 @@ void ofs_dir_add(struct ofs_dir *d, const char *name, uint64_t ino, uint8_t type
 	e->epoch = epoch;
 	e->type = type;
 	memcpy(e->name, name, len + 1);
-	name_added(d, e);
+	e->next = ofs_map_get(&d->by_name, hash);
+	ofs_map_put(&d->by_name, hash, e);
 	*ofs_append(d->order, d->norder, d->cap_order) = (struct ofs_dir_slot){ cookie, e };
 	d->count++;
 	ino_added(d, e);

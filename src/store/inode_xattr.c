@@ -148,11 +148,6 @@ struct labelled {
 	size_t max; /* so many of the index are enough */
 };
 
-static bool has_xattrs(const struct ofs_inode *n)
-{
-	return !n->gone && n->row.nlink && n->xattrs.len;
-}
-
 /* Memory may know something newer than the index. */
 static int labelled_note(void *arg, uint64_t ino)
 {
@@ -178,9 +173,12 @@ int ofs_store_list_labelled(struct ofs_store *s, uint64_t after, uint64_t *ret, 
 	r = ofs_index_list_labelled(s->index, after, labelled_note, &l);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < s->dirty.n; i++)
-		if (s->dirty.list[i]->row.ino > after && has_xattrs(s->dirty.list[i]))
-			ofs_u64_list_add(&found, s->dirty.list[i]->row.ino);
+	for (size_t i = 0; i < s->dirty.n; i++) {
+		const struct ofs_inode *in = s->dirty.list[i];
+
+		if (in->row.ino > after && !in->gone && in->row.nlink && in->xattrs.len)
+			ofs_u64_list_add(&found, in->row.ino);
+	}
 	ofs_u64_list_sort_unique(&found);
 	n = OFS_MIN(found.n, l.max);
 	if (n)

@@ -113,16 +113,6 @@ static int note_any(void *arg, const char *name)
 	return 0;
 }
 
-/* The names of a new store are durable before anything is promised about what is in it. */
-static int sync_names(struct ofs_store *s)
-{
-	OFS_CLOSE int parent = ofs_io_open(s->dirfd, "..", O_RDONLY | O_DIRECTORY, 0);
-	int r = ofs_io_sync(s->dirfd);
-
-	/* A parent that may not be read is somebody else's, and older. */
-	return r == 0 && parent >= 0 ? ofs_io_sync(parent) : r;
-}
-
 static int open_index(struct ofs_store *s, const char *path, bool create,
 		      struct ofs_index_meta *ret, struct ofs_error *err)
 {
@@ -155,8 +145,15 @@ static int open_index(struct ofs_store *s, const char *path, bool create,
 			file);
 	if (r < 0)
 		return r;
-	if (!journal)
-		r = sync_names(s);
+	/* The names of a new store are durable before anything is promised about what is in it. */
+	if (!journal) {
+		OFS_CLOSE int parent = ofs_io_open(s->dirfd, "..", O_RDONLY | O_DIRECTORY, 0);
+
+		r = ofs_io_sync(s->dirfd);
+		/* A parent that may not be read is somebody else's, and older. */
+		if (r == 0 && parent >= 0)
+			r = ofs_io_sync(parent);
+	}
 	if (r == 0)
 		r = ofs_index_get_meta(s->index, ret);
 	return r < 0 ? failed(err, r, "read", file) : 0;

@@ -67,13 +67,6 @@ static ssize_t map_read(struct ofs_store *s, uint64_t ino, size_t size, uint64_t
 	return (ssize_t)size;
 }
 
-static void lost_add(struct ofs_block_state *st, uint64_t off, uint64_t len)
-{
-	*ofs_append(st->lost, st->nlost, st->cap_lost) = (struct ofs_extent){
-		.off = off, .len = len, .data = { OFS_LOST_POS, (uint32_t)len }
-	};
-}
-
 ssize_t ofs_store_read_block(struct ofs_store *s, uint64_t ino, uint64_t i, uint8_t *buf,
 			     struct ofs_block_state *ret)
 {
@@ -93,7 +86,10 @@ ssize_t ofs_store_read_block(struct ofs_store *s, uint64_t ino, uint64_t i, uint
 		if (r != -EIO)
 			continue;
 		memset(buf + p->at, 0, p->len);
-		lost_add(ret, off + p->at, p->len);
+		*ofs_append(ret->lost, ret->nlost, ret->cap_lost) =
+			(struct ofs_extent){ .off = off + p->at,
+					     .len = p->len,
+					     .data = { OFS_LOST_POS, (uint32_t)p->len } };
 		r = 0;
 	}
 	pthread_rwlock_unlock(&s->reclaim);

@@ -35,6 +35,7 @@ struct repack {
 	uint64_t room; /* bytes that this step may still move */
 	uint32_t class; /* of the frame that is being rewritten */
 	const uint8_t *data; /* its content */
+	int error; /* of the packer, not of a frame */
 	struct ofs_u64_list marks; /* to be deleted */
 	struct ofs_u64_list children; /* to be marked */
 	struct ofs_u64_list bad; /* frames that turned out to be damaged */
@@ -55,15 +56,13 @@ static int move_chunk(struct repack *rp, uint32_t class, const struct ofs_index_
 {
 	bool dense = class >= OFS_CLASS_DENSE;
 	uint64_t cost = dense ? (uint64_t)c->len * (STEP_BYTES / STEP_BYTES_DENSE) : c->len;
-	int r;
 
 	if (ofs_map_get(&rp->seen, c->id))
 		return 0;
-	r = ofs_packer_add(rp->packer, class, true, c, data);
-	if (r == 0)
-		ofs_map_put(&rp->seen, c->id, rp);
+	ofs_map_put(&rp->seen, c->id, rp);
 	rp->room -= OFS_MIN(rp->room, cost);
-	return r;
+	rp->error = ofs_packer_add(rp->packer, class, true, c, data);
+	return rp->error;
 }
 
 /* ---- marks */
@@ -135,18 +134,6 @@ static int repack_mark(struct repack *rp, uint64_t ino)
 	return r;
 }
 
-static int repack_marks(struct repack *rp)
-{
-	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list marks = { 0 };
-	size_t i;
-	int r;
-
-	r = ofs_index_list_marks(rp->store->index, MARKS_MAX, ofs_u64_list_collect, &marks);
-	for (i = 0; i < marks.n && r == 0 && rp->room; i++)
-		r = repack_mark(rp, marks.at[i]);
-	return r;
-}
-
 /* ---- loose frames */
 
 struct frame_list {
@@ -162,10 +149,10 @@ static int note_frame(void *arg, const struct ofs_index_frame *f)
 	return 0;
 }
 
-static void frame_failed(struct repack *rp, const struct ofs_index_frame *f, int r)
+static void frame_failed(struct repack *rp, const struct ofs_index_frame *f)
 {
-	ofs_log(LOG_ERR, "packs/%08x.pack: the frame at %llu is damaged: %s", f->pack,
-		(unsigned long long)f->off, strerror(-r));
+	ofs_log(LOG_ERR, "packs/%08x.pack: the frame at %llu is damaged", f->pack,
+		(unsigned long long)f->off);
 	ofs_u64_list_add(&rp->bad, f->id);
 }
 
@@ -195,7 +182,7 @@ static int repack_frame(struct repack *rp, const struct ofs_index_frame *f)
 
 	r = ofs_packset_load(s->packs, &loc, &content);
 	if (r == -EIO)
-		frame_failed(rp, f, r);
+		frame_failed(rp, f);
 	if (r == -EIO || r == -OFS_EREAD)
 		return 0;
 	if (r < 0)
@@ -206,9 +193,10 @@ static int repack_frame(struct repack *rp, const struct ofs_index_frame *f)
 	/* Some of it lies elsewhere a second time. */
 	if (r == 0 && found < f->live)
 		r = ofs_index_list_chunks(s->index, f->id, move_rest, rp);
-	if (r == -EIO)
-		frame_failed(rp, f, r);
-	return r == -EIO ? 0 : r;
+	if (r != -EIO || rp->error)
+		return r;
+	frame_failed(rp, f);
+	return 0;
 }
 
 /* Whether it is worth the while to rewrite these frames, all of one class. */
@@ -269,11 +257,14 @@ static int commit_marks(void *arg)
 int ofs_store_repack(struct ofs_store *s, bool settle)
 {
 	OFS_CLEANUP(repack_finish) struct repack rp = { .store = s, .room = STEP_BYTES };
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list marks = { 0 };
 	int r;
 
 	r = ofs_packer_create(s, &rp.packer);
 	if (r == 0)
-		r = repack_marks(&rp);
+		r = ofs_index_list_marks(s->index, MARKS_MAX, ofs_u64_list_collect, &marks);
+	for (size_t i = 0; i < marks.n && r == 0 && rp.room; i++)
+		r = repack_mark(&rp, marks.at[i]);
 	if (r == 0 && rp.room)
 		r = repack_loose(&rp, settle);
 	if (r < 0)

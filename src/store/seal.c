@@ -399,13 +399,6 @@ int ofs_seal_collect(struct ofs_store *s, const struct ofs_seal_when *when,
 
 /* ---- installing */
 
-/* A chunk's share of its frame, as the index reckons it. */
-static uint64_t chunk_share(const struct ofs_index_chunk *c)
-{
-	return (uint64_t)c->frame_stored * (c->off + c->len) / c->frame_raw -
-	       (uint64_t)c->frame_stored * c->off / c->frame_raw;
-}
-
 static void install_block(struct ofs_seal_batch *b, struct ofs_inode *n, uint32_t class,
 			  const struct sealed_block *block)
 {
@@ -419,11 +412,8 @@ static void install_block(struct ofs_seal_batch *b, struct ofs_inode *n, uint32_
 	    ofs_content_map_chunk(&n->content, block->index) != block->state.chunk ||
 	    ofs_content_map_fingerprint(&n->content, from, to) != block->state.drafts)
 		return;
-	if (block->packed != NOT_PACKED) {
+	if (block->packed != NOT_PACKED)
 		c = ofs_packer_chunk(b->packer, block->packed);
-		/* Until the index has settled who pays for what. */
-		n->row.stored += chunk_share(c);
-	}
 	/* Content that was there already may have been there for something shorter-lived. */
 	if (c->id && c->class < class)
 		ofs_class_move_add(b->store, n->row.ino);

@@ -142,35 +142,24 @@ enum work {
 	WORK_SCRUB
 };
 
-struct sealer {
-	struct ofs_store *store;
-	int64_t tick;
-	int64_t pause; /* until the next look */
-	int64_t quiet_since; /* when something was sealed last */
-	int64_t scrub_at; /* when the next frame is to be read back */
-};
-
 /* Sleeps until there is something to look at; `lock` held. */
-static void sealer_wait(struct sealer *se)
+static void sealer_wait(struct ofs_store *s)
 {
-	struct ofs_store *s = se->store;
-	int64_t until = ofs_clock_monotonic() + se->pause;
+	int64_t until = ofs_clock_monotonic() + s->sealer.pause;
 
 	if (!s->drafts.n && !s->dirty.n && !s->unsettled && !s->room.wanted) {
 		if (!s->scrub_ms) {
 			pthread_cond_wait(&s->sealer.wake, &s->lock);
 			return;
 		}
-		until = OFS_MAX(until, se->scrub_at);
+		until = OFS_MAX(until, s->sealer.scrub_at);
 	}
 	ofs_cond_wait_until(&s->sealer.wake, &s->lock, until);
 }
 
 /* `lock` held. */
-static enum work choose_work(struct sealer *se, struct ofs_seal_when *when)
+static enum work choose_work(struct ofs_store *s, struct ofs_seal_when *when)
 {
-	struct ofs_store *s = se->store;
-
 	when->now = ofs_clock_monotonic();
 	when->delay = OFS_MAX(s->seal_delay_ms, 1u) * OFS_NS_PER_MS;
 	when->pressed = ofs_store_is_pressed(s);
@@ -187,22 +176,21 @@ static enum work choose_work(struct sealer *se, struct ofs_seal_when *when)
 		return WORK_CHECKPOINT;
 	if (ofs_seal_is_due(s, when))
 		return WORK_SEAL;
-	if (s->scrub_ms && se->scrub_at <= when->now)
+	if (s->scrub_ms && s->sealer.scrub_at <= when->now)
 		return WORK_SCRUB;
-	if (!s->unsettled || when->now - se->quiet_since < REPACK_DELAY)
+	if (!s->unsettled || when->now - s->sealer.quiet_since < REPACK_DELAY)
 		return WORK_NONE;
-	return when->now - se->quiet_since < SETTLE_DELAY ? WORK_REPACK : WORK_SETTLE;
+	return when->now - s->sealer.quiet_since < SETTLE_DELAY ? WORK_REPACK : WORK_SETTLE;
 }
 
-static int scrub_step(struct sealer *se)
+static int scrub_step(struct ofs_store *s)
 {
-	struct ofs_store *s = se->store;
 	int r;
 
 	pthread_mutex_lock(&s->cycle);
 	r = ofs_store_scrub(s);
 	pthread_mutex_unlock(&s->cycle);
-	se->scrub_at =
+	s->sealer.scrub_at =
 		ofs_clock_monotonic() + (r > 0 ? s->scrub_ms * OFS_NS_PER_MS : (int64_t)SCRUB_PASS);
 	return r;
 }
@@ -226,22 +214,21 @@ static int squeeze_step(struct ofs_store *s, const struct ofs_seal_when *when)
 }
 
 /* Without the lock. */
-static void do_work(struct sealer *se, enum work work, const struct ofs_seal_when *when)
+static void do_work(struct ofs_store *s, enum work work, const struct ofs_seal_when *when)
 {
 	static const char *const names[] = {
 		[WORK_SEAL] = "sealing",     [WORK_CHECKPOINT] = "sealing",
 		[WORK_SQUEEZE] = "sealing",  [WORK_REPACK] = "repacking",
 		[WORK_SETTLE] = "repacking", [WORK_SCRUB] = "scrubbing",
 	};
-	struct ofs_store *s = se->store;
 	int r;
 
 	if (work == WORK_SCRUB) {
-		r = scrub_step(se);
+		r = scrub_step(s);
 	} else if (work == WORK_REPACK || work == WORK_SETTLE) {
 		r = repack_step(s, work == WORK_SETTLE);
 		if (r >= 0)
-			se->pause = r > 0 ? 0 : OFS_NS_PER_S;
+			s->sealer.pause = r > 0 ? 0 : OFS_NS_PER_S;
 		/* Until something changes there is nothing more to do, or to try. */
 		if (r <= 0 && work == WORK_SETTLE) {
 			OFS_LOCKED(&s->lock);
@@ -250,37 +237,35 @@ static void do_work(struct sealer *se, enum work work, const struct ofs_seal_whe
 	} else {
 		r = work == WORK_SQUEEZE ? squeeze_step(s, when)
 					 : ofs_store_cycle(s, when, work == WORK_CHECKPOINT);
-		se->quiet_since = ofs_clock_monotonic();
+		s->sealer.quiet_since = ofs_clock_monotonic();
 	}
 	if (r < 0) {
 		ofs_log(LOG_ERR, "%s failed, trying again: %s", names[work], strerror(-r));
-		se->pause = RETRY_DELAY;
+		s->sealer.pause = RETRY_DELAY;
 	}
 }
 
 static void *sealer_main(void *arg)
 {
 	struct ofs_store *s = arg;
-	int64_t delay = s->seal_delay_ms * OFS_NS_PER_MS;
-	struct sealer se = { .store = s,
-			     .tick = OFS_MAX(TICK_MIN, OFS_MIN(TICK_MAX, delay / 4)),
-			     .quiet_since = ofs_clock_monotonic() };
+	int64_t tick = OFS_MIN(TICK_MAX, s->seal_delay_ms * OFS_NS_PER_MS / 4);
 	struct ofs_seal_when when;
 	enum work work;
 
 	ofs_thread_give_way();
-	se.pause = se.tick;
-	se.scrub_at = se.quiet_since + SCRUB_START;
+	s->sealer.pause = tick = OFS_MAX(TICK_MIN, tick);
+	s->sealer.quiet_since = ofs_clock_monotonic();
+	s->sealer.scrub_at = s->sealer.quiet_since + SCRUB_START;
 	pthread_mutex_lock(&s->lock);
 	while (!s->sealer.stop) {
-		if (se.pause)
-			sealer_wait(&se);
-		se.pause = se.tick;
-		work = s->sealer.stop ? WORK_NONE : choose_work(&se, &when);
+		if (s->sealer.pause)
+			sealer_wait(s);
+		s->sealer.pause = tick;
+		work = s->sealer.stop ? WORK_NONE : choose_work(s, &when);
 		if (work == WORK_NONE)
 			continue;
 		pthread_mutex_unlock(&s->lock);
-		do_work(&se, work, &when);
+		do_work(s, work, &when);
 		pthread_mutex_lock(&s->lock);
 	}
 	pthread_mutex_unlock(&s->lock);

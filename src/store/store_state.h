@@ -37,6 +37,10 @@ struct ofs_sealer {
 	bool runs;
 	pthread_cond_t wake;
 	bool stop; /* the store's `lock` */
+	/* The thread's own. */
+	int64_t pause; /* until the next look */
+	int64_t quiet_since; /* when something was sealed last */
+	int64_t scrub_at; /* when the next frame is to be read back */
 };
 
 /* Kept of a file that was removed; never changes. */
