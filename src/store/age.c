@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "store/store_state.h"
 
-/* What the index need not know of: a drift between the clocks, and a time that has passed. */
+/* The index need not know of a drift between the clocks, or a time passed, up to this. */
 #define DRIFT_MAX OFS_NS_PER_S
 #define DELAY_MAX (600 * OFS_NS_PER_S)
 

@@ -17,7 +17,7 @@ struct ofs_age {
 	/* Constant once the store is open. */
 	int64_t start; /* the age clock when the boot clock was at boot_start */
 	int64_t boot_start;
-	/* What the index knows of the age clock, and the wall clock then; the store's `lock`. */
+	/* The age clock and the wall clock as the index knows them; the store's `lock`. */
 	int64_t kept_age;
 	int64_t kept_wall;
 };
@@ -34,7 +34,7 @@ void ofs_age_kept(struct ofs_store *s, const struct ofs_index_meta *meta);
 /* A record made at `time` changes the inode: that is its last use. `lock` held. */
 void ofs_store_changed(struct ofs_store *s, struct ofs_inode *n, int64_t time);
 
-/* Whether the index lacks what the next start has to know of it. */
+/* The index lacks something that the next start has to know of it. */
 bool ofs_age_is_stale(struct ofs_store *s);
 
 #endif

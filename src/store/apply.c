@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What each journal record does to memory: the one place for it, live and in replay. */
+/* Applying journal records to memory: the one place for it, live and in replay. */
 #include "store/record.h"
 
 #include <dirent.h>
@@ -368,7 +368,7 @@ int ofs_store_apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r
 	return -EUCLEAN;
 }
 
-/* Whether a record leads to space being freed, or at least to none being used. */
+/* Or at least leads to none being used. */
 static bool frees_space(uint8_t type)
 {
 	return type == OFS_RECORD_UNLINK || type == OFS_RECORD_EXPIRE ||

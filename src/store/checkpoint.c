@@ -199,7 +199,7 @@ static int checkpoint_write(struct ofs_store *s, struct checkpoint *cp)
 
 		r = ofs_index_put_tombstone(s->index, t->ino, t->removed, t->what, t->len);
 	}
-	/* What memory refers to has its reference now. */
+	/* Every chunk that memory refers to has its reference now. */
 	if (r == 0 && cp->meta.unused_from)
 		r = ofs_index_delete_unused(s->index, cp->meta.unused_from);
 	cp->meta.unused_from = 0;

@@ -84,7 +84,7 @@ void ofs_content_map_copy(struct ofs_content_map *c, uint64_t to, const struct o
 			  uint64_t from, uint64_t n, uint64_t epoch);
 
 /*
- * Whether there is data or a hole at `off`: returns where that ends, at most `end`. What is lost
+ * *ret_data: there is data, no hole, at `off`. Returns where that ends, at most `end`. What is lost
  * counts as data.
  */
 uint64_t ofs_content_map_stretch(const struct ofs_content_map *c, uint64_t off, uint64_t end,
@@ -98,7 +98,7 @@ void ofs_content_map_uncover(struct ofs_content_map *c, uint64_t from, uint64_t 
 
 /*
  * Content that is still to be looked at by the sealer without having a draft (cut at a block's end,
- * grown by a hole, sealed but not hashed as a whole) gets one behind any end that a file may have:
+ * grown by a hole, sealed but not hashed as a whole) gets one after any end that a file may have:
  * after a restart drafts alone tell what is left to do.
  */
 void ofs_content_map_mark(struct ofs_content_map *c, uint64_t epoch);
@@ -109,7 +109,7 @@ uint64_t ofs_content_map_chunk(const struct ofs_content_map *c, uint64_t i);
 /* Stands for the drafts in [from, to): as long as it is the same, so are they. */
 uint64_t ofs_content_map_fingerprint(const struct ofs_content_map *c, uint64_t from, uint64_t to);
 
-/* Whether there is a draft that can be sealed: neither lost nor behind any end (a mark). */
+/* There is a draft that can be sealed: neither lost nor after any end (a mark). */
 bool ofs_content_map_has_drafts(const struct ofs_content_map *c);
 
 /* The first extent that ends after `off`; c->nextents when there is none. */

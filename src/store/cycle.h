@@ -26,7 +26,7 @@ struct ofs_seal_when {
 	bool pressed; /* the journal is too long: quiet or not */
 };
 
-/* Whether there is a file to be sealed or hashed; `lock` held. */
+/* There is a file to be sealed or hashed; `lock` held. */
 bool ofs_seal_is_due(struct ofs_store *s, const struct ofs_seal_when *when);
 
 /*
@@ -45,7 +45,7 @@ void ofs_seal_install(struct ofs_seal_batch *b);
 
 /* ---- checkpoints */
 
-/* Whether memory has something to commit. */
+/* Memory has something to commit. */
 bool ofs_store_is_dirty(struct ofs_store *s);
 
 /* Commits memory to the index; `batch` may be NULL. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Removal by number, of what nobody holds, and the tombstones that tell of it. Whether somebody
- * holds it, and the last use, are looked at under the lock under which the record is made: nobody
- * comes to it in between.
+ * Removal by number, of what nobody holds, and the tombstones that tell of it. References and the
+ * last use are looked at under the lock under which the record is made: nobody comes to it in
+ * between.
  */
 #include <sys/stat.h>
 
@@ -40,7 +40,7 @@ static int check_unused(struct ofs_store *s, const struct ofs_inode *n, int64_t 
 	return r < 0 ? r : -EAGAIN;
 }
 
-/* Whether it may go; `lock` held. */
+/* 0 when it may go; `lock` held. */
 static int expire_check(struct ofs_store *s, const struct expiry *x, struct ofs_inode **ret)
 {
 	int r = ofs_store_inode(s, x->ino, ret);

@@ -94,7 +94,7 @@ static int load_inode(void *arg, const struct ofs_index_inode *row)
 {
 	struct ofs_store *s = arg;
 
-	/* What is in memory may be newer. */
+	/* Memory may be newer. */
 	if (ofs_map_get(&s->inodes, row->ino))
 		free(row->target);
 	else
@@ -109,7 +109,7 @@ static int fetch_inode(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret
 
 	r = ofs_index_list_inodes(s->index, ino, last, load_inode, s);
 	*ret = ofs_map_get(&s->inodes, ino);
-	/* What is wrong with another one is told when that is needed. */
+	/* An error of another one is told when that one is needed. */
 	if (!*ret && r < 0 && last > ino) {
 		r = ofs_index_list_inodes(s->index, ino, ino, load_inode, s);
 		*ret = ofs_map_get(&s->inodes, ino);
@@ -170,7 +170,7 @@ static bool has_content(const struct ofs_inode *n)
 	return n->content.loaded;
 }
 
-/* Whether the first block is all there can be of it, and is not in memory. */
+/* The first block is all there can be of it, and is not in memory. */
 static bool is_short(const struct ofs_inode *n)
 {
 	return n && S_ISREG(n->row.mode) && n->row.size <= OFS_BLOCK_SIZE && !n->content.loaded;
@@ -372,7 +372,7 @@ static void drop_clean(struct ofs_store *s)
 
 void ofs_store_evict(struct ofs_store *s)
 {
-	/* What has to stay is not looked through again and again. */
+	/* Inodes that have to stay are not looked through again and again. */
 	if (s->inodes.count > INODES_MAX + s->dirty.n + s->drafts.n)
 		drop_clean(s);
 }

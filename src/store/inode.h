@@ -111,7 +111,7 @@ int ofs_names_sole(struct ofs_store *s, const struct ofs_inode *n, struct ofs_na
  */
 int ofs_names_gather(struct ofs_store *s, uint64_t ino, struct ofs_names *ret);
 
-/* Whether these are the names of an inode now, and all of them. */
+/* These are the names of the inode now, and all of them. */
 bool ofs_names_are_all(struct ofs_store *s, const struct ofs_inode *n, const struct ofs_names *l);
 
 /* ---- classes */

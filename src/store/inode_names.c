@@ -78,7 +78,7 @@ static void note_uncommitted(struct ofs_store *s, uint64_t ino, struct ofs_names
 	}
 }
 
-/* Whether an entry says so now; `lock` held. */
+/* 1 when an entry says so now; `lock` held. */
 static int is_name(struct ofs_store *s, uint64_t ino, const struct ofs_name *name)
 {
 	const struct ofs_dirent *e;
@@ -153,7 +153,7 @@ static int gather_start(struct ofs_store *s, uint64_t ino, struct ofs_names *ret
 	return r;
 }
 
-/* What memory knows, then what the index does; 1: the two were not of one moment. */
+/* From memory, then from the index; 1: the two were not of one moment. */
 static int gather_once(struct ofs_store *s, uint64_t ino, struct ofs_names *ret)
 {
 	const struct ofs_dirent *e;

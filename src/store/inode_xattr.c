@@ -53,7 +53,7 @@ static ssize_t list_names(const struct ofs_buf *list, char *buf, size_t size)
 	return (ssize_t)used;
 }
 
-/* Whether an inode may have `name` with a value of `size` bytes. */
+/* 0 when the inode may have `name` with a value of `size` bytes. */
 static int check_set(const struct ofs_inode *n, const char *name, size_t size, int flags)
 {
 	size_t room = ofs_xattr_room(&n->xattrs) + size;

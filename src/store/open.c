@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Opening and closing a store. Recovery is: the index as committed, the drafts that it names, and
- * the journal from the index's position on; frames behind the committed end of the packs are cut
+ * the journal from the index's position on; frames after the committed end of the packs are cut
  * off.
  */
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -29,24 +30,6 @@ static int failed(struct ofs_error *err, int r, const char *what, const char *pa
 	return ofs_error_set(err, -r, "cannot %s '%s': %s", what, path, strerror(-r));
 }
 
-/* What a directory may hold that becomes a store, or is one. */
-static const char *const our_names[] = { "lock",
-					 "journal",
-					 "packs",
-					 "index.db",
-					 "index.db-wal",
-					 "index.db-shm",
-					 "index.db-journal",
-					 "lost+found",
-					 "quarantine",
-					 "reserve",
-					 "config.ini",
-					 "context.ini",
-					 "search.db",
-					 "search.db-wal",
-					 "search.db-shm",
-					 "search.db-journal" };
-
 struct seen {
 	bool index;
 	bool foreign;
@@ -54,13 +37,16 @@ struct seen {
 
 static int note_name(void *arg, const char *name)
 {
+	static const char *const ours[] = { "lock",	  "journal",	"packs",   "index.db*",
+					    "lost+found", "quarantine", "reserve", "config.ini",
+					    "search.db*", "context.ini" };
 	struct seen *seen = arg;
 	size_t i = 0;
 
 	seen->index = seen->index || strcmp(name, "index.db") == 0;
-	while (i < OFS_ARRAY_SIZE(our_names) && strcmp(name, our_names[i]) != 0)
+	while (i < OFS_ARRAY_SIZE(ours) && fnmatch(ours[i], name, 0) != 0)
 		i++;
-	seen->foreign = seen->foreign || i == OFS_ARRAY_SIZE(our_names);
+	seen->foreign = seen->foreign || i == OFS_ARRAY_SIZE(ours);
 	return 0;
 }
 
@@ -89,7 +75,7 @@ static int open_directory(const char *path, bool create, struct ofs_error *err)
 			path);
 	if (!create)
 		return ofs_error_set(err, ENOENT, "there is no store in '%s'", path);
-	/* What becomes a store is nobody else's from then on. */
+	/* From now on it is nobody else's. */
 	r = ofs_io_chmod(fd, 0700);
 	return r < 0 ? failed(err, r, "set the mode 0700 of", path) : ofs_steal_fd(&fd);
 }
@@ -286,7 +272,7 @@ static int recover(struct ofs_store *s, const char *path, const struct ofs_index
 	return r < 0 ? failed(err, r, "read the index of", path) : 0;
 }
 
-/* What waits to be sealed takes no more than a quarter of what is free. */
+/* Drafts take no more than a quarter of the free space. */
 static uint64_t limit_journal(struct ofs_store *s, const struct ofs_store_options *opts)
 {
 	uint64_t max = opts->journal_max ? opts->journal_max : JOURNAL_MAX;

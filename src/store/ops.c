@@ -276,7 +276,7 @@ static int check_not_below(struct ofs_store *s, uint64_t ino, uint64_t dir)
 	return 0;
 }
 
-/* Whether `n` may take the place of `target`. */
+/* 0 when `n` may take the place of `target`. */
 static int check_replace(struct ofs_store *s, const struct ofs_inode *n, struct ofs_inode *target)
 {
 	if (S_ISDIR(n->row.mode) && !S_ISDIR(target->row.mode))

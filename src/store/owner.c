@@ -42,7 +42,7 @@ static int owner_write(int fd, const char *mountpoint)
 }
 
 /*
- * Whether its mount is there and answers: an owner whose mount has gone is closing, and one that
+ * Its mount is there and answers: an owner whose mount has gone is closing, and one that
  * was killed holds the lock until the kernel has taken it apart.
  */
 static bool owner_serves(const struct ofs_owner *o)
@@ -84,7 +84,7 @@ int ofs_owner_acquire(int dirfd, const char *path, const char *mountpoint, struc
 	}
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot lock '%s/lock': %s", path, strerror(-r));
-	/* What it says is for others to read; a full disk must not keep its owner out. */
+	/* The text is for others to read; a full disk must not keep the owner out. */
 	r = owner_write(fd, mountpoint);
 	if (r < 0 && r != -ENOSPC && r != -EDQUOT)
 		return ofs_error_set(err, -r, "cannot write '%s/lock': %s", path, strerror(-r));

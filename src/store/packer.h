@@ -21,7 +21,7 @@ struct ofs_packer;
 /* Cuts off frames that an earlier packer left behind uncommitted. 0 or -errno. */
 int ofs_packer_create(struct ofs_store *s, struct ofs_packer **ret);
 
-/* What was not committed is cut off. NULL is allowed. */
+/* Frames that were not committed are cut off. NULL is allowed. */
 void ofs_packer_destroy(struct ofs_packer *p);
 
 /*

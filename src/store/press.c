@@ -31,9 +31,9 @@ struct ofs_press {
 	uint64_t given; /* the caller's, who changes it under `lock` */
 
 	pthread_mutex_t lock; /* guards what follows */
-	pthread_cond_t wanted; /* there is a job that nobody has begun, or it is the end */
+	pthread_cond_t wanted; /* there is a job that nobody has started, or it is the end */
 	pthread_cond_t built; /* a job is */
-	uint64_t begun;
+	uint64_t started;
 	bool stop;
 };
 
@@ -88,10 +88,10 @@ static struct job *job_at(struct ofs_press *p, uint64_t i)
 	return &p->jobs[i % OFS_ARRAY_SIZE(p->jobs)];
 }
 
-/* Does the oldest job that nobody has begun; `lock` held, but not meanwhile. */
+/* Does the oldest job that nobody has started; `lock` held, but not meanwhile. */
 static void do_next(struct ofs_press *p, struct ofs_compressor *c)
 {
-	struct job *job = job_at(p, p->begun++);
+	struct job *job = job_at(p, p->started++);
 
 	pthread_mutex_unlock(&p->lock);
 	job->error = ofs_frame_build(&job->build, c, job->level, job->chunks, job->n);
@@ -109,7 +109,7 @@ static void *helper_main(void *arg)
 	ofs_thread_give_way();
 	pthread_mutex_lock(&p->lock);
 	while (!p->stop) {
-		if (p->begun < p->given)
+		if (p->started < p->given)
 			do_next(p, c);
 		else
 			pthread_cond_wait(&p->wanted, &p->lock);
@@ -149,7 +149,7 @@ void ofs_press_give(struct ofs_press *p, int level, const struct ofs_frame_chunk
 	job->level = level;
 	job->built = false;
 	pthread_mutex_lock(&p->lock);
-	others = ++p->given - p->begun > 1;
+	others = ++p->given - p->started > 1;
 	pthread_cond_signal(&p->wanted);
 	pthread_mutex_unlock(&p->lock);
 	if (others && p->nhelpers < p->threads - 1 &&
@@ -163,7 +163,7 @@ int ofs_press_take(struct ofs_press *p, struct ofs_frame_build **ret)
 
 	pthread_mutex_lock(&p->lock);
 	while (!job->built) {
-		if (p->begun < p->given)
+		if (p->started < p->given)
 			do_next(p, p->own);
 		else
 			pthread_cond_wait(&p->built, &p->lock);

@@ -28,7 +28,7 @@ struct ofs_press *ofs_press_create(struct ofs_compressor *own, unsigned int thre
 /* Ends the threads; frames that were not taken are dropped. NULL is allowed. */
 void ofs_press_destroy(struct ofs_press *p);
 
-/* Whether a frame has to be taken before the next is given: there are two for each thread. */
+/* A frame has to be taken before the next is given: there are two for each thread. */
 bool ofs_press_is_full(const struct ofs_press *p);
 
 bool ofs_press_is_empty(const struct ofs_press *p);

@@ -21,7 +21,7 @@
  */
 #define RECORDS_MAX (UINT64_C(512) << 10)
 
-/* Whether the journal holds more than a `part`th of what it may. */
+/* The journal holds more than a `part`th of what it may. */
 static bool is_beyond(struct ofs_store *s, unsigned int part)
 {
 	uint64_t records, size = ofs_journal_size(s->journal, &records);

@@ -34,7 +34,7 @@ struct ofs_room {
 	uint64_t changes; /* how many there were when it was made last */
 };
 
-/* Whether an error says that the disk is full. */
+/* The error says that the disk is full. */
 bool ofs_store_is_full(int r);
 
 /* Sets room aside; where there is none, the store is tight from now on. */
@@ -43,15 +43,15 @@ void ofs_reserve_fill(struct ofs_store *s);
 /* Gives that room up. True when there was any, so that trying again makes sense. */
 bool ofs_reserve_release(struct ofs_store *s);
 
-/* Whether nothing may be written but what frees space; looks from time to time whether it may. */
+/* Only what frees space may be written; looks from time to time whether that is over. */
 bool ofs_reserve_is_tight(struct ofs_store *s);
 
 void ofs_reserve_remove(struct ofs_store *s);
 
-/* Whether the journal is so long that drafts do not wait to become quiet. */
+/* The journal is so long that drafts do not wait to become quiet. */
 bool ofs_store_is_pressed(struct ofs_store *s);
 
-/* Whether the daemon is about to end: what is not sealed yet stays a draft. */
+/* The daemon is about to end: unsealed content stays a draft. */
 bool ofs_store_is_stopping(struct ofs_store *s);
 
 /*
@@ -62,7 +62,7 @@ int ofs_store_wait_for_room(struct ofs_store *s);
 
 /*
  * For writers whose change failed with `r`, before they take any lock: when the disk is full, gives
- * back what can be given back. Whether that is worth another try.
+ * back what can be given back. True when that is worth another try.
  */
 bool ofs_store_make_room(struct ofs_store *s, int r);
 

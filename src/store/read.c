@@ -67,36 +67,43 @@ static ssize_t map_read(struct ofs_store *s, uint64_t ino, size_t size, uint64_t
 	return (ssize_t)size;
 }
 
-ssize_t ofs_store_read_block(struct ofs_store *s, uint64_t ino, uint64_t i, uint8_t *buf,
-			     struct ofs_block_state *ret)
+/* With `state` damaged parts become zeros and are listed there. */
+static ssize_t read_range(struct ofs_store *s, uint64_t ino, uint8_t *buf, size_t size,
+			  uint64_t off, uint64_t *ret_version, struct ofs_block_state *state)
 {
 	OFS_CLEANUP(ofs_pieces_finish) struct ofs_pieces pieces = { 0 };
-	uint64_t off = i * OFS_BLOCK_SIZE;
 	ssize_t len;
-	size_t k;
+	size_t i;
 	int r = 0;
 
-	*ret = (struct ofs_block_state){ 0 };
 	pthread_rwlock_rdlock(&s->reclaim);
-	len = map_read(s, ino, OFS_BLOCK_SIZE, off, &pieces, &ret->version, ret);
-	for (k = 0; k < pieces.n && r == 0; k++) {
-		const struct ofs_piece *p = &pieces.list[k];
+	len = map_read(s, ino, size, off, &pieces, ret_version, state);
+	for (i = 0; i < pieces.n && r == 0; i++) {
+		const struct ofs_piece *p = &pieces.list[i];
 
 		r = fetch_piece(s, p, buf + p->at);
-		if (r != -EIO)
+		if (r != -EIO || !state)
 			continue;
 		memset(buf + p->at, 0, p->len);
-		*ofs_append(ret->lost, ret->nlost, ret->cap_lost) =
+		*ofs_append(state->lost, state->nlost, state->cap_lost) =
 			(struct ofs_extent){ .off = off + p->at,
 					     .len = p->len,
 					     .data = { OFS_LOST_POS, (uint32_t)p->len } };
 		r = 0;
 	}
 	pthread_rwlock_unlock(&s->reclaim);
-	if (r < 0)
+	return r < 0 ? r : len;
+}
+
+ssize_t ofs_store_read_block(struct ofs_store *s, uint64_t ino, uint64_t i, uint8_t *buf,
+			     struct ofs_block_state *ret)
+{
+	ssize_t len;
+
+	*ret = (struct ofs_block_state){ 0 };
+	len = read_range(s, ino, buf, OFS_BLOCK_SIZE, i * OFS_BLOCK_SIZE, &ret->version, ret);
+	if (len < 0)
 		ofs_block_state_finish(ret);
-	if (r < 0)
-		return r;
 	return len ? len : -ESTALE;
 }
 
@@ -109,17 +116,7 @@ void ofs_block_state_finish(struct ofs_block_state *st)
 ssize_t ofs_store_read_version(struct ofs_store *s, uint64_t ino, void *buf, size_t size,
 			       uint64_t off, uint64_t *ret_version)
 {
-	OFS_CLEANUP(ofs_pieces_finish) struct ofs_pieces pieces = { 0 };
-	ssize_t len;
-	size_t i;
-	int r = 0;
-
-	pthread_rwlock_rdlock(&s->reclaim);
-	len = map_read(s, ino, size, off, &pieces, ret_version, NULL);
-	for (i = 0; i < pieces.n && r == 0; i++)
-		r = fetch_piece(s, &pieces.list[i], (uint8_t *)buf + pieces.list[i].at);
-	pthread_rwlock_unlock(&s->reclaim);
-	return r < 0 ? r : len;
+	return read_range(s, ino, buf, size, off, ret_version, NULL);
 }
 
 ssize_t ofs_store_read(struct ofs_store *s, uint64_t ino, void *buf, size_t size, uint64_t off)

@@ -28,7 +28,7 @@ static inline struct ofs_frame_loc ofs_loc_of_chunk(const struct ofs_index_chunk
 ssize_t ofs_store_read_version(struct ofs_store *s, uint64_t ino, void *buf, size_t size,
 			       uint64_t off, uint64_t *ret_version);
 
-/* What a block was when it was read. */
+/* A block as it was when it was read. */
 struct ofs_block_state {
 	uint64_t version; /* of the file */
 	uint64_t drafts; /* fingerprint of those in the block */

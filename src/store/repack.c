@@ -199,7 +199,7 @@ static int repack_frame(struct repack *rp, const struct ofs_index_frame *f)
 	return 0;
 }
 
-/* Whether it is worth the while to rewrite these frames, all of one class. */
+/* Rewriting these frames, all of one class, is worthwhile. */
 static bool group_is_due(const struct ofs_index_frame *f, size_t n, bool settle)
 {
 	uint64_t held = 0, raw = 0, thin = 0;

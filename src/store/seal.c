@@ -179,7 +179,7 @@ static int file_compare(const void *a, const void *b)
 	return x->ino < y->ino ? -1 : x->ino > y->ino;
 }
 
-/* What is similar lies together, as far as that can be told from where it lies. */
+/* Similar content lies together, as far as its directory tells. */
 static void batch_choose(struct ofs_seal_batch *b, const struct ofs_seal_when *when)
 {
 	struct ofs_store *s = b->store;
@@ -357,7 +357,7 @@ static int seal_file(struct ofs_seal_batch *b, struct sealed_file *f)
 		ofs_sha256_final(b->whole, scrap);
 		r = digest_file(b, f);
 		hashed = r == 0;
-		/* What cannot be read has no hash; the rest is sealed all the same. */
+		/* Damaged content has no hash; the rest is sealed nonetheless. */
 		if (r == -EIO)
 			r = 0;
 	}

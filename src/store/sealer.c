@@ -123,7 +123,7 @@ static int repack_step(struct ofs_store *s, bool settle)
 		r = ofs_store_trim(s, true);
 	if (r == 0 && settle)
 		r = ofs_index_settle(s->index);
-	/* What a burst of work needed is free now, but for this not given back to the system. */
+	/* The memory of a burst of work is free now; this gives it back to the system. */
 	if (r == 0 && settle)
 		malloc_trim(0);
 	pthread_mutex_unlock(&s->cycle);
@@ -131,7 +131,6 @@ static int repack_step(struct ofs_store *s, bool settle)
 	return r;
 }
 
-/* What the thread does next. */
 enum work {
 	WORK_NONE,
 	WORK_SEAL,

@@ -79,7 +79,7 @@ struct ofs_attr {
 	bool sealed; /* it has content and all of it is in packs */
 };
 
-/* What is known of the whole content. */
+/* Of the whole content. */
 struct ofs_content_hash {
 	bool has_sha;
 	uint8_t sha[32];
@@ -314,11 +314,11 @@ int ofs_store_rmdir_unheld(struct ofs_store *s, uint64_t ino);
 
 int ofs_store_sync(struct ofs_store *s);
 
-/* Whether a change that takes room in the journal would have to wait for it. */
+/* A change that takes room in the journal would have to wait for it. */
 bool ofs_store_would_wait(struct ofs_store *s);
 int ofs_store_seal(struct ofs_store *s); /* everything, now */
 
-/* What there is, and how it goes. Cheap enough to be asked for once a second. */
+/* Cheap enough to be asked for once a second. */
 struct ofs_store_stats {
 	/* Inodes that have a name: regular files, directories (the root included), others. */
 	uint64_t files;

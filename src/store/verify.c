@@ -63,7 +63,7 @@ static int reload(struct ofs_store *s)
 	pthread_mutex_unlock(&s->lock);
 	if (r == 0)
 		r = ofs_store_load_drafts(s);
-	/* Without them nobody knows what of the journal is needed. */
+	/* Without drafts nobody knows which parts of the journal are needed. */
 	s->broken = s->broken || r < 0;
 	return r;
 }
@@ -80,7 +80,7 @@ static int repair_index(struct verification *v)
 	r = ofs_index_check(s->index, true, v->how->lost_dir, report, v);
 	if (r == 0 && v->counts.repaired > before)
 		r = ofs_index_recount(s->index);
-	/* What can be repaired is, even where the index cannot be read in full. */
+	/* Frames are repaired even where the index cannot be read in full. */
 	if (r == -EUCLEAN)
 		ofs_index_rollback(s->index);
 	else

@@ -213,7 +213,7 @@ static ssize_t copy_step(struct ofs_store *s, struct ofs_record *c, uint64_t *as
 	return n;
 }
 
-/* Whether the two ranges may be copied at all; ends them where the source ends. */
+/* 0 when the two ranges may be copied; ends them where the source ends. */
 static int copy_check(struct ofs_store *s, struct ofs_record *c)
 {
 	struct ofs_inode *from, *to;
