@@ -35,7 +35,7 @@ static char *read_text(const char *path)
 	return ofs_buf_steal_str(&text);
 }
 
-static void check_kernel(struct ofs_findings *f)
+static void check_kernel(void)
 {
 	OFS_FREE char *filesystems = read_text("/proc/filesystems");
 	struct utsname name;
@@ -43,26 +43,26 @@ static void check_kernel(struct ofs_findings *f)
 	if (uname(&name) < 0)
 		snprintf(name.release, sizeof(name.release), "of unknown version");
 	if (!filesystems || strstr(filesystems, "\tfuse\n"))
-		ofs_found(f, OFS_FINE, "kernel", "Linux %s with FUSE", name.release);
+		ofs_found(OFS_FINE, "kernel", "Linux %s with FUSE", name.release);
 	else
-		ofs_found(f, OFS_NOTE, "kernel",
+		ofs_found(OFS_NOTE, "kernel",
 			  "Linux %s without the FUSE module loaded\n-> sudo modprobe fuse",
 			  name.release);
 }
 
-static void check_device(struct ofs_findings *f, enum ofs_state bad)
+static void check_device(enum ofs_state bad)
 {
 	OFS_CLOSE int fd = open(DEVICE, O_RDWR | O_CLOEXEC);
 	int code = errno;
 
 	if (fd >= 0)
-		ofs_found(f, OFS_FINE, "device", DEVICE " can be opened");
+		ofs_found(OFS_FINE, "device", DEVICE " can be opened");
 	else if (code == ENOENT || code == ENXIO || code == ENODEV)
-		ofs_found(f, bad, "device",
+		ofs_found(bad, "device",
 			  DEVICE " is missing: nothing can be mounted\n"
 				 "-> sudo modprobe fuse; or " CONTAINER);
 	else
-		ofs_found(f, bad, "device",
+		ofs_found(bad, "device",
 			  DEVICE " cannot be opened: %s: nothing can be mounted\n"
 				 "-> sudo chmod 666 " DEVICE "; or " CONTAINER,
 			  strerror(code));
@@ -78,20 +78,20 @@ static uint64_t read_status(const char *field, int base, uint64_t otherwise)
 }
 
 /* Mounting needs CAP_SYS_ADMIN, one's own or that of a setuid fusermount3. */
-static void check_rights(struct ofs_findings *f, bool root, enum ofs_state bad)
+static void check_rights(bool root, enum ofs_state bad)
 {
 	uint64_t rights = read_status(root ? "\nCapEff:" : "\nCapBnd:", 16, UINT64_MAX);
 
 	if (!(rights & UINT64_C(1) << CAP_SYS_ADMIN))
-		ofs_found(f, bad, "rights",
+		ofs_found(bad, "rights",
 			  "no process here may mount (CAP_SYS_ADMIN)\n"
 			  "-> " CONTAINER ", or mount outside of it");
 	else if (!root && read_status("\nNoNewPrivs:", 10, 0))
-		ofs_found(f, bad, "rights",
+		ofs_found(bad, "rights",
 			  "no_new_privs is set: fusermount3 gets no rights to mount\n"
 			  "-> offload up, from outside of this sandbox");
 	else
-		ofs_found(f, OFS_FINE, "rights", "%s",
+		ofs_found(OFS_FINE, "rights", "%s",
 			  root ? "root: mounts by itself" : "mounts through fusermount3");
 }
 
@@ -110,18 +110,18 @@ static int ask_version(const void *arg, char *text)
 }
 
 /* Gives what the daemon answers to --version; "": not known. */
-static void check_daemon(struct ofs_findings *f, enum ofs_state bad, char version[OFS_PROBE_TEXT])
+static void check_daemon(enum ofs_state bad, char version[OFS_PROBE_TEXT])
 {
 	static const char ours[] = "offloadfs " OFS_VERSION " ";
 	OFS_FREE char *program = ofs_daemon_program();
 	int r = ofs_probe_run(ask_version, program, version);
 
 	if (r == 0 && strncmp(version, ours, strlen(ours)) == 0) {
-		ofs_found(f, OFS_FINE, "daemon", "%s: %s", program, version);
+		ofs_found(OFS_FINE, "daemon", "%s: %s", program, version);
 		return;
 	}
 	if (r == 0 && strncmp(version, ours, strcspn(ours, " ") + 1) == 0) {
-		ofs_found(f, OFS_WARNING, "daemon",
+		ofs_found(OFS_WARNING, "daemon",
 			  "%s: %s, not the version of this tool\n"
 			  "-> install offload and offloadfs " OFS_VERSION
 			  " from the same build, or name the daemon in OFFLOADFS",
@@ -129,7 +129,7 @@ static void check_daemon(struct ofs_findings *f, enum ofs_state bad, char versio
 		return;
 	}
 	*version = '\0';
-	ofs_found(f, bad, "daemon",
+	ofs_found(bad, "daemon",
 		  "'%s' %s%s\n"
 		  "-> install offloadfs beside offload or in PATH, or name it in OFFLOADFS",
 		  program,
@@ -140,54 +140,54 @@ static void check_daemon(struct ofs_findings *f, enum ofs_state bad, char versio
 		  r == 0 || r == ENOENT || r == -ETIMEDOUT ? "" : strerror(abs(r)));
 }
 
-static void check_uring(struct ofs_findings *f, const char *version)
+static void check_uring(const char *version)
 {
 	OFS_FREE char *offered = read_text(URING);
 
 	if (!offered && access("/sys/module/fuse", F_OK) < 0)
-		ofs_found(f, OFS_NOTE, "io_uring",
+		ofs_found(OFS_NOTE, "io_uring",
 			  "not known before the FUSE module is loaded\n-> sudo modprobe fuse");
 	else if (!offered)
-		ofs_found(f, OFS_NOTE, "io_uring",
+		ofs_found(OFS_NOTE, "io_uring",
 			  "the kernel has no FUSE over io_uring" SLOWER
 			  "\n-> use Linux 6.14 or newer, built with CONFIG_FUSE_IO_URING");
 	else if (strstr(version, "without io_uring"))
-		ofs_found(f, OFS_NOTE, "io_uring",
+		ofs_found(OFS_NOTE, "io_uring",
 			  "the daemon was built without it" SLOWER
 			  "\n-> build offloadfs with libfuse 3.18 or newer");
 	else if (offered[0] != 'Y')
-		ofs_found(f, OFS_NOTE, "io_uring",
+		ofs_found(OFS_NOTE, "io_uring",
 			  "not enabled in the kernel" SLOWER "\n-> echo Y | sudo tee " URING
 			  "; then mount again with offload down and offload up");
 	else
-		ofs_found(f, OFS_FINE, "io_uring", "enabled in the kernel");
+		ofs_found(OFS_FINE, "io_uring", "enabled in the kernel");
 }
 
-static void check_fusermount(struct ofs_findings *f, bool root, enum ofs_state bad)
+static void check_fusermount(bool root, enum ofs_state bad)
 {
 	OFS_FREE char *file = ofs_program_find("fusermount3");
 	struct statvfs fs;
 	struct stat st;
 
 	if (!file)
-		ofs_found(f, root ? OFS_NOTE : bad, "fusermount3",
+		ofs_found(root ? OFS_NOTE : bad, "fusermount3",
 			  "not in PATH%s\n-> sudo apt install fuse3",
 			  root ? ": root mounts without it" : ": only root can mount");
 	else if (!root && (stat(file, &st) < 0 || !(st.st_mode & S_ISUID) || st.st_uid != 0))
-		ofs_found(f, bad, "fusermount3",
+		ofs_found(bad, "fusermount3",
 			  "'%s' is not setuid root: only root can mount\n"
 			  "-> sudo chown root '%s' && sudo chmod u+s '%s'",
 			  file, file, file);
 	else if (!root && statvfs(file, &fs) == 0 && fs.f_flag & ST_NOSUID)
-		ofs_found(f, bad, "fusermount3",
+		ofs_found(bad, "fusermount3",
 			  "'%s' lies on a filesystem mounted nosuid: only root can mount\n"
 			  "-> install fuse3 on a filesystem that is not mounted nosuid",
 			  file);
 	else
-		ofs_found(f, OFS_FINE, "fusermount3", "%s", file);
+		ofs_found(OFS_FINE, "fusermount3", "%s", file);
 }
 
-static void check_allow_other(struct ofs_findings *f, bool root)
+static void check_allow_other(bool root)
 {
 	static const char word[] = "user_allow_other";
 	OFS_FREE char *conf = read_text(FUSE_CONF);
@@ -200,41 +200,39 @@ static void check_allow_other(struct ofs_findings *f, bool root)
 		set = strcspn(line, " \t\r#") == strlen(word) &&
 		      strncmp(line, word, strlen(word)) == 0;
 	}
-	ofs_found(f, OFS_FINE, "allow_other", "%s",
+	ofs_found(OFS_FINE, "allow_other", "%s",
 		  root	? "allowed to root"
 		  : set ? "allowed: user_allow_other is set in " FUSE_CONF
 			: "for root only: user_allow_other is not set in " FUSE_CONF);
 }
 
-void ofs_check_machine(struct ofs_findings *f, bool mounted)
+void ofs_check_machine(bool mounted)
 {
 	enum ofs_state bad = mounted ? OFS_WARNING : OFS_PROBLEM;
 	bool root = geteuid() == 0;
 	char version[OFS_PROBE_TEXT];
 
-	check_kernel(f);
-	check_device(f, bad);
-	check_rights(f, root, bad);
-	check_fusermount(f, root, bad);
-	check_daemon(f, bad, version);
-	check_uring(f, version);
-	check_allow_other(f, root);
+	check_kernel();
+	check_device(bad);
+	check_rights(root, bad);
+	check_fusermount(root, bad);
+	check_daemon(bad, version);
+	check_uring(version);
+	check_allow_other(root);
 }
 
-static void check_tool(struct ofs_findings *f, const char *name, const char *program,
-		       const char *without)
+static void check_tool(const char *name, const char *program, const char *without)
 {
 	OFS_FREE char *file = ofs_program_find(program);
 
 	if (file)
-		ofs_found(f, OFS_FINE, name, "%s", file);
+		ofs_found(OFS_FINE, name, "%s", file);
 	else
-		ofs_found(f, OFS_NOTE, name, "not in PATH: %s\n-> sudo apt install %s", without,
-			  name);
+		ofs_found(OFS_NOTE, name, "not in PATH: %s\n-> sudo apt install %s", without, name);
 }
 
-void ofs_check_tools(struct ofs_findings *f)
+void ofs_check_tools(void)
 {
-	check_tool(f, "git", "git", "repositories are known by their folder .git alone");
-	check_tool(f, "ripgrep", "rg", "grep -r finds the same, more slowly");
+	check_tool("git", "git", "repositories are known by their folder .git alone");
+	check_tool("ripgrep", "rg", "grep -r finds the same, more slowly");
 }

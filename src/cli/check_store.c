@@ -35,7 +35,6 @@
 #define SPACE_TOO_LITTLE (32 * MIB)
 
 struct store {
-	struct ofs_findings *f;
 	const char *path;
 	char *word; /* the path as a word of a shell's command line */
 	int dirfd; /* -1: it cannot be looked into */
@@ -50,7 +49,7 @@ static void check_owner(struct store *s, uid_t uid)
 	OFS_FREE char *owner = user ? ofs_strdup(user->pw_name) : ofs_format("user %u", uid);
 
 	if (uid != geteuid())
-		ofs_found(s->f, geteuid() == 0 ? OFS_WARNING : OFS_PROBLEM, "owner",
+		ofs_found(geteuid() == 0 ? OFS_WARNING : OFS_PROBLEM, "owner",
 			  "the store belongs to %s\n"
 			  "-> run this as %s: what others write there its owner cannot read",
 			  owner, owner);
@@ -63,13 +62,13 @@ static bool check_directory(struct store *s)
 	int denied;
 
 	if (stat(s->path, &st) < 0 && errno == ENOENT) {
-		ofs_found(s->f, OFS_NOTE, "store",
+		ofs_found(OFS_NOTE, "store",
 			  "%s is not made yet\n-> offload up, put and run make it", s->path);
 		return false;
 	}
 	s->dirfd = ofs_io_open(AT_FDCWD, s->path, O_RDONLY | O_DIRECTORY, 0);
 	if (s->dirfd < 0 || fstat(s->dirfd, &st) < 0) {
-		ofs_found(s->f, OFS_PROBLEM, "store",
+		ofs_found(OFS_PROBLEM, "store",
 			  "%s cannot be opened: %s\n"
 			  "-> name a store of your own with --store, or give yourself rights to "
 			  "this one",
@@ -78,19 +77,19 @@ static bool check_directory(struct store *s)
 	}
 	denied = faccessat(s->dirfd, ".", R_OK | W_OK | X_OK, AT_EACCESS) < 0 ? errno : 0;
 	if (st.st_mode & 077)
-		ofs_found(s->f, OFS_PROBLEM, "store",
+		ofs_found(OFS_PROBLEM, "store",
 			  "%s has mode %04o: others can look into it\n-> chmod 700 %s", s->path,
 			  (unsigned int)st.st_mode & 07777, s->word);
 	else if (denied == EROFS)
-		ofs_found(s->f, OFS_PROBLEM, "store",
+		ofs_found(OFS_PROBLEM, "store",
 			  "%s lies on a filesystem mounted read-only\n"
 			  "-> mount it rw, or name another store with --store",
 			  s->path);
 	else if (denied)
-		ofs_found(s->f, OFS_PROBLEM, "store",
-			  "%s: you may not write there\n-> chmod 700 %s", s->path, s->word);
+		ofs_found(OFS_PROBLEM, "store", "%s: you may not write there\n-> chmod 700 %s",
+			  s->path, s->word);
 	else
-		ofs_found(s->f, OFS_FINE, "store", "%s", s->path);
+		ofs_found(OFS_FINE, "store", "%s", s->path);
 	check_owner(s, st.st_uid);
 	return true;
 }
@@ -104,15 +103,15 @@ static void tell_owner(struct store *s)
 
 	ofs_owner_read(s->dirfd, &owner);
 	if (!owner.pid)
-		ofs_found(s->f, OFS_FINE, "lock", "in use");
+		ofs_found(OFS_FINE, "lock", "in use");
 	else if (strcmp(owner.mountpoint, "-") == 0)
-		ofs_found(s->f, OFS_FINE, "lock", "in use by process %ld, not mounted", owner.pid);
+		ofs_found(OFS_FINE, "lock", "in use by process %ld, not mounted", owner.pid);
 	else if (ofs_mounts_read(NULL, &mounts) == 0 && ofs_mounts_at(&mounts, owner.mountpoint))
-		ofs_found(s->f, OFS_FINE, "lock", "in use by process %ld, mounted at %s", owner.pid,
+		ofs_found(OFS_FINE, "lock", "in use by process %ld, mounted at %s", owner.pid,
 			  owner.mountpoint);
 	else
 		ofs_found(
-			s->f, OFS_WARNING, "lock",
+			OFS_WARNING, "lock",
 			"in use by process %ld, whose mount at %s is not to be seen from here\n"
 			"-> wait until it has closed the store, or look in the other container or "
 			"mount namespace that has the mount",
@@ -124,7 +123,7 @@ static void check_lock(struct store *s)
 	OFS_CLOSE int fd = ofs_io_open(s->dirfd, "lock", O_RDONLY, 0);
 
 	if (fd < 0 && fd != -ENOENT) {
-		ofs_found(s->f, OFS_PROBLEM, "lock",
+		ofs_found(OFS_PROBLEM, "lock",
 			  "the lock cannot be opened: %s\n-> chmod 600 %s/lock", strerror(-fd),
 			  s->word);
 	} else if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0) {
@@ -132,7 +131,7 @@ static void check_lock(struct store *s)
 		s->held = true;
 		tell_owner(s);
 	} else {
-		ofs_found(s->f, OFS_FINE, "lock", "nobody has the store open");
+		ofs_found(OFS_FINE, "lock", "nobody has the store open");
 	}
 }
 
@@ -153,12 +152,12 @@ static void check_missing_index(struct store *s)
 	ofs_io_list(s->dirfd, "journal", note_any, &content);
 	ofs_io_list(s->dirfd, "packs", note_any, &content);
 	if (content)
-		ofs_found(s->f, OFS_PROBLEM, "format",
+		ofs_found(OFS_PROBLEM, "format",
 			  "index.db is missing, but the store has content\n"
 			  "-> put index.db back from a backup");
 	else
-		ofs_found(s->f, OFS_NOTE, "format",
-			  "nothing is stored yet\n-> offload up, put and run begin it");
+		ofs_found(OFS_NOTE, "format",
+			  "nothing is stored yet\n-> offload up, put and run start it");
 }
 
 /* The head of a database file: where SQLite keeps what `PRAGMA` gives by these names. */
@@ -197,24 +196,24 @@ static void check_format(struct store *s)
 	if (fd == -ENOENT)
 		check_missing_index(s);
 	else if (fd < 0)
-		ofs_found(s->f, OFS_PROBLEM, "format",
+		ofs_found(OFS_PROBLEM, "format",
 			  "index.db cannot be opened: %s\n-> chmod 600 %s/index.db", strerror(-fd),
 			  s->word);
 	else if (!read_head(s, fd, "index.db-wal", OFS_INDEX_APPLICATION, &h))
-		ofs_found(s->f, OFS_PROBLEM, "format",
+		ofs_found(OFS_PROBLEM, "format",
 			  "index.db is damaged, or no index of offloadfs\n"
 			  "-> put index.db back from a backup");
 	else if (h.application_id == 0)
-		ofs_found(s->f, OFS_FINE, "format", "the index is being made");
+		ofs_found(OFS_FINE, "format", "the index is being made");
 	else if (h.user_version < OFS_INDEX_FORMAT_OLD || h.user_version > OFS_INDEX_FORMAT)
-		ofs_found(s->f, OFS_PROBLEM, "format",
+		ofs_found(OFS_PROBLEM, "format",
 			  "%u, and offloadfs " OFS_VERSION " understands %d to %d" OTHER_VERSION,
 			  h.user_version, OFS_INDEX_FORMAT_OLD, OFS_INDEX_FORMAT);
 	else if (h.user_version != OFS_INDEX_FORMAT)
-		ofs_found(s->f, OFS_FINE, "format", "%u, to become %d when it is next opened",
+		ofs_found(OFS_FINE, "format", "%u, to become %d when it is next opened",
 			  h.user_version, OFS_INDEX_FORMAT);
 	else
-		ofs_found(s->f, OFS_FINE, "format", "%u", h.user_version);
+		ofs_found(OFS_FINE, "format", "%u", h.user_version);
 }
 
 /* ---- the configuration */
@@ -226,10 +225,10 @@ static void check_context(struct store *s)
 
 	ofs_settings_init(&settings);
 	if (ofs_settings_load_store(&settings, s->path, &err) < 0)
-		ofs_found(s->f, OFS_PROBLEM, "context",
+		ofs_found(OFS_PROBLEM, "context",
 			  "%s\n-> correct or remove it: offload(1) lists the keys", err.text);
 	else if (faccessat(s->dirfd, "context.ini", F_OK, 0) == 0)
-		ofs_found(s->f, OFS_FINE, "context", "context.ini is valid");
+		ofs_found(OFS_FINE, "context", "context.ini is valid");
 }
 
 /* Returns how large the journal may become. */
@@ -240,12 +239,12 @@ static uint64_t check_config(struct store *s)
 	uint64_t journal_max;
 
 	if (ofs_config_load_store(config, s->path, &err) < 0)
-		ofs_found(s->f, OFS_PROBLEM, "config",
+		ofs_found(OFS_PROBLEM, "config",
 			  "%s\n-> correct or remove it: nothing can open the store before; "
 			  "offloadfs --help lists the keys",
 			  err.text);
 	else
-		ofs_found(s->f, OFS_FINE, "config", "%s",
+		ofs_found(OFS_FINE, "config", "%s",
 			  faccessat(s->dirfd, "config.ini", F_OK, 0) == 0
 				  ? "config.ini is valid"
 				  : "no config.ini: all defaults");
@@ -279,15 +278,15 @@ static void check_space(struct store *s)
 		return;
 	available = (uint64_t)fs.f_bavail * fs.f_frsize;
 	if (fs.f_files && !fs.f_favail)
-		ofs_found(s->f, OFS_PROBLEM, "space",
+		ofs_found(OFS_PROBLEM, "space",
 			  "no inode is free on its filesystem\n-> remove files there");
 	else if (available < SPACE_LITTLE)
-		ofs_found(s->f, available < SPACE_TOO_LITTLE ? OFS_PROBLEM : OFS_WARNING, "space",
+		ofs_found(available < SPACE_TOO_LITTLE ? OFS_PROBLEM : OFS_WARNING, "space",
 			  "%s free\n-> make room on its filesystem, by removing files from the "
 			  "tree, too",
 			  size_of(available).text);
 	else
-		ofs_found(s->f, OFS_FINE, "space", "%s free", size_of(available).text);
+		ofs_found(OFS_FINE, "space", "%s free", size_of(available).text);
 }
 
 #define IN_MEMORY "in memory: gone after a restart of the machine"
@@ -329,14 +328,14 @@ static void check_filesystem(struct store *s)
 	while (i < OFS_ARRAY_SIZE(filesystems) && filesystems[i].magic != (uint32_t)fs.f_type)
 		i++;
 	if (i == OFS_ARRAY_SIZE(filesystems))
-		ofs_found(s->f, OFS_FINE, "filesystem", "of type 0x%x", (unsigned int)fs.f_type);
+		ofs_found(OFS_FINE, "filesystem", "of type 0x%x", (unsigned int)fs.f_type);
 	else if (filesystems[i].doubt)
 		ofs_found(
-			s->f, OFS_WARNING, "filesystem",
+			OFS_WARNING, "filesystem",
 			"%s, %s\n-> keep the store on a local disk: --store DIR, or XDG_DATA_HOME",
 			filesystems[i].name, filesystems[i].doubt);
 	else
-		ofs_found(s->f, OFS_FINE, "filesystem", "%s", filesystems[i].name);
+		ofs_found(OFS_FINE, "filesystem", "%s", filesystems[i].name);
 }
 
 /* ---- the journal */
@@ -377,11 +376,11 @@ static void check_journal(struct store *s, uint64_t max)
 	ofs_io_list(fd, ".", look_at_segment, &j);
 	full = j.bytes > max;
 	if (j.foreign)
-		ofs_found(s->f, OFS_PROBLEM, "journal",
+		ofs_found(OFS_PROBLEM, "journal",
 			  "format %u, and offloadfs " OFS_VERSION " understands %u" OTHER_VERSION,
 			  j.foreign, OFS_SEGMENT_FORMAT);
 	else
-		ofs_found(s->f, full ? OFS_WARNING : OFS_FINE, "journal",
+		ofs_found(full ? OFS_WARNING : OFS_FINE, "journal",
 			  "%s on disk, %s at most: then writers wait%s", size_of(j.bytes).text,
 			  size_of(max).text,
 			  !full	    ? ""
@@ -401,22 +400,22 @@ static void check_search(struct store *s)
 	if (fd == -ENOENT)
 		return;
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		ofs_found(s->f, OFS_WARNING, "search",
+		ofs_found(OFS_WARNING, "search",
 			  "search.db cannot be used: %s\n-> remove it: it is built anew",
 			  fd < 0 ? strerror(-fd) : "it is no regular file");
 	else if (st.st_size && !read_head(s, fd, "search.db-wal", OFS_FTS_APPLICATION, &h))
-		ofs_found(s->f, OFS_NOTE, "search",
+		ofs_found(OFS_NOTE, "search",
 			  "search.db is damaged, or no search index of offloadfs\n"
 			  "-> nothing: it is built anew when it is next used");
 	else
-		ofs_found(s->f, OFS_FINE, "search", "index of %s",
+		ofs_found(OFS_FINE, "search", "index of %s",
 			  size_of((uint64_t)st.st_blocks * 512).text);
 }
 
-void ofs_check_store(struct ofs_findings *f, const char *store)
+void ofs_check_store(const char *store)
 {
 	OFS_FREE char *word = ofs_text_command((const char *const[]){ store, NULL });
-	struct store s = { .f = f, .path = store, .word = word, .dirfd = -1 };
+	struct store s = { .path = store, .word = word, .dirfd = -1 };
 
 	if (check_directory(&s)) {
 		uint64_t journal_max;

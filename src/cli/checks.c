@@ -25,15 +25,32 @@
 /* ---- findings */
 
 static const char *const states[OFS_STATES] = { "ok", "note", "warning", "problem" };
+static json_t *findings; /* an array */
+static size_t counts[OFS_STATES];
 
-void ofs_findings_init(struct ofs_findings *f)
+void ofs_findings_clear(void)
 {
-	*f = (struct ofs_findings){ .list = json_array() };
+	json_decref(findings);
+	findings = NULL;
+	memset(counts, 0, sizeof(counts));
 }
 
-void ofs_findings_finish(struct ofs_findings *f)
+size_t ofs_findings_count(enum ofs_state state)
 {
-	json_decref(f->list);
+	return counts[state];
+}
+
+const json_t *ofs_findings_get(const char *name)
+{
+	json_t *one;
+	size_t i;
+
+	json_array_foreach(findings, i, one)
+	{
+		if (strcmp(json_string_value(json_object_get(one, "name")), name) == 0)
+			return one;
+	}
+	return NULL;
 }
 
 static json_t *as_line(const char *text)
@@ -46,7 +63,7 @@ static json_t *as_line(const char *text)
 	return json_string(line);
 }
 
-void ofs_found(struct ofs_findings *f, enum ofs_state state, const char *name, const char *fmt, ...)
+void ofs_found(enum ofs_state state, const char *name, const char *fmt, ...)
 {
 	OFS_FREE char *text = NULL;
 	char *advice;
@@ -60,24 +77,26 @@ void ofs_found(struct ofs_findings *f, enum ofs_state state, const char *name, c
 		*advice = '\0';
 		advice += strlen(ADVICE);
 	}
-	f->count[state]++;
-	json_array_append_new(f->list, json_pack("{s:s, s:s, s:o, s:o}", "name", name, "state",
-						 states[state], "found", as_line(text), "advice",
-						 advice ? as_line(advice) : json_null()));
+	if (!findings)
+		findings = json_array();
+	counts[state]++;
+	json_array_append_new(findings, json_pack("{s:s, s:s, s:o, s:o}", "name", name, "state",
+						  states[state], "found", as_line(text), "advice",
+						  advice ? as_line(advice) : json_null()));
 }
 
-void ofs_findings_print(const struct ofs_findings *f, bool json, FILE *out)
+void ofs_findings_print(bool json, FILE *out)
 {
-	size_t i, problems = f->count[OFS_PROBLEM], warnings = f->count[OFS_WARNING];
+	size_t i, problems = counts[OFS_PROBLEM], warnings = counts[OFS_WARNING];
 	const char *state, *name, *found, *advice;
 	json_t *one;
 
 	if (json) {
-		ofs_text_json(out, json_pack("{s:O, s:I}", "checks", f->list, "problems",
+		ofs_text_json(out, json_pack("{s:O, s:I}", "checks", findings, "problems",
 					     (json_int_t)problems));
 		return;
 	}
-	json_array_foreach(f->list, i, one)
+	json_array_foreach(findings, i, one)
 	{
 		json_unpack(one, "{s:s, s:s, s:s}", "state", &state, "name", &name, "found",
 			    &found);

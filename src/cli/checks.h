@@ -16,22 +16,18 @@ enum ofs_state {
 	OFS_STATES
 };
 
-struct ofs_findings {
-	json_t *list; /* of objects with name (of the check), state, found and advice (or null) */
-	size_t count[OFS_STATES];
-};
-
-void ofs_findings_init(struct ofs_findings *f);
-void ofs_findings_finish(struct ofs_findings *f);
-
 /*
- * Adds one: what was found and, after "\n-> ", what to do about it. Each becomes one line of valid
+ * Adds a finding: what was found and, after "\n-> ", what to do about it. Each becomes one line of valid
  * UTF-8, whatever names and paths are in it.
  */
-void ofs_found(struct ofs_findings *f, enum ofs_state state, const char *name, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
+void ofs_found(enum ofs_state state, const char *name, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
-void ofs_findings_print(const struct ofs_findings *f, bool json, FILE *out);
+/* Borrowed: an object with name (of the check), state, found and advice (or null); NULL: none. */
+const json_t *ofs_findings_get(const char *name);
+size_t ofs_findings_count(enum ofs_state state);
+void ofs_findings_print(bool json, FILE *out);
+void ofs_findings_clear(void);
 
 /*
  * The checks. Each adds its findings and changes nothing; none waits for a daemon that does not
@@ -42,13 +38,13 @@ void ofs_findings_print(const struct ofs_findings *f, bool json, FILE *out);
  * Can this user mount here: kernel, device, daemon, transport, fusermount3? If the tree in question
  * is `mounted`, whatever is missing is a warning: the next mount will fail.
  */
-void ofs_check_machine(struct ofs_findings *f, bool mounted);
+void ofs_check_machine(bool mounted);
 
 /* The store in the directory `store`, in use or not. */
-void ofs_check_store(struct ofs_findings *f, const char *store);
+void ofs_check_store(const char *store);
 
 /* Programs that make life easier. */
-void ofs_check_tools(struct ofs_findings *f);
+void ofs_check_tools(void);
 
 #define OFS_PROBE_TEXT 512
 

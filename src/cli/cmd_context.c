@@ -52,7 +52,7 @@ static int context_write(void *arg, const void *data, size_t len)
 	return fwrite(data, 1, len, stdout) == len ? 0 : -errno;
 }
 
-/* Who sums up: as the option says, else the settings; nobody, and then it is done by rule. */
+/* Takes the summarizer of the option, else of the settings; without one, summaries go by rule. */
 static int context_choose(const struct ofs_settings *settings, struct ofs_summarizer *summarizer,
 			  struct ofs_error *err)
 {

@@ -36,7 +36,6 @@ struct doctor {
 	struct ofs_mounts mounts;
 	enum mount_state *states; /* of each of them */
 	struct ofs_target target;
-	struct ofs_findings findings;
 };
 
 /* ---- the mounts */
@@ -73,12 +72,12 @@ static void tell_mount(struct doctor *d, size_t i, enum ofs_state state, const c
 	OFS_FREE char *point = shell_word(m->point);
 
 	if (d->states[i] == MOUNT_DEAD)
-		ofs_found(&d->findings, state, name,
+		ofs_found(state, name,
 			  "%s is the mount of a daemon that died; the store %s has it all\n"
 			  "-> %s %s; mounting there again does that, too",
 			  m->point, m->source, unmount, point);
 	else
-		ofs_found(&d->findings, state, name,
+		ofs_found(state, name,
 			  "%s: its daemon is there and does not answer (store %s)\n"
 			  "-> end the process that %s/lock names, then: %s %s",
 			  m->point, m->source, m->source, unmount, point);
@@ -105,19 +104,18 @@ static void check_mount(struct doctor *d)
 	while (t->mountpoint && i > 0 && strcmp(d->mounts.list[i - 1].point, t->mountpoint) != 0)
 		i--;
 	if (!t->mountpoint)
-		ofs_found(&d->findings, OFS_NOTE, "mount",
+		ofs_found(OFS_NOTE, "mount",
 			  "the store is not mounted\n"
 			  "-> offloadfs STORE MOUNTPOINT mounts it; offload works without, too");
 	else if (i == 0)
-		ofs_found(&d->findings, OFS_NOTE, "mount",
+		ofs_found(OFS_NOTE, "mount",
 			  "nothing is mounted at %s\n"
 			  "-> offload up%s mounts it; offload works without, too",
 			  t->mountpoint, hint);
 	else if (d->states[i - 1] != MOUNT_ALIVE)
 		tell_mount(d, i - 1, OFS_PROBLEM, "mount");
 	else
-		ofs_found(&d->findings, OFS_FINE, "mount", "%s (store %s)", t->mountpoint,
-			  t->store);
+		ofs_found(OFS_FINE, "mount", "%s (store %s)", t->mountpoint, t->store);
 }
 
 /* Those that are not the one in question. */
@@ -135,7 +133,7 @@ static void check_others(struct doctor *d)
 			tell_mount(d, i, OFS_WARNING, "others");
 	}
 	if (alive)
-		ofs_found(&d->findings, OFS_FINE, "others", "%zu more mounted", alive);
+		ofs_found(OFS_FINE, "others", "%zu more mounted", alive);
 }
 
 /* ---- git */
@@ -143,7 +141,6 @@ static void check_others(struct doctor *d)
 static void check_exclude(struct doctor *d)
 {
 	OFS_CLEANUP(ofs_exclude_finish) struct ofs_exclude e = { 0 };
-	struct ofs_findings *f = &d->findings;
 	const char *point = d->target.mountpoint;
 	OFS_FREE char *workspace = point ? ofs_path_parent(point) : NULL;
 	int r;
@@ -152,21 +149,21 @@ static void check_exclude(struct doctor *d)
 		return;
 	r = ofs_exclude_find(workspace, point, &e);
 	if (r == -ENOENT) {
-		ofs_found(f, OFS_FINE, "exclude", "%s is in no git repository", workspace);
+		ofs_found(OFS_FINE, "exclude", "%s is in no git repository", workspace);
 	} else if (r < 0) {
-		ofs_found(f, OFS_WARNING, "exclude",
+		ofs_found(OFS_WARNING, "exclude",
 			  "git's info/exclude cannot be read: %s\n-> give yourself rights to it",
 			  strerror(-r));
 	} else if (e.is_there) {
-		ofs_found(f, OFS_FINE, "exclude", OFS_WORKSPACE_MOUNT " is in git's info/exclude");
+		ofs_found(OFS_FINE, "exclude", OFS_WORKSPACE_MOUNT " is in git's info/exclude");
 	} else if (!d->target.mounted) {
-		ofs_found(f, OFS_NOTE, "exclude",
+		ofs_found(OFS_NOTE, "exclude",
 			  OFS_WORKSPACE_MOUNT
 			  " is not in git's info/exclude yet\n-> offload up adds it");
 	} else {
 		OFS_FREE char *file = shell_word(e.file), *line = shell_word(e.line);
 
-		ofs_found(f, OFS_WARNING, "exclude",
+		ofs_found(OFS_WARNING, "exclude",
 			  OFS_WORKSPACE_MOUNT " is not in git's info/exclude: git sees it\n"
 					      "-> echo %s >> %s",
 			  line, file);
@@ -215,16 +212,16 @@ static int examine(struct doctor *d)
 		ofs_report("%s", err.text);
 		return DOCTOR_FAILED;
 	}
-	ofs_check_machine(&d->findings, d->target.mounted);
+	ofs_check_machine(d->target.mounted);
 	check_mount(d);
 	check_others(d);
-	ofs_check_store(&d->findings, d->target.store);
+	ofs_check_store(d->target.store);
 	check_exclude(d);
-	ofs_check_tools(&d->findings);
-	ofs_findings_print(&d->findings, ofs_command_json, stdout);
+	ofs_check_tools();
+	ofs_findings_print(ofs_command_json, stdout);
 	if (ferror(stdout) && errno != EPIPE) /* main() says so */
 		return DOCTOR_FAILED;
-	return d->findings.count[OFS_PROBLEM] ? DOCTOR_PROBLEMS : DOCTOR_HEALTHY;
+	return ofs_findings_count(OFS_PROBLEM) ? DOCTOR_PROBLEMS : DOCTOR_HEALTHY;
 }
 
 static int doctor_run(const struct ofs_command *self, int argc, char **argv)
@@ -234,10 +231,9 @@ static int doctor_run(const struct ofs_command *self, int argc, char **argv)
 
 	if (code >= 0)
 		return code;
-	ofs_findings_init(&d.findings);
 	code = examine(&d);
 	ofs_target_finish(&d.target);
-	ofs_findings_finish(&d.findings);
+	ofs_findings_clear();
 	ofs_mounts_finish(&d.mounts);
 	free(d.states);
 	return code;

@@ -53,7 +53,7 @@ static int refuse(const struct ofs_buf *in, size_t at, size_t index, const char 
 		line += in->data[i] == '\n';
 	if (index == 0)
 		return ofs_report_usage("%s", why);
-	return ofs_report_usage("in object %zu, which begins at line %zu: %s", index + 1, line,
+	return ofs_report_usage("in object %zu, which starts at line %zu: %s", index + 1, line,
 				why);
 }
 
@@ -84,7 +84,7 @@ static void print_step(const struct ofs_step *step)
 
 	ofs_step_print(step, &line);
 	printf("%s\n", ofs_buf_str(&line));
-	/* What was stored is said at once: the next may fail. */
+	/* Each is told at once: the next may fail. */
 	fflush(stdout);
 }
 

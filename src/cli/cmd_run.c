@@ -36,7 +36,7 @@ static const struct ofs_option options[] = {
 	OFS_OPTIONS_END,
 };
 
-/* What the command writes. */
+/* The output of the command. */
 struct output {
 	struct ofs_spool spool;
 	bool passing; /* spooling failed: it goes straight on */

@@ -46,7 +46,7 @@ static const struct {
 	{ "lifecycle", "lifecycle" },
 };
 
-/* What the sentence does not say of a file that was removed. */
+/* Of a file that was removed, after the sentence about it. */
 static const char gone_form[] = "[title      {title}\n]"
 				"[tags       {tags}\n]"
 				"[tier       {tier}\n]"
@@ -56,20 +56,6 @@ static const char gone_form[] = "[title      {title}\n]"
 				"[created    {created}\n]"
 				"[used       {used}\n]"
 				"[removed    {removed}\n]";
-
-static const char *show_kind(mode_t mode)
-{
-	switch (mode & S_IFMT) {
-	case S_IFREG:
-		return "file";
-	case S_IFDIR:
-		return "directory";
-	case S_IFLNK:
-		return "symbolic link";
-	default:
-		return "special file";
-	}
-}
 
 /* Reads the attributes; one that the file, or its tree, does not have becomes null. */
 static int show_load(const struct ofs_operand *o, json_t *json)
@@ -102,7 +88,10 @@ static void show_complete(const struct stat *attr, json_t *json)
 	json_object_set_new(json, "size", json_integer((json_int_t)attr->st_size));
 	json_object_set_new(json, "important", json_boolean(important && atoi(important) > 0));
 	if (json_is_null(json_object_get(json, "type")))
-		json_object_set_new(json, "type", json_string(show_kind(attr->st_mode)));
+		json_object_set_new(json, "type",
+				    json_string(S_ISDIR(attr->st_mode)	 ? "directory"
+						: S_ISREG(attr->st_mode) ? "file"
+									 : "special file"));
 }
 
 static void show_print(json_t *json, bool is_file)

@@ -40,15 +40,15 @@ struct task {
 
 static int task_list(struct task *t)
 {
-	json_t *tasks, *task, *all = ofs_command_json ? json_array() : NULL;
+	json_t *tasks, *all = ofs_command_json ? json_array() : NULL;
 	struct ofs_error err;
 	int code = OFS_EXIT_OK;
-	size_t i;
 
 	if (ofs_tasks_load(t->b, &err, &tasks) < 0)
 		return ofs_report("%s", err.text);
-	json_array_foreach(tasks, i, task) code |= ofs_print_item(
-		all, json_incref(task), "{name}  {state}  {files:file}  {bytes:byte}\n");
+	for (size_t i = 0; i < json_array_size(tasks); i++)
+		code |= ofs_print_item(all, json_incref(json_array_get(tasks, i)),
+				       "{name}  {state}  {files:file}  {bytes:byte}\n");
 	json_decref(tasks);
 	if (all)
 		ofs_print_json(json_pack("{s:o}", "tasks", all), "");
@@ -57,7 +57,7 @@ static int task_list(struct task *t)
 
 /* ---- show */
 
-/* A file as an object. What it has not is null, and so is what goes meanwhile. */
+/* A file as an object; members that it does not have are null. */
 static json_t *task_file(struct task *t, const struct ofs_file *file)
 {
 	OFS_FREE char *ref = NULL, *lifecycle = NULL;
@@ -116,7 +116,7 @@ static int task_take_item(struct task *t, json_t *item)
 	return OFS_EXIT_OK;
 }
 
-/* What has expired elsewhere goes in the same collection, but is not told of here. */
+/* Files that expired elsewhere go in the same collection, but are not listed here. */
 static int task_tell(void *arg, json_t *item)
 {
 	struct task *t = arg;
@@ -239,7 +239,7 @@ static int task_run_verb(const struct verb *verb, struct task *t)
 	return verb->run(t);
 }
 
-/* What is left on the command line: "list", or a word and a task. */
+/* The operands are "list", or a word and a task. */
 static int task_choose(struct task *t, int argc, char *const argv[])
 {
 	const struct verb *verb = argc ? NULL : &verbs[0];

@@ -21,15 +21,15 @@
 
 extern const struct ofs_command ofs_cmd_up, ofs_cmd_down;
 
-/* Makes the folders of the store and the mountpoint; `ret_made`: the latter was missing. */
-static int up_prepare(struct ofs_target *t, struct ofs_error *err, bool *ret_made)
+/* Makes the folders of the store and the mountpoint, and mounts. */
+static int up_mount(struct ofs_target *t, struct ofs_error *err)
 {
 	OFS_FREE char *data = ofs_path_parent(t->store);
 	struct stat st;
+	bool made;
 	char *real;
 	int r = ofs_path_make(data, UP_MODE);
 
-	*ret_made = false;
 	if (r == 0)
 		r = ofs_path_make(t->store, UP_MODE);
 	if (r < 0)
@@ -40,28 +40,14 @@ static int up_prepare(struct ofs_target *t, struct ofs_error *err, bool *ret_mad
 	free(t->store);
 	t->store = real;
 	/* The daemon judges anything that is there already, a dead mount included. */
-	if (t->stale || lstat(t->mountpoint, &st) == 0)
-		return 0;
-	r = ofs_path_make(t->mountpoint, UP_MODE);
+	made = !t->stale && lstat(t->mountpoint, &st) < 0;
+	r = made ? ofs_path_make(t->mountpoint, UP_MODE) : 0;
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot make '%s': %s", t->mountpoint, strerror(-r));
-	*ret_made = true;
-	return 0;
-}
-
-static int up_mount(struct ofs_target *t, struct ofs_error *err)
-{
-	bool made;
-	int r = up_prepare(t, err, &made);
-
+	r = t->workspace ? ofs_exclude_add(t->workspace, t->mountpoint) : 0;
 	if (r < 0)
-		return r;
-	if (t->workspace) {
-		r = ofs_exclude_add(t->workspace, t->mountpoint);
-		if (r < 0)
-			ofs_report("git will show '%s': cannot write its exclude file: %s",
-				   t->mountpoint, strerror(-r));
-	}
+		ofs_report("git will show '%s': cannot write its exclude file: %s", t->mountpoint,
+			   strerror(-r));
 	r = ofs_daemon_start(t->store, t->mountpoint, err);
 	if (r < 0 && made)
 		rmdir(t->mountpoint);

@@ -71,7 +71,7 @@ struct ofs_command {
 	int (*run)(const struct ofs_command *self, int argc, char **argv);
 };
 
-/* What the options that every command takes have said, and --json. */
+/* The values of the options that every command takes, and of --json. */
 extern struct ofs_target_options ofs_command_target;
 extern bool ofs_command_json;
 

@@ -91,38 +91,19 @@ struct users {
 	struct ofs_buf *text; /* "bash (pid 123), tail (pid 124)" */
 };
 
-static bool leads_in(const struct users *u, const char *link)
-{
-	char target[PATH_MAX];
-	ssize_t n = readlink(link, target, sizeof(target) - 1);
-
-	if (n <= 0)
-		return false;
-	target[n] = '\0';
-	return ofs_path_below(u->mountpoint, target) != NULL;
-}
-
-static int look_at_file(void *arg, const char *name)
+/* 1 when the link /proc/<pid>/fd/<name> leads into the mount. */
+static int look_at_link(void *arg, const char *name)
 {
 	const struct users *u = arg;
-	char link[64];
+	char link[64], target[PATH_MAX];
+	ssize_t n;
 
 	snprintf(link, sizeof(link), "/proc/%.20s/fd/%.20s", u->pid, name);
-	return leads_in(u, link);
-}
-
-static bool is_user(struct users *u)
-{
-	static const char *const links[] = { "cwd", "root", "exe" };
-	char path[64];
-
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(links); i++) {
-		snprintf(path, sizeof(path), "/proc/%.20s/%s", u->pid, links[i]);
-		if (leads_in(u, path))
-			return true;
-	}
-	snprintf(path, sizeof(path), "/proc/%.20s/fd", u->pid);
-	return ofs_io_list(AT_FDCWD, path, look_at_file, u) > 0;
+	n = readlink(link, target, sizeof(target) - 1);
+	if (n <= 0)
+		return 0;
+	target[n] = '\0';
+	return ofs_path_below(u->mountpoint, target) != NULL;
 }
 
 static int look_at_process(void *arg, const char *name)
@@ -134,7 +115,9 @@ static int look_at_process(void *arg, const char *name)
 	if (!isdigit((unsigned char)name[0]))
 		return 0;
 	u->pid = name;
-	if (!is_user(u))
+	snprintf(path, sizeof(path), "/proc/%.20s/fd", name);
+	if (!look_at_link(u, "../cwd") && !look_at_link(u, "../root") &&
+	    !look_at_link(u, "../exe") && ofs_io_list(AT_FDCWD, path, look_at_link, u) <= 0)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%.20s/comm", name);
 	in = fopen(path, "re");

@@ -30,7 +30,7 @@
 static void progress_rate(const struct ofs_job *job, uint64_t done, uint64_t total, char *ret,
 			  size_t size)
 {
-	double elapsed = (double)(ofs_clock_monotonic() - job->began), left;
+	double elapsed = (double)(ofs_clock_monotonic() - job->start), left;
 	double rate = (double)done * (double)OFS_NS_PER_S / elapsed;
 	unsigned int s;
 	int n;
@@ -224,7 +224,7 @@ static int job_watch(struct ofs_job *job)
 	struct timespec pause = { 0, JOB_POLL_NS_MIN };
 	int r;
 
-	job->began = ofs_clock_monotonic();
+	job->start = ofs_clock_monotonic();
 	for (;;) {
 		r = job_ask(job);
 		if (r == 0)
@@ -248,7 +248,7 @@ static int job_watch(struct ofs_job *job)
 static int job_start(struct ofs_job *job, const char *command)
 {
 	const struct timespec pause = { 0, JOB_POLL_NS_MAX };
-	int64_t began = ofs_clock_monotonic();
+	int64_t start = ofs_clock_monotonic();
 	bool said = false;
 	int r;
 
@@ -258,8 +258,8 @@ static int job_start(struct ofs_job *job, const char *command)
 			return r;
 		if (job_signal)
 			return -EINTR;
-		if (!said && ofs_clock_monotonic() - began > JOB_PATIENCE) {
-			ofs_report("another %s of '%s' runs: this one begins when it ends",
+		if (!said && ofs_clock_monotonic() - start > JOB_PATIENCE) {
+			ofs_report("another %s of '%s' runs: this one starts when it ends",
 				   job->kind->noun, job_where(job));
 			said = true;
 		}
@@ -269,45 +269,29 @@ static int job_start(struct ofs_job *job, const char *command)
 	return r;
 }
 
-static int job_cannot_start(struct ofs_job *job, int code, struct ofs_error *err)
+static int job_failed(struct ofs_job *job, int code, bool started, struct ofs_error *err)
 {
-	const char *where = job_where(job), *verb = job->kind->verb;
+	const char *where = job_where(job), *verb = job->kind->verb, *noun = job->kind->noun;
 
-	switch (code) {
-	case EBUSY:
-		return ofs_error_set(err, code, "a %s of '%s' is running already", job->kind->noun,
+	if (code == EPROTO)
+		return ofs_error_set(err, code, "cannot make sense of what the tree of '%s' says",
 				     where);
-	case EOPNOTSUPP:
-	case EINVAL:
-	case ENODATA:
+	if (started && (code == ENODATA || code == ENOENT || code == EOPNOTSUPP))
+		return ofs_error_set(err, code, "'%s' was unmounted meanwhile", where);
+	if (started)
+		return ofs_error_set(err, code, "cannot tell how the %s of '%s' goes: %s", noun,
+				     where, ofs_report_errno(code));
+	if (code == EBUSY)
+		return ofs_error_set(err, code, "a %s of '%s' is running already", noun, where);
+	if (code == EACCES || code == EPERM)
+		return ofs_error_set(err, code, "only the owner of '%s' can %s it", where, verb);
+	if (code == EOPNOTSUPP || code == EINVAL || code == ENODATA)
 		return ofs_error_set(
 			err, code,
 			"cannot %s '%s': its daemon is older than this tool: mount it again, with "
 			"'offload down' and 'offload up'",
 			verb, where);
-	case EACCES:
-	case EPERM:
-		return ofs_error_set(err, code, "only the owner of '%s' can %s it", where, verb);
-	default:
-		return ofs_error_set(err, code, "cannot %s '%s': %s", verb, where,
-				     ofs_report_errno(code));
-	}
-}
-
-static int job_lost(struct ofs_job *job, int code, struct ofs_error *err)
-{
-	switch (code) {
-	case ENODATA:
-	case ENOENT:
-	case EOPNOTSUPP:
-		return ofs_error_set(err, code, "'%s' was unmounted meanwhile", job_where(job));
-	case EPROTO:
-		return ofs_error_set(err, code, "cannot make sense of what the tree of '%s' says",
-				     job_where(job));
-	default:
-		return ofs_error_set(err, code, "cannot tell how the %s of '%s' goes: %s",
-				     job->kind->noun, job_where(job), ofs_report_errno(code));
-	}
+	return ofs_error_set(err, code, "cannot %s '%s': %s", verb, where, ofs_report_errno(code));
 }
 
 static int job_end(struct ofs_job *job, struct ofs_error *err)
@@ -337,8 +321,8 @@ int ofs_job_run(struct ofs_job *job, const char *command, struct ofs_error *err)
 	if (r == -EINTR)
 		return r;
 	if (r < 0)
-		return job_cannot_start(job, -r, err);
+		return job_failed(job, -r, false, err);
 	r = job_watch(job);
 	progress_clear(job);
-	return r < 0 ? job_lost(job, -r, err) : job_end(job, err);
+	return r < 0 ? job_failed(job, -r, true, err) : job_end(job, err);
 }

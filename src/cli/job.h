@@ -37,7 +37,7 @@ struct ofs_job {
 	bool told_all; /* the tree remembers no more of them */
 	bool stopping; /* it was asked to stop */
 
-	int64_t began;
+	int64_t start;
 	bool drawn; /* a line that shows its progress is on the terminal */
 };
 
@@ -59,7 +59,7 @@ bool ofs_job_is(const struct ofs_job *job, const char *state);
 /* A number in the last answer; 0 when it has none of that name. */
 uint64_t ofs_job_number(const struct ofs_job *job, const char *key);
 
-/* How many items the tree does not remember. */
+/* The number of items that the tree does not remember. */
 uint64_t ofs_job_untold(const struct ofs_job *job);
 
 /* "offload: 7 more files not listed", and a newline, if there are any. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tool says: messages on standard error, one line each, "offload: COMMAND: ..."; results on
+ * The output of the tool: messages on standard error, one line each, "offload: COMMAND: ..."; results on
  * standard output, a JSON object or a text that a form makes of the same object.
  */
 #ifndef OFS_CLI_REPORT_H

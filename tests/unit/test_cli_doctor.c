@@ -19,11 +19,9 @@
 #include "journal/segment.h"
 
 static char root[] = "/tmp/offload-test-XXXXXX";
-static struct ofs_findings findings;
 
 static void begin(void)
 {
-	ofs_findings_init(&findings);
 	cr_assert(mkdtemp(root));
 	cr_assert_eq(chdir(root), 0);
 }
@@ -32,7 +30,7 @@ static void finish(void)
 {
 	char command[64];
 
-	ofs_findings_finish(&findings);
+	ofs_findings_clear();
 	snprintf(command, sizeof(command), "rm -rf %s", root);
 	cr_assert_eq(chdir("/"), 0);
 	cr_assert_eq(system(command), 0);
@@ -60,22 +58,9 @@ static void write_at(const char *path, off_t off, const void *data, size_t len)
 	close(fd);
 }
 
-static const json_t *look(const char *name)
-{
-	json_t *one;
-	size_t i;
-
-	json_array_foreach(findings.list, i, one)
-	{
-		if (strcmp(json_string_value(json_object_get(one, "name")), name) == 0)
-			return one;
-	}
-	return NULL;
-}
-
 static const char *part(const char *name, const char *key)
 {
-	return json_string_value(json_object_get(look(name), key));
+	return json_string_value(json_object_get(ofs_findings_get(name), key));
 }
 
 /* Examines the store; this check must come to that, with these words in what it found. */
@@ -83,10 +68,9 @@ static void expect(const char *name, enum ofs_state state, const char *words)
 {
 	static const char *const states[] = { "ok", "note", "warning", "problem" };
 
-	ofs_findings_finish(&findings);
-	ofs_findings_init(&findings);
-	ofs_check_store(&findings, "store");
-	cr_assert(look(name), "no finding '%s'", name);
+	ofs_findings_clear();
+	ofs_check_store("store");
+	cr_assert(ofs_findings_get(name), "no finding '%s'", name);
 	cr_expect_str_eq(part(name, "state"), states[state], "%s: %s", name, part(name, "found"));
 	cr_expect(strstr(part(name, "found"), words), "%s: '%s' lacks '%s'", name,
 		  part(name, "found"), words);
@@ -98,18 +82,18 @@ Test(cli_doctor, a_sound_store)
 {
 	make_store();
 	expect("store", OFS_FINE, "store");
-	cr_expect_eq(findings.count[OFS_PROBLEM], 0);
+	cr_expect_eq(ofs_findings_count(OFS_PROBLEM), 0);
 	expect("lock", OFS_FINE, "nobody");
 	expect("format", OFS_FINE, "4");
 	expect("config", OFS_FINE, "no config.ini");
 	expect("journal", OFS_FINE, "2.1 GB at most: then writers wait");
-	cr_expect_null(look("owner"));
+	cr_expect_null(ofs_findings_get("owner"));
 }
 
 Test(cli_doctor, a_store_that_is_not_there_or_is_none)
 {
 	expect("store", OFS_NOTE, "not made yet");
-	cr_expect_eq(json_array_size(findings.list), 1);
+	cr_expect_null(ofs_findings_get("lock"));
 	cr_assert_eq(mkdir("store", 0700), 0);
 	expect("format", OFS_NOTE, "nothing is stored yet");
 	rmdir("store");
@@ -185,12 +169,12 @@ Test(cli_doctor, search_indexes)
 
 	make_store();
 	expect("journal", OFS_FINE, "");
-	cr_expect_null(look("search"));
+	cr_expect_null(ofs_findings_get("search"));
 	keep_something();
 	expect("search", OFS_FINE, "index of");
 	cr_assert_eq(unlink("store/search.db"), 0);
 	expect("journal", OFS_FINE, "");
-	cr_expect_null(look("search"));
+	cr_expect_null(ofs_findings_get("search"));
 	write_at("store/search.db", 0, "", 0);
 	expect("search", OFS_FINE, "index of 0.0 MB");
 	write_at("store/search.db", 0, head, sizeof(head));
@@ -242,10 +226,10 @@ Test(cli_doctor, findings_are_lines_whatever_is_in_them)
 	json_t *json, *checks;
 	FILE *out = open_memstream(&text, &len);
 
-	ofs_found(&findings, OFS_FINE, "mount", "all %s", "well");
-	ofs_found(&findings, OFS_PROBLEM, "store", "%s\n-> do %d", "a\nb\xff\033[2J", 2);
-	ofs_found(&findings, OFS_WARNING, "space", "little");
-	ofs_findings_print(&findings, false, out);
+	ofs_found(OFS_FINE, "mount", "all %s", "well");
+	ofs_found(OFS_PROBLEM, "store", "%s\n-> do %d", "a\nb\xff\033[2J", 2);
+	ofs_found(OFS_WARNING, "space", "little");
+	ofs_findings_print(false, out);
 	fclose(out);
 	cr_expect_str_eq(text, "ok       mount        all well\n"
 			       "problem  store        a^Jb\\xff\n"
@@ -254,7 +238,7 @@ Test(cli_doctor, findings_are_lines_whatever_is_in_them)
 			       "offload: 1 problem, 1 warning\n");
 	free(text);
 	out = open_memstream(&text, &len);
-	ofs_findings_print(&findings, true, out);
+	ofs_findings_print(true, out);
 	fclose(out);
 	json = json_loads(text, 0, NULL);
 	cr_assert(json, "%s", text);
