@@ -9,7 +9,6 @@
 #include "base/alloc.h"
 #include "base/tokens.h"
 #include "base/util.h"
-#include "context/manage/feed.h"
 #include "context/readback.h"
 #include "context/snapshot/called.h"
 
@@ -154,21 +153,17 @@ static int offload(struct planning *p, size_t i, const struct ofs_shelf_item *it
 /* Offloads the results with these numbers. */
 static int offload_all(struct planning *p, const size_t numbers[], size_t n)
 {
-	OFS_FREE struct ofs_span *strings = ofs_alloc((n + 1) * sizeof(*strings));
-	OFS_CLEANUP(ofs_feed_destroy_p) struct ofs_feed *feed = NULL;
-	struct ofs_shelf_item *item;
 	int r = 0;
 
-	for (size_t i = 0; i < n; i++)
-		strings[i] = p->chat->results[numbers[i]].text;
-	feed = ofs_feed_create(strings, n, &p->plan->style);
 	for (size_t i = 0; i < n && r == 0; i++) {
-		r = ofs_feed_next(feed, &item);
+		struct ofs_shelf_item item;
+
+		r = ofs_shelf_item_init(&item, p->chat->results[numbers[i]].text, &p->plan->style);
 		if (r < 0)
 			return ofs_error_set(p->err, -r, "cannot look at a result: %s",
 					     strerror(-r));
-		r = offload(p, numbers[i], item);
-		ofs_shelf_item_finish(item);
+		r = offload(p, numbers[i], &item);
+		ofs_shelf_item_finish(&item);
 	}
 	return r;
 }

@@ -194,8 +194,9 @@ static int summarize(struct planning *p, struct ofs_buf *out)
 				   p->request->snapshot_tokens, out);
 		return 1;
 	}
-	if (write_gone(p, &messages) < 0)
-		return ofs_error_set(p->err, ENOMEM, "out of memory");
+	r = write_gone(p, &messages);
+	if (r < 0)
+		return ofs_error_set(p->err, -r, "cannot gather the messages: %s", strerror(-r));
 	r = ofs_summarizer_run(p->request->summarizer, messages.data, messages.len, p->err, out);
 	return r < 0 ? 0 : 1;
 }
@@ -407,8 +408,7 @@ static int summarize_safely(struct planning *p, struct ofs_buf *out)
 
 	if (r <= 0)
 		return r;
-	if (ofs_redact_text(out, (const char *)said.data, said.len) < 0)
-		return ofs_error_set(p->err, ENOMEM, "out of memory");
+	ofs_redact_text(out, (const char *)said.data, said.len);
 	return 1;
 }
 

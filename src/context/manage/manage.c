@@ -45,11 +45,6 @@ struct managing {
 	bool failed; /* what was asked for was not done, and the messages are as they were */
 };
 
-static int out_of_memory(struct ofs_error *err)
-{
-	return ofs_error_set(err, ENOMEM, "out of memory");
-}
-
 /* ---- compacting and compressing */
 
 static int compact(struct managing *m)
@@ -224,8 +219,7 @@ static int fetch(struct managing *m)
 
 	if (!n)
 		return 0;
-	if (ofs_message_texts(&m->chat.messages[request], append_text, &query) < 0)
-		return out_of_memory(m->err);
+	ofs_message_texts(&m->chat.messages[request], append_text, &query);
 	r = fetch_from(m, marks, n, &query, &slices);
 	if (r <= 0)
 		return r;
