@@ -13,6 +13,7 @@
 #include "base/util.h"
 #include "client/workspace.h"
 #include "context/json/edit.h"
+#include "context/json/literal.h"
 #include "io/mounts.h"
 #include "io/path.h"
 
@@ -234,7 +235,7 @@ static void write_pointer(const struct ofs_hook_event *e, enum ofs_hook_form for
 	if (form == OFS_HOOK_TOOL && t->shape != OFS_CLAUDE_OTHER)
 		ofs_claude_output_write(e->response, (enum ofs_claude_shape)t->shape, pointer, out);
 	else
-		ofs_member_string(pointer, out);
+		ofs_literal_encode(NULL, pointer, strlen(pointer), out);
 	ofs_buf_append_str(out, "}}");
 }
 
@@ -243,7 +244,7 @@ static void write_command(const struct ofs_hook_event *e, const char *command, s
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf json = OFS_BUF_INIT;
 	struct ofs_member_edit edit = { .name = "command" };
 
-	ofs_member_string(command, &json);
+	ofs_literal_encode(NULL, command, strlen(command), &json);
 	edit.json = ofs_buf_str(&json);
 	ofs_buf_append_str(out, "{\"hookSpecificOutput\":{\"hookEventName\":"
 				"\"PreToolUse\",\"updatedInput\":");

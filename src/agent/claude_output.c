@@ -5,6 +5,7 @@
 
 #include "base/util.h"
 #include "context/json/edit.h"
+#include "context/json/literal.h"
 
 void ofs_claude_output_finish(struct ofs_claude_output *o)
 {
@@ -248,7 +249,7 @@ void ofs_claude_output_write(struct ofs_span response, enum ofs_claude_shape sha
 	bool several = shape == OFS_CLAUDE_STREAMS || shape == OFS_CLAUDE_MESSAGE;
 
 	ofs_buf_append_str(&value, places[shape].before);
-	ofs_member_string(text, &value);
+	ofs_literal_encode(NULL, text, strlen(text), &value);
 	ofs_buf_append_str(&value, places[shape].after);
 	edits[0].json = ofs_buf_str(&value);
 	if (!places[shape].member) {

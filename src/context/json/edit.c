@@ -2,11 +2,8 @@
 #include "context/json/edit.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
-#include "base/util.h"
-#include "context/json/literal.h"
 
 static int append(void *arg, const void *data, size_t len)
 {
@@ -82,45 +79,28 @@ int ofs_edits_write(const struct ofs_edits *e, const char *start, const char *en
 
 /* ---- members */
 
-static const struct ofs_member_edit *find_edit(struct ofs_span name,
-					       const struct ofs_member_edit edits[], size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (ofs_span_is(name, edits[i].name))
-			return &edits[i];
-	}
-	return NULL;
-}
-
 void ofs_member_replace(struct ofs_span object, const struct ofs_member_edit edits[], size_t n,
 			struct ofs_buf *out)
 {
 	struct ofs_span_cursor c = ofs_span_enter(object);
 	struct ofs_span name, value;
-	bool first = true;
+	const char *before = "{";
 
-	ofs_buf_append(out, "{", 1);
 	while (ofs_span_next_member(&c, &name, &value)) {
-		const struct ofs_member_edit *e = find_edit(name, edits, n);
+		size_t i = 0;
 
-		if (e && !e->json)
+		while (i < n && !ofs_span_is(name, edits[i].name))
+			i++;
+		if (i < n && !edits[i].json)
 			continue;
-		if (!first)
-			ofs_buf_append(out, ",", 1);
-		first = false;
+		ofs_buf_append_str(out, before);
+		before = ",";
 		ofs_buf_append(out, name.p, name.len);
-		ofs_buf_append(out, ":", 1);
-		if (e)
-			ofs_buf_append_str(out, e->json);
+		ofs_buf_append_str(out, ":");
+		if (i < n)
+			ofs_buf_append_str(out, edits[i].json);
 		else
 			ofs_buf_append(out, value.p, value.len);
 	}
-	ofs_buf_append(out, "}", 1);
-}
-
-void ofs_member_string(const char *text, struct ofs_buf *out)
-{
-	static const struct ofs_literal_style plain;
-
-	ofs_literal_encode(&plain, text, strlen(text), out);
+	ofs_buf_append_str(out, *before == '{' ? "{}" : "}");
 }

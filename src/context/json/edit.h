@@ -55,7 +55,4 @@ struct ofs_member_edit {
 void ofs_member_replace(struct ofs_span object, const struct ofs_member_edit edits[], size_t n,
 			struct ofs_buf *out);
 
-/* Appends a text as a string of JSON. */
-void ofs_member_string(const char *text, struct ofs_buf *out);
-
 #endif

@@ -2,7 +2,6 @@
 #include "context/json/literal.h"
 
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -151,6 +150,7 @@ static size_t plain_run(const unsigned char *p, size_t len)
 void ofs_literal_encode(const struct ofs_literal_style *style, const void *text, size_t len,
 			struct ofs_buf *out)
 {
+	static const struct ofs_literal_style plain;
 	const unsigned char *p = text;
 
 	ofs_buf_append(out, "\"", 1);
@@ -161,7 +161,7 @@ void ofs_literal_encode(const struct ofs_literal_style *style, const void *text,
 		if (used) {
 			ofs_buf_append(out, p, used);
 		} else {
-			n = write_character(style, p, len, one, &used);
+			n = write_character(style ? style : &plain, p, len, one, &used);
 			ofs_buf_append(out, one, n);
 		}
 		p += used;

@@ -430,42 +430,33 @@ static const char *decode_escape(const char *p, const char *end, char *out, size
 	return p;
 }
 
-/* Writes the decoded string, which is shorter than the string, and returns its length. */
-static size_t decode(struct ofs_span string, char *out)
-{
-	const char *p = string.p + 1, *end = string.p + string.len - 1;
-	char *to = out;
-
-	while (p < end) {
-		const char *escape = memchr(p, '\\', (size_t)(end - p));
-		size_t plain = (size_t)((escape ? escape : end) - p), len;
-
-		memcpy(to, p, plain);
-		to += plain;
-		p += plain;
-		if (p < end) {
-			p = decode_escape(p, end, to, &len);
-			to += len;
-		}
-	}
-	return (size_t)(to - out);
-}
-
 void ofs_span_decode(struct ofs_span string, struct ofs_buf *out)
 {
-	ofs_buf_reserve(out, string.len);
-	out->len += decode(string, (char *)out->data + out->len);
+	const char *p = string.p + 1, *end = string.p + string.len - 1;
+
+	ofs_buf_reserve(out, string.len); /* decoding makes it no longer */
+	while (p < end) {
+		const char *escape = memchr(p, '\\', (size_t)(end - p));
+		size_t len = (size_t)((escape ? escape : end) - p);
+
+		memcpy(out->data + out->len, p, len);
+		out->len += len;
+		p += len;
+		if (p == end)
+			break;
+		p = decode_escape(p, end, (char *)out->data + out->len, &len);
+		out->len += len;
+	}
 }
 
 char *ofs_span_text(struct ofs_span string)
 {
-	char *text;
+	struct ofs_buf text = OFS_BUF_INIT;
 
 	if (!ofs_span_is_string(string))
 		return NULL;
-	text = ofs_alloc(string.len);
-	decode(string, text);
-	return text;
+	ofs_span_decode(string, &text);
+	return ofs_buf_steal_str(&text);
 }
 
 /* ---- the rest */

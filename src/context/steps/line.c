@@ -70,8 +70,9 @@ static bool is_inside(unsigned char c)
 	return (c & 0xc0) == 0x80;
 }
 
-static size_t count_characters(const uint8_t *p, size_t len)
+size_t ofs_line_characters(const void *text, size_t len)
 {
+	const unsigned char *p = text;
 	size_t n = 0;
 
 	for (size_t i = 0; i < len; i++)
@@ -137,7 +138,7 @@ static void append(struct ofs_buf *out, const char *text, size_t len, size_t max
 		return;
 	line_of(&line, text, len, max, end, &cut);
 	to = line.len;
-	count = count_characters(line.data, line.len);
+	count = ofs_line_characters(line.data, line.len);
 	if (count > (cut ? room : max)) {
 		cut = true;
 		if (end)
@@ -170,6 +171,13 @@ void ofs_line_append_end(struct ofs_buf *out, const char *text, size_t len, size
 	while (len && isspace((unsigned char)text[len - 1]))
 		len--;
 	append(out, text, len, max, true);
+}
+
+void ofs_line_append_count(struct ofs_buf *out, uint64_t n, const char *noun)
+{
+	const char *ending = n == 1 ? "" : noun[strlen(noun) - 1] == 'h' ? "es" : "s";
+
+	ofs_buf_printf(out, "%llu %s%s", (unsigned long long)n, noun, ending);
 }
 
 json_t *ofs_line_json(const char *text, size_t len, size_t max)

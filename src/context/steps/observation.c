@@ -37,9 +37,7 @@ void ofs_observe_say_arg(struct ofs_observing *o, const char *text, const char *
 
 void ofs_observe_say_count(struct ofs_observing *o, uint64_t n, const char *noun)
 {
-	const char *ending = n == 1 ? "" : noun[strlen(noun) - 1] == 'h' ? "es" : "s";
-
-	ofs_observe_say(o, "%llu %s%s", (unsigned long long)n, noun, ending);
+	ofs_line_append_count(&o->observation, n, noun);
 }
 
 void ofs_observe_say_size(struct ofs_observing *o, uint64_t bytes)

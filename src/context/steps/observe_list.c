@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Lists: names of files, lines in files that match, results of a search of the web. */
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/util.h"
@@ -99,44 +100,13 @@ static bool count_json(struct ofs_span json, int depth, bool numbers, struct tal
 	return t->counted || t->files;
 }
 
-/* ---- sentences */
-
-/* "5 directories, 12 files", "Found 12 matches in 4 files": the numbers of what they name. */
-static void read_sentence(const char *p, size_t len, struct tally *t)
-{
-	const char *end = p + len;
-	size_t number;
-
-	while (p < end) {
-		if (!ofs_scan_number(&p, end, &number)) {
-			p++;
-			continue;
-		}
-		p += p < end && *p == ' ';
-		len = (size_t)(end - p);
-		if (!t->counted &&
-		    (ofs_scan_begins(p, len, "match") || ofs_scan_begins(p, len, "result") ||
-		     ofs_scan_begins(p, len, "occurrence"))) {
-			t->items = number;
-			t->counted = true;
-		} else if (!t->files && ofs_scan_begins(p, len, "file")) {
-			t->files = number;
-		} else if (ofs_scan_begins(p, len, "director")) {
-			t->dirs = number;
-		}
-	}
-}
+/* ---- text */
 
 static bool says_none(const char *text, size_t len)
 {
-	static const char *const words[] = { "No matches", "No files", "No results", "No good",
-					     "Found 0 " };
-
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(words); i++) {
-		if (ofs_scan_begins(text, len, words[i]))
-			return true;
-	}
-	return !len;
+	return !len || ofs_scan_begins(text, len, "Found 0 ") ||
+	       (ofs_scan_begins(text, len, "No ") &&
+		memmem(text, OFS_MIN(len, (size_t)80), " found", 6));
 }
 
 /* Counts by what is in the result's JSON, or by each line of its text. */
@@ -210,14 +180,16 @@ static bool is_remark(const char *p, size_t len)
 static void count_names(const char *p, size_t len, struct tally *t)
 {
 	const char *end = p + len, *at;
-	size_t before;
+	size_t before, dirs, files = 0;
+	char start[64];
+	int total = 0;
 
 	if (t->said)
 		return;
-	if (isdigit((unsigned char)*p) && memmem(p, len, " director", 9)) {
-		read_sentence(p, len, t);
-		t->items = t->files + t->dirs;
-		t->said = true;
+	snprintf(start, sizeof(start), "%.*s", (int)OFS_MIN(len, sizeof(start)), p);
+	sscanf(start, "%zu director%*[a-z]%n, %zu file", &dirs, &total, &files);
+	if (total) {
+		*t = (struct tally){ .items = files + dirs, .dirs = dirs, .said = true };
 	} else if (is_long(p, len)) {
 		at = (const char *)memrchr(p, ' ', len) + 1;
 		before = t->items;
@@ -296,14 +268,17 @@ static size_t file_part(const char *p, const char *end)
 	return 0;
 }
 
-/* A sentence, after which lines say "src/a.c (3 matches)", or lines as of grep -n and rg -n. */
+/* "Found 3 matches" or "Found 2 files", after which lines say "src/a.c (3 matches)", or lines as of grep -n and rg -n. */
 static void count_matches(const char *p, size_t len, struct tally *t)
 {
-	size_t name = file_part(p, p + len);
+	size_t name = file_part(p, p + len), number;
+	char start[64], noun;
 
-	if (ofs_scan_begins(p, len, "found ") && !t->items && !t->plain) {
-		read_sentence(p, len, t);
-		t->said = t->counted || t->files;
+	snprintf(start, sizeof(start), "%.*s", (int)OFS_MIN(len, sizeof(start)), p);
+	if (!t->items && !t->plain && sscanf(start, "Found %zu %c", &number, &noun) == 2) {
+		*(noun == 'f' ? &t->files : &t->items) = number;
+		t->counted = noun != 'f';
+		t->said = true;
 	} else if (t->said) {
 		t->files += p[len - 1] == ')' && memmem(p, len, " match", 6);
 	} else if (name) {

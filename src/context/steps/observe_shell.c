@@ -110,14 +110,11 @@ static bool find_around(const char *text, size_t len, long long *ret)
 static bool find_exit(const struct ofs_observing *o, long long *ret)
 {
 	const struct ofs_tool_result *r = &o->result;
-	struct ofs_span call = o->call->object, meta = ofs_args_find(call, "metadata meta");
 	/* JSON in a text may be what a program printed. */
 	bool is_own = r->unwrapped.data || r->json.p == o->call->result.p;
 
 	return (is_own && find_in_object(r->json, 0, ret)) ||
-	       (ofs_span_integer(ofs_args_find(call, "exitcode returncode"), ret) &&
-		is_exit_code(*ret)) ||
-	       find_in_object(meta, 0, ret) || find_around(r->text, r->text_len, ret);
+	       find_in_object(o->call->object, 0, ret) || find_around(r->text, r->text_len, ret);
 }
 
 /* ---- the command */
@@ -210,15 +207,6 @@ static void say_error(struct ofs_observing *o)
 		ofs_observe_fail(o, line, n);
 }
 
-static bool is_longer(const char *p, size_t len, uint64_t characters)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < len && n <= characters; i++)
-		n += ((unsigned char)p[i] & 0xc0) != 0x80;
-	return n > characters;
-}
-
 void ofs_observe_shell(struct ofs_observing *o)
 {
 	const struct ofs_tool_result *r = &o->result;
@@ -245,6 +233,6 @@ void ofs_observe_shell(struct ofs_observing *o)
 	if (exit_failed)
 		ofs_observe_fail(o, reason,
 				 (size_t)snprintf(reason, sizeof(reason), "exit %lld", code));
-	o->offload = is_longer(r->text, r->text_len, o->settings->shell_chars) ||
+	o->offload = ofs_line_characters(r->text, r->text_len) > o->settings->shell_chars ||
 		     o->content.size > o->settings->max_bytes;
 }

@@ -21,21 +21,18 @@ static const char header[] = "# Steps so far, oldest first; read the stored outp
 
 /* The words for several steps of a rule. */
 static const struct {
-	const char *one, *several; /* in counts */
+	const char *one; /* in counts */
 	const char *verbs[VERBS_MAX]; /* their lines start with one; none: not grouped */
 	const char *things; /* after the verb and the count */
 } words[OFS_TOOL_COUNT] = {
-	[OFS_TOOL_OTHER] = { "other call", "other calls", { NULL }, NULL },
-	[OFS_TOOL_READ] = { "read", "reads", { "Read " }, "files" },
-	[OFS_TOOL_WRITE] = { "write", "writes", { "Wrote ", "Edited " }, "files" },
-	[OFS_TOOL_LIST] = { "listing", "listings", { "Listed " }, "directories" },
-	[OFS_TOOL_GREP] = { "search in files",
-			    "searches in files",
-			    { "Searched files for " },
-			    "patterns" },
-	[OFS_TOOL_SEARCH] = { "web search", "web searches", { "Searched " }, "times" },
-	[OFS_TOOL_VISIT] = { "visit", "visits", { "Visited " }, "pages" },
-	[OFS_TOOL_SHELL] = { "command", "commands", { "Ran " }, "commands" },
+	[OFS_TOOL_OTHER] = { "other call", { NULL }, NULL },
+	[OFS_TOOL_READ] = { "read", { "Read " }, "files" },
+	[OFS_TOOL_WRITE] = { "write", { "Wrote ", "Edited " }, "files" },
+	[OFS_TOOL_LIST] = { "listing", { "Listed " }, "directories" },
+	[OFS_TOOL_GREP] = { "file search", { "Searched files for " }, "patterns" },
+	[OFS_TOOL_SEARCH] = { "web search", { "Searched " }, "times" },
+	[OFS_TOOL_VISIT] = { "visit", { "Visited " }, "pages" },
+	[OFS_TOOL_SHELL] = { "command", { "Ran " }, "commands" },
 };
 
 /* A step before those in full. */
@@ -141,69 +138,67 @@ static void write_group(const struct older *o, size_t n, struct ofs_buf *out)
 {
 	size_t verb = verb_length(o), items = 0, same;
 
-	ofs_buf_append_str(out, "- ");
 	for (size_t i = 0; i < n; i += count_same(o + i, n - i))
 		items++;
-	if (items == 1)
-		write_item(o, n, 0, out);
-	else {
+	ofs_buf_append_str(out, "- ");
+	if (items > 1)
 		ofs_buf_printf(out, "%.*s%zu %s: ", (int)verb, o->text, items,
 			       words[o->rule].things);
-	}
-	for (size_t i = 0; i < n && items > 1; i += same) {
+	for (size_t i = 0; i < n; i += same) {
 		same = count_same(o + i, n - i);
-		if (i)
-			ofs_buf_append_str(out, ", ");
-		write_item(o + i, same, verb, out);
+		ofs_buf_append_str(out, i ? ", " : "");
+		write_item(o + i, same, items > 1 ? verb : 0, out);
 	}
 	ofs_buf_append_str(out, "\n");
 }
 
 /* ---- folded steps */
 
-struct folded_count {
-	const char *one, *several;
-	size_t count, failed;
-};
-
 /* "Earlier, 32 steps: 22 reads, 10 commands (2 failed)"; tools without a rule by their names. */
 static void write_counts(const struct recap *rec, size_t folded, struct ofs_buf *out)
 {
-	struct folded_count list[OFS_TOOL_COUNT + NAMES_MAX];
+	struct {
+		const char *name;
+		size_t count, failed;
+	} list[OFS_TOOL_COUNT + NAMES_MAX] = { 0 };
 	size_t n = OFS_TOOL_COUNT, written = 0;
 
-	for (size_t i = 0; i < OFS_TOOL_COUNT; i++)
-		list[i] = (struct folded_count){ words[i].one, words[i].several, 0, 0 };
 	for (size_t i = 0; i < folded; i++) {
 		const struct older *o = &rec->older[i];
-		const char *name = o->step->tool_name;
 		size_t at = o->rule;
 
-		if (at == OFS_TOOL_OTHER && *name) {
-			for (at = OFS_TOOL_COUNT; at < n && strcmp(list[at].one, name) != 0; at++)
-				;
+		if (at == OFS_TOOL_OTHER && *o->step->tool_name) {
+			for (at = OFS_TOOL_COUNT; at < n; at++)
+				if (strcmp(list[at].name, o->step->tool_name) == 0)
+					break;
 			if (at == n && n < OFS_ARRAY_SIZE(list))
-				list[n++] = (struct folded_count){ name, name, 0, 0 };
+				list[n++].name = o->step->tool_name;
 			at = at < n ? at : OFS_TOOL_OTHER;
 		}
 		list[at].count++;
 		list[at].failed += !o->step->success;
 	}
-	ofs_buf_printf(out, "Earlier, %zu step%s", folded, folded == 1 ? "" : "s");
+	ofs_buf_append_str(out, "Earlier, ");
+	ofs_line_append_count(out, folded, "step");
 	for (size_t i = 1; i <= n; i++) {
-		const struct folded_count *c = &list[i % n]; /* others last */
+		size_t at = i % n; /* others last */
 
-		if (!c->count)
+		if (!list[at].count)
 			continue;
-		ofs_buf_printf(out, "%s%zu ", written++ ? ", " : ": ", c->count);
-		ofs_line_append_str(out, c->count == 1 ? c->one : c->several, NAME_CHARS);
-		if (c->failed)
-			ofs_buf_printf(out, " (%zu failed)", c->failed);
+		ofs_buf_append_str(out, written++ ? ", " : ": ");
+		if (at < OFS_TOOL_COUNT) {
+			ofs_line_append_count(out, list[at].count, words[at].one);
+		} else {
+			ofs_buf_printf(out, "%zu ", list[at].count);
+			ofs_line_append_str(out, list[at].name, NAME_CHARS);
+		}
+		if (list[at].failed)
+			ofs_buf_printf(out, " (%zu failed)", list[at].failed);
 	}
 	ofs_buf_append_str(out, "\n");
 }
 
-/* A line for each failure, or for a run of equal ones. */
+/* A line for each failure, or for a run of equal ones, whatever succeeded between them. */
 static void write_failures(const struct recap *rec, size_t folded, struct ofs_buf *out)
 {
 	OFS_FREE struct older *o = ofs_realloc(NULL, folded, sizeof(*o));

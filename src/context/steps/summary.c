@@ -133,7 +133,8 @@ static bool fill_in(const void *arg, const char *name, size_t len, struct ofs_bu
 		return true;
 	is_arg = strncmp(key, "args.", strlen("args.")) == 0;
 	value = json_object_get(step->minimal_args, is_arg ? key + strlen("args.") : key);
-	if (!value && !is_arg)
+	/* metadata.path is where the output was stored, not what the step was about. */
+	if (!value && !is_arg && (!f->by_rule || strcmp(key, "path") != 0))
 		value = json_object_get(step->metadata,
 					strcmp(key, "code") == 0 ? "exit_code" : key);
 	return ofs_template_scalar(out, value, SUMMARY_VALUE_MAX);
@@ -152,7 +153,7 @@ static void append_by_rule(const struct ofs_step *step, enum ofs_tool_rule rule,
 		out->len = before;
 	}
 	/* Not even the path, the query, ... is known. */
-	if (!append_text(out, step->observation))
+	if (!step->success || !append_text(out, step->observation))
 		append_text(out, step->tool_name);
 }
 
