@@ -127,7 +127,7 @@ static void check_lock(struct store *s)
 			  "the lock cannot be opened: %s\n-> chmod 600 %s/lock", strerror(-fd),
 			  s->word);
 	} else if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0) {
-		/* Shared, and gone when the file is closed: an owner that starts now waits for it. */
+		/* Shared, and gone when the file is closed: an owner that starts waits for it. */
 		s->held = true;
 		tell_owner(s);
 	} else {
@@ -170,8 +170,8 @@ struct head {
 };
 
 /*
- * Reads it. True for a database with that application_id; one that was just made has 0, and may have
- * all but its first bytes in its log still.
+ * Reads it. True for a database with that application_id; one that was just made has 0, and may
+ * have all but its first bytes in its log still.
  */
 static bool read_head(const struct store *s, int fd, const char *log, uint32_t application,
 		      struct head *ret)

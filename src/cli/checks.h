@@ -17,8 +17,8 @@ enum ofs_state {
 };
 
 /*
- * Adds a finding: what was found and, after "\n-> ", what to do about it. Each becomes one line of valid
- * UTF-8, whatever names and paths are in it.
+ * Adds a finding: what was found and, after "\n-> ", what to do about it. Each becomes one line of
+ * valid UTF-8, whatever names and paths are in it.
  */
 void ofs_found(enum ofs_state state, const char *name, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -51,8 +51,8 @@ void ofs_check_tools(void);
 /*
  * Runs fn(arg, text), which may wait for somebody who never answers, in a child, and gives it up
  * after two seconds. What it writes into `text`, of OFS_PROBE_TEXT bytes and at first "", is copied
- * to `ret_text` (may be NULL). Returns what it returned, from 0 to 255; -ETIMEDOUT: it was given up;
- * or -errno.
+ * to `ret_text` (may be NULL). Returns what it returned, from 0 to 255; -ETIMEDOUT: it was given
+ * up; or -errno.
  */
 int ofs_probe_run(int (*fn)(const void *arg, char *text), const void *arg, char *ret_text);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offload compact: the history section of a prompt, made of the steps of a task or of those given. */
+/* offload compact: the history section of a prompt, from the steps of a task or those given. */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -157,9 +157,10 @@ const struct ofs_command ofs_cmd_compact = {
 	.name = "compact",
 	.synopsis = "[-t TASK | FILE...] [--keep K] [--budget N] [--json]",
 	.summary = "Writes the history section of a prompt",
-	.help = "Of steps in JSON (lines, an array, or {\"steps\": [...]}) from files or standard\n"
-		"input, or of those in tasks/TASK/history: older ones in a line each, the last ones in\n"
-		"full. Over the budget the oldest become counts; failures and refs always stay.\n",
+	.help = "Of steps in JSON (lines, an array, or {\"steps\": [...]}) from files or\n"
+		"standard input, or of those in tasks/TASK/history: older ones in a line\n"
+		"each, the last ones in full. Over the budget the oldest become counts;\n"
+		"failures and refs always stay.\n",
 	.notes = "The file context.ini in the store has other defaults: see offload(1).\n",
 	.options = options,
 	.json = "print a JSON object",

@@ -119,10 +119,10 @@ const struct ofs_command ofs_cmd_context = {
 	.synopsis = "[--mode compact|compress|auto] [--chat ID] [--prefetch] < REQUEST\n"
 		    "       offload context --restore < REQUEST",
 	.summary = "Makes the messages of a chat shorter, so that nothing of them is lost",
-	.help = "Reads a JSON object with \"messages\" (OpenAI's or Anthropic's form), or a list of messages,\n"
-		"and writes one with those that a model is to get: large results of tools are pointers,\n"
-		"older messages a summary. What was taken out is stored; --restore puts it back, byte for\n"
-		"byte.\n",
+	.help = "Reads a JSON object with \"messages\" (OpenAI's or Anthropic's form), or a\n"
+		"list of messages, and writes one with those that a model is to get: large\n"
+		"results of tools are pointers, older messages a summary. What was taken out\n"
+		"is stored; --restore puts it back, byte for byte.\n",
 	.options = options,
 	.unexpected = ": the messages come from standard input",
 	.run = context_run,

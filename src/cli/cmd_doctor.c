@@ -243,12 +243,11 @@ const struct ofs_command ofs_cmd_doctor = {
 	.name = "doctor",
 	.synopsis = "[--json] [WORKSPACE|MOUNT|STORE]",
 	.summary = "Checks the machine, the mount and the store, and says what to do",
-	.help = "Looks at kernel, /dev/fuse, the daemon, FUSE over io_uring, fusermount3, mounts whose\n"
-		"daemon is dead, and the store: rights, owner, lock, format, config.ini, room.\n"
-		"Changes nothing, and needs neither a mount nor a store.\n",
-	.notes =
-		"Each line starts with ok, note, warning or problem. Exits with 0 when there is no\n"
-		"problem, with 1 when there is, with 2 when it could not look.\n",
+	.help = "Looks at kernel, /dev/fuse, the daemon, FUSE over io_uring, fusermount3,\n"
+		"mounts whose daemon is dead, and the store: rights, owner, lock, format,\n"
+		"config.ini, room. Changes nothing, and needs neither a mount nor a store.\n",
+	.notes = "Each line starts with ok, note, warning or problem. Exits with 0 when there\n"
+		 "is no problem, with 1 when there is, with 2 when it could not look.\n",
 	.json = "print a JSON object: checks (name, state, found, advice)\n"
 		"and problems, their number",
 	.operands = 1,

@@ -74,8 +74,8 @@ const struct ofs_command ofs_cmd_gc = {
 	.name = "gc",
 	.synopsis = "[--dry-run] [--json]",
 	.summary = "Removes the files whose time is over and that nobody uses",
-	.help = "The daemon does so by itself every now and then. What is expired goes on probation first,\n"
-		"and goes when it is still unused at the end of that.\n",
+	.help = "The daemon does so by itself every now and then. What is expired goes on\n"
+		"probation first, and goes when it is still unused at the end of that.\n",
 	.options = options,
 	.json = "print a JSON object",
 	.run = gc_run,

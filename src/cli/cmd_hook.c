@@ -59,7 +59,7 @@ static const struct ofs_option options[] = {
 
 /* ---- command lines */
 
-/* Allocated: how a shell starts this program: by its name when PATH leads to it, else by its path. */
+/* Allocated: how a shell starts this program: by its name if PATH leads to it, else its path. */
 static char *program_word(void)
 {
 	OFS_FREE char *self = realpath("/proc/self/exe", NULL);
@@ -322,15 +322,17 @@ static int hook_run(const struct ofs_command *self, int argc, char **argv)
 
 const struct ofs_command ofs_cmd_hook = {
 	.name = "hook",
-	.synopsis =
-		"claude-code [OPTION...] < EVENT\n"
-		"       offload hook install [claude-code] [--project | --local | --user] [--pre] [--yes]\n"
-		"       offload hook uninstall [claude-code] [--project | --local | --user] [--yes]",
+	.synopsis = "claude-code [OPTION...] < EVENT\n"
+		    "       offload hook install [claude-code] [--project | --local | --user] "
+		    "[--pre] [--yes]\n"
+		    "       offload hook uninstall [claude-code] [--project | --local | --user] "
+		    "[--yes]",
 	.summary = "Offloads long tool outputs in Claude Code, which runs it as a hook",
-	.help = "claude-code reads an event: a long output is stored and answered with its pointer, and\n"
-		"where nothing is to change nothing is printed. install writes the entry into the\n"
-		"settings of the project (.claude/settings.json, or settings.local.json) or of the user\n"
-		"(~/.claude/settings.json); it shows it and asks first. uninstall takes it out again.\n",
+	.help = "claude-code reads an event: a long output is stored and answered with its\n"
+		"pointer, and where nothing is to change nothing is printed. install writes\n"
+		"the entry into the settings of the project (.claude/settings.json, or\n"
+		"settings.local.json) or of the user (~/.claude/settings.json); it shows it\n"
+		"and asks first. uninstall takes it out again.\n",
 	.options = options,
 	.parses = true,
 	.run = hook_run,

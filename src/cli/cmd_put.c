@@ -73,8 +73,8 @@ const struct ofs_command ofs_cmd_put = {
 	.name = "put",
 	.synopsis = "[-c CATEGORY] [-t TASK] [-n NAME] [--title TEXT] [--ttl TIME] < INPUT",
 	.summary = "Stores standard input and prints the pointer to it",
-	.help = "The file becomes cache/CATEGORY/NAME, or tasks/TASK/CATEGORY/NAME. The same bytes in the\n"
-		"same folder are stored once and give the same pointer.\n",
+	.help = "The file becomes cache/CATEGORY/NAME, or tasks/TASK/CATEGORY/NAME. The same\n"
+		"bytes in the same folder are stored once and give the same pointer.\n",
 	.options = options,
 	.json = "print a JSON object, with the pointer in it",
 	.unexpected = ": what is stored comes from standard input",

@@ -57,7 +57,7 @@ static int refuse(const struct ofs_buf *in, size_t at, size_t index, const char 
 				why);
 }
 
-/* Reads and checks all of the input, so that nothing is stored of one that is wrong. An exit code. */
+/* Reads and checks all of the input before anything is stored. An exit code. */
 static int parse_calls(const struct ofs_buf *in, struct calls *c)
 {
 	const char *data = (const char *)in->data;
@@ -67,7 +67,8 @@ static int parse_calls(const struct ofs_buf *in, struct calls *c)
 
 	if (at == in->len)
 		return ofs_report_usage(
-			"the input is empty: give {\"tool\": NAME, \"args\": {...}, \"result\": ...}");
+			"the input is empty: give {\"tool\": NAME, \"args\": {...}, "
+			"\"result\": ...}");
 	for (; at < in->len; at = skip_blanks(in, at + used)) {
 		c->list = ofs_grow(c->list, &c->cap, c->n + 1, sizeof(*c->list));
 		if (ofs_span_parse_at(data + at, in->len - at, 0, &err, &span, &used) < 0 ||
@@ -138,9 +139,10 @@ const struct ofs_command ofs_cmd_reduce = {
 	.synopsis = "[-t TASK] [-c CATEGORY] < INPUT",
 	.summary =
 		"Turns tool calls and results, as JSON, into short steps; long results are stored",
-	.help = "The input is {\"tool\": NAME, \"args\": {...}, \"result\": ...}, or several of these one after\n"
-		"the other. Each gives one line: a step as JSON, with what was observed in a sentence and the\n"
-		"ref of the result where it was stored. All of the input is checked before anything is stored.\n",
+	.help = "The input is {\"tool\": NAME, \"args\": {...}, \"result\": ...}, or several of\n"
+		"these one after the other. Each gives one line: a step as JSON, with what\n"
+		"was observed in a sentence and the ref of the result where it was stored.\n"
+		"All of the input is checked before anything is stored.\n",
 	.options = options,
 	.unexpected = ": what is reduced comes from standard input",
 	.run = reduce_run,

@@ -147,8 +147,9 @@ const struct ofs_command ofs_cmd_run = {
 	.name = "run",
 	.synopsis = "[-c CATEGORY] [-t TASK] [--max-bytes N] [--max-lines N] [--] CMD...",
 	.summary = "Runs a command; long output is stored and its pointer printed instead",
-	.help = "Standard output and standard error are taken together, in their order. Output within both\n"
-		"limits passes through unchanged. The exit code is the command's.\n",
+	.help = "Standard output and standard error are taken together, in their order.\n"
+		"Output within both limits passes through unchanged. The exit code is the\n"
+		"command's.\n",
 	.options = options,
 	.operands = OFS_OPERANDS_ANY,
 	.missing = "no command given: offload run -- CMD...",

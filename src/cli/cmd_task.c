@@ -279,11 +279,11 @@ const struct ofs_command ofs_cmd_task = {
 	.name = "task",
 	.synopsis = "[list | show TASK | done TASK [--dry-run] | reopen TASK] [--json]",
 	.summary = "Lists tasks, shows the files of one, ends one and drops what it leaves",
-	.help = "  list                    each task: live or done, its files, their bytes (the default)\n"
-		"  show TASK               its files: path, ref, size, and when they go\n"
-		"  done TASK               end it: what was not promoted or pinned is removed, unless\n"
-		"                          somebody uses it\n"
-		"  reopen TASK             take that back for what is still there\n",
+	.help = "  list         each task: live or done, its files, their bytes (the default)\n"
+		"  show TASK    its files: path, ref, size, and when they go\n"
+		"  done TASK    end it: what was not promoted or pinned is removed, unless\n"
+		"               somebody uses it\n"
+		"  reopen TASK  take that back for what is still there\n",
 	.options = options,
 	.json = "print a JSON object",
 	.operands = OFS_OPERANDS_ANY,

@@ -119,9 +119,10 @@ const struct ofs_command ofs_cmd_up = {
 	.name = "up",
 	.synopsis = "[WORKSPACE]",
 	.summary = "Mounts the workspace's tree on WORKSPACE/.offload",
-	.help = "The workspace is the nearest folder from here upwards that has .offload or .git, else\n"
-		"this folder. Its store lies under ${XDG_DATA_HOME:-~/.local/share}/offloadfs. The\n"
-		"mountpoint is kept out of git by .git/info/exclude.\n",
+	.help = "The workspace is the nearest folder from here upwards that has .offload or\n"
+		".git, else this folder. Its store lies under\n"
+		"${XDG_DATA_HOME:-~/.local/share}/offloadfs. The mountpoint is kept out of\n"
+		"git by .git/info/exclude.\n",
 	.operands = 1,
 	.run = run,
 };

@@ -153,10 +153,10 @@ const struct ofs_command ofs_cmd_verify = {
 	.name = "verify",
 	.synopsis = "[--repair] [--json] [STORE|PATH]",
 	.summary = "Reads everything that is stored, and names the files that are damaged",
-	.help = "STORE is a store; PATH is a workspace, or lies in a mounted tree. Works on a mount\n"
-		"in use as on a store that is not mounted.\n",
-	.notes = "Exits with 0 when there are no problems (left), with 1 when there are, with 2\n"
-		 "when it could not verify.\n",
+	.help = "STORE is a store; PATH is a workspace, or lies in a mounted tree. Works on a\n"
+		"mount in use as on a store that is not mounted.\n",
+	.notes = "Exits with 0 when there are no problems (left), with 1 when there are, with\n"
+		 "2 when it could not verify.\n",
 	.options = options,
 	.json = "print a JSON object",
 	.operands = 1,

@@ -56,7 +56,7 @@ struct ofs_command {
 	const char *name;
 	const char *synopsis; /* what follows the name */
 	const char *summary; /* one line */
-	const char *help; /* paragraphs before the options in the help, each line ended; NULL: none */
+	const char *help; /* paragraphs before the options, each line ended; NULL: none */
 	const char *notes; /* the same after them */
 	const struct ofs_option *options; /* beside those that every command takes; NULL: none */
 	const char *json; /* the text of its option --json; NULL: it has none */

@@ -13,8 +13,8 @@ struct ofs_exclude {
 };
 
 /*
- * Looks for the line that excludes `mountpoint` (absolute, in the workspace) from the repository that
- * the workspace lies in. 0; -ENOENT: there is no repository; or -errno.
+ * Looks for the line that excludes `mountpoint` (absolute, in the workspace) from the repository
+ * that the workspace lies in. 0; -ENOENT: there is no repository; or -errno.
  */
 int ofs_exclude_find(const char *workspace, const char *mountpoint, struct ofs_exclude *ret);
 void ofs_exclude_finish(struct ofs_exclude *e);

@@ -26,8 +26,8 @@ struct ofs_promotion {
  * The category of a directory that is one is its own name. Tags are those of the file, or of every
  * file below the directory. Nothing that exists is replaced: -EEXIST; what is no file or directory
  * of one of the tiers is -EINVAL. What failed has changed nothing, unless the tree itself fails
- * meanwhile. `ret`: an object with ref and tags (both null for a directory), path, was, category and
- * moved.
+ * meanwhile. `ret`: an object with ref and tags (both null for a directory), path, was, category
+ * and moved.
  */
 int ofs_promote(const struct ofs_promotion *p, struct ofs_backend *b, const char *path,
 		const struct stat *attr, struct ofs_error *err, json_t **ret);

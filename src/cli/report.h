@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The output of the tool: messages on standard error, one line each, "offload: COMMAND: ..."; results on
- * standard output, a JSON object or a text that a form makes of the same object.
+ * The output of the tool: messages on standard error, one line each, "offload: COMMAND: ...";
+ * results on standard output, a JSON object or a text that a form makes of the same object.
  */
 #ifndef OFS_CLI_REPORT_H
 #define OFS_CLI_REPORT_H
@@ -54,8 +54,8 @@ json_t *ofs_print_string(const char *text);
 int ofs_print_json(json_t *json, const char *name);
 
 /*
- * Adds `item`, which is consumed, to `list`, or prints it by `form` where that is NULL. An exit code:
- * one that has no place in JSON is reported by its "path" or "name".
+ * Adds `item`, which is consumed, to `list`, or prints it by `form` where that is NULL. An exit
+ * code: one that has no place in JSON is reported by its "path" or "name".
  */
 int ofs_print_item(json_t *list, json_t *item, const char *form);
 

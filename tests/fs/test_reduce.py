@@ -314,8 +314,8 @@ def bad_input_stores_nothing(case, mounted):
             (b'{"tool": "x", "result": ' + b"[" * 600 + b"]" * 600 + b"}", "512"),
             (b'{"tool": "x", "args": ' + b'{"a":' * 600 + b"1" + b"}" * 600 + b"}", "512"),
             (b"[" * 10**6, "512"),
-            (GOOD + b"\n" + GOOD + b"\n\n{}", "in object 3, which begins at line 4"),
-            (GOOD + b"\n{", "in object 2, which begins at line 2: not valid JSON"),
+            (GOOD + b"\n" + GOOD + b"\n\n{}", "in object 3, which starts at line 4"),
+            (GOOD + b"\n{", "in object 2, which starts at line 2: not valid JSON"),
             (GOOD + b"]", "not valid JSON"),
         ):
             offload.refuses(data, saying)
