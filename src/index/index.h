@@ -159,9 +159,6 @@ int ofs_index_list_inodes(struct ofs_index *ix, uint64_t first, uint64_t last,
 int ofs_index_list_dir(struct ofs_index *ix, uint64_t dir,
 		       int (*fn)(void *arg, const struct ofs_index_dirent *e),
 		       void *arg); /* in no order */
-/* The directories that hold a name of it. Reads every entry: for rare questions. */
-int ofs_index_list_parents(struct ofs_index *ix, uint64_t ino, int (*fn)(void *arg, uint64_t dir),
-			   void *arg);
 int ofs_index_list_blocks(struct ofs_index *ix, uint64_t ino,
 			  int (*fn)(void *arg, uint64_t block, const struct ofs_index_chunk *c),
 			  void *arg); /* by block; -EUCLEAN: a chunk or its frame is missing */

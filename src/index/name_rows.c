@@ -41,12 +41,6 @@ int ofs_index_delete_dirent(struct ofs_index *ix, uint64_t dir, const char *name
 
 /* ---- from an inode back to its names: there is no index for that */
 
-int ofs_index_list_parents(struct ofs_index *ix, uint64_t ino, int (*fn)(void *arg, uint64_t dir),
-			   void *arg)
-{
-	return ofs_db_list_numbers(&ix->db, OFS_STMT_DIRENT_PARENTS, OFS_ARGS(ino), fn, arg);
-}
-
 #define PORTION 1024 /* entries */
 #define NAME_MAX_BYTES 255
 

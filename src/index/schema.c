@@ -102,7 +102,6 @@ const char *const ofs_schema_sql[OFS_STMT_COUNT] = {
 				 " FROM inode WHERE mode & 0xf000 = 0x8000",
 
 	[OFS_STMT_DIRENT_LIST] = "SELECT name, ino, type, cookie FROM dirent WHERE parent = ?1",
-	[OFS_STMT_DIRENT_PARENTS] = "SELECT DISTINCT parent FROM dirent WHERE ino = ?1",
 	[OFS_STMT_DIRENT_SCAN] = "SELECT parent, name, ino FROM dirent"
 				 " WHERE (parent, name) > (?1, ?2) ORDER BY parent, name LIMIT ?3",
 	[OFS_STMT_DIRENT_PUT] = "INSERT OR REPLACE INTO dirent(parent, ino, type, cookie, name)"
