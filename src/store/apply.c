@@ -47,17 +47,78 @@ static void add_entry(struct ofs_store *s, struct ofs_inode *dir, const char *na
 	ofs_dir_add(dir->dir, name, n->row.ino, type_of(n), cookie, s->epoch);
 }
 
-static int apply_create(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r)
-{
-	struct ofs_inode *dir, *n;
-	int e;
+/* A record, and what it touches. */
+struct change {
+	const struct ofs_record *r;
+	ofs_lsn lsn;
+	const struct ofs_journal_data *data;
+	struct ofs_inode *dir, *newdir;
+	struct ofs_dirent *entry, *newentry; /* by their names in these; NULL: there is none */
+	struct ofs_inode *n; /* what is changed, created, renamed or removed */
+	struct ofs_inode *other; /* RENAME: what newentry names, if any; COPY: the source */
+};
 
-	e = ofs_store_dir(s, r->dir, &dir);
+static int load_entries(struct ofs_store *s, struct change *c)
+{
+	const struct ofs_record *r = c->r;
+	int e = ofs_store_dir(s, r->dir, &c->dir);
+
 	if (e < 0)
 		return e;
-	if (ofs_dir_find(dir->dir, r->name))
-		return -EEXIST;
-	n = ofs_store_add_inode(s, r->ino);
+	c->entry = ofs_dir_find(c->dir->dir, r->name);
+	if (r->type == OFS_RECORD_CREATE)
+		return c->entry ? -EEXIST : 0;
+	if (r->type == OFS_RECORD_LINK)
+		return ofs_store_inode(s, r->ino, &c->n);
+	e = c->entry ? ofs_store_inode(s, c->entry->ino, &c->n) : -ENOENT;
+	if (e < 0 || r->type == OFS_RECORD_UNLINK)
+		return e;
+	if (r->type == OFS_RECORD_EXPIRE)
+		return c->n->row.ino != r->ino || c->n->row.nlink != 1 ? -EUCLEAN : 0;
+	e = ofs_store_dir(s, r->newdir, &c->newdir);
+	if (e < 0)
+		return e;
+	c->newentry = ofs_dir_find(c->newdir->dir, r->text);
+	if (c->newentry)
+		return ofs_store_inode(s, c->newentry->ino, &c->other);
+	return r->flags & RENAME_EXCHANGE ? -ENOENT : 0;
+}
+
+/* All that can fail: applying it afterwards cannot. */
+static int load(struct ofs_store *s, struct change *c)
+{
+	const struct ofs_record *r = c->r;
+	int e;
+
+	switch (r->type) {
+	case OFS_RECORD_CREATE:
+	case OFS_RECORD_LINK:
+	case OFS_RECORD_UNLINK:
+	case OFS_RECORD_EXPIRE:
+	case OFS_RECORD_RENAME:
+		return load_entries(s, c);
+	case OFS_RECORD_WRITE:
+	case OFS_RECORD_ZERO:
+		return ofs_store_file(s, r->ino, &c->n);
+	case OFS_RECORD_COPY:
+		e = ofs_store_file(s, r->from, &c->other);
+		return e < 0 ? e : ofs_store_file(s, r->ino, &c->n);
+	case OFS_RECORD_SETATTR:
+		return r->flags & OFS_SET_SIZE ? ofs_store_file(s, r->ino, &c->n)
+					       : ofs_store_inode(s, r->ino, &c->n);
+	case OFS_RECORD_SETXATTR:
+	case OFS_RECORD_REMOVEXATTR:
+		return ofs_store_xattrs(s, r->ino, &c->n);
+	}
+	return -EUCLEAN;
+}
+
+static void apply_create(struct ofs_store *s, const struct change *c)
+{
+	const struct ofs_record *r = c->r;
+	struct ofs_inode *dir = c->dir;
+	struct ofs_inode *n = ofs_store_add_inode(s, r->ino);
+
 	n->row.parent = r->dir;
 	n->row.mode = r->mode;
 	n->row.uid = r->uid;
@@ -78,31 +139,23 @@ static int apply_create(struct ofs_store *s, ofs_lsn lsn, const struct ofs_recor
 	}
 	ofs_store_count(s, n, true);
 	s->next_ino = OFS_MAX(s->next_ino, r->ino + 1);
-	add_entry(s, dir, r->name, n, lsn);
+	add_entry(s, dir, r->name, n, c->lsn);
 	stamp_dir(s, dir, r->time);
 	stamp(s, n, r);
-	return 0;
 }
 
-static int apply_link(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r)
+static void apply_link(struct ofs_store *s, const struct change *c)
 {
-	struct ofs_inode *dir, *n;
-	uint64_t from;
-	int e;
+	const struct ofs_record *r = c->r;
+	struct ofs_inode *n = c->n;
+	uint64_t from = n->row.parent;
 
-	e = ofs_store_dir(s, r->dir, &dir);
-	if (e == 0)
-		e = ofs_store_inode(s, r->ino, &n);
-	if (e < 0)
-		return e;
-	add_entry(s, dir, r->name, n, lsn);
+	add_entry(s, c->dir, r->name, n, c->lsn);
 	n->row.nlink++;
-	from = n->row.parent;
 	n->row.parent = r->dir;
-	stamp_dir(s, dir, r->time);
+	stamp_dir(s, c->dir, r->time);
 	stamp(s, n, r);
 	ofs_class_move_add_renamed(s, n->row.ino, from, r->dir);
-	return 0;
 }
 
 /* An inode lost one name in `dir`. */
@@ -137,77 +190,52 @@ static void keep_tombstone(struct ofs_store *s, const struct ofs_record *r)
 	s->counts.tombstones++;
 }
 
-static int apply_unlink(struct ofs_store *s, const struct ofs_record *r)
+static void apply_unlink(struct ofs_store *s, const struct change *c)
 {
-	struct ofs_dirent *entry;
-	struct ofs_inode *dir, *n;
-	int e = ofs_store_dir(s, r->dir, &dir);
+	const struct ofs_record *r = c->r;
 
-	if (e < 0)
-		return e;
-	entry = ofs_dir_find(dir->dir, r->name);
-	e = entry ? ofs_store_inode(s, entry->ino, &n) : -ENOENT;
-	if (e < 0)
-		return e;
-	if (r->type == OFS_RECORD_EXPIRE && (n->row.ino != r->ino || n->row.nlink != 1))
-		return -EUCLEAN;
-	ofs_dir_remove(dir->dir, entry, s->epoch);
-	stamp_dir(s, dir, r->time);
-	lose_name(s, dir, n, r->time);
+	ofs_dir_remove(c->dir->dir, c->entry, s->epoch);
+	stamp_dir(s, c->dir, r->time);
+	lose_name(s, c->dir, c->n, r->time);
 	if (r->type == OFS_RECORD_EXPIRE)
 		keep_tombstone(s, r);
-	return 0;
 }
 
-static void move_parent(struct ofs_inode *n, struct ofs_inode *from, struct ofs_inode *to)
+/* From one directory to another; its content may be in another class there. */
+static void move_parent(struct ofs_store *s, struct ofs_inode *n, struct ofs_inode *from,
+			struct ofs_inode *to, const struct ofs_record *r)
 {
 	n->row.parent = to->row.ino;
 	if (S_ISDIR(n->row.mode)) {
 		from->row.nlink--;
 		to->row.nlink++;
 	}
+	stamp(s, n, r);
+	ofs_class_move_add_renamed(s, n->row.ino, from->row.ino, to->row.ino);
 }
 
-static int apply_rename(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r)
+static void apply_rename(struct ofs_store *s, const struct change *c)
 {
-	struct ofs_inode *from, *to, *n, *other = NULL;
-	struct ofs_dirent *old, *target;
-	int e;
+	const struct ofs_record *r = c->r;
+	struct ofs_inode *from = c->dir, *to = c->newdir, *n = c->n, *other = c->other;
 
-	e = ofs_store_dir(s, r->dir, &from);
-	if (e == 0)
-		e = ofs_store_dir(s, r->newdir, &to);
-	if (e < 0)
-		return e;
-	old = ofs_dir_find(from->dir, r->name);
-	target = ofs_dir_find(to->dir, r->text);
-	e = old ? ofs_store_inode(s, old->ino, &n) : -ENOENT;
-	if (e == 0 && target)
-		e = ofs_store_inode(s, target->ino, &other);
-	if (e < 0)
-		return e;
 	stamp_dir(s, from, r->time);
 	stamp_dir(s, to, r->time);
 	if (r->flags & RENAME_EXCHANGE) {
-		ofs_dir_change(from->dir, old, other->row.ino, type_of(other), s->epoch);
-		move_parent(other, to, from);
-		stamp(s, other, r);
+		ofs_dir_change(from->dir, c->entry, other->row.ino, type_of(other), s->epoch);
 	} else {
-		ofs_dir_remove(from->dir, old, s->epoch);
-		if (target)
+		ofs_dir_remove(from->dir, c->entry, s->epoch);
+		if (other)
 			lose_name(s, to, other, r->time);
 	}
-	/* A target keeps its cookie: a reader of the directory meets the name once. */
-	if (target)
-		ofs_dir_change(to->dir, target, n->row.ino, type_of(n), s->epoch);
+	/* It keeps its cookie: a reader of the directory meets the name once. */
+	if (other)
+		ofs_dir_change(to->dir, c->newentry, n->row.ino, type_of(n), s->epoch);
 	else
-		add_entry(s, to, r->text, n, lsn);
-	move_parent(n, from, to);
-	stamp(s, n, r);
-	ofs_class_move_add_renamed(s, n->row.ino, from->row.ino, to->row.ino);
+		add_entry(s, to, r->text, n, c->lsn);
+	move_parent(s, n, from, to, r);
 	if (r->flags & RENAME_EXCHANGE)
-		ofs_class_move_add_renamed(s, other->row.ino, to->row.ino, from->row.ino);
-	return 0;
+		move_parent(s, other, to, from, r);
 }
 
 /* A change that leaves no draft leaves a mark. */
@@ -219,31 +247,22 @@ static void content_changed(struct ofs_store *s, struct ofs_inode *n, const stru
 	ofs_store_content_changed(s, n);
 }
 
-static int apply_write(struct ofs_store *s, const struct ofs_record *r,
-		       const struct ofs_journal_data *data)
+static void apply_write(struct ofs_store *s, const struct change *c)
 {
-	struct ofs_extent extent = { .off = r->size, .len = data->len, .data = *data };
-	struct ofs_inode *n;
-	int e;
+	const struct ofs_record *r = c->r;
+	struct ofs_inode *n = c->n;
+	struct ofs_extent extent = { .off = r->size, .len = c->data->len, .data = *c->data };
 
-	e = ofs_store_file(s, r->ino, &n);
-	if (e < 0)
-		return e;
 	ofs_content_map_cover(&n->content, &extent, s->epoch);
 	ofs_store_set_size(s, n, OFS_MAX(n->row.size, extent.off + extent.len));
 	content_changed(s, n, r);
-	return 0;
 }
 
-static int apply_setattr(struct ofs_store *s, const struct ofs_record *r)
+static void apply_setattr(struct ofs_store *s, const struct change *c)
 {
-	struct ofs_inode *n;
-	int e;
+	const struct ofs_record *r = c->r;
+	struct ofs_inode *n = c->n;
 
-	e = r->flags & OFS_SET_SIZE ? ofs_store_file(s, r->ino, &n)
-				    : ofs_store_inode(s, r->ino, &n);
-	if (e < 0)
-		return e;
 	if (r->flags & OFS_SET_MODE)
 		n->row.mode = (n->row.mode & S_IFMT) | (r->mode & ~(uint32_t)S_IFMT);
 	if (r->flags & OFS_SET_UID)
@@ -265,18 +284,14 @@ static int apply_setattr(struct ofs_store *s, const struct ofs_record *r)
 	if (r->flags & OFS_SET_MTIME)
 		n->row.mtime = r->mtime;
 	stamp(s, n, r);
-	return 0;
 }
 
-static int apply_zero(struct ofs_store *s, const struct ofs_record *r)
+static void apply_zero(struct ofs_store *s, const struct change *c)
 {
+	const struct ofs_record *r = c->r;
+	struct ofs_inode *n = c->n;
 	uint64_t end = r->size + r->len, to = end;
-	struct ofs_inode *n;
-	int e;
 
-	e = ofs_store_file(s, r->ino, &n);
-	if (e < 0)
-		return e;
 	/* Of the last block nothing is left when its content ends in the range. */
 	if (end >= n->row.size)
 		to = ofs_align_up(end, OFS_BLOCK_SIZE);
@@ -284,25 +299,20 @@ static int apply_zero(struct ofs_store *s, const struct ofs_record *r)
 	if (r->flags & OFS_ZERO_GROW)
 		ofs_store_set_size(s, n, OFS_MAX(n->row.size, end));
 	content_changed(s, n, r);
-	return 0;
 }
 
 /*
  * By whole blocks (copy.c sees to that), since those can be copied whatever they are made of: what
  * was a chunk when the record was made may be drafts still in replay.
  */
-static int apply_copy(struct ofs_store *s, const struct ofs_record *r)
+static void apply_copy(struct ofs_store *s, const struct change *c)
 {
+	const struct ofs_record *r = c->r;
+	const struct ofs_inode *from = c->other;
+	struct ofs_inode *n = c->n;
 	uint64_t end = r->size + r->len;
-	struct ofs_inode *from, *n;
 	bool same;
-	int e;
 
-	e = ofs_store_file(s, r->from, &from);
-	if (e == 0)
-		e = ofs_store_file(s, r->ino, &n);
-	if (e < 0)
-		return e;
 	ofs_content_map_copy(&n->content, r->size / OFS_BLOCK_SIZE, &from->content,
 			     r->from_off / OFS_BLOCK_SIZE,
 			     ofs_align_up(r->len, OFS_BLOCK_SIZE) / OFS_BLOCK_SIZE, s->epoch);
@@ -311,7 +321,7 @@ static int apply_copy(struct ofs_store *s, const struct ofs_record *r)
 	same = !r->size && !r->from_off && r->len == from->row.size && r->len == n->row.size;
 	if (!same || from->on_draft_list || n->on_draft_list) {
 		content_changed(s, n, r);
-		return 0;
+		return;
 	}
 	/* It is sealed as the other is, and what is known of that is true of it. */
 	n->row.has_sha = from->row.has_sha;
@@ -320,52 +330,38 @@ static int apply_copy(struct ofs_store *s, const struct ofs_record *r)
 	n->row.mtime = r->time;
 	n->version = s->next_version++;
 	stamp(s, n, r);
-	return 0;
 }
 
-static int apply_xattr(struct ofs_store *s, const struct ofs_record *r)
+static void apply_xattr(struct ofs_store *s, const struct change *c)
 {
-	struct ofs_inode *n;
-	int e;
+	const struct ofs_record *r = c->r;
+	struct ofs_inode *n = c->n;
 
-	e = ofs_store_xattrs(s, r->ino, &n);
-	if (e < 0)
-		return e;
 	if (r->type == OFS_RECORD_SETXATTR)
 		ofs_xattr_set(&n->xattrs, r->name, r->value, r->value_len);
 	else
 		ofs_xattr_remove(&n->xattrs, r->name);
 	n->xattrs_epoch = s->epoch;
 	stamp(s, n, r);
-	return 0;
 }
 
 int ofs_store_apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r,
 		    const struct ofs_journal_data *data)
 {
-	switch (r->type) {
-	case OFS_RECORD_CREATE:
-		return apply_create(s, lsn, r);
-	case OFS_RECORD_LINK:
-		return apply_link(s, lsn, r);
-	case OFS_RECORD_UNLINK:
-	case OFS_RECORD_EXPIRE:
-		return apply_unlink(s, r);
-	case OFS_RECORD_RENAME:
-		return apply_rename(s, lsn, r);
-	case OFS_RECORD_WRITE:
-		return apply_write(s, r, data);
-	case OFS_RECORD_SETATTR:
-		return apply_setattr(s, r);
-	case OFS_RECORD_SETXATTR:
-	case OFS_RECORD_REMOVEXATTR:
-		return apply_xattr(s, r);
-	case OFS_RECORD_ZERO:
-		return apply_zero(s, r);
-	case OFS_RECORD_COPY:
-		return apply_copy(s, r);
-	}
-	return -EUCLEAN;
+	static void (*const apply[])(struct ofs_store * s, const struct change *c) = {
+		[OFS_RECORD_CREATE] = apply_create,  [OFS_RECORD_LINK] = apply_link,
+		[OFS_RECORD_UNLINK] = apply_unlink,  [OFS_RECORD_RENAME] = apply_rename,
+		[OFS_RECORD_WRITE] = apply_write,    [OFS_RECORD_SETATTR] = apply_setattr,
+		[OFS_RECORD_SETXATTR] = apply_xattr, [OFS_RECORD_REMOVEXATTR] = apply_xattr,
+		[OFS_RECORD_ZERO] = apply_zero,	     [OFS_RECORD_COPY] = apply_copy,
+		[OFS_RECORD_EXPIRE] = apply_unlink,
+	};
+	struct change c = { .r = r, .lsn = lsn, .data = data };
+	int e = load(s, &c);
+
+	if (e == 0)
+		apply[r->type](s, &c);
+	return e;
 }
 
 /* Or at least leads to none being used. */

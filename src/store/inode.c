@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/inode.h"
 
-#include <dirent.h>
 #include <malloc.h>
 #include <sys/stat.h>
 

@@ -2,8 +2,6 @@
 /* From an inode back to its names. */
 #include <sys/stat.h>
 
-#include <offloadfs/tree.h>
-
 #include "base/alloc.h"
 #include "store/store_state.h"
 

@@ -6,7 +6,6 @@
  */
 #include <fcntl.h>
 #include <fnmatch.h>
-#include <stdio.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>

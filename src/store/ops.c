@@ -9,7 +9,6 @@
 
 #include <offloadfs/tree.h>
 
-#include "base/clock.h"
 #include "store/record.h"
 #include "store/store_state.h"
 

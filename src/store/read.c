@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "io/file.h"
 #include "store/store_state.h"
 

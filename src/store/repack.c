@@ -17,7 +17,6 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "codec/hash.h"
 #include "io/file.h"
 #include "store/packer.h"
 #include "store/read.h"

@@ -8,7 +8,6 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "codec/hash.h"
 #include "io/file.h"
 #include "store/cycle.h"

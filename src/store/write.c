@@ -5,7 +5,6 @@
 #include <offloadfs/tree.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "store/record.h"
 #include "store/store_state.h"
 
