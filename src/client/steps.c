@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/util.h"
-#include "tree/expiry/step_file.h"
+#include "tree/expiry/step_refs.h"
 
 void ofs_step_files_finish(struct ofs_step_files *f)
 {

@@ -10,9 +10,8 @@
 #include "tree/core/stat.h"
 #include "tree/core/tree_state.h"
 #include "tree/search/indexer.h"
-#include "tree/virtual/fixed.h"
+#include "tree/virtual/nodes.h"
 #include "tree/core/slice.h"
-#include "tree/virtual/task_context.h"
 
 #define ARCHIVE_GRACE (60 * OFS_NS_PER_S)
 

@@ -15,13 +15,8 @@
 #include "tree/expiry/gc.h"
 #include "tree/expiry/tombstone_report.h"
 #include "tree/search/indexer.h"
-#include "tree/virtual/fixed.h"
+#include "tree/virtual/nodes.h"
 #include "tree/virtual/made.h"
-#include "tree/virtual/search_node.h"
-#include "tree/virtual/slice_node.h"
-#include "tree/virtual/status.h"
-#include "tree/virtual/task_context.h"
-#include "tree/virtual/verify_job.h"
 #include "tree/virtual/view.h"
 
 #define SEARCH_INDEX "search.db" /* in the store's directory */

@@ -2,8 +2,8 @@
 /* tasks/<task>/context.md: when it is made, of what, and for whom. */
 #include <sys/stat.h>
 
+#include "tree/expiry/step_refs.h"
 #include "test_tree_fixture.h"
-#include "tree/expiry/step_file.h"
 
 #define PATH "tasks/T/context.md"
 

@@ -22,7 +22,7 @@
 #include "tree/expiry/lifetime.h"
 #include "tree/expiry/task.h"
 #include "tree/virtual/lines.h"
-#include "tree/virtual/verify_job.h"
+#include "tree/virtual/nodes.h"
 
 #define PREFIX "user.offload."
 #define VERIFY PREFIX "verify"

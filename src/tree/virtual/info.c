@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* F:info and F:summary: what is known of a file, for programs and for readers. */
 
-#include "tree/virtual/info.h"
+#include "tree/virtual/nodes.h"
 
 #include <inttypes.h>
 #include <jansson.h>

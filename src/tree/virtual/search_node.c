@@ -4,7 +4,7 @@
  * must get the same answer each time, so the last few answers are kept.
  */
 
-#include "tree/virtual/search_node.h"
+#include "tree/virtual/nodes.h"
 
 #include <pthread.h>
 

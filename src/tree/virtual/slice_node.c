@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Slices as nodes: made by a lookup, read like a file, gone with the last reference. */
-#include "tree/virtual/slice_node.h"
+#include "tree/virtual/nodes.h"
 
 #include "base/alloc.h"
 #include "base/util.h"
@@ -9,12 +9,9 @@
 #include "tree/core/stat.h"
 #include "tree/core/tree_state.h"
 #include "tree/expiry/tombstone_report.h"
-#include "tree/virtual/fixed.h"
-#include "tree/virtual/info.h"
 #include "tree/virtual/lines.h"
 #include "tree/virtual/made.h"
 #include "tree/core/slice.h"
-#include "tree/virtual/task_context.h"
 #include "tree/virtual/view.h"
 
 static void append_place(struct ofs_tree *t, ofs_node dir, struct ofs_buf *path)

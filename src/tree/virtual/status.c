@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* .offload/status.json and .offload/metrics: how the store is. */
-#include "tree/virtual/status.h"
+#include "tree/virtual/nodes.h"
 
 #include <pthread.h>
 #include <inttypes.h>

@@ -5,7 +5,7 @@
  * last few recaps are kept, and made again only when the steps have changed.
  */
 
-#include "tree/virtual/task_context.h"
+#include "tree/virtual/nodes.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "tree/core/place.h"
 #include "tree/core/tree_state.h"
 #include "tree/core/walk.h"
-#include "tree/expiry/step_file.h"
+#include "tree/expiry/step_refs.h"
 #include "tree/expiry/task.h"
 #include "tree/virtual/made.h"
 

@@ -3,7 +3,7 @@
  * Verification of the store, started and reported by attributes of the root: <offloadfs/tree.h>.
  */
 
-#include "tree/virtual/verify_job.h"
+#include "tree/virtual/nodes.h"
 
 #include <pthread.h>
 #include <jansson.h>

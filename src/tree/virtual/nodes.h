@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* The virtual files and directories, by the file that makes them. */
+#ifndef OFS_TREE_VIRTUAL_NODES_H
+#define OFS_TREE_VIRTUAL_NODES_H
+
+#include "tree/core/tree_state.h"
+#include "tree/virtual/made.h"
+
+/* ---- fixed.c: the files and directories that are always there */
+
+/* -ENOENT: nothing of that name, or `parent` is not one of them, nor the root. */
+int ofs_fixed_lookup(struct ofs_tree *t, ofs_node parent, const char *name, struct ofs_entry *ret);
+int ofs_fixed_attr(struct ofs_tree *t, ofs_node node, struct ofs_attr *ret);
+/* The content of a file; -EISDIR. */
+int ofs_fixed_text(struct ofs_tree *t, ofs_node node, struct ofs_buf *out);
+/* Its directory; 0: it is none of them. */
+ofs_node ofs_fixed_parent(ofs_node node);
+/* Lists the entries of `dir` after `cookie`; 1 if `fn` refused one. */
+int ofs_fixed_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, ofs_readdir_fn fn, void *arg);
+/* `name` in `parent` is one of the virtual entries of the root. */
+bool ofs_fixed_is_reserved(ofs_node parent, const char *name);
+
+/* ---- status.c: .offload/status.json and metrics */
+
+struct ofs_status *ofs_status_create(void);
+void ofs_status_destroy(struct ofs_status *r);
+
+/*
+ * Append the reports. They may be a second old, so that a program which looks one up several times
+ * to read it gets the same text each time.
+ */
+int ofs_status_write_status(struct ofs_tree *t, struct ofs_buf *out);
+int ofs_status_write_metrics(struct ofs_tree *t, struct ofs_buf *out);
+
+/* ---- search_node.c: names in search/, files with the answers to queries */
+
+struct ofs_searches *ofs_searches_create(void);
+void ofs_searches_destroy(struct ofs_searches *s);
+
+/*
+ * A file with the answer to the query `name`, "%2F" for '/' in it. -EINVAL: the query is malformed;
+ * -EACCES: the caller (NULL: may do all) is neither root nor the owner of the store.
+ */
+int ofs_search_lookup(struct ofs_tree *t, const char *name, const struct ofs_cred *cred,
+		      struct ofs_entry *ret);
+
+/* ---- slice_node.c: slices as virtual files */
+
+/*
+ * Resolves `name` in `parent` as a slice of what `base` is, when it reads as one: -ENOENT if not,
+ * or if there is no such base; ret->keep_name is set then too.
+ */
+int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
+		     const struct ofs_cred *cred, struct ofs_entry *ret);
+int ofs_slice_getattr(struct ofs_tree *t, const struct ofs_made *m, struct stat *ret);
+ssize_t ofs_slice_read(struct ofs_tree *t, struct ofs_made *m, void *buf, size_t size,
+		       uint64_t off);
+
+/* ---- info.c: the text of F:info and F:summary */
+
+void ofs_info_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out);
+int ofs_summary_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out);
+
+/* ---- task_context.c: tasks/<task>/context.md, the steps of a task, retold */
+
+/* Without a function in `recap` there is no such file. */
+struct ofs_task_context *ofs_task_context_create(const struct ofs_tree_recap *recap);
+void ofs_task_context_destroy(struct ofs_task_context *r);
+
+/* The name is that of a recap, if `parent` has steps and no file of that name. */
+bool ofs_task_context_is(struct ofs_tree *t, ofs_node parent, const char *name);
+
+/*
+ * The recap of the task whose directory `task` is, as the caller (NULL: may do all) may see it.
+ * -ENOENT: there are no steps; -EACCES: he may not list them.
+ */
+int ofs_task_context_lookup(struct ofs_tree *t, ofs_node task, const struct ofs_cred *cred,
+			    struct ofs_entry *ret);
+
+/* The task has steps. */
+bool ofs_task_context_exists(struct ofs_tree *t, ofs_node task);
+
+/* ---- verify_job.c: verification of a mounted store, as user.offload.verify of the root starts and reports it */
+
+struct ofs_verify_job *ofs_verify_job_create(struct ofs_tree *t);
+/* Ends one that runs. NULL is allowed. */
+void ofs_verify_job_destroy(struct ofs_verify_job *job);
+
+/* The value of the attribute, and what follows its name: "" or ".K". */
+int ofs_verify_job_set(struct ofs_verify_job *job, const char *value, size_t size);
+int ofs_verify_job_get(struct ofs_verify_job *job, const char *which, struct ofs_buf *out);
+
+#endif
