@@ -6,8 +6,6 @@
 #include <strings.h>
 
 #define NAME_MAX_KNOWN 48
-/* So few that no number overflows. */
-#define DIGITS_MAX 15
 
 size_t ofs_args_index(struct ofs_span name, const char *names)
 {
@@ -76,17 +74,6 @@ bool ofs_scan_begins(const char *text, size_t len, const char *word)
 	size_t n = strlen(word);
 
 	return len >= n && strncasecmp(text, word, n) == 0;
-}
-
-bool ofs_scan_number(const char **p, const char *end, size_t *ret)
-{
-	const char *start = *p;
-	size_t n = 0;
-
-	while (*p < end && isdigit((unsigned char)**p) && *p - start < DIGITS_MAX)
-		n = n * 10 + (size_t)(*(*p)++ - '0');
-	*ret = n;
-	return *p > start;
 }
 
 size_t ofs_scan_trim(const char *text, size_t len)

@@ -33,9 +33,6 @@ size_t ofs_args_count(struct ofs_span container);
 /* `text` starts with the word, in whatever case. */
 bool ofs_scan_begins(const char *text, size_t len, const char *word);
 
-/* Reads the digits at *p, which moves past them. False if there are none. */
-bool ofs_scan_number(const char **p, const char *end, size_t *ret);
-
 /* The length without white space at the end. */
 size_t ofs_scan_trim(const char *text, size_t len);
 

@@ -32,21 +32,11 @@ void ofs_tool_call_finish(struct ofs_tool_call *call)
 
 static const char *kind_of(struct ofs_span s)
 {
-	switch (*s.p) {
-	case '{':
-		return "an object";
-	case '[':
-		return "an array";
-	case '"':
-		return "a string";
-	case 'n':
-		return "null";
-	case 't':
-	case 'f':
-		return "a boolean";
-	default:
-		return "a number";
-	}
+	static const char starts[] = "{[\"ntf";
+	static const char *const kinds[] = { "an object", "an array",  "a string", "null",
+					     "a boolean", "a boolean", "a number" };
+
+	return kinds[strcspn(starts, (char[]){ *s.p, '\0' })];
 }
 
 /* ---- time */

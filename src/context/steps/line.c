@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/redact.h"
 #include "base/text.h"
 #include "base/util.h"
@@ -215,19 +216,19 @@ int ofs_template_expand(const char *tpl, ofs_template_fn fn, const void *arg, st
 	int missing = 0;
 
 	while (*tpl) {
-		size_t plain = strcspn(tpl, "{"), name;
+		size_t plain = strcspn(tpl, "{"), len;
 
 		ofs_buf_append(out, tpl, plain);
 		tpl += plain;
-		if (!*tpl)
-			break;
-		name = strspn(tpl + 1, NAME_CHARACTERS);
-		if (!name || tpl[1 + name] != '}') {
+		len = *tpl ? strspn(tpl + 1, NAME_CHARACTERS) : 0;
+		if (len && tpl[1 + len] == '}') {
+			OFS_FREE char *name = ofs_strndup(tpl + 1, len);
+
+			missing += !fn(arg, name, out);
+			tpl += len + 2;
+		} else if (*tpl) {
 			ofs_buf_append(out, tpl++, 1);
-			continue;
 		}
-		missing += !fn(arg, tpl + 1, name, out);
-		tpl += name + 2;
 	}
 	return missing;
 }

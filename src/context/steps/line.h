@@ -35,8 +35,8 @@ json_t *ofs_line_json(const char *text, size_t len, size_t max);
 /* A whole short text as a string of JSON: valid UTF-8 without secrets, lines and blanks kept. */
 json_t *ofs_line_json_whole(const char *text, size_t len);
 
-/* Appends the value of a name (`len` bytes). False if there is none. */
-typedef bool (*ofs_template_fn)(const void *arg, const char *name, size_t len, struct ofs_buf *out);
+/* Appends the value of a name. False if there is none. */
+typedef bool (*ofs_template_fn)(const void *arg, const char *name, struct ofs_buf *out);
 
 /*
  * Appends a template such as "Read {path} ({size})" with every "{name}" (letters, digits, '_', '-'

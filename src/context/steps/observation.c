@@ -24,15 +24,10 @@ void ofs_observe_say(struct ofs_observing *o, const char *fmt, ...)
 	ofs_buf_append_str(&o->observation, text);
 }
 
-void ofs_observe_say_text(struct ofs_observing *o, const char *text, size_t len, size_t max)
-{
-	ofs_line_append(&o->observation, text, len, max);
-}
-
 void ofs_observe_say_arg(struct ofs_observing *o, const char *text, const char *otherwise)
 {
 	text = text ? text : otherwise;
-	ofs_observe_say_text(o, text, strlen(text), OFS_OBSERVATION_ARG_MAX);
+	ofs_line_append(&o->observation, text, strlen(text), OFS_OBSERVATION_ARG_MAX);
 }
 
 void ofs_observe_say_count(struct ofs_observing *o, uint64_t n, const char *noun)

@@ -37,10 +37,9 @@ struct ofs_observing {
 	struct ofs_buf error; /* one line; empty unless `failed` */
 };
 
-/* Appends to the observation. Only text that is clean already may go through ofs_observe_say(). */
+/* Appends to the observation what is clean already. */
 void ofs_observe_say(struct ofs_observing *o, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-void ofs_observe_say_text(struct ofs_observing *o, const char *text, size_t len, size_t max);
 
 /* Appends the text, or `otherwise` for NULL. */
 void ofs_observe_say_arg(struct ofs_observing *o, const char *text, const char *otherwise);

@@ -15,7 +15,7 @@ static void observe_other(struct ofs_observing *o)
 {
 	const struct ofs_tool_result *r = &o->result;
 
-	ofs_observe_say_text(o, r->text, r->text_len, OTHER_TEXT_MAX);
+	ofs_line_append(&o->observation, r->text, r->text_len, OTHER_TEXT_MAX);
 	if (!o->observation.len && r->images)
 		ofs_observe_say_count(o, r->images, "image");
 	else if (!o->observation.len)
@@ -143,6 +143,6 @@ int ofs_observe(struct ofs_observing *o, const struct ofs_tool_call *call, enum 
 		ofs_buf_append_str(&o->error, "failed");
 	/* The parts were cleaned and shortened, but there may be many. */
 	whole = ofs_buf_steal(&o->observation);
-	ofs_observe_say_text(o, (char *)whole.data, whole.len, OFS_OBSERVATION_MAX);
+	ofs_line_append(&o->observation, (char *)whole.data, whole.len, OFS_OBSERVATION_MAX);
 	return 0;
 }

@@ -218,7 +218,8 @@ static void say_url(struct ofs_observing *o, const char *url)
 
 	url = scheme ? scheme + strlen("://") : url;
 	len = strlen(url);
-	ofs_observe_say_text(o, url, len - (len && url[len - 1] == '/'), OFS_OBSERVATION_ARG_MAX);
+	ofs_line_append(&o->observation, url, len - (len && url[len - 1] == '/'),
+			OFS_OBSERVATION_ARG_MAX);
 }
 
 /* The status of HTTP: 200, "200 OK", or at the start of the text "HTTP/1.1 200 OK". */

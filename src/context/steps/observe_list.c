@@ -258,11 +258,11 @@ void ofs_observe_list(struct ofs_observing *o)
 static size_t file_part(const char *p, const char *end)
 {
 	for (const char *q = p; q < end; q++) {
-		const char *digits = q + 1;
-		size_t line;
+		const char *digits = q + 1, *after = digits;
 
-		if ((*q == ':' || *q == '-') && ofs_scan_number(&digits, end, &line) &&
-		    digits < end && *digits == *q)
+		while (after < end && isdigit((unsigned char)*after))
+			after++;
+		if ((*q == ':' || *q == '-') && after > digits && after < end && *after == *q)
 			return (size_t)(q - p);
 	}
 	return 0;

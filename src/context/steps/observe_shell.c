@@ -52,17 +52,19 @@ static bool is_exit_code(long long n)
 	return n >= -EXIT_CODE_MAX && n <= EXIT_CODE_MAX;
 }
 
-static bool find_in_object(struct ofs_span object, int depth, long long *ret)
+/* In an object, or in those within it that tell of the run. */
+static bool find_in_object(struct ofs_span object, long long *ret)
 {
-	struct ofs_span code = ofs_args_find(object, EXIT_NAMES);
+	for (int depth = 0; depth <= EXIT_DEPTH; depth++) {
+		struct ofs_span code = ofs_args_find(object, EXIT_NAMES);
 
-	if (ofs_span_is_string(code))
-		code = (struct ofs_span){ code.p + 1, code.len - 2 };
-	if (ofs_span_integer(code, ret) && is_exit_code(*ret))
-		return true;
-	object = ofs_args_find(object, "metadata meta result output");
-	return depth < EXIT_DEPTH && ofs_span_is_object(object) &&
-	       find_in_object(object, depth + 1, ret);
+		if (ofs_span_is_string(code))
+			code = (struct ofs_span){ code.p + 1, code.len - 2 };
+		if (ofs_span_integer(code, ret) && is_exit_code(*ret))
+			return true;
+		object = ofs_args_find(object, "metadata meta result output");
+	}
+	return false;
 }
 
 static void compile(void)
@@ -113,8 +115,8 @@ static bool find_exit(const struct ofs_observing *o, long long *ret)
 	/* JSON in a text may be what a program printed. */
 	bool is_own = r->unwrapped.data || r->json.p == o->call->result.p;
 
-	return (is_own && find_in_object(r->json, 0, ret)) ||
-	       find_in_object(o->call->object, 0, ret) || find_around(r->text, r->text_len, ret);
+	return (is_own && find_in_object(r->json, ret)) || find_in_object(o->call->object, ret) ||
+	       find_around(r->text, r->text_len, ret);
 }
 
 /* ---- the command */
@@ -198,7 +200,7 @@ static void say_error(struct ofs_observing *o)
 	/* Unless the end shows it. */
 	if (end.len && ofs_trouble_find(text, len, false, &trouble) && trouble.len &&
 	    !memmem(end.data, end.len, trouble.data, trouble.len)) {
-		ofs_observe_say_text(o, (char *)trouble.data, trouble.len, ERROR_LINE);
+		ofs_line_append(&o->observation, (char *)trouble.data, trouble.len, ERROR_LINE);
 		ofs_observe_say(o, " ");
 	}
 	ofs_buf_append(&o->observation, end.data, end.len);
@@ -218,7 +220,7 @@ void ofs_observe_shell(struct ofs_observing *o)
 	/* Without an exit code the text is all there is to go by. */
 	ofs_failure_find(o, !has_code);
 	if (command) {
-		ofs_observe_say_text(o, command, strlen(command), COMMAND_SHOWN);
+		ofs_line_append(&o->observation, command, strlen(command), COMMAND_SHOWN);
 		ofs_observe_say(o, ": ");
 	}
 	if (has_code) {

@@ -48,28 +48,22 @@ static void reducing_finish(struct reducing *r)
 /* Decided by the rule, unless a section for the tool says otherwise. */
 static bool is_offloaded(const struct reducing *r)
 {
-	if (!r->o.content.size)
+	enum ofs_offload_when when = r->setting ? r->setting->when : OFS_OFFLOAD_BY_RULE;
+	uint64_t size = r->o.content.size;
+
+	if (!size || when == OFS_OFFLOAD_NEVER)
 		return false;
-	switch (r->setting ? r->setting->when : OFS_OFFLOAD_BY_RULE) {
-	case OFS_OFFLOAD_ALWAYS:
-		return true;
-	case OFS_OFFLOAD_NEVER:
-		return false;
-	case OFS_OFFLOAD_OVER:
-		return r->o.content.size > r->setting->over;
-	case OFS_OFFLOAD_BY_RULE:
-	default:
-		return r->o.offload;
-	}
+	if (when == OFS_OFFLOAD_OVER)
+		return size > r->setting->over;
+	return when == OFS_OFFLOAD_ALWAYS || r->o.offload;
 }
 
 /* ---- the observation by a template */
 
 /* Appends the value of a name in the template of a section. */
-static bool fill_in(const void *arg, const char *name, size_t len, struct ofs_buf *out)
+static bool fill_in(const void *arg, const char *key, struct ofs_buf *out)
 {
 	const struct reducing *r = arg;
-	OFS_FREE char *key = ofs_strndup(name, len);
 	bool is_arg = strncmp(key, "args.", strlen("args.")) == 0;
 	const char *member = key + (is_arg ? strlen("args.") : 0);
 	struct ofs_span span = ofs_span_member(r->call->args, member);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/steps/summary.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/util.h"
@@ -98,7 +97,7 @@ static bool append_number(const struct ofs_step *step, const char *const names[3
 	return false;
 }
 
-static bool fill_in(const void *arg, const char *name, size_t len, struct ofs_buf *out)
+static bool fill_in(const void *arg, const char *key, struct ofs_buf *out)
 {
 	static const char *const counts[3] = { "results", "items", "matches" };
 	static const char *const sizes[3] = { "text_bytes", "bytes" };
@@ -106,12 +105,8 @@ static bool fill_in(const void *arg, const char *name, size_t len, struct ofs_bu
 	const struct filling *f = arg;
 	const struct ofs_step *step = f->step;
 	const json_t *value;
-	char key[64];
-	bool is_arg;
+	bool is_arg = strncmp(key, "args.", strlen("args.")) == 0;
 
-	if (len >= sizeof(key))
-		return false;
-	snprintf(key, sizeof(key), "%.*s", (int)len, name);
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(lost) && f->by_rule && !step->success; i++) {
 		if (strcmp(key, lost[i]) == 0)
 			return false;
@@ -131,7 +126,6 @@ static bool fill_in(const void *arg, const char *name, size_t len, struct ofs_bu
 	if ((strcmp(key, "size") == 0 && append_number(step, sizes, true, out)) ||
 	    (strcmp(key, "written") == 0 && append_number(step, written, true, out)))
 		return true;
-	is_arg = strncmp(key, "args.", strlen("args.")) == 0;
 	value = json_object_get(step->minimal_args, is_arg ? key + strlen("args.") : key);
 	/* metadata.path is where the output was stored, not what the step was about. */
 	if (!value && !is_arg && (!f->by_rule || strcmp(key, "path") != 0))
