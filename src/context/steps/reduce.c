@@ -189,76 +189,62 @@ static int store(struct reducing *r, struct ofs_error *err)
 
 /* ---- the history: tasks/TASK/history/step_NNN.json and its line, step_NNN.compact */
 
-struct writing {
-	struct ofs_backend *backend;
-	const struct ofs_settings *settings;
-	struct ofs_step *step;
-	char *folder;
-	uint64_t last; /* number */
-};
-
-/* The number in the name of a step's file of either kind; 0 if it is none. */
-static uint64_t number_of(const char *name)
+/* Takes the highest number in the name of a step's file of either kind. */
+static int note_number(void *arg, const char *name)
 {
+	uint64_t *last = arg;
 	char digits[16]; /* so few that no number overflows */
 	int end = 0;
 
-	if (sscanf(name, STEP_PREFIX "%15[0-9]%n", digits, &end) != 1 ||
-	    (strcmp(name + end, STEP_JSON) != 0 && strcmp(name + end, STEP_COMPACT) != 0))
-		return 0;
-	return strtoull(digits, NULL, 10);
-}
-
-static int note_number(void *arg, const char *name)
-{
-	struct writing *w = arg;
-
-	w->last = OFS_MAX(w->last, number_of(name));
+	if (sscanf(name, STEP_PREFIX "%15[0-9]%n", digits, &end) == 1 &&
+	    (strcmp(name + end, STEP_JSON) == 0 || strcmp(name + end, STEP_COMPACT) == 0))
+		*last = OFS_MAX(*last, strtoull(digits, NULL, 10));
 	return 0;
 }
 
-/* Writes a file of the step, all or nothing. -EEXIST if its name, or a temporary one, is taken. */
-static int put_file(struct writing *w, const char *suffix, const struct ofs_buf *data)
+/* Writes a file, all or nothing. -EEXIST if its name, or that of its temporary file, is taken. */
+static int put_file(struct ofs_backend *b, const char *path, const struct ofs_buf *data)
 {
-	const struct ofs_backend_ops *ops = w->backend->ops;
-	OFS_FREE char *path = ofs_format("%s/%s%s", w->folder, w->step->id, suffix);
-	OFS_FREE char *temporary = ofs_format("%s/.offload-%d-%s%s.tmp", w->folder, (int)getpid(),
-					      w->step->id, suffix);
+	const char *name = strrchr(path, '/') + 1;
+	OFS_FREE char *temporary =
+		ofs_format("%.*s.offload-%d-%s.tmp", (int)(name - path), path, (int)getpid(), name);
 	ofs_handle h;
-	int r = ops->create(w->backend, temporary, HISTORY_MODE, &h);
+	int r = b->ops->create(b, temporary, HISTORY_MODE, &h);
 
 	if (r < 0)
 		return r;
-	r = ops->write(w->backend, h, data->data, data->len, 0);
-	ops->close(w->backend, h);
+	r = b->ops->write(b, h, data->data, data->len, 0);
+	b->ops->close(b, h);
 	if (r == 0)
-		r = ops->rename(w->backend, temporary, path, RENAME_NOREPLACE);
+		r = b->ops->rename(b, temporary, path, RENAME_NOREPLACE);
 	if (r < 0)
-		ops->unlink(w->backend, temporary);
+		b->ops->unlink(b, temporary);
 	return r;
 }
 
 /* Writes both files under one number. -EEXIST if it is taken. */
-static int write_numbered(struct writing *w, uint64_t number)
+static int write_numbered(const struct ofs_reduce_request *q, const char *folder, uint64_t number,
+			  struct ofs_step *step)
 {
+	struct ofs_backend *b = q->access->backend;
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf json = OFS_BUF_INIT, line = OFS_BUF_INIT;
-	OFS_FREE char *path = NULL;
+	OFS_FREE char *json_path = NULL, *line_path = NULL;
 	int r;
 
-	free(w->step->id);
-	w->step->id = ofs_format(STEP_PREFIX "%03" PRIu64, number);
-	ofs_step_print(w->step, &json);
+	free(step->id);
+	step->id = ofs_format(STEP_PREFIX "%03" PRIu64, number);
+	json_path = ofs_format("%s/%s" STEP_JSON, folder, step->id);
+	line_path = ofs_format("%s/%s" STEP_COMPACT, folder, step->id);
+	ofs_step_print(step, &json);
 	ofs_buf_append_str(&json, "\n");
-	ofs_summary_line(w->step, w->settings, &line);
+	ofs_summary_line(step, q->settings, &line);
 	ofs_buf_append_str(&line, "\n");
-	r = put_file(w, STEP_JSON, &json);
+	r = put_file(b, json_path, &json);
 	if (r < 0)
 		return r;
-	r = put_file(w, STEP_COMPACT, &line);
-	if (r < 0) {
-		path = ofs_format("%s/%s" STEP_JSON, w->folder, w->step->id);
-		w->backend->ops->unlink(w->backend, path);
-	}
+	r = put_file(b, line_path, &line);
+	if (r < 0)
+		b->ops->unlink(b, json_path);
 	return r;
 }
 
@@ -266,55 +252,50 @@ static int write_numbered(struct writing *w, uint64_t number)
  * Writes the step into the task's history under the next number, which becomes its id; several
  * processes may do so at once. After a failure neither file exists.
  */
-static int add_to_history(struct ofs_backend *backend, const char *task,
-			  const struct ofs_settings *s, struct ofs_step *step,
+static int add_to_history(const struct ofs_reduce_request *q, struct ofs_step *step,
 			  struct ofs_error *err)
 {
-	OFS_FREE char *folder = ofs_format("tasks/%s/history", task);
-	struct writing w = { .backend = backend, .settings = s, .step = step, .folder = folder };
+	OFS_FREE char *folder = ofs_format("tasks/%s/history", q->task);
+	struct ofs_backend *b;
+	uint64_t last = 0;
 	ofs_handle lock;
-	int r = ofs_backend_mkdirs(backend, folder), locked;
+	int r = ofs_access_open(q->access, true, err), locked;
 
+	if (r < 0)
+		return r;
+	b = q->access->backend;
+	r = ofs_backend_mkdirs(b, folder);
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot make the folder '%s': %s", folder,
 				     strerror(-r));
 	/* The lock only saves tries: two steps stay apart because no name is replaced. */
-	locked = backend->ops->lock(backend, folder, &lock);
-	r = backend->ops->list(backend, folder, note_number, &w);
+	locked = b->ops->lock(b, folder, &lock);
+	r = b->ops->list(b, folder, note_number, &last);
 	if (r == 0) {
 		r = -EEXIST;
 		for (int i = 1; i <= HISTORY_TRIES && r == -EEXIST; i++)
-			r = write_numbered(&w, w.last + (uint64_t)i);
+			r = write_numbered(q, folder, last + (uint64_t)i, step);
 	}
 	if (locked == 0)
-		backend->ops->unlock(backend, lock);
-	if (r < 0)
-		return ofs_error_set(err, -r, "cannot write a step into '%s': %s", folder,
-				     strerror(-r));
-	return 0;
+		b->ops->unlock(b, lock);
+	return r < 0 ? ofs_error_set(err, -r, "cannot write a step into '%s': %s", folder,
+				     strerror(-r))
+		     : 0;
 }
 
 /* ---- the step */
 
-/* Gives the step its id: the next of the task, or one by the call. */
-static int name_step(const struct reducing *r, struct ofs_step *step, struct ofs_error *err)
+/* Gives a step without a task its id, by the call. */
+static int name_step(const struct ofs_tool_call *call, struct ofs_step *step, struct ofs_error *err)
 {
-	const struct ofs_reduce_request *q = r->request;
 	uint8_t sha[OFS_SHA256_SIZE];
 	char hex[2 * OFS_SHA256_SIZE + 1];
-	int failed;
+	int r = ofs_sha256(call->object.p, call->object.len, sha);
 
-	if (q->task) {
-		failed = ofs_access_open(q->access, true, err);
-		return failed < 0 ? failed
-				  : add_to_history(q->access->backend, q->task, q->settings, step,
-						   err);
-	}
-	failed = ofs_sha256(r->call->object.p, r->call->object.len, sha);
-	if (failed < 0)
-		return ofs_error_set(err, -failed, "cannot name the step: %s", strerror(-failed));
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot name the step: %s", strerror(-r));
 	ofs_sha256_hex(sha, hex);
-	step->id = ofs_format("step_%.*s", STEP_HASH, hex);
+	step->id = ofs_format(STEP_PREFIX "%.*s", STEP_HASH, hex);
 	return 0;
 }
 
@@ -331,7 +312,8 @@ static int make_step(struct reducing *r, struct ofs_error *err, struct ofs_step 
 		.timestamp_ms = r->call->timestamp_ms,
 		.metadata = json_incref(r->o.metadata),
 	};
-	int failed = name_step(r, &step, err);
+	int failed = r->request->task ? add_to_history(r->request, &step, err)
+				      : name_step(r->call, &step, err);
 
 	if (failed < 0)
 		ofs_step_finish(&step);
