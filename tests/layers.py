@@ -53,11 +53,6 @@ CIRCLES = {}
 BASENAMES = {}
 TAGS = {}
 
-# Known today and being removed: how many files of a layer are part of a circle, and names and
-# tags that mean two things.
-CIRCLES_LEFT = {}
-BASENAMES_LEFT = "".split()
-TAGS_LEFT = "".split()
 
 # A foreign library's types and codes stay in the layer that translates them.
 FOREIGN = {

@@ -7,8 +7,7 @@
  * An agent is added by one file, src/agent/NAME.c, that defines its struct, and one line in the table
  * of src/agent/agent.c.
  */
-#ifndef OFS_AGENT_AGENT_H
-#define OFS_AGENT_AGENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -137,5 +136,3 @@ int ofs_hook_answer(const struct ofs_agent *agent, const struct ofs_hook_event *
 
 /* Allocated: `text` as the name of a category or task; `fallback` where nothing is left of it. */
 char *ofs_hook_label(const char *text, size_t len, const char *fallback);
-
-#endif

@@ -3,8 +3,7 @@
  * The responses of Claude Code's tools: each tool has a shape of its own, and in it somewhere the
  * text that the model reads.
  */
-#ifndef OFS_AGENT_CLAUDE_OUTPUT_H
-#define OFS_AGENT_CLAUDE_OUTPUT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -43,5 +42,3 @@ bool ofs_claude_output_read(struct ofs_span response, struct ofs_claude_output *
  */
 void ofs_claude_output_write(struct ofs_span response, enum ofs_claude_shape shape,
 			     const char *text, struct ofs_buf *out);
-
-#endif

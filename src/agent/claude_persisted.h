@@ -8,8 +8,7 @@
  *   Preview (first 2KB):
  *   ...
  */
-#ifndef OFS_AGENT_CLAUDE_PERSISTED_H
-#define OFS_AGENT_CLAUDE_PERSISTED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ size_t ofs_persisted_end(const char *text, size_t len);
  * "tool-results". -EPERM: it is none of these; or -errno.
  */
 int ofs_persisted_take(const char *path, struct ofs_error *err, struct ofs_spool *spool);
-
-#endif

@@ -5,8 +5,7 @@
  *
  *   {"hooks": {"PostToolUse": [{"matcher": "...", "hooks": [{"type": "command", "command": "..."}]}]}}
  */
-#ifndef OFS_AGENT_SETTINGS_FILE_H
-#define OFS_AGENT_SETTINGS_FILE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -52,5 +51,3 @@ int ofs_settings_file_write(const struct ofs_settings_file *s);
 
 /* Whether a command is `offload hook NAME` for that agent, whatever the path and the options. */
 bool ofs_settings_file_is_ours(const char *command, const struct ofs_agent *agent);
-
-#endif

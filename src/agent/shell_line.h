@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines of a shell, and whether another shell would do the same with them. */
-#ifndef OFS_AGENT_SHELL_LINE_H
-#define OFS_AGENT_SHELL_LINE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@
  * and no command of the shell that changes it (cd, export, source, ...).
  */
 bool ofs_shell_line_is_plain(const char *line);
-
-#endif

@@ -4,8 +4,7 @@
  * acknowledged is replayed at the next start, so nothing is lost. Only sizes that a caller of the
  * filesystem chooses are allocated with malloc() and answered with ENOMEM.
  */
-#ifndef OFS_BASE_ALLOC_H
-#define OFS_BASE_ALLOC_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ void *ofs_grow(void *p, size_t *cap, size_t need, size_t size);
 /* The new last element of an array of `n` with room for `cap`, which all three follow. */
 #define ofs_append(list, n, cap) \
 	((list) = ofs_grow((list), &(cap), (n) + 1, sizeof(*(list))), &(list)[(n)++])
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A byte buffer that grows. Appending cannot fail: without memory the process ends (alloc.h). */
-#ifndef OFS_BASE_BUF_H
-#define OFS_BASE_BUF_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ struct ofs_buf ofs_buf_steal(struct ofs_buf *b);
 
 /* The content as of ofs_buf_str(), allocated for the caller; the buffer is empty afterwards. */
 char *ofs_buf_steal_str(struct ofs_buf *b);
-
-#endif

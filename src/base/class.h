@@ -4,10 +4,7 @@
  * that neighbours are removed at about the same time. src/tree gives the numbers their meaning; the
  * layers below know only their order.
  */
-#ifndef OFS_BASE_CLASS_H
-#define OFS_BASE_CLASS_H
+#pragma once
 
 /* Content of this class and above is kept densely. On disk: never renumber. */
 #define OFS_CLASS_DENSE 64
-
-#endif

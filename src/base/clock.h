@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef OFS_BASE_CLOCK_H
-#define OFS_BASE_CLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ static inline int64_t ofs_seconds(int64_t ns)
 {
 	return ns / OFS_NS_PER_S - (ns % OFS_NS_PER_S < 0);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One line a message, to standard error or, once the daemon has left its terminal, to syslog. */
-#ifndef OFS_BASE_LOG_H
-#define OFS_BASE_LOG_H
+#pragma once
 
 #include <syslog.h>
 
@@ -15,5 +14,3 @@ void ofs_log_use_syslog(void);
 void ofs_log(int level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 void ofs_log_set_verbose(int on);
-
-#endif

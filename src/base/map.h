@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A hash map from 64-bit numbers to pointers. Not thread-safe: the owner's lock guards it. */
-#ifndef OFS_BASE_MAP_H
-#define OFS_BASE_MAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ void *ofs_map_remove(struct ofs_map *m, uint64_t key);
  * meanwhile.
  */
 void *ofs_map_next(const struct ofs_map *m, size_t *pos);
-
-#endif

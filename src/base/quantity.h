@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers with a unit, as people write them: durations, sizes and counts. */
-#ifndef OFS_BASE_QUANTITY_H
-#define OFS_BASE_QUANTITY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ struct ofs_quantity_text ofs_quantity_show(const struct ofs_quantity *q, uint64_
 
 /* A number of this unit in a usage text: "MIB". */
 const char *ofs_unit_placeholder(enum ofs_unit unit);
-
-#endif

@@ -7,8 +7,7 @@
  * text alone. Redacting redacted text changes nothing. A secret is found only if all of it is
  * there: first redact, with OFS_REDACT_AHEAD bytes after those that will be shown, then cut.
  */
-#ifndef OFS_BASE_REDACT_H
-#define OFS_BASE_REDACT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ void ofs_redact_state_init(struct ofs_redact_state *state, const char *ahead, si
 /* As ofs_redact_text(), for one line, with or without its newline. */
 int ofs_redact_state_line(struct ofs_redact_state *state, struct ofs_buf *out, const char *line,
 			  size_t len);
-
-#endif

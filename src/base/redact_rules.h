@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The rules of redact.c: a secret has a known form, or a name before it, or the lines of a key. */
-#ifndef OFS_BASE_REDACT_RULES_H
-#define OFS_BASE_REDACT_RULES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -189,5 +188,3 @@ bool redact_key_rest(struct ofs_redact_scan *s, size_t at, struct ofs_secret *re
 
 /* The length of the part of a key that `text` starts with; `ret_ends`: the key ends there. */
 size_t redact_key_body(const char *text, size_t len, bool *ret_ends);
-
-#endif

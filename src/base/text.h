@@ -3,8 +3,7 @@
  * Text for people, models and programs: numbers, sizes, times, shell words, and bytes of any origin
  * made harmless.
  */
-#ifndef OFS_BASE_TEXT_H
-#define OFS_BASE_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,5 +78,3 @@ void ofs_text_line(FILE *out, const char *text);
 
 /* Prints `json`, which is consumed, over several lines. 0 or -errno; -EINVAL: it is NULL. */
 int ofs_text_json(FILE *out, struct json_t *json);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef OFS_BASE_THREAD_H
-#define OFS_BASE_THREAD_H
+#pragma once
 
 #include <pthread.h>
 #include <signal.h>
@@ -53,5 +52,3 @@ void ofs_sigpipe_hold(struct ofs_sigpipe *ret);
 
 /* Ends that, by the same thread, in the reverse order of holding. */
 void ofs_sigpipe_release(const struct ofs_sigpipe *s);
-
-#endif

@@ -3,8 +3,7 @@
  * How many tokens a language model's tokenizer makes of a text, estimated without a model or a
  * vocabulary. Any bytes are a text. The result is the same on every machine.
  */
-#ifndef OFS_BASE_TOKENS_H
-#define OFS_BASE_TOKENS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ uint64_t ofs_tokens_total(const struct ofs_tokens *t);
 
 /* Tokens of one whole text. */
 uint64_t ofs_tokens_count(const void *data, size_t len);
-
-#endif

@@ -10,8 +10,7 @@
  * by which that tokenizer cuts a text into pieces. docs/BENCHMARKS.md, "Tokens", has the errors
  * that are left.
  */
-#ifndef OFS_BASE_TOKENS_COST_H
-#define OFS_BASE_TOKENS_COST_H
+#pragma once
 
 #define COST_ONE 1000 /* a token; all costs are in thousandths */
 
@@ -416,5 +415,3 @@ static const uint16_t wide_after_cost[CLASSES] = {
 };
 
 /* clang-format on */
-
-#endif

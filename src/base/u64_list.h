@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A growing list of 64-bit numbers: inodes, chunks, frames. */
-#ifndef OFS_BASE_U64_LIST_H
-#define OFS_BASE_U64_LIST_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ void ofs_u64_list_sort_unique(struct ofs_u64_list *l);
 
 /* Frees the list and leaves it empty; fit for OFS_CLEANUP. */
 void ofs_u64_list_finish(struct ofs_u64_list *l);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * Small things that every layer uses: cleanup attributes, checked arithmetic, little-endian access.
  */
-#ifndef OFS_BASE_UTIL_H
-#define OFS_BASE_UTIL_H
+#pragma once
 
 #include <endian.h>
 #include <errno.h>
@@ -118,5 +117,3 @@ static inline uint64_t ofs_get_le64(const void *p)
 	memcpy(&v, p, sizeof(v));
 	return le64toh(v);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Misspelt words. */
-#ifndef OFS_BASE_WORD_H
-#define OFS_BASE_WORD_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ struct ofs_word_shown {
 	char text[64];
 };
 struct ofs_word_shown ofs_word_show(const char *text);
-
-#endif

@@ -4,8 +4,7 @@
  * each, in the order of the names (as bytes), the length of its name (u8), of its value (u32,
  * little-endian), name, value. No attributes are no bytes.
  */
-#ifndef OFS_BASE_XATTR_H
-#define OFS_BASE_XATTR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ size_t ofs_xattr_room(const struct ofs_buf *list);
 /* The value must not lie in the list. */
 void ofs_xattr_set(struct ofs_buf *list, const char *name, const void *value, size_t size);
 void ofs_xattr_remove(struct ofs_buf *list, const char *name);
-
-#endif

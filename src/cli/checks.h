@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* `offload doctor`: its checks, what they find, and probes of what may never answer. */
-#ifndef OFS_CLI_CHECKS_H
-#define OFS_CLI_CHECKS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -55,5 +54,3 @@ void ofs_check_tools(void);
  * up; or -errno.
  */
 int ofs_probe_run(int (*fn)(const void *arg, char *text), const void *arg, char *ret_text);
-
-#endif

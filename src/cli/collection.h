@@ -3,8 +3,7 @@
  * Garbage collection of a tree, as a job. Its items are objects with path, ref, size, action
  * ("remove", "probation", "open", "important", "referenced"), why and at.
  */
-#ifndef OFS_CLI_COLLECTION_H
-#define OFS_CLI_COLLECTION_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -26,5 +25,3 @@ void ofs_collection_print_item(const json_t *item, bool dry_run, FILE *out);
 
 /* The outcome, on one line: "offload: 12 files removed, 48.2 KB; 2 on probation". */
 void ofs_collection_print_summary(const struct ofs_job *job, bool dry_run, FILE *out);
-
-#endif

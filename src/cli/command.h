@@ -5,8 +5,7 @@
  * they are parsed into static variables, before it runs, and --help is written. They may stand in
  * any place; "--" ends them.
  */
-#ifndef OFS_CLI_COMMAND_H
-#define OFS_CLI_COMMAND_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -89,5 +88,3 @@ int ofs_command_check_place(int argc, char *const argv[]);
 
 /* Checks names that options gave, NULL for none. -1: they are good; else the exit code. */
 int ofs_command_check_names(const char *category, const char *task, const char *file);
-
-#endif

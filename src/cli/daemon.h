@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Starting the daemon, and seeing it off. Calls return 0, or -errno with `err` set. */
-#ifndef OFS_CLI_DAEMON_H
-#define OFS_CLI_DAEMON_H
+#pragma once
 
 #include <offloadfs/error.h>
 
@@ -22,5 +21,3 @@ int ofs_daemon_unmount(const char *mountpoint, struct ofs_error *err);
 
 /* Waits until nobody owns the store. -ETIMEDOUT: somebody still does. */
 int ofs_daemon_wait(const char *store, struct ofs_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Keeping the mountpoint out of git, by the exclude file that is never committed. */
-#ifndef OFS_CLI_EXCLUDE_H
-#define OFS_CLI_EXCLUDE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ void ofs_exclude_finish(struct ofs_exclude *e);
 
 /* Adds the line, once, if there is a repository. 0 or -errno. */
 int ofs_exclude_add(const char *workspace, const char *mountpoint);
-
-#endif

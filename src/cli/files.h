@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Files of a tree: those in a directory, however deep. */
-#ifndef OFS_CLI_FILES_H
-#define OFS_CLI_FILES_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/stat.h>
@@ -35,5 +34,3 @@ int ofs_files_gather(struct ofs_backend *b, const char *path, struct ofs_files *
 
 /* Adds what is in the directory itself, of any kind, in the order of its names. 0 or -errno. */
 int ofs_files_list(struct ofs_backend *b, const char *path, struct ofs_files *f);
-
-#endif

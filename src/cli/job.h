@@ -5,8 +5,7 @@
  * `user.offload.<name>.<K>`. Mounted or not, this process only asks how it goes, and shows that on
  * standard error if that is a terminal.
  */
-#ifndef OFS_CLI_JOB_H
-#define OFS_CLI_JOB_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -64,5 +63,3 @@ uint64_t ofs_job_untold(const struct ofs_job *job);
 
 /* "offload: 7 more files not listed", and a newline, if there are any. */
 void ofs_job_print_untold(const struct ofs_job *job, const char *noun, FILE *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A file that somebody named by its ref or its path, and what is remembered of one that is gone. */
-#ifndef OFS_CLI_OPERAND_H
-#define OFS_CLI_OPERAND_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -68,5 +67,3 @@ int ofs_gone_load(struct ofs_backend *b, const char *path, json_t **ret);
  * 2026-01-31T12:00:00Z (expired): unused for 41m".
  */
 char *ofs_gone_sentence(const json_t *gone);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Moving a file or a directory into a tier that keeps it. */
-#ifndef OFS_CLI_PROMOTION_H
-#define OFS_CLI_PROMOTION_H
+#pragma once
 
 #include <jansson.h>
 #include <sys/stat.h>
@@ -37,5 +36,3 @@ int ofs_promote(const struct ofs_promotion *p, struct ofs_backend *b, const char
  * a tag do not count.
  */
 char *ofs_tags_join(const char *tags, const char *more);
-
-#endif

@@ -3,8 +3,7 @@
  * The output of the tool: messages on standard error, one line each, "offload: COMMAND: ...";
  * results on standard output, a JSON object or a text that a form makes of the same object.
  */
-#ifndef OFS_CLI_REPORT_H
-#define OFS_CLI_REPORT_H
+#pragma once
 
 #include <jansson.h>
 #include <stdio.h>
@@ -58,5 +57,3 @@ int ofs_print_json(json_t *json, const char *name);
  * code: one that has no place in JSON is reported by its "path" or "name".
  */
 int ofs_print_item(json_t *list, json_t *item, const char *form);
-
-#endif

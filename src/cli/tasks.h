@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The tasks of a tree: the directories in tasks/. Calls return 0, or -errno with `err` set. */
-#ifndef OFS_CLI_TASKS_H
-#define OFS_CLI_TASKS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -20,5 +19,3 @@ int ofs_task_check(struct ofs_backend *b, const char *name, struct ofs_error *er
 
 int ofs_tasks_set_state(struct ofs_backend *b, const char *name, const char *state,
 			struct ofs_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A tree that is found and opened when it is first needed, and how paths in it are written. */
-#ifndef OFS_CLIENT_ACCESS_H
-#define OFS_CLIENT_ACCESS_H
+#pragma once
 
 #include <offloadfs/error.h>
 
@@ -42,5 +41,3 @@ char *ofs_access_display(const struct ofs_access *a, const char *path);
  */
 int ofs_access_inside(const struct ofs_access *a, const char *path, struct ofs_error *err,
 		      char **ret);
-
-#endif

@@ -7,8 +7,7 @@
  * Paths are relative to the root of the tree ("cache/shell/x"), "" is the root itself. Calls return
  * 0 (or a count) or -errno with the meaning of the system call of that name.
  */
-#ifndef OFS_CLIENT_BACKEND_H
-#define OFS_CLIENT_BACKEND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,5 +94,3 @@ int ofs_backend_read_all(struct ofs_backend *b, ofs_handle h, uint64_t max, char
 
 /* The content of a small file as text, allocated. */
 int ofs_backend_read_text(struct ofs_backend *b, const char *path, char **ret);
-
-#endif

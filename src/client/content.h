@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Spooled bytes as content: hash, kind, and the places of the first and last lines. */
-#ifndef OFS_CLIENT_CONTENT_H
-#define OFS_CLIENT_CONTENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ int ofs_content_scan(const struct ofs_spool *spool, struct ofs_content *ret);
  * N. The size for i == lines.
  */
 uint64_t ofs_content_line(const struct ofs_content *c, uint64_t i);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Puts spooled content into a tree, at most once. */
-#ifndef OFS_CLIENT_DEPOSIT_H
-#define OFS_CLIENT_DEPOSIT_H
+#pragma once
 
 #include <offloadfs/error.h>
 
@@ -34,5 +33,3 @@ void ofs_deposited_finish(struct ofs_deposited *d);
 int ofs_deposit_store(const struct ofs_deposit *d, const struct ofs_content *content,
 		      struct ofs_backend *backend, struct ofs_error *err,
 		      struct ofs_deposited *ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A command of the user's that is given one text and gives back another. */
-#ifndef OFS_CLIENT_FILTER_H
-#define OFS_CLIENT_FILTER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ struct ofs_filter_end {
  */
 int ofs_filter_run(const struct ofs_filter *filter, const void *input, size_t len,
 		   struct ofs_filter_end *ret_end, struct ofs_buf *ret_output);
-
-#endif

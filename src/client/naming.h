@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names in a tree: of categories, tasks and files, given and made. */
-#ifndef OFS_CLIENT_NAMING_H
-#define OFS_CLIENT_NAMING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ char *ofs_naming_auto(const char *category, int64_t seconds, const char *sha256,
  */
 bool ofs_naming_is_auto(const char *name, const char *category, const char *sha256, const char *ext,
 			int64_t *ret_seconds);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* From spooled bytes to a pointer: stores the content in a tree and writes the text. */
-#ifndef OFS_CLIENT_OFFLOAD_H
-#define OFS_CLIENT_OFFLOAD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -38,5 +37,3 @@ void ofs_offloaded_finish(struct ofs_offloaded *o);
 /* Opens the tree if need be, making a missing store. 0 or -errno with the reason in `err`. */
 int ofs_offload(const struct ofs_offload_request *request, const struct ofs_content *content,
 		struct ofs_access *access, struct ofs_error *err, struct ofs_offloaded *ret);
-
-#endif

@@ -7,8 +7,7 @@
  * Deterministic: nothing in it depends on when or how fast something ran. Every command in it works
  * as printed.
  */
-#ifndef OFS_CLIENT_POINTER_H
-#define OFS_CLIENT_POINTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -35,5 +34,3 @@ struct ofs_pointer {
 
 /* 0 or -errno; then the printed text is incomplete. */
 int ofs_pointer_print(const struct ofs_pointer *p, FILE *out);
-
-#endif

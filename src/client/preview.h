@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The first and last lines of content, in a size fit for a prompt. */
-#ifndef OFS_CLIENT_PREVIEW_H
-#define OFS_CLIENT_PREVIEW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ void ofs_preview_finish(struct ofs_preview *p);
 
 /* Prints the lines under "--- lines 1-10 of 912 ---". */
 void ofs_preview_print(const struct ofs_preview *p, const struct ofs_content *c, FILE *out);
-
-#endif

@@ -3,8 +3,7 @@
  * Bytes on their way into a tree: in memory while they are few, then in a temporary file that has
  * no name.
  */
-#ifndef OFS_CLIENT_SPOOL_H
-#define OFS_CLIENT_SPOOL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ int ofs_spool_copy(const struct ofs_spool *s, int fd);
 
 /* write(2) until all is written. 0 or -errno. */
 int ofs_spool_write_all(int fd, const void *data, size_t len);
-
-#endif

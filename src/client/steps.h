@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The steps of a task, from the files of a tree. */
-#ifndef OFS_CLIENT_STEPS_H
-#define OFS_CLIENT_STEPS_H
+#pragma once
 
 #include <offloadfs/tree.h>
 
@@ -26,5 +25,3 @@ void ofs_step_files_finish(struct ofs_step_files *f);
  * the task has no history; or the error of listing it.
  */
 int ofs_step_files_load(struct ofs_backend *b, const char *task, struct ofs_step_files *ret);
-
-#endif

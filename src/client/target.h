@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The tree a command is about, by its options, the environment and the current directory. */
-#ifndef OFS_CLIENT_TARGET_H
-#define OFS_CLIENT_TARGET_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -49,5 +48,3 @@ void ofs_target_from_mount(const struct ofs_mount *mount, struct ofs_target *ret
  */
 int ofs_target_open(struct ofs_target *t, bool create, struct ofs_error *err,
 		    struct ofs_backend **ret);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * A workspace: the folder that somebody works in, the place of its mountpoint and of its store.
  */
-#ifndef OFS_CLIENT_WORKSPACE_H
-#define OFS_CLIENT_WORKSPACE_H
+#pragma once
 
 #include <offloadfs/error.h>
 
@@ -25,5 +24,3 @@ char *ofs_workspace_find(const char *start, const struct ofs_mounts *mounts);
  * It is not made here.
  */
 int ofs_workspace_store(const char *workspace, struct ofs_error *err, char **ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* SHA-256 names content (libcrypto); XXH3-64 guards against damage (libxxhash). */
-#ifndef OFS_CODEC_HASH_H
-#define OFS_CODEC_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ void ofs_sha256_hex(const uint8_t sha[OFS_SHA256_SIZE], char ret[2 * OFS_SHA256_
 
 /* XXH3-64. The seed is the place of the bytes, so that bytes from elsewhere never pass. */
 uint64_t ofs_checksum(const void *data, size_t len, uint64_t seed);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Compression with zstd, whose error codes become -errno here. */
-#ifndef OFS_CODEC_ZSTD_H
-#define OFS_CODEC_ZSTD_H
+#pragma once
 
 #include <stddef.h>
 
@@ -22,5 +21,3 @@ int ofs_compress(struct ofs_compressor *c, int level, const void *data, size_t l
  * -EIO: damaged, or it expands to another size.
  */
 int ofs_decompress(const void *data, size_t stored, void *ret, size_t len);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Telling what was read back from the tree, which must not be offloaded again. */
-#ifndef OFS_CONTEXT_READBACK_H
-#define OFS_CONTEXT_READBACK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -12,5 +11,3 @@
  * been found), or a command of the tool that prints stored content or a pointer.
  */
 bool ofs_readback_names(const char *text, const struct ofs_access *access);
-
-#endif

@@ -3,8 +3,7 @@
  * Settings of the context engine: numbers with defaults, and rules for tools. They come from a file
  * (STORE/context.ini) with the sections [reduce], [compact], [context] and [tool NAME].
  */
-#ifndef OFS_CONTEXT_SETTINGS_H
-#define OFS_CONTEXT_SETTINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -74,5 +73,3 @@ int ofs_settings_load(struct ofs_settings *s, const char *path, struct ofs_error
 
 /* The same for the file context.ini of a store; without one, or in another user's store, 0. */
 int ofs_settings_load_store(struct ofs_settings *s, const char *store, struct ofs_error *err);
-
-#endif

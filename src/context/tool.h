@@ -3,8 +3,7 @@
  * Kinds of tools, by their names. Every harness has names of its own for the same few tools: case,
  * separators and the prefixes of servers ("mcp__fs__read_file") make no difference.
  */
-#ifndef OFS_CONTEXT_TOOL_H
-#define OFS_CONTEXT_TOOL_H
+#pragma once
 
 #include "context/settings.h"
 
@@ -41,5 +40,3 @@ enum ofs_tool_rule ofs_tool_by_name(const char *canonical);
  */
 const struct ofs_tool_setting *ofs_tool_setting(const struct ofs_settings *s, const char *name,
 						enum ofs_tool_rule *ret_rule);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Translates FUSE requests into calls of the tree, and their results back. */
-#ifndef OFS_FUSE_ADAPTER_H
-#define OFS_FUSE_ADAPTER_H
+#pragma once
 
 #include <fuse_lowlevel.h>
 #include <stdatomic.h>
@@ -27,5 +26,3 @@ extern const struct fuse_lowlevel_ops ofs_adapter_ops;
 /* The two workers: one sync answers every waiting fsync; requests that wait for room are served. */
 void ofs_adapter_sync(struct ofs_tree *t, const struct ofs_work *list, size_t n);
 void ofs_adapter_write(struct ofs_tree *t, const struct ofs_work *list, size_t n);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checks before a mount, with an error message for each that fails. */
-#ifndef OFS_FUSE_MOUNTPOINT_H
-#define OFS_FUSE_MOUNTPOINT_H
+#pragma once
 
 #include <offloadfs/error.h>
 
@@ -13,5 +12,3 @@ int ofs_device_check(struct ofs_error *err);
  * removed first. `store` must not lie below it.
  */
 int ofs_mountpoint_prepare(const char *path, const char *store, struct ofs_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * Notifications to the kernel. These functions may be called from any thread; only
  * ofs_notify_stop() waits for a request to be served.
  */
-#ifndef OFS_FUSE_NOTIFY_H
-#define OFS_FUSE_NOTIFY_H
+#pragma once
 
 #include <fuse_lowlevel.h>
 
@@ -42,5 +41,3 @@ void ofs_notify_finish(struct ofs_notify *n);
 
 /* NULL is allowed. After the stop. */
 void ofs_notify_destroy(struct ofs_notify *n);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The daemon's command line. */
-#ifndef OFS_FUSE_OPTIONS_H
-#define OFS_FUSE_OPTIONS_H
+#pragma once
 
 #include <fuse_lowlevel.h>
 #include <stdio.h>
@@ -45,5 +44,3 @@ int ofs_options_configure(struct ofs_options *o, struct ofs_error *err);
 void ofs_options_listen(struct ofs_error *err);
 
 void ofs_options_print_usage(FILE *out);
-
-#endif

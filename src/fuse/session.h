@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One mount of one tree, from opening the store to closing it. */
-#ifndef OFS_FUSE_SESSION_H
-#define OFS_FUSE_SESSION_H
+#pragma once
 
 #include "fuse/options.h"
 
@@ -22,5 +21,3 @@ int ofs_session_serve(struct ofs_session *s);
 
 /* Unmounts, writes the last checkpoint and frees. NULL is allowed. */
 void ofs_session_destroy(struct ofs_session *s);
-
-#endif

@@ -3,8 +3,7 @@
  * The signals that ask to stop: SIGTERM, SIGINT and SIGHUP, except those that were ignored when the
  * program started. One object per process.
  */
-#ifndef OFS_FUSE_SIGNALS_H
-#define OFS_FUSE_SIGNALS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -30,5 +29,3 @@ void ofs_signals_leave(struct ofs_signals *s);
 
 /* Waits until a running `stop` has returned; it is not called after that. NULL is allowed. */
 void ofs_signals_destroy(struct ofs_signals *s);
-
-#endif

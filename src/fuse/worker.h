@@ -3,8 +3,7 @@
  * A thread for requests that have to wait. Over io_uring one thread serves all requests of one
  * processor, so it hands those to a worker and goes on.
  */
-#ifndef OFS_FUSE_WORKER_H
-#define OFS_FUSE_WORKER_H
+#pragma once
 
 #include <fuse_lowlevel.h>
 
@@ -40,5 +39,3 @@ bool ofs_worker_add(struct ofs_worker *w, struct ofs_tree *t, const struct ofs_w
 
 /* The threads that queued requests have ended. NULL is allowed. */
 void ofs_worker_destroy(struct ofs_worker *w);
-
-#endif

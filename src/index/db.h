@@ -5,8 +5,7 @@
  *
  * SQLite's codes become -errno here: SQLITE_FULL is -ENOSPC, corruption -EUCLEAN, the rest -EIO.
  */
-#ifndef OFS_INDEX_DB_H
-#define OFS_INDEX_DB_H
+#pragma once
 
 #include <pthread.h>
 #include <sqlite3.h>
@@ -149,5 +148,3 @@ int ofs_db_write(struct ofs_db *db, int id, const int64_t *args, size_t n, const
 /* Hands the numbers that a statement finds to `fn`, under the lock, until it returns nonzero. */
 int ofs_db_list_numbers(struct ofs_db *db, int id, const int64_t *args, size_t n,
 			int (*fn)(void *arg, uint64_t number), void *arg);
-
-#endif

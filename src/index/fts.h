@@ -17,8 +17,7 @@
  * All functions return 0 (or a count) or -errno. -EUCLEAN: the database was damaged; it has been
  * started anew, an open batch is lost, and ofs_fts_generation() has changed.
  */
-#ifndef OFS_INDEX_FTS_H
-#define OFS_INDEX_FTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -159,5 +158,3 @@ int ofs_fts_find_names(struct ofs_fts *fts, const char *const *needles, size_t n
 /* The files that have this content, the highest number first. */
 int ofs_fts_files_of(struct ofs_fts *fts, const uint8_t sha[32], int (*fn)(void *arg, uint64_t ino),
 		     void *arg);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Normal form of text for the search index: UTF-8 without NULs, folded where asked to. */
-#ifndef OFS_INDEX_FTS_FOLD_H
-#define OFS_INDEX_FTS_FOLD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ void ofs_fts_clean(const void *text, size_t len, int fold, struct ofs_buf *out);
 
 /* Decodes one character of the `len` > 0 bytes at `p`. Returns its length in bytes; 0: invalid. */
 size_t ofs_fts_decode(const uint8_t *p, size_t len, uint32_t *ret);
-
-#endif

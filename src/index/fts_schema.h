@@ -15,8 +15,7 @@
  *   file     `content`: its number or NULL. `stamp` is the caller's.
  *   label    FTS5 of trigrams, with content: name, title and tags of a file, folded.
  */
-#ifndef OFS_INDEX_FTS_SCHEMA_H
-#define OFS_INDEX_FTS_SCHEMA_H
+#pragma once
 
 #define OFS_FTS_FORMAT 1
 
@@ -64,5 +63,3 @@ enum ofs_fts_stmt {
 
 /* The statements by enum ofs_fts_stmt. */
 extern const char *const ofs_fts_sql[];
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The search index as its parts share it. */
-#ifndef OFS_INDEX_FTS_STATE_H
-#define OFS_INDEX_FTS_STATE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -29,5 +28,3 @@ int ofs_fts_content_find(struct ofs_fts *fts, const uint8_t sha[32], int64_t *re
  */
 int ofs_fts_done(struct ofs_fts *fts, int r);
 int ofs_fts_written(struct ofs_fts *fts, int r);
-
-#endif

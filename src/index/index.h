@@ -12,8 +12,7 @@
  * Callbacks run under the connection's lock, so they must not call the index and should be short,
  * unless the function says otherwise. What a callback is given is valid until it returns.
  */
-#ifndef OFS_INDEX_INDEX_H
-#define OFS_INDEX_INDEX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -365,5 +364,3 @@ int ofs_index_delete_dead(struct ofs_index *ix, const struct ofs_index_dead *d);
 
 /* The bytes charged to an inode now; commits may move charges. */
 int ofs_index_get_stored(struct ofs_index *ix, uint64_t ino, uint64_t *ret);
-
-#endif

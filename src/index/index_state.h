@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The index as its parts share it. */
-#ifndef OFS_INDEX_INDEX_STATE_H
-#define OFS_INDEX_INDEX_STATE_H
+#pragma once
 
 #include "base/u64_list.h"
 #include "index/db.h"
@@ -23,5 +22,3 @@ int ofs_index_block_sha(struct ofs_index *ix, uint64_t ino, uint8_t ret[32]);
 
 /* Deletes the chunks in `dropped` that are still without a reference. Not under the lock. */
 void ofs_index_delete_dropped(struct ofs_index *ix);
-
-#endif

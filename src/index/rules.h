@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The invariants of the index, as SQL; index_check.c runs them. */
-#ifndef OFS_INDEX_RULES_H
-#define OFS_INDEX_RULES_H
+#pragma once
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -24,5 +23,3 @@ extern const size_t ofs_rules_count;
 
 /* Adds the SQL functions that the rules call. Returns an SQLite code. */
 int ofs_rules_add_functions(sqlite3 *db);
-
-#endif

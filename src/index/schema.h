@@ -36,8 +36,7 @@
  * rounded down), so the shares of a frame add up to it exactly. inode.stored is the sum over the
  * chunks that it bears.
  */
-#ifndef OFS_INDEX_SCHEMA_H
-#define OFS_INDEX_SCHEMA_H
+#pragma once
 
 #define OFS_INDEX_APPLICATION 0x4f46464c /* "OFFL" */
 #define OFS_INDEX_PAGE_SIZE 1024
@@ -159,5 +158,3 @@ enum ofs_index_stmt {
 
 /* The statements by enum ofs_index_stmt. */
 extern const char *const ofs_schema_sql[];
-
-#endif

@@ -22,8 +22,7 @@
  * Failpoints: index.pwrite, index.sync, index.truncate, for database, WAL and journal alike; for
  * the search index search.pwrite and so on.
  */
-#ifndef OFS_INDEX_VFS_H
-#define OFS_INDEX_VFS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -41,5 +40,3 @@ extern _Thread_local bool ofs_index_vfs_opening;
  * OFS_INDEX_PAGE_CHECK bytes (SQLITE_FCNTL_RESERVE_BYTES) before the first write. 0 or -errno.
  */
 int ofs_index_vfs_register(void);
-
-#endif

@@ -18,8 +18,7 @@
  * names. A list that does not parse ends the process: a fault that was asked for must not be left
  * out silently.
  */
-#ifndef OFS_IO_FAILPOINT_H
-#define OFS_IO_FAILPOINT_H
+#pragma once
 
 #define OFS_FAULT_KILL_AFTER 1
 #define OFS_FAULT_SHORT 2
@@ -44,5 +43,3 @@ static inline void ofs_failpoint_after(int fault)
 	if (__builtin_expect(fault > 0, 0))
 		ofs_failpoint_kill();
 }
-
-#endif

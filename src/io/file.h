@@ -5,8 +5,7 @@
  *
  * Every function returns 0 (or a count) or -errno. EINTR and short transfers are dealt with here.
  */
-#ifndef OFS_IO_FILE_H
-#define OFS_IO_FILE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -100,5 +99,3 @@ int ofs_io_list(int dirfd, const char *path, int (*fn)(void *arg, const char *na
  * descriptor is closed, so the kernel frees it when the process dies. -EWOULDBLOCK: another has it.
  */
 int ofs_io_lock(int fd);
-
-#endif

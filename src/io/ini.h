@@ -3,8 +3,7 @@
  * Files of settings: lines KEY = VALUE, perhaps in sections, as tables of keys describe them. A ';'
  * or '#' at the start of a line, and a ';' after a blank, start a comment.
  */
-#ifndef OFS_IO_INI_H
-#define OFS_IO_INI_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -89,5 +88,3 @@ void ofs_ini_describe(const struct ofs_ini_key *key, struct ofs_error *ret);
 /* Says in `err` that there is no key `name` in a section, and which there are. Returns -EINVAL. */
 int ofs_ini_unknown(const struct ofs_ini_table *table, unsigned int section, const char *name,
 		    struct ofs_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The mounted trees, from the kernel's list. */
-#ifndef OFS_IO_MOUNTS_H
-#define OFS_IO_MOUNTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ const struct ofs_mount *ofs_mounts_of_store(const struct ofs_mounts *m, const ch
 
 /* False for a mount whose daemon was killed. */
 bool ofs_mount_is_alive(const struct ofs_mount *m);
-
-#endif

@@ -3,8 +3,7 @@
  * Paths. What is returned is allocated; "absolute" means without ".", ".." and doubled slashes,
  * too.
  */
-#ifndef OFS_IO_PATH_H
-#define OFS_IO_PATH_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -42,5 +41,3 @@ int ofs_path_normalize(char *path);
 
 /* Makes the directory and those above it that are missing. 0 or -errno. */
 int ofs_path_make(const char *path, mode_t mode);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Running another program to its end. */
-#ifndef OFS_IO_PROCESS_H
-#define OFS_IO_PROCESS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -78,5 +77,3 @@ int ofs_process_run_helper(const char *const argv[], const char *dir, int flags,
 
 /* Exit code of a wait status, as a shell gives it. */
 int ofs_process_exit_code(int status);
-
-#endif

@@ -11,8 +11,7 @@
  * Every function may be called from any thread. Record order is the order of the append calls: a
  * caller that needs order between two of its records calls under its own lock.
  */
-#ifndef OFS_JOURNAL_JOURNAL_H
-#define OFS_JOURNAL_JOURNAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -152,5 +151,3 @@ bool ofs_journal_can_trim(struct ofs_journal *j, ofs_lsn keep);
  * them since the log was opened; one segment holds no more than 128 Ki.
  */
 uint64_t ofs_journal_size(struct ofs_journal *j, uint64_t *ret_records);
-
-#endif

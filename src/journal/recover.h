@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the end of the log and replays what lies before it. */
-#ifndef OFS_JOURNAL_RECOVER_H
-#define OFS_JOURNAL_RECOVER_H
+#pragma once
 
 #include "journal/journal.h"
 #include "journal/segment.h"
@@ -27,5 +26,3 @@ struct ofs_recovery {
  * newer records.
  */
 int ofs_journal_recover(struct ofs_recovery *rc);
-
-#endif

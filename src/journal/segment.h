@@ -19,8 +19,7 @@
  * Every later version keeps the size, the magic, the version and the checksum where they are.
  * Records: wal_record.h.
  */
-#ifndef OFS_JOURNAL_SEGMENT_H
-#define OFS_JOURNAL_SEGMENT_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -85,5 +84,3 @@ void ofs_segment_list_append(struct ofs_segment_list *l, struct ofs_segment *s);
 
 /* The index of the last segment that starts at or before `lsn`, or -1. */
 ptrdiff_t ofs_segment_list_find(const struct ofs_segment_list *l, ofs_lsn lsn);
-
-#endif

@@ -26,8 +26,7 @@
  * The copy of the data checksum in the header ties the data to this record, the one before the
  * data lets the data be verified by its position and length alone.
  */
-#ifndef OFS_JOURNAL_WAL_RECORD_H
-#define OFS_JOURNAL_WAL_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,5 +70,3 @@ void ofs_wal_encode(const struct ofs_wal_record *r, const void *body, uint64_t k
 bool ofs_wal_decode(const uint8_t raw[OFS_WAL_HEADER], ofs_lsn lsn, struct ofs_wal_record *ret);
 bool ofs_wal_verify(const uint8_t raw[OFS_WAL_HEADER], const void *body, size_t body_len,
 		    ofs_lsn lsn, uint64_t key);
-
-#endif

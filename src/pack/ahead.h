@@ -3,8 +3,7 @@
  * Reading ahead: recognizes frames that are read one after the other, and loads those that follow
  * in threads of its own. Any thread may call.
  */
-#ifndef OFS_PACK_AHEAD_H
-#define OFS_PACK_AHEAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ void ofs_ahead_destroy(struct ofs_ahead *a);
  * The frame at `loc` is asked for the first time since it was loaded; `ahead`: it was read ahead.
  */
 void ofs_ahead_used(struct ofs_ahead *a, const struct ofs_frame_loc *loc, bool ahead);
-
-#endif

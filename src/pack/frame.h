@@ -33,8 +33,7 @@
  * that a frame is only accepted where it was written. No field of a frame is used before the
  * checksum after the chunk table has been verified, and the lengths are checked even then.
  */
-#ifndef OFS_PACK_FRAME_H
-#define OFS_PACK_FRAME_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -115,5 +114,3 @@ void ofs_pack_header_encode(uint8_t ret[OFS_PACK_HEADER], const uint8_t uuid[16]
 /* 0; -EIO: damaged; -EINVAL: it is whole, but of another store, another pack or another format. */
 int ofs_pack_header_check(const uint8_t header[OFS_PACK_HEADER], const uint8_t uuid[16],
 			  uint32_t pack);
-
-#endif

@@ -3,8 +3,7 @@
  * A cache of decompressed frames; the least recently used are evicted first. Its mutex is not held
  * while a frame is loaded or waited for. Any thread may call.
  */
-#ifndef OFS_PACK_FRAME_CACHE_H
-#define OFS_PACK_FRAME_CACHE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ void ofs_frame_cache_drop_from(struct ofs_frame_cache *fc, uint32_t pack, uint64
 
 /* Bytes of content that are kept. */
 size_t ofs_frame_cache_size(struct ofs_frame_cache *fc);
-
-#endif

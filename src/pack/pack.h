@@ -6,8 +6,7 @@
  * Appending, syncing and punching belong to one thread at a time; reading may be done by any number
  * meanwhile.
  */
-#ifndef OFS_PACK_PACK_H
-#define OFS_PACK_PACK_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -142,5 +141,3 @@ int ofs_packset_remove(struct ofs_packset *ps, uint32_t pack);
 
 /* Bytes that all packs occupy on disk. */
 int ofs_packset_disk_usage(struct ofs_packset *ps, uint64_t *ret);
-
-#endif

@@ -3,8 +3,7 @@
  * A bounded number of open pack files, shared by their users. One that has left the table is closed
  * by its last user. Any thread may call; nothing is opened or read under the table's lock.
  */
-#ifndef OFS_PACK_PACK_TABLE_H
-#define OFS_PACK_PACK_TABLE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -54,5 +53,3 @@ void ofs_pack_put(struct ofs_pack_table *t, struct ofs_pack *p);
 
 /* Drops the packs numbered `from` to `to`, which the caller is about to unlink, or has unlinked. */
 void ofs_pack_table_forget(struct ofs_pack_table *t, uint32_t from, uint32_t to);
-
-#endif

@@ -5,8 +5,7 @@
  * only the wall clock runs: the time by which it is ahead of the highest one in the index is added,
  * never a negative one. So the index must learn of a step soon (ofs_store_keep_age()).
  */
-#ifndef OFS_STORE_AGE_H
-#define OFS_STORE_AGE_H
+#pragma once
 
 #include "index/index.h"
 
@@ -36,5 +35,3 @@ void ofs_store_changed(struct ofs_store *s, struct ofs_inode *n, int64_t time);
 
 /* The index lacks something that the next start has to know of it. */
 bool ofs_age_is_stale(struct ofs_store *s);
-
-#endif

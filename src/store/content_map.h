@@ -6,8 +6,7 @@
  *
  * Pure bookkeeping: no I/O, no locks.
  */
-#ifndef OFS_STORE_CONTENT_H
-#define OFS_STORE_CONTENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -144,5 +143,3 @@ void ofs_pieces_finish(struct ofs_pieces *p);
 /* Lists where the bytes [off, off + len) come from, in order and without gaps. */
 void ofs_content_map_resolve(const struct ofs_content_map *c, uint64_t off, uint64_t len,
 			     struct ofs_pieces *ret);
-
-#endif

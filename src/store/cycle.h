@@ -3,8 +3,7 @@
  * The work in the background, step by step. Unless said otherwise with `cycle` held and no other
  * lock.
  */
-#ifndef OFS_STORE_CYCLE_H
-#define OFS_STORE_CYCLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -104,5 +103,3 @@ int ofs_store_scrub(struct ofs_store *s);
 int ofs_store_cycle(struct ofs_store *s, const struct ofs_seal_when *when, bool always_checkpoint);
 
 void ofs_sealer_stop(struct ofs_store *s);
-
-#endif

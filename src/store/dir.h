@@ -2,8 +2,7 @@
 /*
  * The entries of a directory in memory: by name, and in order of their cookies. No I/O, no locks.
  */
-#ifndef OFS_STORE_DIR_H
-#define OFS_STORE_DIR_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -74,5 +73,3 @@ size_t ofs_dir_seek(const struct ofs_dir *d, uint64_t cookie);
 
 /* Forgets the removed names that a checkpoint has committed. */
 void ofs_dir_committed(struct ofs_dir *d, uint64_t epoch);
-
-#endif

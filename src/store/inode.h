@@ -3,8 +3,7 @@
  * Inodes in memory: loaded from the index when they are needed, stamped when they change, dropped
  * when they are clean and many. All of it with the store's `lock` held, unless said otherwise.
  */
-#ifndef OFS_STORE_INODE_H
-#define OFS_STORE_INODE_H
+#pragma once
 
 #include "index/index.h"
 #include "store/content_map.h"
@@ -125,5 +124,3 @@ void ofs_class_move_add_renamed(struct ofs_store *s, uint64_t ino, uint64_t from
 
 /* The class that the content of an inode belongs to now; takes `lock`. */
 uint32_t ofs_store_class(struct ofs_store *s, uint64_t ino);
-
-#endif

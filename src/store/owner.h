@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One owner a store: the file `lock`, locked while the store is open, says who it is. */
-#ifndef OFS_STORE_OWNER_H
-#define OFS_STORE_OWNER_H
+#pragma once
 
 #include <offloadfs/error.h>
 
@@ -24,5 +23,3 @@ int ofs_owner_acquire(int dirfd, const char *path, const char *mountpoint, struc
 
 /* Empties the file and lets go of the lock; sets *fd to -1. A negative one is left alone. */
 void ofs_owner_release(int *fd);
-
-#endif

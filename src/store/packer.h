@@ -3,8 +3,7 @@
  * Chunks on their way into packs: neighbours of one class share a frame. Belongs to the holder of
  * the store's `cycle`.
  */
-#ifndef OFS_STORE_PACKER_H
-#define OFS_STORE_PACKER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ size_t ofs_packer_count(const struct ofs_packer *p); /* chunks */
 
 /* The chunk at place `i`; where it lies is known after the commit. */
 const struct ofs_index_chunk *ofs_packer_chunk(const struct ofs_packer *p, size_t i);
-
-#endif

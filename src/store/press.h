@@ -3,8 +3,7 @@
  * Frames are compressed by several threads and come back in the order in which they were given. All
  * calls are made by one thread, which counts as one of them: rather than wait it compresses, too.
  */
-#ifndef OFS_STORE_PRESS_H
-#define OFS_STORE_PRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ void ofs_press_give(struct ofs_press *p, int level, const struct ofs_frame_chunk
  * next one is given. Errors as ofs_frame_build(): the frame is lost.
  */
 int ofs_press_take(struct ofs_press *p, struct ofs_frame_build **ret);
-
-#endif

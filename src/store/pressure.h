@@ -5,8 +5,7 @@
  * Operations that free space (removing, truncating, a checkpoint) may use that room when there is
  * no other. From then on nothing else is written until the reserve could be set aside again.
  */
-#ifndef OFS_STORE_PRESSURE_H
-#define OFS_STORE_PRESSURE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -65,5 +64,3 @@ int ofs_store_wait_for_room(struct ofs_store *s);
  * back what can be given back. True when that is worth another try.
  */
 bool ofs_store_make_room(struct ofs_store *s, int r);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading content, for callers and for the sealer. */
-#ifndef OFS_STORE_READ_H
-#define OFS_STORE_READ_H
+#pragma once
 
 #include <sys/types.h>
 #include "pack/pack.h"
@@ -45,5 +44,3 @@ struct ofs_block_state {
 ssize_t ofs_store_read_block(struct ofs_store *s, uint64_t ino, uint64_t i, uint8_t *buf,
 			     struct ofs_block_state *ret);
 void ofs_block_state_finish(struct ofs_block_state *st);
-
-#endif

@@ -4,8 +4,7 @@
  * decided (numbers, times, names), so that applying it again to the same state gives the same
  * result.
  */
-#ifndef OFS_STORE_RECORD_H
-#define OFS_STORE_RECORD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -78,5 +77,3 @@ int ofs_store_apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r
 
 /* Appends a record of this moment and applies it. */
 int ofs_store_log(struct ofs_store *s, struct ofs_record *r, const void *data, size_t len);
-
-#endif

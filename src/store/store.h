@@ -10,8 +10,7 @@
  * Every call may come from any thread; all return 0 (or a count) or -errno and change nothing when
  * they fail.
  */
-#ifndef OFS_STORE_STORE_H
-#define OFS_STORE_STORE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -346,5 +345,3 @@ int ofs_store_stats(struct ofs_store *s, struct ofs_store_stats *ret);
  * Inodes are counted as if all that is free were used for them.
  */
 int ofs_store_statfs(struct ofs_store *s, struct statvfs *ret);
-
-#endif

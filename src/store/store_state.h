@@ -15,8 +15,7 @@
  * and raises `epoch`; once committed, `committed` becomes the epoch it took. A thing is dirty while
  * its stamp is above `committed`, so a checkpoint that fails has nothing to undo.
  */
-#ifndef OFS_STORE_STORE_STATE_H
-#define OFS_STORE_STORE_STATE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -117,5 +116,3 @@ struct ofs_store {
 
 /* Lays the drafts that the index knows over their files: for memory that holds nothing yet. */
 int ofs_store_load_drafts(struct ofs_store *s);
-
-#endif

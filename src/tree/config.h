@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The keys of <offloadfs/config.h>, for the command line and its help. */
-#ifndef OFS_TREE_CONFIG_H
-#define OFS_TREE_CONFIG_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -16,5 +15,3 @@ bool ofs_config_has(const char *name);
 
 /* The key that `name` is likely a misspelling of; NULL: none is close to it. */
 const char *ofs_config_nearest(const char *name);
-
-#endif

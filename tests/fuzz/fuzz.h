@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the fuzz targets share: assertions, and taking an input apart. */
-#ifndef OFS_TEST_FUZZ_H
-#define OFS_TEST_FUZZ_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -77,5 +76,3 @@ static inline void *fuzz_copy(const void *data, size_t n)
 		memcpy(p, data, n);
 	return p;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A file, an image of it in memory, and what can be done to both. */
-#ifndef OFS_TESTS_EXERCISE_H
-#define OFS_TESTS_EXERCISE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,5 +85,3 @@ int transferred(const struct exercise *x, ssize_t n, uint64_t len);
 /* The bytes `got` must be those of the image at `off`, where zeros are behind the end. */
 void compare(const struct exercise *x, const char *how, const unsigned char *got, uint64_t off,
 	     uint64_t len);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Clocks that take the place of the library's, and that a test may move. */
-#ifndef OFS_TEST_CLOCK_FIXTURE_H
-#define OFS_TEST_CLOCK_FIXTURE_H
+#pragma once
 
 #include <time.h>
 
@@ -42,5 +41,3 @@ bool ofs_clock_is_controlled(void)
 {
 	return true;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Requests to manage chats, over a store that is not mounted, and what is asked of every answer. */
-#ifndef OFS_TEST_CONTEXT_FIXTURE_H
-#define OFS_TEST_CONTEXT_FIXTURE_H
+#pragma once
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -266,5 +265,3 @@ static inline size_t count_messages(const char *list)
 	ofs_chat_finish(&chat);
 	return n;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers that look like chance and are the same in every run (xorshift64). */
-#ifndef OFS_TEST_DRAW_H
-#define OFS_TEST_DRAW_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ static uint32_t draw(uint32_t limit)
 	draw_state ^= draw_state << 17;
 	return (uint32_t)(draw_state >> 33) % limit;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A journal in a directory of its own, and what its records must be when they come back. */
-#ifndef OFS_TEST_JOURNAL_FIXTURE_H
-#define OFS_TEST_JOURNAL_FIXTURE_H
+#pragma once
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -273,5 +272,3 @@ static inline void flip(ofs_lsn first, ofs_lsn pos)
 	image_store(&im, im.len);
 	image_finish(&im);
 }
-
-#endif

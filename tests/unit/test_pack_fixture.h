@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A set of packs in a directory of its own, with frames of numbered content. */
-#ifndef OFS_TEST_PACK_FIXTURE_H
-#define OFS_TEST_PACK_FIXTURE_H
+#pragma once
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -135,5 +134,3 @@ static inline void flip(uint32_t pack, uint64_t off)
 	cr_assert_eq(pwrite(fd, &byte, 1, (off_t)off), 1);
 	close(fd);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A store in a directory of its own, content for it, and what lies in its packs. */
-#ifndef OFS_TEST_STORE_FIXTURE_H
-#define OFS_TEST_STORE_FIXTURE_H
+#pragma once
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -338,5 +337,3 @@ static inline void damage_newest_draft(void)
 	cr_assert_eq(pwrite(fd, &byte, 1, at), 1);
 	close(fd);
 }
-
-#endif

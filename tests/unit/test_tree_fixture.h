@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A tree on a store of its own, and short words for what tests do with it. */
-#ifndef OFS_TEST_TREE_FIXTURE_H
-#define OFS_TEST_TREE_FIXTURE_H
+#pragma once
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -186,5 +185,3 @@ static inline int unset(ofs_node node, const char *name)
 	snprintf(full, sizeof(full), "user.offload.%s", name);
 	return ofs_tree_removexattr(t, node, full);
 }
-
-#endif

@@ -5,8 +5,7 @@
  * "function_call_output", and similar ones of other tools) and Anthropic's messages (blocks
  * "tool_use" and "tool_result"). Anything else is passed through.
  */
-#ifndef OFS_CONTEXT_CHAT_H
-#define OFS_CONTEXT_CHAT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -94,5 +93,3 @@ struct ofs_span ofs_content_last_text(struct ofs_span content);
 
 /* Estimated tokens of the decoded string. */
 uint64_t ofs_span_tokens(struct ofs_span string);
-
-#endif

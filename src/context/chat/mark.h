@@ -5,8 +5,7 @@
  * snapshot replaces messages and ends with "(original messages are stored in PATH)"; PATH leads to
  * refs/.
  */
-#ifndef OFS_CONTEXT_CHAT_MARK_H
-#define OFS_CONTEXT_CHAT_MARK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ void ofs_mark_write(const char *pointer, const char *path, struct ofs_buf *out);
  */
 void ofs_mark_shrink(const void *text, size_t len, enum ofs_mark_detail detail, bool instruct,
 		     struct ofs_buf *out);
-
-#endif

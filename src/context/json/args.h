@@ -3,8 +3,7 @@
  * What calls and results of tools are read with: members under the names that harnesses give them,
  * and the lines of texts that are no C strings.
  */
-#ifndef OFS_CONTEXT_JSON_ARGS_H
-#define OFS_CONTEXT_JSON_ARGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ void ofs_scan_last_line(const char *text, size_t len, const char **ret, size_t *
 
 /* The number of lines, as sed counts them. */
 size_t ofs_scan_lines(const char *text, size_t len);
-
-#endif

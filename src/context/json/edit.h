@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Edits of JSON that is read in place: the text is written out once with its edits applied. */
-#ifndef OFS_CONTEXT_JSON_EDIT_H
-#define OFS_CONTEXT_JSON_EDIT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -54,5 +53,3 @@ struct ofs_member_edit {
  */
 void ofs_member_replace(struct ofs_span object, const struct ofs_member_edit edits[], size_t n,
 			struct ofs_buf *out);
-
-#endif

@@ -3,8 +3,7 @@
  * Styles of writing strings in JSON. The same text can be written in several ways, and each program
  * has its own; with its style the same bytes can be written again.
  */
-#ifndef OFS_CONTEXT_JSON_LITERAL_H
-#define OFS_CONTEXT_JSON_LITERAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ void ofs_literal_encode(const struct ofs_literal_style *style, const void *text,
  */
 bool ofs_literal_style_find(struct ofs_span string, const void *text, size_t len,
 			    struct ofs_literal_style *ret);
-
-#endif

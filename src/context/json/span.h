@@ -4,8 +4,7 @@
  * byte for byte, and a text of 100 MB needs no tree of values beside it. Small or new values are
  * handled with jansson.
  */
-#ifndef OFS_CONTEXT_JSON_SPAN_H
-#define OFS_CONTEXT_JSON_SPAN_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -101,5 +100,3 @@ json_t *ofs_span_json(struct ofs_span s);
 
 /* The value of a number without a fraction. False: it is none, or too large. */
 bool ofs_span_integer(struct ofs_span s, long long *ret);
-
-#endif

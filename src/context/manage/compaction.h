@@ -3,8 +3,7 @@
  * Taking large results of tools out of a chat: each is put on a shelf, and a pointer stands in its
  * place. A prompt that is too large all the same gets shorter pointers, the older ones first.
  */
-#ifndef OFS_CONTEXT_MANAGE_COMPACTION_H
-#define OFS_CONTEXT_MANAGE_COMPACTION_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ int ofs_compaction_plan(const struct ofs_chat *chat, const struct ofs_compaction
 void ofs_compaction_apply(struct ofs_compaction *c, const struct ofs_chat *chat,
 			  struct ofs_edits *edits);
 void ofs_compaction_finish(struct ofs_compaction *c);
-
-#endif

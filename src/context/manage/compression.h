@@ -3,8 +3,7 @@
  * Putting a summary in the place of the older messages of a chat: a snapshot stands at the end of the
  * system's text, and the messages are on a shelf, with all that is needed to put them back.
  */
-#ifndef OFS_CONTEXT_MANAGE_COMPRESSION_H
-#define OFS_CONTEXT_MANAGE_COMPRESSION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ void ofs_compression_apply(struct ofs_compression *c, const struct ofs_chat *cha
  */
 int ofs_compression_write(const struct ofs_compression *c, const struct ofs_chat *chat,
 			  const struct ofs_edits *edits, const struct ofs_sink *sink);
-
-#endif

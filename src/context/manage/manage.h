@@ -3,8 +3,7 @@
  * Managing the context of a chat: reads a request with a list of messages, compacts and compresses it, and writes the
  * answer. Everything is stored before the first byte of the answer is written.
  */
-#ifndef OFS_CONTEXT_MANAGE_H
-#define OFS_CONTEXT_MANAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ bool ofs_manage_format_parse(const char *name, bool *ret_anthropic);
 int ofs_manage(const void *text, size_t len, const struct ofs_manage_options *options,
 	       const struct ofs_settings *settings, struct ofs_access *access,
 	       const struct ofs_sink *sink, struct ofs_error *err, char **ret_note);
-
-#endif

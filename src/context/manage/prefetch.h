@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Slices of what was offloaded that the last message of the user asks for, as a message of their own. */
-#ifndef OFS_CONTEXT_MANAGE_PREFETCH_H
-#define OFS_CONTEXT_MANAGE_PREFETCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ void ofs_prefetch_message(const void *slices, size_t len, const struct ofs_liter
 
 /* Whether a message is one of those, unchanged. */
 bool ofs_prefetch_is(const struct ofs_message *message);
-
-#endif

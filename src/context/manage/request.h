@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a request to manage a chat asks for, from its JSON, the options and the settings. */
-#ifndef OFS_CONTEXT_MANAGE_REQUEST_H
-#define OFS_CONTEXT_MANAGE_REQUEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ int ofs_request_read(const void *text, size_t len, const struct ofs_manage_optio
 		     const struct ofs_settings *settings, struct ofs_error *err,
 		     struct ofs_request *ret);
 void ofs_request_finish(struct ofs_request *r);
-
-#endif

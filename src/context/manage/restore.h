@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Undoing what was done to a list of messages: it comes back byte for byte. */
-#ifndef OFS_CONTEXT_MANAGE_RESTORE_H
-#define OFS_CONTEXT_MANAGE_RESTORE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ struct ofs_restored {
 int ofs_restore(struct ofs_span list, struct ofs_span system, struct ofs_shelf *shelf,
 		struct ofs_error *err, struct ofs_restored *ret);
 void ofs_restored_finish(struct ofs_restored *r);
-
-#endif

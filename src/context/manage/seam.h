@@ -15,8 +15,7 @@
  * was fetched in advance, are to be replaced by them. `earlier`: the system's text had a snapshot then, too (what else
  * looks like one is a text). `system` is what stood beside the list, if that was changed.
  */
-#ifndef OFS_CONTEXT_MANAGE_SEAM_H
-#define OFS_CONTEXT_MANAGE_SEAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,5 +79,3 @@ int ofs_seam_read_file(const void *text, size_t len, struct ofs_seam_file *ret);
 
 /* Writes its messages as they stood in the list, with what stood behind each. */
 int ofs_seam_write_messages(const struct ofs_seam_file *file, const struct ofs_sink *sink);
-
-#endif

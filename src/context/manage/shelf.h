@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Where in the tree the parts of a chat are put, and how they are had again. */
-#ifndef OFS_CONTEXT_MANAGE_SHELF_H
-#define OFS_CONTEXT_MANAGE_SHELF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,5 +84,3 @@ bool ofs_shelf_begins(struct ofs_shelf *s, const char *ref, const char *with);
 /* Appends the content of a ref. */
 int ofs_shelf_get_text(struct ofs_shelf *s, const char *ref, struct ofs_error *err,
 		       struct ofs_buf *ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls of tools, and their short answers, as lines show them. */
-#ifndef OFS_CONTEXT_SNAPSHOT_CALLED_H
-#define OFS_CONTEXT_SNAPSHOT_CALLED_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ void ofs_called_title(const struct ofs_chat_call *c, struct ofs_buf *out);
 
 /* Appends " -> ANSWER" for an output of one short line that says something. */
 void ofs_called_answer(const char *text, size_t len, struct ofs_buf *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The items of a snapshot by topic: gathered from the newest to the oldest, and written within a budget. */
-#ifndef OFS_CONTEXT_SNAPSHOT_DIGEST_H
-#define OFS_CONTEXT_SNAPSHOT_DIGEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -74,5 +73,3 @@ void ofs_digest_read(struct ofs_digest *d, const char *text, size_t len);
 
 /* Appends all topics that have items, each line ended, in at most `max_tokens` and what refs take. */
 void ofs_digest_write(const struct ofs_digest *d, uint64_t max_tokens, struct ofs_buf *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Pointers to stored results, and names (paths, identifiers, numbers) that came from results and were used. */
-#ifndef OFS_CONTEXT_SNAPSHOT_NAMED_H
-#define OFS_CONTEXT_SNAPSHOT_NAMED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ void ofs_named_use(struct ofs_named *n, uint64_t order, const char *text, size_t
 /* Adds the names in a result that were used after it, and as long as there are few, others. */
 void ofs_named_in_result(const struct ofs_named *n, struct ofs_digest *d, uint64_t order,
 			 const char *text, size_t len);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What people and programs write, made into lines. Only ASCII letters have a case here, whatever the locale. */
-#ifndef OFS_CONTEXT_SNAPSHOT_PROSE_H
-#define OFS_CONTEXT_SNAPSHOT_PROSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ static inline bool ofs_prose_is_blank(char c)
 {
 	return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
-
-#endif

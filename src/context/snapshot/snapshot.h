@@ -3,8 +3,7 @@
  * What messages come down to, found by rule: goal, decisions, what was done and looked up, files touched, errors, open
  * ends, names, references.
  */
-#ifndef OFS_CONTEXT_SNAPSHOT_H
-#define OFS_CONTEXT_SNAPSHOT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@
  */
 void ofs_snapshot_write(const struct ofs_chat *chat, const bool gone[], const char *earlier,
 			size_t earlier_len, uint64_t max_tokens, struct ofs_buf *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether the output of a tool tells of a failure, and the line that says it best. */
-#ifndef OFS_CONTEXT_SNAPSHOT_TROUBLE_H
-#define OFS_CONTEXT_SNAPSHOT_TROUBLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,5 +13,3 @@
  * far as it can be seen.
  */
 bool ofs_trouble_find(const char *text, size_t len, bool shown, struct ofs_buf *ret_line);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A call of a tool as a harness reports it: its name, arguments and result. */
-#ifndef OFS_CONTEXT_STEPS_CALL_H
-#define OFS_CONTEXT_STEPS_CALL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ void ofs_tool_call_finish(struct ofs_tool_call *call);
  * `err` if it is no such object. The text that holds `object` must outlive `ret`.
  */
 int ofs_tool_call_parse(struct ofs_span object, struct ofs_error *err, struct ofs_tool_call *ret);
-
-#endif

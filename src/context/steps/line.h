@@ -3,8 +3,7 @@
  * Text as steps show it: one line of valid UTF-8, short, without control characters, escape
  * sequences and secrets. Every text of a tool passes through here before it is shown.
  */
-#ifndef OFS_CONTEXT_STEPS_LINE_H
-#define OFS_CONTEXT_STEPS_LINE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -49,5 +48,3 @@ void ofs_template_size(struct ofs_buf *out, uint64_t bytes);
 
 /* Appends a string (at most `max` characters, on one line), number or boolean; false for others. */
 bool ofs_template_scalar(struct ofs_buf *out, const json_t *value, size_t max);
-
-#endif

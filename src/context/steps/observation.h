@@ -3,8 +3,7 @@
  * An observation in the making: what the rules (observe_*.c) read, what they write, and how. A rule
  * writes one line and some numbers; none stores anything.
  */
-#ifndef OFS_CONTEXT_STEPS_OBSERVATION_H
-#define OFS_CONTEXT_STEPS_OBSERVATION_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -93,5 +92,3 @@ bool ofs_observe_is_large(const struct ofs_observing *o);
 #define OFS_OBSERVE_PATH_NAMES                                                              \
 	"path filepath file filename absolutepath targetfile relativeworkspacepath fspath " \
 	"notebookpath fileuri uri filepaths files paths"
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The observation of a call, by the rule for its kind of tool. */
-#ifndef OFS_CONTEXT_STEPS_OBSERVE_H
-#define OFS_CONTEXT_STEPS_OBSERVE_H
+#pragma once
 
 #include "context/steps/observation.h"
 
@@ -22,5 +21,3 @@ void ofs_observe_grep(struct ofs_observing *o);
 void ofs_observe_search(struct ofs_observing *o);
 void ofs_observe_visit(struct ofs_observing *o);
 void ofs_observe_shell(struct ofs_observing *o);
-
-#endif

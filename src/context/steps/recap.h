@@ -15,8 +15,7 @@
  * every OFS_RECAP_BLOCK-th step, since steps are folded in blocks. So a prompt's cache keeps most
  * of its hits if what changes less often comes before this section.
  */
-#ifndef OFS_CONTEXT_STEPS_RECAP_H
-#define OFS_CONTEXT_STEPS_RECAP_H
+#pragma once
 
 #include <offloadfs/tree.h>
 
@@ -47,5 +46,3 @@ void ofs_recap_write(const struct ofs_step_list *steps, const struct ofs_setting
  * change, as long as the tree is open.
  */
 struct ofs_tree_recap ofs_recap_for_tree(const struct ofs_settings *s);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* From a call of a tool to the step that stays in a prompt, and its output in the tree. */
-#ifndef OFS_CONTEXT_STEPS_REDUCE_H
-#define OFS_CONTEXT_STEPS_REDUCE_H
+#pragma once
 
 #include <offloadfs/error.h>
 
@@ -27,5 +26,3 @@ struct ofs_reduce_request {
  */
 int ofs_reduce(const struct ofs_reduce_request *request, const struct ofs_tool_call *call,
 	       struct ofs_error *err, struct ofs_step *ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The result of a tool in any form: the part to store, and the text for a reader. */
-#ifndef OFS_CONTEXT_STEPS_RESULT_H
-#define OFS_CONTEXT_STEPS_RESULT_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ void ofs_tool_result_finish(struct ofs_tool_result *r);
 /* Reads the value (or nothing) that a tool of that kind returned; it must outlive `ret`. */
 void ofs_tool_result_open(struct ofs_span value, enum ofs_tool_rule rule,
 			  struct ofs_tool_result *ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Steps: records of calls of tools that stay in a prompt, their form in JSON, and lists of them. */
-#ifndef OFS_CONTEXT_STEPS_STEP_H
-#define OFS_CONTEXT_STEPS_STEP_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -70,5 +69,3 @@ int ofs_step_list_parse(struct ofs_step_list *l, const char *text, size_t len,
 
 /* Adds a file of a task's history; one that is no step, or is unreadable, goes to `skipped`. */
 void ofs_step_list_add_file(struct ofs_step_list *l, const struct ofs_task_step *file);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A step as a language model reads it. */
-#ifndef OFS_CONTEXT_STEPS_SUMMARY_H
-#define OFS_CONTEXT_STEPS_SUMMARY_H
+#pragma once
 
 #include "base/buf.h"
 #include "context/settings.h"
@@ -32,5 +31,3 @@ void ofs_summary_full(const struct ofs_step *step, struct ofs_buf *out);
 
 /* Appends a ref unchanged but for control characters, so that it stays on one line. */
 void ofs_summary_ref(const char *ref, struct ofs_buf *out);
-
-#endif

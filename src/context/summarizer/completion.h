@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A chat completion as OpenAI's API has it: what is asked, and what comes back. */
-#ifndef OFS_CONTEXT_SUMMARIZER_COMPLETION_H
-#define OFS_CONTEXT_SUMMARIZER_COMPLETION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ char *ofs_completion_refusal(const void *body, size_t len);
  * does not say so, or that has been tried.
  */
 bool ofs_completion_adapt(struct ofs_completion *c, const void *body, size_t len);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A server with OpenAI's API, asked through libcurl. */
-#ifndef OFS_CONTEXT_SUMMARIZER_ENDPOINT_H
-#define OFS_CONTEXT_SUMMARIZER_ENDPOINT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ bool ofs_endpoint_is_possible(void);
  */
 int ofs_endpoint_ask(const struct ofs_endpoint *e, struct ofs_completion *c, struct ofs_error *err,
 		     struct ofs_buf *ret_text);
-
-#endif

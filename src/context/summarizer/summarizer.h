@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Summaries of older messages that the user's command, or a language model, makes. */
-#ifndef OFS_CONTEXT_SUMMARIZER_H
-#define OFS_CONTEXT_SUMMARIZER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ int ofs_summarizer_choose(struct ofs_summarizer *s, const char *asked, struct of
  */
 int ofs_summarizer_run(const struct ofs_summarizer *s, const void *messages, size_t len,
 		       struct ofs_error *err, struct ofs_buf *ret_summary);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Categories: how long a file of each may stay unused in the working tier. */
-#ifndef OFS_TREE_CORE_CATEGORY_H
-#define OFS_TREE_CORE_CATEGORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,5 +75,3 @@ uint32_t ofs_category_class(int64_t ttl);
 
 /* Appends "shell 30m, search 6h, ..., others 1d". */
 void ofs_categories_list(const struct ofs_categories *c, struct ofs_buf *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The time of the last change of anything that views show, and notifying the kernel of it. */
-#ifndef OFS_TREE_CORE_CHANGES_H
-#define OFS_TREE_CORE_CHANGES_H
+#pragma once
 
 #include "tree/core/tree_state.h"
 
@@ -19,5 +18,3 @@ int64_t ofs_tree_changed(struct ofs_tree *t);
  * told of the next change. It must know the node.
  */
 int64_t ofs_changes_show(struct ofs_tree *t, ofs_node dir);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A list of names, each under a number, in order of the numbers. */
-#ifndef OFS_TREE_CORE_ENTRY_LIST_H
-#define OFS_TREE_CORE_ENTRY_LIST_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ static inline const char *ofs_entry_list_name(const struct ofs_entry_list *l, si
 {
 	return (const char *)l->names.data + l->entries[i].name;
 }
-
-#endif

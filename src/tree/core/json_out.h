@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* JSON that attributes and virtual files answer with. */
-#ifndef OFS_TREE_CORE_JSON_OUT_H
-#define OFS_TREE_CORE_JSON_OUT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ json_t *ofs_json_time(int64_t ns);
 
 /* Appends the text of `json` in the form of `flags` (see json_dumps()), and releases it. */
 void ofs_json_append(json_t *json, size_t flags, struct ofs_buf *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The attributes of files that can be set, as user.offload.* on a mount. */
-#ifndef OFS_TREE_CORE_LABEL_H
-#define OFS_TREE_CORE_LABEL_H
+#pragma once
 
 #include "tree/core/tree_state.h"
 
@@ -54,5 +53,3 @@ int ofs_labels_each(struct ofs_tree *t, void (*fn)(void *arg, const struct ofs_l
 
 /* Forgets a file that has lost its last name. */
 void ofs_labels_drop(struct ofs_tree *t, uint64_t ino);
-
-#endif

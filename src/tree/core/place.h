@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The place of a node: its path, the tier, category and task that follow from it, and access. */
-#ifndef OFS_TREE_CORE_PLACE_H
-#define OFS_TREE_CORE_PLACE_H
+#pragma once
 
 #include "tree/core/tree_state.h"
 
@@ -51,5 +50,3 @@ int ofs_place_check(struct ofs_tree *t, uint64_t ino, const struct ofs_cred *cre
 
 /* The frame class of a place, for struct ofs_store_options; `arg` is the tree. */
 uint32_t ofs_place_classify(void *arg, uint64_t top, uint64_t second);
-
-#endif

@@ -4,8 +4,7 @@
  * knows the file by that name, and keeps it when the file loses its last name elsewhere; so the
  * tree remembers which files were found that way.
  */
-#ifndef OFS_TREE_CORE_REF_H
-#define OFS_TREE_CORE_REF_H
+#pragma once
 
 #include "tree/core/tree_state.h"
 
@@ -28,5 +27,3 @@ void ofs_ref_forget(struct ofs_tree *t, uint64_t ino, uint64_t n);
 
 /* The file (0: none) lost its last name and is held: the kernel is asked to forget its ref. */
 void ofs_ref_unlinked(struct ofs_tree *t, uint64_t ino);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The grammar of slices: names that mean some lines or bytes of a file. Pure text, no I/O. */
-#ifndef OFS_TREE_CORE_SLICE_H
-#define OFS_TREE_CORE_SLICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ struct ofs_slice_spec {
  * malformed): `ret_base` is set then too, since only where the base exists is that an error.
  */
 int ofs_slice_parse(const char *name, size_t *ret_base, struct ofs_slice_spec *ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Attributes as stat(2) gives them. */
-#ifndef OFS_TREE_CORE_STAT_H
-#define OFS_TREE_CORE_STAT_H
+#pragma once
 
 #include "tree/core/tree_state.h"
 
@@ -10,5 +9,3 @@ void ofs_stat_fill_entry(const struct ofs_attr *attr, bool keep_name, struct ofs
 
 /* Those of a virtual node: `mode` with type; it has the store's owner and age. */
 void ofs_stat_make_up(struct ofs_tree *t, ofs_node node, uint32_t mode, struct ofs_attr *ret);
-
-#endif

@@ -10,8 +10,7 @@
  * contexts and step references, and the one under which the indexer works; these come before the
  * store's.
  */
-#ifndef OFS_TREE_CORE_TREE_STATE_H
-#define OFS_TREE_CORE_TREE_STATE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -141,5 +140,3 @@ static inline void ofs_tree_count(struct ofs_tree *t, enum ofs_tree_op op)
 {
 	atomic_fetch_add_explicit(&t->ops[op], 1, memory_order_relaxed);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finding the files below directories of the store. */
-#ifndef OFS_TREE_CORE_WALK_H
-#define OFS_TREE_CORE_WALK_H
+#pragma once
 
 #include "tree/core/entry_list.h"
 #include "tree/core/tree_state.h"
@@ -20,5 +19,3 @@ int ofs_walk_subdirs(struct ofs_tree *t, uint64_t dir, struct ofs_entry_list *re
 
 /* Calls `fn` for each directory whose directories are categories, until it gives something. */
 int ofs_walk_bases(struct ofs_tree *t, int (*fn)(void *arg, uint64_t dir), void *arg);
-
-#endif

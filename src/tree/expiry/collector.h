@@ -4,8 +4,7 @@
  * probation, references of steps, totals. ofs_collector_run() belongs to one thread; the other
  * functions may be called from any.
  */
-#ifndef OFS_TREE_EXPIRY_COLLECTOR_H
-#define OFS_TREE_EXPIRY_COLLECTOR_H
+#pragma once
 
 #include <jansson.h>
 
@@ -49,5 +48,3 @@ int ofs_collector_explain(struct ofs_collector *c, const struct ofs_attr *file,
 json_t *ofs_collector_status(struct ofs_collector *c);
 json_t *ofs_collector_item(struct ofs_collector *c, size_t i);
 json_t *ofs_collector_stats(struct ofs_collector *c);
-
-#endif

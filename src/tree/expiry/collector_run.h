@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The state of a collector and of one run, shared by the collector*.c files. */
-#ifndef OFS_TREE_EXPIRY_COLLECTOR_RUN_H
-#define OFS_TREE_EXPIRY_COLLECTOR_RUN_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -148,5 +147,3 @@ int ofs_collect_remove_files(struct ofs_collect_run *run);
 
 /* Removes the directories that may go, and those of tasks that have ended, if they are empty. */
 int ofs_collect_remove_dirs(struct ofs_collect_run *run);
-
-#endif

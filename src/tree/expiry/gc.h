@@ -4,8 +4,7 @@
  * whose time is over go on probation first, and are removed unless they are used during it (the
  * rules are in verdict.h).
  */
-#ifndef OFS_TREE_EXPIRY_GC_H
-#define OFS_TREE_EXPIRY_GC_H
+#pragma once
 
 #include <jansson.h>
 
@@ -39,5 +38,3 @@ int ofs_gc_get(struct ofs_gc *g, const char *which, struct ofs_buf *out);
 
 /* The lifecycle object of .offload/status.json. */
 json_t *ofs_gc_stats(struct ofs_gc *g);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How long a file lives, from its place, its labels and its last use. */
-#ifndef OFS_TREE_EXPIRY_LIFETIME_H
-#define OFS_TREE_EXPIRY_LIFETIME_H
+#pragma once
 
 #include "tree/core/tree_state.h"
 #include "tree/expiry/task.h"
@@ -54,5 +53,3 @@ void ofs_lifetime_explain(struct ofs_tree *t, const struct ofs_facts *f, enum of
 
 /* When the time of a file is over, by the wall clock as it is now; OFS_TTL_NEVER: never. */
 int ofs_lifetime_end(struct ofs_tree *t, const struct ofs_attr *file, int64_t *ret);
-
-#endif

@@ -4,8 +4,7 @@
  * it nor the files that its "outcome_ref" names, by ref or by path, are removed while the task
  * lives.
  */
-#ifndef OFS_TREE_EXPIRY_STEP_REFS_H
-#define OFS_TREE_EXPIRY_STEP_REFS_H
+#pragma once
 
 #include "tree/core/tree_state.h"
 
@@ -42,5 +41,3 @@ bool ofs_step_file_is(const char *name);
 
 /* The order of steps, as of strcmp(): by number, then by name those without one. */
 int ofs_step_file_compare(const char *a, const char *b);
-
-#endif

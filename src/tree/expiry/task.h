@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tasks: the directories in tasks/, each live until it is ended. */
-#ifndef OFS_TREE_EXPIRY_TASK_H
-#define OFS_TREE_EXPIRY_TASK_H
+#pragma once
 
 #include "tree/core/tree_state.h"
 
@@ -24,5 +23,3 @@ int ofs_task_get_state(struct ofs_tree *t, const struct ofs_attr *dir, struct of
  */
 int ofs_task_set_state(struct ofs_tree *t, const struct ofs_attr *dir, const void *value,
 		       size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A walk over the files of the working tier, with what follows from the directories above them. */
-#ifndef OFS_TREE_EXPIRY_TIER_SCAN_H
-#define OFS_TREE_EXPIRY_TIER_SCAN_H
+#pragma once
 
 #include "tree/core/tree_state.h"
 #include "tree/expiry/lifetime.h"
@@ -18,5 +17,3 @@ struct ofs_tier_scan {
 
 /* Files made, moved or removed meanwhile may be missed. 0, or the error of a function. */
 int ofs_tier_scan_run(struct ofs_tree *t, const struct ofs_tier_scan *s);
-
-#endif

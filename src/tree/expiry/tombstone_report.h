@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tombstones: what a collected file was, and when and why it went. */
-#ifndef OFS_TREE_EXPIRY_TOMBSTONE_REPORT_H
-#define OFS_TREE_EXPIRY_TOMBSTONE_REPORT_H
+#pragma once
 
 #include "tree/core/place.h"
 #include "tree/core/tree_state.h"
@@ -14,5 +13,3 @@ void ofs_tombstone_format(struct ofs_tree *t, const struct ofs_attr *file,
 
 /* Appends the tombstone of `ref` as JSON. -ENOENT: there is none. */
 int ofs_tombstone_report(struct ofs_tree *t, const char *ref, struct ofs_buf *out);
-
-#endif

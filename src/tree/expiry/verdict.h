@@ -12,8 +12,7 @@
  * after that is seen. The probation ends so late that a file stays for its whole time after its
  * last use, even if that use was not seen.
  */
-#ifndef OFS_TREE_EXPIRY_VERDICT_H
-#define OFS_TREE_EXPIRY_VERDICT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -73,5 +72,3 @@ int64_t ofs_verdict_due(int64_t used, int64_t ttl);
  * be NULL) is when they must.
  */
 bool ofs_verdict_is_hidden(const struct ofs_facts *f, int64_t *ret_at);
-
-#endif

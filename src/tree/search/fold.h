@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Text without case and diacritics, as it is compared in a search. */
-#ifndef OFS_TREE_SEARCH_FOLD_H
-#define OFS_TREE_SEARCH_FOLD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ static inline bool ofs_fold_is_name(char c)
 {
 	return c == '_' || ofs_fold_is_word(c);
 }
-
-#endif

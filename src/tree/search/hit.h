@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The hits of a search, ranked and written as PATH:FROM-TO: snippet. */
-#ifndef OFS_TREE_SEARCH_HIT_H
-#define OFS_TREE_SEARCH_HIT_H
+#pragma once
 
 #include "tree/core/place.h"
 #include "tree/core/tree_state.h"
@@ -39,5 +38,3 @@ int ofs_hits_add(struct ofs_hits *h, const struct ofs_answer *a);
 
 /* Appends the best, a line each. Every path can be opened as it stands. 0 or -errno. */
 void ofs_hits_write(struct ofs_hits *h, struct ofs_buf *out);
-
-#endif

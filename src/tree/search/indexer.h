@@ -6,8 +6,7 @@
  *
  * If the index cannot be opened, nothing is indexed, and opening is tried again from time to time.
  */
-#ifndef OFS_TREE_SEARCH_INDEXER_H
-#define OFS_TREE_SEARCH_INDEXER_H
+#pragma once
 
 #include "index/fts.h"
 #include "tree/core/tree_state.h"
@@ -76,5 +75,3 @@ struct ofs_indexer_stats {
 
 /* Cheap. Without an index all is 0 and false. */
 void ofs_indexer_stats(struct ofs_indexer *ix, struct ofs_indexer_stats *ret);
-
-#endif

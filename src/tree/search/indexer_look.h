@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Bringing the search index in line with one inode. */
-#ifndef OFS_TREE_SEARCH_INDEXER_LOOK_H
-#define OFS_TREE_SEARCH_INDEXER_LOOK_H
+#pragma once
 
 #include "index/fts.h"
 #include "tree/core/tree_state.h"
@@ -35,5 +34,3 @@ struct ofs_look {
  * the file is changing. Unreadable files count as having no content.
  */
 int ofs_look_at(struct ofs_look *l, uint64_t ino, enum ofs_look_how how);
-
-#endif

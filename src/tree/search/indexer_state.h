@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The state of the indexer, shared by indexer.c, indexer_note.c and indexer_work.c. */
-#ifndef OFS_TREE_SEARCH_INDEXER_STATE_H
-#define OFS_TREE_SEARCH_INDEXER_STATE_H
+#pragma once
 
 #include "base/clock.h"
 #include "base/map.h"
@@ -92,5 +91,3 @@ void ofs_indexer_take_noted(struct ofs_indexer *ix, bool again);
 
 /* One batch, committed. 1: there are more; 0: none is left. */
 int ofs_indexer_work_batch(struct ofs_indexer *ix);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finding a term of a query in folded text. */
-#ifndef OFS_TREE_SEARCH_MATCH_H
-#define OFS_TREE_SEARCH_MATCH_H
+#pragma once
 
 #include "tree/search/query.h"
 
@@ -22,5 +21,3 @@ enum ofs_match ofs_match_next(const struct ofs_term *term, const char *text, siz
 
 /* The best way in which it is found in `text` (not folded, NULL: empty). */
 enum ofs_match ofs_match_best(const struct ofs_term *term, const char *text);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finding the lines of a text that answer a query best. */
-#ifndef OFS_TREE_SEARCH_PASSAGE_H
-#define OFS_TREE_SEARCH_PASSAGE_H
+#pragma once
 
 #include "base/buf.h"
 #include "tree/search/match.h"
@@ -43,5 +42,3 @@ void ofs_passages_scan(struct ofs_passages *p, const struct ofs_query *q, const 
  * line of valid UTF-8 without control characters.
  */
 void ofs_snippet_append(struct ofs_buf *out, const char *text, size_t len, size_t at);
-
-#endif

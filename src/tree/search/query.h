@@ -10,8 +10,7 @@
  *
  * Case and diacritics do not matter in terms; in filters they do.
  */
-#ifndef OFS_TREE_SEARCH_QUERY_H
-#define OFS_TREE_SEARCH_QUERY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ void ofs_query_destroy(struct ofs_query *q); /* NULL is allowed */
 
 /* `value` is in the list, or the list is empty. */
 bool ofs_wanted_has(const struct ofs_wanted *w, const char *value);
-
-#endif

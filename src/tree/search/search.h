@@ -3,8 +3,7 @@
  * Running a query: through the search index (search_kept.c), and by walking and reading files
  * (search.c). None of it counts as a use of a file.
  */
-#ifndef OFS_TREE_SEARCH_SEARCH_H
-#define OFS_TREE_SEARCH_SEARCH_H
+#pragma once
 
 #include "base/map.h"
 #include "tree/core/place.h"
@@ -49,5 +48,3 @@ int ofs_search_index(struct ofs_search *s);
 
 /* Appends the hits of a query. 0 or -errno. */
 int ofs_search_run(struct ofs_tree *t, const struct ofs_query *q, struct ofs_buf *out);
-
-#endif

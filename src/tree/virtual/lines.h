@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finding lines in what slices are cut from: from numbers to byte ranges, under the caps. */
-#ifndef OFS_TREE_VIRTUAL_LINES_H
-#define OFS_TREE_VIRTUAL_LINES_H
+#pragma once
 
 #include "tree/core/tree_state.h"
 #include "tree/core/slice.h"
@@ -30,5 +29,3 @@ struct ofs_range {
  */
 int ofs_range_resolve(const struct ofs_source *base, const struct ofs_slice_spec *spec,
 		      const char *path, struct ofs_range *ret);
-
-#endif

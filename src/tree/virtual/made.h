@@ -4,8 +4,7 @@
  * from their content: the same content gives the same node (cp and others look names up twice), and
  * other content another node, since the kernel keeps what it has read of one.
  */
-#ifndef OFS_TREE_VIRTUAL_MADE_H
-#define OFS_TREE_VIRTUAL_MADE_H
+#pragma once
 
 #include "tree/core/tree_state.h"
 #include "tree/virtual/lines.h"
@@ -61,5 +60,3 @@ ofs_node ofs_made_derive(ofs_node parent, const char *name, const void *what, si
  */
 void ofs_made_text(struct ofs_tree *t, ofs_node parent, const char *name,
 		   const struct ofs_attr *attr, struct ofs_buf *text, struct ofs_entry *ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The virtual files and directories, by the file that makes them. */
-#ifndef OFS_TREE_VIRTUAL_NODES_H
-#define OFS_TREE_VIRTUAL_NODES_H
+#pragma once
 
 #include "tree/core/tree_state.h"
 #include "tree/virtual/made.h"
@@ -89,5 +88,3 @@ void ofs_verify_job_destroy(struct ofs_verify_job *job);
 /* The value of the attribute, and what follows its name: "" or ".K". */
 int ofs_verify_job_set(struct ofs_verify_job *job, const char *value, size_t size);
 int ofs_verify_job_get(struct ofs_verify_job *job, const char *which, struct ofs_buf *out);
-
-#endif

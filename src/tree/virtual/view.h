@@ -4,8 +4,7 @@
  * meets each file once. An entry is called REF-NAME, which makes it unique, and leads to refs/REF:
  * so neither it nor its target changes for as long as the file lives, and the kernel may keep it.
  */
-#ifndef OFS_TREE_VIRTUAL_VIEW_H
-#define OFS_TREE_VIRTUAL_VIEW_H
+#pragma once
 
 #include "tree/core/tree_state.h"
 
@@ -42,5 +41,3 @@ int ofs_view_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus, 
 /* Links, by their node alone. */
 int ofs_view_link_attr(struct ofs_tree *t, ofs_node link, struct ofs_attr *ret);
 void ofs_view_link_target(ofs_node link, struct ofs_buf *out);
-
-#endif

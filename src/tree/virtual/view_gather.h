@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The entries of a directory in views/, gathered from the tree. */
-#ifndef OFS_TREE_VIRTUAL_VIEW_GATHER_H
-#define OFS_TREE_VIRTUAL_VIEW_GATHER_H
+#pragma once
 
 #include "tree/core/entry_list.h"
 #include "tree/core/tree_state.h"
@@ -28,5 +27,3 @@ int ofs_view_exists(struct ofs_tree *t, const struct ofs_view_dir *d);
  * view's directories. 0 or -errno; `ret` is to be finished in either case.
  */
 int ofs_view_gather(struct ofs_tree *t, const struct ofs_view_dir *d, struct ofs_entry_list *ret);
-
-#endif
