@@ -248,14 +248,9 @@ def print_graph():
 
 
 def check_circles():
-    left = defaultdict(list)
     for circle in circles_of(uses_of_files()):
         if frozenset(circle) not in CIRCLES:
-            left[circle[0].split("/")[0]].append(circle)
-    for layer, circles in left.items():
-        if sum(map(len, circles)) > CIRCLES_LEFT.get(layer, 0):
-            for circle in circles:
-                yield f"these files use each other (see --graph): {' '.join(circle)}"
+            yield f"these files use each other (see --graph): {' '.join(circle)}"
 
 
 def check_basenames():
@@ -264,7 +259,7 @@ def check_basenames():
     for path in sources(SRC):
         found[path.name].append(path.relative_to(ROOT).as_posix())
     for name, paths in sorted(found.items()):
-        if len(paths) > 1 and name not in BASENAMES and name not in BASENAMES_LEFT:
+        if len(paths) > 1 and name not in BASENAMES:
             yield f"one name, several files: {' '.join(paths)}"
 
 
@@ -276,7 +271,7 @@ def check_tags():
             if path.suffix == ".h" or tag.startswith("ofs_"):
                 found[tag].add(path.relative_to(ROOT).as_posix())
     for tag, paths in sorted(found.items()):
-        if len(paths) > 1 and tag not in TAGS and tag not in TAGS_LEFT:
+        if len(paths) > 1 and tag not in TAGS:
             yield f"{tag} is defined in {' and in '.join(sorted(paths))}"
 
 
