@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Claude Code: its events and answers, its tools, and where its settings are. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "agent/agent.h"
 #include "agent/claude_output.h"

@@ -2,7 +2,6 @@
 /* A store that is not mounted, through the engine. */
 #include "client/backend.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +13,6 @@
 
 #include "base/alloc.h"
 #include "base/util.h"
-#include "io/file.h"
-#include "io/path.h"
 
 struct backend_store {
 	struct ofs_backend backend;

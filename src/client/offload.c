@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/offload.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/text.h"
 #include "base/util.h"
 #include "client/pointer.h"

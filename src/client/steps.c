@@ -2,7 +2,6 @@
 #include "client/steps.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/util.h"

@@ -18,7 +18,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/thread.h"
-#include "base/util.h"
 
 /* Whoever was removing the file's name or looking at it has finished by then. */
 #define IN_USE_AFTER OFS_NS_PER_S

@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <limits.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Opening a tree, and the calls that look at it. */
-#include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/chat/mark.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include "context/manage/seam.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 
 #include "base/util.h"
 #include "context/json/args.h"
-#include "context/steps/line.h"
 #include "context/steps/observe.h"
 
 #define DIR_NAMES                                                                           \

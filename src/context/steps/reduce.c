@@ -2,7 +2,6 @@
 #include "context/steps/reduce.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

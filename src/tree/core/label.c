@@ -10,7 +10,6 @@
 #include <sys/xattr.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/map.h"
 #include "base/text.h"
 #include "base/util.h"

@@ -3,7 +3,6 @@
 
 #include "tree/core/place.h"
 
-#include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"

@@ -2,8 +2,6 @@
 
 #include "tree/expiry/verdict.h"
 
-#include <stddef.h>
-
 #include "base/util.h"
 #include "tree/core/category.h"
 

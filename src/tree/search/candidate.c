@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/alloc.h"
 #include "base/map.h"
 #include "base/util.h"
 #include "tree/core/label.h"

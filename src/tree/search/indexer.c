@@ -4,8 +4,6 @@
 #include "tree/search/indexer.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"

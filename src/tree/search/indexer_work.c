@@ -2,7 +2,6 @@
 /* Updating the index for the noted files, a batch at a time. */
 
 #include <pthread.h>
-#include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"

@@ -4,7 +4,6 @@
  * user.offload.gc and user.offload.verify start jobs and report on them.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <strings.h>
 #include <sys/xattr.h>
 

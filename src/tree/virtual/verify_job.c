@@ -7,7 +7,6 @@
 
 #include <pthread.h>
 #include <jansson.h>
-#include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/map.h"

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/util.h"
 #include "tree/core/changes.h"
 #include "tree/core/entry_list.h"
