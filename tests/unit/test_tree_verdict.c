@@ -47,7 +47,7 @@ static bool goes(const struct ofs_facts *f)
 			     f->now - f->probation >= least(f->ttl, 10 * MINUTE));
 	tried = tried || (f->probation && too_much && f->now - f->probation >= 62 * SECOND);
 	return (f->ended || over || too_much) && tried && f->working && !f->important &&
-	       !f->referenced && !f->open;
+	       !f->step && !f->open;
 }
 
 static const char *describe(const struct ofs_facts *f)
@@ -56,9 +56,9 @@ static const char *describe(const struct ofs_facts *f)
 
 	snprintf(
 		text, sizeof(text),
-		"working %d important %d referenced %d open %d ended %d surplus %d ttl %lld idle %lld "
+		"working %d important %d step %d open %d ended %d surplus %d ttl %lld idle %lld "
 		"probation %lld",
-		f->working, f->important, f->referenced, f->open, f->ended, f->surplus,
+		f->working, f->important, f->step != 0, f->open, f->ended, f->surplus,
 		(long long)f->ttl, (long long)(f->now - f->used),
 		f->probation ? (long long)(f->now - f->probation) : -1);
 	return text;
@@ -111,7 +111,7 @@ Test(tree_verdict, every_combination)
 		for (size_t t = 0; t < OFS_ARRAY_SIZE(ttls); t++) {
 			f = (struct ofs_facts){ .working = bits & 1,
 						.important = bits & 2,
-						.referenced = bits & 4,
+						.step = bits & 4,
 						.open = bits & 8,
 						.ended = bits & 16,
 						.surplus = bits & 32,
@@ -132,8 +132,8 @@ Test(tree_verdict, reasons)
 		{ { .working = true, .ttl = OFS_TTL_NEVER }, OFS_KEEP_FOREVER },
 		{ { .working = true, .ttl = OFS_TTL_NEVER, .surplus = true }, OFS_KEEP_FOREVER },
 		{ { .working = true, .ttl = 48 * HOUR }, OFS_KEEP_USED },
-		{ { .working = true, .ttl = 48 * HOUR, .referenced = true }, OFS_KEEP_USED },
-		{ { .working = true, .ttl = HOUR, .referenced = true, .open = true },
+		{ { .working = true, .ttl = 48 * HOUR, .step = 1 }, OFS_KEEP_USED },
+		{ { .working = true, .ttl = HOUR, .step = 1, .open = true },
 		  OFS_KEEP_REFERENCED },
 		{ { .working = true, .ttl = HOUR, .open = true }, OFS_KEEP_PROBATION },
 		{ { .working = true, .ttl = HOUR, .open = true, .probation = USED },

@@ -12,7 +12,7 @@
 #include "tree/core/changes.h"
 #include "tree/core/place.h"
 #include "tree/core/tree_state.h"
-#include "tree/expiry/collector_run.h"
+#include "tree/expiry/collector_state.h"
 #include "tree/expiry/lifetime.h"
 #include "tree/expiry/step_refs.h"
 #include "tree/expiry/verdict.h"
@@ -135,15 +135,13 @@ static int64_t find_trial(struct ofs_collector *c, uint64_t ino, int64_t used)
 }
 
 int ofs_collector_facts(struct ofs_collector *c, const struct ofs_attr *file,
-			const struct ofs_lifetime_place *place, struct ofs_facts *ret,
-			uint64_t *ret_step)
+			const struct ofs_lifetime_place *place, struct ofs_facts *ret)
 {
 	int r = ofs_lifetime_facts(c->tree, file, place, ret);
 
 	if (r < 0)
 		return r;
-	*ret_step = find_step(c, file->ino);
-	ret->referenced = *ret_step;
+	ret->step = find_step(c, file->ino);
 	ret->probation = find_trial(c, file->ino, ret->used);
 	return 0;
 }
@@ -153,88 +151,45 @@ int ofs_collector_explain(struct ofs_collector *c, const struct ofs_attr *file, 
 	struct ofs_lifetime_place place;
 	struct ofs_facts facts;
 	enum ofs_verdict v;
-	uint64_t step;
 	int64_t at;
 	int r = ofs_lifetime_place_of(c->tree, file->ino, &place);
 
 	if (r == 0)
 		r = ofs_collector_refresh_steps(c);
 	if (r == 0)
-		r = ofs_collector_facts(c, file, &place, &facts, &step);
+		r = ofs_collector_facts(c, file, &place, &facts);
 	if (r < 0)
 		return r;
 	/* The caller may be the only holder, so facts.open stays unset. */
 	v = ofs_verdict_reach(&facts, &at);
-	if (v == OFS_KEEP_REFERENCED && step == file->ino) {
+	if (v == OFS_KEEP_REFERENCED && facts.step == file->ino) {
 		ofs_buf_append_str(out, "kept: it is a step of a live task");
 		return 0;
 	}
-	ofs_lifetime_explain(c->tree, &facts, v, at, step, out);
+	ofs_lifetime_explain(c->tree, &facts, v, at, out);
 	return 0;
 }
 
-/* ---- what a run and its removals share */
+/* ---- reports */
 
-void ofs_collect_pause(int64_t ns)
-{
-	struct timespec ts = { .tv_sec = ns / OFS_NS_PER_S, .tv_nsec = ns % OFS_NS_PER_S };
-
-	nanosleep(&ts, NULL);
-}
-
-int ofs_collect_check_stop(const struct ofs_collect_run *run)
-{
-	return atomic_load(&run->c->stop) || atomic_load(&run->c->stop_for_good) ? -ECANCELED : 0;
-}
-
-struct releasing {
-	struct ofs_tree *tree;
-	uint64_t ino;
-};
-
-static int release_name(void *arg, uint64_t dir, const char *name)
-{
-	const struct releasing *r = arg;
-
-	r->tree->events.release(r->tree->events.arg, r->ino, dir, name);
-	return 0;
-}
-
-void ofs_collect_release(struct ofs_collect_run *run, const struct ofs_attr *attr)
-{
-	struct releasing r = { .tree = run->tree, .ino = attr->ino };
-	char ref[OFS_REF_SIZE];
-
-	if (!attr->held || !run->tree->events.release)
-		return;
-	ofs_store_names(run->tree->store, attr->ino, release_name, &r);
-	if (S_ISREG(attr->mode)) {
-		ofs_ref_format(attr->ino, ref);
-		release_name(&r, OFS_NODE_REFS, ref);
-	}
-	if (++run->releases % OFS_COLLECT_BATCH == 0)
-		ofs_collect_pause(OFS_COLLECT_BREATH);
-}
-
-bool ofs_collect_tell(struct ofs_collect_run *run, const struct ofs_attr *file, const char *action,
-		      const struct ofs_facts *facts, int64_t at, uint64_t step)
+bool ofs_collector_tell(struct ofs_collector *c, const struct ofs_attr *file, const char *action,
+			const struct ofs_facts *facts, int64_t at)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf why = OFS_BUF_INIT;
-	struct ofs_collector *c = run->c;
 	struct ofs_collect_item item = { .ino = file->ino, .size = file->size, .action = action };
 
-	if (!run->request || c->nitems == OFS_COLLECT_ITEMS_MAX ||
-	    ofs_place_of(run->tree, file->ino, &place) < 0)
+	if (c->nitems == OFS_COLLECT_ITEMS_MAX ||
+	    ofs_place_of(c->tree, file->ino, &place) < 0)
 		return false;
-	if (step)
-		ofs_lifetime_explain(run->tree, facts, OFS_KEEP_REFERENCED, 0, step, &why);
+	if (facts->step)
+		ofs_lifetime_explain(c->tree, facts, OFS_KEEP_REFERENCED, 0, &why);
 	else
 		ofs_lifetime_cause(facts, &why);
 	ofs_buf_append(&why, "", 1);
 	item.path = ofs_text_readable((const char *)place.path.data);
 	item.why = (char *)ofs_steal(why.data);
-	item.at = at ? ofs_lifetime_wall_time(run->tree, at) : 0;
+	item.at = at ? ofs_lifetime_wall_time(c->tree, at) : 0;
 	pthread_mutex_lock(&c->lock);
 	c->items = ofs_grow(c->items, &c->cap_items, c->nitems + 1, sizeof(*c->items));
 	c->items[c->nitems++] = item;
@@ -242,62 +197,14 @@ bool ofs_collect_tell(struct ofs_collect_run *run, const struct ofs_attr *file, 
 	return true;
 }
 
-void ofs_collect_untell(struct ofs_collect_run *run)
+void ofs_collector_untell(struct ofs_collector *c)
 {
-	struct ofs_collector *c = run->c;
-
 	pthread_mutex_lock(&c->lock);
 	c->nitems--;
 	free(c->items[c->nitems].path);
 	free(c->items[c->nitems].why);
 	pthread_mutex_unlock(&c->lock);
 }
-
-static bool is_asked_for(const struct ofs_collect_run *run, const struct ofs_lifetime_place *place)
-{
-	return run->request && place->task && place->task == run->request->task;
-}
-
-int ofs_collect_facts(struct ofs_collect_run *run, const struct ofs_attr *file,
-		      const struct ofs_lifetime_place *place, struct ofs_facts *ret)
-{
-	int r = ofs_lifetime_facts(run->tree, file, place, ret);
-
-	ret->ended = r == 0 && (ret->ended || is_asked_for(run, place));
-	return r;
-}
-
-int ofs_collect_find_facts(struct ofs_collect_run *run, const struct ofs_attr *file,
-			   const struct ofs_lifetime_place *place, struct ofs_facts *ret,
-			   uint64_t *ret_step)
-{
-	struct ofs_lifetime_place step;
-	int r = ofs_collector_facts(run->c, file, place, ret, ret_step);
-
-	if (r < 0 || !run->request || !run->request->task)
-		return r;
-	ret->ended = ret->ended || is_asked_for(run, place);
-	/* The steps of the task that would end keep nothing. */
-	if (*ret_step && ofs_lifetime_place_of(run->tree, *ret_step, &step) == 0 &&
-	    is_asked_for(run, &step)) {
-		*ret_step = 0;
-		ret->referenced = false;
-	}
-	return 0;
-}
-
-int ofs_collect_look(struct ofs_collect_run *run, uint64_t ino, struct ofs_attr *ret_file,
-		     struct ofs_facts *ret, uint64_t *ret_step)
-{
-	struct ofs_lifetime_place place;
-	int r = ofs_store_getattr(run->tree->store, ino, ret_file);
-
-	if (r == 0)
-		r = ret_file->nlink ? ofs_lifetime_place_of(run->tree, ino, &place) : -ENOENT;
-	return r < 0 ? r : ofs_collect_find_facts(run, ret_file, &place, ret, ret_step);
-}
-
-/* ---- reports */
 
 json_t *ofs_collector_status(struct ofs_collector *c)
 {

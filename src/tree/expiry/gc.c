@@ -12,7 +12,6 @@
 #include "tree/core/json_out.h"
 #include "tree/core/tree_state.h"
 #include "tree/expiry/collector.h"
-#include "tree/expiry/collector_run.h"
 #include "tree/expiry/lifetime.h"
 #include "tree/expiry/verdict.h"
 

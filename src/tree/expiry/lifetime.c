@@ -249,7 +249,7 @@ static void append_end(struct ofs_tree *t, const struct ofs_facts *f, struct ofs
 }
 
 void ofs_lifetime_explain(struct ofs_tree *t, const struct ofs_facts *f, enum ofs_verdict v,
-			  int64_t at, uint64_t step, struct ofs_buf *out)
+			  int64_t at, struct ofs_buf *out)
 {
 	const char *kept = NULL, *before = "goes with the next collection: ", *after = "";
 
@@ -286,7 +286,7 @@ void ofs_lifetime_explain(struct ofs_tree *t, const struct ofs_facts *f, enum of
 	if (v == OFS_KEEP_USED || (v == OFS_KEEP_PROBATION && f->probation))
 		append_time(t, at, out);
 	if (v == OFS_KEEP_REFERENCED)
-		append_step(t, step, out);
+		append_step(t, f->step, out);
 	ofs_buf_append_str(out, after);
 	if (v != OFS_KEEP_USED)
 		append_end(t, f, out);

@@ -31,7 +31,7 @@ int ofs_lifetime_place_enter(struct ofs_tree *t, const struct ofs_lifetime_place
 int ofs_lifetime_place_in(struct ofs_tree *t, uint64_t dir, struct ofs_lifetime_place *ret);
 int ofs_lifetime_place_of(struct ofs_tree *t, uint64_t ino, struct ofs_lifetime_place *ret);
 
-/* All but referenced, open, surplus and probation. 0 or -errno. */
+/* All but step, open, surplus and probation. 0 or -errno. */
 int ofs_lifetime_facts(struct ofs_tree *t, const struct ofs_attr *file,
 		       const struct ofs_lifetime_place *p, struct ofs_facts *ret);
 
@@ -45,11 +45,10 @@ void ofs_lifetime_cause(const struct ofs_facts *f, struct ofs_buf *out);
 int64_t ofs_lifetime_used_time(struct ofs_tree *t, int64_t used);
 
 /*
- * Appends one sentence on what becomes of a file for which the verdict was `v` at `at`; `step` is
- * the step that refers to it, for OFS_KEEP_REFERENCED.
+ * Appends one sentence on what becomes of a file for which the verdict was `v` at `at`.
  */
 void ofs_lifetime_explain(struct ofs_tree *t, const struct ofs_facts *f, enum ofs_verdict v,
-			  int64_t at, uint64_t step, struct ofs_buf *out);
+			  int64_t at, struct ofs_buf *out);
 
 /* When the time of a file is over, by the wall clock as it is now; OFS_TTL_NEVER: never. */
 int ofs_lifetime_end(struct ofs_tree *t, const struct ofs_attr *file, int64_t *ret);

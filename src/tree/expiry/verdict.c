@@ -60,7 +60,7 @@ enum ofs_verdict ofs_verdict_reach(const struct ofs_facts *f, int64_t *ret_at)
 		*ret_at = ofs_verdict_due(f->used, f->ttl);
 	if (!ofs_verdict_is_removal(cause))
 		return cause;
-	if (f->referenced)
+	if (f->step)
 		return OFS_KEEP_REFERENCED;
 	end = probation_end(f, cause);
 	/* Nothing is removed without having been on probation, but at the end of a task. */

@@ -30,10 +30,10 @@
 struct ofs_facts {
 	bool working; /* it is in the working tier */
 	bool important;
-	bool referenced; /* by a step of a live task */
 	bool open; /* somebody holds it */
 	bool ended; /* its task was ended, and it was not used since */
 	bool surplus; /* the size limit has no room for it */
+	uint64_t step; /* of a live task that refers to it, 0: none */
 	int64_t ttl; /* how long it may stay unused, or OFS_TTL_NEVER */
 	int64_t used; /* the last use that was seen */
 	int64_t probation; /* since when it is on probation, 0: it is not */

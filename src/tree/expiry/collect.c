@@ -1,0 +1,678 @@
+/* SPDX-License-Identifier: MIT */
+/* A run of garbage collection: finding the files that may go, and removing them. */
+#include "tree/expiry/collector_state.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/u64_list.h"
+#include "tree/core/changes.h"
+#include "tree/core/entry_list.h"
+#include "tree/core/label.h"
+#include "tree/core/place.h"
+#include "tree/core/walk.h"
+#include "tree/expiry/tier_scan.h"
+#include "tree/expiry/tombstone_report.h"
+#include "tree/expiry/verdict.h"
+
+#define MANY 4096 /* files, after which caches are trimmed */
+#define EMPTY_FOR (24 * 3600 * OFS_NS_PER_S) /* before a directory goes */
+#define BATCH 32 /* removals, or names released, between two pauses */
+#define BREATH (4 * OFS_NS_PER_MS)
+#define ROUND (20 * OFS_NS_PER_MS) /* between two tries, for the kernel to let go */
+#define ROUNDS 50
+#define TRIES 8 /* in a row, when files are moved meanwhile */
+
+struct candidate {
+	uint64_t ino;
+	bool surplus;
+	bool done;
+};
+
+/* Of a file that the size limit may reach. */
+struct leaf {
+	int64_t used;
+	uint64_t ino;
+	uint64_t stored;
+};
+
+struct run {
+	struct ofs_collector *c;
+	struct ofs_tree *tree;
+	const struct ofs_collect_request *request; /* NULL: none */
+	bool dry;
+	int64_t next; /* when the next run is useful, age clock */
+	int64_t due; /* when the next file can go */
+	struct ofs_collect_totals found;
+	struct ofs_collect_counts counts;
+	struct candidate *candidates;
+	size_t ncandidates, cap_candidates;
+	struct leaf *leaves; /* where there is a limit */
+	size_t nleaves, cap_leaves;
+	struct ofs_u64_list dirs; /* that may go, those within others first */
+	struct ofs_map tasks; /* that have ended */
+	struct ofs_map touched; /* directories that files were removed from */
+	unsigned int releases;
+};
+
+static void pause_for(int64_t ns)
+{
+	struct timespec ts = { .tv_sec = ns / OFS_NS_PER_S, .tv_nsec = ns % OFS_NS_PER_S };
+
+	nanosleep(&ts, NULL);
+}
+
+/* -ECANCELED if the run was asked to stop, else 0. */
+static int check_stop(const struct run *run)
+{
+	return atomic_load(&run->c->stop) || atomic_load(&run->c->stop_for_good) ? -ECANCELED : 0;
+}
+
+struct releasing {
+	struct ofs_tree *tree;
+	uint64_t ino;
+};
+
+static int release_name(void *arg, uint64_t dir, const char *name)
+{
+	const struct releasing *r = arg;
+
+	r->tree->events.release(r->tree->events.arg, r->ino, dir, name);
+	return 0;
+}
+
+/* Asks the kernel to let go of an inode, so that its next use is seen. */
+static void release(struct run *run, const struct ofs_attr *attr)
+{
+	struct releasing r = { .tree = run->tree, .ino = attr->ino };
+	char ref[OFS_REF_SIZE];
+
+	if (!attr->held || !run->tree->events.release)
+		return;
+	ofs_store_names(run->tree->store, attr->ino, release_name, &r);
+	if (S_ISREG(attr->mode)) {
+		ofs_ref_format(attr->ino, ref);
+		release_name(&r, OFS_NODE_REFS, ref);
+	}
+	if (++run->releases % BATCH == 0)
+		pause_for(BREATH);
+}
+
+static bool is_asked_for(const struct run *run, const struct ofs_lifetime_place *place)
+{
+	return run->request && place->task && place->task == run->request->task;
+}
+
+/* All facts of a file as the run sees them. */
+static int find_facts(struct run *run, const struct ofs_attr *file,
+		      const struct ofs_lifetime_place *place, struct ofs_facts *ret)
+{
+	struct ofs_lifetime_place step;
+	int r = ofs_collector_facts(run->c, file, place, ret);
+
+	if (r < 0 || !run->request || !run->request->task)
+		return r;
+	ret->ended = ret->ended || is_asked_for(run, place);
+	/* The steps of the task that would end keep nothing. */
+	if (ret->step && ofs_lifetime_place_of(run->tree, ret->step, &step) == 0 &&
+	    is_asked_for(run, &step))
+		ret->step = 0;
+	return 0;
+}
+
+/* The file as it is now, and its facts. -ENOENT: it is gone. */
+static int look(struct run *run, uint64_t ino, struct ofs_attr *ret_file, struct ofs_facts *ret)
+{
+	struct ofs_lifetime_place place;
+	int r = ofs_store_getattr(run->tree->store, ino, ret_file);
+
+	if (r == 0)
+		r = ret_file->nlink ? ofs_lifetime_place_of(run->tree, ino, &place) : -ENOENT;
+	return r < 0 ? r : find_facts(run, ret_file, &place, ret);
+}
+
+/* Adds a file to the report, if one was asked for; false if it was not added. */
+static bool tell(struct run *run, const struct ofs_attr *file, const char *action,
+		 const struct ofs_facts *facts, int64_t at)
+{
+	return run->request && ofs_collector_tell(run->c, file, action, facts, at);
+}
+
+/* ---- finding what may go */
+
+/* Puts a file on probation, or notes that it still is. */
+static void try_file(struct run *run, uint64_t ino, const struct ofs_facts *facts)
+{
+	struct ofs_collector *c = run->c;
+	struct ofs_trial *trial;
+
+	pthread_mutex_lock(&c->lock);
+	trial = ofs_map_get(&c->trials, ino);
+	if (!trial && !run->dry) {
+		trial = ofs_alloc(sizeof(*trial));
+		trial->ino = ino;
+		ofs_map_put(&c->trials, ino, trial);
+	}
+	if (trial) {
+		if (trial->used != facts->used || !trial->since) {
+			trial->used = facts->used;
+			trial->since = facts->now;
+		}
+		trial->run = c->runs;
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void add_candidate(struct run *run, uint64_t ino, bool surplus)
+{
+	run->candidates = ofs_grow(run->candidates, &run->cap_candidates, run->ncandidates + 1,
+				   sizeof(*run->candidates));
+	run->candidates[run->ncandidates++] =
+		(struct candidate){ .ino = ino, .surplus = surplus };
+}
+
+static void want_next(struct run *run, int64_t at)
+{
+	if (at && at < run->next)
+		run->next = at;
+}
+
+/* A file can go then. */
+static void note_due(struct run *run, int64_t at)
+{
+	want_next(run, at);
+	if (at && at < run->due)
+		run->due = at;
+}
+
+/* Carries out the verdict on a file as far as it goes without removing it. */
+static void act(struct run *run, const struct ofs_attr *file,
+		const struct ofs_facts *facts)
+{
+	int64_t at, hidden;
+	enum ofs_verdict v = ofs_verdict_reach(facts, &at);
+
+	switch (v) {
+	case OFS_KEEP_USED:
+		note_due(run, at);
+		run->counts.kept++;
+		break;
+	case OFS_KEEP_PROBATION:
+		note_due(run, at);
+		run->counts.probation++;
+		tell(run, file, "probation", facts, at);
+		release(run, file);
+		try_file(run, file->ino, facts);
+		return;
+	case OFS_KEEP_REFERENCED:
+		run->counts.kept++;
+		tell(run, file, "referenced", facts, 0);
+		break;
+	case OFS_REMOVE_EXPIRED:
+	case OFS_REMOVE_ENDED:
+	case OFS_REMOVE_SURPLUS:
+		add_candidate(run, file->ino, facts->surplus);
+		try_file(run, file->ino, facts);
+		return;
+	default:
+		run->counts.kept++;
+	}
+	/* Later uses must be seen, whatever the verdict is now. */
+	if (file->held && ofs_verdict_is_hidden(facts, &hidden))
+		release(run, file);
+	else if (file->held && v == OFS_KEEP_USED)
+		want_next(run, hidden);
+}
+
+static int on_file(void *arg, const struct ofs_attr *file, const struct ofs_lifetime_place *place)
+{
+	struct run *run = arg;
+	struct ofs_facts facts;
+	int r = check_stop(run);
+
+	if (r == 0)
+		r = find_facts(run, file, place, &facts);
+	if (r < 0)
+		return r;
+	run->counts.looked++;
+	run->found.files++;
+	run->found.bytes += file->size;
+	run->found.stored += file->occupied;
+	if (run->c->working_max) {
+		run->leaves = ofs_grow(run->leaves, &run->cap_leaves, run->nleaves + 1,
+				       sizeof(*run->leaves));
+		run->leaves[run->nleaves++] =
+			(struct leaf){ facts.used, file->ino, file->occupied };
+	}
+	if (place->ended.age)
+		ofs_map_put(&run->tasks, place->task, run);
+	if (run->request && run->counts.looked % 1024 == 0) {
+		pthread_mutex_lock(&run->c->lock);
+		run->c->counts.looked = run->counts.looked;
+		pthread_mutex_unlock(&run->c->lock);
+	}
+	act(run, file, &facts);
+	return 0;
+}
+
+static int on_empty(void *arg, const struct ofs_attr *dir, const struct ofs_lifetime_place *place)
+{
+	struct run *run = arg;
+	int64_t now = ofs_store_age(run->tree->store);
+	int64_t wall = ofs_clock_wall() - OFS_MAX(dir->mtime, dir->ctime);
+
+	if (place->ended.age) {
+		ofs_map_put(&run->tasks, place->task, run);
+		return 0;
+	}
+	if (wall >= EMPTY_FOR && now - dir->used >= EMPTY_FOR)
+		ofs_u64_list_add(&run->dirs, dir->ino);
+	return 0;
+}
+
+/* ---- the size limit */
+
+static int compare_leaves(const void *a, const void *b)
+{
+	const struct leaf *x = a, *y = b;
+
+	if (x->used != y->used)
+		return x->used < y->used ? -1 : 1;
+	return x->ino < y->ino ? -1 : x->ino > y->ino;
+}
+
+/* Marks the least recently used files as surplus until the rest fits the limit. */
+static int apply_limit(struct run *run)
+{
+	OFS_CLEANUP(ofs_map_finish) struct ofs_map known = OFS_MAP_INIT;
+	struct ofs_collector *c = run->c;
+	uint64_t excess;
+	int r = 0;
+
+	atomic_store(&c->pressed, false);
+	if (!c->working_max || run->found.stored <= c->working_max)
+		return 0;
+	excess = run->found.stored - c->working_max;
+	for (size_t i = 0; i < run->ncandidates; i++)
+		ofs_map_put(&known, run->candidates[i].ino, run);
+	qsort(run->leaves, run->nleaves, sizeof(*run->leaves), compare_leaves);
+	for (size_t i = 0; i < run->nleaves && excess && r == 0; i++) {
+		const struct leaf *leaf = &run->leaves[i];
+		struct ofs_facts facts;
+		struct ofs_attr file;
+		enum ofs_verdict v;
+
+		if (ofs_map_get(&known, leaf->ino)) {
+			excess -= OFS_MIN(excess, leaf->stored);
+			continue;
+		}
+		r = look(run, leaf->ino, &file, &facts);
+		if (r < 0) {
+			r = r == -ENOENT ? 0 : r;
+			continue;
+		}
+		facts.surplus = true;
+		v = ofs_verdict_reach(&facts, NULL);
+		if (v != OFS_KEEP_PROBATION && !ofs_verdict_is_removal(v))
+			continue;
+		excess -= OFS_MIN(excess, leaf->stored);
+		atomic_store(&c->pressed, true);
+		act(run, &file, &facts);
+		r = 0;
+	}
+	return r;
+}
+
+/* ---- removing it */
+
+struct check {
+	struct run *run;
+	const struct ofs_attr *file;
+	const struct ofs_facts *facts; /* by one of its names */
+	bool stays;
+};
+
+static int check_name(void *arg, uint64_t dir, const char *name)
+{
+	struct check *check = arg;
+	struct ofs_lifetime_place place;
+	struct ofs_facts f;
+	int r;
+
+	(void)name;
+	r = ofs_lifetime_place_in(check->run->tree, dir, &place);
+	if (r == 0)
+		r = ofs_lifetime_facts(check->run->tree, check->file, &place, &f);
+	if (r < 0)
+		return r;
+	f.ended = f.ended || is_asked_for(check->run, &place);
+	f.step = check->facts->step;
+	f.surplus = check->facts->surplus;
+	f.probation = check->facts->probation;
+	check->stays = check->stays || !ofs_verdict_is_removal(ofs_verdict_reach(&f, NULL));
+	ofs_map_put(&check->run->touched, dir, check->run);
+	return 0;
+}
+
+/* A file with several names stays (-EXDEV) if one of them keeps it. */
+static int check_names(struct run *run, const struct ofs_attr *file,
+		       const struct ofs_facts *facts)
+{
+	struct check check = { .run = run, .file = file, .facts = facts };
+	int r = file->nlink > 1 ? ofs_store_names(run->tree->store, file->ino, check_name, &check)
+				: 0;
+
+	return r < 0 ? r : check.stays ? -EXDEV : 0;
+}
+
+static void note_removed(struct run *run, const struct ofs_attr *file,
+			 enum ofs_verdict v)
+{
+	run->counts.removed++;
+	run->counts.removed_bytes += file->size;
+	run->counts.freed_bytes += file->occupied;
+	if (run->dry)
+		return;
+	run->found.expired += v == OFS_REMOVE_EXPIRED;
+	run->found.ended += v == OFS_REMOVE_ENDED;
+	run->found.surplus += v == OFS_REMOVE_SURPLUS;
+	run->found.freed += file->occupied;
+	ofs_map_put(&run->touched, file->parent, run);
+	ofs_labels_drop(run->tree, file->ino);
+	pthread_mutex_lock(&run->c->lock);
+	free(ofs_map_remove(&run->c->trials, file->ino));
+	pthread_mutex_unlock(&run->c->lock);
+}
+
+static int expire(struct run *run, const struct ofs_attr *file,
+		  const struct ofs_facts *facts, enum ofs_verdict v, uint64_t moves)
+{
+	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf stone = OFS_BUF_INIT;
+	const struct ofs_expire_guard guard = { .ctime = file->ctime, .moves = moves };
+	int r = ofs_place_labelled(run->tree, file->ino, &place);
+
+	if (r == 0)
+		ofs_tombstone_format(run->tree, file, &place,
+				     ofs_lifetime_used_time(run->tree, facts->used), facts->ttl, v,
+				     &stone);
+	return r < 0 ? r
+		     : ofs_store_expire(run->tree->store, file->ino, facts->used, &guard,
+					stone.data, stone.len);
+}
+
+/*
+ * -EBUSY: the file is held; -EAGAIN: something was moved meanwhile; -EXDEV: it stays after all.
+ */
+static int try_candidate(struct run *run, const struct candidate *cand)
+{
+	uint64_t moves = ofs_store_moves(run->tree->store);
+	struct ofs_facts facts;
+	struct ofs_attr file;
+	enum ofs_verdict v;
+	bool told;
+	int r = look(run, cand->ino, &file, &facts);
+
+	if (r < 0)
+		return r;
+	facts.surplus = cand->surplus;
+	facts.open = file.held;
+	v = ofs_verdict_reach(&facts, NULL);
+	if (v == OFS_KEEP_OPEN)
+		return -EBUSY;
+	r = ofs_verdict_is_removal(v) ? check_names(run, &file, &facts) : -EXDEV;
+	if (r < 0)
+		return r;
+	/* Reported first, while the file still has a path. */
+	told = tell(run, &file, "remove", &facts, 0);
+	r = run->dry ? 0 : expire(run, &file, &facts, v, moves);
+	if (r == 0)
+		note_removed(run, &file, v);
+	else if (told)
+		ofs_collector_untell(run->c);
+	return r;
+}
+
+static int remove_candidate(struct run *run, const struct candidate *cand)
+{
+	int r = -EAGAIN;
+
+	for (int i = 0; i < TRIES && r == -EAGAIN; i++)
+		r = try_candidate(run, cand);
+	return r;
+}
+
+/* Tells the kernel which directories have lost entries. */
+static void tell_touched(struct run *run)
+{
+	struct ofs_tree *t = run->tree;
+
+	for (size_t i = 0; run->touched.slots && i <= run->touched.mask; i++)
+		if (run->touched.slots[i].value && t->events.attr_changed)
+			t->events.attr_changed(t->events.arg, run->touched.slots[i].key);
+	if (run->touched.count)
+		ofs_tree_touch(t);
+	ofs_map_finish(&run->touched);
+	run->touched = (struct ofs_map)OFS_MAP_INIT;
+}
+
+/* Removes one file. 1: try again later; 0: done; or -errno. */
+static int settle_candidate(struct run *run, struct candidate *cand, bool first)
+{
+	struct ofs_attr file;
+	int r = remove_candidate(run, cand);
+
+	cand->done = r != -EBUSY && r != -EAGAIN;
+	if (r == -EBUSY && first && ofs_store_getattr(run->tree->store, cand->ino, &file) == 0)
+		release(run, &file);
+	if (!cand->done)
+		return 1;
+	return r == -ENOENT || r == -EXDEV ? 0 : r;
+}
+
+/* Removes the files that nobody holds; returns how many are left. */
+static int remove_round(struct run *run, bool first)
+{
+	int left = 0, r = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < run->ncandidates && r >= 0; i++) {
+		if (run->candidates[i].done)
+			continue;
+		r = check_stop(run);
+		if (r == 0 && n++ % BATCH == 0) {
+			tell_touched(run);
+			pause_for(BREATH);
+			/* Steps that were written meanwhile count. */
+			r = ofs_collector_refresh_steps(run->c);
+		}
+		if (r == 0)
+			r = settle_candidate(run, &run->candidates[i], first);
+		left += r > 0;
+	}
+	tell_touched(run);
+	return r < 0 ? r : left;
+}
+
+static void tell_open(struct run *run)
+{
+	for (size_t i = 0; i < run->ncandidates; i++) {
+		const struct candidate *cand = &run->candidates[i];
+		struct ofs_facts facts;
+		struct ofs_attr file;
+
+		if (cand->done || look(run, cand->ino, &file, &facts) < 0)
+			continue;
+		run->counts.open++;
+		tell(run, &file, "open", &facts, 0);
+	}
+}
+
+static int remove_files(struct run *run)
+{
+	int busy = run->ncandidates ? remove_round(run, true) : 0;
+
+	for (int i = 0; i < ROUNDS && busy > 0; i++) {
+		pause_for(ROUND);
+		busy = remove_round(run, false);
+	}
+	if (busy > 0)
+		tell_open(run);
+	return OFS_MIN(busy, 0);
+}
+
+/* Adds the directories below `dir`, the deepest first, and then `dir`. */
+static int add_dirs(struct run *run, uint64_t dir)
+{
+	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list subdirs = { 0 };
+	int r = ofs_walk_subdirs(run->tree, dir, &subdirs);
+
+	for (size_t i = 0; i < subdirs.n && r == 0; i++)
+		r = add_dirs(run, subdirs.entries[i].key);
+	ofs_u64_list_add(&run->dirs, dir);
+	return r == -ENOENT ? 0 : r;
+}
+
+/* The directory may have been moved to a place where it stays. */
+static bool may_go(struct run *run, const struct ofs_attr *dir)
+{
+	struct ofs_lifetime_place place;
+
+	return ofs_lifetime_place_in(run->tree, dir->ino, &place) == 0 && place.working &&
+	       (!place.task || place.ended.age);
+}
+
+/* Removes the directories that are empty; returns how many somebody holds. */
+static int rmdir_round(struct run *run, bool first)
+{
+	struct ofs_attr dir;
+	int busy = 0, r;
+
+	for (size_t i = 0; i < run->dirs.n; i++) {
+		uint64_t ino = run->dirs.at[i];
+
+		if (!ino || ofs_store_getattr(run->tree->store, ino, &dir) < 0)
+			continue;
+		r = may_go(run, &dir) ? ofs_store_rmdir_unheld(run->tree->store, ino) : -ENOENT;
+		if (r == -EBUSY && first)
+			release(run, &dir);
+		if (r == 0)
+			ofs_map_put(&run->touched, dir.parent, run);
+		if (r != -EBUSY && r != -ENOTEMPTY)
+			run->dirs.at[i] = 0;
+		busy += r == -EBUSY;
+	}
+	tell_touched(run);
+	return busy;
+}
+
+static int remove_dirs(struct run *run)
+{
+	int busy, r = 0;
+
+	for (size_t i = 0; run->tasks.slots && i <= run->tasks.mask && r == 0; i++)
+		if (run->tasks.slots[i].value)
+			r = add_dirs(run, run->tasks.slots[i].key);
+	busy = run->dirs.n && r == 0 ? rmdir_round(run, true) : 0;
+	for (int i = 0; i < ROUNDS && busy > 0 && check_stop(run) == 0; i++) {
+		pause_for(ROUND);
+		busy = rmdir_round(run, true);
+	}
+	return r;
+}
+
+/* ---- the run */
+
+/* Ends the probation of files that this run did not meet as due. */
+static void end_trials(struct ofs_collector *c)
+{
+	struct ofs_map kept = OFS_MAP_INIT;
+	struct ofs_trial *trial;
+	size_t pos = 0;
+
+	pthread_mutex_lock(&c->lock);
+	while ((trial = ofs_map_next(&c->trials, &pos))) {
+		if (trial->run == c->runs)
+			ofs_map_put(&kept, trial->ino, trial);
+		else
+			free(trial);
+	}
+	ofs_map_finish(&c->trials);
+	c->trials = kept;
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* A file may have grown between being counted and being removed. */
+static uint64_t less(uint64_t all, uint64_t removed)
+{
+	return all - OFS_MIN(all, removed);
+}
+
+static void publish(struct run *run, bool whole)
+{
+	struct ofs_collector *c = run->c;
+	struct ofs_collect_totals *all = &c->totals;
+
+	pthread_mutex_lock(&c->lock);
+	if (run->request)
+		c->counts = run->counts;
+	c->counts.total = OFS_MAX(c->counts.total, run->found.files);
+	all->expired += run->found.expired;
+	all->ended += run->found.ended;
+	all->surplus += run->found.surplus;
+	all->freed += run->found.freed;
+	if (whole) {
+		all->due = run->due;
+		all->files = less(run->found.files, run->dry ? 0 : run->counts.removed);
+		all->bytes = less(run->found.bytes, run->dry ? 0 : run->counts.removed_bytes);
+		all->stored = less(run->found.stored, run->dry ? 0 : run->counts.freed_bytes);
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void run_finish(struct run *run)
+{
+	free(run->candidates);
+	free(run->leaves);
+	ofs_u64_list_finish(&run->dirs);
+	ofs_map_finish(&run->tasks);
+	ofs_map_finish(&run->touched);
+}
+
+int ofs_collector_run(struct ofs_collector *c, const struct ofs_collect_request *request,
+		      int64_t *ret_next)
+{
+	OFS_CLEANUP(run_finish)
+	struct run run = { .c = c,
+				       .tree = c->tree,
+				       .request = request,
+				       .dry = request && request->dry,
+				       .next = OFS_TTL_NEVER,
+				       .due = OFS_TTL_NEVER };
+	const struct ofs_tier_scan scan = { .file = on_file, .empty = on_empty, .arg = &run };
+	int r;
+
+	c->runs++;
+	r = ofs_collector_refresh_steps(c);
+	if (r == 0)
+		r = ofs_tier_scan_run(c->tree, &scan);
+	if (r == 0)
+		r = apply_limit(&run);
+	if (r == 0)
+		r = remove_files(&run);
+	if (r == 0 && !run.dry)
+		r = remove_dirs(&run);
+	if (r == 0 && !run.dry)
+		end_trials(c);
+	publish(&run, r == 0);
+	if (run.counts.looked > MANY)
+		ofs_store_relax(c->tree->store);
+	if (run.counts.open)
+		want_next(&run, ofs_store_age(c->tree->store));
+	*ret_next = run.next;
+	atomic_store(&c->stop, false);
+	return r;
+}

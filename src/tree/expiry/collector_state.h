@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* The state of a collector between its runs, for collector.c and collect.c. */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/alloc.h"
+#include "base/map.h"
+#include "base/u64_list.h"
+#include "tree/core/tree_state.h"
+#include "tree/expiry/collector.h"
+#include "tree/expiry/lifetime.h"
+#include "tree/expiry/step_refs.h"
+
+#define OFS_COLLECT_ITEMS_MAX 10000 /* files that a report lists */
+
+/* A file that is on probation. */
+struct ofs_trial {
+	uint64_t ino;
+	int64_t used; /* last use when the probation started: a later one ends it */
+	int64_t since;
+	uint64_t run; /* the last run that met it */
+};
+
+struct ofs_collect_item {
+	char *path;
+	uint64_t ino;
+	uint64_t size;
+	const char *action;
+	char *why;
+	int64_t at; /* wall clock; 0: none */
+};
+
+struct ofs_collect_counts {
+	uint64_t total; /* files there were at the last look */
+	uint64_t looked;
+	uint64_t removed, removed_bytes, freed_bytes;
+	uint64_t probation, open, kept;
+};
+
+struct ofs_collect_totals {
+	uint64_t expired, ended, surplus; /* removed since the store was opened */
+	uint64_t freed;
+	uint64_t files, bytes, stored; /* of the working tier, at the last look */
+	int64_t due; /* when the next file can go, age clock, as of then; OFS_TTL_NEVER: none */
+};
+
+struct ofs_collector {
+	struct ofs_tree *tree;
+	uint64_t working_max;
+	atomic_bool stop, stop_for_good;
+	atomic_bool pressed;
+	uint64_t runs; /* of the thread that runs */
+
+	/* The references of steps, and the tree's last change when they were read. */
+	pthread_mutex_t steps_lock; /* held while the store is asked */
+	struct ofs_step_refs *steps;
+	int64_t steps_as_of;
+
+	pthread_mutex_t lock; /* guards the rest; never held while the store is called */
+	struct ofs_map trials; /* inode -> struct ofs_trial */
+	struct ofs_collect_counts counts; /* of the last run with a request */
+	struct ofs_collect_totals totals;
+	struct ofs_collect_item *items;
+	size_t nitems, cap_items;
+};
+
+/* Reads the references of steps again if anything has changed. */
+int ofs_collector_refresh_steps(struct ofs_collector *c);
+
+/* All facts but open and surplus. */
+int ofs_collector_facts(struct ofs_collector *c, const struct ofs_attr *file,
+			const struct ofs_lifetime_place *place, struct ofs_facts *ret);
+
+/* Adds a file to the report; `at`: when that is, age clock, 0: none. False if it was not added. */
+bool ofs_collector_tell(struct ofs_collector *c, const struct ofs_attr *file, const char *action,
+			const struct ofs_facts *facts, int64_t at);
+
+/* Removes the last file from the report. */
+void ofs_collector_untell(struct ofs_collector *c);
