@@ -2,7 +2,7 @@
 #include "store/packer.h"
 
 #include "base/alloc.h"
-#include "store/press.h"
+#include "store/compress_pool.h"
 #include "store/store_state.h"
 
 #define LEVEL 6
@@ -32,8 +32,8 @@ struct ofs_packer {
 	size_t n, cap;
 	struct ofs_index_frame *frames; /* in the order in which they are given and appended */
 	size_t nframes, cap_frames;
-	size_t nappended; /* of them; the others are in the press */
-	struct ofs_press *press;
+	size_t nappended; /* of them; the others are in the pool */
+	struct ofs_compress_pool *pool;
 	struct pile *piles;
 	size_t npiles, cap_piles;
 	struct ofs_frame_chunk *parts; /* of the frame that is being written */
@@ -69,7 +69,7 @@ int ofs_packer_create(struct ofs_store *s, struct ofs_packer **ret)
 		return r;
 	p = ofs_alloc(sizeof(*p));
 	p->store = s;
-	p->press = ofs_press_create(s->compressor, ofs_press_threads());
+	p->pool = ofs_compress_pool_create(s->compressor, ofs_compress_pool_threads());
 	*ret = p;
 	return 0;
 }
@@ -80,7 +80,7 @@ void ofs_packer_destroy(struct ofs_packer *p)
 
 	if (!p)
 		return;
-	ofs_press_destroy(p->press);
+	ofs_compress_pool_destroy(p->pool);
 	if (p->at_risk) {
 		p->store->strays = true;
 		cut_strays(p->store);
@@ -96,14 +96,14 @@ void ofs_packer_destroy(struct ofs_packer *p)
 	free(p);
 }
 
-/* Takes the next frame that was given out of the press; `dense`: makes it of p->parts. */
+/* Takes the next frame that was given out of the pool; `dense`: makes it of p->parts. */
 static int append_next(struct ofs_packer *p, bool dense)
 {
 	struct ofs_index_frame *f = &p->frames[p->nappended];
 	struct ofs_store *s = p->store;
 	struct ofs_frame_build *built;
 	struct ofs_frame_loc loc;
-	int r = dense ? 0 : ofs_press_take(p->press, &built);
+	int r = dense ? 0 : ofs_compress_pool_take(p->pool, &built);
 
 	if (r < 0)
 		return r;
@@ -125,7 +125,7 @@ static int append_all(struct ofs_packer *p)
 {
 	int r = 0;
 
-	while (r == 0 && !ofs_press_is_empty(p->press))
+	while (r == 0 && !ofs_compress_pool_is_empty(p->pool))
 		r = append_next(p, false);
 	return r;
 }
@@ -155,11 +155,11 @@ static int write_frame(struct ofs_packer *p, const struct pile *pile, const size
 		r = append_all(p);
 		return r == 0 ? append_next(p, true) : r;
 	}
-	if (ofs_press_is_full(p->press))
+	if (ofs_compress_pool_is_full(p->pool))
 		r = append_next(p, false);
 	if (r == 0)
-		ofs_press_give(p->press, ofs_store_is_pressed(p->store) ? LEVEL_HASTE : LEVEL,
-			       p->parts, n);
+		ofs_compress_pool_give(
+			p->pool, ofs_store_is_pressed(p->store) ? LEVEL_HASTE : LEVEL, p->parts, n);
 	return r;
 }
 

@@ -3,12 +3,12 @@
 #include "test_store_fixture.h"
 
 #include "pack/frame.h"
-#include "store/press.h"
+#include "store/compress_pool.h"
 
 #define LEVEL 3
 #define FRAMES 200
 
-TestSuite(store_press, .init = setup, .fini = teardown, .timeout = 60);
+TestSuite(store_compress_pool, .init = setup, .fini = teardown, .timeout = 60);
 
 static size_t count_threads(void)
 {
@@ -47,22 +47,22 @@ static struct sample sample(uint64_t i)
 	return x;
 }
 
-static void give(struct ofs_press *p, uint64_t i)
+static void give(struct ofs_compress_pool *p, uint64_t i)
 {
 	struct sample x = sample(i);
 
-	ofs_press_give(p, LEVEL, x.chunks, 2);
+	ofs_compress_pool_give(p, LEVEL, x.chunks, 2);
 	memset(x.data, 0xff, 1000);
 	free(x.data);
 }
 
-static void take(struct ofs_press *p, struct ofs_compressor *c, uint64_t i)
+static void take(struct ofs_compress_pool *p, struct ofs_compressor *c, uint64_t i)
 {
 	struct ofs_frame_build want = { 0 }, *got;
 	struct sample x = sample(i);
 
 	cr_assert_eq(ofs_frame_build(&want, c, LEVEL, x.chunks, 2), 0);
-	cr_assert_eq(ofs_press_take(p, &got), 0);
+	cr_assert_eq(ofs_compress_pool_take(p, &got), 0);
 	cr_assert_eq(got->bytes.len, want.bytes.len, "frame %lu", i);
 	cr_assert_eq(memcmp(got->bytes.data, want.bytes.data, want.bytes.len), 0, "frame %lu", i);
 	cr_assert_eq(memcmp(got->raw.data, want.raw.data, want.raw.len), 0, "frame %lu", i);
@@ -70,33 +70,33 @@ static void take(struct ofs_press *p, struct ofs_compressor *c, uint64_t i)
 	free(x.data);
 }
 
-Test(store_press, frames_come_back_in_order)
+Test(store_compress_pool, frames_come_back_in_order)
 {
 	struct ofs_compressor *c = ofs_compressor_create();
 
-	for (unsigned int threads = 0; threads <= OFS_PRESS_THREADS_MAX + 1; threads++) {
-		struct ofs_press *p = ofs_press_create(c, threads);
+	for (unsigned int threads = 0; threads <= OFS_COMPRESS_THREADS_MAX + 1; threads++) {
+		struct ofs_compress_pool *p = ofs_compress_pool_create(c, threads);
 		uint64_t given = 0, taken = 0, room = 0;
 
-		cr_assert(ofs_press_is_empty(p));
+		cr_assert(ofs_compress_pool_is_empty(p));
 		while (taken < FRAMES) {
-			while (given < FRAMES && !ofs_press_is_full(p))
+			while (given < FRAMES && !ofs_compress_pool_is_full(p))
 				give(p, given++);
 			room = OFS_MAX(room, given - taken);
 			take(p, c, taken++);
 		}
-		cr_assert(ofs_press_is_empty(p));
-		cr_assert_eq(room, 2 * OFS_MAX(1u, OFS_MIN(threads, OFS_PRESS_THREADS_MAX)));
-		ofs_press_destroy(p);
+		cr_assert(ofs_compress_pool_is_empty(p));
+		cr_assert_eq(room, 2 * OFS_MAX(1u, OFS_MIN(threads, OFS_COMPRESS_THREADS_MAX)));
+		ofs_compress_pool_destroy(p);
 	}
 	ofs_compressor_destroy(c);
 }
 
-Test(store_press, threads_are_started_for_a_second_frame_and_end)
+Test(store_compress_pool, threads_are_started_for_a_second_frame_and_end)
 {
 	struct ofs_compressor *c = ofs_compressor_create();
 	size_t before = count_threads();
-	struct ofs_press *p = ofs_press_create(c, 3);
+	struct ofs_compress_pool *p = ofs_compress_pool_create(c, 3);
 
 	for (uint64_t i = 0; i < 5; i++) {
 		give(p, i);
@@ -106,61 +106,61 @@ Test(store_press, threads_are_started_for_a_second_frame_and_end)
 	give(p, 0);
 	give(p, 1);
 	cr_assert_eq(count_threads(), before + 1);
-	for (uint64_t i = 2; !ofs_press_is_full(p); i++)
+	for (uint64_t i = 2; !ofs_compress_pool_is_full(p); i++)
 		give(p, i);
 	cr_assert_leq(count_threads(), before + 2);
-	ofs_press_destroy(p);
+	ofs_compress_pool_destroy(p);
 	wait_for_threads(before);
-	ofs_press_destroy(NULL);
+	ofs_compress_pool_destroy(NULL);
 	ofs_compressor_destroy(c);
 }
 
-Test(store_press, a_single_thread_starts_none)
+Test(store_compress_pool, a_single_thread_starts_none)
 {
 	struct ofs_compressor *c = ofs_compressor_create();
-	struct ofs_press *p = ofs_press_create(c, 1);
+	struct ofs_compress_pool *p = ofs_compress_pool_create(c, 1);
 	size_t before = count_threads();
 
-	for (uint64_t i = 0; !ofs_press_is_full(p); i++)
+	for (uint64_t i = 0; !ofs_compress_pool_is_full(p); i++)
 		give(p, i);
 	cr_assert_eq(count_threads(), before);
 	take(p, c, 0);
-	ofs_press_destroy(p);
+	ofs_compress_pool_destroy(p);
 	ofs_compressor_destroy(c);
 }
 
-Test(store_press, an_error_comes_in_its_turn)
+Test(store_compress_pool, an_error_comes_in_its_turn)
 {
 	struct ofs_compressor *c = ofs_compressor_create();
 
 	for (unsigned int threads = 1; threads <= 2; threads++) {
-		struct ofs_press *p = ofs_press_create(c, threads);
+		struct ofs_compress_pool *p = ofs_compress_pool_create(c, threads);
 		struct ofs_frame_build *got;
 
 		for (uint64_t i = 0; i < FRAMES; i++) {
 			give(p, 2 * i);
-			ofs_press_give(p, LEVEL, NULL, 0);
+			ofs_compress_pool_give(p, LEVEL, NULL, 0);
 			take(p, c, 2 * i);
-			cr_assert_eq(ofs_press_take(p, &got), -EINVAL);
+			cr_assert_eq(ofs_compress_pool_take(p, &got), -EINVAL);
 		}
-		ofs_press_destroy(p);
+		ofs_compress_pool_destroy(p);
 	}
 	ofs_compressor_destroy(c);
 }
 
-Test(store_press, what_was_not_taken_is_dropped)
+Test(store_compress_pool, what_was_not_taken_is_dropped)
 {
 	struct ofs_compressor *c = ofs_compressor_create();
 	size_t before = count_threads();
 
 	for (uint64_t round = 0; round < 50; round++) {
-		struct ofs_press *p = ofs_press_create(c, OFS_PRESS_THREADS_MAX);
+		struct ofs_compress_pool *p = ofs_compress_pool_create(c, OFS_COMPRESS_THREADS_MAX);
 
 		for (uint64_t i = 0; i < round % 8 + 1; i++)
 			give(p, 7 * i);
 		if (round % 3 == 0)
 			take(p, c, 0);
-		ofs_press_destroy(p);
+		ofs_compress_pool_destroy(p);
 	}
 	wait_for_threads(before);
 	ofs_compressor_destroy(c);
@@ -170,7 +170,7 @@ Test(store_press, what_was_not_taken_is_dropped)
 
 #define BLOCKS 40
 
-Test(store_press, frames_lie_in_the_order_of_their_chunks)
+Test(store_compress_pool, frames_lie_in_the_order_of_their_chunks)
 {
 	struct chunk_list l;
 	uint64_t f;
@@ -199,7 +199,7 @@ static int fault_once(const char *name)
 }
 
 /* Early, while frames are being given, and late, when the last ones are waited for. */
-Test(store_press, a_frame_that_cannot_be_appended_costs_nothing)
+Test(store_compress_pool, a_frame_that_cannot_be_appended_costs_nothing)
 {
 	static const int when[] = { 1, BLOCKS / 2, BLOCKS - 1 };
 	uint64_t f, held;

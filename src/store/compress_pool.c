@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "store/press.h"
+#include "store/compress_pool.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -21,12 +21,12 @@ struct job {
 	bool built; /* `lock`; the rest is for who starts the job, then for who takes it */
 };
 
-struct ofs_press {
+struct ofs_compress_pool {
 	struct ofs_compressor *own;
 	unsigned int threads;
 	unsigned int nhelpers;
-	pthread_t helpers[OFS_PRESS_THREADS_MAX - 1];
-	struct job jobs[OFS_PRESS_THREADS_MAX * ROOM_FOR_EACH]; /* number `i` is at i % size */
+	pthread_t helpers[OFS_COMPRESS_THREADS_MAX - 1];
+	struct job jobs[OFS_COMPRESS_THREADS_MAX * ROOM_FOR_EACH]; /* number `i` is at i % size */
 	uint64_t taken; /* jobs up to here were */
 	uint64_t given; /* the caller's, who changes it under `lock` */
 
@@ -37,29 +37,29 @@ struct ofs_press {
 	bool stop;
 };
 
-unsigned int ofs_press_threads(void)
+unsigned int ofs_compress_pool_threads(void)
 {
 	cpu_set_t set;
 
 	/* Fails where there are more processors than fit. */
 	if (sched_getaffinity(0, sizeof(set), &set) < 0)
-		return OFS_PRESS_THREADS_MAX;
-	return OFS_MIN((unsigned int)CPU_COUNT(&set), OFS_PRESS_THREADS_MAX);
+		return OFS_COMPRESS_THREADS_MAX;
+	return OFS_MIN((unsigned int)CPU_COUNT(&set), OFS_COMPRESS_THREADS_MAX);
 }
 
-struct ofs_press *ofs_press_create(struct ofs_compressor *own, unsigned int threads)
+struct ofs_compress_pool *ofs_compress_pool_create(struct ofs_compressor *own, unsigned int threads)
 {
-	struct ofs_press *p = ofs_alloc(sizeof(*p));
+	struct ofs_compress_pool *p = ofs_alloc(sizeof(*p));
 
 	p->own = own;
-	p->threads = OFS_MAX(1u, OFS_MIN(threads, OFS_PRESS_THREADS_MAX));
+	p->threads = OFS_MAX(1u, OFS_MIN(threads, OFS_COMPRESS_THREADS_MAX));
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->wanted, NULL);
 	pthread_cond_init(&p->built, NULL);
 	return p;
 }
 
-void ofs_press_destroy(struct ofs_press *p)
+void ofs_compress_pool_destroy(struct ofs_compress_pool *p)
 {
 	int saved = errno;
 
@@ -83,13 +83,13 @@ void ofs_press_destroy(struct ofs_press *p)
 	errno = saved;
 }
 
-static struct job *job_at(struct ofs_press *p, uint64_t i)
+static struct job *job_at(struct ofs_compress_pool *p, uint64_t i)
 {
 	return &p->jobs[i % OFS_ARRAY_SIZE(p->jobs)];
 }
 
 /* Does the oldest job that nobody has started; `lock` held, but not meanwhile. */
-static void do_next(struct ofs_press *p, struct ofs_compressor *c)
+static void do_next(struct ofs_compress_pool *p, struct ofs_compressor *c)
 {
 	struct job *job = job_at(p, p->started++);
 
@@ -102,7 +102,7 @@ static void do_next(struct ofs_press *p, struct ofs_compressor *c)
 
 static void *helper_main(void *arg)
 {
-	struct ofs_press *p = arg;
+	struct ofs_compress_pool *p = arg;
 	struct ofs_compressor *c = ofs_compressor_create();
 
 	/* On top of what a sealer that gives way hands down: nobody waits for a lock held here. */
@@ -119,17 +119,18 @@ static void *helper_main(void *arg)
 	return NULL;
 }
 
-bool ofs_press_is_full(const struct ofs_press *p)
+bool ofs_compress_pool_is_full(const struct ofs_compress_pool *p)
 {
 	return p->given - p->taken == (uint64_t)p->threads * ROOM_FOR_EACH;
 }
 
-bool ofs_press_is_empty(const struct ofs_press *p)
+bool ofs_compress_pool_is_empty(const struct ofs_compress_pool *p)
 {
 	return p->given == p->taken;
 }
 
-void ofs_press_give(struct ofs_press *p, int level, const struct ofs_frame_chunk *chunks, size_t n)
+void ofs_compress_pool_give(struct ofs_compress_pool *p, int level,
+			    const struct ofs_frame_chunk *chunks, size_t n)
 {
 	struct job *job = job_at(p, p->given);
 	size_t len = 0;
@@ -153,11 +154,11 @@ void ofs_press_give(struct ofs_press *p, int level, const struct ofs_frame_chunk
 	pthread_cond_signal(&p->wanted);
 	pthread_mutex_unlock(&p->lock);
 	if (others && p->nhelpers < p->threads - 1 &&
-	    ofs_thread_start(&p->helpers[p->nhelpers], "press", helper_main, p) == 0)
+	    ofs_thread_start(&p->helpers[p->nhelpers], "compress", helper_main, p) == 0)
 		p->nhelpers++;
 }
 
-int ofs_press_take(struct ofs_press *p, struct ofs_frame_build **ret)
+int ofs_compress_pool_take(struct ofs_compress_pool *p, struct ofs_frame_build **ret)
 {
 	struct job *job = job_at(p, p->taken);
 

@@ -11,32 +11,34 @@
 #include "codec/zstd.h"
 #include "pack/pack.h"
 
-#define OFS_PRESS_THREADS_MAX 4u
+#define OFS_COMPRESS_THREADS_MAX 4u
 
-struct ofs_press;
+struct ofs_compress_pool;
 
 /* How many threads are worthwhile on this machine: one for each processor, up to the most. */
-unsigned int ofs_press_threads(void);
+unsigned int ofs_compress_pool_threads(void);
 
 /*
  * `own` (borrowed) is what the caller compresses with. Other threads are started when a frame is
  * given while another one waits, `threads` - 1 at most; where none can be, the caller does it all.
  */
-struct ofs_press *ofs_press_create(struct ofs_compressor *own, unsigned int threads);
+struct ofs_compress_pool *ofs_compress_pool_create(struct ofs_compressor *own,
+						   unsigned int threads);
 
 /* Ends the threads; frames that were not taken are dropped. NULL is allowed. */
-void ofs_press_destroy(struct ofs_press *p);
+void ofs_compress_pool_destroy(struct ofs_compress_pool *p);
 
 /* A frame has to be taken before the next is given: there are two for each thread. */
-bool ofs_press_is_full(const struct ofs_press *p);
+bool ofs_compress_pool_is_full(const struct ofs_compress_pool *p);
 
-bool ofs_press_is_empty(const struct ofs_press *p);
+bool ofs_compress_pool_is_empty(const struct ofs_compress_pool *p);
 
-/* Gives a frame of a copy of these chunks to a press that is not full. */
-void ofs_press_give(struct ofs_press *p, int level, const struct ofs_frame_chunk *chunks, size_t n);
+/* Gives a frame of a copy of these chunks to a pool that is not full. */
+void ofs_compress_pool_give(struct ofs_compress_pool *p, int level,
+			    const struct ofs_frame_chunk *chunks, size_t n);
 
 /*
- * Takes the oldest frame out of a press that is not empty, once it is built: *ret is good until the
+ * Takes the oldest frame out of a pool that is not empty, once it is built: *ret is good until the
  * next one is given. Errors as ofs_frame_build(): the frame is lost.
  */
-int ofs_press_take(struct ofs_press *p, struct ofs_frame_build **ret);
+int ofs_compress_pool_take(struct ofs_compress_pool *p, struct ofs_frame_build **ret);
