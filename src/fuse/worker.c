@@ -89,8 +89,7 @@ bool ofs_worker_add(struct ofs_worker *w, struct ofs_tree *t, const struct ofs_w
 		w->runs = ofs_thread_start(&w->thread, "worker", worker_main, w) == 0;
 	taken = taken && w->runs;
 	if (taken) {
-		w->queue = ofs_grow(w->queue, &w->cap, w->n + 1, sizeof(*w->queue));
-		w->queue[w->n++] = *work;
+		*ofs_append(w->queue, w->n, w->cap) = *work;
 		pthread_cond_broadcast(&w->changed);
 	}
 	pthread_mutex_unlock(&w->lock);

@@ -222,8 +222,7 @@ void ofs_segment_list_finish(struct ofs_segment_list *l)
 
 void ofs_segment_list_append(struct ofs_segment_list *l, struct ofs_segment *s)
 {
-	l->at = ofs_grow(l->at, &l->cap, l->n + 1, sizeof(*l->at));
-	l->at[l->n++] = s;
+	*ofs_append(l->at, l->n, l->cap) = s;
 }
 
 ptrdiff_t ofs_segment_list_find(const struct ofs_segment_list *l, ofs_lsn lsn)

@@ -32,8 +32,7 @@ void ofs_entry_list_add(struct ofs_entry_list *l, uint64_t key, const char *name
 	size_t at = l->names.len;
 
 	ofs_buf_append(&l->names, name, strlen(name) + 1);
-	l->entries = ofs_grow(l->entries, &l->cap, l->n + 1, sizeof(*l->entries));
-	l->entries[l->n++] = (struct ofs_list_entry){ key, at };
+	*ofs_append(l->entries, l->n, l->cap) = (struct ofs_list_entry){ key, at };
 }
 
 uint64_t ofs_entry_list_key(const char *name)

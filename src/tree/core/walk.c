@@ -4,7 +4,7 @@
 
 #include <sys/stat.h>
 
-#include "base/alloc.h"
+#include "base/u64_list.h"
 #include "base/util.h"
 #include "tree/core/entry_list.h"
 #include "tree/core/tree_state.h"
@@ -52,8 +52,7 @@ struct walk {
 	struct ofs_tree *tree;
 	ofs_walk_fn fn;
 	void *arg;
-	uint64_t *dirs; /* still to be read */
-	size_t ndirs, cap;
+	struct ofs_u64_list dirs; /* still to be read */
 	bool deep;
 	bool root; /* what is read is the root, which holds the four trees as well */
 };
@@ -64,10 +63,8 @@ static int walk_entry(void *arg, const char *name, const struct ofs_attr *attr)
 
 	if (S_ISREG(attr->mode))
 		return w->fn(w->arg, attr->ino, name);
-	if (S_ISDIR(attr->mode) && w->deep && !(w->root && ofs_tree_is_top(w->tree, attr->ino))) {
-		w->dirs = ofs_grow(w->dirs, &w->cap, w->ndirs + 1, sizeof(*w->dirs));
-		w->dirs[w->ndirs++] = attr->ino;
-	}
+	if (S_ISDIR(attr->mode) && w->deep && !(w->root && ofs_tree_is_top(w->tree, attr->ino)))
+		ofs_u64_list_add(&w->dirs, attr->ino);
 	return 0;
 }
 
@@ -76,17 +73,16 @@ int ofs_walk_files(struct ofs_tree *t, uint64_t dir, bool deep, ofs_walk_fn fn, 
 	struct walk w = { .tree = t, .fn = fn, .arg = arg, .deep = deep };
 	int r = 0;
 
-	w.dirs = ofs_grow(NULL, &w.cap, 1, sizeof(*w.dirs));
-	w.dirs[w.ndirs++] = dir;
-	while (w.ndirs && r == 0) {
-		dir = w.dirs[--w.ndirs];
+	ofs_u64_list_add(&w.dirs, dir);
+	while (w.dirs.n && r == 0) {
+		dir = w.dirs.at[--w.dirs.n];
 		w.root = dir == OFS_ROOT_INO;
 		r = read_dir(t, dir, walk_entry, &w);
 		/* Removed meanwhile: then nothing is in it. */
 		if (r == -ENOENT || r == -ENOTDIR)
 			r = 0;
 	}
-	free(w.dirs);
+	ofs_u64_list_finish(&w.dirs);
 	return r;
 }
 

@@ -168,9 +168,7 @@ static void try_file(struct run *run, uint64_t ino, const struct ofs_facts *fact
 
 static void add_candidate(struct run *run, uint64_t ino, bool surplus)
 {
-	run->candidates = ofs_grow(run->candidates, &run->cap_candidates, run->ncandidates + 1,
-				   sizeof(*run->candidates));
-	run->candidates[run->ncandidates++] =
+	*ofs_append(run->candidates, run->ncandidates, run->cap_candidates) =
 		(struct candidate){ .ino = ino, .surplus = surplus };
 }
 
@@ -189,8 +187,7 @@ static void note_due(struct run *run, int64_t at)
 }
 
 /* Carries out the verdict on a file as far as it goes without removing it. */
-static void act(struct run *run, const struct ofs_attr *file,
-		const struct ofs_facts *facts)
+static void act(struct run *run, const struct ofs_attr *file, const struct ofs_facts *facts)
 {
 	int64_t at, hidden;
 	enum ofs_verdict v = ofs_verdict_reach(facts, &at);
@@ -242,9 +239,7 @@ static int on_file(void *arg, const struct ofs_attr *file, const struct ofs_life
 	run->found.bytes += file->size;
 	run->found.stored += file->occupied;
 	if (run->c->working_max) {
-		run->leaves = ofs_grow(run->leaves, &run->cap_leaves, run->nleaves + 1,
-				       sizeof(*run->leaves));
-		run->leaves[run->nleaves++] =
+		*ofs_append(run->leaves, run->nleaves, run->cap_leaves) =
 			(struct leaf){ facts.used, file->ino, file->occupied };
 	}
 	if (place->ended.age)
@@ -358,8 +353,7 @@ static int check_name(void *arg, uint64_t dir, const char *name)
 }
 
 /* A file with several names stays (-EXDEV) if one of them keeps it. */
-static int check_names(struct run *run, const struct ofs_attr *file,
-		       const struct ofs_facts *facts)
+static int check_names(struct run *run, const struct ofs_attr *file, const struct ofs_facts *facts)
 {
 	struct check check = { .run = run, .file = file, .facts = facts };
 	int r = file->nlink > 1 ? ofs_store_names(run->tree->store, file->ino, check_name, &check)
@@ -368,8 +362,7 @@ static int check_names(struct run *run, const struct ofs_attr *file,
 	return r < 0 ? r : check.stays ? -EXDEV : 0;
 }
 
-static void note_removed(struct run *run, const struct ofs_attr *file,
-			 enum ofs_verdict v)
+static void note_removed(struct run *run, const struct ofs_attr *file, enum ofs_verdict v)
 {
 	run->counts.removed++;
 	run->counts.removed_bytes += file->size;
@@ -387,8 +380,8 @@ static void note_removed(struct run *run, const struct ofs_attr *file,
 	pthread_mutex_unlock(&run->c->lock);
 }
 
-static int expire(struct run *run, const struct ofs_attr *file,
-		  const struct ofs_facts *facts, enum ofs_verdict v, uint64_t moves)
+static int expire(struct run *run, const struct ofs_attr *file, const struct ofs_facts *facts,
+		  enum ofs_verdict v, uint64_t moves)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf stone = OFS_BUF_INIT;
@@ -647,11 +640,11 @@ int ofs_collector_run(struct ofs_collector *c, const struct ofs_collect_request 
 {
 	OFS_CLEANUP(run_finish)
 	struct run run = { .c = c,
-				       .tree = c->tree,
-				       .request = request,
-				       .dry = request && request->dry,
-				       .next = OFS_TTL_NEVER,
-				       .due = OFS_TTL_NEVER };
+			   .tree = c->tree,
+			   .request = request,
+			   .dry = request && request->dry,
+			   .next = OFS_TTL_NEVER,
+			   .due = OFS_TTL_NEVER };
 	const struct ofs_tier_scan scan = { .file = on_file, .empty = on_empty, .arg = &run };
 	int r;
 

@@ -179,8 +179,7 @@ bool ofs_collector_tell(struct ofs_collector *c, const struct ofs_attr *file, co
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf why = OFS_BUF_INIT;
 	struct ofs_collect_item item = { .ino = file->ino, .size = file->size, .action = action };
 
-	if (c->nitems == OFS_COLLECT_ITEMS_MAX ||
-	    ofs_place_of(c->tree, file->ino, &place) < 0)
+	if (c->nitems == OFS_COLLECT_ITEMS_MAX || ofs_place_of(c->tree, file->ino, &place) < 0)
 		return false;
 	if (facts->step)
 		ofs_lifetime_explain(c->tree, facts, OFS_KEEP_REFERENCED, 0, &why);
@@ -191,8 +190,7 @@ bool ofs_collector_tell(struct ofs_collector *c, const struct ofs_attr *file, co
 	item.why = (char *)ofs_steal(why.data);
 	item.at = at ? ofs_lifetime_wall_time(c->tree, at) : 0;
 	pthread_mutex_lock(&c->lock);
-	c->items = ofs_grow(c->items, &c->cap_items, c->nitems + 1, sizeof(*c->items));
-	c->items[c->nitems++] = item;
+	*ofs_append(c->items, c->nitems, c->cap_items) = item;
 	pthread_mutex_unlock(&c->lock);
 	return true;
 }

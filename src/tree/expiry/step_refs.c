@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/u64_list.h"
 #include "base/util.h"
 #include "tree/core/entry_list.h"
 #include "tree/core/slice.h"
@@ -27,8 +28,7 @@ struct step {
 	uint64_t seen; /* the refresh that met it last */
 	char **names; /* in its outcome_ref */
 	size_t nnames, cap_names;
-	uint64_t *targets; /* inodes that those named at some time since it was read */
-	size_t n, cap;
+	struct ofs_u64_list targets; /* inodes that those named at some time since it was read */
 };
 
 struct ofs_step_refs {
@@ -41,7 +41,7 @@ static void forget_names(struct step *s)
 {
 	while (s->nnames)
 		free(s->names[--s->nnames]);
-	s->n = 0;
+	s->targets.n = 0;
 }
 
 static void step_destroy(struct step *s)
@@ -50,7 +50,7 @@ static void step_destroy(struct step *s)
 		return;
 	forget_names(s);
 	free(s->names);
-	free(s->targets);
+	ofs_u64_list_finish(&s->targets);
 	free(s);
 }
 
@@ -177,12 +177,6 @@ uint64_t ofs_step_refs_resolve(struct ofs_tree *t, const char *name)
 
 /* ---- reading a step */
 
-static void add_name(struct step *s, const char *name)
-{
-	s->names = ofs_grow(s->names, &s->cap_names, s->nnames + 1, sizeof(*s->names));
-	s->names[s->nnames++] = ofs_strdup(name);
-}
-
 /* The value of the key: a name, several, or an object with "ref" or "path". */
 static void take_value(struct step *s, const json_t *value, int depth)
 {
@@ -190,7 +184,8 @@ static void take_value(struct step *s, const json_t *value, int depth)
 	size_t i;
 
 	if (json_is_string(value)) {
-		add_name(s, json_string_value(value));
+		*ofs_append(s->names, s->nnames, s->cap_names) =
+			ofs_strdup(json_string_value(value));
 	} else if (json_is_array(value) && depth < DEPTH_MAX) {
 		for (i = 0; i < json_array_size(value); i++)
 			take_value(s, json_array_get(value, i), depth + 1);
@@ -255,25 +250,17 @@ static void read_step(struct ofs_tree *t, struct step *s, const struct ofs_attr 
 	json_decref(json);
 }
 
-static bool has_target(const struct step *s, uint64_t ino)
-{
-	size_t i = 0;
-
-	while (i < s->n && s->targets[i] != ino)
-		i++;
-	return i < s->n;
-}
-
 /* A path may now lead to another file, and its former file may have moved: both count. */
 static void resolve_names(struct ofs_tree *t, struct step *s)
 {
 	for (size_t i = 0; i < s->nnames; i++) {
 		uint64_t ino = ofs_step_refs_resolve(t, s->names[i]);
+		size_t k = 0;
 
-		if (!ino || has_target(s, ino))
-			continue;
-		s->targets = ofs_grow(s->targets, &s->cap, s->n + 1, sizeof(*s->targets));
-		s->targets[s->n++] = ino;
+		while (k < s->targets.n && s->targets.at[k] != ino)
+			k++;
+		if (ino && k == s->targets.n)
+			ofs_u64_list_add(&s->targets, ino);
 	}
 }
 
@@ -327,13 +314,6 @@ static int refresh_task(struct ofs_tree *t, struct ofs_step_refs *s, uint64_t ta
 	return r;
 }
 
-static void add_targets(struct ofs_step_refs *s, struct step *step)
-{
-	ofs_map_put(&s->targets, step->ino, step);
-	for (size_t i = 0; i < step->n; i++)
-		ofs_map_put(&s->targets, step->targets[i], step);
-}
-
 /* Forgets the steps that this refresh did not meet, and lists the targets of the rest. */
 static void settle(struct ofs_step_refs *s)
 {
@@ -349,7 +329,9 @@ static void settle(struct ofs_step_refs *s)
 			continue;
 		}
 		ofs_map_put(&kept, step->ino, step);
-		add_targets(s, step);
+		ofs_map_put(&s->targets, step->ino, step);
+		for (size_t i = 0; i < step->targets.n; i++)
+			ofs_map_put(&s->targets, step->targets.at[i], step);
 	}
 	ofs_map_finish(&s->steps);
 	s->steps = kept;

@@ -26,12 +26,6 @@ struct scan {
 	struct ofs_entry_list files, subdirs;
 };
 
-static void push(struct scan *s, const struct pending *dir)
-{
-	s->dirs = ofs_grow(s->dirs, &s->cap, s->n + 1, sizeof(*s->dirs));
-	s->dirs[s->n++] = *dir;
-}
-
 static int add_file(void *arg, uint64_t ino, const char *name)
 {
 	(void)name;
@@ -52,7 +46,7 @@ static int enter_subdir(struct scan *s, const struct pending *dir, uint64_t ino,
 				     dir->top == OFS_TOPS ? 0 : dir->depth, &attr, name,
 				     &sub.place);
 	if (r == 0)
-		push(s, &sub);
+		*ofs_append(s->dirs, s->n, s->cap) = sub;
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -115,13 +109,13 @@ int ofs_tier_scan_run(struct ofs_tree *t, const struct ofs_tier_scan *what)
 	int r = 0;
 
 	ofs_lifetime_place_init(t, &dir.place);
-	push(&s, &dir);
+	*ofs_append(s.dirs, s.n, s.cap) = dir;
 	dir.depth = 1;
 	for (int i = 0; i < OFS_TOPS; i++) {
 		dir.ino = t->tops[i];
 		dir.top = (enum ofs_top)i;
 		if (i == OFS_TOP_CACHE || i == OFS_TOP_TASKS)
-			push(&s, &dir);
+			*ofs_append(s.dirs, s.n, s.cap) = dir;
 	}
 	while (s.n && r == 0) {
 		dir = s.dirs[--s.n];
