@@ -3,8 +3,6 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/util.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Small things that every layer uses: cleanup attributes, checked arithmetic, little-endian access.
+ * Small things that every layer uses: cleanup attributes, checked arithmetic, little-endian access;
+ * and the headers of the C library that nearly every file needs, which its users do not repeat.
  */
 #pragma once
 

@@ -2,7 +2,6 @@
 #include "base/word.h"
 
 #include <ctype.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "base/util.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "codec/zstd.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <zstd.h>
 #include <zstd_errors.h>

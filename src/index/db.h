@@ -9,9 +9,6 @@
 
 #include <pthread.h>
 #include <sqlite3.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/util.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "index/vfs.h"
 
-#include <endian.h>
 #include <pthread.h>
 #include <sqlite3.h>
 

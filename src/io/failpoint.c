@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "io/failpoint.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/util.h"
 

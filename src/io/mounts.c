@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "io/mounts.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/statvfs.h>
 
 #include "base/alloc.h"

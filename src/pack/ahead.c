@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "pack/ahead.h"
 
-#include <unistd.h>
-
 #include "base/alloc.h"
 #include "base/thread.h"
 #include "base/util.h"

@@ -2,8 +2,6 @@
 #include "context/snapshot/named.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/util.h"

@@ -6,8 +6,6 @@
  */
 #include "context/snapshot/snapshot.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "base/alloc.h"

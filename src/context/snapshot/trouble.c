@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/snapshot/trouble.h"
 
-#include <string.h>
-
 #include "base/util.h"
 #include "context/json/span.h"
 #include "context/snapshot/prose.h"
