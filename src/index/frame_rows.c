@@ -170,12 +170,12 @@ int ofs_index_next_frame(struct ofs_index *ix, uint64_t after, struct ofs_index_
 	return frame_get(ix, OFS_STMT_FRAME_NEXT, after, ret);
 }
 
-static int list_frames(struct ofs_index *ix, enum ofs_index_stmt id,
-		       int (*fn)(void *arg, const struct ofs_index_frame *f), void *arg)
+int ofs_index_list_due(struct ofs_index *ix, int (*fn)(void *arg, const struct ofs_index_frame *f),
+		       void *arg)
 {
 	OFS_DB_LOCKED(&ix->db);
 	OFS_STMT sqlite3_stmt *st = NULL;
-	int r = ofs_db_start(&ix->db, id, OFS_NO_ARGS, &st);
+	int r = ofs_db_start(&ix->db, OFS_STMT_FRAME_DUE, OFS_NO_ARGS, &st);
 
 	if (r < 0)
 		return r;
@@ -188,18 +188,6 @@ static int list_frames(struct ofs_index *ix, enum ofs_index_stmt id,
 			return r;
 	}
 	return r;
-}
-
-int ofs_index_list_due(struct ofs_index *ix, int (*fn)(void *arg, const struct ofs_index_frame *f),
-		       void *arg)
-{
-	return list_frames(ix, OFS_STMT_FRAME_DUE, fn, arg);
-}
-
-int ofs_index_list_bad(struct ofs_index *ix, int (*fn)(void *arg, const struct ofs_index_frame *f),
-		       void *arg)
-{
-	return list_frames(ix, OFS_STMT_FRAME_BAD, fn, arg);
 }
 
 int ofs_index_put_frame(struct ofs_index *ix, const struct ofs_index_frame *f, uint64_t *ret_id)

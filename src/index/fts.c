@@ -223,18 +223,6 @@ int ofs_fts_commit(struct ofs_fts *fts)
 	return fts->db.failure ? r : ofs_fts_done(fts, r);
 }
 
-void ofs_fts_rollback(struct ofs_fts *fts)
-{
-	OFS_DB_LOCKED(&fts->db);
-
-	if (!fts->db.writing)
-		return;
-	fts->db.writing = false;
-	ofs_db_end(&fts->db, -ECANCELED);
-	if (fts->db.conn)
-		ofs_fts_done(fts, fts_recount(fts));
-}
-
 /* ---- the whole */
 
 int ofs_fts_set_complete(struct ofs_fts *fts, bool complete)

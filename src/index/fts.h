@@ -74,7 +74,6 @@ uint64_t ofs_fts_generation(struct ofs_fts *fts);
 int ofs_fts_begin(struct ofs_fts *fts);
 /* After an error of any write: returns that error and rolls the batch back. */
 int ofs_fts_commit(struct ofs_fts *fts);
-void ofs_fts_rollback(struct ofs_fts *fts);
 
 /* 1 if the content is indexed, or is not text; else 0. */
 int ofs_fts_has_content(struct ofs_fts *fts, const uint8_t sha[32]);

@@ -216,8 +216,6 @@ int ofs_index_list_marks(struct ofs_index *ix, size_t max, int (*fn)(void *arg, 
  */
 int ofs_index_get_tombstone(struct ofs_index *ix, uint64_t ino, struct ofs_buf *ret,
 			    int64_t *ret_removed);
-int ofs_index_list_bad(struct ofs_index *ix, int (*fn)(void *arg, const struct ofs_index_frame *f),
-		       void *arg);
 int ofs_index_count(struct ofs_index *ix, uint64_t *ret_inodes,
 		    uint64_t *ret_bytes); /* regular files and their sizes */
 int ofs_index_disk_usage(struct ofs_index *ix, uint64_t *ret); /* bytes of database and WAL */

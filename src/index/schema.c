@@ -175,7 +175,6 @@ const char *const ofs_schema_sql[OFS_STMT_COUNT] = {
 				" ORDER BY id LIMIT 1",
 	[OFS_STMT_FRAME_DUE] = "SELECT " FRAME_COLUMNS " FROM frame INDEXED BY frame_due"
 			       " WHERE " OFS_SCHEMA_DUE " ORDER BY class, id",
-	[OFS_STMT_FRAME_BAD] = "SELECT " FRAME_COLUMNS " FROM frame WHERE bad = 1",
 	[OFS_STMT_FRAME_SET_BAD] = "UPDATE frame SET bad = ?2 WHERE id = ?1",
 	[OFS_STMT_FRAME_HOLD] = "UPDATE frame SET live = live + ?2, held = held + ?3 WHERE id = ?1",
 	[OFS_STMT_FRAME_DEAD] = "SELECT pack, off, id FROM frame INDEXED BY frame_dead"

@@ -467,7 +467,7 @@ Test(text, batches_hold_together)
 	cr_assert_eq(ofs_fts_put_file(fts, 2, sha_of("given up", 8), "x", NULL, NULL, 1), 0);
 	/* What a batch has written is seen at once. */
 	cr_assert_str_eq(words("given"), "2");
-	ofs_fts_rollback(fts);
+	reopen();
 	cr_assert_str_eq(words("given"), "");
 	cr_assert_eq(counts().documents, 1);
 	cr_assert_eq(counts().files, 1);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/snapshot/prose.h"
 
-#include <strings.h>
 
 #include "base/text.h"
 #include "base/util.h"
@@ -193,12 +192,4 @@ bool ofs_prose_is_line(const char *text, size_t len)
 		i += (size_t)n;
 	}
 	return true;
-}
-
-bool ofs_prose_begins(const char *text, size_t len, const char *word)
-{
-	size_t n = strlen(word);
-
-	return len >= n && strncasecmp(text, word, n) == 0 &&
-	       (len == n || !ofs_prose_is_word(text[n]));
 }

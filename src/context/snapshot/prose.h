@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What people and programs write, made into lines. Only ASCII letters have a case here, whatever the locale. */
+/* What people and programs write, made into lines. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,14 +16,6 @@ void ofs_prose_line(const char *text, size_t len, size_t max, struct ofs_buf *ou
 
 /* Whether a text is one line already: valid UTF-8 without controls and what cannot be seen. */
 bool ofs_prose_is_line(const char *text, size_t len);
-
-/* Whether a text begins with `word` (in lower case), in any case and not within a longer word. */
-bool ofs_prose_begins(const char *text, size_t len, const char *word);
-
-static inline char ofs_prose_lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-}
 
 static inline bool ofs_prose_is_digit(char c)
 {
