@@ -121,14 +121,12 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	t->uid = geteuid();
 	t->gid = getegid();
 	t->background = opts->background;
-	t->status = ofs_status_create();
 	t->opened = ofs_clock_monotonic();
 	t->views = ofs_views_create();
 	t->labels = ofs_labels_create();
 	t->categories = ofs_categories_create(opts->lifetimes, opts->n_lifetimes);
 	t->gc = ofs_gc_create(t, &gc);
-	t->searches = ofs_searches_create();
-	t->task_context = ofs_task_context_create(&opts->recap);
+	t->recap = opts->recap;
 	t->config = opts->config ? ofs_strdup(opts->config) : NULL;
 	t->mountpoint = opts->mountpoint ? ofs_strdup(opts->mountpoint) : NULL;
 	t->slice_max_lines = opts->slice_max_lines;
@@ -157,12 +155,9 @@ void ofs_tree_close(struct ofs_tree *t)
 	ofs_made_nodes_destroy(t->made);
 	ofs_store_close(t->store);
 	ofs_indexer_destroy(t->indexer);
-	ofs_status_destroy(t->status);
 	ofs_views_destroy(t->views);
 	ofs_labels_destroy(t->labels);
 	ofs_categories_destroy(t->categories);
-	ofs_searches_destroy(t->searches);
-	ofs_task_context_destroy(t->task_context);
 	ofs_refs_destroy(t->refs);
 	ofs_changes_destroy(t->changes);
 	free(t->mountpoint);

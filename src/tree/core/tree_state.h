@@ -6,8 +6,8 @@
  * references are counted (virtual/made.c).
  *
  * Each part keeps its fields, and the lock that guards them, in a struct of its own. No lock of the
- * tree is held while the store is called except those of refs, labels, status, searches, task
- * contexts and step references, and the one under which the indexer works; these come before the
+ * tree is held while the store is called except those of refs, labels, step references and texts
+ * that are kept (virtual/made.h), and the one under which the indexer works; these come before the
  * store's.
  */
 #pragma once
@@ -84,6 +84,7 @@ struct ofs_tree {
 	struct ofs_tree_events events;
 	char *mountpoint; /* NULL: none */
 	char *config; /* the text of .offload/config.ini */
+	struct ofs_tree_recap recap; /* makes context.md; without a function there is none */
 	uint32_t slice_max_lines;
 	uint32_t slice_max_bytes;
 	uint64_t tops[OFS_TOPS]; /* the inodes of the four trees */
@@ -103,9 +104,6 @@ struct ofs_tree {
 	struct ofs_gc *gc;
 	struct ofs_indexer *indexer;
 	struct ofs_made_nodes *made;
-	struct ofs_searches *searches;
-	struct ofs_status *status;
-	struct ofs_task_context *task_context;
 	struct ofs_verify_job *verify_job;
 	struct ofs_views *views;
 

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/tokens.h"
 #include "base/util.h"
+#include "base/xattr.h"
 #include "codec/hash.h"
 #include "tree/core/category.h"
 #include "tree/core/changes.h"
@@ -31,10 +32,11 @@
 /* Bytes from which the tokens of a file are estimated. */
 #define TOKENS_SAMPLE ((uint64_t)256 << 10)
 
-/* Each appends its value as text; -ENODATA: the file has none. */
-typedef int (*attr_fn)(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out);
+/* Each appends its value as text; -ENODATA or -ENOENT: the file has none. */
+typedef int (*attr_fn)(struct ofs_tree *t, const struct ofs_attr *file, int which,
+		       struct ofs_buf *out);
 
-static int attr_ref(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+static int attr_ref(struct ofs_tree *t, const struct ofs_attr *file, int which, struct ofs_buf *out)
 {
 	char ref[OFS_REF_SIZE];
 
@@ -43,7 +45,8 @@ static int attr_ref(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_
 	return 0;
 }
 
-static int attr_sha256(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+static int attr_sha256(struct ofs_tree *t, const struct ofs_attr *file, int which,
+		       struct ofs_buf *out)
 {
 	char hex[2 * OFS_SHA256_SIZE + 1];
 	struct ofs_content_hash digest;
@@ -63,93 +66,71 @@ static int attr_sha256(struct ofs_tree *t, const struct ofs_attr *file, struct o
 	return 0;
 }
 
-enum place_part {
+enum {
 	PLACE_TIER,
 	PLACE_CATEGORY,
 	PLACE_TASK,
 	PLACE_PATH
 };
 
-static int attr_place(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out,
-		      enum place_part part)
+/* `which`: the part of the place. */
+static int attr_place(struct ofs_tree *t, const struct ofs_attr *file, int which,
+		      struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	const char *text;
 	int r = ofs_place_of(t, file->ino, &place);
 
-	if (r == -ENOENT)
-		return -ENODATA;
-	if (r == 0 && part == PLACE_CATEGORY)
+	if (r == 0 && which == PLACE_CATEGORY)
 		r = ofs_place_label(t, file->ino, &place);
 	if (r < 0)
 		return r;
-	text = part == PLACE_TIER	? ofs_tier_names[ofs_place_tier(&place)]
-	       : part == PLACE_CATEGORY ? place.category
-	       : part == PLACE_TASK	? place.task
-					: (const char *)place.path.data;
+	text = which == PLACE_TIER	 ? ofs_tier_names[ofs_place_tier(&place)]
+	       : which == PLACE_CATEGORY ? place.category
+	       : which == PLACE_TASK	 ? place.task
+					 : (const char *)place.path.data;
 	if (!text[0])
 		return -ENODATA;
 	ofs_buf_append_str(out, text);
 	return 0;
 }
 
-static int attr_tier(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
-{
-	return attr_place(t, file, out, PLACE_TIER);
-}
+enum {
+	TIME_CREATED,
+	TIME_EXPIRES,
+	TIME_USED
+};
 
-static int attr_category(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+/* `which`: the time. */
+static int attr_time(struct ofs_tree *t, const struct ofs_attr *file, int which,
+		     struct ofs_buf *out)
 {
-	return attr_place(t, file, out, PLACE_CATEGORY);
-}
+	int64_t at = which == TIME_CREATED ? file->btime : ofs_lifetime_used_time(t, file->used);
+	int r = which == TIME_EXPIRES ? ofs_lifetime_end(t, file, &at) : 0;
 
-static int attr_task(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
-{
-	return attr_place(t, file, out, PLACE_TASK);
-}
-
-static int attr_path(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
-{
-	return attr_place(t, file, out, PLACE_PATH);
-}
-
-static int attr_created(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
-{
-	return ofs_text_time(file->btime, out) < 0 ? -ENODATA : 0;
-}
-
-static int attr_expires(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
-{
-	int64_t at;
-	int r;
-
-	r = ofs_lifetime_end(t, file, &at);
 	if (r < 0)
-		return r == -ENOENT ? -ENODATA : r;
-	if (at != OFS_TTL_NEVER)
-		return ofs_text_time(at, out);
-	ofs_buf_append_str(out, "never");
+		return r;
+	if (which == TIME_EXPIRES && at == OFS_TTL_NEVER)
+		ofs_buf_append_str(out, "never");
+	else if (ofs_text_time(at, out) < 0)
+		return -ENODATA;
 	return 0;
 }
 
-static int attr_used(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+static int attr_lifecycle(struct ofs_tree *t, const struct ofs_attr *file, int which,
+			  struct ofs_buf *out)
 {
-	return ofs_text_time(ofs_lifetime_used_time(t, file->used), out) < 0 ? -ENODATA : 0;
+	return ofs_gc_explain(t->gc, file, out);
 }
 
-static int attr_lifecycle(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
-{
-	int r = ofs_gc_explain(t->gc, file, out);
-
-	return r == -ENOENT ? -ENODATA : r;
-}
-
-static int attr_state(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+static int attr_state(struct ofs_tree *t, const struct ofs_attr *file, int which,
+		      struct ofs_buf *out)
 {
 	return ofs_task_get_state(t, file, out);
 }
 
-static int attr_lines(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+static int attr_lines(struct ofs_tree *t, const struct ofs_attr *file, int which,
+		      struct ofs_buf *out)
 {
 	const struct ofs_source src = { .tree = t, .attr = *file };
 	uint64_t lines;
@@ -164,15 +145,16 @@ static int attr_lines(struct ofs_tree *t, const struct ofs_attr *file, struct of
 /*
  * An estimate from the start of the file. Unreadable content counts four bytes a token, as in text.
  */
-static int attr_tokens(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+static int attr_tokens(struct ofs_tree *t, const struct ofs_attr *file, int which,
+		       struct ofs_buf *out)
 {
+	size_t size = (size_t)OFS_MIN(file->size, TOKENS_SAMPLE);
 	OFS_FREE char *text = NULL;
 	uint64_t tokens;
 	ssize_t n;
 
-	text = ofs_realloc(NULL, 1, OFS_MIN(file->size, TOKENS_SAMPLE) + 1);
-	n = ofs_store_read(t->store, file->ino, text, (size_t)OFS_MIN(file->size, TOKENS_SAMPLE),
-			   0);
+	text = ofs_realloc(NULL, 1, size + 1);
+	n = ofs_store_read(t->store, file->ino, text, size, 0);
 	tokens = n > 0 ? ofs_tokens_count(text, (size_t)n) : file->size / 4 + (file->size % 4 != 0);
 	if (n > 0 && (uint64_t)n < file->size)
 		tokens = (uint64_t)((double)tokens / (double)n * (double)file->size);
@@ -199,7 +181,8 @@ static const char *sniff(const char *head, size_t len)
 	return "text/plain";
 }
 
-static int attr_mime(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+static int attr_mime(struct ofs_tree *t, const struct ofs_attr *file, int which,
+		     struct ofs_buf *out)
 {
 	char head[SNIFF_SIZE];
 	ssize_t n;
@@ -211,81 +194,73 @@ static int attr_mime(struct ofs_tree *t, const struct ofs_attr *file, struct ofs
 	return 0;
 }
 
-static int attr_stored(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+static int attr_stored(struct ofs_tree *t, const struct ofs_attr *file, int which,
+		       struct ofs_buf *out)
 {
 	ofs_buf_printf(out, "%" PRIu64, file->occupied);
 	return 0;
 }
 
 /* The lifetime that was set, or the default of the category. */
-static int attr_ttl(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+static int attr_ttl(struct ofs_tree *t, const struct ofs_attr *file, int which, struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
-	int r;
+	int r = ofs_place_of(t, file->ino, &place);
 
-	r = ofs_place_of(t, file->ino, &place);
 	if (r < 0)
-		return r == -ENOENT ? -ENODATA : r;
+		return r;
 	if (ofs_place_tier(&place) != OFS_TIER_WORKING) {
 		ofs_buf_append_str(out, "never");
 		return 0;
 	}
 	r = ofs_label_get(t, file->ino, OFS_LABEL_TTL, out);
-	if (r == -ENODATA)
-		r = ofs_place_label(t, file->ino, &place);
-	else
+	if (r != -ENODATA)
 		return r;
+	r = ofs_place_label(t, file->ino, &place);
 	if (r == 0)
 		ofs_ttl_format(ofs_categories_ttl(t->categories, place.category), out);
 	return r;
 }
 
-static int attr_important(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+/* `which`: the label. */
+static int attr_label(struct ofs_tree *t, const struct ofs_attr *file, int which,
+		      struct ofs_buf *out)
 {
-	int r = ofs_label_get(t, file->ino, OFS_LABEL_IMPORTANT, out);
+	int r = ofs_label_get(t, file->ino, (enum ofs_label_kind)which, out);
 
-	if (r != -ENODATA)
+	if (r != -ENODATA || which != OFS_LABEL_IMPORTANT)
 		return r;
 	ofs_buf_append_str(out, "0");
 	return 0;
 }
 
-static int attr_tags(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
-{
-	return ofs_label_get(t, file->ino, OFS_LABEL_TAGS, out);
-}
-
-static int attr_title(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
-{
-	return ofs_label_get(t, file->ino, OFS_LABEL_TITLE, out);
-}
-
 static const struct {
 	const char *name;
 	attr_fn get;
+	int which; /* for `get` */
 	bool of_dirs; /* directories may have it, too */
 	/* Not every file has it, or the default that it shows should not be copied along. */
 	bool optional;
 } attrs[] = {
-	{ "ref", attr_ref, false, false },
-	{ "sha256", attr_sha256, false, true },
-	{ "tier", attr_tier, true, false },
-	{ "category", attr_category, true, false },
-	{ "task", attr_task, true, true },
-	{ "created", attr_created, true, false },
-	{ "expires", attr_expires, false, false },
-	{ "used", attr_used, false, false },
-	{ "lifecycle", attr_lifecycle, false, false },
-	{ "state", attr_state, true, true },
-	{ "lines", attr_lines, false, false },
-	{ "tokens", attr_tokens, false, false },
-	{ "mime", attr_mime, false, false },
-	{ "stored_bytes", attr_stored, false, false },
-	{ "path", attr_path, true, false },
-	{ "ttl", attr_ttl, false, true },
-	{ "important", attr_important, false, true },
-	{ "tags", attr_tags, false, true },
-	{ "title", attr_title, false, true },
+	{ "ref", attr_ref, 0, false, false },
+	{ "sha256", attr_sha256, 0, false, true },
+	{ "tier", attr_place, PLACE_TIER, true, false },
+	{ "category", attr_place, PLACE_CATEGORY, true, false },
+	{ "task", attr_place, PLACE_TASK, true, true },
+	{ "created", attr_time, TIME_CREATED, true, false },
+	{ "expires", attr_time, TIME_EXPIRES, false, false },
+	{ "used", attr_time, TIME_USED, false, false },
+	{ "lifecycle", attr_lifecycle, 0, false, false },
+	{ "state", attr_state, 0, true, true },
+	{ "lines", attr_lines, 0, false, false },
+	{ "tokens", attr_tokens, 0, false, false },
+	{ "mime", attr_mime, 0, false, false },
+	{ "stored_bytes", attr_stored, 0, false, false },
+	{ "path", attr_place, PLACE_PATH, true, false },
+	{ "ttl", attr_ttl, 0, false, true },
+	{ "important", attr_label, OFS_LABEL_IMPORTANT, false, true },
+	{ "tags", attr_label, OFS_LABEL_TAGS, false, true },
+	{ "title", attr_label, OFS_LABEL_TITLE, false, true },
 };
 
 /*
@@ -300,7 +275,7 @@ static bool attr_is_listed(struct ofs_tree *t, const struct ofs_attr *file, size
 		return true;
 	if (kind != OFS_LABELS)
 		return ofs_label_get(t, file->ino, kind, &value) == 0;
-	return attrs[i].get(t, file, &value) == 0;
+	return attrs[i].get(t, file, attrs[i].which, &value) == 0;
 }
 
 static ssize_t give(const struct ofs_buf *value, void *buf, size_t size)
@@ -345,7 +320,8 @@ static int attr_get(struct ofs_tree *t, ofs_node node, const char *name, struct 
 		return r;
 	if (!S_ISREG(file.mode) && !(S_ISDIR(file.mode) && attrs[i].of_dirs))
 		return -ENODATA;
-	return attrs[i].get(t, &file, out);
+	r = attrs[i].get(t, &file, attrs[i].which, out);
+	return r == -ENOENT ? -ENODATA : r;
 }
 
 ssize_t ofs_tree_getxattr(struct ofs_tree *t, ofs_node node, const char *name, void *buf,
@@ -364,18 +340,22 @@ ssize_t ofs_tree_getxattr(struct ofs_tree *t, ofs_node node, const char *name, v
 	return r < 0 ? r : give(&value, buf, size);
 }
 
-/* 0 and the kind of the label, if the attribute can be changed. */
-static int check_label(struct ofs_tree *t, ofs_node node, const char *name,
-		       enum ofs_label_kind *ret)
+/* 0: the user's own attribute; 1: a label, *ret; -errno: it cannot be changed. */
+static int find_changeable(struct ofs_tree *t, ofs_node node, const char *name,
+			   enum ofs_label_kind *ret)
 {
 	struct ofs_attr file;
 	int r;
 
-	*ret = ofs_label_find(name + strlen(PREFIX));
+	if (ofs_node_is_virtual(node))
+		return -EROFS;
+	if (is_users(name))
+		return 0;
+	*ret = is_ours(name) ? ofs_label_find(name + strlen(PREFIX)) : OFS_LABELS;
 	if (*ret == OFS_LABELS)
 		return -EOPNOTSUPP;
 	r = ofs_store_getattr(t->store, node, &file);
-	return r < 0 ? r : S_ISREG(file.mode) ? 0 : -EOPNOTSUPP;
+	return r < 0 ? r : S_ISREG(file.mode) ? 1 : -EOPNOTSUPP;
 }
 
 /* Returns `r`. Setting an attribute changes ctime, which views show as the time of expiry. */
@@ -392,33 +372,32 @@ static int set_state(struct ofs_tree *t, ofs_node node, const void *value, size_
 	struct ofs_attr dir;
 	int r = ofs_store_getattr(t->store, node, &dir);
 
-	if (r == 0)
-		r = ofs_task_set_state(t, &dir, value, size);
-	return changed(t, r);
+	return r < 0 ? r : changed(t, ofs_task_set_state(t, &dir, value, size));
 }
 
 int ofs_tree_setxattr(struct ofs_tree *t, ofs_node node, const char *name, const void *value,
 		      size_t size, int flags)
 {
+	bool verify = node == OFS_NODE_ROOT && strcmp(name, VERIFY) == 0;
+	bool gc = node == OFS_NODE_ROOT && strcmp(name, GC) == 0;
+	bool state = !ofs_node_is_virtual(node) && strcmp(name, STATE) == 0;
 	enum ofs_label_kind kind;
 	int r;
 
 	ofs_tree_count(t, OFS_TREE_CHANGE);
-	if (node == OFS_NODE_ROOT && strcmp(name, VERIFY) == 0)
-		return flags & XATTR_CREATE ? -EEXIST
-					    : ofs_verify_job_set(t->verify_job, value, size);
-	if (node == OFS_NODE_ROOT && strcmp(name, GC) == 0)
-		return flags & XATTR_CREATE ? -EEXIST : ofs_gc_set(t->gc, value, size);
-	if (ofs_node_is_virtual(node))
-		return -EROFS;
-	if (is_users(name))
-		return changed(t, ofs_store_setxattr(t->store, node, name, value, size, flags));
-	if (!is_ours(name))
-		return -EOPNOTSUPP;
-	if (strcmp(name, STATE) == 0)
-		return flags & XATTR_CREATE ? -EEXIST : set_state(t, node, value, size);
-	r = check_label(t, node, name, &kind);
-	return r < 0 ? r : changed(t, ofs_label_set(t, node, kind, value, size, flags));
+	if ((verify || gc || state) && flags & XATTR_CREATE)
+		return -EEXIST;
+	if (verify)
+		return ofs_verify_job_set(t->verify_job, value, size);
+	if (gc)
+		return ofs_gc_set(t->gc, value, size);
+	if (state)
+		return set_state(t, node, value, size);
+	r = find_changeable(t, node, name, &kind);
+	if (r < 0)
+		return r;
+	return changed(t, r ? ofs_label_set(t, node, kind, value, size, flags)
+			    : ofs_store_setxattr(t->store, node, name, value, size, flags));
 }
 
 int ofs_tree_removexattr(struct ofs_tree *t, ofs_node node, const char *name)
@@ -427,34 +406,20 @@ int ofs_tree_removexattr(struct ofs_tree *t, ofs_node node, const char *name)
 	int r;
 
 	ofs_tree_count(t, OFS_TREE_CHANGE);
-	if (ofs_node_is_virtual(node))
-		return -EROFS;
-	if (is_users(name))
-		return changed(t, ofs_store_removexattr(t->store, node, name));
-	if (!is_ours(name))
-		return -EOPNOTSUPP;
-	r = check_label(t, node, name, &kind);
-	return r < 0 ? r : changed(t, ofs_label_remove(t, node, kind));
+	r = find_changeable(t, node, name, &kind);
+	if (r < 0)
+		return r;
+	return changed(t, r ? ofs_label_remove(t, node, kind)
+			    : ofs_store_removexattr(t->store, node, name));
 }
 
 /* The names of the user's own attributes. */
 static int list_users(struct ofs_tree *t, ofs_node node, struct ofs_buf *out)
 {
-	ssize_t n = ofs_store_listxattr(t->store, node, NULL, 0);
-	OFS_FREE char *names = NULL;
+	OFS_FREE char *names = ofs_realloc(NULL, OFS_XATTR_NAMES_ROOM, 1);
+	ssize_t n = ofs_store_listxattr(t->store, node, names, OFS_XATTR_NAMES_ROOM);
 
-	/* It may have grown since. */
-	while (n > 0) {
-		size_t room = (size_t)n;
-
-		free(names);
-		names = ofs_realloc(NULL, room, 1);
-		n = ofs_store_listxattr(t->store, node, names, room);
-		if (n != -ERANGE)
-			break;
-		n = ofs_store_listxattr(t->store, node, NULL, 0);
-	}
-	if (n <= 0)
+	if (n < 0)
 		return (int)n;
 	for (const char *p = names; p < names + n; p += strlen(p) + 1)
 		if (is_users(p))

@@ -3,17 +3,49 @@
 #include "tree/virtual/made.h"
 
 #include <pthread.h>
+#include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/map.h"
+#include "base/thread.h"
 #include "base/util.h"
 #include "codec/hash.h"
 #include "tree/core/stat.h"
 #include "tree/core/tree_state.h"
 
+#define TEXTS_MAX 8 /* of a kind that are kept */
+
+/* A text is given again as long as one of these holds. */
+static const struct rule {
+	int64_t fresh; /* it is not as old as this */
+	int64_t settled, seen; /* nor as this, and it was given within `seen` */
+	int64_t same; /* nor as this, and all that it depends on is the same */
+} rules[OFS_KEPT_KINDS] = {
+	[OFS_KEPT_STATUS] = { OFS_NS_PER_S, 10 * OFS_NS_PER_S, OFS_NS_PER_S / 4, 0 },
+	/* Ages in a query count from now. */
+	[OFS_KEPT_SEARCH] = { OFS_NS_PER_S, 2 * OFS_NS_PER_S, OFS_NS_PER_S / 10,
+			      10 * OFS_NS_PER_S },
+	[OFS_KEPT_RECAP] = { 0, 0, 0, INT64_MAX },
+};
+
+struct text {
+	char name[OFS_NAME_MAX + 1]; /* "": none */
+	uint64_t state;
+	struct ofs_buf buf;
+	int64_t made, seen; /* monotonic */
+};
+
+/* The texts of a kind. */
+struct texts {
+	pthread_mutex_t lock; /* held while one is made: one at a time */
+	struct text list[TEXTS_MAX];
+};
+
 struct ofs_made_nodes {
 	pthread_mutex_t lock;
 	struct ofs_map nodes; /* node -> struct ofs_made */
+	struct texts texts[OFS_KEPT_KINDS];
 };
 
 struct ofs_made_nodes *ofs_made_nodes_create(void)
@@ -21,6 +53,8 @@ struct ofs_made_nodes *ofs_made_nodes_create(void)
 	struct ofs_made_nodes *n = ofs_alloc(sizeof(*n));
 
 	pthread_mutex_init(&n->lock, NULL);
+	for (size_t i = 0; i < OFS_KEPT_KINDS; i++)
+		pthread_mutex_init(&n->texts[i].lock, NULL);
 	return n;
 }
 
@@ -34,6 +68,11 @@ void ofs_made_nodes_destroy(struct ofs_made_nodes *n)
 	while ((m = ofs_map_next(&n->nodes, &pos)))
 		ofs_made_destroy(m);
 	ofs_map_finish(&n->nodes);
+	for (size_t i = 0; i < OFS_KEPT_KINDS; i++) {
+		for (size_t k = 0; k < TEXTS_MAX; k++)
+			ofs_buf_finish(&n->texts[i].list[k].buf);
+		pthread_mutex_destroy(&n->texts[i].lock);
+	}
 	pthread_mutex_destroy(&n->lock);
 	free(n);
 }
@@ -50,12 +89,9 @@ void ofs_made_unlock(struct ofs_tree *t)
 
 uint64_t ofs_made_count(struct ofs_tree *t)
 {
-	uint64_t n;
+	OFS_LOCKED(&t->made->lock);
 
-	ofs_made_lock(t);
-	n = t->made->nodes.count;
-	ofs_made_unlock(t);
-	return n;
+	return t->made->nodes.count;
 }
 
 void ofs_made_destroy(struct ofs_made *m)
@@ -90,13 +126,11 @@ void ofs_made_share(struct ofs_tree *t, struct ofs_made *m)
 
 struct ofs_made *ofs_made_get(struct ofs_tree *t, ofs_node node)
 {
-	struct ofs_made *m;
+	OFS_LOCKED(&t->made->lock);
+	struct ofs_made *m = ofs_map_get(&t->made->nodes, node);
 
-	ofs_made_lock(t);
-	m = ofs_map_get(&t->made->nodes, node);
 	if (m)
 		m->refs++;
-	ofs_made_unlock(t);
 	return m;
 }
 
@@ -149,4 +183,52 @@ void ofs_made_text(struct ofs_tree *t, ofs_node parent, const char *name,
 	*text = (struct ofs_buf)OFS_BUF_INIT;
 	ofs_stat_fill_entry(&m->attr, false, ret);
 	ofs_made_share(t, m);
+}
+
+/* ---- texts that are kept */
+
+/* The text of that name, else the least recently given one. */
+static struct text *find_text(struct texts *texts, const char *name)
+{
+	struct text *oldest = &texts->list[0];
+
+	for (size_t i = 0; i < TEXTS_MAX; i++) {
+		if (strcmp(texts->list[i].name, name) == 0)
+			return &texts->list[i];
+		if (texts->list[i].seen < oldest->seen)
+			oldest = &texts->list[i];
+	}
+	return oldest;
+}
+
+static bool is_good(const struct rule *rule, const struct text *text, uint64_t state)
+{
+	int64_t now = ofs_clock_monotonic(), age = now - text->made;
+
+	return age < rule->fresh || (age < rule->settled && now - text->seen < rule->seen) ||
+	       (age < rule->same && text->state == state);
+}
+
+int ofs_made_keep(struct ofs_tree *t, enum ofs_kept_kind kind, const char *name, uint64_t state,
+		  ofs_kept_fn make, void *arg, struct ofs_buf *out)
+{
+	struct texts *texts = &t->made->texts[kind];
+	OFS_LOCKED(&texts->lock);
+	struct text *text = find_text(texts, name);
+	int r = 0;
+
+	if (strcmp(text->name, name) != 0 || !is_good(&rules[kind], text, state)) {
+		text->name[0] = 0;
+		text->buf.len = 0;
+		text->made = ofs_clock_monotonic();
+		text->state = state;
+		r = make(t, arg, &text->buf);
+	}
+	if (r < 0)
+		return r;
+	if (r == 0)
+		snprintf(text->name, sizeof(text->name), "%s", name);
+	text->seen = ofs_clock_monotonic();
+	ofs_buf_append(out, text->buf.data, text->buf.len);
+	return 0;
 }

@@ -60,3 +60,24 @@ ofs_node ofs_made_derive(ofs_node parent, const char *name, const void *what, si
  */
 void ofs_made_text(struct ofs_tree *t, ofs_node parent, const char *name,
 		   const struct ofs_attr *attr, struct ofs_buf *text, struct ofs_entry *ret);
+
+/*
+ * Programs look a file up several times to read it and must get the same text each time. So the
+ * last texts of these kinds are kept, for as long as the table in made.c says.
+ */
+enum ofs_kept_kind {
+	OFS_KEPT_STATUS,
+	OFS_KEPT_SEARCH,
+	OFS_KEPT_RECAP,
+	OFS_KEPT_KINDS
+};
+
+/* Appends a text. 0; 1: it is not to be kept; or -errno. The store may be called. */
+typedef int (*ofs_kept_fn)(struct ofs_tree *t, void *arg, struct ofs_buf *out);
+
+/*
+ * Appends the text called `name`, kept or made now. `state` is a checksum of all that it depends on
+ * but the time.
+ */
+int ofs_made_keep(struct ofs_tree *t, enum ofs_kept_kind kind, const char *name, uint64_t state,
+		  ofs_kept_fn make, void *arg, struct ofs_buf *out);

@@ -21,20 +21,11 @@ bool ofs_fixed_is_reserved(ofs_node parent, const char *name);
 
 /* ---- status.c: .offload/status.json and metrics */
 
-struct ofs_status *ofs_status_create(void);
-void ofs_status_destroy(struct ofs_status *r);
-
-/*
- * Append the reports. They may be a second old, so that a program which looks one up several times
- * to read it gets the same text each time.
- */
+/* Append the reports, which may be a second old. */
 int ofs_status_write_status(struct ofs_tree *t, struct ofs_buf *out);
 int ofs_status_write_metrics(struct ofs_tree *t, struct ofs_buf *out);
 
 /* ---- search_node.c: names in search/, files with the answers to queries */
-
-struct ofs_searches *ofs_searches_create(void);
-void ofs_searches_destroy(struct ofs_searches *s);
 
 /*
  * A file with the answer to the query `name`, "%2F" for '/' in it. -EINVAL: the query is malformed;
@@ -62,10 +53,6 @@ int ofs_summary_format(struct ofs_tree *t, const struct ofs_attr *file, struct o
 
 /* ---- task_context.c: tasks/<task>/context.md, the steps of a task, retold */
 
-/* Without a function in `recap` there is no such file. */
-struct ofs_task_context *ofs_task_context_create(const struct ofs_tree_recap *recap);
-void ofs_task_context_destroy(struct ofs_task_context *r);
-
 /* The name is that of a recap, if `parent` has steps and no file of that name. */
 bool ofs_task_context_is(struct ofs_tree *t, ofs_node parent, const char *name);
 
@@ -79,7 +66,7 @@ int ofs_task_context_lookup(struct ofs_tree *t, ofs_node task, const struct ofs_
 /* The task has steps. */
 bool ofs_task_context_exists(struct ofs_tree *t, ofs_node task);
 
-/* ---- verify_job.c: verification of a mounted store, as user.offload.verify of the root starts and reports it */
+/* ---- verify_job.c: verification, as user.offload.verify of the root starts and reports it */
 
 struct ofs_verify_job *ofs_verify_job_create(struct ofs_tree *t);
 /* Ends one that runs. NULL is allowed. */

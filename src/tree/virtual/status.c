@@ -2,7 +2,6 @@
 /* .offload/status.json and .offload/metrics: how the store is. */
 #include "tree/virtual/nodes.h"
 
-#include <pthread.h>
 #include <inttypes.h>
 #include <jansson.h>
 
@@ -15,43 +14,6 @@
 #include "tree/expiry/gc.h"
 #include "tree/search/indexer.h"
 #include "tree/virtual/made.h"
-
-#define FRESH_FOR OFS_NS_PER_S
-/* A report stays as it is for this time after it was last given, up to OLD_AFTER. */
-#define SETTLED_FOR (OFS_NS_PER_S / 4)
-#define OLD_AFTER (10 * FRESH_FOR)
-
-enum kind {
-	KIND_STATUS,
-	KIND_METRICS,
-	KINDS
-};
-
-struct ofs_status {
-	pthread_mutex_t lock; /* held while the store is asked */
-	struct {
-		struct ofs_buf text;
-		int64_t made, seen; /* monotonic */
-	} last[KINDS];
-};
-
-struct ofs_status *ofs_status_create(void)
-{
-	struct ofs_status *r = ofs_alloc(sizeof(*r));
-
-	pthread_mutex_init(&r->lock, NULL);
-	return r;
-}
-
-void ofs_status_destroy(struct ofs_status *r)
-{
-	if (!r)
-		return;
-	for (int i = 0; i < KINDS; i++)
-		ofs_buf_finish(&r->last[i].text);
-	pthread_mutex_destroy(&r->lock);
-	free(r);
-}
 
 static const char *const call_names[OFS_TREE_OPS] = {
 	[OFS_TREE_LOOKUP] = "lookup",	[OFS_TREE_GETATTR] = "getattr",
@@ -125,7 +87,7 @@ static json_t *search_json(const struct ofs_indexer_stats *s)
 			 "bytes", (json_int_t)s->bytes, "caught_up", s->caught_up);
 }
 
-static int format_status(struct ofs_tree *t, struct ofs_buf *out)
+static int format_status(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 {
 	OFS_FREE char *mountpoint = t->mountpoint ? ofs_text_readable(t->mountpoint) : NULL;
 	const struct ofs_store_stats *s;
@@ -170,7 +132,7 @@ static void metric(struct ofs_buf *out, const char *name, const char *type, cons
 		       name, help, name, type, name, value);
 }
 
-static int format_metrics(struct ofs_tree *t, struct ofs_buf *out)
+static int format_metrics(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 {
 	struct numbers n = { 0 };
 	int r = collect(t, &n);
@@ -218,43 +180,12 @@ static int format_metrics(struct ofs_tree *t, struct ofs_buf *out)
 	return r;
 }
 
-static bool is_fresh(const struct ofs_status *r, enum kind kind, int64_t now)
-{
-	int64_t age = now - r->last[kind].made;
-
-	return r->last[kind].text.len &&
-	       (age < FRESH_FOR || (age < OLD_AFTER && now - r->last[kind].seen < SETTLED_FOR));
-}
-
-static int report(struct ofs_tree *t, enum kind kind,
-		  int (*format)(struct ofs_tree *t, struct ofs_buf *out), struct ofs_buf *out)
-{
-	struct ofs_status *reports = t->status;
-	struct ofs_buf *last = &reports->last[kind].text;
-	int64_t now = ofs_clock_monotonic();
-	int r = 0;
-
-	pthread_mutex_lock(&reports->lock);
-	if (!is_fresh(reports, kind, now)) {
-		last->len = 0;
-		r = format(t, last);
-		reports->last[kind].made = now;
-	}
-	reports->last[kind].seen = now;
-	if (r == 0)
-		ofs_buf_append(out, last->data, last->len);
-	else
-		last->len = 0;
-	pthread_mutex_unlock(&reports->lock);
-	return r;
-}
-
 int ofs_status_write_status(struct ofs_tree *t, struct ofs_buf *out)
 {
-	return report(t, KIND_STATUS, format_status, out);
+	return ofs_made_keep(t, OFS_KEPT_STATUS, "status", 0, format_status, NULL, out);
 }
 
 int ofs_status_write_metrics(struct ofs_tree *t, struct ofs_buf *out)
 {
-	return report(t, KIND_METRICS, format_metrics, out);
+	return ofs_made_keep(t, OFS_KEPT_STATUS, "metrics", 0, format_metrics, NULL, out);
 }

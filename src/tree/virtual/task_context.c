@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tasks/<task>/context.md: a recap of the steps of a task, made by a lookup. It is not listed, and
- * a file of that name takes its place. Programs look a file up several times to read it, so the
- * last few recaps are kept, and made again only when the steps have changed.
+ * a file of that name takes its place. It is made again only when the steps have changed.
  */
 
 #include "tree/virtual/nodes.h"
 
-#include <pthread.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/util.h"
 #include "codec/hash.h"
 #include "tree/core/place.h"
@@ -23,40 +21,7 @@
 #include "tree/virtual/made.h"
 
 #define FILE_NAME "context.md"
-#define KEPT_MAX 4
 #define MAY_LIST (S_IROTH | S_IXOTH)
-
-struct recap {
-	uint64_t task; /* its directory; 0: there is none */
-	uint64_t sum; /* of the steps that it was made from */
-	struct ofs_buf text;
-	int64_t used; /* monotonic */
-};
-
-struct ofs_task_context {
-	struct ofs_tree_recap maker;
-	pthread_mutex_t lock; /* held while a recap is made: one at a time */
-	struct recap kept[KEPT_MAX];
-};
-
-struct ofs_task_context *ofs_task_context_create(const struct ofs_tree_recap *recap)
-{
-	struct ofs_task_context *r = ofs_alloc(sizeof(*r));
-
-	r->maker = *recap;
-	pthread_mutex_init(&r->lock, NULL);
-	return r;
-}
-
-void ofs_task_context_destroy(struct ofs_task_context *r)
-{
-	if (!r)
-		return;
-	for (size_t i = 0; i < KEPT_MAX; i++)
-		ofs_buf_finish(&r->kept[i].text);
-	pthread_mutex_destroy(&r->lock);
-	free(r);
-}
 
 /* ---- the files */
 
@@ -187,69 +152,29 @@ static int read_step(struct ofs_tree *t, const struct file *file, uint64_t *left
 	return 0;
 }
 
-/* *ret_whole is false if a step could not be read. */
-static int make(struct ofs_tree *t, const struct files *f, struct ofs_buf *text, bool *ret_whole)
+/* 1 if a step could not be read: the recap is not kept then. */
+static int make(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 {
+	const struct files *f = arg;
 	struct ofs_task_step *steps = ofs_realloc(NULL, f->n, sizeof(*steps));
-	const struct ofs_tree_recap *maker = &t->task_context->maker;
 	uint64_t left = OFS_STEP_FILES_MAX;
 	char *made = NULL;
 	size_t len = 0, i;
+	bool whole = true;
 	int r;
 
 	/* From the newest: if there are too many, the oldest are left out. */
-	*ret_whole = true;
 	for (i = f->n; i-- > 0;)
-		if (read_step(t, &f->list[i], &left, &steps[i]) < 0)
-			*ret_whole = false;
-	r = maker->write(maker->arg, steps, f->n, &made, &len);
+		whole = read_step(t, &f->list[i], &left, &steps[i]) == 0 && whole;
+	r = t->recap.write(t->recap.arg, steps, f->n, &made, &len);
 	for (i = 0; i < f->n; i++)
 		if (steps[i].len)
 			free((void *)(uintptr_t)steps[i].text);
 	free(steps);
-	text->len = 0;
 	if (r == 0)
-		ofs_buf_append(text, made, len);
+		ofs_buf_append(out, made, len);
 	free(made);
-	return r;
-}
-
-/* The recap of the task, else the least recently used one. */
-static struct recap *find_kept(struct ofs_task_context *r, uint64_t task, uint64_t sum)
-{
-	struct recap *oldest = &r->kept[0];
-
-	for (size_t i = 0; i < KEPT_MAX; i++) {
-		if (r->kept[i].task == task && r->kept[i].sum == sum)
-			return &r->kept[i];
-		if (r->kept[i].used < oldest->used)
-			oldest = &r->kept[i];
-	}
-	return oldest;
-}
-
-static int get_text(struct ofs_tree *t, uint64_t task, const struct files *f, struct ofs_buf *out)
-{
-	struct ofs_task_context *recaps = t->task_context;
-	uint64_t sum = sum_of(f);
-	struct recap *kept;
-	bool whole = true;
-	int r = 0;
-
-	pthread_mutex_lock(&recaps->lock);
-	kept = find_kept(recaps, task, sum);
-	if (kept->task != task || kept->sum != sum) {
-		kept->task = 0;
-		r = make(t, f, &kept->text, &whole);
-	}
-	if (r == 0) {
-		kept->task = whole ? task : 0;
-		kept->sum = sum;
-		kept->used = ofs_clock_monotonic();
-		ofs_buf_append(out, kept->text.data, kept->text.len);
-	}
-	pthread_mutex_unlock(&recaps->lock);
-	return r;
+	return r < 0 ? r : !whole;
 }
 
 /* ---- looking it up */
@@ -258,9 +183,8 @@ bool ofs_task_context_is(struct ofs_tree *t, ofs_node parent, const char *name)
 {
 	struct ofs_attr dir;
 
-	return strcmp(name, FILE_NAME) == 0 && t->task_context->maker.write &&
-	       !ofs_node_is_virtual(parent) && ofs_store_getattr(t->store, parent, &dir) == 0 &&
-	       ofs_task_is_dir(t, &dir);
+	return strcmp(name, FILE_NAME) == 0 && t->recap.write && !ofs_node_is_virtual(parent) &&
+	       ofs_store_getattr(t->store, parent, &dir) == 0 && ofs_task_is_dir(t, &dir);
 }
 
 int ofs_task_context_lookup(struct ofs_tree *t, ofs_node task, const struct ofs_cred *cred,
@@ -269,10 +193,13 @@ int ofs_task_context_lookup(struct ofs_tree *t, ofs_node task, const struct ofs_
 	OFS_CLEANUP(files_finish) struct files files = { 0 };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	struct ofs_attr attr;
+	char name[64];
 	int r = find_files(t, task, cred, &attr, &files);
 
-	if (r == 0)
-		r = get_text(t, task, &files, &text);
+	if (r < 0)
+		return r;
+	snprintf(name, sizeof(name), "%" PRIu64 " %" PRIu64, task, sum_of(&files));
+	r = ofs_made_keep(t, OFS_KEPT_RECAP, name, 0, make, &files, &text);
 	if (r < 0)
 		return r;
 	/* Those who may list the steps may read it, nobody else. */
