@@ -6,9 +6,9 @@
  * references are counted (virtual/made.c).
  *
  * Each part keeps its fields, and the lock that guards them, in a struct of its own. No lock of the
- * tree is held while the store is called except those of refs, labels, step references and texts
- * that are kept (virtual/made.h), and the one under which the indexer works; these come before the
- * store's.
+ * tree is held while the store is called except those of refs, labels, views, step references and
+ * texts that are kept (virtual/made.h), and the one under which the indexer works; these come
+ * before the store's.
  */
 #pragma once
 

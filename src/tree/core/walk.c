@@ -86,6 +86,20 @@ int ofs_walk_files(struct ofs_tree *t, uint64_t dir, bool deep, ofs_walk_fn fn, 
 	return r;
 }
 
+int ofs_walk_tier(struct ofs_tree *t, enum ofs_tier tier, ofs_walk_fn fn, void *arg)
+{
+	int r;
+
+	if (tier != OFS_TIER_WORKING)
+		return ofs_walk_files(
+			t, t->tops[tier == OFS_TIER_ARCHIVE ? OFS_TOP_ARCHIVE : OFS_TOP_PERSISTENT],
+			true, fn, arg);
+	r = ofs_walk_files(t, OFS_ROOT_INO, true, fn, arg);
+	if (r == 0)
+		r = ofs_walk_files(t, t->tops[OFS_TOP_CACHE], true, fn, arg);
+	return r < 0 ? r : ofs_walk_files(t, t->tops[OFS_TOP_TASKS], true, fn, arg);
+}
+
 static int add_if_dir(void *arg, const char *name, const struct ofs_attr *attr)
 {
 	if (S_ISDIR(attr->mode))

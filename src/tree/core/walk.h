@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tree/core/entry_list.h"
+#include "tree/core/place.h"
 #include "tree/core/tree_state.h"
 
 /* A file was found; called with the store locked. An error ends the walk. */
@@ -13,6 +14,9 @@ typedef int (*ofs_walk_fn)(void *arg, uint64_t ino, const char *name);
  * trees.
  */
 int ofs_walk_files(struct ofs_tree *t, uint64_t dir, bool deep, ofs_walk_fn fn, void *arg);
+
+/* Finds the regular files of a tier. */
+int ofs_walk_tier(struct ofs_tree *t, enum ofs_tier tier, ofs_walk_fn fn, void *arg);
 
 /* Adds the directories in a directory, by inode, not settled. */
 int ofs_walk_subdirs(struct ofs_tree *t, uint64_t dir, struct ofs_entry_list *ret);

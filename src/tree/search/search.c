@@ -77,33 +77,14 @@ static int take_file(void *arg, uint64_t ino, const char *name)
 	return 0;
 }
 
-static int walk_top(struct walk *w, enum ofs_top top)
-{
-	return ofs_walk_files(w->search->tree, w->search->tree->tops[top], true, take_file, w);
-}
-
-/* All files of the working tier, if they are asked for. */
-static int gather_working(struct walk *w)
-{
-	int r;
-
-	if (!ofs_search_wants(w->search->query, OFS_TIER_WORKING))
-		return 0;
-	r = ofs_walk_files(w->search->tree, OFS_ROOT_INO, true, take_file, w);
-	if (r == 0)
-		r = walk_top(w, OFS_TOP_CACHE);
-	return r < 0 ? r : walk_top(w, OFS_TOP_TASKS);
-}
-
-/* The same of the tiers that are indexed. */
-static int gather_indexed(struct walk *w)
+/* The files of the tiers first to last that are asked for. */
+static int gather(struct walk *w, int first, int last)
 {
 	int r = 0;
 
-	if (ofs_search_wants(w->search->query, OFS_TIER_LONG_TERM))
-		r = walk_top(w, OFS_TOP_PERSISTENT);
-	if (r == 0 && ofs_search_wants(w->search->query, OFS_TIER_ARCHIVE))
-		r = walk_top(w, OFS_TOP_ARCHIVE);
+	for (int i = first; i <= last && r == 0; i++)
+		if (ofs_search_wants(w->search->query, (enum ofs_tier)i))
+			r = ofs_walk_tier(w->search->tree, (enum ofs_tier)i, take_file, w);
 	return r;
 }
 
@@ -273,7 +254,7 @@ static int walk(struct ofs_search *s)
 	w.buf = ofs_alloc(SUMMARY_READ);
 	r = ofs_labels_each(s->tree, take_label, &w);
 	if (r == 0)
-		r = gather_working(&w);
+		r = gather(&w, OFS_TIER_WORKING, OFS_TIER_WORKING);
 	w.until = ofs_clock_monotonic() + READ_FOR;
 	if (r == 0)
 		r = look_at_all(&w);
@@ -281,7 +262,7 @@ static int walk(struct ofs_search *s)
 	w.index = ofs_indexer_index(s->tree->indexer);
 	w.most = UNINDEXED_MAX;
 	if (r == 0 && (!w.index || !stats.caught_up))
-		r = gather_indexed(&w);
+		r = gather(&w, OFS_TIER_LONG_TERM, OFS_TIER_ARCHIVE);
 	return r < 0 && r != -ECANCELED ? r : look_at_all(&w);
 }
 
@@ -308,10 +289,8 @@ static int list(struct ofs_search *s)
 	OFS_FREE struct dated *list = NULL;
 	struct ofs_attr attr;
 	size_t n = 0;
-	int r = gather_working(&w);
+	int r = gather(&w, 0, OFS_TIERS - 1);
 
-	if (r == 0)
-		r = gather_indexed(&w);
 	ofs_entry_list_settle(&w.files);
 	list = ofs_alloc((w.files.n + 1) * sizeof(*list));
 	for (size_t i = 0; i < w.files.n && r == 0; i++) {

@@ -3,9 +3,11 @@
 #include "tree/virtual/view.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/thread.h"
 #include "base/util.h"
 #include "tree/core/changes.h"
 #include "tree/core/entry_list.h"
@@ -23,18 +25,16 @@
  * and anything has changed, and kept until it was read to its end. Lists are ordered by inode, so a
  * position means the same in a newer list of the directory.
  */
-
 struct listing {
-	ofs_node dir;
+	ofs_node dir; /* 0: none */
 	struct ofs_entry_list list;
-	int64_t as_of; /* the tree's last change when it was begun */
-	unsigned int refs; /* of its readers, and one while it is kept */
+	int64_t as_of; /* the tree's last change when gathering started */
 	uint64_t used; /* when, by `clock` */
 };
 
 struct ofs_views {
-	pthread_mutex_t lock; /* guards the rest, and refs and used of listings */
-	struct listing *listings[LISTS_MAX];
+	pthread_mutex_t lock; /* guards the rest; held while a list is gathered and read */
+	struct listing listings[LISTS_MAX];
 	uint64_t clock;
 };
 
@@ -46,20 +46,12 @@ struct ofs_views *ofs_views_create(void)
 	return v;
 }
 
-static void listing_destroy(struct listing *l)
-{
-	if (!l)
-		return;
-	ofs_entry_list_finish(&l->list);
-	free(l);
-}
-
 void ofs_views_destroy(struct ofs_views *v)
 {
 	if (!v)
 		return;
 	for (size_t i = 0; i < LISTS_MAX; i++)
-		listing_destroy(v->listings[i]);
+		ofs_entry_list_finish(&v->listings[i].list);
 	pthread_mutex_destroy(&v->lock);
 	free(v);
 }
@@ -93,6 +85,64 @@ bool ofs_view_is_dir(struct ofs_tree *t, ofs_node node)
 	return dir_of(t, node, &d);
 }
 
+/* ---- lists that are kept */
+
+static void drop(struct listing *l)
+{
+	ofs_entry_list_finish(&l->list);
+	l->dir = 0;
+}
+
+/* `lock` held. The list of a directory; `now`: with all changes so far. */
+static int get_list(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d, bool now,
+		    struct listing **ret)
+{
+	struct ofs_views *v = t->views;
+	int64_t changed = ofs_tree_changed(t);
+	struct listing *l = &v->listings[0];
+	int r = 0;
+
+	for (size_t i = 1; i < LISTS_MAX && l->dir != dir; i++)
+		if (v->listings[i].dir == dir || v->listings[i].used < l->used)
+			l = &v->listings[i];
+	if (l->dir != dir || (now && l->as_of != changed)) {
+		drop(l);
+		r = ofs_view_gather(t, d, &l->list);
+		l->as_of = changed;
+		l->dir = dir;
+	}
+	if (r < 0)
+		drop(l);
+	l->used = ++v->clock;
+	*ret = l;
+	return r;
+}
+
+/* 1 if a directory with a name exists, 0, or -errno. */
+static int dir_exists(struct ofs_tree *t, const struct ofs_view_dir *d)
+{
+	const struct ofs_view_dir above = { .kind = d->kind };
+	uint64_t key = ofs_entry_list_key(d->name);
+	struct ofs_attr attr;
+	struct listing *l;
+	size_t i;
+	int r;
+
+	/* There may be many tasks. */
+	if (d->kind == OFS_VIEW_TASK) {
+		r = ofs_store_lookup(t->store, t->tops[OFS_TOP_TASKS], d->name, &attr);
+		if (r == 0)
+			ofs_store_forget(t->store, attr.ino, 1);
+		return r == -ENOENT ? 0 : r < 0 ? r : S_ISDIR(attr.mode);
+	}
+	OFS_LOCKED(&t->views->lock);
+	r = get_list(t, OFS_NODE_VIEW(d->kind), &above, true, &l);
+	if (r < 0)
+		return r;
+	i = ofs_entry_list_seek(&l->list, key - 1);
+	return i < l->list.n && l->list.entries[i].key == key;
+}
+
 /* ---- when it changed */
 
 void ofs_view_set_times(struct ofs_tree *t, struct ofs_attr *attr)
@@ -108,108 +158,8 @@ int ofs_view_refresh(struct ofs_tree *t, struct ofs_attr *attr)
 	ofs_view_set_times(t, attr);
 	/* The kernel keeps the name until the node is stale. */
 	if (dir_of(t, attr->ino, &d) && d.name[0])
-		r = ofs_view_exists(t, &d);
+		r = dir_exists(t, &d);
 	return r < 0 ? r : r ? 0 : -ESTALE;
-}
-
-/* ---- lists that are kept */
-
-/* NULL is allowed. */
-static void listing_put(struct ofs_views *v, struct listing *l)
-{
-	bool last;
-
-	if (!l)
-		return;
-	pthread_mutex_lock(&v->lock);
-	last = !--l->refs;
-	pthread_mutex_unlock(&v->lock);
-	if (last)
-		listing_destroy(l);
-}
-
-/* The list of a directory, with a reference; NULL: there is none. */
-static struct listing *listing_get(struct ofs_views *v, ofs_node dir)
-{
-	struct listing *l = NULL;
-
-	pthread_mutex_lock(&v->lock);
-	for (size_t i = 0; i < LISTS_MAX && !l; i++)
-		if (v->listings[i] && v->listings[i]->dir == dir)
-			l = v->listings[i];
-	if (l) {
-		l->refs++;
-		l->used = ++v->clock;
-	}
-	pthread_mutex_unlock(&v->lock);
-	return l;
-}
-
-/* Keeps a new one in place of the directory's old one, or of the least recently used. */
-static void listing_keep(struct ofs_views *v, struct listing *l)
-{
-	struct listing *old;
-	size_t at = 0;
-
-	pthread_mutex_lock(&v->lock);
-	for (size_t i = 0; i < LISTS_MAX; i++) {
-		if (v->listings[i] && v->listings[i]->dir == l->dir) {
-			at = i;
-			break;
-		}
-		if (v->listings[at] &&
-		    (!v->listings[i] || v->listings[i]->used < v->listings[at]->used))
-			at = i;
-	}
-	old = v->listings[at];
-	l->refs++;
-	l->used = ++v->clock;
-	v->listings[at] = l;
-	pthread_mutex_unlock(&v->lock);
-	listing_put(v, old);
-}
-
-/* Keeps it no longer: it was read to its end. */
-static void listing_drop(struct ofs_views *v, struct listing *l)
-{
-	struct listing *kept = NULL;
-
-	pthread_mutex_lock(&v->lock);
-	for (size_t i = 0; i < LISTS_MAX; i++)
-		if (v->listings[i] == l) {
-			kept = l;
-			v->listings[i] = NULL;
-		}
-	pthread_mutex_unlock(&v->lock);
-	listing_put(v, kept);
-}
-
-/* A list to read, for listing_put(); `now`: one that includes all changes so far. */
-static int listing_open(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d, bool now,
-			struct listing **ret)
-{
-	int64_t changed = ofs_tree_changed(t);
-	struct listing *l = listing_get(t->views, dir);
-	int r;
-
-	if (l && now && l->as_of != changed) {
-		listing_put(t->views, l);
-		l = NULL;
-	}
-	if (!l) {
-		l = ofs_alloc(sizeof(*l));
-		l->dir = dir;
-		l->as_of = changed;
-		l->refs = 1;
-		r = ofs_view_gather(t, d, &l->list);
-		if (r < 0) {
-			listing_destroy(l);
-			return r;
-		}
-		listing_keep(t->views, l);
-	}
-	*ret = l;
-	return 0;
 }
 
 /* ---- what is in it */
@@ -255,17 +205,11 @@ static int is_member(struct ofs_tree *t, const struct ofs_view_dir *d, uint64_t 
 /* REF-NAME, cut to what a name may hold. */
 static void entry_name(uint64_t ino, const char *name, char ret[OFS_NAME_MAX + 1])
 {
-	char ref[OFS_REF_SIZE];
-	size_t len, room;
+	size_t len;
 
-	ofs_ref_format(ino, ref);
-	len = strlen(ref);
-	room = OFS_NAME_MAX - len - 1;
-	memcpy(ret, ref, len);
-	ret[len] = '-';
-	room = OFS_MIN(room, strlen(name));
-	memcpy(ret + len + 1, name, room);
-	ret[len + 1 + room] = 0;
+	ofs_ref_format(ino, ret);
+	len = strlen(ret);
+	snprintf(ret + len, OFS_NAME_MAX + 1 - len, "-%s", name);
 }
 
 /* Takes REF-NAME apart; 0: it is not one. */
@@ -306,20 +250,18 @@ static int is_listed(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir
 		     const char *entry)
 {
 	char name[OFS_NAME_MAX + 1];
+	OFS_LOCKED(&t->views->lock);
 	struct listing *l;
-	bool found = false;
 	size_t i;
-	int r = listing_open(t, dir, d, true, &l);
+	int r = get_list(t, dir, d, true, &l);
 
 	if (r < 0)
 		return r;
 	i = ofs_entry_list_seek(&l->list, ino - 1);
-	if (i < l->list.n && l->list.entries[i].key == ino) {
-		entry_name(ino, ofs_entry_list_name(&l->list, i), name);
-		found = strcmp(name, entry) == 0;
-	}
-	listing_put(t->views, l);
-	return found;
+	if (i == l->list.n || l->list.entries[i].key != ino)
+		return 0;
+	entry_name(ino, ofs_entry_list_name(&l->list, i), name);
+	return strcmp(name, entry) == 0;
 }
 
 /* The file that a link of that name leads to, with a reference, and where it is. */
@@ -426,7 +368,7 @@ static int lookup_dir(struct ofs_tree *t, ofs_node dir, const struct ofs_view_di
 	int r;
 
 	memcpy(below.name, name, strlen(name) + 1);
-	r = below.name[0] ? ofs_view_exists(t, &below) : 0;
+	r = below.name[0] ? dir_exists(t, &below) : 0;
 	if (r <= 0)
 		return r < 0 ? r : -ENOENT;
 	m = ofs_alloc(sizeof(*m));
@@ -485,7 +427,8 @@ int ofs_view_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus, 
 
 	if (!dir_of(t, dir, &d))
 		return -ENOTDIR;
-	r = listing_open(t, dir, &d, !key, &l);
+	OFS_LOCKED(&t->views->lock);
+	r = get_list(t, dir, &d, !key, &l);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	for (i = ofs_entry_list_seek(&l->list, key); i < l->list.n && !full; i++) {
@@ -502,7 +445,6 @@ int ofs_view_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus, 
 	}
 	/* The reader has come to the end once a call finds nothing more. */
 	if (!full && (key || !l->list.n) && i == l->list.n)
-		listing_drop(t->views, l);
-	listing_put(t->views, l);
+		drop(l);
 	return 0;
 }

@@ -17,7 +17,6 @@
 #include "tree/virtual/view.h"
 
 #define RANKED_MAX 100 /* files in recent/ and in expiring/ */
-#define SOME_MAX 64 /* labelled files that are tried at once for one that still exists */
 
 bool ofs_view_has_links(const struct ofs_view_dir *d)
 {
@@ -116,10 +115,8 @@ static int by_category_base(void *arg, uint64_t base)
 
 static int gather_category(struct gathering *g)
 {
-	int r = ofs_labels_each(g->tree, take_label, g);
+	int r = ofs_walk_bases(g->tree, by_category_base, g);
 
-	if (r == 0)
-		r = ofs_walk_bases(g->tree, by_category_base, g);
 	/* Files directly in the root or in tasks/ have no category either. */
 	if (r == 0 && strcmp(g->dir->name, OFS_CATEGORY_NONE) == 0) {
 		r = ofs_walk_files(g->tree, OFS_ROOT_INO, true, add_file, g);
@@ -127,31 +124,24 @@ static int gather_category(struct gathering *g)
 			r = ofs_walk_files(g->tree, g->tree->tops[OFS_TOP_TASKS], false, add_file,
 					   g);
 	}
-	return r < 0 ? r : add_labelled(g);
+	return r;
 }
 
-static int gather_tag(struct gathering *g)
+static int gather_labelled(struct gathering *g)
 {
 	int r = ofs_labels_each(g->tree, take_label, g);
 
+	if (r == 0 && g->dir->kind == OFS_VIEW_CATEGORY)
+		r = gather_category(g);
 	return r < 0 ? r : add_labelled(g);
 }
 
 static int gather_tier(struct gathering *g)
 {
-	struct ofs_tree *t = g->tree;
-	int r;
-
-	if (strcmp(g->dir->name, ofs_tier_names[OFS_TIER_LONG_TERM]) == 0)
-		return ofs_walk_files(t, t->tops[OFS_TOP_PERSISTENT], true, add_file, g);
-	if (strcmp(g->dir->name, ofs_tier_names[OFS_TIER_ARCHIVE]) == 0)
-		return ofs_walk_files(t, t->tops[OFS_TOP_ARCHIVE], true, add_file, g);
-	r = ofs_walk_files(t, OFS_ROOT_INO, true, add_file, g);
-	if (r == 0)
-		r = ofs_walk_files(t, t->tops[OFS_TOP_CACHE], true, add_file, g);
-	if (r == 0)
-		r = ofs_walk_files(t, t->tops[OFS_TOP_TASKS], true, add_file, g);
-	return r;
+	for (int i = 0; i < OFS_TIERS; i++)
+		if (strcmp(g->dir->name, ofs_tier_names[i]) == 0)
+			return ofs_walk_tier(g->tree, (enum ofs_tier)i, add_file, g);
+	return -ENOENT;
 }
 
 /* ---- recent/ and expiring/: the first files by a time */
@@ -194,11 +184,11 @@ static int gather_ranked(struct gathering *g)
 	OFS_FREE struct ranked *list = NULL;
 	enum ofs_view view = g->dir->kind;
 	size_t n = 0;
-	int r = ofs_walk_files(g->tree, OFS_ROOT_INO, true, add_file, &all);
+	int r = 0;
 
-	for (int i = 0; i < OFS_TOPS && r == 0; i++)
-		if (view == OFS_VIEW_RECENT || i == OFS_TOP_CACHE || i == OFS_TOP_TASKS)
-			r = ofs_walk_files(g->tree, g->tree->tops[i], true, add_file, &all);
+	for (int i = 0; i < OFS_TIERS && r == 0; i++)
+		if (view == OFS_VIEW_RECENT || i == OFS_TIER_WORKING)
+			r = ofs_walk_tier(g->tree, (enum ofs_tier)i, add_file, &all);
 	if (r < 0)
 		return r;
 	ofs_entry_list_settle(&files);
@@ -249,37 +239,28 @@ static void take_tag_names(void *arg, const struct ofs_label *l)
 	}
 }
 
-/* Adds each of the names that a file has which is still there; one such file is enough. */
-static int add_label_names(struct gathering *g, const struct ofs_entry_list *names)
-{
-	struct ofs_map seen = OFS_MAP_INIT;
-	char file[OFS_NAME_MAX + 1];
-	int r = 0;
-
-	for (size_t i = 0; i < names->n && r >= 0; i++) {
-		const char *name = ofs_entry_list_name(names, i);
-
-		if (ofs_map_get(&seen, ofs_entry_list_key(name)))
-			continue;
-		r = labelled_name(g->tree, names->entries[i].key, file);
-		if (r <= 0)
-			continue;
-		ofs_map_put(&seen, ofs_entry_list_key(name), &seen);
-		ofs_entry_list_add_name(g->list, name);
-		r = 0;
-	}
-	ofs_map_finish(&seen);
-	return OFS_MIN(r, 0);
-}
-
+/* Adds each name that a file which is still there has. */
 static int gather_label_names(struct gathering *g)
 {
 	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list names = { 0 }; /* by inode */
+	OFS_CLEANUP(ofs_map_finish) struct ofs_map seen = OFS_MAP_INIT;
+	char file[OFS_NAME_MAX + 1];
 	int r = ofs_labels_each(g->tree,
 				g->dir->kind == OFS_VIEW_TAG ? take_tag_names : take_category_name,
 				&names);
 
-	return r < 0 ? r : add_label_names(g, &names);
+	for (size_t i = 0; i < names.n && r >= 0; i++) {
+		const char *name = ofs_entry_list_name(&names, i);
+
+		if (ofs_map_get(&seen, ofs_entry_list_key(name)))
+			continue;
+		r = labelled_name(g->tree, names.entries[i].key, file);
+		if (r <= 0)
+			continue;
+		ofs_map_put(&seen, ofs_entry_list_key(name), &seen);
+		ofs_entry_list_add_name(g->list, name);
+	}
+	return OFS_MIN(r, 0);
 }
 
 static int gather_names(struct gathering *g)
@@ -307,83 +288,6 @@ static int gather_names(struct gathering *g)
 	return r;
 }
 
-/* 1 if there is such a directory, 0, or -errno. */
-static int is_dir_in(struct ofs_tree *t, uint64_t dir, const char *name)
-{
-	struct ofs_attr attr;
-	int r = ofs_store_lookup(t->store, dir, name, &attr);
-
-	if (r < 0)
-		return r == -ENOENT || r == -ENOTDIR ? 0 : r;
-	ofs_store_forget(t->store, attr.ino, 1);
-	return S_ISDIR(attr.mode);
-}
-
-static int has_category(void *arg, uint64_t base)
-{
-	struct gathering *g = arg;
-
-	return is_dir_in(g->tree, base, g->dir->name);
-}
-
-/* A few of the files with the tag, or the category, of a directory. */
-struct some {
-	const struct ofs_view_dir *dir;
-	uint64_t list[SOME_MAX];
-	size_t n;
-};
-
-static void take_some(void *arg, const struct ofs_label *l)
-{
-	struct some *s = arg;
-
-	if (s->n == SOME_MAX)
-		return;
-	if (has_label(s->dir, l))
-		s->list[s->n++] = l->ino;
-}
-
-/* 1 if a file that still exists has the label, 0, or -errno. */
-static int is_label_used(struct ofs_tree *t, const struct ofs_view_dir *d)
-{
-	struct some s = { .dir = d };
-	char name[OFS_NAME_MAX + 1];
-	int r;
-
-	/* Removed files are forgotten on the way. */
-	do {
-		s.n = 0;
-		r = ofs_labels_each(t, take_some, &s);
-		for (size_t i = 0; i < s.n && r == 0; i++)
-			r = labelled_name(t, s.list[i], name);
-	} while (r == 0 && s.n == SOME_MAX);
-	return r;
-}
-
-int ofs_view_exists(struct ofs_tree *t, const struct ofs_view_dir *d)
-{
-	struct gathering g = { .tree = t, .dir = d };
-	int r = 0;
-
-	switch (d->kind) {
-	case OFS_VIEW_CATEGORY:
-		r = strcmp(d->name, OFS_CATEGORY_NONE) == 0;
-		if (r == 0)
-			r = ofs_walk_bases(t, has_category, &g);
-		return r ? r : is_label_used(t, d);
-	case OFS_VIEW_TASK:
-		return is_dir_in(t, t->tops[OFS_TOP_TASKS], d->name);
-	case OFS_VIEW_TIER:
-		for (int i = 0; i < OFS_TIERS; i++)
-			r |= strcmp(d->name, ofs_tier_names[i]) == 0;
-		return r;
-	case OFS_VIEW_TAG:
-		return is_label_used(t, d);
-	default:
-		return 0;
-	}
-}
-
 int ofs_view_gather(struct ofs_tree *t, const struct ofs_view_dir *d, struct ofs_entry_list *ret)
 {
 	struct gathering g = { .tree = t, .dir = d, .list = ret };
@@ -394,14 +298,12 @@ int ofs_view_gather(struct ofs_tree *t, const struct ofs_view_dir *d, struct ofs
 		r = gather_ranked(&g);
 	else if (!d->name[0])
 		r = gather_names(&g);
-	else if (d->kind == OFS_VIEW_CATEGORY)
-		r = gather_category(&g);
 	else if (d->kind == OFS_VIEW_TASK)
 		r = add_named(&g, t->tops[OFS_TOP_TASKS]);
 	else if (d->kind == OFS_VIEW_TIER)
 		r = gather_tier(&g);
 	else
-		r = gather_tag(&g);
+		r = gather_labelled(&g);
 	ofs_map_finish(&g.others);
 	ofs_u64_list_finish(&g.labelled);
 	ofs_entry_list_settle(ret);

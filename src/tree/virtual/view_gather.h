@@ -19,9 +19,6 @@ struct ofs_view_dir {
 /* The entries are links to files, not directories. */
 bool ofs_view_has_links(const struct ofs_view_dir *d);
 
-/* 1 if the directory, one with a name, exists; 0; or -errno. */
-int ofs_view_exists(struct ofs_tree *t, const struct ofs_view_dir *d);
-
 /*
  * Gathers the entries: all files below the directories in question, each once, or the names of the
  * view's directories. 0 or -errno; `ret` is to be finished in either case.
