@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lists of messages, and any other JSON or what only looks like it. What is taken for JSON has its parts within it, in
- * order; a string whose style is found is written with the same bytes again; a pointer made shorter stands for the same.
+ * Lists of messages, and any other JSON or what only looks like it. What is taken for JSON has its
+ * parts within it, in order; a string whose style is found is written with the same bytes again; a
+ * pointer made shorter stands for the same.
  */
 #include "context/chat/chat.h"
 #include "context/chat/mark.h"

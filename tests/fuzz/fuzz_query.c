@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An input is a query, a newline, and a text that is searched. What is found lies in the text, is in order and
- * does not overlap, and is shown as one line of UTF-8.
+ * An input is a query, a newline, and a text that is searched. What is found lies in the text, is
+ * in order and does not overlap, and is shown as one line of UTF-8.
  */
 #include <inttypes.h>
 

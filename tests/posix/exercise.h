@@ -77,8 +77,8 @@ void check_size(const struct exercise *x);
 void check_all(struct exercise *x);
 
 /*
- * What a system call that transfers `len` bytes gave: 0, or -errno where it failed. A short transfer
- * that nothing explains ends the program.
+ * What a system call that transfers `len` bytes gave: 0, or -errno where it failed. A short
+ * transfer that nothing explains ends the program.
  */
 int transferred(const struct exercise *x, ssize_t n, uint64_t len);
 

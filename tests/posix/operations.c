@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a program can do to a file: each operation changes the file and the image, or compares them. */
+/*
+ * What a program can do to a file: each operation changes the file and the image, or compares them.
+ */
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -48,7 +48,9 @@ static void expect_text(struct ofs_span s, const char *expected)
 	cr_expect(text && strcmp(text, expected) == 0, "\"%s\" is not \"%s\"", text, expected);
 }
 
-/* Result `i` says `text`, is in `message`, and of the call with the name `tool` (NULL: not known). */
+/*
+ * Result `i` says `text`, is in `message`, and of the call with the name `tool` (NULL: not known).
+ */
 static void expect_result(size_t i, const char *text, size_t message, const char *tool)
 {
 	const struct ofs_chat_result *r = &chat.results[i];
@@ -172,7 +174,10 @@ Test(context_chat, anthropic)
 
 Test(context_chat, ids)
 {
-	/* None: the last call. One that was used again: the call before. One of nobody, or of a later call: none. */
+	/*
+	 * None: the last call. One that was used again: the call before. One of nobody, or of a
+	 * later call: none.
+	 */
 	read_list(
 		"[{\"role\": \"tool\", \"content\": \"too early\"},"
 		"{\"role\": \"tool\", \"tool_call_id\": \"c1\", \"content\": \"too early\"},"
@@ -333,7 +338,10 @@ Test(context_chat, the_last_text_of_a_content)
 	cr_expect_null(ofs_content_last_text((struct ofs_span){ 0 }).p);
 }
 
-/* A text counts the same however it is escaped, and more of it counts more; data of pictures does not. */
+/*
+ * A text counts the same however it is escaped, and more of it counts more; data of pictures does
+ * not.
+ */
 Test(context_chat, tokens)
 {
 	uint64_t plain, escaped;

@@ -265,7 +265,10 @@ Test(context_compact, an_instruction_does_not_make_it_larger)
 	OFS_FREE char *longer = NULL;
 	OFS_FREE char *text = lines(20000, 77);
 
-	/* Bare pointers, then a long message of the user: over the second limit with nothing to gain. */
+	/*
+	 * Bare pointers, then a long message of the user: over the second limit with nothing to
+	 * gain.
+	 */
 	settings.bare_tokens = 1000000;
 	must(ask(OFS_MANAGE_COMPACT, list, NULL,
 		 SMALL_LIMIT ", \"max_total_tokens\": 100, \"keep_recent_count\": 0"));

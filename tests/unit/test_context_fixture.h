@@ -150,7 +150,10 @@ static inline void expect_restored(const char *list, const char *system, const c
 	expect_str(got_system, original_system, "the system's text");
 }
 
-/* Does it, and undoes it through the store opened anew. The answer of doing it is in `ret` and `ret_system` (or NULL). */
+/*
+ * Does it, and undoes it through the store opened anew. The answer of doing it is in `ret` and
+ * `ret_system` (or NULL).
+ */
 static inline void expect_reversible(enum ofs_manage_mode mode, const char *list,
 				     const char *system, const char *more, char **ret,
 				     char **ret_system)

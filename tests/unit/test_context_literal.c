@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* How strings were written: each style gives its bytes again, and what no program writes is no style. */
+/*
+ * How strings were written: each style gives its bytes again, and what no program writes is no
+ * style.
+ */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>

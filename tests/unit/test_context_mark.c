@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Pointers that can be undone: known again, told from what only looks like one, and made shorter. */
+/*
+ * Pointers that can be undone: known again, told from what only looks like one, and made shorter.
+ */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chats of every form, written in every way, that go on and are managed again and again: restoring gives the very first
- * list, and what is sent to a model is a chat that a service would take.
+ * Chats of every form, written in every way, that go on and are managed again and again: restoring
+ * gives the very first list, and what is sent to a model is a chat that a service would take.
  */
 #include "test_context_fixture.h"
 #include "test_draw.h"

@@ -200,7 +200,10 @@ Test(context_snapshot, confirmations)
 	expect_not("Open ends");
 }
 
-/* A chat of one call of a tool with these arguments (JSON) and this output (the inside of a string of JSON). */
+/*
+ * A chat of one call of a tool with these arguments (JSON) and this output (the inside of a string
+ * of JSON).
+ */
 static const char *one_call(const char *tool, const char *args, const char *output)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf json = OFS_BUF_INIT;

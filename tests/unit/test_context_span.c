@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON read in place: what is refused and where, what strings say, and walking; compared with jansson's. */
+/*
+ * JSON read in place: what is refused and where, what strings say, and walking; compared with
+ * jansson's.
+ */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -144,7 +144,10 @@ Test(context_tool, sections)
 	cr_expect_eq(ofs_tool_setting(&s, "acmeQueryDB", &rule), &s.tools[0]);
 	cr_expect_eq(rule, OFS_TOOL_SEARCH);
 	cr_expect_eq(ofs_tool_setting(&s, "mcp__acme__query_db", &rule), &s.tools[0]);
-	/* A section for the tool itself goes before one for all of its kind; of two the last is meant. */
+	/*
+	 * A section for the tool itself goes before one for all of its kind; of two the last is
+	 * meant.
+	 */
 	cr_expect_eq(ofs_tool_setting(&s, "Bash", &rule), &s.tools[3]);
 	cr_expect_eq(rule, OFS_TOOL_SHELL);
 	cr_expect_eq(ofs_tool_setting(&s, "execute_bash", &rule), &s.tools[1]);

@@ -1222,7 +1222,9 @@ static void check_dead(void)
 	}
 }
 
-/* `actor` changed its own blocks (FILES: nobody did); who else is charged otherwise is recharged. */
+/*
+ * `actor` changed its own blocks (FILES: nobody did); who else is charged otherwise is recharged.
+ */
 static void check_recharged(size_t actor)
 {
 	for (size_t f = 0; f < FILES; f++) {

@@ -331,7 +331,9 @@ static void expect_dump(const char *expect, const char *why)
 			 (int)strcspn(b, "\n"), b);
 }
 
-/* `found` by a check alone; a repair leaves the sound index, changed by `after` (NULL: as it was). */
+/*
+ * `found` by a check alone; a repair leaves the sound index, changed by `after` (NULL: as it was).
+ */
 struct damage {
 	const char *sql;
 	const char *found;

@@ -330,7 +330,10 @@ Test(journal_log, trim)
 	check_replayed(301, 310, 0);
 }
 
-/* All that is in a segment can be given back once a new one has begun, and the log goes on where it ended. */
+/*
+ * All that is in a segment can be given back once a new one has begun, and the log goes on where it
+ * ended.
+ */
 Test(journal_log, rotate)
 {
 	ofs_lsn end;

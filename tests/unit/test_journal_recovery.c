@@ -180,7 +180,9 @@ Test(journal_recovery, torn_at_every_byte_over_stale_records)
 	check_torn_over_tail(true);
 }
 
-/* Blocks that are there reach the disk in any order: later records do not make up for a lost one. */
+/*
+ * Blocks that are there reach the disk in any order: later records do not make up for a lost one.
+ */
 Test(journal_recovery, unsynced_records_that_reached_the_disk_in_another_order)
 {
 	struct image im, lossy;

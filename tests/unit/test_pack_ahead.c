@@ -126,8 +126,8 @@ static bool is_cached(unsigned int n)
 }
 
 /*
- * Reads frames 0 and 1 of a new set over and over until frame `n` is there as well by then. It takes
- * a new set each time since asking loads the frame.
+ * Reads frames 0 and 1 of a new set over and over until frame `n` is there as well by then. It
+ * takes a new set each time since asking loads the frame.
  */
 static void wait_ahead(size_t cache, unsigned int n)
 {

@@ -347,7 +347,9 @@ static void *read_on(void *arg)
 	return right ? NULL : rd;
 }
 
-/* Files come and go around those that are read, so that their frames become loose again and again. */
+/*
+ * Files come and go around those that are read, so that their frames become loose again and again.
+ */
 static void churn(int round)
 {
 	static uint64_t passing[READ_ROUNDS];

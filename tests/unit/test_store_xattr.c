@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Extended attributes: what may be set, and that it is there after whatever happens to the store. */
+/*
+ * Extended attributes: what may be set, and that it is there after whatever happens to the store.
+ */
 #include <sys/xattr.h>
 
 #include "test_store_fixture.h"

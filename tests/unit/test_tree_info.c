@@ -400,7 +400,9 @@ Test(tree_info, wide_lines_are_cut_and_say_so)
 	cr_assert_eq(count_of(body_of("cache/edge:summary"), "...\n"), 9, "%s",
 		     body_of("cache/edge:summary"));
 
-	/* Ten lines that do not fit into what is read of the head: none is passed over in silence. */
+	/*
+	 * Ten lines that do not fit into what is read of the head: none is passed over in silence.
+	 */
 	make_wide("cache/ten", 10, 5000);
 	cr_assert_not_null(strstr(body_of("cache/ten:summary"), "\n10: www"));
 	cr_assert_not_null(strstr(body_of("cache/ten:summary"), "\n...\n"));

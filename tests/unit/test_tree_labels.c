@@ -345,7 +345,9 @@ static int64_t expires(ofs_node f)
 	return timegm(&tm);
 }
 
-/* Whether a time is so many seconds after the last change, which counts from the next full second. */
+/*
+ * Whether a time is so many seconds after the last change, which counts from the next full second.
+ */
 static bool is_after_use(ofs_node f, int64_t at, int64_t seconds)
 {
 	struct stat st;

@@ -34,8 +34,8 @@ static int64_t least(int64_t a, int64_t b)
 }
 
 /*
- * The rules as the design has them, put together otherwise than the program does: it is removed when
- * all hold.
+ * The rules as the design has them, put together otherwise than the program does: it is removed
+ * when all hold.
  */
 static bool goes(const struct ofs_facts *f)
 {
@@ -120,7 +120,9 @@ Test(tree_verdict, every_combination)
 		}
 }
 
-/* The reason that is given is the first that holds, in the order in which a user can do something. */
+/*
+ * The reason that is given is the first that holds, in the order in which a user can do something.
+ */
 Test(tree_verdict, reasons)
 {
 	static const struct {
@@ -155,8 +157,8 @@ Test(tree_verdict, reasons)
 }
 
 /*
- * Whatever the use was that nobody has seen: it was no later than the moment at which the caches were
- * dropped, and the file stays for its whole time after that.
+ * Whatever the use was that nobody has seen: it was no later than the moment at which the caches
+ * were dropped, and the file stays for its whole time after that.
  */
 Test(tree_verdict, a_hidden_use_counts)
 {
