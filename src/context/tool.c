@@ -32,8 +32,8 @@ static const char *const sure[OFS_TOOL_COUNT] = {
 	[OFS_TOOL_WRITE] =
 		"writefile writetofile writecode filewrite fswrite savefile createfile "
 		"createnewfile appendfile appendtofile overwritefile updatefile modifyfile "
-		"editfile fileedit fsedit fscreate editnotebook notebookedit multiedit multieditfile "
-		"strreplace strreplaceeditor strreplacebasededit texteditor strreplaceinfile "
+		"editfile fileedit fsedit fscreate editnotebook notebookedit multiedit "
+		"multieditfile strreplace strreplaceeditor strreplacebasededit texteditor strreplaceinfile "
 		"applypatch applydiff patchfile replaceinfile replacefilecontent "
 		"multireplacefilecontent searchandreplace searchreplace insertcontent "
 		"insertlines undoedit",

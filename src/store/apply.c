@@ -411,8 +411,8 @@ int ofs_store_log(struct ofs_store *s, struct ofs_record *r, const void *data, s
 	e = ofs_store_apply(s, lsn, r, &where);
 	if (e < 0) {
 		ofs_log(LOG_ERR,
-			"record %u could not be applied (%s); the store is read-only until the next "
-			"start",
+			"record %u could not be applied (%s); the store is read-only until "
+			"the next start",
 			r->type, strerror(-e));
 		s->broken = true;
 	}

@@ -27,8 +27,8 @@ void ofs_packer_destroy(struct ofs_packer *p);
  * Adds a copy of `data`, c->len bytes of content, to a frame of `class`. With `moving` the chunk
  * c->id is already in the index and moves here, into a dense frame (which takes longer to make)
  * where the class wants one; else it is a new one with sha and lines of `c`, and gets an id. Its
- * place is ofs_packer_count() - 1. Frames are made by other threads, too (compress_pool.h): an error may be
- * that of a chunk before, and after one nothing can be added or committed.
+ * place is ofs_packer_count() - 1. Frames are made by other threads, too (compress_pool.h): an
+ * error may be that of a chunk before, and after one nothing can be added or committed.
  */
 int ofs_packer_add(struct ofs_packer *p, uint32_t class, bool moving,
 		   const struct ofs_index_chunk *c, const void *data);

@@ -8,13 +8,13 @@
 #include "context/chat/chat.h"
 #include "context/json/span.h"
 
-/* The arguments as an object, decoded into `buf` where they are a string, or nothing. They live as long as both. */
+/* The arguments as an object, or nothing; decoded into `buf` if they are a string. */
 struct ofs_span ofs_called_args(const struct ofs_chat_call *c, struct ofs_buf *buf);
 
-/* Appends what was called, and with what: "`make test`", "cancel_order order_id=W7, reason=late". */
+/* Appends the name and the arguments: "`make test`", "cancel_order order_id=W7, reason=late". */
 void ofs_called_whole(const struct ofs_chat_call *c, struct ofs_buf *out);
 
-/* The same for the title of a pointer, as `offload run` makes it: a command has no quotes around it. */
+/* The same as `offload run` titles a pointer: a command has no quotes around it. */
 void ofs_called_title(const struct ofs_chat_call *c, struct ofs_buf *out);
 
 /* Appends " -> ANSWER" for an output of one short line that says something. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The items of a snapshot by topic: gathered from the newest to the oldest, and written within a budget. */
+/* The items of a snapshot by topic: gathered from new to old, and written within a budget. */
 #pragma once
 
 #include <stdbool.h>
@@ -58,8 +58,8 @@ struct ofs_digest {
 void ofs_digest_finish(struct ofs_digest *d);
 
 /*
- * Adds an item, whose text is copied and is one line, or counts the one that has the text already. NULL: the topic
- * has enough of newer ones. Else the item, valid until the next is added.
+ * Adds an item, whose text is copied and is one line, or counts the one that has the text already.
+ * NULL: the topic has enough of newer ones. Else the item, valid until the next is added.
  */
 struct ofs_item *ofs_digest_add(struct ofs_digest *d, enum ofs_topic topic, enum ofs_worth worth,
 				uint64_t order, const void *text, size_t len);
@@ -68,8 +68,8 @@ struct ofs_item *ofs_digest_add(struct ofs_digest *d, enum ofs_topic topic, enum
 void ofs_digest_refer(struct ofs_digest *d, uint64_t order, const char *path, size_t path_len,
 		      const char *what, size_t what_len);
 
-/* Adds the items of a snapshot as ofs_digest_write() made it, as older than all; what is none of it is left out. */
+/* Adds the items of an earlier snapshot, as older than all; other lines of it are left out. */
 void ofs_digest_read(struct ofs_digest *d, const char *text, size_t len);
 
-/* Appends all topics that have items, each line ended, in at most `max_tokens` and what refs take. */
+/* Appends the topics that have items, in at most `max_tokens` and what refs take. */
 void ofs_digest_write(const struct ofs_digest *d, uint64_t max_tokens, struct ofs_buf *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pointers to stored results, and names (paths, identifiers, numbers) that came from results and were used. */
+/* Pointers to stored results, and names (paths, identifiers, numbers) from results. */
 #pragma once
 
 #include <stddef.h>

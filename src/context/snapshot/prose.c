@@ -9,7 +9,7 @@
 #define ESC 0x1b
 #define BEL 0x07
 
-/* The length of the terminal escape at p; one without an end is dropped with the rest of its line. */
+/* The length of the terminal escape at p; one without an end takes the rest of its line. */
 static size_t escape_length(const unsigned char *p, size_t len)
 {
 	size_t n = 2;

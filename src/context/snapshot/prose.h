@@ -8,9 +8,9 @@
 #include "base/buf.h"
 
 /*
- * Appends a text as one line of at most `max` characters: white space is one blank, terminal escapes, controls, what is
- * not UTF-8 and marks of lists and headings at its start are dropped. What is longer is cut between words and
- * ends with "...".
+ * Appends a text as one line of at most `max` characters: white space is one blank, terminal
+ * escapes, controls, what is not UTF-8 and marks of lists and headings at its start are dropped.
+ * What is longer is cut between words and ends with "...".
  */
 void ofs_prose_line(const char *text, size_t len, size_t max, struct ofs_buf *out);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goes through the messages from the newest to the oldest, so that each topic has its newest items when it is full, what
- * went well later is known when it failed, and names are used before the results that they come from. Of a
- * long text the two ends are looked at only.
+ * Goes through the messages from the newest to the oldest, so that each topic has its newest items
+ * when it is full, what went well later is known when it failed, and names are used before the
+ * results that they come from. Of a long text the two ends are looked at only.
  */
 #include "context/snapshot/snapshot.h"
 
@@ -261,7 +261,7 @@ static void take_result(struct making *m, const struct ofs_chat_result *r)
 
 /* ---- calls */
 
-/* The tasks that a list of them has open, as harnesses keep one with a tool: [{"content", "status"}]. */
+/* The open tasks of a list that a harness keeps with a tool: [{"content", "status"}]. */
 static void take_tasks(struct making *m, uint64_t order, struct ofs_span args)
 {
 	struct ofs_span list = ofs_args_find(args, TASK_NAMES), task;

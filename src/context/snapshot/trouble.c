@@ -42,7 +42,7 @@ static const char *find(struct line l, const char *what)
 	return memmem(l.p, l.len, what, strlen(what));
 }
 
-/* "error: what", "x.c:3:1: error: what", "module.NameError: what", "fatal: what", "bash: foo: not found" */
+/* "error: ...", "x.c:3:1: error: ...", "module.NameError: ...", "bash: foo: not found" */
 static bool says_error(struct line l)
 {
 	static const char *const words[] = { "rror:",  "RROR:",	 "xception:",
@@ -105,7 +105,7 @@ static enum telling tell(struct line l, bool shown)
 	return has_exit_code(l) ? CODE : NOTHING;
 }
 
-/* The line that tells most, of several the first; an exit code says less than the line before it. */
+/* The first of the lines that tell most; an exit code tells less than the line before it. */
 static enum telling search(const char *text, size_t len, bool shown, struct line *ret)
 {
 	const char *end = text + len, *eol;

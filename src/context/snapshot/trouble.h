@@ -8,8 +8,8 @@
 #include "base/buf.h"
 
 /*
- * Looks at an output. `shown`: it is the text of files, in which words such as "error" mean nothing, so that only
- * its start and end count. Appends the telling line to `ret_line`, as one line. False: nothing failed, as
- * far as it can be seen.
+ * Looks at an output. `shown`: it is the text of files, in which words such as "error" mean
+ * nothing, so that only its start and end count. Appends the telling line to `ret_line`, as one
+ * line. False: nothing failed, as far as it can be seen.
  */
 bool ofs_trouble_find(const char *text, size_t len, bool shown, struct ofs_buf *ret_line);
