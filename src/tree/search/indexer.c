@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The indexer's thread, and opening and closing. */
+/* Noting changes, the indexer's thread, and opening and closing. */
 
 #include "tree/search/indexer.h"
 
 #include <pthread.h>
+#include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -19,6 +20,81 @@
 #define CLOSING_NS (2 * OFS_NS_PER_S)
 #define STOPPING_NS (OFS_NS_PER_S / 2) /* after a thread, which has done most of it */
 #define DISK_LEFT (UINT64_C(32) << 20)
+
+/* ---- noting changes, at next to no cost */
+
+/* `lock` held. An inode that was noted for a fuller update stays so. */
+static void note(struct ofs_indexer *ix, uint64_t ino, enum ofs_look_how how)
+{
+	uintptr_t had = (uintptr_t)ofs_map_get(&ix->noted, ino);
+	bool first = !ix->noted.count;
+
+	if (!had || had > (uintptr_t)how + 1)
+		ofs_map_put(&ix->noted, ino, (void *)((uintptr_t)how + 1));
+	if (first && ix->running)
+		pthread_cond_signal(&ix->wake);
+}
+
+void ofs_indexer_note(struct ofs_indexer *ix, uint64_t ino)
+{
+	if (!ix)
+		return;
+	OFS_LOCKED(&ix->lock);
+	note(ix, ino, OFS_LOOK_WHOLE);
+}
+
+static bool is_working(struct ofs_indexer *ix, uint64_t dir)
+{
+	return dir && atomic_load(&ix->working[dir % OFS_INDEXER_WORKING_DIRS]) == dir;
+}
+
+/*
+ * Repeated writes to one file return at once. `last` is cleared before the noted files are read, so
+ * a write that finds its file there happened before that.
+ */
+void ofs_indexer_note_in(struct ofs_indexer *ix, uint64_t ino, uint64_t dir)
+{
+	if (!ix || atomic_load(&ix->last) == ino || is_working(ix, dir))
+		return;
+	OFS_LOCKED(&ix->lock);
+	note(ix, ino, OFS_LOOK_CONTENT);
+	atomic_store(&ix->last, ino);
+}
+
+static void note_entry(struct ofs_indexer *ix, uint64_t dir, const char *name)
+{
+	struct ofs_attr attr;
+
+	/* Gone again: a later move has noted it. */
+	if (ofs_store_lookup(ix->tree->store, dir, name, &attr) < 0)
+		return;
+	ofs_store_forget(ix->tree->store, attr.ino, 1);
+	OFS_LOCKED(&ix->lock);
+	for (size_t i = 0; S_ISDIR(attr.mode) && i < OFS_INDEXER_WORKING_DIRS; i++)
+		atomic_store(&ix->working[i], 0);
+	ix->moves += S_ISDIR(attr.mode);
+	note(ix, attr.ino, OFS_LOOK_WHOLE);
+}
+
+void ofs_indexer_note_rename(struct ofs_indexer *ix, uint64_t dir, const char *name,
+			     uint64_t newdir, const char *newname, unsigned int flags)
+{
+	/* A move within the working tier does not concern the index. */
+	if (!ix || (is_working(ix, dir) && is_working(ix, newdir)))
+		return;
+	note_entry(ix, newdir, newname);
+	if (flags & RENAME_EXCHANGE)
+		note_entry(ix, dir, name);
+}
+
+void ofs_indexer_note_sealed(struct ofs_indexer *ix, uint64_t ino)
+{
+	if (!ix)
+		return;
+	OFS_LOCKED(&ix->lock);
+	if (ofs_map_remove(&ix->early, ino))
+		note(ix, ino, OFS_LOOK_AGAIN);
+}
 
 /* ---- the thread */
 
@@ -40,23 +116,18 @@ static void wait_for(struct ofs_indexer *ix, int64_t ns, bool noted)
 {
 	int64_t until = ofs_clock_monotonic() + ns;
 
-	pthread_mutex_lock(&ix->lock);
+	OFS_LOCKED(&ix->lock);
 	while (!ix->stop && !(noted && ix->noted.count) &&
 	       ofs_cond_wait_until(&ix->wake, &ix->lock, until))
 		;
-	pthread_mutex_unlock(&ix->lock);
 }
 
 /* How long there is nothing to do unless something is noted. */
 static int64_t idle_time(struct ofs_indexer *ix)
 {
-	int64_t ns;
+	OFS_LOCKED(&ix->lock);
+	int64_t ns = ix->early.count ? ofs_indexer_again_after(ix) : OFS_INDEXER_SWEEP_NS / 24;
 
-	pthread_mutex_lock(&ix->lock);
-	ns = ix->early.count
-		     ? OFS_INDEXER_AGAIN_NS + (int64_t)ix->early.count * OFS_INDEXER_AGAIN_EACH_NS
-		     : OFS_INDEXER_SWEEP_NS / 24;
-	pthread_mutex_unlock(&ix->lock);
 	return ix->index || ix->lazy ? ns : OFS_MIN(ns, OFS_INDEXER_RETRY_NS);
 }
 
@@ -72,20 +143,16 @@ static bool is_disk_full(struct ofs_indexer *ix)
 /* A turn of the thread: -errno; 0: nothing is left to do now; 1: there is more. */
 static int take_turn(struct ofs_indexer *ix)
 {
-	int r;
+	OFS_LOCKED(&ix->work);
+	int r = ix->lazy ? 0 : ofs_indexer_open_index(ix);
 
-	pthread_mutex_lock(&ix->work);
-	r = ix->lazy ? 0 : ofs_indexer_open_index(ix);
-	if (r == 0) {
-		ofs_indexer_take_noted(ix, false);
-		if (ix->index)
-			ofs_indexer_sweep_daily(ix);
-		r = ofs_indexer_work_batch(ix);
-		if (r == 0 && ix->index)
-			r = ofs_fts_tidy(ix->index);
-	}
-	pthread_mutex_unlock(&ix->work);
-	return r;
+	if (r < 0)
+		return r;
+	ofs_indexer_take_noted(ix, false);
+	if (ix->index)
+		ofs_indexer_sweep_daily(ix);
+	r = ofs_indexer_work_batch(ix);
+	return r == 0 && ix->index ? ofs_fts_tidy(ix->index) : r;
 }
 
 static void tell_failure(struct ofs_indexer *ix, int r)
@@ -125,9 +192,6 @@ static void *indexer_main(void *arg)
 
 static int take_one(void *arg, const char *name, const struct ofs_attr *attr, uint64_t cookie)
 {
-	(void)name;
-	(void)attr;
-	(void)cookie;
 	*(bool *)arg = false;
 	return 1;
 }
@@ -161,23 +225,19 @@ struct ofs_indexer *ofs_indexer_create(struct ofs_tree *t, const char *path)
 
 int ofs_indexer_start(struct ofs_indexer *ix)
 {
+	OFS_LOCKED(&ix->lock);
 	int r = ofs_thread_start(&ix->thread, "indexer", indexer_main, ix);
 
-	pthread_mutex_lock(&ix->lock);
 	ix->running = r == 0;
-	pthread_mutex_unlock(&ix->lock);
 	return r;
 }
 
 /* Nothing is noted, unsealed or still to be indexed. `work` held. */
 static bool is_done(struct ofs_indexer *ix)
 {
-	bool done;
+	OFS_LOCKED(&ix->lock);
 
-	pthread_mutex_lock(&ix->lock);
-	done = !ix->noted.count && !ix->early.count;
-	pthread_mutex_unlock(&ix->lock);
-	return done && !ix->todo.n && !ix->everything && !ix->sweeping;
+	return !ix->noted.count && !ix->early.count && !ofs_indexer_has_more(ix);
 }
 
 /* Does what can be done, until the deadline. `work` is held. */
@@ -201,17 +261,15 @@ static int work_all(struct ofs_indexer *ix)
 
 int ofs_indexer_settle(struct ofs_indexer *ix)
 {
+	OFS_LOCKED(&ix->work);
 	int r;
 
-	pthread_mutex_lock(&ix->work);
 	ix->tried = 0;
 	r = ofs_indexer_open_index(ix);
-	if (r == 0) {
-		ofs_indexer_sweep_daily(ix);
-		r = work_all(ix);
-	}
-	pthread_mutex_unlock(&ix->work);
-	return r;
+	if (r < 0)
+		return r;
+	ofs_indexer_sweep_daily(ix);
+	return work_all(ix);
 }
 
 /* Does what was noted; after a thread, only if that had done all its work. */
@@ -219,7 +277,7 @@ static void finish_work(struct ofs_indexer *ix, bool had_thread)
 {
 	bool early;
 
-	if (had_thread && (ix->todo.n || ix->everything || ix->sweeping))
+	if (had_thread && ofs_indexer_has_more(ix))
 		return;
 	ix->deadline = ofs_clock_monotonic() + (had_thread ? STOPPING_NS : CLOSING_NS);
 	work_all(ix);
@@ -242,14 +300,13 @@ void ofs_indexer_stop(struct ofs_indexer *ix)
 	pthread_mutex_unlock(&ix->lock);
 	if (had_thread)
 		pthread_join(ix->thread, NULL);
-	pthread_mutex_lock(&ix->work);
+	OFS_LOCKED(&ix->work);
 	ix->running = ix->stop = false;
 	finish_work(ix, had_thread);
 	if (ix->index && is_done(ix))
 		ofs_indexer_set_complete(ix, true);
 	ofs_fts_close(ix->index);
 	ix->index = NULL;
-	pthread_mutex_unlock(&ix->work);
 }
 
 void ofs_indexer_destroy(struct ofs_indexer *ix)
@@ -275,9 +332,8 @@ struct ofs_fts *ofs_indexer_index(struct ofs_indexer *ix)
 
 	if (!ix || index || ix->tree->background)
 		return index;
-	pthread_mutex_lock(&ix->work);
+	OFS_LOCKED(&ix->work);
 	ofs_indexer_open_index(ix);
-	pthread_mutex_unlock(&ix->work);
 	return atomic_load(&ix->index);
 }
 
@@ -295,8 +351,7 @@ void ofs_indexer_stats(struct ofs_indexer *ix, struct ofs_indexer_stats *ret)
 		ret->dead = counts.dead;
 		ret->bytes = counts.bytes;
 	}
-	pthread_mutex_lock(&ix->lock);
+	OFS_LOCKED(&ix->lock);
 	ret->waiting = ix->noted.count + ix->early.count + ix->left;
 	ret->caught_up = !ret->waiting && !ix->everything_left;
-	pthread_mutex_unlock(&ix->lock);
 }

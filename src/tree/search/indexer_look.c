@@ -71,47 +71,30 @@ static ssize_t read_content(void *arg, void *buf, size_t size, uint64_t off)
 	return r < 0 ? r : n;
 }
 
-/* The texts of a file's row in the index. */
-struct telling {
-	struct ofs_buf title, tags;
-	const char *name;
-};
-
-static void telling_finish(struct telling *t)
-{
-	ofs_buf_finish(&t->title);
-	ofs_buf_finish(&t->tags);
-}
-
 static int get_label(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind,
 		     struct ofs_buf *out)
 {
 	int r = ofs_label_get(t, ino, kind, out);
 
-	if (r < 0 && r != -ENODATA)
-		return r;
-	ofs_buf_append(out, "", 1);
-	return 0;
+	return r == -ENODATA ? 0 : r;
 }
 
 static int put_file(struct ofs_look *l, const struct ofs_attr *file, const uint8_t *sha,
 		    const char *path, int64_t stamp)
 {
-	OFS_CLEANUP(telling_finish)
-	struct telling t = { .title = OFS_BUF_INIT, .tags = OFS_BUF_INIT };
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf title = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf tags = OFS_BUF_INIT;
 	const char *slash = strrchr(path, '/');
-	int r = get_label(l->tree, file->ino, OFS_LABEL_TITLE, &t.title);
+	int r = get_label(l->tree, file->ino, OFS_LABEL_TITLE, &title);
 
 	if (r == 0)
-		r = get_label(l->tree, file->ino, OFS_LABEL_TAGS, &t.tags);
+		r = get_label(l->tree, file->ino, OFS_LABEL_TAGS, &tags);
 	if (r == 0)
 		r = look_begin(l);
-	t.name = slash ? slash + 1 : path;
 	if (r < 0)
 		return r;
-	return of_index(l, ofs_fts_put_file(l->index, file->ino, sha, t.name,
-					    (const char *)t.title.data, (const char *)t.tags.data,
-					    stamp));
+	return of_index(l, ofs_fts_put_file(l->index, file->ino, sha, slash ? slash + 1 : path,
+					    ofs_buf_str(&title), ofs_buf_str(&tags), stamp));
 }
 
 /* 1: the content is in the index; 0: it cannot be read. */
@@ -137,7 +120,6 @@ static int look_at_kept(struct ofs_look *l, const struct ofs_attr *file, const c
 {
 	struct ofs_fts_file known = { 0 };
 	struct ofs_content_hash digest;
-	bool early;
 	int r;
 
 	if (!l->index)
@@ -151,18 +133,18 @@ static int look_at_kept(struct ofs_look *l, const struct ofs_attr *file, const c
 	r = ofs_store_get_hash(l->tree->store, file->ino, &digest);
 	if (r < 0)
 		return r;
-	early = file->size && !digest.has_sha;
-	if (early && how == OFS_LOOK_AGAIN)
-		return OFS_LOOKED_EARLY;
-	if (early)
-		r = put_file(l, file, NULL, path, 0);
-	else if (!file->size)
+	if (!file->size) {
 		r = put_file(l, file, NULL, path, file->ctime);
-	else
-		r = put_content(l, file, digest.sha);
-	if (!early && file->size && r >= 0)
+		return r < 0 ? r : OFS_LOOKED;
+	}
+	if (!digest.has_sha) {
+		r = how == OFS_LOOK_AGAIN ? 0 : put_file(l, file, NULL, path, 0);
+		return r < 0 ? r : OFS_LOOKED_EARLY;
+	}
+	r = put_content(l, file, digest.sha);
+	if (r >= 0)
 		r = put_file(l, file, r ? digest.sha : NULL, path, file->ctime);
-	return r < 0 ? r : early ? OFS_LOOKED_EARLY : OFS_LOOKED;
+	return r < 0 ? r : OFS_LOOKED;
 }
 
 static int look_at_file(struct ofs_look *l, const struct ofs_attr *file, enum ofs_look_how how)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The state of the indexer, shared by indexer.c, indexer_note.c and indexer_work.c. */
+/* The state of the indexer, shared by indexer.c and indexer_work.c. */
 #pragma once
 
 #include "base/clock.h"
@@ -39,7 +39,7 @@ struct ofs_indexer {
 	 * `lock`.
 	 */
 	_Atomic uint64_t working[OFS_INDEXER_WORKING_DIRS];
-	uint64_t moves; /* `lock` */
+	_Atomic uint64_t moves;
 
 	pthread_mutex_t lock; /* guards these; neither store nor index is called under it */
 	pthread_cond_t wake;
@@ -67,15 +67,19 @@ struct ofs_indexer {
 	bool told; /* a failure was logged */
 };
 
-/* ---- noting (indexer_note.c) */
+/* `lock` held. From the last try of unsealed files to the next. */
+static inline int64_t ofs_indexer_again_after(const struct ofs_indexer *ix)
+{
+	return OFS_INDEXER_AGAIN_NS + (int64_t)ix->early.count * OFS_INDEXER_AGAIN_EACH_NS;
+}
 
-/* How often a directory was moved. */
-uint64_t ofs_indexer_count_moves(struct ofs_indexer *ix);
+/* `work` held. There is more to do now. */
+static inline bool ofs_indexer_has_more(const struct ofs_indexer *ix)
+{
+	return ix->todo.n || ix->everything || ix->sweeping;
+}
 
-/* A directory is in the working tier, unless one was moved since it was counted. */
-void ofs_indexer_note_working(struct ofs_indexer *ix, uint64_t dir, uint64_t moves);
-
-/* ---- working (indexer_work.c); with `work` held */
+/* indexer_work.c; with `work` held */
 
 int ofs_indexer_open_index(struct ofs_indexer *ix);
 int ofs_indexer_set_complete(struct ofs_indexer *ix, bool complete);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/thread.h"
 #include "base/util.h"
 #include "tree/core/entry_list.h"
 #include "tree/core/tree_state.h"
@@ -21,8 +22,7 @@
 
 static void todo_add(struct ofs_indexer_todos *l, uint64_t ino, enum ofs_look_how how)
 {
-	l->at = ofs_grow(l->at, &l->cap, l->n + 1, sizeof(*l->at));
-	l->at[l->n++] = (struct ofs_indexer_todo){ ino, how };
+	*ofs_append(l->at, l->n, l->cap) = (struct ofs_indexer_todo){ ino, how };
 }
 
 /* ---- the index. All that follows is called with `work` held. */
@@ -57,10 +57,8 @@ int ofs_indexer_open_index(struct ofs_indexer *ix)
 
 int ofs_indexer_set_complete(struct ofs_indexer *ix, bool complete)
 {
-	int r = 0;
+	int r = ix->complete == complete ? 0 : ofs_fts_set_complete(ix->index, complete);
 
-	if (ix->complete != complete)
-		r = ofs_fts_set_complete(ix->index, complete);
 	if (r == 0)
 		ix->complete = complete;
 	return r;
@@ -82,12 +80,9 @@ static void check_generation(struct ofs_indexer *ix)
 
 bool ofs_indexer_is_over(struct ofs_indexer *ix)
 {
-	bool stop;
+	OFS_LOCKED(&ix->lock);
 
-	pthread_mutex_lock(&ix->lock);
-	stop = ix->stop;
-	pthread_mutex_unlock(&ix->lock);
-	return stop || (ix->deadline && ofs_clock_monotonic() >= ix->deadline);
+	return ix->stop || (ix->deadline && ofs_clock_monotonic() >= ix->deadline);
 }
 
 static bool is_cancelled(void *arg)
@@ -95,21 +90,15 @@ static bool is_cancelled(void *arg)
 	return ofs_indexer_is_over(arg);
 }
 
-static bool is_time_to_sweep(struct ofs_indexer *ix, int64_t now)
-{
-	if (now - ix->swept_at < OFS_INDEXER_SWEEP_NS)
-		return false;
-	ix->swept_at = now;
-	return true;
-}
-
 /* Once a day: changes that were not noted, and dead documents if the index is not too large. */
 void ofs_indexer_sweep_daily(struct ofs_indexer *ix)
 {
+	int64_t now = ofs_clock_monotonic();
 	struct ofs_fts_counts counts;
 
-	if (!is_time_to_sweep(ix, ofs_clock_monotonic()))
+	if (now - ix->swept_at < OFS_INDEXER_SWEEP_NS)
 		return;
+	ix->swept_at = now;
 	ix->everything = ix->sweeping = true;
 	ix->swept = 0;
 	ix->thorough = ofs_fts_counts(ix->index, &counts) == 0 && counts.documents <= REBUILT_UP_TO;
@@ -193,9 +182,7 @@ void ofs_indexer_take_noted(struct ofs_indexer *ix, bool again)
 	noted = ix->noted;
 	ix->noted = (struct ofs_map)OFS_MAP_INIT;
 	atomic_store(&ix->last, 0);
-	if (again ||
-	    now - ix->looked_again >=
-		    OFS_INDEXER_AGAIN_NS + (int64_t)ix->early.count * OFS_INDEXER_AGAIN_EACH_NS) {
+	if (again || now - ix->looked_again >= ofs_indexer_again_after(ix)) {
 		early = ix->early;
 		ix->early = (struct ofs_map)OFS_MAP_INIT;
 		ix->looked_again = now;
@@ -216,19 +203,25 @@ void ofs_indexer_take_noted(struct ofs_indexer *ix, bool again)
 /* Tells the others how much there is left. */
 static void publish(struct ofs_indexer *ix)
 {
-	pthread_mutex_lock(&ix->lock);
+	OFS_LOCKED(&ix->lock);
 	ix->left = ix->todo.n + ix->done.n;
 	ix->everything_left = ix->everything || ix->sweeping;
-	pthread_mutex_unlock(&ix->lock);
 }
 
 static void add_early(struct ofs_indexer *ix, uint64_t ino)
 {
-	pthread_mutex_lock(&ix->lock);
+	OFS_LOCKED(&ix->lock);
 	if (!ix->early.count)
 		ix->looked_again = ofs_clock_monotonic();
 	ofs_map_put(&ix->early, ino, ix);
-	pthread_mutex_unlock(&ix->lock);
+}
+
+/* The directory was in the working tier when `moves` had been counted. */
+static void add_working(struct ofs_indexer *ix, uint64_t dir, uint64_t moves)
+{
+	OFS_LOCKED(&ix->lock);
+	if (ix->moves == moves)
+		atomic_store(&ix->working[dir % OFS_INDEXER_WORKING_DIRS], dir);
 }
 
 /* Opens the index for the first file that belongs in it. */
@@ -248,7 +241,7 @@ static int look_with_index(struct ofs_indexer *ix, struct ofs_look *l,
 static int look_at_one(struct ofs_indexer *ix, struct ofs_look *l)
 {
 	struct ofs_indexer_todo what = ix->todo.at[--ix->todo.n];
-	uint64_t moves = ofs_indexer_count_moves(ix);
+	uint64_t moves = ix->moves;
 	int r = ofs_look_at(l, what.ino, what.how);
 
 	if (r == -EAGAIN && !l->index)
@@ -259,7 +252,7 @@ static int look_at_one(struct ofs_indexer *ix, struct ofs_look *l)
 	}
 	todo_add(&ix->done, what.ino, what.how);
 	if (l->working)
-		ofs_indexer_note_working(ix, l->working, moves);
+		add_working(ix, l->working, moves);
 	if (r == OFS_LOOKED_DIR)
 		add_dir(ix, what.ino);
 	else if (r == OFS_LOOKED_EARLY || r == -ESTALE)
@@ -290,9 +283,9 @@ int ofs_indexer_work_batch(struct ofs_indexer *ix)
 		r = r < 0 ? r : ended;
 	}
 	ix->done.n = 0;
-	if (r == 0 && !ix->todo.n && !ix->everything && !ix->sweeping)
+	if (r == 0 && !ofs_indexer_has_more(ix))
 		r = drop_waste(ix);
 	check_generation(ix);
 	publish(ix);
-	return r < 0 ? r : ix->todo.n || ix->everything || ix->sweeping;
+	return r < 0 ? r : ofs_indexer_has_more(ix);
 }
