@@ -103,23 +103,20 @@ bool ofs_hits_has_all(const struct ofs_hits *h, const uint8_t sha[32])
 	return c && c->n >= OFS_HIT_COPIES_MAX;
 }
 
-/* Counts a file of the content; *ret is how many there were. */
-static void count_copy(struct ofs_hits *h, const uint8_t *sha, unsigned int *ret)
+/* Counts a file of the content; returns how many there were. */
+static unsigned int count_copy(struct ofs_hits *h, const uint8_t sha[32])
 {
-	struct copies *c = sha ? find_copies(h, sha) : NULL;
+	struct copies *c = find_copies(h, sha);
 
-	*ret = 0;
-	if (!sha)
-		return;
 	if (!c) {
 		/* Of two contents whose hashes start alike, the second is not counted. */
 		if (ofs_map_get(&h->copies, ofs_get_le64(sha)))
-			return;
+			return 0;
 		c = ofs_alloc(sizeof(*c));
 		memcpy(c->sha, sha, sizeof(c->sha));
 		ofs_map_put(&h->copies, ofs_get_le64(sha), c);
 	}
-	*ret = c->n++;
+	return c->n++;
 }
 
 /* ---- which lines */
@@ -183,27 +180,26 @@ static int choose_head(const struct ofs_hits *h, const struct ofs_attr *file, st
 static int push(struct ofs_hits *h, const struct ofs_answer *a, struct hit *hit)
 {
 	char name[OFS_NAME_MAX + 1];
-	int r = ofs_store_name_of(h->tree->store, a->attr->ino, &hit->dir, name);
+	int r = ofs_store_name_of(h->tree->store, a->attr.ino, &hit->dir, name);
 
 	if (r < 0) {
 		hit_finish(hit);
 		return r == -ENOENT ? 0 : r;
 	}
-	hit->ino = a->attr->ino;
-	hit->mtime = a->attr->mtime;
-	hit->path = ofs_strdup((const char *)a->place->path.data);
-	h->list = ofs_grow(h->list, &h->cap, h->n + 1, sizeof(*h->list));
-	h->list[h->n++] = *hit;
+	hit->ino = a->attr.ino;
+	hit->mtime = a->attr.mtime;
+	hit->path = ofs_strdup((const char *)a->place.path.data);
+	*ofs_append(h->list, h->n, h->cap) = *hit;
 	return 0;
 }
 
 static int push_head(struct ofs_hits *h, const struct ofs_answer *a, double score)
 {
 	struct hit hit = { .rank = (int64_t)(score * 1e6), .snippet = OFS_BUF_INIT };
-	const char *slash = strrchr((const char *)a->place->path.data, '/');
-	const char *name = slash ? slash + 1 : (const char *)a->place->path.data;
+	const char *slash = strrchr((const char *)a->place.path.data, '/');
+	const char *name = slash ? slash + 1 : (const char *)a->place.path.data;
 	const char *shown = a->title && a->title[0] ? a->title : name;
-	int r = choose_head(h, a->attr, &hit);
+	int r = choose_head(h, &a->attr, &hit);
 
 	if (r == 0)
 		ofs_snippet_append(&hit.snippet, shown, strlen(shown), 0);
@@ -218,7 +214,7 @@ static int push_passage(struct ofs_hits *h, const struct ofs_answer *a, const st
 {
 	struct hit hit = { .rank = (int64_t)(score * 1e6), .snippet = OFS_BUF_INIT };
 
-	choose_slice(h, p, a->attr->size, &hit);
+	choose_slice(h, p, a->attr.size, &hit);
 	ofs_buf_append(&hit.snippet, p->snippet.data, p->snippet.len);
 	return push(h, a, &hit);
 }
@@ -238,17 +234,15 @@ int ofs_hits_add(struct ofs_hits *h, const struct ofs_answer *a)
 {
 	const struct ofs_passages *p = a->passages;
 	double names = rate_names(h, a), score;
-	unsigned int copies;
-	int r;
+	unsigned int copies = a->has_sha ? count_copy(h, a->sha) : 0;
+	int r = 0;
 
-	count_copy(h, a->sha, &copies);
 	if (copies >= OFS_HIT_COPIES_MAX)
 		return 0;
 	score = WEIGHT_NAMES * names - LESS_FOR_COPY * copies;
 	if (!p || !p->n)
 		return push_head(h, a, score + WEIGHT_NAMES_ALONE * names);
 	score += WEIGHT_RELEVANCE * a->relevance;
-	r = 0;
 	for (size_t i = 0; i < p->n && r == 0 && (!i || !copies); i++)
 		r = push_passage(h, a, &p->list[i],
 				 score + p->list[i].score - LESS_FOR_SECOND * (double)i);

@@ -9,14 +9,15 @@
 #define OFS_HITS_MAX 50 /* that are written */
 #define OFS_HIT_COPIES_MAX 3 /* files of the same content */
 
-/* A file that answers a query; all is borrowed. */
+/* A file that may answer a query. */
 struct ofs_answer {
-	const struct ofs_attr *attr;
-	const struct ofs_place *place;
-	const uint8_t *sha; /* of its content; NULL: not known */
-	const struct ofs_passages *passages; /* NULL or none: it answers by its names */
-	const enum ofs_match *names; /* how each term is in name, title or tags */
-	const char *title; /* NULL: it has none */
+	struct ofs_attr attr;
+	struct ofs_place place;
+	char *title, *tags; /* NULL: none */
+	uint8_t sha[32]; /* of its content, */
+	bool has_sha; /* if it is known */
+	const struct ofs_passages *passages; /* borrowed; NULL or none: it answers by its names */
+	enum ofs_match names[OFS_TERMS_MAX]; /* how each term is in name, title or tags */
 	double relevance; /* of the content, 0 to 1 */
 };
 

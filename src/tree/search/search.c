@@ -197,26 +197,23 @@ static bool may_read(const struct walk *w)
 static int look_at(struct walk *w, uint64_t ino, uint32_t named)
 {
 	OFS_CLEANUP(ofs_passages_finish) struct ofs_passages p = { .n = 0 };
+	OFS_CLEANUP(ofs_answer_finish) struct ofs_answer a;
 	const struct ofs_query *q = w->search->query;
-	struct ofs_attr file;
 	int r = 0;
 
+	if (ofs_answer_load(w->search, ino, &a) <= 0)
+		return 0;
 	if (may_read(w)) {
-		r = ofs_store_getattr(w->search->tree->store, ino, &file);
-		if (r == 0 && ofs_search_admits(w->search, &file)) {
-			w->read++;
-			r = scan_summary(w, &file, &p);
-		}
-		if (r == -ENOENT || r == -ESTALE)
-			return 0;
+		w->read++;
+		r = scan_summary(w, &a.attr, &p);
 	}
 	for (size_t i = 0; i < q->wanted; i++)
 		if (p.found[i] != OFS_MATCH_NONE)
 			named |= UINT32_C(1) << i;
 	/* Damaged content is left out. */
 	if (named == ofs_search_terms(q) && (r == 0 || r == -EIO))
-		r = ofs_search_add(w->search, ino, &p, ofs_search_relevance(q, &p));
-	return r == -EIO ? 0 : OFS_MIN(r, 0);
+		r = ofs_search_add(w->search, &a, &p, ofs_search_relevance(q, &p));
+	return r == -EIO || r == -ENOENT || r == -ESTALE ? 0 : r;
 }
 
 /* Looks at what was gathered. */
@@ -236,9 +233,7 @@ static int look_at_all(struct walk *w)
 		if (named != all && !may_read(w))
 			continue;
 		r = is_indexed(w, ino);
-		if (r == 0)
-			r = look_at(w, ino, named);
-		r = OFS_MIN(r, 0);
+		r = r ? OFS_MIN(r, 0) : look_at(w, ino, named);
 	}
 	ofs_entry_list_finish(&w->files);
 	w->files = (struct ofs_entry_list){ 0 };
@@ -301,9 +296,13 @@ static int list(struct ofs_search *s)
 	}
 	if (n)
 		qsort(list, n, sizeof(*list), compare_dates);
-	for (size_t i = 0; i < n && r >= 0 && ofs_hits_count(s->hits) < OFS_HITS_MAX; i++)
-		r = ofs_search_add(s, list[i].ino, NULL, 0);
-	return OFS_MIN(r, 0);
+	for (size_t i = 0; i < n && r == 0 && ofs_hits_count(s->hits) < OFS_HITS_MAX; i++) {
+		OFS_CLEANUP(ofs_answer_finish) struct ofs_answer a;
+
+		if (ofs_answer_load(s, list[i].ino, &a) > 0)
+			r = ofs_search_add(s, &a, NULL, 0);
+	}
+	return r;
 }
 
 int ofs_search_run(struct ofs_tree *t, const struct ofs_query *q, struct ofs_buf *out)

@@ -19,15 +19,19 @@ struct ofs_search {
 };
 
 /*
- * Adds a file to the hits when it answers the query: its names and what was found in its content
- * (`p`, which may be NULL) have all terms and none that is unwanted, and the filters hold. Returns
- * 1 when it does (or did before), 0 when not, or it is gone or damaged, or -errno.
+ * Loads a file that may answer, all but what is about its content. 1; 0: the filters leave it out,
+ * or it is among the hits already; -ENOENT: it is gone, or cannot be read. `ret` is to be finished
+ * in any case.
  */
-int ofs_search_add(struct ofs_search *s, uint64_t ino, const struct ofs_passages *p,
-		   double relevance);
+int ofs_answer_load(struct ofs_search *s, uint64_t ino, struct ofs_answer *ret);
+void ofs_answer_finish(struct ofs_answer *a);
 
-/* The filters let the file through; cheaper than adding it. */
-bool ofs_search_admits(struct ofs_search *s, const struct ofs_attr *file);
+/*
+ * Adds the file to the hits when it answers the query: its names and what was found in its content
+ * (`p`, which may be NULL) have all terms and none that is unwanted. 0 or -errno.
+ */
+int ofs_search_add(struct ofs_search *s, struct ofs_answer *a, const struct ofs_passages *p,
+		   double relevance);
 
 /* There are filters beyond the tier. */
 bool ofs_search_is_filtered(const struct ofs_query *q);

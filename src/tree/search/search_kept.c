@@ -6,6 +6,7 @@
  */
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/u64_list.h"
 #include "base/util.h"
 #include "tree/core/place.h"
 #include "tree/core/tree_state.h"
@@ -56,22 +57,11 @@ struct lookup {
 	uint64_t left; /* bytes to be read */
 };
 
-struct inos {
-	uint64_t *list;
-	size_t n, cap;
-};
-
-static void inos_finish(struct inos *l)
-{
-	free(l->list);
-}
-
 static int take_ino(void *arg, uint64_t ino)
 {
-	struct inos *l = arg;
+	struct ofs_u64_list *l = arg;
 
-	l->list = ofs_grow(l->list, &l->cap, l->n + 1, sizeof(*l->list));
-	l->list[l->n++] = ino;
+	ofs_u64_list_add(l, ino);
 	return l->n >= COPIES_LOOKED_AT;
 }
 
@@ -97,8 +87,7 @@ static struct content *content_of(struct lookup *k, const uint8_t sha[32])
 	c = ofs_alloc(sizeof(*c));
 	memcpy(c->sha, sha, sizeof(c->sha));
 	ofs_map_put(&k->by_sha, ofs_get_le64(sha), c);
-	k->list = ofs_grow(k->list, &k->cap, k->n + 1, sizeof(struct content *));
-	k->list[k->n++] = c;
+	*ofs_append(k->list, k->n, k->cap) = c;
 	return c;
 }
 
@@ -118,8 +107,7 @@ static void take_doc(struct lookup *k, const struct ofs_fts_doc *doc, double bm2
 	for (size_t i = 0; i < c->nparts; i++)
 		if (c->parts[i].off == doc->off)
 			return;
-	c->parts = ofs_grow(c->parts, &c->cap_parts, c->nparts + 1, sizeof(*c->parts));
-	c->parts[c->nparts++] =
+	*ofs_append(c->parts, c->nparts, c->cap_parts) =
 		(struct part){ .off = doc->off, .line = doc->line, .len = doc->len };
 }
 
@@ -274,24 +262,20 @@ static int scan_parts(struct lookup *k, const struct content *c, uint64_t ino,
 	return 0;
 }
 
-/* The file has the content, in an indexed tier, and passes the filters. */
-static bool is_current(struct lookup *k, uint64_t ino, const uint8_t sha[32])
+/* The file has the content, in an indexed tier, and may answer. */
+static bool load_current(struct lookup *k, uint64_t ino, const uint8_t sha[32],
+			 struct ofs_answer *ret)
 {
-	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { .path = OFS_BUF_INIT };
 	struct ofs_tree *t = k->search->tree;
-	struct ofs_content_hash digest;
-	struct ofs_attr attr;
-	int r = ofs_store_get_hash(t->store, ino, &digest);
+	struct ofs_content_hash digest = { .has_sha = false };
+	int r = ofs_answer_load(k->search, ino, ret);
 
-	if (r == 0)
-		r = ofs_place_of(t, ino, &place);
-	if (r < 0 && r != -ENOENT)
-		return false;
-	if (r == 0 && digest.has_sha && memcmp(digest.sha, sha, sizeof(digest.sha)) == 0 &&
-	    ofs_place_tier(&place) != OFS_TIER_WORKING)
-		return ofs_store_getattr(t->store, ino, &attr) == 0 &&
-		       ofs_search_admits(k->search, &attr);
-	ofs_indexer_note(t->indexer, ino);
+	if (r > 0 && ofs_store_get_hash(t->store, ino, &digest) == 0 && digest.has_sha &&
+	    memcmp(digest.sha, sha, sizeof(digest.sha)) == 0 &&
+	    ofs_place_tier(&ret->place) != OFS_TIER_WORKING)
+		return true;
+	if (r)
+		ofs_indexer_note(t->indexer, ino);
 	return false;
 }
 
@@ -307,7 +291,7 @@ static double relevance(const struct lookup *k, const struct content *c,
 static int look_at(struct lookup *k, struct content *c)
 {
 	OFS_CLEANUP(ofs_passages_finish) struct ofs_passages p = { .n = 0 };
-	OFS_CLEANUP(inos_finish) struct inos files = { 0 };
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list files = { 0 };
 	struct ofs_search *s = k->search;
 	bool scanned = false;
 	int r;
@@ -315,17 +299,19 @@ static int look_at(struct lookup *k, struct content *c)
 	c->done = true;
 	r = ofs_fts_files_of(k->index, c->sha, take_ino, &files);
 	for (size_t i = 0; i < files.n && r >= 0 && !ofs_hits_has_all(s->hits, c->sha); i++) {
+		OFS_CLEANUP(ofs_answer_finish) struct ofs_answer a;
+
 		r = 0;
-		if (!is_current(k, files.list[i], c->sha))
+		if (!load_current(k, files.at[i], c->sha, &a))
 			continue;
 		if (!scanned) {
-			r = s->query->unwanted ? scan_all(k, files.list[i], &p)
-					       : scan_parts(k, c, files.list[i], &p);
+			r = s->query->unwanted ? scan_all(k, files.at[i], &p)
+					       : scan_parts(k, c, files.at[i], &p);
 			scanned = true;
 		}
 		/* Damaged content is left out; its names may answer all the same. */
 		if (r == 0 || r == -EIO)
-			r = ofs_search_add(s, files.list[i], &p, relevance(k, c, &p));
+			r = ofs_search_add(s, &a, &p, relevance(k, c, &p));
 	}
 	return OFS_MIN(r, 0);
 }
@@ -379,17 +365,9 @@ static int find_apart(struct lookup *k)
 	return r < 0 ? r : look_at_all(k);
 }
 
-static bool is_gone(struct ofs_tree *t, uint64_t ino)
-{
-	struct ofs_attr attr;
-	int r = ofs_store_getattr(t->store, ino, &attr);
-
-	return r == -ENOENT || r == -ESTALE || (r == 0 && !attr.nlink);
-}
-
 static int find_names(struct lookup *k)
 {
-	OFS_CLEANUP(inos_finish) struct inos files = { 0 };
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list files = { 0 };
 	const struct ofs_query *q = k->search->query;
 	const char *needles[OFS_TERMS_MAX];
 	int r;
@@ -398,9 +376,12 @@ static int find_names(struct lookup *k)
 		needles[i] = q->terms[i].text;
 	r = ofs_fts_find_names(k->index, needles, q->wanted, NAMES_MAX * k->more, take_ino, &files);
 	for (size_t i = 0; i < files.n && r >= 0; i++) {
-		r = ofs_search_add(k->search, files.list[i], NULL, 0);
-		if (r == 0 && is_gone(k->search->tree, files.list[i]))
-			ofs_indexer_note(k->search->tree->indexer, files.list[i]);
+		OFS_CLEANUP(ofs_answer_finish) struct ofs_answer a;
+
+		r = ofs_answer_load(k->search, files.at[i], &a);
+		if (r == -ENOENT)
+			ofs_indexer_note(k->search->tree->indexer, files.at[i]);
+		r = r > 0 ? ofs_search_add(k->search, &a, NULL, 0) : 0;
 	}
 	return OFS_MIN(r, 0);
 }
