@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "index/fts_fold.h"
 
 /* The letters from U+00C0 on without diacritics; '.': unchanged. */
 #define LATIN 0xc0
@@ -36,36 +37,14 @@ static const struct {
 	{ 0x2c00, 0x2c2f, 48 }, { 0xff21, 0xff3a, 32 },
 };
 
-static bool is_tail(unsigned char c)
-{
-	return (c & 0xc0) == 0x80;
-}
-
 size_t ofs_fold_decode(const char *text, size_t len, uint32_t *ret)
 {
-	const unsigned char *p = (const unsigned char *)text;
-	uint32_t c = p[0], least;
-	size_t n, i;
+	size_t n = ofs_fts_decode((const uint8_t *)text, len, ret);
 
-	if (c < 0x80) {
-		*ret = c;
-		return 1;
-	}
+	if (n)
+		return n;
 	*ret = OFS_FOLD_INVALID;
-	n = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
-	if (c < 0xc2 || c > 0xf4 || n > len)
-		return 1;
-	c &= 0x7fu >> n;
-	for (i = 1; i < n; i++) {
-		if (!is_tail(p[i]))
-			return 1;
-		c = c << 6 | (p[i] & 0x3f);
-	}
-	least = n == 2 ? 0x80 : n == 3 ? 0x800 : 0x10000;
-	if (c < least || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
-		return 1;
-	*ret = c;
-	return n;
+	return 1;
 }
 
 static size_t encode(uint32_t c, char *out)

@@ -37,18 +37,12 @@ struct hit {
 	struct ofs_buf snippet;
 };
 
-/* How many files of a content there are. */
-struct copies {
-	uint8_t sha[32];
-	unsigned int n;
-};
-
 struct ofs_hits {
 	struct ofs_tree *tree;
 	const struct ofs_query *query;
 	struct hit *list;
 	size_t n, cap;
-	struct ofs_map copies; /* by the start of the hash */
+	struct ofs_map copies; /* the start of a content's hash -> how many files have it */
 };
 
 struct ofs_hits *ofs_hits_create(struct ofs_tree *t, const struct ofs_query *q)
@@ -60,24 +54,13 @@ struct ofs_hits *ofs_hits_create(struct ofs_tree *t, const struct ofs_query *q)
 	return h;
 }
 
-static void hit_finish(struct hit *hit)
-{
-	free(hit->path);
-	ofs_buf_finish(&hit->snippet);
-}
-
 void ofs_hits_destroy(struct ofs_hits *h)
 {
-	size_t pos = 0;
-	void *c;
-
-	if (!h)
-		return;
-	for (size_t i = 0; i < h->n; i++)
-		hit_finish(&h->list[i]);
+	for (size_t i = 0; i < h->n; i++) {
+		free(h->list[i].path);
+		ofs_buf_finish(&h->list[i].snippet);
+	}
 	free(h->list);
-	while ((c = ofs_map_next(&h->copies, &pos)))
-		free(c);
 	ofs_map_finish(&h->copies);
 	free(h);
 }
@@ -87,36 +70,14 @@ size_t ofs_hits_count(const struct ofs_hits *h)
 	return h->n;
 }
 
-/* ---- copies */
-
-static struct copies *find_copies(const struct ofs_hits *h, const uint8_t sha[32])
+static uintptr_t count_copies(const struct ofs_hits *h, const uint8_t sha[32])
 {
-	struct copies *c = ofs_map_get(&h->copies, ofs_get_le64(sha));
-
-	return c && memcmp(c->sha, sha, sizeof(c->sha)) == 0 ? c : NULL;
+	return (uintptr_t)ofs_map_get(&h->copies, ofs_get_le64(sha));
 }
 
 bool ofs_hits_has_all(const struct ofs_hits *h, const uint8_t sha[32])
 {
-	const struct copies *c = find_copies(h, sha);
-
-	return c && c->n >= OFS_HIT_COPIES_MAX;
-}
-
-/* Counts a file of the content; returns how many there were. */
-static unsigned int count_copy(struct ofs_hits *h, const uint8_t sha[32])
-{
-	struct copies *c = find_copies(h, sha);
-
-	if (!c) {
-		/* Of two contents whose hashes start alike, the second is not counted. */
-		if (ofs_map_get(&h->copies, ofs_get_le64(sha)))
-			return 0;
-		c = ofs_alloc(sizeof(*c));
-		memcpy(c->sha, sha, sizeof(c->sha));
-		ofs_map_put(&h->copies, ofs_get_le64(sha), c);
-	}
-	return c->n++;
+	return count_copies(h, sha) >= OFS_HIT_COPIES_MAX;
 }
 
 /* ---- which lines */
@@ -176,47 +137,33 @@ static int choose_head(const struct ofs_hits *h, const struct ofs_attr *file, st
 
 /* ---- adding */
 
-/* Takes `hit`, also on failure. */
-static int push(struct ofs_hits *h, const struct ofs_answer *a, struct hit *hit)
+/* Adds a hit for the passage; NULL: for the file, with its first lines. */
+static int push(struct ofs_hits *h, const struct ofs_answer *a, const struct ofs_passage *p,
+		double score)
 {
+	struct hit hit = { .rank = (int64_t)(score * 1e6),
+			   .ino = a->attr.ino,
+			   .mtime = a->attr.mtime };
+	const char *path = (const char *)a->place.path.data, *slash = strrchr(path, '/');
+	const char *shown = a->title && a->title[0] ? a->title : slash ? slash + 1 : path;
 	char name[OFS_NAME_MAX + 1];
-	int r = ofs_store_name_of(h->tree->store, a->attr.ino, &hit->dir, name);
+	int r = ofs_store_name_of(h->tree->store, hit.ino, &hit.dir, name);
 
-	if (r < 0) {
-		hit_finish(hit);
+	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	}
-	hit->ino = a->attr.ino;
-	hit->mtime = a->attr.mtime;
-	hit->path = ofs_strdup((const char *)a->place.path.data);
-	*ofs_append(h->list, h->n, h->cap) = *hit;
-	return 0;
-}
-
-static int push_head(struct ofs_hits *h, const struct ofs_answer *a, double score)
-{
-	struct hit hit = { .rank = (int64_t)(score * 1e6), .snippet = OFS_BUF_INIT };
-	const char *slash = strrchr((const char *)a->place.path.data, '/');
-	const char *name = slash ? slash + 1 : (const char *)a->place.path.data;
-	const char *shown = a->title && a->title[0] ? a->title : name;
-	int r = choose_head(h, &a->attr, &hit);
-
-	if (r == 0)
+	if (p)
+		choose_slice(h, p, a->attr.size, &hit);
+	else
+		r = choose_head(h, &a->attr, &hit);
+	if (r < 0)
+		return r;
+	if (p)
+		ofs_buf_append(&hit.snippet, p->snippet.data, p->snippet.len);
+	else
 		ofs_snippet_append(&hit.snippet, shown, strlen(shown), 0);
-	if (r == 0)
-		return push(h, a, &hit);
-	hit_finish(&hit);
-	return r;
-}
-
-static int push_passage(struct ofs_hits *h, const struct ofs_answer *a, const struct ofs_passage *p,
-			double score)
-{
-	struct hit hit = { .rank = (int64_t)(score * 1e6), .snippet = OFS_BUF_INIT };
-
-	choose_slice(h, p, a->attr.size, &hit);
-	ofs_buf_append(&hit.snippet, p->snippet.data, p->snippet.len);
-	return push(h, a, &hit);
+	hit.path = ofs_strdup(path);
+	*ofs_append(h->list, h->n, h->cap) = hit;
+	return 0;
 }
 
 /* How much of the query the names have, 0 to 1. */
@@ -234,18 +181,19 @@ int ofs_hits_add(struct ofs_hits *h, const struct ofs_answer *a)
 {
 	const struct ofs_passages *p = a->passages;
 	double names = rate_names(h, a), score;
-	unsigned int copies = a->has_sha ? count_copy(h, a->sha) : 0;
+	uintptr_t copies = a->has_sha ? count_copies(h, a->sha) : 0;
 	int r = 0;
 
+	if (a->has_sha)
+		ofs_map_put(&h->copies, ofs_get_le64(a->sha), (void *)(copies + 1));
 	if (copies >= OFS_HIT_COPIES_MAX)
 		return 0;
-	score = WEIGHT_NAMES * names - LESS_FOR_COPY * copies;
+	score = WEIGHT_NAMES * names - LESS_FOR_COPY * (double)copies;
 	if (!p || !p->n)
-		return push_head(h, a, score + WEIGHT_NAMES_ALONE * names);
+		return push(h, a, NULL, score + WEIGHT_NAMES_ALONE * names);
 	score += WEIGHT_RELEVANCE * a->relevance;
 	for (size_t i = 0; i < p->n && r == 0 && (!i || !copies); i++)
-		r = push_passage(h, a, &p->list[i],
-				 score + p->list[i].score - LESS_FOR_SECOND * (double)i);
+		r = push(h, a, &p->list[i], score + p->list[i].score - LESS_FOR_SECOND * (double)i);
 	return r;
 }
 

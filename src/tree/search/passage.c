@@ -59,28 +59,18 @@ static void scan_finish(struct scan *s)
 	free(s->lines);
 }
 
-static void passage_finish(struct ofs_passage *p)
-{
-	ofs_buf_finish(&p->snippet);
-}
-
 void ofs_passages_finish(struct ofs_passages *p)
 {
 	while (p->n)
-		passage_finish(&p->list[--p->n]);
+		ofs_buf_finish(&p->list[--p->n].snippet);
 }
 
 /* ---- places and lines */
 
 static void add_place(struct scan *s, size_t at, size_t end, size_t term, enum ofs_match how)
 {
-	s->places = ofs_grow(s->places, &s->cap_places, s->nplaces + 1, sizeof(*s->places));
-	s->places[s->nplaces++] = (struct place){
-		.at = at,
-		.end = end,
-		.term = (uint32_t)term,
-		.how = how,
-	};
+	*ofs_append(s->places, s->nplaces, s->cap_places) =
+		(struct place){ .at = at, .end = end, .term = (uint32_t)term, .how = how };
 }
 
 static int compare_places(const void *a, const void *b)
@@ -134,15 +124,15 @@ static void find_lines(struct scan *s)
 		end = line_end(s->text, s->len, off);
 		folded_end = line_end(s->folded, s->folded_len, folded);
 		if (s->places[i].at < folded_end) {
-			s->lines =
-				ofs_grow(s->lines, &s->cap_lines, s->nlines + 1, sizeof(*s->lines));
-			l = &s->lines[s->nlines];
-			*l = (struct line){ .number = number, .last = number, .off = off };
-			l->end = end;
-			l->folded = folded;
-			l->place = i;
+			l = ofs_append(s->lines, s->nlines, s->cap_lines);
+			*l = (struct line){ .number = number,
+					    .last = number,
+					    .off = off,
+					    .end = end,
+					    .folded = folded,
+					    .place = i };
 			for (; i < s->nplaces && s->places[i].at < folded_end; i++) {
-				s->places[i].line = (uint32_t)s->nlines;
+				s->places[i].line = (uint32_t)s->nlines - 1;
 				l->terms[s->places[i].how] |= 1u << s->places[i].term;
 				/* A phrase may go on in lines below. */
 				last = number;
@@ -150,11 +140,10 @@ static void find_lines(struct scan *s)
 					to = line_end(s->folded, s->folded_len, to);
 				l->last = OFS_MAX(l->last, last);
 			}
-			if (s->nlines)
+			if (s->nlines > 1)
 				l->last = OFS_MAX(l->last, l[-1].last);
 			for (last = number; last < l->last; last++)
 				l->end = line_end(s->text, s->len, l->end);
-			s->nlines++;
 		}
 		off = end;
 		folded = folded_end;
@@ -230,15 +219,19 @@ static double rate(const struct scan *s, size_t first, size_t last, const uint32
 	return score * lines;
 }
 
-/* Lines first to last may be one passage, if first to last - 1 may. */
-static bool may_join(const struct scan *s, size_t first, size_t last)
+/* Line i is near the one before it. */
+static bool is_near(const struct scan *s, size_t i)
+{
+	return s->lines[i].number <= s->lines[i - 1].last + NEAR;
+}
+
+/* Lines first to last, each near the next, may be one passage. */
+static bool fits(const struct scan *s, size_t first, size_t last)
 {
 	const struct line *a = &s->lines[first], *z = &s->lines[last];
 
-	if (a->taken || z->taken)
-		return false;
-	return first == last || (z->number <= s->lines[last - 1].last + NEAR &&
-				 z->last - a->number < SPAN_MAX && z->end - a->off <= BYTES_MAX);
+	return !a->taken && !z->taken &&
+	       (first == last || (z->last - a->number < SPAN_MAX && z->end - a->off <= BYTES_MAX));
 }
 
 static bool find_best(const struct scan *s, size_t *ret_first, size_t *ret_last, double *ret)
@@ -248,7 +241,8 @@ static bool find_best(const struct scan *s, size_t *ret_first, size_t *ret_last,
 	for (size_t i = 0; i < s->nlines; i++) {
 		uint32_t terms[OFS_MATCH_NAME + 1] = { 0 };
 
-		for (size_t j = i; j < s->nlines && may_join(s, i, j); j++) {
+		for (size_t j = i; j < s->nlines && (j == i || is_near(s, j)) && fits(s, i, j);
+		     j++) {
 			for (size_t how = 0; how < OFS_ARRAY_SIZE(terms); how++)
 				terms[how] |= s->lines[j].terms[how];
 			score = rate(s, i, j, terms, best);
@@ -269,12 +263,9 @@ static bool find_best(const struct scan *s, size_t *ret_first, size_t *ret_last,
 /* Lines near the best ones, below and then above, belong to them. */
 static void extend(const struct scan *s, size_t *first, size_t *last)
 {
-	while (*last + 1 < s->nlines && may_join(s, *first, *last + 1))
+	while (*last + 1 < s->nlines && is_near(s, *last + 1) && fits(s, *first, *last + 1))
 		++*last;
-	while (*first && !s->lines[*first - 1].taken &&
-	       s->lines[*first].number <= s->lines[*first - 1].last + NEAR &&
-	       s->lines[*last].last - s->lines[*first - 1].number < SPAN_MAX &&
-	       s->lines[*last].end - s->lines[*first - 1].off <= BYTES_MAX)
+	while (*first && is_near(s, *first) && fits(s, *first - 1, *last))
 		--*first;
 }
 
@@ -332,38 +323,23 @@ void ofs_snippet_append(struct ofs_buf *out, const char *text, size_t len, size_
 		ofs_buf_append_str(out, "...");
 }
 
-/* The place in a line whose neighbourhood has the most of the terms. */
-static const struct place *best_place(const struct scan *s, size_t line, double *ret)
+/* The place in these lines whose neighbourhood in its line has the most of the terms. */
+static const struct place *choose_place(const struct scan *s, size_t first, size_t last)
 {
-	size_t from = s->lines[line].place, to = places_end(s, line);
-	const struct place *best = &s->places[from];
 	const size_t around = OFS_SNIPPET_CHARS - SNIPPET_LEAD;
+	const struct place *p = &s->places[s->lines[first].place], *best = p, *q;
+	const struct place *end = s->places + places_end(s, last);
+	double most = -1;
 
-	*ret = -1;
-	for (size_t i = from; i < to; i++) {
+	for (; p < end; p++) {
 		enum ofs_match how[OFS_TERMS_MAX] = { 0 };
 		double score = 0;
 
-		for (size_t j = i; j < to && s->places[j].end <= s->places[i].at + around; j++)
-			how[s->places[j].term] = OFS_MAX(how[s->places[j].term], s->places[j].how);
-		how[s->places[i].term] = OFS_MAX(how[s->places[i].term], s->places[i].how);
+		how[p->term] = p->how;
+		for (q = p; q < end && q->line == p->line && q->end <= p->at + around; q++)
+			how[q->term] = OFS_MAX(how[q->term], q->how);
 		for (size_t t = 0; t < s->query->wanted; t++)
 			score += weights[how[t]];
-		if (score > *ret) {
-			*ret = score;
-			best = &s->places[i];
-		}
-	}
-	return best;
-}
-
-static const struct place *choose_place(const struct scan *s, size_t first, size_t last)
-{
-	const struct place *best = NULL, *p;
-	double most = -1, score;
-
-	for (size_t i = first; i <= last; i++) {
-		p = best_place(s, i, &score);
 		if (score > most) {
 			most = score;
 			best = p;
@@ -406,11 +382,11 @@ static void keep(struct ofs_passages *p, struct ofs_passage *found)
 	while (i && p->list[i - 1].score < found->score)
 		i--;
 	if (i == OFS_PASSAGES_MAX) {
-		passage_finish(found);
+		ofs_buf_finish(&found->snippet);
 		return;
 	}
 	if (p->n == OFS_PASSAGES_MAX)
-		passage_finish(&p->list[--p->n]);
+		ofs_buf_finish(&p->list[--p->n].snippet);
 	memmove(&p->list[i + 1], &p->list[i], (p->n - i) * sizeof(*p->list));
 	p->list[i] = *found;
 	p->n++;

@@ -90,29 +90,19 @@ static bool has_word(const char *text, size_t len)
 /* "2026-01-31" or "2026-01-31T12:00:00Z". */
 static bool read_date(const char *text, int64_t *ret)
 {
-	struct tm tm = { 0 }, given;
-	int end = 0;
+	const char *format = strchr(text, 'T') ? "%Y-%m-%dT%H:%M:%SZ" : "%Y-%m-%d";
+	char again[] = "2026-01-31T12:00:00Z";
+	size_t len = strlen(text);
+	struct tm tm = { 0 };
 	time_t s;
 
-	if (strspn(text, "0123456789-:TZ") != strlen(text) ||
-	    sscanf(text, "%4d-%2d-%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &end) != 3 ||
-	    end != (int)strlen("2026-01-31"))
+	if ((len != strlen("2026-01-31") && len != strlen(again)) || !strptime(text, format, &tm))
 		return false;
-	if (text[end] &&
-	    (sscanf(text + end, "T%2d:%2d:%2dZ%n", &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &end) !=
-		     3 ||
-	     end != (int)strlen("T12:00:00Z") || strlen(text) != strlen("2026-01-31T12:00:00Z")))
-		return false;
-	tm.tm_year -= 1900;
-	tm.tm_mon--;
-	given = tm;
 	s = timegm(&tm);
 	/* timegm() turns a date that does not exist into another one. */
-	if (tm.tm_year != given.tm_year || tm.tm_mon != given.tm_mon ||
-	    tm.tm_mday != given.tm_mday || tm.tm_hour != given.tm_hour ||
-	    tm.tm_min != given.tm_min || tm.tm_sec != given.tm_sec)
-		return false;
-	return !__builtin_mul_overflow((int64_t)s, OFS_NS_PER_S, ret);
+	return strftime(again, sizeof(again), "%Y-%m-%dT%H:%M:%SZ", &tm) &&
+	       strncmp(again, text, len) == 0 &&
+	       !__builtin_mul_overflow((int64_t)s, OFS_NS_PER_S, ret);
 }
 
 /* "30m", "6h", "7d": a time before `now`. */
@@ -157,10 +147,9 @@ static int take_tier(struct parser *p, const char *value)
 
 static int take_filter(struct parser *p, enum filter filter, const struct word *w)
 {
-	OFS_FREE char *value = ofs_alloc(w->len + 1);
+	OFS_FREE char *value = ofs_strndup(w->text, w->len);
 	struct ofs_wanted *to;
 
-	memcpy(value, w->text, w->len);
 	if (!w->len)
 		return ofs_error_set(p->err, EINVAL, "'%s:' needs a value right behind it",
 				     filter_names[filter]);
@@ -177,8 +166,7 @@ static int take_filter(struct parser *p, enum filter filter, const struct word *
 	to = filter == FILTER_CATEGORY ? &p->query->categories
 	     : filter == FILTER_TASK   ? &p->query->tasks
 				       : &p->query->tags;
-	to->list = ofs_grow(to->list, &to->cap, to->n + 1, sizeof(*to->list));
-	to->list[to->n++] = ofs_steal(value);
+	*ofs_append(to->list, to->n, to->cap) = ofs_steal(value);
 	return 0;
 }
 

@@ -229,12 +229,12 @@ static uint64_t entry_ino(const char *entry)
 static bool is_called(struct ofs_tree *t, const struct ofs_attr *file, const char *entry,
 		      const struct ofs_place *p)
 {
-	const char *slash = strrchr((const char *)p->path.data, '/');
+	const char *path = (const char *)p->path.data, *slash = strrchr(path, '/');
 	char name[OFS_NAME_MAX + 1];
 	struct ofs_attr other;
 	bool same;
 
-	entry_name(file->ino, slash ? slash + 1 : (const char *)p->path.data, name);
+	entry_name(file->ino, slash ? slash + 1 : path, name);
 	if (strcmp(name, entry) == 0)
 		return true;
 	if (file->nlink < 2 ||
@@ -264,39 +264,36 @@ static int is_listed(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir
 	return strcmp(name, entry) == 0;
 }
 
-/* The file that a link of that name leads to, with a reference, and where it is. */
+/* The file that a link of that name leads to, with a reference. */
 static int find_file(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d,
-		     const char *name, struct ofs_attr *ret, struct ofs_place *ret_place)
+		     const char *name, struct ofs_attr *ret)
 {
+	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { .path = OFS_BUF_INIT };
 	uint64_t ino = entry_ino(name);
-	int r;
+	int r = ino ? ofs_store_hold(t->store, ino, ret) : -ENOENT;
 
-	*ret_place = (struct ofs_place){ .path = OFS_BUF_INIT };
-	r = ino ? ofs_store_hold(t->store, ino, ret) : -ENOENT;
 	if (r < 0)
 		return r;
-	r = S_ISREG(ret->mode) ? ofs_place_labelled(t, ino, ret_place) : -ENOENT;
+	r = S_ISREG(ret->mode) ? ofs_place_labelled(t, ino, &place) : -ENOENT;
 	if (r == 0)
-		r = is_member(t, d, ino, ret_place);
+		r = is_member(t, d, ino, &place);
 	if (r > 0)
-		r = is_called(t, ret, name, ret_place);
+		r = is_called(t, ret, name, &place);
 	if (r == 0 && ret->nlink > 1)
 		r = is_listed(t, dir, d, ino, name);
 	if (r > 0)
 		return 0;
 	ofs_store_forget(t->store, ino, 1);
-	ofs_place_finish(ret_place);
 	return r < 0 ? r : -ENOENT;
 }
 
 int ofs_view_lookup_file(struct ofs_tree *t, ofs_node dir, const char *name, struct ofs_attr *ret)
 {
-	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	struct ofs_view_dir d;
 
 	if (!dir_of(t, dir, &d) || !ofs_view_has_links(&d))
 		return -ENOENT;
-	return find_file(t, dir, &d, name, ret, &place);
+	return find_file(t, dir, &d, name, ret);
 }
 
 /* ---- its nodes */
@@ -347,11 +344,9 @@ int ofs_view_link_attr(struct ofs_tree *t, ofs_node link, struct ofs_attr *ret)
 static int lookup_link(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d,
 		       const char *name, struct ofs_entry *ret)
 {
-	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	struct ofs_attr file, attr;
-	int r;
+	int r = find_file(t, dir, d, name, &file);
 
-	r = find_file(t, dir, d, name, &file, &place);
 	if (r < 0)
 		return r;
 	ofs_store_forget(t->store, file.ino, 1);
