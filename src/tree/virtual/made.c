@@ -43,7 +43,7 @@ struct texts {
 };
 
 struct ofs_made_nodes {
-	pthread_mutex_t lock;
+	pthread_mutex_t lock; /* guards `nodes` and their refs; nothing else is called under it */
 	struct ofs_map nodes; /* node -> struct ofs_made */
 	struct texts texts[OFS_KEPT_KINDS];
 };
@@ -77,16 +77,6 @@ void ofs_made_nodes_destroy(struct ofs_made_nodes *n)
 	free(n);
 }
 
-void ofs_made_lock(struct ofs_tree *t)
-{
-	pthread_mutex_lock(&t->made->lock);
-}
-
-void ofs_made_unlock(struct ofs_tree *t)
-{
-	pthread_mutex_unlock(&t->made->lock);
-}
-
 uint64_t ofs_made_count(struct ofs_tree *t)
 {
 	OFS_LOCKED(&t->made->lock);
@@ -113,13 +103,13 @@ void ofs_made_share(struct ofs_tree *t, struct ofs_made *m)
 
 	m->refs = 1;
 	m->attr.ino = m->node;
-	ofs_made_lock(t);
+	pthread_mutex_lock(&t->made->lock);
 	there = ofs_map_get(&t->made->nodes, m->node);
 	if (there)
 		there->refs++;
 	else
 		ofs_map_put(&t->made->nodes, m->node, m);
-	ofs_made_unlock(t);
+	pthread_mutex_unlock(&t->made->lock);
 	if (there)
 		ofs_made_destroy(m);
 }
@@ -144,7 +134,7 @@ void ofs_made_forget(struct ofs_tree *t, ofs_node node, uint64_t n)
 {
 	struct ofs_made *m;
 
-	ofs_made_lock(t);
+	pthread_mutex_lock(&t->made->lock);
 	m = ofs_map_get(&t->made->nodes, node);
 	if (m) {
 		m->refs -= OFS_MIN(n, m->refs);
@@ -153,7 +143,7 @@ void ofs_made_forget(struct ofs_tree *t, ofs_node node, uint64_t n)
 		else
 			ofs_map_remove(&t->made->nodes, node);
 	}
-	ofs_made_unlock(t);
+	pthread_mutex_unlock(&t->made->lock);
 	ofs_made_destroy(m);
 }
 

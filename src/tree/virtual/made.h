@@ -12,12 +12,6 @@
 struct ofs_made_nodes *ofs_made_nodes_create(void);
 void ofs_made_nodes_destroy(struct ofs_made_nodes *n);
 
-/*
- * Guards the table, and refs and slice->version of its nodes; not held while the store is called.
- */
-void ofs_made_lock(struct ofs_tree *t);
-void ofs_made_unlock(struct ofs_tree *t);
-
 /* The number of nodes. */
 uint64_t ofs_made_count(struct ofs_tree *t);
 
@@ -26,7 +20,7 @@ struct ofs_slice {
 	uint64_t base; /* the inode; not held, so that a slice never keeps removed content */
 	struct ofs_slice_spec spec;
 	char *path; /* of the base, as its notice names it */
-	uint64_t version; /* of the base's content when it was resolved; see ofs_made_lock() */
+	_Atomic uint64_t version; /* of the base's content when it was resolved */
 	struct ofs_range range;
 };
 

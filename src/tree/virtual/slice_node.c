@@ -14,25 +14,6 @@
 #include "tree/core/slice.h"
 #include "tree/virtual/view.h"
 
-static void append_place(struct ofs_tree *t, ofs_node dir, struct ofs_buf *path)
-{
-	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
-
-	if (dir == OFS_NODE_ROOT)
-		return;
-	if (dir == OFS_NODE_REFS) {
-		ofs_buf_append_str(path, "refs/");
-		return;
-	}
-	if (dir == OFS_NODE_OFFLOAD) {
-		ofs_buf_append_str(path, ".offload/");
-		return;
-	}
-	if (ofs_place_of(t, dir, &place) < 0)
-		return;
-	ofs_buf_printf(path, "%s/", (const char *)place.path.data);
-}
-
 /*
  * How a notice names the base: a path that works from anywhere while mounted. A link in a view
  * leads to a file that has a better name.
@@ -47,12 +28,16 @@ static char *shown_path(struct ofs_tree *t, ofs_node parent, const char *name,
 		ofs_buf_printf(&path, "%s/", t->mountpoint);
 	if (ofs_view_is_dir(t, parent) && ofs_place_of(t, base->attr.ino, &place) == 0) {
 		ofs_buf_append_str(&path, (const char *)place.path.data);
-	} else {
-		append_place(t, parent, &path);
-		ofs_buf_append_str(&path, name);
+		return ofs_buf_steal_str(&path);
 	}
-	ofs_buf_append(&path, "", 1);
-	return (char *)ofs_steal(path.data);
+	if (parent == OFS_NODE_REFS)
+		ofs_buf_append_str(&path, "refs/");
+	else if (parent == OFS_NODE_OFFLOAD)
+		ofs_buf_append_str(&path, ".offload/");
+	else if (parent != OFS_NODE_ROOT && ofs_place_of(t, parent, &place) == 0)
+		ofs_buf_printf(&path, "%s/", (const char *)place.path.data);
+	ofs_buf_append_str(&path, name);
+	return ofs_buf_steal_str(&path);
 }
 
 static void slice_stat(const struct ofs_made *m, const struct ofs_attr *base, struct stat *ret)
@@ -265,20 +250,13 @@ static int slice_refresh(struct ofs_tree *t, struct ofs_slice *s, const struct o
 {
 	const struct ofs_source base = { .tree = t, .attr = *attr };
 	struct ofs_range now;
-	bool same;
-	int r;
+	int r = ofs_range_resolve(&base, &s->spec, s->path, &now);
 
-	r = ofs_range_resolve(&base, &s->spec, s->path, &now);
-	if (r == 0) {
-		same = now.off == s->range.off && now.len == s->range.len &&
-		       now.notice.len == s->range.notice.len;
-		if (same) {
-			ofs_made_lock(t);
-			s->version = attr->version;
-			ofs_made_unlock(t);
-		}
-		r = same ? 0 : -ESTALE;
-	}
+	if (r == 0 && (now.off != s->range.off || now.len != s->range.len ||
+		       now.notice.len != s->range.notice.len))
+		r = -ESTALE;
+	if (r == 0)
+		s->version = attr->version;
 	ofs_buf_finish(&now.notice);
 	return r == -ERANGE ? -ESTALE : r;
 }
@@ -289,16 +267,12 @@ ssize_t ofs_slice_read(struct ofs_tree *t, struct ofs_made *m, void *buf, size_t
 	const struct ofs_range *range = &s->range;
 	struct ofs_attr base;
 	size_t part, done = 0;
-	bool fresh;
 	ssize_t r;
 
 	r = ofs_store_getattr(t->store, s->base, &base);
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
-	ofs_made_lock(t);
-	fresh = s->version == base.version;
-	ofs_made_unlock(t);
-	r = fresh ? 0 : slice_refresh(t, s, &base);
+	r = s->version == base.version ? 0 : slice_refresh(t, s, &base);
 	if (r < 0)
 		return r;
 	if (off < range->len) {

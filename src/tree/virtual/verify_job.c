@@ -54,12 +54,16 @@ struct ofs_verify_job {
 	struct ofs_map hurt; /* inode -> anything: those that a problem named */
 };
 
+static void problem_finish(struct problem *p)
+{
+	free(p->path);
+	free(p->what);
+}
+
 static void clear(struct ofs_verify_job *job)
 {
-	for (size_t i = 0; i < job->n; i++) {
-		free(job->problems[i].path);
-		free(job->problems[i].what);
-	}
+	for (size_t i = 0; i < job->n; i++)
+		problem_finish(&job->problems[i]);
 	free(job->problems);
 	ofs_map_finish(&job->hurt);
 	job->problems = NULL;
@@ -80,13 +84,18 @@ struct ofs_verify_job *ofs_verify_job_create(struct ofs_tree *t)
 	return job;
 }
 
+static int stop(struct ofs_verify_job *job)
+{
+	OFS_LOCKED(&job->lock);
+	job->stop = true;
+	return 0;
+}
+
 void ofs_verify_job_destroy(struct ofs_verify_job *job)
 {
 	if (!job)
 		return;
-	pthread_mutex_lock(&job->lock);
-	job->stop = true;
-	pthread_mutex_unlock(&job->lock);
+	stop(job);
 	if (job->joinable)
 		pthread_join(job->thread, NULL);
 	clear(job);
@@ -111,76 +120,53 @@ static char *path_of(struct ofs_tree *t, uint64_t ino)
 static void on_problem(void *arg, uint64_t ino, const char *what, bool repaired)
 {
 	struct ofs_verify_job *job = arg;
-	struct problem p = { .ino = ino, .repaired = repaired };
-	bool kept;
+	struct problem p = { .ino = ino,
+			     .path = ino ? path_of(job->tree, ino) : NULL,
+			     .what = ofs_text_readable(what),
+			     .repaired = repaired };
 
-	p.path = ino ? path_of(job->tree, ino) : NULL;
-	p.what = ofs_text_readable(what);
-	pthread_mutex_lock(&job->lock);
+	OFS_LOCKED(&job->lock);
 	if (ino)
 		ofs_map_put(&job->hurt, ino, job);
 	job->found++;
 	job->repaired += repaired;
-	kept = job->n < PROBLEMS_MAX;
-	if (kept) {
-		job->problems = ofs_grow(job->problems, &job->cap, job->n + 1, sizeof(p));
-		job->problems[job->n++] = p;
-	}
-	pthread_mutex_unlock(&job->lock);
-	if (!kept) {
-		free(p.path);
-		free(p.what);
-	}
+	if (job->n < PROBLEMS_MAX)
+		*ofs_append(job->problems, job->n, job->cap) = p;
+	else
+		problem_finish(&p);
 }
 
 static int on_progress(void *arg, const struct ofs_verify_counts *counts)
 {
 	struct ofs_verify_job *job = arg;
-	bool stop;
+	OFS_LOCKED(&job->lock);
 
-	pthread_mutex_lock(&job->lock);
 	job->counts = *counts;
-	stop = job->stop;
-	pthread_mutex_unlock(&job->lock);
-	return stop;
+	return job->stop;
 }
 
 /* ---- the thread */
 
-/* A place for files that have lost their name. */
-struct lost {
-	uint64_t ino; /* 0: there is none */
-	bool ours; /* made for this verification */
-};
-
-/* Without it such files stay nameless, which is no reason not to verify. */
-static void lost_open(struct ofs_tree *t, struct lost *ret)
+/*
+ * The inode of the place for files that have lost their name, with a reference. 0: there is none,
+ * and such files stay nameless, which is no reason not to verify. *ret_made: it is new.
+ */
+static uint64_t open_lost(struct ofs_tree *t, bool *ret_made)
 {
 	struct ofs_create dir = { .mode = S_IFDIR | 0700, .uid = t->uid, .gid = t->gid };
 	uint64_t parent = t->tops[OFS_TOP_PERSISTENT];
 	struct ofs_attr attr;
-	int r;
+	int r = ofs_store_lookup(t->store, parent, LOST_DIR, &attr);
 
-	*ret = (struct lost){ 0 };
-	r = ofs_store_lookup(t->store, parent, LOST_DIR, &attr);
 	if (r == -ENOENT) {
 		r = ofs_store_create(t->store, parent, LOST_DIR, &dir, &attr);
-		ret->ours = r == 0;
+		*ret_made = r == 0;
 	}
-	if (r < 0)
-		return;
-	if (S_ISDIR(attr.mode))
-		ret->ino = attr.ino;
-	else
+	if (r == 0 && S_ISDIR(attr.mode))
+		return attr.ino;
+	if (r == 0)
 		ofs_store_forget(t->store, attr.ino, 1);
-}
-
-static void lost_close(struct ofs_tree *t, const struct lost *l)
-{
-	if (l->ours) /* which fails when it is of use */
-		ofs_store_rmdir(t->store, t->tops[OFS_TOP_PERSISTENT], LOST_DIR);
-	if (l->ino)
-		ofs_store_forget(t->store, l->ino, 1);
+	return 0;
 }
 
 static void *verify_main(void *arg)
@@ -193,7 +179,7 @@ static void *verify_main(void *arg)
 		.arg = job,
 	};
 	struct ofs_verify_counts counts;
-	struct lost lost = { 0 };
+	bool made = false;
 	int r;
 
 	pthread_mutex_lock(&job->lock);
@@ -201,10 +187,12 @@ static void *verify_main(void *arg)
 	pthread_mutex_unlock(&job->lock);
 	/* A store that is served keeps its structure as it is: nothing will be laid in there. */
 	if (v.repair && !t->background)
-		lost_open(t, &lost);
-	v.lost_dir = lost.ino;
+		v.lost_dir = open_lost(t, &made);
 	r = ofs_store_verify(t->store, &v, &counts);
-	lost_close(t, &lost);
+	if (made) /* which fails when it is of use */
+		ofs_store_rmdir(t->store, t->tops[OFS_TOP_PERSISTENT], LOST_DIR);
+	if (v.lost_dir)
+		ofs_store_forget(t->store, v.lost_dir, 1);
 	pthread_mutex_lock(&job->lock);
 	if (r == 0)
 		job->counts = counts;
@@ -216,29 +204,20 @@ static void *verify_main(void *arg)
 
 static int start(struct ofs_verify_job *job, bool repair)
 {
-	int r = -EBUSY;
+	int r;
 
-	pthread_mutex_lock(&job->lock);
-	if (job->state != STATE_RUNNING) {
-		/* It has done all that it does under the lock, so this does not wait for it. */
-		if (job->joinable)
-			pthread_join(job->thread, NULL);
-		clear(job);
-		job->repair = repair;
-		r = ofs_thread_start(&job->thread, "verify", verify_main, job);
-		job->joinable = r == 0;
-		job->state = r == 0 ? STATE_RUNNING : STATE_NONE;
-	}
-	pthread_mutex_unlock(&job->lock);
+	OFS_LOCKED(&job->lock);
+	if (job->state == STATE_RUNNING)
+		return -EBUSY;
+	/* It has done all that it does under the lock, so this does not wait for it. */
+	if (job->joinable)
+		pthread_join(job->thread, NULL);
+	clear(job);
+	job->repair = repair;
+	r = ofs_thread_start(&job->thread, "verify", verify_main, job);
+	job->joinable = r == 0;
+	job->state = r == 0 ? STATE_RUNNING : STATE_NONE;
 	return r;
-}
-
-static int stop(struct ofs_verify_job *job)
-{
-	pthread_mutex_lock(&job->lock);
-	job->stop = true;
-	pthread_mutex_unlock(&job->lock);
-	return 0;
 }
 
 int ofs_verify_job_set(struct ofs_verify_job *job, const char *value, size_t size)
@@ -299,12 +278,11 @@ int ofs_verify_job_get(struct ofs_verify_job *job, const char *which, struct ofs
 		if (k == SIZE_MAX)
 			return -ENODATA;
 	}
-	pthread_mutex_lock(&job->lock);
+	OFS_LOCKED(&job->lock);
 	if (!*which)
 		json = status_json(job);
 	else if (k < job->n)
 		json = problem_json(&job->problems[k]);
-	pthread_mutex_unlock(&job->lock);
 	if (!json)
 		return -ENODATA;
 	ofs_json_append(json, JSON_COMPACT, out);
