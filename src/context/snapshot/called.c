@@ -58,12 +58,12 @@ static bool find_command(struct ofs_span args, struct ofs_buf *ret)
 	if (!ofs_span_is_string(command))
 		return false;
 	ofs_span_decode(command, ret);
-	/* What an editor has in "command" names what it does to a path. */
+	/* An editor's "command" names what it does to a path. */
 	return ret->len &&
 	       (memchr(ret->data, ' ', ret->len) || !ofs_args_find(args, "path filepath").p);
 }
 
-/* What is too long to be told is left out, and so is what holds other things, but for how many. */
+/* Long values are left out, and of objects and arrays all but their number of members. */
 static void append_value(struct ofs_span value, struct ofs_buf *out)
 {
 	struct ofs_span_cursor cursor = ofs_span_enter(value);

@@ -144,7 +144,7 @@ static bool is_edge(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '/';
 }
 
-/* Whether a string is a path, an identifier or a number rather than a word. */
+/* True if a string is a path, an identifier or a number rather than a word. */
 static bool is_name(const char *p, size_t len)
 {
 	size_t hyphens = 0, capitals = 0;

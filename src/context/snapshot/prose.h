@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What people and programs write, made into lines. */
+/* Text of people and programs, made into lines. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,11 +10,11 @@
 /*
  * Appends a text as one line of at most `max` characters: white space is one blank, terminal
  * escapes, controls, what is not UTF-8 and marks of lists and headings at its start are dropped.
- * What is longer is cut between words and ends with "...".
+ * Longer text is cut between words and ends with "...".
  */
 void ofs_prose_line(const char *text, size_t len, size_t max, struct ofs_buf *out);
 
-/* Whether a text is one line already: valid UTF-8 without controls and what cannot be seen. */
+/* True if a text is one line already: valid UTF-8 without controls and what cannot be seen. */
 bool ofs_prose_is_line(const char *text, size_t len);
 
 static inline bool ofs_prose_is_digit(char c)

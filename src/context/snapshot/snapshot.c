@@ -78,7 +78,7 @@ static struct ofs_item *add_buf(struct making *m, enum ofs_topic topic, enum ofs
 
 /* ---- texts */
 
-/* Whether a string can be cut before p: that is within no escape, and no character. */
+/* True if a string can be cut before p: that is within no escape, and no character. */
 static bool is_cut(const char *p)
 {
 	if (*p == '\\')
@@ -145,7 +145,7 @@ static enum ofs_tool_rule call_rule(const struct ofs_chat_call *c)
 	return name ? ofs_tool_rule(name) : OFS_TOOL_OTHER;
 }
 
-/* Whether a call only looked at something, as far as its tool's name tells. */
+/* True if a call only looked at something, as far as its tool's name tells. */
 static bool call_looks(const struct ofs_chat_call *c, enum ofs_tool_rule rule)
 {
 	static const char *const verbs[] = { "get",    "list",	"search",    "find",	"read",
@@ -161,7 +161,7 @@ static bool call_looks(const struct ofs_chat_call *c, enum ofs_tool_rule rule)
 	return rule != OFS_TOOL_OTHER && rule != OFS_TOOL_WRITE && rule != OFS_TOOL_SHELL;
 }
 
-/* Whether the block that a result is in says that it failed. */
+/* True if the block that a result is in says that it failed. */
 static bool says_failed(struct ofs_span message, struct ofs_span text)
 {
 	struct ofs_span content = ofs_span_member(message, "content"), block;
@@ -437,7 +437,7 @@ static void take_all(struct making *m, const bool gone[])
 		else if (gone[i] && message->role == OFS_ROLE_ASSISTANT && m->text.len)
 			take_model(m, i, !spoken);
 		spoken |= user;
-		/* What a message answers comes before what it says. */
+		/* Results stand before the text of their message, so they come after it here. */
 		for (; result && c->results[result - 1].message == i; result--) {
 			if (gone[i])
 				take_result(m, &c->results[result - 1]);

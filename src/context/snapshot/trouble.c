@@ -148,7 +148,7 @@ static bool is_word(struct ofs_span s, const char *word)
 	return s.len == strlen(word) && memcmp(s.p, word, s.len) == 0;
 }
 
-/* Whether an object says by its members that something failed. */
+/* True if an object says by its members that something failed. */
 static bool says_failed(struct ofs_span object)
 {
 	struct ofs_span error = ofs_args_find(object, "error");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the output of a tool tells of a failure, and the line that says it best. */
+/* Failures that outputs of tools tell of, and the lines that say it best. */
 #pragma once
 
 #include <stdbool.h>
