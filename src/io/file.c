@@ -393,7 +393,8 @@ int ofs_io_read_fd(int fd, size_t max, struct ofs_buf *ret)
 	ssize_t n = 1;
 
 	while (n) {
-		ofs_buf_reserve(ret, READ_STEP);
+		if (ofs_buf_try_reserve(ret, READ_STEP) < 0)
+			return -ENOMEM;
 		n = read(fd, ret->data + ret->len, READ_STEP);
 		if (n < 0 && errno != EINTR)
 			return -errno;
@@ -418,9 +419,11 @@ int ofs_io_read_file(int dirfd, const char *path, size_t max, struct ofs_buf *re
 	do {
 		/* One byte more than allowed shows that the file is too large. */
 		step = OFS_MIN(max - (ret->len - before), READ_STEP) + 1;
-		ofs_buf_reserve(ret, step);
+		r = ofs_buf_try_reserve(ret, step);
+		if (r < 0)
+			goto fail;
 		n = ofs_io_pread(fd, ret->data + ret->len, step, ret->len - before);
-		r = n < 0 ? (int)n : 0;
+		r = (int)OFS_MIN(n, 0);
 		if (r < 0)
 			goto fail;
 		ret->len += (size_t)n;

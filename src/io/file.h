@@ -79,12 +79,12 @@ int ofs_io_unlink(int dirfd, const char *path);
  */
 int ofs_io_write_file(int dirfd, const char *path, const void *data, size_t len);
 
-/* Appends the whole file to `ret`; -EFBIG when it is larger than `max`. */
+/* Appends the whole file to `ret`; -EFBIG if it is larger than `max`; -ENOMEM. */
 int ofs_io_read_file(int dirfd, const char *path, size_t max, struct ofs_buf *ret);
 
 /*
  * Appends what can be read from a descriptor, up to its end, to `ret`, whose data is not NULL
- * afterwards; -EFBIG when it is more than `max` bytes.
+ * afterwards; -EFBIG if it is more than `max` bytes; -ENOMEM.
  */
 int ofs_io_read_fd(int fd, size_t max, struct ofs_buf *ret);
 
