@@ -107,7 +107,7 @@ int ofs_search_add(struct ofs_search *s, struct ofs_answer *a, const struct ofs_
 		return 0;
 	a->has_sha = digest.has_sha;
 	memcpy(a->sha, digest.sha, sizeof(a->sha));
-	r = ofs_hits_add(s->hits, a);
+	r = ofs_hits_add(s, a);
 	if (r == 0)
 		ofs_map_put(&s->seen, a->attr.ino, s);
 	return r;

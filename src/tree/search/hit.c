@@ -28,7 +28,7 @@
 #define LESS_FOR_SECOND 0.3 /* passage of a file, and again for the third */
 #define LESS_FOR_COPY 1.0
 
-struct hit {
+struct ofs_hit {
 	int64_t rank; /* in millionths of a score: the highest comes first */
 	int64_t mtime;
 	uint64_t ino, dir;
@@ -37,52 +37,30 @@ struct hit {
 	struct ofs_buf snippet;
 };
 
-struct ofs_hits {
-	struct ofs_tree *tree;
-	const struct ofs_query *query;
-	struct hit *list;
-	size_t n, cap;
-	struct ofs_map copies; /* the start of a content's hash -> how many files have it */
-};
-
-struct ofs_hits *ofs_hits_create(struct ofs_tree *t, const struct ofs_query *q)
+void ofs_search_finish(struct ofs_search *s)
 {
-	struct ofs_hits *h = ofs_alloc(sizeof(*h));
-
-	h->tree = t;
-	h->query = q;
-	return h;
-}
-
-void ofs_hits_destroy(struct ofs_hits *h)
-{
-	for (size_t i = 0; i < h->n; i++) {
-		free(h->list[i].path);
-		ofs_buf_finish(&h->list[i].snippet);
+	for (size_t i = 0; i < s->n; i++) {
+		free(s->hits[i].path);
+		ofs_buf_finish(&s->hits[i].snippet);
 	}
-	free(h->list);
-	ofs_map_finish(&h->copies);
-	free(h);
+	free(s->hits);
+	ofs_map_finish(&s->seen);
+	ofs_map_finish(&s->copies);
 }
 
-size_t ofs_hits_count(const struct ofs_hits *h)
+static uintptr_t count_copies(const struct ofs_search *s, const uint8_t sha[32])
 {
-	return h->n;
+	return (uintptr_t)ofs_map_get(&s->copies, ofs_get_le64(sha));
 }
 
-static uintptr_t count_copies(const struct ofs_hits *h, const uint8_t sha[32])
+bool ofs_hits_has_all(const struct ofs_search *s, const uint8_t sha[32])
 {
-	return (uintptr_t)ofs_map_get(&h->copies, ofs_get_le64(sha));
-}
-
-bool ofs_hits_has_all(const struct ofs_hits *h, const uint8_t sha[32])
-{
-	return count_copies(h, sha) >= OFS_HIT_COPIES_MAX;
+	return count_copies(s, sha) >= OFS_HIT_COPIES_MAX;
 }
 
 /* ---- which lines */
 
-static void write_lines(struct hit *hit, uint64_t first, uint64_t last)
+static void write_lines(struct ofs_hit *hit, uint64_t first, uint64_t last)
 {
 	if (first == last)
 		snprintf(hit->suffix, sizeof(hit->suffix), ":%" PRIu64, first);
@@ -94,11 +72,11 @@ static void write_lines(struct hit *hit, uint64_t first, uint64_t last)
  * The slice of a passage that holds what was found, whatever caps cut off: its lines, else the one
  * line, else bytes.
  */
-static void choose_slice(const struct ofs_hits *h, const struct ofs_passage *p, uint64_t size,
-			 struct hit *hit)
+static void choose_slice(const struct ofs_search *s, const struct ofs_passage *p, uint64_t size,
+			 struct ofs_hit *hit)
 {
-	uint64_t most = h->tree->slice_max_bytes ? h->tree->slice_max_bytes : UINT64_MAX;
-	uint64_t lines = h->tree->slice_max_lines ? h->tree->slice_max_lines : UINT64_MAX;
+	uint64_t most = s->tree->slice_max_bytes ? s->tree->slice_max_bytes : UINT64_MAX;
+	uint64_t lines = s->tree->slice_max_lines ? s->tree->slice_max_lines : UINT64_MAX;
 	uint64_t from, to;
 
 	if (p->match_end - p->off <= most && p->last - p->first < lines) {
@@ -117,10 +95,10 @@ static void choose_slice(const struct ofs_hits *h, const struct ofs_passage *p, 
 }
 
 /* The first lines; none of what is empty or no text. */
-static int choose_head(const struct ofs_hits *h, const struct ofs_attr *file, struct hit *hit)
+static int choose_head(const struct ofs_search *s, const struct ofs_attr *file, struct ofs_hit *hit)
 {
 	OFS_FREE char *text = ofs_alloc(HEAD_READ);
-	ssize_t n = ofs_store_read(h->tree->store, file->ino, text, HEAD_READ, 0);
+	ssize_t n = ofs_store_read(s->tree->store, file->ino, text, HEAD_READ, 0);
 	uint64_t lines = 0;
 
 	if (n < 0)
@@ -138,23 +116,23 @@ static int choose_head(const struct ofs_hits *h, const struct ofs_attr *file, st
 /* ---- adding */
 
 /* Adds a hit for the passage; NULL: for the file, with its first lines. */
-static int push(struct ofs_hits *h, const struct ofs_answer *a, const struct ofs_passage *p,
+static int push(struct ofs_search *s, const struct ofs_answer *a, const struct ofs_passage *p,
 		double score)
 {
-	struct hit hit = { .rank = (int64_t)(score * 1e6),
-			   .ino = a->attr.ino,
-			   .mtime = a->attr.mtime };
+	struct ofs_hit hit = { .rank = (int64_t)(score * 1e6),
+			       .ino = a->attr.ino,
+			       .mtime = a->attr.mtime };
 	const char *path = (const char *)a->place.path.data, *slash = strrchr(path, '/');
 	const char *shown = a->title && a->title[0] ? a->title : slash ? slash + 1 : path;
 	char name[OFS_NAME_MAX + 1];
-	int r = ofs_store_name_of(h->tree->store, hit.ino, &hit.dir, name);
+	int r = ofs_store_name_of(s->tree->store, hit.ino, &hit.dir, name);
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	if (p)
-		choose_slice(h, p, a->attr.size, &hit);
+		choose_slice(s, p, a->attr.size, &hit);
 	else
-		r = choose_head(h, &a->attr, &hit);
+		r = choose_head(s, &a->attr, &hit);
 	if (r < 0)
 		return r;
 	if (p)
@@ -162,38 +140,38 @@ static int push(struct ofs_hits *h, const struct ofs_answer *a, const struct ofs
 	else
 		ofs_snippet_append(&hit.snippet, shown, strlen(shown), 0);
 	hit.path = ofs_strdup(path);
-	*ofs_append(h->list, h->n, h->cap) = hit;
+	*ofs_append(s->hits, s->n, s->cap) = hit;
 	return 0;
 }
 
 /* How much of the query the names have, 0 to 1. */
-static double rate_names(const struct ofs_hits *h, const struct ofs_answer *a)
+static double rate_names(const struct ofs_search *s, const struct ofs_answer *a)
 {
 	static const double weights[] = { 0, 0.5, 0.9, 1 };
 	double sum = 0;
 
-	for (size_t i = 0; i < h->query->wanted; i++)
+	for (size_t i = 0; i < s->query->wanted; i++)
 		sum += weights[a->names[i]];
-	return h->query->wanted ? sum / (double)h->query->wanted : 0;
+	return s->query->wanted ? sum / (double)s->query->wanted : 0;
 }
 
-int ofs_hits_add(struct ofs_hits *h, const struct ofs_answer *a)
+int ofs_hits_add(struct ofs_search *s, const struct ofs_answer *a)
 {
 	const struct ofs_passages *p = a->passages;
-	double names = rate_names(h, a), score;
-	uintptr_t copies = a->has_sha ? count_copies(h, a->sha) : 0;
+	double names = rate_names(s, a), score;
+	uintptr_t copies = a->has_sha ? count_copies(s, a->sha) : 0;
 	int r = 0;
 
 	if (a->has_sha)
-		ofs_map_put(&h->copies, ofs_get_le64(a->sha), (void *)(copies + 1));
+		ofs_map_put(&s->copies, ofs_get_le64(a->sha), (void *)(copies + 1));
 	if (copies >= OFS_HIT_COPIES_MAX)
 		return 0;
 	score = WEIGHT_NAMES * names - LESS_FOR_COPY * (double)copies;
 	if (!p || !p->n)
-		return push(h, a, NULL, score + WEIGHT_NAMES_ALONE * names);
+		return push(s, a, NULL, score + WEIGHT_NAMES_ALONE * names);
 	score += WEIGHT_RELEVANCE * a->relevance;
 	for (size_t i = 0; i < p->n && r == 0 && (!i || !copies); i++)
-		r = push(h, a, &p->list[i], score + p->list[i].score - LESS_FOR_SECOND * (double)i);
+		r = push(s, a, &p->list[i], score + p->list[i].score - LESS_FOR_SECOND * (double)i);
 	return r;
 }
 
@@ -201,7 +179,7 @@ int ofs_hits_add(struct ofs_hits *h, const struct ofs_answer *a)
 
 static int compare_hits(const void *a, const void *b)
 {
-	const struct hit *x = a, *y = b;
+	const struct ofs_hit *x = a, *y = b;
 
 	if (x->rank != y->rank)
 		return x->rank > y->rank ? -1 : 1;
@@ -228,7 +206,7 @@ static bool is_plain(const char *path)
 }
 
 /* PATH followed by the slice can be read, and its end can be recognised. */
-static bool is_readable(const struct ofs_hits *h, const struct hit *hit)
+static bool is_readable(const struct ofs_search *s, const struct ofs_hit *hit)
 {
 	const char *slash = strrchr(hit->path, '/');
 	const char *base = slash ? slash + 1 : hit->path;
@@ -243,18 +221,18 @@ static bool is_readable(const struct ofs_hits *h, const struct hit *hit)
 		return ofs_slice_parse(base, &len, &spec) == -ENOENT;
 	name = ofs_format("%s%s", base, hit->suffix);
 	/* A file of that very name would be read instead. */
-	if (ofs_store_lookup(h->tree->store, hit->dir, name, &other) < 0)
+	if (ofs_store_lookup(s->tree->store, hit->dir, name, &other) < 0)
 		return true;
-	ofs_store_forget(h->tree->store, other.ino, 1);
+	ofs_store_forget(s->tree->store, other.ino, 1);
 	return false;
 }
 
-static void write_hit(const struct ofs_hits *h, const struct hit *hit, struct ofs_buf *out)
+static void write_hit(const struct ofs_search *s, const struct ofs_hit *hit, struct ofs_buf *out)
 {
 	char ref[OFS_REF_SIZE];
 
 	ofs_ref_format(hit->ino, ref);
-	if (is_readable(h, hit))
+	if (is_readable(s, hit))
 		ofs_buf_printf(out, "%s%s: ", hit->path, hit->suffix);
 	else
 		ofs_buf_printf(out, "refs/%s%s: ", ref, hit->suffix);
@@ -262,10 +240,10 @@ static void write_hit(const struct ofs_hits *h, const struct hit *hit, struct of
 	ofs_buf_append_str(out, "\n");
 }
 
-void ofs_hits_write(struct ofs_hits *h, struct ofs_buf *out)
+void ofs_hits_write(struct ofs_search *s, struct ofs_buf *out)
 {
-	if (h->n)
-		qsort(h->list, h->n, sizeof(*h->list), compare_hits);
-	for (size_t i = 0; i < h->n && i < OFS_HITS_MAX; i++)
-		write_hit(h, &h->list[i], out);
+	if (s->n)
+		qsort(s->hits, s->n, sizeof(*s->hits), compare_hits);
+	for (size_t i = 0; i < s->n && i < OFS_HITS_MAX; i++)
+		write_hit(s, &s->hits[i], out);
 }

@@ -2,6 +2,7 @@
 /* The hits of a search, ranked and written as PATH:FROM-TO: snippet. */
 #pragma once
 
+#include "base/map.h"
 #include "tree/core/place.h"
 #include "tree/core/tree_state.h"
 #include "tree/search/passage.h"
@@ -21,21 +22,28 @@ struct ofs_answer {
 	double relevance; /* of the content, 0 to 1 */
 };
 
-struct ofs_hits;
+struct ofs_hit;
 
-/* `q` is borrowed for as long as the hits are. */
-struct ofs_hits *ofs_hits_create(struct ofs_tree *t, const struct ofs_query *q);
-void ofs_hits_destroy(struct ofs_hits *h);
+/* A search under way, and what it has found so far. */
+struct ofs_search {
+	struct ofs_tree *tree;
+	const struct ofs_query *query;
+	struct ofs_hit *hits;
+	size_t n, cap;
+	struct ofs_map seen; /* inodes of files that are among the hits */
+	struct ofs_map copies; /* the start of a content's hash -> how many files have it */
+};
 
-/* How many there are, and whether a content was found in as many files as are told of. */
-size_t ofs_hits_count(const struct ofs_hits *h);
-bool ofs_hits_has_all(const struct ofs_hits *h, const uint8_t sha[32]);
+void ofs_search_finish(struct ofs_search *s);
+
+/* A content was found in as many files as are told of. */
+bool ofs_hits_has_all(const struct ofs_search *s, const uint8_t sha[32]);
 
 /*
  * Adds the passages of a file, or that the file is there. What is found of one content later counts
  * less, so the newest comes first. 0 or -errno.
  */
-int ofs_hits_add(struct ofs_hits *h, const struct ofs_answer *a);
+int ofs_hits_add(struct ofs_search *s, const struct ofs_answer *a);
 
-/* Appends the best, a line each. Every path can be opened as it stands. 0 or -errno. */
-void ofs_hits_write(struct ofs_hits *h, struct ofs_buf *out);
+/* Appends the best, a line each. Every path can be opened as it stands. */
+void ofs_hits_write(struct ofs_search *s, struct ofs_buf *out);

@@ -296,7 +296,7 @@ static int list(struct ofs_search *s)
 	}
 	if (n)
 		qsort(list, n, sizeof(*list), compare_dates);
-	for (size_t i = 0; i < n && r == 0 && ofs_hits_count(s->hits) < OFS_HITS_MAX; i++) {
+	for (size_t i = 0; i < n && r == 0 && s->n < OFS_HITS_MAX; i++) {
 		OFS_CLEANUP(ofs_answer_finish) struct ofs_answer a;
 
 		if (ofs_answer_load(s, list[i].ino, &a) > 0)
@@ -307,20 +307,12 @@ static int list(struct ofs_search *s)
 
 int ofs_search_run(struct ofs_tree *t, const struct ofs_query *q, struct ofs_buf *out)
 {
-	struct ofs_search s = { .tree = t, .query = q, .seen = OFS_MAP_INIT };
-	int r;
+	OFS_CLEANUP(ofs_search_finish) struct ofs_search s = { .tree = t, .query = q };
+	int r = q->wanted ? ofs_search_index(&s) : list(&s);
 
-	s.hits = ofs_hits_create(t, q);
-	if (q->wanted) {
-		r = ofs_search_index(&s);
-		if (r == 0)
-			r = walk(&s);
-	} else {
-		r = list(&s);
-	}
+	if (r == 0 && q->wanted)
+		r = walk(&s);
 	if (r == 0)
-		ofs_hits_write(s.hits, out);
-	ofs_hits_destroy(s.hits);
-	ofs_map_finish(&s.seen);
+		ofs_hits_write(&s, out);
 	return r;
 }

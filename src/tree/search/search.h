@@ -10,14 +10,6 @@
 #include "tree/core/tree_state.h"
 #include "tree/search/hit.h"
 
-/* A search under way. */
-struct ofs_search {
-	struct ofs_tree *tree;
-	const struct ofs_query *query;
-	struct ofs_hits *hits;
-	struct ofs_map seen; /* inodes of files that are among the hits */
-};
-
 /*
  * Loads a file that may answer, all but what is about its content. 1; 0: the filters leave it out,
  * or it is among the hits already; -ENOENT: it is gone, or cannot be read. `ret` is to be finished

@@ -298,7 +298,7 @@ static int look_at(struct lookup *k, struct content *c)
 
 	c->done = true;
 	r = ofs_fts_files_of(k->index, c->sha, take_ino, &files);
-	for (size_t i = 0; i < files.n && r >= 0 && !ofs_hits_has_all(s->hits, c->sha); i++) {
+	for (size_t i = 0; i < files.n && r >= 0 && !ofs_hits_has_all(s, c->sha); i++) {
 		OFS_CLEANUP(ofs_answer_finish) struct ofs_answer a;
 
 		r = 0;
@@ -339,7 +339,7 @@ static int find_together(struct lookup *k)
 	r = find_by_words(k, 0, last, WORDS_MAX);
 	if (r == 0)
 		r = look_at_all(k);
-	if (r < 0 || ofs_hits_count(k->search->hits) >= OFS_HITS_MAX)
+	if (r < 0 || k->search->n >= OFS_HITS_MAX)
 		return r;
 	r = find_by_parts(k, 0, last, PARTS_MAX);
 	return r < 0 ? r : look_at_all(k);
@@ -402,7 +402,7 @@ int ofs_search_index(struct ofs_search *s)
 	if (!k.index)
 		return 0;
 	r = find_together(&k);
-	if (r == 0 && s->query->wanted > 1 && ofs_hits_count(s->hits) < OFS_HITS_MAX)
+	if (r == 0 && s->query->wanted > 1 && s->n < OFS_HITS_MAX)
 		r = find_apart(&k);
 	if (r == 0)
 		r = find_names(&k);

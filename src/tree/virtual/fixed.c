@@ -104,6 +104,14 @@ static const struct fixed *find_node(ofs_node node)
 	return NULL;
 }
 
+static const struct fixed *find_name(ofs_node parent, const char *name)
+{
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(all); i++)
+		if (all[i].parent == parent && strcmp(all[i].name, name) == 0)
+			return &all[i];
+	return NULL;
+}
+
 static int fill_attr(struct ofs_tree *t, const struct fixed *f, struct ofs_attr *ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -151,28 +159,24 @@ ofs_node ofs_fixed_parent(ofs_node node)
 int ofs_fixed_lookup(struct ofs_tree *t, ofs_node parent, const char *name, struct ofs_entry *ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	const struct fixed *f = find_name(parent, name);
 	struct ofs_attr attr;
 	int r;
 
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(all); i++) {
-		const struct fixed *f = &all[i];
-
-		if (f->parent != parent || strcmp(f->name, name) != 0)
-			continue;
-		r = fill_attr(t, f, &attr);
-		if (r == 0 && f->fresh)
-			r = f->text(t, &text);
-		if (r < 0)
-			return r;
-		if (f->fresh) {
-			ofs_made_text(t, f->parent, f->name, &attr, &text, ret);
-			return 0;
-		}
-		ofs_stat_fill_entry(&attr, true, ret);
-		ret->keep_attr = !ofs_view_is_dir(t, f->node);
+	if (!f)
+		return -ENOENT;
+	r = fill_attr(t, f, &attr);
+	if (r == 0 && f->fresh)
+		r = f->text(t, &text);
+	if (r < 0)
+		return r;
+	if (f->fresh) {
+		ofs_made_text(t, parent, name, &attr, &text, ret);
 		return 0;
 	}
-	return -ENOENT;
+	ofs_stat_fill_entry(&attr, true, ret);
+	ret->keep_attr = !ofs_view_is_dir(t, f->node);
+	return 0;
 }
 
 int ofs_fixed_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, ofs_readdir_fn fn, void *arg)
@@ -194,10 +198,5 @@ int ofs_fixed_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, ofs_readdi
 
 bool ofs_fixed_is_reserved(ofs_node parent, const char *name)
 {
-	if (parent != OFS_NODE_ROOT)
-		return false;
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(all); i++)
-		if (all[i].parent == OFS_NODE_ROOT && strcmp(all[i].name, name) == 0)
-			return true;
-	return false;
+	return parent == OFS_NODE_ROOT && find_name(parent, name);
 }

@@ -65,32 +65,32 @@ static int scan_load(struct scan *s, uint64_t off)
 }
 
 /*
- * Skips `count` newlines from `off` on, at most to the end of the file. *ret_off is where the line
- * after the last of them starts, *ret_passed how many were skipped.
+ * Passes up to `count` newlines in [off, limit). *ret_off is where the line after the last of them
+ * starts, *ret_passed how many they are.
  */
-static int skip_lines(struct scan *s, uint64_t off, uint64_t count, uint64_t *ret_off,
-		      uint64_t *ret_passed)
+static int pass_lines(struct scan *s, uint64_t off, uint64_t limit, uint64_t count,
+		      uint64_t *ret_off, uint64_t *ret_passed)
 {
-	uint64_t passed = 0;
+	uint64_t passed = 0, after = off;
 
-	while (passed < count) {
+	while (passed < count && off < limit) {
 		const uint8_t *p, *end;
 		int r = scan_load(s, off);
 
 		if (r < 0)
 			return r;
-		if (!s->len)
+		if (!s->len || s->off >= limit)
 			break;
 		p = s->buf;
-		end = s->buf + s->len;
-		off = s->off + s->len;
+		end = p + OFS_MIN((uint64_t)s->len, limit - s->off);
 		while (passed < count && (p = memchr(p, '\n', (size_t)(end - p)))) {
 			p++;
-			if (++passed == count)
-				off = s->off + (uint64_t)(p - s->buf);
+			passed++;
+			after = s->off + (uint64_t)(p - s->buf);
 		}
+		off = s->off + s->len;
 	}
-	*ret_off = off;
+	*ret_off = after;
 	*ret_passed = passed;
 	return 0;
 }
@@ -109,7 +109,7 @@ static int find_line(struct scan *s, uint64_t line, uint64_t *ret_off, bool *ret
 					&before);
 	if (r < 0)
 		return r;
-	r = skip_lines(s, off, line - 1 - before, &off, &passed);
+	r = pass_lines(s, off, UINT64_MAX, line - 1 - before, &off, &passed);
 	if (r < 0)
 		return r;
 	*ret_exists = before + passed == line - 1 && off < s->src->attr.size;
@@ -132,7 +132,7 @@ int ofs_source_lines(const struct ofs_source *src, uint64_t *ret)
 		return r;
 	newlines = (uint64_t)digest.lines;
 	if (digest.lines < 0) {
-		r = skip_lines(&s, 0, UINT64_MAX, &end, &newlines);
+		r = pass_lines(&s, 0, UINT64_MAX, UINT64_MAX, &end, &newlines);
 		if (r < 0)
 			return r;
 	}
@@ -186,37 +186,7 @@ static int resolve_bytes(const struct ofs_source *src, uint64_t first, uint64_t 
 }
 
 /*
- * The end of the last line that fits into `max` bytes from `start` on, and how many lines that are.
- */
-static int fit_lines(struct scan *s, uint64_t start, uint64_t max, uint64_t *ret_end,
-		     uint64_t *ret_lines)
-{
-	uint64_t off = start;
-
-	*ret_end = start;
-	*ret_lines = 0;
-	while (off < start + max) {
-		const uint8_t *p, *end;
-		int r = scan_load(s, off);
-
-		if (r < 0)
-			return r;
-		if (!s->len || s->off >= start + max)
-			break;
-		p = s->buf;
-		end = s->buf + OFS_MIN((uint64_t)s->len, start + max - s->off);
-		while (p < end && (p = memchr(p, '\n', (size_t)(end - p)))) {
-			p++;
-			*ret_end = s->off + (uint64_t)(p - s->buf);
-			(*ret_lines)++;
-		}
-		off = s->off + s->len;
-	}
-	return 0;
-}
-
-/*
- * Lines first to last begin at ret->off and are more than max bytes: keep the lines that fit, or a
+ * Lines first to last start at ret->off and are more than max bytes: keep the lines that fit, or a
  * part of the first.
  */
 static int cap_bytes(struct scan *s, uint64_t first, uint64_t last, uint64_t max, const char *path,
@@ -226,7 +196,7 @@ static int cap_bytes(struct scan *s, uint64_t first, uint64_t last, uint64_t max
 	bool exists;
 	int r;
 
-	r = fit_lines(s, ret->off, max, &fits, &lines);
+	r = pass_lines(s, ret->off, ret->off + max, UINT64_MAX, &fits, &lines);
 	if (r < 0)
 		return r;
 	if (lines) {
@@ -268,10 +238,8 @@ static int resolve_lines(const struct ofs_source *src, uint64_t first, uint64_t 
 	ret->len = end - ret->off;
 	if (t->slice_max_bytes && ret->len > t->slice_max_bytes)
 		return cap_bytes(&s, first, last, t->slice_max_bytes, path, ret);
-	if (stop != last && end < src->attr.size) {
+	if (stop != last && end < src->attr.size)
 		add_notice(ret, stop - first + 1, true, "", path, stop + 1, last);
-		return 0;
-	}
 	return 0;
 }
 
