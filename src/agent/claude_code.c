@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Claude Code: its events and answers, its tools, and where its settings are. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "agent/agent.h"
 #include "agent/claude_output.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/claude_output.h"
 
-#include <string.h>
-
 #include "base/util.h"
 #include "context/json/edit.h"
 #include "context/json/literal.h"

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/claude_persisted.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/util.h"

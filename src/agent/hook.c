@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "agent/agent.h"
 #include "agent/shell_line.h"

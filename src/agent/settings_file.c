@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/settings_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/util.h"

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/shell_line.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/checks.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/util.h"

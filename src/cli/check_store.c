@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/checks.h"
 
-#include <endian.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <pwd.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 #include <offloadfs/config.h>
 

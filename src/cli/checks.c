@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/checks.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"

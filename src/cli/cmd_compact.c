@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* offload compact: the history section of a prompt, from the steps of a task or those given. */
-#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/util.h"
 #include "cli/command.h"

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/util.h"
 #include "cli/command.h"

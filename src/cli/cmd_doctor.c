@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* offload doctor: what is in order here, what is not, and what to do about it. */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/text.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* offload gc: has the tree remove what has expired, and tells what went. */
-#include <errno.h>
 #include <jansson.h>
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/util.h"

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <inttypes.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "agent/agent.h"
 #include "agent/settings_file.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* offload pin and offload unpin. */
-#include <errno.h>
 #include <jansson.h>
-#include <stdbool.h>
 
 #include "base/util.h"
 #include "cli/command.h"

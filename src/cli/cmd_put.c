@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <jansson.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/util.h"
 #include "cli/command.h"

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/util.h"

@@ -1,9 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/text.h"

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <ctype.h>
-#include <errno.h>
 #include <jansson.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <offloadfs/tree.h>
 

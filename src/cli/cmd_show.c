@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* offload show: everything that a tree knows about one of its files. */
-#include <errno.h>
 #include <jansson.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <jansson.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/text.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* offload stats: how much there is and what became of the rest, from the tree's status.json. */
 #include <jansson.h>
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/util.h"

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* offload task: lists tasks, shows one, ends one and takes that back. */
-#include <errno.h>
 #include <jansson.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/util.h"

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* offload up and offload down. */
-#include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/util.h"
 #include "cli/command.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* offload verify: has the tree verify its store, and tells what it finds. */
-#include <errno.h>
 #include <jansson.h>
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/alloc.h"

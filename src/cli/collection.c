@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/collection.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 #include "base/text.h"
 #include "base/util.h"

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/exclude.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"

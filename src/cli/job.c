@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/job.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"

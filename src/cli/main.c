@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* offload: the companion tool of offloadfs. */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/util.h"

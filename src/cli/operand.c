@@ -2,9 +2,6 @@
 #include "cli/operand.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/text.h"

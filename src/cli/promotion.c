@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/promotion.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/util.h"

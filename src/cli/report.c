@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/report.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/redact.h"
 #include "base/text.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/tasks.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "base/buf.h"
 #include "base/util.h"
 #include "cli/files.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/access.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <offloadfs/config.h>
 
 #include "base/alloc.h"

@@ -2,14 +2,10 @@
 /* A mounted tree, through system calls. */
 #include "client/backend.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/xattr.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/util.h"

@@ -4,9 +4,6 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <offloadfs/config.h>
 #include <offloadfs/tree.h>

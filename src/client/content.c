@@ -2,10 +2,7 @@
 #include "client/content.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "base/alloc.h"

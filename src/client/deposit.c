@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/deposit.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <offloadfs/tree.h>
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/filter.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/text.h"
 #include "base/util.h"

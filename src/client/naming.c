@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/naming.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/util.h"

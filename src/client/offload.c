@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/offload.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/text.h"
 #include "base/util.h"
 #include "client/pointer.h"

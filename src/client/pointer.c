@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/pointer.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/alloc.h"
 #include "base/redact.h"
 #include "base/text.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/preview.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/alloc.h"
 #include "base/redact.h"
 #include "base/text.h"

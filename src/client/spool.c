@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/spool.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/util.h"

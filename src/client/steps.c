@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/steps.h"
 
-#include <errno.h>
-
 #include "base/alloc.h"
 #include "base/util.h"
 #include "tree/expiry/step_refs.h"

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/target.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/workspace.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"

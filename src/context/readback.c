@@ -2,7 +2,6 @@
 #include "context/readback.h"
 
 #include <ctype.h>
-#include <string.h>
 
 #include "base/util.h"
 #include "client/workspace.h"

@@ -2,8 +2,6 @@
 #include "context/tool.h"
 
 #include <ctype.h>
-#include <stdbool.h>
-#include <string.h>
 
 #include "base/util.h"
 
@@ -33,8 +31,8 @@ static const char *const sure[OFS_TOOL_COUNT] = {
 		"writefile writetofile writecode filewrite fswrite savefile createfile "
 		"createnewfile appendfile appendtofile overwritefile updatefile modifyfile "
 		"editfile fileedit fsedit fscreate editnotebook notebookedit multiedit "
-		"multieditfile strreplace strreplaceeditor strreplacebasededit texteditor strreplaceinfile "
-		"applypatch applydiff patchfile replaceinfile replacefilecontent "
+		"multieditfile strreplace strreplaceeditor strreplacebasededit texteditor "
+		"strreplaceinfile applypatch applydiff patchfile replaceinfile replacefilecontent "
 		"multireplacefilecontent searchandreplace searchreplace insertcontent "
 		"insertlines undoedit",
 	[OFS_TOOL_LIST] =

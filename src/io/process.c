@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "io/process.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"

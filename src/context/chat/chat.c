@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/chat/chat.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/alloc.h"
 #include "base/map.h"
 #include "base/tokens.h"

@@ -2,7 +2,6 @@
 #include "context/chat/mark.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/util.h"
 

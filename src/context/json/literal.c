@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/json/literal.h"
 
-#include <stdint.h>
-#include <string.h>
-
 #include "base/text.h"
 #include "base/util.h"
 

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/json/span.h"
 
-#include <errno.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/text.h"
 #include "base/util.h"
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/manage/compaction.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/alloc.h"
 #include "base/tokens.h"
 #include "base/util.h"

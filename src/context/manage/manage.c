@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/manage/manage.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"

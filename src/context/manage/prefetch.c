@@ -2,7 +2,6 @@
 #include "context/manage/prefetch.h"
 
 #include <ctype.h>
-#include <string.h>
 
 #include "base/map.h"
 #include "base/text.h"

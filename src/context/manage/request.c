@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/manage/request.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/alloc.h"
 #include "base/util.h"
 

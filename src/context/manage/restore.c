@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/manage/restore.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "base/map.h"
 #include "base/util.h"
 #include "codec/hash.h"

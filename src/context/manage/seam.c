@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/manage/seam.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/util.h"
 
 #define OPEN "<state_snapshot messages=\""

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/snapshot/prose.h"
 
-
 #include "base/text.h"
 #include "base/util.h"
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/steps/call.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/text.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Failures of a call, by what its harness, its result and its text say. */
 #include <ctype.h>
-#include <string.h>
 
 #include "base/util.h"
 #include "context/json/args.h"

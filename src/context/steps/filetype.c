@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The kind of a file, by its name and its first bytes. */
-#include <string.h>
 #include <strings.h>
 
 #include "base/util.h"

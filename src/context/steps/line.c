@@ -2,7 +2,6 @@
 #include "context/steps/line.h"
 
 #include <ctype.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/redact.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Files and pages that are read, and files that are written. */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/util.h"
 #include "context/json/args.h"

@@ -2,7 +2,6 @@
 /* Lists: names of files, lines in files that match, results of a search of the web. */
 #include <ctype.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/util.h"
 #include "context/json/args.h"

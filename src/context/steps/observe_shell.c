@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <regex.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/text.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/steps/recap.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 #include "base/tokens.h"
 #include "base/util.h"

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/steps/reduce.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/tokens.h"

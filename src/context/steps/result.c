@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/steps/result.h"
 
-#include <string.h>
-
 #include "base/redact.h"
 #include "base/util.h"
 #include "context/json/args.h"

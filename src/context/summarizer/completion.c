@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/summarizer/completion.h"
 
-#include <errno.h>
 #include <jansson.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/util.h"

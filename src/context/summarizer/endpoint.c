@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/summarizer/endpoint.h"
 
-#include <errno.h>
-
 #if !HAVE_LIBCURL
 
 bool ofs_endpoint_is_possible(void)
@@ -26,8 +24,6 @@ int ofs_endpoint_ask(const struct ofs_endpoint *e, struct ofs_completion *c, str
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "base/clock.h"

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/summarizer/summarizer.h"
 
-#include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/text.h"
 #include "base/util.h"
