@@ -4,8 +4,8 @@
  * (the form of events and answers, their tools, their settings) is a struct ofs_agent; what an
  * answer says is decided once, in ofs_hook_answer().
  *
- * An agent is added by one file, src/agent/NAME.c, that defines its struct, and one line in the table
- * of src/agent/agent.c.
+ * An agent is added by one file, src/agent/NAME.c, that defines its struct, and one line in the
+ * table of src/agent/agent.c.
  */
 #pragma once
 
@@ -43,7 +43,7 @@ struct ofs_hook_event {
 	char *title; /* of the pointer: the command, the path, the query, ... */
 	char *command; /* OFS_HOOK_PRE: the shell command, where it may be replaced */
 	bool kept; /* OFS_HOOK_POST: the agent must have the result itself, or it is short */
-	bool reads_file; /* it gives a file that is on disk, and whose lines an agent needs to edit it */
+	bool reads_file; /* it reads a file on disk, whose lines an agent needs to edit it */
 	bool delegates; /* it asks another agent, whose answer is a new text whatever it was told */
 };
 
@@ -88,8 +88,8 @@ struct ofs_agent {
 	int (*read_event)(const char *text, size_t len, struct ofs_error *err,
 			  struct ofs_hook_event *ret);
 	/*
-	 * Finds the text of e->response. 1; 0: there is none that a pointer could stand for, such as
-	 * an image; or -errno with the reason in `err`.
+	 * Finds the text of e->response. 1; 0: there is none that a pointer could stand for, such
+	 * as an image; or -errno with the reason in `err`.
 	 */
 	int (*find_text)(const struct ofs_hook_event *e, enum ofs_hook_form form,
 			 struct ofs_error *err, struct ofs_hook_text *ret);
@@ -126,9 +126,9 @@ struct ofs_hook_options {
 };
 
 /*
- * Appends the answer to `ret`, or nothing where all stays as it is. The current directory must be that
- * of the event, as far as it can be: pointers are relative to it. 0; or -errno with the reason in
- * `err`: something could not be stored or taken in, and `ret` is as it was.
+ * Appends the answer to `ret`, or nothing where all stays as it is. The current directory must be
+ * that of the event, as far as it can be: pointers are relative to it. 0; or -errno with the reason
+ * in `err`: something could not be stored or taken in, and `ret` is as it was.
  */
 int ofs_hook_answer(const struct ofs_agent *agent, const struct ofs_hook_event *e,
 		    const struct ofs_hook_options *options, struct ofs_access *access,

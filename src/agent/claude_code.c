@@ -96,8 +96,8 @@ static char *make_title(const char *name, const struct tool *tool, struct ofs_sp
 /* ---- events */
 
 /*
- * Allocated: the line that Bash is to run; NULL: it goes on in the background, or holds a NUL, which
- * ends it for us but not for others.
+ * Allocated: the line that Bash is to run; NULL: it goes on in the background, or holds a NUL,
+ * which ends it for us but not for others.
  */
 static char *read_command(struct ofs_span input)
 {

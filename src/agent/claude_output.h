@@ -26,7 +26,7 @@ enum ofs_claude_shape {
 struct ofs_claude_output {
 	enum ofs_claude_shape shape;
 	struct ofs_buf text; /* what the model reads */
-	/* The string that names the file with all of the text, when the tool says so; or nothing. */
+	/* The name of the file with all of the text, if the tool gives one. */
 	struct ofs_span persisted;
 	size_t beside; /* where in the text begins what that file may not have */
 };
@@ -37,8 +37,8 @@ void ofs_claude_output_finish(struct ofs_claude_output *o);
 bool ofs_claude_output_read(struct ofs_span response, struct ofs_claude_output *ret);
 
 /*
- * Appends the response in its own shape, which is not OFS_CLAUDE_OTHER, with `text` in place of what
- * the model reads; what else is in it stays.
+ * Appends the response in its own shape, which is not OFS_CLAUDE_OTHER, with `text` in place of
+ * what the model reads; what else is in it stays.
  */
 void ofs_claude_output_write(struct ofs_span response, enum ofs_claude_shape shape,
 			     const char *text, struct ofs_buf *out);

@@ -96,7 +96,7 @@ static bool path_is_allowed(const char *path)
 	return kept || !hidden;
 }
 
-/* What the kernel makes up (/proc/self/environ) is no output of a tool, and an empty file is none. */
+/* Neither an empty file nor one of the kernel (/proc/self/environ) is a tool's output. */
 static bool file_is_allowed(int fd, const struct stat *st)
 {
 	struct statfs fs;

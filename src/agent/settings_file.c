@@ -153,7 +153,7 @@ int ofs_settings_file_parse(const char *text, size_t len, struct ofs_error *err,
 	return 0;
 }
 
-/* The white space that the first member of the text is indented by; `ret_len` is 0: all is on one line. */
+/* The indentation of the text's first member; `ret_len` is 0: all is on one line. */
 static const char *find_indentation(const struct ofs_buf *text, size_t *ret_len)
 {
 	const char *p = (const char *)text->data, *end = p + text->len, *start;

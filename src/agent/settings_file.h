@@ -3,7 +3,8 @@
  * An agent's settings: a JSON file, in which our entries are added and removed. Members keep their
  * order and the file its indentation; it is replaced as a whole or not at all.
  *
- *   {"hooks": {"PostToolUse": [{"matcher": "...", "hooks": [{"type": "command", "command": "..."}]}]}}
+ *   {"hooks": {"PostToolUse": [{"matcher": "...",
+ *                              "hooks": [{"type": "command", "command": "..."}]}]}}
  */
 #pragma once
 
@@ -33,8 +34,8 @@ int ofs_settings_file_parse(const char *text, size_t len, struct ofs_error *err,
 			    struct ofs_settings_file *ret);
 
 /*
- * Adds an entry that runs `command`, or gives the one of the event that is ours this command. 1: the
- * settings are changed; 0: they had it; -EINVAL: there is something else in its place.
+ * Adds an entry that runs `command`, or gives the one of the event that is ours this command. 1:
+ * the settings are changed; 0: they had it; -EINVAL: there is something else in its place.
  */
 int ofs_settings_file_add(struct ofs_settings_file *s, const struct ofs_agent *agent,
 			  const struct ofs_agent_entry *entry, const char *command,

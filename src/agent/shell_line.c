@@ -8,7 +8,7 @@
 #include "base/util.h"
 #include "io/path.h"
 
-/* Commands that change the shell they run in, though some systems have programs of the same name. */
+/* Commands that change their shell, though some systems have programs of the same name. */
 static const char *const changing[] = {
 	"alias",   "bg",    "builtin", "cd",   "command", "fg",	    "getopts", "hash",
 	"jobs",	   "kill",  "newgrp",  "read", "time",	  "type",   "ulimit",  "umask",

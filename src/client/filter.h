@@ -12,7 +12,7 @@
 struct ofs_filter {
 	const char *command; /* for the shell */
 	const char *const *
-		environment; /* "NAME=value", besides ours or in its place; NULL at the end. NULL: none */
+		environment; /* "NAME=value", over ours; NULL at the end. NULL: none */
 	uint64_t timeout_s; /* 0: none */
 	size_t max; /* bytes that it may give back */
 };
@@ -26,9 +26,10 @@ struct ofs_filter_end {
 };
 
 /*
- * Runs the command as OFS_PROCESS_FILTER of io/process.h, with the same errors, and -EFBIG: it wrote
- * more than `max`. When it has ended by itself, `ret_output` (an empty buffer) is what it wrote until
- * then, whatever its exit code is. `ret_end` is set in each case, as far as it is known.
+ * Runs the command as OFS_PROCESS_FILTER of io/process.h, with the same errors, and -EFBIG: it
+ * wrote more than `max`. When it has ended by itself, `ret_output` (an empty buffer) is what it
+ * wrote until then, whatever its exit code is. `ret_end` is set in each case, as far as it is
+ * known.
  */
 int ofs_filter_run(const struct ofs_filter *filter, const void *input, size_t len,
 		   struct ofs_filter_end *ret_end, struct ofs_buf *ret_output);

@@ -278,7 +278,7 @@ static int start(struct child *c)
 		c->input = ofs_steal_fd(&in[1]);
 		c->output = ofs_steal_fd(&out[0]);
 		c->error = ofs_steal_fd(&error[0]);
-		/* O_NONBLOCK belongs to an end of a pipe: the program's ends stay as it expects them. */
+		/* O_NONBLOCK is of one end of a pipe: the program's own ends stay blocking. */
 		fcntl(c->input, F_SETFL, O_NONBLOCK);
 		fcntl(c->output, F_SETFL, O_NONBLOCK);
 		fcntl(c->error, F_SETFL, O_NONBLOCK);

@@ -9,15 +9,15 @@
 
 enum ofs_process_kind {
 	/*
-	 * A helper (git, fusermount3, the daemon): no input, messages in the C locale. Its output is
-	 * read to the end of the pipes.
+	 * A helper (git, fusermount3, the daemon): no input, messages in the C locale. Its output
+	 * is read to the end of the pipes.
 	 */
 	OFS_PROCESS_HELPER,
 	/*
 	 * The user's command in the foreground. Input and every descriptor are ours, and standard
 	 * output and error share one pipe, so that their order is kept. SIGINT and SIGQUIT are left
-	 * to it, and stay ignored afterwards; SIGTERM and SIGHUP are passed on. After its end, output
-	 * of processes that it left behind is awaited for a moment only.
+	 * to it, and stay ignored afterwards; SIGTERM and SIGHUP are passed on. After its end,
+	 * output of processes that it left behind is awaited for a moment only.
 	 */
 	OFS_PROCESS_FOREGROUND,
 	/*
@@ -37,8 +37,8 @@ struct ofs_process {
 	/* "NAME=value", beside our variables or in their place, up to NULL; NULL: none. */
 	const char *const *environment;
 	/*
-	 * Gets what the program writes to `fd`, STDOUT_FILENO or STDERR_FILENO (FOREGROUND: always the
-	 * former). -errno ends a filter; of other programs it is ignored.
+	 * Gets what the program writes to `fd`, STDOUT_FILENO or STDERR_FILENO (FOREGROUND: always
+	 * the former). -errno ends a filter; of other programs it is ignored.
 	 */
 	int (*take)(void *arg, int fd, const void *data, size_t len);
 	void *arg;
@@ -62,9 +62,9 @@ struct ofs_process_end {
 /*
  * Runs a program. Its signals are at their defaults, except those of a terminal (SIGHUP, SIGINT,
  * SIGQUIT) that were ignored when we were started; none is blocked. 0: it has ended; or -errno:
- * -ENOENT it was not found, another when it could not be run. Of a filter also -ETIMEDOUT; -EINTR: a
- * signal that ends programs has come, and is taken as soon as this returns; -ECHILD: how it ended is
- * unknown, since this program ignores SIGCHLD; and what `take` returned.
+ * -ENOENT it was not found, another when it could not be run. Of a filter also -ETIMEDOUT; -EINTR:
+ * a signal that ends programs has come, and is taken as soon as this returns; -ECHILD: how it ended
+ * is unknown, since this program ignores SIGCHLD; and what `take` returned.
  */
 int ofs_process_run(const struct ofs_process *process, struct ofs_process_end *ret);
 

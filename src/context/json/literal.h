@@ -31,8 +31,8 @@ void ofs_literal_style_name(const struct ofs_literal_style *style, char ret[OFS_
 bool ofs_literal_style_parse(const char *name, struct ofs_literal_style *ret);
 
 /*
- * Appends a text as a string with its quotes, by NULL in the plainest style; halves of surrogate pairs are as ofs_span_decode()
- * writes them. Other bytes that are not UTF-8 become U+FFFD.
+ * Appends a text as a string with its quotes, by NULL in the plainest style; halves of surrogate
+ * pairs are as ofs_span_decode() writes them. Other bytes that are not UTF-8 become U+FFFD.
  */
 void ofs_literal_encode(const struct ofs_literal_style *style, const void *text, size_t len,
 			struct ofs_buf *out);

@@ -7,13 +7,13 @@
 #include "context/readback.h"
 #include "context/snapshot/called.h"
 
-/* Pointers are shortened so many at a time: a prompt that grows by a few messages keeps its beginning. */
+/* So many pointers are shortened at once, so that a growing prompt keeps its start. */
 #define BATCH 8
 /* In a prompt that is too large a result of this part of the limit is offloaded, too. */
 #define SMALLER 4
 /*
- * So many of those at most: a file costs what a message takes to go to the daemon and back a few times, and who has more
- * results than that needs a summary of them, not a list of pointers.
+ * So many of those at most: a file costs what a message takes to go to the daemon and back a few
+ * times, and who has more results than that needs a summary of them, not a list of pointers.
  */
 #define SMALLER_MAX 4000
 /* About what a bare pointer takes: less than that is not worth one. */
@@ -163,7 +163,7 @@ static int offload_all(struct planning *p, const size_t numbers[], size_t n)
 	return r;
 }
 
-/* The numbers of the results that may be offloaded and have more tokens than that; returns how many. */
+/* The results that may be offloaded and have more tokens than that; returns how many. */
 static size_t find_over(const struct planning *p, uint64_t tokens, size_t numbers[])
 {
 	const struct ofs_chat *chat = p->chat;
@@ -221,8 +221,8 @@ static bool pointer_text(struct planning *p, size_t i, struct ofs_buf *scratch, 
 }
 
 /*
- * 1: it has that detail now, and the instruction if it was to have it. 0: it is no pointer, or would not be shorter, or has
- * no more detail. Or -errno.
+ * 1: it has that detail now, and the instruction if it was to have it. 0: it is no pointer, or
+ * would not be shorter, or has no more detail. Or -errno.
  */
 static int shorten(struct planning *p, size_t i, enum ofs_mark_detail detail, bool instruct)
 {
@@ -250,8 +250,8 @@ static int shorten(struct planning *p, size_t i, enum ofs_mark_detail detail, bo
 }
 
 /*
- * From the oldest on, until the prompt is a good deal below its size: each time this is done, a cache of the
- * prompt is lost, so it should not have to be done again soon.
+ * From the oldest on, until the prompt is a good deal below its size: each time this is done, a
+ * cache of the prompt is lost, so it should not have to be done again soon.
  */
 static int shorten_older(struct planning *p, enum ofs_mark_detail detail)
 {

@@ -37,9 +37,9 @@ struct ofs_compaction {
 };
 
 /*
- * Decides for every result, and puts on the shelf what is to be offloaded; the chat itself is not changed. Whoever calls
- * applies it with ofs_compaction_apply(). What is a pointer already, or was read back by way of one, stays. 0, or
- * -errno with the reason in `err`.
+ * Decides for every result, and puts on the shelf what is to be offloaded; the chat itself is not
+ * changed. Whoever calls applies it with ofs_compaction_apply(). What is a pointer already, or was
+ * read back by way of one, stays. 0, or -errno with the reason in `err`.
  */
 int ofs_compaction_plan(const struct ofs_chat *chat, const struct ofs_compaction_limits *limits,
 			struct ofs_shelf *shelf, struct ofs_error *err, struct ofs_compaction *ret);

@@ -66,8 +66,8 @@ static bool is_request(const struct ofs_message *m)
 }
 
 /*
- * The last request of the user, unless what stays begins with one: most services refuse a chat that does not begin so.
- * SIZE_MAX: none.
+ * The last request of the user, unless what stays begins with one: most services refuse a chat that
+ * does not begin so. SIZE_MAX: none.
  */
 static size_t find_request(const struct planning *p)
 {
@@ -88,7 +88,7 @@ static bool continues(const struct ofs_message *m)
 	return m->answers || (m->role == OFS_ROLE_ASSISTANT && m[-1].role == OFS_ROLE_ASSISTANT);
 }
 
-/* Behind the group that begins at `start`: a message, or calls and their results, which stay together. */
+/* The end of the group at `start`: a message, or calls with their results. */
 static size_t group_end(const struct planning *p, size_t start)
 {
 	const struct ofs_message *messages = p->chat->messages;
@@ -375,7 +375,7 @@ static int shelve(struct planning *p)
 	return ofs_shelf_put_text(p->shelf, &file, "messages", p->err, &p->plan->file);
 }
 
-/* 1, or 0 with the reason when the summary takes as much as the messages that go, which have `gone` tokens. */
+/* 1, or 0 with the reason if the summary is as long as the `gone` tokens of messages that go. */
 static int check_gain(struct planning *p, const struct ofs_buf *inside, uint64_t gone)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;

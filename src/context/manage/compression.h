@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Putting a summary in the place of the older messages of a chat: a snapshot stands at the end of the
- * system's text, and the messages are on a shelf, with all that is needed to put them back.
+ * Putting a summary in the place of the older messages of a chat: a snapshot stands at the end of
+ * the system's text, and the messages are on a shelf, with all that is needed to put them back.
  */
 #pragma once
 
@@ -33,8 +33,9 @@ struct ofs_compression {
 	bool *gone; /* for each message */
 	size_t removed; /* how many */
 	/*
-	 * The text of the system: what stands in the place of a part of the source (of no length: is put in there), or,
-	 * where the source has none and it has no place in the list, is a string of its own.
+	 * The text of the system: what stands in the place of a part of the source (of no length:
+	 * is put in there), or, where the source has none and it has no place in the list, is a
+	 * string of its own.
 	 */
 	struct ofs_span system_part;
 	struct ofs_buf system;
@@ -43,8 +44,9 @@ struct ofs_compression {
 };
 
 /*
- * Decides what goes, makes the summary and puts the messages on the shelf. 1: `ret` tells the changes. 0: nothing would
- * be gained, or the summarizer failed, and `err` says so. -errno, with the reason in `err`.
+ * Decides what goes, makes the summary and puts the messages on the shelf. 1: `ret` tells the
+ * changes. 0: nothing would be gained, or the summarizer failed, and `err` says so. -errno, with
+ * the reason in `err`.
  */
 int ofs_compression_plan(const struct ofs_compression_request *request, struct ofs_shelf *shelf,
 			 struct ofs_error *err, struct ofs_compression *ret);
@@ -55,8 +57,8 @@ void ofs_compression_apply(struct ofs_compression *c, const struct ofs_chat *cha
 			   struct ofs_edits *edits);
 
 /*
- * Writes the list without its brackets, with the edits (sorted) and without what goes; `c` may be NULL: nothing
- * does. 0 or -errno.
+ * Writes the list without its brackets, with the edits (sorted) and without what goes; `c` may be
+ * NULL: nothing does. 0 or -errno.
  */
 int ofs_compression_write(const struct ofs_compression *c, const struct ofs_chat *chat,
 			  const struct ofs_edits *edits, const struct ofs_sink *sink);

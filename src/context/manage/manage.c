@@ -77,7 +77,7 @@ static uint64_t *count_messages(const struct managing *m)
 	return tokens;
 }
 
-/* Does not compress, and says why: in valid UTF-8, though a reason may quote anything and be cut. */
+/* Does not compress, and says why; a reason may quote anything, and is made valid UTF-8. */
 static int leave(struct managing *m, const char *why)
 {
 	struct ofs_text_stream s;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Managing the context of a chat: reads a request with a list of messages, compacts and compresses it, and writes the
- * answer. Everything is stored before the first byte of the answer is written.
+ * Managing the context of a chat: reads a request with a list of messages, compacts and compresses
+ * it, and writes the answer. Everything is stored before the first byte of the answer is written.
  */
 #pragma once
 
@@ -51,9 +51,10 @@ bool ofs_manage_mode_parse(const char *name, enum ofs_manage_mode *ret);
 bool ofs_manage_format_parse(const char *name, bool *ret_anthropic);
 
 /*
- * Reads a request (an object with "messages", or a list of messages alone), and writes the answer. -EINVAL: the
- * request is wrong, and nothing was stored; else -errno; with the reason in `err`. Nothing was written then, unless
- * the sink failed. `ret_note` (may be NULL) gets, allocated, what the user should know though it went well; NULL: nothing.
+ * Reads a request (an object with "messages", or a list of messages alone), and writes the answer.
+ * -EINVAL: the request is wrong, and nothing was stored; else -errno; with the reason in `err`.
+ * Nothing was written then, unless the sink failed. `ret_note` (may be NULL) gets, allocated, what
+ * the user should know though it went well; NULL: nothing.
  */
 int ofs_manage(const void *text, size_t len, const struct ofs_manage_options *options,
 	       const struct ofs_settings *settings, struct ofs_access *access,

@@ -28,17 +28,17 @@
 /* Words that ask for nothing by themselves. */
 static const char stops[] =
 	" about above actually after again agree all alright already also always and another any "
-	"anything are ask away back because been before being below between both but can cannot check "
-	"come continue could did does doing don done down during each either else even ever every "
-	"everything explain few find fine first for from further get give going good got great had has "
-	"have having hello help her here hers hey him his how however instead into its just keep know "
-	"last let like look looks make many may maybe mean might more most much must need never new next "
-	"nice not nothing now off okay once one only other our out over own perfect please possible "
-	"proceed really right same say see seem shall she should show since some something sorry sounds "
-	"still stop such sure take tell than thank thanks that the their them then there these they thing "
-	"things think this those through too try under until use used using very want was way well were "
-	"what when where which while who whom whose why will with without work works would wrong yeah yes "
-	"yet you your yours ";
+	"anything are ask away back because been before being below between both but can cannot "
+	"check come continue could did does doing don done down during each either else even ever "
+	"every everything explain few find fine first for from further get give going good got "
+	"great had has have having hello help her here hers hey him his how however instead into "
+	"its just keep know last let like look looks make many may maybe mean might more most "
+	"much must need never new next nice not nothing now off okay once one only other our out "
+	"over own perfect please possible proceed really right same say see seem shall she should "
+	"show since some something sorry sounds still stop such sure take tell than thank thanks "
+	"that the their them then there these they thing things think this those through too try "
+	"under until use used using very want was way well were what when where which while who "
+	"whom whose why will with without work works would wrong yeah yes yet you your yours ";
 
 /* A passage that was found, as it will be written. */
 struct found {
@@ -92,7 +92,7 @@ static void add_term(struct ofs_buf *out, const char *word, size_t len)
 	ofs_buf_printf(out, "%.*s ", (int)len, word);
 }
 
-/* The words of a question as a query. What has no blanks between its words is asked for by three characters each. */
+/* The words of a question as a query; text without blanks counts as words of three characters. */
 static size_t make_query(const char *text, size_t len, struct ofs_buf *ret)
 {
 	size_t n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Slices of what was offloaded that the last message of the user asks for, as a message of their own. */
+/* Slices of stored results that the user's last message asks for, as a message. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,9 +20,10 @@ struct ofs_prefetch_source {
 };
 
 /*
- * Ranks passages of the sources as a search does, and appends up to OFS_PREFETCH_SLICES of them, each of at most
- * OFS_PREFETCH_LINES lines, as "<slice path=\"PATH:FROM-TO\">\n...\n</slice>\n". Returns how many there
- * are; 0: the query has nothing to do with any of them. A source that cannot be read is left out.
+ * Ranks passages of the sources as a search does, and appends up to OFS_PREFETCH_SLICES of them,
+ * each of at most OFS_PREFETCH_LINES lines, as "<slice path=\"PATH:FROM-TO\">\n...\n</slice>\n".
+ * Returns how many there are; 0: the query has nothing to do with any of them. A source that cannot
+ * be read is left out.
  */
 int ofs_prefetch_write(struct ofs_shelf *shelf, const struct ofs_prefetch_source sources[],
 		       size_t n, const char *query, size_t query_len, struct ofs_buf *out);

@@ -71,7 +71,7 @@ static const char *const names[MEMBERS] = {
 	[PREFETCH] = "prefetch",
 };
 
-/* Their values: found in one go, as to pass over the messages takes time. What is null was not said. */
+/* Their values, found in one pass over the messages. null counts as absent. */
 struct members {
 	struct ofs_span values[MEMBERS];
 	struct ofs_error *err;

@@ -25,8 +25,8 @@ struct ofs_request {
 };
 
 /*
- * Reads it; spans are of `text`. Members that are not known are none of ours. -EINVAL: it is not JSON, or a member has a
- * value that has no meaning, with the reason in `err`.
+ * Reads it; spans are of `text`. Members that are not known are none of ours. -EINVAL: it is not
+ * JSON, or a member has a value that has no meaning, with the reason in `err`.
  */
 int ofs_request_read(const void *text, size_t len, const struct ofs_manage_options *options,
 		     const struct ofs_settings *settings, struct ofs_error *err,

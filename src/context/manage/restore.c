@@ -175,7 +175,7 @@ static int undo_snapshots(struct restoring *r)
 	bool more = true;
 	int e = drop_fetched(r);
 
-	/* Each brings back what was there before it, which may have had one, and fetched messages. */
+	/* Each brings back the list before it, which may have had a snapshot of its own. */
 	while (e == 0 && more) {
 		e = find_snapshot(r, &place);
 		if (e <= 0)

@@ -18,9 +18,9 @@ struct ofs_restored {
 };
 
 /*
- * Puts back the messages that a snapshot stands for, and the results that pointers stand for, until there is none left;
- * what was fetched in advance goes. -EINVAL: `list` is no list of messages; -EILSEQ: what is stored does not fit to the
- * messages; -EKEYEXPIRED; with the reason in `err`.
+ * Puts back the messages that a snapshot stands for, and the results that pointers stand for, until
+ * there is none left; what was fetched in advance goes. -EINVAL: `list` is no list of messages;
+ * -EILSEQ: what is stored does not fit to the messages; -EKEYEXPIRED; with the reason in `err`.
  */
 int ofs_restore(struct ofs_span list, struct ofs_span system, struct ofs_shelf *shelf,
 		struct ofs_error *err, struct ofs_restored *ret);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where messages were taken out of a chat: the snapshot that stands for them in the system's text, and the file that
- * has them, so that both sides of compression agree.
+ * Where messages were taken out of a chat: the snapshot that stands for them in the system's text,
+ * and the file that has them, so that both sides of compression agree.
  *
  * The file is a JSON object with a line for each message:
  *
@@ -10,10 +10,11 @@
  *     ...
  *     ]}
  *
- * `messages` are those that stood before the ones that stayed, as they were. `separators` is what stood behind
- * each of them, or an array where it was not always the same. `kept` messages at the start of the list, not counting what
- * was fetched in advance, are to be replaced by them. `earlier`: the system's text had a snapshot then, too (what else
- * looks like one is a text). `system` is what stood beside the list, if that was changed.
+ * `messages` are those that stood before the ones that stayed, as they were. `separators` is what
+ * stood behind each of them, or an array where it was not always the same. `kept` messages at the
+ * start of the list, not counting what was fetched in advance, are to be replaced by them.
+ * `earlier`: the system's text had a snapshot then, too (what else looks like one is a text).
+ * `system` is what stood beside the list, if that was changed.
  */
 #pragma once
 
@@ -41,8 +42,8 @@ void ofs_seam_write_snapshot(const void *inside, size_t len, size_t messages, co
 			     bool start, struct ofs_buf *out);
 
 /*
- * The part of a chat that holds the system's text: a string, at whose end a snapshot stands or can be put. Nothing: there
- * is none.
+ * The part of a chat that holds the system's text: a string, at whose end a snapshot stands or can
+ * be put. Nothing: there is none.
  */
 struct ofs_span ofs_seam_system(const struct ofs_chat *chat);
 

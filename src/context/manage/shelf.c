@@ -53,7 +53,7 @@ void ofs_shelved_finish(struct ofs_shelved *s)
 
 /* ---- putting */
 
-/* "<label>_<hash>.<ext>", of letters that need no care; "<label>_<hash>_2.<ext>" where that is taken. */
+/* "<label>_<hash>.<ext>", fit for a shell; "<label>_<hash>_2.<ext>" if that is taken. */
 static void make_name(const char *label, const char *hash, const char *ext, int try,
 		      char ret[NAME_MAX_SIZE])
 {

@@ -20,8 +20,9 @@ struct ofs_shelf {
 };
 
 /*
- * `folder` is a directory in the tree, as the user wrote it (NULL: tasks/CHAT/context, or cache/context where
- * `chat` is NULL as well). Nothing is made or opened yet. -EINVAL: not in the tree, or no name for a task.
+ * `folder` is a directory in the tree, as the user wrote it (NULL: tasks/CHAT/context, or
+ * cache/context where `chat` is NULL as well). Nothing is made or opened yet. -EINVAL: not in the
+ * tree, or no name for a task.
  */
 int ofs_shelf_init(struct ofs_shelf *s, struct ofs_access *access, const char *folder,
 		   const char *chat, struct ofs_error *err);
@@ -48,15 +49,16 @@ struct ofs_shelf_item {
 };
 
 /*
- * Makes `ret`, which must stay where it is, of a string. `style` is how strings were written so far, and is brought up
- * to date. Needs no shelf: it may be done ahead, by another thread.
+ * Makes `ret`, which must stay where it is, of a string. `style` is how strings were written so
+ * far, and is brought up to date. Needs no shelf: it may be done ahead, by another thread.
  */
 int ofs_shelf_item_init(struct ofs_shelf_item *ret, struct ofs_span string,
 			struct ofs_literal_style *style);
 void ofs_shelf_item_finish(struct ofs_shelf_item *item);
 
 /*
- * Puts it there, once: the same string is the same file. `label` begins its name, `what` is for the pointer.
+ * Puts it there, once: the same string is the same file. `label` begins its name, `what` is for the
+ * pointer.
  */
 int ofs_shelf_put(struct ofs_shelf *s, const struct ofs_shelf_item *item, const char *label,
 		  const char *what, struct ofs_error *err, struct ofs_shelved *ret);
@@ -66,8 +68,8 @@ int ofs_shelf_put_text(struct ofs_shelf *s, const struct ofs_spool *text, const 
 		       struct ofs_error *err, struct ofs_shelved *ret);
 
 /*
- * Appends the string that a pointer stands for, as it was written. -EILSEQ: its content was changed since, -EKEYEXPIRED
- * it has expired, and what reading says, with words in `err`.
+ * Appends the string that a pointer stands for, as it was written. -EILSEQ: its content was changed
+ * since, -EKEYEXPIRED it has expired, and what reading says, with words in `err`.
  */
 int ofs_shelf_get(struct ofs_shelf *s, const struct ofs_mark *mark, struct ofs_error *err,
 		  struct ofs_buf *ret_string);
@@ -76,8 +78,8 @@ int ofs_shelf_get(struct ofs_shelf *s, const struct ofs_mark *mark, struct ofs_e
 char *ofs_shelf_ref_path(const struct ofs_shelf *s, const char *ref);
 
 /*
- * Whether a ref leads to a content that begins so, or once led to one (it has expired, or cannot be read). False: there
- * is nothing of that kind.
+ * Whether a ref leads to a content that begins so, or once led to one (it has expired, or cannot be
+ * read). False: there is nothing of that kind.
  */
 bool ofs_shelf_begins(struct ofs_shelf *s, const char *ref, const char *with);
 

@@ -266,7 +266,7 @@ static size_t file_part(const char *p, const char *end)
 	return 0;
 }
 
-/* "Found 3 matches" or "Found 2 files", after which lines say "src/a.c (3 matches)", or lines as of grep -n and rg -n. */
+/* "Found 3 matches" or "Found 2 files", then "src/a.c (3 matches)", or lines as of grep -n. */
 static void count_matches(const char *p, size_t len, struct tally *t)
 {
 	size_t name = file_part(p, p + len), number;

@@ -25,20 +25,20 @@ struct ofs_completion {
 void ofs_completion_write(const struct ofs_completion *c, struct ofs_buf *out);
 
 /*
- * Appends the text of an answer. -EBADMSG, with `err` to stand behind "it ": the answer is no completion,
- * has no text, or is one that was cut off.
+ * Appends the text of an answer. -EBADMSG, with `err` to stand behind "it ": the answer is no
+ * completion, has no text, or is one that was cut off.
  */
 int ofs_completion_read(const void *body, size_t len, struct ofs_error *err,
 			struct ofs_buf *ret_text);
 
 /*
- * What the body of a refusal says, allocated: its message, or else its first line that is not empty. NULL:
- * it is silent.
+ * What the body of a refusal says, allocated: its message, or else its first line that is not
+ * empty. NULL: it is silent.
  */
 char *ofs_completion_refusal(const void *body, size_t len);
 
 /*
- * Changes what is asked if the body of a refusal says that this model does not take it in that form. False: it
- * does not say so, or that has been tried.
+ * Changes what is asked if the body of a refusal says that this model does not take it in that
+ * form. False: it does not say so, or that has been tried.
  */
 bool ofs_completion_adapt(struct ofs_completion *c, const void *body, size_t len);

@@ -42,7 +42,7 @@ int ofs_endpoint_ask(const struct ofs_endpoint *e, struct ofs_completion *c, str
 
 /* ---- libcurl */
 
-/* curl_easy_setopt() and curl_easy_getinfo() lose their checks of types here: numbers must be long. */
+/* Nothing checks the types of arguments here: numbers must be long. */
 #define CURL_FUNCTIONS(X)      \
 	X(curl_global_init)    \
 	X(curl_easy_init)      \
@@ -66,7 +66,7 @@ static struct {
 	bool found;
 } lib;
 
-/* Its ABI has been the same since 2006; Debian has it once more, under its other TLS library's name. */
+/* Its ABI has been the same since 2006; Debian has it for two TLS libraries. */
 static void lib_load(void)
 {
 	static const char *const names[] = { "libcurl.so.4", "libcurl-gnutls.so.4" };
@@ -287,7 +287,7 @@ fail:
 	return NULL;
 }
 
-/* Redirects are not followed and certificates are verified: so are libcurl's defaults, said all the same. */
+/* No redirects, and certificates are verified: libcurl's defaults, said all the same. */
 static void call_set_options(struct call *call, CURL *curl, struct curl_slist *headers,
 			     const struct ofs_buf *body)
 {
