@@ -6,7 +6,6 @@
 #include "tree/core/label.h"
 #include "tree/core/place.h"
 #include "tree/core/tree_state.h"
-#include "tree/search/hit.h"
 #include "tree/search/match.h"
 #include "tree/search/passage.h"
 #include "tree/search/query.h"
@@ -15,11 +14,6 @@
 bool ofs_search_wants(const struct ofs_query *q, enum ofs_tier tier)
 {
 	return !q->tiers || q->tiers >> tier & 1;
-}
-
-bool ofs_search_is_filtered(const struct ofs_query *q)
-{
-	return q->categories.n || q->tasks.n || q->tags.n || q->by_time;
 }
 
 static bool admits(const struct ofs_query *q, const struct ofs_answer *a)

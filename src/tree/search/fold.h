@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /*
- * Reads one character; returns its length in bytes, at least 1 where `len` is. A byte that begins
+ * Reads one character; returns its length in bytes, at least 1 where `len` is. A byte that starts
  * no valid UTF-8 is one character: *ret is OFS_FOLD_INVALID then.
  */
 #define OFS_FOLD_INVALID UINT32_MAX
@@ -24,8 +24,8 @@ size_t ofs_fold(const char *text, size_t len, char *out);
 size_t ofs_fold_source(const char *text, size_t len, size_t at);
 
 /*
- * Whether words are made of it; all that is not ASCII counts. `_` is not a part of a word, but of a
- * name: that is ofs_fold_is_name().
+ * Words are made of it; all that is not ASCII counts. `_` is not a part of a word, but of a name:
+ * that is ofs_fold_is_name().
  */
 static inline bool ofs_fold_is_word(char c)
 {
@@ -38,4 +38,10 @@ static inline bool ofs_fold_is_word(char c)
 static inline bool ofs_fold_is_name(char c)
 {
 	return c == '_' || ofs_fold_is_word(c);
+}
+
+/* A control character, or a line end of Unicode. */
+static inline bool ofs_fold_is_control(uint32_t c)
+{
+	return c < ' ' || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-#include "tree/search/hit.h"
+#include "tree/search/search.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -198,8 +198,7 @@ static bool is_plain(const char *path)
 		return false;
 	for (; len; path += n, len -= n) {
 		n = ofs_fold_decode(path, len, &c);
-		if (c == OFS_FOLD_INVALID || c < ' ' || (c >= 0x7f && c < 0xa0) || c == 0x2028 ||
-		    c == 0x2029)
+		if (c == OFS_FOLD_INVALID || ofs_fold_is_control(c))
 			return false;
 	}
 	return true;

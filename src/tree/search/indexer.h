@@ -25,7 +25,7 @@ int ofs_indexer_start(struct ofs_indexer *ix);
 
 /*
  * Ends the thread and closes the index. Without a thread, what was noted is sealed and indexed
- * first, for as long as two seconds; what is left is found by the next who starts. The store must
+ * first, for as long as two seconds; the next start finds what is left. The store must
  * still be open. NULL is allowed.
  */
 void ofs_indexer_stop(struct ofs_indexer *ix);

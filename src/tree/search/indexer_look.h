@@ -5,7 +5,7 @@
 #include "index/fts.h"
 #include "tree/core/tree_state.h"
 
-/* What is known about the change of an inode. */
+/* How an inode may have changed. */
 enum ofs_look_how {
 	OFS_LOOK_WHOLE, /* anything may have changed */
 	OFS_LOOK_CONTENT, /* its content alone: a file in the working tier was there before */

@@ -183,7 +183,7 @@ static size_t nearest(const struct scan *s, size_t first, size_t last, uint32_t 
 	return best;
 }
 
-/* What is there of the terms, whether near or not; *ret_terms are those. */
+/* The score of the terms that are there, near or not; *ret_terms are those. */
 static double rate_terms(const struct scan *s, const uint32_t terms[], uint32_t *ret_terms)
 {
 	uint32_t seen = 0;
@@ -310,7 +310,7 @@ void ofs_snippet_append(struct ofs_buf *out, const char *text, size_t len, size_
 		chars++;
 		if (c == OFS_FOLD_INVALID)
 			ofs_buf_append_str(out, "?");
-		else if (c > ' ' && !(c >= 0x7f && c < 0xa0) && c != 0x2028 && c != 0x2029)
+		else if (c != ' ' && !ofs_fold_is_control(c))
 			ofs_buf_append(out, text + i, n);
 		else if (out->len > start)
 			ofs_buf_append_str(out, " ");

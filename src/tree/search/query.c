@@ -151,7 +151,7 @@ static int take_filter(struct parser *p, enum filter filter, const struct word *
 	struct ofs_wanted *to;
 
 	if (!w->len)
-		return ofs_error_set(p->err, EINVAL, "'%s:' needs a value right behind it",
+		return ofs_error_set(p->err, EINVAL, "'%s:' needs a value right after it",
 				     filter_names[filter]);
 	p->filtered = true;
 	switch (filter) {
@@ -252,7 +252,7 @@ static int take_term(struct parser *p, struct word *w)
 	}
 	if (strspn(w->text, "*") >= w->len)
 		return ofs_error_set(p->err, EINVAL,
-				     "'*' needs the beginning of a word right before it");
+				     "'*' needs the start of a word right before it");
 	return add_term(p, OFS_TERM_TEXT, w);
 }
 
@@ -308,7 +308,7 @@ static int take_word(struct parser *p)
 	return r < 0 ? r : take_filter(p, filter, &w);
 }
 
-/* Whether there is something to look for. */
+/* There must be something to look for. */
 static int check(const struct parser *p)
 {
 	const struct ofs_query *q = p->query;

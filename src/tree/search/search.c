@@ -15,7 +15,6 @@
 #include "tree/core/place.h"
 #include "tree/core/tree_state.h"
 #include "tree/core/walk.h"
-#include "tree/search/hit.h"
 #include "tree/search/indexer.h"
 #include "tree/search/match.h"
 #include "tree/search/passage.h"

@@ -10,7 +10,6 @@
 #include "base/util.h"
 #include "tree/core/place.h"
 #include "tree/core/tree_state.h"
-#include "tree/search/hit.h"
 #include "tree/search/indexer.h"
 #include "tree/search/match.h"
 #include "tree/search/passage.h"
@@ -190,16 +189,10 @@ static int find_by_parts(struct lookup *k, size_t first, size_t last, size_t lim
 /* Reads a part; short where the file is. */
 static ssize_t read_part(struct lookup *k, uint64_t ino, const struct part *p, char *buf)
 {
-	size_t done = 0;
-	ssize_t n = 1;
+	ssize_t n = ofs_store_read(k->search->tree->store, ino, buf, p->len, p->off);
 
-	while (done < p->len && n > 0) {
-		n = ofs_store_read(k->search->tree->store, ino, buf + done, p->len - done,
-				   p->off + done);
-		done += n > 0 ? (size_t)n : 0;
-	}
-	k->left -= OFS_MIN(k->left, (uint64_t)done);
-	return n < 0 ? n : (ssize_t)done;
+	k->left -= OFS_MIN(k->left, (uint64_t)OFS_MAX(n, (ssize_t)0));
+	return n;
 }
 
 /*
@@ -390,6 +383,7 @@ int ofs_search_index(struct ofs_search *s)
 {
 	OFS_CLEANUP(lookup_finish) struct lookup k = { .search = s, .left = READ_MAX };
 	struct ofs_tree *t = s->tree;
+	bool filtered;
 	int r;
 
 	if (!ofs_search_wants(s->query, OFS_TIER_LONG_TERM) &&
@@ -397,7 +391,9 @@ int ofs_search_index(struct ofs_search *s)
 		return 0;
 	if (!t->background)
 		ofs_indexer_settle(t->indexer);
-	k.more = ofs_search_is_filtered(s->query) ? FILTERED : 1;
+	filtered = s->query->categories.n || s->query->tasks.n || s->query->tags.n ||
+		   s->query->by_time;
+	k.more = filtered ? FILTERED : 1;
 	k.index = ofs_indexer_index(t->indexer);
 	if (!k.index)
 		return 0;

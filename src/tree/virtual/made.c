@@ -58,6 +58,19 @@ struct ofs_made_nodes *ofs_made_nodes_create(void)
 	return n;
 }
 
+static void made_destroy(struct ofs_made *m)
+{
+	if (!m)
+		return;
+	if (m->slice) {
+		free(m->slice->path);
+		ofs_buf_finish(&m->slice->range.notice);
+		free(m->slice);
+	}
+	ofs_buf_finish(&m->text);
+	free(m);
+}
+
 void ofs_made_nodes_destroy(struct ofs_made_nodes *n)
 {
 	struct ofs_made *m;
@@ -66,7 +79,7 @@ void ofs_made_nodes_destroy(struct ofs_made_nodes *n)
 	if (!n)
 		return;
 	while ((m = ofs_map_next(&n->nodes, &pos)))
-		ofs_made_destroy(m);
+		made_destroy(m);
 	ofs_map_finish(&n->nodes);
 	for (size_t i = 0; i < OFS_KEPT_KINDS; i++) {
 		for (size_t k = 0; k < TEXTS_MAX; k++)
@@ -84,19 +97,6 @@ uint64_t ofs_made_count(struct ofs_tree *t)
 	return t->made->nodes.count;
 }
 
-void ofs_made_destroy(struct ofs_made *m)
-{
-	if (!m)
-		return;
-	if (m->slice) {
-		free(m->slice->path);
-		ofs_buf_finish(&m->slice->range.notice);
-		free(m->slice);
-	}
-	ofs_buf_finish(&m->text);
-	free(m);
-}
-
 void ofs_made_share(struct ofs_tree *t, struct ofs_made *m)
 {
 	struct ofs_made *there;
@@ -111,7 +111,7 @@ void ofs_made_share(struct ofs_tree *t, struct ofs_made *m)
 		ofs_map_put(&t->made->nodes, m->node, m);
 	pthread_mutex_unlock(&t->made->lock);
 	if (there)
-		ofs_made_destroy(m);
+		made_destroy(m);
 }
 
 struct ofs_made *ofs_made_get(struct ofs_tree *t, ofs_node node)
@@ -144,7 +144,7 @@ void ofs_made_forget(struct ofs_tree *t, ofs_node node, uint64_t n)
 			ofs_map_remove(&t->made->nodes, node);
 	}
 	pthread_mutex_unlock(&t->made->lock);
-	ofs_made_destroy(m);
+	made_destroy(m);
 }
 
 ofs_node ofs_made_derive(ofs_node parent, const char *name, const void *what, size_t len)

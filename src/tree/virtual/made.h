@@ -44,7 +44,6 @@ struct ofs_made *ofs_made_get(struct ofs_tree *t, ofs_node node);
 void ofs_made_put(struct ofs_tree *t, struct ofs_made *m);
 
 void ofs_made_forget(struct ofs_tree *t, ofs_node node, uint64_t n);
-void ofs_made_destroy(struct ofs_made *m);
 
 /* The number of the node `name` in `parent` with the content `what`. */
 ofs_node ofs_made_derive(ofs_node parent, const char *name, const void *what, size_t len);

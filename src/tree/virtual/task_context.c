@@ -49,8 +49,7 @@ static int add_file(void *arg, uint64_t ino, const char *name)
 
 	if (!ofs_step_file_is(name))
 		return 0;
-	f->list = ofs_grow(f->list, &f->cap, f->n + 1, sizeof(*f->list));
-	file = &f->list[f->n++];
+	file = ofs_append(f->list, f->n, f->cap);
 	*file = (struct file){ .attr = { .ino = ino } };
 	snprintf(file->name, sizeof(file->name), "%s", name);
 	return 0;

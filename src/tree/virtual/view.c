@@ -16,7 +16,6 @@
 #include "tree/core/stat.h"
 #include "tree/core/tree_state.h"
 #include "tree/virtual/made.h"
-#include "tree/virtual/view_gather.h"
 
 #define LISTS_MAX 4 /* that are kept */
 

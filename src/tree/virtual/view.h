@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "tree/core/entry_list.h"
 #include "tree/core/tree_state.h"
 
 enum ofs_view {
@@ -41,3 +42,24 @@ int ofs_view_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus, 
 /* Links, by their node alone. */
 int ofs_view_link_attr(struct ofs_tree *t, ofs_node link, struct ofs_attr *ret);
 void ofs_view_link_target(ofs_node link, struct ofs_buf *out);
+
+/* ---- view_gather.c: the entries of a directory in views/, gathered from the tree */
+
+/* A directory in views/ that has entries of its own. */
+struct ofs_view_dir {
+	enum ofs_view kind;
+	/*
+	 * The category, task, tier or tag; "" for the directory that lists those, and in the views
+	 * that have none.
+	 */
+	char name[OFS_NAME_MAX + 1];
+};
+
+/* The entries are links to files, not directories. */
+bool ofs_view_has_links(const struct ofs_view_dir *d);
+
+/*
+ * Gathers the entries: all files below the directories in question, each once, or the names of the
+ * view's directories. 0 or -errno; `ret` is to be finished in either case.
+ */
+int ofs_view_gather(struct ofs_tree *t, const struct ofs_view_dir *d, struct ofs_entry_list *ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tree/virtual/view_gather.h"
+#include "tree/virtual/view.h"
 
 #include <sys/stat.h>
 
@@ -14,7 +14,6 @@
 #include "tree/core/tree_state.h"
 #include "tree/core/walk.h"
 #include "tree/expiry/lifetime.h"
-#include "tree/virtual/view.h"
 
 #define RANKED_MAX 100 /* files in recent/ and in expiring/ */
 
