@@ -132,6 +132,16 @@ char *ofs_text_command(const char *const argv[])
 
 /* ---- text of any origin */
 
+uint64_t ofs_text_newlines(const void *text, size_t len)
+{
+	const char *p = text, *end = p + len;
+	uint64_t n = 0;
+
+	for (; p < end && (p = memchr(p, '\n', (size_t)(end - p))); p++)
+		n++;
+	return n;
+}
+
 int ofs_text_utf8(const unsigned char *p, size_t len)
 {
 	unsigned int min;

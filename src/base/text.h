@@ -46,6 +46,9 @@ void ofs_text_shell_word(FILE *out, const char *word);
 /* Allocated: the words of a NULL-terminated argv, as they would be typed. */
 char *ofs_text_command(const char *const argv[]);
 
+/* The newlines in a text. */
+uint64_t ofs_text_newlines(const void *text, size_t len);
+
 /* The length of the UTF-8 sequence at `p`, 0 when it is invalid, -1 when `len` ends inside it. */
 int ofs_text_utf8(const unsigned char *p, size_t len);
 

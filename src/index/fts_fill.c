@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Writing to the search index: contents, in parts, and files. */
 #include "base/alloc.h"
+#include "base/text.h"
 #include "base/buf.h"
 #include "index/fts_fold.h"
 #include "index/fts_state.h"
@@ -105,16 +106,6 @@ static size_t part_end(const uint8_t *text, size_t size)
 	return text[cut - 1] >= 0xc0 && cut > 1 ? cut - 1 : size;
 }
 
-static uint64_t count_lines(const uint8_t *text, size_t size)
-{
-	uint64_t n = 0;
-	size_t i;
-
-	for (i = 0; i < size; i++)
-		n += text[i] == '\n';
-	return n;
-}
-
 static int bind_text(struct ofs_fts *fts, sqlite3_stmt *st, int param, const struct ofs_buf *b)
 {
 	const char *text = b->len ? (const char *)b->data : "";
@@ -190,7 +181,7 @@ static int next_part(struct filling *f)
 	r = put_part(f);
 	if (r < 0)
 		return r;
-	f->at.line += count_lines(f->buf, size);
+	f->at.line += ofs_text_newlines(f->buf, size);
 	f->at.off += size;
 	f->at.part++;
 	if (f->at.part % PARTS_AT_ONCE || f->at.off == f->size)

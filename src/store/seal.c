@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "codec/hash.h"
 #include "io/file.h"
 #include "store/packer.h"
@@ -204,18 +205,6 @@ static void batch_choose(struct ofs_seal_batch *b, const struct ofs_seal_when *w
 
 /* ---- blocks */
 
-static uint32_t count_lines(const uint8_t *p, size_t len)
-{
-	const uint8_t *end = p + len;
-	uint32_t n = 0;
-
-	while (p < end && (p = memchr(p, '\n', (size_t)(end - p)))) {
-		n++;
-		p++;
-	}
-	return n;
-}
-
 static bool is_zeros(const uint8_t *p, size_t len)
 {
 	return !len || (!p[0] && !memcmp(p, p + 1, len - 1));
@@ -256,7 +245,7 @@ static int seal_block(struct ofs_seal_batch *b, const struct sealed_file *f,
 	if (heal)
 		c.id = block->chunk.id;
 	memcpy(c.sha, block->sha, sizeof(c.sha));
-	c.lines = count_lines(b->buf, len);
+	c.lines = (uint32_t)ofs_text_newlines(b->buf, len);
 	block->packed = ofs_packer_count(b->packer);
 	r = ofs_packer_add(b->packer, f->class, heal, &c, b->buf);
 	if (r == 0)

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/text.h"
 #include "base/util.h"
 #include "tree/core/tree_state.h"
 #include "tree/search/fold.h"
@@ -99,16 +100,13 @@ static int choose_head(const struct ofs_search *s, const struct ofs_attr *file, 
 {
 	OFS_FREE char *text = ofs_alloc(HEAD_READ);
 	ssize_t n = ofs_store_read(s->tree->store, file->ino, text, HEAD_READ, 0);
-	uint64_t lines = 0;
+	uint64_t lines;
 
 	if (n < 0)
 		return n == -ENOENT || n == -EIO ? 0 : (int)n;
 	if (!n || memchr(text, 0, OFS_MIN((size_t)n, (size_t)BINARY_READ)))
 		return 0;
-	for (ssize_t i = 0; i < n; i++)
-		lines += text[i] == '\n';
-	if (text[n - 1] != '\n')
-		lines++;
+	lines = ofs_text_newlines(text, (size_t)n) + (text[n - 1] != '\n');
 	write_lines(hit, 1, OFS_MIN(lines, (uint64_t)HEAD_LINES));
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/map.h"
+#include "base/text.h"
 #include "base/util.h"
 #include "tree/core/entry_list.h"
 #include "tree/core/label.h"
@@ -117,62 +118,37 @@ static size_t tail_start(const char *text, size_t len, size_t from)
 	return lines < SUMMARY_LINES && !from ? 0 : at;
 }
 
-static uint64_t count_lines(const char *text, size_t len)
-{
-	uint64_t n = 0;
-
-	for (const char *end = text + len; (text = memchr(text, '\n', (size_t)(end - text)));
-	     text++)
-		n++;
-	return n;
-}
-
-/*
- * The last lines of what does not fit into one read. Their numbers follow from how many lines there
- * are, which is known of a sealed file; the tail of others is not searched.
- */
-static int scan_tail(struct walk *w, const struct ofs_attr *file, struct ofs_passages *p)
-{
-	struct ofs_tree *t = w->search->tree;
-	uint64_t off = file->size - SUMMARY_READ;
-	struct ofs_content_hash digest;
-	size_t at, len;
-	ssize_t n;
-	int r = ofs_store_get_hash(t->store, file->ino, &digest);
-
-	if (r < 0 || digest.lines < 0)
-		return r;
-	off = OFS_MAX(off, (uint64_t)SUMMARY_READ);
-	n = ofs_store_read(t->store, file->ino, w->buf, SUMMARY_READ, off);
-	if (n <= 0)
-		return (int)n;
-	len = (size_t)n;
-	/* The first line of the read is not whole. */
-	at = tail_start(w->buf, len, 1);
-	if (at < len)
-		ofs_passages_scan(p, w->search->query, w->buf + at, len - at, off + at,
-				  (uint64_t)digest.lines - count_lines(w->buf + at, len - at) + 1);
-	return 0;
-}
-
+/* The last lines get their numbers from how many there are: of large files sealed ones know it. */
 static int scan_summary(struct walk *w, const struct ofs_attr *file, struct ofs_passages *p)
 {
-	struct ofs_tree *t = w->search->tree;
+	struct ofs_store *store = w->search->tree->store;
 	const struct ofs_query *q = w->search->query;
-	ssize_t n = ofs_store_read(t->store, file->ino, w->buf, SUMMARY_READ, 0);
-	size_t len, head, tail;
+	ssize_t n = ofs_store_read(store, file->ino, w->buf, SUMMARY_READ, 0);
+	struct ofs_content_hash digest;
+	uint64_t off = 0, lines;
+	size_t from, at;
+	int r;
 
 	if (n <= 0 || memchr(w->buf, 0, (size_t)n))
 		return (int)OFS_MIN(n, 0);
-	len = (size_t)n;
-	head = head_len(w->buf, len, SUMMARY_LINES);
-	ofs_passages_scan(p, q, w->buf, head, 0, 1);
-	if (len < file->size)
-		return scan_tail(w, file, p);
-	tail = tail_start(w->buf, len, head);
-	if (tail < len)
-		ofs_passages_scan(p, q, w->buf + tail, len - tail, tail,
-				  1 + count_lines(w->buf, tail));
+	from = head_len(w->buf, (size_t)n, SUMMARY_LINES);
+	ofs_passages_scan(p, q, w->buf, from, 0, 1);
+	lines = ofs_text_newlines(w->buf, (size_t)n);
+	if ((uint64_t)n < file->size) {
+		r = ofs_store_get_hash(store, file->ino, &digest);
+		if (r < 0 || digest.lines < 0)
+			return r;
+		lines = (uint64_t)digest.lines;
+		off = OFS_MAX(file->size - SUMMARY_READ, (uint64_t)SUMMARY_READ);
+		from = 1; /* the first line of the read is not whole */
+		n = ofs_store_read(store, file->ino, w->buf, SUMMARY_READ, off);
+		if (n <= 0)
+			return (int)n;
+	}
+	at = tail_start(w->buf, (size_t)n, from);
+	lines -= ofs_text_newlines(w->buf + at, (size_t)n - at);
+	if (at < (size_t)n)
+		ofs_passages_scan(p, q, w->buf + at, (size_t)n - at, off + at, lines + 1);
 	return 0;
 }
 

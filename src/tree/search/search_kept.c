@@ -6,6 +6,7 @@
  */
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/text.h"
 #include "base/u64_list.h"
 #include "base/util.h"
 #include "tree/core/place.h"
@@ -214,8 +215,7 @@ static int scan_all(struct lookup *k, uint64_t ino, struct ofs_passages *ret)
 		n = end ? end + 1 - buf : n;
 		ofs_passages_scan(ret, k->search->query, buf, (size_t)n, p.off, p.line);
 		p.off += (uint64_t)n;
-		for (const char *at = buf; (at = memchr(at, '\n', (size_t)(buf + n - at))); at++)
-			p.line++;
+		p.line += ofs_text_newlines(buf, (size_t)n);
 	}
 	ret->found[k->search->query->wanted] = OFS_MATCH_NAME;
 	return 0;

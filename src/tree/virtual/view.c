@@ -163,24 +163,11 @@ int ofs_view_refresh(struct ofs_tree *t, struct ofs_attr *attr)
 
 /* ---- what is in it */
 
-struct membership {
-	const struct ofs_view_dir *dir;
-	bool yes;
-};
-
-static void look_for_tag(void *arg, const struct ofs_label *l)
+/* A file at that place belongs in the directory. */
+static bool is_member(struct ofs_tree *t, const struct ofs_view_dir *d, uint64_t ino,
+		      const struct ofs_place *p)
 {
-	struct membership *m = arg;
-
-	m->yes = l && ofs_label_has_tag(l->tags, m->dir->name);
-}
-
-/* 1 if a file at that place belongs in the directory, 0, or -errno. */
-static int is_member(struct ofs_tree *t, const struct ofs_view_dir *d, uint64_t ino,
-		     const struct ofs_place *p)
-{
-	struct membership m = { .dir = d };
-	int r;
+	OFS_FREE char *tags = NULL;
 
 	switch (d->kind) {
 	case OFS_VIEW_CATEGORY:
@@ -190,8 +177,8 @@ static int is_member(struct ofs_tree *t, const struct ofs_view_dir *d, uint64_t 
 	case OFS_VIEW_TIER:
 		return strcmp(ofs_tier_names[ofs_place_tier(p)], d->name) == 0;
 	case OFS_VIEW_TAG:
-		r = ofs_labels_with(t, ino, look_for_tag, &m);
-		return r < 0 ? r : m.yes;
+		tags = ofs_label_text(t, ino, OFS_LABEL_TAGS);
+		return ofs_label_has_tag(tags, d->name);
 	default:
 		/*
 		 * Membership of recent/ and expiring/ changes with any write: links stay good for
