@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/util.h"
 #include "context/summarizer/completion.h"
 
 static struct ofs_buf text;
@@ -34,12 +35,21 @@ static struct ofs_completion asked(const char *said)
 
 static int read_answer(const char *body, struct ofs_error *err)
 {
-	return ofs_completion_read(body, strlen(body), err, &text);
+	struct ofs_buf answer = { .data = (uint8_t *)(uintptr_t)body, .len = strlen(body) };
+
+	return ofs_completion_read(&answer, err, &text);
+}
+
+static bool adapt(struct ofs_completion *c, const char *body)
+{
+	struct ofs_buf refusal = { .data = (uint8_t *)(uintptr_t)body, .len = strlen(body) };
+
+	return ofs_completion_adapt(c, &refusal);
 }
 
 static void expect_refusal(const char *body, const char *expected)
 {
-	char *said = ofs_completion_refusal(body, strlen(body));
+	char *said = ofs_endpoint_refusal(body, strlen(body));
 
 	if (expected)
 		cr_expect_str_eq(said, expected);
@@ -65,12 +75,12 @@ Test(context_completion, a_model_that_takes_another_form_gets_it)
 	static const char temperature[] = "{\"error\":{\"param\":\"temperature\"}}";
 	struct ofs_completion c = asked("t");
 
-	cr_expect_not(ofs_completion_adapt(&c, max, strlen(max)), "none was said");
+	cr_expect_not(adapt(&c, max), "none was said");
 	c.max_tokens = 7;
-	cr_expect(ofs_completion_adapt(&c, max, strlen(max)));
-	cr_expect_not(ofs_completion_adapt(&c, max, strlen(max)), "once is enough");
-	cr_expect(ofs_completion_adapt(&c, temperature, strlen(temperature)));
-	cr_expect_not(ofs_completion_adapt(&c, temperature, strlen(temperature)));
+	cr_expect(adapt(&c, max));
+	cr_expect_not(adapt(&c, max), "once is enough");
+	cr_expect(adapt(&c, temperature));
+	cr_expect_not(adapt(&c, temperature));
 	ofs_completion_write(&c, &text);
 	expect_text("{\"model\":\"m\",\"messages\":[{\"role\":\"system\",\"content\":\"i\"},"
 		    "{\"role\":\"user\",\"content\":\"t\"}],\"max_completion_tokens\":7}");
@@ -88,8 +98,7 @@ Test(context_completion, nothing_else_is_adapted)
 
 	c.max_tokens = 7;
 	for (size_t i = 0; i < sizeof(bodies) / sizeof(*bodies); i++)
-		cr_expect_not(ofs_completion_adapt(&c, bodies[i], strlen(bodies[i])), "%s",
-			      bodies[i]);
+		cr_expect_not(adapt(&c, bodies[i]), "%s", bodies[i]);
 }
 
 Test(context_completion, an_answer_is_a_text)
@@ -147,12 +156,12 @@ Test(context_completion, what_is_no_answer)
 
 Test(context_completion, an_answer_that_is_nested_deeply_is_refused)
 {
-	char *body = malloc(200000);
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf body = OFS_BUF_INIT;
 	struct ofs_error err;
 
-	memset(body, '[', 200000);
-	cr_expect_eq(ofs_completion_read(body, 200000, &err, &text), -EBADMSG);
-	free(body);
+	for (int i = 0; i < 200000; i++)
+		ofs_buf_append(&body, "[", 1);
+	cr_expect_eq(ofs_completion_read(&body, &err, &text), -EBADMSG);
 }
 
 Test(context_completion, a_nul_in_a_text_is_kept_for_who_checks_it)
@@ -172,6 +181,6 @@ Test(context_completion, what_a_refusal_says)
 	expect_refusal("{\"error\":{\"message\":\"\"}}", "{\"error\":{\"message\":\"\"}}");
 	expect_refusal("", NULL);
 	expect_refusal(" \r\n\t", NULL);
-	cr_expect_null(ofs_completion_refusal(NULL, 0));
-	cr_expect_null(ofs_completion_refusal("\0\0", 2));
+	cr_expect_null(ofs_endpoint_refusal(NULL, 0));
+	cr_expect_null(ofs_endpoint_refusal("\0\0", 2));
 }

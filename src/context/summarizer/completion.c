@@ -3,37 +3,23 @@
 
 #include <jansson.h>
 
-#include "base/alloc.h"
 #include "base/util.h"
-#include "context/json/literal.h"
-
-/* ---- asking */
-
-static void append_string(struct ofs_buf *out, const char *before, const void *text, size_t len)
-{
-	static const struct ofs_literal_style style;
-
-	ofs_buf_append_str(out, before);
-	ofs_literal_encode(&style, text, len, out);
-}
+#include "tree/core/json_out.h"
 
 void ofs_completion_write(const struct ofs_completion *c, struct ofs_buf *out)
 {
-	const char *max = c->max_by_new_name ? "max_completion_tokens" : "max_tokens";
+	json_t *json = json_pack("{s:s, s:[{s:s, s:s}, {s:s, s:s%}]}", "model", c->model,
+				 "messages", "role", "system", "content", c->instruction, "role",
+				 "user", "content", (const char *)c->text, c->len);
 
-	append_string(out, "{\"model\":", c->model, strlen(c->model));
-	append_string(out, ",\"messages\":[{\"role\":\"system\",\"content\":", c->instruction,
-		      strlen(c->instruction));
-	append_string(out, "},{\"role\":\"user\",\"content\":", c->text, c->len);
-	ofs_buf_append_str(out, "}]");
 	if (!c->any_temperature)
-		ofs_buf_append_str(out, ",\"temperature\":0");
+		json_object_set_new(json, "temperature", json_integer(0));
 	if (c->max_tokens)
-		ofs_buf_printf(out, ",\"%s\":%llu", max, (unsigned long long)c->max_tokens);
-	ofs_buf_append_str(out, "}");
+		json_object_set_new(json,
+				    c->max_by_new_name ? "max_completion_tokens" : "max_tokens",
+				    json_integer((json_int_t)c->max_tokens));
+	ofs_json_append(json, JSON_COMPACT, out);
 }
-
-/* ---- what comes back */
 
 static void cleanup_json(json_t **json)
 {
@@ -47,36 +33,18 @@ static void append_json(struct ofs_buf *out, const json_t *string)
 	ofs_buf_append(out, json_string_value(string), json_string_length(string));
 }
 
-/* A content is a text, or parts of which some are. */
-static int append_content(struct ofs_buf *out, const json_t *content)
-{
-	const json_t *part;
-	size_t i;
-
-	if (json_is_string(content)) {
-		append_json(out, content);
-		return 0;
-	}
-	json_array_foreach(content, i, part)
-	{
-		const json_t *text = json_object_get(part, "text");
-
-		if (json_is_string(text))
-			append_json(out, text);
-	}
-	return 0;
-}
-
-int ofs_completion_read(const void *body, size_t len, struct ofs_error *err,
-			struct ofs_buf *ret_text)
+int ofs_completion_read(const struct ofs_buf *body, struct ofs_error *err, struct ofs_buf *ret_text)
 {
 	json_error_t error;
 	/* A NUL is let through: that it has no place in a text is said where texts are checked. */
-	CLEANUP_JSON json_t *answer = json_loadb(body, len, JSON_ALLOW_NUL, &error);
+	CLEANUP_JSON json_t *answer =
+		json_loadb((const char *)body->data, body->len, JSON_ALLOW_NUL, &error);
 	const json_t *choice = json_array_get(json_object_get(answer, "choices"), 0);
 	const json_t *message = json_object_get(choice, "message");
 	const json_t *content = json_object_get(message, "content");
 	const char *reason = json_string_value(json_object_get(choice, "finish_reason"));
+	const json_t *part;
+	size_t i;
 
 	if (!answer)
 		return ofs_error_set(err, EBADMSG, "does not answer in JSON (%s)", error.text);
@@ -88,46 +56,16 @@ int ofs_completion_read(const void *body, size_t len, struct ofs_error *err,
 	/* What is missing are the last sections, and with them the references. */
 	if (reason && strcmp(reason, "length") == 0)
 		return ofs_error_set(err, EBADMSG, "answers with a text that its limit cut off");
-	return append_content(ret_text, content);
+	/* A text, or parts of which some are. */
+	append_json(ret_text, content);
+	json_array_foreach(content, i, part) append_json(ret_text, json_object_get(part, "text"));
+	return 0;
 }
 
-/* ---- refusals */
-
-/* Allocated. NULL: there is none but empty ones. */
-static char *first_line(const char *text, size_t len)
+bool ofs_completion_adapt(struct ofs_completion *c, const struct ofs_buf *refusal)
 {
-	size_t start = 0, n = 0;
-	char *line;
-
-	while (start < len && strchr(" \t\r\n", text[start]))
-		start++;
-	while (start + n < len && text[start + n] && text[start + n] != '\n')
-		n++;
-	if (n == 0)
-		return NULL;
-	line = ofs_alloc(n + 1);
-	memcpy(line, text + start, n);
-	return line;
-}
-
-char *ofs_completion_refusal(const void *body, size_t len)
-{
-	CLEANUP_JSON json_t *answer = json_loadb(body, len, 0, NULL);
-	const json_t *error = json_object_get(answer, "error");
-	const json_t *said[] = { json_object_get(error, "message"), error,
-				 json_object_get(answer, "message"),
-				 json_object_get(answer, "detail") };
-
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(said); i++) {
-		if (json_string_length(said[i]))
-			return ofs_strdup(json_string_value(said[i]));
-	}
-	return first_line(body, len);
-}
-
-bool ofs_completion_adapt(struct ofs_completion *c, const void *body, size_t len)
-{
-	CLEANUP_JSON json_t *answer = json_loadb(body, len, 0, NULL);
+	CLEANUP_JSON json_t *answer =
+		json_loadb((const char *)refusal->data, refusal->len, 0, NULL);
 	const json_t *error = json_object_get(answer, "error");
 	const char *what = json_string_value(json_object_get(error, "param"));
 
@@ -142,4 +80,22 @@ bool ofs_completion_adapt(struct ofs_completion *c, const void *body, size_t len
 		return true;
 	}
 	return false;
+}
+
+int ofs_completion_ask(struct ofs_endpoint *e, struct ofs_completion *c, struct ofs_error *err,
+		       struct ofs_buf *ret_text)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf body = OFS_BUF_INIT, answer = OFS_BUF_INIT;
+	struct ofs_error said = { "" };
+	int r;
+
+	do {
+		body.len = 0;
+		ofs_completion_write(c, &body);
+		r = ofs_endpoint_post(e, "/chat/completions", &body, err, &answer);
+	} while (r == -EREMOTEIO && ofs_completion_adapt(c, &answer));
+	if (r < 0)
+		return r;
+	r = ofs_completion_read(&answer, &said, ret_text);
+	return r < 0 ? ofs_endpoint_fail(e, -r, said.text, NULL, err) : 0;
 }

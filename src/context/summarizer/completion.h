@@ -9,6 +9,7 @@
 #include <offloadfs/error.h>
 
 #include "base/buf.h"
+#include "context/summarizer/endpoint.h"
 
 /* What is asked; all borrowed, and in UTF-8. */
 struct ofs_completion {
@@ -21,24 +22,25 @@ struct ofs_completion {
 	bool any_temperature; /* it is not said; else 0 */
 };
 
-/* Appends the body of the request. 0 or -ENOMEM. */
+/* Appends the body of the request. */
 void ofs_completion_write(const struct ofs_completion *c, struct ofs_buf *out);
 
 /*
- * Appends the text of an answer. -EBADMSG, with `err` to stand behind "it ": the answer is no
+ * Appends the text of an answer. -EBADMSG, with `err` to stand after "it ": the answer is no
  * completion, has no text, or is one that was cut off.
  */
-int ofs_completion_read(const void *body, size_t len, struct ofs_error *err,
+int ofs_completion_read(const struct ofs_buf *answer, struct ofs_error *err,
 			struct ofs_buf *ret_text);
-
-/*
- * What the body of a refusal says, allocated: its message, or else its first line that is not
- * empty. NULL: it is silent.
- */
-char *ofs_completion_refusal(const void *body, size_t len);
 
 /*
  * Changes what is asked if the body of a refusal says that this model does not take it in that
  * form. False: it does not say so, or that has been tried.
  */
-bool ofs_completion_adapt(struct ofs_completion *c, const void *body, size_t len);
+bool ofs_completion_adapt(struct ofs_completion *c, const struct ofs_buf *refusal);
+
+/*
+ * Asks for a completion, in a form that the model takes, and appends its text. Errors as of
+ * ofs_endpoint_post(), and -EBADMSG.
+ */
+int ofs_completion_ask(struct ofs_endpoint *e, struct ofs_completion *c, struct ofs_error *err,
+		       struct ofs_buf *ret_text);

@@ -1,6 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/summarizer/endpoint.h"
 
+#include <jansson.h>
+
+#include "base/alloc.h"
+#include "base/util.h"
+
+/* Allocated. NULL: there is none but empty ones. */
+static char *first_line(const char *text, size_t len)
+{
+	size_t start = 0, n = 0;
+
+	while (start < len && strchr(" \t\r\n", text[start]))
+		start++;
+	while (start + n < len && text[start + n] && text[start + n] != '\n')
+		n++;
+	return n ? ofs_strndup(text + start, n) : NULL;
+}
+
+char *ofs_endpoint_refusal(const void *body, size_t len)
+{
+	json_t *answer = json_loadb(body, len, 0, NULL);
+	const json_t *error = json_object_get(answer, "error");
+	const json_t *said[] = { json_object_get(error, "message"), error,
+				 json_object_get(answer, "message"),
+				 json_object_get(answer, "detail") };
+	char *text = NULL;
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(said) && !text; i++)
+		if (json_string_length(said[i]))
+			text = ofs_strdup(json_string_value(said[i]));
+	json_decref(answer);
+	return text ? text : first_line(body, len);
+}
+
 #if !HAVE_LIBCURL
 
 bool ofs_endpoint_is_possible(void)
@@ -8,13 +41,28 @@ bool ofs_endpoint_is_possible(void)
 	return false;
 }
 
-int ofs_endpoint_ask(const struct ofs_endpoint *e, struct ofs_completion *c, struct ofs_error *err,
-		     struct ofs_buf *ret_text)
+int ofs_endpoint_open(const char *url, const char *key, uint64_t timeout_s, struct ofs_error *err,
+		      struct ofs_endpoint **ret)
 {
-	return ofs_error_set(
-		err, EOPNOTSUPP,
-		"this program was built without libcurl, so no endpoint can be asked; a "
-		"command can");
+	return ofs_error_set(err, EOPNOTSUPP,
+			     "this program was built without libcurl, so no endpoint can be asked; "
+			     "a command can");
+}
+
+void ofs_endpoint_close(struct ofs_endpoint *e)
+{
+}
+
+int ofs_endpoint_post(struct ofs_endpoint *e, const char *name, const struct ofs_buf *body,
+		      struct ofs_error *err, struct ofs_buf *ret_answer)
+{
+	return -EOPNOTSUPP;
+}
+
+int ofs_endpoint_fail(const struct ofs_endpoint *e, int code, const char *what, const char *said,
+		      struct ofs_error *err)
+{
+	return -code;
 }
 
 #else
@@ -29,7 +77,6 @@ int ofs_endpoint_ask(const struct ofs_endpoint *e, struct ofs_completion *c, str
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/thread.h"
-#include "base/util.h"
 
 /* Of an answer, in bytes. */
 #define ANSWER_MAX ((size_t)4 << 20)
@@ -38,7 +85,15 @@ int ofs_endpoint_ask(const struct ofs_endpoint *e, struct ofs_completion *c, str
 /* A timeout that is longer is none. */
 #define TIMEOUT_MAX_S ((uint64_t)10 * 365 * 86400)
 
-#define COMPLETIONS "/chat/completions"
+struct ofs_endpoint {
+	const char *key; /* NULL: none */
+	CURLU *url;
+	char *path; /* of the base, without a slash at its end */
+	char *origin; /* "https://host:port", for errors: the rest of a URL may hold secrets */
+	bool local; /* it is on this machine */
+	uint64_t timeout_s;
+	int64_t until; /* by ofs_clock_monotonic() */
+};
 
 /* ---- libcurl */
 
@@ -93,28 +148,16 @@ bool ofs_endpoint_is_possible(void)
 	return lib.found;
 }
 
-/* ---- a call */
-
-struct call {
-	const struct ofs_endpoint *endpoint;
-	struct ofs_error *err;
-	CURLU *url;
-	char *origin; /* "https://host:port", for errors: the rest of a URL may hold secrets */
-	bool local; /* it is on this machine */
-	int64_t until; /* by ofs_clock_monotonic() */
-	struct ofs_buf answer;
-	bool too_large;
-	char reason[CURL_ERROR_SIZE]; /* libcurl's words for a failure */
-};
+/* ---- errors */
 
 /* Prints what the server, or libcurl, says as one line in which the key does not occur. */
-static void print_said(FILE *out, const struct call *call, const char *text)
+static void print_said(FILE *out, const char *key, const char *text)
 {
-	const char *key = call->endpoint->key, *hit;
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf plain = OFS_BUF_INIT;
+	const char *hit;
 	size_t used;
 
-	while (key && *key && (hit = strstr(text, key))) {
+	while (key && (hit = strstr(text, key))) {
 		ofs_buf_append(&plain, text, (size_t)(hit - text));
 		ofs_buf_append_str(&plain, "[key]");
 		text = hit + strlen(key);
@@ -124,24 +167,32 @@ static void print_said(FILE *out, const struct call *call, const char *text)
 		ofs_text_printable(out, plain.data, plain.len, false, SAID_MAX, &used);
 }
 
-/* "the endpoint ORIGIN WHAT: SAID". */
-static int call_fail(const struct call *call, int code, const char *what, const char *said)
+int ofs_endpoint_fail(const struct ofs_endpoint *e, int code, const char *what, const char *said,
+		      struct ofs_error *err)
 {
 	OFS_FREE char *text = NULL;
 	struct ofs_text_stream s;
 	FILE *out = ofs_text_open(&s);
 
-	fprintf(out, "the endpoint %s ", call->origin);
-	print_said(out, call, what);
+	fprintf(out, "the endpoint %s ", e->origin);
+	print_said(out, e->key, what);
 	if (said && *said) {
 		fputs(": ", out);
-		print_said(out, call, said);
+		print_said(out, e->key, said);
 	}
 	text = ofs_text_close(&s);
-	return ofs_error_set(call->err, code, "%s", text);
+	return ofs_error_set(err, code, "%s", text);
 }
 
-/* ---- where to */
+static int fail_timeout(const struct ofs_endpoint *e, struct ofs_error *err)
+{
+	OFS_FREE char *what =
+		ofs_format("did not answer within %llu s", (unsigned long long)e->timeout_s);
+
+	return ofs_endpoint_fail(e, ETIMEDOUT, what, NULL, err);
+}
+
+/* ---- the server */
 
 static bool is_loopback(const char *host)
 {
@@ -152,150 +203,170 @@ static bool is_loopback(const char *host)
 	return inet_pton(AF_INET, host, &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
 }
 
-/* A part of the URL; to be freed by curl_free(). NULL: it has none. */
-static char *url_part(const struct call *call, CURLUPart part)
+/* A part of the URL, allocated. NULL: it has none. */
+static char *url_part(const struct ofs_endpoint *e, CURLUPart part)
 {
-	char *text = NULL;
+	char *text = NULL, *copy = NULL;
 
-	return lib.curl_url_get_(call->url, part, &text, 0) == CURLUE_OK ? text : NULL;
+	if (lib.curl_url_get_(e->url, part, &text, 0) == CURLUE_OK)
+		copy = ofs_strdup(text);
+	lib.curl_free_(text);
+	return copy;
 }
 
-static int url_check(struct call *call, const char *scheme, const char *host)
+static int set_url(struct ofs_endpoint *e, const char *url, struct ofs_error *err)
 {
+	OFS_FREE char *scheme = NULL, *host = NULL, *port = NULL, *user = NULL, *password = NULL;
+	size_t len;
+
+	/* Not shown: who got it wrong may have put the key there. */
+	if (lib.curl_url_set_(e->url, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK)
+		return ofs_error_set(err, EINVAL,
+				     "the endpoint's URL is none: it must be like https://host/v1");
+	scheme = url_part(e, CURLUPART_SCHEME);
+	host = url_part(e, CURLUPART_HOST);
+	port = url_part(e, CURLUPART_PORT);
+	user = url_part(e, CURLUPART_USER);
+	password = url_part(e, CURLUPART_PASSWORD);
+	if (!scheme || !host)
+		return ofs_error_set(
+			err, EINVAL,
+			"the endpoint's URL has no host: it must be like https://host/v1");
+	if (user || password)
+		return ofs_error_set(err, EINVAL,
+				     "the URL of the endpoint %s://%s must not hold a user or a "
+				     "password: give a key",
+				     scheme, host);
 	if (strcmp(scheme, "https") != 0 && strcmp(scheme, "http") != 0)
-		return ofs_error_set(call->err, EINVAL,
+		return ofs_error_set(err, EINVAL,
 				     "an endpoint is asked by https, or http on this machine, not "
 				     "by %s",
 				     scheme);
-	call->local = is_loopback(host);
-	if (strcmp(scheme, "http") == 0 && !call->local)
-		return ofs_error_set(call->err, EINVAL,
+	e->local = is_loopback(host);
+	if (strcmp(scheme, "http") == 0 && !e->local)
+		return ofs_error_set(err, EINVAL,
 				     "the endpoint http://%s is not on this machine, and without "
 				     "TLS all could read the chat on its way: use https://",
 				     host);
+	e->origin = ofs_format("%s://%s%s%s", scheme, host, port ? ":" : "", port ? port : "");
+	e->path = url_part(e, CURLUPART_PATH);
+	len = e->path ? strlen(e->path) : 0;
+	while (len && e->path[len - 1] == '/')
+		e->path[--len] = '\0';
+	lib.curl_url_set_(e->url, CURLUPART_FRAGMENT, NULL, 0);
 	return 0;
 }
 
-/* The base with the name of the call behind it; one that has it already is right, too. */
-static int url_complete(struct call *call)
+/* A line break would begin another header. */
+static bool is_header_value(const char *key)
 {
-	size_t suffix = strlen(COMPLETIONS), len;
-	char *path = url_part(call, CURLUPART_PATH);
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf whole = OFS_BUF_INIT;
+	const char *end = key;
+
+	while (*end > ' ' && *end <= '~')
+		end++;
+	return end > key && !*end;
+}
+
+int ofs_endpoint_open(const char *url, const char *key, uint64_t timeout_s, struct ofs_error *err,
+		      struct ofs_endpoint **ret)
+{
+	struct ofs_endpoint *e;
 	int r;
 
-	if (!path)
-		return -ENOMEM;
-	len = strlen(path);
-	while (len && path[len - 1] == '/')
-		len--;
-	if (len >= suffix && memcmp(path + len - suffix, COMPLETIONS, suffix) == 0)
-		len -= suffix;
-	ofs_buf_append(&whole, path, len);
-	ofs_buf_append(&whole, COMPLETIONS, suffix + 1);
-	lib.curl_free_(path);
-	r = 0;
-	if (lib.curl_url_set_(call->url, CURLUPART_PATH, (char *)whole.data, 0) ||
-	    lib.curl_url_set_(call->url, CURLUPART_FRAGMENT, NULL, 0))
-		r = -ENOMEM;
+	if (!ofs_endpoint_is_possible())
+		return ofs_error_set(err, EOPNOTSUPP,
+				     "libcurl cannot be loaded, so no endpoint can be asked; "
+				     "install libcurl4, or use a command");
+	if (key && !is_header_value(key))
+		return ofs_error_set(
+			err, EINVAL,
+			"the endpoint's key is empty, or has a blank or another character "
+			"that a key cannot have");
+	e = ofs_alloc(sizeof(*e));
+	e->key = key;
+	e->timeout_s = timeout_s;
+	e->until = INT64_MAX;
+	if (timeout_s && timeout_s <= TIMEOUT_MAX_S)
+		e->until = ofs_clock_monotonic() + (int64_t)timeout_s * OFS_NS_PER_S;
+	e->url = lib.curl_url_();
+	r = e->url ? set_url(e, url, err) : ofs_error_set(err, ENOMEM, "out of memory");
+	if (r < 0)
+		ofs_endpoint_close(e);
+	else
+		*ret = e;
 	return r;
 }
 
-static int call_aim(struct call *call)
+void ofs_endpoint_close(struct ofs_endpoint *e)
 {
-	char *scheme, *host, *port, *user, *password;
-	int r;
-
-	call->url = lib.curl_url_();
-	if (!call->url)
-		return -ENOMEM;
-	/* Not shown: who got it wrong may have put the key there. */
-	if (lib.curl_url_set_(call->url, CURLUPART_URL, call->endpoint->url,
-			      CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK)
-		return ofs_error_set(call->err, EINVAL,
-				     "the endpoint's URL is none: it must be like https://host/v1");
-	scheme = url_part(call, CURLUPART_SCHEME);
-	host = url_part(call, CURLUPART_HOST);
-	port = url_part(call, CURLUPART_PORT);
-	user = url_part(call, CURLUPART_USER);
-	password = url_part(call, CURLUPART_PASSWORD);
-	if (!scheme || !host)
-		r = ofs_error_set(
-			call->err, EINVAL,
-			"the endpoint's URL has no host: it must be like https://host/v1");
-	else if (user || password)
-		r = ofs_error_set(call->err, EINVAL,
-				  "the URL of the endpoint %s://%s must not hold a user or a "
-				  "password: give a key",
-				  scheme, host);
-	else
-		r = url_check(call, scheme, host);
-	if (r == 0 && asprintf(&call->origin, "%s://%s%s%s", scheme, host, port ? ":" : "",
-			       port ? port : "") < 0) {
-		call->origin = NULL;
-		r = -ENOMEM;
-	}
-	lib.curl_free_(scheme);
-	lib.curl_free_(host);
-	lib.curl_free_(port);
-	lib.curl_free_(user);
-	lib.curl_free_(password);
-	return r < 0 ? r : url_complete(call);
+	if (!e)
+		return;
+	lib.curl_url_cleanup_(e->url);
+	free(e->origin);
+	free(e->path);
+	free(e);
 }
 
 /* ---- asking */
+
+struct call {
+	const struct ofs_endpoint *endpoint;
+	CURL *curl;
+	struct curl_slist *headers;
+	struct ofs_buf *answer;
+	bool too_large;
+	char reason[CURL_ERROR_SIZE]; /* libcurl's words for a failure */
+};
+
+static void call_finish(struct call *call)
+{
+	lib.curl_easy_cleanup_(call->curl);
+	lib.curl_slist_free_all_(call->headers);
+}
 
 static size_t take_answer(char *data, size_t size, size_t n, void *arg)
 {
 	struct call *call = arg;
 
 	size *= n;
-	if (size > ANSWER_MAX - call->answer.len) {
+	if (size > ANSWER_MAX - call->answer->len) {
 		call->too_large = true;
 		return 0; /* which ends the transfer */
 	}
-	ofs_buf_append(&call->answer, data, size);
+	ofs_buf_append(call->answer, data, size);
 	return size;
 }
 
-/* NULL: no memory. */
-static struct curl_slist *call_headers(const struct call *call)
+static void add_header(struct call *call, const char *header)
 {
-	/* Without "Expect:" a large request would wait for a word that many servers do not give. */
-	static const char *const fixed[] = { "Content-Type: application/json",
-					     "Accept: application/json", "Expect:" };
-	OFS_FREE char *authorization = NULL;
-	struct curl_slist *list = NULL, *next;
+	struct curl_slist *list = lib.curl_slist_append_(call->headers, header);
 
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(fixed); i++) {
-		next = lib.curl_slist_append_(list, fixed[i]);
-		if (!next)
-			goto fail;
-		list = next;
-	}
-	if (!call->endpoint->key)
-		return list;
-	if (asprintf(&authorization, "Authorization: Bearer %s", call->endpoint->key) < 0) {
-		authorization = NULL;
-		goto fail;
-	}
-	next = lib.curl_slist_append_(list, authorization);
-	if (next)
-		return next;
-fail:
-	lib.curl_slist_free_all_(list);
-	return NULL;
+	if (!list)
+		ofs_out_of_memory();
+	call->headers = list;
+}
+
+/* The base with the name of the call after it; one that has it already is right, too. */
+static void set_path(const struct ofs_endpoint *e, const char *name)
+{
+	size_t len = e->path ? strlen(e->path) : 0, suffix = strlen(name);
+	bool has = len >= suffix && strcmp(e->path + len - suffix, name) == 0;
+	OFS_FREE char *path = ofs_format("%s%s", e->path ? e->path : "", has ? "" : name);
+
+	if (lib.curl_url_set_(e->url, CURLUPART_PATH, path, 0) != CURLUE_OK)
+		ofs_out_of_memory();
 }
 
 /* No redirects, and certificates are verified: libcurl's defaults, said all the same. */
-static void call_set_options(struct call *call, CURL *curl, struct curl_slist *headers,
-			     const struct ofs_buf *body)
+static void set_options(struct call *call, const struct ofs_buf *body)
 {
+	const struct ofs_endpoint *e = call->endpoint;
 	__typeof__(curl_easy_setopt) *set = lib.curl_easy_setopt_;
 	const char *authorities = getenv("SSL_CERT_FILE");
+	CURL *curl = call->curl;
 
 	set(curl, CURLOPT_ERRORBUFFER, call->reason);
-	set(curl, CURLOPT_CURLU, call->url);
+	set(curl, CURLOPT_CURLU, e->url);
 #if LIBCURL_VERSION_NUM >= 0x075500
 	set(curl, CURLOPT_PROTOCOLS_STR, "http,https");
 #else
@@ -309,163 +380,83 @@ static void call_set_options(struct call *call, CURL *curl, struct curl_slist *h
 	if (authorities && *authorities)
 		set(curl, CURLOPT_CAINFO, authorities);
 	/* What is for this machine must not go to a proxy, whatever the environment says. */
-	if (call->local)
+	if (e->local)
 		set(curl, CURLOPT_PROXY, "");
 	/* No signals: other threads may be about. */
 	set(curl, CURLOPT_NOSIGNAL, 1L);
 	set(curl, CURLOPT_USERAGENT, "offload/" OFS_VERSION);
-	set(curl, CURLOPT_HTTPHEADER, headers);
+	set(curl, CURLOPT_HTTPHEADER, call->headers);
 	set(curl, CURLOPT_POSTFIELDS, (const char *)body->data);
 	set(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->len);
 	set(curl, CURLOPT_WRITEFUNCTION, take_answer);
 	set(curl, CURLOPT_WRITEDATA, call);
 }
 
-static int call_set_timeout(const struct call *call, CURL *curl)
-{
-	int64_t left = (call->until - ofs_clock_monotonic()) / OFS_NS_PER_MS;
-
-	if (call->until == INT64_MAX)
-		return 0;
-	if (left <= 0)
-		return -ETIMEDOUT;
-	lib.curl_easy_setopt_(curl, CURLOPT_TIMEOUT_MS, (long)OFS_MIN(left, INT32_MAX));
-	return 0;
-}
-
-static int call_fail_timeout(const struct call *call)
-{
-	char what[64];
-
-	snprintf(what, sizeof(what), "did not answer within %llu s",
-		 (unsigned long long)call->endpoint->timeout_s);
-	return call_fail(call, ETIMEDOUT, what, NULL);
-}
-
-static int call_fail_transfer(const struct call *call, CURLcode code)
+static int fail_transfer(const struct call *call, CURLcode code, struct ofs_error *err)
 {
 	if (code == CURLE_OPERATION_TIMEDOUT)
-		return call_fail_timeout(call);
+		return fail_timeout(call->endpoint, err);
 	if (call->too_large)
-		return call_fail(call, EFBIG, "answers with more than 4 MiB", NULL);
-	if (code == CURLE_OUT_OF_MEMORY)
-		return -ENOMEM;
-	return call_fail(call, ECONNREFUSED, "cannot be asked",
-			 *call->reason ? call->reason : lib.curl_easy_strerror_(code));
+		return ofs_endpoint_fail(call->endpoint, EFBIG, "answers with more than 4 MiB",
+					 NULL, err);
+	return ofs_endpoint_fail(call->endpoint, ECONNREFUSED, "cannot be asked",
+				 *call->reason ? call->reason : lib.curl_easy_strerror_(code), err);
 }
 
-static int call_fail_status(const struct call *call, CURL *curl, long status)
+static int fail_status(const struct call *call, long status, struct ofs_error *err)
 {
-	OFS_FREE char *said = ofs_completion_refusal(call->answer.data, call->answer.len);
-	char what[128];
+	OFS_FREE char *said = NULL, *what = NULL;
+	const char *to = NULL;
 
 	if (status / 100 == 3) {
-		const char *to = NULL;
-
-		lib.curl_easy_getinfo_(curl, CURLINFO_REDIRECT_URL, &to);
-		snprintf(what, sizeof(what),
-			 "redirects (HTTP status %ld), which is not followed; give the URL itself",
-			 status);
-		return call_fail(call, EREMOTEIO, what, to);
+		lib.curl_easy_getinfo_(call->curl, CURLINFO_REDIRECT_URL, &to);
+		what = ofs_format(
+			"redirects (HTTP status %ld), which is not followed; give the URL itself",
+			status);
+		return ofs_endpoint_fail(call->endpoint, EREMOTEIO, what, to, err);
 	}
-	snprintf(what, sizeof(what), "refuses (HTTP status %ld)%s", status,
-		 status == 401 && !call->endpoint->key ? ", and no key was given" : "");
-	return call_fail(call, EREMOTEIO, what, said);
+	said = ofs_endpoint_refusal(call->answer->data, call->answer->len);
+	what = ofs_format("refuses (HTTP status %ld)%s", status,
+			  status == 401 && !call->endpoint->key ? ", and no key was given" : "");
+	return ofs_endpoint_fail(call->endpoint, EREMOTEIO, what, said, err);
 }
 
-/* Sends once. `ret_status` is the HTTP status, and the answer is in `call` whatever it is. */
-static int call_send(struct call *call, CURL *curl, const struct ofs_completion *c,
-		     struct curl_slist *headers, long *ret_status)
+int ofs_endpoint_post(struct ofs_endpoint *e, const char *name, const struct ofs_buf *body,
+		      struct ofs_error *err, struct ofs_buf *ret_answer)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf body = OFS_BUF_INIT;
+	OFS_CLEANUP(call_finish)
+	struct call call = { .endpoint = e, .curl = lib.curl_easy_init_(), .answer = ret_answer };
+	OFS_FREE char *authorization = e->key ? ofs_format("Authorization: Bearer %s", e->key)
+					      : NULL;
+	int64_t left = (e->until - ofs_clock_monotonic()) / OFS_NS_PER_MS;
 	struct ofs_sigpipe sigpipe;
+	long status = 0;
 	CURLcode code;
 
-	ofs_completion_write(c, &body);
-	call->answer.len = 0;
-	call->reason[0] = '\0';
-	call_set_options(call, curl, headers, &body);
-	if (call_set_timeout(call, curl) < 0)
-		return call_fail_timeout(call);
+	ret_answer->len = 0;
+	if (!call.curl)
+		ofs_out_of_memory();
+	add_header(&call, "Content-Type: application/json");
+	add_header(&call, "Accept: application/json");
+	/* Else a large request would wait for a word that many servers do not give. */
+	add_header(&call, "Expect:");
+	if (authorization)
+		add_header(&call, authorization);
+	set_path(e, name);
+	set_options(&call, body);
+	if (left <= 0)
+		return fail_timeout(e, err);
+	if (e->until != INT64_MAX)
+		lib.curl_easy_setopt_(call.curl, CURLOPT_TIMEOUT_MS,
+				      (long)OFS_MIN(left, INT32_MAX));
 	/* Where the TLS library writes by itself. */
 	ofs_sigpipe_hold(&sigpipe);
-	code = lib.curl_easy_perform_(curl);
+	code = lib.curl_easy_perform_(call.curl);
 	ofs_sigpipe_release(&sigpipe);
 	if (code != CURLE_OK)
-		return call_fail_transfer(call, code);
-	lib.curl_easy_getinfo_(curl, CURLINFO_RESPONSE_CODE, ret_status);
-	return 0;
-}
-
-static int call_take(const struct call *call, struct ofs_buf *ret_text)
-{
-	struct ofs_error said = { "" };
-	int r = ofs_completion_read(call->answer.data, call->answer.len, &said, ret_text);
-
-	return r == -EBADMSG ? call_fail(call, EBADMSG, said.text, NULL) : r;
-}
-
-static int call_make(struct call *call, struct ofs_completion *c, struct ofs_buf *ret_text)
-{
-	struct curl_slist *headers = call_headers(call);
-	CURL *curl = lib.curl_easy_init_();
-	long status = 0;
-	int r = headers && curl ? 0 : -ENOMEM;
-
-	if (r == 0) {
-		do
-			r = call_send(call, curl, c, headers, &status);
-		while (r == 0 && status == 400 &&
-		       ofs_completion_adapt(c, call->answer.data, call->answer.len));
-	}
-	if (r == 0)
-		r = status == 200 ? call_take(call, ret_text)
-				  : call_fail_status(call, curl, status);
-	if (curl)
-		lib.curl_easy_cleanup_(curl);
-	lib.curl_slist_free_all_(headers);
-	return r;
-}
-
-/* A line break would begin another header. */
-static bool is_header_value(const char *key)
-{
-	if (!*key)
-		return false;
-	for (; *key; key++) {
-		if (*key <= ' ' || *key > '~')
-			return false;
-	}
-	return true;
-}
-
-int ofs_endpoint_ask(const struct ofs_endpoint *e, struct ofs_completion *c, struct ofs_error *err,
-		     struct ofs_buf *ret_text)
-{
-	struct call call = { .endpoint = e, .err = err, .until = INT64_MAX };
-	int r;
-
-	if (!ofs_endpoint_is_possible())
-		return ofs_error_set(err, EOPNOTSUPP,
-				     "libcurl cannot be loaded, so no endpoint can be asked; "
-				     "install libcurl4, or use a command");
-	if (e->key && !is_header_value(e->key))
-		return ofs_error_set(
-			err, EINVAL,
-			"the endpoint's key is empty, or has a blank or another character "
-			"that a key cannot have");
-	if (e->timeout_s && e->timeout_s <= TIMEOUT_MAX_S)
-		call.until = ofs_clock_monotonic() + (int64_t)e->timeout_s * OFS_NS_PER_S;
-	r = call_aim(&call);
-	if (r == 0)
-		r = call_make(&call, c, ret_text);
-	if (r == -ENOMEM)
-		ofs_error_set(err, ENOMEM, "no memory to ask the endpoint");
-	if (call.url)
-		lib.curl_url_cleanup_(call.url);
-	free(call.origin);
-	ofs_buf_finish(&call.answer);
-	return r;
+		return fail_transfer(&call, code, err);
+	lib.curl_easy_getinfo_(call.curl, CURLINFO_RESPONSE_CODE, &status);
+	return status == 200 ? 0 : fail_status(&call, status, err);
 }
 
 #endif

@@ -8,28 +8,45 @@
 #include <offloadfs/error.h>
 
 #include "base/buf.h"
-#include "context/summarizer/completion.h"
 
-/* All borrowed. */
-struct ofs_endpoint {
-	const char *url; /* base of the API: "https://host/v1"; a query stays */
-	const char *key; /* sent to it alone, and shown nowhere; NULL: none */
-	uint64_t timeout_s; /* 0: none */
-};
+struct ofs_endpoint;
 
 /*
- * Whether there is a libcurl. It is looked for when it is first needed, since a program takes ten
+ * True if there is a libcurl. It is looked for when it is first needed, since a program takes ten
  * times as long to start with it.
  */
 bool ofs_endpoint_is_possible(void);
 
 /*
- * Asks for a completion; `c` may be changed to a form that the model takes. Goes over TLS with the
- * server's certificate verified (by $SSL_CERT_FILE, where that is set), or without TLS to this
- * machine itself; follows no redirect. Appends the answer's text. Else `err` says what is wrong,
- * with -EOPNOTSUPP: there is no libcurl, -EINVAL: URL or key cannot be used, -ETIMEDOUT, -EFBIG:
- * the answer is over 4 MiB, -EBADMSG: there is none in it, -ECONNREFUSED: the server cannot be
- * reached, or -EREMOTEIO: it refuses.
+ * Nothing is sent yet. `url` is the base of the API ("https://host/v1"; a query stays). `key`
+ * (borrowed; NULL: none) is sent to it alone, and shown nowhere. `timeout_s` (0: none) is for all
+ * requests together. -EINVAL: URL or key cannot be used; -EOPNOTSUPP: there is no libcurl.
  */
-int ofs_endpoint_ask(const struct ofs_endpoint *e, struct ofs_completion *c, struct ofs_error *err,
-		     struct ofs_buf *ret_text);
+int ofs_endpoint_open(const char *url, const char *key, uint64_t timeout_s, struct ofs_error *err,
+		      struct ofs_endpoint **ret);
+
+/* NULL is allowed. */
+void ofs_endpoint_close(struct ofs_endpoint *e);
+
+/*
+ * Posts `body` (JSON) to the call `name` ("/chat/completions") of the API; `ret_answer` (emptied
+ * first) is what comes back. Goes over TLS with the server's certificate verified (by
+ * $SSL_CERT_FILE, where that is set), or without TLS to this machine itself; follows no redirect.
+ * Errors, told in `err`: -ETIMEDOUT; -EFBIG: the answer is over 4 MiB; -ECONNREFUSED: the server
+ * cannot be reached; -EREMOTEIO: it refuses, and `ret_answer` says why.
+ */
+int ofs_endpoint_post(struct ofs_endpoint *e, const char *name, const struct ofs_buf *body,
+		      struct ofs_error *err, struct ofs_buf *ret_answer);
+
+/*
+ * Sets `err` to "the endpoint ORIGIN WHAT: SAID" on one line, without the key; `said` may be NULL.
+ * Returns -code.
+ */
+int ofs_endpoint_fail(const struct ofs_endpoint *e, int code, const char *what, const char *said,
+		      struct ofs_error *err);
+
+/*
+ * Allocated: what the body of a refusal says, its message or else its first line that is not
+ * empty. NULL: nothing.
+ */
+char *ofs_endpoint_refusal(const void *body, size_t len);

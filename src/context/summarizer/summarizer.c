@@ -7,7 +7,6 @@
 #include "base/util.h"
 #include "client/filter.h"
 #include "context/summarizer/completion.h"
-#include "context/summarizer/endpoint.h"
 
 /* Of a summary, in bytes. */
 #define SUMMARY_MAX ((size_t)1 << 20)
@@ -37,10 +36,6 @@ static const char instruction[] =
 	"References: each ref, URL and path of a stored result, and what is there.\n"
 	"Copy paths, refs, URLs, names, numbers and error messages literally. Do not invent "
 	"anything. Leave out passwords, keys and tokens.\n";
-
-static const char before_messages[] = "The messages to be summarised, as JSON:\n\n";
-static const char behind_messages[] =
-	"\n\nThat was the end of the messages. Write the summary of them, in the six sections.";
 
 /* ---- choosing */
 
@@ -162,20 +157,6 @@ static int command_fail(const struct ofs_summarizer *s, const char *who, int cod
 	}
 }
 
-static int command_check_end(const char *who, const struct ofs_filter_end *end,
-			     struct ofs_error *err)
-{
-	const char *colon = *end->last ? ": " : "";
-
-	if (end->end.signal)
-		return ofs_error_set(err, EIO, "%s was ended by signal %d (%s)%s%s", who,
-				     end->end.signal, strsignal(end->end.signal), colon, end->last);
-	if (end->end.exit_code)
-		return ofs_error_set(err, EIO, "%s ended with exit code %d%s%s", who,
-				     end->end.exit_code, colon, end->last);
-	return 0;
-}
-
 static int run_command(const struct ofs_summarizer *s, const void *messages, size_t len,
 		       struct ofs_error *err, struct ofs_buf *ret_summary)
 {
@@ -189,6 +170,7 @@ static int run_command(const struct ofs_summarizer *s, const void *messages, siz
 		.max = SUMMARY_MAX,
 	};
 	struct ofs_filter_end end;
+	const char *colon;
 	int r;
 
 	ofs_buf_append_str(&wanted, INSTRUCTION_VARIABLE);
@@ -197,38 +179,38 @@ static int run_command(const struct ofs_summarizer *s, const void *messages, siz
 	r = ofs_filter_run(&filter, messages, len, &end, ret_summary);
 	if (r < 0)
 		return command_fail(s, who, -r, end.last, err);
-	r = command_check_end(who, &end, err);
-	return r < 0 ? r : check_summary(who, ret_summary, err);
+	colon = *end.last ? ": " : "";
+	if (end.end.signal)
+		return ofs_error_set(err, EIO, "%s was ended by signal %d (%s)%s%s", who,
+				     end.end.signal, strsignal(end.end.signal), colon, end.last);
+	if (end.end.exit_code)
+		return ofs_error_set(err, EIO, "%s ended with exit code %d%s%s", who,
+				     end.end.exit_code, colon, end.last);
+	return check_summary(who, ret_summary, err);
 }
 
 /* ---- an endpoint */
 
-static void write_question(const void *messages, size_t len, struct ofs_buf *out)
-{
-	ofs_buf_reserve(out, sizeof(before_messages) + len + sizeof(behind_messages));
-	ofs_buf_append_str(out, before_messages);
-	ofs_buf_append(out, messages, len);
-	ofs_buf_append_str(out, behind_messages);
-}
-
 static int run_endpoint(const struct ofs_summarizer *s, const void *messages, size_t len,
 			struct ofs_error *err, struct ofs_buf *ret_summary)
 {
-	const struct ofs_endpoint endpoint = {
-		.url = s->url,
-		.key = s->key,
-		.timeout_s = s->timeout_s,
-	};
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf wanted = OFS_BUF_INIT, question = OFS_BUF_INIT;
+	struct ofs_endpoint *endpoint;
 	struct ofs_completion c;
 	int r;
 
-	if (!s->model)
+	if (!s->model || !ofs_text_is_utf8(s->model))
 		return ofs_error_set(err, EINVAL, "no model is named for the endpoint");
 	if (ofs_text_utf8_prefix(messages, len) < len)
 		return ofs_error_set(err, EINVAL, "the messages are not UTF-8");
+	r = ofs_endpoint_open(s->url, s->key, s->timeout_s, err, &endpoint);
+	if (r < 0)
+		return r;
 	write_instruction(s, &wanted);
-	write_question(messages, len, &question);
+	ofs_buf_append_str(&question, "The messages to be summarised, as JSON:\n\n");
+	ofs_buf_append(&question, messages, len);
+	ofs_buf_append_str(&question, "\n\nThat was the end of the messages. Write the summary of "
+				      "them, in the six sections.");
 	c = (struct ofs_completion){
 		.model = s->model,
 		.instruction = (const char *)wanted.data,
@@ -236,7 +218,8 @@ static int run_endpoint(const struct ofs_summarizer *s, const void *messages, si
 		.len = question.len,
 		.max_tokens = OFS_MIN(s->max_tokens, INT32_MAX / TOKENS_SLACK) * TOKENS_SLACK,
 	};
-	r = ofs_endpoint_ask(&endpoint, &c, err, ret_summary);
+	r = ofs_completion_ask(endpoint, &c, err, ret_summary);
+	ofs_endpoint_close(endpoint);
 	return r < 0 ? r : check_summary("the endpoint", ret_summary, err);
 }
 
