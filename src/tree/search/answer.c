@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Files that may answer a query: the filters, and what their names have. */
+#include <stdio.h>
+
 #include "base/alloc.h"
 #include "base/map.h"
 #include "base/util.h"
@@ -14,6 +16,11 @@
 bool ofs_search_wants(const struct ofs_query *q, enum ofs_tier tier)
 {
 	return !q->tiers || q->tiers >> tier & 1;
+}
+
+bool ofs_search_is_filtered(const struct ofs_query *q)
+{
+	return q->categories.n || q->tasks.n || q->tags.n || q->by_time;
 }
 
 static bool admits(const struct ofs_query *q, const struct ofs_answer *a)
@@ -33,8 +40,12 @@ static void take_label(void *arg, const struct ofs_label *l)
 {
 	struct ofs_answer *a = arg;
 
-	a->title = l && l->title ? ofs_strdup(l->title) : NULL;
-	a->tags = l && l->tags ? ofs_strdup(l->tags) : NULL;
+	if (!l)
+		return;
+	a->title = l->title ? ofs_strdup(l->title) : NULL;
+	a->tags = l->tags ? ofs_strdup(l->tags) : NULL;
+	if (l->category)
+		snprintf(a->place.category, sizeof(a->place.category), "%s", l->category);
 }
 
 int ofs_answer_load(struct ofs_search *s, uint64_t ino, struct ofs_answer *ret)
@@ -43,10 +54,19 @@ int ofs_answer_load(struct ofs_search *s, uint64_t ino, struct ofs_answer *ret)
 	if (ofs_map_get(&s->seen, ino))
 		return 0;
 	if (ofs_store_getattr(s->tree->store, ino, &ret->attr) < 0 || !S_ISREG(ret->attr.mode) ||
-	    !ret->attr.nlink || ofs_place_labelled(s->tree, ino, &ret->place) < 0 ||
-	    ofs_labels_with(s->tree, ino, take_label, ret) < 0)
+	    !ret->attr.nlink)
 		return -ENOENT;
-	return admits(s->query, ret);
+	return 1;
+}
+
+int ofs_answer_fill(struct ofs_search *s, struct ofs_answer *a)
+{
+	uint64_t ino = a->attr.ino;
+
+	if (!a->place.path.len && (ofs_place_of(s->tree, ino, &a->place) < 0 ||
+				   ofs_labels_with(s->tree, ino, take_label, a) < 0))
+		return -ENOENT;
+	return admits(s->query, a);
 }
 
 void ofs_answer_finish(struct ofs_answer *a)
@@ -94,7 +114,7 @@ int ofs_search_add(struct ofs_search *s, struct ofs_answer *a, const struct ofs_
 
 	a->passages = p;
 	a->relevance = relevance;
-	if (!matches(s->query, a))
+	if (ofs_answer_fill(s, a) <= 0 || !matches(s->query, a))
 		return 0;
 	/* A list by filters names every copy of a content. */
 	if (s->query->wanted && ofs_store_get_hash(s->tree->store, a->attr.ino, &digest) < 0)

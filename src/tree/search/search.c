@@ -176,7 +176,8 @@ static int look_at(struct walk *w, uint64_t ino, uint32_t named)
 	const struct ofs_query *q = w->search->query;
 	int r = 0;
 
-	if (ofs_answer_load(w->search, ino, &a) <= 0)
+	if (ofs_answer_load(w->search, ino, &a) <= 0 ||
+	    (ofs_search_is_filtered(q) && ofs_answer_fill(w->search, &a) <= 0))
 		return 0;
 	if (may_read(w)) {
 		w->read++;

@@ -36,19 +36,24 @@ struct ofs_search {
 };
 
 /*
- * Loads a file that may answer, all but what is about its content. 1; 0: the filters leave it out,
- * or it is among the hits already; -ENOENT: it is gone, or cannot be read. `ret` is to be finished
- * in any case.
+ * Looks at a file that may answer. 1; 0: it is among the hits already; -ENOENT: it is gone. `ret` is
+ * to be finished in any case.
  */
 int ofs_answer_load(struct ofs_search *s, uint64_t ino, struct ofs_answer *ret);
+/* Adds its place, title and tags. 1; 0: the filters leave it out; -ENOENT: it is gone. */
+int ofs_answer_fill(struct ofs_search *s, struct ofs_answer *a);
 void ofs_answer_finish(struct ofs_answer *a);
 
 /*
  * Adds the file to the hits when it answers the query: its names and what was found in its content
- * (`p`, which may be NULL) have all terms and none that is unwanted. 0 or -errno.
+ * (`p`, which may be NULL) have all terms and none that is unwanted, and the filters hold. 0 or
+ * -errno.
  */
 int ofs_search_add(struct ofs_search *s, struct ofs_answer *a, const struct ofs_passages *p,
 		   double relevance);
+
+/* There are filters beyond the tier. */
+bool ofs_search_is_filtered(const struct ofs_query *q);
 
 bool ofs_search_wants(const struct ofs_query *q, enum ofs_tier tier);
 

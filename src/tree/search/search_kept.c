@@ -263,6 +263,8 @@ static bool load_current(struct lookup *k, uint64_t ino, const uint8_t sha[32],
 	struct ofs_content_hash digest = { .has_sha = false };
 	int r = ofs_answer_load(k->search, ino, ret);
 
+	if (r > 0)
+		r = ofs_answer_fill(k->search, ret);
 	if (r > 0 && ofs_store_get_hash(t->store, ino, &digest) == 0 && digest.has_sha &&
 	    memcmp(digest.sha, sha, sizeof(digest.sha)) == 0 &&
 	    ofs_place_tier(&ret->place) != OFS_TIER_WORKING)
@@ -383,7 +385,6 @@ int ofs_search_index(struct ofs_search *s)
 {
 	OFS_CLEANUP(lookup_finish) struct lookup k = { .search = s, .left = READ_MAX };
 	struct ofs_tree *t = s->tree;
-	bool filtered;
 	int r;
 
 	if (!ofs_search_wants(s->query, OFS_TIER_LONG_TERM) &&
@@ -391,9 +392,7 @@ int ofs_search_index(struct ofs_search *s)
 		return 0;
 	if (!t->background)
 		ofs_indexer_settle(t->indexer);
-	filtered = s->query->categories.n || s->query->tasks.n || s->query->tags.n ||
-		   s->query->by_time;
-	k.more = filtered ? FILTERED : 1;
+	k.more = ofs_search_is_filtered(s->query) ? FILTERED : 1;
 	k.index = ofs_indexer_index(t->indexer);
 	if (!k.index)
 		return 0;
