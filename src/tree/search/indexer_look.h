@@ -22,7 +22,7 @@ enum ofs_look_result {
 struct ofs_look {
 	struct ofs_tree *tree;
 	struct ofs_fts *index; /* NULL: what needs it is -EAGAIN */
-	bool (*cancelled)(void *arg); /* true: end with -ECANCELED; NULL: never */
+	bool (*cancelled)(void *arg); /* true: end with -ECANCELED */
 	void *arg;
 	bool failed; /* the error of the last look was the index's */
 	bool batch; /* one of the index was begun: the caller ends it */

@@ -84,8 +84,8 @@ static inline bool ofs_indexer_has_more(const struct ofs_indexer *ix)
 int ofs_indexer_open_index(struct ofs_indexer *ix);
 int ofs_indexer_set_complete(struct ofs_indexer *ix, bool complete);
 
-/* The indexer must stop, or its time is up. */
-bool ofs_indexer_is_over(struct ofs_indexer *ix);
+/* The indexer, `arg`, must stop, or its time is up. */
+bool ofs_indexer_is_over(void *arg);
 
 /* Once a day, starts to index everything again. */
 void ofs_indexer_sweep_daily(struct ofs_indexer *ix);

@@ -78,16 +78,13 @@ static void check_generation(struct ofs_indexer *ix)
 
 /* ---- looking */
 
-bool ofs_indexer_is_over(struct ofs_indexer *ix)
+bool ofs_indexer_is_over(void *arg)
 {
+	struct ofs_indexer *ix = arg;
+
 	OFS_LOCKED(&ix->lock);
 
 	return ix->stop || (ix->deadline && ofs_clock_monotonic() >= ix->deadline);
-}
-
-static bool is_cancelled(void *arg)
-{
-	return ofs_indexer_is_over(arg);
 }
 
 /* Once a day: changes that were not noted, and dead documents if the index is not too large. */
@@ -263,7 +260,7 @@ static int look_at_one(struct ofs_indexer *ix, struct ofs_look *l)
 int ofs_indexer_work_batch(struct ofs_indexer *ix)
 {
 	struct ofs_look l = {
-		.tree = ix->tree, .index = ix->index, .cancelled = is_cancelled, .arg = ix
+		.tree = ix->tree, .index = ix->index, .cancelled = ofs_indexer_is_over, .arg = ix
 	};
 	int64_t end = ofs_clock_monotonic() + BATCH_NS;
 	int r = 0, ended;
