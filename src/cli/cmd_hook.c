@@ -277,10 +277,22 @@ static int run_uninstall(void)
 
 /* ---- the command */
 
+/* Allocated: "claude-code, ", and so on. */
+static char *agent_names(void)
+{
+	struct ofs_text_stream s;
+	FILE *out = ofs_text_open(&s);
+
+	for (size_t i = 0; ofs_agent_number(i); i++)
+		fprintf(out, "%s, ", ofs_agent_number(i)->name);
+	return ofs_text_close(&s);
+}
+
 static int hook_run(const struct ofs_command *self, int argc, char **argv)
 {
 	int (*work)(void) = run_event;
 	const char *what = argc > 1 ? argv[1] : "";
+	OFS_FREE char *names = NULL;
 	int code;
 
 	if (strcmp(what, "install") == 0 || strcmp(what, "uninstall") == 0) {
@@ -293,9 +305,10 @@ static int hook_run(const struct ofs_command *self, int argc, char **argv)
 		argv++;
 		argc--;
 	} else if (work == run_event && what[0] != '-') {
-		return ofs_report_usage("%s%s%s: what there is: claude-code, install, uninstall",
+		names = agent_names();
+		return ofs_report_usage("%s%s%s: what there is: %sinstall, uninstall",
 					*what ? "unknown hook '" : "no hook given", what,
-					*what ? "'" : "");
+					*what ? "'" : "", names);
 	} else {
 		agent = ofs_agent_number(0);
 	}
@@ -316,17 +329,17 @@ static int hook_run(const struct ofs_command *self, int argc, char **argv)
 
 const struct ofs_command ofs_cmd_hook = {
 	.name = "hook",
-	.synopsis = "claude-code [OPTION...] < EVENT\n"
-		    "       offload hook install [claude-code] [--project | --local | --user] "
-		    "[--pre] [--yes]\n"
-		    "       offload hook uninstall [claude-code] [--project | --local | --user] "
-		    "[--yes]",
-	.summary = "Offloads long tool outputs in Claude Code, which runs it as a hook",
-	.help = "claude-code reads an event: a long output is stored and answered with its\n"
-		"pointer, and where nothing is to change nothing is printed. install writes\n"
-		"the entry into the settings of the project (.claude/settings.json, or\n"
-		"settings.local.json) or of the user (~/.claude/settings.json); it shows it\n"
-		"and asks first. uninstall takes it out again.\n",
+	.synopsis = "AGENT [OPTION...] < EVENT\n"
+		    "       offload hook install [AGENT] [--project | --local | --user] [--pre] "
+		    "[--yes]\n"
+		    "       offload hook uninstall [AGENT] [--project | --local | --user] [--yes]",
+	.summary = "Offloads the long tool outputs of an agent, which runs it as a hook",
+	.help = "AGENT is claude-code (the default). Run by the agent, it reads an event: a\n"
+		"long output is stored and answered with its pointer, and where nothing is to\n"
+		"change nothing is printed. install writes the entry into the agent's settings\n"
+		"for the project or the user (.claude/settings.json, settings.local.json or\n"
+		"~/.claude/settings.json); it shows it and asks first. uninstall takes it out\n"
+		"again.\n",
 	.options = options,
 	.parses = true,
 	.run = hook_run,

@@ -447,7 +447,7 @@ Test(tree_rules, a_change_of_attributes_ends_the_writing)
 
 Test(tree_rules, nodes_that_never_were)
 {
-	static const ofs_node nodes[] = { 0, 77777, (ofs_node)1 << 62, ((ofs_node)1 << 62) + 9,
+	static const ofs_node nodes[] = { 0, 77777, (ofs_node)1 << 62, ((ofs_node)1 << 62) + 15,
 					  UINT64_MAX };
 	struct ofs_entry e;
 	char buf[8];
