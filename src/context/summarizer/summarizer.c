@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/summarizer/summarizer.h"
 
+#include <ctype.h>
 #include <stdio.h>
 
 #include "base/text.h"
@@ -82,19 +83,14 @@ int ofs_summarizer_choose(struct ofs_summarizer *s, const char *asked, struct of
 
 /* ---- texts */
 
-static bool is_blank(unsigned char c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 /* Trims a summary, and says of `who` what is wrong with it. */
 static int check_summary(const char *who, struct ofs_buf *text, struct ofs_error *err)
 {
 	size_t start = 0, end = text->len;
 
-	while (end && is_blank(text->data[end - 1]))
+	while (end && isspace(text->data[end - 1]))
 		end--;
-	while (start < end && is_blank(text->data[start]))
+	while (start < end && isspace(text->data[start]))
 		start++;
 	if (start == end)
 		return ofs_error_set(err, EBADMSG, "%s gave no text", who);
@@ -109,14 +105,12 @@ static int check_summary(const char *who, struct ofs_buf *text, struct ofs_error
 	return 0;
 }
 
-/* Appends, with a NUL behind it. */
 static void write_instruction(const struct ofs_summarizer *s, struct ofs_buf *out)
 {
 	ofs_buf_append_str(out, instruction);
 	if (s->max_tokens)
 		ofs_buf_printf(out, "Write at most %llu tokens.\n",
 			       (unsigned long long)s->max_tokens);
-	ofs_buf_append(out, "", 1);
 }
 
 /* ---- a command */
@@ -175,7 +169,7 @@ static int run_command(const struct ofs_summarizer *s, const void *messages, siz
 
 	ofs_buf_append_str(&wanted, INSTRUCTION_VARIABLE);
 	write_instruction(s, &wanted);
-	environment[0] = (const char *)wanted.data;
+	environment[0] = ofs_buf_str(&wanted);
 	r = ofs_filter_run(&filter, messages, len, &end, ret_summary);
 	if (r < 0)
 		return command_fail(s, who, -r, end.last, err);
@@ -213,7 +207,7 @@ static int run_endpoint(const struct ofs_summarizer *s, const void *messages, si
 				      "them, in the six sections.");
 	c = (struct ofs_completion){
 		.model = s->model,
-		.instruction = (const char *)wanted.data,
+		.instruction = ofs_buf_str(&wanted),
 		.text = question.data,
 		.len = question.len,
 		.max_tokens = OFS_MIN(s->max_tokens, INT32_MAX / TOKENS_SLACK) * TOKENS_SLACK,
@@ -238,7 +232,6 @@ int ofs_summarizer_run(const struct ofs_summarizer *s, const void *messages, siz
 				  "no summarizer is named: neither a command nor an endpoint");
 	if (r < 0)
 		return r;
-	*ret_summary = summary;
-	summary = (struct ofs_buf)OFS_BUF_INIT;
+	*ret_summary = ofs_buf_steal(&summary);
 	return 0;
 }
