@@ -2,6 +2,7 @@
 #include "context/steps/line.h"
 
 #include <ctype.h>
+#include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/redact.h"
@@ -173,11 +174,13 @@ void ofs_line_append_end(struct ofs_buf *out, const char *text, size_t len, size
 	append(out, text, len, max, true);
 }
 
-void ofs_line_append_count(struct ofs_buf *out, uint64_t n, const char *noun)
+struct ofs_counted ofs_counted(uint64_t n, const char *noun)
 {
+	struct ofs_counted ret;
 	const char *ending = n == 1 ? "" : noun[strlen(noun) - 1] == 'h' ? "es" : "s";
 
-	ofs_buf_printf(out, "%llu %s%s", (unsigned long long)n, noun, ending);
+	snprintf(ret.text, sizeof(ret.text), "%llu %s%s", (unsigned long long)n, noun, ending);
+	return ret;
 }
 
 json_t *ofs_line_json(const char *text, size_t len, size_t max)

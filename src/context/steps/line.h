@@ -25,8 +25,12 @@ void ofs_line_append_end(struct ofs_buf *out, const char *text, size_t len, size
 /* The number of characters in UTF-8. */
 size_t ofs_line_characters(const void *text, size_t len);
 
-/* Appends "1 match", "2 matches". */
-void ofs_line_append_count(struct ofs_buf *out, uint64_t n, const char *noun);
+struct ofs_counted {
+	char text[48];
+};
+
+/* "1 match", "2 matches", for printf(3). */
+struct ofs_counted ofs_counted(uint64_t n, const char *noun);
 
 /* The start of a text in that form, as a string of jansson's. */
 json_t *ofs_line_json(const char *text, size_t len, size_t max);

@@ -13,35 +13,13 @@
 
 /* ---- the line, and metadata */
 
-void ofs_observe_say(struct ofs_observing *o, const char *fmt, ...)
-{
-	char text[256];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	ofs_buf_append_str(&o->observation, text);
-}
-
-void ofs_observe_say_arg(struct ofs_observing *o, const char *text, const char *otherwise)
-{
-	text = text ? text : otherwise;
-	ofs_line_append(&o->observation, text, strlen(text), OFS_OBSERVATION_ARG_MAX);
-}
-
-void ofs_observe_say_count(struct ofs_observing *o, uint64_t n, const char *noun)
-{
-	ofs_line_append_count(&o->observation, n, noun);
-}
-
 void ofs_observe_say_size(struct ofs_observing *o, uint64_t bytes)
 {
 	const char *unit = "KMGTPE";
 	double value = (double)bytes / 1000;
 
 	if (bytes < 1000) {
-		ofs_observe_say_count(o, bytes, "byte");
+		ofs_observe_say(o, "%s", ofs_counted(bytes, "byte").text);
 		return;
 	}
 	/* A value that rounds to 1000 is 1 of the next unit. */

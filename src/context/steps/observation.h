@@ -37,14 +37,7 @@ struct ofs_observing {
 };
 
 /* Appends to the observation what is clean already. */
-void ofs_observe_say(struct ofs_observing *o, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-
-/* Appends the text, or `otherwise` for NULL. */
-void ofs_observe_say_arg(struct ofs_observing *o, const char *text, const char *otherwise);
-
-/* Appends "1 match", "2 matches". */
-void ofs_observe_say_count(struct ofs_observing *o, uint64_t n, const char *noun);
+#define ofs_observe_say(o, ...) ofs_buf_printf(&(o)->observation, __VA_ARGS__)
 
 /* Appends "812 bytes", "4.2KB", "50KB". */
 void ofs_observe_say_size(struct ofs_observing *o, uint64_t bytes);

@@ -17,7 +17,7 @@ static void observe_other(struct ofs_observing *o)
 
 	ofs_line_append(&o->observation, r->text, r->text_len, OTHER_TEXT_MAX);
 	if (!o->observation.len && r->images)
-		ofs_observe_say_count(o, r->images, "image");
+		ofs_observe_say(o, "%s", ofs_counted(r->images, "image").text);
 	else if (!o->observation.len)
 		ofs_observe_say(o, "no output");
 }

@@ -67,17 +67,13 @@ void ofs_observe_file(struct ofs_observing *o)
 
 	json_object_set_new(o->metadata, "mime", json_string(type.mime));
 	json_object_set_new(o->metadata, "type", json_string(type.name));
-	ofs_observe_say(o, "Read ");
-	ofs_observe_say_arg(o, path, "a file");
+	ofs_observe_say(o, "Read %s", path ? path : "a file");
 	if (n > 1)
 		ofs_observe_say(o, " and %zu more", n - 1);
-	if (!o->failed && !r->text_len) {
+	if (!o->failed && !r->text_len)
 		ofs_observe_say(o, r->images ? " (image)" : " (empty)");
-	} else if (!o->failed) {
-		ofs_observe_say(o, " (");
-		ofs_observe_say_count(o, r->text_len, "byte");
-		ofs_observe_say(o, ", %s)", type.name);
-	}
+	else if (!o->failed)
+		ofs_observe_say(o, " (%s, %s)", ofs_counted(r->text_len, "byte").text, type.name);
 	o->offload = r->text_len > o->settings->read_bytes ||
 		     o->content.size > o->settings->max_bytes;
 }
@@ -123,8 +119,7 @@ static bool observe_patch(struct ofs_observing *o, const char *p, size_t len)
 	}
 	if (!files)
 		return false;
-	ofs_observe_say(o, "Patched ");
-	ofs_buf_append(&o->observation, names.data, names.len);
+	ofs_observe_say(o, "Patched %s", ofs_buf_str(&names));
 	if (files > PATCH_FILES_SHOWN)
 		ofs_observe_say(o, " and %zu more", files - PATCH_FILES_SHOWN);
 	ofs_observe_say(o, " (+%zu -%zu lines)", added, removed);
@@ -170,12 +165,10 @@ static void observe_edit(struct ofs_observing *o, const char *path)
 	struct ofs_span edits = ofs_args_find(o->call->args, EDITS_NAMES);
 	size_t removed, added;
 
-	ofs_observe_say(o, strcasestr(o->call->tool, "create") ? "Created " : "Edited ");
-	ofs_observe_say_arg(o, path, "a file");
+	ofs_observe_say(o, "%s %s", strcasestr(o->call->tool, "create") ? "Created" : "Edited",
+			path ? path : "a file");
 	if (ofs_span_is_array(edits)) {
-		ofs_observe_say(o, " (");
-		ofs_observe_say_count(o, ofs_args_count(edits), "edit");
-		ofs_observe_say(o, ")");
+		ofs_observe_say(o, " (%s)", ofs_counted(ofs_args_count(edits), "edit").text);
 	} else if (ofs_span_is_string(old) || ofs_span_is_string(new)) {
 		measure(old, &removed);
 		measure(new, &added);
@@ -194,11 +187,8 @@ void ofs_observe_write(struct ofs_observing *o)
 
 	if (ofs_span_is_string(text) && !ofs_span_is_string(old)) {
 		bytes = measure(text, &lines);
-		ofs_observe_say(o, "Wrote ");
-		ofs_observe_say_arg(o, path, "a file");
-		ofs_observe_say(o, " (");
-		ofs_observe_say_count(o, bytes, "byte");
-		ofs_observe_say(o, ")");
+		ofs_observe_say(o, "Wrote %s (%s)", path ? path : "a file",
+				ofs_counted(bytes, "byte").text);
 		ofs_observe_note_number(o, "written", bytes);
 	} else if (!try_patch(o)) {
 		observe_edit(o, path);

@@ -5,6 +5,7 @@
 
 #include "base/util.h"
 #include "context/json/args.h"
+#include "context/steps/line.h"
 #include "context/steps/observe.h"
 
 #define DIR_NAMES                                                                           \
@@ -221,12 +222,8 @@ void ofs_observe_list(struct ofs_observing *o)
 	/* Without a path the directory is the current one. */
 	if (!path && !pattern)
 		path = ofs_observe_set_arg(o, "path", ".", 1);
-	ofs_observe_say(o, "Listed ");
-	if (pattern)
-		ofs_observe_say_arg(o, pattern, NULL);
-	ofs_observe_say(o, pattern && path ? " in " : "");
-	if (path)
-		ofs_observe_say_arg(o, path, NULL);
+	ofs_observe_say(o, "Listed %s%s%s", pattern ? pattern : "", pattern && path ? " in " : "",
+			path ? path : "");
 	if (o->failed)
 		return;
 	if (memmem(r->text, r->text_len, drawn, strlen(drawn)))
@@ -234,16 +231,12 @@ void ofs_observe_list(struct ofs_observing *o)
 	else if (memmem(r->text, r->text_len, "|-- ", 4) || memmem(r->text, r->text_len, "`-- ", 4))
 		t.branch = plain;
 	count(o, &t, count_names);
-	ofs_observe_say(o, ": ");
-	ofs_observe_say_count(o, t.items, "item");
+	ofs_observe_say(o, ": %s", ofs_counted(t.items, "item").text);
 	ofs_observe_note_number(o, "items", t.items);
 	if (t.dirs) {
 		t.files = t.items - t.dirs;
-		ofs_observe_say(o, " (");
-		ofs_observe_say_count(o, t.files, "file");
-		ofs_observe_say(o, ", ");
-		ofs_observe_say_count(o, t.dirs, "dir");
-		ofs_observe_say(o, ")");
+		ofs_observe_say(o, " (%s, %s)", ofs_counted(t.files, "file").text,
+				ofs_counted(t.dirs, "dir").text);
 		ofs_observe_note_number(o, "files", t.files);
 		ofs_observe_note_number(o, "dirs", t.dirs);
 	}
@@ -302,22 +295,17 @@ void ofs_observe_grep(struct ofs_observing *o)
 			t.items = t.items ? t.items : t.plain;
 		t.counted |= !t.said;
 	}
-	ofs_observe_say(o, o->failed ? "Searched files for '" : "Found ");
+	ofs_observe_say(o, o->failed ? "Searched files for " : "Found ");
 	if (t.counted) {
-		ofs_observe_say_count(o, t.items, "match");
-		ofs_observe_say(o, " for ");
+		ofs_observe_say(o, "%s for ", ofs_counted(t.items, "match").text);
 		ofs_observe_note_number(o, "matches", t.items);
 	}
-	ofs_observe_say(o, o->failed ? "" : "'");
-	ofs_observe_say_arg(o, pattern, "");
-	ofs_observe_say(o, "'");
+	ofs_observe_say(o, "'%s'", pattern ? pattern : "");
 	if (t.files) {
-		ofs_observe_say(o, " in ");
-		ofs_observe_say_count(o, t.files, "file");
+		ofs_observe_say(o, " in %s", ofs_counted(t.files, "file").text);
 		ofs_observe_note_number(o, "files", t.files);
 	} else if (path && !o->failed) {
-		ofs_observe_say(o, " in ");
-		ofs_observe_say_arg(o, path, NULL);
+		ofs_observe_say(o, " in %s", path);
 	}
 }
 
@@ -365,15 +353,10 @@ void ofs_observe_search(struct ofs_observing *o)
 		}
 	}
 	if (t.counted) {
-		ofs_observe_say(o, "Found ");
-		ofs_observe_say_count(o, t.items, "result");
-		ofs_observe_say(o, " for '");
+		ofs_observe_say(o, "Found %s", ofs_counted(t.items, "result").text);
 		ofs_observe_note_number(o, "results", t.items);
-	} else {
-		ofs_observe_say(o, "Searched for '");
 	}
-	ofs_observe_say_arg(o, query, "");
-	ofs_observe_say(o, "'");
+	ofs_observe_say(o, "%s for '%s'", t.counted ? "" : "Searched", query ? query : "");
 	if (!t.counted && !o->failed) {
 		ofs_observe_say(o, " (");
 		ofs_observe_say_size(o, r->text_len);

@@ -226,9 +226,9 @@ void ofs_observe_shell(struct ofs_observing *o)
 		ofs_observe_say(o, "exit %lld, ", code);
 		json_object_set_new(o->metadata, "exit_code", json_integer(code));
 	}
-	if (r->text_len)
-		ofs_observe_say_count(o, ofs_scan_lines(r->text, r->text_len), "line");
-	ofs_observe_say(o, r->text_len ? " output" : "no output");
+	ofs_observe_say(o, "%s output",
+			r->text_len ? ofs_counted(ofs_scan_lines(r->text, r->text_len), "line").text
+				    : "no");
 	if (o->failed || exit_failed)
 		say_error(o);
 	if (exit_failed)

@@ -176,8 +176,7 @@ static void write_counts(const struct recap *rec, size_t folded, struct ofs_buf 
 		list[at].count++;
 		list[at].failed += !o->step->success;
 	}
-	ofs_buf_append_str(out, "Earlier, ");
-	ofs_line_append_count(out, folded, "step");
+	ofs_buf_printf(out, "Earlier, %s", ofs_counted(folded, "step").text);
 	for (size_t i = 1; i <= n; i++) {
 		size_t at = i % n; /* others last */
 
@@ -185,7 +184,7 @@ static void write_counts(const struct recap *rec, size_t folded, struct ofs_buf 
 			continue;
 		ofs_buf_append_str(out, written++ ? ", " : ": ");
 		if (at < OFS_TOOL_COUNT) {
-			ofs_line_append_count(out, list[at].count, words[at].one);
+			ofs_buf_append_str(out, ofs_counted(list[at].count, words[at].one).text);
 		} else {
 			ofs_buf_printf(out, "%zu ", list[at].count);
 			ofs_line_append_str(out, list[at].name, NAME_CHARS);
@@ -251,7 +250,7 @@ static void write_refs(const struct recap *rec, size_t folded, bool labels, stru
 static void write_heading(size_t full, size_t n, struct ofs_buf *out)
 {
 	if (!full)
-		ofs_buf_printf(out, "## %zu step%s so far\n", n, n == 1 ? "" : "s");
+		ofs_buf_printf(out, "## %s so far\n", ofs_counted(n, "step").text);
 	else if (n == 1)
 		ofs_buf_append_str(out, "## The only step, in full\n");
 	else if (full == n)
