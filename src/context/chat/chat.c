@@ -134,7 +134,7 @@ static struct ofs_span block_text(struct ofs_span block)
 static void read_result(struct reading *r, struct ofs_span content, struct ofs_span id,
 			struct ofs_span name)
 {
-	struct ofs_span_cursor cursor = ofs_span_enter(content);
+	struct ofs_span_cursor cursor = ofs_span_elements(content);
 	struct ofs_span block;
 	size_t call = find_call(r, id);
 
@@ -142,8 +142,6 @@ static void read_result(struct reading *r, struct ofs_span content, struct ofs_s
 	pair(r, call);
 	if (ofs_span_is_string(content))
 		add_result(r, content, call, name);
-	if (!ofs_span_is_array(content))
-		return;
 	while (ofs_span_next(&cursor, &block)) {
 		struct ofs_span text = block_text(block);
 
@@ -177,55 +175,30 @@ static void read_block(struct reading *r, struct ofs_span block)
 
 static void read_content(struct reading *r, struct ofs_span content)
 {
-	struct ofs_span_cursor cursor = ofs_span_enter(content);
+	struct ofs_span_cursor cursor = ofs_span_elements(content);
 	struct ofs_span block;
 
 	if (ofs_span_is_string(content)) {
 		r->message->tokens += ofs_span_tokens(content);
 		r->message->speaks = true;
 	}
-	if (!ofs_span_is_array(content))
-		return;
 	while (ofs_span_next(&cursor, &block))
 		read_block(r, block);
 }
 
-/* Known members of a message. */
-struct members {
-	struct ofs_span role, type, content, name, calls, function, call_id, arguments, output;
-	struct ofs_span input, action; /* of tools that are no functions, instead of arguments */
-};
+static const char *const member_names[] = { "role",	    "type",	  "content",
+					    "name",	    "tool_calls", "function_call",
+					    "tool_call_id", "call_id",	  "arguments",
+					    "output",	    "input",	  "action" };
 
-static void take_members(struct ofs_span object, struct members *ret)
-{
-	const struct {
-		const char *name;
-		struct ofs_span *to;
-	} known[] = {
-		{ "role", &ret->role },
-		{ "type", &ret->type },
-		{ "content", &ret->content },
-		{ "name", &ret->name },
-		{ "tool_calls", &ret->calls },
-		{ "function_call", &ret->function },
-		{ "tool_call_id", &ret->call_id },
-		{ "call_id", &ret->call_id },
-		{ "arguments", &ret->arguments },
-		{ "output", &ret->output },
-		{ "input", &ret->input },
-		{ "action", &ret->action },
+/* Tools that are no functions have `input` or `action` instead of `arguments`. */
+union members {
+	struct ofs_span all[OFS_ARRAY_SIZE(member_names)];
+	struct {
+		struct ofs_span role, type, content, name, calls, function;
+		struct ofs_span tool_call_id, call_id, arguments, output, input, action;
 	};
-	struct ofs_span_cursor cursor = ofs_span_enter(object);
-	struct ofs_span name, value;
-
-	*ret = (struct members){ 0 };
-	while (ofs_span_next_member(&cursor, &name, &value)) {
-		for (size_t i = 0; i < OFS_ARRAY_SIZE(known); i++) {
-			if (ofs_span_is(name, known[i].name))
-				*known[i].to = value;
-		}
-	}
-}
+};
 
 /* The string, if it has no escapes, ends with `with`. */
 static bool ends_with(struct ofs_span s, const char *end)
@@ -236,25 +209,17 @@ static bool ends_with(struct ofs_span s, const char *end)
 }
 
 /* "function_call", "custom_tool_call", "local_shell_call", ... */
-static bool is_call(const struct members *m)
+static bool is_call(const union members *m)
 {
 	return ends_with(m->type, "_call");
 }
 
-static bool is_reasoning(const struct members *m)
+static bool is_reasoning(const union members *m)
 {
 	return ofs_span_is(m->type, "reasoning");
 }
 
-/* The kind of an item without a role. */
-static enum ofs_role role_of_item(const struct members *m)
-{
-	if (ends_with(m->type, "_call_output"))
-		return OFS_ROLE_TOOL;
-	return is_call(m) || is_reasoning(m) ? OFS_ROLE_ASSISTANT : OFS_ROLE_OTHER;
-}
-
-static enum ofs_role role_of(const struct members *m)
+static enum ofs_role role_of(const union members *m)
 {
 	static const struct {
 		const char *name;
@@ -269,10 +234,13 @@ static enum ofs_role role_of(const struct members *m)
 		if (ofs_span_is(m->role, roles[i].name))
 			return roles[i].role;
 	}
-	return role_of_item(m);
+	/* An item. */
+	if (ends_with(m->type, "_call_output"))
+		return OFS_ROLE_TOOL;
+	return is_call(m) || is_reasoning(m) ? OFS_ROLE_ASSISTANT : OFS_ROLE_OTHER;
 }
 
-static struct ofs_span arguments_of(const struct members *m)
+static struct ofs_span arguments_of(const union members *m)
 {
 	if (m->arguments.p)
 		return m->arguments;
@@ -281,12 +249,11 @@ static struct ofs_span arguments_of(const struct members *m)
 
 static void read_calls(struct reading *r, struct ofs_span calls)
 {
-	struct ofs_span_cursor cursor = ofs_span_enter(calls);
+	struct ofs_span_cursor cursor = ofs_span_elements(calls);
 	struct ofs_span call;
 
-	if (!ofs_span_is_array(calls)) /* some write them as a text */
-		r->message->tokens += ofs_span_tokens(calls);
-	while (ofs_span_is_array(calls) && ofs_span_next(&cursor, &call)) {
+	r->message->tokens += ofs_span_tokens(calls); /* some write them as a text */
+	while (ofs_span_next(&cursor, &call)) {
 		struct ofs_span function = ofs_span_member(call, "function");
 
 		add_call(r, ofs_span_member(call, "id"), ofs_span_member(function, "name"),
@@ -300,16 +267,18 @@ static void read_message(struct reading *r, struct ofs_span object)
 				       .tokens = OFS_MESSAGE_TOKENS,
 				       .asked = r->chat->n,
 				       .answered = r->chat->n };
-	struct members m;
+	union members m;
+	struct ofs_span id;
 
 	r->message = &message;
-	take_members(object, &m);
+	ofs_span_members(object, member_names, OFS_ARRAY_SIZE(member_names), m.all);
+	id = m.call_id.p ? m.call_id : m.tool_call_id;
 	message.role = role_of(&m);
 	message.leads = is_reasoning(&m);
 	if (is_call(&m))
-		add_call(r, m.call_id, m.name, arguments_of(&m));
+		add_call(r, id, m.name, arguments_of(&m));
 	else if (message.role == OFS_ROLE_TOOL)
-		read_result(r, m.output.p ? m.output : m.content, m.call_id, m.name);
+		read_result(r, m.output.p ? m.output : m.content, id, m.name);
 	else
 		read_content(r, m.content);
 	read_calls(r, m.calls);
@@ -323,11 +292,11 @@ static void read_message(struct reading *r, struct ofs_span object)
 
 static uint64_t content_tokens(struct ofs_span content)
 {
-	struct ofs_span_cursor cursor = ofs_span_enter(content);
+	struct ofs_span_cursor cursor = ofs_span_elements(content);
 	struct ofs_span block;
 	uint64_t tokens = ofs_span_tokens(content);
 
-	while (ofs_span_is_array(content) && ofs_span_next(&cursor, &block))
+	while (ofs_span_next(&cursor, &block))
 		tokens += ofs_span_tokens(block_text(block));
 	return tokens;
 }
@@ -337,7 +306,7 @@ int ofs_chat_read(struct ofs_span list, struct ofs_span system, struct ofs_error
 {
 	struct ofs_chat chat = { .list = list, .system = system };
 	struct reading r = { .chat = &chat, .by_id = OFS_MAP_INIT };
-	struct ofs_span_cursor cursor = ofs_span_enter(list);
+	struct ofs_span_cursor cursor = ofs_span_elements(list);
 	struct ofs_span object;
 	int e = 0;
 
@@ -383,14 +352,14 @@ int ofs_message_texts(const struct ofs_message *m, int (*fn)(void *arg, struct o
 		      void *arg)
 {
 	struct ofs_span content = ofs_span_member(m->whole, "content"), block;
-	struct ofs_span_cursor cursor = ofs_span_enter(content);
+	struct ofs_span_cursor cursor = ofs_span_elements(content);
 	int r = 0;
 
 	if (m->role == OFS_ROLE_TOOL)
 		return 0;
 	if (ofs_span_is_string(content))
 		return fn(arg, content);
-	while (r == 0 && ofs_span_is_array(content) && ofs_span_next(&cursor, &block)) {
+	while (r == 0 && ofs_span_next(&cursor, &block)) {
 		struct ofs_span text = block_text(block);
 
 		if (text.p && !ofs_span_is(ofs_span_member(block, "type"), "tool_result"))
@@ -401,12 +370,12 @@ int ofs_message_texts(const struct ofs_message *m, int (*fn)(void *arg, struct o
 
 struct ofs_span ofs_content_last_text(struct ofs_span content)
 {
-	struct ofs_span_cursor cursor = ofs_span_enter(content);
+	struct ofs_span_cursor cursor = ofs_span_elements(content);
 	struct ofs_span last = { 0 }, block;
 
 	if (ofs_span_is_string(content))
 		return content;
-	while (ofs_span_is_array(content) && ofs_span_next(&cursor, &block))
+	while (ofs_span_next(&cursor, &block))
 		last = block_text(block);
 	return last;
 }

@@ -13,8 +13,6 @@
 #define INSTRUCTION \
 	"Results named like this are stored. Read what is needed: cat PATH:1-60, grep -n WORD PATH"
 
-static const char ref_digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
-
 /* The parts of a pointer that can be undone. */
 struct parts {
 	const char *text;
@@ -37,46 +35,29 @@ bool ofs_mark_is_pointer(const void *text, size_t len)
 /* The last place of `word` in a text; SIZE_MAX: nowhere. */
 static size_t find_last(const char *text, size_t len, const char *word)
 {
-	size_t n = strlen(word);
+	const char *last = NULL;
 
-	for (size_t i = len + 1 >= n + 1 ? len - n + 1 : 0; i-- > 0;) {
-		if (memcmp(text + i, word, n) == 0)
-			return i;
-	}
-	return SIZE_MAX;
-}
-
-/* "ja-9f86d081)" */
-static bool parse_code(const char *p, size_t len, struct ofs_mark *mark)
-{
-	char name[OFS_LITERAL_NAME_MAX];
-	const char *dash = memchr(p, '-', OFS_MIN(len, sizeof(name)));
-	size_t n = dash ? (size_t)(dash - p) : 0;
-
-	if (!n || n >= sizeof(name) || len != n + 1 + OFS_MARK_HASH + 1 || p[len - 1] != ')')
-		return false;
-	memcpy(name, p, n);
-	name[n] = '\0';
-	memcpy(mark->hash, dash + 1, OFS_MARK_HASH);
-	mark->hash[OFS_MARK_HASH] = '\0';
-	if (strspn(mark->hash, "0123456789abcdef") != OFS_MARK_HASH)
-		return false;
-	mark->raw = strcmp(name, "raw") == 0;
-	return mark->raw || ofs_literal_style_parse(name, &mark->style);
+	for (const char *p = text; (p = memmem(p, (size_t)(text + len - p), word, strlen(word)));
+	     p++)
+		last = p;
+	return last ? (size_t)(last - text) : SIZE_MAX;
 }
 
 /* "k3f9x2, ja-9f86d081)" */
 static bool parse_ref(const char *p, size_t len, struct ofs_mark *mark)
 {
-	size_t n = 0;
+	char text[OFS_MARK_REF_MAX + OFS_MARK_CODE_MAX + 4], style[OFS_LITERAL_NAME_MAX];
+	int end = 0;
 
-	while (n < len && n <= OFS_MARK_REF_MAX && p[n] && strchr(ref_digits, p[n]))
-		n++;
-	if (n < REF_MIN || n > OFS_MARK_REF_MAX || len < n + 2 || p[n] != ',' || p[n + 1] != ' ')
+	if (len >= sizeof(text))
 		return false;
-	memcpy(mark->ref, p, n);
-	mark->ref[n] = '\0';
-	return parse_code(p + n + 2, len - n - 2, mark);
+	snprintf(text, sizeof(text), "%.*s", (int)len, p);
+	sscanf(text, "%8[0-9a-z],%*1[ ]%15[a-z]-%8[0-9a-f])%n", mark->ref, style, mark->hash, &end);
+	if ((size_t)end != len || !end || strlen(mark->ref) < REF_MIN ||
+	    strlen(mark->hash) != OFS_MARK_HASH)
+		return false;
+	mark->raw = strcmp(style, "raw") == 0;
+	return mark->raw || ofs_literal_style_parse(style, &mark->style);
 }
 
 /* The closing line names the same ref. */

@@ -321,6 +321,11 @@ struct ofs_span_cursor ofs_span_enter(struct ofs_span container)
 	return (struct ofs_span_cursor){ container.p + 1, container.p + container.len - 1 };
 }
 
+struct ofs_span_cursor ofs_span_elements(struct ofs_span array)
+{
+	return ofs_span_enter(ofs_span_is_array(array) ? array : (struct ofs_span){ 0 });
+}
+
 /* To the next value; at the end `p` is `end`. */
 static void move_on(struct ofs_span_cursor *c)
 {

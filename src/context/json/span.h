@@ -66,6 +66,9 @@ struct ofs_span_cursor {
 /* Starts; other values have no elements. */
 struct ofs_span_cursor ofs_span_enter(struct ofs_span container);
 
+/* The same for an array; other values, objects included, have no elements. */
+struct ofs_span_cursor ofs_span_elements(struct ofs_span array);
+
 /* The next element; false if there is none. */
 bool ofs_span_next(struct ofs_span_cursor *c, struct ofs_span *ret);
 

@@ -72,11 +72,10 @@ static void keep_args(struct ofs_observing *o, const char *names)
 
 static bool is_patch(struct ofs_span command)
 {
-	struct ofs_span_cursor c = ofs_span_enter(command);
+	struct ofs_span_cursor c = ofs_span_elements(command);
 	struct ofs_span word;
 
-	return ofs_span_is_array(command) && ofs_span_next(&c, &word) &&
-	       ofs_span_is(word, "apply_patch");
+	return ofs_span_next(&c, &word) && ofs_span_is(word, "apply_patch");
 }
 
 /* The rule for a tool that does several things, by its arguments. */

@@ -133,12 +133,10 @@ static bool try_patch(struct ofs_observing *o)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	struct ofs_span value = ofs_args_find(o->call->args, PATCH_NAMES), element;
-	struct ofs_span_cursor c = ofs_span_enter(value);
+	struct ofs_span_cursor c = ofs_span_elements(value);
 
-	if (ofs_span_is_array(value)) {
-		while (ofs_span_next(&c, &element))
-			value = element;
-	}
+	while (ofs_span_next(&c, &element))
+		value = element;
 	if (!ofs_span_is_string(value))
 		return false;
 	ofs_span_decode(value, &text);

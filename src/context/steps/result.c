@@ -62,12 +62,10 @@ static bool is_block_array(struct ofs_span array)
 {
 	static const char *const others[] = { "image", "audio", "image_url", "resource",
 					      "resource_link" };
-	struct ofs_span_cursor c = ofs_span_enter(array);
+	struct ofs_span_cursor c = ofs_span_elements(array);
 	struct ofs_span block;
 	size_t n = 0;
 
-	if (!ofs_span_is_array(array))
-		return false;
 	for (; ofs_span_next(&c, &block); n++) {
 		struct ofs_span type = ofs_span_member(block, "type");
 		bool known = ofs_span_is(type, "text") &&
