@@ -36,9 +36,7 @@ struct child {
 	const struct ofs_process *spec;
 	pid_t pid; /* not reaped before its process group has got its last signal */
 	bool ended;
-	int input; /* our ends of its pipes; -1: closed */
-	int output;
-	int error;
+	int fd[3]; /* our ends of the pipes to its standard descriptors; -1: closed */
 	int pidfd; /* readable when it has ended; -1: the kernel has no such thing */
 	int signals; /* readable when one of the signals is pending that we watch for */
 	sigset_t mask; /* of the thread before */
@@ -140,6 +138,7 @@ static int make_pipe(int ret[2])
 {
 	int ends[2];
 
+	ret[0] = ret[1] = -1;
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
 	ret[0] = move_clear(ends[0]);
@@ -249,47 +248,40 @@ static int start_child(struct child *c, const int ends[3])
 	return r;
 }
 
-/* Fills in what the child's standard descriptors are to be. */
-static void choose_ends(const struct ofs_process *p, int in, int out, int error, int null,
-			int ret[3])
+/* The child's standard descriptor `i`, of which its end of a pipe is `end`. */
+static int choose_end(const struct ofs_process *p, int i, const int end[3], int null)
 {
-	if (p->kind != OFS_PROCESS_HELPER) {
-		ret[0] = p->kind == OFS_PROCESS_FILTER ? in : STDIN_FILENO;
-		ret[1] = out;
-		ret[2] = p->kind == OFS_PROCESS_FILTER ? error : out;
-		return;
-	}
-	ret[0] = null;
-	ret[1] = p->flags & OFS_PROCESS_OUT ? out : p->flags & OFS_PROCESS_QUIET ? null : 2;
-	ret[2] = p->flags & OFS_PROCESS_ERR ? error : p->flags & OFS_PROCESS_QUIET ? null : 2;
+	static const int taken[] = { 0, OFS_PROCESS_OUT, OFS_PROCESS_ERR };
+
+	if (p->kind == OFS_PROCESS_FILTER)
+		return end[i];
+	if (p->kind == OFS_PROCESS_FOREGROUND)
+		return i == STDIN_FILENO ? STDIN_FILENO : end[STDOUT_FILENO];
+	if (p->flags & taken[i])
+		return end[i];
+	return i == STDIN_FILENO || p->flags & OFS_PROCESS_QUIET ? null : STDERR_FILENO;
 }
 
 static int start(struct child *c)
 {
-	int in[2] = { -1, -1 }, out[2] = { -1, -1 }, error[2] = { -1, -1 }, ends[3], r;
+	int pipe[2], theirs[3] = { -1, -1, -1 }, ends[3], r;
 	int null = move_clear(open("/dev/null", O_RDWR | O_CLOEXEC));
 
-	r = null < 0 ? null : make_pipe(in);
-	if (r == 0)
-		r = make_pipe(out);
-	if (r == 0)
-		r = make_pipe(error);
+	r = OFS_MIN(null, 0);
+	for (int i = 0; i < 3 && r == 0; i++) {
+		r = make_pipe(pipe);
+		c->fd[i] = pipe[i == STDIN_FILENO];
+		theirs[i] = pipe[i != STDIN_FILENO];
+		/* O_NONBLOCK belongs to an end of a pipe: the program's ends stay as it expects them. */
+		fcntl(c->fd[i], F_SETFL, O_NONBLOCK);
+	}
 	if (r == 0) {
-		c->input = ofs_steal_fd(&in[1]);
-		c->output = ofs_steal_fd(&out[0]);
-		c->error = ofs_steal_fd(&error[0]);
-		/* O_NONBLOCK is of one end of a pipe: the program's own ends stay blocking. */
-		fcntl(c->input, F_SETFL, O_NONBLOCK);
-		fcntl(c->output, F_SETFL, O_NONBLOCK);
-		fcntl(c->error, F_SETFL, O_NONBLOCK);
-		choose_ends(c->spec, in[0], out[1], error[1], null, ends);
+		for (int i = 0; i < 3; i++)
+			ends[i] = choose_end(c->spec, i, theirs, null);
 		r = start_child(c, ends);
 	}
-	for (int i = 0; i < 2; i++) {
-		close_if_open(&in[i]);
-		close_if_open(&out[i]);
-		close_if_open(&error[i]);
-	}
+	for (int i = 0; i < 3; i++)
+		close_if_open(&theirs[i]);
 	close_if_open(&null);
 	if (r == 0)
 		c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
@@ -301,7 +293,7 @@ static int start(struct child *c)
 /* Writes once. */
 static void give(struct child *c)
 {
-	ssize_t n = c->left ? write(c->input, c->p, OFS_MIN(c->left, CHUNK)) : 0;
+	ssize_t n = c->left ? write(c->fd[0], c->p, OFS_MIN(c->left, CHUNK)) : 0;
 
 	if (n > 0) {
 		c->p += n;
@@ -310,19 +302,19 @@ static void give(struct child *c)
 		c->left = 0; /* EPIPE: it has read enough */
 	}
 	if (!c->left)
-		close_if_open(&c->input);
+		close_if_open(&c->fd[0]);
 }
 
 /* Reads once. */
-static int take(struct child *c, int *fd, int which)
+static int take(struct child *c, int which)
 {
-	ssize_t n = read(*fd, c->chunk, CHUNK);
+	ssize_t n = read(c->fd[which], c->chunk, CHUNK);
 	int r = 0;
 
 	if (n > 0 && !c->unwanted && c->spec->take)
 		r = c->spec->take(c->spec->arg, which, c->chunk, (size_t)n);
 	else if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
-		close_if_open(fd);
+		close_if_open(&c->fd[which]);
 	return c->spec->kind == OFS_PROCESS_FILTER ? r : 0;
 }
 
@@ -368,9 +360,9 @@ static int milliseconds_until(int64_t time)
 static int turn(struct child *c, int wait_ms)
 {
 	struct pollfd fds[] = {
-		{ .fd = c->input, .events = POLLOUT },
-		{ .fd = c->output, .events = POLLIN },
-		{ .fd = c->error, .events = POLLIN },
+		{ .fd = c->fd[0], .events = POLLOUT },
+		{ .fd = c->fd[1], .events = POLLIN },
+		{ .fd = c->fd[2], .events = POLLIN },
 		{ .fd = c->ended ? -1 : c->pidfd, .events = POLLIN }, /* once told is enough */
 		{ .fd = c->ended ? -1 : c->signals, .events = POLLIN },
 	};
@@ -382,9 +374,9 @@ static int turn(struct child *c, int wait_ms)
 	if (fds[0].revents)
 		give(c);
 	if (fds[1].revents)
-		r = take(c, &c->output, STDOUT_FILENO);
+		r = take(c, STDOUT_FILENO);
 	if (fds[2].revents && r == 0)
-		r = take(c, &c->error, STDERR_FILENO);
+		r = take(c, STDERR_FILENO);
 	if (r == 0 && fds[4].revents)
 		r = take_signals(c);
 	if (r == 0 && !c->ended)
@@ -394,7 +386,7 @@ static int turn(struct child *c, int wait_ms)
 
 static bool is_silent(const struct child *c)
 {
-	return c->output < 0 && c->error < 0;
+	return c->fd[1] < 0 && c->fd[2] < 0;
 }
 
 /* Reads what the program has written; others that it left behind may go on to write. */
@@ -405,7 +397,7 @@ static int drain(struct child *c)
 
 	if (most != INT64_MAX)
 		until = ofs_clock_monotonic() + most;
-	close_if_open(&c->input);
+	close_if_open(&c->fd[0]);
 	while (r > 0 && !is_silent(c) && ofs_clock_monotonic() < until)
 		r = turn(c, quiet < 0 ? -1 : OFS_MIN(quiet, milliseconds_until(until)));
 	return OFS_MIN(r, 0);
@@ -420,7 +412,7 @@ static void end_group(struct child *c)
 	int64_t until = ofs_clock_monotonic() + GRACE;
 
 	c->unwanted = true;
-	close_if_open(&c->input);
+	close_if_open(&c->fd[0]);
 	kill(-c->pid, SIGTERM);
 	while (!(c->ended && is_silent(c)) && ofs_clock_monotonic() < until)
 		if (turn(c, milliseconds_until(until)) == -ECHILD)
@@ -479,9 +471,7 @@ int ofs_process_run(const struct ofs_process *process, struct ofs_process_end *r
 	const char *program = process->argv[0];
 	struct child c = {
 		.spec = process,
-		.input = -1,
-		.output = -1,
-		.error = -1,
+		.fd = { -1, -1, -1 },
 		.pidfd = -1,
 		.signals = -1,
 		.p = process->input,
@@ -498,9 +488,8 @@ int ofs_process_run(const struct ofs_process *process, struct ofs_process_end *r
 		r = -ENOENT;
 	else if (r == 0)
 		r = run_to_its_end(&c, ret);
-	close_if_open(&c.input);
-	close_if_open(&c.output);
-	close_if_open(&c.error);
+	for (int i = 0; i < 3; i++)
+		close_if_open(&c.fd[i]);
 	close_if_open(&c.pidfd);
 	release_signals(&c);
 	return r;
