@@ -48,17 +48,14 @@ static bool names_tool(const char *text)
 	return false;
 }
 
-static bool names_tree(const char *text, const struct ofs_access *access)
-{
-	const char *point = access->target.mountpoint;
-
-	return names_path(text, OFS_WORKSPACE_MOUNT) || names_path(text, "$OFFLOAD_DIR") ||
-	       names_path(text, "${OFFLOAD_DIR}") || (point && names_path(text, point)) ||
-	       (access->mount && strcmp(access->mount, ".") != 0 &&
-		names_path(text, access->mount));
-}
-
 bool ofs_readback_names(const char *text, const struct ofs_access *access)
 {
-	return names_tree(text, access) || names_tool(text);
+	const char *mount = access->mount && strcmp(access->mount, ".") != 0 ? access->mount : NULL;
+	const char *const names[] = { OFS_WORKSPACE_MOUNT, "$OFFLOAD_DIR", "${OFFLOAD_DIR}",
+				      access->target.mountpoint, mount };
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(names); i++)
+		if (names[i] && names_path(text, names[i]))
+			return true;
+	return names_tool(text);
 }

@@ -4,9 +4,7 @@
 #include <ctype.h>
 
 #include "base/util.h"
-
-/* Longer names, without their separators, are of no known tool. */
-#define NAME_MAX_KNOWN 64
+#include "context/json/args.h"
 
 static const char *const canonical[OFS_TOOL_COUNT] = {
 	[OFS_TOOL_OTHER] = "other",
@@ -99,39 +97,11 @@ static const char neutral[] =
 /* Endings of names without a meaning. */
 static const char *const endings[] = { "tool", "action", "function", "observation" };
 
-/* `word` of `len` bytes is one of `words`, separated by blanks. */
-static bool has_word(const char *words, const char *word, size_t len)
-{
-	const char *p = words;
-
-	while (p && len && (p = memmem(p, strlen(p), word, len))) {
-		if ((p == words || p[-1] == ' ') && (p[len] == ' ' || !p[len]))
-			return true;
-		p += len;
-	}
-	return false;
-}
-
-/* The name in lower case, without separators; 0: it is too long, or has nothing else. */
-static size_t fold(const char *name, size_t len, char ret[NAME_MAX_KNOWN])
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < len; i++) {
-		if (!isalnum((unsigned char)name[i]))
-			continue;
-		if (n == NAME_MAX_KNOWN)
-			return 0;
-		ret[n++] = (char)tolower((unsigned char)name[i]);
-	}
-	return n;
-}
-
 static enum ofs_tool_rule find_rule(const char *const lists[OFS_TOOL_COUNT], const char *name,
 				    size_t len)
 {
 	for (int i = 0; i < OFS_TOOL_COUNT; i++) {
-		if (has_word(lists[i], name, len))
+		if (ofs_name_index(name, len, lists[i]))
 			return (enum ofs_tool_rule)i;
 	}
 	return OFS_TOOL_OTHER;
@@ -164,8 +134,8 @@ static size_t cut_ending(const char *name, size_t len)
 static enum ofs_tool_rule rule_of(const char *name, size_t len, bool alone)
 {
 	enum ofs_tool_rule rule = OFS_TOOL_OTHER;
-	char folded[NAME_MAX_KNOWN];
-	size_t n = fold(name, len, folded), before = 0;
+	char folded[OFS_NAME_MAX];
+	size_t n = ofs_name_fold(name, len, folded), before = 0;
 
 	while (n && n != before && rule == OFS_TOOL_OTHER) {
 		rule = find_rule(sure, folded, n);
@@ -200,10 +170,9 @@ const char *ofs_tool_own_name(const char *name)
 /* The prefix does not change the meaning of the name. */
 static bool is_neutral(const char *prefix, size_t len)
 {
-	char folded[NAME_MAX_KNOWN];
-	size_t n = fold(prefix, len, folded);
+	char folded[OFS_NAME_MAX];
 
-	return has_word(neutral, folded, n);
+	return ofs_name_index(folded, ofs_name_fold(prefix, len, folded), neutral);
 }
 
 enum ofs_tool_rule ofs_tool_rule(const char *name)

@@ -5,28 +5,39 @@
 #include <string.h>
 #include <strings.h>
 
-#define NAME_MAX_KNOWN 48
+size_t ofs_name_fold(const char *name, size_t len, char ret[OFS_NAME_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (!isalnum((unsigned char)name[i]))
+			continue;
+		if (n == OFS_NAME_MAX)
+			return 0;
+		ret[n++] = (char)tolower((unsigned char)name[i]);
+	}
+	return n;
+}
+
+size_t ofs_name_index(const char *folded, size_t len, const char *names)
+{
+	size_t index = 1;
+
+	for (const char *p = names; p && *p; index++) {
+		size_t n = strcspn(p, " ");
+
+		if (n == len && memcmp(p, folded, n) == 0)
+			return index;
+		p += n + (p[n] == ' ');
+	}
+	return 0;
+}
 
 size_t ofs_args_index(struct ofs_span name, const char *names)
 {
-	char folded[NAME_MAX_KNOWN];
-	size_t n = 0, index = 1;
+	char folded[OFS_NAME_MAX];
 
-	for (size_t i = 1; i + 1 < name.len; i++) {
-		if (!isalnum((unsigned char)name.p[i]))
-			continue;
-		if (n == sizeof(folded))
-			return 0;
-		folded[n++] = (char)tolower((unsigned char)name.p[i]);
-	}
-	for (const char *p = names; *p; index++) {
-		size_t len = strcspn(p, " ");
-
-		if (len == n && memcmp(p, folded, n) == 0)
-			return index;
-		p += len + (p[len] == ' ');
-	}
-	return 0;
+	return ofs_name_index(folded, ofs_name_fold(name.p + 1, name.len - 2, folded), names);
 }
 
 struct ofs_span ofs_args_find(struct ofs_span args, const char *names)

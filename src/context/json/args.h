@@ -11,6 +11,18 @@
 #include "base/buf.h"
 #include "context/json/span.h"
 
+/* Longer names, without their separators, are of nothing known. */
+#define OFS_NAME_MAX 64
+
+/* The name in lower case, without separators; 0: it is too long, or has nothing else. */
+size_t ofs_name_fold(const char *name, size_t len, char ret[OFS_NAME_MAX]);
+
+/*
+ * The position of a folded name among the names, which are separated by blanks, from 1; 0 if it is
+ * none of them. NULL is no names.
+ */
+size_t ofs_name_index(const char *folded, size_t len, const char *names);
+
 /*
  * The value of the member with one of the names, or nothing; null is no value. The names are in
  * lower case without separators, separated by blanks, and earlier ones take precedence; members

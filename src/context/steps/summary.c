@@ -76,17 +76,25 @@ static bool append_text(struct ofs_buf *out, const char *text)
 	return true;
 }
 
-/* Appends the first of the numbers that is in metadata, `as_size` as one of bytes. */
-static bool append_number(const struct ofs_step *step, const char *const names[3], bool as_size,
-			  struct ofs_buf *out)
+/* Appends the first number in metadata that the name stands for. */
+static bool append_number(const struct ofs_step *step, const char *key, struct ofs_buf *out)
 {
-	for (int i = 0; i < 3 && names[i]; i++) {
-		const json_t *value = json_object_get(step->metadata, names[i]);
+	static const struct {
+		const char *key, *member;
+		bool is_size;
+	} numbers[] = {
+		{ "count", "results", false }, { "count", "items", false },
+		{ "count", "matches", false }, { "size", "text_bytes", true },
+		{ "size", "bytes", true },     { "written", "written", true },
+	};
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(numbers); i++) {
+		const json_t *value = json_object_get(step->metadata, numbers[i].member);
 		json_int_t n = json_integer_value(value);
 
-		if (!json_is_integer(value) || n < 0)
+		if (strcmp(key, numbers[i].key) != 0 || !json_is_integer(value) || n < 0)
 			continue;
-		if (as_size)
+		if (numbers[i].is_size)
 			ofs_template_size(out, (uint64_t)n);
 		else
 			ofs_buf_printf(out, "%lld", (long long)n);
@@ -97,9 +105,6 @@ static bool append_number(const struct ofs_step *step, const char *const names[3
 
 static bool fill_in(const void *arg, const char *key, struct ofs_buf *out)
 {
-	static const char *const counts[3] = { "results", "items", "matches" };
-	static const char *const sizes[3] = { "text_bytes", "bytes" };
-	static const char *const written[3] = { "written" };
 	const struct filling *f = arg;
 	const struct ofs_step *step = f->step;
 	const json_t *value;
@@ -115,15 +120,14 @@ static bool fill_in(const void *arg, const char *key, struct ofs_buf *out)
 		return append_text(out, step->observation);
 	if (strcmp(key, "error") == 0)
 		return append_text(out, step->error);
-	if (strcmp(key, "count") == 0)
-		return append_number(step, counts, false, out);
 	if (strcmp(key, "args") == 0) {
 		append_args(step, out);
 		return true;
 	}
-	if ((strcmp(key, "size") == 0 && append_number(step, sizes, true, out)) ||
-	    (strcmp(key, "written") == 0 && append_number(step, written, true, out)))
+	if (append_number(step, key, out))
 		return true;
+	if (strcmp(key, "count") == 0)
+		return false;
 	value = json_object_get(step->minimal_args, is_arg ? key + strlen("args.") : key);
 	/* metadata.path is where the output was stored, not what the step was about. */
 	if (!value && !is_arg && (!f->by_rule || strcmp(key, "path") != 0))

@@ -68,18 +68,16 @@ bool ofs_completion_adapt(struct ofs_completion *c, const struct ofs_buf *refusa
 		json_loadb((const char *)refusal->data, refusal->len, 0, NULL);
 	const json_t *error = json_object_get(answer, "error");
 	const char *what = json_string_value(json_object_get(error, "param"));
+	bool *form = NULL;
 
-	if (!what)
+	if (what && strcmp(what, "max_tokens") == 0 && c->max_tokens)
+		form = &c->max_by_new_name;
+	else if (what && strcmp(what, "temperature") == 0)
+		form = &c->any_temperature;
+	if (!form || *form)
 		return false;
-	if (strcmp(what, "max_tokens") == 0 && c->max_tokens && !c->max_by_new_name) {
-		c->max_by_new_name = true;
-		return true;
-	}
-	if (strcmp(what, "temperature") == 0 && !c->any_temperature) {
-		c->any_temperature = true;
-		return true;
-	}
-	return false;
+	*form = true;
+	return true;
 }
 
 int ofs_completion_ask(struct ofs_endpoint *e, struct ofs_completion *c, struct ofs_error *err,
