@@ -6,18 +6,6 @@
 #include "base/alloc.h"
 #include "base/util.h"
 
-/* Allocated. NULL: there is none but empty ones. */
-static char *first_line(const char *text, size_t len)
-{
-	size_t start = 0, n = 0;
-
-	while (start < len && strchr(" \t\r\n", text[start]))
-		start++;
-	while (start + n < len && text[start + n] && text[start + n] != '\n')
-		n++;
-	return n ? ofs_strndup(text + start, n) : NULL;
-}
-
 char *ofs_endpoint_refusal(const void *body, size_t len)
 {
 	json_t *answer = json_loadb(body, len, 0, NULL);
@@ -25,13 +13,20 @@ char *ofs_endpoint_refusal(const void *body, size_t len)
 	const json_t *said[] = { json_object_get(error, "message"), error,
 				 json_object_get(answer, "message"),
 				 json_object_get(answer, "detail") };
+	const char *line = body, *eol;
 	char *text = NULL;
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(said) && !text; i++)
 		if (json_string_length(said[i]))
 			text = ofs_strdup(json_string_value(said[i]));
 	json_decref(answer);
-	return text ? text : first_line(body, len);
+	for (; len && strchr(" \t\r\n", *line); len--)
+		line++;
+	if (text || !len)
+		return text;
+	len = strnlen(line, len);
+	eol = memchr(line, '\n', len);
+	return ofs_strndup(line, eol ? (size_t)(eol - line) : len);
 }
 
 #if !HAVE_LIBCURL
@@ -98,20 +93,18 @@ struct ofs_endpoint {
 /* ---- libcurl */
 
 /* Nothing checks the types of arguments here: numbers must be long. */
-#define CURL_FUNCTIONS(X)      \
-	X(curl_global_init)    \
-	X(curl_easy_init)      \
-	X(curl_easy_setopt)    \
-	X(curl_easy_perform)   \
-	X(curl_easy_getinfo)   \
-	X(curl_easy_strerror)  \
-	X(curl_easy_cleanup)   \
-	X(curl_slist_append)   \
-	X(curl_slist_free_all) \
-	X(curl_url)            \
-	X(curl_url_set)        \
-	X(curl_url_get)        \
-	X(curl_url_cleanup)    \
+#define CURL_FUNCTIONS(X)     \
+	X(curl_global_init)   \
+	X(curl_easy_init)     \
+	X(curl_easy_setopt)   \
+	X(curl_easy_perform)  \
+	X(curl_easy_getinfo)  \
+	X(curl_easy_strerror) \
+	X(curl_easy_cleanup)  \
+	X(curl_url)           \
+	X(curl_url_set)       \
+	X(curl_url_get)       \
+	X(curl_url_cleanup)   \
 	X(curl_free)
 
 #define DECLARE(name) __typeof__(name) *name##_;
@@ -257,7 +250,7 @@ static int set_url(struct ofs_endpoint *e, const char *url, struct ofs_error *er
 	return 0;
 }
 
-/* A line break would begin another header. */
+/* A line break would start another header. */
 static bool is_header_value(const char *key)
 {
 	const char *end = key;
@@ -312,7 +305,6 @@ void ofs_endpoint_close(struct ofs_endpoint *e)
 struct call {
 	const struct ofs_endpoint *endpoint;
 	CURL *curl;
-	struct curl_slist *headers;
 	struct ofs_buf *answer;
 	bool too_large;
 	char reason[CURL_ERROR_SIZE]; /* libcurl's words for a failure */
@@ -321,7 +313,6 @@ struct call {
 static void call_finish(struct call *call)
 {
 	lib.curl_easy_cleanup_(call->curl);
-	lib.curl_slist_free_all_(call->headers);
 }
 
 static size_t take_answer(char *data, size_t size, size_t n, void *arg)
@@ -337,15 +328,6 @@ static size_t take_answer(char *data, size_t size, size_t n, void *arg)
 	return size;
 }
 
-static void add_header(struct call *call, const char *header)
-{
-	struct curl_slist *list = lib.curl_slist_append_(call->headers, header);
-
-	if (!list)
-		ofs_out_of_memory();
-	call->headers = list;
-}
-
 /* The base with the name of the call after it; one that has it already is right, too. */
 static void set_path(const struct ofs_endpoint *e, const char *name)
 {
@@ -358,7 +340,7 @@ static void set_path(const struct ofs_endpoint *e, const char *name)
 }
 
 /* No redirects, and certificates are verified: libcurl's defaults, said all the same. */
-static void set_options(struct call *call, const struct ofs_buf *body)
+static void set_options(struct call *call, struct curl_slist *headers, const struct ofs_buf *body)
 {
 	const struct ofs_endpoint *e = call->endpoint;
 	__typeof__(curl_easy_setopt) *set = lib.curl_easy_setopt_;
@@ -385,7 +367,7 @@ static void set_options(struct call *call, const struct ofs_buf *body)
 	/* No signals: other threads may be about. */
 	set(curl, CURLOPT_NOSIGNAL, 1L);
 	set(curl, CURLOPT_USERAGENT, "offload/" OFS_VERSION);
-	set(curl, CURLOPT_HTTPHEADER, call->headers);
+	set(curl, CURLOPT_HTTPHEADER, headers);
 	set(curl, CURLOPT_POSTFIELDS, (const char *)body->data);
 	set(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->len);
 	set(curl, CURLOPT_WRITEFUNCTION, take_answer);
@@ -428,6 +410,13 @@ int ofs_endpoint_post(struct ofs_endpoint *e, const char *name, const struct ofs
 	struct call call = { .endpoint = e, .curl = lib.curl_easy_init_(), .answer = ret_answer };
 	OFS_FREE char *authorization = e->key ? ofs_format("Authorization: Bearer %s", e->key)
 					      : NULL;
+	/* Without "Expect:" a large request would wait for a word that many servers do not give. */
+	struct curl_slist headers[] = {
+		{ (char *)"Content-Type: application/json", &headers[1] },
+		{ (char *)"Accept: application/json", &headers[2] },
+		{ (char *)"Expect:", authorization ? &headers[3] : NULL },
+		{ authorization, NULL },
+	};
 	int64_t left = (e->until - ofs_clock_monotonic()) / OFS_NS_PER_MS;
 	struct ofs_sigpipe sigpipe;
 	long status = 0;
@@ -436,14 +425,8 @@ int ofs_endpoint_post(struct ofs_endpoint *e, const char *name, const struct ofs
 	ret_answer->len = 0;
 	if (!call.curl)
 		ofs_out_of_memory();
-	add_header(&call, "Content-Type: application/json");
-	add_header(&call, "Accept: application/json");
-	/* Else a large request would wait for a word that many servers do not give. */
-	add_header(&call, "Expect:");
-	if (authorization)
-		add_header(&call, authorization);
 	set_path(e, name);
-	set_options(&call, body);
+	set_options(&call, headers, body);
 	if (left <= 0)
 		return fail_timeout(e, err);
 	if (e->until != INT64_MAX)
