@@ -272,7 +272,7 @@ static int start(struct child *c)
 		r = make_pipe(pipe);
 		c->fd[i] = pipe[i == STDIN_FILENO];
 		theirs[i] = pipe[i != STDIN_FILENO];
-		/* O_NONBLOCK belongs to an end of a pipe: the program's ends stay as it expects them. */
+		/* Of our end only: the program expects its own to block. */
 		fcntl(c->fd[i], F_SETFL, O_NONBLOCK);
 	}
 	if (r == 0) {
