@@ -435,12 +435,15 @@ static void install_file(struct ofs_seal_batch *b, const struct sealed_file *f)
 {
 	struct ofs_store *s = b->store;
 	struct ofs_inode *n = ofs_map_get(&s->inodes, f->ino);
+	uint64_t drafts = n ? n->content.draft_bytes : 0;
 	size_t i;
 
 	if (!n || n->gone)
 		return;
 	for (i = 0; i < f->nsealed; i++)
 		install_block(b, n, f->class, &f->blocks[i]);
+	/* Until the checkpoint learns what it is charged, it costs what its drafts did. */
+	n->row.stored += drafts - OFS_MIN(drafts, n->content.draft_bytes);
 	if (f->nsealed)
 		ofs_store_touch(s, n);
 	if (f->done && n->version == f->version && !ofs_content_map_has_drafts(&n->content)) {
