@@ -24,6 +24,7 @@ struct ofs_observing {
 	const struct ofs_tool_call *call; /* borrowed, as are the settings */
 	const struct ofs_settings *settings;
 	enum ofs_tool_rule rule; /* that of the tool, or a better one for the arguments */
+	const char *category; /* of what is offloaded by the rule; static */
 	struct ofs_tool_result result;
 	struct ofs_spool spool; /* of result.content */
 	struct ofs_content content;

@@ -47,11 +47,6 @@ static const struct {
 			     "cwd workdir workingdirectory sessionid bashid shellid", true },
 };
 
-const char *ofs_observe_category(enum ofs_tool_rule rule)
-{
-	return rules[rule].category;
-}
-
 /* ---- the call */
 
 static void keep_args(struct ofs_observing *o, const char *names)
@@ -120,6 +115,7 @@ int ofs_observe(struct ofs_observing *o, const struct ofs_tool_call *call, enum 
 		.call = call,
 		.settings = settings,
 		.rule = rule,
+		.category = rules[rule].category,
 		.spool = OFS_SPOOL_INIT,
 		.args = json_object(),
 		.metadata = json_object(),

@@ -9,9 +9,6 @@ int ofs_observe(struct ofs_observing *o, const struct ofs_tool_call *call, enum 
 		const struct ofs_settings *settings);
 void ofs_observe_finish(struct ofs_observing *o);
 
-/* The category of what is offloaded by a rule; static. */
-const char *ofs_observe_category(enum ofs_tool_rule rule);
-
 /* ---- the rules */
 
 void ofs_observe_file(struct ofs_observing *o); /* OFS_TOOL_READ */

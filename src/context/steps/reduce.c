@@ -170,7 +170,7 @@ static int store(struct reducing *r, struct ofs_error *err)
 
 	if (!category && r->setting)
 		category = r->setting->category;
-	deposit.category = category ? category : ofs_observe_category(r->o.rule);
+	deposit.category = category ? category : r->o.category;
 	ofs_line_append(&title, (char *)r->o.observation.data, r->o.observation.len, TITLE_MAX);
 	/* So that it is found by what it is. */
 	deposit.title = ofs_buf_str(&title);
