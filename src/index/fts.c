@@ -3,7 +3,6 @@
 #include "index/fts.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"

@@ -2,7 +2,6 @@
 #include "context/steps/observation.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 #include "base/util.h"
 #include "context/json/args.h"

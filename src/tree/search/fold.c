@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tree/search/fold.h"
 
-#include <string.h>
-
 #include "base/util.h"
 #include "index/fts_fold.h"
 

@@ -6,8 +6,6 @@
 
 #include "tree/search/passage.h"
 
-#include <stdlib.h>
-
 #include "base/alloc.h"
 #include "base/util.h"
 #include "tree/search/fold.h"
