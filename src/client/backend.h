@@ -64,7 +64,7 @@ struct ofs_backend {
 /* The tree mounted at `point`. */
 int ofs_backend_open_mount(const char *point, struct ofs_error *err, struct ofs_backend **ret);
 
-/* The store itself. `create`: with its parent directories, where it is missing; else -ENOENT. */
+/* The store itself. `create`: makes it where it is missing; else -ENOENT. */
 int ofs_backend_open_store(const char *store, bool create, struct ofs_error *err,
 			   struct ofs_backend **ret);
 

@@ -158,7 +158,7 @@ int ofs_content_scan(const struct ofs_spool *spool, struct ofs_content *ret)
 	OFS_FREE char *chunk = ofs_realloc(NULL, 1, CONTENT_CHUNK);
 	uint8_t sha[OFS_SHA256_SIZE];
 	ssize_t n;
-	int r = hash && chunk ? 0 : -ENOMEM;
+	int r = hash ? 0 : -ENOMEM;
 
 	if (r == 0)
 		r = content_read_lines(&c, hash, chunk);

@@ -44,7 +44,7 @@ struct ofs_compaction {
 int ofs_compaction_plan(const struct ofs_chat *chat, const struct ofs_compaction_limits *limits,
 			struct ofs_shelf *shelf, struct ofs_error *err, struct ofs_compaction *ret);
 
-/* Notes the changes. 0 or -ENOMEM. */
+/* Notes the changes. */
 void ofs_compaction_apply(struct ofs_compaction *c, const struct ofs_chat *chat,
 			  struct ofs_edits *edits);
 void ofs_compaction_finish(struct ofs_compaction *c);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Files that may answer a query: the filters, and what their names have. */
+#include "tree/search/answer.h"
+
 #include <stdio.h>
 
 #include "base/alloc.h"
@@ -11,7 +13,6 @@
 #include "tree/search/match.h"
 #include "tree/search/passage.h"
 #include "tree/search/query.h"
-#include "tree/search/search.h"
 
 bool ofs_search_wants(const struct ofs_query *q, enum ofs_tier tier)
 {

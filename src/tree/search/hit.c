@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-#include "tree/search/search.h"
+#include "tree/search/answer.h"
 
 #include <inttypes.h>
 #include <limits.h>

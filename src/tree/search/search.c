@@ -16,6 +16,7 @@
 #include "tree/core/place.h"
 #include "tree/core/tree_state.h"
 #include "tree/core/walk.h"
+#include "tree/search/answer.h"
 #include "tree/search/indexer.h"
 #include "tree/search/match.h"
 #include "tree/search/passage.h"

@@ -15,7 +15,7 @@
 #include "tree/search/match.h"
 #include "tree/search/passage.h"
 #include "tree/search/query.h"
-#include "tree/search/search.h"
+#include "tree/search/answer.h"
 
 #define WORDS_MAX 200 /* documents that have the terms as words, the best first */
 #define PARTS_MAX 200 /* the newest that may have the terms within words */
