@@ -11,8 +11,9 @@
 #include "base/util.h"
 #include "index/index.h"
 #include "index/index_state.h"
+#include "scratch.h"
 
-static char dir[] = "/tmp/ofs-test-XXXXXX";
+static char dir[SCRATCH_SIZE];
 static char path[64];
 static struct ofs_index *ix;
 
@@ -20,7 +21,7 @@ static void setup(void)
 {
 	struct ofs_index_meta fresh = { .next_ino = 2 };
 
-	cr_assert_not_null(mkdtemp(dir));
+	scratch_dir(dir);
 	snprintf(path, sizeof(path), "%s/index", dir);
 	cr_assert_eq(ofs_index_open(path, &fresh, NULL, &ix), 0);
 	cr_assert_eq(ofs_index_begin(ix), 0);

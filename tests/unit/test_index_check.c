@@ -11,6 +11,7 @@
 #include "index/index.h"
 #include "index/schema.h"
 #include "index/vfs.h"
+#include "scratch.h"
 
 enum {
 	ROOT = 1,
@@ -29,7 +30,7 @@ enum {
 
 #define BLOCK 262144
 
-static char dir[] = "/tmp/ofs-test-XXXXXX";
+static char dir[SCRATCH_SIZE];
 static char path[64], sound[64];
 static struct ofs_index *ix;
 static char *sound_dump;
@@ -254,7 +255,7 @@ static void setup(void)
 {
 	struct ofs_index_meta fresh = { .next_ino = 2, .next_chunk = 1 };
 
-	cr_assert_not_null(mkdtemp(dir));
+	scratch_dir(dir);
 	snprintf(path, sizeof(path), "%s/index", dir);
 	snprintf(sound, sizeof(sound), "%s/sound", dir);
 	cr_assert_eq(ofs_index_open(path, &fresh, NULL, &ix), 0);

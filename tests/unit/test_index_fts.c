@@ -14,8 +14,9 @@
 #include "index/fts_fold.h"
 #include "index/fts.h"
 #include "index/vfs.h"
+#include "scratch.h"
 
-static char dir[] = "/tmp/ofs-test-XXXXXX";
+static char dir[SCRATCH_SIZE];
 static char path[64];
 static struct ofs_fts *fts;
 
@@ -34,7 +35,7 @@ static void reopen(void)
 
 static void setup(void)
 {
-	cr_assert_not_null(mkdtemp(dir));
+	scratch_dir(dir);
 	snprintf(path, sizeof(path), "%s/search.db", dir);
 	open_index();
 }

@@ -16,6 +16,7 @@
 #include "base/util.h"
 #include "index/index.h"
 #include "index/vfs.h"
+#include "scratch.h"
 
 /* What a later format has got is taken away again. */
 #define FORMAT_3                                                                      \
@@ -31,7 +32,7 @@
 /* Without shared memory SQLite opens a WAL only so. */
 #define INDEX_EXCLUSIVE "PRAGMA locking_mode = EXCLUSIVE;"
 
-static char dir[] = "/tmp/ofs-test-XXXXXX";
+static char dir[SCRATCH_SIZE];
 static char path[64];
 static struct ofs_index *ix;
 static struct ofs_error err;
@@ -45,7 +46,7 @@ static const struct ofs_index_meta fresh = {
 
 static void setup(void)
 {
-	cr_assert_not_null(mkdtemp(dir));
+	scratch_dir(dir);
 	snprintf(path, sizeof(path), "%s/index", dir);
 	cr_assert_eq(ofs_index_open(path, &fresh, &err, &ix), 0, "%s", err.text);
 }

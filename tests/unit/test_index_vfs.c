@@ -15,10 +15,11 @@
 #include "index/index.h"
 #include "index/schema.h"
 #include "index/vfs.h"
+#include "scratch.h"
 
 #define PAGE OFS_INDEX_PAGE_SIZE
 
-static char dir[] = "/tmp/ofs-test-XXXXXX";
+static char dir[SCRATCH_SIZE];
 static char path[64];
 static struct ofs_index *ix;
 static struct ofs_error err;
@@ -33,7 +34,7 @@ static const struct ofs_index_meta fresh = {
 /* The first use of the index reads OFS_FAILPOINT: each test opens it itself. */
 static void setup(void)
 {
-	cr_assert_not_null(mkdtemp(dir));
+	scratch_dir(dir);
 	snprintf(path, sizeof(path), "%s/index", dir);
 }
 
@@ -250,11 +251,17 @@ static bool damage_is_seen(const struct census *right, uint64_t end, size_t off)
 	return r < 0;
 }
 
-Test(index_vfs, every_flipped_byte_is_seen_or_harmless)
+/* All that SQLite and the checksum say of a page, and one byte in eight of what it holds. */
+static bool is_flipped(size_t at)
+{
+	return at < 112 || at >= PAGE - 16 || at % 8 == 5;
+}
+
+Test(index_vfs, flipped_bytes_are_seen_or_harmless)
 {
 	OFS_FREE uint8_t *content = NULL, *after = NULL;
 	struct census right;
-	size_t len, seen = 0;
+	size_t len, harmless = 0;
 
 	silence();
 	open_index();
@@ -265,19 +272,27 @@ Test(index_vfs, every_flipped_byte_is_seen_or_harmless)
 	open_index();
 	cr_assert_eq(read_all(&right, 20), 0);
 	close_index();
-	for (size_t off = 0; off < len; off++) {
-		uint8_t flipped = content[off] ^ (uint8_t)(1 << off % 8);
+	for (size_t page = 0; page < len; page += PAGE) {
+		size_t flips = 0, seen = 0;
 
-		poke(&flipped, 1, off);
-		seen += damage_is_seen(&right, 20, off);
-		poke(&content[off], 1, off);
+		for (size_t off = page; off < page + PAGE; off++) {
+			uint8_t flipped = content[off] ^ (uint8_t)(1 << off / 8 % 8);
+
+			if (!is_flipped(off - page))
+				continue;
+			poke(&flipped, 1, off);
+			seen += damage_is_seen(&right, 20, off);
+			flips++;
+			poke(&content[off], 1, off);
+		}
+		cr_assert(seen == flips || seen == 0, "page %zu", page / PAGE);
+		harmless += seen == 0;
 	}
 	/*
 	 * Reading needs neither page 2, the map for vacuuming, nor the marks, nor the indices of
 	 * guests and of frames that are due.
 	 */
-	cr_assert_eq(seen % PAGE, 0);
-	cr_assert_geq(seen, len - 5 * PAGE);
+	cr_assert_leq(harmless, 5);
 	after = load(&len);
 	cr_assert_arr_eq(after, content, len, "reading changed the file");
 }
@@ -574,8 +589,8 @@ Test(index_vfs, failed_truncate)
 	check_whole();
 }
 
-#define CRASH_COMMITS 12
-#define CRASH_FILES 20
+#define CRASH_COMMITS 6
+#define CRASH_FILES 10
 #define CRASH_SOUND 77
 
 /* Creates an index, commits and checkpoints; `acked` counts what was promised. */
@@ -593,7 +608,7 @@ static void work_until_killed(const char *point, volatile uint64_t *acked)
 		if (ofs_index_commit(ix) < 0)
 			_exit(4);
 		*acked = n + 1;
-		if (n % 4 == 3 && ofs_index_checkpoint(ix) < 0)
+		if (n % 2 == 1 && ofs_index_checkpoint(ix) < 0)
 			_exit(5);
 	}
 	ofs_index_close(ix);

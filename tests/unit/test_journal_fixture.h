@@ -11,6 +11,7 @@
 
 #include "base/util.h"
 #include "journal/journal.h"
+#include "scratch.h"
 
 #define RECORDS_MAX 4096u
 #define FIXTURE_DATA_MAX (1u << 16)
@@ -27,7 +28,7 @@ struct seen_list {
 	size_t n;
 };
 
-static char dir[256];
+static char dir[SCRATCH_SIZE];
 static int dirfd_ = -1;
 static const uint8_t uuid[16] = "the store's own";
 static struct ofs_error err;
@@ -36,10 +37,7 @@ static struct seen_list appended, replayed;
 
 static inline void fixture_setup(void)
 {
-	const char *tmp = getenv("TMPDIR");
-
-	snprintf(dir, sizeof(dir), "%s/ofs-test-XXXXXX", tmp ? tmp : "/tmp");
-	cr_assert_not_null(mkdtemp(dir));
+	scratch_dir(dir);
 	dirfd_ = open(dir, O_RDONLY | O_DIRECTORY);
 	cr_assert_geq(dirfd_, 0);
 }

@@ -12,8 +12,9 @@
 #include "base/util.h"
 #include "pack/frame.h"
 #include "pack/pack.h"
+#include "scratch.h"
 
-static char dir[] = "/tmp/ofs-test-XXXXXX";
+static char dir[SCRATCH_SIZE];
 static int dirfd_ = -1;
 static struct ofs_packset *ps;
 static struct ofs_compressor *comp;
@@ -27,7 +28,7 @@ static inline void open_set(size_t cache)
 
 static inline void setup(void)
 {
-	cr_assert_not_null(mkdtemp(dir));
+	scratch_dir(dir);
 	dirfd_ = open(dir, O_RDONLY | O_DIRECTORY);
 	comp = ofs_compressor_create();
 	open_set(1 << 20);

@@ -17,6 +17,7 @@
 #include "base/util.h"
 #include "index/vfs.h"
 #include "io/failpoint.h"
+#include "scratch.h"
 #include "store/content_map.h"
 #include "store/cycle.h"
 #include "store/packer.h"
@@ -29,7 +30,7 @@
 #define MIB (1024u * KIB)
 #define BLOCK ((uint32_t)OFS_BLOCK_SIZE)
 
-static char dir[] = "/tmp/ofs-test-XXXXXX";
+static char dir[SCRATCH_SIZE];
 static char path[64];
 static struct ofs_store *s;
 static struct ofs_store_options usual = { .create = true,
@@ -56,7 +57,7 @@ void ofs_failpoint_kill(void)
 
 static inline void setup(void)
 {
-	cr_assert_not_null(mkdtemp(dir));
+	scratch_dir(dir);
 	snprintf(path, sizeof(path), "%s/store", dir);
 }
 

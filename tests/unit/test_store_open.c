@@ -16,11 +16,12 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "index/vfs.h"
+#include "scratch.h"
 #include "store/content_map.h"
 #include "store/store_state.h"
 #include "store/store.h"
 
-static char dir[] = "/tmp/ofs-test-XXXXXX";
+static char dir[SCRATCH_SIZE];
 static char path[64];
 static struct ofs_store *s;
 static struct ofs_error err;
@@ -67,7 +68,7 @@ bool ofs_clock_is_controlled(void)
 
 static void setup(void)
 {
-	cr_assert_not_null(mkdtemp(dir));
+	scratch_dir(dir);
 	snprintf(path, sizeof(path), "%s/store", dir);
 }
 

@@ -15,10 +15,11 @@
 #include "base/alloc.h"
 #include "base/util.h"
 #include "pack/pack.h"
+#include "scratch.h"
 
 #define BLOCK ((uint64_t)256 << 10)
 
-static char dir[] = "/tmp/ofs-test-XXXXXX";
+static char dir[SCRATCH_SIZE];
 static char path[64];
 static struct ofs_tree *t;
 static struct ofs_tree_options opts = OFS_TREE_OPTIONS_INIT;
@@ -37,7 +38,7 @@ static void open_tree(void)
 
 static void setup(void)
 {
-	cr_assert_not_null(mkdtemp(dir));
+	scratch_dir(dir);
 	snprintf(path, sizeof(path), "%s/store", dir);
 	opts.background = false;
 	open_tree();

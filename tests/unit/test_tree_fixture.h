@@ -13,9 +13,10 @@
 
 #include "base/alloc.h"
 #include "base/util.h"
+#include "scratch.h"
 #include "test_clock_fixture.h"
 
-static char dir[] = "/tmp/ofs-test-XXXXXX";
+static char dir[SCRATCH_SIZE];
 static char path[64];
 static struct ofs_tree *t;
 static const struct ofs_cred cred = { 1000, 1001 };
@@ -37,7 +38,7 @@ static inline void reopen(void)
 
 static inline void setup(void)
 {
-	cr_assert_not_null(mkdtemp(dir));
+	scratch_dir(dir);
 	snprintf(path, sizeof(path), "%s/store", dir);
 	open_tree();
 }

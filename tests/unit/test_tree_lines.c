@@ -11,10 +11,11 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/util.h"
+#include "scratch.h"
 
 #define END UINT64_MAX
 
-static char dir[] = "/tmp/ofs-test-XXXXXX";
+static char dir[SCRATCH_SIZE];
 static char path[64];
 static struct ofs_tree *t;
 static struct ofs_tree_options opts = OFS_TREE_OPTIONS_INIT;
@@ -33,7 +34,7 @@ static void open_tree(void)
 
 static void setup(void)
 {
-	cr_assert_not_null(mkdtemp(dir));
+	scratch_dir(dir);
 	snprintf(path, sizeof(path), "%s/store", dir);
 	opts.background = false;
 	opts.slice_max_lines = opts.slice_max_bytes = 0;

@@ -15,12 +15,13 @@
 
 #include "base/alloc.h"
 #include "base/util.h"
+#include "scratch.h"
 
 #define NODES 24
 #define NAMES 5
 #define SIZE_LIMIT ((uint64_t)600 << 10)
 
-static char dir[] = "/tmp/ofs-test-XXXXXX";
+static char dir[SCRATCH_SIZE];
 static char path[64];
 static struct ofs_tree *t; /* NULL: operations change the model alone */
 static const struct ofs_cred cred = { 1000, 1000 };
@@ -97,7 +98,7 @@ static void model_reset(uint64_t with)
 
 static void setup(void)
 {
-	cr_assert_not_null(mkdtemp(dir));
+	scratch_dir(dir);
 	snprintf(path, sizeof(path), "%s/store", dir);
 }
 

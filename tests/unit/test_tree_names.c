@@ -10,8 +10,9 @@
 #include <offloadfs/tree.h>
 
 #include "base/util.h"
+#include "scratch.h"
 
-static char dir[] = "/tmp/ofs-test-XXXXXX";
+static char dir[SCRATCH_SIZE];
 static char path[64];
 static struct ofs_tree *t;
 static const struct ofs_cred cred = { 1000, 1001 };
@@ -31,7 +32,7 @@ static void open_tree(void)
 
 static void setup(void)
 {
-	cr_assert_not_null(mkdtemp(dir));
+	scratch_dir(dir);
 	snprintf(path, sizeof(path), "%s/store", dir);
 	open_tree();
 }
