@@ -12,7 +12,7 @@ from harness import ROOT, SEAL_NEVER, SEAL_SOON, SLOW, SOURCE_ROOT, Skip, main, 
 
 FLIP = os.path.abspath(os.environ.get("OFFLOADFS_FLIP") or SOURCE_ROOT / "build" / "flip")
 FILES = 9  # in the store
-FEW = 1600  # flips of a store in an ordinary test run
+FEW = 800  # flips of a store in an ordinary test run
 # What the metadata of a damaged index may say is not looked at.
 NAMES_MAY_DIFFER = bool(os.environ.get("OFFLOADFS_FLIP_NAMES_MAY_DIFFER"))
 

@@ -38,8 +38,8 @@ def log_text(size, seed):
     ]
     out = bytearray()
     while len(out) < size:
-        line = " ".join(rng.choice(words) for _ in range(rng.randrange(0, 24)))
-        out += f"{rng.randrange(10**6)}: {line}\n".encode()
+        line = " ".join(rng.choices(words, k=int(rng.random() * 24)))
+        out += b"%d: %s\n" % (rng.random() * 10**6, line.encode())
     return bytes(out)
 
 

@@ -6,8 +6,8 @@ its own directory, store and mountpoint, all of which are gone when it ends, how
 docs/TESTING.md has the rest.
 
 Environment: OFFLOADFS, OFFLOAD (the binaries), OFFLOADFS_TEST_OPTS (-o options for every mount),
-OFFLOADFS_TEST_SLOW (a factor for every time limit), OFFLOADFS_TEST_JOBS (how many tests run at
-once), TMPDIR.
+OFFLOADFS_TEST_SLOW (a factor for every time limit), OFFLOADFS_TEST_SANITIZED (the binaries have a
+sanitizer in them), OFFLOADFS_TEST_JOBS (how many tests run at once), TMPDIR.
 """
 import argparse
 import contextlib
@@ -32,6 +32,7 @@ SOURCE_ROOT = pathlib.Path(__file__).resolve().parents[2]
 OFFLOADFS = os.path.abspath(os.environ.get("OFFLOADFS") or SOURCE_ROOT / "build" / "offloadfs")
 OFFLOAD = os.path.abspath(os.environ.get("OFFLOAD") or SOURCE_ROOT / "build" / "offload")
 SLOW = float(os.environ.get("OFFLOADFS_TEST_SLOW") or 1)
+SANITIZED = bool(os.environ.get("OFFLOADFS_TEST_SANITIZED"))
 JOBS = int(os.environ.get("OFFLOADFS_TEST_JOBS") or 2)
 ROOT = os.geteuid() == 0
 NOBODY = 65534
@@ -424,6 +425,10 @@ class Mount:
         for path in paths:
             sha = _sha256(path)
             eventually(lambda: xattr(path, "sha256") == sha, f"{path} is sealed", 30)
+
+    def tidy(self):
+        """Has the daemon make a checkpoint now, which gives back space: it seals something new."""
+        self.wait_sealed(self.make("cache/tidy", os.urandom(100)))
 
     def abandon(self):
         """Ends the mount and the daemon after a failure, and shows what the daemon said."""

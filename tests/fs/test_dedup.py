@@ -116,6 +116,7 @@ def removing_one_leaves_the_other_whole(case, variant):
         same(read(left), data)
         assert SIZE <= usage(left) < 1.2 * SIZE
         os.unlink(left)
+        m.tidy()
         eventually(lambda: packs_usage(case) < SIZE / 2, "the space comes back", 40)
 
 
@@ -131,6 +132,7 @@ def removed_content_gives_its_space_back(case, between):
         for path in paths:
             os.unlink(path)
         between(m)
+        m.tidy()
         eventually(lambda: packs_usage(case) < 2 * MIB, "the space comes back", 40)
         same(read(kept), noise(500000, 7))
         m.remount()
@@ -144,6 +146,7 @@ def overwritten_and_truncated_content_gives_its_space_back(case):
         m.wait_sealed(path)
         write(path, noise(100000, 9))
         m.wait_sealed(path)
+        m.tidy()
         eventually(lambda: packs_usage(case) < 2 * MIB, "the space comes back", 40)
         m.crash()
         same(read(path), noise(100000, 9))
@@ -170,6 +173,7 @@ def space_of_an_open_file_comes_back_when_it_is_closed(case):
             os.unlink(path)
             m.wait_sealed(m.make("cache/search/other", noise(100000, 12)))
             same(f.read(), data)
+        m.tidy()
         eventually(lambda: packs_usage(case) < MIB, "the space comes back", 40)
 
 
@@ -181,6 +185,7 @@ def slices_do_not_keep_removed_content(case):
         m.wait_sealed(path)
         assert len(read(path + ":b0-99")) == 100 and read(path + ":1")
         os.unlink(path)
+        m.tidy()
         eventually(lambda: packs_usage(case) < MIB, "the space comes back", 40)
 
 
@@ -230,6 +235,7 @@ def content_that_comes_back_is_stored_again(case):
             same(read(path), data)
             os.unlink(path)
             if turn:
+                m.tidy()
                 eventually(lambda: packs_usage(case) < SIZE / 2, "the space comes back", 40)
 
 
@@ -263,6 +269,7 @@ def copies_made_and_removed_at_once_stay_whole(case):
             for number in range(6):
                 for i in range(16, 20):
                     same(read(m(f"cache/search/{number}-{i}")), data[i % 3])
+        m.tidy()
         eventually(lambda: packs_usage(case) < 2 * MIB, "the space comes back", 40)
 
 
