@@ -37,6 +37,7 @@ struct ofs_hook_event {
 	char *tool;
 	char *session;
 	char *cwd;
+	char *saved_in; /* the folder in which the agent saves outputs of this session */
 	struct ofs_span input; /* of the tool */
 	struct ofs_span response;
 	char *category; /* for the tool's output */

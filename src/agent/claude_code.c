@@ -16,6 +16,9 @@
 #define MCP_CATEGORY "mcp"
 #define OTHER_CATEGORY "general"
 #define SETTINGS_FOLDER ".claude"
+/* The session TRANSCRIPT.jsonl has its saved outputs in TRANSCRIPT/tool-results. */
+#define TRANSCRIPT_END ".jsonl"
+#define SAVED_FOLDER "tool-results"
 
 /* ---- tools */
 
@@ -25,21 +28,22 @@ struct tool {
 	const char *category; /* NULL: its result is short, or the agent must have it itself */
 	const char *title;
 	bool named; /* the title starts with the tool's name */
+	bool saves; /* Claude Code runs it here, and saves an output that it finds too long */
 };
 
 static const struct tool tools[] = {
-	{ "Bash", "shell", "command", false },
-	{ "BashOutput", "shell", "bash_id", true },
-	{ "TaskOutput", "shell", "task_id", true },
-	{ "Read", "file_read", "file_path", false },
-	{ "NotebookRead", "file_read", "notebook_path", false },
-	{ "WebFetch", "web", "url", false },
-	{ "WebSearch", "search", "query", false },
-	{ "Grep", "search", "pattern", true },
-	{ "Glob", "search", "pattern", true },
-	{ "LS", "search", "path", true },
-	{ "Task", OTHER_CATEGORY, "description", true },
-	{ "Agent", OTHER_CATEGORY, "description", true },
+	{ "Bash", "shell", "command", false, true },
+	{ "BashOutput", "shell", "bash_id", true, true },
+	{ "TaskOutput", "shell", "task_id", true, true },
+	{ "Read", "file_read", "file_path", false, true },
+	{ "NotebookRead", "file_read", "notebook_path", false, false },
+	{ "WebFetch", "web", "url", false, false },
+	{ "WebSearch", "search", "query", false, false },
+	{ "Grep", "search", "pattern", true, true },
+	{ "Glob", "search", "pattern", true, true },
+	{ "LS", "search", "path", true, true },
+	{ "Task", OTHER_CATEGORY, "description", true, false },
+	{ "Agent", OTHER_CATEGORY, "description", true, false },
 	{ .name = "Write" },
 	{ .name = "Edit" },
 	{ .name = "MultiEdit" },
@@ -113,6 +117,17 @@ static char *read_command(struct ofs_span input)
 	return ofs_buf_steal_str(&text);
 }
 
+/* Allocated; NULL: the event does not tell. */
+static char *make_saved_in(struct ofs_span transcript)
+{
+	OFS_FREE char *path = ofs_span_text(transcript);
+	size_t len = path ? strlen(path) : 0, end = strlen(TRANSCRIPT_END);
+
+	if (len <= end || path[0] != '/' || strcmp(path + len - end, TRANSCRIPT_END) != 0)
+		return NULL;
+	return ofs_format("%.*s/" SAVED_FOLDER, (int)(len - end), path);
+}
+
 /* An event without a name is a PostToolUse. */
 static enum ofs_hook_kind event_kind(struct ofs_span name)
 {
@@ -139,6 +154,7 @@ static int read_event(const char *text, size_t len, struct ofs_error *err,
 		.tool = ofs_span_text(ofs_span_member(root, "tool_name")),
 		.session = ofs_span_text(ofs_span_member(root, "session_id")),
 		.cwd = ofs_span_text(ofs_span_member(root, "cwd")),
+		.saved_in = make_saved_in(ofs_span_member(root, "transcript_path")),
 		.input = ofs_span_member(root, "tool_input"),
 		.response = ofs_span_member(root, "tool_response"),
 	};
@@ -175,30 +191,55 @@ static int add_rest(struct ofs_spool *spool, const uint8_t *text, size_t len)
 	return r == 0 ? ofs_spool_append(spool, text, len) : r;
 }
 
-/* Takes in the file that the output was written to, and what it does not have. */
-static int take_persisted(const struct ofs_claude_output *o, struct ofs_error *err,
-			  struct ofs_spool *spool)
+/* Takes in the file `path` and `rest`, what it does not have. */
+static int take_file(const char *folder, const char *path, const uint8_t *rest, size_t len,
+		     struct ofs_error *err, struct ofs_spool *spool)
 {
-	const char *text = (const char *)o->text.data;
-	OFS_FREE char *path = NULL;
-	size_t rest;
-	int r;
+	int r = ofs_persisted_take(folder, path, err, spool);
 
-	if (o->persisted.len) {
-		rest = o->beside;
-		path = ofs_span_text(o->persisted);
-	} else {
-		rest = ofs_persisted_end(text, o->text.len);
-		path = ofs_persisted_path(text, o->text.len);
-	}
-	if (!path || path[0] != '/')
-		return ofs_error_set(err, EINVAL,
-				     "it says that it was saved, but not to which file");
-	r = ofs_persisted_take(path, err, spool);
 	if (r < 0)
 		return r;
-	r = add_rest(spool, o->text.data ? o->text.data + rest : NULL, o->text.len - rest);
+	r = add_rest(spool, rest, len);
 	return r < 0 ? ofs_error_set(err, -r, "%s", strerror(-r)) : 0;
+}
+
+/*
+ * The whole of an output that Claude Code saved: named by a member of its own beside the streams of
+ * a shell, or in a notice, which may as well be part of what a command printed. 1; 0: it was not
+ * saved; or -errno.
+ */
+static int take_saved(const struct ofs_hook_event *e, const struct ofs_claude_output *o,
+		      struct ofs_error *err, struct ofs_spool *spool)
+{
+	OFS_CLEANUP(ofs_spool_finish) struct ofs_spool saved = OFS_SPOOL_INIT;
+	const struct tool *tool = find_tool(e->tool);
+	struct ofs_persisted notice = { 0 };
+	OFS_FREE char *path = NULL;
+	struct ofs_error ignored;
+	int r;
+
+	if (!tool || !tool->saves || !e->saved_in)
+		return 0;
+	if (o->persisted.len) {
+		path = ofs_span_text(o->persisted);
+		if (!path || path[0] != '/')
+			return 0;
+		r = take_file(e->saved_in, path, o->text.data ? o->text.data + o->beside : NULL,
+			      o->text.len - o->beside, err, &saved);
+		if (r < 0)
+			return r;
+	} else {
+		if (!ofs_persisted_read((char *)o->text.data, o->text.len, &notice))
+			return 0;
+		path = notice.path;
+		r = take_file(e->saved_in, path, o->text.data + notice.end,
+			      o->text.len - notice.end, &ignored, &saved);
+		if (r < 0 || !ofs_persisted_previews(&notice, &saved))
+			return 0;
+	}
+	*spool = saved;
+	saved = (struct ofs_spool)OFS_SPOOL_INIT;
+	return 1;
 }
 
 /* Claude Code takes a string from servers' tools alone; for its own it wants the tool's shape. */
@@ -206,16 +247,15 @@ static int find_text(const struct ofs_hook_event *e, enum ofs_hook_form form, st
 		     struct ofs_hook_text *ret)
 {
 	OFS_CLEANUP(ofs_claude_output_finish) struct ofs_claude_output o = { 0 };
-	int r = 0;
+	int r;
 
 	if (!ofs_claude_output_read(e->response, &o))
 		return 0;
 	if (form == OFS_HOOK_TOOL && o.shape == OFS_CLAUDE_OTHER && !is_mcp(e->tool))
 		return 0;
 	ret->shape = o.shape;
-	ret->saved_elsewhere = o.persisted.len || ofs_persisted_is((char *)o.text.data, o.text.len);
-	if (ret->saved_elsewhere)
-		r = take_persisted(&o, err, &ret->spool);
+	r = take_saved(e, &o, err, &ret->spool);
+	ret->saved_elsewhere = r > 0;
 	ret->inline_text = ofs_buf_steal(&o.text);
 	if (!ret->saved_elsewhere)
 		ofs_spool_wrap(&ret->spool, ret->inline_text.data, ret->inline_text.len);

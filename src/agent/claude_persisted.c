@@ -2,21 +2,18 @@
 #include "agent/claude_persisted.h"
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 
 #include "base/alloc.h"
 #include "base/util.h"
 #include "io/file.h"
+#include "io/path.h"
 
 #define PERSISTED_TAG "<persisted-output>"
 #define PERSISTED_END "</persisted-output>"
 #define PERSISTED_SAVED "saved to"
-/* The folder in which Claude Code keeps them. */
-#define PERSISTED_FOLDER "tool-results"
-/* The path stands within as much of the text. */
-#define PERSISTED_HEAD ((size_t)8 << 10)
+#define PERSISTED_PREVIEW "\n\nPreview ("
+#define PERSISTED_MORE "\n..."
 #define PERSISTED_CHUNK ((size_t)1 << 20)
 
 static bool is_blank(char c)
@@ -24,85 +21,85 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-bool ofs_persisted_is(const char *text, size_t len)
+static const char *find(const char *text, const char *end, const char *what)
 {
-	const char *end = text + len;
+	return text ? memmem(text, (size_t)(end - text), what, strlen(what)) : NULL;
+}
+
+/* Ends of lines and blanks around a text are not part of it. */
+static void trim(const char **text, const char **end)
+{
+	while (*text < *end && is_blank(**text))
+		(*text)++;
+	while (*text < *end && is_blank((*end)[-1]))
+		(*end)--;
+}
+
+/* A preview may quote the tag as well: the last one counts. */
+static const char *find_end(const char *text, const char *end)
+{
+	const char *next, *last = NULL;
+
+	while ((next = find(text, end, PERSISTED_END))) {
+		last = next;
+		text = next + strlen(PERSISTED_END);
+	}
+	return last;
+}
+
+static bool read_preview(const char *text, const char *end, struct ofs_persisted *ret)
+{
+	const char *eol = memchr(text, '\n', (size_t)(end - text));
+	size_t more = strlen(PERSISTED_MORE);
+
+	if (!eol)
+		return false;
+	text = eol + 1;
+	while (text < end && is_blank(end[-1]))
+		end--;
+	if ((size_t)(end - text) >= more && memcmp(end - more, PERSISTED_MORE, more) == 0)
+		end -= more;
+	ret->preview = text;
+	ret->preview_len = (size_t)(end - text);
+	return text < end;
+}
+
+int ofs_persisted_read(const char *text, size_t len, struct ofs_persisted *ret)
+{
+	const char *end = text + len, *last = find_end(text, end), *path, *preview, *path_end;
 
 	while (text < end && is_blank(*text))
 		text++;
-	return (size_t)(end - text) >= strlen(PERSISTED_TAG) &&
-	       memcmp(text, PERSISTED_TAG, strlen(PERSISTED_TAG)) == 0;
+	if (!last || find(text, end, PERSISTED_TAG) != text)
+		return 0;
+	preview = find(text, last, PERSISTED_PREVIEW);
+	path = preview ? find(text, preview, PERSISTED_SAVED) : NULL;
+	if (!path)
+		return 0;
+	path += strlen(PERSISTED_SAVED);
+	path += *path == ':';
+	path_end = preview;
+	trim(&path, &path_end);
+	if (path == path_end || *path != '/' || find(path, path_end, "\n") ||
+	    memchr(path, 0, (size_t)(path_end - path)))
+		return 0;
+	*ret = (struct ofs_persisted){ 0 };
+	if (!read_preview(preview + strlen(PERSISTED_PREVIEW), last, ret))
+		return 0;
+	last += strlen(PERSISTED_END);
+	while (last < end && is_blank(*last))
+		last++;
+	ret->path = ofs_format("%.*s", (int)(path_end - path), path);
+	ret->end = len - (size_t)(end - last);
+	return 1;
 }
 
-char *ofs_persisted_path(const char *text, size_t len)
+bool ofs_persisted_previews(const struct ofs_persisted *p, const struct ofs_spool *spool)
 {
-	const char *end = text + OFS_MIN(len, PERSISTED_HEAD), *p, *eol, *tag;
-	char *path;
+	OFS_FREE char *start = ofs_alloc(p->preview_len);
 
-	p = memmem(text, (size_t)(end - text), PERSISTED_SAVED, strlen(PERSISTED_SAVED));
-	if (!p)
-		return NULL;
-	p += strlen(PERSISTED_SAVED);
-	while (p < end && (*p == ':' || *p == ' '))
-		p++;
-	eol = memchr(p, '\n', (size_t)(end - p));
-	if (!eol)
-		eol = end;
-	tag = memmem(p, (size_t)(eol - p), PERSISTED_END, strlen(PERSISTED_END));
-	if (tag)
-		eol = tag;
-	while (eol > p && is_blank(eol[-1]))
-		eol--;
-	if (p == eol || *p != '/' || memchr(p, 0, (size_t)(eol - p)))
-		return NULL;
-	path = ofs_alloc((size_t)(eol - p) + 1);
-	memcpy(path, p, (size_t)(eol - p));
-	return path;
-}
-
-size_t ofs_persisted_end(const char *text, size_t len)
-{
-	const char *p = text, *end = text + len, *rest = end;
-
-	/* A preview may quote the tag as well: the last one counts. */
-	while ((p = memmem(p, (size_t)(end - p), PERSISTED_END, strlen(PERSISTED_END)))) {
-		p += strlen(PERSISTED_END);
-		rest = p;
-	}
-	while (rest < end && is_blank(*rest))
-		rest++;
-	return (size_t)(rest - text);
-}
-
-/* By the words of the path alone: what it leads to is looked at once it is open. */
-static bool path_is_allowed(const char *path)
-{
-	bool hidden = false, kept = false;
-
-	while (*path) {
-		size_t len = strcspn(path, "/");
-
-		if (len == 2 && path[0] == '.' && path[1] == '.')
-			return false;
-		if (path[len] == '/') {
-			hidden |= path[0] == '.';
-			kept |= len == strlen(PERSISTED_FOLDER) &&
-				memcmp(path, PERSISTED_FOLDER, len) == 0;
-		} else if (path[0] == '.') {
-			return false;
-		}
-		path += len + (path[len] == '/');
-	}
-	return kept || !hidden;
-}
-
-/* Neither an empty file nor one of the kernel (/proc/self/environ) is a tool's output. */
-static bool file_is_allowed(int fd, const struct stat *st)
-{
-	struct statfs fs;
-
-	return S_ISREG(st->st_mode) && st->st_uid == geteuid() && st->st_size > 0 &&
-	       fstatfs(fd, &fs) == 0 && fs.f_type != PROC_SUPER_MAGIC && fs.f_type != SYSFS_MAGIC;
+	return ofs_spool_read(spool, start, p->preview_len, 0) == (ssize_t)p->preview_len &&
+	       memcmp(start, p->preview, p->preview_len) == 0;
 }
 
 /* As much as there was to begin with: somebody may be adding to it. */
@@ -124,21 +121,40 @@ static int take_bytes(int fd, uint64_t size, struct ofs_spool *spool)
 	return 0;
 }
 
-int ofs_persisted_take(const char *path, struct ofs_error *err, struct ofs_spool *spool)
+/* The folder is the user's own, by whatever links; what lies in it may be anybody's. */
+static int open_beneath(const char *folder, const char *path)
 {
-	OFS_CLOSE int fd = -1;
+	OFS_FREE char *real = ofs_path_real(folder);
+	const char *rest = ofs_path_below(folder, path);
+	OFS_CLOSE int dir = -1;
+	struct stat st;
+
+	if (!rest && real)
+		rest = ofs_path_below(real, path);
+	if (!rest || !*rest)
+		return -EPERM;
+	dir = ofs_io_open(AT_FDCWD, folder, O_PATH | O_DIRECTORY, 0);
+	if (dir < 0)
+		return dir;
+	if (fstat(dir, &st) < 0 || st.st_uid != geteuid())
+		return -EPERM;
+	/* A FIFO must not hold us up. */
+	return ofs_io_open_beneath(dir, rest, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+}
+
+int ofs_persisted_take(const char *folder, const char *path, struct ofs_error *err,
+		       struct ofs_spool *spool)
+{
+	OFS_CLOSE int fd = open_beneath(folder, path);
 	struct stat st;
 	int r;
 
-	if (!path_is_allowed(path))
-		return ofs_error_set(err, EPERM, "'%s' is not where outputs are kept", path);
-	/* A FIFO must not hold us up. */
-	fd = ofs_io_open(AT_FDCWD, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+	if (fd == -EPERM)
+		return ofs_error_set(err, EPERM, "'%s' is not in '%s', where outputs are saved",
+				     path, folder);
 	if (fd < 0)
 		return ofs_error_set(err, -fd, "cannot open '%s': %s", path, strerror(-fd));
-	if (fstat(fd, &st) < 0)
-		return ofs_error_set(err, errno, "cannot look at '%s': %s", path, strerror(errno));
-	if (!file_is_allowed(fd, &st))
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
 		return ofs_error_set(err, EPERM, "'%s' is not a regular file of your own", path);
 	r = take_bytes(fd, (uint64_t)st.st_size, spool);
 	return r < 0 ? ofs_error_set(err, -r, "cannot read '%s': %s", path, strerror(-r)) : 0;

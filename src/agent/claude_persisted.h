@@ -7,29 +7,39 @@
  *
  *   Preview (first 2KB):
  *   ...
+ *
+ * A command's output can say anything, this too. So a notice counts only if it comes from a tool
+ * that Claude Code itself runs, names a file in the session's own folder of saved outputs, and
+ * previews what that file begins with. Any other is an ordinary text.
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include <offloadfs/error.h>
 
 #include "client/spool.h"
 
-/* Whether the text starts with such a notice; one that only quotes a notice does not. */
-bool ofs_persisted_is(const char *text, size_t len);
-
-/* The absolute path that a notice names, allocated; NULL: it names none. */
-char *ofs_persisted_path(const char *text, size_t len);
-
-/* Where the notice ends: any text from there on is not in the file. */
-size_t ofs_persisted_end(const char *text, size_t len);
+struct ofs_persisted {
+	char *path; /* absolute; allocated */
+	const char *preview; /* in the text */
+	size_t preview_len;
+	size_t end; /* of the notice: any text from there on is not in the file */
+};
 
 /*
- * Takes in the file. A tool's output can say anything, so a notice must not be able to disclose
- * what it names: only a regular file of the user's own is taken, which is not a link, not empty and
- * not made up by the kernel, and below a hidden folder (where keys are kept) only in a folder
- * "tool-results". -EPERM: it is none of these; or -errno.
+ * Reads the notice that the text starts with. 1; 0: it starts with none, or with one that has no
+ * absolute path or no preview.
  */
-int ofs_persisted_take(const char *path, struct ofs_error *err, struct ofs_spool *spool);
+int ofs_persisted_read(const char *text, size_t len, struct ofs_persisted *ret);
+
+/*
+ * Takes in the file `path`, which must be a regular file of the user's own below `folder` and is
+ * reached from there without symbolic links. -EPERM: it is something else; or -errno, with the
+ * reason in `err`.
+ */
+int ofs_persisted_take(const char *folder, const char *path, struct ofs_error *err,
+		       struct ofs_spool *spool);
+
+/* Whether the notice previews the start of what was taken in. */
+bool ofs_persisted_previews(const struct ofs_persisted *p, const struct ofs_spool *spool);

@@ -22,6 +22,7 @@ void ofs_hook_event_finish(struct ofs_hook_event *e)
 	free(e->tool);
 	free(e->session);
 	free(e->cwd);
+	free(e->saved_in);
 	free(e->category);
 	free(e->title);
 	free(e->command);

@@ -140,11 +140,24 @@ static int operand_missing(const char *arg, int code, struct ofs_error *err, str
 	return ofs_error_set(err, code, "'%s': %s", arg, ofs_report_errno(code));
 }
 
+/* A path in a mounted tree that was given as text may lead through links: views/ is full of them. */
+static int operand_follow(const char *arg, struct ofs_error *err, struct ofs_operand *o)
+{
+	OFS_FREE char *full = ofs_path_join(o->target.mountpoint, o->path);
+	OFS_FREE char *real = ofs_path_real(full);
+	const char *rest = real ? ofs_path_below(o->target.mountpoint, real) : NULL;
+
+	if (!rest)
+		return ofs_error_set(err, EXDEV, "'%s' is a link that leads out of the tree", arg);
+	free(o->path);
+	o->path = ofs_strdup(rest);
+	return o->backend->ops->stat(o->backend, o->path, &o->attr);
+}
+
 int ofs_operand_open(const char *arg, struct ofs_error *err, struct ofs_operand *o)
 {
 	OFS_CLEANUP(ofs_operand_finish) struct ofs_operand found = { 0 };
 	OFS_FREE char *real = *arg ? ofs_path_real(arg) : NULL;
-	struct stat root;
 	int r;
 
 	operand_clear(o);
@@ -167,13 +180,12 @@ int ofs_operand_open(const char *arg, struct ofs_error *err, struct ofs_operand 
 		o->path = ofs_strdup(arg);
 		r = 0;
 	}
-	if (r < 0)
-		return operand_missing(arg, -r, err, o);
-	/* A link in a mounted tree may lead out of it. */
-	if (o->target.mounted && o->backend->ops->stat(o->backend, "", &root) == 0 &&
-	    root.st_dev != o->attr.st_dev)
-		return ofs_error_set(err, EXDEV, "'%s' is a link that leads out of the tree", arg);
-	return 0;
+	if (r == -ELOOP && o->target.mounted) {
+		r = operand_follow(arg, err, o);
+		if (r == -EXDEV)
+			return r;
+	}
+	return r < 0 ? operand_missing(arg, -r, err, o) : 0;
 }
 
 int ofs_operand_each(int argc, char *const argv[],

@@ -27,7 +27,7 @@ int ofs_backend_mkdirs(struct ofs_backend *b, const char *path)
 	char *slash = part;
 
 	for (;;) {
-		int r;
+		int r, found;
 
 		slash = strchr(slash, '/');
 		if (slash)
@@ -37,8 +37,12 @@ int ofs_backend_mkdirs(struct ofs_backend *b, const char *path)
 		 * The answer to making what is there may be EEXIST or, at the top of the tree, a
 		 * refusal.
 		 */
-		if (r < 0 && (b->ops->stat(b, part, &st) < 0 || !S_ISDIR(st.st_mode)))
-			return r == -EEXIST ? -ENOTDIR : r;
+		found = r < 0 ? b->ops->lstat(b, part, &st) : 0;
+		if (r < 0 && (found < 0 || !S_ISDIR(st.st_mode))) {
+			if (r != -EEXIST)
+				return r;
+			return found == 0 && S_ISLNK(st.st_mode) ? -ELOOP : -ENOTDIR;
+		}
 		if (!slash)
 			return 0;
 		*slash++ = '/';

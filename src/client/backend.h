@@ -4,8 +4,9 @@
  * (backend_mount.c), or in a store that is not mounted, and then reached through <offloadfs/tree.h>
  * (backend_store.c).
  *
- * Paths are relative to the root of the tree ("cache/shell/x"), "" is the root itself. Calls return
- * 0 (or a count) or -errno with the meaning of the system call of that name.
+ * Paths are relative to the root of the tree ("cache/shell/x"), "" is the root itself; none is
+ * followed through a symbolic link (-ELOOP, or -ENOTDIR from a store) or out of the tree (-EXDEV).
+ * Calls return 0 (or a count) or -errno with the meaning of the system call of that name.
  */
 #pragma once
 

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* A mounted tree, through system calls. */
+/*
+ * A mounted tree, through system calls. Whoever writes into the tree can leave symbolic links in
+ * it, so no path is followed out of the mount or through one.
+ */
 #include "client/backend.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 
 #include "base/alloc.h"
@@ -14,71 +19,110 @@
 
 struct backend_mount {
 	struct ofs_backend backend;
-	char *point;
+	int root; /* O_PATH */
 };
 
-static char *mount_path(struct ofs_backend *b, const char *path)
+static int mount_root(struct ofs_backend *b)
 {
-	return ofs_path_join(((struct backend_mount *)b)->point, path);
+	return ((struct backend_mount *)b)->root;
+}
+
+/* O_PATH asks the daemon for nothing but names that the kernel does not know. */
+static int mount_find(struct ofs_backend *b, const char *path, int flags)
+{
+	return ofs_io_open_beneath(mount_root(b), path, O_PATH | flags, 0);
+}
+
+/* The directory that holds `path`; `ret_name` points into `path`. */
+static int mount_find_parent(struct ofs_backend *b, const char *path, const char **ret_name)
+{
+	const char *slash = strrchr(path, '/');
+	OFS_FREE char *parent = ofs_strdup(path);
+
+	parent[slash ? slash - path : 0] = '\0';
+	*ret_name = slash ? slash + 1 : path;
+	return mount_find(b, parent, O_DIRECTORY);
 }
 
 static void mount_destroy(struct ofs_backend *b)
 {
-	free(((struct backend_mount *)b)->point);
+	close(mount_root(b));
 	free(b);
+}
+
+static int mount_stat_flags(struct ofs_backend *b, const char *path, int flags, struct stat *ret)
+{
+	OFS_CLOSE int fd = mount_find(b, path, flags);
+
+	if (fd < 0)
+		return fd;
+	return fstat(fd, ret) < 0 ? -errno : 0;
 }
 
 static int mount_stat(struct ofs_backend *b, const char *path, struct stat *ret)
 {
-	OFS_FREE char *full = mount_path(b, path);
-
-	return stat(full, ret) < 0 ? -errno : 0;
+	return mount_stat_flags(b, path, 0, ret);
 }
 
 static int mount_lstat(struct ofs_backend *b, const char *path, struct stat *ret)
 {
-	OFS_FREE char *full = mount_path(b, path);
+	return mount_stat_flags(b, path, O_NOFOLLOW, ret);
+}
 
-	return lstat(full, ret) < 0 ? -errno : 0;
+/* Attributes of an O_PATH descriptor are reached by its name alone. */
+static void mount_name(int fd, char ret[32])
+{
+	snprintf(ret, 32, "/proc/self/fd/%d", fd);
 }
 
 static ssize_t mount_getxattr(struct ofs_backend *b, const char *path, const char *name, void *buf,
 			      size_t size)
 {
-	OFS_FREE char *full = mount_path(b, path);
-	ssize_t n = getxattr(full, name, buf, size);
+	OFS_CLOSE int fd = mount_find(b, path, 0);
+	char full[32];
+	ssize_t n;
 
+	if (fd < 0)
+		return fd;
+	mount_name(fd, full);
+	n = getxattr(full, name, buf, size);
 	return n < 0 ? -errno : n;
 }
 
 static int mount_setxattr(struct ofs_backend *b, const char *path, const char *name,
 			  const void *value, size_t size)
 {
-	OFS_FREE char *full = mount_path(b, path);
+	OFS_CLOSE int fd = mount_find(b, path, 0);
+	char full[32];
 
+	if (fd < 0)
+		return fd;
+	mount_name(fd, full);
 	return setxattr(full, name, value, size, 0) < 0 ? -errno : 0;
 }
 
 static int mount_mkdir(struct ofs_backend *b, const char *path, mode_t mode)
 {
-	OFS_FREE char *full = mount_path(b, path);
+	const char *name;
+	OFS_CLOSE int parent = mount_find_parent(b, path, &name);
 
-	return mkdir(full, mode) < 0 ? -errno : 0;
+	if (parent < 0)
+		return parent;
+	return mkdirat(parent, name, mode) < 0 ? -errno : 0;
 }
 
 static int mount_list(struct ofs_backend *b, const char *path,
 		      int (*fn)(void *arg, const char *name), void *arg)
 {
-	OFS_FREE char *full = mount_path(b, path);
+	OFS_CLOSE int fd = mount_find(b, path, O_DIRECTORY);
 
-	return ofs_io_list(AT_FDCWD, full, fn, arg);
+	return fd < 0 ? fd : ofs_io_list(fd, ".", fn, arg);
 }
 
 static int mount_open_flags(struct ofs_backend *b, const char *path, int flags, mode_t mode,
 			    ofs_handle *ret)
 {
-	OFS_FREE char *full = mount_path(b, path);
-	int fd = ofs_io_open(AT_FDCWD, full, flags, mode);
+	int fd = ofs_io_open_beneath(mount_root(b), path, flags, mode);
 
 	if (fd < 0)
 		return fd;
@@ -117,22 +161,30 @@ static void mount_close(struct ofs_backend *b, ofs_handle h)
 
 static int mount_rename(struct ofs_backend *b, const char *from, const char *to, unsigned int flags)
 {
-	OFS_FREE char *full_from = mount_path(b, from), *full_to = mount_path(b, to);
+	const char *from_name, *to_name;
+	OFS_CLOSE int from_parent = mount_find_parent(b, from, &from_name);
+	OFS_CLOSE int to_parent = mount_find_parent(b, to, &to_name);
 
-	return renameat2(AT_FDCWD, full_from, AT_FDCWD, full_to, flags) < 0 ? -errno : 0;
+	if (from_parent < 0)
+		return from_parent;
+	if (to_parent < 0)
+		return to_parent;
+	return renameat2(from_parent, from_name, to_parent, to_name, flags) < 0 ? -errno : 0;
 }
 
 static int mount_unlink(struct ofs_backend *b, const char *path)
 {
-	OFS_FREE char *full = mount_path(b, path);
+	const char *name;
+	OFS_CLOSE int parent = mount_find_parent(b, path, &name);
 
-	return unlink(full) < 0 ? -errno : 0;
+	if (parent < 0)
+		return parent;
+	return unlinkat(parent, name, 0) < 0 ? -errno : 0;
 }
 
 static int mount_lock(struct ofs_backend *b, const char *path, ofs_handle *ret)
 {
-	OFS_FREE char *full = mount_path(b, path);
-	OFS_CLOSE int fd = ofs_io_open(AT_FDCWD, full, O_RDONLY | O_DIRECTORY, 0);
+	OFS_CLOSE int fd = ofs_io_open_beneath(mount_root(b), path, O_RDONLY | O_DIRECTORY, 0);
 
 	if (fd < 0)
 		return fd;
@@ -165,15 +217,20 @@ static const struct ofs_backend_ops mount_ops = {
 
 int ofs_backend_open_mount(const char *point, struct ofs_error *err, struct ofs_backend **ret)
 {
+	OFS_CLOSE int root = ofs_io_open(AT_FDCWD, point, O_PATH | O_DIRECTORY, 0);
 	struct backend_mount *m;
+	struct statfs fs;
 	struct stat st;
 
-	if (stat(point, &st) < 0)
-		return ofs_error_set(err, errno, "cannot use the mount '%s': %s", point,
-				     strerror(errno));
+	/* Opening alone does not ask the daemon. */
+	if (root < 0 || fstat(root, &st) < 0 || fstatfs(root, &fs) < 0)
+		return ofs_error_set(err, root < 0 ? -root : errno, "cannot use the mount '%s': %s",
+				     point, strerror(root < 0 ? -root : errno));
+	if (fs.f_type != FUSE_SUPER_MAGIC) /* unmounted since it was found */
+		return ofs_error_set(err, ENOTCONN, "'%s' is no longer mounted", point);
 	m = ofs_alloc(sizeof(*m));
 	m->backend.ops = &mount_ops;
-	m->point = ofs_strdup(point);
+	m->root = ofs_steal_fd(&root);
 	*ret = &m->backend;
 	return 0;
 }

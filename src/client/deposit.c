@@ -180,19 +180,24 @@ static int deposit_set_attributes(struct deposit_work *w, const char *path)
 
 static int deposit_failed(struct deposit_work *w, int r, const char *what, const char *path)
 {
+	if (r == -ELOOP)
+		return ofs_error_set(w->err, ELOOP,
+				     "cannot %s '%s': a symbolic link stands in the way, and "
+				     "nothing is stored through one; remove it",
+				     what, path);
 	return ofs_error_set(w->err, -r, "cannot %s '%s': %s", what, path, strerror(-r));
 }
 
-/* A ref is another form of the inode number, which is known without asking the daemon. */
+/* Only the tree itself knows the ref of a file: the number of a foreign inode is none. */
 static int deposit_ref(struct deposit_work *w, const char *path, char **ret)
 {
 	char ref[OFS_REF_SIZE];
-	struct stat st;
-	int r = w->backend->ops->stat(w->backend, path, &st);
+	ssize_t n = w->backend->ops->getxattr(w->backend, path, "user.offload.ref", ref,
+					      sizeof(ref) - 1);
 
-	if (r < 0)
-		return r;
-	ofs_ref_format(st.st_ino, ref);
+	if (n < 0)
+		return (int)n;
+	ref[n] = '\0';
 	*ret = ofs_strdup(ref);
 	return 0;
 }

@@ -3,9 +3,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "base/alloc.h"
 #include "base/util.h"
@@ -24,6 +26,21 @@ int ofs_io_open(int dirfd, const char *path, int flags, mode_t mode)
 		fd = openat(dirfd, path, flags | O_CLOEXEC, mode);
 	while (fd < 0 && errno == EINTR);
 	ofs_failpoint_after(fault);
+	return fd < 0 ? -errno : fd;
+}
+
+int ofs_io_open_beneath(int dirfd, const char *path, int flags, mode_t mode)
+{
+	struct open_how how = {
+		.flags = (uint64_t)(unsigned int)flags | O_CLOEXEC,
+		.mode = mode,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV,
+	};
+	int fd;
+
+	do /* EAGAIN: something was renamed meanwhile, which only matters with ".." */
+		fd = (int)syscall(SYS_openat2, dirfd, *path ? path : ".", &how, sizeof(how));
+	while (fd < 0 && (errno == EINTR || errno == EAGAIN));
 	return fd < 0 ? -errno : fd;
 }
 

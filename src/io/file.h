@@ -17,6 +17,13 @@
 /* openat with O_CLOEXEC; returns the descriptor, owned by the caller. */
 int ofs_io_open(int dirfd, const char *path, int flags, mode_t mode);
 
+/*
+ * openat2 with O_CLOEXEC for a path that must not lead out of `dirfd`: -ELOOP for a symbolic link
+ * anywhere in it (but for the last component with O_PATH | O_NOFOLLOW), -EXDEV for ".." above
+ * `dirfd` and for another mount. `path` may be "", which is `dirfd` itself.
+ */
+int ofs_io_open_beneath(int dirfd, const char *path, int flags, mode_t mode);
+
 /* Closes *fd and sets it to -1; a negative one is left alone. */
 void ofs_io_close(int *fd);
 

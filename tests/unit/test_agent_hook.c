@@ -397,18 +397,46 @@ static void make_file(const char *path, const char *text)
 	fclose(f);
 }
 
-/* The answer to a notice with a path; `ret_result` is what came of it. */
-static json_t *answer_notice(const char *path, int *ret_result)
+#define SAVED "s1/tool-results"
+
+/* Makes the folder in which the session of answer_notice() has its saved outputs. */
+static void make_saved(void)
+{
+	cr_assert_eq(mkdir("s1", 0700), 0);
+	cr_assert_eq(mkdir(SAVED, 0700), 0);
+}
+
+/* The answer of a session to a notice with a path; `ret_result` is what came of it. */
+static json_t *answer_notice_of(const char *tool, const char *preview, const char *path,
+				int *ret_result)
 {
 	OFS_FREE char *event = NULL;
 
 	cr_assert(asprintf(&event,
-			   "{\"tool_name\":\"Bash\",\"tool_input\":{\"command\":\"x\"},"
+			   "{\"tool_name\":\"%s\",\"tool_input\":{\"command\":\"x\"},"
+			   "\"transcript_path\":\"%s/s1.jsonl\","
 			   "\"tool_response\":{\"stdout\":\"<persisted-output>\\nOutput too large "
-			   "(2.4KB). Full output saved to: %s\\n\\nPreview (first 2KB):\\nline 0\\n"
+			   "(2.4KB). Full output saved to: %s/%s\\n\\nPreview (first 2KB):\\n%s\\n"
 			   "...\\n</persisted-output>\",\"stderr\":\"\"}}",
-			   path) > 0);
+			   tool, root, *path == '/' ? "" : root, path, preview) > 0);
 	return answer(event, ret_result);
+}
+
+static json_t *answer_notice(const char *path, int *ret_result)
+{
+	return answer_notice_of("Bash", "line 0 of", path, ret_result);
+}
+
+/* A notice that is not followed is a text, and too short to be replaced. */
+static void expect_text_alone(const char *tool, const char *preview, const char *path)
+{
+	json_t *json;
+	int r;
+
+	json = answer_notice_of(tool, preview, path, &r);
+	cr_expect_null(json, "%s: %s", tool, path);
+	cr_expect_eq(r, 0, "%s: %s: %s", tool, path, err.text);
+	json_decref(json);
 }
 
 static const char *pointer_of(json_t *answered)
@@ -419,118 +447,153 @@ static const char *pointer_of(json_t *answered)
 
 Test(agent_hook, a_persisted_output_is_taken_in_from_its_path)
 {
-	OFS_FREE char *path = NULL, *size = NULL;
 	json_t *json;
 	int r;
 
-	cr_assert(asprintf(&path, "%s/full output.txt", root) > 0);
-	make_file(path, plain_text);
-	json = answer_notice(path, &r);
+	make_saved();
+	make_file(SAVED "/full output.txt", plain_text);
+	json = answer_notice(SAVED "/full output.txt", &r);
 	cr_assert_eq(r, 0, "%s", err.text);
 	expect_pointer(pointer_of(json), "x");
 	cr_expect(strstr(pointer_of(json), ", 100 lines -> "), "%s", pointer_of(json));
 	json_decref(json);
 }
 
+/* The answer to a response whose member names a file. */
+static json_t *answer_member(const char *tool, const char *path, int *ret_result)
+{
+	OFS_FREE char *event = NULL;
+
+	cr_assert(asprintf(&event,
+			   "{\"tool_name\":\"%s\",\"tool_input\":{},"
+			   "\"transcript_path\":\"%s/s1.jsonl\",\"tool_response\":"
+			   "{\"stdout\":\"line 0\",\"stderr\":\"oops\",\"persistedOutputPath\":"
+			   "\"%s/%s\",\"persistedOutputSize\":2400}}",
+			   tool, root, root, path) > 0);
+	options.form = OFS_HOOK_TOOL;
+	return answer(event, ret_result);
+}
+
 Test(agent_hook, a_persisted_output_by_the_field_of_the_tool)
 {
-	OFS_FREE char *response = NULL;
-	json_t *json;
+	json_t *answered, *json;
+	int r;
 
-	make_file("full.txt", plain_text);
-	cr_assert(asprintf(&response,
-			   "{\"stdout\":\"line 0\",\"stderr\":\"oops\",\"persistedOutputPath\":"
-			   "\"%s/full.txt\",\"persistedOutputSize\":2400}",
-			   root) > 0);
-	options.form = OFS_HOOK_TOOL;
-	json = answer_tool("Bash", "{}", response);
-	cr_assert(json);
+	make_saved();
+	make_file(SAVED "/full.txt", plain_text);
+	answered = answer_member("Bash", SAVED "/full.txt", &r);
+	cr_assert(answered, "%s", err.text);
+	json = json_object_get(json_object_get(answered, "hookSpecificOutput"),
+			       "updatedToolOutput");
 	cr_expect(strstr(json_string_value(json_object_get(json, "stdout")), ", 101 lines -> "));
 	cr_expect(strstr(json_string_value(json_object_get(json, "stdout")), "\noops\n"));
 	cr_expect_null(json_object_get(json, "persistedOutputPath"));
 	cr_expect_null(json_object_get(json, "persistedOutputSize"));
-	json_decref(json);
+	json_decref(answered);
+	make_file("full.txt", plain_text);
+	cr_expect_null(answer_member("Bash", "full.txt", &r));
+	cr_expect_eq(r, -EPERM, "the harness is told that its own field was not followed");
+	cr_expect_null(answer_member("Bash", SAVED "/missing", &r));
+	cr_expect_eq(r, -ENOENT);
+	cr_expect_null(answer_member("mcp__db__dump", SAVED "/full.txt", &r));
+	cr_expect_eq(r, 0, "a server's member is only a member");
 }
 
-Test(agent_hook, a_path_that_must_not_be_read_changes_nothing)
+Test(agent_hook, a_notice_leads_to_the_saved_outputs_of_its_session_alone)
 {
-	static const char *const paths[] = { "missing",	 "link",    "folder", "fifo",
-					     ".ssh/key", ".hidden", "../etc", "folder/../file" };
+	static const char *const paths[] = {
+		"file",
+		".ssh/key",
+		"s2/tool-results/x",
+		SAVED "/missing",
+		SAVED "/link",
+		SAVED "/folder",
+		SAVED "/fifo",
+		SAVED "/assets/key",
+		SAVED "/../../file",
+		SAVED "/folder/../../../file",
+		SAVED,
+		SAVED "/",
+		"/proc/self/environ",
+		"/dev/zero",
+	};
 
+	make_saved();
 	make_file("file", plain_text);
-	cr_assert_eq(symlink("file", "link"), 0);
-	cr_assert_eq(mkdir("folder", 0700), 0);
-	cr_assert_eq(mkfifo("fifo", 0600), 0);
 	cr_assert_eq(mkdir(".ssh", 0700), 0);
 	make_file(".ssh/key", plain_text);
-	make_file(".hidden", plain_text);
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(paths); i++) {
-		OFS_FREE char *path = NULL;
-		int r;
-
-		cr_assert(asprintf(&path, "%s/%s", root, paths[i]) > 0);
-		cr_expect_null(answer_notice(path, &r), "%s", path);
-		cr_expect_lt(r, 0, "%s", path);
-	}
+	cr_assert_eq(mkdir("s2", 0700), 0);
+	cr_assert_eq(mkdir("s2/tool-results", 0700), 0);
+	make_file("s2/tool-results/x", plain_text);
+	cr_assert_eq(symlink("../../file", SAVED "/link"), 0);
+	cr_assert_eq(symlink("../../.ssh", SAVED "/assets"), 0);
+	cr_assert_eq(mkdir(SAVED "/folder", 0700), 0);
+	cr_assert_eq(mkfifo(SAVED "/fifo", 0600), 0);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(paths); i++)
+		expect_text_alone("Bash", "line 0 of", paths[i]);
 	cr_expect_null(access_.backend, "nothing was stored");
 }
 
-Test(agent_hook, what_the_kernel_makes_up_is_no_output)
+Test(agent_hook, a_notice_of_a_server_or_the_web_is_a_text)
 {
-	int r;
-
-	cr_expect_null(answer_notice("/proc/self/environ", &r));
-	cr_expect_lt(r, 0);
-	cr_expect_null(answer_notice("/proc/self/mem", &r));
-	cr_expect_lt(r, 0);
-	cr_expect_null(answer_notice("/dev/zero", &r));
-	cr_expect_lt(r, 0);
+	make_saved();
+	make_file(SAVED "/full.txt", plain_text);
+	expect_text_alone("mcp__db__dump", "line 0 of", SAVED "/full.txt");
+	expect_text_alone("WebFetch", "line 0 of", SAVED "/full.txt");
+	expect_text_alone("WebSearch", "line 0 of", SAVED "/full.txt");
+	expect_text_alone("Task", "line 0 of", SAVED "/full.txt");
+	expect_text_alone("Unheard", "line 0 of", SAVED "/full.txt");
 }
 
-Test(agent_hook, outputs_of_claude_code_lie_in_a_hidden_folder)
+/* A command that prints a notice cannot put another output in the place of its own. */
+Test(agent_hook, a_notice_previews_what_it_names)
 {
-	OFS_FREE char *path = NULL;
-	json_t *json;
-	int r;
-
-	cr_assert_eq(mkdir(".claude", 0700), 0);
-	cr_assert_eq(mkdir(".claude/tool-results", 0700), 0);
-	make_file(".claude/tool-results/b1.txt", plain_text);
-	cr_assert(asprintf(&path, "%s/.claude/tool-results/b1.txt", root) > 0);
-	json = answer_notice(path, &r);
-	cr_expect_eq(r, 0, "%s", err.text);
-	cr_expect(json);
-	json_decref(json);
+	make_saved();
+	make_file(SAVED "/full.txt", plain_text);
+	expect_text_alone("Bash", "line 1", SAVED "/full.txt");
+	expect_text_alone("Bash", "", SAVED "/full.txt");
+	make_file(SAVED "/short.txt", "line");
+	expect_text_alone("Bash", "line 0 of", SAVED "/short.txt");
 }
 
-Test(agent_persisted, paths_in_notices)
+Test(agent_persisted, notices)
 {
+#define HEAD "<persisted-output>\nOutput too large (1KB). Full output saved to: "
+#define TAIL "\n\nPreview (first 2KB):\nabc\n...\n</persisted-output>"
 	static const struct {
 		const char *text, *path;
 	} cases[] = {
-		{ "<persisted-output>\nOutput too large (1KB). Full output saved to: /a b/c.txt\r\n\nP",
-		  "/a b/c.txt" },
-		{ " \n<persisted-output>Full output saved to: /x</persisted-output>", "/x" },
-		{ "<persisted-output>Output has been saved to /x.json \nF", "/x.json" },
-		{ "<persisted-output>saved to: relative", NULL },
-		{ "<persisted-output>saved to:", NULL },
+		{ HEAD "/a b/c.txt\r" TAIL, "/a b/c.txt" },
+		{ " \n" HEAD "/x" TAIL, "/x" },
+		{ HEAD "relative" TAIL, NULL },
+		{ HEAD TAIL, NULL },
+		{ HEAD "/x\n/y" TAIL, NULL },
+		{ HEAD "/x\n\nPreview (first 2KB):\n</persisted-output>", NULL },
+		{ HEAD "/x\n\nPreview (first 2KB):\nabc\n...\n", NULL },
+		{ HEAD "/x</persisted-output>", NULL },
+		{ "x " HEAD "/x" TAIL, NULL },
 		{ "<persisted-output>", NULL },
 		{ "", NULL },
 	};
+	struct ofs_persisted p;
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(cases); i++) {
-		OFS_FREE char *path = ofs_persisted_path(cases[i].text, strlen(cases[i].text));
+		int r = ofs_persisted_read(cases[i].text, strlen(cases[i].text), &p);
 
-		cr_expect_eq(ofs_persisted_is(cases[i].text, strlen(cases[i].text)),
-			     *cases[i].text != '\0');
-		if (cases[i].path)
-			cr_expect_str_eq(path, cases[i].path);
-		else
-			cr_expect_null(path, "%s", cases[i].text);
+		cr_assert_eq(r, cases[i].path != NULL, "%s", cases[i].text);
+		if (r) {
+			cr_expect_str_eq(p.path, cases[i].path);
+			cr_expect_eq(p.end, strlen(cases[i].text));
+			cr_expect(p.preview_len == 3 && memcmp(p.preview, "abc", 3) == 0);
+			free(p.path);
+		}
 	}
-	cr_expect_not(ofs_persisted_is("x <persisted-output>", 20), "it is quoted");
-	cr_expect_eq(ofs_persisted_end("a</persisted-output>\n b", 23), 22);
-	cr_expect_eq(ofs_persisted_end("a", 1), 1);
+	cr_assert_eq(ofs_persisted_read(HEAD "/x" TAIL "\n b", strlen(HEAD "/x" TAIL "\n b"), &p),
+		     1);
+	cr_expect_eq(p.end, strlen(HEAD "/x" TAIL "\n "));
+	free(p.path);
+#undef HEAD
+#undef TAIL
 }
 
 /* ---- before a tool is used */

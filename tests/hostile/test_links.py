@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Symbolic links that content or a workspace leaves in the way are the attacker."""
+import os
+
+import paths  # noqa: F401
+from claude import chat
+from files import log_text
+from harness import main, read, test, write
+
+TEXT = log_text(9000, 1)
+
+
+def outside(case):
+    folder = case.path("outside")
+    os.mkdir(folder)
+    return folder
+
+
+def refused(done, *words):
+    said = done.stderr.decode()
+    assert done.returncode != 0 and said.startswith("offload: "), (done.returncode, said)
+    assert said.count("\n") == 1 and all(word in said for word in words), said
+    assert b"ref" not in done.stdout, done.stdout
+
+
+@test
+def nothing_is_stored_through_a_link_out_of_the_tree(case):
+    with chat(case, True) as c:
+        away = outside(case)
+        write(os.path.join(away, "there"), TEXT)
+        os.symlink(away, os.path.join(c.mnt, "cache/web"))
+        os.symlink(away, os.path.join(c.mnt, "tasks/t"))
+        for words in (
+            ["put", "-c", "web"],
+            ["put", "-c", "web", "-n", "named"],
+            ["put", "-c", "web", "-n", "there"],
+            ["put", "--task", "t"],
+        ):
+            done = c.offload(*words, input=TEXT, check=False)
+            refused(done, "symbolic link")
+        done = c.offload("run", "-c", "web", "--", "cat", os.path.join(away, "there"), check=False)
+        assert b"[offloaded]" not in done.stdout, done.stdout
+        fetched = c.event("WebFetch", {"url": "http://x"}, {"result": TEXT.decode()})
+        answer, said = c.hook(fetched)
+        assert answer is None and "symbolic link" in said, said
+        assert os.listdir(away) == ["there"]
+
+
+@test
+def a_link_to_a_file_is_not_taken_for_a_deposit(case):
+    with chat(case, True) as c:
+        away = outside(case)
+        write(os.path.join(away, "there"), TEXT)
+        os.mkdir(os.path.join(c.mnt, "cache/web"))
+        os.symlink(os.path.join(away, "there"), os.path.join(c.mnt, "cache/web/named"))
+        refused(c.offload("put", "-c", "web", "-n", "named", input=TEXT, check=False))
+        assert os.listdir(away) == ["there"]
+
+
+@test
+def steps_and_histories_do_not_lead_out_of_the_tree(case):
+    with chat(case, True) as c:
+        away = outside(case)
+        task = os.path.join(c.mnt, "tasks/t")
+        os.mkdir(task)
+        os.symlink(away, os.path.join(task, "history"))
+        step = b'{"tool": "bash", "args": {"command": "x"}, "result": "y"}'
+        refused(c.offload("reduce", "-t", "t", input=step, check=False), "history")
+        assert os.listdir(away) == []
+
+
+@test
+def an_operand_may_be_a_link_within_the_tree_and_not_out_of_it(case):
+    with chat(case, True) as c:
+        away = outside(case)
+        write(os.path.join(away, "there"), TEXT)
+        c.offload("put", "-c", "web", "-n", "in", input=TEXT)
+        path = "cache/web/in"
+        os.symlink("in", os.path.join(c.mnt, "cache/web/near"))
+        os.symlink(os.path.join(away, "there"), os.path.join(c.mnt, "cache/web/far"))
+        for name in ("cache/web/near", os.path.join(c.mnt, "cache/web/near"), "views/recent"):
+            if name == "views/recent":
+                found = os.listdir(os.path.join(c.mnt, name))
+                name = os.path.join(name, found[0])
+            assert path.encode() in c.offload("show", name).stdout, name
+        for name in ("cache/web/far", os.path.join(c.mnt, "cache/web/far")):
+            refused(c.offload("show", name, check=False), "far")
+            refused(c.offload("promote", name, check=False), "far")
+        assert read(os.path.join(away, "there")) == TEXT
+
+
+if __name__ == "__main__":
+    main()
