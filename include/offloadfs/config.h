@@ -31,7 +31,10 @@ OFS_EXPORT void ofs_config_destroy(struct ofs_config *c);
  */
 OFS_EXPORT int ofs_config_load(struct ofs_config *c, const char *path, struct ofs_error *err);
 
-/** The same for the file config.ini of the store in the directory `store`; it may be missing. */
+/**
+ * The same for the file config.ini of the store in the directory `store`; it may be missing. -EPERM:
+ * it is not the caller's store (see ofs_tree_open()).
+ */
 OFS_EXPORT int ofs_config_load_store(struct ofs_config *c, const char *store,
 				     struct ofs_error *err);
 

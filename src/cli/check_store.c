@@ -219,7 +219,7 @@ static void check_context(struct store *s)
 	struct ofs_error err;
 
 	ofs_settings_init(&settings);
-	if (ofs_settings_load_store(&settings, s->path, &err) < 0)
+	if (ofs_settings_load(&settings, s->path, &err) < 0)
 		ofs_found(OFS_PROBLEM, "context",
 			  "%s\n-> correct or remove it: offload(1) lists the keys", err.text);
 	else if (faccessat(s->dirfd, "context.ini", F_OK, 0) == 0)

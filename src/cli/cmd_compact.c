@@ -116,7 +116,7 @@ static int load_settings(struct ofs_access *a, struct ofs_settings *s)
 
 	if (ofs_access_find(a, &err) < 0)
 		return named ? ofs_report("%s", err.text) : OFS_EXIT_OK;
-	if (ofs_settings_load_store(s, a->target.store, &err) < 0)
+	if (ofs_settings_load(s, a->target.store, &err) < 0)
 		return report_input("%s", err.text);
 	return OFS_EXIT_OK;
 }

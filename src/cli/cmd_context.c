@@ -77,7 +77,7 @@ static int context_answer(const struct ofs_buf *input)
 	r = ofs_access_find(&access, &err);
 	if (r < 0)
 		return ofs_report("%s", err.text);
-	r = ofs_settings_load_store(&settings, access.target.store, &err);
+	r = ofs_settings_load(&settings, access.target.store, &err);
 	if (r < 0)
 		return ofs_report("%s", err.text);
 	r = context_choose(&settings, &summarizer, &err);

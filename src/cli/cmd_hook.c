@@ -108,7 +108,7 @@ static int take_settings(struct ofs_access *access, struct ofs_settings *setting
 	int r = ofs_access_find(access, err);
 
 	if (r == 0)
-		r = ofs_settings_load_store(settings, access->target.store, err);
+		r = ofs_settings_load(settings, access->target.store, err);
 	if (r < 0)
 		return r;
 	engine.ttl = settings->ttl;

@@ -102,7 +102,7 @@ static int reduce_all(const struct calls *c)
 	ofs_settings_init(&settings);
 	r = ofs_access_find(&access, &err);
 	if (r == 0)
-		r = ofs_settings_load_store(&settings, access.target.store, &err);
+		r = ofs_settings_load(&settings, access.target.store, &err);
 	if (r == -EINVAL)
 		return ofs_report_usage("%s", err.text);
 	for (size_t i = 0; i < c->n && r == 0; i++) {

@@ -87,7 +87,9 @@ static int operand_locate(const char *arg, const char *real, struct ofs_error *e
 		mount = ofs_mounts_around(&mounts, real);
 	/* In a mounted tree, what has the form of a ref may be the name of a file beside us. */
 	if (mount && (!ofs_operand_is_ref(arg) || lstat(arg, &st) == 0)) {
-		ofs_target_from_mount(mount, &o->target);
+		r = ofs_target_from_mount(mount, err, &o->target);
+		if (r < 0)
+			return r;
 		o->path = ofs_strdup(ofs_path_below(mount->point, real));
 		return 0;
 	}

@@ -9,6 +9,7 @@
 #include "base/util.h"
 #include "client/workspace.h"
 #include "io/path.h"
+#include "io/trust.h"
 
 void ofs_target_finish(struct ofs_target *t)
 {
@@ -19,20 +20,34 @@ void ofs_target_finish(struct ofs_target *t)
 	*t = (struct ofs_target){ 0 };
 }
 
-static void target_set_mount(struct ofs_target *t, const struct ofs_mount *mount)
+/* Fails for a mount whose owner the caller does not trust with what he writes. */
+static int target_set_mount(struct ofs_target *t, const struct ofs_mount *mount,
+			    struct ofs_error *err)
 {
+	int r = ofs_trust_check_mount(mount->point, mount->owner, err);
+
+	if (r < 0)
+		return r;
 	free(t->mountpoint);
 	free(t->store);
 	t->mountpoint = ofs_strdup(mount->point);
 	t->store = ofs_strdup(mount->source);
 	t->mounted = ofs_mount_is_alive(mount);
 	t->stale = !t->mounted;
+	return 0;
 }
 
-void ofs_target_from_mount(const struct ofs_mount *mount, struct ofs_target *ret)
+int ofs_target_from_mount(const struct ofs_mount *mount, struct ofs_error *err,
+			  struct ofs_target *ret)
 {
-	*ret = (struct ofs_target){ .hint = ofs_strdup("") };
-	target_set_mount(ret, mount);
+	struct ofs_target t = { 0 };
+	int r = target_set_mount(&t, mount, err);
+
+	if (r < 0)
+		return r;
+	t.hint = ofs_strdup("");
+	*ret = t;
+	return 0;
 }
 
 static char *target_hint(const struct ofs_target_options *opts)
@@ -61,8 +76,8 @@ static void target_look_for_store(struct ofs_target *t, const struct ofs_mounts 
 {
 	const struct ofs_mount *mount = ofs_mounts_of_store(mounts, t->store);
 
-	if (mount)
-		target_set_mount(t, mount);
+	if (mount) /* the caller's own, or root's */
+		target_set_mount(t, mount, NULL);
 }
 
 static int target_by_workspace(struct ofs_target *t, const struct ofs_mounts *mounts,
@@ -76,10 +91,8 @@ static int target_by_workspace(struct ofs_target *t, const struct ofs_mounts *mo
 		t->mountpoint = ofs_path_real(point);
 	}
 	mount = store ? NULL : ofs_mounts_at(mounts, t->mountpoint);
-	if (mount) {
-		target_set_mount(t, mount);
-		return 0;
-	}
+	if (mount)
+		return target_set_mount(t, mount, err);
 	if (store) {
 		t->store = ofs_path_real(store);
 		if (!t->store)
@@ -111,7 +124,10 @@ static int target_by_dir(struct ofs_target *t, const struct ofs_mounts *mounts,
 	if (!point)
 		return target_gone(err);
 	if (mount) {
-		target_set_mount(t, mount);
+		int r = target_set_mount(t, mount, err);
+
+		if (r < 0)
+			return r;
 		if (opts->store && real_store && strcmp(real_store, mount->source) != 0)
 			return ofs_error_set(err, EINVAL, "'%s' is mounted on another store: '%s'",
 					     dir, mount->source);
@@ -162,10 +178,8 @@ static int target_search(struct ofs_target *t, const struct ofs_target_options *
 		return 0;
 	}
 	mount = workspace || store ? NULL : ofs_mounts_around(mounts, cwd);
-	if (mount) {
-		target_set_mount(t, mount);
-		return 0;
-	}
+	if (mount)
+		return target_set_mount(t, mount, err);
 	return target_by_workspace(t, mounts, store, err);
 }
 
@@ -218,10 +232,8 @@ int ofs_target_find_operand(const struct ofs_target_options *opts, const char *o
 	if (!real)
 		return ofs_error_set(err, ENOENT, "the current directory no longer exists");
 	mount = ofs_mounts_read(NULL, &mounts) == 0 ? ofs_mounts_around(&mounts, real) : NULL;
-	if (mount && ofs_mount_is_alive(mount)) {
-		ofs_target_from_mount(mount, ret);
-		return 0;
-	}
+	if (mount && ofs_mount_is_alive(mount))
+		return ofs_target_from_mount(mount, err, ret);
 	if (mount) { /* of a dead daemon: the store is at rest */
 		by_store.store = mount->source;
 		return ofs_target_find(&by_store, NULL, err, ret);

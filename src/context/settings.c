@@ -10,6 +10,7 @@
 #include "context/tool.h"
 #include "io/ini.h"
 #include "io/path.h"
+#include "io/trust.h"
 
 #define FILE_NAME "context.ini"
 #define OVER "over "
@@ -123,7 +124,8 @@ static const struct ofs_ini_key keys[] = {
 	COUNT(CONTEXT, "group_token_threshold", TOKENS, COUNT_MAX, 0, group_token_threshold),
 	COUNT(CONTEXT, "bare_tokens", TOKENS, COUNT_MAX, 40000, bare_tokens),
 	COUNT(CONTEXT, "snapshot_tokens", TOKENS, COUNT_MAX, 1500, snapshot_tokens),
-	{ .section = CONTEXT, .name = "summarizer", .type = OFS_INI_TEXT, .at = PLACE(summarizer) },
+	{ .section = CONTEXT, .name = "summarizer", .type = OFS_INI_TEXT, .at = PLACE(summarizer),
+	  .user_only = true },
 	{ .section = CONTEXT, .name = "summarizer_timeout",
 	  .number = { OFS_UNIT_S, 1, SUMMARIZER_MAX }, .preset = 60,
 	  .at = PLACE(summarizer_timeout_s) },
@@ -136,8 +138,6 @@ static const struct ofs_ini_key keys[] = {
 	OF_TOOL("offload", check_when, when),
 };
 /* clang-format on */
-
-static const struct ofs_ini_table table = { sections, SECTIONS, keys, OFS_ARRAY_SIZE(keys), NULL };
 
 /* ---- settings */
 
@@ -202,18 +202,43 @@ static void take(void *arg, const struct ofs_ini_entry *entry)
 	}
 }
 
-int ofs_settings_load(struct ofs_settings *s, const char *path, struct ofs_error *err)
+int ofs_settings_load_file(struct ofs_settings *s, const char *path, bool of_store,
+			   struct ofs_error *err)
 {
+	OFS_FREE char *own = of_store ? ofs_trust_user_file(FILE_NAME) : NULL;
+	const struct ofs_ini_table table = {
+		.sections = sections,
+		.n_sections = SECTIONS,
+		.keys = keys,
+		.n_keys = OFS_ARRAY_SIZE(keys),
+		.user_file = !of_store ? NULL
+			     : own     ? own
+				       : "~/.config/offloadfs/" FILE_NAME,
+	};
+
 	return ofs_ini_load(path, &table, take, s, err);
 }
 
-int ofs_settings_load_store(struct ofs_settings *s, const char *store, struct ofs_error *err)
+static int load_own(struct ofs_settings *s, struct ofs_error *err)
+{
+	OFS_FREE char *path = ofs_trust_user_file(FILE_NAME);
+	int r = path ? ofs_trust_check_file(path, err) : 0;
+
+	return r > 0 ? ofs_settings_load_file(s, path, false, err) : r;
+}
+
+int ofs_settings_load(struct ofs_settings *s, const char *store, struct ofs_error *err)
 {
 	OFS_FREE char *path = ofs_path_join(store, FILE_NAME);
 	struct stat st;
+	int r = load_own(s, err);
 
+	if (r < 0)
+		return r;
 	/* Others report a missing store; one of another user cannot be read. */
 	if (stat(path, &st) < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
 		return 0;
-	return ofs_settings_load(s, path, err);
+	if (ofs_trust_check_store(store, NULL) < 0)
+		return 0;
+	return ofs_settings_load_file(s, path, true, err);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Settings of the context engine: numbers with defaults, and rules for tools. They come from a file
- * (STORE/context.ini) with the sections [reduce], [compact], [context] and [tool NAME].
+ * Settings of the context engine: numbers with defaults, and rules for tools. They come from the
+ * user's own file ($XDG_CONFIG_HOME/offloadfs/context.ini) and from STORE/context.ini, which have the
+ * sections [reduce], [compact], [context] and [tool NAME]. A command is taken from the first alone:
+ * a store may have been made by somebody else.
  */
 #pragma once
 
@@ -65,11 +67,13 @@ void ofs_settings_init(struct ofs_settings *s);
 void ofs_settings_finish(struct ofs_settings *s);
 
 /*
- * Reads the file and adds it to the settings. -EINVAL: something in it is wrong and nothing
- * changed; `err` says "PATH:LINE: what is wrong, and what would be right". Other errors of reading,
- * as -ENOENT, come with a message as well.
+ * Adds the user's own file, and then that of the store, as far as there are any; not that of a store
+ * which ofs_trust_check_store() refuses. -EINVAL: something in one is wrong, and it changed nothing;
+ * `err` says "PATH:LINE: what is wrong, and what would be right". Other errors come with a message
+ * as well.
  */
-int ofs_settings_load(struct ofs_settings *s, const char *path, struct ofs_error *err);
+int ofs_settings_load(struct ofs_settings *s, const char *store, struct ofs_error *err);
 
-/* The same for the file context.ini of a store; without one, or in another user's store, 0. */
-int ofs_settings_load_store(struct ofs_settings *s, const char *store, struct ofs_error *err);
+/* Adds one file; `of_store` as opposed to the user's own. -ENOENT: there is none. */
+int ofs_settings_load_file(struct ofs_settings *s, const char *path, bool of_store,
+			   struct ofs_error *err);

@@ -167,7 +167,7 @@ int ofs_options_configure(struct ofs_options *o, struct ofs_error *err)
 	int r = o->config_file ? ofs_config_load(o->config, o->config_file, err)
 			       : ofs_config_load_store(o->config, o->store, err);
 
-	return r < 0 ? r : ofs_settings_load_store(&o->context, o->store, err);
+	return r < 0 ? r : ofs_settings_load(&o->context, o->store, err);
 }
 
 static void print_key(const struct ofs_ini_key *key, FILE *out)

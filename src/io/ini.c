@@ -69,8 +69,8 @@ static int list_sections(const struct ofs_ini_table *table, struct ofs_error *er
 							   : " and ",
 			       table->sections[i].name, table->sections[i].check ? " NAME" : "");
 	return ofs_error_set(err, EINVAL, "%s: the %s %.*s", start,
-			     table->n_sections == 2 ? "only one is" : "sections are",
-			     (int)list.len, (const char *)list.data);
+			     table->n_sections == 2 ? "only one is" : "sections are", (int)list.len,
+			     (const char *)list.data);
 }
 
 int ofs_ini_unknown(const struct ofs_ini_table *table, unsigned int section, const char *name,
@@ -242,6 +242,10 @@ static int take_value(struct reading *r, const char *name, const char *text)
 
 	if (!key)
 		return ofs_ini_unknown(r->table, r->section, name, &r->wrong);
+	if (key->user_only && r->table->user_file)
+		return ofs_error_set(&r->wrong, EINVAL,
+				     "'%s' is not taken from a store: it belongs into '%s'", name,
+				     r->table->user_file);
 	if (r->x && r->table->alias) {
 		alias = ofs_alloc(strlen(r->table->alias) + strlen(r->x) + 1);
 		strcat(strcpy(alias, r->table->alias), r->x);

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +39,7 @@ struct ofs_ini_key {
 	uint64_t preset; /* of a number or word */
 	const char *text; /* what it is for: a sentence without its full stop */
 	size_t at; /* for the table's owner: where the value goes */
+	bool user_only; /* not where ofs_ini_table.user_file is set */
 };
 
 struct ofs_ini_table {
@@ -50,6 +52,8 @@ struct ofs_ini_table {
 	 * section, where there is one. NULL: no such rule.
 	 */
 	const char *alias;
+	/* The user's own file, where the one that is read is not: NULL: it is. */
+	const char *user_file;
 };
 
 struct ofs_ini_entry {

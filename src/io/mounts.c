@@ -27,10 +27,18 @@ static char *mounts_unescape(const char *field)
 	return text;
 }
 
+/* "rw,user_id=1000,..." */
+static uid_t mounts_owner(const char *options)
+{
+	const char *id = options ? strstr(options, "user_id=") : NULL;
+
+	return id ? (uid_t)strtoul(id + strlen("user_id="), NULL, 10) : 0;
+}
+
 /* "36 35 98:0 ROOT POINT OPTIONS [TAG...] - FSTYPE SOURCE SUPEROPTIONS"; `line` is taken apart. */
 static void mounts_parse(struct ofs_mounts *m, char *line)
 {
-	char *save = NULL, *field = strtok_r(line, " \n", &save), *point = NULL, *source;
+	char *save = NULL, *field = strtok_r(line, " \n", &save), *point = NULL, *source, *options;
 
 	for (int i = 0; field && strcmp(field, "-") != 0; i++) {
 		if (i == 4)
@@ -39,12 +47,14 @@ static void mounts_parse(struct ofs_mounts *m, char *line)
 	}
 	field = field ? strtok_r(NULL, " \n", &save) : NULL;
 	source = field ? strtok_r(NULL, " \n", &save) : NULL;
+	options = source ? strtok_r(NULL, " \n", &save) : NULL;
 	if (!point || !source || strcmp(field, MOUNTS_FSTYPE) != 0)
 		return;
 	m->list = ofs_grow(m->list, &m->cap, m->count + 1, sizeof(*m->list));
 	m->list[m->count++] = (struct ofs_mount){
 		.point = mounts_unescape(point),
 		.source = mounts_unescape(source),
+		.owner = mounts_owner(options),
 	};
 }
 
@@ -107,8 +117,10 @@ const struct ofs_mount *ofs_mounts_around(const struct ofs_mounts *m, const char
 const struct ofs_mount *ofs_mounts_of_store(const struct ofs_mounts *m, const char *store)
 {
 	for (size_t i = m->count; i-- > 0;) {
-		if (strcmp(m->list[i].source, store) == 0)
-			return &m->list[i];
+		const struct ofs_mount *one = &m->list[i];
+
+		if (strcmp(one->source, store) == 0 && (one->owner == 0 || one->owner == geteuid()))
+			return one;
 	}
 	return NULL;
 }

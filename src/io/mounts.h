@@ -4,10 +4,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct ofs_mount {
 	char *point; /* without symbolic links */
 	char *source; /* the store; what the daemon named it */
+	uid_t owner; /* who mounted it */
 };
 
 struct ofs_mounts {
@@ -28,6 +30,7 @@ void ofs_mounts_finish(struct ofs_mounts *m);
 /* Each NULL when there is none. The paths are absolute and without symbolic links. */
 const struct ofs_mount *ofs_mounts_at(const struct ofs_mounts *m, const char *point);
 const struct ofs_mount *ofs_mounts_around(const struct ofs_mounts *m, const char *path);
+/* Only root's and the caller's: whoever mounts something can name any store as its source. */
 const struct ofs_mount *ofs_mounts_of_store(const struct ofs_mounts *m, const char *store);
 
 /* False for a mount whose daemon was killed. */

@@ -10,6 +10,7 @@
 #include "base/util.h"
 #include "base/word.h"
 #include "io/path.h"
+#include "io/trust.h"
 #include "tree/core/category.h"
 
 #define FILE_NAME "config.ini"
@@ -244,11 +245,13 @@ int ofs_config_load_store(struct ofs_config *c, const char *store, struct ofs_er
 {
 	OFS_FREE char *path = ofs_path_join(store, FILE_NAME);
 	struct stat st;
+	int r;
 
 	/* Others report a missing store. */
 	if (stat(path, &st) < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
-	return ofs_config_load(c, path, err);
+	r = ofs_trust_check_store(store, err);
+	return r < 0 ? r : ofs_config_load(c, path, err);
 }
 
 /* ---- what is in effect */

@@ -31,6 +31,8 @@ import traceback
 SOURCE_ROOT = pathlib.Path(__file__).resolve().parents[2]
 OFFLOADFS = os.path.abspath(os.environ.get("OFFLOADFS") or SOURCE_ROOT / "build" / "offloadfs")
 OFFLOAD = os.path.abspath(os.environ.get("OFFLOAD") or SOURCE_ROOT / "build" / "offload")
+# A developer's own settings are not for tests.
+os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
 SLOW = float(os.environ.get("OFFLOADFS_TEST_SLOW") or 1)
 SANITIZED = bool(os.environ.get("OFFLOADFS_TEST_SANITIZED"))
 JOBS = int(os.environ.get("OFFLOADFS_TEST_JOBS") or 2)

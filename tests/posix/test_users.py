@@ -293,6 +293,43 @@ def a_user_who_is_allowed_to_allow_others(case):
     check_private(home.store, OWNER)
 
 
+@test(root=True)
+def a_tree_that_another_user_mounted_is_not_used_unawares(case):
+    """A directory above one's own, as /tmp, can get a mount that sees what is written to it."""
+    if not os.path.exists(FUSE_CONF):
+        raise Skip(f"there is no {FUSE_CONF} to mount another one over")
+    home = Home(case)
+    write(case.path("fuse.conf"), b"user_allow_other\n")
+    run("mount", "--bind", case.path("fuse.conf"), FUSE_CONF)
+    os.rename(home.mnt, home(".offload"))
+    home.mnt = home(".offload")
+    work, victim = home("work"), case.path("victim")
+    for folder in (work, victim):
+        os.mkdir(folder)
+        os.chown(folder, BOB, BOB)
+    bob = {"user": BOB, "group": BOB, "extra_groups": []}
+    env = {**os.environ, "HOME": victim}
+    env.pop("XDG_DATA_HOME", None)
+    env.pop("XDG_CONFIG_HOME", None)
+    with home.mount("allow_other") as m:
+        os.chmod(m("cache"), 0o1777)
+
+        def put(check=True):
+            return run(
+                home("bin/offload"), "put", "-c", "bob", cwd=work, env=env, check=check,
+                input=b"his own\n", timeout=45 * SLOW, **bob
+            )
+
+        said = put(check=False).stderr.decode()
+        assert f"was mounted by user {OWNER}" in said and said.count("\n") == 1, said
+        assert not os.path.exists(m("cache/bob"))
+        own = os.path.join(victim, ".config/offloadfs")
+        os.makedirs(own)
+        write(os.path.join(own, "trusted_stores"), f"{home.mnt}\n".encode())
+        put()
+        assert told(BOB, lambda: len(os.listdir(m("cache/bob")))) == "1"
+
+
 def user_allow_other():
     try:
         with open(FUSE_CONF) as f:

@@ -16,6 +16,7 @@ static struct ofs_error err;
 
 static void begin(void)
 {
+	setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
 	cr_assert(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/context.ini", dir);
 	ofs_settings_init(&settings);
@@ -24,9 +25,11 @@ static void begin(void)
 
 static void finish(void)
 {
+	char command[64];
+
 	ofs_settings_finish(&settings);
-	unlink(path);
-	cr_expect_eq(rmdir(dir), 0);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	cr_expect_eq(system(command), 0);
 }
 
 TestSuite(context_settings, .init = begin, .fini = finish);
@@ -43,7 +46,7 @@ static void write_bytes(const char *text, size_t len)
 static void load(const char *text)
 {
 	write_bytes(text, strlen(text));
-	cr_assert_eq(ofs_settings_load(&settings, path, &err), 0, "%s", err.text);
+	cr_assert_eq(ofs_settings_load_file(&settings, path, false, &err), 0, "%s", err.text);
 }
 
 static void expect_defaults(void)
@@ -76,7 +79,8 @@ static void expect_refused(const char *text, size_t len, unsigned int line, cons
 
 	write_bytes(text, len);
 	snprintf(start, sizeof(start), "%s:%u: ", path, line);
-	cr_expect_eq(ofs_settings_load(&settings, path, &err), -EINVAL, "accepted: %s", text);
+	cr_expect_eq(ofs_settings_load_file(&settings, path, false, &err), -EINVAL, "accepted: %s",
+		     text);
 	cr_expect_eq(strncmp(err.text, start, strlen(start)), 0, "'%s' does not start with '%s'",
 		     err.text, start);
 	cr_expect(strstr(err.text, words), "'%s' lacks '%s'", err.text, words);
@@ -266,26 +270,83 @@ Test(context_settings, an_error_leaves_what_was_loaded_before)
 
 	load("[compact]\nkeep = 4\n[context]\nsummarizer = a\n[tool one]\nsummary = s\n");
 	write_bytes(bad, strlen(bad));
-	cr_assert_eq(ofs_settings_load(&settings, path, &err), -EINVAL);
+	cr_assert_eq(ofs_settings_load_file(&settings, path, false, &err), -EINVAL);
 	cr_expect_eq(settings.keep, 4);
 	cr_expect_str_eq(settings.summarizer, "a");
 	cr_expect_str_eq(settings.ttl, "30d");
 	cr_assert_eq(settings.n_tools, 1);
 	cr_expect_str_eq(settings.tools[0].summary, "s");
-	cr_expect_eq(ofs_settings_load(&settings, path, NULL), -EINVAL, "without words, too");
+	cr_expect_eq(ofs_settings_load_file(&settings, path, false, NULL), -EINVAL,
+		     "without words, too");
 }
 
 Test(context_settings, the_file_of_a_store)
 {
-	cr_expect_eq(ofs_settings_load_store(&settings, dir, &err), 0, "it may be missing");
-	cr_expect_eq(ofs_settings_load_store(&settings, path, &err), 0, "and so may the store");
-	cr_expect_eq(ofs_settings_load(&settings, path, &err), -ENOENT);
+	cr_expect_eq(ofs_settings_load(&settings, dir, &err), 0, "it may be missing");
+	cr_expect_eq(ofs_settings_load(&settings, path, &err), 0, "and so may the store");
+	cr_expect_eq(ofs_settings_load_file(&settings, path, false, &err), -ENOENT);
 	cr_expect(strstr(err.text, path), "%s", err.text);
 	write_bytes("[compact]\nkeep = 1\n", 19);
-	cr_expect_eq(ofs_settings_load_store(&settings, dir, &err), 0, "%s", err.text);
+	cr_expect_eq(ofs_settings_load(&settings, dir, &err), 0, "%s", err.text);
 	cr_expect_eq(settings.keep, 1);
 	unlink(path);
 	cr_assert_eq(mkfifo(path, 0600), 0);
-	cr_expect_eq(ofs_settings_load_store(&settings, dir, &err), -EINVAL, "and did not wait");
+	cr_expect_eq(ofs_settings_load(&settings, dir, &err), -EINVAL, "and did not wait");
 	cr_expect(strstr(err.text, "is not a regular file"), "%s", err.text);
+}
+
+/* The user's own file, in a folder `config` of his own. */
+static void write_own(const char *text)
+{
+	static char config[64], own[128];
+	FILE *f;
+
+	snprintf(config, sizeof(config), "%s/config", dir);
+	snprintf(own, sizeof(own), "%s/offloadfs", config);
+	setenv("XDG_CONFIG_HOME", config, 1);
+	mkdir(config, 0700);
+	mkdir(own, 0700);
+	strcat(own, "/context.ini");
+	f = fopen(own, "w");
+	cr_assert(f);
+	fputs(text, f);
+	fclose(f);
+	chmod(own, 0600);
+}
+
+Test(context_settings, a_command_comes_from_the_users_own_file_alone)
+{
+	write_own("[context]\nsummarizer = mine\n[compact]\nkeep = 7\nsteps = 8\n");
+	write_bytes("[compact]\nkeep = 1\n", 19);
+	cr_assert_eq(ofs_settings_load(&settings, dir, &err), 0, "%s", err.text);
+	cr_expect_str_eq(settings.summarizer, "mine");
+	cr_expect_eq(settings.keep, 1, "the store's own settings are nearer");
+	cr_expect_eq(settings.steps, 8);
+	write_bytes("[context]\nsummarizer = theirs\n", strlen("[context]\nsummarizer = theirs\n"));
+	cr_expect_eq(ofs_settings_load(&settings, dir, &err), -EINVAL);
+	cr_expect(strstr(err.text,
+			 "context.ini:2: 'summarizer' is not taken from a store: it belongs "
+			 "into '"),
+		  "%s", err.text);
+	cr_expect_str_eq(settings.summarizer, "mine");
+}
+
+Test(context_settings, an_own_file_that_others_may_write_is_not_used)
+{
+	char own[128];
+
+	write_own("[context]\nsummarizer = theirs\n");
+	snprintf(own, sizeof(own), "%s/config/offloadfs/context.ini", dir);
+	cr_assert_eq(chmod(own, 0620), 0);
+	cr_expect_eq(ofs_settings_load(&settings, dir, &err), -EPERM);
+	cr_expect(strstr(err.text, "others may write"), "%s", err.text);
+	cr_expect_null(settings.summarizer);
+}
+
+Test(context_settings, those_of_a_store_that_others_may_write_are_not_used)
+{
+	write_bytes("[compact]\nkeep = 1\n", 19);
+	cr_assert_eq(chmod(dir, 0722), 0);
+	cr_expect_eq(ofs_settings_load(&settings, dir, &err), 0, "%s", err.text);
+	cr_expect_eq(settings.keep, 3);
 }

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A store that somebody else made or can write to is the attacker."""
+import json
+import os
+
+import paths  # noqa: F401
+from chats import generated
+from claude import chat
+from files import same_tree, snapshot
+from harness import NOBODY, OFFLOADFS, SLOW, main, run, same, test, write
+
+CHAT = json.dumps({"messages": generated(1, size=20_000)}).encode()
+STEP = json.dumps({"tool": "bash", "args": {}, "result": "line\n" * 5000}).encode()
+
+
+def store(c, *settings):
+    """A store with content and settings, and the file that its command would make."""
+    path, mark = os.path.join(c.home, "store"), os.path.join(c.home, "ran")
+    c.offload("put", "--store", path, "-c", "web", "-n", "x", input=b"text\n")
+    for name, text in settings:
+        write(os.path.join(path, name), text.replace("MARK", mark).encode())
+    return path, mark
+
+
+def uses(c, path):
+    """Everything that opens a store, as results of run()."""
+    for words, given in (
+        (["put", "--store", path, "-c", "web"], b"more\n"),
+        (["show", "--store", path, "cache/web/x"], b""),
+        (["context", "--store", path], CHAT),
+        (["reduce", "--store", path], STEP),
+        (["search", "--store", path, "text"], b""),
+        (["gc", "--store", path], b""),
+        (["verify", path], b""),
+        (["up", "--store", path], b""),
+    ):
+        yield c.offload(*words, input=given, check=False)
+    mnt = os.path.join(c.home, "mnt")
+    os.makedirs(mnt, exist_ok=True)
+    yield run(
+        OFFLOADFS, "-f", path, mnt, cwd=c.path, env=c.env, check=False, timeout=45 * SLOW
+    )
+
+
+def refused(c, path, mark, *words):
+    before = snapshot(path)
+    for done in uses(c, path):
+        said = done.stderr.decode()
+        assert done.returncode != 0, done
+        assert said.count("\n") == 1 and all(word in said for word in words), said
+    same_tree(snapshot(path), before)
+    assert not os.path.exists(mark)
+
+
+@test(root=True)
+def a_store_of_another_user_is_not_used(case):
+    with chat(case, False) as c:
+        path, mark = store(c, ("config.ini", "redact = off\n"))
+        os.chown(path, NOBODY, NOBODY)
+        refused(c, path, mark, f"belongs to user {NOBODY}", "trusted_stores")
+
+
+@test
+def a_store_that_others_may_write_to_is_not_used(case):
+    with chat(case, False) as c:
+        path, mark = store(c)
+        for mode in (0o777, 0o770, 0o702):
+            os.chmod(path, mode)
+            refused(c, path, mark, "others may write", "chmod go-rwx")
+
+
+@test(root=True)
+def a_store_can_be_trusted(case):
+    with chat(case, False) as c:
+        path, _ = store(c)
+        os.chown(path, NOBODY, NOBODY)
+        own = os.path.join(c.home, ".config/offloadfs")
+        os.makedirs(own)
+        write(os.path.join(own, "trusted_stores"), f"/elsewhere\n{path}\n".encode())
+        done = c.offload("slice", "--store", path, "cache/web/x", "1-")
+        same(done.stdout, b"text\n")
+        os.chmod(os.path.join(own, "trusted_stores"), 0o666)
+        done = c.offload("slice", "--store", path, "cache/web/x", "1-", check=False)
+        assert done.returncode != 0, "a list that others may write to is none"
+
+
+@test
+def a_command_of_a_store_is_not_run(case):
+    with chat(case, False) as c:
+        path, mark = store(c, ("context.ini", "[context]\nsummarizer = touch 'MARK'; cat\n"))
+        text = json.dumps({"messages": generated(1, size=9000)}).encode()
+        for words in (["context", "--mode", "compress"], ["context"]):
+            done = c.offload(*words, "--store", path, input=text, check=False)
+            said = done.stderr.decode()
+            assert done.returncode != 0 and "'summarizer' is not taken from a store" in said, said
+        assert not os.path.exists(mark)
+
+
+@test
+def a_command_of_the_user_is_run(case):
+    with chat(case, False) as c:
+        path, mark = store(c)
+        own = os.path.join(c.home, ".config/offloadfs")
+        os.makedirs(own)
+        setting = f"[context]\nsummarizer = touch '{mark}'; echo all was well\n"
+        write(os.path.join(own, "context.ini"), setting.encode())
+        text = json.dumps({"messages": generated(1, size=9000)}).encode()
+        done = c.offload("context", "--mode", "compress", "--store", path, input=text)
+        assert os.path.exists(mark) and b"all was well" in done.stdout
+
+
+if __name__ == "__main__":
+    main()
