@@ -13,7 +13,6 @@
 #include "context/readback.h"
 #include "io/path.h"
 
-#define HOOK_POINTER "[offloaded]"
 /* The task of a session whose name has no byte that a task may have. */
 #define HOOK_SESSION "session"
 
@@ -95,16 +94,6 @@ static bool reads_back(const struct ofs_hook_event *e, const struct ofs_access *
 
 /* ---- after a tool was used */
 
-static bool is_pointer(const struct ofs_buf *text)
-{
-	size_t i = 0;
-
-	while (i < text->len && isspace(text->data[i]))
-		i++;
-	return text->len - i >= strlen(HOOK_POINTER) &&
-	       memcmp(text->data + i, HOOK_POINTER, strlen(HOOK_POINTER)) == 0;
-}
-
 static bool is_long(const struct ofs_hook_event *e, const struct ofs_hook_options *options,
 		    const struct ofs_hook_text *t)
 {
@@ -137,7 +126,7 @@ static int answer_post(const struct ofs_agent *agent, const struct ofs_hook_even
 	r = agent->find_text(e, options->form, err, &text);
 	if (r <= 0)
 		return r;
-	if (is_pointer(&text.inline_text) || !is_long(e, options, &text))
+	if (!is_long(e, options, &text))
 		return 0;
 	r = ofs_access_find(access, err);
 	if (r < 0 || reads_back(e, access))

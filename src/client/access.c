@@ -18,6 +18,7 @@ void ofs_access_finish(struct ofs_access *a)
 	ofs_backend_close(a->backend);
 	ofs_target_finish(&a->target);
 	free(a->mount);
+	free(a->key);
 	*a = (struct ofs_access){ 0 };
 }
 
@@ -64,6 +65,22 @@ int ofs_access_open(struct ofs_access *a, bool create, struct ofs_error *err)
 	if (r == 0)
 		access_name_mount(a);
 	return r;
+}
+
+int ofs_access_key(struct ofs_access *a, struct ofs_error *err, const char **ret)
+{
+	int r = ofs_access_open(a, false, err);
+
+	if (r < 0)
+		return r;
+	if (!a->key) {
+		r = ofs_backend_attribute(a->backend, "", "key", &a->key);
+		if (r < 0)
+			return ofs_error_set(err, EPROTO, "cannot read the key of the store: %s",
+					     strerror(-r));
+	}
+	*ret = a->key;
+	return 0;
 }
 
 char *ofs_access_display(const struct ofs_access *a, const char *path)

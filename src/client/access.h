@@ -16,6 +16,7 @@ struct ofs_access {
 	struct ofs_backend *backend; /* NULL: not opened yet */
 	/* The mountpoint as it may be written in the current directory; NULL: not mounted. */
 	char *mount;
+	char *key; /* NULL: not asked for yet */
 };
 
 /* Finds and opens nothing yet. */
@@ -30,6 +31,12 @@ int ofs_access_find(struct ofs_access *a, struct ofs_error *err);
  * `backend` can be used.
  */
 int ofs_access_open(struct ofs_access *a, bool create, struct ofs_error *err);
+
+/*
+ * The key of the store, which tells pointers that were made with it from texts that imitate one;
+ * borrowed. -ENOENT: there is no store.
+ */
+int ofs_access_key(struct ofs_access *a, struct ofs_error *err, const char **ret);
 
 /* Allocated: a path in the tree as it may be written in the current directory, mounted or not. */
 char *ofs_access_display(const struct ofs_access *a, const char *path);

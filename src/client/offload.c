@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/offload.h"
 
+#include "base/alloc.h"
 #include "base/text.h"
 #include "base/util.h"
 #include "client/pointer.h"
@@ -23,19 +24,22 @@ int ofs_offload(const struct ofs_offload_request *request, const struct ofs_cont
 		.exit_code = request->exit_code,
 		.signal = request->signal,
 		.content = content,
-		.mark = request->mark,
 	};
+	OFS_FREE char *mark = NULL;
 	struct ofs_text_stream text;
 	int r = ofs_access_open(access, true, err);
 
 	if (r == 0)
 		r = ofs_deposit_store(request->deposit, content, access->backend, err, &done.file);
+	if (r == 0 && request->mark)
+		r = request->mark(request->mark_arg, done.file.ref, err, &mark);
 	if (r < 0)
 		return r;
 	done.display = ofs_access_display(access, done.file.path);
 	pointer.path = done.file.path;
 	pointer.ref = done.file.ref;
 	pointer.mount = access->mount;
+	pointer.mark = mark;
 	pointer.hint = access->target.hint;
 	r = ofs_pointer_print(&pointer, ofs_text_open(&text));
 	done.pointer = ofs_text_close(&text);

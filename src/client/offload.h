@@ -19,7 +19,9 @@ struct ofs_offload_request {
 	bool has_exit;
 	int exit_code;
 	int signal;
-	const char *mark;
+	/* Makes the `mark` of struct ofs_pointer, allocated, for the file's ref. NULL: there is none. */
+	int (*mark)(void *arg, const char *ref, struct ofs_error *err, char **ret);
+	void *mark_arg;
 };
 
 struct ofs_offloaded {

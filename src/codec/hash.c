@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <xxhash.h>
@@ -67,6 +68,14 @@ int ofs_sha256(const void *data, size_t len, uint8_t ret[OFS_SHA256_SIZE])
 	const EVP_MD *md = sha256_algorithm();
 
 	return md && EVP_Digest(data, len, ret, NULL, md, NULL) == 1 ? 0 : -EIO;
+}
+
+int ofs_hmac(const void *key, size_t key_len, const void *data, size_t len,
+	     uint8_t ret[OFS_SHA256_SIZE])
+{
+	const EVP_MD *md = sha256_algorithm();
+
+	return md && HMAC(md, key, (int)key_len, data, len, ret, NULL) ? 0 : -EIO;
 }
 
 void ofs_sha256_hex(const uint8_t sha[OFS_SHA256_SIZE], char ret[2 * OFS_SHA256_SIZE + 1])

@@ -24,5 +24,9 @@ int ofs_sha256(const void *data, size_t len, uint8_t ret[OFS_SHA256_SIZE]);
 /* Lower-case hex, `ret` has room for 65 bytes. */
 void ofs_sha256_hex(const uint8_t sha[OFS_SHA256_SIZE], char ret[2 * OFS_SHA256_SIZE + 1]);
 
+/* HMAC-SHA-256: what nobody can make who does not have the key. 0 or -EIO as above. */
+int ofs_hmac(const void *key, size_t key_len, const void *data, size_t len,
+	     uint8_t ret[OFS_SHA256_SIZE]);
+
 /* XXH3-64. The seed is the place of the bytes, so that bytes from elsewhere never pass. */
 uint64_t ofs_checksum(const void *data, size_t len, uint64_t seed);

@@ -418,3 +418,13 @@ void ofs_store_close(struct ofs_store *s)
 		ofs_index_settle(s->index);
 	store_destroy(s);
 }
+
+int ofs_store_key(const struct ofs_store *s, const char *purpose, char ret[2 * OFS_SHA256_SIZE + 1])
+{
+	uint8_t key[OFS_SHA256_SIZE];
+	int r = ofs_hmac(s->uuid, sizeof(s->uuid), purpose, strlen(purpose), key);
+
+	if (r == 0)
+		ofs_sha256_hex(key, ret);
+	return r;
+}

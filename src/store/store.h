@@ -22,6 +22,7 @@
 
 #include "base/buf.h"
 #include "base/xattr.h"
+#include "codec/hash.h"
 
 #define OFS_ROOT_INO UINT64_C(1)
 #define OFS_SIZE_MAX (INT64_C(1) << 44) /* of one file */
@@ -310,6 +311,10 @@ int ofs_store_drop_tombstones(struct ofs_store *s, int64_t before);
  * -ENOTEMPTY; -ENOTDIR; -ENOENT.
  */
 int ofs_store_rmdir_unheld(struct ofs_store *s, uint64_t ino);
+
+/* Bytes that only those know who can read the store, as hex; the same for its whole life. */
+int ofs_store_key(const struct ofs_store *s, const char *purpose,
+		  char ret[2 * OFS_SHA256_SIZE + 1]);
 
 int ofs_store_sync(struct ofs_store *s);
 

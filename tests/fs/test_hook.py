@@ -213,9 +213,11 @@ def a_command_is_rewritten_and_means_the_same(case):
             other = run("bash", "-c", wrapped, cwd=c.path, env=c.env, check=False)
             assert other.returncode == plain.returncode, wrapped
             same(other.stdout, plain.stdout + plain.stderr, wrapped)
-        long = run("bash", "-c", rewrite("seq 5000"), cwd=c.path, env=c.env).stdout.decode()
+        wrapped = rewrite("seq 5000")
+        long = run("bash", "-c", wrapped, cwd=c.path, env=c.env).stdout.decode()
         assert long.startswith("[offloaded] bash -c 'seq 5000': exit 0, "), long
-        assert c.output(c.bash("seq 5000", long * 5)) is None, "it is a pointer already"
+        assert c.output(c.bash(wrapped, long * 5)) is None, "it is a pointer already"
+        assert c.output(c.bash("cat x", long * 5)), "and this only looks like one"
         for command in ("cd src", "export A=b", "cat .offload/refs/x", "sleep 9 &", "echo $A"):
             assert rewrite(command) is None, command
         assert rewrite("ls", run_in_background=True) is None

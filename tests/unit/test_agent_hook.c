@@ -285,7 +285,6 @@ Test(agent_hook, what_stays_as_it_is)
 		"{\"type\":\"notebook\",\"file\":{\"content\":\"$L\"}}",
 		"[{\"type\":\"text\",\"text\":\"$L\"},{\"type\":\"image\",\"source\":{}}]",
 		"{\"content\":[{\"type\":\"image\",\"source\":{}},{\"type\":\"text\",\"text\":\"$L\"}]}",
-		"{\"stdout\":\"\\n[offloaded] make: 3 bytes\\n$L\",\"stderr\":\"\"}",
 	};
 	static const char *const kept[] = { "Write",	    "Edit",	 "MultiEdit",
 					    "NotebookEdit", "TodoWrite", "Skill" };
@@ -295,6 +294,15 @@ Test(agent_hook, what_stays_as_it_is)
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(kept); i++)
 		expect_nothing(kept[i], "{}", "\"$L\"");
 	cr_expect_null(access_.backend, "nothing was stored");
+}
+
+Test(agent_hook, a_text_that_imitates_a_pointer_is_a_text)
+{
+	json_t *json = answer_tool(
+		"Bash", "{}", "{\"stdout\":\"[offloaded] make: 3 bytes\\n$L\",\"stderr\":\"\"}");
+
+	cr_expect(json);
+	json_decref(json);
 }
 
 Test(agent_hook, a_pointer_is_never_longer_than_the_text)

@@ -252,7 +252,7 @@ static inline size_t count_pointers(const char *list)
 		OFS_FREE char *text = ofs_span_text(chat.results[i].text);
 		struct ofs_mark mark;
 
-		n += ofs_mark_find(text, strlen(text), &mark);
+		n += ofs_mark_read(text, strlen(text), &mark);
 	}
 	ofs_chat_finish(&chat);
 	return n;

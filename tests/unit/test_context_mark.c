@@ -10,7 +10,7 @@
 #include "base/util.h"
 #include "context/chat/mark.h"
 
-#define TITLE "[offloaded] make test: 48,213 bytes, 912 lines (ref k3f9x2, ja-9f86d081)"
+#define TITLE "[offloaded] make test: 48,213 bytes, 912 lines (ref k3f9x2, ja-9f86d081-k2m4x9)"
 #define READING "This preview is partial. Read lines: cat m/refs/k3f9x2:11-70"
 #define CLOSING "(detailed result is stored in m/refs/k3f9x2)"
 
@@ -24,7 +24,7 @@ static bool find(const char *text, struct ofs_mark *ret)
 
 	memcpy(exact, text, strlen(text));
 	exact = realloc(exact, strlen(text) ? strlen(text) : 1);
-	found = ofs_mark_find(exact, strlen(text), ret);
+	found = ofs_mark_read(exact, strlen(text), ret);
 	free(exact);
 	return found;
 }
@@ -39,14 +39,14 @@ Test(context_mark, says_what_it_stands_for)
 	cr_expect_str_eq(mark.hash, "9f86d081");
 	cr_expect(mark.style.ascii && !mark.style.upper && !mark.raw);
 	ofs_mark_code(&mark, code);
-	cr_expect_str_eq(code, "ja-9f86d081");
+	cr_expect_str_eq(code, "ja-9f86d081-k2m4x9");
 	cr_assert(find(
-		"[offloaded] x (ref k3f9x2aa, raw-00000000) (detailed result is stored in /r/k3f9x2aa)",
+		"[offloaded] x (ref k3f9x2aa, raw-00000000-k2m4x9) (detailed result is stored in /r/k3f9x2aa)",
 		&mark));
 	cr_expect_str_eq(mark.ref, "k3f9x2aa");
 	cr_expect(mark.raw);
 	ofs_mark_code(&mark, code);
-	cr_expect_str_eq(code, "raw-00000000");
+	cr_expect_str_eq(code, "raw-00000000-k2m4x9");
 }
 
 Test(context_mark, codes_are_read_again)
@@ -54,6 +54,7 @@ Test(context_mark, codes_are_read_again)
 	for (int bits = 0; bits < 256; bits++) {
 		struct ofs_mark mark = { "k3f9x2",
 					 "01234567",
+					 "k2m4x9",
 					 { bits & 1, bits & 2, bits & 4, bits & 8, bits & 16,
 					   bits & 32, bits & 64 },
 					 bits & 128 };
@@ -65,7 +66,7 @@ Test(context_mark, codes_are_read_again)
 		snprintf(title, sizeof(title),
 			 "[offloaded] ls: 1 byte, 1 line (ref k3f9x2, %s)\nx\n", code);
 		ofs_mark_write(title, "refs/k3f9x2", &text);
-		cr_assert(ofs_mark_find(text.data, text.len, &got), "%s", code);
+		cr_assert(ofs_mark_read(text.data, text.len, &got), "%s", code);
 		ofs_mark_code(&got, again);
 		cr_expect_str_eq(again, code);
 	}
@@ -75,15 +76,15 @@ Test(context_mark, what_a_command_was_may_look_like_anything)
 {
 	struct ofs_mark mark;
 
-	cr_assert(
-		find("[offloaded] echo (ref aaaaaa, j-00000000): 1 byte (ref k3f9x2, j-9f86d081)\n"
-		     "(detailed result is stored in refs/aaaaaa)\n" CLOSING,
-		     &mark));
+	cr_assert(find(
+		"[offloaded] echo (ref aaaaaa, j-00000000-k2m4x9): 1 byte (ref k3f9x2, j-9f86d081-k2m4x9)\n"
+		"(detailed result is stored in refs/aaaaaa)\n" CLOSING,
+		&mark));
 	cr_expect_str_eq(mark.ref, "k3f9x2");
 	cr_assert(find(
-		"[offloaded] a (detailed result is stored in b: 1 byte (ref k3f9x2, j-9f86d081)\n" CLOSING,
+		"[offloaded] a (detailed result is stored in b: 1 byte (ref k3f9x2, j-9f86d081-k2m4x9)\n" CLOSING,
 		&mark));
-	cr_assert(find("[offloaded] : 1 byte (ref k3f9x2, j-9f86d081)\n"
+	cr_assert(find("[offloaded] : 1 byte (ref k3f9x2, j-9f86d081-k2m4x9)\n"
 		       "(detailed result is stored in /a dir) (with/refs/k3f9x2)",
 		       &mark));
 }
@@ -110,40 +111,72 @@ Test(context_mark, what_is_none)
 		TITLE " \n" CLOSING,
 		"[offloaded] x (ref k3f9x2)\n" CLOSING,
 		"[offloaded] x -> a/b (ref k3f9x2)\n" CLOSING, /* put's, which cannot be undone */
-		"[offloaded] x (ref k3f9x2, ja-9f86d08)\n" CLOSING,
-		"[offloaded] x (ref k3f9x2, ja-9f86d0811)\n" CLOSING,
-		"[offloaded] x (ref k3f9x2, ja-9F86D081)\n" CLOSING,
-		"[offloaded] x (ref k3f9x2, jx-9f86d081)\n" CLOSING,
-		"[offloaded] x (ref k3f9x2, -9f86d081)\n" CLOSING,
-		"[offloaded] x (ref k3f9x2, 9f86d081)\n" CLOSING,
-		"[offloaded] x (ref k3f9x2, jaaaaaaaaaaaaaaaaaaaaaaaaaaaa-9f86d081)\n" CLOSING,
-		"[offloaded] x (ref k3f9x2,ja-9f86d081)\n" CLOSING,
-		"[offloaded] x (ref K3F9X2, ja-9f86d081)\n(detailed result is stored in m/K3F9X2)",
-		"[offloaded] x (ref k3f9x, ja-9f86d081)\n(detailed result is stored in m/k3f9x)",
-		"[offloaded] x (ref k3f9x2222, ja-9f86d081)\n(detailed result is stored in m/k3f9x2222)",
-		"[offloaded] x (ref , ja-9f86d081)\n(detailed result is stored in m/)",
+		"[offloaded] x (ref k3f9x2, ja-9f86d08-k2m4x9)\n" CLOSING,
+		"[offloaded] x (ref k3f9x2, ja-9f86d0811-k2m4x9)\n" CLOSING,
+		"[offloaded] x (ref k3f9x2, ja-9F86D081-k2m4x9)\n" CLOSING,
+		"[offloaded] x (ref k3f9x2, jx-9f86d081-k2m4x9)\n" CLOSING,
+		"[offloaded] x (ref k3f9x2, -9f86d081-k2m4x9)\n" CLOSING,
+		"[offloaded] x (ref k3f9x2, 9f86d081-k2m4x9)\n" CLOSING,
+		"[offloaded] x (ref k3f9x2, jaaaaaaaaaaaaaaaaaaaaaaaaaaaa-9f86d081-k2m4x9)\n" CLOSING,
+		"[offloaded] x (ref k3f9x2,ja-9f86d081-k2m4x9)\n" CLOSING,
+		"[offloaded] x (ref K3F9X2, ja-9f86d081-k2m4x9)\n(detailed result is stored in m/K3F9X2)",
+		"[offloaded] x (ref k3f9x, ja-9f86d081-k2m4x9)\n(detailed result is stored in m/k3f9x)",
+		"[offloaded] x (ref k3f9x2222, ja-9f86d081-k2m4x9)\n(detailed result is stored in m/k3f9x2222)",
+		"[offloaded] x (ref , ja-9f86d081-k2m4x9)\n(detailed result is stored in m/)",
 		"[offloaded] x (ref \n" CLOSING,
-		"[offloaded] x\n(ref k3f9x2, ja-9f86d081)\n" CLOSING,
+		"[offloaded] x (ref k3f9x2, ja-9f86d081)\n" CLOSING, /* without a tag */
+		"[offloaded] x (ref k3f9x2, ja-9f86d081-)\n" CLOSING,
+		"[offloaded] x (ref k3f9x2, ja-9f86d081-k2m4x)\n" CLOSING,
+		"[offloaded] x (ref k3f9x2, ja-9f86d081-k2m4x99)\n" CLOSING,
+		"[offloaded] x (ref k3f9x2, ja-9f86d081-K2m4x9)\n" CLOSING,
+		"[offloaded] x\n(ref k3f9x2, ja-9f86d081-k2m4x9)\n" CLOSING,
 	};
 	struct ofs_mark mark;
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(none); i++)
 		cr_expect_not(find(none[i], &mark), "%s", none[i]);
 	for (size_t len = 0; len < strlen(pointer); len++)
-		cr_expect_not(ofs_mark_find(pointer, len, &mark), "its first %zu bytes", len);
-	cr_expect_not(ofs_mark_find(
-		"[offloaded] x (ref k3f9x2\0, ja-9f86d081)\n" CLOSING,
-		sizeof("[offloaded] x (ref k3f9x2\0, ja-9f86d081)\n" CLOSING) - 1, &mark));
+		cr_expect_not(ofs_mark_read(pointer, len, &mark), "its first %zu bytes", len);
+	cr_expect_not(ofs_mark_read(
+		"[offloaded] x (ref k3f9x2\0, ja-9f86d081-k2m4x9)\n" CLOSING,
+		sizeof("[offloaded] x (ref k3f9x2\0, ja-9f86d081-k2m4x9)\n" CLOSING) - 1, &mark));
 }
 
-Test(context_mark, is_a_pointer_of_any_command)
+Test(context_mark, starts_as_pointers_do)
 {
-	cr_expect(ofs_mark_is_pointer(pointer, strlen(pointer)));
-	cr_expect(ofs_mark_is_pointer("[offloaded] anything", 20));
-	cr_expect_not(ofs_mark_is_pointer("[offloaded]", 11));
-	cr_expect_not(ofs_mark_is_pointer("", 0));
-	cr_expect_not(ofs_mark_is_pointer(" [offloaded] x", 14));
-	cr_expect_not(ofs_mark_is_pointer("[Offloaded] x", 13));
+	cr_expect(ofs_mark_may_be(pointer, strlen(pointer)));
+	cr_expect(ofs_mark_may_be("[offloaded] anything", 20));
+	cr_expect_not(ofs_mark_may_be("[offloaded]", 11));
+	cr_expect_not(ofs_mark_may_be("", 0));
+	cr_expect_not(ofs_mark_may_be(" [offloaded] x", 14));
+	cr_expect_not(ofs_mark_may_be("[Offloaded] x", 13));
+}
+
+/* Each of ref, form, checksum and key makes another tag. */
+Test(context_mark, is_signed)
+{
+	static const struct {
+		const char *ref, *hash, *key;
+		bool raw;
+	} others[] = {
+		{ "k3f9x2", "9f86d081", "key", false }, { "k3f9x3", "9f86d081", "key", false },
+		{ "k3f9x2", "9f86d082", "key", false }, { "k3f9x2", "9f86d081", "kez", false },
+		{ "k3f9x2", "9f86d081", "key", true },
+	};
+	char tags[OFS_ARRAY_SIZE(others)][OFS_MARK_TAG + 1], again[OFS_MARK_TAG + 1];
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(others); i++) {
+		struct ofs_mark mark = { .raw = others[i].raw };
+
+		strcpy(mark.ref, others[i].ref);
+		strcpy(mark.hash, others[i].hash);
+		ofs_mark_tag(&mark, others[i].key, tags[i]);
+		ofs_mark_tag(&mark, others[i].key, again);
+		cr_expect_str_eq(tags[i], again);
+		cr_expect_eq(strspn(again, "0123456789abcdefghijklmnopqrstuvwxyz"), OFS_MARK_TAG);
+		for (size_t j = 0; j < i; j++)
+			cr_expect_str_neq(tags[i], tags[j]);
+	}
 }
 
 static char *shrunk(const char *text, enum ofs_mark_detail detail, bool instruct)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/util.h"
+#include "codec/hash.h"
 
 #define BEGIN "[offloaded] "
 #define REF " (ref "
@@ -27,7 +28,7 @@ static bool begins(const char *text, size_t len, const char *with)
 	return len >= strlen(with) && memcmp(text, with, strlen(with)) == 0;
 }
 
-bool ofs_mark_is_pointer(const void *text, size_t len)
+bool ofs_mark_may_be(const void *text, size_t len)
 {
 	return begins(text, len, BEGIN);
 }
@@ -43,7 +44,7 @@ static size_t find_last(const char *text, size_t len, const char *word)
 	return last ? (size_t)(last - text) : SIZE_MAX;
 }
 
-/* "k3f9x2, ja-9f86d081)" */
+/* "k3f9x2, ja-9f86d081-k2m4x9)" */
 static bool parse_ref(const char *p, size_t len, struct ofs_mark *mark)
 {
 	char text[OFS_MARK_REF_MAX + OFS_MARK_CODE_MAX + 4], style[OFS_LITERAL_NAME_MAX];
@@ -52,9 +53,10 @@ static bool parse_ref(const char *p, size_t len, struct ofs_mark *mark)
 	if (len >= sizeof(text))
 		return false;
 	snprintf(text, sizeof(text), "%.*s", (int)len, p);
-	sscanf(text, "%8[0-9a-z],%*1[ ]%15[a-z]-%8[0-9a-f])%n", mark->ref, style, mark->hash, &end);
+	sscanf(text, "%8[0-9a-z],%*1[ ]%15[a-z]-%8[0-9a-f]-%6[0-9a-z])%n", mark->ref, style,
+	       mark->hash, mark->tag, &end);
 	if ((size_t)end != len || !end || strlen(mark->ref) < REF_MIN ||
-	    strlen(mark->hash) != OFS_MARK_HASH)
+	    strlen(mark->hash) != OFS_MARK_HASH || strlen(mark->tag) != OFS_MARK_TAG)
 		return false;
 	mark->raw = strcmp(style, "raw") == 0;
 	return mark->raw || ofs_literal_style_parse(style, &mark->style);
@@ -95,7 +97,7 @@ static bool take_apart(const char *text, size_t len, struct parts *ret)
 	return true;
 }
 
-bool ofs_mark_find(const void *text, size_t len, struct ofs_mark *ret)
+bool ofs_mark_read(const void *text, size_t len, struct ofs_mark *ret)
 {
 	struct parts p;
 
@@ -105,13 +107,44 @@ bool ofs_mark_find(const void *text, size_t len, struct ofs_mark *ret)
 	return true;
 }
 
-void ofs_mark_code(const struct ofs_mark *mark, char ret[OFS_MARK_CODE_MAX])
+void ofs_mark_sign(const char *key, const char *said, char ret[OFS_MARK_TAG + 1])
+{
+	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+	uint8_t mac[OFS_SHA256_SIZE];
+
+	if (ofs_hmac(key, strlen(key), said, strlen(said), mac) < 0)
+		abort(); /* libcrypto is broken */
+	for (int i = 0; i < OFS_MARK_TAG; i++) /* a little uneven, which does no harm */
+		ret[i] = digits[mac[i] % (sizeof(digits) - 1)];
+	ret[OFS_MARK_TAG] = '\0';
+}
+
+/* "ja-9f86d081" */
+static void write_form(const struct ofs_mark *mark, char ret[OFS_MARK_CODE_MAX])
 {
 	char name[OFS_LITERAL_NAME_MAX] = "raw";
 
 	if (!mark->raw)
 		ofs_literal_style_name(&mark->style, name);
 	snprintf(ret, OFS_MARK_CODE_MAX, "%s-%s", name, mark->hash);
+}
+
+void ofs_mark_tag(const struct ofs_mark *mark, const char *key, char ret[OFS_MARK_TAG + 1])
+{
+	char form[OFS_MARK_CODE_MAX], said[OFS_MARK_REF_MAX + OFS_MARK_CODE_MAX + 16];
+
+	write_form(mark, form);
+	snprintf(said, sizeof(said), "result %s %s", mark->ref, form);
+	ofs_mark_sign(key, said, ret);
+}
+
+void ofs_mark_code(const struct ofs_mark *mark, char ret[OFS_MARK_CODE_MAX])
+{
+	size_t len;
+
+	write_form(mark, ret);
+	len = strlen(ret);
+	snprintf(ret + len, OFS_MARK_CODE_MAX - len, "-%s", mark->tag);
 }
 
 void ofs_mark_write(const char *pointer, const char *path, struct ofs_buf *out)

@@ -4,6 +4,9 @@
  * pointer replaces the result of a tool and ends with "(detailed result is stored in PATH)", a
  * snapshot replaces messages and ends with "(original messages are stored in PATH)"; PATH leads to
  * refs/.
+ *
+ * What can be undone has a tag that only somebody with the key of the store can make: a text from
+ * elsewhere that imitates a mark is a text.
  */
 #pragma once
 
@@ -16,13 +19,15 @@
 #define OFS_MARK_REF_MAX 8
 /* Hex digits of a checksum of the removed bytes. */
 #define OFS_MARK_HASH 8
-/* Room for the code after the ref: "ja-9f86d081". */
-#define OFS_MARK_CODE_MAX (OFS_LITERAL_NAME_MAX + OFS_MARK_HASH + 2)
+#define OFS_MARK_TAG 6
+/* Room for the code after the ref: "ja-9f86d081-k2m4x9". */
+#define OFS_MARK_CODE_MAX (OFS_LITERAL_NAME_MAX + OFS_MARK_HASH + OFS_MARK_TAG + 3)
 
 /* The string that a pointer replaces. */
 struct ofs_mark {
 	char ref[OFS_MARK_REF_MAX + 1];
 	char hash[OFS_MARK_HASH + 1];
+	char tag[OFS_MARK_TAG + 1];
 	/* How the string was written; `raw`: the file holds the string itself, with its quotes. */
 	struct ofs_literal_style style;
 	bool raw;
@@ -35,11 +40,17 @@ enum ofs_mark_detail {
 	OFS_MARK_BARE, /* one line */
 };
 
-/* A pointer of any command: it must not be offloaded, as that would hide it in another. */
-bool ofs_mark_is_pointer(const void *text, size_t len);
+/* Whether a text starts as pointers do: a quick look before others. */
+bool ofs_mark_may_be(const void *text, size_t len);
 
-/* Reads a pointer that can be undone; false if the text is none. */
-bool ofs_mark_find(const void *text, size_t len, struct ofs_mark *ret);
+/* Reads what has the form of a pointer that can be undone; false if the text has not. */
+bool ofs_mark_read(const void *text, size_t len, struct ofs_mark *ret);
+
+/* The tag of what is said, by the key of a store. */
+void ofs_mark_sign(const char *key, const char *said, char ret[OFS_MARK_TAG + 1]);
+
+/* The tag that belongs to a mark, all else of which is set. */
+void ofs_mark_tag(const struct ofs_mark *mark, const char *key, char ret[OFS_MARK_TAG + 1]);
 
 /* The code after the ref in a pointer that can be undone. */
 void ofs_mark_code(const struct ofs_mark *mark, char ret[OFS_MARK_CODE_MAX]);
@@ -50,7 +61,7 @@ void ofs_mark_code(const struct ofs_mark *mark, char ret[OFS_MARK_CODE_MAX]);
 void ofs_mark_write(const char *pointer, const char *path, struct ofs_buf *out);
 
 /*
- * Appends a pointer that can be undone with less detail; `instruct` adds a line on how to read
+ * Appends a pointer that has this form with less detail; `instruct` adds a line on how to read
  * stored results. A text that has no more detail is appended unchanged.
  */
 void ofs_mark_shrink(const void *text, size_t len, enum ofs_mark_detail detail, bool instruct,

@@ -59,14 +59,33 @@ static const struct ofs_chat_call *call_of(const struct ofs_chat *chat,
 	return result->call == SIZE_MAX ? NULL : &chat->calls[result->call];
 }
 
-static bool says_pointer(struct ofs_span text)
+/*
+ * The text of a pointer that can be undone, made now or before, which lies in `scratch` if it has to
+ * be decoded. 1; 0: it is none; or -errno.
+ */
+static int pointer_text(struct planning *p, size_t i, struct ofs_buf *scratch,
+			const struct ofs_buf **ret)
 {
-	/* No program escapes the letters that a pointer begins with. */
-	return ofs_mark_is_pointer(text.p + 1, text.len - 2);
+	const struct ofs_buf *text = &p->plan->list[i].text;
+	struct ofs_span string = p->chat->results[i].text;
+
+	if (!text->data) {
+		/* No program escapes the letters that a pointer begins with. */
+		if (!ofs_mark_may_be(string.p + 1, string.len - 2))
+			return 0;
+		scratch->len = 0;
+		ofs_span_decode(string, scratch);
+		text = scratch;
+	}
+	*ret = text;
+	return ofs_shelf_find_mark(p->shelf, text->data, text->len, p->err, NULL);
 }
 
+/* What is a pointer, or was read back, stays as it is. */
 static int look(struct planning *p)
 {
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf scratch = OFS_BUF_INIT;
+	const struct ofs_buf *text;
 	const struct ofs_chat *chat = p->chat;
 	int r = ofs_access_find(p->shelf->access, p->err);
 
@@ -77,7 +96,10 @@ static int look(struct planning *p)
 		const struct ofs_chat_result *result = &chat->results[i];
 		const struct ofs_chat_call *call = call_of(chat, result);
 
-		p->fixed[i] = says_pointer(result->text) || (call && reads_back(p, call));
+		r = pointer_text(p, i, &scratch, &text);
+		if (r < 0)
+			return r;
+		p->fixed[i] = r > 0 || (call && reads_back(p, call));
 	}
 	return 0;
 }
@@ -201,25 +223,6 @@ static int offload_smaller(struct planning *p, uint64_t tokens)
 
 /* ---- pointers that get shorter */
 
-/* The text of a pointer that can be undone, made now or before; false: it is none. */
-static bool pointer_text(struct planning *p, size_t i, struct ofs_buf *scratch, const void **ret,
-			 size_t *ret_len)
-{
-	const struct ofs_buf *text = &p->plan->list[i].text;
-	struct ofs_mark mark;
-
-	if (!text->data) {
-		scratch->len = 0;
-		if (!says_pointer(p->chat->results[i].text))
-			return false;
-		ofs_span_decode(p->chat->results[i].text, scratch);
-		text = scratch;
-	}
-	*ret = text->data;
-	*ret_len = text->len;
-	return ofs_mark_find(text->data, text->len, &mark);
-}
-
 /*
  * 1: it has that detail now, and the instruction if it was to have it. 0: it is no pointer, or
  * would not be shorter, or has no more detail. Or -errno.
@@ -228,14 +231,14 @@ static int shorten(struct planning *p, size_t i, enum ofs_mark_detail detail, bo
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf scratch = OFS_BUF_INIT, shorter = OFS_BUF_INIT;
 	struct ofs_compacted *to = &p->plan->list[i];
-	const void *text;
-	size_t len;
+	const struct ofs_buf *text;
 	uint64_t tokens;
+	int r = pointer_text(p, i, &scratch, &text);
 
-	if (!pointer_text(p, i, &scratch, &text, &len))
-		return 0;
-	ofs_mark_shrink(text, len, detail, instruct, &shorter);
-	if (shorter.len == len && memcmp(shorter.data, text, len) == 0)
+	if (r <= 0)
+		return r;
+	ofs_mark_shrink(text->data, text->len, detail, instruct, &shorter);
+	if (shorter.len == text->len && memcmp(shorter.data, text->data, text->len) == 0)
 		return instruct;
 	tokens = ofs_tokens_count(shorter.data, shorter.len);
 	if (tokens > to->tokens)

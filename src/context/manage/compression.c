@@ -13,6 +13,7 @@
 
 /* Stands for the ref of the file before there is one. */
 #define LONGEST_REF "k3f9x2k3"
+#define LONGEST_TAG "000000"
 
 /* A compression being planned. */
 struct planning {
@@ -211,17 +212,20 @@ static void take_earlier(struct planning *p, const struct ofs_snapshot_place *pl
 }
 
 /* What the system says now, and the snapshot in it. */
-static void read_system(struct planning *p)
+static int read_system(struct planning *p)
 {
 	struct ofs_snapshot_place place;
+	int r = 0;
 
 	p->plan->system_part = ofs_seam_system(p->chat);
 	if (!p->plan->system_part.p)
-		return;
+		return 0;
 	ofs_span_decode(p->plan->system_part, &p->system);
-	if (ofs_seam_find(p->system.data, p->system.len, &place) &&
-	    ofs_shelf_begins(p->shelf, place.ref, OFS_SEAM_BEGIN))
+	if (ofs_seam_find(p->system.data, p->system.len, &place))
+		r = ofs_seam_is_ours(&place, p->shelf, p->err);
+	if (r > 0)
 		take_earlier(p, &place);
+	return r < 0 ? r : 0;
 }
 
 /* What holds the system's text, though no string at its end. */
@@ -275,11 +279,11 @@ static void put_in(struct planning *p, const struct ofs_buf *string)
 
 /* What the system says with the snapshot. */
 static void write_system(const struct planning *p, const struct ofs_buf *inside, const char *path,
-			 struct ofs_buf *out)
+			 const char *tag, struct ofs_buf *out)
 {
 	ofs_buf_append(out, p->system.data, p->system.len);
-	ofs_seam_write_snapshot(inside->data, inside->len, p->plan->removed, path, !p->system.len,
-				out);
+	ofs_seam_write_snapshot(inside->data, inside->len, p->plan->removed, path, tag,
+				!p->system.len, out);
 }
 
 /* Tokens that the chat has more for it. */
@@ -291,11 +295,15 @@ static int64_t system_tokens(const struct planning *p, const struct ofs_buf *tex
 	       (adds_message(p) ? OFS_MESSAGE_TOKENS : 0);
 }
 
-static void place_snapshot(struct planning *p, const struct ofs_buf *inside)
+static int place_snapshot(struct planning *p, const struct ofs_buf *inside)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, string = OFS_BUF_INIT;
+	char tag[OFS_MARK_TAG + 1];
+	int r = ofs_shelf_tag(p->shelf, p->plan->file.mark.ref, p->err, tag);
 
-	write_system(p, inside, p->plan->file.path, &text);
+	if (r < 0)
+		return r;
+	write_system(p, inside, p->plan->file.path, tag, &text);
 	ofs_literal_encode(&p->request->style, text.data, text.len, &string);
 	p->plan->tokens += (uint64_t)system_tokens(p, &text);
 
@@ -303,6 +311,7 @@ static void place_snapshot(struct planning *p, const struct ofs_buf *inside)
 		ofs_buf_append(&p->plan->system, string.data, string.len);
 	else
 		put_in(p, &string);
+	return 0;
 }
 
 /* ---- the whole */
@@ -386,7 +395,7 @@ static int check_gain(struct planning *p, const struct ofs_buf *inside, uint64_t
 	if (r < 0)
 		return r;
 	path = ofs_shelf_ref_path(p->shelf, LONGEST_REF);
-	write_system(p, inside, path, &text);
+	write_system(p, inside, path, LONGEST_TAG, &text);
 	more = system_tokens(p, &text);
 	if (more < (int64_t)gone)
 		return 1;
@@ -423,8 +432,9 @@ static int plan(struct planning *p)
 		all += p->request->message_tokens[i];
 		gone += p->plan->gone[i] ? p->request->message_tokens[i] : 0;
 	}
-	read_system(p);
-	r = summarize_safely(p, &inside);
+	r = read_system(p);
+	if (r == 0)
+		r = summarize_safely(p, &inside);
 	if (r > 0)
 		r = check_gain(p, &inside, gone);
 	if (r <= 0)
@@ -433,8 +443,8 @@ static int plan(struct planning *p)
 	if (r < 0)
 		return r;
 	p->plan->tokens = all - gone;
-	place_snapshot(p, &inside);
-	return 1;
+	r = place_snapshot(p, &inside);
+	return r < 0 ? r : 1;
 }
 
 int ofs_compression_plan(const struct ofs_compression_request *request, struct ofs_shelf *shelf,

@@ -161,10 +161,11 @@ static int append_text(void *arg, struct ofs_span string)
 	return 0;
 }
 
-/* The refs of all pointers, made now or before. */
-static size_t find_sources(struct managing *m, struct ofs_mark *marks)
+/* The refs of all pointers, made now or before. Returns how many, or -errno. */
+static ssize_t find_sources(struct managing *m, struct ofs_mark *marks)
 {
 	size_t n = 0;
+	int r;
 
 	for (size_t i = 0; i < m->chat.n_results; i++) {
 		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf own = OFS_BUF_INIT;
@@ -173,15 +174,17 @@ static size_t find_sources(struct managing *m, struct ofs_mark *marks)
 								 : &own;
 
 		if (!text->data) {
-			if (!ofs_mark_is_pointer(string.p + 1, string.len - 2))
+			if (!ofs_mark_may_be(string.p + 1, string.len - 2))
 				continue;
 			ofs_span_decode(string, &own);
 			text = &own;
 		}
-		if (ofs_mark_find(text->data, text->len, &marks[n]))
-			n++;
+		r = ofs_shelf_find_mark(&m->shelf, text->data, text->len, m->err, &marks[n]);
+		if (r < 0)
+			return r;
+		n += r > 0;
 	}
-	return n;
+	return (ssize_t)n;
 }
 
 static int fetch_from(struct managing *m, const struct ofs_mark *marks, size_t n,
@@ -211,13 +214,13 @@ static int fetch(struct managing *m)
 	struct ofs_buf query = OFS_BUF_INIT, slices = OFS_BUF_INIT, message = OFS_BUF_INIT;
 	size_t request = find_request(&m->chat);
 	OFS_FREE struct ofs_mark *marks = ofs_alloc((m->chat.n_results + 1) * sizeof(*marks));
-	size_t n = request == SIZE_MAX ? 0 : find_sources(m, marks);
+	ssize_t n = request == SIZE_MAX ? 0 : find_sources(m, marks);
 	int r;
 
-	if (!n)
-		return 0;
+	if (n <= 0)
+		return (int)n;
 	ofs_message_texts(&m->chat.messages[request], append_text, &query);
-	r = fetch_from(m, marks, n, &query, &slices);
+	r = fetch_from(m, marks, (size_t)n, &query, &slices);
 	if (r <= 0)
 		return r;
 	m->fetched = (size_t)r;

@@ -43,7 +43,7 @@ static int read_chat(struct restoring *r)
 
 /* ---- snapshots, and what was fetched */
 
-/* Whether the system's text ends with one, and its ref. */
+/* The last one in the system's text. 1, 0 or -errno. */
 static int find_snapshot(struct restoring *r, struct ofs_snapshot_place *ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -52,9 +52,8 @@ static int find_snapshot(struct restoring *r, struct ofs_snapshot_place *ret)
 	if (!string.p)
 		return 0;
 	ofs_span_decode(string, &text);
-	/* What stands within a text may be a quotation; what ends it was put there. */
-	return ofs_seam_find(text.data, text.len, ret) &&
-	       (ret->end == text.len || ofs_shelf_begins(r->shelf, ret->ref, OFS_SEAM_BEGIN));
+	return ofs_seam_find(text.data, text.len, ret) ? ofs_seam_is_ours(ret, r->shelf, r->err)
+						       : 0;
 }
 
 static int does_not_fit(struct restoring *r, const char *ref)
@@ -196,11 +195,13 @@ static int undo_result(struct restoring *r, const struct ofs_chat_result *result
 	struct ofs_mark mark;
 	int e;
 
-	if (!ofs_mark_is_pointer(result->text.p + 1, result->text.len - 2))
+	/* No program escapes the letters that a pointer begins with. */
+	if (!ofs_mark_may_be(result->text.p + 1, result->text.len - 2))
 		return 0;
 	ofs_span_decode(result->text, &text);
-	if (!ofs_mark_find(text.data, text.len, &mark))
-		return 0;
+	e = ofs_shelf_find_mark(r->shelf, text.data, text.len, r->err, &mark);
+	if (e <= 0)
+		return e;
 	e = ofs_shelf_get(r->shelf, &mark, r->err, &string);
 	if (e < 0)
 		return e;

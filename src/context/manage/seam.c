@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/manage/seam.h"
 
+#include <stdio.h>
+
 #include "base/util.h"
 
 #define OPEN "<state_snapshot messages=\""
 #define CLOSE "</state_snapshot>\n"
 #define CLOSING "(original messages are stored in "
 #define GAP "\n\n"
+/* What a file begins with. */
+#define BEGIN "{\"kept\": "
 
 static const struct ofs_literal_style plain_style;
 
@@ -41,6 +45,19 @@ static bool parse_closing(const char *p, const char *end, char ret_ref[OFS_MARK_
 	return strspn(ret_ref, "0123456789abcdefghijklmnopqrstuvwxyz") == n;
 }
 
+/* `12" tag="k2m4x9">` */
+static bool parse_opening(const char *p, const char *end, char ret_tag[OFS_MARK_TAG + 1])
+{
+	char line[64];
+	int read = 0;
+
+	if (end - p >= (ssize_t)sizeof(line))
+		return false;
+	snprintf(line, sizeof(line), "%.*s", (int)(end - p), p);
+	sscanf(line, "%*20[0-9]\" tag=\"%6[0-9a-z]\">%n", ret_tag, &read);
+	return read == end - p && strlen(ret_tag) == OFS_MARK_TAG;
+}
+
 bool ofs_seam_find(const void *text, size_t len, struct ofs_snapshot_place *ret)
 {
 	const char *start = text, *end = start + len;
@@ -56,7 +73,8 @@ bool ofs_seam_find(const void *text, size_t len, struct ofs_snapshot_place *ret)
 		end = eol;
 	open = find_last(start, (size_t)(close - start), OPEN);
 	inside = open ? memchr(open, '\n', (size_t)(close - open)) : NULL;
-	if (!inside || !parse_closing(closing, end, place.ref))
+	if (!inside || !parse_opening(open + strlen(OPEN), inside, place.tag) ||
+	    !parse_closing(closing, end, place.ref))
 		return false;
 	if (open - start >= (ssize_t)strlen(GAP) &&
 	    memcmp(open - strlen(GAP), GAP, strlen(GAP)) == 0)
@@ -69,10 +87,21 @@ bool ofs_seam_find(const void *text, size_t len, struct ofs_snapshot_place *ret)
 	return true;
 }
 
-void ofs_seam_write_snapshot(const void *inside, size_t len, size_t messages, const char *path,
-			     bool start, struct ofs_buf *out)
+int ofs_seam_is_ours(const struct ofs_snapshot_place *place, struct ofs_shelf *shelf,
+		     struct ofs_error *err)
 {
-	ofs_buf_printf(out, "%s" OPEN "%zu\">\n", start ? "" : GAP, messages);
+	char tag[OFS_MARK_TAG + 1];
+	int r = ofs_shelf_tag(shelf, place->ref, err, tag);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	return strcmp(tag, place->tag) == 0;
+}
+
+void ofs_seam_write_snapshot(const void *inside, size_t len, size_t messages, const char *path,
+			     const char *tag, bool start, struct ofs_buf *out)
+{
+	ofs_buf_printf(out, "%s" OPEN "%zu\" tag=\"%s\">\n", start ? "" : GAP, messages, tag);
 	ofs_buf_append(out, inside, len);
 	if (len && ((const char *)inside)[len - 1] != '\n')
 		ofs_buf_append_str(out, "\n");
@@ -142,7 +171,7 @@ static void write_head(const struct ofs_seam_draft *draft, struct ofs_buf *out)
 {
 	struct ofs_span system = draft->chat->system;
 
-	ofs_buf_printf(out, OFS_SEAM_BEGIN "%zu, \"earlier\": %s, \"separators\": ", draft->kept,
+	ofs_buf_printf(out, BEGIN "%zu, \"earlier\": %s, \"separators\": ", draft->kept,
 		       draft->earlier ? "true" : "false");
 	write_separators(draft->chat, draft->end, out);
 	ofs_buf_append_str(out, ", \"system\": ");

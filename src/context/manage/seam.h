@@ -25,6 +25,7 @@
 #include "context/chat/chat.h"
 #include "context/chat/mark.h"
 #include "context/json/edit.h"
+#include "context/manage/shelf.h"
 
 /* The last snapshot in a text. */
 struct ofs_snapshot_place {
@@ -32,14 +33,19 @@ struct ofs_snapshot_place {
 	size_t inside, inside_len; /* what is between its tags */
 	size_t end;
 	char ref[OFS_MARK_REF_MAX + 1];
+	char tag[OFS_MARK_TAG + 1]; /* as it says; it may be another's text */
 };
 
 /* Finds it; there may be more text behind it. False: there is none. */
 bool ofs_seam_find(const void *text, size_t len, struct ofs_snapshot_place *ret);
 
+/* Whether it was made for this store, as of ofs_shelf_find_mark(). */
+int ofs_seam_is_ours(const struct ofs_snapshot_place *place, struct ofs_shelf *shelf,
+		     struct ofs_error *err);
+
 /* Appends a snapshot to what a system's text says (`start`: nothing does). */
 void ofs_seam_write_snapshot(const void *inside, size_t len, size_t messages, const char *path,
-			     bool start, struct ofs_buf *out);
+			     const char *tag, bool start, struct ofs_buf *out);
 
 /*
  * The part of a chat that holds the system's text: a string, at whose end a snapshot stands or can
@@ -49,9 +55,6 @@ struct ofs_span ofs_seam_system(const struct ofs_chat *chat);
 
 /* Messages at the start of the list that are the system's. */
 size_t ofs_seam_head(const struct ofs_chat *chat);
-
-/* What such a file begins with. */
-#define OFS_SEAM_BEGIN "{\"kept\": "
 
 /* A file to be written. */
 struct ofs_seam_draft {

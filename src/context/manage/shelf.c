@@ -80,18 +80,43 @@ struct title {
 	const char *label;
 	const char *hash;
 	const char *what;
-	const char *code; /* NULL: it cannot be undone */
+	struct ofs_mark *mark; /* gets its ref and tag; NULL: it cannot be undone */
 };
+
+/* What signs a mark. */
+struct signing {
+	struct ofs_shelf *shelf;
+	struct ofs_mark *mark;
+};
+
+static int sign(void *arg, const char *ref, struct ofs_error *err, char **ret)
+{
+	struct signing *signing = arg;
+	struct ofs_mark *mark = signing->mark;
+	char code[OFS_MARK_CODE_MAX];
+	const char *key;
+	int r = ofs_access_key(signing->shelf->access, err, &key);
+
+	if (r < 0)
+		return r;
+	snprintf(mark->ref, sizeof(mark->ref), "%s", ref);
+	ofs_mark_tag(mark, key, mark->tag);
+	ofs_mark_code(mark, code);
+	*ret = ofs_strdup(code);
+	return 0;
+}
 
 /* A file that was changed since it was put there keeps its name, and the content gets another. */
 static int put_content(struct ofs_shelf *s, const struct ofs_content *content,
 		       const struct title *title, struct ofs_error *err, struct ofs_offloaded *ret)
 {
 	char name[NAME_MAX_SIZE];
+	struct signing signing = { s, title->mark };
 	struct ofs_deposit deposit = { .category = CATEGORY, .folder = s->folder, .name = name };
 	struct ofs_offload_request request = { .deposit = &deposit,
 					       .what = title->what,
-					       .mark = title->code };
+					       .mark = title->mark ? sign : NULL,
+					       .mark_arg = &signing };
 	int r = -EEXIST;
 
 	for (int try = 1; try <= NAME_TRIES && r == -EEXIST; try++) {
@@ -127,12 +152,10 @@ static void describe(const struct ofs_content *content, struct ofs_shelved *ret)
 }
 
 /* Closes a pointer; it can be undone from then on. */
-static void close_pointer(struct ofs_shelf *s, struct ofs_offloaded *done, struct ofs_error *err,
-			  struct ofs_shelved *ret)
+static void close_pointer(struct ofs_shelf *s, struct ofs_offloaded *done, struct ofs_shelved *ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 
-	snprintf(ret->mark.ref, sizeof(ret->mark.ref), "%s", done->file.ref);
 	ret->path = ofs_shelf_ref_path(s, done->file.ref);
 	ofs_mark_write(done->pointer, ret->path, &text);
 	ofs_buf_append(&text, "", 1);
@@ -173,16 +196,12 @@ int ofs_shelf_put(struct ofs_shelf *s, const struct ofs_shelf_item *item, const 
 {
 	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
 	OFS_CLEANUP(ofs_shelved_finish) struct ofs_shelved made = { .mark = item->mark };
-	char code[OFS_MARK_CODE_MAX];
-	const struct title title = { label, item->content.sha256, what, code };
-	int r;
+	const struct title title = { label, item->content.sha256, what, &made.mark };
+	int r = put_content(s, &item->content, &title, err, &done);
 
-	ofs_mark_code(&made.mark, code);
-	r = put_content(s, &item->content, &title, err, &done);
-	if (r == 0)
-		close_pointer(s, &done, err, &made);
 	if (r < 0)
 		return r;
+	close_pointer(s, &done, &made);
 	describe(&item->content, &made);
 	*ret = made;
 	made = (struct ofs_shelved){ 0 };
@@ -211,24 +230,37 @@ int ofs_shelf_put_text(struct ofs_shelf *s, const struct ofs_spool *text, const 
 
 /* ---- getting */
 
-bool ofs_shelf_begins(struct ofs_shelf *s, const char *ref, const char *with)
+int ofs_shelf_find_mark(struct ofs_shelf *s, const void *text, size_t len, struct ofs_error *err,
+			struct ofs_mark *ret)
 {
-	OFS_FREE char *path = ofs_path_join("refs", ref);
-	size_t len = strlen(with);
-	char begin[64];
-	ssize_t n = 0;
-	struct ofs_error err;
-	ofs_handle h;
-	int r = ofs_access_open(s->access, false, &err);
+	char tag[OFS_MARK_TAG + 1];
+	struct ofs_mark mark;
+	const char *key;
+	int r;
+
+	if (!ofs_mark_read(text, len, &mark))
+		return 0;
+	r = ofs_access_key(s->access, err, &key);
+	if (r < 0) /* without a store nothing was put there */
+		return r == -ENOENT ? 0 : r;
+	ofs_mark_tag(&mark, key, tag);
+	if (strcmp(tag, mark.tag) != 0)
+		return 0;
+	if (ret)
+		*ret = mark;
+	return 1;
+}
+
+int ofs_shelf_tag(struct ofs_shelf *s, const char *ref, struct ofs_error *err,
+		  char ret[OFS_MARK_TAG + 1])
+{
+	OFS_FREE char *said = ofs_format("messages %s", ref);
+	const char *key;
+	int r = ofs_access_key(s->access, err, &key);
 
 	if (r == 0)
-		r = s->access->backend->ops->open(s->access->backend, path, &h);
-	if (r < 0)
-		return r != -ENOENT;
-	n = s->access->backend->ops->read(s->access->backend, h, begin, OFS_MIN(len, sizeof(begin)),
-					  0);
-	s->access->backend->ops->close(s->access->backend, h);
-	return n < 0 || ((size_t)n == len && memcmp(begin, with, len) == 0);
+		ofs_mark_sign(key, said, ret);
+	return r;
 }
 
 int ofs_shelf_get_text(struct ofs_shelf *s, const char *ref, struct ofs_error *err,

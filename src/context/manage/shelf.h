@@ -42,7 +42,7 @@ void ofs_shelved_finish(struct ofs_shelved *s);
 
 /* A string made ready to be put there; it stays where it is. */
 struct ofs_shelf_item {
-	struct ofs_mark mark; /* but for its ref */
+	struct ofs_mark mark; /* but for its ref and tag */
 	struct ofs_buf text; /* what it says; nothing for a raw one */
 	struct ofs_spool spool; /* of the text, or of the string itself */
 	struct ofs_content content; /* of the spool */
@@ -78,10 +78,15 @@ int ofs_shelf_get(struct ofs_shelf *s, const struct ofs_mark *mark, struct ofs_e
 char *ofs_shelf_ref_path(const struct ofs_shelf *s, const char *ref);
 
 /*
- * Whether a ref leads to a content that begins so, or once led to one (it has expired, or cannot be
- * read). False: there is nothing of that kind.
+ * Whether a text is a pointer that was made for this store and can be undone. 1; 0: it is not, even
+ * if it looks like one; or -errno with the reason in `err`: that cannot be told. `ret` may be NULL.
  */
-bool ofs_shelf_begins(struct ofs_shelf *s, const char *ref, const char *with);
+int ofs_shelf_find_mark(struct ofs_shelf *s, const void *text, size_t len, struct ofs_error *err,
+			struct ofs_mark *ret);
+
+/* The tag of a snapshot whose messages have that ref. 0 or -errno with the reason in `err`. */
+int ofs_shelf_tag(struct ofs_shelf *s, const char *ref, struct ofs_error *err,
+		  char ret[OFS_MARK_TAG + 1]);
 
 /* Appends the content of a ref. */
 int ofs_shelf_get_text(struct ofs_shelf *s, const char *ref, struct ofs_error *err,

@@ -27,6 +27,7 @@
 #define PREFIX "user.offload."
 #define VERIFY PREFIX "verify"
 #define GC PREFIX "gc"
+#define KEY PREFIX "key"
 #define STATE PREFIX "state"
 #define SNIFF_SIZE 512
 /* Bytes from which the tokens of a file are estimated. */
@@ -300,6 +301,17 @@ static bool is_users(const char *name)
 	return strncmp(name, "user.", 5) == 0 && name[5] && !is_ours(name);
 }
 
+/* Not listed, so that no copy takes it along. */
+static int get_key(struct ofs_tree *t, struct ofs_buf *out)
+{
+	char key[2 * OFS_SHA256_SIZE + 1];
+	int r = ofs_store_key(t->store, "pointers", key);
+
+	if (r == 0)
+		ofs_buf_append_str(out, key);
+	return r;
+}
+
 static int attr_get(struct ofs_tree *t, ofs_node node, const char *name, struct ofs_buf *out)
 {
 	struct ofs_attr file;
@@ -310,6 +322,8 @@ static int attr_get(struct ofs_tree *t, ofs_node node, const char *name, struct 
 		return ofs_verify_job_get(t->verify_job, name + strlen(VERIFY), out);
 	if (node == OFS_NODE_ROOT && strncmp(name, GC, strlen(GC)) == 0)
 		return ofs_gc_get(t->gc, name + strlen(GC), out);
+	if (node == OFS_NODE_ROOT && strcmp(name, KEY) == 0)
+		return get_key(t, out);
 	for (i = 0; i < OFS_ARRAY_SIZE(attrs); i++)
 		if (strcmp(name + strlen(PREFIX), attrs[i].name) == 0)
 			break;
