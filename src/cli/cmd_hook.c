@@ -164,13 +164,29 @@ static int run_event(void)
 
 /* ---- install and uninstall */
 
+/*
+ * The settings of a workspace lie in it: its folder .claude, or the file, may be a link that
+ * somebody left there to have another file changed.
+ */
+static bool stays_in_workspace(const char *path, struct ofs_error *err)
+{
+	OFS_FREE char *folder = ofs_path_parent(path), *workspace = ofs_path_parent(folder);
+	OFS_FREE char *real = ofs_path_real(path);
+
+	if (place == OFS_AGENT_USER || (real && ofs_path_below(workspace, real)))
+		return true;
+	ofs_error_set(err, EXDEV, "'%s' is a link out of the workspace, to '%s': remove it", path,
+		      real ? real : "");
+	return false;
+}
+
 static int read_settings(struct ofs_settings_file *ret)
 {
 	OFS_FREE char *path = NULL;
 	struct ofs_error err;
 	int r = agent->settings_path((enum ofs_agent_place)place, &err, &path);
 
-	if (r < 0)
+	if (r < 0 || !stays_in_workspace(path, &err))
 		return ofs_report("%s", err.text);
 	r = ofs_settings_file_read(path, &err, ret);
 	if (r == -EINVAL)

@@ -11,6 +11,7 @@
 #include "io/path.h"
 #include "io/process.h"
 
+#define EXCLUDE_FILE "info/exclude"
 #define EXCLUDE_FILE_MAX (1 << 20)
 
 void ofs_exclude_finish(struct ofs_exclude *e)
@@ -23,11 +24,9 @@ void ofs_exclude_finish(struct ofs_exclude *e)
 static bool ask_git(const char *workspace, char **ret_top, char **ret_file)
 {
 	/* A hook's environment names another repository than the one that the workspace lies in. */
-	const char *const argv[] = {
-		"env",		 "-u",		 "GIT_DIR",   "-u",
-		"GIT_WORK_TREE", "git",		 "rev-parse", "--show-toplevel",
-		"--git-path",	 "info/exclude", NULL
-	};
+	const char *const argv[] = { "env",	      "-u",	    "GIT_DIR",	 "-u",
+				     "GIT_WORK_TREE", "git",	    "rev-parse", "--show-toplevel",
+				     "--git-path",    EXCLUDE_FILE, NULL };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	char *rest, *top, *file;
 
@@ -36,7 +35,7 @@ static bool ask_git(const char *workspace, char **ret_top, char **ret_file)
 	rest = ofs_buf_str(&text);
 	top = strsep(&rest, "\n");
 	file = strsep(&rest, "\n");
-	if (!rest || top[0] != '/') /* two whole lines */
+	if (!rest || *rest || top[0] != '/') /* two lines: none of the names has a line break */
 		return false;
 	*ret_top = ofs_strdup(top);
 	*ret_file = file[0] == '/' ? ofs_strdup(file) : ofs_path_join(workspace, file);
@@ -55,7 +54,7 @@ static bool look_upwards(const char *workspace, char **ret_top, char **ret_file)
 
 		if (stat(head, &st) == 0) {
 			*ret_top = ofs_steal(top);
-			*ret_file = ofs_path_join(git, "info/exclude");
+			*ret_file = ofs_path_join(git, EXCLUDE_FILE);
 			return true;
 		}
 		if (lstat(git, &st) == 0 || strcmp(top, "/") == 0)
@@ -63,6 +62,32 @@ static bool look_upwards(const char *workspace, char **ret_top, char **ret_file)
 		above = top;
 		top = ofs_path_parent(above);
 	}
+}
+
+/*
+ * The folder that holds info/exclude, so that a link in the repository, which somebody else may have
+ * made, cannot lead the line elsewhere. The descriptor, or -errno.
+ */
+static int open_git(const struct ofs_exclude *e)
+{
+	OFS_FREE char *info = ofs_path_parent(e->file), *git = ofs_path_parent(info);
+
+	return ofs_io_open(AT_FDCWD, git, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+}
+
+static int read_file(const struct ofs_exclude *e, struct ofs_buf *ret)
+{
+	OFS_CLOSE int git = open_git(e), fd = -1;
+	struct stat st;
+
+	if (git < 0)
+		return git;
+	fd = ofs_io_open_beneath(git, EXCLUDE_FILE, O_RDONLY | O_NONBLOCK, 0);
+	if (fd < 0)
+		return fd;
+	return fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)
+		       ? -EINVAL
+		       : ofs_io_read_fd(fd, EXCLUDE_FILE_MAX, ret);
 }
 
 /* Allocated: the line that excludes the folder `below` the top of a work tree and nothing else. */
@@ -106,8 +131,10 @@ int ofs_exclude_find(const char *workspace, const char *mountpoint, struct ofs_e
 	below = ofs_path_below(top, mountpoint);
 	if (!below || !*below)
 		return -ENOENT;
+	if (strpbrk(below, "\n\r")) /* no line of the file can name it */
+		return -EILSEQ;
 	e.line = make_line(below);
-	r = ofs_io_read_file(AT_FDCWD, e.file, EXCLUDE_FILE_MAX, &text);
+	r = read_file(&e, &text);
 	if (r < 0 && r != -ENOENT)
 		return r;
 	e.is_open = text.len && text.data[text.len - 1] != '\n';
@@ -120,18 +147,20 @@ int ofs_exclude_find(const char *workspace, const char *mountpoint, struct ofs_e
 int ofs_exclude_add(const char *workspace, const char *mountpoint)
 {
 	OFS_CLEANUP(ofs_exclude_finish) struct ofs_exclude e = { 0 };
-	OFS_FREE char *folder = NULL, *line = NULL;
-	OFS_CLOSE int fd = -1;
+	OFS_FREE char *line = NULL;
+	OFS_CLOSE int git = -1, fd = -1;
 	ssize_t n;
 	int r = ofs_exclude_find(workspace, mountpoint, &e);
 
 	if (r < 0 || e.is_there)
 		return r == -ENOENT ? 0 : r;
-	folder = ofs_path_parent(e.file);
-	r = ofs_io_mkdir(AT_FDCWD, folder, 0777);
+	git = open_git(&e);
+	if (git < 0)
+		return git;
+	r = ofs_io_mkdir(git, "info", 0777);
 	if (r < 0)
 		return r;
-	fd = ofs_io_open(AT_FDCWD, e.file, O_WRONLY | O_APPEND | O_CREAT, 0666);
+	fd = ofs_io_open_beneath(git, EXCLUDE_FILE, O_WRONLY | O_APPEND | O_CREAT, 0666);
 	if (fd < 0)
 		return fd;
 	/* One write at the end of the file, so that another writer's lines are never lost. */

@@ -87,7 +87,14 @@ static int target_by_workspace(struct ofs_target *t, const struct ofs_mounts *mo
 
 	if (!t->mountpoint) {
 		OFS_FREE char *point = ofs_path_join(t->workspace, OFS_WORKSPACE_MOUNT);
+		struct stat st;
 
+		if (lstat(point, &st) == 0 && S_ISLNK(st.st_mode))
+			return ofs_error_set(err, ELOOP,
+					     "'%s' is a symbolic link, which is not followed: "
+					     "remove it, or name the tree that is meant with "
+					     "--dir or OFFLOAD_DIR",
+					     point);
 		t->mountpoint = ofs_path_real(point);
 	}
 	mount = store ? NULL : ofs_mounts_at(mounts, t->mountpoint);
