@@ -44,7 +44,9 @@ char *ofs_hook_label(const char *text, size_t len, const char *fallback)
 		len--;
 	}
 	for (; len && n < OFS_NAMING_MAX; len--, text++)
-		label[n++] = isalnum((unsigned char)*text) || strchr("._-", *text) ? *text : '-';
+		label[n++] = isalnum((unsigned char)*text) || (*text && strchr("._-", *text))
+				     ? *text
+				     : '-';
 	label[n] = '\0';
 	return ofs_strdup(n ? label : fallback);
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Lists of messages, and any other JSON or what only looks like it. What is taken for JSON has its
- * parts within it, in order; a string whose style is found is written with the same bytes again; a
- * pointer made shorter stands for the same.
+ * parts within it, in order; a string whose style is found is written with the same bytes again.
  */
 #include "context/chat/chat.h"
-#include "context/chat/mark.h"
 #include "context/json/literal.h"
 #include "context/json/span.h"
 #include "context/manage/seam.h"
@@ -50,32 +48,6 @@ static void check_writing(const struct ofs_buf *text)
 	}
 }
 
-static void check_mark(const struct ofs_buf *text)
-{
-	struct ofs_mark mark, again;
-
-	if (!ofs_mark_read(text->data, text->len, &mark))
-		return;
-	for (unsigned int i = 0; i < 6; i++) {
-		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf shorter = OFS_BUF_INIT;
-
-		ofs_mark_shrink(text->data, text->len, (enum ofs_mark_detail)(i % 3), i > 2,
-				&shorter);
-		FUZZ_ASSERT(ofs_mark_read(shorter.data, shorter.len, &again));
-		FUZZ_ASSERT(strcmp(again.ref, mark.ref) == 0 && strcmp(again.hash, mark.hash) == 0);
-	}
-}
-
-static void check_snapshot(const struct ofs_buf *text)
-{
-	struct ofs_snapshot_place place;
-
-	if (!ofs_seam_find(text->data, text->len, &place))
-		return;
-	FUZZ_ASSERT(place.start <= place.inside && place.inside + place.inside_len <= place.end);
-	FUZZ_ASSERT(place.end <= text->len && place.ref[0]);
-}
-
 static void check_string(struct ofs_span string)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf said = OFS_BUF_INIT;
@@ -88,8 +60,6 @@ static void check_string(struct ofs_span string)
 	FUZZ_ASSERT(ofs_span_is(string, text) == (strlen(text) == said.len));
 	check_style(string, &said);
 	check_writing(&said);
-	check_mark(&said);
-	check_snapshot(&said);
 }
 
 /* Goes through all that is in it; at most OFS_SPAN_DEPTH_MAX deep. */
