@@ -84,6 +84,12 @@ struct ofs_tree_recap {
 struct ofs_tree_options {
 	/** Make the store when the directory does not exist or is empty. */
 	bool create;
+	/**
+	 * Write nothing in the store's directory: for evidence, backups and media that cannot be
+	 * written. What would change the tree is -EROFS; `background` must not be set. The index is
+	 * copied to $TMPDIR.
+	 */
+	bool read_only;
 	/** Seal in the background. Without it, what is quiet is sealed when the tree is closed. */
 	bool background;
 	/**

@@ -104,6 +104,7 @@ static int verify_tree(struct verify *v)
 	struct ofs_error err;
 	int r;
 
+	v->access.read_only = !repair;
 	if (ofs_access_open(&v->access, false, &err) < 0) {
 		ofs_report("%s", err.text);
 		return VERIFY_FAILED;

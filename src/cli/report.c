@@ -61,6 +61,8 @@ const char *ofs_report_errno(int code)
 	switch (code) {
 	case EKEYEXPIRED:
 		return "the file has expired and was removed";
+	case ENODEV:
+		return "the tree was unmounted meanwhile";
 	case ENOTCONN:
 	case ECONNABORTED:
 	case ECANCELED: /* a request that was on its way over io_uring */

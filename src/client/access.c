@@ -61,6 +61,7 @@ int ofs_access_open(struct ofs_access *a, bool create, struct ofs_error *err)
 
 	if (r < 0 || a->backend)
 		return r;
+	a->target.read_only = a->read_only;
 	r = ofs_target_open(&a->target, create, err, &a->backend);
 	if (r == 0)
 		access_name_mount(a);

@@ -11,6 +11,7 @@ struct ofs_access {
 	struct ofs_target_options options; /* borrowed strings */
 	/* An operand in place of options, as of ofs_target_find_operand(); borrowed; NULL: none. */
 	const char *place;
+	bool read_only; /* an unmounted store is opened so */
 	bool found;
 	struct ofs_target target;
 	struct ofs_backend *backend; /* NULL: not opened yet */

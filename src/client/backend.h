@@ -65,8 +65,11 @@ struct ofs_backend {
 /* The tree mounted at `point`. */
 int ofs_backend_open_mount(const char *point, struct ofs_error *err, struct ofs_backend **ret);
 
-/* The store itself. `create`: makes it where it is missing; else -ENOENT. */
-int ofs_backend_open_store(const char *store, bool create, struct ofs_error *err,
+/*
+ * The store itself. `create`: makes it where it is missing; else -ENOENT. `read_only`: as that of
+ * <offloadfs/tree.h>.
+ */
+int ofs_backend_open_store(const char *store, bool create, bool read_only, struct ofs_error *err,
 			   struct ofs_backend **ret);
 
 /* Closes it; NULL is allowed. */

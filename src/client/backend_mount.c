@@ -9,6 +9,8 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 
@@ -19,18 +21,38 @@
 
 struct backend_mount {
 	struct ofs_backend backend;
-	int root; /* O_PATH */
+	char *point;
+	dev_t dev;
 };
 
-static int mount_root(struct ofs_backend *b)
+static int root_dev(int root, dev_t *ret)
 {
-	return ((struct backend_mount *)b)->root;
+	struct statx st;
+
+	/* What the kernel knows; the daemon is not asked. */
+	if (statx(root, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0)
+		return -errno;
+	*ret = makedev(st.stx_dev_major, st.stx_dev_minor);
+	return 0;
+}
+
+/* Nothing is kept open in between: that would keep the tree from being unmounted. */
+static int mount_open_beneath(struct ofs_backend *b, const char *path, int flags, mode_t mode)
+{
+	const struct backend_mount *m = (const struct backend_mount *)b;
+	OFS_CLOSE int root = ofs_io_open(AT_FDCWD, m->point, O_PATH | O_DIRECTORY, 0);
+	dev_t dev;
+	int r = root < 0 ? root : root_dev(root, &dev);
+
+	if (r < 0)
+		return r;
+	return dev == m->dev ? ofs_io_open_beneath(root, path, flags, mode) : -ENODEV;
 }
 
 /* O_PATH asks the daemon for nothing but names that the kernel does not know. */
 static int mount_find(struct ofs_backend *b, const char *path, int flags)
 {
-	return ofs_io_open_beneath(mount_root(b), path, O_PATH | flags, 0);
+	return mount_open_beneath(b, path, O_PATH | flags, 0);
 }
 
 /* The directory that holds `path`; `ret_name` points into `path`. */
@@ -46,7 +68,7 @@ static int mount_find_parent(struct ofs_backend *b, const char *path, const char
 
 static void mount_destroy(struct ofs_backend *b)
 {
-	close(mount_root(b));
+	free(((struct backend_mount *)b)->point);
 	free(b);
 }
 
@@ -122,7 +144,7 @@ static int mount_list(struct ofs_backend *b, const char *path,
 static int mount_open_flags(struct ofs_backend *b, const char *path, int flags, mode_t mode,
 			    ofs_handle *ret)
 {
-	int fd = ofs_io_open_beneath(mount_root(b), path, flags, mode);
+	int fd = mount_open_beneath(b, path, flags, mode);
 
 	if (fd < 0)
 		return fd;
@@ -184,7 +206,7 @@ static int mount_unlink(struct ofs_backend *b, const char *path)
 
 static int mount_lock(struct ofs_backend *b, const char *path, ofs_handle *ret)
 {
-	OFS_CLOSE int fd = ofs_io_open_beneath(mount_root(b), path, O_RDONLY | O_DIRECTORY, 0);
+	OFS_CLOSE int fd = mount_open_beneath(b, path, O_RDONLY | O_DIRECTORY, 0);
 
 	if (fd < 0)
 		return fd;
@@ -221,16 +243,18 @@ int ofs_backend_open_mount(const char *point, struct ofs_error *err, struct ofs_
 	struct backend_mount *m;
 	struct statfs fs;
 	struct stat st;
+	dev_t dev;
 
 	/* Opening alone does not ask the daemon. */
-	if (root < 0 || fstat(root, &st) < 0 || fstatfs(root, &fs) < 0)
+	if (root < 0 || fstat(root, &st) < 0 || fstatfs(root, &fs) < 0 || root_dev(root, &dev) < 0)
 		return ofs_error_set(err, root < 0 ? -root : errno, "cannot use the mount '%s': %s",
 				     point, strerror(root < 0 ? -root : errno));
 	if (fs.f_type != FUSE_SUPER_MAGIC) /* unmounted since it was found */
 		return ofs_error_set(err, ENOTCONN, "'%s' is no longer mounted", point);
 	m = ofs_alloc(sizeof(*m));
 	m->backend.ops = &mount_ops;
-	m->root = ofs_steal_fd(&root);
+	m->point = ofs_path_real(point);
+	m->dev = dev;
 	*ret = &m->backend;
 	return 0;
 }

@@ -263,7 +263,7 @@ static const struct ofs_backend_ops store_ops = {
 	.unlock = store_unlock,
 };
 
-int ofs_backend_open_store(const char *store, bool create, struct ofs_error *err,
+int ofs_backend_open_store(const char *store, bool create, bool read_only, struct ofs_error *err,
 			   struct ofs_backend **ret)
 {
 	struct ofs_tree_options opts = OFS_TREE_OPTIONS_INIT;
@@ -275,6 +275,7 @@ int ofs_backend_open_store(const char *store, bool create, struct ofs_error *err
 	r = ofs_config_load_store(config, store, err);
 	ofs_config_apply(config, &opts);
 	opts.create = create;
+	opts.read_only = read_only;
 	opts.background = false;
 	if (r == 0)
 		r = ofs_tree_open(store, &opts, err, &tree);

@@ -274,7 +274,7 @@ static int target_open_store(const struct ofs_target *t, bool create, struct ofs
 		if (r < 0)
 			return ofs_error_set(err, -r, "cannot make '%s': %s", parent, strerror(-r));
 	}
-	return ofs_backend_open_store(t->store, create, err, ret);
+	return ofs_backend_open_store(t->store, create, t->read_only, err, ret);
 }
 
 int ofs_target_open(struct ofs_target *t, bool create, struct ofs_error *err,

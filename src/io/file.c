@@ -14,6 +14,7 @@
 #include "io/failpoint.h"
 
 #define READ_STEP ((size_t)64 << 10)
+#define COPY_STEP ((size_t)1 << 20)
 
 int ofs_io_open(int dirfd, const char *path, int flags, mode_t mode)
 {
@@ -342,6 +343,21 @@ int ofs_io_size(int fd, uint64_t *ret_size, uint64_t *ret_allocated)
 	return 0;
 }
 
+int ofs_io_copy(int from, int to, uint64_t off)
+{
+	OFS_FREE uint8_t *buf = ofs_alloc(COPY_STEP);
+	uint64_t size;
+	int r = ofs_io_size(from, &size, NULL);
+
+	if (r == 0)
+		r = ofs_io_truncate(to, size);
+	for (ssize_t n = 1; r == 0 && n > 0 && off < size; off += (uint64_t)n) {
+		n = ofs_io_pread(from, buf, COPY_STEP, off);
+		r = n > 0 ? ofs_io_pwrite(to, buf, (size_t)n, off) : (int)n;
+	}
+	return r < 0 ? r : ofs_io_sync(to);
+}
+
 int ofs_io_rename(int dirfd, const char *from, const char *to)
 {
 	int fault = ofs_failpoint("io.rename");
@@ -490,7 +506,7 @@ int ofs_io_list(int dirfd, const char *path, int (*fn)(void *arg, const char *na
 	return 0;
 }
 
-int ofs_io_lock(int fd)
+int ofs_io_lock(int fd, bool shared)
 {
-	return flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
+	return flock(fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) < 0 ? -errno : 0;
 }

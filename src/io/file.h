@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -75,6 +76,9 @@ int ofs_io_allocate(int fd, uint64_t size);
 /* Size in bytes; with `ret_allocated` (may be NULL) also the bytes that the file occupies. */
 int ofs_io_size(int fd, uint64_t *ret_size, uint64_t *ret_allocated);
 
+/* `to` becomes as long as `from` and holds the same from `off` on, durably. */
+int ofs_io_copy(int from, int to, uint64_t off);
+
 int ofs_io_rename(int dirfd, const char *from, const char *to);
 
 /* A missing file is not an error. */
@@ -102,7 +106,7 @@ int ofs_io_read_fd(int fd, size_t max, struct ofs_buf *ret);
 int ofs_io_list(int dirfd, const char *path, int (*fn)(void *arg, const char *name), void *arg);
 
 /*
- * Takes the exclusive lock of an open file without waiting; it lasts until every copy of the
+ * Takes the lock of an open file, exclusive or shared, without waiting; it lasts until every copy of the
  * descriptor is closed, so the kernel frees it when the process dies. -EWOULDBLOCK: another has it.
  */
-int ofs_io_lock(int fd);
+int ofs_io_lock(int fd, bool shared);

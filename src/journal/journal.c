@@ -56,6 +56,7 @@ struct ofs_journal {
 	bool syncing;
 	_Atomic ofs_lsn durable; /* the log is synced up to here */
 	atomic_bool poisoned; /* a sync failed */
+	bool read_only;
 };
 
 /*
@@ -78,6 +79,8 @@ static int journal_add_segment(struct ofs_journal *j, ofs_lsn first, ofs_lsn pre
 	struct ofs_segment *s;
 	int r;
 
+	if (j->read_only)
+		return -EROFS;
 	journal_cut_ahead(j);
 	pthread_rwlock_wrlock(&j->segments_lock);
 	r = ofs_segment_create(j->dirfd, j->uuid, first, prev, j->durable, &s);
@@ -147,22 +150,32 @@ static int journal_resume(struct ofs_journal *j, const struct ofs_recovery *rc,
 	return 0;
 }
 
-static int journal_load(struct ofs_journal *j, ofs_lsn start, ofs_journal_replay_fn replay,
-			void *arg, struct ofs_error *err)
+/* Nothing is appended: the newest segment, if need be one without a file, ends where the log does. */
+static int journal_rest(struct ofs_journal *j, const struct ofs_recovery *rc)
+{
+	if (!j->segments.n || j->segments.at[j->segments.n - 1]->end < rc->end)
+		ofs_segment_list_append(&j->segments, ofs_segment_none(rc->end));
+	j->newest = j->segments.at[j->segments.n - 1];
+	j->durable = j->newest->end;
+	return 0;
+}
+
+static int journal_load(struct ofs_journal *j, ofs_lsn start,
+			const struct ofs_journal_reader *reader, struct ofs_error *err)
 {
 	struct ofs_recovery rc = {
 		.dirfd = j->dirfd,
 		.key = j->key,
 		.start = start,
-		.replay = replay,
-		.arg = arg,
+		.reader = reader,
 		.err = err,
 		.segments = &j->segments,
 		.end = ofs_align_up(start, OFS_WAL_ALIGN),
 	};
 	int r;
 
-	r = ofs_segment_list_load(&j->segments, j->dirfd, j->uuid, err);
+	j->read_only = reader->read_only;
+	r = ofs_segment_list_load(&j->segments, j->dirfd, j->uuid, j->read_only, err);
 	if (r < 0)
 		return r;
 	if (j->segments.n) {
@@ -171,11 +184,14 @@ static int journal_load(struct ofs_journal *j, ofs_lsn start, ofs_journal_replay
 			return r;
 		j->durable = rc.durable;
 	}
+	if (j->read_only)
+		return journal_rest(j, &rc);
 	return journal_resume(j, &rc, err);
 }
 
-int ofs_journal_open(int dirfd, const uint8_t uuid[16], ofs_lsn start, ofs_journal_replay_fn replay,
-		     void *arg, struct ofs_error *err, struct ofs_journal **ret)
+int ofs_journal_open(int dirfd, const uint8_t uuid[16], ofs_lsn start,
+		     const struct ofs_journal_reader *reader, struct ofs_error *err,
+		     struct ofs_journal **ret)
 {
 	struct ofs_journal *j;
 	int r;
@@ -184,7 +200,7 @@ int ofs_journal_open(int dirfd, const uint8_t uuid[16], ofs_lsn start, ofs_journ
 		return ofs_error_set(err, EINVAL, "a journal cannot start at position %llu",
 				     (unsigned long long)start);
 	j = journal_alloc(dirfd, uuid);
-	r = journal_load(j, start, replay, arg, err);
+	r = journal_load(j, start, reader, err);
 	if (r) {
 		ofs_journal_close(j);
 		return r;
@@ -234,8 +250,8 @@ static int journal_append_at_end(struct ofs_journal *j, const struct ofs_journal
 	struct iovec iov[5];
 	int n = 0, r;
 
-	if (j->poisoned)
-		return -EIO;
+	if (j->poisoned || j->read_only)
+		return j->poisoned ? -EIO : -EROFS;
 	r = journal_make_room(j, size);
 	if (r < 0)
 		return r;

@@ -24,6 +24,7 @@ typedef uint64_t ofs_lsn;
 #define OFS_JOURNAL_BODY_MAX (128u << 10)
 #define OFS_JOURNAL_DATA_MAX (4u << 20)
 
+#define OFS_JOURNAL_RECORD_MIN 48u /* bytes of the log that a record takes at least */
 #define OFS_JOURNAL_SUM 8u /* bytes of checksum in front of the data */
 
 /* Where a record's data lies; enough to read it back, verified. */
@@ -40,10 +41,31 @@ struct ofs_journal_record {
 	size_t data_len; /* at most OFS_JOURNAL_DATA_MAX */
 };
 
-/* During replay: a nonzero return stops it and becomes the result of ofs_journal_open(). */
-typedef int (*ofs_journal_replay_fn)(void *arg, ofs_lsn lsn,
-				     const struct ofs_journal_record *record,
-				     const struct ofs_journal_data *data);
+enum ofs_journal_damage_kind {
+	OFS_JOURNAL_MENDED, /* one bit of a record was flipped; it is replayed as it was */
+	OFS_JOURNAL_DATA, /* the data of a record is damaged, and reading it gives -EIO */
+	OFS_JOURNAL_LOST, /* no record can be read here; the replay goes on at `end` */
+	OFS_JOURNAL_CUT, /* the same, and the replay ends, though later records are sound */
+};
+
+/* The bytes [pos, end) of the log are damaged. */
+struct ofs_journal_damage {
+	enum ofs_journal_damage_kind kind;
+	ofs_lsn pos, end;
+};
+
+/*
+ * How a log is opened, and who is told what is in it. A nonzero return of a function stops the
+ * replay and becomes the result of ofs_journal_open().
+ */
+struct ofs_journal_reader {
+	int (*record)(void *arg, ofs_lsn lsn, const struct ofs_journal_record *record,
+		      const struct ofs_journal_data *data);
+	/* In order with the records, before anything on disk is changed; may be NULL. */
+	int (*damaged)(void *arg, const struct ofs_journal_damage *damage);
+	void *arg;
+	bool read_only; /* nothing is written, and every append is -EROFS */
+};
 
 struct ofs_journal;
 
@@ -57,11 +79,12 @@ struct ofs_journal;
  * end of a segment, where the next segment's header lies. A `start` inside a record is -EUCLEAN,
  * and so is one before the oldest segment.
  *
- * The log ends at the first record that is cut short or damaged and that no later record claims
- * to have been durable; that torn tail is cut off. Damage before a position known durable is not
- * a torn tail: a damaged header is -EUCLEAN with a message that names file and offset; damaged
- * data alone is replayed as it is, and reading it gives -EIO. A missing segment is -EUCLEAN. What
- * lies before `start` is not looked at.
+ * A record that cannot be read ends the log when no sound one follows: that torn tail is cut off.
+ * When sound ones follow, it is damage, of which the reader is told: a flipped bit is put right,
+ * damaged data alone is replayed as it is, and of what else cannot be read the replay goes on
+ * behind. But where nothing claims that it was durable, and whole sectors are missing, as after a
+ * power failure, the log ends there all the same, since what follows may depend on what is missing
+ * (OFS_JOURNAL_CUT). A missing segment is -EUCLEAN. What lies before `start` is not looked at.
  *
  * When the log ends before `start` (power failed after the index was committed but the log's newest
  * segment was lost), it continues in a new segment at `start`.
@@ -69,8 +92,15 @@ struct ofs_journal;
  * `uuid` is the store's; a segment of another store, or of another format version, is refused
  * (-EINVAL).
  */
-int ofs_journal_open(int dirfd, const uint8_t uuid[16], ofs_lsn start, ofs_journal_replay_fn replay,
-		     void *arg, struct ofs_error *err, struct ofs_journal **ret);
+int ofs_journal_open(int dirfd, const uint8_t uuid[16], ofs_lsn start,
+		     const struct ofs_journal_reader *reader, struct ofs_error *err,
+		     struct ofs_journal **ret);
+
+/*
+ * Copies the log of the directory `dirfd` from position `from` on, as it stands, into files of the
+ * same names in `to`, durably; what precedes `from` is a hole there.
+ */
+int ofs_journal_keep(int dirfd, ofs_lsn from, int to);
 
 /* Closes without syncing. NULL is allowed. */
 void ofs_journal_close(struct ofs_journal *j);

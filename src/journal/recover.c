@@ -11,6 +11,11 @@
 
 #define WINDOW_STRIDE ((size_t)1 << 20)
 #define BLANK_STEP ((size_t)64 << 10)
+#define SECTOR ((size_t)512) /* what a disk writes whole or not at all */
+
+/* Of records that are no longer than that a flipped bit is found and put right. */
+#define MENDED_BODY_MAX 4096u
+#define MENDED_MAX (OFS_WAL_HEADER + MENDED_BODY_MAX)
 
 /* ---- reading a segment in large strides */
 
@@ -85,6 +90,41 @@ static int window_record(struct window *w, const struct ofs_segment *s, ofs_lsn 
 }
 
 /*
+ * As window_record(), for a record of whose header or body one bit is flipped: each is tried, and
+ * the checksum tells which it was. What is put right is in `mended`, of MENDED_MAX bytes.
+ */
+static int window_mend(struct window *w, const struct ofs_segment *s, ofs_lsn pos, uint64_t key,
+		       uint8_t *mended, struct ofs_wal_record *ret)
+{
+	size_t bits = 8 * OFS_WAL_HEADER, bit;
+	const uint8_t *raw;
+	int r;
+
+	for (bit = 0; bit < bits; bit++) {
+		r = window_bytes(w, s, pos, OFS_WAL_HEADER, &raw);
+		if (r <= 0)
+			return r;
+		if (bit < 8 * OFS_WAL_HEADER) {
+			memcpy(mended, raw, OFS_WAL_HEADER);
+			if (ofs_wal_decode(mended, pos, ret) && ret->body_len <= MENDED_BODY_MAX)
+				bits = 8 * (OFS_WAL_HEADER + (size_t)ret->body_len);
+		}
+		mended[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		r = ofs_wal_decode(mended, pos, ret) && ret->body_len <= MENDED_BODY_MAX;
+		if (r)
+			r = window_bytes(w, s, pos, OFS_WAL_HEADER + (size_t)ret->body_len, &raw);
+		if (r < 0)
+			return r;
+		if (r && bit < 8 * OFS_WAL_HEADER)
+			memcpy(mended + OFS_WAL_HEADER, raw + OFS_WAL_HEADER, ret->body_len);
+		if (r && ofs_wal_verify(mended, mended + OFS_WAL_HEADER, ret->body_len, pos, key))
+			return 1;
+		mended[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	}
+	return 0;
+}
+
+/*
  * 1 when the rest of that record, data and padding, is there and the data is whole; 0 when not;
  * or -errno. The body may move and is then found at the new *body.
  */
@@ -111,12 +151,20 @@ static int window_check_rest(struct window *w, const struct ofs_segment *s, uint
 
 /* ---- recovery */
 
+/* A position of the log. */
+struct place {
+	size_t at; /* its segment */
+	ofs_lsn pos; /* 0: there is none */
+};
+
 struct recover {
 	struct ofs_recovery *rc;
 	struct window window;
 	size_t at; /* the segment being replayed */
 	ofs_lsn pos; /* where in the log */
-	bool torn; /* no sound record at `pos` */
+	bool torn; /* the log ends at `pos` */
+	struct place gap; /* what was passed over since the last record */
+	uint8_t mended[MENDED_MAX];
 
 	/* The furthest `durable` that anything from the first damage on claims. */
 	ofs_lsn claimed;
@@ -137,22 +185,41 @@ static int recover_failed(struct recover *re, const struct ofs_segment *s, int r
 			     strerror(-r));
 }
 
-/* The log is damaged at `pos` although it was durable beyond. */
-static int recover_damaged(struct recover *re, ofs_lsn pos)
+static int recover_tell(struct recover *re, enum ofs_journal_damage_kind kind, ofs_lsn pos,
+			ofs_lsn end)
 {
-	const struct ofs_segment *s = recover_segment(re, re->at + 1);
-	char name[OFS_SEGMENT_NAME_SIZE];
+	const struct ofs_journal_damage damage = { kind, pos, end };
 
-	if (!s || s->first > pos)
-		s = recover_segment(re, re->at);
-	ofs_segment_name(s->first, name);
-	return ofs_error_set(re->rc->err, EUCLEAN,
-			     "journal segment '%s' is damaged at offset %" PRIu64
-			     "; the log was durable up to position %" PRIu64,
-			     name, pos - s->first, re->claimed);
+	return re->rc->reader->damaged ? re->rc->reader->damaged(re->rc->reader->arg, &damage) : 0;
 }
 
-/* Looks at every aligned position from `pos` on: damage may precede a sound record. */
+/* The first sound record after `pos`; every aligned position is looked at. */
+static int recover_find_next(struct recover *re, ofs_lsn pos, struct place *ret)
+{
+	struct window w = { 0 };
+	const struct ofs_segment *s;
+	struct ofs_wal_record rec;
+	const uint8_t *body;
+	ofs_lsn at;
+	int r = 0;
+
+	*ret = (struct place){ 0 };
+	for (size_t i = re->at; r == 0 && (s = recover_segment(re, i)); i++) {
+		at = i == re->at ? pos + OFS_WAL_ALIGN : s->first + OFS_SEGMENT_HEADER;
+		for (; r == 0 && at < s->end; at += OFS_WAL_ALIGN) {
+			r = window_record(&w, s, at, re->rc->key, &rec, &body);
+			r = r > 0 && ofs_wal_size(&rec) > s->end - at ? 0 : r;
+			if (r > 0)
+				*ret = (struct place){ i, at };
+		}
+	}
+	if (r < 0)
+		r = recover_failed(re, s, r);
+	window_finish(&w);
+	return OFS_MIN(r, 0);
+}
+
+/* What the sound records of a segment from `pos` on claim. */
 static int recover_scan(struct recover *re, struct window *w, const struct ofs_segment *s,
 			ofs_lsn pos)
 {
@@ -195,6 +262,35 @@ static int recover_is_claimed(struct recover *re, ofs_lsn pos)
 	return re->claimed > pos;
 }
 
+/*
+ * 1 if the damage between `pos` and the sound record at `next` may be what a power failure leaves of
+ * records that were not synced, 0 or -errno. What never reached the disk is whole sectors, and reads
+ * as zeros, or lies after the end of a file.
+ */
+static int recover_lacks_sectors(struct recover *re, ofs_lsn pos, const struct place *next)
+{
+	static const uint8_t zeros[SECTOR];
+	const uint8_t *raw;
+	int r = 0;
+
+	for (size_t i = re->at; i <= next->at; i++) {
+		const struct ofs_segment *s = recover_segment(re, i);
+		ofs_lsn at = i == re->at ? pos : s->first;
+		ofs_lsn end = i == next->at ? next->pos : recover_segment(re, i + 1)->first;
+
+		for (; at < end; at += r) {
+			r = (int)OFS_MIN(SECTOR - (at - s->first) % SECTOR, end - at);
+			if (at >= s->end || (size_t)r > s->end - at)
+				return 1;
+			if (window_bytes(&re->window, s, at, (size_t)r, &raw) <= 0)
+				return recover_failed(re, s, -EIO);
+			if (memcmp(raw, zeros, (size_t)r) == 0)
+				return 1;
+		}
+	}
+	return 0;
+}
+
 static int recover_deliver(struct recover *re, const struct ofs_wal_record *rec,
 			   const uint8_t *body)
 {
@@ -208,84 +304,33 @@ static int recover_deliver(struct recover *re, const struct ofs_wal_record *rec,
 
 	if (rec->data_len)
 		data.pos = ofs_wal_data_pos(rec);
-	return re->rc->replay(re->rc->arg, rec->lsn, &record, &data);
+	return re->rc->reader->record(re->rc->reader->arg, rec->lsn, &record, &data);
 }
 
-/* Leaves `pos` after the last record of the segment, or at the torn tail. */
-static int recover_replay_segment(struct recover *re)
+/*
+ * 1 when the damage at `pos` is to be passed over, with the next sound record in *ret, if there is
+ * one; 0 when the log is torn there; or what stops the replay.
+ */
+static int recover_judge(struct recover *re, ofs_lsn pos, struct place *ret)
 {
-	const struct ofs_segment *s = recover_segment(re, re->at);
-	const struct ofs_segment *next = recover_segment(re, re->at + 1);
-	ofs_lsn bound = next ? next->first : UINT64_MAX;
-	struct ofs_wal_record rec;
-	const uint8_t *body;
-	int r;
+	const struct ofs_segment *last = recover_segment(re, re->rc->segments->n - 1);
+	int claimed, r = recover_find_next(re, pos, ret);
 
-	while (re->pos < s->end) {
-		r = window_record(&re->window, s, re->pos, re->rc->key, &rec, &body);
-		if (r < 0)
-			return recover_failed(re, s, r);
-		re->torn = !r || ofs_wal_size(&rec) > bound - re->pos;
-		if (re->torn)
-			return 0;
-		r = window_check_rest(&re->window, s, re->rc->key, &rec, &body);
-		if (r < 0)
-			return recover_failed(re, s, r);
-		if (!r)
-			r = recover_is_claimed(re, re->pos);
-		if (r < 0)
-			return r;
-		re->torn = !r;
-		if (re->torn)
-			return 0;
-		re->rc->durable = OFS_MAX(re->rc->durable, rec.durable);
-		r = recover_deliver(re, &rec, body);
-		if (r)
-			return r;
-		re->pos += ofs_wal_size(&rec);
-	}
-	return 0;
-}
-
-/* From the end of one segment into the next. */
-static int recover_step(struct recover *re, const struct ofs_segment *next)
-{
-	const struct ofs_segment *s = recover_segment(re, re->at);
-	char name[OFS_SEGMENT_NAME_SIZE], after[OFS_SEGMENT_NAME_SIZE];
-
-	if (next->sound && next->prev != s->first) {
-		ofs_segment_name(s->first, name);
-		ofs_segment_name(next->first, after);
-		return ofs_error_set(re->rc->err, EUCLEAN,
-				     "a journal segment between '%s' and '%s' is missing", name,
-				     after);
-	}
-	re->torn = !next->sound || re->pos < next->first;
-	if (re->torn)
+	if (r < 0)
+		return r;
+	claimed = recover_is_claimed(re, pos);
+	if (claimed)
+		return claimed;
+	if (!ret->pos)
 		return 0;
-	re->at++;
-	re->pos = next->first + OFS_SEGMENT_HEADER;
-	re->rc->durable = OFS_MAX(re->rc->durable, next->durable);
-	return 0;
+	r = recover_lacks_sectors(re, pos, ret);
+	if (r <= 0)
+		return r < 0 ? r : 1;
+	r = recover_tell(re, OFS_JOURNAL_CUT, pos, last->end);
+	return r;
 }
 
-static int recover_replay(struct recover *re)
-{
-	const struct ofs_segment *next;
-	int r;
-
-	for (;;) {
-		r = recover_replay_segment(re);
-		next = recover_segment(re, re->at + 1);
-		if (r || re->torn || !next)
-			return r;
-		r = recover_step(re, next);
-		if (r || re->torn)
-			return r;
-	}
-}
-
-/* There is no sound record at `start`. -EUCLEAN if that is because it lies inside one. */
+/* -EUCLEAN if `start` lies inside a record. */
 static int recover_check_start(struct recover *re)
 {
 	const struct ofs_segment *s = recover_segment(re, re->at);
@@ -310,6 +355,131 @@ static int recover_check_start(struct recover *re)
 			     re->rc->start);
 }
 
+/* No record can be read at `pos`. Goes on at the next one, or leaves the torn tail. */
+static int recover_pass(struct recover *re)
+{
+	struct place next;
+	int r = re->pos == re->rc->start ? recover_check_start(re) : 0;
+
+	if (r == 0)
+		r = recover_judge(re, re->pos, &next);
+	re->torn = !r;
+	if (r <= 0)
+		return r;
+	if (!next.pos) {
+		re->torn = true;
+		return recover_tell(re, OFS_JOURNAL_LOST, re->pos, re->claimed);
+	}
+	r = recover_tell(re, OFS_JOURNAL_LOST, re->pos, next.pos);
+	re->gap = (struct place){ re->at, re->pos };
+	re->at = next.at;
+	re->pos = next.pos;
+	return r;
+}
+
+/* The record at `pos`, of which header and body are known. */
+static int recover_replay_record(struct recover *re, const struct ofs_segment *s,
+				 const struct ofs_wal_record *rec, const uint8_t *body, bool mended)
+{
+	const uint8_t *moved = body;
+	ofs_lsn end = re->pos + ofs_wal_size(rec);
+	struct place next;
+	int r = window_check_rest(&re->window, s, re->rc->key, rec, &moved), whole = r;
+
+	if (r < 0)
+		return recover_failed(re, s, r);
+	if (!mended)
+		body = moved;
+	if (!whole) {
+		r = recover_judge(re, re->pos, &next);
+		re->torn = !r;
+		if (r <= 0)
+			return r;
+	}
+	if (mended || !whole) {
+		r = recover_tell(re, whole ? OFS_JOURNAL_MENDED : OFS_JOURNAL_DATA, re->pos, end);
+		if (r)
+			return r;
+	}
+	re->rc->durable = OFS_MAX(re->rc->durable, rec->durable);
+	re->gap.pos = 0;
+	re->pos = end;
+	if (mended || whole)
+		return recover_deliver(re, rec, body);
+	/* Judging may have moved the window. */
+	r = window_bytes(&re->window, s, rec->lsn, OFS_WAL_HEADER + (size_t)rec->body_len, &body);
+	return r <= 0 ? recover_failed(re, s, r ? r : -EIO)
+		      : recover_deliver(re, rec, body + OFS_WAL_HEADER);
+}
+
+/* Leaves `pos` after the last record of the segment, or at the torn tail. */
+static int recover_replay_segment(struct recover *re)
+{
+	struct ofs_wal_record rec;
+	const uint8_t *body;
+	int r = 0;
+
+	while (r == 0 && !re->torn && re->pos < recover_segment(re, re->at)->end) {
+		const struct ofs_segment *s = recover_segment(re, re->at);
+		const struct ofs_segment *next = recover_segment(re, re->at + 1);
+		ofs_lsn room = (next ? next->first : UINT64_MAX) - re->pos;
+		bool mended = false;
+
+		r = re->pos == s->first
+			    ? 0
+			    : window_record(&re->window, s, re->pos, re->rc->key, &rec, &body);
+		if (r == 0 && re->pos != s->first) {
+			mended = true;
+			body = re->mended + OFS_WAL_HEADER;
+			r = window_mend(&re->window, s, re->pos, re->rc->key, re->mended, &rec);
+		}
+		if (r < 0)
+			return recover_failed(re, s, r);
+		if (r && ofs_wal_size(&rec) <= room)
+			r = recover_replay_record(re, s, &rec, body, mended);
+		else
+			r = recover_pass(re);
+	}
+	return r;
+}
+
+/* From the end of one segment into the next. */
+static int recover_step(struct recover *re, const struct ofs_segment *next)
+{
+	const struct ofs_segment *s = recover_segment(re, re->at);
+	char name[OFS_SEGMENT_NAME_SIZE], after[OFS_SEGMENT_NAME_SIZE];
+
+	if (next->sound && next->prev != s->first) {
+		ofs_segment_name(s->first, name);
+		ofs_segment_name(next->first, after);
+		return ofs_error_set(re->rc->err, EUCLEAN,
+				     "a journal segment between '%s' and '%s' is missing", name,
+				     after);
+	}
+	if (!next->sound || re->pos < next->first)
+		return recover_pass(re);
+	re->at++;
+	re->pos = next->first + OFS_SEGMENT_HEADER;
+	re->rc->durable = OFS_MAX(re->rc->durable, next->durable);
+	return 0;
+}
+
+static int recover_replay(struct recover *re)
+{
+	const struct ofs_segment *next;
+	int r;
+
+	for (;;) {
+		r = recover_replay_segment(re);
+		next = recover_segment(re, re->at + 1);
+		if (r || re->torn || !next)
+			return r;
+		r = recover_step(re, next);
+		if (r || re->torn)
+			return r;
+	}
+}
+
 /* Finds the segment and position at which to start. */
 static int recover_begin(struct recover *re)
 {
@@ -330,8 +500,6 @@ static int recover_begin(struct recover *re)
 				     "position %" PRIu64
 				     ", where the replay begins, is not one of a record",
 				     start);
-	/* Damage before `start` does not matter, not even to the header. */
-	re->torn = start == s->first && !s->sound;
 	if (start == s->first && s->sound)
 		re->pos += OFS_SEGMENT_HEADER;
 	re->rc->durable = s->durable;
@@ -414,20 +582,20 @@ static int recover_end(struct recover *re)
 {
 	int r = 0;
 
-	if (re->torn && re->pos == re->rc->start)
-		r = recover_check_start(re);
-	if (!r && re->torn) {
-		r = recover_is_claimed(re, re->pos);
-		if (r > 0)
-			r = recover_damaged(re, re->pos);
+	/* Nothing sound follows what was passed over: the next start must find the same end. */
+	if (re->torn && re->gap.pos) {
+		re->at = re->gap.at;
+		re->pos = re->gap.pos;
 	}
-	if (!r && re->torn && OFS_MIN(re->claimed, re->pos) > re->rc->durable) {
+	re->rc->end = re->pos;
+	if (!re->torn)
+		return 0;
+	if (OFS_MIN(re->claimed, re->pos) > re->rc->durable) {
 		re->rc->durable = OFS_MIN(re->claimed, re->pos);
 		re->rc->claim_cut = true;
 	}
-	if (!r && re->torn)
+	if (!re->rc->reader->read_only)
 		r = recover_cut(re);
-	re->rc->end = re->pos;
 	return r;
 }
 
@@ -437,7 +605,7 @@ int ofs_journal_recover(struct ofs_recovery *rc)
 	int r;
 
 	r = recover_begin(&re);
-	if (!r && !re.torn)
+	if (!r)
 		r = recover_replay(&re);
 	if (!r)
 		r = recover_end(&re);

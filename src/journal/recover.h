@@ -9,8 +9,7 @@ struct ofs_recovery {
 	int dirfd;
 	uint64_t key; /* ofs_wal_key() */
 	ofs_lsn start;
-	ofs_journal_replay_fn replay;
-	void *arg;
+	const struct ofs_journal_reader *reader;
 	struct ofs_error *err;
 	struct ofs_segment_list *segments; /* not empty; loses what is cut off */
 
@@ -23,6 +22,6 @@ struct ofs_recovery {
 /*
  * The rules are those of ofs_journal_open(). Nothing on disk is changed before the replay is
  * complete; then a torn tail is cut off durably, because its bytes must never reappear between
- * newer records.
+ * newer records. With `read_only` it stays.
  */
 int ofs_journal_recover(struct ofs_recovery *rc);

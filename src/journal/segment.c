@@ -20,8 +20,7 @@ void ofs_segment_name(ofs_lsn first, char ret[OFS_SEGMENT_NAME_SIZE])
 	snprintf(ret, OFS_SEGMENT_NAME_SIZE, "%016" PRIx64 ".wal", first);
 }
 
-/* Accepts only the exact spelling of ofs_segment_name(). */
-static bool segment_parse_name(const char *name, ofs_lsn *ret)
+bool ofs_segment_parse_name(const char *name, ofs_lsn *ret)
 {
 	char again[OFS_SEGMENT_NAME_SIZE];
 	ofs_lsn first = strtoull(name, NULL, 16);
@@ -56,6 +55,11 @@ void ofs_segment_unref(struct ofs_segment *s)
 		return;
 	ofs_io_close(&s->fd);
 	ofs_cleanup_free(&s);
+}
+
+struct ofs_segment *ofs_segment_none(ofs_lsn first)
+{
+	return segment_alloc(first);
 }
 
 static void segment_cleanup(struct ofs_segment **s)
@@ -134,8 +138,8 @@ static int segment_read_header(struct ofs_segment *s, const char *name, const ui
 	return 0;
 }
 
-static int segment_open(int dirfd, const uint8_t uuid[16], ofs_lsn first, struct ofs_error *err,
-			struct ofs_segment **ret)
+static int segment_open(int dirfd, const uint8_t uuid[16], ofs_lsn first, int flags,
+			struct ofs_error *err, struct ofs_segment **ret)
 {
 	OFS_CLEANUP(segment_cleanup) struct ofs_segment *s = segment_alloc(first);
 	char name[OFS_SEGMENT_NAME_SIZE];
@@ -143,7 +147,7 @@ static int segment_open(int dirfd, const uint8_t uuid[16], ofs_lsn first, struct
 	int r;
 
 	ofs_segment_name(first, name);
-	r = s->fd = ofs_io_open(dirfd, name, O_RDWR, 0);
+	r = s->fd = ofs_io_open(dirfd, name, flags, 0);
 	if (r >= 0)
 		r = ofs_io_size(s->fd, &size, NULL);
 	if (r < 0)
@@ -169,6 +173,7 @@ struct list_load {
 	struct ofs_segment_list *list;
 	int dirfd;
 	const uint8_t *uuid;
+	int flags;
 	struct ofs_error *err;
 	bool explained; /* `err` says what is wrong with an entry */
 };
@@ -180,10 +185,10 @@ static int list_load_one(void *arg, const char *name)
 	ofs_lsn first;
 	int r;
 
-	if (!segment_parse_name(name, &first))
+	if (!ofs_segment_parse_name(name, &first))
 		return 0;
 	load->explained = true;
-	r = segment_open(load->dirfd, load->uuid, first, load->err, &s);
+	r = segment_open(load->dirfd, load->uuid, first, load->flags, load->err, &s);
 	if (r < 0)
 		return r;
 	ofs_segment_list_append(load->list, s);
@@ -192,9 +197,13 @@ static int list_load_one(void *arg, const char *name)
 }
 
 int ofs_segment_list_load(struct ofs_segment_list *l, int dirfd, const uint8_t uuid[16],
-			  struct ofs_error *err)
+			  bool read_only, struct ofs_error *err)
 {
-	struct list_load load = { .list = l, .dirfd = dirfd, .uuid = uuid, .err = err };
+	struct list_load load = { .list = l,
+				  .dirfd = dirfd,
+				  .uuid = uuid,
+				  .flags = read_only ? O_RDONLY : O_RDWR,
+				  .err = err };
 	size_t i;
 	int r;
 

@@ -56,6 +56,9 @@ struct ofs_segment_list {
 
 void ofs_segment_name(ofs_lsn first, char ret[OFS_SEGMENT_NAME_SIZE]);
 
+/* False unless `name` is spelled exactly as ofs_segment_name() does it. */
+bool ofs_segment_parse_name(const char *name, ofs_lsn *ret);
+
 /*
  * True if OFS_SEGMENT_HEADER bytes are an intact header of the segment that starts at `first`, in
  * any format, which *ret_format tells.
@@ -71,12 +74,15 @@ struct ofs_segment *ofs_segment_ref(struct ofs_segment *s);
 /* The last reference closes the file. NULL is allowed. */
 void ofs_segment_unref(struct ofs_segment *s);
 
+/* One without a file and records. */
+struct ofs_segment *ofs_segment_none(ofs_lsn first);
+
 /*
  * Opens every segment in the directory. A damaged header is noted in `sound`; one of another store
  * or an unknown version is -EINVAL. Other files are ignored.
  */
 int ofs_segment_list_load(struct ofs_segment_list *l, int dirfd, const uint8_t uuid[16],
-			  struct ofs_error *err);
+			  bool read_only, struct ofs_error *err);
 void ofs_segment_list_finish(struct ofs_segment_list *l);
 
 /* Takes over the reference; `s` is newer than all others. */

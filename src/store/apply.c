@@ -253,6 +253,14 @@ static void apply_write(struct ofs_store *s, const struct change *c)
 	struct ofs_inode *n = c->n;
 	struct ofs_extent extent = { .off = r->size, .len = c->data->len, .data = *c->data };
 
+	/* Where records are lost, a hole may be one of theirs. */
+	if (s->replaying && s->damage.lost && extent.off > n->row.size) {
+		struct ofs_extent hole = { .off = n->row.size,
+					   .len = extent.off - n->row.size,
+					   .data.pos = OFS_LOST_POS };
+
+		ofs_content_map_cover(&n->content, &hole, s->epoch);
+	}
 	ofs_content_map_cover(&n->content, &extent, s->epoch);
 	ofs_store_set_size(s, n, OFS_MAX(n->row.size, extent.off + extent.len));
 	content_changed(s, n, r);
@@ -394,8 +402,8 @@ int ofs_store_log(struct ofs_store *s, struct ofs_record *r, const void *data, s
 	ofs_lsn lsn;
 	int e;
 
-	if (s->broken)
-		return -EIO;
+	if (s->broken || s->read_only)
+		return s->read_only ? -EROFS : -EIO;
 	r->time = ofs_clock_wall();
 	e = ofs_record_encode(r, &body);
 	if (e < 0)

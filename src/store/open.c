@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "io/file.h"
+#include "store/index_copy.h"
 #include "store/owner.h"
 #include "store/cycle.h"
 #include "store/record.h"
@@ -82,7 +83,7 @@ static int open_directory(const char *path, bool create, struct ofs_error *err)
 static int open_part(struct ofs_store *s, const char *path, const char *name, int *ret,
 		     struct ofs_error *err)
 {
-	int r = ofs_io_mkdir(s->dirfd, name, 0700);
+	int r = s->read_only ? 0 : ofs_io_mkdir(s->dirfd, name, 0700);
 
 	if (r == 0)
 		r = ofs_io_open(s->dirfd, name, O_RDONLY | O_DIRECTORY, 0);
@@ -105,9 +106,13 @@ static int open_index(struct ofs_store *s, const char *path, bool create,
 				       .next_ino = OFS_ROOT_INO + 1,
 				       .next_chunk = 1,
 				       .age = ofs_clock_wall() };
-	OFS_FREE char *file = ofs_format("%s/index.db", path);
+	OFS_FREE char *file = NULL;
 	bool journal = false, content;
-	int r;
+	int r = s->read_only ? ofs_index_copy_make(s->dirfd, err, &s->index_copy) : 0;
+
+	if (r < 0)
+		return r;
+	file = ofs_format("%s/index.db", s->index_copy ? s->index_copy : path);
 
 	/*
 	 * Where there is content that an index once described, a new one must not take its place.
@@ -131,7 +136,7 @@ static int open_index(struct ofs_store *s, const char *path, bool create,
 	if (r < 0)
 		return r;
 	/* The names of a new store are durable before anything is promised about what is in it. */
-	if (!journal) {
+	if (!journal && !s->read_only) {
 		OFS_CLOSE int parent = ofs_io_open(s->dirfd, "..", O_RDONLY | O_DIRECTORY, 0);
 
 		r = ofs_io_sync(s->dirfd);
@@ -198,10 +203,36 @@ static int replay_record(void *arg, ofs_lsn lsn, const struct ofs_journal_record
 	e = ofs_record_decode(record->type, record->body, record->body_len, &r);
 	if (e == 0)
 		e = ofs_store_apply(s, lsn, &r, data);
+	/* What it needs was lost; its number is not given to another. */
+	if (s->damage.lost && e < 0 && e != -ENOMEM && e != -EIO) {
+		s->damage.refused++;
+		s->next_ino = OFS_MAX(s->next_ino, r.ino + 1);
+		return 0;
+	}
 	if (e < 0)
 		ofs_log(LOG_ERR, "journal record %u at %llu cannot be replayed: %s", record->type,
 			(unsigned long long)lsn, strerror(-e));
 	return e;
+}
+
+/*
+ * Whatever was created in the bytes that are lost may be named elsewhere: no inode number of theirs
+ * is given to another.
+ */
+static int replay_damage(void *arg, const struct ofs_journal_damage *found)
+{
+	struct ofs_store *s = arg;
+	int r = ofs_damage_note(&s->damage, s->dirfd, s->journal_fd, found);
+
+	if (found->kind >= OFS_JOURNAL_LOST)
+		s->next_ino += (found->end - found->pos) / OFS_JOURNAL_RECORD_MIN + 1;
+	/* The replay ends, and the log is cut. */
+	if (r == 0 && found->kind == OFS_JOURNAL_CUT && !s->read_only)
+		r = ofs_damage_write(&s->damage, s->dirfd);
+	if (r < 0)
+		ofs_log(LOG_ERR, "the damaged journal cannot be copied to quarantine/: %s",
+			strerror(-r));
+	return r;
 }
 
 /* Nobody can hold an unlinked file across a restart. */
@@ -247,6 +278,10 @@ static int recover(struct ofs_store *s, const char *path, const struct ofs_index
 		   struct ofs_error *err)
 {
 	struct ofs_error why = { "" };
+	const struct ofs_journal_reader reader = { .record = replay_record,
+						   .damaged = replay_damage,
+						   .arg = s,
+						   .read_only = s->read_only };
 	int r;
 
 	r = make_root(s);
@@ -255,8 +290,7 @@ static int recover(struct ofs_store *s, const char *path, const struct ofs_index
 	if (r < 0)
 		return failed(err, r, "read the index of", path);
 	s->replaying = true;
-	r = ofs_journal_open(s->journal_fd, s->uuid, meta->checkpoint, replay_record, s, &why,
-			     &s->journal);
+	r = ofs_journal_open(s->journal_fd, s->uuid, meta->checkpoint, &reader, &why, &s->journal);
 	s->replaying = false;
 	if (r < 0)
 		return ofs_error_set(err, -r, "the journal of '%s' cannot be replayed: %s", path,
@@ -264,9 +298,16 @@ static int recover(struct ofs_store *s, const char *path, const struct ofs_index
 	/*
 	 * Only now: an index that does not fit its journal may be an old one, and cuts nothing off.
 	 */
-	r = ofs_packset_resume(s->packs, meta->pack, meta->pack_size, err);
+	if (!s->read_only)
+		r = ofs_packset_resume(s->packs, meta->pack, meta->pack_size, err);
 	if (r < 0)
 		return r;
+	if (s->damage.found && !s->read_only)
+		r = ofs_damage_write(&s->damage, s->dirfd);
+	if (r < 0)
+		return failed(err, r, "write quarantine/ of", path);
+	s->journal_damaged = s->damage.found ||
+			     faccessat(s->dirfd, "quarantine/journal-damage", F_OK, 0) == 0;
 	r = drop_orphans(s);
 	return r < 0 ? failed(err, r, "read the index of", path) : 0;
 }
@@ -288,16 +329,20 @@ static int open_parts(struct ofs_store *s, const char *path, const struct ofs_st
 	struct ofs_index_meta meta;
 	int r;
 
-	r = open_directory(path, opts->create, err);
+	s->read_only = s->damage.read_only = opts->read_only;
+	r = open_directory(path, opts->create && !opts->read_only, err);
 	if (r < 0)
 		return r;
 	s->dirfd = r;
-	r = ofs_owner_acquire(s->dirfd, path, opts->mountpoint, err);
-	if (r < 0)
+	r = s->read_only ? ofs_owner_keep_away(s->dirfd, path, err)
+			 : ofs_owner_acquire(s->dirfd, path, opts->mountpoint, err);
+	/* Nobody can lock what is not there and cannot be made. */
+	if (r < 0 && !(s->read_only && r == -ENOENT))
 		return r;
 	s->lockfd = r;
 	/* One that a killed owner left is room for what opening may need. */
-	ofs_reserve_remove(s);
+	if (!s->read_only)
+		ofs_reserve_remove(s);
 	s->journal_max = limit_journal(s, opts);
 	r = open_part(s, path, "journal", &s->journal_fd, err);
 	if (r == 0)
@@ -337,11 +382,12 @@ static void store_destroy(struct ofs_store *s)
 	struct ofs_tombstone *t;
 	size_t pos = 0;
 
-	if (s->lockfd >= 0)
+	if (s->lockfd >= 0 && !s->read_only)
 		ofs_reserve_remove(s);
 	ofs_journal_close(s->journal);
 	ofs_packset_close(s->packs);
 	ofs_index_close(s->index);
+	ofs_index_copy_remove(&s->index_copy);
 	ofs_compressor_destroy(s->compressor);
 	ofs_store_free_inodes(s);
 	while ((t = ofs_map_next(&s->tombstones, &pos)))
@@ -362,7 +408,10 @@ static void store_destroy(struct ofs_store *s)
 	ofs_io_close(&s->journal_fd);
 	ofs_io_close(&s->dirfd);
 	/* Last: from here on somebody else may open the store. */
-	ofs_owner_release(&s->lockfd);
+	if (s->read_only)
+		ofs_io_close(&s->lockfd);
+	else
+		ofs_owner_release(&s->lockfd);
 	free(s);
 }
 
@@ -399,6 +448,10 @@ void ofs_store_close(struct ofs_store *s)
 
 	if (!s)
 		return;
+	if (s->read_only) {
+		store_destroy(s);
+		return;
+	}
 	background = s->sealer.runs;
 	ofs_sealer_stop(s);
 	s->closing = true;

@@ -56,16 +56,17 @@ static bool owner_serves(const struct ofs_owner *o)
 	return mount && ofs_mount_is_alive(mount);
 }
 
-int ofs_owner_acquire(int dirfd, const char *path, const char *mountpoint, struct ofs_error *err)
+/* Opens and locks the file; what it returns holds the lock. */
+static int owner_lock(int dirfd, const char *path, bool shared, struct ofs_error *err)
 {
 	int64_t until = ofs_clock_monotonic() + WAIT_MAX;
-	OFS_CLOSE int fd = ofs_io_open(dirfd, "lock", O_RDWR | O_CREAT, 0600);
+	OFS_CLOSE int fd = ofs_io_open(dirfd, "lock", shared ? O_RDONLY : O_RDWR | O_CREAT, 0600);
 	struct ofs_owner owner;
 	int r, served = 0;
 
 	if (fd < 0)
 		return ofs_error_set(err, -fd, "cannot open '%s/lock': %s", path, strerror(-fd));
-	while ((r = ofs_io_lock(fd)) == -EWOULDBLOCK) {
+	while ((r = ofs_io_lock(fd, shared)) == -EWOULDBLOCK) {
 		ofs_owner_read(dirfd, &owner);
 		/* One that is being killed may answer once more. */
 		served = owner_serves(&owner) ? served + 1 : 0;
@@ -84,6 +85,21 @@ int ofs_owner_acquire(int dirfd, const char *path, const char *mountpoint, struc
 	}
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot lock '%s/lock': %s", path, strerror(-r));
+	return ofs_steal_fd(&fd);
+}
+
+int ofs_owner_keep_away(int dirfd, const char *path, struct ofs_error *err)
+{
+	return owner_lock(dirfd, path, true, err);
+}
+
+int ofs_owner_acquire(int dirfd, const char *path, const char *mountpoint, struct ofs_error *err)
+{
+	OFS_CLOSE int fd = owner_lock(dirfd, path, false, err);
+	int r;
+
+	if (fd < 0)
+		return ofs_steal_fd(&fd);
 	/* The text is for others to read; a full disk must not keep the owner out. */
 	r = owner_write(fd, mountpoint);
 	if (r < 0 && r != -ENOSPC && r != -EDQUOT)

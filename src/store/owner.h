@@ -21,5 +21,11 @@ void ofs_owner_read(int dirfd, struct ofs_owner *ret);
  */
 int ofs_owner_acquire(int dirfd, const char *path, const char *mountpoint, struct ofs_error *err);
 
+/*
+ * Keeps owners away for as long as the descriptor that it returns is open, and writes nothing; so
+ * may several. -ENOENT: no owner ever was.
+ */
+int ofs_owner_keep_away(int dirfd, const char *path, struct ofs_error *err);
+
 /* Empties the file and lets go of the lock; sets *fd to -1. A negative one is left alone. */
 void ofs_owner_release(int *fd);

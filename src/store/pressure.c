@@ -124,6 +124,7 @@ static void stats_of_memory(struct ofs_store *s, struct ofs_store_stats *ret)
 		.held = s->held,
 		.tight = s->reserve.tight,
 		.broken = s->broken,
+		.journal_damaged = s->journal_damaged,
 		.error = s->sync_error ? s->sync_error : s->room.error,
 	};
 	for (size_t i = 0; i < s->drafts.n; i++) {

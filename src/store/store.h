@@ -31,6 +31,7 @@ struct ofs_store;
 
 struct ofs_store_options {
 	bool create; /* make it where nothing is */
+	bool read_only; /* nothing in the store's directory is written; changes are -EROFS */
 	const char *mountpoint; /* for the lock file; NULL: none */
 	uint32_t seal_delay_ms;
 	size_t cache_bytes; /* of decompressed frames */
@@ -341,6 +342,7 @@ struct ofs_store_stats {
 	uint64_t held; /* references that callers hold */
 	bool tight; /* the disk is full: only what frees space is written */
 	bool broken; /* nothing is written until the next start */
+	bool journal_damaged; /* verification says how, and a repair retires it */
 	int error; /* 0, or why sealing failed last time, or why syncing once did (-errno) */
 };
 int ofs_store_stats(struct ofs_store *s, struct ofs_store_stats *ret);

@@ -27,6 +27,7 @@
 #include "journal/journal.h"
 #include "pack/pack.h"
 #include "store/age.h"
+#include "store/damage.h"
 #include "store/inode.h"
 #include "store/pressure.h"
 #include "store/store.h"
@@ -52,6 +53,8 @@ struct ofs_tombstone {
 
 struct ofs_store {
 	/* Set at open, constant afterwards. */
+	bool read_only;
+	char *index_copy; /* the directory of the copy that `index` is; NULL: it is none */
 	int dirfd;
 	int lockfd;
 	int journal_fd;
@@ -100,6 +103,8 @@ struct ofs_store {
 	struct ofs_map tombstones; /* ino -> struct ofs_tombstone, until it is in the index */
 	uint64_t held; /* the sum of `refs` */
 	int64_t dirty_since; /* monotonic; 0 while nothing is dirty */
+	struct ofs_damage damage; /* what the recovery has met */
+	atomic_bool journal_damaged; /* a notice of damage is in quarantine/, or `damage` says so */
 	bool replaying; /* unlinked inodes are kept: a later record may still write to one */
 	bool broken; /* memory and journal disagree: only reads from now on */
 	bool closing; /* nobody else has the store any more */

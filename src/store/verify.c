@@ -114,6 +114,32 @@ static int verify_index(struct verification *v)
 	return r;
 }
 
+/* ---- the journal */
+
+/* What recoveries have met, this one as well when it could write nothing. */
+static int verify_journal(struct verification *v)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	struct ofs_store *s = v->store;
+	int r = ofs_damage_read(s->dirfd, &text);
+
+	if (r < 0 && r != -ENOENT)
+		return r;
+	if (s->read_only && s->damage.found)
+		ofs_damage_describe(&s->damage, &text);
+	ofs_buf_append(&text, "", 1);
+	if (v->how->repair && r == 0) {
+		r = ofs_damage_retire(s->dirfd);
+		if (r < 0)
+			return r;
+		s->journal_damaged = false;
+	}
+	for (char *rest = (char *)text.data, *line; (line = strsep(&rest, "\n"));)
+		if (*line)
+			report(v, 0, line, v->how->repair);
+	return 0;
+}
+
 /* ---- frames */
 
 static int note_chunk(void *arg, const struct ofs_index_chunk *c)
@@ -346,6 +372,8 @@ static int verify_all(struct verification *v)
 	if (r == 0)
 		r = ofs_index_count(s->index, &v->counts.files, &bytes);
 	v->counts.total = frames + long_files;
+	if (r == 0)
+		r = verify_journal(v);
 	if (r == 0)
 		r = verify_drafts(v);
 	if (r == 0)

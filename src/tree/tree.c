@@ -97,6 +97,7 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	struct ofs_tree *t = ofs_alloc(sizeof(*t));
 	struct ofs_store_options store = {
 		.create = opts->create,
+		.read_only = opts->read_only,
 		.mountpoint = opts->mountpoint,
 		.seal_delay_ms = opts->seal_delay_ms,
 		.cache_bytes = opts->cache_bytes,

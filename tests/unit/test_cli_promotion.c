@@ -17,7 +17,7 @@ static struct ofs_error err;
 static void begin(void)
 {
 	cr_assert(mkdtemp(store));
-	cr_assert_eq(ofs_backend_open_store(store, true, &err, &backend), 0, "%s", err.text);
+	cr_assert_eq(ofs_backend_open_store(store, true, false, &err, &backend), 0, "%s", err.text);
 }
 
 static void finish(void)

@@ -21,7 +21,7 @@ static void begin(void)
 {
 	spool = (struct ofs_spool)OFS_SPOOL_INIT;
 	cr_assert(mkdtemp(store));
-	cr_assert_eq(ofs_backend_open_store(store, true, &err, &backend), 0, "%s", err.text);
+	cr_assert_eq(ofs_backend_open_store(store, true, false, &err, &backend), 0, "%s", err.text);
 }
 
 static void finish(void)

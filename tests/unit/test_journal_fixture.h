@@ -139,11 +139,27 @@ static inline int fixture_replay(void *arg, ofs_lsn lsn, const struct ofs_journa
 	return 0;
 }
 
+static struct ofs_journal_damage damages[RECORDS_MAX];
+static size_t damage_count;
+
+static inline int fixture_damaged(void *arg, const struct ofs_journal_damage *damage)
+{
+	cr_assert_lt(damage_count, RECORDS_MAX);
+	cr_assert_lt(damage->pos, damage->end);
+	damages[damage_count++] = *damage;
+	return 0;
+}
+
+static const struct ofs_journal_reader fixture_reader = { .record = fixture_replay,
+							  .damaged = fixture_damaged,
+							  .arg = &replayed };
+
 static inline int try_open(ofs_lsn start)
 {
+	damage_count = 0;
 	replayed.n = 0;
 	memset(&err, 0, sizeof(err));
-	return ofs_journal_open(dirfd_, uuid, start, fixture_replay, &replayed, &err, &journal);
+	return ofs_journal_open(dirfd_, uuid, start, &fixture_reader, &err, &journal);
 }
 
 static inline void open_journal(ofs_lsn start)

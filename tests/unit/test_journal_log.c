@@ -204,7 +204,7 @@ Test(journal_log, largest_records_replay)
 	}
 	cr_assert_neq(ofs_journal_begin(journal), 0);
 	close_journal();
-	cr_assert_eq(ofs_journal_open(dirfd_, uuid, 8, count_sizes, &sum, &err, &journal), 0, "%s",
+	cr_assert_eq(ofs_journal_open(dirfd_, uuid, 8, &(struct ofs_journal_reader){ .record = count_sizes, .arg = &sum }, &err, &journal), 0, "%s",
 		     err.text);
 	cr_assert_eq(sum, expected);
 }
@@ -225,7 +225,7 @@ Test(journal_log, replay_can_stop_and_changes_nothing)
 	close_journal();
 	before = image_load(8);
 	image_store(&before, before.len - 3);
-	cr_assert_eq(ofs_journal_open(dirfd_, uuid, 8, stop_at_third, &count, &err, &journal), 1);
+	cr_assert_eq(ofs_journal_open(dirfd_, uuid, 8, &(struct ofs_journal_reader){ .record = stop_at_third, .arg = &count }, &err, &journal), 1);
 	cr_assert_null(journal);
 	cr_assert_eq(count, 3);
 	cr_assert_str_eq(err.text, "");

@@ -157,7 +157,7 @@ static void run_workers(bool trim)
 	close_journal();
 
 	memset(next, trim ? 0xff : 0, sizeof(next));
-	cr_assert_eq(ofs_journal_open(dirfd_, uuid, begin, replay_order, next, &err, &journal), 0,
+	cr_assert_eq(ofs_journal_open(dirfd_, uuid, begin, &(struct ofs_journal_reader){ .record = replay_order, .arg = next }, &err, &journal), 0,
 		     "%s", err.text);
 	for (i = 0; i < THREADS; i++)
 		cr_assert(next[i] == ROUNDS || (trim && next[i] == UINT32_MAX));

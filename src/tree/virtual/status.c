@@ -100,7 +100,7 @@ static int format_status(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 	s = &n.store;
 	json = json_pack(
 		"{s:s, s:s?, s:I, s:s, s:s?, s:{s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:I}, "
-		"s:{s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:I, s:I}",
+		"s:{s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:I, s:I, s:s?}",
 		"version", OFS_VERSION, "mountpoint", mountpoint, "uptime_seconds",
 		(json_int_t)n.uptime, "state",
 		s->broken  ? "read-only"
@@ -115,7 +115,8 @@ static int format_status(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 		"resident", (json_int_t)n.rss, "inodes", (json_int_t)s->cached, "references",
 		(json_int_t)s->held, "made_up", (json_int_t)n.made, "search",
 		search_json(&n.search), "calls", calls_json(&n), "bytes_read", (json_int_t)n.read,
-		"bytes_written", (json_int_t)n.written);
+		"bytes_written", (json_int_t)n.written, "warning",
+		s->journal_damaged ? "the journal was damaged; 'offload verify' says how" : NULL);
 	lifecycle = ofs_gc_stats(t->gc);
 	json_object_set_new(lifecycle, "tombstones", json_integer((json_int_t)s->tombstones));
 	json_object_set_new(json, "lifecycle", lifecycle);
@@ -158,6 +159,8 @@ static int format_metrics(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 		  n.store.tight },
 		{ "read_only", "gauge", "1 after an error that only a restart mends.",
 		  n.store.broken },
+		{ "journal_damaged", "gauge", "1 from damage to the journal to a repair.",
+		  n.store.journal_damaged },
 		{ "inodes_in_memory", "gauge", "Inodes in memory.", n.store.cached },
 		{ "references", "gauge", "References to inodes that the kernel holds.",
 		  n.store.held },

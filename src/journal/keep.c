@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* Copies of a damaged log, for whoever wants to get more out of it. */
+#include <fcntl.h>
+
+#include "base/util.h"
+#include "io/file.h"
+#include "journal/journal.h"
+#include "journal/segment.h"
+
+static int note_segment(void *arg, const char *name)
+{
+	struct ofs_segment_list *l = arg;
+	ofs_lsn first;
+
+	if (ofs_segment_parse_name(name, &first))
+		ofs_segment_list_append(l, ofs_segment_none(first));
+	return 0;
+}
+
+static int keep_segment(int dirfd, ofs_lsn first, ofs_lsn from, int to)
+{
+	char name[OFS_SEGMENT_NAME_SIZE];
+	OFS_CLOSE int in = -1, out = -1;
+
+	ofs_segment_name(first, name);
+	in = ofs_io_open(dirfd, name, O_RDONLY, 0);
+	if (in < 0)
+		return in;
+	out = ofs_io_open(to, name, O_WRONLY | O_CREAT, 0600);
+	if (out < 0)
+		return out;
+	return ofs_io_copy(in, out, from > first ? from - first : 0);
+}
+
+int ofs_journal_keep(int dirfd, ofs_lsn from, int to)
+{
+	struct ofs_segment_list l = { 0 };
+	int r = ofs_io_list(dirfd, ".", note_segment, &l);
+
+	for (size_t i = 0; i < l.n && r == 0; i++) {
+		bool before = false;
+
+		/* Whole segments before `from` are sound. */
+		for (size_t k = 0; k < l.n; k++)
+			before = before ||
+				 (l.at[k]->first > l.at[i]->first && l.at[k]->first <= from);
+		if (!before)
+			r = keep_segment(dirfd, l.at[i]->first, from, to);
+	}
+	ofs_segment_list_finish(&l);
+	return r < 0 ? r : ofs_io_sync(to);
+}
