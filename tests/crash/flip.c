@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flip [--every K] [--start I] [--only FILE] [--names-may-differ] STORE EXPECTED SCRATCH
+ * flip [--every K] [--start I] [--only FILE] [--bits] [--names-may-differ] STORE EXPECTED SCRATCH
  *
  * Damages a copy of STORE in SCRATCH, one byte at a time, and reads everything back through the
  * tree, which must give the files that stand below EXPECTED, or say that it cannot: by an error
@@ -8,7 +8,8 @@
  * opening writes must not make damage look sound.
  *
  * The bytes of all files are numbered, each twice: once to be inverted, once for one of its bits to
- * be. Of these numbers every Kth is tried, from I on, where it is one of FILE, a path in the store.
+ * be; with --bits it is all bits that are numbered, and FILE must be given. Of these numbers every
+ * Kth is tried, from I on, where it is one of FILE, a path in the store.
  * Lines on standard output:
  *   progress DONE OF       about once a second
  *   wrong PATH OFFSET ...  what was found: where, the byte before and after, and how it was wrong
@@ -62,7 +63,7 @@ struct verdict {
 
 static struct image_list store, expected;
 static struct verdict *verdict;
-static bool names_may_differ;
+static bool names_may_differ, bits;
 static const char *scratch;
 
 static void die(const char *what)
@@ -359,12 +360,16 @@ static uint64_t scramble(uint64_t x)
 /* Returns whether that number was one to try. */
 static bool flip_one(uint64_t number, const char *only, unsigned long *counts)
 {
-	uint64_t offset = number / 2;
-	uint8_t mask = number % 2 ? (uint8_t)(1u << (scramble(number) & 7)) : 0xff;
+	uint64_t offset = number / (bits ? 8 : 2);
+	uint8_t mask = bits	    ? (uint8_t)(1u << number % 8)
+		       : number % 2 ? (uint8_t)(1u << (scramble(number) & 7))
+				    : 0xff;
 	size_t i;
 
-	for (i = 0; offset >= store.files[i].size; i++)
+	for (i = 0; !bits && offset >= store.files[i].size; i++)
 		offset -= store.files[i].size;
+	while (bits && strcmp(only, store.files[i].path) != 0)
+		i++;
 	if (only && strcmp(only, store.files[i].path) != 0)
 		return false;
 	restore();
@@ -396,6 +401,7 @@ int main(int argc, char **argv)
 		{ "every", required_argument, NULL, 'e' },
 		{ "start", required_argument, NULL, 's' },
 		{ "only", required_argument, NULL, 'o' },
+		{ "bits", no_argument, NULL, 'b' },
 		{ "names-may-differ", no_argument, NULL, 'n' },
 		{ 0 },
 	};
@@ -413,6 +419,8 @@ int main(int argc, char **argv)
 			start = number_of(optarg);
 		else if (c == 'o')
 			only = optarg;
+		else if (c == 'b')
+			bits = true;
 		else if (c == 'n')
 			names_may_differ = true;
 		else
@@ -442,8 +450,14 @@ int main(int argc, char **argv)
 		printf("wrong - 0 00 00 undamaged: %s\n", verdict->text);
 		return 1;
 	}
-	for (i = 0; i < store.n; i++)
+	if (bits && (!only || !find_file(&store, only))) {
+		fprintf(stderr, "flip: --bits needs --only and a file of the store\n");
+		return 2;
+	}
+	for (i = 0; i < store.n && !bits; i++)
 		total += 2 * (unsigned long long)store.files[i].size;
+	if (bits)
+		total = 8 * (unsigned long long)find_file(&store, only)->size;
 	for (number = start; number < total; number += every) {
 		if (!flip_one(number, only, counts))
 			continue;

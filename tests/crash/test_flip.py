@@ -2,15 +2,13 @@
 # SPDX-License-Identifier: MIT
 """One damaged byte, anywhere in a store: what is read is right or an error, and never a crash."""
 import os
-import subprocess
 
-from rounds import LIMIT, LONG, PART, PARTS, kept, report, seeded
-from workload import Difference
+from flipping import FLIP, flip
+from rounds import LIMIT, LONG, PART, PARTS, kept, seeded
 
 from files import KIB, log_text, noise
-from harness import ROOT, SEAL_NEVER, SEAL_SOON, SLOW, SOURCE_ROOT, Skip, main, run, test, write
+from harness import ROOT, SEAL_NEVER, SEAL_SOON, SLOW, Skip, main, run, test, write
 
-FLIP = os.path.abspath(os.environ.get("OFFLOADFS_FLIP") or SOURCE_ROOT / "build" / "flip")
 FILES = 9  # in the store
 FEW = 800  # flips of a store in an ordinary test run
 # What the metadata of a damaged index may say is not looked at.
@@ -102,35 +100,7 @@ def a_flipped_byte_is_noticed_or_does_not_matter(case, end):
         run("mount", "-t", "tmpfs", "scratch", scratch)
     wrong = case.path("wrong")
     with kept(case.store, expected, wrong):
-        flip(command + [case.store, expected, scratch + "/store"], wrong)
-
-
-def flip(command, list_of_wrong):
-    """Runs the program, hands its progress on, and leaves what it found in a file."""
-    wrong, before, done = [], 0, None
-    print(" ".join(command), flush=True)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        for line in process.stdout:
-            word, *rest = line.split()
-            if word == "progress":
-                report(rounds=int(rest[0]) - before, of=int(rest[1]))
-                before = int(rest[0])
-            elif word == "done":
-                done = list(map(int, rest))
-            else:
-                wrong.append(line)
-    assert wrong or done, f"flip ended with {process.returncode}"
-    if done:
-        tried, right, error, refused, _ = done
-        print(f"{tried} flips: {right} did not matter, {error} EIO, {refused} refused")
-        report(rounds=tried - before, files=tried * FILES)
-    if wrong:
-        write(list_of_wrong, "".join(wrong).encode())
-        report(corrupt=len(wrong) - 1)  # the difference itself is counted as well
-        raise Difference(
-            "corrupt", f"{len(wrong)} flips were not noticed and mattered:\n" + "".join(wrong[:100])
-        )
-    assert process.returncode == 0, f"flip ended with {process.returncode}"
+        error, refused = flip(command + [case.store, expected, scratch + "/store"], wrong, FILES)
     assert error and refused, "the flips met no content or no index"
 
 

@@ -3,6 +3,7 @@
 """`offload verify` finds what is damaged, names the files that it costs, and repairs."""
 import contextlib
 import errno
+import glob
 import json
 import os
 import pty
@@ -674,6 +675,84 @@ def a_daemon_that_dies_meanwhile_is_told(case):
         assert "has lost its daemon" in said, said
         m.start()
         verify(case.mnt)
+
+
+def bytes_of(store):
+    """Every file of a store, with its bytes and time."""
+    found = {}
+    for folder, _, names in os.walk(store):
+        for path in (os.path.join(folder, name) for name in names):
+            with open(path, "rb") as f:
+                found[path] = (f.read(), os.stat(path).st_mtime_ns)
+    return found
+
+
+def journal_damaged(case, bits):
+    """A store whose daemon died, and in the record of the second of three files flipped bits."""
+    with case.mount(SEAL_NEVER) as m:
+        for name in ("one", "two", "three"):
+            m.make(f"persistent/notes/{name}", f"of file {name}\n".encode() * 20)
+        m.kill9()
+    (name,) = glob.glob(os.path.join(case.store, "journal", "*.wal"))
+    with open(name, "r+b") as f:
+        data = bytearray(f.read())
+        at = data.rindex(b"OFSr", 0, data.index(b"of file two"))
+        for bit in bits:
+            data[at + bit // 8] ^= 1 << bit % 8
+        f.seek(0)
+        f.write(data)
+
+
+@test(variants={"mended": (130,), "lost": (130, 200), "content": (8 * 200,)})
+def damage_to_the_journal_is_told_and_kept(case, bits):
+    journal_damaged(case, bits)
+    before = bytes_of(case.store)
+    for _ in range(2):
+        lines, said = verify(case.store, code=1)
+        assert "the journal was damaged from position" in lines[0], lines
+        assert "nothing was changed" in lines[0] and "is damaged at position" in said
+        assert bytes_of(case.store) == before
+    (name,) = glob.glob(os.path.join(case.store, "journal", "*.wal"))
+    with case.mount(SEAL_NEVER) as m:
+        status = json.loads(read(m(".offload/status.json")))
+        assert "journal" in status["warning"], status
+        same(read(m("persistent/notes/three")), b"of file three\n" * 20)
+        if len(bits) > 1:
+            assert read(m("persistent/notes/two")) == b""
+        elif bits[0] > 1000:
+            with raises(errno.EIO):
+                read(m("persistent/notes/two"))
+        else:
+            same(read(m("persistent/notes/two")), b"of file two\n" * 20)
+        lines, _ = verify(case.mnt, code=1)
+        assert any("quarantine/ keeps it as it was" in line for line in lines), lines
+    kept = os.path.join(case.store, "quarantine", os.path.basename(name))
+    with open(kept, "rb") as f:
+        after = f.read()
+    start = next(i for i in range(len(after)) if after[i])
+    was = before[name][0].rstrip(b"\0")
+    assert after[start:].startswith(was[start:])
+    lines, _ = verify("--repair", case.store, code=(0, 1))
+    assert any(line.endswith("(repaired)") for line in lines), lines
+    lines, _ = verify(case.store, code=(0, 1))
+    assert not any("journal" in line for line in lines), lines
+    with case.mount(SEAL_NEVER) as m:
+        assert json.loads(read(m(".offload/status.json")))["warning"] is None
+
+
+@test
+def a_store_that_cannot_be_written_is_verified(case):
+    with case.mount(SEAL_SOON) as m:
+        m.wait_sealed(m.make("persistent/notes/sealed", noise(9 * KIB, 1)))
+    with case.mount(SEAL_NEVER) as m:
+        m.make("persistent/notes/draft", b"never sealed\n")
+        m.kill9()
+    before = bytes_of(case.store)
+    run("chmod", "-R", "a-w", case.store)
+    lines, _ = verify(case.store)
+    assert "2 files" in lines[0] and "no problems" in lines[0], lines
+    assert bytes_of(case.store) == before
+    run("chmod", "-R", "u+w", case.store)
 
 
 if __name__ == "__main__":
