@@ -16,6 +16,7 @@ static const struct fuse_opt specs[] = {
 	OPTION("-f", foreground, 1),
 	OPTION("-d", debug, 1),
 	OPTION("debug", debug, 1),
+	OPTION("--read-only", read_only, 1),
 	OPTION("-h", help, 1),
 	OPTION("--help", help, 1),
 	OPTION("-V", version, 1),
@@ -202,6 +203,7 @@ void ofs_options_print_usage(FILE *out)
 	      "\n"
 	      "    -f                 stay in the foreground\n"
 	      "    -d                 debug output of libfuse (implies -f)\n"
+	      "    --read-only        write nothing, neither to the tree nor in STORE\n"
 	      "    -h, --help         this text\n"
 	      "    -V, --version      the version\n"
 	      "    -o OPTION[,OPTION...]\n"

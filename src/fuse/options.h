@@ -22,6 +22,7 @@ struct ofs_options {
 	char *mountpoint; /* absolute */
 	int foreground;
 	int debug;
+	int read_only;
 	int help;
 	int version;
 	struct ofs_config *config; /* set by options; completed by ofs_options_configure() */

@@ -107,6 +107,8 @@ static int add_mount_options(struct ofs_options *o)
 		r = fuse_opt_add_arg(&o->mount, "-o");
 	if (r == 0)
 		r = fuse_opt_add_arg(&o->mount, opts);
+	if (r == 0 && o->read_only)
+		r = fuse_opt_add_arg(&o->mount, "-oro");
 	if (r == 0 && o->debug)
 		r = fuse_opt_add_arg(&o->mount, "-d");
 	return r == 0 ? add_uring(o) : -ENOMEM;
@@ -120,6 +122,9 @@ static int open_tree(struct ofs_session *s, const struct ofs_options *o, struct 
 	tree.config = config;
 	tree.mountpoint = o->mountpoint;
 	ofs_config_apply(o->config, &tree);
+	tree.read_only = o->read_only;
+	tree.background = !o->read_only;
+	tree.create = !o->read_only;
 	tree.recap = ofs_recap_for_tree(&o->context);
 	tree.events = (struct ofs_tree_events){
 		.attr_changed = on_attr_changed,

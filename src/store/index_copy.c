@@ -11,6 +11,7 @@
 #include "io/file.h"
 
 static const char *const names[] = { "index.db", "index.db-wal" };
+static const char *const others[] = { "search.db", "search.db-wal" }; /* made anew */
 
 static int copy(int from, int to, const char *name)
 {
@@ -43,14 +44,20 @@ int ofs_index_copy_make(int dirfd, struct ofs_error *err, char **ret)
 	return r;
 }
 
+static void remove_one(const char *dir, const char *name)
+{
+	OFS_FREE char *path = ofs_format("%s/%s", dir, name);
+
+	unlink(path);
+}
+
 void ofs_index_copy_remove(char **dir)
 {
 	if (!*dir)
 		return;
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(names); i++) {
-		OFS_FREE char *path = ofs_format("%s/%s", *dir, names[i]);
-
-		unlink(path);
+		remove_one(*dir, names[i]);
+		remove_one(*dir, others[i]);
 	}
 	rmdir(*dir);
 	ofs_cleanup_free(dir);

@@ -13,5 +13,5 @@
  */
 int ofs_index_copy_make(int dirfd, struct ofs_error *err, char **ret);
 
-/* Removes the directory and sets *dir to NULL, which is allowed. */
+/* Removes the directory, with a search index in it, and sets *dir to NULL, which is allowed. */
 void ofs_index_copy_remove(char **dir);

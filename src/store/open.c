@@ -415,6 +415,11 @@ static void store_destroy(struct ofs_store *s)
 	free(s);
 }
 
+const char *ofs_store_scratch(const struct ofs_store *s, const char *path)
+{
+	return s->index_copy ? s->index_copy : path;
+}
+
 int ofs_store_open(const char *path, const struct ofs_store_options *opts, struct ofs_error *err,
 		   struct ofs_store **ret)
 {

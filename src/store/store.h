@@ -48,6 +48,9 @@ struct ofs_store_options {
 	void *events_arg; /* for both */
 };
 
+/* Where a store that is open may keep files of its own: `path`, or elsewhere if it is only read. */
+const char *ofs_store_scratch(const struct ofs_store *s, const char *path);
+
 int ofs_store_open(const char *path, const struct ofs_store_options *opts, struct ofs_error *err,
 		   struct ofs_store **ret);
 

@@ -80,7 +80,7 @@ static int start(struct ofs_tree *t, const char *path)
 		r = note_age(t);
 	if (r < 0)
 		return r;
-	index = ofs_format("%s/" SEARCH_INDEX, path);
+	index = ofs_format("%s/" SEARCH_INDEX, ofs_store_scratch(t->store, path));
 	t->indexer = ofs_indexer_create(t, index);
 	if (t->background)
 		r = ofs_store_start(t->store);

@@ -16,6 +16,7 @@ import time
 from files import KIB, MIB, log_text, noise, same_tree, snapshot
 from harness import (
     OFFLOAD,
+    OFFLOADFS,
     SEAL_NEVER,
     SEAL_SOON,
     SLOW,
@@ -751,6 +752,17 @@ def a_store_that_cannot_be_written_is_verified(case):
     run("chmod", "-R", "a-w", case.store)
     lines, _ = verify(case.store)
     assert "2 files" in lines[0] and "no problems" in lines[0], lines
+    assert bytes_of(case.store) == before
+    run(OFFLOADFS, "--read-only", case.store, case.mnt)
+    try:
+        same(read(f"{case.mnt}/persistent/notes/sealed"), noise(9 * KIB, 1))
+        same(read(f"{case.mnt}/persistent/notes/draft"), b"never sealed\n")
+        assert b"notes/draft:1" in read(f"{case.mnt}/search/sealed")
+        with raises(errno.EROFS):
+            write(f"{case.mnt}/persistent/notes/new", b"x")
+    finally:
+        run("fusermount3", "-u", case.mnt)
+    eventually(lambda: not os.path.ismount(case.mnt), "it is unmounted")
     assert bytes_of(case.store) == before
     run("chmod", "-R", "u+w", case.store)
 
