@@ -273,7 +273,7 @@ static int job_failed(struct ofs_job *job, int code, bool started, struct ofs_er
 	if (code == EPROTO)
 		return ofs_error_set(err, code, "cannot make sense of what the tree of '%s' says",
 				     where);
-	if (started && (code == ENODEV || code == ENOENT))
+	if (started && (code == ENODEV || code == ENODATA || code == ENOENT || code == EOPNOTSUPP))
 		return ofs_error_set(err, code, "'%s' was unmounted meanwhile", where);
 	if (started)
 		return ofs_error_set(err, code, "cannot tell how the %s of '%s' goes: %s", noun,
