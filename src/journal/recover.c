@@ -163,7 +163,6 @@ struct recover {
 	size_t at; /* the segment being replayed */
 	ofs_lsn pos; /* where in the log */
 	bool torn; /* the log ends at `pos` */
-	struct place gap; /* what was passed over since the last record */
 	uint8_t mended[MENDED_MAX];
 
 	/* The furthest `durable` that anything from the first damage on claims. */
@@ -193,7 +192,7 @@ static int recover_tell(struct recover *re, enum ofs_journal_damage_kind kind, o
 	return re->rc->reader->damaged ? re->rc->reader->damaged(re->rc->reader->arg, &damage) : 0;
 }
 
-/* The first sound record after `pos`; every aligned position is looked at. */
+/* The first record after `pos` that is whole; every aligned position is looked at. */
 static int recover_find_next(struct recover *re, ofs_lsn pos, struct place *ret)
 {
 	struct window w = { 0 };
@@ -208,7 +207,7 @@ static int recover_find_next(struct recover *re, ofs_lsn pos, struct place *ret)
 		at = i == re->at ? pos + OFS_WAL_ALIGN : s->first + OFS_SEGMENT_HEADER;
 		for (; r == 0 && at < s->end; at += OFS_WAL_ALIGN) {
 			r = window_record(&w, s, at, re->rc->key, &rec, &body);
-			r = r > 0 && ofs_wal_size(&rec) > s->end - at ? 0 : r;
+			r = r > 0 ? window_check_rest(&w, s, re->rc->key, &rec, &body) : r;
 			if (r > 0)
 				*ret = (struct place){ i, at };
 		}
@@ -263,7 +262,7 @@ static int recover_is_claimed(struct recover *re, ofs_lsn pos)
 }
 
 /*
- * 1 if the damage between `pos` and the sound record at `next` may be what a power failure leaves of
+ * 1 if the damage between `pos` and the record at `next` may be what a power failure leaves of
  * records that were not synced, 0 or -errno. What never reached the disk is whole sectors, and reads
  * as zeros, or lies after the end of a file.
  */
@@ -308,7 +307,7 @@ static int recover_deliver(struct recover *re, const struct ofs_wal_record *rec,
 }
 
 /*
- * 1 when the damage at `pos` is to be passed over, with the next sound record in *ret, if there is
+ * 1 when the damage at `pos` is to be passed over, with the next whole record in *ret, if there is
  * one; 0 when the log is torn there; or what stops the replay.
  */
 static int recover_judge(struct recover *re, ofs_lsn pos, struct place *ret)
@@ -371,7 +370,6 @@ static int recover_pass(struct recover *re)
 		return recover_tell(re, OFS_JOURNAL_LOST, re->pos, re->claimed);
 	}
 	r = recover_tell(re, OFS_JOURNAL_LOST, re->pos, next.pos);
-	re->gap = (struct place){ re->at, re->pos };
 	re->at = next.at;
 	re->pos = next.pos;
 	return r;
@@ -402,7 +400,6 @@ static int recover_replay_record(struct recover *re, const struct ofs_segment *s
 			return r;
 	}
 	re->rc->durable = OFS_MAX(re->rc->durable, rec->durable);
-	re->gap.pos = 0;
 	re->pos = end;
 	if (mended || whole)
 		return recover_deliver(re, rec, body);
@@ -582,11 +579,6 @@ static int recover_end(struct recover *re)
 {
 	int r = 0;
 
-	/* Nothing sound follows what was passed over: the next start must find the same end. */
-	if (re->torn && re->gap.pos) {
-		re->at = re->gap.at;
-		re->pos = re->gap.pos;
-	}
 	re->rc->end = re->pos;
 	if (!re->torn)
 		return 0;
