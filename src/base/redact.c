@@ -32,16 +32,40 @@ static const struct {
 	{ redact_discord, { "MNO", "DTjz", "AEIMQUYcgk" } },
 };
 
+_Static_assert(REDACT_GROUPS + OFS_ARRAY_SIZE(rules) <= REDACT_RULES, "a bit for each rule");
+
+void redact_begins_add(struct redact_begins *to, unsigned int rule,
+		       const bool of[REDACT_BEGINS][256])
+{
+	uint64_t low[REDACT_BEGINS] = { 0 };
+
+	for (size_t i = 0; i < REDACT_BEGINS; i++) {
+		for (unsigned int c = 0; c < 256; c++) {
+			if (!of[i][c])
+				continue;
+			to->byte[i][c] |= UINT64_C(1) << rule;
+			low[i] |= UINT64_C(1) << c % 64;
+		}
+	}
+	for (unsigned int a = 0; a < 64; a++)
+		for (unsigned int b = 0; b < 64; b++)
+			if (low[0] >> a & low[1] >> b & 1)
+				to->all[a][b] |= low[2];
+}
+
 static void begins_init(void)
 {
+	bool of[REDACT_BEGINS][256];
+
+	redact_assigned_init();
 	redact_token_begins(&begins);
-	for (size_t rule = 0; rule < OFS_ARRAY_SIZE(rules); rule++)
+	for (unsigned int rule = 0; rule < OFS_ARRAY_SIZE(rules); rule++) {
 		for (size_t i = 0; i < REDACT_BEGINS; i++)
 			for (unsigned int c = 0; c < 256; c++)
-				if (!rules[rule].begins[i] ||
-				    redact_among((char)c, rules[rule].begins[i]))
-					begins.byte[i][c] |= UINT64_C(1)
-							     << (redact_token_count() + rule);
+				of[i][c] = !rules[rule].begins[i] ||
+					   redact_among((char)c, rules[rule].begins[i]);
+		redact_begins_add(&begins, REDACT_GROUPS + rule, of);
+	}
 }
 
 void ofs_redact_set_enabled(bool on)
@@ -57,9 +81,9 @@ void ofs_redact_scan_init(struct ofs_redact_scan *s, const char *text, size_t le
 static bool try_rule(struct ofs_redact_scan *s, unsigned int rule, size_t at,
 		     struct ofs_secret *ret)
 {
-	if (rule < redact_token_count())
+	if (rule < REDACT_GROUPS)
 		return redact_token(s, rule, at, ret);
-	return rules[rule - redact_token_count()].find(s, at, ret);
+	return rules[rule - REDACT_GROUPS].find(s, at, ret);
 }
 
 struct best {
@@ -82,6 +106,8 @@ static void keep_best(struct best *best, const struct ofs_secret *found, unsigne
 static size_t next_begin(const unsigned char *text, size_t at, size_t end, uint64_t *ret_rules)
 {
 	for (; at < end; at++) {
+		if (!(begins.all[text[at] % 64][text[at + 1] % 64] >> text[at + 2] % 64 & 1))
+			continue;
 		*ret_rules = begins.byte[0][text[at]] & begins.byte[1][text[at + 1]] &
 			     begins.byte[2][text[at + 2]];
 		if (*ret_rules)
@@ -102,7 +128,7 @@ bool ofs_redact_scan_next(struct ofs_redact_scan *s, struct ofs_secret *ret)
 		return false;
 	pthread_once(&begins_once, begins_init);
 	if (!at && redact_key_rest(s, 0, &found))
-		keep_best(&best, &found, redact_token_count());
+		keep_best(&best, &found, REDACT_GROUPS);
 	/* A rule may start before the secret that another has found: at the user in a URL. */
 	for (; at < end; at++) {
 		at = next_begin((const unsigned char *)s->text, at, end, &begun);
