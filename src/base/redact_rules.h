@@ -47,7 +47,7 @@ struct redact_begins {
 
 /* Adds a rule that starts with bytes `of` each set. */
 void redact_begins_add(struct redact_begins *begins, unsigned int rule,
-		       const bool of[REDACT_BEGINS][256]);
+		       bool of[REDACT_BEGINS][256]);
 
 typedef bool (*redact_rule_fn)(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
 
