@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "base/redact_rules.h"
+#include "base/text.h"
 #include "base/util.h"
 
 /* Set at start, before any thread exists. */
@@ -32,16 +33,39 @@ static const struct {
 	{ redact_discord, { "MNO", "DTjz", "AEIMQUYcgk" } },
 };
 
+_Static_assert(REDACT_GROUPS + OFS_ARRAY_SIZE(rules) <= REDACT_RULES, "a bit for each rule");
+
+void redact_begins_add(struct redact_begins *to, unsigned int rule, bool of[REDACT_BEGINS][256])
+{
+	uint64_t low[REDACT_BEGINS] = { 0 };
+
+	for (size_t i = 0; i < REDACT_BEGINS; i++) {
+		for (unsigned int c = 0; c < 256; c++) {
+			if (!of[i][c])
+				continue;
+			to->byte[i][c] |= UINT64_C(1) << rule;
+			low[i] |= UINT64_C(1) << c % 64;
+		}
+	}
+	for (unsigned int a = 0; a < 64; a++)
+		for (unsigned int b = 0; b < 64; b++)
+			if (low[0] >> a & low[1] >> b & 1)
+				to->all[a][b] |= low[2];
+}
+
 static void begins_init(void)
 {
+	bool of[REDACT_BEGINS][256];
+
+	redact_assigned_init();
 	redact_token_begins(&begins);
-	for (size_t rule = 0; rule < OFS_ARRAY_SIZE(rules); rule++)
+	for (unsigned int rule = 0; rule < OFS_ARRAY_SIZE(rules); rule++) {
 		for (size_t i = 0; i < REDACT_BEGINS; i++)
 			for (unsigned int c = 0; c < 256; c++)
-				if (!rules[rule].begins[i] ||
-				    redact_among((char)c, rules[rule].begins[i]))
-					begins.byte[i][c] |= UINT64_C(1)
-							     << (redact_token_count() + rule);
+				of[i][c] = !rules[rule].begins[i] ||
+					   redact_among((char)c, rules[rule].begins[i]);
+		redact_begins_add(&begins, REDACT_GROUPS + rule, of);
+	}
 }
 
 void ofs_redact_set_enabled(bool on)
@@ -57,9 +81,9 @@ void ofs_redact_scan_init(struct ofs_redact_scan *s, const char *text, size_t le
 static bool try_rule(struct ofs_redact_scan *s, unsigned int rule, size_t at,
 		     struct ofs_secret *ret)
 {
-	if (rule < redact_token_count())
+	if (rule < REDACT_GROUPS)
 		return redact_token(s, rule, at, ret);
-	return rules[rule - redact_token_count()].find(s, at, ret);
+	return rules[rule - REDACT_GROUPS].find(s, at, ret);
 }
 
 struct best {
@@ -82,6 +106,8 @@ static void keep_best(struct best *best, const struct ofs_secret *found, unsigne
 static size_t next_begin(const unsigned char *text, size_t at, size_t end, uint64_t *ret_rules)
 {
 	for (; at < end; at++) {
+		if (!(begins.all[text[at] % 64][text[at + 1] % 64] >> text[at + 2] % 64 & 1))
+			continue;
 		*ret_rules = begins.byte[0][text[at]] & begins.byte[1][text[at + 1]] &
 			     begins.byte[2][text[at + 2]];
 		if (*ret_rules)
@@ -102,7 +128,7 @@ bool ofs_redact_scan_next(struct ofs_redact_scan *s, struct ofs_secret *ret)
 		return false;
 	pthread_once(&begins_once, begins_init);
 	if (!at && redact_key_rest(s, 0, &found))
-		keep_best(&best, &found, redact_token_count());
+		keep_best(&best, &found, REDACT_GROUPS);
 	/* A rule may start before the secret that another has found: at the user in a URL. */
 	for (; at < end; at++) {
 		at = next_begin((const unsigned char *)s->text, at, end, &begun);
@@ -141,26 +167,80 @@ static void append_marks(struct ofs_buf *out, const char *text, const struct ofs
 	}
 }
 
-/* ofs_redact_text() that also says if the text ends within a key. */
-static int redact_text(struct ofs_buf *out, const char *text, size_t len, bool *ret_key_open)
+/* A place in a text, and the same one in the text without its escape sequences. */
+struct place {
+	size_t at, plain;
+};
+
+static size_t skip_escapes(const char *text, size_t len, size_t at)
+{
+	int n;
+
+	while (at < len && (n = ofs_text_escape(text + at, len - at)) > 0)
+		at += (size_t)n;
+	return at;
+}
+
+/* After the byte before `plain`: the escape sequences that follow it are not passed. */
+static size_t advance(const char *text, size_t len, struct place *place, size_t plain)
+{
+	for (; place->plain < plain; place->plain++)
+		place->at = skip_escapes(text, len, place->at) + 1;
+	return place->at;
+}
+
+static void append_plain(struct ofs_buf *out, const char *text, size_t len)
+{
+	for (size_t at = 0; (at = skip_escapes(text, len, at)) < len; at++)
+		ofs_buf_append(out, text + at, 1);
+}
+
+/* Redacts `text` as `seen` shows it: which is the text, or the text without escape sequences. */
+static int redact_seen(struct ofs_buf *out, const char *text, size_t len, const char *seen,
+		       size_t seen_len, bool *ret_key_open)
 {
 	struct ofs_redact_scan scan;
 	struct ofs_secret secret;
+	struct place place = { 0 };
 	size_t done = 0;
-	bool open = false;
 	int n = 0;
 
-	ofs_redact_scan_init(&scan, text, len);
-	while (ofs_redact_scan_next(&scan, &secret)) {
+	ofs_redact_scan_init(&scan, seen, seen_len);
+	for (; ofs_redact_scan_next(&scan, &secret); n += n < INT_MAX) {
+		*ret_key_open = scan.key_open;
+		if (seen != text) {
+			size_t end = secret.start + secret.len;
+
+			advance(text, len, &place, secret.start);
+			secret.start = place.at = skip_escapes(text, len, place.at);
+			secret.len = advance(text, len, &place, end) - secret.start;
+		}
 		ofs_buf_append(out, text + done, secret.start - done);
 		append_marks(out, text, &secret);
 		done = secret.start + secret.len;
-		open = scan.key_open;
-		n += n < INT_MAX;
 	}
 	ofs_buf_append(out, text + done, len - done);
-	*ret_key_open = open;
 	return n;
+}
+
+/*
+ * ofs_redact_text() that also says if the text ends within a key. Escape sequences may end a word,
+ * and they may be amid a token, which is whole again once they are removed: so it is looked for
+ * both without and with them.
+ */
+static int redact_text(struct ofs_buf *out, const char *text, size_t len, bool *ret_key_open)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf once = OFS_BUF_INIT, plain = OFS_BUF_INIT;
+	int n, more;
+
+	*ret_key_open = false;
+	if (!len || !memchr(text, OFS_TEXT_ESC, len))
+		return redact_seen(out, text, len, text, len, ret_key_open);
+	append_plain(&plain, text, len);
+	n = redact_seen(&once, text, len, (const char *)plain.data, plain.len, ret_key_open);
+	text = (const char *)once.data;
+	more = redact_seen(out, text, once.len, text, once.len, ret_key_open);
+	return n > INT_MAX - more ? INT_MAX : n + more;
 }
 
 int ofs_redact_text(struct ofs_buf *out, const char *text, size_t len)
@@ -219,7 +299,12 @@ int ofs_redact_state_line(struct ofs_redact_state *state, struct ofs_buf *out, c
 
 	len -= newline;
 	if (state->in_key) {
-		body = redact_key_body(line, len, &ends);
+		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf plain = OFS_BUF_INIT;
+		struct place place = { 0 };
+
+		append_plain(&plain, line, len);
+		body = advance(line, len, &place,
+			       redact_key_body((const char *)plain.data, plain.len, &ends));
 		n = body > 0;
 		if (body)
 			ofs_buf_append_str(out, REDACT_MARK REDACT_KEY_KIND "]");

@@ -115,19 +115,25 @@ static bool name_counts(const struct name *name, const char *text, size_t start,
 	}
 }
 
-/* A bit for each letter that a name in the table starts with. */
-#define INITIAL(c) (UINT32_C(1) << ((c) - 'a'))
+/* For each letter that a name in the table starts with, those that follow it in one: a bit each. */
+static uint32_t seconds[26];
+
+#define LETTER_BIT(c) (UINT32_C(1) << (redact_fold(c) - 'a'))
+
+void redact_assigned_init(void)
+{
+	for (const struct name *name = names; name < names + OFS_ARRAY_SIZE(names); name++)
+		seconds[name->text[0] - 'a'] |= LETTER_BIT(name->text[1]);
+}
 
 static const struct name *name_find(const char *text, size_t start, size_t end)
 {
-	const uint32_t initials = INITIAL('a') | INITIAL('c') | INITIAL('e') | INITIAL('j') |
-				  INITIAL('l') | INITIAL('n') | INITIAL('p') | INITIAL('s') |
-				  INITIAL('t');
 	const struct name *name;
 
-	for (size_t at = start; at < end; at++) {
+	for (size_t at = start; at + 1 < end; at++) {
 		if (!redact_is(text[at], REDACT_LETTER) ||
-		    !(initials & INITIAL(redact_fold(text[at]))))
+		    !redact_is(text[at + 1], REDACT_LETTER) ||
+		    !(seconds[redact_fold(text[at]) - 'a'] & LETTER_BIT(text[at + 1])))
 			continue;
 		for (name = names; name < names + OFS_ARRAY_SIZE(names); name++) {
 			size_t after = name_match(text, end, at, name->text);
@@ -333,15 +339,17 @@ static bool is_secret(struct ofs_redact_scan *s, const struct name *name, const 
 /* The end of "Bearer" and the like, of which a header without a value consists. */
 static size_t skip_auth_scheme(const char *text, size_t len, size_t at)
 {
-	static const char *const schemes[] = { "bearer", "basic", "token", "apikey", "negotiate" };
+	static const char *const schemes[] = { "bearer", "basic",     "token",
+					       "apikey", "negotiate", "ssws" };
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(schemes); i++) {
-		size_t n = strlen(schemes[i]);
+		size_t end;
 
-		if (redact_has(text, len, at, schemes[i], true) && at + n < len &&
-		    redact_is(text[at + n], REDACT_SPACE))
-			return redact_run(text, at + n, OFS_MIN(len, at + n + GAP_MAX),
-					  REDACT_SPACE);
+		if (!redact_has(text, len, at, schemes[i], true))
+			continue;
+		end = at + strlen(schemes[i]);
+		if (end < len && redact_is(text[end], REDACT_SPACE))
+			return redact_run(text, end, OFS_MIN(len, end + GAP_MAX), REDACT_SPACE);
 	}
 	return at;
 }

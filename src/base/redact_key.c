@@ -204,6 +204,9 @@ bool redact_key_rest(struct ofs_redact_scan *s, size_t at, struct ofs_secret *re
 
 	if (start < s->no_key)
 		return false;
+	/* Most lines are too short, which is found sooner. */
+	if (!is_first && (s->len - start < FULL_LINE || memchr(s->text + start, '\n', FULL_LINE)))
+		return false;
 	line = first = read_line(s->text, s->len, start);
 	if (line.kind != LINE_BODY || (!is_first && line.end - line.start < FULL_LINE))
 		return false;

@@ -34,14 +34,20 @@ struct ofs_redact_scan {
 /*
  * A rule is tried where the text has the three bytes that it starts with (bit n of each table is
  * rule n); it finds a secret that starts there or later. It may look back as far as scan->at:
- * before that is a secret, or its mark.
+ * before that is a secret, or its mark. The first rules are groups of tokens.
  */
 #define REDACT_BEGINS 3
 #define REDACT_RULES 64
+#define REDACT_GROUPS 52
 
 struct redact_begins {
 	uint64_t byte[REDACT_BEGINS][256];
+	uint64_t all[64][64]; /* bit c of all[a][b]: some rule starts so; of each byte, six bits */
 };
+
+/* Adds a rule that starts with bytes `of` each set. */
+void redact_begins_add(struct redact_begins *begins, unsigned int rule,
+		       bool of[REDACT_BEGINS][256]);
 
 typedef bool (*redact_rule_fn)(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
 
@@ -57,6 +63,8 @@ enum {
 	REDACT_SPACE = 1 << 7, /* blank and tab */
 	REDACT_QUOTE = 1 << 8,
 	REDACT_STOP = 1 << 9, /* ends an unquoted value; so do blanks and quotes */
+	REDACT_DOLLAR = 1 << 10,
+	REDACT_COMMA = 1 << 11, /* also a stop */
 
 	REDACT_LETTER = REDACT_LOWER | REDACT_UPPER,
 	REDACT_ALNUM = REDACT_LETTER | REDACT_DIGIT,
@@ -96,8 +104,12 @@ static inline unsigned int redact_class(char c)
 	case '\'':
 	case '`':
 		return REDACT_QUOTE;
+	case '$':
+		return REDACT_DOLLAR;
+	case ',':
+		return REDACT_COMMA | REDACT_STOP;
 	default:
-		return u < ' ' || strchr(",;&<>()[]{}|\\\177", u) ? REDACT_STOP : 0;
+		return u < ' ' || strchr(";&<>()[]{}|\\\177", u) ? REDACT_STOP : 0;
 	}
 }
 
@@ -120,7 +132,13 @@ static inline char redact_fold(char c)
 }
 
 /* True if `text` has `what` at `at`; `fold`: in any case, `what` being in lower case. */
-bool redact_has(const char *text, size_t len, size_t at, const char *what, bool fold);
+static inline bool redact_has(const char *text, size_t len, size_t at, const char *what, bool fold)
+{
+	for (; *what; what++, at++)
+		if (at >= len || (fold ? redact_fold(text[at]) : text[at]) != *what)
+			return false;
+	return true;
+}
 
 /* A word may start at `at`: no character of `classes` precedes it, escapes (\n, %3d) aside. */
 bool redact_starts(const struct ofs_redact_scan *s, size_t at, unsigned int classes);
@@ -165,12 +183,12 @@ bool redact_is_hex(const char *value, size_t len);
 /* It stands for a value: "<your key>", "${KEY}", "xxxx", "%s", AWS's documented examples. */
 bool redact_is_placeholder(const char *value, size_t len);
 
-/* Keys and tokens that are known by their form: the first rules. */
-unsigned int redact_token_count(void);
+/* Keys and tokens that are known by their form. The first also prepares what the other reads. */
 void redact_token_begins(struct redact_begins *begins);
-bool redact_token(struct ofs_redact_scan *s, unsigned int rule, size_t at, struct ofs_secret *ret);
+bool redact_token(struct ofs_redact_scan *s, unsigned int group, size_t at, struct ofs_secret *ret);
 
-/* `name = value`, headers and cookies: at the ":" or "=". */
+/* `name = value`, headers and cookies: at the ":" or "=". The first prepares what it reads. */
+void redact_assigned_init(void);
 bool redact_assigned(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
 
 /* `scheme://user:password@`: at the "://". */

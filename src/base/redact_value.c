@@ -9,14 +9,6 @@
 /* Where a stand-in says that it is one. */
 #define STAND_IN_WITHIN 128
 
-bool redact_has(const char *text, size_t len, size_t at, const char *what, bool fold)
-{
-	for (; *what; what++, at++)
-		if (at >= len || (fold ? redact_fold(text[at]) : text[at]) != *what)
-			return false;
-	return true;
-}
-
 /* "\n" and its like, "\u003d" and "\x3d", "%3d", the colours of a terminal. */
 static bool escape_ends(const char *text, size_t floor, size_t at)
 {
@@ -74,7 +66,7 @@ void redact_look(const char *value, size_t len, struct redact_look *ret)
 		same += 2 * count[(uint8_t)value[i]]++ + 1;
 		ret->classes |= c;
 		ret->digits += c == REDACT_DIGIT;
-		if (!(c & ~REDACT_STOP) && value[i] != ':') {
+		if (!(c & ~(REDACT_STOP | REDACT_DOLLAR | REDACT_COMMA)) && value[i] != ':') {
 			ret->special = true;
 			ret->odd += (unsigned char)value[i] < 0x80;
 		}

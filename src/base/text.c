@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 
-#define ESC 0x1b
+#define ESC OFS_TEXT_ESC
 #define DEL 0x7f
 #define READABLE_MAX \
 	8192 /* bytes; an attribute holds 64 KiB, and JSON writes a byte as up to six */
@@ -219,12 +219,9 @@ char *ofs_text_readable(const char *text)
 	return (char *)out.data;
 }
 
-/*
- * The length of the terminal escape sequence at `p`, 0 when there is none, -1 when `len` ends
- * inside it.
- */
-static int text_escape(const unsigned char *p, size_t len)
+int ofs_text_escape(const void *at, size_t len)
 {
+	const unsigned char *p = at;
 	size_t i;
 
 	if (p[0] != ESC)
@@ -278,7 +275,7 @@ size_t ofs_text_printable(FILE *out, const void *data, size_t len, bool more, si
 	while (used < len) {
 		char symbol[16];
 		size_t size;
-		int n = text_escape(p + used, len - used);
+		int n = ofs_text_escape(p + used, len - used);
 
 		if (n > 0) {
 			used += (size_t)n;

@@ -66,6 +66,14 @@ bool ofs_text_is_line(const char *text);
  */
 char *ofs_text_readable(const char *text);
 
+#define OFS_TEXT_ESC 0x1b
+
+/*
+ * The length of the terminal escape sequence at `p`, 0 when there is none, -1 when `len` ends
+ * inside it.
+ */
+int ofs_text_escape(const void *p, size_t len);
+
 /*
  * Prints up to `max` bytes of a form of `data` that is valid UTF-8 on one line: terminal escape
  * sequences are dropped, other control characters shown as ^X, invalid bytes as \xNN, and nothing

@@ -178,7 +178,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size = input.len;
 	text = fuzz_copy(input.data, size);
 	n = check_spans(text, size);
-	FUZZ_ASSERT(ofs_redact_text(&once, text, size) == n);
+	/* There may be more once escape sequences are removed. */
+	if (memchr(text, '\033', size))
+		FUZZ_ASSERT(ofs_redact_text(&once, text, size) >= n);
+	else
+		FUZZ_ASSERT(ofs_redact_text(&once, text, size) == n);
 	FUZZ_ASSERT(count_lines(text, size) == count_lines((char *)once.data, once.len));
 	exact = fuzz_copy(once.data, once.len);
 	FUZZ_ASSERT(ofs_redact_text(&twice, exact, once.len) == 0);

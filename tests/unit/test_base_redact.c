@@ -200,6 +200,30 @@ Test(base_redact, finds_each_format_wherever_it_stands)
 	for_all_formats(check_places);
 }
 
+/* Colours amid a secret, which is shown whole without them. */
+static void check_coloured(const struct format *f, const char *secret)
+{
+	static const char *const escapes[] = { "\033[0;31m", "\033[m", "\033]8;;a\a" };
+	size_t len = strlen(secret);
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(escapes); i++) {
+		for (size_t at = 1; at < len; at += 1 + len / 5) {
+			OFS_FREE char *text = NULL, *wanted = NULL;
+
+			cr_assert(asprintf(&text, "a \033[1m%.*s%s%s\033[0m b", (int)at, secret,
+					   escapes[i], secret + at) > 0);
+			cr_assert(asprintf(&wanted, "a \033[1m[redacted: %s]\033[0m b", f->kind) >
+				  0);
+			expect(text, wanted);
+		}
+	}
+}
+
+Test(base_redact, finds_what_colours_cut)
+{
+	for_all_formats(check_coloured);
+}
+
 /* One character less, one more where the length is fixed, another case, or amid other letters. */
 static void check_near_misses(const struct format *f, const char *secret)
 {
