@@ -13,6 +13,7 @@
 #include "fuse/mountpoint.h"
 #include "fuse/options.h"
 #include "fuse/session.h"
+#include "io/exposure.h"
 
 enum {
 	EXIT_USAGE = 2
@@ -159,6 +160,7 @@ int main(int argc, char **argv)
 	struct ofs_error err = { "" };
 	int status;
 
+	ofs_exposure_end();
 	if (fill_standard_files() < 0)
 		return EXIT_FAILURE;
 	if (take_clock(&err) < 0 || ofs_options_parse(argc, argv, &options, &err) < 0)

@@ -8,6 +8,7 @@
 #include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
+#include "io/exposure.h"
 
 /* clang-format off */
 /* In the order in which help lists them. */
@@ -109,6 +110,7 @@ int main(int argc, char **argv)
 	int code = -1;
 
 	ofs_log_set_program("offload");
+	ofs_exposure_end();
 	if (fill_standard_descriptors() < 0)
 		return OFS_EXIT_FAILURE;
 	/* A caller may have left it ignored; then a child's exit status would be lost. */
