@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/redact.h"
+#include "base/text.h"
+#include "base/util.h"
 
 /* Of a message that is shown. */
 #define LINE_MAX_LEN 1023
@@ -36,6 +38,8 @@ void ofs_log(int level, const char *fmt, ...)
 {
 	int saved = errno;
 	char line[LINE_MAX_LEN + OFS_REDACT_AHEAD];
+	OFS_FREE char *shown = NULL;
+	struct ofs_text_stream s;
 	va_list ap;
 
 	if (level >= LOG_INFO && !log_verbose)
@@ -45,9 +49,11 @@ void ofs_log(int level, const char *fmt, ...)
 	va_end(ap);
 	ofs_redact_line(line, sizeof(line));
 	line[ofs_redact_cut(line, strlen(line), LINE_MAX_LEN)] = '\0';
+	ofs_text_line(ofs_text_open(&s), line);
+	shown = ofs_text_close(&s);
 	if (log_syslog)
-		syslog(level, "%s", line);
+		syslog(level, "%s", shown);
 	else
-		fprintf(stderr, "%s: %s\n", log_program, line);
+		fprintf(stderr, "%s: %s\n", log_program, shown);
 	errno = saved;
 }

@@ -247,6 +247,29 @@ int ofs_text_escape(const void *at, size_t len)
 	return 0;
 }
 
+/*
+ * 0, or the character at `p` if it is one that makes a line look as what it is not: marks of
+ * direction, line and paragraph separators, and tags, which are not seen at all.
+ */
+static unsigned int text_deceives(const unsigned char *p, int n)
+{
+	unsigned int c;
+
+	if (n == 2)
+		return p[0] == 0xd8 && p[1] == 0x9c ? 0x61c : 0;
+	if (n == 4)
+		return p[0] == 0xf3 && p[1] == 0xa0 && p[2] < 0x82
+			       ? 0xe0000 + ((p[2] & 0x3fu) << 6 | (p[3] & 0x3fu))
+			       : 0;
+	if (n != 3 || p[0] != 0xe2)
+		return 0;
+	c = 0x2000 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
+	return c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
+			       (c >= 0x2066 && c <= 0x2069)
+		       ? c
+		       : 0;
+}
+
 /* Shows the character of `n` bytes (0: invalid) at `p` in `ret`; returns its length. */
 static size_t text_symbol(const unsigned char *p, int n, char ret[16])
 {
@@ -262,6 +285,8 @@ static size_t text_symbol(const unsigned char *p, int n, char ret[16])
 		ret[1] = (char)(p[0] ^ 0x40);
 		return 2;
 	}
+	if (text_deceives(p, n))
+		return (size_t)sprintf(ret, "<U+%04X>", text_deceives(p, n));
 	memcpy(ret, p, (size_t)n);
 	return (size_t)n;
 }

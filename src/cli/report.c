@@ -20,17 +20,17 @@ void ofs_report_set_command(const char *name)
 __attribute__((format(printf, 2, 0))) static void report_write(const char *hint, const char *fmt,
 							       va_list ap)
 {
+	OFS_FREE char *shown = NULL;
+	struct ofs_text_stream s;
 	char line[2048];
 
 	vsnprintf(line, sizeof(line), fmt, ap);
 	ofs_redact_line(line, sizeof(line));
-	for (char *p = line; *p; p++) {
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			*p = '?';
-	}
+	ofs_text_line(ofs_text_open(&s), line);
+	shown = ofs_text_close(&s);
 	fflush(stdout);
 	fprintf(stderr, "offload: %s%s%s%s\n", report_command ? report_command : "",
-		report_command ? ": " : "", line, hint);
+		report_command ? ": " : "", shown, hint);
 }
 
 int ofs_report(const char *fmt, ...)

@@ -93,6 +93,13 @@ Test(base_text, plain_text_is_left_alone)
 {
 	expect_printable("", "");
 	expect_printable("a\tb", "a\tb");
+	/* What turns a line around, hides in it or breaks it is shown. */
+	expect_printable("a\xe2\x80\xae" "b", "a<U+202E>b");
+	expect_printable("a\xe2\x81\xa6" "b\xe2\x80\xa8", "a<U+2066>b<U+2028>");
+	expect_printable("\xd8\x9c\xe2\x80\x8f", "<U+061C><U+200F>");
+	expect_printable("\xf3\xa0\x80\x81\xf3\xa0\x81\xbf", "<U+E0001><U+E007F>");
+	expect_printable("\xe2\x80\x93\xe2\x81\xaa\xf3\xa0\x82\x80",
+			 "\xe2\x80\x93\xe2\x81\xaa\xf3\xa0\x82\x80");
 	expect_printable("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\x8b",
 			 "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\x8b");
 }
