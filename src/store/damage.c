@@ -70,7 +70,8 @@ int ofs_damage_write(const struct ofs_damage *d, int dirfd)
 	ofs_damage_describe(d, &line);
 	ofs_buf_append_str(&line, "\n");
 	/* Until a checkpoint the next start finds the same again. */
-	if (memmem(text.data, text.len, line.data, line.len) || text.len + line.len > NOTICE_MAX)
+	if ((text.len && memmem(text.data, text.len, line.data, line.len)) ||
+	    text.len + line.len > NOTICE_MAX)
 		return 0;
 	ofs_buf_append(&text, line.data, line.len);
 	return ofs_io_write_file(dirfd, NOTICE, text.data, text.len);
