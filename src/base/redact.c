@@ -195,19 +195,25 @@ static void append_plain(struct ofs_buf *out, const char *text, size_t len)
 		ofs_buf_append(out, text + at, 1);
 }
 
+/* What is known of a text that is redacted. */
+struct state {
+	bool key_open; /* it ends within a private key */
+	size_t at; /* a place in it, and then in what was redacted */
+};
+
 /* Redacts `text` as `seen` shows it: which is the text, or the text without escape sequences. */
 static int redact_seen(struct ofs_buf *out, const char *text, size_t len, const char *seen,
-		       size_t seen_len, bool *ret_key_open)
+		       size_t seen_len, struct state *state)
 {
 	struct ofs_redact_scan scan;
 	struct ofs_secret secret;
 	struct place place = { 0 };
-	size_t done = 0;
+	size_t done = 0, at = state->at;
 	int n = 0;
 
 	ofs_redact_scan_init(&scan, seen, seen_len);
 	for (; ofs_redact_scan_next(&scan, &secret); n += n < INT_MAX) {
-		*ret_key_open = scan.key_open;
+		state->key_open = scan.key_open;
 		if (seen != text) {
 			size_t end = secret.start + secret.len;
 
@@ -216,38 +222,56 @@ static int redact_seen(struct ofs_buf *out, const char *text, size_t len, const 
 			secret.len = advance(text, len, &place, end) - secret.start;
 		}
 		ofs_buf_append(out, text + done, secret.start - done);
-		append_marks(out, text, &secret);
 		done = secret.start + secret.len;
+		if (at >= secret.start)
+			state->at = out->len;
+		append_marks(out, text, &secret);
+		if (at >= done)
+			state->at = out->len + (at - done);
 	}
 	ofs_buf_append(out, text + done, len - done);
 	return n;
 }
 
 /*
- * ofs_redact_text() that also says if the text ends within a key. Escape sequences may end a word,
- * and they may be amid a token, which is whole again once they are removed: so it is looked for
- * both without and with them.
+ * Escape sequences may end a word, and they may be amid a token, which is whole again once they are
+ * removed: so it is looked for both without and with them.
  */
-static int redact_text(struct ofs_buf *out, const char *text, size_t len, bool *ret_key_open)
+static int redact_text(struct ofs_buf *out, const char *text, size_t len, struct state *state)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf once = OFS_BUF_INIT, plain = OFS_BUF_INIT;
 	int n, more;
 
-	*ret_key_open = false;
 	if (!len || !memchr(text, OFS_TEXT_ESC, len))
-		return redact_seen(out, text, len, text, len, ret_key_open);
+		return redact_seen(out, text, len, text, len, state);
 	append_plain(&plain, text, len);
-	n = redact_seen(&once, text, len, (const char *)plain.data, plain.len, ret_key_open);
+	n = redact_seen(&once, text, len, (const char *)plain.data, plain.len, state);
 	text = (const char *)once.data;
-	more = redact_seen(out, text, once.len, text, once.len, ret_key_open);
+	more = redact_seen(out, text, once.len, text, once.len, state);
 	return n > INT_MAX - more ? INT_MAX : n + more;
+}
+
+int ofs_redact_text_at(struct ofs_buf *out, const char *text, size_t len, size_t *at)
+{
+	struct state state = { .at = *at };
+	int n = redact_text(out, text, len, &state);
+
+	*at = state.at;
+	return n;
 }
 
 int ofs_redact_text(struct ofs_buf *out, const char *text, size_t len)
 {
-	bool open;
+	return redact_text(out, text, len, &(struct state){ 0 });
+}
 
-	return redact_text(out, text, len, &open);
+char *ofs_redact_string(const char *text)
+{
+	struct ofs_buf out = OFS_BUF_INIT;
+
+	ofs_redact_text(&out, text, strlen(text));
+	ofs_buf_append(&out, "", 1);
+	return (char *)out.data;
 }
 
 size_t ofs_redact_cut(const char *text, size_t len, size_t limit)
@@ -294,6 +318,7 @@ int ofs_redact_state_line(struct ofs_redact_state *state, struct ofs_buf *out, c
 			  size_t len)
 {
 	size_t newline = len && line[len - 1] == '\n', body = 0;
+	struct state rest = { 0 };
 	bool ends = true;
 	int n = 0;
 
@@ -309,8 +334,10 @@ int ofs_redact_state_line(struct ofs_redact_state *state, struct ofs_buf *out, c
 		if (body)
 			ofs_buf_append_str(out, REDACT_MARK REDACT_KEY_KIND "]");
 	}
-	if (ends)
-		n += redact_text(out, line + body, len - body, &state->in_key);
+	if (ends) {
+		n += redact_text(out, line + body, len - body, &rest);
+		state->in_key = rest.key_open;
+	}
 	ofs_buf_append(out, "\n", newline);
 	return n;
 }

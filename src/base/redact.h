@@ -35,6 +35,12 @@ bool ofs_redact_scan_next(struct ofs_redact_scan *s, struct ofs_secret *ret);
  */
 int ofs_redact_text(struct ofs_buf *out, const char *text, size_t len);
 
+/* The same, and `at` becomes where the byte at `at`, or the mark in its place, is in `out`. */
+int ofs_redact_text_at(struct ofs_buf *out, const char *text, size_t len, size_t *at);
+
+/* Allocated: the same of a NUL-terminated text. */
+char *ofs_redact_string(const char *text);
+
 /*
  * Redacts the NUL-terminated text in a buffer of `size` bytes (at least 1). A text that no longer
  * fits is cut as ofs_redact_cut() says.

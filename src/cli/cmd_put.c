@@ -2,6 +2,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "base/redact.h"
 #include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
@@ -24,9 +25,10 @@ static const struct ofs_option options[] = {
 
 static int put_print_json(const struct ofs_offloaded *o, const struct ofs_content *content)
 {
+	OFS_FREE char *title = deposit.title ? ofs_redact_string(deposit.title) : NULL;
 	json_t *json = json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:I, s:I, s:b, s:s, s:s}", "ref",
 				 o->file.ref, "path", o->display, "category", deposit.category,
-				 "task", deposit.task, "title", deposit.title, "size",
+				 "task", deposit.task, "title", title, "size",
 				 (json_int_t)content->size, "lines", (json_int_t)content->lines,
 				 "binary", content->binary, "sha256", content->sha256, "pointer",
 				 o->pointer);

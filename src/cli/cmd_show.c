@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/redact.h"
 #include "base/text.h"
 #include "base/util.h"
 #include "cli/command.h"
@@ -53,6 +54,14 @@ static const char gone_form[] = "[title      {title}\n]"
 				"[used       {used}\n]"
 				"[removed    {removed}\n]";
 
+/* The path is where the file is found: it stays as it is. */
+static json_t *show_string(const char *key, const char *text)
+{
+	OFS_FREE char *shown = strcmp(key, "path") ? ofs_redact_string(text) : ofs_strdup(text);
+
+	return ofs_print_string(shown);
+}
+
 /* Reads the attributes; one that the file, or its tree, does not have becomes null. */
 static int show_load(const struct ofs_operand *o, json_t *json)
 {
@@ -68,7 +77,7 @@ static int show_load(const struct ofs_operand *o, json_t *json)
 		if (r == 0 && fields[i].noun)
 			value = json_integer(strtoll(text, NULL, 10));
 		else if (r == 0 && *text)
-			value = ofs_print_string(text);
+			value = show_string(fields[i].key, text);
 		json_object_set_new(json, fields[i].key, value);
 	}
 	return 0;

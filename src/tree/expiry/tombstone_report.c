@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "base/alloc.h"
+#include "base/redact.h"
 #include "base/text.h"
 #include "base/util.h"
 #include "codec/hash.h"
@@ -102,7 +103,7 @@ static bool set_strings(json_t *json, const struct ofs_buf *stone)
 	size_t at = HEAD;
 
 	for (size_t i = 0; i < STRINGS; i++) {
-		OFS_FREE char *text = NULL, *shown = NULL;
+		OFS_FREE char *text = NULL, *readable = NULL, *shown = NULL;
 		size_t len;
 
 		if (stone->len - at < 2)
@@ -112,9 +113,10 @@ static bool set_strings(json_t *json, const struct ofs_buf *stone)
 		if (stone->len - at < len)
 			return false;
 		text = ofs_format("%.*s", (int)len, (const char *)stone->data + at);
-		shown = len ? ofs_text_readable(text) : NULL;
-		json_object_set_new(json, string_names[i],
-				    shown ? json_string(shown) : json_null());
+		readable = ofs_text_readable(text);
+		/* The first, the path, is where the file was found. */
+		shown = i == 0 ? ofs_strdup(readable) : ofs_redact_string(readable);
+		json_object_set_new(json, string_names[i], len ? json_string(shown) : json_null());
 		at += len;
 	}
 	return true;

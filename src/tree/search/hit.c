@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/redact.h"
 #include "base/text.h"
 #include "base/util.h"
 #include "tree/core/tree_state.h"
@@ -133,10 +134,13 @@ static int push(struct ofs_search *s, const struct ofs_answer *a, const struct o
 		r = choose_head(s, &a->attr, &hit);
 	if (r < 0)
 		return r;
-	if (p)
+	if (p) {
 		ofs_buf_append(&hit.snippet, p->snippet.data, p->snippet.len);
-	else
-		ofs_snippet_append(&hit.snippet, shown, strlen(shown), 0);
+	} else {
+		OFS_FREE char *text = ofs_redact_string(shown);
+
+		ofs_snippet_append(&hit.snippet, text, strlen(text), 0);
+	}
 	hit.path = ofs_strdup(path);
 	*ofs_append(s->hits, s->n, s->cap) = hit;
 	return 0;

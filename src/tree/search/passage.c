@@ -7,6 +7,7 @@
 #include "tree/search/passage.h"
 
 #include "base/alloc.h"
+#include "base/redact.h"
 #include "base/util.h"
 #include "tree/search/fold.h"
 #include "tree/search/match.h"
@@ -16,6 +17,7 @@
 #define NEAR 5 /* lines from one to the next of a passage */
 #define SPAN_MAX 12 /* lines of a passage */
 #define BYTES_MAX 4096 /* of a passage of several lines */
+#define SECRET_MAX 65536 /* bytes before a match that may belong to the same secret */
 #define SNIPPET_LEAD 50 /* characters before what was found */
 #define CLOSE 400.0 /* bytes between terms at which being near counts half */
 
@@ -352,12 +354,34 @@ static size_t source(const struct scan *s, const struct line *l, size_t at)
 	return l->off + ofs_fold_source(s->text + l->off, l->end - l->off, at - l->folded);
 }
 
+/*
+ * Appends the snippet around `at`, in its line, without secrets. These are looked for in the lines
+ * around it, too: it may be one of a private key.
+ */
+static void append_shown(const struct scan *s, size_t at, struct ofs_buf *out)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf shown = OFS_BUF_INIT;
+	size_t from = at - OFS_MIN(at, (size_t)OFS_REDACT_AHEAD), end;
+	size_t to = at + OFS_MIN(s->len - at, (size_t)OFS_REDACT_AHEAD);
+	const char *newline, *text;
+
+	while (from && at - from < SECRET_MAX && (unsigned char)s->text[from - 1] > ' ')
+		from--;
+	at -= from;
+	ofs_redact_text_at(&shown, s->text + from, to - from, &at);
+	text = (const char *)shown.data;
+	newline = memrchr(text, '\n', at);
+	from = newline ? (size_t)(newline + 1 - text) : 0;
+	end = line_end(text, shown.len, at);
+	ofs_snippet_append(out, text + from, end - from, at - from);
+}
+
 static void fill(const struct scan *s, size_t first, size_t last, double score,
 		 struct ofs_passage *ret)
 {
 	const struct place *p = choose_place(s, first, last);
 	const struct line *l = &s->lines[p->line];
-	size_t at = source(s, l, p->at), end = line_end(s->text, s->len, l->off);
+	size_t at = source(s, l, p->at);
 
 	*ret = (struct ofs_passage){
 		.first = s->lines[first].number,
@@ -369,7 +393,7 @@ static void fill(const struct scan *s, size_t first, size_t last, double score,
 		.match_end = s->off + source(s, l, p->end),
 		.score = score,
 	};
-	ofs_snippet_append(&ret->snippet, s->text + l->off, end - l->off, at - l->off);
+	append_shown(s, at, &ret->snippet);
 }
 
 /* Keeps the passage if it is among the best; of equal ones, the earlier part comes first. */

@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <jansson.h>
 
+#include "base/alloc.h"
+#include "base/redact.h"
 #include "base/text.h"
 #include "base/util.h"
 #include "tree/core/json_out.h"
@@ -25,7 +27,7 @@ static json_t *attribute(struct ofs_tree *t, const struct ofs_attr *file, const 
 			 bool number)
 {
 	char full[64], value[8192];
-	OFS_FREE char *text = NULL;
+	OFS_FREE char *text = NULL, *shown = NULL;
 	ssize_t n;
 
 	snprintf(full, sizeof(full), "user.offload.%s", name);
@@ -36,7 +38,9 @@ static json_t *attribute(struct ofs_tree *t, const struct ofs_attr *file, const 
 	if (number)
 		return json_integer(strtoll(value, NULL, 10));
 	text = ofs_text_readable(value);
-	return json_string(text);
+	/* The path is where the file is found. */
+	shown = strcmp(name, "path") ? ofs_redact_string(text) : ofs_strdup(text);
+	return json_string(shown);
 }
 
 void ofs_info_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
@@ -70,22 +74,29 @@ void ofs_info_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs
 
 /* ---- summary */
 
-/*
- * Appends a line, cut to the width of a summary but not within a character; `more`: only a part of
- * it is known.
- */
+/* Appends a redacted line, cut to the width of a summary; `more`: only a part of it is known. */
 static void append_line(struct ofs_buf *out, uint64_t number, const char *line, size_t len,
 			bool more)
 {
-	size_t shown = OFS_MIN(len, (size_t)SUMMARY_WIDTH);
+	size_t shown = ofs_redact_cut(line, len, SUMMARY_WIDTH);
 
-	while (shown < len && shown && ((unsigned char)line[shown] & 0xc0) == 0x80)
-		shown--;
 	ofs_buf_printf(out, "%" PRIu64 ": ", number);
 	ofs_buf_append(out, line, shown);
 	if ((shown < len || more))
 		ofs_buf_append_str(out, "...");
 	ofs_buf_append_str(out, "\n");
+}
+
+/* Reads what the lines of a summary are made of. It keeps the number of its lines. */
+static int read_shown(const struct ofs_source *src, uint64_t off, struct ofs_buf *ret)
+{
+	char text[SUMMARY_READ];
+	ssize_t n = ofs_source_read(src, text, sizeof(text), off);
+
+	if (n < 0)
+		return (int)n;
+	ofs_redact_text(ret, text, (size_t)n);
+	return 0;
 }
 
 /*
@@ -110,13 +121,13 @@ static void append_lines(struct ofs_buf *out, uint64_t first, const char *text, 
 
 static int append_head(const struct ofs_source *src, struct ofs_buf *out, uint64_t *ret_lines)
 {
-	char text[SUMMARY_READ];
-	ssize_t n = ofs_source_read(src, text, sizeof(text), 0);
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	int r = read_shown(src, 0, &text);
 
-	if (n < 0)
-		return (int)n;
-	append_lines(out, 1, text, (size_t)n, (uint64_t)n < src->attr.size, ret_lines);
-	return 0;
+	if (r == 0)
+		append_lines(out, 1, (const char *)text.data, text.len,
+			     src->attr.size > SUMMARY_READ, ret_lines);
+	return r;
 }
 
 /* The last lines, as many as fit and are not among the `head` first. */
@@ -125,18 +136,20 @@ static int append_tail(const struct ofs_source *src, uint64_t lines, uint64_t he
 {
 	uint64_t size = src->attr.size, off = size - OFS_MIN(size, (uint64_t)SUMMARY_READ);
 	uint64_t want = OFS_MIN(lines - OFS_MIN(lines, head), (uint64_t)SUMMARY_LINES);
-	char text[SUMMARY_READ], *start;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf shown = OFS_BUF_INIT;
+	const char *text, *start;
 	uint64_t found = 0;
-	ssize_t n;
+	int r;
 
 	if (!want)
 		return 0;
-	n = ofs_source_read(src, text, sizeof(text), off);
-	if (n <= 0)
-		return (int)n;
-	start = text + n;
+	r = read_shown(src, off, &shown);
+	if (r < 0 || !shown.len)
+		return r;
+	text = (const char *)shown.data;
+	start = text + shown.len;
 	/* The newline at the very end does not start a line. */
-	for (char *p = start - 1; p > text && found < want; p--)
+	for (const char *p = start - 1; p > text && found < want; p--)
 		if (p[-1] == '\n') {
 			start = p;
 			found++;
@@ -147,7 +160,8 @@ static int append_tail(const struct ofs_source *src, uint64_t lines, uint64_t he
 	}
 	if (lines - found > head)
 		ofs_buf_append_str(out, "...\n");
-	append_lines(out, lines - found + 1, start, (size_t)(text + n - start), false, &found);
+	append_lines(out, lines - found + 1, start, (size_t)(text + shown.len - start), false,
+		     &found);
 	return 0;
 }
 
@@ -163,8 +177,10 @@ static int append_facts(struct ofs_tree *t, const struct ofs_source *src, const 
 	r = ofs_place_labelled(t, src->attr.ino, &place);
 	if (r < 0)
 		return r;
-	if (title)
-		ofs_buf_printf(out, "%s\n", title);
+	if (title) {
+		ofs_redact_text(out, title, strlen(title));
+		ofs_buf_append_str(out, "\n");
+	}
 	ofs_buf_printf(out, "%s, ref %s, %s tier, category %s%s%s\n", (const char *)place.path.data,
 		       ref, ofs_tier_names[ofs_place_tier(&place)], place.category,
 		       place.task[0] ? ", task " : "", place.task);
