@@ -203,6 +203,7 @@ def a_daemon_that_does_not_answer(case):
     with case.mount() as m:
         m.make("cache/shell/kept", b"kept")
         m.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, m.process.pid, os.WSTOPPED | os.WNOWAIT)  # each of its threads
         try:
             for words in ((case.mnt,), ("--store", case.store)):
                 found = doctor(case, *words)
