@@ -106,7 +106,8 @@ int ofs_io_read_fd(int fd, size_t max, struct ofs_buf *ret);
 int ofs_io_list(int dirfd, const char *path, int (*fn)(void *arg, const char *name), void *arg);
 
 /*
- * Takes the lock of an open file, exclusive or shared, without waiting; it lasts until every copy of the
- * descriptor is closed, so the kernel frees it when the process dies. -EWOULDBLOCK: another has it.
+ * Takes the lock of an open file, exclusive or shared, without waiting; it lasts until every copy
+ * of the descriptor is closed, so the kernel frees it when the process dies. -EWOULDBLOCK: another
+ * has it.
  */
 int ofs_io_lock(int fd, bool shared);

@@ -150,14 +150,16 @@ static int journal_resume(struct ofs_journal *j, const struct ofs_recovery *rc,
 	return 0;
 }
 
-/* Nothing is appended: the newest segment, if need be one without a file, ends where the log does. */
-static int journal_rest(struct ofs_journal *j, const struct ofs_recovery *rc)
+/*
+ * Nothing will be appended. The newest segment ends where the log does, if need be one without a
+ * file.
+ */
+static void journal_rest(struct ofs_journal *j, const struct ofs_recovery *rc)
 {
 	if (!j->segments.n || j->segments.at[j->segments.n - 1]->end < rc->end)
 		ofs_segment_list_append(&j->segments, ofs_segment_none(rc->end));
 	j->newest = j->segments.at[j->segments.n - 1];
 	j->durable = j->newest->end;
-	return 0;
 }
 
 static int journal_load(struct ofs_journal *j, ofs_lsn start,
@@ -184,9 +186,10 @@ static int journal_load(struct ofs_journal *j, ofs_lsn start,
 			return r;
 		j->durable = rc.durable;
 	}
-	if (j->read_only)
-		return journal_rest(j, &rc);
-	return journal_resume(j, &rc, err);
+	if (!j->read_only)
+		return journal_resume(j, &rc, err);
+	journal_rest(j, &rc);
+	return 0;
 }
 
 int ofs_journal_open(int dirfd, const uint8_t uuid[16], ofs_lsn start,
@@ -250,8 +253,10 @@ static int journal_append_at_end(struct ofs_journal *j, const struct ofs_journal
 	struct iovec iov[5];
 	int n = 0, r;
 
-	if (j->poisoned || j->read_only)
-		return j->poisoned ? -EIO : -EROFS;
+	if (j->poisoned)
+		return -EIO;
+	if (j->read_only)
+		return -EROFS;
 	r = journal_make_room(j, size);
 	if (r < 0)
 		return r;

@@ -42,7 +42,7 @@ struct ofs_journal_record {
 };
 
 enum ofs_journal_damage_kind {
-	OFS_JOURNAL_MENDED, /* one bit of a record was flipped; it is replayed as it was */
+	OFS_JOURNAL_MENDED, /* one byte of a record was damaged; it is replayed as it was */
 	OFS_JOURNAL_DATA, /* the data of a record is damaged, and reading it gives -EIO */
 	OFS_JOURNAL_LOST, /* no record can be read here; the replay goes on at `end` */
 	OFS_JOURNAL_CUT, /* the same, and the replay ends, though later records are sound */
@@ -80,7 +80,7 @@ struct ofs_journal;
  * and so is one before the oldest segment.
  *
  * A record that cannot be read ends the log when no sound one follows: that torn tail is cut off.
- * When sound ones follow, it is damage, of which the reader is told: a flipped bit is put right,
+ * When sound ones follow, it is damage, of which the reader is told: one damaged byte is put right,
  * damaged data alone is replayed as it is, and of what else cannot be read the replay goes on
  * behind. But where nothing claims that it was durable, and whole sectors are missing, as after a
  * power failure, the log ends there all the same, since what follows may depend on what is missing

@@ -36,17 +36,12 @@ int ofs_journal_keep(int dirfd, ofs_lsn from, int to)
 {
 	struct ofs_segment_list l = { 0 };
 	int r = ofs_io_list(dirfd, ".", note_segment, &l);
+	ptrdiff_t at;
 
-	for (size_t i = 0; i < l.n && r == 0; i++) {
-		bool before = false;
-
-		/* Whole segments before `from` are sound. */
-		for (size_t k = 0; k < l.n; k++)
-			before = before ||
-				 (l.at[k]->first > l.at[i]->first && l.at[k]->first <= from);
-		if (!before)
-			r = keep_segment(dirfd, l.at[i]->first, from, to);
-	}
+	ofs_segment_list_sort(&l);
+	at = ofs_segment_list_find(&l, from);
+	for (size_t i = at < 0 ? 0 : (size_t)at; i < l.n && r == 0; i++)
+		r = keep_segment(dirfd, l.at[i]->first, from, to);
 	ofs_segment_list_finish(&l);
 	return r < 0 ? r : ofs_io_sync(to);
 }

@@ -3,153 +3,13 @@
 
 #include <inttypes.h>
 
-#include "base/alloc.h"
 #include "base/log.h"
 #include "base/util.h"
 #include "io/file.h"
-#include "journal/wal_record.h"
+#include "journal/wal_window.h"
 
-#define WINDOW_STRIDE ((size_t)1 << 20)
 #define BLANK_STEP ((size_t)64 << 10)
 #define SECTOR ((size_t)512) /* what a disk writes whole or not at all */
-
-/* Of records that are no longer than that a flipped bit is found and put right. */
-#define MENDED_BODY_MAX 4096u
-#define MENDED_MAX (OFS_WAL_HEADER + MENDED_BODY_MAX)
-
-/* ---- reading a segment in large strides */
-
-struct window {
-	const struct ofs_segment *segment; /* borrowed; of what the buffer holds a part */
-	uint8_t *buf;
-	size_t cap;
-	ofs_lsn pos; /* of the first byte in the buffer */
-	size_t len;
-};
-
-static void window_finish(struct window *w)
-{
-	ofs_cleanup_free(&w->buf);
-}
-
-static int window_load(struct window *w, const struct ofs_segment *s, ofs_lsn pos, size_t want)
-{
-	ssize_t n;
-
-	w->buf = ofs_grow(w->buf, &w->cap, want, 1);
-	w->len = 0;
-	n = ofs_io_pread(s->fd, w->buf, want, pos - s->first);
-	if (n < 0)
-		return (int)n;
-	w->segment = s;
-	w->pos = pos;
-	w->len = (size_t)n;
-	return 0;
-}
-
-/*
- * 1 and the bytes [pos, pos + len) of the log, valid until the next call; 0 when the segment ends
- * before that; or -errno.
- */
-static int window_bytes(struct window *w, const struct ofs_segment *s, ofs_lsn pos, size_t len,
-			const uint8_t **ret)
-{
-	ofs_lsn end = s->end;
-	int r;
-
-	if (pos >= end || len > end - pos)
-		return 0;
-	if (w->segment != s || pos < w->pos || pos - w->pos + len > w->len) {
-		r = window_load(w, s, pos, OFS_MIN(OFS_MAX(len, WINDOW_STRIDE), end - pos));
-		if (r < 0)
-			return r;
-		if (w->len < len)
-			return -EIO;
-	}
-	*ret = w->buf + (pos - w->pos);
-	return 1;
-}
-
-/* 1 and the record at `pos`, its header and body verified; 0 when there is none; or -errno. */
-static int window_record(struct window *w, const struct ofs_segment *s, ofs_lsn pos, uint64_t key,
-			 struct ofs_wal_record *ret, const uint8_t **ret_body)
-{
-	const uint8_t *raw;
-	int r;
-
-	r = window_bytes(w, s, pos, OFS_WAL_HEADER, &raw);
-	if (r <= 0)
-		return r;
-	if (!ofs_wal_decode(raw, pos, ret))
-		return 0;
-	r = window_bytes(w, s, pos, OFS_WAL_HEADER + (size_t)ret->body_len, &raw);
-	if (r <= 0)
-		return r;
-	*ret_body = raw + OFS_WAL_HEADER;
-	return ofs_wal_verify(raw, *ret_body, ret->body_len, pos, key);
-}
-
-/*
- * As window_record(), for a record of whose header or body one bit is flipped: each is tried, and
- * the checksum tells which it was. What is put right is in `mended`, of MENDED_MAX bytes.
- */
-static int window_mend(struct window *w, const struct ofs_segment *s, ofs_lsn pos, uint64_t key,
-		       uint8_t *mended, struct ofs_wal_record *ret)
-{
-	size_t bits = 8 * OFS_WAL_HEADER, bit;
-	const uint8_t *raw;
-	int r;
-
-	for (bit = 0; bit < bits; bit++) {
-		r = window_bytes(w, s, pos, OFS_WAL_HEADER, &raw);
-		if (r <= 0)
-			return r;
-		if (bit < 8 * OFS_WAL_HEADER) {
-			memcpy(mended, raw, OFS_WAL_HEADER);
-			if (ofs_wal_decode(mended, pos, ret) && ret->body_len <= MENDED_BODY_MAX)
-				bits = 8 * (OFS_WAL_HEADER + (size_t)ret->body_len);
-		}
-		mended[bit / 8] ^= (uint8_t)(1u << bit % 8);
-		r = ofs_wal_decode(mended, pos, ret) && ret->body_len <= MENDED_BODY_MAX;
-		if (r)
-			r = window_bytes(w, s, pos, OFS_WAL_HEADER + (size_t)ret->body_len, &raw);
-		if (r < 0)
-			return r;
-		if (r && bit < 8 * OFS_WAL_HEADER)
-			memcpy(mended + OFS_WAL_HEADER, raw + OFS_WAL_HEADER, ret->body_len);
-		if (r && ofs_wal_verify(mended, mended + OFS_WAL_HEADER, ret->body_len, pos, key))
-			return 1;
-		mended[bit / 8] ^= (uint8_t)(1u << bit % 8);
-	}
-	return 0;
-}
-
-/*
- * 1 when the rest of that record, data and padding, is there and the data is whole; 0 when not;
- * or -errno. The body may move and is then found at the new *body.
- */
-static int window_check_rest(struct window *w, const struct ofs_segment *s, uint64_t key,
-			     const struct ofs_wal_record *rec, const uint8_t **body)
-{
-	size_t before = OFS_WAL_HEADER + (size_t)rec->body_len + OFS_WAL_SUM;
-	const uint8_t *raw;
-	uint64_t hash;
-	int r;
-
-	if (ofs_wal_size(rec) > s->end - rec->lsn)
-		return 0;
-	if (!rec->data_len)
-		return 1;
-	r = window_bytes(w, s, rec->lsn, before + rec->data_len, &raw);
-	if (r <= 0)
-		return r;
-	*body = raw + OFS_WAL_HEADER;
-	hash = ofs_wal_data_hash(key, raw + before, rec->data_len);
-	return ofs_get_le64(raw + before - OFS_WAL_SUM) == rec->data_sum &&
-	       ofs_wal_data_sum(key, hash, ofs_wal_data_pos(rec)) == rec->data_sum;
-}
-
-/* ---- recovery */
 
 /* A position of the log. */
 struct place {
@@ -159,11 +19,11 @@ struct place {
 
 struct recover {
 	struct ofs_recovery *rc;
-	struct window window;
+	struct ofs_wal_window window;
 	size_t at; /* the segment being replayed */
 	ofs_lsn pos; /* where in the log */
 	bool torn; /* the log ends at `pos` */
-	uint8_t mended[MENDED_MAX];
+	uint8_t mended[OFS_WAL_MENDED_MAX];
 
 	/* The furthest `durable` that anything from the first damage on claims. */
 	ofs_lsn claimed;
@@ -192,79 +52,60 @@ static int recover_tell(struct recover *re, enum ofs_journal_damage_kind kind, o
 	return re->rc->reader->damaged ? re->rc->reader->damaged(re->rc->reader->arg, &damage) : 0;
 }
 
-/* The first record after `pos` that is whole; every aligned position is looked at. */
-static int recover_find_next(struct recover *re, ofs_lsn pos, struct place *ret)
+/*
+ * Looks through the rest of a segment: for the first record after `pos` that is whole, at every
+ * aligned position, and for what sound records claim.
+ */
+static int recover_survey_segment(struct recover *re, struct ofs_wal_window *w, size_t i,
+				  ofs_lsn pos, struct place *next)
 {
-	struct window w = { 0 };
-	const struct ofs_segment *s;
+	const struct ofs_segment *s = recover_segment(re, i);
+	ofs_lsn at = i == re->at ? pos : s->first;
 	struct ofs_wal_record rec;
 	const uint8_t *body;
-	ofs_lsn at;
-	int r = 0;
+	int r, whole;
 
-	*ret = (struct place){ 0 };
-	for (size_t i = re->at; r == 0 && (s = recover_segment(re, i)); i++) {
-		at = i == re->at ? pos + OFS_WAL_ALIGN : s->first + OFS_SEGMENT_HEADER;
-		for (; r == 0 && at < s->end; at += OFS_WAL_ALIGN) {
-			r = window_record(&w, s, at, re->rc->key, &rec, &body);
-			r = r > 0 ? window_check_rest(&w, s, re->rc->key, &rec, &body) : r;
-			if (r > 0)
-				*ret = (struct place){ i, at };
-		}
-	}
-	if (r < 0)
-		r = recover_failed(re, s, r);
-	window_finish(&w);
-	return OFS_MIN(r, 0);
-}
-
-/* What the sound records of a segment from `pos` on claim. */
-static int recover_scan(struct recover *re, struct window *w, const struct ofs_segment *s,
-			ofs_lsn pos)
-{
-	struct ofs_wal_record rec;
-	const uint8_t *body;
-	int r;
-
-	while (pos < s->end) {
-		r = window_record(w, s, pos, re->rc->key, &rec, &body);
-		if (r < 0)
-			return recover_failed(re, s, r);
+	while (at < s->end && !(next->pos && re->claimed_known)) {
+		r = whole = ofs_wal_window_record(w, s, at, re->rc->key, &rec, &body);
+		if (r > 0 && at > pos && !next->pos)
+			whole = ofs_wal_window_check_rest(w, s, re->rc->key, &rec, &body);
+		if (r < 0 || whole < 0)
+			return recover_failed(re, s, OFS_MIN(r, whole));
 		if (r)
 			re->claimed = OFS_MAX(re->claimed, rec.durable);
-		pos += r ? ofs_wal_size(&rec) : OFS_WAL_ALIGN;
+		if (whole && at > pos && !next->pos)
+			*next = (struct place){ i, at };
+		at += r ? ofs_wal_size(&rec) : OFS_WAL_ALIGN;
 	}
 	return 0;
 }
 
 /*
- * 1 if anything after the damage at `pos` knew the log to be durable beyond it, 0 or -errno. One
- * scan serves all later positions too: a record between two of them cannot claim more than its own
- * position.
+ * Finds the first whole record after the damage at `pos`, and how far the log was known to be
+ * durable. That takes a look at all that follows, but once: a record between two places of damage
+ * cannot claim more than its own position.
  */
-static int recover_is_claimed(struct recover *re, ofs_lsn pos)
+static int recover_survey(struct recover *re, ofs_lsn pos, struct place *next)
 {
-	struct window w = { 0 };
+	struct ofs_wal_window w = { 0 };
 	const struct ofs_segment *s;
-	size_t i;
 	int r = 0;
 
-	for (i = re->at; !re->claimed_known && !r && (s = recover_segment(re, i)); i++) {
+	*next = (struct place){ 0 };
+	for (size_t i = re->at; r == 0 && (s = recover_segment(re, i)); i++) {
 		if (i > re->at)
 			re->claimed = OFS_MAX(re->claimed, s->durable);
-		r = recover_scan(re, &w, s, i == re->at ? pos : s->first);
+		r = recover_survey_segment(re, &w, i, pos, next);
 	}
-	window_finish(&w);
-	if (r < 0)
-		return r;
-	re->claimed_known = true;
-	return re->claimed > pos;
+	ofs_wal_window_finish(&w);
+	re->claimed_known = r == 0;
+	return r;
 }
 
 /*
  * 1 if the damage between `pos` and the record at `next` may be what a power failure leaves of
- * records that were not synced, 0 or -errno. What never reached the disk is whole sectors, and reads
- * as zeros, or lies after the end of a file.
+ * records that were not synced, 0 or -errno. What never reached the disk is whole sectors, and
+ * reads as zeros, or lies after the end of a file.
  */
 static int recover_lacks_sectors(struct recover *re, ofs_lsn pos, const struct place *next)
 {
@@ -281,7 +122,7 @@ static int recover_lacks_sectors(struct recover *re, ofs_lsn pos, const struct p
 			r = (int)OFS_MIN(SECTOR - (at - s->first) % SECTOR, end - at);
 			if (at >= s->end || (size_t)r > s->end - at)
 				return 1;
-			if (window_bytes(&re->window, s, at, (size_t)r, &raw) <= 0)
+			if (ofs_wal_window_bytes(&re->window, s, at, (size_t)r, &raw) <= 0)
 				return recover_failed(re, s, -EIO);
 			if (memcmp(raw, zeros, (size_t)r) == 0)
 				return 1;
@@ -313,20 +154,18 @@ static int recover_deliver(struct recover *re, const struct ofs_wal_record *rec,
 static int recover_judge(struct recover *re, ofs_lsn pos, struct place *ret)
 {
 	const struct ofs_segment *last = recover_segment(re, re->rc->segments->n - 1);
-	int claimed, r = recover_find_next(re, pos, ret);
+	int r = recover_survey(re, pos, ret);
 
 	if (r < 0)
 		return r;
-	claimed = recover_is_claimed(re, pos);
-	if (claimed)
-		return claimed;
+	if (re->claimed > pos)
+		return 1;
 	if (!ret->pos)
 		return 0;
 	r = recover_lacks_sectors(re, pos, ret);
 	if (r <= 0)
 		return r < 0 ? r : 1;
-	r = recover_tell(re, OFS_JOURNAL_CUT, pos, last->end);
-	return r;
+	return recover_tell(re, OFS_JOURNAL_CUT, pos, last->end);
 }
 
 /* -EUCLEAN if `start` lies inside a record. */
@@ -339,7 +178,7 @@ static int recover_check_start(struct recover *re)
 	int r;
 
 	while (pos < re->rc->start) {
-		r = window_record(&re->window, s, pos, re->rc->key, &rec, &body);
+		r = ofs_wal_window_record(&re->window, s, pos, re->rc->key, &rec, &body);
 		if (r < 0)
 			return recover_failed(re, s, r);
 		if (!r)
@@ -382,7 +221,7 @@ static int recover_replay_record(struct recover *re, const struct ofs_segment *s
 	const uint8_t *moved = body;
 	ofs_lsn end = re->pos + ofs_wal_size(rec);
 	struct place next;
-	int r = window_check_rest(&re->window, s, re->rc->key, rec, &moved), whole = r;
+	int r = ofs_wal_window_check_rest(&re->window, s, re->rc->key, rec, &moved), whole = r;
 
 	if (r < 0)
 		return recover_failed(re, s, r);
@@ -404,7 +243,8 @@ static int recover_replay_record(struct recover *re, const struct ofs_segment *s
 	if (mended || whole)
 		return recover_deliver(re, rec, body);
 	/* Judging may have moved the window. */
-	r = window_bytes(&re->window, s, rec->lsn, OFS_WAL_HEADER + (size_t)rec->body_len, &body);
+	r = ofs_wal_window_bytes(&re->window, s, rec->lsn, OFS_WAL_HEADER + (size_t)rec->body_len,
+				 &body);
 	return r <= 0 ? recover_failed(re, s, r ? r : -EIO)
 		      : recover_deliver(re, rec, body + OFS_WAL_HEADER);
 }
@@ -422,13 +262,14 @@ static int recover_replay_segment(struct recover *re)
 		ofs_lsn room = (next ? next->first : UINT64_MAX) - re->pos;
 		bool mended = false;
 
-		r = re->pos == s->first
-			    ? 0
-			    : window_record(&re->window, s, re->pos, re->rc->key, &rec, &body);
+		r = re->pos == s->first ? 0
+					: ofs_wal_window_record(&re->window, s, re->pos,
+								re->rc->key, &rec, &body);
 		if (r == 0 && re->pos != s->first) {
 			mended = true;
 			body = re->mended + OFS_WAL_HEADER;
-			r = window_mend(&re->window, s, re->pos, re->rc->key, re->mended, &rec);
+			r = ofs_wal_window_mend(&re->window, s, re->pos, re->rc->key, re->mended,
+						&rec);
 		}
 		if (r < 0)
 			return recover_failed(re, s, r);
@@ -529,7 +370,7 @@ static int recover_is_blank(struct recover *re)
 	while (r > 0 && pos < s->end) {
 		size_t len = OFS_MIN(s->end - pos, BLANK_STEP);
 
-		r = window_bytes(&re->window, s, pos, len, &raw);
+		r = ofs_wal_window_bytes(&re->window, s, pos, len, &raw);
 		/* All bytes are zero if the first is and each equals the one before. */
 		if (r > 0 && (raw[0] || memcmp(raw, raw + 1, len - 1) != 0))
 			r = 0;
@@ -601,6 +442,6 @@ int ofs_journal_recover(struct ofs_recovery *rc)
 		r = recover_replay(&re);
 	if (!r)
 		r = recover_end(&re);
-	window_finish(&re.window);
+	ofs_wal_window_finish(&re.window);
 	return r;
 }

@@ -196,6 +196,12 @@ static int list_load_one(void *arg, const char *name)
 	return 0;
 }
 
+void ofs_segment_list_sort(struct ofs_segment_list *l)
+{
+	if (l->n)
+		qsort(l->at, l->n, sizeof(*l->at), list_compare);
+}
+
 int ofs_segment_list_load(struct ofs_segment_list *l, int dirfd, const uint8_t uuid[16],
 			  bool read_only, struct ofs_error *err)
 {
@@ -212,8 +218,7 @@ int ofs_segment_list_load(struct ofs_segment_list *l, int dirfd, const uint8_t u
 		ofs_error_set(err, -r, "cannot list the journal's directory: %s", strerror(-r));
 	if (r < 0)
 		return r;
-	if (l->n)
-		qsort(l->at, l->n, sizeof(*l->at), list_compare);
+	ofs_segment_list_sort(l);
 	/* A failed append may have left bytes beyond the start of the next segment. */
 	for (i = 0; i + 1 < l->n; i++)
 		if (l->at[i]->end > l->at[i + 1]->first)

@@ -85,8 +85,11 @@ int ofs_segment_list_load(struct ofs_segment_list *l, int dirfd, const uint8_t u
 			  bool read_only, struct ofs_error *err);
 void ofs_segment_list_finish(struct ofs_segment_list *l);
 
-/* Takes over the reference; `s` is newer than all others. */
+/* Takes over the reference; `s` is newer than all others, unless the list is sorted next. */
 void ofs_segment_list_append(struct ofs_segment_list *l, struct ofs_segment *s);
+
+/* Oldest first. */
+void ofs_segment_list_sort(struct ofs_segment_list *l);
 
 /* The index of the last segment that starts at or before `lsn`, or -1. */
 ptrdiff_t ofs_segment_list_find(const struct ofs_segment_list *l, ofs_lsn lsn);

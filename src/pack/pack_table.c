@@ -123,7 +123,7 @@ static int pack_open(struct ofs_pack_table *t, uint32_t number, int flags, struc
 	p->refs = 1;
 	ofs_pack_name(name, number);
 	p->fd = ofs_io_open(t->dirfd, name, O_RDWR | O_NOFOLLOW | flags, 0600);
-	/* What may not be written may be read. */
+	/* A pack that may not be written can still be read. */
 	if ((p->fd == -EROFS || p->fd == -EACCES) && !flags)
 		p->fd = ofs_io_open(t->dirfd, name, O_RDONLY | O_NOFOLLOW, 0);
 	r = p->fd < 0 ? p->fd : 0;

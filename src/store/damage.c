@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What became of a damaged journal. Its segments are copied to quarantine/ before anything is
- * changed, and quarantine/journal-damage says in a line for each recovery what was found; it stays
+ * Keeps what is damaged and tells of it. A damaged journal is copied to quarantine/ before anything
+ * is changed, and quarantine/journal-damage says in a line for each recovery what was found; it stays
  * until a repair takes note of it.
  */
 #include "store/damage.h"
@@ -19,7 +19,7 @@
 #define NOTICE "quarantine/journal-damage"
 #define NOTICE_MAX ((size_t)1 << 20)
 
-static int open_quarantine(int dirfd)
+int ofs_damage_open_quarantine(int dirfd)
 {
 	int r = ofs_io_mkdir(dirfd, "quarantine", 0700);
 
@@ -35,7 +35,7 @@ int ofs_damage_note(struct ofs_damage *d, int dirfd, int journal_fd,
 	uint64_t bytes = found->end - found->pos;
 
 	ofs_log(LOG_WARNING, "the journal is damaged at position %" PRIu64 ": %s", found->pos,
-		found->kind == OFS_JOURNAL_MENDED ? "one bit of a record, which was put right"
+		found->kind == OFS_JOURNAL_MENDED ? "one byte of a record, which was put right"
 		: found->kind == OFS_JOURNAL_DATA ? "the content of a record"
 		: found->kind == OFS_JOURNAL_LOST ? "records are lost, later ones are applied"
 						  : "what follows was not durable and is left out");
@@ -46,7 +46,7 @@ int ofs_damage_note(struct ofs_damage *d, int dirfd, int journal_fd,
 		d->pos = found->pos;
 	if (d->found++ || d->read_only)
 		return 0;
-	to = open_quarantine(dirfd);
+	to = ofs_damage_open_quarantine(dirfd);
 	return to < 0 ? to : ofs_journal_keep(journal_fd, found->pos, to);
 }
 

@@ -12,11 +12,14 @@ struct ofs_damage {
 	bool read_only; /* nothing is copied or written */
 	unsigned int found;
 	ofs_lsn pos; /* of the first */
-	unsigned int mended; /* records in which a bit was put right */
+	unsigned int mended; /* records in which a byte was put right */
 	unsigned int unreadable; /* records with damaged content */
 	unsigned int refused; /* sound records that cannot be applied without what is lost */
 	uint64_t lost; /* bytes of the log */
 };
+
+/* A descriptor of quarantine/ in the store, which is made when it is missing; or -errno. */
+int ofs_damage_open_quarantine(int dirfd);
 
 /*
  * Counts what was found and logs a warning. The first time the log from there on is copied to

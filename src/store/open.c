@@ -203,7 +203,7 @@ static int replay_record(void *arg, ofs_lsn lsn, const struct ofs_journal_record
 	e = ofs_record_decode(record->type, record->body, record->body_len, &r);
 	if (e == 0)
 		e = ofs_store_apply(s, lsn, &r, data);
-	/* What it needs was lost; its number is not given to another. */
+	/* It changes something that was lost, whose inode number must not be given to another. */
 	if (s->damage.lost && e < 0 && e != -ENOMEM && e != -EIO) {
 		s->damage.refused++;
 		s->next_ino = OFS_MAX(s->next_ino, r.ino + 1);

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "codec/hash.h"
 #include "io/file.h"
+#include "store/damage.h"
 #include "store/cycle.h"
 #include "store/packer.h"
 #include "store/read.h"
@@ -116,7 +117,7 @@ static int verify_index(struct verification *v)
 
 /* ---- the journal */
 
-/* What recoveries have met, this one as well when it could write nothing. */
+/* Damage that earlier recoveries noted, and what a read-only one has just found. */
 static int verify_journal(struct verification *v)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -175,12 +176,7 @@ static int quarantine(struct ofs_store *s, const struct ofs_index_frame *f)
 	r = ofs_packset_copy(s->packs, &loc, &bytes, &len);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	r = ofs_io_mkdir(s->dirfd, "quarantine", 0700);
-	if (r == 0)
-		r = ofs_io_sync(s->dirfd);
-	if (r < 0)
-		return r;
-	dir = ofs_io_open(s->dirfd, "quarantine", O_RDONLY | O_DIRECTORY, 0);
+	dir = ofs_damage_open_quarantine(s->dirfd);
 	if (dir < 0)
 		return dir;
 	snprintf(name, sizeof(name), "%08x-%llu.frame", f->pack, (unsigned long long)f->off);

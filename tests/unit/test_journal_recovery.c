@@ -308,6 +308,7 @@ static void make_mixed_log(void)
  */
 static void check_damaged(size_t durable)
 {
+	struct ofs_journal_damage before[OFS_ARRAY_SIZE(damages)];
 	size_t first, again, i, unreadable = 0;
 	int r = try_open(8);
 
@@ -328,11 +329,13 @@ static void check_damaged(size_t durable)
 	cr_assert(damage_count || replayed.n >= durable);
 	first = replayed.n;
 	again = damage_count;
+	memcpy(before, damages, sizeof(before));
 	close_journal();
 	open_journal(8);
 	cr_assert_eq(replayed.n, first);
-	for (i = 0; i < again && i < damage_count; i++)
-		cr_assert_eq(damages[i].pos, damages[i].pos);
+	cr_assert_leq(damage_count, again); /* a tail that was cut off is gone */
+	for (i = 0; i < damage_count; i++)
+		cr_assert_eq(damages[i].pos, before[i].pos);
 	close_journal();
 	replayed.n = first;
 }
@@ -427,32 +430,34 @@ Test(journal_recovery, records_behind_one_that_cannot_be_read)
 	}
 }
 
-Test(journal_recovery, one_bit_of_a_header_or_body_is_put_right)
+Test(journal_recovery, one_byte_of_a_header_or_body_is_put_right)
 {
+	static const uint8_t masks[] = { 0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xff };
 	struct image im;
-	size_t bit;
+	size_t at, m;
 
 	open_journal(8);
 	append_some(4);
 	close_journal();
 	im = image_load(8);
-	for (bit = 8 * (appended.at[1].lsn - 8); bit < 8 * (appended.at[2].lsn - 8); bit++) {
-		bool in_data = appended.at[1].data.len &&
-			       bit / 8 + 8 >= appended.at[1].data.pos - OFS_JOURNAL_SUM;
+	for (at = appended.at[1].lsn - 8; at < appended.at[2].lsn - 8; at++)
+		for (m = 0; m < OFS_ARRAY_SIZE(masks); m++) {
+			bool in_data = appended.at[1].data.len &&
+				       at + 8 >= appended.at[1].data.pos - OFS_JOURNAL_SUM;
 
-		im.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
-		image_store(&im, im.len);
-		open_journal(8);
-		check_replayed(0, 4, in_data);
-		if (!in_data) {
-			cr_assert_eq(damage_count, 1);
-			cr_assert_eq(damages[0].kind, OFS_JOURNAL_MENDED);
-			cr_assert_eq(damages[0].pos, appended.at[1].lsn);
-			cr_assert_eq(damages[0].end, appended.at[2].lsn);
+			im.data[at] ^= masks[m];
+			image_store(&im, im.len);
+			im.data[at] ^= masks[m];
+			open_journal(8);
+			check_replayed(0, 4, in_data);
+			if (!in_data) {
+				cr_assert_eq(damage_count, 1);
+				cr_assert_eq(damages[0].kind, OFS_JOURNAL_MENDED);
+				cr_assert_eq(damages[0].pos, appended.at[1].lsn);
+				cr_assert_eq(damages[0].end, appended.at[2].lsn);
+			}
+			close_journal();
 		}
-		close_journal();
-		im.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
-	}
 	image_finish(&im);
 }
 
