@@ -39,7 +39,6 @@ void ofs_log(int level, const char *fmt, ...)
 	int saved = errno;
 	char line[LINE_MAX_LEN + OFS_REDACT_AHEAD];
 	OFS_FREE char *shown = NULL;
-	struct ofs_text_stream s;
 	va_list ap;
 
 	if (level >= LOG_INFO && !log_verbose)
@@ -49,8 +48,7 @@ void ofs_log(int level, const char *fmt, ...)
 	va_end(ap);
 	ofs_redact_line(line, sizeof(line));
 	line[ofs_redact_cut(line, strlen(line), LINE_MAX_LEN)] = '\0';
-	ofs_text_line(ofs_text_open(&s), line);
-	shown = ofs_text_close(&s);
+	shown = ofs_text_shown(line);
 	if (log_syslog)
 		syslog(level, "%s", shown);
 	else

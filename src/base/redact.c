@@ -195,7 +195,7 @@ static void append_plain(struct ofs_buf *out, const char *text, size_t len)
 		ofs_buf_append(out, text + at, 1);
 }
 
-/* What is known of a text that is redacted. */
+/* Of a text that is being redacted. */
 struct state {
 	bool key_open; /* it ends within a private key */
 	size_t at; /* a place in it, and then in what was redacted */

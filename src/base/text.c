@@ -330,6 +330,14 @@ void ofs_text_line(FILE *out, const char *text)
 	ofs_text_printable(out, text, strlen(text), false, SIZE_MAX, &used);
 }
 
+char *ofs_text_shown(const char *text)
+{
+	struct ofs_text_stream s;
+
+	ofs_text_line(ofs_text_open(&s), text);
+	return ofs_text_close(&s);
+}
+
 int ofs_text_json(FILE *out, json_t *json)
 {
 	int r;

@@ -77,8 +77,8 @@ int ofs_text_escape(const void *p, size_t len);
 /*
  * Prints up to `max` bytes of a form of `data` that is valid UTF-8 on one line: terminal escape
  * sequences are dropped, other control characters shown as ^X, invalid bytes as \xNN, marks of
- * direction, separators of lines and tags as <U+202E>, and nothing is cut in the middle. `more` says that the data continues after `len`: an unfinished sequence at
- * the end is then left out. `out` may be NULL to measure only.
+ * direction, separators of lines and tags as <U+202E>, and nothing is cut in the middle. `more`
+ * says that the data continues after `len`: an unfinished sequence at the end is then left out. `out` may be NULL to measure only.
  * Returns the count of bytes printed; `ret_used` is the count of input bytes that they stand for.
  */
 size_t ofs_text_printable(FILE *out, const void *data, size_t len, bool more, size_t max,
@@ -86,6 +86,9 @@ size_t ofs_text_printable(FILE *out, const void *data, size_t len, bool more, si
 
 /* Prints all of a text in that form. */
 void ofs_text_line(FILE *out, const char *text);
+
+/* Allocated: what ofs_text_line() writes. */
+char *ofs_text_shown(const char *text);
 
 /* Prints `json`, which is consumed, over several lines. 0 or -errno; -EINVAL: it is NULL. */
 int ofs_text_json(FILE *out, struct json_t *json);

@@ -52,11 +52,8 @@ const json_t *ofs_findings_get(const char *name)
 
 static json_t *as_line(const char *text)
 {
-	OFS_FREE char *line = NULL;
-	struct ofs_text_stream s;
+	OFS_FREE char *line = ofs_text_shown(text);
 
-	ofs_text_line(ofs_text_open(&s), text);
-	line = ofs_text_close(&s);
 	return json_string(line);
 }
 

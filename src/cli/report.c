@@ -21,13 +21,11 @@ __attribute__((format(printf, 2, 0))) static void report_write(const char *hint,
 							       va_list ap)
 {
 	OFS_FREE char *shown = NULL;
-	struct ofs_text_stream s;
 	char line[2048];
 
 	vsnprintf(line, sizeof(line), fmt, ap);
 	ofs_redact_line(line, sizeof(line));
-	ofs_text_line(ofs_text_open(&s), line);
-	shown = ofs_text_close(&s);
+	shown = ofs_text_shown(line);
 	fflush(stdout);
 	fprintf(stderr, "offload: %s%s%s%s\n", report_command ? report_command : "",
 		report_command ? ": " : "", shown, hint);

@@ -29,7 +29,7 @@ static int root_dev(int root, dev_t *ret)
 {
 	struct statx st;
 
-	/* What the kernel knows; the daemon is not asked. */
+	/* Answered by the kernel, without a request to the daemon. */
 	if (statx(root, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0)
 		return -errno;
 	*ret = makedev(st.stx_dev_major, st.stx_dev_minor);

@@ -14,14 +14,19 @@ def owner_of(pid):
     return os.stat(f"/proc/{pid}/mem").st_uid
 
 
-@test(root=True, variants={"closed": False, "asked for": True})
-def memory_of_the_tool_is_closed(case, asked):
+def store_of_nobody(case):
     if SANITIZED:
         raise Skip("a sanitizer attaches to the process")
     store = case.path("mine")
     os.mkdir(store, 0o700)
     os.chown(store, NOBODY, NOBODY)
     case.open_to_others()
+    return store
+
+
+@test(root=True, variants={"closed": False, "asked for": True})
+def memory_of_the_tool_is_closed(case, asked):
+    store = store_of_nobody(case)
     with subprocess.Popen(
         [OFFLOAD, "put", "--store", store],
         stdin=subprocess.PIPE,
@@ -38,12 +43,7 @@ def memory_of_the_tool_is_closed(case, asked):
 
 @test(root=True)
 def no_core_dump_holds_content(case):
-    if SANITIZED:
-        raise Skip("a sanitizer attaches to the process")
-    store = case.path("mine")
-    os.mkdir(store, 0o700)
-    os.chown(store, NOBODY, NOBODY)
-    case.open_to_others()
+    store = store_of_nobody(case)
     os.mkdir(case.path("there"), 0o777)
     os.chmod(case.path("there"), 0o777)
     with subprocess.Popen(
