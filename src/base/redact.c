@@ -233,22 +233,35 @@ static int redact_seen(struct ofs_buf *out, const char *text, size_t len, const 
 	return n;
 }
 
+/* Of a text with escape sequences; a mark in place of one secret may uncover another. */
+#define ROUNDS_MAX 8
+
 /*
  * Escape sequences may end a word, and they may be amid a token, which is whole again once they are
- * removed: so it is looked for both without and with them.
+ * removed: so it is looked for both without and with them, until there is nothing to be found.
  */
 static int redact_text(struct ofs_buf *out, const char *text, size_t len, struct state *state)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf once = OFS_BUF_INIT, plain = OFS_BUF_INIT;
-	int n, more;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf once = OFS_BUF_INIT, twice = OFS_BUF_INIT;
+	int n = 0, found = 1;
 
 	if (!len || !memchr(text, OFS_TEXT_ESC, len))
 		return redact_seen(out, text, len, text, len, state);
-	append_plain(&plain, text, len);
-	n = redact_seen(&once, text, len, (const char *)plain.data, plain.len, state);
-	text = (const char *)once.data;
-	more = redact_seen(out, text, once.len, text, once.len, state);
-	return n > INT_MAX - more ? INT_MAX : n + more;
+	for (int round = 0; found && round < ROUNDS_MAX; round++) {
+		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf plain = OFS_BUF_INIT;
+
+		append_plain(&plain, text, len);
+		once.len = 0;
+		found = redact_seen(&once, text, len, (const char *)plain.data, plain.len, state);
+		twice.len = 0;
+		found += redact_seen(&twice, (const char *)once.data, once.len,
+				     (const char *)once.data, once.len, state);
+		text = (const char *)twice.data;
+		len = twice.len;
+		n = n > INT_MAX - found ? INT_MAX : n + found;
+	}
+	ofs_buf_append(out, text, len);
+	return n;
 }
 
 int ofs_redact_text_at(struct ofs_buf *out, const char *text, size_t len, size_t *at)
