@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Keys and tokens that are known by their form, as those who hand them out have published it. */
+#include <assert.h>
+
 #include "base/redact_rules.h"
 #include "base/util.h"
 
@@ -12,15 +14,17 @@ enum shape {
 	JWT, /* MIXED, in three parts */
 };
 
-/* Prefix, then `min` to `max` characters of `alphabet` and no more. */
+/* A prefix, then `min` to `max` characters of `alphabet` and no more. */
 struct token {
-	const char *prefix; /* at least two characters; one that begins another comes after it */
+	const char *prefixes; /* of PREFIX_MIN characters; one that begins another comes after it */
 	const char *kind;
 	unsigned int alphabet;
 	uint32_t min, max;
 	enum shape shape;
 	uint8_t shown; /* of the prefix: what is not part of the secret */
 };
+
+#define PREFIX_MIN 2
 
 /* For forms whose length is not limited. */
 #define ANY UINT32_MAX
@@ -40,79 +44,43 @@ static bool is_jwt(const char *text, size_t len)
 }
 
 static const struct token tokens[] = {
-	{ "AKIA", "aws-access-key-id", UPPER_DIGIT, 16, 16, ANY_CASE },
-	{ "ASIA", "aws-access-key-id", UPPER_DIGIT, 16, 16, ANY_CASE },
-	{ "ABIA", "aws-access-key-id", UPPER_DIGIT, 16, 16, ANY_CASE },
-	{ "ACCA", "aws-access-key-id", UPPER_DIGIT, 16, 16, ANY_CASE },
+	{ "AKIA ASIA ABIA ACCA", "aws-access-key-id", UPPER_DIGIT, 16, 16, ANY_CASE },
 	{ "ABSKQmVkcm9ja0FQSUtleS1", "aws-bedrock-key", REDACT_ALNUM | REDACT_BASE64, 60, ANY,
 	  MIXED },
 	{ "bedrock-api-key-", "aws-bedrock-key", REDACT_URLSAFE | REDACT_BASE64, 60, ANY, MIXED },
 	{ "amzn.mws.", "aws-mws-key", LOWER_DIGIT | REDACT_DASH, 36, 36, HEX },
 	{ "amzn1.oa2-cs.v1.", "aws-client-secret", LOWER_DIGIT, 64, 64, HEX },
-	{ "ghp_", "github-token", REDACT_ALNUM, 36, 255, MIXED },
-	{ "gho_", "github-token", REDACT_ALNUM, 36, 255, MIXED },
-	{ "ghu_", "github-token", REDACT_ALNUM, 36, 255, MIXED },
-	{ "ghs_", "github-token", REDACT_ALNUM, 36, 255, MIXED },
-	{ "ghr_", "github-token", REDACT_ALNUM, 36, 255, MIXED },
+	{ "ghp_ gho_ ghu_ ghs_ ghr_", "github-token", REDACT_ALNUM, 36, 255, MIXED },
 	{ "github_pat_", "github-token", REDACT_WORD, 40, 255, MIXED },
-	{ "glpat-", "gitlab-token", REDACT_URLSAFE | REDACT_DOT, 20, 255, MIXED },
-	{ "glrt-", "gitlab-token", REDACT_URLSAFE | REDACT_DOT, 20, 255, MIXED },
-	{ "glptt-", "gitlab-token", REDACT_URLSAFE, 20, 255, MIXED },
-	{ "gldt-", "gitlab-token", REDACT_URLSAFE, 20, 255, MIXED },
-	{ "glcbt-", "gitlab-token", REDACT_URLSAFE, 20, 255, MIXED },
-	{ "glft-", "gitlab-token", REDACT_URLSAFE, 20, 255, MIXED },
-	{ "glsoat-", "gitlab-token", REDACT_URLSAFE, 20, 255, MIXED },
-	{ "glimt-", "gitlab-token", REDACT_URLSAFE, 20, 255, MIXED },
-	{ "glagent-", "gitlab-token", REDACT_URLSAFE, 20, 255, MIXED },
-	{ "glffct-", "gitlab-token", REDACT_URLSAFE, 20, 255, MIXED },
-	{ "glrtr-", "gitlab-token", REDACT_URLSAFE, 20, 255, MIXED },
-	{ "gloas-", "gitlab-token", REDACT_URLSAFE, 20, 255, MIXED },
-	{ "GR1348941", "gitlab-token", REDACT_URLSAFE, 20, 255, MIXED },
+	{ "glpat- glrt-", "gitlab-token", REDACT_URLSAFE | REDACT_DOT, 20, 255, MIXED },
+	{ "glptt- gldt- glcbt- glft- glsoat- glimt- glagent- glffct- glrtr- gloas- GR1348941",
+	  "gitlab-token", REDACT_URLSAFE, 20, 255, MIXED },
 	{ "sk-ant-", "anthropic-key", REDACT_URLSAFE, 20, ANY, MIXED },
 	{ "sk-lf-", "langfuse-key", REDACT_ALNUM | REDACT_DASH, 36, 36, MIXED },
 	{ "sk-", "openai-key", REDACT_URLSAFE, 32, ANY, RANDOM },
 	{ "AIza", "google-api-key", REDACT_URLSAFE, 35, 35, MIXED },
 	{ "AQ.", "google-api-key", REDACT_URLSAFE | REDACT_DOT, 30, 255, RANDOM },
 	{ "ya29.", "google-oauth-token", REDACT_URLSAFE | REDACT_DOT, 20, ANY, MIXED },
-	{ "1//0", "google-refresh-token", REDACT_URLSAFE, 40, 255, RANDOM },
-	{ "4/0A", "google-refresh-token", REDACT_URLSAFE, 40, 255, RANDOM },
+	{ "1//0 4/0A", "google-refresh-token", REDACT_URLSAFE, 40, 255, RANDOM },
 	{ "GOCSPX-", "google-client-secret", REDACT_URLSAFE, 28, 28, MIXED },
-	{ "xoxa-", "slack-token", REDACT_ALNUM | REDACT_DASH, 10, ANY, MIXED },
-	{ "xoxb-", "slack-token", REDACT_ALNUM | REDACT_DASH, 10, ANY, MIXED },
-	{ "xoxe-", "slack-token", REDACT_ALNUM | REDACT_DASH, 10, ANY, MIXED },
-	{ "xoxe.xox", "slack-token", REDACT_ALNUM | REDACT_DASH, 10, ANY, MIXED },
-	{ "xoxo-", "slack-token", REDACT_ALNUM | REDACT_DASH, 10, ANY, MIXED },
-	{ "xoxp-", "slack-token", REDACT_ALNUM | REDACT_DASH, 10, ANY, MIXED },
-	{ "xoxr-", "slack-token", REDACT_ALNUM | REDACT_DASH, 10, ANY, MIXED },
-	{ "xoxs-", "slack-token", REDACT_ALNUM | REDACT_DASH, 10, ANY, MIXED },
-	{ "xapp-", "slack-token", REDACT_ALNUM | REDACT_DASH, 10, ANY, MIXED },
-	{ "xoxd-", "slack-token", REDACT_ALNUM | REDACT_DASH, 10, ANY, MIXED },
-	{ "xwfp-", "slack-token", REDACT_ALNUM | REDACT_DASH, 10, ANY, MIXED },
-	{ "hooks.slack.com/services/", "slack-webhook", REDACT_ALNUM | REDACT_BASE64, 20, 255,
-	  MIXED, 25 },
+	{ "xoxa- xoxb- xoxe- xoxe.xox xoxo- xoxp- xoxr- xoxs- xapp- xoxd- xwfp-", "slack-token",
+	  REDACT_ALNUM | REDACT_DASH, 10, ANY, MIXED },
+	{ "hooks.slack.com/services/ hooks.slack.com/triggers/", "slack-webhook",
+	  REDACT_ALNUM | REDACT_BASE64, 20, 255, MIXED, 25 },
 	{ "hooks.slack.com/workflows/", "slack-webhook", REDACT_ALNUM | REDACT_BASE64, 20, 255,
 	  MIXED, 26 },
-	{ "hooks.slack.com/triggers/", "slack-webhook", REDACT_ALNUM | REDACT_BASE64, 20, 255,
-	  MIXED, 25 },
 	{ "discord.com/api/webhooks/", "discord-webhook", REDACT_URLSAFE | REDACT_BASE64, 60, 255,
 	  MIXED, 25 },
 	{ "discordapp.com/api/webhooks/", "discord-webhook", REDACT_URLSAFE | REDACT_BASE64, 60,
 	  255, MIXED, 28 },
-	{ "sk_live_", "stripe-key", REDACT_ALNUM, 16, 255, MIXED },
-	{ "sk_test_", "stripe-key", REDACT_ALNUM, 16, 255, MIXED },
-	{ "sk_prod_", "stripe-key", REDACT_ALNUM, 16, 255, MIXED },
-	{ "rk_live_", "stripe-key", REDACT_ALNUM, 16, 255, MIXED },
-	{ "rk_test_", "stripe-key", REDACT_ALNUM, 16, 255, MIXED },
-	{ "rk_prod_", "stripe-key", REDACT_ALNUM, 16, 255, MIXED },
-	{ "ek_live_", "stripe-key", REDACT_ALNUM, 16, 255, MIXED },
-	{ "ek_test_", "stripe-key", REDACT_ALNUM, 16, 255, MIXED },
+	{ "sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_ ek_live_ ek_test_", "stripe-key",
+	  REDACT_ALNUM, 16, 255, MIXED },
 	{ "whsec_", "stripe-key", REDACT_ALNUM | REDACT_BASE64, 24, 255, MIXED },
 	{ "sk_", "elevenlabs-key", LOWER_DIGIT, 48, 48, HEX },
 	{ "SK", "twilio-key", LOWER_DIGIT, 32, 32, HEX },
 	{ "SG.", "sendgrid-key", REDACT_URLSAFE | REDACT_DOT, 66, 66, MIXED },
 	{ "key-", "mailgun-key", LOWER_DIGIT, 32, 32, HEX },
-	{ "xkeysib-", "brevo-key", REDACT_ALNUM | REDACT_DASH, 64, 100, MIXED },
-	{ "xsmtpsib-", "brevo-key", REDACT_ALNUM | REDACT_DASH, 64, 100, MIXED },
+	{ "xkeysib- xsmtpsib-", "brevo-key", REDACT_ALNUM | REDACT_DASH, 64, 100, MIXED },
 	{ "re_", "resend-key", REDACT_WORD, 24, 48, RANDOM },
 	{ "npm_", "npm-token", REDACT_ALNUM, 36, 36, MIXED },
 	{ "pypi-AgE", "pypi-token", REDACT_URLSAFE, 50, ANY, MIXED },
@@ -120,10 +88,8 @@ static const struct token tokens[] = {
 	{ "cio", "crates-token", REDACT_ALNUM, 32, 32, RANDOM },
 	{ "oy2", "nuget-key", LOWER_DIGIT, 43, 43, RANDOM },
 	{ "CLOJARS_", "clojars-token", REDACT_ALNUM, 60, 60, MIXED },
-	{ "AKCp", "artifactory-token", REDACT_ALNUM, 60, 80, MIXED },
-	{ "cmVmdGtu", "artifactory-token", REDACT_ALNUM, 60, 80, MIXED },
-	{ "hf_", "huggingface-token", REDACT_ALNUM, 30, 40, MIXED },
-	{ "api_org_", "huggingface-token", REDACT_ALNUM, 30, 40, MIXED },
+	{ "AKCp cmVmdGtu", "artifactory-token", REDACT_ALNUM, 60, 80, MIXED },
+	{ "hf_ api_org_", "huggingface-token", REDACT_ALNUM, 30, 40, MIXED },
 	{ "gsk_", "groq-key", REDACT_ALNUM, 40, 64, MIXED },
 	{ "xai-", "xai-key", REDACT_ALNUM, 64, 100, MIXED },
 	{ "r8_", "replicate-token", REDACT_ALNUM, 32, 64, MIXED },
@@ -134,39 +100,24 @@ static const struct token tokens[] = {
 	{ "nvapi-", "nvidia-key", REDACT_URLSAFE, 60, 80, MIXED },
 	{ "pa-", "voyage-key", REDACT_URLSAFE, 43, 43, RANDOM },
 	{ "pcsk_", "pinecone-key", REDACT_WORD, 40, 100, MIXED },
-	{ "lsv2_pt_", "langsmith-key", REDACT_WORD, 40, 60, MIXED },
-	{ "lsv2_sk_", "langsmith-key", REDACT_WORD, 40, 60, MIXED },
+	{ "lsv2_pt_ lsv2_sk_", "langsmith-key", REDACT_WORD, 40, 60, MIXED },
 	{ "wandb_v1_", "wandb-key", REDACT_WORD, 40, 100, MIXED },
 	{ "jina_", "jina-key", REDACT_URLSAFE, 40, 80, MIXED },
 	{ "tvly-", "tavily-key", REDACT_ALNUM | REDACT_DASH, 24, 64, RANDOM },
 	{ "fc-", "firecrawl-key", LOWER_DIGIT, 32, 32, HEX },
 	{ "e2b_", "e2b-key", LOWER_DIGIT, 40, 40, HEX },
-	{ "hvs.", "vault-token", REDACT_URLSAFE, 24, 255, MIXED },
-	{ "hvb.", "vault-token", REDACT_URLSAFE, 24, 255, MIXED },
-	{ "hvr.", "vault-token", REDACT_URLSAFE, 24, 255, MIXED },
+	{ "hvs. hvb. hvr.", "vault-token", REDACT_URLSAFE, 24, 255, MIXED },
 	{ "dckr_pat_", "docker-token", REDACT_URLSAFE, 27, 27, MIXED },
 	{ "dckr_oat_", "docker-token", REDACT_URLSAFE, 27, 40, MIXED },
-	{ "dop_v1_", "digitalocean-token", LOWER_DIGIT, 64, 64, HEX },
-	{ "doo_v1_", "digitalocean-token", LOWER_DIGIT, 64, 64, HEX },
-	{ "dor_v1_", "digitalocean-token", LOWER_DIGIT, 64, 64, HEX },
-	{ "shpat_", "shopify-token", REDACT_ALNUM, 32, 32, HEX },
-	{ "shpss_", "shopify-token", REDACT_ALNUM, 32, 32, HEX },
-	{ "shpca_", "shopify-token", REDACT_ALNUM, 32, 32, HEX },
-	{ "shppa_", "shopify-token", REDACT_ALNUM, 32, 32, HEX },
-	{ "shpua_", "shopify-token", REDACT_ALNUM, 32, 32, HEX },
-	{ "sq0atp-", "square-token", REDACT_URLSAFE, 22, 43, RANDOM },
-	{ "sq0csp-", "square-token", REDACT_URLSAFE, 22, 43, RANDOM },
+	{ "dop_v1_ doo_v1_ dor_v1_", "digitalocean-token", LOWER_DIGIT, 64, 64, HEX },
+	{ "shpat_ shpss_ shpca_ shppa_ shpua_", "shopify-token", REDACT_ALNUM, 32, 32, HEX },
+	{ "sq0atp- sq0csp-", "square-token", REDACT_URLSAFE, 22, 43, RANDOM },
 	{ "EAAA", "square-token", REDACT_URLSAFE, 60, 60, RANDOM },
-	{ "EAA", "facebook-token", REDACT_ALNUM, 80, ANY, RANDOM },
-	{ "lin_api_", "linear-key", REDACT_ALNUM, 32, 64, MIXED },
-	{ "lin_oauth_", "linear-key", REDACT_ALNUM, 32, 64, MIXED },
-	{ "secret_", "notion-key", REDACT_ALNUM, 43, 50, RANDOM },
-	{ "ntn_", "notion-key", REDACT_ALNUM, 43, 50, RANDOM },
-	{ "figd_", "figma-token", REDACT_URLSAFE, 30, 64, MIXED },
-	{ "figu_", "figma-token", REDACT_URLSAFE, 30, 64, MIXED },
-	{ "figo_", "figma-token", REDACT_URLSAFE, 30, 64, MIXED },
-	{ "PMAK-", "postman-key", REDACT_ALNUM | REDACT_DASH, 50, 80, MIXED },
-	{ "PMAT-", "postman-key", REDACT_ALNUM | REDACT_DASH, 50, 80, MIXED },
+	{ "EAA", "facebook-token", REDACT_ALNUM | REDACT_BASE64, 80, ANY, RANDOM },
+	{ "lin_api_ lin_oauth_", "linear-key", REDACT_ALNUM, 32, 64, MIXED },
+	{ "secret_ ntn_", "notion-key", REDACT_ALNUM, 43, 50, RANDOM },
+	{ "figd_ figu_ figo_", "figma-token", REDACT_URLSAFE, 30, 64, MIXED },
+	{ "PMAK- PMAT-", "postman-key", REDACT_ALNUM | REDACT_DASH, 50, 80, MIXED },
 	{ "NRAK-", "newrelic-key", UPPER_DIGIT, 27, 27, MIXED },
 	{ "NRJS-", "newrelic-key", REDACT_ALNUM, 18, 64, RANDOM },
 	{ "NRII-", "newrelic-key", REDACT_URLSAFE, 32, 32, RANDOM },
@@ -174,135 +125,83 @@ static const struct token tokens[] = {
 	{ "glc_", "grafana-token", REDACT_ALNUM | REDACT_BASE64, 32, ANY, RANDOM },
 	{ "eyJrIjoi", "grafana-token", REDACT_ALNUM | REDACT_BASE64, 60, ANY, RANDOM },
 	{ "dapi", "databricks-token", LOWER_DIGIT, 32, 32, HEX },
-	{ "ATATT3", "atlassian-token", REDACT_URLSAFE | REDACT_BASE64, 60, ANY, MIXED },
-	{ "ATCTT3", "atlassian-token", REDACT_URLSAFE | REDACT_BASE64, 60, ANY, MIXED },
-	{ "ATSTT3", "atlassian-token", REDACT_URLSAFE | REDACT_BASE64, 60, ANY, MIXED },
+	{ "ATATT3 ATCTT3 ATSTT3", "atlassian-token", REDACT_URLSAFE | REDACT_BASE64, 60, ANY,
+	  MIXED },
 	{ "ATBB", "bitbucket-token", REDACT_ALNUM, 24, 60, MIXED },
 	{ "BBDC-", "bitbucket-token", REDACT_ALNUM | REDACT_BASE64, 40, 60, MIXED },
-	{ "vcp_", "vercel-token", REDACT_ALNUM, 24, 64, MIXED },
-	{ "vci_", "vercel-token", REDACT_ALNUM, 24, 64, MIXED },
-	{ "vca_", "vercel-token", REDACT_ALNUM, 24, 64, MIXED },
-	{ "vcr_", "vercel-token", REDACT_ALNUM, 24, 64, MIXED },
-	{ "vck_", "vercel-token", REDACT_ALNUM, 24, 64, MIXED },
+	{ "vcp_ vci_ vca_ vcr_ vck_", "vercel-token", REDACT_ALNUM, 24, 64, MIXED },
 	{ "vercel_blob_rw_", "vercel-token", REDACT_WORD, 30, 64, MIXED },
-	{ "sbp_oauth_", "supabase-key", LOWER_DIGIT, 40, 40, HEX },
-	{ "sbp_", "supabase-key", LOWER_DIGIT, 40, 40, HEX },
+	{ "sbp_oauth_ sbp_", "supabase-key", LOWER_DIGIT, 40, 40, HEX },
 	{ "sb_secret_", "supabase-key", REDACT_URLSAFE, 24, 64, MIXED },
-	{ "pscale_tkn_", "planetscale-token", REDACT_URLSAFE | REDACT_DOT, 32, 64, MIXED },
-	{ "pscale_oauth_", "planetscale-token", REDACT_URLSAFE | REDACT_DOT, 32, 64, MIXED },
-	{ "pscale_pw_", "planetscale-token", REDACT_URLSAFE | REDACT_DOT, 32, 64, MIXED },
+	{ "pscale_tkn_ pscale_oauth_ pscale_pw_", "planetscale-token", REDACT_URLSAFE | REDACT_DOT,
+	  32, 64, MIXED },
 	{ "napi_", "neon-key", REDACT_ALNUM, 48, 80, MIXED },
 	{ "tskey-", "tailscale-key", REDACT_ALNUM | REDACT_DASH, 20, 100, MIXED },
 	{ "CFPAT-", "contentful-token", REDACT_URLSAFE, 43, 43, MIXED },
 	{ "fo1_", "fly-token", REDACT_URLSAFE, 43, 43, RANDOM },
-	{ "fm1r_", "fly-token", REDACT_URLSAFE | REDACT_BASE64, 80, ANY, MIXED },
-	{ "fm1a_", "fly-token", REDACT_URLSAFE | REDACT_BASE64, 80, ANY, MIXED },
-	{ "fm2_", "fly-token", REDACT_URLSAFE | REDACT_BASE64, 80, ANY, MIXED },
-	{ "nfp_", "netlify-token", REDACT_ALNUM, 36, 64, MIXED },
-	{ "nfc_", "netlify-token", REDACT_ALNUM, 36, 64, MIXED },
-	{ "nfo_", "netlify-token", REDACT_ALNUM, 36, 64, MIXED },
-	{ "nfb_", "netlify-token", REDACT_ALNUM, 36, 64, MIXED },
-	{ "nfu_", "netlify-token", REDACT_ALNUM, 36, 64, MIXED },
+	{ "fm1r_ fm1a_ fm2_", "fly-token", REDACT_URLSAFE | REDACT_BASE64, 80, ANY, MIXED },
+	{ "nfp_ nfc_ nfo_ nfb_ nfu_", "netlify-token", REDACT_ALNUM, 36, 64, MIXED },
 	{ "rnd_", "render-key", REDACT_ALNUM, 24, 64, RANDOM },
 	{ "HRKU-", "heroku-key", REDACT_URLSAFE, 36, 64, MIXED },
 	{ "v1.0-", "cloudflare-key", REDACT_ALNUM | REDACT_DASH, 150, 200, MIXED },
-	{ "cfut_", "cloudflare-key", REDACT_ALNUM, 40, 64, MIXED },
-	{ "cfat_", "cloudflare-key", REDACT_ALNUM, 40, 64, MIXED },
-	{ "cfk_", "cloudflare-key", REDACT_ALNUM, 40, 64, MIXED },
-	{ "ddp_", "deno-token", REDACT_ALNUM, 36, 40, MIXED },
-	{ "ddw_", "deno-token", REDACT_ALNUM, 36, 40, MIXED },
-	{ "ddo_", "deno-token", REDACT_ALNUM, 36, 40, MIXED },
-	{ "dp.pt.", "doppler-token", REDACT_URLSAFE | REDACT_DOT, 40, 64, MIXED },
-	{ "dp.st.", "doppler-token", REDACT_URLSAFE | REDACT_DOT, 40, 64, MIXED },
-	{ "dp.ct.", "doppler-token", REDACT_URLSAFE | REDACT_DOT, 40, 64, MIXED },
-	{ "dp.sa.", "doppler-token", REDACT_URLSAFE | REDACT_DOT, 40, 64, MIXED },
-	{ "dp.scim.", "doppler-token", REDACT_URLSAFE | REDACT_DOT, 40, 64, MIXED },
-	{ "dp.audit.", "doppler-token", REDACT_URLSAFE | REDACT_DOT, 40, 64, MIXED },
+	{ "cfut_ cfat_ cfk_", "cloudflare-key", REDACT_ALNUM, 40, 64, MIXED },
+	{ "ddp_ ddw_ ddo_", "deno-token", REDACT_ALNUM, 36, 40, MIXED },
+	{ "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.", "doppler-token",
+	  REDACT_URLSAFE | REDACT_DOT, 40, 64, MIXED },
 	{ "ops_eyJ", "1password-token", REDACT_URLSAFE | REDACT_BASE64, 100, ANY, MIXED },
 	{ "AGE-SECRET-KEY-1", "age-key", UPPER_DIGIT, 58, 58, MIXED },
 	{ "aio_", "adafruit-key", REDACT_ALNUM, 28, 28, MIXED },
 	{ "p8e-", "adobe-secret", REDACT_ALNUM, 32, 32, RANDOM },
-	{ "pat.", "harness-token", REDACT_URLSAFE | REDACT_DOT, 64, 80, RANDOM },
-	{ "pat-na1-", "hubspot-token", LOWER_DIGIT | REDACT_DASH, 36, 36, HEX },
-	{ "pat-na2-", "hubspot-token", LOWER_DIGIT | REDACT_DASH, 36, 36, HEX },
-	{ "pat-eu1-", "hubspot-token", LOWER_DIGIT | REDACT_DASH, 36, 36, HEX },
+	{ "pat. sat.", "harness-token", REDACT_URLSAFE | REDACT_DOT, 64, 80, RANDOM },
+	{ "pat-na1- pat-na2- pat-eu1-", "hubspot-token", LOWER_DIGIT | REDACT_DASH, 36, 36, HEX },
 	{ "pat", "airtable-token", REDACT_ALNUM | REDACT_DOT, 79, 79, RANDOM },
 	{ "LTAI", "alibaba-key-id", REDACT_ALNUM, 16, 24, RANDOM },
 	{ "AKID", "tencent-key-id", REDACT_ALNUM, 32, 32, RANDOM },
 	{ "AKLT", "volcengine-key", REDACT_ALNUM, 40, 64, RANDOM },
-	{ "AQVN", "yandex-key", REDACT_URLSAFE, 35, 38, RANDOM },
-	{ "YCAJ", "yandex-key", REDACT_URLSAFE, 35, 38, RANDOM },
-	{ "YCN", "yandex-key", REDACT_URLSAFE, 35, 38, RANDOM },
-	{ "YCO", "yandex-key", REDACT_URLSAFE, 35, 38, RANDOM },
-	{ "YCM", "yandex-key", REDACT_URLSAFE, 35, 38, RANDOM },
+	{ "AQVN YCAJ YCN YCO YCM", "yandex-key", REDACT_URLSAFE, 35, 38, RANDOM },
 	{ "y0_", "yandex-token", REDACT_URLSAFE, 40, 100, RANDOM },
 	{ "apify_api_", "apify-token", REDACT_ALNUM, 36, 48, MIXED },
-	{ "bkua_", "buildkite-token", LOWER_DIGIT, 40, 40, HEX },
-	{ "bkat_", "buildkite-token", LOWER_DIGIT, 40, 40, HEX },
-	{ "CCIPAT_", "circleci-token", REDACT_WORD, 60, 100, MIXED },
-	{ "CCIPRJ_", "circleci-token", REDACT_WORD, 60, 100, MIXED },
+	{ "bkua_ bkat_", "buildkite-token", LOWER_DIGIT, 40, 40, HEX },
+	{ "CCIPAT_ CCIPRJ_", "circleci-token", REDACT_WORD, 60, 100, MIXED },
 	{ "odt_", "dependencytrack-key", REDACT_ALNUM, 32, 64, MIXED },
 	{ "sl.u.", "dropbox-token", REDACT_URLSAFE, 60, ANY, MIXED },
 	{ "sl.", "dropbox-token", REDACT_URLSAFE, 60, ANY, RANDOM },
-	{ "duffel_test_", "duffel-token", REDACT_URLSAFE | REDACT_BASE64, 43, 43, MIXED },
-	{ "duffel_live_", "duffel-token", REDACT_URLSAFE | REDACT_BASE64, 43, 43, MIXED },
-	{ "dt0c01.", "dynatrace-token", REDACT_URLSAFE | REDACT_DOT, 80, 110, MIXED },
-	{ "dt0s01.", "dynatrace-token", REDACT_URLSAFE | REDACT_DOT, 80, 110, MIXED },
-	{ "dt0s16.", "dynatrace-token", REDACT_URLSAFE | REDACT_DOT, 80, 110, MIXED },
-	{ "EZAK", "easypost-key", REDACT_ALNUM, 54, 54, MIXED },
-	{ "EZTK", "easypost-key", REDACT_ALNUM, 54, 54, MIXED },
-	{ "FLWSECK-", "flutterwave-key", REDACT_ALNUM | REDACT_DASH, 14, 64, RANDOM },
-	{ "FLWSECK_TEST-", "flutterwave-key", REDACT_ALNUM | REDACT_DASH, 14, 64, RANDOM },
+	{ "duffel_test_ duffel_live_", "duffel-token", REDACT_URLSAFE | REDACT_BASE64, 43, 43,
+	  MIXED },
+	{ "dt0c01. dt0s01. dt0s16.", "dynatrace-token", REDACT_URLSAFE | REDACT_DOT, 80, 110,
+	  MIXED },
+	{ "EZAK EZTK", "easypost-key", REDACT_ALNUM, 54, 54, MIXED },
+	{ "FLWSECK- FLWSECK_TEST-", "flutterwave-key", REDACT_ALNUM | REDACT_DASH, 14, 64, RANDOM },
 	{ "fio-u-", "frameio-token", REDACT_URLSAFE, 64, 64, MIXED },
-	{ "live_", "gocardless-token", REDACT_URLSAFE, 40, 40, RANDOM },
-	{ "sandbox_", "gocardless-token", REDACT_URLSAFE, 40, 40, RANDOM },
-	{ "sat.", "harness-token", REDACT_URLSAFE | REDACT_DOT, 64, 80, RANDOM },
+	{ "live_ sandbox_", "gocardless-token", REDACT_URLSAFE, 40, 40, RANDOM },
 	{ "ico-", "infracost-key", REDACT_ALNUM, 32, 32, RANDOM },
-	{ "s-s4t2ud-", "intra42-secret", LOWER_DIGIT, 64, 64, HEX },
-	{ "u-s4t2ud-", "intra42-secret", LOWER_DIGIT, 64, 64, HEX },
-	{ "signkey-prod-", "inngest-key", REDACT_ALNUM, 32, 80, MIXED },
-	{ "signkey-test-", "inngest-key", REDACT_ALNUM, 32, 80, MIXED },
-	{ "sdk-", "launchdarkly-key", LOWER_DIGIT | REDACT_DASH, 36, 36, HEX },
-	{ "mob-", "launchdarkly-key", LOWER_DIGIT | REDACT_DASH, 36, 36, HEX },
-	{ "api-", "launchdarkly-key", LOWER_DIGIT | REDACT_DASH, 36, 36, HEX },
+	{ "s-s4t2ud- u-s4t2ud-", "intra42-secret", LOWER_DIGIT, 64, 64, HEX },
+	{ "signkey-prod- signkey-test-", "inngest-key", REDACT_ALNUM, 32, 80, MIXED },
+	{ "sdk- mob- api-", "launchdarkly-key", LOWER_DIGIT | REDACT_DASH, 36, 36, HEX },
 	{ "lip_", "lichess-token", REDACT_WORD, 16, 40, RANDOM },
 	{ "pylf_v1_", "logfire-token", REDACT_WORD, 32, 64, MIXED },
 	{ "sk.eyJ", "mapbox-token", REDACT_URLSAFE | REDACT_DOT, 60, ANY, MIXED },
 	{ "API-", "octopus-key", UPPER_DIGIT, 26, 36, RANDOM },
 	{ "sha256~", "openshift-token", REDACT_URLSAFE, 43, 43, RANDOM },
-	{ "access-sandbox-", "plaid-token", LOWER_DIGIT | REDACT_DASH, 36, 36, HEX },
-	{ "access-development-", "plaid-token", LOWER_DIGIT | REDACT_DASH, 36, 36, HEX },
-	{ "access-production-", "plaid-token", LOWER_DIGIT | REDACT_DASH, 36, 36, HEX },
-	{ "polar_oat_", "polar-token", REDACT_URLSAFE, 32, 64, MIXED },
-	{ "polar_pat_", "polar-token", REDACT_URLSAFE, 32, 64, MIXED },
-	{ "polar_whs_", "polar-token", REDACT_URLSAFE, 32, 64, MIXED },
-	{ "phx_", "posthog-key", REDACT_WORD, 40, 64, MIXED },
-	{ "phs_", "posthog-key", REDACT_WORD, 40, 64, MIXED },
-	{ "pnu_", "prefect-key", REDACT_ALNUM, 36, 36, MIXED },
-	{ "pnb_", "prefect-key", REDACT_ALNUM, 36, 36, MIXED },
+	{ "access-sandbox- access-development- access-production-", "plaid-token",
+	  LOWER_DIGIT | REDACT_DASH, 36, 36, HEX },
+	{ "polar_oat_ polar_pat_ polar_whs_", "polar-token", REDACT_URLSAFE, 32, 64, MIXED },
+	{ "phx_ phs_", "posthog-key", REDACT_WORD, 40, 64, MIXED },
+	{ "pnu_ pnb_", "prefect-key", REDACT_ALNUM, 36, 36, MIXED },
 	{ "pul-", "pulumi-token", LOWER_DIGIT, 40, 40, HEX },
 	{ "rdme_", "readme-key", LOWER_DIGIT, 70, 70, RANDOM },
 	{ "RGAPI-", "riot-key", LOWER_DIGIT | REDACT_DASH, 36, 36, HEX },
 	{ "samsara_api_", "samsara-token", REDACT_ALNUM, 28, 40, MIXED },
-	{ "tk-us-", "scalingo-token", REDACT_URLSAFE, 48, 48, RANDOM },
-	{ "tk-eu-", "scalingo-token", REDACT_URLSAFE, 48, 48, RANDOM },
+	{ "tk-us- tk-eu-", "scalingo-token", REDACT_URLSAFE, 48, 48, RANDOM },
 	{ "sntrys_", "sentry-token", REDACT_WORD | REDACT_BASE64, 60, ANY, MIXED },
-	{ "sntryu_", "sentry-token", LOWER_DIGIT, 64, 64, HEX },
-	{ "sntrya_", "sentry-token", LOWER_DIGIT, 64, 64, HEX },
-	{ "sntryi_", "sentry-token", LOWER_DIGIT, 64, 64, HEX },
-	{ "sm_pat_", "settlemint-token", REDACT_ALNUM, 16, 16, MIXED },
-	{ "sm_aat_", "settlemint-token", REDACT_ALNUM, 16, 16, MIXED },
-	{ "sm_sat_", "settlemint-token", REDACT_ALNUM, 16, 16, MIXED },
-	{ "shippo_live_", "shippo-token", LOWER_DIGIT, 40, 40, HEX },
-	{ "shippo_test_", "shippo-token", LOWER_DIGIT, 40, 40, HEX },
-	{ "sqp_", "sonar-token", LOWER_DIGIT, 40, 40, HEX },
-	{ "squ_", "sonar-token", LOWER_DIGIT, 40, 40, HEX },
-	{ "sqa_", "sonar-token", LOWER_DIGIT, 40, 40, HEX },
+	{ "sntryu_ sntrya_ sntryi_", "sentry-token", LOWER_DIGIT, 64, 64, HEX },
+	{ "sm_pat_ sm_aat_ sm_sat_", "settlemint-token", REDACT_ALNUM, 16, 16, MIXED },
+	{ "shippo_live_ shippo_test_", "shippo-token", LOWER_DIGIT, 40, 40, HEX },
+	{ "sqp_ squ_ sqa_", "sonar-token", LOWER_DIGIT, 40, 40, HEX },
 	{ "sgp_", "sourcegraph-token", REDACT_WORD, 40, 64, MIXED },
-	{ "slk_", "sourcegraph-token", LOWER_DIGIT, 64, 64, HEX },
-	{ "sgd_", "sourcegraph-token", LOWER_DIGIT, 64, 64, HEX },
-	{ "secret-live-", "stytch-secret", REDACT_URLSAFE | REDACT_BASE64, 36, 48, RANDOM },
-	{ "secret-test-", "stytch-secret", REDACT_URLSAFE | REDACT_BASE64, 36, 48, RANDOM },
+	{ "slk_ sgd_", "sourcegraph-token", LOWER_DIGIT, 64, 64, HEX },
+	{ "secret-live- secret-test-", "stytch-secret", REDACT_URLSAFE | REDACT_BASE64, 36, 48,
+	  RANDOM },
 	{ "KEY0", "telnyx-key", REDACT_WORD, 40, 64, RANDOM },
 	{ "tss_", "thunderstore-token", REDACT_ALNUM, 24, 60, RANDOM },
 	{ "oauth:", "twitch-token", LOWER_DIGIT, 30, 30, RANDOM },
@@ -311,82 +210,77 @@ static const struct token tokens[] = {
 	{ "unkey_", "unkey-key", REDACT_ALNUM, 20, 40, MIXED },
 	{ "zpka_", "zuplo-key", REDACT_WORD, 32, 64, MIXED },
 	{ "bb_live_", "browserbase-key", REDACT_URLSAFE, 20, 48, RANDOM },
-	{ "tr_dev_", "trigger-key", REDACT_ALNUM, 20, 40, MIXED },
-	{ "tr_prod_", "trigger-key", REDACT_ALNUM, 20, 40, MIXED },
-	{ "access_token$production$", "braintree-token", REDACT_ALNUM | REDACT_DOLLAR, 40, 64,
-	  MIXED },
-	{ "access_token$sandbox$", "braintree-token", REDACT_ALNUM | REDACT_DOLLAR, 40, 64, MIXED },
+	{ "tr_dev_ tr_prod_", "trigger-key", REDACT_ALNUM, 20, 40, MIXED },
+	{ "access_token$production$ access_token$sandbox$", "braintree-token",
+	  REDACT_ALNUM | REDACT_DOLLAR, 40, 64, MIXED },
 	{ "bce-v3/ALTAK-", "qianfan-key", REDACT_URLSAFE | REDACT_BASE64, 32, 100, MIXED },
-	{ "$2a$", "password-hash", CRYPT, 53, 64, MIXED },
-	{ "$2b$", "password-hash", CRYPT, 53, 64, MIXED },
-	{ "$2x$", "password-hash", CRYPT, 53, 64, MIXED },
-	{ "$2y$", "password-hash", CRYPT, 53, 64, MIXED },
-	{ "$1$", "password-hash", CRYPT, 24, 160, MIXED },
-	{ "$5$", "password-hash", CRYPT, 24, 160, MIXED },
-	{ "$6$", "password-hash", CRYPT, 24, 160, MIXED },
-	{ "$7$", "password-hash", CRYPT, 24, 160, MIXED },
-	{ "$y$", "password-hash", CRYPT, 24, 160, MIXED },
-	{ "$gy$", "password-hash", CRYPT, 24, 160, MIXED },
-	{ "$apr1$", "password-hash", CRYPT, 24, 160, MIXED },
-	{ "$sha1$", "password-hash", CRYPT, 24, 160, MIXED },
-	{ "$md5,", "password-hash", CRYPT, 24, 160, MIXED },
-	{ "$scrypt$", "password-hash", CRYPT, 24, 160, MIXED },
-	{ "$P$", "password-hash", CRYPT, 31, 31, MIXED },
-	{ "$H$", "password-hash", CRYPT, 31, 31, MIXED },
-	{ "$argon2i$", "password-hash", CRYPT | REDACT_COMMA | REDACT_URLSAFE, 40, 255, MIXED },
-	{ "$argon2d$", "password-hash", CRYPT | REDACT_COMMA | REDACT_URLSAFE, 40, 255, MIXED },
-	{ "$argon2id$", "password-hash", CRYPT | REDACT_COMMA | REDACT_URLSAFE, 40, 255, MIXED },
-	{ "$pbkdf2-", "password-hash", CRYPT | REDACT_COMMA | REDACT_URLSAFE, 40, 255, MIXED },
-	{ "$pbkdf2$", "password-hash", CRYPT | REDACT_COMMA | REDACT_URLSAFE, 40, 255, MIXED },
-	{ "$bcrypt-sha256$", "password-hash", CRYPT | REDACT_COMMA | REDACT_URLSAFE, 40, 255,
+	{ "$2a$ $2b$ $2x$ $2y$", "password-hash", CRYPT, 53, 64, MIXED },
+	{ "$1$ $5$ $6$ $7$ $y$ $gy$ $apr1$ $sha1$ $md5, $scrypt$", "password-hash", CRYPT, 24, 160,
 	  MIXED },
-	{ "$scram$", "password-hash", CRYPT | REDACT_COMMA | REDACT_URLSAFE, 40, 255, MIXED },
-	{ "pbkdf2_sha256$", "password-hash", CRYPT, 40, 160, MIXED },
-	{ "pbkdf2_sha1$", "password-hash", CRYPT, 40, 160, MIXED },
-	{ "pbkdf2:sha256:", "password-hash", CRYPT, 40, 160, MIXED },
-	{ "pbkdf2:sha512:", "password-hash", CRYPT, 40, 160, MIXED },
-	{ "scrypt:", "password-hash", CRYPT, 40, 160, MIXED },
-	{ "bcrypt_sha256$", "password-hash", CRYPT, 40, 160, MIXED },
-	{ "{SSHA}", "password-hash", REDACT_ALNUM | REDACT_BASE64, 28, 128, MIXED },
-	{ "{SHA}", "password-hash", REDACT_ALNUM | REDACT_BASE64, 28, 128, MIXED },
-	{ "{SSHA256}", "password-hash", REDACT_ALNUM | REDACT_BASE64, 28, 128, MIXED },
-	{ "{SSHA512}", "password-hash", REDACT_ALNUM | REDACT_BASE64, 28, 128, MIXED },
-	{ "{SMD5}", "password-hash", REDACT_ALNUM | REDACT_BASE64, 28, 128, MIXED },
+	{ "$P$ $H$", "password-hash", CRYPT, 31, 31, MIXED },
+	{ "$argon2i$ $argon2d$ $argon2id$ $pbkdf2- $pbkdf2$ $bcrypt-sha256$ $scram$",
+	  "password-hash", CRYPT | REDACT_COMMA | REDACT_URLSAFE, 40, 255, MIXED },
+	{ "pbkdf2_sha256$ pbkdf2_sha1$ pbkdf2:sha256: pbkdf2:sha512: scrypt: bcrypt_sha256$",
+	  "password-hash", CRYPT, 40, 160, MIXED },
+	{ "{SSHA} {SHA} {SSHA256} {SSHA512} {SMD5}", "password-hash", REDACT_ALNUM | REDACT_BASE64,
+	  28, 128, MIXED },
 	{ "eyJ", "jwt", REDACT_URLSAFE | REDACT_DOT, 30, ANY, JWT },
 };
 
-/* The tokens of a group are tried one after another, so that a bit does for all of them. */
-static uint16_t first_in_group[REDACT_GROUPS], next_in_group[OFS_ARRAY_SIZE(tokens)];
+/* A prefix of a token. */
+struct form {
+	const struct token *token;
+	const char *prefix;
+	uint8_t len;
+	uint16_t next; /* of its group */
+};
 
-#define NO_TOKEN UINT16_MAX
+#define FORMS_MAX 512
+#define NO_FORM UINT16_MAX
 
-static unsigned int group_of(const struct token *t)
-{
-	return ((unsigned char)t->prefix[0] * 31U + (unsigned char)t->prefix[1]) % REDACT_GROUPS;
-}
+/* The forms of a group are tried one after another, so that a bit does for all of them. */
+static struct form forms[FORMS_MAX];
+static uint16_t first_in_group[REDACT_GROUPS];
 
-static void begins_add(struct redact_begins *begins, const struct token *t)
+static void begins_add(struct redact_begins *begins, const struct form *f, unsigned int group)
 {
 	bool of[REDACT_BEGINS][256];
-	size_t n = strlen(t->prefix);
 
 	for (size_t i = 0; i < REDACT_BEGINS; i++)
 		for (unsigned int c = 0; c < 256; c++)
-			of[i][c] = i < n ? (char)c == t->prefix[i]
-					 : redact_is((char)c, t->alphabet);
-	redact_begins_add(begins, group_of(t), of);
+			of[i][c] = i < f->len ? (char)c == f->prefix[i]
+					      : redact_is((char)c, f->token->alphabet);
+	redact_begins_add(begins, group, of);
+}
+
+static void forms_add(const struct token *token, unsigned int *n)
+{
+	size_t len;
+
+	for (const char *prefix = token->prefixes; *prefix; prefix += len) {
+		prefix += *prefix == ' ';
+		len = strcspn(prefix, " ");
+		assert(len >= PREFIX_MIN && *n < FORMS_MAX);
+		forms[(*n)++] = (struct form){ token, prefix, (uint8_t)len, NO_FORM };
+	}
 }
 
 void redact_token_begins(struct redact_begins *begins)
 {
-	for (unsigned int i = 0; i < REDACT_GROUPS; i++)
-		first_in_group[i] = NO_TOKEN;
-	for (unsigned int i = OFS_ARRAY_SIZE(tokens); i--;) {
-		uint16_t *first = &first_in_group[group_of(&tokens[i])];
+	unsigned int n = 0;
 
-		next_in_group[i] = *first;
-		*first = (uint16_t)i;
-		begins_add(begins, &tokens[i]);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(tokens); i++)
+		forms_add(&tokens[i], &n);
+	for (unsigned int i = 0; i < REDACT_GROUPS; i++)
+		first_in_group[i] = NO_FORM;
+	while (n--) {
+		unsigned int group = ((unsigned char)forms[n].prefix[0] * 31U +
+				      (unsigned char)forms[n].prefix[1]) %
+				     REDACT_GROUPS;
+
+		forms[n].next = first_in_group[group];
+		first_in_group[group] = (uint16_t)n;
+		begins_add(begins, &forms[n], group);
 	}
 }
 
@@ -417,15 +311,15 @@ static bool is_cut_short(const struct ofs_redact_scan *s, size_t end)
 /*
  * A token does not start amid its own alphabet, so the runs that a rule reads ahead do not overlap.
  */
-static bool find_token(const struct ofs_redact_scan *s, const struct token *t, size_t at,
+static bool find_token(const struct ofs_redact_scan *s, const struct form *f, size_t at,
 		       struct ofs_secret *ret)
 {
-	size_t body, end;
+	const struct token *t = f->token;
+	size_t body = at + f->len, end;
 
-	if (!redact_has(s->text, s->len, at, t->prefix, false) ||
+	if (body > s->len || memcmp(s->text + at, f->prefix, f->len) != 0 ||
 	    (!t->shown && !redact_starts(s, at, REDACT_ALNUM | t->alphabet)))
 		return false;
-	body = at + strlen(t->prefix);
 	end = redact_run(s->text, body, s->len, t->alphabet);
 	if (is_cut_short(s, end) || (end < s->len && redact_is(s->text[end], REDACT_ALNUM)))
 		return false;
@@ -439,8 +333,8 @@ static bool find_token(const struct ofs_redact_scan *s, const struct token *t, s
 
 bool redact_token(struct ofs_redact_scan *s, unsigned int group, size_t at, struct ofs_secret *ret)
 {
-	for (unsigned int i = first_in_group[group]; i != NO_TOKEN; i = next_in_group[i])
-		if (find_token(s, &tokens[i], at, ret))
+	for (unsigned int i = first_in_group[group]; i != NO_FORM; i = forms[i].next)
+		if (find_token(s, &forms[i], at, ret))
 			return true;
 	return false;
 }
