@@ -11,6 +11,8 @@
 /* Set at start, before any thread exists. */
 static bool redact_enabled = true;
 
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
 /* No mark is longer. */
 #define MARK_MAX 48
 
@@ -28,8 +30,12 @@ static const struct {
 	{ redact_key, { "-", "-", "-" } },
 	{ redact_key_rest, { "\n", NULL, NULL } },
 	{ redact_url_password, { ":", "/", "/" } },
-	{ redact_assigned, { ":=", NULL, NULL } },
-	{ redact_telegram, { ":", "A", "A" } },
+	{ redact_assigned, { ":=|>", NULL, NULL } },
+	{ redact_option, { "-", "-", LETTERS } },
+	{ redact_argument, { "-", "-uUpPaw", NULL } },
+	{ redact_cookie, { "cC", "oO", "oO" } },
+	{ redact_netrc, { "p", "a", "s" } },
+	{ redact_pgpass, { ":", "56", "4" } },
 	{ redact_discord, { "MNO", "DTjz", "AEIMQUYcgk" } },
 };
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Secrets that are known by what precedes them: a name that says so, a header, the user in a URL.
- */
+/* Secrets that are known by the name they are assigned to, and the passwords of URLs. */
 #include "base/redact_rules.h"
 #include "base/util.h"
 
@@ -10,9 +8,9 @@
 #define GAP_MAX 64
 
 #define VALUE_MIN 8
+#define KEY_MIN 20
 #define URL_PART_MAX 256
 #define URL_PASSWORD_MIN 3
-#define AWS_SECRET_LEN 40
 
 enum sort {
 	SECRET, /* the value must look like a key */
@@ -20,7 +18,11 @@ enum sort {
 	PASS, /* as PASSWORD, but the name must end with it, and it must be a word ("DB_PASS") */
 	HEADER, /* after a scheme ("Bearer") the value need not look like much */
 	PUBLIC, /* not secret, although what follows in the name says so */
-	COOKIE, /* the name must be all of the end, the value like a key and not short */
+	COOKIE, /* the name must end with it, the value be like a key and not short */
+	KEY, /* as COOKIE, but the name may be written before any sign, and must be a word */
+	QUERY, /* as COOKIE, and in the query of a URL */
+	BASIC, /* the name must end with it, the value be user and password in base64 */
+	PHRASE, /* the name must be no more than that, the value need not look like much */
 };
 
 /* Names in lower case; "?" is "-", "_" or nothing. */
@@ -35,6 +37,15 @@ static const struct name names[] = {
 	{ "page?token", NULL, PUBLIC },
 	{ "next?token", NULL, PUBLIC },
 	{ "continuation?token", NULL, PUBLIC },
+	{ "cache?key", NULL, PUBLIC },
+	{ "primary?key", NULL, PUBLIC },
+	{ "foreign?key", NULL, PUBLIC },
+	{ "partition?key", NULL, PUBLIC },
+	{ "sort?key", NULL, PUBLIC },
+	{ "object?key", NULL, PUBLIC },
+	{ "idempotency?key", NULL, PUBLIC },
+	{ "host?key", NULL, PUBLIC },
+	{ "ssh?key", NULL, PUBLIC },
 	{ "password", "password", PASSWORD },
 	{ "passwd", "password", PASSWORD },
 	{ "passphrase", "password", PASSWORD },
@@ -51,13 +62,21 @@ static const struct name names[] = {
 	{ "private?key", "private-key", SECRET },
 	{ "signing?key", "signing-key", SECRET },
 	{ "credential", "credential", SECRET },
+	{ "app?key", "api-key", SECRET },
+	{ "psk", "password", PHRASE },
+	{ "auth", "credential", BASIC },
+	{ "key?data", "private-key", SECRET },
+	{ "key", "key", KEY },
+	{ "sonar.login", "sonar-token", KEY },
 	{ "authorization", "authorization", HEADER },
 	{ "phpsessid", "session-cookie", COOKIE },
 	{ "jsessionid", "session-cookie", COOKIE },
 	{ "asp.net_sessionid", "session-cookie", COOKIE },
 	{ "connect.sid", "session-cookie", COOKIE },
-	{ "laravel_session", "session-cookie", COOKIE },
+	{ "session", "session-cookie", COOKIE },
 	{ "sessionid", "session-cookie", COOKIE },
+	{ "sig", "signature", QUERY },
+	{ "signature", "signature", QUERY },
 };
 
 /* Words that follow in a name whose value is about the secret, not the secret. */
@@ -98,6 +117,13 @@ static bool is_about(const char *text, size_t at, size_t end)
 	return false;
 }
 
+/* In "FOO_KEY", "foo-key" and "fooKey" a word starts at "key", in "monkey" not. */
+static bool starts_word(const char *text, size_t start, size_t at)
+{
+	return at == start || !redact_is(text[at - 1], REDACT_ALNUM) ||
+	       (redact_is(text[at], REDACT_UPPER) && redact_is(text[at - 1], REDACT_LOWER));
+}
+
 /* `name`, found from `at` to `after`, counts in the name from `start` to `end`. */
 static bool name_counts(const struct name *name, const char *text, size_t start, size_t end,
 			size_t at, size_t after)
@@ -110,6 +136,14 @@ static bool name_counts(const struct name *name, const char *text, size_t start,
 	case HEADER:
 	case COOKIE:
 		return after == end;
+	case KEY:
+	case BASIC:
+		return after == end && starts_word(text, start, at);
+	case PHRASE:
+		return after == end && at == start;
+	case QUERY:
+		return after == end && starts_word(text, start, at) && start &&
+		       redact_among(text[start - 1], "?&;");
 	default:
 		return !word_goes_on(text, after, end) && !is_about(text, after, end);
 	}
@@ -120,22 +154,30 @@ static uint32_t seconds[26];
 
 #define LETTER_BIT(c) (UINT32_C(1) << (redact_fold(c) - 'a'))
 
+/* The names that start with a letter, in the order of the table; 0: no more, else one too many. */
+static uint8_t first_with[26], next_with[OFS_ARRAY_SIZE(names)];
+
 void redact_assigned_init(void)
 {
-	for (const struct name *name = names; name < names + OFS_ARRAY_SIZE(names); name++)
-		seconds[name->text[0] - 'a'] |= LETTER_BIT(name->text[1]);
+	for (size_t i = OFS_ARRAY_SIZE(names); i--;) {
+		int letter = names[i].text[0] - 'a';
+
+		seconds[letter] |= LETTER_BIT(names[i].text[1]);
+		next_with[i] = first_with[letter];
+		first_with[letter] = (uint8_t)(i + 1);
+	}
 }
 
 static const struct name *name_find(const char *text, size_t start, size_t end)
 {
-	const struct name *name;
-
 	for (size_t at = start; at + 1 < end; at++) {
-		if (!redact_is(text[at], REDACT_LETTER) ||
-		    !redact_is(text[at + 1], REDACT_LETTER) ||
-		    !(seconds[redact_fold(text[at]) - 'a'] & LETTER_BIT(text[at + 1])))
+		unsigned int letter = (unsigned int)(text[at] | 0x20) - 'a';
+
+		if (letter >= 26 || !redact_is(text[at + 1], REDACT_LETTER) ||
+		    !(seconds[letter] & LETTER_BIT(text[at + 1])))
 			continue;
-		for (name = names; name < names + OFS_ARRAY_SIZE(names); name++) {
+		for (size_t i = first_with[letter]; i; i = next_with[i - 1]) {
+			const struct name *name = &names[i - 1];
 			size_t after = name_match(text, end, at, name->text);
 
 			if (after && name_counts(name, text, start, end, at, after))
@@ -155,7 +197,33 @@ static size_t back_over(const struct ofs_redact_scan *s, size_t at, unsigned int
 	return at;
 }
 
-/* The name before the ":" or "=" at `at`: name, "name", \"name\", x["name"]. */
+static size_t back_over_any(const struct ofs_redact_scan *s, size_t at, const char *set)
+{
+	size_t stop = OFS_MAX(s->at, at > NAME_MAX_LEN ? at - NAME_MAX_LEN : 0);
+
+	while (at > stop && redact_among(s->text[at - 1], set))
+		at--;
+	return at;
+}
+
+/*
+ * The name in `name: NAME, value: X`, `<add key="NAME" value="X"/>` and the like, whose "value"
+ * starts at `at`.
+ */
+static const struct name *name_beside(const struct ofs_redact_scan *s, size_t at)
+{
+	size_t end = back_over_any(s, at, " \t\r\n\"'`,;-\\");
+	size_t start = back_over(s, end, REDACT_URLSAFE, '.');
+	size_t before = back_over_any(s, start, " \t\"'`:=\\");
+
+	if (before == start || before < s->at + 4 ||
+	    !(redact_has(s->text, s->len, before - 4, "name", true) ||
+	      redact_has(s->text, s->len, before - 3, "key", true)))
+		return NULL;
+	return name_find(s->text, start, end);
+}
+
+/* The name before the sign at `at`: name, "name", \"name\", x["name"], <name>. */
 static const struct name *name_before(const struct ofs_redact_scan *s, size_t at)
 {
 	size_t start, end = back_over(s, at, REDACT_SPACE, ' ');
@@ -170,6 +238,10 @@ static const struct name *name_before(const struct ofs_redact_scan *s, size_t at
 	}
 	end = back_over(s, end, REDACT_QUOTE, '\\');
 	start = back_over(s, end, REDACT_URLSAFE, '.');
+	if (text[at] == '>' && (start == s->at || text[start - 1] != '<'))
+		return NULL;
+	if (end - start == strlen("value") && redact_has(text, end, start, "value", true))
+		return name_beside(s, start);
 	return start < end ? name_find(text, start, end) : NULL;
 }
 
@@ -301,6 +373,45 @@ static bool is_url(const char *text, size_t len)
 	return false;
 }
 
+static int base64_digit(char c)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const char *found = c ? strchr(digits, c) : NULL;
+
+	return found ? (int)(found - digits) : -1;
+}
+
+/* "user:password" in base64. */
+static bool is_user_and_password(const char *text, size_t len)
+{
+	unsigned int bits = 0, n = 0, count = 0;
+	bool colon = false;
+
+	if (len % 4)
+		return false;
+	while (len && text[len - 1] == '=')
+		len--;
+	for (size_t i = 0; i < len; i++) {
+		int digit = base64_digit(text[i]);
+		unsigned char c;
+
+		if (digit < 0)
+			return false;
+		bits = bits << 6 | (unsigned int)digit;
+		n += 6;
+		if (n < 8)
+			continue;
+		n -= 8;
+		c = (unsigned char)(bits >> n);
+		if (c < ' ' || c == 0x7f)
+			return false;
+		colon = colon || (c == ':' && count);
+		count++;
+	}
+	return colon;
+}
+
 static bool may_be_password(const struct name *name)
 {
 	return name->sort == PASSWORD || name->sort == PASS;
@@ -327,8 +438,15 @@ static bool is_secret(struct ofs_redact_scan *s, const struct name *name, const 
 		if (v->is_compared || (is_identifier(text, len) && !is_random_name(&look, len)))
 			return false;
 	}
-	if (name->sort == COOKIE && (len < REDACT_LONG || s->text[v->start - 1] != '='))
+	if ((name->sort == COOKIE || name->sort == QUERY) &&
+	    (len < REDACT_LONG || s->text[v->start - 1] != '='))
 		return false;
+	if (name->sort == KEY && (len < KEY_MIN || look.digits < 2))
+		return false;
+	if (name->sort == BASIC)
+		return is_user_and_password(text, len);
+	if (name->sort == PHRASE)
+		random = true;
 	if (!random && !v->has_scheme && !(may_be_password(name) && is_password(&look, text, len)))
 		return false;
 	if (may_be_password(name) && is_path(text, len))
@@ -365,19 +483,26 @@ static bool is_long_enough(const char *text, size_t len, size_t at, bool is_quot
 	return end - at == VALUE_MIN;
 }
 
-bool redact_assigned(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
+/* The value after the sign or blank at `at`. */
+static bool find_value(struct ofs_redact_scan *s, size_t at,
+		       const struct name *(*find_name)(const struct ofs_redact_scan *s, size_t at),
+		       struct ofs_secret *ret)
 {
 	const struct name *name;
 	const char *kind;
 	struct value v;
 	size_t start;
 
+	/* Most marks end no name in angle brackets. */
+	if (s->text[at] == '>' && (at + 1 == s->len || s->text[at + 1] == '<' || at == s->at ||
+				   !redact_is(s->text[at - 1], REDACT_LETTER)))
+		return false;
 	if (!value_open(s->text, s->len, at, &v))
 		return false;
 	start = skip_auth_scheme(s->text, s->len, v.start);
 	if (!is_long_enough(s->text, s->len, start, v.quote))
 		return false;
-	name = name_before(s, at);
+	name = find_name(s, at);
 	if (!name)
 		return false;
 	if (name->sort == HEADER) {
@@ -400,8 +525,28 @@ bool redact_assigned(struct ofs_redact_scan *s, size_t at, struct ofs_secret *re
 	return true;
 }
 
-/* Documented stand-ins; otherwise the weakest password is one. */
-static bool is_url_stand_in(const char *text, size_t len)
+bool redact_assigned(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
+{
+	return find_value(s, at, name_before, ret);
+}
+
+/* The name of the option that the blank at `at` ends. */
+static const struct name *option_before(const struct ofs_redact_scan *s, size_t at)
+{
+	return name_find(s->text, back_over(s, at, REDACT_URLSAFE, '-'), at);
+}
+
+bool redact_option(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
+{
+	size_t end = redact_run(s->text, at + 2, OFS_MIN(s->len, at + NAME_MAX_LEN),
+				REDACT_ALNUM | REDACT_DASH);
+
+	return redact_starts(s, at, REDACT_ALNUM | REDACT_DASH) && end + 1 < s->len &&
+	       s->text[end] == ' ' && s->text[end + 1] != '-' &&
+	       find_value(s, end, option_before, ret);
+}
+
+bool redact_is_password_stand_in(const char *text, size_t len)
 {
 	static const char *const words[] = {
 		"password", "passwd", "pass", "pwd", "secret", "token"
@@ -436,7 +581,8 @@ bool redact_url_password(struct ofs_redact_scan *s, size_t at, struct ofs_secret
 	/* If a mark cuts it short, it was not a password before. */
 	if (redact_has(text, s->len, i, REDACT_MARK, false))
 		return false;
-	if (end < start + URL_PASSWORD_MIN || is_url_stand_in(text + start, end - start))
+	if (end < start + URL_PASSWORD_MIN ||
+	    redact_is_password_stand_in(text + start, end - start))
 		return false;
 	*ret = (struct ofs_secret){ start, end - start, "url-password" };
 	return true;

@@ -26,6 +26,9 @@ struct ofs_redact_scan {
 	size_t no_key; /* no key that started before the text has lines before this */
 };
 
+/* Of the secret key that belongs to AWS's access key's number. */
+#define AWS_SECRET_LEN 40
+
 /* The start of a mark. Rules must not take a mark for a secret, nor for a name or the like. */
 #define REDACT_MARK "[redacted: "
 
@@ -65,6 +68,7 @@ enum {
 	REDACT_STOP = 1 << 9, /* ends an unquoted value; so do blanks and quotes */
 	REDACT_DOLLAR = 1 << 10,
 	REDACT_COMMA = 1 << 11, /* also a stop */
+	REDACT_TILDE = 1 << 12,
 
 	REDACT_LETTER = REDACT_LOWER | REDACT_UPPER,
 	REDACT_ALNUM = REDACT_LETTER | REDACT_DIGIT,
@@ -106,6 +110,8 @@ static inline unsigned int redact_class(char c)
 		return REDACT_QUOTE;
 	case '$':
 		return REDACT_DOLLAR;
+	case '~':
+		return REDACT_TILDE;
 	case ',':
 		return REDACT_COMMA | REDACT_STOP;
 	default:
@@ -183,20 +189,37 @@ bool redact_is_hex(const char *value, size_t len);
 /* It stands for a value: "<your key>", "${KEY}", "xxxx", "%s", AWS's documented examples. */
 bool redact_is_placeholder(const char *value, size_t len);
 
+/* It stands for a password; otherwise the weakest one is a password. */
+bool redact_is_password_stand_in(const char *text, size_t len);
+
 /* Keys and tokens that are known by their form. The first also prepares what the other reads. */
 void redact_token_begins(struct redact_begins *begins);
 bool redact_token(struct ofs_redact_scan *s, unsigned int group, size_t at, struct ofs_secret *ret);
 
-/* `name = value`, headers and cookies: at the ":" or "=". The first prepares what it reads. */
+/* `name = value`, `| name | value`, `<name>value`: at the sign. The first prepares what it reads. */
 void redact_assigned_init(void);
 bool redact_assigned(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
+
+/* `--name value`: at the "--". */
+bool redact_option(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
+
+/* What `curl -u user:password`, `mysql -pPASSWORD` and the like are given: at the "-". */
+bool redact_argument(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
+
+/* The header that sends cookies, or sets one: at its "cookie". */
+bool redact_cookie(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
+
+/* `login USER password PASSWORD`, as in .netrc: at the "password". */
+bool redact_netrc(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
+
+/* `HOST:5432:DATABASE:USER:PASSWORD`, as in .pgpass: at the ":" before the port. */
+bool redact_pgpass(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
 
 /* `scheme://user:password@`: at the "://". */
 bool redact_url_password(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
 
-/* Bot tokens: Discord's at its start, Telegram's at the ":AA" in it. */
+/* The token of a Discord bot. */
 bool redact_discord(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
-bool redact_telegram(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
 
 /*
  * A private key in PEM: at its "-----BEGIN"; or, if that is missing, at the end of the line before.

@@ -22,9 +22,18 @@ struct token {
 	uint32_t min, max;
 	enum shape shape;
 	uint8_t shown; /* of the prefix: what is not part of the secret */
+
+	/* What precedes the prefix; part of the secret, unless some of the prefix is shown. */
+	unsigned int before;
+	uint8_t before_min, before_max;
+
+	bool pair; /* AWS's secret key may follow on the line */
 };
 
 #define PREFIX_MIN 2
+
+/* How far from its number AWS's secret key is looked for. */
+#define AWS_PAIR_MAX 80
 
 /* For forms whose length is not limited. */
 #define ANY UINT32_MAX
@@ -44,7 +53,7 @@ static bool is_jwt(const char *text, size_t len)
 }
 
 static const struct token tokens[] = {
-	{ "AKIA ASIA ABIA ACCA", "aws-access-key-id", UPPER_DIGIT, 16, 16, ANY_CASE },
+	{ "AKIA ASIA ABIA ACCA", "aws-access-key-id", UPPER_DIGIT, 16, 16, ANY_CASE, .pair = true },
 	{ "ABSKQmVkcm9ja0FQSUtleS1", "aws-bedrock-key", REDACT_ALNUM | REDACT_BASE64, 60, ANY,
 	  MIXED },
 	{ "bedrock-api-key-", "aws-bedrock-key", REDACT_URLSAFE | REDACT_BASE64, 60, ANY, MIXED },
@@ -224,6 +233,23 @@ static const struct token tokens[] = {
 	  "password-hash", CRYPT, 40, 160, MIXED },
 	{ "{SSHA} {SHA} {SSHA256} {SSHA512} {SMD5}", "password-hash", REDACT_ALNUM | REDACT_BASE64,
 	  28, 128, MIXED },
+	{ ":AA", "telegram-token", REDACT_URLSAFE, 33, 33, MIXED, 1, REDACT_DIGIT, 8, 10 },
+	{ "Q~", "azure-secret", REDACT_URLSAFE | REDACT_DOT | REDACT_TILDE, 31, 34, RANDOM, 0,
+	  REDACT_WORD | REDACT_DOT | REDACT_TILDE, 4, 4 },
+	{ "-us", "mailchimp-key", REDACT_DIGIT, 1, 2, HEX, 0, LOWER_DIGIT, 32, 32 },
+	{ ".atlasv1.", "terraform-token", REDACT_URLSAFE, 60, 70, MIXED, 0, REDACT_ALNUM, 14, 14 },
+	{ "_mmk", "maxmind-key", REDACT_WORD, 0, 0, MIXED, 0, REDACT_WORD, 36, 36 },
+	{ ".acc- .acc_", "authress-key", REDACT_URLSAFE | CRYPT, 40, 160, MIXED, 0,
+	  REDACT_WORD | REDACT_DOT, 12, 50 },
+	{ ":APA91b", "firebase-token", REDACT_URLSAFE, 130, 150, MIXED, 0, REDACT_URLSAFE, 11, 11 },
+	{ "IGQV IGQW IGAA", "instagram-token", REDACT_URLSAFE, 100, 255, MIXED },
+	{ "syt_", "matrix-token", REDACT_WORD, 28, 80, MIXED },
+	{ "NRRA-", "newrelic-key", LOWER_DIGIT, 42, 42, HEX },
+	{ "A3-", "1password-key", UPPER_DIGIT | REDACT_DASH, 36, 37, RANDOM },
+	{ "4b1d", "clickhouse-key", REDACT_ALNUM, 38, 38, MIXED },
+	{ "/IncomingWebhook/", "teams-webhook", REDACT_URLSAFE | REDACT_BASE64, 40, 255, MIXED,
+	  17 },
+	{ "ZXlK", "jwt", REDACT_ALNUM | REDACT_BASE64, 80, ANY, RANDOM },
 	{ "eyJ", "jwt", REDACT_URLSAFE | REDACT_DOT, 30, ANY, JWT },
 };
 
@@ -308,6 +334,38 @@ static bool is_cut_short(const struct ofs_redact_scan *s, size_t end)
 	return redact_has(s->text, s->len, end, REDACT_MARK, false);
 }
 
+/* The end of the secret key that a table has beside its number, which ends at `end`; or `end`. */
+static size_t pair_end(const struct ofs_redact_scan *s, size_t end)
+{
+	const unsigned int alphabet = REDACT_ALNUM | REDACT_BASE64;
+	size_t limit = OFS_MIN(s->len, end + AWS_PAIR_MAX), start, at;
+
+	for (at = end; at < limit && (unsigned char)s->text[at] != '\n'; at++) {
+		struct redact_look look;
+
+		start = at;
+		at = redact_run(s->text, start, OFS_MIN(s->len, start + AWS_PAIR_MAX), alphabet);
+		if (at - start != AWS_SECRET_LEN)
+			continue;
+		redact_look(s->text + start, at - start, &look);
+		if (redact_is_random(&look, at - start) &&
+		    !redact_is_placeholder(s->text + start, at - start) && !is_cut_short(s, at))
+			return at;
+	}
+	return end;
+}
+
+/* Where what precedes the prefix at `at` starts; SIZE_MAX: something else precedes it. */
+static size_t find_before(const struct ofs_redact_scan *s, const struct token *t, size_t at)
+{
+	size_t start = at;
+
+	while (start > s->at && at - start <= t->before_max &&
+	       redact_is(s->text[start - 1], t->before))
+		start--;
+	return at - start < t->before_min || at - start > t->before_max ? SIZE_MAX : start;
+}
+
 /*
  * A token does not start amid its own alphabet, so the runs that a rule reads ahead do not overlap.
  */
@@ -315,19 +373,33 @@ static bool find_token(const struct ofs_redact_scan *s, const struct form *f, si
 		       struct ofs_secret *ret)
 {
 	const struct token *t = f->token;
-	size_t body = at + f->len, end;
+	size_t start = at, body = at + f->len, end;
 
-	if (body > s->len || memcmp(s->text + at, f->prefix, f->len) != 0 ||
-	    (!t->shown && !redact_starts(s, at, REDACT_ALNUM | t->alphabet)))
+	if (body > s->len || memcmp(s->text + at, f->prefix, f->len) != 0)
 		return false;
-	end = redact_run(s->text, body, s->len, t->alphabet);
+	if (t->before)
+		start = find_before(s, t, at);
+	else if (!t->shown && !redact_starts(s, at, REDACT_ALNUM | t->alphabet))
+		return false;
+	if (start == SIZE_MAX)
+		return false;
+	end = redact_run(s->text, body, OFS_MIN(s->len, t->before ? body + t->max + 1 : s->len),
+			 t->alphabet);
 	if (is_cut_short(s, end) || (end < s->len && redact_is(s->text[end], REDACT_ALNUM)))
 		return false;
 	while (end > body && redact_is(s->text[end - 1], REDACT_DOT | REDACT_COMMA))
 		end--;
-	if (end - body < t->min || end - body > t->max || !is_shaped(t, s->text + body, end - body))
+	if (end - body < t->min || end - body > t->max)
 		return false;
-	*ret = (struct ofs_secret){ at + t->shown, end - at - t->shown, t->kind };
+	/* The longer part tells. */
+	if (at - start > end - body ? !is_shaped(t, s->text + start, at - start)
+				    : !is_shaped(t, s->text + body, end - body))
+		return false;
+	if (t->shown)
+		start = at + t->shown;
+	if (t->pair)
+		end = pair_end(s, end);
+	*ret = (struct ofs_secret){ start, end - start, t->kind };
 	return true;
 }
 
@@ -372,26 +444,5 @@ bool redact_discord(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret
 	if (is_cut_short(s, end) || !is_varied(s->text + at, end - at))
 		return false;
 	*ret = (struct ofs_secret){ at, end - at, "discord-token" };
-	return true;
-}
-
-/* A bot's number, which is not secret, and what belongs to it. */
-bool redact_telegram(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
-{
-	enum {
-		NUMBER_MIN = 8,
-		NUMBER_MAX = 10,
-		LENGTH = 35
-	};
-	size_t start = at, end = redact_run(s->text, at + 1, s->len, REDACT_URLSAFE);
-
-	while (start > s->at && at - start <= NUMBER_MAX &&
-	       redact_is(s->text[start - 1], REDACT_DIGIT))
-		start--;
-	if (at - start < NUMBER_MIN || at - start > NUMBER_MAX || end - at - 1 != LENGTH)
-		return false;
-	if (is_cut_short(s, end) || !is_varied(s->text + at + 1, LENGTH))
-		return false;
-	*ret = (struct ofs_secret){ at + 1, LENGTH, "telegram-token" };
 	return true;
 }

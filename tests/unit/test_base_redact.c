@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The secrets here are made while the tests run, of a prefix and of characters that are drawn: none
- * is written down, so that none looks like one that got into the sources.
- */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -12,58 +8,11 @@
 #include "base/redact.h"
 #include "base/redact_rules.h"
 #include "base/util.h"
-
-#define LOWER "abcdefghijklmnopqrstuvwxyz"
-#define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-#define DIGITS "0123456789"
-#define HEX "0123456789abcdef"
-#define ALNUM LOWER UPPER DIGITS
-#define URLSAFE ALNUM "-_"
-#define BASE64 ALNUM "+/"
-
-/* Appends `n` characters of `alphabet`, the same for the same `seed`. */
-static void draw(struct ofs_buf *out, const char *alphabet, size_t n, uint64_t seed)
-{
-	size_t letters = strlen(alphabet);
-
-	for (size_t i = 0; i < n; i++) {
-		seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-		ofs_buf_append(out, &alphabet[(seed >> 33) % letters], 1);
-	}
-}
-
-/*
- * A text by a pattern, where "~" is nothing (it keeps prefixes apart): %N{x} are N characters of
- * the alphabet x (l, u, d, h, a, s, b as above, k: capitals and digits), anything else is itself.
- */
-static char *make_seeded(const char *pattern, uint64_t seed)
-{
-	static const char *const alphabets[256] = {
-		['l'] = LOWER, ['u'] = UPPER,	['d'] = DIGITS, ['h'] = HEX,
-		['a'] = ALNUM, ['s'] = URLSAFE, ['b'] = BASE64, ['k'] = UPPER DIGITS,
-	};
-	struct ofs_buf out = OFS_BUF_INIT;
-	char *end;
-
-	for (; *pattern; pattern++) {
-		const char *alphabet = NULL;
-		size_t n = *pattern == '%' ? strtoul(pattern + 1, &end, 10) : 0;
-
-		if (n && end[0] == '{' && end[2] == '}')
-			alphabet = alphabets[(unsigned char)end[1]];
-		if (alphabet) {
-			draw(&out, alphabet, n, seed++);
-			pattern = end + 2;
-		} else if (*pattern != '~')
-			ofs_buf_append(&out, pattern, 1);
-	}
-	ofs_buf_append(&out, "", 1);
-	return (char *)out.data;
-}
+#include "test_redact_draw.h"
 
 static char *make(const char *pattern)
 {
-	return make_seeded(pattern, 20260101);
+	return drawn_make(pattern, 20260101, NULL);
 }
 
 static char *redact_n(const char *text, size_t len, int *ret_n)
@@ -182,7 +131,7 @@ static void for_all_formats(void (*check)(const struct format *f, const char *se
 {
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(formats); i++) {
 		for (uint64_t seed = 1; seed <= 20; seed++) {
-			OFS_FREE char *secret = make_seeded(formats[i].pattern, seed * 1000);
+			OFS_FREE char *secret = drawn_make(formats[i].pattern, seed * 1000, NULL);
 
 			check(&formats[i], secret);
 		}
@@ -315,10 +264,10 @@ Test(base_redact, finds_what_is_assigned_to_a_telling_name)
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(cases); i++) {
 		for (uint64_t seed = 1; seed <= 20; seed++) {
-			OFS_FREE char *hex = make_seeded("%40{h}", seed * 100);
-			OFS_FREE char *mixed = make_seeded("%24{a}", seed * 200);
+			OFS_FREE char *hex = drawn_make("%40{h}", seed * 100, NULL);
+			OFS_FREE char *mixed = drawn_make("%24{a}", seed * 200, NULL);
 
-			OFS_FREE char *capitals = make_seeded("%32{k}", seed * 300);
+			OFS_FREE char *capitals = drawn_make("%32{k}", seed * 300, NULL);
 
 			expect_in(cases[i].around, hex, cases[i].kind);
 			expect_in(cases[i].around, capitals, cases[i].kind);

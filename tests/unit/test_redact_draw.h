@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Secrets that are made while a test runs, of a prefix and of characters that are drawn: none is
+ * written down, so that none looks like one that got into the sources.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+#define LOWER "abcdefghijklmnopqrstuvwxyz"
+#define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define DIGITS "0123456789"
+#define HEX "0123456789abcdef"
+#define ALNUM LOWER UPPER DIGITS
+#define URLSAFE ALNUM "-_"
+#define BASE64 ALNUM "+/"
+
+/* What was drawn of a text. */
+struct draws {
+	size_t n;
+	struct {
+		size_t start, len;
+	} at[16];
+};
+
+/* Appends `n` characters of `alphabet`, the same for the same `seed`. */
+static inline void draw(struct ofs_buf *out, const char *alphabet, size_t n, uint64_t seed)
+{
+	size_t letters = strlen(alphabet);
+
+	for (size_t i = 0; i < n; i++) {
+		seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+		ofs_buf_append(out, &alphabet[(seed >> 33) % letters], 1);
+	}
+}
+
+/*
+ * Allocated: a text by a pattern, where "~" is nothing (it keeps prefixes apart) and "%~" is a
+ * "~": %N{x} are N characters of the alphabet x, anything else is itself. l, u, d, h, a, s, b are
+ * the alphabets above; k: capitals and digits; m: small letters and digits; e: letters; c: as crypt;
+ * z: what base64 makes of letters.
+ */
+static inline char *drawn_make(const char *pattern, uint64_t seed, struct draws *ret)
+{
+	static const char *const alphabets[256] = {
+		['l'] = LOWER,	      ['u'] = UPPER,	   ['d'] = DIGITS,     ['h'] = HEX,
+		['a'] = ALNUM,	      ['s'] = URLSAFE,	   ['b'] = BASE64,     ['k'] = UPPER DIGITS,
+		['m'] = LOWER DIGITS, ['e'] = LOWER UPPER, ['c'] = ALNUM "./",
+	};
+	/* Four characters each. */
+	static const char *const base64[] = { "d29y", "ZHMg", "YXJl", "bm90", "aGVy", "ZTQy" };
+	struct ofs_buf out = OFS_BUF_INIT;
+	char *end;
+
+	for (; *pattern; pattern++) {
+		size_t n = *pattern == '%' ? strtoul(pattern + 1, &end, 10) : 0, start = out.len;
+		unsigned char class = n && end[0] == '{' && end[2] == '}' ? (unsigned char)end[1]
+									  : 0;
+
+		if (class == 'z') {
+			for (size_t i = 0; i < n / 4; i++)
+				ofs_buf_append_str(&out, base64[(seed++ * 7 + i) % 6]);
+		} else if (alphabets[class]) {
+			draw(&out, alphabets[class], n, seed++);
+		} else if (pattern[0] == '%' && pattern[1] == '~') {
+			ofs_buf_append(&out, ++pattern, 1);
+		} else if (*pattern != '~') {
+			ofs_buf_append(&out, pattern, 1);
+		}
+		if (class && out.len > start) {
+			if (ret && ret->n < 16) {
+				ret->at[ret->n].start = start;
+				ret->at[ret->n++].len = out.len - start;
+			}
+			pattern = end + 2;
+		}
+	}
+	ofs_buf_append(&out, "", 1);
+	return (char *)out.data;
+}
