@@ -14,6 +14,7 @@
 #include "fuse/options.h"
 #include "fuse/session.h"
 #include "io/exposure.h"
+#include "io/redact_file.h"
 
 enum {
 	EXIT_USAGE = 2
@@ -147,6 +148,8 @@ static int run(struct ofs_options *o, struct ofs_error *err)
 	if (ofs_options_configure(o, err) < 0)
 		return EXIT_FAILURE;
 	ofs_redact_set_enabled(ofs_config_get(o->config, "redact") == 0);
+	if (ofs_redact_file_load(err) < 0)
+		return EXIT_FAILURE;
 	if (ofs_session_create(o, err, &session) < 0)
 		return EXIT_USAGE;
 	r = serve(session, o, err);

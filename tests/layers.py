@@ -58,6 +58,7 @@ TAGS = {}
 FOREIGN = {
     r"fuse.*|cuse_.*": {"fuse", "main"},
     r"sqlite3.*": {"index"},
+    r"pcre2\.h": {"base"},
     r"zstd.*|zdict\.h": {"codec"},
     r"curl/.*": {"context"},
     r"openssl/.*|xxhash\.h": {"codec"},

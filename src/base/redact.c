@@ -31,6 +31,7 @@ static const struct {
 	{ redact_key_rest, { "\n", NULL, NULL } },
 	{ redact_url_password, { ":", "/", "/" } },
 	{ redact_assigned, { ":=|>", NULL, NULL } },
+	{ redact_assigned, { ",", " ", "\"'" } },
 	{ redact_option, { "-", "-", LETTERS } },
 	{ redact_argument, { "-", "-uUpPaw", NULL } },
 	{ redact_cookie, { "cC", "oO", "oO" } },
@@ -108,6 +109,16 @@ static void keep_best(struct best *best, const struct ofs_secret *found, unsigne
 		*best = (struct best){ *found, rule };
 }
 
+static void keep_custom(struct ofs_redact_scan *s, struct best *best)
+{
+	const struct redact_spans *c = s->custom;
+
+	while (c && s->next_custom < c->n && c->at[s->next_custom].start < s->at)
+		s->next_custom++;
+	if (c && s->next_custom < c->n)
+		keep_best(best, &c->at[s->next_custom], REDACT_RULES);
+}
+
 /* The first place from `at` to `end` where a rule may start; REDACT_BEGINS bytes are there. */
 static size_t next_begin(const unsigned char *text, size_t at, size_t end, uint64_t *ret_rules)
 {
@@ -124,7 +135,7 @@ static size_t next_begin(const unsigned char *text, size_t at, size_t end, uint6
 
 bool ofs_redact_scan_next(struct ofs_redact_scan *s, struct ofs_secret *ret)
 {
-	struct best best = { { .start = SIZE_MAX }, REDACT_RULES };
+	struct best best = { { .start = SIZE_MAX }, REDACT_RULES + 1 };
 	size_t at = s->at, end = s->len < REDACT_BEGINS ? 0 : s->len - REDACT_BEGINS + 1;
 	struct ofs_secret found;
 	uint64_t begun;
@@ -149,6 +160,7 @@ bool ofs_redact_scan_next(struct ofs_redact_scan *s, struct ofs_secret *ret)
 		if (best.secret.start < end)
 			end = best.secret.start + 1;
 	}
+	keep_custom(s, &best);
 	if (best.secret.start == SIZE_MAX) {
 		s->at = s->len;
 		return false;
@@ -212,12 +224,16 @@ static int redact_seen(struct ofs_buf *out, const char *text, size_t len, const 
 		       size_t seen_len, struct state *state)
 {
 	struct ofs_redact_scan scan;
+	struct redact_spans custom = { 0 };
 	struct ofs_secret secret;
 	struct place place = { 0 };
 	size_t done = 0, at = state->at;
 	int n = 0;
 
 	ofs_redact_scan_init(&scan, seen, seen_len);
+	if (redact_enabled)
+		redact_custom_find(seen, seen_len, &custom);
+	scan.custom = &custom;
 	for (; ofs_redact_scan_next(&scan, &secret); n += n < INT_MAX) {
 		state->key_open = scan.key_open;
 		if (seen != text) {
@@ -236,6 +252,7 @@ static int redact_seen(struct ofs_buf *out, const char *text, size_t len, const 
 			state->at = out->len + (at - done);
 	}
 	ofs_buf_append(out, text + done, len - done);
+	free(custom.at);
 	return n;
 }
 

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <offloadfs/error.h>
+
 #include "base/buf.h"
 
 /* Bytes after the cut that a caller should have read. */
@@ -19,6 +21,32 @@
 
 /* Off: no secrets are found. On by default; set at start, before any thread exists. */
 void ofs_redact_set_enabled(bool on);
+
+/* A list of words, each allocated. Begins as zeros. */
+struct ofs_redact_words {
+	char **at;
+	size_t n, cap;
+};
+
+void ofs_redact_words_add(struct ofs_redact_words *words, const char *word);
+void ofs_redact_words_finish(struct ofs_redact_words *words);
+
+/* A rule of the user's own; the fields mean what they mean to gitleaks. */
+struct ofs_redact_custom {
+	const char *id; /* the KIND of its marks */
+	const char *regex; /* of PCRE2 */
+	unsigned int group; /* that is the secret; 0: the first that is not empty, or the whole */
+	double entropy; /* that the secret has at least, in bits per byte; 0: any */
+	struct ofs_redact_words keywords; /* one, in any case, is near; none of them: anywhere */
+	struct ofs_redact_words stopwords; /* none of them is in the secret */
+	struct ofs_redact_words allowed; /* no regex of these matches the secret */
+};
+
+/*
+ * Adds it to the rules there are, at start, before any thread exists. -EINVAL: a regex is wrong, as
+ * `err` says. A search that takes a regex too long finds nothing.
+ */
+int ofs_redact_add_rule(const struct ofs_redact_custom *rule, struct ofs_error *err);
 
 /* The walk over the secrets of a text; see base/redact_rules.h. */
 struct ofs_redact_scan;

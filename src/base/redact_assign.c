@@ -223,14 +223,27 @@ static const struct name *name_beside(const struct ofs_redact_scan *s, size_t at
 	return name_find(s->text, start, end);
 }
 
-/* The name before the sign at `at`: name, "name", \"name\", x["name"], <name>. */
+/* The name in `name: type = "X"` and `name type = "X"`, where the type starts at `at`. */
+static const struct name *name_before_type(const struct ofs_redact_scan *s, size_t at)
+{
+	size_t end = back_over_any(s, at, " :&*"), start = back_over(s, end, REDACT_WORD, '_');
+
+	return start < end && end < at ? name_find(s->text, start, end) : NULL;
+}
+
+/*
+ * The name before the sign at `at`: name, "name", \"name\", x["name"], <name>. The sign may be
+ * `+=`, `?=` or the like, or the comma between two arguments.
+ */
 static const struct name *name_before(const struct ofs_redact_scan *s, size_t at)
 {
-	size_t start, end = back_over(s, at, REDACT_SPACE, ' ');
 	const char *text = s->text;
+	const struct name *name;
+	size_t start, end = text[at] == '=' ? back_over_any(s, at, "?:+.") : at;
 
-	if (text[at] == '=' && at > s->at && redact_among(text[at - 1], "=!<>+-*/|&^%~:"))
+	if (text[at] == '=' && at > s->at && redact_among(text[at - 1], "=!<>-*/|&^%~"))
 		return NULL;
+	end = back_over(s, end, REDACT_SPACE, ' ');
 	if (end > s->at && text[end - 1] == ']') {
 		if (end - s->at < 2 || !redact_is(text[end - 2], REDACT_QUOTE))
 			return NULL;
@@ -242,7 +255,8 @@ static const struct name *name_before(const struct ofs_redact_scan *s, size_t at
 		return NULL;
 	if (end - start == strlen("value") && redact_has(text, end, start, "value", true))
 		return name_beside(s, start);
-	return start < end ? name_find(text, start, end) : NULL;
+	name = start < end ? name_find(text, start, end) : NULL;
+	return name || text[at] != '=' ? name : name_before_type(s, start);
 }
 
 struct value {
@@ -267,6 +281,11 @@ static bool value_open(const char *text, size_t len, size_t at, struct value *v)
 		start++;
 	limit = OFS_MIN(len, start + GAP_MAX);
 	start = redact_run(text, start, limit, REDACT_SPACE);
+	/* On a line of its own: a block of YAML, an element of XML. */
+	if (text[at] == ':' && start < limit && redact_among(text[start], "|>"))
+		start += start + 1 < limit && redact_among(text[start + 1], "-+") ? 2 : 1;
+	if (start < limit && text[start] == '\n' && redact_among(text[start - 1], "|>-+"))
+		start = redact_run(text, start + 1, limit, REDACT_SPACE);
 	/* b"...", f"...", @"...". */
 	if (start + 1 < limit && redact_among(text[start], "bBfFrRuU@") &&
 	    redact_is(text[start + 1], REDACT_QUOTE))
@@ -446,7 +465,7 @@ static bool is_secret(struct ofs_redact_scan *s, const struct name *name, const 
 	if (name->sort == BASIC)
 		return is_user_and_password(text, len);
 	if (name->sort == PHRASE)
-		random = true;
+		random = !redact_is_password_stand_in(text, len);
 	if (!random && !v->has_scheme && !(may_be_password(name) && is_password(&look, text, len)))
 		return false;
 	if (may_be_password(name) && is_path(text, len))
@@ -493,7 +512,10 @@ static bool find_value(struct ofs_redact_scan *s, size_t at,
 	struct value v;
 	size_t start;
 
-	/* Most marks end no name in angle brackets. */
+	/* Most commas follow no name in quotes, and most marks end none in angle brackets. */
+	if (s->text[at] == ',' && (at < s->at + 2 || !redact_is(s->text[at - 1], REDACT_QUOTE) ||
+				   !redact_is(s->text[at - 2], REDACT_LETTER)))
+		return false;
 	if (s->text[at] == '>' && (at + 1 == s->len || s->text[at + 1] == '<' || at == s->at ||
 				   !redact_is(s->text[at - 1], REDACT_LETTER)))
 		return false;

@@ -82,18 +82,25 @@ static bool names_command(const struct ofs_redact_scan *s, size_t at, const char
 	return false;
 }
 
-/* `at`: after the option. */
-static bool find_argument(const struct ofs_redact_scan *s, enum form form, size_t at,
-			  struct ofs_secret *ret)
+/* `at`: after the option, which `"` precedes if it is one of a list of words. */
+static bool find_argument(const struct ofs_redact_scan *s, enum form form, bool is_listed,
+			  size_t at, struct ofs_secret *ret)
 {
-	bool apart = at < s->len &&
-		     (redact_is(s->text[at], REDACT_SPACE) || (form == USER && s->text[at] == '='));
+	bool apart;
 	char quote = 0;
 	size_t end;
 
+	if (is_listed && redact_has(s->text, s->len, at, "\",", false))
+		at += strlen("\",");
+	else if (is_listed && redact_has(s->text, s->len, at, "\"", false))
+		return false;
+	apart = at < s->len &&
+		(redact_is(s->text[at], REDACT_SPACE) || (form == USER && s->text[at] == '='));
 	if (at == s->len || (form == GLUED && apart) || (form == NEXT && !apart))
 		return false;
 	at = redact_run(s->text, at + apart, s->len, apart ? REDACT_SPACE : 0);
+	if (is_listed && apart && !redact_has(s->text, s->len, at, "\"", false))
+		return false;
 	if (at < s->len && redact_is(s->text[at], REDACT_QUOTE))
 		quote = s->text[at++];
 	end = word_end(s, at, quote);
@@ -117,7 +124,8 @@ bool redact_argument(struct ofs_redact_scan *s, size_t at, struct ofs_secret *re
 		size_t after = at + strlen(c->option);
 
 		if (redact_has(s->text, s->len, at, c->option, false) &&
-		    find_argument(s, c->form, after, ret) && names_command(s, at, c->name))
+		    find_argument(s, c->form, s->text[at - 1] == '"', after, ret) &&
+		    names_command(s, at, c->name))
 			return true;
 	}
 	return false;

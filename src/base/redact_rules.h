@@ -14,11 +14,23 @@ struct ofs_secret {
 	const char *kind; /* static: "github-token", "password", ... */
 };
 
+/* Secrets in the order of their start; they may overlap. */
+struct redact_spans {
+	struct ofs_secret *at;
+	size_t n, cap;
+};
+
+/* What the user's own rules find in a text; `ret` begins as zeros, and its list is freed. */
+void redact_custom_find(const char *text, size_t len, struct redact_spans *ret);
+
 /* A walk over the secrets of a text, which stays the caller's and must not change. */
 struct ofs_redact_scan {
 	const char *text;
 	size_t len;
 	size_t at; /* where the last secret ended: what is before it is not looked at again */
+	const struct redact_spans
+		*custom; /* borrowed: what the user's own rules found; may be NULL */
+	size_t next_custom; /* the first of them that has not been passed */
 	bool key_open; /* the last secret is a private key that the text ends within */
 
 	/* What was read ahead, so that it is not read again. */

@@ -247,5 +247,6 @@ const struct ofs_command ofs_cmd_doctor = {
 	.json = "print a JSON object: checks (name, state, found, advice)\n"
 		"and problems, their number",
 	.operands = 1,
+	.no_content = true,
 	.run = doctor_run,
 };

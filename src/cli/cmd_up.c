@@ -128,5 +128,6 @@ const struct ofs_command ofs_cmd_down = {
 	.summary = "Unmounts the workspace's tree; everything stays in the store",
 	.help = "Returns when the daemon has closed the store. A tree in use is left alone.\n",
 	.operands = 1,
+	.no_content = true,
 	.run = run,
 };

@@ -65,6 +65,7 @@ struct ofs_command {
 	const char *unexpected; /* said after "unexpected argument 'x'"; NULL: nothing */
 	bool wraps; /* the operands are a command, so options end with the first of them */
 	bool parses; /* `run` gets all arguments, argv[0] is the name, and parses them */
+	bool no_content; /* it shows none, so it runs although the rules for secrets are wrong */
 	const void *data; /* its own */
 	/* Gets the operands. Returns an exit code. */
 	int (*run)(const struct ofs_command *self, int argc, char **argv);

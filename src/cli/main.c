@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/report.h"
 #include "io/exposure.h"
+#include "io/redact_file.h"
 
 /* clang-format off */
 /* In the order in which help lists them. */
@@ -106,6 +107,7 @@ static int finish_output(int code)
 int main(int argc, char **argv)
 {
 	const struct ofs_command *command;
+	struct ofs_error err;
 	const char *name = argc > 1 ? argv[1] : NULL;
 	int code = -1;
 
@@ -130,6 +132,11 @@ int main(int argc, char **argv)
 		return ofs_report_usage(
 			name[0] == '-' ? "unknown option '%s'" : "unknown command '%s'", name);
 	ofs_report_set_command(command->name);
+	if (ofs_redact_file_load(&err) < 0) {
+		ofs_report("%s", err.text);
+		if (!command->no_content)
+			return OFS_EXIT_FAILURE;
+	}
 	if (!command->parses)
 		code = ofs_command_parse(command, &argc, &argv);
 	return finish_output(code >= 0 ? code : command->run(command, argc, argv));

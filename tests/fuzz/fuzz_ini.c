@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Files of settings: those of a tree, of the context engine, and of that in a store, which takes no
- * command from there. What is refused is explained on one line with the number of a line of the file;
+ * command from there; and rules for secrets, in TOML. What is refused is explained on one line with the number of a line of the file;
  * what is taken is written and read again as the same.
  */
 #include <sys/mman.h>
@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "context/settings.h"
 #include "fuzz.h"
+#include "io/toml.h"
 
 /* A regular file with that content, and its path. */
 static int make_file(const void *data, size_t size, char ret_path[32])
@@ -64,6 +65,24 @@ static void check_settings(const char *path, bool of_store)
 	FUZZ_ASSERT(!of_store || !s.summarizer);
 }
 
+static int check_entry(void *arg, const struct ofs_toml_entry *e, struct ofs_error *err)
+{
+	FUZZ_ASSERT(e->table && (!e->key || e->key[0]) && e->line);
+	for (size_t i = 0; i < e->n; i++)
+		FUZZ_ASSERT(strlen(e->values[i]) <= *(const size_t *)arg * 4);
+	return 0;
+}
+
+static void check_rules(const uint8_t *data, size_t size)
+{
+	OFS_FREE char *text = fuzz_copy(data, size);
+	struct ofs_error err = { "" };
+	int r = ofs_toml_read(text, size, check_entry, &size, &err);
+
+	if (r < 0)
+		check_error(r, &err);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char path[32];
@@ -72,5 +91,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_config(path);
 	check_settings(path, false);
 	check_settings(path, true);
+	check_rules(data, size);
 	return 0;
 }

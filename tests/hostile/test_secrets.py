@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Content holds secrets: what the tools print of it does not."""
+import os
+
 import paths  # noqa: F401
-from harness import OFFLOAD, SEAL_SOON, main, read, run, test
+from claude import MOUNTED, chat
+from harness import OFFLOAD, SEAL_SOON, main, read, run, same, test, write
 
 BODY = "Zm9vYmFyYmF6cXV4" * 2 + "0123"
 TOKEN = "ghp_" + BODY
@@ -37,6 +40,47 @@ def a_title_with_a_secret(case):
         hidden(run(OFFLOAD, "show", "--dir", case.mnt, "cache/web/x").stdout)
         hidden(run(OFFLOAD, "show", "--dir", case.mnt, "--json", "cache/web/x").stdout)
         hidden(read(m("cache/web/x:info")))
+
+
+RULE = b"""
+[[rules]]
+id = "acme"
+regex = '\\b(acme-[a-z]+)\\b'
+keywords = ["acme-"]
+"""
+
+
+@test(variants=MOUNTED)
+def a_rule_of_the_users_own(case, mounted):
+    with chat(case, False) as c:
+        folder = os.path.join(c.home, ".config/offloadfs")
+        own = os.path.join(folder, "redact.toml")
+        os.makedirs(folder)
+        write(own, RULE)
+        if mounted:
+            c.offload("up")
+        put = ["put", "-c", "web", "-n", "x", "--title", "of acme-title"]
+        said = c.offload(*put, input=b"the acme-secret of mine\n" * 1000).stdout
+        assert b"acme-secret" not in said and b"acme-title" not in said, said
+        assert b"[redacted: acme]" in said, said
+        shown = c.offload("show", "cache/web/x").stdout
+        assert b"acme-title" not in shown and b"[redacted: acme]" in shown, shown
+        same(c.offload("slice", "cache/web/x:1").stdout, b"the acme-secret of mine\n")
+        if mounted:  # the daemon has the rule, too
+            shown = read(os.path.join(c.mnt, "search/mine")) + read(f"{c.mnt}/cache/web/x:summary")
+            assert b"acme-secret" not in shown and b"[redacted: acme]" in shown, shown
+        os.chmod(own, 0o622)
+        refused(c, own, "others may write to")
+        os.chmod(own, 0o600)
+        write(own, b"[[rules]]\nid = 'x'\nregex = '('\n")
+        refused(c, own, "rule 'x': the regex is wrong")
+
+
+def refused(c, *words):
+    done = c.offload("show", "cache/web/x", check=False)
+    said = done.stderr.decode()
+    assert done.returncode == 1 and said.count("\n") == 1, done
+    assert all(word in said for word in words), said
 
 
 if __name__ == "__main__":
