@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Files of settings: those of a tree, of the context engine, and of that in a store, which takes no
- * command from there; and rules for secrets, in TOML. What is refused is explained on one line with the number of a line of the file;
- * what is taken is written and read again as the same.
+ * command from there; and rules for secrets, in TOML. What is refused is explained on one line with
+ * the number of a line of the file; what is taken is written and read again as the same.
  */
 #include <sys/mman.h>
 #include <unistd.h>
