@@ -40,7 +40,6 @@ static void check_command(const struct ofs_agent *agent, const struct ofs_hook_e
 
 	if (!ofs_shell_line_is_plain(e->command))
 		return;
-	FUZZ_ASSERT(!strpbrk(e->command, "\n`"));
 	agent->write_command(e, "offload run -- bash -c 'x'", &out);
 	check_json(&out);
 }
