@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Other users of a mount that is shared with allow_other are the attackers."""
 import errno
+import fcntl
 import json
 import os
+import stat
 
 import paths  # noqa: F401
 from files import log_text
@@ -82,6 +84,11 @@ def offload(uid, m, *words, check=True, **options):
         timeout=45 * SLOW,
         **options,
     )
+
+
+def put(uid, m, *words, data=SECRET):
+    """The path in the mount of what a user has put."""
+    return m(json.loads(offload(uid, m, "put", "--json", *words, input=data).stdout)["path"])
 
 
 # --- What contents have in common -----------------------------------------------------------------
@@ -283,6 +290,92 @@ def a_ref_is_nothing_to_whoever_could_not_find_the_file(case):
         # What is his own he finds wherever it is.
         os.chown(os.path.join(closed, "deep/file"), BOB, BOB)
         assert tell(BOB, finds) == ["OK", "OK", "OK", "EINVAL"]
+
+
+# --- Tools of several users -----------------------------------------------------------------------
+
+
+@test(root=True)
+def two_users_put_into_one_category(case):
+    with Shared(case) as m:
+        os.umask(0o077)
+        hers = put(ALICE, m, "-c", "shell")
+        his = put(BOB, m, "-c", "shell")
+        st = os.stat(m("cache/shell"))  # its owner may remove all that is in it
+        assert (st.st_mode, st.st_uid, st.st_gid) == (stat.S_IFDIR | 0o1777, 0, 0), st
+        for path, user, other in ((hers, ALICE, BOB), (his, BOB, ALICE)):
+            st = os.stat(path)
+            assert (st.st_uid, stat.S_IMODE(st.st_mode)) == (user, 0o600), st
+            as_user(user, lambda: same(read(path), SECRET))
+            assert tell(other, lambda: outcome(read, path)) == "EACCES"
+            got = tell(other, lambda: outcome(os.unlink, path))
+            assert got == "EPERM", got
+            assert put(user, m, "-c", "shell") == path, "the same bytes are the same file"
+        assert len(os.listdir(m("cache/shell"))) == 2
+        command = ["sh", "-c", "seq 5000"]
+        for user in (ALICE, BOB):
+            said = offload(user, m, "run", "-c", "build", "--", *command).stdout
+            assert b"[offloaded]" in said, said
+        assert len(os.listdir(m("cache/build"))) == 2
+
+
+@test(root=True)
+def names_that_others_see_do_not_tell_the_hash(case):
+    with Shared(case) as m:
+        hers, his = put(ALICE, m, "-c", "web"), put(BOB, m, "-c", "web")
+        m.wait_sealed(hers, his)
+        sha = xattr(hers, "sha256")
+        for path in (hers, his):
+            assert sha[:8] not in os.path.basename(path), path
+        assert hers.rsplit("_", 1)[1] != his.rsplit("_", 1)[1]
+        # In a task of hers nobody sees them.
+        alone = put(ALICE, m, "-t", "hers", "-c", "web")
+        assert sha[:16] in os.path.basename(alone), alone
+
+
+@test(root=True)
+def a_task_is_its_owners(case):
+    with Shared(case) as m:
+        hers = put(ALICE, m, "-t", "build", "-c", "web")
+        assert stat.S_IMODE(os.stat(m("tasks/build")).st_mode) == 0o700
+        done = offload(BOB, m, "put", "-t", "build", input=OTHER, check=False)
+        said = done.stderr.decode()
+        assert done.returncode and "tasks/build" in said and said.count("\n") == 1, said
+        # Until she opens it.
+        os.chmod(m("tasks/build"), 0o1777)
+        his = put(BOB, m, "-t", "build", "-c", "other")
+        assert stat.S_IMODE(os.stat(os.path.dirname(his)).st_mode) == 0o1777
+        assert os.path.dirname(os.path.dirname(his)) == os.path.dirname(os.path.dirname(hers))
+
+
+@test(root=True)
+def nobody_can_hold_up_the_tools_of_others(case):
+    with Shared(case) as m:
+        put(ALICE, m, "-c", "web", data=OTHER)
+        step = json.dumps({"tool": "bash", "args": {}, "result": "line\n" * 5000}).encode()
+        offload(ALICE, m, "reduce", "-t", "t", input=step)
+        for folder in ("tasks/t", "tasks/t/history"):
+            os.chmod(m(folder), 0o755)
+        ready, done = os.pipe(), os.pipe()
+
+        def bob():
+            held = [os.open(m(p), os.O_RDONLY) for p in ("cache/web", "tasks/t/history")]
+            for fd in held:
+                fcntl.flock(fd, fcntl.LOCK_EX)
+            os.write(ready[1], b"x")
+            os.read(done[0], 1)
+
+        child = os.fork()
+        if not child:
+            try:
+                as_user(BOB, bob)
+            finally:
+                os._exit(0)
+        os.read(ready[0], 1)
+        put(ALICE, m, "-c", "web")
+        offload(ALICE, m, "reduce", "-t", "t", input=step)
+        os.write(done[1], b"x")
+        os.waitpid(child, 0)
 
 
 @test(root=True)
