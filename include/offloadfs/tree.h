@@ -131,6 +131,11 @@ struct ofs_tree_options {
 	uint64_t working_max;
 	/** Seconds for which tombstones of collected files are kept; 0: for good. */
 	uint64_t tombstones_s;
+	/**
+	 * Other users come in, too. Attributes are the same for all, so st_blocks then says how much
+	 * of a file is no hole, and nothing of what it has in common with the content of others.
+	 */
+	bool shared;
 	/** The text of `.offload/config.ini`; NULL: empty. Borrowed. */
 	const char *config;
 	/** Writes `tasks/<task>/context.md`; its function may be NULL. */
@@ -199,9 +204,10 @@ OFS_EXPORT int ofs_tree_lookup(struct ofs_tree *t, ofs_node parent, const char *
 			       struct ofs_entry *ret);
 
 /**
- * The same with the caller's permissions checked where the name bypasses a walk: a ref is -EACCES
- * unless the caller may search all directories above the file, and so is a query of anybody but
- * root and the store's owner.
+ * The same with the caller's permissions checked where the name bypasses a walk or tells of content
+ * by itself. To others than root and the store's owner a ref is -ENOENT, as if it never was, unless
+ * the file is their own or they may list and search all directories above it; a slice of a file
+ * that the caller may not read is -EACCES, and so is a query of anybody but those two.
  */
 OFS_EXPORT int ofs_tree_lookup_as(struct ofs_tree *t, ofs_node parent, const char *name,
 				  const struct ofs_cred *cred, struct ofs_entry *ret);
@@ -346,6 +352,16 @@ OFS_EXPORT int ofs_tree_statfs(struct ofs_tree *t, struct statvfs *ret);
 OFS_EXPORT ssize_t ofs_tree_getxattr(struct ofs_tree *t, ofs_node node, const char *name, void *buf,
 				     size_t size);
 OFS_EXPORT ssize_t ofs_tree_listxattr(struct ofs_tree *t, ofs_node node, char *buf, size_t size);
+
+/**
+ * The same as the caller may know it, who may read the node. To others than root and the store's
+ * owner a file has no stored_bytes, and no path, task and category where they would not find it by
+ * its ref; and `user.offload.key` is one of their own.
+ */
+OFS_EXPORT ssize_t ofs_tree_getxattr_as(struct ofs_tree *t, ofs_node node, const char *name,
+					void *buf, size_t size, const struct ofs_cred *cred);
+OFS_EXPORT ssize_t ofs_tree_listxattr_as(struct ofs_tree *t, ofs_node node, char *buf, size_t size,
+					 const struct ofs_cred *cred);
 
 /**
  * Sets an extended attribute; `flags` as of setxattr(2). -EOPNOTSUPP: it cannot be set; -EINVAL:

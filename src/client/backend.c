@@ -7,6 +7,7 @@
 #include "base/util.h"
 
 #define BACKEND_DIR_MODE 0700
+#define BACKEND_OPEN_MODE (S_ISVTX | 0777) /* of one for all, like /tmp */
 #define BACKEND_CHUNK ((size_t)16 << 10)
 
 void ofs_backend_close(struct ofs_backend *b)
@@ -20,11 +21,19 @@ void ofs_backend_close_p(struct ofs_backend **b)
 	ofs_backend_close(*b);
 }
 
+/* A task is not made open: what others put into its history would be told as a part of it. */
+static bool is_task(const char *path)
+{
+	return strncmp(path, "tasks/", strlen("tasks/")) == 0 &&
+	       !strchr(path + strlen("tasks/"), '/');
+}
+
 int ofs_backend_mkdirs(struct ofs_backend *b, const char *path)
 {
 	OFS_FREE char *part = ofs_strdup(path);
 	struct stat st;
 	char *slash = part;
+	mode_t mode = BACKEND_DIR_MODE;
 
 	for (;;) {
 		int r, found;
@@ -32,7 +41,9 @@ int ofs_backend_mkdirs(struct ofs_backend *b, const char *path)
 		slash = strchr(slash, '/');
 		if (slash)
 			*slash = '\0';
-		r = b->ops->mkdir(b, part, BACKEND_DIR_MODE);
+		if (is_task(part))
+			mode = BACKEND_DIR_MODE;
+		r = b->ops->mkdir(b, part, mode);
 		/*
 		 * The answer to making what is there may be EEXIST or, at the top of the tree, a
 		 * refusal.
@@ -45,6 +56,10 @@ int ofs_backend_mkdirs(struct ofs_backend *b, const char *path)
 		}
 		if (!slash)
 			return 0;
+		if (r < 0)
+			mode = (st.st_mode & (S_ISVTX | S_IWOTH)) == (S_ISVTX | S_IWOTH)
+				       ? BACKEND_OPEN_MODE
+				       : BACKEND_DIR_MODE;
 		*slash++ = '/';
 	}
 }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <offloadfs/error.h>
 
@@ -53,17 +54,22 @@ struct ofs_backend_ops {
 	/* `flags` as of renameat2. */
 	int (*rename)(struct ofs_backend *b, const char *from, const char *to, unsigned int flags);
 	int (*unlink)(struct ofs_backend *b, const char *path);
-	/* Keeps other tools out of a directory until unlock. Waits. */
+	/*
+	 * Keeps other tools out of a directory until unlock. Waits, but in a directory that other
+	 * users can open (-ENOLCK): any of them could hold the lock for ever.
+	 */
 	int (*lock)(struct ofs_backend *b, const char *path, ofs_handle *ret);
 	void (*unlock)(struct ofs_backend *b, ofs_handle h);
 };
 
 struct ofs_backend {
 	const struct ofs_backend_ops *ops;
+	bool shared; /* other users come in */
 };
 
-/* The tree mounted at `point`. */
-int ofs_backend_open_mount(const char *point, struct ofs_error *err, struct ofs_backend **ret);
+/* The tree mounted at `point`; `shared`: for other users, too. */
+int ofs_backend_open_mount(const char *point, bool shared, struct ofs_error *err,
+			   struct ofs_backend **ret);
 
 /*
  * The store itself. `create`: makes it where it is missing; else -ENOENT. `read_only`: as that of
@@ -76,7 +82,16 @@ int ofs_backend_open_store(const char *store, bool create, bool read_only, struc
 void ofs_backend_close(struct ofs_backend *b);
 void ofs_backend_close_p(struct ofs_backend **b);
 
-/* Makes the directory `path` and those above it that are missing, for their owner alone. */
+/* Other users may look into a directory with these attributes. */
+static inline bool ofs_backend_is_seen(const struct ofs_backend *b, const struct stat *dir)
+{
+	return b->shared && (dir->st_mode & (S_IRWXG | S_IRWXO) || dir->st_uid != geteuid());
+}
+
+/*
+ * Makes the directory `path` and those above it that are missing: for their owner alone, or, where
+ * the directory above is sticky and open to all, in the same way. A task is its owner's alone.
+ */
 int ofs_backend_mkdirs(struct ofs_backend *b, const char *path);
 
 /*

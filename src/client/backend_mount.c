@@ -127,10 +127,16 @@ static int mount_mkdir(struct ofs_backend *b, const char *path, mode_t mode)
 {
 	const char *name;
 	OFS_CLOSE int parent = mount_find_parent(b, path, &name);
+	mode_t mask;
+	int r;
 
 	if (parent < 0)
 		return parent;
-	return mkdirat(parent, name, mode) < 0 ? -errno : 0;
+	/* To change it afterwards would lock others out for a moment. */
+	mask = umask(0);
+	r = mkdirat(parent, name, mode) < 0 ? -errno : 0;
+	umask(mask);
+	return r;
 }
 
 static int mount_list(struct ofs_backend *b, const char *path,
@@ -207,9 +213,12 @@ static int mount_unlink(struct ofs_backend *b, const char *path)
 static int mount_lock(struct ofs_backend *b, const char *path, ofs_handle *ret)
 {
 	OFS_CLOSE int fd = mount_open_beneath(b, path, O_RDONLY | O_DIRECTORY, 0);
+	struct stat st;
 
 	if (fd < 0)
 		return fd;
+	if (b->shared && (fstat(fd, &st) < 0 || ofs_backend_is_seen(b, &st)))
+		return -ENOLCK;
 	while (flock(fd, LOCK_EX) < 0) {
 		if (errno != EINTR)
 			return -errno;
@@ -237,7 +246,8 @@ static const struct ofs_backend_ops mount_ops = {
 	.unlock = mount_close,
 };
 
-int ofs_backend_open_mount(const char *point, struct ofs_error *err, struct ofs_backend **ret)
+int ofs_backend_open_mount(const char *point, bool shared, struct ofs_error *err,
+			   struct ofs_backend **ret)
 {
 	OFS_CLOSE int root = ofs_io_open(AT_FDCWD, point, O_PATH | O_DIRECTORY, 0);
 	struct backend_mount *m;
@@ -253,6 +263,7 @@ int ofs_backend_open_mount(const char *point, struct ofs_error *err, struct ofs_
 		return ofs_error_set(err, ENOTCONN, "'%s' is no longer mounted", point);
 	m = ofs_alloc(sizeof(*m));
 	m->backend.ops = &mount_ops;
+	m->backend.shared = shared;
 	m->point = ofs_path_real(point);
 	m->dev = dev;
 	*ret = &m->backend;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "client/naming.h"
+#include "codec/hash.h"
 #include "io/path.h"
 
 #define DEPOSIT_MODE 0600
@@ -27,6 +28,7 @@ struct deposit_work {
 	struct ofs_backend *backend;
 	struct ofs_error *err;
 	char *folder;
+	char hash[2 * OFS_SHA256_SIZE + 1]; /* in automatic names */
 	struct deposit_candidate *candidates;
 	size_t count;
 	size_t cap;
@@ -91,8 +93,7 @@ static int deposit_consider(void *arg, const char *name)
 	struct deposit_work *w = arg;
 	int64_t seconds;
 
-	if (!ofs_naming_is_auto(name, w->d->category, w->content->sha256, w->content->ext,
-				&seconds))
+	if (!ofs_naming_is_auto(name, w->d->category, w->hash, w->content->ext, &seconds))
 		return 0;
 	w->candidates = ofs_grow(w->candidates, &w->cap, w->count + 1, sizeof(*w->candidates));
 	w->candidates[w->count++] =
@@ -280,8 +281,8 @@ static int deposit_name(struct deposit_work *w, struct ofs_deposited *file)
 	int r = -EEXIST;
 
 	for (int i = 0; i < DEPOSIT_TRIES && r == -EEXIST; i++) {
-		OFS_FREE char *automatic = ofs_naming_auto(w->d->category, seconds + i,
-							   w->content->sha256, w->content->ext);
+		OFS_FREE char *automatic =
+			ofs_naming_auto(w->d->category, seconds + i, w->hash, w->content->ext);
 		const char *name = w->d->name ? w->d->name : automatic;
 		OFS_FREE char *path = ofs_path_join(w->folder, name);
 
@@ -339,6 +340,32 @@ static int deposit_make_folder(struct deposit_work *w)
 	return ofs_backend_mkdirs(w->backend, w->folder);
 }
 
+/*
+ * The hash in its name is how a content is found again. Where others see names, one that they could
+ * make themselves would tell whether a guess is right.
+ */
+static int deposit_choose_hash(struct deposit_work *w)
+{
+	const char *sha256 = w->content->sha256;
+	OFS_FREE char *key = NULL;
+	uint8_t mac[OFS_SHA256_SIZE];
+	struct stat st;
+	int r;
+
+	snprintf(w->hash, sizeof(w->hash), "%s", sha256);
+	if (!w->backend->shared)
+		return 0;
+	r = w->backend->ops->stat(w->backend, w->folder, &st);
+	if (r < 0 || !ofs_backend_is_seen(w->backend, &st))
+		return r;
+	r = ofs_backend_attribute(w->backend, "", "key", &key);
+	if (r == 0)
+		r = ofs_hmac(key, strlen(key), sha256, strlen(sha256), mac);
+	if (r == 0)
+		ofs_sha256_hex(mac, w->hash);
+	return r;
+}
+
 int ofs_deposit_store(const struct ofs_deposit *d, const struct ofs_content *content,
 		      struct ofs_backend *backend, struct ofs_error *err, struct ofs_deposited *ret)
 {
@@ -362,6 +389,9 @@ int ofs_deposit_store(const struct ofs_deposit *d, const struct ofs_content *con
 		r = deposit_make_folder(w);
 		if (r < 0)
 			return deposit_failed(w, r, "make the folder", w->folder);
+		r = deposit_choose_hash(w);
+		if (r < 0)
+			return deposit_failed(w, r, "choose a name in", w->folder);
 		locked = backend->ops->lock(backend, w->folder, &lock);
 	}
 	r = deposit_place(w, &done);

@@ -34,6 +34,7 @@ static int target_set_mount(struct ofs_target *t, const struct ofs_mount *mount,
 	t->store = ofs_strdup(mount->source);
 	t->mounted = ofs_mount_is_alive(mount);
 	t->stale = !t->mounted;
+	t->shared = mount->shared;
 	return 0;
 }
 
@@ -284,7 +285,7 @@ int ofs_target_open(struct ofs_target *t, bool create, struct ofs_error *err,
 	int r;
 
 	if (t->mounted)
-		return ofs_backend_open_mount(t->mountpoint, err, ret);
+		return ofs_backend_open_mount(t->mountpoint, t->shared, err, ret);
 	/*
 	 * The engine waits for an owner that is about to go; one that stays is a daemon that came
 	 * just now.
@@ -293,5 +294,5 @@ int ofs_target_open(struct ofs_target *t, bool create, struct ofs_error *err,
 	if (r != -EBUSY || ofs_mounts_read(NULL, &mounts) < 0)
 		return r;
 	target_look_for_store(t, &mounts);
-	return t->mounted ? ofs_backend_open_mount(t->mountpoint, err, ret) : r;
+	return t->mounted ? ofs_backend_open_mount(t->mountpoint, t->shared, err, ret) : r;
 }

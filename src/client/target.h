@@ -22,6 +22,7 @@ struct ofs_target {
 	char *store;
 	bool mounted; /* and its daemon alive */
 	bool stale; /* mounted, and its daemon gone */
+	bool shared; /* mounted, and other users come in */
 	bool read_only; /* to be opened so where it is not mounted; not set by finding it */
 	/* Options, each with a blank before it, that lead another `offload` here; may be "". */
 	char *hint;

@@ -166,14 +166,22 @@ static bool in_group(void *arg, gid_t gid)
 	return i < n;
 }
 
-static void on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+/* The caller as the subject of checks. */
+static struct ofs_cred caller_of(fuse_req_t req)
 {
 	struct ofs_cred cred = cred_of(req);
-	struct ofs_entry entry;
-	int r;
 
 	cred.in_group = in_group;
 	cred.arg = req;
+	return cred;
+}
+
+static void on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct ofs_cred cred = caller_of(req);
+	struct ofs_entry entry;
+	int r;
+
 	r = ofs_tree_lookup_as(tree_of(req), parent, name, &cred, &entry);
 
 	if (r == -ENOENT && entry.keep_name) {
@@ -574,28 +582,38 @@ static void reply_xattr(fuse_req_t req, ssize_t n, const char *buf, size_t size)
 		reply_bytes(req, n, buf);
 }
 
-/* These attributes name single files, even in directories that other users may not search. */
-static bool is_for_owner(const char *name)
+/*
+ * The jobs of the root count all files, name some, even in directories that other users may not
+ * search, and are started by their attribute, whoever may write to the root.
+ */
+static bool is_forbidden(fuse_req_t req, const char *name)
 {
-	return strncmp(name, "user.offload.gc.", strlen("user.offload.gc.")) == 0 ||
-	       strncmp(name, "user.offload.verify.", strlen("user.offload.verify.")) == 0;
+	uid_t uid = fuse_req_ctx(req)->uid;
+
+	return uid && uid != geteuid() &&
+	       (strncmp(name, "user.offload.gc", strlen("user.offload.gc")) == 0 ||
+		strncmp(name, "user.offload.verify", strlen("user.offload.verify")) == 0);
 }
 
 static void on_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
 {
-	uid_t uid = fuse_req_ctx(req)->uid;
+	struct ofs_cred cred = caller_of(req);
 	OFS_FREE char *buf = malloc(size ? size : 1);
-	ssize_t n = buf ? ofs_tree_getxattr(tree_of(req), ino, name, buf, size) : -ENOMEM;
+	ssize_t n = -ENOMEM;
 
-	if (is_for_owner(name) && uid && uid != geteuid())
+	if (is_forbidden(req, name))
 		n = -EACCES;
+	else if (buf)
+		n = ofs_tree_getxattr_as(tree_of(req), ino, name, buf, size, &cred);
 	reply_xattr(req, n, buf, size);
 }
 
 static void on_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
 			size_t size, int flags)
 {
-	reply_done(req, ofs_tree_setxattr(tree_of(req), ino, name, value, size, flags));
+	reply_done(req, is_forbidden(req, name)
+				? -EACCES
+				: ofs_tree_setxattr(tree_of(req), ino, name, value, size, flags));
 }
 
 static void on_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
@@ -605,8 +623,9 @@ static void on_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 
 static void on_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 {
+	struct ofs_cred cred = caller_of(req);
 	OFS_FREE char *buf = malloc(size ? size : 1);
-	ssize_t n = buf ? ofs_tree_listxattr(tree_of(req), ino, buf, size) : -ENOMEM;
+	ssize_t n = buf ? ofs_tree_listxattr_as(tree_of(req), ino, buf, size, &cred) : -ENOMEM;
 
 	reply_xattr(req, n, buf, size);
 }

@@ -72,6 +72,8 @@ static int take_option(struct parsing *p, const char *arg, bool *ret)
 		return ofs_config_set(p->options.config, "io_uring", "on", p->err);
 	if (strcmp(name, "no_io_uring") == 0)
 		return ofs_config_set(p->options.config, "io_uring", "off", p->err);
+	if (strcmp(name, "allow_other") == 0)
+		p->options.allow_other = true;
 	if (ofs_config_has(name) || strcmp(name, "config") == 0)
 		return ofs_error_set(p->err, EINVAL, "option '%s' needs a value: %s=VALUE", name,
 				     name);

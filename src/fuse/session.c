@@ -123,6 +123,7 @@ static int open_tree(struct ofs_session *s, const struct ofs_options *o, struct 
 	tree.mountpoint = o->mountpoint;
 	ofs_config_apply(o->config, &tree);
 	tree.read_only = o->read_only;
+	tree.shared = o->allow_other;
 	tree.background = !o->read_only;
 	tree.create = !o->read_only;
 	tree.recap = ofs_recap_for_tree(&o->context);

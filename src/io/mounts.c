@@ -55,6 +55,7 @@ static void mounts_parse(struct ofs_mounts *m, char *line)
 		.point = mounts_unescape(point),
 		.source = mounts_unescape(source),
 		.owner = mounts_owner(options),
+		.shared = options && strstr(options, "allow_other"),
 	};
 }
 

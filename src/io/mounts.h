@@ -10,6 +10,7 @@ struct ofs_mount {
 	char *point; /* without symbolic links */
 	char *source; /* the store; what the daemon named it */
 	uid_t owner; /* who mounted it */
+	bool shared; /* other users come in */
 };
 
 struct ofs_mounts {

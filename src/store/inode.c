@@ -325,9 +325,25 @@ void ofs_store_drop_inode(struct ofs_store *s, struct ofs_inode *n)
 	ofs_store_touch(s, n);
 }
 
-void ofs_store_attr(struct ofs_store *s, const struct ofs_inode *n, struct ofs_attr *ret)
+/* Bytes of a regular file that are no hole. */
+static uint64_t data_bytes(struct ofs_store *s, struct ofs_inode *n)
+{
+	uint64_t size = n->row.size, off = 0, end, sum = 0;
+	bool data;
+
+	if (!n->content.loaded && fetch_content(s, n) < 0)
+		return size;
+	for (; off < size; off = end) {
+		end = ofs_content_map_stretch(&n->content, off, size, &data);
+		sum += data ? end - off : 0;
+	}
+	return sum;
+}
+
+void ofs_store_attr(struct ofs_store *s, struct ofs_inode *n, struct ofs_attr *ret)
 {
 	const struct ofs_index_inode *row = &n->row;
+	uint64_t occupied = (row->size ? row->stored : 0) + n->content.draft_bytes;
 
 	*ret = (struct ofs_attr){
 		.ino = row->ino,
@@ -344,7 +360,8 @@ void ofs_store_attr(struct ofs_store *s, const struct ofs_inode *n, struct ofs_a
 		.btime = row->btime,
 		.used = row->used,
 		.held = ofs_store_refs(s, row->ino),
-		.occupied = (row->size ? row->stored : 0) + n->content.draft_bytes,
+		.occupied = occupied,
+		.shown = s->shared && S_ISREG(row->mode) ? data_bytes(s, n) : occupied,
 		.version = n->version,
 		.sealed = row->size && !n->on_draft_list,
 	};

@@ -78,7 +78,7 @@ void ofs_store_set_refs(struct ofs_store *s, uint64_t ino, uint64_t n);
 /* Nothing names the inode and nobody holds it: it goes with the next checkpoint. */
 void ofs_store_drop_inode(struct ofs_store *s, struct ofs_inode *n);
 
-void ofs_store_attr(struct ofs_store *s, const struct ofs_inode *n, struct ofs_attr *ret);
+void ofs_store_attr(struct ofs_store *s, struct ofs_inode *n, struct ofs_attr *ret);
 
 /* Drops clean inodes from memory when there are many; afterwards no inode pointer is valid. */
 void ofs_store_evict(struct ofs_store *s);

@@ -53,7 +53,7 @@ static int find_entry(struct ofs_store *s, uint64_t ino, const char *name,
 }
 
 /* The caller gets a reference. */
-static void hold(struct ofs_store *s, const struct ofs_inode *n, struct ofs_attr *ret)
+static void hold(struct ofs_store *s, struct ofs_inode *n, struct ofs_attr *ret)
 {
 	ofs_store_set_refs(s, n->row.ino, ofs_store_refs(s, n->row.ino) + 1);
 	ofs_store_attr(s, n, ret);

@@ -32,6 +32,7 @@ struct ofs_store;
 struct ofs_store_options {
 	bool create; /* make it where nothing is */
 	bool read_only; /* nothing in the store's directory is written; changes are -EROFS */
+	bool shared; /* as that of <offloadfs/tree.h> */
 	const char *mountpoint; /* for the lock file; NULL: none */
 	uint32_t seal_delay_ms;
 	size_t cache_bytes; /* of decompressed frames */
@@ -79,6 +80,7 @@ struct ofs_attr {
 	int64_t used;
 	uint64_t held; /* references that callers hold, with that which the same call has given */
 	uint64_t occupied; /* bytes on disk: its drafts in the journal and its share of the packs */
+	uint64_t shown; /* bytes that st_blocks tells: the same, but in a shared store */
 	uint64_t version; /* changes with the content */
 	bool sealed; /* it has content and all of it is in packs */
 };

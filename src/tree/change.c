@@ -9,6 +9,7 @@
 #include "tree/core/ref.h"
 #include "tree/core/stat.h"
 #include "tree/core/tree_state.h"
+#include "tree/expiry/task.h"
 #include "tree/search/indexer.h"
 #include "tree/virtual/nodes.h"
 #include "tree/core/slice.h"
@@ -180,6 +181,26 @@ int ofs_tree_mknod(struct ofs_tree *t, ofs_node parent, const char *name, mode_t
 	return create(t, parent, name, &what, ret);
 }
 
+#define OPEN_TO_ALL (S_ISVTX | S_IWOTH)
+
+/*
+ * A category that is open to all, in a directory that is, belongs to the owner of that one: the
+ * owner of a sticky directory may remove whatever is in it, so he must not be the user who came
+ * first.
+ */
+static void choose_owner(struct ofs_tree *t, ofs_node parent, struct ofs_create *what)
+{
+	struct ofs_attr above;
+
+	if ((what->mode & OPEN_TO_ALL) != OPEN_TO_ALL || !t->shared ||
+	    ofs_store_getattr(t->store, parent, &above) < 0 ||
+	    (above.mode & OPEN_TO_ALL) != OPEN_TO_ALL ||
+	    !(ofs_tree_is_top(t, parent) || ofs_task_is_dir(t, &above)))
+		return;
+	what->uid = above.uid;
+	what->gid = above.gid;
+}
+
 int ofs_tree_mkdir(struct ofs_tree *t, ofs_node parent, const char *name, mode_t mode,
 		   const struct ofs_cred *cred, struct ofs_entry *ret)
 {
@@ -187,6 +208,7 @@ int ofs_tree_mkdir(struct ofs_tree *t, ofs_node parent, const char *name, mode_t
 				   .uid = cred->uid,
 				   .gid = cred->gid };
 
+	choose_owner(t, parent, &what);
 	return create(t, parent, name, &what, ret);
 }
 

@@ -98,6 +98,7 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	struct ofs_store_options store = {
 		.create = opts->create,
 		.read_only = opts->read_only,
+		.shared = opts->shared,
 		.mountpoint = opts->mountpoint,
 		.seal_delay_ms = opts->seal_delay_ms,
 		.cache_bytes = opts->cache_bytes,
@@ -127,6 +128,7 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	t->uid = geteuid();
 	t->gid = getegid();
 	t->background = opts->background;
+	t->shared = opts->shared;
 	t->opened = ofs_clock_monotonic();
 	t->views = ofs_views_create();
 	t->labels = ofs_labels_create();

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What the tests with other people's programs share: programs, sources, users, comparison."""
+import errno
 import os
 import pathlib
 import shutil
@@ -112,3 +113,25 @@ def as_user(uid, work, gid=None, groups=()):
         work()
 
     in_processes(1, demoted)
+
+
+def told(uid, work, gid=None, groups=()):
+    """What work() returns as another user, as text."""
+    into, out = os.pipe()
+
+    def tell():
+        os.write(out, repr(work()).encode())
+
+    as_user(uid, tell, gid, groups)
+    os.close(out)
+    with open(into, "rb") as f:
+        return f.read().decode()
+
+
+def outcome(function, *arguments):
+    """OK, or the error's name."""
+    try:
+        function(*arguments)
+        return "OK"
+    except OSError as e:
+        return errno.errorcode[e.errno]

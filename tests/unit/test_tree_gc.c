@@ -516,7 +516,24 @@ Test(tree_gc, tombstones)
 	cr_assert_eq(try_walk("refs/zzzzzz:info"), -ENOENT);
 }
 
-/* What it was is for the store's owner; that it was is for all. */
+/* Who may not read a file does not use it by looking a slice of it up. */
+Test(tree_gc, lookups_of_others_are_no_use)
+{
+	const struct ofs_setattr closed = { .set = OFS_SET_MODE, .mode = 0600 };
+	const struct ofs_cred other = { .uid = 12345, .gid = 12345 };
+	struct ofs_entry e;
+	struct stat st;
+
+	make_path("cache/shell/x");
+	put_text("cache/shell/file", "text\n");
+	cr_assert_eq(ofs_tree_setattr(t, walk("cache/shell/file"), &closed, &st), 0);
+	pass(20 * MINUTE);
+	cr_assert_eq(ofs_tree_lookup_as(t, walk("cache/shell"), "file:1", &other, &e), -EACCES);
+	pass(21 * MINUTE);
+	cr_assert_eq(run(), 1);
+}
+
+/* That and what it was is for the store's owner. */
 Test(tree_gc, tombstones_of_others)
 {
 	const struct ofs_cred other = { .uid = 12345, .gid = 12345 };
@@ -528,9 +545,9 @@ Test(tree_gc, tombstones_of_others)
 	ofs_ref_format(walk("cache/shell/file"), name);
 	pass(HOUR);
 	cr_assert_eq(run(), 1);
-	cr_assert_eq(ofs_tree_lookup_as(t, walk("refs"), name, &other, &e), -EKEYEXPIRED);
+	cr_assert_eq(ofs_tree_lookup_as(t, walk("refs"), name, &other, &e), -ENOENT);
 	strcat(name, ":info");
-	cr_assert_eq(ofs_tree_lookup_as(t, walk("refs"), name, &other, &e), -EACCES);
+	cr_assert_eq(ofs_tree_lookup_as(t, walk("refs"), name, &other, &e), -ENOENT);
 }
 
 /* ---- what is told */
@@ -580,6 +597,33 @@ Test(tree_gc, explanations)
 	pass(HOUR);
 	cr_assert_not_null(strstr(xattr(walk("cache/shell/file"), "lifecycle"),
 				  "goes with the next collection: its time of 30m was over at "));
+}
+
+/* A step in a directory that others cannot list is not named to them. */
+Test(tree_gc, explanations_for_others)
+{
+	const struct ofs_setattr closed = { .set = OFS_SET_MODE, .mode = 0711 };
+	const struct ofs_cred other = { .uid = 12345, .gid = 12345 };
+	struct stat st;
+	char why[256];
+
+	make_path("cache/shell/x");
+	make_path("tasks/t/history/x");
+	put_text("cache/shell/file", "text\n");
+	put_step("tasks/t/history/step_1.json", "cache/shell/file");
+	pass(HOUR);
+	for (int i = 0; i < 2; i++) {
+		ssize_t n = ofs_tree_getxattr_as(t, walk("cache/shell/file"),
+						 "user.offload.lifecycle", why, sizeof(why) - 1,
+						 &other);
+
+		cr_assert_gt(n, 0);
+		why[n] = 0;
+		cr_assert_eq(strstr(why, "kept for a step, ") != NULL, i == 1, "%s", why);
+		cr_assert_eq(strstr(why, "history/step_1.json") != NULL, i == 0, "%s", why);
+		cr_assert_eq(ofs_tree_setattr(t, walk("tasks/t"), &closed, &st), 0);
+	}
+	cr_assert_not_null(strstr(xattr(walk("cache/shell/file"), "lifecycle"), "step_1.json"));
 }
 
 /* ---- the clock */

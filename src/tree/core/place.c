@@ -153,18 +153,21 @@ bool ofs_place_may(const struct ofs_attr *attr, const struct ofs_cred *cred, uin
 	return other == want;
 }
 
-int ofs_place_check(struct ofs_tree *t, uint64_t ino, const struct ofs_cred *cred)
+int ofs_place_check(struct ofs_tree *t, const struct ofs_attr *file, const struct ofs_cred *cred)
 {
 	char name[OFS_NAME_MAX + 1];
+	uint64_t ino = file->ino;
 	struct ofs_attr dir;
 	int r = 0;
 
-	while (cred && cred->uid && ino != OFS_ROOT_INO && r == 0) {
+	if (ofs_tree_is_owner(t, cred) || file->uid == cred->uid)
+		return 0;
+	while (ino != OFS_ROOT_INO && r == 0) {
 		r = ofs_store_name_of(t->store, ino, &ino, name);
 		if (r == 0)
 			r = ofs_store_getattr(t->store, ino, &dir);
-		if (r == 0 && !ofs_place_may(&dir, cred, S_IXOTH))
-			r = -EACCES;
+		if (r == 0 && !ofs_place_may(&dir, cred, S_IROTH | S_IXOTH))
+			r = -ENOENT;
 	}
 	return r;
 }

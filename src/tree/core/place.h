@@ -43,10 +43,10 @@ int ofs_place_labelled(struct ofs_tree *t, uint64_t ino, struct ofs_place *ret);
 bool ofs_place_may(const struct ofs_attr *attr, const struct ofs_cred *cred, uint32_t want);
 
 /*
- * 0 if the caller (NULL: may do all) may search every directory above the file; -EACCES; -ENOENT:
- * the file has no name.
+ * 0 if the caller (NULL: may do all) may know where the file is: it is his, he owns the store, or
+ * he may list and search every directory above it. -ENOENT: not, or the file has no name.
  */
-int ofs_place_check(struct ofs_tree *t, uint64_t ino, const struct ofs_cred *cred);
+int ofs_place_check(struct ofs_tree *t, const struct ofs_attr *file, const struct ofs_cred *cred);
 
 /* The frame class of a place, for struct ofs_store_options; `arg` is the tree. */
 uint32_t ofs_place_classify(void *arg, uint64_t top, uint64_t second);

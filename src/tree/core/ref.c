@@ -135,11 +135,12 @@ int ofs_ref_lookup(struct ofs_tree *t, const char *name, const struct ofs_cred *
 	ofs_node ino = ofs_ref_parse(name);
 	int r = ino ? ofs_store_hold(t->store, ino, ret) : -ENOENT;
 
-	if (r == -ENOENT && has_expired(t, ino))
+	/* Whether others could have found what was removed is not known any more. */
+	if (r == -ENOENT && ofs_tree_is_owner(t, cred) && has_expired(t, ino))
 		return -EKEYEXPIRED;
 	if (r < 0)
 		return r;
-	r = S_ISREG(ret->mode) ? ofs_place_check(t, ino, cred) : -ENOENT;
+	r = S_ISREG(ret->mode) ? ofs_place_check(t, ret, cred) : -ENOENT;
 	if (r < 0)
 		ofs_store_forget(t->store, ino, 1);
 	return r;

@@ -12,8 +12,8 @@ struct ofs_refs *ofs_refs_create(void);
 void ofs_refs_destroy(struct ofs_refs *r);
 
 /*
- * A regular file by its ref, with a reference. -EKEYEXPIRED: it was collected; -EACCES: the caller
- * (NULL: may do all) could not walk to it.
+ * A regular file by its ref, with a reference. -EKEYEXPIRED: it was collected; -ENOENT also where
+ * the caller (NULL: may do all) may not know of it.
  */
 int ofs_ref_lookup(struct ofs_tree *t, const char *name, const struct ofs_cred *cred,
 		   struct ofs_attr *ret);

@@ -27,7 +27,7 @@ void ofs_stat_fill(const struct ofs_attr *attr, struct stat *ret)
 		.st_rdev = attr->rdev,
 		.st_size = (off_t)attr->size,
 		.st_blksize = 4096,
-		.st_blocks = (blkcnt_t)((attr->occupied + 511) / 512),
+		.st_blocks = (blkcnt_t)((attr->shown + 511) / 512),
 		.st_atim = to_timespec(attr->atime),
 		.st_mtim = to_timespec(attr->mtime),
 		.st_ctim = to_timespec(attr->ctime),

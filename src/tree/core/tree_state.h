@@ -93,6 +93,7 @@ struct ofs_tree {
 	int64_t created; /* the store's time, and theirs */
 	int64_t opened; /* monotonic */
 	bool background; /* the store is served */
+	bool shared; /* other users come in */
 	/* A label was set or removed; `ttl` is the new time to live where it is OFS_LABEL_TTL. */
 	void (*labelled)(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, int64_t ttl);
 
@@ -132,6 +133,12 @@ static inline bool ofs_tree_is_top(const struct ofs_tree *t, uint64_t ino)
 		if (t->tops[i] == ino)
 			return true;
 	return false;
+}
+
+/* The caller (NULL: may do all) is root or the owner of the store, who may know all of it. */
+static inline bool ofs_tree_is_owner(const struct ofs_tree *t, const struct ofs_cred *cred)
+{
+	return !cred || !cred->uid || cred->uid == t->uid;
 }
 
 static inline void ofs_tree_count(struct ofs_tree *t, enum ofs_tree_op op)

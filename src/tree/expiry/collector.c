@@ -146,10 +146,12 @@ int ofs_collector_facts(struct ofs_collector *c, const struct ofs_attr *file,
 	return 0;
 }
 
-int ofs_collector_explain(struct ofs_collector *c, const struct ofs_attr *file, struct ofs_buf *out)
+int ofs_collector_explain(struct ofs_collector *c, const struct ofs_attr *file,
+			  const struct ofs_cred *cred, struct ofs_buf *out)
 {
 	struct ofs_lifetime_place place;
 	struct ofs_facts facts;
+	struct ofs_attr step;
 	enum ofs_verdict v;
 	int64_t at;
 	int r = ofs_lifetime_place_of(c->tree, file->ino, &place);
@@ -166,6 +168,9 @@ int ofs_collector_explain(struct ofs_collector *c, const struct ofs_attr *file, 
 		ofs_buf_append_str(out, "kept: it is a step of a live task");
 		return 0;
 	}
+	if (facts.step && (ofs_store_getattr(c->tree->store, facts.step, &step) < 0 ||
+			   ofs_place_check(c->tree, &step, cred) < 0))
+		facts.step = 0;
 	ofs_lifetime_explain(c->tree, &facts, v, at, out);
 	return 0;
 }

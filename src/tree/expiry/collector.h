@@ -42,7 +42,7 @@ bool ofs_collector_is_pressed(struct ofs_collector *c);
 int64_t ofs_collector_due(struct ofs_collector *c);
 
 int ofs_collector_explain(struct ofs_collector *c, const struct ofs_attr *file,
-			  struct ofs_buf *out);
+			  const struct ofs_cred *cred, struct ofs_buf *out);
 
 /* Objects as <offloadfs/tree.h> and offloadfs(8) have them; NULL: there is no such item. */
 json_t *ofs_collector_status(struct ofs_collector *c);

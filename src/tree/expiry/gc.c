@@ -249,9 +249,10 @@ int ofs_gc_start(struct ofs_gc *g)
 
 /* ---- user.offload.gc */
 
-int ofs_gc_explain(struct ofs_gc *g, const struct ofs_attr *file, struct ofs_buf *out)
+int ofs_gc_explain(struct ofs_gc *g, const struct ofs_attr *file, const struct ofs_cred *cred,
+		   struct ofs_buf *out)
 {
-	return ofs_collector_explain(g->collector, file, out);
+	return ofs_collector_explain(g->collector, file, cred, out);
 }
 
 /* "run", "dry-run", "dry-run task T" */

@@ -29,8 +29,12 @@ void ofs_gc_destroy(struct ofs_gc *g);
 /* A file was given this lifetime, which may be the shortest so far. */
 void ofs_gc_note(struct ofs_gc *g, int64_t ttl);
 
-/* Appends one sentence on what will become of a file. 0 or -errno. */
-int ofs_gc_explain(struct ofs_gc *g, const struct ofs_attr *file, struct ofs_buf *out);
+/*
+ * Appends one sentence on what will become of a file, for the caller (NULL: may know all). 0 or
+ * -errno.
+ */
+int ofs_gc_explain(struct ofs_gc *g, const struct ofs_attr *file, const struct ofs_cred *cred,
+		   struct ofs_buf *out);
 
 /* The value of user.offload.gc, and what follows its name: "" or ".K". See <offloadfs/tree.h>. */
 int ofs_gc_set(struct ofs_gc *g, const char *value, size_t size);

@@ -225,7 +225,7 @@ static void append_step(struct ofs_tree *t, uint64_t step, struct ofs_buf *out)
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	OFS_FREE char *shown = NULL;
 
-	if (ofs_place_of(t, step, &place) < 0) {
+	if (!step || ofs_place_of(t, step, &place) < 0) {
 		ofs_buf_append_str(out, "a step");
 		return;
 	}

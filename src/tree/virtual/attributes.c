@@ -33,11 +33,12 @@
 /* Bytes from which the tokens of a file are estimated. */
 #define TOKENS_SAMPLE ((uint64_t)256 << 10)
 
-/* Each appends its value as text; -ENODATA or -ENOENT: the file has none. */
+/* Each appends its value as text, as the caller may know it; -ENODATA or -ENOENT: it has none. */
 typedef int (*attr_fn)(struct ofs_tree *t, const struct ofs_attr *file, int which,
-		       struct ofs_buf *out);
+		       const struct ofs_cred *cred, struct ofs_buf *out);
 
-static int attr_ref(struct ofs_tree *t, const struct ofs_attr *file, int which, struct ofs_buf *out)
+static int attr_ref(struct ofs_tree *t, const struct ofs_attr *file, int which,
+		    const struct ofs_cred *cred, struct ofs_buf *out)
 {
 	char ref[OFS_REF_SIZE];
 
@@ -47,7 +48,7 @@ static int attr_ref(struct ofs_tree *t, const struct ofs_attr *file, int which, 
 }
 
 static int attr_sha256(struct ofs_tree *t, const struct ofs_attr *file, int which,
-		       struct ofs_buf *out)
+		       const struct ofs_cred *cred, struct ofs_buf *out)
 {
 	char hex[2 * OFS_SHA256_SIZE + 1];
 	struct ofs_content_hash digest;
@@ -76,12 +77,14 @@ enum {
 
 /* `which`: the part of the place. */
 static int attr_place(struct ofs_tree *t, const struct ofs_attr *file, int which,
-		      struct ofs_buf *out)
+		      const struct ofs_cred *cred, struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	const char *text;
-	int r = ofs_place_of(t, file->ino, &place);
+	int r = which == PLACE_TIER ? 0 : ofs_place_check(t, file, cred);
 
+	if (r == 0)
+		r = ofs_place_of(t, file->ino, &place);
 	if (r == 0 && which == PLACE_CATEGORY)
 		r = ofs_place_label(t, file->ino, &place);
 	if (r < 0)
@@ -104,7 +107,7 @@ enum {
 
 /* `which`: the time. */
 static int attr_time(struct ofs_tree *t, const struct ofs_attr *file, int which,
-		     struct ofs_buf *out)
+		     const struct ofs_cred *cred, struct ofs_buf *out)
 {
 	int64_t at = which == TIME_CREATED ? file->btime : ofs_lifetime_used_time(t, file->used);
 	int r = which == TIME_EXPIRES ? ofs_lifetime_end(t, file, &at) : 0;
@@ -119,19 +122,19 @@ static int attr_time(struct ofs_tree *t, const struct ofs_attr *file, int which,
 }
 
 static int attr_lifecycle(struct ofs_tree *t, const struct ofs_attr *file, int which,
-			  struct ofs_buf *out)
+			  const struct ofs_cred *cred, struct ofs_buf *out)
 {
-	return ofs_gc_explain(t->gc, file, out);
+	return ofs_gc_explain(t->gc, file, cred, out);
 }
 
 static int attr_state(struct ofs_tree *t, const struct ofs_attr *file, int which,
-		      struct ofs_buf *out)
+		      const struct ofs_cred *cred, struct ofs_buf *out)
 {
 	return ofs_task_get_state(t, file, out);
 }
 
 static int attr_lines(struct ofs_tree *t, const struct ofs_attr *file, int which,
-		      struct ofs_buf *out)
+		      const struct ofs_cred *cred, struct ofs_buf *out)
 {
 	const struct ofs_source src = { .tree = t, .attr = *file };
 	uint64_t lines;
@@ -147,7 +150,7 @@ static int attr_lines(struct ofs_tree *t, const struct ofs_attr *file, int which
  * An estimate from the start of the file. Unreadable content counts four bytes a token, as in text.
  */
 static int attr_tokens(struct ofs_tree *t, const struct ofs_attr *file, int which,
-		       struct ofs_buf *out)
+		       const struct ofs_cred *cred, struct ofs_buf *out)
 {
 	size_t size = (size_t)OFS_MIN(file->size, TOKENS_SAMPLE);
 	OFS_FREE char *text = NULL;
@@ -183,7 +186,7 @@ static const char *sniff(const char *head, size_t len)
 }
 
 static int attr_mime(struct ofs_tree *t, const struct ofs_attr *file, int which,
-		     struct ofs_buf *out)
+		     const struct ofs_cred *cred, struct ofs_buf *out)
 {
 	char head[SNIFF_SIZE];
 	ssize_t n;
@@ -196,14 +199,18 @@ static int attr_mime(struct ofs_tree *t, const struct ofs_attr *file, int which,
 }
 
 static int attr_stored(struct ofs_tree *t, const struct ofs_attr *file, int which,
-		       struct ofs_buf *out)
+		       const struct ofs_cred *cred, struct ofs_buf *out)
 {
+	/* It tells what the content has in common with that of others. */
+	if (!ofs_tree_is_owner(t, cred))
+		return -ENODATA;
 	ofs_buf_printf(out, "%" PRIu64, file->occupied);
 	return 0;
 }
 
 /* The lifetime that was set, or the default of the category. */
-static int attr_ttl(struct ofs_tree *t, const struct ofs_attr *file, int which, struct ofs_buf *out)
+static int attr_ttl(struct ofs_tree *t, const struct ofs_attr *file, int which,
+		    const struct ofs_cred *cred, struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	int r = ofs_place_of(t, file->ino, &place);
@@ -225,7 +232,7 @@ static int attr_ttl(struct ofs_tree *t, const struct ofs_attr *file, int which, 
 
 /* `which`: the label. */
 static int attr_label(struct ofs_tree *t, const struct ofs_attr *file, int which,
-		      struct ofs_buf *out)
+		      const struct ofs_cred *cred, struct ofs_buf *out)
 {
 	int r = ofs_label_get(t, file->ino, (enum ofs_label_kind)which, out);
 
@@ -242,11 +249,12 @@ static const struct {
 	bool of_dirs; /* directories may have it, too */
 	/* Not every file has it, or the default that it shows should not be copied along. */
 	bool optional;
+	bool discreet; /* others than the owner of the store may not get it */
 } attrs[] = {
 	{ "ref", attr_ref, 0, false, false },
 	{ "sha256", attr_sha256, 0, false, true },
 	{ "tier", attr_place, PLACE_TIER, true, false },
-	{ "category", attr_place, PLACE_CATEGORY, true, false },
+	{ "category", attr_place, PLACE_CATEGORY, true, false, true },
 	{ "task", attr_place, PLACE_TASK, true, true },
 	{ "created", attr_time, TIME_CREATED, true, false },
 	{ "expires", attr_time, TIME_EXPIRES, false, false },
@@ -256,8 +264,8 @@ static const struct {
 	{ "lines", attr_lines, 0, false, false },
 	{ "tokens", attr_tokens, 0, false, false },
 	{ "mime", attr_mime, 0, false, false },
-	{ "stored_bytes", attr_stored, 0, false, false },
-	{ "path", attr_place, PLACE_PATH, true, false },
+	{ "stored_bytes", attr_stored, 0, false, false, true },
+	{ "path", attr_place, PLACE_PATH, true, false, true },
 	{ "ttl", attr_ttl, 0, false, true },
 	{ "important", attr_label, OFS_LABEL_IMPORTANT, false, true },
 	{ "tags", attr_label, OFS_LABEL_TAGS, false, true },
@@ -267,16 +275,17 @@ static const struct {
 /*
  * Optional attributes are listed only where they exist; computing the others would cost too much.
  */
-static bool attr_is_listed(struct ofs_tree *t, const struct ofs_attr *file, size_t i)
+static bool attr_is_listed(struct ofs_tree *t, const struct ofs_attr *file, size_t i,
+			   const struct ofs_cred *cred)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT;
 	enum ofs_label_kind kind = ofs_label_find(attrs[i].name);
 
-	if (!attrs[i].optional)
+	if (!attrs[i].optional && (!attrs[i].discreet || ofs_tree_is_owner(t, cred)))
 		return true;
 	if (kind != OFS_LABELS)
 		return ofs_label_get(t, file->ino, kind, &value) == 0;
-	return attrs[i].get(t, file, attrs[i].which, &value) == 0;
+	return attrs[i].get(t, file, attrs[i].which, cred, &value) == 0;
 }
 
 static ssize_t give(const struct ofs_buf *value, void *buf, size_t size)
@@ -301,29 +310,35 @@ static bool is_users(const char *name)
 	return strncmp(name, "user.", 5) == 0 && name[5] && !is_ours(name);
 }
 
-/* Not listed, so that no copy takes it along. */
-static int get_key(struct ofs_tree *t, struct ofs_buf *out)
+/* Not listed, so that no copy takes it along. Other users have one of their own each. */
+static int get_key(struct ofs_tree *t, const struct ofs_cred *cred, struct ofs_buf *out)
 {
-	char key[2 * OFS_SHA256_SIZE + 1];
-	int r = ofs_store_key(t->store, "pointers", key);
+	char key[2 * OFS_SHA256_SIZE + 1], purpose[64] = "pointers";
+	int r;
+
+	if (!ofs_tree_is_owner(t, cred))
+		snprintf(purpose, sizeof(purpose), "pointers of user %lu",
+			 (unsigned long)cred->uid);
+	r = ofs_store_key(t->store, purpose, key);
 
 	if (r == 0)
 		ofs_buf_append_str(out, key);
 	return r;
 }
 
-static int attr_get(struct ofs_tree *t, ofs_node node, const char *name, struct ofs_buf *out)
+static int attr_get(struct ofs_tree *t, ofs_node node, const char *name,
+		    const struct ofs_cred *cred, struct ofs_buf *out)
 {
 	struct ofs_attr file;
 	size_t i;
 	int r;
 
+	if (node == OFS_NODE_ROOT && strcmp(name, KEY) == 0)
+		return get_key(t, cred, out);
 	if (node == OFS_NODE_ROOT && strncmp(name, VERIFY, strlen(VERIFY)) == 0)
 		return ofs_verify_job_get(t->verify_job, name + strlen(VERIFY), out);
 	if (node == OFS_NODE_ROOT && strncmp(name, GC, strlen(GC)) == 0)
 		return ofs_gc_get(t->gc, name + strlen(GC), out);
-	if (node == OFS_NODE_ROOT && strcmp(name, KEY) == 0)
-		return get_key(t, out);
 	for (i = 0; i < OFS_ARRAY_SIZE(attrs); i++)
 		if (strcmp(name + strlen(PREFIX), attrs[i].name) == 0)
 			break;
@@ -334,12 +349,12 @@ static int attr_get(struct ofs_tree *t, ofs_node node, const char *name, struct 
 		return r;
 	if (!S_ISREG(file.mode) && !(S_ISDIR(file.mode) && attrs[i].of_dirs))
 		return -ENODATA;
-	r = attrs[i].get(t, &file, attrs[i].which, out);
+	r = attrs[i].get(t, &file, attrs[i].which, cred, out);
 	return r == -ENOENT ? -ENODATA : r;
 }
 
-ssize_t ofs_tree_getxattr(struct ofs_tree *t, ofs_node node, const char *name, void *buf,
-			  size_t size)
+ssize_t ofs_tree_getxattr_as(struct ofs_tree *t, ofs_node node, const char *name, void *buf,
+			     size_t size, const struct ofs_cred *cred)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT;
 	int r;
@@ -350,8 +365,14 @@ ssize_t ofs_tree_getxattr(struct ofs_tree *t, ofs_node node, const char *name, v
 		return ofs_store_getxattr(t->store, node, name, buf, size);
 	if (!is_ours(name))
 		return -EOPNOTSUPP;
-	r = attr_get(t, node, name, &value);
+	r = attr_get(t, node, name, cred, &value);
 	return r < 0 ? r : give(&value, buf, size);
+}
+
+ssize_t ofs_tree_getxattr(struct ofs_tree *t, ofs_node node, const char *name, void *buf,
+			  size_t size)
+{
+	return ofs_tree_getxattr_as(t, node, name, buf, size, NULL);
 }
 
 /* 0: the user's own attribute; 1: a label, *ret; -errno: it cannot be changed. */
@@ -441,7 +462,8 @@ static int list_users(struct ofs_tree *t, ofs_node node, struct ofs_buf *out)
 	return 0;
 }
 
-ssize_t ofs_tree_listxattr(struct ofs_tree *t, ofs_node node, char *buf, size_t size)
+ssize_t ofs_tree_listxattr_as(struct ofs_tree *t, ofs_node node, char *buf, size_t size,
+			      const struct ofs_cred *cred)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf names = OFS_BUF_INIT;
 	struct ofs_attr file;
@@ -457,11 +479,16 @@ ssize_t ofs_tree_listxattr(struct ofs_tree *t, ofs_node node, char *buf, size_t 
 	 * Not for directories and links: `cp -a` and `ls -l` ask for the list of everything.
 	 */
 	for (i = 0; S_ISREG(file.mode) && i < OFS_ARRAY_SIZE(attrs); i++) {
-		if (!attr_is_listed(t, &file, i))
+		if (!attr_is_listed(t, &file, i, cred))
 			continue;
 		ofs_buf_printf(&names, PREFIX "%s", attrs[i].name);
 		ofs_buf_append(&names, "", 1);
 	}
 	r = list_users(t, node, &names);
 	return r < 0 ? r : give(&names, buf, size);
+}
+
+ssize_t ofs_tree_listxattr(struct ofs_tree *t, ofs_node node, char *buf, size_t size)
+{
+	return ofs_tree_listxattr_as(t, node, buf, size, NULL);
 }

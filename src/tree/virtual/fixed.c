@@ -118,8 +118,9 @@ static int fill_attr(struct ofs_tree *t, const struct fixed *f, struct ofs_attr 
 	int r = 0;
 
 	ofs_stat_make_up(t, f->node, f->text ? S_IFREG | 0444 : S_IFDIR | 0555, ret);
-	if (f->node == OFS_NODE_CONFIG)
-		ret->mode = S_IFREG | 0400; /* it names files of the owner's */
+	/* They name files of the owner's, and count what others have. */
+	if (f->parent == OFS_NODE_OFFLOAD)
+		ret->mode = S_IFREG | 0400;
 	if (f->node == OFS_NODE_SEARCH)
 		ret->mode = S_IFDIR | OFS_VIEW_MODE;
 	if (f->text && !f->fresh) {

@@ -24,14 +24,14 @@
 
 /* The attribute as a string, or as a number; null where the file has none. */
 static json_t *attribute(struct ofs_tree *t, const struct ofs_attr *file, const char *name,
-			 bool number)
+			 bool number, const struct ofs_cred *cred)
 {
 	char full[64], value[8192];
 	OFS_FREE char *text = NULL, *shown = NULL;
 	ssize_t n;
 
 	snprintf(full, sizeof(full), "user.offload.%s", name);
-	n = ofs_tree_getxattr(t, file->ino, full, value, sizeof(value) - 1);
+	n = ofs_tree_getxattr_as(t, file->ino, full, value, sizeof(value) - 1, cred);
 	if (n < 0)
 		return json_null();
 	value[n] = 0;
@@ -43,7 +43,8 @@ static json_t *attribute(struct ofs_tree *t, const struct ofs_attr *file, const 
 	return json_string(shown);
 }
 
-void ofs_info_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+void ofs_info_format(struct ofs_tree *t, const struct ofs_attr *file, const struct ofs_cred *cred,
+		     struct ofs_buf *out)
 {
 	static const struct {
 		const char *name;
@@ -61,7 +62,7 @@ void ofs_info_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(fields); i++)
 		json_object_set_new(json, fields[i].name,
-				    attribute(t, file, fields[i].name, fields[i].number));
+				    attribute(t, file, fields[i].name, fields[i].number, cred));
 	snprintf(mode, sizeof(mode), "%04o", file->mode & 07777);
 	json_object_update_new(json, json_pack("{s:I, s:o, s:s, s:I, s:I, s:I}", "size",
 					       (json_int_t)file->size, "modified",
@@ -166,7 +167,7 @@ static int append_tail(const struct ofs_source *src, uint64_t lines, uint64_t he
 }
 
 static int append_facts(struct ofs_tree *t, const struct ofs_source *src, const char *mime,
-			uint64_t lines, struct ofs_buf *out)
+			uint64_t lines, const struct ofs_cred *cred, struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	OFS_FREE char *title = ofs_label_text(t, src->attr.ino, OFS_LABEL_TITLE);
@@ -181,15 +182,20 @@ static int append_facts(struct ofs_tree *t, const struct ofs_source *src, const 
 		ofs_redact_text(out, title, strlen(title));
 		ofs_buf_append_str(out, "\n");
 	}
-	ofs_buf_printf(out, "%s, ref %s, %s tier, category %s%s%s\n", (const char *)place.path.data,
-		       ref, ofs_tier_names[ofs_place_tier(&place)], place.category,
-		       place.task[0] ? ", task " : "", place.task);
+	if (ofs_place_check(t, &src->attr, cred) == 0)
+		ofs_buf_printf(out, "%s, ref %s, %s tier, category %s%s%s\n",
+			       (const char *)place.path.data, ref,
+			       ofs_tier_names[ofs_place_tier(&place)], place.category,
+			       place.task[0] ? ", task " : "", place.task);
+	else
+		ofs_buf_printf(out, "ref %s\n", ref);
 	ofs_buf_printf(out, "%s, %" PRIu64 " bytes, %" PRIu64 " lines\n", mime, src->attr.size,
 		       lines);
 	return 0;
 }
 
-int ofs_summary_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+int ofs_summary_format(struct ofs_tree *t, const struct ofs_attr *file, const struct ofs_cred *cred,
+		       struct ofs_buf *out)
 {
 	const struct ofs_source src = { .tree = t, .attr = *file };
 	char mime[64];
@@ -203,7 +209,7 @@ int ofs_summary_format(struct ofs_tree *t, const struct ofs_attr *file, struct o
 	mime[n] = 0;
 	r = ofs_source_lines(&src, &lines);
 	if (r == 0)
-		r = append_facts(t, &src, mime, lines, out);
+		r = append_facts(t, &src, mime, lines, cred, out);
 	if (r < 0 || strcmp(mime, "application/octet-stream") == 0 ||
 	    strcmp(mime, "application/pdf") == 0)
 		return r;

@@ -168,7 +168,7 @@ void ofs_made_text(struct ofs_tree *t, ofs_node parent, const char *name,
 	m->attr.mode = S_IFREG | (attr->mode & 0444);
 	m->attr.nlink = 1;
 	m->attr.size = text->len;
-	m->attr.occupied = 0;
+	m->attr.shown = 0;
 	m->text = *text;
 	*text = (struct ofs_buf)OFS_BUF_INIT;
 	ofs_stat_fill_entry(&m->attr, false, ret);

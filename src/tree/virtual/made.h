@@ -21,6 +21,7 @@ struct ofs_slice {
 	struct ofs_slice_spec spec;
 	char *path; /* of the base, as its notice names it */
 	_Atomic uint64_t version; /* of the base's content when it was resolved */
+	uint64_t access; /* stands for the rights to read it then */
 	struct ofs_range range;
 };
 

@@ -48,8 +48,11 @@ ssize_t ofs_slice_read(struct ofs_tree *t, struct ofs_made *m, void *buf, size_t
 
 /* ---- info.c: the text of F:info and F:summary */
 
-void ofs_info_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out);
-int ofs_summary_format(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out);
+/* As the caller (NULL: may do all) may know it. */
+void ofs_info_format(struct ofs_tree *t, const struct ofs_attr *file, const struct ofs_cred *cred,
+		     struct ofs_buf *out);
+int ofs_summary_format(struct ofs_tree *t, const struct ofs_attr *file, const struct ofs_cred *cred,
+		       struct ofs_buf *out);
 
 /* ---- task_context.c: tasks/<task>/context.md, the steps of a task, retold */
 

@@ -60,7 +60,7 @@ int ofs_search_lookup(struct ofs_tree *t, const char *name, const struct ofs_cre
 	int r;
 
 	/* An answer names all files, even in directories that others may not search. */
-	if (cred && cred->uid && cred->uid != t->uid)
+	if (!ofs_tree_is_owner(t, cred))
 		return -EACCES;
 	r = ofs_made_keep(t, OFS_KEPT_SEARCH, name, state_now(t), answer, (void *)(uintptr_t)name,
 			  &text);

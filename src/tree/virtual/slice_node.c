@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/util.h"
+#include "codec/hash.h"
 #include "tree/core/place.h"
 #include "tree/core/ref.h"
 #include "tree/core/stat.h"
@@ -52,6 +53,14 @@ static void slice_stat(const struct ofs_made *m, const struct ofs_attr *base, st
 	ret->st_blocks = 0;
 }
 
+/* Who may read it, as a number. */
+static uint64_t access_of(const struct ofs_attr *base)
+{
+	const uint32_t what[] = { base->mode & 0444, base->uid, base->gid };
+
+	return ofs_checksum(what, sizeof(what), 0);
+}
+
 /* A slice of a file of the store: read from there, and only as long as it is the same. */
 static void make_slice(struct ofs_tree *t, const struct ofs_source *base,
 		       const struct ofs_slice_spec *spec, char *path, struct ofs_range *range,
@@ -67,6 +76,7 @@ static void make_slice(struct ofs_tree *t, const struct ofs_source *base,
 		.spec = *spec,
 		.path = path,
 		.version = base->attr.version,
+		.access = access_of(&base->attr),
 		.range = *range,
 	};
 	*range = (struct ofs_range){ .notice = OFS_BUF_INIT };
@@ -111,7 +121,7 @@ static int lookup_range(struct ofs_tree *t, ofs_node parent, const char *name,
 /* F:info and F:summary, of what is in the store. */
 static int lookup_report(struct ofs_tree *t, ofs_node parent, const char *name,
 			 const struct ofs_source *base, const struct ofs_slice_spec *spec,
-			 struct ofs_entry *ret)
+			 const struct ofs_cred *cred, struct ofs_entry *ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	int r = 0;
@@ -119,9 +129,9 @@ static int lookup_report(struct ofs_tree *t, ofs_node parent, const char *name,
 	if (base->text)
 		return -ENOENT;
 	if (spec->kind == OFS_SLICE_INFO)
-		ofs_info_format(t, &base->attr, &text);
+		ofs_info_format(t, &base->attr, cred, &text);
 	else
-		r = ofs_summary_format(t, &base->attr, &text);
+		r = ofs_summary_format(t, &base->attr, cred, &text);
 	if (r == 0)
 		ofs_made_text(t, parent, name, &base->attr, &text, ret);
 	return r;
@@ -165,13 +175,9 @@ static int find_base(struct ofs_tree *t, ofs_node parent, const char *name,
 	return r == -EISDIR ? -ENOENT : r;
 }
 
-/*
- * REF:info of a file that was collected. Only the owner of the store may see it: the rights on the
- * directories above the file can no longer be checked.
- */
+/* REF:info of a file that was collected. */
 static int lookup_tombstone(struct ofs_tree *t, const char *name, const char *ref,
-			    const struct ofs_slice_spec *spec, const struct ofs_cred *cred,
-			    struct ofs_entry *ret)
+			    const struct ofs_slice_spec *spec, struct ofs_entry *ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	struct ofs_attr attr;
@@ -179,8 +185,6 @@ static int lookup_tombstone(struct ofs_tree *t, const char *name, const char *re
 
 	if (spec->kind != OFS_SLICE_INFO)
 		return -EKEYEXPIRED;
-	if (cred && cred->uid && cred->uid != t->uid)
-		return -EACCES;
 	r = ofs_tombstone_report(t, ref, &text);
 	if (r < 0)
 		return r;
@@ -210,15 +214,17 @@ int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
 	base_name[len] = 0;
 	r = find_base(t, parent, base_name, cred, &text, &base);
 	if (r == -EKEYEXPIRED && parsed == 0)
-		return lookup_tombstone(t, name, base_name, &spec, cred, ret);
+		return lookup_tombstone(t, name, base_name, &spec, ret);
 	if (r < 0)
 		return r;
 	if (!base.text && !S_ISREG(base.attr.mode))
 		r = -ENOENT;
+	else if (!ofs_place_may(&base.attr, cred, S_IROTH))
+		r = -EACCES;
 	else if (parsed < 0)
 		r = parsed;
 	else if (spec.kind == OFS_SLICE_INFO || spec.kind == OFS_SLICE_SUMMARY)
-		r = lookup_report(t, parent, name, &base, &spec, ret);
+		r = lookup_report(t, parent, name, &base, &spec, cred, ret);
 	else
 		r = lookup_range(t, parent, base_name, &base, &spec, ret);
 	/*
@@ -272,6 +278,9 @@ ssize_t ofs_slice_read(struct ofs_tree *t, struct ofs_made *m, void *buf, size_t
 	r = ofs_store_getattr(t->store, s->base, &base);
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
+	/* The kernel goes by the rights that it was told of. */
+	if (t->shared && s->access != access_of(&base))
+		return -ESTALE;
 	r = s->version == base.version ? 0 : slice_refresh(t, s, &base);
 	if (r < 0)
 		return r;

@@ -314,7 +314,7 @@ static void link_attr(ofs_node link, const struct ofs_attr *file, struct ofs_att
 	ret->mode = S_IFLNK | 0777;
 	ret->nlink = 1;
 	ret->size = up + strlen("../../refs/") + strlen(ref);
-	ret->occupied = 0;
+	ret->shown = 0;
 }
 
 int ofs_view_link_attr(struct ofs_tree *t, ofs_node link, struct ofs_attr *ret)

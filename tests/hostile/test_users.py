@@ -1,0 +1,392 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Other users of a mount that is shared with allow_other are the attackers."""
+import errno
+import fcntl
+import json
+import os
+import stat
+
+import paths  # noqa: F401
+from files import log_text
+from harness import (
+    OFFLOAD,
+    SEAL_SOON,
+    SLOW,
+    eventually,
+    main,
+    raises,
+    read,
+    run,
+    same,
+    test,
+    write,
+    xattr,
+)
+from programs import ALICE, BOB, as_user, outcome, told
+
+SECRET = b"the guess is right\n" * 200
+OTHER = log_text(len(SECRET), 3)[: len(SECRET)].ljust(len(SECRET), b".")
+
+
+class Shared:
+    """A mount of root's for everybody, with directories that are open to all."""
+
+    def __init__(self, case, *options):
+        case.open_to_others()
+        self.case, self.m = case, case.mount("allow_other", SEAL_SOON, *options)
+        for top in ("cache", "tasks"):
+            os.chmod(self.m(top), 0o1777)
+
+    def __enter__(self):
+        self.m.__enter__()
+        return self.m
+
+    def __exit__(self, *why):
+        return self.m.__exit__(*why)
+
+
+def make(uid, path, data, mode=0o600):
+    """A file of a user's; returns its ref."""
+
+    def work():
+        os.umask(0o022)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        write(path, data)
+        os.chmod(path, mode)
+
+    as_user(uid, work)
+    return xattr(path, "ref")
+
+
+def tell(uid, work):
+    return eval(told(uid, work))
+
+
+def offload(uid, m, *words, check=True, **options):
+    """The tool, run by that user on this mount."""
+    home = m.case.path(f"home{uid}")
+    os.makedirs(home, exist_ok=True)
+    os.chown(home, uid, uid)
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("OFFLOAD", "XDG_"))}
+    return run(
+        OFFLOAD,
+        words[0],
+        "--dir",
+        m.mnt,
+        *words[1:],
+        cwd=home,
+        env={**env, "HOME": home},
+        user=uid,
+        group=uid,
+        extra_groups=[],
+        check=check,
+        timeout=45 * SLOW,
+        **options,
+    )
+
+
+def put(uid, m, *words, data=SECRET):
+    """The path in the mount of what a user has put."""
+    return m(json.loads(offload(uid, m, "put", "--json", *words, input=data).stdout)["path"])
+
+
+# --- What contents have in common -----------------------------------------------------------------
+
+
+@test(root=True)
+def nothing_tells_whether_a_guess_exists(case):
+    with Shared(case) as m:
+        secret, right, wrong = (m("cache", n) for n in ("secret", "right", "wrong"))
+        make(ALICE, secret, SECRET)
+        m.wait_sealed(secret)
+        make(BOB, right, SECRET)
+        make(BOB, wrong, OTHER)
+        m.wait_sealed(right, wrong)
+        eventually(lambda: xattr(right, "stored_bytes") == "0", "the guess is found to be right")
+        assert xattr(wrong, "stored_bytes") != "0"
+
+        def bob():
+            blocks = {os.stat(p).st_blocks for p in (secret, right, wrong)}
+            assert blocks == {(len(SECRET) + 511) // 512}, blocks
+            for path in (right, wrong):
+                with raises(errno.ENODATA):
+                    os.getxattr(path, "user.offload.stored_bytes")
+                assert "user.offload.stored_bytes" not in os.listxattr(path)
+                assert "user.offload.lines" in os.listxattr(path)
+                info = json.loads(read(path + ":info"))
+                assert info["stored_bytes"] is None and info["lines"], info
+            for name in ("status.json", "metrics", "config.ini", "status.json:1"):
+                with raises(errno.EACCES):
+                    read(m(".offload", name))
+
+        for again in (lambda: None, m.remount):
+            again()
+            as_user(BOB, bob)
+        info = json.loads(read(right + ":info"))
+        assert info["stored_bytes"] == 0, info
+        shown = offload(BOB, m, "show", "cache/right", "--json").stdout
+        assert json.loads(shown)["stored_bytes"] is None, shown
+
+
+@test(root=True)
+def holes_take_no_blocks(case):
+    with Shared(case) as m:
+        path = m("cache/sparse")
+        make(BOB, path, b"")
+        with open(path, "r+b") as f:
+            f.seek(64 << 20)
+            f.write(b"x" * 5000)
+        as_is = os.stat(path).st_blocks
+        assert as_is * 512 < 300_000, as_is
+        m.wait_sealed(path)
+        for again in (lambda: None, m.remount):
+            again()
+            assert 5000 <= os.stat(path).st_blocks * 512 < 300_000
+            assert os.stat(path).st_size == (64 << 20) + 5000
+
+
+@test(root=True)
+def jobs_of_the_store_are_not_for_others(case):
+    """Not even where the root of the tree was opened to them."""
+    with Shared(case) as m:
+        os.chmod(m.mnt, 0o777)
+
+        def bob():
+            for name in ("gc", "gc.0", "verify", "verify.0"):
+                with raises(errno.EACCES):
+                    os.getxattr(m.mnt, "user.offload." + name)
+            for name, value in (("gc", b"run"), ("verify", b"repair"), ("verify", b"stop")):
+                with raises(errno.EACCES):
+                    os.setxattr(m.mnt, "user.offload." + name, value)
+
+        as_user(BOB, bob)
+        assert json.loads(xattr(m.mnt, "verify"))["state"] == "none"
+
+
+# --- Files that a user may not read ---------------------------------------------------------------
+
+
+@test(root=True)
+def slices_of_an_unreadable_file_tell_nothing(case):
+    with Shared(case) as m:
+        path = m("cache/lines")
+        ref = make(ALICE, path, b"one\ntwo two\nthree\n")
+        make(ALICE, m("cache/open"), b"", 0o644)
+        places = (path, m("refs", ref))
+        suffixes = (":1", ":2", ":4", ":9-", ":3-2", ":-1", ":b0-3", "#L1-L2", ":info", ":summary")
+
+        def bob():
+            for place in places:
+                assert os.stat(place).st_size == 18
+                for suffix in suffixes:
+                    for look in (os.stat, read):
+                        with raises(errno.EACCES):
+                            look(place + suffix)
+
+        def alice():
+            for place in places:
+                same(read(place + ":2"), b"two two\n")
+                assert os.stat(place + ":1").st_size == 4
+                with raises(errno.ERANGE):
+                    os.stat(place + ":9-")
+
+        for user, work in ((BOB, bob), (ALICE, alice), (BOB, bob), (ALICE, alice)):
+            as_user(user, work)
+        os.chmod(path, 0o644)
+        as_user(BOB, alice)
+        os.chmod(path, 0o600)
+        as_user(BOB, bob)
+
+
+@test(root=True)
+def a_slice_that_is_held_does_not_outlive_the_right_to_read(case):
+    with Shared(case) as m:
+        path = m("cache/file")
+        make(ALICE, path, b"harmless\n", 0o644)
+        held, go = os.pipe(), os.pipe()
+
+        def bob():
+            fd = os.open(path + ":1", os.O_PATH)
+            os.write(held[1], b"x")
+            os.read(go[0], 1)
+            with raises(errno.ESTALE, errno.EACCES):
+                read(f"/proc/self/fd/{fd}")
+
+        def alice():
+            os.read(held[0], 1)
+            os.chmod(path, 0o600)
+            write(path, b"a secret\n")
+            os.write(go[1], b"x")
+
+        if os.fork() == 0:
+            try:
+                as_user(ALICE, alice)
+            finally:
+                os._exit(0)
+        as_user(BOB, bob)
+        os.wait()
+
+
+@test(root=True)
+def attributes_of_an_unreadable_file_tell_nothing(case):
+    with Shared(case) as m:
+        path = m("cache/file")
+        make(ALICE, path, SECRET)
+        os.setxattr(path, "user.offload.title", b"hers")
+        m.wait_sealed(path)
+
+        def bob():
+            for name in os.listxattr(path):
+                with raises(errno.EACCES):
+                    os.getxattr(path, name)
+            for name in ("ttl", "title", "tags", "important"):
+                with raises(errno.EACCES):
+                    os.setxattr(path, "user.offload." + name, b"1")
+
+        as_user(BOB, bob)
+        assert xattr(path, "title") == "hers"
+
+
+# --- Where a file is ------------------------------------------------------------------------------
+
+
+@test(root=True)
+def a_ref_is_nothing_to_whoever_could_not_find_the_file(case):
+    with Shared(case) as m:
+        closed, near = m("cache/closed"), m("cache/near")
+        ref = make(ALICE, os.path.join(closed, "deep/file"), SECRET, 0o644)
+        never = ("zzzzzz", "zzzzzz:1", "zzzzzz:info", "zzzzzz:3-2")
+        known = [name.replace("zzzzzz", ref) for name in never]
+
+        def finds():
+            return [outcome(read, m("refs", name)) for name in known]
+
+        def nothing():
+            return [outcome(read, m("refs", name)) for name in never]
+
+        for mode in (0o700, 0o711, 0o744):
+            os.chmod(closed, mode)
+            assert tell(BOB, finds) == tell(BOB, nothing) == ["ENOENT"] * 4, oct(mode)
+            for user in (ALICE, 0):
+                assert tell(user, finds) == ["OK", "OK", "OK", "EINVAL"], user
+        os.chmod(closed, 0o755)
+        assert tell(BOB, finds) == ["OK", "OK", "OK", "EINVAL"]
+        os.chmod(closed, 0o700)
+        assert tell(BOB, finds) == ["ENOENT"] * 4
+
+        # Nor does a second name tell of the first.
+        os.rename(os.path.join(closed, "deep/file"), near)
+        os.link(near, os.path.join(closed, "deep/file"))
+
+        def told_of_place():
+            text = read(near + ":info") + read(near + ":summary")
+            names = [n for n in os.listxattr(near) if n != "user.offload.ref"]
+            return text + b"".join(os.getxattr(near, n) for n in names)
+
+        got = tell(ALICE, told_of_place)
+        assert b"deep" in got, got
+        assert b"deep" not in tell(BOB, told_of_place)
+        # What is his own he finds wherever it is.
+        os.chown(os.path.join(closed, "deep/file"), BOB, BOB)
+        assert tell(BOB, finds) == ["OK", "OK", "OK", "EINVAL"]
+
+
+# --- Tools of several users -----------------------------------------------------------------------
+
+
+@test(root=True)
+def two_users_put_into_one_category(case):
+    with Shared(case) as m:
+        os.umask(0o077)
+        hers = put(ALICE, m, "-c", "shell")
+        his = put(BOB, m, "-c", "shell")
+        st = os.stat(m("cache/shell"))  # its owner may remove all that is in it
+        assert (st.st_mode, st.st_uid, st.st_gid) == (stat.S_IFDIR | 0o1777, 0, 0), st
+        for path, user, other in ((hers, ALICE, BOB), (his, BOB, ALICE)):
+            st = os.stat(path)
+            assert (st.st_uid, stat.S_IMODE(st.st_mode)) == (user, 0o600), st
+            as_user(user, lambda: same(read(path), SECRET))
+            assert tell(other, lambda: outcome(read, path)) == "EACCES"
+            got = tell(other, lambda: outcome(os.unlink, path))
+            assert got == "EPERM", got
+            assert put(user, m, "-c", "shell") == path, "the same bytes are the same file"
+        assert len(os.listdir(m("cache/shell"))) == 2
+        command = ["sh", "-c", "seq 5000"]
+        for user in (ALICE, BOB):
+            said = offload(user, m, "run", "-c", "build", "--", *command).stdout
+            assert b"[offloaded]" in said, said
+        assert len(os.listdir(m("cache/build"))) == 2
+
+
+@test(root=True)
+def names_that_others_see_do_not_tell_the_hash(case):
+    with Shared(case) as m:
+        hers, his = put(ALICE, m, "-c", "web"), put(BOB, m, "-c", "web")
+        m.wait_sealed(hers, his)
+        sha = xattr(hers, "sha256")
+        for path in (hers, his):
+            assert sha[:8] not in os.path.basename(path), path
+        assert hers.rsplit("_", 1)[1] != his.rsplit("_", 1)[1]
+        # In a task of hers nobody sees them.
+        alone = put(ALICE, m, "-t", "hers", "-c", "web")
+        assert sha[:16] in os.path.basename(alone), alone
+
+
+@test(root=True)
+def a_task_is_its_owners(case):
+    with Shared(case) as m:
+        hers = put(ALICE, m, "-t", "build", "-c", "web")
+        assert stat.S_IMODE(os.stat(m("tasks/build")).st_mode) == 0o700
+        done = offload(BOB, m, "put", "-t", "build", input=OTHER, check=False)
+        said = done.stderr.decode()
+        assert done.returncode and "tasks/build" in said and said.count("\n") == 1, said
+        # Until she opens it.
+        os.chmod(m("tasks/build"), 0o1777)
+        his = put(BOB, m, "-t", "build", "-c", "other")
+        assert stat.S_IMODE(os.stat(os.path.dirname(his)).st_mode) == 0o1777
+        assert os.path.dirname(os.path.dirname(his)) == os.path.dirname(os.path.dirname(hers))
+
+
+@test(root=True)
+def nobody_can_hold_up_the_tools_of_others(case):
+    with Shared(case) as m:
+        put(ALICE, m, "-c", "web", data=OTHER)
+        step = json.dumps({"tool": "bash", "args": {}, "result": "line\n" * 5000}).encode()
+        offload(ALICE, m, "reduce", "-t", "t", input=step)
+        for folder in ("tasks/t", "tasks/t/history"):
+            os.chmod(m(folder), 0o755)
+        ready, done = os.pipe(), os.pipe()
+
+        def bob():
+            held = [os.open(m(p), os.O_RDONLY) for p in ("cache/web", "tasks/t/history")]
+            for fd in held:
+                fcntl.flock(fd, fcntl.LOCK_EX)
+            os.write(ready[1], b"x")
+            os.read(done[0], 1)
+
+        child = os.fork()
+        if not child:
+            try:
+                as_user(BOB, bob)
+            finally:
+                os._exit(0)
+        os.read(ready[0], 1)
+        put(ALICE, m, "-c", "web")
+        offload(ALICE, m, "reduce", "-t", "t", input=step)
+        os.write(done[1], b"x")
+        os.waitpid(child, 0)
+
+
+@test(root=True)
+def every_user_has_a_key_of_his_own(case):
+    """With that of another he could make pointers that the other's tools take for theirs."""
+    with Shared(case) as m:
+        keys = [tell(u, lambda: os.getxattr(m.mnt, "user.offload.key")) for u in (ALICE, BOB, 0)]
+        assert len(set(keys)) == 3 and {len(k) for k in keys} == {64}, keys
+        m.remount()
+        assert tell(BOB, lambda: os.getxattr(m.mnt, "user.offload.key")) == keys[1]
+
+
+if __name__ == "__main__":
+    main()
