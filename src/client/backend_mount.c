@@ -127,15 +127,18 @@ static int mount_mkdir(struct ofs_backend *b, const char *path, mode_t mode)
 {
 	const char *name;
 	OFS_CLOSE int parent = mount_find_parent(b, path, &name);
+	bool is_open = mode & S_IWOTH;
 	mode_t mask;
 	int r;
 
 	if (parent < 0)
 		return parent;
-	/* To change it afterwards would lock others out for a moment. */
-	mask = umask(0);
+	/* To change the mode afterwards would lock others out for a moment. */
+	if (is_open)
+		mask = umask(0);
 	r = mkdirat(parent, name, mode) < 0 ? -errno : 0;
-	umask(mask);
+	if (is_open)
+		umask(mask);
 	return r;
 }
 
