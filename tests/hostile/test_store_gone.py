@@ -15,12 +15,14 @@ import time
 import paths  # noqa: F401
 from disk import Disk
 from harness import (
+    OFFLOAD,
     SEAL_NEVER,
     SEAL_SOON,
     Skip,
     detach,
     eventually,
     main,
+    mount_points,
     raises,
     read,
     run,
@@ -234,6 +236,63 @@ def a_disk_in_use_is_not_remounted_read_only(case):
     assert done.returncode != 0 and b"busy" in done.stderr, done
     m.make("cache/shell/kept", KEPT)
     m.unmount()
+
+
+# --- The companion tool ---------------------------------------------------------------------------
+
+
+def in_workspace(case, store=None):
+    """A daemon on the mountpoint of a workspace, and a companion tool there."""
+    work = case.path("work")
+    os.makedirs(os.path.join(work, ".offload"))
+    m = case.mount(SEAL_NEVER, store=store, mnt=os.path.join(work, ".offload"))
+    return m, lambda *words: run(OFFLOAD, *words, cwd=work, check=False)
+
+
+def ends_by_down(m, offload, *words):
+    done = offload("down")
+    assert done.returncode == 1 and done.stdout == b"", done
+    for word in words:
+        assert word.encode() in done.stderr, done
+    assert m.wait() == 1 and m.mnt not in mount_points()
+
+
+DOWN = {name: WAYS[name] for name in ("deleted", "moved", "another in its place", "index")}
+
+
+@test(variants=DOWN)
+def doctor_and_down_tell_of_it(case, way):
+    take, why = way
+    m, offload = in_workspace(case)
+    m.make("cache/kept", KEPT)
+    take(case.store)
+    time.sleep(1.2)  # status.json is as old as that
+    done = offload("doctor")
+    assert done.returncode == 1 and why.encode() in done.stdout, done
+    ends_by_down(m, offload, why)
+
+
+@test(root=True)
+def down_tells_of_a_last_checkpoint_that_failed(case):
+    """The disk turns read-only while nobody writes; doctor and the next daemon know of it."""
+    disk = Disk(case, 48)
+    m, offload = in_workspace(case, os.path.join(disk.path, "store"))
+    kept = m.make("cache/kept", KEPT)
+    run("sync", "-f", disk.path)
+    os.setxattr(kept, "user.x", b"x")
+    turn_read_only(disk)
+    ends_by_down(m, offload, "could not write everything", "its journal has the rest")
+    disk.power_cycle()
+    done = offload("doctor", "--store", m.store)
+    assert b"could not write everything" in done.stdout, done
+    os.makedirs(m.mnt)
+    with m.start():
+        assert b"could not write everything" in os.pread(m.log.fileno(), 1 << 16, 0)
+        same(read(kept), KEPT)
+        done = offload("down")
+        assert done.returncode == 0, done
+        assert m.wait() == 0
+    assert read(os.path.join(m.store, "lock")) == b""
 
 
 if __name__ == "__main__":
