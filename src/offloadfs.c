@@ -130,7 +130,7 @@ static int take_clock(struct ofs_error *err)
 static int run(struct ofs_options *o, struct ofs_error *err)
 {
 	struct ofs_session *session;
-	int r;
+	int r, closed;
 
 	if (o->help) {
 		ofs_options_print_usage(stdout);
@@ -153,7 +153,10 @@ static int run(struct ofs_options *o, struct ofs_error *err)
 	if (ofs_session_create(o, err, &session) < 0)
 		return EXIT_USAGE;
 	r = serve(session, o, err);
-	ofs_session_destroy(session);
+	closed = ofs_session_destroy(session);
+	if (r >= 0 && closed < 0)
+		r = ofs_error_set(err, -closed, "the store '%s' could not be written to the end",
+				  o->store);
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 

@@ -190,8 +190,11 @@ struct ofs_entry {
 OFS_EXPORT int ofs_tree_open(const char *path, const struct ofs_tree_options *opts,
 			     struct ofs_error *err, struct ofs_tree **ret);
 
-/** Writes a checkpoint and closes; NULL is allowed. All nodes are forgotten. */
-OFS_EXPORT void ofs_tree_close(struct ofs_tree *t);
+/**
+ * Writes a checkpoint and closes; NULL is allowed. All nodes are forgotten. 0, or -errno when not
+ * everything could be written: the log says what, and where it is.
+ */
+OFS_EXPORT int ofs_tree_close(struct ofs_tree *t);
 
 /**
  * Looks `name` up in `parent` and takes a reference to the node, to be given back with

@@ -19,6 +19,7 @@
 #define SLOWER ": requests go through " DEVICE ", which is slower"
 #define FUSE_CONF "/etc/fuse.conf"
 #define TEXT_MAX (1 << 20)
+#define VERSION_MAX ((size_t)511)
 
 /* Allocated; NULL when it cannot be read. */
 static char *read_text(const char *path)
@@ -99,17 +100,18 @@ static int ask_version(const void *arg, char *text)
 	if (r < 0)
 		return -r;
 	if (said.len)
-		memcpy(text, said.data, OFS_MIN(said.len, (size_t)OFS_PROBE_TEXT - 1));
+		memcpy(text, said.data, OFS_MIN(said.len, VERSION_MAX));
 	text[strcspn(text, "\n")] = '\0';
 	return 0;
 }
 
-/* Gives what the daemon answers to --version; "": not known. */
-static void check_daemon(enum ofs_state bad, char version[OFS_PROBE_TEXT])
+/* Gives what the daemon answers to --version. */
+static void check_daemon(enum ofs_state bad, char **ret_version)
 {
 	static const char ours[] = "offloadfs " OFS_VERSION " ";
 	OFS_FREE char *program = ofs_daemon_program();
-	int r = ofs_probe_run(ask_version, program, version);
+	int r = ofs_probe_run(ask_version, program, ret_version);
+	const char *version = *ret_version ? *ret_version : "";
 
 	if (r == 0 && strncmp(version, ours, strlen(ours)) == 0) {
 		ofs_found(OFS_FINE, "daemon", "%s: %s", program, version);
@@ -123,7 +125,6 @@ static void check_daemon(enum ofs_state bad, char version[OFS_PROBE_TEXT])
 			  program, version);
 		return;
 	}
-	*version = '\0';
 	ofs_found(bad, "daemon",
 		  "'%s' %s%s\n"
 		  "-> install offloadfs beside offload or in PATH, or name it in OFFLOADFS",
@@ -205,14 +206,14 @@ void ofs_check_machine(bool mounted)
 {
 	enum ofs_state bad = mounted ? OFS_WARNING : OFS_PROBLEM;
 	bool root = geteuid() == 0;
-	char version[OFS_PROBE_TEXT];
+	OFS_FREE char *version = NULL;
 
 	check_kernel();
 	check_device(bad);
 	check_rights(root, bad);
 	check_fusermount(root, bad);
-	check_daemon(bad, version);
-	check_uring(version);
+	check_daemon(bad, &version);
+	check_uring(version ? version : "");
 	check_allow_other(root);
 }
 

@@ -2,6 +2,7 @@
 #include "cli/checks.h"
 
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <linux/magic.h>
 #include <pwd.h>
 #include <sys/file.h>
@@ -12,6 +13,7 @@
 #include <offloadfs/config.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/text.h"
 #include "base/util.h"
 #include "context/settings.h"
@@ -24,6 +26,7 @@
 #include "store/owner.h"
 
 #define OTHER_VERSION "\n-> use the version of offloadfs that made the store"
+#define PROC_MAX 4096
 #define MIB (UINT64_C(1) << 20)
 #define SPACE_LITTLE (1024 * MIB)
 /* The engine's reserve and a checkpoint or two. */
@@ -33,6 +36,7 @@ struct store {
 	const char *path;
 	char *word; /* the path as a word of a shell's command line */
 	int dirfd; /* -1: it cannot be looked into */
+	bool mounted;
 	bool held; /* somebody has it open */
 };
 
@@ -57,8 +61,17 @@ static bool check_directory(struct store *s)
 	int denied;
 
 	if (stat(s->path, &st) < 0 && errno == ENOENT) {
-		ofs_found(OFS_NOTE, "store",
-			  "%s is not made yet\n-> offload up, put and run make it", s->path);
+		if (s->mounted)
+			ofs_found(
+				OFS_PROBLEM, "store",
+				"%s is gone, and its daemon serves it\n"
+				"-> put it back where it was, if it was moved; else offload down, "
+				"and put a backup there",
+				s->path);
+		else
+			ofs_found(OFS_NOTE, "store",
+				  "%s is not made yet\n-> offload up, put and run make it",
+				  s->path);
 		return false;
 	}
 	s->dirfd = ofs_io_open(AT_FDCWD, s->path, O_RDONLY | O_DIRECTORY, 0);
@@ -89,7 +102,68 @@ static bool check_directory(struct store *s)
 	return true;
 }
 
+/* ---- the files in it */
+
+struct open_files {
+	int dirfd;
+	const char *dir; /* as it is named in the finding, with its slash */
+	size_t count;
+	char *first;
+};
+
+/* Settings are written by hand, and hold no content. */
+static int look_at_mode(void *arg, const char *name)
+{
+	struct open_files *o = arg;
+	struct stat st;
+
+	if (fnmatch("*.ini", name, 0) == 0)
+		return 0;
+	if (fstatat(o->dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISLNK(st.st_mode) ||
+	    !(st.st_mode & 077))
+		return 0;
+	if (!o->count++)
+		o->first = ofs_format("%s%s (mode %04o)", o->dir, name, st.st_mode & 07777u);
+	return 0;
+}
+
+/* The group's bits of a mode are the mask of an ACL: they are 0 where it lets nobody in. */
+static void check_modes(struct store *s)
+{
+	static const char *const folders[] = { "", "journal/", "packs/", "quarantine/" };
+	struct open_files o = { .dirfd = -1 };
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(folders); i++) {
+		OFS_CLOSE int fd =
+			ofs_io_open_beneath(s->dirfd, folders[i], O_RDONLY | O_DIRECTORY, 0);
+
+		o.dirfd = fd;
+		o.dir = folders[i];
+		if (fd >= 0)
+			ofs_io_list(fd, ".", look_at_mode, &o);
+	}
+	if (o.count)
+		ofs_found(OFS_WARNING, "modes",
+			  "%s: only the mode of the directory above keeps others from it%s\n"
+			  "-> chmod -R go= %s",
+			  o.first, o.count > 1 ? ", and from more files" : "", s->word);
+	free(o.first);
+}
+
 /* ---- who has it open */
+
+/* By SIGSTOP, or by a debugger. */
+static bool is_stopped(long pid)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf stat = OFS_BUF_INIT;
+	OFS_FREE char *path = ofs_format("/proc/%ld/stat", pid);
+	const char *state;
+
+	if (ofs_io_read_file(AT_FDCWD, path, PROC_MAX, &stat) < 0)
+		return false;
+	state = strrchr(ofs_buf_str(&stat), ')'); /* after the name */
+	return state && (strncmp(state, ") T", 3) == 0 || strncmp(state, ") t", 3) == 0);
+}
 
 static void tell_owner(struct store *s)
 {
@@ -99,6 +173,10 @@ static void tell_owner(struct store *s)
 	ofs_owner_read(s->dirfd, &owner);
 	if (!owner.pid)
 		ofs_found(OFS_FINE, "lock", "in use");
+	else if (is_stopped(owner.pid))
+		ofs_found(OFS_PROBLEM, "lock",
+			  "in use by process %ld, which is stopped\n-> kill -CONT %ld", owner.pid,
+			  owner.pid);
 	else if (strcmp(owner.mountpoint, "-") == 0)
 		ofs_found(OFS_FINE, "lock", "in use by process %ld, not mounted", owner.pid);
 	else if (ofs_mounts_read(NULL, &mounts) == 0 && ofs_mounts_at(&mounts, owner.mountpoint))
@@ -116,7 +194,9 @@ static void tell_owner(struct store *s)
 static void check_lock(struct store *s)
 {
 	OFS_CLOSE int fd = ofs_io_open(s->dirfd, "lock", O_RDONLY, 0);
+	struct ofs_owner owner;
 
+	ofs_owner_read(s->dirfd, &owner);
 	if (fd < 0 && fd != -ENOENT) {
 		ofs_found(OFS_PROBLEM, "lock",
 			  "the lock cannot be opened: %s\n-> chmod 600 %s/lock", strerror(-fd),
@@ -125,6 +205,13 @@ static void check_lock(struct store *s)
 		/* Shared, and gone when the file is closed: an owner that starts waits for it. */
 		s->held = true;
 		tell_owner(s);
+	} else if (owner.pid) {
+		ofs_found(
+			OFS_NOTE, "lock",
+			"nobody has the store open; process %ld, which had it last, was killed or "
+			"could not write everything\n"
+			"-> offload up: it reads what the journal has of that",
+			owner.pid);
 	} else {
 		ofs_found(OFS_FINE, "lock", "nobody has the store open");
 	}
@@ -407,14 +494,15 @@ static void check_search(struct store *s)
 			  size_of((uint64_t)st.st_blocks * 512).text);
 }
 
-void ofs_check_store(const char *store)
+void ofs_check_store(const char *store, bool mounted)
 {
 	OFS_FREE char *word = ofs_text_command((const char *const[]){ store, NULL });
-	struct store s = { .path = store, .word = word, .dirfd = -1 };
+	struct store s = { .path = store, .word = word, .dirfd = -1, .mounted = mounted };
 
 	if (check_directory(&s)) {
 		uint64_t journal_max;
 
+		check_modes(&s);
 		check_lock(&s);
 		check_format(&s);
 		journal_max = check_config(&s);

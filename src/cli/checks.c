@@ -16,6 +16,7 @@
 
 #define ADVICE "\n-> "
 #define PROBE_WAIT_NS (2 * OFS_NS_PER_S)
+#define CHECK_WAIT_NS (5 * OFS_NS_PER_S)
 #define PROBE_POLL_NS_MIN (OFS_NS_PER_MS / 4)
 #define PROBE_POLL_NS_MAX (10 * OFS_NS_PER_MS)
 
@@ -57,6 +58,18 @@ static json_t *as_line(const char *text)
 	return json_string(line);
 }
 
+/* Takes the reference. */
+static void add_finding(json_t *one)
+{
+	const char *state = json_string_value(json_object_get(one, "state"));
+
+	for (size_t i = 0; i < OFS_STATES; i++)
+		counts[i] += strcmp(states[i], state) == 0;
+	if (!findings)
+		findings = json_array();
+	json_array_append_new(findings, one);
+}
+
 void ofs_found(enum ofs_state state, const char *name, const char *fmt, ...)
 {
 	OFS_FREE char *text = NULL;
@@ -71,12 +84,8 @@ void ofs_found(enum ofs_state state, const char *name, const char *fmt, ...)
 		*advice = '\0';
 		advice += strlen(ADVICE);
 	}
-	if (!findings)
-		findings = json_array();
-	counts[state]++;
-	json_array_append_new(findings, json_pack("{s:s, s:s, s:o, s:o}", "name", name, "state",
-						  states[state], "found", as_line(text), "advice",
-						  advice ? as_line(advice) : json_null()));
+	add_finding(json_pack("{s:s, s:s, s:o, s:o}", "name", name, "state", states[state], "found",
+			      as_line(text), "advice", advice ? as_line(advice) : json_null()));
 }
 
 void ofs_findings_print(bool json, FILE *out)
@@ -114,9 +123,9 @@ void ofs_findings_print(bool json, FILE *out)
 /* ---- probes */
 
 /* The exit code of the child, or -ETIMEDOUT. */
-static int probe_wait(pid_t pid)
+static int probe_wait(pid_t pid, int64_t patience)
 {
-	int64_t give_up = ofs_clock_monotonic() + PROBE_WAIT_NS;
+	int64_t give_up = ofs_clock_monotonic() + patience;
 	struct timespec pause = { .tv_nsec = PROBE_POLL_NS_MIN };
 	int status;
 
@@ -147,13 +156,16 @@ static void probe_let_go(void)
 	close_range(STDERR_FILENO + 1, ~0U, 0);
 }
 
-int ofs_probe_run(int (*fn)(const void *arg, char *text), const void *arg, char *ret_text)
+static int probe_run(int (*fn)(const void *arg, char *text), const void *arg, int64_t patience,
+		     char **ret_text)
 {
 	char *text = mmap(NULL, OFS_PROBE_TEXT, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			  -1, 0);
 	pid_t pid;
 	int r;
 
+	if (ret_text)
+		*ret_text = NULL;
 	if (text == MAP_FAILED)
 		return -errno;
 	pid = fork();
@@ -162,9 +174,50 @@ int ofs_probe_run(int (*fn)(const void *arg, char *text), const void *arg, char 
 		probe_let_go();
 		_exit(fn(arg, text));
 	}
-	r = pid < 0 ? -errno : probe_wait(pid);
+	r = pid < 0 ? -errno : probe_wait(pid, patience);
 	if (ret_text)
-		memcpy(ret_text, text, OFS_PROBE_TEXT);
+		*ret_text = memcpy(ofs_alloc(OFS_PROBE_TEXT), text, OFS_PROBE_TEXT);
 	munmap(text, OFS_PROBE_TEXT);
 	return r;
+}
+
+int ofs_probe_run(int (*fn)(const void *arg, char *text), const void *arg, char **ret_text)
+{
+	return probe_run(fn, arg, PROBE_WAIT_NS, ret_text);
+}
+
+struct check {
+	void (*run)(const void *arg);
+	const void *arg;
+};
+
+/* The findings go to the parent as JSON. */
+static int run_check(const void *arg, char *text)
+{
+	const struct check *check = arg;
+
+	ofs_findings_clear();
+	findings = json_array();
+	check->run(check->arg);
+	return json_dumpb(findings, text, OFS_PROBE_TEXT - 1, 0) >= OFS_PROBE_TEXT;
+}
+
+void ofs_probe_check(const char *name, void (*check)(const void *arg), const void *arg)
+{
+	OFS_FREE char *text = NULL;
+	int r = probe_run(run_check, &(struct check){ check, arg }, CHECK_WAIT_NS, &text);
+	json_t *found = r == 0 ? json_loads(text, 0, NULL) : NULL, *one;
+	size_t i;
+
+	if (!found)
+		ofs_found(OFS_PROBLEM, name,
+			  "not looked at: %s\n"
+			  "-> look for a filesystem on its path that does not answer",
+			  r == -ETIMEDOUT ? "no answer within five seconds"
+					  : "the look at it failed");
+	json_array_foreach(found, i, one)
+	{
+		add_finding(json_incref(one));
+	}
+	json_decref(found);
 }

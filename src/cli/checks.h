@@ -39,18 +39,24 @@ void ofs_findings_clear(void);
  */
 void ofs_check_machine(bool mounted);
 
-/* The store in the directory `store`, in use or not. */
-void ofs_check_store(const char *store);
+/* The store in the directory `store`, in use or not; `mounted`: a daemon serves it. */
+void ofs_check_store(const char *store, bool mounted);
 
 /* Programs that make life easier. */
 void ofs_check_tools(void);
 
-#define OFS_PROBE_TEXT 512
+#define OFS_PROBE_TEXT ((size_t)1 << 18)
 
 /*
  * Runs fn(arg, text), which may wait for somebody who never answers, in a child, and gives it up
- * after two seconds. What it writes into `text`, of OFS_PROBE_TEXT bytes and at first "", is copied
- * to `ret_text` (may be NULL). Returns what it returned, from 0 to 255; -ETIMEDOUT: it was given
- * up; or -errno.
+ * after two seconds. What it writes into `text`, of OFS_PROBE_TEXT bytes and at first "", is
+ * allocated for `ret_text` (may be NULL), whatever is returned. Returns what it returned, from 0 to
+ * 255; -ETIMEDOUT: it was given up; or -errno.
  */
-int ofs_probe_run(int (*fn)(const void *arg, char *text), const void *arg, char *ret_text);
+int ofs_probe_run(int (*fn)(const void *arg, char *text), const void *arg, char **ret_text);
+
+/*
+ * Runs a check in a child and gives it up after five seconds, which is the finding `name`: a
+ * problem.
+ */
+void ofs_probe_check(const char *name, void (*check)(const void *arg), const void *arg);

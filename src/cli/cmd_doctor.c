@@ -3,10 +3,12 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/text.h"
 #include "base/util.h"
 #include "cli/checks.h"
 #include "cli/command.h"
+#include "cli/daemon.h"
 #include "cli/exclude.h"
 #include "cli/report.h"
 #include "client/target.h"
@@ -30,7 +32,9 @@ enum mount_state {
 struct doctor {
 	const char *operand; /* NULL: none */
 	struct ofs_mounts mounts;
-	enum mount_state *states; /* of each of them */
+	/* Of each of them. */
+	enum mount_state *states;
+	json_t **status; /* NULL: not known */
 	struct ofs_target target;
 };
 
@@ -38,19 +42,31 @@ struct doctor {
 
 static int ask_mount(const void *arg, char *text)
 {
-	(void)text;
-	return ofs_mount_is_alive(arg) ? MOUNT_ALIVE : MOUNT_DEAD;
+	const struct ofs_mount *m = arg;
+	json_t *status;
+
+	if (!ofs_mount_is_alive(m))
+		return MOUNT_DEAD;
+	status = ofs_daemon_status(m->point);
+	if (status)
+		json_dumpb(status, text, OFS_PROBE_TEXT - 1, 0);
+	return MOUNT_ALIVE;
 }
 
+/* Those that were silent once are left at that. */
 static void probe_mounts(struct doctor *d)
 {
-	ofs_mounts_read(NULL, &d->mounts);
-	d->states = ofs_alloc((d->mounts.count + 1) * sizeof(*d->states));
 	for (size_t i = 0; i < d->mounts.count; i++) {
-		int r = ofs_probe_run(ask_mount, &d->mounts.list[i], NULL);
+		OFS_FREE char *text = NULL;
+		int r;
 
+		if (d->states[i] == MOUNT_SILENT)
+			continue;
+		r = ofs_probe_run(ask_mount, &d->mounts.list[i], &text);
 		d->states[i] = r == MOUNT_ALIVE || r == MOUNT_DEAD ? (enum mount_state)r
 								   : MOUNT_SILENT;
+		json_decref(d->status[i]);
+		d->status[i] = text ? json_loads(text, 0, NULL) : NULL;
 	}
 }
 
@@ -84,10 +100,37 @@ static char *up_hint(const struct doctor *d)
 {
 	OFS_FREE char *word = NULL;
 
-	if (*d->target.hint || !d->operand || !d->target.workspace)
-		return ofs_strdup(d->target.hint);
+	if (d->target.hint || !d->operand || !d->target.workspace)
+		return ofs_strdup(d->target.hint ? d->target.hint : "");
 	word = shell_word(d->target.workspace);
 	return ofs_format(" %s", word);
+}
+
+static void check_status(const json_t *status)
+{
+	const char *state = json_string_value(json_object_get(status, "state"));
+	const char *error = json_string_value(json_object_get(status, "error"));
+	const char *warning = json_string_value(json_object_get(status, "warning"));
+
+	if (!state)
+		return;
+	if (strcmp(state, "ok") != 0)
+		ofs_found(OFS_PROBLEM, "state",
+			  "%s%s%s: nothing more can be written\n"
+			  "-> %s; journalctl -t offloadfs says more",
+			  state, error ? ": " : "", error ? error : "",
+			  strcmp(state, "disk full") == 0
+				  ? "remove files from the tree, or make room on the store's disk"
+				  : "put that right, then: offload down; offload up");
+	else if (error)
+		ofs_found(OFS_WARNING, "state",
+			  "ok, but the daemon's last try to seal failed: %s\n"
+			  "-> journalctl -t offloadfs says what it tried",
+			  error);
+	else
+		ofs_found(OFS_FINE, "state", "%s", state);
+	if (warning)
+		ofs_found(OFS_WARNING, "state", "%s\n-> offload verify", warning);
 }
 
 static void check_mount(struct doctor *d)
@@ -112,6 +155,8 @@ static void check_mount(struct doctor *d)
 		tell_mount(d, i - 1, OFS_PROBLEM, "mount");
 	else
 		ofs_found(OFS_FINE, "mount", "%s (store %s)", t->mountpoint, t->store);
+	if (i > 0)
+		check_status(d->status[i - 1]);
 }
 
 /* Those that are not the one in question. */
@@ -134,8 +179,9 @@ static void check_others(struct doctor *d)
 
 /* ---- git */
 
-static void check_exclude(struct doctor *d)
+static void check_exclude(const void *arg)
 {
+	const struct doctor *d = arg;
 	OFS_CLEANUP(ofs_exclude_finish) struct ofs_exclude e = { 0 };
 	const char *point = d->target.mountpoint;
 	OFS_FREE char *workspace = point ? ofs_path_parent(point) : NULL;
@@ -168,52 +214,117 @@ static void check_exclude(struct doctor *d)
 
 /* ---- the tree in question */
 
+enum found_tree {
+	TREE_ERROR, /* the text says which */
+	TREE_FOUND,
+	TREE_MOUNTED, /* and its daemon alive */
+};
+
+/* What follows each other in the text of the probe, each with its NUL; "" for NULL. */
+static const size_t target_strings[] = {
+	offsetof(struct ofs_target, workspace),
+	offsetof(struct ofs_target, mountpoint),
+	offsetof(struct ofs_target, store),
+	offsetof(struct ofs_target, hint),
+};
+
+static char **target_string(struct ofs_target *t, size_t i)
+{
+	return (char **)((char *)t + target_strings[i]);
+}
+
 static int try_find(const void *arg, char *text)
 {
 	const struct doctor *d = arg;
-	struct ofs_target target;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf found = OFS_BUF_INIT;
+	struct ofs_error err;
+	struct ofs_target t;
 
-	(void)text;
-	if (ofs_target_find_operand(&ofs_command_target, d->operand, NULL, &target) == 0)
-		ofs_target_finish(&target);
-	return 0;
+	if (ofs_target_find_operand(&ofs_command_target, d->operand, &err, &t) < 0) {
+		strcpy(text, err.text);
+		return TREE_ERROR;
+	}
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(target_strings); i++) {
+		const char *string = *target_string(&t, i);
+
+		ofs_buf_append(&found, string ? string : "", string ? strlen(string) + 1 : 1);
+	}
+	memcpy(text, found.data, OFS_MIN(found.len, OFS_PROBE_TEXT - 1));
+	return t.mounted ? TREE_MOUNTED : TREE_FOUND;
+}
+
+static void take_target(struct doctor *d, const char *text, bool mounted)
+{
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(target_strings); i++) {
+		if (*text)
+			*target_string(&d->target, i) = ofs_strdup(text);
+		text += strlen(text) + 1;
+	}
+	d->target.mounted = mounted;
 }
 
 /*
  * Finding the tree looks at mounts, and waits for one that does not answer: that one is then the
  * tree in question.
  */
-static int find_tree(struct doctor *d, struct ofs_error *err)
+static int find_tree(struct doctor *d)
 {
+	OFS_FREE char *text = NULL;
+	int r = ofs_probe_run(try_find, d, &text);
 	size_t i = 0;
 
-	while (i < d->mounts.count && d->states[i] != MOUNT_SILENT)
+	if (r == TREE_FOUND || r == TREE_MOUNTED) {
+		take_target(d, text, r == TREE_MOUNTED);
+		return 0;
+	}
+	if (r == -ETIMEDOUT) /* one of them may have stopped since */
+		probe_mounts(d);
+	while (r == -ETIMEDOUT && i < d->mounts.count && d->states[i] != MOUNT_SILENT)
 		i++;
-	if (i == d->mounts.count || ofs_probe_run(try_find, d, NULL) != -ETIMEDOUT)
-		return ofs_target_find_operand(&ofs_command_target, d->operand, err, &d->target);
-	d->target = (struct ofs_target){
-		.mountpoint = ofs_strdup(d->mounts.list[i].point),
-		.store = ofs_strdup(d->mounts.list[i].source),
-		.hint = ofs_strdup(""),
-	};
+	if (r != -ETIMEDOUT || i == d->mounts.count)
+		return ofs_report(
+			"%s",
+			r == TREE_ERROR
+				? text
+				: "the tree cannot be looked for: a filesystem does not answer");
+	d->target.mountpoint = ofs_strdup(d->mounts.list[i].point);
+	d->target.store = ofs_strdup(d->mounts.list[i].source);
 	return 0;
 }
 
+static void check_machine(const void *mounted)
+{
+	ofs_check_machine(mounted != NULL);
+}
+
+static void check_store(const void *arg)
+{
+	const struct doctor *d = arg;
+
+	ofs_check_store(d->target.store, d->target.mounted);
+}
+
+static void check_tools(const void *unused)
+{
+	(void)unused;
+	ofs_check_tools();
+}
+
+/* Whatever might wait for a filesystem that does not answer is left to a child. */
 static int examine(struct doctor *d)
 {
-	struct ofs_error err;
-
+	ofs_mounts_read(NULL, &d->mounts);
+	d->states = ofs_alloc((d->mounts.count + 1) * sizeof(*d->states));
+	d->status = ofs_alloc((d->mounts.count + 1) * sizeof(*d->status));
 	probe_mounts(d);
-	if (find_tree(d, &err) < 0) {
-		ofs_report("%s", err.text);
+	if (find_tree(d) != 0)
 		return DOCTOR_FAILED;
-	}
-	ofs_check_machine(d->target.mounted);
+	ofs_probe_check("machine", check_machine, d->target.mounted ? d : NULL);
 	check_mount(d);
 	check_others(d);
-	ofs_check_store(d->target.store);
-	check_exclude(d);
-	ofs_check_tools();
+	ofs_probe_check("store", check_store, d);
+	ofs_probe_check("exclude", check_exclude, d);
+	ofs_probe_check("tools", check_tools, NULL);
 	ofs_findings_print(ofs_command_json, stdout);
 	if (ferror(stdout) && errno != EPIPE) /* main() says so */
 		return DOCTOR_FAILED;
@@ -230,8 +341,11 @@ static int doctor_run(const struct ofs_command *self, int argc, char **argv)
 	code = examine(&d);
 	ofs_target_finish(&d.target);
 	ofs_findings_clear();
+	for (size_t i = 0; i < d.mounts.count; i++)
+		json_decref(d.status[i]);
 	ofs_mounts_finish(&d.mounts);
 	free(d.states);
+	free(d.status);
 	return code;
 }
 
@@ -240,7 +354,7 @@ const struct ofs_command ofs_cmd_doctor = {
 	.synopsis = "[--json] [WORKSPACE|MOUNT|STORE]",
 	.summary = "Checks the machine, the mount and the store, and says what to do",
 	.help = "Looks at kernel, /dev/fuse, the daemon, FUSE over io_uring, fusermount3,\n"
-		"mounts whose daemon is dead, and the store: rights, owner, lock, format,\n"
+		"mounts whose daemon is dead, its state, and the store: rights, lock, format,\n"
 		"config.ini, room. Changes nothing, and needs neither a mount nor a store.\n",
 	.notes = "Each line starts with ok, note, warning or problem. Exits with 0 when there\n"
 		 "is no problem, with 1 when there is, with 2 when it could not look.\n",

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* offload up and offload down. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "base/util.h"
 #include "cli/command.h"
@@ -10,7 +12,9 @@
 #include "cli/report.h"
 #include "client/target.h"
 #include "client/workspace.h"
+#include "io/file.h"
 #include "io/path.h"
+#include "store/owner.h"
 
 #define UP_MODE 0700
 
@@ -66,16 +70,48 @@ static int up(struct ofs_target *target)
 	return OFS_EXIT_OK;
 }
 
+/*
+ * Of a daemon that has ended: it empties the lock's file when it has written everything. `before`
+ * is its status while it was mounted; NULL: not known.
+ */
+static int check_end(const struct ofs_target *target, const char *shown, const json_t *before)
+{
+	OFS_CLOSE int store = ofs_io_open(AT_FDCWD, target->store, O_RDONLY | O_DIRECTORY, 0);
+	const char *state = json_string_value(json_object_get(before, "state"));
+	const char *error = json_string_value(json_object_get(before, "error"));
+	struct ofs_owner owner = { 0 };
+
+	if (store >= 0)
+		ofs_owner_read(store, &owner);
+	if (state && error && strcmp(state, "read-only") == 0)
+		return ofs_report("unmounted %s, but not everything may be in the store '%s': %s",
+				  shown, target->store, error);
+	if (store < 0)
+		return ofs_report("unmounted %s, but its store '%s' cannot be opened: %s", shown,
+				  target->store, strerror(-store));
+	if (owner.pid)
+		return ofs_report("unmounted %s, but its daemon could not write everything to the "
+				  "store '%s': its journal has the rest, and 'offload up' reads it",
+				  shown, target->store);
+	return OFS_EXIT_OK;
+}
+
 static int down(struct ofs_target *target)
 {
 	const char *mountpoint = target->mountpoint;
 	OFS_FREE char *shown = ofs_path_display(mountpoint ? mountpoint : target->store);
 	struct ofs_error err;
+	struct statvfs fs;
+	json_auto_t *status = NULL;
+	bool writes;
+	int code = OFS_EXIT_OK;
 
 	if (!target->mounted && !target->stale) {
 		printf("Not mounted: %s\n", shown);
 		return OFS_EXIT_OK;
 	}
+	writes = target->mounted && statvfs(mountpoint, &fs) == 0 && !(fs.f_flag & ST_RDONLY);
+	status = writes ? ofs_daemon_status(mountpoint) : NULL;
 	/* From inside the tree it is the caller's shell that is in the way, not we. */
 	if (chdir("/") < 0)
 		return ofs_report("cannot leave the current directory: %s", strerror(errno));
@@ -84,6 +120,10 @@ static int down(struct ofs_target *target)
 	/* One that `offload up` made; a mountpoint that its user chose stays. */
 	if (strcmp(strrchr(mountpoint, '/') + 1, OFS_WORKSPACE_MOUNT) == 0)
 		rmdir(mountpoint);
+	if (writes)
+		code = check_end(target, shown, status);
+	if (code != OFS_EXIT_OK)
+		return code;
 	printf("Unmounted %s; its files stay in the store %s\n", shown, target->store);
 	return OFS_EXIT_OK;
 }

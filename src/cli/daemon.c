@@ -22,6 +22,7 @@
 #define DAEMON_WAIT_NS (60 * OFS_NS_PER_S)
 #define DAEMON_USERS_MAX 4 /* in a message */
 #define DAEMON_POLL_NS (10 * OFS_NS_PER_MS)
+#define STATUS_MAX ((size_t)1 << 16)
 
 char *ofs_program_find(const char *program)
 {
@@ -161,6 +162,18 @@ int ofs_daemon_unmount(const char *mountpoint, struct ofs_error *err)
 		return daemon_busy(mountpoint, err);
 	return ofs_error_set(err, EIO, "cannot unmount '%s': %.*s", mountpoint,
 			     (int)strcspn(said, "\n"), said);
+}
+
+json_t *ofs_daemon_status(const char *mountpoint)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	OFS_CLOSE int root = ofs_io_open(AT_FDCWD, mountpoint, O_PATH | O_DIRECTORY, 0), fd = -1;
+
+	if (root >= 0) /* whoever mounted it may have put anything there */
+		fd = ofs_io_open_beneath(root, ".offload/status.json", O_RDONLY | O_NONBLOCK, 0);
+	if (fd < 0 || ofs_io_read_fd(fd, STATUS_MAX, &text) < 0)
+		return NULL;
+	return json_loadb((const char *)text.data, text.len, 0, NULL);
 }
 
 int ofs_daemon_wait(const char *store, struct ofs_error *err)

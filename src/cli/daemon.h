@@ -2,6 +2,8 @@
 /* Starting the daemon, and seeing it off. Calls return 0, or -errno with `err` set. */
 #pragma once
 
+#include <jansson.h>
+
 #include <offloadfs/error.h>
 
 /* Allocated: where PATH has a program; NULL: nowhere. */
@@ -18,6 +20,9 @@ int ofs_daemon_start(const char *store, const char *mountpoint, struct ofs_error
 
 /* Unmounts. -EBUSY: somebody uses the tree. */
 int ofs_daemon_unmount(const char *mountpoint, struct ofs_error *err);
+
+/* The mount's status.json; NULL when it cannot be read. */
+json_t *ofs_daemon_status(const char *mountpoint);
 
 /* Waits until nobody owns the store. -ETIMEDOUT: somebody still does. */
 int ofs_daemon_wait(const char *store, struct ofs_error *err);

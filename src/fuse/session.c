@@ -242,16 +242,18 @@ int ofs_session_serve(struct ofs_session *s)
 	return r < 0 ? r : 0;
 }
 
-void ofs_session_destroy(struct ofs_session *s)
+int ofs_session_destroy(struct ofs_session *s)
 {
+	int r;
+
 	if (!s)
-		return;
+		return 0;
 	ofs_signals_destroy(s->signals);
 	ofs_notify_stop(s->notify);
 	ofs_notify_finish(s->notify);
 	if (s->mounted)
 		fuse_session_unmount(s->fuse);
-	ofs_tree_close(s->serving.tree);
+	r = ofs_tree_close(s->serving.tree);
 	/*
 	 * The workers are idle since the threads that served requests ended. Their pthread keys
 	 * must outlive all threads of the tree: OpenSSL would reuse the number of a deleted key,
@@ -263,4 +265,5 @@ void ofs_session_destroy(struct ofs_session *s)
 	ofs_notify_destroy(s->notify);
 	fuse_session_destroy(s->fuse);
 	free(s);
+	return r;
 }

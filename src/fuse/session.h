@@ -19,5 +19,5 @@ int ofs_session_mount(struct ofs_session *s, const struct ofs_options *o, struct
 /* Serves requests until the tree is unmounted or a signal asks to stop. 0 or -errno. */
 int ofs_session_serve(struct ofs_session *s);
 
-/* Unmounts, writes the last checkpoint and frees. NULL is allowed. */
-void ofs_session_destroy(struct ofs_session *s);
+/* Unmounts, writes the last checkpoint and frees; -errno if that failed. NULL is allowed. */
+int ofs_session_destroy(struct ofs_session *s);

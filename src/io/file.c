@@ -343,6 +343,13 @@ int ofs_io_size(int fd, uint64_t *ret_size, uint64_t *ret_allocated)
 	return 0;
 }
 
+bool ofs_io_is_linked(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) < 0 || st.st_nlink;
+}
+
 int ofs_io_copy(int from, int to, uint64_t off)
 {
 	OFS_FREE uint8_t *buf = ofs_alloc(COPY_STEP);

@@ -55,7 +55,7 @@ struct ofs_journal {
 	pthread_cond_t sync_done;
 	bool syncing;
 	_Atomic ofs_lsn durable; /* the log is synced up to here */
-	atomic_bool poisoned; /* a sync failed */
+	atomic_int poisoned; /* the error of a sync that failed, or 0 */
 	bool read_only;
 };
 
@@ -396,7 +396,7 @@ static int journal_sync(struct ofs_journal *j, bool ahead)
 		pthread_mutex_lock(&j->sync_lock);
 		j->syncing = false;
 		if (r < 0)
-			j->poisoned = true;
+			j->poisoned = r;
 		else
 			j->durable = end;
 		pthread_cond_broadcast(&j->sync_done);
@@ -592,6 +592,18 @@ bool ofs_journal_can_trim(struct ofs_journal *j, ofs_lsn keep)
 	can = j->segments.n > 1 && j->segments.at[0]->end <= keep;
 	pthread_rwlock_unlock(&j->segments_lock);
 	return can;
+}
+
+int ofs_journal_fault(struct ofs_journal *j)
+{
+	int r = j->poisoned;
+
+	pthread_rwlock_rdlock(&j->segments_lock);
+	for (size_t i = 0; i < j->segments.n; i++)
+		if (!ofs_io_is_linked(j->segments.at[i]->fd))
+			r = -ESTALE;
+	pthread_rwlock_unlock(&j->segments_lock);
+	return r;
 }
 
 uint64_t ofs_journal_size(struct ofs_journal *j, uint64_t *ret_records)

@@ -177,6 +177,12 @@ int ofs_journal_punch(struct ofs_journal *j, ofs_lsn from, ofs_lsn to);
 bool ofs_journal_can_trim(struct ofs_journal *j, ofs_lsn keep);
 
 /*
+ * 0, or why nothing more is kept: -ESTALE when a segment's file was removed, so that what it holds
+ * ends with this process; else the error of the sync that failed.
+ */
+int ofs_journal_fault(struct ofs_journal *j);
+
+/*
  * Bytes that the segments occupy. *ret_records (may be NULL): how many records were appended to
  * them since the log was opened; one segment holds no more than 128 Ki.
  */

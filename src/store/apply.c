@@ -402,8 +402,10 @@ int ofs_store_log(struct ofs_store *s, struct ofs_record *r, const void *data, s
 	ofs_lsn lsn;
 	int e;
 
-	if (s->broken || s->read_only)
-		return s->read_only ? -EROFS : -EIO;
+	if (s->read_only)
+		return -EROFS;
+	if (!ofs_store_was_whole(s))
+		return -EIO;
 	r->time = ofs_clock_wall();
 	e = ofs_record_encode(r, &body);
 	if (e < 0)
@@ -411,6 +413,10 @@ int ofs_store_log(struct ofs_store *s, struct ofs_record *r, const void *data, s
 	record.body = body.data;
 	record.body_len = body.len;
 	e = append(s, &record, &lsn, &where);
+	if (e == -EROFS) {
+		ofs_store_break(s, OFS_STORE_ON_READ_ONLY);
+		e = -EIO;
+	}
 	if (e < 0)
 		return e;
 	s->changes++;
@@ -418,11 +424,8 @@ int ofs_store_log(struct ofs_store *s, struct ofs_record *r, const void *data, s
 			   r->type == OFS_RECORD_SETXATTR || r->type == OFS_RECORD_REMOVEXATTR;
 	e = ofs_store_apply(s, lsn, r, &where);
 	if (e < 0) {
-		ofs_log(LOG_ERR,
-			"record %u could not be applied (%s); the store is read-only until "
-			"the next start",
-			r->type, strerror(-e));
-		s->broken = true;
+		ofs_log(LOG_ERR, "record %u: %s", r->type, strerror(-e));
+		ofs_store_break(s, "a change could not be applied, and is in the journal alone");
 	}
 	return e;
 }

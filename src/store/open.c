@@ -309,6 +309,8 @@ static int recover(struct ofs_store *s, const char *path, const struct ofs_index
 	s->journal_damaged = s->damage.found ||
 			     faccessat(s->dirfd, "quarantine/journal-damage", F_OK, 0) == 0;
 	r = drop_orphans(s);
+	if (r == 0 && !s->read_only)
+		ofs_presence_start(s, path);
 	return r < 0 ? failed(err, r, "read the index of", path) : 0;
 }
 
@@ -377,7 +379,7 @@ static void init_locks(struct ofs_store *s)
 	ofs_cond_init(&s->room.made);
 }
 
-static void store_destroy(struct ofs_store *s)
+static void store_destroy(struct ofs_store *s, bool clean)
 {
 	struct ofs_tombstone *t;
 	size_t pos = 0;
@@ -394,6 +396,7 @@ static void store_destroy(struct ofs_store *s)
 		free(t);
 	ofs_map_finish(&s->tombstones);
 	ofs_map_finish(&s->refs);
+	free(s->presence.path);
 	free(s->dirty.list);
 	free(s->drafts.list);
 	free(s->moves);
@@ -411,7 +414,7 @@ static void store_destroy(struct ofs_store *s)
 	if (s->read_only)
 		ofs_io_close(&s->lockfd);
 	else
-		ofs_owner_release(&s->lockfd);
+		ofs_owner_release(&s->lockfd, clean);
 	free(s);
 }
 
@@ -440,23 +443,36 @@ int ofs_store_open(const char *path, const struct ofs_store_options *opts, struc
 	s->compressor = ofs_compressor_create();
 	r = open_parts(s, path, opts, err);
 	if (r < 0)
-		store_destroy(s);
+		store_destroy(s, true);
 	else
 		*ret = s;
 	return r;
 }
 
-void ofs_store_close(struct ofs_store *s)
+/* The store is closed without its last checkpoint. */
+static void tell_unwritten(struct ofs_store *s, int r)
+{
+	bool lost = ofs_journal_fault(s->journal) == -ESTALE;
+
+	ofs_log(LOG_ERR,
+		"the last checkpoint failed (%s): %zu changed files and directories are not in the "
+		"index; %s",
+		s->broken ? s->broken : strerror(-r), s->dirty.n,
+		lost ? "the journal is gone, and the changes with it"
+		     : "the journal has the changes, and the next start reads it");
+}
+
+int ofs_store_close(struct ofs_store *s)
 {
 	struct ofs_seal_when when = { 0 };
 	bool background;
 	int r;
 
 	if (!s)
-		return;
+		return 0;
 	if (s->read_only) {
-		store_destroy(s);
-		return;
+		store_destroy(s, true);
+		return 0;
 	}
 	background = s->sealer.runs;
 	ofs_sealer_stop(s);
@@ -469,13 +485,11 @@ void ofs_store_close(struct ofs_store *s)
 	when.now = background ? INT64_MIN / 2 : ofs_clock_monotonic();
 	r = ofs_store_cycle(s, &when, true);
 	if (r < 0)
-		ofs_log(LOG_WARNING,
-			"the last checkpoint failed (%s); the journal keeps what it would have "
-			"held",
-			strerror(-r));
+		tell_unwritten(s, r);
 	else if (ofs_store_trim(s, true) == 0)
 		ofs_index_settle(s->index);
-	store_destroy(s);
+	store_destroy(s, r == 0);
+	return r;
 }
 
 int ofs_store_key(const struct ofs_store *s, const char *purpose, char ret[2 * OFS_SHA256_SIZE + 1])

@@ -416,5 +416,8 @@ int ofs_store_sync(struct ofs_store *s)
 
 	if (r < 0)
 		s->sync_error = r;
+	/* Files that were removed are synced without an error. */
+	else if (!ofs_store_is_whole(s))
+		r = -EIO;
 	return r;
 }

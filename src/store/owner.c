@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/util.h"
 #include "io/file.h"
 #include "io/mounts.h"
@@ -96,10 +97,17 @@ int ofs_owner_keep_away(int dirfd, const char *path, struct ofs_error *err)
 int ofs_owner_acquire(int dirfd, const char *path, const char *mountpoint, struct ofs_error *err)
 {
 	OFS_CLOSE int fd = owner_lock(dirfd, path, false, err);
+	struct ofs_owner last;
 	int r;
 
 	if (fd < 0)
 		return ofs_steal_fd(&fd);
+	ofs_owner_read(dirfd, &last);
+	if (last.pid && mountpoint)
+		ofs_log(LOG_NOTICE,
+			"process %ld, which had '%s' last, was killed or could not write "
+			"everything: its journal is read",
+			last.pid, path);
 	/* The text is for others to read; a full disk must not keep the owner out. */
 	r = owner_write(fd, mountpoint);
 	if (r < 0 && r != -ENOSPC && r != -EDQUOT)
@@ -107,9 +115,9 @@ int ofs_owner_acquire(int dirfd, const char *path, const char *mountpoint, struc
 	return ofs_steal_fd(&fd);
 }
 
-void ofs_owner_release(int *fd)
+void ofs_owner_release(int *fd, bool clean)
 {
-	if (*fd >= 0)
+	if (*fd >= 0 && clean)
 		ofs_io_truncate(*fd, 0);
 	ofs_io_close(fd);
 }

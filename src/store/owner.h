@@ -2,6 +2,8 @@
 /* One owner a store: the file `lock`, locked while the store is open, says who it is. */
 #pragma once
 
+#include <stdbool.h>
+
 #include <offloadfs/error.h>
 
 /* The lock file's one line: "<pid> <mount point or ->\n". */
@@ -27,5 +29,8 @@ int ofs_owner_acquire(int dirfd, const char *path, const char *mountpoint, struc
  */
 int ofs_owner_keep_away(int dirfd, const char *path, struct ofs_error *err);
 
-/* Empties the file and lets go of the lock; sets *fd to -1. A negative one is left alone. */
-void ofs_owner_release(int *fd);
+/*
+ * Lets go of the lock; sets *fd to -1. A negative one is left alone. The file is emptied at a
+ * `clean` end alone: the line that is left tells whoever comes next that there was none.
+ */
+void ofs_owner_release(int *fd, bool clean);

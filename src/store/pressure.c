@@ -139,6 +139,7 @@ int ofs_store_stats(struct ofs_store *s, struct ofs_store_stats *ret)
 {
 	int r;
 
+	ofs_store_is_whole(s);
 	stats_of_memory(s, ret);
 	ret->journal = ofs_journal_size(s->journal, NULL);
 	r = ofs_packset_disk_usage(s->packs, &ret->packs);

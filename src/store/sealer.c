@@ -71,7 +71,7 @@ static int run_cycle(struct ofs_store *s, const struct ofs_seal_when *when, bool
 {
 	int r, sealed = 0;
 
-	if (s->broken)
+	if (!ofs_store_is_whole(s))
 		return -EIO;
 	r = s->reserve.tight ? 0 : seal_all(s, when, &sealed);
 	if (r == 0)
@@ -92,6 +92,8 @@ int ofs_store_cycle(struct ofs_store *s, const struct ofs_seal_when *when, bool 
 	pthread_mutex_lock(&s->cycle);
 	r = run_cycle(s, when, always_checkpoint);
 	pthread_mutex_unlock(&s->cycle);
+	if (r == -EROFS)
+		ofs_store_break(s, OFS_STORE_ON_READ_ONLY);
 	pthread_mutex_lock(&s->lock);
 	s->room.error = r;
 	s->room.cycles++;
@@ -170,6 +172,8 @@ static enum work choose_work(struct ofs_store *s, struct ofs_seal_when *when)
 		when->pressed = true;
 		return WORK_SQUEEZE;
 	}
+	if (s->broken) /* fails, which wakes those that wait for it */
+		return WORK_SEAL;
 	if (s->dirty_since && (s->dirty_since <= when->now - CHECKPOINT_AGE ||
 			       s->dirty.n - OFS_MIN(s->dirty.n, s->drafts.n) > DIRTY_MAX))
 		return WORK_CHECKPOINT;
@@ -239,7 +243,8 @@ static void do_work(struct ofs_store *s, enum work work, const struct ofs_seal_w
 		s->sealer.quiet_since = ofs_clock_monotonic();
 	}
 	if (r < 0) {
-		ofs_log(LOG_ERR, "%s failed, trying again: %s", names[work], strerror(-r));
+		if (!s->broken)
+			ofs_log(LOG_ERR, "%s failed, trying again: %s", names[work], strerror(-r));
 		s->sealer.pause = RETRY_DELAY;
 	}
 }

@@ -60,8 +60,9 @@ int ofs_store_start(struct ofs_store *s);
 
 /*
  * Seals everything when there was no background thread, writes a checkpoint and lets the store go.
+ * An error: the index lacks something; the log says what has it.
  */
-void ofs_store_close(struct ofs_store *s);
+int ofs_store_close(struct ofs_store *s);
 
 struct ofs_attr {
 	uint64_t ino;
@@ -346,7 +347,7 @@ struct ofs_store_stats {
 	uint64_t cached; /* inodes in memory */
 	uint64_t held; /* references that callers hold */
 	bool tight; /* the disk is full: only what frees space is written */
-	bool broken; /* nothing is written until the next start */
+	const char *broken; /* why nothing is written until the next start; NULL: it is */
 	bool journal_damaged; /* verification says how, and a repair retires it */
 	int error; /* 0, or why sealing failed last time, or why syncing once did (-errno) */
 };

@@ -29,6 +29,7 @@
 #include "store/age.h"
 #include "store/damage.h"
 #include "store/inode.h"
+#include "store/presence.h"
 #include "store/pressure.h"
 #include "store/store.h"
 
@@ -86,6 +87,8 @@ struct ofs_store {
 	pthread_rwlock_t reclaim;
 
 	struct ofs_reserve reserve;
+	struct ofs_presence presence;
+	_Atomic(const char *) broken; /* why there are only reads from now on; NULL: it is whole */
 	atomic_bool verifying;
 
 	pthread_mutex_t lock;
@@ -107,7 +110,6 @@ struct ofs_store {
 	struct ofs_damage damage; /* what the recovery has met */
 	atomic_bool journal_damaged; /* a notice of damage is in quarantine/, or `damage` says so */
 	bool replaying; /* unlinked inodes are kept: a later record may still write to one */
-	bool broken; /* memory and journal disagree: only reads from now on */
 	bool closing; /* nobody else has the store any more */
 
 	struct ofs_sealer sealer;
@@ -119,6 +121,8 @@ struct ofs_store {
 	uint64_t name_changes; /* of those, what changes where something is or how it is labelled */
 	bool unsettled; /* there may be something to repack */
 };
+
+#define OFS_STORE_ON_READ_ONLY "the filesystem of the store has become read-only"
 
 /* Lays the drafts that the index knows over their files: for memory that holds nothing yet. */
 int ofs_store_load_drafts(struct ofs_store *s);

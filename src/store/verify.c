@@ -64,7 +64,8 @@ static int reload(struct ofs_store *s)
 	if (r == 0)
 		r = ofs_store_load_drafts(s);
 	/* Without drafts nobody knows which parts of the journal are needed. */
-	s->broken = s->broken || r < 0;
+	if (r < 0)
+		ofs_store_break(s, "the index cannot be read any more");
 	return r;
 }
 

@@ -153,15 +153,17 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	return 0;
 }
 
-void ofs_tree_close(struct ofs_tree *t)
+int ofs_tree_close(struct ofs_tree *t)
 {
+	int r;
+
 	if (!t)
-		return;
+		return 0;
 	ofs_gc_destroy(t->gc);
 	ofs_verify_job_destroy(t->verify_job);
 	ofs_indexer_stop(t->indexer);
 	ofs_made_nodes_destroy(t->made);
-	ofs_store_close(t->store);
+	r = ofs_store_close(t->store);
 	ofs_indexer_destroy(t->indexer);
 	ofs_views_destroy(t->views);
 	ofs_labels_destroy(t->labels);
@@ -171,6 +173,7 @@ void ofs_tree_close(struct ofs_tree *t)
 	free(t->mountpoint);
 	free(t->config);
 	free(t);
+	return r;
 }
 
 /* An entry of exactly that name. */

@@ -4,12 +4,16 @@
 `offload doctor`: what it says of a healthy tree and of each thing that may be wrong, that it says
 what to do, that it changes nothing, and that it never waits.
 """
+import contextlib
 import json
 import os
+import pathlib
 import re
 import signal
 import socket
 import struct
+import subprocess
+import time
 
 from harness import (
     NOBODY,
@@ -18,6 +22,8 @@ from harness import (
     SEAL_SOON,
     SLOW,
     Skip,
+    detach,
+    eventually,
     main,
     mount_points,
     read,
@@ -188,7 +194,7 @@ def a_dead_mount(case):
         found = doctor(case, *words)
         assert problems(found) == ["mount"], found
         expect(found, "mount", "problem", case.mnt, case.store, "daemon that died")
-        expect(found, "lock", "ok", "nobody")
+        expect(found, "lock", "note", "nobody", "was killed", "offload up")
     elsewhere = doctor(case, "--store", case.path("another"))
     expect(elsewhere, "others", "warning", case.mnt)
     assert problems(elsewhere) == [], elsewhere
@@ -202,17 +208,84 @@ def a_dead_mount(case):
 def a_daemon_that_does_not_answer(case):
     with case.mount() as m:
         m.make("cache/shell/kept", b"kept")
-        m.process.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, m.process.pid, os.WSTOPPED | os.WNOWAIT)  # each of its threads
+        stop(m)
         try:
             for words in ((case.mnt,), ("--store", case.store)):
                 found = doctor(case, *words)
-                assert problems(found) == ["mount"], found
+                assert problems(found) == ["lock", "mount"], found
                 expect(found, "mount", "problem", case.mnt, "does not answer", case.store)
-                expect(found, "lock", "ok", f"process {m.process.pid}")
+                expect(found, "lock", "problem", "stopped", f"kill -CONT {m.process.pid}")
+            run("sh", "-c", found["lock"]["advice"])
         finally:
             m.process.send_signal(signal.SIGCONT)
         same(read(m("cache/shell/kept")), b"kept")
+
+
+def stop(m):
+    m.process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, m.process.pid, os.WSTOPPED | os.WNOWAIT)  # each of its threads
+
+
+def child_of(pid):
+    """One of its children, if it has any."""
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = path.read_text(errors="replace").rpartition(")")[2].split()
+            if int(fields[1]) == pid:
+                return path
+    return None
+
+
+def is_held_up(pid):
+    """Whether a child of its is still the same after a while."""
+    child = child_of(pid)
+    time.sleep(0.3)
+    return child and child_of(pid) == child
+
+
+@test
+def a_daemon_that_stops_after_it_has_answered(case):
+    """It has been asked, and while another one is slow to answer it stops."""
+    work = case.path("work")
+    mnt = os.path.join(work, ".offload")
+    os.makedirs(mnt)
+    with case.mount(mnt=mnt) as m, case.mount(store=case.path("other")) as other:
+        stop(other)
+        with subprocess.Popen(
+            [OFFLOAD, "doctor", "--json", work], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as asking:
+            try:
+                eventually(lambda: is_held_up(asking.pid), "it waits for the slow one")
+                stop(m)
+                other.process.send_signal(signal.SIGCONT)
+                told, said = asking.communicate(timeout=40 * SLOW)
+            finally:
+                asking.kill()
+                for each in (m, other):
+                    each.process.send_signal(signal.SIGCONT)
+        assert said == b"", said
+        checks = {c["name"]: c for c in json.loads(told)["checks"] if c["state"] != "ok"}
+        expect(checks, "mount", "problem", mnt, "does not answer")
+        expect(checks, "lock", "problem", f"kill -CONT {m.process.pid}")
+
+
+@test
+def a_state_that_is_not_ok(case):
+    with case.mount() as m:
+        expect(doctor(case, case.mnt), "state", "ok", "ok")
+        os.rename(case.store, case.path("elsewhere"))
+        with contextlib.suppress(OSError):
+            m.make("cache/shell/x", b"x")
+        time.sleep(1.2)  # status.json is as old as that
+        found = doctor(case, case.mnt)
+        expect(found, "state", "problem", "read-only", "was moved", "offload up")
+        expect(found, "store", "problem", case.store, "gone")
+        os.rename(case.path("elsewhere"), case.store)
+        detach(case.mnt)
+        assert m.wait() == 1
+    expect(doctor(case, case.store), "lock", "note", "could not write everything")
+    case.mount().unmount()
+    expect(doctor(case, case.store), "lock", "ok", "nobody")
 
 
 # --- The store ------------------------------------------------------------------------------------
@@ -227,6 +300,40 @@ def a_store_that_others_can_read(case):
     expect(found, "store", "problem", "0755", f"chmod 700 {case.store}")
     run("sh", "-c", found["store"]["advice"])
     assert problems(doctor(case, case.store)) == []
+
+
+@test
+def a_store_that_an_acl_opens(case):
+    make_store(case)
+    entries = [(1, 7, -1), (2, 5, NOBODY), (4, 0, -1), (0x10, 5, -1), (0x20, 0, -1)]
+    acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *e) for e in entries)
+    try:
+        os.setxattr(case.store, "system.posix_acl_access", acl)
+    except OSError as e:
+        raise Skip(f"no ACLs here: {e}") from e
+    found = doctor(case, case.store)
+    assert problems(found) == ["store"], found
+    run("sh", "-c", found["store"]["advice"])
+    assert problems(doctor(case, case.store)) == []
+
+
+@test
+def files_of_a_store_that_are_open_to_others(case):
+    make_store(case)
+    write(os.path.join(case.store, "config.ini"), b"")
+    os.chmod(os.path.join(case.store, "config.ini"), 0o644)
+    assert "modes" not in doctor(case, case.store)
+    index = os.path.join(case.store, "index.db")
+    os.chmod(index, 0o644)
+    found = doctor(case, case.store)
+    assert problems(found) == [], found
+    expect(found, "modes", "warning", "index.db (mode 0644)", f"chmod -R go= {case.store}")
+    run("sh", "-c", found["modes"]["advice"])
+    assert "modes" not in doctor(case, case.store)
+    segment = os.listdir(os.path.join(case.store, "journal"))[0]
+    os.chmod(os.path.join(case.store, "journal", segment), 0o640)
+    os.chmod(index, 0o604)
+    expect(doctor(case, case.store), "modes", "warning", "more files")
 
 
 @test

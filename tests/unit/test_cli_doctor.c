@@ -69,7 +69,7 @@ static void expect(const char *name, enum ofs_state state, const char *words)
 	static const char *const states[] = { "ok", "note", "warning", "problem" };
 
 	ofs_findings_clear();
-	ofs_check_store("store");
+	ofs_check_store("store", false);
 	cr_assert(ofs_findings_get(name), "no finding '%s'", name);
 	cr_expect_str_eq(part(name, "state"), states[state], "%s: %s", name, part(name, "found"));
 	cr_expect(strstr(part(name, "found"), words), "%s: '%s' lacks '%s'", name,
@@ -114,8 +114,9 @@ Test(cli_doctor, who_has_it_open)
 	int fd;
 
 	make_store();
-	write_at("store/lock", 0, "123 /nowhere/at all\n", 20);
 	expect("lock", OFS_FINE, "nobody");
+	write_at("store/lock", 0, "123 /nowhere/at all\n", 20);
+	expect("lock", OFS_NOTE, "nobody has the store open; process 123, which had it last");
 	fd = open("store/lock", O_RDWR);
 	cr_assert_eq(flock(fd, LOCK_EX | LOCK_NB), 0);
 	expect("lock", OFS_WARNING, "by process 123, whose mount at /nowhere/at all is not");
@@ -268,10 +269,36 @@ static int hang(const void *arg, char *text)
 
 Test(cli_doctor, a_probe_gives_up)
 {
-	char text[OFS_PROBE_TEXT];
+	char *text;
 
-	cr_expect_eq(ofs_probe_run(answer, "said", text), 7);
+	cr_expect_eq(ofs_probe_run(answer, "said", &text), 7);
 	cr_expect_str_eq(text, "said");
-	cr_expect_eq(ofs_probe_run(hang, "said so far", text), -ETIMEDOUT);
+	free(text);
+	cr_expect_eq(ofs_probe_run(hang, "said so far", &text), -ETIMEDOUT);
 	cr_expect_str_eq(text, "said so far");
+	free(text);
+}
+
+static void find_two(const void *arg)
+{
+	ofs_found(OFS_FINE, arg, "well");
+	ofs_found(OFS_PROBLEM, arg, "ill\n-> rest");
+}
+
+static void hang_for_good(const void *arg)
+{
+	while (pause() < 0)
+		;
+}
+
+Test(cli_doctor, a_check_in_a_child_is_told_by_its_parent)
+{
+	ofs_found(OFS_FINE, "before", "this");
+	ofs_probe_check("child", find_two, "child");
+	cr_expect_eq(ofs_findings_count(OFS_FINE), 2);
+	cr_expect_eq(ofs_findings_count(OFS_PROBLEM), 1);
+	cr_expect_str_eq(part("child", "found"), "well");
+	ofs_probe_check("hung", hang_for_good, NULL);
+	cr_expect_eq(ofs_findings_count(OFS_PROBLEM), 2);
+	cr_expect(strstr(part("hung", "found"), "no answer"), "%s", part("hung", "found"));
 }

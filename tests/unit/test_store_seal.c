@@ -595,7 +595,7 @@ Test(store_seal, a_file_that_grew_by_a_hole_meanwhile_is_hashed_after_a_restart)
 	open_store();
 	f = make_noise(OFS_ROOT_INO, "f", 2 * BLOCK, 1);
 	seal_around(grow_by_a_hole, f);
-	s->broken = true; /* closing leaves it as a kill would */
+	s->broken = ""; /* closing leaves it as a kill would */
 	close_store();
 	open_store();
 	seal();

@@ -106,9 +106,12 @@ static int format_status(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 		s->broken  ? "read-only"
 		: s->tight ? "disk full"
 			   : "ok",
-		"error", s->error ? strerror(-s->error) : NULL, "content", "files",
-		(json_int_t)s->files, "directories", (json_int_t)s->dirs, "others",
-		(json_int_t)s->others, "bytes", (json_int_t)s->bytes, "disk", "packs",
+		"error",
+		s->broken  ? s->broken
+		: s->error ? strerror(-s->error)
+			   : NULL,
+		"content", "files", (json_int_t)s->files, "directories", (json_int_t)s->dirs,
+		"others", (json_int_t)s->others, "bytes", (json_int_t)s->bytes, "disk", "packs",
 		(json_int_t)s->packs, "index", (json_int_t)s->index, "journal",
 		(json_int_t)s->journal, "free", (json_int_t)disk_free(&n), "unsealed", "files",
 		(json_int_t)s->draft_files, "bytes", (json_int_t)s->draft_bytes, "memory",
@@ -158,7 +161,7 @@ static int format_metrics(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 		{ "disk_full", "gauge", "1 while only what frees space is written.",
 		  n.store.tight },
 		{ "read_only", "gauge", "1 after an error that only a restart mends.",
-		  n.store.broken },
+		  n.store.broken != NULL },
 		{ "journal_damaged", "gauge", "1 from damage to the journal to a repair.",
 		  n.store.journal_damaged },
 		{ "inodes_in_memory", "gauge", "Inodes in memory.", n.store.cached },

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whether the store is still there: files that were removed, and a directory that was moved away,
+ * are written to without an error, and nobody finds again what they hold. A store that is gone is
+ * broken: nothing is written to it until the next start.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define OFS_PRESENCE_PARTS 6
+
+struct ofs_store;
+
+struct ofs_presence {
+	/* Constant after the start. */
+	char *path; /* absolute; NULL: not looked after */
+	struct {
+		dev_t dev;
+		ino_t ino; /* 0: it was not there */
+	} parts[OFS_PRESENCE_PARTS];
+
+	_Atomic int64_t looked; /* monotonic */
+};
+
+/* The store is open: remembers what it is made of. */
+void ofs_presence_start(struct ofs_store *s, const char *path);
+
+/* Nothing is written from now on. `why` is constant, and told once; any lock may be held. */
+void ofs_store_break(struct ofs_store *s, const char *why);
+
+/* Looks now. False: the store is broken, for this or for another reason. */
+bool ofs_store_is_whole(struct ofs_store *s);
+
+/* The same for those who ask often: what has changed in the last 10 ms may pass. */
+bool ofs_store_was_whole(struct ofs_store *s);

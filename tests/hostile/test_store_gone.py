@@ -1,0 +1,299 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""
+The store is taken away under a running daemon: nothing is acknowledged that nobody would find again,
+what is still there can be read, and whoever asks is told what happened.
+"""
+import errno
+import json
+import os
+import pathlib
+import re
+import shutil
+import time
+
+import paths  # noqa: F401
+from disk import Disk
+from harness import (
+    OFFLOAD,
+    SEAL_NEVER,
+    SEAL_SOON,
+    Skip,
+    detach,
+    eventually,
+    main,
+    mount_points,
+    raises,
+    read,
+    run,
+    same,
+    test,
+    write,
+)
+
+KEPT = b"kept\n" * 1000
+
+
+def away(store):
+    return store + ".away"
+
+
+def move(store):
+    os.rename(store, away(store))
+
+
+def replace(store):
+    move(store)
+    os.mkdir(store, 0o700)
+
+
+def remove_segments(store):
+    for name in os.listdir(os.path.join(store, "journal")):
+        os.unlink(os.path.join(store, "journal", name))
+
+
+def replace_index(store):
+    index = os.path.join(store, "index.db")
+    shutil.copy(index, index + "2")
+    os.rename(index + "2", index)
+
+
+# What is done to the store, and what is said of it.
+WAYS = {
+    "deleted": (shutil.rmtree, "was deleted"),
+    "moved": (move, "was moved"),
+    "another in its place": (replace, "was moved, or another one"),
+    "journal": (lambda store: shutil.rmtree(os.path.join(store, "journal")), "'journal'"),
+    "segments": (remove_segments, "a file in 'journal'"),
+    "packs": (lambda store: shutil.rmtree(os.path.join(store, "packs")), "'packs'"),
+    "index": (lambda store: os.unlink(os.path.join(store, "index.db")), "'index.db'"),
+    "another index": (replace_index, "'index.db'"),
+    "log of the index": (lambda store: os.unlink(store + "/index.db-wal"), "'index.db-wal'"),
+    "lock": (lambda store: os.unlink(os.path.join(store, "lock")), "'lock'"),
+}
+
+
+def expect_broken(m, kept, why):
+    """A tree of which nothing is lost yet but which takes nothing more."""
+    for change in (
+        lambda: write(m("cache/new"), b"new"),
+        lambda: write(kept, b"other"),
+        lambda: os.mkdir(m("cache/folder")),
+        lambda: os.unlink(kept),
+        lambda: os.rename(kept, m("persistent/x")),
+        lambda: os.setxattr(kept, "user.x", b"x"),
+    ):
+        with raises(errno.EIO):
+            change()
+    same(read(kept), KEPT)
+    status = json.loads(read(m(".offload/status.json")))
+    assert status["state"] == "read-only" and why in status["error"], status
+    assert b"\noffloadfs_read_only 1\n" in read(m(".offload/metrics"))
+
+
+def ends_badly(m, *words):
+    """Unmounts; the daemon must not end as if everything were written, and says why."""
+    eventually(lambda: detach(m.mnt)[0], "unmounted", 5)
+    code = m.process.wait(30)
+    said = os.pread(m.log.fileno(), 1 << 16, 0).decode()
+    m.wait()
+    assert code == 1, (code, said)
+    for word in (*words, "the last checkpoint failed", "could not be written to the end"):
+        assert word in said, f"{said!r} lacks {word!r}"
+    return said
+
+
+@test(variants=WAYS)
+def a_store_is_taken_away(case, way):
+    take, why = way
+    m = case.mount(SEAL_SOON)
+    kept = m.make("cache/shell/kept", KEPT)
+    m.wait_sealed(kept)
+    with open(kept, "r+b", buffering=0) as f:
+        f.seek(len(KEPT) - 1)
+        f.write(b"\n")
+        take(case.store)
+        with raises(errno.EIO):
+            os.fsync(f.fileno())
+    expect_broken(m, kept, why)
+    said = ends_badly(m, why)
+    assert said.count("nothing is written until the next start") <= 2, said
+    if os.path.exists(away(case.store)):
+        shutil.rmtree(case.store, ignore_errors=True)
+        os.rename(away(case.store), case.store)
+        with case.mount() as m:
+            same(read(kept), KEPT)
+
+
+@test
+def a_writer_is_told_at_once(case):
+    """Whatever is acknowledged more than a moment after the store was deleted is not a lie."""
+    m = case.mount(SEAL_NEVER)
+    fd = os.open(m.make("cache/shell/log"), os.O_WRONLY | os.O_APPEND)
+    shutil.rmtree(case.store)
+    time.sleep(0.02)
+    with raises(errno.EIO):
+        os.write(fd, b"line\n")
+    os.close(fd)
+    ends_badly(m, "the journal is gone, and the changes with it")
+
+
+@test
+def what_was_written_before_a_move_is_there(case):
+    """A draft that was not synced: the daemon ends without a checkpoint, and the journal has it."""
+    m = case.mount(SEAL_NEVER)
+    kept = m.make("cache/shell/kept", KEPT)
+    move(case.store)
+    with raises(errno.EIO), open(kept, "rb") as f:
+        os.fsync(f.fileno())
+    same(read(kept), KEPT)
+    said = ends_badly(m, "the journal has the changes, and the next start reads it")
+    assert re.search(r": [1-9]\d* changed files and directories are not in the index", said), said
+    os.rename(away(case.store), case.store)
+    with case.mount() as m:
+        same(read(kept), KEPT)
+        write(kept, b"goes on")
+
+
+@test
+def a_pack_is_removed(case):
+    """What would be sealed into it stays in the journal, and is there after the next start."""
+    m = case.mount(SEAL_SOON)
+    m.wait_sealed(m.make("cache/shell/sealed", os.urandom(1000)))
+    for pack in pathlib.Path(case.store, "packs").iterdir():
+        pack.unlink()
+    kept = m.make("cache/shell/kept", KEPT)
+    eventually(
+        lambda: b"was removed" in os.pread(m.log.fileno(), 1 << 16, 0), "the sealer has noticed"
+    )
+    same(read(kept), KEPT)
+    status = json.loads(read(m(".offload/status.json")))
+    assert status["error"], status
+    eventually(lambda: detach(m.mnt)[0], "unmounted", 5)
+    m.wait()
+    with case.mount(SEAL_SOON) as m:
+        same(read(kept), KEPT)
+        m.wait_sealed(kept)
+
+
+def on_disk(case, *options):
+    """A daemon whose store is on a disk of its own."""
+    disk = Disk(case, 48)
+    return disk, case.mount(*options, store=os.path.join(disk.path, "store"))
+
+
+@test(root=True)
+def the_disk_is_unmounted_lazily(case):
+    disk, m = on_disk(case, SEAL_NEVER)
+    kept = m.make("cache/shell/kept", KEPT)
+    run("umount", "-l", disk.path)
+    with raises(errno.EIO), open(kept, "rb") as f:
+        os.fsync(f.fileno())
+    expect_broken(m, kept, "was moved")
+    ends_badly(m)
+    eventually(
+        lambda: run("mount", "-o", "loop", disk.image, disk.path, check=False).returncode == 0,
+        "the disk is free again",
+    )
+    with m.start():
+        same(read(kept), KEPT)
+
+
+def turn_read_only(disk):
+    """As ext4 does when it meets an error."""
+    run("mount", "-o", "remount,errors=remount-ro", disk.path)
+    device = run("findmnt", "-no", "SOURCE", disk.path).stdout.decode().strip()
+    trigger = f"/sys/fs/ext4/{os.path.basename(device)}/trigger_fs_error"
+    try:
+        write(trigger, b"1")
+    except OSError as e:
+        raise Skip(f"an ext4 cannot be given an error here: {e}") from e
+
+
+@test(root=True, variants={"writing": False, "syncing": True})
+def the_disk_turns_read_only(case, syncing):
+    disk, m = on_disk(case, SEAL_NEVER)
+    kept = m.make("cache/shell/kept", KEPT)
+    with open(kept, "rb") as f:
+        os.fsync(f.fileno())
+        if syncing:
+            os.setxattr(kept, "user.x", b"x")
+        turn_read_only(disk)
+        with raises(errno.EIO):
+            os.fsync(f.fileno()) if syncing else write(m("cache/new"), b"new")
+    expect_broken(m, kept, "read-only")
+    ends_badly(m, "read-only", "the journal has the changes")
+    disk.power_cycle()
+    with m.start():
+        same(read(kept), KEPT)
+
+
+@test(root=True)
+def a_disk_in_use_is_not_remounted_read_only(case):
+    """The kernel refuses that while the daemon has files open to write."""
+    disk, m = on_disk(case)
+    done = run("mount", "-o", "remount,ro", disk.path, check=False)
+    assert done.returncode != 0 and b"busy" in done.stderr, done
+    m.make("cache/shell/kept", KEPT)
+    m.unmount()
+
+
+# --- The companion tool ---------------------------------------------------------------------------
+
+
+def in_workspace(case, store=None):
+    """A daemon on the mountpoint of a workspace, and a companion tool there."""
+    work = case.path("work")
+    os.makedirs(os.path.join(work, ".offload"))
+    m = case.mount(SEAL_NEVER, store=store, mnt=os.path.join(work, ".offload"))
+    return m, lambda *words: run(OFFLOAD, *words, cwd=work, check=False)
+
+
+def ends_by_down(m, offload, *words):
+    done = offload("down")
+    assert done.returncode == 1 and done.stdout == b"", done
+    for word in words:
+        assert word.encode() in done.stderr, done
+    assert m.wait() == 1 and m.mnt not in mount_points()
+
+
+DOWN = {name: WAYS[name] for name in ("deleted", "moved", "another in its place", "index")}
+
+
+@test(variants=DOWN)
+def doctor_and_down_tell_of_it(case, way):
+    take, why = way
+    m, offload = in_workspace(case)
+    m.make("cache/kept", KEPT)
+    take(case.store)
+    time.sleep(1.2)  # status.json is as old as that
+    done = offload("doctor")
+    assert done.returncode == 1 and why.encode() in done.stdout, done
+    ends_by_down(m, offload, why)
+
+
+@test(root=True)
+def down_tells_of_a_last_checkpoint_that_failed(case):
+    """The disk turns read-only while nobody writes; doctor and the next daemon know of it."""
+    disk = Disk(case, 48)
+    m, offload = in_workspace(case, os.path.join(disk.path, "store"))
+    kept = m.make("cache/kept", KEPT)
+    run("sync", "-f", disk.path)
+    os.setxattr(kept, "user.x", b"x")
+    turn_read_only(disk)
+    ends_by_down(m, offload, "could not write everything", "its journal has the rest")
+    disk.power_cycle()
+    done = offload("doctor", "--store", m.store)
+    assert b"could not write everything" in done.stdout, done
+    os.makedirs(m.mnt)
+    with m.start():
+        assert b"could not write everything" in os.pread(m.log.fileno(), 1 << 16, 0)
+        same(read(kept), KEPT)
+        done = offload("down")
+        assert done.returncode == 0, done
+        assert m.wait() == 0
+    assert read(os.path.join(m.store, "lock")) == b""
+
+
+if __name__ == "__main__":
+    main()
