@@ -517,16 +517,24 @@ static int remove_files(struct run *run)
 	return OFS_MIN(busy, 0);
 }
 
-/* Adds the directories below `dir`, the deepest first, and then `dir`. */
+/* Adds the directories below `dir`, those within others first, and then `dir`. */
 static int add_dirs(struct run *run, uint64_t dir)
 {
-	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list subdirs = { 0 };
-	int r = ofs_walk_subdirs(run->tree, dir, &subdirs);
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list found = { 0 };
+	int r = 0;
 
-	for (size_t i = 0; i < subdirs.n && r == 0; i++)
-		r = add_dirs(run, subdirs.entries[i].key);
-	ofs_u64_list_add(&run->dirs, dir);
-	return r == -ENOENT ? 0 : r;
+	ofs_u64_list_add(&found, dir);
+	for (size_t i = 0; i < found.n && r == 0; i++) {
+		OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list subdirs = { 0 };
+
+		r = ofs_walk_subdirs(run->tree, found.at[i], &subdirs);
+		r = r == -ENOENT ? 0 : r;
+		for (size_t k = 0; k < subdirs.n; k++)
+			ofs_u64_list_add(&found, subdirs.entries[k].key);
+	}
+	while (found.n)
+		ofs_u64_list_add(&run->dirs, found.at[--found.n]);
+	return r;
 }
 
 /* The directory may have been moved to a place where it stays. */
