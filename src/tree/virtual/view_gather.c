@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tree/virtual/view.h"
 
+#include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
@@ -231,8 +232,7 @@ static void take_tag_names(void *arg, const struct ofs_label *l)
 	while (at) {
 		size_t len = strcspn(at, ",");
 
-		memcpy(tag, at, len);
-		tag[len] = 0;
+		snprintf(tag, sizeof(tag), "%.*s", (int)len, at);
 		ofs_entry_list_add(arg, l->ino, tag);
 		at = at[len] ? at + len + 1 : NULL;
 	}
