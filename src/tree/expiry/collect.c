@@ -53,6 +53,7 @@ struct run {
 	struct leaf *leaves; /* where there is a limit */
 	size_t nleaves, cap_leaves;
 	struct ofs_u64_list dirs; /* that may go, those within others first */
+	uint64_t moves; /* ofs_store_moves() before they were looked for */
 	struct ofs_map tasks; /* that have ended */
 	struct ofs_map touched; /* directories that files were removed from */
 	unsigned int releases;
@@ -537,11 +538,13 @@ static int add_dirs(struct run *run, uint64_t dir)
 	return r;
 }
 
-/* The directory may have been moved to a place where it stays. */
+/* The directory may have been moved to a place where it stays. Asking takes as long as it is deep. */
 static bool may_go(struct run *run, const struct ofs_attr *dir)
 {
 	struct ofs_lifetime_place place;
 
+	if (ofs_store_moves(run->tree->store) == run->moves)
+		return true;
 	return ofs_lifetime_place_in(run->tree, dir->ino, &place) == 0 && place.working &&
 	       (!place.task || place.ended.age);
 }
@@ -552,7 +555,7 @@ static int rmdir_round(struct run *run, bool first)
 	struct ofs_attr dir;
 	int busy = 0, r;
 
-	for (size_t i = 0; i < run->dirs.n; i++) {
+	for (size_t i = 0; i < run->dirs.n && check_stop(run) == 0; i++) {
 		uint64_t ino = run->dirs.at[i];
 
 		if (!ino || ofs_store_getattr(run->tree->store, ino, &dir) < 0)
@@ -651,6 +654,7 @@ int ofs_collector_run(struct ofs_collector *c, const struct ofs_collect_request 
 			   .tree = c->tree,
 			   .request = request,
 			   .dry = request && request->dry,
+			   .moves = ofs_store_moves(c->tree->store),
 			   .next = OFS_TTL_NEVER,
 			   .due = OFS_TTL_NEVER };
 	const struct ofs_tier_scan scan = { .file = on_file, .empty = on_empty, .arg = &run };

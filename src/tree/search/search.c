@@ -27,7 +27,7 @@
 #define READ_ALWAYS 64 /* files that are read however long it takes */
 #define WORKING_MAX 100000 /* files of the working tier that are looked at, the newest */
 #define UNINDEXED_MAX 50000 /* files of the other tiers that are walked for those not indexed */
-#define LABELS_MAX (UINT64_C(32) << 20) /* bytes of titles and tags that are looked at */
+#define LABELS_MAX (UINT64_C(8) << 20) /* bytes of titles and tags that are looked at */
 #define HITS_ENOUGH 1000 /* of which the best are shown */
 #define SUMMARY_LINES 10 /* of the head, and of the tail */
 #define SUMMARY_READ 16384 /* bytes that they are looked for in */
