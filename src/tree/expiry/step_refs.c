@@ -436,6 +436,7 @@ int ofs_step_refs_refresh(struct ofs_tree *t, struct ofs_step_refs *s)
 {
 	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list tasks = { 0 };
 	int r = ofs_walk_subdirs(t, t->tops[OFS_TOP_TASKS], &tasks);
+	size_t held;
 
 	s->refreshes++;
 	s->unread = 0;
@@ -444,8 +445,12 @@ int ofs_step_refs_refresh(struct ofs_tree *t, struct ofs_step_refs *s)
 		r = r == -ENOENT || r == -ENOTDIR ? 0 : r;
 	}
 	/* After an error, steps that were not read are not forgotten. */
+	held = s->held;
 	if (r == 0)
 		settle(s);
+	/* There is room now that may have been missing. */
+	if (s->unread && s->held < held)
+		return ofs_step_refs_refresh(t, s);
 	tell_unread(t, s);
 	return r;
 }
