@@ -67,10 +67,10 @@ def slices_and_answers_are_held_within_bounds(case):
         assert size > 70000, size
         held = os.open(m("tasks/t/context.md"), os.O_RDONLY)
         before = resident(m)
-        for i in range(4000):
+        for i in range(5000):
             part = read(m(f"tasks/t/context.md:b{i}-{i + 65000}"))
             assert len(part) > 65000
-        assert resident(m) < before + MARGIN
+        assert resident(m) < before + 2 * MARGIN
         # What was let go of is made again, and what is open was perhaps.
         assert len(read(m("tasks/t/context.md:b0-65000"))) == 65001
         os.close(held)
