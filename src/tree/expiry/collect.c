@@ -538,7 +538,7 @@ static int add_dirs(struct run *run, uint64_t dir)
 	return r;
 }
 
-/* The directory may have been moved to a place where it stays. Asking takes as long as it is deep. */
+/* It may have been moved to a place where it stays. To ask takes time with its depth. */
 static bool may_go(struct run *run, const struct ofs_attr *dir)
 {
 	struct ofs_lifetime_place place;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding without the search index: the working tier, and what is not indexed yet. Names, titles and
- * tags of many files are searched, and the part of the content that F:summary shows of some, newest
- * files first.
+ * Finding without the search index: the working tier, and what is not indexed yet. Names, titles
+ * and tags of many files are searched, and the part of the content that F:summary shows of some,
+ * newest files first.
  */
 #include "tree/search/search.h"
 
