@@ -45,6 +45,7 @@ static void add_entry(struct ofs_store *s, struct ofs_inode *dir, const char *na
 	uint64_t cookie = d->norder ? OFS_MAX(lsn, d->order[d->norder - 1].cookie + 1) : lsn;
 
 	ofs_dir_add(dir->dir, name, n->row.ino, type_of(n), cookie, s->epoch);
+	ofs_store_weigh(s, OFS_WEIGHT_DIRENT);
 }
 
 /* A record, and what it touches. */
@@ -324,6 +325,7 @@ static void apply_copy(struct ofs_store *s, const struct change *c)
 	ofs_content_map_copy(&n->content, r->size / OFS_BLOCK_SIZE, &from->content,
 			     r->from_off / OFS_BLOCK_SIZE,
 			     ofs_align_up(r->len, OFS_BLOCK_SIZE) / OFS_BLOCK_SIZE, s->epoch);
+	ofs_store_weigh(s, r->len / OFS_BLOCK_SIZE * sizeof(struct ofs_block));
 	ofs_store_set_size(s, n, OFS_MAX(n->row.size, end));
 	ofs_class_move_add_renamed(s, n->row.ino, from->row.parent, n->row.parent);
 	same = !r->size && !r->from_off && r->len == from->row.size && r->len == n->row.size;
@@ -345,10 +347,12 @@ static void apply_xattr(struct ofs_store *s, const struct change *c)
 	const struct ofs_record *r = c->r;
 	struct ofs_inode *n = c->n;
 
-	if (r->type == OFS_RECORD_SETXATTR)
+	if (r->type == OFS_RECORD_SETXATTR) {
 		ofs_xattr_set(&n->xattrs, r->name, r->value, r->value_len);
-	else
+		ofs_store_weigh(s, r->value_len);
+	} else {
 		ofs_xattr_remove(&n->xattrs, r->name);
+	}
 	n->xattrs_epoch = s->epoch;
 	stamp(s, n, r);
 }

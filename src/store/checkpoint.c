@@ -242,6 +242,7 @@ static void checkpoint_settle(struct ofs_store *s, const struct checkpoint *cp)
 			s->moves[n++] = s->moves[i];
 	s->nmoves = n;
 	s->dirty_since = s->dirty.n ? ofs_clock_monotonic() : 0;
+	s->weight.kept = 0;
 	ofs_store_evict(s);
 }
 

@@ -17,6 +17,28 @@ static void inode_list_add(struct ofs_inode_list *l, struct ofs_inode *n)
 	*ofs_append(l->list, l->n, l->cap) = n;
 }
 
+void ofs_store_weigh(struct ofs_store *s, size_t bytes)
+{
+	s->weight.all += bytes;
+}
+
+static void weigh_loaded(struct ofs_store *s, size_t bytes)
+{
+	ofs_store_weigh(s, bytes);
+	s->weight.largest = OFS_MAX(s->weight.largest, bytes);
+}
+
+static size_t weight_of(const struct ofs_inode *n)
+{
+	return n->xattrs.cap + n->content.cap_blocks * sizeof(*n->content.blocks) +
+	       (n->dir ? n->dir->count * OFS_WEIGHT_DIRENT : 0);
+}
+
+bool ofs_store_is_heavy(const struct ofs_store *s, size_t times)
+{
+	return s->weight.all / times > OFS_MAX(OFS_WEIGHT_MAX, 4 * s->weight.largest);
+}
+
 int ofs_store_xattrs(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
 {
 	struct ofs_inode *n;
@@ -25,8 +47,10 @@ int ofs_store_xattrs(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
 	r = ofs_store_inode(s, ino, &n);
 	if (r < 0)
 		return r;
-	if (!n->xattrs_loaded)
+	if (!n->xattrs_loaded) {
 		r = ofs_index_get_xattrs(s->index, ino, &n->xattrs);
+		weigh_loaded(s, n->xattrs.cap);
+	}
 	n->xattrs_loaded = r == 0;
 	*ret = n;
 	return r;
@@ -153,6 +177,7 @@ int ofs_store_dir(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
 		}
 		ofs_dir_sort(d);
 		n->dir = d;
+		weigh_loaded(s, d->count * OFS_WEIGHT_DIRENT);
 	}
 	*ret = n;
 	return 0;
@@ -203,6 +228,7 @@ static int fetch_content(struct ofs_store *s, struct ofs_inode *n)
 	}
 	r = ofs_index_list_blocks(s->index, ino, load_block, &n->content);
 	n->content.loaded = r == 0;
+	weigh_loaded(s, n->content.cap_blocks * sizeof(*n->content.blocks));
 	if (r < 0)
 		n->content.nblocks = 0;
 	return r;
@@ -376,20 +402,29 @@ static bool is_clean(struct ofs_store *s, const struct ofs_inode *n)
 static void drop_clean(struct ofs_store *s)
 {
 	OFS_FREE struct ofs_inode **out = ofs_alloc(s->inodes.count * sizeof(*out));
+	bool heavy = ofs_store_is_heavy(s, 1);
 	struct ofs_inode *n;
 	size_t pos = 0, count = 0, i;
 
-	while ((n = ofs_map_next(&s->inodes, &pos)))
+	s->weight = (struct ofs_weight){ 0 };
+	while ((n = ofs_map_next(&s->inodes, &pos))) {
 		if (is_clean(s, n))
 			out[count++] = n;
+		else
+			weigh_loaded(s, weight_of(n));
+	}
+	s->weight.kept = s->weight.all;
 	for (i = 0; i < count; i++)
 		ofs_store_free_inode(s, out[i]);
+	if (heavy && count)
+		malloc_trim(0);
 }
 
 void ofs_store_evict(struct ofs_store *s)
 {
 	/* Inodes that have to stay are not looked through again and again. */
-	if (s->inodes.count > INODES_MAX + s->dirty.n + s->drafts.n)
+	if (s->inodes.count > INODES_MAX + s->dirty.n + s->drafts.n ||
+	    (ofs_store_is_heavy(s, 1) && s->weight.all / 2 >= s->weight.kept))
 		drop_clean(s);
 }
 

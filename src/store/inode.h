@@ -25,6 +25,21 @@ struct ofs_inode {
 	uint64_t xattrs_epoch; /* of their last change */
 };
 
+/*
+ * Bytes of memory for what can be large in an inode: attributes (128 KiB), blocks and entries. When
+ * more than OFS_WEIGHT_MAX, or four times the largest, was added, clean inodes are dropped, and a
+ * checkpoint makes the others clean; at four times that, who adds attributes or copies by reference
+ * waits for one.
+ */
+#define OFS_WEIGHT_MAX ((size_t)64 << 20)
+#define OFS_WEIGHT_DIRENT 128u
+
+struct ofs_weight {
+	size_t all;
+	size_t kept; /* of that, what was left when inodes were last dropped */
+	size_t largest; /* that was loaded */
+};
+
 struct ofs_inode_list {
 	struct ofs_inode **list;
 	size_t n;
@@ -80,7 +95,15 @@ void ofs_store_drop_inode(struct ofs_store *s, struct ofs_inode *n);
 
 void ofs_store_attr(struct ofs_store *s, struct ofs_inode *n, struct ofs_attr *ret);
 
-/* Drops clean inodes from memory when there are many; afterwards no inode pointer is valid. */
+/* Something large of an inode was loaded or added. */
+void ofs_store_weigh(struct ofs_store *s, size_t bytes);
+
+/* More than `times` of what may be in memory is there. */
+bool ofs_store_is_heavy(const struct ofs_store *s, size_t times);
+
+/*
+ * Drops clean inodes from memory when they are many or large; afterwards no inode pointer is valid.
+ */
 void ofs_store_evict(struct ofs_store *s);
 
 /* ---- names */

@@ -21,6 +21,7 @@ ssize_t ofs_store_getxattr(struct ofs_store *s, uint64_t ino, const char *name, 
 	int r = check_name(name);
 
 	OFS_LOCKED(&s->lock);
+	ofs_store_evict(s);
 	if (r == 0)
 		r = ofs_store_xattrs(s, ino, &n);
 	if (r < 0)
@@ -81,6 +82,8 @@ static int try_set(struct ofs_store *s, struct ofs_record *rec, int flags, bool 
 	int r;
 
 	OFS_LOCKED(&s->lock);
+	ofs_store_wait_for_memory(s);
+	ofs_store_evict(s);
 	r = ofs_store_xattrs(s, rec->ino, &n);
 	if (r == 0)
 		r = check_set(n, rec->name, rec->value_len, flags);

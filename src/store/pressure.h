@@ -60,6 +60,12 @@ bool ofs_store_is_stopping(struct ofs_store *s);
 int ofs_store_wait_for_room(struct ofs_store *s);
 
 /*
+ * For writers of what is large in memory (inode.h), with `lock` held: waits for a checkpoint when
+ * there is too much of it.
+ */
+void ofs_store_wait_for_memory(struct ofs_store *s);
+
+/*
  * For writers whose change failed with `r`, before they take any lock: when the disk is full, gives
  * back what can be given back. True when that is worth another try.
  */

@@ -174,8 +174,9 @@ static enum work choose_work(struct ofs_store *s, struct ofs_seal_when *when)
 	}
 	if (s->broken) /* fails, which wakes those that wait for it */
 		return WORK_SEAL;
-	if (s->dirty_since && (s->dirty_since <= when->now - CHECKPOINT_AGE ||
-			       s->dirty.n - OFS_MIN(s->dirty.n, s->drafts.n) > DIRTY_MAX))
+	if (s->dirty_since &&
+	    (s->dirty_since <= when->now - CHECKPOINT_AGE ||
+	     s->dirty.n - OFS_MIN(s->dirty.n, s->drafts.n) > DIRTY_MAX || ofs_store_is_heavy(s, 1)))
 		return WORK_CHECKPOINT;
 	if (ofs_seal_is_due(s, when))
 		return WORK_SEAL;
@@ -326,6 +327,17 @@ int ofs_store_wait_for_room(struct ofs_store *s)
 		r = s->room.cycles != cycles ? s->room.error : 0;
 	}
 	return r;
+}
+
+void ofs_store_wait_for_memory(struct ofs_store *s)
+{
+	uint64_t cycles = s->room.cycles;
+
+	while (ofs_store_is_heavy(s, 4) && s->dirty_since && s->sealer.runs && !s->sealer.stop &&
+	       s->room.cycles == cycles) {
+		pthread_cond_signal(&s->sealer.wake);
+		pthread_cond_wait(&s->room.made, &s->lock);
+	}
 }
 
 bool ofs_store_make_room(struct ofs_store *s, int r)

@@ -94,6 +94,7 @@ struct ofs_store {
 	pthread_mutex_t lock;
 	/* All guarded by `lock`. */
 	struct ofs_map inodes; /* ino -> struct ofs_inode */
+	struct ofs_weight weight; /* of those */
 	struct ofs_map refs; /* ino -> how many references callers hold, as a number */
 	struct ofs_inode_list dirty; /* inodes with a stamp above `committed` */
 	struct ofs_inode_list drafts; /* inodes whose content changed since it was sealed */

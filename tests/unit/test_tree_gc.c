@@ -2,6 +2,8 @@
 /* Garbage collection of a tree, under a clock that is set. */
 #include <jansson.h>
 
+#include "base/buf.h"
+
 #include "test_tree_fixture.h"
 
 #define SECOND OFS_NS_PER_S
@@ -627,6 +629,97 @@ Test(tree_gc, explanations_for_others)
 }
 
 /* ---- the clock */
+
+/* ---- what is beyond limits */
+
+/* The text is repeated `n` times between `before` and `after`. */
+static void put_long_step(const char *p, const char *before, const char *text, size_t n,
+			  const char *after)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf b = OFS_BUF_INIT;
+
+	ofs_buf_append_str(&b, before);
+	while (n--)
+		ofs_buf_append_str(&b, text);
+	ofs_buf_append_str(&b, after);
+	put_text(p, ofs_buf_str(&b));
+}
+
+/* A step that cannot be read may refer to any file. */
+Test(tree_gc, a_step_beyond_the_limits_keeps_all)
+{
+	static const struct {
+		const char *before, *text;
+		size_t n;
+		const char *after;
+		bool beyond;
+	} steps[] = {
+		{ "{\"outcome_ref\": \"x\", \"text\": \"", "[,{", 300000, "\"}", false },
+		{ "{\"outcome_ref\": \"x\", \"text\": \"", "[\\\"{", 200000, "\"}", false },
+		{ "{\"outcome_ref\": \"x\"", " ", 1 << 20, "}", true },
+		{ "{\"outcome_ref\": [", "1,", 65536, "1]}", true },
+		{ "{\"outcome_ref\": [", "1,", 65000, "1]}", false },
+		{ "{\"outcome_ref\": \"", "x", 1025, "\"}", true },
+		{ "{\"outcome_ref\": \"", "x", 1024, "\"}", false },
+	};
+
+	make_path("cache/shell/x");
+	make_path("tasks/t/history/x");
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(steps); i++) {
+		const char *why;
+
+		put_text("cache/shell/file", "text\n");
+		pass(3 * DAY);
+		put_long_step("tasks/t/history/step_1.json", steps[i].before, steps[i].text,
+			      steps[i].n, steps[i].after);
+		why = xattr(walk("cache/shell/file"), "lifecycle");
+		cr_assert_eq(strstr(why, "step_1.json, which is too large to be read") != NULL,
+			     steps[i].beyond, "%zu: %s", i, why);
+		cr_assert_eq(run(), !steps[i].beyond, "%zu", i);
+		drop("tasks/t/history/step_1.json");
+		if (steps[i].beyond)
+			cr_assert_eq(run(), 1, "%zu", i);
+	}
+}
+
+/* So do steps that refer to more than is kept in memory, until there is room. */
+Test(tree_gc, steps_beyond_the_memory_for_them_keep_all)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf name = OFS_BUF_INIT;
+	char p[64];
+
+	ofs_buf_append_str(&name, "\"");
+	for (int i = 0; i < 500; i++)
+		ofs_buf_append_str(&name, "x/");
+	ofs_buf_append_str(&name, "\",");
+	make_path("cache/shell/x");
+	make_path("tasks/t/history/x");
+	put_text("cache/shell/file", "text\n");
+	for (int i = 0; i < 3; i++) {
+		snprintf(p, sizeof(p), "tasks/t/history/step_%d.json", i);
+		put_long_step(p, "{\"outcome_ref\": [", ofs_buf_str(&name), 1000, "\"\"]}");
+	}
+	pass(3 * DAY);
+	cr_assert_eq(run(), 0);
+	cr_assert_not_null(strstr(xattr(walk("cache/shell/file"), "lifecycle"), "step_2.json"));
+	drop("tasks/t/history/step_0.json");
+	cr_assert_eq(run(), 1);
+}
+
+Test(tree_gc, an_ended_task_of_any_depth_goes)
+{
+	struct ofs_entry e = { .node = make_dir("tasks/t") }, below;
+
+	for (int i = 0; i < 100000; i++) {
+		cr_assert_eq(ofs_tree_mkdir(t, e.node, "d", 0755, &cred, &below), 0);
+		ofs_tree_forget(t, e.node, 1);
+		e = below;
+	}
+	ofs_tree_forget(t, e.node, 1);
+	cr_assert_eq(set(walk("tasks/t"), "state", "done"), 0);
+	run();
+	cr_assert_eq(try_walk("tasks/t"), -ENOENT);
+}
 
 Test(tree_gc, a_stepped_clock_makes_nothing_older)
 {

@@ -652,9 +652,49 @@ Test(tree_views, a_view_seems_changed_whenever_something_was)
 	}
 }
 
+/* ---- more labels than are kept in memory */
+
+Test(tree_views, labels_beyond_the_memory_for_them_are_known)
+{
+	enum {
+		FILES = 14000, /* of 5 KB each */
+		KEPT = 2
+	};
+	OFS_CLEANUP(list_finish) struct listed l;
+	char name[64], tags[4096], title[1025];
+	size_t used = 0;
+	ofs_node node;
+
+	for (int i = 0; i < 15; i++)
+		used += (size_t)snprintf(tags + used, sizeof(tags) - used, "%s%0250d", i ? "," : "",
+					 i);
+	memset(title, 'x', 1024);
+	title[1024] = 0;
+	make_many("cache", 0, FILES);
+	expect_names("views/by-tag", "");
+	for (int i = 0; i < FILES; i++) {
+		snprintf(name, sizeof(name), "cache/f%04d", i);
+		node = hold(name);
+		cr_assert_eq(set(node, "title", title), 0);
+		cr_assert_eq(set(node, "tags", i < FILES - KEPT ? tags : "last"), 0);
+		if (i >= FILES - KEPT)
+			cr_assert_eq(set(node, "category", "odd"), 0);
+		ofs_tree_forget(t, node, 1);
+	}
+	snprintf(name, sizeof(name), "f%d f%d", FILES - KEPT, FILES - 1);
+	expect_names("views/by-tag/last", name);
+	expect_names("views/by-category/odd", name);
+	node = hold("views/by-tag/last");
+	list_all(&l, node, SIZE_MAX);
+	cr_assert_eq(l.n, KEPT);
+	ofs_tree_forget(t, node, 1);
+	drop("cache/f13999");
+	expect_names("views/by-tag/last", "f13998");
+}
+
 /* ---- the cost */
 
-/* A list that is kept does not know of what is removed later; reading again would show. */
+/* A list that is kept does not know of what is moved later; reading again would show. */
 Test(tree_views, many_files_are_listed_from_one_reading)
 {
 	static const char *const views[] = { "views/by-tier/working", "views/by-category/general",
@@ -670,14 +710,15 @@ Test(tree_views, many_files_are_listed_from_one_reading)
 	}
 	/* All at once, in portions. */
 	for (int step = 0; more; step++) {
-		char name[32];
+		char from[32], to[32];
 
 		more = false;
 		for (size_t i = 0; i < OFS_ARRAY_SIZE(views); i++)
 			more |= list_on(&l[i], nodes[i], 100);
 		if (step < 40) {
-			snprintf(name, sizeof(name), "cache/f%04d", 4999 - step);
-			drop(name);
+			snprintf(from, sizeof(from), "cache/f%04d", 4999 - step);
+			snprintf(to, sizeof(to), "persistent/f%04d", 4999 - step);
+			move(from, to);
 		}
 	}
 	cr_assert_eq(l[0].n, 5000, "%zu: it was read again", l[0].n);

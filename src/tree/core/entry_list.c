@@ -40,11 +40,6 @@ uint64_t ofs_entry_list_key(const char *name)
 	return ofs_checksum(name, strlen(name), 0) >> 2;
 }
 
-void ofs_entry_list_add_name(struct ofs_entry_list *l, const char *name)
-{
-	ofs_entry_list_add(l, ofs_entry_list_key(name), name);
-}
-
 /* Of several names of one file the one that was found first comes first. */
 static int compare_keys(const void *a, const void *b)
 {
@@ -66,4 +61,15 @@ void ofs_entry_list_settle(struct ofs_entry_list *l)
 		if (!n || l->entries[n - 1].key != l->entries[i].key)
 			l->entries[n++] = l->entries[i];
 	l->n = n;
+}
+
+void ofs_entry_list_keep_last(struct ofs_entry_list *l, size_t n)
+{
+	struct ofs_entry_list kept = { 0 };
+
+	ofs_entry_list_settle(l);
+	for (size_t i = l->n - OFS_MIN(l->n, n); i < l->n; i++)
+		ofs_entry_list_add(&kept, l->entries[i].key, ofs_entry_list_name(l, i));
+	ofs_entry_list_finish(l);
+	*l = kept;
 }

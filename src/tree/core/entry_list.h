@@ -24,10 +24,12 @@ void ofs_entry_list_finish(struct ofs_entry_list *l);
 uint64_t ofs_entry_list_key(const char *name);
 
 void ofs_entry_list_add(struct ofs_entry_list *l, uint64_t key, const char *name);
-void ofs_entry_list_add_name(struct ofs_entry_list *l, const char *name);
 
 /* Brings the entries into order, each key once: with the name that was added first. */
 void ofs_entry_list_settle(struct ofs_entry_list *l);
+
+/* The same, and leaves only the last `n`. */
+void ofs_entry_list_keep_last(struct ofs_entry_list *l, size_t n);
 
 /* The first entry with a key above `key`; l->n when there is none. */
 size_t ofs_entry_list_seek(const struct ofs_entry_list *l, uint64_t key);

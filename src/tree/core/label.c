@@ -28,6 +28,7 @@ struct ofs_labels {
 	bool loaded;
 	/* inode -> struct ofs_label; those of removed files may be among them, but not for ever */
 	struct ofs_map files;
+	size_t bytes; /* of their texts */
 	size_t checked; /* how far in `files` it was looked for those */
 };
 
@@ -158,6 +159,20 @@ static void label_destroy(struct ofs_label *l)
 	free(l);
 }
 
+static size_t texts_size(const struct ofs_label *l)
+{
+	return (l->tags ? strlen(l->tags) : 0) + (l->category ? strlen(l->category) : 0) +
+	       (l->title ? strlen(l->title) : 0);
+}
+
+/* Frees what was kept of a file; NULL is allowed. */
+static void forget(struct ofs_labels *labels, struct ofs_label *l)
+{
+	if (l)
+		labels->bytes -= texts_size(l);
+	label_destroy(l);
+}
+
 struct ofs_labels *ofs_labels_create(void)
 {
 	struct ofs_labels *l = ofs_alloc(sizeof(*l));
@@ -172,7 +187,7 @@ static void forget_all(struct ofs_labels *l)
 	size_t pos = 0;
 
 	while ((label = ofs_map_next(&l->files, &pos)))
-		label_destroy(label);
+		forget(l, label);
 	ofs_map_finish(&l->files);
 	l->files = (struct ofs_map)OFS_MAP_INIT;
 }
@@ -226,16 +241,16 @@ static void forget_removed(struct ofs_tree *t)
 		}
 		r = ofs_store_getattr(t->store, l->ino, &attr);
 		if (r == -ENOENT || (r == 0 && !attr.nlink))
-			label_destroy(ofs_map_remove(&labels->files, l->ino));
+			forget(labels, ofs_map_remove(&labels->files, l->ino));
 	}
 }
 
-/* Brings memory in line with the store; the labels' lock is held. */
-static void reload(struct ofs_tree *t, uint64_t ino)
+/* All of a file's labels, from the store. */
+static struct ofs_label *load(struct ofs_tree *t, uint64_t ino)
 {
 	OFS_FREE char *ttl = ofs_label_text(t, ino, OFS_LABEL_TTL);
 	OFS_FREE char *important = ofs_label_text(t, ino, OFS_LABEL_IMPORTANT);
-	struct ofs_label *l = ofs_alloc(sizeof(*l)), *had;
+	struct ofs_label *l = ofs_alloc(sizeof(*l));
 
 	l->ino = ino;
 	l->ttl = ttl ? ofs_ttl_parse(ttl) : OFS_TTL_UNSET;
@@ -243,15 +258,41 @@ static void reload(struct ofs_tree *t, uint64_t ino)
 	l->tags = ofs_label_text(t, ino, OFS_LABEL_TAGS);
 	l->category = ofs_label_text(t, ino, OFS_LABEL_CATEGORY);
 	l->title = ofs_label_text(t, ino, OFS_LABEL_TITLE);
-	had = ofs_map_remove(&t->labels->files, ino);
-	if (!had && t->labels->loaded)
+	return l;
+}
+
+/* Brings memory in line with the store; the labels' lock is held. */
+static void reload(struct ofs_tree *t, uint64_t ino)
+{
+	struct ofs_label *l = load(t, ino), *had = ofs_map_remove(&t->labels->files, ino);
+	struct ofs_labels *labels = t->labels;
+
+	if (!had && labels->loaded)
 		forget_removed(t);
-	label_destroy(had);
+	forget(labels, had);
 	if (l->ttl == OFS_TTL_UNSET && !l->important && !l->tags && !l->category && !l->title) {
 		label_destroy(l);
 		return;
 	}
-	ofs_map_put(&t->labels->files, ino, l);
+	l->brief = texts_size(l) > OFS_LABELS_BYTES_MAX - labels->bytes;
+	if (l->brief) {
+		free(l->tags);
+		free(l->category);
+		free(l->title);
+		l->tags = l->category = l->title = NULL;
+	}
+	labels->bytes += texts_size(l);
+	ofs_map_put(&labels->files, ino, l);
+}
+
+/* `l` may be NULL; the labels' lock is held. */
+static void show(struct ofs_tree *t, const struct ofs_label *l,
+		 void (*fn)(void *arg, const struct ofs_label *l), void *arg)
+{
+	struct ofs_label *whole = l && l->brief ? load(t, l->ino) : NULL;
+
+	fn(arg, whole ? whole : l);
+	label_destroy(whole);
 }
 
 static int load_all(struct ofs_tree *t)
@@ -282,7 +323,7 @@ int ofs_labels_with(struct ofs_tree *t, uint64_t ino,
 	pthread_mutex_lock(&t->labels->lock);
 	r = load_all(t);
 	if (r == 0)
-		fn(arg, ofs_map_get(&t->labels->files, ino));
+		show(t, ofs_map_get(&t->labels->files, ino), fn, arg);
 	pthread_mutex_unlock(&t->labels->lock);
 	return r;
 }
@@ -296,7 +337,7 @@ int ofs_labels_each(struct ofs_tree *t, void (*fn)(void *arg, const struct ofs_l
 	pthread_mutex_lock(&t->labels->lock);
 	r = load_all(t);
 	while (r == 0 && (l = ofs_map_next(&t->labels->files, &pos)))
-		fn(arg, l);
+		show(t, l, fn, arg);
 	pthread_mutex_unlock(&t->labels->lock);
 	return r;
 }
@@ -304,7 +345,7 @@ int ofs_labels_each(struct ofs_tree *t, void (*fn)(void *arg, const struct ofs_l
 void ofs_labels_drop(struct ofs_tree *t, uint64_t ino)
 {
 	pthread_mutex_lock(&t->labels->lock);
-	label_destroy(ofs_map_remove(&t->labels->files, ino));
+	forget(t->labels, ofs_map_remove(&t->labels->files, ino));
 	pthread_mutex_unlock(&t->labels->lock);
 }
 

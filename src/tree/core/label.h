@@ -6,11 +6,18 @@
 
 #define OFS_TTL_UNSET 0
 
+/*
+ * Bytes of memory for tags, titles and categories of all files. Of files beyond that they are read
+ * each time.
+ */
+#define OFS_LABELS_BYTES_MAX ((size_t)64 << 20)
+
 /* The labels of one file, as kept in memory. */
 struct ofs_label {
 	uint64_t ino;
 	int64_t ttl; /* nanoseconds */
 	bool important;
+	bool brief; /* label.c: the texts are not kept */
 	char *tags; /* NULL: none; else separated by commas */
 	char *category; /* NULL: as its place says */
 	char *title; /* NULL: none */

@@ -53,6 +53,7 @@ struct run {
 	struct leaf *leaves; /* where there is a limit */
 	size_t nleaves, cap_leaves;
 	struct ofs_u64_list dirs; /* that may go, those within others first */
+	uint64_t moves; /* ofs_store_moves() before they were looked for */
 	struct ofs_map tasks; /* that have ended */
 	struct ofs_map touched; /* directories that files were removed from */
 	unsigned int releases;
@@ -517,23 +518,33 @@ static int remove_files(struct run *run)
 	return OFS_MIN(busy, 0);
 }
 
-/* Adds the directories below `dir`, the deepest first, and then `dir`. */
+/* Adds the directories below `dir`, those within others first, and then `dir`. */
 static int add_dirs(struct run *run, uint64_t dir)
 {
-	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list subdirs = { 0 };
-	int r = ofs_walk_subdirs(run->tree, dir, &subdirs);
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list found = { 0 };
+	int r = 0;
 
-	for (size_t i = 0; i < subdirs.n && r == 0; i++)
-		r = add_dirs(run, subdirs.entries[i].key);
-	ofs_u64_list_add(&run->dirs, dir);
-	return r == -ENOENT ? 0 : r;
+	ofs_u64_list_add(&found, dir);
+	for (size_t i = 0; i < found.n && r == 0; i++) {
+		OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list subdirs = { 0 };
+
+		r = ofs_walk_subdirs(run->tree, found.at[i], &subdirs);
+		r = r == -ENOENT ? 0 : r;
+		for (size_t k = 0; k < subdirs.n; k++)
+			ofs_u64_list_add(&found, subdirs.entries[k].key);
+	}
+	while (found.n)
+		ofs_u64_list_add(&run->dirs, found.at[--found.n]);
+	return r;
 }
 
-/* The directory may have been moved to a place where it stays. */
+/* It may have been moved to a place where it stays. To ask takes time with its depth. */
 static bool may_go(struct run *run, const struct ofs_attr *dir)
 {
 	struct ofs_lifetime_place place;
 
+	if (ofs_store_moves(run->tree->store) == run->moves)
+		return true;
 	return ofs_lifetime_place_in(run->tree, dir->ino, &place) == 0 && place.working &&
 	       (!place.task || place.ended.age);
 }
@@ -544,7 +555,7 @@ static int rmdir_round(struct run *run, bool first)
 	struct ofs_attr dir;
 	int busy = 0, r;
 
-	for (size_t i = 0; i < run->dirs.n; i++) {
+	for (size_t i = 0; i < run->dirs.n && check_stop(run) == 0; i++) {
 		uint64_t ino = run->dirs.at[i];
 
 		if (!ino || ofs_store_getattr(run->tree->store, ino, &dir) < 0)
@@ -643,6 +654,7 @@ int ofs_collector_run(struct ofs_collector *c, const struct ofs_collect_request 
 			   .tree = c->tree,
 			   .request = request,
 			   .dry = request && request->dry,
+			   .moves = ofs_store_moves(c->tree->store),
 			   .next = OFS_TTL_NEVER,
 			   .due = OFS_TTL_NEVER };
 	const struct ofs_tier_scan scan = { .file = on_file, .empty = on_empty, .arg = &run };

@@ -100,6 +100,7 @@ int ofs_collector_refresh_steps(struct ofs_collector *c)
 	if (c->steps_as_of != changed) {
 		r = ofs_step_refs_refresh(c->tree, c->steps);
 		c->steps_as_of = r == 0 ? changed : 0;
+		atomic_store(&c->unread_step, ofs_step_refs_unread(c->steps));
 	}
 	pthread_mutex_unlock(&c->steps_lock);
 	return r;
@@ -142,6 +143,7 @@ int ofs_collector_facts(struct ofs_collector *c, const struct ofs_attr *file,
 	if (r < 0)
 		return r;
 	ret->step = find_step(c, file->ino);
+	ret->unread = ret->step && ret->step == atomic_load(&c->unread_step);
 	ret->probation = find_trial(c, file->ino, ret->used);
 	return 0;
 }
@@ -249,17 +251,22 @@ json_t *ofs_collector_item(struct ofs_collector *c, size_t i)
 
 json_t *ofs_collector_stats(struct ofs_collector *c)
 {
+	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	const struct ofs_collect_totals *n = &c->totals;
+	uint64_t step = atomic_load(&c->unread_step);
+	OFS_FREE char *unread = NULL;
 	json_t *json;
 
+	if (step && ofs_place_of(c->tree, step, &place) == 0)
+		unread = ofs_text_readable((const char *)place.path.data);
 	pthread_mutex_lock(&c->lock);
-	json = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "working_files",
+	json = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s?}", "working_files",
 			 (json_int_t)n->files, "working_bytes", (json_int_t)n->bytes,
 			 "working_stored", (json_int_t)n->stored, "working_max",
 			 (json_int_t)c->working_max, "expired", (json_int_t)n->expired,
 			 "task_ended", (json_int_t)n->ended, "evicted", (json_int_t)n->surplus,
 			 "freed_bytes", (json_int_t)n->freed, "probation",
-			 (json_int_t)c->trials.count);
+			 (json_int_t)c->trials.count, "unread_step", unread);
 	pthread_mutex_unlock(&c->lock);
 	return json;
 }

@@ -57,6 +57,7 @@ struct ofs_collector {
 	pthread_mutex_t steps_lock; /* held while the store is asked */
 	struct ofs_step_refs *steps;
 	int64_t steps_as_of;
+	_Atomic uint64_t unread_step; /* the one that is beyond the limits; 0: none */
 
 	pthread_mutex_t lock; /* guards the rest; never held while the store is called */
 	struct ofs_map trials; /* inode -> struct ofs_trial */

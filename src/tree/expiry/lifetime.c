@@ -270,7 +270,8 @@ void ofs_lifetime_explain(struct ofs_tree *t, const struct ofs_facts *f, enum of
 		break;
 	case OFS_KEEP_REFERENCED:
 		before = "kept for ";
-		after = ", which refers to it: ";
+		after = f->unread ? ", which is too large to be read and may refer to it: "
+				  : ", which refers to it: ";
 		break;
 	case OFS_KEEP_PROBATION:
 		before = f->probation ? "on probation, goes after " : "about to go on probation: ";

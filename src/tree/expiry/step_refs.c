@@ -11,6 +11,7 @@
 #include "base/u64_list.h"
 #include "base/util.h"
 #include "tree/core/entry_list.h"
+#include "tree/core/place.h"
 #include "tree/core/slice.h"
 #include "tree/core/tree_state.h"
 #include "tree/core/walk.h"
@@ -19,8 +20,13 @@
 #define PREFIX "step_"
 #define SUFFIX ".json"
 #define KEY "outcome_ref"
-#define STEP_MAX (1u << 24) /* bytes; a longer one is no step */
 #define DEPTH_MAX 32 /* of objects and arrays that are looked through */
+#define TRIES_MAX 4 /* places in a path at which the tree may begin */
+
+/* What counts of a step, a name in it and a file that one names, with their places in maps. */
+#define STEP_COST 256u
+#define NAME_COST 64u /* and its bytes; and for each '/', which takes time to follow */
+#define TARGET_COST 64u
 
 struct step {
 	uint64_t ino;
@@ -29,29 +35,46 @@ struct step {
 	char **names; /* in its outcome_ref */
 	size_t nnames, cap_names;
 	struct ofs_u64_list targets; /* inodes that those named at some time since it was read */
+	size_t held; /* its part of what all hold */
+	bool large; /* it is beyond a limit of its own */
 };
 
 struct ofs_step_refs {
 	struct ofs_map steps; /* inode -> struct step */
 	struct ofs_map targets; /* inode -> struct step, one of those that name it */
 	uint64_t refreshes;
+	size_t held; /* bytes, at most OFS_STEP_REFS_MAX */
+	uint64_t unread; /* the first step of the last refresh that is beyond a limit; 0: none */
+	uint64_t told; /* the one that the log tells of */
 };
 
-static void forget_names(struct step *s)
+/* False: there is no room for it. */
+static bool charge(struct ofs_step_refs *s, struct step *step, size_t bytes)
 {
-	while (s->nnames)
-		free(s->names[--s->nnames]);
-	s->targets.n = 0;
+	if (bytes > OFS_STEP_REFS_MAX - s->held)
+		return false;
+	s->held += bytes;
+	step->held += bytes;
+	return true;
 }
 
-static void step_destroy(struct step *s)
+static void forget_names(struct ofs_step_refs *s, struct step *step)
 {
-	if (!s)
-		return;
-	forget_names(s);
-	free(s->names);
-	ofs_u64_list_finish(&s->targets);
-	free(s);
+	while (step->nnames)
+		free(step->names[--step->nnames]);
+	free(step->names);
+	step->names = NULL;
+	step->cap_names = 0;
+	ofs_u64_list_finish(&step->targets);
+	s->held -= step->held - STEP_COST;
+	step->held = STEP_COST;
+}
+
+static void step_destroy(struct ofs_step_refs *s, struct step *step)
+{
+	forget_names(s, step);
+	s->held -= STEP_COST;
+	free(step);
 }
 
 struct ofs_step_refs *ofs_step_refs_create(void)
@@ -67,7 +90,7 @@ void ofs_step_refs_destroy(struct ofs_step_refs *s)
 	if (!s)
 		return;
 	while ((step = ofs_map_next(&s->steps, &pos)))
-		step_destroy(step);
+		step_destroy(s, step);
 	ofs_map_finish(&s->steps);
 	ofs_map_finish(&s->targets);
 	free(s);
@@ -77,7 +100,12 @@ uint64_t ofs_step_refs_find(const struct ofs_step_refs *s, uint64_t ino)
 {
 	const struct step *step = ofs_map_get(&s->targets, ino);
 
-	return step ? step->ino : 0;
+	return step ? step->ino : s->unread;
+}
+
+uint64_t ofs_step_refs_unread(const struct ofs_step_refs *s)
+{
+	return s->unread;
 }
 
 /* ---- names */
@@ -164,11 +192,15 @@ uint64_t ofs_step_refs_resolve(struct ofs_tree *t, const char *name)
 {
 	char ref[OFS_REF_SIZE + 64];
 	uint64_t ino = resolve_path(t, within_tree(t, name));
+	int tries = 0;
 
 	/* The mount may have been somewhere else, and there may be none now. */
-	for (const char *at = strchr(name, '/'); at && !ino; at = strchr(at + 1, '/'))
-		if (begins_in_tree(at + 1))
+	for (const char *at = strchr(name, '/'); at && !ino && tries < TRIES_MAX;
+	     at = strchr(at + 1, '/'))
+		if (begins_in_tree(at + 1)) {
 			ino = resolve_path(t, at + 1);
+			tries++;
+		}
 	if (ino || strlen(name) >= sizeof(ref))
 		return ino;
 	strcpy(ref, name);
@@ -177,25 +209,45 @@ uint64_t ofs_step_refs_resolve(struct ofs_tree *t, const char *name)
 
 /* ---- reading a step */
 
+struct reading {
+	struct ofs_step_refs *refs;
+	struct step *step;
+	bool full; /* there was no room for a name */
+};
+
+static void take_name(struct reading *rd, const char *name)
+{
+	struct step *s = rd->step;
+	size_t len = strlen(name), cost = NAME_COST + len;
+
+	for (const char *at = name; (at = strchr(at, '/')); at++)
+		cost += NAME_COST;
+	if (len > OFS_STEP_NAME_MAX)
+		s->large = true;
+	else if (!charge(rd->refs, s, cost))
+		rd->full = true;
+	else
+		*ofs_append(s->names, s->nnames, s->cap_names) = ofs_strdup(name);
+}
+
 /* The value of the key: a name, several, or an object with "ref" or "path". */
-static void take_value(struct step *s, const json_t *value, int depth)
+static void take_value(struct reading *rd, const json_t *value, int depth)
 {
 	const json_t *ref;
 	size_t i;
 
 	if (json_is_string(value)) {
-		*ofs_append(s->names, s->nnames, s->cap_names) =
-			ofs_strdup(json_string_value(value));
+		take_name(rd, json_string_value(value));
 	} else if (json_is_array(value) && depth < DEPTH_MAX) {
 		for (i = 0; i < json_array_size(value); i++)
-			take_value(s, json_array_get(value, i), depth + 1);
+			take_value(rd, json_array_get(value, i), depth + 1);
 	} else if (json_is_object(value) && depth < DEPTH_MAX) {
 		ref = json_object_get(value, "ref");
-		take_value(s, ref ? ref : json_object_get(value, "path"), depth + 1);
+		take_value(rd, ref ? ref : json_object_get(value, "path"), depth + 1);
 	}
 }
 
-static void look_for_key(struct step *s, json_t *json, int depth)
+static void look_for_key(struct reading *rd, json_t *json, int depth)
 {
 	const char *key;
 	json_t *value;
@@ -205,63 +257,84 @@ static void look_for_key(struct step *s, json_t *json, int depth)
 		return;
 	if (json_is_array(json)) {
 		for (i = 0; i < json_array_size(json); i++)
-			look_for_key(s, json_array_get(json, i), depth + 1);
+			look_for_key(rd, json_array_get(json, i), depth + 1);
 	} else if (json_is_object(json)) {
 		json_object_foreach(json, key, value)
 		{
 			if (strcmp(key, KEY) == 0)
-				take_value(s, value, depth);
+				take_value(rd, value, depth);
 			else
-				look_for_key(s, value, depth + 1);
+				look_for_key(rd, value, depth + 1);
 		}
 	}
 }
 
+/* -EFBIG: it is beyond a limit. */
 static int read_json(struct ofs_tree *t, const struct ofs_attr *file, json_t **ret)
 {
 	OFS_FREE char *text = NULL;
 	ssize_t n;
 
 	*ret = NULL;
-	if (file->size > STEP_MAX)
-		return 0;
+	if (file->size > OFS_STEP_FILE_MAX)
+		return -EFBIG;
 	text = ofs_realloc(NULL, file->size + 1, 1);
 	n = ofs_store_read(t->store, file->ino, text, file->size, 0);
 	if (n < 0)
 		return (int)n;
+	if (ofs_step_file_values(text, (size_t)n) > OFS_STEP_VALUES_MAX)
+		return -EFBIG;
 	*ret = json_loadb(text, (size_t)n, JSON_DISABLE_EOF_CHECK, NULL);
 	return 0;
 }
 
 /* A step that is being written, or is damaged, keeps the names it had. */
-static void read_step(struct ofs_tree *t, struct step *s, const struct ofs_attr *file)
+static void read_step(struct ofs_tree *t, struct ofs_step_refs *refs, struct step *s,
+		      const struct ofs_attr *file)
 {
+	struct reading rd = { .refs = refs, .step = s };
 	json_t *json;
 	int r = read_json(t, file, &json);
 
-	if (r < 0 && s->version != file->version)
+	if (r < 0 && r != -EFBIG && s->version != file->version)
 		ofs_log(LOG_WARNING, "inode %llu: a step of a task cannot be read: %s",
 			(unsigned long long)s->ino, strerror(-r));
 	s->version = file->version;
+	s->large = r == -EFBIG;
 	if (r < 0 || !json)
 		return;
-	forget_names(s);
-	look_for_key(s, json, 0);
+	forget_names(refs, s);
+	look_for_key(&rd, json, 0);
 	json_decref(json);
+	/* It is read again when there is room. */
+	if (rd.full) {
+		refs->unread = s->ino;
+		s->version = 0;
+	}
 }
 
 /* A path may now lead to another file, and its former file may have moved: both count. */
-static void resolve_names(struct ofs_tree *t, struct step *s)
+static void resolve_names(struct ofs_tree *t, struct ofs_step_refs *refs, struct step *s)
 {
+	struct ofs_u64_list *l = &s->targets;
+	size_t sorted = l->n, more;
+
 	for (size_t i = 0; i < s->nnames; i++) {
 		uint64_t ino = ofs_step_refs_resolve(t, s->names[i]);
-		size_t k = 0;
+		size_t at = OFS_BISECT(k, sorted, l->at[k] < ino);
 
-		while (k < s->targets.n && s->targets.at[k] != ino)
-			k++;
-		if (ino && k == s->targets.n)
-			ofs_u64_list_add(&s->targets, ino);
+		if (!ino || (at < sorted && l->at[at] == ino))
+			continue;
+		if (charge(refs, s, TARGET_COST))
+			ofs_u64_list_add(l, ino);
+		else
+			refs->unread = s->ino;
 	}
+	more = l->n;
+	ofs_u64_list_sort_unique(l);
+	more = (more - l->n) * TARGET_COST;
+	refs->held -= more;
+	s->held -= more;
 }
 
 /* ---- finding them */
@@ -281,16 +354,25 @@ static int refresh_step(struct ofs_tree *t, struct ofs_step_refs *s, uint64_t in
 
 	if (r < 0 || !attr.nlink)
 		return r == -ENOENT ? 0 : r;
+	/* Once all files count as referred to, nothing is gained by more. */
+	if (!step && s->unread)
+		return 0;
 	if (!step) {
 		step = ofs_alloc(sizeof(*step));
 		step->ino = ino;
+		if (!charge(s, step, STEP_COST)) {
+			free(step);
+			s->unread = ino;
+			return 0;
+		}
 		ofs_map_put(&s->steps, ino, step);
-		r = 0;
 	}
 	step->seen = s->refreshes;
-	if (step->version != attr.version)
-		read_step(t, step, &attr);
-	resolve_names(t, step);
+	if (step->version != attr.version && !s->unread)
+		read_step(t, s, step, &attr);
+	if (step->large && !s->unread)
+		s->unread = ino;
+	resolve_names(t, s, step);
 	return 0;
 }
 
@@ -325,7 +407,7 @@ static void settle(struct ofs_step_refs *s)
 	s->targets = (struct ofs_map)OFS_MAP_INIT;
 	while ((step = ofs_map_next(&s->steps, &pos))) {
 		if (step->seen != s->refreshes) {
-			step_destroy(step);
+			step_destroy(s, step);
 			continue;
 		}
 		ofs_map_put(&kept, step->ino, step);
@@ -337,23 +419,59 @@ static void settle(struct ofs_step_refs *s)
 	s->steps = kept;
 }
 
+/* Tells of a step that is beyond the limits, once. */
+static void tell_unread(struct ofs_tree *t, struct ofs_step_refs *s)
+{
+	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
+
+	if (s->unread && s->unread != s->told && ofs_place_of(t, s->unread, &place) == 0)
+		ofs_log(LOG_WARNING,
+			"%s is beyond the limits of steps: no file expires until its task ends, "
+			"or it is removed",
+			(const char *)place.path.data);
+	s->told = s->unread;
+}
+
 int ofs_step_refs_refresh(struct ofs_tree *t, struct ofs_step_refs *s)
 {
 	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list tasks = { 0 };
 	int r = ofs_walk_subdirs(t, t->tops[OFS_TOP_TASKS], &tasks);
+	size_t held;
 
 	s->refreshes++;
+	s->unread = 0;
 	for (size_t i = 0; i < tasks.n && r == 0; i++) {
 		r = refresh_task(t, s, tasks.entries[i].key);
 		r = r == -ENOENT || r == -ENOTDIR ? 0 : r;
 	}
 	/* After an error, steps that were not read are not forgotten. */
+	held = s->held;
 	if (r == 0)
 		settle(s);
+	/* There is room now that may have been missing. */
+	if (s->unread && s->held < held)
+		return ofs_step_refs_refresh(t, s);
+	tell_unread(t, s);
 	return r;
 }
 
-/* ---- names of steps */
+/* ---- files of steps */
+
+size_t ofs_step_file_values(const char *text, size_t len)
+{
+	bool quoted = false;
+	size_t n = 1;
+
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '"')
+			quoted = !quoted;
+		else if (quoted)
+			i += text[i] == '\\';
+		else
+			n += text[i] == ',' || text[i] == '[' || text[i] == '{';
+	}
+	return n;
+}
 
 bool ofs_step_file_is(const char *name)
 {

@@ -15,12 +15,18 @@ void ofs_step_refs_destroy(struct ofs_step_refs *s);
 
 /*
  * Reads the steps that are new or changed, and forgets those that are gone or whose task has ended.
- * This and the next call must not run at the same time. 0 or -errno.
+ * This and the next calls must not run at the same time. 0 or -errno.
  */
 int ofs_step_refs_refresh(struct ofs_tree *t, struct ofs_step_refs *s);
 
-/* The step that refers to the file, or the file itself if it is a step; 0: none. */
+/*
+ * The step that refers to the file, or the file itself if it is a step; 0: none. A step that is
+ * beyond the limits below may refer to any file, so that one is the answer for all others.
+ */
 uint64_t ofs_step_refs_find(const struct ofs_step_refs *s, uint64_t ino);
+
+/* The first step that is beyond the limits; 0: none. */
+uint64_t ofs_step_refs_unread(const struct ofs_step_refs *s);
 
 /*
  * The inode that an outcome_ref names, or 0. A path may start at the root of the tree, with a
@@ -36,6 +42,18 @@ uint64_t ofs_step_refs_resolve(struct ofs_tree *t, const char *name);
 /* Limits in bytes: of a file that is read as a step, and of all that are read of one task. */
 #define OFS_STEP_FILE_MAX ((uint64_t)1 << 20)
 #define OFS_STEP_FILES_MAX ((uint64_t)16 << 20)
+
+/* Values in the JSON of a step: memory for them is up to a hundred times their text. */
+#define OFS_STEP_VALUES_MAX 65536u
+
+/* Bytes of one reference in a step. */
+#define OFS_STEP_NAME_MAX 1024u
+
+/* Bytes of memory for what all steps of live tasks refer to. */
+#define OFS_STEP_REFS_MAX ((size_t)64 << 20)
+
+/* No less than the values that the JSON has. */
+size_t ofs_step_file_values(const char *text, size_t len);
 
 bool ofs_step_file_is(const char *name);
 

@@ -34,6 +34,7 @@ struct ofs_facts {
 	bool ended; /* its task was ended, and it was not used since */
 	bool surplus; /* the size limit has no room for it */
 	uint64_t step; /* of a live task that refers to it, 0: none */
+	bool unread; /* that step is beyond the limits, and only may refer to it */
 	int64_t ttl; /* how long it may stay unused, or OFS_TTL_NEVER */
 	int64_t used; /* the last use that was seen */
 	int64_t probation; /* since when it is on probation, 0: it is not */

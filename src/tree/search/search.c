@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding without the search index: the working tier, and what is not indexed yet. All names,
- * titles and tags are searched, and the part of the content that F:summary shows, newest files
- * first, for a bounded time.
+ * Finding without the search index: the working tier, and what is not indexed yet. Names, titles
+ * and tags of many files are searched, and the part of the content that F:summary shows of some,
+ * newest files first.
  */
 #include "tree/search/search.h"
 
@@ -17,6 +17,7 @@
 #include "tree/core/tree_state.h"
 #include "tree/core/walk.h"
 #include "tree/search/answer.h"
+#include "tree/search/fold.h"
 #include "tree/search/indexer.h"
 #include "tree/search/match.h"
 #include "tree/search/passage.h"
@@ -24,15 +25,18 @@
 
 #define READ_FOR (30 * OFS_NS_PER_MS)
 #define READ_ALWAYS 64 /* files that are read however long it takes */
+#define WORKING_MAX 100000 /* files of the working tier that are looked at, the newest */
 #define UNINDEXED_MAX 50000 /* files of the other tiers that are walked for those not indexed */
+#define LABELS_MAX (UINT64_C(8) << 20) /* bytes of titles and tags that are looked at */
+#define HITS_ENOUGH 1000 /* of which the best are shown */
 #define SUMMARY_LINES 10 /* of the head, and of the tail */
 #define SUMMARY_READ 16384 /* bytes that they are looked for in */
-#define HAS_LABEL (UINT64_C(1) << 32) /* makes the bits of terms a pointer that is not NULL */
 
 struct walk {
 	struct ofs_search *search;
 	struct ofs_entry_list files;
-	struct ofs_map labels; /* inode -> HAS_LABEL and the terms in title and tags */
+	uint32_t labelled; /* the terms in title and tags of the file that is looked at */
+	uint64_t labels_left; /* bytes of those */
 	struct ofs_fts *index; /* what it has is left out; NULL: nothing is */
 	size_t most; /* files to be found; 0: all */
 	char *buf; /* of SUMMARY_READ */
@@ -43,17 +47,19 @@ struct walk {
 static void walk_finish(struct walk *w)
 {
 	ofs_entry_list_finish(&w->files);
-	ofs_map_finish(&w->labels);
 	free(w->buf);
 }
 
 /* The terms that are in a text, as bits. */
 static uint32_t terms_in(const struct ofs_query *q, const char *text)
 {
+	size_t len = text ? strlen(text) : 0, at, end;
+	OFS_FREE char *folded = ofs_alloc(len + 1);
 	uint32_t terms = 0;
 
-	for (size_t i = 0; i < q->wanted && text; i++)
-		if (ofs_match_best(&q->terms[i], text) != OFS_MATCH_NONE)
+	len = len ? ofs_fold(text, len, folded) : 0;
+	for (size_t i = 0; i < q->wanted; i++)
+		if (ofs_match_next(&q->terms[i], folded, len, 0, &at, &end) != OFS_MATCH_NONE)
 			terms |= UINT32_C(1) << i;
 	return terms;
 }
@@ -62,10 +68,10 @@ static void take_label(void *arg, const struct ofs_label *l)
 {
 	struct walk *w = arg;
 	const struct ofs_query *q = w->search->query;
-	uint64_t terms = terms_in(q, l->title) | terms_in(q, l->tags);
+	uint64_t len = !l ? 0 : (l->title ? strlen(l->title) : 0) + (l->tags ? strlen(l->tags) : 0);
 
-	if (terms)
-		ofs_map_put(&w->labels, l->ino, (void *)(uintptr_t)(HAS_LABEL | terms));
+	w->labelled = len ? terms_in(q, l->title) | terms_in(q, l->tags) : 0;
+	w->labels_left -= OFS_MIN(w->labels_left, len);
 }
 
 static int take_file(void *arg, uint64_t ino, const char *name)
@@ -74,18 +80,20 @@ static int take_file(void *arg, uint64_t ino, const char *name)
 
 	if (w->most && w->files.n >= w->most)
 		return -ECANCELED;
+	if (!w->most && w->files.n >= 2 * WORKING_MAX)
+		ofs_entry_list_keep_last(&w->files, WORKING_MAX);
 	ofs_entry_list_add(&w->files, ino, name);
 	return 0;
 }
 
 /* The files of the tiers first to last that are asked for. */
-static int gather(struct walk *w, int first, int last)
+static int gather(struct ofs_search *s, int first, int last, ofs_walk_fn fn, void *arg)
 {
 	int r = 0;
 
 	for (int i = first; i <= last && r == 0; i++)
-		if (ofs_search_wants(w->search->query, (enum ofs_tier)i))
-			r = ofs_walk_tier(w->search->tree, (enum ofs_tier)i, take_file, w);
+		if (ofs_search_wants(s->query, (enum ofs_tier)i))
+			r = ofs_walk_tier(s->tree, (enum ofs_tier)i, fn, arg);
 	return r;
 }
 
@@ -193,20 +201,31 @@ static int look_at(struct walk *w, uint64_t ino, uint32_t named)
 	return r == -EIO || r == -ENOENT || r == -ESTALE ? 0 : r;
 }
 
+/* The terms in name, title and tags of a file that was gathered. */
+static int terms_of(struct walk *w, size_t i, uint32_t *ret)
+{
+	struct ofs_tree *t = w->search->tree;
+	int r;
+
+	w->labelled = 0;
+	r = w->labels_left ? ofs_labels_with(t, w->files.entries[i].key, take_label, w) : 0;
+	*ret = w->labelled | terms_in(w->search->query, ofs_entry_list_name(&w->files, i));
+	return r;
+}
+
 /* Looks at what was gathered. */
 static int look_at_all(struct walk *w)
 {
-	const struct ofs_query *q = w->search->query;
-	uint32_t all = ofs_search_terms(q), named;
+	uint32_t all = ofs_search_terms(w->search->query), named;
 	int r = 0;
 
-	ofs_entry_list_settle(&w->files);
-	for (size_t i = w->files.n; i-- && r == 0;) {
+	ofs_entry_list_keep_last(&w->files, WORKING_MAX);
+	for (size_t i = w->files.n; i-- && r == 0 && w->search->n < HITS_ENOUGH;) {
 		uint64_t ino = w->files.entries[i].key;
 
-		named = (uint32_t)(uintptr_t)ofs_map_get(&w->labels, ino);
-		if (named != all)
-			named |= terms_in(q, ofs_entry_list_name(&w->files, i));
+		r = terms_of(w, i, &named);
+		if (r < 0)
+			break;
 		if (named != all && !may_read(w))
 			continue;
 		r = is_indexed(w, ino);
@@ -219,14 +238,12 @@ static int look_at_all(struct walk *w)
 
 static int walk(struct ofs_search *s)
 {
-	OFS_CLEANUP(walk_finish) struct walk w = { .search = s, .labels = OFS_MAP_INIT };
+	OFS_CLEANUP(walk_finish) struct walk w = { .search = s, .labels_left = LABELS_MAX };
 	struct ofs_indexer_stats stats;
 	int r;
 
 	w.buf = ofs_alloc(SUMMARY_READ);
-	r = ofs_labels_each(s->tree, take_label, &w);
-	if (r == 0)
-		r = gather(&w, OFS_TIER_WORKING, OFS_TIER_WORKING);
+	r = gather(s, OFS_TIER_WORKING, OFS_TIER_WORKING, take_file, &w);
 	w.until = ofs_clock_monotonic() + READ_FOR;
 	if (r == 0)
 		r = look_at_all(&w);
@@ -234,7 +251,7 @@ static int walk(struct ofs_search *s)
 	w.index = ofs_indexer_index(s->tree->indexer);
 	w.most = UNINDEXED_MAX;
 	if (r == 0 && (!w.index || !stats.caught_up))
-		r = gather(&w, OFS_TIER_LONG_TERM, OFS_TIER_ARCHIVE);
+		r = gather(s, OFS_TIER_LONG_TERM, OFS_TIER_ARCHIVE, take_file, &w);
 	return r < 0 && r != -ECANCELED ? r : look_at_all(&w);
 }
 
@@ -255,18 +272,26 @@ static int compare_dates(const void *a, const void *b)
 	return x->ino > y->ino ? -1 : x->ino < y->ino;
 }
 
+/* Names are not needed, and take most of the memory. */
+static int take_ino(void *arg, uint64_t ino, const char *name)
+{
+	(void)name;
+	ofs_entry_list_add(arg, ino, "");
+	return 0;
+}
+
 static int list(struct ofs_search *s)
 {
-	OFS_CLEANUP(walk_finish) struct walk w = { .search = s, .labels = OFS_MAP_INIT };
+	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list files = { 0 };
 	OFS_FREE struct dated *list = NULL;
 	struct ofs_attr attr;
 	size_t n = 0;
-	int r = gather(&w, 0, OFS_TIERS - 1);
+	int r = gather(s, OFS_TIER_WORKING, OFS_TIER_ARCHIVE, take_ino, &files);
 
-	ofs_entry_list_settle(&w.files);
-	list = ofs_alloc((w.files.n + 1) * sizeof(*list));
-	for (size_t i = 0; i < w.files.n && r == 0; i++) {
-		r = ofs_store_getattr(s->tree->store, w.files.entries[i].key, &attr);
+	ofs_entry_list_settle(&files);
+	list = ofs_alloc((files.n + 1) * sizeof(*list));
+	for (size_t i = 0; i < files.n && r == 0; i++) {
+		r = ofs_store_getattr(s->tree->store, files.entries[i].key, &attr);
 		if (r == 0)
 			list[n++] = (struct dated){ attr.mtime, attr.ino };
 		r = r == -ENOENT || r == -ESTALE ? 0 : r;

@@ -14,7 +14,8 @@
 #include "tree/core/stat.h"
 #include "tree/core/tree_state.h"
 
-#define TEXTS_MAX 8 /* of a kind that are kept */
+#define TEXTS_MAX 8 /* of a kind that are kept, */
+#define TEXT_MAX ((size_t)1 << 20) /* and of how many bytes each may be */
 
 /* A text is given again as long as one of these holds. */
 static const struct rule {
@@ -43,8 +44,12 @@ struct texts {
 };
 
 struct ofs_made_nodes {
-	pthread_mutex_t lock; /* guards `nodes` and their refs; nothing else is called under it */
+	/* Guards what follows, but for `texts`; nothing else is called under it. */
+	pthread_mutex_t lock;
 	struct ofs_map nodes; /* node -> struct ofs_made */
+	struct ofs_map emptied; /* node without content -> how many references, as a number */
+	TAILQ_HEAD(, ofs_made) by_use; /* those with `bytes`, the last used last */
+	size_t bytes; /* of those */
 	struct texts texts[OFS_KEPT_KINDS];
 };
 
@@ -53,6 +58,7 @@ struct ofs_made_nodes *ofs_made_nodes_create(void)
 	struct ofs_made_nodes *n = ofs_alloc(sizeof(*n));
 
 	pthread_mutex_init(&n->lock, NULL);
+	TAILQ_INIT(&n->by_use);
 	for (size_t i = 0; i < OFS_KEPT_KINDS; i++)
 		pthread_mutex_init(&n->texts[i].lock, NULL);
 	return n;
@@ -81,6 +87,7 @@ void ofs_made_nodes_destroy(struct ofs_made_nodes *n)
 	while ((m = ofs_map_next(&n->nodes, &pos)))
 		made_destroy(m);
 	ofs_map_finish(&n->nodes);
+	ofs_map_finish(&n->emptied);
 	for (size_t i = 0; i < OFS_KEPT_KINDS; i++) {
 		for (size_t k = 0; k < TEXTS_MAX; k++)
 			ofs_buf_finish(&n->texts[i].list[k].buf);
@@ -94,24 +101,70 @@ uint64_t ofs_made_count(struct ofs_tree *t)
 {
 	OFS_LOCKED(&t->made->lock);
 
-	return t->made->nodes.count;
+	return t->made->nodes.count + t->made->emptied.count;
+}
+
+static size_t size_of(const struct ofs_made *m)
+{
+	size_t slice =
+		m->slice ? sizeof(*m->slice) + strlen(m->slice->path) + m->slice->range.notice.cap
+			 : 0;
+
+	return S_ISDIR(m->attr.mode) ? 0 : sizeof(*m) + m->text.cap + slice;
+}
+
+/* Takes a node out of the table. */
+static void take_out(struct ofs_made_nodes *n, struct ofs_made *m)
+{
+	ofs_map_remove(&n->nodes, m->node);
+	if (m->bytes)
+		TAILQ_REMOVE(&n->by_use, m, by_use);
+	n->bytes -= m->bytes;
+}
+
+/* Empties the nodes that were not used for longest until the rest is within the limit. */
+static void relieve(struct ofs_made_nodes *n)
+{
+	struct ofs_made *m = TAILQ_FIRST(&n->by_use), *next;
+
+	for (; m && n->bytes > OFS_MADE_BYTES_MAX; m = next) {
+		next = TAILQ_NEXT(m, by_use);
+		if (m->users)
+			continue;
+		take_out(n, m);
+		ofs_map_put(&n->emptied, m->node, (void *)(uintptr_t)m->refs);
+		made_destroy(m);
+	}
+}
+
+static void note_use(struct ofs_made_nodes *n, struct ofs_made *m)
+{
+	if (!m->bytes)
+		return;
+	TAILQ_REMOVE(&n->by_use, m, by_use);
+	TAILQ_INSERT_TAIL(&n->by_use, m, by_use);
 }
 
 void ofs_made_share(struct ofs_tree *t, struct ofs_made *m)
 {
-	struct ofs_made *there;
+	struct ofs_made_nodes *n = t->made;
+	OFS_LOCKED(&n->lock);
+	struct ofs_made *there = ofs_map_get(&n->nodes, m->node);
 
-	m->refs = 1;
-	m->attr.ino = m->node;
-	pthread_mutex_lock(&t->made->lock);
-	there = ofs_map_get(&t->made->nodes, m->node);
-	if (there)
+	if (there) {
 		there->refs++;
-	else
-		ofs_map_put(&t->made->nodes, m->node, m);
-	pthread_mutex_unlock(&t->made->lock);
-	if (there)
+		note_use(n, there);
 		made_destroy(m);
+		return;
+	}
+	m->refs = 1 + (uintptr_t)ofs_map_remove(&n->emptied, m->node);
+	m->attr.ino = m->node;
+	m->bytes = size_of(m);
+	n->bytes += m->bytes;
+	ofs_map_put(&n->nodes, m->node, m);
+	if (m->bytes)
+		TAILQ_INSERT_TAIL(&n->by_use, m, by_use);
+	relieve(n);
 }
 
 struct ofs_made *ofs_made_get(struct ofs_tree *t, ofs_node node)
@@ -119,32 +172,46 @@ struct ofs_made *ofs_made_get(struct ofs_tree *t, ofs_node node)
 	OFS_LOCKED(&t->made->lock);
 	struct ofs_made *m = ofs_map_get(&t->made->nodes, node);
 
-	if (m)
+	if (m) {
 		m->refs++;
+		m->users++;
+		note_use(t->made, m);
+	}
 	return m;
+}
+
+/* `lock` held. Gives back references of a node that has its content. */
+static void unref(struct ofs_made_nodes *n, struct ofs_made *m, uint64_t refs)
+{
+	m->refs -= OFS_MIN(refs, m->refs);
+	if (m->refs)
+		return;
+	take_out(n, m);
+	made_destroy(m);
 }
 
 void ofs_made_put(struct ofs_tree *t, struct ofs_made *m)
 {
-	if (m)
-		ofs_made_forget(t, m->node, 1);
+	if (!m)
+		return;
+	OFS_LOCKED(&t->made->lock);
+	m->users--;
+	unref(t->made, m, 1);
 }
 
 void ofs_made_forget(struct ofs_tree *t, ofs_node node, uint64_t n)
 {
-	struct ofs_made *m;
+	OFS_LOCKED(&t->made->lock);
+	struct ofs_made *m = ofs_map_get(&t->made->nodes, node);
+	uint64_t refs;
 
-	pthread_mutex_lock(&t->made->lock);
-	m = ofs_map_get(&t->made->nodes, node);
 	if (m) {
-		m->refs -= OFS_MIN(n, m->refs);
-		if (m->refs)
-			m = NULL;
-		else
-			ofs_map_remove(&t->made->nodes, node);
+		unref(t->made, m, n);
+		return;
 	}
-	pthread_mutex_unlock(&t->made->lock);
-	made_destroy(m);
+	refs = (uintptr_t)ofs_map_remove(&t->made->emptied, node);
+	if (refs > n)
+		ofs_map_put(&t->made->emptied, node, (void *)(uintptr_t)(refs - n));
 }
 
 ofs_node ofs_made_derive(ofs_node parent, const char *name, const void *what, size_t len)
@@ -216,9 +283,11 @@ int ofs_made_keep(struct ofs_tree *t, enum ofs_kept_kind kind, const char *name,
 	}
 	if (r < 0)
 		return r;
-	if (r == 0)
-		snprintf(text->name, sizeof(text->name), "%s", name);
-	text->seen = ofs_clock_monotonic();
 	ofs_buf_append(out, text->buf.data, text->buf.len);
+	text->seen = ofs_clock_monotonic();
+	if (r > 0 || text->buf.len > TEXT_MAX)
+		ofs_buf_finish(&text->buf);
+	else
+		snprintf(text->name, sizeof(text->name), "%s", name);
 	return 0;
 }

@@ -6,11 +6,20 @@
  */
 #pragma once
 
+#include <sys/queue.h>
+
 #include "tree/core/tree_state.h"
 #include "tree/virtual/lines.h"
 
 struct ofs_made_nodes *ofs_made_nodes_create(void);
 void ofs_made_nodes_destroy(struct ofs_made_nodes *n);
+
+/*
+ * Bytes of memory for slices and texts. A program can hold any number of nodes: beyond this, those
+ * that were not used for longest lose their content, and reading them is ESTALE until they are
+ * looked up again. Directories of views stay.
+ */
+#define OFS_MADE_BYTES_MAX ((size_t)64 << 20)
 
 /* The number of nodes. */
 uint64_t ofs_made_count(struct ofs_tree *t);
@@ -25,10 +34,13 @@ struct ofs_slice {
 	struct ofs_range range;
 };
 
-/* Constant once it is in the table, except refs and slice->version. */
+/* Constant once it is in the table, except what made.c guards, and slice->version. */
 struct ofs_made {
 	ofs_node node;
-	uint64_t refs;
+	uint64_t refs; /* made.c, as the next three */
+	uint64_t users; /* of those, between ofs_made_get() and ofs_made_put() */
+	size_t bytes; /* that it occupies; 0: it stays */
+	TAILQ_ENTRY(ofs_made) by_use;
 	struct ofs_attr attr; /* but of slices */
 	struct ofs_buf text; /* content, or the name of a directory in views/ */
 	ofs_node parent; /* of a directory */

@@ -23,6 +23,10 @@
 #define FILE_NAME "context.md"
 #define MAY_LIST (S_IROTH | S_IXOTH)
 
+/* Of a recap; the newest steps are taken. */
+#define STEPS_MAX 10000u
+#define VALUES_MAX (4 * OFS_STEP_VALUES_MAX) /* in the JSON of all of them */
+
 /* ---- the files */
 
 struct file {
@@ -34,11 +38,31 @@ struct file {
 struct files {
 	struct file *list; /* in the order of the steps */
 	size_t n, cap;
+	size_t left_out; /* the oldest ones */
 };
 
 static void files_finish(struct files *f)
 {
 	free(f->list);
+}
+
+static int compare_files(const void *a, const void *b)
+{
+	return ofs_step_file_compare(((const struct file *)a)->name,
+				     ((const struct file *)b)->name);
+}
+
+/* Brings them into order, and leaves the oldest out where there are too many. */
+static void sort_files(struct files *f)
+{
+	size_t over = f->n - OFS_MIN(f->n, STEPS_MAX);
+
+	if (f->n)
+		qsort(f->list, f->n, sizeof(*f->list), compare_files);
+	if (over)
+		memmove(f->list, f->list + over, (f->n - over) * sizeof(*f->list));
+	f->n -= over;
+	f->left_out += over;
 }
 
 /* Called with the store locked. */
@@ -49,16 +73,12 @@ static int add_file(void *arg, uint64_t ino, const char *name)
 
 	if (!ofs_step_file_is(name))
 		return 0;
+	if (f->n == 2 * STEPS_MAX)
+		sort_files(f);
 	file = ofs_append(f->list, f->n, f->cap);
 	*file = (struct file){ .attr = { .ino = ino } };
 	snprintf(file->name, sizeof(file->name), "%s", name);
 	return 0;
-}
-
-static int compare_files(const void *a, const void *b)
-{
-	return ofs_step_file_compare(((const struct file *)a)->name,
-				     ((const struct file *)b)->name);
 }
 
 /* The attributes of all; what goes meanwhile is left out. */
@@ -98,8 +118,7 @@ static int find_files(struct ofs_tree *t, uint64_t task, const struct ofs_cred *
 	ofs_store_forget(t->store, ret_dir->ino, 1);
 	if (r < 0)
 		return r;
-	if (ret->n)
-		qsort(ret->list, ret->n, sizeof(*ret->list), compare_files);
+	sort_files(ret);
 	r = look_at(t, cred, ret);
 	return r == 0 && !ret->n ? -ENOENT : r;
 }
@@ -107,7 +126,7 @@ static int find_files(struct ofs_tree *t, uint64_t task, const struct ofs_cred *
 /* A checksum of all that the text depends on. */
 static uint64_t sum_of(const struct files *f)
 {
-	uint64_t sum = 0;
+	uint64_t sum = f->left_out;
 
 	for (size_t i = 0; i < f->n; i++) {
 		const struct file *file = &f->list[i];
@@ -121,32 +140,43 @@ static uint64_t sum_of(const struct files *f)
 
 /* ---- making one */
 
+/* What may still be read for a recap. */
+struct room {
+	uint64_t bytes;
+	size_t values;
+};
+
 /*
  * 0, also where it is not to be read, or what the store says; what `text` has is allocated if
  * `len`.
  */
-static int read_step(struct ofs_tree *t, const struct file *file, uint64_t *left,
+static int read_step(struct ofs_tree *t, const struct file *file, struct room *left,
 		     struct ofs_task_step *ret)
 {
 	uint64_t size = file->attr.size;
-	ssize_t n = 0;
-	char *text;
+	OFS_FREE char *text = NULL;
+	size_t values;
+	ssize_t n;
 
 	*ret = (struct ofs_task_step){ .name = file->name, .text = "" };
 	if (!file->readable)
 		ret->error = -EACCES;
-	else if (size > OFS_STEP_FILE_MAX || size > *left)
+	else if (size > OFS_STEP_FILE_MAX || size > left->bytes)
 		ret->error = -EFBIG;
 	if (ret->error || !size)
 		return 0;
 	text = ofs_realloc(NULL, size, 1);
 	n = ofs_store_read(t->store, file->attr.ino, text, size, 0);
-	if (n <= 0) {
-		free(text);
+	if (n <= 0)
 		return ret->error = (int)n;
+	values = ofs_step_file_values(text, (size_t)n);
+	if (values > left->values) {
+		ret->error = -EFBIG;
+		return 0;
 	}
-	*left -= size;
-	ret->text = text;
+	left->bytes -= size;
+	left->values -= values;
+	ret->text = ofs_steal(text);
 	ret->len = (size_t)n;
 	return 0;
 }
@@ -155,18 +185,21 @@ static int read_step(struct ofs_tree *t, const struct file *file, uint64_t *left
 static int make(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 {
 	const struct files *f = arg;
-	struct ofs_task_step *steps = ofs_realloc(NULL, f->n, sizeof(*steps));
-	uint64_t left = OFS_STEP_FILES_MAX;
-	char *made = NULL;
+	struct ofs_task_step *steps = ofs_realloc(NULL, f->n + 1, sizeof(*steps));
+	struct room left = { OFS_STEP_FILES_MAX, VALUES_MAX };
+	char *made = NULL, older[64];
 	size_t len = 0, i;
-	bool whole = true;
+	bool whole = true, more = f->left_out;
 	int r;
 
 	/* From the newest: if there are too many, the oldest are left out. */
 	for (i = f->n; i-- > 0;)
-		whole = read_step(t, &f->list[i], &left, &steps[i]) == 0 && whole;
-	r = t->recap.write(t->recap.arg, steps, f->n, &made, &len);
-	for (i = 0; i < f->n; i++)
+		whole = read_step(t, &f->list[i], &left, &steps[more + i]) == 0 && whole;
+	snprintf(older, sizeof(older), "%zu older ones", f->left_out);
+	if (more)
+		steps[0] = (struct ofs_task_step){ .name = older, .text = "", .error = -EFBIG };
+	r = t->recap.write(t->recap.arg, steps, more + f->n, &made, &len);
+	for (i = 0; i < more + f->n; i++)
 		if (steps[i].len)
 			free((void *)(uintptr_t)steps[i].text);
 	free(steps);

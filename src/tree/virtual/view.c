@@ -195,7 +195,7 @@ static void entry_name(uint64_t ino, const char *name, char ret[OFS_NAME_MAX + 1
 
 	ofs_ref_format(ino, ret);
 	len = strlen(ret);
-	snprintf(ret + len, OFS_NAME_MAX + 1 - len, "-%s", name);
+	snprintf(ret + len, OFS_NAME_MAX + 1 - len, "-%.*s", (int)(OFS_NAME_MAX - 1 - len), name);
 }
 
 /* Takes REF-NAME apart; 0: it is not one. */
@@ -235,18 +235,20 @@ static bool is_called(struct ofs_tree *t, const struct ofs_attr *file, const cha
 static int is_listed(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d, uint64_t ino,
 		     const char *entry)
 {
-	char name[OFS_NAME_MAX + 1];
+	char base[OFS_NAME_MAX + 1], name[OFS_NAME_MAX + 1];
 	OFS_LOCKED(&t->views->lock);
 	struct listing *l;
+	uint64_t above;
 	size_t i;
 	int r = get_list(t, dir, d, true, &l);
 
 	if (r < 0)
 		return r;
 	i = ofs_entry_list_seek(&l->list, ino - 1);
-	if (i == l->list.n || l->list.entries[i].key != ino)
+	if (i == l->list.n || l->list.entries[i].key != ino ||
+	    ofs_store_name_of(t->store, ino, &above, base) < 0)
 		return 0;
-	entry_name(ino, ofs_entry_list_name(&l->list, i), name);
+	entry_name(ino, base, name);
 	return strcmp(name, entry) == 0;
 }
 
@@ -398,10 +400,10 @@ static void fill_listed(struct ofs_tree *t, ofs_node dir, const struct ofs_view_
 int ofs_view_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus, ofs_readdir_fn fn,
 		  void *arg)
 {
-	char name[OFS_NAME_MAX + 1];
+	char base[OFS_NAME_MAX + 1], name[OFS_NAME_MAX + 1];
 	struct ofs_view_dir d;
 	struct listing *l;
-	uint64_t key = cookie < OFS_COOKIE_MIN ? 0 : cookie - OFS_COOKIE_MIN;
+	uint64_t above, key = cookie < OFS_COOKIE_MIN ? 0 : cookie - OFS_COOKIE_MIN;
 	bool full = false;
 	size_t i;
 	int r;
@@ -414,13 +416,14 @@ int ofs_view_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus, 
 		return r == -ENOENT ? 0 : r;
 	for (i = ofs_entry_list_seek(&l->list, key); i < l->list.n && !full; i++) {
 		const struct ofs_list_entry *e = &l->list.entries[i];
-		const char *base = ofs_entry_list_name(&l->list, i);
 		struct ofs_entry entry;
 
-		if (ofs_view_has_links(&d))
+		if (!ofs_view_has_links(&d))
+			snprintf(name, sizeof(name), "%s", ofs_entry_list_name(&l->list, i));
+		else if (ofs_store_name_of(t->store, e->key, &above, base) == 0)
 			entry_name(e->key, base, name);
 		else
-			memcpy(name, base, strlen(base) + 1);
+			continue; /* removed meanwhile */
 		fill_listed(t, dir, &d, name, e->key, plus, &entry);
 		full = fn(arg, name, &entry, OFS_COOKIE_MIN + e->key) != 0;
 	}

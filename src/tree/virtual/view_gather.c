@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tree/virtual/view.h"
 
+#include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
@@ -16,6 +17,7 @@
 #include "tree/expiry/lifetime.h"
 
 #define RANKED_MAX 100 /* files in recent/ and in expiring/ */
+#define NAMES_MAX 100000 /* directories in by-category/, by-task/ and by-tag/ */
 
 bool ofs_view_has_links(const struct ofs_view_dir *d)
 {
@@ -30,25 +32,26 @@ struct gathering {
 	struct ofs_entry_list *list;
 	struct ofs_u64_list labelled; /* files whose labels put them into the directory */
 	struct ofs_map others; /* files whose category was set to another one */
+	struct ofs_map seen; /* keys of the names of directories */
 };
 
+/* Names of files are looked up as they are listed: a million of them would be 300 MB. */
 static int add_file(void *arg, uint64_t ino, const char *name)
 {
 	struct gathering *g = arg;
 
+	(void)name;
 	if (!ofs_map_get(&g->others, ino))
-		ofs_entry_list_add(g->list, ino, name);
+		ofs_entry_list_add(g->list, ino, "");
 	return 0;
 }
 
-/*
- * The name of a file that the labels know. 1; 0 when it has none any more, and they forget it; or
- * -errno.
- */
-static int labelled_name(struct ofs_tree *t, uint64_t ino, char ret[OFS_NAME_MAX + 1])
+/* A file that the labels know: 1; 0 when it has no name any more, and they forget it; or -errno. */
+static int has_name(struct ofs_tree *t, uint64_t ino)
 {
+	char name[OFS_NAME_MAX + 1];
 	uint64_t dir;
-	int r = ofs_store_name_of(t->store, ino, &dir, ret);
+	int r = ofs_store_name_of(t->store, ino, &dir, name);
 
 	if (r != -ENOENT)
 		return r < 0 ? r : 1;
@@ -75,13 +78,12 @@ static void take_label(void *arg, const struct ofs_label *l)
 
 static int add_labelled(struct gathering *g)
 {
-	char name[OFS_NAME_MAX + 1];
 	int r = 0;
 
 	for (size_t i = 0; i < g->labelled.n && r >= 0; i++) {
-		r = labelled_name(g->tree, g->labelled.at[i], name);
+		r = has_name(g->tree, g->labelled.at[i]);
 		if (r > 0)
-			ofs_entry_list_add(g->list, g->labelled.at[i], name);
+			ofs_entry_list_add(g->list, g->labelled.at[i], "");
 	}
 	return OFS_MIN(r, 0);
 }
@@ -199,12 +201,21 @@ static int gather_ranked(struct gathering *g)
 	}
 	qsort(list, n, sizeof(*list), compare_ranks);
 	for (size_t i = 0; i < n && i < RANKED_MAX && r >= 0; i++)
-		ofs_entry_list_add(g->list, files.entries[list[i].file].key,
-				   ofs_entry_list_name(&files, list[i].file));
+		ofs_entry_list_add(g->list, files.entries[list[i].file].key, "");
 	return OFS_MIN(r, 0);
 }
 
 /* ---- the directories of a view */
+
+static void add_name(struct gathering *g, const char *name)
+{
+	uint64_t key = ofs_entry_list_key(name);
+
+	if (g->list->n == NAMES_MAX || ofs_map_get(&g->seen, key))
+		return;
+	ofs_map_put(&g->seen, key, g);
+	ofs_entry_list_add(g->list, key, name);
+}
 
 static int add_subdirs(void *arg, uint64_t dir)
 {
@@ -213,53 +224,28 @@ static int add_subdirs(void *arg, uint64_t dir)
 	int r = ofs_walk_subdirs(g->tree, dir, &dirs);
 
 	for (size_t i = 0; i < dirs.n && r == 0; i++)
-		ofs_entry_list_add_name(g->list, ofs_entry_list_name(&dirs, i));
+		add_name(g, ofs_entry_list_name(&dirs, i));
 	return r;
 }
 
-static void take_category_name(void *arg, const struct ofs_label *l)
+/* Adds the tags, or the category, of a file that is still there. */
+static void take_names(void *arg, const struct ofs_label *l)
 {
-	if (l->category)
-		ofs_entry_list_add(arg, l->ino, l->category);
-}
-
-static void take_tag_names(void *arg, const struct ofs_label *l)
-{
-	char tag[OFS_NAME_MAX + 1];
-	const char *at = l->tags;
+	struct gathering *g = arg;
+	bool tags = g->dir->kind == OFS_VIEW_TAG;
+	const char *at = tags ? l->tags : l->category;
+	char name[OFS_NAME_MAX + 1], file[OFS_NAME_MAX + 1];
+	uint64_t dir;
 
 	while (at) {
-		size_t len = strcspn(at, ",");
+		size_t len = tags ? strcspn(at, ",") : strlen(at);
 
-		memcpy(tag, at, len);
-		tag[len] = 0;
-		ofs_entry_list_add(arg, l->ino, tag);
+		snprintf(name, sizeof(name), "%.*s", (int)len, at);
+		if (!ofs_map_get(&g->seen, ofs_entry_list_key(name)) &&
+		    ofs_store_name_of(g->tree->store, l->ino, &dir, file) == 0)
+			add_name(g, name);
 		at = at[len] ? at + len + 1 : NULL;
 	}
-}
-
-/* Adds each name that a file which is still there has. */
-static int gather_label_names(struct gathering *g)
-{
-	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list names = { 0 }; /* by inode */
-	OFS_CLEANUP(ofs_map_finish) struct ofs_map seen = OFS_MAP_INIT;
-	char file[OFS_NAME_MAX + 1];
-	int r = ofs_labels_each(g->tree,
-				g->dir->kind == OFS_VIEW_TAG ? take_tag_names : take_category_name,
-				&names);
-
-	for (size_t i = 0; i < names.n && r >= 0; i++) {
-		const char *name = ofs_entry_list_name(&names, i);
-
-		if (ofs_map_get(&seen, ofs_entry_list_key(name)))
-			continue;
-		r = labelled_name(g->tree, names.entries[i].key, file);
-		if (r <= 0)
-			continue;
-		ofs_map_put(&seen, ofs_entry_list_key(name), &seen);
-		ofs_entry_list_add_name(g->list, name);
-	}
-	return OFS_MIN(r, 0);
 }
 
 static int gather_names(struct gathering *g)
@@ -268,19 +254,19 @@ static int gather_names(struct gathering *g)
 
 	switch (g->dir->kind) {
 	case OFS_VIEW_CATEGORY:
-		ofs_entry_list_add_name(g->list, OFS_CATEGORY_NONE);
+		add_name(g, OFS_CATEGORY_NONE);
 		r = ofs_walk_bases(g->tree, add_subdirs, g);
 		if (r == 0)
-			r = gather_label_names(g);
+			r = ofs_labels_each(g->tree, take_names, g);
 		break;
 	case OFS_VIEW_TASK:
 		return add_subdirs(g, g->tree->tops[OFS_TOP_TASKS]);
 	case OFS_VIEW_TIER:
 		for (int i = 0; i < OFS_TIERS && r == 0; i++)
-			ofs_entry_list_add_name(g->list, ofs_tier_names[i]);
+			add_name(g, ofs_tier_names[i]);
 		break;
 	case OFS_VIEW_TAG:
-		return gather_label_names(g);
+		return ofs_labels_each(g->tree, take_names, g);
 	default:
 		return -ENOTDIR;
 	}
@@ -304,6 +290,7 @@ int ofs_view_gather(struct ofs_tree *t, const struct ofs_view_dir *d, struct ofs
 	else
 		r = gather_labelled(&g);
 	ofs_map_finish(&g.others);
+	ofs_map_finish(&g.seen);
 	ofs_u64_list_finish(&g.labelled);
 	ofs_entry_list_settle(ret);
 	return r;
