@@ -23,6 +23,7 @@ struct ofs_options {
 	int foreground;
 	int debug;
 	int read_only;
+	int supervise;
 	int help;
 	int version;
 	struct ofs_config *config; /* set by options; completed by ofs_options_configure() */
