@@ -21,6 +21,7 @@
 
 #define DAEMON_NAME "offloadfs"
 #define DAEMON_WAIT_NS (60 * OFS_NS_PER_S)
+#define DAEMON_RETRY_NS OFS_NS_PER_S
 #define DAEMON_USERS_MAX 4 /* in a message */
 #define DAEMON_POLL_NS (10 * OFS_NS_PER_MS)
 
@@ -140,7 +141,10 @@ static int look_at_process(void *arg, const char *name)
 	return ++u->count == DAEMON_USERS_MAX;
 }
 
-/* Looks at the paths of open files and working directories only, never into the mount. */
+/*
+ * Looks at the paths of open files and working directories only, never into the mount. -EAGAIN:
+ * nobody is found, so it may be for a moment only.
+ */
 static int daemon_busy(const char *mountpoint, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -148,7 +152,7 @@ static int daemon_busy(const char *mountpoint, struct ofs_error *err)
 
 	ofs_io_list(AT_FDCWD, "/proc", look_at_process, &u);
 	return ofs_error_set(
-		err, EBUSY,
+		err, u.count ? EBUSY : EAGAIN,
 		"'%s' is in use%s%.*s: leave the folder and close its files, then try again",
 		mountpoint, u.count ? " by " : "", (int)text.len, (const char *)text.data);
 }
@@ -178,16 +182,13 @@ static int daemon_unmount(const char *mountpoint, struct ofs_error *err)
 			     (int)strcspn(said, "\n"), said);
 }
 
-static bool daemon_is_mounted(const char *store, const char *mountpoint, bool *ret_dead)
+static bool daemon_is_mounted(const char *store, const char *mountpoint)
 {
 	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
 	const struct ofs_mount *m =
 		ofs_mounts_read(NULL, &mounts) < 0 ? NULL : ofs_mounts_at(&mounts, mountpoint);
 
-	if (!m || strcmp(m->source, store) != 0)
-		return false;
-	*ret_dead = !ofs_mount_is_alive(m);
-	return true;
+	return m && strcmp(m->source, store) == 0;
 }
 
 /* 1: somebody owns the store, 0: nobody. `at` (NULL: anywhere) is where its owner is to mount it. */
@@ -212,16 +213,17 @@ static int daemon_owns(const char *store, const char *at, struct ofs_error *err)
 
 int ofs_daemon_end(const char *store, const char *mountpoint, struct ofs_error *err)
 {
-	int64_t give_up = ofs_clock_monotonic() + DAEMON_WAIT_NS;
+	int64_t began = ofs_clock_monotonic();
+	int64_t retry = began + DAEMON_RETRY_NS, give_up = began + DAEMON_WAIT_NS;
 	struct timespec pause = { .tv_nsec = DAEMON_POLL_NS };
-	bool ended = false, dead = false;
+	bool ended = false;
 	int r;
 
 	for (;; nanosleep(&pause, NULL)) {
-		if (daemon_is_mounted(store, mountpoint, &dead)) {
+		if (daemon_is_mounted(store, mountpoint)) {
 			r = daemon_unmount(mountpoint, err);
-			/* Another daemon may just be taking the place of the one that died. */
-			if (r == -EBUSY || (r < 0 && !dead))
+			/* Another daemon may just be taking the place of one that died. */
+			if (r == -EBUSY || (r < 0 && ofs_clock_monotonic() > retry))
 				return r;
 			ended = ended || r == 0;
 		} else {
@@ -230,10 +232,9 @@ int ofs_daemon_end(const char *store, const char *mountpoint, struct ofs_error *
 				return r < 0 ? r : ended;
 		}
 		if (ofs_clock_monotonic() > give_up)
-			return r < 0 ? r
-				     : ofs_error_set(err, ETIMEDOUT,
-						     "unmounted, but the daemon still has not "
-						     "closed the store '%s' after a minute",
-						     store);
+			return ofs_error_set(err, ETIMEDOUT,
+					     "unmounted, but the daemon still has not closed the "
+					     "store '%s' after a minute",
+					     store);
 	}
 }
