@@ -4,12 +4,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/redact.h"
 #include "base/util.h"
+#include "fuse/background.h"
 #include "fuse/mountpoint.h"
 #include "fuse/options.h"
 #include "fuse/session.h"
@@ -37,56 +37,10 @@ static int fill_standard_files(void)
 	return 0;
 }
 
-/*
- * Goes to the background, before any thread exists. The parent stays until the child has said
- * through *ret_ready that the mount stands, and then ends with 0; a child that ends first gives its
- * own exit status. Returns in the child alone.
- */
-static int to_background(int *ret_ready)
-{
-	int ready[2], status = 0;
-	char byte;
-	pid_t pid;
-
-	if (pipe2(ready, O_CLOEXEC) < 0)
-		return -errno;
-	pid = fork();
-	if (pid < 0)
-		return -errno;
-	if (pid == 0) {
-		close(ready[0]);
-		setsid();
-		*ret_ready = ready[1];
-		return 0;
-	}
-	close(ready[1]);
-	if (read(ready[0], &byte, 1) == 1)
-		_exit(EXIT_SUCCESS);
-	waitpid(pid, &status, 0);
-	_exit(WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : EXIT_FAILURE);
-}
-
-/* The mount stands: lets the terminal go and tells the parent. */
-static int leave_terminal(int ready)
-{
-	OFS_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int fd;
-
-	if (null < 0 || chdir("/") < 0)
-		return -errno;
-	ofs_log_use_syslog();
-	for (fd = 0; fd <= 2; fd++)
-		if (dup2(null, fd) < 0)
-			return -errno;
-	if (write(ready, "", 1) != 1)
-		return -errno;
-	close(ready);
-	return 0;
-}
-
 static int serve(struct ofs_session *session, struct ofs_options *o, struct ofs_error *err)
 {
-	int ready = -1, r;
+	struct ofs_background background = OFS_BACKGROUND_INIT;
+	int r;
 
 	r = ofs_device_check(err);
 	if (r == 0)
@@ -97,16 +51,15 @@ static int serve(struct ofs_session *session, struct ofs_options *o, struct ofs_
 	umask(077);
 	signal(SIGPIPE, SIG_IGN);
 	if (!o->foreground && !o->debug)
-		r = to_background(&ready);
+		r = ofs_background_enter(o->supervise ? o->mountpoint : NULL, &background);
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot go to the background: %s", strerror(-r));
-	r = ofs_session_mount(session, o, err);
+	r = ofs_session_mount(session, o, background.replaces, err);
 	if (r > 0)
 		ofs_log(LOG_NOTICE, "asked to end before '%s' was mounted", o->mountpoint);
 	if (r != 0)
 		return r;
-	if (ready >= 0)
-		r = leave_terminal(ready);
+	r = ofs_background_ready(&background);
 	if (r == 0)
 		r = ofs_session_serve(session);
 	return r < 0 ? ofs_error_set(err, -r, "serving '%s' failed: %s", o->mountpoint,

@@ -20,6 +20,14 @@
 
 extern const struct ofs_command ofs_cmd_up, ofs_cmd_down;
 
+static bool up_foreground;
+
+static const struct ofs_option up_options[] = {
+	OFS_FLAG('f', "foreground", &up_foreground,
+		 "stay in the foreground, for a service manager that starts it again"),
+	OFS_OPTIONS_END
+};
+
 /* Makes the folders of the store and the mountpoint, and mounts. */
 static int up_mount(struct ofs_target *t, struct ofs_error *err)
 {
@@ -47,7 +55,7 @@ static int up_mount(struct ofs_target *t, struct ofs_error *err)
 	if (r < 0)
 		ofs_report("git will show '%s': cannot write its exclude file: %s", t->mountpoint,
 			   strerror(-r));
-	r = ofs_daemon_start(t->store, t->mountpoint, err);
+	r = (up_foreground ? ofs_daemon_become : ofs_daemon_start)(t->store, t->mountpoint, err);
 	if (r < 0 && made)
 		rmdir(t->mountpoint);
 	return r;
@@ -58,6 +66,10 @@ static int up(struct ofs_target *target)
 	OFS_FREE char *shown = ofs_path_display(target->mountpoint);
 	struct ofs_error err;
 
+	if (target->mounted && up_foreground)
+		return ofs_report("'%s' is already mounted, by another daemon: end it with "
+				  "'offload down' first",
+				  shown);
 	if (target->mounted) {
 		printf("Already mounted: %s (store %s)\n", shown, target->store);
 		return OFS_EXIT_OK;
@@ -103,20 +115,22 @@ static int down(struct ofs_target *target)
 	struct ofs_error err;
 	struct statvfs fs;
 	json_auto_t *status = NULL;
-	bool writes;
-	int code = OFS_EXIT_OK;
+	int code = OFS_EXIT_OK, r = 0;
+	bool writes = target->mounted && statvfs(mountpoint, &fs) == 0 && !(fs.f_flag & ST_RDONLY);
 
-	if (!target->mounted && !target->stale) {
-		printf("Not mounted: %s\n", shown);
-		return OFS_EXIT_OK;
-	}
-	writes = target->mounted && statvfs(mountpoint, &fs) == 0 && !(fs.f_flag & ST_RDONLY);
-	status = writes ? ofs_daemon_status(mountpoint) : NULL;
+	if (writes)
+		status = ofs_daemon_status(mountpoint);
 	/* From inside the tree it is the caller's shell that is in the way, not we. */
 	if (chdir("/") < 0)
 		return ofs_report("cannot leave the current directory: %s", strerror(errno));
-	if (ofs_daemon_unmount(mountpoint, &err) < 0 || ofs_daemon_wait(target->store, &err) < 0)
+	if (mountpoint)
+		r = ofs_daemon_end(target->store, mountpoint, &err);
+	if (r < 0)
 		return ofs_report("%s", err.text);
+	if (r == 0) {
+		printf("Not mounted: %s\n", shown);
+		return OFS_EXIT_OK;
+	}
 	/* One that `offload up` made; a mountpoint that its user chose stays. */
 	if (strcmp(strrchr(mountpoint, '/') + 1, OFS_WORKSPACE_MOUNT) == 0)
 		rmdir(mountpoint);
@@ -157,7 +171,8 @@ const struct ofs_command ofs_cmd_up = {
 	.help = "The workspace is the nearest folder from here upwards that has .offload or\n"
 		".git, else this folder. Its store lies under\n"
 		"${XDG_DATA_HOME:-~/.local/share}/offloadfs. The mountpoint is kept out of\n"
-		"git by .git/info/exclude.\n",
+		"git by .git/info/exclude. A daemon that dies is started again.\n",
+	.options = up_options,
 	.operands = 1,
 	.run = run,
 };

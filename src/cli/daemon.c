@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -15,11 +14,14 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "io/file.h"
+#include "io/mounts.h"
 #include "io/path.h"
 #include "io/process.h"
+#include "store/owner.h"
 
 #define DAEMON_NAME "offloadfs"
 #define DAEMON_WAIT_NS (60 * OFS_NS_PER_S)
+#define DAEMON_RETRY_NS OFS_NS_PER_S
 #define DAEMON_USERS_MAX 4 /* in a message */
 #define DAEMON_POLL_NS (10 * OFS_NS_PER_MS)
 #define STATUS_MAX ((size_t)1 << 16)
@@ -57,21 +59,35 @@ char *ofs_daemon_program(void)
 	return ofs_strdup(DAEMON_NAME);
 }
 
-int ofs_daemon_start(const char *store, const char *mountpoint, struct ofs_error *err)
+static int daemon_cannot_run(const char *program, int error, struct ofs_error *err)
 {
-	OFS_FREE char *program = ofs_daemon_program();
-	const char *const argv[] = { program, "--", store, mountpoint, NULL };
-	int r = ofs_process_run_helper(argv, NULL, 0, NULL);
-
-	if (r == -ENOENT)
+	if (error == ENOENT)
 		return ofs_error_set(
 			err, ENOENT,
 			"cannot find the daemon '%s': install it beside offload or in PATH, "
 			"or name it in OFFLOADFS",
 			program);
+	return ofs_error_set(err, error, "cannot run the daemon '%s': %s", program,
+			     strerror(error));
+}
+
+int ofs_daemon_become(const char *store, const char *mountpoint, struct ofs_error *err)
+{
+	OFS_FREE char *program = ofs_daemon_program();
+	const char *const argv[] = { program, "-f", "--", store, mountpoint, NULL };
+
+	execvp(program, (char *const *)argv);
+	return daemon_cannot_run(program, errno, err);
+}
+
+int ofs_daemon_start(const char *store, const char *mountpoint, struct ofs_error *err)
+{
+	OFS_FREE char *program = ofs_daemon_program();
+	const char *const argv[] = { program, "-o", "supervise", "--", store, mountpoint, NULL };
+	int r = ofs_process_run_helper(argv, NULL, 0, NULL);
+
 	if (r < 0)
-		return ofs_error_set(err, -r, "cannot run the daemon '%s': %s", program,
-				     strerror(-r));
+		return daemon_cannot_run(program, -r, err);
 	if (r > 128)
 		return ofs_error_set(err, EIO, "the daemon '%s' was ended by signal %d", program,
 				     r - 128);
@@ -126,7 +142,10 @@ static int look_at_process(void *arg, const char *name)
 	return ++u->count == DAEMON_USERS_MAX;
 }
 
-/* Looks at the paths of open files and working directories only, never into the mount. */
+/*
+ * Looks at the paths of open files and working directories only, never into the mount. -EAGAIN:
+ * nobody is found, so it may be for a moment only.
+ */
 static int daemon_busy(const char *mountpoint, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -134,12 +153,12 @@ static int daemon_busy(const char *mountpoint, struct ofs_error *err)
 
 	ofs_io_list(AT_FDCWD, "/proc", look_at_process, &u);
 	return ofs_error_set(
-		err, EBUSY,
+		err, u.count ? EBUSY : EAGAIN,
 		"'%s' is in use%s%.*s: leave the folder and close its files, then try again",
 		mountpoint, u.count ? " by " : "", (int)text.len, (const char *)text.data);
 }
 
-int ofs_daemon_unmount(const char *mountpoint, struct ofs_error *err)
+static int daemon_unmount(const char *mountpoint, struct ofs_error *err)
 {
 	const char *const argv[] = { "fusermount3", "-u", "--", mountpoint, NULL };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -176,29 +195,59 @@ json_t *ofs_daemon_status(const char *mountpoint)
 	return json_loadb((const char *)text.data, text.len, 0, NULL);
 }
 
-int ofs_daemon_wait(const char *store, struct ofs_error *err)
+static bool daemon_is_mounted(const char *store, const char *mountpoint)
 {
-	OFS_FREE char *path = ofs_path_join(store, "lock");
-	OFS_CLOSE int fd = ofs_io_open(AT_FDCWD, path, O_RDONLY, 0);
-	int64_t give_up = ofs_clock_monotonic() + DAEMON_WAIT_NS;
-	struct timespec pause = { .tv_nsec = DAEMON_POLL_NS };
+	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
+	const struct ofs_mount *m =
+		ofs_mounts_read(NULL, &mounts) < 0 ? NULL : ofs_mounts_at(&mounts, mountpoint);
+
+	return m && strcmp(m->source, store) == 0;
+}
+
+/* 1: somebody owns the store, 0: nobody. `at` (NULL: anywhere) is where its owner is to mount it. */
+static int daemon_owns(const char *store, const char *at, struct ofs_error *err)
+{
+	OFS_CLOSE int dir = ofs_io_open(AT_FDCWD, store, O_RDONLY | O_DIRECTORY, 0);
+	OFS_CLOSE int fd = dir < 0 ? dir : ofs_io_open(dir, "lock", O_RDONLY, 0);
+	struct ofs_owner owner;
+	int r;
 
 	if (fd == -ENOENT)
 		return 0;
-	if (fd < 0)
-		return ofs_error_set(err, -fd, "cannot open '%s': %s", path, strerror(-fd));
 	/* Shared: to ask is not to own. */
-	while (flock(fd, LOCK_SH | LOCK_NB) < 0) {
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			return ofs_error_set(err, errno, "cannot lock '%s': %s", path,
-					     strerror(errno));
+	r = fd < 0 ? fd : ofs_io_lock(fd, true);
+	if (r < 0 && r != -EWOULDBLOCK)
+		return ofs_error_set(err, -r, "cannot lock '%s/lock': %s", store, strerror(-r));
+	if (r == 0 || !at)
+		return r != 0;
+	ofs_owner_read(dir, &owner);
+	return strcmp(owner.mountpoint, at) == 0;
+}
+
+int ofs_daemon_end(const char *store, const char *mountpoint, struct ofs_error *err)
+{
+	int64_t began = ofs_clock_monotonic();
+	int64_t retry = began + DAEMON_RETRY_NS, give_up = began + DAEMON_WAIT_NS;
+	struct timespec pause = { .tv_nsec = DAEMON_POLL_NS };
+	bool ended = false;
+	int r;
+
+	for (;; nanosleep(&pause, NULL)) {
+		if (daemon_is_mounted(store, mountpoint)) {
+			r = daemon_unmount(mountpoint, err);
+			/* Another daemon may just be taking the place of one that died. */
+			if (r == -EBUSY || (r < 0 && ofs_clock_monotonic() > retry))
+				return r;
+			ended = ended || r == 0;
+		} else {
+			r = daemon_owns(store, ended ? NULL : mountpoint, err);
+			if (r <= 0)
+				return r < 0 ? r : ended;
+		}
 		if (ofs_clock_monotonic() > give_up)
-			return ofs_error_set(
-				err, ETIMEDOUT,
-				"unmounted, but the daemon still has not closed the store "
-				"'%s' after a minute",
-				store);
-		nanosleep(&pause, NULL);
+			return ofs_error_set(err, ETIMEDOUT,
+					     "unmounted, but the daemon still has not closed the "
+					     "store '%s' after a minute",
+					     store);
 	}
-	return 0;
 }

@@ -13,16 +13,20 @@ char *ofs_program_find(const char *program);
 char *ofs_daemon_program(void);
 
 /*
- * Mounts the store; returns once that is done. The daemon's messages go to our standard error; when
- * they have said why it failed, the text of `err` is empty.
+ * Mounts the store; returns once that is done, and the daemon is supervised. Its messages go to our
+ * standard error; when they have said why it failed, the text of `err` is empty.
  */
 int ofs_daemon_start(const char *store, const char *mountpoint, struct ofs_error *err);
 
-/* Unmounts. -EBUSY: somebody uses the tree. */
-int ofs_daemon_unmount(const char *mountpoint, struct ofs_error *err);
+/* Becomes the daemon, in the foreground; returns only if that fails. */
+int ofs_daemon_become(const char *store, const char *mountpoint, struct ofs_error *err);
 
 /* The mount's status.json; NULL when it cannot be read. */
 json_t *ofs_daemon_status(const char *mountpoint);
 
-/* Waits until nobody owns the store. -ETIMEDOUT: somebody still does. */
-int ofs_daemon_wait(const char *store, struct ofs_error *err);
+/*
+ * Unmounts the store, and waits until nobody owns it; also when a daemon that died is just being
+ * replaced. 1: it has ended; 0: none was mounted there; -EBUSY: somebody uses the tree; -ETIMEDOUT:
+ * somebody still owns the store.
+ */
+int ofs_daemon_end(const char *store, const char *mountpoint, struct ofs_error *err);

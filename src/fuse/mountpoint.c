@@ -32,15 +32,29 @@ int ofs_device_check(struct ofs_error *err)
 			     DEVICE, strerror(errno));
 }
 
-static void unmount_dead(const char *path)
+bool ofs_mountpoint_is_dead(const char *path)
+{
+	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
+	const struct ofs_mount *m =
+		ofs_mounts_read(NULL, &mounts) < 0 ? NULL : ofs_mounts_at(&mounts, path);
+
+	return m && !ofs_mount_is_alive(m);
+}
+
+bool ofs_mountpoint_clear(const char *path)
 {
 	const char *const argv[] = { "fusermount3", "-u", "-z", "--", path, NULL };
+	int status = 1;
 	pid_t pid;
 
+	if (!ofs_mountpoint_is_dead(path))
+		return false;
+	ofs_log(LOG_WARNING, "'%s' is the mount of a daemon that died: unmounting it", path);
 	if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
-		return;
+		return true;
 	if (posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)argv, environ) == 0)
-		waitpid(pid, NULL, 0);
+		waitpid(pid, &status, 0);
+	return status == 0;
 }
 
 static int is_empty(const char *path)
@@ -57,7 +71,7 @@ static int is_empty(const char *path)
 	return entries == 0;
 }
 
-/* -EBUSY: a daemon serves a tree there. The mount of a dead daemon is removed. */
+/* -EBUSY: a daemon serves a tree there. */
 static int check_not_mounted(const char *path, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
@@ -66,14 +80,8 @@ static int check_not_mounted(const char *path, struct ofs_error *err)
 	if (ofs_mounts_read(NULL, &mounts) < 0)
 		return 0;
 	m = ofs_mounts_at(&mounts, path);
-	if (!m)
+	if (!m || !ofs_mount_is_alive(m))
 		return 0;
-	if (!ofs_mount_is_alive(m)) {
-		ofs_log(LOG_WARNING, "'%s' is the mount of a daemon that died: unmounting it",
-			path);
-		unmount_dead(path);
-		return 0;
-	}
 	return ofs_error_set(
 		err, EBUSY,
 		"'%s' is already the mount of the store '%s': use it, or unmount it first with: "
@@ -86,6 +94,7 @@ int ofs_mountpoint_prepare(const char *path, const char *store, struct ofs_error
 	struct stat st;
 	int r;
 
+	ofs_mountpoint_clear(path);
 	r = check_not_mounted(path, err);
 	if (r < 0)
 		return r;

@@ -17,6 +17,7 @@ static const struct fuse_opt specs[] = {
 	OPTION("-d", debug, 1),
 	OPTION("debug", debug, 1),
 	OPTION("--read-only", read_only, 1),
+	OPTION("supervise", supervise, 1),
 	OPTION("-h", help, 1),
 	OPTION("--help", help, 1),
 	OPTION("-V", version, 1),
@@ -214,9 +215,10 @@ void ofs_options_print_usage(FILE *out)
 	for (i = 0; (key = ofs_config_key(i)); i++)
 		print_key(key, out);
 	fputs("        io_uring, no_io_uring  The same as io_uring=on, io_uring=off\n"
+	      "        supervise              In the background, start a daemon that died again\n"
 	      "        allow_other, ro, noexec, ... as in mount.fuse3(8)\n"
 	      "\n"
-	      "All but the last two lines may stand in the configuration, as lines KEY = VALUE.\n",
+	      "All but the last three lines may stand in the configuration, as lines KEY = VALUE.\n",
 	      out);
 }
 

@@ -24,6 +24,7 @@ struct ofs_options {
 	int debug;
 	int read_only;
 	bool allow_other; /* an option of libfuse's, which stays in `mount` */
+	int supervise;
 	int help;
 	int version;
 	struct ofs_config *config; /* set by options; completed by ofs_options_configure() */

@@ -10,6 +10,7 @@
 #include "base/util.h"
 #include "context/steps/recap.h"
 #include "fuse/adapter.h"
+#include "fuse/mountpoint.h"
 #include "fuse/notify.h"
 #include "fuse/signals.h"
 
@@ -206,7 +207,8 @@ static int mount_fuse(struct fuse_session *fuse, const char *mountpoint, struct 
 			     *reason ? reason : "is fusermount3 (package fuse3) installed?");
 }
 
-int ofs_session_mount(struct ofs_session *s, const struct ofs_options *o, struct ofs_error *err)
+int ofs_session_mount(struct ofs_session *s, const struct ofs_options *o, bool replaces,
+		      struct ofs_error *err)
 {
 	int r;
 
@@ -217,7 +219,8 @@ int ofs_session_mount(struct ofs_session *s, const struct ofs_options *o, struct
 	r = open_tree(s, o, err);
 	if (r < 0)
 		return r;
-	if (ofs_signals_caught(s->signals))
+	/* As late as can be: the dead mount is how others see that there is something to end. */
+	if (ofs_signals_caught(s->signals) || (replaces && !ofs_mountpoint_clear(o->mountpoint)))
 		return 1;
 	r = mount_fuse(s->fuse, o->mountpoint, err);
 	if (r < 0)

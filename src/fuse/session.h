@@ -10,11 +10,13 @@ struct ofs_session;
 int ofs_session_create(struct ofs_options *o, struct ofs_error *err, struct ofs_session **ret);
 
 /*
- * Opens the store and mounts it; `o` is borrowed until the session is destroyed. 1: a signal asked
- * to stop before there was a mount. After that or an error, destroying the session leaves nothing
+ * Opens the store and mounts it; `o` is borrowed until the session is destroyed. With `replaces` it
+ * takes the place of a dead mount. 1: a signal asked to stop before there was a mount, or somebody
+ * unmounted the dead one. After that or an error, destroying the session leaves nothing
  * mounted or locked. From here on a thread handles the signals that ask to stop.
  */
-int ofs_session_mount(struct ofs_session *s, const struct ofs_options *o, struct ofs_error *err);
+int ofs_session_mount(struct ofs_session *s, const struct ofs_options *o, bool replaces,
+		      struct ofs_error *err);
 
 /* Serves requests until the tree is unmounted or a signal asks to stop. 0 or -errno. */
 int ofs_session_serve(struct ofs_session *s);

@@ -41,7 +41,7 @@ static bool is_ignored(int number)
 }
 
 /* A signal that is ignored and blocked would still be delivered to a thread that waits for it. */
-static void choose(sigset_t *ret)
+void ofs_signals_choose(sigset_t *ret)
 {
 	static const int numbers[] = { SIGTERM, SIGINT, SIGHUP };
 
@@ -49,7 +49,6 @@ static void choose(sigset_t *ret)
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(numbers); i++)
 		if (!is_ignored(numbers[i]))
 			sigaddset(ret, numbers[i]);
-	sigaddset(ret, WAKE);
 }
 
 static void mask_wake(int how)
@@ -122,7 +121,8 @@ int ofs_signals_create(void (*stop)(void *arg), void *arg, struct ofs_signals **
 	s->arg = arg;
 	pthread_mutex_init(&s->lock, NULL);
 	ofs_cond_init(&s->changed);
-	choose(&s->set);
+	ofs_signals_choose(&s->set);
+	sigaddset(&s->set, WAKE);
 	/* Without SA_RESTART, since the wait would go on. */
 	sigemptyset(&wake.sa_mask);
 	sigaction(WAKE, &wake, NULL);

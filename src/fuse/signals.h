@@ -5,9 +5,13 @@
  */
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 
 struct ofs_signals;
+
+/* These signals. */
+void ofs_signals_choose(sigset_t *ret);
 
 /*
  * Blocks them for good, in this thread and in all that it starts from then on, so that a second one

@@ -116,6 +116,12 @@ static bool digest_is_due(const struct ofs_inode *n, const struct ofs_seal_when 
 	       quiet >= when->delay + (int64_t)(n->row.size * DIGEST_NS_PER_BYTE);
 }
 
+/* So much of it is holes that its hash is not made; `more` blocks are still to be sealed. */
+static bool is_sparse(const struct ofs_inode *n, uint64_t more)
+{
+	return n->row.size > (n->content.nblocks + more) * OFS_BLOCK_SIZE + DIGEST_HOLES_MAX;
+}
+
 static bool inode_is_due(const struct ofs_inode *n, const struct ofs_seal_when *when)
 {
 	if (n->gone)
@@ -124,7 +130,7 @@ static bool inode_is_due(const struct ofs_inode *n, const struct ofs_seal_when *
 		return true;
 	if (n->written_at > when->now - when->delay)
 		return false;
-	return ofs_content_map_has_drafts(&n->content) || digest_is_due(n, when);
+	return ofs_content_map_has_drafts(&n->content) || is_sparse(n, 0) || digest_is_due(n, when);
 }
 
 bool ofs_seal_is_due(struct ofs_store *s, const struct ofs_seal_when *when)
@@ -168,7 +174,7 @@ static void batch_add(struct ofs_seal_batch *b, const struct ofs_inode *n,
 		for (i = c->extents[e].off / OFS_BLOCK_SIZE; i <= last && i < blocks; i++)
 			file_add_block(f, i);
 	}
-	f->sparse = n->row.size > (c->nblocks + f->nblocks) * OFS_BLOCK_SIZE + DIGEST_HOLES_MAX;
+	f->sparse = is_sparse(n, f->nblocks);
 }
 
 static int file_compare(const void *a, const void *b)

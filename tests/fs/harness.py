@@ -543,18 +543,14 @@ def _outcome(chosen, case):
     return status, reason
 
 
-def _children():
-    """Processes whose parent is this one: the test, and what was orphaned by it."""
-    found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            with contextlib.suppress(OSError):
-                fields = (
-                    pathlib.Path("/proc", entry, "stat").read_bytes().rpartition(b")")[2].split()
-                )
-                if int(fields[1]) == os.getpid():
-                    found.append(int(entry))
-    return found
+def parent_of(pid):
+    """None: there is no such process."""
+    with contextlib.suppress(OSError):
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
+
+
+def children_of(pid):
+    return [int(p) for p in os.listdir("/proc") if p.isdigit() and parent_of(p) == pid]
 
 
 def _collect_orphans():
@@ -573,7 +569,7 @@ def _collect_orphans():
                 f"process {pid}, left in the background, ended with {os.WEXITSTATUS(status)}"
             )
         elif not pid and time.monotonic() > deadline:
-            for left in _children():
+            for left in children_of(os.getpid()):
                 complaints.append(f"process {left} was still running and was killed")
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(left, signal.SIGKILL)
@@ -657,11 +653,16 @@ def isolate():
         detach(copy, lazy=True)
 
 
+def adopt():
+    """From now on the orphans of this process's children are its own, and it can wait for them."""
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
 def prepare():
     """To be called once, before tests are run in this process."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _raise_interrupted)
-    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    adopt()
     isolate()
 
 

@@ -25,6 +25,7 @@ from harness import (
     eventually,
     main,
     mount_points,
+    parent_of,
     read,
     run,
     same,
@@ -317,9 +318,10 @@ def a_daemon_that_is_being_killed_is_waited_for(case):
 
 
 def kill_daemon(lock):
-    """Kills the one that holds the lock of a store."""
+    """Kills the one that holds the lock of a store, and first who would start another one."""
     daemons = [int(p) for p in os.listdir("/proc") if p.isdigit() and has_open(p, lock)]
     assert len(daemons) == 1, daemons
+    os.kill(parent_of(daemons[0]), signal.SIGKILL)
     os.kill(daemons[0], signal.SIGKILL)
     eventually(lambda: not has_open(daemons[0], lock), "the daemon is dead")
 

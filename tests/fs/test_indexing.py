@@ -51,6 +51,31 @@ def what_is_promoted_is_indexed(case):
     assert stat.S_IMODE(os.stat(os.path.join(case.store, INDEX)).st_mode) == 0o600
 
 
+SPARSE = {
+    "nothing but a hole": lambda f: None,
+    "text before it": lambda f: f.write(b"a needle in the beginning\n"),
+    "data behind it": lambda f: (f.seek((1 << 40) - 100), f.write(noise(100, 7))),
+}
+
+
+@test(variants=SPARSE)
+def a_large_hole_holds_up_nothing(case, fill):
+    """It is found by its name, and what lies beside it by its content."""
+    with case.mount(SEAL_SOON) as m:
+        os.mkdir(m("persistent/disks"))
+        with open(m("persistent/disks/large.img"), "wb") as f:
+            fill(f)
+            f.truncate(1 << 40)
+        write(m("persistent/disks/small"), b"a haystack\n")
+        wait_indexed(m, 2)
+        assert search(m)["documents"] == 1
+        assert b"disks/small:1: a haystack" in read(m("search/haystack"))
+        assert b"disks/large.img" in read(m("search/large.img"))
+        write(m("persistent/disks/large.img"), b"a needle\n")  # no longer a large one
+        wait_indexed(m, 2)
+        assert b"disks/large.img:1: a needle" in read(m("search/needle"))
+
+
 @test
 def a_store_that_keeps_nothing_has_no_index(case):
     index = os.path.join(case.store, INDEX)

@@ -82,6 +82,20 @@ static void overwrite(ofs_node node, const char *text)
 	cr_assert_eq(ofs_tree_write(t, node, text, strlen(text), 0), (ssize_t)strlen(text));
 }
 
+Test(indexer, holes_of_terabytes_hold_up_nothing)
+{
+	struct ofs_setattr set = { .set = OFS_SET_SIZE, .size = UINT64_C(1) << 40 };
+	ofs_node large = make_text("persistent/large.img", "a needle\n");
+	struct stat st;
+
+	make_text("persistent/small", "a haystack\n");
+	cr_assert_eq(ofs_tree_setattr(t, large, &set, &st), 0);
+	settle();
+	cr_assert_str_eq(names("large"), "persistent/large.img");
+	cr_assert_str_eq(words("needle"), "");
+	cr_assert_str_eq(words("haystack"), "persistent/small");
+}
+
 Test(indexer, follows_a_file_into_the_archive_and_back)
 {
 	make_dir("cache/shell");

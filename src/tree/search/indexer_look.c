@@ -133,7 +133,8 @@ static int look_at_kept(struct ofs_look *l, const struct ofs_attr *file, const c
 	r = ofs_store_get_hash(l->tree->store, file->ino, &digest);
 	if (r < 0)
 		return r;
-	if (!file->size) {
+	/* Sealed without a hash, it gets none: too much of it is holes, or it is damaged. */
+	if (!file->size || (!digest.has_sha && file->sealed)) {
 		r = put_file(l, file, NULL, path, file->ctime);
 		return r < 0 ? r : OFS_LOOKED;
 	}
