@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/settings.h"
 
+#include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/util.h"
@@ -202,7 +202,7 @@ static void take(void *arg, const struct ofs_ini_entry *entry)
 	}
 }
 
-int ofs_settings_load_file(struct ofs_settings *s, const char *path, bool of_store,
+int ofs_settings_load_file(struct ofs_settings *s, int dirfd, const char *path, bool of_store,
 			   struct ofs_error *err)
 {
 	OFS_FREE char *own = of_store ? ofs_trust_user_file(FILE_NAME) : NULL;
@@ -216,7 +216,7 @@ int ofs_settings_load_file(struct ofs_settings *s, const char *path, bool of_sto
 				       : "~/.config/offloadfs/" FILE_NAME,
 	};
 
-	return ofs_ini_load(path, &table, take, s, err);
+	return ofs_ini_load(dirfd, path, &table, take, s, err);
 }
 
 static int load_own(struct ofs_settings *s, struct ofs_error *err)
@@ -224,21 +224,21 @@ static int load_own(struct ofs_settings *s, struct ofs_error *err)
 	OFS_FREE char *path = ofs_trust_user_file(FILE_NAME);
 	int r = path ? ofs_trust_check_file(path, err) : 0;
 
-	return r > 0 ? ofs_settings_load_file(s, path, false, err) : r;
+	return r > 0 ? ofs_settings_load_file(s, AT_FDCWD, path, false, err) : r;
 }
 
 int ofs_settings_load(struct ofs_settings *s, const char *store, struct ofs_error *err)
 {
 	OFS_FREE char *path = ofs_path_join(store, FILE_NAME);
-	struct stat st;
+	OFS_CLOSE int dir = -1;
 	int r = load_own(s, err);
 
 	if (r < 0)
 		return r;
-	/* Others report a missing store; one of another user cannot be read. */
-	if (stat(path, &st) < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
+	/* Others report a store that cannot be used. */
+	dir = ofs_trust_open_store(store, NULL);
+	if (dir < 0)
 		return 0;
-	if (ofs_trust_check_store(store, NULL) < 0)
-		return 0;
-	return ofs_settings_load_file(s, path, true, err);
+	r = ofs_settings_load_file(s, dir, path, true, err);
+	return r == -ENOENT || r == -EACCES ? 0 : r;
 }

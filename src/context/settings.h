@@ -68,12 +68,15 @@ void ofs_settings_finish(struct ofs_settings *s);
 
 /*
  * Adds the user's own file, and then that of the store, as far as there are any; not that of a store
- * which ofs_trust_check_store() refuses. -EINVAL: something in one is wrong, and it changed nothing;
+ * which ofs_trust_open_store() refuses. -EINVAL: something in one is wrong, and it changed nothing;
  * `err` says "PATH:LINE: what is wrong, and what would be right". Other errors come with a message
  * as well.
  */
 int ofs_settings_load(struct ofs_settings *s, const char *store, struct ofs_error *err);
 
-/* Adds one file; `of_store` as opposed to the user's own. -ENOENT: there is none. */
-int ofs_settings_load_file(struct ofs_settings *s, const char *path, bool of_store,
+/*
+ * Adds one file, found as by ofs_ini_load(); `of_store` as opposed to the user's own. -ENOENT: there
+ * is none.
+ */
+int ofs_settings_load_file(struct ofs_settings *s, int dirfd, const char *path, bool of_store,
 			   struct ofs_error *err);

@@ -69,9 +69,15 @@ int ofs_db_connect(struct ofs_db *db)
 {
 	int check = OFS_INDEX_PAGE_CHECK;
 	int rc, r = ofs_index_vfs_register();
+	struct stat st;
 
 	if (r < 0)
 		return r;
+	/* SQLite follows a link, and what lies elsewhere may be changed by nobody's leave. */
+	if (lstat(db->path, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
 	rc = sqlite3_open_v2(db->path, &db->conn,
 			     SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
 			     db->vfs);

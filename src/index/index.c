@@ -49,15 +49,11 @@ static int index_failed(struct ofs_index *ix, int r, struct ofs_error *err)
 
 static int index_connect(struct ofs_index *ix, struct ofs_error *err)
 {
-	struct stat st;
-	int r;
+	int r = ofs_db_connect(&ix->db);
 
-	if (stat(ix->db.path, &st) < 0) {
-		r = -errno;
-		return ofs_error_set(err, -r, "cannot open the index '%s': %s", ix->db.path,
-				     strerror(-r));
-	}
-	r = ofs_db_connect(&ix->db);
+	if (r == -EINVAL && !ix->db.conn)
+		return ofs_error_set(err, EINVAL, "the index '%s' is not a regular file",
+				     ix->db.path);
 	if (r == 0)
 		r = ofs_db_errno(&ix->db, ofs_rules_add_functions(ix->db.conn));
 	if (r < 0)

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/util.h"
@@ -294,8 +295,19 @@ static const sqlite3_io_methods vfs_methods = {
 static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flags, int *ret_flags)
 {
 	sqlite3_file *inner = vfs_inner(f);
+	struct stat st;
 	int rc;
 
+	/*
+	 * Several databases are never one transaction of ours. A journal says which file tells of
+	 * theirs, and SQLite deletes that when it is done: a store from elsewhere could name any.
+	 * Nor is anything of ours a pipe, whose opening would wait for its other end.
+	 */
+	if ((flags & SQLITE_OPEN_SUPER_JOURNAL) ||
+	    (name && lstat(name, &st) == 0 && !S_ISREG(st.st_mode))) {
+		f->pMethods = NULL;
+		return SQLITE_CANTOPEN;
+	}
 	*vfs_file(f) = (struct vfs_file){ .kind = &vfs_kinds[vfs - vfs_shims],
 					  .name = name,
 					  .paged = flags & SQLITE_OPEN_MAIN_DB };

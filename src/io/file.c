@@ -23,6 +23,8 @@ int ofs_io_open(int dirfd, const char *path, int flags, mode_t mode)
 
 	if (fault < 0)
 		return fault;
+	if (dirfd != AT_FDCWD)
+		flags |= O_NOFOLLOW | O_NONBLOCK;
 	do
 		fd = openat(dirfd, path, flags | O_CLOEXEC, mode);
 	while (fd < 0 && errno == EINTR);
@@ -350,6 +352,14 @@ bool ofs_io_is_linked(int fd)
 	return fstat(fd, &st) < 0 || st.st_nlink;
 }
 
+/* Where the file has bytes from `off` on that are in no hole; UINT64_MAX: nowhere. */
+static uint64_t next_data(int fd, uint64_t off)
+{
+	off_t at = lseek(fd, (off_t)off, SEEK_DATA);
+
+	return at >= 0 ? (uint64_t)at : errno == ENXIO ? UINT64_MAX : off;
+}
+
 int ofs_io_copy(int from, int to, uint64_t off)
 {
 	OFS_FREE uint8_t *buf = ofs_alloc(COPY_STEP);
@@ -357,8 +367,11 @@ int ofs_io_copy(int from, int to, uint64_t off)
 	int r = ofs_io_size(from, &size, NULL);
 
 	if (r == 0)
+		r = ofs_io_truncate(to, OFS_MIN(off, size));
+	if (r == 0)
 		r = ofs_io_truncate(to, size);
-	for (ssize_t n = 1; r == 0 && n > 0 && off < size; off += (uint64_t)n) {
+	for (ssize_t n = 1; r == 0 && n > 0 && (off = next_data(from, off)) < size;
+	     off += (uint64_t)n) {
 		n = ofs_io_pread(from, buf, COPY_STEP, off);
 		r = n > 0 ? ofs_io_pwrite(to, buf, (size_t)n, off) : (int)n;
 	}

@@ -15,7 +15,11 @@
 
 #include "base/buf.h"
 
-/* openat with O_CLOEXEC; returns the descriptor, owned by the caller. */
+/*
+ * openat with O_CLOEXEC; returns the descriptor, owned by the caller. What lies in a directory that
+ * is given may be anybody's work: a symbolic link there is -ELOOP or -ENOTDIR, and a FIFO does not
+ * hold us up. With AT_FDCWD links are followed.
+ */
 int ofs_io_open(int dirfd, const char *path, int flags, mode_t mode);
 
 /*
@@ -79,7 +83,7 @@ int ofs_io_size(int fd, uint64_t *ret_size, uint64_t *ret_allocated);
 /* False for a file that was removed. */
 bool ofs_io_is_linked(int fd);
 
-/* `to` becomes as long as `from` and holds the same from `off` on, durably. */
+/* `to` becomes as long as `from` and holds the same from `off` on, holes too, durably. */
 int ofs_io_copy(int from, int to, uint64_t off);
 
 int ofs_io_rename(int dirfd, const char *from, const char *to);

@@ -331,30 +331,30 @@ static int take_text(struct reading *r, char *text, size_t len)
 	return e;
 }
 
-static int read_text(const char *path, struct ofs_error *err, struct ofs_buf *ret)
+static int read_text(int dirfd, const char *path, struct ofs_error *err, struct ofs_buf *ret)
 {
+	const char *name = dirfd == AT_FDCWD ? path : strrchr(path, '/') + 1;
+	/* Opening a pipe would wait for its other end. */
+	OFS_CLOSE int fd = ofs_io_open(dirfd, name, O_RDONLY | O_NONBLOCK, 0);
 	struct stat st;
-	int r;
+	int r = fd < 0 ? fd : fstat(fd, &st) < 0 ? -errno : 0;
 
-	if (stat(path, &st) < 0)
-		return ofs_error_set(err, errno, "cannot read '%s': %s", path, strerror(errno));
-	/* Reading a pipe would wait for its other end. */
-	if (!S_ISREG(st.st_mode))
+	if (r == -ELOOP || (r == 0 && !S_ISREG(st.st_mode)))
 		return ofs_error_set(err, EINVAL, "'%s' is not a regular file", path);
-	r = ofs_io_read_file(AT_FDCWD, path, FILE_MAX, ret);
+	r = r < 0 ? r : ofs_io_read_fd(fd, FILE_MAX, ret);
 	if (r == -EFBIG)
 		return ofs_error_set(err, EINVAL, "'%s' is larger than %zu KiB", path,
 				     FILE_MAX >> 10);
 	return r < 0 ? ofs_error_set(err, -r, "cannot read '%s': %s", path, strerror(-r)) : 0;
 }
 
-int ofs_ini_load(const char *path, const struct ofs_ini_table *table,
+int ofs_ini_load(int dirfd, const char *path, const struct ofs_ini_table *table,
 		 void (*take)(void *arg, const struct ofs_ini_entry *entry), void *arg,
 		 struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	struct reading r = { .table = table };
-	int e = read_text(path, err, &text);
+	int e = read_text(dirfd, path, err, &text);
 
 	if (e < 0)
 		return e;

@@ -73,14 +73,26 @@ static bool is_trusted(const char *path, const char *list)
 	       is_listed(ofs_buf_str(&text), text.len, real);
 }
 
-int ofs_trust_check_store(const char *path, struct ofs_error *err)
+int ofs_trust_open_store(const char *path, struct ofs_error *err)
+{
+	OFS_CLOSE int fd = ofs_io_open(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0);
+	int r;
+
+	if (fd < 0)
+		return ofs_error_set(err, -fd, "cannot open the store '%s': %s", path,
+				     strerror(-fd));
+	r = ofs_trust_check_store(fd, path, err);
+	return r < 0 ? r : ofs_steal_fd(&fd);
+}
+
+int ofs_trust_check_store(int fd, const char *path, struct ofs_error *err)
 {
 	OFS_FREE char *list = NULL;
 	struct stat st;
 	bool foreign;
 
-	if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode)) /* opening says what is wrong */
-		return 0;
+	if (fstat(fd, &st) < 0)
+		return ofs_error_set(err, errno, "cannot look at '%s': %s", path, strerror(errno));
 	foreign = st.st_uid != geteuid();
 	if (!foreign && !(st.st_mode & OTHERS_WRITE))
 		return 0;

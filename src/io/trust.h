@@ -20,11 +20,17 @@ char *ofs_trust_user_file(const char *name);
 int ofs_trust_check_file(const char *path, struct ofs_error *err);
 
 /*
- * Whether a store may be opened: it is the caller's and only he may write to it, or the user's file
- * `trusted_stores` names it. 0, also where there is no store; or -EPERM with the reason in `err`
- * (may be NULL).
+ * Whether the store `path`, whose directory is open as `fd`, may be used: it is the caller's and
+ * only he may write to it, or the user's file `trusted_stores` names it. 0; or -EPERM with the
+ * reason in `err` (may be NULL).
  */
-int ofs_trust_check_store(const char *path, struct ofs_error *err);
+int ofs_trust_check_store(int fd, const char *path, struct ofs_error *err);
+
+/*
+ * The same by path, for what is read of a store that need not be opened: returns its directory,
+ * opened with O_PATH, which nobody can put another in the place of; or -errno.
+ */
+int ofs_trust_open_store(const char *path, struct ofs_error *err);
 
 /*
  * The same for a tree that is mounted at `point` by the user `owner`: root's is trusted, too.

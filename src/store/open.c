@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "io/file.h"
+#include "io/trust.h"
 #include "store/index_copy.h"
 #include "store/owner.h"
 #include "store/cycle.h"
@@ -62,6 +63,9 @@ static int open_directory(const char *path, bool create, struct ofs_error *err)
 	fd = ofs_io_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
 	if (fd < 0)
 		return failed(err, fd, "open the store", path);
+	r = ofs_trust_check_store(fd, path, err);
+	if (r < 0)
+		return r;
 	r = ofs_io_list(fd, ".", note_name, &seen);
 	if (r < 0)
 		return failed(err, r, "read the store", path);

@@ -2,8 +2,8 @@
 #include "tree/config.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <limits.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -232,26 +232,28 @@ static void take(void *arg, const struct ofs_ini_entry *entry)
 	c->n_lifetimes++;
 }
 
-int ofs_config_load(struct ofs_config *c, const char *path, struct ofs_error *err)
+static int load(struct ofs_config *c, int dir, const char *path, struct ofs_error *err)
 {
-	int r = ofs_ini_load(path, &table, take, c, err);
+	int r = ofs_ini_load(dir, path, &table, take, c, err);
 
 	if (r == 0)
 		c->file = ofs_strdup(path);
 	return r;
 }
 
+int ofs_config_load(struct ofs_config *c, const char *path, struct ofs_error *err)
+{
+	return load(c, AT_FDCWD, path, err);
+}
+
 int ofs_config_load_store(struct ofs_config *c, const char *store, struct ofs_error *err)
 {
+	OFS_CLOSE int dir = ofs_trust_open_store(store, err);
 	OFS_FREE char *path = ofs_path_join(store, FILE_NAME);
-	struct stat st;
-	int r;
+	int r = dir < 0 ? dir : load(c, dir, path, err);
 
 	/* Others report a missing store. */
-	if (stat(path, &st) < 0 && (errno == ENOENT || errno == ENOTDIR))
-		return 0;
-	r = ofs_trust_check_store(store, err);
-	return r < 0 ? r : ofs_config_load(c, path, err);
+	return r == -ENOENT || r == -ENOTDIR ? 0 : r;
 }
 
 /* ---- what is in effect */

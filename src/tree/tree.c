@@ -4,7 +4,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/util.h"
-#include "io/trust.h"
 #include "tree/core/category.h"
 #include "tree/core/changes.h"
 #include "tree/core/label.h"
@@ -113,12 +112,8 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 		.working_max = opts->working_max,
 		.tombstones = ofs_ttl_of_seconds(opts->tombstones_s),
 	};
-	int r = ofs_trust_check_store(path, err);
+	int r;
 
-	if (r < 0) {
-		free(t);
-		return r;
-	}
 	t->changes = ofs_changes_create();
 	t->refs = ofs_refs_create();
 	t->made = ofs_made_nodes_create();

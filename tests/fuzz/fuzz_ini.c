@@ -4,6 +4,7 @@
  * command from there; and rules for secrets, in TOML. What is refused is explained on one line with
  * the number of a line of the file; what is taken is written and read again as the same.
  */
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -59,7 +60,7 @@ static void check_settings(const char *path, bool of_store)
 	int r;
 
 	ofs_settings_init(&s);
-	r = ofs_settings_load_file(&s, path, of_store, &err);
+	r = ofs_settings_load_file(&s, AT_FDCWD, path, of_store, &err);
 	if (r < 0)
 		check_error(r, &err);
 	FUZZ_ASSERT(!of_store || !s.summarizer);

@@ -3,12 +3,13 @@
 """A store that somebody else made or can write to is the attacker."""
 import json
 import os
+import struct
 
 import paths  # noqa: F401
 from chats import generated
 from claude import chat
 from files import same_tree, snapshot
-from harness import NOBODY, OFFLOADFS, SLOW, main, run, same, test, write
+from harness import NOBODY, OFFLOADFS, SLOW, main, read, run, same, test, write
 
 CHAT = json.dumps({"messages": generated(1, size=20_000)}).encode()
 STEP = json.dumps({"tool": "bash", "args": {}, "result": "line\n" * 5000}).encode()
@@ -108,6 +109,103 @@ def a_command_of_the_user_is_run(case):
         text = json.dumps({"messages": generated(1, size=9000)}).encode()
         done = c.offload("context", "--mode", "compress", "--store", path, input=text)
         assert os.path.exists(mark) and b"all was well" in done.stdout
+
+
+# --- Made by hand ---------------------------------------------------------------------------------
+
+
+def reads(c, path):
+    """What one would do to a store that came as an archive; each ends."""
+    for words, given in (
+        (["doctor", path], b""),
+        (["verify", path], b""),
+        (["show", "--store", path, "cache/web/x"], b""),
+        (["search", "--store", path, "text"], b""),
+        (["put", "--store", path, "-c", "web"], b"more\n"),
+        (["context", "--store", path], CHAT),
+        (["verify", "--repair", path], b""),
+    ):
+        yield c.offload(*words, input=given, check=False)
+
+
+NAMES = ["lock", "reserve", "config.ini", "context.ini", "index.db", "index.db-wal",
+         "index.db-journal", "search.db", "search.db-wal", "journal/@", "packs/@"]
+
+
+def replaced(path, name):
+    """The path of one of its files, which is no longer there; "@" is the first in its folder."""
+    if name.endswith("@"):
+        folder = os.path.join(path, name[:-2])
+        name = os.path.join(name[:-2], os.listdir(folder)[0])
+    name = os.path.join(path, name)
+    if os.path.lexists(name):
+        os.unlink(name)
+    return name
+
+
+@test(variants={name: name for name in NAMES})
+def a_link_in_a_store_leads_nowhere(case, name):
+    with chat(case, False) as c:
+        path, _ = store(c)
+        victim = os.path.join(c.home, "victim")
+        text = b"diary = mine\nand more\n"
+        write(victim, text)
+        os.symlink(victim, replaced(path, name))
+        for done in reads(c, path):
+            said = done.stdout + done.stderr
+            assert b"diary" not in said and b"and more" not in said, said
+            same(read(victim), text)
+        os.unlink(victim)
+        for _ in reads(c, path):
+            assert not os.path.exists(victim), name
+
+
+@test(variants={name: name for name in ("journal", "packs", "quarantine")})
+def a_folder_of_a_store_is_not_elsewhere(case, name):
+    with chat(case, False) as c:
+        path, _ = store(c)
+        folder, away = os.path.join(path, name), os.path.join(c.home, "away")
+        if os.path.exists(folder):
+            os.rename(folder, away)
+        else:
+            os.mkdir(away)
+        os.symlink(away, folder)
+        before = snapshot(away)
+        for _ in reads(c, path):
+            same_tree(snapshot(away), before)
+
+
+@test(variants={name: name for name in NAMES})
+def a_pipe_in_a_store_holds_nobody_up(case, name):
+    with chat(case, False) as c:
+        path, _ = store(c)
+        os.mkfifo(replaced(path, name))
+        for _ in reads(c, path):
+            pass
+
+
+@test(variants={name: name for name in ("index.db", "search.db")})
+def a_journal_of_sqlite_cannot_name_a_file_to_remove(case, name):
+    """SQLite would remove the file that a journal names as telling of several databases."""
+    with chat(case, False) as c:
+        path, _ = store(c)
+        victim = os.path.join(c.home, "victim")
+        write(victim, b"kept\n")
+        named, magic = victim.encode(), bytes.fromhex("d9d505f920a163d7")
+        head = magic + struct.pack(">IIIII", 0, 0, 1, 512, 4096)
+        tail = struct.pack(">I", 0) + named + struct.pack(">II", len(named), sum(named)) + magic
+        for words in (["show", "cache/web/x"], ["search", "text"]):
+            write(os.path.join(path, f"{name}-journal"), head.ljust(512, b"\0") + tail)
+            c.offload(words[0], "--store", path, *words[1:], check=False)
+            same(read(victim), b"kept\n")
+
+
+@test
+def a_file_of_nothing_is_not_copied_as_zeros(case):
+    with chat(case, False) as c:
+        path, _ = store(c)
+        os.truncate(os.path.join(path, "index.db"), 1 << 40)
+        c.offload("verify", path)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,8 @@ static void write_bytes(const char *text, size_t len)
 static void load(const char *text)
 {
 	write_bytes(text, strlen(text));
-	cr_assert_eq(ofs_settings_load_file(&settings, path, false, &err), 0, "%s", err.text);
+	cr_assert_eq(ofs_settings_load_file(&settings, AT_FDCWD, path, false, &err), 0, "%s",
+		     err.text);
 }
 
 static void expect_defaults(void)
@@ -79,8 +81,8 @@ static void expect_refused(const char *text, size_t len, unsigned int line, cons
 
 	write_bytes(text, len);
 	snprintf(start, sizeof(start), "%s:%u: ", path, line);
-	cr_expect_eq(ofs_settings_load_file(&settings, path, false, &err), -EINVAL, "accepted: %s",
-		     text);
+	cr_expect_eq(ofs_settings_load_file(&settings, AT_FDCWD, path, false, &err), -EINVAL,
+		     "accepted: %s", text);
 	cr_expect_eq(strncmp(err.text, start, strlen(start)), 0, "'%s' does not start with '%s'",
 		     err.text, start);
 	cr_expect(strstr(err.text, words), "'%s' lacks '%s'", err.text, words);
@@ -270,13 +272,13 @@ Test(context_settings, an_error_leaves_what_was_loaded_before)
 
 	load("[compact]\nkeep = 4\n[context]\nsummarizer = a\n[tool one]\nsummary = s\n");
 	write_bytes(bad, strlen(bad));
-	cr_assert_eq(ofs_settings_load_file(&settings, path, false, &err), -EINVAL);
+	cr_assert_eq(ofs_settings_load_file(&settings, AT_FDCWD, path, false, &err), -EINVAL);
 	cr_expect_eq(settings.keep, 4);
 	cr_expect_str_eq(settings.summarizer, "a");
 	cr_expect_str_eq(settings.ttl, "30d");
 	cr_assert_eq(settings.n_tools, 1);
 	cr_expect_str_eq(settings.tools[0].summary, "s");
-	cr_expect_eq(ofs_settings_load_file(&settings, path, false, NULL), -EINVAL,
+	cr_expect_eq(ofs_settings_load_file(&settings, AT_FDCWD, path, false, NULL), -EINVAL,
 		     "without words, too");
 }
 
@@ -284,7 +286,7 @@ Test(context_settings, the_file_of_a_store)
 {
 	cr_expect_eq(ofs_settings_load(&settings, dir, &err), 0, "it may be missing");
 	cr_expect_eq(ofs_settings_load(&settings, path, &err), 0, "and so may the store");
-	cr_expect_eq(ofs_settings_load_file(&settings, path, false, &err), -ENOENT);
+	cr_expect_eq(ofs_settings_load_file(&settings, AT_FDCWD, path, false, &err), -ENOENT);
 	cr_expect(strstr(err.text, path), "%s", err.text);
 	write_bytes("[compact]\nkeep = 1\n", 19);
 	cr_expect_eq(ofs_settings_load(&settings, dir, &err), 0, "%s", err.text);
