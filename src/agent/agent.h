@@ -9,9 +9,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <offloadfs/error.h>
 
 #include "base/buf.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/claude_output.h"
 
-#include "base/util.h"
 #include "context/json/edit.h"
 #include "context/json/literal.h"
 

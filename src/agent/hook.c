@@ -4,9 +4,7 @@
 
 #include "agent/agent.h"
 #include "agent/shell_line.h"
-#include "base/alloc.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "client/content.h"
 #include "client/naming.h"
 #include "client/offload.h"

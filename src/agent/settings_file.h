@@ -9,8 +9,6 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <sys/stat.h>
 
 #include <offloadfs/error.h>

@@ -3,9 +3,7 @@
 
 #include <sys/stat.h>
 
-#include "base/alloc.h"
 #include "base/buf.h"
-#include "base/util.h"
 #include "io/path.h"
 
 /* Commands that change their shell, though some systems have programs of the same name. */

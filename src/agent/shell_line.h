@@ -2,7 +2,7 @@
 /* Lines of a shell, and whether another shell would do the same with them. */
 #pragma once
 
-#include <stdbool.h>
+#include "base/util.h"
 
 /*
  * Whether `bash -c LINE` does what the shell that the line is meant for would do, and leaves that

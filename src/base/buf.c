@@ -4,9 +4,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
-
 void ofs_buf_finish(struct ofs_buf *b)
 {
 	int saved = errno;

@@ -4,9 +4,7 @@
 #include <jansson.h>
 #include <time.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
-#include "base/util.h"
 
 #define ESC OFS_TEXT_ESC
 #define DEL 0x7f

@@ -9,7 +9,6 @@
  */
 
 #include "base/tokens.h"
-#include "base/util.h"
 
 /* Classes of characters; transitions between them have costs. */
 enum class {

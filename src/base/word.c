@@ -4,8 +4,6 @@
 #include <ctype.h>
 #include <stdio.h>
 
-#include "base/util.h"
-
 #define WORD_MAX 31
 
 size_t ofs_word_distance(const char *written, const char *right)

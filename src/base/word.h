@@ -2,7 +2,7 @@
 /* Misspelt words. */
 #pragma once
 
-#include <stddef.h>
+#include "base/util.h"
 
 /*
  * How many letters must be changed, added or left out to make one word of the other; case makes no

@@ -4,7 +4,6 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "cli/tasks.h"

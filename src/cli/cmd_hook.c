@@ -4,10 +4,8 @@
 
 #include "agent/agent.h"
 #include "agent/settings_file.h"
-#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "cli/command.h"
 #include "cli/daemon.h"
 #include "cli/report.h"

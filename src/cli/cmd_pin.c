@@ -2,7 +2,6 @@
 /* offload pin and offload unpin. */
 #include <jansson.h>
 
-#include "base/util.h"
 #include "cli/command.h"
 #include "cli/files.h"
 #include "cli/operand.h"

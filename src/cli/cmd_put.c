@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "base/redact.h"
-#include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/content.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-#include "base/alloc.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/content.h"

@@ -5,10 +5,8 @@
 
 #include <offloadfs/tree.h>
 
-#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/access.h"

@@ -3,11 +3,9 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/redact.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "cli/command.h"
 #include "cli/operand.h"
 #include "cli/report.h"

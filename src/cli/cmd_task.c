@@ -3,8 +3,6 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "cli/collection.h"
 #include "cli/command.h"
 #include "cli/files.h"

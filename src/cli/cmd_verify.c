@@ -3,9 +3,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "base/alloc.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "cli/command.h"
 #include "cli/job.h"
 #include "cli/report.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/collection.h"
 
-#include "base/alloc.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "cli/report.h"
 
 static const struct ofs_job_kind collection = {

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/command.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/redact.h"
 #include "base/word.h"

@@ -10,10 +10,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/util.h"
 #include "io/file.h"
 #include "io/path.h"
 #include "io/process.h"

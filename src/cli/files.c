@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/files.h"
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "io/path.h"
 
 void ofs_files_finish(struct ofs_files *f)

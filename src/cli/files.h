@@ -2,7 +2,6 @@
 /* Files of a tree: those in a directory, however deep. */
 #pragma once
 
-#include <stddef.h>
 #include <sys/stat.h>
 
 #include "client/backend.h"

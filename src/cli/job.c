@@ -3,13 +3,10 @@
 
 #include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/ioctl.h>
 #include <time.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
-#include "base/util.h"
 #include "cli/report.h"
 
 #define JOB_POLL_NS_MIN 5000000L

@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "io/exposure.h"

@@ -3,9 +3,7 @@
 
 #include <ctype.h>
 
-#include "base/alloc.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "io/mounts.h"

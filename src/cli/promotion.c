@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "cli/files.h"
 #include "cli/report.h"
 #include "io/path.h"

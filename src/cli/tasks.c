@@ -2,7 +2,6 @@
 #include "cli/tasks.h"
 
 #include "base/buf.h"
-#include "base/util.h"
 #include "cli/files.h"
 #include "cli/report.h"
 #include "io/path.h"

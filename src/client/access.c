@@ -3,9 +3,7 @@
 
 #include <offloadfs/config.h>
 
-#include "base/alloc.h"
 #include "base/redact.h"
-#include "base/util.h"
 #include "io/path.h"
 
 void ofs_access_init(struct ofs_access *a, const struct ofs_target_options *options)

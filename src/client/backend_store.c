@@ -8,9 +8,6 @@
 #include <offloadfs/config.h>
 #include <offloadfs/tree.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
-
 struct backend_store {
 	struct ofs_backend backend;
 	struct ofs_tree *tree;

@@ -4,8 +4,6 @@
 #include <stdio.h>
 
 #include "base/text.h"
-#include "base/util.h"
-#include "io/process.h"
 
 /* What the command has written so far. */
 struct written {

@@ -2,17 +2,13 @@
 /* A command of the user's that is given one text and gives back another. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/buf.h"
 #include "io/process.h"
 
 /* All borrowed. */
 struct ofs_filter {
 	const char *command; /* for the shell */
-	const char *const *
-		environment; /* "NAME=value", over ours; NULL at the end. NULL: none */
+	const char *const *environment; /* "NAME=value", over ours; NULL at the end. NULL: none */
 	uint64_t timeout_s; /* 0: none */
 	size_t max; /* bytes that it may give back */
 };

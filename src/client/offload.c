@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/offload.h"
 
-#include "base/alloc.h"
 #include "base/text.h"
-#include "base/util.h"
-#include "client/pointer.h"
 
 void ofs_offloaded_finish(struct ofs_offloaded *o)
 {

@@ -2,8 +2,6 @@
 /* From spooled bytes to a pointer: stores the content in a tree and writes the text. */
 #pragma once
 
-#include <stdbool.h>
-
 #include <offloadfs/error.h>
 
 #include "client/access.h"

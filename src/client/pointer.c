@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/pointer.h"
 
-#include "base/alloc.h"
 #include "base/redact.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "client/preview.h"
 #include "io/path.h"
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/preview.h"
 
-#include "base/alloc.h"
 #include "base/redact.h"
 #include "base/text.h"
-#include "base/util.h"
 
 /*
  * Escape sequences take room in the input and none in the output; a line with more than this of

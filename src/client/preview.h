@@ -2,8 +2,6 @@
 /* The first and last lines of content, in a size fit for a prompt. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "client/content.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/steps.h"
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "tree/expiry/step_refs.h"
 
 void ofs_step_files_finish(struct ofs_step_files *f)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <offloadfs/context.h>
 
-#include "base/alloc.h"
 #include "base/tokens.h"
-#include "base/util.h"
 #include "client/access.h"
 #include "client/naming.h"
 #include "context/json/span.h"

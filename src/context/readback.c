@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 
-#include "base/util.h"
 #include "client/workspace.h"
 
 static bool is_name_byte(char c)

@@ -2,8 +2,6 @@
 /* Telling what was read back from the tree, which must not be offloaded again. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "client/access.h"
 
 /*

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "client/naming.h"
 #include "context/tool.h"
 #include "io/ini.h"

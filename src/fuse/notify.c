@@ -15,7 +15,6 @@
 #include <pthread.h>
 #include <sys/uio.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/thread.h"
 

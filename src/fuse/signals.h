@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
+#include "base/util.h"
 
 struct ofs_signals;
 

@@ -2,9 +2,7 @@
 #include "fuse/worker.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 
-#include "base/alloc.h"
 #include "base/thread.h"
 
 struct ofs_worker {

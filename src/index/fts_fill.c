@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Writing to the search index: contents, in parts, and files. */
-#include "base/alloc.h"
 #include "base/text.h"
 #include "base/buf.h"
 #include "index/fts_fold.h"

@@ -5,7 +5,6 @@
 #include <sqlite3.h>
 
 #include "base/log.h"
-#include "base/util.h"
 #include "codec/hash.h"
 #include "index/schema.h"
 #include "io/failpoint.h"

@@ -9,8 +9,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "io/failpoint.h"
 
 #define READ_STEP ((size_t)64 << 10)

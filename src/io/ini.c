@@ -6,10 +6,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "base/word.h"
 #include "io/file.h"
 

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <sys/statvfs.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "io/path.h"
 
 #define MOUNTS_FSTYPE "fuse.offloadfs"

@@ -35,9 +35,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/buf.h"
 #include "pack/pack.h"
 

@@ -8,7 +8,6 @@
 
 #include <offloadfs/tree.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/xattr.h"

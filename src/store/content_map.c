@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/content_map.h"
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "codec/hash.h"
 
 void ofs_content_map_init(struct ofs_content_map *c)

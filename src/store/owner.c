@@ -7,7 +7,6 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/util.h"
 #include "io/file.h"
 #include "io/mounts.h"
 

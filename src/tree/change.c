@@ -3,7 +3,6 @@
 #include <fcntl.h>
 
 #include "base/clock.h"
-#include "base/util.h"
 #include "tree/core/changes.h"
 #include "tree/core/place.h"
 #include "tree/core/ref.h"

@@ -5,9 +5,7 @@
 #include <limits.h>
 #include <sys/stat.h>
 
-#include "base/alloc.h"
 #include "base/buf.h"
-#include "base/util.h"
 #include "base/word.h"
 #include "io/path.h"
 #include "io/trust.h"

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/chat/chat.h"
 
-#include "base/alloc.h"
 #include "base/map.h"
 #include "base/tokens.h"
-#include "base/util.h"
 #include "codec/hash.h"
 
 /* About the cost of a picture: services count between 85 and 1,600 by its size. */

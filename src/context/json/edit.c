@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/json/edit.h"
 
-#include <stdlib.h>
-
-#include "base/alloc.h"
-
 static int append(void *arg, const void *data, size_t len)
 {
 	ofs_buf_append(arg, data, len);

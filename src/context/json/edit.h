@@ -2,8 +2,6 @@
 /* Edits of JSON that is read in place: the text is written out once with its edits applied. */
 #pragma once
 
-#include <stddef.h>
-
 #include "base/buf.h"
 #include "context/json/span.h"
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/manage/compaction.h"
 
-#include "base/alloc.h"
 #include "base/tokens.h"
-#include "base/util.h"
 #include "context/readback.h"
 #include "context/snapshot/called.h"
 

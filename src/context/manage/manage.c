@@ -6,12 +6,10 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/redact.h"
 #include "base/text.h"
 #include "base/tokens.h"
-#include "base/util.h"
 #include "context/chat/chat.h"
 #include "context/manage/compaction.h"
 #include "context/manage/compression.h"

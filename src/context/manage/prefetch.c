@@ -5,7 +5,6 @@
 
 #include "base/map.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "codec/hash.h"
 #include "tree/search/passage.h"
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/manage/request.h"
 
-#include "base/alloc.h"
-#include "base/util.h"
-
 static const char *const modes[] = {
 	[OFS_MANAGE_COMPACT] = "compact",
 	[OFS_MANAGE_COMPRESS] = "compress",

@@ -2,7 +2,6 @@
 #include "context/manage/restore.h"
 
 #include "base/map.h"
-#include "base/util.h"
 #include "codec/hash.h"
 #include "context/chat/chat.h"
 #include "context/json/edit.h"

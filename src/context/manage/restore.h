@@ -2,9 +2,6 @@
 /* Undoing what was done to a list of messages: it comes back byte for byte. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include <offloadfs/error.h>
 
 #include "base/buf.h"

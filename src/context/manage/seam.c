@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 
-#include "base/util.h"
-
 #define OPEN "<state_snapshot messages=\""
 #define CLOSE "</state_snapshot>\n"
 #define CLOSING "(original messages are stored in "

@@ -18,9 +18,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/buf.h"
 #include "context/chat/chat.h"
 #include "context/chat/mark.h"

@@ -3,9 +3,6 @@
 
 #include <stdio.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
-#include "client/content.h"
 #include "client/naming.h"
 #include "client/offload.h"
 #include "codec/hash.h"

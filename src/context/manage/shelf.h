@@ -2,9 +2,6 @@
 /* Where in the tree the parts of a chat are put, and how they are had again. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include <offloadfs/error.h>
 
 #include "base/buf.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/snapshot/digest.h"
 
-#include "base/alloc.h"
 #include "base/tokens.h"
-#include "base/util.h"
 #include "codec/hash.h"
 #include "context/snapshot/prose.h"
 

@@ -3,8 +3,6 @@
 
 #include <ctype.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "codec/hash.h"
 #include "context/snapshot/prose.h"
 

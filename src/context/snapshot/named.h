@@ -2,9 +2,6 @@
 /* Pointers to stored results, and names (paths, identifiers, numbers) from results. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/map.h"
 #include "context/snapshot/digest.h"
 

@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include "base/text.h"
-#include "base/util.h"
 #include "context/json/args.h"
 
 #define TOOL_NAMES "tool toolname name"

@@ -2,7 +2,6 @@
 /* Failures of a call, by what its harness, its result and its text say. */
 #include <ctype.h>
 
-#include "base/util.h"
 #include "context/json/args.h"
 #include "context/steps/observation.h"
 

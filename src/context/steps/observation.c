@@ -3,7 +3,6 @@
 
 #include <stdarg.h>
 
-#include "base/util.h"
 #include "context/json/args.h"
 #include "context/steps/line.h"
 

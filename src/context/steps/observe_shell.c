@@ -4,9 +4,7 @@
 #include <regex.h>
 #include <stdio.h>
 
-#include "base/alloc.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "context/snapshot/trouble.h"
 #include "context/json/args.h"
 #include "context/steps/line.h"

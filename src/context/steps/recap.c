@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/steps/recap.h"
 
-#include "base/alloc.h"
 #include "base/tokens.h"
-#include "base/util.h"
 #include "context/steps/line.h"
 #include "context/steps/summary.h"
 

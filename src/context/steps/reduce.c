@@ -4,9 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/alloc.h"
 #include "base/tokens.h"
-#include "base/util.h"
 #include "client/offload.h"
 #include "codec/hash.h"
 #include "context/steps/line.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/steps/step.h"
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "context/steps/line.h"
 
 /* Enough for numbers as people write them to be printed unchanged. */

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include <offloadfs/error.h>
 #include <offloadfs/tree.h>

@@ -3,7 +3,6 @@
 
 #include <jansson.h>
 
-#include "base/util.h"
 #include "tree/core/json_out.h"
 
 void ofs_completion_write(const struct ofs_completion *c, struct ofs_buf *out)

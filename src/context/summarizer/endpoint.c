@@ -3,9 +3,6 @@
 
 #include <jansson.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
-
 char *ofs_endpoint_refusal(const void *body, size_t len)
 {
 	json_t *answer = json_loadb(body, len, 0, NULL);

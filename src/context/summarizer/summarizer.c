@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "base/text.h"
-#include "base/util.h"
 #include "client/filter.h"
 #include "context/summarizer/completion.h"
 

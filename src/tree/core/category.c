@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "tree/core/category.h"
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/quantity.h"
 #include "base/text.h"
-#include "base/util.h"
 
 #define HOUR (3600 * OFS_NS_PER_S)
 #define DAY (24 * HOUR)

@@ -4,10 +4,8 @@
 
 #include <pthread.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/u64_list.h"
-#include "tree/core/tree_state.h"
 
 struct ofs_changes {
 	pthread_mutex_t lock; /* never held while anything else is called */

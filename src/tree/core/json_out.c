@@ -2,7 +2,6 @@
 #include "tree/core/json_out.h"
 
 #include "base/text.h"
-#include "base/util.h"
 
 json_t *ofs_json_time(int64_t ns)
 {

@@ -2,8 +2,6 @@
 /* JSON that attributes and virtual files answer with. */
 #pragma once
 
-#include <stdint.h>
-
 #include <jansson.h>
 
 #include "base/buf.h"

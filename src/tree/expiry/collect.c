@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/u64_list.h"

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/alloc.h"
 #include "base/map.h"
 #include "base/u64_list.h"
 #include "tree/core/tree_state.h"

@@ -4,13 +4,11 @@
 
 #include <pthread.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "tree/core/category.h"
 #include "tree/core/json_out.h"
-#include "tree/core/tree_state.h"
 #include "tree/expiry/collector.h"
 #include "tree/expiry/lifetime.h"
 #include "tree/expiry/verdict.h"

@@ -3,12 +3,10 @@
 
 #include <pthread.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/thread.h"
-#include "base/util.h"
 #include "tree/core/entry_list.h"
 #include "tree/core/tree_state.h"
 #include "tree/core/walk.h"

@@ -5,11 +5,9 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/quantity.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "tree/core/place.h"
 #include "tree/search/fold.h"
 

@@ -6,21 +6,17 @@
  */
 #include "tree/search/search.h"
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "tree/core/entry_list.h"
 #include "tree/core/label.h"
 #include "tree/core/place.h"
-#include "tree/core/tree_state.h"
 #include "tree/core/walk.h"
 #include "tree/search/answer.h"
 #include "tree/search/indexer.h"
 #include "tree/search/match.h"
 #include "tree/search/passage.h"
-#include "tree/search/query.h"
 
 #define READ_FOR (30 * OFS_NS_PER_MS)
 #define READ_ALWAYS 64 /* files that are read however long it takes */

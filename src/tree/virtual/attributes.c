@@ -7,10 +7,8 @@
 #include <strings.h>
 #include <sys/xattr.h>
 
-#include "base/alloc.h"
 #include "base/text.h"
 #include "base/tokens.h"
-#include "base/util.h"
 #include "base/xattr.h"
 #include "codec/hash.h"
 #include "tree/core/category.h"

@@ -6,10 +6,8 @@
 #include <inttypes.h>
 #include <jansson.h>
 
-#include "base/alloc.h"
 #include "base/redact.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "tree/core/json_out.h"
 #include "tree/core/label.h"
 #include "tree/core/place.h"

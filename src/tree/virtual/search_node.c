@@ -4,7 +4,6 @@
 #include "tree/virtual/nodes.h"
 
 #include "base/clock.h"
-#include "base/util.h"
 #include "codec/hash.h"
 #include "tree/core/changes.h"
 #include "tree/core/stat.h"

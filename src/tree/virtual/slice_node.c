@@ -2,8 +2,6 @@
 /* Slices as nodes: made by a lookup, read like a file, gone with the last reference. */
 #include "tree/virtual/nodes.h"
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "tree/core/place.h"
 #include "tree/core/ref.h"
 #include "tree/core/stat.h"

@@ -5,10 +5,8 @@
 #include <inttypes.h>
 #include <jansson.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "tree/core/json_out.h"
 #include "tree/core/tree_state.h"
 #include "tree/expiry/gc.h"

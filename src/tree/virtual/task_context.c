@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "codec/hash.h"
 #include "tree/core/place.h"
 #include "tree/core/tree_state.h"
