@@ -40,6 +40,8 @@ struct ofs_manage_options {
 		.keep = -1, .max_total_tokens = -1, .max_tool_message_tokens = -1 \
 	}
 
+extern const char *const ofs_manage_modes[];
+
 /* The mode of that name. False: there is none. */
 bool ofs_manage_mode_parse(const char *name, enum ofs_manage_mode *ret);
 
