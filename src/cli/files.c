@@ -14,8 +14,7 @@ void ofs_files_finish(struct ofs_files *f)
 /* Takes `path`. */
 static void files_add(struct ofs_files *f, char *path, const struct stat *attr)
 {
-	f->list = ofs_grow(f->list, &f->cap, f->count + 1, sizeof(*f->list));
-	f->list[f->count++] = (struct ofs_file){ .path = path, .attr = *attr };
+	*ofs_append(f->list, f->count, f->cap) = (struct ofs_file){ .path = path, .attr = *attr };
 }
 
 static int files_compare(const void *a, const void *b)

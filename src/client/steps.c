@@ -19,8 +19,7 @@ static int add_name(void *arg, const char *name)
 
 	if (!ofs_step_file_is(name))
 		return 0;
-	f->list = ofs_grow(f->list, &f->cap, f->n + 1, sizeof(*f->list));
-	f->list[f->n++] = (struct ofs_task_step){ .name = ofs_strdup(name) };
+	*ofs_append(f->list, f->n, f->cap) = (struct ofs_task_step){ .name = ofs_strdup(name) };
 	return 0;
 }
 

@@ -160,8 +160,7 @@ struct reading {
 
 static void add(struct reading *r, const struct ofs_ini_entry *entry)
 {
-	r->entries = ofs_grow(r->entries, &r->cap, r->n + 1, sizeof(*r->entries));
-	r->entries[r->n++] = *entry;
+	*ofs_append(r->entries, r->n, r->cap) = *entry;
 }
 
 /* The line where an entry of that key and section is already; 0: there is none. */
