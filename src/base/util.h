@@ -44,11 +44,11 @@ static inline void ofs_cleanup_close(int *fd)
 #define OFS_FREE OFS_CLEANUP(ofs_cleanup_free)
 #define OFS_CLOSE OFS_CLEANUP(ofs_cleanup_close)
 
-/* Hands over what a cleanup variable owns and leaves it empty. */
-#define ofs_steal(p)                         \
+/* Hands over what a cleanup variable, a pointer or a struct, owns and leaves it empty: all zero. */
+#define ofs_steal(v)                         \
 	__extension__({                      \
-		__typeof__(p) stolen_ = (p); \
-		(p) = NULL;                  \
+		__typeof__(v) stolen_ = (v); \
+		memset(&(v), 0, sizeof(v));  \
 		stolen_;                     \
 	})
 

@@ -6,7 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/report.h"
-#include "cli/tasks.h"
+#include "cli/files.h"
 #include "client/access.h"
 #include "client/steps.h"
 #include "context/steps/recap.h"
@@ -51,7 +51,7 @@ static int take_input(const char *name, struct ofs_step_list *steps)
 
 static int take_task(struct ofs_access *a, struct ofs_step_list *steps)
 {
-	OFS_CLEANUP(ofs_step_files_finish) struct ofs_step_files files = OFS_STEP_FILES_INIT;
+	OFS_CLEANUP(ofs_step_files_finish) struct ofs_step_files files = { 0 };
 	struct ofs_error err;
 	int r;
 
@@ -122,7 +122,7 @@ static int load_settings(struct ofs_access *a, struct ofs_settings *s)
 
 static int compact_run(const struct ofs_command *self, int argc, char **argv)
 {
-	OFS_CLEANUP(ofs_step_list_finish) struct ofs_step_list steps = OFS_STEP_LIST_INIT;
+	OFS_CLEANUP(ofs_step_list_finish) struct ofs_step_list steps = { 0 };
 	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings s;
 	OFS_CLEANUP(ofs_access_finish) struct ofs_access a;
 	int code;

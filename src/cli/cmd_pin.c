@@ -33,7 +33,7 @@ static int pin_file(const char *value, struct ofs_backend *b, const char *path, 
 
 static int pin_operand(const void *arg, const struct ofs_operand *o, const char *name, json_t *list)
 {
-	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = OFS_FILES_INIT;
+	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = { 0 };
 	int failed = 0, r;
 
 	if (!*o->path)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/redact.h"
-#include "base/word.h"
+#include "base/text.h"
 #include "cli/report.h"
 #include "client/naming.h"
 

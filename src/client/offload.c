@@ -42,7 +42,6 @@ int ofs_offload(const struct ofs_offload_request *request, const struct ofs_cont
 	done.pointer = ofs_text_close(&text);
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot make the pointer: %s", strerror(-r));
-	*ret = done;
-	done = (struct ofs_offloaded){ 0 };
+	*ret = ofs_steal(done);
 	return 0;
 }

@@ -10,7 +10,7 @@ void ofs_step_files_finish(struct ofs_step_files *f)
 		free((void *)(uintptr_t)f->list[f->n].text);
 	}
 	free(f->list);
-	*f = (struct ofs_step_files)OFS_STEP_FILES_INIT;
+	*f = (struct ofs_step_files){ 0 };
 }
 
 static int add_name(void *arg, const char *name)
@@ -59,7 +59,7 @@ static int read_step(struct ofs_backend *b, const char *dir, uint64_t *left,
 
 int ofs_step_files_load(struct ofs_backend *b, const char *task, struct ofs_step_files *ret)
 {
-	OFS_CLEANUP(ofs_step_files_finish) struct ofs_step_files f = OFS_STEP_FILES_INIT;
+	OFS_CLEANUP(ofs_step_files_finish) struct ofs_step_files f = { 0 };
 	uint64_t left = OFS_STEP_FILES_MAX;
 	OFS_FREE char *dir = ofs_format("tasks/%s/" OFS_STEP_DIR, task);
 	int r;
@@ -76,7 +76,6 @@ int ofs_step_files_load(struct ofs_backend *b, const char *task, struct ofs_step
 		free((void *)(uintptr_t)f.list[i].name);
 		memmove(&f.list[i], &f.list[i + 1], (--f.n - i) * sizeof(*f.list));
 	}
-	*ret = f;
-	f = (struct ofs_step_files)OFS_STEP_FILES_INIT;
+	*ret = ofs_steal(f);
 	return 0;
 }

@@ -12,11 +12,6 @@ struct ofs_step_files {
 	size_t n, cap;
 };
 
-#define OFS_STEP_FILES_INIT \
-	{                   \
-		NULL, 0, 0  \
-	}
-
 /* Fit for OFS_CLEANUP. */
 void ofs_step_files_finish(struct ofs_step_files *f);
 

@@ -8,7 +8,6 @@
 
 #include "base/buf.h"
 #include "base/text.h"
-#include "base/word.h"
 #include "io/file.h"
 
 #define FILE_MAX ((size_t)64 << 10)

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
-#include "base/word.h"
+#include "base/text.h"
 #include "io/path.h"
 #include "io/trust.h"
 #include "tree/core/category.h"

@@ -141,8 +141,7 @@ static int offload(struct planning *p, size_t i, const struct ofs_shelf_item *it
 	if (tokens >= to->tokens)
 		return 0;
 	to->file = ofs_alloc(sizeof(*to->file));
-	*to->file = file;
-	file = (struct ofs_shelved){ 0 };
+	*to->file = ofs_steal(file);
 	p->plan->tokens -= to->tokens - tokens;
 	to->tokens = tokens;
 	to->text = ofs_buf_steal(&text);

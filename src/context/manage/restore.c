@@ -211,7 +211,6 @@ int ofs_restore(struct ofs_span list, struct ofs_span system, struct ofs_shelf *
 	ofs_map_finish(&r.undone);
 	if (e < 0)
 		return e;
-	*ret = to;
-	to = (struct ofs_restored){ 0 };
+	*ret = ofs_steal(to);
 	return 0;
 }

@@ -49,11 +49,6 @@ struct ofs_step_list {
 	struct ofs_buf skipped;
 };
 
-#define OFS_STEP_LIST_INIT    \
-	{                     \
-		.steps = NULL \
-	}
-
 /* Fit for OFS_CLEANUP. */
 void ofs_step_list_finish(struct ofs_step_list *l);
 

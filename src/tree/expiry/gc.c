@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "tree/core/category.h"
-#include "tree/core/json_out.h"
+#include "base/text.h"
 #include "tree/expiry/collector.h"
 #include "tree/expiry/lifetime.h"
 #include "tree/expiry/verdict.h"

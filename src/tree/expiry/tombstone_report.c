@@ -14,7 +14,6 @@
 #include "base/text.h"
 #include "codec/hash.h"
 #include "tree/core/category.h"
-#include "tree/core/json_out.h"
 #include "tree/core/label.h"
 #include "tree/expiry/verdict.h"
 

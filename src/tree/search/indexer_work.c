@@ -174,12 +174,10 @@ void ofs_indexer_take_noted(struct ofs_indexer *ix, bool again)
 	size_t i;
 
 	pthread_mutex_lock(&ix->lock);
-	noted = ix->noted;
-	ix->noted = (struct ofs_map)OFS_MAP_INIT;
+	noted = ofs_steal(ix->noted);
 	atomic_store(&ix->last, 0);
 	if (again || now - ix->looked_again >= ofs_indexer_again_after(ix)) {
-		early = ix->early;
-		ix->early = (struct ofs_map)OFS_MAP_INIT;
+		early = ofs_steal(ix->early);
 		ix->looked_again = now;
 	}
 	ix->left = ix->todo.n + noted.count + early.count;

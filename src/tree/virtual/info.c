@@ -8,7 +8,6 @@
 
 #include "base/redact.h"
 #include "base/text.h"
-#include "tree/core/json_out.h"
 #include "tree/core/label.h"
 #include "tree/core/place.h"
 #include "tree/core/tree_state.h"

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "tree/core/json_out.h"
 #include "tree/core/tree_state.h"
 #include "tree/expiry/gc.h"
 #include "tree/search/indexer.h"

@@ -11,7 +11,6 @@
 #include "base/map.h"
 #include "base/text.h"
 #include "base/thread.h"
-#include "tree/core/json_out.h"
 #include "tree/core/place.h"
 #include "tree/core/tree_state.h"
 
