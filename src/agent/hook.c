@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "client/content.h"
 #include "client/naming.h"
-#include "client/offload.h"
+#include "client/pointer.h"
 #include "context/readback.h"
 #include "io/path.h"
 
@@ -117,8 +117,8 @@ static int answer_post(const struct ofs_agent *agent, const struct ofs_hook_even
 		.task = task,
 		.ttl = options->ttl,
 	};
-	struct ofs_offload_request request = { .deposit = &deposit, .what = e->title };
 	struct ofs_content content;
+	const struct ofs_pointer pointer = { .what = e->title, .content = &content };
 	int r;
 
 	if (e->kept)
@@ -134,7 +134,7 @@ static int answer_post(const struct ofs_agent *agent, const struct ofs_hook_even
 	r = ofs_content_scan(&text.spool, &content);
 	if (r < 0)
 		return ofs_error_set(err, -r, "%s", strerror(-r));
-	r = ofs_offload(&request, &content, access, err, &done);
+	r = ofs_offload(&deposit, &pointer, access, err, &done);
 	if (r < 0 || strlen(done.pointer) >= content.size)
 		return r;
 	if (!ofs_text_is_utf8(done.pointer))

@@ -163,3 +163,44 @@ int ofs_pointer_print(const struct ofs_pointer *p, FILE *out)
 	ofs_preview_finish(&preview);
 	return 0;
 }
+
+int ofs_pointer_make(struct ofs_pointer p, const struct ofs_access *access,
+		     const struct ofs_deposited *file, struct ofs_error *err, char **ret)
+{
+	OFS_FREE char *pointer = NULL;
+	struct ofs_text_stream text;
+	int r;
+
+	p.path = file->path;
+	p.ref = file->ref;
+	p.mount = access->mount;
+	p.hint = access->target.hint;
+	r = ofs_pointer_print(&p, ofs_text_open(&text));
+	pointer = ofs_text_close(&text);
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot make the pointer: %s", strerror(-r));
+	*ret = ofs_steal(pointer);
+	return 0;
+}
+
+void ofs_offloaded_finish(struct ofs_offloaded *o)
+{
+	ofs_deposited_finish(&o->file);
+	free(o->pointer);
+	*o = (struct ofs_offloaded){ 0 };
+}
+
+int ofs_offload(const struct ofs_deposit *deposit, const struct ofs_pointer *p,
+		struct ofs_access *access, struct ofs_error *err, struct ofs_offloaded *ret)
+{
+	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
+	int r = ofs_access_open(access, true, err);
+
+	if (r == 0)
+		r = ofs_deposit_store(deposit, p->content, access->backend, err, &done.file);
+	if (r == 0)
+		r = ofs_pointer_make(*p, access, &done.file, err, &done.pointer);
+	if (r == 0)
+		*ret = ofs_steal(done);
+	return r;
+}

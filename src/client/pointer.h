@@ -11,25 +11,48 @@
 
 #include <stdio.h>
 
+#include "client/access.h"
 #include "client/content.h"
+#include "client/deposit.h"
 
+/* All borrowed. */
 struct ofs_pointer {
 	const char *what; /* title, command or category; any bytes */
 	bool has_exit;
 	int exit_code; /* as a shell gives it */
 	int signal; /* that ended the command, or 0 */
 	const struct ofs_content *content;
-	const char *path; /* in the tree */
-	const char *ref;
-	/* The mountpoint as it may be written in the current directory; NULL: not mounted. */
-	const char *mount;
-	const char *hint; /* as of ofs_target */
 	/*
 	 * Text that follows the ref, so that the pointer can be undone. Such a pointer is shorter:
 	 * it names its file by the ref alone, and does not say how to keep it. NULL: none.
 	 */
 	const char *mark;
+
+	/* Where it is; ofs_pointer_make() sets them. */
+	const char *path; /* in the tree */
+	const char *ref;
+	/* The mountpoint as it may be written in the current directory; NULL: not mounted. */
+	const char *mount;
+	const char *hint; /* as of ofs_target */
 };
 
 /* 0 or -errno; then the printed text is incomplete. */
 int ofs_pointer_print(const struct ofs_pointer *p, FILE *out);
+
+/* Allocated: the pointer to a file that was stored in the tree of `access`. 0 or -errno. */
+int ofs_pointer_make(struct ofs_pointer p, const struct ofs_access *access,
+		     const struct ofs_deposited *file, struct ofs_error *err, char **ret);
+
+struct ofs_offloaded {
+	struct ofs_deposited file;
+	char *pointer; /* the text, ended by a newline */
+};
+
+void ofs_offloaded_finish(struct ofs_offloaded *o);
+
+/*
+ * Stores p->content in a tree, which is opened if need be, and makes the pointer to it; a missing
+ * store is made. 0 or -errno with the reason in `err`.
+ */
+int ofs_offload(const struct ofs_deposit *deposit, const struct ofs_pointer *p,
+		struct ofs_access *access, struct ofs_error *err, struct ofs_offloaded *ret);

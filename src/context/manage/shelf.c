@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "client/naming.h"
-#include "client/offload.h"
+#include "client/pointer.h"
 #include "codec/hash.h"
 #include "io/path.h"
 
@@ -72,26 +72,17 @@ static void make_name(const char *label, const char *hash, const char *ext, int 
 		 ext);
 }
 
-/* What signs a mark. */
-struct signing {
-	struct ofs_shelf *shelf;
-	struct ofs_mark *mark;
-};
-
-static int sign(void *arg, const char *ref, struct ofs_error *err, char **ret)
+/* Completes a mark for the ref of the file, and makes its text. */
+static int sign(struct ofs_shelf *s, struct ofs_mark *mark, struct ofs_error *err,
+		char code[OFS_MARK_CODE_MAX])
 {
-	struct signing *signing = arg;
-	struct ofs_mark *mark = signing->mark;
-	char code[OFS_MARK_CODE_MAX];
 	const char *key;
-	int r = ofs_access_key(signing->shelf->access, err, &key);
+	int r = ofs_access_key(s->access, err, &key);
 
 	if (r < 0)
 		return r;
-	snprintf(mark->ref, sizeof(mark->ref), "%s", ref);
 	ofs_mark_tag(mark, key, mark->tag);
 	ofs_mark_code(mark, code);
-	*ret = ofs_strdup(code);
 	return 0;
 }
 
@@ -141,66 +132,78 @@ int ofs_shelf_item_init(struct ofs_shelf_item *ret, struct ofs_span string,
 	return r;
 }
 
-/*
- * Puts content there; with a `mark`, which gets its ref and tag, a pointer is made that can be undone.
- * A file that was changed since it was put there keeps its name, and the content gets another.
- */
-static int put(struct ofs_shelf *s, const struct ofs_content *content, const char *label,
-	       const char *what, bool marked, struct ofs_error *err, struct ofs_shelved *ret)
+/* A file that was changed since it was put there keeps its name, and the content gets another. */
+static int deposit(struct ofs_shelf *s, const struct ofs_content *content, const char *label,
+		   struct ofs_error *err, struct ofs_deposited *ret)
 {
-	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf pointer = OFS_BUF_INIT;
 	char name[NAME_MAX_SIZE];
-	struct signing signing = { s, &ret->mark };
-	struct ofs_deposit deposit = { .category = CATEGORY, .folder = s->folder, .name = name };
-	struct ofs_offload_request request = { .deposit = &deposit,
-					       .what = what,
-					       .mark = marked ? sign : NULL,
-					       .mark_arg = &signing };
-	int r = -EEXIST;
+	const struct ofs_deposit deposit = { .category = CATEGORY,
+					     .folder = s->folder,
+					     .name = name };
+	int r = ofs_access_open(s->access, true, err);
 
-	for (int try = 1; try <= NAME_TRIES && r == -EEXIST; try++) {
-		make_name(label, content->sha256, content->ext, try, name);
-		r = ofs_offload(&request, content, s->access, err, &done);
-	}
 	if (r < 0)
 		return r;
-	snprintf(ret->mark.ref, sizeof(ret->mark.ref), "%s", done.file.ref);
-	ret->path = ofs_shelf_ref_path(s, done.file.ref);
+	r = -EEXIST;
+	for (int try = 1; try <= NAME_TRIES && r == -EEXIST; try++) {
+		make_name(label, content->sha256, content->ext, try, name);
+		r = ofs_deposit_store(&deposit, content, s->access->backend, err, ret);
+	}
+	return r;
+}
+
+static void describe(const struct ofs_shelf *s, const struct ofs_deposited *file,
+		     const struct ofs_content *content, struct ofs_shelved *ret)
+{
+	snprintf(ret->mark.ref, sizeof(ret->mark.ref), "%s", file->ref);
+	ret->path = ofs_shelf_ref_path(s, file->ref);
 	ret->size = content->size;
 	ret->lines = content->lines;
 	memcpy(ret->sha256, content->sha256, sizeof(ret->sha256));
-	if (marked) {
-		ofs_mark_write(done.pointer, ret->path, &pointer);
-		ret->pointer = ofs_buf_steal_str(&pointer);
-	}
-	return 0;
 }
 
 int ofs_shelf_put(struct ofs_shelf *s, const struct ofs_shelf_item *item, const char *label,
 		  const char *what, struct ofs_error *err, struct ofs_shelved *ret)
 {
-	struct ofs_shelved made = { .mark = item->mark };
-	int r = put(s, &item->content, label, what, true, err, &made);
+	OFS_CLEANUP(ofs_deposited_finish) struct ofs_deposited file = { 0 };
+	OFS_CLEANUP(ofs_shelved_finish) struct ofs_shelved made = { .mark = item->mark };
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	OFS_FREE char *pointer = NULL;
+	char code[OFS_MARK_CODE_MAX];
+	int r = deposit(s, &item->content, label, err, &file);
 
+	if (r < 0)
+		return r;
+	describe(s, &file, &item->content, &made);
+	r = sign(s, &made.mark, err, code);
 	if (r == 0)
-		*ret = made;
-	return r;
+		r = ofs_pointer_make((struct ofs_pointer){ .what = what,
+							   .content = &item->content,
+							   .mark = code },
+				     s->access, &file, err, &pointer);
+	if (r < 0)
+		return r;
+	ofs_mark_write(pointer, made.path, &text);
+	made.pointer = ofs_buf_steal_str(&text);
+	*ret = ofs_steal(made);
+	return 0;
 }
 
 int ofs_shelf_put_text(struct ofs_shelf *s, const struct ofs_spool *text, const char *label,
 		       struct ofs_error *err, struct ofs_shelved *ret)
 {
-	struct ofs_shelved made = { 0 };
+	OFS_CLEANUP(ofs_deposited_finish) struct ofs_deposited file = { 0 };
 	struct ofs_content content;
 	int r = ofs_content_scan(text, &content);
 
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot look at a text: %s", strerror(-r));
-	r = put(s, &content, label, label, false, err, &made);
-	if (r == 0)
-		*ret = made;
-	return r;
+	r = deposit(s, &content, label, err, &file);
+	if (r < 0)
+		return r;
+	*ret = (struct ofs_shelved){ 0 };
+	describe(s, &file, &content, ret);
+	return 0;
 }
 
 /* ---- getting */
