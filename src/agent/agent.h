@@ -9,9 +9,6 @@
  */
 #pragma once
 
-#include <offloadfs/error.h>
-
-#include "base/buf.h"
 #include "client/access.h"
 #include "client/spool.h"
 #include "context/json/span.h"

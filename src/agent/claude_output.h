@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include "base/buf.h"
 #include "context/json/span.h"
 
 enum ofs_claude_shape {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <ctype.h>
-#include <stdio.h>
 
 #include "agent/agent.h"
 #include "agent/shell_line.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/buf.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 void ofs_buf_finish(struct ofs_buf *b)

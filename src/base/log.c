@@ -2,7 +2,6 @@
 #include "base/log.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 #include "base/redact.h"
 #include "base/text.h"

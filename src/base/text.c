@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <jansson.h>
-#include <stdio.h>
 #include <time.h>
 
 #include "base/clock.h"

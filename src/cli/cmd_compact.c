@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* offload compact: the history section of a prompt, from the steps of a task or those given. */
 #include <fcntl.h>
-#include <jansson.h>
-#include <stdio.h>
 
 #include "cli/command.h"
 #include "cli/report.h"

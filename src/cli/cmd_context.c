@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
 
 #include "cli/command.h"
 #include "cli/report.h"

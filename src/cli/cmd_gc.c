@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* offload gc: has the tree remove what has expired, and tells what went. */
-#include <jansson.h>
-#include <stdio.h>
 
 #include "cli/command.h"
 #include "cli/job.h"

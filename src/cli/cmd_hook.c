@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "agent/agent.h"
 #include "agent/settings_file.h"
-#include "base/buf.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/daemon.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* offload pin and offload unpin. */
-#include <jansson.h>
 
 #include "cli/command.h"
 #include "cli/files.h"

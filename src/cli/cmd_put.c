@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <jansson.h>
-#include <stdio.h>
 
 #include "base/redact.h"
 #include "cli/command.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <ctype.h>
-#include <jansson.h>
-#include <stdio.h>
 
 #include <offloadfs/tree.h>
 

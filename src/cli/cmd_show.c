@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* offload show: everything that a tree knows about one of its files. */
-#include <jansson.h>
-#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/redact.h"

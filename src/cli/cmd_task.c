@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* offload task: lists tasks, shows one, ends one and takes that back. */
-#include <jansson.h>
-#include <stdio.h>
 
 #include "cli/command.h"
 #include "cli/files.h"

@@ -2,7 +2,6 @@
 #include "cli/command.h"
 
 #include <getopt.h>
-#include <stdio.h>
 
 #include "base/redact.h"
 #include "base/text.h"

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "io/file.h"
 #include "io/path.h"

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "base/buf.h"
 #include "io/file.h"
 #include "io/path.h"
 #include "io/process.h"

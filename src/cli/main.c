@@ -2,7 +2,6 @@
 /* offload: the companion tool of offloadfs. */
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 
 #include "base/log.h"
 #include "cli/command.h"

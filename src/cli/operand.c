@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/report.h"
-#include "io/mounts.h"
 #include "io/path.h"
 
 #define OPERAND_REF_MAX 8

@@ -2,8 +2,6 @@
 /* A tree that is found and opened when it is first needed, and how paths in it are written. */
 #pragma once
 
-#include <offloadfs/error.h>
-
 #include "client/backend.h"
 #include "client/target.h"
 

@@ -12,7 +12,6 @@
  */
 #include "fuse/notify.h"
 
-#include <pthread.h>
 #include <sys/uio.h>
 
 #include "base/clock.h"

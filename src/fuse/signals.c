@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fuse/signals.h"
 
-#include <pthread.h>
 #include <signal.h>
 
 #include "base/clock.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fuse/worker.h"
 
-#include <pthread.h>
-
 #include "base/thread.h"
 
 struct ofs_worker {

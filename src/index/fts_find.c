@@ -3,7 +3,6 @@
  * Queries of the search index. Results are gathered under the lock and handed on without it, so
  * that callbacks may take long and call the index.
  */
-#include "base/buf.h"
 #include "base/u64_list.h"
 #include "index/fts_fold.h"
 #include "index/fts_state.h"

@@ -3,10 +3,8 @@
 
 #include <ctype.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
-#include "base/buf.h"
 #include "base/text.h"
 #include "io/file.h"
 

@@ -23,8 +23,6 @@
 
 #include <stdatomic.h>
 
-#include <offloadfs/error.h>
-
 #include "journal/journal.h"
 
 #define OFS_SEGMENT_FORMAT 1u

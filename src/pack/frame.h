@@ -35,7 +35,6 @@
  */
 #pragma once
 
-#include "base/buf.h"
 #include "pack/pack.h"
 
 #define OFS_PACK_FORMAT 2u

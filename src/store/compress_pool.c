@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/compress_pool.h"
 
-#include <pthread.h>
 #include <sched.h>
 
 #include "base/thread.h"

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "io/file.h"
 #include "io/mounts.h"

@@ -17,7 +17,6 @@
 
 #include <offloadfs/error.h>
 
-#include "base/buf.h"
 #include "base/xattr.h"
 #include "codec/hash.h"
 

@@ -7,7 +7,6 @@
 #include "tree/core/place.h"
 #include "tree/core/ref.h"
 #include "tree/core/stat.h"
-#include "tree/core/tree_state.h"
 #include "tree/search/indexer.h"
 #include "tree/virtual/nodes.h"
 #include "tree/core/slice.h"

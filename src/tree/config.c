@@ -3,9 +3,7 @@
 
 #include <ctype.h>
 #include <limits.h>
-#include <sys/stat.h>
 
-#include "base/buf.h"
 #include "base/text.h"
 #include "io/path.h"
 #include "io/trust.h"

@@ -7,8 +7,6 @@
  */
 #pragma once
 
-#include <offloadfs/error.h>
-
 #include "context/json/span.h"
 
 enum ofs_role {

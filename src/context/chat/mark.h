@@ -10,7 +10,6 @@
  */
 #pragma once
 
-#include "base/buf.h"
 #include "context/json/literal.h"
 
 #define OFS_MARK_REF_MAX 8

@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include "base/buf.h"
 #include "context/json/span.h"
 
 /* Longer names, without their separators, are of nothing known. */

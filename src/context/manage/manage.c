@@ -2,11 +2,8 @@
 #include "context/manage/manage.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <limits.h>
-#include <stdio.h>
 
-#include "base/buf.h"
 #include "base/redact.h"
 #include "base/text.h"
 #include "base/tokens.h"

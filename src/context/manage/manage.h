@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include <offloadfs/error.h>
-
 #include "client/access.h"
 #include "context/json/edit.h"
 #include "context/settings.h"

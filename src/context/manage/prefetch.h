@@ -2,7 +2,6 @@
 /* Slices of stored results that the user's last message asks for, as a message. */
 #pragma once
 
-#include "base/buf.h"
 #include "context/chat/chat.h"
 #include "context/json/literal.h"
 #include "context/manage/shelf.h"

@@ -18,7 +18,6 @@
  */
 #pragma once
 
-#include "base/buf.h"
 #include "context/chat/chat.h"
 #include "context/chat/mark.h"
 #include "context/json/edit.h"

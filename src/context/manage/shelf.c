@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/manage/shelf.h"
 
-#include <stdio.h>
-
 #include "client/naming.h"
 #include "client/pointer.h"
 #include "codec/hash.h"

@@ -2,9 +2,6 @@
 /* Where in the tree the parts of a chat are put, and how they are had again. */
 #pragma once
 
-#include <offloadfs/error.h>
-
-#include "base/buf.h"
 #include "client/access.h"
 #include "client/content.h"
 #include "client/spool.h"

@@ -2,7 +2,6 @@
 #include "context/steps/line.h"
 
 #include <ctype.h>
-#include <stdio.h>
 
 #include "base/redact.h"
 #include "base/text.h"

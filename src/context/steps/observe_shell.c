@@ -2,7 +2,6 @@
 /* Commands that are run. */
 #include <pthread.h>
 #include <regex.h>
-#include <stdio.h>
 
 #include "base/text.h"
 #include "context/snapshot/trouble.h"

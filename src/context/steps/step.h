@@ -2,12 +2,8 @@
 /* Steps: records of calls of tools that stay in a prompt, their form in JSON, and lists of them. */
 #pragma once
 
-#include <jansson.h>
-
-#include <offloadfs/error.h>
 #include <offloadfs/tree.h>
 
-#include "base/buf.h"
 #include "context/json/span.h"
 
 /* All owned. The texts are UTF-8. */

@@ -62,8 +62,6 @@ int ofs_endpoint_fail(const struct ofs_endpoint *e, int code, const char *what, 
 #include <arpa/inet.h>
 #include <curl/curl.h>
 #include <dlfcn.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <strings.h>
 
 #include "base/clock.h"

@@ -2,7 +2,6 @@
 #include "context/summarizer/summarizer.h"
 
 #include <ctype.h>
-#include <stdio.h>
 
 #include "base/text.h"
 #include "context/summarizer/completion.h"

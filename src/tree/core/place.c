@@ -3,8 +3,6 @@
 
 #include "tree/core/place.h"
 
-#include <sys/stat.h>
-
 #include "tree/core/category.h"
 #include "tree/core/label.h"
 

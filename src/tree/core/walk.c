@@ -2,8 +2,6 @@
 
 #include "tree/core/walk.h"
 
-#include <sys/stat.h>
-
 #include "base/u64_list.h"
 
 #define PORTION 1024 /* entries of a directory that are read while the store is locked */

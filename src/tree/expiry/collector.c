@@ -2,9 +2,6 @@
 
 #include "tree/expiry/collector.h"
 
-#include <pthread.h>
-
-#include "base/map.h"
 #include "base/text.h"
 #include "tree/core/category.h"
 #include "tree/core/changes.h"

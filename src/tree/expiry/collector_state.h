@@ -7,7 +7,6 @@
 
 #include "base/map.h"
 #include "base/u64_list.h"
-#include "tree/core/tree_state.h"
 #include "tree/expiry/collector.h"
 #include "tree/expiry/lifetime.h"
 #include "tree/expiry/step_refs.h"

@@ -2,8 +2,6 @@
 
 #include "tree/expiry/gc.h"
 
-#include <pthread.h>
-
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"

@@ -2,12 +2,7 @@
 
 #include "tree/expiry/lifetime.h"
 
-#include <stdio.h>
-#include <sys/stat.h>
-
-#include "base/clock.h"
 #include "base/text.h"
-#include "tree/core/category.h"
 #include "tree/core/label.h"
 #include "tree/core/place.h"
 

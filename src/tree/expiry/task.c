@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
 

@@ -2,8 +2,6 @@
 
 #include "tree/expiry/tier_scan.h"
 
-#include <sys/stat.h>
-
 #include "tree/core/entry_list.h"
 #include "tree/core/walk.h"
 

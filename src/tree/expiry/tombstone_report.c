@@ -12,10 +12,7 @@
 
 #include "base/redact.h"
 #include "base/text.h"
-#include "codec/hash.h"
-#include "tree/core/category.h"
 #include "tree/core/label.h"
-#include "tree/expiry/verdict.h"
 
 #define VERSION 1
 #define HEAD 76 /* bytes before the strings */

@@ -5,8 +5,6 @@
 #include <stdio.h>
 
 #include "tree/core/label.h"
-#include "tree/search/match.h"
-#include "tree/search/query.h"
 
 bool ofs_search_wants(const struct ofs_query *q, enum ofs_tier tier)
 {

@@ -4,7 +4,6 @@
 
 #include "base/map.h"
 #include "tree/core/place.h"
-#include "tree/core/tree_state.h"
 #include "tree/search/passage.h"
 
 #define OFS_HITS_MAX 50 /* that are written */

@@ -4,9 +4,7 @@
 
 #include <inttypes.h>
 #include <limits.h>
-#include <stdio.h>
 
-#include "base/map.h"
 #include "base/redact.h"
 #include "base/text.h"
 #include "tree/search/fold.h"

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Updating the index for the noted files, a batch at a time. */
 
-#include <pthread.h>
-
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/map.h"
 #include "base/thread.h"
 #include "tree/core/entry_list.h"
-#include "tree/core/tree_state.h"
 #include "tree/core/walk.h"
 #include "tree/search/indexer_look.h"
 #include "tree/search/indexer_state.h"

@@ -8,7 +8,6 @@
 
 #include "base/redact.h"
 #include "tree/search/fold.h"
-#include "tree/search/query.h"
 
 #define PLACES_MAX 1000 /* of one term in one part */
 #define NEAR 5 /* lines from one to the next of a passage */

@@ -2,7 +2,6 @@
 
 #include "tree/search/query.h"
 
-#include <stdio.h>
 #include <time.h>
 
 #include "base/clock.h"

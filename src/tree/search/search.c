@@ -7,7 +7,6 @@
 #include "tree/search/search.h"
 
 #include "base/clock.h"
-#include "base/map.h"
 #include "base/text.h"
 #include "tree/core/entry_list.h"
 #include "tree/core/label.h"

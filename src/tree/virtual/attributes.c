@@ -15,7 +15,6 @@
 #include "tree/core/changes.h"
 #include "tree/core/label.h"
 #include "tree/core/place.h"
-#include "tree/core/tree_state.h"
 #include "tree/expiry/gc.h"
 #include "tree/expiry/lifetime.h"
 #include "tree/expiry/task.h"

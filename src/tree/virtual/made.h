@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include "tree/core/tree_state.h"
 #include "tree/virtual/lines.h"
 
 struct ofs_made_nodes *ofs_made_nodes_create(void);

@@ -7,7 +7,6 @@
 #include "codec/hash.h"
 #include "tree/core/changes.h"
 #include "tree/core/stat.h"
-#include "tree/core/tree_state.h"
 #include "tree/search/indexer.h"
 #include "tree/search/query.h"
 #include "tree/search/search.h"

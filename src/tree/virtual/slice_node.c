@@ -5,7 +5,6 @@
 #include "tree/core/place.h"
 #include "tree/core/ref.h"
 #include "tree/core/stat.h"
-#include "tree/core/tree_state.h"
 #include "tree/expiry/tombstone_report.h"
 #include "tree/virtual/lines.h"
 #include "tree/virtual/made.h"

@@ -3,11 +3,9 @@
 #include "tree/virtual/nodes.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "tree/core/tree_state.h"
 #include "tree/expiry/gc.h"
 #include "tree/search/indexer.h"
 #include "tree/virtual/made.h"

@@ -5,14 +5,12 @@
 
 #include "tree/virtual/nodes.h"
 
-#include <pthread.h>
 #include <jansson.h>
 
 #include "base/map.h"
 #include "base/text.h"
 #include "base/thread.h"
 #include "tree/core/place.h"
-#include "tree/core/tree_state.h"
 
 #define PROBLEMS_MAX 10000 /* that are remembered */
 #define LOST_DIR "lost+found" /* in persistent/ */
