@@ -2,12 +2,11 @@
 #include <ctype.h>
 
 #include "agent/agent.h"
-#include "agent/shell_line.h"
 #include "base/text.h"
 #include "client/content.h"
 #include "client/naming.h"
 #include "client/pointer.h"
-#include "context/readback.h"
+#include "client/access.h"
 #include "io/path.h"
 
 /* The task of a session whose name has no byte that a task may have. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "agent/shell_line.h"
+#include "agent/agent.h"
 
 #include <sys/stat.h>
 

@@ -4,7 +4,6 @@
  * titles and tags are searched, and the part of the content that F:summary shows, newest files
  * first, for a bounded time.
  */
-#include "tree/search/search.h"
 
 #include "base/clock.h"
 #include "base/text.h"

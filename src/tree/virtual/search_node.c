@@ -9,7 +9,7 @@
 #include "tree/core/stat.h"
 #include "tree/search/indexer.h"
 #include "tree/search/query.h"
-#include "tree/search/search.h"
+#include "tree/search/answer.h"
 #include "tree/virtual/made.h"
 
 /* A checksum of all that an answer depends on but the time. */
