@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/agent.h"
 
-#include "base/util.h"
-
 extern const struct ofs_agent ofs_agent_claude_code;
 
 static const struct ofs_agent *const agents[] = {

@@ -9,12 +9,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include <offloadfs/error.h>
-
-#include "base/buf.h"
+#include "base/util.h"
 #include "client/access.h"
 #include "client/spool.h"
 #include "context/json/span.h"
@@ -137,3 +132,14 @@ int ofs_hook_answer(const struct ofs_agent *agent, const struct ofs_hook_event *
 
 /* Allocated: `text` as the name of a category or task; `fallback` where nothing is left of it. */
 char *ofs_hook_label(const char *text, size_t len, const char *fallback);
+
+/* ---- shell_line.c: lines of a shell, and whether another shell would do the same with them */
+
+/*
+ * Whether `bash -c LINE` does what the shell that the line is meant for would do, and leaves that
+ * shell as it would be. Said only of what is certain: words, quotes, "|", "&&", "||", ";" and
+ * redirections, with programs that are found in PATH. Nothing that is expanded ($, `, globs,
+ * braces), that groups, repeats or decides, that goes on in the background, has a here-document or
+ * a comment; and no command of the shell that changes it (cd, export, source, ...).
+ */
+bool ofs_shell_line_is_plain(const char *line);

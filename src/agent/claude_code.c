@@ -4,8 +4,6 @@
 #include "agent/agent.h"
 #include "agent/claude_output.h"
 #include "agent/claude_persisted.h"
-#include "base/alloc.h"
-#include "base/util.h"
 #include "client/workspace.h"
 #include "context/json/edit.h"
 #include "context/json/literal.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/claude_output.h"
 
-#include "base/util.h"
 #include "context/json/edit.h"
 #include "context/json/literal.h"
 
@@ -209,8 +208,7 @@ bool ofs_claude_output_read(struct ofs_span response, struct ofs_claude_output *
 		return false;
 	if (!read_shape(response, &o) || (!o.text.len && !o.persisted.len))
 		return false;
-	*ret = o;
-	o = (struct ofs_claude_output){ 0 };
+	*ret = ofs_steal(o);
 	return true;
 }
 

@@ -5,9 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
-#include "base/buf.h"
 #include "context/json/span.h"
 
 enum ofs_claude_shape {

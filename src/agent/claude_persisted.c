@@ -4,8 +4,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "io/file.h"
 #include "io/path.h"
 

@@ -14,8 +14,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-
 #include <offloadfs/error.h>
 
 #include "client/spool.h"

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <ctype.h>
-#include <stdio.h>
 
 #include "agent/agent.h"
-#include "agent/shell_line.h"
-#include "base/alloc.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "client/content.h"
 #include "client/naming.h"
-#include "client/offload.h"
-#include "context/readback.h"
+#include "client/pointer.h"
+#include "client/access.h"
 #include "io/path.h"
 
 /* The task of a session whose name has no byte that a task may have. */
@@ -119,8 +115,8 @@ static int answer_post(const struct ofs_agent *agent, const struct ofs_hook_even
 		.task = task,
 		.ttl = options->ttl,
 	};
-	struct ofs_offload_request request = { .deposit = &deposit, .what = e->title };
 	struct ofs_content content;
+	const struct ofs_pointer pointer = { .what = e->title, .content = &content };
 	int r;
 
 	if (e->kept)
@@ -136,7 +132,7 @@ static int answer_post(const struct ofs_agent *agent, const struct ofs_hook_even
 	r = ofs_content_scan(&text.spool, &content);
 	if (r < 0)
 		return ofs_error_set(err, -r, "%s", strerror(-r));
-	r = ofs_offload(&request, &content, access, err, &done);
+	r = ofs_offload(&deposit, &pointer, access, err, &done);
 	if (r < 0 || strlen(done.pointer) >= content.size)
 		return r;
 	if (!ofs_text_is_utf8(done.pointer))

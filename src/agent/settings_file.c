@@ -3,8 +3,6 @@
 
 #include <fcntl.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "io/file.h"
 #include "io/path.h"
 

@@ -8,15 +8,7 @@
  */
 #pragma once
 
-#include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <sys/stat.h>
-
-#include <offloadfs/error.h>
-
 #include "agent/agent.h"
-#include "base/buf.h"
 
 struct ofs_settings_file {
 	char *path; /* what it is a link to, where it is one */

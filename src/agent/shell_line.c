@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "agent/shell_line.h"
+#include "agent/agent.h"
 
 #include <sys/stat.h>
 
-#include "base/alloc.h"
 #include "base/buf.h"
-#include "base/util.h"
 #include "io/path.h"
 
 /* Commands that change their shell, though some systems have programs of the same name. */

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/alloc.h"
-
 #include <stdio.h>
 #include <syslog.h>
 

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/buf.h"
 
-#include <stdarg.h>
 #include <stdio.h>
-
-#include "base/alloc.h"
-#include "base/util.h"
 
 void ofs_buf_finish(struct ofs_buf *b)
 {

@@ -2,8 +2,7 @@
 /* A byte buffer that grows. Appending cannot fail: without memory the process ends (alloc.h). */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base/util.h"
 
 struct ofs_buf {
 	uint8_t *data; /* NULL while nothing was reserved; not NUL-terminated, but see ofs_buf_str()

@@ -6,8 +6,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/util.h"
-
 /* NULL: the machine's clocks. The others are set before it is. */
 static const struct ofs_clock_control *control;
 static bool control_is_little_endian; /* a file's; else as this machine has it */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/util.h"
 
 /* Nanoseconds since 1970, as file times use them; may step. */
 int64_t ofs_clock_wall(void);

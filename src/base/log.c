@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/log.h"
 
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/redact.h"
 #include "base/text.h"
-#include "base/util.h"
 
 /* Of a message that is shown. */
 #define LINE_MAX_LEN 1023

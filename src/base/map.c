@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/map.h"
 
-#include "base/alloc.h"
-#include "base/util.h"
-
 /* Linear probing; a removal shifts its followers back, so there are no tombstones to clean up. */
 
 static size_t map_home(const struct ofs_map *m, uint64_t key)

@@ -2,8 +2,7 @@
 /* A hash map from 64-bit numbers to pointers. Not thread-safe: the owner's lock guards it. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base/util.h"
 
 struct ofs_map_slot {
 	uint64_t key;

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/quantity.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #define SUFFIXES 4

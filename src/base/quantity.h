@@ -2,8 +2,7 @@
 /* Numbers with a unit, as people write them: durations, sizes and counts. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/util.h"
 
 /* The unit of a number; another may follow it as a suffix. Powers of 1024 for bytes. */
 enum ofs_unit {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/text.h"
 
+#include <ctype.h>
 #include <jansson.h>
 #include <time.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
-#include "base/util.h"
 
 #define ESC OFS_TEXT_ESC
 #define DEL 0x7f
@@ -348,4 +347,83 @@ int ofs_text_json(FILE *out, json_t *json)
 	json_decref(json);
 	putc('\n', out);
 	return r < 0 ? -EIO : 0;
+}
+
+#define WORD_MAX 31
+
+/*
+ * How many letters must be changed, added or left out to make one word of the other; case makes no
+ * difference. SIZE_MAX: `right` is longer than a word.
+ */
+static size_t word_distance(const char *written, const char *right)
+{
+	size_t row[WORD_MAX + 1], n = strlen(right), before, i, j;
+
+	if (n > WORD_MAX)
+		return SIZE_MAX;
+	for (j = 0; j <= n; j++)
+		row[j] = j;
+	for (i = 0; written[i]; i++) {
+		before = row[0];
+		row[0] = i + 1;
+		for (j = 1; j <= n; j++) {
+			int same = tolower((unsigned char)written[i]) ==
+				   tolower((unsigned char)right[j - 1]);
+			size_t changed = before + !same;
+
+			before = row[j];
+			row[j] = OFS_MIN(changed, 1 + OFS_MIN(row[j], row[j - 1]));
+		}
+	}
+	return row[n];
+}
+
+const char *ofs_word_nearest(const char *written, const char *(*word)(const void *arg, size_t n),
+			     const void *arg)
+{
+	const char *nearest = NULL, *right;
+	size_t least = SIZE_MAX, i;
+
+	for (i = 0; (right = word(arg, i)); i++) {
+		size_t n = word_distance(written, right);
+
+		if (n < least && n <= strlen(right) / 4) {
+			least = n;
+			nearest = right;
+		}
+	}
+	return nearest;
+}
+
+struct ofs_word_shown ofs_word_show(const char *text)
+{
+	struct ofs_word_shown s;
+	char *p;
+
+	snprintf(s.text, sizeof(s.text), "%s", text);
+	for (p = s.text; *p; p++)
+		if (iscntrl((unsigned char)*p))
+			*p = '?';
+	return s;
+}
+
+json_t *ofs_json_time(int64_t ns)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+
+	if (ofs_text_time(ns, &text) < 0)
+		return json_null();
+	return json_stringn((const char *)text.data, text.len);
+}
+
+static int append(const char *text, size_t len, void *arg)
+{
+	ofs_buf_append(arg, text, len);
+	return 0;
+}
+
+void ofs_json_append(json_t *json, size_t flags, struct ofs_buf *out)
+{
+	json_dump_callback(json, append, out, flags);
+	json_decref(json);
 }

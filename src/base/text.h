@@ -5,9 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "base/buf.h"
@@ -92,3 +89,19 @@ char *ofs_text_shown(const char *text);
 
 /* Prints `json`, which is consumed, over several lines. 0 or -errno; -EINVAL: it is NULL. */
 int ofs_text_json(FILE *out, struct json_t *json);
+
+/* The one of word(arg, 0), word(arg, 1), ... up to NULL that a misspelt word means; NULL: none. */
+const char *ofs_word_nearest(const char *written, const char *(*word)(const void *arg, size_t n),
+			     const void *arg);
+
+/* Text from outside, fit to stand within a message of one line. */
+struct ofs_word_shown {
+	char text[64];
+};
+struct ofs_word_shown ofs_word_show(const char *text);
+
+/* A wall clock time in nanoseconds as text; null for one that cannot be written. */
+struct json_t *ofs_json_time(int64_t ns);
+
+/* Appends the text of `json` in the form of `flags` (see json_dumps()), and releases it. */
+void ofs_json_append(struct json_t *json, size_t flags, struct ofs_buf *out);

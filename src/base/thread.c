@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/thread.h"
 
-#include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 

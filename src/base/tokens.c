@@ -9,7 +9,6 @@
  */
 
 #include "base/tokens.h"
-#include "base/util.h"
 
 /* Classes of characters; transitions between them have costs. */
 enum class {
@@ -158,103 +157,44 @@ struct byte {
 	uint8_t letter;
 };
 
-#define BYTE(c, g, letter)                                                 \
-	{                                                                  \
-		{ CLASS_##c, CLASS_##c }, { GROUP_##g, GROUP_##g }, letter \
-	}
-#define PUNCT(c)                                                            \
-	{                                                                   \
-		{ CLASS_##c, CLASS_AGAIN }, { GROUP_PUNCT, GROUP_AGAIN }, 0 \
-	}
-#define UPPER(letter)                                                                    \
-	{                                                                                \
-		{ CLASS_UPPER, CLASS_UPPER_AGAIN }, { GROUP_UPPER, GROUP_UPPER }, letter \
-	}
-#define EIGHT(first, what)                                                                \
+/* clang-format off */
+#define BYTE(c, g, letter) { { CLASS_##c, CLASS_##c }, { GROUP_##g, GROUP_##g }, letter }
+#define PUNCT(c) { { CLASS_##c, CLASS_AGAIN }, { GROUP_PUNCT, GROUP_AGAIN }, 0 }
+#define UPPER(letter) { { CLASS_UPPER, CLASS_UPPER_AGAIN }, { GROUP_UPPER, GROUP_UPPER }, letter }
+#define EIGHT(first, what) \
 	[first] = what, [(first) + 1] = what, [(first) + 2] = what, [(first) + 3] = what, \
 	[(first) + 4] = what, [(first) + 5] = what, [(first) + 6] = what, [(first) + 7] = what
 #define LETTER(i, lower, upper) [lower] = BYTE(LOWER, LOWER, i), [upper] = UPPER(i)
 
 static const struct byte bytes[KNOWN_BYTES] = {
-	EIGHT(0x00, PUNCT(CONTROL)),
-	[0x08] = PUNCT(CONTROL),
-	[0x0e] = PUNCT(CONTROL),
-	[0x0f] = PUNCT(CONTROL),
-	EIGHT(0x10, PUNCT(CONTROL)),
-	EIGHT(0x18, PUNCT(CONTROL)),
+	EIGHT(0x00, PUNCT(CONTROL)), [0x08] = PUNCT(CONTROL), [0x0e] = PUNCT(CONTROL),
+	[0x0f] = PUNCT(CONTROL), EIGHT(0x10, PUNCT(CONTROL)), EIGHT(0x18, PUNCT(CONTROL)),
 	[ASCII_LAST] = PUNCT(CONTROL),
-	['\t'] = BYTE(TAB, SPACE, 0),
-	['\v'] = BYTE(TAB, SPACE, 0),
-	['\f'] = BYTE(TAB, SPACE, 0),
-	['\n'] = BYTE(LINE, LINE, 0),
-	['\r'] = BYTE(LINE, LINE, 0),
-	[' '] = BYTE(SPACE, SPACE, 0),
-	EIGHT('0', BYTE(DIGIT, DIGIT, 0)),
-	['8'] = BYTE(DIGIT, DIGIT, 0),
+	['\t'] = BYTE(TAB, SPACE, 0), ['\v'] = BYTE(TAB, SPACE, 0), ['\f'] = BYTE(TAB, SPACE, 0),
+	['\n'] = BYTE(LINE, LINE, 0), ['\r'] = BYTE(LINE, LINE, 0), [' '] = BYTE(SPACE, SPACE, 0),
+	EIGHT('0', BYTE(DIGIT, DIGIT, 0)), ['8'] = BYTE(DIGIT, DIGIT, 0),
 	['9'] = BYTE(DIGIT, DIGIT, 0),
-	LETTER(1, 'a', 'A'),
-	LETTER(2, 'b', 'B'),
-	LETTER(3, 'c', 'C'),
-	LETTER(4, 'd', 'D'),
-	LETTER(5, 'e', 'E'),
-	LETTER(6, 'f', 'F'),
-	LETTER(7, 'g', 'G'),
-	LETTER(8, 'h', 'H'),
-	LETTER(9, 'i', 'I'),
-	LETTER(10, 'j', 'J'),
-	LETTER(11, 'k', 'K'),
-	LETTER(12, 'l', 'L'),
-	LETTER(13, 'm', 'M'),
-	LETTER(14, 'n', 'N'),
-	LETTER(15, 'o', 'O'),
-	LETTER(16, 'p', 'P'),
-	LETTER(17, 'q', 'Q'),
-	LETTER(18, 'r', 'R'),
-	LETTER(19, 's', 'S'),
-	LETTER(20, 't', 'T'),
-	LETTER(21, 'u', 'U'),
-	LETTER(22, 'v', 'V'),
-	LETTER(23, 'w', 'W'),
-	LETTER(24, 'x', 'X'),
-	LETTER(25, 'y', 'Y'),
-	LETTER(26, 'z', 'Z'),
-	['"'] = PUNCT(QUOTE),
-	['\''] = PUNCT(APOSTROPHE),
-	['`'] = PUNCT(APOSTROPHE),
-	['('] = PUNCT(OPEN),
-	['['] = PUNCT(OPEN),
-	['{'] = PUNCT(OPEN),
-	[')'] = PUNCT(CLOSE),
-	[']'] = PUNCT(CLOSE),
-	['}'] = PUNCT(CLOSE),
-	['<'] = PUNCT(ANGLE),
-	['>'] = PUNCT(ANGLE),
-	[','] = PUNCT(COMMA),
-	[';'] = PUNCT(COMMA),
-	[':'] = PUNCT(COLON),
-	['.'] = PUNCT(DOT),
-	['!'] = PUNCT(DOT),
-	['?'] = PUNCT(DOT),
-	['/'] = PUNCT(SLASH),
-	['\\'] = PUNCT(SLASH),
-	['-'] = PUNCT(DASH),
-	['_'] = PUNCT(UNDERSCORE),
-	['*'] = PUNCT(RULE),
-	['#'] = PUNCT(RULE),
-	['='] = PUNCT(RULE),
-	['~'] = PUNCT(RULE),
-	['+'] = PUNCT(RULE),
-	['$'] = PUNCT(SIGN),
-	['@'] = PUNCT(SIGN),
-	['%'] = PUNCT(SIGN),
-	['^'] = PUNCT(SIGN),
-	['&'] = PUNCT(SIGN),
-	['|'] = PUNCT(SIGN),
-	[LAST_WIDE] = BYTE(WIDE, WIDE, 0),
-	[LAST_ACCENT] = BYTE(ACCENT, LOWER, 0),
-	[LAST_ACCENT_FAR] = BYTE(ACCENT_FAR, LOWER, 0),
-	[LAST_START] = BYTE(START, WIDE, 0),
+	LETTER(1, 'a', 'A'), LETTER(2, 'b', 'B'), LETTER(3, 'c', 'C'), LETTER(4, 'd', 'D'),
+	LETTER(5, 'e', 'E'), LETTER(6, 'f', 'F'), LETTER(7, 'g', 'G'), LETTER(8, 'h', 'H'),
+	LETTER(9, 'i', 'I'), LETTER(10, 'j', 'J'), LETTER(11, 'k', 'K'), LETTER(12, 'l', 'L'),
+	LETTER(13, 'm', 'M'), LETTER(14, 'n', 'N'), LETTER(15, 'o', 'O'), LETTER(16, 'p', 'P'),
+	LETTER(17, 'q', 'Q'), LETTER(18, 'r', 'R'), LETTER(19, 's', 'S'), LETTER(20, 't', 'T'),
+	LETTER(21, 'u', 'U'), LETTER(22, 'v', 'V'), LETTER(23, 'w', 'W'), LETTER(24, 'x', 'X'),
+	LETTER(25, 'y', 'Y'), LETTER(26, 'z', 'Z'),
+	['"'] = PUNCT(QUOTE), ['\''] = PUNCT(APOSTROPHE), ['`'] = PUNCT(APOSTROPHE),
+	['('] = PUNCT(OPEN), ['['] = PUNCT(OPEN), ['{'] = PUNCT(OPEN),
+	[')'] = PUNCT(CLOSE), [']'] = PUNCT(CLOSE), ['}'] = PUNCT(CLOSE),
+	['<'] = PUNCT(ANGLE), ['>'] = PUNCT(ANGLE), [','] = PUNCT(COMMA), [';'] = PUNCT(COMMA),
+	[':'] = PUNCT(COLON), ['.'] = PUNCT(DOT), ['!'] = PUNCT(DOT), ['?'] = PUNCT(DOT),
+	['/'] = PUNCT(SLASH), ['\\'] = PUNCT(SLASH), ['-'] = PUNCT(DASH), ['_'] = PUNCT(UNDERSCORE),
+	['*'] = PUNCT(RULE), ['#'] = PUNCT(RULE),
+	['='] = PUNCT(RULE), ['~'] = PUNCT(RULE), ['+'] = PUNCT(RULE),
+	['$'] = PUNCT(SIGN), ['@'] = PUNCT(SIGN), ['%'] = PUNCT(SIGN),
+	['^'] = PUNCT(SIGN), ['&'] = PUNCT(SIGN), ['|'] = PUNCT(SIGN),
+	[LAST_WIDE] = BYTE(WIDE, WIDE, 0), [LAST_ACCENT] = BYTE(ACCENT, LOWER, 0),
+	[LAST_ACCENT_FAR] = BYTE(ACCENT_FAR, LOWER, 0), [LAST_START] = BYTE(START, WIDE, 0),
 };
+/* clang-format on */
 
 struct move {
 	uint8_t piece; /* the next one */
@@ -262,46 +202,36 @@ struct move {
 	uint8_t keeps; /* all bits set: still the same piece; none: a new one starts */
 };
 
+/* clang-format off */
 /* The character starts the piece or continues it, at the cost of the row. */
-#define NEXT(p, r)                    \
-	{                             \
-		PIECE_##p, ROW_##r, 0 \
-	}
-#define SAME(p, r)                       \
-	{                                \
-		PIECE_##p, ROW_##r, 0xff \
-	}
+#define NEXT(p, r) { PIECE_##p, ROW_##r, 0 }
+#define SAME(p, r) { PIECE_##p, ROW_##r, 0xff }
 
 /* The ends of a word; letters that continue it are not among them. */
-#define WORD_ENDS                                                             \
+#define WORD_ENDS \
 	[GROUP_WIDE] = NEXT(WIDE, NONE), [GROUP_DIGIT] = NEXT(DIGIT_1, NONE), \
 	[GROUP_SPACE] = NEXT(SPACES, NONE), [GROUP_LINE] = NEXT(LINES, NONE), \
 	[GROUP_PUNCT] = NEXT(PUNCT, NONE), [GROUP_AGAIN] = NEXT(PUNCT, NONE)
 
 /* A word in the place that `p` gives, and the piece that a capital in it starts. */
-#define WORD(p, hump, row)                                                                        \
+#define WORD(p, hump, row) \
 	[PIECE_##p] = { [GROUP_LOWER] = SAME(p, p), [GROUP_UPPER] = NEXT(hump, row), WORD_ENDS }, \
-	[PIECE_##p##_UPPER] = {                                                                   \
-		[GROUP_LOWER] = SAME(p, p), [GROUP_UPPER] = SAME(CAPITALS, CAPITALS), WORD_ENDS   \
+	[PIECE_##p##_UPPER] = { \
+		[GROUP_LOWER] = SAME(p, p), [GROUP_UPPER] = SAME(CAPITALS, CAPITALS), WORD_ENDS \
 	}
 
 /* Digits are cut every three. */
-#define DIGITS_THEN(n, move)                                           \
-	[PIECE_DIGIT_##n] = { [GROUP_DIGIT] = move,                    \
-			      [GROUP_LOWER] = NEXT(MIXED, NONE),       \
-			      [GROUP_UPPER] = NEXT(MIXED_UPPER, NONE), \
-			      [GROUP_WIDE] = NEXT(WIDE, NONE),         \
-			      [GROUP_SPACE] = NEXT(SPACES, NONE),      \
-			      [GROUP_LINE] = NEXT(LINES, NONE),        \
-			      [GROUP_PUNCT] = NEXT(PUNCT, NONE),       \
-			      [GROUP_AGAIN] = NEXT(PUNCT, NONE) }
+#define DIGITS_THEN(n, move) \
+	[PIECE_DIGIT_##n] = { \
+		[GROUP_DIGIT] = move, [GROUP_WIDE] = NEXT(WIDE, NONE), \
+		[GROUP_LOWER] = NEXT(MIXED, NONE), [GROUP_UPPER] = NEXT(MIXED_UPPER, NONE), \
+		[GROUP_SPACE] = NEXT(SPACES, NONE), [GROUP_LINE] = NEXT(LINES, NONE), \
+		[GROUP_PUNCT] = NEXT(PUNCT, NONE), [GROUP_AGAIN] = NEXT(PUNCT, NONE) \
+	}
 
 /* Nothing that the character could belong to. */
-#define NOTHING                                                                           \
-	{                                                                                 \
-		[GROUP_LOWER] = NEXT(BARE, NONE), [GROUP_UPPER] = NEXT(BARE_UPPER, NONE), \
-		WORD_ENDS                                                                 \
-	}
+#define NOTHING \
+	{ [GROUP_LOWER] = NEXT(BARE, NONE), [GROUP_UPPER] = NEXT(BARE_UPPER, NONE), WORD_ENDS }
 
 static const struct move moves[PIECES][GROUPS] = {
 	[PIECE_NONE] = NOTHING,
@@ -311,36 +241,32 @@ static const struct move moves[PIECES][GROUPS] = {
 	WORD(JOINED, MIXED_UPPER, MIXED_HUMP),
 	WORD(MIXED, MIXED_UPPER, MIXED_HUMP),
 	[PIECE_CAPITALS] = { [GROUP_LOWER] = SAME(JOINED, CAPITALS_LOWER),
-			     [GROUP_UPPER] = SAME(CAPITALS, CAPITALS),
-			     WORD_ENDS },
+			     [GROUP_UPPER] = SAME(CAPITALS, CAPITALS), WORD_ENDS },
 	DIGITS_THEN(1, SAME(DIGIT_2, DIGITS)),
 	DIGITS_THEN(2, SAME(DIGIT_3, DIGITS)),
 	DIGITS_THEN(3, NEXT(DIGIT_1, DIGITS)),
-	[PIECE_SPACES] = { [GROUP_LOWER] = NEXT(SPACED, SPACES_WORD),
-			   [GROUP_UPPER] = NEXT(SPACED_UPPER, SPACES_WORD),
-			   [GROUP_WIDE] = NEXT(WIDE, NONE),
-			   [GROUP_DIGIT] = NEXT(DIGIT_1, SPACES_WORD),
-			   [GROUP_SPACE] = SAME(SPACES, SPACES),
-			   [GROUP_LINE] = NEXT(LINES, SPACES_LINE),
-			   [GROUP_PUNCT] = NEXT(PUNCT, SPACES_WORD),
-			   [GROUP_AGAIN] = NEXT(PUNCT, SPACES_WORD) },
-	[PIECE_LINES] = { [GROUP_LOWER] = NEXT(BARE, NONE),
-			  [GROUP_UPPER] = NEXT(BARE_UPPER, NONE),
-			  [GROUP_WIDE] = NEXT(WIDE, NONE),
-			  [GROUP_DIGIT] = NEXT(DIGIT_1, NONE),
-			  [GROUP_SPACE] = NEXT(SPACES, LINES_SPACES),
-			  [GROUP_LINE] = SAME(LINES, LINES),
-			  [GROUP_PUNCT] = NEXT(PUNCT, NONE),
-			  [GROUP_AGAIN] = NEXT(PUNCT, NONE) },
-	[PIECE_PUNCT] = { [GROUP_LOWER] = NEXT(BARE, PUNCT_WORD),
-			  [GROUP_UPPER] = NEXT(BARE_UPPER, PUNCT_WORD),
-			  [GROUP_WIDE] = NEXT(WIDE, NONE),
-			  [GROUP_DIGIT] = NEXT(DIGIT_1, NONE),
-			  [GROUP_SPACE] = NEXT(SPACES, NONE),
-			  [GROUP_LINE] = NEXT(LINES, PUNCT_LINE),
-			  [GROUP_PUNCT] = SAME(PUNCT, PUNCT),
-			  [GROUP_AGAIN] = SAME(PUNCT, AGAIN) },
+	[PIECE_SPACES] = {
+		[GROUP_LOWER] = NEXT(SPACED, SPACES_WORD),
+		[GROUP_UPPER] = NEXT(SPACED_UPPER, SPACES_WORD),
+		[GROUP_WIDE] = NEXT(WIDE, NONE), [GROUP_DIGIT] = NEXT(DIGIT_1, SPACES_WORD),
+		[GROUP_SPACE] = SAME(SPACES, SPACES), [GROUP_LINE] = NEXT(LINES, SPACES_LINE),
+		[GROUP_PUNCT] = NEXT(PUNCT, SPACES_WORD), [GROUP_AGAIN] = NEXT(PUNCT, SPACES_WORD),
+	},
+	[PIECE_LINES] = {
+		[GROUP_LOWER] = NEXT(BARE, NONE), [GROUP_UPPER] = NEXT(BARE_UPPER, NONE),
+		[GROUP_WIDE] = NEXT(WIDE, NONE), [GROUP_DIGIT] = NEXT(DIGIT_1, NONE),
+		[GROUP_SPACE] = NEXT(SPACES, LINES_SPACES), [GROUP_LINE] = SAME(LINES, LINES),
+		[GROUP_PUNCT] = NEXT(PUNCT, NONE), [GROUP_AGAIN] = NEXT(PUNCT, NONE),
+	},
+	[PIECE_PUNCT] = {
+		[GROUP_LOWER] = NEXT(BARE, PUNCT_WORD),
+		[GROUP_UPPER] = NEXT(BARE_UPPER, PUNCT_WORD),
+		[GROUP_WIDE] = NEXT(WIDE, NONE), [GROUP_DIGIT] = NEXT(DIGIT_1, NONE),
+		[GROUP_SPACE] = NEXT(SPACES, NONE), [GROUP_LINE] = NEXT(LINES, PUNCT_LINE),
+		[GROUP_PUNCT] = SAME(PUNCT, PUNCT), [GROUP_AGAIN] = SAME(PUNCT, AGAIN),
+	},
 };
+/* clang-format on */
 
 /* The first code points of the scripts, in order. */
 static const struct {
@@ -369,17 +295,9 @@ static const struct {
 
 static uint8_t script_of(uint32_t code)
 {
-	size_t from = 0, to = OFS_ARRAY_SIZE(scripts);
+	size_t n = OFS_BISECT(i, OFS_ARRAY_SIZE(scripts), scripts[i].first <= code);
 
-	while (to - from > 1) {
-		size_t middle = (from + to) / 2;
-
-		if (scripts[middle].first <= code)
-			from = middle;
-		else
-			to = middle;
-	}
-	return scripts[from].script;
+	return scripts[n - 1].script;
 }
 
 void ofs_tokens_init(struct ofs_tokens *t)

@@ -5,8 +5,7 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base/util.h"
 
 /* A count under way. Its fields are for tokens.c alone; it owns nothing and may be copied. */
 struct ofs_tokens {

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/u64_list.h"
 
-#include "base/alloc.h"
-#include "base/util.h"
-
 void ofs_u64_list_add(struct ofs_u64_list *l, uint64_t number)
 {
 	*ofs_append(l->at, l->n, l->cap) = number;

@@ -2,8 +2,7 @@
 /* A growing list of 64-bit numbers: inodes, chunks, frames. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base/util.h"
 
 /* All zeros is an empty list. */
 struct ofs_u64_list {

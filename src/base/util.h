@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Small things that every layer uses: cleanup attributes, checked arithmetic, little-endian access;
- * and the headers of the C library that nearly every file needs, which its users do not repeat.
+ * Small things that every layer uses: allocation, cleanup attributes, little-endian access; and the
+ * headers of the C library that nearly every file needs. Nearly every header brings it, and who
+ * includes such a header does not repeat it.
  */
 #pragma once
 
@@ -13,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/alloc.h"
 
 #define OFS_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define OFS_MIN(a, b) ((a) < (b) ? (a) : (b))
@@ -41,11 +44,11 @@ static inline void ofs_cleanup_close(int *fd)
 #define OFS_FREE OFS_CLEANUP(ofs_cleanup_free)
 #define OFS_CLOSE OFS_CLEANUP(ofs_cleanup_close)
 
-/* Hands over what a cleanup variable owns and leaves it empty. */
-#define ofs_steal(p)                         \
+/* Hands over what a cleanup variable, a pointer or a struct, owns and leaves it empty: all zero. */
+#define ofs_steal(v)                         \
 	__extension__({                      \
-		__typeof__(p) stolen_ = (p); \
-		(p) = NULL;                  \
+		__typeof__(v) stolen_ = (v); \
+		memset(&(v), 0, sizeof(v));  \
 		stolen_;                     \
 	})
 

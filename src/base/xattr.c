@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/xattr.h"
 
-#include "base/alloc.h"
-#include "base/util.h"
-
 #define HEAD 5u /* the two lengths */
 
 bool ofs_xattr_next(const struct ofs_buf *list, size_t *at, struct ofs_xattr *ret)

@@ -6,10 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/buf.h"
 
 #define OFS_XATTR_NAME_MAX 255

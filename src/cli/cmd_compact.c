@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* offload compact: the history section of a prompt, from the steps of a task or those given. */
 #include <fcntl.h>
-#include <jansson.h>
-#include <stdio.h>
 
-#include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
-#include "cli/tasks.h"
+#include "cli/files.h"
 #include "client/access.h"
-#include "client/steps.h"
 #include "context/steps/recap.h"
 #include "io/file.h"
+#include "tree/expiry/step_refs.h"
 
 #define COMPACT_INPUT_MAX ((size_t)64 << 20)
 
@@ -50,15 +47,104 @@ static int take_input(const char *name, struct ofs_step_list *steps)
 	return OFS_EXIT_OK;
 }
 
+/* ---- the steps of a task, from the files of a tree */
+
+/* Names and texts are owned. */
+struct step_files {
+	struct ofs_task_step *list; /* in order */
+	size_t n, cap;
+};
+
+static void step_files_finish(struct step_files *f)
+{
+	while (f->n--) {
+		free((void *)(uintptr_t)f->list[f->n].name);
+		free((void *)(uintptr_t)f->list[f->n].text);
+	}
+	free(f->list);
+	*f = (struct step_files){ 0 };
+}
+
+static int add_step(void *arg, const char *name)
+{
+	struct step_files *f = arg;
+
+	if (!ofs_step_file_is(name))
+		return 0;
+	*ofs_append(f->list, f->n, f->cap) = (struct ofs_task_step){ .name = ofs_strdup(name) };
+	return 0;
+}
+
+static int compare_steps(const void *a, const void *b)
+{
+	return ofs_step_file_compare(((const struct ofs_task_step *)a)->name,
+				     ((const struct ofs_task_step *)b)->name);
+}
+
+/* 0, or -ENOENT: it is gone, or no file. */
+static int read_step(struct ofs_backend *b, const char *dir, uint64_t *left,
+		     struct ofs_task_step *step)
+{
+	OFS_FREE char *path = ofs_format("%s/%s", dir, step->name), *text = NULL;
+	struct stat attr;
+	size_t len = 0;
+	ofs_handle h;
+	int r;
+
+	r = b->ops->lstat(b, path, &attr);
+	if (r == 0 && !S_ISREG(attr.st_mode))
+		return -ENOENT;
+	if (r == 0)
+		r = b->ops->open(b, path, &h);
+	if (r == 0) {
+		r = ofs_backend_read_all(b, h, OFS_MIN(*left, OFS_STEP_FILE_MAX), &text, &len);
+		b->ops->close(b, h);
+	}
+	step->error = r;
+	if (r < 0)
+		return r == -ENOENT ? r : 0;
+	*left -= len;
+	step->len = len;
+	step->text = ofs_steal(text);
+	return 0;
+}
+
+/*
+ * Reads the steps of the task; one that cannot be read, or is too large, has its `error`. -ENOENT:
+ * the task has no history; or the error of listing it.
+ */
+static int load_step_files(struct ofs_backend *b, struct step_files *ret)
+{
+	OFS_CLEANUP(step_files_finish) struct step_files f = { 0 };
+	uint64_t left = OFS_STEP_FILES_MAX;
+	OFS_FREE char *dir = ofs_format("tasks/%s/" OFS_STEP_DIR, task);
+	int r;
+
+	r = b->ops->list(b, dir, add_step, &f);
+	if (r < 0)
+		return r == -ENOTDIR ? -ENOENT : r;
+	if (f.n)
+		qsort(f.list, f.n, sizeof(*f.list), compare_steps);
+	/* If there are too many, the oldest are left out. */
+	for (size_t i = f.n; i-- > 0;) {
+		if (read_step(b, dir, &left, &f.list[i]) == 0)
+			continue;
+		free((void *)(uintptr_t)f.list[i].name);
+		memmove(&f.list[i], &f.list[i + 1], (--f.n - i) * sizeof(*f.list));
+	}
+	*ret = ofs_steal(f);
+	return 0;
+}
+
 static int take_task(struct ofs_access *a, struct ofs_step_list *steps)
 {
-	OFS_CLEANUP(ofs_step_files_finish) struct ofs_step_files files = OFS_STEP_FILES_INIT;
+	OFS_CLEANUP(step_files_finish) struct step_files files = { 0 };
 	struct ofs_error err;
 	int r;
 
 	if (ofs_access_open(a, false, &err) < 0 || ofs_task_check(a->backend, task, &err) < 0)
 		return ofs_report("%s", err.text);
-	r = ofs_step_files_load(a->backend, task, &files);
+	r = load_step_files(a->backend, &files);
 	if (r < 0 && r != -ENOENT)
 		return ofs_report("cannot read the history of the task '%s': %s", task,
 				  ofs_report_errno(-r));
@@ -70,6 +156,8 @@ static int take_task(struct ofs_access *a, struct ofs_step_list *steps)
 		ofs_step_list_add_file(steps, &files.list[i]);
 	return OFS_EXIT_OK;
 }
+
+/* ---- the section */
 
 /* Each once, in the order of the steps. */
 static json_t *list_refs(const struct ofs_step_list *steps)
@@ -123,7 +211,7 @@ static int load_settings(struct ofs_access *a, struct ofs_settings *s)
 
 static int compact_run(const struct ofs_command *self, int argc, char **argv)
 {
-	OFS_CLEANUP(ofs_step_list_finish) struct ofs_step_list steps = OFS_STEP_LIST_INIT;
+	OFS_CLEANUP(ofs_step_list_finish) struct ofs_step_list steps = { 0 };
 	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings s;
 	OFS_CLEANUP(ofs_access_finish) struct ofs_access a;
 	int code;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
 
-#include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/access.h"

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* offload gc: has the tree remove what has expired, and tells what went. */
-#include <jansson.h>
-#include <stdio.h>
 
-#include "base/util.h"
-#include "cli/collection.h"
 #include "cli/command.h"
+#include "cli/job.h"
 #include "cli/report.h"
 
 static bool dry_run;
@@ -18,10 +15,8 @@ static const struct ofs_option options[] = {
 
 static int gc_tell(void *arg, json_t *item)
 {
-	if (ofs_command_json)
-		json_array_append(arg, item);
 	/* A collection comes across everything that is kept, too, each time. */
-	else if (dry_run || ofs_collected_is(item, "remove"))
+	if (dry_run || ofs_collected_is(item, "remove"))
 		ofs_collection_print_item(item, dry_run, stdout);
 	return 0;
 }
@@ -33,7 +28,7 @@ static void gc_print_json(const struct ofs_job *job)
 
 	json_object_del(json, "done");
 	json_object_del(json, "total");
-	json_object_set(json, "items", job->arg);
+	json_object_set(json, "items", job->items);
 	ofs_print_json(json, "");
 }
 
@@ -61,10 +56,9 @@ static int gc_run(const struct ofs_command *self, int argc, char **argv)
 	ofs_access_init(&access, &ofs_command_target);
 	if (ofs_access_open(&access, false, &err) < 0)
 		return ofs_report("%s", err.text);
-	job.arg = json_array();
+	job.items = ofs_command_json ? json_array() : NULL;
 	code = gc_tree(&job);
 	ofs_job_finish(&job);
-	json_decref(job.arg);
 	return code;
 }
 

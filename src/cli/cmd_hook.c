@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "agent/agent.h"
 #include "agent/settings_file.h"
-#include "base/alloc.h"
-#include "base/buf.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "cli/command.h"
 #include "cli/daemon.h"
 #include "cli/report.h"

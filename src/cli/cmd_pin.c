@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* offload pin and offload unpin. */
-#include <jansson.h>
 
-#include "base/util.h"
 #include "cli/command.h"
 #include "cli/files.h"
 #include "cli/operand.h"
@@ -34,7 +32,7 @@ static int pin_file(const char *value, struct ofs_backend *b, const char *path, 
 
 static int pin_operand(const void *arg, const struct ofs_operand *o, const char *name, json_t *list)
 {
-	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = OFS_FILES_INIT;
+	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = { 0 };
 	int failed = 0, r;
 
 	if (!*o->path)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* offload promote and offload archive. */
-#include <jansson.h>
-#include <string.h>
 
 #include "cli/command.h"
 #include "cli/operand.h"

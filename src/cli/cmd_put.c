@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include <jansson.h>
-#include <stdio.h>
 
 #include "base/redact.h"
-#include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/content.h"
 #include "client/deposit.h"
-#include "client/offload.h"
+#include "client/pointer.h"
 #include "client/spool.h"
 
 static struct ofs_deposit deposit = { .category = "general" };
@@ -23,18 +20,19 @@ static const struct ofs_option options[] = {
 	OFS_OPTIONS_END,
 };
 
-static int put_print_json(const struct ofs_offloaded *o, const struct ofs_content *content)
+static int put_print_json(const struct ofs_access *access, const struct ofs_offloaded *o,
+			  const struct ofs_content *content)
 {
+	OFS_FREE char *path = ofs_access_display(access, o->file.path);
 	OFS_FREE char *title = deposit.title ? ofs_redact_string(deposit.title) : NULL;
 	json_t *json = json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:I, s:I, s:b, s:s, s:s}", "ref",
-				 o->file.ref, "path", o->display, "category", deposit.category,
-				 "task", deposit.task, "title", title, "size",
-				 (json_int_t)content->size, "lines", (json_int_t)content->lines,
-				 "binary", content->binary, "sha256", content->sha256, "pointer",
-				 o->pointer);
+				 o->file.ref, "path", path, "category", deposit.category, "task",
+				 deposit.task, "title", title, "size", (json_int_t)content->size,
+				 "lines", (json_int_t)content->lines, "binary", content->binary,
+				 "sha256", content->sha256, "pointer", o->pointer);
 
 	if (json)
-		return ofs_print_json(json, o->display);
+		return ofs_print_json(json, path);
 	return ofs_report("stored as ref %s, but its name or title is not UTF-8, which JSON needs",
 			  o->file.ref);
 }
@@ -44,11 +42,11 @@ static int put_run(const struct ofs_command *self, int argc, char **argv)
 	OFS_CLEANUP(ofs_spool_finish) struct ofs_spool spool = OFS_SPOOL_INIT;
 	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
 	OFS_CLEANUP(ofs_access_finish) struct ofs_access access = { 0 };
-	const struct ofs_offload_request request = {
-		.deposit = &deposit,
-		.what = deposit.title ? deposit.title : deposit.category,
-	};
 	struct ofs_content content;
+	const struct ofs_pointer pointer = {
+		.what = deposit.title ? deposit.title : deposit.category,
+		.content = &content,
+	};
 	struct ofs_error err;
 	int r = ofs_command_check_names(deposit.category, deposit.task, deposit.name);
 
@@ -61,10 +59,10 @@ static int put_run(const struct ofs_command *self, int argc, char **argv)
 	r = ofs_content_scan(&spool, &content);
 	if (r < 0)
 		return ofs_report("cannot read the input again: %s", strerror(-r));
-	if (ofs_offload(&request, &content, &access, &err, &done) < 0)
+	if (ofs_offload(&deposit, &pointer, &access, &err, &done) < 0)
 		return ofs_report("%s", err.text);
 	if (ofs_command_json)
-		return put_print_json(&done, &content);
+		return put_print_json(&access, &done, &content);
 	fputs(done.pointer, stdout);
 	return OFS_EXIT_OK;
 }

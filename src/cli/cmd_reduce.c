@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/access.h"

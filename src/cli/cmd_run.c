@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
-#include "base/alloc.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/content.h"
 #include "client/deposit.h"
-#include "client/offload.h"
+#include "client/pointer.h"
 #include "client/spool.h"
 #include "io/process.h"
 
@@ -69,21 +67,21 @@ static int run_offload(const struct ofs_spool *spool, const char *const argv[],
 	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
 	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
 	OFS_FREE char *what = ofs_text_command(argv);
-	const struct ofs_offload_request request = {
-		.deposit = &deposit,
+	struct ofs_content content;
+	const struct ofs_pointer pointer = {
 		.what = what,
 		.has_exit = true,
 		.exit_code = end->exit_code,
 		.signal = end->signal,
+		.content = &content,
 	};
-	struct ofs_content content;
 	int r;
 
 	ofs_access_init(&access, &ofs_command_target);
 	r = ofs_content_scan(spool, &content);
 	if (r < 0)
 		return ofs_error_set(err, -r, "%s", strerror(-r));
-	r = ofs_offload(&request, &content, &access, err, &done);
+	r = ofs_offload(&deposit, &pointer, &access, err, &done);
 	if (r == 0)
 		ofs_spool_write_all(STDOUT_FILENO, done.pointer, strlen(done.pointer));
 	return r;

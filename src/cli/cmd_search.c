@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <ctype.h>
-#include <jansson.h>
-#include <stdio.h>
 
 #include <offloadfs/tree.h>
 
-#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/access.h"

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* offload show: everything that a tree knows about one of its files. */
-#include <jansson.h>
-#include <stdio.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/redact.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "cli/command.h"
 #include "cli/operand.h"
 #include "cli/report.h"

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <jansson.h>
-#include <stdio.h>
 
-#include "base/alloc.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "cli/command.h"
 #include "cli/operand.h"
 #include "cli/report.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* offload stats: how much there is and what became of the rest, from the tree's status.json. */
-#include <jansson.h>
-#include <stdio.h>
 
-#include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/access.h"

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* offload task: lists tasks, shows one, ends one and takes that back. */
-#include <jansson.h>
-#include <stdio.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
-#include "cli/collection.h"
 #include "cli/command.h"
 #include "cli/files.h"
+#include "cli/job.h"
 #include "cli/report.h"
-#include "cli/tasks.h"
 #include "client/access.h"
 
 static bool dry_run;
@@ -80,7 +75,7 @@ static int task_gather(struct task *t, struct ofs_files *files)
 
 static int task_show(struct task *t)
 {
-	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = OFS_FILES_INIT;
+	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = { 0 };
 	json_t *all = ofs_command_json ? json_array() : NULL;
 	OFS_FREE char *state = NULL;
 	int code = task_gather(t, &files);
@@ -130,7 +125,7 @@ static int task_tell(void *arg, json_t *item)
 /* Files that are still there and that the collection said nothing of. */
 static int task_tell_rest(struct task *t)
 {
-	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = OFS_FILES_INIT;
+	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = { 0 };
 	int code;
 
 	/* Nobody can say what would become of those that the tree does not remember. */

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* offload verify: has the tree verify its store, and tells what it finds. */
-#include <jansson.h>
-#include <stdio.h>
 
-#include "base/alloc.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "cli/command.h"
 #include "cli/job.h"
 #include "cli/report.h"
@@ -30,7 +26,6 @@ static const struct ofs_option options[] = {
 struct verify {
 	struct ofs_access access;
 	struct ofs_job job;
-	json_t *found; /* with --json */
 };
 
 static const struct ofs_job_kind verification = {
@@ -43,12 +38,7 @@ static const struct ofs_job_kind verification = {
 
 static int verify_tell(void *arg, json_t *problem)
 {
-	struct verify *v = arg;
-
-	if (ofs_command_json)
-		json_array_append(v->found, problem);
-	else
-		ofs_print_form(stdout, problem, "{path|store}: {what}[{?repaired} (repaired)]\n");
+	ofs_print_form(stdout, problem, "{path|store}: {what}[{?repaired} (repaired)]\n");
 	return 0;
 }
 
@@ -77,7 +67,7 @@ static void verify_print_json(const struct verify *v)
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(counts); i++)
 		json_object_set_new(json, counts[i],
 				    json_integer((json_int_t)ofs_job_number(&v->job, counts[i])));
-	json_object_set(json, "found", v->found);
+	json_object_set(json, "found", v->job.items);
 	ofs_print_json(json, "");
 }
 
@@ -110,7 +100,10 @@ static int verify_tree(struct verify *v)
 		return VERIFY_FAILED;
 	}
 	v->job = (struct ofs_job){
-		.kind = &verification, .access = &v->access, .item = verify_tell, .arg = v
+		.kind = &verification,
+		.access = &v->access,
+		.item = verify_tell,
+		.items = ofs_command_json ? json_array() : NULL,
 	};
 	r = ofs_job_run(&v->job, repair ? "repair" : "start", &err);
 	if (r == 0 || r == -EINTR || r == -ECANCELED) {
@@ -135,7 +128,7 @@ static int verify_tree(struct verify *v)
 
 static int verify_run(const struct ofs_command *self, int argc, char **argv)
 {
-	struct verify v = { .found = json_array() };
+	struct verify v = { 0 };
 	int code = ofs_command_check_place(argc, argv);
 
 	ofs_access_init(&v.access, &ofs_command_target);
@@ -144,7 +137,6 @@ static int verify_run(const struct ofs_command *self, int argc, char **argv)
 		code = verify_tree(&v);
 	ofs_job_finish(&v.job);
 	ofs_access_finish(&v.access);
-	json_decref(v.found);
 	return code;
 }
 

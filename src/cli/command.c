@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/command.h"
 
-#include <errno.h>
 #include <getopt.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/redact.h"
-#include "base/word.h"
+#include "base/text.h"
 #include "cli/report.h"
 #include "client/naming.h"
 

@@ -8,8 +8,6 @@
 #pragma once
 
 #include <limits.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "client/target.h"
 

@@ -9,10 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/alloc.h"
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/util.h"
 #include "io/file.h"
 #include "io/mounts.h"
 #include "io/path.h"

@@ -4,9 +4,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "base/alloc.h"
-#include "base/buf.h"
-#include "base/util.h"
 #include "io/file.h"
 #include "io/path.h"
 #include "io/process.h"
@@ -139,8 +136,7 @@ int ofs_exclude_find(const char *workspace, const char *mountpoint, struct ofs_e
 		return r;
 	e.is_open = text.len && text.data[text.len - 1] != '\n';
 	e.is_there = has_line(ofs_buf_str(&text), e.line);
-	*ret = e;
-	e = (struct ofs_exclude){ 0 };
+	*ret = ofs_steal(e);
 	return 0;
 }
 

@@ -2,7 +2,7 @@
 /* Keeping the mountpoint out of git, by the exclude file that is never committed. */
 #pragma once
 
-#include <stdbool.h>
+#include "base/util.h"
 
 struct ofs_exclude {
 	char *file; /* which may be missing */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of a tree: those in a directory, however deep. */
+/* Files of a tree, those in a directory, however deep; and its tasks, the directories in tasks/. */
 #pragma once
 
-#include <stddef.h>
-#include <sys/stat.h>
+#include <jansson.h>
 
 #include "client/backend.h"
 
@@ -18,11 +17,6 @@ struct ofs_files {
 	size_t cap;
 };
 
-#define OFS_FILES_INIT     \
-	{                  \
-		NULL, 0, 0 \
-	}
-
 void ofs_files_finish(struct ofs_files *f);
 
 /*
@@ -34,3 +28,18 @@ int ofs_files_gather(struct ofs_backend *b, const char *path, struct ofs_files *
 
 /* Adds what is in the directory itself, of any kind, in the order of its names. 0 or -errno. */
 int ofs_files_list(struct ofs_backend *b, const char *path, struct ofs_files *f);
+
+/*
+ * Looks at all tasks: an array of name, state ("live" or "done"), files and bytes. This and what
+ * follows return 0 or -errno with `err` set.
+ */
+int ofs_tasks_load(struct ofs_backend *b, struct ofs_error *err, json_t **ret);
+
+/* Allocated: the directory of a task. */
+char *ofs_task_path(const char *name);
+
+/* -ENOENT: there is no such task, and `err` names those there are. */
+int ofs_task_check(struct ofs_backend *b, const char *name, struct ofs_error *err);
+
+int ofs_tasks_set_state(struct ofs_backend *b, const char *name, const char *state,
+			struct ofs_error *err);

@@ -3,13 +3,11 @@
 
 #include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/ioctl.h>
 #include <time.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
-#include "base/util.h"
+#include "base/text.h"
 #include "cli/report.h"
 
 #define JOB_POLL_NS_MIN 5000000L
@@ -114,7 +112,8 @@ int ofs_job_exit_code(void)
 void ofs_job_finish(struct ofs_job *job)
 {
 	json_decref(job->status);
-	job->status = NULL;
+	json_decref(job->items);
+	job->status = job->items = NULL;
 }
 
 static int job_command(struct ofs_job *job, const char *value)
@@ -206,7 +205,7 @@ static int job_tell(struct ofs_job *job)
 		if (r < 0)
 			return r;
 		progress_clear(job);
-		r = job->item(job->arg, item);
+		r = job->items ? json_array_append(job->items, item) : job->item(job->arg, item);
 		json_decref(item);
 		if (r != 0)
 			return r;
@@ -322,4 +321,70 @@ int ofs_job_run(struct ofs_job *job, const char *command, struct ofs_error *err)
 	r = job_watch(job);
 	progress_clear(job);
 	return r < 0 ? job_failed(job, -r, true, err) : job_end(job, err);
+}
+
+static const struct ofs_job_kind collection = {
+	.name = "gc",
+	.doing = "Collecting",
+	.verb = "collect in",
+	.noun = "collection",
+	.unit = "files",
+	.count = "items",
+	.waits = true,
+};
+
+int ofs_collection_run(struct ofs_job *job, bool dry_run, const char *task, struct ofs_error *err)
+{
+	OFS_FREE char *command = dry_run && task ? ofs_format("dry-run task %s", task)
+						 : ofs_strdup(dry_run ? "dry-run" : "run");
+
+	job->kind = &collection;
+	return ofs_job_run(job, command, err);
+}
+
+bool ofs_collected_is(const json_t *item, const char *action)
+{
+	const char *is = json_string_value(json_object_get(item, "action"));
+
+	return is && strcmp(is, action) == 0;
+}
+
+void ofs_collection_print_item(const json_t *item, bool dry_run, FILE *out)
+{
+	if (ofs_collected_is(item, "remove"))
+		fputs(dry_run ? "would remove " : "removed ", out);
+	else
+		fputs(dry_run ? "would keep " : "kept ", out);
+	ofs_print_form(out, item, "{path|} ({size:size})[: {why}]\n");
+}
+
+void ofs_collection_print_summary(const struct ofs_job *job, bool dry_run, FILE *out)
+{
+	static const struct {
+		const char *key, *words;
+	} kinds[] = { { "probation", "on probation" }, { "open", "open" }, { "kept", "kept" } };
+	const char *before = "; ";
+
+	ofs_job_print_untold(job, "file", out);
+	fputs(ofs_job_is(job, "stopped") ? "offload: stopped: " : "offload: ", out);
+	if (!ofs_job_number(job, "removed"))
+		fputs("nothing to remove", out);
+	else if (dry_run)
+		ofs_print_form(out, job->status,
+			       "{removed:file} would be removed, {removed_bytes:size}");
+	else
+		ofs_print_form(out, job->status,
+			       "{removed:file} removed, {removed_bytes:size}"
+			       "[, {+freed_bytes:size} of disk freed]");
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(kinds); i++) {
+		uint64_t n = ofs_job_number(job, kinds[i].key);
+
+		if (!n)
+			continue;
+		fputs(before, out);
+		ofs_text_number(out, n);
+		fprintf(out, " %s", kinds[i].words);
+		before = ", ";
+	}
+	ofs_print_form(out, job->status, "[; the next file can go at {next}]\n");
 }

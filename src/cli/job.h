@@ -8,8 +8,6 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "client/access.h"
@@ -30,6 +28,7 @@ struct ofs_job {
 	/* Is given each item once, in order, and borrows it. A nonzero return ends the watch. */
 	int (*item)(void *arg, json_t *item);
 	void *arg;
+	json_t *items; /* an array, owned, that gets them instead; NULL: none does */
 
 	json_t *status; /* the tree's last answer */
 	uint64_t told; /* items that `item` was given */
@@ -63,3 +62,21 @@ uint64_t ofs_job_untold(const struct ofs_job *job);
 
 /* "offload: 7 more files not listed", and a newline, if there are any. */
 void ofs_job_print_untold(const struct ofs_job *job, const char *noun, FILE *out);
+
+/*
+ * Garbage collection of a tree, as a job. Its items are objects with path, ref, size, action
+ * ("remove", "probation", "open", "important", "referenced"), why and at.
+ *
+ * Collects, or with `dry_run` only looks at what would go, also if the task `task` (NULL: none) had
+ * ended. The job needs `access`, `item` and `arg`; it waits for one that runs already, and says so
+ * if that takes long. Returns what ofs_job_run() does.
+ */
+int ofs_collection_run(struct ofs_job *job, bool dry_run, const char *task, struct ofs_error *err);
+
+bool ofs_collected_is(const json_t *item, const char *action);
+
+/* "would remove cache/shell/x (4.2 KB): unused for 41m, its time is 30m", and a newline. */
+void ofs_collection_print_item(const json_t *item, bool dry_run, FILE *out);
+
+/* The outcome, on one line: "offload: 12 files removed, 48.2 KB; 2 on probation". */
+void ofs_collection_print_summary(const struct ofs_job *job, bool dry_run, FILE *out);

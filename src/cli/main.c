@@ -2,10 +2,8 @@
 /* offload: the companion tool of offloadfs. */
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 
 #include "base/log.h"
-#include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "io/exposure.h"

@@ -3,12 +3,9 @@
 
 #include <ctype.h>
 
-#include "base/alloc.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "cli/command.h"
 #include "cli/report.h"
-#include "io/mounts.h"
 #include "io/path.h"
 
 #define OPERAND_REF_MAX 8

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <sys/stat.h>
 
 #include "client/backend.h"
 #include "client/target.h"

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/promotion.h"
 
-#include <stdio.h>
-
-#include "base/alloc.h"
-#include "base/util.h"
 #include "cli/files.h"
 #include "cli/report.h"
 #include "io/path.h"

@@ -3,9 +3,6 @@
 #pragma once
 
 #include <jansson.h>
-#include <sys/stat.h>
-
-#include <offloadfs/error.h>
 
 #include "client/backend.h"
 

@@ -2,11 +2,9 @@
 #include "cli/report.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 #include "base/redact.h"
 #include "base/text.h"
-#include "base/util.h"
 
 /* ---- messages */
 

@@ -2,8 +2,6 @@
 /* A tree that is found and opened when it is first needed, and how paths in it are written. */
 #pragma once
 
-#include <offloadfs/error.h>
-
 #include "client/backend.h"
 #include "client/target.h"
 
@@ -49,3 +47,9 @@ char *ofs_access_display(const struct ofs_access *a, const char *path);
  */
 int ofs_access_inside(const struct ofs_access *a, const char *path, struct ofs_error *err,
 		      char **ret);
+
+/*
+ * True if a command, a path or the arguments of a call name something in the tree (which must have
+ * been found), or a command of the tool that prints stored content or a pointer.
+ */
+bool ofs_readback_names(const char *text, const struct ofs_access *access);

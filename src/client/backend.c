@@ -3,9 +3,6 @@
 
 #include <stdio.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
-
 #define BACKEND_DIR_MODE 0700
 #define BACKEND_OPEN_MODE (S_ISVTX | 0777) /* of one for all, like /tmp */
 #define BACKEND_CHUNK ((size_t)16 << 10)

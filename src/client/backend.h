@@ -10,14 +10,13 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 #include <offloadfs/error.h>
+
+#include "base/util.h"
 
 struct ofs_backend;
 

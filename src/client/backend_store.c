@@ -8,9 +8,6 @@
 #include <offloadfs/config.h>
 #include <offloadfs/tree.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
-
 struct backend_store {
 	struct ofs_backend backend;
 	struct ofs_tree *tree;
@@ -27,32 +24,41 @@ static const struct ofs_cred *store_cred(struct ofs_backend *b)
 	return &((struct backend_store *)b)->cred;
 }
 
-/* The node that `path` names, with a reference that the caller gives back. */
-static int store_walk(struct ofs_backend *b, const char *path, ofs_node *ret)
+/* A node with a reference, which it gives back when it goes out of scope. */
+struct held {
+	struct ofs_tree *tree;
+	ofs_node node;
+};
+
+static void held_drop(struct held *h)
+{
+	if (h->tree)
+		ofs_tree_forget(h->tree, h->node, 1);
+}
+
+#define HELD OFS_CLEANUP(held_drop) struct held
+
+/* The node that `path` names. */
+static int store_walk(struct ofs_backend *b, const char *path, struct held *ret)
 {
 	struct ofs_entry entry;
 	int r = ofs_tree_walk(store_tree(b), path, &entry);
 
-	if (r < 0)
-		return r;
-	*ret = entry.node;
-	return 0;
+	if (r == 0)
+		*ret = (struct held){ store_tree(b), entry.node };
+	return r;
 }
 
 /* The same for the directory that holds `path`; `ret_name` points into `path`. */
-static int store_walk_parent(struct ofs_backend *b, const char *path, ofs_node *ret,
+static int store_walk_parent(struct ofs_backend *b, const char *path, struct held *ret,
 			     const char **ret_name)
 {
 	const char *slash = strrchr(path, '/');
 	OFS_FREE char *parent = ofs_strdup(path);
-	int r;
 
 	parent[slash ? slash - path : 0] = '\0';
-	r = store_walk(b, parent, ret);
-	if (r < 0)
-		return r;
 	*ret_name = slash ? slash + 1 : path;
-	return 0;
+	return store_walk(b, parent, ret);
 }
 
 static void store_destroy(struct ofs_backend *b)
@@ -64,55 +70,42 @@ static void store_destroy(struct ofs_backend *b)
 /* The engine follows no links. */
 static int store_stat(struct ofs_backend *b, const char *path, struct stat *ret)
 {
-	ofs_node node;
-	int r = store_walk(b, path, &node);
+	HELD at = { 0 };
+	int r = store_walk(b, path, &at);
 
-	if (r < 0)
-		return r;
-	r = ofs_tree_getattr(store_tree(b), node, ret);
-	ofs_tree_forget(store_tree(b), node, 1);
-	return r;
+	return r < 0 ? r : ofs_tree_getattr(at.tree, at.node, ret);
 }
 
 static ssize_t store_getxattr(struct ofs_backend *b, const char *path, const char *name, void *buf,
 			      size_t size)
 {
-	ofs_node node;
-	ssize_t n = store_walk(b, path, &node);
+	HELD at = { 0 };
+	int r = store_walk(b, path, &at);
 
-	if (n < 0)
-		return n;
-	n = ofs_tree_getxattr(store_tree(b), node, name, buf, size);
-	ofs_tree_forget(store_tree(b), node, 1);
-	return n;
+	return r < 0 ? r : ofs_tree_getxattr(at.tree, at.node, name, buf, size);
 }
 
 static int store_setxattr(struct ofs_backend *b, const char *path, const char *name,
 			  const void *value, size_t size)
 {
-	ofs_node node;
-	int r = store_walk(b, path, &node);
+	HELD at = { 0 };
+	int r = store_walk(b, path, &at);
 
-	if (r < 0)
-		return r;
-	r = ofs_tree_setxattr(store_tree(b), node, name, value, size, 0);
-	ofs_tree_forget(store_tree(b), node, 1);
-	return r;
+	return r < 0 ? r : ofs_tree_setxattr(at.tree, at.node, name, value, size, 0);
 }
 
 static int store_mkdir(struct ofs_backend *b, const char *path, mode_t mode)
 {
+	HELD parent = { 0 };
 	struct ofs_entry entry;
 	const char *name;
-	ofs_node parent;
 	int r = store_walk_parent(b, path, &parent, &name);
 
-	if (r < 0)
-		return r;
-	r = ofs_tree_mkdir(store_tree(b), parent, name, S_IFDIR | mode, store_cred(b), &entry);
 	if (r == 0)
-		ofs_tree_forget(store_tree(b), entry.node, 1);
-	ofs_tree_forget(store_tree(b), parent, 1);
+		r = ofs_tree_mkdir(parent.tree, parent.node, name, S_IFDIR | mode, store_cred(b),
+				   &entry);
+	if (r == 0)
+		ofs_tree_forget(parent.tree, entry.node, 1);
 	return r;
 }
 
@@ -139,36 +132,37 @@ static int store_list(struct ofs_backend *b, const char *path,
 		      int (*fn)(void *arg, const char *name), void *arg)
 {
 	struct store_list list = { .fn = fn, .arg = arg };
-	ofs_node node;
-	int r = store_walk(b, path, &node);
+	HELD at = { 0 };
+	int r = store_walk(b, path, &at);
 
-	if (r < 0)
-		return r;
-	r = ofs_tree_readdir(store_tree(b), node, 0, false, store_list_entry, &list);
-	ofs_tree_forget(store_tree(b), node, 1);
+	if (r == 0)
+		r = ofs_tree_readdir(at.tree, at.node, 0, false, store_list_entry, &list);
 	return r < 0 ? r : list.result;
 }
 
 static int store_open(struct ofs_backend *b, const char *path, ofs_handle *ret)
 {
-	return store_walk(b, path, ret);
+	struct held at;
+	int r = store_walk(b, path, &at);
+
+	if (r == 0)
+		*ret = at.node;
+	return r;
 }
 
 static int store_create(struct ofs_backend *b, const char *path, mode_t mode, ofs_handle *ret)
 {
+	HELD parent = { 0 };
 	struct ofs_entry entry;
 	const char *name;
-	ofs_node parent;
 	int r = store_walk_parent(b, path, &parent, &name);
 
-	if (r < 0)
-		return r;
-	r = ofs_tree_mknod(store_tree(b), parent, name, S_IFREG | mode, 0, store_cred(b), &entry);
-	ofs_tree_forget(store_tree(b), parent, 1);
-	if (r < 0)
-		return r;
-	*ret = entry.node;
-	return 0;
+	if (r == 0)
+		r = ofs_tree_mknod(parent.tree, parent.node, name, S_IFREG | mode, 0, store_cred(b),
+				   &entry);
+	if (r == 0)
+		*ret = entry.node;
+	return r;
 }
 
 static ssize_t store_read(struct ofs_backend *b, ofs_handle h, void *buf, size_t size, uint64_t off)
@@ -200,33 +194,25 @@ static void store_close(struct ofs_backend *b, ofs_handle h)
 
 static int store_rename(struct ofs_backend *b, const char *from, const char *to, unsigned int flags)
 {
+	HELD from_parent = { 0 };
+	HELD to_parent = { 0 };
 	const char *from_name, *to_name;
-	ofs_node from_parent, to_parent;
 	int r = store_walk_parent(b, from, &from_parent, &from_name);
 
-	if (r < 0)
-		return r;
-	r = store_walk_parent(b, to, &to_parent, &to_name);
-	if (r == 0) {
-		r = ofs_tree_rename(store_tree(b), from_parent, from_name, to_parent, to_name,
-				    flags);
-		ofs_tree_forget(store_tree(b), to_parent, 1);
-	}
-	ofs_tree_forget(store_tree(b), from_parent, 1);
-	return r;
+	if (r == 0)
+		r = store_walk_parent(b, to, &to_parent, &to_name);
+	return r < 0 ? r
+		     : ofs_tree_rename(from_parent.tree, from_parent.node, from_name,
+				       to_parent.node, to_name, flags);
 }
 
 static int store_unlink(struct ofs_backend *b, const char *path)
 {
+	HELD parent = { 0 };
 	const char *name;
-	ofs_node parent;
 	int r = store_walk_parent(b, path, &parent, &name);
 
-	if (r < 0)
-		return r;
-	r = ofs_tree_unlink(store_tree(b), parent, name);
-	ofs_tree_forget(store_tree(b), parent, 1);
-	return r;
+	return r < 0 ? r : ofs_tree_unlink(parent.tree, parent.node, name);
 }
 
 /* Who has the store open is alone with it. */

@@ -5,9 +5,7 @@
 #include <jansson.h>
 #include <strings.h>
 
-#include "base/alloc.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "codec/hash.h"
 
 #define CONTENT_CHUNK ((size_t)64 << 10)

@@ -2,9 +2,6 @@
 /* Spooled bytes as content: hash, kind, and the places of the first and last lines. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "client/spool.h"
 
 /* Lines whose places are known at each end. */

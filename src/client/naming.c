@@ -4,9 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
-
 #define NAMING_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 #define NAMING_FILE_MAX 255
 #define NAMING_DIGITS_MAX 18

@@ -2,10 +2,9 @@
 /* Names in a tree: of categories, tasks and files, given and made. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <offloadfs/error.h>
+
+#include "base/util.h"
 
 #define OFS_NAMING_MAX 64
 /* Hex digits of the content's SHA-256 in an automatic name. */

@@ -3,8 +3,6 @@
 
 #include <sys/stat.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "codec/hash.h"
 #include "io/path.h"
 

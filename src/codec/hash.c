@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "codec/hash.h"
 
-#include <errno.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <xxhash.h>
-
-#include "base/alloc.h"
 
 struct ofs_sha256 {
 	EVP_MD_CTX *ctx;

@@ -2,8 +2,7 @@
 /* SHA-256 names content (libcrypto); XXH3-64 guards against damage (libxxhash). */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base/util.h"
 
 #define OFS_SHA256_SIZE 32
 

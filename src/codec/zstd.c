@@ -5,9 +5,6 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
-
 struct ofs_compressor {
 	ZSTD_CCtx *ctx;
 };

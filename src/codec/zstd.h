@@ -2,8 +2,6 @@
 /* Compression with zstd, whose error codes become -errno here. */
 #pragma once
 
-#include <stddef.h>
-
 #include "base/buf.h"
 
 /* Keeps its working memory between calls; one thread at a time. */

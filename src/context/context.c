@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <offloadfs/context.h>
 
-#include "base/alloc.h"
 #include "base/tokens.h"
-#include "base/util.h"
 #include "client/access.h"
 #include "client/naming.h"
 #include "context/json/span.h"
@@ -93,7 +91,7 @@ int ofs_context_reduce(struct ofs_context *c, const char *json, size_t len, cons
 int ofs_context_compact(struct ofs_context *c, const char *json, size_t len, struct ofs_error *err,
 			char **ret, size_t *ret_len)
 {
-	OFS_CLEANUP(ofs_step_list_finish) struct ofs_step_list steps = OFS_STEP_LIST_INIT;
+	OFS_CLEANUP(ofs_step_list_finish) struct ofs_step_list steps = { 0 };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	int r = ofs_step_list_parse(&steps, json, len, err);
 

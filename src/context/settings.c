@@ -4,8 +4,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "client/naming.h"
 #include "context/tool.h"
 #include "io/ini.h"

@@ -7,11 +7,9 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <offloadfs/error.h>
+
+#include "base/util.h"
 
 /* When the output of a tool is offloaded. */
 enum ofs_offload_when {

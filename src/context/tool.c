@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 
-#include "base/util.h"
 #include "context/json/args.h"
 
 static const char *const canonical[OFS_TOOL_COUNT] = {

@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 
 #include "base/log.h"
-#include "base/util.h"
 #include "io/mounts.h"
 #include "io/path.h"
 

@@ -12,10 +12,8 @@
  */
 #include "fuse/notify.h"
 
-#include <pthread.h>
 #include <sys/uio.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/thread.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fuse/options.h"
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "io/path.h"
 #include "tree/config.h"
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include <offloadfs/config.h>
-#include <offloadfs/error.h>
 
 #include "context/settings.h"
 

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "fuse/signals.h"
 
-#include <pthread.h>
 #include <signal.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/thread.h"
-#include "base/util.h"
 
 /* Interrupts the wait, and wakes the thread up to end. */
 #define WAKE SIGUSR1

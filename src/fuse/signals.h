@@ -6,7 +6,8 @@
 #pragma once
 
 #include <signal.h>
-#include <stdbool.h>
+
+#include "base/util.h"
 
 struct ofs_signals;
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fuse/worker.h"
 
-#include <pthread.h>
-#include <stdlib.h>
-
-#include "base/alloc.h"
 #include "base/thread.h"
 
 struct ofs_worker {

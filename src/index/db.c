@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "base/alloc.h"
 #include "index/vfs.h"
 #include "io/file.h"
 

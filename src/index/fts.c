@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "base/alloc.h"
 #include "base/log.h"
 #include "index/fts_state.h"
 #include "index/fts_schema.h"

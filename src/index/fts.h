@@ -19,12 +19,11 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include <offloadfs/error.h>
+
+#include "base/util.h"
 
 #define OFS_FTS_PART_MAX (256 * 1024)
 #define OFS_FTS_CONTENT_MAX (UINT64_C(64) << 20) /* of a content, from its start, is indexed */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Writing to the search index: contents, in parts, and files. */
-#include "base/alloc.h"
 #include "base/text.h"
-#include "base/buf.h"
 #include "index/fts_fold.h"
 #include "index/fts_state.h"
 

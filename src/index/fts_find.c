@@ -3,8 +3,6 @@
  * Queries of the search index. Results are gathered under the lock and handed on without it, so
  * that callbacks may take long and call the index.
  */
-#include "base/alloc.h"
-#include "base/buf.h"
 #include "base/u64_list.h"
 #include "index/fts_fold.h"
 #include "index/fts_state.h"
@@ -64,8 +62,7 @@ static int gather_docs(struct ofs_fts *fts, enum ofs_fts_stmt id, const char *ma
 			return r;
 		if (id == OFS_FTS_FIND_WORDS)
 			hit.bm25 = sqlite3_column_double(st, 5);
-		ret->at = ofs_grow(ret->at, &ret->cap, ret->n + 1, sizeof(hit));
-		ret->at[ret->n++] = hit;
+		*ofs_append(ret->at, ret->n, ret->cap) = hit;
 	}
 	return find_errno(fts, rc);
 }

@@ -2,9 +2,6 @@
 /* Normal form of text for the search index: UTF-8 without NULs, folded where asked to. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/buf.h"
 
 /*

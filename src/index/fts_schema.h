@@ -28,36 +28,49 @@ extern const char ofs_fts_create[];
 /* Drops all indexed content; run inside a transaction. */
 extern const char ofs_fts_clear[];
 
+#define OFS_FTS_DOC "c.sha, d.part, d.off, d.len, d.line"
+
+/* The statements: OFS_FTS_<name>, and its text. */
+/* clang-format off */
+#define OFS_FTS_TABLE(X) \
+	X(META_GET, "SELECT complete, merged FROM meta WHERE id = 1") \
+	X(META_COMPLETE, "UPDATE meta SET complete = ?1 WHERE id = 1") \
+	X(META_MERGED, "UPDATE meta SET merged = ?1 WHERE id = 1") \
+	X(COUNT_FILES, "SELECT count(*) FROM file") \
+	X(COUNT_DOCS, "SELECT count(*) FROM doc") \
+	X(COUNT_ALIVE, "SELECT coalesce(sum(parts), 0) FROM content WHERE users > 0") \
+	X(CONTENT_FIND, "SELECT id FROM content" \
+	  " WHERE substr(sha, 1, 4) = substr(?1, 1, 4) AND sha = ?1 AND parts >= 0") \
+	X(CONTENT_PUT, "INSERT INTO content(sha, parts, users) VALUES(?1, -1, 0)") \
+	X(CONTENT_WHOLE, "UPDATE content SET parts = ?2 WHERE id = ?1") \
+	X(CONTENT_GET, "SELECT sha, parts, users FROM content WHERE id = ?1") \
+	X(CONTENT_USE, "UPDATE content SET users = users + ?2 WHERE id = ?1") \
+	X(DOC_PUT, "INSERT INTO doc(content, part, off, len, line) VALUES(?1, ?2, ?3, ?4, ?5)") \
+	X(WORD_PUT, "INSERT INTO word(rowid, text) VALUES(?1, ?2)") \
+	X(GRAM_PUT, "INSERT INTO gram(rowid, text) VALUES(?1, ?2)") \
+	X(WORD_MERGE, "INSERT INTO word(word, rank) VALUES('merge', ?1)") \
+	X(GRAM_MERGE, "INSERT INTO gram(gram, rank) VALUES('merge', ?1)") \
+	X(FILE_GET, "SELECT f.content, f.stamp, c.sha FROM file f" \
+	  " LEFT JOIN content c ON c.id = f.content WHERE f.ino = ?1") \
+	X(FILE_PUT, "INSERT OR REPLACE INTO file(ino, stamp, content)" \
+	  " VALUES(?1, ?2, nullif(?3, 0))") \
+	X(FILE_DELETE, "DELETE FROM file WHERE ino = ?1") \
+	X(FILE_LIST, "SELECT ino FROM file WHERE ino > ?1 ORDER BY ino LIMIT ?2") \
+	X(FILE_OF, "SELECT ino FROM file WHERE content = ?1 ORDER BY ino DESC") \
+	X(NAME_PUT, "INSERT INTO label(rowid, name, title, tags) VALUES(?1, ?2, ?3, ?4)") \
+	X(NAME_DELETE, "DELETE FROM label WHERE rowid = ?1") \
+	X(FIND_WORDS, "SELECT " OFS_FTS_DOC ", rank FROM word w" \
+	  " CROSS JOIN doc d ON d.id = w.rowid CROSS JOIN content c ON c.id = d.content" \
+	  " WHERE word MATCH ?1 AND c.users > 0 ORDER BY rank LIMIT ?2") \
+	X(FIND_GRAMS, "SELECT " OFS_FTS_DOC " FROM gram g CROSS JOIN doc d ON d.id = g.rowid" \
+	  " CROSS JOIN content c ON c.id = d.content WHERE gram MATCH ?1 AND c.users > 0" \
+	  " ORDER BY g.rowid DESC LIMIT ?2")
+/* clang-format on */
+
 enum ofs_fts_stmt {
-	OFS_FTS_META_GET,
-	OFS_FTS_META_COMPLETE,
-	OFS_FTS_META_MERGED,
-	OFS_FTS_COUNT_FILES,
-	OFS_FTS_COUNT_DOCS,
-	OFS_FTS_COUNT_ALIVE,
-
-	OFS_FTS_CONTENT_FIND,
-	OFS_FTS_CONTENT_PUT,
-	OFS_FTS_CONTENT_WHOLE,
-	OFS_FTS_CONTENT_GET,
-	OFS_FTS_CONTENT_USE,
-	OFS_FTS_DOC_PUT,
-	OFS_FTS_WORD_PUT,
-	OFS_FTS_GRAM_PUT,
-	OFS_FTS_WORD_MERGE,
-	OFS_FTS_GRAM_MERGE,
-
-	OFS_FTS_FILE_GET,
-	OFS_FTS_FILE_PUT,
-	OFS_FTS_FILE_DELETE,
-	OFS_FTS_FILE_LIST,
-	OFS_FTS_FILE_OF,
-	OFS_FTS_NAME_PUT,
-	OFS_FTS_NAME_DELETE,
-
-	OFS_FTS_FIND_WORDS,
-	OFS_FTS_FIND_GRAMS,
-
+#define NUMBER(name, sql) OFS_FTS_##name,
+	OFS_FTS_TABLE(NUMBER)
+#undef NUMBER
 	OFS_FTS_STMTS
 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <sys/stat.h>
 
-#include "base/alloc.h"
 #include "index/index_state.h"
 #include "index/rules.h"
 #include "index/vfs.h"

@@ -14,10 +14,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <offloadfs/error.h>
 
 #include "base/buf.h"

@@ -5,7 +5,6 @@
  */
 #include <stdio.h>
 
-#include "base/alloc.h"
 #include "index/index_state.h"
 #include "index/rules.h"
 

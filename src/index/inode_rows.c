@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Inodes, and what is stored for an inode: attributes, drafts, its mark, its tombstone. */
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/xattr.h"
 #include "index/index_state.h"

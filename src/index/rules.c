@@ -9,7 +9,6 @@
  */
 #include "index/rules.h"
 
-#include "base/util.h"
 #include "base/xattr.h"
 #include "index/index.h"
 #include "index/schema.h"

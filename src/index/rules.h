@@ -3,8 +3,8 @@
 #pragma once
 
 #include <sqlite3.h>
-#include <stdbool.h>
-#include <stddef.h>
+
+#include "base/util.h"
 
 /*
  * `find` returns rows of an inode (0: none) and a line of text; ?1 is the directory for lost files.

@@ -75,83 +75,134 @@ extern const char ofs_schema_create[];
 extern const char ofs_schema_from_2[];
 extern const char ofs_schema_from_3[];
 
+#define OFS_SCHEMA_CHUNK                                                                \
+	"c.id, c.sha, f.pack, f.off, f.stored, f.raw, c.off, c.len, c.lines, c.bearer," \
+	" f.class, f.dense, f.bad"
+#define OFS_SCHEMA_FRAME "id, pack, off, stored, raw, live, held, class, dense, bad"
+
+/* The statements: OFS_STMT_<name>, and its text. */
+/* clang-format off */
+#define OFS_STMT_TABLE(X) \
+	X(META_GET, "SELECT uuid, checkpoint, next_ino, next_chunk, pack, pack_size," \
+	  " unused_from, scrubbed, files, dirs, others, bytes, tombstones, age, age_wall," \
+	  " wall_high FROM meta WHERE id = 1") \
+	X(META_PUT, "INSERT OR REPLACE INTO meta(id, checkpoint, next_ino, next_chunk, pack," \
+	  " pack_size, unused_from, scrubbed, files, dirs, others, bytes, tombstones, age," \
+	  " age_wall, wall_high, uuid)" \
+	  " VALUES(1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)") \
+	X(META_COUNT, OFS_SCHEMA_COUNT) \
+	X(INODE_LIST, "SELECT ino, parent, mode, uid, gid, nlink, rdev, size, mtime, atime," \
+	  " ctime, btime, stored, lines, used, target, sha, iif(typeof(sha) = 'integer'," \
+	  " (SELECT c.sha FROM chunk c WHERE c.id = abs(i.chunk)), NULL) FROM inode i" \
+	  " WHERE ino BETWEEN ?1 AND ?2 ORDER BY ino") \
+	X(INODE_PUT, "INSERT INTO inode(ino, parent, mode, uid, gid, nlink, rdev, size, mtime," \
+	  " atime, ctime, btime, stored, lines, used, sha, target, chunk) VALUES(?1, ?2, ?3," \
+	  " ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, 0) ON CONFLICT(ino)" \
+	  " DO UPDATE SET parent = ?2, mode = ?3, uid = ?4, gid = ?5, nlink = ?6, rdev = ?7," \
+	  " size = ?8, mtime = ?9, atime = ?10, ctime = ?11, btime = ?12, lines = ?14, used =" \
+	  " ?15, sha = ?16, target = ?17") \
+	X(INODE_DELETE, "DELETE FROM inode WHERE ino = ?1") \
+	X(INODE_STORED, "SELECT stored FROM inode WHERE ino = ?1") \
+	X(INODE_CHARGE, "UPDATE inode SET stored = stored + ?2 WHERE ino = ?1") \
+	X(INODE_SHA, "SELECT sha FROM inode WHERE ino = ?1") \
+	X(INODE_SET_SHA, "UPDATE inode SET sha = ?2 WHERE ino = ?1") \
+	X(INODE_ORPHANS, "SELECT ino FROM inode WHERE nlink = 0") \
+	X(INODE_COUNT, "SELECT count(*), sum(size >> 32), sum(size & 0xffffffff) FROM inode" \
+	  " WHERE mode & 0xf000 = 0x8000") \
+	X(DIRENT_LIST, "SELECT name, ino, type, cookie FROM dirent WHERE parent = ?1") \
+	X(DIRENT_SCAN, "SELECT parent, name, ino FROM dirent WHERE (parent, name) > (?1, ?2)" \
+	  " ORDER BY parent, name LIMIT ?3") \
+	X(DIRENT_PUT, "INSERT OR REPLACE INTO dirent(parent, ino, type, cookie, name)" \
+	  " VALUES(?1, ?2, ?3, ?4, ?5)") \
+	X(DIRENT_DELETE, "DELETE FROM dirent WHERE parent = ?1 AND name = ?2") \
+	X(FIRST_GET, "SELECT abs(chunk), chunk < 0 FROM inode WHERE ino = ?1 AND chunk <> 0") \
+	X(FIRST_PUT, "UPDATE inode SET chunk = iif(?3, -?2, ?2) WHERE ino = ?1") \
+	X(FIRST_LIST, "SELECT " OFS_SCHEMA_CHUNK ", i.ino, 0 FROM inode i" \
+	  " LEFT JOIN chunk c ON c.id = abs(i.chunk) LEFT JOIN frame f ON f.id = c.frame" \
+	  " WHERE i.ino BETWEEN ?1 AND ?2 AND i.chunk <> 0 ORDER BY i.ino") \
+	X(FIRST_SHA, "SELECT c.sha FROM inode i CROSS JOIN chunk c ON c.id = abs(i.chunk)" \
+	  " WHERE i.ino = ?1") \
+	X(BLOCK_LIST, "SELECT " OFS_SCHEMA_CHUNK ", b.block FROM block b" \
+	  " LEFT JOIN chunk c ON c.id = b.chunk LEFT JOIN frame f ON f.id = c.frame" \
+	  " WHERE b.ino = ?1 ORDER BY b.block") \
+	X(BLOCK_GET, "SELECT chunk, guest FROM block WHERE ino = ?1 AND block = ?2") \
+	X(BLOCK_NEXT, "SELECT chunk, guest, block FROM block WHERE ino = ?1 AND block >= ?2" \
+	  " ORDER BY block LIMIT 1") \
+	X(BLOCK_PUT, "INSERT OR REPLACE INTO block(ino, block, chunk, guest)" \
+	  " VALUES(?1, ?2, ?3, ?4)") \
+	X(BLOCK_DELETE, "DELETE FROM block WHERE ino = ?1 AND block = ?2") \
+	X(BLOCK_GUEST_OF, "SELECT ino, 0 FROM inode WHERE ino = ?2 AND chunk = -?1" \
+	  " UNION ALL SELECT ino, block FROM block INDEXED BY block_guest" \
+	  " WHERE guest = 1 AND chunk = ?1 AND ino = ?2 LIMIT 1") \
+	X(BLOCK_GUEST, "SELECT ino, 0 FROM inode INDEXED BY inode_guest" \
+	  " WHERE chunk < 0 AND chunk = -?1 UNION ALL SELECT ino, block" \
+	  " FROM block INDEXED BY block_guest WHERE guest = 1 AND chunk = ?1 LIMIT 1") \
+	X(BLOCK_HOLDERS, "SELECT bearer FROM chunk WHERE id = ?1 AND bearer > 0" \
+	  " UNION ALL SELECT ino FROM inode INDEXED BY inode_guest" \
+	  " WHERE chunk < 0 AND chunk = -?1 UNION ALL SELECT ino" \
+	  " FROM block INDEXED BY block_guest WHERE guest = 1 AND chunk = ?1") \
+	X(BLOCK_NEXT_LONG, "SELECT ino FROM block WHERE ino > ?1 ORDER BY ino LIMIT 1") \
+	X(TOTALS, "SELECT (SELECT total(raw) FROM frame WHERE live > 0), (SELECT total(size)" \
+	  " FROM inode WHERE size > ?1 AND mode & 0xf000 = 0x8000)") \
+	X(CHUNK_FIND, "SELECT " OFS_SCHEMA_CHUNK " FROM chunk c INDEXED BY chunk_sha" \
+	  " CROSS JOIN frame f ON f.id = c.frame" \
+	  " WHERE c.bearer > 0 AND substr(c.sha, 1, 4) = substr(?1, 1, 4) AND c.sha = ?1" \
+	  " LIMIT 1") \
+	X(CHUNK_GET, "SELECT " OFS_SCHEMA_CHUNK " FROM chunk c" \
+	  " CROSS JOIN frame f ON f.id = c.frame WHERE c.id = ?1") \
+	X(CHUNK_OF_FRAME, "SELECT " OFS_SCHEMA_CHUNK " FROM chunk c" \
+	  " CROSS JOIN frame f ON f.id = c.frame WHERE c.frame = ?1 AND c.bearer > 0") \
+	X(CHUNK_REFERENCE, "SELECT c.bearer, c.frame, c.off, c.len, f.stored, f.raw, c.sha" \
+	  " FROM chunk c CROSS JOIN frame f ON f.id = c.frame WHERE c.id = ?1") \
+	X(CHUNK_PUT, "INSERT INTO chunk(id, frame, off, len, lines, bearer, sha)" \
+	  " VALUES(?1, ?2, ?3, ?4, ?5, 0, ?6)") \
+	X(CHUNK_BEARER, "UPDATE chunk SET bearer = ?2 WHERE id = ?1") \
+	X(CHUNK_MOVE, "UPDATE chunk SET frame = ?2, off = ?3 WHERE id = ?1") \
+	X(CHUNK_DELETE, "DELETE FROM chunk WHERE id = ?1 AND bearer = 0") \
+	X(CHUNK_DELETE_UNUSED, "DELETE FROM chunk WHERE id >= ?1 AND bearer = 0") \
+	X(FRAME_PUT, "INSERT INTO frame(pack, off, stored, raw, live, held, class, dense, bad)" \
+	  " VALUES(?1, ?2, ?3, ?4, 0, 0, ?5, ?6, 0)") \
+	X(FRAME_GET, "SELECT " OFS_SCHEMA_FRAME " FROM frame WHERE id = ?1") \
+	X(FRAME_NEXT, "SELECT " OFS_SCHEMA_FRAME " FROM frame WHERE id > ?1 ORDER BY id LIMIT 1") \
+	X(FRAME_DUE, "SELECT " OFS_SCHEMA_FRAME " FROM frame INDEXED BY frame_due WHERE " \
+	  OFS_SCHEMA_DUE " ORDER BY class, id") \
+	X(FRAME_SET_BAD, "UPDATE frame SET bad = ?2 WHERE id = ?1") \
+	X(FRAME_HOLD, "UPDATE frame SET live = live + ?2, held = held + ?3 WHERE id = ?1") \
+	X(FRAME_DEAD, "SELECT pack, off, id FROM frame INDEXED BY frame_dead" \
+	  " WHERE live = 0 AND (pack, off) >= (?1, ?2) ORDER BY pack, off LIMIT 1") \
+	X(FRAME_LIVE_BEFORE, "SELECT off + stored FROM frame INDEXED BY frame_place" \
+	  " WHERE pack = ?1 AND off < ?2 AND live > 0 ORDER BY off DESC LIMIT 1") \
+	X(FRAME_LIVE_AFTER, "SELECT off FROM frame INDEXED BY frame_place" \
+	  " WHERE pack = ?1 AND off > ?2 AND live > 0 ORDER BY off LIMIT 1") \
+	X(FRAME_END, "SELECT off + stored FROM frame INDEXED BY frame_place WHERE pack = ?1" \
+	  " ORDER BY off DESC LIMIT 1") \
+	X(FRAME_DELETE, "DELETE FROM frame WHERE id = ?1") \
+	X(DRAFT_LIST, "SELECT ino, off, len, data_pos, data_len, data_off FROM draft" \
+	  " ORDER BY ino, off") \
+	X(DRAFT_PUT, "INSERT INTO draft(ino, off, len, data_pos, data_len, data_off)" \
+	  " VALUES(?1, ?2, ?3, ?4, ?5, ?6)") \
+	X(DRAFT_DELETE, "DELETE FROM draft WHERE ino = ?1") \
+	X(XATTR_GET, "SELECT list FROM xattr WHERE ino = ?1") \
+	X(XATTR_PUT, "INSERT OR REPLACE INTO xattr(ino, list) VALUES(?1, ?2)") \
+	X(XATTR_DELETE, "DELETE FROM xattr WHERE ino = ?1") \
+	X(XATTR_LABELLED, "SELECT x.ino FROM xattr x CROSS JOIN inode i ON i.ino = x.ino" \
+	  " WHERE x.ino > ?1 AND i.nlink > 0 ORDER BY x.ino") \
+	X(MARK_LIST, "SELECT ino FROM mark ORDER BY ino LIMIT ?1") \
+	X(MARK_PUT, "INSERT OR IGNORE INTO mark(ino) VALUES(?1)") \
+	X(MARK_DELETE, "DELETE FROM mark WHERE ino = ?1") \
+	X(TOMBSTONE_GET, "SELECT removed, what FROM tombstone WHERE ino = ?1") \
+	X(TOMBSTONE_PUT, "INSERT OR REPLACE INTO tombstone(ino, removed, what)" \
+	  " VALUES(?1, ?2, ?3)") \
+	X(TOMBSTONE_PORTION, "SELECT max(ino) FROM (SELECT ino FROM tombstone WHERE ino > ?1" \
+	  " ORDER BY ino LIMIT ?2)") \
+	X(TOMBSTONE_DELETE, "DELETE FROM tombstone" \
+	  " WHERE ino > ?1 AND ino <= ?2 AND removed < ?3")
+/* clang-format on */
+
 enum ofs_index_stmt {
-	OFS_STMT_META_GET,
-	OFS_STMT_META_PUT,
-	OFS_STMT_META_COUNT,
-
-	OFS_STMT_INODE_LIST,
-	OFS_STMT_INODE_PUT,
-	OFS_STMT_INODE_DELETE,
-	OFS_STMT_INODE_STORED,
-	OFS_STMT_INODE_CHARGE,
-	OFS_STMT_INODE_SHA,
-	OFS_STMT_INODE_SET_SHA,
-	OFS_STMT_INODE_ORPHANS,
-	OFS_STMT_INODE_COUNT,
-
-	OFS_STMT_DIRENT_LIST,
-	OFS_STMT_DIRENT_SCAN,
-	OFS_STMT_DIRENT_PUT,
-	OFS_STMT_DIRENT_DELETE,
-
-	OFS_STMT_FIRST_GET,
-	OFS_STMT_FIRST_PUT,
-	OFS_STMT_FIRST_LIST,
-	OFS_STMT_FIRST_SHA,
-
-	OFS_STMT_BLOCK_LIST,
-	OFS_STMT_BLOCK_GET,
-	OFS_STMT_BLOCK_NEXT,
-	OFS_STMT_BLOCK_PUT,
-	OFS_STMT_BLOCK_DELETE,
-	OFS_STMT_BLOCK_GUEST_OF,
-	OFS_STMT_BLOCK_GUEST,
-
-	OFS_STMT_BLOCK_HOLDERS,
-	OFS_STMT_BLOCK_NEXT_LONG,
-	OFS_STMT_TOTALS,
-
-	OFS_STMT_CHUNK_FIND,
-	OFS_STMT_CHUNK_GET,
-	OFS_STMT_CHUNK_OF_FRAME,
-	OFS_STMT_CHUNK_REFERENCE,
-	OFS_STMT_CHUNK_PUT,
-	OFS_STMT_CHUNK_BEARER,
-	OFS_STMT_CHUNK_MOVE,
-	OFS_STMT_CHUNK_DELETE,
-	OFS_STMT_CHUNK_DELETE_UNUSED,
-
-	OFS_STMT_FRAME_PUT,
-	OFS_STMT_FRAME_GET,
-	OFS_STMT_FRAME_NEXT,
-	OFS_STMT_FRAME_DUE,
-	OFS_STMT_FRAME_SET_BAD,
-	OFS_STMT_FRAME_HOLD,
-	OFS_STMT_FRAME_DEAD,
-	OFS_STMT_FRAME_LIVE_BEFORE,
-	OFS_STMT_FRAME_LIVE_AFTER,
-	OFS_STMT_FRAME_END,
-	OFS_STMT_FRAME_DELETE,
-
-	OFS_STMT_DRAFT_LIST,
-	OFS_STMT_DRAFT_PUT,
-	OFS_STMT_DRAFT_DELETE,
-
-	OFS_STMT_XATTR_GET,
-	OFS_STMT_XATTR_PUT,
-	OFS_STMT_XATTR_DELETE,
-	OFS_STMT_XATTR_LABELLED,
-
-	OFS_STMT_MARK_LIST,
-	OFS_STMT_MARK_PUT,
-	OFS_STMT_MARK_DELETE,
-
-	OFS_STMT_TOMBSTONE_GET,
-	OFS_STMT_TOMBSTONE_PUT,
-	OFS_STMT_TOMBSTONE_PORTION,
-	OFS_STMT_TOMBSTONE_DELETE,
-
+#define NUMBER(name, sql) OFS_STMT_##name,
+	OFS_STMT_TABLE(NUMBER)
+#undef NUMBER
 	OFS_STMT_COUNT
 };
 

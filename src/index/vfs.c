@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
-#include "base/util.h"
 #include "codec/hash.h"
 #include "index/schema.h"
 #include "io/failpoint.h"

@@ -24,7 +24,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
+#include "base/util.h"
 
 #define OFS_INDEX_VFS "offloadfs"
 #define OFS_FTS_VFS "offloadfs-text"

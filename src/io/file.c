@@ -9,12 +9,18 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "io/failpoint.h"
 
 #define READ_STEP ((size_t)64 << 10)
 #define COPY_STEP ((size_t)1 << 20)
+
+/* The end of a call with a failpoint: returns its result `r`. */
+static int ended(int fault, int r)
+{
+	if (r == 0)
+		ofs_failpoint_after(fault);
+	return r;
+}
 
 int ofs_io_open(int dirfd, const char *path, int flags, mode_t mode)
 {
@@ -57,12 +63,7 @@ int ofs_io_chmod(int fd, mode_t mode)
 {
 	int fault = ofs_failpoint("io.chmod");
 
-	if (fault < 0)
-		return fault;
-	if (fchmod(fd, mode) < 0)
-		return -errno;
-	ofs_failpoint_after(fault);
-	return 0;
+	return fault < 0 ? fault : ended(fault, fchmod(fd, mode) < 0 ? -errno : 0);
 }
 
 int ofs_io_mkdir(int dirfd, const char *path, mode_t mode)
@@ -150,56 +151,40 @@ static void iov_cut(struct iovec *iov, int count, size_t n)
 	}
 }
 
-int ofs_io_preadv_exact(int fd, struct iovec *iov, int n, uint64_t off)
-{
-	int fault = ofs_failpoint("io.preadv");
-	ssize_t got;
+typedef ssize_t iov_fn(int fd, const struct iovec *iov, int n, off_t off);
 
-	if (fault < 0)
-		return fault;
-	for (iov_advance(&iov, &n, 0); n; iov_advance(&iov, &n, (size_t)got), off += (size_t)got) {
+/* Repeats preadv() or pwritev() until all is done. */
+static int iov_all(iov_fn *fn, int fd, struct iovec *iov, int n, uint64_t off)
+{
+	ssize_t done;
+
+	for (iov_advance(&iov, &n, 0); n;
+	     iov_advance(&iov, &n, (size_t)done), off += (size_t)done) {
 		do
-			got = preadv(fd, iov, n, (off_t)off);
-		while (got < 0 && errno == EINTR);
-		if (got < 0)
-			return -errno;
-		if (got == 0)
-			return -EIO;
+			done = fn(fd, iov, n, (off_t)off);
+		while (done < 0 && errno == EINTR);
+		if (done <= 0)
+			return done < 0 ? -errno : -EIO;
 	}
-	ofs_failpoint_after(fault);
 	return 0;
 }
 
-static int pwritev_all(int fd, struct iovec *iov, int n, uint64_t off)
+int ofs_io_preadv_exact(int fd, struct iovec *iov, int n, uint64_t off)
 {
-	ssize_t put;
+	int fault = ofs_failpoint("io.preadv");
 
-	for (iov_advance(&iov, &n, 0); n; iov_advance(&iov, &n, (size_t)put), off += (size_t)put) {
-		do
-			put = pwritev(fd, iov, n, (off_t)off);
-		while (put < 0 && errno == EINTR);
-		if (put < 0)
-			return -errno;
-		if (put == 0)
-			return -EIO;
-	}
-	return 0;
+	return fault < 0 ? fault : ended(fault, iov_all(preadv, fd, iov, n, off));
 }
 
 static int pwritev_faulty(const char *point, int fd, struct iovec *iov, int n, uint64_t off)
 {
 	int fault = ofs_failpoint(point);
-	int r;
 
 	if (fault < 0)
 		return fault;
 	if (fault == OFS_FAULT_SHORT)
 		iov_cut(iov, n, iov_total(iov, n) / 2);
-	r = pwritev_all(fd, iov, n, off);
-	if (r < 0)
-		return r;
-	ofs_failpoint_after(fault);
-	return 0;
+	return ended(fault, iov_all(pwritev, fd, iov, n, off));
 }
 
 int ofs_io_pwrite(int fd, const void *buf, size_t len, uint64_t off)
@@ -222,24 +207,14 @@ int ofs_io_datasync(int fd)
 {
 	int fault = ofs_failpoint("io.datasync");
 
-	if (fault < 0)
-		return fault;
-	if (fdatasync(fd) < 0)
-		return -errno;
-	ofs_failpoint_after(fault);
-	return 0;
+	return fault < 0 ? fault : ended(fault, fdatasync(fd) < 0 ? -errno : 0);
 }
 
 int ofs_io_sync(int fd)
 {
 	int fault = ofs_failpoint("io.sync");
 
-	if (fault < 0)
-		return fault;
-	if (fsync(fd) < 0)
-		return -errno;
-	ofs_failpoint_after(fault);
-	return 0;
+	return fault < 0 ? fault : ended(fault, fsync(fd) < 0 ? -errno : 0);
 }
 
 int ofs_io_truncate(int fd, uint64_t size)
@@ -252,10 +227,7 @@ int ofs_io_truncate(int fd, uint64_t size)
 	do
 		r = ftruncate(fd, (off_t)size);
 	while (r < 0 && errno == EINTR);
-	if (r < 0)
-		return -errno;
-	ofs_failpoint_after(fault);
-	return 0;
+	return ended(fault, r < 0 ? -errno : 0);
 }
 
 static int write_zeros(int fd, uint64_t off, uint64_t end)
@@ -267,7 +239,7 @@ static int write_zeros(int fd, uint64_t off, uint64_t end)
 		size_t n = (size_t)OFS_MIN(end - off, (uint64_t)sizeof(zeros));
 		struct iovec iov = { (void *)(uintptr_t)zeros, n };
 
-		r = pwritev_all(fd, &iov, 1, off);
+		r = iov_all(pwritev, fd, &iov, 1, off);
 		if (r < 0)
 			return r;
 		off += n;
@@ -278,12 +250,8 @@ static int write_zeros(int fd, uint64_t off, uint64_t end)
 int ofs_io_zero(int fd, uint64_t off, uint64_t len)
 {
 	int fault = ofs_failpoint("io.zero");
-	int r = fault < 0 ? fault : write_zeros(fd, off, off + len);
 
-	if (r < 0)
-		return r;
-	ofs_failpoint_after(fault);
-	return 0;
+	return fault < 0 ? fault : ended(fault, write_zeros(fd, off, off + len));
 }
 
 /* Stays within the file: punching never makes it longer either. */
@@ -309,10 +277,7 @@ int ofs_io_punch(int fd, uint64_t off, uint64_t len)
 			r = -errno;
 	if (r == -EOPNOTSUPP)
 		r = punch_by_writing(fd, off, len);
-	if (r < 0)
-		return r;
-	ofs_failpoint_after(fault);
-	return 0;
+	return ended(fault, r);
 }
 
 int ofs_io_allocate(int fd, uint64_t size)
@@ -323,10 +288,7 @@ int ofs_io_allocate(int fd, uint64_t size)
 	while (!r && fallocate(fd, 0, 0, (off_t)size) < 0)
 		if (errno != EINTR)
 			r = -errno;
-	if (r < 0)
-		return r;
-	ofs_failpoint_after(fault);
-	return 0;
+	return ended(fault, r);
 }
 
 int ofs_io_size(int fd, uint64_t *ret_size, uint64_t *ret_allocated)
@@ -382,12 +344,7 @@ int ofs_io_rename(int dirfd, const char *from, const char *to)
 {
 	int fault = ofs_failpoint("io.rename");
 
-	if (fault < 0)
-		return fault;
-	if (renameat(dirfd, from, dirfd, to) < 0)
-		return -errno;
-	ofs_failpoint_after(fault);
-	return 0;
+	return fault < 0 ? fault : ended(fault, renameat(dirfd, from, dirfd, to) < 0 ? -errno : 0);
 }
 
 int ofs_io_unlink(int dirfd, const char *path)
@@ -396,10 +353,7 @@ int ofs_io_unlink(int dirfd, const char *path)
 
 	if (fault < 0)
 		return fault;
-	if (unlinkat(dirfd, path, 0) < 0 && errno != ENOENT)
-		return -errno;
-	ofs_failpoint_after(fault);
-	return 0;
+	return ended(fault, unlinkat(dirfd, path, 0) < 0 && errno != ENOENT ? -errno : 0);
 }
 
 /* Makes the name `path`, just renamed into place, durable. */
@@ -426,16 +380,12 @@ int ofs_io_write_file(int dirfd, const char *path, const void *data, size_t len)
 	if (fd < 0)
 		return fd;
 	r = ofs_io_pwrite(fd, data, len, 0);
-	if (r < 0)
-		goto fail;
-	r = ofs_io_sync(fd);
-	if (r < 0)
-		goto fail;
-	r = ofs_io_rename(dirfd, temp, path);
-	if (r < 0)
-		goto fail;
-	return sync_parent(dirfd, path);
-fail:
+	if (r == 0)
+		r = ofs_io_sync(fd);
+	if (r == 0)
+		r = ofs_io_rename(dirfd, temp, path);
+	if (r == 0)
+		return sync_parent(dirfd, path);
 	ofs_io_unlink(dirfd, temp);
 	return r;
 }

@@ -3,14 +3,9 @@
 
 #include <ctype.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
-#include "base/alloc.h"
-#include "base/buf.h"
 #include "base/text.h"
-#include "base/util.h"
-#include "base/word.h"
 #include "io/file.h"
 
 #define FILE_MAX ((size_t)64 << 10)
@@ -162,8 +157,7 @@ struct reading {
 
 static void add(struct reading *r, const struct ofs_ini_entry *entry)
 {
-	r->entries = ofs_grow(r->entries, &r->cap, r->n + 1, sizeof(*r->entries));
-	r->entries[r->n++] = *entry;
+	*ofs_append(r->entries, r->n, r->cap) = *entry;
 }
 
 /* The line where an entry of that key and section is already; 0: there is none. */

@@ -5,10 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <offloadfs/error.h>
 
 #include "base/quantity.h"

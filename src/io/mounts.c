@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <sys/statvfs.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "io/path.h"
 
 #define MOUNTS_FSTYPE "fuse.offloadfs"
@@ -50,8 +48,7 @@ static void mounts_parse(struct ofs_mounts *m, char *line)
 	options = source ? strtok_r(NULL, " \n", &save) : NULL;
 	if (!point || !source || strcmp(field, MOUNTS_FSTYPE) != 0)
 		return;
-	m->list = ofs_grow(m->list, &m->cap, m->count + 1, sizeof(*m->list));
-	m->list[m->count++] = (struct ofs_mount){
+	*ofs_append(m->list, m->count, m->cap) = (struct ofs_mount){
 		.point = mounts_unescape(point),
 		.source = mounts_unescape(source),
 		.owner = mounts_owner(options),

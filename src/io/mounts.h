@@ -2,9 +2,9 @@
 /* The mounted trees, from the kernel's list. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
+
+#include "base/util.h"
 
 struct ofs_mount {
 	char *point; /* without symbolic links */

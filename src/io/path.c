@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "io/file.h"
 
 const char *ofs_path_below(const char *dir, const char *path)

@@ -8,10 +8,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/thread.h"
-#include "base/util.h"
 #include "io/path.h"
 
 #define CHUNK ((size_t)64 << 10)

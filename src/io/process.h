@@ -2,9 +2,6 @@
 /* Running another program to its end. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/buf.h"
 
 enum ofs_process_kind {

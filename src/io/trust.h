@@ -5,10 +5,11 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <sys/types.h>
 
 #include <offloadfs/error.h>
+
+#include "base/util.h"
 
 /* The file `name` of the user's own configuration: $XDG_CONFIG_HOME/offloadfs/NAME. Allocated. */
 char *ofs_trust_user_file(const char *name);

@@ -4,8 +4,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "io/file.h"
 #include "journal/wal_record.h"
 #include "journal/recover.h"

@@ -13,11 +13,9 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <offloadfs/error.h>
+
+#include "base/util.h"
 
 typedef uint64_t ofs_lsn;
 

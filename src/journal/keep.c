@@ -2,7 +2,6 @@
 /* Copies of a damaged log, for whoever wants to get more out of it. */
 #include <fcntl.h>
 
-#include "base/util.h"
 #include "io/file.h"
 #include "journal/journal.h"
 #include "journal/segment.h"

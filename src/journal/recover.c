@@ -4,7 +4,6 @@
 #include <inttypes.h>
 
 #include "base/log.h"
-#include "base/util.h"
 #include "io/file.h"
 #include "journal/wal_window.h"
 

@@ -5,8 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "codec/hash.h"
 #include "io/file.h"
 #include "journal/wal_record.h"
@@ -241,15 +239,5 @@ void ofs_segment_list_append(struct ofs_segment_list *l, struct ofs_segment *s)
 
 ptrdiff_t ofs_segment_list_find(const struct ofs_segment_list *l, ofs_lsn lsn)
 {
-	size_t low = 0, high = l->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (l->at[middle]->first <= lsn)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return (ptrdiff_t)low - 1;
+	return (ptrdiff_t)OFS_BISECT(i, l->n, l->at[i]->first <= lsn) - 1;
 }

@@ -22,11 +22,6 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <offloadfs/error.h>
 
 #include "journal/journal.h"
 

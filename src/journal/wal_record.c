@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "journal/wal_record.h"
 
-#include "base/util.h"
 #include "codec/hash.h"
 
 #define RECORD_MAGIC UINT32_C(0x7253464f) /* "OFSr" */

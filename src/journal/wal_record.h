@@ -28,10 +28,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "journal/journal.h"
 
 #define OFS_WAL_ALIGN 8u

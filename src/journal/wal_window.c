@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "journal/wal_window.h"
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "io/file.h"
 
 #define WINDOW_STRIDE ((size_t)1 << 20)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "pack/ahead.h"
 
-#include "base/alloc.h"
 #include "base/thread.h"
-#include "base/util.h"
 
 #define THREADS_MIN 2
 #define THREADS_MAX 3

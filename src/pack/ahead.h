@@ -5,9 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "pack/pack.h"
 
 /* How many frames ahead of the reader. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "pack/frame.h"
 
-#include "base/util.h"
 #include "codec/hash.h"
 
 static const char pack_magic[8] = "OFSPACK";

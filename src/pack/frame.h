@@ -35,10 +35,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/buf.h"
 #include "pack/pack.h"
 
 #define OFS_PACK_FORMAT 2u

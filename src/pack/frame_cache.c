@@ -4,9 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/alloc.h"
 #include "base/map.h"
-#include "base/util.h"
 
 enum frame_state {
 	FRAME_LOADING,

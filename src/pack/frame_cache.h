@@ -5,10 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "pack/pack.h"
 
 /* Offsets in packs stay below this: place and pack number make one 64-bit key. */

@@ -8,9 +8,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include <offloadfs/error.h>
 
 #include "codec/zstd.h"

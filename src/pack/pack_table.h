@@ -6,9 +6,8 @@
 #pragma once
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+
+#include "base/util.h"
 
 #define OFS_PACK_OPEN_MAX 32
 #define OFS_PACK_NAME_MAX 32

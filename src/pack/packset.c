@@ -4,9 +4,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 
-#include "base/alloc.h"
 #include "base/log.h"
-#include "base/util.h"
 #include "io/file.h"
 #include "pack/ahead.h"
 #include "pack/frame.h"

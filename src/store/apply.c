@@ -4,11 +4,9 @@
 
 #include <dirent.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include <offloadfs/tree.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/xattr.h"

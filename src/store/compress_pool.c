@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/compress_pool.h"
 
-#include <pthread.h>
 #include <sched.h>
 
-#include "base/alloc.h"
 #include "base/thread.h"
-#include "base/util.h"
 #include "pack/frame.h"
 
 #define ROOM_FOR_EACH 2u /* frames for each thread */

@@ -5,9 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "codec/zstd.h"
 #include "pack/pack.h"
 

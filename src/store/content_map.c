@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/content_map.h"
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "codec/hash.h"
 
 void ofs_content_map_init(struct ofs_content_map *c)
@@ -334,9 +332,10 @@ void ofs_pieces_finish(struct ofs_pieces *p)
 
 static struct ofs_piece *pieces_add(struct ofs_pieces *p, uint64_t at, uint64_t len)
 {
-	p->list = ofs_grow(p->list, &p->cap, p->n + 1, sizeof(*p->list));
-	p->list[p->n] = (struct ofs_piece){ .at = at, .len = len, .kind = OFS_PIECE_ZERO };
-	return &p->list[p->n++];
+	struct ofs_piece *piece = ofs_append(p->list, p->n, p->cap);
+
+	*piece = (struct ofs_piece){ .at = at, .len = len, .kind = OFS_PIECE_ZERO };
+	return piece;
 }
 
 /* The blocks' part of a read: [off, end) has no draft; `base` is where the read began. */

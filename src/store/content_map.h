@@ -8,10 +8,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "index/index.h"
 #include "journal/journal.h"
 

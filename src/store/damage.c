@@ -11,9 +11,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/buf.h"
 #include "base/log.h"
-#include "base/util.h"
 #include "io/file.h"
 
 #define NOTICE "quarantine/journal-damage"

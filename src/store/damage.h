@@ -2,9 +2,6 @@
 /* Damage to the journal that a recovery has met, and the notice of it in the store. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/buf.h"
 #include "journal/journal.h"
 

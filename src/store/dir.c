@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/dir.h"
 
-#include "base/alloc.h"
-#include "base/map.h"
-#include "base/util.h"
 #include "codec/hash.h"
 
 struct ofs_dir *ofs_dir_create(void)

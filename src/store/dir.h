@@ -4,9 +4,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/map.h"
 
 struct ofs_dirent {

@@ -3,11 +3,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "io/file.h"
 
 static const char *const names[] = { "index.db", "index.db-wal" };

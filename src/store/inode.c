@@ -4,7 +4,6 @@
 #include <malloc.h>
 #include <sys/stat.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "store/store_state.h"
 

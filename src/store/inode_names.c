@@ -2,7 +2,6 @@
 /* From an inode back to its names. */
 #include <sys/stat.h>
 
-#include "base/alloc.h"
 #include "store/store_state.h"
 
 /* The entry that a directory has for `ino`; -ENOENT. */

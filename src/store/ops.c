@@ -5,7 +5,6 @@
  */
 #include <dirent.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include <offloadfs/tree.h>
 

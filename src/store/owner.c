@@ -5,10 +5,8 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/util.h"
 #include "io/file.h"
 #include "io/mounts.h"
 

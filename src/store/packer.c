@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/packer.h"
 
-#include "base/alloc.h"
 #include "store/compress_pool.h"
 #include "store/store_state.h"
 

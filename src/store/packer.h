@@ -5,10 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "index/index.h"
 
 #define OFS_FRAME_FULL (256u << 10) /* bytes of content in a frame, unless one chunk is all of it */

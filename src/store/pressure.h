@@ -9,8 +9,8 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
+
+#include "base/util.h"
 
 struct ofs_store;
 

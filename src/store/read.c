@@ -4,7 +4,6 @@
 
 #include <sys/stat.h>
 
-#include "base/alloc.h"
 #include "io/file.h"
 #include "store/store_state.h"
 

@@ -15,7 +15,6 @@
  */
 #include "store/cycle.h"
 
-#include "base/alloc.h"
 #include "store/store_state.h"
 
 /* A segment of which nothing is needed goes from this size on, whatever room it has left. */

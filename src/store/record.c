@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/record.h"
 
-#include "base/util.h"
-
 /* A string is its length as u16, its bytes and a NUL; a value its length as u32 and its bytes. */
 enum kind {
 	END,

@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/buf.h"
 #include "journal/journal.h"
 

@@ -15,7 +15,6 @@
 
 #include <sys/stat.h>
 
-#include "base/alloc.h"
 #include "base/log.h"
 #include "io/file.h"
 #include "store/packer.h"

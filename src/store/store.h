@@ -12,15 +12,11 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/statvfs.h>
 #include <sys/types.h>
 
 #include <offloadfs/error.h>
 
-#include "base/buf.h"
 #include "base/xattr.h"
 #include "codec/hash.h"
 

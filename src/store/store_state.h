@@ -17,10 +17,8 @@
  */
 #pragma once
 
-#include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/map.h"
 #include "base/thread.h"
 #include "base/u64_list.h"
 #include "index/index.h"

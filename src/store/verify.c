@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#include "base/alloc.h"
 #include "codec/hash.h"
 #include "io/file.h"
 #include "store/damage.h"

@@ -4,7 +4,6 @@
 
 #include <offloadfs/tree.h>
 
-#include "base/alloc.h"
 #include "store/record.h"
 #include "store/store_state.h"
 

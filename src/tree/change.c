@@ -3,12 +3,10 @@
 #include <fcntl.h>
 
 #include "base/clock.h"
-#include "base/util.h"
 #include "tree/core/changes.h"
 #include "tree/core/place.h"
 #include "tree/core/ref.h"
 #include "tree/core/stat.h"
-#include "tree/core/tree_state.h"
 #include "tree/expiry/task.h"
 #include "tree/search/indexer.h"
 #include "tree/virtual/nodes.h"

@@ -5,10 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 
-#include "base/alloc.h"
-#include "base/buf.h"
-#include "base/util.h"
-#include "base/word.h"
+#include "base/text.h"
 #include "io/path.h"
 #include "io/trust.h"
 #include "tree/core/category.h"

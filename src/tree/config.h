@@ -2,8 +2,6 @@
 /* The keys of <offloadfs/config.h>, for the command line and its help. */
 #pragma once
 
-#include <stdbool.h>
-
 #include <offloadfs/config.h>
 
 #include "io/ini.h"

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "agent/agent.h"
-#include "agent/shell_line.h"
 #include "fuzz.h"
 
 static void check_json(const struct ofs_buf *out)

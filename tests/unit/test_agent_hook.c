@@ -12,7 +12,6 @@
 #include "agent/agent.h"
 #include "agent/claude_output.h"
 #include "agent/claude_persisted.h"
-#include "agent/shell_line.h"
 #include "base/util.h"
 
 #define LINES 100 /* of a long text: over both limits */

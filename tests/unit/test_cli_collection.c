@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "cli/collection.h"
+#include "cli/job.h"
 
 #define STATUS(state, more)                                                                  \
 	"{\"state\":\"" state "\",\"error\":null,\"dry_run\":false,\"looked\":9,\"done\":1," \

@@ -8,7 +8,6 @@
 
 #include "base/util.h"
 #include "cli/files.h"
-#include "cli/tasks.h"
 
 static char store[] = "/tmp/offload-test-XXXXXX";
 static struct ofs_backend *backend;
@@ -46,7 +45,7 @@ static void make(const char *folder, const char *name)
 Test(cli_tasks, files_are_found_in_order)
 {
 	static const char *const expected[] = { "cache/a", "cache/b/1", "cache/b/2/3", "cache/c" };
-	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = OFS_FILES_INIT;
+	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = { 0 };
 
 	make("cache", "c");
 	make("cache/b/2", "3");

@@ -5,7 +5,6 @@
 
 #include "base/redact.h"
 #include "client/pointer.h"
-#include "client/preview.h"
 
 static struct ofs_spool spool;
 static struct ofs_content content;

@@ -16,7 +16,7 @@ static struct ofs_access store_access;
 static struct ofs_shelf shelf;
 static struct ofs_error err;
 static struct ofs_shelved put[SOURCES_MAX];
-static struct ofs_prefetch_source sources[SOURCES_MAX];
+static struct ofs_mark sources[SOURCES_MAX];
 static size_t n;
 static struct ofs_buf out;
 
@@ -51,7 +51,7 @@ static void add(const void *text, size_t len)
 	ofs_spool_wrap(&spool, text, len);
 	cr_assert_eq(ofs_shelf_put_text(&shelf, &spool, "result", &err, &put[n]), 0, "%s",
 		     err.text);
-	sources[n] = (struct ofs_prefetch_source){ put[n].mark.ref, put[n].path };
+	sources[n] = put[n].mark;
 	n++;
 }
 
@@ -116,7 +116,7 @@ Test(context_prefetch, finds_the_lines_that_are_asked_for)
 	add_lines("gamma", 500, 0, "");
 	cr_assert_eq(ask("What is the retry limit of the scheduler?"), 1, "%s", out.data);
 	cr_expect(says("the retry limit of the scheduler is seven"));
-	cr_expect(says(sources[1].path));
+	cr_expect(says(put[1].path));
 	cr_assert_eq(ofs_shelf_get_text(&shelf, sources[1].ref, &err, &text), 0);
 	ofs_buf_append(&text, "", 1);
 	p = (const char *)out.data;
@@ -160,7 +160,7 @@ Test(context_prefetch, names_paths_and_quotes_weigh_more)
 	add_lines("gamma", 100, 70, "src/tree/passage.c:12: error: expected ';'");
 	add_lines("delta", 100, 80, "ValueError: Connection Reset by peer at once");
 	cr_assert_geq(ask("where is get_user_id called with the request?"), 1);
-	cr_expect_eq(strstr((const char *)out.data, sources[0].path) - (char *)out.data,
+	cr_expect_eq(strstr((const char *)out.data, put[0].path) - (char *)out.data,
 		     (ptrdiff_t)strlen("<slice path=\""));
 	cr_assert_eq(ask("fix tree/passage.c please"), 1, "%s", out.data);
 	cr_expect(says("expected ';'"));
@@ -240,7 +240,7 @@ Test(context_prefetch, what_cannot_be_read_is_left_out)
 	static const char broken[] = "one\nthe frobnicator \xff\xfe is here\ntwo\n";
 
 	add(binary, sizeof(binary));
-	sources[n++] = (struct ofs_prefetch_source){ "zzzzzz", "refs/zzzzzz" };
+	sources[n++] = (struct ofs_mark){ .ref = "zzzzzz" };
 	cr_expect_eq(ask("frobnicator"), 0);
 	put[n] = (struct ofs_shelved){ 0 };
 	add(broken, strlen(broken));

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/chat/chat.h"
 
-#include "base/alloc.h"
 #include "base/map.h"
 #include "base/tokens.h"
-#include "base/util.h"
 #include "codec/hash.h"
 
 /* About the cost of a picture: services count between 85 and 1,600 by its size. */
@@ -68,8 +66,7 @@ static void add_call(struct reading *r, struct ofs_span id, struct ofs_span name
 {
 	struct ofs_chat *c = r->chat;
 
-	c->calls = ofs_grow(c->calls, &c->cap_calls, c->n_calls + 1, sizeof(*c->calls));
-	c->calls[c->n_calls++] =
+	*ofs_append(c->calls, c->n_calls, c->cap_calls) =
 		(struct ofs_chat_call){ .id = id, .name = name, .args = args, .message = c->n };
 	r->message->tokens += value_tokens(name) + value_tokens(args);
 	if (ofs_span_is_string(id))
@@ -106,8 +103,7 @@ static void add_result(struct reading *r, struct ofs_span text, size_t call, str
 	uint64_t tokens = ofs_span_tokens(text);
 
 	r->message->tokens += tokens;
-	c->results = ofs_grow(c->results, &c->cap_results, c->n_results + 1, sizeof(*c->results));
-	c->results[c->n_results++] = (struct ofs_chat_result){
+	*ofs_append(c->results, c->n_results, c->cap_results) = (struct ofs_chat_result){
 		.text = text, .name = name, .message = c->n, .call = call, .tokens = tokens
 	};
 }

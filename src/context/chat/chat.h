@@ -7,12 +7,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <offloadfs/error.h>
-
 #include "context/json/span.h"
 
 enum ofs_role {

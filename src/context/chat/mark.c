@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "base/util.h"
 #include "codec/hash.h"
 
 #define BEGIN "[offloaded] "

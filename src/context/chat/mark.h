@@ -10,10 +10,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/buf.h"
 #include "context/json/literal.h"
 
 #define OFS_MARK_REF_MAX 8

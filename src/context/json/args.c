@@ -2,7 +2,6 @@
 #include "context/json/args.h"
 
 #include <ctype.h>
-#include <string.h>
 #include <strings.h>
 
 size_t ofs_name_fold(const char *name, size_t len, char ret[OFS_NAME_MAX])

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/json/edit.h"
 
-#include <stdlib.h>
-
-#include "base/alloc.h"
-
 static int append(void *arg, const void *data, size_t len)
 {
 	ofs_buf_append(arg, data, len);
@@ -26,9 +22,8 @@ void ofs_edits_finish(struct ofs_edits *e)
 
 void ofs_edits_replace(struct ofs_edits *e, struct ofs_span part, struct ofs_buf *text)
 {
-	e->list = ofs_grow(e->list, &e->cap, e->n + 1, sizeof(*e->list));
-	e->list[e->n++] = (struct ofs_edit){ .at = part.p, .len = part.len, .text = *text };
-	*text = (struct ofs_buf)OFS_BUF_INIT;
+	*ofs_append(e->list, e->n, e->cap) =
+		(struct ofs_edit){ .at = part.p, .len = part.len, .text = ofs_buf_steal(text) };
 }
 
 static int by_place(const void *a, const void *b)
@@ -47,17 +42,7 @@ void ofs_edits_sort(struct ofs_edits *e)
 /* The first edit at or after a place. */
 static size_t find(const struct ofs_edits *e, const char *at)
 {
-	size_t low = 0, high = e->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (e->list[middle].at < at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return OFS_BISECT(i, e->n, e->list[i].at < at);
 }
 
 int ofs_edits_write(const struct ofs_edits *e, const char *start, const char *end,

@@ -2,9 +2,6 @@
 /* Edits of JSON that is read in place: the text is written out once with its edits applied. */
 #pragma once
 
-#include <stddef.h>
-
-#include "base/buf.h"
 #include "context/json/span.h"
 
 /* A destination of bytes. write() returns 0 or -errno, which stops the writing. */

@@ -2,7 +2,6 @@
 #include "context/json/literal.h"
 
 #include "base/text.h"
-#include "base/util.h"
 
 /* A letter for each member, in the order of `struct ofs_literal_style`. */
 static const char letters[] = "auzhsdc";

@@ -5,10 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/buf.h"
 #include "context/json/span.h"
 
 struct ofs_literal_style {

@@ -2,7 +2,6 @@
 #include "context/json/span.h"
 
 #include "base/text.h"
-#include "base/util.h"
 
 static bool is_blank(char c)
 {

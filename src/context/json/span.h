@@ -7,8 +7,6 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 #include <offloadfs/error.h>
 

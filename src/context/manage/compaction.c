@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/manage/compaction.h"
 
-#include "base/alloc.h"
 #include "base/tokens.h"
-#include "base/util.h"
-#include "context/readback.h"
+#include "client/access.h"
 #include "context/snapshot/called.h"
 
 /* So many pointers are shortened at once, so that a growing prompt keeps its start. */
@@ -67,18 +65,11 @@ static int pointer_text(struct planning *p, size_t i, struct ofs_buf *scratch,
 			const struct ofs_buf **ret)
 {
 	const struct ofs_buf *text = &p->plan->list[i].text;
-	struct ofs_span string = p->chat->results[i].text;
 
-	if (!text->data) {
-		/* No program escapes the letters that a pointer begins with. */
-		if (!ofs_mark_may_be(string.p + 1, string.len - 2))
-			return 0;
-		scratch->len = 0;
-		ofs_span_decode(string, scratch);
-		text = scratch;
-	}
-	*ret = text;
-	return ofs_shelf_find_mark(p->shelf, text->data, text->len, p->err, NULL);
+	*ret = text->data ? text : scratch;
+	if (text->data)
+		return ofs_shelf_find_mark(p->shelf, text->data, text->len, p->err, NULL);
+	return ofs_shelf_find_mark_in(p->shelf, p->chat->results[i].text, p->err, scratch, NULL);
 }
 
 /* What is a pointer, or was read back, stays as it is. */
@@ -110,19 +101,12 @@ static char *describe(const struct ofs_chat *chat, const struct ofs_chat_result 
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf what = OFS_BUF_INIT;
 	const struct ofs_chat_call *call = call_of(chat, result);
-	OFS_FREE char *name = ofs_span_text(result->name.p || !call ? result->name : call->name);
+	char *name = ofs_span_text(result->name.p || !call ? result->name : call->name);
 
-	if (!name)
-		name = ofs_strdup("result");
-	*ret_name = ofs_steal(name);
-	if (call) {
+	*ret_name = name ? name : ofs_strdup("result");
+	if (call)
 		ofs_called_title(call, &what);
-		if (what.len) {
-			ofs_buf_append(&what, "", 1);
-			return (char *)ofs_steal(what.data);
-		}
-	}
-	return ofs_strdup(*ret_name);
+	return what.len ? ofs_buf_steal_str(&what) : ofs_strdup(*ret_name);
 }
 
 /* The most detailed pointer that takes less than half of what it stands for, or else the barest. */
@@ -157,32 +141,12 @@ static int offload(struct planning *p, size_t i, const struct ofs_shelf_item *it
 	if (tokens >= to->tokens)
 		return 0;
 	to->file = ofs_alloc(sizeof(*to->file));
-	*to->file = file;
-	file = (struct ofs_shelved){ 0 };
+	*to->file = ofs_steal(file);
 	p->plan->tokens -= to->tokens - tokens;
 	to->tokens = tokens;
-	to->text = text;
-	text = (struct ofs_buf)OFS_BUF_INIT;
+	to->text = ofs_buf_steal(&text);
 	p->plan->offloaded++;
 	return 0;
-}
-
-/* Offloads the results with these numbers. */
-static int offload_all(struct planning *p, const size_t numbers[], size_t n)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < n && r == 0; i++) {
-		struct ofs_shelf_item item;
-
-		r = ofs_shelf_item_init(&item, p->chat->results[numbers[i]].text, &p->plan->style);
-		if (r < 0)
-			return ofs_error_set(p->err, -r, "cannot look at a result: %s",
-					     strerror(-r));
-		r = offload(p, numbers[i], &item);
-		ofs_shelf_item_finish(&item);
-	}
-	return r;
 }
 
 /* The results that may be offloaded and have more tokens than that; returns how many. */
@@ -202,23 +166,26 @@ static size_t find_over(const struct planning *p, uint64_t tokens, size_t number
 	return n;
 }
 
-static int offload_over(struct planning *p, uint64_t tokens)
-{
-	OFS_FREE size_t *numbers = ofs_alloc((p->chat->n_results + 1) * sizeof(*numbers));
-	size_t n = find_over(p, tokens, numbers);
-
-	return offload_all(p, numbers, n);
-}
-
-/* The same of results below the limit, which may be very many: then the larger ones. */
-static int offload_smaller(struct planning *p, uint64_t tokens)
+/* Offloads those; or, if there are more than `max`, the larger of them. */
+static int offload_over(struct planning *p, uint64_t tokens, size_t max)
 {
 	OFS_FREE size_t *numbers = ofs_alloc((p->chat->n_results + 1) * sizeof(*numbers));
 	size_t n;
+	int r = 0;
 
-	while ((n = find_over(p, tokens, numbers)) > SMALLER_MAX)
+	while ((n = find_over(p, tokens, numbers)) > max)
 		tokens += tokens / 4 + 1;
-	return offload_all(p, numbers, n);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		struct ofs_shelf_item item;
+
+		r = ofs_shelf_item_init(&item, p->chat->results[numbers[i]].text, &p->plan->style);
+		if (r < 0)
+			return ofs_error_set(p->err, -r, "cannot look at a result: %s",
+					     strerror(-r));
+		r = offload(p, numbers[i], &item);
+		ofs_shelf_item_finish(&item);
+	}
+	return r;
 }
 
 /* ---- pointers that get shorter */
@@ -246,8 +213,7 @@ static int shorten(struct planning *p, size_t i, enum ofs_mark_detail detail, bo
 	p->plan->tokens = p->plan->tokens - to->tokens + tokens;
 	to->tokens = tokens;
 	ofs_buf_finish(&to->text);
-	to->text = shorter;
-	shorter = (struct ofs_buf)OFS_BUF_INIT;
+	to->text = ofs_buf_steal(&shorter);
 	p->plan->shortened++;
 	return 1;
 }
@@ -298,15 +264,15 @@ static int shorten_all(struct planning *p)
 static int plan(struct planning *p)
 {
 	const struct ofs_compaction_limits *limits = p->limits;
-	uint64_t smaller = limits->result_tokens / SMALLER;
+	uint64_t smaller = OFS_MAX(limits->result_tokens / SMALLER, (uint64_t)BARE_TOKENS);
 	int r = look(p);
 
 	if (r == 0)
-		r = offload_over(p, limits->result_tokens);
+		r = offload_over(p, limits->result_tokens, SIZE_MAX);
 	if (r == 0 && p->plan->tokens > limits->total_tokens)
-		r = offload_smaller(p, OFS_MAX(smaller, (uint64_t)BARE_TOKENS));
+		r = offload_over(p, smaller, SMALLER_MAX);
 	if (r == 0 && p->plan->tokens > limits->bare_tokens) {
-		r = offload_smaller(p, BARE_TOKENS);
+		r = offload_over(p, BARE_TOKENS, SMALLER_MAX);
 		return r < 0 ? r : shorten_all(p);
 	}
 	if (r == 0)

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/manage/compression.h"
 
-#include "base/alloc.h"
 #include "base/redact.h"
 #include "base/tokens.h"
-#include "base/util.h"
 #include "context/manage/prefetch.h"
 #include "context/manage/seam.h"
 #include "context/snapshot/snapshot.h"

@@ -5,12 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <offloadfs/error.h>
-
 #include "context/chat/chat.h"
 #include "context/json/edit.h"
 #include "context/manage/shelf.h"

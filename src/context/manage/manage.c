@@ -2,16 +2,11 @@
 #include "context/manage/manage.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <limits.h>
-#include <stdio.h>
 
-#include "base/alloc.h"
-#include "base/buf.h"
 #include "base/redact.h"
 #include "base/text.h"
 #include "base/tokens.h"
-#include "base/util.h"
 #include "context/chat/chat.h"
 #include "context/manage/compaction.h"
 #include "context/manage/compression.h"
@@ -40,6 +35,7 @@ struct managing {
 	uint64_t before, after; /* tokens */
 	char *note;
 	bool failed; /* what was asked for was not done, and the messages are as they were */
+	struct ofs_restored restored; /* the answer to OFS_MANAGE_RESTORE, which has nothing else */
 };
 
 /* ---- compacting and compressing */
@@ -164,47 +160,23 @@ static int append_text(void *arg, struct ofs_span string)
 /* The refs of all pointers, made now or before. Returns how many, or -errno. */
 static ssize_t find_sources(struct managing *m, struct ofs_mark *marks)
 {
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf scratch = OFS_BUF_INIT;
 	size_t n = 0;
 	int r;
 
 	for (size_t i = 0; i < m->chat.n_results; i++) {
-		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf own = OFS_BUF_INIT;
-		struct ofs_span string = m->chat.results[i].text;
-		const struct ofs_buf *text = i < m->compaction.n ? &m->compaction.list[i].text
-								 : &own;
+		const struct ofs_buf *made = i < m->compaction.n ? &m->compaction.list[i].text
+								 : NULL;
 
-		if (!text->data) {
-			if (!ofs_mark_may_be(string.p + 1, string.len - 2))
-				continue;
-			ofs_span_decode(string, &own);
-			text = &own;
-		}
-		r = ofs_shelf_find_mark(&m->shelf, text->data, text->len, m->err, &marks[n]);
+		r = made && made->data ? ofs_shelf_find_mark(&m->shelf, made->data, made->len,
+							     m->err, &marks[n])
+				       : ofs_shelf_find_mark_in(&m->shelf, m->chat.results[i].text,
+								m->err, &scratch, &marks[n]);
 		if (r < 0)
 			return r;
 		n += r > 0;
 	}
 	return (ssize_t)n;
-}
-
-static int fetch_from(struct managing *m, const struct ofs_mark *marks, size_t n,
-		      const struct ofs_buf *query, struct ofs_buf *slices)
-{
-	struct ofs_prefetch_source *sources = ofs_alloc((n + 1) * sizeof(*sources));
-	char **paths = ofs_alloc((n + 1) * sizeof(*paths));
-	int r;
-
-	for (size_t i = 0; i < n; i++) {
-		paths[i] = ofs_shelf_ref_path(&m->shelf, marks[i].ref);
-		sources[i] = (struct ofs_prefetch_source){ marks[i].ref, paths[i] };
-	}
-	r = ofs_prefetch_write(&m->shelf, sources, n, (const char *)query->data, query->len,
-			       slices);
-	for (size_t i = 0; i < n; i++)
-		free(paths[i]);
-	free(paths);
-	free(sources);
-	return r;
 }
 
 /* Puts slices before the last request, as a message of their own. */
@@ -220,7 +192,8 @@ static int fetch(struct managing *m)
 	if (n <= 0)
 		return (int)n;
 	ofs_message_texts(&m->chat.messages[request], append_text, &query);
-	r = fetch_from(m, marks, (size_t)n, &query, &slices);
+	r = ofs_prefetch_write(&m->shelf, marks, (size_t)n, (const char *)query.data, query.len,
+			       &slices);
 	if (r <= 0)
 		return r;
 	m->fetched = (size_t)r;
@@ -236,6 +209,11 @@ static int fetch(struct managing *m)
 static int put(const struct ofs_sink *sink, const char *text)
 {
 	return sink->write(sink->arg, text, strlen(text));
+}
+
+static int put_buf(const struct ofs_sink *sink, const struct ofs_buf *text)
+{
+	return sink->write(sink->arg, text->data, text->len);
 }
 
 /* Allocated; NULL: it cannot be written. Takes `json`. */
@@ -283,12 +261,11 @@ static json_t *list_files(const struct managing *m)
 
 static json_t *metadata(const struct managing *m)
 {
-	static const char *const names[] = { "", "compact", "compress", "auto", "restore" };
-
 	return json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s?}", "mode",
-			 names[m->request.mode], "write_file_dict", list_files(m), "tokens_before",
-			 (json_int_t)m->before, "tokens_after", (json_int_t)m->after,
-			 "tokens_saved", (json_int_t)m->before - (json_int_t)m->after, "offloaded",
+			 ofs_manage_modes[m->request.mode], "write_file_dict", list_files(m),
+			 "tokens_before", (json_int_t)m->before, "tokens_after",
+			 (json_int_t)m->after, "tokens_saved",
+			 (json_int_t)m->before - (json_int_t)m->after, "offloaded",
 			 (json_int_t)m->compaction.offloaded, "shortened",
 			 (json_int_t)m->compaction.shortened, "summarized",
 			 (json_int_t)m->compression.removed, "prefetched", (json_int_t)m->fetched,
@@ -307,6 +284,9 @@ static json_t *answer(const struct managing *m)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
 
+	if (m->request.mode == OFS_MANAGE_RESTORE)
+		return json_sprintf("%zu results and %zu snapshots put back", m->restored.results,
+				    m->restored.snapshots);
 	say_count(&out, m->compaction.offloaded, "result", "offloaded");
 	say_count(&out, m->compaction.shortened, "pointer", "shortened");
 	say_count(&out, m->compression.removed, "message", "summed up");
@@ -320,8 +300,11 @@ static json_t *answer(const struct managing *m)
 
 static int write_list(const struct managing *m, const struct ofs_sink *sink)
 {
-	int r = put(sink, "[");
+	int r;
 
+	if (m->request.mode == OFS_MANAGE_RESTORE)
+		return put_buf(sink, &m->restored.list);
+	r = put(sink, "[");
 	if (r == 0)
 		r = ofs_compression_write(m->compressed ? &m->compression : NULL, &m->chat,
 					  &m->edits, sink);
@@ -332,22 +315,24 @@ static int write_list(const struct managing *m, const struct ofs_sink *sink)
 static int write_system(const struct managing *m, const struct ofs_sink *sink)
 {
 	struct ofs_span system = m->chat.system;
-	bool made = m->compressed && !m->compression.system_part.p;
+	const struct ofs_buf *made = &m->restored.system;
 	int r;
 
-	if (!system.p && !made)
+	if (m->compressed && !m->compression.system_part.p)
+		made = &m->compression.system;
+	if (!system.p && !made->len)
 		return 0;
 	r = put(sink, ", \"system\": ");
 	if (r < 0)
 		return r;
-	return made ? sink->write(sink->arg, m->compression.system.data, m->compression.system.len)
-		    : ofs_edits_write(&m->edits, system.p, system.p + system.len, sink);
+	return made->len ? put_buf(sink, made)
+			 : ofs_edits_write(&m->edits, system.p, system.p + system.len, sink);
 }
 
 static int write_answer(const struct managing *m, const struct ofs_sink *sink)
 {
-	OFS_FREE char *said = NULL;
-	OFS_FREE char *told = NULL;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf head = OFS_BUF_INIT, tail = OFS_BUF_INIT;
+	OFS_FREE char *said = NULL, *told = NULL;
 	int r;
 
 	if (m->request.list_only) {
@@ -359,74 +344,25 @@ static int write_answer(const struct managing *m, const struct ofs_sink *sink)
 	told = json_text(metadata(m));
 	if (!said || !told)
 		return -ENOMEM;
-	r = put(sink, m->failed ? "{\"success\": false, \"answer\": "
-				: "{\"success\": true, \"answer\": ");
-	if (r == 0)
-		r = put(sink, said);
-	if (r == 0)
-		r = put(sink, ", \"messages\": ");
+	ofs_buf_printf(&head, "{\"success\": %s, \"answer\": %s, \"messages\": ",
+		       m->failed ? "false" : "true", said);
+	if (m->request.mode != OFS_MANAGE_RESTORE)
+		ofs_buf_printf(&tail, ", \"metadata\": %s", told);
+	ofs_buf_append_str(&tail, "}\n");
+	r = put_buf(sink, &head);
 	if (r == 0)
 		r = write_list(m, sink);
 	if (r == 0)
 		r = write_system(m, sink);
-	if (r == 0)
-		r = put(sink, ", \"metadata\": ");
-	if (r == 0)
-		r = put(sink, told);
-	return r < 0 ? r : put(sink, "}\n");
-}
-
-/* ---- restoring */
-
-static int write_restored(const struct managing *m, const struct ofs_restored *restored,
-			  const struct ofs_sink *sink)
-{
-	const struct ofs_buf *list = &restored->list, *system = &restored->system;
-	OFS_FREE char *said = NULL;
-	int r;
-
-	if (m->request.list_only) {
-		r = sink->write(sink->arg, list->data, list->len);
-		return r < 0 ? r : put(sink, "\n");
-	}
-	said = json_text(json_sprintf("%zu results and %zu snapshots put back", restored->results,
-				      restored->snapshots));
-	if (!said)
-		return -ENOMEM;
-	r = put(sink, "{\"success\": true, \"answer\": ");
-	if (r == 0)
-		r = put(sink, said);
-	if (r == 0)
-		r = put(sink, ", \"messages\": ");
-	if (r == 0)
-		r = sink->write(sink->arg, list->data, list->len);
-	if (r == 0 && system->len)
-		r = put(sink, ", \"system\": ");
-	if (r == 0 && system->len)
-		r = sink->write(sink->arg, system->data, system->len);
-	return r < 0 ? r : put(sink, "}\n");
-}
-
-static int restore(struct managing *m, const struct ofs_sink *sink)
-{
-	OFS_CLEANUP(ofs_restored_finish) struct ofs_restored restored = { 0 };
-	int r = ofs_restore(m->request.messages, m->request.system, &m->shelf, m->err, &restored);
-
-	if (r < 0)
-		return r;
-	r = write_restored(m, &restored, sink);
-	return r < 0 ? ofs_error_set(m->err, -r, "cannot write the answer: %s", strerror(-r)) : 0;
+	return r < 0 ? r : put_buf(sink, &tail);
 }
 
 /* ---- the whole */
 
-static int manage(struct managing *m, const struct ofs_sink *sink)
+static int change(struct managing *m)
 {
-	int r;
+	int r = ofs_chat_read(m->request.messages, m->request.system, m->err, &m->chat);
 
-	if (m->request.mode == OFS_MANAGE_RESTORE)
-		return restore(m, sink);
-	r = ofs_chat_read(m->request.messages, m->request.system, m->err, &m->chat);
 	if (r < 0)
 		return r;
 	m->chat.anthropic |= m->request.anthropic;
@@ -434,9 +370,19 @@ static int manage(struct managing *m, const struct ofs_sink *sink)
 	r = work(m);
 	if (r == 0 && m->request.prefetch)
 		r = fetch(m);
+	ofs_edits_sort(&m->edits);
+	return r;
+}
+
+static int manage(struct managing *m, const struct ofs_sink *sink)
+{
+	int r = m->request.mode == OFS_MANAGE_RESTORE
+			? ofs_restore(m->request.messages, m->request.system, &m->shelf, m->err,
+				      &m->restored)
+			: change(m);
+
 	if (r < 0)
 		return r;
-	ofs_edits_sort(&m->edits);
 	r = write_answer(m, sink);
 	return r < 0 ? ofs_error_set(m->err, -r, "cannot write the answer: %s", strerror(-r)) : 0;
 }
@@ -455,6 +401,7 @@ int ofs_manage(const void *text, size_t len, const struct ofs_manage_options *op
 	if (r == 0 && ret_note)
 		*ret_note = ofs_steal(m.note);
 	free(m.note);
+	ofs_restored_finish(&m.restored);
 	ofs_compression_finish(&m.compression);
 	ofs_edits_finish(&m.edits);
 	ofs_compaction_finish(&m.compaction);

@@ -5,12 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <offloadfs/error.h>
-
 #include "client/access.h"
 #include "context/json/edit.h"
 #include "context/settings.h"
@@ -43,6 +37,8 @@ struct ofs_manage_options {
 	{                                                                         \
 		.keep = -1, .max_total_tokens = -1, .max_tool_message_tokens = -1 \
 	}
+
+extern const char *const ofs_manage_modes[];
 
 /* The mode of that name. False: there is none. */
 bool ofs_manage_mode_parse(const char *name, enum ofs_manage_mode *ret);

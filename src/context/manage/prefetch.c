@@ -5,7 +5,6 @@
 
 #include "base/map.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "codec/hash.h"
 #include "tree/search/passage.h"
 
@@ -263,8 +262,8 @@ static bool is_seen(struct fetching *f, uint64_t key)
 	return false;
 }
 
-int ofs_prefetch_write(struct ofs_shelf *shelf, const struct ofs_prefetch_source sources[],
-		       size_t n, const char *query, size_t query_len, struct ofs_buf *out)
+int ofs_prefetch_write(struct ofs_shelf *shelf, const struct ofs_mark sources[], size_t n,
+		       const char *query, size_t query_len, struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf words = OFS_BUF_INIT, text = OFS_BUF_INIT;
 	OFS_CLEANUP(fetching_finish) struct fetching f = { 0 };
@@ -274,13 +273,15 @@ int ofs_prefetch_write(struct ofs_shelf *shelf, const struct ofs_prefetch_source
 	    ofs_query_parse(ofs_buf_str(&words), 0, NULL, &f.query) < 0)
 		return 0;
 	for (size_t i = 0; i < n; i++) {
+		OFS_FREE char *path = ofs_shelf_ref_path(shelf, sources[i].ref);
+
 		text.len = 0;
 		if (is_seen(&f, ofs_checksum(sources[i].ref, strlen(sources[i].ref), 1)) ||
 		    ofs_shelf_get_text(shelf, sources[i].ref, NULL, &text) < 0 || !text.len ||
 		    memchr(text.data, 0, OFS_MIN(text.len, (size_t)BINARY_PROBE)) ||
 		    is_seen(&f, ofs_checksum(text.data, text.len, 2)))
 			continue;
-		look_at(&f, sources[i].path, (const char *)text.data, text.len);
+		look_at(&f, path, (const char *)text.data, text.len);
 	}
 	for (size_t i = 0; i < f.n && f.best[i].score >= SHARE * f.best[0].score; i++, written++)
 		ofs_buf_append(out, f.best[i].text.data, f.best[i].text.len);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/manage/request.h"
 
-#include "base/alloc.h"
-#include "base/util.h"
-
-static const char *const modes[] = {
+const char *const ofs_manage_modes[] = {
+	[OFS_MANAGE_UNSET] = "",
 	[OFS_MANAGE_COMPACT] = "compact",
 	[OFS_MANAGE_COMPRESS] = "compress",
 	[OFS_MANAGE_AUTO] = "auto",
@@ -13,8 +11,8 @@ static const char *const modes[] = {
 
 bool ofs_manage_mode_parse(const char *name, enum ofs_manage_mode *ret)
 {
-	for (size_t i = OFS_MANAGE_COMPACT; i < OFS_ARRAY_SIZE(modes); i++) {
-		if (strcmp(modes[i], name) == 0) {
+	for (size_t i = OFS_MANAGE_COMPACT; i < OFS_ARRAY_SIZE(ofs_manage_modes); i++) {
+		if (strcmp(ofs_manage_modes[i], name) == 0) {
 			*ret = (enum ofs_manage_mode)i;
 			return true;
 		}
@@ -39,166 +37,115 @@ void ofs_request_finish(struct ofs_request *r)
 	*r = (struct ofs_request){ 0 };
 }
 
-/* The members that are known. */
-enum member {
-	MESSAGES,
-	SYSTEM,
-	MODE,
-	MANAGE_MODE,
-	MAX_TOTAL_TOKENS,
-	MAX_TOOL_MESSAGE_TOKENS,
-	GROUP_TOKEN_THRESHOLD,
-	KEEP_RECENT_COUNT,
-	STORE_DIR,
-	CHAT_ID,
-	FORMAT,
-	PREFETCH,
-	MEMBERS
-};
+/* ---- the values of members, which go to `to`; false: it has no meaning */
 
-static const char *const names[MEMBERS] = {
-	[MESSAGES] = "messages",
-	[SYSTEM] = "system",
-	[MODE] = "mode",
-	[MANAGE_MODE] = "context_manage_mode",
-	[MAX_TOTAL_TOKENS] = "max_total_tokens",
-	[MAX_TOOL_MESSAGE_TOKENS] = "max_tool_message_tokens",
-	[GROUP_TOKEN_THRESHOLD] = "group_token_threshold",
-	[KEEP_RECENT_COUNT] = "keep_recent_count",
-	[STORE_DIR] = "store_dir",
-	[CHAT_ID] = "chat_id",
-	[FORMAT] = "format",
-	[PREFETCH] = "prefetch",
-};
-
-/* Their values, found in one pass over the messages. null counts as absent. */
-struct members {
-	struct ofs_span values[MEMBERS];
-	struct ofs_error *err;
-};
-
-static bool is_said(const struct members *m, enum member which)
+static bool take_system(struct ofs_span value, void *to)
 {
-	return m->values[which].p && !ofs_span_is_null(m->values[which]);
+	*(struct ofs_span *)to = value;
+	return ofs_span_is_string(value) || ofs_span_is_array(value);
 }
 
-static int wrong(const struct members *m, enum member which, const char *right)
-{
-	return ofs_error_set(m->err, EINVAL, "\"%s\" must be %s", names[which], right);
-}
-
-static int take_number(const struct members *m, enum member which, uint64_t *ret)
+static bool take_number(struct ofs_span value, void *to)
 {
 	long long n;
 
-	if (!is_said(m, which))
-		return 0;
-	if (!ofs_span_integer(m->values[which], &n) || n < 0)
-		return wrong(m, which, "a number of 0 or more");
-	*ret = (uint64_t)n;
-	return 0;
+	if (!ofs_span_integer(value, &n) || n < 0)
+		return false;
+	*(uint64_t *)to = (uint64_t)n;
+	return true;
 }
 
-static bool has_nul(struct ofs_span string)
+static bool take_text(struct ofs_span value, void *to)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 
-	ofs_span_decode(string, &text);
-	return text.len && memchr(text.data, '\0', text.len);
+	if (!ofs_span_is_string(value))
+		return false;
+	ofs_span_decode(value, &text);
+	if (!text.len || memchr(text.data, '\0', text.len))
+		return false;
+	free(*(char **)to);
+	*(char **)to = ofs_strndup(text.data, text.len);
+	return true;
 }
 
-static int take_text(const struct members *m, enum member which, char **ret)
+static bool take_mode(struct ofs_span value, void *to)
 {
-	char *text;
+	OFS_FREE char *name = NULL;
 
-	if (!is_said(m, which))
-		return 0;
-	text = ofs_span_text(m->values[which]);
-	if (!text || !*text || has_nul(m->values[which])) {
-		free(text);
-		return wrong(m, which, "a text that is not empty, without NUL");
+	return take_text(value, &name) && ofs_manage_mode_parse(name, to);
+}
+
+static bool take_format(struct ofs_span value, void *to)
+{
+	OFS_FREE char *name = NULL;
+
+	return take_text(value, &name) && ofs_manage_format_parse(name, to);
+}
+
+static bool take_switch(struct ofs_span value, void *to)
+{
+	*(bool *)to = *value.p == 't';
+	return *value.p == 't' || *value.p == 'f';
+}
+
+/* The members beside the messages; what is said later goes before. */
+static const struct member {
+	const char *name;
+	bool (*take)(struct ofs_span value, void *to);
+	size_t to; /* where its value goes in struct ofs_request */
+	const char *right; /* what it must be */
+} members[] = {
+#define MEMBER(name, take, to, right)                               \
+	{                                                           \
+		name, take, offsetof(struct ofs_request, to), right \
 	}
-	free(*ret);
-	*ret = text;
+#define NUMBER(name, to) MEMBER(name, take_number, to, "a number of 0 or more")
+#define TEXT(name, to) MEMBER(name, take_text, to, "a text that is not empty, without NUL")
+#define MODE(name) MEMBER(name, take_mode, mode, "compact, compress, auto or restore")
+	MEMBER("system", take_system, system, "a text or a list of blocks"),
+	MODE("mode"),
+	MODE("context_manage_mode"),
+	NUMBER("max_total_tokens", max_total_tokens),
+	NUMBER("max_tool_message_tokens", max_tool_message_tokens),
+	NUMBER("group_token_threshold", group_token_threshold),
+	NUMBER("keep_recent_count", keep),
+	TEXT("store_dir", store_dir),
+	TEXT("chat_id", chat_id),
+	MEMBER("format", take_format, anthropic, "openai or anthropic"),
+	MEMBER("prefetch", take_switch, prefetch, "true or false"),
+};
+
+#define MEMBERS OFS_ARRAY_SIZE(members)
+
+/* Finds all in one pass over the messages. null counts as absent. */
+static int take_members(struct ofs_span root, struct ofs_error *err, struct ofs_request *to)
+{
+	const char *names[MEMBERS + 1];
+	struct ofs_span values[MEMBERS + 1];
+
+	for (size_t i = 0; i < MEMBERS; i++)
+		names[i] = members[i].name;
+	names[MEMBERS] = "messages";
+	ofs_span_members(root, names, MEMBERS + 1, values);
+	to->messages = values[MEMBERS];
+	if (!to->messages.p)
+		return ofs_error_set(err, EINVAL, "the input has no \"messages\"");
+	for (size_t i = 0; i < MEMBERS; i++) {
+		if (values[i].p && !ofs_span_is_null(values[i]) &&
+		    !members[i].take(values[i], (char *)to + members[i].to))
+			return ofs_error_set(err, EINVAL, "\"%s\" must be %s", members[i].name,
+					     members[i].right);
+	}
 	return 0;
 }
 
-static int take_mode(const struct members *m, enum member which, enum ofs_manage_mode *ret)
+static void replace_text(char **to, const char *text)
 {
-	OFS_FREE char *text = NULL;
-	int r = take_text(m, which, &text);
-
-	if (r < 0 || !text)
-		return r;
-	return ofs_manage_mode_parse(text, ret)
-		       ? 0
-		       : wrong(m, which, "compact, compress, auto or restore");
-}
-
-static int take_form(const struct members *m, bool *ret_anthropic)
-{
-	OFS_FREE char *text = NULL;
-	int r = take_text(m, FORMAT, &text);
-
-	if (r < 0 || !text)
-		return r;
-	return ofs_manage_format_parse(text, ret_anthropic)
-		       ? 0
-		       : wrong(m, FORMAT, "openai or anthropic");
-}
-
-static int take_switch(const struct members *m, enum member which, bool *ret)
-{
-	struct ofs_span value = m->values[which];
-
-	if (!is_said(m, which))
-		return 0;
-	if (*value.p != 't' && *value.p != 'f')
-		return wrong(m, which, "true or false");
-	*ret = *value.p == 't';
-	return 0;
-}
-
-static int take_system(const struct members *m, struct ofs_span *ret)
-{
-	struct ofs_span value = m->values[SYSTEM];
-
-	if (!is_said(m, SYSTEM))
-		return 0;
-	if (!ofs_span_is_string(value) && !ofs_span_is_array(value))
-		return wrong(m, SYSTEM, "a text or a list of blocks");
-	*ret = value;
-	return 0;
-}
-
-static int take_members(const struct members *m, struct ofs_request *to)
-{
-	uint64_t keep = UINT64_MAX;
-	int r = take_system(m, &to->system);
-
-	if (r == 0)
-		r = take_mode(m, MODE, &to->mode);
-	if (r == 0)
-		r = take_mode(m, MANAGE_MODE, &to->mode);
-	if (r == 0)
-		r = take_number(m, MAX_TOTAL_TOKENS, &to->max_total_tokens);
-	if (r == 0)
-		r = take_number(m, MAX_TOOL_MESSAGE_TOKENS, &to->max_tool_message_tokens);
-	if (r == 0)
-		r = take_number(m, GROUP_TOKEN_THRESHOLD, &to->group_token_threshold);
-	if (r == 0)
-		r = take_number(m, KEEP_RECENT_COUNT, &keep);
-	if (r == 0)
-		r = take_text(m, STORE_DIR, &to->store_dir);
-	if (r == 0)
-		r = take_text(m, CHAT_ID, &to->chat_id);
-	if (r == 0)
-		r = take_form(m, &to->anthropic);
-	if (r == 0)
-		r = take_switch(m, PREFETCH, &to->prefetch);
-	if (keep != UINT64_MAX)
-		to->keep = (int64_t)OFS_MIN(keep, (uint64_t)INT64_MAX);
-	return r;
+	if (text) {
+		free(*to);
+		*to = ofs_strdup(text);
+	}
 }
 
 /* Options go before the members. */
@@ -208,14 +155,8 @@ static void take_options(const struct ofs_manage_options *options, struct ofs_re
 		to->mode = options->mode;
 	if (to->mode == OFS_MANAGE_UNSET)
 		to->mode = OFS_MANAGE_AUTO;
-	if (options->store_dir) {
-		free(to->store_dir);
-		to->store_dir = ofs_strdup(options->store_dir);
-	}
-	if (options->chat_id) {
-		free(to->chat_id);
-		to->chat_id = ofs_strdup(options->chat_id);
-	}
+	replace_text(&to->store_dir, options->store_dir);
+	replace_text(&to->chat_id, options->chat_id);
 	if (options->keep >= 0)
 		to->keep = options->keep;
 	if (options->max_total_tokens >= 0)
@@ -230,8 +171,6 @@ static void take_options(const struct ofs_manage_options *options, struct ofs_re
 
 static int read_root(struct ofs_span root, struct ofs_error *err, struct ofs_request *to)
 {
-	struct members m = { .err = err };
-
 	if (ofs_span_is_array(root)) {
 		to->messages = root;
 		return 0;
@@ -240,11 +179,7 @@ static int read_root(struct ofs_span root, struct ofs_error *err, struct ofs_req
 		return ofs_error_set(
 			err, EINVAL,
 			"the input is not an object with \"messages\", nor a list of them");
-	ofs_span_members(root, names, MEMBERS, m.values);
-	to->messages = m.values[MESSAGES];
-	if (!to->messages.p)
-		return ofs_error_set(err, EINVAL, "the input has no \"messages\"");
-	return take_members(&m, to);
+	return take_members(root, err, to);
 }
 
 int ofs_request_read(const void *text, size_t len, const struct ofs_manage_options *options,

@@ -2,10 +2,6 @@
 /* What a request to manage a chat asks for, from its JSON, the options and the settings. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "context/json/span.h"
 #include "context/manage/manage.h"
 

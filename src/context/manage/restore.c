@@ -2,7 +2,6 @@
 #include "context/manage/restore.h"
 
 #include "base/map.h"
-#include "base/util.h"
 #include "codec/hash.h"
 #include "context/chat/chat.h"
 #include "context/json/edit.h"
@@ -28,11 +27,6 @@ void ofs_restored_finish(struct ofs_restored *r)
 static struct ofs_span span_of(const struct ofs_buf *b)
 {
 	return (struct ofs_span){ (const char *)b->data, b->len };
-}
-
-static int out_of_memory(struct ofs_error *err)
-{
-	return ofs_error_set(err, ENOMEM, "out of memory");
 }
 
 static int read_chat(struct restoring *r)
@@ -66,38 +60,19 @@ static int does_not_fit(struct restoring *r, const char *ref)
 static int splice(struct restoring *r, const struct ofs_seam_file *file, const char *ref)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf list = OFS_BUF_INIT;
-	struct ofs_sink sink = ofs_sink_to_buf(&list);
 	const struct ofs_chat *chat = &r->chat;
 	const char *first, *rest, *end = chat->list.p + chat->list.len;
-	int e;
 
 	if (file->kept >= chat->n)
 		return does_not_fit(r, ref);
 	first = chat->messages[0].whole.p;
 	rest = chat->messages[file->kept].whole.p;
 	ofs_buf_append(&list, chat->list.p, (size_t)(first - chat->list.p));
-	e = ofs_seam_write_messages(file, &sink);
-	if (e == -EINVAL)
+	if (ofs_seam_write_messages(file, &list) < 0)
 		return does_not_fit(r, ref);
-	if (e == 0)
-		ofs_buf_append(&list, rest, (size_t)(end - rest));
-	if (e < 0)
-		return out_of_memory(r->err);
+	ofs_buf_append(&list, rest, (size_t)(end - rest));
 	ofs_buf_finish(&r->to->list);
-	r->to->list = list;
-	list = (struct ofs_buf)OFS_BUF_INIT;
-	return 0;
-}
-
-/* What stood beside the list, if the snapshot stands there. */
-static int restore_system(struct restoring *r, const struct ofs_seam_file *file)
-{
-	r->to->system.len = 0;
-	if (!file->system.p) {
-		ofs_buf_finish(&r->to->system);
-		return 0;
-	}
-	ofs_buf_append(&r->to->system, file->system.p, file->system.len);
+	r->to->list = ofs_buf_steal(&list);
 	return 0;
 }
 
@@ -122,10 +97,13 @@ static int undo_snapshot(struct restoring *r, const struct ofs_snapshot_place *p
 	if (ofs_seam_read_file(text.data, text.len, &file) < 0)
 		return does_not_fit(r, place->ref);
 	e = splice(r, &file, place->ref);
-	if (e == 0 && beside)
-		e = restore_system(r, &file);
 	if (e < 0)
 		return e;
+	if (beside) {
+		ofs_buf_finish(&r->to->system);
+		if (file.system.p)
+			ofs_buf_append(&r->to->system, file.system.p, file.system.len);
+	}
 	r->to->snapshots++;
 	*ret_more = file.earlier;
 	ofs_buf_finish(&text); /* which may be as large as the list */
@@ -142,12 +120,10 @@ static int rewrite(struct restoring *r, struct ofs_edits *edits)
 	if (!edits->n)
 		return 0;
 	ofs_edits_sort(edits);
-	if (ofs_edits_write(edits, start, start + r->chat.list.len, &sink) < 0)
-		return out_of_memory(r->err);
+	ofs_edits_write(edits, start, start + r->chat.list.len, &sink);
 	ofs_edits_finish(edits); /* which may be as large as the list */
 	ofs_buf_finish(&r->to->list);
-	r->to->list = list;
-	list = (struct ofs_buf)OFS_BUF_INIT;
+	r->to->list = ofs_buf_steal(&list);
 	return read_chat(r);
 }
 
@@ -195,11 +171,7 @@ static int undo_result(struct restoring *r, const struct ofs_chat_result *result
 	struct ofs_mark mark;
 	int e;
 
-	/* No program escapes the letters that a pointer begins with. */
-	if (!ofs_mark_may_be(result->text.p + 1, result->text.len - 2))
-		return 0;
-	ofs_span_decode(result->text, &text);
-	e = ofs_shelf_find_mark(r->shelf, text.data, text.len, r->err, &mark);
+	e = ofs_shelf_find_mark_in(r->shelf, result->text, r->err, &text, &mark);
 	if (e <= 0)
 		return e;
 	e = ofs_shelf_get(r->shelf, &mark, r->err, &string);
@@ -239,7 +211,6 @@ int ofs_restore(struct ofs_span list, struct ofs_span system, struct ofs_shelf *
 	ofs_map_finish(&r.undone);
 	if (e < 0)
 		return e;
-	*ret = to;
-	to = (struct ofs_restored){ 0 };
+	*ret = ofs_steal(to);
 	return 0;
 }

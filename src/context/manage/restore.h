@@ -2,12 +2,6 @@
 /* Undoing what was done to a list of messages: it comes back byte for byte. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include <offloadfs/error.h>
-
-#include "base/buf.h"
 #include "context/json/span.h"
 #include "context/manage/shelf.h"
 

@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 
-#include "base/util.h"
-
 #define OPEN "<state_snapshot messages=\""
 #define CLOSE "</state_snapshot>\n"
 #define CLOSING "(original messages are stored in "
@@ -224,29 +222,19 @@ int ofs_seam_read_file(const void *text, size_t len, struct ofs_seam_file *ret)
 	return 0;
 }
 
-int ofs_seam_write_messages(const struct ofs_seam_file *file, const struct ofs_sink *sink)
+int ofs_seam_write_messages(const struct ofs_seam_file *file, struct ofs_buf *out)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	struct ofs_span_cursor messages = ofs_span_enter(file->messages);
 	struct ofs_span_cursor separators = ofs_span_enter(file->separators);
 	struct ofs_span message, separator = file->separators;
 	bool same = ofs_span_is_string(separator);
-	int r = 0;
 
-	if (same)
-		ofs_span_decode(separator, &text);
-
-	while (r == 0 && ofs_span_next(&messages, &message)) {
-		r = sink->write(sink->arg, message.p, message.len);
-		if (r == 0 && !same) {
-			if (!ofs_span_next(&separators, &separator) ||
-			    !ofs_span_is_string(separator))
-				return -EINVAL;
-			text.len = 0;
-			ofs_span_decode(separator, &text);
-		}
-		if (r == 0)
-			r = sink->write(sink->arg, text.data, text.len);
+	while (ofs_span_next(&messages, &message)) {
+		if (!same &&
+		    (!ofs_span_next(&separators, &separator) || !ofs_span_is_string(separator)))
+			return -EINVAL;
+		ofs_buf_append(out, message.p, message.len);
+		ofs_span_decode(separator, out);
 	}
-	return r;
+	return 0;
 }

@@ -18,10 +18,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/buf.h"
 #include "context/chat/chat.h"
 #include "context/chat/mark.h"
 #include "context/json/edit.h"
@@ -81,5 +77,5 @@ struct ofs_seam_file {
 /* -EINVAL: it is not such a file. */
 int ofs_seam_read_file(const void *text, size_t len, struct ofs_seam_file *ret);
 
-/* Writes its messages as they stood in the list, with what stood behind each. */
-int ofs_seam_write_messages(const struct ofs_seam_file *file, const struct ofs_sink *sink);
+/* Appends its messages as they stood in the list, with what stood behind each. -EINVAL: as above. */
+int ofs_seam_write_messages(const struct ofs_seam_file *file, struct ofs_buf *out);

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/manage/shelf.h"
 
-#include <stdio.h>
-
-#include "base/alloc.h"
-#include "base/util.h"
-#include "client/content.h"
 #include "client/naming.h"
-#include "client/offload.h"
+#include "client/pointer.h"
 #include "codec/hash.h"
 #include "io/path.h"
 
@@ -75,55 +70,18 @@ static void make_name(const char *label, const char *hash, const char *ext, int 
 		 ext);
 }
 
-/* What a file is to be called, and what its pointer says. */
-struct title {
-	const char *label;
-	const char *hash;
-	const char *what;
-	struct ofs_mark *mark; /* gets its ref and tag; NULL: it cannot be undone */
-};
-
-/* What signs a mark. */
-struct signing {
-	struct ofs_shelf *shelf;
-	struct ofs_mark *mark;
-};
-
-static int sign(void *arg, const char *ref, struct ofs_error *err, char **ret)
+/* Completes a mark for the ref of the file, and makes its text. */
+static int sign(struct ofs_shelf *s, struct ofs_mark *mark, struct ofs_error *err,
+		char code[OFS_MARK_CODE_MAX])
 {
-	struct signing *signing = arg;
-	struct ofs_mark *mark = signing->mark;
-	char code[OFS_MARK_CODE_MAX];
 	const char *key;
-	int r = ofs_access_key(signing->shelf->access, err, &key);
+	int r = ofs_access_key(s->access, err, &key);
 
 	if (r < 0)
 		return r;
-	snprintf(mark->ref, sizeof(mark->ref), "%s", ref);
 	ofs_mark_tag(mark, key, mark->tag);
 	ofs_mark_code(mark, code);
-	*ret = ofs_strdup(code);
 	return 0;
-}
-
-/* A file that was changed since it was put there keeps its name, and the content gets another. */
-static int put_content(struct ofs_shelf *s, const struct ofs_content *content,
-		       const struct title *title, struct ofs_error *err, struct ofs_offloaded *ret)
-{
-	char name[NAME_MAX_SIZE];
-	struct signing signing = { s, title->mark };
-	struct ofs_deposit deposit = { .category = CATEGORY, .folder = s->folder, .name = name };
-	struct ofs_offload_request request = { .deposit = &deposit,
-					       .what = title->what,
-					       .mark = title->mark ? sign : NULL,
-					       .mark_arg = &signing };
-	int r = -EEXIST;
-
-	for (int try = 1; try <= NAME_TRIES && r == -EEXIST; try++) {
-		make_name(title->label, title->hash, content->ext, try, name);
-		r = ofs_offload(&request, content, s->access, err, ret);
-	}
-	return r;
 }
 
 char *ofs_shelf_ref_path(const struct ofs_shelf *s, const char *ref)
@@ -142,25 +100,6 @@ static void make_hash(const void *string, size_t len, char ret[OFS_MARK_HASH + 1
 	uint64_t sum = ofs_checksum(string, len, 0);
 
 	snprintf(ret, OFS_MARK_HASH + 1, "%08x", (unsigned int)(sum ^ sum >> 32));
-}
-
-static void describe(const struct ofs_content *content, struct ofs_shelved *ret)
-{
-	ret->size = content->size;
-	ret->lines = content->lines;
-	memcpy(ret->sha256, content->sha256, sizeof(ret->sha256));
-}
-
-/* Closes a pointer; it can be undone from then on. */
-static void close_pointer(struct ofs_shelf *s, struct ofs_offloaded *done, struct ofs_shelved *ret)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-
-	ret->path = ofs_shelf_ref_path(s, done->file.ref);
-	ofs_mark_write(done->pointer, ret->path, &text);
-	ofs_buf_append(&text, "", 1);
-	ret->pointer = (char *)text.data;
-	text = (struct ofs_buf)OFS_BUF_INIT;
 }
 
 void ofs_shelf_item_finish(struct ofs_shelf_item *item)
@@ -191,40 +130,77 @@ int ofs_shelf_item_init(struct ofs_shelf_item *ret, struct ofs_span string,
 	return r;
 }
 
-int ofs_shelf_put(struct ofs_shelf *s, const struct ofs_shelf_item *item, const char *label,
-		  const char *what, struct ofs_error *err, struct ofs_shelved *ret)
+/* A file that was changed since it was put there keeps its name, and the content gets another. */
+static int deposit(struct ofs_shelf *s, const struct ofs_content *content, const char *label,
+		   struct ofs_error *err, struct ofs_deposited *ret)
 {
-	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
-	OFS_CLEANUP(ofs_shelved_finish) struct ofs_shelved made = { .mark = item->mark };
-	const struct title title = { label, item->content.sha256, what, &made.mark };
-	int r = put_content(s, &item->content, &title, err, &done);
+	char name[NAME_MAX_SIZE];
+	const struct ofs_deposit deposit = { .category = CATEGORY,
+					     .folder = s->folder,
+					     .name = name };
+	int r = ofs_access_open(s->access, true, err);
 
 	if (r < 0)
 		return r;
-	close_pointer(s, &done, &made);
-	describe(&item->content, &made);
-	*ret = made;
-	made = (struct ofs_shelved){ 0 };
+	r = -EEXIST;
+	for (int try = 1; try <= NAME_TRIES && r == -EEXIST; try++) {
+		make_name(label, content->sha256, content->ext, try, name);
+		r = ofs_deposit_store(&deposit, content, s->access->backend, err, ret);
+	}
+	return r;
+}
+
+static void describe(const struct ofs_shelf *s, const struct ofs_deposited *file,
+		     const struct ofs_content *content, struct ofs_shelved *ret)
+{
+	snprintf(ret->mark.ref, sizeof(ret->mark.ref), "%s", file->ref);
+	ret->path = ofs_shelf_ref_path(s, file->ref);
+	ret->size = content->size;
+	ret->lines = content->lines;
+	memcpy(ret->sha256, content->sha256, sizeof(ret->sha256));
+}
+
+int ofs_shelf_put(struct ofs_shelf *s, const struct ofs_shelf_item *item, const char *label,
+		  const char *what, struct ofs_error *err, struct ofs_shelved *ret)
+{
+	OFS_CLEANUP(ofs_deposited_finish) struct ofs_deposited file = { 0 };
+	OFS_CLEANUP(ofs_shelved_finish) struct ofs_shelved made = { .mark = item->mark };
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	OFS_FREE char *pointer = NULL;
+	char code[OFS_MARK_CODE_MAX];
+	int r = deposit(s, &item->content, label, err, &file);
+
+	if (r < 0)
+		return r;
+	describe(s, &file, &item->content, &made);
+	r = sign(s, &made.mark, err, code);
+	if (r == 0)
+		r = ofs_pointer_make((struct ofs_pointer){ .what = what,
+							   .content = &item->content,
+							   .mark = code },
+				     s->access, &file, err, &pointer);
+	if (r < 0)
+		return r;
+	ofs_mark_write(pointer, made.path, &text);
+	made.pointer = ofs_buf_steal_str(&text);
+	*ret = ofs_steal(made);
 	return 0;
 }
 
 int ofs_shelf_put_text(struct ofs_shelf *s, const struct ofs_spool *text, const char *label,
 		       struct ofs_error *err, struct ofs_shelved *ret)
 {
-	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
+	OFS_CLEANUP(ofs_deposited_finish) struct ofs_deposited file = { 0 };
 	struct ofs_content content;
-	const struct title title = { label, content.sha256, label, NULL };
-	int r;
+	int r = ofs_content_scan(text, &content);
 
-	r = ofs_content_scan(text, &content);
 	if (r < 0)
 		return ofs_error_set(err, -r, "cannot look at a text: %s", strerror(-r));
-	r = put_content(s, &content, &title, err, &done);
+	r = deposit(s, &content, label, err, &file);
 	if (r < 0)
 		return r;
-	*ret = (struct ofs_shelved){ .path = ofs_shelf_ref_path(s, done.file.ref) };
-	snprintf(ret->mark.ref, sizeof(ret->mark.ref), "%s", done.file.ref);
-	describe(&content, ret);
+	*ret = (struct ofs_shelved){ 0 };
+	describe(s, &file, &content, ret);
 	return 0;
 }
 
@@ -249,6 +225,17 @@ int ofs_shelf_find_mark(struct ofs_shelf *s, const void *text, size_t len, struc
 	if (ret)
 		*ret = mark;
 	return 1;
+}
+
+int ofs_shelf_find_mark_in(struct ofs_shelf *s, struct ofs_span string, struct ofs_error *err,
+			   struct ofs_buf *scratch, struct ofs_mark *ret)
+{
+	scratch->len = 0;
+	/* No program escapes the letters that a pointer begins with. */
+	if (!ofs_mark_may_be(string.p + 1, string.len - 2))
+		return 0;
+	ofs_span_decode(string, scratch);
+	return ofs_shelf_find_mark(s, scratch->data, scratch->len, err, ret);
 }
 
 int ofs_shelf_tag(struct ofs_shelf *s, const char *ref, struct ofs_error *err,

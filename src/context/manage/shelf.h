@@ -2,12 +2,6 @@
 /* Where in the tree the parts of a chat are put, and how they are had again. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include <offloadfs/error.h>
-
-#include "base/buf.h"
 #include "client/access.h"
 #include "client/content.h"
 #include "client/spool.h"
@@ -83,6 +77,10 @@ char *ofs_shelf_ref_path(const struct ofs_shelf *s, const char *ref);
  */
 int ofs_shelf_find_mark(struct ofs_shelf *s, const void *text, size_t len, struct ofs_error *err,
 			struct ofs_mark *ret);
+
+/* The same of what a string says, which is decoded into `scratch`. */
+int ofs_shelf_find_mark_in(struct ofs_shelf *s, struct ofs_span string, struct ofs_error *err,
+			   struct ofs_buf *scratch, struct ofs_mark *ret);
 
 /* The tag of a snapshot whose messages have that ref. 0 or -errno with the reason in `err`. */
 int ofs_shelf_tag(struct ofs_shelf *s, const char *ref, struct ofs_error *err,

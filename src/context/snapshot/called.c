@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/snapshot/called.h"
 
-#include "base/util.h"
 #include "context/snapshot/prose.h"
 #include "context/json/args.h"
 

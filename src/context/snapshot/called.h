@@ -2,9 +2,6 @@
 /* Calls of tools, and their short answers, as lines show them. */
 #pragma once
 
-#include <stddef.h>
-
-#include "base/buf.h"
 #include "context/chat/chat.h"
 #include "context/json/span.h"
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/snapshot/digest.h"
 
-#include "base/alloc.h"
 #include "base/tokens.h"
-#include "base/util.h"
 #include "codec/hash.h"
 #include "context/snapshot/prose.h"
 
@@ -58,8 +56,7 @@ static struct ofs_item *add(struct ofs_digest *d, enum ofs_topic topic, uint64_t
 	}
 	if (l->n >= topics[topic].max && worth < OFS_WORTH_MOST)
 		return NULL;
-	l->items = ofs_grow(l->items, &l->cap, l->n + 1, sizeof(*l->items));
-	item = &l->items[l->n++];
+	item = ofs_append(l->items, l->n, l->cap);
 	*item = (struct ofs_item){
 		.text = ofs_strndup(text, len),
 		.key = key,

@@ -2,10 +2,6 @@
 /* The items of a snapshot by topic: gathered from new to old, and written within a budget. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/buf.h"
 #include "base/map.h"
 

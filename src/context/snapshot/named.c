@@ -3,8 +3,6 @@
 
 #include <ctype.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "codec/hash.h"
 #include "context/snapshot/prose.h"
 
@@ -189,8 +187,8 @@ void ofs_named_use(struct ofs_named *n, uint64_t order, const char *text, size_t
 
 		if (ofs_map_get(&n->by_hash, hash))
 			continue;
-		n->list = ofs_grow(n->list, &n->cap, n->n + 1, sizeof(*n->list));
-		n->list[n->n++] = (struct ofs_named_string){ ofs_strndup(name, name_len), order };
+		*ofs_append(n->list, n->n, n->cap) =
+			(struct ofs_named_string){ ofs_strndup(name, name_len), order };
 		ofs_map_put(&n->by_hash, hash, (void *)(uintptr_t)n->n);
 	}
 }

@@ -2,10 +2,6 @@
 /* Pointers to stored results, and names (paths, identifiers, numbers) from results. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/map.h"
 #include "context/snapshot/digest.h"
 
 /* Where the first pointer in a text starts, or NULL. */

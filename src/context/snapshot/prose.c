@@ -2,7 +2,6 @@
 #include "context/snapshot/prose.h"
 
 #include "base/text.h"
-#include "base/util.h"
 
 #define CUT "..."
 #define ESC 0x1b

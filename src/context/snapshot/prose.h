@@ -2,9 +2,6 @@
 /* Text of people and programs, made into lines. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/buf.h"
 
 /*

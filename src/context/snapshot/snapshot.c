@@ -8,8 +8,6 @@
 
 #include <strings.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "codec/hash.h"
 #include "context/snapshot/called.h"
 #include "context/snapshot/digest.h"

@@ -5,11 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/buf.h"
 #include "context/chat/chat.h"
 
 /*

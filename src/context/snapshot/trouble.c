@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/snapshot/trouble.h"
 
-#include "base/util.h"
 #include "context/json/span.h"
 #include "context/snapshot/prose.h"
 #include "context/json/args.h"

@@ -2,9 +2,6 @@
 /* Failures that outputs of tools tell of, and the lines that say it best. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "base/buf.h"
 
 /*

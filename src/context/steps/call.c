@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include "base/text.h"
-#include "base/util.h"
 #include "context/json/args.h"
 
 #define TOOL_NAMES "tool toolname name"
@@ -161,7 +160,6 @@ int ofs_tool_call_parse(struct ofs_span object, struct ofs_error *err, struct of
 		return r;
 	call.result = ofs_args_find(object, RESULT_NAMES);
 	read_time(&call);
-	*ret = call;
-	call = (struct ofs_tool_call){ 0 };
+	*ret = ofs_steal(call);
 	return 0;
 }

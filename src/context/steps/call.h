@@ -2,12 +2,6 @@
 /* A call of a tool as a harness reports it: its name, arguments and result. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include <offloadfs/error.h>
-
-#include "base/buf.h"
 #include "context/json/span.h"
 
 struct ofs_tool_call {

@@ -2,7 +2,6 @@
 /* Failures of a call, by what its harness, its result and its text say. */
 #include <ctype.h>
 
-#include "base/util.h"
 #include "context/json/args.h"
 #include "context/steps/observation.h"
 
@@ -19,32 +18,16 @@
 
 #define TRACEBACK "Traceback (most recent call last)"
 
-static const char *const begins[] = { "Error:",
-				      "Error executing",
-				      "Error calling",
-				      "Error occurred",
-				      "Error running",
-				      "Error reading",
-				      "Error writing",
-				      "Error while",
-				      "Error - ",
-				      "Exception:",
-				      "fatal:",
-				      "<error>",
-				      "<tool_use_error>",
-				      "Invalid tool",
-				      "Unknown tool",
-				      "Tool execution failed",
-				      "Tool call failed",
-				      "Permission denied",
-				      "File not found",
-				      "File does not exist",
-				      "No such file or directory",
-				      "Failed to ",
-				      "Command timed out",
-				      "Request timed out",
-				      "Your proposed edit has introduced new syntax error",
-				      TRACEBACK };
+/* clang-format off */
+static const char *const begins[] = {
+	"Error:", "Error executing", "Error calling", "Error occurred", "Error running",
+	"Error reading", "Error writing", "Error while", "Error - ", "Exception:", "fatal:",
+	"<error>", "<tool_use_error>", "Invalid tool", "Unknown tool", "Tool execution failed",
+	"Tool call failed", "Permission denied", "File not found", "File does not exist",
+	"No such file or directory", "Failed to ", "Command timed out", "Request timed out",
+	"Your proposed edit has introduced new syntax error", TRACEBACK,
+};
+/* clang-format on */
 
 /* ---- text */
 

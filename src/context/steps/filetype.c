@@ -2,7 +2,6 @@
 /* The kind of a file, by its name and its first bytes. */
 #include <strings.h>
 
-#include "base/util.h"
 #include "context/steps/observation.h"
 
 /* Endings of names, each with its language; these files are text/plain. */

@@ -2,12 +2,9 @@
 #include "context/steps/line.h"
 
 #include <ctype.h>
-#include <stdio.h>
 
-#include "base/alloc.h"
 #include "base/redact.h"
 #include "base/text.h"
-#include "base/util.h"
 
 /* Input bytes read for each character that is shown: escape sequences and white space take some. */
 #define LINE_SPREAD 8

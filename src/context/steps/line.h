@@ -6,9 +6,6 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/buf.h"
 

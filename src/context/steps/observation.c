@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/steps/observation.h"
 
-#include <stdarg.h>
-
-#include "base/util.h"
 #include "context/json/args.h"
 #include "context/steps/line.h"
 

@@ -5,10 +5,6 @@
  */
 #pragma once
 
-#include <jansson.h>
-#include <stdbool.h>
-
-#include "base/buf.h"
 #include "client/content.h"
 #include "context/settings.h"
 #include "context/steps/call.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/steps/observe.h"
 
-#include "base/util.h"
 #include "context/json/args.h"
 #include "context/steps/line.h"
 

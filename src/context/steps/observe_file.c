@@ -2,7 +2,6 @@
 /* Files and pages that are read, and files that are written. */
 #include <stdio.h>
 
-#include "base/util.h"
 #include "context/json/args.h"
 #include "context/steps/line.h"
 #include "context/steps/observe.h"

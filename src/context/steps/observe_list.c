@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <stdio.h>
 
-#include "base/util.h"
 #include "context/json/args.h"
 #include "context/steps/line.h"
 #include "context/steps/observe.h"

@@ -2,11 +2,8 @@
 /* Commands that are run. */
 #include <pthread.h>
 #include <regex.h>
-#include <stdio.h>
 
-#include "base/alloc.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "context/snapshot/trouble.h"
 #include "context/json/args.h"
 #include "context/steps/line.h"

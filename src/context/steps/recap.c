@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/steps/recap.h"
 
-#include "base/alloc.h"
 #include "base/tokens.h"
-#include "base/util.h"
 #include "context/steps/line.h"
 #include "context/steps/summary.h"
 
@@ -352,7 +350,7 @@ void ofs_recap_write(const struct ofs_step_list *steps, const struct ofs_setting
 static int write_for_tree(void *arg, const struct ofs_task_step *steps, size_t n, char **ret,
 			  size_t *ret_len)
 {
-	OFS_CLEANUP(ofs_step_list_finish) struct ofs_step_list list = OFS_STEP_LIST_INIT;
+	OFS_CLEANUP(ofs_step_list_finish) struct ofs_step_list list = { 0 };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 
 	for (size_t i = 0; i < n; i++)

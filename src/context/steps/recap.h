@@ -19,7 +19,6 @@
 
 #include <offloadfs/tree.h>
 
-#include "base/buf.h"
 #include "context/settings.h"
 #include "context/steps/step.h"
 

@@ -4,10 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/alloc.h"
 #include "base/tokens.h"
-#include "base/util.h"
-#include "client/offload.h"
+#include "client/deposit.h"
 #include "codec/hash.h"
 #include "context/steps/line.h"
 #include "context/steps/observe.h"
@@ -31,12 +29,12 @@ struct reducing {
 	const struct ofs_tool_call *call;
 	const struct ofs_tool_setting *setting; /* NULL: none */
 	struct ofs_observing o;
-	struct ofs_offloaded done;
+	struct ofs_deposited file; /* that has the result; empty: none */
 };
 
 static void reducing_finish(struct reducing *r)
 {
-	ofs_offloaded_finish(&r->done);
+	ofs_deposited_finish(&r->file);
 	ofs_observe_finish(&r->o);
 }
 
@@ -165,8 +163,7 @@ static int store(struct reducing *r, struct ofs_error *err)
 	OFS_FREE char *folder = q->task ? ofs_format("tasks/%s/" OUTPUT_FOLDER, q->task) : NULL;
 	const char *category = q->category;
 	struct ofs_deposit deposit = { .task = q->task, .folder = folder };
-	struct ofs_offload_request offload = { .deposit = &deposit };
-	int failed;
+	int failed = ofs_access_open(q->access, true, err);
 
 	if (!category && r->setting)
 		category = r->setting->category;
@@ -174,11 +171,12 @@ static int store(struct reducing *r, struct ofs_error *err)
 	ofs_line_append(&title, (char *)r->o.observation.data, r->o.observation.len, TITLE_MAX);
 	/* So that it is found by what it is. */
 	deposit.title = ofs_buf_str(&title);
-	offload.what = deposit.title;
-	failed = ofs_offload(&offload, &r->o.content, q->access, err, &r->done);
+	if (failed == 0)
+		failed = ofs_deposit_store(&deposit, &r->o.content, q->access->backend, err,
+					   &r->file);
 	if (failed < 0)
 		return failed;
-	json_object_set_new(r->o.metadata, "path", json_string(r->done.file.path));
+	json_object_set_new(r->o.metadata, "path", json_string(r->file.path));
 	return 0;
 }
 
@@ -300,7 +298,7 @@ static int make_step(struct reducing *r, struct ofs_error *err, struct ofs_step 
 		.tool_name = ofs_strdup(r->call->tool),
 		.minimal_args = json_incref(r->o.args),
 		.observation = ofs_buf_steal_str(&r->o.observation),
-		.outcome_ref = r->done.file.ref ? ofs_strdup(r->done.file.ref) : NULL,
+		.outcome_ref = r->file.ref ? ofs_strdup(r->file.ref) : NULL,
 		.success = !r->o.failed,
 		.error = r->o.failed ? ofs_buf_steal_str(&r->o.error) : NULL,
 		.has_timestamp = r->call->has_timestamp,

@@ -2,8 +2,6 @@
 /* From a call of a tool to the step that stays in a prompt, and its output in the tree. */
 #pragma once
 
-#include <offloadfs/error.h>
-
 #include "client/access.h"
 #include "context/settings.h"
 #include "context/steps/call.h"

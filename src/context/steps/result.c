@@ -2,7 +2,6 @@
 #include "context/steps/result.h"
 
 #include "base/redact.h"
-#include "base/util.h"
 #include "context/json/args.h"
 
 /* Bytes of JSON of a member beside the text; with a longer one the whole object is stored. */

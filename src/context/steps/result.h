@@ -2,10 +2,6 @@
 /* The result of a tool in any form: the part to store, and the text for a reader. */
 #pragma once
 
-#include <jansson.h>
-#include <stddef.h>
-
-#include "base/buf.h"
 #include "context/json/span.h"
 #include "context/tool.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/steps/step.h"
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "context/steps/line.h"
 
 /* Enough for numbers as people write them to be printed unchanged. */
@@ -120,7 +118,7 @@ void ofs_step_list_finish(struct ofs_step_list *l)
 	cut(l, 0);
 	free(l->steps);
 	ofs_buf_finish(&l->skipped);
-	*l = (struct ofs_step_list)OFS_STEP_LIST_INIT;
+	*l = (struct ofs_step_list){ 0 };
 }
 
 static int add(struct ofs_step_list *l, struct ofs_span object, struct ofs_error *err)

@@ -2,14 +2,8 @@
 /* Steps: records of calls of tools that stay in a prompt, their form in JSON, and lists of them. */
 #pragma once
 
-#include <jansson.h>
-#include <stdbool.h>
-#include <stdint.h>
-
-#include <offloadfs/error.h>
 #include <offloadfs/tree.h>
 
-#include "base/buf.h"
 #include "context/json/span.h"
 
 /* All owned. The texts are UTF-8. */
@@ -50,11 +44,6 @@ struct ofs_step_list {
 	/* "step_004.json (the input is empty), ...": the first OFS_STEP_LIST_NAMED of them */
 	struct ofs_buf skipped;
 };
-
-#define OFS_STEP_LIST_INIT    \
-	{                     \
-		.steps = NULL \
-	}
 
 /* Fit for OFS_CLEANUP. */
 void ofs_step_list_finish(struct ofs_step_list *l);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/steps/summary.h"
 
-#include "base/util.h"
 #include "context/steps/line.h"
 
 /* In characters. */

@@ -2,7 +2,6 @@
 /* A step as a language model reads it. */
 #pragma once
 
-#include "base/buf.h"
 #include "context/settings.h"
 #include "context/steps/step.h"
 #include "context/tool.h"

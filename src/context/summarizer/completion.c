@@ -3,8 +3,7 @@
 
 #include <jansson.h>
 
-#include "base/util.h"
-#include "tree/core/json_out.h"
+#include "base/text.h"
 
 void ofs_completion_write(const struct ofs_completion *c, struct ofs_buf *out)
 {

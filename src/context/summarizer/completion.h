@@ -2,13 +2,6 @@
 /* A chat completion as OpenAI's API has it: what is asked, and what comes back. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <offloadfs/error.h>
-
-#include "base/buf.h"
 #include "context/summarizer/endpoint.h"
 
 /* What is asked; all borrowed, and in UTF-8. */

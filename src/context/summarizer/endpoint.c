@@ -3,9 +3,6 @@
 
 #include <jansson.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
-
 char *ofs_endpoint_refusal(const void *body, size_t len)
 {
 	json_t *answer = json_loadb(body, len, 0, NULL);
@@ -65,8 +62,6 @@ int ofs_endpoint_fail(const struct ofs_endpoint *e, int code, const char *what, 
 #include <arpa/inet.h>
 #include <curl/curl.h>
 #include <dlfcn.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <strings.h>
 
 #include "base/clock.h"

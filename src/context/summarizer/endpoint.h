@@ -2,9 +2,6 @@
 /* A server with OpenAI's API, asked through libcurl. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <offloadfs/error.h>
 
 #include "base/buf.h"

@@ -2,17 +2,16 @@
 #include "context/summarizer/summarizer.h"
 
 #include <ctype.h>
-#include <stdio.h>
 
 #include "base/text.h"
-#include "base/util.h"
-#include "client/filter.h"
 #include "context/summarizer/completion.h"
+#include "io/process.h"
 
 /* Of a summary, in bytes. */
 #define SUMMARY_MAX ((size_t)1 << 20)
 /* Of a command, within an error. */
 #define COMMAND_SHOWN_MAX 80
+#define LAST_MAX 200 /* likewise, of what it said last */
 /*
  * How much longer than asked for a model may write before it is cut off, which costs the summary.
  * Models cannot count well, and for some their reasoning counts, too.
@@ -131,13 +130,10 @@ static char *name_of_command(const char *command)
 static int command_fail(const struct ofs_summarizer *s, const char *who, int code, const char *last,
 			struct ofs_error *err)
 {
-	const char *colon = *last ? ": " : "";
-
 	switch (code) {
 	case ETIMEDOUT:
-		return ofs_error_set(err, code,
-				     "%s was ended, since it took longer than %llu s%s%s", who,
-				     (unsigned long long)s->timeout_s, colon, last);
+		return ofs_error_set(err, code, "%s was ended, since it took longer than %llu s%s",
+				     who, (unsigned long long)s->timeout_s, last);
 	case EFBIG:
 		return ofs_error_set(err, code, "%s was ended, since it wrote more than 1 MiB",
 				     who);
@@ -151,35 +147,90 @@ static int command_fail(const struct ofs_summarizer *s, const char *who, int cod
 	}
 }
 
+/* What a command has written so far. */
+struct written {
+	struct ofs_buf text;
+	char tail[4096]; /* the last of its standard error */
+	size_t tail_len;
+};
+
+static void written_finish(struct written *w)
+{
+	ofs_buf_finish(&w->text);
+}
+
+static int take(void *arg, int fd, const void *data, size_t len)
+{
+	struct written *w = arg;
+	size_t more, kept;
+
+	if (fd == STDOUT_FILENO) {
+		if (len > SUMMARY_MAX - w->text.len)
+			return -EFBIG;
+		ofs_buf_append(&w->text, data, len);
+		return 0;
+	}
+	more = OFS_MIN(len, sizeof(w->tail));
+	kept = OFS_MIN(w->tail_len, sizeof(w->tail) - more);
+	memmove(w->tail, w->tail + (w->tail_len - kept), kept);
+	memcpy(w->tail + kept, (const char *)data + (len - more), more);
+	w->tail_len = kept + more;
+	return 0;
+}
+
+/* Allocated: the last line of standard error, fit to be shown, after ": "; "" if there is none. */
+static char *last_line(const struct written *w)
+{
+	size_t end = w->tail_len, start, used;
+	struct ofs_text_stream s;
+	FILE *out = ofs_text_open(&s);
+
+	while (end && w->tail[end - 1] && strchr(" \t\r\n", w->tail[end - 1]))
+		end--;
+	start = end;
+	while (start && w->tail[start - 1] != '\n' && w->tail[start - 1] != '\r')
+		start--;
+	if (start < end)
+		fputs(": ", out);
+	ofs_text_printable(out, w->tail + start, end - start, false, LAST_MAX, &used);
+	return ofs_text_close(&s);
+}
+
 static int run_command(const struct ofs_summarizer *s, const void *messages, size_t len,
 		       struct ofs_error *err, struct ofs_buf *ret_summary)
 {
-	OFS_FREE char *who = name_of_command(s->command);
+	OFS_FREE char *who = name_of_command(s->command), *last = NULL;
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf wanted = OFS_BUF_INIT;
+	OFS_CLEANUP(written_finish) struct written written = { .text = OFS_BUF_INIT };
+	const char *const argv[] = { "/bin/sh", "-c", "--", s->command, NULL };
 	const char *environment[2] = { NULL };
-	const struct ofs_filter filter = {
-		.command = s->command,
+	const struct ofs_process process = {
+		.kind = OFS_PROCESS_FILTER,
+		.argv = argv,
 		.environment = environment,
+		.take = take,
+		.arg = &written,
+		.input = messages,
+		.input_len = len,
 		.timeout_s = s->timeout_s,
-		.max = SUMMARY_MAX,
 	};
-	struct ofs_filter_end end;
-	const char *colon;
+	struct ofs_process_end end = { 0 };
 	int r;
 
 	ofs_buf_append_str(&wanted, INSTRUCTION_VARIABLE);
 	write_instruction(s, &wanted);
 	environment[0] = ofs_buf_str(&wanted);
-	r = ofs_filter_run(&filter, messages, len, &end, ret_summary);
+	r = ofs_process_run(&process, &end);
+	last = last_line(&written);
 	if (r < 0)
-		return command_fail(s, who, -r, end.last, err);
-	colon = *end.last ? ": " : "";
-	if (end.end.signal)
-		return ofs_error_set(err, EIO, "%s was ended by signal %d (%s)%s%s", who,
-				     end.end.signal, strsignal(end.end.signal), colon, end.last);
-	if (end.end.exit_code)
-		return ofs_error_set(err, EIO, "%s ended with exit code %d%s%s", who,
-				     end.end.exit_code, colon, end.last);
+		return command_fail(s, who, -r, last, err);
+	if (end.signal)
+		return ofs_error_set(err, EIO, "%s was ended by signal %d (%s)%s", who, end.signal,
+				     strsignal(end.signal), last);
+	if (end.exit_code)
+		return ofs_error_set(err, EIO, "%s ended with exit code %d%s", who, end.exit_code,
+				     last);
+	*ret_summary = ofs_buf_steal(&written.text);
 	return check_summary(who, ret_summary, err);
 }
 

@@ -2,9 +2,6 @@
 /* Summaries of older messages that the user's command, or a language model, makes. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include <offloadfs/error.h>
 
 #include "base/buf.h"

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "tree/core/category.h"
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/quantity.h"
 #include "base/text.h"
-#include "base/util.h"
 
 #define HOUR (3600 * OFS_NS_PER_S)
 #define DAY (24 * HOUR)
@@ -85,8 +83,7 @@ static void set(struct ofs_categories *c, const char *name, uint64_t seconds)
 	struct category *found = find(c, name);
 
 	if (!found) {
-		c->list = ofs_grow(c->list, &c->cap, c->n + 1, sizeof(*c->list));
-		found = &c->list[c->n++];
+		found = ofs_append(c->list, c->n, c->cap);
 		found->name = ofs_strdup(name);
 	}
 	found->ttl = ofs_ttl_of_seconds(seconds);

@@ -2,11 +2,6 @@
 /* Categories: how long a file of each may stay unused in the working tier. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <offloadfs/error.h>
 #include <offloadfs/tree.h>
 
 #include "base/buf.h"

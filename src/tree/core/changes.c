@@ -4,10 +4,8 @@
 
 #include <pthread.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/u64_list.h"
-#include "tree/core/tree_state.h"
 
 struct ofs_changes {
 	pthread_mutex_t lock; /* never held while anything else is called */
@@ -68,8 +66,7 @@ void ofs_tree_touch(struct ofs_tree *t)
 	if (!atomic_load(&c->any_shown))
 		return;
 	pthread_mutex_lock(&c->lock);
-	shown = c->shown;
-	c->shown = (struct ofs_u64_list){ 0 };
+	shown = ofs_steal(c->shown);
 	atomic_store(&c->any_shown, false);
 	pthread_mutex_unlock(&c->lock);
 	for (size_t i = 0; i < shown.n && t->events.attr_changed; i++)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tree/core/entry_list.h"
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "codec/hash.h"
 
 void ofs_entry_list_finish(struct ofs_entry_list *l)

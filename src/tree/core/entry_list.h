@@ -2,9 +2,6 @@
 /* A list of names, each under a number, in order of the numbers. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/buf.h"
 
 struct ofs_list_entry {

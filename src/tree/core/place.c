@@ -3,13 +3,8 @@
 
 #include "tree/core/place.h"
 
-#include <sys/stat.h>
-
-#include "base/alloc.h"
-#include "base/util.h"
 #include "tree/core/category.h"
 #include "tree/core/label.h"
-#include "tree/core/tree_state.h"
 
 void ofs_place_finish(struct ofs_place *p)
 {

@@ -3,12 +3,9 @@
 #include "tree/core/ref.h"
 
 #include <pthread.h>
-#include <string.h>
 
-#include "base/alloc.h"
 #include "base/map.h"
 #include "tree/core/place.h"
-#include "tree/core/tree_state.h"
 
 /*
  * Refs are inode numbers, scrambled and written in base 36. The scrambling is a bijection, so

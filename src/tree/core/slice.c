@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tree/core/slice.h"
 
-#include <errno.h>
-#include <string.h>
-
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';

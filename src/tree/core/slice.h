@@ -2,9 +2,7 @@
 /* The grammar of slices: names that mean some lines or bytes of a file. Pure text, no I/O. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/util.h"
 
 /* Lines count from 1, bytes from 0, both inclusive. INFO and SUMMARY have no range. */
 struct ofs_slice_spec {

@@ -3,7 +3,6 @@
 #include "tree/core/stat.h"
 
 #include "base/clock.h"
-#include "tree/core/tree_state.h"
 
 static struct timespec to_timespec(int64_t ns)
 {

@@ -16,8 +16,6 @@
 
 #include <offloadfs/tree.h>
 
-#include "base/buf.h"
-#include "base/util.h"
 #include "store/store.h"
 
 #define OFS_VIRTUAL (UINT64_C(1) << 62)

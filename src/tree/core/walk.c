@@ -2,12 +2,7 @@
 
 #include "tree/core/walk.h"
 
-#include <sys/stat.h>
-
 #include "base/u64_list.h"
-#include "base/util.h"
-#include "tree/core/entry_list.h"
-#include "tree/core/tree_state.h"
 
 #define PORTION 1024 /* entries of a directory that are read while the store is locked */
 

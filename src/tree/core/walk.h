@@ -4,7 +4,6 @@
 
 #include "tree/core/entry_list.h"
 #include "tree/core/place.h"
-#include "tree/core/tree_state.h"
 
 /* A file was found; called with the store locked. An error ends the walk. */
 typedef int (*ofs_walk_fn)(void *arg, uint64_t ino, const char *name);

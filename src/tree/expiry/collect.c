@@ -2,12 +2,9 @@
 /* A run of garbage collection: finding the files that may go, and removing them. */
 #include "tree/expiry/collector_state.h"
 
-#include <pthread.h>
 #include <time.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
-#include "base/map.h"
 #include "base/u64_list.h"
 #include "tree/core/changes.h"
 #include "tree/core/entry_list.h"

@@ -2,16 +2,10 @@
 
 #include "tree/expiry/collector.h"
 
-#include <pthread.h>
-
-#include "base/alloc.h"
-#include "base/clock.h"
-#include "base/map.h"
 #include "base/text.h"
 #include "tree/core/category.h"
 #include "tree/core/changes.h"
 #include "tree/core/place.h"
-#include "tree/core/tree_state.h"
 #include "tree/expiry/collector_state.h"
 #include "tree/expiry/lifetime.h"
 #include "tree/expiry/step_refs.h"

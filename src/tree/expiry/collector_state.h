@@ -5,10 +5,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/alloc.h"
 #include "base/map.h"
 #include "base/u64_list.h"
-#include "tree/core/tree_state.h"
 #include "tree/expiry/collector.h"
 #include "tree/expiry/lifetime.h"
 #include "tree/expiry/step_refs.h"

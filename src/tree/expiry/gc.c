@@ -2,15 +2,11 @@
 
 #include "tree/expiry/gc.h"
 
-#include <pthread.h>
-
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "tree/core/category.h"
-#include "tree/core/json_out.h"
-#include "tree/core/tree_state.h"
+#include "base/text.h"
 #include "tree/expiry/collector.h"
 #include "tree/expiry/lifetime.h"
 #include "tree/expiry/verdict.h"
@@ -86,13 +82,12 @@ void ofs_gc_destroy(struct ofs_gc *g)
 
 void ofs_gc_note(struct ofs_gc *g, int64_t ttl)
 {
-	pthread_mutex_lock(&g->lock);
+	OFS_LOCKED(&g->lock);
 	if (ttl < g->shortest) {
 		g->shortest = ttl;
 		g->kicked = true;
 		pthread_cond_signal(&g->wake);
 	}
-	pthread_mutex_unlock(&g->lock);
 }
 
 /* ---- the thread */
@@ -239,12 +234,8 @@ static int start_locked(struct ofs_gc *g)
 
 int ofs_gc_start(struct ofs_gc *g)
 {
-	int r;
-
-	pthread_mutex_lock(&g->lock);
-	r = start_locked(g);
-	pthread_mutex_unlock(&g->lock);
-	return r;
+	OFS_LOCKED(&g->lock);
+	return start_locked(g);
 }
 
 /* ---- user.offload.gc */
@@ -277,21 +268,29 @@ static int parse_request(struct ofs_tree *t, const char *value, struct ofs_colle
 
 static int begin(struct ofs_gc *g, const struct ofs_collect_request *request)
 {
-	int r = -EBUSY;
+	OFS_LOCKED(&g->lock);
+	int r = g->state == STATE_RUNNING ? -EBUSY : start_locked(g);
 
-	pthread_mutex_lock(&g->lock);
-	if (g->state != STATE_RUNNING) {
-		r = start_locked(g);
-		if (r == 0) {
-			ofs_collector_clear(g->collector);
-			g->request = *request;
-			g->state = STATE_RUNNING;
-			g->wanted = true;
-			pthread_cond_signal(&g->wake);
-		}
+	if (r < 0)
+		return r;
+	ofs_collector_clear(g->collector);
+	g->request = *request;
+	g->state = STATE_RUNNING;
+	g->wanted = true;
+	pthread_cond_signal(&g->wake);
+	return 0;
+}
+
+static int stop_job(struct ofs_gc *g)
+{
+	OFS_LOCKED(&g->lock);
+	if (g->wanted) {
+		g->wanted = false;
+		g->state = STATE_STOPPED;
+	} else if (g->state == STATE_RUNNING) {
+		ofs_collector_stop(g->collector, false);
 	}
-	pthread_mutex_unlock(&g->lock);
-	return r;
+	return 0;
 }
 
 int ofs_gc_set(struct ofs_gc *g, const char *value, size_t size)
@@ -302,16 +301,8 @@ int ofs_gc_set(struct ofs_gc *g, const char *value, size_t size)
 
 	if (!text)
 		return -EINVAL;
-	if (strcmp(text, "stop") == 0) {
-		pthread_mutex_lock(&g->lock);
-		if (g->wanted) {
-			g->wanted = false;
-			g->state = STATE_STOPPED;
-		} else if (g->state == STATE_RUNNING)
-			ofs_collector_stop(g->collector, false);
-		pthread_mutex_unlock(&g->lock);
-		return 0;
-	}
+	if (strcmp(text, "stop") == 0)
+		return stop_job(g);
 	r = parse_request(g->tree, text, &request);
 	return r < 0 ? r : begin(g, &request);
 }
@@ -332,14 +323,13 @@ static json_t *status_json(struct ofs_gc *g)
 {
 	json_t *json = ofs_collector_status(g->collector);
 
-	pthread_mutex_lock(&g->lock);
+	OFS_LOCKED(&g->lock);
 	json_object_set_new(json, "state", json_string(state_names[g->state]));
 	json_object_set_new(json, "error",
 			    g->state == STATE_FAILED ? json_string(strerror(g->error))
 						     : json_null());
 	json_object_set_new(json, "dry_run", json_boolean(g->request.dry));
 	set_time(json, "next", ofs_lifetime_wall_time(g->tree, ofs_collector_due(g->collector)));
-	pthread_mutex_unlock(&g->lock);
 	return json;
 }
 
@@ -347,10 +337,9 @@ json_t *ofs_gc_stats(struct ofs_gc *g)
 {
 	json_t *json = ofs_collector_stats(g->collector);
 
-	pthread_mutex_lock(&g->lock);
+	OFS_LOCKED(&g->lock);
 	set_time(json, "last_gc", g->last);
 	set_time(json, "next_gc", next_time(g));
-	pthread_mutex_unlock(&g->lock);
 	return json;
 }
 

@@ -2,18 +2,9 @@
 
 #include "tree/expiry/lifetime.h"
 
-#include <stdio.h>
-#include <sys/stat.h>
-
-#include "base/alloc.h"
-#include "base/clock.h"
 #include "base/text.h"
-#include "tree/core/category.h"
 #include "tree/core/label.h"
 #include "tree/core/place.h"
-#include "tree/core/tree_state.h"
-#include "tree/expiry/task.h"
-#include "tree/expiry/verdict.h"
 
 void ofs_lifetime_place_init(struct ofs_tree *t, struct ofs_lifetime_place *ret)
 {

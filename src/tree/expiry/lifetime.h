@@ -2,7 +2,6 @@
 /* How long a file lives, from its place, its labels and its last use. */
 #pragma once
 
-#include "tree/core/tree_state.h"
 #include "tree/expiry/task.h"
 #include "tree/expiry/verdict.h"
 

@@ -4,10 +4,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
-#include "tree/core/tree_state.h"
 
 /* Of the directory, not shown: when the task was ended, by age and wall clock in nanoseconds. */
 #define ENDED "user.offload.ended"

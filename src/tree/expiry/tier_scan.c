@@ -2,13 +2,8 @@
 
 #include "tree/expiry/tier_scan.h"
 
-#include <sys/stat.h>
-
-#include "base/alloc.h"
 #include "tree/core/entry_list.h"
-#include "tree/core/tree_state.h"
 #include "tree/core/walk.h"
-#include "tree/expiry/lifetime.h"
 
 struct pending {
 	uint64_t ino;

@@ -2,7 +2,6 @@
 /* A walk over the files of the working tier, with what follows from the directories above them. */
 #pragma once
 
-#include "tree/core/tree_state.h"
 #include "tree/expiry/lifetime.h"
 
 struct ofs_tier_scan {

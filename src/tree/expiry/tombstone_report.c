@@ -10,18 +10,9 @@
 
 #include <jansson.h>
 
-#include "base/alloc.h"
 #include "base/redact.h"
 #include "base/text.h"
-#include "base/util.h"
-#include "codec/hash.h"
-#include "tree/core/category.h"
-#include "tree/core/json_out.h"
 #include "tree/core/label.h"
-#include "tree/core/place.h"
-#include "tree/core/tree_state.h"
-#include "tree/expiry/lifetime.h"
-#include "tree/expiry/verdict.h"
 
 #define VERSION 1
 #define HEAD 76 /* bytes before the strings */

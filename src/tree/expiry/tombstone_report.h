@@ -3,7 +3,6 @@
 #pragma once
 
 #include "tree/core/place.h"
-#include "tree/core/tree_state.h"
 #include "tree/expiry/lifetime.h"
 
 /* Appends the tombstone of a file; `used` is of the wall clock. */

@@ -2,9 +2,6 @@
 
 #include "tree/expiry/verdict.h"
 
-#include "base/util.h"
-#include "tree/core/category.h"
-
 static int64_t add(int64_t a, int64_t b)
 {
 	int64_t sum;

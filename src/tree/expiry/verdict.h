@@ -14,9 +14,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/clock.h"
 #include "tree/core/category.h"
 

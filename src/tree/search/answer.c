@@ -4,15 +4,7 @@
 
 #include <stdio.h>
 
-#include "base/alloc.h"
-#include "base/map.h"
-#include "base/util.h"
 #include "tree/core/label.h"
-#include "tree/core/place.h"
-#include "tree/core/tree_state.h"
-#include "tree/search/match.h"
-#include "tree/search/passage.h"
-#include "tree/search/query.h"
 
 bool ofs_search_wants(const struct ofs_query *q, enum ofs_tier tier)
 {

@@ -6,6 +6,7 @@
 #include "tree/core/place.h"
 #include "tree/core/tree_state.h"
 #include "tree/search/passage.h"
+#include "tree/search/query.h"
 
 #define OFS_HITS_MAX 50 /* that are written */
 #define OFS_HIT_COPIES_MAX 3 /* files of the same content */
@@ -83,3 +84,8 @@ int ofs_hits_add(struct ofs_search *s, const struct ofs_answer *a);
 
 /* Appends the best, a line each. Every path can be opened as it stands. */
 void ofs_hits_write(struct ofs_search *s, struct ofs_buf *out);
+
+/* ---- search.c: through the search index, and by walking and reading files; no use of a file */
+
+/* Appends the hits of a query. 0 or -errno. */
+int ofs_search_run(struct ofs_tree *t, const struct ofs_query *q, struct ofs_buf *out);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tree/search/fold.h"
 
-#include "base/util.h"
 #include "index/fts_fold.h"
 
 /* The letters from U+00C0 on without diacritics; '.': unchanged. */

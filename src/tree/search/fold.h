@@ -2,9 +2,7 @@
 /* Text without case and diacritics, as it is compared in a search. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/util.h"
 
 /*
  * Reads one character; returns its length in bytes, at least 1 where `len` is. A byte that starts

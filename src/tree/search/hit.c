@@ -4,17 +4,11 @@
 
 #include <inttypes.h>
 #include <limits.h>
-#include <stdio.h>
 
-#include "base/alloc.h"
-#include "base/map.h"
 #include "base/redact.h"
 #include "base/text.h"
-#include "base/util.h"
-#include "tree/core/tree_state.h"
 #include "tree/search/fold.h"
 #include "tree/search/passage.h"
-#include "tree/search/query.h"
 #include "tree/core/slice.h"
 
 #define HEAD_LINES 5 /* named where the content has no match */

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tree/search/indexer_look.h"
 
-#include "base/util.h"
 #include "tree/core/label.h"
 #include "tree/core/place.h"
-#include "tree/core/tree_state.h"
 
 /* Notes that an error is the index's; returns it. */
 static int of_index(struct ofs_look *l, int r)

@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/map.h"
-#include "tree/core/tree_state.h"
 #include "tree/search/indexer.h"
 #include "tree/search/indexer_look.h"
 #include <pthread.h>

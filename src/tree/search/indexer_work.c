@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Updating the index for the noted files, a batch at a time. */
 
-#include <pthread.h>
-
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/map.h"
 #include "base/thread.h"
-#include "base/util.h"
 #include "tree/core/entry_list.h"
-#include "tree/core/tree_state.h"
 #include "tree/core/walk.h"
 #include "tree/search/indexer_look.h"
 #include "tree/search/indexer_state.h"
@@ -176,12 +170,10 @@ void ofs_indexer_take_noted(struct ofs_indexer *ix, bool again)
 	size_t i;
 
 	pthread_mutex_lock(&ix->lock);
-	noted = ix->noted;
-	ix->noted = (struct ofs_map)OFS_MAP_INIT;
+	noted = ofs_steal(ix->noted);
 	atomic_store(&ix->last, 0);
 	if (again || now - ix->looked_again >= ofs_indexer_again_after(ix)) {
-		early = ix->early;
-		ix->early = (struct ofs_map)OFS_MAP_INIT;
+		early = ofs_steal(ix->early);
 		ix->looked_again = now;
 	}
 	ix->left = ix->todo.n + noted.count + early.count;

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tree/search/match.h"
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "tree/search/fold.h"
-#include "tree/search/query.h"
 
 #define PART_MIN 3 /* characters of what is found within words */
 #define GAP_MAX 64 /* bytes between two words of a phrase */

@@ -6,12 +6,8 @@
 
 #include "tree/search/passage.h"
 
-#include "base/alloc.h"
 #include "base/redact.h"
-#include "base/util.h"
 #include "tree/search/fold.h"
-#include "tree/search/match.h"
-#include "tree/search/query.h"
 
 #define PLACES_MAX 1000 /* of one term in one part */
 #define NEAR 5 /* lines from one to the next of a passage */

@@ -2,14 +2,11 @@
 
 #include "tree/search/query.h"
 
-#include <stdio.h>
 #include <time.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/quantity.h"
 #include "base/text.h"
-#include "base/util.h"
 #include "tree/core/place.h"
 #include "tree/search/fold.h"
 

@@ -12,11 +12,9 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <offloadfs/error.h>
+
+#include "base/util.h"
 
 #define OFS_TERMS_MAX 32
 

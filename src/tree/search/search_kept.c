@@ -4,13 +4,9 @@
  * a file that no longer matches its row is left out and noted for the indexer. Both the candidates
  * of each kind and the bytes read are bounded.
  */
-#include "base/alloc.h"
-#include "base/map.h"
 #include "base/text.h"
 #include "base/u64_list.h"
-#include "base/util.h"
 #include "tree/core/place.h"
-#include "tree/core/tree_state.h"
 #include "tree/search/indexer.h"
 #include "tree/search/match.h"
 #include "tree/search/passage.h"

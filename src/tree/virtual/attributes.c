@@ -7,17 +7,14 @@
 #include <strings.h>
 #include <sys/xattr.h>
 
-#include "base/alloc.h"
 #include "base/text.h"
 #include "base/tokens.h"
-#include "base/util.h"
 #include "base/xattr.h"
 #include "codec/hash.h"
 #include "tree/core/category.h"
 #include "tree/core/changes.h"
 #include "tree/core/label.h"
 #include "tree/core/place.h"
-#include "tree/core/tree_state.h"
 #include "tree/expiry/gc.h"
 #include "tree/expiry/lifetime.h"
 #include "tree/expiry/task.h"

@@ -2,10 +2,8 @@
 /* The made-up files and directories that are always there. */
 #include "tree/virtual/nodes.h"
 
-#include "base/util.h"
 #include "tree/core/category.h"
 #include "tree/core/stat.h"
-#include "tree/core/tree_state.h"
 #include "tree/virtual/made.h"
 #include "tree/virtual/view.h"
 

@@ -6,14 +6,10 @@
 #include <inttypes.h>
 #include <jansson.h>
 
-#include "base/alloc.h"
 #include "base/redact.h"
 #include "base/text.h"
-#include "base/util.h"
-#include "tree/core/json_out.h"
 #include "tree/core/label.h"
 #include "tree/core/place.h"
-#include "tree/core/tree_state.h"
 #include "tree/virtual/lines.h"
 
 #define SUMMARY_LINES 10 /* of the head, and of the tail */

@@ -4,11 +4,6 @@
 
 #include <inttypes.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
-#include "tree/core/tree_state.h"
-#include "tree/core/slice.h"
-
 #define SCAN_SIZE ((size_t)64 << 10)
 /* A read of any part of a journal record checks all of it, so drafts are read by whole records. */
 #define SCAN_SIZE_DRAFT ((size_t)1 << 20)

@@ -8,7 +8,6 @@
 
 #include <sys/queue.h>
 
-#include "tree/core/tree_state.h"
 #include "tree/virtual/lines.h"
 
 struct ofs_made_nodes *ofs_made_nodes_create(void);

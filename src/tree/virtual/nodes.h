@@ -2,7 +2,6 @@
 /* The virtual files and directories, by the file that makes them. */
 #pragma once
 
-#include "tree/core/tree_state.h"
 #include "tree/virtual/made.h"
 
 /* ---- fixed.c: the files and directories that are always there */

@@ -4,14 +4,12 @@
 #include "tree/virtual/nodes.h"
 
 #include "base/clock.h"
-#include "base/util.h"
 #include "codec/hash.h"
 #include "tree/core/changes.h"
 #include "tree/core/stat.h"
-#include "tree/core/tree_state.h"
 #include "tree/search/indexer.h"
 #include "tree/search/query.h"
-#include "tree/search/search.h"
+#include "tree/search/answer.h"
 #include "tree/virtual/made.h"
 
 /* A checksum of all that an answer depends on but the time. */

@@ -2,13 +2,10 @@
 /* Slices as nodes: made by a lookup, read like a file, gone with the last reference. */
 #include "tree/virtual/nodes.h"
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "codec/hash.h"
 #include "tree/core/place.h"
 #include "tree/core/ref.h"
 #include "tree/core/stat.h"
-#include "tree/core/tree_state.h"
 #include "tree/expiry/tombstone_report.h"
 #include "tree/virtual/lines.h"
 #include "tree/virtual/made.h"

@@ -3,14 +3,9 @@
 #include "tree/virtual/nodes.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "base/util.h"
-#include "tree/core/json_out.h"
-#include "tree/core/tree_state.h"
 #include "tree/expiry/gc.h"
 #include "tree/search/indexer.h"
 #include "tree/virtual/made.h"

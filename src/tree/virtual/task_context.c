@@ -8,13 +8,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
-#include "base/alloc.h"
-#include "base/util.h"
 #include "codec/hash.h"
 #include "tree/core/place.h"
-#include "tree/core/tree_state.h"
 #include "tree/core/walk.h"
 #include "tree/expiry/step_refs.h"
 #include "tree/expiry/task.h"

@@ -5,17 +5,12 @@
 
 #include "tree/virtual/nodes.h"
 
-#include <pthread.h>
 #include <jansson.h>
 
-#include "base/alloc.h"
 #include "base/map.h"
 #include "base/text.h"
 #include "base/thread.h"
-#include "base/util.h"
-#include "tree/core/json_out.h"
 #include "tree/core/place.h"
-#include "tree/core/tree_state.h"
 
 #define PROBLEMS_MAX 10000 /* that are remembered */
 #define LOST_DIR "lost+found" /* in persistent/ */
