@@ -146,6 +146,8 @@ bool ofs_redact_scan_next(struct ofs_redact_scan *s, struct ofs_secret *ret)
 	pthread_once(&begins_once, begins_init);
 	if (!at && redact_key_rest(s, 0, &found))
 		keep_best(&best, &found, REDACT_GROUPS);
+	if (at < s->cookies_end && redact_cookie_rest(s, at, &found))
+		keep_best(&best, &found, REDACT_RULES);
 	/* A rule may start before the secret that another has found: at the user in a URL. */
 	for (; at < end; at++) {
 		at = next_begin((const unsigned char *)s->text, at, end, &begun);

@@ -154,6 +154,26 @@ static size_t cookie_value(const char *text, size_t at, size_t end)
 		       : 0;
 }
 
+bool redact_cookie_rest(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
+{
+	const char *text = s->text;
+	size_t start = 0, end = s->cookies_end;
+
+	while (at < end && !start) {
+		size_t from = at;
+
+		while (at < end && !redact_among(text[at], "; "))
+			at++;
+		start = cookie_value(text, from, at++);
+	}
+	while (start && redact_among(text[end - 1], "; "))
+		end--;
+	if (!start || redact_has(text, s->len, end, REDACT_MARK, false))
+		return false;
+	*ret = (struct ofs_secret){ start, end - start, "cookie" };
+	return true;
+}
+
 bool redact_cookie(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
 {
 	const char *text = s->text;
@@ -165,24 +185,12 @@ bool redact_cookie(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
 	end = redact_run(text, end, OFS_MIN(s->len, end + 2), REDACT_QUOTE);
 	if (end == s->len || text[end++] != ':')
 		return false;
-	end = redact_run(text, end, OFS_MIN(s->len, end + NEAR), REDACT_SPACE | REDACT_QUOTE);
-	limit = OFS_MIN(s->len, end + COOKIES_MAX);
-	for (start = 0; end < limit && in_header(text[end]) && !(sets && text[end] == ';'); end++) {
-		size_t from = end;
-
-		while (end < limit && in_header(text[end]) && !redact_among(text[end], "; "))
-			end++;
-		if (!start)
-			start = cookie_value(text, from, end);
-		if (end == limit || !in_header(text[end]) || sets)
-			break;
-	}
-	while (start && redact_among(text[end - 1], "; "))
-		end--;
-	if (!start || redact_has(text, s->len, end, REDACT_MARK, false))
-		return false;
-	*ret = (struct ofs_secret){ start, end - start, "cookie" };
-	return true;
+	start = redact_run(text, end, OFS_MIN(s->len, end + NEAR), REDACT_SPACE | REDACT_QUOTE);
+	limit = OFS_MIN(s->len, start + COOKIES_MAX);
+	for (end = start; end < limit && in_header(text[end]) && !(sets && text[end] == ';');)
+		end++;
+	s->cookies_end = end;
+	return redact_cookie_rest(s, start, ret);
 }
 
 /* ---- files of passwords */

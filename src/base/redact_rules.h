@@ -35,6 +35,7 @@ struct ofs_redact_scan {
 
 	/* What was read ahead, so that it is not read again. */
 	size_t word_start, word_end; /* bytes without white space, quotes or brackets */
+	size_t cookies_end; /* of the last header with cookies */
 	size_t no_key; /* no key that started before the text has lines before this */
 };
 
@@ -218,8 +219,12 @@ bool redact_option(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
 /* What `curl -u user:password`, `mysql -pPASSWORD` and the like are given: at the "-". */
 bool redact_argument(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
 
-/* The header that sends cookies, or sets one: at its "cookie". */
+/*
+ * The header that sends cookies, or sets one: at its "cookie"; what is left of it after another
+ * secret.
+ */
 bool redact_cookie(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
+bool redact_cookie_rest(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
 
 /* `login USER password PASSWORD`, as in .netrc: at the "password". */
 bool redact_netrc(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);

@@ -171,7 +171,10 @@ def without_its_keeper_it_serves_on(case):
 
 
 def own_log(case):
-    """Makes /dev another one, in which this process reads what is logged."""
+    """
+    Makes /dev another one, in which this process reads what is logged. Returns the list that a
+    thread adds it to: who logs waits while more than a few lines are not read.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     assert libc.unshare(0x20000) == 0
     assert libc.mount(b"none", b"/", None, 0x4000 | 0x40000, None) == 0
@@ -181,22 +184,26 @@ def own_log(case):
         os.mknod(f"/dev/{name}", 0o20666, device)
     log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     log.bind("/dev/log")
-    log.settimeout(30 * SLOW)
-    return log
+    said = []
+
+    def take():
+        while True:
+            said.append(log.recv(4096))
+
+    threading.Thread(target=take, daemon=True).start()
+    return said
 
 
 @test(root=True, timeout=120)
 def one_that_dies_again_and_again_is_given_up(case):
-    log = own_log(case)
+    said = own_log(case)
     k = Kept(case)
     write(k("cache/f"), b"content")
     for _ in range(STARTS - 1):
         k.crash()
     k.kill9()
     assert os.waitstatus_to_exitcode(os.waitpid(k.keeper, 0)[1]) == 128 + signal.SIGKILL
-    said = []
-    while not said or b"giving up" not in said[-1]:
-        said.append(log.recv(4096))
+    eventually(lambda: any(b"giving up" in line for line in said), "the log tells of it")
     died = [line for line in said if b"died" in line and b"unmounting" not in line]
     assert len(died) == STARTS and all(b"signal 9" in line for line in died), said
     assert b"offload up" in died[-1], died
