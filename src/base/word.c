@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <stdio.h>
 
+#include "base/alloc.h"
+#include "base/redact.h"
 #include "base/util.h"
 
 #define WORD_MAX 31
@@ -50,10 +52,13 @@ const char *ofs_word_nearest(const char *written, const char *(*word)(const void
 
 struct ofs_word_shown ofs_word_show(const char *text)
 {
+	OFS_FREE char *shown = ofs_redact_string(text);
+	size_t cut = ofs_redact_cut(shown, strlen(shown),
+				    sizeof(((struct ofs_word_shown *)0)->text) - 1);
 	struct ofs_word_shown s;
 	char *p;
 
-	snprintf(s.text, sizeof(s.text), "%s", text);
+	snprintf(s.text, sizeof(s.text), "%.*s", (int)cut, shown);
 	for (p = s.text; *p; p++)
 		if (iscntrl((unsigned char)*p))
 			*p = '?';

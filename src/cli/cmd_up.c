@@ -55,14 +55,16 @@ static int up(struct ofs_target *target)
 	struct ofs_error err;
 
 	if (target->mounted) {
-		printf("Already mounted: %s (store %s)\n", shown, target->store);
+		ofs_report_line(stdout, "Already mounted: %s (store %s)", shown, target->store);
 		return OFS_EXIT_OK;
 	}
 	if (up_mount(target, &err) < 0)
 		return *err.text ? ofs_report("%s", err.text) : OFS_EXIT_FAILURE;
-	printf("Mounted %s (store %s)\n"
-	       "Next: offload run -- CMD keeps long output there; %s/README.md tells the rest.\n",
-	       shown, target->store, shown);
+	ofs_report_line(stdout, "Mounted %s (store %s)", shown, target->store);
+	ofs_report_line(stdout,
+			"Next: offload run -- CMD keeps long output there; %s/README.md tells the "
+			"rest.",
+			shown);
 	return OFS_EXIT_OK;
 }
 
@@ -73,7 +75,7 @@ static int down(struct ofs_target *target)
 	struct ofs_error err;
 
 	if (!target->mounted && !target->stale) {
-		printf("Not mounted: %s\n", shown);
+		ofs_report_line(stdout, "Not mounted: %s", shown);
 		return OFS_EXIT_OK;
 	}
 	/* From inside the tree it is the caller's shell that is in the way, not we. */
@@ -84,7 +86,8 @@ static int down(struct ofs_target *target)
 	/* One that `offload up` made; a mountpoint that its user chose stays. */
 	if (strcmp(strrchr(mountpoint, '/') + 1, OFS_WORKSPACE_MOUNT) == 0)
 		rmdir(mountpoint);
-	printf("Unmounted %s; its files stay in the store %s\n", shown, target->store);
+	ofs_report_line(stdout, "Unmounted %s; its files stay in the store %s", shown,
+			target->store);
 	return OFS_EXIT_OK;
 }
 
