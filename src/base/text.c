@@ -342,10 +342,12 @@ char *ofs_text_shown(const char *text)
 /* In JSON, what deceives can only be in a string. */
 static void put_json(FILE *out, const unsigned char *p)
 {
-	for (int n; *p; p += n) {
+	const unsigned char *end = p + strlen((const char *)p);
+
+	for (int n; p < end; p += n) {
 		uint32_t c;
 
-		n = *p < 0x80 ? 1 : ofs_text_utf8(p, strlen((const char *)p));
+		n = OFS_MAX(ofs_text_utf8(p, (size_t)(end - p)), 1);
 		c = ofs_text_code_point(p, n);
 		if (!ofs_text_deceives(c))
 			fwrite(p, 1, (size_t)n, out);
