@@ -187,31 +187,54 @@ static void append_marks(struct ofs_buf *out, const char *text, const struct ofs
 	}
 }
 
-/* A place in a text, and the same one in the text without its escape sequences. */
+/*
+ * The length of what is at `p` and not seen: a terminal escape sequence, or a character without
+ * width. 0: neither.
+ */
+static size_t unseen(const char *p, size_t len)
+{
+	const unsigned char *u = (const unsigned char *)p;
+	int n = *u < 0x80 ? ofs_text_escape(p, len) : ofs_text_utf8(u, len);
+
+	if (n <= 0 || (*u >= 0x80 && !ofs_text_is_hidden(ofs_text_code_point(u, n))))
+		return 0;
+	return (size_t)n;
+}
+
+static bool has_unseen(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (((unsigned char)text[i] >= 0x80 || text[i] == OFS_TEXT_ESC) &&
+		    unseen(text + i, len - i))
+			return true;
+	return false;
+}
+
+/* A place in a text, and the same one in the text without what is not seen. */
 struct place {
 	size_t at, plain;
 };
 
-static size_t skip_escapes(const char *text, size_t len, size_t at)
+static size_t skip_unseen(const char *text, size_t len, size_t at)
 {
-	int n;
+	size_t n;
 
-	while (at < len && (n = ofs_text_escape(text + at, len - at)) > 0)
-		at += (size_t)n;
+	while (at < len && (n = unseen(text + at, len - at)))
+		at += n;
 	return at;
 }
 
-/* After the byte before `plain`: the escape sequences that follow it are not passed. */
+/* After the byte before `plain`: what is not seen after it is not passed. */
 static size_t advance(const char *text, size_t len, struct place *place, size_t plain)
 {
 	for (; place->plain < plain; place->plain++)
-		place->at = skip_escapes(text, len, place->at) + 1;
+		place->at = skip_unseen(text, len, place->at) + 1;
 	return place->at;
 }
 
 static void append_plain(struct ofs_buf *out, const char *text, size_t len)
 {
-	for (size_t at = 0; (at = skip_escapes(text, len, at)) < len; at++)
+	for (size_t at = 0; (at = skip_unseen(text, len, at)) < len; at++)
 		ofs_buf_append(out, text + at, 1);
 }
 
@@ -221,7 +244,7 @@ struct state {
 	size_t at; /* a place in it, and then in what was redacted */
 };
 
-/* Redacts `text` as `seen` shows it: which is the text, or the text without escape sequences. */
+/* Redacts `text` as `seen` shows it: which is the text, or the text without what is not seen. */
 static int redact_seen(struct ofs_buf *out, const char *text, size_t len, const char *seen,
 		       size_t seen_len, struct state *state)
 {
@@ -242,7 +265,7 @@ static int redact_seen(struct ofs_buf *out, const char *text, size_t len, const 
 			size_t end = secret.start + secret.len;
 
 			advance(text, len, &place, secret.start);
-			secret.start = place.at = skip_escapes(text, len, place.at);
+			secret.start = place.at = skip_unseen(text, len, place.at);
 			secret.len = advance(text, len, &place, end) - secret.start;
 		}
 		ofs_buf_append(out, text + done, secret.start - done);
@@ -258,19 +281,19 @@ static int redact_seen(struct ofs_buf *out, const char *text, size_t len, const 
 	return n;
 }
 
-/* Of a text with escape sequences; a mark in place of one secret may uncover another. */
+/* Of a text with what is not seen; a mark in place of one secret may uncover another. */
 #define ROUNDS_MAX 8
 
 /*
- * Escape sequences may end a word, and they may be amid a token, which is whole again once they are
- * removed: so it is looked for both without and with them, until there is nothing to be found.
+ * What is not seen may end a word, and it may be amid a token, which is whole again once it is
+ * removed: so that is looked for both without and with them, until there is nothing to be found.
  */
 static int redact_text(struct ofs_buf *out, const char *text, size_t len, struct state *state)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf once = OFS_BUF_INIT, twice = OFS_BUF_INIT;
 	int n = 0, found = 1;
 
-	if (!len || !memchr(text, OFS_TEXT_ESC, len))
+	if (!has_unseen(text, len))
 		return redact_seen(out, text, len, text, len, state);
 	for (int round = 0; found && round < ROUNDS_MAX; round++) {
 		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf plain = OFS_BUF_INIT;

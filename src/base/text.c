@@ -246,27 +246,28 @@ int ofs_text_escape(const void *at, size_t len)
 	return 0;
 }
 
-/*
- * 0, or the character at `p` if it is one that makes a line look as what it is not: marks of
- * direction, line and paragraph separators, and tags, which are not seen at all.
- */
-static unsigned int text_deceives(const unsigned char *p, int n)
+uint32_t ofs_text_code_point(const unsigned char *p, int n)
 {
-	unsigned int c;
+	static const unsigned char masks[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+	uint32_t code = p[0] & masks[n];
 
-	if (n == 2)
-		return p[0] == 0xd8 && p[1] == 0x9c ? 0x61c : 0;
-	if (n == 4)
-		return p[0] == 0xf3 && p[1] == 0xa0 && p[2] < 0x82
-			       ? 0xe0000 + ((p[2] & 0x3fu) << 6 | (p[3] & 0x3fu))
-			       : 0;
-	if (n != 3 || p[0] != 0xe2)
-		return 0;
-	c = 0x2000 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
-	return c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
-			       (c >= 0x2066 && c <= 0x2069)
-		       ? c
-		       : 0;
+	for (int i = 1; i < n; i++)
+		code = code << 6 | (p[i] & 0x3fu);
+	return code;
+}
+
+bool ofs_text_is_hidden(uint32_t c)
+{
+	return c == 0xad || c == 0x61c || (c >= 0x200b && c <= 0x200f) ||
+	       (c >= 0x202a && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff ||
+	       (c >= 0xe0000 && c <= 0xe0fff);
+}
+
+bool ofs_text_deceives(uint32_t c)
+{
+	return (c >= DEL && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) ||
+	       (c >= 0xe0000 && c < 0xe0080);
 }
 
 /* Shows the character of `n` bytes (0: invalid) at `p` in `ret`; returns its length. */
@@ -284,8 +285,8 @@ static size_t text_symbol(const unsigned char *p, int n, char ret[16])
 		ret[1] = (char)(p[0] ^ 0x40);
 		return 2;
 	}
-	if (text_deceives(p, n))
-		return (size_t)sprintf(ret, "<U+%04X>", text_deceives(p, n));
+	if (ofs_text_deceives(ofs_text_code_point(p, n)))
+		return (size_t)sprintf(ret, "<U+%04X>", ofs_text_code_point(p, n));
 	memcpy(ret, p, (size_t)n);
 	return (size_t)n;
 }
@@ -337,16 +338,35 @@ char *ofs_text_shown(const char *text)
 	return ofs_text_close(&s);
 }
 
+/* In JSON, what deceives can only be in a string. */
+static void put_json(FILE *out, const unsigned char *p)
+{
+	const unsigned char *end = p + strlen((const char *)p);
+
+	for (int n; p < end; p += n) {
+		uint32_t c;
+
+		n = OFS_MAX(ofs_text_utf8(p, (size_t)(end - p)), 1);
+		c = ofs_text_code_point(p, n);
+		if (!ofs_text_deceives(c))
+			fwrite(p, 1, (size_t)n, out);
+		else if (c < 0x10000)
+			fprintf(out, "\\u%04x", c);
+		else
+			fprintf(out, "\\u%04x\\u%04x", 0xd7c0 + (c >> 10), 0xdc00 | (c & 0x3ff));
+	}
+	putc('\n', out);
+}
+
 int ofs_text_json(FILE *out, json_t *json)
 {
-	int r;
+	OFS_FREE char *text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
 
-	if (!json)
-		return -EINVAL;
-	r = json_dumpf(json, out, JSON_INDENT(2));
 	json_decref(json);
-	putc('\n', out);
-	return r < 0 ? -EIO : 0;
+	if (!text)
+		return -EINVAL;
+	put_json(out, (const unsigned char *)text);
+	return 0;
 }
 
 #define WORD_MAX 31
@@ -393,18 +413,6 @@ const char *ofs_word_nearest(const char *written, const char *(*word)(const void
 		}
 	}
 	return nearest;
-}
-
-struct ofs_word_shown ofs_word_show(const char *text)
-{
-	struct ofs_word_shown s;
-	char *p;
-
-	snprintf(s.text, sizeof(s.text), "%s", text);
-	for (p = s.text; *p; p++)
-		if (iscntrl((unsigned char)*p))
-			*p = '?';
-	return s;
 }
 
 json_t *ofs_json_time(int64_t ns)

@@ -43,6 +43,18 @@ void ofs_text_shell_word(FILE *out, const char *word);
 /* Allocated: the words of a NULL-terminated argv, as they would be typed. */
 char *ofs_text_command(const char *const argv[]);
 
+/* The character of `n` bytes at `p`, as ofs_text_utf8() has found it. */
+uint32_t ofs_text_code_point(const unsigned char *p, int n);
+
+/* A character that has no width: it is not seen, wherever it is. */
+bool ofs_text_is_hidden(uint32_t c);
+
+/*
+ * A character that makes a line look as what it is not: DEL and the controls after ASCII, marks of
+ * direction, line and paragraph separators, and tags.
+ */
+bool ofs_text_deceives(uint32_t c);
+
 /* The newlines in a text. */
 uint64_t ofs_text_newlines(const void *text, size_t len);
 
@@ -87,18 +99,15 @@ void ofs_text_line(FILE *out, const char *text);
 /* Allocated: what ofs_text_line() writes. */
 char *ofs_text_shown(const char *text);
 
-/* Prints `json`, which is consumed, over several lines. 0 or -errno; -EINVAL: it is NULL. */
+/*
+ * Prints `json`, which is consumed, over several lines, with what deceives as \uXXXX. 0; -EINVAL: it
+ * is NULL or has a string that is not UTF-8.
+ */
 int ofs_text_json(FILE *out, struct json_t *json);
 
 /* The one of word(arg, 0), word(arg, 1), ... up to NULL that a misspelt word means; NULL: none. */
 const char *ofs_word_nearest(const char *written, const char *(*word)(const void *arg, size_t n),
 			     const void *arg);
-
-/* Text from outside, fit to stand within a message of one line. */
-struct ofs_word_shown {
-	char text[64];
-};
-struct ofs_word_shown ofs_word_show(const char *text);
 
 /* A wall clock time in nanoseconds as text; null for one that cannot be written. */
 struct json_t *ofs_json_time(int64_t ns);

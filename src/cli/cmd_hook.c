@@ -210,7 +210,7 @@ static int write_settings(const struct ofs_settings_file *s)
 				  s->path);
 	if (r < 0)
 		return ofs_report("cannot write '%s': %s", s->path, strerror(-r));
-	printf("wrote %s\n", s->path);
+	ofs_report_line(stdout, "wrote %s", s->path);
 	return OFS_EXIT_OK;
 }
 
@@ -232,7 +232,7 @@ static int add_entries(const char *command, struct ofs_settings_file *s)
 			return -1;
 		}
 		if (r && !changes++ && !print)
-			fprintf(stderr, "In %s:\n", s->path);
+			ofs_report_line(stderr, "In %s:", s->path);
 		if (r && !print)
 			fprintf(stderr, "  %s for %s\n    %s\n", entry->event, entry->matcher,
 				command);
@@ -262,7 +262,7 @@ static int run_install(void)
 	if (r < 0)
 		return OFS_EXIT_USAGE;
 	if (!r) {
-		printf("%s has it already\n", s.path);
+		ofs_report_line(stdout, "%s has it already", s.path);
 		return OFS_EXIT_OK;
 	}
 	r = write_settings(&s);
@@ -280,10 +280,10 @@ static int run_uninstall(void)
 	if (r != OFS_EXIT_OK)
 		return r;
 	if (!ofs_settings_file_remove(&s, agent)) {
-		printf("%s has none of ours\n", s.path);
+		ofs_report_line(stdout, "%s has none of ours", s.path);
 		return OFS_EXIT_OK;
 	}
-	fprintf(stderr, "The hooks of offload are removed from %s.\n", s.path);
+	ofs_report_line(stderr, "The hooks of offload are removed from %s.", s.path);
 	return write_settings(&s);
 }
 

@@ -71,14 +71,16 @@ static int up(struct ofs_target *target)
 				  "'offload down' first",
 				  shown);
 	if (target->mounted) {
-		printf("Already mounted: %s (store %s)\n", shown, target->store);
+		ofs_report_line(stdout, "Already mounted: %s (store %s)", shown, target->store);
 		return OFS_EXIT_OK;
 	}
 	if (up_mount(target, &err) < 0)
 		return *err.text ? ofs_report("%s", err.text) : OFS_EXIT_FAILURE;
-	printf("Mounted %s (store %s)\n"
-	       "Next: offload run -- CMD keeps long output there; %s/README.md tells the rest.\n",
-	       shown, target->store, shown);
+	ofs_report_line(stdout, "Mounted %s (store %s)", shown, target->store);
+	ofs_report_line(stdout,
+			"Next: offload run -- CMD keeps long output there; %s/README.md tells the "
+			"rest.",
+			shown);
 	return OFS_EXIT_OK;
 }
 
@@ -128,7 +130,7 @@ static int down(struct ofs_target *target)
 	if (r < 0)
 		return ofs_report("%s", err.text);
 	if (r == 0) {
-		printf("Not mounted: %s\n", shown);
+		ofs_report_line(stdout, "Not mounted: %s", shown);
 		return OFS_EXIT_OK;
 	}
 	/* One that `offload up` made; a mountpoint that its user chose stays. */
@@ -138,7 +140,8 @@ static int down(struct ofs_target *target)
 		code = check_end(target, shown, status);
 	if (code != OFS_EXIT_OK)
 		return code;
-	printf("Unmounted %s; its files stay in the store %s\n", shown, target->store);
+	ofs_report_line(stdout, "Unmounted %s; its files stay in the store %s", shown,
+			target->store);
 	return OFS_EXIT_OK;
 }
 

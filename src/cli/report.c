@@ -3,10 +3,14 @@
 
 #include <stdarg.h>
 
+#include "base/alloc.h"
 #include "base/redact.h"
 #include "base/text.h"
 
 /* ---- messages */
+
+/* Of a message that is shown. */
+#define LINE_MAX_LEN 2047
 
 static const char *report_command;
 
@@ -19,10 +23,11 @@ __attribute__((format(printf, 2, 0))) static void report_write(const char *hint,
 							       va_list ap)
 {
 	OFS_FREE char *shown = NULL;
-	char line[2048];
+	char line[LINE_MAX_LEN + OFS_REDACT_AHEAD];
 
 	vsnprintf(line, sizeof(line), fmt, ap);
 	ofs_redact_line(line, sizeof(line));
+	line[ofs_redact_cut(line, strlen(line), LINE_MAX_LEN)] = '\0';
 	shown = ofs_text_shown(line);
 	fflush(stdout);
 	fprintf(stderr, "offload: %s%s%s%s\n", report_command ? report_command : "",
@@ -50,6 +55,18 @@ int ofs_report_usage(const char *fmt, ...)
 	report_write(hint, fmt, ap);
 	va_end(ap);
 	return OFS_EXIT_USAGE;
+}
+
+void ofs_report_line(FILE *out, const char *fmt, ...)
+{
+	OFS_FREE char *line = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	line = ofs_vformat(fmt, ap);
+	va_end(ap);
+	ofs_text_line(out, line);
+	putc('\n', out);
 }
 
 const char *ofs_report_errno(int code)
@@ -179,13 +196,7 @@ static int report_not_utf8(const char *name)
 
 int ofs_print_json(json_t *json, const char *name)
 {
-	OFS_FREE char *text = json_dumps(json, JSON_INDENT(2));
-
-	json_decref(json);
-	if (!text)
-		return report_not_utf8(name);
-	puts(text);
-	return OFS_EXIT_OK;
+	return ofs_text_json(stdout, json) < 0 ? report_not_utf8(name) : OFS_EXIT_OK;
 }
 
 int ofs_print_item(json_t *list, json_t *item, const char *form)

@@ -26,6 +26,9 @@ int ofs_report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Adds where help is. Returns OFS_EXIT_USAGE. */
 int ofs_report_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* Prints a line that names what others may have named; made harmless. */
+void ofs_report_line(FILE *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 /* Words for a positive errno, with those that have a meaning of their own in a tree. */
 const char *ofs_report_errno(int code);
 

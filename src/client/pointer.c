@@ -47,10 +47,13 @@ static void pointer_print_title(const struct ofs_pointer *p, const char *file, F
 		fputs("binary", out);
 	else
 		ofs_text_count(out, p->content->lines, "line");
-	if (p->mark)
+	if (p->mark) {
 		fprintf(out, " (ref %s, %s)\n", p->ref, p->mark);
-	else
-		fprintf(out, " -> %s (ref %s)\n", file, p->ref);
+	} else {
+		fputs(" -> ", out);
+		ofs_text_line(out, file);
+		fprintf(out, " (ref %s)\n", p->ref);
+	}
 }
 
 static void pointer_print_cat(const char *by_ref, const char *slice, FILE *out)
@@ -130,9 +133,9 @@ static void pointer_print_reading(const struct ofs_pointer *p, const struct ofs_
 /* persistent/ is always there, so this needs no folder to be made first. */
 static void pointer_print_keeping(const struct ofs_pointer *p, const char *file, FILE *out)
 {
-	OFS_FREE char *persistent = NULL;
+	OFS_FREE char *persistent = NULL, *shown = ofs_text_shown(file);
 
-	if (!p->mount) {
+	if (!p->mount || strcmp(shown, file) != 0) { /* a name that must not be printed */
 		fprintf(out, "Keep it for good: offload promote%s %s\n", p->hint, p->ref);
 		return;
 	}

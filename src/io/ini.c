@@ -5,10 +5,26 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "base/alloc.h"
+#include "base/redact.h"
 #include "base/text.h"
 #include "io/file.h"
 
 #define FILE_MAX ((size_t)64 << 10)
+
+struct ofs_word_shown ofs_word_show(const char *text)
+{
+	OFS_FREE char *shown = ofs_redact_string(text);
+	struct ofs_word_shown s;
+	size_t cut = ofs_redact_cut(shown, strlen(shown), sizeof(s.text) - 1);
+	char *p;
+
+	snprintf(s.text, sizeof(s.text), "%.*s", (int)cut, shown);
+	for (p = s.text; *p; p++)
+		if (iscntrl((unsigned char)*p))
+			*p = '?';
+	return s;
+}
 
 /* ---- the table */
 

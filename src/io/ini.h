@@ -61,11 +61,11 @@ struct ofs_ini_entry {
 };
 
 /*
- * Reads the regular file `path`, which is looked for by its last name in `dirfd`, but not through a
- * symbolic link, unless that is AT_FDCWD; in UTF-8 with or without a byte order mark, and calls `take` for
+ * Reads the regular file `path`, in UTF-8 with or without a byte order mark, and calls `take` for
  * its entries in order, unless something is wrong with any of them: then -EINVAL, and `err` (may be
  * NULL) says "PATH:LINE: what is wrong, and what would be right". Other errors of reading, as
- * -ENOENT, come with a message as well.
+ * -ENOENT, come with a message as well. Unless `dirfd` is AT_FDCWD, the last name of `path` is
+ * looked for there, and not through a symbolic link.
  */
 int ofs_ini_load(int dirfd, const char *path, const struct ofs_ini_table *table,
 		 void (*take)(void *arg, const struct ofs_ini_entry *entry), void *arg,
@@ -89,3 +89,9 @@ void ofs_ini_describe(const struct ofs_ini_key *key, struct ofs_error *ret);
 /* Says in `err` that there is no key `name` in a section, and which there are. Returns -EINVAL. */
 int ofs_ini_unknown(const struct ofs_ini_table *table, unsigned int section, const char *name,
 		    struct ofs_error *err);
+
+/* A word from such a file, fit to stand within a message of one line. */
+struct ofs_word_shown {
+	char text[64];
+};
+struct ofs_word_shown ofs_word_show(const char *text);

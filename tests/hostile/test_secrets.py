@@ -19,10 +19,17 @@ def hidden(text):
     assert "[redacted" in text.lower(), text
 
 
-@test(variants={"plain": TOKEN, "with colours": COLOURED})
+# What is not seen: a space and a joiner without width, a hyphen that only a line's end shows.
+UNSEEN = {
+    name: "ghp_" + BODY[:10] + unseen + BODY[10:]
+    for name, unseen in {"space": "\u200b", "joiner": "\u2060", "hyphen": "\xad"}.items()
+}
+
+
+@test(variants={"plain": TOKEN, "with colours": COLOURED, **UNSEEN})
 def what_is_printed_of_a_secret(case, token):
     with case.mount(SEAL_SOON) as m:
-        path = m.make("persistent/web/page", f"needle token={token} end\n".encode() * 3)
+        path = m.make("persistent/web/page", f"needle {token} end\n".encode() * 3)
         m.wait_sealed(path)
         hidden(run(OFFLOAD, "search", "--dir", case.mnt, "needle").stdout)
         hidden(run(OFFLOAD, "search", "--dir", case.mnt, "--json", "needle").stdout)
@@ -30,6 +37,22 @@ def what_is_printed_of_a_secret(case, token):
         hidden(read(path + ":summary"))
         # The content itself is what it was.
         assert token.encode() in read(path)
+
+
+@test
+def a_message_that_is_cut_does_not_end_in_a_part_of_a_secret(case):
+    with chat(case, False) as c:
+        c.offload("put", "-c", "web", input=b"text\n")
+        for n in range(380, 520, 9):
+            path = "x" * 240 + "/" + "x" * (n - 241) + "/" + TOKEN
+            said = c.offload("show", path, check=False).stderr.decode()
+            assert BODY[:6] not in said, said
+        for n in range(0, 60, 3):
+            store = os.path.join(c.home, "store")
+            c.offload("put", "--store", store, "-c", "web", input=b"text\n", check=False)
+            write(os.path.join(store, "config.ini"), f"redact = {'x ' * n}{TOKEN}\n".encode())
+            said = c.offload("stats", "--store", store, check=False).stderr.decode()
+            assert "redact = '" in said and BODY[:6] not in said, said
 
 
 @test

@@ -28,22 +28,10 @@ static size_t escape_length(const unsigned char *p, size_t len)
 	return n < len && p[n] != '\n' ? n + 1 : n;
 }
 
-static uint32_t code_point(const unsigned char *p, int n)
-{
-	static const unsigned char masks[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
-	uint32_t code = p[0] & masks[n];
-
-	for (int i = 1; i < n; i++)
-		code = code << 6 | (p[i] & 0x3fu);
-	return code;
-}
-
 /* Characters that cannot be seen and may change how others are shown. */
 static bool is_hidden(uint32_t c)
 {
-	return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200b && c <= 0x200f) ||
-	       (c >= 0x202a && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff ||
-	       (c >= 0xe0000 && c <= 0xe0fff);
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || ofs_text_is_hidden(c);
 }
 
 /* A line under way. */
@@ -154,9 +142,9 @@ static size_t take_char(struct line *l, const unsigned char *p, size_t len)
 	n = ofs_text_utf8(p, len);
 	if (n <= 0)
 		return 1;
-	if (code_point(p, n) == 0x2028 || code_point(p, n) == 0x2029)
+	if (ofs_text_code_point(p, n) == 0x2028 || ofs_text_code_point(p, n) == 0x2029)
 		l->blank = true;
-	else if (!is_hidden(code_point(p, n)))
+	else if (!is_hidden(ofs_text_code_point(p, n)))
 		return put_char(l, p, (size_t)n) ? (size_t)n : 0;
 	return (size_t)n;
 }
@@ -184,8 +172,9 @@ bool ofs_prose_is_line(const char *text, size_t len)
 	for (size_t i = 0; i < len;) {
 		int n = ofs_text_utf8(p + i, len - i);
 
-		if (n <= 0 || is_hidden(code_point(p + i, n)) || code_point(p + i, n) == 0x2028 ||
-		    code_point(p + i, n) == 0x2029)
+		if (n <= 0 || is_hidden(ofs_text_code_point(p + i, n)) ||
+		    ofs_text_code_point(p + i, n) == 0x2028 ||
+		    ofs_text_code_point(p + i, n) == 0x2029)
 			return false;
 		i += (size_t)n;
 	}

@@ -4,6 +4,8 @@
 
 #include "base/util.h"
 
+#include "base/text.h"
+
 /*
  * Reads one character; returns its length in bytes, at least 1 where `len` is. A byte that starts
  * no valid UTF-8 is one character: *ret is OFS_FOLD_INVALID then.
@@ -38,8 +40,8 @@ static inline bool ofs_fold_is_name(char c)
 	return c == '_' || ofs_fold_is_word(c);
 }
 
-/* A control character, or a line end of Unicode. */
+/* A control character, or one that makes a line look as what it is not. */
 static inline bool ofs_fold_is_control(uint32_t c)
 {
-	return c < ' ' || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029;
+	return c < ' ' || ofs_text_deceives(c);
 }

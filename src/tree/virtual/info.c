@@ -77,8 +77,14 @@ static void append_line(struct ofs_buf *out, uint64_t number, const char *line, 
 {
 	size_t shown = ofs_redact_cut(line, len, SUMMARY_WIDTH);
 
-	ofs_buf_printf(out, "%" PRIu64 ": ", number);
-	ofs_buf_append(out, line, shown);
+	OFS_FREE char *text = NULL;
+	struct ofs_text_stream s;
+	size_t used;
+
+	ofs_text_printable(ofs_text_open(&s), line, shown - (shown && line[shown - 1] == '\r'),
+			   false, SIZE_MAX, &used);
+	text = ofs_text_close(&s);
+	ofs_buf_printf(out, "%" PRIu64 ": %s", number, text);
 	if ((shown < len || more))
 		ofs_buf_append_str(out, "...");
 	ofs_buf_append_str(out, "\n");
@@ -166,7 +172,7 @@ static int append_facts(struct ofs_tree *t, const struct ofs_source *src, const 
 			uint64_t lines, const struct ofs_cred *cred, struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
-	OFS_FREE char *title = ofs_label_text(t, src->attr.ino, OFS_LABEL_TITLE);
+	OFS_FREE char *title = ofs_label_text(t, src->attr.ino, OFS_LABEL_TITLE), *path = NULL;
 	char ref[OFS_REF_SIZE];
 	int r;
 
@@ -175,12 +181,14 @@ static int append_facts(struct ofs_tree *t, const struct ofs_source *src, const 
 	if (r < 0)
 		return r;
 	if (title) {
-		ofs_redact_text(out, title, strlen(title));
-		ofs_buf_append_str(out, "\n");
+		OFS_FREE char *redacted = ofs_redact_string(title),
+			      *shown = ofs_text_shown(redacted);
+
+		ofs_buf_printf(out, "%s\n", shown);
 	}
+	path = ofs_text_shown((const char *)place.path.data);
 	if (ofs_place_check(t, &src->attr, cred) == 0)
-		ofs_buf_printf(out, "%s, ref %s, %s tier, category %s%s%s\n",
-			       (const char *)place.path.data, ref,
+		ofs_buf_printf(out, "%s, ref %s, %s tier, category %s%s%s\n", path, ref,
 			       ofs_tier_names[ofs_place_tier(&place)], place.category,
 			       place.task[0] ? ", task " : "", place.task);
 	else
