@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "journal/journal.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/thread.h"
 #include "io/file.h"
 #include "journal/wal_record.h"
 #include "journal/recover.h"
@@ -232,11 +232,10 @@ int ofs_journal_rotate(struct ofs_journal *j, uint64_t bytes)
 	uint64_t used;
 	int r = 0;
 
-	pthread_mutex_lock(&j->append_lock);
+	OFS_LOCKED(&j->append_lock);
 	used = j->newest->end - j->newest->first - OFS_SEGMENT_HEADER;
 	if (used && used >= bytes)
 		r = j->poisoned ? -EIO : journal_add_segment(j, j->newest->end, j->newest->first);
-	pthread_mutex_unlock(&j->append_lock);
 	return r;
 }
 
@@ -331,7 +330,7 @@ static void journal_write_ahead(struct ofs_journal *j)
 	uint64_t used, len, most = j->segment_size;
 	ofs_lsn end;
 
-	pthread_mutex_lock(&j->append_lock);
+	OFS_LOCKED(&j->append_lock);
 	s = j->newest;
 	end = s->end;
 	used = end - s->first;
@@ -344,7 +343,6 @@ static void journal_write_ahead(struct ofs_journal *j)
 		if (s->scarce)
 			journal_cut_ahead(j);
 	}
-	pthread_mutex_unlock(&j->append_lock);
 }
 
 /* The segments that are not yet synced, referenced, and the end of the log. */
@@ -414,9 +412,8 @@ int ofs_journal_settle(struct ofs_journal *j)
 {
 	int r = journal_sync(j, false);
 
-	pthread_mutex_lock(&j->append_lock);
+	OFS_LOCKED(&j->append_lock);
 	journal_cut_ahead(j);
-	pthread_mutex_unlock(&j->append_lock);
 	return r;
 }
 

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "base/u64_list.h"
 #include "tree/core/changes.h"
 #include "tree/core/entry_list.h"
@@ -146,7 +147,7 @@ static void try_file(struct run *run, uint64_t ino, const struct ofs_facts *fact
 	struct ofs_collector *c = run->c;
 	struct ofs_trial *trial;
 
-	pthread_mutex_lock(&c->lock);
+	OFS_LOCKED(&c->lock);
 	trial = ofs_map_get(&c->trials, ino);
 	if (!trial && !run->dry) {
 		trial = ofs_alloc(sizeof(*trial));
@@ -160,7 +161,6 @@ static void try_file(struct run *run, uint64_t ino, const struct ofs_facts *fact
 		}
 		trial->run = c->runs;
 	}
-	pthread_mutex_unlock(&c->lock);
 }
 
 static void add_candidate(struct run *run, uint64_t ino, bool surplus)
@@ -372,9 +372,8 @@ static void note_removed(struct run *run, const struct ofs_attr *file, enum ofs_
 	run->found.freed += file->occupied;
 	ofs_map_put(&run->touched, file->parent, run);
 	ofs_labels_drop(run->tree, file->ino);
-	pthread_mutex_lock(&run->c->lock);
+	OFS_LOCKED(&run->c->lock);
 	free(ofs_map_remove(&run->c->trials, file->ino));
-	pthread_mutex_unlock(&run->c->lock);
 }
 
 static int expire(struct run *run, const struct ofs_attr *file, const struct ofs_facts *facts,
@@ -583,7 +582,7 @@ static void end_trials(struct ofs_collector *c)
 	struct ofs_trial *trial;
 	size_t pos = 0;
 
-	pthread_mutex_lock(&c->lock);
+	OFS_LOCKED(&c->lock);
 	while ((trial = ofs_map_next(&c->trials, &pos))) {
 		if (trial->run == c->runs)
 			ofs_map_put(&kept, trial->ino, trial);
@@ -592,7 +591,6 @@ static void end_trials(struct ofs_collector *c)
 	}
 	ofs_map_finish(&c->trials);
 	c->trials = kept;
-	pthread_mutex_unlock(&c->lock);
 }
 
 /* A file may have grown between being counted and being removed. */
@@ -606,7 +604,7 @@ static void publish(struct run *run, bool whole)
 	struct ofs_collector *c = run->c;
 	struct ofs_collect_totals *all = &c->totals;
 
-	pthread_mutex_lock(&c->lock);
+	OFS_LOCKED(&c->lock);
 	if (run->request)
 		c->counts = run->counts;
 	c->counts.total = OFS_MAX(c->counts.total, run->found.files);
@@ -620,7 +618,6 @@ static void publish(struct run *run, bool whole)
 		all->bytes = less(run->found.bytes, run->dry ? 0 : run->counts.removed_bytes);
 		all->stored = less(run->found.stored, run->dry ? 0 : run->counts.freed_bytes);
 	}
-	pthread_mutex_unlock(&c->lock);
 }
 
 static void run_finish(struct run *run)

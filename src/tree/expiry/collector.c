@@ -3,6 +3,7 @@
 #include "tree/expiry/collector.h"
 
 #include "base/text.h"
+#include "base/thread.h"
 #include "tree/core/category.h"
 #include "tree/core/changes.h"
 #include "tree/core/place.h"
@@ -38,10 +39,9 @@ static void clear_items(struct ofs_collector *c)
 void ofs_collector_clear(struct ofs_collector *c)
 {
 	atomic_store(&c->stop, false);
-	pthread_mutex_lock(&c->lock);
+	OFS_LOCKED(&c->lock);
 	clear_items(c);
 	c->counts = (struct ofs_collect_counts){ .total = c->totals.files };
-	pthread_mutex_unlock(&c->lock);
 }
 
 void ofs_collector_destroy(struct ofs_collector *c)
@@ -75,12 +75,8 @@ bool ofs_collector_is_pressed(struct ofs_collector *c)
 
 int64_t ofs_collector_due(struct ofs_collector *c)
 {
-	int64_t due;
-
-	pthread_mutex_lock(&c->lock);
-	due = c->totals.due;
-	pthread_mutex_unlock(&c->lock);
-	return due;
+	OFS_LOCKED(&c->lock);
+	return c->totals.due;
 }
 
 /* ---- the facts about a file */
@@ -90,23 +86,18 @@ int ofs_collector_refresh_steps(struct ofs_collector *c)
 	int64_t changed = ofs_tree_changed(c->tree);
 	int r = 0;
 
-	pthread_mutex_lock(&c->steps_lock);
+	OFS_LOCKED(&c->steps_lock);
 	if (c->steps_as_of != changed) {
 		r = ofs_step_refs_refresh(c->tree, c->steps);
 		c->steps_as_of = r == 0 ? changed : 0;
 	}
-	pthread_mutex_unlock(&c->steps_lock);
 	return r;
 }
 
 static uint64_t find_step(struct ofs_collector *c, uint64_t ino)
 {
-	uint64_t step;
-
-	pthread_mutex_lock(&c->steps_lock);
-	step = ofs_step_refs_find(c->steps, ino);
-	pthread_mutex_unlock(&c->steps_lock);
-	return step;
+	OFS_LOCKED(&c->steps_lock);
+	return ofs_step_refs_find(c->steps, ino);
 }
 
 /*
@@ -120,11 +111,10 @@ static int64_t find_trial(struct ofs_collector *c, uint64_t ino, int64_t used)
 
 	if (!c->tree->background)
 		return 1;
-	pthread_mutex_lock(&c->lock);
+	OFS_LOCKED(&c->lock);
 	trial = ofs_map_get(&c->trials, ino);
 	if (trial && trial->used == used)
 		since = trial->since;
-	pthread_mutex_unlock(&c->lock);
 	return since;
 }
 
@@ -183,19 +173,17 @@ bool ofs_collector_tell(struct ofs_collector *c, const struct ofs_attr *file, co
 	item.path = ofs_text_readable((const char *)place.path.data);
 	item.why = (char *)ofs_steal(why.data);
 	item.at = at ? ofs_lifetime_wall_time(c->tree, at) : 0;
-	pthread_mutex_lock(&c->lock);
+	OFS_LOCKED(&c->lock);
 	*ofs_append(c->items, c->nitems, c->cap_items) = item;
-	pthread_mutex_unlock(&c->lock);
 	return true;
 }
 
 void ofs_collector_untell(struct ofs_collector *c)
 {
-	pthread_mutex_lock(&c->lock);
+	OFS_LOCKED(&c->lock);
 	c->nitems--;
 	free(c->items[c->nitems].path);
 	free(c->items[c->nitems].why);
-	pthread_mutex_unlock(&c->lock);
 }
 
 json_t *ofs_collector_status(struct ofs_collector *c)
@@ -203,7 +191,7 @@ json_t *ofs_collector_status(struct ofs_collector *c)
 	const struct ofs_collect_counts *n = &c->counts;
 	json_t *json;
 
-	pthread_mutex_lock(&c->lock);
+	OFS_LOCKED(&c->lock);
 	json = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "looked",
 			 (json_int_t)n->looked, "done", (json_int_t)n->looked, "total",
 			 (json_int_t)OFS_MAX(n->total, n->looked), "removed",
@@ -211,7 +199,6 @@ json_t *ofs_collector_status(struct ofs_collector *c)
 			 "freed_bytes", (json_int_t)n->freed_bytes, "probation",
 			 (json_int_t)n->probation, "open", (json_int_t)n->open, "kept",
 			 (json_int_t)n->kept, "items", (json_int_t)c->nitems);
-	pthread_mutex_unlock(&c->lock);
 	return json;
 }
 
@@ -221,7 +208,7 @@ json_t *ofs_collector_item(struct ofs_collector *c, size_t i)
 	char ref[OFS_REF_SIZE];
 	json_t *json = NULL;
 
-	pthread_mutex_lock(&c->lock);
+	OFS_LOCKED(&c->lock);
 	if (i < c->nitems) {
 		const struct ofs_collect_item *item = &c->items[i];
 
@@ -232,7 +219,6 @@ json_t *ofs_collector_item(struct ofs_collector *c, size_t i)
 				 "size", (json_int_t)item->size, "action", item->action, "why",
 				 item->why, "at", at.len ? (const char *)at.data : NULL);
 	}
-	pthread_mutex_unlock(&c->lock);
 	return json;
 }
 
@@ -241,7 +227,7 @@ json_t *ofs_collector_stats(struct ofs_collector *c)
 	const struct ofs_collect_totals *n = &c->totals;
 	json_t *json;
 
-	pthread_mutex_lock(&c->lock);
+	OFS_LOCKED(&c->lock);
 	json = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "working_files",
 			 (json_int_t)n->files, "working_bytes", (json_int_t)n->bytes,
 			 "working_stored", (json_int_t)n->stored, "working_max",
@@ -249,6 +235,5 @@ json_t *ofs_collector_stats(struct ofs_collector *c)
 			 "task_ended", (json_int_t)n->ended, "evicted", (json_int_t)n->surplus,
 			 "freed_bytes", (json_int_t)n->freed, "probation",
 			 (json_int_t)c->trials.count);
-	pthread_mutex_unlock(&c->lock);
 	return json;
 }
