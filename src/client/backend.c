@@ -12,11 +12,6 @@ void ofs_backend_close(struct ofs_backend *b)
 		b->ops->destroy(b);
 }
 
-void ofs_backend_close_p(struct ofs_backend **b)
-{
-	ofs_backend_close(*b);
-}
-
 int ofs_backend_mkdirs(struct ofs_backend *b, const char *path)
 {
 	OFS_FREE char *part = ofs_strdup(path);

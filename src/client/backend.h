@@ -73,7 +73,6 @@ int ofs_backend_open_store(const char *store, bool create, bool read_only, struc
 
 /* Closes it; NULL is allowed. */
 void ofs_backend_close(struct ofs_backend *b);
-void ofs_backend_close_p(struct ofs_backend **b);
 
 /* Makes the directory `path` and those above it that are missing, for their owner alone. */
 int ofs_backend_mkdirs(struct ofs_backend *b, const char *path);

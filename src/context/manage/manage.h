@@ -43,9 +43,6 @@ extern const char *const ofs_manage_modes[];
 /* The mode of that name. False: there is none. */
 bool ofs_manage_mode_parse(const char *name, enum ofs_manage_mode *ret);
 
-/* The form of messages of that name. False: there is none. */
-bool ofs_manage_format_parse(const char *name, bool *ret_anthropic);
-
 /*
  * Reads a request (an object with "messages", or a list of messages alone), and writes the answer.
  * -EINVAL: the request is wrong, and nothing was stored; else -errno; with the reason in `err`.

@@ -20,16 +20,6 @@ bool ofs_manage_mode_parse(const char *name, enum ofs_manage_mode *ret)
 	return false;
 }
 
-bool ofs_manage_format_parse(const char *name, bool *ret_anthropic)
-{
-	bool anthropic = strcmp(name, "anthropic") == 0;
-
-	if (!anthropic && strcmp(name, "openai") != 0)
-		return false;
-	*ret_anthropic = anthropic;
-	return true;
-}
-
 void ofs_request_finish(struct ofs_request *r)
 {
 	free(r->store_dir);
@@ -80,7 +70,10 @@ static bool take_format(struct ofs_span value, void *to)
 {
 	OFS_FREE char *name = NULL;
 
-	return take_text(value, &name) && ofs_manage_format_parse(name, to);
+	if (!take_text(value, &name))
+		return false;
+	*(bool *)to = strcmp(name, "anthropic") == 0;
+	return *(bool *)to || strcmp(name, "openai") == 0;
 }
 
 static bool take_switch(struct ofs_span value, void *to)
