@@ -7,7 +7,6 @@
 #include "client/workspace.h"
 #include "context/json/edit.h"
 #include "context/json/literal.h"
-#include "io/mounts.h"
 #include "io/path.h"
 
 #define MCP_PREFIX "mcp__"

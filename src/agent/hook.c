@@ -6,7 +6,6 @@
 #include "client/content.h"
 #include "client/naming.h"
 #include "client/pointer.h"
-#include "client/access.h"
 #include "io/path.h"
 
 /* The task of a session whose name has no byte that a task may have. */

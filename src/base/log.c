@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/log.h"
 
-#include <stdarg.h>
-
 #include "base/redact.h"
 #include "base/text.h"
 

@@ -5,7 +5,6 @@
 #include "cli/files.h"
 #include "cli/job.h"
 #include "cli/report.h"
-#include "client/access.h"
 
 static bool dry_run;
 

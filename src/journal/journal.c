@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "journal/journal.h"
 
-#include <stdatomic.h>
-
 #include "base/thread.h"
 #include "io/file.h"
 #include "journal/wal_record.h"
 #include "journal/recover.h"
-#include "journal/segment.h"
 
 #define JOURNAL_SEGMENT_SIZE ((uint64_t)64 << 20)
 #define SEGMENT_RECORDS (128u << 10) /* in one segment, so that small ones go, too */

@@ -3,7 +3,6 @@
 #include "store/cycle.h"
 
 #include "base/log.h"
-#include "codec/hash.h"
 #include "io/file.h"
 #include "store/read.h"
 #include "store/store_state.h"

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "codec/hash.h"
 #include "io/file.h"
 #include "store/packer.h"
 #include "store/read.h"

@@ -7,9 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#include "codec/hash.h"
 #include "io/file.h"
-#include "store/damage.h"
 #include "store/cycle.h"
 #include "store/packer.h"
 #include "store/read.h"

@@ -3,8 +3,6 @@
 
 #include "base/map.h"
 #include "codec/hash.h"
-#include "context/chat/chat.h"
-#include "context/json/edit.h"
 #include "context/manage/prefetch.h"
 #include "context/manage/seam.h"
 

@@ -4,17 +4,13 @@
 
 #include <time.h>
 
-#include "base/clock.h"
 #include "base/thread.h"
-#include "base/u64_list.h"
 #include "tree/core/changes.h"
 #include "tree/core/entry_list.h"
 #include "tree/core/label.h"
-#include "tree/core/place.h"
 #include "tree/core/walk.h"
 #include "tree/expiry/tier_scan.h"
 #include "tree/expiry/tombstone_report.h"
-#include "tree/expiry/verdict.h"
 
 #define MANY 4096 /* files, after which caches are trimmed */
 #define EMPTY_FOR (24 * 3600 * OFS_NS_PER_S) /* before a directory goes */

@@ -4,13 +4,9 @@
 
 #include "base/text.h"
 #include "base/thread.h"
-#include "tree/core/category.h"
 #include "tree/core/changes.h"
 #include "tree/core/place.h"
 #include "tree/expiry/collector_state.h"
-#include "tree/expiry/lifetime.h"
-#include "tree/expiry/step_refs.h"
-#include "tree/expiry/verdict.h"
 
 struct ofs_collector *ofs_collector_create(struct ofs_tree *t, uint64_t working_max)
 {

@@ -2,14 +2,11 @@
 
 #include "tree/expiry/gc.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
-#include "tree/core/category.h"
 #include "base/text.h"
 #include "tree/expiry/collector.h"
 #include "tree/expiry/lifetime.h"
-#include "tree/expiry/verdict.h"
 
 #define TICK (60 * OFS_NS_PER_S) /* real time between two looks at the store's clock */
 #define TICK_LIMITED (5 * OFS_NS_PER_S) /* the same where the size is limited */

@@ -8,7 +8,6 @@
 #include "base/redact.h"
 #include "base/text.h"
 #include "tree/search/fold.h"
-#include "tree/search/passage.h"
 #include "tree/core/slice.h"
 
 #define HEAD_LINES 5 /* named where the content has no match */

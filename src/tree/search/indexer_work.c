@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Updating the index for the noted files, a batch at a time. */
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "tree/core/entry_list.h"
 #include "tree/core/walk.h"
-#include "tree/search/indexer_look.h"
 #include "tree/search/indexer_state.h"
 
 #define BATCH_NS (50 * OFS_NS_PER_MS) /* the work between two commits, and between two pauses */

@@ -9,8 +9,6 @@
 
 #include "base/text.h"
 #include "base/tokens.h"
-#include "base/xattr.h"
-#include "codec/hash.h"
 #include "tree/core/category.h"
 #include "tree/core/changes.h"
 #include "tree/core/label.h"
@@ -18,7 +16,6 @@
 #include "tree/expiry/gc.h"
 #include "tree/expiry/lifetime.h"
 #include "tree/expiry/task.h"
-#include "tree/virtual/lines.h"
 #include "tree/virtual/nodes.h"
 
 #define PREFIX "user.offload."

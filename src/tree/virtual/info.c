@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "tree/core/label.h"
 #include "tree/core/place.h"
-#include "tree/virtual/lines.h"
 
 #define SUMMARY_LINES 10 /* of the head, and of the tail */
 #define SUMMARY_WIDTH 200 /* bytes of a line */

@@ -6,9 +6,6 @@
 #include "tree/core/ref.h"
 #include "tree/core/stat.h"
 #include "tree/expiry/tombstone_report.h"
-#include "tree/virtual/lines.h"
-#include "tree/virtual/made.h"
-#include "tree/core/slice.h"
 #include "tree/virtual/view.h"
 
 /*

@@ -9,12 +9,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "codec/hash.h"
 #include "tree/core/place.h"
 #include "tree/core/walk.h"
 #include "tree/expiry/step_refs.h"
 #include "tree/expiry/task.h"
-#include "tree/virtual/made.h"
 
 #define FILE_NAME "context.md"
 #define MAY_LIST (S_IROTH | S_IXOTH)
