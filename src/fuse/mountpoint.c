@@ -83,9 +83,8 @@ static int check_not_mounted(const char *path, struct ofs_error *err)
 int ofs_mountpoint_prepare(const char *path, const char *store, struct ofs_error *err)
 {
 	struct stat st;
-	int r;
+	int r = check_not_mounted(path, err);
 
-	r = check_not_mounted(path, err);
 	if (r < 0)
 		return r;
 	r = stat(path, &st) < 0 ? -errno : 0;

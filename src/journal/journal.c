@@ -474,9 +474,8 @@ static int journal_read_whole(struct ofs_journal *j, const struct ofs_segment *s
 	uint8_t sum[OFS_WAL_SUM];
 	struct iovec iov[2] = { { sum, sizeof(sum) }, { buf, data->len } };
 	uint64_t hash;
-	int r;
+	int r = ofs_io_preadv_exact(s->fd, iov, 2, data->pos - sizeof(sum) - s->first);
 
-	r = ofs_io_preadv_exact(s->fd, iov, 2, data->pos - sizeof(sum) - s->first);
 	if (r < 0)
 		return journal_is_cut(s, data) ? -EIO : -OFS_EREAD;
 	hash = ofs_wal_data_hash(j->key, buf, data->len);

@@ -209,9 +209,8 @@ int ofs_segment_list_load(struct ofs_segment_list *l, int dirfd, const uint8_t u
 				  .flags = read_only ? O_RDONLY : O_RDWR,
 				  .err = err };
 	size_t i;
-	int r;
+	int r = ofs_io_list(dirfd, ".", list_load_one, &load);
 
-	r = ofs_io_list(dirfd, ".", list_load_one, &load);
 	if (r < 0 && !load.explained)
 		ofs_error_set(err, -r, "cannot list the journal's directory: %s", strerror(-r));
 	if (r < 0)

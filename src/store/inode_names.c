@@ -80,9 +80,8 @@ static int is_name(struct ofs_store *s, uint64_t ino, const struct ofs_name *nam
 {
 	const struct ofs_dirent *e;
 	struct ofs_inode *dir;
-	int r;
+	int r = ofs_store_dir(s, name->dir, &dir);
 
-	r = ofs_store_dir(s, name->dir, &dir);
 	if (r < 0)
 		return r == -ENOENT || r == -ENOTDIR ? 0 : r;
 	e = ofs_dir_find(dir->dir, name->name);
@@ -194,9 +193,8 @@ int ofs_store_names(struct ofs_store *s, uint64_t ino,
 {
 	OFS_CLEANUP(ofs_names_finish) struct ofs_names names = { 0 };
 	size_t i;
-	int r;
+	int r = ofs_names_gather(s, ino, &names);
 
-	r = ofs_names_gather(s, ino, &names);
 	if (r == 0 && !names.n)
 		r = -ENOENT;
 	for (i = 0; i < names.n && r == 0; i++)

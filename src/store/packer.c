@@ -270,9 +270,8 @@ static int index_all(struct ofs_packer *p, int (*also)(void *arg), void *arg)
 {
 	struct ofs_store *s = p->store;
 	struct ofs_index_meta meta;
-	int r;
+	int r = ofs_index_get_meta(s->index, &meta);
 
-	r = ofs_index_get_meta(s->index, &meta);
 	if (r < 0)
 		return r;
 	ofs_packset_tail(s->packs, &meta.pack, &meta.pack_size);

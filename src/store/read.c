@@ -12,9 +12,8 @@ static int fetch_chunk(struct ofs_store *s, const struct ofs_piece *p, uint8_t *
 	struct ofs_frame_loc loc = ofs_loc_of_chunk(&p->chunk);
 	uint64_t from = (uint64_t)p->chunk.off + p->chunk_off;
 	struct ofs_frame *frame;
-	int r;
+	int r = ofs_packset_read(s->packs, &loc, &frame);
 
-	r = ofs_packset_read(s->packs, &loc, &frame);
 	if (r < 0)
 		return r;
 	if (from + p->len > ofs_frame_size(frame))

@@ -63,9 +63,8 @@ static int punch_journal(struct ofs_store *s, ofs_lsn reached)
 	OFS_FREE struct span *live = NULL;
 	ofs_lsn from = ofs_journal_begin(s->journal);
 	size_t n, i;
-	int r;
+	int r = ofs_index_checkpoint(s->index);
 
-	r = ofs_index_checkpoint(s->index);
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&s->lock);
@@ -180,9 +179,8 @@ int ofs_store_reclaim(struct ofs_store *s)
 	struct ofs_index_meta meta;
 	struct dead_list dead;
 	bool emptied = false;
-	int r;
+	int r = ofs_index_get_meta(s->index, &meta);
 
-	r = ofs_index_get_meta(s->index, &meta);
 	if (r < 0 || meta.unused_from || s->strays)
 		return r;
 	do {

@@ -95,9 +95,8 @@ static int move_known(struct repack *rp, uint64_t id, uint32_t class)
 	struct ofs_index_chunk c;
 	struct ofs_frame_loc loc;
 	struct ofs_frame *frame;
-	int r;
+	int r = ofs_index_get_chunk(rp->store->index, id, &c);
 
-	r = ofs_index_get_chunk(rp->store->index, id, &c);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	if (!c.bearer || c.bad || c.class >= class)
@@ -118,9 +117,8 @@ static int repack_mark(struct repack *rp, uint64_t ino)
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list chunks = { 0 };
 	uint32_t class;
 	size_t i;
-	int r;
+	int r = mark_look(rp, ino, &chunks);
 
-	r = mark_look(rp, ino, &chunks);
 	class = chunks.n ? ofs_store_class(rp->store, ino) : 0;
 	for (i = 0; i < chunks.n && r == 0; i++) {
 		if (!rp->room)
@@ -176,9 +174,8 @@ static int repack_frame(struct repack *rp, const struct ofs_index_frame *f)
 	struct ofs_frame_loc loc = ofs_loc_of_frame(f);
 	struct ofs_store *s = rp->store;
 	uint64_t found;
-	int r;
+	int r = ofs_packset_load(s->packs, &loc, &content);
 
-	r = ofs_packset_load(s->packs, &loc, &content);
 	if (r == -EIO)
 		frame_failed(rp, f);
 	if (r == -EIO || r == -OFS_EREAD)
@@ -219,9 +216,8 @@ static int repack_loose(struct repack *rp, bool settle)
 {
 	struct frame_list due = { 0 };
 	size_t i, n, k;
-	int r;
+	int r = ofs_index_list_due(rp->store->index, note_frame, &due);
 
-	r = ofs_index_list_due(rp->store->index, note_frame, &due);
 	for (i = 0; i < due.n && r == 0; i += n) {
 		for (n = 1; i + n < due.n && due.list[i + n].class == due.list[i].class; n++)
 			;
@@ -256,9 +252,8 @@ int ofs_store_repack(struct ofs_store *s, bool settle)
 {
 	OFS_CLEANUP(repack_finish) struct repack rp = { .store = s, .room = STEP_BYTES };
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list marks = { 0 };
-	int r;
+	int r = ofs_packer_create(s, &rp.packer);
 
-	r = ofs_packer_create(s, &rp.packer);
 	if (r == 0)
 		r = ofs_index_list_marks(s->index, MARKS_MAX, ofs_u64_list_collect, &marks);
 	for (size_t i = 0; i < marks.n && r == 0 && rp.room; i++)

@@ -337,9 +337,8 @@ static int seal_file(struct ofs_seal_batch *b, struct sealed_file *f)
 {
 	uint8_t scrap[OFS_SHA256_SIZE];
 	bool hashed = false;
-	int r;
+	int r = seal_blocks(b, f, &hashed);
 
-	r = seal_blocks(b, f, &hashed);
 	if (r == 0 && f->done && !hashed && f->digest && !f->sparse) {
 		ofs_sha256_final(b->whole, scrap);
 		r = digest_file(b, f);

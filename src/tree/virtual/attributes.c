@@ -45,9 +45,8 @@ static int attr_sha256(struct ofs_tree *t, const struct ofs_attr *file, int whic
 {
 	char hex[2 * OFS_SHA256_SIZE + 1];
 	struct ofs_content_hash digest;
-	int r;
+	int r = ofs_store_get_hash(t->store, file->ino, &digest);
 
-	r = ofs_store_get_hash(t->store, file->ino, &digest);
 	if (r < 0)
 		return r;
 	if (!file->size)
@@ -129,9 +128,8 @@ static int attr_lines(struct ofs_tree *t, const struct ofs_attr *file, int which
 {
 	const struct ofs_source src = { .tree = t, .attr = *file };
 	uint64_t lines;
-	int r;
+	int r = ofs_source_lines(&src, &lines);
 
-	r = ofs_source_lines(&src, &lines);
 	if (r == 0)
 		ofs_buf_printf(out, "%" PRIu64, lines);
 	return r;
@@ -180,9 +178,8 @@ static int attr_mime(struct ofs_tree *t, const struct ofs_attr *file, int which,
 		     struct ofs_buf *out)
 {
 	char head[SNIFF_SIZE];
-	ssize_t n;
+	ssize_t n = ofs_store_read(t->store, file->ino, head, sizeof(head), 0);
 
-	n = ofs_store_read(t->store, file->ino, head, sizeof(head), 0);
 	if (n < 0)
 		return (int)n;
 	ofs_buf_append_str(out, sniff(head, (size_t)n));

@@ -91,9 +91,8 @@ static int lookup_range(struct ofs_tree *t, ofs_node parent, const char *name,
 {
 	OFS_FREE char *path = shown_path(t, parent, name, base);
 	struct ofs_range range = { .notice = OFS_BUF_INIT };
-	int r;
+	int r = ofs_range_resolve(base, spec, path, &range);
 
-	r = ofs_range_resolve(base, spec, path, &range);
 	if (r == 0 && base->text)
 		make_text(t, parent, name, base, &range, ret);
 	else if (r == 0)
@@ -261,9 +260,8 @@ ssize_t ofs_slice_read(struct ofs_tree *t, struct ofs_made *m, void *buf, size_t
 	const struct ofs_range *range = &s->range;
 	struct ofs_attr base;
 	size_t part, done = 0;
-	ssize_t r;
+	ssize_t r = ofs_store_getattr(t->store, s->base, &base);
 
-	r = ofs_store_getattr(t->store, s->base, &base);
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
 	r = s->version == base.version ? 0 : slice_refresh(t, s, &base);
