@@ -208,7 +208,6 @@ int ofs_segment_list_load(struct ofs_segment_list *l, int dirfd, const uint8_t u
 				  .uuid = uuid,
 				  .flags = read_only ? O_RDONLY : O_RDWR,
 				  .err = err };
-	size_t i;
 	int r = ofs_io_list(dirfd, ".", list_load_one, &load);
 
 	if (r < 0 && !load.explained)
@@ -217,7 +216,7 @@ int ofs_segment_list_load(struct ofs_segment_list *l, int dirfd, const uint8_t u
 		return r;
 	ofs_segment_list_sort(l);
 	/* A failed append may have left bytes beyond the start of the next segment. */
-	for (i = 0; i + 1 < l->n; i++)
+	for (size_t i = 0; i + 1 < l->n; i++)
 		if (l->at[i]->end > l->at[i + 1]->first)
 			atomic_store(&l->at[i]->end, l->at[i + 1]->first);
 	return 0;

@@ -70,12 +70,11 @@ static ssize_t read_range(struct ofs_store *s, uint64_t ino, uint8_t *buf, size_
 {
 	OFS_CLEANUP(ofs_pieces_finish) struct ofs_pieces pieces = { 0 };
 	ssize_t len;
-	size_t i;
 	int r = 0;
 
 	pthread_rwlock_rdlock(&s->reclaim);
 	len = map_read(s, ino, size, off, &pieces, ret_version, state);
-	for (i = 0; i < pieces.n && r == 0; i++) {
+	for (size_t i = 0; i < pieces.n && r == 0; i++) {
 		const struct ofs_piece *p = &pieces.list[i];
 
 		r = fetch_piece(s, p, buf + p->at);

@@ -91,7 +91,6 @@ int ofs_store_trim(struct ofs_store *s, bool idle)
 	struct ofs_index_meta meta;
 	ofs_lsn keep;
 	bool trim;
-	size_t i;
 	int r = ofs_index_get_meta(s->index, &meta);
 
 	if (r < 0)
@@ -99,7 +98,7 @@ int ofs_store_trim(struct ofs_store *s, bool idle)
 	keep = meta.checkpoint;
 	pthread_rwlock_wrlock(&s->reclaim);
 	pthread_mutex_lock(&s->lock);
-	for (i = 0; i < s->drafts.n; i++)
+	for (size_t i = 0; i < s->drafts.n; i++)
 		keep = OFS_MIN(keep, ofs_content_map_oldest(&s->drafts.list[i]->content));
 	pthread_mutex_unlock(&s->lock);
 	if (keep == meta.checkpoint && ofs_journal_end(s->journal) == keep)
@@ -153,11 +152,10 @@ static int reclaim_one(struct ofs_store *s, const struct ofs_index_dead *d)
 
 static int reclaim_some(struct ofs_store *s, struct dead_list *dead)
 {
-	size_t i;
 	int r = 0;
 
 	pthread_rwlock_wrlock(&s->reclaim);
-	for (i = 0; i < dead->n && r == 0; i++)
+	for (size_t i = 0; i < dead->n && r == 0; i++)
 		r = reclaim_one(s, &dead->list[i]);
 	pthread_rwlock_unlock(&s->reclaim);
 	if (r < 0)
@@ -165,7 +163,7 @@ static int reclaim_some(struct ofs_store *s, struct dead_list *dead)
 	r = ofs_index_begin(s->index);
 	if (r < 0)
 		return r;
-	for (i = 0; i < dead->n && r == 0; i++)
+	for (size_t i = 0; i < dead->n && r == 0; i++)
 		r = ofs_index_delete_dead(s->index, &dead->list[i]);
 	return ofs_index_end(s->index, r);
 }

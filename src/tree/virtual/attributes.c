@@ -436,7 +436,6 @@ ssize_t ofs_tree_listxattr(struct ofs_tree *t, ofs_node node, char *buf, size_t 
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf names = OFS_BUF_INIT;
 	struct ofs_attr file;
-	size_t i;
 	int r;
 
 	if (ofs_node_is_virtual(node))
@@ -447,7 +446,7 @@ ssize_t ofs_tree_listxattr(struct ofs_tree *t, ofs_node node, char *buf, size_t 
 	/*
 	 * Not for directories and links: `cp -a` and `ls -l` ask for the list of everything.
 	 */
-	for (i = 0; S_ISREG(file.mode) && i < OFS_ARRAY_SIZE(attrs); i++) {
+	for (size_t i = 0; S_ISREG(file.mode) && i < OFS_ARRAY_SIZE(attrs); i++) {
 		if (!attr_is_listed(t, &file, i))
 			continue;
 		ofs_buf_printf(&names, PREFIX "%s", attrs[i].name);
