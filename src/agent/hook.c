@@ -3,7 +3,6 @@
 
 #include "agent/agent.h"
 #include "base/text.h"
-#include "client/content.h"
 #include "client/naming.h"
 #include "client/pointer.h"
 #include "io/path.h"

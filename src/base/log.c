@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/log.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <offloadfs/error.h>
+
 #include "base/redact.h"
 #include "base/text.h"
 
@@ -48,4 +53,16 @@ void ofs_log(int level, const char *fmt, ...)
 	else
 		fprintf(stderr, "%s: %s\n", log_program, shown);
 	errno = saved;
+}
+
+int ofs_error_set(struct ofs_error *err, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (err) {
+		va_start(ap, fmt);
+		vsnprintf(err->text, sizeof(err->text), fmt, ap);
+		va_end(ap);
+	}
+	return -code;
 }

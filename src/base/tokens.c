@@ -7,7 +7,6 @@
  * this kind are mostly one token whatever their length, one where a new token is sure to start.
  * All costs are in tokens_cost.h; this file says only what they depend on.
  */
-
 #include "base/tokens.h"
 
 /* clang-format off */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* offload task: lists tasks, shows one, ends one and takes that back. */
-
 #include "cli/command.h"
 #include "cli/files.h"
 #include "cli/job.h"

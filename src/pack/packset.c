@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include <fcntl.h>
 #include <inttypes.h>
 

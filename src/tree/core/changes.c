@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "tree/core/changes.h"
 
 #include "base/clock.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Where a node is: its path, and what the path says about it. */
-
 #include "tree/core/place.h"
 
 #include "tree/core/category.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "tree/core/ref.h"
 
 #include "base/map.h"

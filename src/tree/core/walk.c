@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "tree/core/walk.h"
 
 #include "base/u64_list.h"

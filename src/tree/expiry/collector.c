@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "tree/expiry/collector.h"
 
 #include "base/text.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "tree/expiry/gc.h"
 
 #include "base/log.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Updating the index for the noted files, a batch at a time. */
-
 #include "base/log.h"
 #include "base/thread.h"
 #include "tree/core/entry_list.h"

@@ -4,7 +4,6 @@
  * titles and tags are searched, and the part of the content that F:summary shows, newest files
  * first, for a bounded time.
  */
-
 #include "base/clock.h"
 #include "base/text.h"
 #include "tree/core/entry_list.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* F:info and F:summary: what is known of a file, for programs and for readers. */
-
 #include "tree/virtual/nodes.h"
 
 #include <inttypes.h>

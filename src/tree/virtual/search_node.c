@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* search/<query>: a file with the answer, which a lookup makes. */
-
 #include "tree/virtual/nodes.h"
 
 #include "base/clock.h"

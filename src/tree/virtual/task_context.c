@@ -3,7 +3,6 @@
  * tasks/<task>/context.md: a recap of the steps of a task, made by a lookup. It is not listed, and
  * a file of that name takes its place. It is made again only when the steps have changed.
  */
-
 #include "tree/virtual/nodes.h"
 
 #include <inttypes.h>

@@ -2,7 +2,6 @@
 /*
  * Verification of the store, started and reported by attributes of the root: <offloadfs/tree.h>.
  */
-
 #include "tree/virtual/nodes.h"
 
 #include <jansson.h>
