@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Claude Code: its events and answers, its tools, and where its settings are. */
-
 #include "agent/agent.h"
 #include "agent/claude_output.h"
-#include "agent/claude_persisted.h"
 #include "client/workspace.h"
 #include "context/json/edit.h"
 #include "context/json/literal.h"
-#include "io/mounts.h"
 #include "io/path.h"
 
 #define MCP_PREFIX "mcp__"

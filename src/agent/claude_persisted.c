@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "agent/claude_persisted.h"
+#include "agent/claude_output.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

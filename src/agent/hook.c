@@ -3,10 +3,8 @@
 
 #include "agent/agent.h"
 #include "base/text.h"
-#include "client/content.h"
 #include "client/naming.h"
 #include "client/pointer.h"
-#include "client/access.h"
 #include "io/path.h"
 
 /* The task of a session whose name has no byte that a task may have. */

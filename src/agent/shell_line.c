@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/agent.h"
 
-#include <sys/stat.h>
-
-#include "base/buf.h"
 #include "io/path.h"
 
 /* Commands that change their shell, though some systems have programs of the same name. */

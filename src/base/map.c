@@ -16,11 +16,9 @@ void ofs_map_finish(struct ofs_map *m)
 
 void *ofs_map_get(const struct ofs_map *m, uint64_t key)
 {
-	size_t i;
-
 	if (!m->slots)
 		return NULL;
-	for (i = map_home(m, key); m->slots[i].value; i = (i + 1) & m->mask)
+	for (size_t i = map_home(m, key); m->slots[i].value; i = (i + 1) & m->mask)
 		if (m->slots[i].key == key)
 			return m->slots[i].value;
 	return NULL;
@@ -32,10 +30,9 @@ void *ofs_map_get(const struct ofs_map *m, uint64_t key)
 static void map_resize(struct ofs_map *m, size_t slots)
 {
 	struct ofs_map other = { .mask = slots - 1 };
-	size_t i;
 
 	other.slots = ofs_alloc(slots * sizeof(*other.slots));
-	for (i = 0; m->slots && i <= m->mask; i++)
+	for (size_t i = 0; m->slots && i <= m->mask; i++)
 		if (m->slots[i].value)
 			ofs_map_put(&other, m->slots[i].key, m->slots[i].value);
 	free(m->slots);

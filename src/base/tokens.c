@@ -7,33 +7,19 @@
  * this kind are mostly one token whatever their length, one where a new token is sure to start.
  * All costs are in tokens_cost.h; this file says only what they depend on.
  */
-
 #include "base/tokens.h"
 
+/* clang-format off */
 /* Classes of characters; transitions between them have costs. */
 enum class {
 	CLASS_START, /* of the text: no character yet */
 	CLASS_WIDE, /* not ASCII, and no accented letter */
 	CLASS_ACCENT,
 	CLASS_ACCENT_FAR, /* accented, of the Latin letters that take three bytes */
-	CLASS_LOWER,
-	CLASS_UPPER,
-	CLASS_DIGIT,
-	CLASS_SPACE,
-	CLASS_TAB,
-	CLASS_LINE,
+	CLASS_LOWER, CLASS_UPPER, CLASS_DIGIT, CLASS_SPACE, CLASS_TAB, CLASS_LINE,
 	CLASS_CONTROL, /* from here to CLASS_SIGN all are cut like punctuation */
-	CLASS_QUOTE,
-	CLASS_APOSTROPHE,
-	CLASS_OPEN,
-	CLASS_CLOSE,
-	CLASS_ANGLE,
-	CLASS_COMMA,
-	CLASS_COLON,
-	CLASS_DOT,
-	CLASS_SLASH,
-	CLASS_DASH,
-	CLASS_UNDERSCORE,
+	CLASS_QUOTE, CLASS_APOSTROPHE, CLASS_OPEN, CLASS_CLOSE, CLASS_ANGLE, CLASS_COMMA,
+	CLASS_COLON, CLASS_DOT, CLASS_SLASH, CLASS_DASH, CLASS_UNDERSCORE,
 	CLASS_RULE, /* what lines are drawn with */
 	CLASS_SIGN,
 	CLASS_AGAIN, /* the same punctuation as before */
@@ -43,97 +29,45 @@ enum class {
 
 /* Groups of characters; a change of group may end a piece. */
 enum group {
-	GROUP_WIDE,
-	GROUP_LOWER,
-	GROUP_UPPER,
-	GROUP_DIGIT,
-	GROUP_SPACE,
-	GROUP_LINE,
-	GROUP_PUNCT,
-	GROUP_AGAIN,
-	GROUPS,
+	GROUP_WIDE, GROUP_LOWER, GROUP_UPPER, GROUP_DIGIT, GROUP_SPACE, GROUP_LINE, GROUP_PUNCT,
+	GROUP_AGAIN, GROUPS,
 };
 
 /* Kinds of pieces. That of a word depends on what precedes it, which is often part of its token. */
 enum piece {
-	PIECE_NONE,
-	PIECE_WIDE,
+	PIECE_NONE, PIECE_WIDE,
 	PIECE_SPACED, /* a word after a space */
 	PIECE_BARE, /* after punctuation or at the start of a line */
 	PIECE_JOINED, /* after a lower-case letter: the later parts of camelCase */
 	PIECE_MIXED, /* after a digit, or a part that was joined too: names made by machines */
 	PIECE_SPACED_UPPER, /* the same, at their first letter, which is a capital */
-	PIECE_BARE_UPPER,
-	PIECE_JOINED_UPPER,
-	PIECE_MIXED_UPPER,
-	PIECE_CAPITALS,
-	PIECE_DIGIT_1,
-	PIECE_DIGIT_2,
-	PIECE_DIGIT_3,
-	PIECE_SPACES,
-	PIECE_LINES,
-	PIECE_PUNCT,
-	PIECES,
+	PIECE_BARE_UPPER, PIECE_JOINED_UPPER, PIECE_MIXED_UPPER, PIECE_CAPITALS, PIECE_DIGIT_1,
+	PIECE_DIGIT_2, PIECE_DIGIT_3, PIECE_SPACES, PIECE_LINES, PIECE_PUNCT, PIECES,
 };
 
 /* Costs that depend on the length of the piece so far. */
 enum row {
-	ROW_NONE,
-	ROW_SPACED,
-	ROW_BARE,
-	ROW_JOINED,
-	ROW_MIXED,
-	ROW_CAPITALS,
+	ROW_NONE, ROW_SPACED, ROW_BARE, ROW_JOINED, ROW_MIXED, ROW_CAPITALS,
 	ROW_CAPITALS_LOWER, /* a small letter after several capitals */
 	ROW_HUMP, /* a capital after small letters */
-	ROW_MIXED_HUMP,
-	ROW_DIGITS,
-	ROW_SPACES,
-	ROW_SPACES_WORD,
-	ROW_SPACES_LINE,
-	ROW_LINES,
-	ROW_LINES_SPACES,
-	ROW_PUNCT,
-	ROW_PUNCT_WORD,
-	ROW_PUNCT_LINE,
-	ROW_AGAIN,
-	ROWS,
+	ROW_MIXED_HUMP, ROW_DIGITS, ROW_SPACES, ROW_SPACES_WORD, ROW_SPACES_LINE, ROW_LINES,
+	ROW_LINES_SPACES, ROW_PUNCT, ROW_PUNCT_WORD, ROW_PUNCT_LINE, ROW_AGAIN, ROWS,
 };
 
 enum script {
 	SCRIPT_INVALID, /* bytes that are no UTF-8 */
 	SCRIPT_LATIN, /* never charged by script: its letters are CLASS_ACCENT */
-	SCRIPT_LATIN_FAR,
-	SCRIPT_GREEK,
-	SCRIPT_CYRILLIC,
+	SCRIPT_LATIN_FAR, SCRIPT_GREEK, SCRIPT_CYRILLIC,
 	SCRIPT_CYRILLIC_FAR, /* letters that Russian does not have */
-	SCRIPT_ARMENIAN,
-	SCRIPT_HEBREW,
-	SCRIPT_ARABIC,
-	SCRIPT_DEVANAGARI,
-	SCRIPT_BENGALI,
+	SCRIPT_ARMENIAN, SCRIPT_HEBREW, SCRIPT_ARABIC, SCRIPT_DEVANAGARI, SCRIPT_BENGALI,
 	SCRIPT_INDIC, /* others of India's */
-	SCRIPT_GURMUKHI,
-	SCRIPT_GUJARATI,
-	SCRIPT_TAMIL,
-	SCRIPT_TELUGU,
-	SCRIPT_KANNADA,
-	SCRIPT_MALAYALAM,
-	SCRIPT_THAI,
+	SCRIPT_GURMUKHI, SCRIPT_GUJARATI, SCRIPT_TAMIL, SCRIPT_TELUGU, SCRIPT_KANNADA,
+	SCRIPT_MALAYALAM, SCRIPT_THAI,
 	SCRIPT_SOUTHEAST, /* Lao, Burmese, Khmer */
-	SCRIPT_ETHIOPIC,
-	SCRIPT_GEORGIAN,
-	SCRIPT_HANGUL,
-	SCRIPT_KANA,
-	SCRIPT_HAN,
-	SCRIPT_OTHER,
-	SCRIPT_PUNCT,
-	SCRIPT_SYMBOL,
-	SCRIPT_BOX,
-	SCRIPT_CJK_PUNCT,
-	SCRIPT_EMOJI,
-	SCRIPTS,
+	SCRIPT_ETHIOPIC, SCRIPT_GEORGIAN, SCRIPT_HANGUL, SCRIPT_KANA, SCRIPT_HAN, SCRIPT_OTHER,
+	SCRIPT_PUNCT, SCRIPT_SYMBOL, SCRIPT_BOX, SCRIPT_CJK_PUNCT, SCRIPT_EMOJI, SCRIPTS,
 };
+/* clang-format on */
 
 /* Characters of a piece that are told apart; the last stands for all that follow. */
 #define FAR 16

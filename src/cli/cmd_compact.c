@@ -89,9 +89,8 @@ static int read_step(struct ofs_backend *b, const char *dir, uint64_t *left,
 	struct stat attr;
 	size_t len = 0;
 	ofs_handle h;
-	int r;
+	int r = b->ops->lstat(b, path, &attr);
 
-	r = b->ops->lstat(b, path, &attr);
 	if (r == 0 && !S_ISREG(attr.st_mode))
 		return -ENOENT;
 	if (r == 0)
@@ -118,9 +117,8 @@ static int load_step_files(struct ofs_backend *b, struct step_files *ret)
 	OFS_CLEANUP(step_files_finish) struct step_files f = { 0 };
 	uint64_t left = OFS_STEP_FILES_MAX;
 	OFS_FREE char *dir = ofs_format("tasks/%s/" OFS_STEP_DIR, task);
-	int r;
+	int r = b->ops->list(b, dir, add_step, &f);
 
-	r = b->ops->list(b, dir, add_step, &f);
 	if (r < 0)
 		return r == -ENOTDIR ? -ENOENT : r;
 	if (f.n)

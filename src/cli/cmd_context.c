@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/access.h"
@@ -7,14 +6,13 @@
 #include "context/settings.h"
 #include "io/file.h"
 
-static const char *const modes[] = { "compact", "compress", "auto", "restore", NULL };
 static const char *const formats[] = { "openai", "anthropic", NULL };
 static struct ofs_manage_options manage = OFS_MANAGE_OPTIONS_INIT;
 static const char *asked_summarizer; /* command or "endpoint"; NULL: as is set */
 static int mode = -1, format = -1;
 
 static const struct ofs_option options[] = {
-	OFS_CHOICE('m', "mode", "MODE", &mode, "mode", modes,
+	OFS_CHOICE('m', "mode", "MODE", &mode, "mode", ofs_manage_modes + OFS_MANAGE_COMPACT,
 		   "compact: results over the limit become pointers; compress: older\n"
 		   "messages become a summary; auto (default): compact, and compress\n"
 		   "when that gains too little"),
@@ -73,9 +71,8 @@ static int context_answer(const struct ofs_buf *input)
 	ofs_access_init(&access, &ofs_command_target);
 	ofs_settings_init(&settings);
 	r = ofs_access_find(&access, &err);
-	if (r < 0)
-		return ofs_report("%s", err.text);
-	r = ofs_settings_load(&settings, access.target.store, &err);
+	if (r == 0)
+		r = ofs_settings_load(&settings, access.target.store, &err);
 	if (r < 0)
 		return ofs_report("%s", err.text);
 	r = context_choose(&settings, &summarizer, &err);
@@ -101,8 +98,7 @@ static int context_run(const struct ofs_command *self, int argc, char **argv)
 
 	if (r < 0)
 		return ofs_report("cannot read standard input: %s", strerror(-r));
-	if (mode >= 0)
-		ofs_manage_mode_parse(modes[mode], &manage.mode);
+	manage.mode = (enum ofs_manage_mode)(mode + OFS_MANAGE_COMPACT);
 	manage.has_format = format >= 0;
 	manage.anthropic = format == 1;
 	return context_answer(&input);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* offload gc: has the tree remove what has expired, and tells what went. */
-
 #include "cli/command.h"
 #include "cli/job.h"
 #include "cli/report.h"

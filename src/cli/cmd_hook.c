@@ -7,7 +7,6 @@
 #include "cli/command.h"
 #include "cli/daemon.h"
 #include "cli/report.h"
-#include "client/access.h"
 #include "context/settings.h"
 #include "io/file.h"
 #include "io/path.h"

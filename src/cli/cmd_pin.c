@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* offload pin and offload unpin. */
-
 #include "cli/command.h"
 #include "cli/files.h"
 #include "cli/operand.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* offload promote and offload archive. */
-
 #include "cli/command.h"
 #include "cli/operand.h"
 #include "cli/promotion.h"

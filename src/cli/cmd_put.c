@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "base/redact.h"
 #include "cli/command.h"
 #include "cli/report.h"
-#include "client/content.h"
-#include "client/deposit.h"
 #include "client/pointer.h"
-#include "client/spool.h"
 
 static struct ofs_deposit deposit = { .category = "general" };
 static const struct ofs_option options[] = {

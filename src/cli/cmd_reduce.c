@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/access.h"

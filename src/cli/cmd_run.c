@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/report.h"
-#include "client/content.h"
-#include "client/deposit.h"
 #include "client/pointer.h"
-#include "client/spool.h"
 #include "io/process.h"
 
 #define RUN_MAX_BYTES 2048

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* offload show: everything that a tree knows about one of its files. */
-
 #include "base/clock.h"
 #include "base/redact.h"
 #include "base/text.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/operand.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* offload stats: how much there is and what became of the rest, from the tree's status.json. */
-
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/access.h"

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* offload task: lists tasks, shows one, ends one and takes that back. */
-
 #include "cli/command.h"
 #include "cli/files.h"
 #include "cli/job.h"
 #include "cli/report.h"
-#include "client/access.h"
 
 static bool dry_run;
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* offload verify: has the tree verify its store, and tells what it finds. */
-
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/job.h"

@@ -140,9 +140,8 @@ static bool parse_count(const char *text, uint64_t max, uint64_t *ret)
 static int take_choice(const struct ofs_option *o, const char *value)
 {
 	char list[256] = "";
-	int i;
 
-	for (i = 0; o->words[i]; i++) {
+	for (int i = 0; o->words[i]; i++) {
 		if (strcmp(o->words[i], value) == 0) {
 			*(int *)o->to = i;
 			return -1;

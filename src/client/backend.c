@@ -13,11 +13,6 @@ void ofs_backend_close(struct ofs_backend *b)
 		b->ops->destroy(b);
 }
 
-void ofs_backend_close_p(struct ofs_backend **b)
-{
-	ofs_backend_close(*b);
-}
-
 /* A task is not made open: what others put into its history would be told as a part of it. */
 static bool is_task(const char *path)
 {

@@ -79,7 +79,6 @@ int ofs_backend_open_store(const char *store, bool create, bool read_only, struc
 
 /* Closes it; NULL is allowed. */
 void ofs_backend_close(struct ofs_backend *b);
-void ofs_backend_close_p(struct ofs_backend **b);
 
 /* Other users may look into a directory with these attributes. */
 static inline bool ofs_backend_is_seen(const struct ofs_backend *b, const struct stat *dir)

@@ -256,9 +256,8 @@ int ofs_backend_open_store(const char *store, bool create, bool read_only, struc
 	struct ofs_config *config = ofs_config_create();
 	struct backend_store *s;
 	struct ofs_tree *tree;
-	int r;
+	int r = ofs_config_load_store(config, store, err);
 
-	r = ofs_config_load_store(config, store, err);
 	ofs_config_apply(config, &opts);
 	opts.create = create;
 	opts.read_only = read_only;

@@ -77,9 +77,8 @@ int ofs_hmac(const void *key, size_t key_len, const void *data, size_t len,
 void ofs_sha256_hex(const uint8_t sha[OFS_SHA256_SIZE], char ret[2 * OFS_SHA256_SIZE + 1])
 {
 	static const char digits[] = "0123456789abcdef";
-	size_t i;
 
-	for (i = 0; i < OFS_SHA256_SIZE; i++) {
+	for (size_t i = 0; i < OFS_SHA256_SIZE; i++) {
 		ret[2 * i] = digits[sha[i] >> 4];
 		ret[2 * i + 1] = digits[sha[i] & 15];
 	}

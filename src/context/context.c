@@ -38,10 +38,9 @@ int ofs_context_open(const char *place, struct ofs_error *err, struct ofs_contex
 	r = ofs_access_find(&c->access, err);
 	if (r == 0)
 		r = ofs_settings_load(&c->settings, c->access.target.store, err);
-	if (r < 0)
-		return r;
-	*ret = ofs_steal(c);
-	return 0;
+	if (r == 0)
+		*ret = ofs_steal(c);
+	return r;
 }
 
 void ofs_context_close(struct ofs_context *c)

@@ -94,12 +94,8 @@ static void queue_add(struct queue *q, const struct item *item, const char *name
 
 static bool is_stopping(struct ofs_notify *n)
 {
-	bool stopping;
-
-	pthread_mutex_lock(&n->lock);
-	stopping = n->stopping;
-	pthread_mutex_unlock(&n->lock);
-	return stopping;
+	OFS_LOCKED(&n->lock);
+	return n->stopping;
 }
 
 /* Invalidates the attributes of the node; false if the kernel does not have it. */
@@ -216,9 +212,8 @@ struct ofs_notify *ofs_notify_create(void)
 
 static void set_attr_fuse(struct ofs_notify *n, struct fuse_session *fuse)
 {
-	pthread_mutex_lock(&n->attr_lock);
+	OFS_LOCKED(&n->attr_lock);
 	n->attr_fuse = fuse;
-	pthread_mutex_unlock(&n->attr_lock);
 }
 
 int ofs_notify_start(struct ofs_notify *n, struct fuse_session *fuse)
@@ -226,45 +221,41 @@ int ofs_notify_start(struct ofs_notify *n, struct fuse_session *fuse)
 	int r = 0;
 
 	set_attr_fuse(n, fuse);
-	pthread_mutex_lock(&n->lock);
+	OFS_LOCKED(&n->lock);
 	if (!n->stopping) {
 		n->fuse = fuse;
 		r = ofs_thread_start(&n->thread, "notify", notify_main, n);
 		n->running = n->joinable = r == 0;
 	}
-	pthread_mutex_unlock(&n->lock);
 	return r;
 }
 
 void ofs_notify_attr(struct ofs_notify *n, ofs_node node)
 {
-	pthread_mutex_lock(&n->attr_lock);
+	OFS_LOCKED(&n->attr_lock);
 	/* A negative offset: the attributes alone. */
 	if (n->attr_fuse)
 		fuse_lowlevel_notify_inval_inode(n->attr_fuse, node, -1, 0);
-	pthread_mutex_unlock(&n->attr_lock);
 }
 
 void ofs_notify_release(struct ofs_notify *n, ofs_node node, ofs_node parent, const char *name)
 {
 	struct item item = { .node = node, .parent = parent };
 
-	pthread_mutex_lock(&n->lock);
+	OFS_LOCKED(&n->lock);
 	if (n->running && !n->stopping) {
 		queue_add(&n->queue, &item, name);
 		pthread_cond_broadcast(&n->changed);
 	}
-	pthread_mutex_unlock(&n->lock);
 }
 
 void ofs_notify_stop(struct ofs_notify *n)
 {
-	pthread_mutex_lock(&n->lock);
+	OFS_LOCKED(&n->lock);
 	n->stopping = true;
 	pthread_cond_broadcast(&n->changed);
 	while (n->running)
 		pthread_cond_wait(&n->changed, &n->lock);
-	pthread_mutex_unlock(&n->lock);
 }
 
 void ofs_notify_finish(struct ofs_notify *n)

@@ -176,7 +176,6 @@ static void print_key(const struct ofs_ini_key *key, FILE *out)
 {
 	const char *zero = key->number.zero;
 	char name[64];
-	int i;
 
 	if (key->type == OFS_INI_NUMBER) {
 		snprintf(name, sizeof(name), "%s=%s", key->name,
@@ -187,7 +186,7 @@ static void print_key(const struct ofs_ini_key *key, FILE *out)
 		return;
 	}
 	fprintf(out, "        %s=", key->name);
-	for (i = 0; key->words[i]; i++)
+	for (int i = 0; key->words[i]; i++)
 		fprintf(out, "%s%s", i ? "|" : "", key->words[i]);
 	fprintf(out, "\n        %-22s %s\n", "", key->text);
 }
@@ -195,7 +194,6 @@ static void print_key(const struct ofs_ini_key *key, FILE *out)
 void ofs_options_print_usage(FILE *out)
 {
 	const struct ofs_ini_key *key;
-	size_t i;
 
 	fputs("usage: offloadfs [options] STORE MOUNTPOINT\n"
 	      "\n"
@@ -210,7 +208,7 @@ void ofs_options_print_usage(FILE *out)
 	      "    -o OPTION[,OPTION...]\n"
 	      "        config=FILE            The configuration (default STORE/config.ini)\n",
 	      out);
-	for (i = 0; (key = ofs_config_key(i)); i++)
+	for (size_t i = 0; (key = ofs_config_key(i)); i++)
 		print_key(key, out);
 	fputs("        io_uring, no_io_uring  The same as io_uring=on, io_uring=off\n"
 	      "        supervise              In the background, start a daemon that died again\n"

@@ -78,7 +78,7 @@ static bool wait_for_one(struct ofs_signals *s)
 /* An interruption is lost on a wait that has not quite started, so it is repeated. */
 static void interrupt_until_end(struct ofs_signals *s)
 {
-	pthread_mutex_lock(&s->lock);
+	OFS_LOCKED(&s->lock);
 	while (!s->ending) {
 		if (!s->waits) {
 			pthread_cond_wait(&s->changed, &s->lock);
@@ -87,7 +87,6 @@ static void interrupt_until_end(struct ofs_signals *s)
 		pthread_kill(s->waiter, WAKE);
 		ofs_cond_wait_until(&s->changed, &s->lock, ofs_clock_monotonic() + WAKE_AGAIN_NS);
 	}
-	pthread_mutex_unlock(&s->lock);
 }
 
 static void *signals_main(void *arg)
@@ -135,21 +134,16 @@ int ofs_signals_create(void (*stop)(void *arg), void *arg, struct ofs_signals **
 
 bool ofs_signals_caught(struct ofs_signals *s)
 {
-	bool caught;
-
-	pthread_mutex_lock(&s->lock);
-	caught = s->caught;
-	pthread_mutex_unlock(&s->lock);
-	return caught;
+	OFS_LOCKED(&s->lock);
+	return s->caught;
 }
 
 static void set_waits(struct ofs_signals *s, bool waits)
 {
-	pthread_mutex_lock(&s->lock);
+	OFS_LOCKED(&s->lock);
 	s->waiter = pthread_self();
 	s->waits = waits;
 	pthread_cond_broadcast(&s->changed);
-	pthread_mutex_unlock(&s->lock);
 }
 
 void ofs_signals_enter(struct ofs_signals *s)

@@ -39,14 +39,13 @@ static void *worker_main(void *arg)
 {
 	struct ofs_worker *w = arg;
 
-	pthread_mutex_lock(&w->lock);
+	OFS_LOCKED(&w->lock);
 	while (!w->stop) {
 		if (w->n)
 			serve_queue(w);
 		else
 			pthread_cond_wait(&w->changed, &w->lock);
 	}
-	pthread_mutex_unlock(&w->lock);
 	return NULL;
 }
 
@@ -55,10 +54,9 @@ static void wait_for_all(void *arg)
 {
 	struct ofs_worker *w = arg;
 
-	pthread_mutex_lock(&w->lock);
+	OFS_LOCKED(&w->lock);
 	while (w->n || w->busy)
 		pthread_cond_wait(&w->changed, &w->lock);
-	pthread_mutex_unlock(&w->lock);
 }
 
 struct ofs_worker *ofs_worker_create(ofs_worker_fn fn)
@@ -79,7 +77,7 @@ bool ofs_worker_add(struct ofs_worker *w, struct ofs_tree *t, const struct ofs_w
 {
 	bool taken = pthread_getspecific(w->givers) || pthread_setspecific(w->givers, w) == 0;
 
-	pthread_mutex_lock(&w->lock);
+	OFS_LOCKED(&w->lock);
 	w->tree = t;
 	if (!w->runs)
 		w->runs = ofs_thread_start(&w->thread, "worker", worker_main, w) == 0;
@@ -88,7 +86,6 @@ bool ofs_worker_add(struct ofs_worker *w, struct ofs_tree *t, const struct ofs_w
 		*ofs_append(w->queue, w->n, w->cap) = *work;
 		pthread_cond_broadcast(&w->changed);
 	}
-	pthread_mutex_unlock(&w->lock);
 	return taken;
 }
 

@@ -386,10 +386,5 @@ int ofs_index_list_holders(struct ofs_index *ix, uint64_t chunk, int (*fn)(void 
 int ofs_index_next_long(struct ofs_index *ix, uint64_t after, uint64_t *ret_ino)
 {
 	OFS_DB_LOCKED(&ix->db);
-	OFS_STMT sqlite3_stmt *st = NULL;
-	int r = ofs_db_first(&ix->db, OFS_STMT_BLOCK_NEXT_LONG, OFS_ARGS(after), &st);
-
-	if (r == 0)
-		*ret_ino = ofs_column_u64(st, 0);
-	return r;
+	return ofs_db_get_number(&ix->db, OFS_STMT_BLOCK_NEXT_LONG, OFS_ARGS(after), ret_ino);
 }

@@ -236,6 +236,16 @@ int ofs_db_run_blob(struct ofs_db *db, int id, const int64_t *args, size_t n, co
 	return r < 0 ? r : ofs_db_step(db, st);
 }
 
+int ofs_db_get_number(struct ofs_db *db, int id, const int64_t *args, size_t n, uint64_t *ret)
+{
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_db_first(db, id, args, n, &st);
+
+	if (r == 0)
+		*ret = ofs_column_u64(st, 0);
+	return r;
+}
+
 int ofs_db_run(struct ofs_db *db, int id, const int64_t *args, size_t n)
 {
 	return ofs_db_run_blob(db, id, args, n, NULL, 0);

@@ -102,6 +102,9 @@ int ofs_db_step(struct ofs_db *db, sqlite3_stmt *st);
 /* Starts a statement and steps to its first row. -ENOENT: there is none. */
 int ofs_db_first(struct ofs_db *db, int id, const int64_t *args, size_t n, sqlite3_stmt **ret);
 
+/* The first column of the first row of a statement. -ENOENT: there is none. */
+int ofs_db_get_number(struct ofs_db *db, int id, const int64_t *args, size_t n, uint64_t *ret);
+
 /* Runs a statement that gives no rows. */
 int ofs_db_run(struct ofs_db *db, int id, const int64_t *args, size_t n);
 

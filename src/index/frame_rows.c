@@ -266,18 +266,6 @@ static int dead_next(struct ofs_index *ix, uint32_t pack, uint64_t off, struct d
 	return 0;
 }
 
-/* One offset in a pack; -ENOENT when no frame matches. */
-static int place_get(struct ofs_index *ix, enum ofs_index_stmt id, const int64_t *args, size_t n,
-		     uint64_t *ret)
-{
-	OFS_STMT sqlite3_stmt *st = NULL;
-	int r = ofs_db_first(&ix->db, id, args, n, &st);
-
-	if (r == 0)
-		*ret = ofs_column_u64(st, 0);
-	return r;
-}
-
 /* The next dead range at or after a place. -ENOENT: there is none. */
 static int dead_range(struct ofs_index *ix, uint64_t header, uint32_t pack, uint64_t off,
 		      struct ofs_index_dead *ret)
@@ -290,12 +278,14 @@ static int dead_range(struct ofs_index *ix, uint64_t header, uint32_t pack, uint
 
 	if (r < 0)
 		return r;
-	before = place_get(ix, OFS_STMT_FRAME_LIVE_BEFORE, OFS_ARGS(f.pack, f.off), &start);
+	before = ofs_db_get_number(&ix->db, OFS_STMT_FRAME_LIVE_BEFORE, OFS_ARGS(f.pack, f.off),
+				   &start);
 	if (before < 0 && before != -ENOENT)
 		return before;
-	after = place_get(ix, OFS_STMT_FRAME_LIVE_AFTER, OFS_ARGS(f.pack, f.off), &end);
+	after = ofs_db_get_number(&ix->db, OFS_STMT_FRAME_LIVE_AFTER, OFS_ARGS(f.pack, f.off),
+				  &end);
 	if (after == -ENOENT)
-		r = place_get(ix, OFS_STMT_FRAME_END, OFS_ARGS(f.pack), &end);
+		r = ofs_db_get_number(&ix->db, OFS_STMT_FRAME_END, OFS_ARGS(f.pack), &end);
 	else
 		r = after;
 	if (r < 0)

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
-#include "index/fts_state.h"
 #include "index/fts_schema.h"
 #include "index/vfs.h"
 #include "io/file.h"

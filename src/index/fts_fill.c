@@ -2,7 +2,7 @@
 /* Writing to the search index: contents, in parts, and files. */
 #include "base/text.h"
 #include "index/fts_fold.h"
-#include "index/fts_state.h"
+#include "index/fts_schema.h"
 
 #define SNIFF 8192 /* bytes at the start that tell text from what is none */
 #define PARTS_AT_ONCE 8 /* of a long content, in one batch */
@@ -223,10 +223,9 @@ static int file_get(struct ofs_fts *fts, uint64_t ino, struct ofs_fts_file *ret,
 	file.has_sha = *ret_content != 0;
 	if (file.has_sha)
 		r = ofs_column_bytes(st, 2, file.sha, sizeof(file.sha));
-	if (r < 0)
-		return r;
-	*ret = file;
-	return 0;
+	if (r == 0)
+		*ret = file;
+	return r;
 }
 
 int ofs_fts_get_file(struct ofs_fts *fts, uint64_t ino, struct ofs_fts_file *ret)

@@ -5,7 +5,7 @@
  */
 #include "base/u64_list.h"
 #include "index/fts_fold.h"
-#include "index/fts_state.h"
+#include "index/fts_schema.h"
 
 #define GRAMS_MAX 64 /* of one needle that are asked for */
 

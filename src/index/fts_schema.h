@@ -17,6 +17,11 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
+#include "index/db.h"
+#include "index/fts.h"
+
 #define OFS_FTS_FORMAT 1
 
 /* Run on an empty database, before anything is written. */
@@ -76,3 +81,26 @@ enum ofs_fts_stmt {
 
 /* The statements by enum ofs_fts_stmt. */
 extern const char *const ofs_fts_sql[];
+
+/* ---- the search index as its parts share it */
+
+/* All that follows `generation` is guarded by the lock of `db`. */
+struct ofs_fts {
+	struct ofs_db db; /* closed when it could not be started anew; the next batch tries again */
+	_Atomic uint64_t generation; /* written under the lock */
+	uint64_t files, documents, alive; /* as the database has them */
+	uint64_t merged; /* documents there were when segments were last merged */
+	bool merging; /* they are being merged */
+	bool changed; /* since the write-ahead log was given back */
+};
+
+/* The number of a content that is whole: 1 and *ret, 0, or -errno. Under the lock. */
+int ofs_fts_content_find(struct ofs_fts *fts, const uint8_t sha[32], int64_t *ret);
+
+/*
+ * Every public call ends in one of these, under the lock and with no statement left to reset: a
+ * damaged database is started anew. Returns r. The second also remembers a failure, so that the
+ * batch cannot be committed.
+ */
+int ofs_fts_done(struct ofs_fts *fts, int r);
+int ofs_fts_written(struct ofs_fts *fts, int r);

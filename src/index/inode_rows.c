@@ -101,12 +101,7 @@ int ofs_index_list_inodes(struct ofs_index *ix, uint64_t first, uint64_t last,
 int ofs_index_get_stored(struct ofs_index *ix, uint64_t ino, uint64_t *ret)
 {
 	OFS_DB_LOCKED(&ix->db);
-	OFS_STMT sqlite3_stmt *st = NULL;
-	int r = ofs_db_first(&ix->db, OFS_STMT_INODE_STORED, OFS_ARGS(ino), &st);
-
-	if (r == 0)
-		*ret = ofs_column_u64(st, 0);
-	return r;
+	return ofs_db_get_number(&ix->db, OFS_STMT_INODE_STORED, OFS_ARGS(ino), ret);
 }
 
 /* Binds the hash in its shortest form; see schema.h. A parameter that is not bound is NULL. */

@@ -235,45 +235,23 @@ static int vfs_sync(sqlite3_file *f, int flags)
 	return vfs_done(f, rc, fault);
 }
 
-static int vfs_close(sqlite3_file *f)
-{
-	return vfs_inner(f)->pMethods->xClose(vfs_inner(f));
-}
+/* clang-format off */
+/* What is done by the file below alone. */
+#define PASS_ON(name, method, parameters, arguments) \
+	static int name parameters \
+	{ \
+		return vfs_inner(f)->pMethods->method arguments; \
+	}
 
-static int vfs_size(sqlite3_file *f, sqlite3_int64 *ret)
-{
-	return vfs_inner(f)->pMethods->xFileSize(vfs_inner(f), ret);
-}
-
-static int vfs_lock(sqlite3_file *f, int level)
-{
-	return vfs_inner(f)->pMethods->xLock(vfs_inner(f), level);
-}
-
-static int vfs_unlock(sqlite3_file *f, int level)
-{
-	return vfs_inner(f)->pMethods->xUnlock(vfs_inner(f), level);
-}
-
-static int vfs_is_reserved(sqlite3_file *f, int *ret)
-{
-	return vfs_inner(f)->pMethods->xCheckReservedLock(vfs_inner(f), ret);
-}
-
-static int vfs_control(sqlite3_file *f, int op, void *arg)
-{
-	return vfs_inner(f)->pMethods->xFileControl(vfs_inner(f), op, arg);
-}
-
-static int vfs_sector_size(sqlite3_file *f)
-{
-	return vfs_inner(f)->pMethods->xSectorSize(vfs_inner(f));
-}
-
-static int vfs_characteristics(sqlite3_file *f)
-{
-	return vfs_inner(f)->pMethods->xDeviceCharacteristics(vfs_inner(f));
-}
+PASS_ON(vfs_close, xClose, (sqlite3_file *f), (vfs_inner(f)))
+PASS_ON(vfs_size, xFileSize, (sqlite3_file *f, sqlite3_int64 *ret), (vfs_inner(f), ret))
+PASS_ON(vfs_lock, xLock, (sqlite3_file *f, int level), (vfs_inner(f), level))
+PASS_ON(vfs_unlock, xUnlock, (sqlite3_file *f, int level), (vfs_inner(f), level))
+PASS_ON(vfs_is_reserved, xCheckReservedLock, (sqlite3_file *f, int *ret), (vfs_inner(f), ret))
+PASS_ON(vfs_control, xFileControl, (sqlite3_file *f, int op, void *arg), (vfs_inner(f), op, arg))
+PASS_ON(vfs_sector_size, xSectorSize, (sqlite3_file *f), (vfs_inner(f)))
+PASS_ON(vfs_characteristics, xDeviceCharacteristics, (sqlite3_file *f), (vfs_inner(f)))
+/* clang-format on */
 
 static const sqlite3_io_methods vfs_methods = {
 	.iVersion = 1,

@@ -117,10 +117,8 @@ static void failpoint_record(const struct failpoint *p, unsigned long hit)
 
 int ofs_failpoint_hit(const char *name)
 {
-	size_t i;
-
 	pthread_once(&failpoint_once, failpoint_parse);
-	for (i = 0; i < failpoint_count; i++) {
+	for (size_t i = 0; i < failpoint_count; i++) {
 		struct failpoint *p = &failpoints[i];
 		unsigned long hit;
 

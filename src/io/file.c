@@ -133,9 +133,8 @@ static void iov_advance(struct iovec **iov, int *count, size_t n)
 static size_t iov_total(const struct iovec *iov, int count)
 {
 	size_t total = 0;
-	int i;
 
-	for (i = 0; i < count; i++)
+	for (int i = 0; i < count; i++)
 		total += iov[i].iov_len;
 	return total;
 }
@@ -143,9 +142,7 @@ static size_t iov_total(const struct iovec *iov, int count)
 /* Keeps only the first `n` bytes. */
 static void iov_cut(struct iovec *iov, int count, size_t n)
 {
-	int i;
-
-	for (i = 0; i < count; i++) {
+	for (int i = 0; i < count; i++) {
 		iov[i].iov_len = OFS_MIN(iov[i].iov_len, n);
 		n -= iov[i].iov_len;
 	}

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "journal/journal.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-
+#include "base/thread.h"
 #include "io/file.h"
 #include "journal/wal_record.h"
 #include "journal/recover.h"
-#include "journal/segment.h"
 
 #define JOURNAL_SEGMENT_SIZE ((uint64_t)64 << 20)
 #define SEGMENT_RECORDS (128u << 10) /* in one segment, so that small ones go, too */
@@ -232,11 +229,10 @@ int ofs_journal_rotate(struct ofs_journal *j, uint64_t bytes)
 	uint64_t used;
 	int r = 0;
 
-	pthread_mutex_lock(&j->append_lock);
+	OFS_LOCKED(&j->append_lock);
 	used = j->newest->end - j->newest->first - OFS_SEGMENT_HEADER;
 	if (used && used >= bytes)
 		r = j->poisoned ? -EIO : journal_add_segment(j, j->newest->end, j->newest->first);
-	pthread_mutex_unlock(&j->append_lock);
 	return r;
 }
 
@@ -331,7 +327,7 @@ static void journal_write_ahead(struct ofs_journal *j)
 	uint64_t used, len, most = j->segment_size;
 	ofs_lsn end;
 
-	pthread_mutex_lock(&j->append_lock);
+	OFS_LOCKED(&j->append_lock);
 	s = j->newest;
 	end = s->end;
 	used = end - s->first;
@@ -344,7 +340,6 @@ static void journal_write_ahead(struct ofs_journal *j)
 		if (s->scarce)
 			journal_cut_ahead(j);
 	}
-	pthread_mutex_unlock(&j->append_lock);
 }
 
 /* The segments that are not yet synced, referenced, and the end of the log. */
@@ -414,9 +409,8 @@ int ofs_journal_settle(struct ofs_journal *j)
 {
 	int r = journal_sync(j, false);
 
-	pthread_mutex_lock(&j->append_lock);
+	OFS_LOCKED(&j->append_lock);
 	journal_cut_ahead(j);
-	pthread_mutex_unlock(&j->append_lock);
 	return r;
 }
 
@@ -480,9 +474,8 @@ static int journal_read_whole(struct ofs_journal *j, const struct ofs_segment *s
 	uint8_t sum[OFS_WAL_SUM];
 	struct iovec iov[2] = { { sum, sizeof(sum) }, { buf, data->len } };
 	uint64_t hash;
-	int r;
+	int r = ofs_io_preadv_exact(s->fd, iov, 2, data->pos - sizeof(sum) - s->first);
 
-	r = ofs_io_preadv_exact(s->fd, iov, 2, data->pos - sizeof(sum) - s->first);
 	if (r < 0)
 		return journal_is_cut(s, data) ? -EIO : -OFS_EREAD;
 	hash = ofs_wal_data_hash(j->key, buf, data->len);

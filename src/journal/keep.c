@@ -3,7 +3,6 @@
 #include <fcntl.h>
 
 #include "io/file.h"
-#include "journal/journal.h"
 #include "journal/segment.h"
 
 static int note_segment(void *arg, const char *name)

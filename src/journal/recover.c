@@ -387,9 +387,8 @@ static int recover_cut(struct recover *re)
 	struct ofs_segment *tail;
 	size_t before = l->n;
 	bool blank;
-	int r;
+	int r = recover_is_blank(re);
 
-	r = recover_is_blank(re);
 	if (r < 0)
 		return recover_failed(re, recover_segment(re, re->at), r);
 	blank = r;
@@ -434,9 +433,8 @@ static int recover_end(struct recover *re)
 int ofs_journal_recover(struct ofs_recovery *rc)
 {
 	struct recover re = { .rc = rc };
-	int r;
+	int r = recover_begin(&re);
 
-	r = recover_begin(&re);
 	if (!r)
 		r = recover_replay(&re);
 	if (!r)

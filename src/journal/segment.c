@@ -208,17 +208,15 @@ int ofs_segment_list_load(struct ofs_segment_list *l, int dirfd, const uint8_t u
 				  .uuid = uuid,
 				  .flags = read_only ? O_RDONLY : O_RDWR,
 				  .err = err };
-	size_t i;
-	int r;
+	int r = ofs_io_list(dirfd, ".", list_load_one, &load);
 
-	r = ofs_io_list(dirfd, ".", list_load_one, &load);
 	if (r < 0 && !load.explained)
 		ofs_error_set(err, -r, "cannot list the journal's directory: %s", strerror(-r));
 	if (r < 0)
 		return r;
 	ofs_segment_list_sort(l);
 	/* A failed append may have left bytes beyond the start of the next segment. */
-	for (i = 0; i + 1 < l->n; i++)
+	for (size_t i = 0; i + 1 < l->n; i++)
 		if (l->at[i]->end > l->at[i + 1]->first)
 			atomic_store(&l->at[i]->end, l->at[i + 1]->first);
 	return 0;

@@ -49,9 +49,8 @@ int ofs_wal_window_record(struct ofs_wal_window *w, const struct ofs_segment *s,
 			  uint64_t key, struct ofs_wal_record *ret, const uint8_t **ret_body)
 {
 	const uint8_t *raw;
-	int r;
+	int r = ofs_wal_window_bytes(w, s, pos, OFS_WAL_HEADER, &raw);
 
-	r = ofs_wal_window_bytes(w, s, pos, OFS_WAL_HEADER, &raw);
 	if (r <= 0)
 		return r;
 	if (!ofs_wal_decode(raw, pos, ret))

@@ -159,11 +159,10 @@ void ofs_ahead_used(struct ofs_ahead *a, const struct ofs_frame_loc *loc, bool a
 {
 	struct walk w = { end_of(loc), OFS_AHEAD_FRAMES };
 
-	pthread_mutex_lock(&a->lock);
+	OFS_LOCKED(&a->lock);
 	if (stream_continues(a, loc) || ahead) {
 		if (!a->nthreads)
 			start_threads(a);
 		walk_push(a, &w);
 	}
-	pthread_mutex_unlock(&a->lock);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "pack/frame_cache.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/map.h"
+#include "base/thread.h"
 
 enum frame_state {
 	FRAME_LOADING,
@@ -175,7 +175,7 @@ static struct ofs_frame *cache_announce(struct ofs_frame_cache *fc, const struct
 /* Publishes the result of `load`. A frame dropped meanwhile serves only those who wait for it. */
 static void cache_settle(struct ofs_frame_cache *fc, struct ofs_frame *f, uint8_t *data, int error)
 {
-	pthread_mutex_lock(&fc->lock);
+	OFS_LOCKED(&fc->lock);
 	if (error < 0) {
 		if (f->listed)
 			cache_forget(fc, f);
@@ -193,7 +193,6 @@ static void cache_settle(struct ofs_frame_cache *fc, struct ofs_frame *f, uint8_
 		}
 	}
 	pthread_cond_broadcast(&fc->loaded);
-	pthread_mutex_unlock(&fc->lock);
 }
 
 static int cache_load(struct ofs_frame_cache *fc, struct ofs_frame *f, ofs_frame_load_fn load,
@@ -293,12 +292,8 @@ void ofs_frame_cache_ahead(struct ofs_frame_cache *fc, const struct ofs_frame_lo
 
 bool ofs_frame_cache_has_room(struct ofs_frame_cache *fc, uint32_t raw)
 {
-	bool r;
-
-	pthread_mutex_lock(&fc->lock);
-	r = room_ahead(fc, raw);
-	pthread_mutex_unlock(&fc->lock);
-	return r;
+	OFS_LOCKED(&fc->lock);
+	return room_ahead(fc, raw);
 }
 
 bool ofs_frame_cache_find(struct ofs_frame_cache *fc, uint32_t pack, uint64_t off,
@@ -306,11 +301,10 @@ bool ofs_frame_cache_find(struct ofs_frame_cache *fc, uint32_t pack, uint64_t of
 {
 	struct ofs_frame *f;
 
-	pthread_mutex_lock(&fc->lock);
+	OFS_LOCKED(&fc->lock);
 	f = ofs_map_get(&fc->map, frame_key(pack, off));
 	if (f)
 		*ret = f->loc;
-	pthread_mutex_unlock(&fc->lock);
 	return f;
 }
 
@@ -318,34 +312,28 @@ void ofs_frame_cache_drop(struct ofs_frame_cache *fc, uint32_t pack, uint64_t fr
 {
 	struct ofs_frame *f, *next;
 
-	pthread_mutex_lock(&fc->lock);
+	OFS_LOCKED(&fc->lock);
 	for (f = fc->oldest; f; f = next) {
 		next = f->newer;
 		if (f->loc.pack == pack && f->loc.off < to && f->loc.off + f->loc.stored > from)
 			cache_forget(fc, f);
 	}
-	pthread_mutex_unlock(&fc->lock);
 }
 
 void ofs_frame_cache_drop_from(struct ofs_frame_cache *fc, uint32_t pack, uint64_t off)
 {
 	struct ofs_frame *f, *next;
 
-	pthread_mutex_lock(&fc->lock);
+	OFS_LOCKED(&fc->lock);
 	for (f = fc->oldest; f; f = next) {
 		next = f->newer;
 		if (f->loc.pack > pack || (f->loc.pack == pack && f->loc.off + f->loc.stored > off))
 			cache_forget(fc, f);
 	}
-	pthread_mutex_unlock(&fc->lock);
 }
 
 size_t ofs_frame_cache_size(struct ofs_frame_cache *fc)
 {
-	size_t size;
-
-	pthread_mutex_lock(&fc->lock);
-	size = fc->size;
-	pthread_mutex_unlock(&fc->lock);
-	return size;
+	OFS_LOCKED(&fc->lock);
+	return fc->size;
 }

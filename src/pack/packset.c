@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "pack/pack.h"
-
 #include <fcntl.h>
 #include <inttypes.h>
 
 #include "base/log.h"
+#include "base/thread.h"
 #include "io/file.h"
 #include "pack/ahead.h"
 #include "pack/frame.h"
@@ -75,33 +74,29 @@ void ofs_packset_close(struct ofs_packset *ps)
 
 void ofs_packset_set_pack_size(struct ofs_packset *ps, uint64_t bytes)
 {
-	pthread_mutex_lock(&ps->lock);
+	OFS_LOCKED(&ps->lock);
 	ps->pack_size = OFS_MIN(bytes, OFS_PACK_OFF_MAX);
-	pthread_mutex_unlock(&ps->lock);
 }
 
 void ofs_packset_tail(struct ofs_packset *ps, uint32_t *ret_pack, uint64_t *ret_size)
 {
-	pthread_mutex_lock(&ps->lock);
+	OFS_LOCKED(&ps->lock);
 	*ret_pack = ps->tail;
 	*ret_size = ps->tail_size;
-	pthread_mutex_unlock(&ps->lock);
 }
 
 static void packset_set_tail(struct ofs_packset *ps, uint32_t pack, uint64_t size)
 {
-	pthread_mutex_lock(&ps->lock);
+	OFS_LOCKED(&ps->lock);
 	ps->tail = pack;
 	ps->tail_size = size;
-	pthread_mutex_unlock(&ps->lock);
 }
 
 void ofs_packset_committed(struct ofs_packset *ps)
 {
-	pthread_mutex_lock(&ps->lock);
+	OFS_LOCKED(&ps->lock);
 	ps->committed = ps->tail;
 	ps->committed_size = ps->tail_size;
-	pthread_mutex_unlock(&ps->lock);
 }
 
 struct resume {
@@ -408,10 +403,9 @@ static uint64_t packset_limit(struct ofs_packset *ps, uint32_t pack)
 {
 	uint64_t limit = OFS_PACK_OFF_MAX;
 
-	pthread_mutex_lock(&ps->lock);
+	OFS_LOCKED(&ps->lock);
 	if (pack >= ps->committed)
 		limit = pack == ps->committed ? ps->committed_size : 0;
-	pthread_mutex_unlock(&ps->lock);
 	return limit;
 }
 

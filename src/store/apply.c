@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/xattr.h"
 #include "store/store_state.h"
 
 /* An entry came or went. To a directory itself that is no use: what is in it is not used by it. */

@@ -93,11 +93,9 @@ static struct ofs_extent extent_clip(const struct ofs_extent *e, uint64_t from, 
 static void content_splice(struct ofs_content_map *c, size_t at, size_t drop,
 			   const struct ofs_extent *with, size_t n)
 {
-	size_t i;
-
-	for (i = 0; i < drop; i++)
+	for (size_t i = 0; i < drop; i++)
 		c->draft_bytes -= extent_weight(&c->extents[at + i]);
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		c->draft_bytes += extent_weight(&with[i]);
 	c->extents =
 		splice(c->extents, &c->nextents, &c->cap_extents, at, drop, with, n, sizeof(*with));
@@ -187,10 +185,10 @@ void ofs_content_map_zero(struct ofs_content_map *c, uint64_t from, uint64_t to,
 {
 	/* Blocks [first, last) are in it as a whole. */
 	uint64_t first = (from + OFS_BLOCK_SIZE - 1) / OFS_BLOCK_SIZE, last = to / OFS_BLOCK_SIZE;
-	size_t i;
 
 	ofs_content_map_uncover(c, from, to, epoch);
-	for (i = content_find_block(c, first); i < c->nblocks && c->blocks[i].index < last; i++)
+	for (size_t i = content_find_block(c, first); i < c->nblocks && c->blocks[i].index < last;
+	     i++)
 		if (c->blocks[i].chunk.id)
 			c->blocks[i] = (struct ofs_block){ c->blocks[i].index, { 0 }, epoch };
 	c->holes = true;
@@ -292,9 +290,9 @@ uint64_t ofs_content_map_chunk(const struct ofs_content_map *c, uint64_t i)
 uint64_t ofs_content_map_fingerprint(const struct ofs_content_map *c, uint64_t from, uint64_t to)
 {
 	uint64_t sum = 0;
-	size_t i;
 
-	for (i = ofs_content_map_find(c, from); i < c->nextents && c->extents[i].off < to; i++) {
+	for (size_t i = ofs_content_map_find(c, from); i < c->nextents && c->extents[i].off < to;
+	     i++) {
 		struct ofs_extent e = extent_clip(&c->extents[i], from, to);
 		uint64_t fields[] = { e.off, e.len, e.data.pos, e.data.len, e.data_off };
 
@@ -305,9 +303,7 @@ uint64_t ofs_content_map_fingerprint(const struct ofs_content_map *c, uint64_t f
 
 bool ofs_content_map_has_drafts(const struct ofs_content_map *c)
 {
-	size_t i;
-
-	for (i = 0; i < c->nextents; i++)
+	for (size_t i = 0; i < c->nextents; i++)
 		if (c->extents[i].off < OFS_CONTENT_END && c->extents[i].data.pos != OFS_LOST_POS)
 			return true;
 	return false;
@@ -316,9 +312,8 @@ bool ofs_content_map_has_drafts(const struct ofs_content_map *c)
 uint64_t ofs_content_map_oldest(const struct ofs_content_map *c)
 {
 	uint64_t oldest = UINT64_MAX;
-	size_t i;
 
-	for (i = 0; i < c->nextents; i++)
+	for (size_t i = 0; i < c->nextents; i++)
 		if (c->extents[i].data.pos > OFS_LOST_POS)
 			oldest = OFS_MIN(oldest, c->extents[i].data.pos);
 	return oldest;

@@ -10,11 +10,9 @@ struct ofs_dir *ofs_dir_create(void)
 
 void ofs_dir_destroy(struct ofs_dir *d)
 {
-	size_t i;
-
 	if (!d)
 		return;
-	for (i = 0; i < d->norder; i++)
+	for (size_t i = 0; i < d->norder; i++)
 		free(d->order[i].entry);
 	ofs_dir_committed(d, UINT64_MAX);
 	ofs_map_finish(&d->by_name);
@@ -66,16 +64,15 @@ static void ino_removed(struct ofs_dir *d, const struct ofs_dirent *e)
 const struct ofs_dirent *ofs_dir_find_ino(struct ofs_dir *d, uint64_t ino)
 {
 	struct ofs_dirent *e;
-	size_t i;
 
 	/* The oldest entry of an inode comes last, and stays. */
 	if (!d->by_ino.count && d->count > SMALL)
-		for (i = d->norder; i > 0; i--)
+		for (size_t i = d->norder; i > 0; i--)
 			if (d->order[i - 1].entry)
 				ofs_map_put(&d->by_ino, d->order[i - 1].entry->ino,
 					    d->order[i - 1].entry);
 	e = ofs_map_get(&d->by_ino, ino);
-	for (i = 0; !e && i < d->norder; i++)
+	for (size_t i = 0; !e && i < d->norder; i++)
 		if (d->order[i].entry && d->order[i].entry->ino == ino)
 			e = d->order[i].entry;
 	if (e)

@@ -41,9 +41,8 @@ bool ofs_store_is_heavy(const struct ofs_store *s, size_t times)
 int ofs_store_xattrs(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
 {
 	struct ofs_inode *n;
-	int r;
+	int r = ofs_store_inode(s, ino, &n);
 
-	r = ofs_store_inode(s, ino, &n);
 	if (r < 0)
 		return r;
 	if (!n->xattrs_loaded) {
@@ -127,9 +126,8 @@ static int load_inode(void *arg, const struct ofs_index_inode *row)
 static int fetch_inode(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
 {
 	uint64_t last = load_until(s, ino, has_row);
-	int r;
+	int r = ofs_index_list_inodes(s->index, ino, last, load_inode, s);
 
-	r = ofs_index_list_inodes(s->index, ino, last, load_inode, s);
 	*ret = ofs_map_get(&s->inodes, ino);
 	/* An error of another one is told when that one is needed. */
 	if (!*ret && r < 0 && last > ino) {
@@ -159,9 +157,8 @@ static int load_dirent(void *arg, const struct ofs_index_dirent *e)
 int ofs_store_dir(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
 {
 	struct ofs_inode *n;
-	int r;
+	int r = ofs_store_inode(s, ino, &n);
 
-	r = ofs_store_inode(s, ino, &n);
 	if (r < 0)
 		return r;
 	if (!S_ISDIR(n->row.mode))
@@ -236,9 +233,8 @@ static int fetch_content(struct ofs_store *s, struct ofs_inode *n)
 int ofs_store_file(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
 {
 	struct ofs_inode *n;
-	int r;
+	int r = ofs_store_inode(s, ino, &n);
 
-	r = ofs_store_inode(s, ino, &n);
 	if (r < 0)
 		return r;
 	if (S_ISDIR(n->row.mode))

@@ -18,9 +18,7 @@ static int entry_in(struct ofs_store *s, uint64_t dir, uint64_t ino, const struc
 
 void ofs_names_finish(struct ofs_names *l)
 {
-	size_t i;
-
-	for (i = 0; i < l->n; i++)
+	for (size_t i = 0; i < l->n; i++)
 		free(l->list[i].name);
 	free(l->list);
 	*l = (struct ofs_names){ 0 };
@@ -80,9 +78,8 @@ static int is_name(struct ofs_store *s, uint64_t ino, const struct ofs_name *nam
 {
 	const struct ofs_dirent *e;
 	struct ofs_inode *dir;
-	int r;
+	int r = ofs_store_dir(s, name->dir, &dir);
 
-	r = ofs_store_dir(s, name->dir, &dir);
 	if (r < 0)
 		return r == -ENOENT || r == -ENOTDIR ? 0 : r;
 	e = ofs_dir_find(dir->dir, name->name);
@@ -119,9 +116,7 @@ static bool has_so_many(const struct ofs_inode *n, size_t names)
 
 bool ofs_names_are_all(struct ofs_store *s, const struct ofs_inode *n, const struct ofs_names *l)
 {
-	size_t i;
-
-	for (i = 0; i < l->n; i++)
+	for (size_t i = 0; i < l->n; i++)
 		if (is_name(s, n->row.ino, &l->list[i]) != 1)
 			return false;
 	return has_so_many(n, l->n);
@@ -193,13 +188,11 @@ int ofs_store_names(struct ofs_store *s, uint64_t ino,
 		    int (*fn)(void *arg, uint64_t dir, const char *name), void *arg)
 {
 	OFS_CLEANUP(ofs_names_finish) struct ofs_names names = { 0 };
-	size_t i;
-	int r;
+	int r = ofs_names_gather(s, ino, &names);
 
-	r = ofs_names_gather(s, ino, &names);
 	if (r == 0 && !names.n)
 		r = -ENOENT;
-	for (i = 0; i < names.n && r == 0; i++)
+	for (size_t i = 0; i < names.n && r == 0; i++)
 		r = fn(arg, names.list[i].dir, names.list[i].name);
 	return r;
 }

@@ -2,7 +2,6 @@
 /* Extended attributes: the list of an inode comes from the index when it is first asked for. */
 #include <sys/xattr.h>
 
-#include "base/xattr.h"
 #include "store/record.h"
 #include "store/store_state.h"
 

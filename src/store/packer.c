@@ -75,8 +75,6 @@ int ofs_packer_create(struct ofs_store *s, struct ofs_packer **ret)
 
 void ofs_packer_destroy(struct ofs_packer *p)
 {
-	size_t i;
-
 	if (!p)
 		return;
 	ofs_compress_pool_destroy(p->pool);
@@ -84,7 +82,7 @@ void ofs_packer_destroy(struct ofs_packer *p)
 		p->store->strays = true;
 		cut_strays(p->store);
 	}
-	for (i = 0; i < p->npiles; i++) {
+	for (size_t i = 0; i < p->npiles; i++) {
 		free(p->piles[i].data);
 		free(p->piles[i].chunks);
 	}
@@ -134,12 +132,11 @@ static int write_frame(struct ofs_packer *p, const struct pile *pile, const size
 		       size_t n, const uint8_t *data)
 {
 	uint32_t off = 0;
-	size_t i;
 	int r = 0;
 
 	p->parts = ofs_grow(p->parts, &p->cap_parts, n, sizeof(*p->parts));
 	p->nparts = n;
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct packed *c = &p->chunks[places[i]];
 
 		p->parts[i] = (struct ofs_frame_chunk){ data + off, c->chunk.len };
@@ -174,9 +171,8 @@ static int pile_flush(struct ofs_packer *p, struct pile *pile)
 static struct pile *pile_for(struct ofs_packer *p, uint32_t class, bool dense)
 {
 	struct pile *pile;
-	size_t i;
 
-	for (i = 0; i < p->npiles; i++)
+	for (size_t i = 0; i < p->npiles; i++)
 		if (p->piles[i].class == class && p->piles[i].dense == dense)
 			return &p->piles[i];
 	pile = ofs_append(p->piles, p->npiles, p->cap_piles);
@@ -225,15 +221,14 @@ int ofs_packer_add(struct ofs_packer *p, uint32_t class, bool moving,
 /* Everything is in the packs then, and each chunk knows where. */
 static int write_rest(struct ofs_packer *p)
 {
-	size_t i;
 	int r = p->error;
 
-	for (i = 0; i < p->npiles && r == 0; i++)
+	for (size_t i = 0; i < p->npiles && r == 0; i++)
 		r = pile_flush(p, &p->piles[i]);
 	if (r == 0)
 		r = append_all(p);
 	p->error = r;
-	for (i = 0; i < p->n && r == 0; i++) {
+	for (size_t i = 0; i < p->n && r == 0; i++) {
 		struct ofs_index_chunk *c = &p->chunks[i].chunk;
 		const struct ofs_index_frame *f = &p->frames[p->chunks[i].frame];
 
@@ -251,12 +246,11 @@ static int write_rest(struct ofs_packer *p)
 static int index_frames(struct ofs_packer *p)
 {
 	struct ofs_index *ix = p->store->index;
-	size_t i;
 	int r = 0;
 
-	for (i = 0; i < p->nframes && r == 0; i++)
+	for (size_t i = 0; i < p->nframes && r == 0; i++)
 		r = ofs_index_put_frame(ix, &p->frames[i], &p->frames[i].id);
-	for (i = 0; i < p->n && r == 0; i++) {
+	for (size_t i = 0; i < p->n && r == 0; i++) {
 		const struct packed *c = &p->chunks[i];
 		uint64_t frame = p->frames[c->frame].id;
 
@@ -270,9 +264,8 @@ static int index_all(struct ofs_packer *p, int (*also)(void *arg), void *arg)
 {
 	struct ofs_store *s = p->store;
 	struct ofs_index_meta meta;
-	int r;
+	int r = ofs_index_get_meta(s->index, &meta);
 
-	r = ofs_index_get_meta(s->index, &meta);
 	if (r < 0)
 		return r;
 	ofs_packset_tail(s->packs, &meta.pack, &meta.pack_size);
@@ -315,9 +308,7 @@ static void relocate(const struct ofs_packer *p)
 /* Nothing has moved: memory may have seen it move in between. */
 static void look_again(struct ofs_packer *p)
 {
-	size_t i;
-
-	for (i = 0; i < p->n; i++)
+	for (size_t i = 0; i < p->n; i++)
 		if (p->chunks[i].moving)
 			ofs_index_get_chunk(p->store->index, p->chunks[i].chunk.id,
 					    &p->chunks[i].chunk);

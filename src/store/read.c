@@ -12,9 +12,8 @@ static int fetch_chunk(struct ofs_store *s, const struct ofs_piece *p, uint8_t *
 	struct ofs_frame_loc loc = ofs_loc_of_chunk(&p->chunk);
 	uint64_t from = (uint64_t)p->chunk.off + p->chunk_off;
 	struct ofs_frame *frame;
-	int r;
+	int r = ofs_packset_read(s->packs, &loc, &frame);
 
-	r = ofs_packset_read(s->packs, &loc, &frame);
 	if (r < 0)
 		return r;
 	if (from + p->len > ofs_frame_size(frame))
@@ -71,12 +70,11 @@ static ssize_t read_range(struct ofs_store *s, uint64_t ino, uint8_t *buf, size_
 {
 	OFS_CLEANUP(ofs_pieces_finish) struct ofs_pieces pieces = { 0 };
 	ssize_t len;
-	size_t i;
 	int r = 0;
 
 	pthread_rwlock_rdlock(&s->reclaim);
 	len = map_read(s, ino, size, off, &pieces, ret_version, state);
-	for (i = 0; i < pieces.n && r == 0; i++) {
+	for (size_t i = 0; i < pieces.n && r == 0; i++) {
 		const struct ofs_piece *p = &pieces.list[i];
 
 		r = fetch_piece(s, p, buf + p->at);

@@ -63,9 +63,8 @@ static int punch_journal(struct ofs_store *s, ofs_lsn reached)
 	OFS_FREE struct span *live = NULL;
 	ofs_lsn from = ofs_journal_begin(s->journal);
 	size_t n, i;
-	int r;
+	int r = ofs_index_checkpoint(s->index);
 
-	r = ofs_index_checkpoint(s->index);
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&s->lock);
@@ -92,7 +91,6 @@ int ofs_store_trim(struct ofs_store *s, bool idle)
 	struct ofs_index_meta meta;
 	ofs_lsn keep;
 	bool trim;
-	size_t i;
 	int r = ofs_index_get_meta(s->index, &meta);
 
 	if (r < 0)
@@ -100,7 +98,7 @@ int ofs_store_trim(struct ofs_store *s, bool idle)
 	keep = meta.checkpoint;
 	pthread_rwlock_wrlock(&s->reclaim);
 	pthread_mutex_lock(&s->lock);
-	for (i = 0; i < s->drafts.n; i++)
+	for (size_t i = 0; i < s->drafts.n; i++)
 		keep = OFS_MIN(keep, ofs_content_map_oldest(&s->drafts.list[i]->content));
 	pthread_mutex_unlock(&s->lock);
 	if (keep == meta.checkpoint && ofs_journal_end(s->journal) == keep)
@@ -154,11 +152,10 @@ static int reclaim_one(struct ofs_store *s, const struct ofs_index_dead *d)
 
 static int reclaim_some(struct ofs_store *s, struct dead_list *dead)
 {
-	size_t i;
 	int r = 0;
 
 	pthread_rwlock_wrlock(&s->reclaim);
-	for (i = 0; i < dead->n && r == 0; i++)
+	for (size_t i = 0; i < dead->n && r == 0; i++)
 		r = reclaim_one(s, &dead->list[i]);
 	pthread_rwlock_unlock(&s->reclaim);
 	if (r < 0)
@@ -166,7 +163,7 @@ static int reclaim_some(struct ofs_store *s, struct dead_list *dead)
 	r = ofs_index_begin(s->index);
 	if (r < 0)
 		return r;
-	for (i = 0; i < dead->n && r == 0; i++)
+	for (size_t i = 0; i < dead->n && r == 0; i++)
 		r = ofs_index_delete_dead(s->index, &dead->list[i]);
 	return ofs_index_end(s->index, r);
 }
@@ -180,9 +177,8 @@ int ofs_store_reclaim(struct ofs_store *s)
 	struct ofs_index_meta meta;
 	struct dead_list dead;
 	bool emptied = false;
-	int r;
+	int r = ofs_index_get_meta(s->index, &meta);
 
-	r = ofs_index_get_meta(s->index, &meta);
 	if (r < 0 || meta.unused_from || s->strays)
 		return r;
 	do {

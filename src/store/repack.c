@@ -70,19 +70,18 @@ static int mark_look(struct repack *rp, uint64_t ino, struct ofs_u64_list *ret)
 {
 	struct ofs_store *s = rp->store;
 	struct ofs_inode *n;
-	size_t i;
 	int r;
 
 	OFS_LOCKED(&s->lock);
 	r = ofs_store_inode(s, ino, &n);
 	if (r == 0 && S_ISDIR(n->row.mode)) {
 		r = ofs_store_dir(s, ino, &n);
-		for (i = 0; r == 0 && i < n->dir->norder; i++)
+		for (size_t i = 0; r == 0 && i < n->dir->norder; i++)
 			if (n->dir->order[i].entry)
 				ofs_u64_list_add(&rp->children, n->dir->order[i].entry->ino);
 	} else if (r == 0 && S_ISREG(n->row.mode)) {
 		r = ofs_store_file(s, ino, &n);
-		for (i = 0; r == 0 && i < n->content.nblocks; i++)
+		for (size_t i = 0; r == 0 && i < n->content.nblocks; i++)
 			if (n->content.blocks[i].chunk.id)
 				ofs_u64_list_add(ret, n->content.blocks[i].chunk.id);
 	}
@@ -95,9 +94,8 @@ static int move_known(struct repack *rp, uint64_t id, uint32_t class)
 	struct ofs_index_chunk c;
 	struct ofs_frame_loc loc;
 	struct ofs_frame *frame;
-	int r;
+	int r = ofs_index_get_chunk(rp->store->index, id, &c);
 
-	r = ofs_index_get_chunk(rp->store->index, id, &c);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	if (!c.bearer || c.bad || c.class >= class)
@@ -117,12 +115,10 @@ static int repack_mark(struct repack *rp, uint64_t ino)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list chunks = { 0 };
 	uint32_t class;
-	size_t i;
-	int r;
+	int r = mark_look(rp, ino, &chunks);
 
-	r = mark_look(rp, ino, &chunks);
 	class = chunks.n ? ofs_store_class(rp->store, ino) : 0;
-	for (i = 0; i < chunks.n && r == 0; i++) {
+	for (size_t i = 0; i < chunks.n && r == 0; i++) {
 		if (!rp->room)
 			return 0;
 		r = move_known(rp, chunks.at[i], class);
@@ -176,9 +172,8 @@ static int repack_frame(struct repack *rp, const struct ofs_index_frame *f)
 	struct ofs_frame_loc loc = ofs_loc_of_frame(f);
 	struct ofs_store *s = rp->store;
 	uint64_t found;
-	int r;
+	int r = ofs_packset_load(s->packs, &loc, &content);
 
-	r = ofs_packset_load(s->packs, &loc, &content);
 	if (r == -EIO)
 		frame_failed(rp, f);
 	if (r == -EIO || r == -OFS_EREAD)
@@ -203,9 +198,8 @@ static bool group_is_due(const struct ofs_index_frame *f, size_t n, bool settle)
 	uint64_t held = 0, raw = 0, thin = 0;
 	bool dense = f->class >= OFS_CLASS_DENSE;
 	uint64_t full = dense ? OFS_FRAME_FULL_DENSE : OFS_FRAME_FULL;
-	size_t i;
 
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		held += f[i].held;
 		raw += f[i].raw;
 		thin += dense && !f[i].dense;
@@ -219,9 +213,8 @@ static int repack_loose(struct repack *rp, bool settle)
 {
 	struct frame_list due = { 0 };
 	size_t i, n, k;
-	int r;
+	int r = ofs_index_list_due(rp->store->index, note_frame, &due);
 
-	r = ofs_index_list_due(rp->store->index, note_frame, &due);
 	for (i = 0; i < due.n && r == 0; i += n) {
 		for (n = 1; i + n < due.n && due.list[i + n].class == due.list[i].class; n++)
 			;
@@ -240,14 +233,13 @@ static int commit_marks(void *arg)
 {
 	struct repack *rp = arg;
 	struct ofs_index *ix = rp->store->index;
-	size_t i;
 	int r = 0;
 
-	for (i = 0; i < rp->marks.n && r == 0; i++)
+	for (size_t i = 0; i < rp->marks.n && r == 0; i++)
 		r = ofs_index_delete_mark(ix, rp->marks.at[i]);
-	for (i = 0; i < rp->children.n && r == 0; i++)
+	for (size_t i = 0; i < rp->children.n && r == 0; i++)
 		r = ofs_index_put_mark(ix, rp->children.at[i]);
-	for (i = 0; i < rp->bad.n && r == 0; i++)
+	for (size_t i = 0; i < rp->bad.n && r == 0; i++)
 		r = ofs_index_set_frame_bad(ix, rp->bad.at[i], true);
 	return r;
 }
@@ -256,9 +248,8 @@ int ofs_store_repack(struct ofs_store *s, bool settle)
 {
 	OFS_CLEANUP(repack_finish) struct repack rp = { .store = s, .room = STEP_BYTES };
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list marks = { 0 };
-	int r;
+	int r = ofs_packer_create(s, &rp.packer);
 
-	r = ofs_packer_create(s, &rp.packer);
 	if (r == 0)
 		r = ofs_index_list_marks(s->index, MARKS_MAX, ofs_u64_list_collect, &marks);
 	for (size_t i = 0; i < marks.n && r == 0 && rp.room; i++)

@@ -3,7 +3,6 @@
 #include "store/cycle.h"
 
 #include "base/log.h"
-#include "codec/hash.h"
 #include "io/file.h"
 #include "store/read.h"
 #include "store/store_state.h"
@@ -66,9 +65,8 @@ static int look_at_frame(struct ofs_store *s, const struct ofs_index_frame *f, u
 	OFS_CLEANUP(ofs_frame_content_finish) struct ofs_frame_content content = { 0 };
 	struct ofs_frame_loc loc = ofs_loc_of_frame(f);
 	uint64_t found = 0;
-	int r;
+	int r = ofs_packset_load(s->packs, &loc, &content);
 
-	r = ofs_packset_load(s->packs, &loc, &content);
 	if (r == 0)
 		r = ofs_store_compare_frame(s, f, &content, NULL, NULL, &found);
 	*ret_chunks += found;
@@ -108,9 +106,8 @@ int ofs_store_scrub(struct ofs_store *s)
 {
 	struct ofs_index_frame f;
 	uint64_t chunks = 0;
-	int r;
+	int r = ofs_index_next_frame(s->index, s->scrubbed, &f);
 
-	r = ofs_index_next_frame(s->index, s->scrubbed, &f);
 	if (r == -ENOENT) {
 		s->scrubbed = 0;
 		return 0;

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "codec/hash.h"
 #include "io/file.h"
 #include "store/packer.h"
 #include "store/read.h"
@@ -134,9 +133,7 @@ static bool inode_is_due(const struct ofs_inode *n, const struct ofs_seal_when *
 
 bool ofs_seal_is_due(struct ofs_store *s, const struct ofs_seal_when *when)
 {
-	size_t i;
-
-	for (i = 0; i < s->drafts.n; i++)
+	for (size_t i = 0; i < s->drafts.n; i++)
 		if (inode_is_due(s->drafts.list[i], when))
 			return true;
 	return false;
@@ -156,16 +153,14 @@ static void batch_add(struct ofs_seal_batch *b, const struct ofs_inode *n,
 {
 	const struct ofs_content_map *c = &n->content;
 	uint64_t blocks = block_count(n->row.size), i;
-	struct sealed_file *f;
-	size_t e;
+	struct sealed_file *f = ofs_append(b->files, b->nfiles, b->cap_files);
 
-	f = ofs_append(b->files, b->nfiles, b->cap_files);
 	*f = (struct sealed_file){ .ino = n->row.ino,
 				   .version = n->version,
 				   .size = n->row.size,
 				   .parent = n->row.parent,
 				   .digest = digest_is_due(n, when) };
-	for (e = 0; e < c->nextents; e++) {
+	for (size_t e = 0; e < c->nextents; e++) {
 		uint64_t last = (c->extents[e].off + c->extents[e].len - 1) / OFS_BLOCK_SIZE;
 
 		if (c->extents[e].data.pos == OFS_LOST_POS)
@@ -190,10 +185,9 @@ static void batch_choose(struct ofs_seal_batch *b, const struct ofs_seal_when *w
 {
 	struct ofs_store *s = b->store;
 	uint64_t bytes = 0;
-	size_t i;
 
 	pthread_mutex_lock(&s->lock);
-	for (i = 0; i < s->drafts.n && bytes < b->max; i++) {
+	for (size_t i = 0; i < s->drafts.n && bytes < b->max; i++) {
 		const struct ofs_inode *n = s->drafts.list[i];
 
 		if (!inode_is_due(n, when))
@@ -202,7 +196,7 @@ static void batch_choose(struct ofs_seal_batch *b, const struct ofs_seal_when *w
 		bytes += n->content.draft_bytes;
 	}
 	pthread_mutex_unlock(&s->lock);
-	for (i = 0; i < b->nfiles; i++)
+	for (size_t i = 0; i < b->nfiles; i++)
 		b->files[i].class = ofs_store_class(s, b->files[i].ino);
 	if (b->nfiles)
 		qsort(b->files, b->nfiles, sizeof(*b->files), file_compare);
@@ -309,10 +303,9 @@ static int seal_blocks(struct ofs_seal_batch *b, struct sealed_file *f, bool *re
 {
 	bool hashing = f->nblocks == block_count(f->size);
 	ssize_t len;
-	size_t i;
 	int r;
 
-	for (i = 0; i < f->nblocks && b->bytes < b->max; i++) {
+	for (size_t i = 0; i < f->nblocks && b->bytes < b->max; i++) {
 		struct sealed_block *block = &f->blocks[i];
 
 		if (ofs_store_is_stopping(b->store))
@@ -344,9 +337,8 @@ static int seal_file(struct ofs_seal_batch *b, struct sealed_file *f)
 {
 	uint8_t scrap[OFS_SHA256_SIZE];
 	bool hashed = false;
-	int r;
+	int r = seal_blocks(b, f, &hashed);
 
-	r = seal_blocks(b, f, &hashed);
 	if (r == 0 && f->done && !hashed && f->digest && !f->sparse) {
 		ofs_sha256_final(b->whole, scrap);
 		r = digest_file(b, f);
@@ -368,14 +360,13 @@ int ofs_seal_collect(struct ofs_store *s, const struct ofs_seal_when *when,
 		     struct ofs_seal_batch **ret)
 {
 	struct ofs_seal_batch *b;
-	size_t i;
 	int r, done = 0;
 
 	r = batch_create(s, &b);
 	if (r < 0)
 		return r;
 	batch_choose(b, when);
-	for (i = 0; i < b->nfiles && (i == 0 || b->bytes < b->max) && r == 0; i++) {
+	for (size_t i = 0; i < b->nfiles && (i == 0 || b->bytes < b->max) && r == 0; i++) {
 		r = seal_file(b, &b->files[i]);
 		done += b->files[i].nsealed || (r == 0 && b->files[i].done);
 		if (r == -ESTALE)
@@ -399,7 +390,6 @@ static void install_block(struct ofs_seal_batch *b, struct ofs_inode *n, uint32_
 	uint64_t from = block->index * OFS_BLOCK_SIZE, to = from + OFS_BLOCK_SIZE;
 	const struct ofs_index_chunk *c = &block->chunk;
 	uint64_t epoch = b->store->epoch;
-	size_t i;
 
 	/* The same hole may lie over something else by now. */
 	if (!block->state.drafts ||
@@ -413,7 +403,7 @@ static void install_block(struct ofs_seal_batch *b, struct ofs_inode *n, uint32_
 		ofs_class_move_add(b->store, n->row.ino);
 	ofs_content_map_set_block(&n->content, block->index, c, epoch);
 	ofs_content_map_uncover(&n->content, from, to, epoch);
-	for (i = 0; i < block->state.nlost; i++)
+	for (size_t i = 0; i < block->state.nlost; i++)
 		ofs_content_map_cover(&n->content, &block->state.lost[i], epoch);
 	if (block->state.nlost)
 		ofs_log(LOG_ERR,
@@ -426,12 +416,11 @@ static void install_block(struct ofs_seal_batch *b, struct ofs_inode *n, uint32_
 static int64_t sum_lines(const struct ofs_content_map *c)
 {
 	int64_t sum = 0;
-	size_t i;
 
-	for (i = 0; i < c->nextents; i++)
+	for (size_t i = 0; i < c->nextents; i++)
 		if (c->extents[i].data.pos == OFS_LOST_POS)
 			return -1;
-	for (i = 0; i < c->nblocks; i++)
+	for (size_t i = 0; i < c->nblocks; i++)
 		sum += c->blocks[i].chunk.lines;
 	return sum;
 }
@@ -441,11 +430,10 @@ static void install_file(struct ofs_seal_batch *b, const struct sealed_file *f)
 	struct ofs_store *s = b->store;
 	struct ofs_inode *n = ofs_map_get(&s->inodes, f->ino);
 	uint64_t drafts = n ? n->content.draft_bytes : 0;
-	size_t i;
 
 	if (!n || n->gone)
 		return;
-	for (i = 0; i < f->nsealed; i++)
+	for (size_t i = 0; i < f->nsealed; i++)
 		install_block(b, n, f->class, &f->blocks[i]);
 	/* Until the checkpoint learns what it is charged, it costs what its drafts did. */
 	n->row.stored += drafts - OFS_MIN(drafts, n->content.draft_bytes);

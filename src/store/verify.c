@@ -7,9 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#include "codec/hash.h"
 #include "io/file.h"
-#include "store/damage.h"
 #include "store/cycle.h"
 #include "store/packer.h"
 #include "store/read.h"
@@ -72,9 +70,8 @@ static int repair_index(struct verification *v)
 {
 	struct ofs_store *s = v->store;
 	uint64_t before = v->counts.repaired;
-	int r;
+	int r = ofs_index_begin(s->index);
 
-	r = ofs_index_begin(s->index);
 	if (r < 0)
 		return r;
 	r = ofs_index_check(s->index, true, v->how->lost_dir, report, v);
@@ -171,9 +168,8 @@ static int quarantine(struct ofs_store *s, const struct ofs_index_frame *f)
 	OFS_CLOSE int dir = -1;
 	char name[64];
 	size_t len;
-	int r;
+	int r = ofs_packset_copy(s->packs, &loc, &bytes, &len);
 
-	r = ofs_packset_copy(s->packs, &loc, &bytes, &len);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	dir = ofs_damage_open_quarantine(s->dirfd);
@@ -193,9 +189,8 @@ static int rescue_chunk(void *arg, const struct ofs_index_chunk *c)
 {
 	struct rescue *rs = arg;
 	uint8_t sha[OFS_SHA256_SIZE];
-	int r;
+	int r = ofs_sha256(rs->content + c->off, c->len, sha);
 
-	r = ofs_sha256(rs->content + c->off, c->len, sha);
 	if (r < 0 || memcmp(sha, c->sha, sizeof(sha)) != 0)
 		return -EIO;
 	return ofs_packer_add(rs->packer, rs->class, true, c, rs->content + c->off);
@@ -207,9 +202,8 @@ static int rescue_frame(struct ofs_store *s, const struct ofs_index_frame *f)
 	struct ofs_frame_loc loc = ofs_loc_of_frame(f);
 	struct rescue rs = { .class = f->class };
 	struct ofs_frame *frame;
-	int r;
+	int r = ofs_packset_read(s->packs, &loc, &frame);
 
-	r = ofs_packset_read(s->packs, &loc, &frame);
 	if (r < 0)
 		return r;
 	rs.content = ofs_frame_data(frame);
@@ -299,9 +293,8 @@ static int verify_file(struct verification *v, uint64_t ino, bool draft)
 	uint8_t sha[OFS_SHA256_SIZE];
 	struct ofs_content_hash digest;
 	struct ofs_attr attr;
-	int r;
+	int r = ofs_store_getattr(s, ino, &attr);
 
-	r = ofs_store_getattr(s, ino, &attr);
 	if (r == 0)
 		r = ofs_store_get_hash(s, ino, &digest);
 	/* -EUCLEAN: what the index lacks of it has been told already. */

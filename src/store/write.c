@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Writing content into the journal; making and finding holes; preallocating; copying. */
-#include <sys/statvfs.h>
-
 #include <offloadfs/tree.h>
 
 #include "store/record.h"

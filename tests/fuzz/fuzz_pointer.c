@@ -4,7 +4,7 @@
  * made of any content. A pointer made shorter stands for the same and keeps its tag; what is said of
  * a place lies in the text; what is printed is harmless UTF-8.
  */
-#include "agent/claude_persisted.h"
+#include "agent/claude_output.h"
 #include "base/text.h"
 #include "client/pointer.h"
 #include "context/chat/mark.h"

@@ -11,7 +11,6 @@
 
 #include "agent/agent.h"
 #include "agent/claude_output.h"
-#include "agent/claude_persisted.h"
 #include "base/util.h"
 
 #define LINES 100 /* of a long text: over both limits */

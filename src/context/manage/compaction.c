@@ -2,7 +2,6 @@
 #include "context/manage/compaction.h"
 
 #include "base/tokens.h"
-#include "client/access.h"
 #include "context/snapshot/called.h"
 
 /* So many pointers are shortened at once, so that a growing prompt keeps its start. */

@@ -153,47 +153,46 @@ static void write_earlier(const struct planning *p, struct ofs_buf *out)
 }
 
 /* The messages that go, as an array, behind the summary of those that went before. */
-static int write_gone(const struct planning *p, struct ofs_buf *out)
+static void write_gone(const struct planning *p, struct ofs_buf *out)
 {
 	struct ofs_sink sink = ofs_sink_to_buf(out);
 	bool first = !p->has_earlier;
-	int r;
 
 	ofs_buf_append_str(out, "[");
-	r = 0;
 	if (p->has_earlier)
 		write_earlier(p, out);
-	for (size_t i = 0; i < p->end && r == 0; i++) {
+	for (size_t i = 0; i < p->end; i++) {
 		struct ofs_span whole = p->chat->messages[i].whole;
 
 		if (!p->plan->gone[i])
 			continue;
 		ofs_buf_append_str(out, first ? "\n" : ",\n");
-		r = ofs_edits_write(p->request->edits, whole.p, whole.p + whole.len, &sink);
+		ofs_edits_write(p->request->edits, whole.p, whole.p + whole.len, &sink);
 		first = false;
 	}
-	if (r == 0)
-		ofs_buf_append_str(out, "\n]\n");
-	return r;
+	ofs_buf_append_str(out, "\n]\n");
 }
 
-/* 1, or 0 with the reason when the summarizer did not do it. */
+/*
+ * The summary without secrets: they are in the messages that are stored, if they are needed. 1, or
+ * 0 with the reason when the summarizer did not do it.
+ */
 static int summarize(struct planning *p, struct ofs_buf *out)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf messages = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf messages = OFS_BUF_INIT, said = OFS_BUF_INIT;
 	const char *earlier = p->has_earlier ? (char *)p->earlier.data : NULL;
-	int r;
 
 	if (!p->request->summarizer) {
 		ofs_snapshot_write(p->chat, p->plan->gone, earlier, p->earlier.len,
-				   p->request->snapshot_tokens, out);
-		return 1;
+				   p->request->snapshot_tokens, &said);
+	} else {
+		write_gone(p, &messages);
+		if (ofs_summarizer_run(p->request->summarizer, messages.data, messages.len, p->err,
+				       &said) < 0)
+			return 0;
 	}
-	r = write_gone(p, &messages);
-	if (r < 0)
-		return ofs_error_set(p->err, -r, "cannot gather the messages: %s", strerror(-r));
-	r = ofs_summarizer_run(p->request->summarizer, messages.data, messages.len, p->err, out);
-	return r < 0 ? 0 : 1;
+	ofs_redact_text(out, (const char *)said.data, said.len);
+	return 1;
 }
 
 /* ---- its place */
@@ -403,18 +402,6 @@ static int check_gain(struct planning *p, const struct ofs_buf *inside, uint64_t
 	return 0;
 }
 
-/* The summary without secrets: they are in the messages that are stored, if they are needed. */
-static int summarize_safely(struct planning *p, struct ofs_buf *out)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf said = OFS_BUF_INIT;
-	int r = summarize(p, &said);
-
-	if (r <= 0)
-		return r;
-	ofs_redact_text(out, (const char *)said.data, said.len);
-	return 1;
-}
-
 static int plan(struct planning *p)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf inside = OFS_BUF_INIT;
@@ -432,7 +419,7 @@ static int plan(struct planning *p)
 	}
 	r = read_system(p);
 	if (r == 0)
-		r = summarize_safely(p, &inside);
+		r = summarize(p, &inside);
 	if (r > 0)
 		r = check_gain(p, &inside, gone);
 	if (r <= 0)

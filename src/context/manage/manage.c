@@ -7,14 +7,12 @@
 #include "base/redact.h"
 #include "base/text.h"
 #include "base/tokens.h"
-#include "context/chat/chat.h"
 #include "context/manage/compaction.h"
 #include "context/manage/compression.h"
 #include "context/manage/prefetch.h"
 #include "context/manage/request.h"
 #include "context/manage/restore.h"
 #include "context/manage/seam.h"
-#include "context/manage/shelf.h"
 
 /* Compacted to less than this part of what it was, a chat is not compressed as well. */
 #define AUTO_PERCENT 75

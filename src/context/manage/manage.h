@@ -38,13 +38,7 @@ struct ofs_manage_options {
 		.keep = -1, .max_total_tokens = -1, .max_tool_message_tokens = -1 \
 	}
 
-extern const char *const ofs_manage_modes[];
-
-/* The mode of that name. False: there is none. */
-bool ofs_manage_mode_parse(const char *name, enum ofs_manage_mode *ret);
-
-/* The form of messages of that name. False: there is none. */
-bool ofs_manage_format_parse(const char *name, bool *ret_anthropic);
+extern const char *const ofs_manage_modes[]; /* their names; NULL at the end */
 
 /*
  * Reads a request (an object with "messages", or a list of messages alone), and writes the answer.

@@ -11,9 +11,9 @@
 
 /*
  * Ranks passages of what the pointers stand for as a search does, and appends up to
- * OFS_PREFETCH_SLICES of them, each of at most OFS_PREFETCH_LINES lines, as "<slice path=\"PATH:FROM-TO\">\n...\n</slice>\n".
- * Returns how many there are; 0: the query has nothing to do with any of them. A source that cannot
- * be read is left out.
+ * OFS_PREFETCH_SLICES of them, each of at most OFS_PREFETCH_LINES lines, as
+ * "<slice path=\"PATH:FROM-TO\">\n...\n</slice>\n". Returns how many there are; 0: the query has
+ * nothing to do with any of them. A source that cannot be read is left out.
  */
 int ofs_prefetch_write(struct ofs_shelf *shelf, const struct ofs_mark sources[], size_t n,
 		       const char *query, size_t query_len, struct ofs_buf *out);

@@ -7,28 +7,8 @@ const char *const ofs_manage_modes[] = {
 	[OFS_MANAGE_COMPRESS] = "compress",
 	[OFS_MANAGE_AUTO] = "auto",
 	[OFS_MANAGE_RESTORE] = "restore",
+	NULL,
 };
-
-bool ofs_manage_mode_parse(const char *name, enum ofs_manage_mode *ret)
-{
-	for (size_t i = OFS_MANAGE_COMPACT; i < OFS_ARRAY_SIZE(ofs_manage_modes); i++) {
-		if (strcmp(ofs_manage_modes[i], name) == 0) {
-			*ret = (enum ofs_manage_mode)i;
-			return true;
-		}
-	}
-	return false;
-}
-
-bool ofs_manage_format_parse(const char *name, bool *ret_anthropic)
-{
-	bool anthropic = strcmp(name, "anthropic") == 0;
-
-	if (!anthropic && strcmp(name, "openai") != 0)
-		return false;
-	*ret_anthropic = anthropic;
-	return true;
-}
 
 void ofs_request_finish(struct ofs_request *r)
 {
@@ -73,14 +53,25 @@ static bool take_mode(struct ofs_span value, void *to)
 {
 	OFS_FREE char *name = NULL;
 
-	return take_text(value, &name) && ofs_manage_mode_parse(name, to);
+	if (!take_text(value, &name))
+		return false;
+	for (int i = OFS_MANAGE_COMPACT; ofs_manage_modes[i]; i++) {
+		if (strcmp(ofs_manage_modes[i], name) == 0) {
+			*(enum ofs_manage_mode *)to = (enum ofs_manage_mode)i;
+			return true;
+		}
+	}
+	return false;
 }
 
 static bool take_format(struct ofs_span value, void *to)
 {
 	OFS_FREE char *name = NULL;
 
-	return take_text(value, &name) && ofs_manage_format_parse(name, to);
+	if (!take_text(value, &name))
+		return false;
+	*(bool *)to = strcmp(name, "anthropic") == 0;
+	return *(bool *)to || strcmp(name, "openai") == 0;
 }
 
 static bool take_switch(struct ofs_span value, void *to)

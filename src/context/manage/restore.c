@@ -3,8 +3,6 @@
 
 #include "base/map.h"
 #include "codec/hash.h"
-#include "context/chat/chat.h"
-#include "context/json/edit.h"
 #include "context/manage/prefetch.h"
 #include "context/manage/seam.h"
 
@@ -169,9 +167,8 @@ static int undo_result(struct restoring *r, const struct ofs_chat_result *result
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, string = OFS_BUF_INIT;
 	struct ofs_mark mark;
-	int e;
+	int e = ofs_shelf_find_mark_in(r->shelf, result->text, r->err, &text, &mark);
 
-	e = ofs_shelf_find_mark_in(r->shelf, result->text, r->err, &text, &mark);
 	if (e <= 0)
 		return e;
 	e = ofs_shelf_get(r->shelf, &mark, r->err, &string);

@@ -77,5 +77,5 @@ struct ofs_seam_file {
 /* -EINVAL: it is not such a file. */
 int ofs_seam_read_file(const void *text, size_t len, struct ofs_seam_file *ret);
 
-/* Appends its messages as they stood in the list, with what stood behind each. -EINVAL: as above. */
+/* Appends its messages as they stood in the list, with what stood behind each. -EINVAL, too. */
 int ofs_seam_write_messages(const struct ofs_seam_file *file, struct ofs_buf *out);

@@ -10,7 +10,6 @@
 
 #include "codec/hash.h"
 #include "context/snapshot/called.h"
-#include "context/snapshot/digest.h"
 #include "context/snapshot/named.h"
 #include "context/snapshot/prose.h"
 #include "context/snapshot/trouble.h"

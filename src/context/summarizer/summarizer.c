@@ -281,8 +281,7 @@ int ofs_summarizer_run(const struct ofs_summarizer *s, const void *messages, siz
 	else
 		r = ofs_error_set(err, EINVAL,
 				  "no summarizer is named: neither a command nor an endpoint");
-	if (r < 0)
-		return r;
-	*ret_summary = ofs_buf_steal(&summary);
-	return 0;
+	if (r == 0)
+		*ret_summary = ofs_buf_steal(&summary);
+	return r;
 }

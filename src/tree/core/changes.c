@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "tree/core/changes.h"
 
-#include <pthread.h>
-
 #include "base/clock.h"
+#include "base/thread.h"
 #include "base/u64_list.h"
 
 struct ofs_changes {
@@ -43,14 +41,13 @@ int64_t ofs_changes_show(struct ofs_tree *t, ofs_node dir)
 	int64_t last;
 	size_t i;
 
-	pthread_mutex_lock(&c->lock);
+	OFS_LOCKED(&c->lock);
 	for (i = 0; i < c->shown.n && c->shown.at[i] != dir; i++)
 		;
 	if (i == c->shown.n)
 		ofs_u64_list_add(&c->shown, dir);
 	atomic_store(&c->any_shown, true);
 	last = atomic_load(&c->last);
-	pthread_mutex_unlock(&c->lock);
 	return last;
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Where a node is: its path, and what the path says about it. */
-
 #include "tree/core/place.h"
 
 #include "tree/core/category.h"
@@ -92,7 +91,6 @@ static void place_classify(struct ofs_tree *t, const struct chain *c, struct ofs
 int ofs_place_of(struct ofs_tree *t, uint64_t ino, struct ofs_place *ret)
 {
 	OFS_CLEANUP(chain_finish) struct chain c = { 0 };
-	size_t i;
 	int r;
 
 	*ret = (struct ofs_place){ .path = OFS_BUF_INIT };
@@ -100,7 +98,7 @@ int ofs_place_of(struct ofs_tree *t, uint64_t ino, struct ofs_place *ret)
 	if (r < 0)
 		return r;
 	place_classify(t, &c, ret);
-	for (i = c.n; i-- > 0;)
+	for (size_t i = c.n; i-- > 0;)
 		ofs_buf_printf(&ret->path, "%s%s", c.names[i], i ? "/" : "");
 	ofs_buf_append(&ret->path, "", 1);
 	return 0;

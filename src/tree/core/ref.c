@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "tree/core/ref.h"
 
-#include <pthread.h>
-
 #include "base/map.h"
+#include "base/thread.h"
 #include "tree/core/place.h"
 
 /*
@@ -96,10 +94,9 @@ void ofs_refs_destroy(struct ofs_refs *r)
 
 void ofs_ref_forget(struct ofs_tree *t, uint64_t ino, uint64_t n)
 {
-	pthread_mutex_lock(&t->refs->lock);
+	OFS_LOCKED(&t->refs->lock);
 	if (ofs_store_forget(t->store, ino, n) == 0)
 		ofs_map_remove(&t->refs->found, ino);
-	pthread_mutex_unlock(&t->refs->lock);
 }
 
 void ofs_ref_unlinked(struct ofs_tree *t, uint64_t ino)

@@ -83,9 +83,7 @@ static int parse_colon(const char *text, struct ofs_slice_spec *ret)
 /* The offset of the last "#L<digit>" or "@L<digit>" after the first character; 0: there is none. */
 static size_t find_mark(const char *name)
 {
-	size_t i;
-
-	for (i = strlen(name); i-- > 1;)
+	for (size_t i = strlen(name); i-- > 1;)
 		if ((name[i] == '#' || name[i] == '@') && name[i + 1] == 'L' &&
 		    is_digit(name[i + 2]))
 			return i;

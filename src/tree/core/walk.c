@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "tree/core/walk.h"
 
 #include "base/u64_list.h"
@@ -110,15 +109,14 @@ int ofs_walk_subdirs(struct ofs_tree *t, uint64_t dir, struct ofs_entry_list *re
 int ofs_walk_bases(struct ofs_tree *t, int (*fn)(void *arg, uint64_t dir), void *arg)
 {
 	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list tasks = { 0 };
-	size_t i;
 	int r = 0;
 
-	for (i = 0; i < OFS_TOPS && r == 0; i++)
+	for (size_t i = 0; i < OFS_TOPS && r == 0; i++)
 		if (i != OFS_TOP_TASKS)
 			r = fn(arg, t->tops[i]);
 	if (r == 0)
 		r = ofs_walk_subdirs(t, t->tops[OFS_TOP_TASKS], &tasks);
-	for (i = 0; i < tasks.n && r == 0; i++) {
+	for (size_t i = 0; i < tasks.n && r == 0; i++) {
 		r = fn(arg, tasks.entries[i].key);
 		r = r == -ENOENT || r == -ENOTDIR ? 0 : r;
 	}

@@ -4,16 +4,13 @@
 
 #include <time.h>
 
-#include "base/clock.h"
-#include "base/u64_list.h"
+#include "base/thread.h"
 #include "tree/core/changes.h"
 #include "tree/core/entry_list.h"
 #include "tree/core/label.h"
-#include "tree/core/place.h"
 #include "tree/core/walk.h"
 #include "tree/expiry/tier_scan.h"
 #include "tree/expiry/tombstone_report.h"
-#include "tree/expiry/verdict.h"
 
 #define MANY 4096 /* files, after which caches are trimmed */
 #define EMPTY_FOR (24 * 3600 * OFS_NS_PER_S) /* before a directory goes */
@@ -147,7 +144,7 @@ static void try_file(struct run *run, uint64_t ino, const struct ofs_facts *fact
 	struct ofs_collector *c = run->c;
 	struct ofs_trial *trial;
 
-	pthread_mutex_lock(&c->lock);
+	OFS_LOCKED(&c->lock);
 	trial = ofs_map_get(&c->trials, ino);
 	if (!trial && !run->dry) {
 		trial = ofs_alloc(sizeof(*trial));
@@ -161,7 +158,6 @@ static void try_file(struct run *run, uint64_t ino, const struct ofs_facts *fact
 		}
 		trial->run = c->runs;
 	}
-	pthread_mutex_unlock(&c->lock);
 }
 
 static void add_candidate(struct run *run, uint64_t ino, bool surplus)
@@ -373,9 +369,8 @@ static void note_removed(struct run *run, const struct ofs_attr *file, enum ofs_
 	run->found.freed += file->occupied;
 	ofs_map_put(&run->touched, file->parent, run);
 	ofs_labels_drop(run->tree, file->ino);
-	pthread_mutex_lock(&run->c->lock);
+	OFS_LOCKED(&run->c->lock);
 	free(ofs_map_remove(&run->c->trials, file->ino));
-	pthread_mutex_unlock(&run->c->lock);
 }
 
 static int expire(struct run *run, const struct ofs_attr *file, const struct ofs_facts *facts,
@@ -594,7 +589,7 @@ static void end_trials(struct ofs_collector *c)
 	struct ofs_trial *trial;
 	size_t pos = 0;
 
-	pthread_mutex_lock(&c->lock);
+	OFS_LOCKED(&c->lock);
 	while ((trial = ofs_map_next(&c->trials, &pos))) {
 		if (trial->run == c->runs)
 			ofs_map_put(&kept, trial->ino, trial);
@@ -603,7 +598,6 @@ static void end_trials(struct ofs_collector *c)
 	}
 	ofs_map_finish(&c->trials);
 	c->trials = kept;
-	pthread_mutex_unlock(&c->lock);
 }
 
 /* A file may have grown between being counted and being removed. */
@@ -617,7 +611,7 @@ static void publish(struct run *run, bool whole)
 	struct ofs_collector *c = run->c;
 	struct ofs_collect_totals *all = &c->totals;
 
-	pthread_mutex_lock(&c->lock);
+	OFS_LOCKED(&c->lock);
 	if (run->request)
 		c->counts = run->counts;
 	c->counts.total = OFS_MAX(c->counts.total, run->found.files);
@@ -631,7 +625,6 @@ static void publish(struct run *run, bool whole)
 		all->bytes = less(run->found.bytes, run->dry ? 0 : run->counts.removed_bytes);
 		all->stored = less(run->found.stored, run->dry ? 0 : run->counts.freed_bytes);
 	}
-	pthread_mutex_unlock(&c->lock);
 }
 
 static void run_finish(struct run *run)

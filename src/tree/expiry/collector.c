@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "tree/expiry/collector.h"
 
 #include "base/text.h"
-#include "tree/core/category.h"
+#include "base/thread.h"
 #include "tree/core/changes.h"
 #include "tree/core/place.h"
 #include "tree/expiry/collector_state.h"
-#include "tree/expiry/lifetime.h"
-#include "tree/expiry/step_refs.h"
-#include "tree/expiry/verdict.h"
 
 struct ofs_collector *ofs_collector_create(struct ofs_tree *t, uint64_t working_max)
 {
@@ -38,10 +34,9 @@ static void clear_items(struct ofs_collector *c)
 void ofs_collector_clear(struct ofs_collector *c)
 {
 	atomic_store(&c->stop, false);
-	pthread_mutex_lock(&c->lock);
+	OFS_LOCKED(&c->lock);
 	clear_items(c);
 	c->counts = (struct ofs_collect_counts){ .total = c->totals.files };
-	pthread_mutex_unlock(&c->lock);
 }
 
 void ofs_collector_destroy(struct ofs_collector *c)
@@ -75,12 +70,8 @@ bool ofs_collector_is_pressed(struct ofs_collector *c)
 
 int64_t ofs_collector_due(struct ofs_collector *c)
 {
-	int64_t due;
-
-	pthread_mutex_lock(&c->lock);
-	due = c->totals.due;
-	pthread_mutex_unlock(&c->lock);
-	return due;
+	OFS_LOCKED(&c->lock);
+	return c->totals.due;
 }
 
 /* ---- the facts about a file */
@@ -90,24 +81,19 @@ int ofs_collector_refresh_steps(struct ofs_collector *c)
 	int64_t changed = ofs_tree_changed(c->tree);
 	int r = 0;
 
-	pthread_mutex_lock(&c->steps_lock);
+	OFS_LOCKED(&c->steps_lock);
 	if (c->steps_as_of != changed) {
 		r = ofs_step_refs_refresh(c->tree, c->steps);
 		c->steps_as_of = r == 0 ? changed : 0;
 		atomic_store(&c->unread_step, ofs_step_refs_unread(c->steps));
 	}
-	pthread_mutex_unlock(&c->steps_lock);
 	return r;
 }
 
 static uint64_t find_step(struct ofs_collector *c, uint64_t ino)
 {
-	uint64_t step;
-
-	pthread_mutex_lock(&c->steps_lock);
-	step = ofs_step_refs_find(c->steps, ino);
-	pthread_mutex_unlock(&c->steps_lock);
-	return step;
+	OFS_LOCKED(&c->steps_lock);
+	return ofs_step_refs_find(c->steps, ino);
 }
 
 /*
@@ -121,11 +107,10 @@ static int64_t find_trial(struct ofs_collector *c, uint64_t ino, int64_t used)
 
 	if (!c->tree->background)
 		return 1;
-	pthread_mutex_lock(&c->lock);
+	OFS_LOCKED(&c->lock);
 	trial = ofs_map_get(&c->trials, ino);
 	if (trial && trial->used == used)
 		since = trial->since;
-	pthread_mutex_unlock(&c->lock);
 	return since;
 }
 
@@ -190,19 +175,17 @@ bool ofs_collector_tell(struct ofs_collector *c, const struct ofs_attr *file, co
 	item.path = ofs_text_readable((const char *)place.path.data);
 	item.why = (char *)ofs_steal(why.data);
 	item.at = at ? ofs_lifetime_wall_time(c->tree, at) : 0;
-	pthread_mutex_lock(&c->lock);
+	OFS_LOCKED(&c->lock);
 	*ofs_append(c->items, c->nitems, c->cap_items) = item;
-	pthread_mutex_unlock(&c->lock);
 	return true;
 }
 
 void ofs_collector_untell(struct ofs_collector *c)
 {
-	pthread_mutex_lock(&c->lock);
+	OFS_LOCKED(&c->lock);
 	c->nitems--;
 	free(c->items[c->nitems].path);
 	free(c->items[c->nitems].why);
-	pthread_mutex_unlock(&c->lock);
 }
 
 json_t *ofs_collector_status(struct ofs_collector *c)
@@ -210,7 +193,7 @@ json_t *ofs_collector_status(struct ofs_collector *c)
 	const struct ofs_collect_counts *n = &c->counts;
 	json_t *json;
 
-	pthread_mutex_lock(&c->lock);
+	OFS_LOCKED(&c->lock);
 	json = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "looked",
 			 (json_int_t)n->looked, "done", (json_int_t)n->looked, "total",
 			 (json_int_t)OFS_MAX(n->total, n->looked), "removed",
@@ -218,7 +201,6 @@ json_t *ofs_collector_status(struct ofs_collector *c)
 			 "freed_bytes", (json_int_t)n->freed_bytes, "probation",
 			 (json_int_t)n->probation, "open", (json_int_t)n->open, "kept",
 			 (json_int_t)n->kept, "items", (json_int_t)c->nitems);
-	pthread_mutex_unlock(&c->lock);
 	return json;
 }
 
@@ -228,7 +210,7 @@ json_t *ofs_collector_item(struct ofs_collector *c, size_t i)
 	char ref[OFS_REF_SIZE];
 	json_t *json = NULL;
 
-	pthread_mutex_lock(&c->lock);
+	OFS_LOCKED(&c->lock);
 	if (i < c->nitems) {
 		const struct ofs_collect_item *item = &c->items[i];
 
@@ -239,7 +221,6 @@ json_t *ofs_collector_item(struct ofs_collector *c, size_t i)
 				 "size", (json_int_t)item->size, "action", item->action, "why",
 				 item->why, "at", at.len ? (const char *)at.data : NULL);
 	}
-	pthread_mutex_unlock(&c->lock);
 	return json;
 }
 
@@ -253,7 +234,7 @@ json_t *ofs_collector_stats(struct ofs_collector *c)
 
 	if (step && ofs_place_of(c->tree, step, &place) == 0)
 		unread = ofs_text_readable((const char *)place.path.data);
-	pthread_mutex_lock(&c->lock);
+	OFS_LOCKED(&c->lock);
 	json = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s?}", "working_files",
 			 (json_int_t)n->files, "working_bytes", (json_int_t)n->bytes,
 			 "working_stored", (json_int_t)n->stored, "working_max",
@@ -261,6 +242,5 @@ json_t *ofs_collector_stats(struct ofs_collector *c)
 			 "task_ended", (json_int_t)n->ended, "evicted", (json_int_t)n->surplus,
 			 "freed_bytes", (json_int_t)n->freed, "probation",
 			 (json_int_t)c->trials.count, "unread_step", unread);
-	pthread_mutex_unlock(&c->lock);
 	return json;
 }

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "tree/expiry/gc.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
-#include "tree/core/category.h"
 #include "base/text.h"
 #include "tree/expiry/collector.h"
 #include "tree/expiry/lifetime.h"
-#include "tree/expiry/verdict.h"
 
 #define TICK (60 * OFS_NS_PER_S) /* real time between two looks at the store's clock */
 #define TICK_LIMITED (5 * OFS_NS_PER_S) /* the same where the size is limited */
@@ -18,15 +14,7 @@
 #define REST 20 /* pause between runs, in multiples of the last run's duration */
 #define DAY (24 * 3600 * OFS_NS_PER_S)
 
-enum state {
-	STATE_NONE,
-	STATE_RUNNING,
-	STATE_DONE,
-	STATE_STOPPED,
-	STATE_FAILED
-};
-
-static const char *const state_names[] = { "none", "running", "done", "stopped", "failed" };
+const char *const ofs_work_states[] = { "none", "running", "done", "stopped", "failed" };
 
 struct ofs_gc {
 	struct ofs_tree *tree;
@@ -45,8 +33,8 @@ struct ofs_gc {
 	int64_t last; /* start of the last run, wall clock; 0: there was none */
 
 	/* The job that user.offload.gc asked for. */
-	enum state state;
-	int error; /* errno of STATE_FAILED */
+	enum ofs_work_state state;
+	int error; /* errno of OFS_WORK_FAILED */
 	struct ofs_collect_request request;
 };
 
@@ -178,7 +166,9 @@ static void look(struct ofs_gc *g, struct rhythm *h)
 	g->last = wall; /* together with the counts */
 	g->next = r < 0 ? h->began + g->opts.interval : next;
 	if (wanted) {
-		g->state = r == 0 ? STATE_DONE : r == -ECANCELED ? STATE_STOPPED : STATE_FAILED;
+		g->state = r == 0	     ? OFS_WORK_DONE
+			   : r == -ECANCELED ? OFS_WORK_STOPPED
+					     : OFS_WORK_FAILED;
 		g->error = r < 0 ? -r : 0;
 	}
 	pthread_mutex_unlock(&g->lock);
@@ -269,13 +259,13 @@ static int parse_request(struct ofs_tree *t, const char *value, struct ofs_colle
 static int begin(struct ofs_gc *g, const struct ofs_collect_request *request)
 {
 	OFS_LOCKED(&g->lock);
-	int r = g->state == STATE_RUNNING ? -EBUSY : start_locked(g);
+	int r = g->state == OFS_WORK_RUNNING ? -EBUSY : start_locked(g);
 
 	if (r < 0)
 		return r;
 	ofs_collector_clear(g->collector);
 	g->request = *request;
-	g->state = STATE_RUNNING;
+	g->state = OFS_WORK_RUNNING;
 	g->wanted = true;
 	pthread_cond_signal(&g->wake);
 	return 0;
@@ -286,8 +276,8 @@ static int stop_job(struct ofs_gc *g)
 	OFS_LOCKED(&g->lock);
 	if (g->wanted) {
 		g->wanted = false;
-		g->state = STATE_STOPPED;
-	} else if (g->state == STATE_RUNNING) {
+		g->state = OFS_WORK_STOPPED;
+	} else if (g->state == OFS_WORK_RUNNING) {
 		ofs_collector_stop(g->collector, false);
 	}
 	return 0;
@@ -324,10 +314,10 @@ static json_t *status_json(struct ofs_gc *g)
 	json_t *json = ofs_collector_status(g->collector);
 
 	OFS_LOCKED(&g->lock);
-	json_object_set_new(json, "state", json_string(state_names[g->state]));
+	json_object_set_new(json, "state", json_string(ofs_work_states[g->state]));
 	json_object_set_new(json, "error",
-			    g->state == STATE_FAILED ? json_string(strerror(g->error))
-						     : json_null());
+			    g->state == OFS_WORK_FAILED ? json_string(strerror(g->error))
+							: json_null());
 	json_object_set_new(json, "dry_run", json_boolean(g->request.dry));
 	set_time(json, "next", ofs_lifetime_wall_time(g->tree, ofs_collector_due(g->collector)));
 	return json;

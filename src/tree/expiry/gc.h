@@ -18,6 +18,16 @@ struct ofs_gc_options {
 	int64_t tombstones; /* how long they are kept, nanoseconds; OFS_TTL_NEVER: for good */
 };
 
+/* Of a job that an attribute of the root starts, and its names. */
+enum ofs_work_state {
+	OFS_WORK_NONE,
+	OFS_WORK_RUNNING,
+	OFS_WORK_DONE,
+	OFS_WORK_STOPPED,
+	OFS_WORK_FAILED
+};
+extern const char *const ofs_work_states[];
+
 struct ofs_gc *ofs_gc_create(struct ofs_tree *t, const struct ofs_gc_options *opts);
 
 /* Starts the thread. In a tree that is not served it runs only when asked to. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "tree/expiry/task.h"
 
 #include <inttypes.h>

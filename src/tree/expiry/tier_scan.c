@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "tree/expiry/tier_scan.h"
 
 #include "tree/core/entry_list.h"

@@ -5,7 +5,6 @@
  * clock), lifetime i64 (all three in nanoseconds), SHA-256; then path, task, category, title, tags,
  * each with its length u16 before its bytes. Lines and SHA-256 count only with their flags.
  */
-
 #include "tree/expiry/tombstone_report.h"
 
 #include <jansson.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "tree/expiry/verdict.h"
 
 static int64_t add(int64_t a, int64_t b)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-
 #include "tree/search/answer.h"
 
 #include <inttypes.h>
@@ -8,7 +7,6 @@
 #include "base/redact.h"
 #include "base/text.h"
 #include "tree/search/fold.h"
-#include "tree/search/passage.h"
 #include "tree/core/slice.h"
 
 #define HEAD_LINES 5 /* named where the content has no match */

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Updating the index for the noted files, a batch at a time. */
-
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "tree/core/entry_list.h"
 #include "tree/core/walk.h"
-#include "tree/search/indexer_look.h"
 #include "tree/search/indexer_state.h"
 
 #define BATCH_NS (50 * OFS_NS_PER_MS) /* the work between two commits, and between two pauses */
@@ -167,7 +164,6 @@ void ofs_indexer_take_noted(struct ofs_indexer *ix, bool again)
 {
 	struct ofs_map noted, early = OFS_MAP_INIT;
 	int64_t now = ofs_clock_monotonic();
-	size_t i;
 
 	pthread_mutex_lock(&ix->lock);
 	noted = ofs_steal(ix->noted);
@@ -178,10 +174,10 @@ void ofs_indexer_take_noted(struct ofs_indexer *ix, bool again)
 	}
 	ix->left = ix->todo.n + noted.count + early.count;
 	pthread_mutex_unlock(&ix->lock);
-	for (i = 0; early.slots && i <= early.mask; i++)
+	for (size_t i = 0; early.slots && i <= early.mask; i++)
 		if (early.slots[i].value && !ofs_map_get(&noted, early.slots[i].key))
 			todo_add(&ix->todo, early.slots[i].key, OFS_LOOK_AGAIN);
-	for (i = 0; noted.slots && i <= noted.mask; i++)
+	for (size_t i = 0; noted.slots && i <= noted.mask; i++)
 		if (noted.slots[i].value)
 			todo_add(&ix->todo, noted.slots[i].key,
 				 (enum ofs_look_how)((uintptr_t)noted.slots[i].value - 1));

@@ -3,7 +3,6 @@
  * Terms are looked for in the folded text; each place belongs to the line in which it starts. Lines
  * that are near each other make a passage.
  */
-
 #include "tree/search/passage.h"
 
 #include "base/redact.h"

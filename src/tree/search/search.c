@@ -4,18 +4,14 @@
  * and tags of many files are searched, and the part of the content that F:summary shows of some,
  * newest files first.
  */
-
 #include "base/clock.h"
 #include "base/text.h"
 #include "tree/core/entry_list.h"
 #include "tree/core/label.h"
-#include "tree/core/place.h"
 #include "tree/core/walk.h"
 #include "tree/search/answer.h"
 #include "tree/search/fold.h"
 #include "tree/search/indexer.h"
-#include "tree/search/match.h"
-#include "tree/search/passage.h"
 
 #define READ_FOR (30 * OFS_NS_PER_MS)
 #define READ_ALWAYS 64 /* files that are read however long it takes */

@@ -6,11 +6,7 @@
  */
 #include "base/text.h"
 #include "base/u64_list.h"
-#include "tree/core/place.h"
 #include "tree/search/indexer.h"
-#include "tree/search/match.h"
-#include "tree/search/passage.h"
-#include "tree/search/query.h"
 #include "tree/search/answer.h"
 
 #define WORDS_MAX 200 /* documents that have the terms as words, the best first */

@@ -9,8 +9,6 @@
 
 #include "base/text.h"
 #include "base/tokens.h"
-#include "base/xattr.h"
-#include "codec/hash.h"
 #include "tree/core/category.h"
 #include "tree/core/changes.h"
 #include "tree/core/label.h"
@@ -18,7 +16,6 @@
 #include "tree/expiry/gc.h"
 #include "tree/expiry/lifetime.h"
 #include "tree/expiry/task.h"
-#include "tree/virtual/lines.h"
 #include "tree/virtual/nodes.h"
 
 #define PREFIX "user.offload."
@@ -49,9 +46,8 @@ static int attr_sha256(struct ofs_tree *t, const struct ofs_attr *file, int whic
 {
 	char hex[2 * OFS_SHA256_SIZE + 1];
 	struct ofs_content_hash digest;
-	int r;
+	int r = ofs_store_get_hash(t->store, file->ino, &digest);
 
-	r = ofs_store_get_hash(t->store, file->ino, &digest);
 	if (r < 0)
 		return r;
 	if (!file->size)
@@ -135,9 +131,8 @@ static int attr_lines(struct ofs_tree *t, const struct ofs_attr *file, int which
 {
 	const struct ofs_source src = { .tree = t, .attr = *file };
 	uint64_t lines;
-	int r;
+	int r = ofs_source_lines(&src, &lines);
 
-	r = ofs_source_lines(&src, &lines);
 	if (r == 0)
 		ofs_buf_printf(out, "%" PRIu64, lines);
 	return r;
@@ -186,9 +181,8 @@ static int attr_mime(struct ofs_tree *t, const struct ofs_attr *file, int which,
 		     const struct ofs_cred *cred, struct ofs_buf *out)
 {
 	char head[SNIFF_SIZE];
-	ssize_t n;
+	ssize_t n = ofs_store_read(t->store, file->ino, head, sizeof(head), 0);
 
-	n = ofs_store_read(t->store, file->ino, head, sizeof(head), 0);
 	if (n < 0)
 		return (int)n;
 	ofs_buf_append_str(out, sniff(head, (size_t)n));
@@ -464,7 +458,6 @@ ssize_t ofs_tree_listxattr_as(struct ofs_tree *t, ofs_node node, char *buf, size
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf names = OFS_BUF_INIT;
 	struct ofs_attr file;
-	size_t i;
 	int r;
 
 	if (ofs_node_is_virtual(node))
@@ -475,7 +468,7 @@ ssize_t ofs_tree_listxattr_as(struct ofs_tree *t, ofs_node node, char *buf, size
 	/*
 	 * Not for directories and links: `cp -a` and `ls -l` ask for the list of everything.
 	 */
-	for (i = 0; S_ISREG(file.mode) && i < OFS_ARRAY_SIZE(attrs); i++) {
+	for (size_t i = 0; S_ISREG(file.mode) && i < OFS_ARRAY_SIZE(attrs); i++) {
 		if (!attr_is_listed(t, &file, i, cred))
 			continue;
 		ofs_buf_printf(&names, PREFIX "%s", attrs[i].name);

@@ -4,7 +4,6 @@
 
 #include "tree/core/category.h"
 #include "tree/core/stat.h"
-#include "tree/virtual/made.h"
 #include "tree/virtual/view.h"
 
 struct fixed {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* F:info and F:summary: what is known of a file, for programs and for readers. */
-
 #include "tree/virtual/nodes.h"
 
 #include <inttypes.h>
@@ -10,7 +9,6 @@
 #include "base/text.h"
 #include "tree/core/label.h"
 #include "tree/core/place.h"
-#include "tree/virtual/lines.h"
 
 #define SUMMARY_LINES 10 /* of the head, and of the tail */
 #define SUMMARY_WIDTH 200 /* bytes of a line */

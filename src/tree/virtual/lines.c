@@ -189,9 +189,8 @@ static int cap_bytes(struct scan *s, uint64_t first, uint64_t last, uint64_t max
 {
 	uint64_t fits, lines, end = s->src->attr.size;
 	bool exists;
-	int r;
+	int r = pass_lines(s, ret->off, ret->off + max, UINT64_MAX, &fits, &lines);
 
-	r = pass_lines(s, ret->off, ret->off + max, UINT64_MAX, &fits, &lines);
 	if (r < 0)
 		return r;
 	if (lines) {
@@ -216,9 +215,8 @@ static int resolve_lines(const struct ofs_source *src, uint64_t first, uint64_t 
 	const struct ofs_tree *t = src->tree;
 	uint64_t stop = last, end = src->attr.size;
 	bool exists;
-	int r;
+	int r = find_line(&s, first, &ret->off, &exists);
 
-	r = find_line(&s, first, &ret->off, &exists);
 	if (r < 0)
 		return r;
 	if (!exists)

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* search/<query>: a file with the answer, which a lookup makes. */
-
 #include "tree/virtual/nodes.h"
 
 #include "base/clock.h"
-#include "codec/hash.h"
 #include "tree/core/changes.h"
 #include "tree/core/stat.h"
 #include "tree/search/indexer.h"
 #include "tree/search/query.h"
 #include "tree/search/answer.h"
-#include "tree/virtual/made.h"
 
 /* A checksum of all that an answer depends on but the time. */
 static uint64_t state_now(struct ofs_tree *t)

@@ -7,9 +7,6 @@
 #include "tree/core/ref.h"
 #include "tree/core/stat.h"
 #include "tree/expiry/tombstone_report.h"
-#include "tree/virtual/lines.h"
-#include "tree/virtual/made.h"
-#include "tree/core/slice.h"
 #include "tree/virtual/view.h"
 
 /*
@@ -104,9 +101,8 @@ static int lookup_range(struct ofs_tree *t, ofs_node parent, const char *name,
 {
 	OFS_FREE char *path = shown_path(t, parent, name, base);
 	struct ofs_range range = { .notice = OFS_BUF_INIT };
-	int r;
+	int r = ofs_range_resolve(base, spec, path, &range);
 
-	r = ofs_range_resolve(base, spec, path, &range);
 	if (r == 0 && base->text)
 		make_text(t, parent, name, base, &range, ret);
 	else if (r == 0)
@@ -270,9 +266,8 @@ ssize_t ofs_slice_read(struct ofs_tree *t, struct ofs_made *m, void *buf, size_t
 	const struct ofs_range *range = &s->range;
 	struct ofs_attr base;
 	size_t part, done = 0;
-	ssize_t r;
+	ssize_t r = ofs_store_getattr(t->store, s->base, &base);
 
-	r = ofs_store_getattr(t->store, s->base, &base);
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
 	/* The kernel goes by the rights that it was told of. */

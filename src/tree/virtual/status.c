@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "tree/expiry/gc.h"
 #include "tree/search/indexer.h"
-#include "tree/virtual/made.h"
 
 static const char *const call_names[OFS_TREE_OPS] = {
 	[OFS_TREE_LOOKUP] = "lookup",	[OFS_TREE_GETATTR] = "getattr",

@@ -3,18 +3,15 @@
  * tasks/<task>/context.md: a recap of the steps of a task, made by a lookup. It is not listed, and
  * a file of that name takes its place. It is made again only when the steps have changed.
  */
-
 #include "tree/virtual/nodes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "codec/hash.h"
 #include "tree/core/place.h"
 #include "tree/core/walk.h"
 #include "tree/expiry/step_refs.h"
 #include "tree/expiry/task.h"
-#include "tree/virtual/made.h"
 
 #define FILE_NAME "context.md"
 #define MAY_LIST (S_IROTH | S_IXOTH)

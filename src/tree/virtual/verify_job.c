@@ -2,7 +2,6 @@
 /*
  * Verification of the store, started and reported by attributes of the root: <offloadfs/tree.h>.
  */
-
 #include "tree/virtual/nodes.h"
 
 #include <jansson.h>
@@ -11,19 +10,10 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "tree/core/place.h"
+#include "tree/expiry/gc.h"
 
 #define PROBLEMS_MAX 10000 /* that are remembered */
 #define LOST_DIR "lost+found" /* in persistent/ */
-
-enum state {
-	STATE_NONE,
-	STATE_RUNNING,
-	STATE_DONE,
-	STATE_STOPPED,
-	STATE_FAILED
-};
-
-static const char *const state_names[] = { "none", "running", "done", "stopped", "failed" };
 
 struct problem {
 	uint64_t ino; /* 0: the store */
@@ -39,8 +29,8 @@ struct ofs_verify_job {
 	pthread_t thread;
 	bool joinable; /* `thread` is there, and nobody has joined it */
 	bool stop;
-	enum state state;
-	int error; /* errno of STATE_FAILED */
+	enum ofs_work_state state;
+	int error; /* errno of OFS_WORK_FAILED */
 	bool repair;
 	struct ofs_verify_counts counts; /* but for problems and repaired, which are below */
 	uint64_t found, repaired; /* problems */
@@ -191,7 +181,7 @@ static void *verify_main(void *arg)
 	pthread_mutex_lock(&job->lock);
 	if (r == 0)
 		job->counts = counts;
-	job->state = r == 0 ? STATE_DONE : r == -ECANCELED ? STATE_STOPPED : STATE_FAILED;
+	job->state = r == 0 ? OFS_WORK_DONE : r == -ECANCELED ? OFS_WORK_STOPPED : OFS_WORK_FAILED;
 	job->error = r == 0 ? 0 : -r;
 	pthread_mutex_unlock(&job->lock);
 	return NULL;
@@ -202,7 +192,7 @@ static int start(struct ofs_verify_job *job, bool repair)
 	int r;
 
 	OFS_LOCKED(&job->lock);
-	if (job->state == STATE_RUNNING)
+	if (job->state == OFS_WORK_RUNNING)
 		return -EBUSY;
 	/* It has done all that it does under the lock, so this does not wait for it. */
 	if (job->joinable)
@@ -211,7 +201,7 @@ static int start(struct ofs_verify_job *job, bool repair)
 	job->repair = repair;
 	r = ofs_thread_start(&job->thread, "verify", verify_main, job);
 	job->joinable = r == 0;
-	job->state = r == 0 ? STATE_RUNNING : STATE_NONE;
+	job->state = r == 0 ? OFS_WORK_RUNNING : OFS_WORK_NONE;
 	return r;
 }
 
@@ -234,8 +224,8 @@ static json_t *status_json(const struct ofs_verify_job *job)
 	const struct ofs_verify_counts *c = &job->counts;
 
 	return json_pack("{s:s, s:s?, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "state",
-			 state_names[job->state], "error",
-			 job->state == STATE_FAILED ? strerror(job->error) : NULL, "repair",
+			 ofs_work_states[job->state], "error",
+			 job->state == OFS_WORK_FAILED ? strerror(job->error) : NULL, "repair",
 			 job->repair, "done", (json_int_t)c->done, "total", (json_int_t)c->total,
 			 "frames", (json_int_t)c->frames, "chunks", (json_int_t)c->chunks, "files",
 			 (json_int_t)c->files, "bytes", (json_int_t)c->bytes, "problems",
