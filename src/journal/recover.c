@@ -416,9 +416,13 @@ static int recover_cut(struct recover *re)
 
 static int recover_end(struct recover *re)
 {
+	const struct ofs_segment *last = recover_segment(re, re->at);
 	int r = 0;
 
 	re->rc->end = re->pos;
+	/* A segment without a header goes, since a new one is about to take its name. */
+	if (re->pos == last->first)
+		re->torn = true;
 	if (!re->torn)
 		return 0;
 	if (OFS_MIN(re->claimed, re->pos) > re->rc->durable) {

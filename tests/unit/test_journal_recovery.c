@@ -668,6 +668,28 @@ Test(journal_recovery, missing_first_segment)
 	drop_images();
 }
 
+/* A daemon that died as it made the first segment of a store left a file without a header. */
+Test(journal_recovery, an_empty_first_segment_is_made_anew)
+{
+	char name[64];
+	int fd;
+
+	snprintf(name, sizeof(name), "%016d.wal", 8);
+	fd = openat(dirfd_, name, O_CREAT | O_WRONLY, 0600);
+	cr_assert_geq(fd, 0);
+	close(fd);
+	cr_assert(segment_exists(8));
+	open_journal(8);
+	append_some(10);
+	ofs_journal_trim(journal, ofs_journal_end(journal));
+	cr_assert_eq(ofs_journal_sweep(journal), 0);
+	cr_assert(segment_exists(8), "the segment in use was removed");
+	cr_assert_eq(ofs_journal_fault(journal), 0);
+	close_journal();
+	open_journal(8);
+	check_replayed(0, 10, 0);
+}
+
 Test(journal_recovery, newest_segment_lost)
 {
 	ofs_lsn end;
