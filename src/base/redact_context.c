@@ -74,11 +74,15 @@ static bool names_command(const struct ofs_redact_scan *s, size_t at, const char
 {
 	size_t stop = OFS_MAX(s->at, at > NEAR ? at - NEAR : 0), len = strlen(name);
 
-	for (; at > stop && s->text[at - 1] != '\n'; at--)
+	for (; at > stop && s->text[at - 1] != '\n'; at--) {
+		/* As it stops at a secret. */
+		if (redact_has(s->text, s->len, at - 1, REDACT_MARK, false))
+			return false;
 		if (redact_has(s->text, s->len, at - 1, name, false) &&
 		    (at - 1 == s->at || !redact_is(s->text[at - 2], REDACT_URLSAFE)) &&
 		    !redact_is(s->text[at - 1 + len], REDACT_DIGIT))
 			return true;
+	}
 	return false;
 }
 
