@@ -136,8 +136,8 @@ char *ofs_hook_label(const char *text, size_t len, const char *fallback);
 /* ---- shell_line.c: lines of a shell, and whether another shell would do the same with them */
 
 /*
- * Whether `bash -c LINE` does what the shell that the line is meant for would do, and leaves that
- * shell as it would be. Said only of what is certain: words, quotes, "|", "&&", "||", ";" and
+ * True if `bash -c LINE` certainly does the same as the shell that the line is meant for, and the
+ * line would not have changed that shell. Certain are: words, quotes, "|", "&&", "||", ";" and
  * redirections, with programs that are found in PATH. Nothing that is expanded ($, `, globs,
  * braces), that groups, repeats or decides, that goes on in the background, has a here-document or
  * a comment; and no command of the shell that changes it (cd, export, source, ...).

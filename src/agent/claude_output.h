@@ -77,5 +77,5 @@ int ofs_persisted_read(const char *text, size_t len, struct ofs_persisted *ret);
 int ofs_persisted_take(const char *folder, const char *path, struct ofs_error *err,
 		       struct ofs_spool *spool);
 
-/* Whether the notice previews the start of what was taken in. */
+/* True if the notice previews the start of the content that was read. */
 bool ofs_persisted_previews(const struct ofs_persisted *p, const struct ofs_spool *spool);

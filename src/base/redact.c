@@ -285,8 +285,8 @@ static int redact_seen(struct ofs_buf *out, const char *text, size_t len, const 
 #define ROUNDS_MAX 8
 
 /*
- * What is not seen may end a word, and it may be amid a token, which is whole again once it is
- * removed: so that is looked for both without and with them, until there is nothing to be found.
+ * Invisible characters may end a word, or split a token, which is whole again once they are
+ * removed. So secrets are searched for both without and with them, until none is found.
  */
 static int redact_text(struct ofs_buf *out, const char *text, size_t len, struct state *state)
 {

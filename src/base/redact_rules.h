@@ -20,7 +20,7 @@ struct redact_spans {
 	size_t n, cap;
 };
 
-/* What the user's own rules find in a text; `ret` begins as zeros, and its list is freed. */
+/* Finds secrets by the user's own rules. `ret` starts as zeros; the caller frees its list. */
 void redact_custom_find(const char *text, size_t len, struct redact_spans *ret);
 
 /* A walk over the secrets of a text, which stays the caller's and must not change. */

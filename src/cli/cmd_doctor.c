@@ -220,7 +220,7 @@ enum found_tree {
 	TREE_MOUNTED, /* and its daemon alive */
 };
 
-/* What follows each other in the text of the probe, each with its NUL; "" for NULL. */
+/* The strings in the text of the probe, in this order, each with its NUL; "" stands for NULL. */
 static const size_t target_strings[] = {
 	offsetof(struct ofs_target, workspace),
 	offsetof(struct ofs_target, mountpoint),

@@ -236,7 +236,7 @@ static int vfs_sync(sqlite3_file *f, int flags)
 }
 
 /* clang-format off */
-/* What is done by the file below alone. */
+/* Methods that only pass the call on to the file below. */
 #define PASS_ON(name, method, parameters, arguments) \
 	static int name parameters \
 	{ \

@@ -21,8 +21,8 @@ char *ofs_trust_user_file(const char *name);
 int ofs_trust_check_file(const char *path, struct ofs_error *err);
 
 /*
- * Whether the store `path`, whose directory is open as `fd`, may be used: it is the caller's and
- * only he may write to it, or the user's file `trusted_stores` names it. 0; or -EPERM with the
+ * Checks that the store `path`, whose directory is open as `fd`, may be used: the caller owns it and
+ * nobody else may write to it, or the user's file `trusted_stores` names it. 0; or -EPERM with the
  * reason in `err` (may be NULL).
  */
 int ofs_trust_check_store(int fd, const char *path, struct ofs_error *err);

@@ -147,7 +147,7 @@ static int command_fail(const struct ofs_summarizer *s, const char *who, int cod
 	}
 }
 
-/* What a command has written so far. */
+/* The output of a command so far. */
 struct written {
 	struct ofs_buf text;
 	char tail[4096]; /* the last of its standard error */
