@@ -260,7 +260,7 @@ static int redact_seen(struct ofs_buf *out, const char *text, size_t len, const 
 		redact_custom_find(seen, seen_len, &custom);
 	scan.custom = &custom;
 	for (; ofs_redact_scan_next(&scan, &secret); n += n < INT_MAX) {
-		state->key_open = scan.key_open;
+		state->key_open |= scan.key_open;
 		if (seen != text) {
 			size_t end = secret.start + secret.len;
 
@@ -281,32 +281,37 @@ static int redact_seen(struct ofs_buf *out, const char *text, size_t len, const 
 	return n;
 }
 
-/* Of a text with what is not seen; a mark in place of one secret may uncover another. */
-#define ROUNDS_MAX 8
+/* Each mark may uncover another secret, as it ends a word or is passed by who looks back. */
+#define PASSES_MAX 16
 
 /*
  * Invisible characters may end a word, or split a token, which is whole again once they are
- * removed. So secrets are searched for both without and with them, until none is found.
+ * removed. So secrets are searched for both without and with them. All until none is found.
  */
 static int redact_text(struct ofs_buf *out, const char *text, size_t len, struct state *state)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf once = OFS_BUF_INIT, twice = OFS_BUF_INIT;
-	int n = 0, found = 1;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf even = OFS_BUF_INIT, odd = OFS_BUF_INIT;
+	bool hidden = has_unseen(text, len);
+	int n = 0, idle = 0;
 
-	if (!has_unseen(text, len))
-		return redact_seen(out, text, len, text, len, state);
-	for (int round = 0; found && round < ROUNDS_MAX; round++) {
+	for (int pass = 0; idle <= hidden && pass < PASSES_MAX; pass++) {
 		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf plain = OFS_BUF_INIT;
+		struct ofs_buf *next = pass % 2 ? &odd : &even;
+		const char *seen = text;
+		size_t seen_len = len;
+		int found;
 
-		append_plain(&plain, text, len);
-		once.len = 0;
-		found = redact_seen(&once, text, len, (const char *)plain.data, plain.len, state);
-		twice.len = 0;
-		found += redact_seen(&twice, (const char *)once.data, once.len,
-				     (const char *)once.data, once.len, state);
-		text = (const char *)twice.data;
-		len = twice.len;
+		if (hidden && pass % 2 == 0) {
+			append_plain(&plain, text, len);
+			seen = (const char *)plain.data;
+			seen_len = plain.len;
+		}
+		next->len = 0;
+		found = redact_seen(next, text, len, seen, seen_len, state);
+		idle = found ? 0 : idle + 1;
 		n = n > INT_MAX - found ? INT_MAX : n + found;
+		text = (const char *)next->data;
+		len = next->len;
 	}
 	ofs_buf_append(out, text, len);
 	return n;

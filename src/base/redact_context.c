@@ -69,20 +69,16 @@ static const struct command {
 	{ "unzip", "-P", NEXT },	{ "7z", "-p", GLUED },
 };
 
-/* Whether the line up to `at` names the command. */
+/* Whether the line up to `at` names the command; other secrets may stand between. */
 static bool names_command(const struct ofs_redact_scan *s, size_t at, const char *name)
 {
-	size_t stop = OFS_MAX(s->at, at > NEAR ? at - NEAR : 0), len = strlen(name);
+	size_t stop = at > NEAR ? at - NEAR : 0, len = strlen(name);
 
-	for (; at > stop && s->text[at - 1] != '\n'; at--) {
-		/* As it stops at a secret. */
-		if (redact_has(s->text, s->len, at - 1, REDACT_MARK, false))
-			return false;
+	for (; at > stop && s->text[at - 1] != '\n'; at--)
 		if (redact_has(s->text, s->len, at - 1, name, false) &&
-		    (at - 1 == s->at || !redact_is(s->text[at - 2], REDACT_URLSAFE)) &&
+		    (at == 1 || !redact_is(s->text[at - 2], REDACT_URLSAFE)) &&
 		    !redact_is(s->text[at - 1 + len], REDACT_DIGIT))
 			return true;
-	}
 	return false;
 }
 

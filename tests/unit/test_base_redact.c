@@ -298,6 +298,14 @@ Test(base_redact, a_token_tells_more_than_its_name)
 }
 
 /* What the mark of another secret cuts to the length of a key is not one. */
+Test(base_redact, an_argument_may_follow_another_secret)
+{
+	OFS_FREE char *token = make("gh~p_%36{a}"), *password = make("%16{a}"), *text = NULL;
+
+	cr_assert(asprintf(&text, "curl -H 'X: %s' -u bob:%s x", token, password) > 0);
+	expect(text, "curl -H 'X: [redacted: github-token]' -u bob:[redacted: password] x");
+}
+
 Test(base_redact, marks_make_no_secrets)
 {
 	OFS_FREE char *key = make("AK~IA%16{k}[redacted: token]");
