@@ -244,7 +244,10 @@ struct state {
 	size_t at; /* a place in it, and then in what was redacted */
 };
 
-/* Redacts `text` as `seen` shows it: which is the text, or the text without what is not seen. */
+/*
+ * Redacts `text` as `seen` shows it: which is the text, or the text without what is not seen.
+ * Appends nothing if it has no secret.
+ */
 static int redact_seen(struct ofs_buf *out, const char *text, size_t len, const char *seen,
 		       size_t seen_len, struct state *state)
 {
@@ -276,7 +279,8 @@ static int redact_seen(struct ofs_buf *out, const char *text, size_t len, const 
 		if (at >= done)
 			state->at = out->len + (at - done);
 	}
-	ofs_buf_append(out, text + done, len - done);
+	if (n)
+		ofs_buf_append(out, text + done, len - done);
 	free(custom.at);
 	return n;
 }
@@ -290,13 +294,13 @@ static int redact_seen(struct ofs_buf *out, const char *text, size_t len, const 
  */
 static int redact_text(struct ofs_buf *out, const char *text, size_t len, struct state *state)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf even = OFS_BUF_INIT, odd = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf done = OFS_BUF_INIT;
 	bool hidden = has_unseen(text, len);
 	int n = 0, idle = 0;
 
 	for (int pass = 0; idle <= hidden && pass < PASSES_MAX; pass++) {
 		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf plain = OFS_BUF_INIT;
-		struct ofs_buf *next = pass % 2 ? &odd : &even;
+		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf next = OFS_BUF_INIT;
 		const char *seen = text;
 		size_t seen_len = len;
 		int found;
@@ -306,12 +310,16 @@ static int redact_text(struct ofs_buf *out, const char *text, size_t len, struct
 			seen = (const char *)plain.data;
 			seen_len = plain.len;
 		}
-		next->len = 0;
-		found = redact_seen(next, text, len, seen, seen_len, state);
-		idle = found ? 0 : idle + 1;
+		found = redact_seen(&next, text, len, seen, seen_len, state);
+		idle++;
+		if (!found)
+			continue;
+		idle = 0;
 		n = n > INT_MAX - found ? INT_MAX : n + found;
-		text = (const char *)next->data;
-		len = next->len;
+		ofs_buf_finish(&done);
+		done = ofs_steal(next);
+		text = (const char *)done.data;
+		len = done.len;
 	}
 	ofs_buf_append(out, text, len);
 	return n;

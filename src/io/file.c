@@ -306,9 +306,10 @@ int ofs_io_size(int fd, uint64_t *ret_size, uint64_t *ret_allocated)
 
 bool ofs_io_is_linked(int fd)
 {
-	struct stat st;
+	struct statx st;
 
-	return fstat(fd, &st) < 0 || st.st_nlink;
+	/* Without its times: see store/presence.c. */
+	return statx(fd, "", AT_EMPTY_PATH, STATX_NLINK, &st) < 0 || st.stx_nlink;
 }
 
 /* Where the file has bytes from `off` on that are in no hole; UINT64_MAX: nowhere. */

@@ -15,13 +15,15 @@
 
 struct ofs_store;
 
+struct ofs_presence_part {
+	dev_t dev;
+	ino_t ino; /* 0: it was not there */
+};
+
 struct ofs_presence {
 	/* Constant after the start. */
 	char *path; /* absolute; NULL: not looked after */
-	struct {
-		dev_t dev;
-		ino_t ino; /* 0: it was not there */
-	} parts[OFS_PRESENCE_PARTS];
+	struct ofs_presence_part parts[OFS_PRESENCE_PARTS];
 
 	_Atomic int64_t looked; /* monotonic */
 };
