@@ -182,10 +182,10 @@ struct ofs_entry {
 
 /**
  * Opens the store in the directory `path`. Waits for an owner that is just closing. -EBUSY: another
- * process owns it; -EINVAL: not a store, or of an unknown format; -EPERM: it belongs to another user
- * or others may write to it, and the caller's $XDG_CONFIG_HOME/offloadfs/trusted_stores does not name
- * it; -ENOENT, -EACCES and what the filesystem says otherwise. `err` (may be NULL) gets the reason in words. `opts` is borrowed for
- * the call only.
+ * process owns it; -EINVAL: not a store, or of an unknown format; -EPERM: it belongs to another
+ * user, or others may write to it, and the caller's $XDG_CONFIG_HOME/offloadfs/trusted_stores does
+ * not name it; -ENOENT, -EACCES and what the filesystem says otherwise. `err` (may be NULL) gets
+ * the reason in words. `opts` is borrowed for the call only.
  */
 OFS_EXPORT int ofs_tree_open(const char *path, const struct ofs_tree_options *opts,
 			     struct ofs_error *err, struct ofs_tree **ret);
@@ -308,6 +308,9 @@ OFS_EXPORT int64_t ofs_tree_seek(struct ofs_tree *t, ofs_node node, uint64_t off
  */
 OFS_EXPORT ssize_t ofs_tree_copy(struct ofs_tree *t, ofs_node from, uint64_t from_off, ofs_node to,
 				 uint64_t to_off, uint64_t len);
+
+/** Looking up a name in the directory `dir` is a search, which may take a while. */
+OFS_EXPORT bool ofs_tree_is_search(ofs_node dir);
 
 /** A change that needs space in the journal would have to wait now. */
 OFS_EXPORT bool ofs_tree_would_wait(struct ofs_tree *t);

@@ -320,6 +320,7 @@ static int redact_text(struct ofs_buf *out, const char *text, size_t len, struct
 		done = ofs_steal(next);
 		text = (const char *)done.data;
 		len = done.len;
+		hidden = has_unseen(text, len);
 	}
 	ofs_buf_append(out, text, len);
 	return n;

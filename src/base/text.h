@@ -87,8 +87,9 @@ int ofs_text_escape(const void *p, size_t len);
  * Prints up to `max` bytes of a form of `data` that is valid UTF-8 on one line: terminal escape
  * sequences are dropped, other control characters shown as ^X, invalid bytes as \xNN, marks of
  * direction, separators of lines and tags as <U+202E>, and nothing is cut in the middle. `more`
- * says that the data continues after `len`: an unfinished sequence at the end is then left out. `out` may be NULL to measure only.
- * Returns the count of bytes printed; `ret_used` is the count of input bytes that they stand for.
+ * says that the data continues after `len`: an unfinished sequence at the end is then left out.
+ * `out` may be NULL to measure only. Returns the count of bytes printed; `ret_used` is the count of
+ * input bytes that they stand for.
  */
 size_t ofs_text_printable(FILE *out, const void *data, size_t len, bool more, size_t max,
 			  size_t *ret_used);

@@ -176,21 +176,41 @@ static struct ofs_cred caller_of(fuse_req_t req)
 	return cred;
 }
 
-static void on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+static void serve_lookup(struct ofs_tree *t, const struct ofs_work *work)
 {
-	struct ofs_cred cred = caller_of(req);
+	struct ofs_cred cred = caller_of(work->req);
 	struct ofs_entry entry;
-	int r;
-
-	r = ofs_tree_lookup_as(tree_of(req), parent, name, &cred, &entry);
+	int r = ofs_tree_lookup_as(t, work->node, work->name, &cred, &entry);
 
 	if (r == -ENOENT && entry.keep_name) {
 		struct fuse_entry_param absent = { .ino = 0, .entry_timeout = FOREVER };
 
-		fuse_reply_entry(req, &absent);
+		fuse_reply_entry(work->req, &absent);
 		return;
 	}
-	reply_entry(req, r, &entry);
+	reply_entry(work->req, r, &entry);
+}
+
+static void serve_search(struct ofs_tree *t, const struct ofs_work *work)
+{
+	serve_lookup(t, work);
+	free((char *)work->name);
+}
+
+static void on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct ofs_serving *s = serving_of(req);
+	struct ofs_work work = { .req = req, .node = parent, .name = name };
+
+	if (!ofs_tree_is_search(parent) || (is_uring(req) && !may_defer(req))) {
+		serve_lookup(s->tree, &work);
+		return;
+	}
+	/* Over the classic transport the name lasts no longer than this call. */
+	work.serve = serve_search;
+	work.name = ofs_strdup(name);
+	if (!ofs_worker_add(s->searches, s->tree, &work))
+		serve_search(s->tree, &work);
 }
 
 static void on_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *list)
@@ -323,7 +343,7 @@ static void serve_or_defer(const struct ofs_work *work)
 		work->serve(s->tree, work);
 }
 
-void ofs_adapter_write(struct ofs_tree *t, const struct ofs_work *list, size_t n)
+void ofs_adapter_serve(struct ofs_tree *t, const struct ofs_work *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		list[i].serve(t, &list[i]);

@@ -13,7 +13,8 @@
 struct ofs_serving {
 	struct ofs_tree *tree; /* set before the first request */
 	struct ofs_worker *syncs; /* see ofs_adapter_sync() */
-	struct ofs_worker *writes; /* see ofs_adapter_write() */
+	struct ofs_worker *writes; /* that wait for room in the journal */
+	struct ofs_worker *searches; /* which are slow, and are made one at a time anyway */
 	atomic_bool over_uring; /* requests come over io_uring */
 };
 
@@ -23,6 +24,6 @@ struct ofs_serving {
  */
 extern const struct fuse_lowlevel_ops ofs_adapter_ops;
 
-/* The two workers: one sync answers every waiting fsync; requests that wait for room are served. */
+/* For workers: one sync answers every waiting fsync; other requests are served in turn. */
 void ofs_adapter_sync(struct ofs_tree *t, const struct ofs_work *list, size_t n);
-void ofs_adapter_write(struct ofs_tree *t, const struct ofs_work *list, size_t n);
+void ofs_adapter_serve(struct ofs_tree *t, const struct ofs_work *list, size_t n);

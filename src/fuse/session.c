@@ -153,9 +153,10 @@ int ofs_session_create(struct ofs_options *o, struct ofs_error *err, struct ofs_
 		return -EINVAL;
 	}
 	s->serving.syncs = ofs_worker_create(ofs_adapter_sync);
-	s->serving.writes = ofs_worker_create(ofs_adapter_write);
+	s->serving.writes = ofs_worker_create(ofs_adapter_serve);
+	s->serving.searches = ofs_worker_create(ofs_adapter_serve);
 	s->notify = ofs_notify_create();
-	if (!s->serving.syncs || !s->serving.writes) {
+	if (!s->serving.syncs || !s->serving.writes || !s->serving.searches) {
 		ofs_session_destroy(s);
 		return ofs_error_set(err, ENOMEM, "out of memory");
 	}
@@ -265,6 +266,7 @@ int ofs_session_destroy(struct ofs_session *s)
 	 */
 	ofs_worker_destroy(s->serving.syncs);
 	ofs_worker_destroy(s->serving.writes);
+	ofs_worker_destroy(s->serving.searches);
 	ofs_notify_destroy(s->notify);
 	fuse_session_destroy(s->fuse);
 	free(s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A thread for requests that have to wait. Over io_uring one thread serves all requests of one
- * processor, so it hands those to a worker and goes on.
+ * processor, so it hands those to a worker and goes on. Searches go to one over either transport.
  */
 #pragma once
 

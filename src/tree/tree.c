@@ -171,6 +171,11 @@ int ofs_tree_close(struct ofs_tree *t)
 	return r;
 }
 
+bool ofs_tree_is_search(ofs_node dir)
+{
+	return dir == OFS_NODE_SEARCH;
+}
+
 /* An entry of exactly that name. */
 static int lookup_literal(struct ofs_tree *t, ofs_node parent, const char *name,
 			  const struct ofs_cred *cred, struct ofs_entry *ret)
@@ -180,7 +185,7 @@ static int lookup_literal(struct ofs_tree *t, ofs_node parent, const char *name,
 
 	if (ofs_view_is_dir(t, parent))
 		return ofs_view_lookup(t, parent, name, ret);
-	if (parent == OFS_NODE_SEARCH)
+	if (ofs_tree_is_search(parent))
 		return ofs_search_lookup(t, name, cred, ret);
 	r = ofs_fixed_lookup(t, parent, name, ret);
 	if (r != -ENOENT || (ofs_node_is_virtual(parent) && parent != OFS_NODE_REFS))

@@ -3,9 +3,10 @@
 """Whatever is written into the tree or asked of it, the daemon holds a bounded amount of memory."""
 import json
 import os
+import threading
 
 import paths  # noqa: F401
-from harness import SANITIZED, eventually, main, read, test, xattr
+from harness import SANITIZED, eventually, main, read, test, uring_enabled, xattr
 
 MIB = 1 << 20
 # Whatever a daemon is built with, and what malloc does not give back.
@@ -88,6 +89,32 @@ def attributes_are_held_within_bounds(case):
         for i in range(2500):
             assert len(os.getxattr(m(f"persistent/f{i}"), "user.a")) == 65536
         assert resident(m) < 2 * MARGIN
+
+
+@test
+def searches_hold_up_nothing_else(case):
+    # Over io_uring the kernel passes on eight requests of a processor at once.
+    searches, answered = 8 if uring_enabled() else 40, []
+    first = threading.Event()
+
+    def search(i):
+        read(m(f"search/word{i}"))
+        answered.append(i)
+        first.set()
+
+    with case.mount() as m:
+        for i in range(2000):
+            m.make(f"cache/shell/{i}", b"some words\n" * 100)
+        threads = [threading.Thread(target=search, args=(i,)) for i in range(searches)]
+        for thread in threads:
+            thread.start()
+        assert first.wait(60)
+        m.make("cache/shell/other", b"x\n")
+        meanwhile = len(answered)
+        for thread in threads:
+            thread.join()
+        assert meanwhile <= searches / 2, meanwhile
+        assert len(answered) == searches
 
 
 if __name__ == "__main__":
