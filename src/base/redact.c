@@ -33,10 +33,14 @@ static const struct {
 	{ redact_assigned, { ":=|>", NULL, NULL } },
 	{ redact_assigned, { ",", " ", "\"'" } },
 	{ redact_option, { "-", "-", LETTERS } },
-	{ redact_argument, { "-", "-uUpPaw", NULL } },
+	{ redact_entry, { "\n", LETTERS "$#", NULL } },
+	{ redact_quoted, { " \t", "\"'", NULL } },
+	{ redact_setter, { "(", "\"'", NULL } },
+	{ redact_argument, { "-", "-uUpPawAXkKst", NULL } },
 	{ redact_cookie, { "cC", "oO", "oO" } },
 	{ redact_netrc, { "p", "a", "s" } },
 	{ redact_pgpass, { ":", "56", "4" } },
+	{ redact_pgpass, { ":", "*", ":" } },
 	{ redact_discord, { "MNO", "DTjz", "AEIMQUYcgk" } },
 };
 
@@ -146,6 +150,8 @@ bool ofs_redact_scan_next(struct ofs_redact_scan *s, struct ofs_secret *ret)
 	pthread_once(&begins_once, begins_init);
 	if (!at && redact_key_rest(s, 0, &found))
 		keep_best(&best, &found, REDACT_GROUPS);
+	if (!at && redact_entry(s, 0, &found))
+		keep_best(&best, &found, REDACT_RULES);
 	if (at < s->cookies_end && redact_cookie_rest(s, at, &found))
 		keep_best(&best, &found, REDACT_RULES);
 	/* A rule may start before the secret that another has found: at the user in a URL. */

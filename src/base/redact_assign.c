@@ -9,6 +9,8 @@
 
 #define VALUE_MIN 8
 #define KEY_MIN 20
+#define PASSWORD_LONG 12
+#define DIGEST_MIN 32
 #define URL_PART_MAX 256
 #define URL_PASSWORD_MIN 3
 
@@ -51,6 +53,11 @@ static const struct name names[] = {
 	{ "passphrase", "password", PASSWORD },
 	{ "pwd", "password", PASSWORD },
 	{ "pass", "password", PASS },
+	{ "securestring", "password", PASSWORD },
+	{ "sshpass", "password", PASSWORD },
+	{ "requirepass", "password", PASSWORD },
+	{ "masterauth", "password", PASSWORD },
+	{ "authtok", "password", PASSWORD },
 	{ "secret?access?key", "aws-secret-access-key", SECRET },
 	{ "secret", "secret", SECRET },
 	{ "token", "token", SECRET },
@@ -66,6 +73,12 @@ static const struct name names[] = {
 	{ "psk", "password", PHRASE },
 	{ "auth", "credential", BASIC },
 	{ "key?data", "private-key", SECRET },
+	{ "license?key", "license-key", SECRET },
+	{ "art?api", "api-key", SECRET },
+	{ "honeycomb?team", "api-key", SECRET },
+	{ "hash?salt", "secret", SECRET },
+	{ "bw?session", "token", SECRET },
+	{ "pat", "token", KEY },
 	{ "key", "key", KEY },
 	{ "sonar.login", "sonar-token", KEY },
 	{ "authorization", "authorization", HEADER },
@@ -75,6 +88,7 @@ static const struct name names[] = {
 	{ "connect.sid", "session-cookie", COOKIE },
 	{ "session", "session-cookie", COOKIE },
 	{ "sessionid", "session-cookie", COOKIE },
+	{ "appid", "api-key", QUERY },
 	{ "sig", "signature", QUERY },
 	{ "signature", "signature", QUERY },
 };
@@ -120,6 +134,9 @@ static bool is_about(const char *text, size_t at, size_t end)
 /* In "FOO_KEY", "foo-key" and "fooKey" a word starts at "key", in "monkey" not. */
 static bool starts_word(const char *text, size_t start, size_t at)
 {
+	/* -Dname, -Pname */
+	if (at == start + 2 && text[start] == '-' && redact_among(text[start + 1], "DP"))
+		return true;
 	return at == start || !redact_is(text[at - 1], REDACT_ALNUM) ||
 	       (redact_is(text[at], REDACT_UPPER) && redact_is(text[at - 1], REDACT_LOWER));
 }
@@ -267,12 +284,35 @@ struct value {
 	bool has_scheme; /* "Bearer" or the like precedes it */
 };
 
+/* The end of "Bearer" and the like, of which a header without a value consists. */
+static size_t skip_auth_scheme(const char *text, size_t len, size_t at)
+{
+	static const char *const schemes[] = { "bearer",    "basic", "token",	 "apikey",
+					       "negotiate", "ssws",  "geniekey", "splunk",
+					       "key",	    "bot" };
+
+	if (at == len || !redact_among(redact_fold(text[at]), "abgknst"))
+		return at;
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(schemes); i++) {
+		size_t end;
+
+		if (!redact_has(text, len, at, schemes[i], true))
+			continue;
+		end = at + strlen(schemes[i]);
+		if (end < len && redact_is(text[end], REDACT_SPACE))
+			return redact_run(text, end, OFS_MIN(len, end + GAP_MAX), REDACT_SPACE);
+	}
+	return at;
+}
+
 /* Finds the value after the ":" or "=" at `at`, within its quotes. */
 static bool value_open(const char *text, size_t len, size_t at, struct value *v)
 {
 	size_t start = at + 1, limit;
 
 	*v = (struct value){ .is_compared = text[at] == '=' && start < len && text[start] == '=' };
+	/* LDIF has base64 after "::". */
+	start += text[at] == ':' && redact_has(text, len, start, ": ", false);
 	/* A scope in C++, a URL. */
 	if (text[at] == ':' && start < len &&
 	    (text[start] == ':' || redact_has(text, len, start, "//", false)))
@@ -286,8 +326,13 @@ static bool value_open(const char *text, size_t len, size_t at, struct value *v)
 		start += start + 1 < limit && redact_among(text[start + 1], "-+") ? 2 : 1;
 	if (start < limit && text[start] == '\n' && redact_among(text[start - 1], "|>-+"))
 		start = redact_run(text, start + 1, limit, REDACT_SPACE);
+	/* The first of a list. */
+	if (start + 1 < limit && text[start] == '[' &&
+	    (redact_is(text[start + 1], REDACT_QUOTE) ||
+	     skip_auth_scheme(text, len, start + 1) > start + 1))
+		start++;
 	/* b"...", f"...", @"...". */
-	if (start + 1 < limit && redact_among(text[start], "bBfFrRuU@") &&
+	if (start + 1 < limit && redact_among(text[start], "bBfFrRuUnN@") &&
 	    redact_is(text[start + 1], REDACT_QUOTE))
 		start++;
 	v->start = start;
@@ -373,7 +418,9 @@ static bool is_password(const struct redact_look *look, const char *text, size_t
 	bool lower = look->classes & REDACT_LOWER, upper = look->classes & REDACT_UPPER;
 	bool digit = look->classes & REDACT_DIGIT;
 
-	return look->variety >= REDACT_VARIETY_MIN && lower + upper + digit + look->special >= 3 &&
+	return look->variety >= REDACT_VARIETY_MIN &&
+	       (lower + upper + digit + look->special >= 3 ||
+		(len >= PASSWORD_LONG && look->changes * 4 >= look->sampled)) &&
 	       !memchr(text, '/', OFS_MIN(len, NAME_MAX_LEN));
 }
 
@@ -431,6 +478,21 @@ static bool is_user_and_password(const char *text, size_t len)
 	return colon;
 }
 
+/* A number of many hexadecimal digits, or a UUID. */
+static bool is_number(const char *text, size_t len)
+{
+	return len >= DIGEST_MIN && redact_is_hex(text, len) &&
+	       redact_run(text, 0, len, REDACT_ALNUM | REDACT_DASH) == len;
+}
+
+/* What caches of CI have for a key: words, and a digest of what is cached. */
+static bool is_key_of_cache(const char *text, size_t len)
+{
+	const char *dash = memrchr(text, '-', len);
+
+	return dash && is_number(dash + 1, (size_t)(text + len - dash) - 1);
+}
+
 static bool may_be_password(const struct name *name)
 {
 	return name->sort == PASSWORD || name->sort == PASS;
@@ -446,7 +508,8 @@ static bool is_secret(struct ofs_redact_scan *s, const struct name *name, const 
 	if (len < VALUE_MIN)
 		return false;
 	redact_look(text, len, &look);
-	random = redact_is_random(&look, len);
+	random = redact_is_random(&look, len) ||
+		 (look.variety >= REDACT_VARIETY_MIN && is_number(text, len));
 	if (!v->quote && v->end < s->len && redact_among(s->text[v->end], "([{"))
 		return false;
 	if (v->has_scheme) {
@@ -460,7 +523,7 @@ static bool is_secret(struct ofs_redact_scan *s, const struct name *name, const 
 	if ((name->sort == COOKIE || name->sort == QUERY) &&
 	    (len < REDACT_LONG || s->text[v->start - 1] != '='))
 		return false;
-	if (name->sort == KEY && (len < KEY_MIN || look.digits < 2))
+	if (name->sort == KEY && (len < KEY_MIN || look.digits < 2 || is_key_of_cache(text, len)))
 		return false;
 	if (name->sort == BASIC)
 		return is_user_and_password(text, len);
@@ -471,24 +534,6 @@ static bool is_secret(struct ofs_redact_scan *s, const struct name *name, const 
 	if (may_be_password(name) && is_path(text, len))
 		return false;
 	return !is_url(text, len) && !redact_is_placeholder(text, len);
-}
-
-/* The end of "Bearer" and the like, of which a header without a value consists. */
-static size_t skip_auth_scheme(const char *text, size_t len, size_t at)
-{
-	static const char *const schemes[] = { "bearer", "basic",     "token",
-					       "apikey", "negotiate", "ssws" };
-
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(schemes); i++) {
-		size_t end;
-
-		if (!redact_has(text, len, at, schemes[i], true))
-			continue;
-		end = at + strlen(schemes[i]);
-		if (end < len && redact_is(text[end], REDACT_SPACE))
-			return redact_run(text, end, OFS_MIN(len, end + GAP_MAX), REDACT_SPACE);
-	}
-	return at;
 }
 
 /* Most values are too short, which is found sooner than the name. */
@@ -566,6 +611,122 @@ bool redact_option(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
 	return redact_starts(s, at, REDACT_ALNUM | REDACT_DASH) && end + 1 < s->len &&
 	       s->text[end] == ' ' && s->text[end + 1] != '-' &&
 	       find_value(s, end, option_before, ret);
+}
+
+/* ---- names without a sign */
+
+/* The word that the blanks at and before `at` follow. */
+static const struct name *word_before(const struct ofs_redact_scan *s, size_t at)
+{
+	size_t end = back_over(s, at, REDACT_SPACE, ' ');
+
+	return name_find(s->text, back_over(s, end, REDACT_URLSAFE, '.'), end);
+}
+
+static const struct name *identified_by(const struct ofs_redact_scan *s, size_t at)
+{
+	static const struct name password = { "", "password", PHRASE };
+	const char *by = " by";
+	size_t len = strlen(by);
+
+	return at >= s->at + len && redact_has(s->text, s->len, at - len, by, true) ? &password
+										    : NULL;
+}
+
+/* "identified by", "identified with PLUGIN by". */
+static bool is_identified(const struct ofs_redact_scan *s, size_t at)
+{
+	size_t stop = OFS_MAX(s->at, at > NAME_MAX_LEN ? at - NAME_MAX_LEN : 0);
+
+	if (!identified_by(s, at))
+		return false;
+	while (at > stop && s->text[at - 1] != '\n')
+		if (redact_has(s->text, s->len, --at, "identified ", true))
+			return true;
+	return false;
+}
+
+bool redact_quoted(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
+{
+	if (at == s->at || !redact_is(s->text[at - 1], REDACT_ALNUM | REDACT_SPACE) ||
+	    !is_long_enough(s->text, s->len, at + 2, false))
+		return false;
+	return find_value(s, at, is_identified(s, at) ? identified_by : word_before, ret);
+}
+
+static const struct name *setter_before(const struct ofs_redact_scan *s, size_t at)
+{
+	size_t start = back_over(s, at, REDACT_WORD, '_');
+
+	return redact_has(s->text, at, start, "set", true) ? name_find(s->text, start, at) : NULL;
+}
+
+bool redact_setter(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
+{
+	return is_long_enough(s->text, s->len, at + 2, false) &&
+	       find_value(s, at, setter_before, ret);
+}
+
+static size_t word_end(const struct ofs_redact_scan *s, size_t at)
+{
+	while (at < s->len && (unsigned char)s->text[at] > ' ')
+		at++;
+	return at;
+}
+
+static size_t blanks_end(const struct ofs_redact_scan *s, size_t at)
+{
+	while (at < s->len && (s->text[at] == ' ' || s->text[at] == '\t'))
+		at++;
+	return at;
+}
+
+/* What sets a name to the value that follows it. */
+static bool is_setter(const char *word, size_t len)
+{
+	static const char *const setters[] = { "set",  "setx", "setenv", "env",	   "#define", "npm",
+					       "yarn", "aws",  "git",	 "poetry", "conda",   "pip",
+					       "gh",   "$",    "d-i",	 "nmcli" };
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(setters); i++)
+		if (redact_fold(*word) == *setters[i] && len == strlen(setters[i]) &&
+		    redact_has(word, len, 0, setters[i], true))
+			return true;
+	return false;
+}
+
+/* Nothing follows on the line after the word at `at`, unless in another column. */
+static bool is_last(const struct ofs_redact_scan *s, size_t at)
+{
+	size_t end = word_end(s, at), next = blanks_end(s, end);
+
+	return end >= at + VALUE_MIN &&
+	       (next == s->len || next > end + 1 || redact_among(s->text[next], "\r\n\\"));
+}
+
+/* Words at the start of a line in which a name is looked for. */
+#define ENTRY_WORDS 5
+
+bool redact_entry(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
+{
+	bool sets = true;
+
+	at += s->text[at] == '\n';
+	for (int i = 0; i < ENTRY_WORDS; i++) {
+		size_t start = blanks_end(s, at), end = word_end(s, start);
+		size_t value = blanks_end(s, end);
+
+		if (end == start || value == end)
+			return false;
+		if ((sets || value - end > 1) && is_last(s, value) &&
+		    find_value(s, value - 1, word_before, ret))
+			return true;
+		sets = is_setter(s->text + start, end - start) || (sets && i);
+		if (!sets && value - end == 1)
+			return false;
+		at = end;
+	}
+	return false;
 }
 
 bool redact_is_password_stand_in(const char *text, size_t len)

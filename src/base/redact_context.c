@@ -58,15 +58,39 @@ static const struct command {
 	const char *option;
 	enum form form;
 } commands[] = {
-	{ "curl", "-u", USER },		{ "curl", "--user", USER },
-	{ "curl", "-U", USER },		{ "curl", "--proxy-user", USER },
-	{ "http", "-a", USER },		{ "http", "--auth", USER },
-	{ "mysql", "-p", GLUED },	{ "mariadb", "-p", GLUED },
-	{ "sshpass", "-p", NEXT },	{ "sshpass", "-p", GLUED },
-	{ "redis-cli", "-a", NEXT },	{ "mongo", "-p", NEXT },
-	{ "docker login", "-p", NEXT }, { "podman login", "-p", NEXT },
-	{ "az login", "-p", NEXT },	{ "ldap", "-w", NEXT },
-	{ "unzip", "-P", NEXT },	{ "7z", "-p", GLUED },
+	{ "curl", "-u", USER },
+	{ "curl", "--user", USER },
+	{ "curl", "-U", USER },
+	{ "curl", "--proxy-user", USER },
+	{ "http", "-a", USER },
+	{ "http", "--auth", USER },
+	{ "mysql", "-p", GLUED },
+	{ "mariadb", "-p", GLUED },
+	{ "sshpass", "-p", NEXT },
+	{ "sshpass", "-p", GLUED },
+	{ "redis-cli", "-a", NEXT },
+	{ "mongo", "-p", NEXT },
+	{ "docker login", "-p", NEXT },
+	{ "podman login", "-p", NEXT },
+	{ "az login", "-p", NEXT },
+	{ "ldap", "-w", NEXT },
+	{ "unzip", "-P", NEXT },
+	{ "7z", "-p", GLUED },
+	{ "sqlcmd", "-P", NEXT },
+	{ "ipmitool", "-P", NEXT },
+	{ "mosquitto_", "-P", NEXT },
+	{ "snmp", "-A", NEXT },
+	{ "snmp", "-X", NEXT },
+	{ "psexec", "-p", NEXT },
+	{ "openssl", "-k", NEXT },
+	{ "openssl", "-K", NEXT },
+	{ "keytool", "-storepass", NEXT },
+	{ "keytool", "-keypass", NEXT },
+	{ "agent.jar", "-secret", NEXT },
+	{ "erl", "-setcookie", NEXT },
+	{ "curl", "--oauth2-bearer", NEXT },
+	{ "curl", "--cert", USER },
+	{ "codecov", "-t", NEXT },
 };
 
 /* Whether the line up to `at` names the command; other secrets may stand between. */
@@ -236,9 +260,16 @@ bool redact_pgpass(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
 
 	while (start > stop && redact_is(s->text[start - 1], REDACT_URLSAFE | REDACT_DOT))
 		start--;
+	start -= start == at && start > stop && s->text[start - 1] == '*';
 	if (start > s->at && !is_blank(s->text[start - 1]))
 		return false;
-	end = redact_run(s->text, end, OFS_MIN(s->len, end + 5), REDACT_DIGIT);
+	if (end < s->len && s->text[end] == '*')
+		end++;
+	else
+		end = redact_run(s->text, end, OFS_MIN(s->len, end + 5), REDACT_DIGIT);
+	/* A port, and no part of a hardware address. */
+	if (end - at < 5 && s->text[end - 1] != '*')
+		return false;
 	/* The port, the database and the user end with a colon. */
 	for (; fields < 3 && end < s->len && s->text[end] == ':'; fields++) {
 		start = ++end;

@@ -54,7 +54,7 @@ struct ofs_redact_scan {
  */
 #define REDACT_BEGINS 3
 #define REDACT_RULES 64
-#define REDACT_GROUPS 52
+#define REDACT_GROUPS 48
 
 struct redact_begins {
 	uint64_t byte[REDACT_BEGINS][256];
@@ -82,6 +82,8 @@ enum {
 	REDACT_DOLLAR = 1 << 10,
 	REDACT_COMMA = 1 << 11, /* also a stop */
 	REDACT_TILDE = 1 << 12,
+	REDACT_PERCENT = 1 << 13,
+	REDACT_COLON = 1 << 14,
 
 	REDACT_LETTER = REDACT_LOWER | REDACT_UPPER,
 	REDACT_ALNUM = REDACT_LETTER | REDACT_DIGIT,
@@ -89,47 +91,19 @@ enum {
 	REDACT_URLSAFE = REDACT_WORD | REDACT_DASH,
 };
 
-/* strchr() finds the NUL, too. */
 static inline bool redact_among(char c, const char *set)
 {
-	return c && strchr(set, c);
+	while (*set && *set != c)
+		set++;
+	return *set;
 }
+
+/* The class of each byte; a comma is also a stop, some are of none. */
+extern const uint16_t redact_classes[256];
 
 static inline unsigned int redact_class(char c)
 {
-	unsigned char u = (unsigned char)c;
-
-	if ((unsigned int)(u | 0x20) - 'a' < 26)
-		return u & 0x20 ? REDACT_LOWER : REDACT_UPPER;
-	if ((unsigned int)u - '0' < 10)
-		return REDACT_DIGIT;
-	switch (u) {
-	case '-':
-		return REDACT_DASH;
-	case '_':
-		return REDACT_LOW_LINE;
-	case '.':
-		return REDACT_DOT;
-	case '+':
-	case '/':
-	case '=':
-		return REDACT_BASE64;
-	case ' ':
-	case '\t':
-		return REDACT_SPACE;
-	case '"':
-	case '\'':
-	case '`':
-		return REDACT_QUOTE;
-	case '$':
-		return REDACT_DOLLAR;
-	case '~':
-		return REDACT_TILDE;
-	case ',':
-		return REDACT_COMMA | REDACT_STOP;
-	default:
-		return u < ' ' || strchr(";&<>()[]{}|\\\177", u) ? REDACT_STOP : 0;
-	}
+	return redact_classes[(unsigned char)c];
 }
 
 static inline bool redact_is(char c, unsigned int classes)
@@ -215,6 +189,15 @@ bool redact_assigned(struct ofs_redact_scan *s, size_t at, struct ofs_secret *re
 
 /* `--name value`: at the "--". */
 bool redact_option(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
+
+/* `name value` on a line of its own, or after a command that sets: at the end of the line before. */
+bool redact_entry(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
+
+/* `name "value"` and SQL's `IDENTIFIED BY 'value'`: at the blank. */
+bool redact_quoted(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
+
+/* `setName("value")`: at the parenthesis. */
+bool redact_setter(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
 
 /* What `curl -u user:password`, `mysql -pPASSWORD` and the like are given: at the "-". */
 bool redact_argument(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);

@@ -72,8 +72,8 @@ static const struct token tokens[] = {
 	{ "ya29.", "google-oauth-token", REDACT_URLSAFE | REDACT_DOT, 20, ANY, MIXED },
 	{ "1//0 4/0A", "google-refresh-token", REDACT_URLSAFE, 40, 255, RANDOM },
 	{ "GOCSPX-", "google-client-secret", REDACT_URLSAFE, 28, 28, MIXED },
-	{ "xoxa- xoxb- xoxe- xoxe.xox xoxo- xoxp- xoxr- xoxs- xapp- xoxd- xwfp-", "slack-token",
-	  REDACT_ALNUM | REDACT_DASH, 10, ANY, MIXED },
+	{ "xoxa- xoxb- xoxc- xoxe- xoxe.xox xoxo- xoxp- xoxr- xoxs- xapp- xoxd- xwfp-",
+	  "slack-token", REDACT_ALNUM | REDACT_DASH | REDACT_PERCENT, 10, ANY, MIXED },
 	{ "hooks.slack.com/services/ hooks.slack.com/triggers/", "slack-webhook",
 	  REDACT_ALNUM | REDACT_BASE64, 20, 255, MIXED, 25 },
 	{ "hooks.slack.com/workflows/", "slack-webhook", REDACT_ALNUM | REDACT_BASE64, 20, 255,
@@ -97,7 +97,8 @@ static const struct token tokens[] = {
 	{ "cio", "crates-token", REDACT_ALNUM, 32, 32, RANDOM },
 	{ "oy2", "nuget-key", LOWER_DIGIT, 43, 43, RANDOM },
 	{ "CLOJARS_", "clojars-token", REDACT_ALNUM, 60, 60, MIXED },
-	{ "AKCp cmVmdGtu", "artifactory-token", REDACT_ALNUM, 60, 80, MIXED },
+	{ "AKCp", "artifactory-token", REDACT_ALNUM, 60, 80, MIXED },
+	{ "cmVmdGtu", "artifactory-token", REDACT_ALNUM, 56, 80, MIXED },
 	{ "hf_ api_org_", "huggingface-token", REDACT_ALNUM, 30, 40, MIXED },
 	{ "gsk_", "groq-key", REDACT_ALNUM, 40, 64, MIXED },
 	{ "xai-", "xai-key", REDACT_ALNUM, 64, 100, MIXED },
@@ -115,6 +116,7 @@ static const struct token tokens[] = {
 	{ "tvly-", "tavily-key", REDACT_ALNUM | REDACT_DASH, 24, 64, RANDOM },
 	{ "fc-", "firecrawl-key", LOWER_DIGIT, 32, 32, HEX },
 	{ "e2b_", "e2b-key", LOWER_DIGIT, 40, 40, HEX },
+	{ "s.", "vault-token", REDACT_ALNUM, 24, 24, RANDOM },
 	{ "hvs. hvb. hvr.", "vault-token", REDACT_URLSAFE, 24, 255, MIXED },
 	{ "dckr_pat_", "docker-token", REDACT_URLSAFE, 27, 27, MIXED },
 	{ "dckr_oat_", "docker-token", REDACT_URLSAFE, 27, 40, MIXED },
@@ -170,7 +172,7 @@ static const struct token tokens[] = {
 	{ "AQVN YCAJ YCN YCO YCM", "yandex-key", REDACT_URLSAFE, 35, 38, RANDOM },
 	{ "y0_", "yandex-token", REDACT_URLSAFE, 40, 100, RANDOM },
 	{ "apify_api_", "apify-token", REDACT_ALNUM, 36, 48, MIXED },
-	{ "bkua_ bkat_", "buildkite-token", LOWER_DIGIT, 40, 40, HEX },
+	{ "bkua_ bkat_", "buildkite-token", REDACT_ALNUM, 40, 40, MIXED },
 	{ "CCIPAT_ CCIPRJ_", "circleci-token", REDACT_WORD, 60, 100, MIXED },
 	{ "odt_", "dependencytrack-key", REDACT_ALNUM, 32, 64, MIXED },
 	{ "sl.u.", "dropbox-token", REDACT_URLSAFE, 60, ANY, MIXED },
@@ -242,6 +244,41 @@ static const struct token tokens[] = {
 	{ ".acc- .acc_", "authress-key", REDACT_URLSAFE | CRYPT, 40, 160, MIXED, 0,
 	  REDACT_WORD | REDACT_DOT, 12, 50 },
 	{ ":APA91b", "firebase-token", REDACT_URLSAFE, 130, 150, MIXED, 0, REDACT_URLSAFE, 11, 11 },
+	{ "AZDO", "azure-devops-token", REDACT_ALNUM, 4, 4, MIXED, 0, REDACT_ALNUM, 76, 76 },
+	{ "+ACR", "azure-key", REDACT_ALNUM | REDACT_BASE64, 6, 6, MIXED, 0,
+	  REDACT_ALNUM | REDACT_BASE64, 42, 42 },
+	{ "+ASt", "azure-key", REDACT_ALNUM | REDACT_BASE64, 8, 8, MIXED, 0,
+	  REDACT_ALNUM | REDACT_BASE64, 76, 76 },
+	{ "::server: ::node:", "k3s-token", LOWER_DIGIT, 32, 32, MIXED, 0, REDACT_ALNUM, 67, 67 },
+	{ "!A", "salesforce-token", REDACT_WORD | REDACT_DOT, 80, 120, MIXED, 0, REDACT_ALNUM, 15,
+	  15 },
+	{ "pk_", "clickup-token", UPPER_DIGIT | REDACT_LOW_LINE, 36, 48, RANDOM },
+	{ "ATTA", "trello-token", REDACT_ALNUM, 60, 80, HEX },
+	{ "hcaik_ hcamk_ hcxik_ hcxmk_", "honeycomb-key", REDACT_ALNUM, 40, 64, MIXED },
+	{ "dbtc_ dbtu_", "dbt-token", REDACT_URLSAFE | REDACT_BASE64, 30, 64, MIXED },
+	{ "mdb_sa_sk_", "mongodb-secret", REDACT_URLSAFE, 32, 64, MIXED },
+	{ "pdl_live_apikey_ pdl_sdbx_apikey_", "paddle-key", REDACT_WORD, 50, 56, MIXED },
+	{ "rpa_", "runpod-key", REDACT_ALNUM, 40, 64, RANDOM },
+	{ "t1.", "yandex-token", REDACT_URLSAFE | REDACT_DOT, 100, ANY, RANDOM },
+	{ "vk1.a.", "vk-token", REDACT_URLSAFE, 80, ANY, MIXED },
+	{ "st.", "infisical-token", LOWER_DIGIT | REDACT_DOT, 90, 90, HEX },
+	{ "ptr_", "portainer-token", REDACT_ALNUM | REDACT_BASE64, 43, 46, RANDOM },
+	{ "conda.anaconda.org/t/", "anaconda-token", REDACT_URLSAFE, 20, 64, MIXED, 21 },
+	{ "nsec1", "nostr-key", LOWER_DIGIT, 58, 58, MIXED },
+	{ "xprv yprv zprv", "wallet-key", REDACT_ALNUM, 100, 112, MIXED },
+	{ "v1.local. v2.local. v3.local. v4.local. v1.public. v2.public. v3.public. v4.public.",
+	  "paseto", REDACT_URLSAFE | REDACT_DOT, 60, ANY, MIXED },
+	{ "SCRAM-SHA-256$ SCRAM-SHA-1$ scrypt:32768:8:1$", "password-hash", CRYPT | REDACT_COLON,
+	  40, 255, MIXED },
+	{ "grub.pbkdf2.sha512.", "password-hash", CRYPT, 100, ANY, MIXED },
+	{ "$8$ $9$", "password-hash", CRYPT | REDACT_DASH, 16, 160, RANDOM },
+	{ "LS0tLS1CRUdJTiBSU0EgUFJJ LS0tLS1CRUdJTiBQUklWQVRFIEtFWS LS0tLS1CRUdJTiBFQyBQUklW "
+	  "LS0tLS1CRUdJTiBPUEVOU1NI LS0tLS1CRUdJTiBEU0EgUFJJ LS0tLS1CRUdJTiBFTkNSWVBURUQ "
+	  "LS0tLS1CRUdJTiBQR1AgUFJJ",
+	  REDACT_KEY_KIND, REDACT_ALNUM | REDACT_BASE64, 40, ANY, MIXED },
+	/* JSON of Cloudflare's tunnels, AWS's and Docker's registries, Elastic, Laravel. */
+	{ "eyJhIjoi eyJwYXlsb2FkIjoi eyJ2ZXIiOi eyJpdiI6 eyJhdXRocyI6", "credential",
+	  REDACT_ALNUM | REDACT_BASE64, 60, ANY, RANDOM },
 	{ "IGQV IGQW IGAA", "instagram-token", REDACT_URLSAFE, 100, 255, MIXED },
 	{ "syt_", "matrix-token", REDACT_WORD, 28, 80, MIXED },
 	{ "NRRA-", "newrelic-key", LOWER_DIGIT, 42, 42, HEX },
@@ -375,7 +412,8 @@ static bool find_token(const struct ofs_redact_scan *s, const struct form *f, si
 	const struct token *t = f->token;
 	size_t start = at, body = at + f->len, end;
 
-	if (body > s->len || memcmp(s->text + at, f->prefix, f->len) != 0)
+	if (s->text[at] != f->prefix[0] || s->text[at + 1] != f->prefix[1] || body > s->len ||
+	    memcmp(s->text + at, f->prefix, f->len) != 0)
 		return false;
 	if (t->before)
 		start = find_before(s, t, at);

@@ -3,6 +3,43 @@
 #include "base/redact_rules.h"
 #include "base/util.h"
 
+__extension__ const uint16_t redact_classes[256] = {
+	[0 ... '\t' - 1] = REDACT_STOP,
+	['\t'] = REDACT_SPACE,
+	['\t' + 1 ... ' ' - 1] = REDACT_STOP,
+	[' '] = REDACT_SPACE,
+	['a' ... 'z'] = REDACT_LOWER,
+	['A' ... 'Z'] = REDACT_UPPER,
+	['0' ... '9'] = REDACT_DIGIT,
+	['-'] = REDACT_DASH,
+	['_'] = REDACT_LOW_LINE,
+	['.'] = REDACT_DOT,
+	['+'] = REDACT_BASE64,
+	['/'] = REDACT_BASE64,
+	['='] = REDACT_BASE64,
+	['"'] = REDACT_QUOTE,
+	['\''] = REDACT_QUOTE,
+	['`'] = REDACT_QUOTE,
+	['$'] = REDACT_DOLLAR,
+	['~'] = REDACT_TILDE,
+	['%'] = REDACT_PERCENT,
+	[':'] = REDACT_COLON,
+	[','] = REDACT_COMMA | REDACT_STOP,
+	[';'] = REDACT_STOP,
+	['&'] = REDACT_STOP,
+	['<'] = REDACT_STOP,
+	['>'] = REDACT_STOP,
+	['('] = REDACT_STOP,
+	[')'] = REDACT_STOP,
+	['['] = REDACT_STOP,
+	[']'] = REDACT_STOP,
+	['{'] = REDACT_STOP,
+	['}'] = REDACT_STOP,
+	['|'] = REDACT_STOP,
+	['\\'] = REDACT_STOP,
+	[0x7f] = REDACT_STOP,
+};
+
 /* Enough to judge by. */
 #define SAMPLE 64
 
@@ -66,7 +103,7 @@ void redact_look(const char *value, size_t len, struct redact_look *ret)
 		same += 2 * count[(uint8_t)value[i]]++ + 1;
 		ret->classes |= c;
 		ret->digits += c == REDACT_DIGIT;
-		if (!(c & ~(REDACT_STOP | REDACT_DOLLAR | REDACT_COMMA)) && value[i] != ':') {
+		if (!(c & ~(REDACT_STOP | REDACT_DOLLAR | REDACT_COMMA | REDACT_PERCENT))) {
 			ret->special = true;
 			ret->odd += (unsigned char)value[i] < 0x80;
 		}

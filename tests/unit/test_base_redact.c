@@ -430,6 +430,19 @@ Test(base_redact, leaves_alone_what_is_no_secret)
 }
 
 /* What the recognisers must see as words, made of all the prefixes there are. */
+Test(base_redact, leaves_alone_addresses_and_keys_of_caches)
+{
+	static const char *const texts[] = {
+		"    link/ether 52:54:00:12:34:56 brd ff:ff:ff:ff:ff:ff",
+		"key: Linux-node-0f4c2a9be1d7835c6f0a9d8e7b6c5a4f3e2d1c0b9a8f7e6d5c4b3a291817f6e5",
+		"The password policy requires Twelve1Characters at least, they said.",
+		"return \"token\" if isToken(\"NameOfSomething1\") else None",
+	};
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(texts); i++)
+		expect(texts[i], texts[i]);
+}
+
 Test(base_redact, leaves_alone_prefixes_without_secrets)
 {
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(formats); i++) {
