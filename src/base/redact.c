@@ -194,24 +194,33 @@ static void append_marks(struct ofs_buf *out, const char *text, const struct ofs
 }
 
 /*
- * The length of what is at `p` and not seen: a terminal escape sequence, or a character without
- * width. 0: neither.
+ * The length of what is at `p` and not seen: a terminal escape sequence, a control character that
+ * ends no line, or a character without width. 0: none of them.
  */
 static size_t unseen(const char *p, size_t len)
 {
 	const unsigned char *u = (const unsigned char *)p;
 	int n = *u < 0x80 ? ofs_text_escape(p, len) : ofs_text_utf8(u, len);
 
-	if (n <= 0 || (*u >= 0x80 && !ofs_text_is_hidden(ofs_text_code_point(u, n))))
-		return 0;
+	if (*u >= 0x80)
+		return n > 0 && ofs_text_is_hidden(ofs_text_code_point(u, n)) ? (size_t)n : 0;
+	if (n <= 0 && *u == '\r')
+		n = len > 1 && p[1] != '\n';
+	else if (n <= 0)
+		n = (*u && *u < ' ' && *u != '\t' && *u != '\n') || *u == 0x7f;
 	return (size_t)n;
+}
+
+/* The bytes that may start something that is not seen. */
+static bool may_be_unseen(unsigned char c)
+{
+	return c >= 0x7f || (c < ' ' && c && c != '\t' && c != '\n');
 }
 
 static bool has_unseen(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
-		if (((unsigned char)text[i] >= 0x80 || text[i] == OFS_TEXT_ESC) &&
-		    unseen(text + i, len - i))
+		if (may_be_unseen((unsigned char)text[i]) && unseen(text + i, len - i))
 			return true;
 	return false;
 }
@@ -250,25 +259,20 @@ struct state {
 	size_t at; /* a place in it, and then in what was redacted */
 };
 
-/*
- * Redacts `text` as `seen` shows it: which is the text, or the text without what is not seen.
- * Appends nothing if it has no secret.
- */
-static int redact_seen(struct ofs_buf *out, const char *text, size_t len, const char *seen,
-		       size_t seen_len, struct state *state)
+/* Adds the secrets of `text` as `seen` shows it: as it is, or without what is not seen. */
+static void find_seen(const char *text, size_t len, const char *seen, size_t seen_len,
+		      struct redact_spans *found, struct state *state)
 {
 	struct ofs_redact_scan scan;
 	struct redact_spans custom = { 0 };
 	struct ofs_secret secret;
 	struct place place = { 0 };
-	size_t done = 0, at = state->at;
-	int n = 0;
 
 	ofs_redact_scan_init(&scan, seen, seen_len);
 	if (redact_enabled)
 		redact_custom_find(seen, seen_len, &custom);
 	scan.custom = &custom;
-	for (; ofs_redact_scan_next(&scan, &secret); n += n < INT_MAX) {
+	while (ofs_redact_scan_next(&scan, &secret)) {
 		state->key_open |= scan.key_open;
 		if (seen != text) {
 			size_t end = secret.start + secret.len;
@@ -277,56 +281,86 @@ static int redact_seen(struct ofs_buf *out, const char *text, size_t len, const 
 			secret.start = place.at = skip_unseen(text, len, place.at);
 			secret.len = advance(text, len, &place, end) - secret.start;
 		}
-		ofs_buf_append(out, text + done, secret.start - done);
-		done = secret.start + secret.len;
-		if (at >= secret.start)
+		*ofs_append(found->at, found->n, found->cap) = secret;
+	}
+	free(custom.at);
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+	const struct ofs_secret *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* In order, those that overlap being one. */
+static void unite(struct redact_spans *spans)
+{
+	size_t n = 0;
+
+	qsort(spans->at, spans->n, sizeof(*spans->at), compare_starts);
+	for (size_t i = 0; i < spans->n; i++) {
+		struct ofs_secret *last = n ? &spans->at[n - 1] : NULL, next = spans->at[i];
+
+		if (last && next.start < last->start + last->len)
+			last->len = OFS_MAX(last->len, next.start + next.len - last->start);
+		else
+			spans->at[n++] = next;
+	}
+	spans->n = n;
+}
+
+static void append_redacted(struct ofs_buf *out, const char *text, size_t len,
+			    const struct redact_spans *spans, struct state *state)
+{
+	size_t done = 0, at = state->at;
+
+	for (size_t i = 0; i < spans->n; i++) {
+		const struct ofs_secret *secret = &spans->at[i];
+
+		ofs_buf_append(out, text + done, secret->start - done);
+		done = secret->start + secret->len;
+		if (at >= secret->start)
 			state->at = out->len;
-		append_marks(out, text, &secret);
+		append_marks(out, text, secret);
 		if (at >= done)
 			state->at = out->len + (at - done);
 	}
-	if (n)
-		ofs_buf_append(out, text + done, len - done);
-	free(custom.at);
-	return n;
+	ofs_buf_append(out, text + done, len - done);
 }
 
 /* Each mark may uncover another secret, as it ends a word or is passed by who looks back. */
-#define PASSES_MAX 16
+#define ROUNDS_MAX 8
 
 /*
  * Invisible characters may end a word, or split a token, which is whole again once they are
- * removed. So secrets are searched for both without and with them. All until none is found.
+ * removed. So secrets are searched for both with and without them. All until none is found.
  */
 static int redact_text(struct ofs_buf *out, const char *text, size_t len, struct state *state)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf done = OFS_BUF_INIT;
-	bool hidden = has_unseen(text, len);
-	int n = 0, idle = 0;
+	int n = 0;
 
-	for (int pass = 0; idle <= hidden && pass < PASSES_MAX; pass++) {
+	for (int round = 0; round < ROUNDS_MAX; round++) {
 		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf plain = OFS_BUF_INIT;
-		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf next = OFS_BUF_INIT;
-		const char *seen = text;
-		size_t seen_len = len;
-		int found;
+		struct redact_spans found = { 0 };
+		struct ofs_buf next = OFS_BUF_INIT;
 
-		if (hidden && pass % 2 == 0) {
+		find_seen(text, len, text, len, &found, state);
+		if (has_unseen(text, len)) {
 			append_plain(&plain, text, len);
-			seen = (const char *)plain.data;
-			seen_len = plain.len;
+			find_seen(text, len, (const char *)plain.data, plain.len, &found, state);
+			unite(&found);
 		}
-		found = redact_seen(&next, text, len, seen, seen_len, state);
-		idle++;
-		if (!found)
-			continue;
-		idle = 0;
-		n = n > INT_MAX - found ? INT_MAX : n + found;
+		if (!found.n)
+			break;
+		append_redacted(&next, text, len, &found, state);
+		n += (int)OFS_MIN(found.n, (size_t)(INT_MAX - n));
+		free(found.at);
 		ofs_buf_finish(&done);
-		done = ofs_steal(next);
+		done = next;
 		text = (const char *)done.data;
 		len = done.len;
-		hidden = has_unseen(text, len);
 	}
 	ofs_buf_append(out, text, len);
 	return n;

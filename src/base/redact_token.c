@@ -403,6 +403,25 @@ static size_t find_before(const struct ofs_redact_scan *s, const struct token *t
 	return at - start < t->before_min || at - start > t->before_max ? SIZE_MAX : start;
 }
 
+static bool has_prefix(const struct ofs_redact_scan *s, const struct form *f, size_t at)
+{
+	return at + f->len <= s->len && memcmp(s->text + at, f->prefix, f->len) == 0;
+}
+
+/* Where the same prefix starts another token in the run from `body` to `end`; or `end`. */
+static size_t next_token(const struct ofs_redact_scan *s, const struct form *f, size_t body,
+			 size_t end)
+{
+	size_t limit = f->token->max;
+
+	if (end - body > limit)
+		return has_prefix(s, f, body + limit) ? body + limit : end;
+	for (size_t at = end - OFS_MIN(end - body, f->len - 1U); at < end; at++)
+		if (has_prefix(s, f, at))
+			return at;
+	return end;
+}
+
 /*
  * A token does not start amid its own alphabet, so the runs that a rule reads ahead do not overlap.
  */
@@ -412,8 +431,7 @@ static bool find_token(const struct ofs_redact_scan *s, const struct form *f, si
 	const struct token *t = f->token;
 	size_t start = at, body = at + f->len, end;
 
-	if (s->text[at] != f->prefix[0] || s->text[at + 1] != f->prefix[1] || body > s->len ||
-	    memcmp(s->text + at, f->prefix, f->len) != 0)
+	if (s->text[at] != f->prefix[0] || s->text[at + 1] != f->prefix[1] || !has_prefix(s, f, at))
 		return false;
 	if (t->before)
 		start = find_before(s, t, at);
@@ -427,6 +445,7 @@ static bool find_token(const struct ofs_redact_scan *s, const struct form *f, si
 		return false;
 	while (end > body && redact_is(s->text[end - 1], REDACT_DOT | REDACT_COMMA))
 		end--;
+	end = next_token(s, f, body, end);
 	if (end - body < t->min || end - body > t->max)
 		return false;
 	/* The longer part tells. */

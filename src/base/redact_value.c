@@ -46,6 +46,20 @@ __extension__ const uint16_t redact_classes[256] = {
 /* Where a stand-in says that it is one. */
 #define STAND_IN_WITHIN 128
 
+/* The character ESC, or what it is in the strings of JSON, C and shells. */
+static bool ends_in_escape(const char *text, size_t floor, size_t at)
+{
+	static const char *const names[] = { "\033", "\\u001b", "\\x1b", "\\033", "\\e" };
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(names); i++) {
+		size_t len = strlen(names[i]);
+
+		if (at - floor >= len && redact_has(text, at, at - len, names[i], true))
+			return true;
+	}
+	return false;
+}
+
 /* "\n" and its like, "\u003d" and "\x3d", "%3d", the colours of a terminal. */
 static bool escape_ends(const char *text, size_t floor, size_t at)
 {
@@ -66,8 +80,8 @@ static bool escape_ends(const char *text, size_t floor, size_t at)
 		return false;
 	for (n = 2; n <= at - floor && n < SAMPLE; n++)
 		if (!redact_is(text[at - n], REDACT_DIGIT) && text[at - n] != ';')
-			return text[at - n] == '[' && n < at - floor && text[at - n - 1] == '\033';
-	return false;
+			break;
+	return n < at - floor && text[at - n] == '[' && ends_in_escape(text, floor, at - n);
 }
 
 bool redact_starts(const struct ofs_redact_scan *s, size_t at, unsigned int classes)

@@ -234,16 +234,21 @@ int ofs_text_escape(const void *at, size_t len)
 			return -1;
 		return p[i] >= 0x40 && p[i] <= 0x7e ? (int)i + 1 : 0;
 	}
-	if (p[1] == ']') { /* OSC: a string that ends with BEL or ESC \ */
+	/* OSC, DCS, SOS, PM, APC: a string that ends with ESC \, the first also with BEL */
+	if (p[1] == ']' || p[1] == 'P' || p[1] == 'X' || p[1] == '^' || p[1] == '_') {
 		for (i = 2; i < len; i++) {
-			if (p[i] == '\a')
+			if (p[i] == '\a' && p[1] == ']')
 				return (int)i + 1;
 			if (p[i] == ESC)
 				return i + 1 == len ? -1 : p[i + 1] == '\\' ? (int)i + 2 : 0;
 		}
 		return -1;
 	}
-	return 0;
+	for (i = 1; i < len && p[i] >= 0x20 && p[i] <= 0x2f; i++) /* intermediates, a final byte */
+		;
+	if (i == len)
+		return -1;
+	return p[i] >= 0x30 && p[i] <= 0x7e ? (int)i + 1 : 0;
 }
 
 uint32_t ofs_text_code_point(const unsigned char *p, int n)
@@ -258,9 +263,21 @@ uint32_t ofs_text_code_point(const unsigned char *p, int n)
 
 bool ofs_text_is_hidden(uint32_t c)
 {
-	return c == 0xad || c == 0x61c || (c >= 0x200b && c <= 0x200f) ||
-	       (c >= 0x202a && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff ||
-	       (c >= 0xe0000 && c <= 0xe0fff);
+	static const struct {
+		uint32_t first, last;
+	} hidden[] = {
+		{ 0xad, 0xad },	      { 0x34f, 0x34f },	    { 0x61c, 0x61c },
+		{ 0x115f, 0x1160 },   { 0x17b4, 0x17b5 },   { 0x180b, 0x180f },
+		{ 0x200b, 0x200f },   { 0x202a, 0x202e },   { 0x2060, 0x206f },
+		{ 0x3164, 0x3164 },   { 0xfe00, 0xfe0f },   { 0xfeff, 0xfeff },
+		{ 0xffa0, 0xffa0 },   { 0xfff0, 0xfffb },   { 0x1bca0, 0x1bca3 },
+		{ 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff },
+	};
+	size_t i;
+
+	for (i = 0; i < OFS_ARRAY_SIZE(hidden) && c > hidden[i].last; i++)
+		;
+	return i < OFS_ARRAY_SIZE(hidden) && c >= hidden[i].first;
 }
 
 bool ofs_text_deceives(uint32_t c)

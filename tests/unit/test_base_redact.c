@@ -173,6 +173,69 @@ Test(base_redact, finds_what_colours_cut)
 	for_all_formats(check_coloured);
 }
 
+Test(base_redact, finds_what_other_controls_cut)
+{
+	static const char *const unseen[] = {
+		"\x1b(B",
+		"\x1b"
+		"7",
+		"\x1b#8",
+		"\x1bPx\x1b\\",
+		"\b",
+		"\x0e",
+		"\x7f",
+		"\r",
+		"\ufe0f",
+		"\u034f",
+		"\u180e",
+		"\ufff9",
+		"\U0001d173",
+	};
+	OFS_FREE char *token = make("gh~p_%36{a}");
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(unseen); i++) {
+		OFS_FREE char *before = NULL, *amid = NULL, *wanted = NULL;
+
+		cr_assert(asprintf(&before, "x %s%s y", unseen[i], token) > 0);
+		cr_assert(asprintf(&wanted, "x %s[redacted: github-token] y", unseen[i]) > 0);
+		expect(before, wanted);
+		cr_assert(asprintf(&amid, "x %.20s%s%s y", token, unseen[i], token + 20) > 0);
+		expect(amid, "x [redacted: github-token] y");
+	}
+}
+
+Test(base_redact, finds_what_colours_in_strings_precede)
+{
+	static const char *const colours[] = { "\\u001b[31m", "\\x1b[1;31m", "\\033[0m", "\\e[m" };
+	OFS_FREE char *token = make("gh~p_%36{a}");
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(colours); i++) {
+		OFS_FREE char *text = NULL, *wanted = NULL;
+
+		cr_assert(asprintf(&text, "{\"log\":\"%s%s\"}", colours[i], token) > 0);
+		cr_assert(asprintf(&wanted, "{\"log\":\"%s[redacted: github-token]\"}",
+				   colours[i]) > 0);
+		expect(text, wanted);
+	}
+}
+
+Test(base_redact, finds_tokens_side_by_side)
+{
+	static const char *const forms[] = { "gh~p_%36{a}", "AK~IA%16{k}" };
+	static const char *const between[] = { "", "\x1b[0m\x1b[31m", "\u200b" };
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(forms) * OFS_ARRAY_SIZE(between); i++) {
+		const char *form = forms[i % 2];
+		OFS_FREE char *a = make(form), *b = make(form), *text = NULL, *got = NULL;
+		int n;
+
+		cr_assert(asprintf(&text, "x %s%s%s y", a, between[i / 2], b) > 0);
+		got = redact_n(text, strlen(text), &n);
+		cr_assert_null(strstr(got, a + 8), "%s", got);
+		cr_assert_null(strstr(got, b + 8), "%s", got);
+	}
+}
+
 /* One character less, one more where the length is fixed, another case, or amid other letters. */
 static void check_near_misses(const struct format *f, const char *secret)
 {

@@ -124,7 +124,7 @@ Test(base_text, terminal_sequences_are_dropped)
 	expect_printable("\x1b[1;31mred\x1b[0m plain", "red plain");
 	expect_printable("\x1b]0;title\atext", "text");
 	expect_printable("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link");
-	expect_printable("\x1b(B", "^[(B");
+	expect_printable("\x1b(B\x1bM\x1bPq\x1b\\x", "x");
 	expect_printable("end \x1b[3", "end ^[[3");
 }
 
