@@ -304,12 +304,14 @@ int ofs_io_size(int fd, uint64_t *ret_size, uint64_t *ret_allocated)
 	return 0;
 }
 
-bool ofs_io_is_linked(int fd)
+int ofs_io_is_kept(int fd, uint64_t size)
 {
 	struct statx st;
 
 	/* Without its times: see store/presence.c. */
-	return statx(fd, "", AT_EMPTY_PATH, STATX_NLINK, &st) < 0 || st.stx_nlink;
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_NLINK | STATX_SIZE, &st) < 0)
+		return 0;
+	return !st.stx_nlink ? -ESTALE : st.stx_size < size ? -ENODATA : 0;
 }
 
 /* Where the file has bytes from `off` on that are in no hole; UINT64_MAX: nowhere. */

@@ -77,8 +77,8 @@ int ofs_io_allocate(int fd, uint64_t size);
 /* Size in bytes; with `ret_allocated` (may be NULL) also the bytes that the file occupies. */
 int ofs_io_size(int fd, uint64_t *ret_size, uint64_t *ret_allocated);
 
-/* False for a file that was removed. */
-bool ofs_io_is_linked(int fd);
+/* 0; -ESTALE: the file was removed; -ENODATA: it was cut short of `size` bytes. */
+int ofs_io_is_kept(int fd, uint64_t size);
 
 /* `to` becomes as long as `from` and holds the same from `off` on, holes too, durably. */
 int ofs_io_copy(int from, int to, uint64_t off);

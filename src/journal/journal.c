@@ -590,9 +590,12 @@ int ofs_journal_fault(struct ofs_journal *j)
 	int r = j->poisoned;
 
 	pthread_rwlock_rdlock(&j->segments_lock);
-	for (size_t i = 0; i < j->segments.n; i++)
-		if (!ofs_io_is_linked(j->segments.at[i]->fd))
-			r = -ESTALE;
+	for (size_t i = 0; i < j->segments.n; i++) {
+		struct ofs_segment *s = j->segments.at[i];
+		int kept = ofs_io_is_kept(s->fd, s->end - s->first);
+
+		r = kept < 0 ? kept : r;
+	}
 	pthread_rwlock_unlock(&j->segments_lock);
 	return r;
 }

@@ -176,7 +176,7 @@ bool ofs_journal_can_trim(struct ofs_journal *j, ofs_lsn keep);
 
 /*
  * 0, or why nothing more is kept: -ESTALE when a segment's file was removed, so that what it holds
- * ends with this process; else the error of the sync that failed.
+ * ends with this process; -ENODATA when one was cut short; else the error of the sync that failed.
  */
 int ofs_journal_fault(struct ofs_journal *j);
 

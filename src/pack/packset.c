@@ -200,7 +200,7 @@ static int packset_sync_tail(struct ofs_packset *ps)
 	if (ps->failed)
 		return -EIO;
 	r = ps->tail_dirty ? ofs_io_datasync(ps->tail_pack->fd) : 0;
-	if (r == 0 && ps->tail_dirty && !ofs_io_is_linked(ps->tail_pack->fd)) {
+	if (r == 0 && ps->tail_dirty && ofs_io_is_kept(ps->tail_pack->fd, 0) < 0) {
 		ofs_log(LOG_ERR, "packs/%08x.pack was removed", ps->tail_pack->number);
 		r = -EIO;
 	}

@@ -456,7 +456,8 @@ int ofs_store_open(const char *path, const struct ofs_store_options *opts, struc
 /* The store is closed without its last checkpoint. */
 static void tell_unwritten(struct ofs_store *s, int r)
 {
-	bool lost = ofs_journal_fault(s->journal) == -ESTALE;
+	int fault = ofs_journal_fault(s->journal);
+	bool lost = fault == -ESTALE || fault == -ENODATA;
 
 	ofs_log(LOG_ERR,
 		"the last checkpoint failed (%s): %zu changed files and directories are not in the "

@@ -410,12 +410,13 @@ int ofs_store_readdir(struct ofs_store *s, uint64_t ino, uint64_t cookie, bool p
 
 int ofs_store_sync(struct ofs_store *s)
 {
-	int r = ofs_journal_sync(s->journal);
+	int r;
 
+	/* Files that were removed are synced without an error, and cut ones grow again. */
+	if (!ofs_store_is_whole(s))
+		return -EIO;
+	r = ofs_journal_sync(s->journal);
 	if (r < 0)
 		s->sync_error = r;
-	/* Files that were removed are synced without an error. */
-	else if (!ofs_store_is_whole(s))
-		r = -EIO;
 	return r;
 }

@@ -76,7 +76,7 @@ static const char *look(struct ofs_store *s)
 	struct statvfs fs;
 	int fault;
 
-	if (!ofs_io_is_linked(s->dirfd))
+	if (ofs_io_is_kept(s->dirfd, 0) < 0)
 		return "the store was deleted";
 	for (size_t i = 0; i < OFS_PRESENCE_PARTS; i++)
 		if (is_gone(s, i))
@@ -84,6 +84,8 @@ static const char *look(struct ofs_store *s)
 	fault = ofs_journal_fault(s->journal);
 	if (fault == -ESTALE)
 		return "a file in 'journal'" REMOVED;
+	if (fault == -ENODATA)
+		return "a file in 'journal' was cut short";
 	if (fault == -EROFS || (fstatvfs(s->dirfd, &fs) == 0 && fs.f_flag & ST_RDONLY))
 		return OFS_STORE_ON_READ_ONLY;
 	return fault ? "the journal could not be synced" : NULL;

@@ -139,6 +139,21 @@ def a_writer_is_told_at_once(case):
 
 
 @test
+def a_journal_is_cut_short(case):
+    m = case.mount(SEAL_NEVER)
+    fd = os.open(m.make("cache/shell/log"), os.O_WRONLY | os.O_APPEND)
+    os.write(fd, b"line\n")
+    for name in os.listdir(os.path.join(case.store, "journal")):
+        os.truncate(os.path.join(case.store, "journal", name), 0)
+    with raises(errno.EIO):
+        os.fsync(fd)
+    os.close(fd)
+    status = json.loads(read(m(".offload/status.json")))
+    assert "a file in 'journal' was cut short" in status["error"], status
+    ends_badly(m, "the journal is gone, and the changes with it")
+
+
+@test
 def what_was_written_before_a_move_is_there(case):
     """A draft that was not synced: the daemon ends without a checkpoint, and the journal has it."""
     m = case.mount(SEAL_NEVER)
