@@ -298,7 +298,8 @@ static void unite(struct redact_spans *spans)
 {
 	size_t n = 0;
 
-	qsort(spans->at, spans->n, sizeof(*spans->at), compare_starts);
+	if (spans->n)
+		qsort(spans->at, spans->n, sizeof(*spans->at), compare_starts);
 	for (size_t i = 0; i < spans->n; i++) {
 		struct ofs_secret *last = n ? &spans->at[n - 1] : NULL, next = spans->at[i];
 
