@@ -215,8 +215,7 @@ static int find_place(struct promotion *w)
 		category = own && *own ? own : w->category;
 	folder = ofs_path_join(w->p->top, category);
 	w->to = ofs_path_join(folder, w->p->name ? w->p->name : name);
-	r = ofs_backend_mkdirs(w->b, folder);
-	return r < 0 ? failed(w, r, "make the directory", folder) : 0;
+	return ofs_backend_mkdirs(w->b, folder, w->err);
 }
 
 /* ---- the move */

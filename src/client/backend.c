@@ -20,12 +20,23 @@ static bool is_task(const char *path)
 	       !strchr(path + strlen("tasks/"), '/');
 }
 
-int ofs_backend_mkdirs(struct ofs_backend *b, const char *path)
+int ofs_backend_failed(struct ofs_error *err, int r, const char *what, const char *path)
+{
+	if (r == -ELOOP)
+		return ofs_error_set(err, ELOOP,
+				     "cannot %s '%s': a symbolic link stands in the way, and "
+				     "nothing is stored through one; remove it",
+				     what, path);
+	return ofs_error_set(err, -r, "cannot %s '%s': %s", what, path, strerror(-r));
+}
+
+int ofs_backend_mkdirs(struct ofs_backend *b, const char *path, struct ofs_error *err)
 {
 	OFS_FREE char *part = ofs_strdup(path);
 	struct stat st;
 	char *slash = part;
 	mode_t mode = BACKEND_DIR_MODE;
+	uid_t above = 0; /* the owner of the last directory that existed */
 
 	for (;;) {
 		int r, found;
@@ -42,16 +53,26 @@ int ofs_backend_mkdirs(struct ofs_backend *b, const char *path)
 		 */
 		found = r < 0 ? b->ops->lstat(b, part, &st) : 0;
 		if (r < 0 && (found < 0 || !S_ISDIR(st.st_mode))) {
-			if (r != -EEXIST)
-				return r;
-			return found == 0 && S_ISLNK(st.st_mode) ? -ELOOP : -ENOTDIR;
+			if (r == -EEXIST)
+				r = found == 0 && S_ISLNK(st.st_mode) ? -ELOOP : -ENOTDIR;
+			return ofs_backend_failed(err, r, "make the folder", path);
 		}
+		if (r < 0 && strchr(part, '/') && st.st_uid != above && st.st_uid != geteuid() &&
+		    st.st_uid != 0)
+			return ofs_error_set(
+				err, EPERM,
+				"'%s' belongs to uid %u, who could replace what is put "
+				"there: use another category or task, or have it given "
+				"to uid %u, who owns the folder above it",
+				part, st.st_uid, above);
 		if (!slash)
 			return 0;
-		if (r < 0)
+		if (r < 0) {
+			above = st.st_uid;
 			mode = (st.st_mode & (S_ISVTX | S_IWOTH)) == (S_ISVTX | S_IWOTH)
 				       ? BACKEND_OPEN_MODE
 				       : BACKEND_DIR_MODE;
+		}
 		*slash++ = '/';
 	}
 }

@@ -86,11 +86,16 @@ static inline bool ofs_backend_is_seen(const struct ofs_backend *b, const struct
 	return b->shared && (dir->st_mode & (S_IRWXG | S_IRWXO) || dir->st_uid != geteuid());
 }
 
+/* Sets "cannot <what> '<path>'" and the reason, -errno `r`, which is returned. */
+int ofs_backend_failed(struct ofs_error *err, int r, const char *what, const char *path);
+
 /*
  * Makes the directory `path` and those above it that are missing: for their owner alone, or, where
  * the directory above is sticky and open to all, in the same way. A task is its owner's alone.
+ * -EPERM: one below the top belongs neither to the caller nor to root nor to the owner of the
+ * directory above it, so that another user decides over what is put there.
  */
-int ofs_backend_mkdirs(struct ofs_backend *b, const char *path);
+int ofs_backend_mkdirs(struct ofs_backend *b, const char *path, struct ofs_error *err);
 
 /*
  * The attribute user.offload.<name> of a file as text, allocated. -ENODATA: the file has none

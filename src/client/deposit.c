@@ -59,7 +59,7 @@ static char *deposit_folder(const struct ofs_deposit *d)
 	return d->folder ? ofs_strdup(d->folder) : ofs_path_join(top, d->category);
 }
 
-/* 1 when the file has the same bytes, 0 when not, or -errno. */
+/* 1 when the file has the same bytes and nobody else can change them, 0 when not, or -errno. */
 static int deposit_compare(struct deposit_work *w, const char *path)
 {
 	uint64_t off = 0;
@@ -69,7 +69,8 @@ static int deposit_compare(struct deposit_work *w, const char *path)
 
 	if (r < 0)
 		return r;
-	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != w->content->size)
+	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != w->content->size ||
+	    st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH))
 		return 0;
 	r = w->backend->ops->open(w->backend, path, &h);
 	if (r < 0)
@@ -179,16 +180,6 @@ static int deposit_set_attributes(struct deposit_work *w, const char *path)
 	return r < 0 ? r : deposit_set_one(w, path, "title", w->d->title);
 }
 
-static int deposit_failed(struct deposit_work *w, int r, const char *what, const char *path)
-{
-	if (r == -ELOOP)
-		return ofs_error_set(w->err, ELOOP,
-				     "cannot %s '%s': a symbolic link stands in the way, and "
-				     "nothing is stored through one; remove it",
-				     what, path);
-	return ofs_error_set(w->err, -r, "cannot %s '%s': %s", what, path, strerror(-r));
-}
-
 /* Only the tree itself knows the ref of a file: the number of a foreign inode is none. */
 static int deposit_ref(struct deposit_work *w, const char *path, char **ret)
 {
@@ -201,17 +192,6 @@ static int deposit_ref(struct deposit_work *w, const char *path, char **ret)
 	ref[n] = '\0';
 	*ret = ofs_strdup(ref);
 	return 0;
-}
-
-/* The folder mostly exists, and trying costs less than asking. */
-static int deposit_create(struct deposit_work *w, const char *path, ofs_handle *ret)
-{
-	int r = w->backend->ops->create(w->backend, path, DEPOSIT_MODE, ret);
-
-	if (r != -ENOENT && r != -ENOTDIR)
-		return r;
-	r = ofs_backend_mkdirs(w->backend, w->folder);
-	return r < 0 ? r : w->backend->ops->create(w->backend, path, DEPOSIT_MODE, ret);
 }
 
 /* Makes a hidden temporary file with content and attributes; `ret` gets its path and ref. */
@@ -228,10 +208,10 @@ static int deposit_make(struct deposit_work *w, struct ofs_deposited *ret)
 		snprintf(name, sizeof(name), ".offload-%d-%u.tmp", (int)getpid(), serial++);
 		free(made.path);
 		made.path = ofs_path_join(w->folder, name);
-		r = deposit_create(w, made.path, &h);
+		r = w->backend->ops->create(w->backend, made.path, DEPOSIT_MODE, &h);
 	}
 	if (r < 0)
-		return deposit_failed(w, r, "make a file in", w->folder);
+		return ofs_backend_failed(w->err, r, "make a file in", w->folder);
 	r = deposit_set_attributes(w, made.path);
 	if (r == 0) {
 		/* Before it is written: until then the kernel knows its attributes. */
@@ -239,7 +219,7 @@ static int deposit_make(struct deposit_work *w, struct ofs_deposited *ret)
 		if (r == 0)
 			r = deposit_write(w, h);
 		if (r < 0)
-			deposit_failed(w, r, "write into", w->folder);
+			ofs_backend_failed(w->err, r, "write into", w->folder);
 	}
 	w->backend->ops->close(w->backend, h);
 	if (r < 0) {
@@ -255,8 +235,8 @@ static int deposit_taken(struct deposit_work *w, const char *name)
 {
 	return ofs_error_set(
 		w->err, EEXIST,
-		"'%s' exists in '%s' with other content: choose another name, or leave "
-		"-n out",
+		"'%s' exists in '%s' with other content, or others can change it: choose another "
+		"name, or leave -n out",
 		name, w->folder);
 }
 
@@ -269,7 +249,7 @@ static int deposit_use_existing(struct deposit_work *w, const char *path, struct
 		return r;
 	r = deposit_ref(w, path, &ret->ref);
 	if (r < 0)
-		return deposit_failed(w, r, "read the ref of", path);
+		return ofs_backend_failed(w->err, r, "read the ref of", path);
 	ret->path = ofs_strdup(path);
 	return 0;
 }
@@ -295,7 +275,7 @@ static int deposit_name(struct deposit_work *w, struct ofs_deposited *file)
 			ofs_deposited_finish(file);
 			return deposit_use_existing(w, path, file);
 		} else if (r != -EEXIST) {
-			deposit_failed(w, r, "make the file", path);
+			ofs_backend_failed(w->err, r, "make the file", path);
 		} else if (w->d->name || i == DEPOSIT_TRIES - 1) {
 			r = deposit_taken(w, name);
 			break;
@@ -318,26 +298,16 @@ static int deposit_place(struct deposit_work *w, struct ofs_deposited *ret)
 		if (r == 0)
 			return deposit_taken(w, w->d->name);
 		if (r < 0 && r != -ENOENT && r != -ENOTDIR)
-			return deposit_failed(w, r, "look at", path);
+			return ofs_backend_failed(w->err, r, "look at", path);
 	} else {
 		r = deposit_find(w, &path);
 		if (r < 0)
-			return deposit_failed(w, r, "list", w->folder);
+			return ofs_backend_failed(w->err, r, "list", w->folder);
 	}
 	if (r == 1)
 		return deposit_use_existing(w, path, ret);
 	r = deposit_make(w, ret);
 	return r < 0 ? r : deposit_name(w, ret);
-}
-
-/* For locking and listing. */
-static int deposit_make_folder(struct deposit_work *w)
-{
-	struct stat st;
-
-	if (w->backend->ops->stat(w->backend, w->folder, &st) == 0 && S_ISDIR(st.st_mode))
-		return 0;
-	return ofs_backend_mkdirs(w->backend, w->folder);
 }
 
 /*
@@ -381,17 +351,17 @@ int ofs_deposit_store(const struct ofs_deposit *d, const struct ofs_content *con
 	w->folder = deposit_folder(d);
 	w->chunk[0] = ofs_realloc(NULL, 2, DEPOSIT_CHUNK);
 	w->chunk[1] = w->chunk[0] + DEPOSIT_CHUNK;
+	r = ofs_backend_mkdirs(backend, w->folder, err);
+	if (r < 0)
+		return r;
 	/*
 	 * Without a lock two tools may store the same bytes twice, under names with different
 	 * times, but nothing worse. A given name is taken by one of them alone.
 	 */
 	if (!d->name) {
-		r = deposit_make_folder(w);
-		if (r < 0)
-			return deposit_failed(w, r, "make the folder", w->folder);
 		r = deposit_choose_hash(w);
 		if (r < 0)
-			return deposit_failed(w, r, "choose a name in", w->folder);
+			return ofs_backend_failed(w->err, r, "choose a name in", w->folder);
 		locked = backend->ops->lock(backend, w->folder, &lock);
 	}
 	r = deposit_place(w, &done);

@@ -27,8 +27,9 @@ void ofs_deposited_finish(struct ofs_deposited *d);
 
 /*
  * Stores the content, or finds it: the same bytes in the same folder are the same file, under an
- * automatic name as under a given one. -EEXIST: the given name has other bytes. -ENOTSUP: the store
- * takes no title or ttl. After a failure there is no new file.
+ * automatic name as under a given one, if it is the caller's and nobody else may write to it.
+ * -EEXIST: the given name has another file. -ENOTSUP: the store takes no title or ttl. -EPERM: see
+ * ofs_backend_mkdirs(). After a failure there is no new file.
  */
 int ofs_deposit_store(const struct ofs_deposit *d, const struct ofs_content *content,
 		      struct ofs_backend *backend, struct ofs_error *err,

@@ -184,14 +184,14 @@ int ofs_tree_mknod(struct ofs_tree *t, ofs_node parent, const char *name, mode_t
 /*
  * A category that is open to all, in a directory that is, belongs to the owner of that one: the
  * owner of a sticky directory may remove whatever is in it, so he must not be the user who came
- * first.
+ * first. A task belongs to its maker, so that the tools can tell whose it is.
  */
 static void choose_owner(struct ofs_tree *t, ofs_node parent, struct ofs_create *what)
 {
 	struct ofs_attr above;
 
 	if ((what->mode & OPEN_TO_ALL) != OPEN_TO_ALL || !t->shared ||
-	    ofs_store_getattr(t->store, parent, &above) < 0 ||
+	    parent == t->tops[OFS_TOP_TASKS] || ofs_store_getattr(t->store, parent, &above) < 0 ||
 	    (above.mode & OPEN_TO_ALL) != OPEN_TO_ALL ||
 	    !(ofs_tree_is_top(t, parent) || ofs_task_is_dir(t, &above)))
 		return;

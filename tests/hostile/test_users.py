@@ -3,6 +3,7 @@
 """Other users of a mount that is shared with allow_other are the attackers."""
 import errno
 import fcntl
+import hashlib
 import json
 import os
 import stat
@@ -89,6 +90,26 @@ def offload(uid, m, *words, check=True, **options):
 def put(uid, m, *words, data=SECRET):
     """The path in the mount of what a user has put."""
     return m(json.loads(offload(uid, m, "put", "--json", *words, input=data).stdout)["path"])
+
+
+def refuses(user, m, saying, *words, data=SECRET):
+    """The tool answers nothing and says why in one line; a hook exits with 0 all the same."""
+    done = offload(user, m, *words, input=data, check=False)
+    said = done.stderr.decode()
+    assert saying in said and "\n" not in said.strip(), said
+    assert bool(done.returncode) == (words[0] != "hook") and not done.stdout, done
+
+
+def bash_event(case, text):
+    return {
+        "session_id": "1",
+        "transcript_path": case.path("1.jsonl"),
+        "cwd": case.path("."),
+        "hook_event_name": "PostToolUse",
+        "tool_name": "Bash",
+        "tool_input": {"command": "x"},
+        "tool_response": {"stdout": text, "stderr": "", "interrupted": False, "isImage": False},
+    }
 
 
 # --- What contents have in common -----------------------------------------------------------------
@@ -336,16 +357,94 @@ def names_that_others_see_do_not_tell_the_hash(case):
 @test(root=True)
 def a_task_is_its_owners(case):
     with Shared(case) as m:
-        hers = put(ALICE, m, "-t", "build", "-c", "web")
+        put(ALICE, m, "-t", "build", "-c", "web")
         assert stat.S_IMODE(os.stat(m("tasks/build")).st_mode) == 0o700
-        done = offload(BOB, m, "put", "-t", "build", input=OTHER, check=False)
-        said = done.stderr.decode()
-        assert done.returncode and "tasks/build" in said and said.count("\n") == 1, said
-        # Until she opens it.
+        refuses(BOB, m, "tasks/build", "put", "-t", "build")
+        # Even where she opens it: only a task of the store's owner can be everybody's.
         os.chmod(m("tasks/build"), 0o1777)
-        his = put(BOB, m, "-t", "build", "-c", "other")
-        assert stat.S_IMODE(os.stat(os.path.dirname(his)).st_mode) == 0o1777
-        assert os.path.dirname(os.path.dirname(his)) == os.path.dirname(os.path.dirname(hers))
+        refuses(BOB, m, "tasks/build", "put", "-t", "build")
+        put(0, m, "-t", "all", "-c", "web")
+        os.chmod(m("tasks/all"), 0o1777)
+        folders = {os.path.dirname(put(u, m, "-t", "all", "-c", "new")) for u in (BOB, ALICE)}
+        assert folders == {m("tasks/all/new")}
+        st = os.stat(m("tasks/all/new"))
+        assert (stat.S_IMODE(st.st_mode), st.st_uid) == (0o1777, 0), st
+
+
+@test(root=True)
+def a_file_that_another_user_can_change_is_not_the_answer(case):
+    event = json.dumps(bash_event(case, SECRET.decode())).encode()
+    with Shared(case) as m:
+        hers = put(ALICE, m, "-c", "shell")
+        pointer = offload(ALICE, m, "hook", input=event).stdout
+        assert pointer
+        folder = os.path.dirname(hers)
+        hashes = [name.rsplit("_", 1)[1] for name in os.listdir(folder)]
+        decoys = [os.path.join(folder, "shell_1_" + h) for h in hashes]
+        named = os.path.join(folder, "report.txt")
+        # The name that the owner's tools look for while the store is not mounted.
+        plain = "shell_1_" + hashlib.sha256(SECRET).hexdigest()[:16] + os.path.splitext(hers)[1]
+        for path in (*decoys, named, os.path.join(folder, plain)):
+            make(BOB, path, SECRET, 0o644)
+        for mode in (0o644, 0o666, 0o600):
+            for path in (*decoys, named):
+                os.chmod(path, mode)
+            assert put(ALICE, m, "-c", "shell") == hers
+            assert put(ALICE, m, "-c", "shell", "--ttl", "1h") == hers
+            assert offload(ALICE, m, "hook", input=event).stdout == pointer
+            refuses(ALICE, m, "report.txt", "put", "-c", "shell", "-n", "report.txt")
+        os.chmod(hers, 0o620)
+        anew = put(ALICE, m, "-c", "shell")
+        assert anew != hers and anew not in decoys, anew
+    command = (OFFLOAD, "put", "--store", case.store, "--json", "-c", "shell")
+    paths = {json.loads(run(*command, input=SECRET).stdout)["path"] for _ in range(2)}
+    assert len(paths) == 1 and "cache/shell/" + plain not in paths, paths
+
+
+@test(root=True)
+def nothing_is_put_into_a_folder_of_another_user(case):
+    event = json.dumps(bash_event(case, "line\n" * 5000)).encode()
+    step = json.dumps({"tool": "bash", "args": {}, "result": "line\n" * 5000}).encode()
+    with Shared(case) as m:
+        put(ALICE, m, "-t", "hers", "-c", "general")
+        os.chmod(m("tasks/hers"), 0o1777)
+        taken = {
+            "cache/web": 0o700,
+            "cache/shell": 0o777,
+            "cache/docs": 0o1777,
+            "tasks/k1": 0o777,
+            "tasks/k2": 0o1777,
+            "tasks/hers/web": 0o777,
+            "tasks/hers/history": 0o777,
+        }
+
+        def bob():
+            os.umask(0)
+            for name, mode in taken.items():
+                os.mkdir(m(name), mode if name.startswith("tasks/k") else 0o700)
+                os.chmod(m(name), mode)
+            os.mkdir(m("cache/open"), 0o1777)
+            os.mkdir(m("tasks/hers/open"), 0o1777)
+
+        as_user(BOB, bob)
+        for user in (ALICE, 0):
+            for name in ("web", "shell", "docs"):
+                refuses(user, m, "cache/" + name, "put", "-c", name)
+                refuses(user, m, "cache/" + name, "put", "-c", name, "-n", "x")
+            for task in ("k1", "k2"):
+                refuses(user, m, "tasks/" + task, "put", "-t", task)
+            refuses(user, m, "tasks/k1", "reduce", "-t", "k1", data=step)
+            refuses(user, m, "cache/shell", "hook", data=event)
+            refuses(user, m, "tasks/k1", "hook", "-t", "k1", data=event)
+            done = offload(user, m, "run", "-c", "shell", "--", "seq", "5000")
+            same(done.stdout, b"".join(b"%d\n" % i for i in range(1, 5001)))
+            assert b"cache/shell" in done.stderr, done.stderr
+            put(user, m, "-c", "open")
+        refuses(ALICE, m, "tasks/hers/web", "put", "-t", "hers", "-c", "web")
+        refuses(ALICE, m, "tasks/hers/history", "reduce", "-t", "hers", data=step)
+        put(ALICE, m, "-t", "hers", "-c", "open")
+        for name in taken:
+            assert not os.listdir(m(name)), name
 
 
 @test(root=True)

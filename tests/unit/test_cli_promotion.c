@@ -39,7 +39,7 @@ static void make(const char *path, const char *data)
 
 	if (strrchr(folder, '/')) {
 		*strrchr(folder, '/') = '\0';
-		cr_assert_eq(ofs_backend_mkdirs(backend, folder), 0);
+		cr_assert_eq(ofs_backend_mkdirs(backend, folder, NULL), 0);
 	}
 	cr_assert_eq(backend->ops->create(backend, path, 0600, &h), 0, "%s", path);
 	cr_assert_eq(backend->ops->write(backend, h, data, strlen(data), 0), 0);

@@ -35,7 +35,7 @@ static void make(const char *folder, const char *name)
 	char path[256];
 	ofs_handle h;
 
-	cr_assert_eq(ofs_backend_mkdirs(backend, folder), 0);
+	cr_assert_eq(ofs_backend_mkdirs(backend, folder, NULL), 0);
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	cr_assert_eq(backend->ops->create(backend, path, 0600, &h), 0, "%s", path);
 	cr_assert_eq(backend->ops->write(backend, h, "text\n", 5, 0), 0);
@@ -52,7 +52,7 @@ Test(cli_tasks, files_are_found_in_order)
 	make("cache/b", "1");
 	make("cache", "a");
 	make("cache2", "z");
-	cr_assert_eq(ofs_backend_mkdirs(backend, "cache/empty"), 0);
+	cr_assert_eq(ofs_backend_mkdirs(backend, "cache/empty", NULL), 0);
 	cr_assert_eq(ofs_files_gather(backend, "cache", &files), 0);
 	cr_assert_eq(files.count, OFS_ARRAY_SIZE(expected));
 	for (size_t i = 0; i < files.count; i++) {

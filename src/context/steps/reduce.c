@@ -257,10 +257,9 @@ static int add_to_history(const struct ofs_reduce_request *q, struct ofs_step *s
 	if (r < 0)
 		return r;
 	b = q->access->backend;
-	r = ofs_backend_mkdirs(b, folder);
+	r = ofs_backend_mkdirs(b, folder, err);
 	if (r < 0)
-		return ofs_error_set(err, -r, "cannot make the folder '%s': %s", folder,
-				     strerror(-r));
+		return r;
 	/* The lock only saves tries: two steps stay apart because no name is replaced. */
 	locked = b->ops->lock(b, folder, &lock);
 	r = b->ops->list(b, folder, note_number, &last);
