@@ -112,6 +112,20 @@ static char *read_command(struct ofs_span input)
 	return ofs_buf_steal_str(&text);
 }
 
+/* Allocated; NULL: it is no string. A NUL, which would end it, becomes another character. */
+static char *read_name(struct ofs_span name)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+
+	if (!ofs_span_is_string(name))
+		return NULL;
+	ofs_span_decode(name, &text);
+	for (size_t i = 0; i < text.len; i++)
+		if (!text.data[i])
+			text.data[i] = '?';
+	return ofs_buf_steal_str(&text);
+}
+
 /* Allocated; NULL: the event does not tell. */
 static char *make_saved_in(struct ofs_span transcript)
 {
@@ -146,7 +160,7 @@ static int read_event(const char *text, size_t len, struct ofs_error *err,
 				     "tool_input and tool_response");
 	*ret = (struct ofs_hook_event){
 		.kind = event_kind(ofs_span_member(root, "hook_event_name")),
-		.tool = ofs_span_text(ofs_span_member(root, "tool_name")),
+		.tool = read_name(ofs_span_member(root, "tool_name")),
 		.session = ofs_span_text(ofs_span_member(root, "session_id")),
 		.cwd = ofs_span_text(ofs_span_member(root, "cwd")),
 		.saved_in = make_saved_in(ofs_span_member(root, "transcript_path")),

@@ -356,9 +356,9 @@ char *ofs_text_shown(const char *text)
 }
 
 /* In JSON, what deceives can only be in a string. */
-static void put_json(FILE *out, const unsigned char *p)
+static void append_json(struct ofs_buf *out, const char *text)
 {
-	const unsigned char *end = p + strlen((const char *)p);
+	const unsigned char *p = (const unsigned char *)text, *end = p + strlen(text);
 
 	for (int n; p < end; p += n) {
 		uint32_t c;
@@ -366,24 +366,34 @@ static void put_json(FILE *out, const unsigned char *p)
 		n = OFS_MAX(ofs_text_utf8(p, (size_t)(end - p)), 1);
 		c = ofs_text_code_point(p, n);
 		if (!ofs_text_deceives(c))
-			fwrite(p, 1, (size_t)n, out);
+			ofs_buf_append(out, p, (size_t)n);
 		else if (c < 0x10000)
-			fprintf(out, "\\u%04x", c);
+			ofs_buf_printf(out, "\\u%04x", c);
 		else
-			fprintf(out, "\\u%04x\\u%04x", 0xd7c0 + (c >> 10), 0xdc00 | (c & 0x3ff));
+			ofs_buf_printf(out, "\\u%04x\\u%04x", 0xd7c0 + (c >> 10),
+				       0xdc00 | (c & 0x3ff));
 	}
-	putc('\n', out);
 }
 
-int ofs_text_json(FILE *out, json_t *json)
+int ofs_json_append(json_t *json, size_t flags, struct ofs_buf *out)
 {
-	OFS_FREE char *text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
+	OFS_FREE char *text = json ? json_dumps(json, flags) : NULL;
 
 	json_decref(json);
 	if (!text)
 		return -EINVAL;
-	put_json(out, (const unsigned char *)text);
+	append_json(out, text);
 	return 0;
+}
+
+int ofs_text_json(FILE *out, json_t *json)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	int r = ofs_json_append(json, JSON_INDENT(2), &text);
+
+	if (r == 0)
+		fprintf(out, "%s\n", ofs_buf_str(&text));
+	return r;
 }
 
 #define WORD_MAX 31
@@ -439,16 +449,4 @@ json_t *ofs_json_time(int64_t ns)
 	if (ofs_text_time(ns, &text) < 0)
 		return json_null();
 	return json_stringn((const char *)text.data, text.len);
-}
-
-static int append(const char *text, size_t len, void *arg)
-{
-	ofs_buf_append(arg, text, len);
-	return 0;
-}
-
-void ofs_json_append(json_t *json, size_t flags, struct ofs_buf *out)
-{
-	json_dump_callback(json, append, out, flags);
-	json_decref(json);
 }

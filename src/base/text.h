@@ -100,10 +100,7 @@ void ofs_text_line(FILE *out, const char *text);
 /* Allocated: what ofs_text_line() writes. */
 char *ofs_text_shown(const char *text);
 
-/*
- * Prints `json`, which is consumed, over several lines, with what deceives as \uXXXX. 0; -EINVAL: it
- * is NULL or has a string that is not UTF-8.
- */
+/* Prints `json` as ofs_json_append() does, over several lines. */
 int ofs_text_json(FILE *out, struct json_t *json);
 
 /* The one of word(arg, 0), word(arg, 1), ... up to NULL that a misspelt word means; NULL: none. */
@@ -113,5 +110,8 @@ const char *ofs_word_nearest(const char *written, const char *(*word)(const void
 /* A wall clock time in nanoseconds as text; null for one that cannot be written. */
 struct json_t *ofs_json_time(int64_t ns);
 
-/* Appends the text of `json` in the form of `flags` (see json_dumps()), and releases it. */
-void ofs_json_append(struct json_t *json, size_t flags, struct ofs_buf *out);
+/*
+ * Appends `json`, which is consumed, in the form of `flags` (see json_dumps()), with what deceives as
+ * \uXXXX. 0; -EINVAL: it is NULL or has a string that is not UTF-8.
+ */
+int ofs_json_append(struct json_t *json, size_t flags, struct ofs_buf *out);

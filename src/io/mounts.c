@@ -36,17 +36,20 @@ static uid_t mounts_owner(const char *options)
 /* "36 35 98:0 ROOT POINT OPTIONS [TAG...] - FSTYPE SOURCE SUPEROPTIONS"; `line` is taken apart. */
 static void mounts_parse(struct ofs_mounts *m, char *line)
 {
-	char *save = NULL, *field = strtok_r(line, " \n", &save), *point = NULL, *source, *options;
+	char *save = NULL, *field = strtok_r(line, " \n", &save), *source, *options;
+	const char *root = NULL, *point = NULL;
 
 	for (int i = 0; field && strcmp(field, "-") != 0; i++) {
-		if (i == 4)
+		if (i == 3)
+			root = field;
+		else if (i == 4)
 			point = field;
 		field = strtok_r(NULL, " \n", &save);
 	}
 	field = field ? strtok_r(NULL, " \n", &save) : NULL;
 	source = field ? strtok_r(NULL, " \n", &save) : NULL;
 	options = source ? strtok_r(NULL, " \n", &save) : NULL;
-	if (!point || !source || strcmp(field, MOUNTS_FSTYPE) != 0)
+	if (!point || !source || strcmp(field, MOUNTS_FSTYPE) != 0 || strcmp(root, "/") != 0)
 		return;
 	*ofs_append(m->list, m->count, m->cap) = (struct ofs_mount){
 		.point = mounts_unescape(point),

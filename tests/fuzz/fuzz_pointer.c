@@ -17,13 +17,14 @@ static void check_mark(const char *text, size_t len)
 {
 	struct ofs_mark mark, again;
 	char tag[OFS_MARK_TAG + 1], code[OFS_MARK_CODE_MAX];
+	size_t at;
 
 	if (!ofs_mark_read(text, len, &mark))
 		return;
 	ofs_mark_code(&mark, code);
 	FUZZ_ASSERT(memmem(text, len, code, strlen(code)));
-	ofs_mark_tag(&mark, KEY, tag);
-	FUZZ_ASSERT(strlen(tag) == OFS_MARK_TAG);
+	FUZZ_ASSERT(ofs_mark_tag(text, len, KEY, tag, &at));
+	FUZZ_ASSERT(strlen(tag) == OFS_MARK_TAG && !memcmp(text + at, mark.tag, OFS_MARK_TAG));
 	for (unsigned int i = 0; i < 6; i++) {
 		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf shorter = OFS_BUF_INIT;
 

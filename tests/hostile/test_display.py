@@ -9,8 +9,8 @@ from claude import MOUNTED, chat
 from harness import OFFLOAD, main, read, run, same, test
 
 # Escape sequences, in the one byte of C1, too; marks of direction; ends of lines; tags.
-EVIL = "x\x1b[31my\u202ez\u009b1mw\u2028v\U000e0041u"
-RAW = ["\x1b", "\u202e", "\u009b", "\u2028", "\U000e0041", "\r", "\x07"]
+EVIL = "x\x1b[31my\u202ez\u009b1mw\u2028v\U000e0041u\x7f"
+RAW = ["\x1b", "\x7f", "\u202e", "\u009b", "\u2028", "\U000e0041", "\r", "\x07"]
 
 
 def harmless(text):
@@ -57,6 +57,25 @@ def nothing_that_is_printed_deceives(case, mounted):
             said(c.offload(*words, check=False))
 
 
+@test(variants=MOUNTED)
+def what_is_said_of_steps_does_not_deceive(case, mounted):
+    with chat(case, mounted) as c:
+        calls = [
+            {"tool": f"t{EVIL}", "args": {f"a{EVIL}": EVIL}, "result": f"{EVIL}\r\n{EVIL}\x07"},
+            {"tool": "read_file", "args": {"path": "a"}, "result": "E\x1b]0;pwn\x07\n"},
+        ]
+        given = "\n".join(json.dumps(call) for call in calls).encode()
+        steps = c.offload("reduce", "-t", "T", input=given)
+        said(steps)
+        same(json.loads(steps.stdout.splitlines()[0])["tool_name"], calls[0]["tool"])
+        shown = said(c.offload("compact", input=steps.stdout))
+        assert "  | E\n" in shown, shown
+        same(said(c.offload("compact", "-t", "T")), shown)
+        said(c.offload("compact", "-t", "T", "--json"))
+        if mounted:
+            same(harmless(read(os.path.join(c.mnt, "tasks/T/context.md"))), shown)
+
+
 @test
 def a_summary_and_an_answer_do_not_deceive(case):
     with case.mount("seal_delay=50") as m:
@@ -65,6 +84,7 @@ def a_summary_and_an_answer_do_not_deceive(case):
         shown = harmless(read(path + ":summary"))
         assert "needle xy<U+202E>z" in shown and "\n2: end\n" in shown, shown
         harmless(read(m("search/needle")))
+        same(json.loads(harmless(read(path + ":info")))["path"], f"persistent/web/n{EVIL}")
 
 
 @test

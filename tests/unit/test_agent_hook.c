@@ -783,6 +783,8 @@ Test(agent_hook, other_events_are_let_through)
 		"{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Bash\",\"tool_input\":[]}",
 		"{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Bash\",\"tool_input\":"
 		"{\"command\":\"ls\\u0000\"}}",
+		"{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Bash\\u0000x\",\"tool_input\":"
+		"{\"command\":\"ls\"}}",
 		"{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Read\",\"tool_input\":"
 		"{\"command\":\"ls\"}}",
 	};

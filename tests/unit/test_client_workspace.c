@@ -127,6 +127,7 @@ Test(client_workspace, mounts_as_the_kernel_lists_them)
 	      "41 22 0:51 / /a\\040b/.offload rw - fuse.offloadfs /data/s\\1342 rw,user_id=0\n"
 	      "42 22 0:52 / /other rw - fuse.sshfs host: rw\n"
 	      "43 40 0:53 / /w/.offload rw - fuse.offloadfs /data/s3 rw\n"
+	      "44 22 0:53 /cache/web /part rw - fuse.offloadfs /data/s3 rw\n"
 	      "broken line\n",
 	      out);
 	fclose(out);
@@ -138,6 +139,7 @@ Test(client_workspace, mounts_as_the_kernel_lists_them)
 			 "/a b/.offload");
 	cr_expect_null(ofs_mounts_around(&mounts, "/w/.offloads"));
 	cr_expect_null(ofs_mounts_at(&mounts, "/other"));
+	cr_expect_null(ofs_mounts_at(&mounts, "/part"));
 	cr_expect_str_eq(ofs_mounts_of_store(&mounts, "/data/s3")->point, "/w/.offload");
 	cr_expect_null(ofs_mounts_of_store(&mounts, "/data"));
 	ofs_mounts_finish(&mounts);

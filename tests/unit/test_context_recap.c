@@ -279,6 +279,15 @@ Test(context_recap, a_step_in_full)
 	expect_has("- x: \n  failed\n");
 }
 
+Test(context_recap, output_in_full_does_not_deceive)
+{
+	add("{\"tool_name\": \"x\", \"outcome_ref\": \"k\\u202e\", \"metadata\": {\"output\": "
+	    "\"E\\u001b]0;pwn\\u0007\\r\\na\\rb\\u202e\\u009b\\u007f\\tc\"}}");
+	expect_has("[ref k<U+202E>]\n"
+		   "  | E\n"
+		   "  | a^Mb<U+202E>\\xc2\\x9b^?\tc\n");
+}
+
 Test(context_recap, text_from_outside_makes_no_lines)
 {
 	add("{\"id\": \"a\\nb\", \"tool_name\": \"c\\n## d\", \"minimal_args\": {\"e\\n\": \"f\\n\"}, "

@@ -170,7 +170,7 @@ Test(context_step, summaries_of_what_failed)
 		"false, \"error\": \"boom\", \"metadata\": {\"exit_code\": 2}}",
 		"Ran `make` (exit 2): failed: boom");
 	expect_line("{\"tool_name\": \"x\", \"success\": false}", "x(): failed");
-	expect_line("{\"tool_name\": \"x\", \"outcome_ref\": \"a\\nb\"}", "x() [ref a?b]");
+	expect_line("{\"tool_name\": \"x\", \"outcome_ref\": \"a\\nb\"}", "x() [ref a^Jb]");
 }
 
 /* Without what the template needs the observation stands for it. */

@@ -106,44 +106,42 @@ bool ofs_mark_read(const void *text, size_t len, struct ofs_mark *ret)
 	return true;
 }
 
-void ofs_mark_sign(const char *key, const char *said, char ret[OFS_MARK_TAG + 1])
+void ofs_mark_sign(const char *key, const void *said, size_t len, char ret[OFS_MARK_TAG + 1])
 {
 	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
 	uint8_t mac[OFS_SHA256_SIZE];
 
-	if (ofs_hmac(key, strlen(key), said, strlen(said), mac) < 0)
+	if (ofs_hmac(key, strlen(key), said, len, mac) < 0)
 		abort(); /* libcrypto is broken */
 	for (int i = 0; i < OFS_MARK_TAG; i++) /* a little uneven, which does no harm */
 		ret[i] = digits[mac[i] % (sizeof(digits) - 1)];
 	ret[OFS_MARK_TAG] = '\0';
 }
 
-/* "ja-9f86d081" */
-static void write_form(const struct ofs_mark *mark, char ret[OFS_MARK_CODE_MAX])
+bool ofs_mark_tag(const void *text, size_t len, const char *key, char ret[OFS_MARK_TAG + 1],
+		  size_t *ret_at)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf said = OFS_BUF_INIT;
+	struct parts p;
+	size_t end;
+
+	if (!take_apart(text, len, &p))
+		return false;
+	end = p.title - 1; /* the parenthesis after the tag */
+	*ret_at = end - OFS_MARK_TAG;
+	ofs_buf_append(&said, p.text, *ret_at);
+	ofs_buf_append(&said, p.text + end, len - end);
+	ofs_mark_sign(key, said.data, said.len, ret);
+	return true;
+}
+
+void ofs_mark_code(const struct ofs_mark *mark, char ret[OFS_MARK_CODE_MAX])
 {
 	char name[OFS_LITERAL_NAME_MAX] = "raw";
 
 	if (!mark->raw)
 		ofs_literal_style_name(&mark->style, name);
-	snprintf(ret, OFS_MARK_CODE_MAX, "%s-%s", name, mark->hash);
-}
-
-void ofs_mark_tag(const struct ofs_mark *mark, const char *key, char ret[OFS_MARK_TAG + 1])
-{
-	char form[OFS_MARK_CODE_MAX], said[OFS_MARK_REF_MAX + OFS_MARK_CODE_MAX + 16];
-
-	write_form(mark, form);
-	snprintf(said, sizeof(said), "result %s %s", mark->ref, form);
-	ofs_mark_sign(key, said, ret);
-}
-
-void ofs_mark_code(const struct ofs_mark *mark, char ret[OFS_MARK_CODE_MAX])
-{
-	size_t len;
-
-	write_form(mark, ret);
-	len = strlen(ret);
-	snprintf(ret + len, OFS_MARK_CODE_MAX - len, "-%s", mark->tag);
+	snprintf(ret, OFS_MARK_CODE_MAX, "%s-%s-%s", name, mark->hash, mark->tag);
 }
 
 void ofs_mark_write(const char *pointer, const char *path, struct ofs_buf *out)

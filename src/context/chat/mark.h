@@ -43,22 +43,28 @@ bool ofs_mark_may_be(const void *text, size_t len);
 bool ofs_mark_read(const void *text, size_t len, struct ofs_mark *ret);
 
 /* The tag of what is said, by the key of a store. */
-void ofs_mark_sign(const char *key, const char *said, char ret[OFS_MARK_TAG + 1]);
+void ofs_mark_sign(const char *key, const void *said, size_t len, char ret[OFS_MARK_TAG + 1]);
 
-/* The tag that belongs to a mark, all else of which is set. */
-void ofs_mark_tag(const struct ofs_mark *mark, const char *key, char ret[OFS_MARK_TAG + 1]);
+/*
+ * The tag that belongs into a pointer, which covers every other byte of it, and its place. False:
+ * the text is no pointer that can be undone.
+ */
+bool ofs_mark_tag(const void *text, size_t len, const char *key, char ret[OFS_MARK_TAG + 1],
+		  size_t *ret_at);
 
 /* The code after the ref in a pointer that can be undone. */
 void ofs_mark_code(const struct ofs_mark *mark, char ret[OFS_MARK_CODE_MAX]);
 
 /*
  * Appends a pointer of client/pointer.h with that code, and its closing line; `path` is its ref's.
+ * The tag in it is still to be set.
  */
 void ofs_mark_write(const char *pointer, const char *path, struct ofs_buf *out);
 
 /*
  * Appends a pointer that has this form with less detail; `instruct` adds a line on how to read
- * stored results. A text that has no more detail is appended unchanged.
+ * stored results. A text that has no more detail is appended unchanged; any other keeps a tag that
+ * is no longer its own.
  */
 void ofs_mark_shrink(const void *text, size_t len, enum ofs_mark_detail detail, bool instruct,
 		     struct ofs_buf *out);

@@ -109,15 +109,13 @@ static char *describe(const struct ofs_chat *chat, const struct ofs_chat_result 
 }
 
 /* The most detailed pointer that takes less than half of what it stands for, or else the barest. */
-static void choose_detail(const char *pointer, uint64_t own, struct ofs_buf *text,
-			  uint64_t *ret_tokens)
+static void choose_detail(const char *pointer, uint64_t own, struct ofs_buf *text)
 {
 	for (int detail = OFS_MARK_FULL; detail <= OFS_MARK_BARE; detail++) {
 		text->len = 0;
 		ofs_mark_shrink(pointer, strlen(pointer), (enum ofs_mark_detail)detail, false,
 				text);
-		*ret_tokens = ofs_tokens_count(text->data, text->len);
-		if (*ret_tokens < own / 2)
+		if (ofs_tokens_count(text->data, text->len) < own / 2)
 			break;
 	}
 }
@@ -136,7 +134,11 @@ static int offload(struct planning *p, size_t i, const struct ofs_shelf_item *it
 
 	if (r < 0)
 		return r;
-	choose_detail(file.pointer, to->tokens, &text, &tokens);
+	choose_detail(file.pointer, to->tokens, &text);
+	r = ofs_shelf_sign(p->shelf, &text, p->err);
+	if (r < 0)
+		return r;
+	tokens = ofs_tokens_count(text.data, text.len);
 	if (tokens >= to->tokens)
 		return 0;
 	to->file = ofs_alloc(sizeof(*to->file));
@@ -206,6 +208,9 @@ static int shorten(struct planning *p, size_t i, enum ofs_mark_detail detail, bo
 	ofs_mark_shrink(text->data, text->len, detail, instruct, &shorter);
 	if (shorter.len == text->len && memcmp(shorter.data, text->data, text->len) == 0)
 		return instruct;
+	r = ofs_shelf_sign(p->shelf, &shorter, p->err);
+	if (r < 0)
+		return r;
 	tokens = ofs_tokens_count(shorter.data, shorter.len);
 	if (tokens > to->tokens)
 		return 0;

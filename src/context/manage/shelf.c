@@ -70,18 +70,16 @@ static void make_name(const char *label, const char *hash, const char *ext, int 
 		 ext);
 }
 
-/* Completes a mark for the ref of the file, and makes its text. */
-static int sign(struct ofs_shelf *s, struct ofs_mark *mark, struct ofs_error *err,
-		char code[OFS_MARK_CODE_MAX])
+int ofs_shelf_sign(struct ofs_shelf *s, struct ofs_buf *pointer, struct ofs_error *err)
 {
+	char tag[OFS_MARK_TAG + 1];
 	const char *key;
+	size_t at;
 	int r = ofs_access_key(s->access, err, &key);
 
-	if (r < 0)
-		return r;
-	ofs_mark_tag(mark, key, mark->tag);
-	ofs_mark_code(mark, code);
-	return 0;
+	if (r == 0 && ofs_mark_tag(pointer->data, pointer->len, key, tag, &at))
+		memcpy(pointer->data + at, tag, OFS_MARK_TAG);
+	return r;
 }
 
 char *ofs_shelf_ref_path(const struct ofs_shelf *s, const char *ref)
@@ -165,7 +163,7 @@ int ofs_shelf_put(struct ofs_shelf *s, const struct ofs_shelf_item *item, const 
 {
 	OFS_CLEANUP(ofs_deposited_finish) struct ofs_deposited file = { 0 };
 	OFS_CLEANUP(ofs_shelved_finish) struct ofs_shelved made = { .mark = item->mark };
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, string = OFS_BUF_INIT;
 	OFS_FREE char *pointer = NULL;
 	char code[OFS_MARK_CODE_MAX];
 	int r = deposit(s, &item->content, label, err, &file);
@@ -173,15 +171,18 @@ int ofs_shelf_put(struct ofs_shelf *s, const struct ofs_shelf_item *item, const 
 	if (r < 0)
 		return r;
 	describe(s, &file, &item->content, &made);
-	r = sign(s, &made.mark, err, code);
-	if (r == 0)
-		r = ofs_pointer_make((struct ofs_pointer){ .what = what,
-							   .content = &item->content,
-							   .mark = code },
-				     s->access, &file, err, &pointer);
+	memset(made.mark.tag, '0', OFS_MARK_TAG); /* until it is signed */
+	ofs_mark_code(&made.mark, code);
+	r = ofs_pointer_make(
+		(struct ofs_pointer){ .what = what, .content = &item->content, .mark = code },
+		s->access, &file, err, &pointer);
 	if (r < 0)
 		return r;
 	ofs_mark_write(pointer, made.path, &text);
+	/* A tag is of what will be read: the path may have bytes that JSON has not. */
+	ofs_literal_encode(NULL, text.data, text.len, &string);
+	text.len = 0;
+	ofs_span_decode((struct ofs_span){ (char *)string.data, string.len }, &text);
 	made.pointer = ofs_buf_steal_str(&text);
 	*ret = ofs_steal(made);
 	return 0;
@@ -212,6 +213,7 @@ int ofs_shelf_find_mark(struct ofs_shelf *s, const void *text, size_t len, struc
 	char tag[OFS_MARK_TAG + 1];
 	struct ofs_mark mark;
 	const char *key;
+	size_t at;
 	int r;
 
 	if (!ofs_mark_read(text, len, &mark))
@@ -219,8 +221,7 @@ int ofs_shelf_find_mark(struct ofs_shelf *s, const void *text, size_t len, struc
 	r = ofs_access_key(s->access, err, &key);
 	if (r < 0) /* without a store nothing was put there */
 		return r == -ENOENT ? 0 : r;
-	ofs_mark_tag(&mark, key, tag);
-	if (strcmp(tag, mark.tag) != 0)
+	if (!ofs_mark_tag(text, len, key, tag, &at) || strcmp(tag, mark.tag) != 0)
 		return 0;
 	if (ret)
 		*ret = mark;
@@ -246,7 +247,7 @@ int ofs_shelf_tag(struct ofs_shelf *s, const char *ref, struct ofs_error *err,
 	int r = ofs_access_key(s->access, err, &key);
 
 	if (r == 0)
-		ofs_mark_sign(key, said, ret);
+		ofs_mark_sign(key, said, strlen(said), ret);
 	return r;
 }
 

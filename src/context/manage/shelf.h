@@ -24,9 +24,9 @@ void ofs_shelf_finish(struct ofs_shelf *s);
 
 /* A string that was put there. */
 struct ofs_shelved {
-	struct ofs_mark mark;
+	struct ofs_mark mark; /* but for its tag */
 	char *path; /* by its ref, as it may be written in the current directory */
-	char *pointer; /* the text that can stand for it */
+	char *pointer; /* the text that can stand for it, once it is signed */
 	uint64_t size;
 	uint64_t lines;
 	char sha256[65];
@@ -57,6 +57,9 @@ void ofs_shelf_item_finish(struct ofs_shelf_item *item);
 int ofs_shelf_put(struct ofs_shelf *s, const struct ofs_shelf_item *item, const char *label,
 		  const char *what, struct ofs_error *err, struct ofs_shelved *ret);
 
+/* Sets the tag in a pointer, which must not be changed any more. */
+int ofs_shelf_sign(struct ofs_shelf *s, struct ofs_buf *pointer, struct ofs_error *err);
+
 /* Puts a text there as it is; `ret` has no mark but its ref. */
 int ofs_shelf_put_text(struct ofs_shelf *s, const struct ofs_spool *text, const char *label,
 		       struct ofs_error *err, struct ofs_shelved *ret);
@@ -72,8 +75,8 @@ int ofs_shelf_get(struct ofs_shelf *s, const struct ofs_mark *mark, struct ofs_e
 char *ofs_shelf_ref_path(const struct ofs_shelf *s, const char *ref);
 
 /*
- * Whether a text is a pointer that was made for this store and can be undone. 1; 0: it is not, even
- * if it looks like one; or -errno with the reason in `err`: that cannot be told. `ret` may be NULL.
+ * Whether a text is a pointer that was made for this store, is unaltered, and can be undone. 1; 0:
+ * it is not, even if it looks like one; or -errno with the reason in `err`: that cannot be told. `ret` may be NULL.
  */
 int ofs_shelf_find_mark(struct ofs_shelf *s, const void *text, size_t len, struct ofs_error *err,
 			struct ofs_mark *ret);

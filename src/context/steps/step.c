@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/steps/step.h"
 
+#include "base/text.h"
 #include "context/steps/line.h"
 
 /* Enough for numbers as people write them to be printed unchanged. */
@@ -91,7 +92,6 @@ int ofs_step_parse(struct ofs_span object, struct ofs_error *err, struct ofs_ste
 void ofs_step_print(const struct ofs_step *step, struct ofs_buf *out)
 {
 	json_t *json, *time;
-	OFS_FREE char *text = NULL;
 
 	time = step->has_timestamp ? json_integer(step->timestamp_ms) : json_null();
 	json = json_pack("{s:s, s:s, s:O, s:s, s:s?, s:b, s:s?, s:o, s:O}", "id", step->id,
@@ -99,9 +99,7 @@ void ofs_step_print(const struct ofs_step *step, struct ofs_buf *out)
 			 "observation", step->observation, "outcome_ref", step->outcome_ref,
 			 "success", step->success, "error", step->error, "timestamp_ms", time,
 			 "metadata", step->metadata);
-	text = json_dumps(json, JSON_REAL_PRECISION(REAL_DIGITS));
-	ofs_buf_append_str(out, text);
-	json_decref(json);
+	ofs_json_append(json, JSON_REAL_PRECISION(REAL_DIGITS), out);
 }
 
 /* ---- lists */

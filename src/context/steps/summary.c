@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/steps/summary.h"
 
+#include "base/text.h"
 #include "context/steps/line.h"
 
 /* In characters. */
@@ -16,8 +17,6 @@
 #define OBSERVATION_CHARS 4096
 #define ERROR_CHARS 1024
 #define OUTPUT_MAX 8192
-
-#define DEL 0x7f
 
 /* The first of a rule's templates that lacks no value is used. */
 static const char *const templates[OFS_TOOL_COUNT][SUMMARY_ALTERNATIVES] = {
@@ -178,12 +177,9 @@ void ofs_summary_text(const struct ofs_step *step, const struct ofs_settings *s,
 
 void ofs_summary_ref(const char *ref, struct ofs_buf *out)
 {
-	size_t before = out->len;
+	OFS_FREE char *shown = ofs_text_shown(ref);
 
-	ofs_buf_append_str(out, ref);
-	for (size_t i = before; i < out->len; i++)
-		if (out->data[i] < ' ' || out->data[i] == DEL)
-			out->data[i] = '?';
+	ofs_buf_append_str(out, shown);
 }
 
 static void append_ref(const struct ofs_step *step, struct ofs_buf *out)
@@ -215,9 +211,13 @@ static void append_output(const struct ofs_step *step, struct ofs_buf *out)
 	whole = ofs_line_json_whole(text, OFS_MIN(strlen(text), OUTPUT_MAX));
 	text = json_string_value(whole);
 	while (*text) {
-		size_t len = strcspn(text, "\n");
+		size_t len = strcspn(text, "\n"), end = len && text[len - 1] == '\r', used;
+		struct ofs_text_stream s;
+		OFS_FREE char *shown = NULL;
 
-		ofs_buf_printf(out, "  | %.*s\n", (int)len, text);
+		ofs_text_printable(ofs_text_open(&s), text, len - end, false, SIZE_MAX, &used);
+		shown = ofs_text_close(&s);
+		ofs_buf_printf(out, "  | %s\n", shown);
 		text += len + (text[len] == '\n');
 	}
 	json_decref(whole);
