@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/checks.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/util.h"
+#include "io/mounts.h"
 #include "io/process.h"
 
 #define ADVICE "\n-> "
-#define PROBE_WAIT_NS (2 * OFS_NS_PER_S)
 #define CHECK_WAIT_NS (5 * OFS_NS_PER_S)
-#define PROBE_POLL_NS_MIN (OFS_NS_PER_MS / 4)
-#define PROBE_POLL_NS_MAX (10 * OFS_NS_PER_MS)
 
 /* ---- findings */
 
@@ -122,38 +116,17 @@ void ofs_findings_print(bool json, FILE *out)
 
 /* ---- probes */
 
-/* The exit code of the child, or -ETIMEDOUT. */
-static int probe_wait(pid_t pid, int64_t patience)
+struct probe {
+	int (*fn)(const void *arg, char *text);
+	const void *arg;
+	char *text; /* shared with the child */
+};
+
+static int run_probe(const void *arg)
 {
-	int64_t give_up = ofs_clock_monotonic() + patience;
-	struct timespec pause = { .tv_nsec = PROBE_POLL_NS_MIN };
-	int status;
+	const struct probe *p = arg;
 
-	while (ofs_clock_monotonic() < give_up) {
-		pid_t ended = waitpid(pid, &status, WNOHANG);
-
-		if (ended == pid)
-			return ofs_process_exit_code(status);
-		if (ended < 0 && errno != EINTR)
-			return -errno;
-		nanosleep(&pause, NULL);
-		pause.tv_nsec = OFS_MIN(pause.tv_nsec * 2, PROBE_POLL_NS_MAX);
-	}
-	/* Its death is not waited for: it may be where no signal reaches it. */
-	kill(-pid, SIGKILL);
-	kill(pid, SIGKILL);
-	waitpid(pid, &status, WNOHANG);
-	return -ETIMEDOUT;
-}
-
-/* A child that is left behind must hold no pipe that somebody reads to its end. */
-static void probe_let_go(void)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	for (int fd = 0; fd <= STDERR_FILENO; fd++)
-		dup2(null, fd);
-	close_range(STDERR_FILENO + 1, ~0U, 0);
+	return p->fn(p->arg, p->text);
 }
 
 static int probe_run(int (*fn)(const void *arg, char *text), const void *arg, int64_t patience,
@@ -161,20 +134,13 @@ static int probe_run(int (*fn)(const void *arg, char *text), const void *arg, in
 {
 	char *text = mmap(NULL, OFS_PROBE_TEXT, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			  -1, 0);
-	pid_t pid;
 	int r;
 
 	if (ret_text)
 		*ret_text = NULL;
 	if (text == MAP_FAILED)
 		return -errno;
-	pid = fork();
-	if (pid == 0) {
-		setpgid(0, 0);
-		probe_let_go();
-		_exit(fn(arg, text));
-	}
-	r = pid < 0 ? -errno : probe_wait(pid, patience);
+	r = ofs_process_probe(run_probe, &(struct probe){ fn, arg, text }, patience, -1, -1);
 	if (ret_text)
 		*ret_text = memcpy(ofs_alloc(OFS_PROBE_TEXT), text, OFS_PROBE_TEXT);
 	munmap(text, OFS_PROBE_TEXT);
@@ -183,7 +149,7 @@ static int probe_run(int (*fn)(const void *arg, char *text), const void *arg, in
 
 int ofs_probe_run(int (*fn)(const void *arg, char *text), const void *arg, char **ret_text)
 {
-	return probe_run(fn, arg, PROBE_WAIT_NS, ret_text);
+	return probe_run(fn, arg, OFS_MOUNT_WAIT_NS, ret_text);
 }
 
 struct check {

@@ -23,17 +23,11 @@ enum {
 	DOCTOR_FAILED = 2
 };
 
-enum mount_state {
-	MOUNT_ALIVE,
-	MOUNT_DEAD, /* its daemon was killed */
-	MOUNT_SILENT, /* its daemon is there and does not answer */
-};
-
 struct doctor {
 	const char *operand; /* NULL: none */
 	struct ofs_mounts mounts;
 	/* Of each of them. */
-	enum mount_state *states;
+	enum ofs_mount_state *states;
 	json_t **status; /* NULL: not known */
 	struct ofs_target target;
 };
@@ -46,11 +40,11 @@ static int ask_mount(const void *arg, char *text)
 	json_t *status;
 
 	if (!ofs_mount_is_alive(m))
-		return MOUNT_DEAD;
+		return OFS_MOUNT_DEAD;
 	status = ofs_daemon_status(m->point);
 	if (status)
 		json_dumpb(status, text, OFS_PROBE_TEXT - 1, 0);
-	return MOUNT_ALIVE;
+	return OFS_MOUNT_ALIVE;
 }
 
 /* Those that were silent once are left at that. */
@@ -60,11 +54,11 @@ static void probe_mounts(struct doctor *d)
 		OFS_FREE char *text = NULL;
 		int r;
 
-		if (d->states[i] == MOUNT_SILENT)
+		if (d->states[i] == OFS_MOUNT_SILENT)
 			continue;
 		r = ofs_probe_run(ask_mount, &d->mounts.list[i], &text);
-		d->states[i] = r == MOUNT_ALIVE || r == MOUNT_DEAD ? (enum mount_state)r
-								   : MOUNT_SILENT;
+		d->states[i] = r == OFS_MOUNT_ALIVE || r == OFS_MOUNT_DEAD ? (enum ofs_mount_state)r
+									   : OFS_MOUNT_SILENT;
 		json_decref(d->status[i]);
 		d->status[i] = text ? json_loads(text, 0, NULL) : NULL;
 	}
@@ -83,7 +77,7 @@ static void tell_mount(struct doctor *d, size_t i, enum ofs_state state, const c
 	const char *unmount = geteuid() == 0 ? "umount -l" : "fusermount3 -u -z";
 	OFS_FREE char *point = shell_word(m->point);
 
-	if (d->states[i] == MOUNT_DEAD)
+	if (d->states[i] == OFS_MOUNT_DEAD)
 		ofs_found(state, name,
 			  "%s is the mount of a daemon that died; the store %s has it all\n"
 			  "-> %s %s; mounting there again does that, too",
@@ -151,7 +145,7 @@ static void check_mount(struct doctor *d)
 			  "nothing is mounted at %s\n"
 			  "-> offload up%s mounts it; offload works without, too",
 			  t->mountpoint, hint);
-	else if (d->states[i - 1] != MOUNT_ALIVE)
+	else if (d->states[i - 1] != OFS_MOUNT_ALIVE)
 		tell_mount(d, i - 1, OFS_PROBLEM, "mount");
 	else
 		ofs_found(OFS_FINE, "mount", "%s (store %s)", t->mountpoint, t->store);
@@ -168,7 +162,7 @@ static void check_others(struct doctor *d)
 	for (size_t i = 0; i < d->mounts.count; i++) {
 		if (ours && strcmp(d->mounts.list[i].point, ours) == 0)
 			continue;
-		if (d->states[i] == MOUNT_ALIVE)
+		if (d->states[i] == OFS_MOUNT_ALIVE)
 			alive++;
 		else
 			tell_mount(d, i, OFS_WARNING, "others");
@@ -218,6 +212,7 @@ enum found_tree {
 	TREE_ERROR, /* the text says which */
 	TREE_FOUND,
 	TREE_MOUNTED, /* and its daemon alive */
+	TREE_SILENT,
 };
 
 /* The strings in the text of the probe, in this order, each with its NUL; "" stands for NULL. */
@@ -239,10 +234,11 @@ static int try_find(const void *arg, char *text)
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf found = OFS_BUF_INIT;
 	struct ofs_error err;
 	struct ofs_target t;
+	int r = ofs_target_find_operand(&ofs_command_target, d->operand, &err, &t);
 
-	if (ofs_target_find_operand(&ofs_command_target, d->operand, &err, &t) < 0) {
+	if (r < 0) {
 		strcpy(text, err.text);
-		return TREE_ERROR;
+		return r == -ETIMEDOUT ? TREE_SILENT : TREE_ERROR;
 	}
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(target_strings); i++) {
 		const char *string = *target_string(&t, i);
@@ -277,9 +273,10 @@ static int find_tree(struct doctor *d)
 		take_target(d, text, r == TREE_MOUNTED);
 		return 0;
 	}
+	r = r == TREE_SILENT ? -ETIMEDOUT : r;
 	if (r == -ETIMEDOUT) /* one of them may have stopped since */
 		probe_mounts(d);
-	while (r == -ETIMEDOUT && i < d->mounts.count && d->states[i] != MOUNT_SILENT)
+	while (r == -ETIMEDOUT && i < d->mounts.count && d->states[i] != OFS_MOUNT_SILENT)
 		i++;
 	if (r != -ETIMEDOUT || i == d->mounts.count)
 		return ofs_report(

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
+#include <sys/mman.h>
 
 #include "agent/agent.h"
 #include "agent/settings_file.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/daemon.h"
@@ -10,9 +12,12 @@
 #include "context/settings.h"
 #include "io/file.h"
 #include "io/path.h"
+#include "io/process.h"
 
 #define HOOK_PROGRAM "offload"
 #define HOOK_TASK_SESSION "session"
+/* For the work on an event; Claude Code gives a hook a minute. */
+#define HOOK_WAIT_S 30
 
 static const struct ofs_agent *agent;
 static struct ofs_hook_options engine = { .max_bytes = OFS_COUNT_NONE,
@@ -114,9 +119,9 @@ static int take_settings(struct ofs_access *access, struct ofs_settings *setting
 	return 0;
 }
 
-static int run_event(void)
+static int answer_event(const void *arg)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf input = OFS_BUF_INIT;
+	const struct ofs_buf *input = arg;
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf answer = OFS_BUF_INIT;
 	OFS_CLEANUP(ofs_hook_event_finish) struct ofs_hook_event event = { 0 };
 	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings settings;
@@ -127,19 +132,13 @@ static int run_event(void)
 		ofs_command_target.store ? ofs_path_absolute(ofs_command_target.store) : NULL;
 	OFS_FREE char *run = NULL;
 	struct ofs_error err;
-	int r = ofs_io_read_fd(STDIN_FILENO, SIZE_MAX, &input);
+	int r;
 
 	ofs_command_target.dir = dir;
 	ofs_command_target.store = store;
 	ofs_access_init(&access, &ofs_command_target);
 	ofs_settings_init(&settings);
-	if (r < 0)
-		return ofs_report("cannot read the event: %s", strerror(-r));
-	if (!input.len)
-		return ofs_report("no event on standard input: it is a hook, for %s to run; "
-				  "see offload hook install",
-				  agent->title);
-	r = agent->read_event((char *)input.data, input.len, &err, &event);
+	r = agent->read_event((char *)input->data, input->len, &err, &event);
 	if (r < 0)
 		return ofs_report("the event was left alone: %s", err.text);
 	/* The folder may be gone by now. */
@@ -154,7 +153,45 @@ static int run_event(void)
 		ofs_report("the output was left as it is: %s", err.text);
 	else if (answer.len)
 		printf("%s\n", ofs_buf_str(&answer));
+	fflush(stdout);
 	return OFS_EXIT_OK;
+}
+
+static void pass_on(int file, FILE *out)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+
+	if (lseek(file, 0, SEEK_SET) == 0 && ofs_io_read_fd(file, SIZE_MAX, &text) == 0 && text.len)
+		fwrite(text.data, 1, text.len, out);
+}
+
+/*
+ * Any call on the tree may wait for a daemon that does not answer, some where no signal reaches it:
+ * a child makes them, and holds none of the agent's pipes.
+ */
+static int run_event(void)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf input = OFS_BUF_INIT;
+	OFS_CLOSE int answer = -1, messages = -1;
+	int r = ofs_io_read_fd(STDIN_FILENO, SIZE_MAX, &input);
+
+	if (r < 0)
+		return ofs_report("cannot read the event: %s", strerror(-r));
+	if (!input.len)
+		return ofs_report("no event on standard input: it is a hook, for %s to run; "
+				  "see offload hook install",
+				  agent->title);
+	answer = memfd_create("answer", MFD_CLOEXEC);
+	messages = memfd_create("messages", MFD_CLOEXEC);
+	r = ofs_process_probe(answer_event, &input, HOOK_WAIT_S * OFS_NS_PER_S, answer, messages);
+	if (r < 0 && r != -ECHILD) {
+		ofs_report("the output was left as it is: %s",
+			   r == -ETIMEDOUT ? "the tree does not answer" : strerror(-r));
+		return OFS_EXIT_OK;
+	}
+	pass_on(messages, stderr);
+	pass_on(answer, stdout);
+	return r < 0 ? OFS_EXIT_OK : r;
 }
 
 /* ---- install and uninstall */

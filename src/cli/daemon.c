@@ -209,7 +209,7 @@ static int daemon_owns(const char *store, const char *at, struct ofs_error *err)
 	struct ofs_owner owner;
 	int r;
 
-	if (fd == -ENOENT)
+	if (fd == -ENOENT || fd == -ENOTDIR)
 		return 0;
 	/* Shared: to ask is not to own. */
 	r = fd < 0 ? fd : ofs_io_lock(fd, true);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/target.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -8,8 +9,10 @@
 #include "base/text.h"
 #include "base/util.h"
 #include "client/workspace.h"
+#include "io/file.h"
 #include "io/path.h"
 #include "io/trust.h"
+#include "store/owner.h"
 
 void ofs_target_finish(struct ofs_target *t)
 {
@@ -20,19 +23,41 @@ void ofs_target_finish(struct ofs_target *t)
 	*t = (struct ofs_target){ 0 };
 }
 
-/* Fails for a mount whose owner the caller does not trust with what he writes. */
+static int target_is_silent(const struct ofs_mount *mount, struct ofs_error *err)
+{
+	OFS_CLOSE int store = ofs_io_open(AT_FDCWD, mount->source, O_PATH | O_DIRECTORY, 0);
+	OFS_FREE char *process = NULL, *shown = ofs_path_display(mount->point);
+	struct ofs_owner owner = { 0 };
+
+	if (store >= 0)
+		ofs_owner_read(store, &owner);
+	process = owner.pid ? ofs_format(" (process %ld)", owner.pid) : ofs_strdup("");
+	return ofs_error_set(
+		err, ETIMEDOUT,
+		"the daemon of '%s' does not answer%s; offload doctor tells what to do", shown,
+		process);
+}
+
+/*
+ * Fails for a mount whose owner the caller does not trust with what he writes, and with -ETIMEDOUT
+ * for one that does not answer.
+ */
 static int target_set_mount(struct ofs_target *t, const struct ofs_mount *mount,
 			    struct ofs_error *err)
 {
 	int r = ofs_trust_check_mount(mount->point, mount->owner, err);
+	enum ofs_mount_state state;
 
 	if (r < 0)
 		return r;
+	state = ofs_mount_ask(mount);
+	if (state == OFS_MOUNT_SILENT)
+		return target_is_silent(mount, err);
 	free(t->mountpoint);
 	free(t->store);
 	t->mountpoint = ofs_strdup(mount->point);
 	t->store = ofs_strdup(mount->source);
-	t->mounted = ofs_mount_is_alive(mount);
+	t->mounted = state == OFS_MOUNT_ALIVE;
 	t->stale = !t->mounted;
 	t->shared = mount->shared;
 	return 0;
@@ -73,12 +98,12 @@ static int target_gone(struct ofs_error *err)
 }
 
 /* However the store was found, it may be mounted somewhere. */
-static void target_look_for_store(struct ofs_target *t, const struct ofs_mounts *mounts)
+static int target_look_for_store(struct ofs_target *t, const struct ofs_mounts *mounts,
+				 struct ofs_error *err)
 {
 	const struct ofs_mount *mount = ofs_mounts_of_store(mounts, t->store);
 
-	if (mount) /* the caller's own, or root's */
-		target_set_mount(t, mount, NULL);
+	return mount ? target_set_mount(t, mount, err) : 0;
 }
 
 static int target_by_workspace(struct ofs_target *t, const struct ofs_mounts *mounts,
@@ -90,7 +115,8 @@ static int target_by_workspace(struct ofs_target *t, const struct ofs_mounts *mo
 		OFS_FREE char *point = ofs_path_join(t->workspace, OFS_WORKSPACE_MOUNT);
 		struct stat st;
 
-		if (lstat(point, &st) == 0 && S_ISLNK(st.st_mode))
+		/* A mount is not looked at: it may not answer. */
+		if (!ofs_mounts_at(mounts, point) && lstat(point, &st) == 0 && S_ISLNK(st.st_mode))
 			return ofs_error_set(err, ELOOP,
 					     "'%s' is a symbolic link, which is not followed: "
 					     "remove it, or name the tree that is meant with "
@@ -113,8 +139,7 @@ static int target_by_workspace(struct ofs_target *t, const struct ofs_mounts *mo
 			return r;
 		t->store = ofs_path_real(usual);
 	}
-	target_look_for_store(t, mounts);
-	return 0;
+	return target_look_for_store(t, mounts, err);
 }
 
 /*
@@ -182,8 +207,7 @@ static int target_search(struct ofs_target *t, const struct ofs_target_options *
 		t->store = ofs_path_real(store);
 		if (!t->store)
 			return target_gone(err);
-		target_look_for_store(t, mounts);
-		return 0;
+		return target_look_for_store(t, mounts, err);
 	}
 	mount = workspace || store ? NULL : ofs_mounts_around(mounts, cwd);
 	if (mount)
@@ -240,9 +264,12 @@ int ofs_target_find_operand(const struct ofs_target_options *opts, const char *o
 	if (!real)
 		return ofs_error_set(err, ENOENT, "the current directory no longer exists");
 	mount = ofs_mounts_read(NULL, &mounts) == 0 ? ofs_mounts_around(&mounts, real) : NULL;
-	if (mount && ofs_mount_is_alive(mount))
-		return ofs_target_from_mount(mount, err, ret);
-	if (mount) { /* of a dead daemon: the store is at rest */
+	if (mount) {
+		int r = ofs_target_from_mount(mount, err, ret);
+
+		if (r < 0 || !ret->stale)
+			return r;
+		ofs_target_finish(ret); /* of a dead daemon: the store is at rest */
 		by_store.store = mount->source;
 		return ofs_target_find(&by_store, NULL, err, ret);
 	}
@@ -293,6 +320,8 @@ int ofs_target_open(struct ofs_target *t, bool create, struct ofs_error *err,
 	r = target_open_store(t, create, err, ret);
 	if (r != -EBUSY || ofs_mounts_read(NULL, &mounts) < 0)
 		return r;
-	target_look_for_store(t, &mounts);
-	return t->mounted ? ofs_backend_open_mount(t->mountpoint, t->shared, err, ret) : r;
+	r = target_look_for_store(t, &mounts, err);
+	if (r < 0)
+		return r;
+	return t->mounted ? ofs_backend_open_mount(t->mountpoint, t->shared, err, ret) : -EBUSY;
 }

@@ -9,13 +9,26 @@
 #define WORKSPACE_NAME_MAX 100
 #define WORKSPACE_HASH_DIGITS 12
 
-/* An entry that cannot be examined (a dead mount, another user's) exists all the same. */
-static bool workspace_has(const char *dir, const char *name)
+/* Of the caller, of root, or of the user that became root by sudo. */
+static bool is_ours(uid_t uid)
+{
+	const char *sudo = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
+
+	return uid == geteuid() || uid == 0 || (sudo && uid == strtoul(sudo, NULL, 10));
+}
+
+/*
+ * What somebody else put there, as into /tmp, is no mark. Mounts are judged when they are used, and
+ * are not examined: their daemon may not answer. Any other entry that cannot be examined exists.
+ */
+static bool workspace_has(const char *dir, const char *name, const struct ofs_mounts *mounts)
 {
 	OFS_FREE char *path = ofs_path_join(dir, name);
 	struct stat st;
 
-	return lstat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR);
+	if (ofs_mounts_at(mounts, path))
+		return true;
+	return lstat(path, &st) == 0 ? is_ours(st.st_uid) : errno != ENOENT && errno != ENOTDIR;
 }
 
 char *ofs_workspace_find(const char *start, const struct ofs_mounts *mounts)
@@ -27,7 +40,8 @@ char *ofs_workspace_find(const char *start, const struct ofs_mounts *mounts)
 	for (;;) {
 		char *parent;
 
-		if (workspace_has(dir, OFS_WORKSPACE_MOUNT) || workspace_has(dir, ".git"))
+		if (workspace_has(dir, OFS_WORKSPACE_MOUNT, mounts) ||
+		    workspace_has(dir, ".git", mounts))
 			return dir;
 		if (strcmp(dir, "/") == 0)
 			break;

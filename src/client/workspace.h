@@ -13,8 +13,9 @@
 
 /*
  * The workspace that `start` (absolute, without symbolic links) lies in, allocated: the nearest
- * folder from `start` upwards that has .offload or .git, else `start`. A path in a mounted tree
- * belongs to the workspace that holds the mountpoint: a tree has a folder .offload itself.
+ * folder from `start` upwards that has .offload or .git, else `start`. Other users' do not count,
+ * but for root's and, if root asks, those of SUDO_UID. A path in a mounted tree belongs to the
+ * workspace that holds the mountpoint: a tree has a folder .offload itself.
  */
 char *ofs_workspace_find(const char *start, const struct ofs_mounts *mounts);
 

@@ -36,7 +36,7 @@ static int add_usage(const struct ofs_db *db, const char *suffix, uint64_t *sum)
 	struct stat st;
 
 	if (stat(name, &st) < 0)
-		return errno == ENOENT ? 0 : -errno;
+		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
 	*sum += (uint64_t)st.st_blocks * 512;
 	return 0;
 }

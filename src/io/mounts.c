@@ -5,6 +5,7 @@
 #include <sys/statvfs.h>
 
 #include "io/path.h"
+#include "io/process.h"
 
 #define MOUNTS_FSTYPE "fuse.offloadfs"
 
@@ -135,4 +136,19 @@ bool ofs_mount_is_alive(const struct ofs_mount *m)
 		return true;
 	/* The last two: the daemon died while it was asked. */
 	return errno != ENOTCONN && errno != ECONNABORTED && errno != ECANCELED;
+}
+
+static int ask(const void *m)
+{
+	return ofs_mount_is_alive(m) ? OFS_MOUNT_ALIVE : OFS_MOUNT_DEAD;
+}
+
+enum ofs_mount_state ofs_mount_ask(const struct ofs_mount *m)
+{
+	int r = ofs_process_probe(ask, m, OFS_MOUNT_WAIT_NS, -1, -1);
+
+	if (r == -ETIMEDOUT)
+		return OFS_MOUNT_SILENT;
+	/* Without a child to ask, or to tell what it was told. */
+	return (enum ofs_mount_state)(r == OFS_MOUNT_ALIVE || r == OFS_MOUNT_DEAD ? r : ask(m));
 }

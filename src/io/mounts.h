@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "base/util.h"
 
 struct ofs_mount {
@@ -37,5 +38,17 @@ const struct ofs_mount *ofs_mounts_around(const struct ofs_mounts *m, const char
 /* Only root's and the caller's: whoever mounts something can name any store as its source. */
 const struct ofs_mount *ofs_mounts_of_store(const struct ofs_mounts *m, const char *store);
 
-/* False for a mount whose daemon was killed. */
+/* False for a mount whose daemon was killed. Waits for one that does not answer. */
 bool ofs_mount_is_alive(const struct ofs_mount *m);
+
+enum ofs_mount_state {
+	OFS_MOUNT_ALIVE,
+	OFS_MOUNT_DEAD, /* its daemon was killed */
+	OFS_MOUNT_SILENT, /* its daemon is there and does not answer */
+};
+
+/* How long a mount may take to answer. */
+#define OFS_MOUNT_WAIT_NS (2 * OFS_NS_PER_S)
+
+/* The same from a child, which is left to wait. */
+enum ofs_mount_state ofs_mount_ask(const struct ofs_mount *m);

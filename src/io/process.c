@@ -4,15 +4,19 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/thread.h"
 #include "io/path.h"
 
 #define CHUNK ((size_t)64 << 10)
+#define PROBE_POLL_NS_MIN (OFS_NS_PER_MS / 8)
+#define PROBE_POLL_NS_MAX (10 * OFS_NS_PER_MS)
 /* How often the end of a program is looked for where the kernel has no pidfd. */
 #define LOOK_MS 20
 /* How long the rest of a filter may take to end when it is asked to. */
@@ -515,4 +519,57 @@ int ofs_process_run_helper(const char *const argv[], const char *dir, int flags,
 	int r = ofs_process_run(&process, &end);
 
 	return r < 0 ? r : end.exit_code;
+}
+
+/* ---- probes */
+
+/* The exit code of the child, or -ETIMEDOUT. */
+static int probe_wait(pid_t pid, int64_t patience)
+{
+	int64_t give_up = ofs_clock_monotonic() + patience;
+	struct timespec pause = { .tv_nsec = PROBE_POLL_NS_MIN };
+	int status;
+
+	while (ofs_clock_monotonic() < give_up) {
+		pid_t ended = waitpid(pid, &status, WNOHANG);
+
+		if (ended == pid)
+			return ofs_process_exit_code(status);
+		if (ended < 0 && errno != EINTR)
+			return -errno;
+		nanosleep(&pause, NULL);
+		pause.tv_nsec = OFS_MIN(pause.tv_nsec * 2, PROBE_POLL_NS_MAX);
+	}
+	/* Its death is not waited for: it may be where no signal reaches it. */
+	kill(-pid, SIGKILL);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, WNOHANG);
+	return -ETIMEDOUT;
+}
+
+/* A child that is left behind must hold no pipe that somebody reads to its end. */
+static void probe_let_go(int out, int err)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	dup2(null, STDIN_FILENO);
+	dup2(out < 0 ? null : out, STDOUT_FILENO);
+	dup2(err < 0 ? null : err, STDERR_FILENO);
+	close_range(STDERR_FILENO + 1, ~0U, 0);
+}
+
+int ofs_process_probe(int (*fn)(const void *arg), const void *arg, int64_t patience, int out,
+		      int err)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return -errno;
+	if (pid == 0) {
+		setpgid(0, 0);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		probe_let_go(out, err);
+		_exit(fn(arg));
+	}
+	return probe_wait(pid, patience);
 }

@@ -11,6 +11,7 @@
 #define TRUST_LIST "trusted_stores"
 #define TRUST_LIST_MAX ((size_t)1 << 20)
 #define OTHERS_WRITE (S_IWGRP | S_IWOTH)
+#define OTHERS_ENTER (S_IXGRP | S_IXOTH)
 
 char *ofs_trust_user_file(const char *name)
 {
@@ -24,7 +25,8 @@ char *ofs_trust_user_file(const char *name)
 	return ofs_format("%s/.config/" TRUST_FOLDER "/%s", home, name);
 }
 
-int ofs_trust_check_file(const char *path, struct ofs_error *err)
+/* 1; 0: there is none; -EPERM. */
+static int check_own(const char *path, struct ofs_error *err)
 {
 	struct stat st;
 
@@ -42,6 +44,15 @@ int ofs_trust_check_file(const char *path, struct ofs_error *err)
 				     "'%s'",
 				     path, path);
 	return 1;
+}
+
+int ofs_trust_check_file(const char *path, struct ofs_error *err)
+{
+	OFS_FREE char *folder = ofs_path_parent(path);
+	int r = check_own(path, err);
+
+	/* Whoever may write to the folder can link to any file of the user's, or move one there. */
+	return r > 0 ? check_own(folder, err) : r;
 }
 
 /* Whether a line of the list is the path. */
@@ -82,30 +93,53 @@ int ofs_trust_open_store(const char *path, struct ofs_error *err)
 	return r < 0 ? r : ofs_steal_fd(&fd);
 }
 
+static bool is_own(const struct stat *st)
+{
+	return st->st_uid == geteuid() && !(st->st_mode & OTHERS_WRITE);
+}
+
+/* A part of the store that is not the caller's alone, and its status; NULL: there is none. */
+static const char *find_open_part(int fd, struct stat *ret)
+{
+	static const char *const parts[] = {
+		"journal",   "packs", "index.db",   "index.db-wal",
+		"search.db", "lock",  "config.ini", "context.ini",
+	};
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(parts); i++)
+		if (fstatat(fd, parts[i], ret, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    !S_ISLNK(ret->st_mode) && !is_own(ret)) /* links are never followed */
+			return parts[i];
+	return NULL;
+}
+
 int ofs_trust_check_store(int fd, const char *path, struct ofs_error *err)
 {
-	OFS_FREE char *list = NULL;
+	OFS_FREE char *list = NULL, *what = NULL;
+	const char *part = "";
 	struct stat st;
-	bool foreign;
 
 	if (fstat(fd, &st) < 0)
 		return ofs_error_set(err, errno, "cannot look at '%s': %s", path, strerror(errno));
-	foreign = st.st_uid != geteuid();
-	if (!foreign && !(st.st_mode & OTHERS_WRITE))
+	/* Where only its owner enters nobody else gets at the parts. */
+	if (is_own(&st) && st.st_mode & OTHERS_ENTER)
+		part = find_open_part(fd, &st);
+	if (!part || is_own(&st))
 		return 0;
 	list = ofs_trust_user_file(TRUST_LIST);
 	if (is_trusted(path, list))
 		return 0;
-	if (!foreign)
+	what = ofs_path_join(path, part);
+	if (st.st_uid == geteuid())
 		return ofs_error_set(err, EPERM,
-				     "others may write to the store '%s' (mode %04o), so it is not "
+				     "others may write to '%s' (mode %04o), so the store is not "
 				     "used; run: chmod go-rwx '%s'",
-				     path, st.st_mode & 07777u, path);
+				     what, st.st_mode & 07777u, what);
 	return ofs_error_set(
 		err, EPERM,
-		"the store '%s' belongs to user %u, so it is not used; to trust it, add "
-		"its path as a line to '%s'",
-		path, (unsigned int)st.st_uid, list ? list : TRUST_LIST);
+		"'%s' belongs to user %u, so the store is not used; to trust it, add the store's "
+		"path as a line to '%s'",
+		what, (unsigned int)st.st_uid, list ? list : TRUST_LIST);
 }
 
 int ofs_trust_check_mount(const char *point, uid_t owner, struct ofs_error *err)

@@ -16,14 +16,14 @@ char *ofs_trust_user_file(const char *name);
 
 /*
  * Whether a file of the user's own configuration can be used. 1; 0: there is none; -EPERM: another
- * user owns it, or may write to it, with the reason in `err` (may be NULL).
+ * user owns it or its folder, or may write to one of them, with the reason in `err` (may be NULL).
  */
 int ofs_trust_check_file(const char *path, struct ofs_error *err);
 
 /*
  * Checks that the store `path`, whose directory is open as `fd`, may be used: the caller owns it and
- * nobody else may write to it, or the user's file `trusted_stores` names it. 0; or -EPERM with the
- * reason in `err` (may be NULL).
+ * its parts and nobody else may write to them, or the user's file `trusted_stores` names it. 0; or
+ * -EPERM with the reason in `err` (may be NULL).
  */
 int ofs_trust_check_store(int fd, const char *path, struct ofs_error *err);
 

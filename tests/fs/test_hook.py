@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """`offload hook`: events of Claude Code, and its settings, with the mount and without it."""
+import contextlib
 import hashlib
 import json
 import os
 import pty
 import select
+import signal
 import stat
 import subprocess
 import time
 
 from claude import MOUNTED, SETTINGS, Chat, chat
 from files import MIB, log_text, noise, tool_results
-from harness import OFFLOAD, SANITIZED, SLOW, main, read, run, same, test, write
+from harness import OFFLOAD, SANITIZED, SLOW, eventually, main, read, run, same, test, write
 
 THRESHOLD_BYTES, THRESHOLD_LINES = 2048, 50
 
@@ -134,6 +136,63 @@ def a_folder_that_is_gone_is_no_matter(case):
         event = {**c.bash("x", "y\n" * 999), "cwd": os.path.join(c.path, "gone")}
         answer, said = c.hook(event, cwd=c.path)
         assert answer and not said
+
+
+@contextlib.contextmanager
+def stopped(c):
+    """Its daemon, as a process, which does not answer meanwhile."""
+    (store,) = os.scandir(os.path.join(c.env["XDG_DATA_HOME"], "offloadfs"))
+    daemon = int(read(os.path.join(store, "lock")).split()[0])
+    os.kill(daemon, signal.SIGSTOP)
+    eventually(lambda: b") T " in read(f"/proc/{daemon}/stat"), "stopped")
+    time.sleep(1.2)  # what the kernel knows of the tree is no longer believed
+    try:
+        yield daemon
+    finally:
+        os.kill(daemon, signal.SIGCONT)
+
+
+@test(variants={"post": False, "pre": True})
+def a_daemon_that_does_not_answer_holds_up_no_hook(case, pre):
+    with chat(case, True) as c:
+        event = c.bash("make", "x\n" * 999)
+        if pre:
+            event["hook_event_name"] = "PreToolUse"
+        with stopped(c) as daemon:
+            begun = time.monotonic()
+            answer, said = c.hook(event)
+            assert time.monotonic() - begun < 10 * SLOW
+            assert answer is None and said.count("\n") == 1, said
+            assert f"'.offload' does not answer (process {daemon})" in said, said
+        answer, said = c.hook(event)
+        assert answer and not said, said
+
+
+@test(timeout=120)
+def a_hook_in_a_tree_that_does_not_answer_ends(case):
+    with chat(case, True) as c:
+        event = {**c.bash("make", "x\n" * 999), "cwd": os.path.join(c.mnt, "cache")}
+        with stopped(c):
+            answer, said = c.hook(event, cwd=c.path)
+            assert answer is None and "left as it is" in said, said
+
+
+@test
+def a_daemon_that_does_not_answer_is_told(case):
+    with chat(case, True) as c:
+        text = log_text(50_000, 1)
+        write(os.path.join(c.path, "log"), text)
+        with stopped(c) as daemon:
+            done = c.offload("run", "--", "sh", "-c", "cat log; exit 3", check=False)
+            same(done.stdout, text)
+            assert done.returncode == 3
+            told = [done.stderr.decode()]
+            for words in (("put", "-c", "web"), ("show", "cache"), ("stats",), ("down",), ("up",)):
+                done = c.offload(*words, input=text, check=False)
+                assert done.returncode == 1 and done.stdout == b"", done
+                told.append(done.stderr.decode())
+            for said in told:
+                assert f"'.offload' does not answer (process {daemon})" in said, said
 
 
 @test(timeout=180)

@@ -47,6 +47,11 @@ def replace(store):
     os.mkdir(store, 0o700)
 
 
+def replace_by_file(store):
+    move(store)
+    write(store, b"x\n")
+
+
 def remove_segments(store):
     for name in os.listdir(os.path.join(store, "journal")):
         os.unlink(os.path.join(store, "journal", name))
@@ -63,6 +68,7 @@ WAYS = {
     "deleted": (shutil.rmtree, "was deleted"),
     "moved": (move, "was moved"),
     "another in its place": (replace, "was moved, or another one"),
+    "a file in its place": (replace_by_file, "was moved, or another one"),
     "journal": (lambda store: shutil.rmtree(os.path.join(store, "journal")), "'journal'"),
     "segments": (remove_segments, "a file in 'journal'"),
     "packs": (lambda store: shutil.rmtree(os.path.join(store, "packs")), "'packs'"),
@@ -119,7 +125,10 @@ def a_store_is_taken_away(case, way):
     said = ends_badly(m, why)
     assert said.count("nothing is written until the next start") <= 2, said
     if os.path.exists(away(case.store)):
-        shutil.rmtree(case.store, ignore_errors=True)
+        if os.path.isdir(case.store):
+            shutil.rmtree(case.store)
+        elif os.path.exists(case.store):
+            os.unlink(case.store)
         os.rename(away(case.store), case.store)
         with case.mount() as m:
             same(read(kept), KEPT)
@@ -272,7 +281,10 @@ def ends_by_down(m, offload, *words):
     assert m.wait() == 1 and m.mnt not in mount_points()
 
 
-DOWN = {name: WAYS[name] for name in ("deleted", "moved", "another in its place", "index")}
+DOWN = {
+    name: WAYS[name]
+    for name in ("deleted", "moved", "another in its place", "a file in its place", "index")
+}
 
 
 @test(variants=DOWN)

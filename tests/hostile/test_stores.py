@@ -9,7 +9,7 @@ import paths  # noqa: F401
 from chats import generated
 from claude import chat
 from files import same_tree, snapshot
-from harness import NOBODY, OFFLOADFS, SLOW, main, read, run, same, test, write
+from harness import NOBODY, OFFLOAD, OFFLOADFS, SLOW, main, read, run, same, test, write
 
 CHAT = json.dumps({"messages": generated(1, size=20_000)}).encode()
 STEP = json.dumps({"tool": "bash", "args": {}, "result": "line\n" * 5000}).encode()
@@ -71,6 +71,32 @@ def a_store_that_others_may_write_to_is_not_used(case):
             refused(c, path, mark, "others may write", "chmod go-rwx")
 
 
+PARTS = {
+    "journal": 0o777, "packs": 0o770, "index.db": 0o666, "search.db": 0o666, "lock": 0o620,
+    "config.ini": 0o666,
+}
+
+
+@test(variants={name: name for name in PARTS})
+def a_store_whose_parts_others_may_write_to_is_not_used(case, name):
+    with chat(case, False) as c:
+        path, mark = store(c, ("config.ini", "redact = on\n"))
+        c.offload("search", "--store", path, "text")
+        os.chmod(os.path.join(path, name), PARTS[name])
+        c.offload("show", "--store", path, "cache/web/x")  # nobody else gets to it
+        os.chmod(path, 0o755)
+        refused(c, path, mark, "others may write", "chmod go-rwx", name)
+
+
+@test(root=True)
+def a_store_with_a_part_of_another_user_is_not_used(case):
+    with chat(case, False) as c:
+        path, mark = store(c)
+        os.chmod(path, 0o755)
+        os.chown(os.path.join(path, "journal"), NOBODY, NOBODY)
+        refused(c, path, mark, "journal", f"belongs to user {NOBODY}", "trusted_stores")
+
+
 @test(root=True)
 def a_store_can_be_trusted(case):
     with chat(case, False) as c:
@@ -109,6 +135,47 @@ def a_command_of_the_user_is_run(case):
         text = json.dumps({"messages": generated(1, size=9000)}).encode()
         done = c.offload("context", "--mode", "compress", "--store", path, input=text)
         assert os.path.exists(mark) and b"all was well" in done.stdout
+
+
+@test
+def settings_in_a_folder_that_others_may_write_to_are_not_used(case):
+    """They could link to a file of the user's own whose content came from outside."""
+    with chat(case, False) as c:
+        path, mark = store(c)
+        own, came = os.path.join(c.home, ".config/offloadfs"), os.path.join(c.home, "download")
+        os.makedirs(own)
+        write(came, f"[context]\nsummarizer = touch '{mark}'; cat\n".encode())
+        os.symlink(came, os.path.join(own, "context.ini"))
+        words = ("context", "--mode", "compress", "--store", path)
+        text = json.dumps({"messages": generated(1, size=9000)}).encode()
+        for mode in (0o777, 0o775, 0o1777):
+            os.chmod(own, mode)
+            done = c.offload(*words, input=text, check=False)
+            said = done.stderr.decode()
+            assert done.returncode != 0 and f"others may write to '{own}'" in said, said
+            assert not os.path.exists(mark)
+        os.chmod(own, 0o755)
+        c.offload(*words, input=text, check=False)
+        assert os.path.exists(mark), "a link that the user made is followed"
+
+
+@test(root=True, variants={"mount": ".offload", "repository": ".git"})
+def a_workspace_is_not_what_another_user_made_above(case, name):
+    with chat(case, False) as c:
+        shared = os.path.join(c.home, "tmp")
+        work = os.path.join(shared, "mine")
+        os.makedirs(work)
+        os.chmod(shared, 0o1777)
+        os.mkdir(os.path.join(shared, name))
+        for uid, env, workspace in (
+            (NOBODY, {}, "mine"), (NOBODY, {"SUDO_UID": str(NOBODY)}, "tmp"), (0, {}, "tmp")
+        ):
+            os.chown(os.path.join(shared, name), uid, uid)
+            data = os.path.join(c.home, f"data-{uid}-{len(env)}")
+            run(OFFLOAD, "put", "-c", "web", cwd=work, input=b"text\n",
+                env={**c.env, **env, "XDG_DATA_HOME": data})
+            (found,) = os.listdir(os.path.join(data, "offloadfs"))
+            same(found.rpartition("-")[0], workspace)
 
 
 # --- Made by hand ---------------------------------------------------------------------------------
