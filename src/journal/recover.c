@@ -385,6 +385,7 @@ static int recover_cut(struct recover *re)
 {
 	struct ofs_segment_list *l = re->rc->segments;
 	struct ofs_segment *tail;
+	ofs_lsn last = l->at[l->n - 1]->end;
 	size_t before = l->n;
 	bool blank;
 	int r = recover_is_blank(re);
@@ -409,8 +410,10 @@ static int recover_cut(struct recover *re)
 		return ofs_error_set(re->rc->err, -r, "cannot cut off the journal's torn tail: %s",
 				     strerror(-r));
 	if (!blank)
-		ofs_log(LOG_INFO, "the journal's torn tail was cut off at position %" PRIu64,
-			re->pos);
+		ofs_log(LOG_WARNING,
+			"the journal's torn tail was cut off at position %" PRIu64 ": %" PRIu64
+			" bytes",
+			re->pos, last - re->pos);
 	return 0;
 }
 
