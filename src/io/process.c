@@ -8,15 +8,12 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/thread.h"
 #include "io/path.h"
 
 #define CHUNK ((size_t)64 << 10)
-#define PROBE_POLL_NS_MIN (OFS_NS_PER_MS / 8)
-#define PROBE_POLL_NS_MAX (10 * OFS_NS_PER_MS)
 /* How often the end of a program is looked for where the kernel has no pidfd. */
 #define LOOK_MS 20
 /* How long the rest of a filter may take to end when it is asked to. */
@@ -526,25 +523,23 @@ int ofs_process_run_helper(const char *const argv[], const char *dir, int flags,
 /* The exit code of the child, or -ETIMEDOUT. */
 static int probe_wait(pid_t pid, int64_t patience)
 {
-	int64_t give_up = ofs_clock_monotonic() + patience;
-	struct timespec pause = { .tv_nsec = PROBE_POLL_NS_MIN };
-	int status;
+	OFS_CLOSE int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	int64_t give_up = ofs_clock_monotonic() + patience, left = patience;
+	struct pollfd ended = { .fd = fd, .events = POLLIN };
+	int status, r = fd < 0 ? -errno : 0;
 
-	while (ofs_clock_monotonic() < give_up) {
-		pid_t ended = waitpid(pid, &status, WNOHANG);
-
-		if (ended == pid)
-			return ofs_process_exit_code(status);
-		if (ended < 0 && errno != EINTR)
-			return -errno;
-		nanosleep(&pause, NULL);
-		pause.tv_nsec = OFS_MIN(pause.tv_nsec * 2, PROBE_POLL_NS_MAX);
+	while (r == 0 && left > 0) {
+		r = poll(&ended, 1, (int)(left / OFS_NS_PER_MS) + 1);
+		r = r < 0 && errno != EINTR ? -errno : r > 0;
+		left = give_up - ofs_clock_monotonic();
 	}
+	if (r > 0)
+		return waitpid(pid, &status, 0) == pid ? ofs_process_exit_code(status) : -errno;
 	/* Its death is not waited for: it may be where no signal reaches it. */
 	kill(-pid, SIGKILL);
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, WNOHANG);
-	return -ETIMEDOUT;
+	return r < 0 ? r : -ETIMEDOUT;
 }
 
 /* A child that is left behind must hold no pipe that somebody reads to its end. */
