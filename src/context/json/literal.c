@@ -27,13 +27,16 @@ void ofs_literal_style_name(const struct ofs_literal_style *style, char ret[OFS_
 bool ofs_literal_style_parse(const char *name, struct ofs_literal_style *ret)
 {
 	bool flags[FLAGS] = { false };
+	char again[OFS_LITERAL_NAME_MAX];
 
-	if (*name++ != 'j' || name[strspn(name, letters)])
+	if (*name != 'j' || name[1 + strspn(name + 1, letters)])
 		return false;
-	for (; *name; name++)
-		flags[strchr(letters, *name) - letters] = true;
+	for (const char *p = name + 1; *p; p++)
+		flags[strchr(letters, *p) - letters] = true;
 	memcpy(ret, flags, sizeof(flags));
-	return true;
+	/* Each letter once, in their order. */
+	ofs_literal_style_name(ret, again);
+	return strcmp(name, again) == 0;
 }
 
 /* ---- writing */
