@@ -485,7 +485,7 @@ static bool is_number(const char *text, size_t len)
 	       redact_run(text, 0, len, REDACT_ALNUM | REDACT_DASH) == len;
 }
 
-/* What caches of CI have for a key: words, and a digest of what is cached. */
+/* The key of a cache in CI: words, then a digest of the files it was made from. */
 static bool is_key_of_cache(const char *text, size_t len)
 {
 	const char *dash = memrchr(text, '-', len);
@@ -623,35 +623,26 @@ static const struct name *word_before(const struct ofs_redact_scan *s, size_t at
 	return name_find(s->text, back_over(s, end, REDACT_URLSAFE, '.'), end);
 }
 
-static const struct name *identified_by(const struct ofs_redact_scan *s, size_t at)
+/* That word, or "identified by", "identified with PLUGIN by". */
+static const struct name *name_before_quote(const struct ofs_redact_scan *s, size_t at)
 {
 	static const struct name password = { "", "password", PHRASE };
-	const char *by = " by";
-	size_t len = strlen(by);
-
-	return at >= s->at + len && redact_has(s->text, s->len, at - len, by, true) ? &password
-										    : NULL;
-}
-
-/* "identified by", "identified with PLUGIN by". */
-static bool is_identified(const struct ofs_redact_scan *s, size_t at)
-{
+	static const char by[] = " by";
 	size_t stop = OFS_MAX(s->at, at > NAME_MAX_LEN ? at - NAME_MAX_LEN : 0);
 
-	if (!identified_by(s, at))
-		return false;
+	if (at < s->at + strlen(by) || !redact_has(s->text, s->len, at - strlen(by), by, true))
+		return word_before(s, at);
 	while (at > stop && s->text[at - 1] != '\n')
 		if (redact_has(s->text, s->len, --at, "identified ", true))
-			return true;
-	return false;
+			return &password;
+	return NULL;
 }
 
 bool redact_quoted(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
 {
-	if (at == s->at || !redact_is(s->text[at - 1], REDACT_ALNUM | REDACT_SPACE) ||
-	    !is_long_enough(s->text, s->len, at + 2, false))
-		return false;
-	return find_value(s, at, is_identified(s, at) ? identified_by : word_before, ret);
+	return at > s->at && redact_is(s->text[at - 1], REDACT_ALNUM | REDACT_SPACE) &&
+	       is_long_enough(s->text, s->len, at + 2, false) &&
+	       find_value(s, at, name_before_quote, ret);
 }
 
 static const struct name *setter_before(const struct ofs_redact_scan *s, size_t at)
@@ -667,7 +658,7 @@ bool redact_setter(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
 	       find_value(s, at, setter_before, ret);
 }
 
-static size_t word_end(const struct ofs_redact_scan *s, size_t at)
+static size_t entry_word_end(const struct ofs_redact_scan *s, size_t at)
 {
 	while (at < s->len && (unsigned char)s->text[at] > ' ')
 		at++;
@@ -676,12 +667,10 @@ static size_t word_end(const struct ofs_redact_scan *s, size_t at)
 
 static size_t blanks_end(const struct ofs_redact_scan *s, size_t at)
 {
-	while (at < s->len && (s->text[at] == ' ' || s->text[at] == '\t'))
-		at++;
-	return at;
+	return redact_run(s->text, at, s->len, REDACT_SPACE);
 }
 
-/* What sets a name to the value that follows it. */
+/* Commands and directives that take a name and its value. */
 static bool is_setter(const char *word, size_t len)
 {
 	static const char *const setters[] = { "set",  "setx", "setenv", "env",	   "#define", "npm",
@@ -698,7 +687,7 @@ static bool is_setter(const char *word, size_t len)
 /* Nothing follows on the line after the word at `at`, unless in another column. */
 static bool is_last(const struct ofs_redact_scan *s, size_t at)
 {
-	size_t end = word_end(s, at), next = blanks_end(s, end);
+	size_t end = entry_word_end(s, at), next = blanks_end(s, end);
 
 	return end >= at + VALUE_MIN &&
 	       (next == s->len || next > end + 1 || redact_among(s->text[next], "\r\n\\"));
@@ -713,7 +702,7 @@ bool redact_entry(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
 
 	at += s->text[at] == '\n';
 	for (int i = 0; i < ENTRY_WORDS; i++) {
-		size_t start = blanks_end(s, at), end = word_end(s, start);
+		size_t start = blanks_end(s, at), end = entry_word_end(s, start);
 		size_t value = blanks_end(s, end);
 
 		if (end == start || value == end)

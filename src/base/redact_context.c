@@ -93,7 +93,7 @@ static const struct command {
 	{ "codecov", "-t", NEXT },
 };
 
-/* Whether the line up to `at` names the command; other secrets may stand between. */
+/* The line names the command before `at`, even if another secret comes between them. */
 static bool names_command(const struct ofs_redact_scan *s, size_t at, const char *name)
 {
 	size_t stop = at > NEAR ? at - NEAR : 0, len = strlen(name);

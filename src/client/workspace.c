@@ -18,8 +18,9 @@ static bool is_ours(uid_t uid)
 }
 
 /*
- * What somebody else put there, as into /tmp, is no mark. Mounts are judged when they are used, and
- * are not examined: their daemon may not answer. Any other entry that cannot be examined exists.
+ * An entry of another user, who may have made it in /tmp, does not count. A mount is checked when it
+ * is used, and not touched here: its daemon may not answer. Any other entry that cannot be examined
+ * counts.
  */
 static bool workspace_has(const char *dir, const char *name, const struct ofs_mounts *mounts)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether the store is still there: files that were removed, and a directory that was moved away,
- * are written to without an error, and nobody finds again what they hold. A store that is gone is
- * broken: nothing is written to it until the next start.
+ * Whether the store is still there. Writing to a file that was removed, or in a directory that was
+ * moved away, gives no error, yet nobody finds the data again. A store that is gone is broken:
+ * nothing is written to it until the next start.
  */
 #pragma once
 

@@ -75,8 +75,8 @@ int ofs_shelf_get(struct ofs_shelf *s, const struct ofs_mark *mark, struct ofs_e
 char *ofs_shelf_ref_path(const struct ofs_shelf *s, const char *ref);
 
 /*
- * Whether a text is a pointer that was made for this store, is unaltered, and can be undone. 1; 0:
- * it is not, even if it looks like one; or -errno with the reason in `err`: that cannot be told. `ret` may be NULL.
+ * 1 if the text is a pointer of this store, unaltered, that can be undone, 0 if it only looks like
+ * one, or -errno, with the reason in `err`, if the store cannot tell. `ret` may be NULL.
  */
 int ofs_shelf_find_mark(struct ofs_shelf *s, const void *text, size_t len, struct ofs_error *err,
 			struct ofs_mark *ret);

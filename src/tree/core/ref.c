@@ -129,7 +129,7 @@ int ofs_ref_lookup(struct ofs_tree *t, const char *name, const struct ofs_cred *
 	ofs_node ino = ofs_ref_parse(name);
 	int r = ino ? ofs_store_hold(t->store, ino, ret) : -ENOENT;
 
-	/* Whether others could have found what was removed is not known any more. */
+	/* Nobody knows any more whether other users could have found the removed file. */
 	if (r == -ENOENT && ofs_tree_is_owner(t, cred) && has_expired(t, ino))
 		return -EKEYEXPIRED;
 	if (r < 0)

@@ -23,7 +23,7 @@
 #define DEPTH_MAX 32 /* of objects and arrays that are looked through */
 #define TRIES_MAX 4 /* places in a path at which the tree may begin */
 
-/* What counts of a step, a name in it and a file that one names, with their places in maps. */
+/* Memory charged for a step, a name in it and a file that it names, their map entries included. */
 #define STEP_COST 256u
 #define NAME_COST 64u /* and its bytes; and for each '/', which takes time to follow */
 #define TARGET_COST 64u
