@@ -59,8 +59,8 @@ void redact_begins_add(struct redact_begins *to, unsigned int rule, bool of[REDA
 		}
 	}
 	for (unsigned int a = 0; a < 64; a++)
-		for (unsigned int b = 0; b < 64; b++)
-			if (low[0] >> a & low[1] >> b & 1)
+		for (unsigned int b = 0; low[0] >> a & 1 && b < 64; b++)
+			if (low[1] >> b & 1)
 				to->all[a][b] |= low[2];
 }
 
