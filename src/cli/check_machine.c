@@ -11,6 +11,7 @@
 #include "base/util.h"
 #include "cli/daemon.h"
 #include "io/file.h"
+#include "io/mounts.h"
 #include "io/process.h"
 
 #define DEVICE "/dev/fuse"
@@ -110,7 +111,7 @@ static void check_daemon(enum ofs_state bad, char **ret_version)
 {
 	static const char ours[] = "offloadfs " OFS_VERSION " ";
 	OFS_FREE char *program = ofs_daemon_program();
-	int r = ofs_probe_run(ask_version, program, ret_version);
+	int r = ofs_probe_run(ask_version, program, OFS_MOUNT_WAIT_NS, ret_version);
 	const char *version = *ret_version ? *ret_version : "";
 
 	if (r == 0 && strncmp(version, ours, strlen(ours)) == 0) {

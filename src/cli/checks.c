@@ -12,7 +12,6 @@
 #include "io/process.h"
 
 #define ADVICE "\n-> "
-#define CHECK_WAIT_NS (5 * OFS_NS_PER_S)
 
 /* ---- findings */
 
@@ -129,8 +128,8 @@ static int run_probe(const void *arg)
 	return p->fn(p->arg, p->text);
 }
 
-static int probe_run(int (*fn)(const void *arg, char *text), const void *arg, int64_t patience,
-		     char **ret_text)
+int ofs_probe_run(int (*fn)(const void *arg, char *text), const void *arg, int64_t patience,
+		  char **ret_text)
 {
 	char *text = mmap(NULL, OFS_PROBE_TEXT, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			  -1, 0);
@@ -145,11 +144,6 @@ static int probe_run(int (*fn)(const void *arg, char *text), const void *arg, in
 		*ret_text = memcpy(ofs_alloc(OFS_PROBE_TEXT), text, OFS_PROBE_TEXT);
 	munmap(text, OFS_PROBE_TEXT);
 	return r;
-}
-
-int ofs_probe_run(int (*fn)(const void *arg, char *text), const void *arg, char **ret_text)
-{
-	return probe_run(fn, arg, OFS_MOUNT_WAIT_NS, ret_text);
 }
 
 struct check {
@@ -171,7 +165,7 @@ static int run_check(const void *arg, char *text)
 void ofs_probe_check(const char *name, void (*check)(const void *arg), const void *arg)
 {
 	OFS_FREE char *text = NULL;
-	int r = probe_run(run_check, &(struct check){ check, arg }, CHECK_WAIT_NS, &text);
+	int r = ofs_probe_run(run_check, &(struct check){ check, arg }, OFS_CHECK_WAIT_NS, &text);
 	json_t *found = r == 0 ? json_loads(text, 0, NULL) : NULL, *one;
 	size_t i;
 

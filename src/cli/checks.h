@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/clock.h"
+
 enum ofs_state {
 	OFS_FINE,
 	OFS_NOTE, /* works, and could be better or is not there yet */
@@ -47,16 +49,20 @@ void ofs_check_tools(void);
 
 #define OFS_PROBE_TEXT ((size_t)1 << 18)
 
+/* How long a check may take: it can itself wait for a mount (OFS_MOUNT_WAIT_NS). */
+#define OFS_CHECK_WAIT_NS (5 * OFS_NS_PER_S)
+
 /*
  * Runs fn(arg, text), which may wait for somebody who never answers, in a child, and gives it up
- * after two seconds. What it writes into `text`, of OFS_PROBE_TEXT bytes and at first "", is
+ * after `patience` nanoseconds. What it writes into `text`, of OFS_PROBE_TEXT bytes and at first "", is
  * allocated for `ret_text` (may be NULL), whatever is returned. Returns what it returned, from 0 to
  * 255; -ETIMEDOUT: it was given up; or -errno.
  */
-int ofs_probe_run(int (*fn)(const void *arg, char *text), const void *arg, char **ret_text);
+int ofs_probe_run(int (*fn)(const void *arg, char *text), const void *arg, int64_t patience,
+		  char **ret_text);
 
 /*
- * Runs a check in a child and gives it up after five seconds, which is the finding `name`: a
+ * Runs a check in a child and gives it up after OFS_CHECK_WAIT_NS, which is the finding `name`: a
  * problem.
  */
 void ofs_probe_check(const char *name, void (*check)(const void *arg), const void *arg);

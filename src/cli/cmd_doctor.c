@@ -56,7 +56,7 @@ static void probe_mounts(struct doctor *d)
 
 		if (d->states[i] == OFS_MOUNT_SILENT)
 			continue;
-		r = ofs_probe_run(ask_mount, &d->mounts.list[i], &text);
+		r = ofs_probe_run(ask_mount, &d->mounts.list[i], OFS_MOUNT_WAIT_NS, &text);
 		d->states[i] = r == OFS_MOUNT_ALIVE || r == OFS_MOUNT_DEAD ? (enum ofs_mount_state)r
 									   : OFS_MOUNT_SILENT;
 		json_decref(d->status[i]);
@@ -266,7 +266,7 @@ static void take_target(struct doctor *d, const char *text, bool mounted)
 static int find_tree(struct doctor *d)
 {
 	OFS_FREE char *text = NULL;
-	int r = ofs_probe_run(try_find, d, &text);
+	int r = ofs_probe_run(try_find, d, OFS_CHECK_WAIT_NS, &text);
 	size_t i = 0;
 
 	if (r == TREE_FOUND || r == TREE_MOUNTED) {

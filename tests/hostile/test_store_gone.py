@@ -191,8 +191,7 @@ def a_pack_is_removed(case):
         lambda: b"was removed" in os.pread(m.log.fileno(), 1 << 16, 0), "the sealer has noticed"
     )
     same(read(kept), KEPT)
-    status = json.loads(read(m(".offload/status.json")))
-    assert status["error"], status
+    eventually(lambda: json.loads(read(m(".offload/status.json")))["error"], "an error is told")
     eventually(lambda: detach(m.mnt)[0], "unmounted", 5)
     m.wait()
     with case.mount(SEAL_SOON) as m:

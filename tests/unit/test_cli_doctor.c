@@ -271,10 +271,10 @@ Test(cli_doctor, a_probe_gives_up)
 {
 	char *text;
 
-	cr_expect_eq(ofs_probe_run(answer, "said", &text), 7);
+	cr_expect_eq(ofs_probe_run(answer, "said", OFS_CHECK_WAIT_NS, &text), 7);
 	cr_expect_str_eq(text, "said");
 	free(text);
-	cr_expect_eq(ofs_probe_run(hang, "said so far", &text), -ETIMEDOUT);
+	cr_expect_eq(ofs_probe_run(hang, "said so far", OFS_NS_PER_S / 2, &text), -ETIMEDOUT);
 	cr_expect_str_eq(text, "said so far");
 	free(text);
 }
