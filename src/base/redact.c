@@ -20,8 +20,8 @@ static pthread_once_t begins_once = PTHREAD_ONCE_INIT;
 static struct redact_begins begins;
 
 /*
- * The rules after those for tokens, with the bytes they start with (NULL: any). A Discord bot's
- * number is digits, and these are all that base64 makes of the first of them.
+ * The rules between those for tokens and that for keywords, with the bytes they start with (NULL:
+ * any). A Discord bot's number is digits, and these are all that base64 makes of the first of them.
  */
 static const struct {
 	redact_rule_fn find;
@@ -30,21 +30,17 @@ static const struct {
 	{ redact_key, { "-", "-", "-" } },
 	{ redact_key_rest, { "\n", NULL, NULL } },
 	{ redact_url_password, { ":", "/", "/" } },
+	{ redact_dsn_password, { "@", "tu", "cn" } },
 	{ redact_assigned, { ":=|>", NULL, NULL } },
 	{ redact_assigned, { ",", " ", "\"'" } },
 	{ redact_option, { "-", "-", LETTERS } },
 	{ redact_entry, { "\n", LETTERS "$#", NULL } },
 	{ redact_quoted, { " \t", "\"'", NULL } },
 	{ redact_setter, { "(", "\"'", NULL } },
-	{ redact_argument, { "-", "-uUpPawAXkKst", NULL } },
-	{ redact_cookie, { "cC", "oO", "oO" } },
-	{ redact_netrc, { "p", "a", "s" } },
-	{ redact_pgpass, { ":", "56", "4" } },
-	{ redact_pgpass, { ":", "*", ":" } },
 	{ redact_discord, { "MNO", "DTjz", "AEIMQUYcgk" } },
 };
 
-_Static_assert(REDACT_GROUPS + OFS_ARRAY_SIZE(rules) <= REDACT_RULES, "a bit for each rule");
+_Static_assert(REDACT_GROUPS + OFS_ARRAY_SIZE(rules) <= REDACT_KEYWORDS, "a bit for each rule");
 
 void redact_begins_add(struct redact_begins *to, unsigned int rule, bool of[REDACT_BEGINS][256])
 {
@@ -70,6 +66,7 @@ static void begins_init(void)
 
 	redact_assigned_init();
 	redact_token_begins(&begins);
+	redact_context_begins(&begins);
 	for (unsigned int rule = 0; rule < OFS_ARRAY_SIZE(rules); rule++) {
 		for (size_t i = 0; i < REDACT_BEGINS; i++)
 			for (unsigned int c = 0; c < 256; c++)
@@ -94,6 +91,8 @@ static bool try_rule(struct ofs_redact_scan *s, unsigned int rule, size_t at,
 {
 	if (rule < REDACT_GROUPS)
 		return redact_token(s, rule, at, ret);
+	if (rule == REDACT_KEYWORDS)
+		return redact_context(s, at, ret);
 	return rules[rule - REDACT_GROUPS].find(s, at, ret);
 }
 
@@ -152,7 +151,7 @@ bool ofs_redact_scan_next(struct ofs_redact_scan *s, struct ofs_secret *ret)
 		keep_best(&best, &found, REDACT_GROUPS);
 	if (!at && redact_entry(s, 0, &found))
 		keep_best(&best, &found, REDACT_RULES);
-	if (at < s->cookies_end && redact_cookie_rest(s, at, &found))
+	if (redact_context_rest(s, at, &found))
 		keep_best(&best, &found, REDACT_RULES);
 	/* A rule may start before the secret that another has found: at the user in a URL. */
 	for (; at < end; at++) {
@@ -217,11 +216,29 @@ static bool may_be_unseen(unsigned char c)
 	return c >= 0x7f || (c < ' ' && c && c != '\t' && c != '\n');
 }
 
+#define EACH_BYTE(c) (UINT64_C(0x0101010101010101) * (c))
+
+/* False: none of the eight is. Borrows and carries make it true for some others. */
+static bool word_may_be_unseen(const char *text)
+{
+	uint64_t word;
+
+	memcpy(&word, text, sizeof(word));
+	return (word | (word - EACH_BYTE(' ')) | (word + EACH_BYTE(1))) & EACH_BYTE(0x80);
+}
+
 static bool has_unseen(const char *text, size_t len)
 {
-	for (size_t i = 0; i < len; i++)
-		if (may_be_unseen((unsigned char)text[i]) && unseen(text + i, len - i))
-			return true;
+	size_t i = 0, end;
+
+	while (i < len) {
+		end = OFS_MIN(len, i + sizeof(uint64_t));
+		if (end - i == sizeof(uint64_t) && !word_may_be_unseen(text + i))
+			i = end;
+		for (; i < end; i++)
+			if (may_be_unseen((unsigned char)text[i]) && unseen(text + i, len - i))
+				return true;
+	}
 	return false;
 }
 

@@ -493,6 +493,19 @@ static bool is_key_of_cache(const char *text, size_t len)
 	return dash && is_number(dash + 1, (size_t)(text + len - dash) - 1);
 }
 
+bool redact_is_key_or_password(const char *text, size_t len)
+{
+	struct redact_look look;
+
+	redact_look(text, len, &look);
+	return len >= VALUE_MIN && !is_path(text, len) && !is_url(text, len) &&
+	       !redact_is_placeholder(text, len) &&
+	       (is_identifier(text, len)
+			? is_random_name(&look, len)
+			: redact_is_random(&look, len) || is_password(&look, text, len) ||
+				  (look.variety >= REDACT_VARIETY_MIN && is_number(text, len)));
+}
+
 static bool may_be_password(const struct name *name)
 {
 	return name->sort == PASSWORD || name->sort == PASS;
@@ -757,5 +770,24 @@ bool redact_url_password(struct ofs_redact_scan *s, size_t at, struct ofs_secret
 	    redact_is_password_stand_in(text + start, end - start))
 		return false;
 	*ret = (struct ofs_secret){ start, end - start, "url-password" };
+	return true;
+}
+
+bool redact_dsn_password(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
+{
+	size_t stop = OFS_MAX(s->at, at > URL_PART_MAX ? at - URL_PART_MAX : 0), start = at;
+	const char *text = s->text, *colon;
+
+	if (!redact_has(text, s->len, at, "@tcp(", false) &&
+	    !redact_has(text, s->len, at, "@unix(", false))
+		return false;
+	while (start > stop && (unsigned char)text[start - 1] > ' ' &&
+	       !redact_is(text[start - 1], REDACT_QUOTE))
+		start--;
+	colon = memchr(text + start, ':', at - start);
+	start = colon ? (size_t)(colon - text) + 1 : at;
+	if (start + URL_PASSWORD_MIN > at || redact_is_password_stand_in(text + start, at - start))
+		return false;
+	*ret = (struct ofs_secret){ start, at - start, "url-password" };
 	return true;
 }

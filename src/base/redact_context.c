@@ -1,282 +1,462 @@
 /* SPDX-License-Identifier: MIT */
-/* Secrets that are known by where they stand: arguments of commands, cookies, files of passwords. */
+/* Secrets that are known by where they stand: arguments of commands, fields of files, prose. */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <assert.h>
+#include <pcre2.h>
+#include <stdatomic.h>
+
 #include "base/redact_rules.h"
 #include "base/util.h"
 
-/* How far a command's name, and the parts of an entry, are looked for. */
-#define NEAR 256
-
-/* How much of a header with cookies is looked at. */
-#define COOKIES_MAX 4096
+/* How far a scope reaches from its keyword, and one that is not given, which ends with its line. */
+#define REACH ((size_t)4 << 10)
+#define LINE_REACH ((size_t)256)
 
 #define PASSWORD_MIN 3
 
-/* Of words in a shell, and of fields. */
-#define WORD_ENDS (REDACT_SPACE | REDACT_QUOTE)
+/* Of one search for a match, in PCRE2's units: what needs more finds nothing. */
+#define MATCH_LIMIT 100000
 
-static bool is_blank(char c)
-{
-	return redact_is(c, REDACT_SPACE) || c == '\n' || c == '\r';
-}
-
-/* The end of the word that starts at `at`: to its quote again, if it has one. */
-static size_t word_end(const struct ofs_redact_scan *s, size_t at, char quote)
-{
-	size_t limit = OFS_MIN(s->len, at + NEAR);
-
-	while (at < limit && (unsigned char)s->text[at] >= ' ' && s->text[at] != '\\' &&
-	       (quote ? s->text[at] != quote
-		      : !redact_is(s->text[at], WORD_ENDS) && !redact_among(s->text[at], ";|&<>)")))
-		at++;
-	return at;
-}
-
-static bool take_password(const struct ofs_redact_scan *s, size_t start, size_t end,
-			  struct ofs_secret *ret)
-{
-	const char *text = s->text + start;
-
-	if (start + PASSWORD_MIN > end || *text == '-' || *text == '$' || *text == '%' ||
-	    redact_has(s->text, s->len, end, REDACT_MARK, false) ||
-	    redact_has(s->text, s->len, start, REDACT_MARK, false) ||
-	    redact_is_password_stand_in(text, end - start))
-		return false;
-	*ret = (struct ofs_secret){ start, end - start, "password" };
-	return true;
-}
-
-/* ---- commands */
-
-enum form {
-	GLUED, /* -pPASSWORD */
-	NEXT, /* -p PASSWORD */
-	USER, /* -u USER:PASSWORD */
+/* What a value must look like, besides that it stands for no other. */
+enum look {
+	ANY,
+	KEY, /* a key or a good password */
+	RANDOM, /* a key that is not short */
 };
 
-static const struct command {
-	const char *name;
-	const char *option;
-	enum form form;
-} commands[] = {
-	{ "curl", "-u", USER },
-	{ "curl", "--user", USER },
-	{ "curl", "-U", USER },
-	{ "curl", "--proxy-user", USER },
-	{ "http", "-a", USER },
-	{ "http", "--auth", USER },
-	{ "mysql", "-p", GLUED },
-	{ "mariadb", "-p", GLUED },
-	{ "sshpass", "-p", NEXT },
-	{ "sshpass", "-p", GLUED },
-	{ "redis-cli", "-a", NEXT },
-	{ "mongo", "-p", NEXT },
-	{ "docker login", "-p", NEXT },
-	{ "podman login", "-p", NEXT },
-	{ "az login", "-p", NEXT },
-	{ "ldap", "-w", NEXT },
-	{ "unzip", "-P", NEXT },
-	{ "7z", "-p", GLUED },
-	{ "sqlcmd", "-P", NEXT },
-	{ "ipmitool", "-P", NEXT },
-	{ "mosquitto_", "-P", NEXT },
-	{ "snmp", "-A", NEXT },
-	{ "snmp", "-X", NEXT },
-	{ "psexec", "-p", NEXT },
-	{ "openssl", "-k", NEXT },
-	{ "openssl", "-K", NEXT },
-	{ "keytool", "-storepass", NEXT },
-	{ "keytool", "-keypass", NEXT },
-	{ "agent.jar", "-secret", NEXT },
-	{ "erl", "-setcookie", NEXT },
-	{ "curl", "--oauth2-bearer", NEXT },
-	{ "curl", "--cert", USER },
-	{ "codecov", "-t", NEXT },
+/*
+ * Where one of the keywords starts a word, in any case, the scope is what `scope` (NULL: the rest of
+ * the line) matches from there on. Without `find` the secret is the scope's group; else every match
+ * of `find` in the scope is one, or its group.
+ */
+struct context {
+	const char *kind;
+	const char *keywords; /* of at least REDACT_BEGINS bytes, in lower case, with "|" between */
+	const char *scope;
+	const char *find;
+	enum look look;
 };
 
-/* The line names the command before `at`, even if another secret comes between them. */
-static bool names_command(const struct ofs_redact_scan *s, size_t at, const char *name)
-{
-	size_t stop = at > NEAR ? at - NEAR : 0, len = strlen(name);
+/* Between words of a command; or of a list of them: ["curl", "-u", "x"]. */
+#define GAP "(?:[ \\t]+|\", ?\")"
 
-	for (; at > stop && s->text[at - 1] != '\n'; at--)
-		if (redact_has(s->text, s->len, at - 1, name, false) &&
-		    (at == 1 || !redact_is(s->text[at - 2], REDACT_URLSAFE)) &&
-		    !redact_is(s->text[at - 1 + len], REDACT_DIGIT))
-			return true;
-	return false;
+/* An argument, be it quoted or redacted. */
+#define ARG "(?:[^\\s\\[\"']|\\[(?:redacted: [\\w-]+\\])?|\"[^\"\\n]*\"|'[^'\\n]*')+"
+
+/* The value of an argument, and what follows a user and `sign` in it. */
+#define VALUE \
+	"(?|\\\\*\"([^\\s\"\\\\][^\"\\\\\\n]*)|\\\\*'([^\\s'\\\\][^'\\\\\\n]*)|([^\\s\"'\\\\;|&<>)]+))"
+#define AFTER_USER(sign)                                         \
+	"(?|\\\\*\"[^\"\\\\\\n" sign "]+" sign "([^\"\\\\\\n]+)" \
+	"|\\\\*'[^'\\\\\\n" sign "]+" sign "([^'\\\\\\n]+)"      \
+	"|(?!\\d+" sign ")[^\\s\"'\\\\;|&<>)" sign "]+" sign "([^\\s\"'\\\\;|&<>)]+))"
+
+#define OPTION(names) "(?<=[\\s\"])(?:" names ")"
+#define NEXT(names) OPTION(names) GAP VALUE
+#define GLUED(names) "(?:(?<=\\s)(?:" names ")|(?<=\")(?:" names ")(?!\"))(?![\\s=])" VALUE
+#define EITHER(names) NEXT(names) "|" GLUED(names)
+
+#define STRING "(?:\"[^\"\\n]*\"|'[^'\\n]*')"
+#define IN_STRING "\\\\?[\"']([^\"'\\\\\\n]+)"
+
+static const struct context contexts[] = {
+	/* commands with options */
+	{ "password", "curl", NULL,
+	  OPTION("-[uUE]|--user|--proxy-user|--cert") "(?:" GAP "|=)?" AFTER_USER(":") },
+	{ "token", "curl", NULL, NEXT("--oauth2-bearer") },
+	{ "password", "http |https ", NULL, OPTION("-a|--auth") "(?:" GAP "|=)" AFTER_USER(":") },
+	{ "password", "mysql|mariadb|7z x|7z a|7z e|7z t|7z -", NULL, GLUED("-p") },
+	{ "password",
+	  "sshpass|mongo|psexec|docker login|podman login|az login|skopeo login|"
+	  "buildah login|oras login|helm registry login|twine|evil-winrm|nxc|crackmapexec|mssql-cli",
+	  NULL, EITHER("-p") },
+	{ "password", "redis-cli", NULL, NEXT("-a") },
+	{ "password", "ldap", NULL, EITHER("-w") },
+	{ "password", "unzip -|zip -|sqlcmd|bcp|ipmitool|mosquitto_", NULL, NEXT("-P") },
+	{ "password", "snmp", NULL, NEXT("-[AX]") },
+	{ "password", "openssl", NULL, NEXT("-[kK]") "|pass:" VALUE },
+	{ "password", "keytool|jarsigner|agent.jar|erl -|codecov|gh secret set|htpasswd", NULL,
+	  NEXT("-storepass|-keypass|-srcstorepass|-deststorepass|-secret|-setcookie|-t|--body") },
+	{ "password", "xfreerdp|wfreerdp|rdesktop|cmdkey|schtasks|net use", NULL,
+	  "(?<=\\s)/(?:p|rp|pass):" VALUE "|" NEXT("-p|/rp") },
+	{ "password", "smbclient|smbmap|rpcclient|winexe|wmic|mount.cifs", NULL,
+	  OPTION("-U|--user") "(?:" GAP "|=)?" AFTER_USER("%") },
+	{ "password", "lftp", NULL, OPTION("-u") GAP "?" AFTER_USER(",") },
+	{ "secret", "kubectl create secret", NULL, "--from-literal(?:=|" GAP ")[^=\\s]+=" VALUE },
+	{ "password", "nmcli", NULL, NEXT("password|(?:wifi-sec|802-11-wireless-security)\\.psk") },
+
+	/* commands with arguments in their places */
+	{ "api-key",
+	  "wandb login|cargo login|vault login|vault operator unseal|snyk auth|railway login",
+	  "(?:[a-z]+ ){1,2}[a-z]+(?: --?[\\w=-]+)* " VALUE, NULL, KEY },
+	{ "api-key", "snyk config set", "snyk config set api=" VALUE },
+	{ "token", "ngrok", "ngrok (?:config add-|config set-)?authtoken " VALUE },
+	{ "access-key", "mc alias set|mc config host add",
+	  "mc (?:alias set|config host add) " ARG " " ARG " (" ARG " " ARG ")" },
+	{ "password", "http-basic.", "http-basic\\." ARG " " ARG " " VALUE },
+	{ "token", "pypi-token.|github-oauth.|gitlab-token.|gitlab-oauth.",
+	  "[a-z-]+\\." ARG " " VALUE },
+	{ "password", "bundle config",
+	  "bundle config(?: set)?(?: --\\w+)* " ARG " ([^\\s:]+:\\S+)" },
+	{ "password", "wpa_passphrase", "wpa_passphrase " ARG " " VALUE },
+	{ "password", "htpasswd",
+	  "htpasswd -[a-zA-Z]*b[a-zA-Z]* (?:-\\S+ )*(?:" ARG " ){1,2}" VALUE "\\s*$" },
+	{ "password", "net user", "net user " ARG " (?![/*])" VALUE },
+	{ "password", "net use", "net use (?:(?:" ARG ") )??\\\\\\\\" ARG " (?![/*])" VALUE },
+	{ "password", "sqlplus|expdp|impdp|rman",
+	  "[a-z]+ (?:-\\S+ )*(?:target )?[\\w.$]+/(?!@)"
+	  "([^\\s/@\"']+)@" },
+	{ "password", "jdbc:oracle:thin", "[\\w:]+:[\\w.$]+/([^\\s/@\"']+)@" },
+	{ "password", "rclone obscure|mkpasswd|openssl passwd", "\\w+(?: \\w+)?(?: -\\w+)* " VALUE,
+	  NULL, KEY },
+	{ "password", "echo|printf",
+	  "(?:echo|printf)(?: -[neE]+)? (?:(?:\"[^\":\\n]*:|'[^':\\n]*:|"
+	  "[^\\s\"':|]+:)(?=[^\\n|]*\\|[^\\n|]*chpasswd))?" VALUE "[\"']?\\s*\\|"
+	  "[^\\n|]*(?:-stdin|sudo -S|chpasswd|passwd |htpasswd -\\w*i)" },
+	{ "password", "auth ", "AUTH (?:[\\w-]+ )?(\\S+)\\s*$", NULL, KEY },
+	{ "password", "acl setuser", NULL, "(?<=\\s)[>#](\\S+)" },
+	{ "password", "identified by ", "(?i)identified by (?![\"'])([^\\s;]+)", NULL, KEY },
+
+	/* calls with a user and a password */
+	{ "password",
+	  "networkcredential(|mysqli_connect(|mysqli(|mysql_connect(|pdo(|connect(|login(|"
+	  "getconnection(|httpbasicauth(|httpdigestauth(|plainauth(|setbasicauth(|basic_auth(|basicauth(|"
+	  "usernamepasswordcredentials(|usernamepasswordcredential(|credentials(|auth(|auth=(",
+	  "[^(]+\\((?:" STRING ", ?){1,2}(?:Some\\()?" IN_STRING "[\"']", NULL, KEY },
+
+	/* files and tables */
+	{ "cookie", "cookie|set-cookie",
+	  "(?i)(?:set-)?cookie[\"']?(?: ?:|, ?\"value\" ?:) ?[\"']?[^\"'\\\\\\x00-\\x08\\x0a-\\x1f]+",
+	  "(?<=[ ;:\"'])[\\w.$-]+=([^\\s;\"']+)", RANDOM },
+	{ "cookie", "\t/\ttrue|\t/\tfalse", "\\t/\\t(?:TRUE|FALSE)\\t\\d+\\t[^\\t\\n]+\\t(\\S+)",
+	  NULL, RANDOM },
+	{ "password", "login |machine |account ",
+	  "(?:login|machine|account)\\s+\\S+\\s+password\\s+(\\S+)" },
+	{ "password",
+	  ":5432:|:5433:|:6432:|:*:*:", ":[\\d*]+:[^:\\s\"']*:[^:\\s\"']*:([^\\s:\"']+)" },
+	{ "password", "]:25 |]:465 |]:587 ", "\\]:\\d+\\s+[\\w.@+-]+:(\\S+)" },
+	{ "password", "bundle_", "BUNDLE_\\w+: \"([^\":\\s]+:[^\"\\s]+)\"" },
+	{ "token", "\"github-oauth|\"gitlab-token|\"gitlab-oauth|\"bearer",
+	  "\"(?:git\\w+-\\w+|bearer)\" ?: ?\\{[^{}]*", "\": ?\"([^\"\\s]+)\"" },
+	{ "private-key", "\"kty", "\"kty\"[^{}]*", "\"(?:d|k|p|q|dp|dq|qi)\" ?: ?\"([\\w-]+)",
+	  RANDOM },
+	{ "private-key", "\"d\"", "\"d\" ?: ?\"([\\w-]+)\"(?=[^{}]*\"kty\")", NULL, RANDOM },
+	{ "secret", "apiversion: v1",
+	  "apiVersion: v1\\ndata:\\n(?:[ \\t]++[^\\n]*+\\n)++(?=kind: Secret)",
+	  "^[ \\t]+[\\w.-]+: ([^\\n]+)" },
+	{ "secret", "kind: secret",
+	  "kind: Secret[\\s\\S]*?(?:^data|stringData):[ \\t]*\\n"
+	  "(?:[ \\t]+[^\\n]*\\n)+",
+	  "^[ \\t]+[\\w.-]+: ([A-Za-z0-9+/]+=*)$", KEY },
+	{ "secret", "\"apiversion",
+	  "\"apiVersion\": ?\"v1\",\\s*\"data\": ?\\{[^{}]*\\},\\s*\"kind\": ?\"Secret\"",
+	  "[\\w.-]\": ?\"([\\w+/=]+)\"[\\s,}]", KEY },
+	{ "secret", "\"securestring\"", "\"SecureString\"\\s*,\\s*\"Value\"\\s*:\\s*\"([^\"]+)\"" },
+	{ "secret", ".vault.azure.net/secrets/",
+	  "\\.vault\\.azure\\.net/secrets/[^\"\\s]*\""
+	  "(?:\\s*,\\s*\"\\w+\"\\s*:\\s*(?:\\w+|\"[^\"]*\"|\\{[^{}]*\\}))*?"
+	  "\\s*,\\s*\"value\"\\s*:\\s*\"([^\"]+)\"" },
+	{ "password", "\"random_password",
+	  "\"random_password\"(?:(?!\"type\")[\\s\\S])*?"
+	  "\"result\" ?: ?\"([^\"]+)\"" },
+	{ "password", "<pass|<secret|<apitoken", "<\\w+>\\{([\\w+/=]{16,})\\}<" },
+	{ "password", "<pass", "<[Pp]ass encoding=\"base64\">([^<]+)<" },
+	{ "password", "<password_", "<password_\\w+_hex>([0-9a-fA-F]+)<" },
+	{ "password", "<password>|<administratorpassword>", "<\\w+>\\s*<Value>([^<]+)<" },
+	{ "password", "chpasswd:", "chpasswd:\\s*\\n(?:[ \\t]+[^\\n]*\\n?)+",
+	  "^\\s+(?:- )?[a-z_][\\w-]*:(\\S+)$" },
+	{ "password", "rootpw", "rootpw (?:--\\w+ )*(?!-)(\\S+)" },
+	{ "secret", "define(",
+	  "define\\( ?['\"](?:(?:SECURE_)?AUTH|LOGGED_IN|NONCE)_(?:KEY|SALT)['\"],\\s*"
+	  "['\"]([^\\n]+)['\"] ?\\)",
+	  NULL, RANDOM },
+	{ "password", "pwd={|password={", "(?i)[a-z]+=\\{([^{}\\n]+)\\}", NULL, KEY },
+	{ "password", "password 7|key 7|password 5|secret 5",
+	  "(?i)\\w+ [57] ([0-9A-F]{6,}|\\$\\S+)" },
+	{ "password", "snmp-server community|rocommunity|rwcommunity",
+	  "(?:snmp-server |r[ow])community (?!public|private|default)" VALUE },
+	{ "token", "ttl  ", "TTL\\s+EXPIRES[^\\n]*\\n(?:[^\\n]+\\n?)+",
+	  "^([a-z0-9]{6}\\.[a-z0-9]{16})\\b" },
+	{ "password-hash", "aad3b435b51404ee", "\\w+:([0-9a-fA-F]{32})" },
+	{ "kerberos-hash", "$krb5", "\\$krb5\\w+\\$(\\S{32,})" },
+
+	/* forms that are too common without what stands before them */
+	{ "signature", "aws4-hmac-sha256", NULL, "Signature=([0-9a-f]{64})" },
+	{ "signature", "digest username", NULL, "response=\"([0-9a-f]{32})\"" },
+	{ "webhook", "hooks.zapier.com/hooks", "[\\w./]+?catch/(\\d+/\\w+)" },
+	{ "webhook", "maker.ifttt.com/", "[\\w./-]+/key/([\\w-]+)" },
+	{ "twilio-token", "client(\"ac|client('ac",
+	  "[^\"']+[\"']AC[0-9a-f]{32}[\"'], ?[\"']([0-9a-f]{32})[\"']" },
+	{ "twitter-bearer", "aaaaaaaaaaaaaaaaaaaa",
+	  "(?i)a{20}[a-z0-9]*%(?:3d|2b|2f)[a-z0-9%]{20,}" },
+	{ "asana-token", "asana", "(?i)asana\\w*[\"']? ?[:=] ?[\"']?([\\d/]+:[0-9a-f]{32})" },
+	{ "private-key", "dumpprivkey|importprivkey",
+	  "\\w+[\": ]+([5KL][1-9A-HJ-NP-Za-km-z]{50,51})\\b" },
+	{ "secret", "django-insecure", "django-insecure-([^\\s\"'\\\\]{20,})" },
+
+	{ "private-key", "-----begin openvpn static key",
+	  "[^\\n]+(?:\\n[ \\t]*(?:#[^\\n]*|[0-9a-f]{32}))+", "[0-9a-f]{32}" },
+	{ "private-key", "---- begin ssh2 encrypted private key", "[^\\n]+\\n(?:[^-\\n]+\\n)+",
+	  "^[ \\t]*([\\w+/=]{16,})$" },
+	{ "private-key",
+	  "private-lines:|private-mac:", "[\\w-]+: \\w+(?:\\s*\\n[ \\t]*[A-Za-z0-9+/=]+(?=\\s))*",
+	  "(?:^[ \\t]*|MAC: )([\\w+/=]{16,})" },
+	{ "minisign-key", "rwrty0iy", "RWRTY0Iy[\\w+/=]{60,}" },
+	{ "newrelic-key", "eu01xx", "eu01xx[0-9a-f]{30}NRAL" },
+
+	{ "code", "?code=|&code=", ".code=([^\\s\"'&]+)", NULL, RANDOM },
+	{ "api-key", "instrumentationkey|_instrumentationkey",
+	  "(?i)\\w+[\"']? ?[=:] ?[\"']?([0-9a-f-]{36})" },
+	{ "saml-response", "samlresponse",
+	  "(?i)\\w+[\"']?(?: value)? ?[=:] ?[\"']?([\\w+/=%]{40,})", NULL, RANDOM },
+	{ "salt", "'salt'|\"salt\"", ".salt. ?(?:=>|:) ?[\"']([0-9a-f]{32,})[\"']" },
+
+	/* prose */
+	{ "password", "password|passphrase",
+	  "(?i)[a-z]+(?: [^\\n:]{0,120})?:\\s{1,8}[\"'`]?([^\\s\"'`]+)"
+	  "[\"'`]?\\.?(?=\\s|\\z)",
+	  NULL, KEY },
+	{ "password", "initial-password|new value:",
+	  "(?i)(?:initial-password[^\\n]*\\n|new value: )(\\S+)"
+	  "(?=\\s|\\z)",
+	  NULL, KEY },
+	{ "password", "password|passwd|_pass",
+	  "(?i)_?pass\\w*[\"']? ?[:=]>? ?[\"']([a-z]{4}(?: [a-z]{4}){3})[\"']" },
+	{ "secret",
+	  "api key|access key|secret key|secret access key|auth key|auth token|access token|"
+	  "bearer token|client secret|unseal key|"
+	  "recovery key|key content|license key",
+	  "(?i)[a-z]+ [a-z]+(?: key)?(?: \\d+)?\\**"
+	  "(?: ?: ?| is:? |\\t+| {2,}:? ?| ?= ?)[\"'`]?([^\\s\"'`]+)",
+	  NULL, KEY },
+};
+
+_Static_assert(OFS_ARRAY_SIZE(contexts) <= REDACT_CONTEXTS, "a scope for each in a scan");
+
+/* ---- keywords */
+
+#define KEYWORDS_MAX 256
+
+static struct keyword {
+	const char *text;
+	uint8_t len, context;
+	uint8_t rare; /* where in it the bytes are that it is looked for by */
+	uint8_t next; /* that starts alike; 0: none, else one too many */
+} keywords[KEYWORDS_MAX - 1];
+
+static size_t n_keywords;
+
+/* By a hash of the bytes that it is looked for by; as next. */
+static uint8_t first_keyword[1 << 10];
+
+static size_t keyword_hash(const char *text)
+{
+	return ((size_t)redact_fold(text[0]) * 31 + (size_t)redact_fold(text[1]) * 7 +
+		(size_t)redact_fold(text[2])) %
+	       OFS_ARRAY_SIZE(first_keyword);
 }
 
-/* `at`: after the option, which `"` precedes if it is one of a list of words. */
-static bool find_argument(const struct ofs_redact_scan *s, enum form form, bool is_listed,
-			  size_t at, struct ofs_secret *ret)
+/* From the most frequent in programs and their documents to the rarest; others are rarer still. */
+static const char by_frequency[] = "\"':=.-etaoinsrhl dcumfpgwybvkxjqz";
+
+/* Where the bytes are that are found least often in other words. */
+static uint8_t rare_part(const char *text, size_t len)
 {
-	bool apart;
-	char quote = 0;
-	size_t end;
+	size_t rarest = 0, best = 0;
 
-	if (is_listed && redact_has(s->text, s->len, at, "\",", false))
-		at += strlen("\",");
-	else if (is_listed && redact_has(s->text, s->len, at, "\"", false))
-		return false;
-	apart = at < s->len &&
-		(redact_is(s->text[at], REDACT_SPACE) || (form == USER && s->text[at] == '='));
-	if (at == s->len || (form == GLUED && apart) || (form == NEXT && !apart))
-		return false;
-	at = redact_run(s->text, at + apart, s->len, apart ? REDACT_SPACE : 0);
-	if (is_listed && apart && !redact_has(s->text, s->len, at, "\"", false))
-		return false;
-	if (at < s->len && redact_is(s->text[at], REDACT_QUOTE))
-		quote = s->text[at++];
-	end = word_end(s, at, quote);
-	if (form == USER) {
-		const char *colon = memchr(s->text + at, ':', end - at);
+	for (size_t at = 0; at + REDACT_BEGINS <= len; at++) {
+		size_t rare = 0;
 
-		/* "-u 1000:1000" is no password. */
-		if (!colon ||
-		    redact_run(s->text, at, end, REDACT_DIGIT) == (size_t)(colon - s->text))
-			return false;
-		at = (size_t)(colon - s->text) + 1;
+		for (size_t i = 0; i < REDACT_BEGINS; i++) {
+			const char *found = strchr(by_frequency, text[at + i]);
+
+			rare += found ? (size_t)(found - by_frequency) : sizeof(by_frequency);
+		}
+		if (rare > rarest) {
+			rarest = rare;
+			best = at;
+		}
 	}
-	return take_password(s, at, end, ret);
+	return (uint8_t)best;
 }
 
-bool redact_argument(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
+static void keyword_add(struct redact_begins *begins, const char *text, size_t len, size_t context)
 {
-	if (at == s->at || !(redact_is(s->text[at - 1], REDACT_SPACE) || s->text[at - 1] == '"'))
-		return false;
-	for (const struct command *c = commands; c < commands + OFS_ARRAY_SIZE(commands); c++) {
-		size_t after = at + strlen(c->option);
+	bool of[REDACT_BEGINS][256] = { 0 };
+	uint8_t rare = rare_part(text, len);
+	size_t first = keyword_hash(text + rare);
 
-		if (redact_has(s->text, s->len, at, c->option, false) &&
-		    find_argument(s, c->form, s->text[at - 1] == '"', after, ret) &&
-		    names_command(s, at, c->name))
-			return true;
+	for (size_t i = 0; i < REDACT_BEGINS; i++)
+		for (unsigned int c = 0; c < 256; c++)
+			of[i][c] = redact_fold((char)c) == text[rare + i];
+	redact_begins_add(begins, REDACT_KEYWORDS, of);
+	keywords[n_keywords] = (struct keyword){ text, (uint8_t)len, (uint8_t)context, rare,
+						 first_keyword[first] };
+	first_keyword[first] = (uint8_t)++n_keywords;
+}
+
+void redact_context_begins(struct redact_begins *begins)
+{
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(contexts); i++) {
+		const char *text = contexts[i].keywords;
+		size_t len;
+
+		for (; *text; text += len + (text[len] == '|')) {
+			len = strcspn(text, "|");
+			assert(len >= REDACT_BEGINS && n_keywords < OFS_ARRAY_SIZE(keywords));
+			keyword_add(begins, text, len, i);
+		}
 	}
-	return false;
 }
 
-/* ---- cookies */
+/* ---- scopes */
 
-static bool in_header(char c)
+/* Compiled when first needed. */
+static struct {
+	_Atomic(pcre2_code *) scope, find;
+} codes[OFS_ARRAY_SIZE(contexts)];
+
+static pcre2_code *compile(_Atomic(pcre2_code *) *code, const char *regex)
 {
-	return (unsigned char)c >= ' ' && !redact_is(c, REDACT_QUOTE) && c != '\\';
+	pcre2_code *mine, *other = NULL;
+	PCRE2_SIZE at;
+	int err;
+
+	if (atomic_load(code))
+		return atomic_load(code);
+	mine = pcre2_compile((PCRE2_SPTR)regex, PCRE2_ZERO_TERMINATED, PCRE2_MULTILINE, &err, &at,
+			     NULL);
+	if (mine)
+		pcre2_jit_compile(mine, PCRE2_JIT_COMPLETE);
+	if (atomic_compare_exchange_strong(code, &other, mine))
+		return mine;
+	pcre2_code_free(mine);
+	return other;
 }
 
-/* Where the value of the cookie from `at` to `end` starts; 0: it is not like a key. */
-static size_t cookie_value(const char *text, size_t at, size_t end)
+/* A match from `at` on. False: there is none before `end`. */
+static bool match(const pcre2_code *code, const char *text, size_t at, size_t end, uint32_t options,
+		  struct ofs_secret *ret_group, size_t *ret_end)
 {
-	const char *sign = memchr(text + at, '=', end - at);
-	size_t start = sign ? (size_t)(sign - text) + 1 : end;
+	pcre2_match_context *limits = pcre2_match_context_create(NULL);
+	pcre2_match_data *data = code ? pcre2_match_data_create_from_pattern(code, NULL) : NULL;
+	const PCRE2_SIZE *found;
+	int n = 0;
+
+	if (limits && data) {
+		pcre2_set_match_limit(limits, MATCH_LIMIT);
+		n = pcre2_match(code, (PCRE2_SPTR)text, end, at, options | PCRE2_NOTEMPTY, data,
+				limits);
+	}
+	if (n > 0) {
+		found = pcre2_get_ovector_pointer(data);
+		*ret_end = found[1];
+		found += n > 1 ? 2 * (n - 1) : 0;
+		ret_group->start = found[0];
+		ret_group->len = found[1] - found[0];
+	}
+	pcre2_match_data_free(data);
+	pcre2_match_context_free(limits);
+	return n > 0;
+}
+
+static bool is_secret(const struct ofs_redact_scan *s, const struct context *c,
+		      const struct ofs_secret *secret)
+{
+	const char *text = s->text + secret->start;
+	size_t len = secret->len;
 	struct redact_look look;
 
-	if (start + REDACT_LONG > end)
-		return 0;
-	redact_look(text + start, end - start, &look);
-	return redact_is_random(&look, end - start) &&
-			       !redact_is_placeholder(text + start, end - start)
-		       ? start
-		       : 0;
+	if (len < PASSWORD_MIN || redact_among(*text, "-$%") ||
+	    redact_has(s->text, s->len, secret->start + len, REDACT_MARK, false) ||
+	    memmem(text, len, REDACT_MARK, strlen(REDACT_MARK)))
+		return false;
+	if (c->look == ANY)
+		return !redact_is_password_stand_in(text, len);
+	redact_look(text, len, &look);
+	return c->look == KEY ? redact_is_key_or_password(text, len)
+			      : len >= REDACT_LONG && redact_is_random(&look, len) &&
+					!redact_is_placeholder(text, len);
 }
 
-bool redact_cookie_rest(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
+/* The first secret in the scope of context `i`, from `at` on. */
+static bool find_in_scope(struct ofs_redact_scan *s, size_t i, size_t at, struct ofs_secret *ret)
 {
-	const char *text = s->text;
-	size_t start = 0, end = s->cookies_end;
+	const pcre2_code *find = compile(&codes[i].find, contexts[i].find);
 
-	while (at < end && !start) {
-		size_t from = at;
-
-		while (at < end && !redact_among(text[at], "; "))
-			at++;
-		start = cookie_value(text, from, at++);
+	while (!s->scope_is_done[i]) {
+		s->scope_is_done[i] = !match(find, s->text, at, s->scope_end[i], 0, ret, &at);
+		ret->kind = contexts[i].kind;
+		if (!s->scope_is_done[i] && is_secret(s, &contexts[i], ret))
+			return true;
 	}
-	while (start && redact_among(text[end - 1], "; "))
-		end--;
-	if (!start || redact_has(text, s->len, end, REDACT_MARK, false))
-		return false;
-	*ret = (struct ofs_secret){ start, end - start, "cookie" };
-	return true;
+	return false;
 }
 
-bool redact_cookie(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
+static bool try_context(struct ofs_redact_scan *s, size_t i, size_t at, struct ofs_secret *ret)
 {
-	const char *text = s->text;
-	size_t end = at + strlen("cookie"), limit, start;
-	bool sets = at >= s->at + 4 && redact_has(text, s->len, at - 4, "set-", true);
+	const struct context *c = &contexts[i];
+	size_t end = OFS_MIN(s->len, at + (c->scope ? REACH : LINE_REACH));
+	const char *newline;
 
-	if (!redact_has(text, s->len, at, "cookie", true))
+	/* The scope of the keyword before goes far enough. */
+	if (c->find && at + REACH / 2 < s->scope_end[i])
 		return false;
-	end = redact_run(text, end, OFS_MIN(s->len, end + 2), REDACT_QUOTE);
-	if (end == s->len || text[end++] != ':')
-		return false;
-	start = redact_run(text, end, OFS_MIN(s->len, end + NEAR), REDACT_SPACE | REDACT_QUOTE);
-	limit = OFS_MIN(s->len, start + COOKIES_MAX);
-	for (end = start; end < limit && in_header(text[end]) && !(sets && text[end] == ';');)
-		end++;
-	s->cookies_end = end;
-	return redact_cookie_rest(s, start, ret);
-}
-
-/* ---- files of passwords */
-
-/* Back over a word and the blanks before it; `at` again when there is neither. */
-static size_t back_word(const struct ofs_redact_scan *s, size_t at)
-{
-	size_t stop = OFS_MAX(s->at, at > NEAR ? at - NEAR : 0), word = at;
-
-	while (word > stop && !is_blank(s->text[word - 1]))
-		word--;
-	while (word > stop && word < at && is_blank(s->text[word - 1]))
-		word--;
-	return word;
-}
-
-bool redact_netrc(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
-{
-	static const char *const words[] = { "login", "machine", "account" };
-	size_t value = at + strlen("password"), before = at;
-	bool is_entry = false;
-
-	if (at == s->at || !is_blank(s->text[at - 1]) ||
-	    !redact_has(s->text, s->len, at, "password ", false))
-		return false;
-	while (before > s->at && at - before < NEAR && is_blank(s->text[before - 1]))
-		before--;
-	before = back_word(s, before); /* the user, or the host */
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(words); i++) {
-		size_t len = strlen(words[i]);
-
-		is_entry = is_entry || (before >= s->at + len &&
-					redact_has(s->text, s->len, before - len, words[i], false));
+	if (c->scope) {
+		if (!match(compile(&codes[i].scope, c->scope), s->text, at, end, PCRE2_ANCHORED,
+			   ret, &end))
+			return false;
+		ret->kind = c->kind;
+		if (!c->find)
+			return ret->start >= at && is_secret(s, c, ret);
+	} else {
+		newline = memchr(s->text + at, '\n', end - at);
+		end = newline ? (size_t)(newline - s->text) : end;
 	}
-	value = redact_run(s->text, value, s->len, REDACT_SPACE);
-	return is_entry && take_password(s, value, word_end(s, value, 0), ret);
+	s->scope_end[i] = end;
+	s->scope_is_done[i] = false;
+	s->in_scope = OFS_MAX(s->in_scope, end);
+	return find_in_scope(s, i, at, ret);
 }
 
-bool redact_pgpass(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
+bool redact_context_rest(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
 {
-	size_t start = at, end = at + 1, stop = OFS_MAX(s->at, at > NEAR ? at - NEAR : 0);
-	unsigned int fields = 0;
+	struct ofs_secret found;
+	bool is_found = false;
 
-	while (start > stop && redact_is(s->text[start - 1], REDACT_URLSAFE | REDACT_DOT))
-		start--;
-	start -= start == at && start > stop && s->text[start - 1] == '*';
-	if (start > s->at && !is_blank(s->text[start - 1]))
+	if (at >= s->in_scope)
 		return false;
-	if (end < s->len && s->text[end] == '*')
-		end++;
-	else
-		end = redact_run(s->text, end, OFS_MIN(s->len, end + 5), REDACT_DIGIT);
-	/* A port, and no part of a hardware address. */
-	if (end - at < 5 && s->text[end - 1] != '*')
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(contexts); i++)
+		if (at < s->scope_end[i] && find_in_scope(s, i, at, &found) &&
+		    (!is_found || found.start < ret->start)) {
+			*ret = found;
+			is_found = true;
+		}
+	return is_found;
+}
+
+static bool has_keyword(const struct ofs_redact_scan *s, size_t at, const struct keyword *k)
+{
+	if (at < s->at + k->rare)
 		return false;
-	/* The port, the database and the user end with a colon. */
-	for (; fields < 3 && end < s->len && s->text[end] == ':'; fields++) {
-		start = ++end;
-		if (fields < 2)
-			while (end < s->len && end - start < NEAR && s->text[end] != ':' &&
-			       !is_blank(s->text[end]) && !redact_is(s->text[end], REDACT_QUOTE))
-				end++;
-	}
-	return fields == 3 && take_password(s, start, word_end(s, start, 0), ret);
+	at -= k->rare;
+	for (size_t i = 0; i < k->len; i++)
+		if (at + i == s->len || redact_fold(s->text[at + i]) != k->text[i])
+			return false;
+	return !redact_is(k->text[0], REDACT_LETTER) || redact_starts(s, at, REDACT_URLSAFE);
+}
+
+bool redact_context(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
+{
+	struct ofs_secret found;
+	bool is_found = false;
+
+	for (size_t k = first_keyword[keyword_hash(s->text + at)]; k; k = keywords[k - 1].next)
+		if (has_keyword(s, at, &keywords[k - 1]) &&
+		    try_context(s, keywords[k - 1].context, at - keywords[k - 1].rare, &found) &&
+		    (!is_found || found.start < ret->start)) {
+			*ret = found;
+			is_found = true;
+		}
+	return is_found;
 }

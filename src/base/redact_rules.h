@@ -23,6 +23,9 @@ struct redact_spans {
 /* Finds secrets by the user's own rules. `ret` starts as zeros; the caller frees its list. */
 void redact_custom_find(const char *text, size_t len, struct redact_spans *ret);
 
+/* More than there are kinds of places where secrets stand. */
+#define REDACT_CONTEXTS 96
+
 /* A walk over the secrets of a text, which stays the caller's and must not change. */
 struct ofs_redact_scan {
 	const char *text;
@@ -35,7 +38,9 @@ struct ofs_redact_scan {
 
 	/* What was read ahead, so that it is not read again. */
 	size_t word_start, word_end; /* bytes without white space, quotes or brackets */
-	size_t cookies_end; /* of the last header with cookies */
+	size_t scope_end[REDACT_CONTEXTS]; /* of each context, where its keyword was last */
+	bool scope_is_done[REDACT_CONTEXTS]; /* it has no secret that was not found */
+	size_t in_scope; /* the last of those ends */
 	size_t no_key; /* no key that started before the text has lines before this */
 };
 
@@ -55,6 +60,7 @@ struct ofs_redact_scan {
 #define REDACT_BEGINS 3
 #define REDACT_RULES 64
 #define REDACT_GROUPS 48
+#define REDACT_KEYWORDS (REDACT_RULES - 1) /* the rule for those of all contexts */
 
 struct redact_begins {
 	uint64_t byte[REDACT_BEGINS][256];
@@ -176,6 +182,9 @@ bool redact_is_hex(const char *value, size_t len);
 /* It stands for a value: "<your key>", "${KEY}", "xxxx", "%s", AWS's documented examples. */
 bool redact_is_placeholder(const char *value, size_t len);
 
+/* It is a key or a good password, and no name, path or URL. */
+bool redact_is_key_or_password(const char *text, size_t len);
+
 /* It stands for a password; otherwise the weakest one is a password. */
 bool redact_is_password_stand_in(const char *text, size_t len);
 
@@ -199,24 +208,19 @@ bool redact_quoted(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
 /* `setName("value")`: at the parenthesis. */
 bool redact_setter(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
 
-/* What `curl -u user:password`, `mysql -pPASSWORD` and the like are given: at the "-". */
-bool redact_argument(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
-
 /*
- * The header that sends cookies, or sets one: at its "cookie"; what is left of it after another
- * secret.
+ * What a command is given, and other secrets that are known by where they stand: at a keyword; and
+ * what else is in a scope that a keyword has opened. The first prepares what they read.
  */
-bool redact_cookie(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
-bool redact_cookie_rest(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
-
-/* `login USER password PASSWORD`, as in .netrc: at the "password". */
-bool redact_netrc(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
-
-/* `HOST:5432:DATABASE:USER:PASSWORD`, as in .pgpass: at the ":" before the port. */
-bool redact_pgpass(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
+void redact_context_begins(struct redact_begins *begins);
+bool redact_context(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
+bool redact_context_rest(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
 
 /* `scheme://user:password@`: at the "://". */
 bool redact_url_password(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
+
+/* `user:password@tcp(host)`, of Go's drivers for MySQL: at the "@". */
+bool redact_dsn_password(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
 
 /* The token of a Discord bot. */
 bool redact_discord(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);

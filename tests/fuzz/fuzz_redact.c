@@ -36,8 +36,7 @@ static const char *const pieces[] = {
 	"29.",
 	"S"
 	"G.",
-	"np"
-	"m_",
+	"kind: Secret\ndata:\n a: ",
 	"py"
 	"pi-AgE",
 	"h"
@@ -76,13 +75,13 @@ static const char *const pieces[] = {
 	"secret",
 	"token",
 	"api_key",
-	"publicKey",
+	"Cookie: ab=",
 	"_hash",
 	"aws_secret_access_key",
-	"AccountKey",
+	"curl -u user:",
 	"Authorization",
 	"Bearer ",
-	"Basic ",
+	" -U eve:",
 	"PHPSESSID",
 	"=",
 	": ",

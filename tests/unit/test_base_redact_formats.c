@@ -333,6 +333,142 @@ static const char *const formats[] = {
 	"-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n%64{b}\n-----END PGP PRIVATE KEY BLOCK-----",
 };
 
+/* Places where a secret is known by what stands before it. Each must be found. */
+static const char *const places[] = {
+	"curl -u bob:%20{a} https://x",
+	"curl -s --user=bob:%20{a} https://x -U \"eve:%20{a}\"",
+	"[\"curl\", \"-u\", \"bob:%20{a}\"]",
+	"curl -ubob:%20{a} https://x --oauth2-bearer %20{a}",
+	"curl -u \\\"bob:%20{a}\\\" https://x",
+	"http -a bob:%20{a} https://x",
+	"mysql -u bob -p'%20{a}' db",
+	"mysqldump -p%20{a} db",
+	"7z x -p%20{a} a.7z",
+	"sshpass -p %20{a} ssh h",
+	"sshpass -p%20{a} ssh h",
+	"[\"sshpass\",\"-p\",\"%20{a}\"]",
+	"docker login -u bob -p %20{a}",
+	"redis-cli -h h -a %20{a}",
+	"ldapsearch -D cn=x -w %20{a}",
+	"unzip -P %20{a} a.zip",
+	"snmpget -A %20{a} -X %20{a} h",
+	"openssl enc -k %20{a}",
+	"openssl rsa -passin pass:%20{a}",
+	"keytool -list -storepass %20{a}",
+	"gh secret set X --body %20{a}",
+	"xfreerdp /v:h /u:bob /p:%20{a}",
+	"smbclient //h/s -U bob%%20{a}",
+	"lftp -u bob,%20{a} h",
+	"kubectl create secret generic x --from-literal=a.b=%20{a} --from-literal=c=%20{a}",
+	"nmcli device wifi connect home password %20{a}",
+	"$ wandb login %40{h}",
+	"cargo login %32{a}",
+	"snyk config set api=%8{h}-%4{h}-%4{h}-%4{h}-%12{h}",
+	"ngrok config add-authtoken %40{a}",
+	"mc alias set my https://h %20{a} %40{b}",
+	"poetry config http-basic.corp bob %20{a}",
+	"poetry config pypi-token.corp %20{a}",
+	"composer config --global github-oauth.github.com %40{h}",
+	"bundle config set --global gems.corp bob:%20{a}",
+	"wpa_passphrase home %20{a}",
+	"htpasswd -bc file bob %20{a}",
+	"net user bob %20{a} /add",
+	"net use Z: \\\\srv\\share %20{a} /user:bob",
+	"sqlplus scott/%20{a}@//db/X",
+	"jdbc:oracle:thin:scott/%20{a}@//db/X",
+	"openssl passwd -6 %20{a}",
+	"echo '%20{a}' | sudo -S apt update",
+	"echo %20{a} | docker login -u bob --password-stdin",
+	"echo 'bob:%20{a}' | chpasswd",
+	"AUTH bob %20{a}",
+	"ACL SETUSER bob on >%20{a} +@all",
+	"ALTER USER scott IDENTIFIED BY %20{a};",
+	"new NetworkCredential(\"bob\", \"%20{a}\")",
+	"mysqli_connect('h', 'root', '%20{a}', 'db')",
+	"requests.get(u, auth=('bob', '%20{a}'))",
+	"Cookie: theme=dark; a=%32{a}; lang=en; b=%32{a}",
+	"{\"name\":\"cookie\",\"value\":\"sid=%32{a}\"}",
+	".x.com\tTRUE\t/\tTRUE\t1735689600\tsid\t%32{a}",
+	"machine h login bob password %20{a}",
+	"h:5432:db:bob:%20{a}",
+	"[smtp.x.com]:587 bob:%20{a}",
+	"BUNDLE_GEMS__X__COM: \"%8{h}:%8{h}\"",
+	"{\"gitlab-token\":{\"gitlab.corp\":\"%20{a}\"}}",
+	"{\"kty\":\"oct\",\"k\":\"%43{s}\"}",
+	"{\"d\":\"%43{s}\",\"kty\":\"EC\"}",
+	"apiVersion: v1\ndata:\n  a: %24{b}\n  b.c: %24{b}\nkind: Secret\n",
+	"kind: Secret\nmetadata:\n  name: x\ndata:\n  a: %24{b}\n",
+	"{\"apiVersion\": \"v1\", \"data\": {\"a\": \"%24{b}\"}, \"kind\": \"Secret\"}",
+	"\"Type\": \"SecureString\",\n\"Value\": \"%20{a}\"",
+	"\"id\": \"https://v.vault.azure.net/secrets/x/%7{h}\",\n \"name\": \"x\",\n \"value\": "
+	"\"%20{a}\"",
+	"\"type\": \"random_password\", \"instances\": [{\"result\": \"%20{a}\"}]",
+	"<password>{%43{b}=}</password>",
+	"<Pass encoding=\"base64\">%20{a}</Pass>",
+	"<password_sha256_hex>%64{h}</password_sha256_hex>",
+	"<AdministratorPassword><Value>%20{a}</Value>",
+	"chpasswd:\n  list: |\n    root:%20{a}\n    bob:%20{a}\n",
+	"rootpw --plaintext %20{a}",
+	"define('AUTH_KEY', '%20{a} %20{a}');",
+	"Driver={x};UID=sa;PWD={%20{a}};",
+	"username bob password 7 %22{d}",
+	"snmp-server community %20{a} RO",
+	"TOKEN   TTL   EXPIRES\n~%6{m}.%16{m}  23h\n~%6{m}.%16{m}  5h\n",
+	"bob:500:aad3b435b51404eeaad3b435b51404ee:%32{h}:::",
+	"$krb5tgs$23$*svc$X$http/x*$%32{h}$%60{h}",
+	"Authorization: AWS4-HMAC-SHA256 Credential=x, SignedHeaders=host, Signature=%64{h}",
+	"Authorization: Digest username=\"bob\", response=\"%32{h}\"",
+	"https://hooks.zapier.com/hooks/catch/%7{d}/%14{m}/",
+	"https://maker.ifttt.com/trigger/x/with/key/%22{a}",
+	"client = Client(\"AC%7{h}%7{h}%7{h}%7{h}%4{h}\", \"%32{h}\")",
+	"AAAAAAAAAAAAAAAAAAAAA%9{a}%3D%60{a}",
+	"ASANA_TOKEN=2/%16{d}/%16{d}:%32{h}",
+	"SECRET_KEY = 'django-insecure-%20{a}&(%20{a}'",
+	"-----BEGIN OpenVPN Static key V1-----\n%32{h}\n%32{h}\n-----END OpenVPN",
+	"---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nComment: x\n%70{b}\n%70{b}\n---- END",
+	"Public-Lines: 1\nAAAA\nPrivate-Lines: 2\n%64{b}\n%64{b}\nPrivate-MAC: %64{h}\n",
+	"RWRTY0Iy%204{b}",
+	"eu01xx%30{h}NRAL",
+	"GET /callback?code=%40{a}&state=x",
+	"APPINSIGHTS_INSTRUMENTATIONKEY=%8{h}-%4{h}-%4{h}-%4{h}-%12{h}",
+	"SAMLResponse=%200{b}",
+	"'salt' => '%64{h}'",
+	"root:%20{a}@tcp(127.0.0.1:3306)/db",
+	"A temporary password is generated for root@localhost: %20{a}",
+	"Please use the following password to proceed to installation:\n\n%32{h}\n",
+	"Enter passphrase for key '/home/b/.ssh/id_rsa': %20{a}",
+	"New value: %20{a}",
+	"EMAIL_HOST_PASSWORD='%4{l} %4{l} %4{l} %4{l}'",
+	"API Key       %44{s}",
+	"Your new secret key is: %26{k}",
+	"Unseal Key 1: %44{b}",
+};
+
+/* Places that look like those and have no secret. */
+static const char *const innocent[] = {
+	"docker run -u 1000:1000 x",
+	"curl -u $USER:$PASS https://x -u \"${U}:${P}\"",
+	"mysql -p db\nmysql -p -u bob\n",
+	"ssh -p 2222 h; sshpass -p \"$PASSWORD\" ssh h",
+	"docker login -u bob --password-stdin",
+	"echo \"hello world\" | sudo tee /etc/x",
+	"echo hello | base64 -d",
+	"Cookie: theme=dark; lang=en; consent=accepted-all",
+	"kind: ConfigMap\ndata:\n  a: abcdefgh12345678ABCD\n",
+	"apiVersion: v1\ndata:\n  a: abcdefgh12345678ABCD\nkind: ConfigMap\n",
+	"{\"kty\":\"EC\",\"x\":\"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU\"}",
+	"Reset your password for the site: https://example.org/reset-password",
+	"The password for this account: see the vault",
+	"connect(\"localhost\", \"database\")",
+	"login(\"admin\", \"username\")",
+	"net use Z: \\\\srv\\share /persistent:yes",
+	"API key is required for this request",
+	"access key    description",
+	"IDENTIFIED BY the primary",
+	"snmp-server community public RO",
+	"root@tcp(127.0.0.1:3306)/db",
+};
+
 enum {
 	DRAWS = 5
 };
@@ -369,4 +505,25 @@ Test(base_redact_formats, at_least_95_in_100_are_found)
 		}
 	}
 	cr_assert_geq(hidden * 100, all * 95, "%zu of %zu", hidden, all);
+}
+
+Test(base_redact_formats, every_place_is_found)
+{
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(places); i++) {
+		for (uint64_t seed = 1; seed <= DRAWS; seed++) {
+			struct draws draws = { 0 };
+			OFS_FREE char *text = drawn_make(places[i], seed * 1000 + i, &draws);
+
+			cr_expect(is_hidden(text, &draws), "%s", text);
+		}
+	}
+}
+
+Test(base_redact_formats, places_without_a_secret_stay_as_they_are)
+{
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(innocent); i++) {
+		OFS_FREE char *shown = ofs_redact_string(innocent[i]);
+
+		cr_expect_str_eq(shown, innocent[i]);
+	}
 }
