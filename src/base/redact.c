@@ -64,7 +64,7 @@ static void begins_init(void)
 {
 	bool of[REDACT_BEGINS][256];
 
-	redact_assigned_init();
+	redact_name_init();
 	redact_token_begins(&begins);
 	redact_context_begins(&begins);
 	for (unsigned int rule = 0; rule < OFS_ARRAY_SIZE(rules); rule++) {

@@ -14,196 +14,6 @@
 #define URL_PART_MAX 256
 #define URL_PASSWORD_MIN 3
 
-enum sort {
-	SECRET, /* the value must look like a key */
-	PASSWORD, /* or like a password: three of small letters, capitals, digits, others */
-	PASS, /* as PASSWORD, but the name must end with it, and it must be a word ("DB_PASS") */
-	HEADER, /* after a scheme ("Bearer") the value need not look like much */
-	PUBLIC, /* not secret, although what follows in the name says so */
-	COOKIE, /* the name must end with it, the value be like a key and not short */
-	KEY, /* as COOKIE, but the name may be written before any sign, and must be a word */
-	QUERY, /* as COOKIE, and in the query of a URL */
-	BASIC, /* the name must end with it, the value be user and password in base64 */
-	PHRASE, /* the name must be no more than that, the value need not look like much */
-};
-
-/* Names in lower case; "?" is "-", "_" or nothing. */
-struct name {
-	const char *text;
-	const char *kind;
-	enum sort sort;
-};
-
-static const struct name names[] = {
-	{ "public?key", NULL, PUBLIC },
-	{ "page?token", NULL, PUBLIC },
-	{ "next?token", NULL, PUBLIC },
-	{ "continuation?token", NULL, PUBLIC },
-	{ "cache?key", NULL, PUBLIC },
-	{ "primary?key", NULL, PUBLIC },
-	{ "foreign?key", NULL, PUBLIC },
-	{ "partition?key", NULL, PUBLIC },
-	{ "sort?key", NULL, PUBLIC },
-	{ "object?key", NULL, PUBLIC },
-	{ "idempotency?key", NULL, PUBLIC },
-	{ "host?key", NULL, PUBLIC },
-	{ "ssh?key", NULL, PUBLIC },
-	{ "password", "password", PASSWORD },
-	{ "passwd", "password", PASSWORD },
-	{ "passphrase", "password", PASSWORD },
-	{ "pwd", "password", PASSWORD },
-	{ "pass", "password", PASS },
-	{ "securestring", "password", PASSWORD },
-	{ "sshpass", "password", PASSWORD },
-	{ "requirepass", "password", PASSWORD },
-	{ "masterauth", "password", PASSWORD },
-	{ "authtok", "password", PASSWORD },
-	{ "secret?access?key", "aws-secret-access-key", SECRET },
-	{ "secret", "secret", SECRET },
-	{ "token", "token", SECRET },
-	{ "api?key", "api-key", SECRET },
-	{ "access?key", "access-key", SECRET },
-	{ "account?key", "account-key", SECRET },
-	{ "auth?key", "api-key", SECRET },
-	{ "encryption?key", "encryption-key", SECRET },
-	{ "private?key", "private-key", SECRET },
-	{ "signing?key", "signing-key", SECRET },
-	{ "credential", "credential", SECRET },
-	{ "app?key", "api-key", SECRET },
-	{ "psk", "password", PHRASE },
-	{ "auth", "credential", BASIC },
-	{ "key?data", "private-key", SECRET },
-	{ "license?key", "license-key", SECRET },
-	{ "art?api", "api-key", SECRET },
-	{ "honeycomb?team", "api-key", SECRET },
-	{ "hash?salt", "secret", SECRET },
-	{ "bw?session", "token", SECRET },
-	{ "pat", "token", KEY },
-	{ "key", "key", KEY },
-	{ "sonar.login", "sonar-token", KEY },
-	{ "authorization", "authorization", HEADER },
-	{ "phpsessid", "session-cookie", COOKIE },
-	{ "jsessionid", "session-cookie", COOKIE },
-	{ "asp.net_sessionid", "session-cookie", COOKIE },
-	{ "connect.sid", "session-cookie", COOKIE },
-	{ "session", "session-cookie", COOKIE },
-	{ "sessionid", "session-cookie", COOKIE },
-	{ "appid", "api-key", QUERY },
-	{ "sig", "signature", QUERY },
-	{ "signature", "signature", QUERY },
-};
-
-/* Words that follow in a name whose value is about the secret, not the secret. */
-static const char *const about[] = {
-	"hash", "sha", "md5",  "digest", "checksum", "fingerprint", "version", "type",
-	"url",	"uri", "path", "file",	 "name",     "count",	    "expir",   "ttl",
-};
-
-/* The end of `name` found at `at`, or 0. */
-static size_t name_match(const char *text, size_t end, size_t at, const char *name)
-{
-	for (; *name; name++) {
-		if (*name == '?')
-			at += at < end && redact_is(text[at], REDACT_DASH | REDACT_LOW_LINE);
-		else if (at < end && redact_fold(text[at]) == *name)
-			at++;
-		else
-			return 0;
-	}
-	return at;
-}
-
-/* "tokenizer" and "secretary" are other words, "tokens" and "tokenId" are not. */
-static bool word_goes_on(const char *text, size_t at, size_t end)
-{
-	if (at < end && redact_fold(text[at]) == 's')
-		at++;
-	return at < end && redact_is(text[at], REDACT_LETTER) &&
-	       redact_class(text[at]) == redact_class(text[at - 1]);
-}
-
-static bool is_about(const char *text, size_t at, size_t end)
-{
-	at = redact_run(text, at, end, REDACT_DASH | REDACT_LOW_LINE | REDACT_DOT);
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(about); i++)
-		if (redact_has(text, end, at, about[i], true))
-			return true;
-	return false;
-}
-
-/* In "FOO_KEY", "foo-key" and "fooKey" a word starts at "key", in "monkey" not. */
-static bool starts_word(const char *text, size_t start, size_t at)
-{
-	/* -Dname, -Pname */
-	if (at == start + 2 && text[start] == '-' && redact_among(text[start + 1], "DP"))
-		return true;
-	return at == start || !redact_is(text[at - 1], REDACT_ALNUM) ||
-	       (redact_is(text[at], REDACT_UPPER) && redact_is(text[at - 1], REDACT_LOWER));
-}
-
-/* `name`, found from `at` to `after`, counts in the name from `start` to `end`. */
-static bool name_counts(const struct name *name, const char *text, size_t start, size_t end,
-			size_t at, size_t after)
-{
-	switch (name->sort) {
-	case PUBLIC:
-		return true;
-	case PASS:
-		return after == end && (at == start || !redact_is(text[at - 1], REDACT_ALNUM));
-	case HEADER:
-	case COOKIE:
-		return after == end;
-	case KEY:
-	case BASIC:
-		return after == end && starts_word(text, start, at);
-	case PHRASE:
-		return after == end && at == start;
-	case QUERY:
-		return after == end && starts_word(text, start, at) && start &&
-		       redact_among(text[start - 1], "?&;");
-	default:
-		return !word_goes_on(text, after, end) && !is_about(text, after, end);
-	}
-}
-
-/* For each letter that a name in the table starts with, those that follow it in one: a bit each. */
-static uint32_t seconds[26];
-
-#define LETTER_BIT(c) (UINT32_C(1) << (redact_fold(c) - 'a'))
-
-/* The names that start with a letter, in the order of the table; 0: no more, else one too many. */
-static uint8_t first_with[26], next_with[OFS_ARRAY_SIZE(names)];
-
-void redact_assigned_init(void)
-{
-	for (size_t i = OFS_ARRAY_SIZE(names); i--;) {
-		int letter = names[i].text[0] - 'a';
-
-		seconds[letter] |= LETTER_BIT(names[i].text[1]);
-		next_with[i] = first_with[letter];
-		first_with[letter] = (uint8_t)(i + 1);
-	}
-}
-
-static const struct name *name_find(const char *text, size_t start, size_t end)
-{
-	for (size_t at = start; at + 1 < end; at++) {
-		unsigned int letter = (unsigned int)(text[at] | 0x20) - 'a';
-
-		if (letter >= 26 || !redact_is(text[at + 1], REDACT_LETTER) ||
-		    !(seconds[letter] & LETTER_BIT(text[at + 1])))
-			continue;
-		for (size_t i = first_with[letter]; i; i = next_with[i - 1]) {
-			const struct name *name = &names[i - 1];
-			size_t after = name_match(text, end, at, name->text);
-
-			if (after && name_counts(name, text, start, end, at, after))
-				return name->sort == PUBLIC ? NULL : name;
-		}
-	}
-	return NULL;
-}
-
 static size_t back_over(const struct ofs_redact_scan *s, size_t at, unsigned int classes,
 			char other)
 {
@@ -227,7 +37,7 @@ static size_t back_over_any(const struct ofs_redact_scan *s, size_t at, const ch
  * The name in `name: NAME, value: X`, `<add key="NAME" value="X"/>` and the like, whose "value"
  * starts at `at`.
  */
-static const struct name *name_beside(const struct ofs_redact_scan *s, size_t at)
+static const struct redact_name *name_beside(const struct ofs_redact_scan *s, size_t at)
 {
 	size_t end = back_over_any(s, at, " \t\r\n\"'`,;-\\");
 	size_t start = back_over(s, end, REDACT_URLSAFE, '.');
@@ -237,25 +47,25 @@ static const struct name *name_beside(const struct ofs_redact_scan *s, size_t at
 	    !(redact_has(s->text, s->len, before - 4, "name", true) ||
 	      redact_has(s->text, s->len, before - 3, "key", true)))
 		return NULL;
-	return name_find(s->text, start, end);
+	return redact_name_find(s->text, start, end);
 }
 
 /* The name in `name: type = "X"` and `name type = "X"`, where the type starts at `at`. */
-static const struct name *name_before_type(const struct ofs_redact_scan *s, size_t at)
+static const struct redact_name *name_before_type(const struct ofs_redact_scan *s, size_t at)
 {
 	size_t end = back_over_any(s, at, " :&*"), start = back_over(s, end, REDACT_WORD, '_');
 
-	return start < end && end < at ? name_find(s->text, start, end) : NULL;
+	return start < end && end < at ? redact_name_find(s->text, start, end) : NULL;
 }
 
 /*
  * The name before the sign at `at`: name, "name", \"name\", x["name"], <name>. The sign may be
  * `+=`, `?=` or the like, or the comma between two arguments.
  */
-static const struct name *name_before(const struct ofs_redact_scan *s, size_t at)
+static const struct redact_name *name_before(const struct ofs_redact_scan *s, size_t at)
 {
 	const char *text = s->text;
-	const struct name *name;
+	const struct redact_name *name;
 	size_t start, end = text[at] == '=' ? back_over_any(s, at, "?:+.") : at;
 
 	if (text[at] == '=' && at > s->at && redact_among(text[at - 1], "=!<>-*/|&^%~"))
@@ -272,7 +82,7 @@ static const struct name *name_before(const struct ofs_redact_scan *s, size_t at
 		return NULL;
 	if (end - start == strlen("value") && redact_has(text, end, start, "value", true))
 		return name_beside(s, start);
-	name = start < end ? name_find(text, start, end) : NULL;
+	name = start < end ? redact_name_find(text, start, end) : NULL;
 	return name || text[at] != '=' ? name : name_before_type(s, start);
 }
 
@@ -506,12 +316,13 @@ bool redact_is_key_or_password(const char *text, size_t len)
 				  (look.variety >= REDACT_VARIETY_MIN && is_number(text, len)));
 }
 
-static bool may_be_password(const struct name *name)
+static bool may_be_password(const struct redact_name *name)
 {
-	return name->sort == PASSWORD || name->sort == PASS;
+	return name->sort == REDACT_NAME_PASSWORD || name->sort == REDACT_NAME_PASS;
 }
 
-static bool is_secret(struct ofs_redact_scan *s, const struct name *name, const struct value *v)
+static bool is_secret(struct ofs_redact_scan *s, const struct redact_name *name,
+		      const struct value *v)
 {
 	const char *text = s->text + v->start;
 	size_t len = v->end - v->start;
@@ -533,14 +344,15 @@ static bool is_secret(struct ofs_redact_scan *s, const struct name *name, const 
 		if (v->is_compared || (is_identifier(text, len) && !is_random_name(&look, len)))
 			return false;
 	}
-	if ((name->sort == COOKIE || name->sort == QUERY) &&
+	if ((name->sort == REDACT_NAME_COOKIE || name->sort == REDACT_NAME_QUERY) &&
 	    (len < REDACT_LONG || s->text[v->start - 1] != '='))
 		return false;
-	if (name->sort == KEY && (len < KEY_MIN || look.digits < 2 || is_key_of_cache(text, len)))
+	if (name->sort == REDACT_NAME_KEY &&
+	    (len < KEY_MIN || look.digits < 2 || is_key_of_cache(text, len)))
 		return false;
-	if (name->sort == BASIC)
+	if (name->sort == REDACT_NAME_BASIC)
 		return is_user_and_password(text, len);
-	if (name->sort == PHRASE)
+	if (name->sort == REDACT_NAME_PHRASE)
 		random = !redact_is_password_stand_in(text, len);
 	if (!random && !v->has_scheme && !(may_be_password(name) && is_password(&look, text, len)))
 		return false;
@@ -562,10 +374,11 @@ static bool is_long_enough(const char *text, size_t len, size_t at, bool is_quot
 
 /* The value after the sign or blank at `at`. */
 static bool find_value(struct ofs_redact_scan *s, size_t at,
-		       const struct name *(*find_name)(const struct ofs_redact_scan *s, size_t at),
+		       const struct redact_name *(*find_name)(const struct ofs_redact_scan *s,
+							      size_t at),
 		       struct ofs_secret *ret)
 {
-	const struct name *name;
+	const struct redact_name *name;
 	const char *kind;
 	struct value v;
 	size_t start;
@@ -585,7 +398,7 @@ static bool find_value(struct ofs_redact_scan *s, size_t at,
 	name = find_name(s, at);
 	if (!name)
 		return false;
-	if (name->sort == HEADER) {
+	if (name->sort == REDACT_NAME_HEADER) {
 		v.has_scheme = start > v.start;
 		v.start = start;
 		v.quote = 0; /* what follows the value in its quotes is not the value */
@@ -611,9 +424,9 @@ bool redact_assigned(struct ofs_redact_scan *s, size_t at, struct ofs_secret *re
 }
 
 /* The name of the option that the blank at `at` ends. */
-static const struct name *option_before(const struct ofs_redact_scan *s, size_t at)
+static const struct redact_name *option_before(const struct ofs_redact_scan *s, size_t at)
 {
-	return name_find(s->text, back_over(s, at, REDACT_URLSAFE, '-'), at);
+	return redact_name_find(s->text, back_over(s, at, REDACT_URLSAFE, '-'), at);
 }
 
 bool redact_option(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
@@ -629,17 +442,17 @@ bool redact_option(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
 /* ---- names without a sign */
 
 /* The word that the blanks at and before `at` follow. */
-static const struct name *word_before(const struct ofs_redact_scan *s, size_t at)
+static const struct redact_name *word_before(const struct ofs_redact_scan *s, size_t at)
 {
 	size_t end = back_over(s, at, REDACT_SPACE, ' ');
 
-	return name_find(s->text, back_over(s, end, REDACT_URLSAFE, '.'), end);
+	return redact_name_find(s->text, back_over(s, end, REDACT_URLSAFE, '.'), end);
 }
 
 /* That word, or "identified by", "identified with PLUGIN by". */
-static const struct name *name_before_quote(const struct ofs_redact_scan *s, size_t at)
+static const struct redact_name *name_before_quote(const struct ofs_redact_scan *s, size_t at)
 {
-	static const struct name password = { "", "password", PHRASE };
+	static const struct redact_name password = { "", "password", REDACT_NAME_PHRASE };
 	static const char by[] = " by";
 	size_t stop = OFS_MAX(s->at, at > NAME_MAX_LEN ? at - NAME_MAX_LEN : 0);
 
@@ -658,11 +471,12 @@ bool redact_quoted(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
 	       find_value(s, at, name_before_quote, ret);
 }
 
-static const struct name *setter_before(const struct ofs_redact_scan *s, size_t at)
+static const struct redact_name *setter_before(const struct ofs_redact_scan *s, size_t at)
 {
 	size_t start = back_over(s, at, REDACT_WORD, '_');
 
-	return redact_has(s->text, at, start, "set", true) ? name_find(s->text, start, at) : NULL;
+	return redact_has(s->text, at, start, "set", true) ? redact_name_find(s->text, start, at)
+							   : NULL;
 }
 
 bool redact_setter(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)

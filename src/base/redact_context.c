@@ -25,9 +25,9 @@ enum look {
 };
 
 /*
- * Where one of the keywords starts a word, in any case, the scope is what `scope` (NULL: the rest of
- * the line) matches from there on. Without `find` the secret is the scope's group; else every match
- * of `find` in the scope is one, or its group.
+ * Where one of the keywords starts a word, in any case, the scope is what `scope` (NULL: the rest
+ * of the line) matches from there on. Without `find` the secret is the scope's group; else every
+ * match of `find` in the scope is one, or its group.
  */
 struct context {
 	const char *kind;

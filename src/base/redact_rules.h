@@ -192,14 +192,40 @@ bool redact_is_password_stand_in(const char *text, size_t len);
 void redact_token_begins(struct redact_begins *begins);
 bool redact_token(struct ofs_redact_scan *s, unsigned int group, size_t at, struct ofs_secret *ret);
 
-/* `name = value`, `| name | value`, `<name>value`: at the sign. The first prepares what it reads. */
-void redact_assigned_init(void);
+enum redact_sort {
+	REDACT_NAME_SECRET, /* the value must look like a key */
+	/* Or like a password: three of small letters, capitals, digits, others. */
+	REDACT_NAME_PASSWORD,
+	REDACT_NAME_PASS, /* so, too; the name must end with it as a word ("DB_PASS") */
+	REDACT_NAME_HEADER, /* after a scheme ("Bearer") the value need not look like much */
+	REDACT_NAME_PUBLIC, /* not secret, although what follows in the name says so */
+	REDACT_NAME_COOKIE, /* the name must end with it, the value be like a key and not short */
+	REDACT_NAME_KEY, /* so, too; before any sign, and as a word */
+	REDACT_NAME_QUERY, /* so, too; in the query of a URL */
+	REDACT_NAME_BASIC, /* the name must end with it, the value be user and password in base64 */
+	REDACT_NAME_PHRASE, /* the name is no more than that, the value need not look like much */
+};
+
+/* Names in lower case; "?" is "-", "_" or nothing. */
+struct redact_name {
+	const char *text;
+	const char *kind;
+	enum redact_sort sort;
+};
+
+/* The name of a secret that the name from `start` to `end` is or has in it; NULL: none. */
+const struct redact_name *redact_name_find(const char *text, size_t start, size_t end);
+
+/* Before the first of those. */
+void redact_name_init(void);
+
+/* `name = value`, `| name | value`, `<name>value`: at the sign. */
 bool redact_assigned(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
 
 /* `--name value`: at the "--". */
 bool redact_option(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
 
-/* `name value` on a line of its own, or after a command that sets: at the end of the line before. */
+/* `name value` on a line, or after a command that sets: at the end of the line before. */
 bool redact_entry(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
 
 /* `name "value"` and SQL's `IDENTIFIED BY 'value'`: at the blank. */
