@@ -137,7 +137,12 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	r = ofs_store_open(path, &store, err, &t->store);
 	if (r == 0) {
 		r = start(t, path);
-		if (r < 0)
+		if (r == -EROFS && opts->read_only)
+			ofs_error_set(err, -r,
+				      "the store '%s' is empty: it was never mounted, or its "
+				      "journal was lost",
+				      path);
+		else if (r < 0)
 			ofs_error_set(err, -r, "cannot use the store '%s': %s", path, strerror(-r));
 	}
 	if (r < 0) {

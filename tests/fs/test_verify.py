@@ -704,6 +704,18 @@ def journal_damaged(case, bits):
         f.write(data)
 
 
+@test
+def an_emptied_journal_is_told(case):
+    """Of a store whose index has nothing yet."""
+    with case.mount(SEAL_NEVER) as m:
+        m.make("persistent/notes/one", b"one")
+        m.kill9()
+    (name,) = glob.glob(os.path.join(case.store, "journal", "*.wal"))
+    os.truncate(name, 0)
+    _, said = verify(case.store, code=2)
+    assert "is empty: it was never mounted, or its journal was lost" in said, said
+
+
 @test(variants={"mended": (130,), "lost": (130, 200), "content": (8 * 200,)})
 def damage_to_the_journal_is_told_and_kept(case, bits):
     journal_damaged(case, bits)
