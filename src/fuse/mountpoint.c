@@ -37,7 +37,7 @@ bool ofs_mountpoint_is_dead(const char *path)
 	const struct ofs_mount *m =
 		ofs_mounts_read(NULL, &mounts) < 0 ? NULL : ofs_mounts_at(&mounts, path);
 
-	return m && !ofs_mount_is_alive(m);
+	return m && ofs_mount_ask(m) == OFS_MOUNT_DEAD;
 }
 
 bool ofs_mountpoint_clear(const char *path)
@@ -75,12 +75,20 @@ static int check_not_mounted(const char *path, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
 	const struct ofs_mount *m;
+	enum ofs_mount_state state;
 
 	if (ofs_mounts_read(NULL, &mounts) < 0)
 		return 0;
 	m = ofs_mounts_at(&mounts, path);
-	if (!m || !ofs_mount_is_alive(m))
+	state = m ? ofs_mount_ask(m) : OFS_MOUNT_DEAD;
+	if (state == OFS_MOUNT_DEAD)
 		return 0;
+	if (state == OFS_MOUNT_SILENT)
+		return ofs_error_set(
+			err, EBUSY,
+			"'%s' is already the mount of the store '%s', whose daemon does "
+			"not answer; offload doctor tells what to do",
+			path, m->source);
 	return ofs_error_set(
 		err, EBUSY,
 		"'%s' is already the mount of the store '%s': use it, or unmount it first with: "
@@ -91,12 +99,11 @@ static int check_not_mounted(const char *path, struct ofs_error *err)
 int ofs_mountpoint_prepare(const char *path, const char *store, struct ofs_error *err)
 {
 	struct stat st;
-	int r;
+	int r = check_not_mounted(path, err);
 
-	ofs_mountpoint_clear(path);
-	r = check_not_mounted(path, err);
 	if (r < 0)
 		return r;
+	ofs_mountpoint_clear(path);
 	r = stat(path, &st) < 0 ? -errno : 0;
 	if (r == -ENOENT)
 		return ofs_error_set(

@@ -52,7 +52,7 @@ static bool owner_serves(const struct ofs_owner *o)
 	if (strcmp(o->mountpoint, "-") == 0 || ofs_mounts_read(NULL, &mounts) < 0)
 		return false;
 	mount = ofs_mounts_at(&mounts, o->mountpoint);
-	return mount && ofs_mount_is_alive(mount);
+	return mount && ofs_mount_ask(mount) != OFS_MOUNT_DEAD;
 }
 
 /* Opens and locks the file; what it returns holds the lock. */

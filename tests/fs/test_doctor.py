@@ -221,6 +221,25 @@ def a_daemon_that_does_not_answer(case):
         same(read(m("cache/shell/kept")), b"kept")
 
 
+@test
+def the_mount_of_a_daemon_that_does_not_answer_is_refused(case):
+    with case.mount() as m:
+        stop(m)
+        try:
+            for store, mnt, told in (
+                (case.store, case.mnt, "whose daemon does not answer"),
+                (case.path("other"), case.mnt, "whose daemon does not answer"),
+                (case.store, case.path("elsewhere"), f"in use by process {m.process.pid}"),
+            ):
+                if mnt != case.mnt:
+                    os.makedirs(mnt)
+                done = run(OFFLOADFS, store, mnt, check=False, timeout=40 * SLOW)
+                said = done.stderr.decode()
+                assert done.returncode == 1 and told in said and said.count("\n") == 1, said
+        finally:
+            m.process.send_signal(signal.SIGCONT)
+
+
 def stop(m):
     m.process.send_signal(signal.SIGSTOP)
     os.waitid(os.P_PID, m.process.pid, os.WSTOPPED | os.WNOWAIT)  # each of its threads
