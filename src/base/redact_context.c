@@ -157,7 +157,7 @@ static const struct context contexts[] = {
 	  "(?:\\s*,\\s*\"\\w+\"\\s*:\\s*(?:\\w+|\"[^\"]*\"|\\{[^{}]*\\}))*?"
 	  "\\s*,\\s*\"value\"\\s*:\\s*\"([^\"]+)\"" },
 	{ "password", "\"random_password",
-	  "\"random_password\"(?:(?!\"type\")[\\s\\S])*?"
+	  "\"random_password\"(?:(?!\"type\"|\"random_pass)[\\s\\S])*?"
 	  "\"result\" ?: ?\"([^\"]+)\"" },
 	{ "password", "<pass|<secret|<apitoken", "<\\w+>\\{([\\w+/=]{16,})\\}<" },
 	{ "password", "<pass", "<[Pp]ass encoding=\"base64\">([^<]+)<" },
@@ -184,7 +184,7 @@ static const struct context contexts[] = {
 	{ "signature", "aws4-hmac-sha256", NULL, "Signature=([0-9a-f]{64})" },
 	{ "signature", "digest username", NULL, "response=\"([0-9a-f]{32})\"" },
 	{ "webhook", "hooks.zapier.com/hooks", "[\\w./]+?catch/(\\d+/\\w+)" },
-	{ "webhook", "maker.ifttt.com/", "[\\w./-]+/key/([\\w-]+)" },
+	{ "webhook", "maker.ifttt.com/", "[\\w.]+/trigger/\\w+/(?:json/)?with/key/([\\w-]+)" },
 	{ "twilio-token", "client(\"ac|client('ac",
 	  "[^\"']+[\"']AC[0-9a-f]{32}[\"'], ?[\"']([0-9a-f]{32})[\"']" },
 	{ "twitter-bearer", "aaaaaaaaaaaaaaaaaaaa",
@@ -204,7 +204,7 @@ static const struct context contexts[] = {
 	{ "minisign-key", "rwrty0iy", "RWRTY0Iy[\\w+/=]{60,}" },
 	{ "newrelic-key", "eu01xx", "eu01xx[0-9a-f]{30}NRAL" },
 
-	{ "code", "?code=|&code=", ".code=([^\\s\"'&]+)", NULL, RANDOM },
+	{ "code", "?code=|&code=", ".code=([\\w%.~+/-]+=*)", NULL, RANDOM },
 	{ "api-key", "instrumentationkey|_instrumentationkey",
 	  "(?i)\\w+[\"']? ?[=:] ?[\"']?([0-9a-f-]{36})" },
 	{ "saml-response", "samlresponse",
