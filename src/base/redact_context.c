@@ -113,9 +113,10 @@ static const struct context contexts[] = {
 	  "(?:echo|printf)(?: -[neE]+)? (?:(?:\"[^\":\\n]*:|'[^':\\n]*:|"
 	  "[^\\s\"':|]+:)(?=[^\\n|]*\\|[^\\n|]*chpasswd))?" VALUE "[\"']?\\s*\\|"
 	  "[^\\n|]*(?:-stdin|sudo -S|chpasswd|passwd |htpasswd -\\w*i)" },
-	{ "password", "auth ", "AUTH (?:[\\w-]+ )?(\\S+)\\s*$", NULL, KEY },
+	{ "password", "auth ", "AUTH (?:[\\w-]+ )?([\\w+/=.!@#%^*~-]+)\\s*$", NULL, KEY },
 	{ "password", "acl setuser", NULL, "(?<=\\s)[>#](\\S+)" },
-	{ "password", "identified by ", "(?i)identified by (?![\"'])([^\\s;]+)", NULL, KEY },
+	{ "password", "identified by ", "(?i)identified by ([\\w$#!@%^*+=.-]+)(?=;|\\s*$)", NULL,
+	  KEY },
 
 	/* calls with a user and a password */
 	{ "password",
@@ -131,9 +132,9 @@ static const struct context contexts[] = {
 	{ "cookie", "\t/\ttrue|\t/\tfalse", "\\t/\\t(?:TRUE|FALSE)\\t\\d+\\t[^\\t\\n]+\\t(\\S+)",
 	  NULL, RANDOM },
 	{ "password", "login |machine |account ",
-	  "(?:login|machine|account)\\s+\\S+\\s+password\\s+(\\S+)" },
-	{ "password",
-	  ":5432:|:5433:|:6432:|:*:*:", ":[\\d*]+:[^:\\s\"']*:[^:\\s\"']*:([^\\s:\"']+)" },
+	  "(?:login|machine|account)\\s+[\\w@.+-]+\\s+password[ \\t]+([^\\s\"'\\\\]+)" },
+	{ "password", ":5432:|:5433:|:6432:", ":\\d+:[^:\\s\"']*:[^:\\s\"']*:([^\\s:\"']+)" },
+	{ "password", "*:*:*:", "(?<![\\w:*])(?:\\*:){3}[^:\\s\"']*:([^\\s:\"']+)" },
 	{ "password", "]:25 |]:465 |]:587 ", "\\]:\\d+\\s+[\\w.@+-]+:(\\S+)" },
 	{ "password", "bundle_", "BUNDLE_\\w+: \"([^\":\\s]+:[^\"\\s]+)\"" },
 	{ "token", "\"github-oauth|\"gitlab-token|\"gitlab-oauth|\"bearer",
@@ -142,7 +143,7 @@ static const struct context contexts[] = {
 	  RANDOM },
 	{ "private-key", "\"d\"", "\"d\" ?: ?\"([\\w-]+)\"(?=[^{}]*\"kty\")", NULL, RANDOM },
 	{ "secret", "apiversion: v1",
-	  "apiVersion: v1\\ndata:\\n(?:[ \\t]++[^\\n]*+\\n)++(?=kind: Secret)",
+	  "apiVersion: v1\\n( *)data:\\n(?:\\1 ++[^\\n]*+\\n)++(?=\\1kind: Secret)",
 	  "^[ \\t]+[\\w.-]+: ([^\\n]+)" },
 	{ "secret", "kind: secret",
 	  "kind: Secret[\\s\\S]*?(?:^data|stringData):[ \\t]*\\n"
@@ -213,7 +214,7 @@ static const struct context contexts[] = {
 
 	/* prose */
 	{ "password", "password|passphrase",
-	  "(?i)[a-z]+(?: [^\\n:]{0,120})?:\\s{1,8}[\"'`]?([^\\s\"'`]+)"
+	  "(?i)[a-z]+(?: [^\\n:]{1,120}:|:[ \\t]*\\n)\\s{1,8}[\"'`]?(?!\\w+[\\[(])([^\\s\"'`]+)"
 	  "[\"'`]?\\.?(?=\\s|\\z)",
 	  NULL, KEY },
 	{ "password", "initial-password|new value:",
@@ -371,8 +372,11 @@ static bool is_secret(const struct ofs_redact_scan *s, const struct context *c,
 	    redact_has(s->text, s->len, secret->start + len, REDACT_MARK, false) ||
 	    memmem(text, len, REDACT_MARK, strlen(REDACT_MARK)))
 		return false;
+	/* "-p 127.0.0.1:8080:80" is no password. */
 	if (c->look == ANY)
-		return !redact_is_password_stand_in(text, len);
+		return !redact_is_password_stand_in(text, len) &&
+		       (redact_run(text, 0, len, REDACT_DIGIT | REDACT_DOT | REDACT_COLON) < len ||
+			!memchr(text, ':', len));
 	redact_look(text, len, &look);
 	return c->look == KEY ? redact_is_key_or_password(text, len)
 			      : len >= REDACT_LONG && redact_is_random(&look, len) &&

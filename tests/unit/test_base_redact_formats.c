@@ -397,6 +397,7 @@ static const char *const places[] = {
 	"{\"kty\":\"oct\",\"k\":\"%43{s}\"}",
 	"{\"d\":\"%43{s}\",\"kty\":\"EC\"}",
 	"apiVersion: v1\ndata:\n  a: %24{b}\n  b.c: %24{b}\nkind: Secret\n",
+	"items:\n- apiVersion: v1\n  data:\n    a: %24{b}\n    b: %24{b}\n  kind: Secret\n",
 	"kind: Secret\nmetadata:\n  name: x\ndata:\n  a: %24{b}\n",
 	"{\"apiVersion\": \"v1\", \"data\": {\"a\": \"%24{b}\"}, \"kind\": \"Secret\"}",
 	"\"Type\": \"SecureString\",\n\"Value\": \"%20{a}\"",
@@ -447,6 +448,7 @@ static const char *const places[] = {
 /* Places that look like those and have no secret. */
 static const char *const innocent[] = {
 	"docker run -u 1000:1000 x",
+	"docker run --name mongo -p 127.0.0.1:27017:27017 mongo:7",
 	"curl -u $USER:$PASS https://x -u \"${U}:${P}\"",
 	"mysql -p db\nmysql -p -u bob\n",
 	"ssh -p 2222 h; sshpass -p \"$PASSWORD\" ssh h",
