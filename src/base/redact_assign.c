@@ -80,6 +80,9 @@ static const struct redact_name *name_before(const struct ofs_redact_scan *s, si
 	start = back_over(s, end, REDACT_URLSAFE, '.');
 	if (text[at] == '>' && (start == s->at || text[start - 1] != '<'))
 		return NULL;
+	/* "AWS::SecretsManager::Secret": a type, or the kind of a resource. */
+	if (text[at] == ':' && start > s->at && text[start - 1] == ':')
+		return NULL;
 	if (end - start == strlen("value") && redact_has(text, end, start, "value", true))
 		return name_beside(s, start);
 	name = start < end ? redact_name_find(text, start, end) : NULL;

@@ -132,7 +132,7 @@ static const struct context contexts[] = {
 	{ "cookie", "\t/\ttrue|\t/\tfalse", "\\t/\\t(?:TRUE|FALSE)\\t\\d+\\t[^\\t\\n]+\\t(\\S+)",
 	  NULL, RANDOM },
 	{ "password", "login |machine |account ",
-	  "(?:login|machine|account)\\s+[\\w@.+-]+\\s+password[ \\t]+([^\\s\"'\\\\]+)" },
+	  "(?:login|machine|account)\\s+(?!and |or )[\\w@.+-]+\\s+password[ \\t]+([^\\s\"'\\\\]+)" },
 	{ "password", ":5432:|:5433:|:6432:", ":\\d+:[^:\\s\"']*:[^:\\s\"']*:([^\\s:\"']+)" },
 	{ "password", "*:*:*:", "(?<![\\w:*])(?:\\*:){3}[^:\\s\"']*:([^\\s:\"']+)" },
 	{ "password", "]:25 |]:465 |]:587 ", "\\]:\\d+\\s+[\\w.@+-]+:(\\S+)" },

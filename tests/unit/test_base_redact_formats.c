@@ -468,7 +468,10 @@ static const char *const innocent[] = {
 	"access key    description",
 	"IDENTIFIED BY the primary",
 	"snmp-server community public RO",
+	"Enter your login and password for the site",
 	"root@tcp(127.0.0.1:3306)/db",
+	"\"AWS::SecretsManager::Secret\": \"AWS_SecretsManager_Secret.html\"",
+	"arn:aws:secretsmanager:us-west-2:123456789012:secret:MyTestSecret-a1b2c3",
 };
 
 enum {
