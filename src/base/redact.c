@@ -130,6 +130,9 @@ static size_t next_begin(const unsigned char *text, size_t at, size_t end, uint6
 			continue;
 		*ret_rules = begins.byte[0][text[at]] & begins.byte[1][text[at + 1]] &
 			     begins.byte[2][text[at + 2]];
+		if (*ret_rules >> REDACT_KEYWORDS &&
+		    !redact_first_keyword[redact_keyword_hash((const char *)text + at)])
+			*ret_rules ^= UINT64_C(1) << REDACT_KEYWORDS;
 		if (*ret_rules)
 			break;
 	}

@@ -72,7 +72,9 @@ static const struct redact_name *name_before(const struct ofs_redact_scan *s, si
 		return NULL;
 	end = back_over(s, end, REDACT_SPACE, ' ');
 	if (end > s->at && text[end - 1] == ']') {
-		if (end - s->at < 2 || !redact_is(text[end - 2], REDACT_QUOTE))
+		/* PHP prints `[name] => value`. */
+		if (end - s->at < 2 || !(redact_is(text[end - 2], REDACT_QUOTE) ||
+					 redact_has(text, s->len, at, "=> ", false)))
 			return NULL;
 		end--;
 	}
@@ -100,9 +102,9 @@ struct value {
 /* The end of "Bearer" and the like, of which a header without a value consists. */
 static size_t skip_auth_scheme(const char *text, size_t len, size_t at)
 {
-	static const char *const schemes[] = { "bearer",    "basic", "token",	 "apikey",
-					       "negotiate", "ssws",  "geniekey", "splunk",
-					       "key",	    "bot" };
+	static const char *const schemes[] = { "bearer",	  "basic", "token",    "apikey",
+					       "negotiate",	  "ssws",  "geniekey", "splunk",
+					       "klaviyo-api-key", "key",   "bot" };
 
 	if (at == len || !redact_among(redact_fold(text[at]), "abgknst"))
 		return at;
@@ -144,6 +146,7 @@ static bool value_open(const char *text, size_t len, size_t at, struct value *v)
 	    (redact_is(text[start + 1], REDACT_QUOTE) ||
 	     skip_auth_scheme(text, len, start + 1) > start + 1))
 		start++;
+	start += redact_has(text, limit, start, "Some(", false) ? strlen("Some(") : 0;
 	/* b"...", f"...", @"...". */
 	if (start + 1 < limit && redact_among(text[start], "bBfFrRuUnN@") &&
 	    redact_is(text[start + 1], REDACT_QUOTE))
@@ -470,7 +473,7 @@ static const struct redact_name *name_before_quote(const struct ofs_redact_scan 
 bool redact_quoted(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
 {
 	return at > s->at && redact_is(s->text[at - 1], REDACT_ALNUM | REDACT_SPACE) &&
-	       is_long_enough(s->text, s->len, at + 2, false) &&
+	       is_long_enough(s->text, s->len, skip_auth_scheme(s->text, s->len, at + 2), false) &&
 	       find_value(s, at, name_before_quote, ret);
 }
 

@@ -62,7 +62,7 @@ struct context {
 static const struct context contexts[] = {
 	/* commands with options */
 	{ "password", "curl", NULL,
-	  OPTION("-[uUE]|--user|--proxy-user|--cert") "(?:" GAP "|=)?" AFTER_USER(":") },
+	  OPTION("-[fgikLsSv]*[uUE]|--user|--proxy-user|--cert") "(?:" GAP "|=)?" AFTER_USER(":") },
 	{ "token", "curl", NULL, NEXT("--oauth2-bearer") },
 	{ "password", "http |https ", NULL, OPTION("-a|--auth") "(?:" GAP "|=)" AFTER_USER(":") },
 	{ "password", "mysql|mariadb|7z x|7z a|7z e|7z t|7z -", NULL, GLUED("-p") },
@@ -77,10 +77,13 @@ static const struct context contexts[] = {
 	{ "password", "openssl", NULL, NEXT("-[kK]") "|pass:" VALUE },
 	{ "password", "keytool|jarsigner|agent.jar|erl -|codecov|gh secret set|htpasswd", NULL,
 	  NEXT("-storepass|-keypass|-srcstorepass|-deststorepass|-secret|-setcookie|-t|--body") },
-	{ "password", "xfreerdp|wfreerdp|rdesktop|cmdkey|schtasks|net use", NULL,
+	{ "password", "xfreerdp|wfreerdp|rdesktop|cmdkey|schtasks", NULL,
 	  "(?<=\\s)/(?:p|rp|pass):" VALUE "|" NEXT("-p|/rp") },
 	{ "password", "smbclient|smbmap|rpcclient|winexe|wmic|mount.cifs", NULL,
 	  OPTION("-U|--user") "(?:" GAP "|=)?" AFTER_USER("%") },
+	{ "password", "skopeo|podman|buildah", NULL,
+	  OPTION("--(?:src-|dest-)?creds") "[= ]" AFTER_USER(":") },
+	{ "password", "x11vnc ", NULL, NEXT("-passwd|-password") },
 	{ "password", "lftp", NULL, OPTION("-u") GAP "?" AFTER_USER(",") },
 	{ "secret", "kubectl create secret", NULL, "--from-literal(?:=|" GAP ")[^=\\s]+=" VALUE },
 	{ "password", "nmcli", NULL, NEXT("password|(?:wifi-sec|802-11-wireless-security)\\.psk") },
@@ -101,8 +104,6 @@ static const struct context contexts[] = {
 	{ "password", "wpa_passphrase", "wpa_passphrase " ARG " " VALUE },
 	{ "password", "htpasswd",
 	  "htpasswd -[a-zA-Z]*b[a-zA-Z]* (?:-\\S+ )*(?:" ARG " ){1,2}" VALUE "\\s*$" },
-	{ "password", "net user", "net user " ARG " (?![/*])" VALUE },
-	{ "password", "net use", "net use (?:(?:" ARG ") )??\\\\\\\\" ARG " (?![/*])" VALUE },
 	{ "password", "sqlplus|expdp|impdp|rman",
 	  "[a-z]+ (?:-\\S+ )*(?:target )?[\\w.$]+/(?!@)"
 	  "([^\\s/@\"']+)@" },
@@ -115,15 +116,32 @@ static const struct context contexts[] = {
 	  "[^\\n|]*(?:-stdin|sudo -S|chpasswd|passwd |htpasswd -\\w*i)" },
 	{ "password", "auth ", "AUTH (?:[\\w-]+ )?([\\w+/=.!@#%^*~-]+)\\s*$", NULL, KEY },
 	{ "password", "acl setuser", NULL, "(?<=\\s)[>#](\\S+)" },
+	{ "password", " on >| on #", " on (?:>(\\S+)|#([0-9a-f]{64}))(?= [~&+@-])" },
 	{ "password", "identified by ", "(?i)identified by ([\\w$#!@%^*+=.-]+)(?=;|\\s*$)", NULL,
 	  KEY },
 
 	/* calls with a user and a password */
 	{ "password",
 	  "networkcredential(|mysqli_connect(|mysqli(|mysql_connect(|pdo(|connect(|login(|"
-	  "getconnection(|httpbasicauth(|httpdigestauth(|plainauth(|setbasicauth(|basic_auth(|basicauth(|"
-	  "usernamepasswordcredentials(|usernamepasswordcredential(|credentials(|auth(|auth=(",
-	  "[^(]+\\((?:" STRING ", ?){1,2}(?:Some\\()?" IN_STRING "[\"']", NULL, KEY },
+	  "getconnection(|httpbasicauth(|httpdigestauth(|plainauth(|setbasicauth(|basic_auth(|"
+	  "basicauth(|usernamepasswordcredentials(|usernamepasswordcredential(|credentials(|auth(|"
+	  "auth=(|jwt.encode(|jwt.decode(|jwt.sign(|jwt.verify(",
+	  "[^(]+\\((?:" STRING "|[\\w.:{}() ]+)(?:, ?(?:" STRING "|[\\w.:{}() ]+))+",
+	  ", ?(?:Some\\()?" IN_STRING, KEY },
+	{ "secret", "printenv ", "printenv \\w*(?:PASS|PWD|SECRET|TOKEN|KEY)\\w*\\s*\\n(\\S+)\\s*$",
+	  NULL, KEY },
+	{ "secret", "process.env.|env[",
+	  "(?i)(?:process\\.env\\.|ENV\\[[\"'])\\w*(?:PASS|PWD|SECRET|TOKEN|KEY)\\w*"
+	  "(?:[\"']\\])? ?(?:\\|\\||\\?\\?) ?[\"']([^\"'\\\\\\n]+)[\"']",
+	  NULL, KEY },
+
+	/* commands that tell a secret */
+	{ "secret",
+	  "terraform output -raw|tofu output -raw|gcloud secrets versions access|kubectl get secret|"
+	  "op read|pass show|vault kv get -field|vault read -field|config/master.key|"
+	  "aws secretsmanager get-secret-value|aws ssm get-parameter|az keyvault secret show|"
+	  "initial-password|initialadminpassword|heroku config:get|/run/secrets/|openssl rand -|pwgen |gh auth token|gcloud auth print-",
+	  "[^\\n]*\\n(\\S+)\\s*$", NULL, KEY },
 
 	/* files and tables */
 	{ "cookie", "cookie|set-cookie",
@@ -152,6 +170,30 @@ static const struct context contexts[] = {
 	{ "secret", "\"apiversion",
 	  "\"apiVersion\": ?\"v1\",\\s*\"data\": ?\\{[^{}]*\\},\\s*\"kind\": ?\"Secret\"",
 	  "[\\w.-]\": ?\"([\\w+/=]+)\"[\\s,}]", KEY },
+	{ "secret", "\"sensitive\"", "\"sensitive\": ?true,[^{}]*?\"value\": ?\"([^\"]+)\"" },
+	{ "secret", "\" -> \"", "(?<=\\])\" -> \"([^\"\\n]+)\"" },
+	{ "account-key", "\"primarykey\"|\"secondarykey\"",
+	  "\"\\w+\" ?: ?\"([A-Za-z0-9+/]{40,}=*)\"" },
+	{ "password", "<key>",
+	  "(?i)<key>[^<]*(?:pass|secret|token|api_?key)[^<]*</key>\\s*<(?:string|value)[^>]*>"
+	  "([^<]+)<",
+	  NULL, KEY },
+	{ "password", "<td",
+	  "(?i)<td[^<>]*>\\w*(?:pass|secret|token|api_?key)\\w*</td>\\s*<td[^<>]*>([^<]+)<", NULL,
+	  KEY },
+	{ "password", "<input", "<input[^<>]*? type=\"password\"[^<>]*? value=\"([^\"]+)\"", NULL,
+	  KEY },
+	{ "password", "[\"pass|[\"pwd|[\"secret|[\"api|[\"db_pass",
+	  "\\[\"[^\"\\]]*\"\\]=>\\s*string\\(\\d+\\) \"([^\"]+)\"", NULL, KEY },
+	{ "password", "insert into",
+	  "(?i)insert into [^(]*\\([^)]*(?:passw|secret|token|api_?key)[^)]*\\)\\s*values[^;]*",
+	  "'([^'\\n]+)'", KEY },
+	{ "password", "url,username,password", "url,username,password[^\\n]*\\n(?:[^\\n]+\\n?)+",
+	  "^[^\\n]*?https?://[^,\\n]*,[^,\\n]*,([^,\\n]+)" },
+	{ "secret", "::add-mask::", "::add-mask::([^\\s\"']+)" },
+	{ "password", "basic_auth", "(?i)basic_?auth\\w*[\"']? ?[=:] ?[\"']?[\\w.-]+:([^\\s\"':]+)",
+	  NULL, KEY },
+	{ "token", "access_token=", "access_token=\\d{8,}(?:\\||%7C)([\\w-]{20,})" },
 	{ "secret", "\"securestring\"", "\"SecureString\"\\s*,\\s*\"Value\"\\s*:\\s*\"([^\"]+)\"" },
 	{ "secret", ".vault.azure.net/secrets/",
 	  "\\.vault\\.azure\\.net/secrets/[^\"\\s]*\""
@@ -172,8 +214,10 @@ static const struct context contexts[] = {
 	  "['\"]([^\\n]+)['\"] ?\\)",
 	  NULL, RANDOM },
 	{ "password", "pwd={|password={", "(?i)[a-z]+=\\{([^{}\\n]+)\\}", NULL, KEY },
-	{ "password", "password 7|key 7|password 5|secret 5",
-	  "(?i)\\w+ [57] ([0-9A-F]{6,}|\\$\\S+)" },
+	{ "password", "password 0|password 7|key 7|secret 0|password 5|secret 5",
+	  "(?i)\\w+ [057] (\\S+)" },
+	{ "password", "enable password|enable secret|isakmp key",
+	  "(?:enable|isakmp) \\w+ (?:[0-9] )?(\\S+)", NULL, KEY },
 	{ "password", "snmp-server community|rocommunity|rwcommunity",
 	  "(?:snmp-server |r[ow])community (?!public|private|default)" VALUE },
 	{ "token", "ttl  ", "TTL\\s+EXPIRES[^\\n]*\\n(?:[^\\n]+\\n?)+",
@@ -212,13 +256,26 @@ static const struct context contexts[] = {
 	  "(?i)\\w+[\"']?(?: value)? ?[=:] ?[\"']?([\\w+/=%]{40,})", NULL, RANDOM },
 	{ "salt", "'salt'|\"salt\"", ".salt. ?(?:=>|:) ?[\"']([0-9a-f]{32,})[\"']" },
 
+	{ "mnemonic", "mnemonic|seed phrase|recovery phrase|secret phrase|phrase:",
+	  "(?i)(?:\\w+ )?\\w+[\"']?\\s*[:=]\\s*[\"']?((?:[a-z]{3,8} ){11,23}[a-z]{3,8})\\b" },
+	{ "private-key", "private keys",
+	  "(?i)private keys\\s*\\n(?:[=-]+\\s*\\n)?(?:\\(\\d+\\)[^\\n]*\\n?)+", "0x[0-9a-f]{64}" },
+	{ "private-key", "/id.json|keypair|\"secretkey\"",
+	  "[^\\s\\[]+\\s*(\\[(?:\\d{1,3}, ?){63}\\d{1,3}\\])" },
+	{ "recovery-code", "recovery codes|backup codes",
+	  "[^\\n]*\\n(?:[ \\t]*\\S{6,16}(?:[ \\t]+\\S{6,16})?[ \\t]*\\n?)+",
+	  "\\b(?=[0-9a-z-]*\\d)[0-9a-z]{4,6}-[0-9a-z]{4,6}\\b|\\b\\d{8}\\b" },
+	{ "webhook", "open.feishu.cn/open-apis|open.larksuite.com/open-apis",
+	  "[\\w./-]+?/hook/([\\w-]+)" },
+
 	/* prose */
+	{ "password", "app password", "(?i)app password[^\\n:]*: ?([a-z]{4}(?: [a-z]{4}){3})\\b" },
 	{ "password", "password|passphrase",
-	  "(?i)[a-z]+(?: [^\\n:]{1,120}:|:[ \\t]*\\n)\\s{1,8}[\"'`]?(?!\\w+[\\[(])([^\\s\"'`]+)"
-	  "[\"'`]?\\.?(?=\\s|\\z)",
+	  "(?i)[a-z]+(?: [^\\n:]{1,120}:|:[ \\t]*\\n|(?: [^\\n:]{1,60})? is)\\s{1,8}[\"'`]?(?!\\w+[\\[(])([^\\s\"'`]+)"
+	  "[\"'`]?[.,]?(?=\\s|\\z)",
 	  NULL, KEY },
-	{ "password", "initial-password|new value:",
-	  "(?i)(?:initial-password[^\\n]*\\n|new value: )(\\S+)"
+	{ "password", "new value:",
+	  "(?i)new value: (\\S+)"
 	  "(?=\\s|\\z)",
 	  NULL, KEY },
 	{ "password", "password|passwd|_pass",
@@ -236,29 +293,21 @@ _Static_assert(OFS_ARRAY_SIZE(contexts) <= REDACT_CONTEXTS, "a scope for each in
 
 /* ---- keywords */
 
-#define KEYWORDS_MAX 256
+#define KEYWORDS_MAX 512
 
 static struct keyword {
 	const char *text;
 	uint8_t len, context;
 	uint8_t rare; /* where in it the bytes are that it is looked for by */
-	uint8_t next; /* that starts alike; 0: none, else one too many */
-} keywords[KEYWORDS_MAX - 1];
+	uint16_t next; /* that starts alike; 0: none, else one too many */
+} keywords[KEYWORDS_MAX];
 
 static size_t n_keywords;
 
-/* By a hash of the bytes that it is looked for by; as next. */
-static uint8_t first_keyword[1 << 10];
-
-static size_t keyword_hash(const char *text)
-{
-	return ((size_t)redact_fold(text[0]) * 31 + (size_t)redact_fold(text[1]) * 7 +
-		(size_t)redact_fold(text[2])) %
-	       OFS_ARRAY_SIZE(first_keyword);
-}
+uint16_t redact_first_keyword[REDACT_KEYWORD_HASHES];
 
 /* From the most frequent in programs and their documents to the rarest; others are rarer still. */
-static const char by_frequency[] = "\"':=.-etaoinsrhl dcumfpgwybvkxjqz";
+static const char by_frequency[] = " \"'etao:=insrhl-dcu.mfpgwybvkxjqz";
 
 /* Where the bytes are that are found least often in other words. */
 static uint8_t rare_part(const char *text, size_t len)
@@ -285,15 +334,15 @@ static void keyword_add(struct redact_begins *begins, const char *text, size_t l
 {
 	bool of[REDACT_BEGINS][256] = { 0 };
 	uint8_t rare = rare_part(text, len);
-	size_t first = keyword_hash(text + rare);
+	size_t first = redact_keyword_hash(text + rare);
 
 	for (size_t i = 0; i < REDACT_BEGINS; i++)
 		for (unsigned int c = 0; c < 256; c++)
 			of[i][c] = redact_fold((char)c) == text[rare + i];
 	redact_begins_add(begins, REDACT_KEYWORDS, of);
 	keywords[n_keywords] = (struct keyword){ text, (uint8_t)len, (uint8_t)context, rare,
-						 first_keyword[first] };
-	first_keyword[first] = (uint8_t)++n_keywords;
+						 redact_first_keyword[first] };
+	redact_first_keyword[first] = (uint16_t)++n_keywords;
 }
 
 void redact_context_begins(struct redact_begins *begins)
@@ -455,7 +504,8 @@ bool redact_context(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret
 	struct ofs_secret found;
 	bool is_found = false;
 
-	for (size_t k = first_keyword[keyword_hash(s->text + at)]; k; k = keywords[k - 1].next)
+	for (size_t k = redact_first_keyword[redact_keyword_hash(s->text + at)]; k;
+	     k = keywords[k - 1].next)
 		if (has_keyword(s, at, &keywords[k - 1]) &&
 		    try_context(s, keywords[k - 1].context, at - keywords[k - 1].rare, &found) &&
 		    (!is_found || found.start < ret->start)) {

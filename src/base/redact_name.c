@@ -39,6 +39,7 @@ static const struct redact_name names[] = {
 	{ "signing?key", "signing-key", REDACT_NAME_SECRET },
 	{ "credential", "credential", REDACT_NAME_SECRET },
 	{ "app?key", "api-key", REDACT_NAME_SECRET },
+	{ "shared?key", "shared-key", REDACT_NAME_PASSWORD },
 	{ "psk", "password", REDACT_NAME_PHRASE },
 	{ "auth", "credential", REDACT_NAME_BASIC },
 	{ "key?data", "private-key", REDACT_NAME_SECRET },

@@ -24,7 +24,7 @@ struct redact_spans {
 void redact_custom_find(const char *text, size_t len, struct redact_spans *ret);
 
 /* More than there are kinds of places where secrets stand. */
-#define REDACT_CONTEXTS 96
+#define REDACT_CONTEXTS 128
 
 /* A walk over the secrets of a text, which stays the caller's and must not change. */
 struct ofs_redact_scan {
@@ -178,6 +178,19 @@ bool redact_is_random(const struct redact_look *look, size_t len);
 
 /* All its letters are hexadecimal digits. */
 bool redact_is_hex(const char *value, size_t len);
+
+/* By a hash of the bytes that it is looked for by: a number of the first keyword; 0: none. */
+#define REDACT_KEYWORD_HASHES (1 << 12)
+extern uint16_t redact_first_keyword[REDACT_KEYWORD_HASHES];
+
+static inline size_t redact_keyword_hash(const char *text)
+{
+	uint32_t bytes = (uint32_t)(uint8_t)text[0] << 16 | (uint32_t)(uint8_t)text[1] << 8 |
+			 (uint8_t)text[2];
+
+	/* In small letters, and whatever that makes of others. */
+	return ((bytes | 0x202020) * UINT32_C(0x9e3779b1)) >> 20;
+}
 
 /* It stands for a value: "<your key>", "${KEY}", "xxxx", "%s", AWS's documented examples. */
 bool redact_is_placeholder(const char *value, size_t len);
