@@ -140,7 +140,8 @@ static const struct context contexts[] = {
 	  "terraform output -raw|tofu output -raw|gcloud secrets versions access|kubectl get secret|"
 	  "op read|pass show|vault kv get -field|vault read -field|config/master.key|"
 	  "aws secretsmanager get-secret-value|aws ssm get-parameter|az keyvault secret show|"
-	  "initial-password|initialadminpassword|heroku config:get|/run/secrets/|openssl rand -|pwgen |gh auth token|gcloud auth print-",
+	  "initial-password|initialadminpassword|heroku config:get|/run/secrets/|openssl rand -|pwgen |"
+	  "gh auth token|gcloud auth print-",
 	  "[^\\n]*\\n(\\S+)\\s*$", NULL, KEY },
 
 	/* files and tables */
@@ -271,7 +272,8 @@ static const struct context contexts[] = {
 	/* prose */
 	{ "password", "app password", "(?i)app password[^\\n:]*: ?([a-z]{4}(?: [a-z]{4}){3})\\b" },
 	{ "password", "password|passphrase",
-	  "(?i)[a-z]+(?: [^\\n:]{1,120}:|:[ \\t]*\\n|(?: [^\\n:]{1,60})? is)\\s{1,8}[\"'`]?(?!\\w+[\\[(])([^\\s\"'`]+)"
+	  "(?i)[a-z]+(?: [^\\n:]{1,120}:|:[ \\t]*\\n|(?: [^\\n:]{1,60})? is)"
+	  "\\s{1,8}[\"'`]?(?!\\w+[\\[(])([^\\s\"'`]+)"
 	  "[\"'`]?[.,]?(?=\\s|\\z)",
 	  NULL, KEY },
 	{ "password", "new value:",
