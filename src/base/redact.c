@@ -146,7 +146,6 @@ bool ofs_redact_scan_next(struct ofs_redact_scan *s, struct ofs_secret *ret)
 	struct ofs_secret found;
 	uint64_t begun;
 
-	s->key_open = false;
 	if (!redact_enabled || !s->len)
 		return false;
 	pthread_once(&begins_once, begins_init);
@@ -273,15 +272,9 @@ static void append_plain(struct ofs_buf *out, const char *text, size_t len)
 		ofs_buf_append(out, text + at, 1);
 }
 
-/* Of a text that is being redacted. */
-struct state {
-	bool key_open; /* it ends within a private key */
-	size_t at; /* a place in it, and then in what was redacted */
-};
-
 /* Adds the secrets of `text` as `seen` shows it: as it is, or without what is not seen. */
 static void find_seen(const char *text, size_t len, const char *seen, size_t seen_len,
-		      struct redact_spans *found, struct state *state)
+		      struct redact_spans *found)
 {
 	struct ofs_redact_scan scan;
 	struct redact_spans custom = { 0 };
@@ -293,7 +286,6 @@ static void find_seen(const char *text, size_t len, const char *seen, size_t see
 		redact_custom_find(seen, seen_len, &custom);
 	scan.custom = &custom;
 	while (ofs_redact_scan_next(&scan, &secret)) {
-		state->key_open |= scan.key_open;
 		if (seen != text) {
 			size_t end = secret.start + secret.len;
 
@@ -332,9 +324,9 @@ static void unite(struct redact_spans *spans)
 }
 
 static void append_redacted(struct ofs_buf *out, const char *text, size_t len,
-			    const struct redact_spans *spans, struct state *state)
+			    const struct redact_spans *spans, size_t *ret_at)
 {
-	size_t done = 0, at = state->at;
+	size_t done = 0, at = *ret_at;
 
 	for (size_t i = 0; i < spans->n; i++) {
 		const struct ofs_secret *secret = &spans->at[i];
@@ -342,10 +334,10 @@ static void append_redacted(struct ofs_buf *out, const char *text, size_t len,
 		ofs_buf_append(out, text + done, secret->start - done);
 		done = secret->start + secret->len;
 		if (at >= secret->start)
-			state->at = out->len;
+			*ret_at = out->len;
 		append_marks(out, text, secret);
 		if (at >= done)
-			state->at = out->len + (at - done);
+			*ret_at = out->len + (at - done);
 	}
 	ofs_buf_append(out, text + done, len - done);
 }
@@ -357,7 +349,7 @@ static void append_redacted(struct ofs_buf *out, const char *text, size_t len,
  * Invisible characters may end a word, or split a token, which is whole again once they are
  * removed. So secrets are searched for both with and without them. All until none is found.
  */
-static int redact_text(struct ofs_buf *out, const char *text, size_t len, struct state *state)
+int ofs_redact_text_at(struct ofs_buf *out, const char *text, size_t len, size_t *at)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf done = OFS_BUF_INIT;
 	int n = 0;
@@ -367,15 +359,15 @@ static int redact_text(struct ofs_buf *out, const char *text, size_t len, struct
 		struct redact_spans found = { 0 };
 		struct ofs_buf next = OFS_BUF_INIT;
 
-		find_seen(text, len, text, len, &found, state);
+		find_seen(text, len, text, len, &found);
 		if (has_unseen(text, len)) {
 			append_plain(&plain, text, len);
-			find_seen(text, len, (const char *)plain.data, plain.len, &found, state);
+			find_seen(text, len, (const char *)plain.data, plain.len, &found);
 			unite(&found);
 		}
 		if (!found.n)
 			break;
-		append_redacted(&next, text, len, &found, state);
+		append_redacted(&next, text, len, &found, at);
 		n += (int)OFS_MIN(found.n, (size_t)(INT_MAX - n));
 		free(found.at);
 		ofs_buf_finish(&done);
@@ -387,18 +379,9 @@ static int redact_text(struct ofs_buf *out, const char *text, size_t len, struct
 	return n;
 }
 
-int ofs_redact_text_at(struct ofs_buf *out, const char *text, size_t len, size_t *at)
-{
-	struct state state = { .at = *at };
-	int n = redact_text(out, text, len, &state);
-
-	*at = state.at;
-	return n;
-}
-
 int ofs_redact_text(struct ofs_buf *out, const char *text, size_t len)
 {
-	return redact_text(out, text, len, &(struct state){ 0 });
+	return ofs_redact_text_at(out, text, len, &(size_t){ 0 });
 }
 
 char *ofs_redact_string(const char *text)
@@ -439,41 +422,4 @@ void ofs_redact_line(char *line, size_t size)
 	len = ofs_redact_cut((const char *)out.data, out.len, size - 1);
 	memcpy(line, out.data, len);
 	line[len] = '\0';
-}
-
-void ofs_redact_state_init(struct ofs_redact_state *state, const char *ahead, size_t len)
-{
-	struct ofs_redact_scan scan;
-	struct ofs_secret rest;
-
-	ofs_redact_scan_init(&scan, ahead, len);
-	state->in_key = redact_enabled && len && redact_key_rest(&scan, 0, &rest);
-}
-
-int ofs_redact_state_line(struct ofs_redact_state *state, struct ofs_buf *out, const char *line,
-			  size_t len)
-{
-	size_t newline = len && line[len - 1] == '\n', body = 0;
-	struct state rest = { 0 };
-	bool ends = true;
-	int n = 0;
-
-	len -= newline;
-	if (state->in_key) {
-		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf plain = OFS_BUF_INIT;
-		struct place place = { 0 };
-
-		append_plain(&plain, line, len);
-		body = advance(line, len, &place,
-			       redact_key_body((const char *)plain.data, plain.len, &ends));
-		n = body > 0;
-		if (body)
-			ofs_buf_append_str(out, REDACT_MARK REDACT_KEY_KIND "]");
-	}
-	if (ends) {
-		n += redact_text(out, line + body, len - body, &rest);
-		state->in_key = rest.key_open;
-	}
-	ofs_buf_append(out, "\n", newline);
-	return n;
 }

@@ -80,18 +80,3 @@ void ofs_redact_line(char *line, size_t size);
  * character is cut in two.
  */
 size_t ofs_redact_cut(const char *text, size_t len, size_t limit);
-
-/* For lines that are shown one by one, in order and without a gap. */
-struct ofs_redact_state {
-	bool in_key; /* the next line is within a private key */
-};
-
-/*
- * `ahead` is the start of the text that the lines come from, as far as it is at hand (may be
- * empty): its first lines may be the rest of a key that started before.
- */
-void ofs_redact_state_init(struct ofs_redact_state *state, const char *ahead, size_t len);
-
-/* As ofs_redact_text(), for one line, with or without its newline. */
-int ofs_redact_state_line(struct ofs_redact_state *state, struct ofs_buf *out, const char *line,
-			  size_t len);

@@ -152,7 +152,6 @@ static struct key_line read_line(const char *text, size_t len, size_t at)
 struct key_body {
 	size_t end; /* after its last line */
 	size_t chars; /* of base64 */
-	bool has_end; /* its END line is there */
 	bool is_cut; /* the text ended first */
 };
 
@@ -169,10 +168,8 @@ static struct key_body read_body(const char *text, size_t len, size_t at)
 			body.chars += line.end - line.start;
 		if (line.kind != LINE_BLANK)
 			body.end = line.end;
-		if (line.kind == LINE_END) {
-			body.has_end = true;
+		if (line.kind == LINE_END)
 			return body;
-		}
 		at = line.next;
 	}
 	body.is_cut = true;
@@ -190,7 +187,6 @@ bool redact_key(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
 	body = read_body(s->text, s->len, at + n);
 	if (!body.is_cut && body.chars < BODY_MIN)
 		return false;
-	s->key_open = !body.has_end && body.is_cut;
 	*ret = (struct ofs_secret){ at, body.end - at, REDACT_KEY_KIND };
 	return true;
 }
@@ -218,12 +214,4 @@ bool redact_key_rest(struct ofs_redact_scan *s, size_t at, struct ofs_secret *re
 	}
 	*ret = (struct ofs_secret){ first.start, line.end - first.start, REDACT_KEY_KIND };
 	return true;
-}
-
-size_t redact_key_body(const char *text, size_t len, bool *ret_ends)
-{
-	struct key_body body = read_body(text, len, 0);
-
-	*ret_ends = !body.is_cut;
-	return body.is_cut ? len : body.end;
 }

@@ -34,7 +34,6 @@ struct ofs_redact_scan {
 	const struct redact_spans
 		*custom; /* borrowed: what the user's own rules found; may be NULL */
 	size_t next_custom; /* the first of them that has not been passed */
-	bool key_open; /* the last secret is a private key that the text ends within */
 
 	/* What was read ahead, so that it is not read again. */
 	size_t word_start, word_end; /* bytes without white space, quotes or brackets */
@@ -269,6 +268,3 @@ bool redact_discord(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret
  */
 bool redact_key(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
 bool redact_key_rest(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
-
-/* The length of the part of a key that `text` starts with; `ret_ends`: the key ends there. */
-size_t redact_key_body(const char *text, size_t len, bool *ret_ends);

@@ -213,8 +213,6 @@ int ofs_offload(const struct ofs_deposit *deposit, const struct ofs_pointer *p,
  */
 #define PREVIEW_WINDOW 4096
 #define PREVIEW_HEAD_MAX (OFS_PREVIEW_MAX / 2)
-/* Bytes of the last lines that tell if they are the rest of a private key. */
-#define PREVIEW_AHEAD ((size_t)16 << 10)
 
 void ofs_preview_finish(struct ofs_preview *p)
 {
@@ -225,44 +223,19 @@ void ofs_preview_finish(struct ofs_preview *p)
 	*p = (struct ofs_preview){ 0 };
 }
 
-/* Writes a line of which `len` bytes were not read. */
-static char *preview_shown(const struct ofs_buf *line, uint64_t unread, bool *ret_whole)
+/* Writes a line of which `unread` bytes were not read. */
+static char *preview_shown(const char *line, size_t len, uint64_t unread, bool *ret_whole)
 {
 	struct ofs_text_stream s;
 	FILE *out = ofs_text_open(&s);
 	size_t used;
 
-	ofs_text_printable(out, line->data, line->len, unread > 0, OFS_PREVIEW_LINE_MAX, &used);
-	*ret_whole = used == line->len && !unread;
+	ofs_text_printable(out, line, len, unread > 0, OFS_PREVIEW_LINE_MAX, &used);
+	*ret_whole = used == len && !unread;
 	if (!*ret_whole)
-		fprintf(out, "...[+%llu bytes]", (unsigned long long)(line->len - used + unread));
+		fprintf(out, "...[+%llu bytes]", (unsigned long long)(len - used + unread));
 	putc('\n', out);
 	return ofs_text_close(&s);
-}
-
-/* Line `i` (from 0) as it is shown; `ret_whole`: nothing of it is missing. */
-static int preview_line(const struct ofs_content *c, uint64_t i, struct ofs_redact_state *state,
-			char **ret, bool *ret_whole)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
-	uint64_t start = ofs_content_line(c, i), len = ofs_content_line(c, i + 1) - start;
-	char window[PREVIEW_WINDOW + OFS_REDACT_AHEAD];
-	ssize_t n = ofs_spool_read(c->spool, window, (size_t)OFS_MIN(len, sizeof(window)), start);
-
-	if (n < 0)
-		return (int)n;
-	/* Only the part that was read can end in the line's end; a line end is not shown. */
-	if ((uint64_t)n == len && n && window[n - 1] == '\n') {
-		n--;
-		len--;
-		if (n && window[n - 1] == '\r') {
-			n--;
-			len--;
-		}
-	}
-	ofs_redact_state_line(state, &line, window, (size_t)n);
-	*ret = preview_shown(&line, len - (uint64_t)n, ret_whole);
-	return 0;
 }
 
 /* For each line that could be shown: it is whole. */
@@ -271,38 +244,91 @@ struct preview_whole {
 	bool last[OFS_CONTENT_LINES];
 };
 
-static int preview_read_last(const struct ofs_content *c, uint64_t from, struct ofs_preview *p,
-			     struct preview_whole *whole)
+/* Appends the bytes at `start`, `max` of them at most; returns how many, or -errno. */
+static ssize_t preview_append(const struct ofs_content *c, uint64_t start, size_t max,
+			      struct ofs_buf *text)
 {
-	OFS_FREE char *ahead = ofs_realloc(NULL, 1, PREVIEW_AHEAD);
-	struct ofs_redact_state state;
-	ssize_t n = ofs_spool_read(c->spool, ahead, PREVIEW_AHEAD, ofs_content_line(c, from));
-	int r = 0;
+	char bytes[PREVIEW_WINDOW + OFS_REDACT_AHEAD];
+	ssize_t n = ofs_spool_read(c->spool, bytes, OFS_MIN(max, sizeof(bytes)), start);
+
+	if (n > 0)
+		ofs_buf_append(text, bytes, (size_t)n);
+	return n;
+}
+
+/* Appends line `i` (from 0) and "\n", whatever ends it. */
+static int preview_append_line(const struct ofs_content *c, uint64_t i, struct ofs_buf *text,
+			       uint64_t *ret_unread)
+{
+	uint64_t start = ofs_content_line(c, i), len = ofs_content_line(c, i + 1) - start;
+	ssize_t n = preview_append(c, start, (size_t)OFS_MIN(len, SIZE_MAX), text);
 
 	if (n < 0)
 		return (int)n;
-	ofs_redact_state_init(&state, ahead, (size_t)n);
-	for (uint64_t i = from; i < c->lines && r == 0; i++) {
-		size_t place = (size_t)(c->lines - 1 - i);
-
-		r = preview_line(c, i, &state, &p->last[place], &whole->last[place]);
+	*ret_unread = len - (uint64_t)n;
+	/* Only the part that was read can end in the line's end. */
+	if (!*ret_unread && n && text->data[text->len - 1] == '\n') {
+		text->len--;
+		text->len -= n > 1 && text->data[text->len - 1] == '\r';
 	}
-	return r;
+	ofs_buf_append(text, "\n", 1);
+	return 0;
+}
+
+/* The end of the line at `at`, which has one. */
+static const char *line_end(const struct ofs_buf *text, const char *at)
+{
+	return memchr(at, '\n', (size_t)((const char *)text->data + text->len - at));
+}
+
+/*
+ * Reads the lines from `from` to `to`. They are redacted together, with some of what stands before
+ * and after them, which may tell that there are secrets in them.
+ */
+static int preview_read_lines(const struct ofs_content *c, uint64_t from, uint64_t to,
+			      struct ofs_preview *p, struct preview_whole *whole)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, shown = OFS_BUF_INIT;
+	uint64_t start = ofs_content_line(c, from), unread[OFS_CONTENT_LINES];
+	size_t before = (size_t)OFS_MIN(start, (uint64_t)OFS_REDACT_AHEAD), i;
+	ssize_t r = preview_append(c, start - before, before, &text);
+	const char *at, *end;
+
+	if (r >= 0 && (size_t)r < before)
+		r = -EIO;
+	for (i = 0; i < to - from && r >= 0; i++)
+		r = preview_append_line(c, from + i, &text, &unread[i]);
+	if (r >= 0)
+		r = preview_append(c, ofs_content_line(c, to), OFS_REDACT_AHEAD, &text);
+	if (r < 0)
+		return (int)r;
+	ofs_redact_text(&shown, (const char *)text.data, text.len);
+	at = (const char *)shown.data;
+	for (i = 0; i < before; i++)
+		if (text.data[i] == '\n')
+			at = line_end(&shown, at) + 1;
+	for (i = 0; i < to - from; i++, at = end + 1) {
+		uint64_t line = from + i;
+		bool is_first = line < OFS_CONTENT_LINES;
+		size_t place = (size_t)(is_first ? line : c->lines - 1 - line);
+
+		end = line_end(&shown, at);
+		*(is_first ? &p->first[place] : &p->last[place]) =
+			preview_shown(at, (size_t)(end - at), unread[i],
+				      is_first ? &whole->first[place] : &whole->last[place]);
+	}
+	return 0;
 }
 
 static int preview_read(const struct ofs_content *c, struct ofs_preview *p,
 			struct preview_whole *whole)
 {
 	uint64_t n = OFS_MIN(c->lines, OFS_CONTENT_LINES), from = n;
-	struct ofs_redact_state state;
-	int r = 0;
+	int r = preview_read_lines(c, 0, n, p, whole);
 
-	ofs_redact_state_init(&state, "", 0);
-	for (uint64_t i = 0; i < n && r == 0; i++)
-		r = preview_line(c, i, &state, &p->first[i], &whole->first[i]);
 	if (c->lines > n + OFS_CONTENT_LINES)
 		from = c->lines - OFS_CONTENT_LINES;
-	return r < 0 ? r : preview_read_last(c, from, p, whole);
+	return r < 0 || from == c->lines ? r : preview_read_lines(c, from, c->lines, p, whole);
 }
 
 /* Line `i`, which is one of the first or of the last. */

@@ -148,24 +148,6 @@ static void check_line(const char *text, size_t len)
 	FUZZ_ASSERT(memchr(line, '\0', size));
 }
 
-static void check_state(const char *text, size_t len)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
-	struct ofs_redact_state state;
-	size_t lines = count_lines(text, len), n;
-	const char *end;
-
-	ofs_redact_state_init(&state, text, len);
-	for (const char *line = text; len; line += n, len -= n) {
-		end = memchr(line, '\n', len);
-		n = end ? (size_t)(end - line) + 1 : len;
-		/* A copy, so that no line reads of the next. */
-		OFS_FREE char *copy = fuzz_copy(line, n);
-		FUZZ_ASSERT(ofs_redact_state_line(&state, &out, copy, n) >= 0);
-	}
-	FUZZ_ASSERT(count_lines((char *)out.data, out.len) == lines);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf input = OFS_BUF_INIT;
@@ -188,6 +170,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_ASSERT(ofs_redact_cut(exact, once.len, limit) <= limit);
 	if (size)
 		check_line(text, size);
-	check_state(text, size);
 	return 0;
 }

@@ -55,6 +55,25 @@ def a_message_that_is_cut_does_not_end_in_a_part_of_a_secret(case):
             assert "redact = '" in said and BODY[:6] not in said, said
 
 
+SECRET = ("apiVersion: v1", "data:", f"  a: {BODY}", f"  b.c: {BODY[::-1]}", "kind: Secret")
+
+
+@test(variants={"head": (5, 400), "cut after": (7, 400), "cut before": (400, 2), "tail": (400, 4)})
+def a_preview_knows_what_stands_around_its_lines(case, lines):
+    """A secret that the lines before or behind it tell, shown or not."""
+    before, after = lines
+    text = [f"line {i}" for i in range(before)] + list(SECRET)
+    text += [f"behind {i}" for i in range(after)]
+    with chat(case, False) as c:
+        shown = c.offload("put", "-c", "shell", input="\n".join(text).encode()).stdout.decode()
+        assert BODY not in shown and BODY[::-1] not in shown, shown
+        told = [line for line in text[:10] + text[-10:] if line[:3] not in ("  a", "  b")]
+        at = 0
+        for line in told:
+            at = shown.index(f"\n{line}\n", at)
+        assert shown.count("[redacted: ") == 20 - len(told), shown
+
+
 @test
 def a_title_with_a_secret(case):
     with case.mount(SEAL_SOON) as m:

@@ -553,16 +553,11 @@ Test(base_redact, spans_are_in_order)
 Test(base_redact, can_be_switched_off)
 {
 	OFS_FREE char *text = make("gh~p_%36{a} password=%20{a}"), *line = ofs_strdup(text);
-	struct ofs_redact_state state;
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
 
 	ofs_redact_set_enabled(false);
 	expect(text, text);
 	ofs_redact_line(line, strlen(line) + 1);
 	cr_assert_str_eq(line, text);
-	ofs_redact_state_init(&state, text, strlen(text));
-	cr_assert_eq(ofs_redact_state_line(&state, &out, text, strlen(text)), 0);
-	cr_assert_eq(out.len, strlen(text));
 	ofs_redact_set_enabled(true);
 	ofs_redact_line(line, strlen(line) + 1);
 	cr_assert_str_eq(line, "[redacted: github-token] password=[redacted: password]");
@@ -693,50 +688,6 @@ Test(base_redact, private_keys_that_are_cut)
 	expect(key, wanted);
 	key[begin + 7] = '\0';
 	expect(key, KEY_MARK "\n" KEY_MARK);
-}
-
-static void expect_lines(const char *text, const char *ahead, const char *wanted)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
-	struct ofs_redact_state state;
-	size_t n;
-
-	ofs_redact_state_init(&state, ahead, strlen(ahead));
-	for (; *text; text += n) {
-		n = strcspn(text, "\n");
-		n += text[n] == '\n';
-		cr_assert_geq(ofs_redact_state_line(&state, &out, text, n), 0);
-	}
-	ofs_buf_append(&out, "", 1);
-	cr_assert_str_eq((char *)out.data, wanted, "got '%s'\nwant '%s'", (char *)out.data, wanted);
-}
-
-Test(base_redact, private_keys_line_by_line)
-{
-	OFS_FREE char *key = make_key(labels[3], 10), *token = make("gh~p_%36{a}");
-	OFS_FREE char *text = place("a\n@@\nhello\n@@\n", key), *many = marks(12),
-		      *fewer = marks(11);
-	OFS_FREE char *wanted = place("a\n@@\nhello\n@@\n", many), *before = NULL, *behind = NULL;
-	const char *rest = strchr(key, '\n') + 1;
-
-	expect_lines(text, "", wanted);
-	/* What follows the end in its line is text again. */
-	before = place("@@ TOKEN", key);
-	memcpy(strstr(before, "TOKEN"), "tail=", 5);
-	behind = place("@@ tail=", many);
-	expect_lines(before, "", behind);
-	/* A key that began before the lines, known by what is ahead. */
-	expect_lines(rest, rest, fewer);
-	expect_lines(token, rest, "[redacted: github-token]");
-	/* Without it, nothing tells these lines from any base64. */
-	expect_lines("hello\n", "hello\n", "hello\n");
-}
-
-Test(base_redact, a_key_line_by_line_ends_with_other_text)
-{
-	expect_lines("-----BEG"
-		     "IN PRIVATE KEY-----\nThis is only prose.\nhello\n",
-		     "", KEY_MARK "\nThis is only prose.\nhello\n");
 }
 
 /* --------------------------------------------------------------- fixed buffers, cuts */
