@@ -103,7 +103,7 @@ static const struct context contexts[] = {
 	  "bundle config(?: set)?(?: --\\w+)* " ARG " ([^\\s:]+:\\S+)" },
 	{ "password", "wpa_passphrase", "wpa_passphrase " ARG " " VALUE },
 	{ "password", "htpasswd",
-	  "htpasswd -[a-zA-Z]*b[a-zA-Z]* (?:-\\S+ )*(?:" ARG " ){1,2}" VALUE "\\s*$" },
+	  "htpasswd -[ac-zA-Z]*b[a-zA-Z]* (?:-\\S+ )*(?:" ARG " ){1,2}" VALUE "\\s*$" },
 	{ "password", "sqlplus|expdp|impdp|rman",
 	  "[a-z]+ (?:-\\S+ )*(?:target )?[\\w.$]+/(?!@)"
 	  "([^\\s/@\"']+)@" },
@@ -165,13 +165,14 @@ static const struct context contexts[] = {
 	  "apiVersion: v1\\n( *)data:\\n(?:\\1 ++[^\\n]*+\\n)++(?=\\1kind: Secret)",
 	  "^[ \\t]+[\\w.-]+: ([^\\n]+)" },
 	{ "secret", "kind: secret",
-	  "kind: Secret[\\s\\S]*?(?:^data|stringData):[ \\t]*\\n"
+	  "kind: Secret(?:(?!kind: )[\\s\\S])*?(?:^data|stringData):[ \\t]*\\n"
 	  "(?:[ \\t]+[^\\n]*\\n)+",
 	  "^[ \\t]+[\\w.-]+: ([A-Za-z0-9+/]+=*)$", KEY },
 	{ "secret", "\"apiversion",
 	  "\"apiVersion\": ?\"v1\",\\s*\"data\": ?\\{[^{}]*\\},\\s*\"kind\": ?\"Secret\"",
 	  "[\\w.-]\": ?\"([\\w+/=]+)\"[\\s,}]", KEY },
-	{ "secret", "\"sensitive\"", "\"sensitive\": ?true,[^{}]*?\"value\": ?\"([^\"]+)\"" },
+	{ "secret", "\"sensitive\"",
+	  "\"sensitive\": ?true,(?:(?!\"sensitive)[^{}])*?\"value\": ?\"([^\"]+)\"" },
 	{ "secret", "\" -> \"", "(?<=\\])\" -> \"([^\"\\n]+)\"" },
 	{ "account-key", "\"primarykey\"|\"secondarykey\"",
 	  "\"\\w+\" ?: ?\"([A-Za-z0-9+/]{40,}=*)\"" },

@@ -800,6 +800,12 @@ Test(base_redact, takes_no_longer_for_near_misses, .timeout = 120)
 		"\033[",
 		";",
 		"1;",
+		"kind: Secret\n",
+		"\"sensitive\":true,",
+		"insert into(passw",
+		"curl -u a:",
+		"cookie: a=b; ",
+		"password is ",
 		"\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
 		"\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\nAK~IA",
 	};
