@@ -520,21 +520,23 @@ int ofs_process_run_helper(const char *const argv[], const char *dir, int flags,
 
 /* ---- probes */
 
-/* The exit code of the child, or -ETIMEDOUT. */
-static int probe_wait(pid_t pid, int64_t patience)
+/* What the child answers, or the exit code of one that was ended by a signal, or -ETIMEDOUT. */
+static int probe_wait(pid_t pid, int answer, int64_t patience)
 {
-	OFS_CLOSE int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	int64_t give_up = ofs_clock_monotonic() + patience, left = patience;
-	struct pollfd ended = { .fd = fd, .events = POLLIN };
-	int status, r = fd < 0 ? -errno : 0;
+	struct pollfd told = { .fd = answer, .events = POLLIN };
+	unsigned char code;
+	int status, r = 0;
 
 	while (r == 0 && left > 0) {
-		r = poll(&ended, 1, (int)(left / OFS_NS_PER_MS) + 1);
+		r = poll(&told, 1, (int)(left / OFS_NS_PER_MS) + 1);
 		r = r < 0 && errno != EINTR ? -errno : r > 0;
 		left = give_up - ofs_clock_monotonic();
 	}
-	if (r > 0)
-		return waitpid(pid, &status, 0) == pid ? ofs_process_exit_code(status) : -errno;
+	if (r > 0) {
+		r = read(answer, &code, 1) == 1 ? code : -ECHILD;
+		return waitpid(pid, &status, 0) == pid && r < 0 ? ofs_process_exit_code(status) : r;
+	}
 	/* Its death is not waited for: it may be where no signal reaches it. */
 	kill(-pid, SIGKILL);
 	kill(pid, SIGKILL);
@@ -542,29 +544,49 @@ static int probe_wait(pid_t pid, int64_t patience)
 	return r < 0 ? r : -ETIMEDOUT;
 }
 
+/* Where a probe has the pipe that it answers into. */
+#define PROBE_ANSWER (STDERR_FILENO + 1)
+
 /* A child that is left behind must hold no pipe that somebody reads to its end. */
-static void probe_let_go(int out, int err)
+static void probe_let_go(int out, int err, int answer)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	dup2(null, STDIN_FILENO);
 	dup2(out < 0 ? null : out, STDOUT_FILENO);
 	dup2(err < 0 ? null : err, STDERR_FILENO);
-	close_range(STDERR_FILENO + 1, ~0U, 0);
+	dup2(answer, PROBE_ANSWER);
+	fcntl(PROBE_ANSWER, F_SETFD, FD_CLOEXEC);
+	close_range(PROBE_ANSWER + 1, ~0U, 0);
+}
+
+/* Whoever else collects the child must not take its answer for a failure: it is no exit code. */
+static void probe_answer(int (*fn)(const void *arg), const void *arg)
+{
+	unsigned char code = (unsigned char)fn(arg);
+
+	_exit(write(PROBE_ANSWER, &code, 1) == 1 ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
 int ofs_process_probe(int (*fn)(const void *arg), const void *arg, int64_t patience, int out,
 		      int err)
 {
-	pid_t pid = fork();
+	int answer[2], r;
+	pid_t pid;
 
-	if (pid < 0)
+	if (pipe2(answer, O_CLOEXEC) < 0)
 		return -errno;
+	pid = fork();
+	r = pid < 0 ? -errno : 0;
 	if (pid == 0) {
 		setpgid(0, 0);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		probe_let_go(out, err);
-		_exit(fn(arg));
+		probe_let_go(out, err, answer[1]);
+		probe_answer(fn, arg);
 	}
-	return probe_wait(pid, patience);
+	close(answer[1]);
+	if (r == 0)
+		r = probe_wait(pid, answer[0], patience);
+	close(answer[0]);
+	return r;
 }

@@ -170,3 +170,18 @@ Test(io_process, a_helper_has_no_input_and_speaks_plainly)
 	expect_output("C\n/\n");
 	cr_expect_eq(ofs_process_run_helper(argv, "/nonexistent", 0, NULL), -ENOENT);
 }
+
+static int answer_or_die(const void *arg)
+{
+	return arg ? 7 : raise(SIGKILL);
+}
+
+Test(io_process, a_probe_answers_whoever_collects_it)
+{
+	cr_expect_eq(ofs_process_probe(answer_or_die, "", OFS_NS_PER_S * 60, -1, -1), 7);
+	cr_expect_eq(ofs_process_probe(answer_or_die, NULL, OFS_NS_PER_S * 60, -1, -1),
+		     128 + SIGKILL);
+	signal(SIGCHLD, SIG_IGN);
+	cr_expect_eq(ofs_process_probe(answer_or_die, "", OFS_NS_PER_S * 60, -1, -1), 7);
+	cr_expect_eq(ofs_process_probe(answer_or_die, NULL, OFS_NS_PER_S * 60, -1, -1), -ECHILD);
+}
