@@ -16,6 +16,7 @@ import harness
 import large
 import plot
 import profile
+import redact
 import remove
 import scale
 import search
@@ -36,6 +37,7 @@ BENCHMARKS = {
     "speed": speed,
     "profile": profile,
     "tokens": tokens,
+    "redact": redact,
 }
 # What `all` consists of, and with which small numbers.
 QUICK = {
@@ -60,8 +62,9 @@ HELP = {
     "speed": "times of everyday work, beside the plain filesystem and other ones over FUSE",
     "profile": "where the time of offloadfs goes: messages, processor time, calls, stacks",
     "tokens": "how near the estimate of tokens comes to a real tokenizer, and how quick it is",
+    "redact": "how quick the search for secrets is, and what it finds",
     "collect": "what readers notice of a garbage collection",
-    "all": "all of them but profile and tokens, one after the other",
+    "all": "all of them but profile, tokens and redact, one after the other",
 }
 
 

@@ -255,6 +255,17 @@ def tokens_needs_no_tokenizer_for_its_speed(case):
 
 
 @test
+def redact_tells_what_it_finds(case):
+    folder = pathlib.Path(case.path("files"))
+    folder.mkdir()
+    secret = "ghp_" + "x7Gq2LmZ9aRt4KpW8sYcB1nVx7Gq2LmZ9aRt"
+    (folder / "one").write_text(f"a\nb {secret} c\n")
+    (folder / "two").write_text("nothing\n" * 1000)
+    figures = bench(case, "redact", "--files", str(folder))
+    assert figures["redact"]["lines"] == 1 and figures["redact"]["mb_per_second"] > 0, figures
+
+
+@test
 def an_interrupted_benchmark_leaves_nothing(case):
     temporary = pathlib.Path(case.path("tmp"))
     temporary.mkdir()
