@@ -262,7 +262,7 @@ def redact_tells_what_it_finds(case):
     (folder / "one").write_text(f"a\nb {secret} c\n")
     (folder / "two").write_text("nothing\n" * 1000)
     figures = bench(case, "redact", "--files", str(folder))
-    assert figures["redact"]["lines"] == 1 and figures["redact"]["mb_per_second"] > 0, figures
+    assert figures["lines"] == 1 and figures["mb_per_second"] > 0, figures
 
 
 @test
