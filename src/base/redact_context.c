@@ -17,7 +17,7 @@
 /* Of one search for a match, in PCRE2's units: what needs more finds nothing. */
 #define MATCH_LIMIT 100000
 
-/* What a value must look like, besides that it stands for no other. */
+/* What a value must look like; placeholders are never secrets. */
 enum look {
 	ANY,
 	KEY, /* a key or a good password */
@@ -475,20 +475,24 @@ static bool try_context(struct ofs_redact_scan *s, size_t i, size_t at, struct o
 	return find_in_scope(s, i, at, ret);
 }
 
+/* Keeps the secret that starts first; the one of no length is none. */
+static void keep_first(struct ofs_secret *ret, const struct ofs_secret *found)
+{
+	if (!ret->len || found->start < ret->start)
+		*ret = *found;
+}
+
 bool redact_context_rest(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
 {
 	struct ofs_secret found;
-	bool is_found = false;
 
 	if (at >= s->in_scope)
 		return false;
+	ret->len = 0;
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(contexts); i++)
-		if (at < s->scope_end[i] && find_in_scope(s, i, at, &found) &&
-		    (!is_found || found.start < ret->start)) {
-			*ret = found;
-			is_found = true;
-		}
-	return is_found;
+		if (at < s->scope_end[i] && find_in_scope(s, i, at, &found))
+			keep_first(ret, &found);
+	return ret->len;
 }
 
 static bool has_keyword(const struct ofs_redact_scan *s, size_t at, const struct keyword *k)
@@ -505,15 +509,12 @@ static bool has_keyword(const struct ofs_redact_scan *s, size_t at, const struct
 bool redact_context(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
 {
 	struct ofs_secret found;
-	bool is_found = false;
 
+	ret->len = 0;
 	for (size_t k = redact_first_keyword[redact_keyword_hash(s->text + at)]; k;
 	     k = keywords[k - 1].next)
 		if (has_keyword(s, at, &keywords[k - 1]) &&
-		    try_context(s, keywords[k - 1].context, at - keywords[k - 1].rare, &found) &&
-		    (!is_found || found.start < ret->start)) {
-			*ret = found;
-			is_found = true;
-		}
-	return is_found;
+		    try_context(s, keywords[k - 1].context, at - keywords[k - 1].rare, &found))
+			keep_first(ret, &found);
+	return ret->len;
 }

@@ -247,8 +247,9 @@ bool redact_quoted(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret)
 bool redact_setter(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
 
 /*
- * What a command is given, and other secrets that are known by where they stand: at a keyword; and
- * what else is in a scope that a keyword has opened. The first prepares what they read.
+ * Arguments of commands and other secrets known by their context. Called at a keyword;
+ * redact_context_rest() finds what else is in the scopes that keywords have opened. Call
+ * redact_context_begins() first: it prepares what both read.
  */
 void redact_context_begins(struct redact_begins *begins);
 bool redact_context(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);

@@ -54,9 +54,9 @@ void ofs_check_tools(void);
 
 /*
  * Runs fn(arg, text), which may wait for somebody who never answers, in a child, and gives it up
- * after `patience` nanoseconds. What it writes into `text`, of OFS_PROBE_TEXT bytes and at first "", is
- * allocated for `ret_text` (may be NULL), whatever is returned. Returns what it returned, from 0 to
- * 255; -ETIMEDOUT: it was given up; or -errno.
+ * after `patience` nanoseconds. What it writes into `text`, of OFS_PROBE_TEXT bytes and at first
+ * "", is allocated for `ret_text` (may be NULL), whatever is returned. Returns what
+ * ofs_process_probe() does.
  */
 int ofs_probe_run(int (*fn)(const void *arg, char *text), const void *arg, int64_t patience,
 		  char **ret_text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The mounted trees, from the kernel's list. A bind mount of a directory in one is no tree: paths in
- * it do not start at the root.
+ * The mounted trees, from the kernel's list. A bind mount of a directory in one is no tree: paths
+ * in it do not start at the root.
  */
 #pragma once
 

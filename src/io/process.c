@@ -520,7 +520,7 @@ int ofs_process_run_helper(const char *const argv[], const char *dir, int flags,
 
 /* ---- probes */
 
-/* What the child answers, or the exit code of one that was ended by a signal, or -ETIMEDOUT. */
+/* Returns the child's answer; without one, its exit code, -ETIMEDOUT or another -errno. */
 static int probe_wait(pid_t pid, int answer, int64_t patience)
 {
 	int64_t give_up = ofs_clock_monotonic() + patience, left = patience;
@@ -560,7 +560,7 @@ static void probe_let_go(int out, int err, int answer)
 	close_range(PROBE_ANSWER + 1, ~0U, 0);
 }
 
-/* Whoever else collects the child must not take its answer for a failure: it is no exit code. */
+/* The answer is not the exit code: an orphaned probe must not look like a program that failed. */
 static void probe_answer(int (*fn)(const void *arg), const void *arg)
 {
 	unsigned char code = (unsigned char)fn(arg);
