@@ -10,13 +10,17 @@ import economy
 import tokens
 from chats import anthropic, generated, recorded, results
 from corpus import soup
-from economy import LIMITS, MODES
 from harness import OFFLOAD
 from measure import KIB, MIB, Failure, Place, Progress, heading, met, size_text, table
 
 AIM_SPEED = 50  # MB/s
 AIM_MEMORY = 3  # times the size of the chat
+MODES = ("compact", "compress", "auto")
 # What a request says: nothing, and as for a model with a small window.
+LIMITS = {
+    "default": {},
+    "small window": {"max_total_tokens": 4000, "max_tool_message_tokens": 500},
+}
 FORMS = ("openai", "anthropic")
 
 

@@ -18,36 +18,50 @@ import os
 import pathlib
 import re
 
+import policies
 import tokens
 from chats import recorded, transcript, transcripts
 from measure import Failure, Progress, heading, table
 
 CACHED, FRESH, READBACK = 0.1, 1.25, 900
-MODES = ("compact", "compress", "auto")
-LIMITS = {
-    "default": {},
-    "small window": {"max_total_tokens": 4000, "max_tool_message_tokens": 500},
-}
 _STRING = re.compile(r"[\w/][\w./:@#%+~-]{6,}[\w/]")
 _NO_WORD = re.compile(r"[\d_/.:@#%+~]|[a-z][A-Z]|-.*-|[A-Z]{2}")
+# Ours, with what a request says; as a hook: results alone, as they come.
+OURS = {
+    "hook": {"mode": "auto", "max_total_tokens": 10**9},
+    "compact": {"mode": "compact"},
+    "compress": {"mode": "compress"},
+    "auto": {"mode": "auto"},
+    "auto, 30,000 and 16 KB": {
+        "mode": "auto",
+        "max_total_tokens": 30000,
+        "max_tool_message_tokens": 4096,
+    },
+}
 
 
 def measure(tool, options):
-    chats = _chats(options)
-    turns = sum(len(_turns(messages)) for messages in chats.values())
-    heading(f"economy: {len(chats)} chats, {turns} turns")
-    policies = {"everything": lambda _name, messages: messages}
-    for limit, limits in LIMITS.items():
-        for mode in MODES:
-            if (options.only or "") in f"{mode}, {limit}":
-                policies[f"{mode}, {limit}"] = _managed(tool, mode, limits)
+    chats, groups = _chats(options)
+    turns = {name: _turns(messages) for name, messages in chats.items()}
     facts = {name: _facts(messages) for name, messages in chats.items()}
-    count = _Tokens()
-    figures, rows = {}, []
-    for policy, manage in policies.items():
-        figure = _policy(policy, manage, chats, facts, count)
-        figures[policy] = figure
-        plain = figures["everything"]
+    manage = {"everything": lambda _name, messages: messages}
+    manage.update({name: _managed(tool, request) for name, request in OURS.items()})
+    manage.update(policies.PEERS)
+    count, figures = _Tokens(), {}
+    for policy, function in manage.items():
+        if policy == "everything" or (options.only or "") in policy:
+            figures[policy] = _policy(policy, function, chats, facts, count)
+    out = {}
+    for group, names in groups.items():
+        heading(f"economy: {group}, {len(names)} chats, {sum(len(turns[n]) for n in names)} turns")
+        out[group] = _shares({p: _sum(of[n] for n in names) for p, of in figures.items()})
+    return out
+
+
+def _shares(figures):
+    """Prints a table beside everything, and adds the net cost to the figures."""
+    rows, plain = [], figures["everything"]
+    for policy, figure in figures.items():
         figure["net"] = figure["cost"] + figure["missing"] * READBACK * FRESH
         saved = [1 - figure[k] / max(plain[k], 1) for k in ("sent", "cost")]
         saved.append(figure["peak"] / max(plain["peak"], 1))
@@ -63,11 +77,13 @@ def measure(tool, options):
 
 
 def _chats(options):
-    """Name -> messages in OpenAI's form: those of the folder that was named, or all there are."""
-    if not options.chats:
-        chats = {**recorded(), **transcripts()}
-    else:
-        chats = {}
+    """
+    Name -> messages in OpenAI's form, of the folder that was named or all there are; and the names
+    by what they are shown as.
+    """
+    coding = {} if options.chats else transcripts()
+    chats = {} if options.chats else {**recorded(), **coding}
+    if options.chats:
         for path in sorted(pathlib.Path(options.chats).iterdir()):
             if path.suffix == ".jsonl":
                 chats.update(transcript(path))
@@ -77,7 +93,9 @@ def _chats(options):
     names = [n for n in chats if options.half is None or _half(n) == options.half]
     if not names:
         raise Failure("there are no chats: a folder of lists of messages or transcripts is needed")
-    return {name: chats[name] for name in names[:: options.every]}
+    names = names[:: options.every]
+    groups = {"all": names, "Claude Code": [n for n in names if n in coding]}
+    return {n: chats[n] for n in names}, {g: some for g, some in groups.items() if some}
 
 
 def _half(name):
@@ -131,10 +149,10 @@ def _facts(messages):
 # --- Policies -------------------------------------------------------------------------------------
 
 
-def _managed(tool, mode, limits):
+def _managed(tool, asked):
     def manage(name, messages):
-        request = {"chat_id": name, "messages": messages, **limits}
-        return json.loads(tool("context", "--mode", mode, "--list", data=json.dumps(request).encode()))
+        request = {"chat_id": name, "messages": messages, **asked}
+        return json.loads(tool("context", "--list", data=json.dumps(request).encode()))
 
     return manage
 
@@ -152,15 +170,28 @@ class _Tokens:
         return [self._known[t] for t in texts]
 
 
+FIGURES = ("sent", "cost", "peak", "facts", "visible", "using", "missing")
+
+
 def _policy(policy, manage, chats, facts, count):
-    figure = dict.fromkeys(("sent", "cost", "peak", "facts", "visible", "using", "missing"), 0)
+    """Name of a chat -> its figures."""
+    figures = {}
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         with Progress(policy, len(chats), "chats") as progress:
             sent = pool.map(lambda name: list(_sent(manage, name, chats[name])), chats)
             for i, (name, turns) in enumerate(zip(chats, sent)):
-                _chat(figure, turns, facts[name], count)
+                figures[name] = dict.fromkeys(FIGURES, 0)
+                _chat(figures[name], turns, facts[name], count)
                 progress.show(i)
-    return figure
+    return figures
+
+
+def _sum(figures):
+    total = dict.fromkeys(FIGURES, 0)
+    for figure in figures:
+        for key in FIGURES:
+            total[key] = max(total[key], figure[key]) if key == "peak" else total[key] + figure[key]
+    return total
 
 
 def _sent(manage, name, messages):

@@ -120,12 +120,13 @@ def economy_tells_what_is_saved_and_still_seen(case):
         messages.append({"role": "tool", "tool_call_id": call_id, "content": text})
     messages.append({"role": "assistant", "content": "It is src/kept_file.c and src/lost_file.c."})
     (folder / "chat.json").write_text(json.dumps({"messages": messages}))
-    figures = bench(case, "context", "--economy", "--chats", str(folder))
-    plain, compact = figures["everything"], figures["compact, default"]
+    figures = bench(case, "context", "--economy", "--chats", str(folder))["all"]
+    plain, compact, peer = figures["everything"], figures["compact"], figures["AGA"]
     assert (plain["facts"], plain["visible"], plain["using"], plain["missing"]) == (2, 2, 1, 0), plain
     assert plain["net"] == plain["cost"] > plain["sent"] * 0.1, plain
     assert compact["sent"] < plain["sent"] / 2 and compact["peak"] < plain["peak"], figures
     assert compact["facts"] == 2 and 1 <= compact["visible"], compact
+    assert (peer["facts"], peer["visible"]) == (2, 1) and peer["cost"] < plain["cost"], peer
 
 
 @test
