@@ -3,7 +3,6 @@
 #include "agent/agent.h"
 #include "agent/claude_output.h"
 #include "client/workspace.h"
-#include "context/json/edit.h"
 #include "context/json/literal.h"
 #include "io/path.h"
 
@@ -94,24 +93,6 @@ static char *make_title(const char *name, const struct tool *tool, struct ofs_sp
 
 /* ---- events */
 
-/*
- * Allocated: the line that Bash is to run; NULL: it goes on in the background, or holds a NUL,
- * which ends it for us but not for others.
- */
-static char *read_command(struct ofs_span input)
-{
-	struct ofs_span command = ofs_span_member(input, "command");
-	struct ofs_span background = ofs_span_member(input, "run_in_background");
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-
-	if (!ofs_span_is_string(command) || (background.len && *background.p == 't'))
-		return NULL;
-	ofs_span_decode(command, &text);
-	if (!text.len || memchr(text.data, 0, text.len))
-		return NULL;
-	return ofs_buf_steal_str(&text);
-}
-
 /* Allocated; NULL: it is no string. A NUL, which would end it, becomes another character. */
 static char *read_name(struct ofs_span name)
 {
@@ -140,9 +121,7 @@ static char *make_saved_in(struct ofs_span transcript)
 /* An event without a name is a PostToolUse. */
 static enum ofs_hook_kind event_kind(struct ofs_span name)
 {
-	if (!name.len || ofs_span_is(name, "PostToolUse"))
-		return OFS_HOOK_POST;
-	return ofs_span_is(name, "PreToolUse") ? OFS_HOOK_PRE : OFS_HOOK_OTHER;
+	return !name.len || ofs_span_is(name, "PostToolUse") ? OFS_HOOK_POST : OFS_HOOK_OTHER;
 }
 
 static int read_event(const char *text, size_t len, struct ofs_error *err,
@@ -179,8 +158,6 @@ static int read_event(const char *text, size_t len, struct ofs_error *err,
 	ret->kept = tool && !tool->category;
 	ret->reads_file = strcmp(ret->tool, "Read") == 0;
 	ret->delegates = strcmp(ret->tool, "Task") == 0 || strcmp(ret->tool, "Agent") == 0;
-	if (ret->kind == OFS_HOOK_PRE && strcmp(ret->tool, "Bash") == 0)
-		ret->command = read_command(ret->input);
 	return 0;
 }
 
@@ -283,19 +260,6 @@ static void write_pointer(const struct ofs_hook_event *e, enum ofs_hook_form for
 	ofs_buf_append_str(out, "}}");
 }
 
-static void write_command(const struct ofs_hook_event *e, const char *command, struct ofs_buf *out)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf json = OFS_BUF_INIT;
-	struct ofs_member_edit edit = { .name = "command" };
-
-	ofs_literal_encode(NULL, command, strlen(command), &json);
-	edit.json = ofs_buf_str(&json);
-	ofs_buf_append_str(out, "{\"hookSpecificOutput\":{\"hookEventName\":"
-				"\"PreToolUse\",\"updatedInput\":");
-	ofs_member_replace(e->input, &edit, 1, out);
-	ofs_buf_append_str(out, "}}");
-}
-
 /* ---- settings */
 
 /* The workspace's folder of settings, allocated. */
@@ -344,9 +308,7 @@ static int settings_path(enum ofs_agent_place place, struct ofs_error *err, char
 /* A matcher of more than names and "|" is a regular expression. */
 static const struct ofs_agent_entry entries[] = {
 	{ "PostToolUse",
-	  "^(Bash|BashOutput|TaskOutput|Read|Grep|Glob|LS|WebFetch|WebSearch|Task|Agent|mcp__.*)$",
-	  false },
-	{ "PreToolUse", "Bash", true },
+	  "^(Bash|BashOutput|TaskOutput|Read|Grep|Glob|LS|WebFetch|WebSearch|Task|Agent|mcp__.*)$" },
 };
 
 extern const struct ofs_agent ofs_agent_claude_code;
@@ -360,6 +322,5 @@ const struct ofs_agent ofs_agent_claude_code = {
 	.read_event = read_event,
 	.find_text = find_text,
 	.write_pointer = write_pointer,
-	.write_command = write_command,
 	.settings_path = settings_path,
 };

@@ -18,7 +18,6 @@ void ofs_hook_event_finish(struct ofs_hook_event *e)
 	free(e->saved_in);
 	free(e->category);
 	free(e->title);
-	free(e->command);
 	*e = (struct ofs_hook_event){ 0 };
 }
 
@@ -140,46 +139,11 @@ static int answer_post(const struct ofs_agent *agent, const struct ofs_hook_even
 	return 0;
 }
 
-/* ---- before a tool is used */
-
-/* Allocated: RUN --task TASK -- bash -c 'LINE'. */
-static char *wrap_command(const char *run, const char *task, const char *line)
-{
-	struct ofs_text_stream s;
-	FILE *out = ofs_text_open(&s);
-
-	fputs(run, out);
-	if (task)
-		fprintf(out, " --task %s", task);
-	fputs(" -- bash -c ", out);
-	ofs_text_shell_word(out, line);
-	return ofs_text_close(&s);
-}
-
-static int answer_pre(const struct ofs_agent *agent, const struct ofs_hook_event *e,
-		      const struct ofs_hook_options *options, struct ofs_access *access,
-		      struct ofs_error *err, struct ofs_buf *out)
-{
-	OFS_FREE char *task = make_task(e, options), *command = NULL;
-	int r;
-
-	if (!e->command || !ofs_text_is_utf8(e->command) || !ofs_shell_line_is_plain(e->command))
-		return 0;
-	r = ofs_access_find(access, err);
-	if (r < 0 || reads_back(e, access))
-		return r;
-	command = wrap_command(options->run, task, e->command);
-	agent->write_command(e, command, out);
-	return 0;
-}
-
 int ofs_hook_answer(const struct ofs_agent *agent, const struct ofs_hook_event *e,
 		    const struct ofs_hook_options *options, struct ofs_access *access,
 		    struct ofs_error *err, struct ofs_buf *ret)
 {
 	if (e->kind == OFS_HOOK_POST)
 		return answer_post(agent, e, options, access, err, ret);
-	if (e->kind == OFS_HOOK_PRE)
-		return answer_pre(agent, e, options, access, err, ret);
 	return 0;
 }

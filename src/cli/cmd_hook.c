@@ -26,7 +26,7 @@ static uint64_t read_bytes = OFS_COUNT_NONE; /* not given; so are the limits of 
 static const char *task;
 static int place; /* enum ofs_agent_place */
 static int form; /* enum ofs_hook_form */
-static bool pre, yes, print;
+static bool yes, print;
 
 static const char *const forms[] = { [OFS_HOOK_TEXT] = "text", [OFS_HOOK_TOOL] = "tool", NULL };
 static const struct ofs_option options[] = {
@@ -45,7 +45,6 @@ static const struct ofs_option options[] = {
 		"install and uninstall: in the settings of the project (default),"),
 	OFS_SET("local", &place, OFS_AGENT_LOCAL, "in one's own settings of the project,"),
 	OFS_SET("user", &place, OFS_AGENT_USER, "or in those of the user"),
-	OFS_FLAG(0, "pre", &pre, "also run Bash commands through 'offload run' at once"),
 	OFS_FLAG(0, "print", &print, "print the entries and write nothing"),
 	OFS_FLAG('y', "yes", &yes, "do not ask"),
 	OFS_OPTIONS_END,
@@ -79,23 +78,20 @@ static void print_count(FILE *out, const char *option, uint64_t value)
 		fprintf(out, " %s %" PRIu64, option, value);
 }
 
-/* Allocated: "offload run" or, to be run by the agent, "offload hook", with the same options. */
-static char *command_line(bool for_agent)
+/* Allocated: what the agent is to run, with the options that were given. */
+static char *command_line(void)
 {
 	OFS_FREE char *program = program_word();
 	struct ofs_text_stream s;
 	FILE *out = ofs_text_open(&s);
 
-	if (for_agent)
-		fprintf(out, "%s hook %s --answer tool", program, agent->name);
-	else
-		fprintf(out, "%s run", program);
+	fprintf(out, "%s hook %s --answer tool", program, agent->name);
 	print_text(out, "--dir", ofs_command_target.dir);
 	print_text(out, "--store", ofs_command_target.store);
-	print_text(out, "--task", for_agent ? task : NULL);
+	print_text(out, "--task", task);
 	print_count(out, "--max-bytes", engine.max_bytes);
 	print_count(out, "--max-lines", engine.max_lines);
-	print_count(out, "--read-bytes", for_agent ? read_bytes : OFS_COUNT_NONE);
+	print_count(out, "--read-bytes", read_bytes);
 	return ofs_text_close(&s);
 }
 
@@ -130,7 +126,6 @@ static int answer_event(const void *arg)
 						    : NULL;
 	OFS_FREE char *store =
 		ofs_command_target.store ? ofs_path_absolute(ofs_command_target.store) : NULL;
-	OFS_FREE char *run = NULL;
 	struct ofs_error err;
 	int r;
 
@@ -144,7 +139,6 @@ static int answer_event(const void *arg)
 	/* The folder may be gone by now. */
 	if (event.cwd && event.cwd[0] == '/' && chdir(event.cwd) < 0)
 		errno = 0;
-	engine.run = run = command_line(false);
 	if (event.kind == OFS_HOOK_POST)
 		r = take_settings(&access, &settings, &err);
 	if (r == 0)
@@ -256,12 +250,15 @@ static int add_entries(const char *command, struct ofs_settings_file *s)
 	struct ofs_error err;
 	int changes = 0;
 
+	if (ofs_settings_file_prune(s, agent)) {
+		ofs_report_line(stderr, "In %s:\n  entries of offload for other events are removed",
+				s->path);
+		changes++;
+	}
 	for (size_t i = 0; i < agent->n_entries; i++) {
 		const struct ofs_agent_entry *entry = &agent->entries[i];
 		int r;
 
-		if (entry->before && !pre)
-			continue;
 		r = ofs_settings_file_add(s, agent, entry, command, &err);
 		if (r < 0) {
 			ofs_report("'%s' was left as it is: %s", s->path, err.text);
@@ -279,7 +276,7 @@ static int add_entries(const char *command, struct ofs_settings_file *s)
 static int run_install(void)
 {
 	OFS_CLEANUP(ofs_settings_file_finish) struct ofs_settings_file s = { 0 };
-	OFS_FREE char *command = command_line(true);
+	OFS_FREE char *command = command_line();
 	int r;
 
 	if (print) {
@@ -378,8 +375,7 @@ static int hook_run(const struct ofs_command *self, int argc, char **argv)
 const struct ofs_command ofs_cmd_hook = {
 	.name = "hook",
 	.synopsis = "AGENT [OPTION...] < EVENT\n"
-		    "       offload hook install [AGENT] [--project | --local | --user] [--pre] "
-		    "[--yes]\n"
+		    "       offload hook install [AGENT] [--project | --local | --user] [--yes]\n"
 		    "       offload hook uninstall [AGENT] [--project | --local | --user] [--yes]",
 	.summary = "Offloads the long tool outputs of an agent, which runs it as a hook",
 	.help = "AGENT is claude-code (the default). Run by the agent, it reads an event: a\n"

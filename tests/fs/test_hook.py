@@ -152,12 +152,10 @@ def stopped(c):
         os.kill(daemon, signal.SIGCONT)
 
 
-@test(variants={"post": False, "pre": True})
-def a_daemon_that_does_not_answer_holds_up_no_hook(case, pre):
+@test
+def a_daemon_that_does_not_answer_holds_up_no_hook(case):
     with chat(case, True) as c:
         event = c.bash("make", "x\n" * 999)
-        if pre:
-            event["hook_event_name"] = "PreToolUse"
         with stopped(c) as daemon:
             begun = time.monotonic()
             answer, said = c.hook(event)
@@ -248,38 +246,6 @@ def outputs_of_real_agents(case):
         assert kept and set(kept) <= stored
 
 
-@test
-def a_command_is_rewritten_and_means_the_same(case):
-    with chat(case, True) as c:
-        def rewrite(command, **more):
-            event = c.event("Bash", {"command": command, "timeout": 9, **more}, None)
-            event["hook_event_name"] = "PreToolUse"
-            del event["tool_response"]
-            answer, said = c.hook(event)
-            assert not said, said
-            if answer is None:
-                return None
-            specific = answer["hookSpecificOutput"]
-            assert set(specific) == {"hookEventName", "updatedInput"}, "no permission is given"
-            assert specific["updatedInput"].pop("timeout") == 9
-            return specific["updatedInput"]["command"]
-
-        for command in ("seq 3 | sort -r", "printf 'a  b\\n' && ls 'no such'", "ls; sh -c 'exit 3'"):
-            wrapped = rewrite(command)
-            plain = run("bash", "-c", command, cwd=c.path, env=c.env, check=False)
-            other = run("bash", "-c", wrapped, cwd=c.path, env=c.env, check=False)
-            assert other.returncode == plain.returncode, wrapped
-            same(other.stdout, plain.stdout + plain.stderr, wrapped)
-        wrapped = rewrite("seq 5000")
-        long = run("bash", "-c", wrapped, cwd=c.path, env=c.env).stdout.decode()
-        assert long.startswith("[offloaded] bash -c 'seq 5000': exit 0, "), long
-        assert c.output(c.bash(wrapped, long * 5)) is None, "it is a pointer already"
-        assert c.output(c.bash("cat x", long * 5)), "and this only looks like one"
-        for command in ("cd src", "export A=b", "cat .offload/refs/x", "sleep 9 &", "echo $A"):
-            assert rewrite(command) is None, command
-        assert rewrite("ls", run_in_background=True) is None
-
-
 # --- Settings -------------------------------------------------------------------------------------
 
 OTHERS = (
@@ -302,9 +268,8 @@ def the_hook_is_installed_and_taken_out_again(case):
     assert list(hooks) == ["PostToolUse"]
     c.offload("hook", "install", "--yes")
     same(read(c.settings()), first)
-    c.offload("hook", "install", "--yes", "--pre", "--task", "session")
+    c.offload("hook", "install", "--yes", "--task", "session")
     hooks = json.loads(read(c.settings()))["hooks"]
-    assert list(hooks) == ["PostToolUse", "PreToolUse"]
     for entries in hooks.values():
         assert len(entries) == 1
         assert entries[0]["hooks"][0]["command"].endswith(" --task session")
@@ -322,15 +287,28 @@ def what_others_wrote_stays(case):
     os.mkdir(os.path.dirname(c.settings()))
     write(c.settings(), OTHERS)
     os.chmod(c.settings(), 0o640)
-    c.offload("hook", "install", "--yes", "--pre")
+    c.offload("hook", "install", "--yes")
     hooks = json.loads(read(c.settings()))["hooks"]
     assert [e["matcher"] for e in hooks["PostToolUse"]][0] == "Write"
-    assert len(hooks["PostToolUse"]) == 2 and len(hooks["PreToolUse"]) == 1
+    assert len(hooks["PostToolUse"]) == 2
     assert b'"ratio": 1.5' in read(c.settings())
     assert stat.S_IMODE(os.stat(c.settings()).st_mode) == 0o640
     c.offload("hook", "uninstall", "--yes")
     same(read(c.settings()), OTHERS)
     assert os.listdir(os.path.dirname(c.settings())) == ["settings.json"]
+
+
+@test
+def no_command_is_rewritten_before_it_runs(case):
+    c = Chat(case)
+    event = c.event("Bash", {"command": "touch x"}, None)
+    event["hook_event_name"] = "PreToolUse"
+    assert c.hook(event) == (None, ""), "the user's rules for commands must see what runs"
+    old = {"matcher": "Bash", "hooks": [{"command": "offload hook claude-code --answer tool"}]}
+    os.mkdir(os.path.dirname(c.settings()))
+    write(c.settings(), json.dumps({"hooks": {"PreToolUse": [old]}}).encode())
+    c.offload("hook", "install", "--yes")
+    assert list(json.loads(read(c.settings()))["hooks"]) == ["PostToolUse"]
 
 
 @test
@@ -370,8 +348,8 @@ def without_a_terminal_nothing_is_written(case):
     done = c.offload("hook", "install", check=False)
     assert done.returncode == 2 and b"--yes" in done.stderr, done
     assert not os.path.exists(c.settings())
-    printed = c.offload("hook", "install", "--print", "--pre").stdout
-    assert set(json.loads(printed)["hooks"]) == {"PostToolUse", "PreToolUse"}
+    printed = c.offload("hook", "install", "--print").stdout
+    assert set(json.loads(printed)["hooks"]) == {"PostToolUse"}
     assert not os.path.exists(c.settings())
 
 
