@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "client/naming.h"
 #include "client/pointer.h"
+#include "context/chat/readback.h"
 #include "io/path.h"
 
 /* The task of a session whose name has no byte that a task may have. */
@@ -54,39 +55,6 @@ static char *make_task(const struct ofs_hook_event *e, const struct ofs_hook_opt
 	return ofs_hook_label(e->session, strlen(e->session), HOOK_SESSION);
 }
 
-/* ---- reading back */
-
-/* Whether the current directory lies in the tree, where no path need name it. */
-static bool is_in_tree(const struct ofs_access *access)
-{
-	OFS_FREE char *cwd = ofs_path_cwd();
-
-	return access->target.mountpoint && cwd &&
-	       ofs_path_below(access->target.mountpoint, cwd) != NULL;
-}
-
-/*
- * Whether the tool is used on what is offloaded: with a path in the tree, from within it, or with a
- * command of ours. The tree must have been found.
- */
-static bool reads_back(const struct ofs_hook_event *e, const struct ofs_access *access)
-{
-	struct ofs_span_cursor c = ofs_span_enter(e->input);
-	struct ofs_span name, value;
-
-	if (is_in_tree(access))
-		return true;
-	if (e->delegates || !ofs_span_is_object(e->input))
-		return false;
-	while (ofs_span_next_member(&c, &name, &value)) {
-		OFS_FREE char *text = ofs_span_text(value);
-
-		if (text && !ofs_span_is(name, "description") && ofs_readback_names(text, access))
-			return true;
-	}
-	return false;
-}
-
 /* ---- after a tool was used */
 
 static bool is_long(const struct ofs_hook_event *e, const struct ofs_hook_options *options,
@@ -98,6 +66,15 @@ static bool is_long(const struct ofs_hook_event *e, const struct ofs_hook_option
 		return t->spool.size > options->read_bytes;
 	return t->spool.size > options->max_bytes ||
 	       ofs_spool_lines(&t->spool) > options->max_lines;
+}
+
+/* A result that the agent must have itself, or has read back. The tree must have been found. */
+static bool stays(const struct ofs_hook_event *e, const struct ofs_hook_text *t,
+		  const struct ofs_access *access)
+{
+	if (t->saved_elsewhere || t->spool.size > OFS_READBACK_MAX)
+		return false;
+	return e->kept || (!e->delegates && ofs_readback_call(e->input, access));
 }
 
 static int answer_post(const struct ofs_agent *agent, const struct ofs_hook_event *e,
@@ -116,15 +93,13 @@ static int answer_post(const struct ofs_agent *agent, const struct ofs_hook_even
 	const struct ofs_pointer pointer = { .what = e->title, .content = &content };
 	int r;
 
-	if (e->kept)
-		return 0;
 	r = agent->find_text(e, options->form, err, &text);
 	if (r <= 0)
 		return r;
 	if (!is_long(e, options, &text))
 		return 0;
 	r = ofs_access_find(access, err);
-	if (r < 0 || reads_back(e, access))
+	if (r < 0 || stays(e, &text, access))
 		return r;
 	r = ofs_content_scan(&text.spool, &content);
 	if (r < 0)

@@ -49,6 +49,11 @@ def commands_of_a_pointer_work_and_their_output_stays(case, mounted):
         if mounted:
             event = {**c.bash("cat shell/*", "x\n" * 1000), "cwd": inside}
             assert c.output(event) is None, "the tree is where the command ran"
+            event = {**c.bash("make -C ~/work", "y\n" * 1000), "cwd": inside}
+            assert c.output(event), "and reads nothing in it"
+        other = "grep -rn TODO . --exclude-dir=.offload"
+        assert c.output(c.bash(other, log_text(9000, 3).decode()))
+        assert c.output(c.bash(command, log_text(70_000, 4).decode())), "too long to stay"
 
 
 @test(variants=MOUNTED)

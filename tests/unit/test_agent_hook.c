@@ -312,17 +312,31 @@ Test(agent_hook, a_pointer_is_never_longer_than_the_text)
 	expect_nothing("Bash", "{}", many);
 }
 
-Test(agent_hook, reading_back_is_never_offloaded)
+Test(agent_hook, what_was_read_back_stays_while_it_is_short)
 {
 	static const char *const commands[] = {
-		"cat .offload/refs/k3f9x2",	  "cd src && cat ../.offload/cache/shell/x.txt",
-		"grep -n x '.offload/refs/a'",	  "offload slice k3f9x2 1-900",
-		"/usr/bin/offload show k3f9x2",	  "make; offload search 'a b'",
-		"'/opt/a b/offload' run -- make", "cat $OFFLOAD_DIR/refs/a",
+		"cat .offload/refs/k3f9x2",
+		"cd src && cat ../.offload/cache/shell/x.txt",
+		"grep -n x '.offload/refs/a' | sort | head -5",
+		"offload slice k3f9x2 1-900",
+		"'/opt/a b/offload' show k3f9x2",
+		"cat $OFFLOAD_DIR/refs/a; sed -n 1,5p .offload/refs/b 2>/dev/null",
+		"head < .offload/refs/a",
 	};
 	static const char *const others[] = {
-		"cat .offloadrc",     "grep offload src", "ls my.offload",
-		"man offload slicer", "offloads run",
+		"cat .offloadrc",
+		"grep -rn TODO . --exclude-dir=.offload",
+		"ls .offload/cache/shell",
+		"make; cat .offload/refs/x",
+		"cat .offload/refs/x && make",
+		"make > .offload/cache/shell/x",
+		"cat a > .offload/cache/shell/x",
+		"make | cat .offload/refs/x",
+		"./cat-all .offload/refs/x",
+		"offload run -- make",
+		"echo offload show x",
+		"man offload slicer",
+		"offloads show",
 	};
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(commands); i++) {
@@ -338,10 +352,23 @@ Test(agent_hook, reading_back_is_never_offloaded)
 		expect_text("Bash", input, "{\"stdout\":\"$L\",\"stderr\":\"\"}", others[i],
 			    "cache/");
 	}
-	expect_nothing("Grep", "{\"pattern\":\"x\",\"path\":\".offload\"}", "\"$L\"");
+	expect_text("Grep", "{\"pattern\":\"x\",\"path\":\".offload\"}", "\"$L\"", "Grep x",
+		    "cache/");
+	expect_nothing("Grep", "{\"pattern\":\"x\",\"path\":\".offload/refs/a\"}", "\"$L\"");
 	expect_nothing("mcp__fs__read", "{\"uri\":\"file:///w/.offload/cache/x\"}", "\"$L\"");
 	expect_text("Task", "{\"description\":\"d\",\"prompt\":\"read .offload/cache/x\"}",
 		    "\"$L\"", "Task d", "cache/");
+}
+
+Test(agent_hook, what_was_read_back_and_is_long_is_offloaded)
+{
+	OFS_FREE char *response = ofs_alloc(70000);
+
+	memset(response, 'x', 69999);
+	memcpy(response, "{\"stdout\":\"", strlen("{\"stdout\":\""));
+	strcpy(response + 69990, "\"}");
+	expect_text("Bash", "{\"command\":\"cat .offload/refs/a\"}", response,
+		    "cat .offload/refs/a", "cache/");
 }
 
 Test(agent_hook, a_file_that_is_read_stays_unless_it_is_very_large)
