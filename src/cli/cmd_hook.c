@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
-#include <sys/mman.h>
 
 #include "agent/agent.h"
 #include "agent/settings_file.h"
@@ -8,10 +7,12 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/daemon.h"
+#include "cli/guard.h"
 #include "cli/report.h"
 #include "context/settings.h"
 #include "io/file.h"
 #include "io/path.h"
+#include "io/probe.h"
 #include "io/process.h"
 
 #define HOOK_PROGRAM "offload"
@@ -115,6 +116,15 @@ static int take_settings(struct ofs_access *access, struct ofs_settings *setting
 	return 0;
 }
 
+/* It may be gone by now, or in a tree. */
+static void enter_folder(const char *folder)
+{
+	ofs_probe_enter();
+	if (folder && folder[0] == '/' && chdir(folder) < 0)
+		errno = 0;
+	ofs_probe_leave();
+}
+
 static int answer_event(const void *arg)
 {
 	const struct ofs_buf *input = arg;
@@ -136,37 +146,24 @@ static int answer_event(const void *arg)
 	r = agent->read_event((char *)input->data, input->len, &err, &event);
 	if (r < 0)
 		return ofs_report("the event was left alone: %s", err.text);
-	/* The folder may be gone by now. */
-	if (event.cwd && event.cwd[0] == '/' && chdir(event.cwd) < 0)
-		errno = 0;
+	enter_folder(event.cwd);
 	if (event.kind == OFS_HOOK_POST)
 		r = take_settings(&access, &settings, &err);
 	if (r == 0)
 		r = ofs_hook_answer(agent, &event, &engine, &access, &err, &answer);
 	if (r < 0)
 		ofs_report("the output was left as it is: %s", err.text);
-	else if (answer.len)
+	else if (answer.len) {
 		printf("%s\n", ofs_buf_str(&answer));
-	fflush(stdout);
+		ofs_report_stale(&access.target);
+	}
 	return OFS_EXIT_OK;
 }
 
-static void pass_on(int file, FILE *out)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-
-	if (lseek(file, 0, SEEK_SET) == 0 && ofs_io_read_fd(file, SIZE_MAX, &text) == 0 && text.len)
-		fwrite(text.data, 1, text.len, out);
-}
-
-/*
- * Any call on the tree may wait for a daemon that does not answer, some where no signal reaches it:
- * a child makes them, and holds none of the agent's pipes.
- */
+/* What it may wait for, a child waits for. */
 static int run_event(void)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf input = OFS_BUF_INIT;
-	OFS_CLOSE int answer = -1, messages = -1;
 	int r = ofs_io_read_fd(STDIN_FILENO, SIZE_MAX, &input);
 
 	if (r < 0)
@@ -175,17 +172,11 @@ static int run_event(void)
 		return ofs_report("no event on standard input: it is a hook, for %s to run; "
 				  "see offload hook install",
 				  agent->title);
-	answer = memfd_create("answer", MFD_CLOEXEC);
-	messages = memfd_create("messages", MFD_CLOEXEC);
-	r = ofs_process_probe(answer_event, &input, HOOK_WAIT_S * OFS_NS_PER_S, answer, messages);
-	if (r < 0 && r != -ECHILD) {
-		ofs_report("the output was left as it is: %s",
-			   r == -ETIMEDOUT ? "the tree does not answer" : strerror(-r));
-		return OFS_EXIT_OK;
-	}
-	pass_on(messages, stderr);
-	pass_on(answer, stdout);
-	return r < 0 ? OFS_EXIT_OK : r;
+	r = ofs_guard_work(answer_event, &input, HOOK_WAIT_S * OFS_NS_PER_S);
+	if (r >= 0)
+		return r;
+	ofs_report("the output was left as it is: %s", ofs_guard_reason(r));
+	return OFS_EXIT_OK;
 }
 
 /* ---- install and uninstall */

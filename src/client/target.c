@@ -11,6 +11,7 @@
 #include "client/workspace.h"
 #include "io/file.h"
 #include "io/path.h"
+#include "io/probe.h"
 #include "io/trust.h"
 #include "store/owner.h"
 
@@ -224,7 +225,9 @@ int ofs_target_find(const struct ofs_target_options *opts, const char *workspace
 
 	/* Without /proc nothing counts as mounted, and the store's lock decides. */
 	ofs_mounts_read(NULL, &mounts);
+	ofs_probe_enter();
 	r = target_search(&t, opts, &mounts, workspace, err);
+	ofs_probe_leave();
 	if (r < 0) {
 		ofs_target_finish(&t);
 		return r;
@@ -305,6 +308,17 @@ static int target_open_store(const struct ofs_target *t, bool create, struct ofs
 	return ofs_backend_open_store(t->store, create, t->read_only, err, ret);
 }
 
+static int target_open_mount(const struct ofs_target *t, struct ofs_error *err,
+			     struct ofs_backend **ret)
+{
+	int r;
+
+	ofs_probe_enter();
+	r = ofs_backend_open_mount(t->mountpoint, t->shared, err, ret);
+	ofs_probe_leave();
+	return r;
+}
+
 int ofs_target_open(struct ofs_target *t, bool create, struct ofs_error *err,
 		    struct ofs_backend **ret)
 {
@@ -312,7 +326,7 @@ int ofs_target_open(struct ofs_target *t, bool create, struct ofs_error *err,
 	int r;
 
 	if (t->mounted)
-		return ofs_backend_open_mount(t->mountpoint, t->shared, err, ret);
+		return target_open_mount(t, err, ret);
 	/*
 	 * The engine waits for an owner that is about to go; one that stays is a daemon that came
 	 * just now.
@@ -323,5 +337,5 @@ int ofs_target_open(struct ofs_target *t, bool create, struct ofs_error *err,
 	r = target_look_for_store(t, &mounts, err);
 	if (r < 0)
 		return r;
-	return t->mounted ? ofs_backend_open_mount(t->mountpoint, t->shared, err, ret) : -EBUSY;
+	return t->mounted ? target_open_mount(t, err, ret) : -EBUSY;
 }

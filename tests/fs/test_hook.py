@@ -14,7 +14,7 @@ import time
 
 from claude import MOUNTED, SETTINGS, Chat, chat
 from files import MIB, log_text, noise, tool_results
-from harness import OFFLOAD, SANITIZED, SLOW, eventually, main, read, run, same, test, write
+from harness import OFFLOAD, SANITIZED, SLOW, eventually, main, parent_of, read, run, same, test, write
 
 THRESHOLD_BYTES, THRESHOLD_LINES = 2048, 50
 
@@ -143,11 +143,15 @@ def a_folder_that_is_gone_is_no_matter(case):
         assert answer and not said
 
 
+def daemon_of(c):
+    (store,) = os.scandir(os.path.join(c.env["XDG_DATA_HOME"], "offloadfs"))
+    return int(read(os.path.join(store, "lock")).split()[0])
+
+
 @contextlib.contextmanager
 def stopped(c):
     """Its daemon, as a process, which does not answer meanwhile."""
-    (store,) = os.scandir(os.path.join(c.env["XDG_DATA_HOME"], "offloadfs"))
-    daemon = int(read(os.path.join(store, "lock")).split()[0])
+    daemon = daemon_of(c)
     os.kill(daemon, signal.SIGSTOP)
     eventually(lambda: b") T " in read(f"/proc/{daemon}/stat"), "stopped")
     time.sleep(1.2)  # what the kernel knows of the tree is no longer believed
@@ -190,12 +194,47 @@ def a_daemon_that_does_not_answer_is_told(case):
             same(done.stdout, text)
             assert done.returncode == 3
             told = [done.stderr.decode()]
-            for words in (("put", "-c", "web"), ("show", "cache"), ("stats",), ("down",), ("up",)):
+            done = c.offload("put", "-c", "web", input=text, check=False)
+            same(done.stdout, text)
+            assert done.returncode == 1 and b"nothing was stored" in done.stderr, done
+            told.append(done.stderr.decode())
+            for words in (("show", "cache"), ("stats",), ("down",), ("up",)):
                 done = c.offload(*words, input=text, check=False)
                 assert done.returncode == 1 and done.stdout == b"", done
                 told.append(done.stderr.decode())
             for said in told:
                 assert f"'.offload' does not answer (process {daemon})" in said, said
+
+
+@test
+def nobody_waits_in_a_tree_that_does_not_answer(case):
+    with chat(case, True) as c:
+        text = log_text(50_000, 1)
+        ref = c.offload("put", "--json", input=text).stdout
+        ref = json.loads(ref)["ref"]
+        with stopped(c):
+            for words in (("slice", ref, "1"), ("show", ref), ("search", "x")):
+                done = c.offload(*words, check=False)
+                assert done.returncode in (1, 2) and not done.stdout, (words, done)
+                assert b"not answer" in done.stderr and done.stderr.count(b"\n") == 1, done
+            done = c.offload("show", os.path.join(c.mnt, "cache/x"), check=False)
+            assert done.returncode == 1 and b"not answer" in done.stderr, done
+        assert c.offload("slice", ref, "1").stdout == text.split(b"\n")[0] + b"\n"
+
+
+@test
+def a_daemon_that_died_is_told(case):
+    with chat(case, True) as c:
+        text = log_text(50_000, 1).decode()
+        daemon = daemon_of(c)
+        os.kill(parent_of(daemon), signal.SIGKILL)  # who would start another one
+        os.kill(daemon, signal.SIGKILL)
+        eventually(lambda: not os.path.exists(f"/proc/{daemon}/fd/0"), "gone")
+        answer, said = c.hook(c.bash("make", text))
+        assert answer and "'offload up' starts it again" in said, said
+        done = c.offload("run", "--", "sh", "-c", f"echo {text!r}; exit 3", check=False)
+        assert done.returncode == 3 and b"'offload up' starts it again" in done.stderr, done
+        c.offload("up")
 
 
 @test(timeout=180)
