@@ -16,7 +16,7 @@
 
 enum ofs_hook_kind {
 	OFS_HOOK_OTHER, /* an event that needs no answer */
-	OFS_HOOK_POST, /* a tool was used */
+	OFS_HOOK_POST, /* a tool was used, or failed */
 };
 
 /* The form of the answer to OFS_HOOK_POST. */
@@ -36,7 +36,9 @@ struct ofs_hook_event {
 	struct ofs_span response;
 	char *category; /* for the tool's output */
 	char *title; /* of the pointer: the command, the path, the query, ... */
-	bool kept; /* OFS_HOOK_POST: the agent must have the result itself, or it is short */
+	bool failed; /* the tool did, and its result can only be added to */
+	int exit_code; /* of a command that failed; -1: there is none */
+	bool kept; /* the agent must have the result itself, or it is short */
 	bool reads_file; /* it reads a file on disk, whose lines an agent needs to edit it */
 	bool delegates; /* it asks another agent, whose answer is a new text whatever it was told */
 };
@@ -74,6 +76,7 @@ struct ofs_agent {
 	const char *name; /* as in `offload hook NAME` */
 	const char *title; /* what people call it */
 	const char *minimal_version; /* the first that takes our answers */
+	const char *program; /* that tells its version when asked; NULL: none */
 	const struct ofs_agent_entry *entries;
 	size_t n_entries;
 
@@ -99,6 +102,12 @@ const struct ofs_agent *ofs_agent_find(const char *name);
 
 /* The agents in the order of the table, the first is number 0; NULL after the last one. */
 const struct ofs_agent *ofs_agent_number(size_t number);
+
+/*
+ * True if the agent that is installed is older than its minimal version; then `ret_version`,
+ * allocated, is what it is. Waits for it for five seconds at most.
+ */
+bool ofs_agent_is_too_old(const struct ofs_agent *agent, char **ret_version);
 
 /* Files that are read stay in the prompt up to this size, unless options say otherwise. */
 #define OFS_HOOK_READ_BYTES ((uint64_t)64 << 10)

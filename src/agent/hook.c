@@ -90,7 +90,12 @@ static int answer_post(const struct ofs_agent *agent, const struct ofs_hook_even
 		.ttl = options->ttl,
 	};
 	struct ofs_content content;
-	const struct ofs_pointer pointer = { .what = e->title, .content = &content };
+	const struct ofs_pointer pointer = {
+		.what = e->title,
+		.has_exit = e->exit_code >= 0,
+		.exit_code = e->exit_code,
+		.content = &content,
+	};
 	int r;
 
 	r = agent->find_text(e, options->form, err, &text);

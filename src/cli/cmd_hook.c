@@ -264,6 +264,19 @@ static int add_entries(const char *command, struct ofs_settings_file *s)
 	return changes;
 }
 
+static void tell_version(void)
+{
+	OFS_FREE char *version = NULL;
+
+	printf("Sessions of %s that start from now on use it (version %s or later).\n",
+	       agent->title, agent->minimal_version);
+	fflush(stdout);
+	if (ofs_agent_is_too_old(agent, &version))
+		ofs_report("%s is version %s here, which drops the hook's answers: update it to %s "
+			   "or later",
+			   agent->title, version, agent->minimal_version);
+}
+
 static int run_install(void)
 {
 	OFS_CLEANUP(ofs_settings_file_finish) struct ofs_settings_file s = { 0 };
@@ -291,8 +304,7 @@ static int run_install(void)
 	}
 	r = write_settings(&s);
 	if (r == OFS_EXIT_OK)
-		printf("Sessions of %s that start from now on use it (version %s or later).\n",
-		       agent->title, agent->minimal_version);
+		tell_version();
 	return r;
 }
 

@@ -16,6 +16,7 @@ from claude import MOUNTED, SETTINGS, Chat, chat
 from files import MIB, log_text, noise, tool_results
 from harness import OFFLOAD, SANITIZED, SLOW, eventually, main, parent_of, read, run, same, test, write
 
+EVENTS = ["PostToolUse", "PostToolUseFailure"]
 THRESHOLD_BYTES, THRESHOLD_LINES = 2048, 50
 
 BIG = 100 * 1000 * 1000
@@ -64,6 +65,29 @@ def limits_are_those_of_run(case, mounted):
         assert c.output(c.bash("x", ("x" * 79 + "\n") * 26)) is not None
         assert c.output(c.bash("x", ("x" * 39 + "\n") * (THRESHOLD_LINES + 1))) is not None
         assert c.output(c.bash("x", "x" * 5000), "--max-bytes", "5000") is None
+
+
+@test
+def the_whole_output_of_a_command_that_failed_is_told(case):
+    with chat(case, True) as c:
+        c.env["CLAUDE_CODE_TMPDIR"] = case.path("tmp")
+        folder = os.path.join(case.path("tmp"), f"claude-{os.getuid()}/p/0f3c-77/tasks")
+        os.makedirs(folder)
+        text = log_text(90_000, 5)
+        write(os.path.join(folder, "b1.output"), text)
+        seen = text[:30_000].decode()
+        error = f"Exit code 2\n{seen[:4988]}\n\n... [20012 characters truncated] ...\n\n{seen[-5000:]}"
+        event = {**c.bash("make", ""), "hook_event_name": "PostToolUseFailure", "error": error}
+        del event["tool_response"]
+        answer, said = c.hook(event)
+        assert not said, said
+        specific = answer["hookSpecificOutput"]
+        assert list(specific) == ["hookEventName", "additionalContext"], specific
+        assert "[offloaded] make: exit 2, " in specific["additionalContext"], specific
+        name, ref, content = c.only(True)
+        same(content, text)
+        assert name.startswith("cache/shell/") and ref in specific["additionalContext"]
+        assert c.hook({**event, "error": "Exit code 2\nshort"}) == (None, "")
 
 
 @test
@@ -309,7 +333,7 @@ def the_hook_is_installed_and_taken_out_again(case):
     hooks = json.loads(first)["hooks"]
     command = hooks["PostToolUse"][0]["hooks"][0]["command"]
     assert command == "offload hook claude-code --answer tool", command
-    assert list(hooks) == ["PostToolUse"]
+    assert list(hooks) == EVENTS
     c.offload("hook", "install", "--yes")
     same(read(c.settings()), first)
     c.offload("hook", "install", "--yes", "--task", "session")
@@ -323,6 +347,17 @@ def the_hook_is_installed_and_taken_out_again(case):
     event = json.dumps(c.bash("make", log_text(9000, 9).decode())).encode()
     said = run("sh", "-c", command, cwd=c.path, env=c.env, input=event).stdout
     assert json.loads(said)["hookSpecificOutput"]["updatedToolOutput"]["stdout"]
+
+
+@test(variants={"old": "2.1.120", "new": "2.1.121", "newer": "3.0.0", "odd": "dev"})
+def an_agent_that_is_too_old_is_told(case, version):
+    c = Chat(case)
+    program = case.path("claude")
+    write(program, f"#!/bin/sh\necho '{version} (Claude Code)'\n".encode())
+    os.chmod(program, 0o755)
+    c.env["PATH"] = os.path.dirname(program) + os.pathsep + c.env["PATH"]
+    done = c.offload("hook", "install", "--yes")
+    assert (b"is version 2.1.120 here" in done.stderr) == (version == "2.1.120"), done.stderr
 
 
 @test
@@ -352,7 +387,7 @@ def no_command_is_rewritten_before_it_runs(case):
     os.mkdir(os.path.dirname(c.settings()))
     write(c.settings(), json.dumps({"hooks": {"PreToolUse": [old]}}).encode())
     c.offload("hook", "install", "--yes")
-    assert list(json.loads(read(c.settings()))["hooks"]) == ["PostToolUse"]
+    assert list(json.loads(read(c.settings()))["hooks"]) == EVENTS
 
 
 @test
@@ -393,7 +428,7 @@ def without_a_terminal_nothing_is_written(case):
     assert done.returncode == 2 and b"--yes" in done.stderr, done
     assert not os.path.exists(c.settings())
     printed = c.offload("hook", "install", "--print").stdout
-    assert set(json.loads(printed)["hooks"]) == {"PostToolUse"}
+    assert list(json.loads(printed)["hooks"]) == EVENTS
     assert not os.path.exists(c.settings())
 
 

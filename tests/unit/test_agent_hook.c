@@ -2,6 +2,7 @@
 /* Events of Claude Code, answered over a store that is not mounted. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "agent/agent.h"
 #include "agent/claude_output.h"
 #include "base/util.h"
+#include "io/path.h"
 
 #define LINES 100 /* of a long text: over both limits */
 
@@ -384,10 +386,58 @@ Test(agent_hook, a_file_that_is_read_stays_unless_it_is_very_large)
 	expect_nothing("Read", "{\"file_path\":\"/w/.offload/cache/a\"}", response);
 	options.form = OFS_HOOK_TOOL;
 	json = answer_tool("Read", input, response);
+	cr_expect_str_eq(json_string_value(json_object_get(json, "type")), "notebook");
 	file = json_object_get(json, "file");
-	expect_pointer(json_string_value(json_object_get(file, "content")), "/w/a.c");
-	cr_expect_eq(json_integer_value(json_object_get(file, "numLines")), 100);
-	cr_expect_str_eq(json_string_value(json_object_get(json, "type")), "text");
+	cr_expect_str_eq(json_string_value(json_object_get(file, "filePath")), "/w/a.c");
+	file = json_array_get(json_object_get(file, "cells"), 0);
+	expect_pointer(json_string_value(json_object_get(file, "source")), "/w/a.c");
+	json_decref(json);
+}
+
+Test(agent_hook, a_part_of_a_file_is_named_by_its_lines)
+{
+	options.read_bytes = 1000;
+	expect_text("Read", "{\"file_path\":\"/w/a.c\",\"offset\":5}",
+		    "{\"type\":\"text\",\"file\":{\"filePath\":\"/w/a.c\",\"content\":\"$L\","
+		    "\"numLines\":100,\"startLine\":5,\"totalLines\":800}}",
+		    "lines 5-104 of /w/a.c", "cache/file_read/");
+}
+
+Test(agent_hook, a_notebook_is_replaced_and_keeps_its_images)
+{
+	static const char response[] =
+		"{\"type\":\"notebook\",\"file\":{\"filePath\":\"/w/a.ipynb\",\"cells\":[{\"cellType\":"
+		"\"code\",\"source\":\"print(1)\",\"cell_id\":\"c1\",\"outputs\":[{\"output_type\":"
+		"\"stream\",\"text\":\"$L\"},{\"output_type\":\"display_data\",\"text\":\"\",\"image\":"
+		"{\"image_data\":\"AAAA\",\"media_type\":\"image/png\"}}]}]}}";
+	json_t *json, *cell, *image;
+
+	options.read_bytes = 1000;
+	expect_nothing("Read", "{\"file_path\":\"/w/a.ipynb\"}", response);
+	options.form = OFS_HOOK_TOOL;
+	json = answer_tool("Read", "{\"file_path\":\"/w/a.ipynb\"}", response);
+	cell = json_array_get(json_object_get(json_object_get(json, "file"), "cells"), 0);
+	expect_pointer(json_string_value(json_object_get(cell, "source")), "/w/a.ipynb");
+	cr_expect(strstr(json_string_value(json_object_get(cell, "source")),
+			 "<cell id=\"c1\">print(1)</cell id=\"c1\">"));
+	image = json_object_get(json_array_get(json_object_get(cell, "outputs"), 0), "image");
+	cr_expect_str_eq(json_string_value(json_object_get(image, "image_data")), "AAAA");
+	json_decref(json);
+}
+
+Test(agent_hook, an_image_beside_a_text_stays)
+{
+	json_t *json;
+
+	options.form = OFS_HOOK_TOOL;
+	json = answer_tool(
+		"mcp__a__b", "{}",
+		"[{\"type\":\"text\",\"text\":\"$L\"},{\"type\":\"image\",\"source\":{}}]");
+	cr_assert_eq(json_array_size(json), 2);
+	expect_pointer(json_string_value(json_object_get(json_array_get(json, 0), "text")),
+		       "mcp__a__b");
+	cr_expect_str_eq(json_string_value(json_object_get(json_array_get(json, 1), "type")),
+			 "image");
 	json_decref(json);
 }
 
@@ -427,6 +477,64 @@ static void make_file(const char *path, const char *text)
 	cr_assert(f, "%s", path);
 	fputs(text, f);
 	fclose(f);
+}
+
+/* What a session is told of a command that failed, whose error is that text; NULL: nothing. */
+static json_t *answer_failure(const char *error)
+{
+	OFS_FREE char *event = NULL;
+	json_t *json, *said;
+	int r;
+
+	cr_assert(asprintf(&event,
+			   "{\"hook_event_name\":\"PostToolUseFailure\",\"tool_name\":\"Bash\","
+			   "\"tool_input\":{\"command\":\"make test\"},\"transcript_path\":"
+			   "\"%s/p/s1.jsonl\",\"error\":\"%s\"}",
+			   root, error) > 0);
+	json = answer(event, &r);
+	cr_assert_eq(r, 0, "%s", err.text);
+	said = json_object_get(json_object_get(json, "hookSpecificOutput"), "additionalContext");
+	json_incref(said);
+	json_decref(json);
+	return said;
+}
+
+Test(agent_hook, a_command_that_failed_is_told_where_its_whole_output_is)
+{
+#define CUT "\\n\\n... [999 characters truncated] ...\\n\\nthe end"
+#define SEEN \
+	"line 0 of \\\"a\\\" long text\\nline 1 of \\\"a\\\" long text\\nline 2 of \\\"a\\\" long"
+	OFS_FREE char *folder = NULL, *files[3] = { NULL };
+	static const char *const kinds[] = { "new", "old", "other" };
+	struct timespec times[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+	json_t *said;
+
+	setenv("CLAUDE_CODE_TMPDIR", root, 1);
+	cr_assert(asprintf(&folder, "%s/claude-%u/p/s1/tasks", root, (unsigned int)geteuid()) > 0);
+	cr_assert_eq(ofs_path_make(folder, 0700), 0);
+	for (int i = 0; i < 3; i++) {
+		cr_assert(asprintf(&files[i], "%s/%s.output", folder, kinds[i]) > 0);
+		make_file(files[i], i < 2 ? plain_text : "something else");
+		times[1].tv_sec -= i == 1;
+		cr_assert_eq(utimensat(AT_FDCWD, files[i], times, 0), 0);
+	}
+	said = answer_failure("Exit code 3\\n" SEEN CUT);
+	cr_assert(json_is_string(said));
+	expect_pointer(strchr(json_string_value(said), '\n') + 1, "make test");
+	cr_expect(strstr(json_string_value(said), "exit 3"), "%s", json_string_value(said));
+	cr_expect(strstr(json_string_value(said), " 100 lines"), "%s", json_string_value(said));
+	json_decref(said);
+	cr_expect_null(answer_failure("Exit code 3\\n" SEEN), "it is whole");
+	cr_expect_null(answer_failure("Exit code 3\\nanother output, of which there is no file and "
+				      "which is long enough" CUT));
+	cr_expect_null(answer_failure("Exit code 3\\nline 0" CUT), "too little is the same");
+	unlink(files[0]);
+	unlink(files[1]);
+	make_file("secret", plain_text);
+	cr_assert_eq(symlink("../../../../secret", files[0]), 0);
+	cr_expect_null(answer_failure("Exit code 3\\n" SEEN CUT));
+#undef CUT
+#undef SEEN
 }
 
 #define SAVED "s1/tool-results"
