@@ -76,6 +76,7 @@ struct ofs_agent {
 	const char *name; /* as in `offload hook NAME` */
 	const char *title; /* what people call it */
 	const char *minimal_version; /* the first that takes our answers */
+	const char *project_variable; /* of the environment: the project's folder; NULL: none */
 	const char *program; /* that tells its version when asked; NULL: none */
 	const struct ofs_agent_entry *entries;
 	size_t n_entries;
@@ -108,6 +109,9 @@ const struct ofs_agent *ofs_agent_number(size_t number);
  * allocated, is what it is. Waits for it for five seconds at most.
  */
 bool ofs_agent_is_too_old(const struct ofs_agent *agent, char **ret_version);
+
+/* No pointer is worth it for an output whose JSON is no longer, whatever the limits are. */
+#define OFS_HOOK_SHORT 1024
 
 /* Files that are read stay in the prompt up to this size, unless options say otherwise. */
 #define OFS_HOOK_READ_BYTES ((uint64_t)64 << 10)

@@ -407,6 +407,7 @@ const struct ofs_agent ofs_agent_claude_code = {
 	.name = "claude-code",
 	.title = "Claude Code",
 	.minimal_version = "2.1.121",
+	.project_variable = "CLAUDE_PROJECT_DIR",
 	.program = "claude",
 	.entries = entries,
 	.n_entries = OFS_ARRAY_SIZE(entries),

@@ -127,43 +127,43 @@ static void enter_folder(const char *folder)
 
 static int answer_event(const void *arg)
 {
-	const struct ofs_buf *input = arg;
+	const struct ofs_hook_event *event = arg;
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf answer = OFS_BUF_INIT;
-	OFS_CLEANUP(ofs_hook_event_finish) struct ofs_hook_event event = { 0 };
 	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings settings;
 	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
 	OFS_FREE char *dir = ofs_command_target.dir ? ofs_path_absolute(ofs_command_target.dir)
 						    : NULL;
 	OFS_FREE char *store =
 		ofs_command_target.store ? ofs_path_absolute(ofs_command_target.store) : NULL;
+	const char *project = agent->project_variable ? getenv(agent->project_variable) : NULL;
 	struct ofs_error err;
 	int r;
 
 	ofs_command_target.dir = dir;
 	ofs_command_target.store = store;
+	/* Wherever a command went to: what it printed belongs to the project. */
+	ofs_command_target.from = project && project[0] == '/' ? project : NULL;
 	ofs_access_init(&access, &ofs_command_target);
 	ofs_settings_init(&settings);
-	r = agent->read_event((char *)input->data, input->len, &err, &event);
-	if (r < 0)
-		return ofs_report("the event was left alone: %s", err.text);
-	enter_folder(event.cwd);
-	if (event.kind == OFS_HOOK_POST)
-		r = take_settings(&access, &settings, &err);
+	enter_folder(event->cwd);
+	r = take_settings(&access, &settings, &err);
 	if (r == 0)
-		r = ofs_hook_answer(agent, &event, &engine, &access, &err, &answer);
-	if (r < 0)
+		r = ofs_hook_answer(agent, event, &engine, &access, &err, &answer);
+	if (r < 0) {
 		ofs_report("the output was left as it is: %s", err.text);
-	else if (answer.len) {
+	} else if (answer.len) {
 		printf("%s\n", ofs_buf_str(&answer));
 		ofs_report_stale(&access.target);
 	}
 	return OFS_EXIT_OK;
 }
 
-/* What it may wait for, a child waits for. */
+/* Most events are of short outputs: they are let through before a tree is looked for. */
 static int run_event(void)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf input = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_hook_event_finish) struct ofs_hook_event event = { 0 };
+	struct ofs_error err;
 	int r = ofs_io_read_fd(STDIN_FILENO, SIZE_MAX, &input);
 
 	if (r < 0)
@@ -172,7 +172,11 @@ static int run_event(void)
 		return ofs_report("no event on standard input: it is a hook, for %s to run; "
 				  "see offload hook install",
 				  agent->title);
-	r = ofs_guard_work(answer_event, &input, HOOK_WAIT_S * OFS_NS_PER_S);
+	if (agent->read_event((char *)input.data, input.len, &err, &event) < 0)
+		return ofs_report("the event was left alone: %s", err.text);
+	if (event.kind != OFS_HOOK_POST || event.response.len <= OFS_HOOK_SHORT)
+		return OFS_EXIT_OK;
+	r = ofs_guard_work(answer_event, &event, HOOK_WAIT_S * OFS_NS_PER_S);
 	if (r >= 0)
 		return r;
 	ofs_report("the output was left as it is: %s", ofs_guard_reason(r));

@@ -187,7 +187,7 @@ static int target_search(struct ofs_target *t, const struct ofs_target_options *
 			 struct ofs_error *err)
 {
 	const char *dir = opts->dir, *store = opts->store;
-	OFS_FREE char *cwd = ofs_path_cwd();
+	OFS_FREE char *cwd = opts->from ? ofs_path_real(opts->from) : ofs_path_cwd();
 	const struct ofs_mount *mount;
 
 	if (!workspace && !dir && !store)

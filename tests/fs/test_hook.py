@@ -116,7 +116,7 @@ def a_persisted_output_is_taken_in(case, mounted):
         assert name.startswith("cache/shell/")
         same(content, full)
         os.unlink(path)
-        event = c.bash("dump", "start")
+        event = c.bash("dump", "start\n" * 300)
         event["tool_response"]["persistedOutputPath"] = path
         answer, said = c.hook(event)
         assert answer is None and "cannot open" in said, said
@@ -157,6 +157,31 @@ def a_hook_never_breaks_the_agent(case):
     write(c.env["XDG_DATA_HOME"], b"")
     answer, said = c.hook(c.bash("x", "y" * 9999))
     assert answer is None and "left as it is" in said, said
+
+
+@test(variants=MOUNTED)
+def the_store_is_that_of_the_project(case, mounted):
+    with chat(case, mounted) as c:
+        other = os.path.join(c.home, "other")
+        os.makedirs(os.path.join(other, ".git"))
+        c.env["CLAUDE_PROJECT_DIR"] = c.path
+        text = log_text(9000, 6)
+        event = {**c.bash("cd ../other && make", text.decode()), "cwd": other}
+        pointer = c.output(event)
+        name, ref, content = c.only(mounted)
+        same(content, text)
+        if mounted:
+            assert os.path.join(c.mnt, name) in pointer, pointer
+            assert not os.path.exists(os.path.join(other, ".offload"))
+
+
+@test
+def a_short_output_is_let_through_before_a_tree_is_looked_for(case):
+    c = Chat(case)
+    del c.env["HOME"], c.env["XDG_DATA_HOME"]  # where the store would be
+    assert c.hook(c.bash("ls", "x\n" * 300)) == (None, "")
+    answer, said = c.hook(c.bash("ls", "x\n" * 3000))
+    assert answer is None and "no place for the store" in said, said
 
 
 @test
