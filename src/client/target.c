@@ -77,10 +77,29 @@ int ofs_target_from_mount(const struct ofs_mount *mount, struct ofs_error *err,
 	return 0;
 }
 
-static char *target_hint(const struct ofs_target_options *opts)
+/* Whether the current directory leads to another tree than the one that was looked from. */
+static bool target_is_elsewhere(const struct ofs_target_options *opts,
+				const struct ofs_mounts *mounts)
+{
+	OFS_FREE char *cwd = opts->from ? ofs_path_cwd() : NULL, *here = NULL, *there = NULL;
+
+	if (!opts->from || opts->dir || opts->store)
+		return false;
+	here = cwd ? ofs_workspace_find(cwd, mounts) : NULL;
+	there = ofs_workspace_find(opts->from, mounts);
+	return !here || strcmp(here, there) != 0;
+}
+
+static char *target_hint(const struct ofs_target *t, const struct ofs_target_options *opts,
+			 const struct ofs_mounts *mounts)
 {
 	struct ofs_text_stream s;
 	FILE *out = ofs_text_open(&s);
+
+	if (target_is_elsewhere(opts, mounts)) {
+		fputs(t->mounted ? " -d " : " --store ", out);
+		ofs_text_shell_word(out, t->mounted ? t->mountpoint : t->store);
+	}
 
 	if (opts->dir) {
 		fputs(" -d ", out);
@@ -232,7 +251,7 @@ int ofs_target_find(const struct ofs_target_options *opts, const char *workspace
 		ofs_target_finish(&t);
 		return r;
 	}
-	t.hint = target_hint(opts);
+	t.hint = target_hint(&t, opts, &mounts);
 	*ret = t;
 	return 0;
 }

@@ -173,6 +173,9 @@ def the_store_is_that_of_the_project(case, mounted):
         if mounted:
             assert os.path.join(c.mnt, name) in pointer, pointer
             assert not os.path.exists(os.path.join(other, ".offload"))
+        command = pointer.split("offload slice ")[1].split("   ")[0]
+        said = run("sh", "-c", f"offload slice {command}", cwd=other, env=c.env).stdout
+        same(said, b"\n".join(text.split(b"\n")[10:70]) + b"\n")
 
 
 @test
