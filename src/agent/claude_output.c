@@ -177,6 +177,8 @@ static enum ofs_claude_shape object_shape(struct ofs_span object)
 									 : OFS_CLAUDE_FILE;
 	if (ofs_span_is_string(ofs_span_member(object, "stdout")))
 		return OFS_CLAUDE_STREAMS;
+	if (ofs_span_is_string(ofs_span_member(ofs_span_member(object, "task"), "output")))
+		return OFS_CLAUDE_TASK;
 	if (ofs_span_is_array(content))
 		return OFS_CLAUDE_MESSAGE;
 	/* A search that lists files has `filenames`, too, and then the content is empty. */
@@ -213,6 +215,9 @@ static bool read_shape(struct ofs_span response, struct ofs_claude_output *o)
 		return true;
 	case OFS_CLAUDE_STREAMS:
 		return read_streams(response, o);
+	case OFS_CLAUDE_TASK:
+		add_string(ofs_span_member(ofs_span_member(response, "task"), "output"), &o->text);
+		return true;
 	case OFS_CLAUDE_NOTEBOOK:
 		file = ofs_span_member(response, "file");
 		o->images = add_cells(ofs_span_member(file, "cells"), &o->text);
@@ -336,6 +341,7 @@ static const struct {
 	const char *before, *after;
 } places[] = {
 	[OFS_CLAUDE_STREAMS] = { "stdout", "", "" },
+	[OFS_CLAUDE_TASK] = { "output", "", "" },
 	[OFS_CLAUDE_CONTENT] = { "content", "", "" },
 	[OFS_CLAUDE_NAMES] = { "filenames", "[", "]" },
 	[OFS_CLAUDE_RESULT] = { "result", "", "" },
@@ -345,7 +351,7 @@ static const struct {
 static void write_member(struct ofs_span response, enum ofs_claude_shape shape, const char *text,
 			 struct ofs_buf *out)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT, task = OFS_BUF_INIT;
 	struct ofs_member_edit edits[] = {
 		{ "content", NULL },
 		/* These would be shown in place of the text, or beside it. */
@@ -365,6 +371,10 @@ static void write_member(struct ofs_span response, enum ofs_claude_shape shape, 
 		ofs_buf_append_str(&value, places[shape].after);
 	}
 	edits[0].json = ofs_buf_str(&value);
+	if (shape == OFS_CLAUDE_TASK) {
+		ofs_member_replace(ofs_span_member(response, "task"), edits, 1, &task);
+		edits[0] = (struct ofs_member_edit){ "task", ofs_buf_str(&task) };
+	}
 	ofs_member_replace(response, edits, several ? OFS_ARRAY_SIZE(edits) : 1, out);
 }
 

@@ -15,6 +15,7 @@ enum ofs_claude_shape {
 	OFS_CLAUDE_BLOCKS, /* [{"type": "text", "text"}], with images among them */
 	OFS_CLAUDE_STREAMS, /* {"stdout", "stderr"} */
 	OFS_CLAUDE_FILE, /* {"type": "text", "file": {"content"}} */
+	OFS_CLAUDE_TASK, /* {"task": {"output": "text"}} */
 	OFS_CLAUDE_NOTEBOOK, /* {"type": "notebook", "file": {"cells": [{"source", "outputs"}]}} */
 	OFS_CLAUDE_MESSAGE, /* {"content": [{"type": "text", "text"}]} */
 	OFS_CLAUDE_CONTENT, /* {"content": "text"} */

@@ -425,6 +425,32 @@ Test(agent_hook, a_notebook_is_replaced_and_keeps_its_images)
 	json_decref(json);
 }
 
+Test(agent_hook, the_output_of_a_task_in_the_background)
+{
+	static const char response[] =
+		"{\"retrieval_status\":\"success\",\"task\":{\"task_id\":\"b1\","
+		"\"output\":\"$L\",\"exitCode\":0}}";
+	json_t *json, *task;
+
+	options.form = OFS_HOOK_TOOL;
+	json = answer_tool("TaskOutput", "{\"task_id\":\"b1\"}", response);
+	task = json_object_get(json, "task");
+	expect_pointer(json_string_value(json_object_get(task, "output")), "TaskOutput b1");
+	cr_expect_str_eq(json_string_value(json_object_get(task, "task_id")), "b1");
+	cr_expect(json_object_get(json, "retrieval_status"));
+	json_decref(json);
+}
+
+Test(agent_hook, what_an_agent_must_have_stays_while_it_is_short)
+{
+	OFS_FREE char *response = ofs_alloc(70000);
+
+	expect_nothing("Skill", "{}", "\"$L\"");
+	memset(response, 'x', 69999);
+	response[0] = response[69998] = '"';
+	expect_text("Skill", "{}", response, "Skill", "cache/general/");
+}
+
 Test(agent_hook, an_image_beside_a_text_stays)
 {
 	json_t *json;
