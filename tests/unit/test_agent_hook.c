@@ -530,7 +530,8 @@ Test(agent_hook, a_command_that_failed_is_told_where_its_whole_output_is)
 #define CUT "\\n\\n... [999 characters truncated] ...\\n\\nthe end"
 #define SEEN \
 	"line 0 of \\\"a\\\" long text\\nline 1 of \\\"a\\\" long text\\nline 2 of \\\"a\\\" long"
-	OFS_FREE char *folder = NULL, *files[3] = { NULL };
+	OFS_FREE char *folder = NULL;
+	char *files[3];
 	static const char *const kinds[] = { "new", "old", "other" };
 	struct timespec times[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
 	json_t *said;
@@ -559,6 +560,8 @@ Test(agent_hook, a_command_that_failed_is_told_where_its_whole_output_is)
 	make_file("secret", plain_text);
 	cr_assert_eq(symlink("../../../../secret", files[0]), 0);
 	cr_expect_null(answer_failure("Exit code 3\\n" SEEN CUT));
+	for (int i = 0; i < 3; i++)
+		free(files[i]);
 #undef CUT
 #undef SEEN
 }
