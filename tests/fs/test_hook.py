@@ -50,6 +50,9 @@ def commands_of_a_pointer_work_and_their_output_stays(case, mounted):
         if mounted:
             event = {**c.bash("cat shell/*", "x\n" * 1000), "cwd": inside}
             assert c.output(event) is None, "the tree is where the command ran"
+            given = {"file_path": os.path.join(c.mnt, "refs/k3f9x2")}
+            event = {**c.event("mcp__fs__read", given, "z\n" * 1000), "cwd": inside}
+            assert c.output(event) is None, "a path that is named, too"
             event = {**c.bash("make -C ~/work", "y\n" * 1000), "cwd": inside}
             assert c.output(event), "and reads nothing in it"
         other = "grep -rn TODO . --exclude-dir=.offload"

@@ -37,8 +37,8 @@ static const char *below_any_mount(const char *path)
 	return rest;
 }
 
-/* A file of the tree, such as refs/k3f9x2: all of them lie in a directory of it. */
-static bool is_file(const struct readback *b, const char *path)
+/* A file of the tree, by its whole path: all of them lie in a directory of it, as refs/k3f9x2. */
+static bool is_named(const struct readback *b, const char *path)
 {
 	const char *const names[] = { "$OFFLOAD_DIR", "${OFFLOAD_DIR}", b->access->mount,
 				      b->access->target.mountpoint };
@@ -49,10 +49,14 @@ static bool is_file(const struct readback *b, const char *path)
 	rest = below_any_mount(path);
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(names) && !rest; i++)
 		rest = below(path, names[i]);
-	if (!rest)
-		return b->in_tree && path[0] != '/' && path[0] != '-' && path[0];
-	slash = strchr(rest, '/');
+	slash = rest ? strchr(rest, '/') : NULL;
 	return slash && slash != rest && slash[1];
+}
+
+/* The same for a word of a command. */
+static bool is_file(const struct readback *b, const char *word)
+{
+	return is_named(b, word) || (b->in_tree && *word && *word != '/' && *word != '-');
 }
 
 /* ---- command lines */
@@ -172,7 +176,7 @@ static bool text_reads(const struct readback *b, const char *text)
 {
 	bool has_blank = text[strcspn(text, " \t\n")];
 
-	return (!has_blank && is_file(b, text) && !b->in_tree) || line_reads(b, text);
+	return (!has_blank && is_named(b, text)) || line_reads(b, text);
 }
 
 static bool value_reads(const struct readback *b, struct ofs_span value)
