@@ -13,6 +13,9 @@
 /* For one call on the tree: longer than finding the tree waits, which tells more. */
 #define GUARD_CALL_NS (OFS_MOUNT_WAIT_NS + OFS_NS_PER_S / 2)
 
+/* From here on an exit code tells of a signal. */
+#define GUARD_SIGNAL 128
+
 struct guarded {
 	int (*work)(const void *arg);
 	const void *arg;
@@ -46,8 +49,8 @@ int ofs_guard_work(int (*work)(const void *arg), const void *arg, int64_t limit)
 	if (answer < 0 || messages < 0)
 		return -errno;
 	r = ofs_process_watch(run, &g, limit, GUARD_CALL_NS, answer, messages);
-	if (r < 0)
-		return r;
+	if (r < 0 || r >= GUARD_SIGNAL)
+		return r < 0 ? r : -ECHILD;
 	pass_on(messages, stderr);
 	pass_on(answer, stdout);
 	return r;
@@ -55,8 +58,9 @@ int ofs_guard_work(int (*work)(const void *arg), const void *arg, int64_t limit)
 
 const char *ofs_guard_reason(int r)
 {
-	return r == -ETIMEDOUT ? "the tree does not answer; offload doctor tells what to do"
-			       : strerror(-r);
+	if (r == -ETIMEDOUT)
+		return "the tree does not answer; offload doctor tells what to do";
+	return r == -ECHILD ? "a signal ended the work on it" : strerror(-r);
 }
 
 int ofs_guard_command(int (*work)(const void *arg), const void *arg)

@@ -10,7 +10,7 @@
 /*
  * Does work(arg) in a child and passes on what it prints. Returns its exit code; or, with nothing
  * printed, -ETIMEDOUT: a call on the tree took too long, or all of it longer than `limit`
- * nanoseconds (INT64_MAX: none); or another -errno.
+ * nanoseconds (INT64_MAX: none); -ECHILD: a signal ended it; or another -errno.
  */
 int ofs_guard_work(int (*work)(const void *arg), const void *arg, int64_t limit);
 
