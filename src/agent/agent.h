@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Agents that run `offload hook NAME` before or after they use a tool. What differs between them
+ * Agents that run `offload hook NAME` after they used a tool. What differs between them
  * (the form of events and answers, their tools, their settings) is a struct ofs_agent; what an
  * answer says is decided once, in ofs_hook_answer().
  *
@@ -16,8 +16,7 @@
 
 enum ofs_hook_kind {
 	OFS_HOOK_OTHER, /* an event that needs no answer */
-	OFS_HOOK_PRE, /* a tool is about to be used */
-	OFS_HOOK_POST, /* a tool was used */
+	OFS_HOOK_POST, /* a tool was used, or failed */
 };
 
 /* The form of the answer to OFS_HOOK_POST. */
@@ -37,8 +36,9 @@ struct ofs_hook_event {
 	struct ofs_span response;
 	char *category; /* for the tool's output */
 	char *title; /* of the pointer: the command, the path, the query, ... */
-	char *command; /* OFS_HOOK_PRE: the shell command, where it may be replaced */
-	bool kept; /* OFS_HOOK_POST: the agent must have the result itself, or it is short */
+	bool failed; /* the tool did, and its result can only be added to */
+	int exit_code; /* of a command that failed; -1: there is none */
+	bool kept; /* the agent must have the result itself, or it is short */
 	bool reads_file; /* it reads a file on disk, whose lines an agent needs to edit it */
 	bool delegates; /* it asks another agent, whose answer is a new text whatever it was told */
 };
@@ -64,7 +64,6 @@ void ofs_hook_text_finish(struct ofs_hook_text *t);
 struct ofs_agent_entry {
 	const char *event;
 	const char *matcher; /* a regular expression for the names of tools */
-	bool before; /* only wanted with `install --pre` */
 };
 
 enum ofs_agent_place {
@@ -77,6 +76,8 @@ struct ofs_agent {
 	const char *name; /* as in `offload hook NAME` */
 	const char *title; /* what people call it */
 	const char *minimal_version; /* the first that takes our answers */
+	const char *project_variable; /* of the environment: the project's folder; NULL: none */
+	const char *program; /* that tells its version when asked; NULL: none */
 	const struct ofs_agent_entry *entries;
 	size_t n_entries;
 
@@ -93,9 +94,6 @@ struct ofs_agent {
 	void (*write_pointer)(const struct ofs_hook_event *e, enum ofs_hook_form form,
 			      const struct ofs_hook_text *t, const char *pointer,
 			      struct ofs_buf *out);
-	/* Appends the answer that replaces e->command; all else of the input stays. */
-	void (*write_command)(const struct ofs_hook_event *e, const char *command,
-			      struct ofs_buf *out);
 	/* The path of the settings, allocated. 0 or -errno with the reason in `err`. */
 	int (*settings_path)(enum ofs_agent_place place, struct ofs_error *err, char **ret);
 };
@@ -105,6 +103,15 @@ const struct ofs_agent *ofs_agent_find(const char *name);
 
 /* The agents in the order of the table, the first is number 0; NULL after the last one. */
 const struct ofs_agent *ofs_agent_number(size_t number);
+
+/*
+ * True if the agent that is installed is older than its minimal version; then `ret_version`,
+ * allocated, is what it is. Waits for it for five seconds at most.
+ */
+bool ofs_agent_is_too_old(const struct ofs_agent *agent, char **ret_version);
+
+/* No pointer is worth it for an output whose JSON is no longer, whatever the limits are. */
+#define OFS_HOOK_SHORT 1024
 
 /* Files that are read stay in the prompt up to this size, unless options say otherwise. */
 #define OFS_HOOK_READ_BYTES ((uint64_t)64 << 10)
@@ -118,7 +125,6 @@ struct ofs_hook_options {
 	uint64_t max_lines;
 	uint64_t read_bytes; /* a file that was read, over this */
 	enum ofs_hook_form form;
-	const char *run; /* what a rewritten command begins with: "offload run", and its options */
 };
 
 /*
@@ -132,14 +138,3 @@ int ofs_hook_answer(const struct ofs_agent *agent, const struct ofs_hook_event *
 
 /* Allocated: `text` as the name of a category or task; `fallback` where nothing is left of it. */
 char *ofs_hook_label(const char *text, size_t len, const char *fallback);
-
-/* ---- shell_line.c: lines of a shell, and whether another shell would do the same with them */
-
-/*
- * True if `bash -c LINE` certainly does the same as the shell that the line is meant for, and the
- * line would not have changed that shell. Certain are: words, quotes, "|", "&&", "||", ";" and
- * redirections, with programs that are found in PATH. Nothing that is expanded ($, `, globs,
- * braces), that groups, repeats or decides, that goes on in the background, has a here-document or
- * a comment; and no command of the shell that changes it (cd, export, source, ...).
- */
-bool ofs_shell_line_is_plain(const char *line);

@@ -3,7 +3,6 @@
 #include "agent/agent.h"
 #include "agent/claude_output.h"
 #include "client/workspace.h"
-#include "context/json/edit.h"
 #include "context/json/literal.h"
 #include "io/path.h"
 
@@ -14,6 +13,10 @@
 /* The session TRANSCRIPT.jsonl has its saved outputs in TRANSCRIPT/tool-results. */
 #define TRANSCRIPT_END ".jsonl"
 #define SAVED_FOLDER "tool-results"
+/* All outputs of commands are first written to TEMPORARY/claude-UID/PROJECT/SESSION/tasks. */
+#define TASKS_FOLDER "tasks"
+#define FAILED_EVENT "PostToolUseFailure"
+#define FAILED_TEXT "The output of this command was cut. The whole of it:\n"
 
 /* ---- tools */
 
@@ -92,25 +95,24 @@ static char *make_title(const char *name, const struct tool *tool, struct ofs_sp
 	return tool->named ? ofs_format("%s %s", name, said) : ofs_steal(said);
 }
 
-/* ---- events */
-
-/*
- * Allocated: the line that Bash is to run; NULL: it goes on in the background, or holds a NUL,
- * which ends it for us but not for others.
- */
-static char *read_command(struct ofs_span input)
+/* The lines that are read of a file are not numbered from 1. */
+static void name_part(struct ofs_hook_event *e)
 {
-	struct ofs_span command = ofs_span_member(input, "command");
-	struct ofs_span background = ofs_span_member(input, "run_in_background");
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	struct ofs_span file = ofs_span_member(e->response, "file");
+	long long start, lines, all;
+	char *title;
 
-	if (!ofs_span_is_string(command) || (background.len && *background.p == 't'))
-		return NULL;
-	ofs_span_decode(command, &text);
-	if (!text.len || memchr(text.data, 0, text.len))
-		return NULL;
-	return ofs_buf_steal_str(&text);
+	if (!ofs_span_integer(ofs_span_member(file, "startLine"), &start) ||
+	    !ofs_span_integer(ofs_span_member(file, "numLines"), &lines) ||
+	    !ofs_span_integer(ofs_span_member(file, "totalLines"), &all) || lines < 1 ||
+	    (start <= 1 && lines >= all))
+		return;
+	title = ofs_format("lines %lld-%lld of %s", start, start + lines - 1, e->title);
+	free(e->title);
+	e->title = title;
 }
+
+/* ---- events */
 
 /* Allocated; NULL: it is no string. A NUL, which would end it, becomes another character. */
 static char *read_name(struct ofs_span name)
@@ -137,12 +139,47 @@ static char *make_saved_in(struct ofs_span transcript)
 	return ofs_format("%.*s/" SAVED_FOLDER, (int)(len - end), path);
 }
 
+/* Allocated; the project and the session are named as in the path of the transcript. */
+static char *make_tasks_folder(struct ofs_span transcript)
+{
+	OFS_FREE char *path = ofs_span_text(transcript);
+	size_t len = path ? strlen(path) : 0, end = strlen(TRANSCRIPT_END);
+	const char *temporary = getenv("CLAUDE_CODE_TMPDIR"), *session, *project;
+
+	if (len <= end || path[0] != '/' || strcmp(path + len - end, TRANSCRIPT_END) != 0)
+		return NULL;
+	path[len - end] = '\0';
+	session = strrchr(path, '/');
+	project = memrchr(path, '/', (size_t)(session - path));
+	if (!project)
+		return NULL;
+	if (!temporary || !*temporary)
+		temporary = getenv("TMPDIR");
+	if (!temporary || !*temporary)
+		temporary = "/tmp";
+	return ofs_format("%s/claude-%u%s/" TASKS_FOLDER, temporary, (unsigned int)geteuid(),
+			  project);
+}
+
 /* An event without a name is a PostToolUse. */
 static enum ofs_hook_kind event_kind(struct ofs_span name)
 {
-	if (!name.len || ofs_span_is(name, "PostToolUse"))
-		return OFS_HOOK_POST;
-	return ofs_span_is(name, "PreToolUse") ? OFS_HOOK_PRE : OFS_HOOK_OTHER;
+	return !name.len || ofs_span_is(name, "PostToolUse") || ofs_span_is(name, FAILED_EVENT)
+		       ? OFS_HOOK_POST
+		       : OFS_HOOK_OTHER;
+}
+
+/* Of a tool that failed there is the text of the error alone. */
+static void read_failure(struct ofs_span root, struct ofs_hook_event *e)
+{
+	OFS_FREE char *error = ofs_span_text(ofs_span_member(root, "error"));
+
+	e->failed = true;
+	e->response = ofs_span_member(root, "error");
+	free(e->saved_in);
+	e->saved_in = make_tasks_folder(ofs_span_member(root, "transcript_path"));
+	if (error)
+		sscanf(error, "Exit code %d", &e->exit_code);
 }
 
 static int read_event(const char *text, size_t len, struct ofs_error *err,
@@ -166,7 +203,10 @@ static int read_event(const char *text, size_t len, struct ofs_error *err,
 		.saved_in = make_saved_in(ofs_span_member(root, "transcript_path")),
 		.input = ofs_span_member(root, "tool_input"),
 		.response = ofs_span_member(root, "tool_response"),
+		.exit_code = -1,
 	};
+	if (ofs_span_is(ofs_span_member(root, "hook_event_name"), FAILED_EVENT))
+		read_failure(root, ret);
 	if (ret->kind == OFS_HOOK_OTHER)
 		return 0;
 	if (!ret->tool) {
@@ -176,11 +216,10 @@ static int read_event(const char *text, size_t len, struct ofs_error *err,
 	tool = find_tool(ret->tool);
 	ret->category = make_category(ret->tool, tool);
 	ret->title = make_title(ret->tool, tool, ret->input);
+	name_part(ret);
 	ret->kept = tool && !tool->category;
 	ret->reads_file = strcmp(ret->tool, "Read") == 0;
 	ret->delegates = strcmp(ret->tool, "Task") == 0 || strcmp(ret->tool, "Agent") == 0;
-	if (ret->kind == OFS_HOOK_PRE && strcmp(ret->tool, "Bash") == 0)
-		ret->command = read_command(ret->input);
 	return 0;
 }
 
@@ -251,6 +290,22 @@ static int take_saved(const struct ofs_hook_event *e, const struct ofs_claude_ou
 	return 1;
 }
 
+/* The whole of an output that the model was shown in part. */
+static int find_failure(const struct ofs_hook_event *e, struct ofs_error *err,
+			struct ofs_hook_text *ret)
+{
+	const struct tool *tool = find_tool(e->tool);
+	int r;
+
+	if (!tool || !tool->saves || !e->saved_in || !ofs_span_is_string(e->response))
+		return 0;
+	ofs_span_decode(e->response, &ret->inline_text);
+	r = ofs_failure_take(e->saved_in, (char *)ret->inline_text.data, ret->inline_text.len, err,
+			     &ret->spool);
+	ret->saved_elsewhere = r > 0;
+	return r;
+}
+
 /* Claude Code takes a string from servers' tools alone; for its own it wants the tool's shape. */
 static int find_text(const struct ofs_hook_event *e, enum ofs_hook_form form, struct ofs_error *err,
 		     struct ofs_hook_text *ret)
@@ -258,9 +313,11 @@ static int find_text(const struct ofs_hook_event *e, enum ofs_hook_form form, st
 	OFS_CLEANUP(ofs_claude_output_finish) struct ofs_claude_output o = { 0 };
 	int r;
 
+	if (e->failed)
+		return find_failure(e, err, ret);
 	if (!ofs_claude_output_read(e->response, &o))
 		return 0;
-	if (form == OFS_HOOK_TOOL && o.shape == OFS_CLAUDE_OTHER && !is_mcp(e->tool))
+	if (form == OFS_HOOK_TOOL ? o.shape == OFS_CLAUDE_OTHER && !is_mcp(e->tool) : o.images)
 		return 0;
 	ret->shape = o.shape;
 	r = take_saved(e, &o, err, &ret->spool);
@@ -274,25 +331,21 @@ static int find_text(const struct ofs_hook_event *e, enum ofs_hook_form form, st
 static void write_pointer(const struct ofs_hook_event *e, enum ofs_hook_form form,
 			  const struct ofs_hook_text *t, const char *pointer, struct ofs_buf *out)
 {
+	if (e->failed) {
+		OFS_FREE char *said = ofs_format(FAILED_TEXT "%s", pointer);
+
+		ofs_buf_append_str(out, "{\"hookSpecificOutput\":{\"hookEventName\":\"" FAILED_EVENT
+					"\",\"additionalContext\":");
+		ofs_literal_encode(NULL, said, strlen(said), out);
+		ofs_buf_append_str(out, "}}");
+		return;
+	}
 	ofs_buf_append_str(out, "{\"hookSpecificOutput\":{\"hookEventName\":\"PostToolUse\","
 				"\"updatedToolOutput\":");
 	if (form == OFS_HOOK_TOOL && t->shape != OFS_CLAUDE_OTHER)
 		ofs_claude_output_write(e->response, (enum ofs_claude_shape)t->shape, pointer, out);
 	else
 		ofs_literal_encode(NULL, pointer, strlen(pointer), out);
-	ofs_buf_append_str(out, "}}");
-}
-
-static void write_command(const struct ofs_hook_event *e, const char *command, struct ofs_buf *out)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf json = OFS_BUF_INIT;
-	struct ofs_member_edit edit = { .name = "command" };
-
-	ofs_literal_encode(NULL, command, strlen(command), &json);
-	edit.json = ofs_buf_str(&json);
-	ofs_buf_append_str(out, "{\"hookSpecificOutput\":{\"hookEventName\":"
-				"\"PreToolUse\",\"updatedInput\":");
-	ofs_member_replace(e->input, &edit, 1, out);
 	ofs_buf_append_str(out, "}}");
 }
 
@@ -344,9 +397,8 @@ static int settings_path(enum ofs_agent_place place, struct ofs_error *err, char
 /* A matcher of more than names and "|" is a regular expression. */
 static const struct ofs_agent_entry entries[] = {
 	{ "PostToolUse",
-	  "^(Bash|BashOutput|TaskOutput|Read|Grep|Glob|LS|WebFetch|WebSearch|Task|Agent|mcp__.*)$",
-	  false },
-	{ "PreToolUse", "Bash", true },
+	  "^(Bash|BashOutput|TaskOutput|Read|Grep|Glob|LS|WebFetch|WebSearch|Task|Agent|mcp__.*)$" },
+	{ FAILED_EVENT, "Bash" },
 };
 
 extern const struct ofs_agent ofs_agent_claude_code;
@@ -355,11 +407,12 @@ const struct ofs_agent ofs_agent_claude_code = {
 	.name = "claude-code",
 	.title = "Claude Code",
 	.minimal_version = "2.1.121",
+	.project_variable = "CLAUDE_PROJECT_DIR",
+	.program = "claude",
 	.entries = entries,
 	.n_entries = OFS_ARRAY_SIZE(entries),
 	.read_event = read_event,
 	.find_text = find_text,
 	.write_pointer = write_pointer,
-	.write_command = write_command,
 	.settings_path = settings_path,
 };

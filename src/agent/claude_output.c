@@ -79,21 +79,59 @@ static void add_each(struct ofs_span array, bool nested, struct ofs_buf *text)
 	}
 }
 
-/* False: one of the blocks is not a text. */
+/* The text of a block; empty: it is another, as an image. */
+static struct ofs_span block_text(struct ofs_span block)
+{
+	struct ofs_span text = ofs_span_member(block, "text");
+
+	if (!ofs_span_is(ofs_span_member(block, "type"), "text") || !ofs_span_is_string(text))
+		return (struct ofs_span){ 0 };
+	return text;
+}
+
+/* True if all blocks are texts. */
 static bool add_blocks(struct ofs_span array, struct ofs_buf *text)
 {
 	struct ofs_span_cursor c = ofs_span_enter(array);
 	struct ofs_span block;
+	bool all = true;
 
 	while (ofs_span_next(&c, &block)) {
-		struct ofs_span string = ofs_span_member(block, "text");
-
-		if (!ofs_span_is(ofs_span_member(block, "type"), "text") ||
-		    !ofs_span_is_string(string))
-			return false;
-		add_string(string, text);
+		all &= block_text(block).len > 0;
+		add_string(block_text(block), text);
 	}
-	return true;
+	return all;
+}
+
+/*
+ * As the client shows them: <cell id="x">source</cell id="x">, and the text of the outputs. True if
+ * there are images, too.
+ */
+static bool add_cells(struct ofs_span array, struct ofs_buf *text)
+{
+	struct ofs_span_cursor c = ofs_span_elements(array), outputs;
+	struct ofs_span cell, output;
+	bool images = false;
+
+	while (ofs_span_next(&c, &cell)) {
+		OFS_FREE char *id = ofs_span_text(ofs_span_member(cell, "cell_id"));
+		struct ofs_span source = ofs_span_member(cell, "source");
+
+		end_line(text);
+		ofs_buf_printf(text, "<cell id=\"%s\">", id ? id : "");
+		if (ofs_span_is_string(source))
+			ofs_span_decode(source, text);
+		ofs_buf_printf(text, "</cell id=\"%s\">", id ? id : "");
+		outputs = ofs_span_elements(ofs_span_member(cell, "outputs"));
+		while (ofs_span_next(&outputs, &output)) {
+			struct ofs_span said = ofs_span_member(output, "text");
+
+			if (ofs_span_is_string(said))
+				add_string(said, text);
+			images |= ofs_span_is_object(ofs_span_member(output, "image"));
+		}
+	}
+	return images;
 }
 
 static bool read_streams(struct ofs_span response, struct ofs_claude_output *o)
@@ -118,9 +156,11 @@ static bool read_message(struct ofs_span response, struct ofs_claude_output *o)
 {
 	struct ofs_span beside = ofs_span_member(response, "structuredContent");
 
-	if (!add_blocks(ofs_span_member(response, "content"), &o->text))
-		return false;
+	o->images = !add_blocks(ofs_span_member(response, "content"), &o->text);
+
 	if (beside.len && !ofs_span_is_null(beside)) {
+		if (o->images)
+			return false;
 		o->text.len = 0;
 		add_json(response, &o->text);
 	}
@@ -130,11 +170,15 @@ static bool read_message(struct ofs_span response, struct ofs_claude_output *o)
 static enum ofs_claude_shape object_shape(struct ofs_span object)
 {
 	struct ofs_span content = ofs_span_member(object, "content");
+	struct ofs_span file = ofs_span_member(object, "file");
 
-	if (ofs_span_is_object(ofs_span_member(object, "file")))
-		return OFS_CLAUDE_FILE;
+	if (ofs_span_is_object(file))
+		return ofs_span_is_array(ofs_span_member(file, "cells")) ? OFS_CLAUDE_NOTEBOOK
+									 : OFS_CLAUDE_FILE;
 	if (ofs_span_is_string(ofs_span_member(object, "stdout")))
 		return OFS_CLAUDE_STREAMS;
+	if (ofs_span_is_string(ofs_span_member(ofs_span_member(object, "task"), "output")))
+		return OFS_CLAUDE_TASK;
 	if (ofs_span_is_array(content))
 		return OFS_CLAUDE_MESSAGE;
 	/* A search that lists files has `filenames`, too, and then the content is empty. */
@@ -167,10 +211,18 @@ static bool read_shape(struct ofs_span response, struct ofs_claude_output *o)
 		add_string(response, &o->text);
 		return true;
 	case OFS_CLAUDE_BLOCKS:
-		return add_blocks(response, &o->text);
+		o->images = !add_blocks(response, &o->text);
+		return true;
 	case OFS_CLAUDE_STREAMS:
 		return read_streams(response, o);
-	case OFS_CLAUDE_FILE: /* other types are images, notebooks and documents */
+	case OFS_CLAUDE_TASK:
+		add_string(ofs_span_member(ofs_span_member(response, "task"), "output"), &o->text);
+		return true;
+	case OFS_CLAUDE_NOTEBOOK:
+		file = ofs_span_member(response, "file");
+		o->images = add_cells(ofs_span_member(file, "cells"), &o->text);
+		return true;
+	case OFS_CLAUDE_FILE: /* other types are images and documents */
 		file = ofs_span_member(ofs_span_member(response, "file"), "content");
 		add_string(file, &o->text);
 		return ofs_span_is_string(file) &&
@@ -214,28 +266,94 @@ bool ofs_claude_output_read(struct ofs_span response, struct ofs_claude_output *
 
 /* ---- writing */
 
+static void add_encoded(const char *text, struct ofs_buf *out)
+{
+	ofs_literal_encode(NULL, text, strlen(text), out);
+}
+
+static void add_span(struct ofs_span s, struct ofs_buf *out)
+{
+	ofs_buf_append(out, s.p, s.len);
+}
+
+/* The text, and all blocks that are none. */
+static void write_blocks(struct ofs_span array, const char *text, struct ofs_buf *out)
+{
+	struct ofs_span_cursor c = ofs_span_enter(array);
+	struct ofs_span block;
+
+	ofs_buf_append_str(out, "[{\"type\":\"text\",\"text\":");
+	add_encoded(text, out);
+	ofs_buf_append_str(out, "}");
+	while (ofs_span_next(&c, &block)) {
+		if (block_text(block).len)
+			continue;
+		ofs_buf_append_str(out, ",");
+		add_span(block, out);
+	}
+	ofs_buf_append_str(out, "]");
+}
+
+/* The images of all cells, as outputs of one. */
+static void write_images(struct ofs_span cells, struct ofs_buf *out)
+{
+	struct ofs_span_cursor c = ofs_span_elements(cells), outputs;
+	struct ofs_span cell, output;
+	const char *comma = "";
+
+	while (ofs_span_next(&c, &cell)) {
+		outputs = ofs_span_elements(ofs_span_member(cell, "outputs"));
+		while (ofs_span_next(&outputs, &output)) {
+			struct ofs_span image = ofs_span_member(output, "image");
+
+			if (!ofs_span_is_object(image))
+				continue;
+			ofs_buf_printf(out,
+				       "%s{\"output_type\":\"display_data\",\"image\":", comma);
+			add_span(image, out);
+			ofs_buf_append_str(out, "}");
+			comma = ",";
+		}
+	}
+}
+
+/* What the client leaves out of a cell: that it is code, and in Python. */
+static void write_cell(struct ofs_span file, const char *text, struct ofs_buf *out)
+{
+	struct ofs_span path = ofs_span_member(file, "filePath");
+
+	ofs_buf_append_str(out, "{\"type\":\"notebook\",\"file\":{\"filePath\":");
+	if (path.len)
+		add_span(path, out);
+	else
+		ofs_buf_append_str(out, "\"\"");
+	ofs_buf_append_str(out, ",\"cells\":[{\"cellType\":\"code\",\"language\":\"python\","
+				"\"cell_id\":\"offloaded\",\"source\":");
+	add_encoded(text, out);
+	ofs_buf_append_str(out, ",\"outputs\":[");
+	write_images(ofs_span_member(file, "cells"), out);
+	ofs_buf_append_str(out, "]}]}}");
+}
+
 /* Where the text goes, and what stands around it there. */
 static const struct {
 	const char *member;
 	const char *before, *after;
 } places[] = {
-	[OFS_CLAUDE_STRING] = { NULL, "", "" },
-	[OFS_CLAUDE_BLOCKS] = { NULL, "[{\"type\":\"text\",\"text\":", "}]" },
 	[OFS_CLAUDE_STREAMS] = { "stdout", "", "" },
-	[OFS_CLAUDE_FILE] = { "content", "", "" }, /* of "file" */
-	[OFS_CLAUDE_MESSAGE] = { "content", "[{\"type\":\"text\",\"text\":", "}]" },
+	[OFS_CLAUDE_TASK] = { "output", "", "" },
 	[OFS_CLAUDE_CONTENT] = { "content", "", "" },
 	[OFS_CLAUDE_NAMES] = { "filenames", "[", "]" },
 	[OFS_CLAUDE_RESULT] = { "result", "", "" },
 	[OFS_CLAUDE_RESULTS] = { "results", "[", "]" },
 };
 
-void ofs_claude_output_write(struct ofs_span response, enum ofs_claude_shape shape,
-			     const char *text, struct ofs_buf *out)
+static void write_member(struct ofs_span response, enum ofs_claude_shape shape, const char *text,
+			 struct ofs_buf *out)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT, file = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT, task = OFS_BUF_INIT;
 	struct ofs_member_edit edits[] = {
-		{ places[shape].member, NULL },
+		{ "content", NULL },
 		/* These would be shown in place of the text, or beside it. */
 		{ "stderr", "\"\"" },
 		{ "persistedOutputPath", NULL },
@@ -244,17 +362,37 @@ void ofs_claude_output_write(struct ofs_span response, enum ofs_claude_shape sha
 	};
 	bool several = shape == OFS_CLAUDE_STREAMS || shape == OFS_CLAUDE_MESSAGE;
 
-	ofs_buf_append_str(&value, places[shape].before);
-	ofs_literal_encode(NULL, text, strlen(text), &value);
-	ofs_buf_append_str(&value, places[shape].after);
-	edits[0].json = ofs_buf_str(&value);
-	if (!places[shape].member) {
-		ofs_buf_append_str(out, edits[0].json);
-		return;
+	if (shape == OFS_CLAUDE_MESSAGE) {
+		write_blocks(ofs_span_member(response, "content"), text, &value);
+	} else {
+		edits[0].name = places[shape].member;
+		ofs_buf_append_str(&value, places[shape].before);
+		add_encoded(text, &value);
+		ofs_buf_append_str(&value, places[shape].after);
 	}
-	if (shape == OFS_CLAUDE_FILE) {
-		ofs_member_replace(ofs_span_member(response, "file"), edits, 1, &file);
-		edits[0] = (struct ofs_member_edit){ "file", ofs_buf_str(&file) };
+	edits[0].json = ofs_buf_str(&value);
+	if (shape == OFS_CLAUDE_TASK) {
+		ofs_member_replace(ofs_span_member(response, "task"), edits, 1, &task);
+		edits[0] = (struct ofs_member_edit){ "task", ofs_buf_str(&task) };
 	}
 	ofs_member_replace(response, edits, several ? OFS_ARRAY_SIZE(edits) : 1, out);
+}
+
+void ofs_claude_output_write(struct ofs_span response, enum ofs_claude_shape shape,
+			     const char *text, struct ofs_buf *out)
+{
+	switch (shape) {
+	case OFS_CLAUDE_STRING:
+		add_encoded(text, out);
+		break;
+	case OFS_CLAUDE_BLOCKS:
+		write_blocks(response, text, out);
+		break;
+	case OFS_CLAUDE_FILE:
+	case OFS_CLAUDE_NOTEBOOK:
+		write_cell(ofs_span_member(response, "file"), text, out);
+		break;
+	default:
+		write_member(response, shape, text, out);
+	}
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/claude_output.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -156,4 +157,109 @@ int ofs_persisted_take(const char *folder, const char *path, struct ofs_error *e
 		return ofs_error_set(err, EPERM, "'%s' is not a regular file of your own", path);
 	r = take_bytes(fd, (uint64_t)st.st_size, spool);
 	return r < 0 ? ofs_error_set(err, -r, "cannot read '%s': %s", path, strerror(-r)) : 0;
+}
+
+/* ---- outputs of commands that failed */
+
+#define FAILURE_CUT "\n\n... ["
+#define FAILURE_CUT_END " characters truncated] ...\n\n"
+/* Lines of the client's own before the output, such as "Exit code 1"; and files that are tried. */
+#define FAILURE_LINES 4
+#define FAILURE_FILES 8
+/* So much must be the same. */
+#define FAILURE_SAME ((size_t)64)
+#define FAILURE_END ".output"
+
+struct saved {
+	char *name;
+	struct timespec changed;
+};
+
+struct saved_list {
+	struct saved *list;
+	size_t n, cap;
+};
+
+static void saved_finish(struct saved_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		free(l->list[i].name);
+	free(l->list);
+}
+
+static int compare_age(const void *a, const void *b)
+{
+	const struct timespec *x = &((const struct saved *)a)->changed,
+			      *y = &((const struct saved *)b)->changed;
+
+	return x->tv_sec != y->tv_sec ? (x->tv_sec < y->tv_sec) - (x->tv_sec > y->tv_sec)
+				      : (x->tv_nsec < y->tv_nsec) - (x->tv_nsec > y->tv_nsec);
+}
+
+/* The newest comes first. */
+static void list_saved(const char *folder, struct saved_list *ret)
+{
+	DIR *dir = opendir(folder);
+	struct dirent *entry;
+	struct stat st;
+
+	while (dir && (entry = readdir(dir))) {
+		const char *end = strrchr(entry->d_name, '.');
+
+		if (end && strcmp(end, FAILURE_END) == 0 &&
+		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode))
+			*ofs_append(ret->list, ret->n, ret->cap) =
+				(struct saved){ ofs_strdup(entry->d_name), st.st_mtim };
+	}
+	if (dir)
+		closedir(dir);
+	if (ret->n)
+		qsort(ret->list, ret->n, sizeof(*ret->list), compare_age);
+}
+
+/* Whether the file begins with the text, or with what comes after a few of its lines. */
+static bool begins_so(int fd, const char *text, size_t len)
+{
+	OFS_FREE char *start = ofs_alloc(len);
+	ssize_t n = ofs_io_pread(fd, start, len, 0);
+
+	for (int i = 0; i < FAILURE_LINES && n > 0; i++) {
+		const char *eol = memchr(text, '\n', len), *odd;
+		size_t same = len;
+
+		/* What was not UTF-8 is something else in the text. */
+		odd = find(text, text + len, "\xef\xbf\xbd");
+		if (odd)
+			same = (size_t)(odd - text);
+		if (same >= FAILURE_SAME && (size_t)n >= same && memcmp(start, text, same) == 0)
+			return true;
+		if (!eol)
+			return false;
+		len -= (size_t)(eol + 1 - text);
+		text = eol + 1;
+	}
+	return false;
+}
+
+int ofs_failure_take(const char *folder, const char *error, size_t len, struct ofs_error *err,
+		     struct ofs_spool *spool)
+{
+	OFS_CLEANUP(saved_finish) struct saved_list files = { 0 };
+	const char *cut = find(error, error + len, FAILURE_CUT);
+
+	if (!cut || !find(cut, error + len, FAILURE_CUT_END))
+		return 0;
+	list_saved(folder, &files);
+	for (size_t i = 0; i < files.n && i < FAILURE_FILES; i++) {
+		OFS_FREE char *path = ofs_path_join(folder, files.list[i].name);
+		OFS_CLOSE int fd = open_beneath(folder, path);
+		int r;
+
+		if (fd < 0 || !begins_so(fd, error, (size_t)(cut - error)))
+			continue;
+		r = ofs_persisted_take(folder, path, err, spool);
+		return r < 0 ? r : 1;
+	}
+	return 0;
 }

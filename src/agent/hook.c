@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "client/naming.h"
 #include "client/pointer.h"
+#include "context/chat/readback.h"
 #include "io/path.h"
 
 /* The task of a session whose name has no byte that a task may have. */
@@ -18,7 +19,6 @@ void ofs_hook_event_finish(struct ofs_hook_event *e)
 	free(e->saved_in);
 	free(e->category);
 	free(e->title);
-	free(e->command);
 	*e = (struct ofs_hook_event){ 0 };
 }
 
@@ -55,39 +55,6 @@ static char *make_task(const struct ofs_hook_event *e, const struct ofs_hook_opt
 	return ofs_hook_label(e->session, strlen(e->session), HOOK_SESSION);
 }
 
-/* ---- reading back */
-
-/* Whether the current directory lies in the tree, where no path need name it. */
-static bool is_in_tree(const struct ofs_access *access)
-{
-	OFS_FREE char *cwd = ofs_path_cwd();
-
-	return access->target.mountpoint && cwd &&
-	       ofs_path_below(access->target.mountpoint, cwd) != NULL;
-}
-
-/*
- * Whether the tool is used on what is offloaded: with a path in the tree, from within it, or with a
- * command of ours. The tree must have been found.
- */
-static bool reads_back(const struct ofs_hook_event *e, const struct ofs_access *access)
-{
-	struct ofs_span_cursor c = ofs_span_enter(e->input);
-	struct ofs_span name, value;
-
-	if (is_in_tree(access))
-		return true;
-	if (e->delegates || !ofs_span_is_object(e->input))
-		return false;
-	while (ofs_span_next_member(&c, &name, &value)) {
-		OFS_FREE char *text = ofs_span_text(value);
-
-		if (text && !ofs_span_is(name, "description") && ofs_readback_names(text, access))
-			return true;
-	}
-	return false;
-}
-
 /* ---- after a tool was used */
 
 static bool is_long(const struct ofs_hook_event *e, const struct ofs_hook_options *options,
@@ -99,6 +66,15 @@ static bool is_long(const struct ofs_hook_event *e, const struct ofs_hook_option
 		return t->spool.size > options->read_bytes;
 	return t->spool.size > options->max_bytes ||
 	       ofs_spool_lines(&t->spool) > options->max_lines;
+}
+
+/* A result that the agent must have itself, or has read back. The tree must have been found. */
+static bool stays(const struct ofs_hook_event *e, const struct ofs_hook_text *t,
+		  const struct ofs_access *access)
+{
+	if (t->saved_elsewhere || t->spool.size > OFS_READBACK_MAX)
+		return false;
+	return e->kept || (!e->delegates && ofs_readback_call(e->input, access));
 }
 
 static int answer_post(const struct ofs_agent *agent, const struct ofs_hook_event *e,
@@ -114,18 +90,21 @@ static int answer_post(const struct ofs_agent *agent, const struct ofs_hook_even
 		.ttl = options->ttl,
 	};
 	struct ofs_content content;
-	const struct ofs_pointer pointer = { .what = e->title, .content = &content };
+	const struct ofs_pointer pointer = {
+		.what = e->title,
+		.has_exit = e->exit_code >= 0,
+		.exit_code = e->exit_code,
+		.content = &content,
+	};
 	int r;
 
-	if (e->kept)
-		return 0;
 	r = agent->find_text(e, options->form, err, &text);
 	if (r <= 0)
 		return r;
 	if (!is_long(e, options, &text))
 		return 0;
 	r = ofs_access_find(access, err);
-	if (r < 0 || reads_back(e, access))
+	if (r < 0 || stays(e, &text, access))
 		return r;
 	r = ofs_content_scan(&text.spool, &content);
 	if (r < 0)
@@ -140,46 +119,11 @@ static int answer_post(const struct ofs_agent *agent, const struct ofs_hook_even
 	return 0;
 }
 
-/* ---- before a tool is used */
-
-/* Allocated: RUN --task TASK -- bash -c 'LINE'. */
-static char *wrap_command(const char *run, const char *task, const char *line)
-{
-	struct ofs_text_stream s;
-	FILE *out = ofs_text_open(&s);
-
-	fputs(run, out);
-	if (task)
-		fprintf(out, " --task %s", task);
-	fputs(" -- bash -c ", out);
-	ofs_text_shell_word(out, line);
-	return ofs_text_close(&s);
-}
-
-static int answer_pre(const struct ofs_agent *agent, const struct ofs_hook_event *e,
-		      const struct ofs_hook_options *options, struct ofs_access *access,
-		      struct ofs_error *err, struct ofs_buf *out)
-{
-	OFS_FREE char *task = make_task(e, options), *command = NULL;
-	int r;
-
-	if (!e->command || !ofs_text_is_utf8(e->command) || !ofs_shell_line_is_plain(e->command))
-		return 0;
-	r = ofs_access_find(access, err);
-	if (r < 0 || reads_back(e, access))
-		return r;
-	command = wrap_command(options->run, task, e->command);
-	agent->write_command(e, command, out);
-	return 0;
-}
-
 int ofs_hook_answer(const struct ofs_agent *agent, const struct ofs_hook_event *e,
 		    const struct ofs_hook_options *options, struct ofs_access *access,
 		    struct ofs_error *err, struct ofs_buf *ret)
 {
 	if (e->kind == OFS_HOOK_POST)
 		return answer_post(agent, e, options, access, err, ret);
-	if (e->kind == OFS_HOOK_PRE)
-		return answer_pre(agent, e, options, access, err, ret);
 	return 0;
 }

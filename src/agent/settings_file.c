@@ -103,7 +103,15 @@ static bool remove_hooks(json_t *list, const struct ofs_agent *agent)
 	return found;
 }
 
-bool ofs_settings_file_remove(struct ofs_settings_file *s, const struct ofs_agent *agent)
+static bool is_wanted(const struct ofs_agent *agent, const char *event)
+{
+	for (size_t i = 0; i < agent->n_entries; i++)
+		if (strcmp(agent->entries[i].event, event) == 0)
+			return true;
+	return false;
+}
+
+static bool remove_entries(struct ofs_settings_file *s, const struct ofs_agent *agent, bool wanted)
 {
 	json_t *hooks = json_object_get(s->json, "hooks"), *list;
 	const char *event;
@@ -112,7 +120,7 @@ bool ofs_settings_file_remove(struct ofs_settings_file *s, const struct ofs_agen
 
 	json_object_foreach_safe(hooks, next, event, list)
 	{
-		if (!remove_hooks(list, agent))
+		if ((!wanted && is_wanted(agent, event)) || !remove_hooks(list, agent))
 			continue;
 		found = true;
 		if (!json_array_size(list))
@@ -121,6 +129,16 @@ bool ofs_settings_file_remove(struct ofs_settings_file *s, const struct ofs_agen
 	if (found && !json_object_size(hooks))
 		json_object_del(s->json, "hooks");
 	return found;
+}
+
+bool ofs_settings_file_prune(struct ofs_settings_file *s, const struct ofs_agent *agent)
+{
+	return remove_entries(s, agent, false);
+}
+
+bool ofs_settings_file_remove(struct ofs_settings_file *s, const struct ofs_agent *agent)
+{
+	return remove_entries(s, agent, true);
 }
 
 /* ---- text */

@@ -33,6 +33,9 @@ int ofs_settings_file_add(struct ofs_settings_file *s, const struct ofs_agent *a
 			  const struct ofs_agent_entry *entry, const char *command,
 			  struct ofs_error *err);
 
+/* Removes entries of ours for events that are not among the agent's. True when there was one. */
+bool ofs_settings_file_prune(struct ofs_settings_file *s, const struct ofs_agent *agent);
+
 /* Removes all entries of ours, and the lists that are empty then. True when there was one. */
 bool ofs_settings_file_remove(struct ofs_settings_file *s, const struct ofs_agent *agent);
 

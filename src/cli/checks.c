@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "base/util.h"
 #include "io/mounts.h"
-#include "io/process.h"
+#include "io/probe.h"
 
 #define ADVICE "\n-> "
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
-#include <sys/mman.h>
 
 #include "agent/agent.h"
 #include "agent/settings_file.h"
@@ -8,10 +7,12 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/daemon.h"
+#include "cli/guard.h"
 #include "cli/report.h"
 #include "context/settings.h"
 #include "io/file.h"
 #include "io/path.h"
+#include "io/probe.h"
 #include "io/process.h"
 
 #define HOOK_PROGRAM "offload"
@@ -26,7 +27,7 @@ static uint64_t read_bytes = OFS_COUNT_NONE; /* not given; so are the limits of 
 static const char *task;
 static int place; /* enum ofs_agent_place */
 static int form; /* enum ofs_hook_form */
-static bool pre, yes, print;
+static bool yes, print;
 
 static const char *const forms[] = { [OFS_HOOK_TEXT] = "text", [OFS_HOOK_TOOL] = "tool", NULL };
 static const struct ofs_option options[] = {
@@ -45,7 +46,6 @@ static const struct ofs_option options[] = {
 		"install and uninstall: in the settings of the project (default),"),
 	OFS_SET("local", &place, OFS_AGENT_LOCAL, "in one's own settings of the project,"),
 	OFS_SET("user", &place, OFS_AGENT_USER, "or in those of the user"),
-	OFS_FLAG(0, "pre", &pre, "also run Bash commands through 'offload run' at once"),
 	OFS_FLAG(0, "print", &print, "print the entries and write nothing"),
 	OFS_FLAG('y', "yes", &yes, "do not ask"),
 	OFS_OPTIONS_END,
@@ -79,23 +79,20 @@ static void print_count(FILE *out, const char *option, uint64_t value)
 		fprintf(out, " %s %" PRIu64, option, value);
 }
 
-/* Allocated: "offload run" or, to be run by the agent, "offload hook", with the same options. */
-static char *command_line(bool for_agent)
+/* Allocated: what the agent is to run, with the options that were given. */
+static char *command_line(void)
 {
 	OFS_FREE char *program = program_word();
 	struct ofs_text_stream s;
 	FILE *out = ofs_text_open(&s);
 
-	if (for_agent)
-		fprintf(out, "%s hook %s --answer tool", program, agent->name);
-	else
-		fprintf(out, "%s run", program);
+	fprintf(out, "%s hook %s --answer tool", program, agent->name);
 	print_text(out, "--dir", ofs_command_target.dir);
 	print_text(out, "--store", ofs_command_target.store);
-	print_text(out, "--task", for_agent ? task : NULL);
+	print_text(out, "--task", task);
 	print_count(out, "--max-bytes", engine.max_bytes);
 	print_count(out, "--max-lines", engine.max_lines);
-	print_count(out, "--read-bytes", for_agent ? read_bytes : OFS_COUNT_NONE);
+	print_count(out, "--read-bytes", read_bytes);
 	return ofs_text_close(&s);
 }
 
@@ -119,60 +116,54 @@ static int take_settings(struct ofs_access *access, struct ofs_settings *setting
 	return 0;
 }
 
+/* It may be gone by now, or in a tree. */
+static void enter_folder(const char *folder)
+{
+	ofs_probe_enter();
+	if (folder && folder[0] == '/' && chdir(folder) < 0)
+		errno = 0;
+	ofs_probe_leave();
+}
+
 static int answer_event(const void *arg)
 {
-	const struct ofs_buf *input = arg;
+	const struct ofs_hook_event *event = arg;
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf answer = OFS_BUF_INIT;
-	OFS_CLEANUP(ofs_hook_event_finish) struct ofs_hook_event event = { 0 };
 	OFS_CLEANUP(ofs_settings_finish) struct ofs_settings settings;
 	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
 	OFS_FREE char *dir = ofs_command_target.dir ? ofs_path_absolute(ofs_command_target.dir)
 						    : NULL;
 	OFS_FREE char *store =
 		ofs_command_target.store ? ofs_path_absolute(ofs_command_target.store) : NULL;
-	OFS_FREE char *run = NULL;
+	const char *project = agent->project_variable ? getenv(agent->project_variable) : NULL;
 	struct ofs_error err;
 	int r;
 
 	ofs_command_target.dir = dir;
 	ofs_command_target.store = store;
+	/* Wherever a command went to: what it printed belongs to the project. */
+	ofs_command_target.from = project && project[0] == '/' ? project : NULL;
 	ofs_access_init(&access, &ofs_command_target);
 	ofs_settings_init(&settings);
-	r = agent->read_event((char *)input->data, input->len, &err, &event);
-	if (r < 0)
-		return ofs_report("the event was left alone: %s", err.text);
-	/* The folder may be gone by now. */
-	if (event.cwd && event.cwd[0] == '/' && chdir(event.cwd) < 0)
-		errno = 0;
-	engine.run = run = command_line(false);
-	if (event.kind == OFS_HOOK_POST)
-		r = take_settings(&access, &settings, &err);
+	enter_folder(event->cwd);
+	r = take_settings(&access, &settings, &err);
 	if (r == 0)
-		r = ofs_hook_answer(agent, &event, &engine, &access, &err, &answer);
-	if (r < 0)
+		r = ofs_hook_answer(agent, event, &engine, &access, &err, &answer);
+	if (r < 0) {
 		ofs_report("the output was left as it is: %s", err.text);
-	else if (answer.len)
+	} else if (answer.len) {
 		printf("%s\n", ofs_buf_str(&answer));
-	fflush(stdout);
+		ofs_report_stale(&access.target);
+	}
 	return OFS_EXIT_OK;
 }
 
-static void pass_on(int file, FILE *out)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-
-	if (lseek(file, 0, SEEK_SET) == 0 && ofs_io_read_fd(file, SIZE_MAX, &text) == 0 && text.len)
-		fwrite(text.data, 1, text.len, out);
-}
-
-/*
- * Any call on the tree may wait for a daemon that does not answer, some where no signal reaches it:
- * a child makes them, and holds none of the agent's pipes.
- */
+/* Most events are of short outputs: they are let through before a tree is looked for. */
 static int run_event(void)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf input = OFS_BUF_INIT;
-	OFS_CLOSE int answer = -1, messages = -1;
+	OFS_CLEANUP(ofs_hook_event_finish) struct ofs_hook_event event = { 0 };
+	struct ofs_error err;
 	int r = ofs_io_read_fd(STDIN_FILENO, SIZE_MAX, &input);
 
 	if (r < 0)
@@ -181,17 +172,15 @@ static int run_event(void)
 		return ofs_report("no event on standard input: it is a hook, for %s to run; "
 				  "see offload hook install",
 				  agent->title);
-	answer = memfd_create("answer", MFD_CLOEXEC);
-	messages = memfd_create("messages", MFD_CLOEXEC);
-	r = ofs_process_probe(answer_event, &input, HOOK_WAIT_S * OFS_NS_PER_S, answer, messages);
-	if (r < 0 && r != -ECHILD) {
-		ofs_report("the output was left as it is: %s",
-			   r == -ETIMEDOUT ? "the tree does not answer" : strerror(-r));
+	if (agent->read_event((char *)input.data, input.len, &err, &event) < 0)
+		return ofs_report("the event was left alone: %s", err.text);
+	if (event.kind != OFS_HOOK_POST || event.response.len <= OFS_HOOK_SHORT)
 		return OFS_EXIT_OK;
-	}
-	pass_on(messages, stderr);
-	pass_on(answer, stdout);
-	return r < 0 ? OFS_EXIT_OK : r;
+	r = ofs_guard_work(answer_event, &event, HOOK_WAIT_S * OFS_NS_PER_S);
+	if (r >= 0)
+		return r;
+	ofs_report("the output was left as it is: %s", ofs_guard_reason(r));
+	return OFS_EXIT_OK;
 }
 
 /* ---- install and uninstall */
@@ -256,12 +245,15 @@ static int add_entries(const char *command, struct ofs_settings_file *s)
 	struct ofs_error err;
 	int changes = 0;
 
+	if (ofs_settings_file_prune(s, agent)) {
+		ofs_report_line(stderr, "In %s:\n  entries of offload for other events are removed",
+				s->path);
+		changes++;
+	}
 	for (size_t i = 0; i < agent->n_entries; i++) {
 		const struct ofs_agent_entry *entry = &agent->entries[i];
 		int r;
 
-		if (entry->before && !pre)
-			continue;
 		r = ofs_settings_file_add(s, agent, entry, command, &err);
 		if (r < 0) {
 			ofs_report("'%s' was left as it is: %s", s->path, err.text);
@@ -276,10 +268,23 @@ static int add_entries(const char *command, struct ofs_settings_file *s)
 	return changes;
 }
 
+static void tell_version(void)
+{
+	OFS_FREE char *version = NULL;
+
+	printf("Sessions of %s that start from now on use it (version %s or later).\n",
+	       agent->title, agent->minimal_version);
+	fflush(stdout);
+	if (ofs_agent_is_too_old(agent, &version))
+		ofs_report("%s is version %s here, which drops the hook's answers: update it to %s "
+			   "or later",
+			   agent->title, version, agent->minimal_version);
+}
+
 static int run_install(void)
 {
 	OFS_CLEANUP(ofs_settings_file_finish) struct ofs_settings_file s = { 0 };
-	OFS_FREE char *command = command_line(true);
+	OFS_FREE char *command = command_line();
 	int r;
 
 	if (print) {
@@ -303,8 +308,7 @@ static int run_install(void)
 	}
 	r = write_settings(&s);
 	if (r == OFS_EXIT_OK)
-		printf("Sessions of %s that start from now on use it (version %s or later).\n",
-		       agent->title, agent->minimal_version);
+		tell_version();
 	return r;
 }
 
@@ -378,8 +382,7 @@ static int hook_run(const struct ofs_command *self, int argc, char **argv)
 const struct ofs_command ofs_cmd_hook = {
 	.name = "hook",
 	.synopsis = "AGENT [OPTION...] < EVENT\n"
-		    "       offload hook install [AGENT] [--project | --local | --user] [--pre] "
-		    "[--yes]\n"
+		    "       offload hook install [AGENT] [--project | --local | --user] [--yes]\n"
 		    "       offload hook uninstall [AGENT] [--project | --local | --user] [--yes]",
 	.summary = "Offloads the long tool outputs of an agent, which runs it as a hook",
 	.help = "AGENT is claude-code (the default). Run by the agent, it reads an event: a\n"

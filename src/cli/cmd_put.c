@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/redact.h"
 #include "cli/command.h"
+#include "cli/guard.h"
 #include "cli/report.h"
 #include "client/pointer.h"
+
+/* Of the child: it is stored, and could not be told. */
+#define PUT_STORED 100
 
 static struct ofs_deposit deposit = { .category = "general" };
 static const struct ofs_option options[] = {
@@ -33,9 +37,13 @@ static int put_print_json(const struct ofs_access *access, const struct ofs_offl
 			  o->file.ref);
 }
 
-static int put_run(const struct ofs_command *self, int argc, char **argv)
+static int put_failed(const char *reason)
 {
-	OFS_CLEANUP(ofs_spool_finish) struct ofs_spool spool = OFS_SPOOL_INIT;
+	return ofs_report("nothing was stored, and the input follows whole: %s", reason);
+}
+
+static int put_store(const void *arg)
+{
 	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
 	OFS_CLEANUP(ofs_access_finish) struct ofs_access access = { 0 };
 	struct ofs_content content;
@@ -44,23 +52,38 @@ static int put_run(const struct ofs_command *self, int argc, char **argv)
 		.content = &content,
 	};
 	struct ofs_error err;
+	int r = ofs_content_scan(arg, &content);
+
+	if (r < 0)
+		return put_failed(strerror(-r));
+	ofs_access_init(&access, &ofs_command_target);
+	if (ofs_offload(&deposit, &pointer, &access, &err, &done) < 0)
+		return put_failed(err.text);
+	ofs_report_stale(&access.target);
+	if (ofs_command_json)
+		return put_print_json(&access, &done, &content) ? PUT_STORED : OFS_EXIT_OK;
+	fputs(done.pointer, stdout);
+	return OFS_EXIT_OK;
+}
+
+static int put_run(const struct ofs_command *self, int argc, char **argv)
+{
+	OFS_CLEANUP(ofs_spool_finish) struct ofs_spool spool = OFS_SPOOL_INIT;
 	int r = ofs_command_check_names(deposit.category, deposit.task, deposit.name);
 
 	if (r >= 0)
 		return r;
-	ofs_access_init(&access, &ofs_command_target);
 	r = ofs_spool_fill(&spool, STDIN_FILENO);
 	if (r < 0)
 		return ofs_report("cannot take in standard input: %s", strerror(-r));
-	r = ofs_content_scan(&spool, &content);
+	r = ofs_guard_work(put_store, &spool, INT64_MAX);
 	if (r < 0)
-		return ofs_report("cannot read the input again: %s", strerror(-r));
-	if (ofs_offload(&deposit, &pointer, &access, &err, &done) < 0)
-		return ofs_report("%s", err.text);
-	if (ofs_command_json)
-		return put_print_json(&access, &done, &content);
-	fputs(done.pointer, stdout);
-	return OFS_EXIT_OK;
+		put_failed(ofs_guard_reason(r));
+	if (r == OFS_EXIT_OK)
+		return r;
+	if (r != PUT_STORED)
+		ofs_spool_copy(&spool, STDOUT_FILENO);
+	return OFS_EXIT_FAILURE;
 }
 
 const struct ofs_command ofs_cmd_put = {
@@ -68,7 +91,8 @@ const struct ofs_command ofs_cmd_put = {
 	.synopsis = "[-c CATEGORY] [-t TASK] [-n NAME] [--title TEXT] [--ttl TIME] < INPUT",
 	.summary = "Stores standard input and prints the pointer to it",
 	.help = "The file becomes cache/CATEGORY/NAME, or tasks/TASK/CATEGORY/NAME. The same\n"
-		"bytes in the same folder are stored once and give the same pointer.\n",
+		"bytes in the same folder are stored once and give the same pointer. When nothing\n"
+		"can be stored, the input is passed on.\n",
 	.options = options,
 	.json = "print a JSON object, with the pointer in it",
 	.unexpected = ": what is stored comes from standard input",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/guard.h"
 #include "cli/report.h"
 #include "client/pointer.h"
 #include "io/process.h"
@@ -56,45 +57,57 @@ static int run_take(void *arg, int fd, const void *data, size_t len)
 	return 0;
 }
 
-/* Prints the pointer; or -errno with the reason in `err`. */
-static int run_offload(const struct ofs_spool *spool, const char *const argv[],
-		       const struct ofs_process_end *end, struct ofs_error *err)
+struct finished {
+	const struct ofs_spool *spool;
+	const char *const *argv;
+	const struct ofs_process_end *end;
+};
+
+/* Prints the pointer, or says why there is none. */
+static int run_offload(const void *arg)
 {
+	const struct finished *f = arg;
 	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
 	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
-	OFS_FREE char *what = ofs_text_command(argv);
+	OFS_FREE char *what = ofs_text_command(f->argv);
 	struct ofs_content content;
 	const struct ofs_pointer pointer = {
 		.what = what,
 		.has_exit = true,
-		.exit_code = end->exit_code,
-		.signal = end->signal,
+		.exit_code = f->end->exit_code,
+		.signal = f->end->signal,
 		.content = &content,
 	};
+	struct ofs_error err;
 	int r;
 
 	ofs_access_init(&access, &ofs_command_target);
-	r = ofs_content_scan(spool, &content);
+	r = ofs_content_scan(f->spool, &content);
 	if (r < 0)
-		return ofs_error_set(err, -r, "%s", strerror(-r));
-	r = ofs_offload(&deposit, &pointer, &access, err, &done);
-	if (r == 0)
-		ofs_spool_write_all(STDOUT_FILENO, done.pointer, strlen(done.pointer));
-	return r;
+		ofs_error_set(&err, -r, "%s", strerror(-r));
+	else
+		r = ofs_offload(&deposit, &pointer, &access, &err, &done);
+	if (r < 0) {
+		run_warn(err.text);
+		return OFS_EXIT_FAILURE;
+	}
+	fputs(done.pointer, stdout);
+	ofs_report_stale(&access.target);
+	return OFS_EXIT_OK;
 }
 
 /* The output gets out, even if it cannot be offloaded. */
-static void run_finish(const struct ofs_spool *spool, const char *const argv[],
-		       const struct ofs_process_end *end)
+static void run_finish(const struct finished *f)
 {
-	struct ofs_error err;
+	if (f->spool->size > max_bytes || ofs_spool_lines(f->spool) > max_lines) {
+		int r = ofs_guard_work(run_offload, f, INT64_MAX);
 
-	if (spool->size > max_bytes || ofs_spool_lines(spool) > max_lines) {
-		if (run_offload(spool, argv, end, &err) == 0)
+		if (r == OFS_EXIT_OK)
 			return;
-		run_warn(err.text);
+		if (r < 0)
+			run_warn(ofs_guard_reason(r));
 	}
-	ofs_spool_copy(spool, STDOUT_FILENO);
+	ofs_spool_copy(f->spool, STDOUT_FILENO);
 }
 
 static int run_command(const char *const argv[], struct output *output)
@@ -117,7 +130,7 @@ static int run_command(const char *const argv[], struct output *output)
 		return RUN_EXIT_CANNOT;
 	}
 	if (!output->passing)
-		run_finish(&output->spool, argv, &end);
+		run_finish(&(struct finished){ &output->spool, argv, &end });
 	return end.exit_code;
 }
 

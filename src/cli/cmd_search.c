@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "cli/command.h"
+#include "cli/guard.h"
 #include "cli/report.h"
 #include "client/access.h"
 #include "tree/search/query.h"
@@ -106,24 +107,12 @@ static int search_print_json(char *text)
 	return ofs_print_json(list, "search/") == OFS_EXIT_OK ? EXIT_FOUND : EXIT_TROUBLE;
 }
 
-static int search_run(const struct ofs_command *self, int argc, char **argv)
+static int search(const void *name)
 {
-	OFS_FREE char *query = search_join(argv, "/"), *name = search_join(argv, "%2F");
 	OFS_FREE char *text = NULL;
-	struct ofs_error err;
-	struct ofs_query *q;
 	const char *end;
 	bool found;
 
-	if (!most)
-		return ofs_report_usage("'0' is not a count of hits: give 1 or more");
-	if (ofs_query_parse(query, ofs_clock_wall(), &err, &q) < 0)
-		return ofs_report_usage("cannot search for '%s': %s", query, err.text);
-	ofs_query_destroy(q);
-	if (strlen(name) > OFS_NAME_MAX)
-		return ofs_report_usage(
-			"the query is too long: it has %zu bytes (%s), and may have %d",
-			strlen(name), "'/' counts as three", OFS_NAME_MAX);
 	if (search_ask(name, &text) != EXIT_FOUND)
 		return EXIT_TROUBLE;
 	found = *text;
@@ -135,6 +124,29 @@ static int search_run(const struct ofs_command *self, int argc, char **argv)
 		fwrite(text, 1, (size_t)(end - text), stdout);
 	}
 	return found ? EXIT_FOUND : EXIT_NOTHING;
+}
+
+static int search_run(const struct ofs_command *self, int argc, char **argv)
+{
+	OFS_FREE char *query = search_join(argv, "/"), *name = search_join(argv, "%2F");
+	struct ofs_error err;
+	struct ofs_query *q;
+	int r;
+
+	if (!most)
+		return ofs_report_usage("'0' is not a count of hits: give 1 or more");
+	if (ofs_query_parse(query, ofs_clock_wall(), &err, &q) < 0)
+		return ofs_report_usage("cannot search for '%s': %s", query, err.text);
+	ofs_query_destroy(q);
+	if (strlen(name) > OFS_NAME_MAX)
+		return ofs_report_usage(
+			"the query is too long: it has %zu bytes (%s), and may have %d",
+			strlen(name), "'/' counts as three", OFS_NAME_MAX);
+	r = ofs_guard_work(search, name, INT64_MAX);
+	if (r >= 0)
+		return r;
+	ofs_report("cannot search: %s", ofs_guard_reason(r));
+	return EXIT_TROUBLE;
 }
 
 const struct ofs_command ofs_cmd_search = {

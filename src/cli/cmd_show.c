@@ -4,6 +4,7 @@
 #include "base/redact.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/guard.h"
 #include "cli/operand.h"
 #include "cli/report.h"
 
@@ -152,15 +153,20 @@ static int show_file(struct ofs_operand *o, const char *name)
 	return OFS_EXIT_OK;
 }
 
-static int show_run(const struct ofs_command *self, int argc, char **argv)
+static int show_operand(const void *name)
 {
 	OFS_CLEANUP(ofs_operand_finish) struct ofs_operand o = { 0 };
 	struct ofs_error err;
-	int r = ofs_operand_open(argv[0], &err, &o);
+	int r = ofs_operand_open(name, &err, &o);
 
 	if (r == -EKEYEXPIRED && o.gone)
 		return show_gone(o.gone);
-	return r < 0 ? ofs_report("%s", err.text) : show_file(&o, argv[0]);
+	return r < 0 ? ofs_report("%s", err.text) : show_file(&o, name);
+}
+
+static int show_run(const struct ofs_command *self, int argc, char **argv)
+{
+	return ofs_guard_command(show_operand, argv[0]);
 }
 
 const struct ofs_command ofs_cmd_show = {

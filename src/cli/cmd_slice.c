@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/guard.h"
 #include "cli/operand.h"
 #include "cli/report.h"
 
@@ -54,8 +55,10 @@ static int slice_report_end(const struct ofs_operand *o, const char *name, const
 			  bytes ? "byte " : "", (int)strspn(start, "0123456789"), start);
 }
 
-static int slice(const char *name, const char *spec)
+static int slice(const void *arg)
 {
+	const char *const *words = arg;
+	const char *name = words[0], *spec = words[1];
 	OFS_CLEANUP(ofs_operand_finish) struct ofs_operand o = { 0 };
 	OFS_FREE char *suffix = ofs_slice_suffix(spec), *path = NULL;
 	struct ofs_error err;
@@ -100,14 +103,14 @@ static int slice_run(const struct ofs_command *self, int argc, char **argv)
 	if (code >= 0)
 		return code;
 	if (argc == 2)
-		return slice(argv[0], argv[1]);
+		return ofs_guard_command(slice, argv);
 	/* As one word, as pointers and search results write it: REF:10-20. */
 	name = ofs_strdup(argv[0]);
 	spec = strrchr(name, ':');
 	if (!spec || spec == name)
 		return ofs_report_usage("which part of '%s'? Give " SLICE_FORMS, name);
 	*spec++ = '\0';
-	return slice(name, spec);
+	return ofs_guard_command(slice, (const char *[]){ name, spec });
 }
 
 const struct ofs_command ofs_cmd_slice = {

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/report.h"
 #include "io/path.h"
+#include "io/probe.h"
 
 #define OPERAND_REF_MAX 8
 #define OPERAND_REFS "refs/"
@@ -156,13 +157,16 @@ static int operand_follow(const char *arg, struct ofs_error *err, struct ofs_ope
 int ofs_operand_open(const char *arg, struct ofs_error *err, struct ofs_operand *o)
 {
 	OFS_CLEANUP(ofs_operand_finish) struct ofs_operand found = { 0 };
-	OFS_FREE char *real = *arg ? ofs_path_real(arg) : NULL;
+	OFS_FREE char *real = NULL;
 	int r;
 
 	operand_clear(o);
 	if (!*arg)
 		return ofs_error_set(err, EINVAL, "an empty name is neither a ref nor a path");
+	ofs_probe_enter();
+	real = ofs_path_real(arg);
 	r = operand_locate(arg, real, err, &found);
+	ofs_probe_leave();
 	if (r < 0)
 		return r;
 	if (ofs_path_normalize(found.path) < 0)

@@ -85,6 +85,13 @@ const char *ofs_report_errno(int code)
 	}
 }
 
+void ofs_report_stale(const struct ofs_target *t)
+{
+	if (t->stale)
+		ofs_report("the daemon of '%s' is gone; 'offload up' starts it again",
+			   t->mountpoint);
+}
+
 /* ---- results */
 
 /* A field of a form. */

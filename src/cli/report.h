@@ -8,6 +8,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "client/target.h"
+
 enum {
 	OFS_EXIT_OK = 0,
 	OFS_EXIT_FAILURE = 1,
@@ -31,6 +33,9 @@ void ofs_report_line(FILE *out, const char *fmt, ...) __attribute__((format(prin
 
 /* Words for a positive errno, with those that have a meaning of their own in a tree. */
 const char *ofs_report_errno(int code);
+
+/* Says how a tree whose daemon has died is mounted again. */
+void ofs_report_stale(const struct ofs_target *t);
 
 /*
  * Prints `form` with the members of `object` in it, made harmless for a line:

@@ -47,9 +47,3 @@ char *ofs_access_display(const struct ofs_access *a, const char *path);
  */
 int ofs_access_inside(const struct ofs_access *a, const char *path, struct ofs_error *err,
 		      char **ret);
-
-/*
- * True if a command, a path or the arguments of a call name something in the tree (which must have
- * been found), or a command of the tool that prints stored content or a pointer.
- */
-bool ofs_readback_names(const char *text, const struct ofs_access *access);

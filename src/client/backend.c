@@ -27,6 +27,11 @@ int ofs_backend_failed(struct ofs_error *err, int r, const char *what, const cha
 				     "cannot %s '%s': a symbolic link stands in the way, and "
 				     "nothing is stored through one; remove it",
 				     what, path);
+	if (r == -ENOTCONN || r == -ECONNABORTED)
+		return ofs_error_set(err, -r,
+				     "cannot %s '%s': its daemon is gone; 'offload up' starts it "
+				     "again",
+				     what, path);
 	return ofs_error_set(err, -r, "cannot %s '%s': %s", what, path, strerror(-r));
 }
 

@@ -18,6 +18,7 @@
 #include "base/util.h"
 #include "io/file.h"
 #include "io/path.h"
+#include "io/probe.h"
 
 struct backend_mount {
 	struct ofs_backend backend;
@@ -230,23 +231,70 @@ static int mount_lock(struct ofs_backend *b, const char *path, ofs_handle *ret)
 	return 0;
 }
 
+/* ---- calls that are given up in time */
+
+#define TIMED(type, name, parameters, ...)        \
+	static type timed_##name parameters       \
+	{                                         \
+		type r;                           \
+                                                  \
+		ofs_probe_enter();                \
+		r = mount_##name(b, __VA_ARGS__); \
+		ofs_probe_leave();                \
+		return r;                         \
+	}
+
+/* clang-format off */
+TIMED(int, stat, (struct ofs_backend *b, const char *path, struct stat *ret), path, ret)
+TIMED(int, lstat, (struct ofs_backend *b, const char *path, struct stat *ret), path, ret)
+TIMED(ssize_t, getxattr,
+      (struct ofs_backend *b, const char *path, const char *name, void *buf, size_t size),
+      path, name, buf, size)
+TIMED(int, setxattr,
+      (struct ofs_backend *b, const char *path, const char *name, const void *value, size_t size),
+      path, name, value, size)
+TIMED(int, mkdir, (struct ofs_backend *b, const char *path, mode_t mode), path, mode)
+TIMED(int, list,
+      (struct ofs_backend *b, const char *path, int (*fn)(void *arg, const char *name), void *arg),
+      path, fn, arg)
+TIMED(int, open, (struct ofs_backend *b, const char *path, ofs_handle *ret), path, ret)
+TIMED(int, create, (struct ofs_backend *b, const char *path, mode_t mode, ofs_handle *ret),
+      path, mode, ret)
+TIMED(ssize_t, read,
+      (struct ofs_backend *b, ofs_handle h, void *buf, size_t size, uint64_t off), h, buf, size, off)
+TIMED(int, write,
+      (struct ofs_backend *b, ofs_handle h, const void *buf, size_t size, uint64_t off),
+      h, buf, size, off)
+TIMED(int, rename,
+      (struct ofs_backend *b, const char *from, const char *to, unsigned int flags), from, to, flags)
+TIMED(int, unlink, (struct ofs_backend *b, const char *path), path)
+TIMED(int, lock, (struct ofs_backend *b, const char *path, ofs_handle *ret), path, ret)
+/* clang-format on */
+
+static void timed_close(struct ofs_backend *b, ofs_handle h)
+{
+	ofs_probe_enter();
+	mount_close(b, h);
+	ofs_probe_leave();
+}
+
 static const struct ofs_backend_ops mount_ops = {
 	.destroy = mount_destroy,
-	.stat = mount_stat,
-	.lstat = mount_lstat,
-	.getxattr = mount_getxattr,
-	.setxattr = mount_setxattr,
-	.mkdir = mount_mkdir,
-	.list = mount_list,
-	.open = mount_open,
-	.create = mount_create,
-	.read = mount_read,
-	.write = mount_write,
-	.close = mount_close,
-	.rename = mount_rename,
-	.unlink = mount_unlink,
-	.lock = mount_lock,
-	.unlock = mount_close,
+	.stat = timed_stat,
+	.lstat = timed_lstat,
+	.getxattr = timed_getxattr,
+	.setxattr = timed_setxattr,
+	.mkdir = timed_mkdir,
+	.list = timed_list,
+	.open = timed_open,
+	.create = timed_create,
+	.read = timed_read,
+	.write = timed_write,
+	.close = timed_close,
+	.rename = timed_rename,
+	.unlink = timed_unlink,
+	.lock = timed_lock,
+	.unlock = timed_close,
 };
 
 int ofs_backend_open_mount(const char *point, bool shared, struct ofs_error *err,

@@ -11,6 +11,7 @@
 #include "client/workspace.h"
 #include "io/file.h"
 #include "io/path.h"
+#include "io/probe.h"
 #include "io/trust.h"
 #include "store/owner.h"
 
@@ -76,10 +77,29 @@ int ofs_target_from_mount(const struct ofs_mount *mount, struct ofs_error *err,
 	return 0;
 }
 
-static char *target_hint(const struct ofs_target_options *opts)
+/* Whether the current directory leads to another tree than the one that was looked from. */
+static bool target_is_elsewhere(const struct ofs_target_options *opts,
+				const struct ofs_mounts *mounts)
+{
+	OFS_FREE char *cwd = opts->from ? ofs_path_cwd() : NULL, *here = NULL, *there = NULL;
+
+	if (!opts->from || opts->dir || opts->store)
+		return false;
+	here = cwd ? ofs_workspace_find(cwd, mounts) : NULL;
+	there = ofs_workspace_find(opts->from, mounts);
+	return !here || strcmp(here, there) != 0;
+}
+
+static char *target_hint(const struct ofs_target *t, const struct ofs_target_options *opts,
+			 const struct ofs_mounts *mounts)
 {
 	struct ofs_text_stream s;
 	FILE *out = ofs_text_open(&s);
+
+	if (target_is_elsewhere(opts, mounts)) {
+		fputs(t->mounted ? " -d " : " --store ", out);
+		ofs_text_shell_word(out, t->mounted ? t->mountpoint : t->store);
+	}
 
 	if (opts->dir) {
 		fputs(" -d ", out);
@@ -186,7 +206,7 @@ static int target_search(struct ofs_target *t, const struct ofs_target_options *
 			 struct ofs_error *err)
 {
 	const char *dir = opts->dir, *store = opts->store;
-	OFS_FREE char *cwd = ofs_path_cwd();
+	OFS_FREE char *cwd = opts->from ? ofs_path_real(opts->from) : ofs_path_cwd();
 	const struct ofs_mount *mount;
 
 	if (!workspace && !dir && !store)
@@ -224,12 +244,14 @@ int ofs_target_find(const struct ofs_target_options *opts, const char *workspace
 
 	/* Without /proc nothing counts as mounted, and the store's lock decides. */
 	ofs_mounts_read(NULL, &mounts);
+	ofs_probe_enter();
 	r = target_search(&t, opts, &mounts, workspace, err);
+	ofs_probe_leave();
 	if (r < 0) {
 		ofs_target_finish(&t);
 		return r;
 	}
-	t.hint = target_hint(opts);
+	t.hint = target_hint(&t, opts, &mounts);
 	*ret = t;
 	return 0;
 }
@@ -305,6 +327,17 @@ static int target_open_store(const struct ofs_target *t, bool create, struct ofs
 	return ofs_backend_open_store(t->store, create, t->read_only, err, ret);
 }
 
+static int target_open_mount(const struct ofs_target *t, struct ofs_error *err,
+			     struct ofs_backend **ret)
+{
+	int r;
+
+	ofs_probe_enter();
+	r = ofs_backend_open_mount(t->mountpoint, t->shared, err, ret);
+	ofs_probe_leave();
+	return r;
+}
+
 int ofs_target_open(struct ofs_target *t, bool create, struct ofs_error *err,
 		    struct ofs_backend **ret)
 {
@@ -312,7 +345,7 @@ int ofs_target_open(struct ofs_target *t, bool create, struct ofs_error *err,
 	int r;
 
 	if (t->mounted)
-		return ofs_backend_open_mount(t->mountpoint, t->shared, err, ret);
+		return target_open_mount(t, err, ret);
 	/*
 	 * The engine waits for an owner that is about to go; one that stays is a daemon that came
 	 * just now.
@@ -323,5 +356,5 @@ int ofs_target_open(struct ofs_target *t, bool create, struct ofs_error *err,
 	r = target_look_for_store(t, &mounts, err);
 	if (r < 0)
 		return r;
-	return t->mounted ? ofs_backend_open_mount(t->mountpoint, t->shared, err, ret) : -EBUSY;
+	return t->mounted ? target_open_mount(t, err, ret) : -EBUSY;
 }

@@ -13,6 +13,7 @@
 struct ofs_target_options {
 	const char *dir; /* --dir */
 	const char *store; /* --store */
+	const char *from; /* in place of the current directory; absolute; NULL: none */
 	bool mounting; /* --dir names a place that need not be mounted yet */
 };
 

@@ -5,7 +5,7 @@
 #include <sys/statvfs.h>
 
 #include "io/path.h"
-#include "io/process.h"
+#include "io/probe.h"
 
 #define MOUNTS_FSTYPE "fuse.offloadfs"
 

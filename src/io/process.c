@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -516,77 +515,4 @@ int ofs_process_run_helper(const char *const argv[], const char *dir, int flags,
 	int r = ofs_process_run(&process, &end);
 
 	return r < 0 ? r : end.exit_code;
-}
-
-/* ---- probes */
-
-/* Returns the child's answer; without one, its exit code, -ETIMEDOUT or another -errno. */
-static int probe_wait(pid_t pid, int answer, int64_t patience)
-{
-	int64_t give_up = ofs_clock_monotonic() + patience, left = patience;
-	struct pollfd told = { .fd = answer, .events = POLLIN };
-	unsigned char code;
-	int status, r = 0;
-
-	while (r == 0 && left > 0) {
-		r = poll(&told, 1, (int)(left / OFS_NS_PER_MS) + 1);
-		r = r < 0 && errno != EINTR ? -errno : r > 0;
-		left = give_up - ofs_clock_monotonic();
-	}
-	if (r > 0) {
-		r = read(answer, &code, 1) == 1 ? code : -ECHILD;
-		return waitpid(pid, &status, 0) == pid && r < 0 ? ofs_process_exit_code(status) : r;
-	}
-	/* Its death is not waited for: it may be where no signal reaches it. */
-	kill(-pid, SIGKILL);
-	kill(pid, SIGKILL);
-	waitpid(pid, &status, WNOHANG);
-	return r < 0 ? r : -ETIMEDOUT;
-}
-
-/* Where a probe has the pipe that it answers into. */
-#define PROBE_ANSWER (STDERR_FILENO + 1)
-
-/* A child that is left behind must hold no pipe that somebody reads to its end. */
-static void probe_let_go(int out, int err, int answer)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	dup2(null, STDIN_FILENO);
-	dup2(out < 0 ? null : out, STDOUT_FILENO);
-	dup2(err < 0 ? null : err, STDERR_FILENO);
-	dup2(answer, PROBE_ANSWER);
-	fcntl(PROBE_ANSWER, F_SETFD, FD_CLOEXEC);
-	close_range(PROBE_ANSWER + 1, ~0U, 0);
-}
-
-/* The answer is not the exit code: an orphaned probe must not look like a program that failed. */
-static void probe_answer(int (*fn)(const void *arg), const void *arg)
-{
-	unsigned char code = (unsigned char)fn(arg);
-
-	_exit(write(PROBE_ANSWER, &code, 1) == 1 ? EXIT_SUCCESS : EXIT_FAILURE);
-}
-
-int ofs_process_probe(int (*fn)(const void *arg), const void *arg, int64_t patience, int out,
-		      int err)
-{
-	int answer[2], r;
-	pid_t pid;
-
-	if (pipe2(answer, O_CLOEXEC) < 0)
-		return -errno;
-	pid = fork();
-	r = pid < 0 ? -errno : 0;
-	if (pid == 0) {
-		setpgid(0, 0);
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		probe_let_go(out, err, answer[1]);
-		probe_answer(fn, arg);
-	}
-	close(answer[1]);
-	if (r == 0)
-		r = probe_wait(pid, answer[0], patience);
-	close(answer[0]);
-	return r;
 }

@@ -72,15 +72,5 @@ int ofs_process_run(const struct ofs_process *process, struct ofs_process_end *r
 int ofs_process_run_helper(const char *const argv[], const char *dir, int flags,
 			   struct ofs_buf *ret_text);
 
-/*
- * Runs fn(arg), which may wait for somebody who never answers, in a child, and gives it up after
- * `patience` nanoseconds. The child has no descriptors but `out` and `err` (-1: nowhere) as its
- * standard output and error. Returns what it returned, from 0 to 255, or 128 and the signal that
- * ended it; -ETIMEDOUT: it was given up; -ECHILD: it ended without an answer, and this program
- * ignores SIGCHLD; or another -errno.
- */
-int ofs_process_probe(int (*fn)(const void *arg), const void *arg, int64_t patience, int out,
-		      int err);
-
 /* Exit code of a wait status, as a shell gives it. */
 int ofs_process_exit_code(int status);

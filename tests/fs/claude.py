@@ -26,7 +26,7 @@ class Chat:
             PATH=os.pathsep.join(binaries),
             LC_ALL="C.UTF-8",
         )
-        for name in ("CLAUDE_CONFIG_DIR", "OFFLOAD_DIR", "OFFLOAD_STORE", "XDG_CONFIG_HOME"):
+        for name in ("CLAUDE_CONFIG_DIR", "CLAUDE_PROJECT_DIR", "OFFLOAD_DIR", "OFFLOAD_STORE", "XDG_CONFIG_HOME"):
             self.env.pop(name, None)
 
     def offload(self, *words, **options):

@@ -22,6 +22,7 @@ from harness import (
     ROOT,
     SLOW,
     Skip,
+    children_of,
     eventually,
     main,
     mount_points,
@@ -307,7 +308,7 @@ def a_daemon_that_is_being_killed_is_waited_for(case):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        eventually(lambda: has_open(tool.pid, lock), "the tool waits")
+        eventually(lambda: any(has_open(p, lock) for p in children_of(tool.pid)), "the tool waits")
         time.sleep(0.2)
         assert tool.poll() is None, tool.communicate()
     out, err = tool.communicate(timeout=45 * SLOW)

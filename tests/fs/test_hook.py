@@ -14,8 +14,9 @@ import time
 
 from claude import MOUNTED, SETTINGS, Chat, chat
 from files import MIB, log_text, noise, tool_results
-from harness import OFFLOAD, SANITIZED, SLOW, eventually, main, read, run, same, test, write
+from harness import OFFLOAD, SANITIZED, SLOW, eventually, main, parent_of, read, run, same, test, write
 
+EVENTS = ["PostToolUse", "PostToolUseFailure"]
 THRESHOLD_BYTES, THRESHOLD_LINES = 2048, 50
 
 BIG = 100 * 1000 * 1000
@@ -49,6 +50,14 @@ def commands_of_a_pointer_work_and_their_output_stays(case, mounted):
         if mounted:
             event = {**c.bash("cat shell/*", "x\n" * 1000), "cwd": inside}
             assert c.output(event) is None, "the tree is where the command ran"
+            given = {"file_path": os.path.join(c.mnt, "refs/k3f9x2")}
+            event = {**c.event("mcp__fs__read", given, "z\n" * 1000), "cwd": inside}
+            assert c.output(event) is None, "a path that is named, too"
+            event = {**c.bash("make -C ~/work", "y\n" * 1000), "cwd": inside}
+            assert c.output(event), "and reads nothing in it"
+        other = "grep -rn TODO . --exclude-dir=.offload"
+        assert c.output(c.bash(other, log_text(9000, 3).decode()))
+        assert c.output(c.bash(command, log_text(70_000, 4).decode())), "too long to stay"
 
 
 @test(variants=MOUNTED)
@@ -59,6 +68,29 @@ def limits_are_those_of_run(case, mounted):
         assert c.output(c.bash("x", ("x" * 79 + "\n") * 26)) is not None
         assert c.output(c.bash("x", ("x" * 39 + "\n") * (THRESHOLD_LINES + 1))) is not None
         assert c.output(c.bash("x", "x" * 5000), "--max-bytes", "5000") is None
+
+
+@test
+def the_whole_output_of_a_command_that_failed_is_told(case):
+    with chat(case, True) as c:
+        c.env["CLAUDE_CODE_TMPDIR"] = case.path("tmp")
+        folder = os.path.join(case.path("tmp"), f"claude-{os.getuid()}/p/0f3c-77/tasks")
+        os.makedirs(folder)
+        text = log_text(90_000, 5)
+        write(os.path.join(folder, "b1.output"), text)
+        seen = text[:30_000].decode()
+        error = f"Exit code 2\n{seen[:4988]}\n\n... [20012 characters truncated] ...\n\n{seen[-5000:]}"
+        event = {**c.bash("make", ""), "hook_event_name": "PostToolUseFailure", "error": error}
+        del event["tool_response"]
+        answer, said = c.hook(event)
+        assert not said, said
+        specific = answer["hookSpecificOutput"]
+        assert list(specific) == ["hookEventName", "additionalContext"], specific
+        assert "[offloaded] make: exit 2, " in specific["additionalContext"], specific
+        name, ref, content = c.only(True)
+        same(content, text)
+        assert name.startswith("cache/shell/") and ref in specific["additionalContext"]
+        assert c.hook({**event, "error": "Exit code 2\nshort"}) == (None, "")
 
 
 @test
@@ -87,7 +119,7 @@ def a_persisted_output_is_taken_in(case, mounted):
         assert name.startswith("cache/shell/")
         same(content, full)
         os.unlink(path)
-        event = c.bash("dump", "start")
+        event = c.bash("dump", "start\n" * 300)
         event["tool_response"]["persistedOutputPath"] = path
         answer, said = c.hook(event)
         assert answer is None and "cannot open" in said, said
@@ -130,6 +162,34 @@ def a_hook_never_breaks_the_agent(case):
     assert answer is None and "left as it is" in said, said
 
 
+@test(variants=MOUNTED)
+def the_store_is_that_of_the_project(case, mounted):
+    with chat(case, mounted) as c:
+        other = os.path.join(c.home, "other")
+        os.makedirs(os.path.join(other, ".git"))
+        c.env["CLAUDE_PROJECT_DIR"] = c.path
+        text = log_text(9000, 6)
+        event = {**c.bash("cd ../other && make", text.decode()), "cwd": other}
+        pointer = c.output(event)
+        name, ref, content = c.only(mounted)
+        same(content, text)
+        if mounted:
+            assert os.path.join(c.mnt, name) in pointer, pointer
+            assert not os.path.exists(os.path.join(other, ".offload"))
+        command = pointer.split("offload slice ")[1].split("   ")[0]
+        said = run("sh", "-c", f"offload slice {command}", cwd=other, env=c.env).stdout
+        same(said, b"\n".join(text.split(b"\n")[10:70]) + b"\n")
+
+
+@test
+def a_short_output_is_let_through_before_a_tree_is_looked_for(case):
+    c = Chat(case)
+    del c.env["HOME"], c.env["XDG_DATA_HOME"]  # where the store would be
+    assert c.hook(c.bash("ls", "x\n" * 300)) == (None, "")
+    answer, said = c.hook(c.bash("ls", "x\n" * 3000))
+    assert answer is None and "no place for the store" in said, said
+
+
 @test
 def a_folder_that_is_gone_is_no_matter(case):
     with chat(case, False) as c:
@@ -138,11 +198,15 @@ def a_folder_that_is_gone_is_no_matter(case):
         assert answer and not said
 
 
+def daemon_of(c):
+    (store,) = os.scandir(os.path.join(c.env["XDG_DATA_HOME"], "offloadfs"))
+    return int(read(os.path.join(store, "lock")).split()[0])
+
+
 @contextlib.contextmanager
 def stopped(c):
     """Its daemon, as a process, which does not answer meanwhile."""
-    (store,) = os.scandir(os.path.join(c.env["XDG_DATA_HOME"], "offloadfs"))
-    daemon = int(read(os.path.join(store, "lock")).split()[0])
+    daemon = daemon_of(c)
     os.kill(daemon, signal.SIGSTOP)
     eventually(lambda: b") T " in read(f"/proc/{daemon}/stat"), "stopped")
     time.sleep(1.2)  # what the kernel knows of the tree is no longer believed
@@ -152,12 +216,10 @@ def stopped(c):
         os.kill(daemon, signal.SIGCONT)
 
 
-@test(variants={"post": False, "pre": True})
-def a_daemon_that_does_not_answer_holds_up_no_hook(case, pre):
+@test
+def a_daemon_that_does_not_answer_holds_up_no_hook(case):
     with chat(case, True) as c:
         event = c.bash("make", "x\n" * 999)
-        if pre:
-            event["hook_event_name"] = "PreToolUse"
         with stopped(c) as daemon:
             begun = time.monotonic()
             answer, said = c.hook(event)
@@ -187,12 +249,47 @@ def a_daemon_that_does_not_answer_is_told(case):
             same(done.stdout, text)
             assert done.returncode == 3
             told = [done.stderr.decode()]
-            for words in (("put", "-c", "web"), ("show", "cache"), ("stats",), ("down",), ("up",)):
+            done = c.offload("put", "-c", "web", input=text, check=False)
+            same(done.stdout, text)
+            assert done.returncode == 1 and b"nothing was stored" in done.stderr, done
+            told.append(done.stderr.decode())
+            for words in (("show", "cache"), ("stats",), ("down",), ("up",)):
                 done = c.offload(*words, input=text, check=False)
                 assert done.returncode == 1 and done.stdout == b"", done
                 told.append(done.stderr.decode())
             for said in told:
                 assert f"'.offload' does not answer (process {daemon})" in said, said
+
+
+@test
+def nobody_waits_in_a_tree_that_does_not_answer(case):
+    with chat(case, True) as c:
+        text = log_text(50_000, 1)
+        ref = c.offload("put", "--json", input=text).stdout
+        ref = json.loads(ref)["ref"]
+        with stopped(c):
+            for words in (("slice", ref, "1"), ("show", ref), ("search", "x")):
+                done = c.offload(*words, check=False)
+                assert done.returncode in (1, 2) and not done.stdout, (words, done)
+                assert b"not answer" in done.stderr and done.stderr.count(b"\n") == 1, done
+            done = c.offload("show", os.path.join(c.mnt, "cache/x"), check=False)
+            assert done.returncode == 1 and b"not answer" in done.stderr, done
+        assert c.offload("slice", ref, "1").stdout == text.split(b"\n")[0] + b"\n"
+
+
+@test
+def a_daemon_that_died_is_told(case):
+    with chat(case, True) as c:
+        text = log_text(50_000, 1).decode()
+        daemon = daemon_of(c)
+        os.kill(parent_of(daemon), signal.SIGKILL)  # who would start another one
+        os.kill(daemon, signal.SIGKILL)
+        eventually(lambda: not os.path.exists(f"/proc/{daemon}/fd/0"), "gone")
+        answer, said = c.hook(c.bash("make", text))
+        assert answer and "'offload up' starts it again" in said, said
+        done = c.offload("run", "--", "sh", "-c", f"echo {text!r}; exit 3", check=False)
+        assert done.returncode == 3 and b"'offload up' starts it again" in done.stderr, done
+        c.offload("up")
 
 
 @test(timeout=180)
@@ -248,38 +345,6 @@ def outputs_of_real_agents(case):
         assert kept and set(kept) <= stored
 
 
-@test
-def a_command_is_rewritten_and_means_the_same(case):
-    with chat(case, True) as c:
-        def rewrite(command, **more):
-            event = c.event("Bash", {"command": command, "timeout": 9, **more}, None)
-            event["hook_event_name"] = "PreToolUse"
-            del event["tool_response"]
-            answer, said = c.hook(event)
-            assert not said, said
-            if answer is None:
-                return None
-            specific = answer["hookSpecificOutput"]
-            assert set(specific) == {"hookEventName", "updatedInput"}, "no permission is given"
-            assert specific["updatedInput"].pop("timeout") == 9
-            return specific["updatedInput"]["command"]
-
-        for command in ("seq 3 | sort -r", "printf 'a  b\\n' && ls 'no such'", "ls; sh -c 'exit 3'"):
-            wrapped = rewrite(command)
-            plain = run("bash", "-c", command, cwd=c.path, env=c.env, check=False)
-            other = run("bash", "-c", wrapped, cwd=c.path, env=c.env, check=False)
-            assert other.returncode == plain.returncode, wrapped
-            same(other.stdout, plain.stdout + plain.stderr, wrapped)
-        wrapped = rewrite("seq 5000")
-        long = run("bash", "-c", wrapped, cwd=c.path, env=c.env).stdout.decode()
-        assert long.startswith("[offloaded] bash -c 'seq 5000': exit 0, "), long
-        assert c.output(c.bash(wrapped, long * 5)) is None, "it is a pointer already"
-        assert c.output(c.bash("cat x", long * 5)), "and this only looks like one"
-        for command in ("cd src", "export A=b", "cat .offload/refs/x", "sleep 9 &", "echo $A"):
-            assert rewrite(command) is None, command
-        assert rewrite("ls", run_in_background=True) is None
-
-
 # --- Settings -------------------------------------------------------------------------------------
 
 OTHERS = (
@@ -299,12 +364,11 @@ def the_hook_is_installed_and_taken_out_again(case):
     hooks = json.loads(first)["hooks"]
     command = hooks["PostToolUse"][0]["hooks"][0]["command"]
     assert command == "offload hook claude-code --answer tool", command
-    assert list(hooks) == ["PostToolUse"]
+    assert list(hooks) == EVENTS
     c.offload("hook", "install", "--yes")
     same(read(c.settings()), first)
-    c.offload("hook", "install", "--yes", "--pre", "--task", "session")
+    c.offload("hook", "install", "--yes", "--task", "session")
     hooks = json.loads(read(c.settings()))["hooks"]
-    assert list(hooks) == ["PostToolUse", "PreToolUse"]
     for entries in hooks.values():
         assert len(entries) == 1
         assert entries[0]["hooks"][0]["command"].endswith(" --task session")
@@ -316,21 +380,45 @@ def the_hook_is_installed_and_taken_out_again(case):
     assert json.loads(said)["hookSpecificOutput"]["updatedToolOutput"]["stdout"]
 
 
+@test(variants={"old": "2.1.120", "new": "2.1.121", "newer": "3.0.0", "odd": "dev"})
+def an_agent_that_is_too_old_is_told(case, version):
+    c = Chat(case)
+    program = case.path("claude")
+    write(program, f"#!/bin/sh\necho '{version} (Claude Code)'\n".encode())
+    os.chmod(program, 0o755)
+    c.env["PATH"] = os.path.dirname(program) + os.pathsep + c.env["PATH"]
+    done = c.offload("hook", "install", "--yes")
+    assert (b"is version 2.1.120 here" in done.stderr) == (version == "2.1.120"), done.stderr
+
+
 @test
 def what_others_wrote_stays(case):
     c = Chat(case)
     os.mkdir(os.path.dirname(c.settings()))
     write(c.settings(), OTHERS)
     os.chmod(c.settings(), 0o640)
-    c.offload("hook", "install", "--yes", "--pre")
+    c.offload("hook", "install", "--yes")
     hooks = json.loads(read(c.settings()))["hooks"]
     assert [e["matcher"] for e in hooks["PostToolUse"]][0] == "Write"
-    assert len(hooks["PostToolUse"]) == 2 and len(hooks["PreToolUse"]) == 1
+    assert len(hooks["PostToolUse"]) == 2
     assert b'"ratio": 1.5' in read(c.settings())
     assert stat.S_IMODE(os.stat(c.settings()).st_mode) == 0o640
     c.offload("hook", "uninstall", "--yes")
     same(read(c.settings()), OTHERS)
     assert os.listdir(os.path.dirname(c.settings())) == ["settings.json"]
+
+
+@test
+def no_command_is_rewritten_before_it_runs(case):
+    c = Chat(case)
+    event = c.event("Bash", {"command": "touch x"}, None)
+    event["hook_event_name"] = "PreToolUse"
+    assert c.hook(event) == (None, ""), "the user's rules for commands must see what runs"
+    old = {"matcher": "Bash", "hooks": [{"command": "offload hook claude-code --answer tool"}]}
+    os.mkdir(os.path.dirname(c.settings()))
+    write(c.settings(), json.dumps({"hooks": {"PreToolUse": [old]}}).encode())
+    c.offload("hook", "install", "--yes")
+    assert list(json.loads(read(c.settings()))["hooks"]) == EVENTS
 
 
 @test
@@ -370,8 +458,8 @@ def without_a_terminal_nothing_is_written(case):
     done = c.offload("hook", "install", check=False)
     assert done.returncode == 2 and b"--yes" in done.stderr, done
     assert not os.path.exists(c.settings())
-    printed = c.offload("hook", "install", "--print", "--pre").stdout
-    assert set(json.loads(printed)["hooks"]) == {"PostToolUse", "PreToolUse"}
+    printed = c.offload("hook", "install", "--print").stdout
+    assert list(json.loads(printed)["hooks"]) == EVENTS
     assert not os.path.exists(c.settings())
 
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events that a harness hands to the hook, and any other JSON. What is answered is JSON; a command is
- * only ever rewritten where another shell would do the same with it.
+ * Events that a harness hands to the hook, and any other JSON. What is answered is JSON.
  */
 #include <sys/stat.h>
 
@@ -33,16 +32,6 @@ static void check_text(const struct ofs_agent *agent, const struct ofs_hook_even
 	check_json(&out);
 }
 
-static void check_command(const struct ofs_agent *agent, const struct ofs_hook_event *e)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
-
-	if (!ofs_shell_line_is_plain(e->command))
-		return;
-	agent->write_command(e, "offload run -- bash -c 'x'", &out);
-	check_json(&out);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	OFS_CLEANUP(ofs_hook_event_finish) struct ofs_hook_event e = { 0 };
@@ -59,8 +48,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (e.kind == OFS_HOOK_POST) {
 		check_text(agent, &e, OFS_HOOK_TEXT);
 		check_text(agent, &e, OFS_HOOK_TOOL);
-	} else if (e.kind == OFS_HOOK_PRE && e.command) {
-		check_command(agent, &e);
 	}
 	return 0;
 }

@@ -73,7 +73,7 @@ def a_forged_notice_discloses_nothing(case, mounted):
 def a_forged_member_discloses_nothing(case, mounted):
     with chat(case, mounted) as c:
         for path in tries(c):
-            given = {"stdout": "x", "stderr": "", "persistedOutputPath": path}
+            given = {"stdout": "x" * 1500, "stderr": "", "persistedOutputPath": path}
             answer, said = c.hook(c.event("mcp__web__get", {}, given))
             assert answer is None and not said, (path, said)
             answer, said = c.hook(c.event("Bash", {"command": "x"}, given))

@@ -93,11 +93,12 @@ def put(uid, m, *words, data=SECRET):
 
 
 def refuses(user, m, saying, *words, data=SECRET):
-    """The tool answers nothing and says why in one line; a hook exits with 0 all the same."""
+    """The tool answers nothing (put: its input) and says why; a hook exits with 0 all the same."""
     done = offload(user, m, *words, input=data, check=False)
     said = done.stderr.decode()
     assert saying in said and "\n" not in said.strip(), said
-    assert bool(done.returncode) == (words[0] != "hook") and not done.stdout, done
+    assert bool(done.returncode) == (words[0] != "hook"), done
+    assert done.stdout == (data if words[0] == "put" else b""), done
 
 
 def bash_event(case, text):

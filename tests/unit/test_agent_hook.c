@@ -2,6 +2,7 @@
 /* Events of Claude Code, answered over a store that is not mounted. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "agent/agent.h"
 #include "agent/claude_output.h"
 #include "base/util.h"
+#include "io/path.h"
 
 #define LINES 100 /* of a long text: over both limits */
 
@@ -41,7 +43,6 @@ static void begin(void)
 		.max_bytes = 2048,
 		.max_lines = 50,
 		.read_bytes = OFS_HOOK_READ_BYTES,
-		.run = "offload run",
 	};
 	plain_text = malloc(sizeof(long_text));
 	plain_text[0] = '\0';
@@ -313,17 +314,31 @@ Test(agent_hook, a_pointer_is_never_longer_than_the_text)
 	expect_nothing("Bash", "{}", many);
 }
 
-Test(agent_hook, reading_back_is_never_offloaded)
+Test(agent_hook, what_was_read_back_stays_while_it_is_short)
 {
 	static const char *const commands[] = {
-		"cat .offload/refs/k3f9x2",	  "cd src && cat ../.offload/cache/shell/x.txt",
-		"grep -n x '.offload/refs/a'",	  "offload slice k3f9x2 1-900",
-		"/usr/bin/offload show k3f9x2",	  "make; offload search 'a b'",
-		"'/opt/a b/offload' run -- make", "cat $OFFLOAD_DIR/refs/a",
+		"cat .offload/refs/k3f9x2",
+		"cd src && cat ../.offload/cache/shell/x.txt",
+		"grep -n x '.offload/refs/a' | sort | head -5",
+		"offload slice k3f9x2 1-900",
+		"'/opt/a b/offload' show k3f9x2",
+		"cat $OFFLOAD_DIR/refs/a; sed -n 1,5p .offload/refs/b 2>/dev/null",
+		"head < .offload/refs/a",
 	};
 	static const char *const others[] = {
-		"cat .offloadrc",     "grep offload src", "ls my.offload",
-		"man offload slicer", "offloads run",
+		"cat .offloadrc",
+		"grep -rn TODO . --exclude-dir=.offload",
+		"ls .offload/cache/shell",
+		"make; cat .offload/refs/x",
+		"cat .offload/refs/x && make",
+		"make > .offload/cache/shell/x",
+		"cat a > .offload/cache/shell/x",
+		"make | cat .offload/refs/x",
+		"./cat-all .offload/refs/x",
+		"offload run -- make",
+		"echo offload show x",
+		"man offload slicer",
+		"offloads show",
 	};
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(commands); i++) {
@@ -339,10 +354,23 @@ Test(agent_hook, reading_back_is_never_offloaded)
 		expect_text("Bash", input, "{\"stdout\":\"$L\",\"stderr\":\"\"}", others[i],
 			    "cache/");
 	}
-	expect_nothing("Grep", "{\"pattern\":\"x\",\"path\":\".offload\"}", "\"$L\"");
+	expect_text("Grep", "{\"pattern\":\"x\",\"path\":\".offload\"}", "\"$L\"", "Grep x",
+		    "cache/");
+	expect_nothing("Grep", "{\"pattern\":\"x\",\"path\":\".offload/refs/a\"}", "\"$L\"");
 	expect_nothing("mcp__fs__read", "{\"uri\":\"file:///w/.offload/cache/x\"}", "\"$L\"");
 	expect_text("Task", "{\"description\":\"d\",\"prompt\":\"read .offload/cache/x\"}",
 		    "\"$L\"", "Task d", "cache/");
+}
+
+Test(agent_hook, what_was_read_back_and_is_long_is_offloaded)
+{
+	OFS_FREE char *response = ofs_alloc(70000);
+
+	memset(response, 'x', 69999);
+	memcpy(response, "{\"stdout\":\"", strlen("{\"stdout\":\""));
+	strcpy(response + 69990, "\"}");
+	expect_text("Bash", "{\"command\":\"cat .offload/refs/a\"}", response,
+		    "cat .offload/refs/a", "cache/");
 }
 
 Test(agent_hook, a_file_that_is_read_stays_unless_it_is_very_large)
@@ -358,10 +386,84 @@ Test(agent_hook, a_file_that_is_read_stays_unless_it_is_very_large)
 	expect_nothing("Read", "{\"file_path\":\"/w/.offload/cache/a\"}", response);
 	options.form = OFS_HOOK_TOOL;
 	json = answer_tool("Read", input, response);
+	cr_expect_str_eq(json_string_value(json_object_get(json, "type")), "notebook");
 	file = json_object_get(json, "file");
-	expect_pointer(json_string_value(json_object_get(file, "content")), "/w/a.c");
-	cr_expect_eq(json_integer_value(json_object_get(file, "numLines")), 100);
-	cr_expect_str_eq(json_string_value(json_object_get(json, "type")), "text");
+	cr_expect_str_eq(json_string_value(json_object_get(file, "filePath")), "/w/a.c");
+	file = json_array_get(json_object_get(file, "cells"), 0);
+	expect_pointer(json_string_value(json_object_get(file, "source")), "/w/a.c");
+	json_decref(json);
+}
+
+Test(agent_hook, a_part_of_a_file_is_named_by_its_lines)
+{
+	options.read_bytes = 1000;
+	expect_text("Read", "{\"file_path\":\"/w/a.c\",\"offset\":5}",
+		    "{\"type\":\"text\",\"file\":{\"filePath\":\"/w/a.c\",\"content\":\"$L\","
+		    "\"numLines\":100,\"startLine\":5,\"totalLines\":800}}",
+		    "lines 5-104 of /w/a.c", "cache/file_read/");
+}
+
+Test(agent_hook, a_notebook_is_replaced_and_keeps_its_images)
+{
+	static const char response[] =
+		"{\"type\":\"notebook\",\"file\":{\"filePath\":\"/w/a.ipynb\",\"cells\":[{\"cellType\":"
+		"\"code\",\"source\":\"print(1)\",\"cell_id\":\"c1\",\"outputs\":[{\"output_type\":"
+		"\"stream\",\"text\":\"$L\"},{\"output_type\":\"display_data\",\"text\":\"\",\"image\":"
+		"{\"image_data\":\"AAAA\",\"media_type\":\"image/png\"}}]}]}}";
+	json_t *json, *cell, *image;
+
+	options.read_bytes = 1000;
+	expect_nothing("Read", "{\"file_path\":\"/w/a.ipynb\"}", response);
+	options.form = OFS_HOOK_TOOL;
+	json = answer_tool("Read", "{\"file_path\":\"/w/a.ipynb\"}", response);
+	cell = json_array_get(json_object_get(json_object_get(json, "file"), "cells"), 0);
+	expect_pointer(json_string_value(json_object_get(cell, "source")), "/w/a.ipynb");
+	cr_expect(strstr(json_string_value(json_object_get(cell, "source")),
+			 "<cell id=\"c1\">print(1)</cell id=\"c1\">"));
+	image = json_object_get(json_array_get(json_object_get(cell, "outputs"), 0), "image");
+	cr_expect_str_eq(json_string_value(json_object_get(image, "image_data")), "AAAA");
+	json_decref(json);
+}
+
+Test(agent_hook, the_output_of_a_task_in_the_background)
+{
+	static const char response[] =
+		"{\"retrieval_status\":\"success\",\"task\":{\"task_id\":\"b1\","
+		"\"output\":\"$L\",\"exitCode\":0}}";
+	json_t *json, *task;
+
+	options.form = OFS_HOOK_TOOL;
+	json = answer_tool("TaskOutput", "{\"task_id\":\"b1\"}", response);
+	task = json_object_get(json, "task");
+	expect_pointer(json_string_value(json_object_get(task, "output")), "TaskOutput b1");
+	cr_expect_str_eq(json_string_value(json_object_get(task, "task_id")), "b1");
+	cr_expect(json_object_get(json, "retrieval_status"));
+	json_decref(json);
+}
+
+Test(agent_hook, what_an_agent_must_have_stays_while_it_is_short)
+{
+	OFS_FREE char *response = ofs_alloc(70000);
+
+	expect_nothing("Skill", "{}", "\"$L\"");
+	memset(response, 'x', 69999);
+	response[0] = response[69998] = '"';
+	expect_text("Skill", "{}", response, "Skill", "cache/general/");
+}
+
+Test(agent_hook, an_image_beside_a_text_stays)
+{
+	json_t *json;
+
+	options.form = OFS_HOOK_TOOL;
+	json = answer_tool(
+		"mcp__a__b", "{}",
+		"[{\"type\":\"text\",\"text\":\"$L\"},{\"type\":\"image\",\"source\":{}}]");
+	cr_assert_eq(json_array_size(json), 2);
+	expect_pointer(json_string_value(json_object_get(json_array_get(json, 0), "text")),
+		       "mcp__a__b");
+	cr_expect_str_eq(json_string_value(json_object_get(json_array_get(json, 1), "type")),
+			 "image");
 	json_decref(json);
 }
 
@@ -401,6 +503,67 @@ static void make_file(const char *path, const char *text)
 	cr_assert(f, "%s", path);
 	fputs(text, f);
 	fclose(f);
+}
+
+/* What a session is told of a command that failed, whose error is that text; NULL: nothing. */
+static json_t *answer_failure(const char *error)
+{
+	OFS_FREE char *event = NULL;
+	json_t *json, *said;
+	int r;
+
+	cr_assert(asprintf(&event,
+			   "{\"hook_event_name\":\"PostToolUseFailure\",\"tool_name\":\"Bash\","
+			   "\"tool_input\":{\"command\":\"make test\"},\"transcript_path\":"
+			   "\"%s/p/s1.jsonl\",\"error\":\"%s\"}",
+			   root, error) > 0);
+	json = answer(event, &r);
+	cr_assert_eq(r, 0, "%s", err.text);
+	said = json_object_get(json_object_get(json, "hookSpecificOutput"), "additionalContext");
+	json_incref(said);
+	json_decref(json);
+	return said;
+}
+
+Test(agent_hook, a_command_that_failed_is_told_where_its_whole_output_is)
+{
+#define CUT "\\n\\n... [999 characters truncated] ...\\n\\nthe end"
+#define SEEN \
+	"line 0 of \\\"a\\\" long text\\nline 1 of \\\"a\\\" long text\\nline 2 of \\\"a\\\" long"
+	OFS_FREE char *folder = NULL;
+	char *files[3];
+	static const char *const kinds[] = { "new", "old", "other" };
+	struct timespec times[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+	json_t *said;
+
+	setenv("CLAUDE_CODE_TMPDIR", root, 1);
+	cr_assert(asprintf(&folder, "%s/claude-%u/p/s1/tasks", root, (unsigned int)geteuid()) > 0);
+	cr_assert_eq(ofs_path_make(folder, 0700), 0);
+	for (int i = 0; i < 3; i++) {
+		cr_assert(asprintf(&files[i], "%s/%s.output", folder, kinds[i]) > 0);
+		make_file(files[i], i < 2 ? plain_text : "something else");
+		times[1].tv_sec -= i == 1;
+		cr_assert_eq(utimensat(AT_FDCWD, files[i], times, 0), 0);
+	}
+	said = answer_failure("Exit code 3\\n" SEEN CUT);
+	cr_assert(json_is_string(said));
+	expect_pointer(strchr(json_string_value(said), '\n') + 1, "make test");
+	cr_expect(strstr(json_string_value(said), "exit 3"), "%s", json_string_value(said));
+	cr_expect(strstr(json_string_value(said), " 100 lines"), "%s", json_string_value(said));
+	json_decref(said);
+	cr_expect_null(answer_failure("Exit code 3\\n" SEEN), "it is whole");
+	cr_expect_null(answer_failure("Exit code 3\\nanother output, of which there is no file and "
+				      "which is long enough" CUT));
+	cr_expect_null(answer_failure("Exit code 3\\nline 0" CUT), "too little is the same");
+	unlink(files[0]);
+	unlink(files[1]);
+	make_file("secret", plain_text);
+	cr_assert_eq(symlink("../../../../secret", files[0]), 0);
+	cr_expect_null(answer_failure("Exit code 3\\n" SEEN CUT));
+	for (int i = 0; i < 3; i++)
+		free(files[i]);
+#undef CUT
+#undef SEEN
 }
 
 #define SAVED "s1/tool-results"
@@ -602,147 +765,6 @@ Test(agent_persisted, notices)
 #undef TAIL
 }
 
-/* ---- before a tool is used */
-
-/* The command that replaces one; NULL: it stays. */
-static char *rewritten(const char *more, const char *command)
-{
-	json_t *event = json_pack("{s:s, s:s, s:s, s:{s:s, s:s}}", "hook_event_name", "PreToolUse",
-				  "session_id", "s1", "tool_name", "Bash", "tool_input", "command",
-				  command, "description", "what for");
-	json_t *input = json_object_get(event, "tool_input"), *extra, *json, *updated;
-	char *text, *result;
-	int r;
-
-	extra = json_loads(more, 0, NULL);
-	json_object_update(input, extra);
-	text = json_dumps(event, 0);
-	json = answer(text, &r);
-	cr_assert_eq(r, 0, "%s", err.text);
-	free(text);
-	if (!json) {
-		json_decref(event);
-		json_decref(extra);
-		return NULL;
-	}
-	json_object_del(input, "command");
-	updated = json_object_get(json_object_get(json, "hookSpecificOutput"), "updatedInput");
-	result = strdup(json_string_value(json_object_get(updated, "command")));
-	json_object_del(updated, "command");
-	cr_expect(json_equal(updated, input), "all else is kept");
-	cr_expect_null(
-		json_object_get(json_object_get(json, "hookSpecificOutput"), "permissionDecision"));
-	json_decref(json);
-	json_decref(event);
-	json_decref(extra);
-	return result;
-}
-
-Test(agent_hook, a_command_is_rewritten)
-{
-	OFS_FREE char *plain = rewritten("{\"timeout\":5}", "ls -la 'a b' | wc -l");
-	OFS_FREE char *background = rewritten("{\"run_in_background\":true}", "ls");
-	OFS_FREE char *back = rewritten("{}", "cat .offload/refs/x");
-	OFS_FREE char *task = NULL;
-
-	cr_expect_str_eq(plain, "offload run -- bash -c 'ls -la '\\''a b'\\'' | wc -l'");
-	cr_expect_null(background);
-	cr_expect_null(back);
-	options.task_is_session = true;
-	task = rewritten("{}", "ls");
-	cr_expect_str_eq(task, "offload run --task s1 -- bash -c ls");
-}
-
-Test(agent_shell_line, plain_ones)
-{
-	static const char *const lines[] = {
-		"ls",
-		"ls -la /usr | sort -r | head -5",
-		"ls && ls || ls; ls",
-		"ls;",
-		"ls\nls\n",
-		"ls &&\nls",
-		"ls > /dev/null 2>&1",
-		"ls 2>/dev/null",
-		"ls &> /dev/null",
-		"sort < /dev/null >> /dev/null",
-		"LC_ALL=C sort a",
-		"/bin/ls '$HOME' \"a 'b' *\" a\\ b \\$x",
-		"ls ~/x",
-	};
-
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(lines); i++)
-		cr_expect(ofs_shell_line_is_plain(lines[i]), "%s", lines[i]);
-}
-
-Test(agent_shell_line, those_that_another_shell_might_read_otherwise)
-{
-	static const char *const lines[] = {
-		"",
-		" ",
-		"\n",
-		"X=1",
-		"X=1; ls",
-		"cd src",
-		"ls && cd x",
-		"export A=b",
-		"source x",
-		". x",
-		"alias a=b",
-		"set -e",
-		"eval ls",
-		"exec ls",
-		"offload show x",
-		"ls &",
-		"ls & ls",
-		"ls |& sort",
-		"ls;;",
-		"sort <<EOF\na\nEOF",
-		"sort <<< a",
-		"sort <(ls)",
-		"ls >(sort)",
-		"(ls)",
-		"{ ls; }",
-		"ls $HOME",
-		"ls \"$HOME\"",
-		"ls `pwd`",
-		"ls \"`pwd`\"",
-		"ls $(pwd)",
-		"ls *.c",
-		"ls a?",
-		"ls [ab]",
-		"ls {a,b}",
-		"ls # all",
-		"! ls",
-		"if ls; then",
-		"no-such-program",
-		"./no-such",
-		"ls 'open",
-		"ls \"open",
-		"ls \\",
-		"ls \\\nx",
-		"=ls",
-		"ls =ls",
-		"| ls",
-		"&& ls",
-		"ls > ",
-		"ls > | x",
-		"ls >| x",
-		"ls && no-such-program",
-		"time ls",
-		"f() { ls; }",
-		"; ls",
-		"read x",
-		"umask 022",
-		"wait",
-		"ls 3<&0",
-		"ls > $x",
-	};
-
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(lines); i++)
-		cr_expect_not(ofs_shell_line_is_plain(lines[i]), "%s", lines[i]);
-}
-
 /* ---- events */
 
 Test(agent_hook, events_that_are_none)
@@ -779,14 +801,8 @@ Test(agent_hook, other_events_are_let_through)
 		"{\"hook_event_name\":\"PostToolUseFailure\",\"tool_name\":\"Bash\",\"error\":\"$L\"}",
 		"{\"hook_event_name\":7,\"tool_name\":\"Bash\",\"tool_response\":\"$L\"}",
 		"{\"tool_name\":\"Bash\"}",
-		"{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Bash\"}",
-		"{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Bash\",\"tool_input\":[]}",
 		"{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Bash\",\"tool_input\":"
-		"{\"command\":\"ls\\u0000\"}}",
-		"{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Bash\\u0000x\",\"tool_input\":"
-		"{\"command\":\"ls\"}}",
-		"{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Read\",\"tool_input\":"
-		"{\"command\":\"ls\"}}",
+		"{\"command\":\"ls\"},\"tool_response\":\"$L\"}",
 	};
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(events); i++) {

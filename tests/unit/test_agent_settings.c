@@ -9,9 +9,9 @@
 #include "base/alloc.h"
 #include "base/util.h"
 
-static const struct ofs_agent agent = { .name = "claude-code" };
-static const struct ofs_agent_entry post = { "PostToolUse", "^(Bash|mcp__.*)$", false };
-static const struct ofs_agent_entry pre = { "PreToolUse", "Bash", true };
+static const struct ofs_agent_entry post = { "PostToolUse", "^(Bash|mcp__.*)$" };
+static const struct ofs_agent_entry failure = { "PostToolUseFailure", "Bash" };
+static const struct ofs_agent agent = { .name = "claude-code", .entries = &post, .n_entries = 1 };
 static const char command[] = "offload hook claude-code";
 static struct ofs_settings_file file;
 static struct ofs_error err;
@@ -94,8 +94,8 @@ Test(agent_settings, what_others_wrote_stays)
 		OFS_FREE char *text = NULL;
 
 		cr_assert_eq(add(texts[i], &post), 1, "%s", texts[i]);
-		cr_expect_eq(ofs_settings_file_add(&file, &agent, &pre, command, &err), 1);
-		cr_expect_eq(ofs_settings_file_add(&file, &agent, &pre, command, &err), 0);
+		cr_expect_eq(ofs_settings_file_add(&file, &agent, &failure, command, &err), 1);
+		cr_expect_eq(ofs_settings_file_add(&file, &agent, &failure, command, &err), 0);
 		text = ofs_settings_file_format(&file);
 		cr_expect(removes(text));
 		expect_text(texts[i]);
@@ -130,6 +130,22 @@ Test(agent_settings, those_of_all_events_are_removed)
 	cr_expect_not(removes("{}"));
 	cr_expect_not(removes(""));
 	cr_expect_not(removes("{\"hooks\": 5}"));
+}
+
+Test(agent_settings, those_of_events_that_are_no_longer_wanted_are_pruned)
+{
+	static const char text[] = "{\"hooks\": {\"PostToolUse\": [{\"hooks\": [{\"command\": "
+				   "\"offload hook claude-code\"}]}]}}";
+
+	cr_assert_eq(parse(text), 0);
+	cr_expect_not(ofs_settings_file_prune(&file, &agent));
+	cr_assert_eq(
+		parse("{\"hooks\": {\"PreToolUse\": [{\"hooks\": [{\"command\": \"offload hook "
+		      "claude-code\"}]}], \"PostToolUse\": [{\"hooks\": [{\"command\": "
+		      "\"offload hook claude-code\"}]}]}}"),
+		0);
+	cr_expect(ofs_settings_file_prune(&file, &agent));
+	expect_text(text);
 }
 
 Test(agent_settings, settings_that_are_none)

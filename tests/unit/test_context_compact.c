@@ -149,7 +149,6 @@ Test(context_compact, what_was_read_back_is_not_offloaded)
 		"{\\\"path\\\": \\\"/a/b/.offload/refs/k3f9x2\\\"}",
 		"{\\\"path\\\": \\\".offload\\\\/refs\\\\/k3f9x2\\\"}", /* PHP's */
 		"{\\\"command\\\": \\\"offload show k3f9x2\\\"}",
-		"{\\\"command\\\": \\\"offload search error\\\"}",
 	};
 	OFS_FREE char *text = lines(4000, 1);
 

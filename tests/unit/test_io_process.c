@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "io/probe.h"
 #include "io/process.h"
 
 static struct ofs_buf output;
@@ -174,6 +176,43 @@ Test(io_process, a_helper_has_no_input_and_speaks_plainly)
 static int answer_or_die(const void *arg)
 {
 	return arg ? 7 : raise(SIGKILL);
+}
+
+/* One call that never returns, after others that did; or none at all. */
+static int call_and_hang(const void *arg)
+{
+	for (int i = 0; i < 3; i++) {
+		ofs_probe_enter();
+		ofs_probe_leave();
+	}
+	if (!arg)
+		return 7;
+	ofs_probe_enter();
+	pause();
+	return 0;
+}
+
+/* It writes where the caller's descriptor is. */
+static int write_to(const void *fd)
+{
+	return write(*(const int *)fd, "x", 1) == 1 ? 0 : 1;
+}
+
+Test(io_process, work_is_given_up_for_a_call_that_does_not_return)
+{
+	int ours[2], inherited[2];
+
+	cr_expect_eq(ofs_process_watch(call_and_hang, "", INT64_MAX, OFS_NS_PER_S / 10, -1, -1),
+		     -ETIMEDOUT);
+	cr_expect_eq(ofs_process_watch(call_and_hang, NULL, INT64_MAX, 0, -1, -1), 7);
+	cr_expect_eq(ofs_process_watch(call_and_hang, "", 0, INT64_MAX / 2, -1, -1), -ETIMEDOUT);
+	cr_assert_eq(pipe2(ours, O_CLOEXEC), 0);
+	cr_assert_eq(pipe(inherited), 0);
+	cr_expect_eq(ofs_process_watch(write_to, &ours[1], INT64_MAX, OFS_NS_PER_S * 60, -1, -1),
+		     0);
+	cr_expect_eq(ofs_process_watch(write_to, &inherited[1], INT64_MAX, OFS_NS_PER_S * 60, -1,
+				       -1),
+		     1);
 }
 
 Test(io_process, a_probe_answers_whoever_collects_it)

@@ -2,6 +2,7 @@
 #include "context/manage/compaction.h"
 
 #include "base/tokens.h"
+#include "context/chat/readback.h"
 #include "context/snapshot/called.h"
 
 /* So many pointers are shortened at once, so that a growing prompt keeps its start. */
@@ -38,18 +39,6 @@ void ofs_compaction_finish(struct ofs_compaction *c)
 	*c = (struct ofs_compaction){ 0 };
 }
 
-/* Whether a call has read back what was offloaded. */
-static bool reads_back(const struct planning *p, const struct ofs_chat_call *call)
-{
-	OFS_FREE char *text = NULL;
-
-	if (ofs_span_is_string(call->args))
-		text = ofs_span_text(call->args);
-	else if (call->args.p)
-		text = strndup(call->args.p, call->args.len);
-	return text && ofs_readback_names(text, p->shelf->access);
-}
-
 static const struct ofs_chat_call *call_of(const struct ofs_chat *chat,
 					   const struct ofs_chat_result *result)
 {
@@ -71,7 +60,7 @@ static int pointer_text(struct planning *p, size_t i, struct ofs_buf *scratch,
 	return ofs_shelf_find_mark_in(p->shelf, p->chat->results[i].text, p->err, scratch, NULL);
 }
 
-/* What is a pointer, or was read back, stays as it is. */
+/* What is a pointer, or was read back and is short, stays as it is. */
 static int look(struct planning *p)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf scratch = OFS_BUF_INIT;
@@ -89,7 +78,8 @@ static int look(struct planning *p)
 		r = pointer_text(p, i, &scratch, &text);
 		if (r < 0)
 			return r;
-		p->fixed[i] = r > 0 || (call && reads_back(p, call));
+		p->fixed[i] = r > 0 || (call && result->text.len <= OFS_READBACK_MAX &&
+					ofs_readback_call(call->args, p->shelf->access));
 	}
 	return 0;
 }

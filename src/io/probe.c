@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+#include "io/probe.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/util.h"
+#include "io/process.h"
+
+/* So often a parent looks how long the call of its child has taken. */
+#define PROBE_LOOK_NS (100 * OFS_NS_PER_MS)
+
+/* When the call that is under way began; 0: none is. Shared by the child that is watched. */
+static _Atomic int64_t *call_began;
+static int depth;
+
+void ofs_probe_enter(void)
+{
+	if (!call_began)
+		return;
+	depth++;
+	*call_began = ofs_clock_monotonic();
+}
+
+void ofs_probe_leave(void)
+{
+	if (call_began)
+		*call_began = --depth ? ofs_clock_monotonic() : 0;
+}
+
+/* ---- the parent */
+
+struct watch {
+	int64_t give_up;
+	int64_t patience; /* with one call */
+	const _Atomic int64_t *began;
+};
+
+/* How long to wait now. */
+static int64_t watch_left(const struct watch *w)
+{
+	int64_t now = ofs_clock_monotonic(), began = w->began ? *w->began : 0;
+	int64_t left = w->give_up - now;
+
+	if (began)
+		left = OFS_MIN(left, began + w->patience - now);
+	return w->began ? OFS_MIN(left, PROBE_LOOK_NS) : left;
+}
+
+/* Returns the child's answer; without one, its exit code, -ETIMEDOUT or another -errno. */
+static int probe_wait(pid_t pid, int answer, const struct watch *w)
+{
+	struct pollfd told = { .fd = answer, .events = POLLIN };
+	int64_t left = watch_left(w);
+	unsigned char code;
+	int status, r = 0;
+
+	while (r == 0 && left > 0) {
+		r = poll(&told, 1, (int)(left / OFS_NS_PER_MS) + 1);
+		r = r < 0 && errno != EINTR ? -errno : r > 0;
+		left = watch_left(w);
+	}
+	if (r > 0) {
+		r = read(answer, &code, 1) == 1 ? code : -ECHILD;
+		return waitpid(pid, &status, 0) == pid && r < 0 ? ofs_process_exit_code(status) : r;
+	}
+	/* Its death is not waited for: it may be where no signal reaches it. */
+	kill(-pid, SIGKILL);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, WNOHANG);
+	return r < 0 ? r : -ETIMEDOUT;
+}
+
+/* ---- the child */
+
+/* A child that is left behind must hold no pipe that somebody reads to its end. */
+static void let_go_of_standard(int out, int err)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	dup2(null, STDIN_FILENO);
+	dup2(out < 0 ? null : out, STDOUT_FILENO);
+	dup2(err < 0 ? null : err, STDERR_FILENO);
+}
+
+/* Closes all others. Returns where `answer` is then. */
+static int let_go_of_all(int answer)
+{
+	int kept = STDERR_FILENO + 1;
+
+	dup2(answer, kept);
+	fcntl(kept, F_SETFD, FD_CLOEXEC);
+	close_range((unsigned int)kept + 1, ~0U, 0);
+	return kept;
+}
+
+/* Closes those that were handed to this program. */
+static void let_go_of_inherited(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		int fd = atoi(entry->d_name);
+
+		if (fd > STDERR_FILENO && !(fcntl(fd, F_GETFD) & FD_CLOEXEC))
+			close(fd);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static int run(int (*fn)(const void *arg), const void *arg, const struct watch *w, int out, int err)
+{
+	unsigned char code;
+	int answer[2], r;
+	pid_t pid;
+
+	if (pipe2(answer, O_CLOEXEC) < 0)
+		return -errno;
+	pid = fork();
+	r = pid < 0 ? -errno : 0;
+	if (pid == 0) {
+		setpgid(0, 0);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		let_go_of_standard(out, err);
+		if (w->began)
+			let_go_of_inherited();
+		else
+			answer[1] = let_go_of_all(answer[1]);
+		code = (unsigned char)fn(arg);
+		/* The answer is not the exit code: an orphan must not look as if it had failed. */
+		_exit(write(answer[1], &code, 1) == 1 ? EXIT_SUCCESS : EXIT_FAILURE);
+	}
+	close(answer[1]);
+	if (r == 0)
+		r = probe_wait(pid, answer[0], w);
+	close(answer[0]);
+	return r;
+}
+
+int ofs_process_probe(int (*fn)(const void *arg), const void *arg, int64_t patience, int out,
+		      int err)
+{
+	const struct watch w = { .give_up = ofs_clock_monotonic() + patience };
+
+	return run(fn, arg, &w, out, err);
+}
+
+int ofs_process_watch(int (*fn)(const void *arg), const void *arg, int64_t limit, int64_t patience,
+		      int out, int err)
+{
+	_Atomic int64_t *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct watch w = { .give_up = INT64_MAX, .patience = patience, .began = shared };
+	int r;
+
+	if (shared == MAP_FAILED)
+		return -errno;
+	if (limit != INT64_MAX)
+		w.give_up = ofs_clock_monotonic() + limit;
+	call_began = shared;
+	r = run(fn, arg, &w, out, err);
+	call_began = NULL;
+	munmap(shared, sizeof(*shared));
+	return r;
+}
