@@ -113,17 +113,14 @@ bool ofs_agent_is_too_old(const struct ofs_agent *agent, char **ret_version);
 /* No pointer is worth it for an output whose JSON is no longer, whatever the limits are. */
 #define OFS_HOOK_SHORT 1024
 
-/* Files that are read stay in the prompt up to this size, unless options say otherwise. */
-#define OFS_HOOK_READ_BYTES ((uint64_t)64 << 10)
-
 /* All strings borrowed. */
 struct ofs_hook_options {
 	const char *task; /* of what is stored; checked already; NULL: none */
 	bool task_is_session; /* the session is the task */
 	const char *ttl; /* of what is stored; NULL: the category's */
-	uint64_t max_bytes; /* output over one of these is offloaded */
-	uint64_t max_lines;
+	uint64_t max_bytes; /* output over this is offloaded where that pays */
 	uint64_t read_bytes; /* a file that was read, over this */
+	bool given; /* such a limit was: then a pointer has only to be shorter */
 	enum ofs_hook_form form;
 };
 

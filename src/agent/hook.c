@@ -62,10 +62,20 @@ static bool is_long(const struct ofs_hook_event *e, const struct ofs_hook_option
 {
 	if (t->saved_elsewhere)
 		return true;
-	if (e->reads_file)
-		return t->spool.size > options->read_bytes;
-	return t->spool.size > options->max_bytes ||
-	       ofs_spool_lines(&t->spool) > options->max_lines;
+	return t->spool.size > (e->reads_file ? options->read_bytes : options->max_bytes);
+}
+
+/* 1: stored, with a pointer that is worth it; 0: not; or -errno. */
+static int offload(const struct ofs_hook_options *options, const struct ofs_deposit *deposit,
+		   const struct ofs_pointer *pointer, struct ofs_access *access,
+		   struct ofs_error *err, struct ofs_offloaded *ret)
+{
+	int r;
+
+	if (!options->given)
+		return ofs_offload_if_it_pays(deposit, pointer, access, err, ret);
+	r = ofs_offload(deposit, pointer, access, err, ret);
+	return r < 0 ? r : strlen(ret->pointer) < pointer->content->size;
 }
 
 /* A result that the agent must have itself, or has read back. The tree must have been found. */
@@ -109,8 +119,8 @@ static int answer_post(const struct ofs_agent *agent, const struct ofs_hook_even
 	r = ofs_content_scan(&text.spool, &content);
 	if (r < 0)
 		return ofs_error_set(err, -r, "%s", strerror(-r));
-	r = ofs_offload(&deposit, &pointer, access, err, &done);
-	if (r < 0 || strlen(done.pointer) >= content.size)
+	r = offload(options, &deposit, &pointer, access, err, &done);
+	if (r <= 0)
 		return r;
 	if (!ofs_text_is_utf8(done.pointer))
 		return ofs_error_set(err, EILSEQ,

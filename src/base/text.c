@@ -450,3 +450,21 @@ json_t *ofs_json_time(int64_t ns)
 		return json_null();
 	return json_stringn((const char *)text.data, text.len);
 }
+
+/* Where a character begins, at `at` or before it. */
+static size_t character_start(const char *text, size_t at)
+{
+	while (at && ((unsigned char)text[at] & 0xc0) == 0x80)
+		at--;
+	return at;
+}
+
+size_t ofs_text_middle(const char *text, size_t len, size_t max, size_t *ret_tail)
+{
+	size_t room = max - OFS_MIN(max, (size_t)3), tail = len - OFS_MIN(room - room / 3, len);
+
+	while (tail < len && ((unsigned char)text[tail] & 0xc0) == 0x80)
+		tail++;
+	*ret_tail = tail;
+	return character_start(text, OFS_MIN(room / 3, len));
+}

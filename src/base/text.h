@@ -75,6 +75,13 @@ bool ofs_text_is_line(const char *text);
  */
 char *ofs_text_readable(const char *text);
 
+/*
+ * Where to cut a UTF-8 text of more than `max` bytes in its middle, as the end of a path tells the
+ * most: returns the length of what stays before "...", and sets where that begins which stays
+ * behind it, at a character each.
+ */
+size_t ofs_text_middle(const char *text, size_t len, size_t max, size_t *ret_tail);
+
 #define OFS_TEXT_ESC 0x1b
 
 /*

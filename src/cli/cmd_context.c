@@ -13,20 +13,20 @@ static int mode = -1, format = -1;
 
 static const struct ofs_option options[] = {
 	OFS_CHOICE('m', "mode", "MODE", &mode, "mode", ofs_manage_modes + OFS_MANAGE_COMPACT,
-		   "compact: results over the limit become pointers; compress: older\n"
-		   "messages become a summary; auto (default): compact, and compress\n"
-		   "when that gains too little"),
+		   "auto (default): results become pointers when they come, and what\n"
+		   "is older a summary when all is too much; compact, compress: the\n"
+		   "one or the other, when all is too much"),
 	OFS_SET("restore", &mode, 3, "undo what was done to the messages"),
 	OFS_TEXT(0, "chat", "ID", &manage.chat_id,
 		 "the chat, as whose task it is stored (tasks/ID/context)"),
 	OFS_TEXT(0, "store-dir", "DIR", &manage.store_dir,
 		 "another directory in the tree for that"),
 	OFS_COUNT(0, "keep", "N", &manage.keep, "messages", INT64_MAX,
-		  "results (compact) or messages (compress) at the end that stay"),
+		  "results (compact: 1) or messages (compress: 2, auto: 6) that stay"),
 	OFS_COUNT(0, "max-tool-tokens", "N", &manage.max_tool_message_tokens, "tokens", INT64_MAX,
-		  "results with more become pointers (default: 2000)"),
+		  "results with more become pointers (default: where it pays)"),
 	OFS_COUNT(0, "max-total-tokens", "N", &manage.max_total_tokens, "tokens", INT64_MAX,
-		  "above, pointers become shorter, and auto may compress (20000)"),
+		  "above this, compact and compress begin, and auto sums up (20000)"),
 	OFS_FLAG(0, "prefetch", &manage.prefetch,
 		 "put in what the last message of the user seems to ask for"),
 	OFS_TEXT(0, "summarizer", "CMD", &asked_summarizer,

@@ -9,6 +9,7 @@
 #include "cli/daemon.h"
 #include "cli/guard.h"
 #include "cli/report.h"
+#include "client/pointer.h"
 #include "context/settings.h"
 #include "io/file.h"
 #include "io/path.h"
@@ -21,9 +22,9 @@
 #define HOOK_WAIT_S 30
 
 static const struct ofs_agent *agent;
-static struct ofs_hook_options engine = { .max_bytes = OFS_COUNT_NONE,
-					  .max_lines = OFS_COUNT_NONE };
-static uint64_t read_bytes = OFS_COUNT_NONE; /* not given; so are the limits of the engine */
+static struct ofs_hook_options engine;
+/* Not given. */
+static uint64_t max_bytes = OFS_COUNT_NONE, read_bytes = OFS_COUNT_NONE;
 static const char *task;
 static int place; /* enum ofs_agent_place */
 static int form; /* enum ofs_hook_form */
@@ -33,12 +34,11 @@ static const char *const forms[] = { [OFS_HOOK_TEXT] = "text", [OFS_HOOK_TOOL] =
 static const struct ofs_option options[] = {
 	OFS_TEXT('t', "task", "NAME", &task,
 		 "the task that outputs belong to; 'session': that of the chat"),
-	OFS_COUNT(0, "max-bytes", "N", &engine.max_bytes, "bytes", UINT64_MAX - 1,
-		  "longest output that stays (default: 2048)"),
-	OFS_COUNT(0, "max-lines", "N", &engine.max_lines, "lines", UINT64_MAX - 1,
-		  "likewise, in lines (default: 50)"),
+	OFS_COUNT(0, "max-bytes", "N", &max_bytes, "bytes", UINT64_MAX - 1,
+		  "longest output that stays (default: 4096, and what a\n"
+		  "pointer would not make much shorter)"),
 	OFS_COUNT(0, "read-bytes", "N", &read_bytes, "bytes", UINT64_MAX - 1,
-		  "longest output of a file that is read and stays (default: 65536)"),
+		  "likewise, of a file that is read (default: 16384)"),
 	OFS_CHOICE(0, "answer", "FORM", &form, "form of answers", forms,
 		   "text: the pointer alone (default); tool: in the form of the\n"
 		   "tool's own output, which Claude Code asks for"),
@@ -90,8 +90,7 @@ static char *command_line(void)
 	print_text(out, "--dir", ofs_command_target.dir);
 	print_text(out, "--store", ofs_command_target.store);
 	print_text(out, "--task", task);
-	print_count(out, "--max-bytes", engine.max_bytes);
-	print_count(out, "--max-lines", engine.max_lines);
+	print_count(out, "--max-bytes", max_bytes);
 	print_count(out, "--read-bytes", read_bytes);
 	return ofs_text_close(&s);
 }
@@ -109,10 +108,6 @@ static int take_settings(struct ofs_access *access, struct ofs_settings *setting
 	if (r < 0)
 		return r;
 	engine.ttl = settings->ttl;
-	if (engine.max_bytes == OFS_COUNT_NONE)
-		engine.max_bytes = settings->max_bytes;
-	if (engine.max_lines == OFS_COUNT_NONE)
-		engine.max_lines = settings->max_lines;
 	return 0;
 }
 
@@ -369,7 +364,10 @@ static int hook_run(const struct ofs_command *self, int argc, char **argv)
 		code = ofs_command_check_names(NULL, task, NULL);
 	if (code < 0) {
 		engine.form = (enum ofs_hook_form)form;
-		engine.read_bytes = read_bytes != OFS_COUNT_NONE ? read_bytes : OFS_HOOK_READ_BYTES;
+		engine.given = max_bytes != OFS_COUNT_NONE || read_bytes != OFS_COUNT_NONE;
+		engine.max_bytes = max_bytes != OFS_COUNT_NONE ? max_bytes : OFS_OFFLOAD_BYTES;
+		engine.read_bytes = read_bytes != OFS_COUNT_NONE ? read_bytes
+								 : OFS_OFFLOAD_READ_BYTES;
 		engine.task_is_session = task && strcmp(task, HOOK_TASK_SESSION) == 0;
 		engine.task = engine.task_is_session ? NULL : task;
 		return work();

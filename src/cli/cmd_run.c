@@ -6,23 +6,20 @@
 #include "client/pointer.h"
 #include "io/process.h"
 
-#define RUN_MAX_BYTES 2048
-#define RUN_MAX_LINES 50
 /* As shells have it. */
 #define RUN_EXIT_CANNOT 126
 #define RUN_EXIT_NOT_FOUND 127
 
 static struct ofs_deposit deposit = { .category = "shell" };
-static uint64_t max_bytes = RUN_MAX_BYTES, max_lines = RUN_MAX_LINES;
+static uint64_t max_bytes = OFS_COUNT_NONE; /* not given */
 
 static const struct ofs_option options[] = {
 	OFS_TEXT('c', "category", "CATEGORY", &deposit.category,
 		 "what kind of output it is (default: shell)"),
 	OFS_TEXT('t', "task", "TASK", &deposit.task, "the task that it belongs to"),
-	OFS_COUNT(0, "max-bytes", "N", &max_bytes, "bytes", UINT64_MAX,
-		  "longest output that passes through (default: 2048)"),
-	OFS_COUNT(0, "max-lines", "N", &max_lines, "lines", UINT64_MAX,
-		  "likewise, in lines (default: 50)"),
+	OFS_COUNT(0, "max-bytes", "N", &max_bytes, "bytes", UINT64_MAX - 1,
+		  "longest output that passes through (default: 4096, and\n"
+		  "what a pointer would not make much shorter)"),
 	OFS_OPTIONS_END,
 };
 
@@ -63,7 +60,7 @@ struct finished {
 	const struct ofs_process_end *end;
 };
 
-/* Prints the pointer, or says why there is none. */
+/* Prints the pointer; where there is none, says why, unless it would not pay. */
 static int run_offload(const void *arg)
 {
 	const struct finished *f = arg;
@@ -85,12 +82,14 @@ static int run_offload(const void *arg)
 	r = ofs_content_scan(f->spool, &content);
 	if (r < 0)
 		ofs_error_set(&err, -r, "%s", strerror(-r));
+	else if (max_bytes == OFS_COUNT_NONE)
+		r = ofs_offload_if_it_pays(&deposit, &pointer, &access, &err, &done);
 	else
 		r = ofs_offload(&deposit, &pointer, &access, &err, &done);
-	if (r < 0) {
+	if (r < 0)
 		run_warn(err.text);
+	if (!done.pointer)
 		return OFS_EXIT_FAILURE;
-	}
 	fputs(done.pointer, stdout);
 	ofs_report_stale(&access.target);
 	return OFS_EXIT_OK;
@@ -99,7 +98,7 @@ static int run_offload(const void *arg)
 /* The output gets out, even if it cannot be offloaded. */
 static void run_finish(const struct finished *f)
 {
-	if (f->spool->size > max_bytes || ofs_spool_lines(f->spool) > max_lines) {
+	if (f->spool->size > (max_bytes == OFS_COUNT_NONE ? OFS_OFFLOAD_BYTES : max_bytes)) {
 		int r = ofs_guard_work(run_offload, f, INT64_MAX);
 
 		if (r == OFS_EXIT_OK)
@@ -147,10 +146,10 @@ static int run_run(const struct ofs_command *self, int argc, char **argv)
 
 const struct ofs_command ofs_cmd_run = {
 	.name = "run",
-	.synopsis = "[-c CATEGORY] [-t TASK] [--max-bytes N] [--max-lines N] [--] CMD...",
+	.synopsis = "[-c CATEGORY] [-t TASK] [--max-bytes N] [--] CMD...",
 	.summary = "Runs a command; long output is stored and its pointer printed instead",
 	.help = "Standard output and standard error are taken together, in their order.\n"
-		"Output within both limits passes through unchanged. The exit code is the\n"
+		"Output within the limit passes through unchanged. The exit code is the\n"
 		"command's.\n",
 	.options = options,
 	.operands = OFS_OPERANDS_ANY,

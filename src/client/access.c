@@ -84,7 +84,7 @@ int ofs_access_key(struct ofs_access *a, struct ofs_error *err, const char **ret
 
 char *ofs_access_display(const struct ofs_access *a, const char *path)
 {
-	return a->mount ? ofs_path_join(a->mount, path) : ofs_strdup(path);
+	return a->target.mounted ? ofs_path_join(a->target.mountpoint, path) : ofs_strdup(path);
 }
 
 int ofs_access_inside(const struct ofs_access *a, const char *path, struct ofs_error *err,

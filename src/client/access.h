@@ -37,7 +37,7 @@ int ofs_access_open(struct ofs_access *a, bool create, struct ofs_error *err);
  */
 int ofs_access_key(struct ofs_access *a, struct ofs_error *err, const char **ret);
 
-/* Allocated: a path in the tree as it may be written in the current directory, mounted or not. */
+/* Allocated: a path in the tree as it may be written in any directory; unmounted, in the tree. */
 char *ofs_access_display(const struct ofs_access *a, const char *path);
 
 /*

@@ -14,14 +14,6 @@
 /* Larger content is taken for JSON by its two ends. */
 #define CONTENT_JSON_MAX ((uint64_t)1 << 20)
 
-static void content_note_line(struct ofs_content *c, uint64_t off)
-{
-	if (c->lines <= OFS_CONTENT_LINES)
-		c->first[c->lines] = off;
-	c->last[c->lines % OFS_CONTENT_LINES] = off;
-	c->lines++;
-}
-
 static int content_read_lines(struct ofs_content *c, struct ofs_sha256 *hash, char *chunk)
 {
 	bool at_start = true;
@@ -35,8 +27,7 @@ static int content_read_lines(struct ofs_content *c, struct ofs_sha256 *hash, ch
 		if (r < 0)
 			return r;
 		while (p < end) {
-			if (at_start)
-				content_note_line(c, off + (uint64_t)(p - chunk));
+			c->lines += at_start;
 			p = memchr(p, '\n', (size_t)(end - p));
 			at_start = p != NULL;
 			p = p ? p + 1 : end;
@@ -44,15 +35,6 @@ static int content_read_lines(struct ofs_content *c, struct ofs_sha256 *hash, ch
 		off += (uint64_t)n;
 	}
 	return n < 0 ? (int)n : 0;
-}
-
-uint64_t ofs_content_line(const struct ofs_content *c, uint64_t i)
-{
-	if (i >= c->lines)
-		return c->size;
-	if (i + OFS_CONTENT_LINES >= c->lines)
-		return c->last[i % OFS_CONTENT_LINES];
-	return c->first[i];
 }
 
 /* It has a NUL, or more than a third of it occurs in no text. */

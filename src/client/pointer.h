@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A pointer: the text that stays in a prompt in place of offloaded content. It is made for a
- * language model: what it is, how much, where, how to read more and how to keep it, then the first
- * and last lines.
+ * language model: what it is, how much, how to read it, and an outline of what is in it.
  *
  * Deterministic: nothing in it depends on when or how fast something ran. Every command in it works
- * as printed.
+ * as printed, in any directory.
  */
 #pragma once
 
@@ -15,6 +14,10 @@
 #include "client/content.h"
 #include "client/deposit.h"
 
+/* Output and results over this size may be offloaded, files that were read over that. */
+#define OFS_OFFLOAD_BYTES ((uint64_t)4096)
+#define OFS_OFFLOAD_READ_BYTES ((uint64_t)16384)
+
 /* All borrowed. */
 struct ofs_pointer {
 	const char *what; /* title, command or category; any bytes */
@@ -22,26 +25,32 @@ struct ofs_pointer {
 	int exit_code; /* as a shell gives it */
 	int signal; /* that ended the command, or 0 */
 	const struct ofs_content *content;
-	/*
-	 * Text that follows the ref, so that the pointer can be undone. Such a pointer is shorter:
-	 * it names its file by the ref alone, and does not say how to keep it. NULL: none.
-	 */
+	/* Text that follows the ref, so that the pointer can be undone. NULL: none. */
 	const char *mark;
+	bool brief; /* one line, without an outline */
+	const char *outline; /* as of ofs_pointer_outline(); NULL: to be made */
 
 	/* Where it is; ofs_pointer_make() sets them. */
-	const char *path; /* in the tree */
 	const char *ref;
-	/* The mountpoint as it may be written in the current directory; NULL: not mounted. */
-	const char *mount;
+	const char *mount; /* the absolute path of the mountpoint; NULL: not mounted */
 	const char *hint; /* as of ofs_target */
 };
 
 /* 0 or -errno; then the printed text is incomplete. */
 int ofs_pointer_print(const struct ofs_pointer *p, FILE *out);
 
-/* Allocated: the pointer to a file that was stored in the tree of `access`. 0 or -errno. */
-int ofs_pointer_make(struct ofs_pointer p, const struct ofs_access *access,
-		     const struct ofs_deposited *file, struct ofs_error *err, char **ret);
+/* Allocated: the pointer to the file of that ref in the tree of `access`. 0 or -errno. */
+int ofs_pointer_make(struct ofs_pointer p, const struct ofs_access *access, const char *ref,
+		     struct ofs_error *err, char **ret);
+
+/* Allocated: the outline of a content as pointers have it; nothing for a binary one. 0 or -errno. */
+int ofs_pointer_outline(const struct ofs_content *c, char **ret);
+
+/* Whether a pointer of `pointer` tokens in place of `content` tokens is worth a look elsewhere. */
+bool ofs_pointer_pays(uint64_t content, uint64_t pointer);
+
+/* Whether any pointer does in place of so many bytes, so that none need be counted. */
+bool ofs_pointer_certainly_pays(uint64_t bytes);
 
 struct ofs_offloaded {
 	struct ofs_deposited file;
@@ -51,29 +60,15 @@ struct ofs_offloaded {
 void ofs_offloaded_finish(struct ofs_offloaded *o);
 
 /*
- * Stores p->content in a tree, which is opened if need be, and makes the pointer to it; a missing
- * store is made. 0 or -errno with the reason in `err`.
+ * Stores p->content in a tree, which is opened if need be, and makes the pointer to it, a brief one
+ * where another would not pay; a missing store is made. 0 or -errno with the reason in `err`.
  */
 int ofs_offload(const struct ofs_deposit *deposit, const struct ofs_pointer *p,
 		struct ofs_access *access, struct ofs_error *err, struct ofs_offloaded *ret);
 
-/* ---- the first and last lines of content, in a size fit for a prompt */
-
-#define OFS_PREVIEW_LINE_MAX 200
-#define OFS_PREVIEW_MAX 2000
-
-/* Lines as they are shown: without secrets, harmless, cut, each with its end. */
-struct ofs_preview {
-	uint64_t head; /* lines 1 to `head` are shown */
-	uint64_t tail; /* and those from `tail` on, always after `head`; lines + 1: none */
-	uint64_t first_missing; /* the first line that is not shown whole; 0: all are */
-	char *first[OFS_CONTENT_LINES]; /* as many as there are */
-	char *last[OFS_CONTENT_LINES]; /* the last of the others, by their place from the end */
-};
-
-/* Binary content has no preview: all of it is missing. 0 or -errno. */
-int ofs_preview_plan(const struct ofs_content *c, struct ofs_preview *ret);
-void ofs_preview_finish(struct ofs_preview *p);
-
-/* Prints the lines under "--- lines 1-10 of 912 ---". */
-void ofs_preview_print(const struct ofs_preview *p, const struct ofs_content *c, FILE *out);
+/*
+ * The same where a pointer pays: 1. 0: it would not, and nothing was stored.
+ */
+int ofs_offload_if_it_pays(const struct ofs_deposit *deposit, const struct ofs_pointer *p,
+			   struct ofs_access *access, struct ofs_error *err,
+			   struct ofs_offloaded *ret);

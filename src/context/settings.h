@@ -48,9 +48,8 @@ struct ofs_settings {
 
 	/* [context] */
 	uint64_t max_total_tokens; /* 20000 */
-	uint64_t max_tool_message_tokens; /* 2000 */
+	uint64_t max_tool_message_tokens; /* 0: wherever a pointer pays */
 	uint64_t group_token_threshold; /* 0 */
-	uint64_t bare_tokens; /* over these a prompt has bare pointers alone: 40000 */
 	uint64_t snapshot_tokens; /* of a summary that is made by rule: 1500 */
 	uint64_t summarizer_timeout_s; /* 60 */
 	char *summarizer; /* command; NULL: none */

@@ -24,11 +24,11 @@ from chats import recorded, transcript, transcripts
 from measure import Failure, Progress, heading, table
 
 CACHED, FRESH, READBACK = 0.1, 1.25, 900
+MESSAGE = 4  # tokens around the texts of a message
 _STRING = re.compile(r"[\w/][\w./:@#%+~-]{6,}[\w/]")
 _NO_WORD = re.compile(r"[\d_/.:@#%+~]|[a-z][A-Z]|-.*-|[A-Z]{2}")
-# Ours, with what a request says; as a hook: results alone, as they come.
+# Ours, with what a request says.
 OURS = {
-    "hook": {"mode": "auto", "max_total_tokens": 10**9},
     "compact": {"mode": "compact"},
     "compress": {"mode": "compress"},
     "auto": {"mode": "auto"},
@@ -46,6 +46,7 @@ def measure(tool, options):
     facts = {name: _facts(messages) for name, messages in chats.items()}
     manage = {"everything": lambda _name, messages: messages}
     manage.update({name: _managed(tool, request) for name, request in OURS.items()})
+    manage["hook"] = _hook(tool)
     manage.update(policies.PEERS)
     count, figures = _Tokens(), {}
     for policy, function in manage.items():
@@ -115,6 +116,14 @@ def _text(message):
     return "\n".join(parts)
 
 
+def _said(message):
+    """What is counted of a message: its text, and its calls with their arguments as they are."""
+    parts = [_text({**message, "tool_calls": None})]
+    for call in message.get("tool_calls") or ():
+        parts += [call["function"]["name"], call["function"]["arguments"]]
+    return "\n".join(parts)
+
+
 def _strings(arguments):
     try:
         value = json.loads(arguments)
@@ -157,6 +166,28 @@ def _managed(tool, asked):
     return manage
 
 
+BYTES, READ_BYTES = 4096, 16384  # up to this a hook leaves a result, or a file that was read
+
+
+def _hook(tool):
+    """What hooks do: results alone, as they come, and of these what is long."""
+    results = _managed(tool, {"mode": "auto", "max_total_tokens": 10**9})
+
+    def manage(name, messages):
+        small = [
+            i
+            for i, called in policies.tools(messages)
+            if len(messages[i]["content"].encode())
+            <= (READ_BYTES if policies.READ.search(called) else BYTES)
+        ]
+        out = results(name, messages)
+        for i in small:
+            out[i] = messages[i]
+        return out
+
+    return manage
+
+
 class _Tokens:
     """Tokens of texts, each estimated once."""
 
@@ -164,6 +195,7 @@ class _Tokens:
         self._known = {}
 
     def __call__(self, texts):
+        texts = list(texts)
         new = [t for t in dict.fromkeys(texts) if t not in self._known]
         if new:
             self._known.update(zip(new, tokens.estimate(new)))
@@ -208,7 +240,7 @@ def _chat(figure, turns, facts, count):
         texts = [json.dumps(m, ensure_ascii=False) for m in messages]
         cached = next((i for i, (a, b) in enumerate(zip(before, texts)) if a != b), None)
         cached = min(len(before), len(texts)) if cached is None else cached
-        sizes = count(texts)
+        sizes = [size + MESSAGE for size in count(map(_said, messages))]
         figure["sent"] += sum(sizes)
         figure["cost"] += CACHED * sum(sizes[:cached]) + FRESH * sum(sizes[cached:])
         figure["peak"] = max(figure["peak"], sum(sizes))

@@ -10,12 +10,12 @@ import re
 import tokens
 
 _SHELL = re.compile(r"bash|shell|exec|terminal|python|command", re.I)
-_READ = re.compile(r"read|open|view|cat", re.I)
+READ = re.compile(r"read|open|view|cat", re.I)
 # What the texts below begin with.
 _STANDS = ("[Result stored", "[Offloaded", "[Content of", "[Old tool result")
 
 
-def _tools(messages):
+def tools(messages):
     """The number of each message that has a result, and its tool."""
     calls = {}
     for i, m in enumerate(messages):
@@ -36,7 +36,7 @@ def _open(messages):
     """Results that no text stands for yet."""
     return [
         (i, tool)
-        for i, tool in _tools(messages)
+        for i, tool in tools(messages)
         if not messages[i]["content"].startswith(_STANDS)
     ]
 
@@ -47,7 +47,7 @@ def _loom(shown):
     def is_long(tool, text):
         if _SHELL.search(tool):
             return len(text) > 500
-        if _READ.search(tool):
+        if READ.search(tool):
             return len(text.encode()) > 1024
         return len(text.encode()) > 2048 or text.count("\n") >= 50
 
@@ -75,7 +75,7 @@ def _aga(_name, messages):
 
 def _reme(_name, messages):
     """ReMe's compaction: over 20,000 tokens in all, results over 2,000 but the last become files."""
-    results = [i for i, _ in _tools(messages)]
+    results = [i for i, _ in tools(messages)]
     if sum(_count([_said(m) for m in messages])) <= 20000:
         return messages
     shown = [i for i, _ in _open(messages) if i in results[:-1]]
@@ -106,7 +106,7 @@ def _clearing(over):
     def manage(_name, messages):
         if over and sum(_count([_said(m) for m in messages])) <= over:
             return messages
-        old = [i for i, _ in _tools(messages)][:-3]
+        old = [i for i, _ in tools(messages)][:-3]
         old = [i for i, _ in _open(messages) if i in set(old)]
         return _replace(messages, old, lambda text: "[Old tool result content cleared]")
 

@@ -182,6 +182,8 @@ class Context:
         request = f'{{"messages": {list_text}'
         if system_text is not None:
             request += f', "system": {system_text}'
+        if "--restore" not in words:
+            members.setdefault("max_total_tokens", 3000)  # the chats have more
         for name, value in members.items():
             request += f", {json.dumps(name)}: {json.dumps(value)}"
         out, self.said = self.run((request + "}").encode("utf-8", "surrogatepass"), *words)
@@ -303,13 +305,16 @@ def a_harness_that_writes_it_anew(case, form):
 def the_answer_is_a_sentence(case):
     """It tells what was done, and nothing of what was not."""
     context = Context(case, False)
+    limit = 8000
     for calls, keep, said in (
         (1, 1, r"nothing to do: \d+ tokens"),
         (2, 1, r"1 result offloaded: \d+ -> \d+ tokens"),
         (3, 0, r"3 results offloaded: \d+ -> \d+ tokens"),
     ):
         chat = json.dumps(generated(calls, 20000))
-        answer = context.manage(chat, None, "--mode", "compact", "--keep", str(keep))["answer"]
+        answer = context.manage(
+            chat, None, "--mode", "compact", "--keep", str(keep), max_total_tokens=limit
+        )["answer"]
         assert re.fullmatch(said, answer), answer
     answer = context.manage(chat, None, "--mode", "compress", "--keep", "0")["answer"]
     assert re.fullmatch(r"\d messages summed up: \d+ -> \d+ tokens", answer), answer
@@ -390,7 +395,7 @@ def several_at_once(case):
     def work(i):
         with open(case.path(str(i)), "wb") as out:
             for mode in ("compact", "compress"):
-                words = ["--mode", mode, "--list", "--max-tool-tokens", "300"]
+                words = ["--mode", mode, "--list", "--max-total-tokens", "3000", "--max-tool-tokens", "300"]
                 out.write(Context(case, True).run(data, *words)[0])
 
     with case.mount(SEAL_SOON) as m:
@@ -567,7 +572,7 @@ def places(case):
     data = json.dumps(generated(2, 9000)).encode()
     with case.mount(SEAL_SOON) as m:
         context = Context(case, True)
-        small = ["--max-tool-tokens", "300", "--list"]
+        small = ["--mode", "compact", "--max-total-tokens", "3000", "--max-tool-tokens", "300", "--list"]
         for words, folder in (
             ([], "cache/context"),
             (["--chat", "run-7"], "tasks/run-7/context"),

@@ -17,7 +17,7 @@ from files import MIB, log_text, noise, tool_results
 from harness import OFFLOAD, SANITIZED, SLOW, eventually, main, parent_of, read, run, same, test, write
 
 EVENTS = ["PostToolUse", "PostToolUseFailure"]
-THRESHOLD_BYTES, THRESHOLD_LINES = 2048, 50
+THRESHOLD_BYTES = 4096
 
 BIG = 100 * 1000 * 1000
 
@@ -33,27 +33,26 @@ def a_long_output_becomes_a_pointer(case, mounted):
         same(content, text.encode())
         assert name.startswith("cache/shell/") and f"(ref {ref})" in pointer
         if mounted:
-            assert f" -> .offload/{name} " in pointer
+            assert f"cat {c.mnt}/refs/{ref}:1-60 " in pointer
             same(c.sh(f"cat .offload/refs/{ref}"), text.encode())
 
 
 @test(variants=MOUNTED)
 def commands_of_a_pointer_work_and_their_output_stays(case, mounted):
     with chat(case, mounted) as c:
-        pointer = c.output(c.bash("make", "".join(f"line {i}\n" for i in range(1, 501))))
-        reading = pointer.split("Read lines: ")[1].split("   ")[0].split(" or ")
-        for command in reading:
-            said = c.sh(command).decode()
-            assert said.startswith("line 11\n") and said.endswith("line 70\n"), said
-            assert c.output(c.bash(command, said * 10)) is None
+        pointer = c.output(c.bash("make", "".join(f"line {i}\n" for i in range(1, 901))))
+        command = pointer.split("Read lines: ")[1].split(" (")[0]
+        said = c.sh(command).decode()
+        assert said.startswith("line 1\n") and said.endswith("line 60\n"), said
+        assert c.output(c.bash(command, said * 40)) is None
         inside = os.path.join(c.mnt, "cache")
         if mounted:
-            event = {**c.bash("cat shell/*", "x\n" * 1000), "cwd": inside}
+            event = {**c.bash("cat shell/*", "x\n" * 3000), "cwd": inside}
             assert c.output(event) is None, "the tree is where the command ran"
             given = {"file_path": os.path.join(c.mnt, "refs/k3f9x2")}
-            event = {**c.event("mcp__fs__read", given, "z\n" * 1000), "cwd": inside}
+            event = {**c.event("mcp__fs__read", given, "z\n" * 3000), "cwd": inside}
             assert c.output(event) is None, "a path that is named, too"
-            event = {**c.bash("make -C ~/work", "y\n" * 1000), "cwd": inside}
+            event = {**c.bash("make -C ~/work", "y\n" * 3000), "cwd": inside}
             assert c.output(event), "and reads nothing in it"
         other = "grep -rn TODO . --exclude-dir=.offload"
         assert c.output(c.bash(other, log_text(9000, 3).decode()))
@@ -63,11 +62,23 @@ def commands_of_a_pointer_work_and_their_output_stays(case, mounted):
 @test(variants=MOUNTED)
 def limits_are_those_of_run(case, mounted):
     with chat(case, mounted) as c:
-        for text in ("x" * THRESHOLD_BYTES, "abc\n" * THRESHOLD_LINES, "", "\n"):
+        words = log_text(2 * THRESHOLD_BYTES, 2).decode()
+        for text in (words[:THRESHOLD_BYTES], "abc\n" * 500, "", "\n", "\n" * 9000):
             assert c.output(c.bash("x", text)) is None, text[:20]
-        assert c.output(c.bash("x", ("x" * 79 + "\n") * 26)) is not None
-        assert c.output(c.bash("x", ("x" * 39 + "\n") * (THRESHOLD_LINES + 1))) is not None
-        assert c.output(c.bash("x", "x" * 5000), "--max-bytes", "5000") is None
+        assert c.output(c.bash("x", words)) is not None
+        assert c.output(c.bash("x", words), "--max-bytes", "9000") is None
+        brief = c.output(c.bash("x", "abc\n" * 220), "--max-bytes", "100")
+        assert brief.count("\n") == 1 and "Read it: " in brief, brief
+
+
+@test
+def files_that_are_read_stay_longer(case):
+    with chat(case, True) as c:
+        for size, stays in ((16_000, True), (17_000, False)):
+            text = log_text(size, 3).decode()[:size]
+            file = {"filePath": "/w/a.c", "content": text, "numLines": 9, "startLine": 1}
+            event = c.event("Read", {"file_path": "/w/a.c"}, {"type": "text", "file": file})
+            assert (c.output(event) is None) == stays, size
 
 
 @test
@@ -174,11 +185,11 @@ def the_store_is_that_of_the_project(case, mounted):
         name, ref, content = c.only(mounted)
         same(content, text)
         if mounted:
-            assert os.path.join(c.mnt, name) in pointer, pointer
+            assert os.path.join(c.mnt, "refs", ref) in pointer, pointer
             assert not os.path.exists(os.path.join(other, ".offload"))
-        command = pointer.split("offload slice ")[1].split("   ")[0]
-        said = run("sh", "-c", f"offload slice {command}", cwd=other, env=c.env).stdout
-        same(said, b"\n".join(text.split(b"\n")[10:70]) + b"\n")
+        command = pointer.split("Read lines: ")[1].split(" (")[0]
+        said = run("sh", "-c", command, cwd=other, env=c.env).stdout
+        same(said, b"\n".join(text.split(b"\n")[:60]) + b"\n")
 
 
 @test
@@ -193,7 +204,7 @@ def a_short_output_is_let_through_before_a_tree_is_looked_for(case):
 @test
 def a_folder_that_is_gone_is_no_matter(case):
     with chat(case, False) as c:
-        event = {**c.bash("x", "y\n" * 999), "cwd": os.path.join(c.path, "gone")}
+        event = {**c.bash("x", "y\n" * 3000), "cwd": os.path.join(c.path, "gone")}
         answer, said = c.hook(event, cwd=c.path)
         assert answer and not said
 
@@ -219,7 +230,7 @@ def stopped(c):
 @test
 def a_daemon_that_does_not_answer_holds_up_no_hook(case):
     with chat(case, True) as c:
-        event = c.bash("make", "x\n" * 999)
+        event = c.bash("make", "x\n" * 3000)
         with stopped(c) as daemon:
             begun = time.monotonic()
             answer, said = c.hook(event)
@@ -233,7 +244,7 @@ def a_daemon_that_does_not_answer_holds_up_no_hook(case):
 @test(timeout=120)
 def a_hook_in_a_tree_that_does_not_answer_ends(case):
     with chat(case, True) as c:
-        event = {**c.bash("make", "x\n" * 999), "cwd": os.path.join(c.mnt, "cache")}
+        event = {**c.bash("make", "x\n" * 3000), "cwd": os.path.join(c.mnt, "cache")}
         with stopped(c):
             answer, said = c.hook(event, cwd=c.path)
             assert answer is None and "left as it is" in said, said
@@ -330,6 +341,7 @@ def outputs_of_real_agents(case):
         tool_results(folder)
         kept = {}
         paths = sorted(os.path.join(f, n) for f, _, names in os.walk(folder) for n in names)
+        paths = [path for path in paths if os.path.getsize(path) > THRESHOLD_BYTES]
         for path in paths[:: max(1, len(paths) // 60)]:
             data = read(path)
             try:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Names and content that a terminal or a reader would take for something else are the attacker."""
 import json
+import re
 import os
 
 import paths  # noqa: F401
@@ -31,7 +32,7 @@ def nothing_that_is_printed_deceives(case, mounted):
         put = ["put", "-c", "web", "-n", f"n{EVIL}", "--title", title]
         said(c.offload(*put, input=line.encode()))
         forged = said(c.offload("put", "-c", "web", "-n", "n (ref 22222)\nit", input=b"text"))
-        assert forged.startswith("[offloaded] web: 4 bytes, 1 line -> ") and "^Jit (ref " in forged
+        assert re.match(r"\[offloaded\] web: 4 bytes, 1 line \(ref (?!22222)\w+\) Read it: ", forged)
         shown = said(c.offload(*put, "--json", input=line.encode()))
         same(json.loads(shown)["title"], title)
         for words in (

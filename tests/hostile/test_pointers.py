@@ -16,7 +16,8 @@ CODE = re.compile(r"\(ref ([0-9a-z]+), ([a-z]+)-([0-9a-f]{8})-([0-9a-z]{6})\)")
 
 
 def manage(c, messages, *options):
-    given = json.dumps({"messages": messages}).encode()
+    request = {"messages": messages, "max_total_tokens": 0, "max_tool_message_tokens": 200}
+    given = json.dumps(request).encode()
     done = c.offload("context", *options, input=given)
     return json.loads(done.stdout)["messages"]
 

@@ -26,7 +26,7 @@ from harness import (
 )
 from programs import ALICE, BOB, as_user, outcome, told
 
-SECRET = b"the guess is right\n" * 200
+SECRET = b"the guess is right\n" * 400
 OTHER = log_text(len(SECRET), 3)[: len(SECRET)].ljust(len(SECRET), b".")
 
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Large results become pointers, and pointers become shorter. */
+/* Large results become pointers, and brief ones where a chat must become smaller. */
 #include "test_context_fixture.h"
 
 TestSuite(context_compact, .init = begin, .fini = finish);
@@ -213,72 +213,140 @@ Test(context_compact, results_that_quote)
 	}
 }
 
-/* ---- the governor */
-
-Test(context_compact, older_pointers_shrink_first)
+Test(context_compact, within_the_limit_nothing_is_done)
 {
-	OFS_FREE char *list = chat_of(40, 3000);
-	OFS_FREE char *managed = NULL;
-	struct ofs_chat chat;
-	size_t longest = 0;
+	OFS_FREE char *list = chat_of(3, 9000);
 
-	expect_reversible(OFS_MANAGE_COMPACT, list, NULL,
-			  SMALL_LIMIT ", \"max_total_tokens\": 6000", &managed, NULL);
-	must(ask(OFS_MANAGE_COMPACT, list, NULL, SMALL_LIMIT ", \"max_total_tokens\": 6000"));
-	cr_expect_gt(told("shortened"), 0);
-	cr_expect_eq(count_pointers(managed), 39);
-	read_chat(managed, &chat);
-	/* None is more detailed than one that is newer, but for the batch in which it stops. */
-	for (size_t i = 0; i + 1 < chat.n_results; i++) {
-		cr_expect_geq(chat.results[i].text.len + 60, longest, "pointer %zu", i);
-		longest = OFS_MAX(longest, chat.results[i].text.len);
+	for (enum ofs_manage_mode mode = OFS_MANAGE_COMPACT; mode <= OFS_MANAGE_COMPRESS; mode++) {
+		OFS_FREE char *managed = NULL;
+
+		must(ask(mode, list, NULL,
+			 ", \"max_total_tokens\": 20000, \"max_tool_message_tokens\": 10"));
+		managed = answered("messages");
+		expect_str(managed, list, "the list");
 	}
-	ofs_chat_finish(&chat);
+	must(ask(OFS_MANAGE_AUTO, list, NULL, ", \"max_total_tokens\": 20000"));
+	cr_expect_eq(told("offloaded"), 3, "results go when they come");
 }
 
-Test(context_compact, far_too_large_has_bare_pointers_and_one_instruction)
+Test(context_compact, a_pointer_has_to_pay)
 {
-	OFS_FREE char *list = chat_of(40, 3000);
-	OFS_FREE char *managed = NULL;
-	static const char more[] = SMALL_LIMIT ", \"max_total_tokens\": 5000";
+	OFS_FREE char *list = chat_of(3, 900);
 
-	settings.bare_tokens = 5000;
-	expect_reversible(OFS_MANAGE_COMPACT, list, NULL, more, &managed, NULL);
-	cr_expect_eq(count_pointers(managed), 39);
-	cr_expect_eq(count_of(managed, "Results named like this"), 1);
-	cr_expect_eq(count_of(managed, "--- lines"), 0, "there are previews");
-	for (int round = 0; round < 3; round++) {
-		OFS_FREE char *again = NULL;
-
-		must(ask(OFS_MANAGE_COMPACT, managed, NULL, more));
-		cr_expect_leq(told("tokens_after"), told("tokens_before"));
-		again = answered("messages");
-		expect_str(again, managed, "round");
-	}
+	must(ask(OFS_MANAGE_AUTO, list, NULL, ", \"max_total_tokens\": 20000"));
+	cr_expect_eq(told("offloaded"), 0);
+	must(ask(OFS_MANAGE_AUTO, list, NULL,
+		 ", \"max_total_tokens\": 20000, \"max_tool_message_tokens\": 10"));
+	cr_expect_eq(told("offloaded"), 0);
 }
 
-Test(context_compact, an_instruction_does_not_make_it_larger)
-{
-	OFS_FREE char *list = chat_of(12, 3000);
-	OFS_FREE char *managed = NULL;
-	OFS_FREE char *longer = NULL;
-	OFS_FREE char *text = lines(20000, 77);
+/* ---- over many turns */
 
-	/*
-	 * Bare pointers, then a long message of the user: over the second limit with nothing to
-	 * gain.
-	 */
-	settings.bare_tokens = 1000000;
-	must(ask(OFS_MANAGE_COMPACT, list, NULL,
-		 SMALL_LIMIT ", \"max_total_tokens\": 100, \"keep_recent_count\": 0"));
+/* `list` with what `more` has at its end; both are lists. */
+static char *joined(const char *list, const char *more)
+{
+	char *text;
+
+	cr_assert_gt(asprintf(&text, "%.*s, %s", (int)strlen(list) - 1, list, more + 1), 0);
+	return text;
+}
+
+/*
+ * Whatever comes, the limit is kept, what was sent before is sent again as it was but where older
+ * messages were summed up, and everything comes back.
+ */
+Test(context_compact, many_turns)
+{
+	static const size_t sizes[] = { 100, 3000, 500, 9000, 40, 1500, 60000, 200 };
+	OFS_FREE char *have = chat_of(0, 0);
+	OFS_FREE char *plain = ofs_strdup(have);
+	size_t breaks = 0, compressions = 0;
+
+	for (size_t turn = 0; turn < 120; turn++) {
+		OFS_FREE char *text = lines(sizes[turn % OFS_ARRAY_SIZE(sizes)], (unsigned)turn);
+		OFS_FREE char *came = NULL;
+		OFS_FREE char *asked = NULL;
+		OFS_FREE char *grown = NULL;
+
+		cr_assert_gt(
+			asprintf(
+				&came,
+				"[" CALL("c",
+					 "{\\\"command\\\": \\\"make\\\"}") ", "
+									    "{\"role\": \"tool\", \"tool_call_id\": \"c\", "
+									    "\"content\": \"%s\"}]",
+				text),
+			0);
+		asked = joined(have, came);
+		grown = joined(plain, came);
+		must(ask(OFS_MANAGE_AUTO, asked, NULL, ", \"max_total_tokens\": 8000"));
+		cr_expect_leq(told("tokens_after"), 8000, "turn %zu", turn);
+		compressions += told("summarized") > 0;
+		free(have);
+		have = answered("messages");
+		breaks += strncmp(have, asked, strlen(asked) - strlen(came)) != 0;
+		free(plain);
+		plain = ofs_steal(grown);
+	}
+	cr_expect_gt(compressions, 0);
+	cr_expect_lt(compressions, 12);
+	cr_expect_leq(breaks, compressions);
+	expect_restored(have, NULL, plain, NULL);
+}
+
+/* ---- what alone is too much */
+
+Test(context_compact, large_results_that_stay_become_brief)
+{
+	OFS_FREE char *list = chat_of(2, 60000);
+	OFS_FREE char *managed = NULL;
+
+	expect_reversible(OFS_MANAGE_AUTO, list, NULL,
+			  ", \"max_total_tokens\": 400, \"keep_recent_count\": 9", &managed, NULL);
+	cr_expect_eq(count_pointers(managed), 1);
+	cr_expect_eq(count_of(managed, "---"), 0, "there are outlines");
+}
+
+Test(context_compact, parallel_results_are_squeezed)
+{
+	struct ofs_buf list = OFS_BUF_INIT;
+	OFS_FREE char *managed = NULL;
+
+	ofs_buf_append_str(&list, "[{\"role\": \"user\", \"content\": \"go\"}, {\"role\": "
+				  "\"assistant\", \"tool_calls\": [");
+	for (int i = 0; i < 10; i++)
+		ofs_buf_printf(&list,
+			       "%s{\"id\": \"c%d\", \"function\": {\"name\": \"shell\", "
+			       "\"arguments\": \"{}\"}}",
+			       i ? ", " : "", i);
+	ofs_buf_append_str(&list, "]}");
+	for (int i = 0; i < 10; i++) {
+		OFS_FREE char *text = lines(9000, (unsigned)i);
+
+		ofs_buf_printf(&list,
+			       ", {\"role\": \"tool\", \"tool_call_id\": \"c%d\", \"content\": "
+			       "\"%s\"}",
+			       i, text);
+	}
+	ofs_buf_append(&list, "]", 2);
+	must(ask(OFS_MANAGE_AUTO, (char *)list.data, NULL, ", \"max_total_tokens\": 2500"));
 	managed = answered("messages");
-	managed[strlen(managed) - 1] = '\0';
-	cr_assert_gt(asprintf(&longer, "%s, {\"role\": \"user\", \"content\": \"%s\"}]", managed,
-			      text),
-		     0);
-	settings.bare_tokens = 100;
-	must(ask(OFS_MANAGE_COMPACT, longer, NULL, SMALL_LIMIT ", \"max_total_tokens\": 100"));
-	cr_expect_leq(told("tokens_after"), told("tokens_before"));
+	cr_expect_leq(told("tokens_after"), 2500);
+	cr_expect_eq(count_pointers(managed), 10);
+	expect_restored(managed, NULL, (char *)list.data, NULL);
+	ofs_buf_finish(&list);
+}
+
+Test(context_compact, what_cannot_be_smaller_is_told)
+{
+	OFS_FREE char *text = lines(20000, 1);
+	OFS_FREE char *list = NULL;
+	OFS_FREE char *why = NULL;
+
+	cr_assert_gt(asprintf(&list, "[{\"role\": \"user\", \"content\": \"%s\"}]", text), 0);
+	must(ask(OFS_MANAGE_AUTO, list, NULL, ""));
+	why = ofs_span_text(ofs_span_member(ofs_span_member(root, "metadata"), "note"));
+	cr_assert(why);
 }
 
 Test(context_compact, a_result_that_fills_the_prompt_is_not_kept)

@@ -4,7 +4,13 @@
 
 #include "context/manage/prefetch.h"
 
-TestSuite(context_compress, .init = begin, .fini = finish);
+static void begin_always(void)
+{
+	begin();
+	settings.max_total_tokens = 0;
+}
+
+TestSuite(context_compress, .init = begin_always, .fini = finish);
 
 /* ---- compressing */
 
@@ -35,7 +41,6 @@ Test(context_compress, older_messages_become_a_snapshot)
 Test(context_compress, nothing_gained_leaves_it_as_it_was)
 {
 	static const char *const lists[] = {
-		"[]",
 		"[{\"role\": \"user\", \"content\": \"a\"}]",
 		"[{\"role\": \"system\", \"content\": \"a\"}, {\"role\": \"system\", \"content\": \"b\"}]",
 		"[{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", \"content\": \"b\"}, "
@@ -252,26 +257,24 @@ Test(context_compress, calls_and_answers_that_lie_apart)
 	}
 }
 
-Test(context_compress, groups_of_few_tokens_stay)
+Test(context_compress, a_summarizer_gets_groups_of_so_many_tokens)
 {
-	OFS_FREE char *list = chat_of(6, 3000);
-	OFS_FREE char *all = NULL;
+	static const struct ofs_summarizer summarizer = {
+		.command = "grep -c '\"role\": \"tool\"' | sed 's/^/results: /'", .timeout_s = 10
+	};
+	OFS_FREE char *list = chat_of(7, 3000);
 	OFS_FREE char *managed = NULL;
 
-	list[strlen(list) - 1] = '\0';
-	cr_assert_gt(
-		asprintf(
-			&all,
-			"%s, {\"role\": \"assistant\", \"content\": \"small\"}, {\"role\": \"user\", \"content\": \"k\"}, "
-			"{\"role\": \"assistant\", \"content\": \"x\"}, {\"role\": \"user\", \"content\": \"y\"}]",
-			list),
-		0);
-	expect_reversible(OFS_MANAGE_COMPRESS, all, NULL, ", \"group_token_threshold\": 100",
+	options.summarizer = &summarizer;
+	expect_reversible(OFS_MANAGE_COMPRESS, list, NULL, "", &managed, NULL);
+	cr_expect_eq(count_of(managed, "results: 6"), 1, "%s", managed);
+	free(managed);
+	managed = NULL;
+	/* A call is in no other group than its result, and what is larger is alone. */
+	expect_reversible(OFS_MANAGE_COMPRESS, list, NULL, ", \"group_token_threshold\": 100",
 			  &managed, NULL);
-	cr_expect_eq(count_of(managed, "Find out why"), 1);
-	cr_expect_eq(count_of(managed, "\"small\""), 1);
-	cr_expect_eq(count_of(managed, "\"tool_calls\""), 0);
-	cr_expect_eq(count_messages(managed), 6);
+	cr_expect_eq(count_of(managed, "results: 1"), 6, "%s", managed);
+	cr_expect_eq(count_messages(managed), 4, "nothing else stays");
 }
 
 Test(context_compress, a_list_alone_has_no_place_for_a_system_text_beside_it)

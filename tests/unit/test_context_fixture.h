@@ -38,6 +38,7 @@ static inline void begin(void)
 	strcat(store, "/store");
 	open_tree();
 	ofs_settings_init(&settings);
+	settings.max_total_tokens = 2000; /* some results have more */
 	options = (struct ofs_manage_options)OFS_MANAGE_OPTIONS_INIT;
 	answer = (struct ofs_buf)OFS_BUF_INIT;
 }

@@ -46,7 +46,9 @@ static char *chat(const char *mode, const char *messages)
 {
 	char *request = NULL;
 
-	cr_assert_geq(asprintf(&request, "{\"mode\": \"%s\", \"messages\": %s}", mode, messages),
+	cr_assert_geq(asprintf(&request,
+			       "{\"mode\": \"%s\", \"max_total_tokens\": 100, \"messages\": %s}",
+			       mode, messages),
 		      0);
 	return request;
 }

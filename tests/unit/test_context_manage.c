@@ -6,22 +6,22 @@ TestSuite(context_manage, .init = begin, .fini = finish);
 
 /* ---- both */
 
-Test(context_manage, auto_compresses_when_compacting_gains_too_little)
+Test(context_manage, auto_sums_up_what_is_too_much_after_offloading)
 {
 	OFS_FREE char *large = chat_of(8, 9000);
 	OFS_FREE char *small = chat_of(200, 600);
 	OFS_FREE char *managed = NULL;
 
-	expect_reversible(OFS_MANAGE_AUTO, large, NULL, SMALL_LIMIT, &managed, NULL);
+	expect_reversible(OFS_MANAGE_AUTO, large, NULL, ", \"max_total_tokens\": 9000", &managed,
+			  NULL);
 	cr_expect_eq(count_of(managed, "<state_snapshot"), 0);
 	free(managed);
 	managed = NULL;
 	/* Results that are too small to go, of a prompt that is too large. */
-	settings.bare_tokens = 1000000;
-	expect_reversible(OFS_MANAGE_AUTO, small, NULL,
-			  ", \"max_total_tokens\": 9000, \"max_tool_message_tokens\": 5000",
-			  &managed, NULL);
+	expect_reversible(OFS_MANAGE_AUTO, small, NULL, ", \"max_total_tokens\": 9000", &managed,
+			  NULL);
 	cr_expect_eq(count_of(managed, "<state_snapshot"), 1);
+	cr_expect_eq(count_messages(managed), 8, "system, request, six that stay");
 }
 
 /* ---- files that were changed */

@@ -389,7 +389,6 @@ static void rounds(enum form form, uint64_t seed, int chats)
 {
 	long long fetched = 0;
 
-	settings.bare_tokens = 2500;
 	settings.snapshot_tokens = 100;
 	draw_state = seed;
 	for (int i = 0; i < chats; i++) {

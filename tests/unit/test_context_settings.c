@@ -65,9 +65,8 @@ static void expect_defaults(void)
 	cr_expect_eq(settings.tokens, 2000);
 	cr_expect_eq(settings.budget, 500);
 	cr_expect_eq(settings.max_total_tokens, 20000);
-	cr_expect_eq(settings.max_tool_message_tokens, 2000);
+	cr_expect_eq(settings.max_tool_message_tokens, 0);
 	cr_expect_eq(settings.group_token_threshold, 0);
-	cr_expect_eq(settings.bare_tokens, 40000);
 	cr_expect_eq(settings.summarizer_timeout_s, 60);
 	cr_expect_null(settings.summarizer);
 	cr_expect_str_eq(settings.ttl, "30d");
@@ -119,7 +118,6 @@ Test(context_settings, a_file_as_people_write_it)
 	     "max_total_tokens = 30k\r\n"
 	     "max_tool_message_tokens = 1500\r\n"
 	     "group_token_threshold = 100\r\n"
-	     "bare_tokens = 50k\r\n"
 	     "summarizer = llm -m small 'sum it up'\r\n"
 	     "summarizer_timeout = 2m\r\n"
 	     "ttl = 7d\r\n"
@@ -147,7 +145,6 @@ Test(context_settings, a_file_as_people_write_it)
 	cr_expect_eq(settings.max_total_tokens, 30000);
 	cr_expect_eq(settings.max_tool_message_tokens, 1500);
 	cr_expect_eq(settings.group_token_threshold, 100);
-	cr_expect_eq(settings.bare_tokens, 50000);
 	cr_expect_eq(settings.summarizer_timeout_s, 120);
 	cr_expect_str_eq(settings.summarizer, "llm -m small 'sum it up'");
 	cr_expect_str_eq(settings.ttl, "7d");

@@ -44,9 +44,11 @@ static const char *snapshot(const char *json, size_t keep, const char *earlier, 
 /* Every line is a title or an item, none is too long, and all is text. */
 static void check_form(void)
 {
-	static const char *const titles[] = { "Goal:",	    "Decisions:",     "Done:",
-					      "Looked up:", "Files touched:", "Errors:",
-					      "Open ends:", "Names:",	      "References:" };
+	static const char *const titles[] = {
+		"Goal",	     "Decisions", "Commits",	   "Tests, last state",
+		"Done",	     "Looked up", "Files touched", "Errors",
+		"Open ends", "Names",	  "References"
+	};
 	const char *p = (const char *)out.data, *end = p + out.len;
 	size_t next = 0;
 	bool empty = false;
@@ -111,12 +113,13 @@ Test(context_snapshot, openai_form)
 	snapshot(openai, 0, NULL, PLENTY);
 	check_form();
 	expect("Goal:\n- Please fix the crash in the parser. It dies on empty input.\n- Also add a test for tabs.\n");
-	expect("- The cause is a missing check for the empty text. Let me run it.\n");
+	expect("- The cause is a missing check for the empty text.\n");
+	expect_not("I'll look");
 	expect("- src/parser.py (written, read)\n");
 	expect("- tests/new.py (written)\n");
 	expect("Errors:\n- `python3 run.py > out.log`: IndexError: string index out of range\n");
 	expect("- Not answered yet: Should I keep the old test?\n");
-	expect("- Called, no result yet: create_file path=tests/new.py\n");
+	expect("- Called, no result yet: create_file tests/new.py\n");
 	expect_not("error: x");
 }
 
@@ -162,7 +165,7 @@ Test(context_snapshot, anthropic_form)
 	expect_not("Be brief");
 	expect("- I decided to move it by git.\n");
 	expect("- /w/a.go (written)\n");
-	expect("- Edit file_path=/w/a.go, old_string=x: String to replace not found in file.\n");
+	expect("- Edit /w/a.go, old_string=x: String to replace not found in file.\n");
 	expect("Open ends:\n- In progress: Update docs\n- To do: Tag it\n");
 	expect_not("Rename\n- ");
 }
@@ -223,7 +226,11 @@ Test(context_snapshot, commands_that_were_run)
 	one_call("Bash", "{\"command\":\"make install\"}", "ok");
 	expect("Done:\n- `make install`\n");
 	one_call("shell", "{\"command\":[\"bash\",\"-lc\",\"git log --oneline\"]}", "1a2b3c4 One");
-	expect("Done:\n- `git log --oneline`");
+	expect("Looked up:\n- `git log --oneline`");
+	one_call("shell", "{\"command\":\"grep -n x a.c 2>/dev/null | head\"}", "1:x\\n2:x");
+	expect("Looked up:\n");
+	one_call("shell", "{\"command\":\"cat a.c > b.c\"}", "1\\n2");
+	expect("Done:\n");
 	one_call("execute", "{\"cmd\":\"./configure\\nmake\"}", "a\\nb");
 	expect("Done:\n- `./configure`\n");
 }
@@ -260,7 +267,7 @@ Test(context_snapshot, calls_that_were_made)
 		{ "WebSearch", "{\"query\":\"fuse uring\"}", "1. a\\n2. b",
 		  "Looked up:\n- WebSearch query=fuse uring\n" },
 		{ "Grep", "{\"pattern\":\"login\",\"path\":\"src\"}", "a.c:1: login",
-		  "Looked up:\n- Grep pattern=login, path=src -> a.c:1: login\n" },
+		  "Looked up:\n- Grep pattern=login, src -> a.c:1: login\n" },
 		{ "TodoWrite", "{\"todos\":[]}", "ok", NULL },
 		{ "Read", "{\"file_path\":\"/w/a.c\"}", "int x;", NULL },
 		{ "Edit", "{\"file_path\":\"/w/a.c\",\"old_string\":\"a\"}", "ok", NULL },
@@ -406,13 +413,78 @@ Test(context_snapshot, pointers_are_referred_to)
 	check_form();
 	expect("- .offload/refs/ab0001: make part1: exit 0, 9,000 bytes, 90 lines\n");
 	snapshot(
-		"[{\"role\":\"user\",\"content\":\"See this: \\n[offloaded] make: exit 2, 900 bytes, 9 lines -> "
-		"/m t/cache/shell/x.txt (ref k3f9x2)\\nThis preview is partial.\"},"
-		"{\"role\":\"tool\",\"content\":\"[offloaded] make x: exit 2, 900 bytes, 9 lines -> cache/y.txt (ref k3f9x3)\\nx\\nfoo.c:1: error: z\\n\"}]",
+		"[{\"role\":\"user\",\"content\":\"See this: \\n[offloaded] make: exit 2, 900 bytes, 9 lines (ref k3f9x2)"
+		"\\nRead lines: cat /m/refs/k3f9x2:1-9 (grep)\"},"
+		"{\"role\":\"tool\",\"content\":\"[offloaded] make x: exit 2, 900 bytes, 9 lines (ref k3f9x3)\\nx\\nfoo.c:1: error: z\\n\"}]",
 		0, NULL, PLENTY);
-	expect("- /m t/refs/k3f9x2: make: exit 2, 900 bytes, 9 lines\n");
+	expect("- /m/refs/k3f9x2: make: exit 2, 900 bytes, 9 lines\n");
 	expect("- refs/k3f9x3: make x: exit 2, 900 bytes, 9 lines\n");
 	expect("Errors:\n- foo.c:1: error: z\n");
+}
+
+Test(context_snapshot, commits_and_the_last_state_of_the_tests)
+{
+	snapshot(
+		"[{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"1\",\"name\":\"Bash\",\"input\":{\"command\":\"make check\"}}]},"
+		"{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"1\",\"content\":\"2 failed, 3 passed\"}]},"
+		"{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"2\",\"name\":\"Bash\",\"input\":{\"command\":\"make check\"}}]},"
+		"{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"2\",\"content\":\"5 passed in 2 s\"}]},"
+		"{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"3\",\"name\":\"Bash\",\"input\":{\"command\":\"git commit -qam x\"}}]},"
+		"{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"3\",\"content\":\"[main 1a2b3c4] Fix it\\n 1 file changed\"}]}]",
+		0, NULL, PLENTY);
+	check_form();
+	expect("Commits:\n- 1a2b3c4 Fix it\n");
+	expect("Tests, last state:\n- `make check`: 5 passed in 2 s\n");
+	{
+		OFS_FREE char *first = strdup((const char *)out.data);
+
+		cr_expect_str_eq(snapshot("[]", 0, first, PLENTY), first);
+	}
+}
+
+Test(context_snapshot, what_comes_next_is_an_open_end)
+{
+	snapshot("[{\"role\":\"assistant\",\"content\":\"Let me look at it.\"},"
+		 "{\"role\":\"assistant\",\"content\":\"The parser is wrong.\"},"
+		 "{\"role\":\"assistant\",\"content\":\"Now let me mend the parser.\"}]",
+		 0, NULL, PLENTY);
+	check_form();
+	expect("Decisions:\n- The parser is wrong.\n");
+	expect("Open ends:\n- Next: mend the parser.\n");
+	expect_not("look at it");
+}
+
+Test(context_snapshot, a_folder_is_named_once)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf json = OFS_BUF_INIT;
+	static const char *const paths[] = { "/home/a/project/src/a.c", "/home/a/project/src/b.c",
+					     "/home/a/project/README.md", "/tmp/x.c" };
+
+	ofs_buf_append_str(&json, "[");
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(paths); i++)
+		ofs_buf_printf(
+			&json,
+			"%s{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"%zu\","
+			"\"name\":\"Read\",\"input\":{\"file_path\":\"%s\"}}]}",
+			i ? "," : "", i, paths[i]);
+	ofs_buf_append(&json, "]", 2);
+	snapshot((const char *)json.data, 0, NULL, PLENTY);
+	expect("Files touched in /home/a/project/:\n- src/a.c (read)\n- src/b.c (read)\n"
+	       "- README.md (read)\n- /tmp/x.c (read)\n");
+	{
+		OFS_FREE char *first = strdup((const char *)out.data);
+
+		cr_expect_str_eq(snapshot("[]", 0, first, PLENTY), first);
+	}
+}
+
+/* `**` in a pattern is no emphasis. */
+Test(context_snapshot, arguments_are_not_edited)
+{
+	one_call("Glob", "{\"pattern\":\"assets/**/*.css\"}", "a\\nb");
+	expect("Glob pattern=assets/**/*.css\n");
+	one_call("Grep", "{\"pattern\":\"# x](http://a)\"}", "a\\nb");
+	expect("Grep pattern=# x](http://a)\n");
 }
 
 Test(context_snapshot, within_its_budget_and_with_all_refs)
@@ -472,7 +544,7 @@ Test(context_snapshot, goes_into_the_next_one)
 	check_form();
 	expect("Goal:\n- Do the long task with all of its parts.\n- Now update the docs too.\n");
 	expect("- src/file1.c (written)\n");
-	expect("- write_file path=src/file1.c: Error: number 5\n");
+	expect("- write_file src/file1.c: Error: number 5\n");
 	expect_not("Names:");
 	expect("- .offload/refs/ab0003: make part3");
 	cr_expect_null(strstr(strstr((const char *)out.data, "cause of part 1 is") + 1,

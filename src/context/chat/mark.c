@@ -8,10 +8,7 @@
 #define BEGIN "[offloaded] "
 #define REF " (ref "
 #define CLOSING "(detailed result is stored in "
-#define BRIEF_LINES_MAX 240 /* bytes of the preview in a brief pointer */
 #define REF_MIN 6
-#define INSTRUCTION \
-	"Results named like this are stored. Read what is needed: cat PATH:1-60, grep -n WORD PATH"
 
 /* The parts of a pointer that can be undone. */
 struct parts {
@@ -146,53 +143,23 @@ void ofs_mark_code(const struct ofs_mark *mark, char ret[OFS_MARK_CODE_MAX])
 
 void ofs_mark_write(const char *pointer, const char *path, struct ofs_buf *out)
 {
-	ofs_buf_printf(out, "%s" CLOSING "%s)", pointer, path);
+	size_t len = strlen(pointer);
+
+	ofs_buf_append(out, pointer, len);
+	if (len && pointer[len - 1] != '\n')
+		ofs_buf_append_str(out, " ");
+	ofs_buf_printf(out, CLOSING "%s)", path);
 }
 
-/* Bytes of a brief pointer after its title: how to read it, and the start of the preview. */
-static size_t brief_length(const struct parts *p)
-{
-	const char *start = p->text + p->title + 1, *end = p->text + p->closing, *eol = start;
-	const char *limit;
-
-	eol = memchr(start, '\n', (size_t)(end - start));
-	if (!eol)
-		return 0;
-	limit = eol + 1 + BRIEF_LINES_MAX;
-	for (;;) {
-		const char *next = memchr(eol + 1, '\n', (size_t)(end - eol - 1));
-
-		if (!next || next >= limit || begins(eol + 1, (size_t)(end - eol - 1), INSTRUCTION))
-			break;
-		eol = next;
-	}
-	return (size_t)(eol + 1 - start);
-}
-
-void ofs_mark_shrink(const void *text, size_t len, enum ofs_mark_detail detail, bool instruct,
-		     struct ofs_buf *out)
+void ofs_mark_shrink(const void *text, size_t len, struct ofs_buf *out)
 {
 	struct parts p;
-	bool known = take_apart(text, len, &p), line, full;
-	size_t brief;
 
-	if (detail == OFS_MARK_FULL && memmem(text, len, INSTRUCTION, strlen(INSTRUCTION)))
-		instruct = false;
-	if (!known || (detail == OFS_MARK_FULL && !instruct)) {
+	if (!take_apart(text, len, &p)) {
 		ofs_buf_append(out, text, len);
 		return;
 	}
-	line = p.text[p.title] != '\n';
-	full = detail == OFS_MARK_FULL && !line;
-	brief = detail == OFS_MARK_BRIEF && !line ? brief_length(&p) : 0;
 	ofs_buf_append(out, p.text, p.title);
-	if (full)
-		ofs_buf_append(out, p.text + p.title, p.closing - p.title);
-	else if (brief)
-		ofs_buf_append(out, p.text + p.title, 1 + brief);
-	else
-		ofs_buf_append_str(out, instruct ? "\n" : " ");
-	if (instruct)
-		ofs_buf_append_str(out, INSTRUCTION "\n");
+	ofs_buf_append_str(out, " ");
 	ofs_buf_append(out, p.text + p.closing, p.len - p.closing);
 }

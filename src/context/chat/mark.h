@@ -29,13 +29,6 @@ struct ofs_mark {
 	bool raw;
 };
 
-/* How much of a pointer there is. */
-enum ofs_mark_detail {
-	OFS_MARK_FULL,
-	OFS_MARK_BRIEF, /* what it is, how to read it, and a few lines */
-	OFS_MARK_BARE, /* one line */
-};
-
 /* Whether a text starts as pointers do: a quick look before others. */
 bool ofs_mark_may_be(const void *text, size_t len);
 
@@ -62,9 +55,7 @@ void ofs_mark_code(const struct ofs_mark *mark, char ret[OFS_MARK_CODE_MAX]);
 void ofs_mark_write(const char *pointer, const char *path, struct ofs_buf *out);
 
 /*
- * Appends a pointer that has this form with less detail; `instruct` adds a line on how to read
- * stored results. A text that has no more detail is appended unchanged; any other keeps a tag that
- * is no longer its own.
+ * Appends a pointer that has this form as one line, with a tag that is no longer its own; any other
+ * text as it is.
  */
-void ofs_mark_shrink(const void *text, size_t len, enum ofs_mark_detail detail, bool instruct,
-		     struct ofs_buf *out);
+void ofs_mark_shrink(const void *text, size_t len, struct ofs_buf *out);

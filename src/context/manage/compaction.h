@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Taking large results of tools out of a chat: each is put on a shelf, and a pointer stands in its
- * place. A prompt that is too large all the same gets shorter pointers, the older ones first.
+ * place, from then on and as it is. Only where a chat has to become smaller all the same, and its
+ * beginning changes anyway, do pointers become brief.
  */
 #pragma once
 
@@ -10,10 +11,10 @@
 #include "context/manage/shelf.h"
 
 struct ofs_compaction_limits {
-	uint64_t result_tokens; /* a result with more of them is offloaded */
-	uint64_t total_tokens; /* a prompt with more of them has shorter pointers */
-	uint64_t bare_tokens; /* and with more than these, bare pointers alone */
-	size_t keep; /* results at the end of the chat that stay as they are */
+	/* A result with more of them may be offloaded; 0: every one. */
+	uint64_t result_tokens;
+	size_t keep; /* results at the end of the chat that stay as they are, */
+	uint64_t kept_tokens; /* unless they have more than so many each */
 };
 
 /* What became of a result. */
@@ -25,6 +26,7 @@ struct ofs_compacted {
 
 struct ofs_compaction {
 	struct ofs_compacted *list; /* for each result of the chat */
+	bool *fixed; /* for each: it is a pointer, or short and was read back */
 	size_t n;
 	size_t offloaded, shortened;
 	uint64_t tokens; /* of the whole chat afterwards */
@@ -32,14 +34,29 @@ struct ofs_compaction {
 };
 
 /*
- * Decides for every result, and puts on the shelf what is to be offloaded; the chat itself is not
- * changed. Whoever calls applies it with ofs_compaction_apply(). What is a pointer already, or was
- * read back by way of one, stays. 0, or -errno with the reason in `err`.
+ * Looks at a chat, of which nothing is taken out yet. 0, or -errno with the reason in `err`. Then,
+ * as after a failure, `ret` is to be finished.
  */
-int ofs_compaction_plan(const struct ofs_chat *chat, const struct ofs_compaction_limits *limits,
-			struct ofs_shelf *shelf, struct ofs_error *err, struct ofs_compaction *ret);
+int ofs_compaction_begin(const struct ofs_chat *chat, struct ofs_shelf *shelf,
+			 struct ofs_error *err, struct ofs_compaction *ret);
 
-/* Notes the changes. */
+/*
+ * Decides for every result, and puts on the shelf what is to be offloaded, where a pointer pays.
+ * What is a pointer already, or was read back by way of one, stays. 0, or -errno with the reason in
+ * `err`.
+ */
+int ofs_compaction_plan(struct ofs_compaction *c, const struct ofs_chat *chat,
+			const struct ofs_compaction_limits *limits, struct ofs_shelf *shelf,
+			struct ofs_error *err);
+
+/*
+ * Makes brief pointers of results and pointers of the messages from `from` on, the largest first,
+ * until at least `tokens` are saved. 0, or -errno with the reason in `err`.
+ */
+int ofs_compaction_squeeze(struct ofs_compaction *c, const struct ofs_chat *chat, size_t from,
+			   uint64_t tokens, struct ofs_shelf *shelf, struct ofs_error *err);
+
+/* Notes the changes; the chat itself is not changed. */
 void ofs_compaction_apply(struct ofs_compaction *c, const struct ofs_chat *chat,
 			  struct ofs_edits *edits);
 void ofs_compaction_finish(struct ofs_compaction *c);

@@ -47,7 +47,7 @@ static bool belongs_to_last(const struct ofs_chat *chat, size_t i)
 /* The messages from there on stay; none of them has the result of a call that was made before. */
 static size_t find_end(const struct ofs_chat *chat, size_t keep)
 {
-	size_t end = chat->n - OFS_MIN(OFS_MAX(keep, (size_t)1), chat->n);
+	size_t end = chat->n - OFS_MIN(keep, chat->n);
 
 	for (size_t i = chat->n;;) {
 		while (end && belongs_to_last(chat, end))
@@ -56,6 +56,20 @@ static size_t find_end(const struct ofs_chat *chat, size_t keep)
 			return end;
 		i--;
 		end = OFS_MIN(end, chat->messages[i].asked);
+	}
+}
+
+size_t ofs_compression_end(const struct ofs_chat *chat, const uint64_t message_tokens[],
+			   size_t keep, uint64_t max_tokens)
+{
+	for (keep = OFS_MAX(keep, (size_t)1);; keep--) {
+		size_t end = find_end(chat, keep);
+		uint64_t tokens = 0;
+
+		for (size_t i = end; i < chat->n; i++)
+			tokens += message_tokens[i];
+		if (keep == 1 || tokens <= max_tokens)
+			return end;
 	}
 }
 
@@ -100,46 +114,18 @@ static size_t group_end(const struct planning *p, size_t start)
 	return i;
 }
 
-/* Small groups that stay do not come before every request, either. */
-static void keep_beginning(struct planning *p)
-{
-	const struct ofs_message *messages = p->chat->messages;
-	size_t first = p->head;
-
-	while (first < p->end && p->plan->gone[first])
-		first++;
-	if (first == p->end || messages[first].role == OFS_ROLE_USER)
-		return;
-	while (first-- > p->head) {
-		if (is_request(&messages[first])) {
-			p->plan->gone[first] = false;
-			return;
-		}
-	}
-}
-
 static void choose(struct planning *p)
 {
-	size_t request, next;
+	size_t request;
 
 	p->plan->gone = ofs_alloc(p->chat->n + 1);
 	p->head = ofs_seam_head(p->chat);
-	p->end = find_end(p->chat, p->request->keep);
+	p->end = p->request->end;
 	request = find_request(p);
-	for (size_t i = p->head; i < p->end; i = next) {
-		uint64_t tokens = 0;
-
-		next = group_end(p, i);
-		for (size_t j = i; j < next; j++)
-			tokens += p->request->message_tokens[j];
-		if (tokens <= p->request->group_tokens)
-			continue;
-		for (size_t j = i; j < next; j++)
-			p->plan->gone[j] = j != request;
-	}
-	keep_beginning(p);
-	for (size_t i = 0; i < p->end; i++)
+	for (size_t i = p->head; i < p->end; i++) {
+		p->plan->gone[i] = i != request;
 		p->plan->removed += p->plan->gone[i];
+	}
 }
 
 /* ---- the summary */
@@ -152,25 +138,61 @@ static void write_earlier(const struct planning *p, struct ofs_buf *out)
 	ofs_buf_append_str(out, "}");
 }
 
-/* The messages that go, as an array, behind the summary of those that went before. */
-static void write_gone(const struct planning *p, struct ofs_buf *out)
+/*
+ * The messages that go from `i` on, as an array; the summary of those that went before stands at
+ * its head. Returns the first that is left for another array.
+ */
+static size_t write_gone(const struct planning *p, size_t i, struct ofs_buf *out)
 {
 	struct ofs_sink sink = ofs_sink_to_buf(out);
-	bool first = !p->has_earlier;
+	uint64_t max = p->request->group_tokens, tokens = 0;
+	bool first = true;
 
 	ofs_buf_append_str(out, "[");
-	if (p->has_earlier)
+	if (p->has_earlier && i == p->head) {
 		write_earlier(p, out);
-	for (size_t i = 0; i < p->end; i++) {
-		struct ofs_span whole = p->chat->messages[i].whole;
-
-		if (!p->plan->gone[i])
-			continue;
-		ofs_buf_append_str(out, first ? "\n" : ",\n");
-		ofs_edits_write(p->request->edits, whole.p, whole.p + whole.len, &sink);
 		first = false;
 	}
+	for (size_t next; i < p->end; i = next) {
+		uint64_t own = 0;
+
+		next = group_end(p, i);
+		for (size_t j = i; j < next; j++)
+			own += p->plan->gone[j] ? p->request->message_tokens[j] : 0;
+		if (max && tokens && tokens + own > max)
+			break;
+		tokens += own;
+		for (size_t j = i; j < next; j++) {
+			struct ofs_span whole = p->chat->messages[j].whole;
+
+			if (!p->plan->gone[j])
+				continue;
+			ofs_buf_append_str(out, first ? "\n" : ",\n");
+			ofs_edits_write(p->request->edits, whole.p, whole.p + whole.len, &sink);
+			first = false;
+		}
+	}
 	ofs_buf_append_str(out, "\n]\n");
+	return i;
+}
+
+/* One summary behind the other, of as many messages as one may have. 0 or -errno. */
+static int ask_summarizer(const struct planning *p, struct ofs_buf *out)
+{
+	int r = 0;
+
+	for (size_t i = p->head; i < p->end && r == 0;) {
+		OFS_CLEANUP(ofs_buf_finish)
+		struct ofs_buf messages = OFS_BUF_INIT, said = OFS_BUF_INIT;
+
+		i = write_gone(p, i, &messages);
+		r = ofs_summarizer_run(p->request->summarizer, messages.data, messages.len, p->err,
+				       &said);
+		if (out->len)
+			ofs_buf_append_str(out, "\n\n");
+		ofs_buf_append(out, said.data, said.len);
+	}
+	return r;
 }
 
 /*
@@ -179,18 +201,14 @@ static void write_gone(const struct planning *p, struct ofs_buf *out)
  */
 static int summarize(struct planning *p, struct ofs_buf *out)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf messages = OFS_BUF_INIT, said = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf said = OFS_BUF_INIT;
 	const char *earlier = p->has_earlier ? (char *)p->earlier.data : NULL;
 
-	if (!p->request->summarizer) {
+	if (!p->request->summarizer)
 		ofs_snapshot_write(p->chat, p->plan->gone, earlier, p->earlier.len,
 				   p->request->snapshot_tokens, &said);
-	} else {
-		write_gone(p, &messages);
-		if (ofs_summarizer_run(p->request->summarizer, messages.data, messages.len, p->err,
-				       &said) < 0)
-			return 0;
-	}
+	else if (ask_summarizer(p, &said) < 0)
+		return 0;
 	ofs_redact_text(out, (const char *)said.data, said.len);
 	return 1;
 }

@@ -17,8 +17,8 @@ struct ofs_compression_request {
 	const uint64_t *message_tokens; /* of each message, with the edits */
 	const struct ofs_summarizer *summarizer; /* NULL: by rule */
 	struct ofs_literal_style style; /* of the chat's strings */
-	size_t keep; /* messages at the end that stay; at least one does */
-	uint64_t group_tokens; /* groups of at most so many tokens stay */
+	size_t end; /* those from here on stay; of ofs_compression_end() */
+	uint64_t group_tokens; /* a summarizer gets so many at a time; 0: all at once */
 	uint64_t snapshot_tokens; /* of a summary that is made by rule */
 };
 
@@ -36,6 +36,13 @@ struct ofs_compression {
 	struct ofs_shelved file;
 	uint64_t tokens; /* of the whole chat afterwards */
 };
+
+/*
+ * Where the messages begin that stay: the last `keep` of them, or fewer where those have more than
+ * `max_tokens`, but one at least; and with each result its call.
+ */
+size_t ofs_compression_end(const struct ofs_chat *chat, const uint64_t message_tokens[],
+			   size_t keep, uint64_t max_tokens);
 
 /*
  * Decides what goes, makes the summary and puts the messages on the shelf. 1: `ret` tells the

@@ -14,8 +14,10 @@
 #include "context/manage/restore.h"
 #include "context/manage/seam.h"
 
-/* Compacted to less than this part of what it was, a chat is not compressed as well. */
-#define AUTO_PERCENT 75
+/* Messages that stay, unless a request says so. */
+#define KEEP_AUTO 6
+#define KEEP_COMPACT 1
+#define KEEP_COMPRESS 2
 
 /* A request being answered. */
 struct managing {
@@ -38,22 +40,22 @@ struct managing {
 
 /* ---- compacting and compressing */
 
-static int compact(struct managing *m)
+static size_t keep_or(const struct managing *m, size_t usual)
 {
-	const struct ofs_request *request = &m->request;
-	struct ofs_compaction_limits limits = {
-		.result_tokens = request->max_tool_message_tokens,
-		.total_tokens = request->max_total_tokens,
-		.bare_tokens = OFS_MAX(m->settings->bare_tokens, request->max_total_tokens),
-		.keep = request->keep < 0 ? 1 : (size_t)request->keep,
-	};
-	int r = ofs_compaction_plan(&m->chat, &limits, &m->shelf, m->err, &m->compaction);
+	return m->request.keep < 0 ? usual : (size_t)m->request.keep;
+}
 
-	if (r < 0)
-		return r;
+static int compact(struct managing *m, size_t keep)
+{
+	struct ofs_compaction_limits limits = {
+		.result_tokens = m->request.max_tool_message_tokens,
+		.keep = keep,
+		.kept_tokens = m->request.max_total_tokens,
+	};
+	int r = ofs_compaction_plan(&m->compaction, &m->chat, &limits, &m->shelf, m->err);
+
 	m->after = m->compaction.tokens;
-	ofs_compaction_apply(&m->compaction, &m->chat, &m->edits);
-	return 0;
+	return r;
 }
 
 /* Tokens of each message, with what compaction made of them. */
@@ -82,7 +84,13 @@ static int leave(struct managing *m, const char *why)
 	return 0;
 }
 
-static int compress(struct managing *m)
+/* Whether the chat can have a summary where it is asked for. */
+static bool takes_summary(const struct managing *m)
+{
+	return !m->request.list_only || !m->chat.anthropic || ofs_seam_head(&m->chat);
+}
+
+static int compress(struct managing *m, size_t end)
 {
 	OFS_FREE uint64_t *tokens = count_messages(m);
 	struct ofs_compression_request request = {
@@ -91,14 +99,14 @@ static int compress(struct managing *m)
 		.message_tokens = tokens,
 		.summarizer = m->summarizer,
 		.style = m->compaction.style,
-		.keep = m->request.keep < 0 ? 2 : (size_t)m->request.keep,
+		.end = end,
 		.group_tokens = m->request.group_token_threshold,
 		.snapshot_tokens = m->settings->snapshot_tokens,
 	};
 	struct ofs_error why;
 	int r;
 
-	if (m->request.list_only && m->chat.anthropic && !ofs_seam_head(&m->chat))
+	if (!takes_summary(m))
 		return leave(
 			m,
 			"the summary belongs beside a list of this form; write more than the list");
@@ -116,21 +124,57 @@ static int compress(struct managing *m)
 	return 0;
 }
 
+/*
+ * Sums up what is older, once: as what stays has at most half of what the chat may have, it is a
+ * while until that is to be done again. What alone is more than that gets brief pointers.
+ */
+static int fit(struct managing *m)
+{
+	OFS_FREE uint64_t *tokens = count_messages(m);
+	uint64_t limit = m->request.max_total_tokens, stay = m->chat.system_tokens;
+	size_t end = ofs_compression_end(&m->chat, tokens, keep_or(m, KEEP_AUTO), limit / 2);
+	int r = 0;
+
+	if (!takes_summary(m))
+		end = 0;
+	for (size_t i = end; i < m->chat.n; i++)
+		stay += tokens[i];
+	stay += end ? m->settings->snapshot_tokens : 0;
+	if (stay > limit)
+		r = ofs_compaction_squeeze(&m->compaction, &m->chat, end, stay - limit, &m->shelf,
+					   m->err);
+	m->after = m->compaction.tokens;
+	ofs_compaction_apply(&m->compaction, &m->chat, &m->edits);
+	if (r == 0 && m->after > limit)
+		r = compress(m, end);
+	if (r == 0 && m->after > limit && !m->note)
+		m->note = ofs_format("what stays has more than %" PRIu64 " tokens", limit);
+	return r;
+}
+
 static int work(struct managing *m)
 {
 	enum ofs_manage_mode mode = m->request.mode;
-	int r = 0;
+	uint64_t limit = m->request.max_total_tokens;
+	int r = ofs_compaction_begin(&m->chat, &m->shelf, m->err, &m->compaction);
 
 	m->after = m->before;
-	if (mode != OFS_MANAGE_COMPRESS)
-		r = compact(m);
-	if (r < 0 || mode == OFS_MANAGE_COMPACT)
+	if (r == 0 && mode == OFS_MANAGE_COMPACT && m->before > limit)
+		r = compact(m, keep_or(m, KEEP_COMPACT));
+	if (r == 0 && mode == OFS_MANAGE_AUTO)
+		r = compact(m, 0);
+	if (r == 0 && mode == OFS_MANAGE_AUTO && m->after > limit)
+		return fit(m);
+	if (r < 0)
 		return r;
-	if (mode == OFS_MANAGE_AUTO &&
-	    (m->after <= m->request.max_total_tokens || m->after * 100 <= m->before * AUTO_PERCENT))
-		return 0;
-	r = compress(m);
-	m->failed = r == 0 && mode == OFS_MANAGE_COMPRESS && !m->compressed;
+	ofs_compaction_apply(&m->compaction, &m->chat, &m->edits);
+	if (mode == OFS_MANAGE_COMPRESS && m->before > limit) {
+		OFS_FREE uint64_t *tokens = count_messages(m);
+
+		r = compress(m, ofs_compression_end(&m->chat, tokens, keep_or(m, KEEP_COMPRESS),
+						    UINT64_MAX));
+		m->failed = r == 0 && !m->compressed;
+	}
 	return r;
 }
 

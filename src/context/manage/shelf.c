@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/manage/shelf.h"
 
+#include "base/tokens.h"
 #include "client/naming.h"
 #include "client/pointer.h"
 #include "codec/hash.h"
@@ -11,6 +12,8 @@
 #define NAME_HASH 16 /* hex digits in the name of a file */
 #define NAME_MAX_SIZE 128
 #define NAME_TRIES 100
+/* As long as any ref. */
+#define SOME_REF "k3f9x2k3"
 
 int ofs_shelf_init(struct ofs_shelf *s, struct ofs_access *access, const char *folder,
 		   const char *chat, struct ofs_error *err)
@@ -104,6 +107,7 @@ void ofs_shelf_item_finish(struct ofs_shelf_item *item)
 {
 	ofs_spool_finish(&item->spool);
 	ofs_buf_finish(&item->text);
+	free(item->outline);
 }
 
 int ofs_shelf_item_init(struct ofs_shelf_item *ret, struct ofs_span string,
@@ -158,31 +162,63 @@ static void describe(const struct ofs_shelf *s, const struct ofs_deposited *file
 	memcpy(ret->sha256, content->sha256, sizeof(ret->sha256));
 }
 
+/* The pointer with everything but the right tag. */
+static int make_pointer(const struct ofs_shelf *s, const struct ofs_shelf_item *item,
+			const char *what, bool brief, const char *ref, struct ofs_error *err,
+			struct ofs_buf *out)
+{
+	OFS_FREE char *pointer = NULL, *path = ofs_shelf_ref_path(s, ref);
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, string = OFS_BUF_INIT;
+	struct ofs_mark mark = item->mark;
+	char code[OFS_MARK_CODE_MAX];
+	int r;
+
+	memset(mark.tag, '0', OFS_MARK_TAG); /* until it is signed */
+	ofs_mark_code(&mark, code);
+	r = ofs_pointer_make((struct ofs_pointer){ .what = what,
+						   .content = &item->content,
+						   .mark = code,
+						   .brief = brief,
+						   .outline = item->outline },
+			     s->access, ref, err, &pointer);
+	if (r < 0)
+		return r;
+	ofs_mark_write(pointer, path, &text);
+	/* A tag is of what will be read: the path may have bytes that JSON has not. */
+	ofs_literal_encode(NULL, text.data, text.len, &string);
+	ofs_span_decode((struct ofs_span){ (char *)string.data, string.len }, out);
+	return 0;
+}
+
+int ofs_shelf_weigh(struct ofs_shelf *s, struct ofs_shelf_item *item, const char *what, bool brief,
+		    struct ofs_error *err, uint64_t *ret_tokens)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	int r = 0;
+
+	if (!brief && !item->outline)
+		r = ofs_pointer_outline(&item->content, &item->outline);
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot look at a result: %s", strerror(-r));
+	r = make_pointer(s, item, what, brief, SOME_REF, err, &text);
+	*ret_tokens = ofs_tokens_count(text.data, text.len);
+	return r;
+}
+
 int ofs_shelf_put(struct ofs_shelf *s, const struct ofs_shelf_item *item, const char *label,
-		  const char *what, struct ofs_error *err, struct ofs_shelved *ret)
+		  const char *what, bool brief, struct ofs_error *err, struct ofs_shelved *ret)
 {
 	OFS_CLEANUP(ofs_deposited_finish) struct ofs_deposited file = { 0 };
 	OFS_CLEANUP(ofs_shelved_finish) struct ofs_shelved made = { .mark = item->mark };
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, string = OFS_BUF_INIT;
-	OFS_FREE char *pointer = NULL;
-	char code[OFS_MARK_CODE_MAX];
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	int r = deposit(s, &item->content, label, err, &file);
 
 	if (r < 0)
 		return r;
 	describe(s, &file, &item->content, &made);
-	memset(made.mark.tag, '0', OFS_MARK_TAG); /* until it is signed */
-	ofs_mark_code(&made.mark, code);
-	r = ofs_pointer_make(
-		(struct ofs_pointer){ .what = what, .content = &item->content, .mark = code },
-		s->access, &file, err, &pointer);
+	r = make_pointer(s, item, what, brief, file.ref, err, &text);
 	if (r < 0)
 		return r;
-	ofs_mark_write(pointer, made.path, &text);
-	/* A tag is of what will be read: the path may have bytes that JSON has not. */
-	ofs_literal_encode(NULL, text.data, text.len, &string);
-	text.len = 0;
-	ofs_span_decode((struct ofs_span){ (char *)string.data, string.len }, &text);
 	made.pointer = ofs_buf_steal_str(&text);
 	*ret = ofs_steal(made);
 	return 0;

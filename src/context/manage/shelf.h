@@ -25,7 +25,7 @@ void ofs_shelf_finish(struct ofs_shelf *s);
 /* A string that was put there. */
 struct ofs_shelved {
 	struct ofs_mark mark; /* but for its tag */
-	char *path; /* by its ref, as it may be written in the current directory */
+	char *path; /* by its ref, absolute where the tree is mounted */
 	char *pointer; /* the text that can stand for it, once it is signed */
 	uint64_t size;
 	uint64_t lines;
@@ -40,6 +40,7 @@ struct ofs_shelf_item {
 	struct ofs_buf text; /* what it says; nothing for a raw one */
 	struct ofs_spool spool; /* of the text, or of the string itself */
 	struct ofs_content content; /* of the spool */
+	char *outline; /* of the content; NULL: not made yet */
 };
 
 /*
@@ -51,11 +52,15 @@ int ofs_shelf_item_init(struct ofs_shelf_item *ret, struct ofs_span string,
 void ofs_shelf_item_finish(struct ofs_shelf_item *item);
 
 /*
- * Puts it there, once: the same string is the same file. `label` begins its name, `what` is for the
- * pointer.
+ * The tokens that its pointer would have; nothing is put anywhere. `what` is for the pointer, of
+ * which a brief one is one line.
  */
+int ofs_shelf_weigh(struct ofs_shelf *s, struct ofs_shelf_item *item, const char *what, bool brief,
+		    struct ofs_error *err, uint64_t *ret_tokens);
+
+/* Puts it there, once: the same string is the same file. `label` begins its name. */
 int ofs_shelf_put(struct ofs_shelf *s, const struct ofs_shelf_item *item, const char *label,
-		  const char *what, struct ofs_error *err, struct ofs_shelved *ret);
+		  const char *what, bool brief, struct ofs_error *err, struct ofs_shelved *ret);
 
 /* Sets the tag in a pointer, which must not be changed any more. */
 int ofs_shelf_sign(struct ofs_shelf *s, struct ofs_buf *pointer, struct ofs_error *err);
@@ -71,7 +76,7 @@ int ofs_shelf_put_text(struct ofs_shelf *s, const struct ofs_spool *text, const 
 int ofs_shelf_get(struct ofs_shelf *s, const struct ofs_mark *mark, struct ofs_error *err,
 		  struct ofs_buf *ret_string);
 
-/* Allocated: the path of a ref as it may be written in the current directory. */
+/* Allocated: the path of a ref, absolute where the tree is mounted. */
 char *ofs_shelf_ref_path(const struct ofs_shelf *s, const char *ref);
 
 /*

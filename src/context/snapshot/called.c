@@ -8,6 +8,8 @@
 #define COMMAND_CHARS 100
 #define NAME_CHARS 60
 #define VALUE_CHARS 60
+#define PATH_CHARS 100
+#define PATH_NAMES "path filepath file filename absolutepath targetfile notebookpath"
 #define ARGS_CHARS 200
 /* Of an argument as it is written; what is longer is not read to its end. */
 #define VALUE_BYTES 4096
@@ -33,7 +35,7 @@ static void append_line(const void *text, size_t len, size_t max, struct ofs_buf
 	while (p < end && ofs_prose_is_blank(*p))
 		p++;
 	eol = memchr(p, '\n', (size_t)(end - p));
-	ofs_prose_line(p, (size_t)((eol ? eol : end) - p), max, out);
+	ofs_prose_argument(p, (size_t)((eol ? eol : end) - p), max, out);
 }
 
 static void append_string(struct ofs_span string, size_t max, struct ofs_buf *out)
@@ -41,7 +43,7 @@ static void append_string(struct ofs_span string, size_t max, struct ofs_buf *ou
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 
 	ofs_span_decode(string, &text);
-	ofs_prose_line((const char *)text.data, text.len, max, out);
+	ofs_prose_argument((const char *)text.data, text.len, max, out);
 }
 
 /* The command line in a call of a shell: a string, or the last of ["bash", "-lc", "make"]. */
@@ -92,9 +94,12 @@ static void append_value(struct ofs_span value, struct ofs_buf *out)
 static void append_args(struct ofs_span args, struct ofs_buf *out)
 {
 	struct ofs_span_cursor cursor = ofs_span_enter(args);
-	struct ofs_span key, value;
+	struct ofs_span key, value, path = { 0 };
 	size_t start = out->len;
 	const char *before = " ";
+
+	if (ofs_span_is_object(args))
+		path = ofs_args_find(args, PATH_NAMES);
 
 	while (ofs_span_is_object(args) && ofs_span_next_member(&cursor, &key, &value)) {
 		if (out->len - start > ARGS_CHARS) {
@@ -104,10 +109,14 @@ static void append_args(struct ofs_span args, struct ofs_buf *out)
 		if (ofs_span_is_null(value))
 			continue;
 		ofs_buf_append_str(out, before);
+		before = ", ";
+		if (value.p == path.p && ofs_span_is_string(value)) { /* needs no name */
+			append_string(value, PATH_CHARS, out);
+			continue;
+		}
 		append_string(key, VALUE_CHARS, out);
 		ofs_buf_append_str(out, "=");
 		append_value(value, out);
-		before = ", ";
 	}
 }
 

@@ -11,6 +11,7 @@
 #define OVER " (went well later)"
 #define LINE_TOKENS 2 /* "- " and the end of the line */
 #define TITLE_TOKENS 4
+#define IN " in " /* in a title, before the folder that items are in */
 #define NAMES_LINE 400 /* bytes */
 
 static const struct {
@@ -20,6 +21,8 @@ static const struct {
 } topics[OFS_TOPICS] = {
 	[OFS_TOPIC_GOAL] = { "Goal:", 24, OFS_WORTH_MOST },
 	[OFS_TOPIC_DECISIONS] = { "Decisions:", 12, OFS_WORTH_LITTLE },
+	[OFS_TOPIC_COMMITS] = { "Commits:", 30, OFS_WORTH_SOME },
+	[OFS_TOPIC_TESTS] = { "Tests, last state:", 1, OFS_WORTH_MUCH },
 	[OFS_TOPIC_DONE] = { "Done:", 40, OFS_WORTH_MUCH },
 	[OFS_TOPIC_LOOKED] = { "Looked up:", 20, OFS_WORTH_LITTLE },
 	[OFS_TOPIC_FILES] = { "Files touched:", 60, OFS_WORTH_LITTLE },
@@ -215,8 +218,45 @@ static void read_item(struct ofs_digest *d, enum ofs_topic topic, uint64_t order
 	item->read |= read;
 }
 
+/* The topic of "Goal:" or of "Files touched in /home/a/:", whose items are in `ret_folder` then. */
+static enum ofs_topic read_title(const char *p, size_t len, struct ofs_buf *ret_folder)
+{
+	ret_folder->len = 0;
+	for (size_t topic = 0; len && topic < OFS_TOPICS; topic++) {
+		const char *title = topics[topic].title;
+		size_t n = strlen(title) - 1; /* without the colon */
+
+		if (len <= n || memcmp(p, title, n) != 0 || p[len - 1] != ':')
+			continue;
+		if (len == n + 1)
+			return (enum ofs_topic)topic;
+		if (len <= n + strlen(IN) + 1 || memcmp(p + n, IN, strlen(IN)) != 0)
+			continue;
+		ofs_buf_append(ret_folder, p + n + strlen(IN), len - n - strlen(IN) - 1);
+		return (enum ofs_topic)topic;
+	}
+	return OFS_TOPICS;
+}
+
+/* An item whose path begins in that folder, unless it is absolute. */
+static void read_item_in(struct ofs_digest *d, enum ofs_topic topic, uint64_t order,
+			 const struct ofs_buf *folder, const char *p, size_t len)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf whole = OFS_BUF_INIT;
+
+	if (!folder->len || *p == '/' ||
+	    (len > strlen(ALSO) && memcmp(p, ALSO, strlen(ALSO)) == 0)) {
+		read_item(d, topic, order, p, len);
+		return;
+	}
+	ofs_buf_append(&whole, folder->data, folder->len);
+	ofs_buf_append(&whole, p, len);
+	read_item(d, topic, order, ofs_buf_str(&whole), whole.len);
+}
+
 void ofs_digest_read(struct ofs_digest *d, const char *text, size_t len)
 {
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf folder = OFS_BUF_INIT;
 	const char *end = text + len, *eol;
 	enum ofs_topic topic = OFS_TOPICS;
 	uint64_t order = 0;
@@ -229,14 +269,10 @@ void ofs_digest_read(struct ofs_digest *d, const char *text, size_t len)
 		n = (size_t)(eol - p);
 		if (n > 2 && p[0] == '-' && p[1] == ' ') {
 			if (topic < OFS_TOPICS && ofs_prose_is_line(p, n))
-				read_item(d, topic, order++, p + 2, n - 2);
+				read_item_in(d, topic, order++, &folder, p + 2, n - 2);
 			continue;
 		}
-		for (topic = 0; n && topic < OFS_TOPICS; topic++) {
-			if (n == strlen(topics[topic].title) &&
-			    memcmp(p, topics[topic].title, n) == 0)
-				break;
-		}
+		topic = ofs_prose_is_line(p, n) ? read_title(p, n, &folder) : OFS_TOPICS;
 	}
 }
 
@@ -255,6 +291,9 @@ struct draft {
 struct drafts {
 	struct draft *list; /* by topic, in order */
 	size_t n;
+	/* Of files and references: the first bytes of an item, a folder that others are in, too. */
+	const char *folder[OFS_TOPICS];
+	size_t folder_len[OFS_TOPICS];
 	size_t shown[OFS_TOPICS];
 	uint64_t tokens;
 };
@@ -266,9 +305,55 @@ static void drafts_finish(struct drafts *d)
 	free(d->list);
 }
 
-static void write_item(enum ofs_topic topic, const struct ofs_item *item, struct ofs_buf *out)
+static bool is_in(const struct ofs_item *item, const char *folder, size_t len)
 {
-	ofs_buf_append_str(out, item->text);
+	return len && strncmp(item->text, folder, len) == 0;
+}
+
+/* How many bytes are saved when the first `len` of an item are named once; 0: they cannot be. */
+static size_t folder_saves(const struct ofs_item_list *l, const char *folder, size_t len)
+{
+	size_t in = 0;
+
+	for (size_t i = 0; i < l->n; i++) {
+		if (is_in(&l->items[i], folder, len))
+			in++;
+		else if (*l->items[i].text != '/')
+			return 0; /* it could not be told from those that are */
+	}
+	return in ? (in - 1) * len : 0;
+}
+
+/* Finds the folder that saves most. */
+static void find_folder(const struct ofs_digest *d, enum ofs_topic topic, struct drafts *ret)
+{
+	const struct ofs_item_list *l = &d->topics[topic];
+	size_t best = 0;
+
+	for (size_t i = 0; i < l->n; i++) {
+		const char *path = l->items[i].text, *slash = path;
+		size_t end = topic == OFS_TOPIC_FILES ? strlen(path) : l->items[i].ref;
+
+		while (*path == '/' && (slash = strchr(slash + 1, '/')) &&
+		       (size_t)(slash - path) < end) {
+			size_t len = (size_t)(slash + 1 - path), saves;
+
+			saves = folder_saves(l, path, len);
+			if (saves > best) {
+				best = saves;
+				ret->folder[topic] = path;
+				ret->folder_len[topic] = len;
+			}
+		}
+	}
+}
+
+static void write_item(const struct drafts *d, enum ofs_topic topic, const struct ofs_item *item,
+		       struct ofs_buf *out)
+{
+	bool in = is_in(item, d->folder[topic], d->folder_len[topic]);
+
+	ofs_buf_append_str(out, item->text + (in ? d->folder_len[topic] : 0));
 	if (item->written || item->read)
 		ofs_buf_printf(out, " (%s%s%s)", item->written ? "written" : "",
 			       item->written && item->read ? ", " : "", item->read ? "read" : "");
@@ -295,6 +380,8 @@ static void make_drafts(const struct ofs_digest *d, struct drafts *ret)
 	for (size_t t = 0; t < OFS_TOPICS; t++)
 		n += d->topics[t].n;
 	ret->list = ofs_alloc((n + 1) * sizeof(*ret->list));
+	find_folder(d, OFS_TOPIC_FILES, ret);
+	find_folder(d, OFS_TOPIC_REFERENCES, ret);
 	for (size_t t = 0; t < OFS_TOPICS; t++) {
 		for (size_t i = 0; i < d->topics[t].n; i++) {
 			struct draft *draft = &ret->list[ret->n++];
@@ -302,7 +389,7 @@ static void make_drafts(const struct ofs_digest *d, struct drafts *ret)
 			draft->item = &d->topics[t].items[i];
 			draft->topic = (enum ofs_topic)t;
 			draft->shown = true;
-			write_item(draft->topic, draft->item, &draft->line);
+			write_item(ret, draft->topic, draft->item, &draft->line);
 			draft->tokens =
 				ofs_tokens_count(draft->line.data, draft->line.len) + LINE_TOKENS;
 			ret->tokens += draft->tokens;
@@ -391,7 +478,10 @@ static void write_topic(const struct drafts *d, enum ofs_topic topic, struct ofs
 
 	if (!d->shown[topic])
 		return;
-	ofs_buf_printf(out, "%s\n", topics[topic].title);
+	ofs_buf_append(out, topics[topic].title, strlen(topics[topic].title) - 1);
+	if (d->folder_len[topic])
+		ofs_buf_printf(out, IN "%.*s", (int)d->folder_len[topic], d->folder[topic]);
+	ofs_buf_append_str(out, ":\n");
 	for (size_t i = 0; i < d->n; i++) {
 		const struct draft *draft = &d->list[i];
 

@@ -9,6 +9,8 @@
 enum ofs_topic {
 	OFS_TOPIC_GOAL, /* what the user asked for */
 	OFS_TOPIC_DECISIONS, /* what the model said, and the answers it got */
+	OFS_TOPIC_COMMITS,
+	OFS_TOPIC_TESTS, /* how they went last */
 	OFS_TOPIC_DONE, /* calls that may have changed something */
 	OFS_TOPIC_LOOKED, /* calls that have not */
 	OFS_TOPIC_FILES,

@@ -43,6 +43,7 @@ struct line {
 	size_t room; /* length of `out` up to which "..." still fits */
 	size_t word; /* length of `out` after the last word that does */
 	bool blank; /* before the next character */
+	bool verbatim; /* no Markdown */
 };
 
 /* False: it does not fit. */
@@ -120,7 +121,7 @@ static size_t take_char(struct line *l, const unsigned char *p, size_t len)
 	if (plain)
 		return plain;
 
-	if (*p == ']' && len > 6 && memcmp(p, "](http", 6) == 0) {
+	if (!l->verbatim && *p == ']' && len > 6 && memcmp(p, "](http", 6) == 0) {
 		const unsigned char *close = memchr(p, ')', len);
 
 		if (close && put_char(l, p, 1))
@@ -133,7 +134,7 @@ static size_t take_char(struct line *l, const unsigned char *p, size_t len)
 		return 1;
 	}
 	if (*p == '*') {
-		if (len > 1 && p[1] == '*')
+		if (!l->verbatim && len > 1 && p[1] == '*')
 			return 2; /* emphasis */
 		return put_char(l, p, 1) ? 1 : 0;
 	}
@@ -149,20 +150,41 @@ static size_t take_char(struct line *l, const unsigned char *p, size_t len)
 	return (size_t)n;
 }
 
-void ofs_prose_line(const char *text, size_t len, size_t max, struct ofs_buf *out)
+static void take_line(struct line *l, const char *text, size_t len)
 {
-	struct line l = { .out = out, .start = out->len, .max = max };
-	size_t i = skip_marks(text, len), n;
+	size_t n;
 
-	l.room = l.word = out->len;
-	ofs_buf_reserve(out, OFS_MIN(len, max) + sizeof(CUT));
-	for (; i < len; i += n) {
-		n = take_char(&l, (const unsigned char *)text + i, len - i);
+	l->start = l->room = l->word = l->out->len;
+	ofs_buf_reserve(l->out, OFS_MIN(len, l->max) + sizeof(CUT));
+	for (size_t i = 0; i < len; i += n) {
+		n = take_char(l, (const unsigned char *)text + i, len - i);
 		if (n == 0) {
-			cut_line(&l);
+			cut_line(l);
 			return;
 		}
 	}
+}
+
+void ofs_prose_line(const char *text, size_t len, size_t max, struct ofs_buf *out)
+{
+	struct line l = { .out = out, .max = max };
+	size_t marks = skip_marks(text, len);
+
+	take_line(&l, text + marks, len - marks);
+}
+
+void ofs_prose_argument(const char *text, size_t len, size_t max, struct ofs_buf *out)
+{
+	struct line l = { .out = out, .max = SIZE_MAX, .verbatim = true };
+	size_t start = out->len, head, tail;
+
+	take_line(&l, text, len);
+	if (out->len - start <= max)
+		return;
+	head = ofs_text_middle((char *)out->data + start, out->len - start, max, &tail);
+	memmove(out->data + start + head + 3, out->data + start + tail, out->len - start - tail);
+	memcpy(out->data + start + head, CUT, 3);
+	out->len -= tail - head - 3;
 }
 
 bool ofs_prose_is_line(const char *text, size_t len)

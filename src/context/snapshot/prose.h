@@ -11,6 +11,12 @@
  */
 void ofs_prose_line(const char *text, size_t len, size_t max, struct ofs_buf *out);
 
+/*
+ * The same of an argument or a command, in which no character is a mark of Markdown. Longer text is
+ * cut in its middle.
+ */
+void ofs_prose_argument(const char *text, size_t len, size_t max, struct ofs_buf *out);
+
 /* True if a text is one line already: valid UTF-8 without controls and what cannot be seen. */
 bool ofs_prose_is_line(const char *text, size_t len);
 

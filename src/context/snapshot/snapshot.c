@@ -11,6 +11,7 @@
 #include "codec/hash.h"
 #include "context/snapshot/called.h"
 #include "context/snapshot/named.h"
+#include "context/snapshot/progress.h"
 #include "context/snapshot/prose.h"
 #include "context/snapshot/trouble.h"
 #include "context/json/args.h"
@@ -40,6 +41,7 @@ struct making {
 	struct ofs_buf text; /* being looked at */
 	struct ofs_map well; /* keys of calls that went well later */
 	bool *answered; /* for each call; set by its result */
+	bool announced; /* a newer text of the model says what comes next, or what came */
 	size_t first_user; /* the message that sets the goal */
 };
 
@@ -142,7 +144,39 @@ static enum ofs_tool_rule call_rule(const struct ofs_chat_call *c)
 	return name ? ofs_tool_rule(name) : OFS_TOOL_OTHER;
 }
 
-/* True if a call only looked at something, as far as its tool's name tells. */
+/* True if a command line sends something to a file. */
+static bool writes(const char *line)
+{
+	while ((line = strchr(line, '>'))) {
+		line++;
+		if (*line != '&' && strncmp(line, "/dev/null", 9) != 0)
+			return true;
+	}
+	return false;
+}
+
+/* True if a command line only looks, as far as its first word tells. */
+static bool command_looks(const struct ofs_chat_call *c)
+{
+	static const char *const programs[] = { "cat",	"cd",	"curl", "file", "find",
+						"grep", "head", "ls",	"pwd",	"rg",
+						"stat", "tail", "tree", "wc",	"which" };
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
+	const char *p;
+	size_t n;
+
+	ofs_called_title(c, &line);
+	p = ofs_buf_str(&line);
+	n = strcspn(p, " |;&");
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(programs); i++) {
+		if (n == strlen(programs[i]) && memcmp(p, programs[i], n) == 0)
+			return !writes(p) && !strstr(p, "&&") && !strchr(p, ';');
+	}
+	return strncmp(p, "git status", 10) == 0 || strncmp(p, "git log", 7) == 0 ||
+	       strncmp(p, "git diff", 8) == 0 || strncmp(p, "git show", 8) == 0;
+}
+
+/* True if a call only looked at something, as far as its tool's name or its command tell. */
 static bool call_looks(const struct ofs_chat_call *c, enum ofs_tool_rule rule)
 {
 	static const char *const verbs[] = { "get",    "list",	"search",    "find",	"read",
@@ -155,7 +189,9 @@ static bool call_looks(const struct ofs_chat_call *c, enum ofs_tool_rule rule)
 		if (strncasecmp(own, verbs[i], strlen(verbs[i])) == 0)
 			return true;
 	}
-	return rule != OFS_TOOL_OTHER && rule != OFS_TOOL_WRITE && rule != OFS_TOOL_SHELL;
+	if (rule == OFS_TOOL_SHELL)
+		return command_looks(c);
+	return rule != OFS_TOOL_OTHER && rule != OFS_TOOL_WRITE;
 }
 
 /* True if the block that a result is in says that it failed. */
@@ -226,12 +262,33 @@ static void note_done(struct making *m, const struct ofs_chat_call *c, uint64_t 
 		       order, line.data, line.len);
 }
 
+/* What an output of a shell tells of commits and tests; false: nothing. */
+static bool note_progress(struct making *m, const struct ofs_chat_call *c, uint64_t order)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT, tests = OFS_BUF_INIT;
+	const char *text = ofs_buf_str(&m->text), *end = text + m->text.len;
+	bool found = false;
+
+	for (; ofs_progress_commit(&text, end, &line); line.len = 0) {
+		ofs_digest_add(&m->digest, OFS_TOPIC_COMMITS, OFS_WORTH_MUCH, order, line.data,
+			       line.len);
+		found = true;
+	}
+	if (!ofs_progress_tests(ofs_buf_str(&m->text), m->text.len, &tests))
+		return found;
+	ofs_called_whole(c, &line);
+	ofs_buf_append_str(&line, ": ");
+	ofs_buf_append(&line, tests.data, tests.len);
+	ofs_digest_add(&m->digest, OFS_TOPIC_TESTS, OFS_WORTH_MUCH, order, line.data, line.len);
+	return true;
+}
+
 static void take_result(struct making *m, const struct ofs_chat_result *r)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
 	const struct ofs_message *message = &m->chat->messages[r->message];
 	const struct ofs_chat_call *c = r->call == SIZE_MAX ? NULL : &m->chat->calls[r->call];
-	bool first = !c || !m->answered[r->call], failed, stored, says;
+	bool first = !c || !m->answered[r->call], failed, stored, says, progress;
 	enum ofs_tool_rule rule = c ? call_rule(c) : OFS_TOOL_OTHER;
 	const char *text;
 	size_t len;
@@ -248,10 +305,13 @@ static void take_result(struct making *m, const struct ofs_chat_result *r)
 			: ofs_trouble_find(text, len, c && call_looks(c, rule) && !says, &line);
 	if (says && !failed)
 		ofs_prose_line(text, len, LINE_CHARS, &line);
+	progress = rule == OFS_TOOL_SHELL && !call_looks(c, rule) &&
+		   note_progress(m, c, order_of(r->message));
 	if (failed || says)
 		note_error(m, c, order_of(r->message), &line);
 	else if (c && first)
-		note_done(m, c, order_of(r->message), stored);
+		note_done(m, c, order_of(r->message), stored || progress);
+	text = ofs_buf_str(&m->text);
 	ofs_named_pointers(&m->digest, order_of(r->message), text, len);
 	ofs_named_in_result(&m->names, &m->digest, order_of(r->message), text, len);
 }
@@ -390,12 +450,15 @@ static void take_user(struct making *m, size_t number)
 	}
 }
 
-/* The first line of what the model says, and what it asks when nobody has answered. */
+/*
+ * The first line of what the model says, and what it asks when nobody has answered. Of lines that
+ * only announce a step the newest tells what comes next.
+ */
 static void take_model(struct making *m, size_t number, bool last)
 {
 	const char *text = ofs_buf_str(&m->text), *question, *start = text;
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
-	size_t len = m->text.len;
+	size_t len = m->text.len, announced;
 
 	ofs_named_pointers(&m->digest, order_of(number), text, len);
 	ofs_named_use(&m->names, order_of(number), text, len);
@@ -409,8 +472,17 @@ static void take_model(struct making *m, size_t number, bool last)
 		return;
 	while (ofs_prose_is_blank(*start))
 		start++;
-	add_line(m, OFS_TOPIC_DECISIONS, OFS_WORTH_LITTLE, order_of(number), start,
-		 strcspn(start, "\n"));
+	len = ofs_progress_said(start, strcspn(start, "\n"));
+	announced = ofs_progress_announces(start, len);
+	if (announced && !m->announced) {
+		line.len = 0;
+		ofs_buf_append_str(&line, "Next: ");
+		ofs_buf_append(&line, start + announced, len - announced);
+		add_buf(m, OFS_TOPIC_OPEN, OFS_WORTH_LITTLE, order_of(number), &line);
+	} else if (!announced) {
+		add_line(m, OFS_TOPIC_DECISIONS, OFS_WORTH_LITTLE, order_of(number), start, len);
+	}
+	m->announced = true;
 }
 
 static void take_all(struct making *m, const bool gone[])

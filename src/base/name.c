@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/name.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define NAME_MIN 8
+#define NAME_MAX_LEN 160
+
+enum {
+	EDGE = 1, /* may begin and end a name */
+	INNER = 2, /* may stand in it */
+	TELLING = 4, /* tells that it is no word */
+	HYPHEN = 8,
+	CAPITAL = 16,
+	DIGIT = 32,
+};
+
+static inline uint8_t kind(char c)
+{
+	if (c >= 'a' && c <= 'z')
+		return EDGE;
+	switch (c) {
+	case '_':
+	case '/':
+		return EDGE | TELLING;
+	case '-':
+		return INNER | HYPHEN;
+	case '.':
+	case ':':
+	case '@':
+	case '#':
+	case '%':
+	case '+':
+	case '~':
+		return INNER | TELLING;
+	default:
+		if (c >= 'A' && c <= 'Z')
+			return EDGE | CAPITAL;
+		return c >= '0' && c <= '9' ? EDGE | TELLING | DIGIT : 0;
+	}
+}
+
+/* True if a string is a path, an identifier or a number rather than a word. */
+static bool is_name(const char *p, size_t len)
+{
+	size_t hyphens = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		uint8_t k = kind(p[i]);
+
+		if ((k & TELLING) || ((k & CAPITAL) && i))
+			return true;
+		hyphens += (k & HYPHEN) != 0;
+	}
+	return hyphens > 1;
+}
+
+/* The length of a path without ":120" or ":120:4" behind it; a time of day has no path. */
+static size_t without_line(const char *p, size_t len)
+{
+	size_t n = len;
+
+	while (n && (kind(p[n - 1]) & DIGIT))
+		n--;
+	if (n == len || n < 2 || p[n - 1] != ':' || !(memchr(p, '/', n) || memchr(p, '.', n)))
+		return len;
+	return without_line(p, n - 1);
+}
+
+const char *ofs_name_next(const char **p, const char *end, size_t *ret_len)
+{
+	while (*p < end) {
+		const char *start = *p, *stop;
+
+		if (!(kind(*start) & EDGE)) {
+			++*p;
+			continue;
+		}
+		while (*p < end && kind(**p))
+			++*p;
+		for (stop = *p; stop > start && !(kind(stop[-1]) & EDGE);)
+			stop--;
+		*ret_len = (size_t)(stop - start);
+		if (*ret_len < NAME_MIN || *ret_len > NAME_MAX_LEN || !is_name(start, *ret_len))
+			continue;
+		*ret_len = without_line(start, *ret_len);
+		if (*ret_len >= NAME_MIN && is_name(start, *ret_len))
+			return start;
+	}
+	return NULL;
+}

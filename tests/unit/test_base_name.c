@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "base/name.h"
+#include "base/text.h"
+#include "base/util.h"
+
+/* The names of a text with "|" between them. */
+static void expect_names(const char *text, const char *names)
+{
+	const char *p = text, *end = text + strlen(text), *name;
+	struct ofs_text_stream s;
+	OFS_FREE char *found = NULL;
+	size_t len;
+
+	ofs_text_open(&s);
+	while ((name = ofs_name_next(&p, end, &len)))
+		fprintf(s.out, "%s%.*s", ftell(s.out) ? "|" : "", (int)len, name);
+	found = ofs_text_close(&s);
+	cr_expect_str_eq(found, names, "%s: %s", text, found);
+}
+
+Test(base_name, what_no_word_is)
+{
+	expect_names("the function parse_frame in src/parser.c fails", "parse_frame|src/parser.c");
+	expect_names("TranscriptRenderer and Transcript", "TranscriptRenderer");
+	expect_names("12345678 1234567 2024-05-16", "12345678|2024-05-16");
+	expect_names("well-known rate-of-change one-time-pads", "rate-of-change|one-time-pads");
+	expect_names("(user_id_1), \"a@example.com\".", "user_id_1|a@example.com");
+	expect_names("", "");
+	expect_names("a_b", "");
+}
+
+Test(base_name, lines_of_files_are_no_part_of_them)
+{
+	expect_names("src/parser.c:120: error, src/parser.c:120:4", "src/parser.c|src/parser.c");
+	expect_names("at 2024-05-16T08:00:00 or 09:30:00", "2024-05-16T08:00:00|09:30:00");
+	expect_names("a/b.c:1234", "");
+}
+
+Test(base_name, too_long_for_one)
+{
+	char text[200];
+
+	memset(text, '7', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	expect_names(text, "");
+}
