@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/agent.h"
 
-extern const struct ofs_agent ofs_agent_claude_code;
+#include "client/workspace.h"
+#include "io/path.h"
+
+extern const struct ofs_agent ofs_agent_claude_code, ofs_agent_codex, ofs_agent_gemini,
+	ofs_agent_opencode;
 
 static const struct ofs_agent *const agents[] = {
 	&ofs_agent_claude_code,
+	&ofs_agent_codex,
+	&ofs_agent_gemini,
+	&ofs_agent_opencode,
 };
 
 const struct ofs_agent *ofs_agent_number(size_t number)
@@ -18,4 +25,55 @@ const struct ofs_agent *ofs_agent_find(const char *name)
 		if (strcmp(agents[i]->name, name) == 0)
 			return agents[i];
 	return NULL;
+}
+
+/* A folder of the workspace, allocated. */
+static int workspace_folder(const char *folder, struct ofs_error *err, char **ret)
+{
+	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
+	OFS_FREE char *cwd = ofs_path_cwd(), *workspace = NULL;
+	int r;
+
+	if (!cwd)
+		return ofs_error_set(err, ENOENT, "the current directory is gone");
+	r = ofs_mounts_read(NULL, &mounts);
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot read the list of mounts: %s", strerror(-r));
+	workspace = ofs_workspace_find(cwd, &mounts);
+	*ret = ofs_path_join(workspace, folder);
+	return 0;
+}
+
+static int user_folder(const struct ofs_agent *agent, struct ofs_error *err, char **ret)
+{
+	const char *other = agent->user_variable ? getenv(agent->user_variable) : NULL;
+	const char *home = getenv("HOME");
+
+	if (other && other[0] == '/') {
+		*ret = ofs_strdup(other);
+		return 0;
+	}
+	if (!home || home[0] != '/')
+		return ofs_error_set(err, ENOENT, "HOME is not set, so there is no settings file");
+	*ret = ofs_path_join(home, agent->user_folder);
+	return 0;
+}
+
+int ofs_agent_settings_path(const struct ofs_agent *agent, enum ofs_agent_place place,
+			    struct ofs_error *err, char **ret)
+{
+	const char *file = place == OFS_AGENT_LOCAL ? agent->local_file : agent->file;
+	OFS_FREE char *folder = NULL;
+	int r;
+
+	if (!file)
+		return ofs_error_set(err, EINVAL,
+				     "%s has no settings of one's own in a project: say --project "
+				     "or --user",
+				     agent->title);
+	r = place == OFS_AGENT_USER ? user_folder(agent, err, &folder)
+				    : workspace_folder(agent->folder, err, &folder);
+	if (r == 0)
+		*ret = ofs_path_join(folder, file);
+	return r;
 }

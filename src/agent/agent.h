@@ -32,6 +32,7 @@ struct ofs_hook_event {
 	char *session;
 	char *cwd;
 	char *saved_in; /* the folder in which the agent saves outputs of this session */
+	struct ofs_span root; /* all of the event */
 	struct ofs_span input; /* of the tool */
 	struct ofs_span response;
 	char *category; /* for the tool's output */
@@ -94,9 +95,26 @@ struct ofs_agent {
 	void (*write_pointer)(const struct ofs_hook_event *e, enum ofs_hook_form form,
 			      const struct ofs_hook_text *t, const char *pointer,
 			      struct ofs_buf *out);
-	/* The path of the settings, allocated. 0 or -errno with the reason in `err`. */
-	int (*settings_path)(enum ofs_agent_place place, struct ofs_error *err, char **ret);
+	bool takes_form; /* it wants OFS_HOOK_TOOL */
+	/*
+	 * The text of a file of our own that makes the agent run `command`, allocated. NULL: there
+	 * are entries in settings.
+	 */
+	char *(*plugin)(const char *command);
+	const char *allow; /* rules that let its model read back unasked; NULL: none are needed */
+	const char *todo; /* what its user has to do once it is installed; NULL: nothing */
+
+	/* Where settings, or the plugin, are: in a folder of the workspace, or of the user. */
+	const char *folder;
+	const char *user_folder; /* in $HOME */
+	const char *user_variable; /* of the environment: another one; NULL: none */
+	const char *file;
+	const char *local_file; /* of the workspace, one's own; NULL: there is none */
 };
+
+/* The path of an agent's settings, allocated. 0 or -errno with the reason in `err`. */
+int ofs_agent_settings_path(const struct ofs_agent *agent, enum ofs_agent_place place,
+			    struct ofs_error *err, char **ret);
 
 /* The agent of that name; NULL: none. */
 const struct ofs_agent *ofs_agent_find(const char *name);

@@ -2,14 +2,9 @@
 /* Claude Code: its events and answers, its tools, and where its settings are. */
 #include "agent/agent.h"
 #include "agent/claude_output.h"
-#include "client/workspace.h"
+#include "agent/tools.h"
 #include "context/json/literal.h"
-#include "io/path.h"
 
-#define MCP_PREFIX "mcp__"
-#define MCP_CATEGORY "mcp"
-#define OTHER_CATEGORY "general"
-#define SETTINGS_FOLDER ".claude"
 /* The session TRANSCRIPT.jsonl has its saved outputs in TRANSCRIPT/tool-results. */
 #define TRANSCRIPT_END ".jsonl"
 #define SAVED_FOLDER "tool-results"
@@ -17,83 +12,6 @@
 #define TASKS_FOLDER "tasks"
 #define FAILED_EVENT "PostToolUseFailure"
 #define FAILED_TEXT "The output of this command was cut. The whole of it:\n"
-
-/* ---- tools */
-
-/* How a tool's output is filed, and which member of its input titles it. */
-struct tool {
-	const char *name;
-	const char *category; /* NULL: its result is short, or the agent must have it itself */
-	const char *title;
-	bool named; /* the title starts with the tool's name */
-	bool saves; /* Claude Code runs it here, and saves an output that it finds too long */
-};
-
-static const struct tool tools[] = {
-	{ "Bash", "shell", "command", false, true },
-	{ "BashOutput", "shell", "bash_id", true, true },
-	{ "TaskOutput", "shell", "task_id", true, true },
-	{ "Read", "file_read", "file_path", false, true },
-	{ "NotebookRead", "file_read", "notebook_path", false, false },
-	{ "WebFetch", "web", "url", false, false },
-	{ "WebSearch", "search", "query", false, false },
-	{ "Grep", "search", "pattern", true, true },
-	{ "Glob", "search", "pattern", true, true },
-	{ "LS", "search", "path", true, true },
-	{ "Task", OTHER_CATEGORY, "description", true, false },
-	{ "Agent", OTHER_CATEGORY, "description", true, false },
-	{ .name = "Write" },
-	{ .name = "Edit" },
-	{ .name = "MultiEdit" },
-	{ .name = "NotebookEdit" },
-	{ .name = "TodoWrite" },
-	{ .name = "TodoRead" },
-	{ .name = "AskUserQuestion" },
-	{ .name = "Skill" },
-	{ .name = "SlashCommand" },
-	{ .name = "ToolSearch" },
-	{ .name = "ExitPlanMode" },
-	{ .name = "EnterPlanMode" },
-};
-
-static const struct tool *find_tool(const char *name)
-{
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(tools); i++)
-		if (strcmp(tools[i].name, name) == 0)
-			return &tools[i];
-	return NULL;
-}
-
-/* A tool of an MCP server is "mcp__SERVER__TOOL". */
-static bool is_mcp(const char *name)
-{
-	return strncmp(name, MCP_PREFIX, strlen(MCP_PREFIX)) == 0;
-}
-
-/* Allocated: that of a server's tool is the server's name. */
-static char *make_category(const char *name, const struct tool *tool)
-{
-	const char *server, *end;
-
-	if (tool && tool->category)
-		return ofs_strdup(tool->category);
-	if (!is_mcp(name))
-		return ofs_strdup(OTHER_CATEGORY);
-	server = name + strlen(MCP_PREFIX);
-	end = strstr(server, "__");
-	return ofs_hook_label(server, end ? (size_t)(end - server) : strlen(server), MCP_CATEGORY);
-}
-
-static char *make_title(const char *name, const struct tool *tool, struct ofs_span input)
-{
-	OFS_FREE char *said = NULL;
-
-	if (tool && tool->title)
-		said = ofs_span_text(ofs_span_member(input, tool->title));
-	if (!said || !*said)
-		return ofs_strdup(name);
-	return tool->named ? ofs_format("%s %s", name, said) : ofs_steal(said);
-}
 
 /* The lines that are read of a file are not numbered from 1. */
 static void name_part(struct ofs_hook_event *e)
@@ -113,20 +31,6 @@ static void name_part(struct ofs_hook_event *e)
 }
 
 /* ---- events */
-
-/* Allocated; NULL: it is no string. A NUL, which would end it, becomes another character. */
-static char *read_name(struct ofs_span name)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-
-	if (!ofs_span_is_string(name))
-		return NULL;
-	ofs_span_decode(name, &text);
-	for (size_t i = 0; i < text.len; i++)
-		if (!text.data[i])
-			text.data[i] = '?';
-	return ofs_buf_steal_str(&text);
-}
 
 /* Allocated; NULL: the event does not tell. */
 static char *make_saved_in(struct ofs_span transcript)
@@ -185,7 +89,6 @@ static void read_failure(struct ofs_span root, struct ofs_hook_event *e)
 static int read_event(const char *text, size_t len, struct ofs_error *err,
 		      struct ofs_hook_event *ret)
 {
-	const struct tool *tool;
 	struct ofs_span root;
 	int r = ofs_span_parse(text, len, err, &root);
 
@@ -195,31 +98,17 @@ static int read_event(const char *text, size_t len, struct ofs_error *err,
 		return ofs_error_set(err, EINVAL,
 				     "an event is a JSON object with tool_name, "
 				     "tool_input and tool_response");
-	*ret = (struct ofs_hook_event){
-		.kind = event_kind(ofs_span_member(root, "hook_event_name")),
-		.tool = read_name(ofs_span_member(root, "tool_name")),
-		.session = ofs_span_text(ofs_span_member(root, "session_id")),
-		.cwd = ofs_span_text(ofs_span_member(root, "cwd")),
-		.saved_in = make_saved_in(ofs_span_member(root, "transcript_path")),
-		.input = ofs_span_member(root, "tool_input"),
-		.response = ofs_span_member(root, "tool_response"),
-		.exit_code = -1,
-	};
+	*ret = (struct ofs_hook_event){ .kind = OFS_HOOK_OTHER };
+	if (event_kind(ofs_span_member(root, "hook_event_name")) == OFS_HOOK_OTHER)
+		return 0;
+	r = ofs_agent_read_event(root, NULL, 0, err, ret);
+	if (r < 0)
+		return r;
+	ret->kind = OFS_HOOK_POST;
+	ret->saved_in = make_saved_in(ofs_span_member(root, "transcript_path"));
 	if (ofs_span_is(ofs_span_member(root, "hook_event_name"), FAILED_EVENT))
 		read_failure(root, ret);
-	if (ret->kind == OFS_HOOK_OTHER)
-		return 0;
-	if (!ret->tool) {
-		ofs_hook_event_finish(ret);
-		return ofs_error_set(err, EINVAL, "the event has no tool_name");
-	}
-	tool = find_tool(ret->tool);
-	ret->category = make_category(ret->tool, tool);
-	ret->title = make_title(ret->tool, tool, ret->input);
 	name_part(ret);
-	ret->kept = tool && !tool->category;
-	ret->reads_file = strcmp(ret->tool, "Read") == 0;
-	ret->delegates = strcmp(ret->tool, "Task") == 0 || strcmp(ret->tool, "Agent") == 0;
 	return 0;
 }
 
@@ -260,7 +149,7 @@ static int take_saved(const struct ofs_hook_event *e, const struct ofs_claude_ou
 		      struct ofs_error *err, struct ofs_spool *spool)
 {
 	OFS_CLEANUP(ofs_spool_finish) struct ofs_spool saved = OFS_SPOOL_INIT;
-	const struct tool *tool = find_tool(e->tool);
+	const struct ofs_agent_tool *tool = ofs_agent_tool_find(e->tool);
 	struct ofs_persisted notice = { 0 };
 	OFS_FREE char *path = NULL;
 	struct ofs_error ignored;
@@ -294,7 +183,7 @@ static int take_saved(const struct ofs_hook_event *e, const struct ofs_claude_ou
 static int find_failure(const struct ofs_hook_event *e, struct ofs_error *err,
 			struct ofs_hook_text *ret)
 {
-	const struct tool *tool = find_tool(e->tool);
+	const struct ofs_agent_tool *tool = ofs_agent_tool_find(e->tool);
 	int r;
 
 	if (!tool || !tool->saves || !e->saved_in || !ofs_span_is_string(e->response))
@@ -317,7 +206,8 @@ static int find_text(const struct ofs_hook_event *e, enum ofs_hook_form form, st
 		return find_failure(e, err, ret);
 	if (!ofs_claude_output_read(e->response, &o))
 		return 0;
-	if (form == OFS_HOOK_TOOL ? o.shape == OFS_CLAUDE_OTHER && !is_mcp(e->tool) : o.images)
+	if (form == OFS_HOOK_TOOL ? o.shape == OFS_CLAUDE_OTHER && !ofs_agent_tool_is_mcp(e->tool)
+				  : o.images)
 		return 0;
 	ret->shape = o.shape;
 	r = take_saved(e, &o, err, &ret->spool);
@@ -351,49 +241,6 @@ static void write_pointer(const struct ofs_hook_event *e, enum ofs_hook_form for
 
 /* ---- settings */
 
-/* The workspace's folder of settings, allocated. */
-static int project_folder(struct ofs_error *err, char **ret)
-{
-	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
-	OFS_FREE char *cwd = ofs_path_cwd(), *workspace = NULL;
-	int r;
-
-	if (!cwd)
-		return ofs_error_set(err, ENOENT, "the current directory is gone");
-	r = ofs_mounts_read(NULL, &mounts);
-	if (r < 0)
-		return ofs_error_set(err, -r, "cannot read the list of mounts: %s", strerror(-r));
-	workspace = ofs_workspace_find(cwd, &mounts);
-	*ret = ofs_path_join(workspace, SETTINGS_FOLDER);
-	return 0;
-}
-
-static int user_folder(struct ofs_error *err, char **ret)
-{
-	const char *config = getenv("CLAUDE_CONFIG_DIR"), *home = getenv("HOME");
-
-	if (config && config[0] == '/') {
-		*ret = ofs_strdup(config);
-		return 0;
-	}
-	if (!home || home[0] != '/')
-		return ofs_error_set(err, ENOENT, "HOME is not set, so there is no settings file");
-	*ret = ofs_path_join(home, SETTINGS_FOLDER);
-	return 0;
-}
-
-static int settings_path(enum ofs_agent_place place, struct ofs_error *err, char **ret)
-{
-	OFS_FREE char *folder = NULL;
-	int r = place == OFS_AGENT_USER ? user_folder(err, &folder) : project_folder(err, &folder);
-
-	if (r < 0)
-		return r;
-	*ret = ofs_path_join(folder,
-			     place == OFS_AGENT_LOCAL ? "settings.local.json" : "settings.json");
-	return 0;
-}
-
 /* A matcher of more than names and "|" is a regular expression. */
 static const struct ofs_agent_entry entries[] = {
 	{ "PostToolUse",
@@ -414,5 +261,13 @@ const struct ofs_agent ofs_agent_claude_code = {
 	.read_event = read_event,
 	.find_text = find_text,
 	.write_pointer = write_pointer,
-	.settings_path = settings_path,
+	.takes_form = true,
+	.allow = "in \"permissions\", \"allow\": [\"Bash(offload slice:*)\", "
+		 "\"Bash(offload show:*)\", \"Bash(offload search:*)\", "
+		 "\"Bash(cat .offload/refs/:*)\", \"Read(.offload/**)\"]",
+	.folder = ".claude",
+	.user_folder = ".claude",
+	.user_variable = "CLAUDE_CONFIG_DIR",
+	.file = "settings.json",
+	.local_file = "settings.local.json",
 };

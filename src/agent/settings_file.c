@@ -233,7 +233,7 @@ static int look(const char *path, struct stat *ret)
 	return errno == ENOENT ? 0 : -errno;
 }
 
-int ofs_settings_file_read(const char *path, struct ofs_error *err, struct ofs_settings_file *ret)
+int ofs_settings_file_load(const char *path, struct ofs_error *err, struct ofs_settings_file *ret)
 {
 	struct stat st;
 	int r;
@@ -253,6 +253,15 @@ int ofs_settings_file_read(const char *path, struct ofs_error *err, struct ofs_s
 	if (r < 0)
 		return ofs_error_set(err, EIO, "cannot read '%s': %s", ret->path,
 				     r == -EINVAL ? "it is not a regular file" : strerror(-r));
+	return 0;
+}
+
+int ofs_settings_file_read(const char *path, struct ofs_error *err, struct ofs_settings_file *ret)
+{
+	int r = ofs_settings_file_load(path, err, ret);
+
+	if (r < 0)
+		return r;
 	return ofs_settings_file_parse((const char *)ret->text.data, ret->text.len, err, ret);
 }
 
@@ -269,7 +278,7 @@ static bool is_unchanged(const struct ofs_settings_file *s)
 /* Fills the temporary file. */
 static int fill_file(int fd, const struct ofs_settings_file *s)
 {
-	OFS_FREE char *text = ofs_settings_file_format(s);
+	OFS_FREE char *text = s->whole ? ofs_strdup(s->whole) : ofs_settings_file_format(s);
 	mode_t mask = umask(0);
 	int r;
 
@@ -311,4 +320,17 @@ int ofs_settings_file_write(const struct ofs_settings_file *s)
 		return r;
 	}
 	return sync_folder(folder);
+}
+
+int ofs_settings_file_delete(const struct ofs_settings_file *s)
+{
+	OFS_FREE char *folder = ofs_path_parent(s->path);
+
+	if (!is_unchanged(s))
+		return -ESTALE;
+	if (unlink(s->path) < 0)
+		return -errno;
+	if (rmdir(folder) < 0) /* others have something in it */
+		return sync_folder(folder);
+	return 0;
 }

@@ -15,7 +15,11 @@ struct ofs_settings_file {
 	struct stat st; /* when it was read; st_ino is 0 when there was none */
 	struct ofs_buf text;
 	json_t *json;
+	const char *whole; /* borrowed: what is to be written in place of `json`; NULL: that */
 };
+
+/* Reads the text, whatever it is. -errno, with the reason in `err`. */
+int ofs_settings_file_load(const char *path, struct ofs_error *err, struct ofs_settings_file *ret);
 
 /* -EINVAL: it is not what the agent could read; or -errno; with the reason in `err`. */
 int ofs_settings_file_read(const char *path, struct ofs_error *err, struct ofs_settings_file *ret);
@@ -44,6 +48,9 @@ char *ofs_settings_file_format(const struct ofs_settings_file *s);
 
 /* Replaces the file. -ESTALE: it was changed since it was read; or -errno. */
 int ofs_settings_file_write(const struct ofs_settings_file *s);
+
+/* Removes the file, and its folder if that is empty then. -ESTALE as above; or -errno. */
+int ofs_settings_file_delete(const struct ofs_settings_file *s);
 
 /* Whether a command is `offload hook NAME` for that agent, whatever the path and the options. */
 bool ofs_settings_file_is_ours(const char *command, const struct ofs_agent *agent);

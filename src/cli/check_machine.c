@@ -7,6 +7,7 @@
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 
+#include "agent/settings_file.h"
 #include "base/buf.h"
 #include "base/util.h"
 #include "cli/daemon.h"
@@ -228,8 +229,37 @@ static void check_tool(const char *name, const char *program, const char *withou
 		ofs_found(OFS_NOTE, name, "not in PATH: %s\n-> sudo apt install %s", without, name);
 }
 
+/* Whether settings of that place make the agent run our hook. */
+static bool has_hook(const struct ofs_agent *agent, enum ofs_agent_place place)
+{
+	OFS_CLEANUP(ofs_settings_file_finish) struct ofs_settings_file s = { 0 };
+	OFS_FREE char *path = NULL, *command = ofs_format("hook %s", agent->name);
+	struct ofs_error err;
+
+	return ofs_agent_settings_path(agent, place, &err, &path) == 0 &&
+	       ofs_settings_file_load(path, &err, &s) == 0 && s.text.len &&
+	       memmem(s.text.data, s.text.len, command, strlen(command)) != NULL;
+}
+
+static void check_agent(const struct ofs_agent *agent)
+{
+	OFS_FREE char *program = agent->program ? ofs_program_find(agent->program) : NULL;
+
+	if (!program)
+		return;
+	if (has_hook(agent, OFS_AGENT_PROJECT) || has_hook(agent, OFS_AGENT_LOCAL) ||
+	    has_hook(agent, OFS_AGENT_USER))
+		ofs_found(OFS_FINE, agent->name, "%s is here, and has our hook", agent->title);
+	else
+		ofs_found(OFS_NOTE, agent->name,
+			  "%s is here, without our hook\n-> offload hook install %s", agent->title,
+			  agent->name);
+}
+
 void ofs_check_tools(void)
 {
+	for (size_t i = 0; ofs_agent_number(i); i++)
+		check_agent(ofs_agent_number(i));
 	check_tool("git", "git", "repositories are known by their folder .git alone");
 	check_tool("ripgrep", "rg", "grep -r finds the same, more slowly");
 }

@@ -86,7 +86,8 @@ static char *command_line(void)
 	struct ofs_text_stream s;
 	FILE *out = ofs_text_open(&s);
 
-	fprintf(out, "%s hook %s --answer tool", program, agent->name);
+	fprintf(out, "%s hook %s%s", program, agent->name,
+		agent->takes_form ? " --answer tool" : "");
 	print_text(out, "--dir", ofs_command_target.dir);
 	print_text(out, "--store", ofs_command_target.store);
 	print_text(out, "--task", task);
@@ -186,8 +187,10 @@ static int run_event(void)
  */
 static bool stays_in_workspace(const char *path, struct ofs_error *err)
 {
-	OFS_FREE char *folder = ofs_path_parent(path), *workspace = ofs_path_parent(folder);
-	OFS_FREE char *real = ofs_path_real(path);
+	OFS_FREE char *folder = ofs_path_parent(path), *real = ofs_path_real(path);
+	/* The agent's folder may be one of several parts, and its name is all that is left out. */
+	OFS_FREE char *workspace = ofs_strndup(
+		folder, strlen(folder) - OFS_MIN(strlen(agent->folder), strlen(folder)));
 
 	if (place == OFS_AGENT_USER || (real && ofs_path_below(workspace, real)))
 		return true;
@@ -200,18 +203,21 @@ static int read_settings(struct ofs_settings_file *ret)
 {
 	OFS_FREE char *path = NULL;
 	struct ofs_error err;
-	int r = agent->settings_path((enum ofs_agent_place)place, &err, &path);
+	int r = ofs_agent_settings_path(agent, (enum ofs_agent_place)place, &err, &path);
 
+	if (r == -EINVAL)
+		return ofs_report_usage("%s", err.text);
 	if (r < 0 || !stays_in_workspace(path, &err))
 		return ofs_report("%s", err.text);
-	r = ofs_settings_file_read(path, &err, ret);
+	r = agent->plugin ? ofs_settings_file_load(path, &err, ret)
+			  : ofs_settings_file_read(path, &err, ret);
 	if (r == -EINVAL)
 		return ofs_report_usage("'%s' was left as it is: %s", ret->path, err.text);
 	return r < 0 ? ofs_report("%s", err.text) : OFS_EXIT_OK;
 }
 
-/* Asks first. An exit code. */
-static int write_settings(const struct ofs_settings_file *s)
+/* Asks first. An exit code. `gone`: the file is removed. */
+static int write_settings(const struct ofs_settings_file *s, bool gone)
 {
 	char line[16];
 	int r;
@@ -224,13 +230,13 @@ static int write_settings(const struct ofs_settings_file *s)
 		if (!fgets(line, sizeof(line), stdin) || (line[0] != 'y' && line[0] != 'Y'))
 			return ofs_report("nothing was written");
 	}
-	r = ofs_settings_file_write(s);
+	r = gone ? ofs_settings_file_delete(s) : ofs_settings_file_write(s);
 	if (r == -ESTALE)
 		return ofs_report("'%s' was changed meanwhile; nothing was written, try again",
 				  s->path);
 	if (r < 0)
 		return ofs_report("cannot write '%s': %s", s->path, strerror(-r));
-	ofs_report_line(stdout, "wrote %s", s->path);
+	ofs_report_line(stdout, "%s %s", gone ? "removed" : "wrote", s->path);
 	return OFS_EXIT_OK;
 }
 
@@ -269,11 +275,65 @@ static void tell_version(void)
 
 	printf("Sessions of %s that start from now on use it (version %s or later).\n",
 	       agent->title, agent->minimal_version);
+	if (agent->todo)
+		printf("%s\n", agent->todo);
+	if (agent->allow)
+		printf("To let it read back without asking, allow that: %s\n", agent->allow);
 	fflush(stdout);
 	if (ofs_agent_is_too_old(agent, &version))
 		ofs_report("%s is version %s here, which drops the hook's answers: update it to %s "
 			   "or later",
 			   agent->title, version, agent->minimal_version);
+}
+
+/* Whether a plugin's file is one that install has made. */
+static bool is_our_plugin(const struct ofs_settings_file *s, const char *text)
+{
+	size_t line = strcspn(text, "\n");
+
+	return s->text.len >= line && memcmp(s->text.data, text, line) == 0;
+}
+
+static int install_plugin(const char *command)
+{
+	OFS_CLEANUP(ofs_settings_file_finish) struct ofs_settings_file s = { 0 };
+	OFS_FREE char *text = agent->plugin(command);
+	int r;
+
+	if (print) {
+		fputs(text, stdout);
+		return OFS_EXIT_OK;
+	}
+	r = read_settings(&s);
+	if (r != OFS_EXIT_OK)
+		return r;
+	if (s.text.len == strlen(text) && memcmp(s.text.data, text, s.text.len) == 0) {
+		ofs_report_line(stdout, "%s has it already", s.path);
+		return OFS_EXIT_OK;
+	}
+	if (s.st.st_ino && !is_our_plugin(&s, text))
+		return ofs_report_usage("'%s' is none of ours, and was left as it is", s.path);
+	ofs_report_line(stderr, "In %s, a plugin that runs:\n  %s", s.path, command);
+	s.whole = text;
+	r = write_settings(&s, false);
+	if (r == OFS_EXIT_OK)
+		tell_version();
+	return r;
+}
+
+static int uninstall_plugin(void)
+{
+	OFS_CLEANUP(ofs_settings_file_finish) struct ofs_settings_file s = { 0 };
+	OFS_FREE char *text = agent->plugin("");
+	int r = read_settings(&s);
+
+	if (r != OFS_EXIT_OK)
+		return r;
+	if (!s.st.st_ino || !is_our_plugin(&s, text)) {
+		ofs_report_line(stdout, "%s is none of ours", s.path);
+		return OFS_EXIT_OK;
+	}
+	return write_settings(&s, true);
 }
 
 static int run_install(void)
@@ -282,6 +342,8 @@ static int run_install(void)
 	OFS_FREE char *command = command_line();
 	int r;
 
+	if (agent->plugin)
+		return install_plugin(command);
 	if (print) {
 		OFS_FREE char *text = NULL;
 
@@ -301,7 +363,7 @@ static int run_install(void)
 		ofs_report_line(stdout, "%s has it already", s.path);
 		return OFS_EXIT_OK;
 	}
-	r = write_settings(&s);
+	r = write_settings(&s, false);
 	if (r == OFS_EXIT_OK)
 		tell_version();
 	return r;
@@ -310,7 +372,11 @@ static int run_install(void)
 static int run_uninstall(void)
 {
 	OFS_CLEANUP(ofs_settings_file_finish) struct ofs_settings_file s = { 0 };
-	int r = read_settings(&s);
+	int r;
+
+	if (agent->plugin)
+		return uninstall_plugin();
+	r = read_settings(&s);
 
 	if (r != OFS_EXIT_OK)
 		return r;
@@ -319,7 +385,41 @@ static int run_uninstall(void)
 		return OFS_EXIT_OK;
 	}
 	ofs_report_line(stderr, "The hooks of offload are removed from %s.", s.path);
-	return write_settings(&s);
+	/* A file that had nothing else was made by install. */
+	return write_settings(&s, !json_object_size(s.json));
+}
+
+/* Whether it is to be asked for where no agent is named: it is here, or has our hook. */
+static bool is_there(const struct ofs_agent *a, bool installed)
+{
+	OFS_FREE char *program = NULL, *path = NULL;
+
+	if (!installed) {
+		program = a->program ? ofs_program_find(a->program) : NULL;
+		return program != NULL;
+	}
+	return ofs_agent_settings_path(a, (enum ofs_agent_place)place, NULL, &path) == 0 &&
+	       access(path, F_OK) == 0;
+}
+
+/* For each agent that is there; the first one if none is. The first exit code that is not 0. */
+static int run_for_all(int (*work)(void), bool installed)
+{
+	int code = OFS_EXIT_OK;
+	bool some = false;
+
+	for (size_t i = 0; ofs_agent_number(i); i++) {
+		int r;
+
+		agent = ofs_agent_number(i);
+		if (!is_there(agent, installed))
+			continue;
+		some = true;
+		r = work();
+		code = code == OFS_EXIT_OK ? r : code;
+	}
+	agent = ofs_agent_number(0);
+	return some ? code : work();
 }
 
 /* ---- the command */
@@ -340,6 +440,7 @@ static int hook_run(const struct ofs_command *self, int argc, char **argv)
 	int (*work)(void) = run_event;
 	const char *what = argc > 1 ? argv[1] : "";
 	OFS_FREE char *names = NULL;
+	bool named;
 	int code;
 
 	if (strcmp(what, "install") == 0 || strcmp(what, "uninstall") == 0) {
@@ -348,6 +449,7 @@ static int hook_run(const struct ofs_command *self, int argc, char **argv)
 		argc--;
 	}
 	agent = argc > 1 ? ofs_agent_find(argv[1]) : NULL;
+	named = agent != NULL;
 	if (agent) {
 		argv++;
 		argc--;
@@ -370,7 +472,9 @@ static int hook_run(const struct ofs_command *self, int argc, char **argv)
 								 : OFS_OFFLOAD_READ_BYTES;
 		engine.task_is_session = task && strcmp(task, HOOK_TASK_SESSION) == 0;
 		engine.task = engine.task_is_session ? NULL : task;
-		return work();
+		if (named || work == run_event || print)
+			return work();
+		return run_for_all(work, work == run_uninstall);
 	}
 	/* An exit with 2 would stop the agent's tool. */
 	return code == OFS_EXIT_USAGE && work == run_event && what[0] != '-' ? OFS_EXIT_FAILURE
@@ -383,12 +487,13 @@ const struct ofs_command ofs_cmd_hook = {
 		    "       offload hook install [AGENT] [--project | --local | --user] [--yes]\n"
 		    "       offload hook uninstall [AGENT] [--project | --local | --user] [--yes]",
 	.summary = "Offloads the long tool outputs of an agent, which runs it as a hook",
-	.help = "AGENT is claude-code (the default). Run by the agent, it reads an event: a\n"
+	.help = "AGENT is claude-code, codex, gemini or opencode. Run by the agent, it reads an event: a\n"
 		"long output is stored and answered with its pointer, and where nothing is to\n"
 		"change nothing is printed. install writes the entry into the agent's settings\n"
-		"for the project or the user (.claude/settings.json, settings.local.json or\n"
-		"~/.claude/settings.json); it shows it and asks first. uninstall takes it out\n"
-		"again.\n",
+		"for the project or the user (.claude/settings.json, .codex/hooks.json,\n"
+		".gemini/settings.json; for opencode a plugin in .opencode/plugin); it shows it\n"
+		"and asks first. uninstall takes it out again. Without AGENT they are for those\n"
+		"that are here.\n",
 	.options = options,
 	.parses = true,
 	.run = hook_run,

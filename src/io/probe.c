@@ -139,8 +139,13 @@ static int run(int (*fn)(const void *arg), const void *arg, const struct watch *
 		else
 			answer[1] = let_go_of_all(answer[1]);
 		code = (unsigned char)fn(arg);
-		/* The answer is not the exit code: an orphan must not look as if it had failed. */
-		_exit(write(answer[1], &code, 1) == 1 ? EXIT_SUCCESS : EXIT_FAILURE);
+		/*
+		 * The answer is not the exit code: an orphan, to whom nobody listens any more, must
+		 * not look as if it had failed.
+		 */
+		if (write(answer[1], &code, 1) != 1)
+			errno = 0;
+		_exit(EXIT_SUCCESS);
 	}
 	close(answer[1]);
 	if (r == 0)

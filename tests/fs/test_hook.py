@@ -385,11 +385,87 @@ def the_hook_is_installed_and_taken_out_again(case):
         assert len(entries) == 1
         assert entries[0]["hooks"][0]["command"].endswith(" --task session")
     c.offload("hook", "uninstall", "--yes")
-    same(read(c.settings()), b"{}\n")
+    assert not os.path.exists(c.settings()) and not os.path.exists(os.path.join(c.path, ".claude"))
     # What was installed works as Claude Code runs it.
     event = json.dumps(c.bash("make", log_text(9000, 9).decode())).encode()
     said = run("sh", "-c", command, cwd=c.path, env=c.env, input=event).stdout
     assert json.loads(said)["hookSpecificOutput"]["updatedToolOutput"]["stdout"]
+
+
+OF_OTHERS = {
+    "codex": (".codex/hooks.json", {"hook_event_name": "PostToolUse", "tool_name": "Bash"}),
+    "gemini": (".gemini/settings.json", {"hook_event_name": "AfterTool", "tool_name": "run_shell_command"}),
+    "opencode": (".opencode/plugin/offload.js", {"hook_event_name": "PostToolUse", "tool_name": "bash"}),
+}
+
+
+@test(variants={name: name for name in OF_OTHERS})
+def other_agents_get_pointers_in_their_own_way(case, name):
+    path, event = OF_OTHERS[name]
+    with chat(case, True) as c:
+        text = log_text(9000, 9).decode()
+        marked = f"<untrusted_context>\n{text}\n</untrusted_context>"
+        event = {**event, "session_id": "s", "cwd": c.path, "tool_input": {"command": "make"}}
+        event["tool_response"] = {"llmContent": marked} if name == "gemini" else text
+        command = [OFFLOAD, "hook", name]
+        ask = lambda e: run(*command, cwd="/", env=c.env, input=json.dumps(e).encode()).stdout
+        answer = json.loads(ask(event))
+        if name == "opencode":
+            pointer = answer["output"]
+        else:
+            assert answer["decision"] == {"codex": "block", "gemini": "deny"}[name]
+            pointer = answer["reason"]
+        if name == "gemini":
+            assert pointer.startswith("<untrusted_context>\n[") and pointer.endswith("context>")
+        assert "[offloaded] make: " in pointer and len(pointer) < 3000, pointer
+        _, ref, content = c.only(True)
+        assert f"(ref {ref})" in pointer
+        same(content, text.encode())
+        for other in ({**event, "hook_event_name": "SessionStart"}, {**event, "tool_response": 7}):
+            assert not ask(other)
+        if name == "opencode":
+            told = json.loads(ask({**event, "exit_code": 3}))["output"]
+            assert ": exit 3, " in told, told
+
+
+@test(variants={name: name for name in OF_OTHERS})
+def hooks_of_other_agents_come_and_go(case, name):
+    path = OF_OTHERS[name][0]
+    c = Chat(case)
+    full = os.path.join(c.path, path)
+    c.offload("hook", "install", name, "--yes")
+    first = read(full)
+    assert f"offload hook {name}".encode() in first, first
+    c.offload("hook", "install", name, "--yes")
+    same(read(full), first)
+    c.offload("hook", "uninstall", name, "--yes")
+    assert not os.path.exists(full)
+    theirs = b"export const Theirs = 1\n" if name == "opencode" else b'{\n    "theme": "dark"\n}\n'
+    os.makedirs(os.path.dirname(full), exist_ok=True)
+    write(full, theirs)
+    c.offload("hook", "install", name, "--yes", check=False)
+    if name == "opencode":
+        same(read(full), theirs, "another's file is left alone")
+    else:
+        assert b"theme" in read(full) and b"offload hook" in read(full)
+    c.offload("hook", "uninstall", name, "--yes")
+    same(read(full), theirs)
+
+
+@test
+def install_without_a_name_is_for_those_that_are_there(case):
+    c = Chat(case)
+    programs = case.path("programs")
+    os.makedirs(programs)
+    for name in ("codex", "opencode"):
+        write(os.path.join(programs, name), b"#!/bin/sh\necho 9.9.9\n")
+        os.chmod(os.path.join(programs, name), 0o755)
+    c.env["PATH"] = os.pathsep.join([programs, os.path.dirname(OFFLOAD), "/usr/bin", "/bin"])
+    c.offload("hook", "install", "--yes")
+    there = [n for n, (path, _) in OF_OTHERS.items() if os.path.exists(os.path.join(c.path, path))]
+    assert there == ["codex", "opencode"] and not os.path.exists(c.settings()), there
+    c.offload("hook", "uninstall", "--yes")
+    assert not any(os.path.exists(os.path.join(c.path, path)) for path, _ in OF_OTHERS.values())
 
 
 @test(variants={"old": "2.1.120", "new": "2.1.121", "newer": "3.0.0", "odd": "dev"})
