@@ -494,6 +494,36 @@ Test(context_reduce, exit_codes_in_text)
 	}
 }
 
+/* What harnesses write in place of an answer, when they do not say "is_error". */
+Test(context_reduce, failures_by_how_they_start)
+{
+	static const char *const failed[] = {
+		"EISDIR: illegal operation on a directory, read",
+		"ENOENT: no such file or directory, open '/x'",
+		"The user doesn't want to proceed with this tool use. The tool use was rejected",
+		"<tool_use_error>String to replace not found in file.</tool_use_error>",
+		"[Request interrupted by user for tool use]",
+		"Permission to use Bash has been denied.",
+		"ValueError: bad literal",
+		"java.io.IOException: closed",
+		"MCP error -32000: Connection closed",
+	};
+	static const char *const fine[] = {
+		"E: nothing", "Errors: 0", "NotError", "Exceptions", "The user asked for it",
+	};
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(failed); i++) {
+		reduce_call("Read", "{\"path\": \"x\"}", failed[i]);
+		cr_expect_not(step.success, "%s", failed[i]);
+		reduce_call("Bash", "{\"command\": \"x\"}", failed[i]);
+		cr_expect_not(step.success, "%s", failed[i]);
+	}
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(fine); i++) {
+		reduce_call("Bash", "{\"command\": \"x\"}", fine[i]);
+		cr_expect(step.success, "%s", fine[i]);
+	}
+}
+
 Test(context_reduce, shell_failed_in_the_middle)
 {
 	OFS_FREE char *before = times("ok - a case that went well\\n", 200), *result = NULL;

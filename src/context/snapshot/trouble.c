@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/snapshot/trouble.h"
 
+#include <ctype.h>
+
 #include "context/json/span.h"
 #include "context/snapshot/prose.h"
 #include "context/json/args.h"
@@ -23,6 +25,25 @@ struct line {
 	const char *p;
 	size_t len;
 };
+
+/* What harnesses and tools write in place of an answer. */
+/* clang-format off */
+static const char *const starts[] = {
+	"Error:", "Error executing", "Error calling", "Error occurred", "Error running",
+	"Error reading", "Error writing", "Error while", "Error - ", "Exception:", "fatal:",
+	"panic:", "<error>", "<tool_use_error>", "Invalid tool", "Unknown tool", "No such tool",
+	"Tool execution failed", "Tool call failed", "MCP error ", "API Error:", "Permission denied",
+	"File not found", "File does not exist", "File has not been read", "No such file or directory",
+	"Failed to ", "Command failed", "Command timed out", "Request timed out",
+	"Your proposed edit has introduced new syntax error",
+	"Traceback (most recent call last)",
+	/* Of users and of hooks. */
+	"The user doesn't want to ", "The user rejected", "The user denied", "The user declined",
+	"User rejected", "User denied", "User declined", "The tool use was rejected",
+	"Request interrupted by user", "[Request interrupted by user", "Permission to use ",
+	"Pre-commit validation failed",
+};
+/* clang-format on */
 
 static bool begins(struct line l, const char *with)
 {
@@ -164,6 +185,37 @@ static bool says_failed(struct ofs_span object)
 	       ofs_span_is(ofs_args_find(object, "status"), "error");
 }
 
+/* "EISDIR: ...", "ENOENT: ..." */
+static bool is_errno(const char *text, size_t len)
+{
+	size_t n = 1;
+
+	while (n < len && text[n] >= 'A' && text[n] <= 'Z')
+		n++;
+	return *text == 'E' && n > 3 && n + 1 < len && text[n] == ':' && text[n + 1] == ' ';
+}
+
+/* "ValueError: ...", "java.io.IOException: ..." */
+static bool is_exception(const char *text, size_t len)
+{
+	struct line word = { text, 0 };
+
+	while (word.len < len && (isalnum((unsigned char)text[word.len]) || text[word.len] == '_' ||
+				  text[word.len] == '.'))
+		word.len++;
+	return word.len + 1 < len && text[word.len] == ':' && text[word.len + 1] == ' ' &&
+	       (ends(word, "Error") || ends(word, "Exception"));
+}
+
+bool ofs_trouble_begins(const char *text, size_t len)
+{
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(starts); i++) {
+		if (ofs_scan_begins(text, len, starts[i]))
+			return true;
+	}
+	return len && (is_errno(text, len) || is_exception(text, len));
+}
+
 static bool search_object(struct ofs_span object, struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -186,6 +238,13 @@ static bool search_object(struct ofs_span object, struct ofs_buf *out)
 	return true;
 }
 
+static size_t line_length(const char *text, size_t len)
+{
+	const char *eol = memchr(text, '\n', len);
+
+	return eol ? (size_t)(eol - text) : len;
+}
+
 bool ofs_trouble_find(const char *text, size_t len, bool shown, struct ofs_buf *ret_line)
 {
 	struct ofs_span value;
@@ -197,8 +256,14 @@ bool ofs_trouble_find(const char *text, size_t len, bool shown, struct ofs_buf *
 	if (first < len && text[first] == '{' && len <= JSON_MAX && !shown &&
 	    ofs_span_parse(text, len, NULL, &value) == 0)
 		return search_object(value, ret_line);
-	if (search(text, len, shown, &line) == NOTHING)
-		return false;
+	if (search(text, len, shown, &line) == NOTHING) {
+		/* What is indented is part of a listing. */
+		if (shown || (first && text[first - 1] != '\n') ||
+		    !ofs_trouble_begins(text + first, len - first))
+			return false;
+		line.p = text + first;
+		line.len = line_length(line.p, len - first);
+	}
 	ofs_prose_line(line.p, line.len, LINE_MAX_CHARS, ret_line);
 	return true;
 }

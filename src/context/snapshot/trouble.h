@@ -10,3 +10,6 @@
  * line. False: nothing failed, as far as it can be seen.
  */
 bool ofs_trouble_find(const char *text, size_t len, bool shown, struct ofs_buf *ret_line);
+
+/* Whether a text starts as a failure, a rejection or an exception does, and not as an answer. */
+bool ofs_trouble_begins(const char *text, size_t len);

@@ -3,6 +3,7 @@
 #include <ctype.h>
 
 #include "context/json/args.h"
+#include "context/snapshot/trouble.h"
 #include "context/steps/observation.h"
 
 #define FAILED_NAMES "iserror"
@@ -17,17 +18,6 @@
 #define PASSED_ON_MAX 1000
 
 #define TRACEBACK "Traceback (most recent call last)"
-
-/* clang-format off */
-static const char *const begins[] = {
-	"Error:", "Error executing", "Error calling", "Error occurred", "Error running",
-	"Error reading", "Error writing", "Error while", "Error - ", "Exception:", "fatal:",
-	"<error>", "<tool_use_error>", "Invalid tool", "Unknown tool", "Tool execution failed",
-	"Tool call failed", "Permission denied", "File not found", "File does not exist",
-	"No such file or directory", "Failed to ", "Command timed out", "Request timed out",
-	"Your proposed edit has introduced new syntax error", TRACEBACK,
-};
-/* clang-format on */
 
 /* ---- text */
 
@@ -57,12 +47,8 @@ static bool passes_on(const struct ofs_observing *o, size_t len)
 
 static void look_at_text(struct ofs_observing *o, const char *text, size_t len)
 {
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(begins) && !passes_on(o, len); i++) {
-		if (ofs_scan_begins(text, len, begins[i])) {
-			fail_by_text(o, text, len);
-			return;
-		}
-	}
+	if (!passes_on(o, len) && ofs_trouble_begins(text, len))
+		fail_by_text(o, text, len);
 }
 
 /* ---- members */
