@@ -81,6 +81,13 @@ struct ofs_tree_recap {
 	void *arg;
 };
 
+/** OFS_HIDE_AUTO hides them in a mount that is named .offload, which lies in a workspace. */
+enum ofs_hide_working {
+	OFS_HIDE_AUTO,
+	OFS_HIDE_ON,
+	OFS_HIDE_OFF,
+};
+
 struct ofs_tree_options {
 	/** Make the store when the directory does not exist or is empty. */
 	bool create;
@@ -97,6 +104,8 @@ struct ofs_tree_options {
 	 * Borrowed.
 	 */
 	const char *mountpoint;
+	/** Whether the root lists cache/, tasks/ and .offload/, which are there by name all the same. */
+	enum ofs_hide_working hide_working;
 	/** A file is sealed when it was not written for this long. */
 	uint32_t seal_delay_ms;
 	/** Caps of one slice; 0: none. */

@@ -32,6 +32,20 @@ static bool workspace_has(const char *dir, const char *name, const struct ofs_mo
 	return lstat(path, &st) == 0 ? is_ours(st.st_uid) : errno != ENOENT && errno != ENOTDIR;
 }
 
+/*
+ * A sandbox may leave an empty folder of that name behind, which is no repository. One that cannot
+ * be looked into counts, as does a file, which a worktree has.
+ */
+static bool workspace_has_git(const char *dir, const struct ofs_mounts *mounts)
+{
+	OFS_FREE char *git = ofs_path_join(dir, ".git"), *head = ofs_path_join(git, "HEAD");
+	struct stat st;
+
+	if (!workspace_has(dir, ".git", mounts))
+		return false;
+	return ofs_mounts_at(mounts, git) || lstat(head, &st) == 0 || errno != ENOENT;
+}
+
 char *ofs_workspace_find(const char *start, const struct ofs_mounts *mounts)
 {
 	const struct ofs_mount *mount = ofs_mounts_around(mounts, start);
@@ -42,7 +56,7 @@ char *ofs_workspace_find(const char *start, const struct ofs_mounts *mounts)
 		char *parent;
 
 		if (workspace_has(dir, OFS_WORKSPACE_MOUNT, mounts) ||
-		    workspace_has(dir, ".git", mounts))
+		    workspace_has_git(dir, mounts))
 			return dir;
 		if (strcmp(dir, "/") == 0)
 			break;

@@ -80,6 +80,8 @@ static const struct ofs_ini_key keys[] = {
 		"Remember expired files so long"),
 	WORD("redact", onoff,
 		"Hide secrets in previews and in the log"),
+	WORD("hide_working", switches,
+		"Do not list cache, tasks and .offload at the root"),
 	WORD("io_uring", switches,
 		"FUSE over io_uring; auto: when the kernel offers it"),
 	{ .section = CATEGORY, .name = "ttl", .number = { OFS_UNIT_S, 1, TTL_MAX, "never" },
@@ -204,6 +206,7 @@ void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret)
 	ret->tombstones_s = ofs_config_get(c, "tombstones");
 	ret->slice_max_lines = (uint32_t)ofs_config_get(c, "slice_max_lines");
 	ret->slice_max_bytes = (uint32_t)ofs_config_get(c, "slice_max_bytes");
+	ret->hide_working = (enum ofs_hide_working)ofs_config_get(c, "hide_working");
 }
 
 /* ---- the file */

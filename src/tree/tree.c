@@ -90,6 +90,16 @@ static int start(struct ofs_tree *t, const char *path)
 	return r;
 }
 
+/* Whoever searches a workspace must not meet the outputs of earlier searches in the mount there. */
+static bool hides_working(const struct ofs_tree_options *opts)
+{
+	const char *slash = opts->mountpoint ? strrchr(opts->mountpoint, '/') : NULL;
+
+	if (opts->hide_working == OFS_HIDE_AUTO)
+		return slash && strcmp(slash + 1, ".offload") == 0;
+	return opts->hide_working == OFS_HIDE_ON;
+}
+
 int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct ofs_error *err,
 		  struct ofs_tree **ret)
 {
@@ -132,6 +142,7 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	t->recap = opts->recap;
 	t->config = opts->config ? ofs_strdup(opts->config) : NULL;
 	t->mountpoint = opts->mountpoint ? ofs_strdup(opts->mountpoint) : NULL;
+	t->hide_working = hides_working(opts);
 	t->slice_max_lines = opts->slice_max_lines;
 	t->slice_max_bytes = opts->slice_max_bytes;
 	r = ofs_store_open(path, &store, err, &t->store);
@@ -344,6 +355,7 @@ struct readdir {
 	ofs_readdir_fn fn;
 	void *arg;
 	bool plus;
+	bool hide; /* what is in the working tier */
 };
 
 static int readdir_store(void *arg, const char *name, const struct ofs_attr *attr, uint64_t cookie)
@@ -351,6 +363,11 @@ static int readdir_store(void *arg, const char *name, const struct ofs_attr *att
 	struct readdir *rd = arg;
 	struct ofs_entry entry = { .node = attr->ino, .keep_name = true, .keep_attr = true };
 
+	if (rd->hide) {
+		if (strcmp(name, "cache") == 0 || strcmp(name, "tasks") == 0)
+			return 0;
+		entry.node = 0; /* listed without a reference: to be looked up */
+	}
 	if (rd->plus)
 		ofs_stat_fill(attr, &entry.attr);
 	else
@@ -401,7 +418,7 @@ static int list_dots(ofs_node dir, ofs_node parent, uint64_t cookie, ofs_readdir
 int ofs_tree_readdir(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus,
 		     ofs_readdir_fn fn, void *arg)
 {
-	struct readdir rd = { .fn = fn, .arg = arg, .plus = plus };
+	struct readdir rd = { .fn = fn, .arg = arg };
 	ofs_node parent;
 	int r;
 
@@ -413,9 +430,11 @@ int ofs_tree_readdir(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plu
 		return 0;
 	if (ofs_view_is_dir(t, dir))
 		return ofs_view_list(t, dir, cookie, plus, fn, arg);
-	return ofs_node_is_virtual(dir)
-		       ? 0
-		       : ofs_store_readdir(t->store, dir, cookie, plus, readdir_store, &rd);
+	if (ofs_node_is_virtual(dir))
+		return 0;
+	rd.hide = t->hide_working && dir == OFS_NODE_ROOT;
+	rd.plus = plus && !rd.hide;
+	return ofs_store_readdir(t->store, dir, cookie, rd.plus, readdir_store, &rd);
 }
 
 static ssize_t made_read(struct ofs_tree *t, ofs_node node, void *buf, size_t size, uint64_t off)

@@ -4,10 +4,16 @@ import contextlib
 import json
 import os
 
-from harness import OFFLOAD, OFFLOADFS, SLOW, mount_points, read, run, xattr
+from harness import OFFLOAD, OFFLOADFS, SLOW, mount_points, read, run, write, xattr
 
 MOUNTED = {"mounted": True, "unmounted": False}
 SETTINGS = ".claude/settings.json"
+
+
+def make_repository(path):
+    """What makes a folder a workspace."""
+    os.makedirs(os.path.join(path, ".git"))
+    write(os.path.join(path, ".git/HEAD"), b"ref: refs/heads/main\n")
 
 
 class Chat:
@@ -17,7 +23,7 @@ class Chat:
         self.home = case.path("home")
         self.path = os.path.join(self.home, "work")
         self.mnt = os.path.join(self.path, ".offload")
-        os.makedirs(os.path.join(self.path, ".git"))
+        make_repository(self.path)
         binaries = [os.path.dirname(OFFLOAD), os.path.dirname(OFFLOADFS), os.environ["PATH"]]
         self.env = dict(
             os.environ,

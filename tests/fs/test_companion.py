@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import signal
 import stat
 import subprocess
@@ -402,6 +403,29 @@ def a_pointer_stays_good_after_down_and_up(case):
     os.makedirs(os.path.join(ws.mnt, "persistent/notes"))
     os.rename(os.path.join(ws.mnt, name), os.path.join(ws.mnt, "persistent/notes/kept"))
     check_pointer(ws, pointer, ref, content)
+    ws.down()
+
+
+@test
+def searches_of_a_workspace_find_the_same_each_time(case):
+    ws = Workspace(case)
+    ws.up()
+    write(os.path.join(ws.path, "notes.txt"), b"the needle is here\n")
+    for command in ("grep -rn needle .", "rg -uu needle .", "find . -type f -not -path './.git*'"):
+        if not shutil.which(command.split()[0]):
+            continue
+        outputs = set()
+        for _ in range(4):
+            outputs.add(ws.sh(command))
+            ws.sh(f"offload run --max-bytes 0 -t t1 -- {command}")
+            ws.sh(f"offload run --max-bytes 0 -- {command}")
+        assert len(outputs) == 1, outputs
+    names = sorted(os.listdir(ws.mnt))
+    assert names == ["README.md", "archive", "persistent", "refs", "search", "views"], names
+    assert ws.sh("ls .offload/cache") == b"shell\n"
+    assert b"needle" in ws.sh("grep -rn needle .offload/tasks/t1")
+    assert b"state" in ws.sh("cat .offload/.offload/status.json")
+    same(ws.sh("ls -a .offload/.offload"), b".\n..\nconfig.ini\nmetrics\nstatus.json\n")
     ws.down()
 
 

@@ -12,7 +12,7 @@ import stat
 import subprocess
 import time
 
-from claude import MOUNTED, SETTINGS, Chat, chat
+from claude import MOUNTED, SETTINGS, Chat, chat, make_repository
 from files import MIB, log_text, noise, tool_results
 from harness import OFFLOAD, SANITIZED, SLOW, eventually, main, parent_of, read, run, same, test, write
 
@@ -177,7 +177,7 @@ def a_hook_never_breaks_the_agent(case):
 def the_store_is_that_of_the_project(case, mounted):
     with chat(case, mounted) as c:
         other = os.path.join(c.home, "other")
-        os.makedirs(os.path.join(other, ".git"))
+        make_repository(other)
         c.env["CLAUDE_PROJECT_DIR"] = c.path
         text = log_text(9000, 6)
         event = {**c.bash("cd ../other && make", text.decode()), "cwd": other}

@@ -6,7 +6,7 @@ import re
 import os
 
 import paths  # noqa: F401
-from claude import MOUNTED, chat
+from claude import MOUNTED, chat, make_repository
 from harness import OFFLOAD, main, read, run, same, test
 
 # Escape sequences, in the one byte of C1, too; marks of direction; ends of lines; tags.
@@ -92,7 +92,7 @@ def a_summary_and_an_answer_do_not_deceive(case):
 def a_workspace_with_such_a_name(case):
     with chat(case, False) as c:
         inner = os.path.join(c.path, f"d{EVIL}")
-        os.makedirs(os.path.join(inner, ".git"))
+        make_repository(inner)
         for words in (["up"], ["up"], ["down"], ["down"]):
             said(c.offload(*words, inner))
         for words in (["install"], ["install"], ["uninstall"], ["uninstall"]):

@@ -167,6 +167,8 @@ def a_workspace_is_not_what_another_user_made_above(case, name):
         os.makedirs(work)
         os.chmod(shared, 0o1777)
         os.mkdir(os.path.join(shared, name))
+        if name == ".git":
+            write(os.path.join(shared, ".git/HEAD"), b"ref: refs/heads/main\n")
         for uid, env, workspace in (
             (NOBODY, {}, "mine"), (NOBODY, {"SUDO_UID": str(NOBODY)}, "tmp"), (0, {}, "tmp")
         ):

@@ -53,6 +53,7 @@ Test(client_workspace, the_nearest_folder_with_a_mark)
 
 	make("a");
 	make("a/.git");
+	make("a/.git/HEAD");
 	make("a/b");
 	make("a/b/.offload");
 	make("a/b/c");
@@ -66,6 +67,22 @@ Test(client_workspace, the_nearest_folder_with_a_mark)
 	expect_workspace("/a/d", "/a", &none);
 	expect_workspace("/a/b/c", "/a/b", &none);
 	expect_workspace("/a/w/x", "/a/w", &none);
+}
+
+Test(client_workspace, an_empty_folder_is_no_repository)
+{
+	const struct ofs_mounts none = OFS_MOUNTS_INIT;
+
+	make("a");
+	make("a/.git");
+	make("a/b");
+	make("a/b/.git");
+	make("a/b/.git/HEAD");
+	make("a/b/c");
+	make("a/b/c/.git");
+	make("a/d");
+	expect_workspace("/a/d", "/a/d", &none);
+	expect_workspace("/a/b/c", "/a/b", &none);
 }
 
 Test(client_workspace, without_a_mark_the_folder_itself)

@@ -49,6 +49,7 @@ static const char readme_before[] =
 	"    refs/REF                  any of these files by ref (not listed)\n"
 	"    views/                    links to them: by-category/ by-task/ by-tier/ by-tag/ recent/ expiring/\n"
 	"    .offload/status.json      how full the store is\n"
+	"In a workspace ls, find and grep -r from above leave out cache, tasks and .offload; name them: ls cache\n"
 	"What is in cache and tasks goes when it was not used for a while: ";
 
 static const char readme_after[] =
@@ -183,7 +184,8 @@ int ofs_fixed_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, ofs_readdi
 		const struct fixed *f = &all[i];
 		struct ofs_entry entry = { 0 };
 
-		if (f->parent != dir || cookie >= OFS_COOKIE_FIXED + i)
+		if (f->parent != dir || cookie >= OFS_COOKIE_FIXED + i ||
+		    (f->node == OFS_NODE_OFFLOAD && t->hide_working))
 			continue;
 		/* Listed without a reference: they are to be looked up. */
 		entry.attr.st_ino = f->node;
