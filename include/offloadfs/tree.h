@@ -408,10 +408,10 @@ OFS_EXPORT int ofs_tree_setxattr(struct ofs_tree *t, ofs_node node, const char *
 /** -ENODATA: it is not set; -EOPNOTSUPP: it is read-only. */
 OFS_EXPORT int ofs_tree_removexattr(struct ofs_tree *t, ofs_node node, const char *name);
 
-/** The stable short name of an inode, as in refs/; `ret` has room for 9 bytes. */
+/** The stable short name of an inode, as in refs/; `ret` has room for 9 bytes. Others' differ. */
 #define OFS_REF_SIZE 9
-OFS_EXPORT void ofs_ref_format(ofs_node ino, char ret[OFS_REF_SIZE]);
+OFS_EXPORT void ofs_ref_format(const struct ofs_tree *t, ofs_node ino, char ret[OFS_REF_SIZE]);
 /** The inode number that a ref names, 0 when it is not a ref. */
-OFS_EXPORT ofs_node ofs_ref_parse(const char *ref);
+OFS_EXPORT ofs_node ofs_ref_parse(const struct ofs_tree *t, const char *ref);
 
 #endif

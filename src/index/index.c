@@ -121,8 +121,10 @@ static int index_upgrade(struct ofs_index *ix, int64_t format)
 		return r;
 	if (format == 2)
 		r = ofs_db_exec(&ix->db, ofs_schema_from_2);
-	if (r == 0)
+	if (r == 0 && format <= 3)
 		r = ofs_db_exec(&ix->db, ofs_schema_from_3);
+	if (r == 0)
+		r = ofs_db_exec(&ix->db, ofs_schema_from_4);
 	return ofs_index_end(ix, r);
 }
 
@@ -330,6 +332,7 @@ int ofs_index_get_meta(struct ofs_index *ix, struct ofs_index_meta *ret)
 	meta.age = sqlite3_column_int64(st, 13);
 	meta.age_wall = sqlite3_column_int64(st, 14);
 	meta.wall_high = sqlite3_column_int64(st, 15);
+	meta.ref_seed = sqlite3_column_int64(st, 16);
 	*ret = meta;
 	return 0;
 }
@@ -341,7 +344,7 @@ int ofs_index_put_meta(struct ofs_index *ix, const struct ofs_index_meta *meta)
 				     meta->pack_size, meta->unused_from, meta->scrubbed,
 				     meta->counts.files, meta->counts.dirs, meta->counts.others,
 				     meta->counts.bytes, meta->counts.tombstones, meta->age,
-				     meta->age_wall, meta->wall_high),
+				     meta->age_wall, meta->wall_high, meta->ref_seed),
 			    meta->uuid, sizeof(meta->uuid));
 }
 

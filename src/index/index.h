@@ -19,7 +19,7 @@
 #include "base/buf.h"
 #include "base/class.h"
 
-#define OFS_INDEX_FORMAT 4
+#define OFS_INDEX_FORMAT 5
 #define OFS_INDEX_FORMAT_OLD 2 /* the oldest that is upgraded when it is opened */
 
 /* A frame with fewer live bytes is worth rewriting together with others. */
@@ -60,6 +60,7 @@ struct ofs_index_meta {
 	int64_t age;
 	int64_t age_wall;
 	int64_t wall_high; /* the highest age_wall so far; 0: not known yet */
+	int64_t ref_seed; /* with which the store scrambles its refs; 0: an older one, without */
 };
 
 struct ofs_index_inode {

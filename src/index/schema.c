@@ -19,7 +19,8 @@ const char ofs_schema_create[] =
 	"CREATE TABLE meta(id INTEGER PRIMARY KEY, uuid BLOB, checkpoint INT, next_ino INT,"
 	" next_chunk INT, pack INT, pack_size INT, unused_from INT, scrubbed INT, files"
 	" INT, dirs INT,"
-	" others INT, bytes INT, tombstones INT, age INT, age_wall INT, wall_high INT);"
+	" others INT, bytes INT, tombstones INT, age INT, age_wall INT, wall_high INT,"
+	" ref_seed INT);"
 	"CREATE TABLE inode(ino INTEGER PRIMARY KEY, parent INT, mode INT, uid INT, gid INT,"
 	" nlink INT, rdev INT, size INT, mtime INT, atime INT, ctime INT, btime INT, stored INT,"
 	" lines INT, sha BLOB, target BLOB, chunk INT, used INT);"
@@ -60,8 +61,10 @@ const char ofs_schema_from_3[] =
 	"ALTER TABLE meta ADD COLUMN age_wall INT;"
 	"ALTER TABLE meta ADD COLUMN wall_high INT;"
 	"ALTER TABLE inode ADD COLUMN used INT;"
-	OFS_SCHEMA_COUNT ";"
-	SIGN_FORMAT;
+	OFS_SCHEMA_COUNT ";";
+
+/* Refs that were given out stay what they are: no seed. */
+const char ofs_schema_from_4[] = "ALTER TABLE meta ADD COLUMN ref_seed INT;" SIGN_FORMAT;
 /* clang-format on */
 
 #define SQL(name, sql) sql,

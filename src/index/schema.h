@@ -9,6 +9,7 @@
  *
  *   meta    `age` is the age clock of the store at the last checkpoint, `age_wall` the wall clock
  *           then, `wall_high` its highest value. NULL from an upgrade to the first checkpoint.
+ *           `ref_seed` scrambles refs; NULL or 0 in a store that is older than it.
  *   inode   atime and ctime are differences from mtime, btime from atime. `used` is in seconds from
  *           ctime; NULL, as after an upgrade, is 0. `sha` is NULL while the hash of the content is
  *           unknown, the integer 0 when it equals that of the chunk in block 0 (so in every file of
@@ -74,6 +75,7 @@ extern const char ofs_schema_create[];
 /* Upgrade format 2 to 3, and 3 to this one; run inside one transaction. */
 extern const char ofs_schema_from_2[];
 extern const char ofs_schema_from_3[];
+extern const char ofs_schema_from_4[];
 
 #define OFS_SCHEMA_CHUNK                                                                \
 	"c.id, c.sha, f.pack, f.off, f.stored, f.raw, c.off, c.len, c.lines, c.bearer," \
@@ -85,11 +87,12 @@ extern const char ofs_schema_from_3[];
 #define OFS_STMT_TABLE(X) \
 	X(META_GET, "SELECT uuid, checkpoint, next_ino, next_chunk, pack, pack_size," \
 	  " unused_from, scrubbed, files, dirs, others, bytes, tombstones, age, age_wall," \
-	  " wall_high FROM meta WHERE id = 1") \
+	  " wall_high, ref_seed FROM meta WHERE id = 1") \
 	X(META_PUT, "INSERT OR REPLACE INTO meta(id, checkpoint, next_ino, next_chunk, pack," \
 	  " pack_size, unused_from, scrubbed, files, dirs, others, bytes, tombstones, age," \
-	  " age_wall, wall_high, uuid)" \
-	  " VALUES(1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)") \
+	  " age_wall, wall_high, ref_seed, uuid)" \
+	  " VALUES(1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16," \
+	  " ?17)") \
 	X(META_COUNT, OFS_SCHEMA_COUNT) \
 	X(INODE_LIST, "SELECT ino, parent, mode, uid, gid, nlink, rdev, size, mtime, atime," \
 	  " ctime, btime, stored, lines, used, target, sha, iif(typeof(sha) = 'integer'," \

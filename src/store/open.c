@@ -128,8 +128,10 @@ static int open_index(struct ofs_store *s, const char *path, bool create,
 	if (r < 0)
 		return failed(err, r, "read the store", path);
 	meta.age_wall = meta.wall_high = meta.age;
-	if (getrandom(meta.uuid, sizeof(meta.uuid), 0) != sizeof(meta.uuid))
+	if (getrandom(meta.uuid, sizeof(meta.uuid), 0) != sizeof(meta.uuid) ||
+	    getrandom(&meta.ref_seed, sizeof(meta.ref_seed), 0) != sizeof(meta.ref_seed))
 		return ofs_error_set(err, EIO, "no random numbers to be had");
+	meta.ref_seed = (meta.ref_seed & INT64_MAX) | 1; /* 0 is none */
 	r = ofs_index_open(file, create && !content ? &meta : NULL, err, &s->index);
 	if (r == -ENOENT && content)
 		return ofs_error_set(
@@ -358,6 +360,7 @@ static int open_parts(struct ofs_store *s, const char *path, const struct ofs_st
 	if (r < 0)
 		return r;
 	memcpy(s->uuid, meta.uuid, sizeof(s->uuid));
+	s->ref_seed = meta.ref_seed;
 	s->next_ino = meta.next_ino;
 	s->next_chunk = meta.next_chunk;
 	s->scrubbed = meta.scrubbed;
@@ -495,6 +498,11 @@ int ofs_store_close(struct ofs_store *s)
 		ofs_index_settle(s->index);
 	store_destroy(s, r == 0);
 	return r;
+}
+
+int64_t ofs_store_ref_seed(const struct ofs_store *s)
+{
+	return s->ref_seed;
 }
 
 int ofs_store_key(const struct ofs_store *s, const char *purpose, char ret[2 * OFS_SHA256_SIZE + 1])

@@ -315,6 +315,9 @@ int ofs_store_drop_tombstones(struct ofs_store *s, int64_t before);
  */
 int ofs_store_rmdir_unheld(struct ofs_store *s, uint64_t ino);
 
+/* The seed of the store's refs; 0: it is older than they are. */
+int64_t ofs_store_ref_seed(const struct ofs_store *s);
+
 /* Bytes that only those know who can read the store, as hex; the same for its whole life. */
 int ofs_store_key(const struct ofs_store *s, const char *purpose,
 		  char ret[2 * OFS_SHA256_SIZE + 1]);

@@ -60,6 +60,7 @@ struct ofs_store {
 	int journal_fd;
 	int packs_fd;
 	uint8_t uuid[16];
+	int64_t ref_seed;
 	struct ofs_journal *journal;
 	struct ofs_packset *packs;
 	struct ofs_index *index;

@@ -147,6 +147,7 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	t->slice_max_bytes = opts->slice_max_bytes;
 	r = ofs_store_open(path, &store, err, &t->store);
 	if (r == 0) {
+		t->ref_seed = ofs_store_ref_seed(t->store);
 		r = start(t, path);
 		if (r == -EROFS && opts->read_only)
 			ofs_error_set(err, -r,
@@ -347,7 +348,7 @@ ssize_t ofs_tree_readlink(struct ofs_tree *t, ofs_node node, char *buf, size_t s
 		return ofs_store_readlink(t->store, node, buf, size);
 	if (!ofs_node_is_link(node))
 		return -EINVAL;
-	ofs_view_link_target(node, &target);
+	ofs_view_link_target(t, node, &target);
 	return copy_out(&target, buf, size, 0);
 }
 

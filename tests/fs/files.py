@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Content for tests, and comparison of whole trees."""
+import contextlib
 import hashlib
 import os
 import pathlib
@@ -135,8 +136,12 @@ def same_tree(got, want):
 
 
 def disk_usage(directory):
-    """Bytes on disk of the files directly in `directory`."""
-    return sum(entry.stat().st_blocks * 512 for entry in os.scandir(directory))
+    """Bytes on disk of the files directly in `directory`, of which some may go meanwhile."""
+    total = 0
+    for entry in os.scandir(directory):
+        with contextlib.suppress(FileNotFoundError):
+            total += entry.stat().st_blocks * 512
+    return total
 
 
 class State:

@@ -430,6 +430,23 @@ def searches_of_a_workspace_find_the_same_each_time(case):
 
 
 @test(variants=MOUNTED)
+def a_ref_of_another_workspace_names_nothing(case, mounted):
+    ws = Workspace(case)
+    ws.ready(mounted)
+    for i in range(20):
+        ws.offload("put", "-c", "notes", input=f"note {i}\n".encode())
+    refs = set(ws.look(mounted)[1].values())
+    assert all(len(ref) == 8 for ref in refs), refs
+    other = os.path.join(ws.home, "other-store")
+    for i in range(20):
+        ws.offload("put", "--store", other, "-c", "notes", input=f"else {i}\n".encode())
+    for ref in refs:
+        done = ws.offload("slice", "--store", other, ref, "1-", check=False)
+        assert done.returncode == 1 and not done.stdout and b"no " in done.stderr, done
+    ws.finish()
+
+
+@test(variants=MOUNTED)
 def the_commands_of_a_pointer_work_anywhere(case, mounted):
     ws = Workspace(case)
     ws.ready(mounted)

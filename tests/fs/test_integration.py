@@ -134,7 +134,7 @@ DOC_HOME = "/home/ann"
 # What is another one on each run, as what precedes it and what it is: refs, times in names, times,
 # chats, stores.
 KINDS = (
-    (r"\(ref |\[ref |refs/|\bja?-[0-9a-f]{8}-", r"[0-9a-z]{6}\b"),
+    (r"\(ref |\[ref |refs/|\bja?-[0-9a-f]{8}-", r"[0-9a-z]{6,8}\b"),
     (r"_", r"\d{10}(?=_)"),
     (r"", r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"),
     (r"chat-", r"\d{19}-\d+"),

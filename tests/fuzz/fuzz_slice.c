@@ -5,6 +5,7 @@
 #include <offloadfs/tree.h>
 
 #include "fuzz.h"
+#include "tree/core/ref.h"
 #include "tree/core/slice.h"
 
 #define REF_RANGE UINT64_C(2821109907456) /* 36^8 */
@@ -62,17 +63,17 @@ static void check_slice(const char *name)
 static void check_refs(const char *text, uint64_t ino)
 {
 	char ref[OFS_REF_SIZE];
-	ofs_node named = ofs_ref_parse(text);
+	ofs_node named = ofs_ref_read(0, text);
 
 	if (named) {
 		FUZZ_ASSERT(named < REF_RANGE);
-		ofs_ref_format(named, ref);
+		ofs_ref_write(0, named, ref);
 		FUZZ_ASSERT(strcmp(ref, text) == 0);
 	}
-	ofs_ref_format(ino, ref);
+	ofs_ref_write(0, ino, ref);
 	FUZZ_ASSERT(strnlen(ref, OFS_REF_SIZE) < OFS_REF_SIZE);
 	if (ino < REF_RANGE)
-		FUZZ_ASSERT(ofs_ref_parse(ref) == ino);
+		FUZZ_ASSERT(ofs_ref_read(0, ref) == ino);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

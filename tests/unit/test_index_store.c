@@ -20,6 +20,7 @@
 
 /* What a later format has got is taken away again. */
 #define FORMAT_3                                                                      \
+	"ALTER TABLE meta DROP COLUMN ref_seed;"                                      \
 	"DROP TABLE tombstone; ALTER TABLE meta DROP COLUMN tombstones;"              \
 	"ALTER TABLE meta DROP COLUMN age; ALTER TABLE meta DROP COLUMN age_wall;"    \
 	"ALTER TABLE meta DROP COLUMN wall_high; ALTER TABLE inode DROP COLUMN used;" \
@@ -745,6 +746,28 @@ Test(index_store, names_are_found_among_all_entries)
 	memset(sum, 0, sizeof(sum));
 	cr_assert_eq(ofs_index_list_names(ix, 41, note_name, sum), 0);
 	cr_assert_eq(sum[0], 0);
+}
+
+Test(index_store, format_4_is_upgraded_and_has_no_seed)
+{
+	struct ofs_index_meta meta;
+
+	cr_assert_eq(ofs_index_get_meta(ix, &meta), 0);
+	begin();
+	meta.ref_seed = 77;
+	cr_assert_eq(ofs_index_put_meta(ix, &meta), 0);
+	commit();
+	reopen();
+	cr_assert_eq(ofs_index_get_meta(ix, &meta), 0);
+	cr_assert_eq(meta.ref_seed, 77);
+	ofs_index_close(ix);
+	ix = NULL;
+	sql(OFS_INDEX_VFS, path,
+	    INDEX_EXCLUSIVE "ALTER TABLE meta DROP COLUMN ref_seed; PRAGMA user_version = 4");
+	reopen();
+	cr_assert_eq(ofs_index_get_meta(ix, &meta), 0);
+	cr_assert_eq(meta.ref_seed, 0);
+	reopen();
 }
 
 Test(index_store, format_3_is_upgraded)

@@ -276,6 +276,7 @@ Test(store_xattr, the_labelled_are_listed_from_index_and_memory)
 
 /* The index as format 2 had it: without what format 4 brought, the table, and counts. */
 static const char format_2[] =
+	"ALTER TABLE meta DROP COLUMN ref_seed;"
 	"DROP TABLE tombstone; ALTER TABLE meta DROP COLUMN tombstones;"
 	"ALTER TABLE meta DROP COLUMN age; ALTER TABLE meta DROP COLUMN age_wall;"
 	"ALTER TABLE meta DROP COLUMN wall_high; ALTER TABLE inode DROP COLUMN used;"
@@ -311,7 +312,7 @@ Test(store_xattr, a_store_of_format_2_is_upgraded)
 
 		cr_assert_eq(ofs_store_open(path, &usual, &err, &s), -EINVAL);
 		cr_assert_str_eq(strstr(err.text, "has"),
-				 "has format 1, this program understands 2 to 4");
+				 "has format 1, this program understands 2 to 5");
 	}
 	s = NULL;
 }

@@ -24,7 +24,7 @@ static const char *ref_of_node(ofs_node node)
 {
 	static char ref[OFS_REF_SIZE];
 
-	ofs_ref_format(node, ref);
+	ofs_ref_format(t, node, ref);
 	return ref;
 }
 
@@ -133,7 +133,7 @@ static void make_subject(const struct kind *kind, int bits, struct subject *ret)
 	snprintf(ret->path, sizeof(ret->path), "%sfile%d", kind->dir, bits);
 	make_path(ret->path);
 	node = make_of(ret->path, "text\n", 5);
-	ofs_ref_format(node, ret->ref);
+	ofs_ref_format(t, node, ret->ref);
 	cr_assert_eq(set(node, "ttl", bits & OLD ? "1h" : "10d"), 0);
 	if (bits & IMPORTANT)
 		cr_assert_eq(set(node, "important", "1"), 0);
@@ -544,7 +544,7 @@ Test(tree_gc, tombstones_of_others)
 
 	make_path("cache/shell/x");
 	put_text("cache/shell/file", "text\n");
-	ofs_ref_format(walk("cache/shell/file"), name);
+	ofs_ref_format(t, walk("cache/shell/file"), name);
 	pass(HOUR);
 	cr_assert_eq(run(), 1);
 	cr_assert_eq(ofs_tree_lookup_as(t, walk("refs"), name, &other, &e), -ENOENT);

@@ -164,7 +164,7 @@ Test(tree_info, info_is_there_by_every_way_to_a_file)
 	ofs_node f = make("cache/f");
 	char ref[OFS_REF_SIZE], p[128];
 
-	ofs_ref_format(f, ref);
+	ofs_ref_format(t, f, ref);
 	snprintf(p, sizeof(p), "refs/%s:info", ref);
 	json_decref(json_of(p));
 	snprintf(p, sizeof(p), "views/recent/%s-f:info", ref);

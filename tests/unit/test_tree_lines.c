@@ -451,7 +451,7 @@ Test(tree_lines, a_notice_says_how_to_go_on)
 	expect_text("cache/f:1-",
 		    "one\ntwo\n[offloadfs: 2 lines, 8 bytes shown; continue with cache/f:3-]\n");
 	expect_text("cache/f:3-", "three\nfour\n");
-	ofs_ref_format(f, ref);
+	ofs_ref_format(t, f, ref);
 	snprintf(name, sizeof(name), "refs/%s:1-3", ref);
 	snprintf(want, sizeof(want),
 		 "one\ntwo\n[offloadfs: 2 lines, 8 bytes shown; continue with refs/%s:3-3]\n", ref);

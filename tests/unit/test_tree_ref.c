@@ -7,6 +7,7 @@
 #include <offloadfs/tree.h>
 
 #include "base/util.h"
+#include "tree/core/ref.h"
 
 #define SHORT_RANGE UINT64_C(2176782336) /* 36^6 */
 #define LONG_RANGE UINT64_C(2821109907456) /* 36^8 */
@@ -16,11 +17,11 @@ static void expect_back(uint64_t ino)
 	char ref[OFS_REF_SIZE];
 
 	memset(ref, 'X', sizeof(ref));
-	ofs_ref_format(ino, ref);
+	ofs_ref_write(0, ino, ref);
 	cr_assert_eq(strlen(ref), ino < SHORT_RANGE ? 6 : 8, "%" PRIu64, ino);
 	cr_assert_eq(strspn(ref, "0123456789abcdefghijklmnopqrstuvwxyz"), strlen(ref),
 		     "%" PRIu64 " is '%s'", ino, ref);
-	cr_assert_eq(ofs_ref_parse(ref), ino, "%" PRIu64 " is '%s'", ino, ref);
+	cr_assert_eq(ofs_ref_read(0, ref), ino, "%" PRIu64 " is '%s'", ino, ref);
 }
 
 Test(tree_ref, numbers_come_back)
@@ -51,8 +52,8 @@ Test(tree_ref, neighbours_do_not_look_alike)
 	for (uint64_t ino = 1; ino < 20000; ino++) {
 		int differ = 0;
 
-		ofs_ref_format(ino, a);
-		ofs_ref_format(ino + 1, b);
+		ofs_ref_write(0, ino, a);
+		ofs_ref_write(0, ino + 1, b);
 		for (int i = 0; i < 6; i++)
 			differ += a[i] != b[i];
 		cr_assert_geq(differ, 3, "%s and %s", a, b);
@@ -69,7 +70,7 @@ Test(tree_ref, invalid_ones_are_0)
 	};
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(refs); i++)
-		cr_assert_eq(ofs_ref_parse(refs[i]), 0, "'%s'", refs[i]);
+		cr_assert_eq(ofs_ref_read(0, refs[i]), 0, "'%s'", refs[i]);
 }
 
 /* Of one number only one ref is valid: a long ref that unscrambles to a small number is none. */
@@ -88,10 +89,10 @@ Test(tree_ref, one_ref_a_number)
 			ref[at] = "0123456789abcdefghijklmnopqrstuvwxyz"[x % 36];
 		}
 		ref[i % 2 ? 6 : 8] = 0;
-		ino = ofs_ref_parse(ref);
+		ino = ofs_ref_read(0, ref);
 		if (!ino)
 			continue;
-		ofs_ref_format(ino, back);
+		ofs_ref_write(0, ino, back);
 		cr_assert_str_eq(ref, back);
 	}
 }
@@ -120,7 +121,53 @@ Test(tree_ref, fixed_vectors)
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(vectors); i++) {
 		char ref[OFS_REF_SIZE];
 
-		ofs_ref_format(vectors[i].ino, ref);
+		ofs_ref_write(0, vectors[i].ino, ref);
 		cr_assert_str_eq(ref, vectors[i].ref, "%" PRIu64 " is '%s'", vectors[i].ino, ref);
 	}
+}
+
+/* ---- with the seed of a store */
+
+static const int64_t seeds[] = { 1, 3, INT64_MAX, 88172645463325253 };
+
+Test(tree_ref, of_a_store_numbers_come_back)
+{
+	char ref[OFS_REF_SIZE];
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(seeds); i++) {
+		for (uint64_t n = 0; n < 40000; n++) {
+			uint64_t ino = n < 20000 ? n : LONG_RANGE - n + 19999;
+
+			ofs_ref_write(seeds[i], ino, ref);
+			cr_assert_eq(strspn(ref, "0123456789abcdefghijklmnopqrstuvwxyz"), 8u);
+			cr_assert_eq(ref[8], '\0');
+			cr_assert_eq(ofs_ref_read(seeds[i], ref), ino, "%" PRIu64, ino);
+		}
+		cr_expect_eq(ofs_ref_read(seeds[i], "abcdef"), 0);
+		cr_expect_eq(ofs_ref_read(seeds[i], "abcdefg"), 0);
+		cr_expect_eq(ofs_ref_read(seeds[i], "ABCDEFGH"), 0);
+	}
+}
+
+Test(tree_ref, of_another_store_they_name_nothing)
+{
+	char ref[OFS_REF_SIZE];
+	size_t hits = 0;
+
+	for (uint64_t ino = 1; ino < 100000; ino++) {
+		ofs_ref_write(seeds[0], ino, ref);
+		hits += ofs_ref_read(seeds[1], ref) < 100000;
+	}
+	cr_expect_leq(hits, 2u);
+}
+
+/* These must never change, either. */
+Test(tree_ref, fixed_vectors_of_a_store)
+{
+	char ref[OFS_REF_SIZE];
+
+	ofs_ref_write(1, 7, ref);
+	cr_expect_str_eq(ref, "nc8xx6as");
+	ofs_ref_write(INT64_MAX, LONG_RANGE - 1, ref);
+	cr_expect_str_eq(ref, "st3xmbwt");
 }

@@ -48,7 +48,7 @@ static int find(ofs_node node)
 	struct ofs_entry e;
 	int r;
 
-	ofs_ref_format(node, ref);
+	ofs_ref_format(t, node, ref);
 	r = ofs_tree_lookup(t, walk("refs"), ref, &e);
 	cr_assert(r < 0 || e.node == node);
 	return r;
@@ -58,7 +58,7 @@ static void expect_released(ofs_node node)
 {
 	char ref[OFS_REF_SIZE];
 
-	ofs_ref_format(node, ref);
+	ofs_ref_format(t, node, ref);
 	cr_assert_eq(released.count, 1);
 	cr_assert_eq(released.node, node);
 	cr_assert_eq(released.parent, walk("refs"));
@@ -111,7 +111,7 @@ Test(tree_release, not_when_nobody_remembers_it)
 	char ref[OFS_REF_SIZE], slice[64];
 
 	/* Found by its name, and a slice by its ref, which holds no reference. */
-	ofs_ref_format(f, ref);
+	ofs_ref_format(t, f, ref);
 	snprintf(slice, sizeof(slice), "refs/%s:1", ref);
 	hold(slice);
 	hold("cache/f");

@@ -177,7 +177,7 @@ Test(tree_rules, a_ref_follows_its_file)
 	struct ofs_entry e;
 	ofs_node f = make("cache/f", "one\ntwo\n"), d = walk("cache");
 
-	ofs_ref_format(f, ref);
+	ofs_ref_format(t, f, ref);
 	cr_assert_str_eq(xattr(f, "ref"), ref);
 	snprintf(name, sizeof(name), "refs/%s", ref);
 	cr_assert_eq(walk(name), f);
@@ -194,7 +194,7 @@ Test(tree_rules, a_ref_follows_its_file)
 	cr_assert_eq(ofs_tree_lookup(t, walk("refs"), ref, &e), -ENOENT,
 		     "held, but without a name");
 	cr_assert_not(e.keep_name);
-	ofs_ref_format(d, ref);
+	ofs_ref_format(t, d, ref);
 	cr_assert_eq(ofs_tree_lookup(t, walk("refs"), ref, &e), -ENOENT, "a directory has no ref");
 	cr_assert_eq(ofs_tree_lookup(t, walk("refs"), "nonsense", &e), -ENOENT);
 }
@@ -231,7 +231,7 @@ Test(tree_rules, refs_cannot_be_changed)
 	struct ofs_entry e;
 	char ref[OFS_REF_SIZE];
 
-	ofs_ref_format(f, ref);
+	ofs_ref_format(t, f, ref);
 	cr_assert_eq(ofs_tree_mknod(t, refs, "x", 0600, 0, &cred, &e), -EROFS);
 	cr_assert_eq(ofs_tree_mkdir(t, refs, "x", 0700, &cred, &e), -EROFS);
 	cr_assert_eq(ofs_tree_link(t, f, refs, "x", &e), -EROFS);

@@ -113,7 +113,7 @@ static const char *link_name(ofs_node node, const char *name)
 	static char text[OFS_NAME_MAX + 1];
 	char ref[OFS_REF_SIZE];
 
-	ofs_ref_format(node, ref);
+	ofs_ref_format(t, node, ref);
 	snprintf(text, sizeof(text), "%s-%s", ref, name);
 	return text;
 }
@@ -135,7 +135,7 @@ static const char *target(const char *view, ofs_node node, const char *name)
 	cr_assert_eq(n, e.attr.st_size, "%s: the size of a link is the length of its target", full);
 	text[n] = 0;
 	ofs_tree_forget(t, e.node, 1);
-	ofs_ref_format(node, ref);
+	ofs_ref_format(t, node, ref);
 	snprintf(want, sizeof(want), "%s../../refs/%s",
 		 strchr(strchr(view, '/') + 1, '/') ? "../" : "", ref);
 	cr_assert_str_eq(text, want);
@@ -312,7 +312,7 @@ Test(tree_views, what_does_not_exist)
 	cr_assert_eq(try_walk("views/by-category/general/none"), -ENOENT);
 	cr_assert_eq(try_walk("views/recent/-"), -ENOENT);
 	cr_assert_eq(try_walk("views/recent/zzzzzz-f"), -ENOENT);
-	ofs_ref_format(f, ref);
+	ofs_ref_format(t, f, ref);
 	cr_assert_eq(try_walk("views/recent/f"), -ENOENT);
 	snprintf(full, sizeof(full), "views/recent/%s", ref);
 	cr_assert_eq(try_walk(full), -ENOENT);

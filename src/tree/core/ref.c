@@ -3,18 +3,24 @@
 
 #include "base/map.h"
 #include "base/thread.h"
+#include "codec/hash.h"
 #include "tree/core/place.h"
 
 /*
  * Refs are inode numbers, scrambled and written in base 36. The scrambling is a bijection, so
  * nothing has to be stored; it makes neighbouring files look different, which keeps a language
- * model from mixing them up. Numbers below 36^6 give 6 characters, the rest 8.
+ * model from mixing them up. A store has a seed of its own, so that a ref of another names nothing
+ * here but by a chance of files in 36^8: eight characters, of which the two halves go through
+ * Feistel rounds. Stores that are older than seeds have 6 characters for numbers below 36^6, and 8
+ * for the rest.
  */
 
 #define SHORT_LEN 6
 #define LONG_LEN 8
 #define SHORT_RANGE UINT64_C(2176782336) /* 36^6 */
 #define LONG_RANGE UINT64_C(2821109907456) /* 36^8 */
+#define HALF_RANGE UINT64_C(1679616) /* 36^4 */
+#define ROUNDS 6
 #define FACTOR \
 	UINT64_C(1540483477) /* coprime to 36, so multiplying modulo a power of 36 can be undone */
 
@@ -38,23 +44,55 @@ static uint64_t inverse(uint64_t range)
 	return result;
 }
 
-void ofs_ref_format(ofs_node ino, char ret[OFS_REF_SIZE])
+/* What a round adds to one half for the other. */
+static uint64_t round_value(int64_t seed, unsigned int number, uint64_t half)
 {
-	size_t len = ino < SHORT_RANGE ? SHORT_LEN : LONG_LEN, i;
+	return ofs_checksum(&half, sizeof(half), (uint64_t)seed + number) % HALF_RANGE;
+}
+
+static uint64_t scramble(int64_t seed, uint64_t n)
+{
+	uint64_t left = n / HALF_RANGE, right = n % HALF_RANGE;
+
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		uint64_t next = (left + round_value(seed, i, right)) % HALF_RANGE;
+
+		left = right;
+		right = next;
+	}
+	return left * HALF_RANGE + right;
+}
+
+static uint64_t unscramble(int64_t seed, uint64_t n)
+{
+	uint64_t left = n / HALF_RANGE, right = n % HALF_RANGE;
+
+	for (unsigned int i = ROUNDS; i-- > 0;) {
+		uint64_t before = (right + HALF_RANGE - round_value(seed, i, left)) % HALF_RANGE;
+
+		right = left;
+		left = before;
+	}
+	return left * HALF_RANGE + right;
+}
+
+void ofs_ref_write(int64_t seed, ofs_node ino, char ret[OFS_REF_SIZE])
+{
+	size_t len = !seed && ino < SHORT_RANGE ? SHORT_LEN : LONG_LEN, i;
 	uint64_t range = len == SHORT_LEN ? SHORT_RANGE : LONG_RANGE;
-	uint64_t n = multiply(ino % range, FACTOR, range);
+	uint64_t n = seed ? scramble(seed, ino % range) : multiply(ino % range, FACTOR, range);
 
 	for (i = len; i-- > 0; n /= 36)
 		ret[i] = ref_digits[n % 36];
 	ret[len] = 0;
 }
 
-ofs_node ofs_ref_parse(const char *ref)
+ofs_node ofs_ref_read(int64_t seed, const char *ref)
 {
 	size_t len = strnlen(ref, LONG_LEN + 1), i;
 	uint64_t range = len == SHORT_LEN ? SHORT_RANGE : LONG_RANGE, n = 0;
 
-	if (len != SHORT_LEN && len != LONG_LEN)
+	if (len != LONG_LEN && (seed || len != SHORT_LEN))
 		return 0;
 	for (i = 0; i < len; i++) {
 		const char *digit = strchr(ref_digits, ref[i]);
@@ -63,8 +101,20 @@ ofs_node ofs_ref_parse(const char *ref)
 			return 0;
 		n = n * 36 + (uint64_t)(digit - ref_digits);
 	}
+	if (seed)
+		return unscramble(seed, n);
 	n = multiply(n, inverse(range), range);
 	return len == LONG_LEN && n < SHORT_RANGE ? 0 : n;
+}
+
+void ofs_ref_format(const struct ofs_tree *t, ofs_node ino, char ret[OFS_REF_SIZE])
+{
+	ofs_ref_write(t->ref_seed, ino, ret);
+}
+
+ofs_node ofs_ref_parse(const struct ofs_tree *t, const char *ref)
+{
+	return ofs_ref_read(t->ref_seed, ref);
 }
 
 /* ---- files that were found by their refs */
@@ -111,7 +161,7 @@ void ofs_ref_unlinked(struct ofs_tree *t, uint64_t ino)
 	pthread_mutex_unlock(&t->refs->lock);
 	if (!found)
 		return;
-	ofs_ref_format(ino, ref);
+	ofs_ref_format(t, ino, ref);
 	t->events.release(t->events.arg, ino, OFS_NODE_REFS, ref);
 }
 
@@ -126,7 +176,7 @@ static bool has_expired(struct ofs_tree *t, ofs_node ino)
 int ofs_ref_lookup(struct ofs_tree *t, const char *name, const struct ofs_cred *cred,
 		   struct ofs_attr *ret)
 {
-	ofs_node ino = ofs_ref_parse(name);
+	ofs_node ino = ofs_ref_parse(t, name);
 	int r = ino ? ofs_store_hold(t->store, ino, ret) : -ENOENT;
 
 	/* Nobody knows any more whether other users could have found the removed file. */

@@ -8,6 +8,10 @@
 
 #include "tree/core/tree_state.h"
 
+/* The ref of an inode in a store of that seed, and back; 0: it is none. */
+void ofs_ref_write(int64_t seed, ofs_node ino, char ret[OFS_REF_SIZE]);
+ofs_node ofs_ref_read(int64_t seed, const char *ref);
+
 struct ofs_refs *ofs_refs_create(void);
 void ofs_refs_destroy(struct ofs_refs *r);
 

@@ -83,6 +83,7 @@ struct ofs_tree {
 	char *mountpoint; /* NULL: none */
 	char *config; /* the text of .offload/config.ini */
 	struct ofs_tree_recap recap; /* makes context.md; without a function there is none */
+	int64_t ref_seed; /* of the store */
 	bool hide_working; /* from who lists the root */
 	uint32_t slice_max_lines;
 	uint32_t slice_max_bytes;

@@ -89,7 +89,7 @@ static void release(struct run *run, const struct ofs_attr *attr)
 		return;
 	ofs_store_names(run->tree->store, attr->ino, release_name, &r);
 	if (S_ISREG(attr->mode)) {
-		ofs_ref_format(attr->ino, ref);
+		ofs_ref_format(run->tree, attr->ino, ref);
 		release_name(&r, OFS_NODE_REFS, ref);
 	}
 	if (++run->releases % BATCH == 0)

@@ -214,7 +214,7 @@ json_t *ofs_collector_item(struct ofs_collector *c, size_t i)
 	if (i < c->nitems) {
 		const struct ofs_collect_item *item = &c->items[i];
 
-		ofs_ref_format(item->ino, ref);
+		ofs_ref_format(c->tree, item->ino, ref);
 		if (item->at && item->at != OFS_TTL_NEVER && ofs_text_time(item->at, &at) == 0)
 			ofs_buf_append(&at, "", 1);
 		json = json_pack("{s:s, s:s, s:I, s:s, s:s, s:s?}", "path", item->path, "ref", ref,

@@ -152,7 +152,7 @@ static uint64_t resolve_ref(struct ofs_tree *t, char *name)
 	uint64_t ino;
 
 	cut_slice(name);
-	ino = ofs_ref_parse(name);
+	ino = ofs_ref_parse(t, name);
 	return ino && ofs_store_getattr(t->store, ino, &attr) == 0 && attr.nlink &&
 			       S_ISREG(attr.mode)
 		       ? ino

@@ -160,7 +160,7 @@ static json_t *stone_json(const char *ref, const struct ofs_buf *stone, int64_t 
 int ofs_tombstone_report(struct ofs_tree *t, const char *ref, struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf stone = OFS_BUF_INIT;
-	ofs_node ino = ofs_ref_parse(ref);
+	ofs_node ino = ofs_ref_parse(t, ref);
 	int64_t removed;
 	json_t *json;
 	int r = ino ? ofs_store_get_tombstone(t->store, ino, &stone, &removed) : -ENOENT;

@@ -224,7 +224,7 @@ static void write_hit(const struct ofs_search *s, const struct ofs_hit *hit, str
 {
 	char ref[OFS_REF_SIZE];
 
-	ofs_ref_format(hit->ino, ref);
+	ofs_ref_format(s->tree, hit->ino, ref);
 	if (is_readable(s, hit))
 		ofs_buf_printf(out, "%s%s: ", hit->path, hit->suffix);
 	else

@@ -36,7 +36,7 @@ static int attr_ref(struct ofs_tree *t, const struct ofs_attr *file, int which,
 {
 	char ref[OFS_REF_SIZE];
 
-	ofs_ref_format(file->ino, ref);
+	ofs_ref_format(t, file->ino, ref);
 	ofs_buf_append_str(out, ref);
 	return 0;
 }

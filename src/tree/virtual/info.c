@@ -174,7 +174,7 @@ static int append_facts(struct ofs_tree *t, const struct ofs_source *src, const 
 	char ref[OFS_REF_SIZE];
 	int r;
 
-	ofs_ref_format(src->attr.ino, ref);
+	ofs_ref_format(t, src->attr.ino, ref);
 	r = ofs_place_labelled(t, src->attr.ino, &place);
 	if (r < 0)
 		return r;

@@ -98,7 +98,7 @@ static char *path_of(struct ofs_tree *t, uint64_t ino)
 
 	if (ofs_place_of(t, ino, &place) == 0)
 		return ofs_text_readable(place.path.data[0] ? (const char *)place.path.data : "/");
-	ofs_ref_format(ino, name + strlen(name));
+	ofs_ref_format(t, ino, name + strlen(name));
 	return ofs_strdup(name);
 }
 
@@ -233,12 +233,12 @@ static json_t *status_json(const struct ofs_verify_job *job)
 			 (json_int_t)job->hurt.count);
 }
 
-static json_t *problem_json(const struct problem *p)
+static json_t *problem_json(const struct ofs_tree *t, const struct problem *p)
 {
 	char ref[OFS_REF_SIZE];
 
 	if (p->ino)
-		ofs_ref_format(p->ino, ref);
+		ofs_ref_format(t, p->ino, ref);
 	return json_pack("{s:s?, s:s?, s:s, s:b}", "path", p->path, "ref", p->ino ? ref : NULL,
 			 "what", p->what, "repaired", p->repaired);
 }
@@ -267,7 +267,7 @@ int ofs_verify_job_get(struct ofs_verify_job *job, const char *which, struct ofs
 	if (!*which)
 		json = status_json(job);
 	else if (k < job->n)
-		json = problem_json(&job->problems[k]);
+		json = problem_json(job->tree, &job->problems[k]);
 	if (!json)
 		return -ENODATA;
 	ofs_json_append(json, JSON_COMPACT, out);

@@ -189,17 +189,18 @@ static bool is_member(struct ofs_tree *t, const struct ofs_view_dir *d, uint64_t
 }
 
 /* REF-NAME, cut to what a name may hold. */
-static void entry_name(uint64_t ino, const char *name, char ret[OFS_NAME_MAX + 1])
+static void entry_name(const struct ofs_tree *t, uint64_t ino, const char *name,
+		       char ret[OFS_NAME_MAX + 1])
 {
 	size_t len;
 
-	ofs_ref_format(ino, ret);
+	ofs_ref_format(t, ino, ret);
 	len = strlen(ret);
 	snprintf(ret + len, OFS_NAME_MAX + 1 - len, "-%.*s", (int)(OFS_NAME_MAX - 1 - len), name);
 }
 
 /* Takes REF-NAME apart; 0: it is not one. */
-static uint64_t entry_ino(const char *entry)
+static uint64_t entry_ino(const struct ofs_tree *t, const char *entry)
 {
 	char ref[OFS_REF_SIZE];
 	size_t len = strcspn(entry, "-");
@@ -208,7 +209,7 @@ static uint64_t entry_ino(const char *entry)
 		return 0;
 	memcpy(ref, entry, len);
 	ref[len] = 0;
-	return ofs_ref_parse(ref);
+	return ofs_ref_parse(t, ref);
 }
 
 /* The entry has the file's name; a file with several names may be listed by any. */
@@ -220,7 +221,7 @@ static bool is_called(struct ofs_tree *t, const struct ofs_attr *file, const cha
 	struct ofs_attr other;
 	bool same;
 
-	entry_name(file->ino, slash ? slash + 1 : path, name);
+	entry_name(t, file->ino, slash ? slash + 1 : path, name);
 	if (strcmp(name, entry) == 0)
 		return true;
 	if (file->nlink < 2 ||
@@ -248,7 +249,7 @@ static int is_listed(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir
 	if (i == l->list.n || l->list.entries[i].key != ino ||
 	    ofs_store_name_of(t->store, ino, &above, base) < 0)
 		return 0;
-	entry_name(ino, base, name);
+	entry_name(t, ino, base, name);
 	return strcmp(name, entry) == 0;
 }
 
@@ -257,7 +258,7 @@ static int find_file(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir
 		     const char *name, struct ofs_attr *ret)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { .path = OFS_BUF_INIT };
-	uint64_t ino = entry_ino(name);
+	uint64_t ino = entry_ino(t, name);
 	int r = ino ? ofs_store_hold(t->store, ino, ret) : -ENOENT;
 
 	if (r < 0)
@@ -296,21 +297,22 @@ static uint64_t link_ino(ofs_node link)
 	return link & (OFS_NODE_FAR - 1);
 }
 
-void ofs_view_link_target(ofs_node link, struct ofs_buf *out)
+void ofs_view_link_target(const struct ofs_tree *t, ofs_node link, struct ofs_buf *out)
 {
 	char ref[OFS_REF_SIZE];
 
-	ofs_ref_format(link_ino(link), ref);
+	ofs_ref_format(t, link_ino(link), ref);
 	ofs_buf_printf(out, "%s../../refs/%s", link & OFS_NODE_FAR ? "../" : "", ref);
 }
 
 /* As old as the file, and of the same owner. */
-static void link_attr(ofs_node link, const struct ofs_attr *file, struct ofs_attr *ret)
+static void link_attr(const struct ofs_tree *t, ofs_node link, const struct ofs_attr *file,
+		      struct ofs_attr *ret)
 {
 	size_t up = link & OFS_NODE_FAR ? strlen("../") : 0;
 	char ref[OFS_REF_SIZE];
 
-	ofs_ref_format(file->ino, ref);
+	ofs_ref_format(t, file->ino, ref);
 	*ret = *file;
 	ret->ino = link;
 	ret->mode = S_IFLNK | 0777;
@@ -325,7 +327,7 @@ int ofs_view_link_attr(struct ofs_tree *t, ofs_node link, struct ofs_attr *ret)
 	int r = ofs_store_getattr(t->store, link_ino(link), &file);
 
 	if (r == 0)
-		link_attr(link, &file, ret);
+		link_attr(t, link, &file, ret);
 	return r == -ENOENT ? -ESTALE : r;
 }
 
@@ -338,7 +340,7 @@ static int lookup_link(struct ofs_tree *t, ofs_node dir, const struct ofs_view_d
 	if (r < 0)
 		return r;
 	ofs_store_forget(t->store, file.ino, 1);
-	link_attr(link_node(d, file.ino), &file, &attr);
+	link_attr(t, link_node(d, file.ino), &file, &attr);
 	ofs_stat_fill_entry(&attr, true, ret);
 	return 0;
 }
@@ -421,7 +423,7 @@ int ofs_view_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus, 
 		if (!ofs_view_has_links(&d))
 			snprintf(name, sizeof(name), "%s", ofs_entry_list_name(&l->list, i));
 		else if (ofs_store_name_of(t->store, e->key, &above, base) == 0)
-			entry_name(e->key, base, name);
+			entry_name(t, e->key, base, name);
 		else
 			continue; /* removed meanwhile */
 		fill_listed(t, dir, &d, name, e->key, plus, &entry);

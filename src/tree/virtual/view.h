@@ -41,7 +41,7 @@ int ofs_view_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus, 
 
 /* Links, by their node alone. */
 int ofs_view_link_attr(struct ofs_tree *t, ofs_node link, struct ofs_attr *ret);
-void ofs_view_link_target(ofs_node link, struct ofs_buf *out);
+void ofs_view_link_target(const struct ofs_tree *t, ofs_node link, struct ofs_buf *out);
 
 /* ---- view_gather.c: the entries of a directory in views/, gathered from the tree */
 
