@@ -13,8 +13,8 @@
 #include "codec/hash.h"
 
 /* What is looked at: all of a content up to both, else its two ends. */
-#define HEAD_BYTES ((uint64_t)256 << 10)
-#define TAIL_BYTES ((uint64_t)32 << 10)
+#define HEAD_BYTES ((uint64_t)16 << 10)
+#define TAIL_BYTES ((uint64_t)8 << 10)
 #define LINE_MAX 160 /* bytes of a line that is shown */
 #define ERRORS_MAX 6
 #define LAST_MAX 5
@@ -427,7 +427,7 @@ static void print_names(struct outline *o, size_t max, FILE *out)
 	if (!picked)
 		return;
 	fprintf(out, "--- %zu of %zu names%s%s ---\n", picked, o->n_names,
-		o->tail.text.data ? " in its first 256 KiB" : "",
+		o->tail.text.data ? " in its first 16 KiB" : "",
 		lines ? ", each with its first line" : "");
 	for (size_t i = 0, n = 0; i < o->n_names; i++) {
 		const struct name *name = &o->names[i];

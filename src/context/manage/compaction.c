@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/manage/compaction.h"
 
+#include "base/thread.h"
 #include "base/tokens.h"
 #include "client/pointer.h"
 #include "context/chat/readback.h"
@@ -118,22 +119,145 @@ static int put(struct planning *p, size_t i, const struct ofs_shelf_item *item, 
 }
 
 /* Offloads one result where that pays; a brief pointer has only to be shorter. */
-static int offload(struct planning *p, size_t i, bool brief)
+static int offload_item(struct planning *p, size_t i, struct ofs_shelf_item *item, bool brief)
 {
-	const struct ofs_chat_result *result = &p->chat->results[i];
 	OFS_FREE char *name = NULL;
-	OFS_FREE char *what = describe(p->chat, result, &name);
+	OFS_FREE char *what = describe(p->chat, &p->chat->results[i], &name);
 	uint64_t tokens = 0, own = p->plan->list[i].tokens;
+	int r = 0;
+
+	if (brief || !ofs_pointer_certainly_pays(item->content.size))
+		r = ofs_shelf_weigh(p->shelf, item, what, brief, p->err, &tokens);
+	if (r == 0 && (brief ? tokens < own : ofs_pointer_pays(own, tokens)))
+		r = put(p, i, item, name, what, brief);
+	return r;
+}
+
+static int fail_to_look(struct ofs_error *err, int r)
+{
+	return ofs_error_set(err, -r, "cannot look at a result: %s", strerror(-r));
+}
+
+static int offload_brief(struct planning *p, size_t i)
+{
 	struct ofs_shelf_item item;
-	int r = ofs_shelf_item_init(&item, result->text, &p->plan->style);
+	int r = ofs_shelf_item_init(&item, p->chat->results[i].text, &p->plan->style);
 
 	if (r < 0)
-		return ofs_error_set(p->err, -r, "cannot look at a result: %s", strerror(-r));
-	if (brief || !ofs_pointer_certainly_pays(item.content.size))
-		r = ofs_shelf_weigh(p->shelf, &item, what, brief, p->err, &tokens);
-	if (r == 0 && (brief ? tokens < own : ofs_pointer_pays(own, tokens)))
-		r = put(p, i, &item, name, what, brief);
+		return fail_to_look(p->err, r);
+	r = offload_item(p, i, &item, true);
 	ofs_shelf_item_finish(&item);
+	return r;
+}
+
+/* ---- looking ahead */
+
+/* So many are ready at most, each with its text. */
+#define AHEAD 8
+
+/*
+ * Results are made ready to be put away, with the outlines of their pointers, by a thread of its
+ * own: to put one away is mostly to wait for the daemon.
+ */
+struct ahead {
+	const struct ofs_chat *chat;
+	const size_t *numbers; /* of results */
+	size_t n;
+	struct ofs_literal_style *style;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	size_t ready, taken; /* of the numbers; lock */
+	bool stop; /* lock */
+	struct ofs_shelf_item items[AHEAD]; /* of taken..ready */
+	int results[AHEAD];
+};
+
+static void *look_ahead(void *arg)
+{
+	struct ahead *a = arg;
+
+	for (size_t k = 0; k < a->n; k++) {
+		struct ofs_shelf_item *item = &a->items[k % AHEAD];
+		bool stop;
+		int r;
+
+		pthread_mutex_lock(&a->lock);
+		while (k == a->taken + AHEAD && !a->stop)
+			pthread_cond_wait(&a->changed, &a->lock);
+		stop = a->stop;
+		pthread_mutex_unlock(&a->lock);
+		if (stop)
+			break;
+		r = ofs_shelf_item_init(item, a->chat->results[a->numbers[k]].text, a->style);
+		if (r == 0)
+			r = ofs_pointer_outline(&item->content, &item->outline);
+		pthread_mutex_lock(&a->lock);
+		a->results[k % AHEAD] = r;
+		a->ready++;
+		pthread_cond_signal(&a->changed);
+		pthread_mutex_unlock(&a->lock);
+	}
+	return NULL;
+}
+
+/* Waits for the next one. */
+static struct ofs_shelf_item *wait_ahead(struct ahead *a, int *ret_result)
+{
+	OFS_LOCKED(&a->lock);
+	while (a->ready == a->taken)
+		pthread_cond_wait(&a->changed, &a->lock);
+	*ret_result = a->results[a->taken % AHEAD];
+	return &a->items[a->taken % AHEAD];
+}
+
+static void take_ahead(struct ahead *a, struct ofs_shelf_item *item)
+{
+	ofs_shelf_item_finish(item);
+	OFS_LOCKED(&a->lock);
+	a->taken++;
+	pthread_cond_signal(&a->changed);
+}
+
+static void stop_ahead(struct ahead *a, pthread_t thread)
+{
+	pthread_mutex_lock(&a->lock);
+	a->stop = true;
+	pthread_cond_signal(&a->changed);
+	pthread_mutex_unlock(&a->lock);
+	pthread_join(thread, NULL);
+	while (a->taken < a->ready)
+		ofs_shelf_item_finish(&a->items[a->taken++ % AHEAD]);
+	pthread_cond_destroy(&a->changed);
+	pthread_mutex_destroy(&a->lock);
+}
+
+/* In the order of the chat: refs follow from it. */
+static int offload_all(struct planning *p, const size_t numbers[], size_t n)
+{
+	struct ahead a = { .chat = p->chat, .numbers = numbers, .n = n, .style = &p->plan->style };
+	pthread_t thread;
+	int r;
+
+	if (!n)
+		return 0;
+	pthread_mutex_init(&a.lock, NULL);
+	pthread_cond_init(&a.changed, NULL);
+	r = -pthread_create(&thread, NULL, look_ahead, &a);
+	if (r < 0) {
+		pthread_cond_destroy(&a.changed);
+		pthread_mutex_destroy(&a.lock);
+		return fail_to_look(p->err, r);
+	}
+	for (size_t k = 0; k < n && r == 0; k++) {
+		struct ofs_shelf_item *item = wait_ahead(&a, &r);
+
+		if (r < 0)
+			r = fail_to_look(p->err, r);
+		else
+			r = offload_item(p, numbers[k], item, false);
+		take_ahead(&a, item);
+	}
+	stop_ahead(&a, thread);
 	return r;
 }
 
@@ -142,10 +266,10 @@ int ofs_compaction_plan(struct ofs_compaction *c, const struct ofs_chat *chat,
 			struct ofs_error *err)
 {
 	struct planning p = { chat, shelf, err, c };
-	size_t kept = chat->n_results - OFS_MIN(limits->keep, chat->n_results);
-	int r = 0;
+	size_t kept = chat->n_results - OFS_MIN(limits->keep, chat->n_results), n = 0;
+	OFS_FREE size_t *numbers = ofs_alloc((chat->n_results + 1) * sizeof(*numbers));
 
-	for (size_t i = 0; i < chat->n_results && r == 0; i++) {
+	for (size_t i = 0; i < chat->n_results; i++) {
 		const struct ofs_chat_result *result = &chat->results[i];
 
 		if (c->fixed[i] || (i >= kept && result->tokens <= limits->kept_tokens))
@@ -153,9 +277,9 @@ int ofs_compaction_plan(struct ofs_compaction *c, const struct ofs_chat *chat,
 		/* Without a limit wherever it pays; a pointer of no tokens tells where it cannot. */
 		if (limits->result_tokens ? result->tokens > limits->result_tokens
 					  : ofs_pointer_pays(result->tokens, 0))
-			r = offload(&p, i, false);
+			numbers[n++] = i;
 	}
-	return r;
+	return offload_all(&p, numbers, n);
 }
 
 /* ---- squeezing */
@@ -174,7 +298,7 @@ static int shorten(struct planning *p, size_t i)
 		r = ofs_shelf_find_mark_in(p->shelf, p->chat->results[i].text, p->err, &scratch,
 					   NULL);
 	if (r <= 0)
-		return r < 0 ? r : offload(p, i, true);
+		return r < 0 ? r : offload_brief(p, i);
 	text = text->data ? text : &scratch;
 	ofs_mark_shrink(text->data, text->len, &shorter);
 	r = ofs_shelf_sign(p->shelf, &shorter, p->err);
