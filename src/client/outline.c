@@ -15,6 +15,9 @@
 /* What is looked at: all of a content up to both, else its two ends. */
 #define HEAD_BYTES ((uint64_t)16 << 10)
 #define TAIL_BYTES ((uint64_t)8 << 10)
+/* How far lines that tell of errors are looked for behind the head. */
+#define ERRORS_BYTES ((uint64_t)256 << 10)
+#define JSON_BYTES ((uint64_t)1 << 20) /* more has no shape */
 #define LINE_MAX 160 /* bytes of a line that is shown */
 #define ERRORS_MAX 6
 #define LAST_MAX 5
@@ -64,18 +67,28 @@ static void outline_finish(struct outline *o)
 
 /* ---- reading */
 
+static int read_raw(const struct ofs_content *c, uint64_t start, uint64_t end, struct ofs_buf *out)
+{
+	ssize_t n;
+
+	ofs_buf_reserve(out, (size_t)(end - start));
+	n = ofs_spool_read(c->spool, out->data, (size_t)(end - start), start);
+	if (n < 0)
+		return (int)n;
+	out->len = (size_t)n;
+	return 0;
+}
+
 static int read_window(const struct ofs_content *c, uint64_t start, uint64_t end,
 		       struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf raw = OFS_BUF_INIT;
-	size_t len = (size_t)(end - start), from = 0, to;
-	ssize_t n;
+	size_t from = 0, to;
+	int r = read_raw(c, start, end, &raw);
 
-	ofs_buf_reserve(&raw, len);
-	n = ofs_spool_read(c->spool, raw.data, len, start);
-	if (n < 0)
-		return (int)n;
-	to = (size_t)n;
+	if (r < 0)
+		return r;
+	to = raw.len;
 	/* A line that is cut is left out, and so is what might be part of a secret. */
 	if (end < c->size) {
 		const char *eol = memrchr(raw.data, '\n', to);
@@ -108,22 +121,7 @@ static uint64_t count_lines(const struct ofs_buf *text)
 	return n;
 }
 
-static int read_windows(struct outline *o)
-{
-	const struct ofs_content *c = o->content;
-	bool whole = c->size <= HEAD_BYTES + TAIL_BYTES;
-	int r = read_window(c, 0, whole ? c->size : HEAD_BYTES, &o->head.text);
-
-	o->head.first = 1;
-	if (r < 0 || whole)
-		return r;
-	r = read_window(c, c->size - TAIL_BYTES, c->size, &o->tail.text);
-	if (r == 0)
-		o->tail.first = c->lines + 1 - count_lines(&o->tail.text);
-	return r;
-}
-
-/* ---- what is in a window */
+/* ---- lines that tell of errors */
 
 /* Whether a word of an error stands at `p`, as programs write it: with ":" behind, or in capitals. */
 static bool is_error_word(const char *p, size_t len)
@@ -178,6 +176,50 @@ static bool tells_error(const char *p, size_t len)
 	return false;
 }
 
+/*
+ * Where the head has to end for the first errors to be in it. To look for them costs little; to
+ * redact all that is in between is done only where there are any.
+ */
+static int find_head_end(const struct ofs_content *c, uint64_t *ret)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf raw = OFS_BUF_INIT;
+	int r = read_raw(c, HEAD_BYTES, OFS_MIN(c->size - TAIL_BYTES, ERRORS_BYTES), &raw);
+	const char *p = (const char *)raw.data, *start = p, *end = p + raw.len, *eol;
+
+	*ret = HEAD_BYTES;
+	for (size_t found = 0; found < ERRORS_MAX && p < end; p = eol + 1) {
+		eol = memchr(p, '\n', (size_t)(end - p));
+		if (!eol)
+			break;
+		if (tells_error(p, (size_t)(eol - p))) {
+			*ret = HEAD_BYTES + (uint64_t)(eol + 1 - start);
+			found++;
+		}
+	}
+	return r;
+}
+
+static int read_windows(struct outline *o)
+{
+	const struct ofs_content *c = o->content;
+	uint64_t end = c->size;
+	int r = 0;
+
+	if (c->size > HEAD_BYTES + TAIL_BYTES)
+		r = find_head_end(c, &end);
+	if (r == 0)
+		r = read_window(c, 0, end, &o->head.text);
+	o->head.first = 1;
+	if (r < 0 || end == c->size)
+		return r;
+	r = read_window(c, c->size - TAIL_BYTES, c->size, &o->tail.text);
+	if (r == 0)
+		o->tail.first = c->lines + 1 - count_lines(&o->tail.text);
+	return r;
+}
+
+/* ---- what is in a window */
+
 /* Whether a line says anything: a closing brace does not. */
 static bool says_something(const char *p, size_t len)
 {
@@ -231,15 +273,19 @@ static void show_line(struct outline *o, uint64_t number, const char *p, size_t 
 	o->lines[o->n_lines++] = (struct shown_line){ number, p, len };
 }
 
-static void look(struct outline *o, const struct window *w, bool names)
+/* `names`: the bytes of the window that names are taken from. */
+static void look(struct outline *o, const struct window *w, size_t names)
 {
 	const char *p = (const char *)w->text.data, *end = p + w->text.len, *eol;
+	const char *names_end = p + OFS_MIN(names, w->text.len);
 
+	/* A name that is cut is none. */
+	while (names_end > p && names_end < end && !isspace((unsigned char)names_end[-1]))
+		names_end--;
 	for (uint64_t line = w->first; p < end; line++, p = eol + 1) {
 		eol = memchr(p, '\n', (size_t)(end - p));
 		eol = eol ? eol : end;
-		if (names)
-			note_names(o, p, eol, line);
+		note_names(o, p, OFS_MIN(eol, names_end), line);
 		if (o->n_lines < ERRORS_MAX && tells_error(p, (size_t)(eol - p)))
 			show_line(o, line, p, (size_t)(eol - p));
 	}
@@ -306,19 +352,18 @@ static void print_shape(const json_t *value, int depth, FILE *out)
 }
 
 /* "[120 x {id: number, name: string}]", where the first of a list stands for all. */
-static char *make_shape(const struct outline *o)
+static char *make_shape(const struct ofs_content *c)
 {
-	const struct ofs_buf *text = &o->head.text;
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf shown = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf raw = OFS_BUF_INIT, shown = OFS_BUF_INIT;
 	OFS_FREE char *shape = NULL;
 	struct ofs_text_stream s;
 	json_t *value;
 	size_t used;
 
-	if (strcmp(o->content->ext, "json") != 0 || o->tail.text.data)
+	if (strcmp(c->ext, "json") != 0 || c->size > JSON_BYTES ||
+	    read_raw(c, 0, c->size, &raw) < 0)
 		return NULL;
-	/* Redacted it is JSON still: a mark stands in the place of a secret, within its quotes. */
-	value = json_loadb((char *)text->data, text->len, 0, NULL);
+	value = json_loadb((char *)raw.data, raw.len, 0, NULL);
 	if (!value)
 		return NULL;
 	print_shape(value, 0, ofs_text_open(&s));
@@ -449,10 +494,10 @@ int ofs_outline_print(const struct ofs_content *c, size_t max, FILE *out)
 
 	if (r < 0)
 		return r;
-	look(&o, &o.head, true);
-	look(&o, &o.tail, false);
+	look(&o, &o.head, o.tail.text.data ? HEAD_BYTES : SIZE_MAX);
+	look(&o, &o.tail, 0);
 	look_at_last(&o, o.tail.text.data ? &o.tail : &o.head);
-	shape = make_shape(&o);
+	shape = make_shape(c);
 	if (shape && strlen(shape) < max) {
 		fprintf(out, "JSON: %s\n", shape);
 		max -= strlen(shape);

@@ -114,6 +114,27 @@ Test(client_outline, json_has_its_shape)
 		"empty: [0], none: {}, deep: {a: {b: {c: {...}}}}}\n");
 }
 
+Test(client_outline, large_json_has_its_shape)
+{
+	add("[\n");
+	add_lines(5000, "{\"id\": %d},\n");
+	add("{\"id\": 0}\n]\n");
+	print(1000);
+	expect_part("JSON: [5001 x {id: number}]\n");
+}
+
+Test(client_outline, a_secret_before_an_error_is_not_shown)
+{
+	add_lines(2000, "line_number_%d\n");
+	add("error: key = ghp_"
+	    "A1b2C3d4E5f6G7h8I9j0"
+	    "K1l2M3n4O5p6Q7r8\n");
+	add_lines(2000, "line_number_%d\n");
+	print(1000);
+	expect_part("\n2001: error: key = [redacted");
+	expect_no_part("A1b2C3");
+}
+
 Test(client_outline, lines_are_cut_and_indented_no_more)
 {
 	char line[302];
@@ -155,9 +176,12 @@ Test(client_outline, names_of_long_lines_have_no_number)
 
 Test(client_outline, of_a_large_content_the_two_ends)
 {
-	add_lines(30000, "line_number_%d\n");
+	add_lines(2000, "line_number_%d\n");
+	add("error: in the middle\n");
+	add_lines(27999, "line_number_%d\n");
 	add("error: at the end\nthe last\n");
 	print(1000);
+	expect_part("\n2001: error: in the middle\n");
 	expect_part("30001: error: at the end\n30002: the last\n");
 	expect_part("names in its first 16 KiB, each");
 	expect_part("line_number_1:1 ");
