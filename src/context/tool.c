@@ -133,7 +133,7 @@ static size_t cut_ending(const char *name, size_t len)
 static enum ofs_tool_rule rule_of(const char *name, size_t len, bool alone)
 {
 	enum ofs_tool_rule rule = OFS_TOOL_OTHER;
-	char folded[OFS_NAME_MAX];
+	char folded[OFS_NAME_FOLDED_MAX];
 	size_t n = ofs_name_fold(name, len, folded), before = 0;
 
 	while (n && n != before && rule == OFS_TOOL_OTHER) {
@@ -169,7 +169,7 @@ const char *ofs_tool_own_name(const char *name)
 /* The prefix does not change the meaning of the name. */
 static bool is_neutral(const char *prefix, size_t len)
 {
-	char folded[OFS_NAME_MAX];
+	char folded[OFS_NAME_FOLDED_MAX];
 
 	return ofs_name_index(folded, ofs_name_fold(prefix, len, folded), neutral);
 }

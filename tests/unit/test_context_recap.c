@@ -211,14 +211,14 @@ Test(context_recap, few_steps_stay_as_they_are)
 	settings.steps = 5;
 	for (int i = 0; i < 5; i++)
 		add_read("a.c", 100, NULL);
-	expect_has("## All 5 steps, in full\n");
+	expect_has("## All steps, in full\n");
 	cr_expect_not(info.compacted);
 	cr_expect_eq(info.tokens_before, info.tokens_after);
 	settings.budget = 0;
-	expect_has("## All 5 steps, in full\n");
+	expect_has("## All steps, in full\n");
 	add_read("a.c", 100, NULL);
 	settings.budget = 1000;
-	expect_has("## The last 3 of 6 steps, in full\n");
+	expect_has("## From step 4 on, in full\n");
 	cr_expect(info.compacted);
 }
 
@@ -227,11 +227,11 @@ Test(context_recap, many_tokens_are_a_reason_too)
 	settings.steps = 100;
 	for (int i = 0; i < 6; i++)
 		add_read("a_path_that_is_rather_long/with/directories/in/it.c", 100, NULL);
-	expect_has("## All 6 steps");
+	expect_has("## All steps");
 	settings.tokens = info.tokens_before;
-	expect_has("## All 6 steps");
+	expect_has("## All steps");
 	settings.tokens--;
-	expect_has("## The last 3 of 6");
+	expect_has("## From step 4 on");
 	cr_expect_lt(info.tokens_after, info.tokens_before);
 }
 
@@ -242,10 +242,10 @@ Test(context_recap, how_many_stay_in_full)
 		const char *heading;
 	} cases[] = {
 		{ 0, "## 4 steps so far\n" },
-		{ 1, "## The last of 4 steps, in full\n" },
-		{ 2, "## The last 2 of 4 steps, in full\n" },
-		{ 4, "## All 4 steps, in full\n" },
-		{ UINT64_MAX, "## All 4 steps, in full\n" },
+		{ 1, "## From step 4 on, in full\n" },
+		{ 2, "## From step 3 on, in full\n" },
+		{ 4, "## All steps, in full\n" },
+		{ UINT64_MAX, "## All steps, in full\n" },
 	};
 
 	for (int i = 0; i < 4; i++)
@@ -256,7 +256,7 @@ Test(context_recap, how_many_stay_in_full)
 	}
 	ofs_step_list_finish(&steps);
 	add_read("a.c", 100, NULL);
-	expect_has("## The only step, in full\n");
+	expect_has("## All steps, in full\n");
 	settings.keep = 0;
 	expect_has("## 1 step so far\n");
 }
@@ -267,7 +267,7 @@ Test(context_recap, a_step_in_full)
 	    "\"n\": [1, {\"a\": null}]}, \"observation\": \"make: exit 2\", \"outcome_ref\": "
 	    "\"k3f9x2\", \"success\": false, \"error\": \"no rule\", \"metadata\": {\"output\": "
 	    "\"one\\n  two\\n\\nthree\"}}");
-	expect_has("- step_7 Bash {\"command\":\"make\",\"n\":[1,{\"a\":null}]}: make: exit 2 "
+	expect_has("- step_7 Bash {\"n\":[1,{\"a\":null}]}: make: exit 2 "
 		   "[ref k3f9x2]\n"
 		   "  failed: no rule\n"
 		   "  | one\n"
@@ -277,6 +277,38 @@ Test(context_recap, a_step_in_full)
 	ofs_step_list_finish(&steps);
 	add("{\"tool_name\": \"x\", \"success\": false}");
 	expect_has("- x: \n  failed\n");
+}
+
+Test(context_recap, nothing_is_said_twice)
+{
+	char path[200];
+
+	memset(path, 'p', sizeof(path) - 1);
+	path[sizeof(path) - 1] = 0;
+	add("{\"id\": \"s1\", \"tool_name\": \"Bash\", \"minimal_args\": {\"command\": \"pwd\"}, "
+	    "\"observation\": \"pwd: 1 line output: /w\", \"metadata\": {\"output\": \"/w\\n\"}}");
+	expect_has("- s1 Bash: pwd: 1 line output: /w\n");
+	expect_lacks("| /w");
+	/* A command that the observation has cut is whole among the arguments. */
+	add("{\"id\": \"s2\", \"tool_name\": \"Bash\", \"minimal_args\": {\"command\": \"%s\"}, "
+	    "\"observation\": \"%.97s...: exit 0, no output\"}",
+	    path, path);
+	expect_has("pp\"}: exit 0, no output\n");
+	expect_lacks("pp...");
+	add("{\"id\": \"s3\", \"tool_name\": \"Read\", \"minimal_args\": {\"path\": \"a.c\"}, "
+	    "\"observation\": \"Read a.c: failed: gone\", \"success\": false, \"error\": \"gone\"}");
+	expect_has("- s3 Read: Read a.c: failed: gone\n");
+	expect_lacks("  failed");
+}
+
+Test(context_recap, short_answers_stay)
+{
+	settings.keep = 0;
+	add("{\"tool_name\": \"Bash\", \"minimal_args\": {\"command\": \"pwd\"}, \"metadata\": "
+	    "{\"exit_code\": 0, \"output\": \"/home/ann\\n\"}}");
+	add("{\"tool_name\": \"Write\", \"minimal_args\": {\"path\": \"a.c\"}, \"metadata\": "
+	    "{\"whole\": true}}");
+	expect_has("- Ran `pwd` (exit 0): /home/ann\n- Wrote a.c\n");
 }
 
 Test(context_recap, output_in_full_does_not_deceive)
@@ -415,7 +447,7 @@ Test(context_recap, lines_by_setting_are_kept)
 		    i, i);
 	expect_has("- Ticket 0 [ref r0]\n- Ticket 1 [ref r1]\n");
 	settings.budget = 0;
-	expect_has("Earlier, 2 steps: 2 reads\n- refs: r0, r1\n");
+	expect_has("Earlier, 2 steps: 2 reads\n- refs: r0 (Ticket 0), r1 (Ticket 1)\n");
 }
 
 /* ---- the budget */
@@ -473,13 +505,13 @@ Test(context_recap, the_oldest_are_folded_and_only_as_far_as_needed)
 	settings.budget = info.tokens_after;
 	expect_lacks("Earlier");
 	settings.budget--;
-	expect_has(
-		"Earlier, 4 steps: 4 reads\n- refs: ref1 (Read dir/f1.c), ref3 (Read dir/f3.c)\n");
+	expect_has("Earlier, 16 steps: 11 reads, 3 commands (1 failed), 2 ask\n");
+	expect_has("- refs: ref1 (Read dir/f1.c), ref3 (Read dir/f3.c), ref4 (Ran `dir/f4.c`), ");
 	cr_expect_leq(info.tokens_after, settings.budget);
 	for (uint64_t last = 0; settings.budget > 100; settings.budget -= 50) {
 		expect_all_refs();
 		cr_expect_geq(info.folded, last, "a smaller budget folds more");
-		cr_expect(info.tokens_after <= settings.budget || info.folded == 38);
+		cr_expect(info.tokens_after <= settings.budget || info.folded == 36);
 		last = info.folded;
 	}
 }
@@ -489,12 +521,12 @@ Test(context_recap, failures_and_refs_stay_whatever_the_budget)
 	add_mixed(200);
 	settings.budget = 0;
 	expect_all_refs();
-	cr_expect_eq(info.folded, 197);
-	expect_has("Earlier, 197 steps: ");
+	cr_expect_eq(info.folded, 196);
+	expect_has("Earlier, 196 steps: ");
 	expect_has(" commands (19 failed), ");
 	expect_has(" ask\n");
 	expect_has("- Ran `dir/f9.c` (exit 1): failed: it broke [ref ref9]\n");
-	expect_has("- refs: ref1, ref3, ref4, "); /* and not what they are of */
+	expect_has("- refs: ref1 (Read dir/f1.c), ref3 (Read dir/f3.c), ref4 (Ran `dir/f4.c`), ");
 	cr_expect_lt(info.tokens_after, info.tokens_before / 2);
 }
 
@@ -530,6 +562,29 @@ Test(context_recap, the_same_steps_give_the_same_bytes)
 	}
 }
 
+/* When steps are folded, too, the beginning stays for many steps. */
+Test(context_recap, folding_comes_seldom)
+{
+	OFS_FREE char *before = NULL;
+	size_t changes = 0;
+
+	settings.budget = 1000;
+	for (int i = 0; i < 100; i++) {
+		const char *end;
+		char name[32];
+
+		snprintf(name, sizeof(name), "a_long_folder/file_%d.c", i);
+		add_run(name, 0, NULL);
+		write_recap();
+		end = before ? strstr(before, "\n- ") : NULL;
+		changes += end && strncmp((char *)text.data, before, (size_t)(end - before)) != 0;
+		free(before);
+		before = ofs_strdup((char *)text.data);
+	}
+	cr_expect_leq(changes, 100 / OFS_RECAP_FOLD, "%zu", changes);
+	cr_expect_gt(changes, 0);
+}
+
 /* All but the last line of the older steps is what it was. */
 Test(context_recap, a_step_more_keeps_the_beginning)
 {
@@ -559,5 +614,5 @@ Test(context_recap, ten_thousand_steps)
 	settings.budget = 500;
 	add_mixed(10000);
 	expect_all_refs();
-	cr_expect_eq(info.folded, 9997);
+	cr_expect_eq(info.folded, 9996);
 }

@@ -248,8 +248,7 @@ Test(context_reduce, write_file)
 	       content, "Edited a.c (-2 +1 lines)");
 	cr_expect_null(step.outcome_ref);
 	cr_expect_eq(json_object_size(step.minimal_args), 1);
-	expect("create", "{\"filename\": \"a.c\"}",
-	       "[File: a.c (1 lines total)]\n1:", "Created a.c");
+	expect("create", "{\"filename\": \"a.c\"}", "[File: a.c (1 lines total)]\n1:", "Wrote a.c");
 	expect("MultiEdit", "{\"file_path\": \"a.c\", \"edits\": [{}, {}]}", "ok",
 	       "Edited a.c (2 edits)");
 	expect("apply_patch",
@@ -333,6 +332,24 @@ Test(context_reduce, grep)
 	       "Found 7 matches for 'x' in 2 files");
 	expect("grep", "{\"pattern\": \"x\"}", "No matches found", "Found 0 matches for 'x'");
 	expect("grep", "{\"pattern\": \"x\"}", "", "Found 0 matches for 'x'");
+	expect("Grep", "{\"pattern\": \"x\"}", "src/a.c:12:\tx = 1;",
+	       "Found 1 match for 'x' in 1 file: src/a.c:12: x = 1;");
+}
+
+/* Lines around a match are none. */
+Test(context_reduce, grep_with_context)
+{
+	expect("Grep", "{\"pattern\": \"x\", \"path\": \"a.c\", \"-C\": 1}",
+	       "11-foo\n12:x\n13-bar\n--\n20:x", "Found 2 matches for 'x' in a.c");
+	expect("Grep", "{\"pattern\": \"x\", \"-B\": 1}",
+	       "a-1-b.c-11-foo\na-1-b.c:12:x\na-1-b.c-13-y:4:5\n2024-01-02.md-3-z",
+	       "Found 1 match for 'x' in 2 files");
+	expect("Grep", "{\"pattern\": \"x\", \"-A\": 2}",
+	       "a.c:x\na.c-foo\na.c-bar\n--\nb.c:x\nb.c-baz", "Found 2 matches for 'x'");
+	expect("Grep", "{\"pattern\": \"x\", \"path\": \"a.c\", \"-C\": 2}", "foo\nx\nbar\nbaz",
+	       "Found 'x' in a.c");
+	expect("Grep", "{\"pattern\": \"20\"}", "2024-01-02 a\n2024-01-03 b\n20 c\n20 d",
+	       "Found 4 matches for '20'");
 }
 
 /* ---- the web */
@@ -429,21 +446,34 @@ Test(context_reduce, shell)
 {
 	expect("Bash", "{\"command\": \"git log\", \"description\": \"d\"}",
 	       "={\"stdout\": \"a\\nb\\n\", \"stderr\": \"\", \"exit_code\": 0}",
-	       "git log: exit 0, 2 lines output");
+	       "git log: exit 0, 2 lines output: a b");
 	expect_number("exit_code", 0);
 	expect_text("output", "a\nb\n");
 	cr_expect_eq(json_object_size(step.minimal_args), 1);
 	expect("shell", "{\"command\": [\"bash\", \"-lc\", \"git log | head\"]}",
 	       "{\"output\": \"a\\n\", \"metadata\": {\"exit_code\": 0, \"duration_seconds\": 0.1}}",
-	       "git log | head: exit 0, 1 line output");
+	       "git log | head: exit 0, 1 line output: a");
 	expect_text("output", "a\n");
-	expect("shell", "{\"command\": [\"ls\", \"a b\"]}", "x", "ls 'a b': 1 line output");
+	expect("shell", "{\"command\": [\"ls\", \"a b\"]}", "x", "ls 'a b': 1 line output: x");
 	expect("Bash", "{\"command\": \"true\"}", "", "true: no output");
-	expect("BashOutput", "{\"bash_id\": \"7\"}", "x\n", "1 line output");
+	expect("shell", "{\"command\": \"git\", \"args\": [\"log\", \"-3\"]}", "x",
+	       "git log -3: 1 line output: x");
+	expect("run", "{\"command\": \"bash\", \"args\": [\"-lc\", \"make x\"]}", "",
+	       "make x: no output");
+	expect("exec", "{\"cmd\": [\"bash\", \"-lc\", \"make\"]}", "", "make: no output");
+	expect("shell", "{\"command\": \"git -C w\", \"args\": [\"log\"]}", "",
+	       "git -C w log: no output");
+	expect("shell", "{\"command\": \"ls\", \"args\": []}", "", "ls: no output");
+	expect("shell", "{\"command\": \"ls\"}", "1\n2\n3\n4\n", "ls: 4 lines output");
+	expect("BashOutput", "{\"bash_id\": \"7\"}", "x\n", "1 line output: x");
 }
 
 Test(context_reduce, shell_that_failed)
 {
+	expect_failed("Bash", "{\"command\": \"git push\"}",
+		      "Exit code 128\nfatal: no upstream\nhint: do this",
+		      "git push: exit 128, 3 lines output: fatal: no upstream hint: do this",
+		      "hint: do this");
 	expect_failed(
 		"Bash", "{\"command\": \"make\"}",
 		"={\"stdout\": \"one\\n\", \"stderr\": \"boom: error 2\\n\", \"exit_code\": 2}",
@@ -662,7 +692,7 @@ Test(context_reduce, calls_under_other_names)
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(same); i++) {
 		reduce(same[i]);
 		cr_expect_str_eq(step.tool_name, "bash");
-		cr_expect_str_eq(step.observation, "ls: 1 line output");
+		cr_expect_str_eq(step.observation, "ls: 1 line output: a");
 		expect_text("output", "a");
 	}
 	reduce("{\"tool\": \"x\", \"args\": \"\"}");
@@ -712,7 +742,7 @@ Test(context_reduce, strange_bytes)
 	cr_expect_str_eq(step.observation, "a^@\\xed\\xa0\\x80b c");
 	reduce("{\"tool\": \"bash\", \"args\": {\"command\": \"\\u0000\\nx\\udc00\"}, \"result\": "
 	       "\"\\u0000\\u0001\"}");
-	cr_expect_str_eq(step.observation, "^@ x\\xed\\xb0\\x80: 1 line output");
+	cr_expect_str_eq(step.observation, "^@ x\\xed\\xb0\\x80: 1 line output: ^@^A");
 	reduce("{\"tool\": \"x\", \"args\": {\"\\ud800\": \"\\ud800\", \"n\": 1e999, \"big\": "
 	       "123456789012345678901234567890}, \"result\": {\"\\ud800\": \"\\ud800\", \"text\": \"t\"}}");
 	cr_expect_str_eq(step.observation, "t");

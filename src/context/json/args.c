@@ -4,14 +4,14 @@
 #include <ctype.h>
 #include <strings.h>
 
-size_t ofs_name_fold(const char *name, size_t len, char ret[OFS_NAME_MAX])
+size_t ofs_name_fold(const char *name, size_t len, char ret[OFS_NAME_FOLDED_MAX])
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < len; i++) {
 		if (!isalnum((unsigned char)name[i]))
 			continue;
-		if (n == OFS_NAME_MAX)
+		if (n == OFS_NAME_FOLDED_MAX)
 			return 0;
 		ret[n++] = (char)tolower((unsigned char)name[i]);
 	}
@@ -34,7 +34,7 @@ size_t ofs_name_index(const char *folded, size_t len, const char *names)
 
 size_t ofs_args_index(struct ofs_span name, const char *names)
 {
-	char folded[OFS_NAME_MAX];
+	char folded[OFS_NAME_FOLDED_MAX];
 
 	return ofs_name_index(folded, ofs_name_fold(name.p + 1, name.len - 2, folded), names);
 }

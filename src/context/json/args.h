@@ -8,10 +8,10 @@
 #include "context/json/span.h"
 
 /* Longer names, without their separators, are of nothing known. */
-#define OFS_NAME_MAX 64
+#define OFS_NAME_FOLDED_MAX 64
 
 /* The name in lower case, without separators; 0: it is too long, or has nothing else. */
-size_t ofs_name_fold(const char *name, size_t len, char ret[OFS_NAME_MAX]);
+size_t ofs_name_fold(const char *name, size_t len, char ret[OFS_NAME_FOLDED_MAX]);
 
 /*
  * The position of a folded name among the names, which are separated by blanks, from 1; 0 if it is

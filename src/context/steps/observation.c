@@ -6,6 +6,8 @@
 
 /* In characters. */
 #define ERROR_MAX 300
+#define ANSWER_MAX 160
+#define ANSWER_LINES 3
 
 /* ---- the line, and metadata */
 
@@ -22,6 +24,17 @@ void ofs_observe_say_size(struct ofs_observing *o, uint64_t bytes)
 	for (; value >= 999.5 && unit[1]; unit++)
 		value /= 1000;
 	ofs_observe_say(o, "%.*f%cB", value < 9.95 ? 1 : 0, value, *unit);
+}
+
+void ofs_observe_say_answer(struct ofs_observing *o)
+{
+	const struct ofs_tool_result *r = &o->result;
+	size_t len = ofs_scan_trim(r->text, r->text_len);
+
+	if (!len || len > ANSWER_MAX || ofs_scan_lines(r->text, len) > ANSWER_LINES)
+		return;
+	ofs_observe_say(o, ": ");
+	ofs_line_append(&o->observation, r->text, len, ANSWER_MAX);
 }
 
 void ofs_observe_note_number(struct ofs_observing *o, const char *name, uint64_t n)
@@ -68,7 +81,13 @@ json_t *ofs_observe_scalar(struct ofs_span value)
 const char *ofs_observe_set_arg(struct ofs_observing *o, const char *as, const char *text,
 				size_t len)
 {
-	json_object_set_new(o->args, as, ofs_line_json(text, len, OFS_OBSERVATION_ARG_MAX));
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
+
+	if (strcmp(as, "path") == 0) /* of which the end tells most */
+		ofs_line_append_end(&line, text, len, OFS_OBSERVATION_ARG_MAX);
+	else
+		ofs_line_append(&line, text, len, OFS_OBSERVATION_ARG_MAX);
+	json_object_set_new(o->args, as, json_string(ofs_buf_str(&line)));
 	return json_string_value(json_object_get(o->args, as));
 }
 

@@ -14,6 +14,7 @@
 /* In characters. */
 #define OFS_OBSERVATION_MAX 400
 #define OFS_OBSERVATION_ARG_MAX 200
+#define OFS_OBSERVATION_COMMAND_MAX 100
 
 /* A call, and what its step says about it. */
 struct ofs_observing {
@@ -38,6 +39,9 @@ struct ofs_observing {
 
 /* Appends "812 bytes", "4.2KB", "50KB". */
 void ofs_observe_say_size(struct ofs_observing *o, uint64_t bytes);
+
+/* Appends ": ANSWER" if the result's text is short. */
+void ofs_observe_say_answer(struct ofs_observing *o);
 
 void ofs_observe_note_number(struct ofs_observing *o, const char *name, uint64_t n);
 

@@ -155,15 +155,28 @@ static size_t measure(struct ofs_span value, size_t *ret_lines)
 	return text.len;
 }
 
+/* Whether a file was made or replaced as a whole, by what the tool is called or says. */
+static bool is_whole(const struct ofs_observing *o)
+{
+	const struct ofs_tool_result *r = &o->result;
+
+	return strcasestr(o->call->tool, "create") ||
+	       ofs_span_is(ofs_args_find(r->json, "type"), "create") ||
+	       ofs_scan_begins(r->text, r->text_len, "File created") ||
+	       ofs_scan_begins(r->text, r->text_len, "Created ");
+}
+
 static void observe_edit(struct ofs_observing *o, const char *path)
 {
 	struct ofs_span old = ofs_args_find(o->call->args, OLD_NAMES);
 	struct ofs_span new = ofs_args_find(o->call->args, NEW_NAMES);
 	struct ofs_span edits = ofs_args_find(o->call->args, EDITS_NAMES);
+	bool whole = is_whole(o);
 	size_t removed, added;
 
-	ofs_observe_say(o, "%s %s", strcasestr(o->call->tool, "create") ? "Created" : "Edited",
-			path ? path : "a file");
+	ofs_observe_say(o, "%s %s", whole ? "Wrote" : "Edited", path ? path : "a file");
+	if (whole)
+		json_object_set_new(o->metadata, "whole", json_true());
 	if (ofs_span_is_array(edits)) {
 		ofs_observe_say(o, " (%s)", ofs_counted(ofs_args_count(edits), "edit").text);
 	} else if (ofs_span_is_string(old) || ofs_span_is_string(new)) {
@@ -182,7 +195,10 @@ void ofs_observe_write(struct ofs_observing *o)
 	struct ofs_span old = ofs_args_find(o->call->args, OLD_NAMES);
 	size_t bytes, lines;
 
-	if (ofs_span_is_string(text) && !ofs_span_is_string(old)) {
+	/* An edit of nothing makes a file. */
+	if (!ofs_span_is_string(text) && ofs_span_is_string(old) && old.len == 2)
+		text = ofs_args_find(o->call->args, NEW_NAMES);
+	if (ofs_span_is_string(text) && (!ofs_span_is_string(old) || old.len == 2)) {
 		bytes = measure(text, &lines);
 		ofs_observe_say(o, "Wrote %s (%s)", path ? path : "a file",
 				ofs_counted(bytes, "byte").text);

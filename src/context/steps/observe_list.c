@@ -41,6 +41,10 @@ struct tally {
 	const char *file; /* of the last match */
 	size_t file_len;
 	size_t plain; /* lines without a file's name */
+	size_t numbered; /* "12:text", of a single file */
+	/* What stands around matches: "11-text", and "--" between what is not adjacent. */
+	size_t around, breaks;
+	size_t named; /* "a.c:text", without a number */
 	size_t marked[WEB_MARKS];
 };
 
@@ -244,26 +248,64 @@ void ofs_observe_list(struct ofs_observing *o)
 
 /* ---- lines that match */
 
-/* The length of the name in "src/a.c:12:text" or "src/a.c-12-text" (context of a match), or 0. */
+/* Whether a path ends as the name of a file does, rather than as a part of one: "src/2024". */
+static bool is_file(const char *p, size_t len)
+{
+	const char *slash = memrchr(p, '/', len);
+	size_t folder = slash ? (size_t)(slash + 1 - p) : 0;
+
+	return memchr(p + folder, '.', len - folder);
+}
+
+/*
+ * The length of the name in "src/a.c:12:text" or "src/a.c-12-text" (context of a match), or 0. In
+ * "a-1-b.c-11-text" the first number is part of the name.
+ */
 static size_t file_part(const char *p, const char *end)
 {
-	for (const char *q = p; q < end; q++) {
+	size_t first = 0;
+
+	for (const char *q = p + 1; q < end; q++) {
 		const char *digits = q + 1, *after = digits;
+		size_t len = (size_t)(q - p);
 
 		while (after < end && isdigit((unsigned char)*after))
 			after++;
-		if ((*q == ':' || *q == '-') && after > digits && after < end && *after == *q)
-			return (size_t)(q - p);
+		if ((*q != ':' && *q != '-') || after == digits || after == end || *after != *q)
+			continue;
+		if (*q == ':' || is_file(p, len))
+			return len;
+		first = first ? first : len;
 	}
-	return 0;
+	return first;
+}
+
+/* What follows the number that a line begins with, or 0. */
+static char after_number(const char *p, const char *end)
+{
+	const char *q = p;
+
+	while (q < end && isdigit((unsigned char)*q))
+		q++;
+	return q > p && q < end ? *q : 0;
+}
+
+/* Whether a line begins with the name of a file and ":". */
+static bool is_named(const char *p, size_t len)
+{
+	const char *colon = memchr(p, ':', len);
+
+	return colon && is_file(p, (size_t)(colon - p)) && !memchr(p, ' ', (size_t)(colon - p));
 }
 
 /* "Found 3 matches" or "Found 2 files", then "src/a.c (3 matches)", or lines as of grep -n. */
 static void count_matches(const char *p, size_t len, struct tally *t)
 {
-	size_t name = file_part(p, p + len), number;
-	char start[64], noun;
+	char start[64], noun, after = after_number(p, p + len);
+	size_t name = after == ':' ? 0 : file_part(p, p + len), number;
 
+	if (after == '-' && !is_file(p, name))
+		name = 0;
 	snprintf(start, sizeof(start), "%.*s", (int)OFS_MIN(len, sizeof(start)), p);
 	if (!t->items && !t->plain && sscanf(start, "Found %zu %c", &number, &noun) == 2) {
 		*(noun == 'f' ? &t->files : &t->items) = number;
@@ -276,9 +318,38 @@ static void count_matches(const char *p, size_t len, struct tally *t)
 		t->files += name != t->file_len || memcmp(p, t->file, name) != 0;
 		t->file = p;
 		t->file_len = name;
+	} else if (len == 2 && memcmp(p, "--", 2) == 0) {
+		t->breaks++;
 	} else {
-		t->plain += !(len == 2 && memcmp(p, "--", 2) == 0);
+		t->numbered += after == ':';
+		t->around += after == '-';
+		t->plain += after != ':' && after != '-';
+		t->named += is_named(p, len);
 	}
+}
+
+/* Whether lines around matches were asked for, as of grep -C 3. */
+static bool has_context(struct ofs_span args)
+{
+	static const char *const names[] = { "c context contextlines surroundinglines",
+					     "a after aftercontext linesafter",
+					     "b before beforecontext linesbefore" };
+	long long n;
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(names); i++)
+		if (ofs_span_integer(ofs_args_find(args, names[i]), &n) && n > 0)
+			return true;
+	return false;
+}
+
+/* Lines that match, where names and numbers do not tell; 0: it cannot be told. */
+static size_t count_plain(const struct ofs_observing *o, const struct tally *t)
+{
+	if (t->numbered)
+		return t->numbered;
+	if (t->breaks || has_context(o->call->args))
+		return t->named;
+	return t->plain + t->around;
 }
 
 void ofs_observe_grep(struct ofs_observing *o)
@@ -289,10 +360,10 @@ void ofs_observe_grep(struct ofs_observing *o)
 
 	if (!o->failed) {
 		count(o, &t, count_matches);
-		/* Without the names of files any line is a match. */
-		if (!t.said && !t.counted)
-			t.items = t.items ? t.items : t.plain;
-		t.counted |= !t.said;
+		if (!t.said && !t.counted) {
+			t.items = t.items ? t.items : count_plain(o, &t);
+			t.counted = t.items || !o->result.text_len;
+		}
 	}
 	ofs_observe_say(o, o->failed ? "Searched files for " : "Found ");
 	if (t.counted) {
@@ -306,6 +377,8 @@ void ofs_observe_grep(struct ofs_observing *o)
 	} else if (path && !o->failed) {
 		ofs_observe_say(o, " in %s", path);
 	}
+	if (!o->failed && t.items && !t.said && ofs_span_is_string(o->call->result))
+		ofs_observe_say_answer(o);
 }
 
 /* ---- results of the web */

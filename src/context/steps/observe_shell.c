@@ -12,13 +12,14 @@
 #define COMMAND_NAMES                                                                        \
 	"command cmd script code commands commandline shellcommand input chars bashcommand " \
 	"pythoncode"
+#define ARGUMENT_NAMES "args arguments argv argumentlist"
 #define EXIT_NAMES "exitcode returncode exitstatus code rc status"
 
 /* In characters. */
-#define COMMAND_SHOWN 100
 #define COMMAND_KEPT 400
 #define ERROR_END 300
 #define ERROR_LINE 200
+#define CUT "..." /* where a line that was cut begins */
 
 /* Lines at the start or end of a text that may have the exit code. */
 #define EXIT_LINES 3
@@ -117,14 +118,15 @@ static bool find_exit(const struct ofs_observing *o, long long *ret)
 
 /* ---- the command */
 
-/* Appends an argv as a line; of ["bash", "-lc", LINE] only LINE. */
+/* Appends an argv as a line; of "bash", "-lc", LINE only LINE. The words follow those in `out`. */
 static void join_words(struct ofs_span array, struct ofs_buf *out)
 {
-	size_t n = ofs_args_count(array), i = 0;
+	size_t n = ofs_args_count(array), i = 0, first = out->len ? 1 : 0;
 	OFS_FREE char **argv = ofs_realloc(NULL, n + 1, sizeof(*argv));
 	OFS_FREE char *line = NULL;
 	struct ofs_span_cursor c = ofs_span_enter(array);
 	struct ofs_span word;
+	const char *option;
 
 	for (; ofs_span_next(&c, &word); i++) {
 		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -133,11 +135,15 @@ static void join_words(struct ofs_span array, struct ofs_buf *out)
 		argv[i] = ofs_buf_steal_str(&text);
 	}
 	argv[n] = NULL;
+	option = n > 1 - first ? argv[1 - first] : "";
 	line = ofs_text_command((const char *const *)argv);
-	if (n > 2 && argv[1][0] == '-' && argv[1][strlen(argv[1]) - 1] == 'c')
-		ofs_buf_append_str(out, argv[2]);
-	else
+	if (n > 2 - first && option[0] == '-' && option[strlen(option) - 1] == 'c') {
+		out->len = 0;
+		ofs_buf_append_str(out, argv[2 - first]);
+	} else {
+		ofs_buf_append_str(out, first && n ? " " : "");
 		ofs_buf_append_str(out, line);
+	}
 	while (i)
 		free(argv[--i]);
 }
@@ -158,6 +164,8 @@ static const char *take_command(struct ofs_observing *o)
 		ofs_span_decode(value, &text);
 	if (!text.len)
 		return NULL;
+	if (ofs_span_is_string(value) && ofs_span_is_array(ofs_args_find(args, ARGUMENT_NAMES)))
+		join_words(ofs_args_find(args, ARGUMENT_NAMES), &text);
 	json_object_set_new(o->args, "command",
 			    ofs_line_json((char *)text.data, text.len, COMMAND_KEPT));
 	return json_string_value(json_object_get(o->args, "command"));
@@ -165,20 +173,31 @@ static const char *take_command(struct ofs_observing *o)
 
 /* ---- the rule */
 
-/* Drops the last lines if a harness reports the exit code there, unless there are no others. */
-static size_t cut_exit(const char *text, size_t len)
+/*
+ * Drops the first and last lines if a harness reports the exit code there, unless there are no
+ * others.
+ */
+static const char *cut_exit(const char *text, size_t *len)
 {
-	const char *line;
-	size_t whole = len, n;
+	const char *p = text, *start = text, *end = text + *len, *line;
+	size_t n;
 	long long code;
 
-	for (int i = 0; i < EXIT_LINES; i++) {
-		ofs_scan_last_line(text, len, &line, &n);
+	for (int i = 0; i < EXIT_LINES && ofs_scan_line(&p, end, &line, &n); i++) {
 		if (!find_in_line(line, n, &code))
 			break;
-		len = (size_t)(line - text);
+		start = p;
 	}
-	return ofs_scan_trim(text, len) ? len : whole;
+	for (int i = 0; i < EXIT_LINES; i++) {
+		ofs_scan_last_line(start, (size_t)(end - start), &line, &n);
+		if (!find_in_line(line, n, &code))
+			break;
+		end = line;
+	}
+	if (!ofs_scan_trim(start, (size_t)(end - start)))
+		return text;
+	*len = (size_t)(end - start);
+	return start;
 }
 
 /* Keeps the failure readable: the line that reports it, and the end of the error output. */
@@ -186,20 +205,26 @@ static void say_error(struct ofs_observing *o)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf end = OFS_BUF_INIT, trouble = OFS_BUF_INIT;
 	const struct ofs_tool_result *r = &o->result;
-	bool has_errors = r->errors < r->text_len;
-	const char *text = has_errors ? r->text + r->errors : r->text, *line;
-	size_t len = cut_exit(text, has_errors ? r->text_len - r->errors : r->text_len), n;
+	size_t start = r->errors < r->text_len ? r->errors : 0, len = r->text_len - start, n;
+	const char *text = cut_exit(r->text + start, &len), *shown, *line;
 
 	ofs_line_append_end(&end, text, len, ERROR_END);
+	shown = ofs_buf_str(&end);
 	if (end.len)
 		ofs_observe_say(o, ": ");
-	/* Unless the end shows it. */
-	if (end.len && ofs_trouble_find(text, len, false, &trouble) && trouble.len &&
-	    !memmem(end.data, end.len, trouble.data, trouble.len)) {
-		ofs_line_append(&o->observation, (char *)trouble.data, trouble.len, ERROR_LINE);
-		ofs_observe_say(o, " ");
+	if (end.len && ofs_trouble_find(text, len, false, &trouble) && trouble.len) {
+		const char *there = strstr(shown, ofs_buf_str(&trouble));
+
+		/* It comes first, and is not said again where the end shows it. */
+		if (there && strncmp(shown, CUT, strlen(CUT)) == 0) {
+			shown = there;
+		} else if (!there) {
+			ofs_line_append(&o->observation, (char *)trouble.data, trouble.len,
+					ERROR_LINE);
+			ofs_observe_say(o, " ");
+		}
 	}
-	ofs_buf_append(&o->observation, end.data, end.len);
+	ofs_observe_say(o, "%s", shown);
 	ofs_scan_last_line(text, len, &line, &n);
 	if (n)
 		ofs_observe_fail(o, line, n);
@@ -216,7 +241,8 @@ void ofs_observe_shell(struct ofs_observing *o)
 	/* Without an exit code the text is all there is to go by. */
 	ofs_failure_find(o, !has_code);
 	if (command) {
-		ofs_line_append(&o->observation, command, strlen(command), COMMAND_SHOWN);
+		ofs_line_append(&o->observation, command, strlen(command),
+				OFS_OBSERVATION_COMMAND_MAX);
 		ofs_observe_say(o, ": ");
 	}
 	if (has_code) {
@@ -228,6 +254,8 @@ void ofs_observe_shell(struct ofs_observing *o)
 				    : "no");
 	if (o->failed || exit_failed)
 		say_error(o);
+	else
+		ofs_observe_say_answer(o);
 	if (exit_failed)
 		ofs_observe_fail(o, reason,
 				 (size_t)snprintf(reason, sizeof(reason), "exit %lld", code));

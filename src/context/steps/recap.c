@@ -6,7 +6,9 @@
 #include "context/steps/summary.h"
 
 #define GROUP_MAX 8 /* steps in one line */
-#define LABEL_CHARS 40 /* of what a ref is of */
+/* Of what a ref is of; over the budget the second. */
+#define LABEL_CHARS 40
+#define LABEL_CHARS_MIN 20
 #define NAMES_MAX 8 /* tools without a rule that are counted by name */
 #define NAME_CHARS 64
 
@@ -208,19 +210,19 @@ static void write_failures(const struct recap *rec, size_t folded, struct ofs_bu
 	}
 }
 
-/* Appends the line without a part in parentheses at its end, shortened. */
-static void write_label(const char *text, struct ofs_buf *out)
+/* Appends the line without a part in parentheses at its end, shortened to its end. */
+static void write_label(const char *text, size_t max, struct ofs_buf *out)
 {
 	const char *end = strrchr(text, '(');
 	size_t len = strlen(text);
 
 	if (end && end > text + 1 && end[-1] == ' ' && strchr(end, ')') == text + len - 1)
 		len = (size_t)(end - text) - 1;
-	ofs_line_append(out, text, len, LABEL_CHARS);
+	ofs_line_append_end(out, text, len, max);
 }
 
 /* "- refs: k3f9x2 (Read a.c), ..."; the refs of failures are in their own lines. */
-static void write_refs(const struct recap *rec, size_t folded, bool labels, struct ofs_buf *out)
+static void write_refs(const struct recap *rec, size_t folded, size_t label, struct ofs_buf *out)
 {
 	const char *last = NULL;
 
@@ -232,11 +234,9 @@ static void write_refs(const struct recap *rec, size_t folded, bool labels, stru
 			continue;
 		ofs_buf_append_str(out, last ? ", " : "- refs: ");
 		ofs_summary_ref(ref, out);
-		if (labels) {
-			ofs_buf_append_str(out, " (");
-			write_label(o->text, out);
-			ofs_buf_append_str(out, ")");
-		}
+		ofs_buf_append_str(out, " (");
+		write_label(o->text, label, out);
+		ofs_buf_append_str(out, ")");
 		last = ref;
 	}
 	if (last)
@@ -247,20 +247,17 @@ static void write_refs(const struct recap *rec, size_t folded, bool labels, stru
 
 static void write_heading(size_t full, size_t n, struct ofs_buf *out)
 {
+	/* The number of steps would change with each. */
 	if (!full)
 		ofs_buf_printf(out, "## %s so far\n", ofs_counted(n, "step").text);
-	else if (n == 1)
-		ofs_buf_append_str(out, "## The only step, in full\n");
 	else if (full == n)
-		ofs_buf_printf(out, "## All %zu steps, in full\n", n);
-	else if (full == 1)
-		ofs_buf_printf(out, "## The last of %zu steps, in full\n", n);
+		ofs_buf_append_str(out, "## All steps, in full\n");
 	else
-		ofs_buf_printf(out, "## The last %zu of %zu steps, in full\n", full, n);
+		ofs_buf_printf(out, "## From step %zu on, in full\n", n - full + 1);
 }
 
-/* Renders with the first `folded` of the older steps folded. */
-static void render(struct recap *rec, size_t folded, bool labels)
+/* Renders with the first `folded` of the older steps folded; `label`: characters. */
+static void render(struct recap *rec, size_t folded, size_t label)
 {
 	const struct ofs_step_list *l = rec->steps;
 	struct ofs_buf *out = &rec->text;
@@ -271,7 +268,7 @@ static void render(struct recap *rec, size_t folded, bool labels)
 	if (folded) {
 		write_counts(rec, folded, out);
 		write_failures(rec, folded, out);
-		write_refs(rec, folded, labels, out);
+		write_refs(rec, folded, label, out);
 	}
 	for (size_t i = folded; i < rec->n; i += group) {
 		group = count_group(&rec->older[i], rec->n - i);
@@ -287,30 +284,27 @@ static bool is_over(const struct recap *rec)
 	return ofs_tokens_count(rec->text.data, rec->text.len) > rec->settings->budget;
 }
 
-/*
- * Folds as few blocks of the older steps as bring the section within its budget, or all of them if
- * none do. Folding more rarely makes the text longer, and then only a little.
- */
+/* Folds as few blocks of the older steps as bring the section within its budget, or all of them. */
 static size_t fold(struct recap *rec)
 {
-	size_t low = 0, high = (rec->n + OFS_RECAP_BLOCK - 1) / OFS_RECAP_BLOCK, folded;
+	size_t low = 0, high = (rec->n + OFS_RECAP_FOLD - 1) / OFS_RECAP_FOLD, folded;
 
-	render(rec, 0, true);
+	render(rec, 0, LABEL_CHARS);
 	if (!is_over(rec))
 		return 0;
 	while (low + 1 < high) {
 		size_t middle = low + (high - low) / 2;
 
-		render(rec, middle * OFS_RECAP_BLOCK, true);
+		render(rec, middle * OFS_RECAP_FOLD, LABEL_CHARS);
 		if (is_over(rec))
 			low = middle;
 		else
 			high = middle;
 	}
-	folded = OFS_MIN(high * OFS_RECAP_BLOCK, rec->n);
-	render(rec, folded, true);
+	folded = OFS_MIN(high * OFS_RECAP_FOLD, rec->n);
+	render(rec, folded, LABEL_CHARS);
 	if (is_over(rec))
-		render(rec, folded, false);
+		render(rec, folded, LABEL_CHARS_MIN);
 	return folded;
 }
 
@@ -332,11 +326,13 @@ void ofs_recap_write(const struct ofs_step_list *steps, const struct ofs_setting
 	struct ofs_recap_info info = { 0 };
 
 	if (steps->n)
-		render(&rec, 0, true);
+		render(&rec, 0, LABEL_CHARS);
 	info.tokens_before = ofs_tokens_count(rec.text.data, rec.text.len);
 	if ((steps->n > s->steps || info.tokens_before > s->tokens) && steps->n > s->keep) {
 		info.compacted = true;
 		rec.n = steps->n - s->keep;
+		if (s->keep && rec.n > OFS_RECAP_BLOCK)
+			rec.n -= rec.n % OFS_RECAP_BLOCK;
 		load_older(&rec);
 		info.folded = fold(&rec);
 	}

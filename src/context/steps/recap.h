@@ -7,13 +7,12 @@
  *	- Ran `make` (exit 2): failed: ...
  *	- refs: k3f9x2 (Read a.c), ...
  *	- Read 4 files: b.c (1.2 KB), c.c (3.0 KB) [ref 9s0d1k], ...	<- a line each, or a group
- *	## The last 3 of 55 steps, in full
+ *	## From step 53 on, in full
  *	- step_053 Bash {"command":"make"}: Ran make: exit 0, 20 lines output
  *
- * The same steps give the same bytes. Adding a step keeps the text up to the last line or group of
- * the older steps, as long as nothing is folded. After that the line of counts changes only about
- * every OFS_RECAP_BLOCK-th step, since steps are folded in blocks. So a prompt's cache keeps most
- * of its hits if what changes less often comes before this section.
+ * The same steps give the same bytes, and a step more mostly adds to the end: a prompt's cache keeps
+ * its hits. Steps leave those in full by OFS_RECAP_BLOCK at a time, and when older ones have to be
+ * folded, it is by OFS_RECAP_FOLD.
  */
 #pragma once
 
@@ -23,6 +22,7 @@
 #include "context/steps/step.h"
 
 #define OFS_RECAP_BLOCK 4
+#define OFS_RECAP_FOLD 16
 
 struct ofs_recap_info {
 	uint64_t tokens_before; /* with all of them in full */
@@ -33,9 +33,9 @@ struct ofs_recap_info {
 
 /*
  * Appends the section. All steps are in full unless they exceed `s->steps` steps or `s->tokens`
- * tokens: then only the last `s->keep` are. Over `s->budget` tokens the oldest are folded, as few
- * as possible; failures and refs always stay, even over the budget. Without steps the section is
- * empty. `ret` may be NULL.
+ * tokens: then only the last `s->keep` are, and up to OFS_RECAP_BLOCK - 1 before them. Over
+ * `s->budget` tokens the oldest are folded; failures and refs always stay, even over the budget.
+ * Without steps the section is empty. `ret` may be NULL.
  */
 void ofs_recap_write(const struct ofs_step_list *steps, const struct ofs_settings *s,
 		     struct ofs_buf *out, struct ofs_recap_info *ret);

@@ -2,13 +2,16 @@
 #include "context/steps/summary.h"
 
 #include "base/text.h"
+#include "context/json/args.h"
 #include "context/steps/line.h"
+#include "context/steps/observation.h"
 
 /* In characters. */
 #define SUMMARY_VALUE_MAX 120
 #define SUMMARY_ARGS_MAX 100
 #define SUMMARY_ARG_MAX 40
 #define SUMMARY_ERROR_MAX 160
+#define SUMMARY_ANSWER_MAX 80
 #define SUMMARY_ALTERNATIVES 5
 
 /* Of a step in full; OUTPUT_MAX in bytes. */
@@ -22,7 +25,7 @@
 static const char *const templates[OFS_TOOL_COUNT][SUMMARY_ALTERNATIVES] = {
 	[OFS_TOOL_OTHER] = { "{tool}({args}) -> {observation}", "{tool}({args})" },
 	[OFS_TOOL_READ] = { "Read {path} ({size})", "Read {path}" },
-	[OFS_TOOL_WRITE] = { "Wrote {path} ({written})", "Edited {path}" },
+	[OFS_TOOL_WRITE] = { "Wrote {path} ({written})", "Wrote {path}{whole}", "Edited {path}" },
 	[OFS_TOOL_LIST] = { "Listed {pattern} in {path} -> {count} items",
 			    "Listed {pattern} -> {count} items", "Listed {path} -> {count} items",
 			    "Listed {path}", "Listed {pattern}" },
@@ -124,6 +127,8 @@ static bool fill_in(const void *arg, const char *key, struct ofs_buf *out)
 	}
 	if (append_number(step, key, out))
 		return true;
+	if (strcmp(key, "whole") == 0 && f->by_rule) /* a condition, with no text of its own */
+		return json_is_true(json_object_get(step->metadata, key));
 	if (strcmp(key, "count") == 0)
 		return false;
 	value = json_object_get(step->minimal_args, is_arg ? key + strlen("args.") : key);
@@ -131,6 +136,11 @@ static bool fill_in(const void *arg, const char *key, struct ofs_buf *out)
 	if (!value && !is_arg && (!f->by_rule || strcmp(key, "path") != 0))
 		value = json_object_get(step->metadata,
 					strcmp(key, "code") == 0 ? "exit_code" : key);
+	if (strcmp(key, "path") == 0 && json_is_string(value)) { /* its end tells most */
+		ofs_line_append_end(out, json_string_value(value), json_string_length(value),
+				    SUMMARY_VALUE_MAX);
+		return true;
+	}
 	return ofs_template_scalar(out, value, SUMMARY_VALUE_MAX);
 }
 
@@ -151,6 +161,21 @@ static void append_by_rule(const struct ofs_step *step, enum ofs_tool_rule rule,
 		append_text(out, step->tool_name);
 }
 
+/* Appends a short output of a command or a search, which would be lost otherwise. */
+static void append_answer(const struct ofs_step *step, const struct ofs_settings *s,
+			  struct ofs_buf *out)
+{
+	const char *text = json_string_value(json_object_get(step->metadata, "output"));
+	enum ofs_tool_rule rule = ofs_summary_rule(step, s);
+	size_t len = text ? ofs_scan_trim(text, strlen(text)) : 0;
+
+	if (!len || len > SUMMARY_ANSWER_MAX || memchr(text, '\n', len) ||
+	    (rule != OFS_TOOL_SHELL && rule != OFS_TOOL_GREP && rule != OFS_TOOL_LIST))
+		return;
+	ofs_buf_append_str(out, ": ");
+	ofs_line_append(out, text, len, SUMMARY_ANSWER_MAX);
+}
+
 void ofs_summary_text(const struct ofs_step *step, const struct ofs_settings *s,
 		      struct ofs_buf *out)
 {
@@ -166,8 +191,10 @@ void ofs_summary_text(const struct ofs_step *step, const struct ofs_settings *s,
 	} else {
 		append_by_rule(step, ofs_summary_rule(step, s), out);
 	}
-	if (step->success)
+	if (step->success) {
+		append_answer(step, s, out);
 		return;
+	}
 	ofs_buf_append_str(out, step->error && *step->error ? ": failed: " : ": failed");
 	if (step->error)
 		ofs_line_append_str(out, step->error, SUMMARY_ERROR_MAX);
@@ -200,6 +227,44 @@ void ofs_summary_line(const struct ofs_step *step, const struct ofs_settings *s,
 
 /* ---- in full */
 
+/* Whether the observation has all of a short text. */
+static bool is_said(const struct ofs_step *step, const char *text)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
+
+	ofs_line_append_str(&line, text, OBSERVATION_CHARS);
+	return line.len && strstr(step->observation, ofs_buf_str(&line));
+}
+
+/* The arguments that the observation lacks; owned. */
+static json_t *unsaid_args(const struct ofs_step *step)
+{
+	json_t *left = json_object(), *value;
+	const char *name;
+
+	json_object_foreach(step->minimal_args, name, value)
+	{
+		if (!json_is_string(value) || !is_said(step, json_string_value(value)))
+			json_object_set(left, name, value);
+	}
+	return left;
+}
+
+/* The observation behind a command that is among the arguments. */
+static const char *behind_command(const struct ofs_step *step, const json_t *args)
+{
+	const char *command = json_string_value(json_object_get(args, "command"));
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf line = OFS_BUF_INIT;
+
+	if (!command)
+		return step->observation;
+	ofs_line_append_str(&line, command, OFS_OBSERVATION_COMMAND_MAX);
+	ofs_buf_append_str(&line, ": ");
+	return strncmp(step->observation, ofs_buf_str(&line), line.len) == 0
+		       ? step->observation + line.len
+		       : step->observation;
+}
+
 /* Appends the output of a step that was not offloaded: it is nowhere else. */
 static void append_output(const struct ofs_step *step, struct ofs_buf *out)
 {
@@ -207,6 +272,8 @@ static void append_output(const struct ofs_step *step, struct ofs_buf *out)
 	json_t *whole;
 
 	if (!text || !*text)
+		return;
+	if (!memchr(text, '\n', ofs_scan_trim(text, strlen(text))) && is_said(step, text))
 		return;
 	whole = ofs_line_json_whole(text, OFS_MIN(strlen(text), OUTPUT_MAX));
 	text = json_string_value(whole);
@@ -225,9 +292,8 @@ static void append_output(const struct ofs_step *step, struct ofs_buf *out)
 
 void ofs_summary_full(const struct ofs_step *step, struct ofs_buf *out)
 {
-	OFS_FREE char *args = json_object_size(step->minimal_args)
-				      ? json_dumps(step->minimal_args, JSON_COMPACT)
-				      : NULL;
+	json_t *left = unsaid_args(step);
+	OFS_FREE char *args = json_object_size(left) ? json_dumps(left, JSON_COMPACT) : NULL;
 
 	ofs_buf_append_str(out, *step->id ? "- " : "-");
 	ofs_line_append_str(out, step->id, NAME_CHARS);
@@ -238,10 +304,11 @@ void ofs_summary_full(const struct ofs_step *step, struct ofs_buf *out)
 		ofs_line_append_str(out, args, ARGS_CHARS);
 	}
 	ofs_buf_append_str(out, ": ");
-	ofs_line_append_str(out, step->observation, OBSERVATION_CHARS);
+	ofs_line_append_str(out, behind_command(step, left), OBSERVATION_CHARS);
+	json_decref(left);
 	append_ref(step, out);
 	ofs_buf_append_str(out, "\n");
-	if (!step->success) {
+	if (!step->success && !(step->error && is_said(step, step->error))) {
 		ofs_buf_append_str(out, step->error && *step->error ? "  failed: " : "  failed");
 		ofs_line_append_str(out, step->error ? step->error : "", ERROR_CHARS);
 		ofs_buf_append_str(out, "\n");

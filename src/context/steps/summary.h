@@ -24,7 +24,7 @@ void ofs_summary_line(const struct ofs_step *step, const struct ofs_settings *s,
 /*
  * Appends the step in full, in lines of which only the first is not indented: its name, tool and
  * arguments, the observation with its ref; the reason of a failure; the output that is nowhere
- * else. Each part is cut to a length of its own.
+ * else. What the observation says is not said again. Each part is cut to a length of its own.
  */
 void ofs_summary_full(const struct ofs_step *step, struct ofs_buf *out);
 
