@@ -302,6 +302,30 @@ def a_harness_that_writes_it_anew(case, form):
 
 
 @test
+def slices_are_fetched_for_a_request_alone(case):
+    """In the middle of an answer they would be in the way of the cache."""
+    context = Context(case, False)
+    chat = generated(8, 6000)
+    word = "zanzibar"
+    chat[3]["content"] = f"the {word} is here\n" + chat[3]["content"].replace("\0", "")  # which makes it binary
+    request = {"role": "user", "content": f"Where is the {word}?"}
+    for more, there in (
+        ([request], True),
+        ([request, {"role": "assistant", "content": "I look."}], False),
+        ([{"role": "user", "content": f"<system-reminder>{word}</system-reminder>"}], False),
+    ):
+        sent = json.dumps(chat + more)
+        answer = context.manage(sent, None, "--mode", "compact", "--prefetch")
+        assert (answer["metadata"]["prefetched"] > 0) == there, (more, answer["metadata"])
+        managed = json.loads(context.list)
+        assert len(managed) == len(chat + more) + there
+        if there:
+            assert word in managed[-2]["content"] and managed[-1] == request, managed[-2:]
+        context.manage(context.list, None, "--restore")
+        assert json.loads(context.list) == chat + more
+
+
+@test
 def the_answer_is_a_sentence(case):
     """It tells what was done, and nothing of what was not."""
     context = Context(case, False)

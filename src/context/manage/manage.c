@@ -180,16 +180,16 @@ static int work(struct managing *m)
 
 /* ---- fetching in advance */
 
-/* The last request of the user; SIZE_MAX: there is none, or it was fetched for already. */
-static size_t find_request(const struct ofs_chat *chat)
+/*
+ * Whether the chat ends with a request of the user that was not fetched for already. In the middle
+ * of its answer a message before it would cost the cache all that follows.
+ */
+static bool ends_with_request(const struct ofs_chat *chat)
 {
-	for (size_t i = chat->n; i-- > 0;) {
-		const struct ofs_message *message = &chat->messages[i];
+	const struct ofs_message *last = chat->n ? &chat->messages[chat->n - 1] : NULL;
 
-		if (message->role == OFS_ROLE_USER && message->speaks && !message->answers)
-			return i && ofs_prefetch_is(&chat->messages[i - 1]) ? SIZE_MAX : i;
-	}
-	return SIZE_MAX;
+	return last && last->role == OFS_ROLE_USER && last->speaks && !last->answers &&
+	       !ofs_prefetch_is(last) && (chat->n == 1 || !ofs_prefetch_is(last - 1));
 }
 
 static int append_text(void *arg, struct ofs_span string)
@@ -226,14 +226,17 @@ static int fetch(struct managing *m)
 {
 	OFS_CLEANUP(ofs_buf_finish)
 	struct ofs_buf query = OFS_BUF_INIT, slices = OFS_BUF_INIT, message = OFS_BUF_INIT;
-	size_t request = find_request(&m->chat);
+	const struct ofs_message *last = m->chat.messages + m->chat.n - 1;
 	OFS_FREE struct ofs_mark *marks = ofs_alloc((m->chat.n_results + 1) * sizeof(*marks));
-	ssize_t n = request == SIZE_MAX ? 0 : find_sources(m, marks);
+	ssize_t n = ends_with_request(&m->chat) ? find_sources(m, marks) : 0;
 	int r;
 
 	if (n <= 0)
 		return (int)n;
-	ofs_message_texts(&m->chat.messages[request], append_text, &query);
+	ofs_message_texts(last, append_text, &query);
+	/* Notes in tags are a harness's own. */
+	if (query.len && query.data[0] == '<')
+		return 0;
 	r = ofs_prefetch_write(&m->shelf, marks, (size_t)n, (const char *)query.data, query.len,
 			       &slices);
 	if (r <= 0)
@@ -241,8 +244,7 @@ static int fetch(struct managing *m)
 	m->fetched = (size_t)r;
 	ofs_prefetch_message(slices.data, slices.len, &m->compaction.style, &message);
 	m->after += ofs_tokens_count(slices.data, slices.len);
-	ofs_edits_replace(&m->edits, (struct ofs_span){ m->chat.messages[request].whole.p, 0 },
-			  &message);
+	ofs_edits_replace(&m->edits, (struct ofs_span){ last->whole.p, 0 }, &message);
 	return 0;
 }
 

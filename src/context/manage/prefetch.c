@@ -11,7 +11,6 @@
 #define TERMS_MAX 24
 #define TERM_MAX 100 /* bytes */
 #define SLICE_BYTES 6000
-#define LEAD_BYTES 1000 /* of a slice of a long line, before what was found */
 /* Of the best passage's score, what others must have. */
 #define SHARE 0.5
 /* Of all terms, what a passage must have. */
@@ -196,17 +195,10 @@ static bool write_slice(const struct ofs_query *q, const char *path, const struc
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf body = OFS_BUF_INIT;
 	struct range r = range_of(p, text, len);
 
-	if (r.end == r.off) { /* the line is too long: a part of it */
-		r.off = (size_t)p->match - OFS_MIN((size_t)p->match, (size_t)LEAD_BYTES);
-		while (r.off < len && ((unsigned char)text[r.off] & 0xc0) == 0x80)
-			r.off++;
-		r.end = r.off + ofs_text_utf8_prefix(text + r.off,
-						     OFS_MIN(len - r.off, (size_t)SLICE_BYTES));
-		ofs_buf_printf(out, "<slice path=\"%s:b%zu-%zu\">\n", path, r.off, r.end - 1);
-	} else {
-		ofs_buf_printf(out, "<slice path=\"%s:%llu-%llu\">\n", path,
-			       (unsigned long long)r.first, (unsigned long long)r.last);
-	}
+	if (r.end == r.off) /* the line is too long */
+		return false;
+	ofs_buf_printf(out, "<slice path=\"%s:%llu-%llu\">\n", path, (unsigned long long)r.first,
+		       (unsigned long long)r.last);
 	append_valid(text + r.off, r.end - r.off, &body);
 	if (!answers(q, ofs_buf_str(&body)))
 		return false;
