@@ -242,6 +242,10 @@ static void go_on(struct talk *t)
 		put_separator(&more);
 		put_turn(t, &more);
 	}
+	if (draw(4)) { /* for which slices may be fetched */
+		put_separator(&more);
+		put_request(t, &more);
+	}
 	put_blank(&more);
 	ofs_buf_append(&t->original, more.data, more.len);
 	ofs_buf_append(&t->managed, more.data, more.len);
@@ -412,7 +416,7 @@ Test(context_rounds, openai)
 
 Test(context_rounds, anthropic)
 {
-	rounds(ANTHROPIC, 0x9e3779b97f4a7c15, 40);
+	rounds(ANTHROPIC, 0x9e3779b97f4a7c15, 60);
 }
 
 Test(context_rounds, responses)
