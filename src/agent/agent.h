@@ -131,6 +131,12 @@ bool ofs_agent_is_too_old(const struct ofs_agent *agent, char **ret_version);
 /* No pointer is worth it for an output whose JSON is no longer, whatever the limits are. */
 #define OFS_HOOK_SHORT 1024
 
+/*
+ * Whether the arguments name a tree, or this program, at all: then even a short output may be one
+ * that was read back, which the ledger is to be told.
+ */
+bool ofs_hook_may_read_back(const struct ofs_hook_event *e);
+
 /* All strings borrowed. */
 struct ofs_hook_options {
 	const char *task; /* of what is stored; checked already; NULL: none */

@@ -5,8 +5,11 @@
 #include "base/text.h"
 #include "client/naming.h"
 #include "client/pointer.h"
+#include "client/usage.h"
 #include "context/chat/readback.h"
 #include "io/path.h"
+
+#define SLICE "offload slice"
 
 /* The task of a session whose name has no byte that a task may have. */
 #define HOOK_SESSION "session"
@@ -78,13 +81,40 @@ static int offload(const struct ofs_hook_options *options, const struct ofs_depo
 	return r < 0 ? r : strlen(ret->pointer) < pointer->content->size;
 }
 
-/* A result that the agent must have itself, or has read back. The tree must have been found. */
-static bool stays(const struct ofs_hook_event *e, const struct ofs_hook_text *t,
-		  const struct ofs_access *access)
+bool ofs_hook_may_read_back(const struct ofs_hook_event *e)
 {
-	if (t->saved_elsewhere || t->spool.size > OFS_READBACK_MAX)
-		return false;
-	return e->kept || (!e->delegates && ofs_readback_call(e->input, access));
+	return e->input.p && memmem(e->input.p, e->input.len, "offload", strlen("offload"));
+}
+
+/* A result that the agent must have itself, or has read back, stays up to a size. */
+static bool may_stay(const struct ofs_hook_text *t)
+{
+	return !t->saved_elsewhere && t->spool.size <= OFS_READBACK_MAX;
+}
+
+/* The tree must have been found. */
+static bool reads_back(const struct ofs_hook_event *e, const struct ofs_hook_text *t,
+		       const struct ofs_access *access)
+{
+	return may_stay(t) && !e->delegates && ofs_readback_call(e->input, access);
+}
+
+/* "offload slice" tells it itself. */
+static void tell_read_back(const struct ofs_agent *agent, const struct ofs_hook_event *e,
+			   const char *task, const struct ofs_hook_text *t,
+			   struct ofs_access *access)
+{
+	const struct ofs_content content = { .spool = &t->spool, .size = t->spool.size };
+	struct ofs_error err;
+
+	if (t->spool.size && !memmem(e->input.p, e->input.len, SLICE, strlen(SLICE)) &&
+	    ofs_access_open(access, false, &err) == 0)
+		ofs_usage_tell(access->backend, &(struct ofs_usage){
+							.way = "hook",
+							.agent = agent->name,
+							.task = task,
+							.read = ofs_usage_tokens(&content),
+						});
 }
 
 static int answer_post(const struct ofs_agent *agent, const struct ofs_hook_event *e,
@@ -98,6 +128,8 @@ static int answer_post(const struct ofs_agent *agent, const struct ofs_hook_even
 		.category = e->category,
 		.task = task,
 		.ttl = options->ttl,
+		.way = "hook",
+		.agent = agent->name,
 	};
 	struct ofs_content content;
 	const struct ofs_pointer pointer = {
@@ -111,11 +143,17 @@ static int answer_post(const struct ofs_agent *agent, const struct ofs_hook_even
 	r = agent->find_text(e, options->form, err, &text);
 	if (r <= 0)
 		return r;
-	if (!is_long(e, options, &text))
+	if (!is_long(e, options, &text) && !ofs_hook_may_read_back(e))
 		return 0;
 	r = ofs_access_find(access, err);
-	if (r < 0 || stays(e, &text, access))
-		return r;
+	if (r < 0)
+		return is_long(e, options, &text) ? r : 0;
+	if (reads_back(e, &text, access)) {
+		tell_read_back(agent, e, task, &text, access);
+		return 0;
+	}
+	if ((e->kept && may_stay(&text)) || !is_long(e, options, &text))
+		return 0;
 	r = ofs_content_scan(&text.spool, &content);
 	if (r < 0)
 		return ofs_error_set(err, -r, "%s", strerror(-r));

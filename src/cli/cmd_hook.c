@@ -170,7 +170,8 @@ static int run_event(void)
 				  agent->title);
 	if (agent->read_event((char *)input.data, input.len, &err, &event) < 0)
 		return ofs_report("the event was left alone: %s", err.text);
-	if (event.kind != OFS_HOOK_POST || event.response.len <= OFS_HOOK_SHORT)
+	if (event.kind != OFS_HOOK_POST ||
+	    (event.response.len <= OFS_HOOK_SHORT && !ofs_hook_may_read_back(&event)))
 		return OFS_EXIT_OK;
 	r = ofs_guard_work(answer_event, &event, HOOK_WAIT_S * OFS_NS_PER_S);
 	if (r >= 0)

@@ -8,7 +8,7 @@
 /* Of the child: it is stored, and could not be told. */
 #define PUT_STORED 100
 
-static struct ofs_deposit deposit = { .category = "general" };
+static struct ofs_deposit deposit = { .category = "general", .way = "put" };
 static const struct ofs_option options[] = {
 	OFS_TEXT('c', "category", "CATEGORY", &deposit.category,
 		 "what kind of output it is (default: general)"),

@@ -10,7 +10,7 @@
 #define RUN_EXIT_CANNOT 126
 #define RUN_EXIT_NOT_FOUND 127
 
-static struct ofs_deposit deposit = { .category = "shell" };
+static struct ofs_deposit deposit = { .category = "shell", .way = "run" };
 static uint64_t max_bytes = OFS_COUNT_NONE; /* not given */
 
 static const struct ofs_option options[] = {

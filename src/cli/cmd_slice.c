@@ -1,23 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/text.h"
+#include "base/tokens.h"
 #include "cli/command.h"
 #include "cli/guard.h"
 #include "cli/operand.h"
 #include "cli/report.h"
+#include "client/usage.h"
 
 #define SLICE_CHUNK ((size_t)64 << 10)
 #define SLICE_FORMS "10-20, 120, 120-, -50 (lines) or b0-4095 (bytes)"
 
+static void tell_read(struct ofs_backend *b, uint64_t tokens)
+{
+	if (tokens)
+		ofs_usage_tell(b, &(struct ofs_usage){ .way = "slice", .read = tokens });
+}
+
 static int slice_print(struct ofs_backend *b, ofs_handle h)
 {
 	OFS_FREE char *chunk = ofs_alloc(SLICE_CHUNK);
+	struct ofs_tokens tokens;
 	uint64_t off = 0;
 	ssize_t n;
 
+	ofs_tokens_init(&tokens);
 	/* If the output fails, main() says so. */
 	while ((n = b->ops->read(b, h, chunk, SLICE_CHUNK, off)) > 0 &&
-	       fwrite(chunk, 1, (size_t)n, stdout) == (size_t)n)
+	       fwrite(chunk, 1, (size_t)n, stdout) == (size_t)n) {
 		off += (uint64_t)n;
+		ofs_tokens_add(&tokens, chunk, (size_t)n);
+	}
+	tell_read(b, ofs_tokens_total(&tokens));
 	return n < 0 ? (int)n : 0;
 }
 
@@ -34,6 +47,7 @@ static int slice_print_json(const struct ofs_operand *o, ofs_handle h, const cha
 	json = json_pack("{s:s, s:s, s:s%}", "path", path, "slice", spec, "text", text, len);
 	if (!json)
 		return 1;
+	tell_read(o->backend, ofs_tokens_count(text, len));
 	ofs_print_json(json, path);
 	return 0;
 }

@@ -1,10 +1,44 @@
 /* SPDX-License-Identifier: MIT */
-/* offload stats: how much there is and what became of the rest, from the tree's status.json. */
+/*
+ * offload stats: how much there is and what became of the rest, from the tree's status.json; what
+ * was kept out of prompts, from its ledger.
+ */
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/quantity.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/access.h"
 
 #define STATS_PATH ".offload/status.json"
+#define LEDGER_PATH ".offload/ledger"
+#define SECONDS_PER_DAY 86400
+#define DAY_SIZE sizeof("2026-01-31")
+
+/* The columns of the ledger. */
+enum column {
+	DAY,
+	WAY,
+	AGENT,
+	TASK,
+	RESULTS,
+	OFFLOADED,
+	POINTERS,
+	READ,
+	COLUMNS
+};
+
+static const char *const by_words[] = { "day", "way", "agent", "task", NULL };
+static const char *since;
+static int by = -1;
+
+static const struct ofs_option options[] = {
+	OFS_TEXT(0, "since", "WHEN", &since, "tokens since a day (2026-01-31) or for a time (7d)"),
+	OFS_CHOICE(0, "by", "WHAT", &by, "column", by_words, "tokens by day, way, agent or task"),
+	OFS_OPTIONS_END,
+};
 
 static const char general[] =
 	"store       {store}\n"
@@ -38,6 +72,14 @@ static const char lifecycle[] =
 static const char search[] =
 	"search      {search.files:file}[, {+search.documents} text(s)], index {search.bytes:size}"
 	"[, {+search.waiting} waiting to be indexed]\n";
+
+static const char tokens[] =
+	"tokens      {tokens.offloaded} kept out of prompts by {tokens.results:result}; pointers "
+	"{tokens.pointers}, read back {tokens.read}\n";
+
+static const char row_form[] =
+	"{name|-}: {offloaded} tokens kept out by {results:result}; pointers {pointers}, read back "
+	"{read}; saved {saved}\n";
 
 static json_int_t number(const json_t *status, const char *part, const char *key)
 {
@@ -84,6 +126,110 @@ static void stats_print(const json_t *status)
 		ofs_print_form(stdout, status, lifecycle);
 	if (json_is_object(json_object_get(status, "search")))
 		ofs_print_form(stdout, status, search);
+	if (number(status, "tokens", "results"))
+		ofs_print_form(stdout, status, tokens);
+}
+
+/* ---- the ledger */
+
+/* The first day to be told of, as the ledger writes it. False: `since` is neither of both forms. */
+static bool find_first_day(char ret[DAY_SIZE])
+{
+	static const struct ofs_quantity age = { OFS_UNIT_S, 1, INT64_C(100000) * SECONDS_PER_DAY,
+						 NULL, true };
+	uint64_t seconds;
+	struct tm tm = { 0 };
+	const char *end;
+	time_t day;
+
+	*ret = '\0';
+	if (!since)
+		return true;
+	if (ofs_quantity_parse(&age, since, &seconds)) {
+		day = (time_t)(ofs_clock_wall() / OFS_NS_PER_S - (int64_t)seconds);
+		return strftime(ret, DAY_SIZE, "%Y-%m-%d", gmtime_r(&day, &tm));
+	}
+	end = strptime(since, "%Y-%m-%d", &tm);
+	return end && !*end && strftime(ret, DAY_SIZE, "%Y-%m-%d", &tm);
+}
+
+/* Cuts a line at its tabs. False: it has another number of columns. */
+static bool cut(char *line, char *ret[COLUMNS])
+{
+	for (int i = 0; i < COLUMNS; i++) {
+		ret[i] = line ? strsep(&line, "\t") : NULL;
+		if (!ret[i])
+			return false;
+	}
+	return !line;
+}
+
+static void add_to(json_t *row, const char *name, json_int_t n)
+{
+	json_object_set_new(row, name,
+			    json_integer(json_integer_value(json_object_get(row, name)) + n));
+}
+
+static void add_line(json_t *row, char *const columns[COLUMNS])
+{
+	json_int_t offloaded = atoll(columns[OFFLOADED]), pointers = atoll(columns[POINTERS]);
+	json_int_t read = atoll(columns[READ]);
+
+	add_to(row, "results", atoll(columns[RESULTS]));
+	add_to(row, "offloaded", offloaded);
+	add_to(row, "pointers", pointers);
+	add_to(row, "read", read);
+	add_to(row, "saved", offloaded - pointers - read);
+}
+
+/* {"since": DAY, "by": COLUMN, "rows": {NAME: {...}}, "total": {...}} */
+static json_t *sum_up(char *text, const char *first)
+{
+	json_t *rows = json_object(),
+	       *total = json_pack("{s:i, s:i, s:i, s:i, s:i}", "results", 0, "offloaded", 0,
+				  "pointers", 0, "read", 0, "saved", 0);
+	int column = by < 0 ? WAY : by;
+	char *line, *columns[COLUMNS];
+
+	strsep(&text, "\n"); /* the names */
+	while ((line = strsep(&text, "\n"))) {
+		if (!cut(line, columns) || strcmp(columns[DAY], first) < 0)
+			continue;
+		if (!json_object_get(rows, columns[column]))
+			json_object_set_new(rows, columns[column], json_object());
+		add_line(json_object_get(rows, columns[column]), columns);
+		add_line(total, columns);
+	}
+	return json_pack("{s:s?, s:s, s:o, s:o}", "since", *first ? first : NULL, "by",
+			 by_words[column], "rows", rows, "total", total);
+}
+
+static int print_ledger(const struct ofs_access *access)
+{
+	OFS_FREE char *text = NULL;
+	char first[DAY_SIZE];
+	const char *name;
+	json_t *sums, *row;
+	int r;
+
+	if (!find_first_day(first))
+		return ofs_report_usage("'%s' is not a day (2026-01-31) or a time (7d)", since);
+	r = ofs_backend_read_text(access->backend, LEDGER_PATH, &text);
+	if (r < 0)
+		return ofs_report("cannot read %s: %s", LEDGER_PATH, ofs_report_errno(-r));
+	sums = sum_up(text, first);
+	if (ofs_command_json)
+		return ofs_print_json(sums, "");
+	json_object_foreach(json_object_get(sums, "rows"), name, row)
+	{
+		json_object_set_new(row, "name", json_string(name));
+		ofs_print_form(stdout, row, row_form);
+	}
+	row = json_object_get(sums, "total");
+	json_object_set_new(row, "name", json_string("all"));
+	ofs_print_form(stdout, row, row_form);
+	json_decref(sums);
+	return OFS_EXIT_OK;
 }
 
 static int stats_run(const struct ofs_command *self, int argc, char **argv)
@@ -98,6 +244,8 @@ static int stats_run(const struct ofs_command *self, int argc, char **argv)
 	ofs_access_init(&access, &ofs_command_target);
 	if (ofs_access_open(&access, false, &err) < 0)
 		return ofs_report("%s", err.text);
+	if (since || by >= 0)
+		return print_ledger(&access);
 	r = ofs_backend_read_text(access.backend, STATS_PATH, &text);
 	if (r < 0)
 		return ofs_report("cannot read %s of '%s': %s", STATS_PATH,
@@ -118,8 +266,10 @@ static int stats_run(const struct ofs_command *self, int argc, char **argv)
 
 const struct ofs_command ofs_cmd_stats = {
 	.name = "stats",
-	.synopsis = "[--json]",
+	.synopsis = "[--since WHEN] [--by WHAT] [--json]",
 	.summary = "Tells how much is stored, what it costs on disk, and what has expired",
-	.json = "print the tree's status.json",
+	.help = "With --since or --by: the tokens that were kept out of prompts.\n",
+	.options = options,
+	.json = "print the tree's status.json, or the sums",
 	.run = stats_run,
 };

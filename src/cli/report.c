@@ -141,10 +141,13 @@ static struct field read_field(const json_t *object, const char *p)
 
 static void print_field(FILE *out, const struct field *f)
 {
-	uint64_t n = (uint64_t)json_integer_value(f->value);
+	json_int_t value = json_integer_value(f->value);
+	uint64_t n = value < 0 ? -(uint64_t)value : (uint64_t)value;
 
 	if (f->hidden)
 		return;
+	if (value < 0)
+		putc('-', out);
 	if (!f->value && f->kind == '|')
 		fputs(f->word, out);
 	else if (json_is_string(f->value))

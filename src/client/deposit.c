@@ -307,6 +307,7 @@ static int deposit_place(struct deposit_work *w, struct ofs_deposited *ret)
 	if (r == 1)
 		return deposit_use_existing(w, path, ret);
 	r = deposit_make(w, ret);
+	ret->is_new = true;
 	return r < 0 ? r : deposit_name(w, ret);
 }
 

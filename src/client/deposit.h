@@ -16,11 +16,15 @@ struct ofs_deposit {
 	const char *name; /* NULL: an automatic one */
 	const char *title; /* NULL: none */
 	const char *ttl; /* NULL: the category's */
+	/* For the ledger, as of ofs_usage. */
+	const char *way;
+	const char *agent;
 };
 
 struct ofs_deposited {
 	char *path; /* in the tree */
 	char *ref;
+	bool is_new; /* it was not there before */
 };
 
 void ofs_deposited_finish(struct ofs_deposited *d);

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/tokens.h"
 #include "client/outline.h"
+#include "client/usage.h"
 #include "io/path.h"
 
 #define WHAT_MAX 120
@@ -216,9 +217,20 @@ static int store(const struct ofs_deposit *deposit, struct ofs_pointer p, struct
 		r = ofs_deposit_store(deposit, p.content, access->backend, err, &done.file);
 	if (r == 0)
 		r = ofs_pointer_make(p, access, done.file.ref, err, &done.pointer);
-	if (r == 0)
-		*ret = ofs_steal(done);
-	return r;
+	if (r < 0)
+		return r;
+	if (deposit->way)
+		ofs_usage_tell(access->backend, &(struct ofs_usage){
+							.way = deposit->way,
+							.agent = deposit->agent,
+							.task = deposit->task,
+							.results = 1,
+							.offloaded = ofs_usage_tokens(p.content),
+							.pointers = ofs_tokens_count(
+								done.pointer, strlen(done.pointer)),
+						});
+	*ret = ofs_steal(done);
+	return 0;
 }
 
 /* As ofs_offload_if_it_pays(); `always`: with a brief pointer where it does not. */

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <offloadfs/error.h>
+#include <offloadfs/ledger.h>
 
 #include "base/buf.h"
 #include "base/class.h"
@@ -331,6 +332,14 @@ int ofs_index_put_tombstone(struct ofs_index *ix, uint64_t ino, int64_t removed,
 			    size_t len);
 /* Deletes the tombstones from before `removed`. */
 int ofs_index_delete_tombstones(struct ofs_index *ix, int64_t removed, uint64_t *ret_n);
+
+/* Sets the numbers of `ret`. -ENOENT: there is no such row. */
+int ofs_index_get_ledger(struct ofs_index *ix, int64_t id, struct ofs_ledger_entry *ret);
+int ofs_index_put_ledger(struct ofs_index *ix, int64_t id, const struct ofs_ledger_entry *e);
+/* Calls `fn` under the lock for each row of a day from `from` on, until it returns nonzero. */
+int ofs_index_list_ledger(struct ofs_index *ix, int64_t from,
+			  int (*fn)(void *arg, int64_t id, const struct ofs_ledger_entry *e),
+			  void *arg);
 
 /* Replaces all drafts of a file. */
 int ofs_index_set_drafts(struct ofs_index *ix, uint64_t ino, const struct ofs_index_draft *drafts,

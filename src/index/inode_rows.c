@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inodes, and what is stored for an inode: attributes, drafts, its mark, its tombstone. */
+/* Inodes, and what is stored for an inode: attributes, drafts, its mark, its tombstone; the ledger. */
 #include "base/clock.h"
 #include "base/xattr.h"
 #include "index/index_state.h"
@@ -348,5 +348,53 @@ int ofs_index_delete_tombstones(struct ofs_index *ix, int64_t removed, uint64_t 
 	} while (r > 0);
 	if (r == 0)
 		*ret_n = n;
+	return r;
+}
+
+/* ---- the ledger */
+
+static void read_sums(sqlite3_stmt *st, struct ofs_ledger_entry *ret)
+{
+	ret->results = ofs_column_u64(st, 0);
+	ret->offloaded = ofs_column_u64(st, 1);
+	ret->pointers = ofs_column_u64(st, 2);
+	ret->read = ofs_column_u64(st, 3);
+}
+
+int ofs_index_get_ledger(struct ofs_index *ix, int64_t id, struct ofs_ledger_entry *ret)
+{
+	OFS_DB_LOCKED(&ix->db);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_db_first(&ix->db, OFS_STMT_LEDGER_GET, OFS_ARGS(id), &st);
+
+	if (r == 0)
+		read_sums(st, ret);
+	return r;
+}
+
+int ofs_index_put_ledger(struct ofs_index *ix, int64_t id, const struct ofs_ledger_entry *e)
+{
+	return ofs_db_write(&ix->db, OFS_STMT_LEDGER_PUT,
+			    OFS_ARGS(id, e->day, (int64_t)e->results, (int64_t)e->offloaded,
+				     (int64_t)e->pointers, (int64_t)e->read),
+			    e->who, strlen(e->who));
+}
+
+int ofs_index_list_ledger(struct ofs_index *ix, int64_t from,
+			  int (*fn)(void *arg, int64_t id, const struct ofs_ledger_entry *e),
+			  void *arg)
+{
+	OFS_DB_LOCKED(&ix->db);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_db_start(&ix->db, OFS_STMT_LEDGER_LIST, OFS_ARGS(from), &st);
+
+	while (r == 0 && (r = ofs_db_step(&ix->db, st)) > 0) {
+		size_t len = (size_t)sqlite3_column_bytes(st, 6);
+		OFS_FREE char *who = ofs_strndup(len ? sqlite3_column_blob(st, 6) : "", len);
+		struct ofs_ledger_entry e = { .day = sqlite3_column_int64(st, 5), .who = who };
+
+		read_sums(st, &e);
+		r = fn(arg, sqlite3_column_int64(st, 4), &e);
+	}
 	return r;
 }

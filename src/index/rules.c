@@ -279,6 +279,12 @@
 	" format('the tombstone of inode %llu is damaged', ino))" BAD_TOMBSTONE
 #define REPAIR_TOMBSTONE "DELETE" BAD_TOMBSTONE
 
+#define BAD_LEDGER \
+	" FROM ledger WHERE typeof(who) <> 'blob' OR typeof(day) <> 'integer'" \
+	" OR results < 0 OR offloaded < 0 OR pointers < 0 OR read < 0"
+#define FIND_LEDGER "SELECT 0, format('row %lld of the ledger is damaged', id)" BAD_LEDGER
+#define REPAIR_LEDGER "DELETE" BAD_LEDGER
+
 #define FIND_AGE \
 	"SELECT 0, format('the wall clock was at %lld, but never above %lld', age_wall," \
 	" wall_high) FROM meta WHERE age_wall > wall_high"
@@ -456,6 +462,7 @@ const struct ofs_rule ofs_rules[] = {
 	TREE("draft"),
 	TREE("xattr"),
 	TREE("tombstone"),
+	TREE("ledger"),
 	TREE("mark"),
 	{ "the root", FIND_NO_ROOT, REPAIR_NO_ROOT },
 	{ "modes", FIND_NOT_DIR, REPAIR_NOT_DIR },
@@ -476,6 +483,7 @@ const struct ofs_rule ofs_rules[] = {
 	{ "parents of directories", FIND_DIR_PARENT, REPAIR_DIR_PARENT },
 	{ "parents of files", FIND_NO_PARENT, REPAIR_NO_PARENT },
 	{ "tombstones", FIND_TOMBSTONE, REPAIR_TOMBSTONE },
+	{ "the ledger", FIND_LEDGER, REPAIR_LEDGER },
 	{ "the next inode", FIND_NEXT_INO, REPAIR_NEXT_INO },
 	{ "the age clock", FIND_AGE, REPAIR_AGE },
 	{ "the next chunk", FIND_NEXT_CHUNK, REPAIR_NEXT_CHUNK },

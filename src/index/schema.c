@@ -13,6 +13,9 @@ const char ofs_schema_layout[] =
 /* SQLite keeps this text in the database: it stays short. */
 #define TABLE_XATTR "CREATE TABLE xattr(ino INTEGER PRIMARY KEY, list BLOB);"
 #define TABLE_TOMBSTONE "CREATE TABLE tombstone(ino INTEGER PRIMARY KEY, removed INT, what BLOB);"
+#define TABLE_LEDGER \
+	"CREATE TABLE ledger(id INTEGER PRIMARY KEY, day INT, results INT, offloaded INT," \
+	" pointers INT, read INT, who BLOB);"
 #define SIGN_FORMAT "PRAGMA user_version = " STR(OFS_INDEX_FORMAT) ";"
 
 const char ofs_schema_create[] =
@@ -44,6 +47,7 @@ const char ofs_schema_create[] =
 	"CREATE TABLE mark(ino INTEGER PRIMARY KEY);"
 	TABLE_XATTR
 	TABLE_TOMBSTONE
+	TABLE_LEDGER
 	"PRAGMA application_id = " STR(OFS_INDEX_APPLICATION) ";"
 	SIGN_FORMAT;
 
@@ -64,7 +68,10 @@ const char ofs_schema_from_3[] =
 	OFS_SCHEMA_COUNT ";";
 
 /* Refs that were given out stay what they are: no seed. */
-const char ofs_schema_from_4[] = "ALTER TABLE meta ADD COLUMN ref_seed INT;" SIGN_FORMAT;
+const char ofs_schema_from_4[] =
+	TABLE_LEDGER
+	"ALTER TABLE meta ADD COLUMN ref_seed INT;"
+	SIGN_FORMAT;
 /* clang-format on */
 
 #define SQL(name, sql) sql,

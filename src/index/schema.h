@@ -30,6 +30,7 @@
  *   xattr   The extended attributes of an inode, encoded as in base/xattr.h; no row without any.
  *   tombstone  The record of a removed inode, and when it was removed, in seconds. Its number is
  *           never reused.
+ *   ledger  Sums of tokens by `day` since 1970 and `who`; `id` is a hash of both.
  *   mark    Inodes that were moved to where content lives longer or shorter.
  *   draft   Content that is still in the journal.
  *
@@ -199,7 +200,12 @@ extern const char ofs_schema_from_4[];
 	X(TOMBSTONE_PORTION, "SELECT max(ino) FROM (SELECT ino FROM tombstone WHERE ino > ?1" \
 	  " ORDER BY ino LIMIT ?2)") \
 	X(TOMBSTONE_DELETE, "DELETE FROM tombstone" \
-	  " WHERE ino > ?1 AND ino <= ?2 AND removed < ?3")
+	  " WHERE ino > ?1 AND ino <= ?2 AND removed < ?3") \
+	X(LEDGER_GET, "SELECT results, offloaded, pointers, read FROM ledger WHERE id = ?1") \
+	X(LEDGER_PUT, "INSERT OR REPLACE INTO ledger(id, day, results, offloaded, pointers, read," \
+	  " who) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)") \
+	X(LEDGER_LIST, "SELECT results, offloaded, pointers, read, id, day, who FROM ledger" \
+	  " WHERE day >= ?1")
 /* clang-format on */
 
 enum ofs_index_stmt {

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "store/ledger.h"
 #include "store/store_state.h"
 
 /* An entry came or went. To a directory itself that is no use: what is in it is not used by it. */
@@ -366,9 +367,9 @@ int ofs_store_apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r
 		[OFS_RECORD_EXPIRE] = apply_unlink,
 	};
 	struct change c = { .r = r, .lsn = lsn, .data = data };
-	int e = load(s, &c);
+	int e = r->type == OFS_RECORD_LEDGER ? ofs_ledger_apply(s, r) : load(s, &c);
 
-	if (e == 0)
+	if (e == 0 && r->type != OFS_RECORD_LEDGER)
 		apply[r->type](s, &c);
 	return e;
 }

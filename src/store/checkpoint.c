@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "store/cycle.h"
+#include "store/ledger.h"
 #include "store/store_state.h"
 
 struct block_change {
@@ -40,6 +41,8 @@ struct checkpoint {
 	struct ofs_u64_list marks;
 	const struct ofs_tombstone **tombstones; /* the store's; they stay while `cycle` is held */
 	size_t ntombstones;
+	struct ofs_ledger_row **ledger;
+	size_t nledger;
 	uint64_t epoch;
 	struct ofs_index_meta meta;
 };
@@ -61,6 +64,9 @@ static void checkpoint_finish(struct checkpoint *cp)
 	}
 	free(cp->list);
 	free(cp->tombstones);
+	for (i = 0; i < cp->nledger; i++)
+		free(cp->ledger[i]);
+	free(cp->ledger);
 	ofs_u64_list_finish(&cp->marks);
 }
 
@@ -146,6 +152,7 @@ static void checkpoint_take(struct ofs_store *s, struct checkpoint *cp)
 	cp->tombstones = ofs_alloc(s->tombstones.count * sizeof(*cp->tombstones));
 	while ((t = ofs_map_next(&s->tombstones, &pos)))
 		cp->tombstones[cp->ntombstones++] = t;
+	cp->ledger = ofs_ledger_take(s, &cp->nledger);
 	for (i = 0; i < s->nmoves; i++)
 		ofs_u64_list_add(&cp->marks, s->moves[i].ino);
 	cp->list = ofs_alloc(s->dirty.n * sizeof(*cp->list));
@@ -199,6 +206,8 @@ static int checkpoint_write(struct ofs_store *s, struct checkpoint *cp)
 
 		r = ofs_index_put_tombstone(s->index, t->ino, t->removed, t->what, t->len);
 	}
+	for (i = 0; i < cp->nledger && r == 0; i++)
+		r = ofs_index_put_ledger(s->index, cp->ledger[i]->id, &cp->ledger[i]->entry);
 	/* Every chunk that memory refers to has its reference now. */
 	if (r == 0 && cp->meta.unused_from)
 		r = ofs_index_delete_unused(s->index, cp->meta.unused_from);
@@ -220,6 +229,8 @@ static void checkpoint_settle(struct ofs_store *s, const struct checkpoint *cp)
 	ofs_age_kept(s, &cp->meta);
 	for (i = 0; i < cp->ntombstones; i++)
 		free(ofs_map_remove(&s->tombstones, cp->tombstones[i]->ino));
+	for (i = 0; i < cp->nledger; i++)
+		ofs_ledger_forget(s, cp->ledger[i]->id, cp->epoch);
 	for (i = 0; i < s->dirty.n; i++) {
 		struct ofs_inode *in = s->dirty.list[i];
 
@@ -241,7 +252,7 @@ static void checkpoint_settle(struct ofs_store *s, const struct checkpoint *cp)
 		if (s->moves[i].epoch > cp->epoch)
 			s->moves[n++] = s->moves[i];
 	s->nmoves = n;
-	s->dirty_since = s->dirty.n ? ofs_clock_monotonic() : 0;
+	s->dirty_since = s->dirty.n || s->ledger.count ? ofs_clock_monotonic() : 0;
 	s->weight.kept = 0;
 	ofs_store_evict(s);
 }
@@ -300,7 +311,7 @@ bool ofs_store_is_dirty(struct ofs_store *s)
 {
 	OFS_LOCKED(&s->lock);
 
-	return s->dirty.n || s->nmoves;
+	return s->dirty.n || s->nmoves || s->ledger.count;
 }
 
 int ofs_store_checkpoint(struct ofs_store *s, struct ofs_seal_batch *batch)

@@ -266,6 +266,14 @@ void ofs_store_set_size(struct ofs_store *s, struct ofs_inode *n, uint64_t size)
 	n->row.size = size;
 }
 
+void ofs_store_dirtied(struct ofs_store *s)
+{
+	if (s->dirty_since)
+		return;
+	s->dirty_since = ofs_clock_monotonic();
+	pthread_cond_signal(&s->sealer.wake);
+}
+
 void ofs_store_touch(struct ofs_store *s, struct ofs_inode *n)
 {
 	n->epoch = s->epoch;
@@ -273,10 +281,7 @@ void ofs_store_touch(struct ofs_store *s, struct ofs_inode *n)
 		return;
 	n->on_dirty_list = true;
 	inode_list_add(&s->dirty, n);
-	if (!s->dirty_since) {
-		s->dirty_since = ofs_clock_monotonic();
-		pthread_cond_signal(&s->sealer.wake);
-	}
+	ofs_store_dirtied(s);
 }
 
 /* The directory below the root that `dir` is or lies in, and the one below that; 0: none. */

@@ -79,6 +79,9 @@ void ofs_store_count(struct ofs_store *s, const struct ofs_inode *n, bool named)
 /* A regular file, with a name or not, gets another size. */
 void ofs_store_set_size(struct ofs_store *s, struct ofs_inode *n, uint64_t size);
 
+/* There is something for a checkpoint to do. */
+void ofs_store_dirtied(struct ofs_store *s);
+
 /* Stamps the inode as changed now. */
 void ofs_store_touch(struct ofs_store *s, struct ofs_inode *n);
 

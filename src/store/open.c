@@ -19,6 +19,7 @@
 #include "store/owner.h"
 #include "store/cycle.h"
 #include "store/record.h"
+#include "store/ledger.h"
 #include "store/store_state.h"
 
 #define JOURNAL_START 8
@@ -402,6 +403,7 @@ static void store_destroy(struct ofs_store *s, bool clean)
 	while ((t = ofs_map_next(&s->tombstones, &pos)))
 		free(t);
 	ofs_map_finish(&s->tombstones);
+	ofs_ledger_finish(s);
 	ofs_map_finish(&s->refs);
 	free(s->presence.path);
 	free(s->dirty.list);

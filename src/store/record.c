@@ -40,6 +40,8 @@ static const struct field layouts[][10] = {
 	[OFS_RECORD_COPY] = { HEAD, FIELD(U64, size), FIELD(U64, from), FIELD(U64, from_off),
 			      FIELD(U64, len) },
 	[OFS_RECORD_EXPIRE] = { HEAD, FIELD(U64, dir), NAME, FIELD(VALUE, value) },
+	[OFS_RECORD_LEDGER] = { HEAD, FIELD(U64, dir), FIELD(U64, from_off), FIELD(U64, size),
+				FIELD(U64, from), FIELD(U64, len), NAME },
 };
 
 /* NULL: this version writes no such record. */

@@ -24,7 +24,8 @@ enum ofs_record_type {
 	OFS_RECORD_ZERO = 9,
 	OFS_RECORD_COPY = 10,
 	OFS_RECORD_EXPIRE = 11,
-	OFS_RECORD_LAST = OFS_RECORD_EXPIRE,
+	OFS_RECORD_LEDGER = 12,
+	OFS_RECORD_LAST = OFS_RECORD_LEDGER,
 };
 
 /* The flag of ZERO. */
@@ -38,15 +39,15 @@ struct ofs_record {
 	uint8_t type;
 	int64_t time;
 	uint64_t ino; /* COPY: what is changed */
-	uint64_t dir;
+	uint64_t dir; /* LEDGER: the day */
 	uint64_t newdir; /* RENAME */
-	uint64_t from; /* COPY: the inode whose content it is */
-	uint64_t from_off;
-	uint64_t len; /* ZERO, COPY */
+	uint64_t from; /* COPY: the inode whose content it is; LEDGER: tokens of pointers */
+	uint64_t from_off; /* COPY; LEDGER: results that were offloaded */
+	uint64_t len; /* ZERO, COPY; LEDGER: tokens that were read back */
 	uint32_t flags; /* RENAME: as renameat2; SETATTR: OFS_SET_*; ZERO: OFS_ZERO_GROW */
 	uint32_t mode, uid, gid;
 	uint64_t rdev;
-	uint64_t size; /* SETATTR; WRITE, ZERO, COPY: the offset */
+	uint64_t size; /* SETATTR; WRITE, ZERO, COPY: the offset; LEDGER: tokens offloaded */
 	int64_t atime, mtime;
 	const char *name;
 	const void *value; /* SETXATTR; EXPIRE: the tombstone */

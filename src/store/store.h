@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include <offloadfs/error.h>
+#include <offloadfs/ledger.h>
 
 #include "base/xattr.h"
 #include "codec/hash.h"
@@ -314,6 +315,24 @@ int ofs_store_drop_tombstones(struct ofs_store *s, int64_t before);
  * -ENOTEMPTY; -ENOTDIR; -ENOENT.
  */
 int ofs_store_rmdir_unheld(struct ofs_store *s, uint64_t ino);
+
+/*
+ * ---- the ledger: tokens that were kept out of prompts, and read back into them, by day and by
+ * who. It is durable as any other change, and stays when the files are gone.
+ */
+
+/*
+ * Adds to the sums of today; `day` is not looked at, nor into `who`. -EINVAL: that is empty or too
+ * long.
+ */
+int ofs_store_add_to_ledger(struct ofs_store *s, const struct ofs_ledger_entry *e);
+
+/*
+ * Calls `fn`, with no lock held, for the sums of each day from `from` on and each who, in that
+ * order, until it returns nonzero, which is returned.
+ */
+int ofs_store_list_ledger(struct ofs_store *s, int64_t from,
+			  int (*fn)(void *arg, const struct ofs_ledger_entry *e), void *arg);
 
 /* The seed of the store's refs; 0: it is older than they are. */
 int64_t ofs_store_ref_seed(const struct ofs_store *s);

@@ -105,6 +105,7 @@ struct ofs_store {
 	uint64_t next_version;
 	struct ofs_index_counts counts; /* of all inodes that have a name */
 	struct ofs_map tombstones; /* ino -> struct ofs_tombstone, until it is in the index */
+	struct ofs_map ledger; /* id -> struct ofs_ledger_row, until it is in the index */
 	uint64_t held; /* the sum of `refs` */
 	int64_t dirty_since; /* monotonic; 0 while nothing is dirty */
 	struct ofs_damage damage; /* what the recovery has met */

@@ -20,7 +20,7 @@
 
 /* What a later format has got is taken away again. */
 #define FORMAT_3                                                                      \
-	"ALTER TABLE meta DROP COLUMN ref_seed;"                                      \
+	"DROP TABLE ledger; ALTER TABLE meta DROP COLUMN ref_seed;"                   \
 	"DROP TABLE tombstone; ALTER TABLE meta DROP COLUMN tombstones;"              \
 	"ALTER TABLE meta DROP COLUMN age; ALTER TABLE meta DROP COLUMN age_wall;"    \
 	"ALTER TABLE meta DROP COLUMN wall_high; ALTER TABLE inode DROP COLUMN used;" \
@@ -763,7 +763,8 @@ Test(index_store, format_4_is_upgraded_and_has_no_seed)
 	ofs_index_close(ix);
 	ix = NULL;
 	sql(OFS_INDEX_VFS, path,
-	    INDEX_EXCLUSIVE "ALTER TABLE meta DROP COLUMN ref_seed; PRAGMA user_version = 4");
+	    INDEX_EXCLUSIVE "DROP TABLE ledger; ALTER TABLE meta DROP COLUMN ref_seed;"
+			    " PRAGMA user_version = 4");
 	reopen();
 	cr_assert_eq(ofs_index_get_meta(ix, &meta), 0);
 	cr_assert_eq(meta.ref_seed, 0);

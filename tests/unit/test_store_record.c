@@ -76,6 +76,14 @@ static const struct ofs_record samples[] = {
 	  .value = "{\0}",
 	  .value_len = 3 },
 	{ .type = OFS_RECORD_EXPIRE, .time = 12, .ino = 14, .dir = 15, .name = "bare" },
+	{ .type = OFS_RECORD_LEDGER,
+	  .time = 13,
+	  .dir = 20000,
+	  .from_off = 1,
+	  .size = 5000,
+	  .from = 300,
+	  .len = UINT64_C(1) << 33,
+	  .name = "run\t\t" },
 };
 
 static bool same_text(const char *a, const char *b)
@@ -200,6 +208,8 @@ static size_t name_at(uint8_t type)
 	case OFS_RECORD_SETXATTR:
 	case OFS_RECORD_REMOVEXATTR:
 		return 16;
+	case OFS_RECORD_LEDGER:
+		return 16 + 40;
 	default:
 		return 0;
 	}

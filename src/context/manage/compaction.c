@@ -103,6 +103,7 @@ static int put(struct planning *p, size_t i, const struct ofs_shelf_item *item, 
 	OFS_CLEANUP(ofs_shelved_finish) struct ofs_shelved file = { 0 };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	struct ofs_compacted *to = &p->plan->list[i];
+	uint64_t tokens;
 	int r = ofs_shelf_put(p->shelf, item, name, what, brief, p->err, &file);
 
 	if (r < 0)
@@ -113,7 +114,13 @@ static int put(struct planning *p, size_t i, const struct ofs_shelf_item *item, 
 		return r;
 	to->file = ofs_alloc(sizeof(*to->file));
 	*to->file = ofs_steal(file);
-	replace(p, i, &text, ofs_tokens_count(text.data, text.len));
+	tokens = ofs_tokens_count(text.data, text.len);
+	if (to->file->is_new) {
+		p->plan->usage.results++;
+		p->plan->usage.offloaded += to->tokens;
+		p->plan->usage.pointers += tokens;
+	}
+	replace(p, i, &text, tokens);
 	p->plan->offloaded++;
 	return 0;
 }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "client/usage.h"
 #include "context/chat/chat.h"
 #include "context/json/edit.h"
 #include "context/manage/shelf.h"
@@ -29,6 +30,7 @@ struct ofs_compaction {
 	bool *fixed; /* for each: it is a pointer, or short and was read back */
 	size_t n;
 	size_t offloaded, shortened;
+	struct ofs_usage usage; /* of what was not offloaded before */
 	uint64_t tokens; /* of the whole chat afterwards */
 	struct ofs_literal_style style; /* in which the chat's strings are written */
 };

@@ -428,6 +428,11 @@ static int manage(struct managing *m, const struct ofs_sink *sink)
 	if (r < 0)
 		return r;
 	r = write_answer(m, sink);
+	if (r == 0 && m->compaction.usage.results) {
+		m->compaction.usage.way = "context";
+		m->compaction.usage.task = m->request.chat_id;
+		ofs_usage_tell(m->shelf.access->backend, &m->compaction.usage);
+	}
 	return r < 0 ? ofs_error_set(m->err, -r, "cannot write the answer: %s", strerror(-r)) : 0;
 }
 

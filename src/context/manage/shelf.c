@@ -157,6 +157,7 @@ static void describe(const struct ofs_shelf *s, const struct ofs_deposited *file
 {
 	snprintf(ret->mark.ref, sizeof(ret->mark.ref), "%s", file->ref);
 	ret->path = ofs_shelf_ref_path(s, file->ref);
+	ret->is_new = file->is_new;
 	ret->size = content->size;
 	ret->lines = content->lines;
 	memcpy(ret->sha256, content->sha256, sizeof(ret->sha256));

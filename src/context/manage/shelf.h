@@ -27,6 +27,7 @@ struct ofs_shelved {
 	struct ofs_mark mark; /* but for its tag */
 	char *path; /* by its ref, absolute where the tree is mounted */
 	char *pointer; /* the text that can stand for it, once it is signed */
+	bool is_new; /* it was not there before */
 	uint64_t size;
 	uint64_t lines;
 	char sha256[65];

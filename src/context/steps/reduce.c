@@ -6,6 +6,7 @@
 
 #include "base/tokens.h"
 #include "client/deposit.h"
+#include "client/usage.h"
 #include "codec/hash.h"
 #include "context/steps/line.h"
 #include "context/steps/observe.h"
@@ -177,6 +178,15 @@ static int store(struct reducing *r, struct ofs_error *err)
 	if (failed < 0)
 		return failed;
 	json_object_set_new(r->o.metadata, "path", json_string(r->file.path));
+	ofs_usage_tell(
+		q->access->backend,
+		&(struct ofs_usage){
+			.way = "reduce",
+			       .results = 1,
+			.task = q->task,
+			.offloaded = ofs_usage_tokens(&r->o.content),
+			.pointers = ofs_tokens_count(r->o.observation.data, r->o.observation.len),
+		});
 	return 0;
 }
 

@@ -26,6 +26,7 @@
 #define OFS_NODE_STATUS (OFS_VIRTUAL | 5)
 #define OFS_NODE_METRICS (OFS_VIRTUAL | 6)
 #define OFS_NODE_CONFIG (OFS_VIRTUAL | 7)
+#define OFS_NODE_LEDGER (OFS_VIRTUAL | 9)
 #define OFS_NODE_SEARCH (OFS_VIRTUAL | 8)
 #define OFS_NODE_VIEW(kind) (OFS_VIRTUAL | (16 + (ofs_node)(kind)))
 /* A link in views/ to the inode below; with FAR it is one directory further down. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Extended attributes: user.offload.*, the facts about a file, and the user's own. On the root,
- * user.offload.gc and user.offload.verify start jobs and report on them.
+ * user.offload.gc and user.offload.verify start jobs and report on them; user.offload.ledger adds to
+ * the ledger.
  */
 #include <inttypes.h>
 #include <strings.h>
@@ -21,6 +22,7 @@
 #define PREFIX "user.offload."
 #define VERIFY PREFIX "verify"
 #define GC PREFIX "gc"
+#define LEDGER PREFIX "ledger"
 #define KEY PREFIX "key"
 #define STATE PREFIX "state"
 #define SNIFF_SIZE 512
@@ -406,17 +408,20 @@ int ofs_tree_setxattr(struct ofs_tree *t, ofs_node node, const char *name, const
 {
 	bool verify = node == OFS_NODE_ROOT && strcmp(name, VERIFY) == 0;
 	bool gc = node == OFS_NODE_ROOT && strcmp(name, GC) == 0;
+	bool ledger = node == OFS_NODE_ROOT && strcmp(name, LEDGER) == 0;
 	bool state = !ofs_node_is_virtual(node) && strcmp(name, STATE) == 0;
 	enum ofs_label_kind kind;
 	int r;
 
 	ofs_tree_count(t, OFS_TREE_CHANGE);
-	if ((verify || gc || state) && flags & XATTR_CREATE)
+	if ((verify || gc || ledger || state) && flags & XATTR_CREATE)
 		return -EEXIST;
 	if (verify)
 		return ofs_verify_job_set(t->verify_job, value, size);
 	if (gc)
 		return ofs_gc_set(t->gc, value, size);
+	if (ledger)
+		return ofs_ledger_file_add(t, value, size);
 	if (state)
 		return set_state(t, node, value, size);
 	r = find_changeable(t, node, name, &kind);

@@ -86,6 +86,7 @@ static const struct fixed all[] = {
 	{ OFS_NODE_STATUS, OFS_NODE_OFFLOAD, "status.json", ofs_status_write_status, true },
 	{ OFS_NODE_METRICS, OFS_NODE_OFFLOAD, "metrics", ofs_status_write_metrics, true },
 	{ OFS_NODE_CONFIG, OFS_NODE_OFFLOAD, "config.ini", config_text, false },
+	{ OFS_NODE_LEDGER, OFS_NODE_OFFLOAD, "ledger", ofs_ledger_file_write, true },
 	{ OFS_NODE_VIEW(OFS_VIEW_CATEGORY), OFS_NODE_VIEWS, "by-category", NULL, false },
 	{ OFS_NODE_VIEW(OFS_VIEW_TASK), OFS_NODE_VIEWS, "by-task", NULL, false },
 	{ OFS_NODE_VIEW(OFS_VIEW_TIER), OFS_NODE_VIEWS, "by-tier", NULL, false },

@@ -24,6 +24,18 @@ bool ofs_fixed_is_reserved(ofs_node parent, const char *name);
 int ofs_status_write_status(struct ofs_tree *t, struct ofs_buf *out);
 int ofs_status_write_metrics(struct ofs_tree *t, struct ofs_buf *out);
 
+/* ---- ledger_file.c: .offload/ledger */
+
+/* Appends a line of names and then one for each day, way, agent and task, separated by tabs. */
+int ofs_ledger_file_write(struct ofs_tree *t, struct ofs_buf *out);
+/*
+ * Adds "WAY\tAGENT\tTASK\tRESULTS\tOFFLOADED\tPOINTERS\tREAD" (the last three are tokens) to the
+ * sums of today. -EINVAL: it is not of that form.
+ */
+int ofs_ledger_file_add(struct ofs_tree *t, const void *value, size_t size);
+/* The sums of all. */
+int ofs_ledger_file_sum(struct ofs_tree *t, struct ofs_ledger_entry *ret);
+
 /* ---- search_node.c: names in search/, files with the answers to queries */
 
 /*

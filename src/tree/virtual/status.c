@@ -19,6 +19,7 @@ static const char *const call_names[OFS_TREE_OPS] = {
 struct numbers {
 	struct ofs_store_stats store;
 	struct ofs_indexer_stats search;
+	struct ofs_ledger_entry ledger;
 	struct statvfs disk;
 	uint64_t made; /* made-up nodes that somebody holds */
 	uint64_t calls[OFS_TREE_OPS];
@@ -47,6 +48,8 @@ static int collect(struct ofs_tree *t, struct numbers *ret)
 
 	if (r == 0)
 		r = ofs_store_statfs(t->store, &ret->disk);
+	if (r == 0)
+		r = ofs_ledger_file_sum(t, &ret->ledger);
 	if (r < 0)
 		return r;
 	ofs_indexer_stats(t->indexer, &ret->search);
@@ -79,6 +82,13 @@ static json_t *search_json(const struct ofs_indexer_stats *s)
 	return json_pack("{s:I, s:I, s:I, s:I, s:b}", "files", (json_int_t)s->files, "documents",
 			 (json_int_t)(s->documents - s->dead), "waiting", (json_int_t)s->waiting,
 			 "bytes", (json_int_t)s->bytes, "caught_up", s->caught_up);
+}
+
+static json_t *tokens_json(const struct ofs_ledger_entry *sum)
+{
+	return json_pack("{s:I, s:I, s:I, s:I}", "results", (json_int_t)sum->results, "offloaded",
+			 (json_int_t)sum->offloaded, "pointers", (json_int_t)sum->pointers, "read",
+			 (json_int_t)sum->read);
 }
 
 static int format_status(struct ofs_tree *t, void *arg, struct ofs_buf *out)
@@ -117,6 +127,7 @@ static int format_status(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 	lifecycle = ofs_gc_stats(t->gc);
 	json_object_set_new(lifecycle, "tombstones", json_integer((json_int_t)s->tombstones));
 	json_object_set_new(json, "lifecycle", lifecycle);
+	json_object_set_new(json, "tokens", tokens_json(&n.ledger));
 	ofs_json_append(json, JSON_INDENT(2), out);
 	ofs_buf_append_str(out, "\n");
 	return 0;
@@ -165,6 +176,11 @@ static int format_metrics(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 		{ "resident_bytes", "gauge", "Resident memory of the daemon.",
 		  n.rss < 0 ? 0 : (uint64_t)n.rss },
 		{ "uptime_seconds", "gauge", "Since the store was opened.", (uint64_t)n.uptime },
+		{ "tokens_offloaded_total", "counter", "Tokens kept out of prompts.",
+		  n.ledger.offloaded },
+		{ "tokens_pointers_total", "counter", "Tokens of pointers in their place.",
+		  n.ledger.pointers },
+		{ "tokens_read_total", "counter", "Tokens read back.", n.ledger.read },
 		{ "read_bytes_total", "counter", "Bytes read by requests.", n.read },
 		{ "written_bytes_total", "counter", "Bytes written by requests.", n.written },
 	};

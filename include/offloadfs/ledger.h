@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* The ledger: tokens that were kept out of prompts, and read back into them. */
+#pragma once
+
+#include <stdint.h>
+
+/* Bytes of `who`. */
+#define OFS_LEDGER_WHO_MAX 1024u
+
+struct ofs_ledger_entry {
+	int64_t day; /* since 1970, in UTC */
+	const char *who; /* borrowed */
+	uint64_t results; /* that were offloaded */
+	uint64_t offloaded, pointers, read; /* tokens */
+};
