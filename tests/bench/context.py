@@ -8,7 +8,7 @@ import sys
 
 import economy
 import tokens
-from chats import anthropic, generated, recorded, results
+from chats import anthropic, generated, recorded, results, transcripts
 from corpus import soup
 from harness import OFFLOAD
 from measure import KIB, MIB, Failure, Place, Progress, heading, met, size_text, table
@@ -144,24 +144,37 @@ def _shown(step):
 
 def _compact(tool, chats):
     """The history of each chat as a section of a prompt, beside its results in full."""
-    before = after = steps = 0
-    for messages in chats.values():
+    before = after = steps = changed = kept = 0
+    for messages in [*chats.values(), *transcripts().values()]:
         calls = list(results(messages))
         if not calls:
             continue
         lines = b"".join(
             json.dumps({"tool": t, "args": a, "result": r}).encode() + b"\n" for t, a, r in calls
         )
-        section = tool("compact", data=tool("reduce", data=lines))
+        reduced = tool("reduce", data=lines)
+        sections = _sections(tool, reduced.splitlines(keepends=True))
+        section = sections[-1]
+        for one, following in zip(sections, sections[1:]):
+            same = len(os.path.commonprefix([one, following]))
+            kept, changed = kept + same, changed + len(one) - same
         steps += len(calls)
         before += sum(tokens.estimate([r for _, _, r in calls]))
         after += tokens.estimate([section.decode()])[0]
     print()
     table(
-        ["compact", "steps", "tokens", "section", "saved"],
-        [["the history of every chat", steps, before, after, _percent(before, after)]],
+        ["compact", "steps", "tokens", "section", "saved", "changed by a step"],
+        [
+            ["the history of every chat", steps, before, after, _percent(before, after)]
+            + [f"{100 * changed / max(kept + changed, 1):.1f}%"]
+        ],
     )
-    return {"before": before, "after": after}
+    return {"before": before, "after": after, "kept": kept, "changed": changed}
+
+
+def _sections(tool, steps):
+    """The history after each of the steps."""
+    return [tool("compact", data=b"".join(steps[:n])) for n in range(1, len(steps) + 1)]
 
 
 # --- Lists of messages ----------------------------------------------------------------------------
