@@ -289,10 +289,10 @@ Test(index_vfs, flipped_bytes_are_seen_or_harmless)
 		harmless += seen == 0;
 	}
 	/*
-	 * Reading needs neither page 2, the map for vacuuming, nor the marks, nor the indices of
-	 * guests and of frames that are due.
+	 * Reading needs neither page 2, the map for vacuuming, nor the marks, nor the ledger, nor
+	 * the indices of guests and of frames that are due.
 	 */
-	cr_assert_leq(harmless, 5);
+	cr_assert_leq(harmless, 6);
 	after = load(&len);
 	cr_assert_arr_eq(after, content, len, "reading changed the file");
 }
