@@ -305,9 +305,12 @@ def a_harness_that_writes_it_anew(case, form):
 def slices_are_fetched_for_a_request_alone(case):
     """In the middle of an answer they would be in the way of the cache."""
     context = Context(case, False)
+    answer = context.manage("[]", None, "--mode", "compact", "--prefetch")
+    assert answer["messages"] == [], "of no chat, neither"
     chat = generated(8, 6000)
     word = "zanzibar"
-    chat[3]["content"] = f"the {word} is here\n" + chat[3]["content"].replace("\0", "")  # which makes it binary
+    # Without the NUL it is a text.
+    chat[3]["content"] = f"the {word} is here\n" + chat[3]["content"].replace("\0", "")
     request = {"role": "user", "content": f"Where is the {word}?"}
     for more, there in (
         ([request], True),

@@ -181,15 +181,17 @@ static int work(struct managing *m)
 /* ---- fetching in advance */
 
 /*
- * Whether the chat ends with a request of the user that was not fetched for already. In the middle
- * of its answer a message before it would cost the cache all that follows.
+ * The user's request that ends the chat; NULL: it ends otherwise, or its slices are there already.
+ * Once the answer has begun, another message before the request would invalidate the cache.
  */
-static bool ends_with_request(const struct ofs_chat *chat)
+static const struct ofs_message *find_request(const struct ofs_chat *chat)
 {
 	const struct ofs_message *last = chat->n ? &chat->messages[chat->n - 1] : NULL;
 
-	return last && last->role == OFS_ROLE_USER && last->speaks && !last->answers &&
-	       !ofs_prefetch_is(last) && (chat->n == 1 || !ofs_prefetch_is(last - 1));
+	if (!last || last->role != OFS_ROLE_USER || !last->speaks || last->answers ||
+	    ofs_prefetch_is(last) || (chat->n > 1 && ofs_prefetch_is(last - 1)))
+		return NULL;
+	return last;
 }
 
 static int append_text(void *arg, struct ofs_span string)
@@ -226,14 +228,14 @@ static int fetch(struct managing *m)
 {
 	OFS_CLEANUP(ofs_buf_finish)
 	struct ofs_buf query = OFS_BUF_INIT, slices = OFS_BUF_INIT, message = OFS_BUF_INIT;
-	const struct ofs_message *last = m->chat.messages + m->chat.n - 1;
+	const struct ofs_message *request = find_request(&m->chat);
 	OFS_FREE struct ofs_mark *marks = ofs_alloc((m->chat.n_results + 1) * sizeof(*marks));
-	ssize_t n = ends_with_request(&m->chat) ? find_sources(m, marks) : 0;
+	ssize_t n = request ? find_sources(m, marks) : 0;
 	int r;
 
 	if (n <= 0)
 		return (int)n;
-	ofs_message_texts(last, append_text, &query);
+	ofs_message_texts(request, append_text, &query);
 	/* Notes in tags are a harness's own. */
 	if (query.len && query.data[0] == '<')
 		return 0;
@@ -244,7 +246,7 @@ static int fetch(struct managing *m)
 	m->fetched = (size_t)r;
 	ofs_prefetch_message(slices.data, slices.len, &m->compaction.style, &message);
 	m->after += ofs_tokens_count(slices.data, slices.len);
-	ofs_edits_replace(&m->edits, (struct ofs_span){ last->whole.p, 0 }, &message);
+	ofs_edits_replace(&m->edits, (struct ofs_span){ request->whole.p, 0 }, &message);
 	return 0;
 }
 
