@@ -13,3 +13,13 @@ struct ofs_ledger_entry {
 	uint64_t results; /* that were offloaded */
 	uint64_t offloaded, pointers, read; /* tokens */
 };
+
+/* Adds the numbers of one entry to those of another. */
+static inline void ofs_ledger_entry_add(struct ofs_ledger_entry *to,
+					const struct ofs_ledger_entry *from)
+{
+	to->results += from->results;
+	to->offloaded += from->offloaded;
+	to->pointers += from->pointers;
+	to->read += from->read;
+}

@@ -132,8 +132,8 @@ bool ofs_agent_is_too_old(const struct ofs_agent *agent, char **ret_version);
 #define OFS_HOOK_SHORT 1024
 
 /*
- * Whether the arguments name a tree, or this program, at all: then even a short output may be one
- * that was read back, which the ledger is to be told.
+ * Whether the call mentions offload at all. If so, even a short output may be a read-back, which
+ * the ledger counts.
  */
 bool ofs_hook_may_read_back(const struct ofs_hook_event *e);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Inodes, and what is stored for an inode: attributes, drafts, its mark, its tombstone; the ledger. */
+/*
+ * Inodes, and what is stored for an inode: attributes, drafts, its mark, its tombstone. The ledger.
+ */
 #include "base/clock.h"
 #include "base/xattr.h"
 #include "index/index_state.h"

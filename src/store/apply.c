@@ -54,6 +54,7 @@ struct change {
 	struct ofs_inode *dir, *newdir;
 	struct ofs_dirent *entry, *newentry; /* by their names in these; NULL: there is none */
 	struct ofs_inode *n; /* what is changed, created, renamed or removed */
+	struct ofs_ledger_row *row; /* LEDGER */
 	struct ofs_inode *other; /* RENAME: what newentry names, if any; COPY: the source */
 };
 
@@ -108,6 +109,8 @@ static int load(struct ofs_store *s, struct change *c)
 	case OFS_RECORD_SETXATTR:
 	case OFS_RECORD_REMOVEXATTR:
 		return ofs_store_xattrs(s, r->ino, &c->n);
+	case OFS_RECORD_LEDGER:
+		return ofs_ledger_load(s, (int64_t)r->dir, r->name, &c->row);
 	}
 	return -EUCLEAN;
 }
@@ -355,6 +358,11 @@ static void apply_xattr(struct ofs_store *s, const struct change *c)
 	stamp(s, n, r);
 }
 
+static void apply_ledger(struct ofs_store *s, const struct change *c)
+{
+	ofs_ledger_apply(s, c->row, c->r);
+}
+
 int ofs_store_apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r,
 		    const struct ofs_journal_data *data)
 {
@@ -364,12 +372,12 @@ int ofs_store_apply(struct ofs_store *s, ofs_lsn lsn, const struct ofs_record *r
 		[OFS_RECORD_WRITE] = apply_write,    [OFS_RECORD_SETATTR] = apply_setattr,
 		[OFS_RECORD_SETXATTR] = apply_xattr, [OFS_RECORD_REMOVEXATTR] = apply_xattr,
 		[OFS_RECORD_ZERO] = apply_zero,	     [OFS_RECORD_COPY] = apply_copy,
-		[OFS_RECORD_EXPIRE] = apply_unlink,
+		[OFS_RECORD_EXPIRE] = apply_unlink,  [OFS_RECORD_LEDGER] = apply_ledger,
 	};
 	struct change c = { .r = r, .lsn = lsn, .data = data };
-	int e = r->type == OFS_RECORD_LEDGER ? ofs_ledger_apply(s, r) : load(s, &c);
+	int e = load(s, &c);
 
-	if (e == 0 && r->type != OFS_RECORD_LEDGER)
+	if (e == 0)
 		apply[r->type](s, &c);
 	return e;
 }

@@ -16,14 +16,6 @@ struct ofs_ledger_row *ofs_ledger_make_row(int64_t id, const struct ofs_ledger_e
 	return row;
 }
 
-static void add(struct ofs_ledger_entry *to, const struct ofs_ledger_entry *from)
-{
-	to->results += from->results;
-	to->offloaded += from->offloaded;
-	to->pointers += from->pointers;
-	to->read += from->read;
-}
-
 int ofs_ledger_load(struct ofs_store *s, int64_t day, const char *who, struct ofs_ledger_row **ret)
 {
 	struct ofs_ledger_entry e = { .day = day, .who = who };
@@ -41,20 +33,15 @@ int ofs_ledger_load(struct ofs_store *s, int64_t day, const char *who, struct of
 	return 0;
 }
 
-int ofs_ledger_apply(struct ofs_store *s, const struct ofs_record *r)
+void ofs_ledger_apply(struct ofs_store *s, struct ofs_ledger_row *row, const struct ofs_record *r)
 {
 	const struct ofs_ledger_entry e = {
 		.results = r->from_off, .offloaded = r->size, .pointers = r->from, .read = r->len
 	};
-	struct ofs_ledger_row *row;
-	int e_load = ofs_ledger_load(s, (int64_t)r->dir, r->name, &row);
 
-	if (e_load < 0)
-		return e_load;
-	add(&row->entry, &e);
+	ofs_ledger_entry_add(&row->entry, &e);
 	row->epoch = s->epoch;
 	ofs_store_dirtied(s);
-	return 0;
 }
 
 /* ---- checkpoints */

@@ -23,8 +23,8 @@ struct ofs_ledger_row *ofs_ledger_make_row(int64_t id, const struct ofs_ledger_e
 /* The row of that day and name, as it is in memory or in the index, or a new one. 0 or -errno. */
 int ofs_ledger_load(struct ofs_store *s, int64_t day, const char *who, struct ofs_ledger_row **ret);
 
-/* Adds the record's numbers to its row, which is loaded if need be. 0 or -errno. */
-int ofs_ledger_apply(struct ofs_store *s, const struct ofs_record *r);
+/* Adds the record's numbers to its row. */
+void ofs_ledger_apply(struct ofs_store *s, struct ofs_ledger_row *row, const struct ofs_record *r);
 
 /* Copies of all rows, which the caller frees, in allocated memory. */
 struct ofs_ledger_row **ofs_ledger_take(struct ofs_store *s, size_t *ret_n);

@@ -155,7 +155,7 @@ static size_t measure(struct ofs_span value, size_t *ret_lines)
 	return text.len;
 }
 
-/* Whether a file was made or replaced as a whole, by what the tool is called or says. */
+/* Whether the tool created the file or replaced it entirely, judging by its name and its answer. */
 static bool is_whole(const struct ofs_observing *o)
 {
 	const struct ofs_tool_result *r = &o->result;

@@ -42,7 +42,7 @@ struct tally {
 	size_t file_len;
 	size_t plain; /* lines without a file's name */
 	size_t numbered; /* "12:text", of a single file */
-	/* What stands around matches: "11-text", and "--" between what is not adjacent. */
+	/* Context lines ("11-text") and the "--" between groups of them. */
 	size_t around, breaks;
 	size_t named; /* "a.c:text", without a number */
 	size_t marked[WEB_MARKS];
@@ -248,7 +248,7 @@ void ofs_observe_list(struct ofs_observing *o)
 
 /* ---- lines that match */
 
-/* Whether a path ends as the name of a file does, rather than as a part of one: "src/2024". */
+/* Whether the path ends in a complete file name; "src/2024" of "src/2024-01.md" does not. */
 static bool is_file(const char *p, size_t len)
 {
 	const char *slash = memrchr(p, '/', len);
@@ -280,7 +280,7 @@ static size_t file_part(const char *p, const char *end)
 	return first;
 }
 
-/* What follows the number that a line begins with, or 0. */
+/* The character after the leading number of a line; 0 if there is no such number. */
 static char after_number(const char *p, const char *end)
 {
 	const char *q = p;
@@ -290,7 +290,7 @@ static char after_number(const char *p, const char *end)
 	return q > p && q < end ? *q : 0;
 }
 
-/* Whether a line begins with the name of a file and ":". */
+/* Whether the line starts with "NAME:", as grep prints matches without numbers. */
 static bool is_named(const char *p, size_t len)
 {
 	const char *colon = memchr(p, ':', len);
@@ -328,7 +328,7 @@ static void count_matches(const char *p, size_t len, struct tally *t)
 	}
 }
 
-/* Whether lines around matches were asked for, as of grep -C 3. */
+/* Whether the call asked for context lines, as grep -C 3 does. */
 static bool has_context(struct ofs_span args)
 {
 	static const char *const names[] = { "c context contextlines surroundinglines",

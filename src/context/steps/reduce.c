@@ -182,7 +182,7 @@ static int store(struct reducing *r, struct ofs_error *err)
 		q->access->backend,
 		&(struct ofs_usage){
 			.way = "reduce",
-			       .results = 1,
+			.results = 1,
 			.task = q->task,
 			.offloaded = ofs_usage_tokens(&r->o.content),
 			.pointers = ofs_tokens_count(r->o.observation.data, r->o.observation.len),

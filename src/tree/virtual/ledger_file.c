@@ -75,12 +75,7 @@ int ofs_ledger_file_write(struct ofs_tree *t, struct ofs_buf *out)
 
 static int add_entry(void *arg, const struct ofs_ledger_entry *e)
 {
-	struct ofs_ledger_entry *sum = arg;
-
-	sum->results += e->results;
-	sum->offloaded += e->offloaded;
-	sum->pointers += e->pointers;
-	sum->read += e->read;
+	ofs_ledger_entry_add(arg, e);
 	return 0;
 }
 
