@@ -17,29 +17,25 @@ enum {
 	DIGIT = 32,
 };
 
+__extension__ static const uint8_t kinds[256] = {
+	['a' ... 'z'] = EDGE,
+	['A' ... 'Z'] = EDGE | CAPITAL,
+	['0' ... '9'] = EDGE | TELLING | DIGIT,
+	['_'] = EDGE | TELLING,
+	['/'] = EDGE | TELLING,
+	['-'] = INNER | HYPHEN,
+	['.'] = INNER | TELLING,
+	[':'] = INNER | TELLING,
+	['@'] = INNER | TELLING,
+	['#'] = INNER | TELLING,
+	['%'] = INNER | TELLING,
+	['+'] = INNER | TELLING,
+	['~'] = INNER | TELLING,
+};
+
 static inline uint8_t kind(char c)
 {
-	if (c >= 'a' && c <= 'z')
-		return EDGE;
-	switch (c) {
-	case '_':
-	case '/':
-		return EDGE | TELLING;
-	case '-':
-		return INNER | HYPHEN;
-	case '.':
-	case ':':
-	case '@':
-	case '#':
-	case '%':
-	case '+':
-	case '~':
-		return INNER | TELLING;
-	default:
-		if (c >= 'A' && c <= 'Z')
-			return EDGE | CAPITAL;
-		return c >= '0' && c <= '9' ? EDGE | TELLING | DIGIT : 0;
-	}
+	return kinds[(unsigned char)c];
 }
 
 /* True if a string is a path, an identifier or a number rather than a word. */
@@ -71,16 +67,17 @@ static size_t without_line(const char *p, size_t len)
 
 const char *ofs_name_next(const char **p, const char *end, size_t *ret_len)
 {
-	while (*p < end) {
-		const char *start = *p, *stop;
+	const char *at = *p;
 
-		if (!(kind(*start) & EDGE)) {
-			++*p;
-			continue;
-		}
-		while (*p < end && kind(**p))
-			++*p;
-		for (stop = *p; stop > start && !(kind(stop[-1]) & EDGE);)
+	while (at < end) {
+		const char *start, *stop;
+
+		while (at < end && !(kind(*at) & EDGE))
+			at++;
+		for (start = at; at < end && kind(*at);)
+			at++;
+		*p = at;
+		for (stop = at; stop > start && !(kind(stop[-1]) & EDGE);)
 			stop--;
 		*ret_len = (size_t)(stop - start);
 		if (*ret_len < NAME_MIN || *ret_len > NAME_MAX_LEN || !is_name(start, *ret_len))

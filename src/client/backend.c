@@ -44,26 +44,28 @@ int ofs_backend_mkdirs(struct ofs_backend *b, const char *path, struct ofs_error
 	uid_t above = 0; /* the owner of the last directory that existed */
 
 	for (;;) {
-		int r, found;
+		int r = 0, found;
 
 		slash = strchr(slash, '/');
 		if (slash)
 			*slash = '\0';
 		if (is_task(part))
 			mode = BACKEND_DIR_MODE;
-		r = b->ops->mkdir(b, part, mode);
-		/*
-		 * The answer to making what is there may be EEXIST or, at the top of the tree, a
-		 * refusal.
-		 */
-		found = r < 0 ? b->ops->lstat(b, part, &st) : 0;
-		if (r < 0 && (found < 0 || !S_ISDIR(st.st_mode))) {
-			if (r == -EEXIST)
-				r = found == 0 && S_ISLNK(st.st_mode) ? -ELOOP : -ENOTDIR;
-			return ofs_backend_failed(err, r, "make the folder", path);
+		/* What the kernel knows costs nothing to look at, but a message to make again. */
+		found = b->ops->lstat(b, part, &st);
+		if (found == -ENOENT) {
+			r = b->ops->mkdir(b, part, mode);
+			if (r == -EEXIST) /* made by another meanwhile */
+				found = b->ops->lstat(b, part, &st);
 		}
-		if (r < 0 && strchr(part, '/') && st.st_uid != above && st.st_uid != geteuid() &&
-		    st.st_uid != 0)
+		if (found == 0)
+			r = S_ISLNK(st.st_mode) ? -ELOOP : S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+		else if (found != -ENOENT)
+			r = found;
+		if (r < 0)
+			return ofs_backend_failed(err, r, "make the folder", path);
+		if (found == 0 && strchr(part, '/') && st.st_uid != above &&
+		    st.st_uid != geteuid() && st.st_uid != 0)
 			return ofs_error_set(
 				err, EPERM,
 				"'%s' belongs to uid %u, who could replace what is put "
@@ -72,7 +74,7 @@ int ofs_backend_mkdirs(struct ofs_backend *b, const char *path, struct ofs_error
 				part, st.st_uid, above);
 		if (!slash)
 			return 0;
-		if (r < 0) {
+		if (found == 0) {
 			above = st.st_uid;
 			mode = (st.st_mode & (S_ISVTX | S_IWOTH)) == (S_ISVTX | S_IWOTH)
 				       ? BACKEND_OPEN_MODE

@@ -141,23 +141,13 @@ static bool is_error_word(const char *p, size_t len)
 	return false;
 }
 
-/* Whether one may stand there, by its first two letters: most do not. */
-static inline bool may_be_error_word(const char *p)
-{
-	char first = (char)(p[0] | 0x20), second = (char)(p[1] | 0x20);
-
-	switch (first) {
-	case 'e':
-		return second == 'r' || second == 'x';
-	case 'f':
-	case 'p':
-		return second == 'a';
-	case 'd':
-		return second == 'e';
-	default:
-		return false;
-	}
-}
+/* What one may begin with, most bytes being none of them: a bit for each pair of two letters. */
+static const uint8_t first_letters[256] = {
+	['e'] = 1, ['E'] = 1, ['f'] = 2, ['F'] = 2, ['p'] = 2, ['P'] = 2, ['d'] = 4, ['D'] = 4,
+};
+static const uint8_t second_letters[256] = {
+	['r'] = 1, ['R'] = 1, ['x'] = 1, ['X'] = 1, ['a'] = 2, ['A'] = 2, ['e'] = 4, ['E'] = 4,
+};
 
 static bool tells_error(const char *p, size_t len)
 {
@@ -168,7 +158,8 @@ static bool tells_error(const char *p, size_t len)
 		unsigned char before = i ? (unsigned char)p[i - 1] : ' ';
 
 		/* "TypeError:" is one word. */
-		if (may_be_error_word(p + i) &&
+		if ((first_letters[(unsigned char)p[i]] &
+		     second_letters[(unsigned char)p[i + 1]]) &&
 		    (!isalpha(before) || (islower(before) && isupper((unsigned char)p[i]))) &&
 		    is_error_word(p + i, len - i))
 			return true;

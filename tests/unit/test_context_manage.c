@@ -24,26 +24,46 @@ Test(context_manage, auto_sums_up_what_is_too_much_after_offloading)
 	cr_expect_eq(count_messages(managed), 8, "system, request, six that stay");
 }
 
-/* ---- files that were changed */
+/* ---- files */
+
+struct finding {
+	const char *start; /* of the name */
+	char name[300];
+};
 
 static int take_name(void *arg, const char *name)
 {
-	char *to = arg;
+	struct finding *f = arg;
 
-	if (name[0] != '.')
-		strcpy(to, name);
+	if (name[0] != '.' && strncmp(name, f->start, strlen(f->start)) == 0)
+		strcpy(f->name, name);
 	return 0;
 }
 
-/* The path of one file of the chats. */
-static void find_file(char *path)
+/* The path of a file of the chats whose name starts so. */
+static void find_file(const char *start, char *path)
 {
-	char name[300] = "";
+	struct finding f = { .start = start };
 
 	must(ofs_access_open(&tree, false, &err));
-	cr_assert_eq(tree.backend->ops->list(tree.backend, "cache/context", take_name, name), 0);
-	cr_assert(*name);
-	sprintf(path, "cache/context/%s", name);
+	cr_assert_eq(tree.backend->ops->list(tree.backend, "cache/context", take_name, &f), 0);
+	cr_assert(*f.name);
+	sprintf(path, "cache/context/%s", f.name);
+}
+
+Test(context_manage, results_that_are_summed_up_at_once_have_brief_pointers)
+{
+	OFS_FREE char *chat = chat_of(300, 5000);
+	OFS_FREE char *managed = NULL, *messages = NULL;
+	char path[400];
+
+	expect_reversible(OFS_MANAGE_AUTO, chat, NULL, ", \"max_total_tokens\": 4000", &managed,
+			  NULL);
+	cr_expect_eq(count_of(managed, "Read lines: "), 3, "of the results that stay");
+	find_file("messages", path);
+	must(ofs_backend_read_text(tree.backend, path, &messages));
+	cr_expect_eq(count_of(messages, "[offloaded] "), 297);
+	cr_expect_eq(count_of(messages, "Read lines: "), 0);
 }
 
 static void damage_file(void)
@@ -51,7 +71,7 @@ static void damage_file(void)
 	char path[400];
 	ofs_handle h;
 
-	find_file(path);
+	find_file("", path);
 	cr_assert_eq(tree.backend->ops->open(tree.backend, path, &h), 0);
 	cr_assert_eq(tree.backend->ops->write(tree.backend, h, "#", 1, 3), 0);
 	tree.backend->ops->close(tree.backend, h);
@@ -72,9 +92,9 @@ Test(context_manage, a_result_that_was_changed)
 	managed = NULL;
 	expect_reversible(OFS_MANAGE_COMPACT, list, NULL, SMALL_LIMIT, &managed, NULL);
 	cr_expect_eq(count_pointers(managed), 1);
-	find_file(path);
+	find_file("", path);
 	cr_assert_eq(tree.backend->ops->unlink(tree.backend, path), 0);
-	find_file(path);
+	find_file("", path);
 	cr_assert_eq(tree.backend->ops->unlink(tree.backend, path), 0);
 	cr_expect_eq(ask(OFS_MANAGE_RESTORE, managed, NULL, ""), -ENOENT);
 	cr_expect(strstr(err.text, "cannot read ref "), "%s", err.text);
@@ -117,7 +137,7 @@ Test(context_manage, a_file_that_leads_to_itself)
 
 	must(ask(OFS_MANAGE_COMPRESS, list, NULL, ""));
 	managed = answered("messages");
-	find_file(path);
+	find_file("", path);
 	cr_assert_eq(tree.backend->ops->stat(tree.backend, path, &st), 0);
 	cr_assert_gt(
 		asprintf(

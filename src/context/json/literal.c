@@ -71,12 +71,14 @@ static size_t write_unit(const struct ofs_literal_style *s, uint32_t unit, char 
 /* The letter after the backslash of a short escape, or 0. */
 static char short_escape(const struct ofs_literal_style *s, unsigned char c)
 {
-	static const char from[] = "\"\\\n\r\t/\b\f", to[] = "\"\\nrt/bf";
-	const char *at = c ? strchr(from, c) : NULL;
+	static const char escapes[256] = {
+		['"'] = '"',  ['\\'] = '\\', ['\n'] = 'n', ['\r'] = 'r',
+		['\t'] = 't', ['/'] = '/',   ['\b'] = 'b', ['\f'] = 'f',
+	};
 
-	if (!at || (c == '/' && !s->slash) || ((c == '\b' || c == '\f') && s->plain_controls))
+	if ((c == '/' && !s->slash) || ((c == '\b' || c == '\f') && s->plain_controls))
 		return 0;
-	return to[at - from];
+	return escapes[c];
 }
 
 static bool is_escaped(const struct ofs_literal_style *s, uint32_t code)

@@ -159,8 +159,8 @@ static int offload_brief(struct planning *p, size_t i)
 
 /* ---- looking ahead */
 
-/* So many are ready at most, each with its text. */
-#define AHEAD 8
+/* So many are ready at most, each with its text. To wake a thread takes longer than half of them. */
+#define AHEAD 16
 
 /*
  * Results are made ready to be put away, with the outlines of their pointers, by a thread of its
@@ -170,6 +170,7 @@ struct ahead {
 	const struct ofs_chat *chat;
 	const size_t *numbers; /* of results */
 	size_t n;
+	size_t brief; /* results of messages before this one need no outline */
 	struct ofs_literal_style *style;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -184,19 +185,21 @@ static void *look_ahead(void *arg)
 	struct ahead *a = arg;
 
 	for (size_t k = 0; k < a->n; k++) {
+		const struct ofs_chat_result *result = &a->chat->results[a->numbers[k]];
 		struct ofs_shelf_item *item = &a->items[k % AHEAD];
 		bool stop;
 		int r;
 
 		pthread_mutex_lock(&a->lock);
-		while (k == a->taken + AHEAD && !a->stop)
-			pthread_cond_wait(&a->changed, &a->lock);
+		if (k == a->taken + AHEAD)
+			while (k > a->taken + AHEAD / 2 && !a->stop)
+				pthread_cond_wait(&a->changed, &a->lock);
 		stop = a->stop;
 		pthread_mutex_unlock(&a->lock);
 		if (stop)
 			break;
-		r = ofs_shelf_item_init(item, a->chat->results[a->numbers[k]].text, a->style);
-		if (r == 0)
+		r = ofs_shelf_item_init(item, result->text, a->style);
+		if (r == 0 && result->message >= a->brief)
 			r = ofs_pointer_outline(&item->content, &item->outline);
 		pthread_mutex_lock(&a->lock);
 		a->results[k % AHEAD] = r;
@@ -222,7 +225,8 @@ static void take_ahead(struct ahead *a, struct ofs_shelf_item *item)
 	ofs_shelf_item_finish(item);
 	OFS_LOCKED(&a->lock);
 	a->taken++;
-	pthread_cond_signal(&a->changed);
+	if (a->ready <= a->taken + AHEAD / 2)
+		pthread_cond_signal(&a->changed);
 }
 
 static void stop_ahead(struct ahead *a, pthread_t thread)
@@ -239,9 +243,15 @@ static void stop_ahead(struct ahead *a, pthread_t thread)
 }
 
 /* In the order of the chat: refs follow from it. */
-static int offload_all(struct planning *p, const size_t numbers[], size_t n)
+static int offload_all(struct planning *p, const size_t numbers[], size_t n, size_t brief)
 {
-	struct ahead a = { .chat = p->chat, .numbers = numbers, .n = n, .style = &p->plan->style };
+	struct ahead a = {
+		.chat = p->chat,
+		.numbers = numbers,
+		.n = n,
+		.brief = brief,
+		.style = &p->plan->style,
+	};
 	pthread_t thread;
 	int r;
 
@@ -261,11 +271,19 @@ static int offload_all(struct planning *p, const size_t numbers[], size_t n)
 		if (r < 0)
 			r = fail_to_look(p->err, r);
 		else
-			r = offload_item(p, numbers[k], item, false);
+			r = offload_item(p, numbers[k], item,
+					 p->chat->results[numbers[k]].message < brief);
 		take_ahead(&a, item);
 	}
 	stop_ahead(&a, thread);
 	return r;
+}
+
+uint64_t ofs_compaction_least(const struct ofs_compaction *c, size_t result)
+{
+	uint64_t tokens = c->list[result].tokens;
+
+	return !c->fixed[result] && ofs_pointer_pays(tokens, 0) ? 0 : tokens;
 }
 
 int ofs_compaction_plan(struct ofs_compaction *c, const struct ofs_chat *chat,
@@ -286,7 +304,7 @@ int ofs_compaction_plan(struct ofs_compaction *c, const struct ofs_chat *chat,
 					  : ofs_pointer_pays(result->tokens, 0))
 			numbers[n++] = i;
 	}
-	return offload_all(&p, numbers, n);
+	return offload_all(&p, numbers, n, limits->brief);
 }
 
 /* ---- squeezing */

@@ -16,6 +16,7 @@ struct ofs_compaction_limits {
 	uint64_t result_tokens;
 	size_t keep; /* results at the end of the chat that stay as they are, */
 	uint64_t kept_tokens; /* unless they have more than so many each */
+	size_t brief; /* pointers in messages before this one are brief: nobody will see them */
 };
 
 /* What became of a result. */
@@ -41,6 +42,9 @@ struct ofs_compaction {
  */
 int ofs_compaction_begin(const struct ofs_chat *chat, struct ofs_shelf *shelf,
 			 struct ofs_error *err, struct ofs_compaction *ret);
+
+/* The fewest tokens that a plan may leave of a result. */
+uint64_t ofs_compaction_least(const struct ofs_compaction *c, size_t result);
 
 /*
  * Decides for every result, and puts on the shelf what is to be offloaded, where a pointer pays.

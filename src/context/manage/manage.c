@@ -45,12 +45,13 @@ static size_t keep_or(const struct managing *m, size_t usual)
 	return m->request.keep < 0 ? usual : (size_t)m->request.keep;
 }
 
-static int compact(struct managing *m, size_t keep)
+static int compact(struct managing *m, size_t keep, size_t brief)
 {
 	struct ofs_compaction_limits limits = {
 		.result_tokens = m->request.max_tool_message_tokens,
 		.keep = keep,
 		.kept_tokens = m->request.max_total_tokens,
+		.brief = brief,
 	};
 	int r = ofs_compaction_plan(&m->compaction, &m->chat, &limits, &m->shelf, m->err);
 
@@ -88,6 +89,26 @@ static int leave(struct managing *m, const char *why)
 static bool takes_summary(const struct managing *m)
 {
 	return !m->request.list_only || !m->chat.anthropic || ofs_seam_head(&m->chat);
+}
+
+/*
+ * The messages before this one are summed up, whatever becomes of the results; 0: that is not
+ * certain.
+ */
+static size_t certain_end(const struct managing *m)
+{
+	OFS_FREE uint64_t *least = count_messages(m);
+	uint64_t limit = m->request.max_total_tokens, all = m->chat.system_tokens;
+
+	if (!takes_summary(m))
+		return 0;
+	for (size_t i = 0; i < m->compaction.n; i++)
+		least[m->chat.results[i].message] -=
+			m->chat.results[i].tokens - ofs_compaction_least(&m->compaction, i);
+	for (size_t i = 0; i < m->chat.n; i++)
+		all += least[i];
+	return all > limit ? ofs_compression_end(&m->chat, least, keep_or(m, KEEP_AUTO), limit / 2)
+			   : 0;
 }
 
 static int compress(struct managing *m, size_t end)
@@ -160,9 +181,9 @@ static int work(struct managing *m)
 
 	m->after = m->before;
 	if (r == 0 && mode == OFS_MANAGE_COMPACT && m->before > limit)
-		r = compact(m, keep_or(m, KEEP_COMPACT));
+		r = compact(m, keep_or(m, KEEP_COMPACT), 0);
 	if (r == 0 && mode == OFS_MANAGE_AUTO)
-		r = compact(m, 0);
+		r = compact(m, 0, certain_end(m));
 	if (r == 0 && mode == OFS_MANAGE_AUTO && m->after > limit)
 		return fit(m);
 	if (r < 0)

@@ -25,9 +25,9 @@ static const char *line_end(const char *p, const char *end)
 
 /* ---- pointers */
 
-const char *ofs_named_pointer(const char *text, size_t len)
+bool ofs_named_is_pointer(const char *text, size_t len)
 {
-	return find(text, text + len, BEGIN);
+	return len >= strlen(BEGIN) && memcmp(text, BEGIN, strlen(BEGIN)) == 0;
 }
 
 /* The path that ends with refs/REF; where the text has none, that. */
@@ -75,7 +75,7 @@ static void note_pointer(struct ofs_digest *d, uint64_t order, const char *p, co
 
 void ofs_named_pointers(struct ofs_digest *d, uint64_t order, const char *text, size_t len)
 {
-	const char *end = text + len, *p = ofs_named_pointer(text, len);
+	const char *end = text + len, *p = find(text, end, BEGIN);
 
 	while (p) {
 		const char *title = p + strlen(BEGIN), *next = find(title, end, BEGIN);
@@ -124,7 +124,7 @@ static size_t without_line(const char *name, size_t len)
 void ofs_named_in_result(const struct ofs_named *n, struct ofs_digest *d, uint64_t order,
 			 const char *text, size_t len)
 {
-	bool stored = ofs_named_pointer(text, len) == text;
+	bool stored = ofs_named_is_pointer(text, len);
 	const char *p = text, *name;
 	size_t name_len;
 
@@ -137,12 +137,14 @@ void ofs_named_in_result(const struct ofs_named *n, struct ofs_digest *d, uint64
 			name_len = without_line(name, name_len);
 		number = (size_t)(uintptr_t)ofs_map_get(&n->by_hash,
 							ofs_checksum(name, name_len, 0));
+		if (!number && d->topics[OFS_TOPIC_NAMES].n >= UNUSED_MAX)
+			continue;
 		if (memmem(name, name_len, "refs/", 5))
 			continue;
 		if (number)
 			ofs_digest_add(d, OFS_TOPIC_NAMES, OFS_WORTH_SOME,
 				       n->list[number - 1].order, name, name_len);
-		else if (d->topics[OFS_TOPIC_NAMES].n < UNUSED_MAX)
+		else
 			ofs_digest_add(d, OFS_TOPIC_NAMES, OFS_WORTH_LITTLE, order, name, name_len);
 	}
 }

@@ -2,7 +2,8 @@
 /*
  * Goes through the messages from the newest to the oldest, so that each topic has its newest items
  * when it is full, what went well later is known when it failed, and names are used before the
- * results that they come from. Of a long text the two ends are looked at only.
+ * results that they come from. Of a long text the two ends are looked at only, and names are taken
+ * from the newest results alone: a chat has room for few.
  */
 #include "context/snapshot/snapshot.h"
 
@@ -20,6 +21,8 @@
 /* Of a string, as it is written, what is looked at when it is longer than both. */
 #define HEAD_BYTES 12288
 #define TAIL_BYTES 8192
+/* Of results, what names are taken from. */
+#define NAMES_BYTES ((size_t)4 << 20)
 /* To find a place where a string may be cut. */
 #define CUT_SEARCH 4096
 #define LINE_CHARS 240
@@ -38,6 +41,7 @@ struct making {
 	const struct ofs_chat *chat;
 	struct ofs_digest digest;
 	struct ofs_named names;
+	size_t named; /* bytes of results that names were taken from */
 	struct ofs_buf text; /* being looked at */
 	struct ofs_map well; /* keys of calls that went well later */
 	bool *answered; /* for each call; set by its result */
@@ -299,7 +303,7 @@ static void take_result(struct making *m, const struct ofs_chat_result *r)
 	append_text(r->text, &m->text);
 	text = ofs_buf_str(&m->text);
 	len = m->text.len;
-	stored = ofs_named_pointer(text, len) == text;
+	stored = ofs_named_is_pointer(text, len);
 	says = message->role == OFS_ROLE_USER && says_failed(message->whole, r->text);
 	failed = stored ? pointer_failed(text, len, &line)
 			: ofs_trouble_find(text, len, c && call_looks(c, rule) && !says, &line);
@@ -311,6 +315,9 @@ static void take_result(struct making *m, const struct ofs_chat_result *r)
 		note_error(m, c, order_of(r->message), &line);
 	else if (c && first)
 		note_done(m, c, order_of(r->message), stored || progress);
+	if (m->named >= NAMES_BYTES && !stored)
+		return;
+	m->named += len;
 	text = ofs_buf_str(&m->text);
 	ofs_named_pointers(&m->digest, order_of(r->message), text, len);
 	ofs_named_in_result(&m->names, &m->digest, order_of(r->message), text, len);

@@ -69,8 +69,10 @@ static bool says_error(struct line l)
 					     "fatal:", "panic:", "rror[" };
 	static const char *const stops[] = { "o such file or directory", ": command not found",
 					     "ermission denied", ": not found", "(core dumped)" };
+	/* "error[E0308]: mismatched types" has one, too. */
+	bool colon = memchr(l.p, ':', l.len);
 
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(words); i++) {
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(words) && colon; i++) {
 		const char *at = find(l, words[i]);
 
 		/* Before it stands one word, or a place in a file. */
@@ -103,6 +105,8 @@ static bool has_exit_code(struct line l)
 	static const char *const words[] = { "xit code", "xit status", "eturncode",
 					     "xited with code", "xited with status" };
 
+	if (!find(l, "xit") && !find(l, words[2]))
+		return false;
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(words); i++) {
 		const char *p = find(l, words[i]), *end = l.p + l.len;
 
