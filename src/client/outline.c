@@ -18,6 +18,7 @@
 /* How far lines that tell of errors are looked for behind the head. */
 #define ERRORS_BYTES ((uint64_t)256 << 10)
 #define JSON_BYTES ((uint64_t)1 << 20) /* more has no shape */
+#define ARROW "\xe2\x86\x92"
 #define LINE_MAX 160 /* bytes of a line that is shown */
 #define ERRORS_MAX 6
 #define LAST_MAX 5
@@ -218,6 +219,36 @@ static bool says_something(const char *p, size_t len)
 		if (isalnum((unsigned char)p[i]) || (unsigned char)p[i] >= 0x80)
 			return true;
 	return false;
+}
+
+/* The length of the number that a tool shows before a line of a file, "  12\t" or "  12→"; or 0. */
+static size_t number_length(const char *p, size_t len, uint64_t *ret)
+{
+	size_t n = 0;
+
+	*ret = 0;
+	while (n < len && p[n] == ' ')
+		n++;
+	if (n == len || !isdigit((unsigned char)p[n]))
+		return 0;
+	for (; n < len && isdigit((unsigned char)p[n]); n++)
+		*ret = *ret * 10 + (uint64_t)(p[n] - '0');
+	if (n < len && p[n] == '\t')
+		return n + 1;
+	return len - n >= strlen(ARROW) && memcmp(p + n, ARROW, strlen(ARROW)) == 0
+		       ? n + strlen(ARROW)
+		       : 0;
+}
+
+/* Whether a content is a file as tools show them, its first two lines being numbered. */
+static bool is_numbered(const struct ofs_buf *text)
+{
+	const char *p = (const char *)text->data, *end = p + text->len;
+	const char *eol = text->len ? memchr(p, '\n', text->len) : NULL;
+	uint64_t first, second;
+
+	return eol && number_length(p, (size_t)(eol - p), &first) &&
+	       number_length(eol + 1, (size_t)(end - eol - 1), &second) && second == first + 1;
 }
 
 /* The end of what has no terminal escape sequence in it, and where to go on behind one. */
@@ -464,7 +495,7 @@ static void print_names(struct outline *o, size_t max, FILE *out)
 		return;
 	fprintf(out, "--- %zu of %zu names%s%s ---\n", picked, o->n_names,
 		o->tail.text.data ? " in its first 16 KiB" : "",
-		lines ? ", each with its first line" : "");
+		lines ? ", with lines" : "");
 	for (size_t i = 0, n = 0; i < o->n_names; i++) {
 		const struct name *name = &o->names[i];
 
@@ -487,7 +518,9 @@ int ofs_outline_print(const struct ofs_content *c, size_t max, FILE *out)
 		return r;
 	look(&o, &o.head, o.tail.text.data ? HEAD_BYTES : SIZE_MAX);
 	look(&o, &o.tail, 0);
-	look_at_last(&o, o.tail.text.data ? &o.tail : &o.head);
+	/* How an output ends, tells what came out; how a file ends, nothing. */
+	if (!is_numbered(&o.head.text))
+		look_at_last(&o, o.tail.text.data ? &o.tail : &o.head);
 	shape = make_shape(c);
 	if (shape && strlen(shape) < max) {
 		fprintf(out, "JSON: %s\n", shape);

@@ -98,11 +98,16 @@ static void print_reading(const struct ofs_pointer *p, FILE *out)
 	snprintf(slice, sizeof(slice), bytes ? "b0-4095" : "1-%llu",
 		 (unsigned long long)OFS_MIN(c->lines, (uint64_t)READ_LINES));
 	fprintf(out, "Read %s: ", bytes ? "bytes" : "lines");
+	if (p->mark && p->mount) { /* it ends with the path, which is not said twice */
+		fprintf(out, "cat the path below with :%s behind it%s; grep and others without\n",
+			slice, c->binary ? " | od -c" : "");
+		return;
+	}
 	print_read(p, slice, out);
 	if (c->binary)
 		fputs(" | od -c", out);
 	else if (p->mount)
-		fprintf(out, " (grep and others work on the path without :%s)", slice);
+		fprintf(out, " (grep and others without :%s)", slice);
 	else
 		fprintf(out, " (for cat and grep: offload up%s)", p->hint);
 	if (!p->mark)

@@ -3,8 +3,8 @@
  * A pointer: the text that stays in a prompt in place of offloaded content. It is made for a
  * language model: what it is, how much, how to read it, and an outline of what is in it.
  *
- * Deterministic: nothing in it depends on when or how fast something ran. Every command in it works
- * as printed, in any directory.
+ * Deterministic: nothing in it depends on when or how fast something ran. Paths in it are absolute,
+ * and a command is printed as it works.
  */
 #pragma once
 

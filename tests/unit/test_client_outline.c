@@ -80,8 +80,25 @@ Test(client_outline, errors_last_lines_and_names)
 			       "54: TypeError: x is no function\n"
 			       "101: nothing there\n102: nothing there\n103: nothing there\n"
 			       "104: nothing there\n105: FAILED (errors=1)\n"
-			       "--- 3 of 3 names, each with its first line ---\n"
+			       "--- 3 of 3 names, with lines ---\n"
 			       "src/parser.c:1 parse_frame:2 TypeError:54\n");
+}
+
+Test(client_outline, a_file_with_numbered_lines_has_no_last_ones)
+{
+	add_lines(60, "%6d\xe2\x86\x92\tend\n");
+	print(2000);
+	expect_no_part("end");
+	finish();
+	begin();
+	add_lines(60, "%6d\tend\n");
+	print(2000);
+	expect_no_part("end");
+	finish();
+	begin();
+	add_lines(60, "%6d end\n");
+	print(2000);
+	expect_part("60: 60 end");
 }
 
 Test(client_outline, what_is_no_error_is_not_told_as_one)
@@ -183,7 +200,7 @@ Test(client_outline, of_a_large_content_the_two_ends)
 	print(1000);
 	expect_part("\n2001: error: in the middle\n");
 	expect_part("30001: error: at the end\n30002: the last\n");
-	expect_part("names in its first 16 KiB, each");
+	expect_part("names in its first 16 KiB, with");
 	expect_part("line_number_1:1 ");
 	expect_no_part("line_number_1999:");
 }
