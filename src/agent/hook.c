@@ -9,7 +9,6 @@
 #include "context/chat/readback.h"
 #include "io/path.h"
 
-#define SLICE "offload slice"
 
 /* The task of a session whose name has no byte that a task may have. */
 #define HOOK_SESSION "session"
@@ -107,7 +106,7 @@ static void tell_read_back(const struct ofs_agent *agent, const struct ofs_hook_
 	const struct ofs_content content = { .spool = &t->spool, .size = t->spool.size };
 	struct ofs_error err;
 
-	if (t->spool.size && !memmem(e->input.p, e->input.len, SLICE, strlen(SLICE)) &&
+	if (t->spool.size && !ofs_readback_tells(e->input) &&
 	    ofs_access_open(access, false, &err) == 0)
 		ofs_usage_tell(access->backend, &(struct ofs_usage){
 							.way = "hook",

@@ -38,6 +38,17 @@ def every_way_is_told(case, mounted):
         messages = json.dumps({"messages": generated(1, calls=4, size=9000)}).encode()
         for _ in range(2):  # the same results are the same saving
             offload(where, "context", "--mode", "auto", input=messages)
+        for command in (f"offload show {ref}", f"offload slice {ref} 1-2"):  # which tells it itself
+            call = {"name": "bash", "arguments": json.dumps({"command": command})}
+            call = {"id": "1", "type": "function", "function": call}
+            messages = [
+                {"role": "user", "content": "Look."},
+                {"role": "assistant", "content": None, "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": "1", "content": "what was read back"},
+            ]
+            for _ in range(2):
+                offload(where, "context", "--mode", "auto", input=json.dumps(messages).encode())
+                messages.append({"role": "assistant", "content": "I see."})
         step = {"tool": "bash", "args": {"command": "x"}, "result": TEXT.decode() + "2"}
         offload(where, "reduce", "-t", "fix", input=json.dumps(step).encode())
         rows = sums(where, "--by", "way")["rows"]
@@ -45,7 +56,7 @@ def every_way_is_told(case, mounted):
         for way in ("put", "run", "reduce"):
             assert rows[way]["results"] == 1 and rows[way]["offloaded"] > 5000, rows
             assert 0 < rows[way]["pointers"] < 600 and not rows[way]["read"], rows
-        assert rows["context"]["results"] == 4, rows
+        assert rows["context"]["results"] == 4 and 2 <= rows["context"]["read"] <= 8, rows
         slice = rows["slice"]
         assert slice["read"] > 100 and slice["saved"] == -slice["read"], rows
         assert set(sums(where, "--by", "agent")["rows"]) == {"", "me"}

@@ -230,3 +230,10 @@ bool ofs_readback_call(struct ofs_span args, const struct ofs_access *access)
 		return object_reads(&b, inner);
 	return text && text_reads(&b, text);
 }
+
+bool ofs_readback_tells(struct ofs_span args)
+{
+	static const char slice[] = "offload slice";
+
+	return memmem(args.p, args.len, slice, strlen(slice));
+}

@@ -17,3 +17,6 @@
  * the like, "offload slice" or "offload show". To name the tree in another way is not enough.
  */
 bool ofs_readback_call(struct ofs_span args, const struct ofs_access *access);
+
+/* Whether such a call tells the ledger itself: by "offload slice". */
+bool ofs_readback_tells(struct ofs_span args);

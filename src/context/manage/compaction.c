@@ -61,10 +61,21 @@ static char *describe(const struct ofs_chat *chat, const struct ofs_chat_result 
 	return what.len ? ofs_buf_steal_str(&what) : ofs_strdup(*ret_name);
 }
 
+/* Where the messages begin that came since the model spoke last. */
+static size_t find_news(const struct ofs_chat *chat)
+{
+	size_t i = chat->n;
+
+	while (i && chat->messages[i - 1].role != OFS_ROLE_ASSISTANT)
+		i--;
+	return i;
+}
+
 int ofs_compaction_begin(const struct ofs_chat *chat, struct ofs_shelf *shelf,
 			 struct ofs_error *err, struct ofs_compaction *ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf scratch = OFS_BUF_INIT;
+	size_t news = find_news(chat);
 	int r = ofs_access_find(shelf->access, err);
 
 	*ret = (struct ofs_compaction){
@@ -76,11 +87,15 @@ int ofs_compaction_begin(const struct ofs_chat *chat, struct ofs_shelf *shelf,
 	for (size_t i = 0; i < chat->n_results && r >= 0; i++) {
 		const struct ofs_chat_result *result = &chat->results[i];
 		const struct ofs_chat_call *call = call_of(chat, result);
+		bool reads;
 
 		ret->list[i].tokens = result->tokens;
 		r = ofs_shelf_find_mark_in(shelf, result->text, err, &scratch, NULL);
-		ret->fixed[i] = r > 0 || (call && result->text.len <= OFS_READBACK_MAX &&
-					  ofs_readback_call(call->args, shelf->access));
+		reads = r == 0 && call && result->text.len <= OFS_READBACK_MAX &&
+			ofs_readback_call(call->args, shelf->access);
+		ret->fixed[i] = r > 0 || reads;
+		if (reads && result->message >= news && !ofs_readback_tells(call->args))
+			ret->usage.read += result->tokens;
 	}
 	return r < 0 ? r : 0;
 }

@@ -31,7 +31,8 @@ struct ofs_compaction {
 	bool *fixed; /* for each: it is a pointer, or short and was read back */
 	size_t n;
 	size_t offloaded, shortened;
-	struct ofs_usage usage; /* of what was not offloaded before */
+	/* Of what was not offloaded before, and what was read back since the model spoke last. */
+	struct ofs_usage usage;
 	uint64_t tokens; /* of the whole chat afterwards */
 	struct ofs_literal_style style; /* in which the chat's strings are written */
 };

@@ -441,6 +441,18 @@ static int change(struct managing *m)
 	return r;
 }
 
+static void tell_usage(struct managing *m)
+{
+	struct ofs_usage *usage = &m->compaction.usage;
+	struct ofs_error err;
+
+	if ((!usage->results && !usage->read) || ofs_access_open(m->shelf.access, false, &err) < 0)
+		return;
+	usage->way = "context";
+	usage->task = m->request.chat_id;
+	ofs_usage_tell(m->shelf.access->backend, usage);
+}
+
 static int manage(struct managing *m, const struct ofs_sink *sink)
 {
 	int r = m->request.mode == OFS_MANAGE_RESTORE
@@ -451,11 +463,8 @@ static int manage(struct managing *m, const struct ofs_sink *sink)
 	if (r < 0)
 		return r;
 	r = write_answer(m, sink);
-	if (r == 0 && m->compaction.usage.results) {
-		m->compaction.usage.way = "context";
-		m->compaction.usage.task = m->request.chat_id;
-		ofs_usage_tell(m->shelf.access->backend, &m->compaction.usage);
-	}
+	if (r == 0)
+		tell_usage(m);
 	return r < 0 ? ofs_error_set(m->err, -r, "cannot write the answer: %s", strerror(-r)) : 0;
 }
 
