@@ -108,7 +108,7 @@ static void print_reading(const struct ofs_pointer *p, FILE *out)
 		fputs(" | od -c", out);
 	else if (p->mount)
 		fprintf(out, " (grep and others without :%s)", slice);
-	else
+	else if (!p->mark)
 		fprintf(out, " (for cat and grep: offload up%s)", p->hint);
 	if (!p->mark)
 		fprintf(out, "; keep it: offload promote%s %s", p->hint, p->ref);
