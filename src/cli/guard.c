@@ -10,8 +10,8 @@
 #include "io/mounts.h"
 #include "io/probe.h"
 
-/* For one call on the tree: longer than finding the tree waits, which tells more. */
-#define GUARD_CALL_NS (OFS_MOUNT_WAIT_NS + OFS_NS_PER_S / 2)
+/* For one call on the tree, beyond what finding the tree waits, which tells more. */
+#define GUARD_MORE_NS (OFS_NS_PER_S / 2)
 
 /* From here on an exit code tells of a signal. */
 #define GUARD_SIGNAL 128
@@ -48,7 +48,7 @@ int ofs_guard_work(int (*work)(const void *arg), const void *arg, int64_t limit)
 
 	if (answer < 0 || messages < 0)
 		return -errno;
-	r = ofs_process_watch(run, &g, limit, GUARD_CALL_NS, answer, messages);
+	r = ofs_process_watch(run, &g, limit, ofs_mount_wait() + GUARD_MORE_NS, answer, messages);
 	if (r < 0 || r >= GUARD_SIGNAL)
 		return r < 0 ? r : -ECHILD;
 	pass_on(messages, stderr);

@@ -4,9 +4,11 @@
 #include <signal.h>
 
 #include "base/log.h"
+#include "base/quantity.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "io/exposure.h"
+#include "io/mounts.h"
 #include "io/redact_file.h"
 
 /* clang-format off */
@@ -74,6 +76,22 @@ static int fill_standard_descriptors(void)
 	return 0;
 }
 
+/* How long the tree may take to answer a call: OFFLOAD_TIMEOUT. -1, or an exit code. */
+static int set_patience(void)
+{
+	static const struct ofs_quantity seconds = { .unit = OFS_UNIT_S, .min = 1, .max = 3600 };
+	const char *text = getenv("OFFLOAD_TIMEOUT");
+	uint64_t n;
+
+	if (!text || !*text)
+		return -1;
+	if (!ofs_quantity_parse(&seconds, text, &n))
+		return ofs_report_usage("OFFLOAD_TIMEOUT is '%s': it must be %s", text,
+					ofs_quantity_describe(&seconds).text);
+	ofs_mount_set_wait((int64_t)n * OFS_NS_PER_S);
+	return -1;
+}
+
 static int finish_output(int code)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
@@ -112,12 +130,13 @@ int main(int argc, char **argv)
 		return ofs_report_usage(
 			name[0] == '-' ? "unknown option '%s'" : "unknown command '%s'", name);
 	ofs_report_set_command(command->name);
+	code = set_patience();
 	if (ofs_redact_file_load(&err) < 0) {
 		ofs_report("%s", err.text);
 		if (!command->no_content)
 			return OFS_EXIT_FAILURE;
 	}
-	if (!command->parses)
+	if (code < 0 && !command->parses)
 		code = ofs_command_parse(command, &argc, &argv);
 	return finish_output(code >= 0 ? code : command->run(command, argc, argv));
 }

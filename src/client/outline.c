@@ -21,7 +21,7 @@
 #define ARROW "\xe2\x86\x92"
 #define LINE_MAX 160 /* bytes of a line that is shown */
 #define ERRORS_MAX 6
-#define LAST_MAX 5
+#define LAST_MAX 3
 /* Lines longer than this on average are none that a number would help to find. */
 #define LONG_LINE 1000
 #define SHAPE_KEYS 24
@@ -64,6 +64,11 @@ static void outline_finish(struct outline *o)
 	ofs_buf_finish(&o->tail.text);
 	free(o->names);
 	ofs_map_finish(&o->by_hash);
+}
+
+static bool has_lines(const struct ofs_content *c)
+{
+	return c->lines && c->size / c->lines <= LONG_LINE;
 }
 
 /* ---- reading */
@@ -221,7 +226,10 @@ static bool says_something(const char *p, size_t len)
 	return false;
 }
 
-/* The length of the number that a tool shows before a line of a file, "  12\t" or "  12→"; or 0. */
+/*
+ * The length of the number that a tool shows before a line of a file, "  12\t", "  12→" or "12:"; or
+ * 0. A time of day is none.
+ */
 static size_t number_length(const char *p, size_t len, uint64_t *ret)
 {
 	size_t n = 0;
@@ -233,8 +241,8 @@ static size_t number_length(const char *p, size_t len, uint64_t *ret)
 		return 0;
 	for (; n < len && isdigit((unsigned char)p[n]); n++)
 		*ret = *ret * 10 + (uint64_t)(p[n] - '0');
-	if (n < len && p[n] == '\t')
-		return n + 1;
+	if (n < len && (p[n] == '\t' || p[n] == ':'))
+		return p[n] == ':' && n + 1 < len && isdigit((unsigned char)p[n + 1]) ? 0 : n + 1;
 	return len - n >= strlen(ARROW) && memcmp(p + n, ARROW, strlen(ARROW)) == 0
 		       ? n + strlen(ARROW)
 		       : 0;
@@ -304,10 +312,11 @@ static void look(struct outline *o, const struct window *w, size_t names)
 	/* A name that is cut is none. */
 	while (names_end > p && names_end < end && !isspace((unsigned char)names_end[-1]))
 		names_end--;
-	for (uint64_t line = w->first; p < end; line++, p = eol + 1) {
+	for (uint64_t line = w->first, number; p < end; line++, p = eol + 1) {
 		eol = memchr(p, '\n', (size_t)(end - p));
 		eol = eol ? eol : end;
-		note_names(o, p, OFS_MIN(eol, names_end), line);
+		note_names(o, p + number_length(p, (size_t)(eol - p), &number),
+			   OFS_MIN(eol, names_end), line);
 		if (o->n_lines < ERRORS_MAX && tells_error(p, (size_t)(eol - p)))
 			show_line(o, line, p, (size_t)(eol - p));
 	}
@@ -458,8 +467,19 @@ static size_t print_lines(struct outline *o, size_t max, FILE *out)
  * What occurs two or three times is what a text is about: it is named where it is made and where
  * it is used. What occurs more often is everywhere.
  */
+/* Dates, times, sizes: hardly any is ever used again. */
+static bool is_number(const struct name *n)
+{
+	for (size_t i = 0; i < n->len; i++)
+		if (isalpha((unsigned char)n->p[i]))
+			return false;
+	return true;
+}
+
 static uint32_t rank(const struct name *n)
 {
+	if (is_number(n))
+		return UINT32_MAX;
 	return n->times == 1 ? 7 : 2 * n->times;
 }
 
@@ -473,10 +493,11 @@ static int compare_ranks(const void *a, const void *b)
 	return x->p < y->p ? -1 : x->p > y->p;
 }
 
-static void print_names(struct outline *o, size_t max, FILE *out)
+/* `shape` (may be NULL) has some of them. */
+static void print_names(struct outline *o, const char *shape, size_t max, FILE *out)
 {
 	OFS_FREE struct name **ranked = ofs_alloc((o->n_names + 1) * sizeof(*ranked));
-	bool lines = o->content->lines && o->content->size / o->content->lines <= LONG_LINE;
+	bool lines = has_lines(o->content);
 	size_t used = 0, picked = 0;
 
 	for (size_t i = 0; i < o->n_names; i++)
@@ -485,7 +506,8 @@ static void print_names(struct outline *o, size_t max, FILE *out)
 	for (size_t i = 0; i < o->n_names && used < max; i++) {
 		size_t len = ranked[i]->len + 5;
 
-		if (used + len > max)
+		if (used + len > max ||
+		    (shape && memmem(shape, strlen(shape), ranked[i]->p, ranked[i]->len)))
 			continue;
 		used += len;
 		ranked[i]->picked = true;
@@ -493,9 +515,8 @@ static void print_names(struct outline *o, size_t max, FILE *out)
 	}
 	if (!picked)
 		return;
-	fprintf(out, "--- %zu of %zu names%s%s ---\n", picked, o->n_names,
-		o->tail.text.data ? " in its first 16 KiB" : "",
-		lines ? ", with lines" : "");
+	fprintf(out, "--- %zu of %zu names%s ---\n", picked, o->n_names,
+		o->tail.text.data ? " in its first 16 KiB" : "");
 	for (size_t i = 0, n = 0; i < o->n_names; i++) {
 		const struct name *name = &o->names[i];
 
@@ -518,15 +539,17 @@ int ofs_outline_print(const struct ofs_content *c, size_t max, FILE *out)
 		return r;
 	look(&o, &o.head, o.tail.text.data ? HEAD_BYTES : SIZE_MAX);
 	look(&o, &o.tail, 0);
-	/* How an output ends, tells what came out; how a file ends, nothing. */
-	if (!is_numbered(&o.head.text))
-		look_at_last(&o, o.tail.text.data ? &o.tail : &o.head);
 	shape = make_shape(c);
 	if (shape && strlen(shape) < max) {
 		fprintf(out, "JSON: %s\n", shape);
 		max -= strlen(shape);
+	} else {
+		free(ofs_steal(shape));
 	}
+	/* How an output ends, tells what came out; how a file ends, nothing. */
+	if (!is_numbered(&o.head.text) && !(shape && !has_lines(c)))
+		look_at_last(&o, o.tail.text.data ? &o.tail : &o.head);
 	max -= print_lines(&o, max / 2, out);
-	print_names(&o, max, out);
+	print_names(&o, shape, max, out);
 	return 0;
 }

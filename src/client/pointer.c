@@ -8,7 +8,7 @@
 #include "client/usage.h"
 #include "io/path.h"
 
-#define WHAT_MAX 120
+#define WHAT_MAX 80
 /* Lines that the printed command reads. */
 #define READ_LINES 60
 /* Lines longer than this on average are better read by bytes. */
@@ -99,7 +99,7 @@ static void print_reading(const struct ofs_pointer *p, FILE *out)
 		 (unsigned long long)OFS_MIN(c->lines, (uint64_t)READ_LINES));
 	fprintf(out, "Read %s: ", bytes ? "bytes" : "lines");
 	if (p->mark && p->mount) { /* it ends with the path, which is not said twice */
-		fprintf(out, "cat the path below with :%s behind it%s; grep and others without\n",
+		fprintf(out, "cat the path below with :%s added%s; grep without\n",
 			slice, c->binary ? " | od -c" : "");
 		return;
 	}

@@ -138,6 +138,18 @@ bool ofs_mount_is_alive(const struct ofs_mount *m)
 	return errno != ENOTCONN && errno != ECONNABORTED && errno != ECANCELED;
 }
 
+static int64_t wait_ns = OFS_MOUNT_WAIT_NS;
+
+int64_t ofs_mount_wait(void)
+{
+	return wait_ns;
+}
+
+void ofs_mount_set_wait(int64_t ns)
+{
+	wait_ns = ns;
+}
+
 static int ask(const void *m)
 {
 	return ofs_mount_is_alive(m) ? OFS_MOUNT_ALIVE : OFS_MOUNT_DEAD;
@@ -145,7 +157,7 @@ static int ask(const void *m)
 
 enum ofs_mount_state ofs_mount_ask(const struct ofs_mount *m)
 {
-	int r = ofs_process_probe(ask, m, OFS_MOUNT_WAIT_NS, -1, -1);
+	int r = ofs_process_probe(ask, m, wait_ns, -1, -1);
 
 	if (r == -ETIMEDOUT)
 		return OFS_MOUNT_SILENT;

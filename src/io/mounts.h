@@ -47,8 +47,10 @@ enum ofs_mount_state {
 	OFS_MOUNT_SILENT, /* its daemon is there and does not answer */
 };
 
-/* How long a mount may take to answer. */
+/* How long a mount may take to answer, in nanoseconds, and to set that, before there are threads. */
 #define OFS_MOUNT_WAIT_NS (2 * OFS_NS_PER_S)
+int64_t ofs_mount_wait(void);
+void ofs_mount_set_wait(int64_t ns);
 
 /* The same from a child, which is left to wait. */
 enum ofs_mount_state ofs_mount_ask(const struct ofs_mount *m);

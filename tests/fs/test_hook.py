@@ -241,6 +241,31 @@ def a_daemon_that_does_not_answer_holds_up_no_hook(case):
         assert answer and not said, said
 
 
+@test
+def how_long_is_waited_can_be_said(case):
+    with chat(case, True) as c:
+        c.env["OFFLOAD_TIMEOUT"] = "soon"
+        done = run(OFFLOAD, "slice", "x", "1", env=c.env, check=False)
+        assert done.returncode == 2, done
+        assert b"OFFLOAD_TIMEOUT is 'soon': it must be a number of seconds from 1" in done.stderr
+        c.env["OFFLOAD_TIMEOUT"] = "1m"
+        with stopped(c) as daemon:
+            event = json.dumps(c.bash("make", "x\n" * 3000)).encode()
+            hook = subprocess.Popen(
+                [OFFLOAD, "hook", "claude-code"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                cwd=c.path,
+                env=c.env,
+            )
+            hook.stdin.write(event)
+            hook.stdin.close()
+            time.sleep(4)  # twice what is usual
+            os.kill(daemon, signal.SIGCONT)
+            assert b"[offloaded] make" in hook.stdout.read()
+            assert hook.wait() == 0
+
+
 @test(timeout=120)
 def a_hook_in_a_tree_that_does_not_answer_ends(case):
     with chat(case, True) as c:
@@ -319,7 +344,10 @@ def a_hundred_megabytes(case):
             f.write(tail)
         with open(path, "rb") as f:
             process = subprocess.Popen(
-                [OFFLOAD, "hook", "claude-code"], stdin=f, stdout=subprocess.PIPE, env=c.env
+                [OFFLOAD, "hook", "claude-code"],
+                stdin=f,
+                stdout=subprocess.PIPE,
+                env={**c.env, "OFFLOAD_TIMEOUT": "60s"},  # which only a sanitizer makes use of
             )
             said = process.stdout.read()
         _, status, usage = os.wait4(process.pid, 0)

@@ -75,12 +75,12 @@ Test(client_outline, errors_last_lines_and_names)
 	add_lines(50, "nothing there\n");
 	add("FAILED (errors=1)\n}\n\n");
 	print(2000);
-	cr_expect_str_eq(text, "--- 7 of 107 lines ---\n"
+	cr_expect_str_eq(text, "--- 5 of 107 lines ---\n"
 			       "2: src/parser.c:12:4: error: 'parse_frame' undeclared\n"
 			       "54: TypeError: x is no function\n"
-			       "101: nothing there\n102: nothing there\n103: nothing there\n"
+			       "103: nothing there\n"
 			       "104: nothing there\n105: FAILED (errors=1)\n"
-			       "--- 3 of 3 names, with lines ---\n"
+			       "--- 3 of 3 names ---\n"
 			       "src/parser.c:1 parse_frame:2 TypeError:54\n");
 }
 
@@ -99,6 +99,12 @@ Test(client_outline, a_file_with_numbered_lines_has_no_last_ones)
 	add_lines(60, "%6d end\n");
 	print(2000);
 	expect_part("60: 60 end");
+	finish();
+	begin();
+	/* Nor do its numbers belong to names. */
+	add_lines(60, "%d:parse_frame = 12:30:59\n");
+	print(2000);
+	expect_part("parse_frame:1 12:30:59:1");
 }
 
 Test(client_outline, what_is_no_error_is_not_told_as_one)
@@ -106,7 +112,7 @@ Test(client_outline, what_is_no_error_is_not_told_as_one)
 	add("the error is small\nhandle_error(error)\nno failures\nterror: x\nforerror: y\n");
 	add_lines(20, "nothing here\n");
 	print(2000);
-	expect_part("--- 5 of 25 lines ---\n21: nothing here\n");
+	expect_part("--- 3 of 25 lines ---\n23: nothing here\n");
 }
 
 Test(client_outline, rare_names_go_first)
@@ -129,6 +135,17 @@ Test(client_outline, json_has_its_shape)
 	expect_part(
 		"JSON: {data: [2 x {id: number, name: string, tags: [2 x string]}], next: null, "
 		"empty: [0], none: {}, deep: {a: {b: {c: {...}}}}}\n");
+}
+
+Test(client_outline, json_in_one_line_says_nothing_twice)
+{
+	add("[");
+	add_lines(100, "{\"flight_number\": \"HAT%04d-outbound\", \"a\": 1},");
+	add("{}]\n");
+	print(400);
+	expect_part("JSON: [101 x {flight_number: string, a: number}]\n---");
+	expect_part("names ---\nHAT0001-outbound HAT0002");
+	expect_no_part("\n1: ");
 }
 
 Test(client_outline, large_json_has_its_shape)
@@ -200,7 +217,7 @@ Test(client_outline, of_a_large_content_the_two_ends)
 	print(1000);
 	expect_part("\n2001: error: in the middle\n");
 	expect_part("30001: error: at the end\n30002: the last\n");
-	expect_part("names in its first 16 KiB, with");
+	expect_part("names in its first 16 KiB ---");
 	expect_part("line_number_1:1 ");
 	expect_no_part("line_number_1999:");
 }
