@@ -62,7 +62,7 @@ Test(context_manage, results_that_are_summed_up_at_once_have_brief_pointers)
 	cr_expect_eq(count_of(managed, "Read lines: "), 3, "of the results that stay");
 	find_file("messages", path);
 	must(ofs_backend_read_text(tree.backend, path, &messages));
-	cr_expect_eq(count_of(messages, "[offloaded] "), 297);
+	cr_expect_eq(count_of(messages, "[offloaded] "), 256, "the newest");
 	cr_expect_eq(count_of(messages, "Read lines: "), 0);
 }
 

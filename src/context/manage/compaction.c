@@ -10,6 +10,9 @@
 /* About what a brief pointer takes: less than twice that is not worth one. */
 #define BRIEF_TOKENS 60
 
+/* So many results at most get files of their own when they are summed up at once. */
+#define SUMMED_MAX 256
+
 /* A plan being made. */
 struct planning {
 	const struct ofs_chat *chat;
@@ -306,20 +309,26 @@ int ofs_compaction_plan(struct ofs_compaction *c, const struct ofs_chat *chat,
 			struct ofs_error *err)
 {
 	struct planning p = { chat, shelf, err, c };
-	size_t kept = chat->n_results - OFS_MIN(limits->keep, chat->n_results), n = 0;
+	size_t kept = chat->n_results - OFS_MIN(limits->keep, chat->n_results);
 	OFS_FREE size_t *numbers = ofs_alloc((chat->n_results + 1) * sizeof(*numbers));
+	size_t n = 0, summed = 0, left;
 
 	for (size_t i = 0; i < chat->n_results; i++) {
 		const struct ofs_chat_result *result = &chat->results[i];
+		bool is_summed = result->message < limits->brief;
 
-		if (c->fixed[i] || (i >= kept && result->tokens <= limits->kept_tokens))
+		if (c->fixed[i] || (i >= kept && result->tokens <= limits->kept_tokens) ||
+		    (is_summed && result->text.len <= OFS_OFFLOAD_BYTES))
 			continue;
 		/* Without a limit wherever it pays; a pointer of no tokens tells where it cannot. */
 		if (limits->result_tokens ? result->tokens > limits->result_tokens
-					  : ofs_pointer_pays(result->tokens, 0))
+					  : ofs_pointer_pays(result->tokens, 0)) {
 			numbers[n++] = i;
+			summed += is_summed;
+		}
 	}
-	return offload_all(&p, numbers, n, limits->brief);
+	left = summed - OFS_MIN(summed, (size_t)SUMMED_MAX);
+	return offload_all(&p, numbers + left, n - left, limits->brief);
 }
 
 /* ---- squeezing */

@@ -16,7 +16,11 @@ struct ofs_compaction_limits {
 	uint64_t result_tokens;
 	size_t keep; /* results at the end of the chat that stay as they are, */
 	uint64_t kept_tokens; /* unless they have more than so many each */
-	size_t brief; /* pointers in messages before this one are brief: nobody will see them */
+	/*
+	 * The messages before this one are summed up at once: pointers in them are brief, as nobody
+	 * will see them, and what is short, or older than some hundred results, stays with its message.
+	 */
+	size_t brief;
 };
 
 /* What became of a result. */
