@@ -44,6 +44,7 @@ struct making {
 	size_t named; /* bytes of results that names were taken from */
 	struct ofs_buf text; /* being looked at */
 	struct ofs_map well; /* keys of calls that went well later */
+	struct ofs_map rules; /* of tools, by the hash of their names */
 	bool *answered; /* for each call; set by its result */
 	bool announced; /* a newer text of the model says what comes next, or what came */
 	size_t first_user; /* the message that sets the goal */
@@ -55,6 +56,7 @@ static void making_finish(struct making *m)
 	ofs_named_finish(&m->names);
 	ofs_buf_finish(&m->text);
 	ofs_map_finish(&m->well);
+	ofs_map_finish(&m->rules);
 	free(m->answered);
 }
 
@@ -141,11 +143,18 @@ static uint64_t call_key(const struct ofs_chat_call *c)
 			    ofs_checksum(c->name.p ? c->name.p : "", c->name.len, 0));
 }
 
-static enum ofs_tool_rule call_rule(const struct ofs_chat_call *c)
+static enum ofs_tool_rule call_rule(struct making *m, const struct ofs_chat_call *c)
 {
-	OFS_FREE char *name = ofs_span_text(c->name);
+	uint64_t hash = ofs_checksum(c->name.p ? c->name.p : "", c->name.len, 0);
+	uintptr_t rule = (uintptr_t)ofs_map_get(&m->rules, hash); /* + 1 */
+	OFS_FREE char *name = NULL;
 
-	return name ? ofs_tool_rule(name) : OFS_TOOL_OTHER;
+	if (rule)
+		return (enum ofs_tool_rule)(rule - 1);
+	name = ofs_span_text(c->name);
+	rule = name ? ofs_tool_rule(name) : OFS_TOOL_OTHER;
+	ofs_map_put(&m->rules, hash, (void *)(rule + 1));
+	return (enum ofs_tool_rule)rule;
 }
 
 /* True if a command line sends something to a file. */
@@ -248,7 +257,7 @@ static void note_error(struct making *m, const struct ofs_chat_call *c, uint64_t
 static void note_done(struct making *m, const struct ofs_chat_call *c, uint64_t order, bool stored)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf args = OFS_BUF_INIT, line = OFS_BUF_INIT;
-	enum ofs_tool_rule rule = call_rule(c);
+	enum ofs_tool_rule rule = call_rule(m, c);
 	bool looks = call_looks(c, rule);
 	struct ofs_span object = ofs_called_args(c, &args);
 
@@ -293,7 +302,7 @@ static void take_result(struct making *m, const struct ofs_chat_result *r)
 	const struct ofs_message *message = &m->chat->messages[r->message];
 	const struct ofs_chat_call *c = r->call == SIZE_MAX ? NULL : &m->chat->calls[r->call];
 	bool first = !c || !m->answered[r->call], failed, stored, says, progress;
-	enum ofs_tool_rule rule = c ? call_rule(c) : OFS_TOOL_OTHER;
+	enum ofs_tool_rule rule = c ? call_rule(m, c) : OFS_TOOL_OTHER;
 	const char *text;
 	size_t len;
 
@@ -353,7 +362,7 @@ static void take_call(struct making *m, size_t number)
 	const struct ofs_chat_call *c = &m->chat->calls[number];
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, line = OFS_BUF_INIT;
 	struct ofs_span args = ofs_called_args(c, &text), path;
-	enum ofs_tool_rule rule = call_rule(c);
+	enum ofs_tool_rule rule = call_rule(m, c);
 	struct ofs_item *item;
 
 	if (!m->answered[number]) {
