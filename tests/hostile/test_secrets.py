@@ -58,7 +58,7 @@ def a_message_that_is_cut_does_not_end_in_a_part_of_a_secret(case):
 SECRET = ("apiVersion: v1", "data:", f"  a: {BODY}", f"  b.c: {BODY[::-1]}", "kind: Secret")
 
 
-@test(variants={"head": (5, 400), "cut after": (7, 400), "cut before": (400, 2), "tail": (400, 4)})
+@test(variants={"head": (5, 400), "cut after": (7, 400), "cut before": (400, 0), "tail": (400, 2)})
 def a_preview_knows_what_stands_around_its_lines(case, lines):
     """A secret that the lines before or behind it tell, shown or not."""
     before, after = lines
@@ -68,7 +68,7 @@ def a_preview_knows_what_stands_around_its_lines(case, lines):
         shown = c.offload("put", "-c", "shell", input="\n".join(text).encode()).stdout.decode()
         assert BODY not in shown and BODY[::-1] not in shown, shown
         hidden_lines = 0
-        for line in text[-5:]:
+        for line in text[-3:]:  # which it shows
             if line[:3] in ("  a", "  b"):
                 hidden_lines += 1
             else:
