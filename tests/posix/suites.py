@@ -184,9 +184,12 @@ def _check_store(m, held):
     assert now <= held or not os.access("/proc/sys/vm/drop_caches", os.W_OK), (
         f"{now} references are held, {held} were before"
     )
-    found = json.loads(run(OFFLOAD, "verify", "--json", m.mnt).stdout)
+    # Some of those were to directories, which the kernel may have let go of before the last file.
+    while (found := json.loads(run(OFFLOAD, "verify", "--json", m.mnt).stdout))["files"]:
+        assert time.monotonic() < deadline, f"{found['files']} files are kept that have no name"
+        time.sleep(0.3)
+        _forget_caches()
     assert found["problems"] == 0, f"the store is damaged: {found}"
-    assert found["files"] == 0, f"{found['files']} files are kept that have no name"
 
 
 def _settled(pid, most):
