@@ -132,8 +132,8 @@ bool ofs_agent_is_too_old(const struct ofs_agent *agent, char **ret_version);
 #define OFS_HOOK_SHORT 1024
 
 /*
- * Whether the call mentions offload at all. If so, even a short output may be a read-back, which
- * the ledger counts.
+ * True if the call names offload. Then even a short output can be something that was read back,
+ * which the ledger counts.
  */
 bool ofs_hook_may_read_back(const struct ofs_hook_event *e);
 

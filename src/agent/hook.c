@@ -9,7 +9,6 @@
 #include "context/chat/readback.h"
 #include "io/path.h"
 
-
 /* The task of a session whose name has no byte that a task may have. */
 #define HOOK_SESSION "session"
 
@@ -137,21 +136,23 @@ static int answer_post(const struct ofs_agent *agent, const struct ofs_hook_even
 		.exit_code = e->exit_code,
 		.content = &content,
 	};
+	bool large;
 	int r;
 
 	r = agent->find_text(e, options->form, err, &text);
 	if (r <= 0)
 		return r;
-	if (!is_long(e, options, &text) && !ofs_hook_may_read_back(e))
+	large = is_long(e, options, &text);
+	if (!large && !ofs_hook_may_read_back(e))
 		return 0;
 	r = ofs_access_find(access, err);
 	if (r < 0)
-		return is_long(e, options, &text) ? r : 0;
+		return large ? r : 0;
 	if (reads_back(e, &text, access)) {
 		tell_read_back(agent, e, task, &text, access);
 		return 0;
 	}
-	if ((e->kept && may_stay(&text)) || !is_long(e, options, &text))
+	if ((e->kept && may_stay(&text)) || !large)
 		return 0;
 	r = ofs_content_scan(&text.spool, &content);
 	if (r < 0)

@@ -51,7 +51,7 @@ int ofs_backend_mkdirs(struct ofs_backend *b, const char *path, struct ofs_error
 			*slash = '\0';
 		if (is_task(part))
 			mode = BACKEND_DIR_MODE;
-		/* What the kernel knows costs nothing to look at, but a message to make again. */
+		/* Looking first is cheap: the kernel knows the folder; mkdir asks the daemon. */
 		found = b->ops->lstat(b, part, &st);
 		if (found == -ENOENT) {
 			r = b->ops->mkdir(b, part, mode);

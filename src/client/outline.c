@@ -147,7 +147,7 @@ static bool is_error_word(const char *p, size_t len)
 	return false;
 }
 
-/* What one may begin with, most bytes being none of them: a bit for each pair of two letters. */
+/* The first two letters of such words share a bit; most text fails this test at once. */
 static const uint8_t first_letters[256] = {
 	['e'] = 1, ['E'] = 1, ['f'] = 2, ['F'] = 2, ['p'] = 2, ['P'] = 2, ['d'] = 4, ['D'] = 4,
 };
@@ -227,8 +227,8 @@ static bool says_something(const char *p, size_t len)
 }
 
 /*
- * The length of the number that a tool shows before a line of a file, "  12\t", "  12→" or "12:"; or
- * 0. A time of day is none.
+ * The length of the number that a tool shows before a line of a file ("  12\t", "  12→", "12:"), or
+ * 0. "12:30" is a time of day.
  */
 static size_t number_length(const char *p, size_t len, uint64_t *ret)
 {
@@ -248,7 +248,7 @@ static size_t number_length(const char *p, size_t len, uint64_t *ret)
 		       : 0;
 }
 
-/* Whether a content is a file as tools show them, its first two lines being numbered. */
+/* True for a file as tools show one: its first two lines have consecutive numbers. */
 static bool is_numbered(const struct ofs_buf *text)
 {
 	const char *p = (const char *)text->data, *end = p + text->len;
@@ -463,10 +463,6 @@ static size_t print_lines(struct outline *o, size_t max, FILE *out)
 	return printed;
 }
 
-/*
- * What occurs two or three times is what a text is about: it is named where it is made and where
- * it is used. What occurs more often is everywhere.
- */
 /* Dates, times, sizes: hardly any is ever used again. */
 static bool is_number(const struct name *n)
 {
@@ -476,6 +472,10 @@ static bool is_number(const struct name *n)
 	return true;
 }
 
+/*
+ * What occurs two or three times is what a text is about: it is named where it is made and where
+ * it is used. What occurs more often is everywhere.
+ */
 static uint32_t rank(const struct name *n)
 {
 	if (is_number(n))

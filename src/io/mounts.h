@@ -47,8 +47,10 @@ enum ofs_mount_state {
 	OFS_MOUNT_SILENT, /* its daemon is there and does not answer */
 };
 
-/* How long a mount may take to answer, in nanoseconds, and to set that, before there are threads. */
+/* How long a mount may take to answer unless another time is set, in nanoseconds. */
 #define OFS_MOUNT_WAIT_NS (2 * OFS_NS_PER_S)
+
+/* That time, and setting it, which is to be done before there are threads. */
 int64_t ofs_mount_wait(void);
 void ofs_mount_set_wait(int64_t ns);
 

@@ -65,8 +65,8 @@ def every_way_is_told(case, mounted):
         assert total["results"] == 7, total
         assert total["saved"] == total["offloaded"] - total["pointers"] - total["read"]
         said = offload(where, "stats", "--by", "way")
-        line = f"slice: 0 tokens kept out by 0 results; pointers 0, read back {slice['read']}; saved -"
-        assert line in said, said
+        none = "slice: 0 tokens kept out by 0 results; pointers 0, "
+        assert f"{none}read back {slice['read']}; saved -" in said, said
         assert offload(where, "stats").splitlines()[-1].startswith("tokens      "), "in short, too"
         done = run(OFFLOAD, "stats", *where, "--since", "monday", check=False)
         assert done.returncode == 2 and b"'monday' is not a day" in done.stderr, done

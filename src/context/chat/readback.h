@@ -18,5 +18,5 @@
  */
 bool ofs_readback_call(struct ofs_span args, const struct ofs_access *access);
 
-/* Whether such a call tells the ledger itself: by "offload slice". */
+/* True if the call runs "offload slice", which adds to the ledger itself. */
 bool ofs_readback_tells(struct ofs_span args);

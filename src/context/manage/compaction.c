@@ -10,7 +10,7 @@
 /* About what a brief pointer takes: less than twice that is not worth one. */
 #define BRIEF_TOKENS 60
 
-/* So many results at most get files of their own when they are summed up at once. */
+/* Of the results that are summed up at once, at most this many get files of their own. */
 #define SUMMED_MAX 256
 
 /* A plan being made. */
@@ -64,7 +64,7 @@ static char *describe(const struct ofs_chat *chat, const struct ofs_chat_result 
 	return what.len ? ofs_buf_steal_str(&what) : ofs_strdup(*ret_name);
 }
 
-/* Where the messages begin that came since the model spoke last. */
+/* The first of the messages that came after the model's last one. */
 static size_t find_news(const struct ofs_chat *chat)
 {
 	size_t i = chat->n;
@@ -177,7 +177,7 @@ static int offload_brief(struct planning *p, size_t i)
 
 /* ---- looking ahead */
 
-/* So many are ready at most, each with its text. To wake a thread takes longer than half of them. */
+/* At most this many are ready, each with its text; more are made once half of them are gone. */
 #define AHEAD 16
 
 /*

@@ -17,8 +17,9 @@ struct ofs_compaction_limits {
 	size_t keep; /* results at the end of the chat that stay as they are, */
 	uint64_t kept_tokens; /* unless they have more than so many each */
 	/*
-	 * The messages before this one are summed up at once: pointers in them are brief, as nobody
-	 * will see them, and what is short, or older than some hundred results, stays with its message.
+	 * The messages before this one are summed up at once. Pointers in them are brief, since
+	 * nobody will see them. A result that is short, or has hundreds of newer ones behind it,
+	 * stays in its message.
 	 */
 	size_t brief;
 };

@@ -3,6 +3,7 @@
 
 #include "base/name.h"
 #include "codec/hash.h"
+#include "context/chat/mark.h"
 #include "context/snapshot/prose.h"
 
 #define BEGIN "[offloaded] "
@@ -24,11 +25,6 @@ static const char *line_end(const char *p, const char *end)
 }
 
 /* ---- pointers */
-
-bool ofs_named_is_pointer(const char *text, size_t len)
-{
-	return len >= strlen(BEGIN) && memcmp(text, BEGIN, strlen(BEGIN)) == 0;
-}
 
 /* The path that ends with refs/REF; where the text has none, that. */
 static void find_path(const char *p, const char *end, const char *ref, size_t ref_len,
@@ -124,7 +120,7 @@ static size_t without_line(const char *name, size_t len)
 void ofs_named_in_result(const struct ofs_named *n, struct ofs_digest *d, uint64_t order,
 			 const char *text, size_t len)
 {
-	bool stored = ofs_named_is_pointer(text, len);
+	bool stored = ofs_mark_may_be(text, len);
 	const char *p = text, *name;
 	size_t name_len;
 

@@ -4,9 +4,6 @@
 
 #include "context/snapshot/digest.h"
 
-/* Whether a text begins as a pointer does. */
-bool ofs_named_is_pointer(const char *text, size_t len);
-
 /* Adds what the pointers in a text refer to. */
 void ofs_named_pointers(struct ofs_digest *d, uint64_t order, const char *text, size_t len);
 

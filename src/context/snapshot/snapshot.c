@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "codec/hash.h"
+#include "context/chat/mark.h"
 #include "context/snapshot/called.h"
 #include "context/snapshot/named.h"
 #include "context/snapshot/progress.h"
@@ -312,7 +313,7 @@ static void take_result(struct making *m, const struct ofs_chat_result *r)
 	append_text(r->text, &m->text);
 	text = ofs_buf_str(&m->text);
 	len = m->text.len;
-	stored = ofs_named_is_pointer(text, len);
+	stored = ofs_mark_may_be(text, len);
 	says = message->role == OFS_ROLE_USER && says_failed(message->whole, r->text);
 	failed = stored ? pointer_failed(text, len, &line)
 			: ofs_trouble_find(text, len, c && call_looks(c, rule) && !says, &line);

@@ -155,7 +155,7 @@ static size_t measure(struct ofs_span value, size_t *ret_lines)
 	return text.len;
 }
 
-/* Whether the tool created the file or replaced it entirely, judging by its name and its answer. */
+/* True if the tool's name or its answer says that it made the file, or replaced all of it. */
 static bool is_whole(const struct ofs_observing *o)
 {
 	const struct ofs_tool_result *r = &o->result;

@@ -248,7 +248,7 @@ void ofs_observe_list(struct ofs_observing *o)
 
 /* ---- lines that match */
 
-/* Whether the path ends in a complete file name; "src/2024" of "src/2024-01.md" does not. */
+/* True if the last part of a path has a dot: "src/2024", cut from "src/2024-01.md", has none. */
 static bool is_file(const char *p, size_t len)
 {
 	const char *slash = memrchr(p, '/', len);

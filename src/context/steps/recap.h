@@ -10,9 +10,9 @@
  *	## From step 53 on, in full
  *	- step_053 Bash {"command":"make"}: Ran make: exit 0, 20 lines output
  *
- * The same steps give the same bytes, and a step more mostly adds to the end: a prompt's cache keeps
- * its hits. Steps leave those in full by OFS_RECAP_BLOCK at a time, and when older ones have to be
- * folded, it is by OFS_RECAP_FOLD.
+ * The same steps give the same bytes, and one more mostly adds to the end, so a prompt's cache
+ * holds. Steps leave the full part OFS_RECAP_BLOCK at a time, and are folded OFS_RECAP_FOLD at a
+ * time.
  */
 #pragma once
 

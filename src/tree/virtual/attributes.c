@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Extended attributes: user.offload.*, the facts about a file, and the user's own. On the root,
- * user.offload.gc and user.offload.verify start jobs and report on them; user.offload.ledger adds to
- * the ledger.
+ * user.offload.gc and user.offload.verify start jobs and report on them, and user.offload.ledger
+ * adds to the ledger.
  */
 #include <inttypes.h>
 #include <strings.h>
