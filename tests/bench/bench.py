@@ -16,6 +16,7 @@ import harness
 import large
 import plot
 import profile
+import recall
 import redact
 import remove
 import scale
@@ -34,6 +35,7 @@ BENCHMARKS = {
     "collect": collect,
     "context": context,
     "search": search,
+    "recall": recall,
     "speed": speed,
     "profile": profile,
     "tokens": tokens,
@@ -58,13 +60,14 @@ HELP = {
     "remove": "whether removed space comes back",
     "walk": "grep over the whole mount, views included",
     "search": "queries over archived results",
+    "recall": "how well a search finds what questions are about",
     "context": "what is saved of prompts, whether it comes back, and how quick that is",
     "speed": "times of everyday work, beside the plain filesystem and other ones over FUSE",
     "profile": "where the time of offloadfs goes: messages, processor time, calls, stacks",
     "tokens": "how near the estimate of tokens comes to a real tokenizer, and how quick it is",
     "redact": "how quick the search for secrets is, and what it finds",
     "collect": "what readers notice of a garbage collection",
-    "all": "all of them but profile, tokens and redact, one after the other",
+    "all": "all of them but recall, profile, tokens and redact, one after the other",
 }
 
 

@@ -25,7 +25,7 @@ from measure import Failure, Progress, heading, table
 
 CACHED, FRESH, READBACK = 0.1, 1.25, 900
 MESSAGE = 4  # tokens around the texts of a message
-_STRING = re.compile(r"[\w/][\w./:@#%+~-]{6,}[\w/]")
+STRING = re.compile(r"[\w/][\w./:@#%+~-]{6,}[\w/]")
 _NO_WORD = re.compile(r"[\d_/.:@#%+~]|[a-z][A-Z]|-.*-|[A-Z]{2}")
 # Ours, with what a request says.
 OURS = {
@@ -43,7 +43,7 @@ OURS = {
 def measure(tool, options):
     chats, groups = _chats(options)
     turns = {name: _turns(messages) for name, messages in chats.items()}
-    facts = {name: _facts(messages) for name, messages in chats.items()}
+    facts = {name: facts_of(messages) for name, messages in chats.items()}
     manage = {"everything": lambda _name, messages: messages}
     manage.update({name: _managed(tool, request) for name, request in OURS.items()})
     manage["hook"] = _hook(tool)
@@ -91,7 +91,7 @@ def _chats(options):
             elif path.suffix == ".json":
                 chat = json.loads(path.read_text())
                 chats[path.stem] = chat["messages"] if isinstance(chat, dict) else chat
-    names = [n for n in chats if options.half is None or _half(n) == options.half]
+    names = [n for n in chats if options.half is None or half_of(n) == options.half]
     if not names:
         raise Failure("there are no chats: a folder of lists of messages or transcripts is needed")
     names = names[:: options.every]
@@ -99,7 +99,7 @@ def _chats(options):
     return {n: chats[n] for n in names}, {g: some for g, some in groups.items() if some}
 
 
-def _half(name):
+def half_of(name):
     return int(hashlib.sha256(name.encode()).hexdigest()[0], 16) % 2
 
 
@@ -107,7 +107,7 @@ def _turns(messages):
     return [i for i, m in enumerate(messages) if m["role"] == "assistant" and i]
 
 
-def _text(message):
+def text_of(message):
     """All that a model reads of a message."""
     content = message.get("content")
     parts = [content] if isinstance(content, str) else [p.get("text") or "" for p in content or ()]
@@ -118,7 +118,7 @@ def _text(message):
 
 def _said(message):
     """What is counted of a message: its text, and its calls with their arguments as they are."""
-    parts = [_text({**message, "tool_calls": None})]
+    parts = [text_of({**message, "tool_calls": None})]
     for call in message.get("tool_calls") or ():
         parts += [call["function"]["name"], call["function"]["arguments"]]
     return "\n".join(parts)
@@ -141,17 +141,20 @@ def _strings(arguments):
     return out
 
 
-def _facts(messages):
-    """For each message, the facts it uses that a result before it was the first to say."""
-    out, by_result, said = [], set(), set()
-    for message in messages:
-        strings = {s for s in _STRING.findall(_text(message)) if _NO_WORD.search(s)}
+def facts_of(messages):
+    """For each message, the facts it uses, with the result that was the first to say each."""
+    out, by_result, said = [], {}, set()
+    for i, message in enumerate(messages):
+        strings = {s for s in STRING.findall(text_of(message)) if _NO_WORD.search(s)}
+        used = {}
         if message["role"] == "tool":
-            by_result |= strings - said
-            out.append(set())
+            for s in strings - said:
+                by_result.setdefault(s, i)
         else:
-            out.append(strings & by_result if message["role"] == "assistant" else set())
-            said |= strings - by_result
+            if message["role"] == "assistant":
+                used = {s: by_result[s] for s in strings & by_result.keys()}
+            said |= strings - by_result.keys()
+        out.append(used)
     return out
 
 
@@ -244,7 +247,7 @@ def _chat(figure, turns, facts, count):
         figure["sent"] += sum(sizes)
         figure["cost"] += CACHED * sum(sizes[:cached]) + FRESH * sum(sizes[cached:])
         figure["peak"] = max(figure["peak"], sum(sizes))
-        shown = "\n".join(map(_text, messages))
+        shown = "\n".join(map(text_of, messages))
         visible = sum(fact in shown for fact in facts[end])
         figure["facts"] += len(facts[end])
         figure["visible"] += visible

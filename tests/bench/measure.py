@@ -2,6 +2,7 @@
 """What all benchmarks share: a place to work, a daemon to watch, and tables to print."""
 import contextlib
 import ctypes
+import json
 import os
 import pathlib
 import shutil
@@ -236,6 +237,19 @@ class Daemon(harness.Mount):
             if now - begin > bound:
                 print(f"  {what}: not within {bound:g} s")
                 return now - begin
+
+    def wait_indexed(self, files, bound=600):
+        """Waits until so many files can be found by their content."""
+        note("waiting for the index")
+        deadline = time.monotonic() + bound
+        while time.monotonic() < deadline:
+            # A report stays as it is while somebody looks at it all the time.
+            time.sleep(0.3)
+            with open(self(".offload/status.json"), encoding="utf-8") as f:
+                state = json.load(f)["search"]
+            if state["caught_up"] and state["files"] >= files:
+                return
+        raise Failure(f"{files} files are not indexed after {bound} seconds")
 
 
 def memory(pid, key="VmRSS"):

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
 """What search/<query> costs over archived tool results."""
-import json
 import os
 import statistics
 import time
 
 from corpus import add_variations, real_results
-from measure import MIB, Failure, Place, heading, met, note, run, table, time_text
+from measure import MIB, Place, heading, met, run, table, time_text
 
 RUNS = 5
 AIM = 0.05
@@ -53,7 +52,7 @@ def measure(options):
         with place.daemon() as m:
             begin = time.monotonic()
             run("sh", "-c", 'cp -r "$1"/* "$2"', "sh", corpus, m("archive"))
-            _wait_indexed(m, files)
+            m.wait_indexed(files)
             indexing = time.monotonic() - begin
             figures = {query: _ask(m, query) for query in QUERIES}
             index = sum(
@@ -82,19 +81,6 @@ def measure(options):
         "hits": {query: hits for query, (hits, _) in figures.items()},
         "aims": {"worst": worst <= AIM},
     }
-
-
-def _wait_indexed(m, files):
-    note("waiting for the index")
-    deadline = time.monotonic() + 600
-    while time.monotonic() < deadline:
-        # A report stays as it is while somebody looks at it all the time.
-        time.sleep(0.3)
-        with open(m(".offload/status.json"), encoding="utf-8") as f:
-            state = json.load(f)["search"]
-        if state["caught_up"] and state["files"] >= files:
-            return
-    raise Failure("the results are not indexed after ten minutes")
 
 
 def _ask(m, query):

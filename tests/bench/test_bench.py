@@ -107,6 +107,42 @@ def search_asks_every_query(case):
 
 
 @test
+def recall_asks_about_conversations_and_traces(case):
+    folder = pathlib.Path(case.path("data"))
+    turns = ["Hello!", "I saw a\nblue whale.", "When was that?", "In May."]
+    session = [
+        {"speaker": "Ann", "dia_id": f"D1:{i}", "text": text} for i, text in enumerate(turns, 1)
+    ]
+    asked = [
+        {"question": "blue whale", "evidence": ["D1:2", "D1:4", "D"]},
+        {"question": "nothing is known", "evidence": ["D9:9"]},
+    ]
+    talk = {"sample_id": "conv-1", "conversation": {"session_1": session}, "qa": asked}
+    use = {"type": "tool_use", "id": "1", "name": "Read", "input": {"path": "notes"}}
+    text = "first line\nthe bad number was 12345678 in there\n"
+    result = {"type": "tool_result", "tool_use_id": "1", "content": text}
+    answer = {"type": "text", "text": "It is 12345678."}
+    chat = [("assistant", use), ("user", result), ("assistant", answer)]
+    lines = [
+        json.dumps({"type": role, "message": {"role": role, "content": [block]}})
+        for role, block in chat
+    ]
+    for name, content in (
+        ("locomo/conversations.json", json.dumps([talk])),
+        ("claude-code/a.jsonl", "\n".join(lines)),
+    ):
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_text(content)
+    figures = bench(case, "recall", folder, "--conversations", "conv-1")
+    assert figures["questions"] == 1 and len(figures["conversations"]) == 7, figures
+    for name, found in figures["conversations"].items():
+        assert (found["none"], found["5"]["any"], found["5"]["all"]) == (0, 100, 0), name
+    (half,) = figures["traces"].values()
+    for name, found in half.items():
+        assert (found["questions"], found["none"], found["found"]["5"]) == (1, 0, 100), name
+
+
+@test
 def economy_tells_what_is_saved_and_still_seen(case):
     folder = pathlib.Path(case.path("chats"))
     folder.mkdir()

@@ -11,7 +11,7 @@ import struct
 import subprocess
 
 from corpus import real_results
-from files import SOURCE_ROOT
+from files import SOURCE_ROOT, data_folder
 from measure import MIB, Failure, Place, heading, met, note, table
 
 TOKENS = os.environ.get("OFFLOADFS_TOKENS") or str(SOURCE_ROOT / "build" / "tokens")
@@ -124,19 +124,17 @@ def _sources(*suffixes):
 
 def _traces(classes, folder):
     """Tool results and messages of agents, where there are traces: generated ones tell nothing."""
-    data = pathlib.Path(
-        os.environ.get("OFFLOADFS_TEST_DATA") or SOURCE_ROOT.parent / "shared" / "data"
-    )
-    if not (data / "tool-results").exists():
+    traces = data_folder()
+    if not (traces / "tool-results").exists():
         return
     real_results(folder)
     for path in sorted(pathlib.Path(folder).rglob("*.txt")):
         text = path.read_text(errors="replace")
         classes["JSON" if text[:1] in "{[" else "agent"].append(text)
-    for path in sorted(data.glob("swe-agent/*.traj")):
+    for path in sorted(traces.glob("swe-agent/*.traj")):
         for message in json.loads(path.read_text()).get("history", []):
             classes["agent"].append(str(message.get("content") or ""))
-    for path in sorted(data.glob("tau-bench/*.json")):
+    for path in sorted(traces.glob("tau-bench/*.json")):
         for chat in json.loads(path.read_text()):
             for message in chat["traj"]:
                 if message.get("role") != "tool":

@@ -1,35 +1,27 @@
 # SPDX-License-Identifier: MIT
 """Chats of agents, recorded or generated, in the forms in which services take them."""
 import json
-import os
-import pathlib
 import random
 
-from files import SOURCE_ROOT, log_text
+from files import data_folder, log_text
 
 
-def _data():
-    return pathlib.Path(
-        os.environ.get("OFFLOADFS_TEST_DATA") or SOURCE_ROOT.parent / "shared" / "data"
-    )
-
-
-def recorded():
+def recorded(folder=None):
     """Name -> messages in OpenAI's form: the traces, or generated chats where there are none."""
-    data, chats = _data(), {}
-    airline = data / "tau-bench" / "gpt-4o-airline.json"
+    folder, chats = folder or data_folder(), {}
+    airline = folder / "tau-bench" / "gpt-4o-airline.json"
     if airline.exists():
         for i, chat in enumerate(json.loads(airline.read_text())):
             chats[f"airline-{i:03d}"] = chat["traj"]
-    for path in sorted((data / "swe-agent").glob("*.traj")):
+    for path in sorted((folder / "swe-agent").glob("*.traj")):
         chats[path.stem] = _as_calls(json.loads(path.read_text())["history"])
     return chats or {f"made-{i:03d}": generated(i) for i in range(40)}
 
 
-def transcripts():
+def transcripts(folder=None):
     """Name -> messages in OpenAI's form: Claude Code's transcripts, where there are any."""
     chats = {}
-    for path in sorted(_data().glob("claude-code/*.jsonl")):
+    for path in sorted((folder or data_folder()).glob("claude-code/*.jsonl")):
         chats.update(transcript(path))
     return chats
 

@@ -55,15 +55,19 @@ def split_lines(data):
     return [p + b"\n" for p in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
 
 
+def data_folder():
+    """The folder of recorded traces, which need not exist."""
+    return pathlib.Path(
+        os.environ.get("OFFLOADFS_TEST_DATA") or SOURCE_ROOT.parent / "shared" / "data"
+    )
+
+
 def tool_results(out):
     """
     Fills the directory `out`, which must not exist, with about 1,200 tool results of agents;
     returns how many.
     """
-    data = pathlib.Path(
-        os.environ.get("OFFLOADFS_TEST_DATA") or SOURCE_ROOT.parent / "shared" / "data"
-    )
-    script = data / "tool-results"
+    script = data_folder() / "tool-results"
     if script.exists():
         subprocess.run([script, out], check=True, stdout=subprocess.DEVNULL)
     else:
