@@ -60,7 +60,7 @@ FOREIGN = {
     r"sqlite3.*": {"index"},
     r"pcre2\.h": {"base"},
     r"zstd.*|zdict\.h": {"codec"},
-    r"curl/.*": {"context"},
+    r"curl/.*": {"io"},
     r"openssl/.*|xxhash\.h": {"codec"},
 }
 

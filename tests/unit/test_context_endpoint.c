@@ -14,8 +14,8 @@
 #include "base/buf.h"
 #include "base/util.h"
 #include "context/summarizer/completion.h"
-#include "context/summarizer/endpoint.h"
 #include "context/summarizer/summarizer.h"
+#include "io/endpoint.h"
 
 #define KEY "sk-test-0123456789"
 

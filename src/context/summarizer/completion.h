@@ -2,7 +2,7 @@
 /* A chat completion as OpenAI's API has it: what is asked, and what comes back. */
 #pragma once
 
-#include "context/summarizer/endpoint.h"
+#include "io/endpoint.h"
 
 /* What is asked; all borrowed, and in UTF-8. */
 struct ofs_completion {

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "context/summarizer/completion.h"
 #include "io/process.h"
@@ -17,6 +18,9 @@
  * Models cannot count well, and for some their reasoning counts, too.
  */
 #define TOKENS_SLACK 4
+
+/* Of an endpoint's answer, in bytes. */
+#define ANSWER_MAX ((size_t)4 << 20)
 
 #define INSTRUCTION_VARIABLE "OFFLOAD_SUMMARIZER_INSTRUCTION="
 
@@ -240,6 +244,14 @@ static int run_endpoint(const struct ofs_summarizer *s, const void *messages, si
 			struct ofs_error *err, struct ofs_buf *ret_summary)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf wanted = OFS_BUF_INIT, question = OFS_BUF_INIT;
+	const struct ofs_endpoint_settings settings = {
+		.url = s->url,
+		.key = s->key,
+		.timeout = (int64_t)OFS_MIN(s->timeout_s, INT64_MAX / OFS_NS_PER_S) * OFS_NS_PER_S,
+		.answer_max = ANSWER_MAX,
+		.content = "chat",
+		.instead = "a command",
+	};
 	struct ofs_endpoint *endpoint;
 	struct ofs_completion c;
 	int r;
@@ -248,7 +260,7 @@ static int run_endpoint(const struct ofs_summarizer *s, const void *messages, si
 		return ofs_error_set(err, EINVAL, "no model is named for the endpoint");
 	if (ofs_text_utf8_prefix(messages, len) < len)
 		return ofs_error_set(err, EINVAL, "the messages are not UTF-8");
-	r = ofs_endpoint_open(s->url, s->key, s->timeout_s, err, &endpoint);
+	r = ofs_endpoint_open(&settings, err, &endpoint);
 	if (r < 0)
 		return r;
 	write_instruction(s, &wanted);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "context/summarizer/endpoint.h"
+#include "io/endpoint.h"
 
 #include <jansson.h>
 
@@ -33,12 +33,13 @@ bool ofs_endpoint_is_possible(void)
 	return false;
 }
 
-int ofs_endpoint_open(const char *url, const char *key, uint64_t timeout_s, struct ofs_error *err,
+int ofs_endpoint_open(const struct ofs_endpoint_settings *s, struct ofs_error *err,
 		      struct ofs_endpoint **ret)
 {
 	return ofs_error_set(err, EOPNOTSUPP,
 			     "this program was built without libcurl, so no endpoint can be asked; "
-			     "a command can");
+			     "%s can",
+			     s->instead);
 }
 
 void ofs_endpoint_close(struct ofs_endpoint *e)
@@ -68,20 +69,17 @@ int ofs_endpoint_fail(const struct ofs_endpoint *e, int code, const char *what, 
 #include "base/text.h"
 #include "base/thread.h"
 
-/* Of an answer, in bytes. */
-#define ANSWER_MAX ((size_t)4 << 20)
 /* Of what others say within an error, in bytes. */
 #define SAID_MAX 240
 /* A timeout that is longer is none. */
-#define TIMEOUT_MAX_S ((uint64_t)10 * 365 * 86400)
+#define TIMEOUT_MAX (10 * 365 * 86400 * OFS_NS_PER_S)
 
 struct ofs_endpoint {
-	const char *key; /* NULL: none */
+	struct ofs_endpoint_settings set;
 	CURLU *url;
 	char *path; /* of the base, without a slash at its end */
 	char *origin; /* "https://host:port", for errors: the rest of a URL may hold secrets */
 	bool local; /* it is on this machine */
-	uint64_t timeout_s;
 	int64_t until; /* by ofs_clock_monotonic() */
 };
 
@@ -163,10 +161,10 @@ int ofs_endpoint_fail(const struct ofs_endpoint *e, int code, const char *what, 
 	FILE *out = ofs_text_open(&s);
 
 	fprintf(out, "the endpoint %s ", e->origin);
-	print_said(out, e->key, what);
+	print_said(out, e->set.key, what);
 	if (said && *said) {
 		fputs(": ", out);
-		print_said(out, e->key, said);
+		print_said(out, e->set.key, said);
 	}
 	text = ofs_text_close(&s);
 	return ofs_error_set(err, code, "%s", text);
@@ -174,8 +172,10 @@ int ofs_endpoint_fail(const struct ofs_endpoint *e, int code, const char *what, 
 
 static int fail_timeout(const struct ofs_endpoint *e, struct ofs_error *err)
 {
-	OFS_FREE char *what =
-		ofs_format("did not answer within %llu s", (unsigned long long)e->timeout_s);
+	int64_t ms = (e->set.timeout + OFS_NS_PER_MS - 1) / OFS_NS_PER_MS;
+	OFS_FREE char *what = ofs_format("did not answer within %lld %s",
+					 (long long)(ms % 1000 ? ms : ms / 1000),
+					 ms % 1000 ? "ms" : "s");
 
 	return ofs_endpoint_fail(e, ETIMEDOUT, what, NULL, err);
 }
@@ -202,13 +202,14 @@ static char *url_part(const struct ofs_endpoint *e, CURLUPart part)
 	return copy;
 }
 
-static int set_url(struct ofs_endpoint *e, const char *url, struct ofs_error *err)
+static int set_url(struct ofs_endpoint *e, struct ofs_error *err)
 {
 	OFS_FREE char *scheme = NULL, *host = NULL, *port = NULL, *user = NULL, *password = NULL;
 	size_t len;
 
 	/* Not shown: who got it wrong may have put the key there. */
-	if (lib.curl_url_set_(e->url, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK)
+	if (lib.curl_url_set_(e->url, CURLUPART_URL, e->set.url, CURLU_NON_SUPPORT_SCHEME) !=
+	    CURLUE_OK)
 		return ofs_error_set(err, EINVAL,
 				     "the endpoint's URL is none: it must be like https://host/v1");
 	scheme = url_part(e, CURLUPART_SCHEME);
@@ -234,8 +235,8 @@ static int set_url(struct ofs_endpoint *e, const char *url, struct ofs_error *er
 	if (strcmp(scheme, "http") == 0 && !e->local)
 		return ofs_error_set(err, EINVAL,
 				     "the endpoint http://%s is not on this machine, and without "
-				     "TLS all could read the chat on its way: use https://",
-				     host);
+				     "TLS all could read the %s on its way: use https://",
+				     host, e->set.content);
 	e->origin = ofs_format("%s://%s%s%s", scheme, host, port ? ":" : "", port ? port : "");
 	e->path = url_part(e, CURLUPART_PATH);
 	len = e->path ? strlen(e->path) : 0;
@@ -255,7 +256,7 @@ static bool is_header_value(const char *key)
 	return end > key && !*end;
 }
 
-int ofs_endpoint_open(const char *url, const char *key, uint64_t timeout_s, struct ofs_error *err,
+int ofs_endpoint_open(const struct ofs_endpoint_settings *s, struct ofs_error *err,
 		      struct ofs_endpoint **ret)
 {
 	struct ofs_endpoint *e;
@@ -264,20 +265,20 @@ int ofs_endpoint_open(const char *url, const char *key, uint64_t timeout_s, stru
 	if (!ofs_endpoint_is_possible())
 		return ofs_error_set(err, EOPNOTSUPP,
 				     "libcurl cannot be loaded, so no endpoint can be asked; "
-				     "install libcurl4, or use a command");
-	if (key && !is_header_value(key))
+				     "install libcurl4, or use %s",
+				     s->instead);
+	if (s->key && !is_header_value(s->key))
 		return ofs_error_set(
 			err, EINVAL,
 			"the endpoint's key is empty, or has a blank or another character "
 			"that a key cannot have");
 	e = ofs_alloc(sizeof(*e));
-	e->key = key;
-	e->timeout_s = timeout_s;
+	e->set = *s;
 	e->until = INT64_MAX;
-	if (timeout_s && timeout_s <= TIMEOUT_MAX_S)
-		e->until = ofs_clock_monotonic() + (int64_t)timeout_s * OFS_NS_PER_S;
+	if (s->timeout && s->timeout <= TIMEOUT_MAX)
+		e->until = ofs_clock_monotonic() + s->timeout;
 	e->url = lib.curl_url_();
-	r = e->url ? set_url(e, url, err) : ofs_error_set(err, ENOMEM, "out of memory");
+	r = e->url ? set_url(e, err) : ofs_error_set(err, ENOMEM, "out of memory");
 	if (r < 0)
 		ofs_endpoint_close(e);
 	else
@@ -315,7 +316,7 @@ static size_t take_answer(char *data, size_t size, size_t n, void *arg)
 	struct call *call = arg;
 
 	size *= n;
-	if (size > ANSWER_MAX - call->answer->len) {
+	if (size > call->endpoint->set.answer_max - call->answer->len) {
 		call->too_large = true;
 		return 0; /* which ends the transfer */
 	}
@@ -371,12 +372,15 @@ static void set_options(struct call *call, struct curl_slist *headers, const str
 
 static int fail_transfer(const struct call *call, CURLcode code, struct ofs_error *err)
 {
+	const struct ofs_endpoint *e = call->endpoint;
+	OFS_FREE char *large =
+		ofs_format("answers with more than %zu MiB", e->set.answer_max >> 20);
+
 	if (code == CURLE_OPERATION_TIMEDOUT)
-		return fail_timeout(call->endpoint, err);
+		return fail_timeout(e, err);
 	if (call->too_large)
-		return ofs_endpoint_fail(call->endpoint, EFBIG, "answers with more than 4 MiB",
-					 NULL, err);
-	return ofs_endpoint_fail(call->endpoint, ECONNREFUSED, "cannot be asked",
+		return ofs_endpoint_fail(e, EFBIG, large, NULL, err);
+	return ofs_endpoint_fail(e, ECONNREFUSED, "cannot be asked",
 				 *call->reason ? call->reason : lib.curl_easy_strerror_(code), err);
 }
 
@@ -394,7 +398,8 @@ static int fail_status(const struct call *call, long status, struct ofs_error *e
 	}
 	said = ofs_endpoint_refusal(call->answer->data, call->answer->len);
 	what = ofs_format("refuses (HTTP status %ld)%s", status,
-			  status == 401 && !call->endpoint->key ? ", and no key was given" : "");
+			  status == 401 && !call->endpoint->set.key ? ", and no key was given"
+								    : "");
 	return ofs_endpoint_fail(call->endpoint, EREMOTEIO, what, said, err);
 }
 
@@ -403,8 +408,8 @@ int ofs_endpoint_post(struct ofs_endpoint *e, const char *name, const struct ofs
 {
 	OFS_CLEANUP(call_finish)
 	struct call call = { .endpoint = e, .curl = lib.curl_easy_init_(), .answer = ret_answer };
-	OFS_FREE char *authorization = e->key ? ofs_format("Authorization: Bearer %s", e->key)
-					      : NULL;
+	const char *key = e->set.key;
+	OFS_FREE char *authorization = key ? ofs_format("Authorization: Bearer %s", key) : NULL;
 	/* Without "Expect:" a large request would wait for a word that many servers do not give. */
 	struct curl_slist headers[] = {
 		{ (char *)"Content-Type: application/json", &headers[1] },

@@ -14,12 +14,21 @@ struct ofs_endpoint;
  */
 bool ofs_endpoint_is_possible(void);
 
+/* All borrowed. */
+struct ofs_endpoint_settings {
+	const char *url; /* the base of the API ("https://host/v1"); a query stays */
+	const char *key; /* NULL: none. Sent to the server alone, and shown nowhere */
+	int64_t timeout; /* of all requests together, in nanoseconds; 0: none */
+	size_t answer_max; /* bytes of an answer, in whole MiB */
+	const char *content; /* what is sent, as errors call it: "chat" */
+	const char *instead; /* what serves without libcurl, likewise: "a command" */
+};
+
 /*
- * Nothing is sent yet. `url` is the base of the API ("https://host/v1"; a query stays). `key`
- * (borrowed; NULL: none) is sent to it alone, and shown nowhere. `timeout_s` (0: none) is for all
- * requests together. -EINVAL: URL or key cannot be used; -EOPNOTSUPP: there is no libcurl.
+ * Nothing is sent yet. The strings of `s` must live as long as the endpoint. -EINVAL: URL or key
+ * cannot be used; -EOPNOTSUPP: there is no libcurl.
  */
-int ofs_endpoint_open(const char *url, const char *key, uint64_t timeout_s, struct ofs_error *err,
+int ofs_endpoint_open(const struct ofs_endpoint_settings *s, struct ofs_error *err,
 		      struct ofs_endpoint **ret);
 
 /* NULL is allowed. */
@@ -29,7 +38,7 @@ void ofs_endpoint_close(struct ofs_endpoint *e);
  * Posts `body` (JSON) to the call `name` ("/chat/completions") of the API; `ret_answer` (emptied
  * first) is what comes back. Goes over TLS with the server's certificate verified (by
  * $SSL_CERT_FILE, where that is set), or without TLS to this machine itself; follows no redirect.
- * Errors, told in `err`: -ETIMEDOUT; -EFBIG: the answer is over 4 MiB; -ECONNREFUSED: the server
+ * Errors, told in `err`: -ETIMEDOUT; -EFBIG: the answer is too large; -ECONNREFUSED: the server
  * cannot be reached; -EREMOTEIO: it refuses, and `ret_answer` says why.
  */
 int ofs_endpoint_post(struct ofs_endpoint *e, const char *name, const struct ofs_buf *body,
