@@ -24,7 +24,7 @@ LAYERS = [
     {"base"},
     {"io"},
     {"codec"},
-    {"journal", "pack", "index"},
+    {"embed", "journal", "pack", "index"},
     {"store"},
     {"tree"},
     {"client"},

@@ -1,153 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 #include <criterion/criterion.h>
-#include <arpa/inet.h>
-#include <errno.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include "base/buf.h"
 #include "base/util.h"
 #include "context/summarizer/completion.h"
 #include "context/summarizer/summarizer.h"
-#include "io/endpoint.h"
+#include "test_server_fixture.h"
 
-#define KEY "sk-test-0123456789"
-
-#define OK "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
 #define ANSWER OK "{\"choices\":[{\"message\":{\"content\":\" Goal:\\n- x \\n\"}}]}"
-
-/* ---- a server that takes down what it is told and says what it is given to say */
-
-static struct {
-	int socket;
-	pthread_t thread;
-	char url[64];
-	const char *const *answers; /* one a connection, NULL at the end */
-	size_t more; /* blanks behind an answer */
-	bool hangs; /* it answers nothing */
-	struct ofs_buf request; /* the last one */
-	int served;
-} server;
-
-/* Of the whole request; 0: it is not known yet. */
-static size_t length_of_request(void)
-{
-	const char *text = (const char *)server.request.data, *end, *length;
-
-	end = text ? memmem(text, server.request.len, "\r\n\r\n", 4) : NULL;
-	length = end ? memmem(text, (size_t)(end - text), "Content-Length: ", 16) : NULL;
-	return length ? (size_t)(end + 4 - text) + strtoul(length + 16, NULL, 10) : 0;
-}
-
-static void take_request(int peer)
-{
-	char chunk[65536];
-	ssize_t n;
-
-	server.request.len = 0;
-	while (!length_of_request() || server.request.len < length_of_request()) {
-		n = read(peer, chunk, sizeof(chunk));
-		if (n <= 0)
-			return;
-		ofs_buf_append(&server.request, chunk, (size_t)n);
-		/* Whoever begins with TLS gets an answer at once. */
-		if (memcmp(server.request.data, "POST", OFS_MIN(server.request.len, 4)) != 0)
-			return;
-	}
-}
-
-static void say(int peer, const char *text, size_t len)
-{
-	ssize_t n;
-
-	while (len && (n = send(peer, text, len, MSG_NOSIGNAL)) > 0) {
-		text += n;
-		len -= (size_t)n;
-	}
-}
-
-static void *serve(void *arg)
-{
-	static char blanks[65536];
-
-	memset(blanks, ' ', sizeof(blanks));
-	for (size_t i = 0; server.hangs || server.answers[i]; i++) {
-		int peer = accept(server.socket, NULL, NULL);
-
-		if (peer < 0)
-			return NULL;
-		take_request(peer);
-		/* Until the other side goes away. */
-		while (server.hangs && read(peer, blanks, 1) > 0)
-			continue;
-		if (!server.hangs)
-			say(peer, server.answers[i], strlen(server.answers[i]));
-		for (size_t left = server.more; left; left -= left < 65536 ? left : 65536)
-			say(peer, blanks, left < 65536 ? left : 65536);
-		close(peer);
-		server.served++;
-		if (server.hangs)
-			return NULL;
-	}
-	return NULL;
-}
-
-static void listen_on_any_port(void)
-{
-	struct sockaddr_in address = { .sin_family = AF_INET,
-				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(address);
-
-	server.socket = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	cr_assert_eq(bind(server.socket, (struct sockaddr *)&address, len), 0);
-	cr_assert_eq(listen(server.socket, 4), 0);
-	cr_assert_eq(getsockname(server.socket, (struct sockaddr *)&address, &len), 0);
-	snprintf(server.url, sizeof(server.url), "http://127.0.0.1:%u/v1", ntohs(address.sin_port));
-}
-
-static void start(const char *const *answers)
-{
-	server.answers = answers;
-	listen_on_any_port();
-	cr_assert_eq(pthread_create(&server.thread, NULL, serve, NULL), 0);
-}
-
-static void stop(void)
-{
-	shutdown(server.socket, SHUT_RDWR);
-	pthread_join(server.thread, NULL);
-	close(server.socket);
-}
 
 /* ---- the other side */
 
 static struct ofs_buf summary;
 static struct ofs_error err;
 
-static void init(void)
-{
-	if (!ofs_endpoint_is_possible())
-		cr_skip_test("there is no libcurl");
-	/* Whoever runs the tests may have one. */
-	unsetenv("http_proxy");
-	unsetenv("https_proxy");
-	unsetenv("ALL_PROXY");
-	unsetenv("all_proxy");
-}
-
 static void finish(void)
 {
 	ofs_buf_finish(&summary);
-	ofs_buf_finish(&server.request);
+	server_finish();
 }
 
-TestSuite(context_endpoint, .init = init, .fini = finish);
+TestSuite(context_endpoint, .init = server_init, .fini = finish);
 
 static int ask_at(const char *url, const char *key)
 {
@@ -187,12 +59,6 @@ static void expect_failure(int r, int code, const char *words)
 	cr_expect_null(strstr(err.text, KEY), "%s", err.text);
 	cr_expect_null(strchr(err.text, '\n'));
 	cr_expect_null(summary.data);
-}
-
-static bool request_has(const char *text)
-{
-	return server.request.len &&
-	       memmem(server.request.data, server.request.len, text, strlen(text));
 }
 
 Test(context_endpoint, a_summary)
