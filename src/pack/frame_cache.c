@@ -6,6 +6,8 @@
 #include "base/map.h"
 #include "base/thread.h"
 
+#define PASSING_MAX 8 /* frames that are kept for those who pass */
+
 enum frame_state {
 	FRAME_LOADING,
 	FRAME_READY,
@@ -23,6 +25,7 @@ struct ofs_frame {
 	int error; /* when FAILED */
 	bool listed; /* in the map and in the list */
 	bool ahead; /* read ahead, and nobody has asked for it yet */
+	bool passing; /* only those have who pass: it is among the cache's `passing` */
 	struct ofs_frame *newer;
 	struct ofs_frame *older;
 };
@@ -36,6 +39,8 @@ struct ofs_frame_cache {
 	struct ofs_frame *oldest;
 	size_t size; /* content of the listed READY frames */
 	size_t ahead; /* content of those that are `ahead`, also while they are loaded */
+	struct ofs_frame *passing[PASSING_MAX]; /* listed ones; NULL: none */
+	size_t next_passing; /* the place of the next one, which is that of the oldest */
 };
 
 /* Frames are 8-aligned and lie below OFS_PACK_OFF_MAX, so no two have the same key. */
@@ -104,12 +109,22 @@ static bool frame_arrived(struct ofs_frame_cache *fc, struct ofs_frame *f)
 	return true;
 }
 
+/* Somebody stays with the frame, or it is forgotten. Under the lock. */
+static void frame_stays(struct ofs_frame_cache *fc, struct ofs_frame *f)
+{
+	for (size_t i = 0; i < PASSING_MAX && f->passing; i++)
+		if (fc->passing[i] == f)
+			fc->passing[i] = NULL;
+	f->passing = false;
+}
+
 /* Removes a listed frame and drops the cache's reference. Under the lock. */
 static void cache_forget(struct ofs_frame_cache *fc, struct ofs_frame *f)
 {
 	ofs_map_remove(&fc->map, frame_key(f->loc.pack, f->loc.off));
 	list_remove(fc, f);
 	frame_arrived(fc, f);
+	frame_stays(fc, f);
 	f->listed = false;
 	if (f->state == FRAME_READY)
 		fc->size -= f->loc.raw;
@@ -172,6 +187,17 @@ static struct ofs_frame *cache_announce(struct ofs_frame_cache *fc, const struct
 	return f;
 }
 
+/* Somebody who passes is the only one to ask for a listed frame. Under the lock. */
+static void frame_passes(struct ofs_frame_cache *fc, struct ofs_frame *f)
+{
+	struct ofs_frame **place = &fc->passing[fc->next_passing++ % PASSING_MAX];
+
+	if (*place)
+		cache_forget(fc, *place);
+	*place = f;
+	f->passing = true;
+}
+
 /* Publishes the result of `load`. A frame dropped meanwhile serves only those who wait for it. */
 static void cache_settle(struct ofs_frame_cache *fc, struct ofs_frame *f, uint8_t *data, int error)
 {
@@ -209,9 +235,11 @@ static int cache_load(struct ofs_frame_cache *fc, struct ofs_frame *f, ofs_frame
  * Makes a loaded frame the newest, or waits for one being loaded. Under the lock, which is released
  * meanwhile.
  */
-static int cache_await(struct ofs_frame_cache *fc, struct ofs_frame *f)
+static int cache_await(struct ofs_frame_cache *fc, struct ofs_frame *f, bool passing)
 {
-	if (f->state == FRAME_READY) {
+	if (!passing)
+		frame_stays(fc, f);
+	if (f->state == FRAME_READY && !passing) {
 		list_remove(fc, f);
 		list_add(fc, f);
 	}
@@ -221,7 +249,7 @@ static int cache_await(struct ofs_frame_cache *fc, struct ofs_frame *f)
 }
 
 /* See ofs_frame_cache_get(); -EAGAIN: reading ahead has failed. */
-static int cache_get(struct ofs_frame_cache *fc, const struct ofs_frame_loc *loc,
+static int cache_get(struct ofs_frame_cache *fc, const struct ofs_frame_loc *loc, bool passing,
 		     ofs_frame_load_fn load, void *arg, struct ofs_frame **ret)
 {
 	int r, origin = OFS_FRAME_KEPT;
@@ -235,14 +263,19 @@ static int cache_get(struct ofs_frame_cache *fc, const struct ofs_frame_loc *loc
 	}
 	if (f) {
 		frame_ref(f);
-		if (frame_arrived(fc, f))
+		if (frame_arrived(fc, f)) {
 			origin = OFS_FRAME_AHEAD;
-		r = cache_await(fc, f);
+			if (passing)
+				frame_passes(fc, f);
+		}
+		r = cache_await(fc, f, passing);
 		if (r < 0 && f->guess)
 			r = -EAGAIN;
 		pthread_mutex_unlock(&fc->lock);
 	} else {
 		f = cache_announce(fc, loc, false);
+		if (passing)
+			frame_passes(fc, f);
 		pthread_mutex_unlock(&fc->lock);
 		r = cache_load(fc, f, load, arg);
 		origin = OFS_FRAME_LOADED;
@@ -255,13 +288,13 @@ static int cache_get(struct ofs_frame_cache *fc, const struct ofs_frame_loc *loc
 	return origin;
 }
 
-int ofs_frame_cache_get(struct ofs_frame_cache *fc, const struct ofs_frame_loc *loc,
+int ofs_frame_cache_get(struct ofs_frame_cache *fc, const struct ofs_frame_loc *loc, bool passing,
 			ofs_frame_load_fn load, void *arg, struct ofs_frame **ret)
 {
 	int r;
 
 	do
-		r = cache_get(fc, loc, load, arg, ret);
+		r = cache_get(fc, loc, passing, load, arg, ret);
 	while (r == -EAGAIN);
 	return r;
 }

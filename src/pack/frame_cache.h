@@ -30,8 +30,11 @@ enum ofs_frame_origin {
  * The frame at `loc`, from the cache or through `load`. Threads that ask for the same missing frame
  * wait for the first one and share its result, except an error of reading ahead. Release with
  * ofs_frame_unref(). Returns its origin; -EIO when a frame of other dimensions lies there.
+ *
+ * With `passing`, of the frames that only such calls have asked for the last few are kept, so that
+ * somebody who reads everything once evicts little of what others read.
  */
-int ofs_frame_cache_get(struct ofs_frame_cache *fc, const struct ofs_frame_loc *loc,
+int ofs_frame_cache_get(struct ofs_frame_cache *fc, const struct ofs_frame_loc *loc, bool passing,
 			ofs_frame_load_fn load, void *arg, struct ofs_frame **ret);
 
 /*

@@ -86,10 +86,11 @@ void ofs_packset_committed(struct ofs_packset *ps);
 
 /*
  * Returns the frame, from the cache or from disk. Release it with ofs_frame_unref(). Where frames
- * are read one after the other, the next ones are loaded meanwhile.
+ * are read one after the other, the next ones are loaded meanwhile. With `passing`, what others
+ * read stays in the cache (see ofs_frame_cache_get()).
  * -EIO when what lies there is not this frame or is damaged; -OFS_EREAD when reading it failed.
  */
-int ofs_packset_read(struct ofs_packset *ps, const struct ofs_frame_loc *loc,
+int ofs_packset_read(struct ofs_packset *ps, const struct ofs_frame_loc *loc, bool passing,
 		     struct ofs_frame **ret);
 const uint8_t *ofs_frame_data(const struct ofs_frame *f);
 uint32_t ofs_frame_size(const struct ofs_frame *f);

@@ -446,14 +446,14 @@ void ofs_packset_forget(struct ofs_packset *ps, const struct ofs_frame_loc *loc)
 	ofs_frame_cache_drop(ps->cache, loc->pack, loc->off, loc->off + loc->stored);
 }
 
-int ofs_packset_read(struct ofs_packset *ps, const struct ofs_frame_loc *loc,
+int ofs_packset_read(struct ofs_packset *ps, const struct ofs_frame_loc *loc, bool passing,
 		     struct ofs_frame **ret)
 {
 	int r;
 
 	if (!loc_is_possible(loc))
 		return -EIO;
-	r = ofs_frame_cache_get(ps->cache, loc, load_asked, ps, ret);
+	r = ofs_frame_cache_get(ps->cache, loc, passing, load_asked, ps, ret);
 	if (r == OFS_FRAME_AHEAD)
 		ofs_ahead_used(ps->ahead, loc, true);
 	return OFS_MIN(r, 0);

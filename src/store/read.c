@@ -7,12 +7,12 @@
 #include "io/file.h"
 #include "store/store_state.h"
 
-static int fetch_chunk(struct ofs_store *s, const struct ofs_piece *p, uint8_t *to)
+static int fetch_chunk(struct ofs_store *s, const struct ofs_piece *p, bool passing, uint8_t *to)
 {
 	struct ofs_frame_loc loc = ofs_loc_of_chunk(&p->chunk);
 	uint64_t from = (uint64_t)p->chunk.off + p->chunk_off;
 	struct ofs_frame *frame;
-	int r = ofs_packset_read(s->packs, &loc, &frame);
+	int r = ofs_packset_read(s->packs, &loc, passing, &frame);
 
 	if (r < 0)
 		return r;
@@ -24,7 +24,7 @@ static int fetch_chunk(struct ofs_store *s, const struct ofs_piece *p, uint8_t *
 	return r;
 }
 
-static int fetch_piece(struct ofs_store *s, const struct ofs_piece *p, uint8_t *to)
+static int fetch_piece(struct ofs_store *s, const struct ofs_piece *p, bool passing, uint8_t *to)
 {
 	switch (p->kind) {
 	case OFS_PIECE_ZERO:
@@ -33,7 +33,7 @@ static int fetch_piece(struct ofs_store *s, const struct ofs_piece *p, uint8_t *
 	case OFS_PIECE_DRAFT:
 		return ofs_journal_read(s->journal, &p->data, p->data_off, to, (uint32_t)p->len);
 	case OFS_PIECE_CHUNK:
-		return fetch_chunk(s, p, to);
+		return fetch_chunk(s, p, passing, to);
 	}
 	return -EIO;
 }
@@ -64,20 +64,27 @@ static ssize_t map_read(struct ofs_store *s, uint64_t ino, size_t size, uint64_t
 	return (ssize_t)size;
 }
 
-/* With `state` damaged parts become zeros and are listed there. */
+/* What else a read does. */
+struct reading {
+	bool passing; /* it leaves in the cache what others read */
+	uint64_t *ret_version; /* may be NULL */
+	struct ofs_block_state *state; /* damaged parts become zeros and are listed there, or NULL */
+};
+
 static ssize_t read_range(struct ofs_store *s, uint64_t ino, uint8_t *buf, size_t size,
-			  uint64_t off, uint64_t *ret_version, struct ofs_block_state *state)
+			  uint64_t off, struct reading how)
 {
+	struct ofs_block_state *state = how.state;
 	OFS_CLEANUP(ofs_pieces_finish) struct ofs_pieces pieces = { 0 };
 	ssize_t len;
 	int r = 0;
 
 	pthread_rwlock_rdlock(&s->reclaim);
-	len = map_read(s, ino, size, off, &pieces, ret_version, state);
+	len = map_read(s, ino, size, off, &pieces, how.ret_version, state);
 	for (size_t i = 0; i < pieces.n && r == 0; i++) {
 		const struct ofs_piece *p = &pieces.list[i];
 
-		r = fetch_piece(s, p, buf + p->at);
+		r = fetch_piece(s, p, how.passing, buf + p->at);
 		if (r != -EIO || !state)
 			continue;
 		memset(buf + p->at, 0, p->len);
@@ -97,7 +104,8 @@ ssize_t ofs_store_read_block(struct ofs_store *s, uint64_t ino, uint64_t i, uint
 	ssize_t len;
 
 	*ret = (struct ofs_block_state){ 0 };
-	len = read_range(s, ino, buf, OFS_BLOCK_SIZE, i * OFS_BLOCK_SIZE, &ret->version, ret);
+	len = read_range(s, ino, buf, OFS_BLOCK_SIZE, i * OFS_BLOCK_SIZE,
+			 (struct reading){ .ret_version = &ret->version, .state = ret });
 	if (len < 0)
 		ofs_block_state_finish(ret);
 	return len ? len : -ESTALE;
@@ -112,12 +120,19 @@ void ofs_block_state_finish(struct ofs_block_state *st)
 ssize_t ofs_store_read_version(struct ofs_store *s, uint64_t ino, void *buf, size_t size,
 			       uint64_t off, uint64_t *ret_version)
 {
-	return read_range(s, ino, buf, size, off, ret_version, NULL);
+	return read_range(s, ino, buf, size, off, (struct reading){ .ret_version = ret_version });
 }
 
 ssize_t ofs_store_read(struct ofs_store *s, uint64_t ino, void *buf, size_t size, uint64_t off)
 {
-	ssize_t r = ofs_store_read_version(s, ino, buf, size, off, NULL);
+	ssize_t r = read_range(s, ino, buf, size, off, (struct reading){ 0 });
+
+	return r == -OFS_EREAD ? -EIO : r;
+}
+
+ssize_t ofs_store_scan(struct ofs_store *s, uint64_t ino, void *buf, size_t size, uint64_t off)
+{
+	ssize_t r = read_range(s, ino, buf, size, off, (struct reading){ .passing = true });
 
 	return r == -OFS_EREAD ? -EIO : r;
 }

@@ -101,7 +101,7 @@ static int move_known(struct repack *rp, uint64_t id, uint32_t class)
 	if (!c.bearer || c.bad || c.class >= class)
 		return 0;
 	loc = ofs_loc_of_chunk(&c);
-	r = ofs_packset_read(rp->store->packs, &loc, &frame);
+	r = ofs_packset_read(rp->store->packs, &loc, false, &frame);
 	/* Verifying is for the scrub: here it only stays where it is. */
 	if (r < 0)
 		return r == -EIO || r == -OFS_EREAD ? 0 : r;

@@ -169,6 +169,8 @@ int ofs_store_removexattr(struct ofs_store *s, uint64_t ino, const char *name); 
 int ofs_store_list_labelled(struct ofs_store *s, uint64_t after, uint64_t *ret, size_t max);
 
 ssize_t ofs_store_read(struct ofs_store *s, uint64_t ino, void *buf, size_t size, uint64_t off);
+/* The same for one who reads much once: in the cache stays what others read. */
+ssize_t ofs_store_scan(struct ofs_store *s, uint64_t ino, void *buf, size_t size, uint64_t off);
 ssize_t ofs_store_write(struct ofs_store *s, uint64_t ino, const void *buf, size_t size,
 			uint64_t off);
 

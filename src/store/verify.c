@@ -202,7 +202,7 @@ static int rescue_frame(struct ofs_store *s, const struct ofs_index_frame *f)
 	struct ofs_frame_loc loc = ofs_loc_of_frame(f);
 	struct rescue rs = { .class = f->class };
 	struct ofs_frame *frame;
-	int r = ofs_packset_read(s->packs, &loc, &frame);
+	int r = ofs_packset_read(s->packs, &loc, false, &frame);
 
 	if (r < 0)
 		return r;

@@ -237,7 +237,7 @@ Test(pack_ahead, a_head_that_is_too_long_ends_the_walk)
 	reopen_with(1 << 20, 3);
 	cr_assert_eq(read_back(&loc[0], 1), 0);
 	cr_assert_eq(read_back(&loc[1], 3), 0);
-	cr_assert_eq(ofs_packset_read(ps, &loc[2], &f), 0);
+	cr_assert_eq(ofs_packset_read(ps, &loc[2], false, &f), 0);
 	cr_assert_eq(ofs_frame_size(f), 9000);
 	ofs_frame_unref(f);
 	free(c);
@@ -324,7 +324,7 @@ Test(pack_ahead, punched_and_removed_meanwhile)
 		cr_assert_eq(read_back(&loc[4], 9), 0);
 		cr_assert_eq(ofs_packset_remove(ps, loc[0].pack), 0);
 		for (unsigned int i = 0; i < FRAMES; i++)
-			cr_assert_eq(ofs_packset_read(ps, &loc[i], &f), -EIO);
+			cr_assert_eq(ofs_packset_read(ps, &loc[i], false, &f), -EIO);
 	}
 }
 

@@ -47,7 +47,7 @@ static struct ofs_frame *get(const struct ofs_frame_loc *loc)
 {
 	struct ofs_frame *f = NULL;
 
-	cr_assert_geq(ofs_frame_cache_get(fc, loc, load, NULL, &f), 0);
+	cr_assert_geq(ofs_frame_cache_get(fc, loc, false, load, NULL, &f), 0);
 	cr_assert_eq(ofs_frame_size(f), loc->raw);
 	cr_assert_eq(ofs_frame_data(f)[loc->raw - 1], (uint8_t)(loc->pack * 16 + loc->off / 64));
 	return f;
@@ -115,7 +115,7 @@ Test(pack_cache, errors_are_not_kept)
 	struct ofs_frame_loc loc = place(1, 64, 100);
 	struct ofs_frame *f = NULL;
 
-	cr_assert_eq(ofs_frame_cache_get(fc, &loc, load_error, NULL, &f), -EIO);
+	cr_assert_eq(ofs_frame_cache_get(fc, &loc, false, load_error, NULL, &f), -EIO);
 	cr_assert_null(f);
 	cr_assert(misses(loc));
 }
@@ -141,7 +141,7 @@ Test(pack_cache, dropping)
 static int get_origin(struct ofs_frame_loc loc)
 {
 	struct ofs_frame *f;
-	int r = ofs_frame_cache_get(fc, &loc, load, NULL, &f);
+	int r = ofs_frame_cache_get(fc, &loc, false, load, NULL, &f);
 
 	ofs_frame_unref(f);
 	return r;
@@ -229,7 +229,7 @@ static void *get_slowly(void *arg)
 	struct ofs_frame_loc loc = place(1, 64, 100);
 	struct ofs_frame *f;
 
-	if (ofs_frame_cache_get(fc, &loc, load_slowly, NULL, &f) < 0)
+	if (ofs_frame_cache_get(fc, &loc, false, load_slowly, NULL, &f) < 0)
 		return (void *)1;
 	ofs_frame_unref(f);
 	return NULL;
@@ -269,6 +269,160 @@ Test(pack_cache, drop_during_a_load)
 	cr_assert(misses(place(1, 64, 100)));
 }
 
+/* ---- those who pass */
+
+static int pass_origin(struct ofs_frame_loc loc)
+{
+	struct ofs_frame *f = NULL;
+	int r = ofs_frame_cache_get(fc, &loc, true, load, NULL, &f);
+
+	cr_assert_eq(ofs_frame_data(f)[loc.raw - 1], (uint8_t)(loc.pack * 16 + loc.off / 64));
+	ofs_frame_unref(f);
+	return r;
+}
+
+/* Reads many frames of pack 9 once. */
+static void pass_many(void)
+{
+	static uint64_t next = 1;
+
+	for (int i = 0; i < 100; i++)
+		cr_assert_eq(pass_origin(place(9, next++ * 64, 100)), OFS_FRAME_LOADED);
+}
+
+static bool is_kept(uint32_t pack, uint64_t off)
+{
+	struct ofs_frame_loc found;
+
+	return ofs_frame_cache_find(fc, pack, off, &found);
+}
+
+Test(pack_cache, who_passes_evicts_nothing_of_others)
+{
+	for (uint64_t i = 1; i <= 9; i++)
+		cr_assert(misses(place(1, i * 64, 1000)));
+	pass_many();
+	cr_assert_leq(ofs_frame_cache_size(fc), 10000);
+	for (uint64_t i = 1; i <= 9; i++)
+		cr_assert_not(misses(place(1, i * 64, 1000)), "%d", (int)i);
+}
+
+Test(pack_cache, the_last_frames_of_who_passes_are_kept)
+{
+	for (uint64_t i = 1; i <= 20; i++)
+		cr_assert_eq(pass_origin(place(1, i * 64, 100)), OFS_FRAME_LOADED);
+	cr_assert_eq(pass_origin(place(1, 20 * 64, 100)), OFS_FRAME_KEPT);
+	cr_assert_eq(pass_origin(place(1, 19 * 64, 100)), OFS_FRAME_KEPT);
+	cr_assert_not(is_kept(1, 64));
+	cr_assert_lt(ofs_frame_cache_size(fc), 2000);
+}
+
+Test(pack_cache, a_passing_frame_that_another_reads_stays)
+{
+	cr_assert_eq(pass_origin(place(1, 64, 100)), OFS_FRAME_LOADED);
+	cr_assert_eq(pass_origin(place(1, 128, 100)), OFS_FRAME_LOADED);
+	cr_assert_not(misses(place(1, 64, 100)));
+	pass_many();
+	cr_assert_not(misses(place(1, 64, 100)));
+	cr_assert_not(is_kept(1, 128));
+}
+
+Test(pack_cache, a_frame_of_others_stays_theirs)
+{
+	for (uint64_t i = 1; i <= 4; i++)
+		cr_assert(misses(place(1, i * 64, 2300)));
+	cr_assert_eq(pass_origin(place(1, 128, 2300)), OFS_FRAME_KEPT);
+	cr_assert_eq(pass_origin(place(1, 64, 2300)), OFS_FRAME_KEPT);
+	pass_many();
+	cr_assert(is_kept(1, 128));
+	/* Passing is no use: the first one is still the oldest. */
+	cr_assert(misses(place(1, 5 * 64, 2300)));
+	cr_assert_not(is_kept(1, 64));
+	cr_assert(is_kept(1, 128));
+}
+
+Test(pack_cache, frames_read_ahead_for_who_passes)
+{
+	ahead(place(1, 64, 2500));
+	ahead(place(1, 128, 2500));
+	cr_assert_not(ofs_frame_cache_has_room(fc, 1));
+	cr_assert_eq(pass_origin(place(1, 64, 2500)), OFS_FRAME_AHEAD);
+	cr_assert(ofs_frame_cache_has_room(fc, 2500));
+	cr_assert_eq(pass_origin(place(1, 64, 2500)), OFS_FRAME_KEPT);
+	cr_assert_eq(pass_origin(place(1, 128, 2500)), OFS_FRAME_AHEAD);
+	cr_assert_not(misses(place(1, 128, 2500)));
+	/* The one that was passed goes; nobody has asked for the last one. */
+	ahead(place(1, 192, 2500));
+	pass_many();
+	cr_assert_not(is_kept(1, 64));
+	cr_assert(is_kept(1, 128));
+	cr_assert(is_kept(1, 192));
+	cr_assert_eq(get_origin(place(1, 192, 2500)), OFS_FRAME_AHEAD);
+}
+
+Test(pack_cache, passing_frames_can_be_dropped_and_fail)
+{
+	struct ofs_frame_loc loc = place(2, 64, 100), large = place(2, 128, 10001);
+	struct ofs_frame *f = NULL;
+
+	for (uint64_t i = 1; i <= 8; i++)
+		pass_origin(place(1, i * 64, 100));
+	ofs_frame_cache_drop(fc, 1, 0, UINT64_MAX);
+	cr_assert_eq(ofs_frame_cache_size(fc), 0);
+	cr_assert_eq(ofs_frame_cache_get(fc, &loc, true, load_error, NULL, &f), -EIO);
+	cr_assert_eq(pass_origin(large), OFS_FRAME_LOADED);
+	cr_assert_not(is_kept(2, 128));
+	pass_many();
+	cr_assert_leq(ofs_frame_cache_size(fc), 1000);
+}
+
+static void *pass_slowly(void *arg)
+{
+	struct ofs_frame_loc loc = place(1, 64, 100);
+	struct ofs_frame *f;
+
+	if (ofs_frame_cache_get(fc, &loc, true, load_slowly, NULL, &f) < 0 ||
+	    ofs_frame_data(f)[99] != 17)
+		return (void *)1;
+	ofs_frame_unref(f);
+	return NULL;
+}
+
+/* Many pass while a passing frame is loaded; meanwhile, another reader may ask for it, too. */
+static void pass_during_a_load(bool another)
+{
+	pthread_t threads[2];
+	void *failed;
+	int n = 1 + another;
+
+	cr_assert_eq(pthread_create(&threads[0], NULL, pass_slowly, NULL), 0);
+	while (!is_kept(1, 64))
+		usleep(1000);
+	if (another) {
+		cr_assert_eq(pthread_create(&threads[1], NULL, get_slowly, NULL), 0);
+		usleep(30000);
+	}
+	pass_many();
+	for (int i = 0; i < n; i++) {
+		cr_assert_eq(pthread_join(threads[i], &failed), 0);
+		cr_assert_null(failed);
+	}
+}
+
+Test(pack_cache, who_passes_gets_a_frame_that_is_forgotten_meanwhile)
+{
+	pass_during_a_load(false);
+	cr_assert_not(is_kept(1, 64));
+}
+
+Test(pack_cache, a_passing_frame_that_another_waits_for_stays)
+{
+	pass_during_a_load(true);
+	cr_assert_not(misses(place(1, 64, 100)));
+	pass_many();
+	cr_assert_not(misses(place(1, 64, 100)));
+}
+
 static void *churn(void *arg)
 {
 	uint64_t state = (uintptr_t)&state;
@@ -285,7 +439,7 @@ static void *churn(void *arg)
 		}
 		if (i % 7 == 0)
 			ahead(loc);
-		if (ofs_frame_cache_get(fc, &loc, load, NULL, &f) < 0 ||
+		if (ofs_frame_cache_get(fc, &loc, (state >> 60) % 2, load, NULL, &f) < 0 ||
 		    ofs_frame_data(f)[899] != (uint8_t)(loc.pack * 16 + loc.off / 64))
 			return (void *)1;
 		ofs_frame_unref(f);

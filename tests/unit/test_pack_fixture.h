@@ -78,7 +78,7 @@ static inline int read_back(const struct ofs_frame_loc *loc, unsigned int n)
 {
 	struct ofs_frame *f;
 	uint8_t *wanted;
-	int r = ofs_packset_read(ps, loc, &f);
+	int r = ofs_packset_read(ps, loc, false, &f);
 
 	if (r < 0)
 		return r;

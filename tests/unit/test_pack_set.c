@@ -280,7 +280,7 @@ Test(pack_set, removing_packs)
 	ofs_packset_set_pack_size(ps, 100);
 	b = append(3, 1000);
 	cr_assert_eq(b.pack, 2);
-	cr_assert_eq(ofs_packset_read(ps, &a, &f), 0);
+	cr_assert_eq(ofs_packset_read(ps, &a, false, &f), 0);
 	cr_assert_eq(ofs_packset_disk_usage(ps, &before), 0);
 	cr_assert_eq(ofs_packset_remove(ps, 2), -EBUSY);
 	cr_assert_eq(ofs_packset_remove(ps, 1), 0);
@@ -418,7 +418,7 @@ Test(pack_set, forgetting_what_is_in_use)
 	struct ofs_frame_loc a = append(1, 1000);
 	struct ofs_frame *f;
 
-	cr_assert_eq(ofs_packset_read(ps, &a, &f), 0);
+	cr_assert_eq(ofs_packset_read(ps, &a, false, &f), 0);
 	ofs_packset_forget(ps, &a);
 	cr_assert_eq(ofs_frame_size(f), 1000);
 	ofs_frame_unref(f);
