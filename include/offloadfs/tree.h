@@ -111,6 +111,8 @@ struct ofs_tree_options {
 	/** Caps of one slice; 0: none. */
 	uint32_t slice_max_lines;
 	uint32_t slice_max_bytes;
+	/** Milliseconds for which a search reads what is not indexed, the newest files first. */
+	uint32_t search_ms;
 	/** Bytes of decompressed content kept in memory. */
 	size_t cache_bytes;
 	/**
@@ -138,6 +140,14 @@ struct ofs_tree_options {
 	 * Bytes on disk of the working tier: above, what was used longest ago expires. 0: no limit.
 	 */
 	uint64_t working_max;
+	/**
+	 * Search finds by meaning, too: a directory with a static model, or, with a base URL of an
+	 * endpoint with OpenAI's API, the name of a model there, which may want a key. NULL or "":
+	 * not. Read by ofs_tree_open() alone.
+	 */
+	const char *embed_model;
+	const char *embed_url;
+	const char *embed_key;
 	/** Seconds for which tombstones of collected files are kept; 0: for good. */
 	uint64_t tombstones_s;
 	/**
@@ -154,13 +164,13 @@ struct ofs_tree_options {
 };
 
 /**
- * The defaults: create, background, 1000 ms, 2000 lines, 65536 bytes, 32 MiB, 1000 ms; lifetimes as
- * in offloadfs(8), a minute, no limit, a year.
+ * The defaults: create, background, 1000 ms, 2000 lines, 65536 bytes, 250 ms, 32 MiB, 1000 ms;
+ * lifetimes as in offloadfs(8), a minute, no limit, a year.
  */
 #define OFS_TREE_OPTIONS_INIT                                                                  \
 	{                                                                                      \
 		.create = true, .background = true, .mountpoint = NULL, .seal_delay_ms = 1000, \
-		.slice_max_lines = 2000, .slice_max_bytes = 65536,                             \
+		.slice_max_lines = 2000, .slice_max_bytes = 65536, .search_ms = 250,           \
 		.cache_bytes = (size_t)32 << 20, .scrub_ms = 1000, .gc_interval_ms = 60000,    \
 		.tombstones_s = 31536000                                                       \
 	}

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 
 #define ESC OFS_TEXT_ESC
+#define ESCAPE_MAX 24 /* bytes of one that sets colours */
 #define DEL 0x7f
 #define READABLE_MAX \
 	8192 /* bytes; an attribute holds 64 KiB, and JSON writes a byte as up to six */
@@ -249,6 +250,15 @@ int ofs_text_escape(const void *at, size_t len)
 	if (i == len)
 		return -1;
 	return p[i] >= 0x30 && p[i] <= 0x7e ? (int)i + 1 : 0;
+}
+
+bool ofs_text_ends_escape(const char *text, size_t at)
+{
+	size_t len = OFS_MIN(at, (size_t)ESCAPE_MAX);
+	const char *esc = len ? memrchr(text + at - len, ESC, len) : NULL;
+
+	len = esc ? (size_t)(text + at - esc) : 0;
+	return len > 2 && esc[1] == '[' && ofs_text_escape(esc, len) == (int)len;
 }
 
 uint32_t ofs_text_code_point(const unsigned char *p, int n)

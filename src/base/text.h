@@ -90,6 +90,9 @@ size_t ofs_text_middle(const char *text, size_t len, size_t max, size_t *ret_tai
  */
 int ofs_text_escape(const void *p, size_t len);
 
+/* A sequence that sets colours or the like (ESC [31m) ends before text[at]. */
+bool ofs_text_ends_escape(const char *text, size_t at);
+
 /*
  * Prints up to `max` bytes of a form of `data` that is valid UTF-8 on one line: terminal escape
  * sequences are dropped, other control characters shown as ^X, invalid bytes as \xNN, marks of

@@ -17,10 +17,12 @@ enum {
 	EXIT_TROUBLE = 2,
 };
 
-static uint64_t most = UINT64_MAX; /* lines */
+static uint64_t most = UINT64_MAX; /* hits */
+static bool why;
 
 static const struct ofs_option options[] = {
 	OFS_COUNT('n', "max", "N", &most, "hits", INT64_MAX, "print at most N hits (of 50)"),
+	OFS_FLAG(0, "why", &why, "say after each hit how it came to its place"),
 	OFS_OPTIONS_END,
 };
 
@@ -97,51 +99,77 @@ static json_t *search_hit(char *line)
 			 ofs_print_string(snippet));
 }
 
-static int search_print_json(char *text)
+/* How the hit before came to its place. */
+static void search_print_why(json_t *list, const char *line, bool wanted)
 {
-	json_t *list = json_array();
-	char *line, *rest = NULL;
-
-	for (line = strtok_r(text, "\n", &rest); line && most--; line = strtok_r(NULL, "\n", &rest))
-		json_array_append_new(list, search_hit(line));
-	return ofs_print_json(list, "search/") == OFS_EXIT_OK ? EXIT_FOUND : EXIT_TROUBLE;
+	if (wanted && list)
+		json_object_set_new(json_array_get(list, json_array_size(list) - 1), "why",
+				    ofs_print_string(line + 1));
+	else if (wanted)
+		puts(line);
 }
 
 static int search(const void *name)
 {
 	OFS_FREE char *text = NULL;
-	const char *end;
-	bool found;
+	json_t *list = ofs_command_json ? json_array() : NULL;
+	char *line, *rest = NULL;
+	uint64_t found = 0;
 
 	if (search_ask(name, &text) != EXIT_FOUND)
 		return EXIT_TROUBLE;
-	found = *text;
-	if (ofs_command_json && search_print_json(text) != EXIT_FOUND)
-		return EXIT_TROUBLE;
-	if (!ofs_command_json) {
-		for (end = text; most && *end; most--)
-			end += strcspn(end, "\n") + 1;
-		fwrite(text, 1, (size_t)(end - text), stdout);
+	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		if (strncmp(line, OFS_SEARCH_NOTE, strlen(OFS_SEARCH_NOTE)) == 0)
+			ofs_report("%s", line + strlen(OFS_SEARCH_NOTE));
+		else if (*line == '\t')
+			search_print_why(list, line, found <= most);
+		else if (found++ >= most)
+			continue;
+		else if (list)
+			json_array_append_new(list, search_hit(line));
+		else
+			puts(line);
 	}
+	if (list && ofs_print_json(list, "search/") != OFS_EXIT_OK)
+		return EXIT_TROUBLE;
 	return found ? EXIT_FOUND : EXIT_NOTHING;
+}
+
+/* Cuts what is more than a name may have, at a blank. */
+static void search_cut(char *name)
+{
+	size_t len = OFS_NAME_MAX;
+
+	if (strlen(name) <= len)
+		return;
+	while (len && name[len] != ' ')
+		len--;
+	/* One long word: not within a character, nor within "%2F". */
+	if (!len)
+		for (len = OFS_NAME_MAX - 3; ((unsigned char)name[len] & 0xc0) == 0x80;)
+			len--;
+	name[len] = '\0';
+	ofs_report("the query is long: only its first %zu bytes are looked for", len);
 }
 
 static int search_run(const struct ofs_command *self, int argc, char **argv)
 {
-	OFS_FREE char *query = search_join(argv, "/"), *name = search_join(argv, "%2F");
+	OFS_FREE char *query = search_join(argv, "/"), *encoded = search_join(argv, "%2F");
+	OFS_FREE char *name = ofs_format("%s%s", why ? "why:yes " : "", encoded);
 	struct ofs_error err;
 	struct ofs_query *q;
+	bool asks;
 	int r;
 
 	if (!most)
 		return ofs_report_usage("'0' is not a count of hits: give 1 or more");
 	if (ofs_query_parse(query, ofs_clock_wall(), &err, &q) < 0)
-		return ofs_report_usage("cannot search for '%s': %s", query, err.text);
+		return ofs_report_usage("cannot search for '%.100s': %s", query, err.text);
+	asks = q->nwords || q->filtered;
 	ofs_query_destroy(q);
-	if (strlen(name) > OFS_NAME_MAX)
-		return ofs_report_usage(
-			"the query is too long: it has %zu bytes (%s), and may have %d",
-			strlen(name), "'/' counts as three", OFS_NAME_MAX);
+	if (!asks)
+		return ofs_report_usage("there is no word to look for in '%.100s'", query);
+	search_cut(name);
 	r = ofs_guard_work(search, name, INT64_MAX);
 	if (r >= 0)
 		return r;
@@ -151,20 +179,21 @@ static int search_run(const struct ofs_command *self, int argc, char **argv)
 
 const struct ofs_command ofs_cmd_search = {
 	.name = "search",
-	.synopsis = "[--json] [-n N] QUERY...",
+	.synopsis = "[--json] [-n N] [--why] QUERY...",
 	.summary = "Finds content, names, titles and tags",
 	.help = "Prints PATH:FROM-TO: TEXT, the best first; 'cat MOUNT/PATH:FROM-TO' or\n"
-		"'offload slice PATH:FROM-TO' reads it. All terms must be found:\n\n"
-		"  word            also an identifier as it stands: get_user_id, foo::bar\n"
+		"'offload slice PATH:FROM-TO' reads it. Ask as you would ask a person: what has\n"
+		"more of the rare words, near each other, comes first. These must hold:\n\n"
 		"  '\"some words\"'  in this order\n"
-		"  begin*          words that begin so\n"
-		"  -word           leaves out what has it: 'zebra -lion', in quotes or after --\n"
+		"  +word           as it is written\n"
+		"  begin*          a word that begins so\n"
+		"  -word           leaves out files that have it: 'zebra -lion', in quotes or after --\n"
 		"  tier: category: task: tag: after: before:\n"
 		"                  filters: tier:archive tag:paper after:7d before:2026-01-31\n\n"
-		"The text of persistent/ and archive/ is searched; of other files names, titles,\n"
-		"tags, and the first and last lines. Exits with 1 when nothing is found.\n",
+		"Texts, names, titles and tags are searched, of the working tier as far as there is\n"
+		"time. Exits with 1 when nothing is found.\n",
 	.options = options,
-	.json = "print an array of path, from, to, snippet",
+	.json = "print an array of path, from, to, snippet and, with --why, why",
 	.unknown = "; to leave a word out, quote the query: 'zebra -lion'",
 	.operands = OFS_OPERANDS_ANY,
 	.missing = "say what to look for",

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include <offloadfs/error.h>
 
 #include "base/buf.h"
@@ -24,6 +26,7 @@ struct ofs_embed_settings {
 	const char *url; /* "http://127.0.0.1:11434/v1"; without TLS to this machine only */
 	const char *key; /* sent as "Authorization: Bearer KEY"; NULL: none */
 	int64_t timeout; /* of each ofs_embed() at an endpoint, in nanoseconds; 0: none */
+	const atomic_bool *cancel; /* true ends a request soon; borrowed, or NULL */
 	unsigned int dims; /* that an endpoint's vectors must have; 0: as the first answer says */
 };
 

@@ -25,6 +25,7 @@ struct ofs_remote {
 	char *key; /* NULL: none */
 	char *model;
 	int64_t timeout; /* nanoseconds; 0: none */
+	const atomic_bool *cancel;
 	atomic_uint dims; /* 0: not known yet */
 };
 
@@ -45,6 +46,7 @@ static int open_endpoint(const struct ofs_remote *remote, int64_t timeout, struc
 		.answer_max = ANSWER_MAX,
 		.content = "text",
 		.instead = "a model in a directory",
+		.cancel = remote->cancel,
 	};
 
 	return ofs_endpoint_open(&s, err, ret);
@@ -69,6 +71,7 @@ int ofs_remote_open(const struct ofs_embed_settings *s, struct ofs_error *err,
 	remote->key = s->key ? ofs_strdup(s->key) : NULL;
 	remote->model = ofs_strdup(s->model);
 	remote->timeout = s->timeout;
+	remote->cancel = s->cancel;
 	atomic_init(&remote->dims, s->dims);
 	/* Only to have URL and key checked now. */
 	r = open_endpoint(remote, 0, err, &endpoint);

@@ -5,14 +5,14 @@
 
 #include "base/text.h"
 #include "embed/vocabulary.h"
-#include "embed/words.h"
+#include "embed/pretokenizer.h"
 
 /* Of characters in a word, where the file does not say it. */
 #define WORD_CHARS 100
 #define UNKNOWN_NONE UINT32_MAX
 
 struct ofs_tokenizer {
-	struct ofs_word_rules rules;
+	struct ofs_pretokenizer_rules rules;
 	struct ofs_vocabulary words; /* the start of a word, or all of it */
 	struct ofs_vocabulary rests; /* what may follow, without its prefix */
 	uint32_t unknown; /* the id that is never given */
@@ -173,7 +173,7 @@ static int read_rules(struct reader *r, const json_t *root)
 {
 	const json_t *normalizer = json_object_get(root, "normalizer");
 	const json_t *words = json_object_get(root, "pre_tokenizer");
-	struct ofs_word_rules *rules = &r->t->rules;
+	struct ofs_pretokenizer_rules *rules = &r->t->rules;
 	int e;
 
 	if (!is_kind(words, "BertPreTokenizer"))
@@ -268,6 +268,6 @@ size_t ofs_tokenizer_run(const struct ofs_tokenizer *t, const char *text, size_t
 {
 	struct run run = { t, ret, 0 };
 
-	ofs_words_walk(&t->rules, text, len, t->text_chars, add_word, &run);
+	ofs_pretokenize(&t->rules, text, len, t->text_chars, add_word, &run);
 	return run.n;
 }

@@ -185,6 +185,11 @@ static void print_key(const struct ofs_ini_key *key, FILE *out)
 			zero && key->preset ? ", or " : "", zero && key->preset ? zero : "");
 		return;
 	}
+	if (key->type == OFS_INI_TEXT) {
+		snprintf(name, sizeof(name), "%s=TEXT", key->name);
+		fprintf(out, "        %-22s %s\n", name, key->text);
+		return;
+	}
 	fprintf(out, "        %s=", key->name);
 	for (int i = 0; key->words[i]; i++)
 		fprintf(out, "%s%s", i ? "|" : "", key->words[i]);

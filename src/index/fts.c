@@ -112,6 +112,7 @@ static int fts_start_anew(struct ofs_fts *fts)
 	fts->files = fts->documents = fts->alive = fts->merged = 0;
 	fts->merging = false;
 	atomic_fetch_add(&fts->generation, 1);
+	atomic_fetch_add(&fts->numbering, 1);
 	r = fts_remove(fts);
 	if (r == 0)
 		r = fts_open(fts);
@@ -150,6 +151,7 @@ int ofs_fts_open(const char *path, struct ofs_error *err, struct ofs_fts **ret)
 
 	ofs_db_init(&fts->db, path, OFS_FTS_VFS, ofs_fts_sql, OFS_FTS_STMTS);
 	atomic_init(&fts->generation, 1);
+	atomic_init(&fts->numbering, 1);
 	ofs_index_vfs_opening = true;
 	r = fts_open(fts);
 	ofs_index_vfs_opening = false;
@@ -184,6 +186,11 @@ void ofs_fts_close(struct ofs_fts *fts)
 uint64_t ofs_fts_generation(struct ofs_fts *fts)
 {
 	return atomic_load(&fts->generation);
+}
+
+uint64_t ofs_fts_numbering(struct ofs_fts *fts)
+{
+	return atomic_load(&fts->numbering);
 }
 
 /* ---- batches */
@@ -276,6 +283,7 @@ int ofs_fts_rebuild(struct ofs_fts *fts)
 		r = fts_recount(fts);
 	fts->merging = false;
 	fts->changed = true;
+	atomic_fetch_add(&fts->numbering, 1);
 	return ofs_fts_done(fts, r);
 }
 
@@ -287,7 +295,7 @@ static int fts_merge(struct ofs_fts *fts)
 	int r = ofs_db_run(&fts->db, OFS_FTS_WORD_MERGE, OFS_ARGS(pages));
 
 	if (r == 0)
-		r = ofs_db_run(&fts->db, OFS_FTS_GRAM_MERGE, OFS_ARGS(pages));
+		r = ofs_db_run(&fts->db, OFS_FTS_LABEL_MERGE, OFS_ARGS(pages));
 	if (r < 0)
 		return r;
 	/* A statement with nothing to merge counts as one change, the row "inserted". */

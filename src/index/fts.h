@@ -3,16 +3,15 @@
  * The search index: a full-text index in a SQLite database of its own beside the index. It holds
  * derived data only: it may be deleted at any time and is then rebuilt by its writer.
  *
- * Content is indexed once for each SHA-256, by words and by trigrams, in parts of at most
- * OFS_FTS_PART_MAX bytes that are cut at line ends: each part is a document. Words are the text
- * between characters that are neither letters nor digits, without case and diacritics. Files refer
- * to their content; a content without a file is dead: it is never found, but takes space until
- * ofs_fts_rebuild(), since a document cannot be removed without its text.
+ * Content is indexed once for each SHA-256, by its words (base/words.h), in documents of at most
+ * OFS_FTS_DOC_MAX bytes that are cut at line ends. A document also counts as having the words of
+ * the first bytes of the next one. Files refer to their content; a content without a file is dead:
+ * it is never found, but takes space until ofs_fts_rebuild(), since a document cannot be removed
+ * without its text.
  *
  * Every call may come from any thread. The connection's lock is held for one statement at a time,
  * so that searches go on between the statements of a batch; they see what the batch has written so
- * far. Batches belong to one thread at a time. Callbacks run with no lock held, and may call the
- * index.
+ * far. Batches belong to one thread at a time.
  *
  * All functions return 0 (or a count) or -errno. -EUCLEAN: the database was damaged; it has been
  * started anew, an open batch is lost, and ofs_fts_generation() has changed.
@@ -23,18 +22,20 @@
 
 #include <offloadfs/error.h>
 
+#include "base/u64_list.h"
 #include "base/util.h"
 
-#define OFS_FTS_PART_MAX (256 * 1024)
+#define OFS_FTS_DOC_MAX 1024
 #define OFS_FTS_CONTENT_MAX (UINT64_C(64) << 20) /* of a content, from its start, is indexed */
-#define OFS_FTS_NEEDLE_MIN 3 /* characters of what find_substring looks for */
 
 struct ofs_fts;
 
-/* A part of a content: the bytes [off, off + len), whose first byte is in line `line`, from 1. */
+/*
+ * A part of a content: the bytes [off, off + len), whose first byte is in line `line`, from 1. Its
+ * number is the higher the later it was indexed.
+ */
 struct ofs_fts_doc {
 	uint8_t sha[32];
-	uint32_t part; /* from 0 */
 	uint64_t off;
 	uint32_t len;
 	uint64_t line;
@@ -67,6 +68,9 @@ void ofs_fts_close(struct ofs_fts *fts);
 /* Changes whenever the index is started anew; never 0. */
 uint64_t ofs_fts_generation(struct ofs_fts *fts);
 
+/* Changes whenever documents lose their numbers. */
+uint64_t ofs_fts_numbering(struct ofs_fts *fts);
+
 /* ---- filling it. All that writes must be in a batch, but set_complete and rebuild. */
 
 /* -EINVAL: one is open. */
@@ -82,9 +86,9 @@ typedef ssize_t (*ofs_fts_read_fn)(void *arg, void *buf, size_t size, uint64_t o
 
 /*
  * Indexes a content of `size` bytes unless it is indexed already. A content with a NUL in its first
- * 8 KiB has no documents; invalid UTF-8 is indexed as U+FFFD. `read` runs with no lock held; after
+ * 8 KiB has no documents. `read` runs with no lock held; after
  * its error, or when the content ends early (-ESTALE), only dead documents remain. For a long
- * content, the batch is committed and a new one started every few parts.
+ * content, the batch is committed and a new one started every 2 MiB.
  */
 int ofs_fts_put_content(struct ofs_fts *fts, const uint8_t sha[32], uint64_t size,
 			ofs_fts_read_fn read, void *arg);
@@ -129,30 +133,59 @@ int ofs_fts_tidy(struct ofs_fts *fts);
 
 int ofs_fts_counts(struct ofs_fts *fts, struct ofs_fts_counts *ret);
 
-/* ---- asking it. A callback's nonzero return ends the list and is returned. */
+/* ---- vectors of documents (embed/embed.h). Those of another model, or of no content, are pruned. */
+
+/* A content that has none yet. */
+struct ofs_fts_bare {
+	uint64_t id; /* the contents that come after have higher ones */
+	uint8_t sha[32];
+	struct ofs_fts_range {
+		uint64_t off;
+		uint32_t len;
+	} *docs; /* the caller's to free */
+	size_t ndocs;
+};
+
+/* The first content after `after` without vectors of the model; -ENOENT: there is none. */
+int ofs_fts_next_bare(struct ofs_fts *fts, const char *model, uint64_t after,
+		      struct ofs_fts_bare *ret);
+
+/* Puts those of all documents of a content, `len` bytes in all. Within a batch. */
+int ofs_fts_put_vectors(struct ofs_fts *fts, const char *model, const uint8_t sha[32],
+			const void *data, size_t len);
 
 /*
- * Documents that match an FTS5 expression ("a phrase", prefix*, AND, OR, NOT, NEAR), best first:
- * with the smallest `bm25`. -EINVAL: the expression is invalid.
+ * Calls `fn` for up to `limit` contents whose vectors were put after number *at, which becomes that
+ * of the last, with the first of their documents. Under the lock: `fn` must not call the index.
+ * Returns how many there were.
  */
-int ofs_fts_find_words(struct ofs_fts *fts, const char *match, size_t limit,
-		       int (*fn)(void *arg, const struct ofs_fts_doc *doc, double bm25), void *arg);
+int ofs_fts_list_vectors(struct ofs_fts *fts, const char *model, uint64_t *at, size_t limit,
+			 void (*fn)(void *arg, uint64_t doc, size_t ndocs, const void *data,
+				    size_t len),
+			 void *arg);
 
-/*
- * Documents that may contain all needles (UTF-8) as substrings, ignoring case and diacritics,
- * newest first: they have all their trigrams. -EINVAL: there is no needle, or one is shorter than
- * OFS_FTS_NEEDLE_MIN characters.
- */
-int ofs_fts_find_substring(struct ofs_fts *fts, const char *const *needles, size_t n, size_t limit,
-			   int (*fn)(void *arg, const struct ofs_fts_doc *doc), void *arg);
+/* Drops some that are not needed any more. Within a batch. 1: there may be more. */
+int ofs_fts_prune_vectors(struct ofs_fts *fts, const char *model);
 
-/*
- * Files that have each needle in the name, the title or the tags, ignoring case and diacritics; the
- * highest number first. Needles may be short, but not empty (-EINVAL).
- */
-int ofs_fts_find_names(struct ofs_fts *fts, const char *const *needles, size_t n, size_t limit,
-		       int (*fn)(void *arg, uint64_t ino), void *arg);
+/* ---- asking it. Lists are appended to. Words are those of base/words.h. */
+
+/* The documents that have the word, the newest first. */
+int ofs_fts_find_word(struct ofs_fts *fts, const char *word, size_t len, size_t limit,
+		      struct ofs_u64_list *ret);
+
+/* Documents with words that start so, in no order; one may be named more than once. */
+int ofs_fts_find_start(struct ofs_fts *fts, const char *start, size_t len, size_t limit,
+		       struct ofs_u64_list *ret);
+
+/* Files that have the word in their name, title or tags, the highest number first. */
+int ofs_fts_find_label(struct ofs_fts *fts, const char *word, size_t len, size_t limit,
+		       struct ofs_u64_list *ret);
+
+/* -ENOENT: there is none, or it is dead. */
+int ofs_fts_get_doc(struct ofs_fts *fts, uint64_t id, struct ofs_fts_doc *ret);
+
+/* The documents of a file's content: *ret_n that follow each other. */
+int ofs_fts_docs_of(struct ofs_fts *fts, uint64_t ino, uint64_t *ret_first, uint64_t *ret_n);
 
 /* The files that have this content, the highest number first. */
-int ofs_fts_files_of(struct ofs_fts *fts, const uint8_t sha[32], int (*fn)(void *arg, uint64_t ino),
-		     void *arg);
+int ofs_fts_files_of(struct ofs_fts *fts, const uint8_t sha[32], struct ofs_u64_list *ret);

@@ -1,11 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /* Writing to the search index: contents, in parts, and files. */
 #include "base/text.h"
-#include "index/fts_fold.h"
+#include "base/words.h"
 #include "index/fts_schema.h"
 
+#define PART_MAX ((size_t)256 * 1024) /* bytes that are read at once */
 #define SNIFF 8192 /* bytes at the start that tell text from what is none */
 #define PARTS_AT_ONCE 8 /* of a long content, in one batch */
+#define AHEAD 100 /* bytes of the next document */
+
+/* Appends a word to the text that FTS5 gets, which parts words at blanks. */
+static void append_word(void *arg, const struct ofs_word *word)
+{
+	ofs_buf_append(arg, word->text, word->len);
+	ofs_buf_append(arg, " ", 1);
+}
+
+static int bind_text(struct ofs_fts *fts, sqlite3_stmt *st, int param, const struct ofs_buf *b)
+{
+	const char *text = b->len ? (const char *)b->data : "";
+
+	return ofs_db_errno(&fts->db, sqlite3_bind_text64(st, param, text, b->len, SQLITE_STATIC,
+							  SQLITE_UTF8));
+}
 
 /* ---- contents */
 
@@ -34,13 +51,23 @@ int ofs_fts_has_content(struct ofs_fts *fts, const uint8_t sha[32])
 struct filling {
 	struct ofs_fts *fts;
 	int64_t content;
-	uint8_t *buf; /* OFS_FTS_PART_MAX bytes */
+	int64_t first, docs; /* its documents */
+	char *buf; /* a part of it, PART_MAX bytes; the first `len` are read */
+	size_t len;
 	uint64_t size; /* of what is indexed */
 	ofs_fts_read_fn read;
 	void *arg;
 	struct ofs_fts_doc at;
-	bool is_binary;
+	struct ofs_words *words;
+	struct ofs_buf text; /* the words of a document */
 };
+
+static void filling_finish(struct filling *f)
+{
+	free(f->buf);
+	ofs_words_destroy(f->words);
+	ofs_buf_finish(&f->text);
+}
 
 static int content_insert(struct ofs_fts *fts, const uint8_t sha[32], int64_t *ret)
 {
@@ -69,141 +96,148 @@ static int content_end(struct filling *f)
 
 	if (r == 0)
 		r = ofs_db_run(&f->fts->db, OFS_FTS_CONTENT_WHOLE,
-			       OFS_ARGS(f->content, f->at.part));
+			       OFS_ARGS(f->content, f->first, f->docs));
+	if (r == 0)
+		r = ofs_db_run(&f->fts->db, OFS_FTS_VECTOR_RENUMBER, OFS_ARGS(f->content));
 	return ofs_fts_written(f->fts, r);
 }
 
-static int read_whole(struct filling *f, uint64_t off, size_t size)
+static int read_part(struct filling *f)
 {
-	size_t done = 0;
+	size_t size = OFS_MIN((uint64_t)PART_MAX, f->size - f->at.off);
 
-	while (done < size) {
-		ssize_t n = f->read(f->arg, f->buf + done, size - done, off + done);
+	for (f->len = 0; f->len < size;) {
+		ssize_t n = f->read(f->arg, f->buf + f->len, size - f->len, f->at.off + f->len);
 
 		if (n <= 0)
 			return n < 0 ? (int)n : -ESTALE;
-		done += (size_t)n;
+		f->len += (size_t)n;
 	}
 	return 0;
 }
 
 /*
- * The length of the first part of `size` bytes that more bytes follow: up to the last line end, if
- * any.
+ * The length of a document at the start of `size` bytes: up to the last line end, or, where a line
+ * is longer, the last blank; not within a character.
  */
-static size_t part_end(const uint8_t *text, size_t size)
+static size_t doc_end(const char *text, size_t size)
 {
-	const uint8_t *end = memrchr(text, '\n', size);
-	size_t cut = size;
+	const char *end;
+	size_t cut = OFS_FTS_DOC_MAX;
 
+	if (size <= cut)
+		return size;
+	end = memrchr(text, '\n', cut);
+	if (!end)
+		end = memrchr(text, ' ', cut);
 	if (end)
 		return (size_t)(end - text) + 1;
-	/* Not within a character. */
-	for (int i = 0; i < 3 && text[cut - 1] >> 6 == 2; i++)
+	while (cut > OFS_FTS_DOC_MAX - 3 && ((unsigned char)text[cut] & 0xc0) == 0x80)
 		cut--;
-	return text[cut - 1] >= 0xc0 && cut > 1 ? cut - 1 : size;
+	return cut;
 }
 
-static int bind_text(struct ofs_fts *fts, sqlite3_stmt *st, int param, const struct ofs_buf *b)
-{
-	const char *text = b->len ? (const char *)b->data : "";
-
-	return ofs_db_errno(&fts->db, sqlite3_bind_text64(st, param, text, b->len, SQLITE_STATIC,
-							  SQLITE_UTF8));
-}
-
-static int insert_text(struct ofs_fts *fts, enum ofs_fts_stmt id, int64_t doc,
+static int insert_text(struct ofs_fts *fts, enum ofs_fts_stmt id, int64_t row,
 		       const struct ofs_buf *text)
 {
 	OFS_STMT sqlite3_stmt *st = NULL;
-	int r = ofs_db_start(&fts->db, id, OFS_ARGS(doc), &st);
+	int r = ofs_db_start(&fts->db, id, OFS_ARGS(row), &st);
 
 	if (r == 0)
 		r = bind_text(fts, st, 2, text);
 	return r < 0 ? r : ofs_db_step(&fts->db, st);
 }
 
-static int insert_doc(struct filling *f, int64_t *ret)
+static int insert_doc(struct filling *f)
 {
-	int r = ofs_db_writable(&f->fts->db);
+	struct ofs_fts *fts = f->fts;
+	int64_t doc;
+	int r = ofs_db_writable(&fts->db);
 
 	if (r == 0)
-		r = ofs_db_run(&f->fts->db, OFS_FTS_DOC_PUT,
-			       OFS_ARGS(f->content, f->at.part, (int64_t)f->at.off, f->at.len,
+		r = ofs_db_run(&fts->db, OFS_FTS_DOC_PUT,
+			       OFS_ARGS(f->content, (int64_t)f->at.off, f->at.len,
 					(int64_t)f->at.line));
-	if (r == 0) {
-		*ret = sqlite3_last_insert_rowid(f->fts->db.conn);
-		f->fts->documents++;
+	if (r < 0)
+		return r;
+	doc = sqlite3_last_insert_rowid(fts->db.conn);
+	fts->documents++;
+	f->first = f->docs ? f->first : doc;
+	f->docs++;
+	return insert_text(fts, OFS_FTS_WORD_PUT, doc, &f->text);
+}
+
+/*
+ * The document that begins `done` bytes after the start of the part. It also has the words of what
+ * follows, so that it is found by a phrase that goes on there.
+ */
+static int put_doc(struct filling *f, size_t done)
+{
+	const char *text = f->buf + done;
+
+	f->text.len = 0;
+	ofs_words_each(f->words, text, OFS_MIN(f->at.len + AHEAD, f->len - done), append_word,
+		       &f->text);
+	OFS_DB_LOCKED(&f->fts->db);
+	return ofs_fts_written(f->fts, insert_doc(f));
+}
+
+/* The documents of the part, but for the last, which may go on, unless the content ends there. */
+static int put_part(struct filling *f)
+{
+	bool last = f->at.off + f->len == f->size;
+	size_t done = 0;
+	int r = 0;
+
+	while (r == 0 && f->len - done > (last ? 0 : OFS_FTS_DOC_MAX + AHEAD)) {
+		f->at.len = (uint32_t)doc_end(f->buf + done, f->len - done);
+		r = put_doc(f, done);
+		f->at.off += f->at.len;
+		f->at.line += ofs_text_newlines(f->buf + done, f->at.len);
+		done += f->at.len;
 	}
 	return r;
 }
 
-/* The lock is taken for each table anew, since a whole part takes some milliseconds in each. */
-static int put_part(struct filling *f)
+static bool is_binary(const struct filling *f)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, folded = OFS_BUF_INIT;
-	int64_t doc = 0;
-	int r;
-
-	ofs_fts_clean(f->buf, f->at.len, false, &text);
-	ofs_fts_clean(f->buf, f->at.len, true, &folded);
-	{
-		OFS_DB_LOCKED(&f->fts->db);
-
-		r = insert_doc(f, &doc);
-		if (r == 0)
-			r = insert_text(f->fts, OFS_FTS_WORD_PUT, doc, &text);
-		r = ofs_fts_written(f->fts, r);
-	}
-	if (r < 0)
-		return r;
-	OFS_DB_LOCKED(&f->fts->db);
-	r = ofs_db_writable(&f->fts->db);
-	return r < 0 ? r
-		     : ofs_fts_written(f->fts, insert_text(f->fts, OFS_FTS_GRAM_PUT, doc, &folded));
+	return !f->at.off && memchr(f->buf, 0, OFS_MIN(f->len, (size_t)SNIFF));
 }
 
-static int next_part(struct filling *f)
+static int put_parts(struct filling *f)
 {
-	size_t size = OFS_MIN((uint64_t)OFS_FTS_PART_MAX, f->size - f->at.off);
-	int r = read_whole(f, f->at.off, size);
+	int r = 0;
 
-	if (r < 0)
-		return r;
-	f->is_binary = !f->at.off && memchr(f->buf, 0, OFS_MIN(size, (size_t)SNIFF));
-	if (f->is_binary)
-		return 0;
-	if (f->at.off + size < f->size)
-		size = part_end(f->buf, size);
-	f->at.len = (uint32_t)size;
-	r = put_part(f);
-	if (r < 0)
-		return r;
-	f->at.line += ofs_text_newlines(f->buf, size);
-	f->at.off += size;
-	f->at.part++;
-	if (f->at.part % PARTS_AT_ONCE || f->at.off == f->size)
-		return 0;
-	r = ofs_fts_commit(f->fts);
-	return r < 0 ? r : ofs_fts_begin(f->fts);
+	for (size_t i = 1; f->at.off < f->size && r == 0; i++) {
+		r = read_part(f);
+		if (r == 0 && is_binary(f))
+			break;
+		if (r == 0)
+			r = put_part(f);
+		if (i % PARTS_AT_ONCE == 0 && r == 0)
+			r = ofs_fts_commit(f->fts);
+		if (i % PARTS_AT_ONCE == 0 && r == 0)
+			r = ofs_fts_begin(f->fts);
+	}
+	return r;
 }
 
 int ofs_fts_put_content(struct ofs_fts *fts, const uint8_t sha[32], uint64_t size,
 			ofs_fts_read_fn read, void *arg)
 {
-	struct filling f = { .fts = fts, .read = read, .arg = arg, .at = { .line = 1 } };
-	OFS_FREE uint8_t *buf = NULL;
+	OFS_CLEANUP(filling_finish)
+	struct filling f = { .fts = fts, .read = read, .arg = arg, .text = OFS_BUF_INIT };
 	int r = ofs_fts_has_content(fts, sha);
 
 	if (r != 0)
 		return r < 0 ? r : 0;
+	f.at.line = 1;
 	f.size = OFS_MIN(size, OFS_FTS_CONTENT_MAX);
-	f.buf = buf = ofs_alloc(OFS_MIN(f.size, (uint64_t)OFS_FTS_PART_MAX) + 1);
+	f.buf = ofs_alloc(OFS_MIN(f.size, (uint64_t)PART_MAX) + 1);
+	f.words = ofs_words_create();
 	r = content_begin(&f, sha);
-	if (r < 0)
-		return r;
-	while (r == 0 && f.at.off < f.size && !f.is_binary)
-		r = next_part(&f);
+	if (r == 0)
+		r = put_parts(&f);
 	return r < 0 ? r : content_end(&f);
 }
 
@@ -240,7 +274,7 @@ int ofs_fts_get_file(struct ofs_fts *fts, uint64_t ino, struct ofs_fts_file *ret
 static int content_use(struct ofs_fts *fts, int64_t content, int by)
 {
 	OFS_STMT sqlite3_stmt *st = NULL;
-	uint64_t parts;
+	uint64_t docs;
 	int64_t users;
 	int r;
 
@@ -249,44 +283,56 @@ static int content_use(struct ofs_fts *fts, int64_t content, int by)
 	r = ofs_db_first(&fts->db, OFS_FTS_CONTENT_GET, OFS_ARGS(content), &st);
 	if (r < 0)
 		return r == -ENOENT ? -EUCLEAN : r;
-	parts = ofs_column_u64(st, 1);
-	users = sqlite3_column_int64(st, 2);
+	docs = ofs_column_u64(st, 0);
+	users = sqlite3_column_int64(st, 1);
 	r = ofs_db_run(&fts->db, OFS_FTS_CONTENT_USE, OFS_ARGS(content, by));
 	if (r == 0 && by > 0 && users == 0)
-		fts->alive += parts;
+		fts->alive += docs;
 	if (r == 0 && by < 0 && users == 1)
-		fts->alive -= parts;
+		fts->alive -= docs;
 	return r;
 }
 
-static int bind_folded(struct ofs_fts *fts, sqlite3_stmt *st, int param, const char *text,
-		       struct ofs_buf *buf)
+/* The words of a file's label, of which a missing file has none. */
+static int label_get(struct ofs_fts *fts, uint64_t ino, struct ofs_buf *ret)
 {
-	if (text)
-		ofs_fts_clean(text, strlen(text), true, buf);
-	return bind_text(fts, st, param, buf);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_db_first(&fts->db, OFS_FTS_FILE_LABEL, OFS_ARGS((int64_t)ino), &st);
+
+	if (r == 0)
+		ofs_buf_append(ret, sqlite3_column_text(st, 0),
+			       (size_t)sqlite3_column_bytes(st, 0));
+	return r == -ENOENT ? 0 : r;
 }
 
-static int name_put(struct ofs_fts *fts, uint64_t ino, const char *name, const char *title,
-		    const char *tags)
+/* FTS5 takes words out that it is told; it does not know them. */
+static int label_replace(struct ofs_fts *fts, uint64_t ino, const struct ofs_buf *label)
 {
-	OFS_CLEANUP(ofs_buf_finish)
-	struct ofs_buf a = OFS_BUF_INIT, b = OFS_BUF_INIT, c = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf had = OFS_BUF_INIT;
+	int r = label_get(fts, ino, &had);
+
+	if (r < 0 ||
+	    (had.len == label->len && (!had.len || memcmp(had.data, label->data, had.len) == 0)))
+		return r;
+	if (had.len)
+		r = insert_text(fts, OFS_FTS_LABEL_DELETE, (int64_t)ino, &had);
+	return r < 0 || !label->len ? r : insert_text(fts, OFS_FTS_LABEL_PUT, (int64_t)ino, label);
+}
+
+static int row_put(struct ofs_fts *fts, uint64_t ino, int64_t stamp, int64_t content,
+		   const struct ofs_buf *label)
+{
 	OFS_STMT sqlite3_stmt *st = NULL;
-	int r = ofs_db_run(&fts->db, OFS_FTS_NAME_DELETE, OFS_ARGS((int64_t)ino));
+	int r = ofs_db_start(&fts->db, OFS_FTS_FILE_PUT, OFS_ARGS((int64_t)ino, stamp, content),
+			     &st);
 
 	if (r == 0)
-		r = ofs_db_start(&fts->db, OFS_FTS_NAME_PUT, OFS_ARGS((int64_t)ino), &st);
-	if (r == 0)
-		r = bind_folded(fts, st, 2, name, &a);
-	if (r == 0)
-		r = bind_folded(fts, st, 3, title, &b);
-	if (r == 0)
-		r = bind_folded(fts, st, 4, tags, &c);
+		r = bind_text(fts, st, 4, label);
 	return r < 0 ? r : ofs_db_step(&fts->db, st);
 }
 
-static int file_put(struct ofs_fts *fts, uint64_t ino, const uint8_t *sha, int64_t stamp)
+static int file_put(struct ofs_fts *fts, uint64_t ino, const uint8_t *sha, int64_t stamp,
+		    const struct ofs_buf *label)
 {
 	struct ofs_fts_file had;
 	int64_t old = 0, content = 0;
@@ -301,7 +347,9 @@ static int file_put(struct ofs_fts *fts, uint64_t ino, const uint8_t *sha, int64
 	if (r == 0)
 		r = content_use(fts, old, -1);
 	if (r == 0)
-		r = ofs_db_run(&fts->db, OFS_FTS_FILE_PUT, OFS_ARGS((int64_t)ino, stamp, content));
+		r = label_replace(fts, ino, label);
+	if (r == 0)
+		r = row_put(fts, ino, stamp, content, label);
 	if (r == 0)
 		fts->files += known == -ENOENT;
 	return r;
@@ -310,20 +358,25 @@ static int file_put(struct ofs_fts *fts, uint64_t ino, const uint8_t *sha, int64
 int ofs_fts_put_file(struct ofs_fts *fts, uint64_t ino, const uint8_t *sha, const char *name,
 		     const char *title, const char *tags, int64_t stamp)
 {
-	OFS_DB_LOCKED(&fts->db);
-	int r = ofs_db_writable(&fts->db);
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf label = OFS_BUF_INIT;
+	const char *const texts[] = { name, title, tags };
+	struct ofs_words *words = ofs_words_create();
+	int r;
 
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(texts); i++)
+		if (texts[i])
+			ofs_words_each(words, texts[i], strlen(texts[i]), append_word, &label);
+	ofs_words_destroy(words);
+	OFS_DB_LOCKED(&fts->db);
+	r = ofs_db_writable(&fts->db);
 	if (r == 0)
-		r = file_put(fts, ino, sha, stamp);
-	if (r == -ENOENT)
-		return r;
-	if (r == 0)
-		r = name_put(fts, ino, name, title, tags);
-	return ofs_fts_written(fts, r);
+		r = file_put(fts, ino, sha, stamp, &label);
+	return r == -ENOENT ? r : ofs_fts_written(fts, r);
 }
 
 static int file_remove(struct ofs_fts *fts, uint64_t ino)
 {
+	static const struct ofs_buf none = OFS_BUF_INIT;
 	struct ofs_fts_file had;
 	int64_t content = 0;
 	int r = file_get(fts, ino, &had, &content);
@@ -332,9 +385,9 @@ static int file_remove(struct ofs_fts *fts, uint64_t ino)
 		return r == -ENOENT ? 0 : r;
 	r = content_use(fts, content, -1);
 	if (r == 0)
-		r = ofs_db_run(&fts->db, OFS_FTS_FILE_DELETE, OFS_ARGS((int64_t)ino));
+		r = label_replace(fts, ino, &none);
 	if (r == 0)
-		r = ofs_db_run(&fts->db, OFS_FTS_NAME_DELETE, OFS_ARGS((int64_t)ino));
+		r = ofs_db_run(&fts->db, OFS_FTS_FILE_DELETE, OFS_ARGS((int64_t)ino));
 	if (r == 0)
 		fts->files--;
 	return r;

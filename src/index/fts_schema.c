@@ -14,18 +14,19 @@ const char ofs_fts_layout[] =
 const char ofs_fts_create[] =
 	"CREATE TABLE meta(id INTEGER PRIMARY KEY, complete INT, merged INT);"
 	"INSERT INTO meta VALUES(1, 0, 0);"
-	"CREATE TABLE content(id INTEGER PRIMARY KEY, sha BLOB, parts INT, users INT);"
+	"CREATE TABLE content(id INTEGER PRIMARY KEY, sha BLOB, doc INT, docs INT, users INT);"
 	"CREATE INDEX content_sha ON content(substr(sha, 1, 4));"
-	"CREATE TABLE doc(id INTEGER PRIMARY KEY, content INT, part INT, off INT, len INT,"
-	" line INT);"
-	"CREATE TABLE file(ino INTEGER PRIMARY KEY, content INT, stamp INT);"
+	"CREATE TABLE doc(id INTEGER PRIMARY KEY, content INT, off INT, len INT, line INT);"
+	"CREATE TABLE file(ino INTEGER PRIMARY KEY, content INT, stamp INT, label TEXT);"
 	"CREATE INDEX file_content ON file(content) WHERE content NOT NULL;"
-	"CREATE VIRTUAL TABLE word USING fts5(text, content='', detail=full,"
-	" tokenize='unicode61 remove_diacritics 2');"
-	"CREATE VIRTUAL TABLE gram USING fts5(text, content='', detail=none, columnsize=0,"
-	" tokenize='trigram');"
-	"CREATE VIRTUAL TABLE label USING fts5(name, title, tags, columnsize=0,"
-	" tokenize='trigram');"
+	"CREATE VIRTUAL TABLE word USING fts5(text, content='', detail=none, columnsize=0,"
+	" tokenize='ascii');"
+	"CREATE VIRTUAL TABLE word_row USING fts5vocab(word, instance);"
+	"CREATE VIRTUAL TABLE label USING fts5(text, content='', detail=none, columnsize=0,"
+	" tokenize='ascii');"
+	"CREATE TABLE model(id INTEGER PRIMARY KEY, name TEXT UNIQUE);"
+	"CREATE TABLE vector(id INTEGER PRIMARY KEY, model INT, sha BLOB, data BLOB);"
+	"CREATE INDEX vector_sha ON vector(substr(sha, 1, 4));"
 	"PRAGMA application_id = " STR(OFS_FTS_APPLICATION) ";"
 	"PRAGMA user_version = " STR(OFS_FTS_FORMAT) ";";
 
@@ -34,7 +35,6 @@ const char ofs_fts_clear[] =
 	"DELETE FROM content;"
 	"UPDATE file SET content = NULL, stamp = 0;"
 	"INSERT INTO word(word) VALUES('delete-all');"
-	"INSERT INTO gram(gram) VALUES('delete-all');"
 	"UPDATE meta SET merged = 0;";
 /* clang-format on */
 

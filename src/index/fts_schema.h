@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables of the search index, format 1. application_id is OFS_FTS_APPLICATION, user_version
+ * The tables of the search index, format 2. application_id is OFS_FTS_APPLICATION, user_version
  * OFS_FTS_FORMAT; one of another format is thrown away.
  *
  *   meta     `complete`: nothing was left to index. `merged`: the number of documents when segments
  *            were merged last.
- *   content  `parts` documents, -1 while they are being put, and for good if that failed; `users`:
- *            the files that name it. Found by the first bytes of the hash.
- *   doc      Part `part` of a content: `len` bytes from `off` on, starting in line `line`. The id
- *            is that of a row of `word` and of `gram`, and grows.
- *   word     FTS5 without content: words, with their places.
- *   gram     FTS5 without content: trigrams of the folded text (index/fts_fold.h), which documents
- *            have them and no more.
- *   file     `content`: its number or NULL. `stamp` is the caller's.
- *   label    FTS5 of trigrams, with content: name, title and tags of a file, folded.
+ *   content  Its documents are `doc` and those that follow, `docs` of them, -1 while they are being
+ *            put, and for good if that failed; `users`: the files that name it. Found by the first
+ *            bytes of the hash.
+ *   doc      `len` bytes of a content from `off` on, starting in line `line`. The id is that of a
+ *            row of `word`, and grows.
+ *   word     FTS5 without content: which documents have which words (base/words.h), and no more.
+ *   word_row The same as a table of words and documents.
+ *   file     `content`: its number or NULL. `stamp` is the caller's. `label`: the words of `label`.
+ *   label    FTS5 without content: the words of the name, the title and the tags of a file.
+ *   model    The id (embed/embed.h) of a model that makes vectors.
+ *   vector   The vectors of the documents of a content, one after the other, by a model. They stay
+ *            when content is indexed anew, as its documents are the same but for their numbers;
+ *            the row gets a new number then.
  */
 #pragma once
 
@@ -22,7 +26,7 @@
 #include "index/db.h"
 #include "index/fts.h"
 
-#define OFS_FTS_FORMAT 1
+#define OFS_FTS_FORMAT 2
 
 /* Run on an empty database, before anything is written. */
 extern const char ofs_fts_layout[];
@@ -33,8 +37,6 @@ extern const char ofs_fts_create[];
 /* Drops all indexed content; run inside a transaction. */
 extern const char ofs_fts_clear[];
 
-#define OFS_FTS_DOC "c.sha, d.part, d.off, d.len, d.line"
-
 /* The statements: OFS_FTS_<name>, and its text. */
 /* clang-format off */
 #define OFS_FTS_TABLE(X) \
@@ -43,33 +45,51 @@ extern const char ofs_fts_clear[];
 	X(META_MERGED, "UPDATE meta SET merged = ?1 WHERE id = 1") \
 	X(COUNT_FILES, "SELECT count(*) FROM file") \
 	X(COUNT_DOCS, "SELECT count(*) FROM doc") \
-	X(COUNT_ALIVE, "SELECT coalesce(sum(parts), 0) FROM content WHERE users > 0") \
+	X(COUNT_ALIVE, "SELECT coalesce(sum(docs), 0) FROM content WHERE users > 0") \
 	X(CONTENT_FIND, "SELECT id FROM content" \
-	  " WHERE substr(sha, 1, 4) = substr(?1, 1, 4) AND sha = ?1 AND parts >= 0") \
-	X(CONTENT_PUT, "INSERT INTO content(sha, parts, users) VALUES(?1, -1, 0)") \
-	X(CONTENT_WHOLE, "UPDATE content SET parts = ?2 WHERE id = ?1") \
-	X(CONTENT_GET, "SELECT sha, parts, users FROM content WHERE id = ?1") \
+	  " WHERE substr(sha, 1, 4) = substr(?1, 1, 4) AND sha = ?1 AND docs >= 0") \
+	X(CONTENT_PUT, "INSERT INTO content(sha, docs, users) VALUES(?1, -1, 0)") \
+	X(CONTENT_WHOLE, "UPDATE content SET doc = ?2, docs = ?3 WHERE id = ?1") \
+	X(CONTENT_GET, "SELECT docs, users FROM content WHERE id = ?1") \
 	X(CONTENT_USE, "UPDATE content SET users = users + ?2 WHERE id = ?1") \
-	X(DOC_PUT, "INSERT INTO doc(content, part, off, len, line) VALUES(?1, ?2, ?3, ?4, ?5)") \
+	X(DOC_PUT, "INSERT INTO doc(content, off, len, line) VALUES(?1, ?2, ?3, ?4)") \
+	X(DOC_GET, "SELECT c.sha, d.off, d.len, d.line FROM doc d" \
+	  " JOIN content c ON c.id = d.content WHERE d.id = ?1 AND c.users > 0") \
 	X(WORD_PUT, "INSERT INTO word(rowid, text) VALUES(?1, ?2)") \
-	X(GRAM_PUT, "INSERT INTO gram(rowid, text) VALUES(?1, ?2)") \
 	X(WORD_MERGE, "INSERT INTO word(word, rank) VALUES('merge', ?1)") \
-	X(GRAM_MERGE, "INSERT INTO gram(gram, rank) VALUES('merge', ?1)") \
+	X(LABEL_MERGE, "INSERT INTO label(label, rank) VALUES('merge', ?1)") \
 	X(FILE_GET, "SELECT f.content, f.stamp, c.sha FROM file f" \
 	  " LEFT JOIN content c ON c.id = f.content WHERE f.ino = ?1") \
-	X(FILE_PUT, "INSERT OR REPLACE INTO file(ino, stamp, content)" \
-	  " VALUES(?1, ?2, nullif(?3, 0))") \
+	X(FILE_PUT, "INSERT OR REPLACE INTO file(ino, stamp, content, label)" \
+	  " VALUES(?1, ?2, nullif(?3, 0), ?4)") \
+	X(FILE_LABEL, "SELECT label FROM file WHERE ino = ?1") \
+	X(FILE_DOCS, "SELECT c.doc, c.docs FROM file f JOIN content c ON c.id = f.content" \
+	  " WHERE f.ino = ?1") \
 	X(FILE_DELETE, "DELETE FROM file WHERE ino = ?1") \
 	X(FILE_LIST, "SELECT ino FROM file WHERE ino > ?1 ORDER BY ino LIMIT ?2") \
 	X(FILE_OF, "SELECT ino FROM file WHERE content = ?1 ORDER BY ino DESC") \
-	X(NAME_PUT, "INSERT INTO label(rowid, name, title, tags) VALUES(?1, ?2, ?3, ?4)") \
-	X(NAME_DELETE, "DELETE FROM label WHERE rowid = ?1") \
-	X(FIND_WORDS, "SELECT " OFS_FTS_DOC ", rank FROM word w" \
-	  " CROSS JOIN doc d ON d.id = w.rowid CROSS JOIN content c ON c.id = d.content" \
-	  " WHERE word MATCH ?1 AND c.users > 0 ORDER BY rank LIMIT ?2") \
-	X(FIND_GRAMS, "SELECT " OFS_FTS_DOC " FROM gram g CROSS JOIN doc d ON d.id = g.rowid" \
-	  " CROSS JOIN content c ON c.id = d.content WHERE gram MATCH ?1 AND c.users > 0" \
-	  " ORDER BY g.rowid DESC LIMIT ?2")
+	X(LABEL_PUT, "INSERT INTO label(rowid, text) VALUES(?1, ?2)") \
+	X(LABEL_DELETE, "INSERT INTO label(label, rowid, text) VALUES('delete', ?1, ?2)") \
+	X(MODEL_GET, "SELECT id FROM model WHERE name = ?1") \
+	X(MODEL_PUT, "INSERT INTO model(name) VALUES(?1)") \
+	X(VECTOR_NEXT, "SELECT c.id, c.sha, c.doc, c.docs FROM content c WHERE c.id > ?2" \
+	  " AND c.docs > 0 AND c.users > 0 AND NOT EXISTS(SELECT 1 FROM vector v" \
+	  " WHERE substr(v.sha, 1, 4) = substr(c.sha, 1, 4) AND v.sha = c.sha AND v.model = ?1)" \
+	  " ORDER BY c.id LIMIT 1") \
+	X(VECTOR_DOCS, "SELECT off, len FROM doc WHERE id >= ?1 AND id < ?1 + ?2 ORDER BY id") \
+	X(VECTOR_PUT, "INSERT INTO vector(model, sha, data) VALUES(?1, ?2, ?3)") \
+	X(VECTOR_RENUMBER, "UPDATE vector SET id = (SELECT max(id) FROM vector) + 1 WHERE id IN" \
+	  " (SELECT v.id FROM content c JOIN vector v ON substr(v.sha, 1, 4) = substr(c.sha, 1, 4)" \
+	  " AND v.sha = c.sha WHERE c.id = ?1 LIMIT 1)") \
+	X(VECTOR_LIST, "SELECT v.id, c.doc, c.docs, v.data FROM vector v JOIN content c" \
+	  " ON substr(c.sha, 1, 4) = substr(v.sha, 1, 4) AND c.sha = v.sha AND c.docs > 0" \
+	  " WHERE v.id > ?2 AND v.model = ?1 ORDER BY v.id LIMIT ?3") \
+	X(VECTOR_PRUNE, "DELETE FROM vector WHERE id IN (SELECT v.id FROM vector v WHERE" \
+	  " v.model <> ?1 OR NOT EXISTS(SELECT 1 FROM content c WHERE substr(c.sha, 1, 4)" \
+	  " = substr(v.sha, 1, 4) AND c.sha = v.sha AND c.users > 0) LIMIT 256)") \
+	X(FIND_WORD, "SELECT rowid FROM word WHERE word MATCH ?2 ORDER BY rowid DESC LIMIT ?1") \
+	X(FIND_START, "SELECT doc FROM word_row WHERE term >= ?2 AND term < ?3 LIMIT ?1") \
+	X(FIND_LABEL, "SELECT rowid FROM label WHERE label MATCH ?2 ORDER BY rowid DESC LIMIT ?1")
 /* clang-format on */
 
 enum ofs_fts_stmt {
@@ -87,7 +107,8 @@ extern const char *const ofs_fts_sql[];
 /* All that follows `generation` is guarded by the lock of `db`. */
 struct ofs_fts {
 	struct ofs_db db; /* closed when it could not be started anew; the next batch tries again */
-	_Atomic uint64_t generation; /* written under the lock */
+	_Atomic uint64_t generation; /* written under the lock, as is the next */
+	_Atomic uint64_t numbering;
 	uint64_t files, documents, alive; /* as the database has them */
 	uint64_t merged; /* documents there were when segments were last merged */
 	bool merging; /* they are being merged */

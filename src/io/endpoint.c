@@ -335,6 +335,13 @@ static void set_path(const struct ofs_endpoint *e, const char *name)
 		ofs_out_of_memory();
 }
 
+static int is_cancelled(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+	const struct call *call = arg;
+
+	return atomic_load(call->endpoint->set.cancel);
+}
+
 /* No redirects, and certificates are verified: libcurl's defaults, said all the same. */
 static void set_options(struct call *call, struct curl_slist *headers, const struct ofs_buf *body)
 {
@@ -368,6 +375,11 @@ static void set_options(struct call *call, struct curl_slist *headers, const str
 	set(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->len);
 	set(curl, CURLOPT_WRITEFUNCTION, take_answer);
 	set(curl, CURLOPT_WRITEDATA, call);
+	if (call->endpoint->set.cancel) {
+		set(curl, CURLOPT_NOPROGRESS, 0L);
+		set(curl, CURLOPT_XFERINFOFUNCTION, is_cancelled);
+		set(curl, CURLOPT_XFERINFODATA, call);
+	}
 }
 
 static int fail_transfer(const struct call *call, CURLcode code, struct ofs_error *err)

@@ -2,6 +2,8 @@
 /* A server with OpenAI's API, asked through libcurl. */
 #pragma once
 
+#include <stdatomic.h>
+
 #include <offloadfs/error.h>
 
 #include "base/buf.h"
@@ -22,6 +24,7 @@ struct ofs_endpoint_settings {
 	size_t answer_max; /* bytes of an answer, in whole MiB */
 	const char *content; /* what is sent, as errors call it: "chat" */
 	const char *instead; /* what serves without libcurl, likewise: "a command" */
+	const atomic_bool *cancel; /* true ends a request within a second: -ECONNREFUSED; or NULL */
 };
 
 /*

@@ -130,6 +130,10 @@ void ofs_ini_describe(const struct ofs_ini_key *key, struct ofs_error *ret)
 		ofs_error_set(ret, 0, "%s", ofs_quantity_describe(&key->number).text);
 		return;
 	}
+	if (key->type == OFS_INI_TEXT) {
+		ofs_error_set(ret, 0, "a text");
+		return;
+	}
 	len = (size_t)snprintf(ret->text, sizeof(ret->text), "one of %s", key->words[0]);
 	for (int i = 1; key->words[i]; i++)
 		len += (size_t)snprintf(ret->text + len, sizeof(ret->text) - len, ", %s",

@@ -83,7 +83,7 @@ const char *ofs_ini_nearest(const struct ofs_ini_table *table, unsigned int sect
 int ofs_ini_parse(const struct ofs_ini_key *key, const char *text, uint64_t *ret,
 		  struct ofs_error *must);
 
-/* The `must` of ofs_ini_parse(), for numbers and words. */
+/* The `must` of ofs_ini_parse(). */
 void ofs_ini_describe(const struct ofs_ini_key *key, struct ofs_error *ret);
 
 /* Says in `err` that there is no key `name` in a section, and which there are. Returns -EINVAL. */

@@ -49,6 +49,10 @@ static const char *const onoff[] = { "on", "off", NULL };
 	{                                                                       \
 		.name = key, .type = OFS_INI_WORD, .words = list, .text = about \
 	}
+#define TEXT(key, about)                                         \
+	{                                                        \
+		.name = key, .type = OFS_INI_TEXT, .text = about \
+	}
 #define LIFETIME(name, ttl, about) \
 	NUMBER("ttl_" #name, S, 1, TTL_MAX, ttl, "never", "Lifetime unused: " about),
 
@@ -71,6 +75,8 @@ static const struct ofs_ini_key keys[] = {
 		"Lines in one slice"),
 	NUMBER("slice_max_bytes", BYTES, 0, INT_MAX, 65536, "unlimited",
 		"Bytes in one slice"),
+	NUMBER("search_time", MS, 1, HOUR_MS, 250, NULL,
+		"Read the working tier for so long in a search"),
 	OFS_CATEGORY_TABLE(LIFETIME)
 	NUMBER("working_max", MIB, 1, 1 << 30, 0, "unlimited",
 		"Size on disk of the working tier; more goes"),
@@ -78,6 +84,10 @@ static const struct ofs_ini_key keys[] = {
 		"Look for expired files at most so often"),
 	NUMBER("tombstones", S, 3600, TTL_MAX, 365 * 86400, "never",
 		"Remember expired files so long"),
+	TEXT("embed_model",
+		"Search by meaning: a model's directory, or its name at embed_url"),
+	TEXT("embed_url",
+		"An endpoint that makes vectors: http://127.0.0.1:11434/v1"),
 	WORD("redact", onoff,
 		"Hide secrets in previews and in the log"),
 	WORD("hide_working", switches,
@@ -110,6 +120,7 @@ enum origin {
 struct ofs_config {
 	struct value {
 		uint64_t number;
+		char *text; /* NULL: "" */
 		enum origin origin;
 		unsigned int line; /* of the file, for ORIGIN_FILE */
 	} values[KEYS];
@@ -156,6 +167,8 @@ void ofs_config_destroy(struct ofs_config *c)
 
 	if (!c)
 		return;
+	for (size_t i = 0; i < KEYS; i++)
+		free(c->values[i].text);
 	for (size_t i = KNOWN; i < c->n_lifetimes; i++)
 		free((char *)c->lifetimes[i].category);
 	free(c->lifetimes);
@@ -163,6 +176,17 @@ void ofs_config_destroy(struct ofs_config *c)
 	free(c->file);
 	free(c);
 	errno = saved;
+}
+
+static void set_value(struct ofs_config *c, const struct ofs_ini_key *key, uint64_t number,
+		      const char *text, enum origin origin, unsigned int line)
+{
+	struct value *v = &c->values[key - keys];
+
+	free(v->text);
+	*v = (struct value){ number, NULL, origin, line };
+	if (key->type == OFS_INI_TEXT)
+		v->text = ofs_strdup(text);
 }
 
 int ofs_config_set(struct ofs_config *c, const char *name, const char *value, struct ofs_error *err)
@@ -176,7 +200,7 @@ int ofs_config_set(struct ofs_config *c, const char *name, const char *value, st
 	if (ofs_ini_parse(key, value, &n, &must) < 0)
 		return ofs_error_set(err, EINVAL, "option '%s=%s': must be %s", name,
 				     ofs_word_show(value).text, must.text);
-	c->values[key - keys] = (struct value){ n, ORIGIN_OPTION, 0 };
+	set_value(c, key, n, value, ORIGIN_OPTION, 0);
 	return 0;
 }
 
@@ -187,6 +211,11 @@ uint64_t ofs_config_get(const struct ofs_config *c, const char *name)
 	if (!key)
 		abort();
 	return c->values[key - keys].number;
+}
+
+static const char *get_text(const struct ofs_config *c, const char *name)
+{
+	return c->values[ofs_ini_find(&table, GENERAL, name) - keys].text;
 }
 
 void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret)
@@ -206,6 +235,11 @@ void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret)
 	ret->tombstones_s = ofs_config_get(c, "tombstones");
 	ret->slice_max_lines = (uint32_t)ofs_config_get(c, "slice_max_lines");
 	ret->slice_max_bytes = (uint32_t)ofs_config_get(c, "slice_max_bytes");
+	ret->search_ms = (uint32_t)ofs_config_get(c, "search_time");
+	ret->embed_model = get_text(c, "embed_model");
+	ret->embed_url = get_text(c, "embed_url");
+	/* Not in a file that others may be shown. */
+	ret->embed_key = secure_getenv("OFFLOAD_EMBED_KEY");
 	ret->hide_working = (enum ofs_hide_working)ofs_config_get(c, "hide_working");
 }
 
@@ -219,10 +253,9 @@ static void take(void *arg, const struct ofs_ini_entry *entry)
 	if (!entry->key)
 		return;
 	if (entry->key != CATEGORY_TTL) {
-		struct value *v = &c->values[entry->key - keys];
-
-		if (v->origin != ORIGIN_OPTION)
-			*v = (struct value){ entry->number, ORIGIN_FILE, entry->line };
+		if (c->values[entry->key - keys].origin != ORIGIN_OPTION)
+			set_value(c, entry->key, entry->number, entry->text, ORIGIN_FILE,
+				  entry->line);
 		return;
 	}
 	c->lifetimes = ofs_realloc(c->lifetimes, n + 1, sizeof(*c->lifetimes));
@@ -258,9 +291,12 @@ int ofs_config_load_store(struct ofs_config *c, const char *store, struct ofs_er
 
 /* ---- what is in effect */
 
-static void format_value(const struct ofs_ini_key *key, uint64_t value, struct ofs_buf *ret)
+static void format_value(const struct ofs_ini_key *key, uint64_t value, const char *text,
+			 struct ofs_buf *ret)
 {
-	if (key->type == OFS_INI_WORD)
+	if (key->type == OFS_INI_TEXT)
+		ofs_buf_printf(ret, "%s\n", text ? text : "");
+	else if (key->type == OFS_INI_WORD)
 		ofs_buf_printf(ret, "%s\n", key->words[value]);
 	else
 		ofs_buf_printf(ret, "%llu\n", (unsigned long long)value);
@@ -305,17 +341,17 @@ char *ofs_config_format(const struct ofs_config *c)
 		ofs_buf_append_str(&text, "\n");
 		format_about(&keys[i], &text);
 		ofs_buf_append_str(&text, "# Default: ");
-		format_value(&keys[i], keys[i].preset, &text);
+		format_value(&keys[i], keys[i].preset, NULL, &text);
 		format_origin(c, v->origin, v->line, &text);
 		ofs_buf_printf(&text, "%s = ", keys[i].name);
-		format_value(&keys[i], v->number, &text);
+		format_value(&keys[i], v->number, v->text, &text);
 	}
 	for (size_t i = KNOWN; i < c->n_lifetimes; i++) {
 		ofs_buf_printf(&text, "\n[category %s]\n", c->lifetimes[i].category);
 		format_about(CATEGORY_TTL, &text);
 		format_origin(c, ORIGIN_FILE, c->lines[i - KNOWN], &text);
 		ofs_buf_append_str(&text, "ttl = ");
-		format_value(CATEGORY_TTL, c->lifetimes[i].ttl_s, &text);
+		format_value(CATEGORY_TTL, c->lifetimes[i].ttl_s, NULL, &text);
 	}
 	return ofs_buf_steal_str(&text);
 }

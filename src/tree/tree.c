@@ -14,11 +14,13 @@
 #include "tree/expiry/gc.h"
 #include "tree/expiry/tombstone_report.h"
 #include "tree/search/indexer.h"
+#include "tree/search/meaning.h"
 #include "tree/virtual/nodes.h"
 #include "tree/virtual/made.h"
 #include "tree/virtual/view.h"
 
 #define SEARCH_INDEX "search.db" /* in the store's directory */
+#define EMBED_TIMEOUT (60 * OFS_NS_PER_S)
 
 static const char *const top_names[OFS_TOPS] = { "cache", "tasks", "persistent", "archive" };
 
@@ -70,7 +72,7 @@ static void on_labelled(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind ki
 }
 
 /* Makes the four trees and starts the indexer and the collector. */
-static int start(struct ofs_tree *t, const char *path)
+static int start(struct ofs_tree *t, const char *path, const struct ofs_tree_options *opts)
 {
 	OFS_FREE char *index = NULL;
 	int r = make_tops(t);
@@ -81,10 +83,18 @@ static int start(struct ofs_tree *t, const char *path)
 		return r;
 	index = ofs_format("%s/" SEARCH_INDEX, ofs_store_scratch(t->store, path));
 	t->indexer = ofs_indexer_create(t, index);
+	t->meaning = ofs_meaning_create(t, &(struct ofs_embed_settings){
+						   .model = opts->embed_model,
+						   .url = opts->embed_url,
+						   .key = opts->embed_key,
+						   .timeout = EMBED_TIMEOUT,
+					   });
 	if (t->background)
 		r = ofs_store_start(t->store);
 	if (r == 0 && t->background)
 		r = ofs_indexer_start(t->indexer);
+	if (r == 0 && t->background)
+		r = ofs_meaning_start(t->meaning);
 	if (r == 0 && t->background)
 		r = ofs_gc_start(t->gc);
 	return r;
@@ -145,10 +155,11 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	t->hide_working = hides_working(opts);
 	t->slice_max_lines = opts->slice_max_lines;
 	t->slice_max_bytes = opts->slice_max_bytes;
+	t->search_ms = opts->search_ms;
 	r = ofs_store_open(path, &store, err, &t->store);
 	if (r == 0) {
 		t->ref_seed = ofs_store_ref_seed(t->store);
-		r = start(t, path);
+		r = start(t, path, opts);
 		if (r == -EROFS && opts->read_only)
 			ofs_error_set(err, -r,
 				      "the store '%s' is empty: it was never mounted, or its "
@@ -173,10 +184,12 @@ int ofs_tree_close(struct ofs_tree *t)
 		return 0;
 	ofs_gc_destroy(t->gc);
 	ofs_verify_job_destroy(t->verify_job);
+	ofs_meaning_stop(t->meaning);
 	ofs_indexer_stop(t->indexer);
 	ofs_made_nodes_destroy(t->made);
 	r = ofs_store_close(t->store);
 	ofs_indexer_destroy(t->indexer);
+	ofs_meaning_destroy(t->meaning);
 	ofs_views_destroy(t->views);
 	ofs_labels_destroy(t->labels);
 	ofs_categories_destroy(t->categories);

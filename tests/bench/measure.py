@@ -247,7 +247,10 @@ class Daemon(harness.Mount):
             time.sleep(0.3)
             with open(self(".offload/status.json"), encoding="utf-8") as f:
                 state = json.load(f)["search"]
-            if state["caught_up"] and state["files"] >= files:
+            meaning = state.get("meaning", {"caught_up": True, "trouble": ""})
+            if meaning["trouble"]:
+                raise Failure(meaning["trouble"])
+            if state["caught_up"] and state["files"] >= files and meaning["caught_up"]:
                 return
         raise Failure(f"{files} files are not indexed after {bound} seconds")
 

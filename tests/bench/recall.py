@@ -6,7 +6,7 @@ conversations  questions of LoCoMo as they stand, and the lines that answer them
                Percent of questions for which a line of it, or all, is in the first hits, and the
                tokens that the lines of these hits have together
 traces         the words around a fact (see economy.py) in the result that brought it. Percent of
-               questions for which that result is among the files of the first hits
+               questions for which one that has it is among the files of the first hits
 """
 import collections
 import errno
@@ -36,9 +36,10 @@ OURS = "search/"
 NAME_MAX = 255
 NEAR = 200  # characters
 _HIT = re.compile(r"(.+?)(?::(\d+)(?:-(\d+))?|:b[\d-]+)?: ")
-_WHOLE = re.compile(r"(?<!\w)\w+")
+# No number: a result of a file has those of its lines, which nobody asks for.
+_WHOLE = re.compile(r"(?<!\w)(?!\d+\b)\w+")
 
-# `scope` is the folder that the others search; `evidence` a set of (path, line), or a path.
+# `scope` is the folder that the others search; `evidence` a set of (path, line), or of paths.
 Question = collections.namedtuple("Question", "query scope evidence")
 
 
@@ -51,7 +52,9 @@ def add_arguments(parser):
     add("--tune", action="store_const", const=TUNING, dest="conversations",
         help=f"those of {tuning} instead")  # fmt: skip
     add("--all-categories", action="store_true", help="ask for no category")
-    add("--words", type=int, default=4, metavar="N", help="on each side of a fact (default 4)")
+    add("--words", type=int, default=3, metavar="N", help="on each side of a fact (default 3)")
+    add("--model", metavar="NAME", help="search by meaning, too: embed_model")
+    add("--url", metavar="URL", help="of an endpoint that has it: embed_url")
     add("--questions", type=int, default=300, metavar="N", help="about traces (default 300)")
 
 
@@ -101,7 +104,7 @@ def _conversations(talks, options):
         raise Failure(f"there are no questions about {' '.join(options.conversations)}")
     heading(f"recall: {len(questions)} questions about {', '.join(options.conversations)}")
     suffix = "" if options.all_categories else " category:{}"
-    hits, times, refused = _found(corpus, questions, suffix, around=True)
+    hits, times, refused = _found(corpus, questions, suffix, options, around=True)
     systems, rows = {}, []
     for system, of in hits.items():
         systems[system] = figure = {"none": sum(not some for some in of)}
@@ -145,7 +148,7 @@ def _traces(folder, options):
     if not asked:
         note(f"there are no traces in '{folder}'")
         return {}
-    hits, times, refused = _found(corpus, [q for _, q in asked], "", around=False)
+    hits, times, refused = _found(corpus, [q for _, q in asked], "", options, around=False)
     out = {}
     for half, name in enumerate(("tuning", "held out")):
         mine = [i for i, (chat, _) in enumerate(asked) if economy.half_of(chat) == half]
@@ -155,7 +158,7 @@ def _traces(folder, options):
         rows, out[name] = [], {}
         for system, of in hits.items():
             found = {
-                k: _percent(asked[i][1].evidence in [hit[0] for hit in of[i][:k]] for i in mine)
+                k: _percent(asked[i][1].evidence & {hit[0] for hit in of[i][:k]} for i in mine)
                 for k in HITS
             }
             none = sum(not of[i] for i in mine)
@@ -168,7 +171,10 @@ def _traces(folder, options):
 
 
 def _asked(chats, options):
-    """The lines of each different result, and (chat, question) for some of the facts."""
+    """
+    The lines of each different result, and (chat, question) for some of the facts. All results that
+    have a fact answer: those of a file that was read twice are much the same.
+    """
     corpus, path_of, asked = {}, {}, {}
     for chat, messages in chats.items():
         for i, tool in policies.tools(messages):
@@ -181,7 +187,8 @@ def _asked(chats, options):
             text = economy.text_of(messages[i])
             query = _around(fact, text, options.words)
             if len(query) >= 3:
-                question = Question(" ".join(query), "", path_of[text])
+                have = {path for other, path in path_of.items() if fact in other}
+                question = Question(" ".join(query), "", have)
                 asked.setdefault(fact + "\0" + text, (chat, question))
     chosen = sorted(asked, key=lambda k: hashlib.sha256(k.encode(errors="replace")).digest())
     return corpus, [asked[key] for key in chosen[: options.questions]]
@@ -202,7 +209,7 @@ def _around(fact, text, n):
 # --- Searching ------------------------------------------------------------------------------------
 
 
-def _found(corpus, questions, suffix, around):
+def _found(corpus, questions, suffix, options, around):
     """
     Name of a system -> the hits of each question, as (path, first line, last line); the seconds
     that ours took for each; and how many it refused. With `around`, the others come once more,
@@ -215,7 +222,8 @@ def _found(corpus, questions, suffix, around):
             os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
             with open(os.path.join(root, path), "wb") as f:
                 f.write("\n".join(lines).encode(errors="replace"))
-        with place.daemon() as m:
+        asked_for = {"embed_model": options.model, "embed_url": options.url}
+        with place.daemon(options=[f"{k}={v}" for k, v in asked_for.items() if v]) as m:
             run("cp", "-r", f"{root}/.", m("persistent"))
             m.wait_indexed(len(corpus))
             answers = [_ask(m, q.query, suffix.format(q.scope)) for q in questions]

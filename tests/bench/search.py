@@ -29,7 +29,7 @@ QUERIES = (
     "has_close_elements",
     "dt.timedelta(**{self.precision:",
     "reserv* econ*",
-    "rror",
+    "resrevation",
     "flight -price",
     "nothing has these words in it",
 )

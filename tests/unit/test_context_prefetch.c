@@ -137,11 +137,58 @@ Test(context_prefetch, talk_about_nothing_finds_nothing)
 		"no",
 		"Perfect, thank you so much!",
 		"   \n\t",
+		"thanks, go on",
+		"Sounds good, do it.",
+		"hmm, why?",
+		"What's next?",
+		"I see. And now?",
+		"yes, do the same again",
+		"no, that's wrong, try another way",
+		"could you please explain that once more?",
+		"let's keep going!",
+		"That didn't work. Are you sure?",
 	};
 
 	add_lines("thanks go on please continue great good looks", 200, 7, "ok think perfect");
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(talk); i++)
 		cr_expect_eq(ask(talk[i]), 0, "'%s': %s", talk[i], out.data);
+}
+
+Test(context_prefetch, plain_questions)
+{
+	static const struct {
+		const char *fact, *query;
+	} of[] = {
+		{ "Hot fixes are deployed at any hour, releases on Thursdays.",
+		  "when do we deploy hot fixes?" },
+		{ "The job is given up after seven attempts.",
+		  "ok, and after how many attempts is a job given up?" },
+		{ "On May 14 the bitcoin price was 61,000 dollars.",
+		  "What was the price of bitcoin in May?" },
+		{ "Melanie: Our puppy Rex swallowed a sock on Sunday.",
+		  "Thanks! What did Melanie's puppy swallow?" },
+		{ "Segmentation fault in parse_frame() at a length of zero.",
+		  "why does parseFrame crash?" },
+		{ "The nightly backups failed: no space left on /var.",
+		  "please tell me why the backup failed" },
+		{ "ERR-4711: the quota of the project is used up", "what does ERR-4711 mean?" },
+		{ "timeout_seconds = 300", "what is timeout_seconds set to?" },
+		{ "cancellations within 24 hours of the booking are free",
+		  "Can I cancel a booking for free?" },
+	};
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(of); i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "n%zu", i);
+		add_lines(name, 400, 200 + (unsigned)i, of[i].fact);
+	}
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(of); i++) {
+		cr_expect_geq(ask(of[i].query), 1, "%s", of[i].query);
+		cr_expect(says(of[i].fact), "%s: %s", of[i].query, out.data);
+		cr_expect_eq(strstr((const char *)out.data, put[i].path) - (char *)out.data,
+			     (ptrdiff_t)strlen("<slice path=\""), "%s", of[i].query);
+	}
 }
 
 Test(context_prefetch, what_is_not_there_finds_nothing)

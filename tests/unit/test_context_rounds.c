@@ -411,7 +411,7 @@ static void rounds(enum form form, uint64_t seed, int chats)
 
 Test(context_rounds, openai)
 {
-	rounds(OPENAI, 0x2545f4914f6cdd1d, 40);
+	rounds(OPENAI, 0x2545f4914f6cdd1d, 80);
 }
 
 Test(context_rounds, anthropic)
@@ -421,5 +421,5 @@ Test(context_rounds, anthropic)
 
 Test(context_rounds, responses)
 {
-	rounds(RESPONSES, 0xd1b54a32d192ed03, 40);
+	rounds(RESPONSES, 0xd1b54a32d192ed03, 80);
 }

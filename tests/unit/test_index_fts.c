@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "codec/hash.h"
-#include "index/fts_fold.h"
 #include "index/fts.h"
 #include "index/vfs.h"
 #include "scratch.h"
@@ -129,54 +128,73 @@ static void drop(uint64_t ino)
 
 static char found[4096];
 
-static int add_ino(void *arg, uint64_t ino)
+static void add_numbers(const struct ofs_u64_list *list)
 {
-	size_t len = strlen(found);
+	for (size_t i = 0; i < list->n; i++) {
+		size_t len = strlen(found);
 
-	snprintf(found + len, sizeof(found) - len, "%s%d", len ? " " : "", (int)ino);
-	return 0;
+		snprintf(found + len, sizeof(found) - len, "%s%d", len ? " " : "",
+			 (int)list->at[i]);
+	}
 }
 
-/* Callbacks may ask again: this one does. */
-static int add_doc(void *arg, const struct ofs_fts_doc *doc)
+/* Adds the files of the documents; a dead one has none. */
+static void add_files(const struct ofs_u64_list *docs)
 {
-	struct ofs_fts_doc *last = arg;
+	struct ofs_fts_doc doc;
 
-	if (last)
-		*last = *doc;
-	return ofs_fts_files_of(fts, doc->sha, add_ino, NULL);
+	for (size_t i = 0; i < docs->n; i++) {
+		OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list files = { 0 };
+		int r = ofs_fts_get_doc(fts, docs->at[i], &doc);
+
+		cr_assert(r == 0 || r == -ENOENT);
+		if (r == 0)
+			cr_assert_eq(ofs_fts_files_of(fts, doc.sha, &files), 0);
+		add_numbers(&files);
+	}
 }
 
-static int add_ranked(void *arg, const struct ofs_fts_doc *doc, double bm25)
+static const char *words(const char *word)
 {
-	cr_assert_lt(bm25, 0);
-	return add_doc(arg, doc);
-}
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list docs = { 0 };
 
-static const char *words(const char *match)
-{
 	found[0] = 0;
-	cr_assert_eq(ofs_fts_find_words(fts, match, 100, add_ranked, NULL), 0, "%s", match);
+	cr_assert_eq(ofs_fts_find_word(fts, word, strlen(word), 100, &docs), 0, "%s", word);
+	add_files(&docs);
 	return found;
 }
 
-static const char *substrings(const char *a, const char *b)
+static const char *starts(const char *start)
 {
-	const char *needles[] = { a, b };
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list docs = { 0 };
 
 	found[0] = 0;
-	cr_assert_eq(ofs_fts_find_substring(fts, needles, b ? 2 : 1, 100, add_doc, NULL), 0, "%s",
-		     a);
+	cr_assert_eq(ofs_fts_find_start(fts, start, strlen(start), 100, &docs), 0, "%s", start);
+	ofs_u64_list_sort_unique(&docs);
+	add_files(&docs);
 	return found;
 }
 
-static const char *names(const char *a, const char *b)
+static const char *labels(const char *word)
 {
-	const char *needles[] = { a, b };
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list files = { 0 };
 
 	found[0] = 0;
-	cr_assert_eq(ofs_fts_find_names(fts, needles, b ? 2 : 1, 100, add_ino, NULL), 0, "%s", a);
+	cr_assert_eq(ofs_fts_find_label(fts, word, strlen(word), 100, &files), 0, "%s", word);
+	add_numbers(&files);
 	return found;
+}
+
+/* The only document with the word. */
+static struct ofs_fts_doc doc_of(const char *word)
+{
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list docs = { 0 };
+	struct ofs_fts_doc doc = { .off = UINT64_MAX };
+
+	cr_assert_eq(ofs_fts_find_word(fts, word, strlen(word), 100, &docs), 0, "%s", word);
+	cr_assert_eq(docs.n, 1, "%s: %zu", word, docs.n);
+	cr_assert_eq(ofs_fts_get_doc(fts, docs.at[0], &doc), 0);
+	return doc;
 }
 
 static struct ofs_fts_counts counts(void)
@@ -187,86 +205,66 @@ static struct ofs_fts_counts counts(void)
 	return c;
 }
 
-Test(text, finds_words_phrases_and_prefixes)
+Test(text, finds_words_by_their_stems)
 {
 	put(1, "The quick brown fox\njumps over the lazy dog\n");
 	put(2, "A brown paper; the quickest way\n");
-	put(3, "def get_user_id(request):\n\treturn std::move(user)\n");
+	put(3, "def getUserId(request):\n\treturn std::move(user)\n");
 	cr_assert_str_eq(words("fox"), "1");
-	cr_assert_str_eq(words("FOX"), "1");
-	cr_assert_str_eq(words("quick"), "1");
+	cr_assert_str_eq(words("brown"), "2 1");
+	cr_assert_str_eq(words("jump"), "1");
+	cr_assert_str_eq(words("jumps"), "");
+	cr_assert_str_eq(words("the"), "2 1");
 	cr_assert_str_eq(words("nothing"), "");
-	cr_assert_str_eq(words("\"quick brown\""), "1");
-	cr_assert_str_eq(words("\"brown quick\""), "");
-	cr_assert_str_eq(words("quick* way"), "2");
-	cr_assert_str_eq(words("brown NOT fox"), "2");
-	cr_assert_str_eq(words("\"get_user_id\""), "3");
-	cr_assert_str_eq(words("\"get user id\""), "3");
-	cr_assert_str_eq(words("\"std::move\""), "3");
-	cr_assert_str_eq(words("\"user_get\""), "");
+	cr_assert_str_eq(words("getuserid"), "3");
+	cr_assert_str_eq(words("id"), "3");
+	cr_assert_str_eq(words("std"), "3");
+	cr_assert_str_eq(words("a"), "2");
 }
 
-Test(text, case_and_diacritics_do_not_matter)
+Test(text, words_are_not_expressions)
 {
-	put(1, "Caf\xc3\xa9 in M\xc3\xbcnchen\n");
-	put(2, "cafe\xcc\x81s everywhere\n"); /* with a combining accent */
-	cr_assert_str_eq(words("cafe"), "1");
-	cr_assert_str_eq(words("CAF\xc3\x89"), "1");
+	static const char *const odd[] = { "AND", "OR", "NOT", "NEAR", "text", "rank", "" };
+
+	put(1, "fox\n");
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(odd); i++)
+		cr_assert_str_eq(words(odd[i]), "", "%s", odd[i]);
+}
+
+Test(text, words_of_other_scripts)
+{
+	put(1, "Café in München\n");
+	put(2, "cafe\u0301s everywhere\n");
+	put(3, "Привет, 价格表\n");
+	cr_assert_str_eq(words("cafe"), "2 1");
 	cr_assert_str_eq(words("munchen"), "1");
-	cr_assert_str_eq(words("cafes"), "2");
-	cr_assert_str_eq(substrings("UNCHE", NULL), "1");
-	cr_assert_str_eq(substrings("\xc3\xbcnche", NULL), "1");
-	cr_assert_str_eq(substrings("cafe", NULL), "2 1");
+	cr_assert_str_eq(words("привет"), "3");
+	cr_assert_str_eq(words("рив"), "3");
+	cr_assert_str_eq(words("价格"), "3");
+	cr_assert_str_eq(words("表"), "3");
+	cr_assert_str_eq(words("价"), "");
+	cr_assert_str_eq(starts("価"), "");
+	cr_assert_str_eq(starts("价"), "3");
+	cr_assert_str_eq(starts("при"), "3");
 }
 
-Test(text, orders_words_by_how_well_they_fit)
+Test(text, finds_words_that_start_so)
 {
-	put(1, "error and a good many other words that have nothing to do with what went wrong\n");
-	put(2, "error error error\n");
-	put(3, "all is well here\n");
-	put(4, "and here\n");
-	put(5, "and there\n");
-	cr_assert_str_eq(words("error"), "2 1");
+	put(1, "prefix prefer\n");
+	put(2, "pre\n");
+	put(3, "suppress\n");
+	put(4, "prf\n");
+	cr_assert_str_eq(starts("pre"), "1 2");
+	cr_assert_str_eq(starts("pref"), "1");
+	cr_assert_str_eq(starts("prefix"), "1");
+	cr_assert_str_eq(starts("prefixx"), "");
+	cr_assert_str_eq(starts("p"), "1 2 4");
+	cr_assert_str_eq(starts("zz"), "");
 }
 
-Test(text, finds_candidates_for_substrings)
+Test(text, limits_a_list)
 {
-	const char *none[] = { "ab" }, *mixed[] = { "abcd", "x" };
-
-	put(1, "prefixmiddlesuffix\n");
-	put(2, "say \"middle\" twice\n");
-	put(3, "\xd0\x9f\xd1\x80\xd0\xb8\xd0\xb2\xd0\xb5\xd1\x82\n");
-	cr_assert_str_eq(substrings("middle", NULL), "2 1");
-	cr_assert_str_eq(substrings("iddles", NULL), "1");
-	cr_assert_str_eq(substrings("MIDDLE\"", NULL), "2");
-	cr_assert_str_eq(substrings("middle", "fix"), "1");
-	cr_assert_str_eq(substrings("middle", "absent"), "");
-	cr_assert_str_eq(substrings("\xd1\x80\xd0\xb8\xd0\xb2", NULL), "3");
-	cr_assert_eq(ofs_fts_find_substring(fts, none, 1, 9, add_doc, NULL), -EINVAL);
-	cr_assert_eq(ofs_fts_find_substring(fts, mixed, 2, 9, add_doc, NULL), -EINVAL);
-	cr_assert_eq(ofs_fts_find_substring(fts, none, 0, 9, add_doc, NULL), -EINVAL);
-}
-
-Test(text, refuses_what_is_no_expression)
-{
-	static const char *const bad[] = { "\"open", "AND", "", "nocolumn : x", "(a" };
-
-	put(1, "a b\n");
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(bad); i++)
-		cr_assert_eq(ofs_fts_find_words(fts, bad[i], 9, add_ranked, NULL), -EINVAL, "%s",
-			     bad[i]);
-	cr_assert_str_eq(words("a"), "1");
-}
-
-static int end_it(void *arg, const struct ofs_fts_doc *doc, double bm25)
-{
-	return ++*(int *)arg == 2 ? 7 : 0;
-}
-
-Test(text, limits_and_ends_a_list)
-{
-	const char *needle = "common";
-	int n = 0;
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list list = { 0 };
 
 	for (int i = 1; i < 8; i++) {
 		char text[64];
@@ -274,44 +272,129 @@ Test(text, limits_and_ends_a_list)
 		snprintf(text, sizeof(text), "common %d\n", i);
 		put((uint64_t)i, text);
 	}
-	cr_assert_eq(ofs_fts_find_words(fts, "common", 9, end_it, &n), 7);
+	cr_assert_eq(ofs_fts_find_word(fts, "common", 6, 3, &list), 0);
 	found[0] = 0;
-	cr_assert_eq(ofs_fts_find_substring(fts, &needle, 1, 3, add_doc, NULL), 0);
+	add_files(&list);
 	cr_assert_str_eq(found, "7 6 5");
+	list.n = 0;
+	cr_assert_eq(ofs_fts_find_label(fts, "file", 4, 2, &list), 0);
 	found[0] = 0;
-	needle = "file_";
-	cr_assert_eq(ofs_fts_find_names(fts, &needle, 1, 2, add_ino, NULL), 0);
+	add_numbers(&list);
 	cr_assert_str_eq(found, "7 6");
+	/* It appends. */
+	cr_assert_eq(ofs_fts_find_start(fts, "comm", 4, 4, &list), 0);
+	cr_assert_eq(list.n, 6);
+	cr_assert_eq(ofs_fts_find_word(fts, "common", 6, 0, &list), 0);
+	cr_assert_eq(list.n, 6);
 }
 
 Test(text, finds_names_titles_and_tags)
 {
-	const char *empty = "";
-
 	begin();
-	cr_assert_eq(ofs_fts_put_file(fts, 1, NULL, "R\xc3\xa9sum\xc3\xa9_final.txt",
-				      "Bitcoin price", "money,50%", 1),
+	cr_assert_eq(ofs_fts_put_file(fts, 1, NULL, "Résumé_final.txt", "Bitcoin prices",
+				      "money,50%", 1),
 		     0);
 	cr_assert_eq(ofs_fts_put_file(fts, 2, NULL, "shell_17.log", NULL, NULL, 1), 0);
-	cr_assert_eq(ofs_fts_put_file(fts, 3, NULL, "bad\xff.log", NULL, "x_y", 1), 0);
+	cr_assert_eq(ofs_fts_put_file(fts, 3, NULL, "bad\xff.log", NULL, "x_yz", 1), 0);
+	cr_assert_eq(ofs_fts_put_file(fts, 4, NULL, "...", NULL, "", 1), 0);
 	commit();
-	cr_assert_str_eq(names("resume", NULL), "1");
-	cr_assert_str_eq(names("BITCOIN p", NULL), "1");
-	cr_assert_str_eq(names("bitcoin", "money"), "1");
-	cr_assert_str_eq(names("bitcoin", "shell"), "");
-	cr_assert_str_eq(names(".log", NULL), "3 2");
-	cr_assert_str_eq(names("17", NULL), "2");
-	cr_assert_str_eq(names("0%", NULL), "1");
-	cr_assert_str_eq(names("_y", NULL), "3");
-	cr_assert_str_eq(names("lo", "bad"), "3");
-	cr_assert_eq(ofs_fts_find_names(fts, &empty, 1, 9, add_ino, NULL), -EINVAL);
-	begin();
-	cr_assert_eq(ofs_fts_put_file(fts, 1, NULL, "other", "Ethereum", NULL, 2), 0);
-	commit();
-	cr_assert_str_eq(names("bitcoin", NULL), "");
-	cr_assert_str_eq(names("ethereum", NULL), "1");
+	cr_assert_str_eq(labels("resum"), "1");
+	cr_assert_str_eq(labels("resumefinal"), "1");
+	cr_assert_str_eq(labels("bitcoin"), "1");
+	cr_assert_str_eq(labels("price"), "1");
+	cr_assert_str_eq(labels("money"), "1");
+	cr_assert_str_eq(labels("log"), "3 2");
+	cr_assert_str_eq(labels("17"), "2");
+	cr_assert_str_eq(labels("50"), "1");
+	cr_assert_str_eq(labels("bad"), "3");
+	cr_assert_str_eq(labels("xyz"), "3");
+	cr_assert_str_eq(words("log"), "");
+	cr_assert_eq(counts().files, 4);
+}
+
+Test(text, labels_that_change)
+{
+	static const char *const tags[] = { NULL, "alpha", "alpha,beta", "beta", "", "beta" };
+
+	for (int i = 0; i < 3; i++)
+		for (size_t k = 0; k < OFS_ARRAY_SIZE(tags); k++) {
+			const char *title = k % 2 ? "one two two" : "two three";
+
+			begin();
+			cr_assert_eq(ofs_fts_put_file(fts, 1, NULL, "name", title, tags[k], 1), 0);
+			cr_assert_eq(ofs_fts_put_file(fts, 2, NULL, "name", "two", NULL, 1), 0);
+			commit();
+			cr_assert_str_eq(labels("name"), "2 1");
+			cr_assert_str_eq(labels("two"), "2 1");
+			cr_assert_str_eq(labels("one"), k % 2 ? "1" : "");
+			cr_assert_str_eq(labels("three"), k % 2 ? "" : "1");
+			cr_assert_str_eq(labels("alpha"),
+					 tags[k] && strstr(tags[k], "alpha") ? "1" : "");
+			cr_assert_str_eq(labels("beta"),
+					 tags[k] && strstr(tags[k], "beta") ? "1" : "");
+			if (k == 3)
+				reopen();
+		}
 	drop(1);
-	cr_assert_str_eq(names("ethereum", NULL), "");
+	cr_assert_str_eq(labels("two"), "2");
+	cr_assert_str_eq(labels("beta"), "");
+	drop(2);
+	drop(2);
+	cr_assert_str_eq(labels("two"), "");
+	cr_assert_str_eq(labels("name"), "");
+	/* Nothing of them is left that a later one would take over. */
+	begin();
+	cr_assert_eq(ofs_fts_put_file(fts, 1, NULL, "other", NULL, NULL, 1), 0);
+	commit();
+	cr_assert_str_eq(labels("name"), "");
+	cr_assert_str_eq(labels("other"), "1");
+}
+
+/* A label that did not change is left as it is, whatever else does. */
+Test(text, labels_that_stay)
+{
+	put(1, "text\n");
+	for (int i = 0; i < 3; i++) {
+		begin();
+		cr_assert_eq(ofs_fts_put_file(fts, 1, i % 2 ? NULL : sha_of("text\n", 5),
+					      "file_1.txt", NULL, NULL, i),
+			     0);
+		commit();
+		cr_assert_str_eq(labels("file"), "1");
+		cr_assert_str_eq(words("text"), i % 2 ? "" : "1");
+	}
+}
+
+Test(text, documents_of_files)
+{
+	uint64_t first = 0, n = 7;
+	struct ofs_fts_doc doc;
+	char text[3000];
+
+	memset(text, ' ', sizeof(text));
+	memcpy(text, "early", 5);
+	memcpy(text + 2990, "late", 4);
+	put(1, "one\n");
+	put_sized(2, "two", text, sizeof(text));
+	cr_assert_eq(ofs_fts_docs_of(fts, 2, &first, &n), 0);
+	cr_assert_eq(n, 3);
+	for (uint64_t i = 0; i < n; i++) {
+		cr_assert_eq(ofs_fts_get_doc(fts, first + i, &doc), 0);
+		cr_assert_eq(memcmp(doc.sha, sha_of(text, sizeof(text)), 32), 0);
+	}
+	cr_assert_eq(doc.off + doc.len, sizeof(text));
+	cr_assert_eq(ofs_fts_get_doc(fts, first + n, &doc), -ENOENT);
+	cr_assert_eq(ofs_fts_get_doc(fts, 0, &doc), -ENOENT);
+	cr_assert_eq(ofs_fts_docs_of(fts, 3, &first, &n), 0);
+	cr_assert_eq(n, 0);
+	begin();
+	cr_assert_eq(ofs_fts_put_file(fts, 4, NULL, "no content", NULL, NULL, 1), 0);
+	commit();
+	cr_assert_eq(ofs_fts_docs_of(fts, 4, &first, &n), 0);
+	cr_assert_eq(n, 0);
+	put(5, "");
+	cr_assert_eq(ofs_fts_docs_of(fts, 5, &first, &n), 0);
+	cr_assert_eq(n, 0);
 }
 
 Test(text, content_is_kept_once_and_lives_as_long_as_a_file_has_it)
@@ -323,16 +406,15 @@ Test(text, content_is_kept_once_and_lives_as_long_as_a_file_has_it)
 	put(3, "another\n");
 	cr_assert_eq(counts().documents, 2);
 	cr_assert_eq(counts().files, 3);
-	cr_assert_str_eq(words("shared"), "2 1");
+	cr_assert_str_eq(words("share"), "2 1");
 	drop(2);
-	cr_assert_str_eq(words("shared"), "1");
+	cr_assert_str_eq(words("share"), "1");
 	cr_assert_eq(counts().dead, 0);
 	cr_assert_eq(ofs_fts_get_file(fts, 1, &file), 0);
 	cr_assert(file.has_sha && file.ino == 1 && file.stamp == 10);
 	cr_assert_eq(memcmp(file.sha, sha_of("shared text\n", 12), 32), 0);
 	put(1, "rewritten\n");
-	cr_assert_str_eq(words("shared"), "");
-	cr_assert_str_eq(substrings("shared", NULL), "");
+	cr_assert_str_eq(words("share"), "");
 	cr_assert_eq(counts().dead, 1);
 	reopen();
 	cr_assert_eq(counts().dead, 1);
@@ -342,7 +424,7 @@ Test(text, content_is_kept_once_and_lives_as_long_as_a_file_has_it)
 	put(4, "shared text\n");
 	cr_assert_eq(counts().documents, 3);
 	cr_assert_eq(counts().dead, 0);
-	cr_assert_str_eq(words("shared"), "4");
+	cr_assert_str_eq(words("share"), "4");
 	cr_assert_eq(ofs_fts_get_file(fts, 2, &file), -ENOENT);
 }
 
@@ -369,9 +451,8 @@ Test(text, what_is_no_text_has_no_documents)
 	memset(late, ' ', sizeof(late));
 	memcpy(late + 15000, "before\0after\xff\xfe", 14);
 	put_sized(3, "late", late, sizeof(late));
-	cr_assert_str_eq(words("before"), "3");
+	cr_assert_str_eq(words("befor"), "3");
 	cr_assert_str_eq(words("after"), "3");
-	cr_assert_str_eq(substrings("after", NULL), "3");
 }
 
 /* Lines of 64 bytes; the one that `special` counts says so. */
@@ -385,55 +466,135 @@ static char *long_text(size_t lines, size_t special)
 	return text;
 }
 
-Test(text, long_contents_are_cut_at_line_ends)
+/* The documents of file 1 are all of its content, each at most so long. */
+static uint64_t check_documents(const char *text, size_t size)
+{
+	struct ofs_fts_doc doc;
+	uint64_t first, n, off = 0, line = 1;
+
+	cr_assert_eq(ofs_fts_docs_of(fts, 1, &first, &n), 0);
+	for (uint64_t i = 0; i < n; i++) {
+		cr_assert_eq(ofs_fts_get_doc(fts, first + i, &doc), 0);
+		cr_assert_eq(doc.off, off);
+		cr_assert_eq(doc.line, line);
+		cr_assert(doc.len && doc.len <= OFS_FTS_DOC_MAX, "%u", doc.len);
+		cr_assert_neq((unsigned char)text[doc.off] & 0xc0, 0x80);
+		for (off += doc.len; doc.len; doc.len--)
+			line += text[off - doc.len] == '\n';
+	}
+	cr_assert_eq(off, size);
+	return n;
+}
+
+Test(text, contents_are_cut_at_line_ends)
 {
 	size_t lines = 10000, special = 8191;
 	OFS_FREE char *text = long_text(lines, special);
-	struct ofs_fts_doc doc = { 0 };
-	const uint8_t *at;
-	uint64_t before = 0;
+	struct ofs_fts_doc doc;
 
-	/* Lines that do not divide a part. */
+	/* Lines that do not divide a document. */
 	memcpy(text + 64 * 100 - 1, "x", 1);
 	put_sized(1, "long", text, lines * 64);
-	cr_assert_eq(counts().documents, 3);
-	found[0] = 0;
-	cr_assert_eq(ofs_fts_find_words(fts, "needle", 9, add_ranked, &doc), 0);
-	cr_assert_str_eq(found, "1");
-	cr_assert_eq(doc.part, 1);
-	cr_assert_leq(doc.len, OFS_FTS_PART_MAX);
+	cr_assert_eq(counts().documents, check_documents(text, lines * 64));
+	cr_assert_leq(counts().documents, 64 * lines / (OFS_FTS_DOC_MAX - 128));
+	doc = doc_of("needl");
 	cr_assert_eq(text[doc.off - 1], '\n');
 	cr_assert_eq(text[doc.off + doc.len - 1], '\n');
-	at = memmem(text + doc.off, doc.len, "needle", 6);
-	cr_assert_not_null(at);
-	for (size_t i = 0; i < doc.off; i++)
-		before += text[i] == '\n';
-	cr_assert_eq(doc.line, before + 1);
+	cr_assert_not_null(memmem(text + doc.off, doc.len, "needle", 6));
+}
+
+Test(text, long_lines_are_cut_at_blanks)
+{
+	size_t size = 3000;
+	OFS_FREE char *text = malloc(size);
+	struct ofs_fts_doc doc;
+	uint64_t first, n;
+
+	for (size_t i = 0; i < size; i++)
+		text[i] = "word "[i % 5];
+	memcpy(text + 1000, "x123456789012345678901234 ", 26);
+	put_sized(1, "line", text, size);
+	check_documents(text, size);
+	cr_assert_eq(ofs_fts_docs_of(fts, 1, &first, &n), 0);
+	cr_assert_eq(ofs_fts_get_doc(fts, first + 1, &doc), 0);
+	cr_assert_eq(doc.off, 1000);
+	cr_assert_eq(doc.line, 1);
+	cr_assert_str_eq(words("x123456789012345678901234"), "1 1");
 }
 
 Test(text, a_line_without_end_is_cut_between_characters)
 {
-	size_t size = OFS_FTS_PART_MAX * 2 + 1000;
+	size_t size = 700001;
 	OFS_FREE char *text = malloc(size);
-	struct ofs_fts_doc doc = { 0 };
+	struct ofs_fts_doc doc;
 
 	for (size_t i = 0; i < size; i++)
-		text[i] = "\xe2\x82\xac"[i % 3]; /* a part ends within one */
+		text[i] = "€"[i % 3]; /* a document ends within one */
 	memcpy(text + size - 8, "      ab", 8);
 	put_sized(1, "line", text, size);
-	cr_assert_eq(counts().documents, 3);
-	found[0] = 0;
-	cr_assert_eq(ofs_fts_find_words(fts, "ab", 9, add_ranked, &doc), 0);
+	cr_assert_geq(check_documents(text, size), size / OFS_FTS_DOC_MAX);
+	doc = doc_of("ab");
 	cr_assert_eq(doc.line, 1);
-	cr_assert_eq(doc.off % 3, 0);
 	cr_assert_eq(doc.off + doc.len, size);
+	/* Bytes that are no characters are cut anywhere. */
+	memset(text, 0x80, size);
+	put_sized(2, "none", text, size);
+	cr_assert_geq(counts().documents, 2 * (size / OFS_FTS_DOC_MAX));
+}
+
+/* Documents end at multiples of 1000 bytes. */
+static char *text_of_lines(size_t size)
+{
+	char *text = malloc(size);
+
+	for (size_t i = 0; i < size; i++)
+		text[i] = i % 1000 == 999 ? '\n' : '.';
+	return text;
+}
+
+Test(text, a_document_has_the_words_of_what_follows)
+{
+	size_t size = 600000;
+	OFS_FREE char *text = text_of_lines(size);
+
+	memcpy(text + 2000, "start", 5);
+	memcpy(text + 2050, "near", 4);
+	memcpy(text + 2150, "far", 3);
+	/* The word goes on where a part of the content ends that is read at once. */
+	memcpy(text + 262000, "across", 6);
+	put_sized(1, "two", text, size);
+	cr_assert_eq(check_documents(text, size), size / 1000);
+	cr_assert_str_eq(words("start"), "1 1");
+	cr_assert_str_eq(words("near"), "1 1");
+	cr_assert_str_eq(words("far"), "1");
+	cr_assert_eq(doc_of("far").off, 2000);
+	cr_assert_eq(doc_of("far").line, 3);
+	cr_assert_str_eq(words("across"), "1 1");
+}
+
+Test(text, ends_where_it_is_to)
+{
+	static const size_t sizes[] = { 1, 1000, 1023, 1024, 1025, 2048, 2049, 262144, 262145 };
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(sizes); i++) {
+		size_t size = sizes[i];
+		OFS_FREE char *text = malloc(size);
+
+		memset(text, '\n', size);
+		text[size - 1] = 'x';
+		put_sized(1, "newlines", text, size);
+		check_documents(text, size);
+		memset(text, 'x', size);
+		put_sized(1, "letters", text, size);
+		check_documents(text, size);
+	}
 }
 
 Test(text, content_that_cannot_be_read_is_not_there)
 {
-	size_t size = OFS_FTS_PART_MAX * 3;
+	size_t size = 768 << 10;
 	OFS_FREE char *text = long_text(size / 64, 5);
-	struct content bad = { text, size, OFS_FTS_PART_MAX * 2, 0 };
+	struct content bad = { text, size, 512 << 10, 0 };
 	struct content shorter = { text, size - 64, 0, 0 };
 
 	begin();
@@ -442,10 +603,11 @@ Test(text, content_that_cannot_be_read_is_not_there)
 	cr_assert_eq(ofs_fts_put_content(fts, sha_of(text, size), size, read_content, &shorter),
 		     -ESTALE);
 	commit();
-	cr_assert_str_eq(words("needle"), "");
+	cr_assert_str_eq(words("needl"), "");
 	cr_assert_eq(counts().dead, counts().documents);
 	put_sized(1, "whole", text, size);
-	cr_assert_str_eq(words("needle"), "1");
+	cr_assert_str_eq(words("needl"), "1");
+	check_documents(text, size);
 	/* What is there is not read again. */
 	begin();
 	bad.calls = 0;
@@ -515,7 +677,7 @@ Test(text, is_built_anew_when_most_of_it_is_dead)
 	cr_assert_not(ofs_fts_is_wasteful(fts));
 	cr_assert_eq(counts().documents, 0);
 	cr_assert_eq(counts().files, 499);
-	cr_assert_str_eq(words("many"), "");
+	cr_assert_str_eq(words("mani"), "");
 	cr_assert_eq(ofs_fts_list_files(fts, 0, inos, 16), 16);
 	cr_assert_eq(inos[0], 502);
 	cr_assert_eq(ofs_fts_list_files(fts, 990, inos, 16), 10);
@@ -541,11 +703,18 @@ Test(text, gets_smaller_when_it_is_tidied)
 	cr_assert_gt(steps, 0);
 	cr_assert_lt(counts().bytes, before, "%d, %d", (int)counts().bytes, (int)before);
 	cr_assert_str_eq(words("gamma700"), "100");
-	cr_assert_str_eq(substrings("mma700", NULL), "100");
 	cr_assert_eq(ofs_fts_tidy(fts), 0);
 }
 
 /* ---- what is on disk */
+
+/* It may turn out damaged. */
+static void find_text(void)
+{
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list docs = { 0 };
+
+	ofs_fts_find_word(fts, "text", 4, 9, &docs);
+}
 
 Test(text, is_private)
 {
@@ -591,7 +760,7 @@ Test(text, damage_at_open_begins_it_anew)
 	open_index();
 	/* Page 2 may be needed only later. */
 	if (counts().files)
-		ofs_fts_find_words(fts, "text", 9, add_ranked, NULL);
+		find_text();
 	fill_and_close();
 	write_at(40, "\x77\x77\x77\x77", 4);
 	open_index();
@@ -643,9 +812,11 @@ Test(text, damage_midway_begins_it_anew)
 	memset(text, 0x55, sizeof(text));
 	for (off_t page = 1; page < st.st_size / OFS_FTS_PAGE_SIZE; page++)
 		write_at(page * OFS_FTS_PAGE_SIZE, text, 512);
-	for (int i = 0; i < 200 && r == 0; i++) {
-		snprintf(text, sizeof(text), "w%07d*", i * 40);
-		r = ofs_fts_find_words(fts, text, 9, add_ranked, NULL);
+	for (int i = 1; i < 200 && r == 0; i++) {
+		OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list docs = { 0 };
+
+		snprintf(text, sizeof(text), "w%07d%07d", i * 40, 0);
+		r = ofs_fts_find_word(fts, text, strlen(text), 9, &docs);
 	}
 	cr_assert_eq(r, -EUCLEAN);
 	cr_assert_neq(ofs_fts_generation(fts), generation);
@@ -700,30 +871,4 @@ Test(text, what_cannot_be_opened_is_an_error_in_words)
 	snprintf(name, sizeof(name), "%s/none/search.db", dir);
 	cr_assert_eq(ofs_fts_open(name, &err, &other), -ENOENT);
 	cr_assert_not_null(strstr(err.text, name));
-}
-
-/* ---- folding */
-
-static const char *clean(const char *text, size_t len, int fold)
-{
-	static struct ofs_buf out;
-
-	out.len = 0;
-	ofs_fts_clean(text, len, fold, &out);
-	ofs_buf_append(&out, "", 1);
-	return (const char *)out.data;
-}
-
-Test(fold, makes_text_clean_and_alike)
-{
-	cr_assert_str_eq(clean("Az \xc3\x89", 5, false), "Az \xc3\x89");
-	cr_assert_str_eq(clean("Az \xc3\x89\xc5\x81\xc5\xbe", 9, true), "az elz");
-	cr_assert_str_eq(clean("e\xcc\x81", 3, true), "e");
-	cr_assert_str_eq(clean("e\xcc\x81", 3, false), "e\xcc\x81");
-	cr_assert_str_eq(clean("a\0b", 3, true), "a b");
-	cr_assert_str_eq(clean("\xc3", 1, true), "\xef\xbf\xbd");
-	cr_assert_str_eq(clean("\xc0\x80x", 3, true), "\xef\xbf\xbd\xef\xbf\xbdx");
-	cr_assert_str_eq(clean("\xed\xa0\x80", 3, false), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
-	cr_assert_str_eq(clean("\xf0\x9f\x98\x80", 4, true), "\xf0\x9f\x98\x80");
-	cr_assert_str_eq(clean("\xc3\x9f\xc3\x97\xc3\xb7", 6, true), "\xc3\x9f\xc3\x97\xc3\xb7");
 }

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/manage/prefetch.h"
 
-#include <ctype.h>
-
 #include "base/map.h"
 #include "base/text.h"
 #include "codec/hash.h"
+#include "tree/search/finder.h"
 #include "tree/search/passage.h"
 
-#define TERMS_MAX 24
-#define TERM_MAX 100 /* bytes */
 #define SLICE_BYTES 6000
 /* Of the best passage's score, what others must have. */
 #define SHARE 0.5
@@ -23,118 +20,91 @@
 #define CLOSE "</offloaded_context>"
 #define ID_LEN 16
 
-/* Words that ask for nothing by themselves. */
-static const char stops[] =
-	" about above actually after again agree all alright already also always and another any "
-	"anything are ask away back because been before being below between both but can cannot "
-	"check come continue could did does doing don done down during each either else even ever "
-	"every everything explain few find fine first for from further get give going good got "
-	"great had has have having hello help her here hers hey him his how however instead into "
-	"its just keep know last let like look looks make many may maybe mean might more most "
-	"much must need never new next nice not nothing now off okay once one only other our out "
-	"over own perfect please possible proceed really right same say see seem shall she should "
-	"show since some something sorry sounds still stop such sure take tell than thank thanks "
-	"that the their them then there these they thing things think this those through too try "
-	"under until use used using very want was way well were what when where which while who "
-	"whom whose why will with without work works would wrong yeah yes yet you your yours ";
+/* Bytes of all texts. */
+#define TEXTS_MAX (UINT64_C(64) << 20)
 
-/* A passage that was found, as it will be written. */
-struct found {
-	double score;
+/* Words of talk that ask for nothing by themselves, beside those that are common anywhere. */
+static const char talk[] =
+	" actually again agree alright already always another anything ask away back check come "
+	"continue different done each either else even ever every everything explain few find fine "
+	"first further give good great hello help hey however instead keep know last let look looks "
+	"make many may maybe mean much must need never new next nice nothing okay ok once one only "
+	"other perfect please possible proceed really right same say see seem shall show since "
+	"something sorry sounds still stop sure take tell thank thanks thing things think try use "
+	"used using want way well without work works wrong yeah yes yet ";
+
+/* A source's text, and what its slices are called. */
+struct source {
+	char *path;
 	struct ofs_buf text;
 };
 
 struct fetching {
 	struct ofs_query *query;
-	struct found best[OFS_PREFETCH_SLICES]; /* best first */
-	size_t n;
+	uint32_t asked; /* words that ask for something, as bits */
+	struct source *sources;
+	size_t nsources, cap_sources;
+	uint64_t bytes; /* of their texts */
+	struct ofs_passages passages;
+	uint64_t found[OFS_QUERY_WORDS], all; /* blocks that have a word, of so many */
 	struct ofs_map seen; /* refs and texts */
 };
 
 static void fetching_finish(struct fetching *f)
 {
-	for (size_t i = 0; i < OFS_PREFETCH_SLICES; i++)
-		ofs_buf_finish(&f->best[i].text);
+	for (size_t i = 0; i < f->nsources; i++) {
+		free(f->sources[i].path);
+		ofs_buf_finish(&f->sources[i].text);
+	}
+	free(f->sources);
 	ofs_query_destroy(f->query);
+	ofs_passages_finish(&f->passages);
 	ofs_map_finish(&f->seen);
 }
 
 /* ---- the query */
 
-static bool is_wide(char c)
+/* `form` is a stem; the words of talk whose stem is another are few. */
+static bool is_talk(const struct ofs_form *form)
 {
-	return (unsigned char)c >= 0xe3;
+	char key[OFS_WORD_MAX + 2] = " ";
+
+	memcpy(key + 1, form->text, form->len);
+	return strstr(talk, key);
 }
 
-static bool is_part(char c)
+static uint32_t words_asked(const struct ofs_query *q)
 {
-	return isalnum((unsigned char)c) || (unsigned char)c >= 0x80 || strchr("_./:-", c);
+	uint32_t asked = 0;
+
+	for (size_t i = 0; i < q->nforms; i++)
+		if (q->words[q->forms[i].word].weight > OFS_WEIGHT_COMMON && q->forms[i].len > 2 &&
+		    !is_talk(&q->forms[i]))
+			asked |= UINT32_C(1) << q->forms[i].word;
+	return asked;
 }
 
-static bool is_stop(const char *word, size_t len)
+/* A name or a number says enough. */
+static bool is_specific(const struct ofs_query *q, const struct ofs_form *form)
 {
-	char key[TERM_MAX + 3] = " ";
-
-	if (len < 3)
-		return true;
-	for (size_t i = 0; i < len; i++)
-		key[i + 1] = (char)tolower((unsigned char)word[i]);
-	key[len + 1] = ' ';
-	return strstr(stops, key);
-}
-
-static void add_term(struct ofs_buf *out, const char *word, size_t len)
-{
-	if (len > 3 && word[len - 1] == 's' && word[len - 2] != 's')
-		len--; /* of several things; a term is found within longer words */
-	ofs_buf_printf(out, "%.*s ", (int)len, word);
-}
-
-/* The words of a question as a query; text without blanks counts as words of three characters. */
-static size_t make_query(const char *text, size_t len, struct ofs_buf *ret)
-{
-	size_t n = 0;
-
-	for (size_t at = 0, end; at < len && n < TERMS_MAX; at = end) {
-		size_t start = at, stop;
-
-		for (end = at + 1;
-		     end < len && text[end] && is_part(text[end]) && is_part(text[at]); end++)
-			;
-		while (start < end && !isalnum((unsigned char)text[start]) && text[start] != '_' &&
-		       (unsigned char)text[start] < 0x80)
-			start++;
-		for (stop = end; stop > start && strchr("./:-", text[stop - 1]);)
-			stop--;
-		if (stop - start > TERM_MAX ||
-		    ofs_text_utf8_prefix(text + start, stop - start) < stop - start)
-			continue;
-		if (stop > start + 9 && is_wide(text[start])) {
-			for (; start + 9 <= stop && n < TERMS_MAX; start += 3, n++)
-				add_term(ret, text + start, 9);
-		} else if (!is_stop(text + start, stop - start) &&
-			   !memchr(text + start, ':', stop - start)) {
-			add_term(ret, text + start, stop - start);
-			n++;
-		}
-	}
-	return n;
+	for (size_t i = 0; i < form->len; i++)
+		if (form->text[i] >= '0' && form->text[i] <= '9')
+			return true;
+	return !q->words[form->word].in_order;
 }
 
 /* Whether what a passage has is what was asked for, rather than a word of it. */
-static bool answers(const struct ofs_query *q, const char *passage)
+static bool answers(const struct fetching *f, const struct ofs_passage *p)
 {
-	size_t has = 0;
+	const struct ofs_query *q = f->query;
+	uint32_t has = p->words & f->asked;
+	int n = __builtin_popcount(has);
 
-	for (size_t i = 0; i < q->wanted; i++) {
-		if (ofs_match_best(&q->terms[i], passage) == OFS_MATCH_NONE)
-			continue;
-		/* A path, an identifier or a number says enough. */
-		if (strpbrk(q->terms[i].text, "0123456789_/."))
+	for (size_t i = 0; i < q->nforms; i++)
+		if (has >> q->forms[i].word & 1 && is_specific(q, &q->forms[i]))
 			return true;
-		has++;
-	}
-	return (double)has >= COVERAGE * (double)q->wanted && (has > 1 || q->wanted == 1);
+	return n >= COVERAGE * __builtin_popcount(f->asked) &&
+	       (n > 1 || n == __builtin_popcount(f->asked));
 }
 
 /* ---- slices */
@@ -188,61 +158,22 @@ static struct range range_of(const struct ofs_passage *p, const char *text, size
 	return r;
 }
 
-/* Writes a slice. False: it is not what was asked for. */
-static bool write_slice(const struct ofs_query *q, const char *path, const struct ofs_passage *p,
-			const char *text, size_t len, struct ofs_buf *out)
+/* Writes a slice. False: its first line is too long. */
+static bool write_slice(const struct source *source, const struct ofs_passage *p,
+			struct ofs_buf *out)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf body = OFS_BUF_INIT;
-	struct range r = range_of(p, text, len);
+	const char *text = (const char *)source->text.data;
+	struct range r = range_of(p, text, source->text.len);
 
-	if (r.end == r.off) /* the line is too long */
+	if (r.end == r.off)
 		return false;
-	ofs_buf_printf(out, "<slice path=\"%s:%llu-%llu\">\n", path, (unsigned long long)r.first,
-		       (unsigned long long)r.last);
-	append_valid(text + r.off, r.end - r.off, &body);
-	if (!answers(q, ofs_buf_str(&body)))
-		return false;
-	ofs_buf_append(out, body.data, body.len);
-	if (body.data[body.len - 1] != '\n')
+	ofs_buf_printf(out, "<slice path=\"%s:%llu-%llu\">\n", source->path,
+		       (unsigned long long)r.first, (unsigned long long)r.last);
+	append_valid(text + r.off, r.end - r.off, out);
+	if (out->data[out->len - 1] != '\n')
 		ofs_buf_append_str(out, "\n");
 	ofs_buf_append_str(out, "</slice>\n");
 	return true;
-}
-
-/* Keeps a slice if it is among the best; of equal ones, the earlier. */
-static void keep(struct fetching *f, double score, struct ofs_buf *text)
-{
-	size_t i = f->n;
-
-	while (i && f->best[i - 1].score < score)
-		i--;
-	if (i == OFS_PREFETCH_SLICES)
-		return;
-	if (f->n == OFS_PREFETCH_SLICES)
-		ofs_buf_finish(&f->best[--f->n].text);
-	memmove(&f->best[i + 1], &f->best[i], (f->n - i) * sizeof(*f->best));
-	f->best[i] = (struct found){ score, ofs_buf_steal(text) };
-	f->n++;
-}
-
-static void look_at(struct fetching *f, const char *path, const char *text, size_t len)
-{
-	struct ofs_passages passages = { 0 };
-	struct range seen = { 0 };
-
-	ofs_passages_scan(&passages, f->query, text, len, 0, 1);
-	for (size_t i = 0; i < passages.n; i++) {
-		OFS_CLEANUP(ofs_buf_finish) struct ofs_buf slice = OFS_BUF_INIT;
-		const struct ofs_passage *p = &passages.list[i];
-
-		if (p->off >= seen.off && p->off < seen.end)
-			continue; /* it stands in the slice before */
-		if (write_slice(f->query, path, p, text, len, &slice)) {
-			seen = range_of(p, text, len);
-			keep(f, p->score, &slice);
-		}
-	}
-	ofs_passages_finish(&passages);
 }
 
 /* Whether it was there before. */
@@ -254,30 +185,102 @@ static bool is_seen(struct fetching *f, uint64_t key)
 	return false;
 }
 
+/* ---- sources */
+
+/* Takes a text over, unless it is none or was there before. */
+static void add_source(struct fetching *f, struct ofs_shelf *shelf, const struct ofs_mark *mark)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+
+	if (f->bytes > TEXTS_MAX || is_seen(f, ofs_checksum(mark->ref, strlen(mark->ref), 1)) ||
+	    ofs_shelf_get_text(shelf, mark->ref, NULL, &text) < 0 || !text.len ||
+	    memchr(text.data, 0, OFS_MIN(text.len, (size_t)BINARY_PROBE)) ||
+	    is_seen(f, ofs_checksum(text.data, text.len, 2)))
+		return;
+	f->bytes += text.len;
+	*ofs_append(f->sources, f->nsources, f->cap_sources) =
+		(struct source){ ofs_shelf_ref_path(shelf, mark->ref), ofs_buf_steal(&text) };
+}
+
+/* Adds the parts of a text that have words, each with what is around it, as regions. */
+static void find_regions(struct fetching *f, struct ofs_finder *finder, struct source *source)
+{
+	const char *text = (const char *)source->text.data;
+	size_t len = source->text.len, at, end, from = SIZE_MAX;
+	struct ofs_region r = { .owner = source };
+
+	for (at = 0; at < len; at = end) {
+		uint32_t words;
+
+		end = OFS_MIN(at + OFS_FINDER_BLOCK, len);
+		words = ofs_finder_words(finder, text, len, at, end);
+		f->all++;
+		for (uint32_t left = words | ofs_finder_unsought(finder); left; left &= left - 1)
+			f->found[__builtin_ctz(left)]++;
+		if (words & f->asked && from == SIZE_MAX)
+			from = at;
+		if (from == SIZE_MAX || (words & f->asked && end < len))
+			continue;
+		/* From the start of a line to the end of one. */
+		for (; from && text[from - 1] != '\n' && at - from < OFS_FINDER_BLOCK; from--)
+			;
+		for (; end < len && text[end - 1] != '\n'; end++)
+			;
+		r.line = r.line ? r.line + ofs_text_newlines(r.text, from - r.off)
+				: 1 + ofs_text_newlines(text, from);
+		r.text = text + from;
+		r.off = from;
+		r.len = end - from;
+		ofs_passages_add(&f->passages, &r);
+		from = SIZE_MAX;
+	}
+}
+
+/* The best passages, but for those that stand in a slice before. */
+static int write_best(struct fetching *f, struct ofs_buf *out)
+{
+	struct range seen[OFS_PREFETCH_SLICES];
+	const struct source *of[OFS_PREFETCH_SLICES];
+	int n = 0;
+
+	for (size_t i = 0; i < f->passages.n && n < OFS_PREFETCH_SLICES; i++) {
+		const struct ofs_passage *p = &f->passages.list[i];
+		const struct source *source = f->passages.regions[p->region].owner;
+		bool stands = !answers(f, p);
+
+		if (p->score < SHARE * f->passages.list[0].score)
+			break;
+		for (int k = 0; k < n; k++)
+			stands = stands ||
+				 (of[k] == source && p->off >= seen[k].off && p->off < seen[k].end);
+		if (stands || !write_slice(source, p, out))
+			continue;
+		of[n] = source;
+		seen[n++] = range_of(p, (const char *)source->text.data, source->text.len);
+	}
+	return n;
+}
+
 int ofs_prefetch_write(struct ofs_shelf *shelf, const struct ofs_mark sources[], size_t n,
 		       const char *query, size_t query_len, struct ofs_buf *out)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf words = OFS_BUF_INIT, text = OFS_BUF_INIT;
 	OFS_CLEANUP(fetching_finish) struct fetching f = { 0 };
-	int written = 0;
+	double weights[OFS_QUERY_WORDS];
+	struct ofs_finder *finder;
 
-	if (!make_query(query, query_len, &words) ||
-	    ofs_query_parse(ofs_buf_str(&words), 0, NULL, &f.query) < 0)
+	f.query = ofs_query_of_words(query, query_len);
+	f.asked = words_asked(f.query);
+	if (!f.asked)
 		return 0;
-	for (size_t i = 0; i < n; i++) {
-		OFS_FREE char *path = ofs_shelf_ref_path(shelf, sources[i].ref);
-
-		text.len = 0;
-		if (is_seen(&f, ofs_checksum(sources[i].ref, strlen(sources[i].ref), 1)) ||
-		    ofs_shelf_get_text(shelf, sources[i].ref, NULL, &text) < 0 || !text.len ||
-		    memchr(text.data, 0, OFS_MIN(text.len, (size_t)BINARY_PROBE)) ||
-		    is_seen(&f, ofs_checksum(text.data, text.len, 2)))
-			continue;
-		look_at(&f, path, (const char *)text.data, text.len);
-	}
-	for (size_t i = 0; i < f.n && f.best[i].score >= SHARE * f.best[0].score; i++, written++)
-		ofs_buf_append(out, f.best[i].text.data, f.best[i].text.len);
-	return written;
+	for (size_t i = 0; i < n; i++)
+		add_source(&f, shelf, &sources[i]);
+	finder = ofs_finder_create(f.query);
+	for (size_t i = 0; i < f.nsources; i++)
+		find_regions(&f, finder, &f.sources[i]);
+	ofs_finder_destroy(finder);
+	ofs_passages_weigh(f.query, f.found, f.all, weights);
+	ofs_passages_rank(&f.passages, f.query, weights);
+	return write_best(&f, out);
 }
 
 /* ---- the message */

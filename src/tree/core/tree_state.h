@@ -88,6 +88,7 @@ struct ofs_tree {
 	bool hide_working; /* from who lists the root */
 	uint32_t slice_max_lines;
 	uint32_t slice_max_bytes;
+	uint32_t search_ms;
 	uint64_t tops[OFS_TOPS]; /* the inodes of the four trees */
 	uid_t uid; /* who owns virtual nodes */
 	gid_t gid;
@@ -105,6 +106,7 @@ struct ofs_tree {
 	struct ofs_refs *refs;
 	struct ofs_gc *gc;
 	struct ofs_indexer *indexer;
+	struct ofs_meaning *meaning; /* NULL: there is no model */
 	struct ofs_made_nodes *made;
 	struct ofs_verify_job *verify_job;
 	struct ofs_views *views;

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that may answer a query: the filters, and what their names have. */
-#include "tree/search/answer.h"
+/* Files that may answer a query: the filters, and the terms that must be there. */
+#include "tree/search/search.h"
 
 #include <stdio.h>
 
+#include "base/fold.h"
 #include "tree/core/label.h"
+#include "tree/search/match.h"
+
+#define PIECE ((size_t)256 * 1024) /* that is read at once */
+#define OVERLAP 4096 /* of two pieces, so that a term may lie across */
 
 bool ofs_search_wants(const struct ofs_query *q, enum ofs_tier tier)
 {
 	return !q->tiers || q->tiers >> tier & 1;
 }
 
-bool ofs_search_is_filtered(const struct ofs_query *q)
-{
-	return q->categories.n || q->tasks.n || q->tags.n || q->by_time;
-}
-
 static bool admits(const struct ofs_query *q, const struct ofs_answer *a)
 {
 	int64_t mtime = a->attr.mtime;
-	bool tagged = !q->tags.n;
 
-	for (size_t i = 0; i < q->tags.n && !tagged; i++)
-		tagged = ofs_label_has_tag(a->tags, q->tags.list[i]);
-	return tagged && mtime >= q->after && (mtime < q->before || q->before == INT64_MAX) &&
+	for (size_t i = 0; i < q->tags.n; i++)
+		if (!ofs_label_has_tag(a->tags, q->tags.list[i]))
+			return false;
+	return mtime >= q->after && (mtime < q->before || q->before == INT64_MAX) &&
 	       ofs_search_wants(q, ofs_place_tier(&a->place)) &&
 	       ofs_wanted_has(&q->categories, a->place.category) &&
 	       ofs_wanted_has(&q->tasks, a->place.task);
@@ -44,22 +44,11 @@ static void take_label(void *arg, const struct ofs_label *l)
 int ofs_answer_load(struct ofs_search *s, uint64_t ino, struct ofs_answer *ret)
 {
 	*ret = (struct ofs_answer){ .place.path = OFS_BUF_INIT };
-	if (ofs_map_get(&s->seen, ino))
-		return 0;
 	if (ofs_store_getattr(s->tree->store, ino, &ret->attr) < 0 || !S_ISREG(ret->attr.mode) ||
-	    !ret->attr.nlink)
-		return -ENOENT;
-	return 1;
-}
-
-int ofs_answer_fill(struct ofs_search *s, struct ofs_answer *a)
-{
-	uint64_t ino = a->attr.ino;
-
-	if (!a->place.path.len && (ofs_place_of(s->tree, ino, &a->place) < 0 ||
-				   ofs_labels_with(s->tree, ino, take_label, a) < 0))
-		return -ENOENT;
-	return admits(s->query, a);
+	    !ret->attr.nlink || ofs_place_of(s->tree, ino, &ret->place) < 0 ||
+	    ofs_labels_with(s->tree, ino, take_label, ret) < 0)
+		return 0;
+	return admits(s->query, ret);
 }
 
 void ofs_answer_finish(struct ofs_answer *a)
@@ -69,53 +58,60 @@ void ofs_answer_finish(struct ofs_answer *a)
 	free(a->tags);
 }
 
-/* Looks for all terms in the names; true if names and content have what the query wants. */
-static bool matches(const struct ofs_query *q, struct ofs_answer *a)
+/* ---- terms */
+
+/* Adds the terms that are in a text, as bits. */
+static void look_for(const struct ofs_query *q, const char *text, size_t len, uint32_t *terms)
+{
+	OFS_FREE char *folded = ofs_alloc(len + 1);
+	size_t at, end, n = ofs_fold(text, len, folded);
+
+	for (size_t i = 0; i < q->wanted + q->unwanted; i++)
+		if (!(*terms >> i & 1) &&
+		    ofs_match_next(&q->terms[i], folded, n, 0, &at, &end) != OFS_MATCH_NONE)
+			*terms |= UINT32_C(1) << i;
+}
+
+static uint32_t terms_of_names(const struct ofs_query *q, const struct ofs_answer *a)
 {
 	const char *path = (const char *)a->place.path.data, *slash = strrchr(path, '/');
 	const char *texts[] = { slash ? slash + 1 : path, a->title, a->tags };
-	enum ofs_match how;
+	uint32_t terms = 0;
 
-	for (size_t i = 0; i < q->wanted + q->unwanted; i++) {
-		for (size_t k = 0; k < OFS_ARRAY_SIZE(texts); k++) {
-			how = ofs_match_best(&q->terms[i], texts[k]);
-			a->names[i] = OFS_MAX(a->names[i], how);
-		}
-		how = a->passages ? a->passages->found[i] : OFS_MATCH_NONE;
-		how = OFS_MAX(how, a->names[i]);
-		/* Only whole words exclude a file: -port keeps "import". */
-		if (i < q->wanted ? how == OFS_MATCH_NONE : how >= OFS_MATCH_WORD)
-			return false;
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(texts); i++)
+		if (texts[i])
+			look_for(q, texts[i], strlen(texts[i]), &terms);
+	return terms;
+}
+
+/* Of a content for which the bytes do not suffice, what is not found does not hold. */
+bool ofs_candidate_holds(struct ofs_search *s, struct ofs_candidate *c)
+{
+	const struct ofs_query *q = s->query;
+	const struct ofs_answer *a = &c->files[0];
+	uint32_t wanted = (uint32_t)((UINT64_C(1) << q->wanted) - 1), terms;
+	OFS_FREE char *buf = NULL;
+	uint64_t off = 0;
+	ssize_t n = 0;
+
+	if (c->checked)
+		return c->holds;
+	c->checked = c->holds = true;
+	if (!q->wanted && !q->unwanted)
+		return true;
+	terms = terms_of_names(q, a);
+	buf = ofs_alloc(PIECE);
+	while (!(terms & ~wanted) && (q->unwanted || terms != wanted) && off < a->attr.size &&
+	       s->left) {
+		n = ofs_store_scan(s->tree->store, a->attr.ino, buf, PIECE, off);
+		if (n <= 0)
+			break;
+		s->left -= OFS_MIN(s->left, (uint64_t)n);
+		look_for(q, buf, (size_t)n, &terms);
+		off += (size_t)n > OVERLAP && off + (uint64_t)n < a->attr.size
+			       ? (uint64_t)n - OVERLAP
+			       : (uint64_t)n;
 	}
-	return true;
-}
-
-double ofs_search_relevance(const struct ofs_query *q, const struct ofs_passages *p)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < q->wanted; i++)
-		sum += (double)p->count[i] / ((double)p->count[i] + 2);
-	return 0.5 * sum / (double)q->wanted;
-}
-
-int ofs_search_add(struct ofs_search *s, struct ofs_answer *a, const struct ofs_passages *p,
-		   double relevance)
-{
-	struct ofs_content_hash digest = { .has_sha = false };
-	int r;
-
-	a->passages = p;
-	a->relevance = relevance;
-	if (ofs_answer_fill(s, a) <= 0 || !matches(s->query, a))
-		return 0;
-	/* A list by filters names every copy of a content. */
-	if (s->query->wanted && ofs_store_get_hash(s->tree->store, a->attr.ino, &digest) < 0)
-		return 0;
-	a->has_sha = digest.has_sha;
-	memcpy(a->sha, digest.sha, sizeof(a->sha));
-	r = ofs_hits_add(s, a);
-	if (r == 0)
-		ofs_map_put(&s->seen, a->attr.ino, s);
-	return r;
+	c->holds = terms == wanted && (!q->unwanted || off >= a->attr.size);
+	return c->holds;
 }

@@ -1,26 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-#include "tree/search/answer.h"
+#include "tree/search/search.h"
 
 #include <inttypes.h>
 #include <limits.h>
 
+#include "base/fold.h"
 #include "base/redact.h"
 #include "base/text.h"
-#include "tree/search/fold.h"
 #include "tree/core/slice.h"
 
 #define HEAD_LINES 5 /* named where the content has no match */
 #define HEAD_READ 16384 /* bytes searched for them */
 #define BINARY_READ 8192 /* a NUL within these bytes: not text */
-#define BYTES_BEFORE 400 /* of a passage that is given by bytes */
-#define BYTES_SHOWN 2000
-
-/* Added to the score of a passage, which is at most 1. */
-#define WEIGHT_RELEVANCE 0.35
-#define WEIGHT_NAMES 0.35
-#define WEIGHT_NAMES_ALONE 0.75
-#define LESS_FOR_SECOND 0.3 /* passage of a file, and again for the third */
-#define LESS_FOR_COPY 1.0
 
 struct ofs_hit {
 	int64_t rank; /* in millionths of a score: the highest comes first */
@@ -29,27 +20,17 @@ struct ofs_hit {
 	char *path;
 	char suffix[48]; /* the slice */
 	struct ofs_buf snippet;
+	struct ofs_buf why; /* a line, where one is asked for */
 };
 
-void ofs_search_finish(struct ofs_search *s)
+void ofs_hits_finish(struct ofs_search *s)
 {
-	for (size_t i = 0; i < s->n; i++) {
+	for (size_t i = 0; i < s->nhits; i++) {
 		free(s->hits[i].path);
 		ofs_buf_finish(&s->hits[i].snippet);
+		ofs_buf_finish(&s->hits[i].why);
 	}
 	free(s->hits);
-	ofs_map_finish(&s->seen);
-	ofs_map_finish(&s->copies);
-}
-
-static uintptr_t count_copies(const struct ofs_search *s, const uint8_t sha[32])
-{
-	return (uintptr_t)ofs_map_get(&s->copies, ofs_get_le64(sha));
-}
-
-bool ofs_hits_has_all(const struct ofs_search *s, const uint8_t sha[32])
-{
-	return count_copies(s, sha) >= OFS_HIT_COPIES_MAX;
 }
 
 /* ---- which lines */
@@ -63,28 +44,23 @@ static void write_lines(struct ofs_hit *hit, uint64_t first, uint64_t last)
 }
 
 /*
- * The slice of a passage that holds what was found, whatever caps cut off: its lines, else the one
- * line, else bytes.
+ * The slice of a passage whose caps cut nothing off that was found: its lines, else bytes around
+ * that.
  */
 static void choose_slice(const struct ofs_search *s, const struct ofs_passage *p, uint64_t size,
 			 struct ofs_hit *hit)
 {
 	uint64_t most = s->tree->slice_max_bytes ? s->tree->slice_max_bytes : UINT64_MAX;
 	uint64_t lines = s->tree->slice_max_lines ? s->tree->slice_max_lines : UINT64_MAX;
-	uint64_t from, to;
+	uint64_t from = p->off, to = OFS_MIN(p->end, size);
 
-	if (p->match_end - p->off <= most && p->last - p->first < lines) {
+	if (p->whole && p->match_end - p->off <= most && p->last - p->first < lines) {
 		write_lines(hit, p->first, p->last);
 		return;
 	}
-	if (p->match_end - p->line_off <= most) {
-		write_lines(hit, p->line, p->line);
-		return;
-	}
-	from = p->match - OFS_MIN(p->match - p->line_off, (uint64_t)BYTES_BEFORE);
 	if (p->match_end - from > most)
-		from = p->match;
-	to = OFS_MIN(from + OFS_MIN(most, (uint64_t)BYTES_SHOWN), size);
+		from = p->match - OFS_MIN(p->match - p->off, most / 4);
+	to = OFS_MIN(from + most, to);
 	snprintf(hit->suffix, sizeof(hit->suffix), ":b%" PRIu64 "-%" PRIu64, from, to - 1);
 }
 
@@ -106,9 +82,41 @@ static int choose_head(const struct ofs_search *s, const struct ofs_attr *file, 
 
 /* ---- adding */
 
-/* Adds a hit for the passage; NULL: for the file, with its first lines. */
-static int push(struct ofs_search *s, const struct ofs_answer *a, const struct ofs_passage *p,
-		double score)
+static void list_words(const struct ofs_query *q, uint32_t words, struct ofs_buf *out)
+{
+	const char *comma = " ";
+
+	for (size_t i = 0; i < q->nforms; i++) {
+		const struct ofs_form *f = &q->forms[i];
+
+		if (f->kind == OFS_FORM_TYPO || !(words >> f->word & 1))
+			continue;
+		ofs_buf_printf(out, "%s%.*s", comma, (int)f->len, f->text);
+		comma = ", ";
+		words &= ~(UINT32_C(1) << f->word);
+	}
+}
+
+static void explain(const struct ofs_query *q, uint32_t label, const struct ofs_passage *p,
+		    double score, struct ofs_buf *out)
+{
+	ofs_buf_printf(out, "\t%.2f", score);
+	if (p && p->by_words) {
+		ofs_buf_printf(out, "; by words no. %u:", p->by_words);
+		list_words(q, p->words, out);
+	}
+	if (p && p->exact)
+		ofs_buf_append_str(out, "; as written");
+	if (p && p->by_meaning)
+		ofs_buf_printf(out, "; by meaning no. %u: %.2f", p->by_meaning, p->cosine);
+	if (label) {
+		ofs_buf_append_str(out, "; names have");
+		list_words(q, label, out);
+	}
+}
+
+int ofs_hits_add(struct ofs_search *s, const struct ofs_answer *a, uint32_t label,
+		 const struct ofs_passages *passages, const struct ofs_passage *p, double score)
 {
 	struct ofs_hit hit = { .rank = (int64_t)(score * 1e6),
 			       .ino = a->attr.ino,
@@ -127,46 +135,17 @@ static int push(struct ofs_search *s, const struct ofs_answer *a, const struct o
 	if (r < 0)
 		return r;
 	if (p) {
-		ofs_buf_append(&hit.snippet, p->snippet.data, p->snippet.len);
+		ofs_passage_snippet(passages, p, &hit.snippet);
 	} else {
 		OFS_FREE char *text = ofs_redact_string(shown);
 
 		ofs_snippet_append(&hit.snippet, text, strlen(text), 0);
 	}
+	if (s->query->why)
+		explain(s->query, label, p, score, &hit.why);
 	hit.path = ofs_strdup(path);
-	*ofs_append(s->hits, s->n, s->cap) = hit;
+	*ofs_append(s->hits, s->nhits, s->cap_hits) = hit;
 	return 0;
-}
-
-/* How much of the query the names have, 0 to 1. */
-static double rate_names(const struct ofs_search *s, const struct ofs_answer *a)
-{
-	static const double weights[] = { 0, 0.5, 0.9, 1 };
-	double sum = 0;
-
-	for (size_t i = 0; i < s->query->wanted; i++)
-		sum += weights[a->names[i]];
-	return s->query->wanted ? sum / (double)s->query->wanted : 0;
-}
-
-int ofs_hits_add(struct ofs_search *s, const struct ofs_answer *a)
-{
-	const struct ofs_passages *p = a->passages;
-	double names = rate_names(s, a), score;
-	uintptr_t copies = a->has_sha ? count_copies(s, a->sha) : 0;
-	int r = 0;
-
-	if (a->has_sha)
-		ofs_map_put(&s->copies, ofs_get_le64(a->sha), (void *)(copies + 1));
-	if (copies >= OFS_HIT_COPIES_MAX)
-		return 0;
-	score = WEIGHT_NAMES * names - LESS_FOR_COPY * (double)copies;
-	if (!p || !p->n)
-		return push(s, a, NULL, score + WEIGHT_NAMES_ALONE * names);
-	score += WEIGHT_RELEVANCE * a->relevance;
-	for (size_t i = 0; i < p->n && r == 0 && (!i || !copies); i++)
-		r = push(s, a, &p->list[i], score + p->list[i].score - LESS_FOR_SECOND * (double)i);
-	return r;
 }
 
 /* ---- writing */
@@ -231,12 +210,16 @@ static void write_hit(const struct ofs_search *s, const struct ofs_hit *hit, str
 		ofs_buf_printf(out, "refs/%s%s: ", ref, hit->suffix);
 	ofs_buf_append(out, hit->snippet.data, hit->snippet.len);
 	ofs_buf_append_str(out, "\n");
+	if (!hit->why.len)
+		return;
+	ofs_buf_append(out, hit->why.data, hit->why.len);
+	ofs_buf_append_str(out, "\n");
 }
 
 void ofs_hits_write(struct ofs_search *s, struct ofs_buf *out)
 {
-	if (s->n)
-		qsort(s->hits, s->n, sizeof(*s->hits), compare_hits);
-	for (size_t i = 0; i < s->n && i < OFS_HITS_MAX; i++)
+	if (s->nhits)
+		qsort(s->hits, s->nhits, sizeof(*s->hits), compare_hits);
+	for (size_t i = 0; i < s->nhits && i < OFS_HITS_MAX; i++)
 		write_hit(s, &s->hits[i], out);
 }

@@ -272,6 +272,20 @@ int ofs_indexer_settle(struct ofs_indexer *ix)
 	return work_all(ix);
 }
 
+int ofs_indexer_write(struct ofs_indexer *ix, int (*fn)(void *arg, struct ofs_fts *index),
+		      void *arg)
+{
+	OFS_LOCKED(&ix->work);
+	struct ofs_fts *index = atomic_load(&ix->index);
+	int r = index ? ofs_fts_begin(index) : -EAGAIN, ended;
+
+	if (r < 0)
+		return r;
+	r = fn(arg, index);
+	ended = ofs_fts_commit(index);
+	return ended < 0 ? ended : r;
+}
+
 /* Does what was noted; after a thread, only if that had done all its work. */
 static void finish_work(struct ofs_indexer *ix, bool had_thread)
 {

@@ -64,6 +64,10 @@ struct ofs_fts *ofs_indexer_index(struct ofs_indexer *ix);
  */
 int ofs_indexer_settle(struct ofs_indexer *ix);
 
+/* Calls `fn` within a batch of the index: 0, or what it returns, or -errno. -EAGAIN: there is none. */
+int ofs_indexer_write(struct ofs_indexer *ix, int (*fn)(void *arg, struct ofs_fts *index),
+		      void *arg);
+
 struct ofs_indexer_stats {
 	uint64_t files; /* in the index */
 	uint64_t documents; /* dead ones included */

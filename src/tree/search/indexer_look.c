@@ -62,7 +62,7 @@ static ssize_t read_content(void *arg, void *buf, size_t size, uint64_t off)
 
 	if (l->cancelled(l->arg))
 		return -ECANCELED;
-	n = ofs_store_read(l->tree->store, rd->ino, buf, size, off);
+	n = ofs_store_scan(l->tree->store, rd->ino, buf, size, off);
 	r = n < 0 ? 0 : ofs_store_getattr(l->tree->store, rd->ino, &attr);
 	if (r == 0 && n >= 0 && attr.version != rd->version)
 		r = -ESTALE;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tree/search/match.h"
 
-#include "tree/search/fold.h"
+#include "base/fold.h"
 
-#define PART_MIN 3 /* characters of what is found within words */
 #define GAP_MAX 64 /* bytes between two words of a phrase */
 
 typedef bool (*is_inside_fn)(char c);
@@ -17,17 +16,28 @@ static bool is_punctuation(const char *p, size_t len)
 			   (u[0] == 0xe3 && u[1] == 0x80));
 }
 
+static bool is_dense(const char *p, size_t len)
+{
+	uint32_t c;
+
+	ofs_fold_decode(p, len, &c);
+	return ofs_words_is_dense(c);
+}
+
 /* The word or name before `at` continues there. */
 static bool goes_on(const char *text, size_t len, size_t at, is_inside_fn is_inside)
 {
 	size_t before = at;
 
-	if (!at || at >= len || !is_inside(text[at]) || !is_inside(text[at - 1]))
+	if (!at || at >= len || !is_inside(text[at]) || !is_inside(text[at - 1]) ||
+	    ofs_text_ends_escape(text, at))
 		return false;
 	do
 		before--;
 	while (before && at - before < 4 && ((unsigned char)text[before] & 0xc0) == 0x80);
-	return !is_punctuation(text + before, len - before) && !is_punctuation(text + at, len - at);
+	return !is_punctuation(text + before, len - before) &&
+	       !is_punctuation(text + at, len - at) && !is_dense(text + before, len - before) &&
+	       !is_dense(text + at, len - at);
 }
 
 static bool stands_alone(const char *text, size_t len, size_t at, size_t end,
@@ -46,9 +56,7 @@ static enum ofs_match judge(const struct ofs_term *term, const char *text, size_
 	}
 	if (stands_alone(text, len, at, end, ofs_fold_is_name))
 		return OFS_MATCH_NAME;
-	if (stands_alone(text, len, at, end, ofs_fold_is_word))
-		return OFS_MATCH_WORD;
-	return term->chars >= PART_MIN ? OFS_MATCH_PART : OFS_MATCH_NONE;
+	return stands_alone(text, len, at, end, ofs_fold_is_word) ? OFS_MATCH_WORD : OFS_MATCH_NONE;
 }
 
 /* The first run of characters of words in [text, end). */
@@ -73,10 +81,13 @@ static bool has_words(const char *phrase, size_t phrase_len, const char *text, s
 {
 	const char *end = phrase + phrase_len, *word;
 	size_t n, gap;
+	int escape;
 
 	for (word = first_word(phrase, end, &n); n; word = first_word(word + n, end, &n)) {
-		for (gap = 0; gap < GAP_MAX && at < len && !ofs_fold_is_word(text[at]); gap++)
-			at++;
+		for (gap = 0; gap < GAP_MAX && at < len && !ofs_fold_is_word(text[at]); gap++) {
+			escape = ofs_text_escape(text + at, len - at);
+			at += escape > 0 ? (size_t)escape : 1;
+		}
 		if (len - at < n || memcmp(text + at, word, n) != 0 ||
 		    goes_on(text, len, at, ofs_fold_is_word) ||
 		    goes_on(text, len, at + n, ofs_fold_is_word))

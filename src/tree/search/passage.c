@@ -1,432 +1,565 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Terms are looked for in the folded text; each place belongs to the line in which it starts. Lines
- * that are near each other make a passage.
+ * A region is cut into units: its lines, and pieces of lines that are long. Each is rated by BM25;
+ * it lends some of that to the units around it that have not the same words, as an answer often
+ * follows the line that has those of the question. A passage grows from the best unit over its
+ * neighbours.
  */
 #include "tree/search/passage.h"
 
-#include "base/redact.h"
-#include "tree/search/fold.h"
+#include <math.h>
 
-#define PLACES_MAX 1000 /* of one term in one part */
-#define NEAR 5 /* lines from one to the next of a passage */
-#define SPAN_MAX 12 /* lines of a passage */
-#define BYTES_MAX 4096 /* of a passage of several lines */
-#define SECRET_MAX 65536 /* bytes before a match that may belong to the same secret */
-#define SNIPPET_LEAD 50 /* characters before what was found */
-#define CLOSE 400.0 /* bytes between terms at which being near counts half */
+#include "base/fold.h"
+#include "base/text.h"
+#include "tree/search/match.h"
 
-/* A place of a term. */
-struct place {
-	size_t at, end; /* in the folded text */
-	uint32_t term;
-	enum ofs_match how;
-	uint32_t line; /* in struct lines */
+/* BM25's parameters, and the words of a unit that is neither short nor long. */
+#define K1 1.2
+#define B 0.75
+#define USUAL_WORDS 20.0
+
+#define RARITY 1.1 /* exponent of a word's weight: how much more rare words tell */
+#define REACH 2 /* units before and after that lend */
+#define ACROSS 0.5 /* of what is lent, over a blank line or to another paragraph */
+#define COVERAGE 0.1 /* more for each word beyond the first */
+#define NEARNESS 0.7 /* of the weight of two words of the query that follow each other */
+#define NEAR 9 /* words from one to the other at which that counts no more */
+#define AS_WRITTEN 1.0 /* of the weight of the words of a term that stands as it is written */
+
+#define UNIT_MAX 400 /* bytes that a line may have and be one unit */
+#define LINES_MAX 12
+#define BYTES_MIN 380 /* a passage takes what is around it up to that, */
+#define FILL_MAX 2 /* but no more units than these; */
+#define BYTES_MAX 800 /* and up to this such units */
+#define GOOD 0.8 /* as have so much of the rate of the best */
+#define PASSAGES_MAX 10 /* of a region */
+
+/* What a unit gets of one that is -REACH ... REACH units away. */
+static const double lent[] = { 0.4, 0.7, 1, 0.3, 0.1 };
+
+struct unit {
+	size_t at, end; /* its newline included */
+	uint64_t line;
+	uint32_t nwords; /* of the text */
+	uint32_t words; /* of the query, as bits */
+	size_t place; /* the first of its places */
+	float by_word[OFS_QUERY_WORDS]; /* what it is rated for each of its words, */
+	double own, rate; /* for all, and with what is around it */
+	double written; /* of a wish that it has */
+	bool starts_line, ends_line, starts_paragraph, is_blank, exact, taken;
 };
 
-/* A line with places. */
-struct line {
-	uint64_t number, last; /* the line in which the last of its places ends */
-	size_t off, end; /* of the lines number to last in the text */
-	size_t folded; /* its offset in the folded text */
-	size_t place; /* the first of its places */
-	uint32_t terms[OFS_MATCH_NAME + 1]; /* that were found in this way, by enum ofs_match */
-	bool taken; /* by a passage */
+/* Where a word of the query stands. */
+struct place {
+	size_t at, end;
+	uint32_t word;
+	uint32_t order; /* of the words of the text */
 };
 
 struct scan {
 	const struct ofs_query *query;
-	const char *text;
-	size_t len;
-	uint64_t off, number; /* of the text in the file */
-	char *folded;
-	size_t folded_len;
-	struct place *places; /* in order */
+	const double *weights;
+	const struct ofs_region *region;
+	struct unit *units;
+	size_t n, cap;
+	struct place *places;
 	size_t nplaces, cap_places;
-	struct line *lines;
-	size_t nlines, cap_lines;
+	size_t unit; /* that words are being found in */
+	uint32_t order;
 };
 
 static void scan_finish(struct scan *s)
 {
-	free(s->folded);
+	free(s->units);
 	free(s->places);
-	free(s->lines);
 }
 
 void ofs_passages_finish(struct ofs_passages *p)
 {
-	while (p->n)
-		ofs_buf_finish(&p->list[--p->n].snippet);
+	free(p->list);
+	free(p->regions);
 }
 
-/* ---- places and lines */
-
-static void add_place(struct scan *s, size_t at, size_t end, size_t term, enum ofs_match how)
+void ofs_passages_add(struct ofs_passages *p, const struct ofs_region *region)
 {
-	*ofs_append(s->places, s->nplaces, s->cap_places) =
-		(struct place){ .at = at, .end = end, .term = (uint32_t)term, .how = how };
+	*ofs_append(p->regions, p->nregions, p->cap_regions) = *region;
 }
 
-static int compare_places(const void *a, const void *b)
+void ofs_passages_weigh(const struct ofs_query *q, const uint64_t found[OFS_QUERY_WORDS],
+			uint64_t all, double weights[OFS_QUERY_WORDS])
 {
-	const struct place *x = a, *y = b;
+	for (size_t i = 0; i < q->nwords; i++) {
+		double n = (double)OFS_MIN(found[i], all);
+		double idf = log(1 + ((double)all - n + 0.5) / (n + 0.5));
 
-	return x->at < y->at ? -1 : x->at > y->at ? 1 : (x->term > y->term) - (x->term < y->term);
+		weights[i] = pow(idf * q->words[i].weight, RARITY);
+	}
 }
 
-/* Terms beyond the wanted ones are counted, and have no places. */
-static void find_places(struct scan *s, struct ofs_passages *p)
+/* ---- units */
+
+/* Where a unit that starts at `at` ends: with the line, or near UNIT_MAX at a blank. */
+static size_t unit_end(const struct ofs_region *r, size_t at)
+{
+	const char *text = r->text + at, *end;
+	size_t len = OFS_MIN(r->len - at, (size_t)UNIT_MAX + 1);
+
+	end = memchr(text, '\n', len);
+	if (end)
+		return at + (size_t)(end - text) + 1;
+	if (len <= UNIT_MAX)
+		return r->len;
+	len = UNIT_MAX;
+	end = memrchr(text + len / 2, ' ', len - len / 2);
+	if (end)
+		return at + (size_t)(end - text) + 1;
+	while (len > UNIT_MAX - 3 && ((unsigned char)text[len] & 0xc0) == 0x80)
+		len--;
+	return at + len;
+}
+
+static bool is_blank(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)text[i] > ' ')
+			return false;
+	return true;
+}
+
+static size_t indent_of(const struct scan *s, const struct unit *u)
+{
+	const char *text = s->region->text + u->at;
+	size_t n = 0;
+
+	while (n < u->end - u->at && (text[n] == ' ' || text[n] == '\t'))
+		n++;
+	return n;
+}
+
+/* After a blank line, at a heading, or where something indented is over. */
+static bool starts_paragraph(const struct scan *s, const struct unit *u)
+{
+	const struct unit *before = u - 1;
+	const char *text = s->region->text + u->at;
+
+	if (u == s->units || before->is_blank || *text == '#')
+		return true;
+	return !indent_of(s, u) && indent_of(s, before) && !strchr("})]", *text);
+}
+
+static void find_units(struct scan *s)
+{
+	const struct ofs_region *r = s->region;
+	uint64_t line = r->line;
+	bool starts = true;
+
+	for (size_t at = 0; at < r->len; at = s->units[s->n - 1].end) {
+		struct unit *u = ofs_append(s->units, s->n, s->cap);
+
+		*u = (struct unit){ .at = at, .end = unit_end(r, at), .line = line };
+		u->starts_line = starts;
+		starts = r->text[u->end - 1] == '\n';
+		u->ends_line = starts || (u->end == r->len && !r->after);
+		u->is_blank = is_blank(r->text + at, u->end - at);
+		u->starts_paragraph = u->starts_line && starts_paragraph(s, u);
+		line += starts;
+	}
+}
+
+/* ---- words */
+
+static void take_word(void *arg, const struct ofs_word *word)
+{
+	struct scan *s = arg;
+	uint32_t words = ofs_query_match(s->query, s->region->text, word);
+
+	while (s->unit + 1 < s->n && word->at >= s->units[s->unit].end)
+		s->units[++s->unit].place = s->nplaces;
+	/* A name stands where its first part does. */
+	if (word->kind != OFS_WORD_NAME) {
+		s->order++;
+		s->units[s->unit].nwords++;
+	}
+	s->units[s->unit].words |= words;
+	for (; words; words &= words - 1)
+		*ofs_append(s->places, s->nplaces, s->cap_places) =
+			(struct place){ word->at, word->end, (uint32_t)__builtin_ctz(words),
+					s->order + (word->kind == OFS_WORD_NAME) };
+}
+
+static size_t places_end(const struct scan *s, size_t unit)
+{
+	return unit + 1 < s->n ? s->units[unit + 1].place : s->nplaces;
+}
+
+static void find_words(struct scan *s, struct ofs_words *words)
+{
+	ofs_words_each(words, s->region->text, s->region->len, take_word, s);
+	while (s->unit + 1 < s->n)
+		s->units[++s->unit].place = s->nplaces;
+}
+
+/* ---- terms as they are written */
+
+/* The term begins in the unit; it may go on in the next. */
+static bool has_term(const struct scan *s, const struct unit *u, const struct ofs_term *term)
+{
+	const struct unit *last = u + 1 < s->units + s->n ? u + 1 : u;
+	size_t len = u->end - u->at, at, end;
+	OFS_FREE char *folded = ofs_alloc(last->end - u->at + 1);
+	size_t own = ofs_fold(s->region->text + u->at, len, folded);
+	size_t all = own + ofs_fold(s->region->text + u->end, last->end - u->end, folded + own);
+
+	return ofs_match_next(term, folded, all, 0, &at, &end) != OFS_MATCH_NONE && at < own;
+}
+
+static void find_terms(struct scan *s)
+{
+	for (size_t i = 0; i < s->n && s->query->wanted; i++)
+		for (size_t k = 0; k < s->query->wanted && s->units[i].words; k++)
+			s->units[i].exact = s->units[i].exact ||
+					    has_term(s, &s->units[i], &s->query->terms[k]);
+}
+
+static double weigh(const struct scan *s, uint32_t words)
+{
+	double sum = 0;
+
+	for (; words; words &= words - 1)
+		sum += s->weights[__builtin_ctz(words)];
+	return sum;
+}
+
+/* Only the best of them counts. */
+static void find_wishes(struct scan *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		struct unit *u = &s->units[i];
+		uint32_t words = u->words | (u->words && i + 1 < s->n ? u[1].words : 0);
+
+		for (size_t k = 0; k < s->query->nwishes; k++) {
+			const struct ofs_wish *wish = &s->query->wishes[k];
+			double weight = weigh(s, wish->words);
+
+			if ((wish->words & words) == wish->words && weight > u->written &&
+			    has_term(s, u, &wish->term))
+				u->written = weight;
+		}
+	}
+}
+
+/* ---- rates */
+
+static void rate_own(struct scan *s, size_t unit)
+{
+	struct unit *u = &s->units[unit];
+	double length = K1 * (1 - B + B * u->nwords / USUAL_WORDS);
+	uint32_t count[OFS_QUERY_WORDS] = { 0 };
+
+	for (size_t i = u->place; i < places_end(s, unit); i++)
+		count[s->places[i].word]++;
+	for (uint32_t left = u->words; left; left &= left - 1) {
+		int i = __builtin_ctz(left);
+
+		u->by_word[i] = (float)(s->weights[i] * count[i] * (K1 + 1) / (count[i] + length));
+		u->own += u->by_word[i];
+	}
+}
+
+/* How near to each other those stand, in units first to last, that do so in the query. */
+static double nearness(const struct scan *s, size_t first, size_t last)
 {
 	const struct ofs_query *q = s->query;
-	size_t i, n, at, end, from;
-	enum ofs_match how;
+	uint32_t seen[OFS_QUERY_WORDS] = { 0 }, best[OFS_QUERY_WORDS + 1] = { 0 }, w, d;
+	double sum = 0;
 
-	for (i = 0; i < q->wanted + q->unwanted; i++) {
-		from = 0;
-		for (n = 0; n < PLACES_MAX; n++) {
-			how = ofs_match_next(&q->terms[i], s->folded, s->folded_len, from, &at,
-					     &end);
-			if (how == OFS_MATCH_NONE)
-				break;
-			from = end;
-			p->found[i] = OFS_MAX(p->found[i], how);
-			p->count[i]++;
-			if (i < q->wanted)
-				add_place(s, at, end, i, how);
-		}
-	}
-	if (s->nplaces)
-		qsort(s->places, s->nplaces, sizeof(*s->places), compare_places);
-}
+	for (size_t i = s->units[first].place; i < places_end(s, last); i++) {
+		const struct place *p = &s->places[i];
 
-/* Where the line at `off` ends, its newline included. */
-static size_t line_end(const char *text, size_t len, size_t off)
-{
-	const char *p = memchr(text + off, '\n', len - off);
-
-	return p ? (size_t)(p - text) + 1 : len;
-}
-
-/* Text and folded text have the same lines, so that they can be walked side by side. */
-static void find_lines(struct scan *s)
-{
-	size_t off = 0, folded = 0, i = 0, end, folded_end;
-	uint64_t number = s->number, last;
-	struct line *l;
-
-	while (i < s->nplaces) {
-		end = line_end(s->text, s->len, off);
-		folded_end = line_end(s->folded, s->folded_len, folded);
-		if (s->places[i].at < folded_end) {
-			l = ofs_append(s->lines, s->nlines, s->cap_lines);
-			*l = (struct line){ .number = number,
-					    .last = number,
-					    .off = off,
-					    .end = end,
-					    .folded = folded,
-					    .place = i };
-			for (; i < s->nplaces && s->places[i].at < folded_end; i++) {
-				s->places[i].line = (uint32_t)s->nlines - 1;
-				l->terms[s->places[i].how] |= 1u << s->places[i].term;
-				/* A phrase may go on in lines below. */
-				last = number;
-				for (size_t to = folded_end; to < s->places[i].end; last++)
-					to = line_end(s->folded, s->folded_len, to);
-				l->last = OFS_MAX(l->last, last);
-			}
-			if (s->nlines > 1)
-				l->last = OFS_MAX(l->last, l[-1].last);
-			for (last = number; last < l->last; last++)
-				l->end = line_end(s->text, s->len, l->end);
-		}
-		off = end;
-		folded = folded_end;
-		number++;
-	}
-}
-
-static size_t places_end(const struct scan *s, size_t line)
-{
-	return line + 1 < s->nlines ? s->lines[line + 1].place : s->nplaces;
-}
-
-/* ---- the best lines */
-
-/* Weights of terms by how they were found. */
-static const double weights[] = { 0, 0.4, 0.85, 1 };
-
-/* The bytes between which all the terms of lines first to last stand, at their nearest. */
-static size_t nearest(const struct scan *s, size_t first, size_t last, uint32_t terms)
-{
-	size_t from = s->lines[first].place, to = places_end(s, last), best = SIZE_MAX;
-	size_t at[OFS_TERMS_MAX] = { 0 };
-	uint32_t seen = 0;
-
-	for (size_t i = from; i < to; i++) {
-		size_t start = s->places[i].at;
-
-		at[s->places[i].term] = s->places[i].at;
-		seen |= 1u << s->places[i].term;
-		if (seen != terms)
+		w = p->word;
+		if (!q->words[w].in_order)
 			continue;
-		for (uint32_t t = 0; t < s->query->wanted; t++)
-			if (terms >> t & 1)
-				start = OFS_MIN(start, at[t]);
-		best = OFS_MIN(best, s->places[i].end - start);
+		seen[w] = p->order;
+		/* best[w]: from the word before w to w; the other way around is one word farther. */
+		d = w && seen[w - 1] ? p->order - seen[w - 1] : NEAR;
+		if (w && d && d < NEAR && (!best[w] || d < best[w]))
+			best[w] = d;
+		d = w + 1 < q->nwords && seen[w + 1] ? p->order - seen[w + 1] + 1 : NEAR;
+		if (d > 1 && d < NEAR && (!best[w + 1] || d < best[w + 1]))
+			best[w + 1] = d;
+	}
+	for (w = 1; w < q->nwords; w++)
+		if (best[w])
+			sum += OFS_MIN(s->weights[w - 1], s->weights[w]) / best[w];
+	return sum;
+}
+
+/* The most that units first to last lend to one of them for a word that it has not. */
+static double borrow(const struct scan *s, size_t unit, size_t first, size_t last, int word)
+{
+	double most = 0, share;
+
+	for (size_t i = first; i <= last; i++) {
+		if (!(s->units[i].words >> word & 1))
+			continue;
+		share = lent[i + REACH - unit];
+		for (size_t k = OFS_MIN(i, unit) + 1; k <= OFS_MAX(i, unit); k++)
+			share *= s->units[k].starts_paragraph ? ACROSS : 1;
+		most = OFS_MAX(most, share * s->units[i].by_word[word]);
+	}
+	return most;
+}
+
+static void rate(struct scan *s, size_t unit)
+{
+	size_t first = unit - OFS_MIN(unit, (size_t)REACH);
+	size_t last = OFS_MIN(unit + REACH, s->n - 1);
+	double sum = s->units[unit].own;
+	uint32_t words = 0;
+
+	for (size_t i = first; i <= last; i++)
+		words |= s->units[i].words;
+	if (!words)
+		return;
+	for (uint32_t left = words & ~s->units[unit].words; left; left &= left - 1)
+		sum += borrow(s, unit, first, last, __builtin_ctz(left));
+	sum *= 1 + COVERAGE * (__builtin_popcount(words) - 1);
+	s->units[unit].rate = sum + NEARNESS * nearness(s, first, last);
+}
+
+static void rate_all(struct scan *s)
+{
+	double terms = 0;
+
+	for (size_t i = 0; i < s->query->nwords; i++)
+		terms += s->weights[i];
+	for (size_t i = 0; i < s->n; i++)
+		rate_own(s, i);
+	for (size_t i = 0; i < s->n; i++) {
+		rate(s, i);
+		s->units[i].rate += AS_WRITTEN * s->units[i].written;
+		if (s->units[i].exact)
+			s->units[i].rate += AS_WRITTEN * terms;
+	}
+}
+
+/* ---- passages */
+
+struct span {
+	size_t first, last;
+};
+
+static size_t bytes_of(const struct scan *s, struct span p)
+{
+	return s->units[p.last].end - s->units[p.first].at;
+}
+
+static bool is_free(const struct scan *s, size_t unit)
+{
+	return unit < s->n && !s->units[unit].taken;
+}
+
+/* The next unit that the passage takes, or SIZE_MAX. `filled`: units that it took to have enough. */
+static size_t next_unit(const struct scan *s, struct span p, double best, size_t *filled)
+{
+	size_t up = p.first - 1, down = p.last + 1;
+	bool may_up = p.first && is_free(s, up), may_down = is_free(s, down);
+	double above = may_up ? s->units[up].rate : 0, below = may_down ? s->units[down].rate : 0;
+
+	if (OFS_MAX(above, below) >= GOOD * best)
+		return above > below ? up : down;
+	if (bytes_of(s, p) >= BYTES_MIN || *filled == FILL_MAX)
+		return SIZE_MAX;
+	++*filled;
+	/* What it belongs to: the head of a function, of a record, of a list. */
+	if (may_up && !s->units[up].is_blank &&
+	    indent_of(s, &s->units[up]) < indent_of(s, &s->units[p.first]))
+		return up;
+	if (may_down && !s->units[down].starts_paragraph && !s->units[down].is_blank)
+		return down;
+	if (may_up && !s->units[p.first].starts_paragraph)
+		return up;
+	return may_down ? down : may_up ? up : SIZE_MAX;
+}
+
+static struct span grow(const struct scan *s, size_t unit)
+{
+	struct span p = { unit, unit }, more;
+	size_t next, filled = 0;
+
+	for (;;) {
+		next = next_unit(s, p, s->units[unit].rate, &filled);
+		if (next == SIZE_MAX)
+			break;
+		more = (struct span){ OFS_MIN(p.first, next), OFS_MAX(p.last, next) };
+		if (bytes_of(s, more) > BYTES_MAX ||
+		    s->units[more.last].line - s->units[more.first].line >= LINES_MAX)
+			break;
+		p = more;
+	}
+	while (s->units[p.last].is_blank && p.last > unit)
+		p.last--;
+	while (s->units[p.first].is_blank && p.first < unit)
+		p.first++;
+	return p;
+}
+
+/* The place around which a unit tells most. */
+static const struct place *best_place(const struct scan *s, size_t unit)
+{
+	const struct place *best = NULL;
+	double most = -1;
+
+	for (size_t i = s->units[unit].place; i < places_end(s, unit); i++) {
+		uint32_t words = 0;
+		double sum;
+
+		for (size_t k = i; k < places_end(s, unit) &&
+				   s->places[k].end <= s->places[i].at + OFS_SNIPPET_CHARS * 2 / 3;
+		     k++)
+			words |= UINT32_C(1) << s->places[k].word;
+		sum = weigh(s, words);
+		if (sum > most) {
+			most = sum;
+			best = &s->places[i];
+		}
 	}
 	return best;
 }
 
-/* The score of the terms that are there, near or not; *ret_terms are those. */
-static double rate_terms(const struct scan *s, const uint32_t terms[], uint32_t *ret_terms)
+/* The unit of a passage that has most of the words itself. */
+static size_t telling_unit(const struct scan *s, struct span p)
 {
-	uint32_t seen = 0;
-	double score = 0;
+	size_t best = p.first;
 
-	for (int how = OFS_MATCH_NAME; how > OFS_MATCH_NONE; how--) {
-		score += weights[how] * __builtin_popcount(terms[how] & ~seen);
-		seen |= terms[how];
+	for (size_t i = p.first; i <= p.last; i++)
+		if (s->units[i].own > s->units[best].own)
+			best = i;
+	return best;
+}
+
+static void add(struct ofs_passages *p, struct scan *s, struct span span, double score)
+{
+	const struct ofs_region *r = s->region;
+	const struct unit *first = &s->units[span.first], *last = &s->units[span.last];
+	struct ofs_passage *to = ofs_append(p->list, p->n, p->cap);
+	size_t unit = telling_unit(s, span);
+	const struct place *place = best_place(s, unit);
+
+	*to = (struct ofs_passage){
+		.region = (size_t)(r - p->regions),
+		.first = first->line,
+		.last = last->line,
+		.off = r->off + first->at,
+		.end = r->off + last->end,
+		.whole = first->starts_line && last->ends_line,
+		.match = r->off + (place ? place->at : s->units[unit].at),
+		.match_end = r->off + (place ? OFS_MIN(place->end, last->end) : s->units[unit].end),
+		.score = score + r->bonus,
+	};
+	for (size_t i = span.first; i <= span.last; i++) {
+		to->words |= s->units[i].words;
+		to->exact = to->exact || s->units[i].exact;
+		s->units[i].taken = true;
 	}
-	*ret_terms = seen;
-	return score / (double)s->query->wanted;
 }
 
-/*
- * The score of lines first to last, in which `terms` are: which terms, how they were found, how
- * near to each other and in how many lines. What cannot be better than `least` is not looked at
- * closely.
- */
-static double rate(const struct scan *s, size_t first, size_t last, const uint32_t terms[],
-		   double least)
+/* They lent it their rates, but stand in other passages. */
+static bool has_words(const struct scan *s, struct span p)
 {
-	uint32_t seen;
-	double score = rate_terms(s, terms, &seen), near;
-
-	double lines = 1 - 0.01 * (double)(s->lines[last].last - s->lines[first].number);
-
-	if (s->query->wanted > 1) {
-		score *= 0.7;
-		near = 0.3 * (double)__builtin_popcount(seen) / (double)s->query->wanted;
-		if (seen & (seen - 1) && (score + near) * lines > least)
-			score += near / (1 + (double)nearest(s, first, last, seen) / CLOSE);
-	}
-	return score * lines;
-}
-
-/* Line i is near the one before it. */
-static bool is_near(const struct scan *s, size_t i)
-{
-	return s->lines[i].number <= s->lines[i - 1].last + NEAR;
-}
-
-/* Lines first to last, each near the next, may be one passage. */
-static bool fits(const struct scan *s, size_t first, size_t last)
-{
-	const struct line *a = &s->lines[first], *z = &s->lines[last];
-
-	return !a->taken && !z->taken &&
-	       (first == last || (z->last - a->number < SPAN_MAX && z->end - a->off <= BYTES_MAX));
-}
-
-static bool find_best(const struct scan *s, size_t *ret_first, size_t *ret_last, double *ret)
-{
-	double best = -1, score;
-
-	for (size_t i = 0; i < s->nlines; i++) {
-		uint32_t terms[OFS_MATCH_NAME + 1] = { 0 };
-
-		for (size_t j = i; j < s->nlines && (j == i || is_near(s, j)) && fits(s, i, j);
-		     j++) {
-			for (size_t how = 0; how < OFS_ARRAY_SIZE(terms); how++)
-				terms[how] |= s->lines[j].terms[how];
-			score = rate(s, i, j, terms, best);
-			if (score > best) {
-				best = score;
-				*ret_first = i;
-				*ret_last = j;
-			}
-			/* Nothing is missing that lines below could have. */
-			if (__builtin_popcount(terms[OFS_MATCH_NAME]) == (int)s->query->wanted)
-				break;
-		}
-	}
-	*ret = best;
-	return best >= 0;
-}
-
-/* Lines near the best ones, below and then above, belong to them. */
-static void extend(const struct scan *s, size_t *first, size_t *last)
-{
-	while (*last + 1 < s->nlines && is_near(s, *last + 1) && fits(s, *first, *last + 1))
-		++*last;
-	while (*first && is_near(s, *first) && fits(s, *first - 1, *last))
-		--*first;
-}
-
-/* ---- what is shown */
-
-/* The text has something to show. */
-static bool has_ink(const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)text[i] > ' ')
+	for (size_t i = p.first; i <= p.last; i++)
+		if (s->units[i].words)
 			return true;
 	return false;
 }
 
-/* The start of the snippet: a little before `at`, or more if little follows. */
-static size_t snippet_start(const char *text, size_t len, size_t at)
+static size_t find_best(const struct scan *s)
 {
-	size_t from = at;
+	size_t best = SIZE_MAX;
 
-	for (size_t chars = 0; from && chars < SNIPPET_LEAD; chars++)
-		do
-			from--;
-		while (from && ((unsigned char)text[from] & 0xc0) == 0x80);
-	if (len - from < OFS_SNIPPET_CHARS)
-		from = len - OFS_MIN(len, (size_t)OFS_SNIPPET_CHARS);
-	while (from && ((unsigned char)text[from] & 0xc0) == 0x80)
-		from--;
-	return from;
-}
-
-void ofs_snippet_append(struct ofs_buf *out, const char *text, size_t len, size_t at)
-{
-	size_t i = snippet_start(text, len, at), chars, n, start;
-	uint32_t c;
-
-	if (has_ink(text, i))
-		ofs_buf_append_str(out, "...");
-
-	start = out->len;
-	for (chars = 0; i < len && chars < OFS_SNIPPET_CHARS; i += n) {
-		n = ofs_fold_decode(text + i, len - i, &c);
-		chars++;
-		if (c == OFS_FOLD_INVALID)
-			ofs_buf_append_str(out, "?");
-		else if (c != ' ' && !ofs_fold_is_control(c))
-			ofs_buf_append(out, text + i, n);
-		else if (out->len > start)
-			ofs_buf_append_str(out, " ");
-		else
-			chars--; /* blanks at the start */
-	}
-	while (out->len > start && out->data[out->len - 1] == ' ')
-		out->len--;
-	if (has_ink(text + i, len - i))
-		ofs_buf_append_str(out, "...");
-}
-
-/* The place in these lines whose neighbourhood in its line has the most of the terms. */
-static const struct place *choose_place(const struct scan *s, size_t first, size_t last)
-{
-	const size_t around = OFS_SNIPPET_CHARS - SNIPPET_LEAD;
-	const struct place *p = &s->places[s->lines[first].place], *best = p, *q;
-	const struct place *end = s->places + places_end(s, last);
-	double most = -1;
-
-	for (; p < end; p++) {
-		enum ofs_match how[OFS_TERMS_MAX] = { 0 };
-		double score = 0;
-
-		how[p->term] = p->how;
-		for (q = p; q < end && q->line == p->line && q->end <= p->at + around; q++)
-			how[q->term] = OFS_MAX(how[q->term], q->how);
-		for (size_t t = 0; t < s->query->wanted; t++)
-			score += weights[how[t]];
-		if (score > most) {
-			most = score;
-			best = p;
-		}
-	}
+	for (size_t i = 0; i < s->n; i++)
+		if (!s->units[i].taken && !s->units[i].is_blank && s->units[i].rate > 0 &&
+		    (best == SIZE_MAX || s->units[i].rate > s->units[best].rate))
+			best = i;
 	return best;
 }
 
-/* Where a byte of the folded line is in the text. */
-static size_t source(const struct scan *s, const struct line *l, size_t at)
+static void scan_region(struct ofs_passages *p, struct scan *s, struct ofs_words *words)
 {
-	return l->off + ofs_fold_source(s->text + l->off, l->end - l->off, at - l->folded);
-}
+	struct span found;
+	size_t unit;
 
-/*
- * Appends the snippet around `at`, in its line, without secrets. These are looked for in the lines
- * around it, too: it may be one of a private key.
- */
-static void append_shown(const struct scan *s, size_t at, struct ofs_buf *out)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf shown = OFS_BUF_INIT;
-	size_t from = at - OFS_MIN(at, (size_t)OFS_REDACT_AHEAD), end;
-	size_t to = at + OFS_MIN(s->len - at, (size_t)OFS_REDACT_AHEAD);
-	const char *newline, *text;
-
-	while (from && at - from < SECRET_MAX && (unsigned char)s->text[from - 1] > ' ')
-		from--;
-	at -= from;
-	ofs_redact_text_at(&shown, s->text + from, to - from, &at);
-	text = (const char *)shown.data;
-	newline = memrchr(text, '\n', at);
-	from = newline ? (size_t)(newline + 1 - text) : 0;
-	end = line_end(text, shown.len, at);
-	ofs_snippet_append(out, text + from, end - from, at - from);
-}
-
-static void fill(const struct scan *s, size_t first, size_t last, double score,
-		 struct ofs_passage *ret)
-{
-	const struct place *p = choose_place(s, first, last);
-	const struct line *l = &s->lines[p->line];
-	size_t at = source(s, l, p->at);
-
-	*ret = (struct ofs_passage){
-		.first = s->lines[first].number,
-		.last = s->lines[last].last,
-		.off = s->off + s->lines[first].off,
-		.line = l->number,
-		.line_off = s->off + l->off,
-		.match = s->off + at,
-		.match_end = s->off + source(s, l, p->end),
-		.score = score,
-	};
-	append_shown(s, at, &ret->snippet);
-}
-
-/* Keeps the passage if it is among the best; of equal ones, the earlier part comes first. */
-static void keep(struct ofs_passages *p, struct ofs_passage *found)
-{
-	size_t i = p->n;
-
-	while (i && p->list[i - 1].score < found->score)
-		i--;
-	if (i == OFS_PASSAGES_MAX) {
-		ofs_buf_finish(&found->snippet);
+	find_units(s);
+	if (!s->n)
 		return;
+	find_words(s, words);
+	if (!s->nplaces)
+		return;
+	find_terms(s);
+	find_wishes(s);
+	rate_all(s);
+	for (int i = 0; i < PASSAGES_MAX; i++) {
+		unit = find_best(s);
+		if (unit == SIZE_MAX)
+			break;
+		found = grow(s, unit);
+		if (has_words(s, found))
+			add(p, s, found, s->units[unit].rate);
+		else
+			s->units[unit].taken = true;
 	}
-	if (p->n == OFS_PASSAGES_MAX)
-		ofs_buf_finish(&p->list[--p->n].snippet);
-	memmove(&p->list[i + 1], &p->list[i], (p->n - i) * sizeof(*p->list));
-	p->list[i] = *found;
-	p->n++;
 }
 
-void ofs_passages_scan(struct ofs_passages *p, const struct ofs_query *q, const char *text,
-		       size_t len, uint64_t off, uint64_t line)
+static int compare(const void *a, const void *b)
 {
-	OFS_CLEANUP(scan_finish)
-	struct scan s = { .query = q, .text = text, .len = len, .off = off, .number = line };
-	struct ofs_passage found;
-	size_t first, last;
-	double score;
+	const struct ofs_passage *x = a, *y = b;
 
-	s.folded = ofs_alloc(len + 1);
-	s.folded_len = ofs_fold(text, len, s.folded);
-	find_places(&s, p);
-	find_lines(&s);
-	for (int i = 0; i < OFS_PASSAGES_MAX && find_best(&s, &first, &last, &score); i++) {
-		extend(&s, &first, &last);
-		fill(&s, first, last, score, &found);
-		for (size_t j = first; j <= last; j++)
-			s.lines[j].taken = true;
-		keep(p, &found);
+	if (x->score != y->score)
+		return x->score > y->score ? -1 : 1;
+	if (x->region != y->region)
+		return x->region < y->region ? -1 : 1;
+	return x->off < y->off ? -1 : x->off > y->off;
+}
+
+void ofs_passages_sort(struct ofs_passages *p)
+{
+	if (p->n)
+		qsort(p->list, p->n, sizeof(*p->list), compare);
+}
+
+size_t ofs_passages_add_at(struct ofs_passages *p, size_t region, size_t at)
+{
+	OFS_CLEANUP(scan_finish) struct scan s = { .region = &p->regions[region] };
+	size_t unit = 0;
+
+	find_units(&s);
+	while (unit + 1 < s.n && s.units[unit].end <= at)
+		unit++;
+	for (size_t i = 0; i < p->n; i++)
+		for (size_t k = 0; k < s.n && p->list[i].region == region; k++)
+			s.units[k].taken = s.units[k].taken ||
+					   (s.region->off + s.units[k].at < p->list[i].end &&
+					    s.region->off + s.units[k].end > p->list[i].off);
+	if (!is_free(&s, unit))
+		return SIZE_MAX;
+	s.units[unit].rate = 1;
+	add(p, &s, grow(&s, unit), 0);
+	return p->n - 1;
+}
+
+void ofs_passages_rank(struct ofs_passages *p, const struct ofs_query *q,
+		       const double weights[OFS_QUERY_WORDS])
+{
+	struct ofs_words *words = ofs_words_create();
+
+	for (size_t i = 0; i < p->nregions; i++) {
+		OFS_CLEANUP(scan_finish)
+		struct scan s = { .query = q, .weights = weights, .region = &p->regions[i] };
+
+		scan_region(p, &s, words);
 	}
+	ofs_words_destroy(words);
+	ofs_passages_sort(p);
+	for (size_t i = 0; i < p->n; i++)
+		p->list[i].by_words = (uint32_t)i + 1;
 }

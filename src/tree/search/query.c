@@ -4,12 +4,13 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/fold.h"
 #include "base/quantity.h"
-#include "base/text.h"
 #include "tree/core/place.h"
-#include "tree/search/fold.h"
 
-#define SHORT 3 /* what is shorter and has neither letter nor digit cannot be looked for */
+/* What these weigh of a word's 1. */
+#define WEIGHT_PART 0.4
+#define WEIGHT_GRAM 0.5
 
 enum filter {
 	FILTER_TIER,
@@ -18,27 +19,32 @@ enum filter {
 	FILTER_TAG,
 	FILTER_AFTER,
 	FILTER_BEFORE,
+	FILTER_WHY,
 	FILTERS
 };
 
-static const char *const filter_names[FILTERS] = { "tier", "category", "task",
-						   "tag",  "after",    "before" };
+static const char *const filter_names[FILTERS] = { "tier",  "category", "task", "tag",
+						   "after", "before",	"why" };
 
 struct parser {
 	const char *at;
 	int64_t now;
 	struct ofs_error *err;
 	struct ofs_query *query;
-	bool filtered; /* there was a filter */
-	const char *dropped; /* the first term that was too short, and its length; NULL: none */
-	size_t dropped_len;
+	struct ofs_words *words;
+	struct ofs_buf plain;
+	const char *text; /* that words are taken from, */
+	uint32_t taken; /* and these */
+	const char *row, *row_end; /* words without operators, one after the other, */
+	size_t row_len; /* so many, */
+	uint32_t row_words; /* and these */
 };
 
 /* A word of the query, without its leading "-". */
 struct word {
 	const char *text;
 	size_t len;
-	bool quoted, exclude;
+	bool quoted, required, exclude;
 };
 
 static void wanted_finish(struct ofs_wanted *w)
@@ -54,9 +60,12 @@ void ofs_query_destroy(struct ofs_query *q)
 		return;
 	for (size_t i = 0; i < q->wanted + q->unwanted; i++)
 		free(q->terms[i].text);
+	for (size_t i = 0; i < q->nwishes; i++)
+		free(q->wishes[i].term.text);
 	wanted_finish(&q->categories);
 	wanted_finish(&q->tasks);
 	wanted_finish(&q->tags);
+	free(q->plain);
 	free(q);
 }
 
@@ -149,13 +158,16 @@ static int take_filter(struct parser *p, enum filter filter, const struct word *
 	if (!w->len)
 		return ofs_error_set(p->err, EINVAL, "'%s:' needs a value right after it",
 				     filter_names[filter]);
-	p->filtered = true;
+	p->query->filtered = p->query->filtered || filter != FILTER_WHY;
 	switch (filter) {
 	case FILTER_TIER:
 		return take_tier(p, value);
 	case FILTER_AFTER:
 	case FILTER_BEFORE:
 		return take_time(p, filter, value);
+	case FILTER_WHY:
+		p->query->why = strcmp(value, "yes") == 0;
+		return 0;
 	default:
 		break;
 	}
@@ -183,15 +195,6 @@ static enum filter find_filter(const char *text, size_t *ret_len)
 
 /* ---- terms */
 
-static size_t count_chars(const char *text, size_t len)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < len; i++)
-		n += ((unsigned char)text[i] & 0xc0) != 0x80;
-	return n;
-}
-
 /* Runs of blanks become one, and none stays at either end. */
 static size_t squeeze(char *text, size_t len)
 {
@@ -206,23 +209,160 @@ static size_t squeeze(char *text, size_t len)
 	return n && text[n - 1] == ' ' ? n - 1 : n;
 }
 
+void ofs_query_add_form(struct ofs_query *q, size_t word, enum ofs_form_kind kind, const char *text,
+			size_t len)
+{
+	struct ofs_form *f = &q->forms[q->nforms];
+
+	if (!len || q->nforms == OFS_QUERY_FORMS)
+		return;
+	f->len = (uint8_t)OFS_MIN(len, sizeof(f->text));
+	memcpy(f->text, text, f->len);
+	f->word = (uint8_t)word;
+	f->kind = kind;
+	q->starting[(unsigned char)text[0]] |= UINT64_C(1) << q->nforms++;
+}
+
+/* The word as it stands in the text, folded, without leading '_'; its length. */
+static size_t fold_word(const char *text, const struct ofs_word *word, char folded[OFS_WORD_MAX])
+{
+	size_t at = word->at;
+
+	while (at < word->end && text[at] == '_')
+		at++;
+	return ofs_fold(text + at, OFS_MIN(word->end - at, (size_t)OFS_WORD_MAX), folded);
+}
+
+static bool starts_so(const struct ofs_form *f, const char *text, const struct ofs_word *word)
+{
+	char folded[OFS_WORD_MAX];
+
+	return fold_word(text, word, folded) >= f->len && memcmp(folded, f->text, f->len) == 0;
+}
+
+/* One is the other but for a letter that is missing, another one, or changed places with the next. */
+static bool is_typo(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	size_t i = 0, rest;
+
+	if (a_len < b_len)
+		return is_typo(b, b_len, a, a_len);
+	if (a_len > b_len + 1)
+		return false;
+	while (i < b_len && a[i] == b[i])
+		i++;
+	if (i == a_len)
+		return true;
+	rest = b_len - i;
+	if (a_len > b_len)
+		return memcmp(a + i + 1, b + i, rest) == 0;
+	return memcmp(a + i + 1, b + i + 1, rest - 1) == 0 ||
+	       (rest > 1 && a[i] == b[i + 1] && a[i + 1] == b[i] &&
+		memcmp(a + i + 2, b + i + 2, rest - 2) == 0);
+}
+
+static bool is_of(const struct ofs_form *f, const char *text, const struct ofs_word *word)
+{
+	char folded[OFS_WORD_MAX];
+
+	switch (f->kind) {
+	case OFS_FORM_START:
+		return starts_so(f, text, word);
+	case OFS_FORM_TYPO:
+		return is_typo(f->text, f->len, word->text, word->len) ||
+		       is_typo(f->text, f->len, folded, fold_word(text, word, folded));
+	case OFS_FORM_WORD:
+		break;
+	}
+	return f->len == word->len && memcmp(f->text, word->text, f->len) == 0;
+}
+
+uint32_t ofs_query_match(const struct ofs_query *q, const char *text, const struct ofs_word *word)
+{
+	uint64_t left = q->starting[(unsigned char)word->text[0]];
+	uint32_t words = 0;
+
+	for (; left; left &= left - 1) {
+		const struct ofs_form *f = &q->forms[__builtin_ctzll(left)];
+
+		if (is_of(f, text, word))
+			words |= UINT32_C(1) << f->word;
+	}
+	return words;
+}
+
+static struct ofs_query_word read_query_word(const struct parser *p, const struct ofs_word *word)
+{
+	struct ofs_query_word w = { .weight = 1, .in_order = word->kind != OFS_WORD_NAME };
+	size_t len = OFS_MIN(word->end - word->at, sizeof(w.typed));
+
+	w.typed_len = (uint8_t)ofs_fold(p->text + word->at, len, w.typed);
+	if (ofs_words_is_common(w.typed, w.typed_len))
+		w.weight = OFS_WEIGHT_COMMON;
+	else if (word->kind == OFS_WORD_PART)
+		w.weight = WEIGHT_PART;
+	else if (word->kind == OFS_WORD_GRAM)
+		w.weight = WEIGHT_GRAM;
+	return w;
+}
+
+/* The number of a word that is there already, or `nwords`. */
+static size_t find_word(const struct ofs_query *q, const char *text, size_t len)
+{
+	for (size_t i = 0; i < q->nforms; i++)
+		if (q->forms[i].kind == OFS_FORM_WORD && q->forms[i].len == len &&
+		    memcmp(q->forms[i].text, text, len) == 0)
+			return q->forms[i].word;
+	return q->nwords;
+}
+
+/* Words beyond those that a query may have are left out, the common ones first. */
+static void take_word(void *arg, const struct ofs_word *word)
+{
+	struct parser *p = arg;
+	struct ofs_query *q = p->query;
+	struct ofs_query_word w = read_query_word(p, word);
+	size_t i = find_word(q, word->text, word->len);
+
+	if (i < q->nwords) {
+		q->words[i].weight = OFS_MAX(q->words[i].weight, w.weight);
+		p->taken |= UINT32_C(1) << i;
+		return;
+	}
+	if (i == OFS_QUERY_WORDS || (i >= OFS_QUERY_WORDS / 2 && w.weight == OFS_WEIGHT_COMMON))
+		return;
+	p->taken |= UINT32_C(1) << i;
+	q->words[q->nwords++] = w;
+	ofs_query_add_form(q, i, OFS_FORM_WORD, word->text, word->len);
+}
+
+static void take_words(struct parser *p, const char *text, size_t len)
+{
+	p->text = text;
+	p->taken = 0;
+	ofs_words_each(p->words, text, len, take_word, p);
+}
+
+/* The text of the term is allocated. */
+static struct ofs_term make_term(enum ofs_term_kind kind, const char *text, size_t len)
+{
+	struct ofs_term term = { .kind = kind, .text = ofs_alloc(len + 1) };
+
+	term.len = squeeze(term.text, ofs_fold(text, len, term.text));
+	term.text[term.len] = 0;
+	return term;
+}
+
 static int add_term(struct parser *p, enum ofs_term_kind kind, const struct word *w)
 {
 	struct ofs_query *q = p->query;
-	struct ofs_term term = { .kind = kind }, *to;
+	struct ofs_term term, *to;
 
 	if (q->wanted + q->unwanted == OFS_TERMS_MAX)
 		return ofs_error_set(p->err, EINVAL, "there are more than %d terms", OFS_TERMS_MAX);
-	term.text = ofs_alloc(w->len + 1);
-	term.len = squeeze(term.text, ofs_fold(w->text, w->len, term.text));
-	term.text[term.len] = 0;
-	term.chars = count_chars(term.text, term.len);
-	if (term.chars < SHORT && !has_word(term.text, term.len)) {
+	term = make_term(kind, w->text, w->len);
+	if (!term.len) {
 		free(term.text);
-		if (!p->dropped) {
-			p->dropped = w->text;
-			p->dropped_len = w->len;
-		}
 		return 0;
 	}
 	to = &q->terms[q->wanted + q->unwanted];
@@ -237,91 +377,153 @@ static int add_term(struct parser *p, enum ofs_term_kind kind, const struct word
 	return 0;
 }
 
+/* One word alone stands as it is written anyway. */
+static void add_wish(struct parser *p, const char *text, size_t len, uint32_t words)
+{
+	struct ofs_query *q = p->query;
+
+	if (q->nwishes < OFS_WISHES_MAX && words & (words - 1))
+		q->wishes[q->nwishes++] =
+			(struct ofs_wish){ make_term(OFS_TERM_PHRASE, text, len), words };
+}
+
+static void end_row(struct parser *p)
+{
+	if (p->row_len > 1)
+		add_wish(p, p->row, (size_t)(p->row_end - p->row), p->row_words);
+	p->row_len = p->row_words = 0;
+}
+
+/* A word without operators, whose words were taken. */
+static void take_plain(struct parser *p, const struct word *w)
+{
+	struct ofs_query *q = p->query;
+
+	for (size_t i = 0; i < q->nwords; i++)
+		q->has_plain = q->has_plain || (p->taken >> i & 1 && q->words[i].weight == 1);
+	add_wish(p, w->text, w->len, p->taken);
+	if (!p->row_len++)
+		p->row = w->text;
+	p->row_end = w->text + w->len;
+	p->row_words |= p->taken;
+}
+
+/* The last character is of a script whose words are pairs of characters. */
+static bool ends_dense(const char *text, size_t len)
+{
+	size_t at = len - 1;
+	uint32_t c;
+
+	while (at && ((unsigned char)text[at] & 0xc0) == 0x80)
+		at--;
+	ofs_fold_decode(text + at, len - at, &c);
+	return ofs_words_is_dense(c);
+}
+
+/* Only the last word of "std::vec*" is the start of one: its leading '_' do not count. */
+static void take_start(struct parser *p, const struct word *w)
+{
+	struct ofs_query *q = p->query;
+	char folded[OFS_WORD_MAX];
+	size_t at = w->len, len, word;
+
+	if (!ends_dense(w->text, w->len))
+		while (at && ofs_fold_is_name(w->text[at - 1]))
+			at--;
+	take_words(p, w->text, at);
+	while (at < w->len && w->text[at] == '_')
+		at++;
+	len = OFS_MIN(w->len - at, sizeof(folded));
+	word = q->nwords;
+	if (!len || word == OFS_QUERY_WORDS)
+		return;
+	q->words[q->nwords++] = (struct ofs_query_word){ .weight = 1, .in_order = true };
+	ofs_query_add_form(q, word, OFS_FORM_START, folded, ofs_fold(w->text + at, len, folded));
+}
+
+/* A term that must be there is also one to rank by. */
 static int take_term(struct parser *p, struct word *w)
 {
-	if (w->quoted)
-		return w->len ? add_term(p, OFS_TERM_PHRASE, w)
-			      : ofs_error_set(p->err, EINVAL, "there is nothing in the quotes");
-	if (w->len > 1 && w->text[w->len - 1] == '*' && has_word(w->text, w->len)) {
-		w->len--;
+	bool is_start = false;
+
+	for (; !w->quoted && w->len > 1 && w->text[w->len - 1] == '*'; w->len--)
+		is_start = true;
+	if (is_start && has_word(w->text, w->len)) {
+		end_row(p);
+		if (!w->exclude)
+			take_start(p, w);
 		return add_term(p, OFS_TERM_PREFIX, w);
 	}
-	if (strspn(w->text, "*") >= w->len)
-		return ofs_error_set(p->err, EINVAL,
-				     "'*' needs the start of a word right before it");
-	return add_term(p, OFS_TERM_TEXT, w);
+	if (!has_word(w->text, w->len))
+		return 0;
+	if (!w->exclude) {
+		take_words(p, w->text, w->len);
+		ofs_buf_append(&p->plain, w->text, w->len);
+		ofs_buf_append(&p->plain, " ", 1);
+	}
+	if (!w->quoted && !w->required && !w->exclude)
+		take_plain(p, w);
+	if (w->quoted)
+		return add_term(p, OFS_TERM_PHRASE, w);
+	return w->required || w->exclude ? add_term(p, OFS_TERM_TEXT, w) : 0;
 }
 
 /* ---- words */
 
-/* A quoted word, or one that ends at a blank. */
-static int read_word(struct parser *p, struct word *ret)
+/* A quoted word, or one that ends at a blank, as one does whose quote is not closed. */
+static void read_word(struct parser *p, struct word *ret)
 {
-	const char *end;
+	const char *end = p->at[0] == '"' ? strchr(p->at + 1, '"') : NULL;
 
-	ret->quoted = p->at[0] == '"';
-	if (!ret->quoted) {
-		ret->text = p->at;
-		while (*p->at && !is_space(*p->at))
-			p->at++;
-		ret->len = (size_t)(p->at - ret->text);
-		return 0;
+	ret->quoted = end;
+	if (ret->quoted) {
+		ret->text = p->at + 1;
+		ret->len = (size_t)(end - ret->text);
+		p->at = end + 1;
+		return;
 	}
-	ret->text = p->at + 1;
-	end = strchr(ret->text, '"');
-	if (!end)
-		return ofs_error_set(p->err, EINVAL, "a quote is not closed: %.100s", p->at);
-	ret->len = (size_t)(end - ret->text);
-	p->at = end + 1;
-	return 0;
+	ret->text = p->at;
+	while (*p->at && !is_space(*p->at))
+		p->at++;
+	ret->len = (size_t)(p->at - ret->text);
 }
 
-/* "-x" leaves x out, while "--x" and "->" stand for themselves. */
-static bool is_exclusion(const char *at)
+/* "-x" leaves x out and "+x" must be there, while "--x", "->" and "+=" stand for themselves. */
+static bool is_operator(const char *at, char sign)
 {
-	return at[0] == '-' && (at[1] == '"' || ofs_fold_is_name(at[1]));
+	return at[0] == sign && (at[1] == '"' || ofs_fold_is_name(at[1]));
 }
 
-static int take_word(struct parser *p)
+static int take_next(struct parser *p)
 {
-	struct word w = { .exclude = is_exclusion(p->at) };
+	struct word w = { .exclude = is_operator(p->at, '-'), .required = is_operator(p->at, '+') };
 	enum filter filter;
 	size_t len;
-	int r;
 
-	p->at += w.exclude;
+	p->at += w.exclude || w.required;
 	filter = find_filter(p->at, &len);
 	if (filter == FILTERS) {
-		r = read_word(p, &w);
-		return r < 0 ? r : take_term(p, &w);
+		read_word(p, &w);
+		if (w.quoted || w.required || w.exclude)
+			end_row(p);
+		return take_term(p, &w);
 	}
+	end_row(p);
 	if (w.exclude)
 		return ofs_error_set(p->err, EINVAL,
 				     "'-%s:' cannot be left out: name what is wanted instead",
 				     filter_names[filter]);
 	p->at += len;
-	r = read_word(p, &w);
-	return r < 0 ? r : take_filter(p, filter, &w);
+	read_word(p, &w);
+	return take_filter(p, filter, &w);
 }
 
-/* There must be something to look for. */
-static int check(const struct parser *p)
+static void parser_begin(struct parser *p)
 {
-	const struct ofs_query *q = p->query;
-
-	if (q->wanted)
-		return 0;
-	if (q->unwanted)
-		return ofs_error_set(p->err, EINVAL,
-				     "it only says what to leave out: add what to look for");
-	if (p->dropped)
-		return ofs_error_set(p->err, EINVAL,
-				     "'%.*s' is too short to be looked for: give a word, or at "
-				     "least %d characters",
-				     (int)p->dropped_len, p->dropped, SHORT);
-	if (!p->filtered)
-		return ofs_error_set(p->err, EINVAL, "it is empty: give words to look for");
-	return 0;
+	p->query = ofs_alloc(sizeof(*p->query));
+	p->query->after = INT64_MIN;
+	p->query->before = INT64_MAX;
+	p->words = ofs_words_create();
 }
 
 int ofs_query_parse(const char *text, int64_t now, struct ofs_error *err, struct ofs_query **ret)
@@ -329,23 +531,32 @@ int ofs_query_parse(const char *text, int64_t now, struct ofs_error *err, struct
 	struct parser p = { .at = text, .now = now, .err = err };
 	int r = 0;
 
-	p.query = ofs_alloc(sizeof(*p.query));
-	p.query->after = INT64_MIN;
-	p.query->before = INT64_MAX;
 	if (!ofs_text_is_utf8(text))
-		r = ofs_error_set(err, EINVAL, "it is not UTF-8");
+		return ofs_error_set(err, EINVAL, "it is not UTF-8");
+	parser_begin(&p);
 	while (r == 0) {
 		while (is_space(*p.at))
 			p.at++;
 		if (!*p.at)
 			break;
-		r = take_word(&p);
+		r = take_next(&p);
 	}
-	if (r == 0)
-		r = check(&p);
+	end_row(&p);
+	ofs_words_destroy(p.words);
+	p.query->plain = ofs_buf_steal_str(&p.plain);
 	if (r < 0)
 		ofs_query_destroy(p.query);
 	else
 		*ret = p.query;
 	return r;
+}
+
+struct ofs_query *ofs_query_of_words(const char *text, size_t len)
+{
+	struct parser p = { 0 };
+
+	parser_begin(&p);
+	take_words(&p, text, len);
+	ofs_words_destroy(p.words);
+	return p.query;
 }

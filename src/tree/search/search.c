@@ -1,248 +1,203 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Finding without the search index: the working tier, and what is not indexed yet. Names, titles
- * and tags of many files are searched, and the part of the content that F:summary shows of some,
- * newest files first.
- */
-#include "base/clock.h"
+/* A search from its query to its hits: the best blocks are read, and passages found in them. */
+#include <inttypes.h>
+
+#include "base/redact.h"
 #include "base/text.h"
-#include "tree/core/entry_list.h"
-#include "tree/core/label.h"
 #include "tree/core/walk.h"
-#include "tree/search/answer.h"
-#include "tree/search/fold.h"
+#include "tree/search/search.h"
 #include "tree/search/indexer.h"
 
-#define READ_FOR (30 * OFS_NS_PER_MS)
-#define READ_ALWAYS 64 /* files that are read however long it takes */
-#define WORKING_MAX 100000 /* files of the working tier that are looked at, the newest */
-#define UNINDEXED_MAX 50000 /* files of the other tiers that are walked for those not indexed */
-#define LABELS_MAX (UINT64_C(8) << 20) /* bytes of titles and tags that are looked at */
-#define HITS_ENOUGH 1000 /* of which the best are shown */
-#define SUMMARY_LINES 10 /* of the head, and of the tail */
-#define SUMMARY_READ 16384 /* bytes that they are looked for in */
+#define REPAIR_MIN 4 /* bytes of a word that may be mistyped */
+#define READ_MAX (UINT64_C(16) << 20) /* bytes of all contents */
+#define MARGIN 600 /* bytes around a block that its passages may reach into */
+#define WEIGHT_NEXT 0.95 /* of each further passage of a content */
+#define WEIGHT_COPY 0.3 /* of a hit in another file of the same content */
 
-struct walk {
-	struct ofs_search *search;
-	struct ofs_entry_list files;
-	uint32_t labelled; /* the terms in title and tags of the file that is looked at */
-	uint64_t labels_left; /* bytes of those */
-	struct ofs_fts *index; /* what it has is left out; NULL: nothing is */
-	size_t most; /* files to be found; 0: all */
-	char *buf; /* of SUMMARY_READ */
-	int64_t until; /* monotonic; content is read until then */
-	size_t read; /* files so far */
+static void search_finish(struct ofs_search *s)
+{
+	for (size_t i = 0; i < s->ncandidates; i++)
+		ofs_candidate_free(s->candidates[i]);
+	for (size_t i = 0; i < OFS_QUERY_WORDS; i++) {
+		ofs_u64_list_finish(&s->docs[i]);
+		ofs_u64_list_finish(&s->labels[i]);
+	}
+	free(s->candidates);
+	free(s->scanned);
+	free(s->blocks);
+	ofs_map_finish(&s->by_sha);
+	ofs_map_finish(&s->by_ino);
+	ofs_hits_finish(s);
+}
+
+/* ---- reading */
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct ofs_text_block *x = a, *y = b;
+
+	return x->off < y->off ? -1 : x->off > y->off;
+}
+
+/* Texts that were read, to be freed. */
+struct texts {
+	char **at;
+	size_t n, cap;
 };
 
-static void walk_finish(struct walk *w)
+static void texts_finish(struct texts *t)
 {
-	ofs_entry_list_finish(&w->files);
-	free(w->buf);
+	for (size_t i = 0; i < t->n; i++)
+		free(t->at[i]);
+	free(t->at);
 }
 
-/* The terms that are in a text, as bits. */
-static uint32_t terms_in(const struct ofs_query *q, const char *text)
+/*
+ * Reads blocks first to last, which are near each other, with what is around them. The region
+ * starts and ends with a line where one does within the margin.
+ */
+static int read_region(struct ofs_search *s, struct ofs_candidate *c,
+		       const struct ofs_text_block *first, const struct ofs_text_block *last,
+		       struct texts *texts, struct ofs_passages *p)
 {
-	size_t len = text ? strlen(text) : 0, at, end;
-	OFS_FREE char *folded = ofs_alloc(len + 1);
-	uint32_t terms = 0;
+	const size_t around = MARGIN + OFS_REDACT_AHEAD;
+	uint64_t from = first->off - OFS_MIN(first->off, (uint64_t)around);
+	size_t lead = (size_t)(first->off - from), len, start, end;
+	size_t size = (size_t)(last->off - from) + last->len + around;
+	char *text = *ofs_append(texts->at, texts->n, texts->cap) = ofs_alloc(size + 1);
+	ssize_t n = ofs_store_read(s->tree->store, c->files[0].attr.ino, text, size, from);
+	const char *line;
 
-	len = len ? ofs_fold(text, len, folded) : 0;
-	for (size_t i = 0; i < q->wanted; i++)
-		if (ofs_match_next(&q->terms[i], folded, len, 0, &at, &end) != OFS_MATCH_NONE)
-			terms |= UINT32_C(1) << i;
-	return terms;
-}
-
-static void take_label(void *arg, const struct ofs_label *l)
-{
-	struct walk *w = arg;
-	const struct ofs_query *q = w->search->query;
-	uint64_t len = !l ? 0 : (l->title ? strlen(l->title) : 0) + (l->tags ? strlen(l->tags) : 0);
-
-	w->labelled = len ? terms_in(q, l->title) | terms_in(q, l->tags) : 0;
-	w->labels_left -= OFS_MIN(w->labels_left, len);
-}
-
-static int take_file(void *arg, uint64_t ino, const char *name)
-{
-	struct walk *w = arg;
-
-	if (w->most && w->files.n >= w->most)
-		return -ECANCELED;
-	if (!w->most && w->files.n >= 2 * WORKING_MAX)
-		ofs_entry_list_keep_last(&w->files, WORKING_MAX);
-	ofs_entry_list_add(&w->files, ino, name);
+	if (n < 0)
+		return n == -EIO || n == -ENOENT || n == -ESTALE ? 0 : (int)n;
+	len = (size_t)n;
+	s->left -= OFS_MIN(s->left, (uint64_t)len);
+	if (len <= lead)
+		return 0;
+	start = lead - OFS_MIN(lead, (size_t)MARGIN);
+	line = start || from ? memchr(text + start, '\n', lead - start) : NULL;
+	start = line ? (size_t)(line - text) + 1 : start || from ? lead : 0;
+	end = OFS_MIN(len, (size_t)(last->off - from) + last->len + MARGIN);
+	line = end < len ? memrchr(text + lead, '\n', end - lead) : NULL;
+	end = line ? (size_t)(line - text) + 1 : end;
+	ofs_passages_add(
+		p, &(struct ofs_region){
+			   .text = text + start,
+			   .len = end - start,
+			   .before = start,
+			   .after = len - end,
+			   .off = from + start,
+			   .line = first->line - ofs_text_newlines(text + start, lead - start),
+			   .bonus = OFS_WEIGHT_LABEL * ofs_search_weigh(s->label_weights, c->label),
+			   .owner = c,
+		   });
 	return 0;
 }
 
-/* The files of the tiers first to last that are asked for. */
-static int gather(struct ofs_search *s, int first, int last, ofs_walk_fn fn, void *arg)
+static int read_candidate(struct ofs_search *s, struct ofs_candidate *c, struct texts *texts,
+			  struct ofs_passages *p)
 {
+	struct ofs_text_block *b = c->blocks;
+	size_t i = 0, last;
 	int r = 0;
 
-	for (int i = first; i <= last && r == 0; i++)
-		if (ofs_search_wants(s->query, (enum ofs_tier)i))
-			r = ofs_walk_tier(s->tree, (enum ofs_tier)i, fn, arg);
+	if (c->nblocks)
+		qsort(b, c->nblocks, sizeof(*b), compare_places);
+	while (i < c->nblocks && r == 0 && s->left) {
+		for (last = i; last + 1 < c->nblocks &&
+			       b[last + 1].off <= b[last].off + b[last].len + 2 * MARGIN;)
+			last++;
+		r = read_region(s, c, &b[i], &b[last], texts, p);
+		i = last + 1;
+	}
 	return r;
 }
 
-/* ---- summaries */
+/* ---- hits */
 
-/* The length of the first `most` lines. */
-static size_t head_len(const char *text, size_t len, uint64_t most)
+/* Copies of a content count less, so that the newest comes first. */
+static int add_hit(struct ofs_search *s, struct ofs_candidate *c, const struct ofs_passages *ps,
+		   const struct ofs_passage *p, double score)
 {
-	const char *p = text, *end = text + len;
+	size_t n = c->share ? 1 : c->nfiles;
+	int r = 0;
 
-	while (most-- && p < end) {
-		p = memchr(p, '\n', (size_t)(end - p));
-		if (!p)
-			return len;
-		p++;
+	c->share = c->share ? c->share * WEIGHT_NEXT : 1;
+	score *= c->share;
+	for (size_t i = 0; i < n && r == 0; i++) {
+		r = ofs_hits_add(s, &c->files[i], c->label, ps, p, score);
+		score *= WEIGHT_COPY;
 	}
-	return (size_t)(p - text);
+	return r;
 }
 
-/* The start of the last lines, not before `from`; `len` if no whole line starts there. */
-static size_t tail_start(const char *text, size_t len, size_t from)
+/* A term that must be there must be in the passage, unless the names have it. */
+static bool answers(const struct ofs_search *s, const struct ofs_candidate *c,
+		    const struct ofs_passage *p)
 {
-	size_t at = len, lines = 0;
-
-	for (size_t i = len - (len > 0); i > from; i--)
-		if (text[i - 1] == '\n') {
-			at = i;
-			if (++lines == SUMMARY_LINES)
-				break;
-		}
-	return lines < SUMMARY_LINES && !from ? 0 : at;
+	return !s->query->wanted || p->exact || c->label;
 }
 
-/* The last lines get their numbers from how many there are: of large files sealed ones know it. */
-static int scan_summary(struct walk *w, const struct ofs_attr *file, struct ofs_passages *p)
+static int add_hits(struct ofs_search *s, const struct ofs_passages *p)
 {
-	struct ofs_store *store = w->search->tree->store;
-	const struct ofs_query *q = w->search->query;
-	ssize_t n = ofs_store_read(store, file->ino, w->buf, SUMMARY_READ, 0);
-	struct ofs_content_hash digest;
-	uint64_t off = 0, lines;
-	size_t from, at;
-	int r;
+	bool terms = s->query->wanted || s->query->unwanted;
+	int r = 0;
 
-	if (n <= 0 || memchr(w->buf, 0, (size_t)n))
-		return (int)OFS_MIN(n, 0);
-	from = head_len(w->buf, (size_t)n, SUMMARY_LINES);
-	ofs_passages_scan(p, q, w->buf, from, 0, 1);
-	lines = ofs_text_newlines(w->buf, (size_t)n);
-	if ((uint64_t)n < file->size) {
-		r = ofs_store_get_hash(store, file->ino, &digest);
-		if (r < 0 || digest.lines < 0)
-			return r;
-		lines = (uint64_t)digest.lines;
-		off = OFS_MAX(file->size - SUMMARY_READ, (uint64_t)SUMMARY_READ);
-		from = 1; /* the first line of the read is not whole */
-		n = ofs_store_read(store, file->ino, w->buf, SUMMARY_READ, off);
-		if (n <= 0)
-			return (int)n;
+	for (size_t i = 0; i < p->n && r == 0 && s->nhits < OFS_HITS_MAX; i++) {
+		struct ofs_candidate *c = p->regions[p->list[i].region].owner;
+
+		if (answers(s, c, &p->list[i]) && (!terms || ofs_candidate_holds(s, c)))
+			r = add_hit(s, c, p, &p->list[i], p->list[i].score);
 	}
-	at = tail_start(w->buf, (size_t)n, from);
-	lines -= ofs_text_newlines(w->buf + at, (size_t)n - at);
-	if (at < (size_t)n)
-		ofs_passages_scan(p, q, w->buf + at, (size_t)n - at, off + at, lines + 1);
-	return 0;
+	for (size_t i = 0; i < s->ncandidates && r == 0; i++) {
+		struct ofs_candidate *c = s->candidates[i];
+
+		if (c->label && c->nfiles && !c->share && (!terms || ofs_candidate_holds(s, c)))
+			r = add_hit(s, c, NULL, NULL, ofs_search_weigh(s->label_weights, c->label));
+	}
+	return r;
 }
 
-/* ---- files */
-
-/* 1, or 0, or -errno. */
-static int is_indexed(struct walk *w, uint64_t ino)
+/*
+ * Where nothing has the phrases of a query that says more, they need not be there. False: there
+ * are none, or that is all.
+ */
+static bool relax(struct ofs_search *s)
 {
-	struct ofs_fts_file file;
-	int r = w->index ? ofs_fts_get_file(w->index, ino, &file) : -ENOENT;
+	struct ofs_query *q = s->query;
 
-	return r == 0 ? file.has_sha : r == -ENOENT || r == -EUCLEAN ? 0 : r;
+	for (size_t i = 0; i < q->wanted; i++)
+		if (q->terms[i].kind != OFS_TERM_PHRASE)
+			return false;
+	if (!q->wanted || !q->has_plain || s->nhits)
+		return false;
+	for (size_t i = 0; i < q->wanted; i++)
+		free(q->terms[i].text);
+	memmove(q->terms, q->terms + q->wanted, q->unwanted * sizeof(*q->terms));
+	q->wanted = 0;
+	for (size_t i = 0; i < s->ncandidates; i++)
+		s->candidates[i]->checked = false;
+	return s->relaxed = true;
 }
 
-static bool may_read(const struct walk *w)
-{
-	return w->read < READ_ALWAYS || ofs_clock_monotonic() < w->until;
-}
-
-/* `named`: the terms that its names have. */
-static int look_at(struct walk *w, uint64_t ino, uint32_t named)
+static int find_hits(struct ofs_search *s)
 {
 	OFS_CLEANUP(ofs_passages_finish) struct ofs_passages p = { .n = 0 };
-	OFS_CLEANUP(ofs_answer_finish) struct ofs_answer a;
-	const struct ofs_query *q = w->search->query;
-	int r = 0;
+	OFS_CLEANUP(texts_finish) struct texts texts = { .n = 0 };
+	int r = ofs_search_index_blocks(s);
 
-	if (ofs_answer_load(w->search, ino, &a) <= 0 ||
-	    (ofs_search_is_filtered(q) && ofs_answer_fill(w->search, &a) <= 0))
-		return 0;
-	if (may_read(w)) {
-		w->read++;
-		r = scan_summary(w, &a.attr, &p);
-	}
-	for (size_t i = 0; i < q->wanted; i++)
-		if (p.found[i] != OFS_MATCH_NONE)
-			named |= UINT32_C(1) << i;
-	/* Damaged content is left out. */
-	if (named == ofs_search_terms(q) && (r == 0 || r == -EIO))
-		r = ofs_search_add(w->search, &a, &p, ofs_search_relevance(q, &p));
-	return r == -EIO || r == -ENOENT || r == -ESTALE ? 0 : r;
-}
-
-/* The terms in name, title and tags of a file that was gathered. */
-static int terms_of(struct walk *w, size_t i, uint32_t *ret)
-{
-	struct ofs_tree *t = w->search->tree;
-	int r;
-
-	w->labelled = 0;
-	r = w->labels_left ? ofs_labels_with(t, w->files.entries[i].key, take_label, w) : 0;
-	*ret = w->labelled | terms_in(w->search->query, ofs_entry_list_name(&w->files, i));
-	return r;
-}
-
-/* Looks at what was gathered. */
-static int look_at_all(struct walk *w)
-{
-	uint32_t all = ofs_search_terms(w->search->query), named;
-	int r = 0;
-
-	ofs_entry_list_keep_last(&w->files, WORKING_MAX);
-	for (size_t i = w->files.n; i-- && r == 0 && w->search->n < HITS_ENOUGH;) {
-		uint64_t ino = w->files.entries[i].key;
-
-		r = terms_of(w, i, &named);
-		if (r < 0)
-			break;
-		if (named != all && !may_read(w))
-			continue;
-		r = is_indexed(w, ino);
-		r = r ? OFS_MIN(r, 0) : look_at(w, ino, named);
-	}
-	ofs_entry_list_finish(&w->files);
-	w->files = (struct ofs_entry_list){ 0 };
-	return r;
-}
-
-static int walk(struct ofs_search *s)
-{
-	OFS_CLEANUP(walk_finish) struct walk w = { .search = s, .labels_left = LABELS_MAX };
-	struct ofs_indexer_stats stats;
-	int r;
-
-	w.buf = ofs_alloc(SUMMARY_READ);
-	r = gather(s, OFS_TIER_WORKING, OFS_TIER_WORKING, take_file, &w);
-	w.until = ofs_clock_monotonic() + READ_FOR;
+	for (size_t i = 0; i < s->nscanned; i++)
+		ofs_search_add_block(s, &s->scanned[i]);
+	ofs_search_choose(s);
+	for (size_t i = 0; i < s->ncandidates && r == 0; i++)
+		if (s->candidates[i]->nfiles)
+			r = read_candidate(s, s->candidates[i], &texts, &p);
+	ofs_passages_rank(&p, s->query, s->weights);
+	if (s->nnear)
+		ofs_search_fuse(s, &p);
 	if (r == 0)
-		r = look_at_all(&w);
-	ofs_indexer_stats(s->tree->indexer, &stats);
-	w.index = ofs_indexer_index(s->tree->indexer);
-	w.most = UNINDEXED_MAX;
-	if (r == 0 && (!w.index || !stats.caught_up))
-		r = gather(s, OFS_TIER_LONG_TERM, OFS_TIER_ARCHIVE, take_file, &w);
-	return r < 0 && r != -ECANCELED ? r : look_at_all(&w);
+		r = add_hits(s, &p);
+	return r == 0 && relax(s) ? add_hits(s, &p) : r;
 }
 
 /* ---- lists */
@@ -262,49 +217,135 @@ static int compare_dates(const void *a, const void *b)
 	return x->ino > y->ino ? -1 : x->ino < y->ino;
 }
 
-/* Names are not needed, and take most of the memory. */
 static int take_ino(void *arg, uint64_t ino, const char *name)
 {
 	(void)name;
-	ofs_entry_list_add(arg, ino, "");
+	ofs_u64_list_add(arg, ino);
 	return 0;
 }
 
+/* Without words, the files that the filters admit, the newest first. */
 static int list(struct ofs_search *s)
 {
-	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list files = { 0 };
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list files = { 0 };
 	OFS_FREE struct dated *list = NULL;
 	struct ofs_attr attr;
 	size_t n = 0;
-	int r = gather(s, OFS_TIER_WORKING, OFS_TIER_ARCHIVE, take_ino, &files);
+	int r = 0;
 
-	ofs_entry_list_settle(&files);
+	for (int i = OFS_TIER_WORKING; i < OFS_TIERS && r == 0; i++)
+		if (ofs_search_wants(s->query, (enum ofs_tier)i))
+			r = ofs_walk_tier(s->tree, (enum ofs_tier)i, take_ino, &files);
+	ofs_u64_list_sort_unique(&files);
 	list = ofs_alloc((files.n + 1) * sizeof(*list));
 	for (size_t i = 0; i < files.n && r == 0; i++) {
-		r = ofs_store_getattr(s->tree->store, files.entries[i].key, &attr);
+		r = ofs_store_getattr(s->tree->store, files.at[i], &attr);
 		if (r == 0)
 			list[n++] = (struct dated){ attr.mtime, attr.ino };
 		r = r == -ENOENT || r == -ESTALE ? 0 : r;
 	}
 	if (n)
 		qsort(list, n, sizeof(*list), compare_dates);
-	for (size_t i = 0; i < n && r == 0 && s->n < OFS_HITS_MAX; i++) {
+	for (size_t i = 0; i < n && r == 0 && s->nhits < OFS_HITS_MAX; i++) {
 		OFS_CLEANUP(ofs_answer_finish) struct ofs_answer a;
 
-		if (ofs_answer_load(s, list[i].ino, &a) > 0)
-			r = ofs_search_add(s, &a, NULL, 0);
+		if (ofs_answer_load(s, list[i].ino, &a) > 0 &&
+		    ofs_candidate_holds(s, &(struct ofs_candidate){ .files = { a }, .nfiles = 1 }))
+			r = ofs_hits_add(s, &a, 0, NULL, NULL, 0);
 	}
 	return r;
 }
 
-int ofs_search_run(struct ofs_tree *t, const struct ofs_query *q, struct ofs_buf *out)
-{
-	OFS_CLEANUP(ofs_search_finish) struct ofs_search s = { .tree = t, .query = q };
-	int r = q->wanted ? ofs_search_index(&s) : list(&s);
+/* ---- the whole */
 
-	if (r == 0 && q->wanted)
-		r = walk(&s);
+static void weigh_words(struct ofs_search *s)
+{
+	double text[OFS_QUERY_WORDS];
+
+	ofs_passages_weigh(s->query, s->found, s->all, s->weights);
+	ofs_passages_weigh(s->query, s->named, s->names, text);
+	/* What is frequent in texts tells little in a name, too. */
+	for (size_t i = 0; i < s->query->nwords; i++)
+		s->label_weights[i] = s->found[i] ? OFS_MIN(text[i], s->weights[i]) : text[i];
+}
+
+/*
+ * Gives those words other forms of which there is none, where they are most of the query: words
+ * that start so, and those that a letter may be wrong in. True if there are any.
+ */
+static bool repair(struct ofs_search *s)
+{
+	struct ofs_query *q = s->query;
+	size_t known = 0, unknown = 0, nforms = q->nforms;
+
+	for (size_t i = 0; i < q->nwords; i++) {
+		bool is_known = s->found[i] || s->named[i];
+
+		known += is_known && q->words[i].weight == 1;
+		unknown += !is_known && q->words[i].weight == 1;
+	}
+	for (size_t i = 0; i < nforms && unknown && unknown >= known; i++) {
+		struct ofs_form f = q->forms[i];
+
+		if (f.kind != OFS_FORM_WORD || s->found[f.word] || s->named[f.word] ||
+		    q->words[f.word].weight < 1 || f.len < REPAIR_MIN)
+			continue;
+		ofs_query_add_form(q, f.word, OFS_FORM_START, f.text, f.len);
+		ofs_query_add_form(q, f.word, OFS_FORM_TYPO, f.text, f.len);
+		/* Its ending may be what is wrong, so that this is no stem. */
+		if (q->words[f.word].typed_len != f.len)
+			ofs_query_add_form(q, f.word, OFS_FORM_TYPO, q->words[f.word].typed,
+					   q->words[f.word].typed_len);
+	}
+	return q->nforms > nforms;
+}
+
+static int find(struct ofs_search *s)
+{
+	size_t nforms = s->query->nforms;
+	bool empty = true;
+	int r;
+
+	if (!s->tree->background)
+		ofs_indexer_settle(s->tree->indexer);
+	r = ofs_search_index_find(s, 0);
 	if (r == 0)
-		ofs_hits_write(&s, out);
-	return r;
+		r = ofs_search_scan(s);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < s->query->nwords; i++)
+		empty = empty && (s->query->words[i].weight <= OFS_WEIGHT_COMMON ||
+				  (!s->found[i] && !s->named[i]));
+	if (repair(s)) {
+		r = ofs_search_index_find(s, nforms);
+		if (r == 0 && empty)
+			r = ofs_search_scan(s);
+	}
+	weigh_words(s);
+	return r < 0 ? r : find_hits(s);
+}
+
+int ofs_search_run(struct ofs_tree *t, struct ofs_query *q, struct ofs_buf *out)
+{
+	OFS_CLEANUP(search_finish)
+	struct ofs_search s = { .tree = t, .query = q, .left = READ_MAX };
+	int r = 0;
+
+	if (q->nwords)
+		r = find(&s);
+	else if (q->filtered)
+		r = list(&s);
+	if (r < 0)
+		return r;
+	ofs_hits_write(&s, out);
+	if (s.relaxed && s.nhits)
+		ofs_buf_append_str(out, OFS_SEARCH_NOTE "nothing has what is in quotes: these hits "
+							"are for the other words\n");
+	if (s.unread)
+		ofs_buf_printf(out,
+			       OFS_SEARCH_NOTE
+			       "%" PRIu64 " older files were not searched to "
+			       "their end: give a category:, a task: or after:\n",
+			       s.unread);
+	return 0;
 }

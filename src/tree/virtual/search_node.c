@@ -7,7 +7,7 @@
 #include "tree/core/stat.h"
 #include "tree/search/indexer.h"
 #include "tree/search/query.h"
-#include "tree/search/answer.h"
+#include "tree/search/search.h"
 
 /* A checksum of all that an answer depends on but the time. */
 static uint64_t state_now(struct ofs_tree *t)

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "tree/expiry/gc.h"
 #include "tree/search/indexer.h"
+#include "tree/search/meaning.h"
 
 static const char *const call_names[OFS_TREE_OPS] = {
 	[OFS_TREE_LOOKUP] = "lookup",	[OFS_TREE_GETATTR] = "getattr",
@@ -19,6 +20,7 @@ static const char *const call_names[OFS_TREE_OPS] = {
 struct numbers {
 	struct ofs_store_stats store;
 	struct ofs_indexer_stats search;
+	struct ofs_meaning_stats meaning;
 	struct ofs_ledger_entry ledger;
 	struct statvfs disk;
 	uint64_t made; /* made-up nodes that somebody holds */
@@ -53,6 +55,7 @@ static int collect(struct ofs_tree *t, struct numbers *ret)
 	if (r < 0)
 		return r;
 	ofs_indexer_stats(t->indexer, &ret->search);
+	ofs_meaning_stats(t->meaning, &ret->meaning);
 	ret->made = ofs_made_count(t);
 	for (int i = 0; i < OFS_TREE_OPS; i++)
 		ret->calls[i] = atomic_load_explicit(&t->ops[i], memory_order_relaxed);
@@ -77,11 +80,19 @@ static json_t *calls_json(const struct numbers *n)
 	return calls;
 }
 
-static json_t *search_json(const struct ofs_indexer_stats *s)
+static json_t *search_json(const struct ofs_indexer_stats *s, const struct ofs_meaning_stats *m)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:b}", "files", (json_int_t)s->files, "documents",
-			 (json_int_t)(s->documents - s->dead), "waiting", (json_int_t)s->waiting,
-			 "bytes", (json_int_t)s->bytes, "caught_up", s->caught_up);
+	json_t *json = json_pack("{s:I, s:I, s:I, s:I, s:b}", "files", (json_int_t)s->files,
+				 "documents", (json_int_t)(s->documents - s->dead), "waiting",
+				 (json_int_t)s->waiting, "bytes", (json_int_t)s->bytes, "caught_up",
+				 s->caught_up);
+
+	if (m->model[0])
+		json_object_set_new(json, "meaning",
+				    json_pack("{s:s, s:I, s:b, s:s}", "model", m->model, "vectors",
+					      (json_int_t)m->vectors, "caught_up", m->caught_up,
+					      "trouble", m->trouble));
+	return json;
 }
 
 static json_t *tokens_json(const struct ofs_ledger_entry *sum)
@@ -121,8 +132,8 @@ static int format_status(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 		(json_int_t)s->draft_files, "bytes", (json_int_t)s->draft_bytes, "memory",
 		"resident", (json_int_t)n.rss, "inodes", (json_int_t)s->cached, "references",
 		(json_int_t)s->held, "made_up", (json_int_t)n.made, "search",
-		search_json(&n.search), "calls", calls_json(&n), "bytes_read", (json_int_t)n.read,
-		"bytes_written", (json_int_t)n.written, "warning",
+		search_json(&n.search, &n.meaning), "calls", calls_json(&n), "bytes_read",
+		(json_int_t)n.read, "bytes_written", (json_int_t)n.written, "warning",
 		s->journal_damaged ? "the journal was damaged; 'offload verify' says how" : NULL);
 	lifecycle = ofs_gc_stats(t->gc);
 	json_object_set_new(lifecycle, "tombstones", json_integer((json_int_t)s->tombstones));

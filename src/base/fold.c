@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tree/search/fold.h"
-
-#include "index/fts_fold.h"
+#include "base/fold.h"
 
 /* The letters from U+00C0 on without diacritics; '.': unchanged. */
 #define LATIN 0xc0
@@ -25,23 +23,24 @@ static const struct {
 	uint16_t first, last;
 	int16_t step; /* to the small letter; 0: pairs with even capitals; 1: with odd ones */
 } capitals[] = {
-	{ 0xc0, 0xde, 32 },	{ 0x100, 0x137, 0 },	{ 0x139, 0x148, 1 },  { 0x14a, 0x177, 0 },
-	{ 0x1de, 0x1ef, 0 },	{ 0x1fc, 0x21f, 0 },	{ 0x222, 0x233, 0 },  { 0x246, 0x24f, 0 },
-	{ 0x370, 0x373, 0 },	{ 0x386, 0x386, 38 },	{ 0x388, 0x38a, 37 }, { 0x38c, 0x38c, 64 },
-	{ 0x38e, 0x38f, 63 },	{ 0x391, 0x3a1, 32 },	{ 0x3a3, 0x3ab, 32 }, { 0x3d8, 0x3ef, 0 },
-	{ 0x400, 0x40f, 80 },	{ 0x410, 0x42f, 32 },	{ 0x460, 0x481, 0 },  { 0x48a, 0x4bf, 0 },
-	{ 0x4c1, 0x4ce, 1 },	{ 0x4d0, 0x52f, 0 },	{ 0x531, 0x556, 48 }, { 0x1efa, 0x1eff, 0 },
+	{ 0xc0, 0xd6, 32 },	{ 0xd8, 0xde, 32 },	{ 0x100, 0x137, 0 },
+	{ 0x139, 0x148, 1 },	{ 0x14a, 0x177, 0 },	{ 0x179, 0x17e, 1 },
+	{ 0x1de, 0x1ef, 0 },	{ 0x1fc, 0x21f, 0 },	{ 0x222, 0x233, 0 },
+	{ 0x246, 0x24f, 0 },	{ 0x370, 0x373, 0 },	{ 0x386, 0x386, 38 },
+	{ 0x388, 0x38a, 37 },	{ 0x38c, 0x38c, 64 },	{ 0x38e, 0x38f, 63 },
+	{ 0x391, 0x3a1, 32 },	{ 0x3a3, 0x3ab, 32 },	{ 0x3d8, 0x3ef, 0 },
+	{ 0x400, 0x40f, 80 },	{ 0x410, 0x42f, 32 },	{ 0x460, 0x481, 0 },
+	{ 0x48a, 0x4bf, 0 },	{ 0x4c1, 0x4ce, 1 },	{ 0x4d0, 0x52f, 0 },
+	{ 0x531, 0x556, 48 },	{ 0x1e00, 0x1e95, 0 },	{ 0x1ea0, 0x1eff, 0 },
 	{ 0x2c00, 0x2c2f, 48 }, { 0xff21, 0xff3a, 32 },
 };
 
 size_t ofs_fold_decode(const char *text, size_t len, uint32_t *ret)
 {
-	size_t n = ofs_fts_decode((const uint8_t *)text, len, ret);
+	int n = ofs_text_utf8((const unsigned char *)text, len);
 
-	if (n)
-		return n;
-	*ret = OFS_FOLD_INVALID;
-	return 1;
+	*ret = n > 0 ? ofs_text_code_point((const unsigned char *)text, n) : OFS_FOLD_INVALID;
+	return n > 0 ? (size_t)n : 1;
 }
 
 static size_t encode(uint32_t c, char *out)
@@ -61,18 +60,9 @@ static size_t encode(uint32_t c, char *out)
 	return 3;
 }
 
-/* 0 for a character that is dropped. */
-static uint32_t fold_char(uint32_t c)
+/* The small letter of a capital, or `c`. */
+static uint32_t small(uint32_t c)
 {
-	if (c >= 0x300 && c <= 0x36f) /* a diacritic of its own */
-		return 0;
-	if (c >= LATIN && c < LATIN + sizeof(latin) - 1 && latin[c - LATIN] != '.')
-		return (uint32_t)latin[c - LATIN];
-	if (c >= LATIN_MORE && c < LATIN_MORE + sizeof(latin_more) - 1 &&
-	    latin_more[c - LATIN_MORE] != '.')
-		return (uint32_t)latin_more[c - LATIN_MORE];
-	if (c == 0x3c2) /* a final sigma */
-		return 0x3c3;
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(capitals); i++) {
 		if (c > capitals[i].last)
 			continue;
@@ -85,13 +75,36 @@ static uint32_t fold_char(uint32_t c)
 	return c;
 }
 
+bool ofs_fold_is_capital(uint32_t c)
+{
+	return c < 0x80 ? c >= 'A' && c <= 'Z' : small(c) != c;
+}
+
+uint32_t ofs_fold_char(uint32_t c)
+{
+	if (c < 0x80)
+		return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
+	if (c > 0xffff)
+		return c;
+	if (ofs_fold_is_diacritic(c))
+		return 0;
+	if (c >= LATIN && c < LATIN + sizeof(latin) - 1 && latin[c - LATIN] != '.')
+		return (uint32_t)latin[c - LATIN];
+	if (c >= LATIN_MORE && c < LATIN_MORE + sizeof(latin_more) - 1 &&
+	    latin_more[c - LATIN_MORE] != '.')
+		return (uint32_t)latin_more[c - LATIN_MORE];
+	if (c == 0x3c2) /* a final sigma */
+		return 0x3c3;
+	return small(c);
+}
+
 /* Folds one character at `text`; *ret_used is its length. Never longer than that. */
 static size_t fold_one(const char *text, size_t len, char *out, size_t *ret_used)
 {
 	uint32_t c, folded;
 
 	*ret_used = ofs_fold_decode(text, len, &c);
-	folded = c == OFS_FOLD_INVALID || c > 0xffff ? c : fold_char(c);
+	folded = ofs_fold_char(c);
 	if (folded == c) {
 		memcpy(out, text, *ret_used);
 		return *ret_used;

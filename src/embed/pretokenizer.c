@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "embed/words.h"
+#include "embed/pretokenizer.h"
 
 #include "base/buf.h"
 #include "base/text.h"
@@ -8,8 +8,8 @@
 #define INVALID 0xfffd
 
 struct walk {
-	const struct ofs_word_rules *rules;
-	ofs_word_fn fn;
+	const struct ofs_pretokenizer_rules *rules;
+	ofs_pretoken_fn fn;
 	void *arg;
 	struct ofs_buf word; /* so far */
 	size_t chars; /* in it */
@@ -80,8 +80,8 @@ static void put_normal(struct walk *w, uint32_t c)
 		end_word(w);
 }
 
-void ofs_words_walk(const struct ofs_word_rules *rules, const char *text, size_t len,
-		    size_t max_chars, ofs_word_fn fn, void *arg)
+void ofs_pretokenize(const struct ofs_pretokenizer_rules *rules, const char *text, size_t len,
+		     size_t max_chars, ofs_pretoken_fn fn, void *arg)
 {
 	OFS_CLEANUP(walk_finish) struct walk w = { .rules = rules, .fn = fn, .arg = arg };
 	const unsigned char *p = (const unsigned char *)text, *end = p + len;

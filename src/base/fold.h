@@ -2,9 +2,8 @@
 /* Text without case and diacritics, as it is compared in a search. */
 #pragma once
 
-#include "base/util.h"
-
 #include "base/text.h"
+#include "base/util.h"
 
 /*
  * Reads one character; returns its length in bytes, at least 1 where `len` is. A byte that starts
@@ -12,6 +11,17 @@
  */
 #define OFS_FOLD_INVALID UINT32_MAX
 size_t ofs_fold_decode(const char *text, size_t len, uint32_t *ret);
+
+/* A character without case and diacritics; 0: it is dropped, as a diacritic of its own is. */
+uint32_t ofs_fold_char(uint32_t c);
+
+bool ofs_fold_is_capital(uint32_t c);
+
+/* It stands on the letter before it. */
+static inline bool ofs_fold_is_diacritic(uint32_t c)
+{
+	return c >= 0x300 && c <= 0x36f;
+}
 
 /*
  * Folds `text` into `out`, which has room for `len` bytes; returns how many it took. Line ends

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finding without the search index: the working tier, and what is not indexed yet, the newest files
+ * first, for as long as that may take.
+ */
+#include "base/clock.h"
+#include "base/text.h"
+#include "tree/core/entry_list.h"
+#include "tree/core/label.h"
+#include "tree/core/walk.h"
+#include "tree/search/search.h"
+#include "tree/search/finder.h"
+#include "tree/search/indexer.h"
+
+#define SCAN_MAX (UINT64_C(256) << 20) /* bytes */
+#define WORKING_MAX 100000 /* files of the working tier that are looked at, the newest */
+#define UNINDEXED_MAX 50000 /* files of the other tiers that are walked for those not indexed */
+#define PIECE ((size_t)256 * 1024) /* that is read at once */
+#define OVERLAP 256 /* of two pieces, for the words across */
+#define PROBE 8192 /* a NUL within these bytes: not text */
+
+struct scan {
+	struct ofs_search *search;
+	struct ofs_entry_list files;
+	struct ofs_fts *index; /* what it has is left out; NULL: nothing is */
+	size_t most; /* files to be found; 0: all */
+	uint64_t seen; /* files, in these tiers */
+	struct ofs_words *words;
+	struct ofs_finder *finder;
+	char *buf; /* of PIECE + OVERLAP */
+	int64_t until; /* monotonic */
+	uint64_t left; /* bytes */
+	const char *name; /* in which words are found, */
+	uint32_t label; /* and these */
+};
+
+static void scan_finish(struct scan *s)
+{
+	ofs_entry_list_finish(&s->files);
+	ofs_words_destroy(s->words);
+	ofs_finder_destroy(s->finder);
+	free(s->buf);
+}
+
+static void count(uint64_t found[OFS_QUERY_WORDS], uint32_t words)
+{
+	for (; words; words &= words - 1)
+		found[__builtin_ctz(words)]++;
+}
+
+/* ---- names */
+
+static void take_word(void *arg, const struct ofs_word *word)
+{
+	struct scan *s = arg;
+
+	s->label |= ofs_query_match(s->search->query, s->name, word);
+}
+
+static void look_for(struct scan *s, const char *name)
+{
+	s->name = name;
+	if (name)
+		ofs_words_each(s->words, name, strlen(name), take_word, s);
+}
+
+static void take_label(void *arg, const struct ofs_label *l)
+{
+	if (l) {
+		look_for(arg, l->title);
+		look_for(arg, l->tags);
+	}
+}
+
+/* Looks for the words in name, title and tags. */
+static int scan_names(struct scan *s, uint64_t ino, const char *name)
+{
+	struct ofs_search *search = s->search;
+	int r;
+
+	s->label = 0;
+	look_for(s, name);
+	r = ofs_labels_with(search->tree, ino, take_label, s);
+	search->names++;
+	count(search->named, s->label);
+	if (s->label)
+		*ofs_append(search->scanned, search->nscanned, search->cap_scanned) =
+			(struct ofs_text_block){ .ino = ino, .label = s->label };
+	return r;
+}
+
+/* ---- texts */
+
+/* The blocks of a piece; only the first `len` bytes of `all` are its own. */
+static void scan_piece(struct scan *s, uint64_t ino, size_t all, size_t len, uint64_t off,
+		       uint64_t line)
+{
+	struct ofs_search *search = s->search;
+
+	for (size_t at = 0, size; at < len; at += size) {
+		struct ofs_text_block block = { .ino = ino, .off = off + at, .label = s->label };
+
+		size = OFS_MIN(len - at, (size_t)OFS_FINDER_BLOCK);
+		block.words = ofs_finder_words(s->finder, s->buf, all, at, at + size);
+		block.len = (uint32_t)size;
+		block.line = line;
+		line += ofs_text_newlines(s->buf + at, size);
+		search->all++;
+		count(search->found, block.words | ofs_finder_unsought(s->finder));
+		if (!block.words)
+			continue;
+		*ofs_append(search->scanned, search->nscanned, search->cap_scanned) = block;
+	}
+}
+
+static bool is_over(const struct scan *s)
+{
+	return !s->left || ofs_clock_monotonic() >= s->until;
+}
+
+/* Damaged content is left out. */
+static int scan_text(struct scan *s, uint64_t ino)
+{
+	struct ofs_store *store = s->search->tree->store;
+	uint64_t off = 0, line = 1;
+	bool last = false;
+	ssize_t n = 0;
+	size_t own;
+
+	while (!last) {
+		if (is_over(s)) {
+			s->search->unread++;
+			break;
+		}
+		n = ofs_store_scan(store, ino, s->buf, PIECE + OVERLAP, off);
+		if (n <= 0 || (!off && memchr(s->buf, 0, OFS_MIN((size_t)n, (size_t)PROBE))))
+			break;
+		last = (size_t)n < PIECE + OVERLAP;
+		own = last ? (size_t)n : PIECE;
+		scan_piece(s, ino, (size_t)n, own, off, line);
+		line += ofs_text_newlines(s->buf, own);
+		off += own;
+		s->left -= OFS_MIN(s->left, (uint64_t)own);
+	}
+	return n >= 0 || n == -EIO || n == -ENOENT || n == -ESTALE ? 0 : (int)n;
+}
+
+/* ---- files */
+
+/* 1, or 0, or -errno. */
+static int is_indexed(const struct scan *s, uint64_t ino)
+{
+	struct ofs_fts_file file;
+	int r = s->index ? ofs_fts_get_file(s->index, ino, &file) : -ENOENT;
+
+	return r == 0 ? file.has_sha : r == -ENOENT || r == -EUCLEAN ? 0 : r;
+}
+
+/* The filters leave the file out; where there are none, that is looked at later. */
+static bool is_left_out(const struct scan *s, uint64_t ino)
+{
+	OFS_CLEANUP(ofs_answer_finish) struct ofs_answer a = { .place.path = OFS_BUF_INIT };
+
+	return s->search->query->filtered && ofs_answer_load(s->search, ino, &a) <= 0;
+}
+
+static int scan_file(struct scan *s, uint64_t ino, const char *name)
+{
+	int r = is_indexed(s, ino);
+
+	if (r)
+		return OFS_MIN(r, 0);
+	if (is_over(s)) {
+		s->search->unread++;
+		return 0;
+	}
+	if (is_left_out(s, ino))
+		return 0;
+	r = scan_names(s, ino, name);
+	return r < 0 ? r : scan_text(s, ino);
+}
+
+static int take_file(void *arg, uint64_t ino, const char *name)
+{
+	struct scan *s = arg;
+
+	s->seen++;
+	if (s->most && s->files.n >= s->most)
+		return -ECANCELED;
+	if (!s->most && s->files.n >= 2 * WORKING_MAX)
+		ofs_entry_list_keep_last(&s->files, WORKING_MAX);
+	ofs_entry_list_add(&s->files, ino, name);
+	return 0;
+}
+
+/* Looks at the files of the tiers first to last that are asked for. */
+static int scan_tiers(struct scan *s, int first, int last)
+{
+	struct ofs_search *search = s->search;
+	int r = 0;
+
+	for (int i = first; i <= last && r == 0; i++)
+		if (ofs_search_wants(search->query, (enum ofs_tier)i))
+			r = ofs_walk_tier(search->tree, (enum ofs_tier)i, take_file, s);
+	r = r == -ECANCELED ? 0 : r;
+	ofs_entry_list_keep_last(&s->files, WORKING_MAX);
+	if (s->seen > WORKING_MAX)
+		search->unread += s->seen - s->files.n;
+	s->seen = 0;
+	for (size_t i = s->files.n; i-- && r == 0;)
+		r = scan_file(s, s->files.entries[i].key, ofs_entry_list_name(&s->files, i));
+	ofs_entry_list_finish(&s->files);
+	s->files = (struct ofs_entry_list){ 0 };
+	return r;
+}
+
+int ofs_search_scan(struct ofs_search *search)
+{
+	OFS_CLEANUP(scan_finish) struct scan s = { .search = search, .left = SCAN_MAX };
+	struct ofs_tree *t = search->tree;
+	struct ofs_indexer_stats stats;
+	int r;
+
+	s.buf = ofs_alloc(PIECE + OVERLAP);
+	s.words = ofs_words_create();
+	s.finder = ofs_finder_create(search->query);
+	s.until = ofs_clock_monotonic() + t->search_ms * OFS_NS_PER_MS;
+	r = scan_tiers(&s, OFS_TIER_WORKING, OFS_TIER_WORKING);
+	ofs_indexer_stats(t->indexer, &stats);
+	s.index = ofs_indexer_index(t->indexer);
+	s.most = UNINDEXED_MAX;
+	if (r == 0 && (!s.index || !stats.caught_up))
+		r = scan_tiers(&s, OFS_TIER_LONG_TERM, OFS_TIER_ARCHIVE);
+	return r;
+}
