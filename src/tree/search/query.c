@@ -400,7 +400,8 @@ static void take_plain(struct parser *p, const struct word *w)
 	struct ofs_query *q = p->query;
 
 	for (size_t i = 0; i < q->nwords; i++)
-		q->has_plain = q->has_plain || (p->taken >> i & 1 && q->words[i].weight == 1);
+		q->has_plain = q->has_plain ||
+			       (p->taken >> i & 1 && q->words[i].weight > OFS_WEIGHT_COMMON);
 	add_wish(p, w->text, w->len, p->taken);
 	if (!p->row_len++)
 		p->row = w->text;

@@ -318,7 +318,7 @@ static int find(struct ofs_search *s)
 				  (!s->found[i] && !s->named[i]));
 	if (repair(s)) {
 		r = ofs_search_index_find(s, nforms);
-		if (r == 0 && empty)
+		if (r == 0 && empty && !s->unread)
 			r = ofs_search_scan(s);
 	}
 	weigh_words(s);
@@ -343,9 +343,8 @@ int ofs_search_run(struct ofs_tree *t, struct ofs_query *q, struct ofs_buf *out)
 							"are for the other words\n");
 	if (s.unread)
 		ofs_buf_printf(out,
-			       OFS_SEARCH_NOTE
-			       "%" PRIu64 " older files were not searched to "
-			       "their end: give a category:, a task: or after:\n",
+			       OFS_SEARCH_NOTE "%" PRIu64 " older files were not searched to "
+					       "their end: give a category:, a task: or after:\n",
 			       s.unread);
 	return 0;
 }
