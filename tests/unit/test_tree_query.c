@@ -137,7 +137,7 @@ static const struct sample with_terms[] = {
 
 static const struct sample with_words[] = {
 	{ "bitcoin prices", "bitcoin price " },
-	{ "  a\tb\nc  ", "a:0.2 b c " },
+	{ "  a\tb\nc  ", "a:0.2 b:0.2 c:0.2 " },
 	{ "what is the price", "what:0.2 is:0.2 the:0.2 price " },
 	/* Each word once. */
 	{ "price Prices PRICE", "price " },
@@ -147,7 +147,7 @@ static const struct sample with_words[] = {
 	{ "价格表", "价格:0.5 格表:0.5 表:0.5 " },
 	{ "привет", "привет при:0.5 рив:0.5 иве:0.5 вет:0.5 " },
 	{ "Café", "cafe " },
-	{ "foo::bar --flag=x a.b", "foo bar flag x a:0.2 b " },
+	{ "foo::bar --flag=x a.b", "foo bar flag x:0.2 a:0.2 b:0.2 " },
 	{ "don't", "don:0.2 t:0.2 " },
 	/* Terms that must be there are words, too; others are not. */
 	{ "+price -cost", "price " },
@@ -160,7 +160,7 @@ static const struct sample with_words[] = {
 	{ "-x", "" },
 	{ "\"open", "open " },
 	{ "tag:x category:y", "" },
-	{ "tags:x Tag:y tag::z", "tag x y z " },
+	{ "tags:x Tag:y tag::z", "tag x:0.2 y:0.2 z:0.2 " },
 	{ "-> = && 👍", "" },
 	{ "", "" },
 	{ " \t\n", "" },
@@ -182,7 +182,7 @@ Test(tree_query, words_of_any_text)
 	static const char text[] = "-not \"quoted\" tag:x pre* \xff|\0z tier:cache cut off";
 	struct ofs_query *q = ofs_query_of_words(text, sizeof(text) - sizeof(" off"));
 
-	cr_assert_str_eq(forms(q), "not:0.2 quot tag x pre z tier cach cut ");
+	cr_assert_str_eq(forms(q), "not:0.2 quot tag x:0.2 pre z:0.2 tier cach cut ");
 	cr_assert_eq(q->wanted + q->unwanted, 0);
 	cr_assert_not(q->filtered);
 	ofs_query_destroy(q);

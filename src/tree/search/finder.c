@@ -18,6 +18,7 @@ struct literal {
 	uint32_t words; /* of which it tells, as bits */
 	uint8_t first_case, last_case; /* 0x20 for a letter */
 	bool ascii;
+	bool starts; /* its words start with it */
 };
 
 struct ofs_finder {
@@ -58,7 +59,8 @@ static bool is_ascii(const char *text, size_t len)
 	return true;
 }
 
-static void add_literal(struct ofs_finder *f, uint8_t word, const char *text, size_t len)
+static void add_literal(struct ofs_finder *f, uint8_t word, const char *text, size_t len,
+			bool starts)
 {
 	f->literals[f->n++] = (struct literal){
 		.text = text,
@@ -67,6 +69,7 @@ static void add_literal(struct ofs_finder *f, uint8_t word, const char *text, si
 		.first_case = case_of(text[0]),
 		.last_case = case_of(text[len - 1]),
 		.ascii = is_ascii(text, len),
+		.starts = starts,
 	};
 }
 
@@ -79,7 +82,7 @@ static void add_start(struct ofs_finder *f, const struct ofs_form *form, char *t
 		if (form->text[i] != '_')
 			text[len++] = form->text[i];
 	if (len)
-		add_literal(f, form->word, text, len);
+		add_literal(f, form->word, text, len, true);
 }
 
 /* A letter is wrong in one of its halves, so that the other stands; or two have changed places. */
@@ -88,16 +91,16 @@ static void add_typo(struct ofs_finder *f, const struct ofs_form *form, char *te
 	size_t half = form->len / 2u;
 
 	if (!half) {
-		add_literal(f, form->word, form->text, form->len);
+		add_literal(f, form->word, form->text, form->len, true);
 		return;
 	}
-	add_literal(f, form->word, form->text, half);
+	add_literal(f, form->word, form->text, half, true);
 	add_literal(f, form->word, form->text + half,
-		    literal_len(form->text + half, form->len - half));
+		    literal_len(form->text + half, form->len - half), false);
 	memcpy(text, form->text, form->len);
 	text[half - 1] = form->text[half];
 	text[half] = form->text[half - 1];
-	add_literal(f, form->word, text, literal_len(text, form->len));
+	add_literal(f, form->word, text, literal_len(text, form->len), true);
 }
 
 static void add_form(struct ofs_finder *f, const struct ofs_form *form, char *text)
@@ -106,8 +109,8 @@ static void add_form(struct ofs_finder *f, const struct ofs_form *form, char *te
 
 	switch (form->kind) {
 	case OFS_FORM_WORD:
-		add_literal(f, form->word, form->text,
-			    len > 2 ? literal_len(form->text, len) : len);
+		add_literal(f, form->word, form->text, len > 2 ? literal_len(form->text, len) : len,
+			    true);
 		break;
 	case OFS_FORM_START:
 		add_start(f, form, text);
@@ -308,6 +311,15 @@ static size_t make_plain(struct ofs_finder *f, const char *text, size_t len)
 	return n;
 }
 
+/* No word, and no part of a name, starts at text[at]. */
+static bool is_inside(const char *text, size_t at)
+{
+	char c = text[at], before = at ? text[at - 1] : ' ';
+
+	return before != '_' && (unsigned char)before < 0x80 && ofs_fold_is_name(before) &&
+	       !(c >= 'A' && c <= 'Z') && !ofs_text_ends_escape(text, at);
+}
+
 uint32_t ofs_finder_words(struct ofs_finder *f, const char *text, size_t len, size_t at, size_t end)
 {
 	/* A word may begin in the block and what it is found by after it. */
@@ -323,7 +335,8 @@ uint32_t ofs_finder_words(struct ofs_finder *f, const char *text, size_t len, si
 			p = find(l, text, len, p, to);
 			if (p == SIZE_MAX)
 				break;
-			read_run(f, text, len, p);
+			if (!l->starts || !is_inside(text, p))
+				read_run(f, text, len, p);
 		}
 	}
 	n = make_plain(f, text + at, to - at);

@@ -297,7 +297,7 @@ static struct ofs_query_word read_query_word(const struct parser *p, const struc
 	size_t len = OFS_MIN(word->end - word->at, sizeof(w.typed));
 
 	w.typed_len = (uint8_t)ofs_fold(p->text + word->at, len, w.typed);
-	if (ofs_words_is_common(w.typed, w.typed_len))
+	if (w.typed_len == 1 || ofs_words_is_common(w.typed, w.typed_len))
 		w.weight = OFS_WEIGHT_COMMON;
 	else if (word->kind == OFS_WORD_PART)
 		w.weight = WEIGHT_PART;

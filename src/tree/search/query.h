@@ -27,7 +27,7 @@
 /* What an answer's last line begins with where it is no hit. */
 #define OFS_SEARCH_NOTE "offloadfs: "
 
-#define OFS_WEIGHT_COMMON 0.2 /* of a word that is common */
+#define OFS_WEIGHT_COMMON 0.2 /* of a word that is common, or one letter */
 
 /* A word to rank by. */
 struct ofs_query_word {

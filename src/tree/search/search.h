@@ -72,6 +72,7 @@ struct ofs_search {
 	struct ofs_u64_list labels[OFS_QUERY_WORDS]; /* and files */
 	struct ofs_text_block *scanned; /* without the index */
 	size_t nscanned, cap_scanned;
+	int64_t scan_until; /* monotonic; 0: the scan has not begun */
 	uint64_t unread; /* files that there was no time to read to their end */
 	bool relaxed; /* nothing has the phrases: they need not be there */
 

@@ -224,7 +224,9 @@ int ofs_search_scan(struct ofs_search *search)
 	s.buf = ofs_alloc(PIECE + OVERLAP);
 	s.words = ofs_words_create();
 	s.finder = ofs_finder_create(search->query);
-	s.until = ofs_clock_monotonic() + t->search_ms * OFS_NS_PER_MS;
+	if (!search->scan_until)
+		search->scan_until = ofs_clock_monotonic() + t->search_ms * OFS_NS_PER_MS;
+	s.until = search->scan_until;
 	r = scan_tiers(&s, OFS_TIER_WORKING, OFS_TIER_WORKING);
 	ofs_indexer_stats(t->indexer, &stats);
 	s.index = ofs_indexer_index(t->indexer);
