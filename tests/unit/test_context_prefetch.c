@@ -273,6 +273,22 @@ Test(context_prefetch, a_line_that_is_too_long_is_left_out)
 	cr_expect(says("\n\"frobnicator\": 2\n"));
 }
 
+Test(context_prefetch, a_long_line_is_whole)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	const char *p;
+
+	ofs_buf_append_str(&text, "before\n");
+	for (int i = 0; i < 300; i++)
+		ofs_buf_printf(&text, "%s ", i == 200 ? "the zebra crossing" : "word");
+	ofs_buf_append_str(&text, "\nafter\n");
+	add(text.data, text.len);
+	cr_assert_eq(ask("where is the zebra crossing?"), 1);
+	cr_assert(says(":1-3\">"), "%s", (const char *)out.data);
+	p = (const char *)out.data;
+	check_slice(&p, ofs_buf_str(&text));
+}
+
 Test(context_prefetch, what_cannot_be_read_is_left_out)
 {
 	static const char binary[] = "frobnicator\0\1\2\3 frobnicator";

@@ -132,7 +132,10 @@ struct range {
 
 static struct range range_of(const struct ofs_passage *p, const char *text, size_t len)
 {
-	struct range r = { (size_t)p->off, (size_t)p->off, p->first, p->first - 1 };
+	const char *newline = memrchr(text, '\n', p->off);
+	/* A passage may be a part of a line. */
+	size_t from = newline ? (size_t)(newline - text) + 1 : 0;
+	struct range r = { from, from, p->first, p->first - 1 };
 	bool up = true, down = true;
 
 	while ((up || down) && r.last + 1 - r.first < OFS_PREFETCH_LINES) {
