@@ -13,7 +13,7 @@
 #define PARTS_MAX 12 /* a name of more is random text */
 #define PART_MIN 2 /* letters of a part that is a word */
 
-/* What a character is to a run of word characters: they are of one kind. */
+/* The kind of a character. A word is a run of characters of one kind. */
 enum script {
 	SCRIPT_NONE, /* it parts words */
 	SCRIPT_LATIN, /* and digits */
@@ -171,7 +171,9 @@ static bool ends(const struct run *r, size_t i)
 	return i >= r->end || r->text[i] == '_' || ofs_fold_is_capital((unsigned char)r->text[i]);
 }
 
-/* A part begins at text[i], after a capital or not: getUser|Id, HTTP|Server, get_|user, user|IDs. */
+/*
+ * A part begins at text[i], after a capital or not: getUser|Id, HTTP|Server, get_|user, user|IDs.
+ */
 static bool begins(const struct run *r, size_t i, uint32_t c, bool after_capital)
 {
 	uint32_t next = '_';

@@ -9,7 +9,7 @@
  *   two characters that follow each other are a word, and so is the last one alone.
  * - Words of the other scripts are also each three characters of them that follow each other.
  *
- * What sets colours on a terminal (ESC [31m) is no part of a word.
+ * Escape sequences of a terminal (ESC [31m) are not part of a word.
  */
 #pragma once
 

@@ -256,6 +256,12 @@ int ofs_db_bind_blob(struct ofs_db *db, sqlite3_stmt *st, int param, const void 
 	return ofs_db_errno(db, sqlite3_bind_blob64(st, param, data, len, SQLITE_STATIC));
 }
 
+int ofs_db_bind_text(struct ofs_db *db, sqlite3_stmt *st, int param, const void *text, size_t len)
+{
+	return ofs_db_errno(db, sqlite3_bind_text64(st, param, len ? text : "", len, SQLITE_STATIC,
+						    SQLITE_UTF8));
+}
+
 int ofs_column_bytes(sqlite3_stmt *st, int column, void *ret, size_t len)
 {
 	const void *data;

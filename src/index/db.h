@@ -115,6 +115,9 @@ int ofs_db_run_blob(struct ofs_db *db, int id, const int64_t *args, size_t n, co
 /* NULL data is bound as NULL. The bytes are borrowed until the reset. */
 int ofs_db_bind_blob(struct ofs_db *db, sqlite3_stmt *st, int param, const void *data, size_t len);
 
+/* A text of `len` bytes, likewise; none is the empty one. */
+int ofs_db_bind_text(struct ofs_db *db, sqlite3_stmt *st, int param, const void *text, size_t len);
+
 /* Unsigned numbers come back from SQLite's signed ones as they were put. */
 static inline uint64_t ofs_column_u64(sqlite3_stmt *st, int column)
 {

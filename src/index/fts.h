@@ -133,7 +133,9 @@ int ofs_fts_tidy(struct ofs_fts *fts);
 
 int ofs_fts_counts(struct ofs_fts *fts, struct ofs_fts_counts *ret);
 
-/* ---- vectors of documents (embed/embed.h). Those of another model, or of no content, are pruned. */
+/*
+ * ---- vectors of documents (embed/embed.h). Those of another model, or of no content, are pruned.
+ */
 
 /* A content that has none yet. */
 struct ofs_fts_bare {

@@ -16,14 +16,6 @@ static void append_word(void *arg, const struct ofs_word *word)
 	ofs_buf_append(arg, " ", 1);
 }
 
-static int bind_text(struct ofs_fts *fts, sqlite3_stmt *st, int param, const struct ofs_buf *b)
-{
-	const char *text = b->len ? (const char *)b->data : "";
-
-	return ofs_db_errno(&fts->db, sqlite3_bind_text64(st, param, text, b->len, SQLITE_STATIC,
-							  SQLITE_UTF8));
-}
-
 /* ---- contents */
 
 int ofs_fts_content_find(struct ofs_fts *fts, const uint8_t sha[32], int64_t *ret)
@@ -144,7 +136,7 @@ static int insert_text(struct ofs_fts *fts, enum ofs_fts_stmt id, int64_t row,
 	int r = ofs_db_start(&fts->db, id, OFS_ARGS(row), &st);
 
 	if (r == 0)
-		r = bind_text(fts, st, 2, text);
+		r = ofs_db_bind_text(&fts->db, st, 2, text->data, text->len);
 	return r < 0 ? r : ofs_db_step(&fts->db, st);
 }
 
@@ -327,7 +319,7 @@ static int row_put(struct ofs_fts *fts, uint64_t ino, int64_t stamp, int64_t con
 			     &st);
 
 	if (r == 0)
-		r = bind_text(fts, st, 4, label);
+		r = ofs_db_bind_text(&fts->db, st, 4, label->data, label->len);
 	return r < 0 ? r : ofs_db_step(&fts->db, st);
 }
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Queries of the search index. Results are gathered under the lock and handed on without it, so
- * that callbacks may take long and call the index.
- */
+/* Queries of the search index. */
 #include "base/buf.h"
 #include "index/fts_schema.h"
 
@@ -13,12 +10,6 @@ static int gather(struct ofs_fts *fts, sqlite3_stmt *st, struct ofs_u64_list *re
 	while ((r = ofs_db_step(&fts->db, st)) > 0)
 		ofs_u64_list_add(ret, ofs_column_u64(st, 0));
 	return r;
-}
-
-static int bind(struct ofs_fts *fts, sqlite3_stmt *st, int param, const struct ofs_buf *text)
-{
-	return ofs_db_errno(&fts->db, sqlite3_bind_text64(st, param, (const char *)text->data,
-							  text->len, SQLITE_STATIC, SQLITE_UTF8));
 }
 
 /* ---- words */
@@ -35,7 +26,7 @@ static int find(struct ofs_fts *fts, enum ofs_fts_stmt id, const char *word, siz
 	ofs_buf_append(&match, word, len);
 	ofs_buf_append_str(&match, "\"");
 	if (r == 0)
-		r = bind(fts, st, 2, &match);
+		r = ofs_db_bind_text(&fts->db, st, 2, match.data, match.len);
 	return r < 0 ? r : gather(fts, st, ret);
 }
 
@@ -67,9 +58,9 @@ static int find_start(struct ofs_fts *fts, const char *start, size_t len, size_t
 	ofs_buf_append(&to, start, len);
 	ofs_buf_append(&to, "\xff", 1);
 	if (r == 0)
-		r = bind(fts, st, 2, &from);
+		r = ofs_db_bind_text(&fts->db, st, 2, from.data, from.len);
 	if (r == 0)
-		r = bind(fts, st, 3, &to);
+		r = ofs_db_bind_text(&fts->db, st, 3, to.data, to.len);
 	return r < 0 ? r : gather(fts, st, ret);
 }
 

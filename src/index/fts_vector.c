@@ -9,10 +9,10 @@ static int model_get(struct ofs_fts *fts, const char *name, int64_t *ret)
 	int r = ofs_db_start(&fts->db, OFS_FTS_MODEL_GET, OFS_NO_ARGS, &st);
 
 	*ret = 0;
-	if (r < 0)
-		return r;
-	sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
-	r = ofs_db_step(&fts->db, st);
+	if (r == 0)
+		r = ofs_db_bind_text(&fts->db, st, 1, name, strlen(name));
+	if (r == 0)
+		r = ofs_db_step(&fts->db, st);
 	if (r > 0)
 		*ret = sqlite3_column_int64(st, 0);
 	return OFS_MIN(r, 0);
@@ -26,10 +26,10 @@ static int model_put(struct ofs_fts *fts, const char *name, int64_t *ret)
 	if (r < 0 || *ret)
 		return r;
 	r = ofs_db_start(&fts->db, OFS_FTS_MODEL_PUT, OFS_NO_ARGS, &st);
-	if (r < 0)
-		return r;
-	sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
-	r = ofs_db_step(&fts->db, st);
+	if (r == 0)
+		r = ofs_db_bind_text(&fts->db, st, 1, name, strlen(name));
+	if (r == 0)
+		r = ofs_db_step(&fts->db, st);
 	*ret = sqlite3_last_insert_rowid(fts->db.conn);
 	return r;
 }

@@ -144,7 +144,8 @@ def why_tells_both_ways(case):
         has_vectors(m)
         lines = search(m, "why:yes vehicle brakes")
         assert lines[0].startswith("persistent/garage.txt:1-2: "), lines
-        assert re.fullmatch(r"\t[\d.]+; by words no\. 1: brake; by meaning no\. 1: 0\.\d\d", lines[1]), lines
+        why = r"\t[\d.]+; by words no\. 1: brake; by meaning no\. 1: 0\.\d\d"
+        assert re.fullmatch(why, lines[1]), lines
         done = run(OFFLOAD, "search", "--dir", m.mnt, "--why", "--json", "vehicle")
         hit = json.loads(done.stdout)[0]
         assert hit["path"] == "persistent/garage.txt" and "by meaning no. 1" in hit["why"], hit

@@ -218,8 +218,7 @@ static void find_regions(struct fetching *f, struct ofs_finder *finder, struct s
 		end = OFS_MIN(at + OFS_FINDER_BLOCK, len);
 		words = ofs_finder_words(finder, text, len, at, end);
 		f->all++;
-		for (uint32_t left = words | ofs_finder_unsought(finder); left; left &= left - 1)
-			f->found[__builtin_ctz(left)]++;
+		ofs_query_count(f->found, words | ofs_finder_unsought(finder));
 		if (words & f->asked && from == SIZE_MAX)
 			from = at;
 		if (from == SIZE_MAX || (words & f->asked && end < len))

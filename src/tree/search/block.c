@@ -2,15 +2,6 @@
 /* Blocks that may answer: the best are kept. */
 #include "tree/search/search.h"
 
-double ofs_search_weigh(const double weights[], uint32_t words)
-{
-	double sum = 0;
-
-	for (; words; words &= words - 1)
-		sum += weights[__builtin_ctz(words)];
-	return sum;
-}
-
 /* The blocks are a heap: none has a lower score than the one above it, the first of all. */
 static void sink(struct ofs_text_block *blocks, size_t n, size_t i)
 {
@@ -29,9 +20,9 @@ static void sink(struct ofs_text_block *blocks, size_t n, size_t i)
 /* Of equal ones, those are kept that came first. */
 void ofs_search_add_block(struct ofs_search *s, struct ofs_text_block *block)
 {
-	block->score = ofs_search_weigh(s->weights, block->words) +
+	block->score = ofs_query_weigh(s->weights, block->words) +
 		       (block->len ? OFS_WEIGHT_LABEL : 1) *
-			       ofs_search_weigh(s->label_weights, block->label);
+			       ofs_query_weigh(s->label_weights, block->label);
 	if (!s->blocks)
 		s->blocks = ofs_alloc(OFS_BLOCKS_MAX * sizeof(*s->blocks));
 	if (s->nblocks < OFS_BLOCKS_MAX) {

@@ -129,7 +129,7 @@ static uint32_t common_words(const struct ofs_query *q)
 	for (size_t i = 0; i < q->nwords; i++)
 		if (q->words[i].weight <= OFS_WEIGHT_COMMON)
 			common |= UINT32_C(1) << i;
-	return common == (UINT64_C(1) << q->nwords) - 1 ? 0 : common;
+	return common == ofs_query_words(q) ? 0 : common;
 }
 
 struct ofs_finder *ofs_finder_create(const struct ofs_query *q)

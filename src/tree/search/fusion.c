@@ -48,13 +48,9 @@ static size_t nearest_line(struct ofs_search *s, const struct ofs_region *r,
 /* How much of the query the best passage by words has, 0 to 1. */
 static double worth_by_words(const struct ofs_search *s, const struct ofs_passages *p)
 {
-	double all = 0, has = 0;
+	double all = ofs_query_weigh(s->weights, ofs_query_words(s->query));
 
-	for (size_t i = 0; i < s->query->nwords; i++) {
-		all += s->weights[i];
-		has += p->n && p->list[0].words >> i & 1 ? s->weights[i] : 0;
-	}
-	return all > 0 ? has / all : 0;
+	return p->n && all > 0 ? ofs_query_weigh(s->weights, p->list[0].words) / all : 0;
 }
 
 void ofs_search_fuse(struct ofs_search *s, struct ofs_passages *p)
@@ -64,7 +60,7 @@ void ofs_search_fuse(struct ofs_search *s, struct ofs_passages *p)
 
 	for (size_t k = 0; k < s->nnear; k++) {
 		const struct ofs_nearby *near = &s->near[k];
-		size_t region = near->candidate ? find_region(p, near) : SIZE_MAX;
+		size_t region = find_region(p, near);
 
 		if (region == SIZE_MAX)
 			continue;

@@ -64,7 +64,10 @@ struct ofs_fts *ofs_indexer_index(struct ofs_indexer *ix);
  */
 int ofs_indexer_settle(struct ofs_indexer *ix);
 
-/* Calls `fn` within a batch of the index: 0, or what it returns, or -errno. -EAGAIN: there is none. */
+/*
+ * Calls `fn` within a batch of the index. Returns what that does, or -errno; -EAGAIN: there is no
+ * index.
+ */
 int ofs_indexer_write(struct ofs_indexer *ix, int (*fn)(void *arg, struct ofs_fts *index),
 		      void *arg);
 

@@ -221,15 +221,6 @@ static void find_terms(struct scan *s)
 					    has_term(s, &s->units[i], &s->query->terms[k]);
 }
 
-static double weigh(const struct scan *s, uint32_t words)
-{
-	double sum = 0;
-
-	for (; words; words &= words - 1)
-		sum += s->weights[__builtin_ctz(words)];
-	return sum;
-}
-
 /* Only the best of them counts. */
 static void find_wishes(struct scan *s)
 {
@@ -239,7 +230,7 @@ static void find_wishes(struct scan *s)
 
 		for (size_t k = 0; k < s->query->nwishes; k++) {
 			const struct ofs_wish *wish = &s->query->wishes[k];
-			double weight = weigh(s, wish->words);
+			double weight = ofs_query_weigh(s->weights, wish->words);
 
 			if ((wish->words & words) == wish->words && weight > u->written &&
 			    has_term(s, u, &wish->term))
@@ -329,10 +320,8 @@ static void rate(struct scan *s, size_t unit)
 
 static void rate_all(struct scan *s)
 {
-	double terms = 0;
+	double terms = ofs_query_weigh(s->weights, ofs_query_words(s->query));
 
-	for (size_t i = 0; i < s->query->nwords; i++)
-		terms += s->weights[i];
 	for (size_t i = 0; i < s->n; i++)
 		rate_own(s, i);
 	for (size_t i = 0; i < s->n; i++) {
@@ -359,7 +348,9 @@ static bool is_free(const struct scan *s, size_t unit)
 	return unit < s->n && !s->units[unit].taken;
 }
 
-/* The next unit that the passage takes, or SIZE_MAX. `filled`: units that it took to have enough. */
+/*
+ * The next unit that the passage takes, or SIZE_MAX. `filled`: units that it took to have enough.
+ */
 static size_t next_unit(const struct scan *s, struct span p, double best, size_t *filled)
 {
 	size_t up = p.first - 1, down = p.last + 1;
@@ -418,7 +409,7 @@ static const struct place *best_place(const struct scan *s, size_t unit)
 				   s->places[k].end <= s->places[i].at + OFS_SNIPPET_CHARS * 2 / 3;
 		     k++)
 			words |= UINT32_C(1) << s->places[k].word;
-		sum = weigh(s, words);
+		sum = ofs_query_weigh(s->weights, words);
 		if (sum > most) {
 			most = sum;
 			best = &s->places[i];

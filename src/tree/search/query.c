@@ -240,7 +240,10 @@ static bool starts_so(const struct ofs_form *f, const char *text, const struct o
 	return fold_word(text, word, folded) >= f->len && memcmp(folded, f->text, f->len) == 0;
 }
 
-/* One is the other but for a letter that is missing, another one, or changed places with the next. */
+/*
+ * One is the other but for a letter that is missing, is another, or has changed places with the
+ * next.
+ */
 static bool is_typo(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	size_t i = 0, rest;
@@ -467,6 +470,21 @@ static int take_term(struct parser *p, struct word *w)
 	if (w->quoted)
 		return add_term(p, OFS_TERM_PHRASE, w);
 	return w->required || w->exclude ? add_term(p, OFS_TERM_TEXT, w) : 0;
+}
+
+double ofs_query_weigh(const double weights[OFS_QUERY_WORDS], uint32_t words)
+{
+	double sum = 0;
+
+	for (; words; words &= words - 1)
+		sum += weights[__builtin_ctz(words)];
+	return sum;
+}
+
+void ofs_query_count(uint64_t found[OFS_QUERY_WORDS], uint32_t words)
+{
+	for (; words; words &= words - 1)
+		found[__builtin_ctz(words)]++;
 }
 
 /* ---- words */

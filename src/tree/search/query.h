@@ -64,7 +64,9 @@ struct ofs_term {
 	size_t len;
 };
 
-/* What counts more where it stands as in the query: v1.12.3, or words without operators in a row. */
+/*
+ * What counts more where it stands as in the query: v1.12.3, or words without operators in a row.
+ */
 struct ofs_wish {
 	struct ofs_term term;
 	uint32_t words; /* of it, as bits */
@@ -114,6 +116,18 @@ void ofs_query_add_form(struct ofs_query *q, size_t word, enum ofs_form_kind kin
 
 /* The words of the query that a word of `text` is, as bits. */
 uint32_t ofs_query_match(const struct ofs_query *q, const char *text, const struct ofs_word *word);
+
+/* All words of the query, as bits. */
+static inline uint32_t ofs_query_words(const struct ofs_query *q)
+{
+	return (uint32_t)((UINT64_C(1) << q->nwords) - 1);
+}
+
+/* The sum of what words, as bits, weigh. */
+double ofs_query_weigh(const double weights[OFS_QUERY_WORDS], uint32_t words);
+
+/* Counts words, as bits: one more of each. */
+void ofs_query_count(uint64_t found[OFS_QUERY_WORDS], uint32_t words);
 
 /* `value` is in the list, or the list is empty. */
 bool ofs_wanted_has(const struct ofs_wanted *w, const char *value);

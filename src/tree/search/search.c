@@ -88,7 +88,7 @@ static int read_region(struct ofs_search *s, struct ofs_candidate *c,
 			   .after = len - end,
 			   .off = from + start,
 			   .line = first->line - ofs_text_newlines(text + start, lead - start),
-			   .bonus = OFS_WEIGHT_LABEL * ofs_search_weigh(s->label_weights, c->label),
+			   .bonus = OFS_WEIGHT_LABEL * ofs_query_weigh(s->label_weights, c->label),
 			   .owner = c,
 		   });
 	return 0;
@@ -153,7 +153,7 @@ static int add_hits(struct ofs_search *s, const struct ofs_passages *p)
 		struct ofs_candidate *c = s->candidates[i];
 
 		if (c->label && c->nfiles && !c->share && (!terms || ofs_candidate_holds(s, c)))
-			r = add_hit(s, c, NULL, NULL, ofs_search_weigh(s->label_weights, c->label));
+			r = add_hit(s, c, NULL, NULL, ofs_query_weigh(s->label_weights, c->label));
 	}
 	return r;
 }

@@ -2,8 +2,8 @@
 /*
  * A search under way. Blocks of text that may answer come from the search index (search_index.c)
  * and from reading files (search_scan.c); the best of them (block.c), by the words they have, are
- * read (candidate.c, search.c), and the passages in them that answer best become hits (hit.c). Files may answer by
- * their names alone. Nothing here is a use of a file.
+ * read (candidate.c, search.c), and the passages in them that answer best become hits (hit.c).
+ * Files may answer by their names alone. Nothing here is a use of a file.
  */
 #pragma once
 
@@ -53,7 +53,7 @@ struct ofs_candidate {
 
 /* A document whose meaning is near the query's. */
 struct ofs_nearby {
-	struct ofs_candidate *candidate; /* NULL: the query does not admit it, or it is gone */
+	struct ofs_candidate *candidate; /* of its content */
 	uint64_t off;
 	uint32_t len;
 	double cosine;
@@ -125,9 +125,6 @@ void ofs_search_fuse(struct ofs_search *s, struct ofs_passages *p);
 /* ---- block.c */
 
 #define OFS_WEIGHT_LABEL 0.6 /* of words in the names, beside those of a text; alone they have 1 */
-
-/* The sum of what words, as bits, weigh. */
-double ofs_search_weigh(const double weights[], uint32_t words);
 
 /* Adds a block, whose score follows from its words, if it is among the best. */
 void ofs_search_add_block(struct ofs_search *s, struct ofs_text_block *block);

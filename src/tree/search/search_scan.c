@@ -42,12 +42,6 @@ static void scan_finish(struct scan *s)
 	free(s->buf);
 }
 
-static void count(uint64_t found[OFS_QUERY_WORDS], uint32_t words)
-{
-	for (; words; words &= words - 1)
-		found[__builtin_ctz(words)]++;
-}
-
 /* ---- names */
 
 static void take_word(void *arg, const struct ofs_word *word)
@@ -82,7 +76,7 @@ static int scan_names(struct scan *s, uint64_t ino, const char *name)
 	look_for(s, name);
 	r = ofs_labels_with(search->tree, ino, take_label, s);
 	search->names++;
-	count(search->named, s->label);
+	ofs_query_count(search->named, s->label);
 	if (s->label)
 		*ofs_append(search->scanned, search->nscanned, search->cap_scanned) =
 			(struct ofs_text_block){ .ino = ino, .label = s->label };
@@ -106,7 +100,7 @@ static void scan_piece(struct scan *s, uint64_t ino, size_t all, size_t len, uin
 		block.line = line;
 		line += ofs_text_newlines(s->buf + at, size);
 		search->all++;
-		count(search->found, block.words | ofs_finder_unsought(s->finder));
+		ofs_query_count(search->found, block.words | ofs_finder_unsought(s->finder));
 		if (!block.words)
 			continue;
 		*ofs_append(search->scanned, search->nscanned, search->cap_scanned) = block;
