@@ -308,18 +308,20 @@ static int find(struct ofs_search *s)
 
 	if (!s->tree->background)
 		ofs_indexer_settle(s->tree->indexer);
-	r = ofs_search_index_find(s, 0);
+	/* What is indexed in the meantime is found twice, not missed. */
+	r = ofs_search_scan(s);
 	if (r == 0)
-		r = ofs_search_scan(s);
+		r = ofs_search_index_find(s, 0);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < s->query->nwords; i++)
 		empty = empty && (s->query->words[i].weight <= OFS_WEIGHT_COMMON ||
 				  (!s->found[i] && !s->named[i]));
 	if (repair(s)) {
-		r = ofs_search_index_find(s, nforms);
-		if (r == 0 && empty && !s->unread)
+		if (empty && !s->unread)
 			r = ofs_search_scan(s);
+		if (r == 0)
+			r = ofs_search_index_find(s, nforms);
 	}
 	weigh_words(s);
 	return r < 0 ? r : find_hits(s);
