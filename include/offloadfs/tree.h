@@ -340,7 +340,11 @@ OFS_EXPORT int ofs_tree_sync(struct ofs_tree *t);
 /** Seals everything that is not sealed yet and writes a checkpoint. */
 OFS_EXPORT int ofs_tree_seal(struct ofs_tree *t);
 
-OFS_EXPORT int ofs_tree_statfs(struct ofs_tree *t, struct statvfs *ret);
+/**
+ * Of the disk, as seen from a node: the tree of an agent tells nothing of what others use, as if it
+ * had the disk for itself.
+ */
+OFS_EXPORT int ofs_tree_statfs(struct ofs_tree *t, ofs_node node, struct statvfs *ret);
 
 /**
  * Extended attributes. `user.offload.*` is what the tree knows of a file: ref, sha256, tier,

@@ -585,9 +585,8 @@ static void on_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
 static void on_statfs(fuse_req_t req, fuse_ino_t ino)
 {
 	struct statvfs st;
-	int r = ofs_tree_statfs(tree_of(req), &st);
+	int r = ofs_tree_statfs(tree_of(req), ino, &st);
 
-	(void)ino;
 	if (r < 0)
 		fuse_reply_err(req, -r);
 	else

@@ -173,8 +173,8 @@ static void lose_name(struct ofs_store *s, struct ofs_inode *dir, struct ofs_ino
 	ofs_store_touch(s, n);
 	if (n->row.nlink)
 		return;
-	n->row.parent = 0;
 	ofs_store_count(s, n, false);
+	n->row.parent = 0;
 	if (!s->replaying && !ofs_store_refs(s, n->row.ino))
 		ofs_store_drop_inode(s, n);
 }
@@ -207,6 +207,7 @@ static void apply_unlink(struct ofs_store *s, const struct change *c)
 static void move_parent(struct ofs_store *s, struct ofs_inode *n, struct ofs_inode *from,
 			struct ofs_inode *to, const struct ofs_record *r)
 {
+	ofs_region_move(s, n, from->row.ino, to->row.ino);
 	n->row.parent = to->row.ino;
 	if (S_ISDIR(n->row.mode)) {
 		from->row.nlink--;

@@ -245,27 +245,6 @@ int ofs_store_file(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
 	return n->content.loaded ? 0 : fetch_content(s, n);
 }
 
-void ofs_store_count(struct ofs_store *s, const struct ofs_inode *n, bool named)
-{
-	uint64_t one = named ? 1 : UINT64_MAX; /* sums wrap */
-
-	if (S_ISREG(n->row.mode)) {
-		s->counts.files += one;
-		s->counts.bytes += one * n->row.size;
-	} else if (S_ISDIR(n->row.mode)) {
-		s->counts.dirs += one;
-	} else {
-		s->counts.others += one;
-	}
-}
-
-void ofs_store_set_size(struct ofs_store *s, struct ofs_inode *n, uint64_t size)
-{
-	if (n->row.nlink)
-		s->counts.bytes += size - n->row.size;
-	n->row.size = size;
-}
-
 void ofs_store_dirtied(struct ofs_store *s)
 {
 	if (s->dirty_since)
@@ -282,35 +261,6 @@ void ofs_store_touch(struct ofs_store *s, struct ofs_inode *n)
 	n->on_dirty_list = true;
 	inode_list_add(&s->dirty, n);
 	ofs_store_dirtied(s);
-}
-
-/* The directory below the root that `dir` is or lies in, and the one below that; 0: none. */
-static void class_chain(struct ofs_store *s, uint64_t dir, uint64_t *ret_top, uint64_t *ret_second)
-{
-	struct ofs_inode *n;
-
-	*ret_top = *ret_second = 0;
-	while (dir && dir != OFS_ROOT_INO && ofs_store_inode(s, dir, &n) == 0) {
-		*ret_second = *ret_top;
-		*ret_top = dir;
-		dir = n->row.parent;
-	}
-}
-
-void ofs_class_move_add_renamed(struct ofs_store *s, uint64_t ino, uint64_t from, uint64_t to)
-{
-	uint64_t top, second, new_top, new_second;
-
-	class_chain(s, from, &top, &second);
-	class_chain(s, to, &new_top, &new_second);
-	if (top != new_top || second != new_second)
-		ofs_class_move_add(s, ino);
-}
-
-void ofs_class_move_add(struct ofs_store *s, uint64_t ino)
-{
-	*ofs_append(s->moves, s->nmoves, s->cap_moves) = (struct ofs_class_move){ ino, s->epoch };
-	s->unsettled = true;
 }
 
 void ofs_store_content_changed(struct ofs_store *s, struct ofs_inode *n)
@@ -349,48 +299,6 @@ void ofs_store_drop_inode(struct ofs_store *s, struct ofs_inode *n)
 	n->gone = true;
 	ofs_content_map_uncover(&n->content, 0, UINT64_MAX, s->epoch);
 	ofs_store_touch(s, n);
-}
-
-/* Bytes of a regular file that are no hole. */
-static uint64_t data_bytes(struct ofs_store *s, struct ofs_inode *n)
-{
-	uint64_t size = n->row.size, off = 0, end, sum = 0;
-	bool data;
-
-	if (!n->content.loaded && fetch_content(s, n) < 0)
-		return size;
-	for (; off < size; off = end) {
-		end = ofs_content_map_stretch(&n->content, off, size, &data);
-		sum += data ? end - off : 0;
-	}
-	return sum;
-}
-
-void ofs_store_attr(struct ofs_store *s, struct ofs_inode *n, struct ofs_attr *ret)
-{
-	const struct ofs_index_inode *row = &n->row;
-	uint64_t occupied = (row->size ? row->stored : 0) + n->content.draft_bytes;
-
-	*ret = (struct ofs_attr){
-		.ino = row->ino,
-		.parent = row->parent,
-		.mode = row->mode,
-		.uid = row->uid,
-		.gid = row->gid,
-		.nlink = row->nlink,
-		.rdev = row->rdev,
-		.size = row->size,
-		.atime = row->atime,
-		.mtime = row->mtime,
-		.ctime = row->ctime,
-		.btime = row->btime,
-		.used = row->used,
-		.held = ofs_store_refs(s, row->ino),
-		.occupied = occupied,
-		.shown = s->shared && S_ISREG(row->mode) ? data_bytes(s, n) : occupied,
-		.version = n->version,
-		.sealed = row->size && !n->on_draft_list,
-	};
 }
 
 static bool is_clean(struct ofs_store *s, const struct ofs_inode *n)
@@ -434,16 +342,4 @@ void ofs_store_relax(struct ofs_store *s)
 	drop_clean(s);
 	pthread_mutex_unlock(&s->lock);
 	malloc_trim(0);
-}
-
-uint32_t ofs_store_class(struct ofs_store *s, uint64_t ino)
-{
-	uint64_t top = 0, second = 0;
-	struct ofs_inode *n;
-
-	pthread_mutex_lock(&s->lock);
-	if (ofs_store_inode(s, ino, &n) == 0)
-		class_chain(s, S_ISDIR(n->row.mode) ? ino : n->row.parent, &top, &second);
-	pthread_mutex_unlock(&s->lock);
-	return s->classify ? s->classify(s->events_arg, top, second) : 0;
 }

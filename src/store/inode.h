@@ -20,6 +20,8 @@ struct ofs_inode {
 	int64_t written_at; /* monotonic time of the last write */
 	struct ofs_content_map content; /* regular files */
 	struct ofs_dir *dir; /* directories, once loaded */
+	uint64_t region; /* that the directory belongs to, as of `region_moves`; 0: not known */
+	uint64_t region_moves;
 	struct ofs_buf xattrs; /* a list as in base/xattr.h */
 	bool xattrs_loaded;
 	uint64_t xattrs_epoch; /* of their last change */
@@ -73,7 +75,7 @@ void ofs_store_free_inode(struct ofs_store *s, struct ofs_inode *n);
 /* Frees the table and all that is in it. */
 void ofs_store_free_inodes(struct ofs_store *s);
 
-/* An inode has got its first name, or lost its last; it still has the size that counted. */
+/* An inode has got its first name, in its parent, or loses its last there. */
 void ofs_store_count(struct ofs_store *s, const struct ofs_inode *n, bool named);
 
 /* A regular file, with a name or not, gets another size. */

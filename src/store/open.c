@@ -403,6 +403,7 @@ static void store_destroy(struct ofs_store *s, bool clean)
 	while ((t = ofs_map_next(&s->tombstones, &pos)))
 		free(t);
 	ofs_map_finish(&s->tombstones);
+	ofs_regions_finish(s);
 	ofs_ledger_finish(s);
 	ofs_map_finish(&s->refs);
 	free(s->presence.path);

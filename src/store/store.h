@@ -37,7 +37,7 @@ struct ofs_store_options {
 	uint64_t journal_max; /* bytes, above which writers wait for the sealer; 0: see tree.h */
 	/*
 	 * The class (base/class.h) of content below the directory `second`, which is in `top`,
-	 * which is in the root; 0 where there is no such directory. No lock is held; NULL: always
+	 * which is in the root of a region; 0 where there is no such directory. No lock is held; NULL: always
 	 * 0.
 	 */
 	uint32_t (*classify)(void *arg, uint64_t top, uint64_t second);
@@ -64,6 +64,7 @@ int ofs_store_close(struct ofs_store *s);
 struct ofs_attr {
 	uint64_t ino;
 	uint64_t parent;
+	uint64_t region; /* see ofs_store_add_region(); OFS_ROOT_INO: none */
 	uint32_t mode;
 	uint32_t uid, gid;
 	uint32_t nlink;
@@ -78,7 +79,11 @@ struct ofs_attr {
 	int64_t used;
 	uint64_t held; /* references that callers hold, with that which the same call has given */
 	uint64_t occupied; /* bytes on disk: its drafts in the journal and its share of the packs */
-	uint64_t shown; /* bytes that st_blocks tells: the same, but in a shared store */
+	/*
+	 * Bytes that st_blocks tells: the same, but in a shared store or a region what is no hole,
+	 * since else it told what files have in common with those of others.
+	 */
+	uint64_t shown;
 	uint64_t version; /* changes with the content */
 	bool sealed; /* it has content and all of it is in packs */
 };
@@ -99,6 +104,26 @@ uint64_t ofs_store_forget(struct ofs_store *s, uint64_t ino, uint64_t n);
 
 int ofs_store_getattr(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret);
 int ofs_store_get_hash(struct ofs_store *s, uint64_t ino, struct ofs_content_hash *ret);
+
+/*
+ * ---- regions: directories that are told apart from all others, until the store is closed. What
+ * lies below one belongs to it, unless it belongs to another one further down.
+ */
+
+void ofs_store_add_region(struct ofs_store *s, uint64_t dir);
+void ofs_store_remove_region(struct ofs_store *s, uint64_t dir);
+
+/* Inodes with a name, the directory itself left out. */
+struct ofs_region_counts {
+	uint64_t files, dirs, others;
+	uint64_t bytes; /* the files' sizes */
+};
+
+/*
+ * What a region has, those within it included. The first call looks at all of it; later ones are
+ * cheap until a directory is moved into it or out. -ENOENT: it is none.
+ */
+int ofs_store_count_region(struct ofs_store *s, uint64_t dir, struct ofs_region_counts *ret);
 
 /* Gives back the memory that looking at many inodes has filled. */
 void ofs_store_relax(struct ofs_store *s);

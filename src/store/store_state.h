@@ -29,6 +29,7 @@
 #include "store/inode.h"
 #include "store/presence.h"
 #include "store/pressure.h"
+#include "store/region.h"
 #include "store/store.h"
 
 struct ofs_sealer {
@@ -95,6 +96,8 @@ struct ofs_store {
 	struct ofs_map inodes; /* ino -> struct ofs_inode */
 	struct ofs_weight weight; /* of those */
 	struct ofs_map refs; /* ino -> how many references callers hold, as a number */
+	struct ofs_map regions; /* directory -> struct ofs_region */
+	uint64_t region_moves; /* another number once a directory can be in another region */
 	struct ofs_inode_list dirty; /* inodes with a stamp above `committed` */
 	struct ofs_inode_list drafts; /* inodes whose content changed since it was sealed */
 	struct ofs_class_move *moves; /* not yet in the index */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The calls that change the tree: what the rules of the tiers allow is handed to the store. */
 #include <fcntl.h>
+#include <stdio.h>
 
 #include "base/clock.h"
+#include "tree/core/category.h"
 #include "tree/core/changes.h"
 #include "tree/core/place.h"
 #include "tree/core/ref.h"
@@ -58,20 +60,65 @@ static int check_new_name(struct ofs_tree *t, ofs_node parent, const char *name)
 {
 	if (ofs_node_is_virtual(parent))
 		return may_not_change(t, parent);
-	if (ofs_fixed_is_reserved(parent, name))
+	if (ofs_fixed_is_reserved(t, parent, name))
 		return -EEXIST;
 	return check_not_slice(t, parent, name);
 }
 
-/* The four trees stay where they are. */
+/* The directories of a tree stay where they are. */
 static int check_not_top(struct ofs_tree *t, ofs_node parent, const char *name)
 {
+	const struct ofs_root *root = ofs_root_at(t, parent);
 	struct ofs_attr attr;
 
-	if (parent != OFS_NODE_ROOT || ofs_store_lookup(t->store, parent, name, &attr) < 0)
+	if (!root || ofs_store_lookup(t->store, parent, name, &attr) < 0)
 		return 0;
 	ofs_store_forget(t->store, attr.ino, 1);
-	return ofs_tree_is_top(t, attr.ino) ? -EBUSY : 0;
+	return ofs_root_top(root, attr.ino) != OFS_TOPS ? -EBUSY : 0;
+}
+
+/* Of agents/ only directories are entries, which are trees, and stay there. */
+static int check_agents(struct ofs_tree *t, ofs_node parent, const char *name, mode_t mode)
+{
+	if (!ofs_root_of_agents(t, parent))
+		return 0;
+	if (!S_ISDIR(mode))
+		return -EPERM;
+	return ofs_category_is_name(name) ? 0 : -EINVAL;
+}
+
+/*
+ * A file of several names stays in its tree: each file is in one. -EXDEV: it has to be copied. What
+ * has no such name is for others to report.
+ */
+static int check_same_tree(struct ofs_tree *t, ofs_node parent, const char *name,
+			   ofs_node newparent)
+{
+	struct ofs_root *from, *to;
+	struct ofs_attr attr;
+
+	if (!ofs_roots_are_many(t) || ofs_root_of(t, parent, &from) < 0 ||
+	    ofs_root_of(t, newparent, &to) < 0 || from == to ||
+	    ofs_store_lookup(t->store, parent, name, &attr) < 0)
+		return 0;
+	ofs_store_forget(t->store, attr.ino, 1);
+	return !S_ISDIR(attr.mode) && attr.nlink > 1 ? -EXDEV : 0;
+}
+
+/* An entry of a directory may come to another one; with RENAME_EXCHANGE that goes for both. */
+static int check_move(struct ofs_tree *t, ofs_node parent, const char *name, ofs_node newparent,
+		      const char *newname, unsigned int flags)
+{
+	int r;
+
+	if (parent == newparent)
+		return 0;
+	if (ofs_root_of_agents(t, parent) || ofs_root_of_agents(t, newparent))
+		return -EPERM;
+	r = check_same_tree(t, parent, name, newparent);
+	if (r == 0 && flags & RENAME_EXCHANGE)
+		r = check_same_tree(t, newparent, newname, parent);
+	return r;
 }
 
 /* A task's recap is made up as long as there is no file in its place. */
@@ -95,7 +142,7 @@ static int check_old_name(struct ofs_tree *t, ofs_node parent, const char *name)
 
 	if (ofs_node_is_virtual(parent))
 		return may_not_change(t, parent);
-	if (ofs_fixed_is_reserved(parent, name))
+	if (ofs_fixed_is_reserved(t, parent, name))
 		return -EBUSY;
 	r = check_not_top(t, parent, name);
 	if (r == 0)
@@ -135,11 +182,11 @@ static int check_content(struct ofs_tree *t, ofs_node node, uint64_t *ret_dir)
 	return -EROFS;
 }
 
-/* Gives `r` back. */
-static int changed(struct ofs_tree *t, int r)
+/* Something in the directory `node`, or of it, was changed; gives `r` back. */
+static int changed(struct ofs_tree *t, ofs_node node, int r)
 {
 	if (r == 0)
-		ofs_tree_touch(t);
+		ofs_tree_touch(t, node);
 	return r;
 }
 
@@ -147,7 +194,7 @@ static int changed(struct ofs_tree *t, int r)
 static void content_changed(struct ofs_tree *t, ofs_node node, uint64_t dir)
 {
 	ofs_indexer_note_in(t->indexer, node, dir);
-	ofs_tree_touch(t);
+	ofs_tree_touch(t, dir);
 }
 
 static int create(struct ofs_tree *t, ofs_node parent, const char *name,
@@ -159,12 +206,14 @@ static int create(struct ofs_tree *t, ofs_node parent, const char *name,
 	ofs_tree_count(t, OFS_TREE_CHANGE);
 	r = check_new_name(t, parent, name);
 	if (r == 0)
+		r = check_agents(t, parent, name, what->mode);
+	if (r == 0)
 		r = ofs_store_create(t->store, parent, name, what, &attr);
 	if (r == 0)
 		ofs_stat_fill_entry(&attr, true, ret);
 	if (r == 0 && S_ISREG(what->mode))
 		ofs_indexer_note_in(t->indexer, attr.ino, parent);
-	return changed(t, r);
+	return changed(t, parent, r);
 }
 
 int ofs_tree_mknod(struct ofs_tree *t, ofs_node parent, const char *name, mode_t mode, dev_t rdev,
@@ -189,11 +238,14 @@ int ofs_tree_mknod(struct ofs_tree *t, ofs_node parent, const char *name, mode_t
 static void choose_owner(struct ofs_tree *t, ofs_node parent, struct ofs_create *what)
 {
 	struct ofs_attr above;
+	enum ofs_top top;
 
 	if ((what->mode & OPEN_TO_ALL) != OPEN_TO_ALL || !t->shared ||
-	    parent == t->tops[OFS_TOP_TASKS] || ofs_store_getattr(t->store, parent, &above) < 0 ||
-	    (above.mode & OPEN_TO_ALL) != OPEN_TO_ALL ||
-	    !(ofs_tree_is_top(t, parent) || ofs_task_is_dir(t, &above)))
+	    ofs_store_getattr(t->store, parent, &above) < 0 ||
+	    (above.mode & OPEN_TO_ALL) != OPEN_TO_ALL)
+		return;
+	top = ofs_root_top(ofs_root_of_attr(t, &above), parent);
+	if (top == OFS_TOP_TASKS || (top == OFS_TOPS && !ofs_task_is_dir(t, &above)))
 		return;
 	what->uid = above.uid;
 	what->gid = above.gid;
@@ -206,8 +258,20 @@ int ofs_tree_mkdir(struct ofs_tree *t, ofs_node parent, const char *name, mode_t
 				   .uid = cred->uid,
 				   .gid = cred->gid };
 
+	struct ofs_root *above = ofs_root_of_agents(t, parent);
+	struct ofs_attr dir;
+	int r;
+
 	choose_owner(t, parent, &what);
-	return create(t, parent, name, &what, ret);
+	r = create(t, parent, name, &what, ret);
+	if (r < 0 || !above)
+		return r;
+	r = ofs_store_getattr(t->store, ret->node, &dir);
+	if (r == 0)
+		r = ofs_root_add(t, above, &dir);
+	if (r == 0)
+		r = ofs_tree_getattr(t, ret->node, &ret->attr);
+	return r;
 }
 
 int ofs_tree_symlink(struct ofs_tree *t, ofs_node parent, const char *name, const char *target,
@@ -223,6 +287,7 @@ int ofs_tree_symlink(struct ofs_tree *t, ofs_node parent, const char *name, cons
 int ofs_tree_link(struct ofs_tree *t, ofs_node node, ofs_node parent, const char *name,
 		  struct ofs_entry *ret)
 {
+	struct ofs_root *from = t->root, *to = t->root;
 	struct ofs_attr attr;
 	int r;
 
@@ -231,12 +296,29 @@ int ofs_tree_link(struct ofs_tree *t, ofs_node node, ofs_node parent, const char
 		return -EPERM;
 	r = check_new_name(t, parent, name);
 	if (r == 0)
+		r = check_agents(t, parent, name, 0);
+	if (r == 0 && ofs_roots_are_many(t))
+		r = ofs_root_of(t, node, &from);
+	if (r == 0 && ofs_roots_are_many(t))
+		r = ofs_root_of(t, parent, &to);
+	if (r == 0 && from != to)
+		r = -EXDEV;
+	if (r == 0)
 		r = ofs_store_link(t->store, node, parent, name, &attr);
 	if (r == 0) {
 		ofs_stat_fill_entry(&attr, true, ret);
 		ofs_indexer_note(t->indexer, node);
 	}
-	return changed(t, r);
+	return changed(t, parent, r);
+}
+
+/* A file (0: none) lost its last name in `dir`. */
+static void unlinked(struct ofs_tree *t, ofs_node dir, uint64_t ino)
+{
+	struct ofs_root *root;
+
+	if (ino && t->events.release && ofs_root_of(t, dir, &root) == 0)
+		ofs_ref_unlinked(t, root, ino);
 }
 
 int ofs_tree_unlink(struct ofs_tree *t, ofs_node parent, const char *name)
@@ -248,8 +330,29 @@ int ofs_tree_unlink(struct ofs_tree *t, ofs_node parent, const char *name)
 	if (r == 0)
 		r = ofs_store_unlink(t->store, parent, name, &left);
 	if (r == 0)
-		ofs_ref_unlinked(t, left);
-	return changed(t, r);
+		unlinked(t, parent, left);
+	return changed(t, parent, r);
+}
+
+/* The tree of an agent is empty when none of its directories has anything in it. */
+static int remove_agent(struct ofs_tree *t, ofs_node parent, const char *name)
+{
+	struct ofs_root *root;
+	struct ofs_attr dir;
+	int r = ofs_store_lookup(t->store, parent, name, &dir);
+
+	if (r < 0)
+		return r;
+	ofs_store_forget(t->store, dir.ino, 1);
+	root = ofs_root_at(t, dir.ino);
+	r = root ? ofs_root_clear(t, root) : 0;
+	if (r == 0)
+		r = ofs_store_rmdir(t->store, parent, name);
+	if (root && r == 0) {
+		ofs_root_remove(t, root);
+		ofs_made_drop_kept(t, root);
+	}
+	return r;
 }
 
 int ofs_tree_rmdir(struct ofs_tree *t, ofs_node parent, const char *name)
@@ -257,7 +360,11 @@ int ofs_tree_rmdir(struct ofs_tree *t, ofs_node parent, const char *name)
 	int r = check_old_name(t, parent, name);
 
 	ofs_tree_count(t, OFS_TREE_CHANGE);
-	return r < 0 ? r : changed(t, ofs_store_rmdir(t->store, parent, name));
+	if (r < 0)
+		return r;
+	r = ofs_root_of_agents(t, parent) ? remove_agent(t, parent, name)
+					  : ofs_store_rmdir(t->store, parent, name);
+	return changed(t, parent, r);
 }
 
 int ofs_tree_rename(struct ofs_tree *t, ofs_node parent, const char *name, ofs_node newparent,
@@ -274,12 +381,32 @@ int ofs_tree_rename(struct ofs_tree *t, ofs_node parent, const char *name, ofs_n
 	if (r == 0)
 		r = check_not_top(t, newparent, newname);
 	if (r == 0)
+		r = check_move(t, parent, name, newparent, newname, flags);
+	if (r == 0)
 		r = ofs_store_rename(t->store, parent, name, newparent, newname, flags, &left);
 	if (r < 0)
 		return r;
-	ofs_ref_unlinked(t, left);
+	unlinked(t, newparent, left);
 	ofs_indexer_note_rename(t->indexer, parent, name, newparent, newname, flags);
-	return changed(t, r);
+	changed(t, newparent, r);
+	return changed(t, parent, r);
+}
+
+/* The directories of an agent's tree belong to whom it belongs to. */
+static int set_owner(struct ofs_tree *t, const struct ofs_root *root,
+		     const struct ofs_setattr *attr)
+{
+	struct ofs_setattr owner = *attr;
+	struct ofs_attr now;
+	int r = 0;
+
+	owner.set &= OFS_SET_MODE | OFS_SET_UID | OFS_SET_GID;
+	for (size_t i = 0; root->above && i < OFS_TOPS && r == 0; i++) {
+		r = ofs_store_setattr(t->store, root->tops[i], &owner, &now);
+		if (r == 0 && t->events.attr_changed)
+			t->events.attr_changed(t->events.arg, root->tops[i]);
+	}
+	return r;
 }
 
 int ofs_tree_setattr(struct ofs_tree *t, ofs_node node, const struct ofs_setattr *attr,
@@ -296,11 +423,14 @@ int ofs_tree_setattr(struct ofs_tree *t, ofs_node node, const struct ofs_setattr
 		r = check_content(t, node, &dir);
 	if (r == 0)
 		r = ofs_store_setattr(t->store, node, attr, &now);
+	if (r == 0 && attr->set & (OFS_SET_MODE | OFS_SET_UID | OFS_SET_GID) &&
+	    ofs_root_at(t, node))
+		r = set_owner(t, ofs_root_at(t, node), attr);
 	if (r == 0)
 		ofs_stat_fill(&now, ret);
 	if (r == 0 && attr->set & OFS_SET_SIZE)
 		ofs_indexer_note_in(t->indexer, node, dir);
-	return changed(t, r);
+	return changed(t, node, r);
 }
 
 ssize_t ofs_tree_write(struct ofs_tree *t, ofs_node node, const void *buf, size_t size,

@@ -22,27 +22,6 @@
 #define SEARCH_INDEX "search.db" /* in the store's directory */
 #define EMBED_TIMEOUT (60 * OFS_NS_PER_S)
 
-static const char *const top_names[OFS_TOPS] = { "cache", "tasks", "persistent", "archive" };
-
-/* The four trees are ordinary directories of the store, made when they are missing. */
-static int make_tops(struct ofs_tree *t)
-{
-	struct ofs_create dir = { .mode = S_IFDIR | 0755, .uid = t->uid, .gid = t->gid };
-	struct ofs_attr attr;
-	int i, r;
-
-	for (i = 0; i < OFS_TOPS; i++) {
-		r = ofs_store_lookup(t->store, OFS_ROOT_INO, top_names[i], &attr);
-		if (r == -ENOENT)
-			r = ofs_store_create(t->store, OFS_ROOT_INO, top_names[i], &dir, &attr);
-		if (r < 0)
-			return r;
-		t->tops[i] = attr.ino;
-		ofs_store_forget(t->store, attr.ino, 1);
-	}
-	return 0;
-}
-
 /* Virtual nodes are as old as the store. */
 static int note_age(struct ofs_tree *t)
 {
@@ -71,11 +50,11 @@ static void on_labelled(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind ki
 		ofs_indexer_note(t->indexer, ino);
 }
 
-/* Makes the four trees and starts the indexer and the collector. */
+/* Makes what is missing of the tree, and starts the indexer and the collector. */
 static int start(struct ofs_tree *t, const char *path, const struct ofs_tree_options *opts)
 {
 	OFS_FREE char *index = NULL;
-	int r = make_tops(t);
+	int r = ofs_roots_open(t);
 
 	if (r == 0)
 		r = note_age(t);
@@ -134,7 +113,6 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	};
 	int r;
 
-	t->changes = ofs_changes_create();
 	t->refs = ofs_refs_create();
 	t->made = ofs_made_nodes_create();
 	t->labelled = on_labelled;
@@ -194,7 +172,7 @@ int ofs_tree_close(struct ofs_tree *t)
 	ofs_labels_destroy(t->labels);
 	ofs_categories_destroy(t->categories);
 	ofs_refs_destroy(t->refs);
-	ofs_changes_destroy(t->changes);
+	ofs_roots_destroy(t->roots);
 	free(t->mountpoint);
 	free(t->config);
 	free(t);
@@ -203,27 +181,32 @@ int ofs_tree_close(struct ofs_tree *t)
 
 bool ofs_tree_is_search(ofs_node dir)
 {
-	return dir == OFS_NODE_SEARCH;
+	return ofs_node_kind(dir) == OFS_NODE_SEARCH;
 }
 
 /* An entry of exactly that name. */
 static int lookup_literal(struct ofs_tree *t, ofs_node parent, const char *name,
 			  const struct ofs_cred *cred, struct ofs_entry *ret)
 {
+	bool refs = ofs_node_kind(parent) == OFS_NODE_REFS;
+	struct ofs_root *root;
 	struct ofs_attr attr;
 	int r;
 
 	if (ofs_view_is_dir(t, parent))
 		return ofs_view_lookup(t, parent, name, ret);
 	if (ofs_tree_is_search(parent))
-		return ofs_search_lookup(t, name, cred, ret);
+		return ofs_search_lookup(t, parent, name, cred, ret);
 	r = ofs_fixed_lookup(t, parent, name, ret);
-	if (r != -ENOENT || (ofs_node_is_virtual(parent) && parent != OFS_NODE_REFS))
+	if (r != -ENOENT || (ofs_node_is_virtual(parent) && !refs))
 		return r;
-	r = parent == OFS_NODE_REFS ? ofs_ref_lookup_name(t, name, cred, &attr)
-				    : ofs_store_lookup(t->store, parent, name, &attr);
+	root = refs ? ofs_root_of_node(t, parent) : NULL;
+	if (refs)
+		r = root ? ofs_ref_lookup_name(t, root, name, cred, &attr) : -ESTALE;
+	else
+		r = ofs_store_lookup(t->store, parent, name, &attr);
 	if (r == 0)
-		ofs_stat_fill_entry(&attr, parent != OFS_NODE_REFS, ret);
+		ofs_stat_fill_entry(&attr, !refs, ret);
 	return r;
 }
 
@@ -378,7 +361,8 @@ static int readdir_store(void *arg, const char *name, const struct ofs_attr *att
 	struct ofs_entry entry = { .node = attr->ino, .keep_name = true, .keep_attr = true };
 
 	if (rd->hide) {
-		if (strcmp(name, "cache") == 0 || strcmp(name, "tasks") == 0)
+		if (strcmp(name, "cache") == 0 || strcmp(name, "tasks") == 0 ||
+		    strcmp(name, "agents") == 0)
 			return 0;
 		entry.node = 0; /* listed without a reference: to be looked up */
 	}
@@ -411,7 +395,7 @@ static int parent_of(struct ofs_tree *t, ofs_node dir, ofs_node *ret)
 		return r;
 	if (!S_ISDIR(attr.mode))
 		return -ENOTDIR;
-	*ret = ofs_node_is_virtual(dir) ? ofs_fixed_parent(dir) : attr.parent;
+	*ret = ofs_node_is_virtual(dir) ? ofs_fixed_parent(t, dir) : attr.parent;
 	if (!*ret)
 		*ret = OFS_NODE_ROOT;
 	return 0;
@@ -446,7 +430,7 @@ int ofs_tree_readdir(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plu
 		return ofs_view_list(t, dir, cookie, plus, fn, arg);
 	if (ofs_node_is_virtual(dir))
 		return 0;
-	rd.hide = t->hide_working && dir == OFS_NODE_ROOT;
+	rd.hide = t->hide_working && ofs_root_at(t, dir);
 	rd.plus = plus && !rd.hide;
 	return ofs_store_readdir(t->store, dir, cookie, rd.plus, readdir_store, &rd);
 }
@@ -493,7 +477,32 @@ ssize_t ofs_tree_read(struct ofs_tree *t, ofs_node node, void *buf, size_t size,
 	return n;
 }
 
-int ofs_tree_statfs(struct ofs_tree *t, struct statvfs *ret)
+/* Of an agent's tree as if it had the disk for itself. */
+static int statfs_agent(struct ofs_tree *t, const struct ofs_root *root, struct statvfs *ret)
 {
-	return ofs_store_statfs(t->store, ret);
+	struct ofs_region_counts c;
+	int r = ofs_store_count_region(t->store, root->ino, &c);
+	fsblkcnt_t used;
+
+	if (r < 0)
+		return r;
+	used = OFS_MIN((c.bytes + ret->f_frsize - 1) / ret->f_frsize, ret->f_blocks);
+	ret->f_bfree = ret->f_bavail = ret->f_blocks - used;
+	ret->f_files = ret->f_blocks + c.files + c.dirs + c.others;
+	ret->f_ffree = ret->f_favail = ret->f_blocks;
+	return 0;
+}
+
+int ofs_tree_statfs(struct ofs_tree *t, ofs_node node, struct statvfs *ret)
+{
+	struct ofs_root *root = t->root;
+	struct ofs_attr attr;
+	int r = ofs_store_statfs(t->store, ret);
+
+	if (r == 0 && ofs_node_is_fixed(node))
+		root = ofs_root_of_node(t, node);
+	else if (r == 0 && !ofs_node_is_virtual(node) &&
+		 ofs_store_getattr(t->store, node, &attr) == 0)
+		root = ofs_root_of_attr(t, &attr);
+	return r == 0 && root && root->above ? statfs_agent(t, root, ret) : r;
 }

@@ -94,7 +94,7 @@ def fill(m):
 @test
 def the_root_lists_what_is_there(case):
     with case.mount() as m:
-        assert sorted(os.listdir(m.mnt)) == sorted(MADE_UP + TOPS)
+        assert sorted(os.listdir(m.mnt)) == sorted(MADE_UP + TOPS + ["agents"])
         assert sorted(os.listdir(m("views"))) == sorted(VIEWS)
         assert sorted(os.listdir(m(".offload"))) == sorted(REPORTS)
         assert os.listdir(m("views/by-tag")) == os.listdir(m("views/recent")) == []

@@ -133,7 +133,7 @@ static void check_snippet(const struct ofs_passages *p, const struct ofs_passage
 static void check_passage(const struct ofs_passages *p, const struct ofs_passage *a,
 			  const struct text *t)
 {
-	const struct ofs_region *r = &p->regions[a->region];
+	const struct ofs_text_region *r = &p->regions[a->region];
 
 	FUZZ_ASSERT(a->region < p->nregions && a->words && !(a->words & ~bits(t->query->nwords)));
 	FUZZ_ASSERT(r->off <= a->off && a->off < a->end && a->end <= r->off + r->len);
@@ -160,7 +160,7 @@ static void check_passages(const struct ofs_passages *p, const struct text *t)
 
 static void add_region(struct ofs_passages *p, const struct text *t, size_t at, size_t end)
 {
-	ofs_passages_add(p, &(struct ofs_region){
+	ofs_passages_add(p, &(struct ofs_text_region){
 				    .text = t->text + at,
 				    .len = end - at,
 				    .before = at,

@@ -577,7 +577,7 @@ Test(tree_content, the_filesystem_is_told_of)
 {
 	struct statvfs st;
 
-	cr_assert_eq(ofs_tree_statfs(t, &st), 0);
+	cr_assert_eq(ofs_tree_statfs(t, OFS_NODE_ROOT, &st), 0);
 	cr_assert_eq(st.f_namemax, OFS_NAME_MAX);
 	cr_assert_gt(st.f_blocks, 0);
 	cr_assert_eq(ofs_tree_sync(t), 0);

@@ -98,9 +98,9 @@ static int rename_to(ofs_node from, const char *name, ofs_node to, const char *n
 	return ofs_tree_rename(t, from, name, to, newname, 0);
 }
 
-Test(tree_names, a_new_store_has_its_four_trees)
+Test(tree_names, a_new_store_has_its_directories)
 {
-	static const char *const tops[] = { "cache", "tasks", "persistent", "archive" };
+	static const char *const tops[] = { "cache", "tasks", "persistent", "archive", "agents" };
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(tops); i++) {
 		ofs_node node = find(OFS_NODE_ROOT, tops[i]);
@@ -113,7 +113,7 @@ Test(tree_names, a_new_store_has_its_four_trees)
 					     RENAME_EXCHANGE),
 			     -EBUSY);
 	}
-	cr_assert_eq(attr_of(OFS_NODE_ROOT).st_nlink, 10);
+	cr_assert_eq(attr_of(OFS_NODE_ROOT).st_nlink, 11);
 }
 
 Test(tree_names, what_is_made_is_found_again)
@@ -533,7 +533,7 @@ Test(tree_names, the_root_lists_what_is_made_up)
 {
 	static const char *const want[] = { ".",     "..",	   "refs",     "README.md",
 					    "views", "search",	   ".offload", "cache",
-					    "tasks", "persistent", "archive" };
+					    "tasks", "persistent", "archive",  "agents" };
 
 	list(OFS_NODE_ROOT, 0, true, 99, &got);
 	cr_assert_eq(got.n, OFS_ARRAY_SIZE(want));
@@ -692,9 +692,9 @@ Test(tree_names, the_root_counts_what_is_made_up)
 	struct stat st;
 
 	cr_assert_eq(ofs_tree_setattr(t, OFS_NODE_ROOT, &mode, &st), 0);
-	cr_assert_eq(st.st_nlink, 10);
+	cr_assert_eq(st.st_nlink, 11);
 	cr_assert_eq(ofs_tree_walk(t, "", &e), 0);
-	cr_assert_eq(e.attr.st_nlink, 10);
+	cr_assert_eq(e.attr.st_nlink, 11);
 }
 
 Test(tree_names, a_listing_with_attributes_takes_references)

@@ -121,12 +121,12 @@ static void result_finish(struct result *r)
 }
 
 /* A line is the `starts`th byte of the region or follows a newline. */
-static bool starts_line(const struct ofs_region *r, uint64_t off)
+static bool starts_line(const struct ofs_text_region *r, uint64_t off)
 {
 	return off == r->off || r->text[off - r->off - 1] == '\n';
 }
 
-static bool ends_line(const struct ofs_region *r, uint64_t end)
+static bool ends_line(const struct ofs_text_region *r, uint64_t end)
 {
 	return r->text[end - r->off - 1] == '\n' || (end == r->off + r->len && !r->after);
 }
@@ -136,7 +136,7 @@ static void check(const struct ofs_passages *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		const struct ofs_passage *a = &p->list[i];
-		const struct ofs_region *r = &p->regions[a->region];
+		const struct ofs_text_region *r = &p->regions[a->region];
 
 		cr_assert_lt(a->region, p->nregions);
 		cr_assert(r->off <= a->off && a->off < a->end && a->end <= r->off + r->len);
@@ -183,7 +183,7 @@ static struct result find(const char *query, const char *text, size_t len)
 {
 	struct result r = { .query = parse(query) };
 
-	ofs_passages_add(&r.p, &(struct ofs_region){ .text = text, .len = len, .line = 1 });
+	ofs_passages_add(&r.p, &(struct ofs_text_region){ .text = text, .len = len, .line = 1 });
 	rank(&r);
 	drop_neighbours(&r.p);
 	return r;
@@ -354,7 +354,7 @@ Test(tree_passage, rare_words_tell_more)
 	ofs_passages_weigh(r.query, counts, 1000, weights);
 	cr_assert_gt(weights[1], 10 * weights[0]);
 	ofs_passages_add(&r.p,
-			 &(struct ofs_region){ .text = text, .len = strlen(text), .line = 1 });
+			 &(struct ofs_text_region){ .text = text, .len = strlen(text), .line = 1 });
 	ofs_passages_rank(&r.p, r.query, weights);
 	cr_assert(r.p.list[0].last == 6);
 }
@@ -508,7 +508,7 @@ Test(tree_passage, a_region_amid_a_text)
 	const struct ofs_passage *p;
 	int owner;
 
-	ofs_passages_add(&r.p, &(struct ofs_region){ .text = text + 7,
+	ofs_passages_add(&r.p, &(struct ofs_text_region){ .text = text + 7,
 						     .len = strlen(text) - 7 - 3,
 						     .before = 7,
 						     .after = 3,
@@ -537,7 +537,7 @@ Test(tree_passage, a_region_cut_within_a_line)
 	OFS_CLEANUP(result_finish) struct result r = { .query = parse("needle") };
 
 	ofs_passages_add(&r.p,
-			 &(struct ofs_region){ .text = text, .len = 10, .after = 10, .line = 1 });
+			 &(struct ofs_text_region){ .text = text, .len = 10, .after = 10, .line = 1 });
 	rank(&r);
 	drop_neighbours(&r.p);
 	cr_assert_eq(r.p.n, 1);
@@ -552,7 +552,7 @@ Test(tree_passage, the_best_of_many_regions)
 	for (uint64_t i = 0; i < 100; i++) {
 		const char *text = i == 70 ? "needle other\n" : "needle\n";
 
-		ofs_passages_add(&r.p, &(struct ofs_region){ .text = text,
+		ofs_passages_add(&r.p, &(struct ofs_text_region){ .text = text,
 							     .len = strlen(text),
 							     .off = i * 8,
 							     .line = i + 1,
@@ -602,10 +602,10 @@ Test(tree_passage, any_text)
 		while (cut && text[cut - 1] != '\n')
 			cut--;
 		ofs_passages_add(&r.p,
-				 &(struct ofs_region){
+				 &(struct ofs_text_region){
 					 .text = text, .len = cut, .after = len - cut, .line = 1 });
 		ofs_passages_add(&r.p,
-				 &(struct ofs_region){ .text = text + cut,
+				 &(struct ofs_text_region){ .text = text + cut,
 						       .len = len - cut,
 						       .before = cut,
 						       .off = cut,
@@ -680,7 +680,7 @@ static const char *shown(const char *query, const char *text, size_t before, siz
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf b = OFS_BUF_INIT;
 	static char out[2048];
 
-	ofs_passages_add(&r.p, &(struct ofs_region){ .text = text + before,
+	ofs_passages_add(&r.p, &(struct ofs_text_region){ .text = text + before,
 						     .len = len,
 						     .before = before,
 						     .after = strlen(text) - before - len,

@@ -210,7 +210,7 @@ static void find_regions(struct fetching *f, struct ofs_finder *finder, struct s
 {
 	const char *text = (const char *)source->text.data;
 	size_t len = source->text.len, at, end, from = SIZE_MAX;
-	struct ofs_region r = { .owner = source };
+	struct ofs_text_region r = { .owner = source };
 
 	for (at = 0; at < len; at = end) {
 		uint32_t words;

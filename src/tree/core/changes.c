@@ -35,9 +35,8 @@ void ofs_changes_destroy(struct ofs_changes *c)
  * until it is told to forget it. A directory is noted before the time is read, and the time is set
  * before the kernel is notified of the noted ones, so no old time stays unnoticed.
  */
-int64_t ofs_changes_show(struct ofs_tree *t, ofs_node dir)
+int64_t ofs_changes_show(struct ofs_changes *c, ofs_node dir)
 {
-	struct ofs_changes *c = t->changes;
 	int64_t last;
 	size_t i;
 
@@ -51,10 +50,9 @@ int64_t ofs_changes_show(struct ofs_tree *t, ofs_node dir)
 	return last;
 }
 
-void ofs_tree_touch(struct ofs_tree *t)
+void ofs_changes_touch(struct ofs_changes *c, struct ofs_tree *t)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list shown = { 0 };
-	struct ofs_changes *c = t->changes;
 	int64_t now = ofs_clock_wall(), last = atomic_load(&c->last);
 
 	/* No two changes are at the same time. */
@@ -70,7 +68,7 @@ void ofs_tree_touch(struct ofs_tree *t)
 		t->events.attr_changed(t->events.arg, shown.at[i]);
 }
 
-int64_t ofs_tree_changed(struct ofs_tree *t)
+int64_t ofs_changes_last(const struct ofs_changes *c)
 {
-	return atomic_load(&t->changes->last);
+	return atomic_load(&c->last);
 }

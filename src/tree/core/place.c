@@ -25,8 +25,8 @@ enum ofs_tier ofs_place_tier(const struct ofs_place *p)
 }
 
 /*
- * The names from the node up to the root, last one first, and the inode below the root that it goes
- * through.
+ * The names from the node up to its tree's directory, last one first, and the inode below that one
+ * that it goes through.
  */
 struct chain {
 	char (*names)[OFS_NAME_MAX + 1];
@@ -39,12 +39,15 @@ static void chain_finish(struct chain *c)
 	free(c->names);
 }
 
-static int chain_walk(struct ofs_tree *t, uint64_t ino, struct chain *c)
+static int chain_walk(struct ofs_tree *t, const struct ofs_root *root, uint64_t ino,
+		      struct chain *c)
 {
 	uint64_t dir;
 	int r;
 
-	while (ino != OFS_ROOT_INO) {
+	while (ino != root->ino) {
+		if (ino == OFS_ROOT_INO)
+			return -EAGAIN; /* it was just moved to another tree */
 		c->names = ofs_grow(c->names, &c->cap, c->n + 1, sizeof(*c->names));
 		r = ofs_store_name_of(t->store, ino, &dir, c->names[c->n]);
 		if (r < 0)
@@ -64,21 +67,20 @@ static void copy_name(char to[OFS_NAME_MAX + 1], const char *from)
 /*
  * Reads category and task off the names; only directories count, so the node's own name does not.
  */
-static void place_classify(struct ofs_tree *t, const struct chain *c, struct ofs_place *p)
+static void place_classify(const struct chain *c, struct ofs_place *p)
 {
 	size_t depth = 1; /* of the category below the root */
-	int i;
+	enum ofs_top top;
 
 	p->top = OFS_TOP_CACHE;
 	copy_name(p->category, OFS_CATEGORY_NONE);
 	p->task[0] = 0;
 	if (!c->n)
 		return;
-	for (i = 0; i < OFS_TOPS && t->tops[i] != c->top; i++)
-		;
-	if (i == OFS_TOPS)
+	top = ofs_root_top(p->root, c->top);
+	if (top >= OFS_TOP_AGENTS)
 		return;
-	p->top = (enum ofs_top)i;
+	p->top = top;
 	if (p->top == OFS_TOP_TASKS) {
 		if (c->n > depth + 1)
 			copy_name(p->task, c->names[c->n - 1 - depth]);
@@ -94,10 +96,15 @@ int ofs_place_of(struct ofs_tree *t, uint64_t ino, struct ofs_place *ret)
 	int r;
 
 	*ret = (struct ofs_place){ .path = OFS_BUF_INIT };
-	r = chain_walk(t, ino, &c);
+	do {
+		c.n = 0;
+		r = ofs_root_of(t, ino, &ret->root);
+		if (r == 0)
+			r = chain_walk(t, ret->root, ino, &c);
+	} while (r == -EAGAIN);
 	if (r < 0)
 		return r;
-	place_classify(t, &c, ret);
+	place_classify(&c, ret);
 	for (size_t i = c.n; i-- > 0;)
 		ofs_buf_printf(&ret->path, "%s%s", c.names[i], i ? "/" : "");
 	ofs_buf_append(&ret->path, "", 1);
@@ -146,16 +153,25 @@ bool ofs_place_may(const struct ofs_attr *attr, const struct ofs_cred *cred, uin
 	return other == want;
 }
 
-int ofs_place_check(struct ofs_tree *t, const struct ofs_attr *file, const struct ofs_cred *cred)
+int ofs_place_check(struct ofs_tree *t, const struct ofs_root *root, const struct ofs_attr *file,
+		    const struct ofs_cred *cred)
 {
+	struct ofs_root *in;
 	char name[OFS_NAME_MAX + 1];
 	uint64_t ino = file->ino;
 	struct ofs_attr dir;
 	int r = 0;
 
-	if (ofs_tree_is_owner(t, cred) || file->uid == cred->uid)
+	if (ofs_roots_are_many(t)) {
+		r = ofs_root_of(t, ino, &in);
+		if (r == 0 && !ofs_root_is_in(in, root))
+			r = -ENOENT;
+		if (r < 0)
+			return r;
+	}
+	if (ofs_root_is_owner(t, root, cred) || file->uid == cred->uid)
 		return 0;
-	while (ino != OFS_ROOT_INO && r == 0) {
+	while (ino != root->ino && ino != OFS_ROOT_INO && r == 0) {
 		r = ofs_store_name_of(t->store, ino, &ino, name);
 		if (r == 0)
 			r = ofs_store_getattr(t->store, ino, &dir);
@@ -169,16 +185,24 @@ uint32_t ofs_place_classify(void *arg, uint64_t top, uint64_t second)
 {
 	struct ofs_tree *t = arg;
 	char category[OFS_NAME_MAX + 1];
+	struct ofs_attr attr = { .region = OFS_ROOT_INO };
 	uint64_t dir;
 
-	if (top == t->tops[OFS_TOP_ARCHIVE])
+	if (top)
+		ofs_store_getattr(t->store, top, &attr);
+	switch (ofs_root_top(ofs_root_of_attr(t, &attr), top)) {
+	case OFS_TOP_ARCHIVE:
 		return OFS_CLASS_ARCHIVE;
-	if (top == t->tops[OFS_TOP_PERSISTENT])
+	case OFS_TOP_PERSISTENT:
 		return OFS_CLASS_LONG_TERM;
-	if (top == t->tops[OFS_TOP_TASKS])
+	case OFS_TOP_TASKS:
 		return OFS_CLASS_TASK;
-	if (top != t->tops[OFS_TOP_CACHE] || !second ||
-	    ofs_store_name_of(t->store, second, &dir, category) < 0)
+	case OFS_TOP_CACHE:
+		if (second && ofs_store_name_of(t->store, second, &dir, category) == 0)
+			break;
+		/* fall through */
+	default:
 		copy_name(category, OFS_CATEGORY_NONE);
+	}
 	return ofs_category_class(ofs_categories_ttl(t->categories, category));
 }

@@ -2,7 +2,7 @@
 /* The place of a node: its path, the tier, category and task that follow from it, and access. */
 #pragma once
 
-#include "tree/core/tree_state.h"
+#include "tree/core/root.h"
 
 enum ofs_tier {
 	OFS_TIER_WORKING,
@@ -17,6 +17,7 @@ extern const char *const ofs_tier_names[OFS_TIERS];
 #define OFS_CATEGORY_NONE "general"
 
 struct ofs_place {
+	struct ofs_root *root; /* the tree that it is in, of which all else is said */
 	enum ofs_top top; /* a file at the root counts as in cache/ */
 	char category[OFS_NAME_MAX + 1];
 	char task[OFS_NAME_MAX + 1]; /* "" outside tasks/ */
@@ -43,10 +44,12 @@ int ofs_place_labelled(struct ofs_tree *t, uint64_t ino, struct ofs_place *ret);
 bool ofs_place_may(const struct ofs_attr *attr, const struct ofs_cred *cred, uint32_t want);
 
 /*
- * 0 if the caller (NULL: may do all) may know where the file is: it is his, he owns the store, or
- * he may list and search every directory above it. -ENOENT: not, or the file has no name.
+ * 0 if the caller (NULL: may do all), who has come to the tree `root`, may know where in it the file
+ * is: it is his, he owns the tree, or he may list and search every directory above it. -ENOENT: not,
+ * or the file is not there.
  */
-int ofs_place_check(struct ofs_tree *t, const struct ofs_attr *file, const struct ofs_cred *cred);
+int ofs_place_check(struct ofs_tree *t, const struct ofs_root *root, const struct ofs_attr *file,
+		    const struct ofs_cred *cred);
 
 /* The frame class of a place, for struct ofs_store_options; `arg` is the tree. */
 uint32_t ofs_place_classify(void *arg, uint64_t top, uint64_t second);

@@ -149,9 +149,17 @@ void ofs_ref_forget(struct ofs_tree *t, uint64_t ino, uint64_t n)
 		ofs_map_remove(&t->refs->found, ino);
 }
 
-void ofs_ref_unlinked(struct ofs_tree *t, uint64_t ino)
+void ofs_ref_release(struct ofs_tree *t, const struct ofs_root *root, uint64_t ino)
 {
 	char ref[OFS_REF_SIZE];
+
+	ofs_ref_format(t, ino, ref);
+	for (; root; root = root->above)
+		t->events.release(t->events.arg, ino, ofs_root_node(root, OFS_NODE_REFS), ref);
+}
+
+void ofs_ref_unlinked(struct ofs_tree *t, const struct ofs_root *root, uint64_t ino)
+{
 	bool found;
 
 	if (!ino || !t->events.release)
@@ -159,42 +167,53 @@ void ofs_ref_unlinked(struct ofs_tree *t, uint64_t ino)
 	pthread_mutex_lock(&t->refs->lock);
 	found = ofs_map_get(&t->refs->found, ino);
 	pthread_mutex_unlock(&t->refs->lock);
-	if (!found)
-		return;
-	ofs_ref_format(t, ino, ref);
-	t->events.release(t->events.arg, ino, OFS_NODE_REFS, ref);
+	if (found)
+		ofs_ref_release(t, root, ino);
 }
 
-static bool has_expired(struct ofs_tree *t, ofs_node ino)
+int ofs_ref_get_tombstone(struct ofs_tree *t, const struct ofs_root *root, ofs_node ino,
+			  struct ofs_buf *ret, int64_t *ret_removed)
+{
+	int r = ino ? ofs_store_get_tombstone(t->store, ino, ret, ret_removed) : -ENOENT;
+	uint64_t in = OFS_ROOT_INO;
+
+	if (r < 0 || !root->above)
+		return r;
+	if (ret->len >= OFS_TOMBSTONE_ROOT + 8 && ret->data[0] > 1)
+		in = ofs_get_le64(ret->data + OFS_TOMBSTONE_ROOT);
+	return ofs_root_is_in(ofs_root_at(t, in), root) ? 0 : -ENOENT;
+}
+
+static bool has_expired(struct ofs_tree *t, const struct ofs_root *root, ofs_node ino)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf stone = OFS_BUF_INIT;
 	int64_t removed;
 
-	return ino && ofs_store_get_tombstone(t->store, ino, &stone, &removed) == 0;
+	return ofs_ref_get_tombstone(t, root, ino, &stone, &removed) == 0;
 }
 
-int ofs_ref_lookup(struct ofs_tree *t, const char *name, const struct ofs_cred *cred,
-		   struct ofs_attr *ret)
+int ofs_ref_lookup(struct ofs_tree *t, const struct ofs_root *root, const char *name,
+		   const struct ofs_cred *cred, struct ofs_attr *ret)
 {
 	ofs_node ino = ofs_ref_parse(t, name);
 	int r = ino ? ofs_store_hold(t->store, ino, ret) : -ENOENT;
 
 	/* Nobody knows any more whether other users could have found the removed file. */
-	if (r == -ENOENT && ofs_tree_is_owner(t, cred) && has_expired(t, ino))
+	if (r == -ENOENT && ofs_root_is_owner(t, root, cred) && has_expired(t, root, ino))
 		return -EKEYEXPIRED;
 	if (r < 0)
 		return r;
-	r = S_ISREG(ret->mode) ? ofs_place_check(t, ret, cred) : -ENOENT;
+	r = S_ISREG(ret->mode) ? ofs_place_check(t, root, ret, cred) : -ENOENT;
 	if (r < 0)
 		ofs_store_forget(t->store, ino, 1);
 	return r;
 }
 
 /* When the file loses its last name meanwhile, either we see that or ofs_ref_unlinked() sees us. */
-int ofs_ref_lookup_name(struct ofs_tree *t, const char *name, const struct ofs_cred *cred,
-			struct ofs_attr *ret)
+int ofs_ref_lookup_name(struct ofs_tree *t, const struct ofs_root *root, const char *name,
+			const struct ofs_cred *cred, struct ofs_attr *ret)
 {
-	int r = ofs_ref_lookup(t, name, cred, ret);
+	int r = ofs_ref_lookup(t, root, name, cred, ret);
 
 	if (r < 0)
 		return r;

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "tree/core/tree_state.h"
+#include "tree/core/root.h"
 
 /* The ref of an inode in a store of that seed, and back; 0: it is none. */
 void ofs_ref_write(int64_t seed, ofs_node ino, char ret[OFS_REF_SIZE]);
@@ -16,18 +16,31 @@ struct ofs_refs *ofs_refs_create(void);
 void ofs_refs_destroy(struct ofs_refs *r);
 
 /*
- * A regular file by its ref, with a reference. -EKEYEXPIRED: it was collected; -ENOENT also where
- * the caller (NULL: may do all) may not know of it.
+ * A regular file in the tree `root` by its ref, with a reference. -EKEYEXPIRED: it was collected;
+ * -ENOENT also where the caller (NULL: may do all) may not know of it.
  */
-int ofs_ref_lookup(struct ofs_tree *t, const char *name, const struct ofs_cred *cred,
-		   struct ofs_attr *ret);
+int ofs_ref_lookup(struct ofs_tree *t, const struct ofs_root *root, const char *name,
+		   const struct ofs_cred *cred, struct ofs_attr *ret);
 
 /* The same for refs/, where the kernel remembers the name. */
-int ofs_ref_lookup_name(struct ofs_tree *t, const char *name, const struct ofs_cred *cred,
-			struct ofs_attr *ret);
+int ofs_ref_lookup_name(struct ofs_tree *t, const struct ofs_root *root, const char *name,
+			const struct ofs_cred *cred, struct ofs_attr *ret);
+
+/* Asks the kernel to forget the ref of an inode in `root`, and in the trees that it is in. */
+void ofs_ref_release(struct ofs_tree *t, const struct ofs_root *root, uint64_t ino);
+
+/* Where a tombstone (expiry/tombstone_report.c) has the number of its tree, from version 2 on. */
+#define OFS_TOMBSTONE_ROOT 76
+
+/* ofs_store_get_tombstone() for a file that was in `root`; -ENOENT: it was not, or never was. */
+int ofs_ref_get_tombstone(struct ofs_tree *t, const struct ofs_root *root, ofs_node ino,
+			  struct ofs_buf *ret, int64_t *ret_removed);
 
 /* Gives `n` references to an inode back; with the last one its ref is forgotten. */
 void ofs_ref_forget(struct ofs_tree *t, uint64_t ino, uint64_t n);
 
-/* The file (0: none) lost its last name and is held: the kernel is asked to forget its ref. */
-void ofs_ref_unlinked(struct ofs_tree *t, uint64_t ino);
+/*
+ * The file (0: none) lost its last name, in `root`, and is held: the kernel is asked to forget its
+ * ref.
+ */
+void ofs_ref_unlinked(struct ofs_tree *t, const struct ofs_root *root, uint64_t ino);

@@ -20,7 +20,7 @@ void ofs_stat_fill(const struct ofs_attr *attr, struct stat *ret)
 	*ret = (struct stat){
 		.st_ino = attr->ino,
 		.st_mode = attr->mode,
-		.st_nlink = attr->nlink + (attr->ino == OFS_ROOT_INO ? OFS_ROOT_VIRTUAL_DIRS : 0),
+		.st_nlink = attr->nlink + (attr->ino == attr->region ? OFS_ROOT_VIRTUAL_DIRS : 0),
 		.st_uid = attr->uid,
 		.st_gid = attr->gid,
 		.st_rdev = attr->rdev,
@@ -41,16 +41,21 @@ void ofs_stat_fill_entry(const struct ofs_attr *attr, bool keep_name, struct ofs
 	ofs_stat_fill(attr, &ret->attr);
 }
 
-void ofs_stat_make_up(struct ofs_tree *t, ofs_node node, uint32_t mode, struct ofs_attr *ret)
+void ofs_stat_make_up(struct ofs_tree *t, const struct ofs_root *root, ofs_node node, uint32_t mode,
+		      struct ofs_attr *ret)
 {
+	struct ofs_attr dir = { .uid = t->uid, .gid = t->gid, .btime = t->created };
+
+	if (root->above)
+		ofs_store_getattr(t->store, root->ino, &dir);
 	*ret = (struct ofs_attr){
 		.ino = node,
 		.mode = mode,
-		.uid = t->uid,
-		.gid = t->gid,
+		.uid = dir.uid,
+		.gid = dir.gid,
 		.nlink = 1, /* of a directory: those in it are not counted */
-		.atime = t->created,
-		.mtime = t->created,
-		.ctime = t->created,
+		.atime = dir.btime,
+		.mtime = dir.btime,
+		.ctime = dir.btime,
 	};
 }

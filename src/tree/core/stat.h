@@ -2,10 +2,11 @@
 /* Attributes as stat(2) gives them. */
 #pragma once
 
-#include "tree/core/tree_state.h"
+#include "tree/core/root.h"
 
 void ofs_stat_fill(const struct ofs_attr *attr, struct stat *ret);
 void ofs_stat_fill_entry(const struct ofs_attr *attr, bool keep_name, struct ofs_entry *ret);
 
-/* Those of a virtual node: `mode` with type; it has the store's owner and age. */
-void ofs_stat_make_up(struct ofs_tree *t, ofs_node node, uint32_t mode, struct ofs_attr *ret);
+/* Those of a virtual node: `mode` with type; it has the tree's owner and age. */
+void ofs_stat_make_up(struct ofs_tree *t, const struct ofs_root *root, ofs_node node, uint32_t mode,
+		      struct ofs_attr *ret);

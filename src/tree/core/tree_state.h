@@ -19,6 +19,10 @@
 #include "store/store.h"
 
 #define OFS_VIRTUAL (UINT64_C(1) << 62)
+/*
+ * Nodes that are always there, in each tree: these numbers are those of the tree at the store's
+ * root, and kinds of nodes in others (ofs_root_node()).
+ */
 #define OFS_NODE_REFS (OFS_VIRTUAL | 1)
 #define OFS_NODE_README (OFS_VIRTUAL | 2)
 #define OFS_NODE_VIEWS (OFS_VIRTUAL | 3)
@@ -35,7 +39,7 @@
 #define OFS_NODE_DERIVED (OFS_VIRTUAL | UINT64_C(1) << 61) /* and a hash below */
 
 /*
- * The virtual directories of the root, which its link count includes: refs, views, search,
+ * The virtual directories of a tree's own, which its link count includes: refs, views, search,
  * .offload.
  */
 #define OFS_ROOT_VIRTUAL_DIRS 4
@@ -52,6 +56,7 @@ enum ofs_top {
 	OFS_TOP_TASKS,
 	OFS_TOP_PERSISTENT,
 	OFS_TOP_ARCHIVE,
+	OFS_TOP_AGENTS, /* holds trees, not files */
 	OFS_TOPS
 };
 
@@ -89,7 +94,7 @@ struct ofs_tree {
 	uint32_t slice_max_lines;
 	uint32_t slice_max_bytes;
 	uint32_t search_ms;
-	uint64_t tops[OFS_TOPS]; /* the inodes of the four trees */
+	struct ofs_root *root; /* the tree at the store's root */
 	uid_t uid; /* who owns virtual nodes */
 	gid_t gid;
 	int64_t created; /* the store's time, and theirs */
@@ -101,7 +106,7 @@ struct ofs_tree {
 
 	/* Each the business of the file of that name. */
 	struct ofs_categories *categories;
-	struct ofs_changes *changes;
+	struct ofs_roots *roots;
 	struct ofs_labels *labels;
 	struct ofs_refs *refs;
 	struct ofs_gc *gc;
@@ -128,20 +133,6 @@ static inline bool ofs_node_is_link(ofs_node node)
 static inline bool ofs_node_is_made(ofs_node node)
 {
 	return node >= OFS_NODE_DERIVED;
-}
-
-static inline bool ofs_tree_is_top(const struct ofs_tree *t, uint64_t ino)
-{
-	for (int i = 0; i < OFS_TOPS; i++)
-		if (t->tops[i] == ino)
-			return true;
-	return false;
-}
-
-/* The caller (NULL: may do all) is root or the owner of the store, who may know all of it. */
-static inline bool ofs_tree_is_owner(const struct ofs_tree *t, const struct ofs_cred *cred)
-{
-	return !cred || !cred->uid || cred->uid == t->uid;
 }
 
 static inline void ofs_tree_count(struct ofs_tree *t, enum ofs_tree_op op)

@@ -48,7 +48,7 @@ struct walk {
 	void *arg;
 	struct ofs_u64_list dirs; /* still to be read */
 	bool deep;
-	bool root; /* what is read is the root, which holds the four trees as well */
+	const struct ofs_root *root; /* what is read is its directory; NULL: another one */
 };
 
 static int walk_entry(void *arg, const char *name, const struct ofs_attr *attr)
@@ -57,7 +57,8 @@ static int walk_entry(void *arg, const char *name, const struct ofs_attr *attr)
 
 	if (S_ISREG(attr->mode))
 		return w->fn(w->arg, attr->ino, name);
-	if (S_ISDIR(attr->mode) && w->deep && !(w->root && ofs_tree_is_top(w->tree, attr->ino)))
+	if (S_ISDIR(attr->mode) && w->deep &&
+	    !(w->root && ofs_root_top(w->root, attr->ino) != OFS_TOPS))
 		ofs_u64_list_add(&w->dirs, attr->ino);
 	return 0;
 }
@@ -70,7 +71,7 @@ int ofs_walk_files(struct ofs_tree *t, uint64_t dir, bool deep, ofs_walk_fn fn, 
 	ofs_u64_list_add(&w.dirs, dir);
 	while (w.dirs.n && r == 0) {
 		dir = w.dirs.at[--w.dirs.n];
-		w.root = dir == OFS_ROOT_INO;
+		w.root = ofs_root_at(t, dir);
 		r = read_dir(t, dir, walk_entry, &w);
 		/* Removed meanwhile: then nothing is in it. */
 		if (r == -ENOENT || r == -ENOTDIR)
@@ -80,18 +81,20 @@ int ofs_walk_files(struct ofs_tree *t, uint64_t dir, bool deep, ofs_walk_fn fn, 
 	return r;
 }
 
-int ofs_walk_tier(struct ofs_tree *t, enum ofs_tier tier, ofs_walk_fn fn, void *arg)
+int ofs_walk_tier(struct ofs_tree *t, const struct ofs_root *root, enum ofs_tier tier,
+		  ofs_walk_fn fn, void *arg)
 {
 	int r;
 
 	if (tier != OFS_TIER_WORKING)
 		return ofs_walk_files(
-			t, t->tops[tier == OFS_TIER_ARCHIVE ? OFS_TOP_ARCHIVE : OFS_TOP_PERSISTENT],
+			t,
+			root->tops[tier == OFS_TIER_ARCHIVE ? OFS_TOP_ARCHIVE : OFS_TOP_PERSISTENT],
 			true, fn, arg);
-	r = ofs_walk_files(t, OFS_ROOT_INO, true, fn, arg);
+	r = ofs_walk_files(t, root->ino, true, fn, arg);
 	if (r == 0)
-		r = ofs_walk_files(t, t->tops[OFS_TOP_CACHE], true, fn, arg);
-	return r < 0 ? r : ofs_walk_files(t, t->tops[OFS_TOP_TASKS], true, fn, arg);
+		r = ofs_walk_files(t, root->tops[OFS_TOP_CACHE], true, fn, arg);
+	return r < 0 ? r : ofs_walk_files(t, root->tops[OFS_TOP_TASKS], true, fn, arg);
 }
 
 static int add_if_dir(void *arg, const char *name, const struct ofs_attr *attr)
@@ -106,16 +109,17 @@ int ofs_walk_subdirs(struct ofs_tree *t, uint64_t dir, struct ofs_entry_list *re
 	return read_dir(t, dir, add_if_dir, ret);
 }
 
-int ofs_walk_bases(struct ofs_tree *t, int (*fn)(void *arg, uint64_t dir), void *arg)
+int ofs_walk_bases(struct ofs_tree *t, const struct ofs_root *root,
+		   int (*fn)(void *arg, uint64_t dir), void *arg)
 {
 	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list tasks = { 0 };
 	int r = 0;
 
-	for (size_t i = 0; i < OFS_TOPS && r == 0; i++)
+	for (size_t i = 0; i < OFS_TOP_AGENTS && r == 0; i++)
 		if (i != OFS_TOP_TASKS)
-			r = fn(arg, t->tops[i]);
+			r = fn(arg, root->tops[i]);
 	if (r == 0)
-		r = ofs_walk_subdirs(t, t->tops[OFS_TOP_TASKS], &tasks);
+		r = ofs_walk_subdirs(t, root->tops[OFS_TOP_TASKS], &tasks);
 	for (size_t i = 0; i < tasks.n && r == 0; i++) {
 		r = fn(arg, tasks.entries[i].key);
 		r = r == -ENOENT || r == -ENOTDIR ? 0 : r;

@@ -8,6 +8,7 @@
 #include "tree/core/changes.h"
 #include "tree/core/entry_list.h"
 #include "tree/core/label.h"
+#include "tree/core/ref.h"
 #include "tree/core/walk.h"
 #include "tree/expiry/tier_scan.h"
 #include "tree/expiry/tombstone_report.h"
@@ -83,15 +84,12 @@ static int release_name(void *arg, uint64_t dir, const char *name)
 static void release(struct run *run, const struct ofs_attr *attr)
 {
 	struct releasing r = { .tree = run->tree, .ino = attr->ino };
-	char ref[OFS_REF_SIZE];
 
 	if (!attr->held || !run->tree->events.release)
 		return;
 	ofs_store_names(run->tree->store, attr->ino, release_name, &r);
-	if (S_ISREG(attr->mode)) {
-		ofs_ref_format(run->tree, attr->ino, ref);
-		release_name(&r, OFS_NODE_REFS, ref);
-	}
+	if (S_ISREG(attr->mode))
+		ofs_ref_release(run->tree, ofs_root_of_attr(run->tree, attr), attr->ino);
 	if (++run->releases % BATCH == 0)
 		pause_for(BREATH);
 }
@@ -440,7 +438,7 @@ static void tell_touched(struct run *run)
 		if (run->touched.slots[i].value && t->events.attr_changed)
 			t->events.attr_changed(t->events.arg, run->touched.slots[i].key);
 	if (run->touched.count)
-		ofs_tree_touch(t);
+		ofs_tree_touch(t, OFS_ROOT_INO);
 	ofs_map_finish(&run->touched);
 	run->touched = (struct ofs_map)OFS_MAP_INIT;
 }

@@ -78,7 +78,7 @@ int64_t ofs_collector_due(struct ofs_collector *c)
 
 int ofs_collector_refresh_steps(struct ofs_collector *c)
 {
-	int64_t changed = ofs_tree_changed(c->tree);
+	int64_t changed = ofs_changes_last(c->tree->root->changes);
 	int r = 0;
 
 	OFS_LOCKED(&c->steps_lock);
@@ -150,7 +150,7 @@ int ofs_collector_explain(struct ofs_collector *c, const struct ofs_attr *file,
 		return 0;
 	}
 	if (facts.step && (ofs_store_getattr(c->tree->store, facts.step, &step) < 0 ||
-			   ofs_place_check(c->tree, &step, cred) < 0))
+			   ofs_place_check(c->tree, c->tree->root, &step, cred) < 0))
 		facts.step = 0;
 	ofs_lifetime_explain(c->tree, &facts, v, at, out);
 	return 0;

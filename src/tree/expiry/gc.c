@@ -248,7 +248,7 @@ static int parse_request(struct ofs_tree *t, const char *value, struct ofs_colle
 		return 0;
 	if (strncmp(value, task, strlen(task)) != 0)
 		return -EINVAL;
-	r = ofs_store_lookup(t->store, t->tops[OFS_TOP_TASKS], value + strlen(task), &dir);
+	r = ofs_store_lookup(t->store, t->root->tops[OFS_TOP_TASKS], value + strlen(task), &dir);
 	if (r < 0)
 		return r;
 	ofs_store_forget(t->store, dir.ino, 1);

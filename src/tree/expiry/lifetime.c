@@ -37,14 +37,15 @@ struct level {
 	struct ofs_attr dir;
 };
 
-/* The directory and those above it but the root, the nearest first. */
-static int climb(struct ofs_tree *t, uint64_t dir, struct level **ret, size_t *ret_n)
+/* The directory and those above it in its tree, the nearest first. */
+static int climb(struct ofs_tree *t, const struct ofs_root *root, uint64_t dir, struct level **ret,
+		 size_t *ret_n)
 {
 	struct level *levels = NULL;
 	size_t n = 0, cap = 0;
 	int r = 0;
 
-	while (dir != OFS_ROOT_INO && r == 0) {
+	while (dir != root->ino && dir != OFS_ROOT_INO && r == 0) {
 		levels = ofs_grow(levels, &cap, n + 1, sizeof(*levels));
 		r = ofs_store_getattr(t->store, dir, &levels[n].dir);
 		if (r == 0)
@@ -60,23 +61,26 @@ int ofs_lifetime_place_in(struct ofs_tree *t, uint64_t dir, struct ofs_lifetime_
 {
 	struct ofs_lifetime_place p, next;
 	OFS_FREE struct level *levels = NULL;
-	size_t n, top = OFS_TOPS;
-	int r = climb(t, dir, &levels, &n);
+	enum ofs_top top = OFS_TOPS;
+	struct ofs_root *root;
+	size_t n = 0;
+	int r = ofs_root_of(t, dir, &root);
+
+	if (r == 0)
+		r = climb(t, root, dir, &levels, &n);
 
 	if (r < 0)
 		return r;
 	ofs_lifetime_place_init(t, &p);
 	if (n)
-		for (top = 0; top < OFS_TOPS && t->tops[top] != levels[n - 1].dir.ino; top++)
-			;
+		top = ofs_root_top(root, levels[n - 1].dir.ino);
 	p.working = top != OFS_TOP_PERSISTENT && top != OFS_TOP_ARCHIVE;
 	/* A directory in the root that is none of the four belongs to no category. */
 	for (size_t depth = top == OFS_TOPS ? 0 : 1; depth < n && r == 0; depth++) {
 		const struct level *l = &levels[n - 1 - depth];
 
-		r = ofs_lifetime_place_enter(t, &p, (enum ofs_top)top,
-					     top == OFS_TOPS ? 0 : (unsigned int)depth, &l->dir,
-					     l->name, &next);
+		r = ofs_lifetime_place_enter(t, &p, top, top == OFS_TOPS ? 0 : (unsigned int)depth,
+					     &l->dir, l->name, &next);
 		p = next;
 	}
 	if (r == 0)

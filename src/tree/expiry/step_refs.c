@@ -435,7 +435,7 @@ static void tell_unread(struct ofs_tree *t, struct ofs_step_refs *s)
 int ofs_step_refs_refresh(struct ofs_tree *t, struct ofs_step_refs *s)
 {
 	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list tasks = { 0 };
-	int r = ofs_walk_subdirs(t, t->tops[OFS_TOP_TASKS], &tasks);
+	int r = ofs_walk_subdirs(t, t->root->tops[OFS_TOP_TASKS], &tasks);
 	size_t held;
 
 	s->refreshes++;

@@ -11,7 +11,8 @@
 
 bool ofs_task_is_dir(struct ofs_tree *t, const struct ofs_attr *attr)
 {
-	return S_ISDIR(attr->mode) && attr->parent == t->tops[OFS_TOP_TASKS];
+	return S_ISDIR(attr->mode) &&
+	       attr->parent == ofs_root_of_attr(t, attr)->tops[OFS_TOP_TASKS];
 }
 
 int ofs_task_ended(struct ofs_tree *t, uint64_t dir, struct ofs_task_end *ret)

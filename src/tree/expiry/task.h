@@ -2,7 +2,7 @@
 /* Tasks: the directories in tasks/, each live until it is ended. */
 #pragma once
 
-#include "tree/core/tree_state.h"
+#include "tree/core/root.h"
 
 bool ofs_task_is_dir(struct ofs_tree *t, const struct ofs_attr *attr);
 

@@ -85,7 +85,8 @@ static int scan_dir(struct scan *s, const struct pending *dir)
 	if (r == 0)
 		r = ofs_walk_subdirs(t, dir->ino, &s->subdirs);
 	for (size_t i = 0; i < s->subdirs.n && r == 0; i++)
-		if (dir->ino != OFS_ROOT_INO || !ofs_tree_is_top(t, s->subdirs.entries[i].key))
+		if (dir->ino != OFS_ROOT_INO ||
+		    ofs_root_top(t->root, s->subdirs.entries[i].key) == OFS_TOPS)
 			r = enter_subdir(s, dir, s->subdirs.entries[i].key,
 					 ofs_entry_list_name(&s->subdirs, i));
 	for (size_t i = 0; i < s->files.n && r == 0; i++)
@@ -106,7 +107,7 @@ int ofs_tier_scan_run(struct ofs_tree *t, const struct ofs_tier_scan *what)
 	*ofs_append(s.dirs, s.n, s.cap) = dir;
 	dir.depth = 1;
 	for (int i = 0; i < OFS_TOPS; i++) {
-		dir.ino = t->tops[i];
+		dir.ino = t->root->tops[i];
 		dir.top = (enum ofs_top)i;
 		if (i == OFS_TOP_CACHE || i == OFS_TOP_TASKS)
 			*ofs_append(s.dirs, s.n, s.cap) = dir;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * There may be as many tombstones as there ever were files, so they are short. Little-endian:
- * version u8 (1), reason u8, flags u8, 0 u8, size u64, lines u64, created i64, used i64 (wall
- * clock), lifetime i64 (all three in nanoseconds), SHA-256; then path, task, category, title, tags,
- * each with its length u16 before its bytes. Lines and SHA-256 count only with their flags.
+ * version u8 (2), reason u8, flags u8, 0 u8, size u64, lines u64, created i64, used i64 (wall
+ * clock), lifetime i64 (all three in nanoseconds), SHA-256, the inode of its tree's directory u64;
+ * then path (in that tree), task, category, title, tags, agent, each with its length u16 before its
+ * bytes. Lines and SHA-256 count only with their flags. In version 1 there are neither tree nor
+ * agent: it was the store's.
  */
 #include "tree/expiry/tombstone_report.h"
 
@@ -12,15 +14,18 @@
 #include "base/redact.h"
 #include "base/text.h"
 #include "tree/core/label.h"
+#include "tree/core/ref.h"
 
-#define VERSION 1
-#define HEAD 76 /* bytes before the strings */
+#define VERSION 2
+#define HEAD_1 OFS_TOMBSTONE_ROOT /* bytes before the strings, in version 1 */
+#define HEAD (HEAD_1 + 8)
 #define FLAG_LINES 1u
 #define FLAG_SHA 2u
 #define STRING_MAX 4096u
-#define STRINGS 5
+#define STRINGS 6
 
-static const char *const string_names[STRINGS] = { "path", "task", "category", "title", "tags" };
+static const char *const string_names[STRINGS] = { "path",  "task", "category",
+						   "title", "tags", "agent" };
 
 /* On disk: never renumber. */
 enum reason {
@@ -64,6 +69,7 @@ void ofs_tombstone_format(struct ofs_tree *t, const struct ofs_attr *file,
 {
 	const char *path = (const char *)place->path.data;
 	struct ofs_content_hash digest = { .lines = -1 };
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf agent = OFS_BUF_INIT;
 	uint8_t head[HEAD] = { VERSION, (uint8_t)reason_of(verdict) };
 	int r = ofs_store_get_hash(t->store, file->ino, &digest);
 
@@ -77,12 +83,15 @@ void ofs_tombstone_format(struct ofs_tree *t, const struct ofs_attr *file,
 	ofs_put_le64(head + 28, (uint64_t)used);
 	ofs_put_le64(head + 36, (uint64_t)ttl);
 	memcpy(head + 44, digest.sha, OFS_SHA256_SIZE);
+	ofs_put_le64(head + OFS_TOMBSTONE_ROOT, place->root->ino);
 	ofs_buf_append(out, head, sizeof(head));
 	put_string(out, path, strlen(path));
 	put_string(out, place->task, strlen(place->task));
 	put_string(out, place->category, strlen(place->category));
 	put_label(t, file->ino, OFS_LABEL_TITLE, out);
 	put_label(t, file->ino, OFS_LABEL_TAGS, out);
+	ofs_root_name(t, place->root, t->root, &agent);
+	put_string(out, agent.data, agent.len);
 }
 
 /* ---- as JSON */
@@ -90,9 +99,10 @@ void ofs_tombstone_format(struct ofs_tree *t, const struct ofs_attr *file,
 /* The strings, made readable. False: the tombstone is cut short. */
 static bool set_strings(json_t *json, const struct ofs_buf *stone)
 {
-	size_t at = HEAD;
+	bool first = stone->data[0] == 1;
+	size_t at = first ? HEAD_1 : HEAD, n = STRINGS - (first ? 1 : 0);
 
-	for (size_t i = 0; i < STRINGS; i++) {
+	for (size_t i = 0; i < n; i++) {
 		OFS_FREE char *text = NULL, *readable = NULL, *shown = NULL;
 		size_t len;
 
@@ -139,7 +149,7 @@ static json_t *stone_json(const char *ref, const struct ofs_buf *stone, int64_t 
 
 	json_object_set_new(json, "removed", ofs_json_time(removed));
 	/* On a full disk only the time may have been kept. */
-	if (stone->len < HEAD || head[0] != VERSION)
+	if (stone->len < HEAD_1 || (head[0] > 1 && stone->len < HEAD) || head[0] > VERSION)
 		return json;
 	json_object_set_new(json, "size", json_integer((json_int_t)ofs_get_le64(head + 4)));
 	json_object_set_new(json, "lines",
@@ -157,19 +167,41 @@ static json_t *stone_json(const char *ref, const struct ofs_buf *stone, int64_t 
 	return NULL;
 }
 
-int ofs_tombstone_report(struct ofs_tree *t, const char *ref, struct ofs_buf *out)
+/* As seen from `root`, which the tree that it was in may lie in. */
+static void set_place(struct ofs_tree *t, const struct ofs_root *root, const struct ofs_buf *stone,
+		      json_t *json)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf path = OFS_BUF_INIT;
+	const struct ofs_root *in = NULL;
+	json_t *was = json_object_get(json, "path");
+
+	if (stone->len >= HEAD && stone->data[0] > 1)
+		in = ofs_root_at(t, ofs_get_le64(stone->data + OFS_TOMBSTONE_ROOT));
+	if (!in || in == root) {
+		json_object_set_new(json, "agent", json_null());
+		return;
+	}
+	if (ofs_root_path(t, in, root, &path) < 0 || !json_string_value(was))
+		return;
+	ofs_buf_append_str(&path, json_string_value(was));
+	json_object_set_new(json, "path", json_string(ofs_buf_str(&path)));
+}
+
+int ofs_tombstone_report(struct ofs_tree *t, const struct ofs_root *root, const char *ref,
+			 struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf stone = OFS_BUF_INIT;
 	ofs_node ino = ofs_ref_parse(t, ref);
 	int64_t removed;
 	json_t *json;
-	int r = ino ? ofs_store_get_tombstone(t->store, ino, &stone, &removed) : -ENOENT;
+	int r = ofs_ref_get_tombstone(t, root, ino, &stone, &removed);
 
 	if (r < 0)
 		return r;
 	json = stone_json(ref, &stone, removed);
 	if (!json)
 		return -EIO;
+	set_place(t, root, &stone, json);
 	ofs_json_append(json, JSON_INDENT(2), out);
 	ofs_buf_append_str(out, "\n");
 	return 0;

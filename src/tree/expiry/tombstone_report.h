@@ -10,5 +10,6 @@ void ofs_tombstone_format(struct ofs_tree *t, const struct ofs_attr *file,
 			  const struct ofs_place *place, int64_t used, int64_t ttl,
 			  enum ofs_verdict verdict, struct ofs_buf *out);
 
-/* Appends the tombstone of `ref` as JSON. -ENOENT: there is none. */
-int ofs_tombstone_report(struct ofs_tree *t, const char *ref, struct ofs_buf *out);
+/* Appends the tombstone of `ref`, as seen from `root`, as JSON. -ENOENT: there is none. */
+int ofs_tombstone_report(struct ofs_tree *t, const struct ofs_root *root, const char *ref,
+			 struct ofs_buf *out);

@@ -41,12 +41,20 @@ static void take_label(void *arg, const struct ofs_label *l)
 		snprintf(a->place.category, sizeof(a->place.category), "%s", l->category);
 }
 
+static bool is_searched(const struct ofs_search *s, const struct ofs_root *root)
+{
+	for (size_t i = 0; i < s->n_in; i++)
+		if (s->in[i] == root)
+			return true;
+	return false;
+}
+
 int ofs_answer_load(struct ofs_search *s, uint64_t ino, struct ofs_answer *ret)
 {
 	*ret = (struct ofs_answer){ .place.path = OFS_BUF_INIT };
 	if (ofs_store_getattr(s->tree->store, ino, &ret->attr) < 0 || !S_ISREG(ret->attr.mode) ||
 	    !ret->attr.nlink || ofs_place_of(s->tree, ino, &ret->place) < 0 ||
-	    ofs_labels_with(s->tree, ino, take_label, ret) < 0)
+	    !is_searched(s, ret->place.root) || ofs_labels_with(s->tree, ino, take_label, ret) < 0)
 		return 0;
 	return admits(s->query, ret);
 }

@@ -148,5 +148,6 @@ static void choose_near(struct ofs_search *s)
 void ofs_search_choose(struct ofs_search *s)
 {
 	choose(s);
-	choose_near(s);
+	if (ofs_search_has_index(s))
+		choose_near(s);
 }

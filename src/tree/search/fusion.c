@@ -30,7 +30,7 @@ static size_t find_region(const struct ofs_passages *p, const struct ofs_nearby 
 }
 
 /* The line of the document that is nearest to the query, or its start: an offset in the region. */
-static size_t nearest_line(struct ofs_search *s, const struct ofs_region *r,
+static size_t nearest_line(struct ofs_search *s, const struct ofs_text_region *r,
 			   const struct ofs_nearby *near)
 {
 	struct ofs_embed_text lines[LINES_MAX];

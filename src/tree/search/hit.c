@@ -124,6 +124,7 @@ int ofs_hits_add(struct ofs_search *s, const struct ofs_answer *a, uint32_t labe
 	const char *path = (const char *)a->place.path.data, *slash = strrchr(path, '/');
 	const char *shown = a->title && a->title[0] ? a->title : slash ? slash + 1 : path;
 	char name[OFS_NAME_MAX + 1];
+	struct ofs_buf full = OFS_BUF_INIT;
 	int r = ofs_store_name_of(s->tree->store, hit.ino, &hit.dir, name);
 
 	if (r < 0)
@@ -143,7 +144,9 @@ int ofs_hits_add(struct ofs_search *s, const struct ofs_answer *a, uint32_t labe
 	}
 	if (s->query->why)
 		explain(s->query, label, p, score, &hit.why);
-	hit.path = ofs_strdup(path);
+	r = ofs_root_path(s->tree, a->place.root, s->root, &full);
+	ofs_buf_append_str(&full, path);
+	hit.path = ofs_buf_steal_str(&full);
 	*ofs_append(s->hits, s->nhits, s->cap_hits) = hit;
 	return 0;
 }

@@ -12,7 +12,7 @@
 #include "base/map.h"
 #include "base/thread.h"
 #include "base/util.h"
-#include "tree/core/tree_state.h"
+#include "tree/core/root.h"
 #include "tree/search/indexer_state.h"
 
 #define GATHER_NS (100 * OFS_NS_PER_MS) /* from the first note to looking at it */
@@ -201,8 +201,8 @@ static bool is_needless(struct ofs_tree *t, const char *path)
 {
 	bool empty = access(path, F_OK) < 0;
 
-	ofs_store_readdir(t->store, t->tops[OFS_TOP_PERSISTENT], 0, false, take_one, &empty);
-	ofs_store_readdir(t->store, t->tops[OFS_TOP_ARCHIVE], 0, false, take_one, &empty);
+	ofs_store_readdir(t->store, t->root->tops[OFS_TOP_PERSISTENT], 0, false, take_one, &empty);
+	ofs_store_readdir(t->store, t->root->tops[OFS_TOP_ARCHIVE], 0, false, take_one, &empty);
 	return empty;
 }
 

@@ -153,7 +153,8 @@ static int look_at_file(struct ofs_look *l, const struct ofs_attr *file, enum of
 
 	if (r < 0)
 		return r == -ENOENT ? look_away(l, file->ino) : r;
-	if (ofs_place_tier(&place) != OFS_TIER_WORKING)
+	/* What agents have is not in the index, which says how much of it there is. */
+	if (ofs_place_tier(&place) != OFS_TIER_WORKING && !place.root->above)
 		return look_at_kept(l, file, (const char *)place.path.data, how);
 	l->working = file->parent;
 	return how == OFS_LOOK_CONTENT ? OFS_LOOKED : look_away(l, file->ino);

@@ -143,8 +143,8 @@ static int find_more(struct ofs_indexer *ix)
 
 	if (ix->everything) {
 		ix->everything = false;
-		todo_add(&ix->todo, ix->tree->tops[OFS_TOP_PERSISTENT], OFS_LOOK_WHOLE);
-		todo_add(&ix->todo, ix->tree->tops[OFS_TOP_ARCHIVE], OFS_LOOK_WHOLE);
+		todo_add(&ix->todo, ix->tree->root->tops[OFS_TOP_PERSISTENT], OFS_LOOK_WHOLE);
+		todo_add(&ix->todo, ix->tree->root->tops[OFS_TOP_ARCHIVE], OFS_LOOK_WHOLE);
 		return 0;
 	}
 	if (!ix->sweeping)

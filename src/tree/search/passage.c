@@ -59,7 +59,7 @@ struct place {
 struct scan {
 	const struct ofs_query *query;
 	const double *weights;
-	const struct ofs_region *region;
+	const struct ofs_text_region *region;
 	struct unit *units;
 	size_t n, cap;
 	struct place *places;
@@ -80,7 +80,7 @@ void ofs_passages_finish(struct ofs_passages *p)
 	free(p->regions);
 }
 
-void ofs_passages_add(struct ofs_passages *p, const struct ofs_region *region)
+void ofs_passages_add(struct ofs_passages *p, const struct ofs_text_region *region)
 {
 	*ofs_append(p->regions, p->nregions, p->cap_regions) = *region;
 }
@@ -99,7 +99,7 @@ void ofs_passages_weigh(const struct ofs_query *q, const uint64_t found[OFS_QUER
 /* ---- units */
 
 /* Where a unit that starts at `at` ends: with the line, or near UNIT_MAX at a blank. */
-static size_t unit_end(const struct ofs_region *r, size_t at)
+static size_t unit_end(const struct ofs_text_region *r, size_t at)
 {
 	const char *text = r->text + at, *end;
 	size_t len = OFS_MIN(r->len - at, (size_t)UNIT_MAX + 1);
@@ -149,7 +149,7 @@ static bool starts_paragraph(const struct scan *s, const struct unit *u)
 
 static void find_units(struct scan *s)
 {
-	const struct ofs_region *r = s->region;
+	const struct ofs_text_region *r = s->region;
 	uint64_t line = r->line;
 	bool starts = true;
 
@@ -431,7 +431,7 @@ static size_t telling_unit(const struct scan *s, struct span p)
 
 static void add(struct ofs_passages *p, struct scan *s, struct span span, double score)
 {
-	const struct ofs_region *r = s->region;
+	const struct ofs_text_region *r = s->region;
 	const struct unit *first = &s->units[span.first], *last = &s->units[span.last];
 	struct ofs_passage *to = ofs_append(p->list, p->n, p->cap);
 	size_t unit = telling_unit(s, span);

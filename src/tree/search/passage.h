@@ -11,7 +11,7 @@
 #define OFS_SNIPPET_CHARS 160
 
 /* A part of a text, which must start with a line, or where one of more than 1 KiB was cut. */
-struct ofs_region {
+struct ofs_text_region {
 	const char *text; /* borrowed until the passages are finished */
 	size_t len;
 	size_t before, after; /* bytes that can be read around it, for the sake of secrets */
@@ -38,14 +38,14 @@ struct ofs_passage {
 struct ofs_passages {
 	struct ofs_passage *list;
 	size_t n, cap;
-	struct ofs_region *regions;
+	struct ofs_text_region *regions;
 	size_t nregions, cap_regions;
 };
 
 void ofs_passages_finish(struct ofs_passages *p);
 
 /* Adds a region, whose passages ofs_passages_rank() will find. */
-void ofs_passages_add(struct ofs_passages *p, const struct ofs_region *region);
+void ofs_passages_add(struct ofs_passages *p, const struct ofs_text_region *region);
 
 /* What the words weigh, by how rare they are: `found` of `all` parts of texts have each. */
 void ofs_passages_weigh(const struct ofs_query *q, const uint64_t found[OFS_QUERY_WORDS],

@@ -17,14 +17,15 @@ enum filter {
 	FILTER_CATEGORY,
 	FILTER_TASK,
 	FILTER_TAG,
+	FILTER_AGENT,
 	FILTER_AFTER,
 	FILTER_BEFORE,
 	FILTER_WHY,
 	FILTERS
 };
 
-static const char *const filter_names[FILTERS] = { "tier",  "category", "task", "tag",
-						   "after", "before",	"why" };
+static const char *const filter_names[FILTERS] = { "tier",  "category", "task",	  "tag",
+						   "agent", "after",	"before", "why" };
 
 struct parser {
 	const char *at;
@@ -65,6 +66,7 @@ void ofs_query_destroy(struct ofs_query *q)
 	wanted_finish(&q->categories);
 	wanted_finish(&q->tasks);
 	wanted_finish(&q->tags);
+	wanted_finish(&q->agents);
 	free(q->plain);
 	free(q);
 }
@@ -173,6 +175,7 @@ static int take_filter(struct parser *p, enum filter filter, const struct word *
 	}
 	to = filter == FILTER_CATEGORY ? &p->query->categories
 	     : filter == FILTER_TASK   ? &p->query->tasks
+	     : filter == FILTER_AGENT  ? &p->query->agents
 				       : &p->query->tags;
 	*ofs_append(to->list, to->n, to->cap) = ofs_steal(value);
 	return 0;

@@ -92,6 +92,7 @@ struct ofs_query {
 	size_t nwishes;
 	uint32_t tiers; /* bits 1 << enum ofs_tier; 0: any */
 	struct ofs_wanted categories, tasks, tags;
+	struct ofs_wanted agents; /* in whose trees; "*": all */
 	bool by_time;
 	bool filtered; /* there is a filter */
 	bool has_plain; /* there is a word without an operator that is not common */

@@ -22,6 +22,7 @@ static void search_finish(struct ofs_search *s)
 		ofs_u64_list_finish(&s->docs[i]);
 		ofs_u64_list_finish(&s->labels[i]);
 	}
+	free(s->in);
 	free(s->candidates);
 	free(s->scanned);
 	free(s->blocks);
@@ -81,7 +82,7 @@ static int read_region(struct ofs_search *s, struct ofs_candidate *c,
 	line = end < len ? memrchr(text + lead, '\n', end - lead) : NULL;
 	end = line ? (size_t)(line - text) + 1 : end;
 	ofs_passages_add(
-		p, &(struct ofs_region){
+		p, &(struct ofs_text_region){
 			   .text = text + start,
 			   .len = end - start,
 			   .before = start,
@@ -224,6 +225,15 @@ static int take_ino(void *arg, uint64_t ino, const char *name)
 	return 0;
 }
 
+static int list_tier(struct ofs_search *s, enum ofs_tier tier, struct ofs_u64_list *files)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < s->n_in && r == 0; i++)
+		r = ofs_walk_tier(s->tree, s->in[i], tier, take_ino, files);
+	return r;
+}
+
 /* Without words, the files that the filters admit, the newest first. */
 static int list(struct ofs_search *s)
 {
@@ -235,7 +245,7 @@ static int list(struct ofs_search *s)
 
 	for (int i = OFS_TIER_WORKING; i < OFS_TIERS && r == 0; i++)
 		if (ofs_search_wants(s->query, (enum ofs_tier)i))
-			r = ofs_walk_tier(s->tree, (enum ofs_tier)i, take_ino, &files);
+			r = list_tier(s, (enum ofs_tier)i, &files);
 	ofs_u64_list_sort_unique(&files);
 	list = ofs_alloc((files.n + 1) * sizeof(*list));
 	for (size_t i = 0; i < files.n && r == 0; i++) {
@@ -327,12 +337,29 @@ static int find(struct ofs_search *s)
 	return r < 0 ? r : find_hits(s);
 }
 
-int ofs_search_run(struct ofs_tree *t, struct ofs_query *q, struct ofs_buf *out)
+static int choose_tree(void *arg, struct ofs_root *root)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf name = OFS_BUF_INIT;
+	struct ofs_search *s = arg;
+	const struct ofs_wanted *agents = &s->query->agents;
+	bool chosen = !agents->n && root == s->root;
+
+	if (agents->n && root != s->root && ofs_root_name(s->tree, root, s->root, &name) == 0)
+		chosen = ofs_wanted_has(agents, "*") || ofs_wanted_has(agents, ofs_buf_str(&name));
+	if (chosen)
+		*ofs_append(s->in, s->n_in, s->cap_in) = root;
+	return 0;
+}
+
+int ofs_search_run(struct ofs_tree *t, struct ofs_root *root, struct ofs_query *q,
+		   struct ofs_buf *out)
 {
 	OFS_CLEANUP(search_finish)
-	struct ofs_search s = { .tree = t, .query = q, .left = READ_MAX };
-	int r = 0;
+	struct ofs_search s = { .tree = t, .root = root, .query = q, .left = READ_MAX };
+	int r = ofs_root_each(t, root, choose_tree, &s);
 
+	if (r < 0)
+		return r;
 	if (q->nwords)
 		r = find(&s);
 	else if (q->filtered)

@@ -61,6 +61,10 @@ struct ofs_nearby {
 
 struct ofs_search {
 	struct ofs_tree *tree;
+	struct ofs_root *root; /* paths are given from it */
+	/* The trees that are searched: that one, or those in it whose agents the query names. */
+	struct ofs_root **in;
+	size_t n_in, cap_in;
 	struct ofs_query *query;
 
 	/* What the words are found in: how many blocks or names each, and of how many. */
@@ -98,6 +102,12 @@ int ofs_answer_load(struct ofs_search *s, uint64_t ino, struct ofs_answer *ret);
 void ofs_answer_finish(struct ofs_answer *a);
 
 bool ofs_search_wants(const struct ofs_query *q, enum ofs_tier tier);
+
+/* The tree at the store's root, of which there is an index, is among those that are searched. */
+static inline bool ofs_search_has_index(const struct ofs_search *s)
+{
+	return s->n_in && !s->in[0]->above;
+}
 
 /* The content has, with the names of its first file, the terms that must be there, and no other. */
 bool ofs_candidate_holds(struct ofs_search *s, struct ofs_candidate *c);
@@ -140,8 +150,12 @@ void ofs_candidate_free(struct ofs_candidate *c);
 
 /* ---- search.c */
 
-/* Appends the hits of a query. It may give words other forms. 0 or -errno. */
-int ofs_search_run(struct ofs_tree *t, struct ofs_query *q, struct ofs_buf *out);
+/*
+ * Appends the hits of a query in a tree, or with agent: in those in it. It may give words other
+ * forms. 0 or -errno.
+ */
+int ofs_search_run(struct ofs_tree *t, struct ofs_root *root, struct ofs_query *q,
+		   struct ofs_buf *out);
 
 /* ---- hit.c: the hits, ranked and written as PATH:FROM-TO: snippet */
 

@@ -144,8 +144,8 @@ static int find_form(struct ofs_search *s, struct ofs_fts *index, const struct o
 /* The index, where it is to be asked. */
 static struct ofs_fts *index_of(struct ofs_search *s)
 {
-	if (!ofs_search_wants(s->query, OFS_TIER_LONG_TERM) &&
-	    !ofs_search_wants(s->query, OFS_TIER_ARCHIVE))
+	if (!ofs_search_has_index(s) || (!ofs_search_wants(s->query, OFS_TIER_LONG_TERM) &&
+					 !ofs_search_wants(s->query, OFS_TIER_ARCHIVE)))
 		return NULL;
 	return ofs_indexer_index(s->tree->indexer);
 }

@@ -21,6 +21,7 @@
 
 struct scan {
 	struct ofs_search *search;
+	const struct ofs_root *root; /* the tree that is scanned */
 	struct ofs_entry_list files;
 	struct ofs_fts *index; /* what it has is left out; NULL: nothing is */
 	size_t most; /* files to be found; 0: all */
@@ -195,7 +196,7 @@ static int scan_tiers(struct scan *s, int first, int last)
 
 	for (int i = first; i <= last && r == 0; i++)
 		if (ofs_search_wants(search->query, (enum ofs_tier)i))
-			r = ofs_walk_tier(search->tree, (enum ofs_tier)i, take_file, s);
+			r = ofs_walk_tier(search->tree, s->root, (enum ofs_tier)i, take_file, s);
 	r = r == -ECANCELED ? 0 : r;
 	ofs_entry_list_keep_last(&s->files, WORKING_MAX);
 	if (s->seen > WORKING_MAX)
@@ -208,24 +209,41 @@ static int scan_tiers(struct scan *s, int first, int last)
 	return r;
 }
 
+/* The index has nothing of the trees of agents: how much others have must not be felt there. */
+static int scan_tree(struct scan *s)
+{
+	struct ofs_tree *t = s->search->tree;
+	struct ofs_indexer_stats stats;
+	int r;
+
+	if (s->root->above)
+		return scan_tiers(s, OFS_TIER_WORKING, OFS_TIER_ARCHIVE);
+	r = scan_tiers(s, OFS_TIER_WORKING, OFS_TIER_WORKING);
+	ofs_indexer_stats(t->indexer, &stats);
+	s->index = ofs_indexer_index(t->indexer);
+	s->most = UNINDEXED_MAX;
+	if (r == 0 && (!s->index || !stats.caught_up))
+		r = scan_tiers(s, OFS_TIER_LONG_TERM, OFS_TIER_ARCHIVE);
+	s->index = NULL;
+	s->most = 0;
+	return r;
+}
+
 int ofs_search_scan(struct ofs_search *search)
 {
 	OFS_CLEANUP(scan_finish) struct scan s = { .search = search, .left = SCAN_MAX };
-	struct ofs_tree *t = search->tree;
-	struct ofs_indexer_stats stats;
-	int r;
+	int r = 0;
 
 	s.buf = ofs_alloc(PIECE + OVERLAP);
 	s.words = ofs_words_create();
 	s.finder = ofs_finder_create(search->query);
 	if (!search->scan_until)
-		search->scan_until = ofs_clock_monotonic() + t->search_ms * OFS_NS_PER_MS;
+		search->scan_until =
+			ofs_clock_monotonic() + search->tree->search_ms * OFS_NS_PER_MS;
 	s.until = search->scan_until;
-	r = scan_tiers(&s, OFS_TIER_WORKING, OFS_TIER_WORKING);
-	ofs_indexer_stats(t->indexer, &stats);
-	s.index = ofs_indexer_index(t->indexer);
-	s.most = UNINDEXED_MAX;
-	if (r == 0 && (!s.index || !stats.caught_up))
-		r = scan_tiers(&s, OFS_TIER_LONG_TERM, OFS_TIER_ARCHIVE);
+	for (size_t i = 0; i < search->n_in && r == 0; i++) {
+		s.root = search->in[i];
+		r = scan_tree(&s);
+	}
 	return r;
 }

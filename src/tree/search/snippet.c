@@ -70,7 +70,7 @@ void ofs_passage_snippet(const struct ofs_passages *p, const struct ofs_passage 
 			 struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf shown = OFS_BUF_INIT;
-	const struct ofs_region *r = &p->regions[passage->region];
+	const struct ofs_text_region *r = &p->regions[passage->region];
 	const char *all = r->text - r->before, *newline, *text;
 	size_t len = r->before + r->len + r->after;
 	size_t at = r->before + (size_t)(passage->match - r->off), from, end;

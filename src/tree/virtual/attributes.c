@@ -76,7 +76,7 @@ static int attr_place(struct ofs_tree *t, const struct ofs_attr *file, int which
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	const char *text;
-	int r = which == PLACE_TIER ? 0 : ofs_place_check(t, file, cred);
+	int r = which == PLACE_TIER ? 0 : ofs_place_check(t, ofs_root_of_attr(t, file), file, cred);
 
 	if (r == 0)
 		r = ofs_place_of(t, file->ino, &place);
@@ -114,6 +114,15 @@ static int attr_time(struct ofs_tree *t, const struct ofs_attr *file, int which,
 	else if (ofs_text_time(at, out) < 0)
 		return -ENODATA;
 	return 0;
+}
+
+/* The agent whose tree it is in. */
+static int attr_agent(struct ofs_tree *t, const struct ofs_attr *file, int which,
+		      const struct ofs_cred *cred, struct ofs_buf *out)
+{
+	const struct ofs_root *root = ofs_root_of_attr(t, file);
+
+	return root->above ? ofs_root_name(t, root, t->root, out) : -ENODATA;
 }
 
 static int attr_lifecycle(struct ofs_tree *t, const struct ofs_attr *file, int which,
@@ -195,7 +204,7 @@ static int attr_stored(struct ofs_tree *t, const struct ofs_attr *file, int whic
 		       const struct ofs_cred *cred, struct ofs_buf *out)
 {
 	/* It tells what the content has in common with that of others. */
-	if (!ofs_tree_is_owner(t, cred))
+	if (file->region != OFS_ROOT_INO || !ofs_root_is_owner(t, t->root, cred))
 		return -ENODATA;
 	ofs_buf_printf(out, "%" PRIu64, file->occupied);
 	return 0;
@@ -249,6 +258,7 @@ static const struct {
 	{ "tier", attr_place, PLACE_TIER, true, false },
 	{ "category", attr_place, PLACE_CATEGORY, true, false, true },
 	{ "task", attr_place, PLACE_TASK, true, true },
+	{ "agent", attr_agent, 0, true, true },
 	{ "created", attr_time, TIME_CREATED, true, false },
 	{ "expires", attr_time, TIME_EXPIRES, false, false },
 	{ "used", attr_time, TIME_USED, false, false },
@@ -274,8 +284,11 @@ static bool attr_is_listed(struct ofs_tree *t, const struct ofs_attr *file, size
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT;
 	enum ofs_label_kind kind = ofs_label_find(attrs[i].name);
 
-	if (!attrs[i].optional && (!attrs[i].discreet || ofs_tree_is_owner(t, cred)))
+	if (!attrs[i].optional && !attrs[i].discreet)
 		return true;
+	if (attrs[i].discreet)
+		return ofs_root_is_owner(t, ofs_root_of_attr(t, file), cred) &&
+		       (attrs[i].get != attr_stored || file->region == OFS_ROOT_INO);
 	if (kind != OFS_LABELS)
 		return ofs_label_get(t, file->ino, kind, &value) == 0;
 	return attrs[i].get(t, file, attrs[i].which, cred, &value) == 0;
@@ -304,13 +317,18 @@ static bool is_users(const char *name)
 }
 
 /* Not listed, so that no copy takes it along. Other users have one of their own each. */
-static int get_key(struct ofs_tree *t, const struct ofs_cred *cred, struct ofs_buf *out)
+static int get_key(struct ofs_tree *t, const struct ofs_root *root, const struct ofs_cred *cred,
+		   struct ofs_buf *out)
 {
-	char key[2 * OFS_SHA256_SIZE + 1], purpose[64] = "pointers";
+	char key[2 * OFS_SHA256_SIZE + 1], purpose[96] = "pointers";
+	size_t len;
 	int r;
 
-	if (!ofs_tree_is_owner(t, cred))
-		snprintf(purpose, sizeof(purpose), "pointers of user %lu",
+	if (root->above)
+		snprintf(purpose, sizeof(purpose), "pointers of agent %" PRIu64, root->ino);
+	len = strlen(purpose);
+	if (!ofs_root_is_owner(t, root, cred))
+		snprintf(purpose + len, sizeof(purpose) - len, " of user %lu",
 			 (unsigned long)cred->uid);
 	r = ofs_store_key(t->store, purpose, key);
 
@@ -322,12 +340,14 @@ static int get_key(struct ofs_tree *t, const struct ofs_cred *cred, struct ofs_b
 static int attr_get(struct ofs_tree *t, ofs_node node, const char *name,
 		    const struct ofs_cred *cred, struct ofs_buf *out)
 {
+	struct ofs_root *root;
 	struct ofs_attr file;
 	size_t i;
 	int r;
 
-	if (node == OFS_NODE_ROOT && strcmp(name, KEY) == 0)
-		return get_key(t, cred, out);
+	root = ofs_root_at(t, node);
+	if (root && strcmp(name, KEY) == 0)
+		return get_key(t, root, cred, out);
 	if (node == OFS_NODE_ROOT && strncmp(name, VERIFY, strlen(VERIFY)) == 0)
 		return ofs_verify_job_get(t->verify_job, name + strlen(VERIFY), out);
 	if (node == OFS_NODE_ROOT && strncmp(name, GC, strlen(GC)) == 0)
@@ -387,10 +407,10 @@ static int find_changeable(struct ofs_tree *t, ofs_node node, const char *name,
 }
 
 /* Returns `r`. Setting an attribute changes ctime, which views show as the time of expiry. */
-static int changed(struct ofs_tree *t, int r)
+static int changed(struct ofs_tree *t, ofs_node node, int r)
 {
 	if (r == 0)
-		ofs_tree_touch(t);
+		ofs_tree_touch(t, node);
 	return r;
 }
 
@@ -400,7 +420,7 @@ static int set_state(struct ofs_tree *t, ofs_node node, const void *value, size_
 	struct ofs_attr dir;
 	int r = ofs_store_getattr(t->store, node, &dir);
 
-	return r < 0 ? r : changed(t, ofs_task_set_state(t, &dir, value, size));
+	return r < 0 ? r : changed(t, node, ofs_task_set_state(t, &dir, value, size));
 }
 
 int ofs_tree_setxattr(struct ofs_tree *t, ofs_node node, const char *name, const void *value,
@@ -408,7 +428,8 @@ int ofs_tree_setxattr(struct ofs_tree *t, ofs_node node, const char *name, const
 {
 	bool verify = node == OFS_NODE_ROOT && strcmp(name, VERIFY) == 0;
 	bool gc = node == OFS_NODE_ROOT && strcmp(name, GC) == 0;
-	bool ledger = node == OFS_NODE_ROOT && strcmp(name, LEDGER) == 0;
+	struct ofs_root *root = ofs_root_at(t, node);
+	bool ledger = root && strcmp(name, LEDGER) == 0;
 	bool state = !ofs_node_is_virtual(node) && strcmp(name, STATE) == 0;
 	enum ofs_label_kind kind;
 	int r;
@@ -421,14 +442,15 @@ int ofs_tree_setxattr(struct ofs_tree *t, ofs_node node, const char *name, const
 	if (gc)
 		return ofs_gc_set(t->gc, value, size);
 	if (ledger)
-		return ofs_ledger_file_add(t, value, size);
+		return ofs_ledger_file_add(t, root, value, size);
 	if (state)
 		return set_state(t, node, value, size);
 	r = find_changeable(t, node, name, &kind);
 	if (r < 0)
 		return r;
-	return changed(t, r ? ofs_label_set(t, node, kind, value, size, flags)
-			    : ofs_store_setxattr(t->store, node, name, value, size, flags));
+	r = r ? ofs_label_set(t, node, kind, value, size, flags)
+	      : ofs_store_setxattr(t->store, node, name, value, size, flags);
+	return changed(t, node, r);
 }
 
 int ofs_tree_removexattr(struct ofs_tree *t, ofs_node node, const char *name)
@@ -440,8 +462,8 @@ int ofs_tree_removexattr(struct ofs_tree *t, ofs_node node, const char *name)
 	r = find_changeable(t, node, name, &kind);
 	if (r < 0)
 		return r;
-	return changed(t, r ? ofs_label_remove(t, node, kind)
-			    : ofs_store_removexattr(t->store, node, name));
+	r = r ? ofs_label_remove(t, node, kind) : ofs_store_removexattr(t->store, node, name);
+	return changed(t, node, r);
 }
 
 /* The names of the user's own attributes. */

@@ -3,21 +3,23 @@
 #include "tree/virtual/nodes.h"
 
 #include "tree/core/category.h"
+#include "tree/core/root.h"
 #include "tree/core/stat.h"
 #include "tree/virtual/view.h"
 
 struct fixed {
-	ofs_node node;
+	ofs_node node; /* in the tree at the store's root */
 	ofs_node parent;
 	const char *name;
 	/* The content of a file; NULL: a directory. */
-	int (*text)(struct ofs_tree *t, struct ofs_buf *out);
+	int (*text)(struct ofs_tree *t, struct ofs_root *root, struct ofs_buf *out);
 	bool fresh; /* the content changes by itself, so a lookup gets one that stays as it is */
 };
 
-static int config_text(struct ofs_tree *t, struct ofs_buf *out)
+/* It names files of the owner's. */
+static int config_text(struct ofs_tree *t, struct ofs_root *root, struct ofs_buf *out)
 {
-	ofs_buf_append_str(out, t->config ? t->config : "");
+	ofs_buf_append_str(out, t->config && !root->above ? t->config : "");
 	return 0;
 }
 
@@ -66,7 +68,7 @@ static const char readme_after[] =
 	"    setfattr -n user.offload.tags -v a,b FILE     then: ls views/by-tag/a\n"
 	"    rm FILE                              drop what is not needed\n";
 
-static int readme_text(struct ofs_tree *t, struct ofs_buf *out)
+static int readme_text(struct ofs_tree *t, struct ofs_root *root, struct ofs_buf *out)
 {
 	ofs_buf_append_str(out, readme_before);
 	ofs_categories_list(t->categories, out);
@@ -95,39 +97,54 @@ static const struct fixed all[] = {
 	{ OFS_NODE_VIEW(OFS_VIEW_EXPIRING), OFS_NODE_VIEWS, "expiring", NULL, false },
 };
 
-static const struct fixed *find_node(ofs_node node)
+/* NULL: the node is none of them, or of a tree that is gone. */
+static const struct fixed *find_node(struct ofs_tree *t, ofs_node node, struct ofs_root **ret_root)
 {
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(all); i++)
-		if (all[i].node == node)
+	ofs_node kind = ofs_node_kind(node);
+
+	*ret_root = kind ? ofs_root_of_node(t, node) : NULL;
+	for (size_t i = 0; *ret_root && i < OFS_ARRAY_SIZE(all); i++)
+		if (all[i].node == kind)
 			return &all[i];
 	return NULL;
 }
 
-static const struct fixed *find_name(ofs_node parent, const char *name)
+static const struct fixed *find_name(struct ofs_tree *t, ofs_node parent, const char *name,
+				     struct ofs_root **ret_root)
 {
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(all); i++)
-		if (all[i].parent == parent && strcmp(all[i].name, name) == 0)
-			return &all[i];
+	ofs_node kind = ofs_node_kind(parent);
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(all); i++) {
+		const struct fixed *f = &all[i];
+
+		if (strcmp(f->name, name) != 0 || (kind && kind != f->parent) ||
+		    (!kind && f->parent != OFS_NODE_ROOT))
+			continue;
+		*ret_root = kind ? ofs_root_of_node(t, parent) : ofs_root_at(t, parent);
+		return *ret_root ? f : NULL;
+	}
 	return NULL;
 }
 
-static int fill_attr(struct ofs_tree *t, const struct fixed *f, struct ofs_attr *ret)
+static int fill_attr(struct ofs_tree *t, const struct fixed *f, struct ofs_root *root,
+		     struct ofs_attr *ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	int r = 0;
 
-	ofs_stat_make_up(t, f->node, f->text ? S_IFREG | 0444 : S_IFDIR | 0555, ret);
+	ofs_stat_make_up(t, root, ofs_root_node(root, f->node),
+			 f->text ? S_IFREG | 0444 : S_IFDIR | 0555, ret);
 	/* They name files of the owner's, and count what others have. */
 	if (f->parent == OFS_NODE_OFFLOAD)
 		ret->mode = S_IFREG | 0400;
 	if (f->node == OFS_NODE_SEARCH)
 		ret->mode = S_IFDIR | OFS_VIEW_MODE;
 	if (f->text && !f->fresh) {
-		r = f->text(t, &text);
+		r = f->text(t, root, &text);
 		ret->size = text.len;
 	}
-	if (ofs_view_is_dir(t, f->node)) {
-		ofs_view_set_times(t, ret);
+	if (ofs_view_is_dir(t, ret->ino)) {
+		ofs_view_set_times(root, ret);
 		ret->mode = S_IFDIR | OFS_VIEW_MODE;
 	}
 	return r;
@@ -135,39 +152,45 @@ static int fill_attr(struct ofs_tree *t, const struct fixed *f, struct ofs_attr 
 
 int ofs_fixed_attr(struct ofs_tree *t, ofs_node node, struct ofs_attr *ret)
 {
-	const struct fixed *f = find_node(node);
+	struct ofs_root *root;
+	const struct fixed *f = find_node(t, node, &root);
 
-	return f ? fill_attr(t, f, ret) : -ESTALE;
+	return f ? fill_attr(t, f, root, ret) : -ESTALE;
 }
 
 int ofs_fixed_text(struct ofs_tree *t, ofs_node node, struct ofs_buf *out)
 {
-	const struct fixed *f = find_node(node);
+	struct ofs_root *root;
+	const struct fixed *f = find_node(t, node, &root);
 
 	if (!f)
 		return -ESTALE;
-	return f->text ? f->text(t, out) : -EISDIR;
+	return f->text ? f->text(t, root, out) : -EISDIR;
 }
 
-ofs_node ofs_fixed_parent(ofs_node node)
+ofs_node ofs_fixed_parent(struct ofs_tree *t, ofs_node node)
 {
-	const struct fixed *f = find_node(node);
+	struct ofs_root *root;
+	const struct fixed *f = find_node(t, node, &root);
 
-	return f ? f->parent : 0;
+	if (!f)
+		return 0;
+	return f->parent == OFS_NODE_ROOT ? root->ino : ofs_root_node(root, f->parent);
 }
 
 int ofs_fixed_lookup(struct ofs_tree *t, ofs_node parent, const char *name, struct ofs_entry *ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	const struct fixed *f = find_name(parent, name);
+	struct ofs_root *root;
+	const struct fixed *f = find_name(t, parent, name, &root);
 	struct ofs_attr attr;
 	int r;
 
 	if (!f)
 		return -ENOENT;
-	r = fill_attr(t, f, &attr);
+	r = fill_attr(t, f, root, &attr);
 	if (r == 0 && f->fresh)
-		r = f->text(t, &text);
+		r = f->text(t, root, &text);
 	if (r < 0)
 		return r;
 	if (f->fresh) {
@@ -175,21 +198,26 @@ int ofs_fixed_lookup(struct ofs_tree *t, ofs_node parent, const char *name, stru
 		return 0;
 	}
 	ofs_stat_fill_entry(&attr, true, ret);
-	ret->keep_attr = !ofs_view_is_dir(t, f->node);
+	ret->keep_attr = !ofs_view_is_dir(t, attr.ino);
 	return 0;
 }
 
 int ofs_fixed_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, ofs_readdir_fn fn, void *arg)
 {
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(all); i++) {
+	ofs_node kind = ofs_node_kind(dir);
+	struct ofs_root *root = kind ? ofs_root_of_node(t, dir) : ofs_root_at(t, dir);
+
+	if (!kind)
+		kind = OFS_NODE_ROOT;
+	for (size_t i = 0; root && i < OFS_ARRAY_SIZE(all); i++) {
 		const struct fixed *f = &all[i];
 		struct ofs_entry entry = { 0 };
 
-		if (f->parent != dir || cookie >= OFS_COOKIE_FIXED + i ||
+		if (f->parent != kind || cookie >= OFS_COOKIE_FIXED + i ||
 		    (f->node == OFS_NODE_OFFLOAD && t->hide_working))
 			continue;
 		/* Listed without a reference: they are to be looked up. */
-		entry.attr.st_ino = f->node;
+		entry.attr.st_ino = ofs_root_node(root, f->node);
 		entry.attr.st_mode = f->text ? S_IFREG : S_IFDIR;
 		if (fn(arg, f->name, &entry, OFS_COOKIE_FIXED + i))
 			return 1;
@@ -197,7 +225,9 @@ int ofs_fixed_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, ofs_readdi
 	return 0;
 }
 
-bool ofs_fixed_is_reserved(ofs_node parent, const char *name)
+bool ofs_fixed_is_reserved(struct ofs_tree *t, ofs_node parent, const char *name)
 {
-	return parent == OFS_NODE_ROOT && find_name(parent, name);
+	struct ofs_root *root;
+
+	return !ofs_node_is_virtual(parent) && find_name(t, parent, name, &root);
 }

@@ -185,7 +185,7 @@ static int append_facts(struct ofs_tree *t, const struct ofs_source *src, const 
 		ofs_buf_printf(out, "%s\n", shown);
 	}
 	path = ofs_text_shown((const char *)place.path.data);
-	if (ofs_place_check(t, &src->attr, cred) == 0)
+	if (ofs_place_check(t, place.root, &src->attr, cred) == 0)
 		ofs_buf_printf(out, "%s, ref %s, %s tier, category %s%s%s\n", path, ref,
 			       ofs_tier_names[ofs_place_tier(&place)], place.category,
 			       place.task[0] ? ", task " : "", place.task);

@@ -37,20 +37,29 @@ struct text {
 	int64_t made, seen; /* monotonic */
 };
 
-/* The texts of a kind. */
+/*
+ * The texts of a kind. Each tree has its own: how long it takes to get one does not tell what others
+ * ask for.
+ */
 struct texts {
 	pthread_mutex_t lock; /* held while one is made: one at a time */
 	struct text list[TEXTS_MAX];
 };
 
+struct kept {
+	size_t users; /* ofs_made_nodes.lock, as the next */
+	bool dropped; /* it goes with the last of them */
+	struct texts kinds[OFS_KEPT_KINDS];
+};
+
 struct ofs_made_nodes {
-	/* Guards what follows, but for `texts`; nothing else is called under it. */
+	/* Guards what follows; nothing else is called under it. */
 	pthread_mutex_t lock;
 	struct ofs_map nodes; /* node -> struct ofs_made */
 	struct ofs_map emptied; /* node without content -> how many references, as a number */
 	TAILQ_HEAD(, ofs_made) by_use; /* those with `bytes`, the last used last */
 	size_t bytes; /* of those */
-	struct texts texts[OFS_KEPT_KINDS];
+	struct ofs_map kept; /* the directory of a tree -> struct kept */
 };
 
 struct ofs_made_nodes *ofs_made_nodes_create(void)
@@ -59,8 +68,6 @@ struct ofs_made_nodes *ofs_made_nodes_create(void)
 
 	pthread_mutex_init(&n->lock, NULL);
 	TAILQ_INIT(&n->by_use);
-	for (size_t i = 0; i < OFS_KEPT_KINDS; i++)
-		pthread_mutex_init(&n->texts[i].lock, NULL);
 	return n;
 }
 
@@ -77,8 +84,19 @@ static void made_destroy(struct ofs_made *m)
 	free(m);
 }
 
+static void kept_destroy(struct kept *kept)
+{
+	for (size_t i = 0; i < OFS_KEPT_KINDS; i++) {
+		for (size_t k = 0; k < TEXTS_MAX; k++)
+			ofs_buf_finish(&kept->kinds[i].list[k].buf);
+		pthread_mutex_destroy(&kept->kinds[i].lock);
+	}
+	free(kept);
+}
+
 void ofs_made_nodes_destroy(struct ofs_made_nodes *n)
 {
+	struct kept *kept;
 	struct ofs_made *m;
 	size_t pos = 0;
 
@@ -88,11 +106,10 @@ void ofs_made_nodes_destroy(struct ofs_made_nodes *n)
 		made_destroy(m);
 	ofs_map_finish(&n->nodes);
 	ofs_map_finish(&n->emptied);
-	for (size_t i = 0; i < OFS_KEPT_KINDS; i++) {
-		for (size_t k = 0; k < TEXTS_MAX; k++)
-			ofs_buf_finish(&n->texts[i].list[k].buf);
-		pthread_mutex_destroy(&n->texts[i].lock);
-	}
+	pos = 0;
+	while ((kept = ofs_map_next(&n->kept, &pos)))
+		kept_destroy(kept);
+	ofs_map_finish(&n->kept);
 	pthread_mutex_destroy(&n->lock);
 	free(n);
 }
@@ -266,10 +283,51 @@ static bool is_good(const struct rule *rule, const struct text *text, uint64_t s
 	       (age < rule->same && text->state == state);
 }
 
-int ofs_made_keep(struct ofs_tree *t, enum ofs_kept_kind kind, const char *name, uint64_t state,
-		  ofs_kept_fn make, void *arg, struct ofs_buf *out)
+/* The texts of a tree, for release_kept(). */
+static struct kept *use_kept(struct ofs_tree *t, const struct ofs_root *root)
 {
-	struct texts *texts = &t->made->texts[kind];
+	OFS_LOCKED(&t->made->lock);
+	struct kept *kept = ofs_map_get(&t->made->kept, root->ino);
+
+	if (!kept) {
+		kept = ofs_alloc(sizeof(*kept));
+		for (size_t i = 0; i < OFS_KEPT_KINDS; i++)
+			pthread_mutex_init(&kept->kinds[i].lock, NULL);
+		ofs_map_put(&t->made->kept, root->ino, kept);
+	}
+	kept->users++;
+	return kept;
+}
+
+static void release_kept(struct ofs_tree *t, struct kept *kept)
+{
+	bool last;
+
+	pthread_mutex_lock(&t->made->lock);
+	last = --kept->users == 0 && kept->dropped;
+	pthread_mutex_unlock(&t->made->lock);
+	if (last)
+		kept_destroy(kept);
+}
+
+void ofs_made_drop_kept(struct ofs_tree *t, const struct ofs_root *root)
+{
+	struct kept *kept;
+
+	pthread_mutex_lock(&t->made->lock);
+	kept = ofs_map_remove(&t->made->kept, root->ino);
+	if (kept) {
+		kept->dropped = true;
+		kept->users++;
+	}
+	pthread_mutex_unlock(&t->made->lock);
+	if (kept)
+		release_kept(t, kept);
+}
+
+static int keep(struct ofs_tree *t, struct texts *texts, enum ofs_kept_kind kind, const char *name,
+		uint64_t state, ofs_kept_fn make, void *arg, struct ofs_buf *out)
+{
 	OFS_LOCKED(&texts->lock);
 	struct text *text = find_text(texts, name);
 	int r = 0;
@@ -290,4 +348,15 @@ int ofs_made_keep(struct ofs_tree *t, enum ofs_kept_kind kind, const char *name,
 	else
 		snprintf(text->name, sizeof(text->name), "%s", name);
 	return 0;
+}
+
+int ofs_made_keep(struct ofs_tree *t, const struct ofs_root *root, enum ofs_kept_kind kind,
+		  const char *name, uint64_t state, ofs_kept_fn make, void *arg,
+		  struct ofs_buf *out)
+{
+	struct kept *kept = use_kept(t, root);
+	int r = keep(t, &kept->kinds[kind], kind, name, state, make, arg, out);
+
+	release_kept(t, kept);
+	return r;
 }

@@ -8,6 +8,7 @@
 
 #include <sys/queue.h>
 
+#include "tree/core/root.h"
 #include "tree/virtual/lines.h"
 
 struct ofs_made_nodes *ofs_made_nodes_create(void);
@@ -81,8 +82,12 @@ enum ofs_kept_kind {
 typedef int (*ofs_kept_fn)(struct ofs_tree *t, void *arg, struct ofs_buf *out);
 
 /*
- * Appends the text called `name`, kept or made now. `state` is a checksum of all that it depends on
+ * Appends the text called `name` of a tree, kept or made now. `state` is a checksum of all that it depends on
  * but the time.
  */
-int ofs_made_keep(struct ofs_tree *t, enum ofs_kept_kind kind, const char *name, uint64_t state,
-		  ofs_kept_fn make, void *arg, struct ofs_buf *out);
+int ofs_made_keep(struct ofs_tree *t, const struct ofs_root *root, enum ofs_kept_kind kind,
+		  const char *name, uint64_t state, ofs_kept_fn make, void *arg,
+		  struct ofs_buf *out);
+
+/* The tree is gone: its texts go. */
+void ofs_made_drop_kept(struct ofs_tree *t, const struct ofs_root *root);

@@ -6,35 +6,38 @@
 
 /* ---- fixed.c: the files and directories that are always there */
 
-/* -ENOENT: nothing of that name, or `parent` is not one of them, nor the root. */
+/* -ENOENT: nothing of that name, or `parent` is not one of them, nor a tree's directory. */
 int ofs_fixed_lookup(struct ofs_tree *t, ofs_node parent, const char *name, struct ofs_entry *ret);
 int ofs_fixed_attr(struct ofs_tree *t, ofs_node node, struct ofs_attr *ret);
 /* The content of a file; -EISDIR. */
 int ofs_fixed_text(struct ofs_tree *t, ofs_node node, struct ofs_buf *out);
 /* Its directory; 0: it is none of them. */
-ofs_node ofs_fixed_parent(ofs_node node);
+ofs_node ofs_fixed_parent(struct ofs_tree *t, ofs_node node);
 /* Lists the entries of `dir` after `cookie`; 1 if `fn` refused one. */
 int ofs_fixed_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, ofs_readdir_fn fn, void *arg);
-/* `name` in `parent` is one of the virtual entries of the root. */
-bool ofs_fixed_is_reserved(ofs_node parent, const char *name);
+/* `name` in `parent` is one of the virtual entries of a tree's directory. */
+bool ofs_fixed_is_reserved(struct ofs_tree *t, ofs_node parent, const char *name);
 
 /* ---- status.c: .offload/status.json and metrics */
 
-/* Append the reports, which may be a second old. */
-int ofs_status_write_status(struct ofs_tree *t, struct ofs_buf *out);
-int ofs_status_write_metrics(struct ofs_tree *t, struct ofs_buf *out);
+/* Append the reports on a tree, which may be a second old. */
+int ofs_status_write_status(struct ofs_tree *t, struct ofs_root *root, struct ofs_buf *out);
+int ofs_status_write_metrics(struct ofs_tree *t, struct ofs_root *root, struct ofs_buf *out);
 
 /* ---- ledger_file.c: .offload/ledger */
 
-/* Appends a line of names and then one for each day, way, agent and task, separated by tabs. */
-int ofs_ledger_file_write(struct ofs_tree *t, struct ofs_buf *out);
+/*
+ * Appends a line of names and then one for each day, way, agent and task, separated by tabs: of a
+ * tree and those in it.
+ */
+int ofs_ledger_file_write(struct ofs_tree *t, struct ofs_root *root, struct ofs_buf *out);
 /*
  * Adds "WAY\tAGENT\tTASK\tRESULTS\tOFFLOADED\tPOINTERS\tREAD" (the last three are tokens) to the
- * sums of today. -EINVAL: it is not of that form.
+ * sums of today, in the tree `root`. -EINVAL: it is not of that form.
  */
-int ofs_ledger_file_add(struct ofs_tree *t, const void *value, size_t size);
-/* The sums of all. */
-int ofs_ledger_file_sum(struct ofs_tree *t, struct ofs_ledger_entry *ret);
+int ofs_ledger_file_add(struct ofs_tree *t, struct ofs_root *root, const void *value, size_t size);
+/* The sums of a tree and those in it. */
+int ofs_ledger_file_sum(struct ofs_tree *t, struct ofs_root *root, struct ofs_ledger_entry *ret);
 
 /* ---- search_node.c: names in search/, files with the answers to queries */
 
@@ -42,8 +45,8 @@ int ofs_ledger_file_sum(struct ofs_tree *t, struct ofs_ledger_entry *ret);
  * A file with the answer to the query `name`, "%2F" for '/' in it. -EINVAL: the query is malformed;
  * -EACCES: the caller (NULL: may do all) is neither root nor the owner of the store.
  */
-int ofs_search_lookup(struct ofs_tree *t, const char *name, const struct ofs_cred *cred,
-		      struct ofs_entry *ret);
+int ofs_search_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
+		      const struct ofs_cred *cred, struct ofs_entry *ret);
 
 /* ---- slice_node.c: slices as virtual files */
 

@@ -10,13 +10,15 @@
 #include "tree/search/search.h"
 
 /* A checksum of all that an answer depends on but the time. */
-static uint64_t state_now(struct ofs_tree *t)
+static uint64_t state_now(struct ofs_tree *t, const struct ofs_root *root)
 {
-	struct ofs_indexer_stats stats;
+	struct ofs_indexer_stats stats = { 0 };
 
-	ofs_indexer_stats(t->indexer, &stats);
-	return ofs_checksum((const uint64_t[]){ (uint64_t)ofs_tree_changed(t), stats.files,
-						stats.documents, stats.waiting },
+	/* The index holds nothing of the trees of agents. */
+	if (!root->above)
+		ofs_indexer_stats(t->indexer, &stats);
+	return ofs_checksum((const uint64_t[]){ (uint64_t)ofs_changes_last(root->changes),
+						stats.files, stats.documents, stats.waiting },
 			    4 * sizeof(uint64_t), 0);
 }
 
@@ -32,36 +34,45 @@ static void decode(const char *name, char ret[OFS_NAME_MAX + 1])
 	*ret = 0;
 }
 
-static int answer(struct ofs_tree *t, void *name, struct ofs_buf *out)
+struct asked {
+	struct ofs_root *root;
+	const char *name;
+};
+
+static int answer(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 {
+	const struct asked *asked = arg;
 	char text[OFS_NAME_MAX + 1];
 	struct ofs_query *q;
 	int r;
 
-	decode(name, text);
+	decode(asked->name, text);
 	r = ofs_query_parse(text, ofs_clock_wall(), NULL, &q);
 	if (r < 0)
 		return r;
-	r = ofs_search_run(t, q, out);
+	r = ofs_search_run(t, asked->root, q, out);
 	ofs_query_destroy(q);
 	return r;
 }
 
-int ofs_search_lookup(struct ofs_tree *t, const char *name, const struct ofs_cred *cred,
-		      struct ofs_entry *ret)
+int ofs_search_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
+		      const struct ofs_cred *cred, struct ofs_entry *ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	struct asked asked = { ofs_root_of_node(t, parent), name };
 	struct ofs_attr attr;
 	int r;
 
 	/* An answer names all files, even in directories that others may not search. */
-	if (!ofs_tree_is_owner(t, cred))
+	if (!asked.root)
+		return -ESTALE;
+	if (!ofs_root_is_owner(t, asked.root, cred))
 		return -EACCES;
-	r = ofs_made_keep(t, OFS_KEPT_SEARCH, name, state_now(t), answer, (void *)(uintptr_t)name,
-			  &text);
+	r = ofs_made_keep(t, asked.root, OFS_KEPT_SEARCH, name, state_now(t, asked.root), answer,
+			  &asked, &text);
 	if (r < 0)
 		return r;
-	ofs_stat_make_up(t, 0, S_IFREG | 0400, &attr);
-	ofs_made_text(t, OFS_NODE_SEARCH, name, &attr, &text, ret);
+	ofs_stat_make_up(t, asked.root, 0, S_IFREG | 0400, &attr);
+	ofs_made_text(t, parent, name, &attr, &text, ret);
 	return 0;
 }

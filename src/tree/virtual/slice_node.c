@@ -18,18 +18,25 @@ static char *shown_path(struct ofs_tree *t, ofs_node parent, const char *name,
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf path = OFS_BUF_INIT;
+	char ref[OFS_REF_SIZE];
 
 	if (t->mountpoint)
 		ofs_buf_printf(&path, "%s/", t->mountpoint);
+	/* In the tree of an agent, and in those that it lies in, its ref is a path, too. */
+	if (!base->text && base->attr.region != OFS_ROOT_INO) {
+		ofs_ref_format(t, base->attr.ino, ref);
+		ofs_buf_printf(&path, "refs/%s", ref);
+		return ofs_buf_steal_str(&path);
+	}
 	if (ofs_view_is_dir(t, parent) && ofs_place_of(t, base->attr.ino, &place) == 0) {
 		ofs_buf_append_str(&path, (const char *)place.path.data);
 		return ofs_buf_steal_str(&path);
 	}
-	if (parent == OFS_NODE_REFS)
+	if (ofs_node_kind(parent) == OFS_NODE_REFS)
 		ofs_buf_append_str(&path, "refs/");
-	else if (parent == OFS_NODE_OFFLOAD)
+	else if (ofs_node_kind(parent) == OFS_NODE_OFFLOAD)
 		ofs_buf_append_str(&path, ".offload/");
-	else if (parent != OFS_NODE_ROOT && ofs_place_of(t, parent, &place) == 0)
+	else if (!ofs_root_at(t, parent) && ofs_place_of(t, parent, &place) == 0)
 		ofs_buf_printf(&path, "%s/", (const char *)place.path.data);
 	ofs_buf_append_str(&path, name);
 	return ofs_buf_steal_str(&path);
@@ -135,14 +142,17 @@ static int find_base(struct ofs_tree *t, ofs_node parent, const char *name,
 		     const struct ofs_cred *cred, struct ofs_buf *text, struct ofs_source *ret)
 {
 	struct ofs_entry entry = { 0 };
+	struct ofs_root *root;
 	struct ofs_made *m;
 	int r;
 
 	*ret = (struct ofs_source){ .tree = t };
 	if (ofs_view_is_dir(t, parent))
 		return ofs_view_lookup_file(t, parent, name, &ret->attr);
-	if (parent == OFS_NODE_REFS)
-		return ofs_ref_lookup(t, name, cred, &ret->attr);
+	if (ofs_node_kind(parent) == OFS_NODE_REFS) {
+		root = ofs_root_of_node(t, parent);
+		return root ? ofs_ref_lookup(t, root, name, cred, &ret->attr) : -ESTALE;
+	}
 	r = ofs_fixed_lookup(t, parent, name, &entry);
 	if (r == -ENOENT && !ofs_node_is_virtual(parent)) {
 		r = ofs_store_lookup(t->store, parent, name, &ret->attr);
@@ -169,20 +179,21 @@ static int find_base(struct ofs_tree *t, ofs_node parent, const char *name,
 }
 
 /* REF:info of a file that was collected. */
-static int lookup_tombstone(struct ofs_tree *t, const char *name, const char *ref,
+static int lookup_tombstone(struct ofs_tree *t, ofs_node refs, const char *name, const char *ref,
 			    const struct ofs_slice_spec *spec, struct ofs_entry *ret)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	struct ofs_root *root = ofs_root_of_node(t, refs);
 	struct ofs_attr attr;
 	int r;
 
 	if (spec->kind != OFS_SLICE_INFO)
 		return -EKEYEXPIRED;
-	r = ofs_tombstone_report(t, ref, &text);
+	r = root ? ofs_tombstone_report(t, root, ref, &text) : -ESTALE;
 	if (r < 0)
 		return r;
-	ofs_stat_make_up(t, 0, S_IFREG | 0400, &attr);
-	ofs_made_text(t, OFS_NODE_REFS, name, &attr, &text, ret);
+	ofs_stat_make_up(t, root, 0, S_IFREG | 0400, &attr);
+	ofs_made_text(t, refs, name, &attr, &text, ret);
 	return 0;
 }
 
@@ -207,7 +218,7 @@ int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
 	base_name[len] = 0;
 	r = find_base(t, parent, base_name, cred, &text, &base);
 	if (r == -EKEYEXPIRED && parsed == 0)
-		return lookup_tombstone(t, name, base_name, &spec, ret);
+		return lookup_tombstone(t, parent, name, base_name, &spec, ret);
 	if (r < 0)
 		return r;
 	if (!base.text && !S_ISREG(base.attr.mode))

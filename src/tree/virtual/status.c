@@ -18,7 +18,7 @@ static const char *const call_names[OFS_TREE_OPS] = {
 };
 
 struct numbers {
-	struct ofs_store_stats store;
+	struct ofs_store_stats store; /* of an agent's tree only what is in it */
 	struct ofs_indexer_stats search;
 	struct ofs_meaning_stats meaning;
 	struct ofs_ledger_entry ledger;
@@ -44,6 +44,20 @@ static int64_t resident(void)
 	return pages < 0 ? -1 : pages * sysconf(_SC_PAGESIZE);
 }
 
+/* Of an agent's tree nothing is told that others have a part in. */
+static int collect_agent(struct ofs_tree *t, struct ofs_root *root, struct numbers *ret)
+{
+	struct ofs_region_counts c;
+	int r = ofs_store_count_region(t->store, root->ino, &c);
+
+	if (r < 0)
+		return r;
+	ret->store = (struct ofs_store_stats){
+		.files = c.files, .dirs = c.dirs, .others = c.others, .bytes = c.bytes
+	};
+	return ofs_ledger_file_sum(t, root, &ret->ledger);
+}
+
 static int collect(struct ofs_tree *t, struct numbers *ret)
 {
 	int r = ofs_store_stats(t->store, &ret->store);
@@ -51,7 +65,7 @@ static int collect(struct ofs_tree *t, struct numbers *ret)
 	if (r == 0)
 		r = ofs_store_statfs(t->store, &ret->disk);
 	if (r == 0)
-		r = ofs_ledger_file_sum(t, &ret->ledger);
+		r = ofs_ledger_file_sum(t, t->root, &ret->ledger);
 	if (r < 0)
 		return r;
 	ofs_indexer_stats(t->indexer, &ret->search);
@@ -102,6 +116,28 @@ static json_t *tokens_json(const struct ofs_ledger_entry *sum)
 			 (json_int_t)sum->read);
 }
 
+static json_t *content_json(const struct ofs_store_stats *s)
+{
+	return json_pack("{s:I, s:I, s:I, s:I}", "files", (json_int_t)s->files, "directories",
+			 (json_int_t)s->dirs, "others", (json_int_t)s->others, "bytes",
+			 (json_int_t)s->bytes);
+}
+
+static int format_agent_status(struct ofs_tree *t, void *root, struct ofs_buf *out)
+{
+	struct numbers n = { 0 };
+	int r = collect_agent(t, root, &n);
+
+	if (r < 0)
+		return r;
+	ofs_json_append(json_pack("{s:s, s:s, s:o, s:o}", "version", OFS_VERSION, "state", "ok",
+				  "content", content_json(&n.store), "tokens",
+				  tokens_json(&n.ledger)),
+			JSON_INDENT(2), out);
+	ofs_buf_append_str(out, "\n");
+	return 0;
+}
+
 static int format_status(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 {
 	OFS_FREE char *mountpoint = t->mountpoint ? ofs_text_readable(t->mountpoint) : NULL;
@@ -113,28 +149,27 @@ static int format_status(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 	if (r < 0)
 		return r;
 	s = &n.store;
-	json = json_pack(
-		"{s:s, s:s?, s:I, s:s, s:s?, s:{s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:I}, "
-		"s:{s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:I, s:I, s:s?}",
-		"version", OFS_VERSION, "mountpoint", mountpoint, "uptime_seconds",
-		(json_int_t)n.uptime, "state",
-		s->broken  ? "read-only"
-		: s->tight ? "disk full"
-			   : "ok",
-		"error",
-		s->broken  ? s->broken
-		: s->error ? strerror(-s->error)
-			   : NULL,
-		"content", "files", (json_int_t)s->files, "directories", (json_int_t)s->dirs,
-		"others", (json_int_t)s->others, "bytes", (json_int_t)s->bytes, "disk", "packs",
-		(json_int_t)s->packs, "index", (json_int_t)s->index, "journal",
-		(json_int_t)s->journal, "free", (json_int_t)disk_free(&n), "unsealed", "files",
-		(json_int_t)s->draft_files, "bytes", (json_int_t)s->draft_bytes, "memory",
-		"resident", (json_int_t)n.rss, "inodes", (json_int_t)s->cached, "references",
-		(json_int_t)s->held, "made_up", (json_int_t)n.made, "search",
-		search_json(&n.search, &n.meaning), "calls", calls_json(&n), "bytes_read",
-		(json_int_t)n.read, "bytes_written", (json_int_t)n.written, "warning",
-		s->journal_damaged ? "the journal was damaged; 'offload verify' says how" : NULL);
+	json = json_pack("{s:s, s:s?, s:I, s:s, s:s?, s:o, s:{s:I, s:I, s:I, s:I}, "
+			 "s:{s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:I, s:I, s:s?}",
+			 "version", OFS_VERSION, "mountpoint", mountpoint, "uptime_seconds",
+			 (json_int_t)n.uptime, "state",
+			 s->broken  ? "read-only"
+			 : s->tight ? "disk full"
+				    : "ok",
+			 "error",
+			 s->broken  ? s->broken
+			 : s->error ? strerror(-s->error)
+				    : NULL,
+			 "content", content_json(s), "disk", "packs", (json_int_t)s->packs, "index",
+			 (json_int_t)s->index, "journal", (json_int_t)s->journal, "free",
+			 (json_int_t)disk_free(&n), "unsealed", "files", (json_int_t)s->draft_files,
+			 "bytes", (json_int_t)s->draft_bytes, "memory", "resident",
+			 (json_int_t)n.rss, "inodes", (json_int_t)s->cached, "references",
+			 (json_int_t)s->held, "made_up", (json_int_t)n.made, "search",
+			 search_json(&n.search, &n.meaning), "calls", calls_json(&n), "bytes_read",
+			 (json_int_t)n.read, "bytes_written", (json_int_t)n.written, "warning",
+			 s->journal_damaged ? "the journal was damaged; 'offload verify' says how"
+					    : NULL);
 	lifecycle = ofs_gc_stats(t->gc);
 	json_object_set_new(lifecycle, "tombstones", json_integer((json_int_t)s->tombstones));
 	json_object_set_new(json, "lifecycle", lifecycle);
@@ -150,6 +185,24 @@ static void metric(struct ofs_buf *out, const char *name, const char *type, cons
 	ofs_buf_printf(out,
 		       "# HELP offloadfs_%s %s\n# TYPE offloadfs_%s %s\noffloadfs_%s %" PRIu64 "\n",
 		       name, help, name, type, name, value);
+}
+
+static int format_agent_metrics(struct ofs_tree *t, void *root, struct ofs_buf *out)
+{
+	struct numbers n = { 0 };
+	int r = collect_agent(t, root, &n);
+
+	if (r < 0)
+		return r;
+	metric(out, "files", "gauge", "Regular files in the tree.", n.store.files);
+	metric(out, "directories", "gauge", "Directories in the tree.", n.store.dirs);
+	metric(out, "content_bytes", "gauge", "Logical size of all files.", n.store.bytes);
+	metric(out, "tokens_offloaded_total", "counter", "Tokens kept out of prompts.",
+	       n.ledger.offloaded);
+	metric(out, "tokens_pointers_total", "counter", "Tokens of pointers in their place.",
+	       n.ledger.pointers);
+	metric(out, "tokens_read_total", "counter", "Tokens read back.", n.ledger.read);
+	return 0;
 }
 
 static int format_metrics(struct ofs_tree *t, void *arg, struct ofs_buf *out)
@@ -207,12 +260,14 @@ static int format_metrics(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 	return r;
 }
 
-int ofs_status_write_status(struct ofs_tree *t, struct ofs_buf *out)
+int ofs_status_write_status(struct ofs_tree *t, struct ofs_root *root, struct ofs_buf *out)
 {
-	return ofs_made_keep(t, OFS_KEPT_STATUS, "status", 0, format_status, NULL, out);
+	return ofs_made_keep(t, root, OFS_KEPT_STATUS, "status", 0,
+			     root->above ? format_agent_status : format_status, root, out);
 }
 
-int ofs_status_write_metrics(struct ofs_tree *t, struct ofs_buf *out)
+int ofs_status_write_metrics(struct ofs_tree *t, struct ofs_root *root, struct ofs_buf *out)
 {
-	return ofs_made_keep(t, OFS_KEPT_STATUS, "metrics", 0, format_metrics, NULL, out);
+	return ofs_made_keep(t, root, OFS_KEPT_STATUS, "metrics", 0,
+			     root->above ? format_agent_metrics : format_metrics, root, out);
 }

@@ -219,12 +219,15 @@ int ofs_task_context_lookup(struct ofs_tree *t, ofs_node task, const struct ofs_
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	struct ofs_attr attr;
 	char name[64];
+	struct ofs_root *root;
 	int r = find_files(t, task, cred, &attr, &files);
 
+	if (r == 0)
+		r = ofs_root_of(t, task, &root);
 	if (r < 0)
 		return r;
 	snprintf(name, sizeof(name), "%" PRIu64 " %" PRIu64, task, sum_of(&files));
-	r = ofs_made_keep(t, OFS_KEPT_RECAP, name, 0, make, &files, &text);
+	r = ofs_made_keep(t, root, OFS_KEPT_RECAP, name, 0, make, &files, &text);
 	if (r < 0)
 		return r;
 	/* Those who may list the steps may read it, nobody else. */

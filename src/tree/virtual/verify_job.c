@@ -139,7 +139,7 @@ static int on_progress(void *arg, const struct ofs_verify_counts *counts)
 static uint64_t open_lost(struct ofs_tree *t, bool *ret_made)
 {
 	struct ofs_create dir = { .mode = S_IFDIR | 0700, .uid = t->uid, .gid = t->gid };
-	uint64_t parent = t->tops[OFS_TOP_PERSISTENT];
+	uint64_t parent = t->root->tops[OFS_TOP_PERSISTENT];
 	struct ofs_attr attr;
 	int r = ofs_store_lookup(t->store, parent, LOST_DIR, &attr);
 
@@ -175,7 +175,7 @@ static void *verify_main(void *arg)
 		v.lost_dir = open_lost(t, &made);
 	r = ofs_store_verify(t->store, &v, &counts);
 	if (made) /* which fails when it is of use */
-		ofs_store_rmdir(t->store, t->tops[OFS_TOP_PERSISTENT], LOST_DIR);
+		ofs_store_rmdir(t->store, t->root->tops[OFS_TOP_PERSISTENT], LOST_DIR);
 	if (v.lost_dir)
 		ofs_store_forget(t->store, v.lost_dir, 1);
 	pthread_mutex_lock(&job->lock);

@@ -57,24 +57,37 @@ void ofs_views_destroy(struct ofs_views *v)
 
 /* ---- which directory a node is */
 
+/* One of the directories views/by-... of a tree. */
+static bool view_of(struct ofs_tree *t, ofs_node node, struct ofs_view_dir *ret)
+{
+	ofs_node kind = ofs_node_kind(node);
+
+	if (kind < OFS_NODE_VIEW(0) || kind >= OFS_NODE_VIEW(OFS_VIEWS))
+		return false;
+	*ret = (struct ofs_view_dir){ .root = ofs_root_of_node(t, node),
+				      .kind = (enum ofs_view)(kind - OFS_NODE_VIEW(0)) };
+	return ret->root;
+}
+
 /* False: it is no directory of a view. */
 static bool dir_of(struct ofs_tree *t, ofs_node node, struct ofs_view_dir *ret)
 {
 	struct ofs_made *m;
 	bool found;
 
-	if (node >= OFS_NODE_VIEW(0) && node < OFS_NODE_VIEW(OFS_VIEWS)) {
-		*ret = (struct ofs_view_dir){ .kind = (enum ofs_view)(node - OFS_NODE_VIEW(0)) };
-		return true;
-	}
-	m = ofs_node_is_made(node) ? ofs_made_get(t, node) : NULL;
-	found = m && S_ISDIR(m->attr.mode);
-	if (found) {
-		ret->kind = (enum ofs_view)(m->parent - OFS_NODE_VIEW(0));
+	if (!ofs_node_is_made(node))
+		return view_of(t, node, ret);
+	m = ofs_made_get(t, node);
+	found = m && S_ISDIR(m->attr.mode) && view_of(t, m->parent, ret);
+	if (found)
 		memcpy(ret->name, m->text.data, m->text.len + 1);
-	}
 	ofs_made_put(t, m);
 	return found;
+}
+
+static ofs_node node_of(const struct ofs_view_dir *d)
+{
+	return ofs_root_node(d->root, OFS_NODE_VIEW(d->kind));
 }
 
 bool ofs_view_is_dir(struct ofs_tree *t, ofs_node node)
@@ -97,7 +110,7 @@ static int get_list(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir 
 		    struct listing **ret)
 {
 	struct ofs_views *v = t->views;
-	int64_t changed = ofs_tree_changed(t);
+	int64_t changed = ofs_changes_last(d->root->changes);
 	struct listing *l = &v->listings[0];
 	int r = 0;
 
@@ -120,7 +133,7 @@ static int get_list(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir 
 /* 1 if a directory with a name exists, 0, or -errno. */
 static int dir_exists(struct ofs_tree *t, const struct ofs_view_dir *d)
 {
-	const struct ofs_view_dir above = { .kind = d->kind };
+	const struct ofs_view_dir above = { .root = d->root, .kind = d->kind };
 	uint64_t key = ofs_entry_list_key(d->name);
 	struct ofs_attr attr;
 	struct listing *l;
@@ -129,13 +142,13 @@ static int dir_exists(struct ofs_tree *t, const struct ofs_view_dir *d)
 
 	/* There may be many tasks. */
 	if (d->kind == OFS_VIEW_TASK) {
-		r = ofs_store_lookup(t->store, t->tops[OFS_TOP_TASKS], d->name, &attr);
+		r = ofs_store_lookup(t->store, d->root->tops[OFS_TOP_TASKS], d->name, &attr);
 		if (r == 0)
 			ofs_store_forget(t->store, attr.ino, 1);
 		return r == -ENOENT ? 0 : r < 0 ? r : S_ISDIR(attr.mode);
 	}
 	OFS_LOCKED(&t->views->lock);
-	r = get_list(t, OFS_NODE_VIEW(d->kind), &above, true, &l);
+	r = get_list(t, node_of(d), &above, true, &l);
 	if (r < 0)
 		return r;
 	i = ofs_entry_list_seek(&l->list, key - 1);
@@ -144,9 +157,9 @@ static int dir_exists(struct ofs_tree *t, const struct ofs_view_dir *d)
 
 /* ---- when it changed */
 
-void ofs_view_set_times(struct ofs_tree *t, struct ofs_attr *attr)
+void ofs_view_set_times(struct ofs_root *root, struct ofs_attr *attr)
 {
-	attr->mtime = attr->ctime = ofs_changes_show(t, attr->ino);
+	attr->mtime = attr->ctime = ofs_changes_show(root->changes, attr->ino);
 }
 
 int ofs_view_refresh(struct ofs_tree *t, struct ofs_attr *attr)
@@ -154,9 +167,11 @@ int ofs_view_refresh(struct ofs_tree *t, struct ofs_attr *attr)
 	struct ofs_view_dir d;
 	int r = 1;
 
-	ofs_view_set_times(t, attr);
+	if (!dir_of(t, attr->ino, &d))
+		return -ESTALE;
+	ofs_view_set_times(d.root, attr);
 	/* The kernel keeps the name until the node is stale. */
-	if (dir_of(t, attr->ino, &d) && d.name[0])
+	if (d.name[0])
 		r = dir_exists(t, &d);
 	return r < 0 ? r : r ? 0 : -ESTALE;
 }
@@ -169,6 +184,8 @@ static bool is_member(struct ofs_tree *t, const struct ofs_view_dir *d, uint64_t
 {
 	OFS_FREE char *tags = NULL;
 
+	if (p->root != d->root)
+		return false;
 	switch (d->kind) {
 	case OFS_VIEW_CATEGORY:
 		return strcmp(p->category, d->name) == 0;
@@ -348,7 +365,7 @@ static int lookup_link(struct ofs_tree *t, ofs_node dir, const struct ofs_view_d
 static int lookup_dir(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir *d,
 		      const char *name, struct ofs_entry *ret)
 {
-	struct ofs_view_dir below = { .kind = d->kind };
+	struct ofs_view_dir below = { .root = d->root, .kind = d->kind };
 	struct ofs_made *m;
 	int r;
 
@@ -361,8 +378,8 @@ static int lookup_dir(struct ofs_tree *t, ofs_node dir, const struct ofs_view_di
 	m->text.len--;
 	m->parent = dir;
 	m->node = ofs_made_derive(dir, name, NULL, 0);
-	ofs_stat_make_up(t, m->node, S_IFDIR | OFS_VIEW_MODE, &m->attr);
-	ofs_view_set_times(t, &m->attr);
+	ofs_stat_make_up(t, d->root, m->node, S_IFDIR | OFS_VIEW_MODE, &m->attr);
+	ofs_view_set_times(d->root, &m->attr);
 	/* `m` goes if the node exists already, which then says the same. */
 	ofs_stat_fill_entry(&m->attr, true, ret);
 	ret->keep_attr = false;

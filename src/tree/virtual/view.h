@@ -7,6 +7,7 @@
 #pragma once
 
 #include "tree/core/entry_list.h"
+#include "tree/core/root.h"
 #include "tree/core/tree_state.h"
 
 enum ofs_view {
@@ -28,7 +29,7 @@ void ofs_views_destroy(struct ofs_views *v);
 bool ofs_view_is_dir(struct ofs_tree *t, ofs_node node);
 
 /* Sets the times of the directory attr->ino of a view: it changes whenever anything does. */
-void ofs_view_set_times(struct ofs_tree *t, struct ofs_attr *attr);
+void ofs_view_set_times(struct ofs_root *root, struct ofs_attr *attr);
 /* The same; -ESTALE: the category, task or tag that it stands for is gone. */
 int ofs_view_refresh(struct ofs_tree *t, struct ofs_attr *attr);
 
@@ -47,6 +48,7 @@ void ofs_view_link_target(const struct ofs_tree *t, ofs_node link, struct ofs_bu
 
 /* A directory in views/ that has entries of its own. */
 struct ofs_view_dir {
+	struct ofs_root *root; /* whose views/ it is in */
 	enum ofs_view kind;
 	/*
 	 * The category, task, tier or tag; "" for the directory that lists those, and in the views

@@ -46,16 +46,18 @@ static int add_file(void *arg, uint64_t ino, const char *name)
 	return 0;
 }
 
-/* A file that the labels know: 1; 0 when it has no name any more, and they forget it; or -errno. */
-static int has_name(struct ofs_tree *t, uint64_t ino)
+/*
+ * A file that the labels know: 1 if it is in the tree; 0 when it is not, or has no name any more,
+ * and they forget it; or -errno.
+ */
+static int is_here(struct gathering *g, uint64_t ino)
 {
-	char name[OFS_NAME_MAX + 1];
-	uint64_t dir;
-	int r = ofs_store_name_of(t->store, ino, &dir, name);
+	struct ofs_root *root;
+	int r = ofs_root_of(g->tree, ino, &root);
 
 	if (r != -ENOENT)
-		return r < 0 ? r : 1;
-	ofs_labels_drop(t, ino);
+		return r < 0 ? r : root == g->dir->root;
+	ofs_labels_drop(g->tree, ino);
 	return 0;
 }
 
@@ -81,7 +83,7 @@ static int add_labelled(struct gathering *g)
 	int r = 0;
 
 	for (size_t i = 0; i < g->labelled.n && r >= 0; i++) {
-		r = has_name(g->tree, g->labelled.at[i]);
+		r = is_here(g, g->labelled.at[i]);
 		if (r > 0)
 			ofs_entry_list_add(g->list, g->labelled.at[i], "");
 	}
@@ -116,14 +118,14 @@ static int by_category_base(void *arg, uint64_t base)
 
 static int gather_category(struct gathering *g)
 {
-	int r = ofs_walk_bases(g->tree, by_category_base, g);
+	int r = ofs_walk_bases(g->tree, g->dir->root, by_category_base, g);
 
 	/* Files directly in the root or in tasks/ have no category either. */
 	if (r == 0 && strcmp(g->dir->name, OFS_CATEGORY_NONE) == 0) {
-		r = ofs_walk_files(g->tree, OFS_ROOT_INO, true, add_file, g);
+		r = ofs_walk_files(g->tree, g->dir->root->ino, true, add_file, g);
 		if (r == 0)
-			r = ofs_walk_files(g->tree, g->tree->tops[OFS_TOP_TASKS], false, add_file,
-					   g);
+			r = ofs_walk_files(g->tree, g->dir->root->tops[OFS_TOP_TASKS], false,
+					   add_file, g);
 	}
 	return r;
 }
@@ -141,7 +143,7 @@ static int gather_tier(struct gathering *g)
 {
 	for (int i = 0; i < OFS_TIERS; i++)
 		if (strcmp(g->dir->name, ofs_tier_names[i]) == 0)
-			return ofs_walk_tier(g->tree, (enum ofs_tier)i, add_file, g);
+			return ofs_walk_tier(g->tree, g->dir->root, (enum ofs_tier)i, add_file, g);
 	return -ENOENT;
 }
 
@@ -189,7 +191,7 @@ static int gather_ranked(struct gathering *g)
 
 	for (int i = 0; i < OFS_TIERS && r == 0; i++)
 		if (view == OFS_VIEW_RECENT || i == OFS_TIER_WORKING)
-			r = ofs_walk_tier(g->tree, (enum ofs_tier)i, add_file, &all);
+			r = ofs_walk_tier(g->tree, g->dir->root, (enum ofs_tier)i, add_file, &all);
 	if (r < 0)
 		return r;
 	ofs_entry_list_settle(&files);
@@ -228,21 +230,26 @@ static int add_subdirs(void *arg, uint64_t dir)
 	return r;
 }
 
+static bool is_in_tree(const struct gathering *g, uint64_t ino)
+{
+	struct ofs_root *root;
+
+	return ofs_root_of(g->tree, ino, &root) == 0 && root == g->dir->root;
+}
+
 /* Adds the tags, or the category, of a file that is still there. */
 static void take_names(void *arg, const struct ofs_label *l)
 {
 	struct gathering *g = arg;
 	bool tags = g->dir->kind == OFS_VIEW_TAG;
 	const char *at = tags ? l->tags : l->category;
-	char name[OFS_NAME_MAX + 1], file[OFS_NAME_MAX + 1];
-	uint64_t dir;
+	char name[OFS_NAME_MAX + 1];
 
 	while (at) {
 		size_t len = tags ? strcspn(at, ",") : strlen(at);
 
 		snprintf(name, sizeof(name), "%.*s", (int)len, at);
-		if (!ofs_map_get(&g->seen, ofs_entry_list_key(name)) &&
-		    ofs_store_name_of(g->tree->store, l->ino, &dir, file) == 0)
+		if (!ofs_map_get(&g->seen, ofs_entry_list_key(name)) && is_in_tree(g, l->ino))
 			add_name(g, name);
 		at = at[len] ? at + len + 1 : NULL;
 	}
@@ -255,12 +262,12 @@ static int gather_names(struct gathering *g)
 	switch (g->dir->kind) {
 	case OFS_VIEW_CATEGORY:
 		add_name(g, OFS_CATEGORY_NONE);
-		r = ofs_walk_bases(g->tree, add_subdirs, g);
+		r = ofs_walk_bases(g->tree, g->dir->root, add_subdirs, g);
 		if (r == 0)
 			r = ofs_labels_each(g->tree, take_names, g);
 		break;
 	case OFS_VIEW_TASK:
-		return add_subdirs(g, g->tree->tops[OFS_TOP_TASKS]);
+		return add_subdirs(g, g->dir->root->tops[OFS_TOP_TASKS]);
 	case OFS_VIEW_TIER:
 		for (int i = 0; i < OFS_TIERS && r == 0; i++)
 			add_name(g, ofs_tier_names[i]);
@@ -284,7 +291,7 @@ int ofs_view_gather(struct ofs_tree *t, const struct ofs_view_dir *d, struct ofs
 	else if (!d->name[0])
 		r = gather_names(&g);
 	else if (d->kind == OFS_VIEW_TASK)
-		r = add_named(&g, t->tops[OFS_TOP_TASKS]);
+		r = add_named(&g, d->root->tops[OFS_TOP_TASKS]);
 	else if (d->kind == OFS_VIEW_TIER)
 		r = gather_tier(&g);
 	else

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+#include "tree/core/root.h"
+
+#include <pthread.h>
+
+#include "base/map.h"
+#include "base/thread.h"
+#include "tree/core/changes.h"
+#include "tree/core/walk.h"
+
+static const char *const top_names[OFS_TOPS] = { "cache", "tasks", "persistent", "archive",
+						 "agents" };
+
+struct ofs_roots {
+	/*
+	 * Guards the rest; the store is not called under it. Trees are never freed before the end:
+	 * a call may still be at work in one that was removed.
+	 */
+	pthread_rwlock_t lock;
+	struct ofs_map by_dir; /* -> struct ofs_root */
+	struct ofs_map by_agents; /* the directory agents/ of a tree -> struct ofs_root */
+	struct ofs_root **all;
+	_Atomic size_t n;
+	size_t cap;
+};
+
+bool ofs_roots_are_many(struct ofs_tree *t)
+{
+	return t->roots->n > 1;
+}
+
+static struct ofs_root *find(struct ofs_tree *t, const struct ofs_map *map, uint64_t key)
+{
+	struct ofs_root *root;
+
+	pthread_rwlock_rdlock(&t->roots->lock);
+	root = ofs_map_get(map, key);
+	pthread_rwlock_unlock(&t->roots->lock);
+	return root;
+}
+
+struct ofs_root *ofs_root_at(struct ofs_tree *t, uint64_t dir)
+{
+	if (dir == OFS_ROOT_INO)
+		return t->root;
+	return ofs_roots_are_many(t) ? find(t, &t->roots->by_dir, dir) : NULL;
+}
+
+struct ofs_root *ofs_root_of_agents(struct ofs_tree *t, uint64_t dir)
+{
+	if (dir == t->root->tops[OFS_TOP_AGENTS])
+		return t->root;
+	return ofs_roots_are_many(t) ? find(t, &t->roots->by_agents, dir) : NULL;
+}
+
+void ofs_tree_touch(struct ofs_tree *t, uint64_t ino)
+{
+	struct ofs_root *root = t->root;
+	struct ofs_attr attr;
+
+	if (ofs_roots_are_many(t) && ofs_store_getattr(t->store, ino, &attr) == 0)
+		root = ofs_root_of_attr(t, &attr);
+	ofs_changes_touch(root->changes, t);
+}
+
+/* A tree that has just gone: what is left of it belongs to nobody. */
+struct ofs_root *ofs_root_of_attr(struct ofs_tree *t, const struct ofs_attr *attr)
+{
+	struct ofs_root *root = ofs_root_at(t, attr->region);
+
+	return root ? root : t->root;
+}
+
+int ofs_root_of(struct ofs_tree *t, uint64_t ino, struct ofs_root **ret)
+{
+	char name[OFS_NAME_MAX + 1];
+	struct ofs_attr attr;
+	int r = ofs_store_getattr(t->store, ino, &attr);
+
+	if (r == 0 && !S_ISDIR(attr.mode))
+		r = ofs_store_name_of(t->store, ino, &ino, name);
+	if (r == 0 && !S_ISDIR(attr.mode))
+		r = ofs_store_getattr(t->store, ino, &attr);
+	if (r == 0 && !attr.nlink)
+		r = -ENOENT;
+	if (r == 0)
+		*ret = ofs_root_of_attr(t, &attr);
+	return r;
+}
+
+struct ofs_root *ofs_root_of_node(struct ofs_tree *t, ofs_node node)
+{
+	uint64_t dir = (node & ~OFS_VIRTUAL) >> OFS_ROOT_SHIFT;
+
+	return dir ? ofs_root_at(t, dir) : t->root;
+}
+
+bool ofs_root_is_in(const struct ofs_root *root, const struct ofs_root *in)
+{
+	while (root && root != in)
+		root = root->above;
+	return root;
+}
+
+enum ofs_top ofs_root_top(const struct ofs_root *root, uint64_t ino)
+{
+	int i;
+
+	for (i = 0; i < OFS_TOPS && root->tops[i] != ino; i++)
+		;
+	return (enum ofs_top)i;
+}
+
+bool ofs_root_is_owner(struct ofs_tree *t, const struct ofs_root *root, const struct ofs_cred *cred)
+{
+	struct ofs_attr dir;
+
+	if (!cred || !cred->uid || cred->uid == t->uid)
+		return true;
+	return root->above && ofs_store_getattr(t->store, root->ino, &dir) == 0 &&
+	       dir.uid == cred->uid;
+}
+
+/* ---- making them */
+
+static struct ofs_root *new_root(struct ofs_roots *r, uint64_t ino, struct ofs_root *above)
+{
+	struct ofs_root *root = ofs_alloc(sizeof(*root));
+
+	root->ino = ino;
+	root->above = above;
+	root->changes = ofs_changes_create();
+	r->all = ofs_grow(r->all, &r->cap, r->n + 1, sizeof(struct ofs_root *));
+	r->all[r->n++] = root;
+	return root;
+}
+
+/* The directories of a tree are ordinary directories of the store, made when they are missing. */
+static int make_tops(struct ofs_tree *t, struct ofs_root *root, uid_t uid, gid_t gid, mode_t mode)
+{
+	struct ofs_create dir = { .mode = S_IFDIR | mode, .uid = uid, .gid = gid };
+	struct ofs_attr attr;
+	int r = 0;
+
+	for (int i = 0; i < OFS_TOPS && r == 0; i++) {
+		r = ofs_store_lookup(t->store, root->ino, top_names[i], &attr);
+		if (r == -ENOENT)
+			r = ofs_store_create(t->store, root->ino, top_names[i], &dir, &attr);
+		/* A store that is only read may be from before there were agents. */
+		if (r == -EROFS && i == OFS_TOP_AGENTS)
+			return 0;
+		if (r == 0 && !S_ISDIR(attr.mode))
+			r = -ENOTDIR;
+		if (r < 0)
+			return r;
+		root->tops[i] = attr.ino;
+		ofs_store_forget(t->store, attr.ino, 1);
+	}
+	return r;
+}
+
+static void enter(struct ofs_tree *t, struct ofs_root *root)
+{
+	struct ofs_roots *r = t->roots;
+
+	pthread_rwlock_wrlock(&r->lock);
+	if (root->above)
+		ofs_map_put(&r->by_dir, root->ino, root);
+	if (root->above)
+		ofs_map_put(&r->by_agents, root->tops[OFS_TOP_AGENTS], root);
+	pthread_rwlock_unlock(&r->lock);
+	if (root->above)
+		ofs_store_add_region(t->store, root->ino);
+}
+
+int ofs_root_add(struct ofs_tree *t, struct ofs_root *above, const struct ofs_attr *dir)
+{
+	struct ofs_root *root;
+	int r;
+
+	pthread_rwlock_wrlock(&t->roots->lock);
+	root = new_root(t->roots, dir->ino, above);
+	pthread_rwlock_unlock(&t->roots->lock);
+	r = make_tops(t, root, dir->uid, dir->gid, dir->mode & 0777);
+	if (r == 0)
+		enter(t, root);
+	else
+		root->gone = true;
+	return r;
+}
+
+/* The trees in agents/ of one, and those in these. */
+static int load_agents(struct ofs_tree *t, struct ofs_root *above)
+{
+	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list dirs = { 0 };
+	struct ofs_attr dir;
+	int r = above->tops[OFS_TOP_AGENTS]
+			? ofs_walk_subdirs(t, above->tops[OFS_TOP_AGENTS], &dirs)
+			: 0;
+
+	for (size_t i = 0; i < dirs.n && r == 0; i++) {
+		r = ofs_store_getattr(t->store, dirs.entries[i].key, &dir);
+		if (r == 0)
+			r = ofs_root_add(t, above, &dir);
+		if (r == 0)
+			r = load_agents(t, ofs_root_at(t, dir.ino));
+	}
+	return r;
+}
+
+int ofs_roots_open(struct ofs_tree *t)
+{
+	int r;
+
+	t->roots = ofs_alloc(sizeof(*t->roots));
+	pthread_rwlock_init(&t->roots->lock, NULL);
+	t->root = new_root(t->roots, OFS_ROOT_INO, NULL);
+	r = make_tops(t, t->root, t->uid, t->gid, 0755);
+	if (r < 0)
+		return r;
+	enter(t, t->root);
+	return load_agents(t, t->root);
+}
+
+void ofs_roots_destroy(struct ofs_roots *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->n; i++) {
+		ofs_changes_destroy(r->all[i]->changes);
+		free(r->all[i]);
+	}
+	free(r->all);
+	ofs_map_finish(&r->by_dir);
+	ofs_map_finish(&r->by_agents);
+	pthread_rwlock_destroy(&r->lock);
+	free(r);
+}
+
+/* ---- removing them */
+
+int ofs_root_clear(struct ofs_tree *t, struct ofs_root *root)
+{
+	struct ofs_region_counts counts;
+	int r = ofs_store_count_region(t->store, root->ino, &counts);
+
+	if (r == 0 && (counts.files || counts.others || counts.dirs > OFS_TOPS))
+		r = -ENOTEMPTY;
+	for (int i = 0; i < OFS_TOPS && r == 0; i++)
+		r = ofs_store_rmdir(t->store, root->ino, top_names[i]);
+	return r;
+}
+
+void ofs_root_remove(struct ofs_tree *t, struct ofs_root *root)
+{
+	pthread_rwlock_wrlock(&t->roots->lock);
+	ofs_map_remove(&t->roots->by_dir, root->ino);
+	ofs_map_remove(&t->roots->by_agents, root->tops[OFS_TOP_AGENTS]);
+	pthread_rwlock_unlock(&t->roots->lock);
+	root->gone = true;
+	ofs_store_remove_region(t->store, root->ino);
+}
+
+/* ---- looking at them */
+
+static int append_names(struct ofs_tree *t, const struct ofs_root *root,
+			const struct ofs_root *from, bool path, struct ofs_buf *out)
+{
+	char name[OFS_NAME_MAX + 1];
+	uint64_t dir;
+	int r;
+
+	if (root == from || !root->above)
+		return 0;
+	r = append_names(t, root->above, from, path, out);
+	if (r == 0)
+		r = ofs_store_name_of(t->store, root->ino, &dir, name);
+	if (r < 0)
+		return r;
+	if (path)
+		ofs_buf_printf(out, "%s/%s/", top_names[OFS_TOP_AGENTS], name);
+	else
+		ofs_buf_printf(out, "%s%s", root->above == from ? "" : "/", name);
+	return 0;
+}
+
+int ofs_root_name(struct ofs_tree *t, const struct ofs_root *root, const struct ofs_root *from,
+		  struct ofs_buf *out)
+{
+	return append_names(t, root, from, false, out);
+}
+
+int ofs_root_path(struct ofs_tree *t, const struct ofs_root *root, const struct ofs_root *from,
+		  struct ofs_buf *out)
+{
+	return append_names(t, root, from, true, out);
+}
+
+int ofs_root_each(struct ofs_tree *t, struct ofs_root *root,
+		  int (*fn)(void *arg, struct ofs_root *root), void *arg)
+{
+	int r = 0;
+
+	/* A tree comes after the one that it is in. */
+	for (size_t i = 0; r == 0; i++) {
+		struct ofs_root *next = NULL;
+
+		pthread_rwlock_rdlock(&t->roots->lock);
+		if (i < t->roots->n)
+			next = t->roots->all[i];
+		pthread_rwlock_unlock(&t->roots->lock);
+		if (!next)
+			break;
+		if (!next->gone && ofs_root_is_in(next, root))
+			r = fn(arg, next);
+	}
+	return r;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The trees in a store: the one at its root, and in the directory agents/ of each those of agents.
+ * An agent's tree is a directory agents/<agent>/ with the same entries as the root. In it only what
+ * lies in it exists: every call that finds something otherwise than by walking there, such as by a
+ * ref, a view or a search, asks here whose it is.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "tree/core/tree_state.h"
+
+struct ofs_root {
+	uint64_t ino; /* its directory; constant, as are the next two */
+	struct ofs_root *above; /* the tree that it lies in; NULL: it is the store's */
+	uint64_t tops[OFS_TOPS]; /* the directories cache/ ... agents/ */
+	atomic_bool gone; /* the directory was removed; the struct stays until the end */
+	struct ofs_changes *changes; /* changes.h */
+};
+
+/* Makes what is missing of the directories, and finds the trees of agents. 0 or -errno. */
+int ofs_roots_open(struct ofs_tree *t);
+/* NULL is allowed. */
+void ofs_roots_destroy(struct ofs_roots *r);
+
+/* There are trees of agents, or were. */
+bool ofs_roots_are_many(struct ofs_tree *t);
+
+/* The tree whose directory that is; NULL: none. */
+struct ofs_root *ofs_root_at(struct ofs_tree *t, uint64_t dir);
+
+/*
+ * Something in the tree that `ino` lies in, and that a view may show, has changed: the kernel
+ * forgets the times of its views.
+ */
+void ofs_tree_touch(struct ofs_tree *t, uint64_t ino);
+
+/* The tree that an inode with these attributes lies in; a tree's directory is in it itself. */
+struct ofs_root *ofs_root_of_attr(struct ofs_tree *t, const struct ofs_attr *attr);
+
+/*
+ * The same by number, and sure even of a file whose last known directory has lost it. -ENOENT: it
+ * has no name.
+ */
+int ofs_root_of(struct ofs_tree *t, uint64_t ino, struct ofs_root **ret);
+
+/* `root` is `in`, or lies in it. */
+bool ofs_root_is_in(const struct ofs_root *root, const struct ofs_root *in);
+
+/* Which of its directories that is; OFS_TOPS: none. */
+enum ofs_top ofs_root_top(const struct ofs_root *root, uint64_t ino);
+
+/*
+ * The tree whose agents/ the directory is, so that each directory in it is a tree; NULL: it is
+ * none.
+ */
+struct ofs_root *ofs_root_of_agents(struct ofs_tree *t, uint64_t dir);
+
+/* Makes the new directory `dir`, in agents/ of `above`, a tree with the same owner. */
+int ofs_root_add(struct ofs_tree *t, struct ofs_root *above, const struct ofs_attr *dir);
+
+/*
+ * Removes the directories in that of an agent, before it is removed itself. -ENOTEMPTY: something
+ * is in them.
+ */
+int ofs_root_clear(struct ofs_tree *t, struct ofs_root *root);
+/* The agent's directory was removed. */
+void ofs_root_remove(struct ofs_tree *t, struct ofs_root *root);
+
+/* Appends the agents on the way from the tree `from` to one in it: "a/b"; to itself: nothing. */
+int ofs_root_name(struct ofs_tree *t, const struct ofs_root *root, const struct ofs_root *from,
+		  struct ofs_buf *out);
+/* The same as a path: "agents/a/agents/b/". */
+int ofs_root_path(struct ofs_tree *t, const struct ofs_root *root, const struct ofs_root *from,
+		  struct ofs_buf *out);
+
+/* Calls `fn` for a tree and those in it, each before those in it, until it returns nonzero. */
+int ofs_root_each(struct ofs_tree *t, struct ofs_root *root,
+		  int (*fn)(void *arg, struct ofs_root *root), void *arg);
+
+/*
+ * The caller (NULL: may do all) may know all of a tree: he is the superuser, or owns the store or
+ * the tree's directory.
+ */
+bool ofs_root_is_owner(struct ofs_tree *t, const struct ofs_root *root,
+		       const struct ofs_cred *cred);
+
+/* ---- nodes that are always there (virtual/fixed.c), by kind: an OFS_NODE_ of tree_state.h */
+
+static inline bool ofs_node_is_fixed(ofs_node node)
+{
+	return ofs_node_is_virtual(node) && node < OFS_NODE_LINK;
+}
+
+#define OFS_ROOT_SHIFT 8 /* bits of a node that are its kind; the number of the tree is above */
+
+static inline ofs_node ofs_root_node(const struct ofs_root *root, ofs_node kind)
+{
+	return root->above ? kind | root->ino << OFS_ROOT_SHIFT : kind;
+}
+
+/* 0: it is no node that is always there. */
+static inline ofs_node ofs_node_kind(ofs_node node)
+{
+	return ofs_node_is_fixed(node)
+		       ? OFS_VIRTUAL | (node & ((UINT64_C(1) << OFS_ROOT_SHIFT) - 1))
+		       : 0;
+}
+
+/* The tree of such a node; NULL: it is gone. */
+struct ofs_root *ofs_root_of_node(struct ofs_tree *t, ofs_node node);
