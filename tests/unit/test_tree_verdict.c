@@ -10,6 +10,8 @@
 #define MINUTE (60 * SECOND)
 #define HOUR (60 * MINUTE)
 #define USED (1000000 * HOUR) /* when a file was used; any time does */
+#define LIVE (USED + 25 * HOUR) /* until when its task is live, in a table */
+#define W .working = true
 
 TestSuite(tree_verdict);
 
@@ -28,6 +30,8 @@ enum since {
 	SINCES
 };
 
+static const int64_t graces[] = { 0, HOUR, 7 * 24 * HOUR };
+
 static int64_t least(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
@@ -39,29 +43,38 @@ static int64_t least(int64_t a, int64_t b)
  */
 static bool goes(const struct ofs_facts *f)
 {
-	bool over = f->ttl != OFS_TTL_NEVER && f->now - f->used >= f->ttl;
-	bool too_much = f->surplus && f->ttl != OFS_TTL_NEVER;
-	bool tried;
+	int64_t idle = f->now - f->used, tried = f->probation ? f->now - f->probation : -1;
+	bool evictable = f->ttl != OFS_TTL_NEVER && idle >= f->ttl;
+	/* For its whole time after a use that nobody saw. */
+	bool surely = evictable && idle >= f->ttl + f->ttl / 4;
+	bool expired = surely && idle >= f->ttl + f->grace && tried >= least(f->ttl, 10 * MINUTE);
+	bool evicted = f->shortage && surely && tried >= 62 * SECOND;
+	bool too_much = f->shortage == OFS_SHORTAGE_MAX && f->ttl != OFS_TTL_NEVER &&
+			tried >= 62 * SECOND;
+	bool live = f->now < f->live;
 
-	tried = f->ended || (f->probation && over && f->now - f->used >= f->ttl + f->ttl / 4 &&
-			     f->now - f->probation >= least(f->ttl, 10 * MINUTE));
-	tried = tried || (f->probation && too_much && f->now - f->probation >= 62 * SECOND);
-	return (f->ended || over || too_much) && tried && f->working && !f->important &&
-	       !f->step && !f->open;
+	return (f->ended || (!live && (expired || evicted || too_much))) && f->working &&
+	       !f->important && !f->step && !f->open;
 }
 
 static const char *describe(const struct ofs_facts *f)
 {
-	static char text[256];
+	static char text[320];
 
-	snprintf(
-		text, sizeof(text),
-		"working %d important %d step %d open %d ended %d surplus %d ttl %lld idle %lld "
-		"probation %lld",
-		f->working, f->important, f->step != 0, f->open, f->ended, f->surplus,
-		(long long)f->ttl, (long long)(f->now - f->used),
-		f->probation ? (long long)(f->now - f->probation) : -1);
+	snprintf(text, sizeof(text),
+		 "working %d important %d step %d open %d ended %d shortage %d live for %lld "
+		 "ttl %lld grace %lld idle %lld probation %lld",
+		 f->working, f->important, f->step != 0, f->open, f->ended, f->shortage,
+		 (long long)(f->live - f->now), (long long)f->ttl, (long long)f->grace,
+		 (long long)(f->now - f->used),
+		 f->probation ? (long long)(f->now - f->probation) : -1);
 	return text;
+}
+
+static bool is_timed(enum ofs_verdict v)
+{
+	return v == OFS_KEEP_USED || v == OFS_KEEP_LIVE || v == OFS_KEEP_EVICTABLE ||
+	       v == OFS_KEEP_PROBATION;
 }
 
 static void check(const struct ofs_facts *f)
@@ -72,7 +85,7 @@ static void check(const struct ofs_facts *f)
 
 	cr_assert_eq(ofs_verdict_is_removal(v), goes(f), "%s: %d", describe(f), v);
 	/* What is said of the future comes true, and not a moment earlier. */
-	if (v != OFS_KEEP_USED && v != OFS_KEEP_PROBATION) {
+	if (!is_timed(v)) {
 		cr_assert_eq(at, 0, "%s", describe(f));
 		return;
 	}
@@ -80,8 +93,8 @@ static void check(const struct ofs_facts *f)
 	if (v == OFS_KEEP_PROBATION && !later.probation)
 		later.probation = f->now;
 	later.now = at - 1;
-	/* But where the size is limited its time may be over before. */
-	cr_assert(later.now < f->now || f->surplus || ofs_verdict_reach(&later, NULL) == v, "%s",
+	/* But where room is short its time may be over before. */
+	cr_assert(later.now < f->now || f->shortage || ofs_verdict_reach(&later, NULL) == v, "%s",
 		  describe(f));
 	later.now = at;
 	cr_assert_neq(ofs_verdict_reach(&later, NULL), v, "%s", describe(f));
@@ -89,16 +102,21 @@ static void check(const struct ofs_facts *f)
 
 static void check_times(struct ofs_facts f)
 {
+	int64_t ttl = f.ttl == OFS_TTL_NEVER ? 24 * HOUR : f.ttl;
+
 	for (size_t q = 0; q < OFS_ARRAY_SIZE(quarters); q++)
 		for (size_t s = 0; s < OFS_ARRAY_SIZE(shifts); s++)
 			for (int since = 0; since < SINCES; since++) {
-				int64_t ttl = f.ttl == OFS_TTL_NEVER ? 24 * HOUR : f.ttl;
-
 				f.used = USED;
 				f.now = USED + quarters[q] * (ttl / 4) + shifts[s];
 				f.probation = since == SINCE_NEVER ? 0
 					      : since == SINCE_NOW ? f.now
 								   : least(f.now, USED + ttl);
+				f.live = 0;
+				check(&f);
+				f.live = f.now;
+				check(&f);
+				f.live = f.now + 1;
 				check(&f);
 			}
 }
@@ -107,17 +125,19 @@ Test(tree_verdict, every_combination)
 {
 	struct ofs_facts f = { 0 };
 
-	for (unsigned int bits = 0; bits < 64; bits++)
-		for (size_t t = 0; t < OFS_ARRAY_SIZE(ttls); t++) {
-			f = (struct ofs_facts){ .working = bits & 1,
-						.important = bits & 2,
-						.step = bits & 4,
-						.open = bits & 8,
-						.ended = bits & 16,
-						.surplus = bits & 32,
-						.ttl = ttls[t] };
-			check_times(f);
-		}
+	for (unsigned int bits = 0; bits < 128; bits++)
+		for (size_t t = 0; t < OFS_ARRAY_SIZE(ttls); t++)
+			for (size_t g = 0; g < OFS_ARRAY_SIZE(graces); g++) {
+				f = (struct ofs_facts){ .working = bits & 1,
+							.important = bits & 2,
+							.step = bits & 4,
+							.open = bits & 8,
+							.ended = bits & 16,
+							.shortage = bits >> 5,
+							.ttl = ttls[t],
+							.grace = graces[g] };
+				check_times(f);
+			}
 }
 
 /*
@@ -129,22 +149,55 @@ Test(tree_verdict, reasons)
 		struct ofs_facts facts;
 		enum ofs_verdict verdict;
 	} table[] = {
-		{ { .working = false, .important = true, .ttl = SECOND }, OFS_KEEP_TIER },
-		{ { .working = true, .important = true, .ttl = SECOND }, OFS_KEEP_IMPORTANT },
-		{ { .working = true, .ttl = OFS_TTL_NEVER }, OFS_KEEP_FOREVER },
-		{ { .working = true, .ttl = OFS_TTL_NEVER, .surplus = true }, OFS_KEEP_FOREVER },
-		{ { .working = true, .ttl = 48 * HOUR }, OFS_KEEP_USED },
-		{ { .working = true, .ttl = 48 * HOUR, .step = 1 }, OFS_KEEP_USED },
-		{ { .working = true, .ttl = HOUR, .step = 1, .open = true },
-		  OFS_KEEP_REFERENCED },
-		{ { .working = true, .ttl = HOUR, .open = true }, OFS_KEEP_PROBATION },
-		{ { .working = true, .ttl = HOUR, .open = true, .probation = USED },
-		  OFS_KEEP_OPEN },
-		{ { .working = true, .ttl = HOUR, .probation = USED }, OFS_REMOVE_EXPIRED },
-		{ { .working = true, .ttl = OFS_TTL_NEVER, .ended = true }, OFS_REMOVE_ENDED },
-		{ { .working = true, .ttl = 48 * HOUR, .surplus = true }, OFS_KEEP_PROBATION },
-		{ { .working = true, .ttl = 48 * HOUR, .surplus = true, .probation = USED },
+		{ { .important = true, .ttl = SECOND }, OFS_KEEP_TIER },
+		{ { W, .important = true, .ttl = SECOND, .ended = true }, OFS_KEEP_IMPORTANT },
+		{ { W, .ttl = OFS_TTL_NEVER }, OFS_KEEP_FOREVER },
+		{ { W, .ttl = OFS_TTL_NEVER, .shortage = OFS_SHORTAGE_MAX }, OFS_KEEP_FOREVER },
+		{ { W, .ttl = OFS_TTL_NEVER, .live = LIVE }, OFS_KEEP_FOREVER },
+		{ { W, .ttl = OFS_TTL_NEVER, .ended = true }, OFS_REMOVE_ENDED },
+		{ { W, .ttl = OFS_TTL_NEVER, .ended = true, .live = LIVE }, OFS_REMOVE_ENDED },
+		{ { W, .ttl = HOUR, .ended = true, .step = 1 }, OFS_KEEP_REFERENCED },
+		{ { W, .ttl = HOUR, .ended = true, .open = true }, OFS_KEEP_OPEN },
+		/* Not due: only the size limit reaches it, and not in a live task. */
+		{ { W, .ttl = 48 * HOUR }, OFS_KEEP_USED },
+		{ { W, .ttl = 48 * HOUR, .live = LIVE }, OFS_KEEP_USED },
+		{ { W, .ttl = 48 * HOUR, .step = 1 }, OFS_KEEP_USED },
+		{ { W, .ttl = 48 * HOUR, .shortage = OFS_SHORTAGE_KEEP }, OFS_KEEP_USED },
+		{ { W, .ttl = 48 * HOUR, .shortage = OFS_SHORTAGE_DISK }, OFS_KEEP_USED },
+		{ { W, .ttl = 48 * HOUR, .shortage = OFS_SHORTAGE_MAX }, OFS_KEEP_PROBATION },
+		{ { W, .ttl = 48 * HOUR, .shortage = OFS_SHORTAGE_MAX, .live = LIVE },
+		  OFS_KEEP_LIVE },
+		{ { W, .ttl = 48 * HOUR, .shortage = OFS_SHORTAGE_MAX, .probation = USED },
 		  OFS_REMOVE_SURPLUS },
+		/* Evictable, and within its grace. */
+		{ { W, .ttl = HOUR, .grace = 48 * HOUR }, OFS_KEEP_EVICTABLE },
+		{ { W, .ttl = HOUR, .grace = 48 * HOUR, .probation = USED }, OFS_KEEP_EVICTABLE },
+		{ { W, .ttl = HOUR, .grace = 48 * HOUR, .step = 1 }, OFS_KEEP_REFERENCED },
+		{ { W, .ttl = HOUR, .grace = 48 * HOUR, .step = 1, .live = LIVE }, OFS_KEEP_LIVE },
+		{ { W, .ttl = HOUR, .grace = 48 * HOUR, .shortage = OFS_SHORTAGE_KEEP },
+		  OFS_KEEP_PROBATION },
+		{ { W, .ttl = HOUR, .grace = 48 * HOUR, .shortage = OFS_SHORTAGE_KEEP,
+		    .probation = USED },
+		  OFS_REMOVE_PRESSED },
+		{ { W, .ttl = HOUR, .grace = 48 * HOUR, .shortage = OFS_SHORTAGE_DISK,
+		    .probation = USED },
+		  OFS_REMOVE_PRESSED },
+		{ { W, .ttl = HOUR, .grace = 48 * HOUR, .shortage = OFS_SHORTAGE_DISK,
+		    .probation = USED, .live = LIVE },
+		  OFS_KEEP_LIVE },
+		{ { W, .ttl = HOUR, .grace = 48 * HOUR, .shortage = OFS_SHORTAGE_DISK,
+		    .probation = USED, .open = true },
+		  OFS_KEEP_OPEN },
+		/* A use of it may still be hidden. */
+		{ { W, .ttl = 20 * HOUR, .grace = 48 * HOUR, .shortage = OFS_SHORTAGE_DISK },
+		  OFS_KEEP_EVICTABLE },
+		/* Its grace is over. */
+		{ { W, .ttl = HOUR, .step = 1, .open = true }, OFS_KEEP_REFERENCED },
+		{ { W, .ttl = HOUR, .live = LIVE, .probation = USED }, OFS_KEEP_LIVE },
+		{ { W, .ttl = HOUR, .open = true }, OFS_KEEP_PROBATION },
+		{ { W, .ttl = HOUR, .open = true, .probation = USED }, OFS_KEEP_OPEN },
+		{ { W, .ttl = HOUR, .probation = USED }, OFS_REMOVE_EXPIRED },
+		{ { W, .ttl = HOUR, .grace = 23 * HOUR, .probation = USED }, OFS_REMOVE_EXPIRED },
 	};
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(table); i++) {
@@ -163,7 +216,7 @@ Test(tree_verdict, reasons)
 Test(tree_verdict, a_hidden_use_counts)
 {
 	for (size_t t = 0; t < OFS_ARRAY_SIZE(ttls) - 1; t++) {
-		struct ofs_facts f = { .working = true, .ttl = ttls[t], .used = USED };
+		struct ofs_facts f = { W, .ttl = ttls[t], .used = USED };
 		int64_t dropped, goes_at;
 
 		f.now = USED;
@@ -172,10 +225,53 @@ Test(tree_verdict, a_hidden_use_counts)
 		cr_assert(ofs_verdict_is_hidden(&f, NULL));
 		/* Whoever looks may be as late as that again. */
 		dropped = USED + 2 * (dropped - USED);
-		f.probation = f.now = USED + f.ttl;
+		f.now = ofs_verdict_over(&f) - 1;
+		f.probation = USED + f.ttl;
 		cr_assert_eq(ofs_verdict_reach(&f, &goes_at), OFS_KEEP_PROBATION);
 		cr_assert_geq(goes_at - dropped, f.ttl);
+		f.grace = 24 * HOUR;
+		f.shortage = OFS_SHORTAGE_DISK;
+		f.now = dropped + f.ttl - 1;
+		cr_assert_not(ofs_verdict_is_removal(ofs_verdict_reach(&f, NULL)));
 	}
+}
+
+/* A task is live for its whole time after a use of a file in it that nobody has seen. */
+Test(tree_verdict, a_hidden_use_counts_for_the_task)
+{
+	static const int64_t idles[] = { SECOND, HOUR, 24 * HOUR };
+
+	for (size_t t = 0; t < OFS_ARRAY_SIZE(ttls); t++)
+		for (size_t i = 0; i < OFS_ARRAY_SIZE(idles); i++) {
+			struct ofs_facts f = { W, .ttl = ttls[t], .task_idle = idles[i],
+					       .used = USED, .now = USED };
+			int64_t dropped;
+
+			cr_assert_not(ofs_verdict_is_hidden(&f, &dropped));
+			cr_assert_eq(dropped, USED + least(ttls[t], idles[i]) / 8);
+			f.important = true;
+			cr_assert_not(ofs_verdict_is_hidden(&f, &dropped));
+			cr_assert_eq(dropped, USED + idles[i] / 8);
+			dropped = USED + 2 * (dropped - USED);
+			cr_assert_geq(ofs_verdict_task_end(USED, idles[i]) - dropped, idles[i]);
+			f.task_idle = 0;
+			cr_assert_not(ofs_verdict_is_hidden(&f, &dropped));
+			cr_assert_eq(dropped, OFS_TTL_NEVER);
+		}
+}
+
+/* Probations are short, since each takes memory. */
+Test(tree_verdict, probation_begins_late)
+{
+	struct ofs_facts f = { W, .ttl = 30 * MINUTE, .grace = 7 * 24 * HOUR, .used = USED };
+	int64_t begins;
+
+	f.now = USED + f.ttl;
+	cr_assert_eq(ofs_verdict_reach(&f, &begins), OFS_KEEP_EVICTABLE);
+	cr_assert_eq(begins, USED + 30 * MINUTE + 7 * 24 * HOUR - 10 * MINUTE);
+	cr_assert_eq(ofs_verdict_over(&f), USED + 30 * MINUTE + 7 * 24 * HOUR);
+	f.grace = 0;
+	cr_assert_eq(ofs_verdict_reach(&f, NULL), OFS_KEEP_PROBATION);
 }
 
 Test(tree_verdict, the_end_of_time)

@@ -23,7 +23,7 @@
 
 struct candidate {
 	uint64_t ino;
-	bool surplus;
+	enum ofs_shortage shortage;
 	bool done;
 };
 
@@ -158,10 +158,10 @@ static void try_file(struct run *run, uint64_t ino, const struct ofs_facts *fact
 	}
 }
 
-static void add_candidate(struct run *run, uint64_t ino, bool surplus)
+static void add_candidate(struct run *run, uint64_t ino, enum ofs_shortage shortage)
 {
 	*ofs_append(run->candidates, run->ncandidates, run->cap_candidates) =
-		(struct candidate){ .ino = ino, .surplus = surplus };
+		(struct candidate){ .ino = ino, .shortage = shortage };
 }
 
 static void want_next(struct run *run, int64_t at)
@@ -203,7 +203,8 @@ static void act(struct run *run, const struct ofs_attr *file, const struct ofs_f
 	case OFS_REMOVE_EXPIRED:
 	case OFS_REMOVE_ENDED:
 	case OFS_REMOVE_SURPLUS:
-		add_candidate(run, file->ino, facts->surplus);
+	case OFS_REMOVE_PRESSED:
+		add_candidate(run, file->ino, facts->shortage);
 		try_file(run, file->ino, facts);
 		return;
 	default:
@@ -301,7 +302,7 @@ static int apply_limit(struct run *run)
 			r = r == -ENOENT ? 0 : r;
 			continue;
 		}
-		facts.surplus = true;
+		facts.shortage = OFS_SHORTAGE_MAX;
 		v = ofs_verdict_reach(&facts, NULL);
 		if (v != OFS_KEEP_PROBATION && !ofs_verdict_is_removal(v))
 			continue;
@@ -337,7 +338,7 @@ static int check_name(void *arg, uint64_t dir, const char *name)
 		return r;
 	f.ended = f.ended || is_asked_for(check->run, &place);
 	f.step = check->facts->step;
-	f.surplus = check->facts->surplus;
+	f.shortage = check->facts->shortage;
 	f.probation = check->facts->probation;
 	check->stays = check->stays || !ofs_verdict_is_removal(ofs_verdict_reach(&f, NULL));
 	ofs_map_put(&check->run->touched, dir, check->run);
@@ -402,7 +403,7 @@ static int try_candidate(struct run *run, const struct candidate *cand)
 
 	if (r < 0)
 		return r;
-	facts.surplus = cand->surplus;
+	facts.shortage = cand->shortage;
 	facts.open = file.held;
 	v = ofs_verdict_reach(&facts, NULL);
 	if (v == OFS_KEEP_OPEN)

@@ -206,7 +206,7 @@ void ofs_lifetime_cause(const struct ofs_facts *f, struct ofs_buf *out)
 		ofs_buf_append_str(out, "its task has ended");
 		return;
 	}
-	if (f->surplus && f->now < ofs_verdict_due(f->used, f->ttl)) {
+	if (f->shortage && f->now < ofs_verdict_due(f->used, f->ttl)) {
 		ofs_buf_append_str(out, "the working tier is larger than its limit, and this "
 					"was used longest ago");
 		return;

@@ -127,12 +127,13 @@ static void set_why(json_t *json, const uint8_t *head, int64_t removed)
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf why = OFS_BUF_INIT;
 	int64_t used = (int64_t)ofs_get_le64(head + 28), ttl = (int64_t)ofs_get_le64(head + 36);
 	struct ofs_facts f = { .ended = head[1] == REASON_ENDED,
-			       .surplus = head[1] == REASON_SURPLUS,
+			       .shortage = head[1] == REASON_SURPLUS ? OFS_SHORTAGE_MAX
+								     : OFS_SHORTAGE_NONE,
 			       .used = used,
 			       .ttl = ttl,
 			       .now = removed };
 
-	if (f.surplus)
+	if (f.shortage)
 		f.ttl = OFS_TTL_NEVER;
 	if (ttl > 0)
 		ofs_lifetime_cause(&f, &why);
