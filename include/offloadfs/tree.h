@@ -137,9 +137,18 @@ struct ofs_tree_options {
 	 */
 	uint32_t gc_interval_ms;
 	/**
-	 * Bytes on disk of the working tier: above, what was used longest ago expires. 0: no limit.
+	 * Bytes on disk of the working tier: above, what was used longest ago goes. 0: no limit.
 	 */
 	uint64_t working_max;
+	/**
+	 * The same for files that were not used for their lifetime: above, those that were used
+	 * longest ago go. 0: 1 GiB or 5% of the disk, whichever is less.
+	 */
+	uint64_t working_keep;
+	/** Seconds after its lifetime for which a file stays where there is room. */
+	uint64_t grace_s;
+	/** Seconds for which a task stays live after the last use of a file in it; at least 1. */
+	uint64_t task_idle_s;
 	/**
 	 * Search finds by meaning, too: a directory with a static model, or, with a base URL of an
 	 * endpoint with OpenAI's API, the name of a model there, which may want a key. NULL or "":
@@ -165,14 +174,14 @@ struct ofs_tree_options {
 
 /**
  * The defaults: create, background, 1000 ms, 2000 lines, 65536 bytes, 250 ms, 32 MiB, 1000 ms;
- * lifetimes as in offloadfs(8), a minute, no limit, a year.
+ * lifetimes as in offloadfs(8), a minute, no limit, a week of grace, a day, a year.
  */
 #define OFS_TREE_OPTIONS_INIT                                                                  \
 	{                                                                                      \
 		.create = true, .background = true, .mountpoint = NULL, .seal_delay_ms = 1000, \
 		.slice_max_lines = 2000, .slice_max_bytes = 65536, .search_ms = 250,           \
 		.cache_bytes = (size_t)32 << 20, .scrub_ms = 1000, .gc_interval_ms = 60000,    \
-		.tombstones_s = 31536000                                                       \
+		.grace_s = 604800, .task_idle_s = 86400, .tombstones_s = 31536000                                                       \
 	}
 
 /** The caller: owner of new files, and subject of the tree's own checks of permissions. */

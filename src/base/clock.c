@@ -76,7 +76,7 @@ int64_t ofs_clock_monotonic(void)
 int64_t ofs_clock_boot(void)
 {
 	const struct ofs_clock_control *c = control_get();
-	int64_t now = clock_read(CLOCK_BOOTTIME);
+	int64_t now = clock_read(CLOCK_MONOTONIC);
 
 	return c ? boot_not_backwards(controlled(c, boot_start, now, &c->boot_offset)) : now;
 }
@@ -97,7 +97,7 @@ static void control_take(const struct ofs_clock_control *c, bool little_endian)
 {
 	control_is_little_endian = little_endian;
 	wall_start = clock_read(CLOCK_REALTIME);
-	boot_start = boot_reached = clock_read(CLOCK_BOOTTIME);
+	boot_start = boot_reached = clock_read(CLOCK_MONOTONIC);
 	__atomic_store_n(&control, c, __ATOMIC_RELEASE);
 }
 

@@ -10,8 +10,8 @@ int64_t ofs_clock_wall(void);
 int64_t ofs_clock_monotonic(void);
 
 /*
- * Nanoseconds since the machine was started, including the time that it slept; never steps. For
- * ages.
+ * Nanoseconds since the machine was started, without the time that it slept; never steps. For ages:
+ * what nobody could use meanwhile does not become older.
  */
 int64_t ofs_clock_boot(void);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/age.h"
 
-#include "base/clock.h"
 #include "store/store_state.h"
 
 /* The index need not know of a drift between the clocks, or a time passed, up to this. */
@@ -15,12 +14,12 @@ int64_t ofs_store_age(struct ofs_store *s)
 
 void ofs_age_open(struct ofs_store *s, const struct ofs_index_meta *meta)
 {
-	int64_t wall = ofs_clock_wall();
+	int64_t wall = ofs_clock_wall(), closed = wall - meta->wall_high;
 
 	s->age.boot_start = ofs_clock_boot();
 	s->age.start = wall;
 	if (meta->wall_high)
-		s->age.start = meta->age + OFS_MAX(wall - meta->wall_high, 0);
+		s->age.start = meta->age + OFS_MIN(OFS_MAX(closed, 0), OFS_AGE_CLOSED_MAX);
 	ofs_age_kept(s, meta);
 }
 

@@ -3,11 +3,17 @@
  * The age clock, which measures how long something was not used. It starts as the wall clock and
  * runs with the boot clock, so a step of the wall clock ages nothing. While the store is closed
  * only the wall clock runs: the time by which it is ahead of the highest one in the index is added,
- * never a negative one. So the index must learn of a step soon (ofs_store_keep_age()).
+ * never a negative one, and no more than OFS_AGE_CLOSED_MAX: nobody could use what is in it, and
+ * the wall clock may be that of another machine. So the index must learn of a step soon
+ * (ofs_store_keep_age()).
  */
 #pragma once
 
+#include "base/clock.h"
 #include "index/index.h"
+
+/* What is closed no longer than that becomes older as if it were open: tools open it for a call. */
+#define OFS_AGE_CLOSED_MAX (3600 * OFS_NS_PER_S)
 
 struct ofs_store;
 struct ofs_inode;

@@ -80,6 +80,12 @@ static const struct ofs_ini_key keys[] = {
 	OFS_CATEGORY_TABLE(LIFETIME)
 	NUMBER("working_max", MIB, 1, 1 << 30, 0, "unlimited",
 		"Size on disk of the working tier; more goes"),
+	NUMBER("working_keep", MIB, 1, 1 << 30, 0, "auto",
+		"Size on disk up to which evictable files stay"),
+	NUMBER("grace", S, 0, TTL_MAX, 7 * 86400, NULL,
+		"Keep an evictable file so long where there is room"),
+	NUMBER("task_idle", S, 1, TTL_MAX, 86400, NULL,
+		"A task that is not used for so long is not live"),
 	NUMBER("gc_interval", MS, 1, 24 * HOUR_MS, 60000, NULL,
 		"Look for expired files at most so often"),
 	NUMBER("tombstones", S, 3600, TTL_MAX, 365 * 86400, "never",
@@ -231,6 +237,9 @@ void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret)
 	ret->cache_bytes = (size_t)ofs_config_get(c, "cache_max") << 20;
 	ret->scrub_ms = (uint32_t)ofs_config_get(c, "scrub");
 	ret->working_max = ofs_config_get(c, "working_max") << 20;
+	ret->working_keep = ofs_config_get(c, "working_keep") << 20;
+	ret->grace_s = ofs_config_get(c, "grace");
+	ret->task_idle_s = ofs_config_get(c, "task_idle");
 	ret->gc_interval_ms = (uint32_t)ofs_config_get(c, "gc_interval");
 	ret->tombstones_s = ofs_config_get(c, "tombstones");
 	ret->slice_max_lines = (uint32_t)ofs_config_get(c, "slice_max_lines");

@@ -12,6 +12,7 @@
 #include "tree/core/stat.h"
 #include "tree/core/tree_state.h"
 #include "tree/expiry/gc.h"
+#include "tree/expiry/task_activity.h"
 #include "tree/expiry/tombstone_report.h"
 #include "tree/search/indexer.h"
 #include "tree/search/meaning.h"
@@ -109,6 +110,7 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	struct ofs_gc_options gc = {
 		.interval = opts->gc_interval_ms * OFS_NS_PER_MS,
 		.working_max = opts->working_max,
+		.working_keep = opts->working_keep,
 		.tombstones = ofs_ttl_of_seconds(opts->tombstones_s),
 	};
 	int r;
@@ -126,6 +128,9 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	t->views = ofs_views_create();
 	t->labels = ofs_labels_create();
 	t->categories = ofs_categories_create(opts->lifetimes, opts->n_lifetimes);
+	t->grace = opts->grace_s ? ofs_ttl_of_seconds(opts->grace_s) : 0;
+	t->task_idle = ofs_ttl_of_seconds(OFS_MAX(opts->task_idle_s, UINT64_C(1)));
+	t->task_activity = ofs_task_activity_create();
 	t->gc = ofs_gc_create(t, &gc);
 	t->recap = opts->recap;
 	t->config = opts->config ? ofs_strdup(opts->config) : NULL;
@@ -170,6 +175,7 @@ int ofs_tree_close(struct ofs_tree *t)
 	ofs_meaning_destroy(t->meaning);
 	ofs_views_destroy(t->views);
 	ofs_labels_destroy(t->labels);
+	ofs_task_activity_destroy(t->task_activity);
 	ofs_categories_destroy(t->categories);
 	ofs_refs_destroy(t->refs);
 	ofs_roots_destroy(t->roots);

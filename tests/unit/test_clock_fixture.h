@@ -29,7 +29,7 @@ int64_t ofs_clock_monotonic(void)
 
 int64_t ofs_clock_boot(void)
 {
-	return clock_now(CLOCK_BOOTTIME);
+	return clock_now(CLOCK_MONOTONIC);
 }
 
 int64_t ofs_clock_rate(void)

@@ -134,6 +134,33 @@ Test(store_age, the_time_while_it_is_closed_counts)
 	cr_assert_geq(meta().wall_high, meta().age_wall);
 }
 
+/* Nobody could use what is in it, and the clock may be wrong, or that of another machine. */
+Test(store_age, no_more_than_an_hour_of_being_closed_counts)
+{
+	static const int64_t steps[] = { 30 * 24 * HOUR, YEAR, -YEAR, 2 * YEAR, -3 * YEAR, YEAR };
+	int64_t age, before;
+
+	open_store();
+	seal();
+	age = before = ofs_store_age(s);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(steps); i++) {
+		if (i % 2) {
+			close_store();
+			clocks.wall_offset += steps[i];
+			reboot();
+			open_store();
+		} else {
+			cr_assert_eq(ofs_store_keep_age(s), 0);
+			clocks.wall_offset += steps[i];
+			crash_store();
+		}
+		cr_assert_geq(ofs_store_age(s), before, "%zu", i);
+		cr_assert_leq(ofs_store_age(s), before + HOUR + SLACK, "%zu", i);
+		before = ofs_store_age(s);
+	}
+	cr_assert_leq(before, age + 3 * HOUR + SLACK);
+}
+
 Test(store_age, it_is_kept_when_that_is_needed)
 {
 	struct ofs_index_meta first, now;

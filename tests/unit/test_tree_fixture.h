@@ -21,13 +21,14 @@ static char path[64];
 static struct ofs_tree *t;
 static const struct ofs_cred cred = { 1000, 1001 };
 
+static struct ofs_tree_options tree_options = OFS_TREE_OPTIONS_INIT;
+
 static inline void open_tree(void)
 {
-	struct ofs_tree_options opts = OFS_TREE_OPTIONS_INIT;
 	struct ofs_error err = { "" };
 
-	opts.background = false;
-	cr_assert_eq(ofs_tree_open(path, &opts, &err, &t), 0, "%s", err.text);
+	tree_options.background = false;
+	cr_assert_eq(ofs_tree_open(path, &tree_options, &err, &t), 0, "%s", err.text);
 }
 
 static inline void reopen(void)

@@ -11,7 +11,15 @@
 #define HOUR (60 * MINUTE)
 #define DAY (24 * HOUR)
 
-TestSuite(tree_gc, .init = setup, .fini = teardown);
+/* What is evictable goes at once, unless a test says otherwise. */
+static void begin(void)
+{
+	tree_options.grace_s = 0;
+	tree_options.task_idle_s = 600;
+	setup();
+}
+
+TestSuite(tree_gc, .init = begin, .fini = teardown);
 
 /* ---- words */
 
@@ -49,6 +57,13 @@ static void pass(int64_t ns)
 static void nap(void)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
+}
+
+/* That a task is idle is remembered for a moment. */
+static void nap_until_known(void)
+{
+	for (int i = 0; i < 15; i++)
+		nap();
 }
 
 /* Asks for a collection and waits for its end; its state as JSON. */
@@ -93,19 +108,30 @@ static void make_path(const char *p)
 	}
 }
 
+static void use_task(const char *name)
+{
+	char p[64];
+
+	snprintf(p, sizeof(p), "tasks/%s", name);
+	cr_assert_eq(set(walk(p), "state", "live"), 0);
+	cr_assert_str_eq(xattr(walk(p), "state"), "live");
+}
+
 /* ---- which files go */
 
 struct kind {
 	const char *dir;
 	bool working;
 	bool ended;
+	bool live;
 };
 
 static const struct kind kinds[] = {
 	{ "", true, false },
 	{ "cache/web/", true, false },
 	{ "cache/web/deep/er/", true, false },
-	{ "tasks/live/shell/", true, false },
+	{ "tasks/idle/shell/", true, false },
+	{ "tasks/live/shell/", true, false, true },
 	{ "tasks/over/shell/", true, true },
 	{ "persistent/web/", false, false },
 	{ "archive/web/", false, false },
@@ -146,7 +172,7 @@ static void make_subject(const struct kind *kind, int bits, struct subject *ret)
 	put_text(step, text);
 	if (!(bits & OPEN))
 		ofs_tree_forget(t, node, 1);
-	ret->goes = kind->working && !(bits & (IMPORTANT | REFERENCED | OPEN)) &&
+	ret->goes = kind->working && !kind->live && !(bits & (IMPORTANT | REFERENCED | OPEN)) &&
 		    (bits & OLD || kind->ended);
 }
 
@@ -160,6 +186,7 @@ Test(tree_gc, every_combination)
 			make_subject(&kinds[k], bits, &subjects[n++]);
 	cr_assert_eq(set(walk("tasks/over"), "state", "done"), 0);
 	pass(2 * HOUR);
+	use_task("live");
 	run();
 	for (size_t i = 0; i < n; i++) {
 		const struct subject *s = &subjects[i];
@@ -170,7 +197,7 @@ Test(tree_gc, every_combination)
 		cr_assert_eq(try_walk(ref), s->goes ? -EKEYEXPIRED : 0, "%s", s->path);
 		gone += s->goes;
 	}
-	/* One in each place where files go, and one more where the task has ended. */
+	/* One in each place where files go, and one more where the task has ended; none where it is live. */
 	cr_assert_eq(gone, 6);
 	/* A second one finds nothing to do. */
 	cr_assert_eq(run(), 0);
@@ -418,9 +445,8 @@ Test(tree_gc, a_step_names_a_path)
 	move("cache/shell/new", "cache/shell/replaced");
 	move("cache/shell/moved", "cache/shell/aside");
 	pass(3 * DAY);
+	use_task("t");
 	cr_assert_eq(run(), 0);
-	cr_assert_str_eq(xattr(walk("tasks/t/history/step_1.json"), "lifecycle"),
-			 "kept: it is a step of a live task");
 	cr_assert_eq(try_walk("cache/shell/aside"), 0);
 	cr_assert_eq(set(walk("tasks/t"), "state", "done"), 0);
 	cr_assert_eq(run(), 8);
@@ -455,6 +481,7 @@ Test(tree_gc, how_a_step_names_a_file)
 	put_text("tasks/t/history/step_x.json", "{\"outcome_ref\": ");
 	put_text("tasks/t/history/notes.json", "{\"outcome_ref\": \"cache/shell/other\"}");
 	pass(HOUR);
+	use_task("t");
 	cr_assert_eq(run(), 1);
 	cr_assert_eq(try_walk("cache/shell/other"), -ENOENT);
 	cr_assert_not_null(strstr(xattr(walk("cache/shell/file0"), "lifecycle"),
@@ -614,6 +641,7 @@ Test(tree_gc, explanations_for_others)
 	put_text("cache/shell/file", "text\n");
 	put_step("tasks/t/history/step_1.json", "cache/shell/file");
 	pass(HOUR);
+	use_task("t");
 	for (int i = 0; i < 2; i++) {
 		ssize_t n = ofs_tree_getxattr_as(t, walk("cache/shell/file"),
 						 "user.offload.lifecycle", why, sizeof(why) - 1,
@@ -628,7 +656,218 @@ Test(tree_gc, explanations_for_others)
 	cr_assert_not_null(strstr(xattr(walk("cache/shell/file"), "lifecycle"), "step_1.json"));
 }
 
+/* ---- room */
+
+static void grant(uint64_t grace_s, uint64_t keep)
+{
+	tree_options.grace_s = grace_s;
+	tree_options.working_keep = keep;
+	reopen();
+}
+
+static const char *life_of(const char *p)
+{
+	return xattr(walk(p), "lifecycle");
+}
+
+static void expect_life(const char *p, const char *words)
+{
+	cr_assert_not_null(strstr(life_of(p), words), "%s: %s, not %s", p, life_of(p), words);
+}
+
+static void put_large(const char *p)
+{
+	static char data[100000];
+
+	make_path(p);
+	ofs_tree_forget(t, make_of(p, data, sizeof(data)), 1);
+}
+
+/* A conversation that rests for some days finds what its pointers lead to. */
+Test(tree_gc, what_is_evictable_stays_for_its_grace)
+{
+	json_t *json;
+
+	grant(7 * 86400, 0);
+	make_path("cache/shell/x");
+	put_text("cache/shell/file", "text\n");
+	expect_life("cache/shell/file", "in use until ");
+	pass(31 * MINUTE);
+	for (int day = 0; day < 7; day++) {
+		cr_assert_eq(run(), 0);
+		expect_life("cache/shell/file", "evictable since ");
+		expect_life("cache/shell/file", ": stays while there is room, goes after ");
+		pass(DAY);
+	}
+	json = collect("dry-run");
+	cr_assert_eq(number(json_incref(json), "removed"), 1);
+	cr_assert_eq(number(json, "evictable"), 0);
+	cr_assert_eq(run(), 1);
+}
+
+Test(tree_gc, what_is_evictable_is_told)
+{
+	json_t *json;
+
+	grant(7 * 86400, 0);
+	make_path("cache/shell/x");
+	put_text("cache/shell/file", "text\n");
+	put_text("cache/shell/fresh", "text\n");
+	pass(20 * MINUTE);
+	cr_assert_gt(ofs_tree_write(t, walk("cache/shell/fresh"), "y", 1, 0), 0);
+	pass(15 * MINUTE);
+	json = collect("dry-run");
+	cr_assert_eq(number(json_incref(json), "evictable_bytes"), 5);
+	cr_assert_eq(number(json_incref(json), "items"), 1);
+	cr_assert_eq(number(json, "evictable"), 1);
+	json = root_json("gc.0");
+	cr_assert_str_eq(json_string_value(json_object_get(json, "action")), "evictable");
+	cr_assert_not_null(json_string_value(json_object_get(json, "at")));
+	json_decref(json);
+}
+
+/* Where room is short, what was used longest ago goes first, and nothing that is not evictable. */
+Test(tree_gc, pressure_takes_what_was_used_longest_ago)
+{
+	static const char *const kept[] = { "cache/shell/pinned",  "cache/reports/forever",
+					    "cache/web/unexpired", "tasks/live/shell/file",
+					    "cache/shell/named",   "cache/shell/0",
+					    "cache/shell/4" };
+	char buf[8], ref[32], info[4096];
+	ofs_node node;
+	ssize_t n;
+
+	grant(7 * 86400, 750000);
+	for (size_t i = 0; i < 5; i++)
+		put_large(kept[i]);
+	cr_assert_eq(set(walk("cache/shell/pinned"), "important", "1"), 0);
+	make_path("tasks/live/history/x");
+	put_step("tasks/live/history/step_1.json", "cache/shell/named");
+	for (int i = 0; i < 5; i++) {
+		char p[32];
+
+		snprintf(p, sizeof(p), "cache/shell/%d", i);
+		put_large(p);
+		pass(5 * SECOND);
+	}
+	/* The first one of them is used once more. */
+	cr_assert_gt(ofs_tree_read(t, walk("cache/shell/0"), buf, sizeof(buf), 0), 0);
+	snprintf(ref, sizeof(ref), "refs/%s:info", ref_of("cache/shell/1"));
+	pass(32 * MINUTE);
+	cr_assert_eq(run(), 0, "a use may be hidden for a quarter of its time");
+	pass(9 * MINUTE);
+	cr_assert_gt(ofs_tree_read(t, walk("tasks/live/history/step_1.json"), buf, 8, 0), 0);
+	nap_until_known();
+	cr_assert_eq(run(), 3);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(kept); i++)
+		cr_assert_eq(try_walk(kept[i]), 0, "%s", kept[i]);
+	expect_life("tasks/live/shell/file", "kept: its task is live, until ");
+	node = hold(ref);
+	n = ofs_tree_read(t, node, info, sizeof(info) - 1, 0);
+	cr_assert_gt(n, 0);
+	info[n] = 0;
+	cr_assert_not_null(strstr(info, "\"reason\": \"pressure\""), "%s", info);
+	cr_assert_not_null(strstr(info, ", and room was needed"), "%s", info);
+	cr_assert_eq(run(), 0, "it fits");
+}
+
+/* ---- live, idle, done */
+
+static void expect_state(const char *name, const char *state)
+{
+	char p[64];
+
+	snprintf(p, sizeof(p), "tasks/%s", name);
+	nap_until_known();
+	cr_assert_str_eq(xattr(walk(p), "state"), state, "%s", name);
+}
+
+Test(tree_gc, a_task_is_live_while_anything_in_it_is_used)
+{
+	char buf[8];
+
+	make_path("tasks/t/shell/deep/x");
+	make_path("tasks/u/shell/x");
+	put_text("tasks/t/shell/file", "text\n");
+	put_text("tasks/t/shell/deep/other", "text\n");
+	put_text("tasks/u/shell/file", "text\n");
+	expect_state("t", "live");
+	for (int i = 0; i < 20; i++) {
+		pass(9 * MINUTE);
+		cr_assert_gt(ofs_tree_read(t, walk("tasks/t/shell/deep/other"), buf, 8, 0), 0);
+		expect_state("t", "live");
+		run();
+	}
+	cr_assert_eq(try_walk("tasks/t/shell/file"), 0);
+	cr_assert_eq(try_walk("tasks/u/shell/file"), -ENOENT, "its task is idle");
+	/* A quarter longer, for uses that nobody saw. */
+	pass(12 * MINUTE);
+	expect_state("t", "live");
+	pass(2 * MINUTE);
+	expect_state("t", "idle");
+	cr_assert_gt(ofs_tree_read(t, walk("tasks/t/shell/deep/other"), buf, 8, 0), 0);
+	expect_state("t", "live");
+	pass(14 * MINUTE);
+	expect_state("t", "idle");
+	cr_assert_eq(run(), 1);
+	cr_assert_eq(try_walk("tasks/t/shell/deep/other"), 0, "its own time is not over");
+	use_task("t");
+	pass(2 * HOUR);
+	use_task("t");
+	cr_assert_eq(run(), 0);
+	cr_assert_eq(set(walk("tasks/t"), "state", "done"), 0);
+	expect_state("t", "done");
+	use_task("t");
+	cr_assert_eq(run(), 0, "it is live again");
+}
+
+/* What a step of a task keeps goes when that is idle, and stays when it is used again in time. */
+Test(tree_gc, steps_of_idle_tasks_keep_nothing)
+{
+	char buf[8];
+
+	make_path("cache/shell/x");
+	make_path("tasks/t/history/x");
+	put_text("cache/shell/file", "text\n");
+	put_text("tasks/t/note", "note\n");
+	put_step("tasks/t/history/step_1.json", "cache/shell/file");
+	for (int i = 0; i < 10; i++) {
+		pass(12 * MINUTE);
+		cr_assert_gt(ofs_tree_read(t, walk("tasks/t/note"), buf, 8, 0), 0);
+		cr_assert_eq(run(), 0);
+	}
+	expect_life("cache/shell/file", "step_1.json, which refers to it");
+	pass(14 * MINUTE);
+	expect_life("cache/shell/file", "goes with the next collection");
+	cr_assert_gt(ofs_tree_read(t, walk("tasks/t/note"), buf, 8, 0), 0);
+	expect_state("t", "live");
+	cr_assert_eq(run(), 0);
+	pass(14 * MINUTE);
+	cr_assert_eq(run(), 1);
+}
+
 /* ---- the clock */
+
+/* Whoever comes back after a month finds all as it was, but for an hour. */
+Test(tree_gc, a_month_of_being_closed_is_an_hour)
+{
+	make_path("cache/shell/x");
+	make_path("tasks/t/shell/x");
+	grant(7 * 86400, 0);
+	tree_options.task_idle_s = 86400;
+	reopen();
+	put_text("cache/shell/file", "text\n");
+	put_text("tasks/t/shell/file", "text\n");
+	pass(22 * HOUR);
+	ofs_tree_close(t);
+	pass(30 * DAY);
+	open_tree();
+	cr_assert_str_eq(xattr(walk("tasks/t"), "state"), "live");
+	cr_assert_eq(run(), 0);
+	expect_life("cache/shell/file", "evictable since ");
+	pass(8 * DAY);
+	cr_assert_eq(run(), 2);
+}
 
 /* ---- what is beyond limits */
 
@@ -700,6 +939,7 @@ Test(tree_gc, steps_beyond_the_memory_for_them_keep_all)
 		put_long_step(p, "{\"outcome_ref\": [", ofs_buf_str(&name), 1000, "\"\"]}");
 	}
 	pass(3 * DAY);
+	use_task("t");
 	cr_assert_eq(run(), 0);
 	cr_assert_not_null(strstr(xattr(walk("cache/shell/file"), "lifecycle"), "step_2.json"));
 	drop("tasks/t/history/step_0.json");

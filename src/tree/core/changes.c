@@ -55,6 +55,7 @@ void ofs_changes_touch(struct ofs_changes *c, struct ofs_tree *t)
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list shown = { 0 };
 	int64_t now = ofs_clock_wall(), last = atomic_load(&c->last);
 
+	atomic_fetch_add(&t->touches, 1);
 	/* No two changes are at the same time. */
 	while (!atomic_compare_exchange_weak(&c->last, &last, OFS_MAX(now, last + 1)))
 		;

@@ -35,6 +35,12 @@ struct ofs_root *ofs_root_at(struct ofs_tree *t, uint64_t dir);
  */
 void ofs_tree_touch(struct ofs_tree *t, uint64_t ino);
 
+/* Another number, never 0, once anything was touched in any tree. */
+static inline int64_t ofs_tree_touches(struct ofs_tree *t)
+{
+	return atomic_load(&t->touches) + 1;
+}
+
 /* The tree that an inode with these attributes lies in; a tree's directory is in it itself. */
 struct ofs_root *ofs_root_of_attr(struct ofs_tree *t, const struct ofs_attr *attr);
 

@@ -99,6 +99,8 @@ struct ofs_tree {
 	gid_t gid;
 	int64_t created; /* the store's time, and theirs */
 	int64_t opened; /* monotonic */
+	int64_t grace; /* how long what is evictable stays, where there is room */
+	int64_t task_idle; /* how long a task is live after its last use */
 	bool background; /* the store is served */
 	bool shared; /* other users come in */
 	/* A label was set or removed; `ttl` is the new time to live where it is OFS_LABEL_TTL. */
@@ -110,12 +112,14 @@ struct ofs_tree {
 	struct ofs_labels *labels;
 	struct ofs_refs *refs;
 	struct ofs_gc *gc;
+	struct ofs_task_activity *task_activity;
 	struct ofs_indexer *indexer;
 	struct ofs_meaning *meaning; /* NULL: there is no model */
 	struct ofs_made_nodes *made;
 	struct ofs_verify_job *verify_job;
 	struct ofs_views *views;
 
+	_Atomic int64_t touches; /* changes that any view may show (core/changes.h) */
 	_Atomic uint64_t ops[OFS_TREE_OPS];
 	_Atomic uint64_t bytes_read, bytes_written;
 };

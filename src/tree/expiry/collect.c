@@ -27,11 +27,13 @@ struct candidate {
 	bool done;
 };
 
-/* Of a file that the size limit may reach. */
+/* Of a file that may go for want of room. */
 struct leaf {
 	int64_t used;
 	uint64_t ino;
-	uint64_t stored;
+	uint64_t stored : 62;
+	uint64_t evictable : 1;
+	uint64_t taken : 1;
 };
 
 struct run {
@@ -41,12 +43,14 @@ struct run {
 	bool dry;
 	int64_t next; /* when the next run is useful, age clock */
 	int64_t due; /* when the next file can go */
+	int64_t pressable; /* when the next one can for want of room */
 	struct ofs_collect_totals found;
 	struct ofs_collect_counts counts;
 	struct candidate *candidates;
 	size_t ncandidates, cap_candidates;
-	struct leaf *leaves; /* where there is a limit */
+	struct leaf *leaves; /* those that are evictable; where there is a limit, all */
 	size_t nleaves, cap_leaves;
+	uint64_t going; /* bytes on disk of what goes, or is on probation for want of room */
 	struct ofs_u64_list dirs; /* that may go, those within others first */
 	uint64_t moves; /* ofs_store_moves() before they were looked for */
 	struct ofs_map tasks; /* that have ended */
@@ -99,7 +103,7 @@ static bool is_asked_for(const struct run *run, const struct ofs_lifetime_place 
 	return run->request && place->task && place->task == run->request->task;
 }
 
-/* All facts of a file as the run sees them. */
+/* All facts of a file as the run sees them, but open and shortage. */
 static int find_facts(struct run *run, const struct ofs_attr *file,
 		      const struct ofs_lifetime_place *place, struct ofs_facts *ret)
 {
@@ -134,6 +138,14 @@ static bool tell(struct run *run, const struct ofs_attr *file, const char *actio
 	return run->request && ofs_collector_tell(run->c, file, action, facts, at);
 }
 
+/* What stays leaves room in the report for what goes. */
+static void tell_kept(struct run *run, const struct ofs_attr *file, const char *action,
+		      const struct ofs_facts *facts, int64_t at)
+{
+	if (run->c->nitems < OFS_COLLECT_ITEMS_MAX / 2)
+		tell(run, file, action, facts, at);
+}
+
 /* ---- finding what may go */
 
 /* Puts a file on probation, or notes that it still is. */
@@ -154,6 +166,7 @@ static void try_file(struct run *run, uint64_t ino, const struct ofs_facts *fact
 			trial->used = facts->used;
 			trial->since = facts->now;
 		}
+		trial->shortage = facts->shortage;
 		trial->run = c->runs;
 	}
 }
@@ -178,43 +191,103 @@ static void note_due(struct run *run, int64_t at)
 		run->due = at;
 }
 
-/* Carries out the verdict on a file as far as it goes without removing it. */
-static void act(struct run *run, const struct ofs_attr *file, const struct ofs_facts *facts)
+/* What becomes of the file without being used, if that is nothing for now. */
+static void await(struct run *run, const struct ofs_facts *facts, int64_t at)
 {
-	int64_t at, hidden;
+	int64_t pressable = ofs_verdict_pressable(facts);
+
+	want_next(run, at);
+	run->due = OFS_MIN(run->due, OFS_MAX(at, ofs_verdict_over(facts)));
+	if (facts->now < pressable)
+		run->pressable = OFS_MIN(run->pressable, OFS_MAX(at, pressable));
+}
+
+/* The kernel lets go of the file, so that later uses are seen, now or when that must be. */
+static void release_in_time(struct run *run, const struct ofs_attr *file,
+			    const struct ofs_facts *facts)
+{
+	int64_t hidden;
+
+	if (!file->held)
+		return;
+	if (ofs_verdict_is_hidden(facts, &hidden))
+		release(run, file);
+	else
+		want_next(run, hidden);
+}
+
+/* Carries out the verdict on a file as far as it goes without removing it; returns it. */
+static enum ofs_verdict act(struct run *run, const struct ofs_attr *file,
+			    const struct ofs_facts *facts)
+{
+	int64_t at;
 	enum ofs_verdict v = ofs_verdict_reach(facts, &at);
 
 	switch (v) {
-	case OFS_KEEP_USED:
-		note_due(run, at);
-		run->counts.kept++;
-		break;
 	case OFS_KEEP_PROBATION:
 		note_due(run, at);
 		run->counts.probation++;
-		tell(run, file, "probation", facts, at);
+		tell_kept(run, file, "probation", facts, at);
 		release(run, file);
 		try_file(run, file->ino, facts);
-		return;
-	case OFS_KEEP_REFERENCED:
-		run->counts.kept++;
-		tell(run, file, "referenced", facts, 0);
-		break;
+		return v;
 	case OFS_REMOVE_EXPIRED:
 	case OFS_REMOVE_ENDED:
 	case OFS_REMOVE_SURPLUS:
 	case OFS_REMOVE_PRESSED:
 		add_candidate(run, file->ino, facts->shortage);
 		try_file(run, file->ino, facts);
-		return;
+		return v;
+	case OFS_KEEP_EVICTABLE:
+		await(run, facts, at);
+		run->counts.evictable++;
+		run->counts.evictable_bytes += file->size;
+		if (run->dry)
+			tell_kept(run, file, "evictable", facts, ofs_verdict_over(facts));
+		break;
+	case OFS_KEEP_USED:
+	case OFS_KEEP_LIVE:
+		await(run, facts, at);
+		run->counts.kept++;
+		break;
+	case OFS_KEEP_REFERENCED:
+		want_next(run, ofs_collector_steps_end(run->c));
+		run->counts.kept++;
+		tell_kept(run, file, "referenced", facts, 0);
+		break;
 	default:
 		run->counts.kept++;
 	}
-	/* Later uses must be seen, whatever the verdict is now. */
-	if (file->held && ofs_verdict_is_hidden(facts, &hidden))
-		release(run, file);
-	else if (file->held && v == OFS_KEEP_USED)
-		want_next(run, hidden);
+	release_in_time(run, file, facts);
+	return v;
+}
+
+/* Adds the file to what there is. */
+static void count_file(struct run *run, const struct ofs_attr *file, const struct ofs_facts *facts,
+		       enum ofs_verdict v)
+{
+	bool evictable = v == OFS_KEEP_EVICTABLE || v == OFS_KEEP_PROBATION ||
+			 v == OFS_REMOVE_EXPIRED;
+
+	run->counts.looked++;
+	run->found.files++;
+	run->found.bytes += file->size;
+	run->found.stored += file->occupied;
+	if (evictable) {
+		run->found.evictable++;
+		run->found.evictable_stored += file->occupied;
+	}
+	if (ofs_verdict_is_removal(v)) {
+		run->going += file->occupied;
+		return;
+	}
+	evictable = evictable && facts->now >= ofs_verdict_pressable(facts);
+	if (run->c->working_max || evictable)
+		*ofs_append(run->leaves, run->nleaves, run->cap_leaves) =
+			(struct leaf){ .used = facts->used,
+				       .ino = file->ino,
+				       .stored = file->occupied,
+				       .evictable = evictable };
 }
 
 static int on_file(void *arg, const struct ofs_attr *file, const struct ofs_lifetime_place *place)
@@ -227,22 +300,14 @@ static int on_file(void *arg, const struct ofs_attr *file, const struct ofs_life
 		r = find_facts(run, file, place, &facts);
 	if (r < 0)
 		return r;
-	run->counts.looked++;
-	run->found.files++;
-	run->found.bytes += file->size;
-	run->found.stored += file->occupied;
-	if (run->c->working_max) {
-		*ofs_append(run->leaves, run->nleaves, run->cap_leaves) =
-			(struct leaf){ facts.used, file->ino, file->occupied };
-	}
 	if (place->ended.age)
 		ofs_map_put(&run->tasks, place->task, run);
+	count_file(run, file, &facts, act(run, file, &facts));
 	if (run->request && run->counts.looked % 1024 == 0) {
 		pthread_mutex_lock(&run->c->lock);
 		run->c->counts.looked = run->counts.looked;
 		pthread_mutex_unlock(&run->c->lock);
 	}
-	act(run, file, &facts);
 	return 0;
 }
 
@@ -261,7 +326,7 @@ static int on_empty(void *arg, const struct ofs_attr *dir, const struct ofs_life
 	return 0;
 }
 
-/* ---- the size limit */
+/* ---- want of room */
 
 static int compare_leaves(const void *a, const void *b)
 {
@@ -272,45 +337,90 @@ static int compare_leaves(const void *a, const void *b)
 	return x->ino < y->ino ? -1 : x->ino > y->ino;
 }
 
-/* Marks the least recently used files as surplus until the rest fits the limit. */
-static int apply_limit(struct run *run)
+/* The look at the file counted it otherwise. */
+static void uncount(struct run *run, const struct ofs_attr *file, const struct ofs_facts *facts)
 {
-	OFS_CLEANUP(ofs_map_finish) struct ofs_map known = OFS_MAP_INIT;
-	struct ofs_collector *c = run->c;
-	uint64_t excess;
+	enum ofs_verdict v = ofs_verdict_reach(facts, NULL);
+
+	if (v == OFS_KEEP_PROBATION) {
+		run->counts.probation--;
+	} else if (v == OFS_KEEP_EVICTABLE) {
+		run->counts.evictable--;
+		run->counts.evictable_bytes -= file->size;
+	} else {
+		run->counts.kept--;
+	}
+}
+
+/* Puts the file on probation, or among those that go, if it may go. */
+static int take_leaf(struct run *run, struct leaf *leaf, enum ofs_shortage shortage)
+{
+	struct ofs_facts facts, pressed;
+	struct ofs_attr file;
+	enum ofs_verdict v;
+	int r = look(run, leaf->ino, &file, &facts);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	pressed = facts;
+	pressed.shortage = shortage;
+	v = ofs_verdict_reach(&pressed, NULL);
+	if ((v != OFS_KEEP_PROBATION && !ofs_verdict_is_removal(v)) ||
+	    ofs_verdict_is_removal(ofs_verdict_reach(&facts, NULL)))
+		return 0;
+	leaf->taken = true;
+	run->going += leaf->stored;
+	uncount(run, &file, &facts);
+	act(run, &file, &pressed);
+	return 0;
+}
+
+/* Takes the files that were used longest ago until `want` bytes are going. */
+static int take_leaves(struct run *run, enum ofs_shortage shortage, uint64_t want)
+{
 	int r = 0;
 
-	atomic_store(&c->pressed, false);
-	if (!c->working_max || run->found.stored <= c->working_max)
-		return 0;
-	excess = run->found.stored - c->working_max;
-	for (size_t i = 0; i < run->ncandidates; i++)
-		ofs_map_put(&known, run->candidates[i].ino, run);
-	qsort(run->leaves, run->nleaves, sizeof(*run->leaves), compare_leaves);
-	for (size_t i = 0; i < run->nleaves && excess && r == 0; i++) {
-		const struct leaf *leaf = &run->leaves[i];
-		struct ofs_facts facts;
-		struct ofs_attr file;
-		enum ofs_verdict v;
+	for (size_t i = 0; i < run->nleaves && run->going < want && r == 0; i++) {
+		struct leaf *leaf = &run->leaves[i];
 
-		if (ofs_map_get(&known, leaf->ino)) {
-			excess -= OFS_MIN(excess, leaf->stored);
-			continue;
-		}
-		r = look(run, leaf->ino, &file, &facts);
-		if (r < 0) {
-			r = r == -ENOENT ? 0 : r;
-			continue;
-		}
-		facts.shortage = OFS_SHORTAGE_MAX;
-		v = ofs_verdict_reach(&facts, NULL);
-		if (v != OFS_KEEP_PROBATION && !ofs_verdict_is_removal(v))
-			continue;
-		excess -= OFS_MIN(excess, leaf->stored);
-		atomic_store(&c->pressed, true);
-		act(run, &file, &facts);
-		r = 0;
+		r = check_stop(run);
+		if (r == 0 && !leaf->taken && (leaf->evictable || shortage == OFS_SHORTAGE_MAX))
+			r = take_leaf(run, leaf, shortage);
 	}
+	/* It is looked at again, as what goes may free less than it occupies. */
+	if (run->going && want)
+		want_next(run, ofs_store_age(run->tree->store) + OFS_PROBATION_SURPLUS);
+	if (run->going < want && shortage != OFS_SHORTAGE_MAX)
+		note_due(run, run->pressable);
+	return r;
+}
+
+static uint64_t excess(uint64_t stored, uint64_t limit)
+{
+	return limit && stored > limit ? stored - limit : 0;
+}
+
+/* What is evictable goes first. */
+static int make_room(struct run *run)
+{
+	struct ofs_collector *c = run->c;
+	uint64_t stored = run->found.stored, keep = ofs_collector_keep(c);
+	const uint64_t wants[] = { [OFS_SHORTAGE_KEEP] = excess(stored, keep),
+				   [OFS_SHORTAGE_DISK] = ofs_collector_disk_lacks(c),
+				   [OFS_SHORTAGE_MAX] = excess(stored, c->working_max) };
+	bool sorted = false, pressed = false;
+	int r = 0;
+
+	for (int i = OFS_SHORTAGE_KEEP; i <= OFS_SHORTAGE_MAX && r == 0; i++) {
+		if (!wants[i])
+			continue;
+		if (!sorted)
+			qsort(run->leaves, run->nleaves, sizeof(*run->leaves), compare_leaves);
+		sorted = true;
+		r = take_leaves(run, (enum ofs_shortage)i, wants[i]);
+		pressed = pressed || run->going;
+	}
+	atomic_store(&c->pressed, pressed);
 	return r;
 }
 
@@ -365,6 +475,11 @@ static void note_removed(struct run *run, const struct ofs_attr *file, enum ofs_
 	run->found.expired += v == OFS_REMOVE_EXPIRED;
 	run->found.ended += v == OFS_REMOVE_ENDED;
 	run->found.surplus += v == OFS_REMOVE_SURPLUS;
+	run->found.pressed += v == OFS_REMOVE_PRESSED;
+	if (v == OFS_REMOVE_EXPIRED || v == OFS_REMOVE_PRESSED) {
+		run->found.evictable--;
+		run->found.evictable_stored -= OFS_MIN(run->found.evictable_stored, file->occupied);
+	}
 	run->found.freed += file->occupied;
 	ofs_map_put(&run->touched, file->parent, run);
 	ofs_labels_drop(run->tree, file->ino);
@@ -605,9 +720,16 @@ static uint64_t less(uint64_t all, uint64_t removed)
 	return all - OFS_MIN(all, removed);
 }
 
+/* What can be written before a limit is exceeded, or, where it is, is worth another look. */
+static uint64_t room(uint64_t stored, uint64_t limit)
+{
+	return limit ? OFS_MAX(limit - OFS_MIN(limit, stored), limit / 16) : UINT64_MAX;
+}
+
 static void publish(struct run *run, bool whole)
 {
 	struct ofs_collector *c = run->c;
+	uint64_t keep = ofs_collector_keep(c);
 	struct ofs_collect_totals *all = &c->totals;
 
 	OFS_LOCKED(&c->lock);
@@ -617,12 +739,17 @@ static void publish(struct run *run, bool whole)
 	all->expired += run->found.expired;
 	all->ended += run->found.ended;
 	all->surplus += run->found.surplus;
+	all->pressed += run->found.pressed;
 	all->freed += run->found.freed;
 	if (whole) {
 		all->due = run->due;
 		all->files = less(run->found.files, run->dry ? 0 : run->counts.removed);
 		all->bytes = less(run->found.bytes, run->dry ? 0 : run->counts.removed_bytes);
 		all->stored = less(run->found.stored, run->dry ? 0 : run->counts.freed_bytes);
+		all->evictable = run->found.evictable;
+		all->evictable_stored = run->found.evictable_stored;
+		atomic_store(&c->room,
+			     OFS_MIN(room(all->stored, keep), room(all->stored, c->working_max)));
 	}
 }
 
@@ -645,7 +772,8 @@ int ofs_collector_run(struct ofs_collector *c, const struct ofs_collect_request 
 			   .dry = request && request->dry,
 			   .moves = ofs_store_moves(c->tree->store),
 			   .next = OFS_TTL_NEVER,
-			   .due = OFS_TTL_NEVER };
+			   .due = OFS_TTL_NEVER,
+			   .pressable = OFS_TTL_NEVER };
 	const struct ofs_tier_scan scan = { .file = on_file, .empty = on_empty, .arg = &run };
 	int r;
 
@@ -654,7 +782,7 @@ int ofs_collector_run(struct ofs_collector *c, const struct ofs_collect_request 
 	if (r == 0)
 		r = ofs_tier_scan_run(c->tree, &scan);
 	if (r == 0)
-		r = apply_limit(&run);
+		r = make_room(&run);
 	if (r == 0)
 		r = remove_files(&run);
 	if (r == 0 && !run.dry)

@@ -6,14 +6,21 @@
 #include "tree/core/changes.h"
 #include "tree/core/place.h"
 #include "tree/expiry/collector_state.h"
+#include "tree/expiry/task_activity.h"
 
-struct ofs_collector *ofs_collector_create(struct ofs_tree *t, uint64_t working_max)
+#define KEEP_MAX (UINT64_C(1) << 30) /* what working_keep is on a large disk */
+#define DISK_PART 20 /* of the disk: what it is on a small one, and what is to be available */
+
+struct ofs_collector *ofs_collector_create(struct ofs_tree *t, uint64_t working_max,
+					   uint64_t working_keep)
 {
 	struct ofs_collector *c = ofs_alloc(sizeof(*c));
 
 	c->tree = t;
 	c->working_max = working_max;
+	c->working_keep = working_keep;
 	c->totals.due = OFS_TTL_NEVER;
+	atomic_store(&c->room, UINT64_MAX);
 	c->steps = ofs_step_refs_create();
 	pthread_mutex_init(&c->steps_lock, NULL);
 	pthread_mutex_init(&c->lock, NULL);
@@ -68,6 +75,31 @@ bool ofs_collector_is_pressed(struct ofs_collector *c)
 	return atomic_load(&c->pressed);
 }
 
+uint64_t ofs_collector_room(struct ofs_collector *c)
+{
+	return atomic_load(&c->room);
+}
+
+uint64_t ofs_collector_keep(struct ofs_collector *c)
+{
+	struct statvfs disk;
+
+	if (c->working_keep || ofs_store_statfs(c->tree->store, &disk) < 0)
+		return c->working_keep ? c->working_keep : KEEP_MAX;
+	return OFS_MIN(KEEP_MAX, (uint64_t)disk.f_blocks / DISK_PART * disk.f_frsize);
+}
+
+uint64_t ofs_collector_disk_lacks(struct ofs_collector *c)
+{
+	struct statvfs disk;
+	uint64_t least;
+
+	if (ofs_store_statfs(c->tree->store, &disk) < 0)
+		return 0;
+	least = (uint64_t)disk.f_blocks / DISK_PART;
+	return disk.f_bavail < least ? (least - disk.f_bavail) * disk.f_frsize : 0;
+}
+
 int64_t ofs_collector_due(struct ofs_collector *c)
 {
 	OFS_LOCKED(&c->lock);
@@ -78,16 +110,23 @@ int64_t ofs_collector_due(struct ofs_collector *c)
 
 int ofs_collector_refresh_steps(struct ofs_collector *c)
 {
-	int64_t changed = ofs_changes_last(c->tree->root->changes);
+	int64_t changed = ofs_tree_touches(c->tree), now = ofs_clock_monotonic();
 	int r = 0;
 
 	OFS_LOCKED(&c->steps_lock);
-	if (c->steps_as_of != changed) {
+	if (c->steps_as_of != changed || now - c->steps_read >= ofs_task_activity_known()) {
 		r = ofs_step_refs_refresh(c->tree, c->steps);
 		c->steps_as_of = r == 0 ? changed : 0;
+		c->steps_read = now;
 		atomic_store(&c->unread_step, ofs_step_refs_unread(c->steps));
 	}
 	return r;
+}
+
+int64_t ofs_collector_steps_end(struct ofs_collector *c)
+{
+	OFS_LOCKED(&c->steps_lock);
+	return ofs_step_refs_end(c->steps);
 }
 
 static uint64_t find_step(struct ofs_collector *c, uint64_t ino)
@@ -100,7 +139,8 @@ static uint64_t find_step(struct ofs_collector *c, uint64_t ino)
  * Since when the file is on probation, 0: it is not. Nobody uses the files of a tree that is not
  * served, so there every probation is over.
  */
-static int64_t find_trial(struct ofs_collector *c, uint64_t ino, int64_t used)
+static int64_t find_trial(struct ofs_collector *c, uint64_t ino, int64_t used,
+			  enum ofs_shortage *ret)
 {
 	const struct ofs_trial *trial;
 	int64_t since = 0;
@@ -109,21 +149,24 @@ static int64_t find_trial(struct ofs_collector *c, uint64_t ino, int64_t used)
 		return 1;
 	OFS_LOCKED(&c->lock);
 	trial = ofs_map_get(&c->trials, ino);
-	if (trial && trial->used == used)
+	if (trial && trial->used == used) {
 		since = trial->since;
+		*ret = trial->shortage;
+	}
 	return since;
 }
 
 int ofs_collector_facts(struct ofs_collector *c, const struct ofs_attr *file,
 			const struct ofs_lifetime_place *place, struct ofs_facts *ret)
 {
+	enum ofs_shortage shortage;
 	int r = ofs_lifetime_facts(c->tree, file, place, ret);
 
 	if (r < 0)
 		return r;
 	ret->step = find_step(c, file->ino);
 	ret->unread = ret->step && ret->step == atomic_load(&c->unread_step);
-	ret->probation = find_trial(c, file->ino, ret->used);
+	ret->probation = find_trial(c, file->ino, ret->used, &shortage);
 	return 0;
 }
 
@@ -143,12 +186,9 @@ int ofs_collector_explain(struct ofs_collector *c, const struct ofs_attr *file,
 		r = ofs_collector_facts(c, file, &place, &facts);
 	if (r < 0)
 		return r;
+	find_trial(c, file->ino, facts.used, &facts.shortage);
 	/* The caller may be the only holder, so facts.open stays unset. */
 	v = ofs_verdict_reach(&facts, &at);
-	if (v == OFS_KEEP_REFERENCED && facts.step == file->ino) {
-		ofs_buf_append_str(out, "kept: it is a step of a live task");
-		return 0;
-	}
 	if (facts.step && (ofs_store_getattr(c->tree->store, facts.step, &step) < 0 ||
 			   ofs_place_check(c->tree, c->tree->root, &step, cred) < 0))
 		facts.step = 0;
@@ -194,13 +234,15 @@ json_t *ofs_collector_status(struct ofs_collector *c)
 	json_t *json;
 
 	OFS_LOCKED(&c->lock);
-	json = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "looked",
+	json = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "looked",
 			 (json_int_t)n->looked, "done", (json_int_t)n->looked, "total",
 			 (json_int_t)OFS_MAX(n->total, n->looked), "removed",
 			 (json_int_t)n->removed, "removed_bytes", (json_int_t)n->removed_bytes,
-			 "freed_bytes", (json_int_t)n->freed_bytes, "probation",
-			 (json_int_t)n->probation, "open", (json_int_t)n->open, "kept",
-			 (json_int_t)n->kept, "items", (json_int_t)c->nitems);
+			 "freed_bytes", (json_int_t)n->freed_bytes, "evictable",
+			 (json_int_t)n->evictable, "evictable_bytes",
+			 (json_int_t)n->evictable_bytes, "probation", (json_int_t)n->probation,
+			 "open", (json_int_t)n->open, "kept", (json_int_t)n->kept, "items",
+			 (json_int_t)c->nitems);
 	return json;
 }
 
@@ -229,18 +271,23 @@ json_t *ofs_collector_stats(struct ofs_collector *c)
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	const struct ofs_collect_totals *n = &c->totals;
 	uint64_t step = atomic_load(&c->unread_step);
+	uint64_t keep = ofs_collector_keep(c), lacks = ofs_collector_disk_lacks(c);
 	OFS_FREE char *unread = NULL;
 	json_t *json;
 
 	if (step && ofs_place_of(c->tree, step, &place) == 0)
 		unread = ofs_text_readable((const char *)place.path.data);
 	OFS_LOCKED(&c->lock);
-	json = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s?}", "working_files",
-			 (json_int_t)n->files, "working_bytes", (json_int_t)n->bytes,
-			 "working_stored", (json_int_t)n->stored, "working_max",
-			 (json_int_t)c->working_max, "expired", (json_int_t)n->expired,
-			 "task_ended", (json_int_t)n->ended, "evicted", (json_int_t)n->surplus,
-			 "freed_bytes", (json_int_t)n->freed, "probation",
+	json = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+			 "s:s?}",
+			 "working_files", (json_int_t)n->files, "working_bytes",
+			 (json_int_t)n->bytes, "working_stored", (json_int_t)n->stored,
+			 "working_max", (json_int_t)c->working_max, "working_keep",
+			 (json_int_t)keep, "evictable_files", (json_int_t)n->evictable,
+			 "evictable_stored", (json_int_t)n->evictable_stored, "disk_lacks",
+			 (json_int_t)lacks, "expired", (json_int_t)n->expired, "task_ended",
+			 (json_int_t)n->ended, "evicted", (json_int_t)n->surplus, "pressed",
+			 (json_int_t)n->pressed, "freed_bytes", (json_int_t)n->freed, "probation",
 			 (json_int_t)c->trials.count, "unread_step", unread);
 	return json;
 }

@@ -17,8 +17,12 @@ struct ofs_collect_request {
 	uint64_t task; /* with `dry`: as if that task were ended; 0: none */
 };
 
-/* `working_max`: bytes on disk, 0: no limit. */
-struct ofs_collector *ofs_collector_create(struct ofs_tree *t, uint64_t working_max);
+/*
+ * Bytes on disk: `working_max` of the working tier, 0: no limit; `working_keep` with what is
+ * evictable, 0: by the size of the disk.
+ */
+struct ofs_collector *ofs_collector_create(struct ofs_tree *t, uint64_t working_max,
+					   uint64_t working_keep);
 void ofs_collector_destroy(struct ofs_collector *c);
 
 /*
@@ -35,8 +39,14 @@ void ofs_collector_stop(struct ofs_collector *c, bool for_good);
 /* Clears the report of the last run with a request. */
 void ofs_collector_clear(struct ofs_collector *c);
 
-/* The working tier is above its limit, and there are files that can go. */
+/* Room is short, and there are files that can go. */
 bool ofs_collector_is_pressed(struct ofs_collector *c);
+
+/* Bytes that can be written before a limit of the working tier is exceeded, as of the last run. */
+uint64_t ofs_collector_room(struct ofs_collector *c);
+
+/* Bytes that the disk lacks, below which less of it is available than there is to be. */
+uint64_t ofs_collector_disk_lacks(struct ofs_collector *c);
 
 /* When the next file can go (age clock), as of the last run; OFS_TTL_NEVER: none. */
 int64_t ofs_collector_due(struct ofs_collector *c);

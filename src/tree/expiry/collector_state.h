@@ -18,6 +18,7 @@ struct ofs_trial {
 	uint64_t ino;
 	int64_t used; /* last use when the probation started: a later one ends it */
 	int64_t since;
+	enum ofs_shortage shortage; /* why it would go before its grace is over */
 	uint64_t run; /* the last run that met it */
 };
 
@@ -34,27 +35,31 @@ struct ofs_collect_counts {
 	uint64_t total; /* files there were at the last look */
 	uint64_t looked;
 	uint64_t removed, removed_bytes, freed_bytes;
+	uint64_t evictable, evictable_bytes;
 	uint64_t probation, open, kept;
 };
 
 struct ofs_collect_totals {
-	uint64_t expired, ended, surplus; /* removed since the store was opened */
+	uint64_t expired, ended, surplus, pressed; /* removed since the store was opened */
 	uint64_t freed;
 	uint64_t files, bytes, stored; /* of the working tier, at the last look */
+	uint64_t evictable, evictable_stored; /* of that */
 	int64_t due; /* when the next file can go, age clock, as of then; OFS_TTL_NEVER: none */
 };
 
 struct ofs_collector {
 	struct ofs_tree *tree;
-	uint64_t working_max;
+	uint64_t working_max, working_keep; /* 0: no limit; by the disk */
 	atomic_bool stop, stop_for_good;
 	atomic_bool pressed;
+	_Atomic uint64_t room;
 	uint64_t runs; /* of the thread that runs */
 
-	/* The references of steps, and the tree's last change when they were read. */
+	/* The references of steps, and the tree's last change and the time when they were read. */
 	pthread_mutex_t steps_lock; /* held while the store is asked */
 	struct ofs_step_refs *steps;
 	int64_t steps_as_of;
+	int64_t steps_read; /* monotonic */
 	_Atomic uint64_t unread_step; /* the one that is beyond the limits; 0: none */
 
 	pthread_mutex_t lock; /* guards the rest; never held while the store is called */
@@ -65,10 +70,16 @@ struct ofs_collector {
 	size_t nitems, cap_items;
 };
 
-/* Reads the references of steps again if anything has changed. */
+/* Bytes on disk up to which the working tier keeps what is evictable. */
+uint64_t ofs_collector_keep(struct ofs_collector *c);
+
+/* Reads the references of steps again if anything has changed, or tasks may have become idle. */
 int ofs_collector_refresh_steps(struct ofs_collector *c);
 
-/* All facts but open and surplus. */
+/* When the first task whose steps keep files is idle, age clock; OFS_TTL_NEVER: none. */
+int64_t ofs_collector_steps_end(struct ofs_collector *c);
+
+/* All facts but open and shortage. */
 int ofs_collector_facts(struct ofs_collector *c, const struct ofs_attr *file,
 			const struct ofs_lifetime_place *place, struct ofs_facts *ret);
 

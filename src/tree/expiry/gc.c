@@ -28,7 +28,7 @@ struct ofs_gc {
 	bool stop;
 	bool kicked; /* run soon */
 	bool wanted; /* the job below has not started */
-	int64_t shortest; /* the shortest lifetime in use */
+	int64_t shortest; /* the shortest lifetime in use, that of a task included */
 	int64_t next; /* when the next run is due, age clock; OFS_TTL_NEVER: on activity */
 	int64_t last; /* start of the last run, wall clock; 0: there was none */
 
@@ -44,8 +44,8 @@ struct ofs_gc *ofs_gc_create(struct ofs_tree *t, const struct ofs_gc_options *op
 
 	g->tree = t;
 	g->opts = *opts;
-	g->shortest = ofs_categories_shortest(t->categories);
-	g->collector = ofs_collector_create(t, opts->working_max);
+	g->shortest = OFS_MIN(ofs_categories_shortest(t->categories), t->task_idle);
+	g->collector = ofs_collector_create(t, opts->working_max, opts->working_keep);
 	pthread_mutex_init(&g->lock, NULL);
 	ofs_cond_init(&g->wake);
 	return g;
@@ -97,29 +97,32 @@ struct rhythm {
 	int64_t began; /* age clock; 0: there was no run */
 	int64_t rested; /* monotonic: no run before */
 	int64_t cleaned; /* when tombstones were last thinned out, age clock */
+	bool lacks; /* the disk has less room than it is to have */
+	bool lacked; /* and had at the last run */
 };
 
-/* So much was written that the size limit may be exceeded. */
+/* So much was written that a limit may be exceeded. */
 static bool has_grown(struct ofs_gc *g, const struct rhythm *h)
 {
 	uint64_t written =
 		atomic_load_explicit(&g->tree->bytes_written, memory_order_relaxed) - h->written;
 
-	return g->opts.working_max && written > g->opts.working_max / 16;
+	return written > ofs_collector_room(g->collector);
 }
 
 /* When to run next, by the age clock; `lock` held. */
 static int64_t next_look(struct ofs_gc *g, const struct rhythm *h)
 {
 	int64_t at = g->next;
-	bool soon = g->kicked || has_grown(g, h) || ofs_collector_is_pressed(g->collector);
+	bool now = g->kicked || has_grown(g, h) || (h->lacks && !h->lacked);
+	bool soon = now || ofs_collector_is_pressed(g->collector);
 
 	if (!h->began)
 		return 0;
 	/* Files made since can be due no earlier than that. */
 	if (activity(g->tree) != h->activity)
 		at = OFS_MIN(at, h->began + g->shortest / (2 * OFS_VERDICT_HIDDEN_PART));
-	if (g->kicked || has_grown(g, h))
+	if (now)
 		at = h->began;
 	return soon ? at : OFS_MAX(at, h->began + g->opts.interval);
 }
@@ -160,6 +163,7 @@ static void look(struct ofs_gc *g, struct rhythm *h)
 	h->activity = activity(g->tree);
 	h->written = atomic_load_explicit(&g->tree->bytes_written, memory_order_relaxed);
 	h->began = ofs_store_age(g->tree->store);
+	h->lacked = h->lacks;
 	r = ofs_collector_run(g->collector, wanted ? &request : NULL, &next);
 	h->rested = ofs_clock_monotonic() + REST * (ofs_clock_monotonic() - mono);
 	pthread_mutex_lock(&g->lock);
@@ -187,6 +191,13 @@ static void keep_clock(struct ofs_gc *g, struct rhythm *h)
 	ofs_store_drop_tombstones(g->tree->store, ofs_clock_wall() - g->opts.tombstones);
 }
 
+/* Once a tick, so that a disk that others fill is noticed, too. */
+static void look_at_disk(struct ofs_gc *g, struct rhythm *h)
+{
+	h->lacks = ofs_collector_disk_lacks(g->collector);
+	h->lacked = h->lacked && h->lacks;
+}
+
 static void *gc_main(void *arg)
 {
 	struct ofs_gc *g = arg;
@@ -203,8 +214,10 @@ static void *gc_main(void *arg)
 		if (g->stop)
 			break;
 		pthread_mutex_unlock(&g->lock);
-		if (g->tree->background)
+		if (g->tree->background) {
 			keep_clock(g, &h);
+			look_at_disk(g, &h);
+		}
 		if (due)
 			look(g, &h);
 		pthread_mutex_lock(&g->lock);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Garbage collection: a thread runs the collector when a file of the working tier can be due. Files
- * whose time is over go on probation first, and are removed unless they are used during it (the
- * rules are in verdict.h).
+ * Garbage collection: a thread runs the collector when a file of the working tier can be due, or
+ * when room is short. Files go on probation first, and are removed unless they are used during it
+ * (the rules are in verdict.h).
  */
 #pragma once
 
@@ -15,6 +15,7 @@ struct ofs_gc;
 struct ofs_gc_options {
 	int64_t interval; /* nanoseconds between two runs at least */
 	uint64_t working_max; /* bytes on disk of the working tier; 0: no limit */
+	uint64_t working_keep; /* the same with what is evictable; 0: by the disk */
 	int64_t tombstones; /* how long they are kept, nanoseconds; OFS_TTL_NEVER: for good */
 };
 

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "tree/core/label.h"
 #include "tree/core/place.h"
+#include "tree/expiry/task_activity.h"
 
 void ofs_lifetime_place_init(struct ofs_tree *t, struct ofs_lifetime_place *ret)
 {
@@ -24,6 +25,8 @@ int ofs_lifetime_place_enter(struct ofs_tree *t, const struct ofs_lifetime_place
 	if (top == OFS_TOP_TASKS && depth == 1) {
 		ret->task = dir->ino;
 		r = ofs_task_ended(t, dir->ino, &ret->ended);
+		if (r == 0 && !ret->ended.age)
+			r = ofs_task_activity_end(t, dir->ino, &ret->live);
 	} else if (above->task) {
 		ret->used_in_task = OFS_MAX(above->used_in_task, dir->used);
 	}
@@ -138,6 +141,9 @@ int ofs_lifetime_facts(struct ofs_tree *t, const struct ofs_attr *file,
 		.working = p->working,
 		.important = label.important,
 		.ended = is_left(file, p),
+		.live = p->live,
+		.task_idle = p->task && !p->ended.age ? t->task_idle : 0,
+		.grace = t->grace,
 		.ttl = label.ttl,
 		.used = OFS_MAX(file->used, p->used),
 		.now = ofs_store_age(t->store),
@@ -200,17 +206,20 @@ static void append_idle(const struct ofs_facts *f, struct ofs_buf *out)
 	ofs_ttl_format(f->ttl, out);
 }
 
+static const char *const shortages[] = {
+	[OFS_SHORTAGE_KEEP] = "the working tier is larger than working_keep",
+	[OFS_SHORTAGE_DISK] = "less than 5% of the disk is available",
+	[OFS_SHORTAGE_MAX] = "the working tier is larger than working_max",
+};
+
 void ofs_lifetime_cause(const struct ofs_facts *f, struct ofs_buf *out)
 {
 	if (f->ended) {
 		ofs_buf_append_str(out, "its task has ended");
 		return;
 	}
-	if (f->shortage && f->now < ofs_verdict_due(f->used, f->ttl)) {
-		ofs_buf_append_str(out, "the working tier is larger than its limit, and this "
-					"was used longest ago");
-		return;
-	}
+	if (f->shortage)
+		ofs_buf_printf(out, "%s, and this was used longest ago: ", shortages[f->shortage]);
 	append_idle(f, out);
 }
 
@@ -230,59 +239,74 @@ static void append_step(struct ofs_tree *t, uint64_t step, struct ofs_buf *out)
 /* The reason in words that stay the same from one moment to the next. */
 static void append_end(struct ofs_tree *t, const struct ofs_facts *f, struct ofs_buf *out)
 {
-	int64_t due = ofs_verdict_due(f->used, f->ttl);
-
-	if (f->ended || f->now < due) {
+	if (f->ended) {
 		ofs_lifetime_cause(f, out);
-		return;
+	} else if (f->shortage) {
+		ofs_buf_append_str(out, shortages[f->shortage]);
+	} else {
+		ofs_buf_append_str(out, "its time of ");
+		ofs_ttl_format(f->ttl, out);
+		ofs_buf_append_str(out, " was over at ");
+		append_time(t, ofs_verdict_due(f->used, f->ttl), out);
 	}
-	ofs_buf_append_str(out, "its time of ");
-	ofs_ttl_format(f->ttl, out);
-	ofs_buf_append_str(out, " was over at ");
-	append_time(t, due, out);
+}
+
+static void append_future(struct ofs_tree *t, const struct ofs_facts *f, const char *before,
+			  const char *after, struct ofs_buf *out)
+{
+	ofs_buf_append_str(out, before);
+	append_time(t, ofs_verdict_due(f->used, f->ttl), out);
+	ofs_buf_append_str(out, after);
+	append_time(t, ofs_verdict_over(f), out);
+	ofs_buf_append_str(out, " unless it is used");
 }
 
 void ofs_lifetime_explain(struct ofs_tree *t, const struct ofs_facts *f, enum ofs_verdict v,
 			  int64_t at, struct ofs_buf *out)
 {
-	const char *kept = NULL, *before = "goes with the next collection: ", *after = "";
-
-	if (v == OFS_KEEP_TIER)
-		kept = "kept: it is not in the working tier";
-	else if (v == OFS_KEEP_IMPORTANT)
-		kept = "kept: it is marked important";
-	else if (v == OFS_KEEP_FOREVER)
-		kept = "kept: its time is never over";
-	if (kept) {
-		ofs_buf_append_str(out, kept);
-		return;
-	}
 	switch (v) {
+	case OFS_KEEP_TIER:
+		ofs_buf_append_str(out, "kept: it is not in the working tier");
+		return;
+	case OFS_KEEP_IMPORTANT:
+		ofs_buf_append_str(out, "kept: it is marked important");
+		return;
+	case OFS_KEEP_FOREVER:
+		ofs_buf_append_str(out, "kept: its time is never over");
+		return;
 	case OFS_KEEP_USED:
-		before = "goes after ";
-		after = " unless it is used";
-		break;
+		append_future(t, f, "in use until ",
+			      ": then evictable, stays while there is room, goes after ", out);
+		return;
+	case OFS_KEEP_EVICTABLE:
+		append_future(t, f, "evictable since ", ": stays while there is room, goes after ",
+			      out);
+		return;
+	case OFS_KEEP_LIVE:
+		ofs_buf_append_str(out, "kept: its task is live, until ");
+		append_time(t, at, out);
+		ofs_buf_append_str(out, " at least");
+		return;
 	case OFS_KEEP_REFERENCED:
-		before = "kept for ";
-		after = f->unread ? ", which is too large to be read and may refer to it: "
-				  : ", which refers to it: ";
+		ofs_buf_append_str(out, "kept for ");
+		append_step(t, f->step, out);
+		ofs_buf_append_str(out, f->unread ? ", which is too large to be read and may refer "
+						    "to it: "
+						  : ", which refers to it: ");
 		break;
 	case OFS_KEEP_PROBATION:
-		before = f->probation ? "on probation, goes after " : "about to go on probation: ";
-		after = f->probation ? " unless it is used: " : "";
+		ofs_buf_append_str(out, f->probation ? "on probation, goes after "
+						     : "about to go on probation: ");
+		if (!f->probation)
+			break;
+		append_time(t, at, out);
+		ofs_buf_append_str(out, " unless it is used: ");
 		break;
 	case OFS_KEEP_OPEN:
-		before = "kept while somebody has it open: ";
+		ofs_buf_append_str(out, "kept while somebody has it open: ");
 		break;
 	default:
-		break;
+		ofs_buf_append_str(out, "goes with the next collection: ");
 	}
-	ofs_buf_append_str(out, before);
-	if (v == OFS_KEEP_USED || (v == OFS_KEEP_PROBATION && f->probation))
-		append_time(t, at, out);
-	if (v == OFS_KEEP_REFERENCED)
-		append_step(t, f->step, out);
-	ofs_buf_append_str(out, after);
-	if (v != OFS_KEEP_USED)
-		append_end(t, f, out);
+	append_end(t, f, out);
 }

@@ -10,6 +10,7 @@ struct ofs_lifetime_place {
 	bool working;
 	uint64_t task; /* the directory of its task, 0: none */
 	struct ofs_task_end ended; /* when that was */
+	int64_t live; /* until when it is live, at least; 0: it was ended, or there is none */
 	int64_t used; /* the last change of a directory above it, but for the four trees */
 	int64_t used_in_task; /* the same below the directory of its task */
 	int64_t ttl; /* of its category, by the directories' names */
@@ -30,7 +31,7 @@ int ofs_lifetime_place_enter(struct ofs_tree *t, const struct ofs_lifetime_place
 int ofs_lifetime_place_in(struct ofs_tree *t, uint64_t dir, struct ofs_lifetime_place *ret);
 int ofs_lifetime_place_of(struct ofs_tree *t, uint64_t ino, struct ofs_lifetime_place *ret);
 
-/* All but step, open, surplus and probation. 0 or -errno. */
+/* All but step, open, shortage and probation. 0 or -errno. */
 int ofs_lifetime_facts(struct ofs_tree *t, const struct ofs_attr *file,
 		       const struct ofs_lifetime_place *p, struct ofs_facts *ret);
 

@@ -10,12 +10,14 @@
 #include "base/map.h"
 #include "base/u64_list.h"
 #include "base/util.h"
+#include "tree/core/category.h"
 #include "tree/core/entry_list.h"
 #include "tree/core/place.h"
 #include "tree/core/slice.h"
 #include "tree/core/tree_state.h"
 #include "tree/core/walk.h"
 #include "tree/expiry/task.h"
+#include "tree/expiry/task_activity.h"
 
 #define PREFIX "step_"
 #define SUFFIX ".json"
@@ -43,6 +45,7 @@ struct ofs_step_refs {
 	struct ofs_map steps; /* inode -> struct step */
 	struct ofs_map targets; /* inode -> struct step, one of those that name it */
 	uint64_t refreshes;
+	int64_t end; /* when the first of the live tasks is idle */
 	size_t held; /* bytes, at most OFS_STEP_REFS_MAX */
 	uint64_t unread; /* the first step of the last refresh that is beyond a limit; 0: none */
 	uint64_t told; /* the one that the log tells of */
@@ -101,6 +104,11 @@ uint64_t ofs_step_refs_find(const struct ofs_step_refs *s, uint64_t ino)
 	const struct step *step = ofs_map_get(&s->targets, ino);
 
 	return step ? step->ino : s->unread;
+}
+
+int64_t ofs_step_refs_end(const struct ofs_step_refs *s)
+{
+	return s->end;
 }
 
 uint64_t ofs_step_refs_unread(const struct ofs_step_refs *s)
@@ -380,16 +388,20 @@ static int refresh_task(struct ofs_tree *t, struct ofs_step_refs *s, uint64_t ta
 {
 	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list found = { 0 };
 	struct ofs_attr history;
-	struct ofs_task_end end;
-	int r = ofs_task_ended(t, task, &end);
+	struct ofs_task_end ended;
+	int64_t end = 0;
+	int r = ofs_task_ended(t, task, &ended);
 
-	if (r < 0 || end.age)
+	if (r < 0 || ended.age)
 		return r;
 	r = ofs_store_lookup(t->store, task, OFS_STEP_DIR, &history);
 	if (r < 0)
 		return r;
-	if (S_ISDIR(history.mode))
+	r = ofs_task_activity_end(t, task, &end);
+	if (r == 0 && S_ISDIR(history.mode) && end > ofs_store_age(t->store)) {
+		s->end = OFS_MIN(s->end, end);
 		r = ofs_walk_files(t, history.ino, false, add_step, &found);
+	}
 	ofs_store_forget(t->store, history.ino, 1);
 	for (size_t i = 0; i < found.n && r == 0; i++)
 		r = refresh_step(t, s, found.entries[i].key);
@@ -426,8 +438,8 @@ static void tell_unread(struct ofs_tree *t, struct ofs_step_refs *s)
 
 	if (s->unread && s->unread != s->told && ofs_place_of(t, s->unread, &place) == 0)
 		ofs_log(LOG_WARNING,
-			"%s is beyond the limits of steps: no file expires until its task ends, "
-			"or it is removed",
+			"%s is beyond the limits of steps: no file goes until its task is idle or "
+			"ends, or it is removed",
 			(const char *)place.path.data);
 	s->told = s->unread;
 }
@@ -440,6 +452,7 @@ int ofs_step_refs_refresh(struct ofs_tree *t, struct ofs_step_refs *s)
 
 	s->refreshes++;
 	s->unread = 0;
+	s->end = OFS_TTL_NEVER;
 	for (size_t i = 0; i < tasks.n && r == 0; i++) {
 		r = refresh_task(t, s, tasks.entries[i].key);
 		r = r == -ENOENT || r == -ENOTDIR ? 0 : r;

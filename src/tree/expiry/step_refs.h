@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * References of the steps of live tasks. A step is a file tasks/<task>/history/step_*.json; neither
+ * References of the steps of live tasks (task_activity.h). A step is a file tasks/<task>/history/step_*.json; neither
  * it nor the files that its "outcome_ref" names, by ref or by path, are removed while the task
  * lives.
  */
@@ -14,7 +14,8 @@ struct ofs_step_refs *ofs_step_refs_create(void);
 void ofs_step_refs_destroy(struct ofs_step_refs *s);
 
 /*
- * Reads the steps that are new or changed, and forgets those that are gone or whose task has ended.
+ * Reads the steps that are new or changed, and forgets those that are gone or whose task is idle or
+ * has ended.
  * This and the next calls must not run at the same time. 0 or -errno.
  */
 int ofs_step_refs_refresh(struct ofs_tree *t, struct ofs_step_refs *s);
@@ -24,6 +25,9 @@ int ofs_step_refs_refresh(struct ofs_tree *t, struct ofs_step_refs *s);
  * beyond the limits below may refer to any file, so that one is the answer for all others.
  */
 uint64_t ofs_step_refs_find(const struct ofs_step_refs *s, uint64_t ino);
+
+/* When the first task with steps that is live now is idle, by the age clock; OFS_TTL_NEVER: none. */
+int64_t ofs_step_refs_end(const struct ofs_step_refs *s);
 
 /* The first step that is beyond the limits; 0: none. */
 uint64_t ofs_step_refs_unread(const struct ofs_step_refs *s);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "tree/expiry/task_activity.h"
 
 /* Of the directory, not shown: when the task was ended, by age and wall clock in nanoseconds. */
 #define ENDED "user.offload.ended"
@@ -43,13 +44,18 @@ int ofs_task_ended(struct ofs_tree *t, uint64_t dir, struct ofs_task_end *ret)
 int ofs_task_get_state(struct ofs_tree *t, const struct ofs_attr *dir, struct ofs_buf *out)
 {
 	struct ofs_task_end end;
+	int64_t live = 0;
 	int r;
 
 	if (!ofs_task_is_dir(t, dir))
 		return -ENODATA;
 	r = ofs_task_ended(t, dir->ino, &end);
+	if (r == 0 && !end.age)
+		r = ofs_task_activity_end(t, dir->ino, &live);
 	if (r == 0)
-		ofs_buf_append_str(out, end.age ? "done" : "live");
+		ofs_buf_append_str(out, end.age				 ? "done"
+					: ofs_store_age(t->store) < live ? "live"
+									 : "idle");
 	return r;
 }
 
@@ -75,5 +81,8 @@ int ofs_task_set_state(struct ofs_tree *t, const struct ofs_attr *dir, const voi
 	if (size != strlen("live") || memcmp(value, "live", size) != 0)
 		return -EINVAL;
 	r = ofs_store_removexattr(t->store, dir->ino, ENDED);
-	return r == -ENODATA ? 0 : r;
+	if (r < 0 && r != -ENODATA)
+		return r;
+	ofs_task_activity_note(t, dir->ino);
+	return 0;
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Tasks: the directories in tasks/, each live until it is ended. */
+/*
+ * Tasks: the directories in tasks/. One is live while it is used (task_activity.h), then idle, and
+ * done when it was ended.
+ */
 #pragma once
 
 #include "tree/core/root.h"
 
 bool ofs_task_is_dir(struct ofs_tree *t, const struct ofs_attr *attr);
 
-/* When a task was ended; both 0: it lives. */
+/* When a task was ended; both 0: it was not. */
 struct ofs_task_end {
 	int64_t age; /* by the age clock, to the next second as last uses are kept */
 	int64_t wall;
@@ -14,11 +17,12 @@ struct ofs_task_end {
 
 int ofs_task_ended(struct ofs_tree *t, uint64_t dir, struct ofs_task_end *ret);
 
-/* "live" or "done". */
+/* "live", "idle" or "done". */
 int ofs_task_get_state(struct ofs_tree *t, const struct ofs_attr *dir, struct ofs_buf *out);
 
 /*
- * "done" ends the task, so that its files go unless they are used again; "live" takes that back.
+ * "done" ends the task, so that its files go unless they are used again; "live" takes that back,
+ * and is a use of the task.
  * -EINVAL: another value; -EOPNOTSUPP: `dir` is not a task.
  */
 int ofs_task_set_state(struct ofs_tree *t, const struct ofs_attr *dir, const void *value,

@@ -32,15 +32,18 @@ enum reason {
 	REASON_EXPIRED,
 	REASON_ENDED,
 	REASON_SURPLUS,
+	REASON_PRESSED,
 	REASONS
 };
 
-static const char *const reason_names[REASONS] = { "expired", "task ended", "size limit" };
+static const char *const reason_names[REASONS] = { "expired", "task ended", "size limit",
+						   "pressure" };
 
 static enum reason reason_of(enum ofs_verdict v)
 {
 	return v == OFS_REMOVE_ENDED	 ? REASON_ENDED
 	       : v == OFS_REMOVE_SURPLUS ? REASON_SURPLUS
+	       : v == OFS_REMOVE_PRESSED ? REASON_PRESSED
 					 : REASON_EXPIRED;
 }
 
@@ -133,10 +136,10 @@ static void set_why(json_t *json, const uint8_t *head, int64_t removed)
 			       .ttl = ttl,
 			       .now = removed };
 
-	if (f.shortage)
-		f.ttl = OFS_TTL_NEVER;
 	if (ttl > 0)
 		ofs_lifetime_cause(&f, &why);
+	if (ttl > 0 && head[1] == REASON_PRESSED)
+		ofs_buf_append_str(&why, ", and room was needed");
 	json_object_set_new(json, "why",
 			    why.len ? json_stringn((const char *)why.data, why.len) : json_null());
 }
