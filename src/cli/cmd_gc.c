@@ -4,18 +4,20 @@
 #include "cli/job.h"
 #include "cli/report.h"
 
-static bool dry_run;
+static bool dry_run, verbose;
 
 static const struct ofs_option options[] = {
 	OFS_FLAG(0, "dry-run", &dry_run,
 		 "remove nothing: list what would go, what would stay and why"),
+	OFS_FLAG('v', "verbose", &verbose, "with --dry-run: list what is evictable, too"),
 	OFS_OPTIONS_END,
 };
 
 static int gc_tell(void *arg, json_t *item)
 {
 	/* A collection comes across everything that is kept, too, each time. */
-	if (dry_run || ofs_collected_is(item, "remove"))
+	if (dry_run ? verbose || !ofs_collected_is(item, "evictable")
+		    : ofs_collected_is(item, "remove"))
 		ofs_collection_print_item(item, dry_run, stdout);
 	return 0;
 }
@@ -63,10 +65,11 @@ static int gc_run(const struct ofs_command *self, int argc, char **argv)
 
 const struct ofs_command ofs_cmd_gc = {
 	.name = "gc",
-	.synopsis = "[--dry-run] [--json]",
-	.summary = "Removes the files whose time is over and that nobody uses",
-	.help = "The daemon does so by itself every now and then. What is expired goes on\n"
-		"probation first, and goes when it is still unused at the end of that.\n",
+	.synopsis = "[--dry-run [-v]] [--json]",
+	.summary = "Removes the files whose time is over where room is short or their grace is",
+	.help = "The daemon does so by itself every now and then. A file that was not used for its\n"
+		"lifetime is evictable. It stays while there is room, and for 'grace' at most. What\n"
+		"is to go is on probation first, and goes when it is still unused after that.\n",
 	.options = options,
 	.json = "print a JSON object",
 	.run = gc_run,

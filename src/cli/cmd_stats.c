@@ -54,7 +54,10 @@ static const char counted[] =
 	"{lifecycle.working_stored:size}[ of at most {+lifecycle.working_max:size}], at the last "
 	"collection\n"
 	"  others    {other_files:file}, {other_bytes:size}, in persistent/ and archive/, or newer "
-	"than that\n";
+	"than that\n"
+	"pressure    begins at {lifecycle.working_keep:size}: {lifecycle.working_stored:size} now, "
+	"{lifecycle.evictable_stored:size} of it evictable ({lifecycle.evictable_files:file})\n"
+	"[            the disk lacks {+lifecycle.disk_lacks:size} of 5% available\n]";
 
 static const char disk[] =
 	"stored      {stored:size}: packs {disk.packs:size}, index {disk.index:size}, journal "
@@ -64,7 +67,8 @@ static const char disk[] =
 
 static const char lifecycle[] =
 	"expired     {lifecycle.expired:file}[, {+lifecycle.task_ended} more as their task ended]"
-	"[, {+lifecycle.evicted} more to make room]; freed {lifecycle.freed_bytes:size}\n"
+	"[, {+lifecycle.pressed} more for want of room][, {+lifecycle.evicted} more beyond "
+	"working_max]; freed {lifecycle.freed_bytes:size}\n"
 	"probation   {lifecycle.probation:file}[; last collection {lifecycle.last_gc}]"
 	"[; next {lifecycle.next_gc}]\n"
 	"remembered  {lifecycle.tombstones:removed file}\n";

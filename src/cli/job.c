@@ -353,6 +353,8 @@ void ofs_collection_print_item(const json_t *item, bool dry_run, FILE *out)
 {
 	if (ofs_collected_is(item, "remove"))
 		fputs(dry_run ? "would remove " : "removed ", out);
+	else if (ofs_collected_is(item, "evictable"))
+		fputs("evictable ", out);
 	else
 		fputs(dry_run ? "would keep " : "kept ", out);
 	ofs_print_form(out, item, "{path|} ({size:size})[: {why}]\n");
@@ -362,7 +364,10 @@ void ofs_collection_print_summary(const struct ofs_job *job, bool dry_run, FILE 
 {
 	static const struct {
 		const char *key, *words;
-	} kinds[] = { { "probation", "on probation" }, { "open", "open" }, { "kept", "kept" } };
+	} kinds[] = { { "evictable", "evictable" },
+		      { "probation", "on probation" },
+		      { "open", "open" },
+		      { "kept", "kept" } };
 	const char *before = "; ";
 
 	ofs_job_print_untold(job, "file", out);
@@ -387,4 +392,8 @@ void ofs_collection_print_summary(const struct ofs_job *job, bool dry_run, FILE 
 		before = ", ";
 	}
 	ofs_print_form(out, job->status, "[; the next file can go at {next}]\n");
+	if (dry_run)
+		ofs_print_form(out, job->status,
+			       "[offload: {+evictable:file}, {evictable_bytes:size}, evictable: "
+			       "stay while there is room\n]");
 }

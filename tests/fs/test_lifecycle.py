@@ -8,7 +8,7 @@ import mmap
 import os
 import time
 
-from clock import HOUR, MINUTE, YEAR, Clock
+from clock import DAY, HOUR, MINUTE, YEAR, Clock
 from files import KIB, noise
 from harness import (
     OFFLOAD,
@@ -30,8 +30,17 @@ from harness import (
 EAGER = "gc_interval=1"
 
 
-def served(case, clock, *options):
+# What is evictable goes at once, and tasks are soon idle.
+AT_ONCE = ("grace=0", "task_idle=60")
+
+
+def roomy(case, clock, *options):
+    """A mount in which what is evictable stays for a week, as by default."""
     return clock.start(Mount(case, case.store, case.mnt, (EAGER, SEAL_SOON) + options))
+
+
+def served(case, clock, *options):
+    return roomy(case, clock, *AT_ONCE, *options)
 
 
 def gc(m, how="run"):
@@ -199,7 +208,7 @@ def test_promotion_archival_and_importance(case):
 @test
 def test_steps_of_live_tasks_keep_what_they_name(case):
     clock = Clock(case)
-    with served(case, clock) as m:
+    with roomy(case, clock, "grace=0") as m:
         a, b, c = (m.make(f"cache/shell/{n}", n.encode()) for n in "abc")
         history = m("tasks/trip/history")
         os.makedirs(history)
@@ -243,6 +252,144 @@ def test_the_end_of_a_task(case):
 
 
 @test
+def test_the_pointers_of_a_resting_conversation_hold(case):
+    clock = Clock(case)
+    with roomy(case, clock) as m:
+        path = m.make("cache/shell/x", b"content\n")
+        ref = xattr(path, "ref")
+        read(path)
+        for _ in range(3):
+            pass_and_collect(m, clock, 40 * HOUR, 4 * HOUR)
+            assert xattr(path, "lifecycle").startswith("evictable since "), xattr(path, "lifecycle")
+        use(clock, m("refs", ref), b"content\n", path)
+        assert xattr(path, "lifecycle").startswith("in use until ")
+        pass_and_collect(m, clock, 6 * DAY, 12 * HOUR)
+        assert is_there(path)
+        pass_and_collect(m, clock, 2 * DAY, 6 * HOUR)
+        assert not is_there(path)
+
+
+@test
+def test_a_live_task_keeps_its_files(case):
+    clock = Clock(case)
+    with roomy(case, clock, "grace=0") as m:
+        for name in ("shell/x", "y"):
+            m.make(f"tasks/t/{name}", b"content\n")
+        m.make("tasks/other/shell/x", b"content\n")
+        for _ in range(4):
+            pass_and_collect(m, clock, 20 * HOUR, 2 * HOUR)
+            use(clock, m("tasks/t/y"), b"content\n")
+            assert xattr(m("tasks/t"), "state") == "live"
+        assert xattr(m("tasks/t/shell/x"), "lifecycle").startswith("kept: its task is live")
+        assert not is_there(m("tasks/other/shell/x"))
+        assert xattr(m("tasks/other"), "state") == "idle"
+        pass_and_collect(m, clock, 40 * HOUR, 2 * HOUR)
+        assert xattr(m("tasks/t"), "state") == "idle"
+        assert not is_there(m("tasks/t/shell/x"))
+
+
+# --- Room -----------------------------------------------------------------------------------------
+
+
+def until(m, clock, condition, what):
+    """Lets time pass, but little, until it holds."""
+
+    def holds():
+        clock.pass_time(10)
+        gc(m)
+        return condition()
+
+    eventually(holds, what)
+
+
+def lifecycle(m):
+    with open(m(".offload/status.json")) as f:
+        return json.load(f)["lifecycle"]
+
+
+def says(m, **wanted):
+    """The status, which may be some seconds old, comes to say these numbers."""
+    told = {}
+
+    def does():
+        told.update(lifecycle(m))
+        return all(told[k] == v for k, v in wanted.items())
+
+    try:
+        eventually(does, "said")
+    except AssertionError:
+        raise AssertionError(f"{told}, not {wanted}") from None
+    return told
+
+
+def make_aged(m, clock, count):
+    """Files of 200 KiB that are evictable, the first one unused for the longest; and some others."""
+    for i in range(count):
+        m.make(f"cache/shell/{i:02d}", noise(200 * KIB, i))
+        clock.pass_time(10)
+    os.setxattr(m("cache/shell/00"), "user.offload.important", b"1")
+    m.make("tasks/t/shell/x", noise(200 * KIB, 100))
+    clock.pass_time(HOUR)
+    m.make("cache/web/new", noise(200 * KIB, 101))
+    m.wait_sealed(m("cache/web/new"))
+
+
+@test
+def test_want_of_room_takes_what_is_evictable(case):
+    clock = Clock(case)
+    with roomy(case, clock) as m:
+        make_aged(m, clock, 10)
+        gc(m)
+        told = says(m, evictable_files=9)
+        assert told["evictable_stored"] >= 9 * 200 * KIB, told
+        assert told["working_keep"] <= 1 << 30, told
+    with roomy(case, clock, "working_keep=1") as m:
+        until(m, clock, lambda: lifecycle(m)["working_stored"] <= 1 << 20, "it fits")
+        assert sorted(os.listdir(m("cache/shell"))) == ["00", "08", "09"]
+        assert is_there(m("cache/web/new")) and is_there(m("tasks/t/shell/x"))
+        says(m, pressed=7, expired=0, evictable_files=2, working_keep=1 << 20)
+        # What is not evictable stays, though there is no room for it.
+        for i in range(6):
+            m.make(f"cache/web/{i}", noise(200 * KIB, 200 + i))
+        until(m, clock, lambda: os.listdir(m("cache/shell")) == ["00"], "the rest makes room")
+        for _ in range(10):
+            clock.pass_time(20)
+            gc(m)
+        assert len(os.listdir(m("cache/web"))) == 7
+        told = says(m, pressed=9, working_files=9)
+        assert told["working_stored"] > 1 << 20, told
+
+
+@test(root=True)
+def test_a_full_disk_takes_what_is_evictable(case):
+    clock = Clock(case)
+    os.makedirs(case.store, exist_ok=True)
+    run("mount", "-t", "tmpfs", "-o", "size=100m,mode=700", "none", case.store)
+    try:
+        with roomy(case, clock, "working_keep=1G") as m:
+            make_aged(m, clock, 10)
+            gc(m)
+            with open(os.path.join(case.store, "ballast"), "wb") as f:
+
+                def is_short():
+                    # The journal may have given something back meanwhile.
+                    disk = os.statvfs(case.store)
+                    spare = (disk.f_bavail - disk.f_blocks // 20) * disk.f_frsize + 700 * KIB
+                    if spare > 0:
+                        os.posix_fallocate(f.fileno(), os.fstat(f.fileno()).st_size, spare)
+                    return lifecycle(m)["disk_lacks"] > 500 * KIB
+
+                eventually(is_short, "the disk is short of room")
+            until(m, clock, lambda: lifecycle(m)["disk_lacks"] == 0, "there is room again")
+            left = sorted(os.listdir(m("cache/shell")))
+            assert left[0] == "00" and left[-1] == "09" and 4 <= len(left) <= 7, left
+            assert is_there(m("cache/web/new")) and is_there(m("tasks/t/shell/x"))
+            os.unlink(os.path.join(case.store, "ballast"))
+    finally:
+        run("umount", case.store)
+
+
+@test
 def test_the_size_limit_takes_what_was_used_longest_ago(case):
     clock = Clock(case)
     with served(case, clock) as m:
@@ -256,13 +403,7 @@ def test_the_size_limit_takes_what_was_used_longest_ago(case):
         # By now it may be on probation, and this is a use.
         same(read(m("cache/web/01")), noise(200 * KIB, 1))
 
-        def small():
-            clock.pass_time(10)
-            gc(m)
-            with open(m(".offload/status.json")) as f:
-                return json.load(f)["lifecycle"]["working_stored"] <= 1 << 20
-
-        eventually(small, "the working tier is as small as it is to be")
+        until(m, clock, lambda: lifecycle(m)["working_stored"] <= 1 << 20, "it fits")
         left = sorted(os.listdir(m("cache/web")))
         assert left[:2] == ["00", "01"] and left[-1] == "11", left
         assert 3 <= len(left) <= 5, left
@@ -315,6 +456,33 @@ def test_ageing_survives_restarts(case):
         clock.start(m)
         pass_and_collect(m, clock, HOUR, 5 * MINUTE)
         assert not is_there(path)
+
+
+@test
+def test_a_month_away_and_a_copy_elsewhere_lose_nothing(case):
+    clock = Clock(case)
+    with roomy(case, clock) as m:
+        for name in ("cache/shell/x", "tasks/t/shell/x"):
+            m.make(name, b"content\n")
+        pass_and_collect(m, clock, 20 * HOUR, 2 * HOUR)
+        for step in (30 * DAY, YEAR, -2 * YEAR, 5 * YEAR):
+            m.unmount()
+            copy = case.store + ".copy"
+            run("cp", "-a", case.store, copy)
+            run("rm", "-r", case.store)
+            os.rename(copy, case.store)
+            clock.step(step)
+            clock.start(m)
+            gc(m)
+            pass_and_collect(m, clock, 10 * MINUTE, 5 * MINUTE)
+            assert xattr(m("tasks/t"), "state") == "live"
+            assert xattr(m("tasks/t/shell/x"), "lifecycle").startswith("kept: its task is live")
+            told = xattr(m("cache/shell/x"), "lifecycle")
+            assert told.startswith("evictable since "), told
+            # What is told is by the wall clock as it is now.
+            assert time.strftime("%Y", time.gmtime(clock.now())) in told, told
+        pass_and_collect(m, clock, 9 * DAY, 12 * HOUR)
+        assert not is_there(m("cache/shell/x")) and not is_there(m("tasks/t/shell/x"))
 
 
 # --- What the kernel knows ------------------------------------------------------------------------

@@ -316,7 +316,7 @@ SELDOM = f"gc_interval={DAY * 1000}"
 def living(case, *options):
     """A mount whose daemon goes by a Clock, and collects for a day only when it is asked to."""
     clock = Clock(case)
-    with Mount(case, case.store, case.mnt, (SELDOM,) + options) as m:
+    with Mount(case, case.store, case.mnt, (SELDOM, "grace=0") + options) as m:
         clock.start(m)
         yield m, clock, Tool(case, True)
 

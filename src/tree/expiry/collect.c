@@ -19,6 +19,7 @@
 #define BREATH (4 * OFS_NS_PER_MS)
 #define ROUND (20 * OFS_NS_PER_MS) /* between two tries, for the kernel to let go */
 #define ROUNDS 50
+#define FREED_WITHIN (300 * OFS_NS_PER_S) /* what was removed, on the disk */
 #define TRIES 8 /* in a row, when files are moved meanwhile */
 
 struct candidate {
@@ -395,6 +396,35 @@ static int take_leaves(struct run *run, enum ofs_shortage shortage, uint64_t wan
 	return r;
 }
 
+/* What was removed is freed by and by; nothing more is to go for what that will give. */
+static uint64_t still_freeing(const struct ofs_collector *c, uint64_t available)
+{
+	uint64_t given = available - OFS_MIN(available, c->available);
+
+	return ofs_clock_monotonic() - c->freed_at < FREED_WITHIN
+		       ? c->freeing - OFS_MIN(c->freeing, given)
+		       : 0;
+}
+
+static uint64_t disk_wants(struct ofs_collector *c)
+{
+	uint64_t available, lacks = ofs_collector_disk_lacks(c, &available);
+
+	return lacks - OFS_MIN(lacks, still_freeing(c, available));
+}
+
+/* Called after a run that removed something. */
+static void note_freeing(struct run *run)
+{
+	struct ofs_collector *c = run->c;
+	uint64_t available;
+
+	ofs_collector_disk_lacks(c, &available);
+	c->freeing = run->found.freed + still_freeing(c, available);
+	c->available = available;
+	c->freed_at = ofs_clock_monotonic();
+}
+
 static uint64_t excess(uint64_t stored, uint64_t limit)
 {
 	return limit && stored > limit ? stored - limit : 0;
@@ -406,7 +436,7 @@ static int make_room(struct run *run)
 	struct ofs_collector *c = run->c;
 	uint64_t stored = run->found.stored, keep = ofs_collector_keep(c);
 	const uint64_t wants[] = { [OFS_SHORTAGE_KEEP] = excess(stored, keep),
-				   [OFS_SHORTAGE_DISK] = ofs_collector_disk_lacks(c),
+				   [OFS_SHORTAGE_DISK] = disk_wants(c),
 				   [OFS_SHORTAGE_MAX] = excess(stored, c->working_max) };
 	bool sorted = false, pressed = false;
 	int r = 0;
@@ -789,6 +819,8 @@ int ofs_collector_run(struct ofs_collector *c, const struct ofs_collect_request 
 		r = remove_dirs(&run);
 	if (r == 0 && !run.dry)
 		end_trials(c);
+	if (run.found.freed)
+		note_freeing(&run);
 	publish(&run, r == 0);
 	if (run.counts.looked > MANY)
 		ofs_store_relax(c->tree->store);

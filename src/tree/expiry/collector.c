@@ -89,15 +89,18 @@ uint64_t ofs_collector_keep(struct ofs_collector *c)
 	return OFS_MIN(KEEP_MAX, (uint64_t)disk.f_blocks / DISK_PART * disk.f_frsize);
 }
 
-uint64_t ofs_collector_disk_lacks(struct ofs_collector *c)
+uint64_t ofs_collector_disk_lacks(struct ofs_collector *c, uint64_t *ret)
 {
-	struct statvfs disk;
-	uint64_t least;
+	struct statvfs disk = { 0 };
+	uint64_t least, available;
 
-	if (ofs_store_statfs(c->tree->store, &disk) < 0)
-		return 0;
-	least = (uint64_t)disk.f_blocks / DISK_PART;
-	return disk.f_bavail < least ? (least - disk.f_bavail) * disk.f_frsize : 0;
+	/* After an error nothing is known to be lacking. */
+	ofs_store_statfs(c->tree->store, &disk);
+	least = (uint64_t)disk.f_blocks / DISK_PART * disk.f_frsize;
+	available = (uint64_t)disk.f_bavail * disk.f_frsize;
+	if (ret)
+		*ret = available;
+	return least - OFS_MIN(least, available);
 }
 
 int64_t ofs_collector_due(struct ofs_collector *c)
@@ -271,7 +274,7 @@ json_t *ofs_collector_stats(struct ofs_collector *c)
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	const struct ofs_collect_totals *n = &c->totals;
 	uint64_t step = atomic_load(&c->unread_step);
-	uint64_t keep = ofs_collector_keep(c), lacks = ofs_collector_disk_lacks(c);
+	uint64_t keep = ofs_collector_keep(c), lacks = ofs_collector_disk_lacks(c, NULL);
 	OFS_FREE char *unread = NULL;
 	json_t *json;
 

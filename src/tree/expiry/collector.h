@@ -45,8 +45,8 @@ bool ofs_collector_is_pressed(struct ofs_collector *c);
 /* Bytes that can be written before a limit of the working tier is exceeded, as of the last run. */
 uint64_t ofs_collector_room(struct ofs_collector *c);
 
-/* Bytes that the disk lacks, below which less of it is available than there is to be. */
-uint64_t ofs_collector_disk_lacks(struct ofs_collector *c);
+/* Bytes that the disk lacks of what is to be available; `ret` (may be NULL): what is. */
+uint64_t ofs_collector_disk_lacks(struct ofs_collector *c, uint64_t *ret);
 
 /* When the next file can go (age clock), as of the last run; OFS_TTL_NEVER: none. */
 int64_t ofs_collector_due(struct ofs_collector *c);

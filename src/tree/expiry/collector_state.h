@@ -53,7 +53,12 @@ struct ofs_collector {
 	atomic_bool stop, stop_for_good;
 	atomic_bool pressed;
 	_Atomic uint64_t room;
-	uint64_t runs; /* of the thread that runs */
+
+	/* Of the thread that runs: what it removed, and the store has still to free on the disk. */
+	uint64_t runs;
+	uint64_t freeing; /* bytes; as of `freed_at` (monotonic), with so much available */
+	uint64_t available;
+	int64_t freed_at;
 
 	/* The references of steps, and the tree's last change and the time when they were read. */
 	pthread_mutex_t steps_lock; /* held while the store is asked */

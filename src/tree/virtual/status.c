@@ -205,9 +205,15 @@ static int format_agent_metrics(struct ofs_tree *t, void *root, struct ofs_buf *
 	return 0;
 }
 
+static uint64_t number(const json_t *json, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(json, key));
+}
+
 static int format_metrics(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 {
 	struct numbers n = { 0 };
+	json_t *life = ofs_gc_stats(t->gc);
 	int r = collect(t, &n);
 	const struct {
 		const char *name, *type, *help;
@@ -223,6 +229,16 @@ static int format_metrics(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 		{ "search_files", "gauge", "Files in the search index.", n.search.files },
 		{ "search_waiting_files", "gauge", "Files still to be indexed for search.",
 		  n.search.waiting },
+		{ "working_files", "gauge", "Files in the working tier at the last collection.",
+		  number(life, "working_files") },
+		{ "working_stored_bytes", "gauge", "The same, on disk.",
+		  number(life, "working_stored") },
+		{ "evictable_files", "gauge", "Those of them that go when room is short.",
+		  number(life, "evictable_files") },
+		{ "evictable_stored_bytes", "gauge", "The same, on disk.",
+		  number(life, "evictable_stored") },
+		{ "working_keep_bytes", "gauge", "Size on disk from which on those go.",
+		  number(life, "working_keep") },
 		{ "disk_free_bytes", "gauge", "Room left for the store.", disk_free(&n) },
 		{ "unsealed_files", "gauge", "Files with content in the journal.",
 		  n.store.draft_files },
@@ -251,6 +267,7 @@ static int format_metrics(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(all) && r == 0; i++)
 		metric(out, all[i].name, all[i].type, all[i].help, all[i].value);
+	json_decref(life);
 	if (r == 0)
 		ofs_buf_append_str(out, "# HELP offloadfs_calls_total Calls of the tree.\n"
 					"# TYPE offloadfs_calls_total counter\n");
