@@ -22,6 +22,8 @@ static const struct {
 	{ "tier", "tier" },
 	{ "category", "category" },
 	{ "task", "task" },
+	{ "origin_task", "origin_task", .label = "of task" },
+	{ "origin_category", "origin_category", .label = "made as" },
 	{ "title", "title" },
 	{ "tags", "tags" },
 	{ "type", "mime" },

@@ -21,13 +21,15 @@ struct expiry {
 	size_t len;
 };
 
-/* -EAGAIN when something between the root's directories and the inode was used after `used`. */
-static int check_unused(struct ofs_store *s, const struct ofs_inode *n, int64_t used)
+int ofs_store_check_unused(struct ofs_store *s, const struct ofs_inode *n, int64_t used,
+			   const struct ofs_expire_guard *guard)
 {
 	struct ofs_inode *dir;
 	uint64_t above;
 	int r = 0;
 
+	if (guard && (guard->ctime != n->row.ctime || guard->moves != s->name_changes))
+		return -EAGAIN;
 	while (r == 0 && n->row.used <= used) {
 		above = n->row.parent;
 		if (above == OFS_ROOT_INO || !above)
@@ -53,10 +55,7 @@ static int expire_check(struct ofs_store *s, const struct expiry *x, struct ofs_
 		return -ENOENT;
 	if (ofs_store_refs(s, x->ino))
 		return -EBUSY;
-	if (x->guard &&
-	    (x->guard->ctime != (*ret)->row.ctime || x->guard->moves != s->name_changes))
-		return -EAGAIN;
-	return check_unused(s, *ret, x->used);
+	return ofs_store_check_unused(s, *ret, x->used, x->guard);
 }
 
 static int log_removal(struct ofs_store *s, uint8_t type, const struct expiry *x,

@@ -66,6 +66,10 @@ int ofs_store_file(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret);
 /* The same for any inode with its extended attributes loaded. */
 int ofs_store_xattrs(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret);
 
+/* Sets an attribute where it is not set and the value is not empty; `lock` held. 0 or -errno. */
+int ofs_store_mark(struct ofs_store *s, struct ofs_inode *n, const char *name,
+		   const struct ofs_buf *value);
+
 /* A new inode enters the table. */
 struct ofs_inode *ofs_store_add_inode(struct ofs_store *s, uint64_t ino);
 

@@ -90,6 +90,23 @@ static int try_set(struct ofs_store *s, struct ofs_record *rec, int flags, bool 
 	return r < 0 ? r : ofs_store_log(s, rec, NULL, 0);
 }
 
+int ofs_store_mark(struct ofs_store *s, struct ofs_inode *n, const char *name,
+		   const struct ofs_buf *value)
+{
+	struct ofs_record rec = { .type = OFS_RECORD_SETXATTR,
+				  .ino = n->row.ino,
+				  .name = name,
+				  .value = value->data,
+				  .value_len = (uint32_t)value->len };
+	int r = value->len ? ofs_store_xattrs(s, n->row.ino, &n) : -EEXIST;
+
+	if (r == 0)
+		r = check_set(n, name, value->len, XATTR_CREATE);
+	if (r == 0)
+		r = ofs_store_log(s, &rec, NULL, 0);
+	return r == -EEXIST ? 0 : r;
+}
+
 int ofs_store_setxattr(struct ofs_store *s, uint64_t ino, const char *name, const void *value,
 		       size_t size, int flags)
 {

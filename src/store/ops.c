@@ -8,6 +8,7 @@
 
 #include <offloadfs/tree.h>
 
+#include "io/failpoint.h"
 #include "store/record.h"
 #include "store/store_state.h"
 
@@ -284,54 +285,112 @@ static int check_replace(struct ofs_store *s, const struct ofs_inode *n, struct 
 	return S_ISDIR(target->row.mode) ? check_empty(s, target) : 0;
 }
 
-int ofs_store_rename(struct ofs_store *s, uint64_t dir, const char *name, uint64_t newdir,
-		     const char *newname, unsigned int flags, uint64_t *ret_left)
+/* What a rename is about. */
+struct renaming {
+	struct ofs_inode *n;
+	struct ofs_inode *target; /* at the new name; NULL: nothing is there */
+};
+
+/* 0 when it may be done; `lock` held. */
+static int check_rename(struct ofs_store *s, const struct ofs_move *m, struct renaming *ret)
+{
+	struct ofs_inode *from, *to;
+	struct ofs_dirent *entry;
+	int r = find_entry(s, m->dir, m->name, &from, &ret->n);
+
+	if (r == 0)
+		r = dir_for_entry(s, m->newdir, m->newname, &to);
+	if (r == 0 && S_ISDIR(ret->n->row.mode))
+		r = check_not_below(s, ret->n->row.ino, m->newdir);
+	if (r < 0)
+		return r;
+	if (m->ino && m->ino != ret->n->row.ino)
+		return -EAGAIN;
+	entry = ofs_dir_find(to->dir, m->newname);
+	if (entry && m->flags & RENAME_NOREPLACE)
+		return -EEXIST;
+	if (entry)
+		r = ofs_store_inode(s, entry->ino, &ret->target);
+	else if (m->flags & RENAME_EXCHANGE)
+		r = -ENOENT;
+	if (r == 0 && ret->target && ret->target != ret->n) {
+		if (!(m->flags & RENAME_EXCHANGE))
+			r = check_replace(s, ret->n, ret->target);
+		else if (S_ISDIR(ret->target->row.mode))
+			r = check_not_below(s, ret->target->row.ino, m->dir);
+	}
+	if (r == 0 && m->ino)
+		r = ofs_store_check_unused(s, ret->n, m->used, &m->guard);
+	return r;
+}
+
+static int try_move(struct ofs_store *s, const struct ofs_move *m, uint64_t *ret_left)
 {
 	struct ofs_record rec = {
 		.type = OFS_RECORD_RENAME,
-		.dir = dir,
-		.newdir = newdir,
-		.flags = flags,
-		.name = name,
-		.text = newname,
+		.dir = m->dir,
+		.newdir = m->newdir,
+		.flags = m->flags,
+		.name = m->name,
+		.text = m->newname,
 	};
-	struct ofs_inode *from, *to, *n, *target = NULL;
-	struct ofs_dirent *entry;
-	uint64_t left = 0;
-	int r;
+	struct renaming what = { 0 };
+	int r, fault;
 
-	if (flags & ~(unsigned int)(RENAME_NOREPLACE | RENAME_EXCHANGE) ||
-	    flags == (RENAME_NOREPLACE | RENAME_EXCHANGE))
-		return -EINVAL;
 	OFS_LOCKED(&s->lock);
-	r = find_entry(s, dir, name, &from, &n);
-	if (r == 0)
-		r = dir_for_entry(s, newdir, newname, &to);
-	if (r == 0 && S_ISDIR(n->row.mode))
-		r = check_not_below(s, n->row.ino, newdir);
+	if (m->mark) {
+		ofs_store_wait_for_memory(s);
+		ofs_store_evict(s);
+	}
+	r = check_rename(s, m, &what);
 	if (r < 0)
 		return r;
-	entry = ofs_dir_find(to->dir, newname);
-	if (entry && flags & RENAME_NOREPLACE)
-		return -EEXIST;
-	if (entry)
-		r = ofs_store_inode(s, entry->ino, &target);
-	else if (flags & RENAME_EXCHANGE)
-		r = -ENOENT;
-	if (r == 0 && target && target != n) {
-		if (!(flags & RENAME_EXCHANGE))
-			r = check_replace(s, n, target);
-		else if (S_ISDIR(target->row.mode))
-			r = check_not_below(s, target->row.ino, dir);
-	}
+	*ret_left = 0;
 	/* With two names of one inode there is nothing to do. */
-	if (r == 0 && target != n) {
-		r = ofs_store_log(s, &rec, NULL, 0);
-		left = r == 0 && target ? left_over(target) : 0;
-	}
+	if (what.target == what.n)
+		return 0;
+	if (m->mark)
+		r = ofs_store_mark(s, what.n, m->mark, &m->value);
+	if (m->mark && r == 0 && what.target)
+		r = ofs_store_mark(s, what.target, m->mark, &m->back);
+	fault = r == 0 ? ofs_failpoint("store.move") : r;
+	r = fault < 0 ? fault : ofs_store_log(s, &rec, NULL, 0);
+	if (r == 0 && what.target)
+		*ret_left = left_over(what.target);
+	if (r == 0)
+		ofs_failpoint_after(fault);
+	return r;
+}
+
+int ofs_store_move(struct ofs_store *s, const struct ofs_move *m, uint64_t *ret_left)
+{
+	uint64_t left = 0;
+	int r = 0;
+
+	if (m->flags & ~(unsigned int)(RENAME_NOREPLACE | RENAME_EXCHANGE) ||
+	    m->flags == (RENAME_NOREPLACE | RENAME_EXCHANGE))
+		return -EINVAL;
+	/* A rename alone has the room that is set aside for what frees space. */
+	if (m->mark)
+		r = ofs_store_wait_for_room(s);
+	if (r < 0)
+		return r;
+	do
+		r = try_move(s, m, &left);
+	while (m->mark && ofs_store_make_room(s, r));
 	if (r == 0 && ret_left)
 		*ret_left = left;
 	return r;
+}
+
+int ofs_store_rename(struct ofs_store *s, uint64_t dir, const char *name, uint64_t newdir,
+		     const char *newname, unsigned int flags, uint64_t *ret_left)
+{
+	const struct ofs_move m = {
+		.dir = dir, .newdir = newdir, .name = name, .newname = newname, .flags = flags
+	};
+
+	return ofs_store_move(s, &m, ret_left);
 }
 
 int ofs_store_setattr(struct ofs_store *s, uint64_t ino, const struct ofs_setattr *attr,

@@ -147,6 +147,34 @@ int ofs_store_rmdir(struct ofs_store *s, uint64_t dir, const char *name);
 int ofs_store_rename(struct ofs_store *s, uint64_t dir, const char *name, uint64_t newdir,
 		     const char *newname, unsigned int flags, uint64_t *ret_left);
 
+/*
+ * What a removal was decided on: the file's ctime, and ofs_store_moves() before anything was looked
+ * at. A last use alone does not tell, as it may lie ahead of a change that came after it.
+ */
+struct ofs_expire_guard {
+	int64_t ctime;
+	uint64_t moves;
+};
+
+/*
+ * A rename that first gives what it moves an extended attribute, unless it has one of that name.
+ * After a death in between it is marked and has not moved; so nothing ever moves without its mark.
+ */
+struct ofs_move {
+	uint64_t dir, newdir;
+	const char *name, *newname;
+	unsigned int flags; /* as of renameat2() */
+	const char *mark; /* the attribute's name; NULL: none */
+	struct ofs_buf value, back; /* of what goes to `newdir`, and back from there; "": none */
+	/* As of ofs_store_expire(), of the file `ino` at `name`; 0: whatever is there. */
+	uint64_t ino;
+	int64_t used;
+	struct ofs_expire_guard guard;
+};
+
+/* As ofs_store_rename(). -EAGAIN: the file `ino` is another, or was used. -ENOSPC: no room to mark. */
+int ofs_store_move(struct ofs_store *s, const struct ofs_move *m, uint64_t *ret_left);
+
 /* The bits of `set` are OFS_SET_* of <offloadfs/tree.h>. */
 struct ofs_setattr;
 int ofs_store_setattr(struct ofs_store *s, uint64_t ino, const struct ofs_setattr *attr,
@@ -294,15 +322,6 @@ int ofs_store_keep_age(struct ofs_store *s);
 void ofs_store_use(struct ofs_store *s, uint64_t ino);
 
 #define OFS_TOMBSTONE_MAX 16384u /* bytes */
-
-/*
- * What a removal was decided on: the file's ctime, and ofs_store_moves() before anything was looked
- * at. A last use alone does not tell, as it may lie ahead of a change that came after it.
- */
-struct ofs_expire_guard {
-	int64_t ctime;
-	uint64_t moves;
-};
 
 /* Another number after any rename, link or change of an extended attribute. */
 uint64_t ofs_store_moves(struct ofs_store *s);

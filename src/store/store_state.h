@@ -130,3 +130,11 @@ struct ofs_store {
 
 /* Lays the drafts that the index knows over their files: for memory that holds nothing yet. */
 int ofs_store_load_drafts(struct ofs_store *s);
+
+/*
+ * `lock` held. -EAGAIN when the inode, or something between it and the root's directories, was used
+ * after `used`, or something of `guard` (may be NULL) has changed.
+ */
+struct ofs_expire_guard;
+int ofs_store_check_unused(struct ofs_store *s, const struct ofs_inode *n, int64_t used,
+			   const struct ofs_expire_guard *guard);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "tree/core/category.h"
 #include "tree/core/changes.h"
+#include "tree/core/move.h"
 #include "tree/core/place.h"
 #include "tree/core/ref.h"
 #include "tree/core/stat.h"
@@ -312,15 +313,6 @@ int ofs_tree_link(struct ofs_tree *t, ofs_node node, ofs_node parent, const char
 	return changed(t, parent, r);
 }
 
-/* A file (0: none) lost its last name in `dir`. */
-static void unlinked(struct ofs_tree *t, ofs_node dir, uint64_t ino)
-{
-	struct ofs_root *root;
-
-	if (ino && t->events.release && ofs_root_of(t, dir, &root) == 0)
-		ofs_ref_unlinked(t, root, ino);
-}
-
 int ofs_tree_unlink(struct ofs_tree *t, ofs_node parent, const char *name)
 {
 	int r = check_old_name(t, parent, name);
@@ -330,7 +322,7 @@ int ofs_tree_unlink(struct ofs_tree *t, ofs_node parent, const char *name)
 	if (r == 0)
 		r = ofs_store_unlink(t->store, parent, name, &left);
 	if (r == 0)
-		unlinked(t, parent, left);
+		ofs_ref_left(t, parent, left);
 	return changed(t, parent, r);
 }
 
@@ -370,7 +362,9 @@ int ofs_tree_rmdir(struct ofs_tree *t, ofs_node parent, const char *name)
 int ofs_tree_rename(struct ofs_tree *t, ofs_node parent, const char *name, ofs_node newparent,
 		    const char *newname, unsigned int flags)
 {
-	uint64_t left;
+	const struct ofs_move what = {
+		.dir = parent, .newdir = newparent, .name = name, .newname = newname, .flags = flags
+	};
 	int r;
 
 	ofs_tree_count(t, OFS_TREE_CHANGE);
@@ -382,14 +376,7 @@ int ofs_tree_rename(struct ofs_tree *t, ofs_node parent, const char *name, ofs_n
 		r = check_not_top(t, newparent, newname);
 	if (r == 0)
 		r = check_move(t, parent, name, newparent, newname, flags);
-	if (r == 0)
-		r = ofs_store_rename(t->store, parent, name, newparent, newname, flags, &left);
-	if (r < 0)
-		return r;
-	unlinked(t, newparent, left);
-	ofs_indexer_note_rename(t->indexer, parent, name, newparent, newname, flags);
-	changed(t, newparent, r);
-	return changed(t, parent, r);
+	return r < 0 ? r : ofs_tree_move(t, &what);
 }
 
 /* The directories of an agent's tree belong to whom it belongs to. */

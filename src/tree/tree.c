@@ -51,6 +51,11 @@ static void on_labelled(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind ki
 		ofs_indexer_note(t->indexer, ino);
 }
 
+static void on_moved(struct ofs_tree *t, const struct ofs_move *m)
+{
+	ofs_indexer_note_rename(t->indexer, m->dir, m->name, m->newdir, m->newname, m->flags);
+}
+
 /* Makes what is missing of the tree, and starts the indexer and the collector. */
 static int start(struct ofs_tree *t, const char *path, const struct ofs_tree_options *opts)
 {
@@ -118,6 +123,7 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	t->refs = ofs_refs_create();
 	t->made = ofs_made_nodes_create();
 	t->labelled = on_labelled;
+	t->moved = on_moved;
 	t->verify_job = ofs_verify_job_create(t);
 	t->events = opts->events;
 	t->uid = geteuid();

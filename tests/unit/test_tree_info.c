@@ -61,10 +61,31 @@ static json_int_t number(const json_t *json, const char *key)
 Test(tree_info, info_has_exactly_these_fields)
 {
 	static const char *const fields[] = {
-		"path",	 "ref",	      "tier",	      "category", "task",      "title",
-		"tags",	 "important", "ttl",	      "created",  "expires",   "mime",
-		"lines", "tokens",    "stored_bytes", "sha256",	  "size",      "modified",
-		"mode",	 "uid",	      "gid",	      "links",	  "lifecycle",
+		"path",
+		"ref",
+		"tier",
+		"category",
+		"task",
+		"origin_task",
+		"origin_category",
+		"title",
+		"tags",
+		"important",
+		"ttl",
+		"created",
+		"expires",
+		"mime",
+		"lines",
+		"tokens",
+		"stored_bytes",
+		"sha256",
+		"size",
+		"modified",
+		"mode",
+		"uid",
+		"gid",
+		"links",
+		"lifecycle",
 	};
 	ofs_node f;
 	json_t *info;

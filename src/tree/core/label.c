@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "base/util.h"
 #include "tree/core/category.h"
 #include "tree/core/tree_state.h"
@@ -26,7 +27,7 @@
 struct ofs_labels {
 	pthread_mutex_t lock; /* held while the store is asked */
 	bool loaded;
-	/* inode -> struct ofs_label; those of removed files may be among them, but not for ever */
+	/* inode -> struct ofs_label; those of removed inodes may be among them, but not for ever */
 	struct ofs_map files;
 	size_t bytes; /* of their texts */
 	size_t checked; /* how far in `files` it was looked for those */
@@ -149,20 +150,35 @@ int ofs_label_normalize(enum ofs_label_kind kind, const void *value, size_t size
 
 /* ---- what listings need */
 
+static const size_t texts[] = {
+	offsetof(struct ofs_label, tags),
+	offsetof(struct ofs_label, category),
+	offsetof(struct ofs_label, title),
+	offsetof(struct ofs_label, origin_task),
+	offsetof(struct ofs_label, origin_category),
+};
+
+static char **text_of(struct ofs_label *l, size_t i)
+{
+	return (char **)((char *)l + texts[i]);
+}
+
 static void label_destroy(struct ofs_label *l)
 {
 	if (!l)
 		return;
-	free(l->tags);
-	free(l->category);
-	free(l->title);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(texts); i++)
+		free(*text_of(l, i));
 	free(l);
 }
 
-static size_t texts_size(const struct ofs_label *l)
+static size_t texts_size(struct ofs_label *l)
 {
-	return (l->tags ? strlen(l->tags) : 0) + (l->category ? strlen(l->category) : 0) +
-	       (l->title ? strlen(l->title) : 0);
+	size_t size = 0;
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(texts); i++)
+		size += *text_of(l, i) ? strlen(*text_of(l, i)) : 0;
+	return size;
 }
 
 /* Frees what was kept of a file; NULL is allowed. */
@@ -251,6 +267,8 @@ static struct ofs_label *load(struct ofs_tree *t, uint64_t ino)
 	OFS_FREE char *ttl = ofs_label_text(t, ino, OFS_LABEL_TTL);
 	OFS_FREE char *important = ofs_label_text(t, ino, OFS_LABEL_IMPORTANT);
 	struct ofs_label *l = ofs_alloc(sizeof(*l));
+	struct ofs_origin origin;
+	struct ofs_attr attr;
 
 	l->ino = ino;
 	l->ttl = ttl ? ofs_ttl_parse(ttl) : OFS_TTL_UNSET;
@@ -258,6 +276,11 @@ static struct ofs_label *load(struct ofs_tree *t, uint64_t ino)
 	l->tags = ofs_label_text(t, ino, OFS_LABEL_TAGS);
 	l->category = ofs_label_text(t, ino, OFS_LABEL_CATEGORY);
 	l->title = ofs_label_text(t, ino, OFS_LABEL_TITLE);
+	if (ofs_origin_read(t, ino, &origin) > 0) {
+		l->origin_task = origin.task[0] ? ofs_strdup(origin.task) : NULL;
+		l->origin_category = origin.category[0] ? ofs_strdup(origin.category) : NULL;
+		l->is_dir = ofs_store_getattr(t->store, ino, &attr) == 0 && S_ISDIR(attr.mode);
+	}
 	return l;
 }
 
@@ -270,16 +293,14 @@ static void reload(struct ofs_tree *t, uint64_t ino)
 	if (!had && labels->loaded)
 		forget_removed(t);
 	forget(labels, had);
-	if (l->ttl == OFS_TTL_UNSET && !l->important && !l->tags && !l->category && !l->title) {
+	if (l->ttl == OFS_TTL_UNSET && !l->important && !texts_size(l)) {
 		label_destroy(l);
 		return;
 	}
 	l->brief = texts_size(l) > OFS_LABELS_BYTES_MAX - labels->bytes;
-	if (l->brief) {
-		free(l->tags);
-		free(l->category);
-		free(l->title);
-		l->tags = l->category = l->title = NULL;
+	for (size_t i = 0; l->brief && i < OFS_ARRAY_SIZE(texts); i++) {
+		free(*text_of(l, i));
+		*text_of(l, i) = NULL;
 	}
 	labels->bytes += texts_size(l);
 	ofs_map_put(&labels->files, ino, l);
@@ -340,6 +361,13 @@ int ofs_labels_each(struct ofs_tree *t, void (*fn)(void *arg, const struct ofs_l
 		show(t, l, fn, arg);
 	pthread_mutex_unlock(&t->labels->lock);
 	return r;
+}
+
+void ofs_labels_reload(struct ofs_tree *t, uint64_t ino)
+{
+	OFS_LOCKED(&t->labels->lock);
+	if (t->labels->loaded)
+		reload(t, ino);
 }
 
 void ofs_labels_drop(struct ofs_tree *t, uint64_t ino)

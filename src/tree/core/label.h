@@ -2,13 +2,13 @@
 /* The attributes of files that can be set, as user.offload.* on a mount. */
 #pragma once
 
-#include "tree/core/tree_state.h"
+#include "tree/core/origin.h"
 
 #define OFS_TTL_UNSET 0
 
 /*
- * Bytes of memory for tags, titles and categories of all files. Of files beyond that they are read
- * each time.
+ * Bytes of memory for tags, titles, categories and origins of all files. Of files beyond that they
+ * are read each time.
  */
 #define OFS_LABELS_BYTES_MAX ((size_t)64 << 20)
 
@@ -21,6 +21,9 @@ struct ofs_label {
 	char *tags; /* NULL: none; else separated by commas */
 	char *category; /* NULL: as its place says */
 	char *title; /* NULL: none */
+	/* Its own mark (core/origin.h), which may be of another time where it is not kept; NULL: none. */
+	char *origin_task, *origin_category;
+	bool is_dir; /* which has nothing but a mark */
 };
 
 /* The attribute's full name. */
@@ -57,6 +60,9 @@ int ofs_labels_with(struct ofs_tree *t, uint64_t ino,
 /* Calls `fn` for all of them, in no order; it must not come back to the labels. */
 int ofs_labels_each(struct ofs_tree *t, void (*fn)(void *arg, const struct ofs_label *l),
 		    void *arg);
+
+/* Something was marked. */
+void ofs_labels_reload(struct ofs_tree *t, uint64_t ino);
 
 /* Forgets a file that has lost its last name. */
 void ofs_labels_drop(struct ofs_tree *t, uint64_t ino);

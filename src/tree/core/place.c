@@ -24,39 +24,65 @@ enum ofs_tier ofs_place_tier(const struct ofs_place *p)
 	}
 }
 
-/*
- * The names from the node up to its tree's directory, last one first, and the inode below that one
- * that it goes through.
- */
+/* What lies between the directory of its tree and a node, the node first. */
+struct level {
+	uint64_t ino;
+	char name[OFS_NAME_MAX + 1];
+};
+
 struct chain {
-	char (*names)[OFS_NAME_MAX + 1];
+	struct ofs_root *root; /* the tree */
+	struct level *levels;
 	size_t n, cap;
-	uint64_t top;
+	enum ofs_top top; /* OFS_TOPS: none of the four */
 };
 
 static void chain_finish(struct chain *c)
 {
-	free(c->names);
+	free(c->levels);
 }
 
-static int chain_walk(struct ofs_tree *t, const struct ofs_root *root, uint64_t ino,
-		      struct chain *c)
+static int try_walk(struct ofs_tree *t, uint64_t ino, struct chain *c)
 {
-	uint64_t dir;
-	int r;
+	int r = ofs_root_of(t, ino, &c->root);
 
-	while (ino != root->ino) {
+	while (r == 0 && ino != c->root->ino) {
 		if (ino == OFS_ROOT_INO)
 			return -EAGAIN; /* it was just moved to another tree */
-		c->names = ofs_grow(c->names, &c->cap, c->n + 1, sizeof(*c->names));
-		r = ofs_store_name_of(t->store, ino, &dir, c->names[c->n]);
-		if (r < 0)
-			return r;
+		c->levels = ofs_grow(c->levels, &c->cap, c->n + 1, sizeof(*c->levels));
+		c->levels[c->n].ino = ino;
+		r = ofs_store_name_of(t->store, ino, &ino, c->levels[c->n].name);
 		c->n++;
-		c->top = ino;
-		ino = dir;
 	}
-	return 0;
+	if (r == 0)
+		c->top = c->n ? ofs_root_top(c->root, c->levels[c->n - 1].ino) : OFS_TOPS;
+	return r;
+}
+
+/* Adds what lies above to the chain. */
+static int chain_walk(struct ofs_tree *t, uint64_t ino, struct chain *c)
+{
+	size_t n = c->n;
+	int r;
+
+	do {
+		c->n = n;
+		r = try_walk(t, ino, c);
+	} while (r == -EAGAIN);
+	return r;
+}
+
+static bool keeps(enum ofs_top top)
+{
+	return top == OFS_TOP_PERSISTENT || top == OFS_TOP_ARCHIVE;
+}
+
+/* The name of what lies `depth` below the root, if it is a directory; "": it is not. */
+static const char *dir_name(const struct chain *c, size_t depth, bool is_dir)
+{
+	if (c->n < depth + 1 || (c->n == depth + 1 && !is_dir))
+		return "";
+	return c->levels[c->n - 1 - depth].name;
 }
 
 static void copy_name(char to[OFS_NAME_MAX + 1], const char *from)
@@ -64,30 +90,66 @@ static void copy_name(char to[OFS_NAME_MAX + 1], const char *from)
 	memcpy(to, from, strlen(from) + 1);
 }
 
-/*
- * Reads category and task off the names; only directories count, so the node's own name does not.
- */
-static void place_classify(const struct chain *c, struct ofs_place *p)
+static int is_dir(struct ofs_tree *t, uint64_t ino)
 {
-	size_t depth = 1; /* of the category below the root */
-	enum ofs_top top;
+	struct ofs_attr attr;
+	int r = ofs_store_getattr(t->store, ino, &attr);
 
-	p->top = OFS_TOP_CACHE;
-	copy_name(p->category, OFS_CATEGORY_NONE);
-	p->task[0] = 0;
-	if (!c->n)
-		return;
-	top = ofs_root_top(p->root, c->top);
-	if (top >= OFS_TOP_AGENTS)
-		return;
-	p->top = top;
-	if (p->top == OFS_TOP_TASKS) {
-		if (c->n > depth + 1)
-			copy_name(p->task, c->names[c->n - 1 - depth]);
-		depth++;
+	return r < 0 ? r : S_ISDIR(attr.mode);
+}
+
+/*
+ * The nearest mark from the node upwards. *ret_depth is 2 where what lies directly in the tier is a
+ * whole task, so that the next directories are the categories; else 1. 1, 0: no mark, or -errno.
+ */
+static int nearest_mark(struct ofs_tree *t, const struct chain *c, struct ofs_origin *ret,
+			size_t *ret_depth)
+{
+	struct ofs_origin mark;
+	bool found = false;
+	int r;
+
+	*ret_depth = 1;
+	*ret = (struct ofs_origin){ 0 };
+	for (size_t i = 0; i + 1 < c->n; i++) {
+		r = ofs_origin_read(t, c->levels[i].ino, &mark);
+		if (r < 0)
+			return r;
+		if (r == 0)
+			continue;
+		if (i && i + 2 == c->n && ofs_origin_is_task(&mark))
+			*ret_depth = 2;
+		if (found)
+			continue;
+		found = true;
+		*ret = mark;
+		if (i && ofs_origin_is_task(&mark) && (i > 1 || is_dir(t, c->levels[0].ino) > 0))
+			copy_name(ret->category, c->levels[i - 1].name);
 	}
-	if (c->n > depth + 1)
-		copy_name(p->category, c->names[c->n - 1 - depth]);
+	return found;
+}
+
+/*
+ * Reads category, task and origin off the names and marks; of the names only those of directories
+ * above the node count.
+ */
+static int place_classify(struct ofs_tree *t, const struct chain *c, struct ofs_place *p)
+{
+	size_t depth = c->top == OFS_TOP_TASKS ? 2 : 1; /* of the category below the root */
+	const char *category = "";
+	int r = 0;
+
+	p->top = c->top < OFS_TOP_AGENTS ? c->top : OFS_TOP_CACHE;
+	if (c->top == OFS_TOP_TASKS)
+		copy_name(p->task, dir_name(c, 1, false));
+	if (keeps(c->top))
+		r = nearest_mark(t, c, &p->origin, &depth);
+	if (c->top < OFS_TOP_AGENTS)
+		category = dir_name(c, depth, false);
+	if (!category[0])
+		category = p->origin.category[0] ? p->origin.category : OFS_CATEGORY_NONE;
+	copy_name(p->category, category);
+	return OFS_MIN(r, 0);
 }
 
 int ofs_place_of(struct ofs_tree *t, uint64_t ino, struct ofs_place *ret)
@@ -96,19 +158,78 @@ int ofs_place_of(struct ofs_tree *t, uint64_t ino, struct ofs_place *ret)
 	int r;
 
 	*ret = (struct ofs_place){ .path = OFS_BUF_INIT };
-	do {
-		c.n = 0;
-		r = ofs_root_of(t, ino, &ret->root);
-		if (r == 0)
-			r = chain_walk(t, ret->root, ino, &c);
-	} while (r == -EAGAIN);
+	r = chain_walk(t, ino, &c);
+	ret->root = c.root;
+	if (r == 0)
+		r = place_classify(t, &c, ret);
 	if (r < 0)
 		return r;
-	place_classify(&c, ret);
 	for (size_t i = c.n; i-- > 0;)
-		ofs_buf_printf(&ret->path, "%s%s", c.names[i], i ? "/" : "");
+		ofs_buf_printf(&ret->path, "%s%s", c.levels[i].name, i ? "/" : "");
 	ofs_buf_append(&ret->path, "", 1);
 	return 0;
+}
+
+bool ofs_place_keeps(struct ofs_tree *t, const struct ofs_root *root, uint64_t ino)
+{
+	OFS_CLEANUP(chain_finish) struct chain c = { 0 };
+
+	return chain_walk(t, ino, &c) == 0 && keeps(c.top) && (!root || c.root == root);
+}
+
+/* What an inode of the working tier is made as. */
+static int made_as(struct ofs_tree *t, const struct chain *c, struct ofs_origin *ret)
+{
+	OFS_FREE char *label = ofs_label_text(t, c->levels[0].ino, OFS_LABEL_CATEGORY);
+	bool task = c->top == OFS_TOP_TASKS;
+	int dir = is_dir(t, c->levels[0].ino);
+
+	*ret = (struct ofs_origin){ 0 };
+	if (dir < 0)
+		return dir;
+	if (task)
+		copy_name(ret->task, dir_name(c, 1, dir));
+	if (label && strlen(label) <= OFS_NAME_MAX)
+		copy_name(ret->category, label);
+	else if (c->top < OFS_TOP_AGENTS)
+		copy_name(ret->category, dir_name(c, task ? 2 : 1, dir));
+	return 1;
+}
+
+/* The directory that holds the entry, and then the entry by this very name. */
+static int chain_of_entry(struct ofs_tree *t, uint64_t dir, const struct ofs_attr *entry,
+			  const char *name, struct chain *c)
+{
+	c->levels = ofs_grow(c->levels, &c->cap, 1, sizeof(*c->levels));
+	c->levels[0].ino = entry->ino;
+	copy_name(c->levels[0].name, name);
+	c->n = 1;
+	return chain_walk(t, dir, c);
+}
+
+int ofs_place_mark(struct ofs_tree *t, uint64_t dir, const char *name, uint64_t newdir,
+		   struct ofs_buf *out)
+{
+	OFS_CLEANUP(chain_finish) struct chain from = { 0 };
+	struct ofs_origin origin;
+	struct ofs_attr entry;
+	size_t depth;
+	int r = ofs_store_lookup(t->store, dir, name, &entry);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	ofs_store_forget(t->store, entry.ino, 1);
+	/* A new name is a new category for what lies in a directory. */
+	if (dir == newdir && !S_ISDIR(entry.mode))
+		return 0;
+	r = chain_of_entry(t, dir, &entry, name, &from);
+	if (r == 0 && keeps(from.top))
+		r = nearest_mark(t, &from, &origin, &depth);
+	else if (r == 0 && ofs_place_keeps(t, NULL, newdir))
+		r = made_as(t, &from, &origin);
+	if (r > 0)
+		ofs_origin_write(&origin, out);
+	return OFS_MIN(r, 0);
 }
 
 int ofs_place_label(struct ofs_tree *t, uint64_t ino, struct ofs_place *p)

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The place of a node: its path, the tier, category and task that follow from it, and access. */
+/*
+ * The place of a node: its path, the tier, category and task that follow from it and from what it
+ * was made as, and access.
+ */
 #pragma once
 
+#include "tree/core/origin.h"
 #include "tree/core/root.h"
 
 enum ofs_tier {
@@ -21,6 +25,7 @@ struct ofs_place {
 	enum ofs_top top; /* a file at the root counts as in cache/ */
 	char category[OFS_NAME_MAX + 1];
 	char task[OFS_NAME_MAX + 1]; /* "" outside tasks/ */
+	struct ofs_origin origin; /* of what is kept; "": none */
 	struct ofs_buf path; /* from the root; NUL-terminated, no leading slash */
 };
 
@@ -30,6 +35,21 @@ void ofs_place_finish(struct ofs_place *p);
 int ofs_place_of(struct ofs_tree *t, uint64_t ino, struct ofs_place *ret);
 
 enum ofs_tier ofs_place_tier(const struct ofs_place *p);
+
+static inline bool ofs_place_is_kept(const struct ofs_place *p)
+{
+	return p->top == OFS_TOP_PERSISTENT || p->top == OFS_TOP_ARCHIVE;
+}
+
+/* The inode is in a tier of `root` (NULL: any tree) that keeps it; false: or it has no name. */
+bool ofs_place_keeps(struct ofs_tree *t, const struct ofs_root *root, uint64_t ino);
+
+/*
+ * The mark that the entry `name` of `dir` gets when it goes to `newdir`, appended: none where it
+ * stays what its place says. 0 or -errno.
+ */
+int ofs_place_mark(struct ofs_tree *t, uint64_t dir, const char *name, uint64_t newdir,
+		   struct ofs_buf *out);
 
 /* Replaces the category of its directory by the one that was set for the file, if there is one. */
 int ofs_place_label(struct ofs_tree *t, uint64_t ino, struct ofs_place *p);

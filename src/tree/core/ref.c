@@ -158,8 +158,9 @@ void ofs_ref_release(struct ofs_tree *t, const struct ofs_root *root, uint64_t i
 		t->events.release(t->events.arg, ino, ofs_root_node(root, OFS_NODE_REFS), ref);
 }
 
-void ofs_ref_unlinked(struct ofs_tree *t, const struct ofs_root *root, uint64_t ino)
+void ofs_ref_left(struct ofs_tree *t, uint64_t dir, uint64_t ino)
 {
+	struct ofs_root *root;
 	bool found;
 
 	if (!ino || !t->events.release)
@@ -167,7 +168,7 @@ void ofs_ref_unlinked(struct ofs_tree *t, const struct ofs_root *root, uint64_t 
 	pthread_mutex_lock(&t->refs->lock);
 	found = ofs_map_get(&t->refs->found, ino);
 	pthread_mutex_unlock(&t->refs->lock);
-	if (found)
+	if (found && ofs_root_of(t, dir, &root) == 0)
 		ofs_ref_release(t, root, ino);
 }
 
@@ -209,7 +210,7 @@ int ofs_ref_lookup(struct ofs_tree *t, const struct ofs_root *root, const char *
 	return r;
 }
 
-/* When the file loses its last name meanwhile, either we see that or ofs_ref_unlinked() sees us. */
+/* When the file loses its last name meanwhile, either we see that or ofs_ref_left() sees us. */
 int ofs_ref_lookup_name(struct ofs_tree *t, const struct ofs_root *root, const char *name,
 			const struct ofs_cred *cred, struct ofs_attr *ret)
 {

@@ -40,7 +40,7 @@ int ofs_ref_get_tombstone(struct ofs_tree *t, const struct ofs_root *root, ofs_n
 void ofs_ref_forget(struct ofs_tree *t, uint64_t ino, uint64_t n);
 
 /*
- * The file (0: none) lost its last name, in `root`, and is held: the kernel is asked to forget its
- * ref.
+ * The file (0: none) lost its last name, in the directory `dir`, and is held: the kernel is asked to
+ * forget its ref.
  */
-void ofs_ref_unlinked(struct ofs_tree *t, const struct ofs_root *root, uint64_t ino);
+void ofs_ref_left(struct ofs_tree *t, uint64_t dir, uint64_t ino);

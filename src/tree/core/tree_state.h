@@ -106,6 +106,9 @@ struct ofs_tree {
 	/* A label was set or removed; `ttl` is the new time to live where it is OFS_LABEL_TTL. */
 	void (*labelled)(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, int64_t ttl);
 
+	/* Something was renamed. */
+	void (*moved)(struct ofs_tree *t, const struct ofs_move *m);
+
 	/* Each the business of the file of that name. */
 	struct ofs_categories *categories;
 	struct ofs_roots *roots;

@@ -16,6 +16,12 @@ bool ofs_search_wants(const struct ofs_query *q, enum ofs_tier tier)
 	return !q->tiers || q->tiers >> tier & 1;
 }
 
+/* Files are found by what they were made as, too. */
+static bool has_either(const struct ofs_wanted *w, const char *now, const char *origin)
+{
+	return ofs_wanted_has(w, now) || (origin[0] && ofs_wanted_has(w, origin));
+}
+
 static bool admits(const struct ofs_query *q, const struct ofs_answer *a)
 {
 	int64_t mtime = a->attr.mtime;
@@ -25,8 +31,8 @@ static bool admits(const struct ofs_query *q, const struct ofs_answer *a)
 			return false;
 	return mtime >= q->after && (mtime < q->before || q->before == INT64_MAX) &&
 	       ofs_search_wants(q, ofs_place_tier(&a->place)) &&
-	       ofs_wanted_has(&q->categories, a->place.category) &&
-	       ofs_wanted_has(&q->tasks, a->place.task);
+	       has_either(&q->categories, a->place.category, a->place.origin.category) &&
+	       has_either(&q->tasks, a->place.task, a->place.origin.task);
 }
 
 static void take_label(void *arg, const struct ofs_label *l)

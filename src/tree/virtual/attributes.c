@@ -67,6 +67,8 @@ enum {
 	PLACE_TIER,
 	PLACE_CATEGORY,
 	PLACE_TASK,
+	PLACE_ORIGIN_TASK,
+	PLACE_ORIGIN_CATEGORY,
 	PLACE_PATH
 };
 
@@ -84,10 +86,12 @@ static int attr_place(struct ofs_tree *t, const struct ofs_attr *file, int which
 		r = ofs_place_label(t, file->ino, &place);
 	if (r < 0)
 		return r;
-	text = which == PLACE_TIER	 ? ofs_tier_names[ofs_place_tier(&place)]
-	       : which == PLACE_CATEGORY ? place.category
-	       : which == PLACE_TASK	 ? place.task
-					 : (const char *)place.path.data;
+	text = which == PLACE_TIER		? ofs_tier_names[ofs_place_tier(&place)]
+	       : which == PLACE_CATEGORY	? place.category
+	       : which == PLACE_TASK		? place.task
+	       : which == PLACE_ORIGIN_TASK	? place.origin.task
+	       : which == PLACE_ORIGIN_CATEGORY ? place.origin.category
+						: (const char *)place.path.data;
 	if (!text[0])
 		return -ENODATA;
 	ofs_buf_append_str(out, text);
@@ -259,6 +263,8 @@ static const struct {
 	{ "category", attr_place, PLACE_CATEGORY, true, false, true },
 	{ "task", attr_place, PLACE_TASK, true, true },
 	{ "agent", attr_agent, 0, true, true },
+	{ "origin_task", attr_place, PLACE_ORIGIN_TASK, true, true },
+	{ "origin_category", attr_place, PLACE_ORIGIN_CATEGORY, true, true },
 	{ "created", attr_time, TIME_CREATED, true, false },
 	{ "expires", attr_time, TIME_EXPIRES, false, false },
 	{ "used", attr_time, TIME_USED, false, false },

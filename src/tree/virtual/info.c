@@ -44,12 +44,25 @@ void ofs_info_format(struct ofs_tree *t, const struct ofs_attr *file, const stru
 		const char *name;
 		bool number;
 	} fields[] = {
-		{ "path", false },	  { "ref", false },	 { "tier", false },
-		{ "category", false },	  { "task", false },	 { "title", false },
-		{ "tags", false },	  { "important", true }, { "ttl", false },
-		{ "created", false },	  { "expires", false },	 { "lifecycle", false },
-		{ "mime", false },	  { "lines", true },	 { "tokens", true },
-		{ "stored_bytes", true }, { "sha256", false },
+		{ "path", false },
+		{ "ref", false },
+		{ "tier", false },
+		{ "category", false },
+		{ "task", false },
+		{ "origin_task", false },
+		{ "origin_category", false },
+		{ "title", false },
+		{ "tags", false },
+		{ "important", true },
+		{ "ttl", false },
+		{ "created", false },
+		{ "expires", false },
+		{ "lifecycle", false },
+		{ "mime", false },
+		{ "lines", true },
+		{ "tokens", true },
+		{ "stored_bytes", true },
+		{ "sha256", false },
 	};
 	json_t *json = json_object();
 	char mode[8];

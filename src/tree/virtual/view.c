@@ -140,12 +140,13 @@ static int dir_exists(struct ofs_tree *t, const struct ofs_view_dir *d)
 	size_t i;
 	int r;
 
-	/* There may be many tasks. */
+	/* There may be many tasks. What one has left may be all there is of it. */
 	if (d->kind == OFS_VIEW_TASK) {
 		r = ofs_store_lookup(t->store, d->root->tops[OFS_TOP_TASKS], d->name, &attr);
 		if (r == 0)
 			ofs_store_forget(t->store, attr.ino, 1);
-		return r == -ENOENT ? 0 : r < 0 ? r : S_ISDIR(attr.mode);
+		if (r != -ENOENT)
+			return r < 0 ? r : S_ISDIR(attr.mode);
 	}
 	OFS_LOCKED(&t->views->lock);
 	r = get_list(t, node_of(d), &above, true, &l);
@@ -190,7 +191,7 @@ static bool is_member(struct ofs_tree *t, const struct ofs_view_dir *d, uint64_t
 	case OFS_VIEW_CATEGORY:
 		return strcmp(p->category, d->name) == 0;
 	case OFS_VIEW_TASK:
-		return strcmp(p->task, d->name) == 0;
+		return strcmp(p->task, d->name) == 0 || strcmp(p->origin.task, d->name) == 0;
 	case OFS_VIEW_TIER:
 		return strcmp(ofs_tier_names[ofs_place_tier(p)], d->name) == 0;
 	case OFS_VIEW_TAG:

@@ -32,6 +32,9 @@ struct gathering {
 	struct ofs_entry_list *list;
 	struct ofs_u64_list labelled; /* files whose labels put them into the directory */
 	struct ofs_map others; /* files whose category was set to another one */
+	struct ofs_map strays; /* files that were made in a category, by their marks */
+	struct ofs_u64_list marked; /* directories with marks that matter here */
+	struct ofs_u64_list homes; /* of those, whole tasks directly in a tier that keeps them */
 	struct ofs_map seen; /* keys of the names of directories */
 };
 
@@ -61,21 +64,61 @@ static int is_here(struct gathering *g, uint64_t ino)
 	return 0;
 }
 
-/* The tag, or the category, of the directory was set for the file. */
-static bool has_label(const struct ofs_view_dir *d, const struct ofs_label *l)
+static bool is(const char *text, const char *name)
 {
-	return d->kind == OFS_VIEW_TAG ? ofs_label_has_tag(l->tags, d->name)
-				       : l->category && strcmp(l->category, d->name) == 0;
+	return text && strcmp(text, name) == 0;
 }
 
 static void take_label(void *arg, const struct ofs_label *l)
 {
+	const char *name = ((struct gathering *)arg)->dir->name;
 	struct gathering *g = arg;
 
-	if (has_label(g->dir, l))
-		ofs_u64_list_add(&g->labelled, l->ino);
-	else if (g->dir->kind == OFS_VIEW_CATEGORY && l->category)
-		ofs_map_put(&g->others, l->ino, g);
+	switch (g->dir->kind) {
+	case OFS_VIEW_TAG:
+		if (ofs_label_has_tag(l->tags, name))
+			ofs_u64_list_add(&g->labelled, l->ino);
+		break;
+	case OFS_VIEW_TASK:
+		if (is(l->origin_task, name))
+			ofs_u64_list_add(l->is_dir ? &g->marked : &g->labelled, l->ino);
+		break;
+	default:
+		if (l->is_dir && l->origin_task && !l->origin_category)
+			ofs_u64_list_add(&g->marked, l->ino);
+		else if (l->category && !is(l->category, name))
+			ofs_map_put(&g->others, l->ino, g);
+		else if (is(l->category, name) || is(l->origin_category, name))
+			ofs_u64_list_add(&g->labelled, l->ino);
+		if (!l->is_dir && l->origin_category && !l->category)
+			ofs_map_put(&g->strays, l->ino, g);
+	}
+}
+
+/* `dir` is one of those whose directories are categories, and keeps what is in it. */
+static bool is_home(const struct gathering *g, uint64_t dir)
+{
+	for (size_t i = 0; i < g->homes.n; i++)
+		if (g->homes.at[i] == dir)
+			return true;
+	return dir == g->dir->root->tops[OFS_TOP_PERSISTENT] ||
+	       dir == g->dir->root->tops[OFS_TOP_ARCHIVE];
+}
+
+/* A file with a mark that lies in no category's directory: it keeps the one that it was made in. */
+static bool is_stray(const struct gathering *g, uint64_t ino)
+{
+	char name[OFS_NAME_MAX + 1];
+	uint64_t dir;
+
+	return ofs_store_name_of(g->tree->store, ino, &dir, name) == 0 && is_home(g, dir);
+}
+
+static void find_homes(struct gathering *g)
+{
+	for (size_t i = 0; i < g->marked.n; i++)
+		if (is_stray(g, g->marked.at[i]))
+			ofs_u64_list_add(&g->homes, g->marked.at[i]);
 }
 
 static int add_labelled(struct gathering *g)
@@ -83,11 +126,18 @@ static int add_labelled(struct gathering *g)
 	int r = 0;
 
 	for (size_t i = 0; i < g->labelled.n && r >= 0; i++) {
-		r = is_here(g, g->labelled.at[i]);
-		if (r > 0)
-			ofs_entry_list_add(g->list, g->labelled.at[i], "");
+		uint64_t ino = g->labelled.at[i];
+
+		r = is_here(g, ino);
+		if (r > 0 && (!ofs_map_get(&g->strays, ino) || is_stray(g, ino)))
+			ofs_entry_list_add(g->list, ino, "");
 	}
 	return OFS_MIN(r, 0);
+}
+
+static bool is_whole_task(const struct gathering *g, uint64_t dir)
+{
+	return ofs_root_top(g->dir->root, dir) == OFS_TOPS && is_home(g, dir);
 }
 
 /* Adds all files below the directory in `base` that has the view directory's name. */
@@ -98,10 +148,17 @@ static int add_named(struct gathering *g, uint64_t base)
 
 	if (r < 0)
 		return r;
-	if (S_ISDIR(attr.mode))
+	if (S_ISDIR(attr.mode) && !is_whole_task(g, attr.ino))
 		r = ofs_walk_files(g->tree, attr.ino, true, add_file, g);
 	ofs_store_forget(g->tree->store, attr.ino, 1);
 	return r;
+}
+
+static int add_not_stray(void *arg, uint64_t ino, const char *name)
+{
+	struct gathering *g = arg;
+
+	return ofs_map_get(&g->strays, ino) ? 0 : add_file(arg, ino, name);
 }
 
 static int by_category_base(void *arg, uint64_t base)
@@ -110,15 +167,26 @@ static int by_category_base(void *arg, uint64_t base)
 	int r = 0;
 
 	if (strcmp(g->dir->name, OFS_CATEGORY_NONE) == 0)
-		r = ofs_walk_files(g->tree, base, false, add_file, g);
+		r = ofs_walk_files(g->tree, base, false,
+				   is_home(g, base) ? add_not_stray : add_file, g);
 	if (r == 0)
 		r = add_named(g, base);
 	return r == -ENOENT || r == -ENOTDIR ? 0 : r;
 }
 
+/* Calls `fn` for each directory whose directories are categories. */
+static int walk_bases(struct gathering *g, int (*fn)(void *arg, uint64_t dir))
+{
+	int r = ofs_walk_bases(g->tree, g->dir->root, fn, g);
+
+	for (size_t i = 0; i < g->homes.n && r == 0; i++)
+		r = fn(g, g->homes.at[i]);
+	return r;
+}
+
 static int gather_category(struct gathering *g)
 {
-	int r = ofs_walk_bases(g->tree, g->dir->root, by_category_base, g);
+	int r = walk_bases(g, by_category_base);
 
 	/* Files directly in the root or in tasks/ have no category either. */
 	if (r == 0 && strcmp(g->dir->name, OFS_CATEGORY_NONE) == 0) {
@@ -134,9 +202,44 @@ static int gather_labelled(struct gathering *g)
 {
 	int r = ofs_labels_each(g->tree, take_label, g);
 
+	find_homes(g);
 	if (r == 0 && g->dir->kind == OFS_VIEW_CATEGORY)
 		r = gather_category(g);
 	return r < 0 ? r : add_labelled(g);
+}
+
+/* Adds a file whose mark, or that of a directory above it, may be the nearest one. */
+static int add_if_made_in(struct gathering *g, uint64_t ino)
+{
+	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
+	int r = ofs_place_of(g->tree, ino, &place);
+
+	if (r == 0 && place.root == g->dir->root &&
+	    strcmp(place.origin.task, g->dir->name) == 0)
+		ofs_entry_list_add(g->list, ino, "");
+	return r == -ENOENT ? 0 : r;
+}
+
+static int note_file(void *arg, uint64_t ino, const char *name)
+{
+	(void)name;
+	ofs_u64_list_add(arg, ino);
+	return 0;
+}
+
+/* What lies in the task's directory, and what was made there and is kept. */
+static int gather_task(struct gathering *g)
+{
+	int r = add_named(g, g->dir->root->tops[OFS_TOP_TASKS]);
+
+	if (r == 0 || r == -ENOENT)
+		r = ofs_labels_each(g->tree, take_label, g);
+	for (size_t i = 0; i < g->marked.n && r == 0; i++)
+		if (ofs_place_keeps(g->tree, g->dir->root, g->marked.at[i]))
+			r = ofs_walk_files(g->tree, g->marked.at[i], true, note_file, &g->labelled);
+	for (size_t i = 0; i < g->labelled.n && r == 0; i++)
+		r = add_if_made_in(g, g->labelled.at[i]);
+	return r;
 }
 
 static int gather_tier(struct gathering *g)
@@ -226,7 +329,8 @@ static int add_subdirs(void *arg, uint64_t dir)
 	int r = ofs_walk_subdirs(g->tree, dir, &dirs);
 
 	for (size_t i = 0; i < dirs.n && r == 0; i++)
-		add_name(g, ofs_entry_list_name(&dirs, i));
+		if (!is_whole_task(g, dirs.entries[i].key))
+			add_name(g, ofs_entry_list_name(&dirs, i));
 	return r;
 }
 
@@ -235,6 +339,25 @@ static bool is_in_tree(const struct gathering *g, uint64_t ino)
 	struct ofs_root *root;
 
 	return ofs_root_of(g->tree, ino, &root) == 0 && root == g->dir->root;
+}
+
+static bool is_new(const struct gathering *g, const char *name)
+{
+	return name && !ofs_map_get(&g->seen, ofs_entry_list_key(name));
+}
+
+/* Adds the task or the category that something kept was made in. */
+static void take_origin(void *arg, const struct ofs_label *l)
+{
+	struct gathering *g = arg;
+
+	if (g->dir->kind == OFS_VIEW_TASK) {
+		if (is_new(g, l->origin_task) && ofs_place_keeps(g->tree, g->dir->root, l->ino))
+			add_name(g, l->origin_task);
+	} else if (!l->is_dir && !l->category && is_new(g, l->origin_category) &&
+		   is_stray(g, l->ino)) {
+		add_name(g, l->origin_category);
+	}
 }
 
 /* Adds the tags, or the category, of a file that is still there. */
@@ -249,7 +372,7 @@ static void take_names(void *arg, const struct ofs_label *l)
 		size_t len = tags ? strcspn(at, ",") : strlen(at);
 
 		snprintf(name, sizeof(name), "%.*s", (int)len, at);
-		if (!ofs_map_get(&g->seen, ofs_entry_list_key(name)) && is_in_tree(g, l->ino))
+		if (is_new(g, name) && is_in_tree(g, l->ino))
 			add_name(g, name);
 		at = at[len] ? at + len + 1 : NULL;
 	}
@@ -262,12 +385,20 @@ static int gather_names(struct gathering *g)
 	switch (g->dir->kind) {
 	case OFS_VIEW_CATEGORY:
 		add_name(g, OFS_CATEGORY_NONE);
-		r = ofs_walk_bases(g->tree, g->dir->root, add_subdirs, g);
+		r = ofs_labels_each(g->tree, take_label, g);
+		find_homes(g);
+		if (r == 0)
+			r = walk_bases(g, add_subdirs);
 		if (r == 0)
 			r = ofs_labels_each(g->tree, take_names, g);
+		if (r == 0)
+			r = ofs_labels_each(g->tree, take_origin, g);
 		break;
 	case OFS_VIEW_TASK:
-		return add_subdirs(g, g->dir->root->tops[OFS_TOP_TASKS]);
+		r = add_subdirs(g, g->dir->root->tops[OFS_TOP_TASKS]);
+		if (r == 0)
+			r = ofs_labels_each(g->tree, take_origin, g);
+		break;
 	case OFS_VIEW_TIER:
 		for (int i = 0; i < OFS_TIERS && r == 0; i++)
 			add_name(g, ofs_tier_names[i]);
@@ -291,12 +422,15 @@ int ofs_view_gather(struct ofs_tree *t, const struct ofs_view_dir *d, struct ofs
 	else if (!d->name[0])
 		r = gather_names(&g);
 	else if (d->kind == OFS_VIEW_TASK)
-		r = add_named(&g, d->root->tops[OFS_TOP_TASKS]);
+		r = gather_task(&g);
 	else if (d->kind == OFS_VIEW_TIER)
 		r = gather_tier(&g);
 	else
 		r = gather_labelled(&g);
 	ofs_map_finish(&g.others);
+	ofs_map_finish(&g.strays);
+	ofs_u64_list_finish(&g.marked);
+	ofs_u64_list_finish(&g.homes);
 	ofs_map_finish(&g.seen);
 	ofs_u64_list_finish(&g.labelled);
 	ofs_entry_list_settle(ret);
