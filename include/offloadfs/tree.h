@@ -157,6 +157,8 @@ struct ofs_tree_options {
 	const char *embed_model;
 	const char *embed_url;
 	const char *embed_key;
+	/** Bytes on disk of the log, `.offload/log`; 0: nothing is written. */
+	uint64_t log_max;
 	/** Seconds for which tombstones of collected files are kept; 0: for good. */
 	uint64_t tombstones_s;
 	/**
@@ -174,14 +176,15 @@ struct ofs_tree_options {
 
 /**
  * The defaults: create, background, 1000 ms, 2000 lines, 65536 bytes, 250 ms, 32 MiB, 1000 ms;
- * lifetimes as in offloadfs(8), a minute, no limit, a week of grace, a day, a year.
+ * lifetimes as in offloadfs(8), a minute, no limit, a week of grace, a day, a year, 64 MiB.
  */
 #define OFS_TREE_OPTIONS_INIT                                                                  \
 	{                                                                                      \
 		.create = true, .background = true, .mountpoint = NULL, .seal_delay_ms = 1000, \
 		.slice_max_lines = 2000, .slice_max_bytes = 65536, .search_ms = 250,           \
 		.cache_bytes = (size_t)32 << 20, .scrub_ms = 1000, .gc_interval_ms = 60000,    \
-		.grace_s = 604800, .task_idle_s = 86400, .tombstones_s = 31536000                                                       \
+		.grace_s = 604800, .task_idle_s = 86400, .tombstones_s = 31536000,             \
+		.log_max = (uint64_t)64 << 20                                                  \
 	}
 
 /** The caller: owner of new files, and subject of the tree's own checks of permissions. */

@@ -110,3 +110,14 @@ int ofs_decompress(const void *data, size_t stored, void *ret, size_t len)
 		return zstd_errno(n);
 	return n == len ? 0 : -EIO;
 }
+
+int ofs_decompressed_size(const void *data, size_t stored, size_t max, size_t *ret)
+{
+	/* The two numbers that stand for an error are larger than any size. */
+	unsigned long long n = ZSTD_getFrameContentSize(data, stored);
+
+	if (n > max)
+		return -EIO;
+	*ret = (size_t)n;
+	return 0;
+}

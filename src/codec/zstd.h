@@ -19,3 +19,6 @@ int ofs_compress(struct ofs_compressor *c, int level, const void *data, size_t l
  * -EIO: damaged, or it expands to another size.
  */
 int ofs_decompress(const void *data, size_t stored, void *ret, size_t len);
+
+/* What ofs_compress() was given: its length, of at most `max` bytes. -EIO: damaged, or more. */
+int ofs_decompressed_size(const void *data, size_t stored, size_t max, size_t *ret);

@@ -341,6 +341,8 @@ static void apply_copy(struct ofs_store *s, const struct change *c)
 	n->row.lines = from->row.lines;
 	n->row.mtime = r->time;
 	n->version = s->next_version++;
+	n->unsealed = true;
+	ofs_store_content_sealed(s, n);
 	stamp(s, n, r);
 }
 

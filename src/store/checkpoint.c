@@ -297,14 +297,16 @@ void ofs_store_refresh_charges(struct ofs_store *s)
 
 void ofs_store_tell(struct ofs_store *s)
 {
-	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list changed;
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list changed, sealed;
 
 	pthread_mutex_lock(&s->lock);
-	changed = s->changed;
-	s->changed = (struct ofs_u64_list){ 0 };
+	changed = ofs_steal(s->changed);
+	sealed = ofs_steal(s->sealed_files);
 	pthread_mutex_unlock(&s->lock);
 	for (size_t i = 0; i < changed.n; i++)
 		s->attr_changed(s->events_arg, changed.at[i]);
+	for (size_t i = 0; i < sealed.n; i++)
+		s->sealed(s->events_arg, sealed.at[i] / 2, sealed.at[i] % 2);
 }
 
 bool ofs_store_is_dirty(struct ofs_store *s)

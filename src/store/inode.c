@@ -265,12 +265,23 @@ void ofs_store_touch(struct ofs_store *s, struct ofs_inode *n)
 
 void ofs_store_content_changed(struct ofs_store *s, struct ofs_inode *n)
 {
+	n->resealed = n->resealed || (!n->on_draft_list && (n->row.has_sha || n->row.stored));
+	n->unsealed = true;
 	n->version = s->next_version++;
 	n->written_at = ofs_clock_monotonic();
 	n->row.has_sha = false;
 	n->row.lines = -1;
 	ofs_store_add_draft(s, n);
 	ofs_store_touch(s, n);
+}
+
+void ofs_store_content_sealed(struct ofs_store *s, struct ofs_inode *n)
+{
+	if (!n->unsealed || !n->row.size)
+		return;
+	if (s->sealed)
+		ofs_u64_list_add(&s->sealed_files, 2 * n->row.ino + n->resealed);
+	n->unsealed = n->resealed = false;
 }
 
 void ofs_store_add_draft(struct ofs_store *s, struct ofs_inode *n)

@@ -15,6 +15,8 @@ struct ofs_inode {
 	uint64_t epoch; /* of the last change; see store_state.h */
 	bool on_dirty_list;
 	bool on_draft_list;
+	bool unsealed; /* its content changed, and was not all in packs since */
+	bool resealed; /* then an earlier content was */
 	bool gone; /* no name and no reference is left: the next checkpoint deletes it */
 	uint64_t version; /* of the content, unique in this run */
 	int64_t written_at; /* monotonic time of the last write */
@@ -93,6 +95,9 @@ void ofs_store_touch(struct ofs_store *s, struct ofs_inode *n);
 
 /* The content changed: it gets a new version and is to be sealed again. */
 void ofs_store_content_changed(struct ofs_store *s, struct ofs_inode *n);
+
+/* All of the content is in packs: the owner is to be told, once. */
+void ofs_store_content_sealed(struct ofs_store *s, struct ofs_inode *n);
 
 void ofs_store_add_draft(struct ofs_store *s, struct ofs_inode *n);
 

@@ -41,7 +41,7 @@ static int note_name(void *arg, const char *name)
 {
 	static const char *const ours[] = { "lock",	  "journal",	"packs",   "index.db*",
 					    "lost+found", "quarantine", "reserve", "config.ini",
-					    "search.db*", "context.ini" };
+					    "search.db*", "context.ini", "log" };
 	struct seen *seen = arg;
 	size_t i = 0;
 
@@ -191,6 +191,8 @@ int ofs_store_load_drafts(struct ofs_store *s)
 		if (r < 0)
 			break;
 		ofs_content_map_cover(&n->content, &e, 0);
+		n->unsealed = n->unsealed || e.off < n->row.size;
+		n->resealed = n->content.nblocks;
 		if (!n->on_draft_list)
 			n->written_at = ofs_clock_monotonic() -
 					OFS_MAX(ofs_clock_wall() - n->row.ctime, INT64_C(0));
@@ -411,6 +413,7 @@ static void store_destroy(struct ofs_store *s, bool clean)
 	free(s->drafts.list);
 	free(s->moves);
 	ofs_u64_list_finish(&s->changed);
+	ofs_u64_list_finish(&s->sealed_files);
 	pthread_cond_destroy(&s->sealer.wake);
 	pthread_cond_destroy(&s->room.made);
 	pthread_rwlock_destroy(&s->reclaim);
@@ -448,6 +451,8 @@ int ofs_store_open(const char *path, const struct ofs_store_options *opts, struc
 	s->classify = opts->classify;
 	s->unsettled = true;
 	s->attr_changed = opts->attr_changed;
+	s->sealed = opts->sealed;
+	s->close_hook = opts->closing;
 	s->events_arg = opts->events_arg;
 	init_locks(s);
 	s->compressor = ofs_compressor_create();
@@ -499,6 +504,8 @@ int ofs_store_close(struct ofs_store *s)
 		tell_unwritten(s, r);
 	else if (ofs_store_trim(s, true) == 0)
 		ofs_index_settle(s->index);
+	if (s->close_hook)
+		s->close_hook(s->events_arg);
 	store_destroy(s, r == 0);
 	return r;
 }

@@ -445,6 +445,7 @@ static void install_file(struct ofs_seal_batch *b, const struct sealed_file *f)
 		n->row.has_sha = f->has_sha;
 		memcpy(n->row.sha, f->sha, sizeof(n->row.sha));
 		ofs_store_touch(s, n);
+		ofs_store_content_sealed(s, n);
 		if (f->has_sha || f->digest || f->sparse) {
 			n->on_draft_list = false;
 			ofs_content_map_uncover(&n->content, OFS_CONTENT_END, UINT64_MAX, s->epoch);

@@ -43,7 +43,14 @@ struct ofs_store_options {
 	uint32_t (*classify)(void *arg, uint64_t top, uint64_t second);
 	/* From the sealer's thread, no lock held; may be NULL. */
 	void (*attr_changed)(void *arg, uint64_t ino);
-	void *events_arg; /* for both */
+	/*
+	 * The same: the content of a file, not empty, is in packs, all of it. `again`: an earlier
+	 * content of it was. Once for each content, but perhaps again after a crash.
+	 */
+	void (*sealed)(void *arg, uint64_t ino, bool again);
+	/* From ofs_store_close(), when all is written and nobody else can open it yet; or NULL. */
+	void (*closing)(void *arg);
+	void *events_arg; /* for all of these */
 };
 
 /* Where a store that is open may keep files of its own: `path`, or elsewhere if it is only read. */

@@ -70,6 +70,8 @@ struct ofs_store {
 	uint64_t journal_max;
 	uint32_t (*classify)(void *arg, uint64_t top, uint64_t second);
 	void (*attr_changed)(void *arg, uint64_t ino);
+	void (*sealed)(void *arg, uint64_t ino, bool again);
+	void (*close_hook)(void *arg);
 	void *events_arg;
 	struct ofs_age age;
 
@@ -121,6 +123,7 @@ struct ofs_store {
 	/* All guarded by `lock`. */
 	atomic_int sync_error; /* of the journal; it stays */
 	struct ofs_u64_list changed; /* inodes whose attributes the kernel is to be told of */
+	struct ofs_u64_list sealed_files; /* to be told of: 2 * inode, and 1 for `again` */
 	uint64_t changes; /* records logged by this run */
 	uint64_t name_changes; /* of those, what changes where something is or how it is labelled */
 	bool unsettled; /* there may be something to repack */

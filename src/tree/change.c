@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "tree/core/audit.h"
 #include "tree/core/category.h"
 #include "tree/core/changes.h"
 #include "tree/core/move.h"
@@ -316,13 +317,20 @@ int ofs_tree_link(struct ofs_tree *t, ofs_node node, ofs_node parent, const char
 int ofs_tree_unlink(struct ofs_tree *t, ofs_node parent, const char *name)
 {
 	int r = check_old_name(t, parent, name);
+	json_t *line;
 	uint64_t left;
 
 	ofs_tree_count(t, OFS_TREE_CHANGE);
-	if (r == 0)
-		r = ofs_store_unlink(t->store, parent, name, &left);
-	if (r == 0)
-		ofs_ref_left(t, parent, left);
+	if (r < 0)
+		return r;
+	line = ofs_audit_of_entry(t, "remove", parent, name, NULL);
+	r = ofs_store_unlink(t->store, parent, name, &left);
+	if (r < 0) {
+		json_decref(line);
+		return r;
+	}
+	ofs_audit_add(t, line);
+	ofs_ref_left(t, parent, left);
 	return changed(t, parent, r);
 }
 

@@ -90,6 +90,8 @@ static const struct ofs_ini_key keys[] = {
 		"Look for expired files at most so often"),
 	NUMBER("tombstones", S, 3600, TTL_MAX, 365 * 86400, "never",
 		"Remember expired files so long"),
+	NUMBER("log_max", MIB, 1, 1 << 20, 64, "off",
+		"Size on disk of the log of what became of files"),
 	TEXT("embed_model",
 		"Search by meaning: a model's directory, or its name at embed_url"),
 	TEXT("embed_url",
@@ -242,6 +244,7 @@ void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret)
 	ret->task_idle_s = ofs_config_get(c, "task_idle");
 	ret->gc_interval_ms = (uint32_t)ofs_config_get(c, "gc_interval");
 	ret->tombstones_s = ofs_config_get(c, "tombstones");
+	ret->log_max = ofs_config_get(c, "log_max") << 20;
 	ret->slice_max_lines = (uint32_t)ofs_config_get(c, "slice_max_lines");
 	ret->slice_max_bytes = (uint32_t)ofs_config_get(c, "slice_max_bytes");
 	ret->search_ms = (uint32_t)ofs_config_get(c, "search_time");

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/util.h"
+#include "tree/core/audit.h"
 #include "tree/core/category.h"
 #include "tree/core/changes.h"
 #include "tree/core/label.h"
@@ -43,6 +44,18 @@ static void on_attr_changed(void *arg, uint64_t ino)
 		t->events.attr_changed(t->events.arg, ino);
 }
 
+static void on_sealed(void *arg, uint64_t ino, bool again)
+{
+	struct ofs_tree *t = arg;
+
+	ofs_audit_add(t, ofs_audit_of(t, again ? "rewrite" : "offload", ino, NULL));
+}
+
+static void on_closing(void *arg)
+{
+	ofs_audit_stop(((struct ofs_tree *)arg)->audit);
+}
+
 static void on_labelled(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind kind, int64_t ttl)
 {
 	if (kind == OFS_LABEL_TTL)
@@ -66,6 +79,7 @@ static int start(struct ofs_tree *t, const char *path, const struct ofs_tree_opt
 		r = note_age(t);
 	if (r < 0)
 		return r;
+	t->audit = ofs_audit_create(path, opts->log_max, opts->read_only);
 	index = ofs_format("%s/" SEARCH_INDEX, ofs_store_scratch(t->store, path));
 	t->indexer = ofs_indexer_create(t, index);
 	t->meaning = ofs_meaning_create(t, &(struct ofs_embed_settings){
@@ -75,6 +89,8 @@ static int start(struct ofs_tree *t, const char *path, const struct ofs_tree_opt
 						   .timeout = EMBED_TIMEOUT,
 					   });
 	if (t->background)
+		r = ofs_audit_start(t->audit);
+	if (r == 0 && t->background)
 		r = ofs_store_start(t->store);
 	if (r == 0 && t->background)
 		r = ofs_indexer_start(t->indexer);
@@ -110,6 +126,8 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 		.journal_max = opts->journal_max,
 		.classify = ofs_place_classify,
 		.attr_changed = on_attr_changed,
+		.sealed = on_sealed,
+		.closing = on_closing,
 		.events_arg = t,
 	};
 	struct ofs_gc_options gc = {
@@ -177,6 +195,7 @@ int ofs_tree_close(struct ofs_tree *t)
 	ofs_indexer_stop(t->indexer);
 	ofs_made_nodes_destroy(t->made);
 	r = ofs_store_close(t->store);
+	ofs_audit_destroy(t->audit);
 	ofs_indexer_destroy(t->indexer);
 	ofs_meaning_destroy(t->meaning);
 	ofs_views_destroy(t->views);

@@ -31,6 +31,7 @@
 #define OFS_NODE_METRICS (OFS_VIRTUAL | 6)
 #define OFS_NODE_CONFIG (OFS_VIRTUAL | 7)
 #define OFS_NODE_LEDGER (OFS_VIRTUAL | 9)
+#define OFS_NODE_LOG (OFS_VIRTUAL | 10)
 #define OFS_NODE_SEARCH (OFS_VIRTUAL | 8)
 #define OFS_NODE_VIEW(kind) (OFS_VIRTUAL | (16 + (ofs_node)(kind)))
 /* A link in views/ to the inode below; with FAR it is one directory further down. */
@@ -110,6 +111,7 @@ struct ofs_tree {
 	void (*moved)(struct ofs_tree *t, const struct ofs_move *m);
 
 	/* Each the business of the file of that name. */
+	struct ofs_audit *audit;
 	struct ofs_categories *categories;
 	struct ofs_roots *roots;
 	struct ofs_labels *labels;

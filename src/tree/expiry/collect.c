@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/thread.h"
+#include "tree/core/audit.h"
 #include "tree/core/changes.h"
 #include "tree/core/entry_list.h"
 #include "tree/core/label.h"
@@ -523,15 +524,26 @@ static int expire(struct run *run, const struct ofs_attr *file, const struct ofs
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf stone = OFS_BUF_INIT;
 	const struct ofs_expire_guard guard = { .ctime = file->ctime, .moves = moves };
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf why = OFS_BUF_INIT;
 	int r = ofs_place_labelled(run->tree, file->ino, &place);
+	json_t *line;
 
 	if (r == 0)
 		ofs_tombstone_format(run->tree, file, &place,
 				     ofs_lifetime_used_time(run->tree, facts->used), facts->ttl, v,
 				     &stone);
-	return r < 0 ? r
-		     : ofs_store_expire(run->tree->store, file->ino, facts->used, &guard,
-					stone.data, stone.len);
+	if (r < 0)
+		return r;
+	ofs_lifetime_cause(facts, &why);
+	line = ofs_audit_of(run->tree, v == OFS_REMOVE_SURPLUS ? "evict" : "expire", file->ino,
+			    ofs_buf_str(&why));
+	r = ofs_store_expire(run->tree->store, file->ino, facts->used, &guard, stone.data,
+			     stone.len);
+	if (r == 0)
+		ofs_audit_add(run->tree, line);
+	else
+		json_decref(line);
+	return r;
 }
 
 /*

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "tree/expiry/task_activity.h"
+#include "tree/core/audit.h"
 
 /* Of the directory, not shown: when the task was ended, by age and wall clock in nanoseconds. */
 #define ENDED "user.offload.ended"
@@ -65,8 +66,11 @@ static int set_ended(struct ofs_tree *t, uint64_t dir)
 	int64_t age = (ofs_store_age(t->store) / OFS_NS_PER_S + 2) * OFS_NS_PER_S;
 	char value[64];
 	int n = snprintf(value, sizeof(value), "%" PRId64 " %" PRId64, age, ofs_clock_wall());
+	int r = ofs_store_setxattr(t->store, dir, ENDED, value, (size_t)n, 0);
 
-	return ofs_store_setxattr(t->store, dir, ENDED, value, (size_t)n, 0);
+	if (r == 0)
+		ofs_audit_add(t, ofs_audit_of(t, "task-end", dir, NULL));
+	return r;
 }
 
 int ofs_task_set_state(struct ofs_tree *t, const struct ofs_attr *dir, const void *value,
@@ -83,6 +87,8 @@ int ofs_task_set_state(struct ofs_tree *t, const struct ofs_attr *dir, const voi
 	r = ofs_store_removexattr(t->store, dir->ino, ENDED);
 	if (r < 0 && r != -ENODATA)
 		return r;
+	if (r == 0)
+		ofs_audit_add(t, ofs_audit_of(t, "task-reopen", dir->ino, NULL));
 	ofs_task_activity_note(t, dir->ino);
 	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Extended attributes: user.offload.*, the facts about a file, and the user's own. On the root,
- * user.offload.gc and user.offload.verify start jobs and report on them, and user.offload.ledger
- * adds to the ledger.
+ * user.offload.gc and user.offload.verify start jobs and report on them, user.offload.ledger adds
+ * to the ledger, and user.offload.log says where the log is.
  */
 #include <inttypes.h>
 #include <strings.h>
@@ -24,6 +24,7 @@
 #define GC PREFIX "gc"
 #define LEDGER PREFIX "ledger"
 #define KEY PREFIX "key"
+#define LOG PREFIX "log"
 #define STATE PREFIX "state"
 #define SNIFF_SIZE 512
 /* Bytes from which the tokens of a file are estimated. */
@@ -354,6 +355,8 @@ static int attr_get(struct ofs_tree *t, ofs_node node, const char *name,
 	root = ofs_root_at(t, node);
 	if (root && strcmp(name, KEY) == 0)
 		return get_key(t, root, cred, out);
+	if (node == OFS_NODE_ROOT && strcmp(name, LOG) == 0)
+		return ofs_root_is_owner(t, root, cred) ? ofs_log_file_bounds(t, out) : -ENODATA;
 	if (node == OFS_NODE_ROOT && strncmp(name, VERIFY, strlen(VERIFY)) == 0)
 		return ofs_verify_job_get(t->verify_job, name + strlen(VERIFY), out);
 	if (node == OFS_NODE_ROOT && strncmp(name, GC, strlen(GC)) == 0)

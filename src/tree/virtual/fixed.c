@@ -89,6 +89,7 @@ static const struct fixed all[] = {
 	{ OFS_NODE_METRICS, OFS_NODE_OFFLOAD, "metrics", ofs_status_write_metrics, true },
 	{ OFS_NODE_CONFIG, OFS_NODE_OFFLOAD, "config.ini", config_text, false },
 	{ OFS_NODE_LEDGER, OFS_NODE_OFFLOAD, "ledger", ofs_ledger_file_write, true },
+	{ OFS_NODE_LOG, OFS_NODE_OFFLOAD, "log", ofs_log_file_write, true },
 	{ OFS_NODE_VIEW(OFS_VIEW_CATEGORY), OFS_NODE_VIEWS, "by-category", NULL, false },
 	{ OFS_NODE_VIEW(OFS_VIEW_TASK), OFS_NODE_VIEWS, "by-task", NULL, false },
 	{ OFS_NODE_VIEW(OFS_VIEW_TIER), OFS_NODE_VIEWS, "by-tier", NULL, false },
@@ -187,7 +188,7 @@ int ofs_fixed_lookup(struct ofs_tree *t, ofs_node parent, const char *name, stru
 	int r;
 
 	if (!f)
-		return -ENOENT;
+		return parent == OFS_NODE_OFFLOAD ? ofs_log_file_lookup(t, name, ret) : -ENOENT;
 	r = fill_attr(t, f, root, &attr);
 	if (r == 0 && f->fresh)
 		r = f->text(t, root, &text);

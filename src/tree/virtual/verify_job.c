@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/text.h"
 #include "base/thread.h"
+#include "tree/core/audit.h"
 #include "tree/core/place.h"
 #include "tree/expiry/gc.h"
 
@@ -110,6 +111,9 @@ static void on_problem(void *arg, uint64_t ino, const char *what, bool repaired)
 			     .what = ofs_text_readable(what),
 			     .repaired = repaired };
 
+	if (repaired)
+		ofs_audit_add(job->tree, ino ? ofs_audit_of(job->tree, "repair", ino, what)
+					     : ofs_audit_of_store(job->tree, "repair", what));
 	OFS_LOCKED(&job->lock);
 	if (ino)
 		ofs_map_put(&job->hurt, ino, job);

@@ -214,8 +214,7 @@ static int add_if_made_in(struct gathering *g, uint64_t ino)
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	int r = ofs_place_of(g->tree, ino, &place);
 
-	if (r == 0 && place.root == g->dir->root &&
-	    strcmp(place.origin.task, g->dir->name) == 0)
+	if (r == 0 && place.root == g->dir->root && strcmp(place.origin.task, g->dir->name) == 0)
 		ofs_entry_list_add(g->list, ino, "");
 	return r == -ENOENT ? 0 : r;
 }
