@@ -32,7 +32,7 @@ struct ofs_verify_job {
 	bool stop;
 	enum ofs_work_state state;
 	int error; /* errno of OFS_WORK_FAILED */
-	bool repair;
+	bool repair; /* constant while it runs */
 	struct ofs_verify_counts counts; /* but for problems and repaired, which are below */
 	uint64_t found, repaired; /* problems */
 	struct problem *problems;
@@ -103,6 +103,14 @@ static char *path_of(struct ofs_tree *t, uint64_t ino)
 	return ofs_strdup(name);
 }
 
+static void log_repair(struct ofs_tree *t, uint64_t ino, const char *what, bool repaired)
+{
+	OFS_FREE char *cause = ofs_format("%s; %srepaired", what, repaired ? "" : "not ");
+
+	ofs_audit_add(t, ino ? ofs_audit_of(t, "repair", ino, cause)
+			     : ofs_audit_of_store(t, "repair", cause));
+}
+
 static void on_problem(void *arg, uint64_t ino, const char *what, bool repaired)
 {
 	struct ofs_verify_job *job = arg;
@@ -111,9 +119,8 @@ static void on_problem(void *arg, uint64_t ino, const char *what, bool repaired)
 			     .what = ofs_text_readable(what),
 			     .repaired = repaired };
 
-	if (repaired)
-		ofs_audit_add(job->tree, ino ? ofs_audit_of(job->tree, "repair", ino, what)
-					     : ofs_audit_of_store(job->tree, "repair", what));
+	if (job->repair)
+		log_repair(job->tree, ino, what, repaired);
 	OFS_LOCKED(&job->lock);
 	if (ino)
 		ofs_map_put(&job->hurt, ino, job);
