@@ -65,6 +65,7 @@ void ofs_store_attr(struct ofs_store *s, struct ofs_inode *n, struct ofs_attr *r
 		.ctime = row->ctime,
 		.btime = row->btime,
 		.used = row->used,
+		.seen = n->seen,
 		.held = ofs_store_refs(s, row->ino),
 		.occupied = occupied,
 		.shown = hide && S_ISREG(row->mode) ? data_bytes(s, n) : occupied,

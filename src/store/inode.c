@@ -114,12 +114,17 @@ static bool has_row(const struct ofs_inode *n)
 static int load_inode(void *arg, const struct ofs_index_inode *row)
 {
 	struct ofs_store *s = arg;
+	struct ofs_inode *n;
 
 	/* Memory may be newer. */
-	if (ofs_map_get(&s->inodes, row->ino))
+	if (ofs_map_get(&s->inodes, row->ino)) {
 		free(row->target);
-	else
-		ofs_store_add_inode(s, row->ino)->row = *row;
+		return 0;
+	}
+	n = ofs_store_add_inode(s, row->ino);
+	n->row = *row;
+	/* Within the second that `used` was rounded up to, so that asked twice it is the same. */
+	n->seen = OFS_MIN(row->used - OFS_NS_PER_S + 1, ofs_store_age(s));
 	return 0;
 }
 

@@ -19,6 +19,7 @@ struct ofs_inode {
 	bool resealed; /* then an earlier content was */
 	bool gone; /* no name and no reference is left: the next checkpoint deletes it */
 	uint64_t version; /* of the content, unique in this run */
+	int64_t seen; /* the last use, on the age clock; row.used may lie ahead of it */
 	int64_t written_at; /* monotonic time of the last write */
 	struct ofs_content_map content; /* regular files */
 	struct ofs_dir *dir; /* directories, once loaded */

@@ -84,6 +84,7 @@ struct ofs_attr {
 	 * use of a directory; a change of its attributes, or a move, is one.
 	 */
 	int64_t used;
+	int64_t seen; /* the same as far as memory knows when it was: never ahead */
 	uint64_t held; /* references that callers hold, with that which the same call has given */
 	uint64_t occupied; /* bytes on disk: its drafts in the journal and its share of the packs */
 	/*

@@ -109,7 +109,7 @@ enum {
 static int attr_time(struct ofs_tree *t, const struct ofs_attr *file, int which,
 		     const struct ofs_cred *cred, struct ofs_buf *out)
 {
-	int64_t at = which == TIME_CREATED ? file->btime : ofs_lifetime_used_time(t, file->used);
+	int64_t at = which == TIME_CREATED ? file->btime : ofs_lifetime_wall_time(t, file->seen);
 	int r = which == TIME_EXPIRES ? ofs_lifetime_end(t, file, &at) : 0;
 
 	if (r < 0)
