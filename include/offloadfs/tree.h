@@ -45,7 +45,8 @@ struct ofs_tree_events {
 	/**
 	 * Whoever remembers the name `name` of `parent` for `node`, its attributes or its content
 	 * is asked to forget them, so that the next use is seen and, unless it is in use,
-	 * ofs_tree_forget() follows. Called once for each name, from any thread, also from within a
+	 * ofs_tree_forget() follows. `node` 0: the name may be remembered as absent, and is there
+	 * now. Called once for each name, from any thread, also from within a
 	 * call whose change it follows from; it may only take note of it.
 	 */
 	void (*release)(void *arg, ofs_node node, ofs_node parent, const char *name);
@@ -159,6 +160,13 @@ struct ofs_tree_options {
 	const char *embed_key;
 	/** Bytes on disk of the log, `.offload/log`; 0: nothing is written. */
 	uint64_t log_max;
+	/**
+	 * A rule by which files are promoted: patterns separated by commas, CATEGORY/NAME, tag:NAME
+	 * or title:TITLE; NULL or "": none. After `promote_reads` reads of a file, each at least a
+	 * minute after the one before; 0: when its task ends. Read by ofs_tree_open() alone.
+	 */
+	const char *promote_match;
+	uint32_t promote_reads;
 	/** Seconds for which tombstones of collected files are kept; 0: for good. */
 	uint64_t tombstones_s;
 	/**

@@ -3,10 +3,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #define NAME_MIN 8
 #define NAME_MAX_LEN 160
+#define EXTENSION_MAX 16
 
 enum {
 	EDGE = 1, /* may begin and end a name */
@@ -87,4 +89,25 @@ const char *ofs_name_next(const char **p, const char *end, size_t *ret_len)
 			return start;
 	}
 	return NULL;
+}
+
+void ofs_name_number(const char *name, unsigned int number, char ret[OFS_NAME_NUMBERED_MAX + 1])
+{
+	const char *dot = strrchr(name, '.');
+	size_t len = strlen(name), stem = dot && dot > name ? (size_t)(dot - name) : len;
+	char tail[OFS_NAME_NUMBERED_MAX + 1] = "";
+
+	if (number > 1)
+		snprintf(tail, sizeof(tail), "-%u", number);
+	/* What is no extension by its length is a part of the name. */
+	if (len - stem > EXTENSION_MAX)
+		stem = len;
+	strncat(tail, name + stem, EXTENSION_MAX);
+	stem = stem < OFS_NAME_NUMBERED_MAX - strlen(tail) ? stem
+							   : OFS_NAME_NUMBERED_MAX - strlen(tail);
+	/* Not in the middle of a character. */
+	while (stem && (name[stem] & 0xc0) == 0x80)
+		stem--;
+	memcpy(ret, name, stem);
+	strcpy(ret + stem, tail);
 }

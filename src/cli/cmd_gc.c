@@ -17,7 +17,7 @@ static int gc_tell(void *arg, json_t *item)
 {
 	/* A collection comes across everything that is kept, too, each time. */
 	if (dry_run ? verbose || !ofs_collected_is(item, "evictable")
-		    : ofs_collected_is(item, "remove"))
+		    : ofs_collected_is(item, "remove") || ofs_collected_is(item, "promote"))
 		ofs_collection_print_item(item, dry_run, stdout);
 	return 0;
 }

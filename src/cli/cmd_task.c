@@ -1,17 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /* offload task: lists tasks, shows one, ends one and takes that back. */
+#include <fnmatch.h>
+
+#include "base/buf.h"
 #include "cli/command.h"
 #include "cli/files.h"
 #include "cli/job.h"
+#include "cli/promotion.h"
 #include "cli/report.h"
 
-static bool dry_run;
+static bool dry_run, drop_all;
+static struct ofs_option_list keep;
 
 static const struct ofs_option options[] = {
 	OFS_FLAG(0, "dry-run", &dry_run,
 		 "with done: remove nothing, list what would go and what not"),
+	OFS_LIST(0, "keep", "PATTERN", &keep,
+		 "with done: promote what matches first: a file's name as of a shell,\n"
+		 "or with a '/' its path in the task; may be repeated"),
+	OFS_FLAG(0, "drop-all", &drop_all,
+		 "with done: let go what never expires, too, pinned files included"),
 	OFS_OPTIONS_END,
 };
+
+#define KEEP_NAMED 10 /* files in a message, if they do not take more than this: */
+#define KEEP_NAMED_BYTES 320
 
 struct task {
 	struct ofs_access access;
@@ -23,7 +36,7 @@ struct task {
 	struct ofs_job job;
 	json_t *items; /* with --json: those that are about the task */
 	json_t *told; /* their paths: an object */
-	json_int_t removed, removed_bytes, kept; /* of the task, or what would be */
+	json_int_t promoted, removed, removed_bytes, kept; /* of the task, or what would be */
 };
 
 /* ---- list */
@@ -97,6 +110,8 @@ static int task_take_item(struct task *t, json_t *item)
 	if (ofs_collected_is(item, "remove")) {
 		t->removed++;
 		t->removed_bytes += json_integer_value(json_object_get(item, "size"));
+	} else if (ofs_collected_is(item, "promote")) {
+		t->promoted++;
 	} else {
 		t->kept++;
 	}
@@ -113,7 +128,9 @@ static int task_tell(void *arg, json_t *item)
 	const char *path = json_string_value(json_object_get(item, "path"));
 	size_t len = strlen(t->path);
 
-	if (!path || strncmp(path, t->path, len) != 0 || path[len] != '/')
+	/* Dry, it is told what would become of what is to be promoted first, as if it were not. */
+	if (!path || strncmp(path, t->path, len) != 0 || path[len] != '/' ||
+	    json_object_get(t->told, path))
 		return 0;
 	task_take_item(t, item);
 	json_object_set_new(t->told, path, json_true());
@@ -139,6 +156,7 @@ static int task_tell_rest(struct task *t)
 		json_object_set_new(item, "action", json_string("keep"));
 		json_object_set(item, "why", json_object_get(item, "lifecycle"));
 		json_object_set_new(item, "at", json_null());
+		json_object_set_new(item, "to", json_null());
 		json_object_del(item, "lifecycle");
 		code |= task_take_item(t, item);
 		json_decref(item);
@@ -154,30 +172,141 @@ static int task_end_result(struct task *t)
 	/* With its last file the directory of a task may have gone. */
 	if (!dry_run || ofs_backend_attribute(t->b, t->path, "state", &state) < 0)
 		state = ofs_strdup("done");
-	json = json_pack("{s:o, s:s, s:b, s:I, s:I, s:I, s:O}", "task", ofs_print_string(t->name),
-			 "state", state, "dry_run", dry_run, "removed", t->removed, "removed_bytes",
-			 t->removed_bytes, "kept", t->kept, "items", t->items);
+	json = json_pack("{s:o, s:s, s:b, s:I, s:I, s:I, s:I, s:O}", "task",
+			 ofs_print_string(t->name), "state", state, "dry_run", dry_run, "promoted",
+			 t->promoted, "removed", t->removed, "removed_bytes", t->removed_bytes,
+			 "kept", t->kept, "items", t->items);
 	if (ofs_command_json)
 		return ofs_print_json(json, t->name);
 	ofs_job_print_untold(&t->job, "file", stdout);
 	return ofs_print_item(
 		NULL, json,
-		dry_run ? "offload: task '{task}' would be done: {removed:file} would be "
-			  "removed, {removed_bytes:size}; {kept} would be kept\n"
-			: "offload: task '{task}' is done: {removed:file} removed, "
-			  "{removed_bytes:size}; {kept} kept\n");
+		dry_run ? "offload: task '{task}' would be done: [{+promoted:file} would be "
+			  "promoted, ]{removed:file} would be removed, {removed_bytes:size}; "
+			  "{kept} would be kept\n"
+			: "offload: task '{task}' is done: [{+promoted:file} promoted, "
+			  "]{removed:file} removed, {removed_bytes:size}; {kept} kept\n");
+}
+
+/* ---- what is promoted before the end */
+
+/* One that ends in '/' means all that lies in that directory. */
+static bool keep_matches(const char *pattern, const char *path)
+{
+	size_t len = strlen(pattern);
+	OFS_FREE char *dir = NULL;
+
+	if (len && pattern[len - 1] == '/') {
+		dir = ofs_strndup(pattern, len - 1);
+		return fnmatch(dir, path, FNM_PATHNAME | FNM_LEADING_DIR) == 0 &&
+		       fnmatch(dir, path, FNM_PATHNAME) != 0;
+	}
+	if (!strchr(pattern, '/') && strrchr(path, '/'))
+		path = strrchr(path, '/') + 1;
+	return fnmatch(pattern, path, FNM_PATHNAME) == 0;
+}
+
+/* The first pattern that the file matches; NULL: none. */
+static const char *keep_find(const struct task *t, const struct ofs_file *file)
+{
+	for (size_t i = 0; i < keep.n; i++)
+		if (keep_matches(keep.at[i], file->path + strlen(t->path) + 1))
+			return keep.at[i];
+	return NULL;
+}
+
+static int keep_unmatched(const struct task *t, const struct ofs_files *files, const char *pattern)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf names = OFS_BUF_INIT;
+	size_t named = 0;
+
+	while (named < OFS_MIN(files->count, (size_t)KEEP_NAMED) && names.len < KEEP_NAMED_BYTES) {
+		const char *path = files->list[named].path + strlen(t->path) + 1;
+
+		ofs_buf_printf(&names, "%s%s", named++ ? ", " : "", path);
+	}
+	if (!files->count)
+		return ofs_report("--keep '%s' matches nothing: there is no file in '%s'", pattern,
+				  t->path);
+	if (named < files->count)
+		ofs_buf_printf(&names, ", and %zu more", files->count - named);
+	return ofs_report("--keep '%s' matches nothing in '%s'; there are: %.*s", pattern, t->path,
+			  (int)names.len, (const char *)names.data);
+}
+
+static int keep_check(const struct task *t, const struct ofs_files *files)
+{
+	for (size_t i = 0; i < keep.n; i++) {
+		size_t k = 0;
+
+		while (k < files->count &&
+		       !keep_matches(keep.at[i], files->list[k].path + strlen(t->path) + 1))
+			k++;
+		if (k == files->count)
+			return keep_unmatched(t, files, keep.at[i]);
+	}
+	return OFS_EXIT_OK;
+}
+
+static int keep_file(struct task *t, const struct ofs_file *file, const char *pattern)
+{
+	const struct ofs_promotion p = { .top = "persistent", .numbered = true, .dry = dry_run };
+	OFS_FREE char *why = ofs_format("it matches --keep '%s'", pattern);
+	struct ofs_error err;
+	json_t *done, *item;
+	int r = ofs_promote(&p, t->b, file->path, &file->attr, &err, &done);
+
+	if (r < 0)
+		return ofs_report(dry_run ? "%s"
+					  : "%s; the task was not ended, and what was promoted "
+					    "before stays in persistent/",
+				  err.text);
+	item = json_pack("{s:O, s:O, s:I, s:s, s:o, s:n, s:O}", "path",
+			 json_object_get(done, "was"), "ref", json_object_get(done, "ref"), "size",
+			 (json_int_t)file->attr.st_size, "action", "promote", "why",
+			 ofs_print_string(why), "at", "to", json_object_get(done, "path"));
+	r = task_take_item(t, item);
+	json_object_set_new(t->told, file->path, json_true());
+	json_decref(item);
+	json_decref(done);
+	return r;
+}
+
+/*
+ * Promotes what the patterns say while the task is live: whatever fails, nothing has gone, and it
+ * can be done again.
+ */
+static int keep_all(struct task *t)
+{
+	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = { 0 };
+	int code = keep.n ? task_gather(t, &files) : OFS_EXIT_OK;
+
+	if (code == OFS_EXIT_OK)
+		code = keep_check(t, &files);
+	for (size_t i = 0; i < files.count && code == OFS_EXIT_OK; i++) {
+		const char *pattern = keep_find(t, &files.list[i]);
+
+		if (pattern)
+			code = keep_file(t, &files.list[i], pattern);
+	}
+	return code;
 }
 
 static int task_done(struct task *t)
 {
 	struct ofs_error err;
-	int r = 0;
+	int r = 0, code;
 
-	t->job = (struct ofs_job){ .access = &t->access, .item = task_tell, .arg = t };
+	t->job = (struct ofs_job){
+		.access = &t->access, .item = task_tell, .arg = t, .drop_all = drop_all
+	};
 	t->items = json_array();
 	t->told = json_object();
+	code = keep_all(t);
+	if (code != OFS_EXIT_OK)
+		return code;
 	if (!dry_run)
-		r = ofs_tasks_set_state(t->b, t->name, "done", &err);
+		r = ofs_tasks_set_state(t->b, t->name, drop_all ? "done drop-all" : "done", &err);
 	if (r == 0)
 		r = ofs_collection_run(&t->job, dry_run, t->name, &err);
 	if (r == -EINTR) {
@@ -244,8 +373,10 @@ static int task_choose(struct task *t, int argc, char *const argv[])
 		return ofs_report_usage("%s which task?", verb->word);
 	if (argc > 1 + verb->named)
 		return ofs_report_usage("unexpected argument '%s'", argv[1 + verb->named]);
-	if (dry_run && verb->run != task_done)
-		return ofs_report_usage("--dry-run goes with 'done' alone");
+	if ((dry_run || drop_all || keep.n) && verb->run != task_done)
+		return ofs_report_usage("%s goes with 'done' alone", dry_run	? "--dry-run"
+								     : drop_all ? "--drop-all"
+										: "--keep");
 	t->name = verb->named ? argv[1] : NULL;
 	return task_run_verb(verb, t);
 }
@@ -267,12 +398,15 @@ static int task_run(const struct ofs_command *self, int argc, char **argv)
 
 const struct ofs_command ofs_cmd_task = {
 	.name = "task",
-	.synopsis = "[list | show TASK | done TASK [--dry-run] | reopen TASK] [--json]",
+	.synopsis =
+		"[list | show TASK | reopen TASK] [--json] |\n"
+		"       offload task done TASK [--keep PATTERN]... [--drop-all] [--dry-run] [--json]",
 	.summary = "Lists tasks, shows the files of one, ends one and drops what it leaves",
 	.help = "  list         each task: live or done, its files, their bytes (the default)\n"
 		"  show TASK    its files: path, ref, size, and when they go\n"
-		"  done TASK    end it: what was not promoted or pinned is removed, unless\n"
-		"               somebody uses it\n"
+		"  done TASK    end it: what never expires (reports, ttl never, pinned files)\n"
+		"               goes to persistent/CATEGORY/, what else was not promoted is\n"
+		"               removed, unless somebody uses it\n"
 		"  reopen TASK  take that back for what is still there\n",
 	.options = options,
 	.json = "print a JSON object",

@@ -155,6 +155,8 @@ static int take_choice(const struct ofs_option *o, const char *value)
 /* -1, or an exit code. */
 static int take(const struct ofs_command *self, const struct ofs_option *o, const char *value)
 {
+	struct ofs_option_list *list;
+
 	switch (o->kind) {
 	case OFS_OPTION_FLAG:
 	case OFS_OPTION_JSON:
@@ -165,6 +167,10 @@ static int take(const struct ofs_command *self, const struct ofs_option *o, cons
 		break;
 	case OFS_OPTION_TEXT:
 		*(const char **)o->to = value;
+		break;
+	case OFS_OPTION_LIST:
+		list = o->to;
+		*ofs_append(list->at, list->n, list->cap) = value;
 		break;
 	case OFS_OPTION_COUNT:
 		if (!parse_count(value, o->number, o->to))

@@ -17,6 +17,7 @@ struct ofs_option {
 		OFS_OPTION_FLAG, /* bool */
 		OFS_OPTION_SET, /* int: it becomes `number` */
 		OFS_OPTION_TEXT, /* const char *: borrowed from argv */
+		OFS_OPTION_LIST, /* struct ofs_option_list: it may be given more than once */
 		OFS_OPTION_COUNT, /* uint64_t: digits, up to `number` */
 		OFS_OPTION_CHOICE, /* int: the place of one of `words` */
 		OFS_OPTION_JSON,
@@ -33,10 +34,16 @@ struct ofs_option {
 	const char *const *words; /* up to NULL */
 };
 
+struct ofs_option_list {
+	const char **at; /* borrowed from argv */
+	size_t n, cap;
+};
+
 /* clang-format off */
 #define OFS_FLAG(letter, name, to, text) { OFS_OPTION_FLAG, to, letter, name, NULL, text }
 #define OFS_SET(name, to, number, text) { OFS_OPTION_SET, to, 0, name, NULL, text, number }
 #define OFS_TEXT(letter, name, value, to, text) { OFS_OPTION_TEXT, to, letter, name, value, text }
+#define OFS_LIST(letter, name, value, to, text) { OFS_OPTION_LIST, to, letter, name, value, text }
 #define OFS_COUNT(letter, name, value, to, noun, max, text) \
 	{ OFS_OPTION_COUNT, to, letter, name, value, text, max, noun }
 #define OFS_CHOICE(letter, name, value, to, noun, words, text) \

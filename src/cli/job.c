@@ -335,8 +335,10 @@ static const struct ofs_job_kind collection = {
 
 int ofs_collection_run(struct ofs_job *job, bool dry_run, const char *task, struct ofs_error *err)
 {
-	OFS_FREE char *command = dry_run && task ? ofs_format("dry-run task %s", task)
-						 : ofs_strdup(dry_run ? "dry-run" : "run");
+	OFS_FREE char *command =
+		dry_run && task
+			? ofs_format("dry-run %stask %s", job->drop_all ? "drop-all " : "", task)
+			: ofs_strdup(dry_run ? "dry-run" : "run");
 
 	job->kind = &collection;
 	return ofs_job_run(job, command, err);
@@ -351,20 +353,26 @@ bool ofs_collected_is(const json_t *item, const char *action)
 
 void ofs_collection_print_item(const json_t *item, bool dry_run, FILE *out)
 {
-	if (ofs_collected_is(item, "remove"))
-		fputs(dry_run ? "would remove " : "removed ", out);
-	else if (ofs_collected_is(item, "evictable"))
-		fputs("evictable ", out);
-	else
-		fputs(dry_run ? "would keep " : "kept ", out);
-	ofs_print_form(out, item, "{path|} ({size:size})[: {why}]\n");
+	static const struct {
+		const char *action, *words[2];
+	} actions[] = { { "remove", { "removed ", "would remove " } },
+			{ "promote", { "promoted ", "would promote " } },
+			{ "evictable", { "evictable ", "evictable " } },
+			{ NULL, { "kept ", "would keep " } } };
+	size_t i = 0;
+
+	while (actions[i].action && !ofs_collected_is(item, actions[i].action))
+		i++;
+	fputs(actions[i].words[dry_run], out);
+	ofs_print_form(out, item, "{path|} ({size:size})[ to {to}][: {why}]\n");
 }
 
 void ofs_collection_print_summary(const struct ofs_job *job, bool dry_run, FILE *out)
 {
 	static const struct {
 		const char *key, *words;
-	} kinds[] = { { "evictable", "evictable" },
+	} kinds[] = { { "promoted", "promoted" },
+		      { "evictable", "evictable" },
 		      { "probation", "on probation" },
 		      { "open", "open" },
 		      { "kept", "kept" } };

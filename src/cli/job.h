@@ -28,6 +28,7 @@ struct ofs_job {
 	/* Is given each item once, in order, and borrows it. A nonzero return ends the watch. */
 	int (*item)(void *arg, json_t *item);
 	void *arg;
+	bool drop_all; /* of a collection that looks at a task's end: nothing of it is promoted */
 	json_t *items; /* an array, owned, that gets them instead; NULL: none does */
 
 	json_t *status; /* the tree's last answer */
@@ -65,7 +66,7 @@ void ofs_job_print_untold(const struct ofs_job *job, const char *noun, FILE *out
 
 /*
  * Garbage collection of a tree, as a job. Its items are objects with path, ref, size, action
- * ("remove", "probation", "open", "important", "referenced"), why and at.
+ * ("remove", "promote", "probation", "open", "important", "referenced"), why, at and to.
  *
  * Collects, or with `dry_run` only looks at what would go, also if the task `task` (NULL: none) had
  * ended. The job needs `access`, `item` and `arg`; it waits for one that runs already, and says so
@@ -75,7 +76,10 @@ int ofs_collection_run(struct ofs_job *job, bool dry_run, const char *task, stru
 
 bool ofs_collected_is(const json_t *item, const char *action);
 
-/* "would remove cache/shell/x (4.2 KB): unused for 41m, its time is 30m", and a newline. */
+/*
+ * "would remove cache/shell/x (4.2 KB): unused for 41m, its time is 30m", "promoted tasks/t/x (2 B)
+ * to persistent/general/x: its task has ended, and it never expires", and a newline.
+ */
 void ofs_collection_print_item(const json_t *item, bool dry_run, FILE *out);
 
 /* The outcome, on one line: "offload: 12 files removed, 48.2 KB; 2 on probation". */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/promotion.h"
 
+#include "base/name.h"
 #include "cli/files.h"
 #include "cli/report.h"
 #include "io/path.h"
@@ -22,6 +23,8 @@ struct promotion {
 	bool is_dir;
 	char *from; /* where it is */
 	char *category; /* that its directory gives it */
+	char *folder; /* that it goes to; NULL: it stays */
+	char *name; /* that it gets there, if that is free */
 	char *to;
 	struct ofs_files files; /* that get tags, with their paths before the move */
 	struct tagged *tags; /* as many */
@@ -38,6 +41,8 @@ static void promotion_finish(struct promotion *w)
 	ofs_files_finish(&w->files);
 	free(w->from);
 	free(w->category);
+	free(w->folder);
+	free(w->name);
 	free(w->to);
 }
 
@@ -194,11 +199,11 @@ static int find_source(struct promotion *w, const char *path, mode_t mode)
 	return 0;
 }
 
-/* Sets `to`, which is `from` if there is nothing to move, and makes its directory. */
+/* Sets `to`, which is `from` if there is nothing to move, or makes the directory that it goes to. */
 static int find_place(struct promotion *w)
 {
 	const char *slash = strrchr(w->from, '/'), *name = slash ? slash + 1 : w->from;
-	OFS_FREE char *own = NULL, *folder = NULL;
+	OFS_FREE char *own = NULL;
 	const char *category = w->p->category;
 	int r = 0;
 
@@ -213,9 +218,9 @@ static int find_place(struct promotion *w)
 		return failed(w, r, "read the category of", w->from);
 	if (!category)
 		category = own && *own ? own : w->category;
-	folder = ofs_path_join(w->p->top, category);
-	w->to = ofs_path_join(folder, w->p->name ? w->p->name : name);
-	return ofs_backend_mkdirs(w->b, folder, w->err);
+	w->folder = ofs_path_join(w->p->top, category);
+	w->name = ofs_strdup(w->p->name ? w->p->name : name);
+	return w->p->dry ? 0 : ofs_backend_mkdirs(w->b, w->folder, w->err);
 }
 
 /* ---- the move */
@@ -247,15 +252,34 @@ static int compare(struct promotion *w)
 	return r;
 }
 
+/* Moves it to a name of its directory, or, dry, sees whether it is taken: -EEXIST, -ENOTEMPTY. */
+static int move_as(struct promotion *w, const char *name)
+{
+	struct stat there;
+	int r;
+
+	free(w->to);
+	w->to = ofs_path_join(w->folder, name);
+	if (!w->p->dry)
+		return w->b->ops->rename(w->b, w->from, w->to, RENAME_NOREPLACE);
+	r = w->b->ops->lstat(w->b, w->to, &there);
+	return r == 0 ? -EEXIST : r == -ENOENT ? 0 : r;
+}
+
 static int move(struct promotion *w)
 {
+	char name[OFS_NAME_NUMBERED_MAX + 1];
 	const char *remark = "";
 	struct stat there;
 	int r;
 
-	if (strcmp(w->from, w->to) == 0)
+	if (!w->folder)
 		return 0;
-	r = w->b->ops->rename(w->b, w->from, w->to, RENAME_NOREPLACE);
+	r = move_as(w, w->name);
+	for (unsigned int n = 2; w->p->numbered && (r == -EEXIST || r == -ENOTEMPTY); n++) {
+		ofs_name_number(w->name, n, name);
+		r = move_as(w, name);
+	}
 	if (r == -EEXIST || r == -ENOTEMPTY) {
 		if (!w->is_dir && w->b->ops->lstat(w->b, w->to, &there) == 0) {
 			r = S_ISREG(there.st_mode) ? compare(w) : 0;
@@ -290,14 +314,15 @@ static int set_category(struct promotion *w)
 static int make_result(struct promotion *w, json_t **ret)
 {
 	OFS_FREE char *category = NULL, *ref = NULL, *tags = NULL;
-	int r = get(w, w->to, "category", &category);
+	const char *at = w->p->dry ? w->from : w->to;
+	int r = get(w, at, "category", &category);
 
 	if (r == 0 && !w->is_dir)
-		r = get(w, w->to, "ref", &ref);
+		r = get(w, at, "ref", &ref);
 	if (r == 0 && !w->is_dir)
-		r = get(w, w->to, "tags", &tags);
+		r = get(w, at, "tags", &tags);
 	if (r < 0)
-		return failed(w, r, "read the attributes of", w->to);
+		return failed(w, r, "read the attributes of", at);
 	*ret = json_pack("{s:o, s:o, s:o, s:o, s:o, s:b}", "ref", ofs_print_string(ref), "path",
 			 ofs_print_string(w->to), "was", ofs_print_string(w->from), "category",
 			 ofs_print_string(category), "tags", ofs_print_string(tags), "moved",
@@ -313,7 +338,7 @@ int ofs_promote(const struct ofs_promotion *p, struct ofs_backend *b, const char
 
 	if (r == 0)
 		r = find_place(&w);
-	if (r == 0)
+	if (r == 0 && !p->dry)
 		r = add_tags(&w);
 	if (r == 0)
 		r = move(&w);
@@ -321,6 +346,6 @@ int ofs_promote(const struct ofs_promotion *p, struct ofs_backend *b, const char
 		remove_tags(&w);
 		return r;
 	}
-	r = set_category(&w);
+	r = p->dry ? 0 : set_category(&w);
 	return r < 0 ? r : make_result(&w, ret);
 }

@@ -126,7 +126,10 @@ static void invalidate(struct ofs_notify *n, const struct item *item, const char
 
 static void release(struct ofs_notify *n, struct item *item, const char *name)
 {
-	if (!prune(n, item->node)) {
+	/* A name that is known to be absent. */
+	if (!item->node) {
+		fuse_lowlevel_notify_inval_entry(n->fuse, item->parent, name, strlen(name));
+	} else if (!prune(n, item->node)) {
 		invalidate(n, item, name);
 	} else if (is_known(n, item->node)) {
 		item->due = ofs_clock_monotonic() + IN_USE_AFTER;

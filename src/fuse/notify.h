@@ -25,7 +25,7 @@ void ofs_notify_attr(struct ofs_notify *n, ofs_node node);
 /*
  * Queues a request to the kernel to drop the content and attributes of `node` from its caches, and
  * its name `name` (copied) in `parent`. If the node is in use, that name and its content are
- * dropped after a second. Ignored before the start and after the stop.
+ * dropped after a second. `node` 0: the name, which may be remembered as absent. Ignored before the start and after the stop.
  */
 void ofs_notify_release(struct ofs_notify *n, ofs_node node, ofs_node parent, const char *name);
 

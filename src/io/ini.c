@@ -131,7 +131,8 @@ void ofs_ini_describe(const struct ofs_ini_key *key, struct ofs_error *ret)
 		return;
 	}
 	if (key->type == OFS_INI_TEXT) {
-		ofs_error_set(ret, 0, "a text");
+		if (!key->check || key->check("", ret) == 0)
+			ofs_error_set(ret, 0, "a text");
 		return;
 	}
 	len = (size_t)snprintf(ret->text, sizeof(ret->text), "one of %s", key->words[0]);

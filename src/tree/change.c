@@ -11,6 +11,7 @@
 #include "tree/core/place.h"
 #include "tree/core/ref.h"
 #include "tree/core/stat.h"
+#include "tree/expiry/gc.h"
 #include "tree/expiry/task.h"
 #include "tree/search/indexer.h"
 #include "tree/virtual/nodes.h"
@@ -483,7 +484,7 @@ ssize_t ofs_tree_copy(struct ofs_tree *t, ofs_node from, uint64_t from_off, ofs_
 			    ? -EXDEV
 			    : ofs_store_copy(t->store, from, from_off, to, to_off, len);
 	if (n > 0) {
-		ofs_store_use(t->store, from);
+		ofs_gc_note_use(t->gc, from);
 		content_changed(t, to, dir);
 	}
 	return n;

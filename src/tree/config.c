@@ -9,6 +9,7 @@
 #include "io/path.h"
 #include "io/trust.h"
 #include "tree/core/category.h"
+#include "tree/expiry/promote.h"
 
 #define FILE_NAME "config.ini"
 #define HOUR_MS 3600000
@@ -18,6 +19,7 @@
 
 enum section {
 	GENERAL, /* before the first one */
+	PROMOTE,
 	CATEGORY,
 	SECTIONS
 };
@@ -33,8 +35,16 @@ static int check_category(const char *name, struct ofs_error *err)
 
 static const struct ofs_ini_section sections[SECTIONS] = {
 	[GENERAL] = { "" },
+	[PROMOTE] = { "promote" },
 	[CATEGORY] = { "category", check_category },
 };
+
+static int check_when(const char *text, struct ofs_error *must)
+{
+	uint32_t reads;
+
+	return ofs_promote_parse_when(text, &reads, must);
+}
 
 static const char *const switches[] = { "auto", "on", "off", NULL };
 static const char *const onoff[] = { "on", "off", NULL };
@@ -102,14 +112,19 @@ static const struct ofs_ini_key keys[] = {
 		"Do not list cache, tasks and .offload at the root"),
 	WORD("io_uring", switches,
 		"FUSE over io_uring; auto: when the kernel offers it"),
+	{ .section = PROMOTE, .name = "match", .type = OFS_INI_TEXT, .check = ofs_promote_check_match,
+	  .text = "Move these to persistent/, by their names, tags or titles" },
+	{ .section = PROMOTE, .name = "when", .type = OFS_INI_TEXT, .check = check_when,
+	  .text = "When that is: task done (the default), or after N reads" },
 	{ .section = CATEGORY, .name = "ttl", .number = { OFS_UNIT_S, 1, TTL_MAX, "never" },
 	  .text = "Lifetime unused" },
 };
 /* clang-format on */
 
-/* The last key is that of other categories. */
-#define KEYS (OFS_ARRAY_SIZE(keys) - 1)
-#define CATEGORY_TTL (&keys[KEYS])
+/* The last key is that of other categories; those before it are of sections that are there once. */
+#define VALUES (OFS_ARRAY_SIZE(keys) - 1)
+#define KEYS (VALUES - 2)
+#define CATEGORY_TTL (&keys[VALUES])
 
 static const struct ofs_ini_table table = { sections, SECTIONS, keys, OFS_ARRAY_SIZE(keys),
 					    "ttl_" };
@@ -131,7 +146,7 @@ struct ofs_config {
 		char *text; /* NULL: "" */
 		enum origin origin;
 		unsigned int line; /* of the file, for ORIGIN_FILE */
-	} values[KEYS];
+	} values[VALUES];
 	/* Those of the table first, then those that only the file names. */
 	struct ofs_lifetime *lifetimes;
 	unsigned int *lines; /* of the file, for each lifetime after those of the table */
@@ -175,7 +190,7 @@ void ofs_config_destroy(struct ofs_config *c)
 
 	if (!c)
 		return;
-	for (size_t i = 0; i < KEYS; i++)
+	for (size_t i = 0; i < VALUES; i++)
 		free(c->values[i].text);
 	for (size_t i = KNOWN; i < c->n_lifetimes; i++)
 		free((char *)c->lifetimes[i].category);
@@ -221,14 +236,15 @@ uint64_t ofs_config_get(const struct ofs_config *c, const char *name)
 	return c->values[key - keys].number;
 }
 
-static const char *get_text(const struct ofs_config *c, const char *name)
+static const char *get_text(const struct ofs_config *c, enum section section, const char *name)
 {
-	return c->values[ofs_ini_find(&table, GENERAL, name) - keys].text;
+	return c->values[ofs_ini_find(&table, section, name) - keys].text;
 }
 
 void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret)
 {
 	const struct ofs_ini_key *first = ofs_ini_find(&table, GENERAL, "ttl_shell");
+	const char *when = get_text(c, PROMOTE, "when");
 
 	for (size_t i = 0; i < KNOWN; i++)
 		c->lifetimes[i].ttl_s = c->values[first - keys + (ptrdiff_t)i].number;
@@ -248,8 +264,12 @@ void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret)
 	ret->slice_max_lines = (uint32_t)ofs_config_get(c, "slice_max_lines");
 	ret->slice_max_bytes = (uint32_t)ofs_config_get(c, "slice_max_bytes");
 	ret->search_ms = (uint32_t)ofs_config_get(c, "search_time");
-	ret->embed_model = get_text(c, "embed_model");
-	ret->embed_url = get_text(c, "embed_url");
+	ret->embed_model = get_text(c, GENERAL, "embed_model");
+	ret->embed_url = get_text(c, GENERAL, "embed_url");
+	ret->promote_match = get_text(c, PROMOTE, "match");
+	ret->promote_reads = 0;
+	if (when)
+		ofs_promote_parse_when(when, &ret->promote_reads, NULL);
 	/* Not in a file that others may be shown. */
 	ret->embed_key = secure_getenv("OFFLOAD_EMBED_KEY");
 	ret->hide_working = (enum ofs_hide_working)ofs_config_get(c, "hide_working");
@@ -354,6 +374,19 @@ char *ofs_config_format(const struct ofs_config *c)
 		format_about(&keys[i], &text);
 		ofs_buf_append_str(&text, "# Default: ");
 		format_value(&keys[i], keys[i].preset, NULL, &text);
+		format_origin(c, v->origin, v->line, &text);
+		ofs_buf_printf(&text, "%s = ", keys[i].name);
+		format_value(&keys[i], v->number, v->text, &text);
+	}
+	for (size_t i = KEYS; i < VALUES; i++) {
+		const struct value *v = &c->values[i];
+
+		if (v->origin == ORIGIN_DEFAULT)
+			continue;
+		if (i == KEYS || c->values[i - 1].origin == ORIGIN_DEFAULT)
+			ofs_buf_printf(&text, "\n[%s]", sections[keys[i].section].name);
+		ofs_buf_append_str(&text, "\n");
+		format_about(&keys[i], &text);
 		format_origin(c, v->origin, v->line, &text);
 		ofs_buf_printf(&text, "%s = ", keys[i].name);
 		format_value(&keys[i], v->number, v->text, &text);

@@ -13,6 +13,7 @@
 #include "tree/core/stat.h"
 #include "tree/core/tree_state.h"
 #include "tree/expiry/gc.h"
+#include "tree/expiry/promote.h"
 #include "tree/expiry/task_activity.h"
 #include "tree/expiry/tombstone_report.h"
 #include "tree/search/indexer.h"
@@ -114,7 +115,7 @@ static bool hides_working(const struct ofs_tree_options *opts)
 int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct ofs_error *err,
 		  struct ofs_tree **ret)
 {
-	struct ofs_tree *t = ofs_alloc(sizeof(*t));
+	struct ofs_tree *t;
 	struct ofs_store_options store = {
 		.create = opts->create,
 		.read_only = opts->read_only,
@@ -128,7 +129,6 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 		.attr_changed = on_attr_changed,
 		.sealed = on_sealed,
 		.closing = on_closing,
-		.events_arg = t,
 	};
 	struct ofs_gc_options gc = {
 		.interval = opts->gc_interval_ms * OFS_NS_PER_MS,
@@ -136,8 +136,12 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 		.working_keep = opts->working_keep,
 		.tombstones = ofs_ttl_of_seconds(opts->tombstones_s),
 	};
+	struct ofs_error must;
 	int r;
 
+	if (opts->promote_match && ofs_promote_check_match(opts->promote_match, &must) < 0)
+		return ofs_error_set(err, EINVAL, "promote_match must be %s", must.text);
+	t = store.events_arg = ofs_alloc(sizeof(*t));
 	t->refs = ofs_refs_create();
 	t->made = ofs_made_nodes_create();
 	t->labelled = on_labelled;
@@ -156,6 +160,7 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	t->task_idle = ofs_ttl_of_seconds(OFS_MAX(opts->task_idle_s, UINT64_C(1)));
 	t->task_activity = ofs_task_activity_create();
 	t->gc = ofs_gc_create(t, &gc);
+	t->promoter = ofs_promoter_create(opts->promote_match, opts->promote_reads);
 	t->recap = opts->recap;
 	t->config = opts->config ? ofs_strdup(opts->config) : NULL;
 	t->mountpoint = opts->mountpoint ? ofs_strdup(opts->mountpoint) : NULL;
@@ -201,6 +206,7 @@ int ofs_tree_close(struct ofs_tree *t)
 	ofs_views_destroy(t->views);
 	ofs_labels_destroy(t->labels);
 	ofs_task_activity_destroy(t->task_activity);
+	ofs_promoter_destroy(t->promoter);
 	ofs_categories_destroy(t->categories);
 	ofs_refs_destroy(t->refs);
 	ofs_roots_destroy(t->roots);
@@ -485,7 +491,7 @@ static ssize_t made_read(struct ofs_tree *t, ofs_node node, void *buf, size_t si
 	if (m->slice) {
 		n = ofs_slice_read(t, m, buf, size, off);
 		if (n >= 0)
-			ofs_store_use(t->store, m->slice->base);
+			ofs_gc_note_use(t->gc, m->slice->base);
 	} else if (!S_ISREG(m->attr.mode)) {
 		n = S_ISDIR(m->attr.mode) ? -EISDIR : -EINVAL;
 	} else {
@@ -502,7 +508,7 @@ ssize_t ofs_tree_read(struct ofs_tree *t, ofs_node node, void *buf, size_t size,
 
 	ofs_tree_count(t, OFS_TREE_READ);
 	if (n >= 0 && !ofs_node_is_virtual(node))
-		ofs_store_use(t->store, node);
+		ofs_gc_note_use(t->gc, node);
 	if (n > 0)
 		atomic_fetch_add_explicit(&t->bytes_read, (uint64_t)n, memory_order_relaxed);
 	return n;

@@ -47,3 +47,30 @@ Test(base_name, too_long_for_one)
 	text[sizeof(text) - 1] = '\0';
 	expect_names(text, "");
 }
+
+static void expect_numbered(const char *name, unsigned int number, const char *want)
+{
+	char got[OFS_NAME_NUMBERED_MAX + 1];
+
+	ofs_name_number(name, number, got);
+	cr_expect_str_eq(got, want, "%s %u", name, number);
+}
+
+Test(base_name, names_with_numbers)
+{
+	char name[256], want[256];
+
+	expect_numbered("log.txt", 1, "log.txt");
+	expect_numbered("log.txt", 2, "log-2.txt");
+	expect_numbered("log", 10, "log-10");
+	expect_numbered(".profile", 2, ".profile-2");
+	expect_numbered("a.tar.gz", 2, "a.tar-2.gz");
+	expect_numbered("1.a long end that is none", 2, "1.a long end that is none-2");
+	/* Cut to fit, and not within a character. */
+	memset(name, 'x', 249);
+	strcpy(name + 249, "\xc3\xa9.txt");
+	strcpy(want, name);
+	expect_numbered(name, 1, want);
+	strcpy(want + 249, "-2.txt");
+	expect_numbered(name, 2, want);
+}

@@ -141,6 +141,7 @@ struct subject {
 	char path[128];
 	char ref[OFS_REF_SIZE];
 	bool goes;
+	bool promoted;
 };
 
 enum {
@@ -174,6 +175,7 @@ static void make_subject(const struct kind *kind, int bits, struct subject *ret)
 		ofs_tree_forget(t, node, 1);
 	ret->goes = kind->working && !kind->live && !(bits & (IMPORTANT | REFERENCED | OPEN)) &&
 		    (bits & OLD || kind->ended);
+	ret->promoted = kind->ended && bits & IMPORTANT;
 }
 
 Test(tree_gc, every_combination)
@@ -193,7 +195,7 @@ Test(tree_gc, every_combination)
 		char ref[32];
 
 		snprintf(ref, sizeof(ref), "refs/%s", s->ref);
-		cr_assert_eq(try_walk(s->path), s->goes ? -ENOENT : 0, "%s", s->path);
+		cr_assert_eq(try_walk(s->path), s->goes || s->promoted ? -ENOENT : 0, "%s", s->path);
 		cr_assert_eq(try_walk(ref), s->goes ? -EKEYEXPIRED : 0, "%s", s->path);
 		gone += s->goes;
 	}
@@ -368,9 +370,10 @@ Test(tree_gc, the_end_of_a_task)
 	move("tasks/t/kept", "persistent/reports/kept");
 	cr_assert_gt(ofs_tree_read(t, walk("tasks/t/reports/a"), buf, sizeof(buf), 0), 0);
 	cr_assert_str_eq(xattr(walk("tasks/t"), "state"), "live");
-	cr_assert_eq(number(collect("dry-run task t"), "removed"), 2);
+	cr_assert_eq(number(collect("dry-run drop-all task t"), "removed"), 2);
+	cr_assert_eq(number(collect("dry-run task t"), "promoted"), 2);
 	cr_assert_eq(try_walk("tasks/t/reports/a"), 0);
-	cr_assert_eq(set(walk("tasks/t"), "state", "done"), 0);
+	cr_assert_eq(set(walk("tasks/t"), "state", "done drop-all"), 0);
 	cr_assert_str_eq(xattr(walk("tasks/t"), "state"), "done");
 	cr_assert_eq(run(), 2);
 	cr_assert_eq(try_walk("tasks/t"), -ENOENT, "it is empty, and goes as well");

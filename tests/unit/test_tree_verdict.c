@@ -37,6 +37,13 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+static bool is_promoted(const struct ofs_facts *f)
+{
+	bool forever = f->important || f->ttl == OFS_TTL_NEVER;
+
+	return f->working && !(f->ended && f->drop) && (f->wanted || (f->ended && forever));
+}
+
 /*
  * The rules as the design has them, put together otherwise than the program does: it is removed
  * when all hold.
@@ -54,20 +61,21 @@ static bool goes(const struct ofs_facts *f)
 	bool live = f->now < f->live;
 
 	return (f->ended || (!live && (expired || evicted || too_much))) && f->working &&
-	       !f->important && !f->step && !f->open;
+	       (f->ended || !f->important) && !f->step && !f->open && !is_promoted(f);
 }
 
 static const char *describe(const struct ofs_facts *f)
 {
 	static char text[320];
 
-	snprintf(text, sizeof(text),
-		 "working %d important %d step %d open %d ended %d shortage %d live for %lld "
-		 "ttl %lld grace %lld idle %lld probation %lld",
-		 f->working, f->important, f->step != 0, f->open, f->ended, f->shortage,
-		 (long long)(f->live - f->now), (long long)f->ttl, (long long)f->grace,
-		 (long long)(f->now - f->used),
-		 f->probation ? (long long)(f->now - f->probation) : -1);
+	snprintf(
+		text, sizeof(text),
+		"working %d important %d drop %d wanted %d step %d open %d ended %d shortage %d live for %lld "
+		"ttl %lld grace %lld idle %lld probation %lld",
+		f->working, f->important, f->drop, f->wanted, f->step != 0, f->open, f->ended,
+		f->shortage, (long long)(f->live - f->now), (long long)f->ttl, (long long)f->grace,
+		(long long)(f->now - f->used),
+		f->probation ? (long long)(f->now - f->probation) : -1);
 	return text;
 }
 
@@ -84,6 +92,7 @@ static void check(const struct ofs_facts *f)
 	struct ofs_facts later = *f;
 
 	cr_assert_eq(ofs_verdict_is_removal(v), goes(f), "%s: %d", describe(f), v);
+	cr_assert_eq(v == OFS_PROMOTE, is_promoted(f), "%s: %d", describe(f), v);
 	/* What is said of the future comes true, and not a moment earlier. */
 	if (!is_timed(v)) {
 		cr_assert_eq(at, 0, "%s", describe(f));
@@ -125,7 +134,7 @@ Test(tree_verdict, every_combination)
 {
 	struct ofs_facts f = { 0 };
 
-	for (unsigned int bits = 0; bits < 128; bits++)
+	for (unsigned int bits = 0; bits < 512; bits++)
 		for (size_t t = 0; t < OFS_ARRAY_SIZE(ttls); t++)
 			for (size_t g = 0; g < OFS_ARRAY_SIZE(graces); g++) {
 				f = (struct ofs_facts){ .working = bits & 1,
@@ -133,7 +142,9 @@ Test(tree_verdict, every_combination)
 							.step = bits & 4,
 							.open = bits & 8,
 							.ended = bits & 16,
-							.shortage = bits >> 5,
+							.drop = bits & 32,
+							.wanted = bits & 64,
+							.shortage = bits >> 7,
 							.ttl = ttls[t],
 							.grace = graces[g] };
 				check_times(f);
@@ -150,12 +161,19 @@ Test(tree_verdict, reasons)
 		enum ofs_verdict verdict;
 	} table[] = {
 		{ { .important = true, .ttl = SECOND }, OFS_KEEP_TIER },
-		{ { W, .important = true, .ttl = SECOND, .ended = true }, OFS_KEEP_IMPORTANT },
+		{ { W, .important = true, .ttl = SECOND }, OFS_KEEP_IMPORTANT },
+		{ { W, .important = true, .ttl = SECOND, .ended = true }, OFS_PROMOTE },
+		{ { W, .important = true, .ttl = SECOND, .ended = true, .drop = true },
+		  OFS_REMOVE_ENDED },
 		{ { W, .ttl = OFS_TTL_NEVER }, OFS_KEEP_FOREVER },
 		{ { W, .ttl = OFS_TTL_NEVER, .shortage = OFS_SHORTAGE_MAX }, OFS_KEEP_FOREVER },
 		{ { W, .ttl = OFS_TTL_NEVER, .live = LIVE }, OFS_KEEP_FOREVER },
-		{ { W, .ttl = OFS_TTL_NEVER, .ended = true }, OFS_REMOVE_ENDED },
-		{ { W, .ttl = OFS_TTL_NEVER, .ended = true, .live = LIVE }, OFS_REMOVE_ENDED },
+		{ { W, .ttl = OFS_TTL_NEVER, .ended = true }, OFS_PROMOTE },
+		{ { W, .ttl = OFS_TTL_NEVER, .ended = true, .step = 1, .open = true },
+		  OFS_PROMOTE },
+		{ { W, .ttl = OFS_TTL_NEVER, .ended = true, .drop = true, .live = LIVE },
+		  OFS_REMOVE_ENDED },
+		{ { W, .ttl = HOUR, .wanted = true }, OFS_PROMOTE },
 		{ { W, .ttl = HOUR, .ended = true, .step = 1 }, OFS_KEEP_REFERENCED },
 		{ { W, .ttl = HOUR, .ended = true, .open = true }, OFS_KEEP_OPEN },
 		/* Not due: only the size limit reaches it, and not in a live task. */

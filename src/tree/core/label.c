@@ -6,7 +6,9 @@
  */
 #include "tree/core/label.h"
 
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <sys/xattr.h>
 
 #include "base/alloc.h"
@@ -18,6 +20,8 @@
 #include "tree/core/tree_state.h"
 
 #define PREFIX "user.offload."
+/* Not shown: struct ofs_reads. */
+#define READS PREFIX "reads"
 #define TITLE_MAX 1024
 #define TAGS_MAX 4096
 #define VALUE_MAX 4096 /* of any of them */
@@ -261,6 +265,18 @@ static void forget_removed(struct ofs_tree *t)
 	}
 }
 
+struct ofs_reads ofs_label_reads(struct ofs_tree *t, uint64_t ino)
+{
+	char value[48], *end;
+	ssize_t n = ofs_store_getxattr(t->store, ino, READS, value, sizeof(value) - 1);
+	struct ofs_reads reads = { 0 };
+
+	value[OFS_MAX(n, 0)] = 0;
+	reads.n = (uint32_t)strtoul(value, &end, 10);
+	reads.last = strtoll(end, NULL, 10);
+	return reads;
+}
+
 /* All of a file's labels, from the store. */
 static struct ofs_label *load(struct ofs_tree *t, uint64_t ino)
 {
@@ -271,6 +287,7 @@ static struct ofs_label *load(struct ofs_tree *t, uint64_t ino)
 	struct ofs_attr attr;
 
 	l->ino = ino;
+	l->reads = ofs_label_reads(t, ino).n;
 	l->ttl = ttl ? ofs_ttl_parse(ttl) : OFS_TTL_UNSET;
 	l->important = important && strcmp(important, "1") == 0;
 	l->tags = ofs_label_text(t, ino, OFS_LABEL_TAGS);
@@ -293,7 +310,7 @@ static void reload(struct ofs_tree *t, uint64_t ino)
 	if (!had && labels->loaded)
 		forget_removed(t);
 	forget(labels, had);
-	if (l->ttl == OFS_TTL_UNSET && !l->important && !texts_size(l)) {
+	if (l->ttl == OFS_TTL_UNSET && !l->important && !l->reads && !texts_size(l)) {
 		label_destroy(l);
 		return;
 	}
@@ -360,6 +377,18 @@ int ofs_labels_each(struct ofs_tree *t, void (*fn)(void *arg, const struct ofs_l
 	while (r == 0 && (l = ofs_map_next(&t->labels->files, &pos)))
 		show(t, l, fn, arg);
 	pthread_mutex_unlock(&t->labels->lock);
+	return r;
+}
+
+int ofs_label_set_reads(struct ofs_tree *t, uint64_t ino, struct ofs_reads reads)
+{
+	OFS_LOCKED(&t->labels->lock);
+	char value[48];
+	int n = snprintf(value, sizeof(value), "%" PRIu32 " %" PRId64, reads.n, reads.last);
+	int r = ofs_store_setxattr(t->store, ino, READS, value, (size_t)n, 0);
+
+	if (r == 0 && t->labels->loaded)
+		reload(t, ino);
 	return r;
 }
 

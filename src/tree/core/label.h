@@ -24,6 +24,7 @@ struct ofs_label {
 	/* Its own mark (core/origin.h), which may be of another time where it is not kept; NULL: none. */
 	char *origin_task, *origin_category;
 	bool is_dir; /* which has nothing but a mark */
+	uint32_t reads; /* that were counted (expiry/promote.h) */
 };
 
 /* The attribute's full name. */
@@ -60,6 +61,15 @@ int ofs_labels_with(struct ofs_tree *t, uint64_t ino,
 /* Calls `fn` for all of them, in no order; it must not come back to the labels. */
 int ofs_labels_each(struct ofs_tree *t, void (*fn)(void *arg, const struct ofs_label *l),
 		    void *arg);
+
+/* How many reads of a file were counted, and when the last one, by the age clock. */
+struct ofs_reads {
+	uint32_t n;
+	int64_t last;
+};
+
+struct ofs_reads ofs_label_reads(struct ofs_tree *t, uint64_t ino);
+int ofs_label_set_reads(struct ofs_tree *t, uint64_t ino, struct ofs_reads reads);
 
 /* Something was marked. */
 void ofs_labels_reload(struct ofs_tree *t, uint64_t ino);

@@ -149,13 +149,38 @@ void ofs_ref_forget(struct ofs_tree *t, uint64_t ino, uint64_t n)
 		ofs_map_remove(&t->refs->found, ino);
 }
 
-void ofs_ref_release(struct ofs_tree *t, const struct ofs_root *root, uint64_t ino)
+/* In `root`, and in the trees that it is in. */
+static void release_ref(struct ofs_tree *t, const struct ofs_root *root, uint64_t ino)
 {
 	char ref[OFS_REF_SIZE];
 
 	ofs_ref_format(t, ino, ref);
 	for (; root; root = root->above)
 		t->events.release(t->events.arg, ino, ofs_root_node(root, OFS_NODE_REFS), ref);
+}
+
+struct releasing {
+	struct ofs_tree *tree;
+	uint64_t ino;
+};
+
+static int release_name(void *arg, uint64_t dir, const char *name)
+{
+	const struct releasing *r = arg;
+
+	r->tree->events.release(r->tree->events.arg, r->ino, dir, name);
+	return 0;
+}
+
+void ofs_tree_release(struct ofs_tree *t, const struct ofs_attr *attr)
+{
+	struct releasing r = { .tree = t, .ino = attr->ino };
+
+	if (!attr->held || !t->events.release)
+		return;
+	ofs_store_names(t->store, attr->ino, release_name, &r);
+	if (S_ISREG(attr->mode))
+		release_ref(t, ofs_root_of_attr(t, attr), attr->ino);
 }
 
 void ofs_ref_left(struct ofs_tree *t, uint64_t dir, uint64_t ino)
@@ -169,7 +194,7 @@ void ofs_ref_left(struct ofs_tree *t, uint64_t dir, uint64_t ino)
 	found = ofs_map_get(&t->refs->found, ino);
 	pthread_mutex_unlock(&t->refs->lock);
 	if (found && ofs_root_of(t, dir, &root) == 0)
-		ofs_ref_release(t, root, ino);
+		release_ref(t, root, ino);
 }
 
 int ofs_ref_get_tombstone(struct ofs_tree *t, const struct ofs_root *root, ofs_node ino,

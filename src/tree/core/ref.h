@@ -26,9 +26,6 @@ int ofs_ref_lookup(struct ofs_tree *t, const struct ofs_root *root, const char *
 int ofs_ref_lookup_name(struct ofs_tree *t, const struct ofs_root *root, const char *name,
 			const struct ofs_cred *cred, struct ofs_attr *ret);
 
-/* Asks the kernel to forget the ref of an inode in `root`, and in the trees that it is in. */
-void ofs_ref_release(struct ofs_tree *t, const struct ofs_root *root, uint64_t ino);
-
 /* Where a tombstone (expiry/tombstone_report.c) has the number of its tree, from version 2 on. */
 #define OFS_TOMBSTONE_ROOT 76
 
@@ -38,6 +35,9 @@ int ofs_ref_get_tombstone(struct ofs_tree *t, const struct ofs_root *root, ofs_n
 
 /* Gives `n` references to an inode back; with the last one its ref is forgotten. */
 void ofs_ref_forget(struct ofs_tree *t, uint64_t ino, uint64_t n);
+
+/* Asks the kernel to let go of an inode, by all its names, so that its next use is seen. */
+void ofs_tree_release(struct ofs_tree *t, const struct ofs_attr *attr);
 
 /*
  * The file (0: none) lost its last name, in the directory `dir`, and is held: the kernel is asked to

@@ -118,6 +118,7 @@ struct ofs_tree {
 	struct ofs_refs *refs;
 	struct ofs_gc *gc;
 	struct ofs_task_activity *task_activity;
+	struct ofs_promoter *promoter; /* NULL: there is no rule */
 	struct ofs_indexer *indexer;
 	struct ofs_meaning *meaning; /* NULL: there is no model */
 	struct ofs_made_nodes *made;

@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include "base/log.h"
 #include "base/thread.h"
 #include "tree/core/audit.h"
 #include "tree/core/changes.h"
@@ -11,6 +12,7 @@
 #include "tree/core/label.h"
 #include "tree/core/ref.h"
 #include "tree/core/walk.h"
+#include "tree/expiry/promote.h"
 #include "tree/expiry/tier_scan.h"
 #include "tree/expiry/tombstone_report.h"
 
@@ -73,29 +75,12 @@ static int check_stop(const struct run *run)
 	return atomic_load(&run->c->stop) || atomic_load(&run->c->stop_for_good) ? -ECANCELED : 0;
 }
 
-struct releasing {
-	struct ofs_tree *tree;
-	uint64_t ino;
-};
-
-static int release_name(void *arg, uint64_t dir, const char *name)
-{
-	const struct releasing *r = arg;
-
-	r->tree->events.release(r->tree->events.arg, r->ino, dir, name);
-	return 0;
-}
-
 /* Asks the kernel to let go of an inode, so that its next use is seen. */
 static void release(struct run *run, const struct ofs_attr *attr)
 {
-	struct releasing r = { .tree = run->tree, .ino = attr->ino };
-
 	if (!attr->held || !run->tree->events.release)
 		return;
-	ofs_store_names(run->tree->store, attr->ino, release_name, &r);
-	if (S_ISREG(attr->mode))
-		ofs_ref_release(run->tree, ofs_root_of_attr(run->tree, attr), attr->ino);
+	ofs_tree_release(run->tree, attr);
 	if (++run->releases % BATCH == 0)
 		pause_for(BREATH);
 }
@@ -114,7 +99,11 @@ static int find_facts(struct run *run, const struct ofs_attr *file,
 
 	if (r < 0 || !run->request || !run->request->task)
 		return r;
-	ret->ended = ret->ended || is_asked_for(run, place);
+	if (is_asked_for(run, place)) {
+		ret->ended = true;
+		ret->drop = run->request->drop_all;
+		ret->wanted = ofs_promote_wants(run->tree, file->ino, true);
+	}
 	/* The steps of the task that would end keep nothing. */
 	if (ret->step && ofs_lifetime_place_of(run->tree, ret->step, &step) == 0 &&
 	    is_asked_for(run, &step))
@@ -233,6 +222,9 @@ static enum ofs_verdict act(struct run *run, const struct ofs_attr *file,
 		release(run, file);
 		try_file(run, file->ino, facts);
 		return v;
+	case OFS_PROMOTE:
+		add_candidate(run, file->ino, facts->shortage);
+		return v;
 	case OFS_REMOVE_EXPIRED:
 	case OFS_REMOVE_ENDED:
 	case OFS_REMOVE_SURPLUS:
@@ -279,7 +271,7 @@ static void count_file(struct run *run, const struct ofs_attr *file, const struc
 		run->found.evictable++;
 		run->found.evictable_stored += file->occupied;
 	}
-	if (ofs_verdict_is_removal(v)) {
+	if (ofs_verdict_is_removal(v) || v == OFS_PROMOTE) {
 		run->going += file->occupied;
 		return;
 	}
@@ -478,6 +470,8 @@ static int check_name(void *arg, uint64_t dir, const char *name)
 	if (r < 0)
 		return r;
 	f.ended = f.ended || is_asked_for(check->run, &place);
+	f.drop = check->facts->drop;
+	f.wanted = check->facts->wanted;
 	f.step = check->facts->step;
 	f.shortage = check->facts->shortage;
 	f.probation = check->facts->probation;
@@ -547,6 +541,43 @@ static int expire(struct run *run, const struct ofs_attr *file, const struct ofs
 }
 
 /*
+ * Moves a file to persistent/. -EAGAIN: something was moved meanwhile, or it was used. What cannot
+ * be promoted stays (-EXDEV).
+ */
+static int promote(struct run *run, const struct ofs_attr *file, const struct ofs_facts *facts,
+		   uint64_t moves)
+{
+	const struct ofs_expire_guard guard = { .ctime = file->ctime, .moves = moves };
+	OFS_CLEANUP(ofs_place_finish) struct ofs_place was = { 0 };
+	OFS_CLEANUP(ofs_place_finish) struct ofs_place is = { 0 };
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf to = OFS_BUF_INIT;
+	int r = ofs_place_of(run->tree, file->ino, &was);
+
+	if (r == 0)
+		r = run->dry ? ofs_promote_where(run->tree, file, &to)
+			     : ofs_promote_file(run->tree, file, facts->used, &guard);
+	if (r == 0 && !run->dry && ofs_place_of(run->tree, file->ino, &is) == 0)
+		ofs_buf_append_str(&to, (const char *)is.path.data);
+	if (r == -EAGAIN || r == -ENOENT)
+		return r;
+	if (r < 0) {
+		ofs_log(LOG_WARNING, "cannot promote '%s', which stays: %s",
+			(const char *)was.path.data, strerror(-r));
+		return -EXDEV;
+	}
+	run->counts.promoted++;
+	if (!run->dry) {
+		run->found.files--;
+		run->found.bytes -= file->size;
+		run->found.stored -= file->occupied;
+	}
+	if (run->request)
+		ofs_collector_tell_promoted(run->c, file, facts, (const char *)was.path.data,
+					    ofs_buf_str(&to));
+	return 0;
+}
+
+/*
  * -EBUSY: the file is held; -EAGAIN: something was moved meanwhile; -EXDEV: it stays after all.
  */
 static int try_candidate(struct run *run, const struct candidate *cand)
@@ -565,6 +596,8 @@ static int try_candidate(struct run *run, const struct candidate *cand)
 	v = ofs_verdict_reach(&facts, NULL);
 	if (v == OFS_KEEP_OPEN)
 		return -EBUSY;
+	if (v == OFS_PROMOTE)
+		return promote(run, &file, &facts, moves);
 	r = ofs_verdict_is_removal(v) ? check_names(run, &file, &facts) : -EXDEV;
 	if (r < 0)
 		return r;

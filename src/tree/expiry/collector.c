@@ -6,6 +6,7 @@
 #include "tree/core/changes.h"
 #include "tree/core/place.h"
 #include "tree/expiry/collector_state.h"
+#include "tree/expiry/promote.h"
 #include "tree/expiry/task_activity.h"
 
 #define KEEP_MAX (UINT64_C(1) << 30) /* what working_keep is on a large disk */
@@ -27,12 +28,17 @@ struct ofs_collector *ofs_collector_create(struct ofs_tree *t, uint64_t working_
 	return c;
 }
 
+static void item_finish(struct ofs_collect_item *item)
+{
+	free(item->path);
+	free(item->why);
+	free(item->to);
+}
+
 static void clear_items(struct ofs_collector *c)
 {
-	for (size_t i = 0; i < c->nitems; i++) {
-		free(c->items[i].path);
-		free(c->items[i].why);
-	}
+	for (size_t i = 0; i < c->nitems; i++)
+		item_finish(&c->items[i]);
 	free(c->items);
 	c->items = NULL;
 	c->nitems = c->cap_items = 0;
@@ -170,6 +176,7 @@ int ofs_collector_facts(struct ofs_collector *c, const struct ofs_attr *file,
 	ret->step = find_step(c, file->ino);
 	ret->unread = ret->step && ret->step == atomic_load(&c->unread_step);
 	ret->probation = find_trial(c, file->ino, ret->used, &shortage);
+	ret->wanted = ofs_promote_wants(c->tree, file->ino, ret->ended);
 	return 0;
 }
 
@@ -201,6 +208,19 @@ int ofs_collector_explain(struct ofs_collector *c, const struct ofs_attr *file,
 
 /* ---- reports */
 
+/* Completes an item and adds it; true. Takes the bytes of `why`. */
+static bool add_item(struct ofs_collector *c, struct ofs_collect_item item, struct ofs_buf *why,
+		     const char *path, const char *to)
+{
+	ofs_buf_append(why, "", 1);
+	item.path = ofs_text_readable(path);
+	item.to = to ? ofs_text_readable(to) : NULL;
+	item.why = (char *)ofs_steal(why->data);
+	OFS_LOCKED(&c->lock);
+	*ofs_append(c->items, c->nitems, c->cap_items) = item;
+	return true;
+}
+
 bool ofs_collector_tell(struct ofs_collector *c, const struct ofs_attr *file, const char *action,
 			const struct ofs_facts *facts, int64_t at)
 {
@@ -214,21 +234,28 @@ bool ofs_collector_tell(struct ofs_collector *c, const struct ofs_attr *file, co
 		ofs_lifetime_explain(c->tree, facts, OFS_KEEP_REFERENCED, 0, &why);
 	else
 		ofs_lifetime_cause(facts, &why);
-	ofs_buf_append(&why, "", 1);
-	item.path = ofs_text_readable((const char *)place.path.data);
-	item.why = (char *)ofs_steal(why.data);
 	item.at = at ? ofs_lifetime_wall_time(c->tree, at) : 0;
-	OFS_LOCKED(&c->lock);
-	*ofs_append(c->items, c->nitems, c->cap_items) = item;
-	return true;
+	return add_item(c, item, &why, (const char *)place.path.data, NULL);
+}
+
+void ofs_collector_tell_promoted(struct ofs_collector *c, const struct ofs_attr *file,
+				 const struct ofs_facts *facts, const char *path, const char *to)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf why = OFS_BUF_INIT;
+
+	if (c->nitems == OFS_COLLECT_ITEMS_MAX)
+		return;
+	ofs_lifetime_cause(facts, &why);
+	add_item(c,
+		 (struct ofs_collect_item){
+			 .ino = file->ino, .size = file->size, .action = "promote" },
+		 &why, path, to);
 }
 
 void ofs_collector_untell(struct ofs_collector *c)
 {
 	OFS_LOCKED(&c->lock);
-	c->nitems--;
-	free(c->items[c->nitems].path);
-	free(c->items[c->nitems].why);
+	item_finish(&c->items[--c->nitems]);
 }
 
 json_t *ofs_collector_status(struct ofs_collector *c)
@@ -237,15 +264,15 @@ json_t *ofs_collector_status(struct ofs_collector *c)
 	json_t *json;
 
 	OFS_LOCKED(&c->lock);
-	json = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "looked",
-			 (json_int_t)n->looked, "done", (json_int_t)n->looked, "total",
+	json = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+			 "looked", (json_int_t)n->looked, "done", (json_int_t)n->looked, "total",
 			 (json_int_t)OFS_MAX(n->total, n->looked), "removed",
-			 (json_int_t)n->removed, "removed_bytes", (json_int_t)n->removed_bytes,
-			 "freed_bytes", (json_int_t)n->freed_bytes, "evictable",
-			 (json_int_t)n->evictable, "evictable_bytes",
-			 (json_int_t)n->evictable_bytes, "probation", (json_int_t)n->probation,
-			 "open", (json_int_t)n->open, "kept", (json_int_t)n->kept, "items",
-			 (json_int_t)c->nitems);
+			 (json_int_t)n->removed, "promoted", (json_int_t)n->promoted,
+			 "removed_bytes", (json_int_t)n->removed_bytes, "freed_bytes",
+			 (json_int_t)n->freed_bytes, "evictable", (json_int_t)n->evictable,
+			 "evictable_bytes", (json_int_t)n->evictable_bytes, "probation",
+			 (json_int_t)n->probation, "open", (json_int_t)n->open, "kept",
+			 (json_int_t)n->kept, "items", (json_int_t)c->nitems);
 	return json;
 }
 
@@ -262,9 +289,10 @@ json_t *ofs_collector_item(struct ofs_collector *c, size_t i)
 		ofs_ref_format(c->tree, item->ino, ref);
 		if (item->at && item->at != OFS_TTL_NEVER && ofs_text_time(item->at, &at) == 0)
 			ofs_buf_append(&at, "", 1);
-		json = json_pack("{s:s, s:s, s:I, s:s, s:s, s:s?}", "path", item->path, "ref", ref,
-				 "size", (json_int_t)item->size, "action", item->action, "why",
-				 item->why, "at", at.len ? (const char *)at.data : NULL);
+		json = json_pack("{s:s, s:s, s:I, s:s, s:s, s:s?, s:s?}", "path", item->path, "ref",
+				 ref, "size", (json_int_t)item->size, "action", item->action, "why",
+				 item->why, "at", at.len ? (const char *)at.data : NULL, "to",
+				 item->to);
 	}
 	return json;
 }

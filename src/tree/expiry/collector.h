@@ -15,6 +15,7 @@ struct ofs_collector;
 struct ofs_collect_request {
 	bool dry; /* only report what would be done */
 	uint64_t task; /* with `dry`: as if that task were ended; 0: none */
+	bool drop_all; /* and nothing of it promoted */
 };
 
 /*

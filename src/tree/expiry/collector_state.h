@@ -28,6 +28,7 @@ struct ofs_collect_item {
 	uint64_t size;
 	const char *action;
 	char *why;
+	char *to; /* of what is promoted: where; NULL: none */
 	int64_t at; /* wall clock; 0: none */
 };
 
@@ -36,6 +37,7 @@ struct ofs_collect_counts {
 	uint64_t looked;
 	uint64_t removed, removed_bytes, freed_bytes;
 	uint64_t evictable, evictable_bytes;
+	uint64_t promoted;
 	uint64_t probation, open, kept;
 };
 
@@ -91,6 +93,10 @@ int ofs_collector_facts(struct ofs_collector *c, const struct ofs_attr *file,
 /* Adds a file to the report; `at`: when that is, age clock, 0: none. False if it was not added. */
 bool ofs_collector_tell(struct ofs_collector *c, const struct ofs_attr *file, const char *action,
 			const struct ofs_facts *facts, int64_t at);
+
+/* Adds one that was promoted, or would be, from `path` to `to`. */
+void ofs_collector_tell_promoted(struct ofs_collector *c, const struct ofs_attr *file,
+				 const struct ofs_facts *facts, const char *path, const char *to);
 
 /* Removes the last file from the report. */
 void ofs_collector_untell(struct ofs_collector *c);

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "tree/expiry/collector.h"
 #include "tree/expiry/lifetime.h"
+#include "tree/expiry/promote.h"
 
 #define TICK (60 * OFS_NS_PER_S) /* real time between two looks at the store's clock */
 #define TICK_LIMITED (5 * OFS_NS_PER_S) /* the same where the size is limited */
@@ -27,6 +28,7 @@ struct ofs_gc {
 	bool runs; /* `thread` is to be joined */
 	bool stop;
 	bool kicked; /* run soon */
+	bool roused; /* there are reads to be counted */
 	bool wanted; /* the job below has not started */
 	int64_t shortest; /* the shortest lifetime in use, that of a task included */
 	int64_t next; /* when the next run is due, age clock; OFS_TTL_NEVER: on activity */
@@ -66,6 +68,18 @@ void ofs_gc_destroy(struct ofs_gc *g)
 	pthread_cond_destroy(&g->wake);
 	pthread_mutex_destroy(&g->lock);
 	free(g);
+}
+
+void ofs_gc_note_use(struct ofs_gc *g, uint64_t ino)
+{
+	bool noted = ofs_promote_note_read(g->tree, ino);
+
+	ofs_store_use(g->tree->store, ino);
+	if (!noted)
+		return;
+	OFS_LOCKED(&g->lock);
+	g->roused = true;
+	pthread_cond_signal(&g->wake);
 }
 
 void ofs_gc_note(struct ofs_gc *g, int64_t ttl)
@@ -135,6 +149,8 @@ static bool wait_for_look(struct ofs_gc *g, const struct rhythm *h)
 
 	if (g->wanted || (at <= age && rest <= 0 && g->tree->background))
 		return true;
+	if (g->roused)
+		return false;
 	left = at <= age ? rest : at - age;
 	left = OFS_MIN(left, g->opts.working_max ? TICK_LIMITED : TICK);
 	if (!g->tree->background)
@@ -202,7 +218,7 @@ static void *gc_main(void *arg)
 {
 	struct ofs_gc *g = arg;
 	struct rhythm h = { 0 };
-	bool due;
+	bool due, reached;
 
 	ofs_thread_give_way();
 	if (!ofs_clock_is_controlled())
@@ -213,14 +229,17 @@ static void *gc_main(void *arg)
 		due = wait_for_look(g, &h);
 		if (g->stop)
 			break;
+		g->roused = false;
 		pthread_mutex_unlock(&g->lock);
 		if (g->tree->background) {
 			keep_clock(g, &h);
 			look_at_disk(g, &h);
 		}
+		reached = ofs_promote_settle(g->tree);
 		if (due)
 			look(g, &h);
 		pthread_mutex_lock(&g->lock);
+		g->kicked = g->kicked || reached;
 	}
 	pthread_mutex_unlock(&g->lock);
 	return NULL;
@@ -249,19 +268,22 @@ int ofs_gc_explain(struct ofs_gc *g, const struct ofs_attr *file, const struct o
 	return ofs_collector_explain(g->collector, file, cred, out);
 }
 
-/* "run", "dry-run", "dry-run task T" */
+/* "run", "dry-run", "dry-run task T", "dry-run drop-all task T" */
 static int parse_request(struct ofs_tree *t, const char *value, struct ofs_collect_request *ret)
 {
-	static const char task[] = "dry-run task ";
+	static const char *const tasks[] = { "dry-run task ", "dry-run drop-all task " };
 	struct ofs_attr dir;
+	size_t len;
 	int r;
 
 	*ret = (struct ofs_collect_request){ .dry = strncmp(value, "dry-run", 7) == 0 };
 	if (strcmp(value, "run") == 0 || strcmp(value, "dry-run") == 0)
 		return 0;
-	if (strncmp(value, task, strlen(task)) != 0)
+	ret->drop_all = strncmp(value, tasks[1], strlen(tasks[1])) == 0;
+	len = strlen(tasks[ret->drop_all]);
+	if (strncmp(value, tasks[ret->drop_all], len) != 0)
 		return -EINVAL;
-	r = ofs_store_lookup(t->store, t->root->tops[OFS_TOP_TASKS], value + strlen(task), &dir);
+	r = ofs_store_lookup(t->store, t->root->tops[OFS_TOP_TASKS], value + len, &dir);
 	if (r < 0)
 		return r;
 	ofs_store_forget(t->store, dir.ino, 1);

@@ -37,6 +37,9 @@ int ofs_gc_start(struct ofs_gc *g);
 /* Ends the thread. NULL is allowed. */
 void ofs_gc_destroy(struct ofs_gc *g);
 
+/* The content of a file was used: ofs_store_use(), which a rule may count (promote.h). */
+void ofs_gc_note_use(struct ofs_gc *g, uint64_t ino);
+
 /* A file was given this lifetime, which may be the shortest so far. */
 void ofs_gc_note(struct ofs_gc *g, int64_t ttl);
 

@@ -144,6 +144,7 @@ int ofs_lifetime_facts(struct ofs_tree *t, const struct ofs_attr *file,
 		.live = p->live,
 		.task_idle = p->task && !p->ended.age ? t->task_idle : 0,
 		.grace = t->grace,
+		.drop = p->ended.drop_all,
 		.ttl = label.ttl,
 		.used = OFS_MAX(file->used, p->used),
 		.now = ofs_store_age(t->store),
@@ -181,7 +182,8 @@ int ofs_lifetime_end(struct ofs_tree *t, const struct ofs_attr *file, int64_t *r
 	if (r < 0)
 		return r;
 	*ret = OFS_TTL_NEVER;
-	if (f.working && !f.important && (f.ended || f.ttl != OFS_TTL_NEVER))
+	if (f.working && !ofs_verdict_promotes(&f) &&
+	    (f.ended || (!f.important && f.ttl != OFS_TTL_NEVER)))
 		*ret = ofs_lifetime_wall_time(t, f.ended ? p.ended.age
 							 : ofs_verdict_due(f.used, f.ttl));
 	return 0;
@@ -214,10 +216,15 @@ static const char *const shortages[] = {
 
 void ofs_lifetime_cause(const struct ofs_facts *f, struct ofs_buf *out)
 {
-	if (f->ended) {
+	if (f->ended)
 		ofs_buf_append_str(out, "its task has ended");
+	if (ofs_verdict_promotes(f))
+		ofs_buf_printf(out, "%s%s", f->ended ? ", and " : "",
+			       f->wanted      ? "a rule promotes it"
+			       : f->important ? "it is marked important"
+					      : "it never expires");
+	if (f->ended || f->wanted)
 		return;
-	}
 	if (f->shortage)
 		ofs_buf_printf(out, "%s, and this was used longest ago: ", shortages[f->shortage]);
 	append_idle(f, out);
@@ -239,7 +246,7 @@ static void append_step(struct ofs_tree *t, uint64_t step, struct ofs_buf *out)
 /* The reason in words that stay the same from one moment to the next. */
 static void append_end(struct ofs_tree *t, const struct ofs_facts *f, struct ofs_buf *out)
 {
-	if (f->ended) {
+	if (f->ended || f->wanted) {
 		ofs_lifetime_cause(f, out);
 	} else if (f->shortage) {
 		ofs_buf_append_str(out, shortages[f->shortage]);
@@ -304,6 +311,9 @@ void ofs_lifetime_explain(struct ofs_tree *t, const struct ofs_facts *f, enum of
 		break;
 	case OFS_KEEP_OPEN:
 		ofs_buf_append_str(out, "kept while somebody has it open: ");
+		break;
+	case OFS_PROMOTE:
+		ofs_buf_append_str(out, "goes to persistent/ with the next collection: ");
 		break;
 	default:
 		ofs_buf_append_str(out, "goes with the next collection: ");

@@ -8,8 +8,12 @@
 #include "tree/expiry/task_activity.h"
 #include "tree/core/audit.h"
 
-/* Of the directory, not shown: when the task was ended, by age and wall clock in nanoseconds. */
+/*
+ * Of the directory, not shown: when the task was ended, by age and wall clock in nanoseconds, and
+ * then perhaps DROP_ALL.
+ */
 #define ENDED "user.offload.ended"
+#define DROP_ALL " drop-all"
 
 bool ofs_task_is_dir(struct ofs_tree *t, const struct ofs_attr *attr)
 {
@@ -38,7 +42,8 @@ int ofs_task_ended(struct ofs_tree *t, uint64_t dir, struct ofs_task_end *ret)
 	if (attr.used > strtoll(value, &wall, 10))
 		return 0;
 	ret->age = strtoll(value, NULL, 10);
-	ret->wall = strtoll(wall, NULL, 10);
+	ret->wall = strtoll(wall, &wall, 10);
+	ret->drop_all = strcmp(wall, DROP_ALL) == 0;
 	return 0;
 }
 
@@ -60,12 +65,18 @@ int ofs_task_get_state(struct ofs_tree *t, const struct ofs_attr *dir, struct of
 	return r;
 }
 
-static int set_ended(struct ofs_tree *t, uint64_t dir)
+static bool is_value(const void *value, size_t size, const char *word)
+{
+	return size == strlen(word) && memcmp(value, word, size) == 0;
+}
+
+static int set_ended(struct ofs_tree *t, uint64_t dir, bool drop_all)
 {
 	/* To set it is the last use that the directory has had, to the next full second. */
 	int64_t age = (ofs_store_age(t->store) / OFS_NS_PER_S + 2) * OFS_NS_PER_S;
 	char value[64];
-	int n = snprintf(value, sizeof(value), "%" PRId64 " %" PRId64, age, ofs_clock_wall());
+	int n = snprintf(value, sizeof(value), "%" PRId64 " %" PRId64 "%s", age, ofs_clock_wall(),
+			 drop_all ? DROP_ALL : "");
 	int r = ofs_store_setxattr(t->store, dir, ENDED, value, (size_t)n, 0);
 
 	if (r == 0)
@@ -80,9 +91,9 @@ int ofs_task_set_state(struct ofs_tree *t, const struct ofs_attr *dir, const voi
 
 	if (!ofs_task_is_dir(t, dir))
 		return -EOPNOTSUPP;
-	if (size == strlen("done") && memcmp(value, "done", size) == 0)
-		return set_ended(t, dir->ino);
-	if (size != strlen("live") || memcmp(value, "live", size) != 0)
+	if (is_value(value, size, "done") || is_value(value, size, "done" DROP_ALL))
+		return set_ended(t, dir->ino, size > strlen("done"));
+	if (!is_value(value, size, "live"))
 		return -EINVAL;
 	r = ofs_store_removexattr(t->store, dir->ino, ENDED);
 	if (r < 0 && r != -ENODATA)

@@ -13,6 +13,7 @@ bool ofs_task_is_dir(struct ofs_tree *t, const struct ofs_attr *attr);
 struct ofs_task_end {
 	int64_t age; /* by the age clock, to the next second as last uses are kept */
 	int64_t wall;
+	bool drop_all; /* and nothing of it is promoted */
 };
 
 int ofs_task_ended(struct ofs_tree *t, uint64_t dir, struct ofs_task_end *ret);
@@ -21,8 +22,9 @@ int ofs_task_ended(struct ofs_tree *t, uint64_t dir, struct ofs_task_end *ret);
 int ofs_task_get_state(struct ofs_tree *t, const struct ofs_attr *dir, struct ofs_buf *out);
 
 /*
- * "done" ends the task, so that its files go unless they are used again; "live" takes that back,
- * and is a use of the task.
+ * "done" ends the task, so that its files go unless they are used again, and those that never
+ * expire are promoted; "done drop-all" lets these go as well; "live" takes that back, and is a use
+ * of the task.
  * -EINVAL: another value; -EOPNOTSUPP: `dir` is not a task.
  */
 int ofs_task_set_state(struct ofs_tree *t, const struct ofs_attr *dir, const void *value,

@@ -72,13 +72,22 @@ static enum ofs_verdict find_cause(const struct ofs_facts *f)
 											: time;
 }
 
+bool ofs_verdict_promotes(const struct ofs_facts *f)
+{
+	if (!f->working || (f->ended && f->drop))
+		return false;
+	return f->wanted || (f->ended && (f->important || f->ttl == OFS_TTL_NEVER));
+}
+
 static enum ofs_verdict reach(const struct ofs_facts *f, int64_t *ret_at)
 {
 	enum ofs_verdict cause;
 
 	if (!f->working)
 		return OFS_KEEP_TIER;
-	if (f->important)
+	if (ofs_verdict_promotes(f))
+		return OFS_PROMOTE;
+	if (f->important && !f->ended)
 		return OFS_KEEP_IMPORTANT;
 	cause = find_cause(f);
 	*ret_at = ofs_verdict_due(f->used, f->ttl);

@@ -6,7 +6,7 @@
  * A file of the working tier that was not used for its whole time is evictable. It stays while
  * there is room, and goes when it has been evictable for the grace time. For want of room it goes
  * before; where the size limit is exceeded even if it is not evictable. When its task is ended it
- * goes at once. Nothing goes that is important, of a live task, referred to by a step of a live
+ * goes at once, but what never expires is promoted, as is what a rule wants. Nothing goes that is important, of a live task, referred to by a step of a live
  * task, or in use.
  *
  * Uses that the kernel serves from its caches are not seen. So a file is taken out of them once a
@@ -39,6 +39,8 @@ struct ofs_facts {
 	bool important;
 	bool open; /* somebody holds it */
 	bool ended; /* its task was ended, and it was not used since */
+	bool drop; /* and with it goes even what never expires */
+	bool wanted; /* a rule promotes it now (promote.h) */
 	enum ofs_shortage shortage;
 	int64_t live; /* its task is live until then, at least; 0: it is not live, or has none */
 	int64_t task_idle; /* how long its task stays live unused; 0: it has none, or has ended */
@@ -61,6 +63,7 @@ enum ofs_verdict {
 	OFS_KEEP_EVICTABLE, /* its time is over, and there is room */
 	OFS_KEEP_PROBATION,
 	OFS_KEEP_OPEN,
+	OFS_PROMOTE, /* it goes to persistent/ */
 	OFS_REMOVE_EXPIRED, /* its grace is over */
 	OFS_REMOVE_ENDED,
 	OFS_REMOVE_SURPLUS, /* the size limit has no room for it */
@@ -78,6 +81,9 @@ static inline bool ofs_verdict_is_removal(enum ofs_verdict v)
 {
 	return v >= OFS_REMOVE_EXPIRED;
 }
+
+/* It is not dropped but promoted. */
+bool ofs_verdict_promotes(const struct ofs_facts *f);
 
 /* When its time is over, and it is evictable; OFS_TTL_NEVER: never. */
 int64_t ofs_verdict_due(int64_t used, int64_t ttl);

@@ -6,6 +6,7 @@
 #include "tree/core/place.h"
 #include "tree/core/ref.h"
 #include "tree/core/stat.h"
+#include "tree/expiry/gc.h"
 #include "tree/expiry/tombstone_report.h"
 #include "tree/virtual/view.h"
 
@@ -236,7 +237,7 @@ int ofs_slice_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
 	 * content.
 	 */
 	if (r == 0 && !base.text && spec.kind != OFS_SLICE_INFO)
-		ofs_store_use(t->store, base.attr.ino);
+		ofs_gc_note_use(t->gc, base.attr.ino);
 	if (!base.text)
 		ofs_store_forget(t->store, base.attr.ino, 1);
 	return r;
