@@ -388,6 +388,9 @@ OFS_EXPORT int ofs_tree_statfs(struct ofs_tree *t, ofs_node node, struct statvfs
  * "action" ("remove", "probation", "open", "referenced"), "why", "at" (when a probation ends;
  * null).
  *
+ * `user.offload.log` of OFS_NODE_ROOT, which is not listed, is where the log begins and ends, in
+ * bytes: "0 48213".
+ *
  * `user.offload.verify` of OFS_NODE_ROOT, which is not listed, is the state of a verification as a
  * JSON object: "state" ("none", "running", "done", "stopped", "failed"), "error" (in words; null),
  * "repair", "done" of "total" (bytes of packs), "frames", "chunks", "files" and "bytes" (of

@@ -131,19 +131,35 @@ static bool has(const json_t *line, const char *key, const char *value)
 static const char line_form[] = "[{from} -> ][{path}][{lines:line} could not be written]"
 				"[  {+size:size}, stored in {stored:size}][  \"{title}\"]";
 
-static void print_line(struct printer *p, const json_t *line, const char *time)
+/* Allocated: a member, made harmless; "-": there is none. */
+static char *shown(const json_t *line, const char *key)
 {
-	const char *name = json_string_value(json_object_get(line, "event"));
-	const char *ref = json_string_value(json_object_get(line, "ref"));
+	const char *text = json_string_value(json_object_get(line, key));
+
+	return ofs_text_shown(text ? text : "-");
+}
+
+static void print_line(struct printer *p, const json_t *line)
+{
+	OFS_FREE char *time = shown(line, "time"), *name = shown(line, "event");
+	OFS_FREE char *ref = shown(line, "ref");
 
 	if (strncmp(p->day, time, strlen("2026-01-31")) != 0) {
 		snprintf(p->day, sizeof(p->day), "%s", time);
 		printf("%s UTC\n", p->day);
 	}
-	printf("%.8s  %-11s  %-8s  ", strlen(time) > 11 ? time + 11 : time, name ? name : "",
-	       ref ? ref : "-");
+	printf("%.8s  %-11s  %-8s  ", strlen(time) > 11 ? time + 11 : time, name, ref);
 	ofs_print_form(stdout, line, line_form);
 	ofs_print_form(stdout, line, "[: {cause}]\n");
+}
+
+/* As it is in the log: in that of another it may be in a form that deceives. */
+static void print_json(json_t *line)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+
+	if (ofs_json_append(json_incref(line), JSON_COMPACT, &text) == 0)
+		puts(ofs_buf_str(&text));
 }
 
 static void take_line(struct printer *p, const char *text, size_t len)
@@ -156,9 +172,9 @@ static void take_line(struct printer *p, const char *text, size_t len)
 	if (in_time && (event < 0 || has(line, "event", events[event])) &&
 	    (!task || has(line, "task", task)) && ++p->matched > p->skip && !p->silent) {
 		if (ofs_command_json)
-			printf("%.*s\n", (int)len, text);
+			print_json(line);
 		else
-			print_line(p, line, time);
+			print_line(p, line);
 	}
 	json_decref(line);
 }

@@ -49,8 +49,7 @@ static int64_t age_of_record(struct ofs_store *s, int64_t time)
 		       s->age.start);
 }
 
-/* To a whole second, as the index keeps it, and never to an earlier time. */
-static int64_t round_up(int64_t age)
+int64_t ofs_age_round_up(int64_t age)
 {
 	return (ofs_seconds(age - 1) + 1) * OFS_NS_PER_S;
 }
@@ -58,42 +57,7 @@ static int64_t round_up(int64_t age)
 void ofs_store_changed(struct ofs_store *s, struct ofs_inode *n, int64_t time)
 {
 	n->seen = age_of_record(s, time);
-	n->row.used = round_up(n->seen);
-}
-
-void ofs_store_use(struct ofs_store *s, uint64_t ino)
-{
-	int64_t age = ofs_store_age(s);
-	struct ofs_inode *n;
-
-	OFS_LOCKED(&s->lock);
-	n = ofs_map_get(&s->inodes, ino);
-	if (!n || n->gone)
-		return;
-	n->seen = age;
-	if (age <= n->row.used)
-		return;
-	/* On a full disk it is remembered in memory alone: the index would grow. */
-	if (s->reserve.tight || s->broken) {
-		n->row.used = round_up(age);
-	} else {
-		n->row.used = round_up(age + OFS_STORE_USE_AHEAD);
-		ofs_store_touch(s, n);
-	}
-}
-
-void ofs_age_settle(struct ofs_store *s)
-{
-	int64_t age = ofs_store_age(s);
-	struct ofs_inode *n;
-	size_t pos = 0;
-
-	OFS_LOCKED(&s->lock);
-	while (!s->reserve.tight && !s->broken && (n = ofs_map_next(&s->inodes, &pos)))
-		if (!n->gone && n->row.used > age && round_up(n->seen) < n->row.used) {
-			n->row.used = round_up(n->seen);
-			ofs_store_touch(s, n);
-		}
+	n->row.used = ofs_age_round_up(n->seen);
 }
 
 static bool is_further(int64_t a, int64_t b, int64_t than)

@@ -39,11 +39,8 @@ void ofs_age_kept(struct ofs_store *s, const struct ofs_index_meta *meta);
 /* A record made at `time` changes the inode: that is its last use. `lock` held. */
 void ofs_store_changed(struct ofs_store *s, struct ofs_inode *n, int64_t time);
 
-/*
- * Uses were noted ahead of their time so that later ones cost nothing. Now there will be none: takes
- * that back, for the last checkpoint.
- */
-void ofs_age_settle(struct ofs_store *s);
+/* To a whole second, as the index keeps it, and never to an earlier time. */
+int64_t ofs_age_round_up(int64_t age);
 
 /* The index lacks something that the next start has to know of it. */
 bool ofs_age_is_stale(struct ofs_store *s);

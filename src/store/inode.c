@@ -296,6 +296,41 @@ void ofs_store_add_draft(struct ofs_store *s, struct ofs_inode *n)
 	n->on_draft_list = true;
 }
 
+void ofs_store_use(struct ofs_store *s, uint64_t ino)
+{
+	int64_t age = ofs_store_age(s);
+	struct ofs_inode *n;
+
+	OFS_LOCKED(&s->lock);
+	n = ofs_map_get(&s->inodes, ino);
+	if (!n || n->gone)
+		return;
+	n->seen = age;
+	if (age <= n->row.used)
+		return;
+	/* On a full disk it is remembered in memory alone: the index would grow. */
+	if (s->reserve.tight || s->broken) {
+		n->row.used = ofs_age_round_up(age);
+	} else {
+		n->row.used = ofs_age_round_up(age + OFS_STORE_USE_AHEAD);
+		ofs_store_touch(s, n);
+	}
+}
+
+void ofs_store_settle_uses(struct ofs_store *s)
+{
+	int64_t age = ofs_store_age(s);
+	struct ofs_inode *n;
+	size_t pos = 0;
+
+	OFS_LOCKED(&s->lock);
+	while (!s->reserve.tight && !s->broken && (n = ofs_map_next(&s->inodes, &pos)))
+		if (!n->gone && n->row.used > age && ofs_age_round_up(n->seen) < n->row.used) {
+			n->row.used = ofs_age_round_up(n->seen);
+			ofs_store_touch(s, n);
+		}
+}
+
 uint64_t ofs_store_refs(struct ofs_store *s, uint64_t ino)
 {
 	return (uintptr_t)ofs_map_get(&s->refs, ino);

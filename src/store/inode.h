@@ -102,6 +102,12 @@ void ofs_store_content_sealed(struct ofs_store *s, struct ofs_inode *n);
 
 void ofs_store_add_draft(struct ofs_store *s, struct ofs_inode *n);
 
+/*
+ * Uses were noted ahead of their time so that later ones cost nothing. Now there will be none: takes
+ * that back, for the last checkpoint. Takes `lock`.
+ */
+void ofs_store_settle_uses(struct ofs_store *s);
+
 uint64_t ofs_store_refs(struct ofs_store *s, uint64_t ino);
 void ofs_store_set_refs(struct ofs_store *s, uint64_t ino, uint64_t n);
 

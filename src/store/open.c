@@ -497,7 +497,7 @@ int ofs_store_close(struct ofs_store *s)
 	r = drop_orphans(s);
 	if (r < 0)
 		ofs_log(LOG_WARNING, "unlinked files cannot be found: %s", strerror(-r));
-	ofs_age_settle(s);
+	ofs_store_settle_uses(s);
 	/* A daemon's drafts are sealed after its next start: ending must not take long. */
 	when.now = background ? INT64_MIN / 2 : ofs_clock_monotonic();
 	r = ofs_store_cycle(s, &when, true);

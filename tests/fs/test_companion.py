@@ -425,7 +425,7 @@ def searches_of_a_workspace_find_the_same_each_time(case):
     assert ws.sh("ls .offload/cache") == b"shell\n"
     assert b"needle" in ws.sh("grep -rn needle .offload/tasks/t1")
     assert b"state" in ws.sh("cat .offload/.offload/status.json")
-    same(ws.sh("ls -a .offload/.offload"), b".\n..\nconfig.ini\nledger\nmetrics\nstatus.json\n")
+    same(ws.sh("ls -a .offload/.offload"), b".\n..\nconfig.ini\nledger\nlog\nmetrics\nstatus.json\n")
     ws.down()
 
 

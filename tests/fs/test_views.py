@@ -35,7 +35,7 @@ GETDENTS64 = 217
 MADE_UP = ["refs", "search", "views", ".offload", "README.md"]
 TOPS = ["cache", "tasks", "persistent", "archive"]
 VIEWS = ["by-category", "by-task", "by-tier", "by-tag", "recent", "expiring"]
-REPORTS = ["status.json", "metrics", "config.ini", "ledger"]
+REPORTS = ["status.json", "metrics", "config.ini", "ledger", "log"]
 
 
 def setattr_of(path, name, value):

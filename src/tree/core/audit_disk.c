@@ -426,6 +426,8 @@ static int open_newest(struct ofs_audit_disk *d)
 		return r;
 	d->fd = r;
 	r = ofs_io_size(d->fd, &d->size, NULL);
+	if (r == 0 && d->size > SEGMENT_MAX)
+		r = -EFBIG;
 	if (r == 0)
 		r = repair(d);
 	if (r == 0 && (s.litter || (s.n > 1 && !s.list[s.n - 2].packed)))

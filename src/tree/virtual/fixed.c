@@ -50,7 +50,7 @@ static const char readme_before[] =
 	"    archive/CATEGORY/         kept, read-only\n"
 	"    refs/REF                  any of these files by ref (not listed)\n"
 	"    views/                    links to them: by-category/ by-task/ by-tier/ by-tag/ recent/ expiring/\n"
-	"    .offload/status.json      how full the store is\n"
+	"    .offload/status.json      how full the store is; .offload/log: what became of each file\n"
 	"In a workspace ls, find and grep -r from above leave out cache, tasks and .offload; name them: ls cache\n"
 	"What is in cache and tasks goes when it was not used for a while: ";
 
