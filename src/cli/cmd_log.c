@@ -33,7 +33,7 @@ static const struct ofs_option options[] = {
 		  "the newest N (default: 100; with --since, all)"),
 	OFS_TEXT(0, "since", "AGE", &since, "those of the last 7d, 12h or 30m"),
 	OFS_TEXT(0, "task", "T", &task, "those of a task"),
-	OFS_CHOICE(0, "event", "E", &event, "event", events,
+	OFS_CHOICE(0, "event", "E", &event, "kind of event", events,
 		   "those of one kind: offload, rewrite, promote, archive, demote,\n"
 		   "remove, expire, evict, repair, task-end, task-reopen, lost"),
 	OFS_FLAG('f', "follow", &follow, "print new lines as they come"),
