@@ -29,7 +29,7 @@ def measure(options):
         _set_clock(clock, 0)
         os.environ["OFFLOADFS_CLOCK"] = clock
         try:
-            with place.daemon(options=("gc_interval=1000",)) as m:
+            with place.daemon(options=("gc_interval=1000", "grace=0")) as m:
                 result = _measure(m, clock, options)
         finally:
             del os.environ["OFFLOADFS_CLOCK"]

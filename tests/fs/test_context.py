@@ -485,7 +485,7 @@ def what_was_changed_or_removed_is_told(case, mounted):
 @test
 def what_has_expired_is_told(case):
     clock = Clock(case)
-    with clock.start(Mount(case, case.store, case.mnt, ["gc_interval=1", SEAL_SOON])) as m:
+    with clock.start(Mount(case, case.store, case.mnt, ["gc_interval=1", "grace=0", SEAL_SOON])) as m:
         written = json.dumps(generated(2, 8000))
         context = Context(case, True)
         context.manage(written, None, "--mode", "compact", max_tool_message_tokens=300)

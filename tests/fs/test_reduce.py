@@ -452,7 +452,7 @@ def a_full_history_leaves_nothing_half_written(case):
 @test(timeout=120)
 def a_live_task_keeps_what_its_steps_refer_to(case):
     clock = Clock(case)
-    with Mount(case, case.store, case.mnt, (f"gc_interval={DAY * 1000}", SEAL_SOON)) as m:
+    with Mount(case, case.store, case.mnt, (f"gc_interval={DAY * 1000}", "grace=0", SEAL_SOON)) as m:
         clock.start(m)
         offload = Reducer.__new__(Reducer)
         offload.case, offload.mounted, offload.where = case, True, ["-d", case.mnt]

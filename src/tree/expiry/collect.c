@@ -22,7 +22,6 @@
 #define BREATH (4 * OFS_NS_PER_MS)
 #define ROUND (20 * OFS_NS_PER_MS) /* between two tries, for the kernel to let go */
 #define ROUNDS 50
-#define FREED_WITHIN (300 * OFS_NS_PER_S) /* what was removed, on the disk */
 #define TRIES 8 /* in a row, when files are moved meanwhile */
 
 struct candidate {
@@ -276,7 +275,7 @@ static void count_file(struct run *run, const struct ofs_attr *file, const struc
 		return;
 	}
 	evictable = evictable && facts->now >= ofs_verdict_pressable(facts);
-	if (run->c->working_max || evictable)
+	if (run->c->headroom.max || evictable)
 		*ofs_append(run->leaves, run->nleaves, run->cap_leaves) =
 			(struct leaf){ .used = facts->used,
 				       .ino = file->ino,
@@ -389,61 +388,23 @@ static int take_leaves(struct run *run, enum ofs_shortage shortage, uint64_t wan
 	return r;
 }
 
-/* What was removed is freed by and by; nothing more is to go for what that will give. */
-static uint64_t still_freeing(const struct ofs_collector *c, uint64_t available)
-{
-	uint64_t given = available - OFS_MIN(available, c->available);
-
-	return ofs_clock_monotonic() - c->freed_at < FREED_WITHIN
-		       ? c->freeing - OFS_MIN(c->freeing, given)
-		       : 0;
-}
-
-static uint64_t disk_wants(struct ofs_collector *c)
-{
-	uint64_t available, lacks = ofs_collector_disk_lacks(c, &available);
-
-	return lacks - OFS_MIN(lacks, still_freeing(c, available));
-}
-
-/* Called after a run that removed something. */
-static void note_freeing(struct run *run)
-{
-	struct ofs_collector *c = run->c;
-	uint64_t available;
-
-	ofs_collector_disk_lacks(c, &available);
-	c->freeing = run->found.freed + still_freeing(c, available);
-	c->available = available;
-	c->freed_at = ofs_clock_monotonic();
-}
-
-static uint64_t excess(uint64_t stored, uint64_t limit)
-{
-	return limit && stored > limit ? stored - limit : 0;
-}
-
 /* What is evictable goes first. */
 static int make_room(struct run *run)
 {
-	struct ofs_collector *c = run->c;
-	uint64_t stored = run->found.stored, keep = ofs_collector_keep(c);
-	const uint64_t wants[] = { [OFS_SHORTAGE_KEEP] = excess(stored, keep),
-				   [OFS_SHORTAGE_DISK] = disk_wants(c),
-				   [OFS_SHORTAGE_MAX] = excess(stored, c->working_max) };
-	bool sorted = false, pressed = false;
+	uint64_t wants[OFS_SHORTAGES];
+	bool pressed = false;
 	int r = 0;
 
-	for (int i = OFS_SHORTAGE_KEEP; i <= OFS_SHORTAGE_MAX && r == 0; i++) {
+	ofs_headroom_wants(&run->c->headroom, run->found.stored, wants);
+	if (wants[OFS_SHORTAGE_KEEP] || wants[OFS_SHORTAGE_DISK] || wants[OFS_SHORTAGE_MAX])
+		qsort(run->leaves, run->nleaves, sizeof(*run->leaves), compare_leaves);
+	for (int i = OFS_SHORTAGE_KEEP; i < OFS_SHORTAGES && r == 0; i++) {
 		if (!wants[i])
 			continue;
-		if (!sorted)
-			qsort(run->leaves, run->nleaves, sizeof(*run->leaves), compare_leaves);
-		sorted = true;
 		r = take_leaves(run, (enum ofs_shortage)i, wants[i]);
 		pressed = pressed || run->going;
 	}
-	atomic_store(&c->pressed, pressed);
+	atomic_store(&run->c->pressed, pressed);
 	return r;
 }
 
@@ -795,16 +756,9 @@ static uint64_t less(uint64_t all, uint64_t removed)
 	return all - OFS_MIN(all, removed);
 }
 
-/* What can be written before a limit is exceeded, or, where it is, is worth another look. */
-static uint64_t room(uint64_t stored, uint64_t limit)
-{
-	return limit ? OFS_MAX(limit - OFS_MIN(limit, stored), limit / 16) : UINT64_MAX;
-}
-
 static void publish(struct run *run, bool whole)
 {
 	struct ofs_collector *c = run->c;
-	uint64_t keep = ofs_collector_keep(c);
 	struct ofs_collect_totals *all = &c->totals;
 
 	OFS_LOCKED(&c->lock);
@@ -823,8 +777,7 @@ static void publish(struct run *run, bool whole)
 		all->stored = less(run->found.stored, run->dry ? 0 : run->counts.freed_bytes);
 		all->evictable = run->found.evictable;
 		all->evictable_stored = run->found.evictable_stored;
-		atomic_store(&c->room,
-			     OFS_MIN(room(all->stored, keep), room(all->stored, c->working_max)));
+		atomic_store(&c->room_left, ofs_headroom_left(&c->headroom, all->stored));
 	}
 }
 
@@ -865,7 +818,7 @@ int ofs_collector_run(struct ofs_collector *c, const struct ofs_collect_request 
 	if (r == 0 && !run.dry)
 		end_trials(c);
 	if (run.found.freed)
-		note_freeing(&run);
+		ofs_headroom_note(&c->headroom, run.found.freed);
 	publish(&run, r == 0);
 	if (run.counts.looked > MANY)
 		ofs_store_relax(c->tree->store);

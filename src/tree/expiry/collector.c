@@ -9,19 +9,17 @@
 #include "tree/expiry/promote.h"
 #include "tree/expiry/task_activity.h"
 
-#define KEEP_MAX (UINT64_C(1) << 30) /* what working_keep is on a large disk */
-#define DISK_PART 20 /* of the disk: what it is on a small one, and what is to be available */
-
 struct ofs_collector *ofs_collector_create(struct ofs_tree *t, uint64_t working_max,
 					   uint64_t working_keep)
 {
 	struct ofs_collector *c = ofs_alloc(sizeof(*c));
 
 	c->tree = t;
-	c->working_max = working_max;
-	c->working_keep = working_keep;
+	c->headroom = (struct ofs_headroom){ .store = &t->store,
+					     .max = working_max,
+					     .keep = working_keep };
 	c->totals.due = OFS_TTL_NEVER;
-	atomic_store(&c->room, UINT64_MAX);
+	atomic_store(&c->room_left, UINT64_MAX);
 	c->steps = ofs_step_refs_create();
 	pthread_mutex_init(&c->steps_lock, NULL);
 	pthread_mutex_init(&c->lock, NULL);
@@ -83,30 +81,12 @@ bool ofs_collector_is_pressed(struct ofs_collector *c)
 
 uint64_t ofs_collector_room(struct ofs_collector *c)
 {
-	return atomic_load(&c->room);
+	return atomic_load(&c->room_left);
 }
 
-uint64_t ofs_collector_keep(struct ofs_collector *c)
+uint64_t ofs_collector_disk_lacks(struct ofs_collector *c)
 {
-	struct statvfs disk;
-
-	if (c->working_keep || ofs_store_statfs(c->tree->store, &disk) < 0)
-		return c->working_keep ? c->working_keep : KEEP_MAX;
-	return OFS_MIN(KEEP_MAX, (uint64_t)disk.f_blocks / DISK_PART * disk.f_frsize);
-}
-
-uint64_t ofs_collector_disk_lacks(struct ofs_collector *c, uint64_t *ret)
-{
-	struct statvfs disk = { 0 };
-	uint64_t least, available;
-
-	/* After an error nothing is known to be lacking. */
-	ofs_store_statfs(c->tree->store, &disk);
-	least = (uint64_t)disk.f_blocks / DISK_PART * disk.f_frsize;
-	available = (uint64_t)disk.f_bavail * disk.f_frsize;
-	if (ret)
-		*ret = available;
-	return least - OFS_MIN(least, available);
+	return ofs_headroom_disk_lacks(&c->headroom, NULL);
 }
 
 int64_t ofs_collector_due(struct ofs_collector *c)
@@ -302,7 +282,8 @@ json_t *ofs_collector_stats(struct ofs_collector *c)
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	const struct ofs_collect_totals *n = &c->totals;
 	uint64_t step = atomic_load(&c->unread_step);
-	uint64_t keep = ofs_collector_keep(c), lacks = ofs_collector_disk_lacks(c, NULL);
+	uint64_t keep = ofs_headroom_keep(&c->headroom),
+		 lacks = ofs_headroom_disk_lacks(&c->headroom, NULL);
 	OFS_FREE char *unread = NULL;
 	json_t *json;
 
@@ -313,7 +294,7 @@ json_t *ofs_collector_stats(struct ofs_collector *c)
 			 "s:s?}",
 			 "working_files", (json_int_t)n->files, "working_bytes",
 			 (json_int_t)n->bytes, "working_stored", (json_int_t)n->stored,
-			 "working_max", (json_int_t)c->working_max, "working_keep",
+			 "working_max", (json_int_t)c->headroom.max, "working_keep",
 			 (json_int_t)keep, "evictable_files", (json_int_t)n->evictable,
 			 "evictable_stored", (json_int_t)n->evictable_stored, "disk_lacks",
 			 (json_int_t)lacks, "expired", (json_int_t)n->expired, "task_ended",

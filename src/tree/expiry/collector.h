@@ -46,8 +46,8 @@ bool ofs_collector_is_pressed(struct ofs_collector *c);
 /* Bytes that can be written before a limit of the working tier is exceeded, as of the last run. */
 uint64_t ofs_collector_room(struct ofs_collector *c);
 
-/* Bytes that the disk lacks of what is to be available; `ret` (may be NULL): what is. */
-uint64_t ofs_collector_disk_lacks(struct ofs_collector *c, uint64_t *ret);
+/* Bytes that the disk lacks of what is to be available. */
+uint64_t ofs_collector_disk_lacks(struct ofs_collector *c);
 
 /* When the next file can go (age clock), as of the last run; OFS_TTL_NEVER: none. */
 int64_t ofs_collector_due(struct ofs_collector *c);

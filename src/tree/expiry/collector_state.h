@@ -9,6 +9,7 @@
 #include "base/u64_list.h"
 #include "tree/expiry/collector.h"
 #include "tree/expiry/lifetime.h"
+#include "tree/expiry/headroom.h"
 #include "tree/expiry/step_refs.h"
 
 #define OFS_COLLECT_ITEMS_MAX 10000 /* files that a report lists */
@@ -51,16 +52,11 @@ struct ofs_collect_totals {
 
 struct ofs_collector {
 	struct ofs_tree *tree;
-	uint64_t working_max, working_keep; /* 0: no limit; by the disk */
+	struct ofs_headroom headroom;
 	atomic_bool stop, stop_for_good;
 	atomic_bool pressed;
-	_Atomic uint64_t room;
-
-	/* Of the thread that runs: what it removed, and the store has still to free on the disk. */
-	uint64_t runs;
-	uint64_t freeing; /* bytes; as of `freed_at` (monotonic), with so much available */
-	uint64_t available;
-	int64_t freed_at;
+	_Atomic uint64_t room_left;
+	uint64_t runs; /* of the thread that runs */
 
 	/* The references of steps, and the tree's last change and the time when they were read. */
 	pthread_mutex_t steps_lock; /* held while the store is asked */
@@ -76,9 +72,6 @@ struct ofs_collector {
 	struct ofs_collect_item *items;
 	size_t nitems, cap_items;
 };
-
-/* Bytes on disk up to which the working tier keeps what is evictable. */
-uint64_t ofs_collector_keep(struct ofs_collector *c);
 
 /* Reads the references of steps again if anything has changed, or tasks may have become idle. */
 int ofs_collector_refresh_steps(struct ofs_collector *c);

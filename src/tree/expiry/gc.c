@@ -210,7 +210,7 @@ static void keep_clock(struct ofs_gc *g, struct rhythm *h)
 /* Once a tick, so that a disk that others fill is noticed, too. */
 static void look_at_disk(struct ofs_gc *g, struct rhythm *h)
 {
-	h->lacks = ofs_collector_disk_lacks(g->collector, NULL);
+	h->lacks = ofs_collector_disk_lacks(g->collector);
 	h->lacked = h->lacked && h->lacks;
 }
 

@@ -32,6 +32,7 @@ enum ofs_shortage {
 	OFS_SHORTAGE_KEEP, /* of the working tier, for what is evictable */
 	OFS_SHORTAGE_DISK, /* of the disk, for what is evictable */
 	OFS_SHORTAGE_MAX, /* of the working tier, for all that is in it */
+	OFS_SHORTAGES,
 };
 
 struct ofs_facts {
