@@ -402,7 +402,7 @@ const struct ofs_command ofs_cmd_task = {
 		"[list | show TASK | reopen TASK] [--json] |\n"
 		"       offload task done TASK [--keep PATTERN]... [--drop-all] [--dry-run] [--json]",
 	.summary = "Lists tasks, shows the files of one, ends one and drops what it leaves",
-	.help = "  list         each task: live or done, its files, their bytes (the default)\n"
+	.help = "  list         each task: live, idle or done, its files, their bytes (the default)\n"
 		"  show TASK    its files: path, ref, size, and when they go\n"
 		"  done TASK    end it: what never expires (reports, ttl never, pinned files)\n"
 		"               goes to persistent/CATEGORY/, what else was not promoted is\n"

@@ -358,24 +358,28 @@ void ofs_collection_print_item(const json_t *item, bool dry_run, FILE *out)
 	} actions[] = { { "remove", { "removed ", "would remove " } },
 			{ "promote", { "promoted ", "would promote " } },
 			{ "evictable", { "evictable ", "evictable " } },
+			{ "probation", { "on probation ", "on probation " } },
 			{ NULL, { "kept ", "would keep " } } };
 	size_t i = 0;
 
 	while (actions[i].action && !ofs_collected_is(item, actions[i].action))
 		i++;
 	fputs(actions[i].words[dry_run], out);
-	ofs_print_form(out, item, "{path|} ({size:size})[ to {to}][: {why}]\n");
+	ofs_print_form(
+		out, item,
+		"{path|} ({size:size})[ to {to}][: {why}][; goes after {at} unless it is used]\n");
 }
 
 void ofs_collection_print_summary(const struct ofs_job *job, bool dry_run, FILE *out)
 {
 	static const struct {
-		const char *key, *words;
-	} kinds[] = { { "promoted", "promoted" },
-		      { "evictable", "evictable" },
-		      { "probation", "on probation" },
-		      { "open", "open" },
-		      { "kept", "kept" } };
+		const char *key, *form;
+	} kinds[] = { { "promoted", "{promoted} promoted" },
+		      { "evictable", "{evictable} evictable ({evictable_bytes:size}, while there "
+				     "is room)" },
+		      { "probation", "{probation} on probation" },
+		      { "open", "{open} open" },
+		      { "kept", "{kept} kept" } };
 	const char *before = "; ";
 
 	ofs_job_print_untold(job, "file", out);
@@ -390,18 +394,11 @@ void ofs_collection_print_summary(const struct ofs_job *job, bool dry_run, FILE 
 			       "{removed:file} removed, {removed_bytes:size}"
 			       "[, {+freed_bytes:size} of disk freed]");
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(kinds); i++) {
-		uint64_t n = ofs_job_number(job, kinds[i].key);
-
-		if (!n)
+		if (!ofs_job_number(job, kinds[i].key))
 			continue;
 		fputs(before, out);
-		ofs_text_number(out, n);
-		fprintf(out, " %s", kinds[i].words);
+		ofs_print_form(out, job->status, kinds[i].form);
 		before = ", ";
 	}
 	ofs_print_form(out, job->status, "[; the next file can go at {next}]\n");
-	if (dry_run)
-		ofs_print_form(out, job->status,
-			       "[offload: {+evictable:file}, {evictable_bytes:size}, evictable: "
-			       "stay while there is room\n]");
 }

@@ -20,7 +20,7 @@ BITS = 10000 if LONG else 400  # that are flipped
 def make_store(case):
     """A journal with records of every kind. Returns the directory with what is expected."""
     clock = Clock(case)
-    m = clock.start(Mount(case, case.store, case.mnt, (SEAL_NEVER,)))
+    m = clock.start(Mount(case, case.store, case.mnt, (SEAL_NEVER, "grace=0")))
     files = {
         "persistent/kept/draft": log_text(KIB, 4),
         "persistent/kept/renamed": log_text(KIB // 2, 5),

@@ -448,6 +448,46 @@ def what_is_gone_is_told(case, mounted):
 
 
 @test(variants=MOUNTED)
+def what_is_evictable_is_told(case, mounted):
+    clock = Clock(case)
+    with clock.start(Mount(case, case.store, case.mnt, (SELDOM, SEAL_SOON))) as m:
+        m.make("cache/shell/x", text(4200, 1))
+        m.make("tasks/t/shell/y", text(4200, 2))
+        m.make("cache/web/z", text(100, 3))
+        clock.pass_time(HOUR)
+        offload = Tool(case, True)
+        offload("gc")
+        life = {p: xattr(m(p), "lifecycle") for p in ("cache/shell/x", "tasks/t/shell/y")}
+        time_form = r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+        assert re.fullmatch(
+            f"evictable since {time_form}: stays while there is room, goes after {time_form} "
+            "unless it is used",
+            life["cache/shell/x"],
+        ), life
+        assert re.fullmatch(
+            f"kept: its task is live, until {time_form} at least", life["tasks/t/shell/y"]
+        ), life
+        assert f"lifecycle  {life['cache/shell/x']}" in offload("show", "cache/shell/x")
+        assert re.search(
+            r"pressure    begins at .*: .* now, .* of it evictable \(1 file\)",
+            "\n".join(offload("stats")),
+        )
+        with tool(m, mounted) as offload:
+            plain, full = offload("gc", "--dry-run"), offload("gc", "--dry-run", "-v")
+            said = "offload: nothing to remove; 1 evictable (4.2 KB, while there is room), 2 kept; "
+            assert len(plain) == 1 and plain[0].startswith(said), plain
+            assert full[1] == plain[0], full
+            assert re.fullmatch(
+                r"evictable cache/shell/x \(4\.2 KB\): unused for .*, its time is 30m; "
+                f"goes after {time_form} unless it is used",
+                full[0],
+            ), full
+            told = offload.json("gc", "--dry-run")
+            assert told["evictable"] == 1 and told["evictable_bytes"] == 4200, told
+            assert [i["action"] for i in told["items"]] == ["evictable"], told
+
+
+@test(variants=MOUNTED)
 def show_says_what_becomes_of_a_file(case, mounted):
     with living(case, SEAL_SOON) as (m, _, _):
         m.make("cache/shell/x", b"x\n")

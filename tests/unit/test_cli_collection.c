@@ -144,7 +144,9 @@ Test(cli_collection, a_run)
 	cr_assert_eq(json_array_size(got), 3);
 	cr_expect_str_eq(line(0, false),
 			 "removed cache/shell/x (4.2 KB): unused for 41m, its time is 30m\n");
-	cr_expect_str_eq(line(2, false), "kept cache/shell/z (5 bytes): goes if it is not used\n");
+	cr_expect_str_eq(line(2, false),
+			 "on probation cache/shell/z (5 bytes): goes if it is not used; goes "
+			 "after 2026-11-22T12:00:00Z unless it is used\n");
 	cr_expect_str_eq(summary(false), "offload: 2 files removed, 4.3 KB, 1.5 KB of disk freed; "
 					 "1 on probation, 3 kept; the next file can go at "
 					 "2026-11-22T12:00:00Z\n");
@@ -160,7 +162,8 @@ Test(cli_collection, a_dry_run)
 			 "would remove cache/shell/y (96 bytes): unused for 41m, its time "
 			 "is 30m\n");
 	cr_expect_str_eq(line(2, true),
-			 "would keep cache/shell/z (5 bytes): goes if it is not used\n");
+			 "on probation cache/shell/z (5 bytes): goes if it is not used; goes "
+			 "after 2026-11-22T12:00:00Z unless it is used\n");
 	cr_expect(strstr(summary(true), "2 files would be removed, 4.3 KB; 1 on probation"));
 }
 
