@@ -12,6 +12,7 @@ import sys
 import measure
 import collect  # noqa: I001  (as all below, it finds the rest through measure)
 import context
+import evict
 import harness
 import large
 import plot
@@ -33,6 +34,7 @@ BENCHMARKS = {
     "remove": remove,
     "walk": walk,
     "collect": collect,
+    "gc": evict,
     "context": context,
     "search": search,
     "recall": recall,
@@ -49,6 +51,7 @@ QUICK = {
     "remove": ["10"],
     "walk": ["2000"],
     "collect": ["2000"],
+    "gc": ["4000", "--tombstones", "100"],
     "search": [],
     "context": ["--every", "40", "--size", "4"],
     "speed": ["--quick"],
@@ -67,6 +70,7 @@ HELP = {
     "tokens": "how near the estimate of tokens comes to a real tokenizer, and how quick it is",
     "redact": "how quick the search for secrets is, and what it finds",
     "collect": "what readers notice of a garbage collection",
+    "gc": "time and memory of a garbage collection",
     "all": "all of them but recall, profile, tokens and redact, one after the other",
 }
 

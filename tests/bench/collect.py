@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What readers notice of a collection of many files, and whether the space comes back."""
 import array
+import errno
 import json
 import os
 import random
@@ -8,7 +9,7 @@ import struct
 import time
 
 from corpus import SmallFiles, soup
-from measure import MIB, Place, heading, met, note, table, time_text, usage
+from measure import MIB, Place, harness, heading, met, note, table, time_text, usage
 
 READERS = 8
 KEPT = 2000
@@ -110,13 +111,23 @@ def _wait(m, what, done, bound=3600):
     time.sleep(12)  # until the index is settled
 
 
-def _look(m):
-    os.setxattr(m.mnt, "user.offload.gc", b"run")
+def _look(m, how=b"run"):
+    harness.eventually(lambda: _begins(m, how), "a collection begins")
     while True:
         said = json.loads(os.getxattr(m.mnt, "user.offload.gc"))
         if said["state"] != "running":
             return said
         time.sleep(0.05)
+
+
+def _begins(m, how):
+    try:
+        os.setxattr(m.mnt, "user.offload.gc", how)
+    except OSError as e:
+        if e.errno != errno.EBUSY:
+            raise
+        return False
+    return True
 
 
 def _part(times, share):
