@@ -378,15 +378,15 @@ OFS_EXPORT int ofs_tree_statfs(struct ofs_tree *t, ofs_node node, struct statvfs
  *
  * `user.offload.used` is when it was used last, as far as that was seen, `user.offload.lifecycle` a
  * sentence that says why it is kept or when it goes. `user.offload.state` of a directory in tasks/
- * is "live" or "done".
+ * is "live", "idle" (no file in it was used for `task_idle_s`) or "done".
  *
  * `user.offload.gc` of OFS_NODE_ROOT, which is not listed, is the state of the last collection that
  * was asked for, as a JSON object: "state" and "error" as below, "dry_run", "looked" (files),
- * "done" of "total", "removed" with "removed_bytes" and "freed_bytes" (on disk), "probation",
- * "open" and "kept" (files), "next" (when there is something to do again; null: not known),
- * "items". `user.offload.gc.K`, with K from 0, is what becomes of one file: "path", "ref", "size",
- * "action" ("remove", "probation", "open", "referenced"), "why", "at" (when a probation ends;
- * null).
+ * "done" of "total", "removed" with "removed_bytes" and "freed_bytes" (on disk), "evictable" with
+ * "evictable_bytes", "probation", "open" and "kept" (files), "next" (when there is something to do
+ * again; null: not known), "items". `user.offload.gc.K`, with K from 0, is what becomes of one
+ * file: "path", "ref", "size", "action" ("remove", "evictable", "probation", "open", "referenced"),
+ * "why", "at" (when it goes; null).
  *
  * `user.offload.log` of OFS_NODE_ROOT, which is not listed, is where the log begins and ends, in
  * bytes: "0 48213".
@@ -426,7 +426,7 @@ OFS_EXPORT ssize_t ofs_tree_listxattr_as(struct ofs_tree *t, ofs_node node, char
  * value.
  *
  * `user.offload.state` of a directory in tasks/: "done" ends the task, so that its files go unless
- * they are used again; "live" takes that back.
+ * they are used again; "live" takes that back, and is a use of the task.
  *
  * `user.offload.gc` of OFS_NODE_ROOT: "run" removes expired files, "dry-run" only reports them,
  * "dry-run task T" as if the task T (-ENOENT) had ended, all in a thread of their own; "stop" stops

@@ -52,11 +52,12 @@ static const char readme_before[] =
 	"    views/                    links to them: by-category/ by-task/ by-tier/ by-tag/ recent/ expiring/\n"
 	"    .offload/status.json      how full the store is; .offload/log: what became of each file\n"
 	"In a workspace ls, find and grep -r from above leave out cache, tasks and .offload; name them: ls cache\n"
-	"What is in cache and tasks goes when it was not used for a while: ";
+	"What is in cache and tasks stays for a time after its last use: ";
 
 static const char readme_after[] =
 	".\n"
-	"Reading renews it. The ref of what is gone says \"Key has expired\"; REF:info then tells what it was.\n"
+	"Then it goes when room is short, or some days later (offload show REF says when); not while anything of its task is\n"
+	"used. Reading renews it. The ref of what is gone says \"Key has expired\"; REF:info then tells what it was.\n"
 	"\n"
 	"## Keep, store, look up\n"
 	"    mv cache/web/FILE persistent/        keep it (refs stay valid)\n"
