@@ -53,6 +53,13 @@ def corpus(case):
     return folder.parent
 
 
+@test(timeout=120)
+def gc_says_what_it_takes(case):
+    figures = bench(case, "gc", "2000", "--tombstones", "20", "--jobs", "1")
+    assert figures["dry run"]["looked"] == figures["nothing goes"]["looked"] == 2000, figures
+    assert figures["nothing goes"]["removed"] == 0 < figures["a tenth goes"]["removed"], figures
+
+
 @test
 def storage_says_what_each_way_takes(case):
     figures = bench(case, "storage", corpus(case))

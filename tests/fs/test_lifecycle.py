@@ -367,12 +367,13 @@ def test_the_pointers_of_a_resting_conversation_hold(case):
 def test_a_live_task_keeps_its_files(case):
     clock = Clock(case)
     with roomy(case, clock, "grace=0") as m:
-        for name in ("shell/x", "y"):
+        # What never expires is seen to be used as well.
+        for name in ("shell/x", "reports/y"):
             m.make(f"tasks/t/{name}", b"content\n")
         m.make("tasks/other/shell/x", b"content\n")
         for _ in range(4):
             pass_and_collect(m, clock, 20 * HOUR, 2 * HOUR)
-            use(clock, m("tasks/t/y"), b"content\n")
+            use(clock, m("tasks/t/reports/y"), b"content\n")
             assert xattr(m("tasks/t"), "state") == "live"
         assert xattr(m("tasks/t/shell/x"), "lifecycle").startswith("kept: its task is live")
         assert not is_there(m("tasks/other/shell/x"))
