@@ -84,6 +84,12 @@ static void release(struct run *run, const struct ofs_attr *attr)
 		pause_for(BREATH);
 }
 
+/* What one agent asks for is no look at everything. */
+static bool is_partial(const struct run *run)
+{
+	return run->request && run->request->root->above;
+}
+
 static bool is_asked_for(const struct run *run, const struct ofs_lifetime_place *place)
 {
 	return run->request && place->task && place->task == run->request->task;
@@ -586,11 +592,14 @@ static void tell_touched(struct run *run)
 {
 	struct ofs_tree *t = run->tree;
 
-	for (size_t i = 0; run->touched.slots && i <= run->touched.mask; i++)
-		if (run->touched.slots[i].value && t->events.attr_changed)
-			t->events.attr_changed(t->events.arg, run->touched.slots[i].key);
-	if (run->touched.count)
-		ofs_tree_touch(t, OFS_ROOT_INO);
+	for (size_t i = 0; run->touched.slots && i <= run->touched.mask; i++) {
+		const struct ofs_map_slot *slot = &run->touched.slots[i];
+
+		if (slot->value && t->events.attr_changed)
+			t->events.attr_changed(t->events.arg, slot->key);
+		if (slot->value)
+			ofs_tree_touch(t, slot->key);
+	}
 	ofs_map_finish(&run->touched);
 	run->touched = (struct ofs_map)OFS_MAP_INIT;
 }
@@ -680,6 +689,23 @@ static int add_dirs(struct run *run, uint64_t dir)
 	return r;
 }
 
+/* The directory of a task, or of an agent, which goes otherwise (ofs_tree_rmdir()). */
+static int add_ended(struct run *run, uint64_t dir)
+{
+	const struct ofs_root *root = ofs_root_at(run->tree, dir);
+	int r = root ? 0 : add_dirs(run, dir);
+
+	for (int i = OFS_TOP_CACHE; root && i <= OFS_TOP_TASKS && r == 0; i++) {
+		OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list subdirs = { 0 };
+
+		r = ofs_walk_subdirs(run->tree, root->tops[i], &subdirs);
+		for (size_t k = 0; k < subdirs.n && r == 0; k++)
+			r = add_dirs(run, subdirs.entries[k].key);
+		r = r == -ENOENT ? 0 : r;
+	}
+	return r;
+}
+
 /* It may have been moved to a place where it stays. To ask takes time with its depth. */
 static bool may_go(struct run *run, const struct ofs_attr *dir)
 {
@@ -721,7 +747,7 @@ static int remove_dirs(struct run *run)
 
 	for (size_t i = 0; run->tasks.slots && i <= run->tasks.mask && r == 0; i++)
 		if (run->tasks.slots[i].value)
-			r = add_dirs(run, run->tasks.slots[i].key);
+			r = add_ended(run, run->tasks.slots[i].key);
 	busy = run->dirs.n && r == 0 ? rmdir_round(run, true) : 0;
 	for (int i = 0; i < ROUNDS && busy > 0 && check_stop(run) == 0; i++) {
 		pause_for(ROUND);
@@ -764,13 +790,14 @@ static void publish(struct run *run, bool whole)
 	OFS_LOCKED(&c->lock);
 	if (run->request)
 		c->counts = run->counts;
-	c->counts.total = OFS_MAX(c->counts.total, run->found.files);
+	if (!is_partial(run))
+		c->counts.total = OFS_MAX(c->counts.total, run->found.files);
 	all->expired += run->found.expired;
 	all->ended += run->found.ended;
 	all->surplus += run->found.surplus;
 	all->pressed += run->found.pressed;
 	all->freed += run->found.freed;
-	if (whole) {
+	if (whole && !is_partial(run)) {
 		all->due = run->due;
 		all->files = less(run->found.files, run->dry ? 0 : run->counts.removed);
 		all->bytes = less(run->found.bytes, run->dry ? 0 : run->counts.removed_bytes);
@@ -806,16 +833,17 @@ int ofs_collector_run(struct ofs_collector *c, const struct ofs_collect_request 
 	int r;
 
 	c->runs++;
+	c->asking = request ? request->root : c->tree->root;
 	r = ofs_collector_refresh_steps(c);
 	if (r == 0)
-		r = ofs_tier_scan_run(c->tree, &scan);
-	if (r == 0)
+		r = ofs_tier_scan_run(c->tree, request ? request->root : c->tree->root, &scan);
+	if (r == 0 && !is_partial(&run))
 		r = make_room(&run);
 	if (r == 0)
 		r = remove_files(&run);
 	if (r == 0 && !run.dry)
 		r = remove_dirs(&run);
-	if (r == 0 && !run.dry)
+	if (r == 0 && !run.dry && !is_partial(&run))
 		end_trials(c);
 	if (run.found.freed)
 		ofs_headroom_note(&c->headroom, run.found.freed);

@@ -42,12 +42,12 @@ static void clear_items(struct ofs_collector *c)
 	c->nitems = c->cap_items = 0;
 }
 
-void ofs_collector_clear(struct ofs_collector *c)
+void ofs_collector_clear(struct ofs_collector *c, const struct ofs_root *root)
 {
 	atomic_store(&c->stop, false);
 	OFS_LOCKED(&c->lock);
 	clear_items(c);
-	c->counts = (struct ofs_collect_counts){ .total = c->totals.files };
+	c->counts = (struct ofs_collect_counts){ .total = root->above ? 0 : c->totals.files };
 }
 
 void ofs_collector_destroy(struct ofs_collector *c)
@@ -107,7 +107,7 @@ int ofs_collector_refresh_steps(struct ofs_collector *c)
 		r = ofs_step_refs_refresh(c->tree, c->steps);
 		c->steps_as_of = r == 0 ? changed : 0;
 		c->steps_read = now;
-		atomic_store(&c->unread_step, ofs_step_refs_unread(c->steps));
+		atomic_store(&c->unread_step, ofs_step_refs_unread(c->steps, c->tree->root));
 	}
 	return r;
 }
@@ -118,10 +118,11 @@ int64_t ofs_collector_steps_end(struct ofs_collector *c)
 	return ofs_step_refs_end(c->steps);
 }
 
-static uint64_t find_step(struct ofs_collector *c, uint64_t ino)
+static uint64_t find_step(struct ofs_collector *c, const struct ofs_root *root, uint64_t ino,
+			  bool *ret_unread)
 {
 	OFS_LOCKED(&c->steps_lock);
-	return ofs_step_refs_find(c->steps, ino);
+	return ofs_step_refs_find(c->steps, root, ino, ret_unread);
 }
 
 /*
@@ -153,8 +154,7 @@ int ofs_collector_facts(struct ofs_collector *c, const struct ofs_attr *file,
 
 	if (r < 0)
 		return r;
-	ret->step = find_step(c, file->ino);
-	ret->unread = ret->step && ret->step == atomic_load(&c->unread_step);
+	ret->step = find_step(c, place->root, file->ino, &ret->unread);
 	ret->probation = find_trial(c, file->ino, ret->used, &shortage);
 	ret->wanted = ofs_promote_wants(c->tree, file->ino, ret->ended);
 	return 0;
@@ -180,7 +180,7 @@ int ofs_collector_explain(struct ofs_collector *c, const struct ofs_attr *file,
 	/* The caller may be the only holder, so facts.open stays unset. */
 	v = ofs_verdict_reach(&facts, &at);
 	if (facts.step && (ofs_store_getattr(c->tree->store, facts.step, &step) < 0 ||
-			   ofs_place_check(c->tree, c->tree->root, &step, cred) < 0))
+			   ofs_place_check(c->tree, place.root, &step, cred) < 0))
 		facts.step = 0;
 	ofs_lifetime_explain(c->tree, &facts, v, at, out);
 	return 0;
@@ -188,13 +188,24 @@ int ofs_collector_explain(struct ofs_collector *c, const struct ofs_attr *file,
 
 /* ---- reports */
 
-/* Completes an item and adds it; true. Takes the bytes of `why`. */
-static bool add_item(struct ofs_collector *c, struct ofs_collect_item item, struct ofs_buf *why,
-		     const char *path, const char *to)
+/* A path in the tree `in` as the tree that asks has it; allocated. */
+static char *path_for(struct ofs_collector *c, const struct ofs_root *in, const char *path)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf full = OFS_BUF_INIT;
+
+	ofs_root_path(c->tree, in, c->asking, &full);
+	ofs_buf_append_str(&full, path);
+	return ofs_text_readable(ofs_buf_str(&full));
+}
+
+/* Completes an item of a file in the tree `in` and adds it; true. Takes the bytes of `why`. */
+static bool add_item(struct ofs_collector *c, const struct ofs_root *in,
+		     struct ofs_collect_item item, struct ofs_buf *why, const char *path,
+		     const char *to)
 {
 	ofs_buf_append(why, "", 1);
-	item.path = ofs_text_readable(path);
-	item.to = to ? ofs_text_readable(to) : NULL;
+	item.path = path_for(c, in, path);
+	item.to = to ? path_for(c, in, to) : NULL;
 	item.why = (char *)ofs_steal(why->data);
 	OFS_LOCKED(&c->lock);
 	*ofs_append(c->items, c->nitems, c->cap_items) = item;
@@ -215,7 +226,7 @@ bool ofs_collector_tell(struct ofs_collector *c, const struct ofs_attr *file, co
 	else
 		ofs_lifetime_cause(facts, &why);
 	item.at = at ? ofs_lifetime_wall_time(c->tree, at) : 0;
-	return add_item(c, item, &why, (const char *)place.path.data, NULL);
+	return add_item(c, place.root, item, &why, (const char *)place.path.data, NULL);
 }
 
 void ofs_collector_tell_promoted(struct ofs_collector *c, const struct ofs_attr *file,
@@ -226,7 +237,7 @@ void ofs_collector_tell_promoted(struct ofs_collector *c, const struct ofs_attr 
 	if (c->nitems == OFS_COLLECT_ITEMS_MAX)
 		return;
 	ofs_lifetime_cause(facts, &why);
-	add_item(c,
+	add_item(c, ofs_root_of_attr(c->tree, file),
 		 (struct ofs_collect_item){
 			 .ino = file->ino, .size = file->size, .action = "promote" },
 		 &why, path, to);
@@ -240,11 +251,17 @@ void ofs_collector_untell(struct ofs_collector *c)
 
 json_t *ofs_collector_status(struct ofs_collector *c)
 {
-	const struct ofs_collect_counts *n = &c->counts;
-	json_t *json;
+	struct ofs_collect_counts counts = { 0 };
+	const struct ofs_collect_counts *n = &counts;
+	size_t items = 0;
 
-	OFS_LOCKED(&c->lock);
-	json = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+	if (c) {
+		pthread_mutex_lock(&c->lock);
+		counts = c->counts;
+		items = c->nitems;
+		pthread_mutex_unlock(&c->lock);
+	}
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
 			 "looked", (json_int_t)n->looked, "done", (json_int_t)n->looked, "total",
 			 (json_int_t)OFS_MAX(n->total, n->looked), "removed",
 			 (json_int_t)n->removed, "promoted", (json_int_t)n->promoted,
@@ -252,8 +269,7 @@ json_t *ofs_collector_status(struct ofs_collector *c)
 			 (json_int_t)n->freed_bytes, "evictable", (json_int_t)n->evictable,
 			 "evictable_bytes", (json_int_t)n->evictable_bytes, "probation",
 			 (json_int_t)n->probation, "open", (json_int_t)n->open, "kept",
-			 (json_int_t)n->kept, "items", (json_int_t)c->nitems);
-	return json;
+			 (json_int_t)n->kept, "items", (json_int_t)items);
 }
 
 json_t *ofs_collector_item(struct ofs_collector *c, size_t i)

@@ -8,11 +8,12 @@
 
 #include <jansson.h>
 
-#include "tree/core/tree_state.h"
+#include "tree/core/root.h"
 
 struct ofs_collector;
 
 struct ofs_collect_request {
+	struct ofs_root *root; /* only of this tree and those in it, and told as seen from there */
 	bool dry; /* only report what would be done */
 	uint64_t task; /* with `dry`: as if that task were ended; 0: none */
 	bool drop_all; /* and nothing of it promoted */
@@ -37,8 +38,8 @@ int ofs_collector_run(struct ofs_collector *c, const struct ofs_collect_request 
 /* Stops the current run and, with `for_good`, all later ones. */
 void ofs_collector_stop(struct ofs_collector *c, bool for_good);
 
-/* Clears the report of the last run with a request. */
-void ofs_collector_clear(struct ofs_collector *c);
+/* Clears the report of the last run with a request; the next one is about `root`. */
+void ofs_collector_clear(struct ofs_collector *c, const struct ofs_root *root);
 
 /* Room is short, and there are files that can go. */
 bool ofs_collector_is_pressed(struct ofs_collector *c);
@@ -55,7 +56,10 @@ int64_t ofs_collector_due(struct ofs_collector *c);
 int ofs_collector_explain(struct ofs_collector *c, const struct ofs_attr *file,
 			  const struct ofs_cred *cred, struct ofs_buf *out);
 
-/* Objects as <offloadfs/tree.h> and offloadfs(8) have them; NULL: there is no such item. */
+/*
+ * Objects as <offloadfs/tree.h> and offloadfs(8) have them; NULL: there is no such item. The status
+ * of NULL is that before any run.
+ */
 json_t *ofs_collector_status(struct ofs_collector *c);
 json_t *ofs_collector_item(struct ofs_collector *c, size_t i);
 json_t *ofs_collector_stats(struct ofs_collector *c);

@@ -57,6 +57,7 @@ struct ofs_collector {
 	atomic_bool pressed;
 	_Atomic uint64_t room_left;
 	uint64_t runs; /* of the thread that runs */
+	const struct ofs_root *asking; /* the tree whose request runs; the same */
 
 	/* The references of steps, and the tree's last change and the time when they were read. */
 	pthread_mutex_t steps_lock; /* held while the store is asked */

@@ -2,6 +2,7 @@
 #include "tree/expiry/gc.h"
 
 #include "base/log.h"
+#include "base/map.h"
 #include "base/thread.h"
 #include "base/text.h"
 #include "tree/expiry/collector.h"
@@ -29,16 +30,30 @@ struct ofs_gc {
 	bool stop;
 	bool kicked; /* run soon */
 	bool roused; /* there are reads to be counted */
-	bool wanted; /* the job below has not started */
+	bool wanted; /* the job that runs has not started */
 	int64_t shortest; /* the shortest lifetime in use, that of a task included */
 	int64_t next; /* when the next run is due, age clock; OFS_TTL_NEVER: on activity */
 	int64_t last; /* start of the last run, wall clock; 0: there was none */
 
-	/* The job that user.offload.gc asked for. */
+	struct ofs_map jobs; /* a tree's directory -> struct job */
+	struct job *running; /* NULL: none */
+	pthread_cond_t free; /* none is running any more */
+};
+
+/* What user.offload.gc of a tree's directory asked for last. */
+struct job {
 	enum ofs_work_state state;
 	int error; /* errno of OFS_WORK_FAILED */
 	struct ofs_collect_request request;
+	json_t *status, *items; /* NULL: it is running, and the collector has them */
 };
+
+static void job_clear(struct job *job)
+{
+	json_decref(job->status);
+	json_decref(job->items);
+	*job = (struct job){ .state = OFS_WORK_NONE };
+}
 
 struct ofs_gc *ofs_gc_create(struct ofs_tree *t, const struct ofs_gc_options *opts)
 {
@@ -50,11 +65,15 @@ struct ofs_gc *ofs_gc_create(struct ofs_tree *t, const struct ofs_gc_options *op
 	g->collector = ofs_collector_create(t, opts->working_max, opts->working_keep);
 	pthread_mutex_init(&g->lock, NULL);
 	ofs_cond_init(&g->wake);
+	ofs_cond_init(&g->free);
 	return g;
 }
 
 void ofs_gc_destroy(struct ofs_gc *g)
 {
+	struct job *job;
+	size_t pos = 0;
+
 	if (!g)
 		return;
 	pthread_mutex_lock(&g->lock);
@@ -65,6 +84,12 @@ void ofs_gc_destroy(struct ofs_gc *g)
 	if (g->runs)
 		pthread_join(g->thread, NULL);
 	ofs_collector_destroy(g->collector);
+	while ((job = ofs_map_next(&g->jobs, &pos))) {
+		job_clear(job);
+		free(job);
+	}
+	ofs_map_finish(&g->jobs);
+	pthread_cond_destroy(&g->free);
 	pthread_cond_destroy(&g->wake);
 	pthread_mutex_destroy(&g->lock);
 	free(g);
@@ -161,6 +186,23 @@ static bool wait_for_look(struct ofs_gc *g, const struct rhythm *h)
 	return false;
 }
 
+/* The job that was running has ended so; `lock` held. */
+static void end_job(struct ofs_gc *g, enum ofs_work_state state, int error)
+{
+	struct job *job = g->running;
+	json_t *item;
+
+	job->state = state;
+	job->error = error;
+	job->status = ofs_collector_status(g->collector);
+	job->items = json_array();
+	for (size_t i = 0; (item = ofs_collector_item(g->collector, i)); i++)
+		json_array_append_new(job->items, item);
+	ofs_collector_clear(g->collector, g->tree->root);
+	g->running = NULL;
+	pthread_cond_broadcast(&g->free);
+}
+
 /* One run. */
 static void look(struct ofs_gc *g, struct rhythm *h)
 {
@@ -172,7 +214,7 @@ static void look(struct ofs_gc *g, struct rhythm *h)
 	pthread_mutex_lock(&g->lock);
 	wanted = g->wanted;
 	if (wanted)
-		request = g->request;
+		request = g->running->request;
 	g->wanted = g->kicked = false;
 	pthread_mutex_unlock(&g->lock);
 	wall = ofs_clock_wall();
@@ -183,14 +225,18 @@ static void look(struct ofs_gc *g, struct rhythm *h)
 	r = ofs_collector_run(g->collector, wanted ? &request : NULL, &next);
 	h->rested = ofs_clock_monotonic() + REST * (ofs_clock_monotonic() - mono);
 	pthread_mutex_lock(&g->lock);
-	g->last = wall; /* together with the counts */
-	g->next = r < 0 ? h->began + g->opts.interval : next;
-	if (wanted) {
-		g->state = r == 0	     ? OFS_WORK_DONE
-			   : r == -ECANCELED ? OFS_WORK_STOPPED
-					     : OFS_WORK_FAILED;
-		g->error = r < 0 ? -r : 0;
+	if (wanted && request.root->above) {
+		g->next = OFS_MIN(g->next, r < 0 ? OFS_TTL_NEVER : next);
+	} else {
+		g->last = wall; /* together with the counts */
+		g->next = r < 0 ? h->began + g->opts.interval : next;
 	}
+	if (wanted)
+		end_job(g,
+			r == 0		  ? OFS_WORK_DONE
+			: r == -ECANCELED ? OFS_WORK_STOPPED
+					  : OFS_WORK_FAILED,
+			r < 0 ? -r : 0);
 	pthread_mutex_unlock(&g->lock);
 	if (r < 0 && r != -ECANCELED)
 		ofs_log(LOG_ERR, "collecting what has expired failed: %s", strerror(-r));
@@ -269,21 +315,23 @@ int ofs_gc_explain(struct ofs_gc *g, const struct ofs_attr *file, const struct o
 }
 
 /* "run", "dry-run", "dry-run task T", "dry-run drop-all task T" */
-static int parse_request(struct ofs_tree *t, const char *value, struct ofs_collect_request *ret)
+static int parse_request(struct ofs_tree *t, struct ofs_root *root, const char *value,
+			 struct ofs_collect_request *ret)
 {
 	static const char *const tasks[] = { "dry-run task ", "dry-run drop-all task " };
 	struct ofs_attr dir;
 	size_t len;
 	int r;
 
-	*ret = (struct ofs_collect_request){ .dry = strncmp(value, "dry-run", 7) == 0 };
+	*ret = (struct ofs_collect_request){ .root = root,
+					     .dry = strncmp(value, "dry-run", 7) == 0 };
 	if (strcmp(value, "run") == 0 || strcmp(value, "dry-run") == 0)
 		return 0;
 	ret->drop_all = strncmp(value, tasks[1], strlen(tasks[1])) == 0;
 	len = strlen(tasks[ret->drop_all]);
 	if (strncmp(value, tasks[ret->drop_all], len) != 0)
 		return -EINVAL;
-	r = ofs_store_lookup(t->store, t->root->tops[OFS_TOP_TASKS], value + len, &dir);
+	r = ofs_store_lookup(t->store, root->tops[OFS_TOP_TASKS], value + len, &dir);
 	if (r < 0)
 		return r;
 	ofs_store_forget(t->store, dir.ino, 1);
@@ -291,34 +339,55 @@ static int parse_request(struct ofs_tree *t, const char *value, struct ofs_colle
 	return S_ISDIR(dir.mode) ? 0 : -ENOTDIR;
 }
 
+/* `lock` held. */
+static struct job *job_of(struct ofs_gc *g, const struct ofs_root *root)
+{
+	struct job *job = ofs_map_get(&g->jobs, root->ino);
+
+	if (!job) {
+		job = ofs_alloc(sizeof(*job));
+		ofs_map_put(&g->jobs, root->ino, job);
+	}
+	return job;
+}
+
 static int begin(struct ofs_gc *g, const struct ofs_collect_request *request)
 {
 	OFS_LOCKED(&g->lock);
-	int r = g->state == OFS_WORK_RUNNING ? -EBUSY : start_locked(g);
+	struct job *job = job_of(g, request->root);
+	int r = job->state == OFS_WORK_RUNNING ? -EBUSY : start_locked(g);
 
 	if (r < 0)
 		return r;
-	ofs_collector_clear(g->collector);
-	g->request = *request;
-	g->state = OFS_WORK_RUNNING;
+	while (g->running && !g->stop)
+		pthread_cond_wait(&g->free, &g->lock);
+	if (g->stop || job->state == OFS_WORK_RUNNING)
+		return -EBUSY;
+	ofs_collector_clear(g->collector, request->root);
+	job_clear(job);
+	job->request = *request;
+	job->state = OFS_WORK_RUNNING;
+	g->running = job;
 	g->wanted = true;
 	pthread_cond_signal(&g->wake);
 	return 0;
 }
 
-static int stop_job(struct ofs_gc *g)
+static int stop_job(struct ofs_gc *g, const struct ofs_root *root)
 {
 	OFS_LOCKED(&g->lock);
+	if (job_of(g, root) != g->running)
+		return 0;
 	if (g->wanted) {
 		g->wanted = false;
-		g->state = OFS_WORK_STOPPED;
-	} else if (g->state == OFS_WORK_RUNNING) {
+		end_job(g, OFS_WORK_STOPPED, 0);
+	} else {
 		ofs_collector_stop(g->collector, false);
 	}
 	return 0;
 }
 
-int ofs_gc_set(struct ofs_gc *g, const char *value, size_t size)
+int ofs_gc_set(struct ofs_gc *g, struct ofs_root *root, const char *value, size_t size)
 {
 	struct ofs_collect_request request;
 	OFS_FREE char *text = size <= 2 * OFS_NAME_MAX ? strndup(value, size) : NULL;
@@ -327,8 +396,8 @@ int ofs_gc_set(struct ofs_gc *g, const char *value, size_t size)
 	if (!text)
 		return -EINVAL;
 	if (strcmp(text, "stop") == 0)
-		return stop_job(g);
-	r = parse_request(g->tree, text, &request);
+		return stop_job(g, root);
+	r = parse_request(g->tree, root, text, &request);
 	return r < 0 ? r : begin(g, &request);
 }
 
@@ -344,18 +413,34 @@ static int64_t next_time(struct ofs_gc *g)
 	return g->next == OFS_TTL_NEVER || !g->next ? 0 : ofs_lifetime_wall_time(g->tree, g->next);
 }
 
-static json_t *status_json(struct ofs_gc *g)
+/* `lock` held. */
+static json_t *status_json(struct ofs_gc *g, const struct ofs_root *root)
 {
-	json_t *json = ofs_collector_status(g->collector);
+	struct job *job = job_of(g, root);
+	json_t *json = job->status ? json_copy(job->status) : NULL;
 
-	OFS_LOCKED(&g->lock);
-	json_object_set_new(json, "state", json_string(ofs_work_states[g->state]));
+	if (!json)
+		json = ofs_collector_status(job == g->running ? g->collector : NULL);
+	json_object_set_new(json, "state", json_string(ofs_work_states[job->state]));
 	json_object_set_new(json, "error",
-			    g->state == OFS_WORK_FAILED ? json_string(strerror(g->error))
-							: json_null());
-	json_object_set_new(json, "dry_run", json_boolean(g->request.dry));
-	set_time(json, "next", ofs_lifetime_wall_time(g->tree, ofs_collector_due(g->collector)));
+			    job->state == OFS_WORK_FAILED ? json_string(strerror(job->error))
+							  : json_null());
+	json_object_set_new(json, "dry_run", json_boolean(job->request.dry));
+	/* When something of anybody's can go is told to nobody else. */
+	set_time(json, "next",
+		 root->above ? 0
+			     : ofs_lifetime_wall_time(g->tree, ofs_collector_due(g->collector)));
 	return json;
+}
+
+/* `lock` held. */
+static json_t *item_json(struct ofs_gc *g, const struct ofs_root *root, size_t i)
+{
+	struct job *job = job_of(g, root);
+
+	if (job == g->running)
+		return ofs_collector_item(g->collector, i);
+	return json_incref(json_array_get(job->items, i));
 }
 
 json_t *ofs_gc_stats(struct ofs_gc *g)
@@ -368,16 +453,18 @@ json_t *ofs_gc_stats(struct ofs_gc *g)
 	return json;
 }
 
-int ofs_gc_get(struct ofs_gc *g, const char *which, struct ofs_buf *out)
+int ofs_gc_get(struct ofs_gc *g, const struct ofs_root *root, const char *which,
+	       struct ofs_buf *out)
 {
 	json_t *json;
 	size_t len = strlen(which);
 
+	OFS_LOCKED(&g->lock);
 	if (!len)
-		json = status_json(g);
+		json = status_json(g, root);
 	else if (which[0] == '.' && len > 1 && len < 10 &&
 		 strspn(which + 1, "0123456789") == len - 1)
-		json = ofs_collector_item(g->collector, strtoul(which + 1, NULL, 10));
+		json = item_json(g, root, strtoul(which + 1, NULL, 10));
 	else
 		return -ENODATA;
 	if (!json)

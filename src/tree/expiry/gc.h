@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "tree/core/tree_state.h"
+#include "tree/core/root.h"
 
 struct ofs_gc;
 
@@ -50,9 +50,13 @@ void ofs_gc_note(struct ofs_gc *g, int64_t ttl);
 int ofs_gc_explain(struct ofs_gc *g, const struct ofs_attr *file, const struct ofs_cred *cred,
 		   struct ofs_buf *out);
 
-/* The value of user.offload.gc, and what follows its name: "" or ".K". See <offloadfs/tree.h>. */
-int ofs_gc_set(struct ofs_gc *g, const char *value, size_t size);
-int ofs_gc_get(struct ofs_gc *g, const char *which, struct ofs_buf *out);
+/*
+ * The value of user.offload.gc of a tree's directory, and what follows its name: "" or ".K". See
+ * <offloadfs/tree.h>. Each tree has a job of its own; one waits for those of others.
+ */
+int ofs_gc_set(struct ofs_gc *g, struct ofs_root *root, const char *value, size_t size);
+int ofs_gc_get(struct ofs_gc *g, const struct ofs_root *root, const char *which,
+	       struct ofs_buf *out);
 
 /* The lifecycle object of .offload/status.json. */
 json_t *ofs_gc_stats(struct ofs_gc *g);

@@ -6,11 +6,23 @@
 #include "tree/core/place.h"
 #include "tree/expiry/task_activity.h"
 
-void ofs_lifetime_place_init(struct ofs_tree *t, struct ofs_lifetime_place *ret)
+int ofs_lifetime_place_init(struct ofs_tree *t, const struct ofs_root *root,
+			    struct ofs_lifetime_place *ret)
 {
+	const struct ofs_root *at = root;
+	int r = 0;
+
 	*ret = (struct ofs_lifetime_place){
-		.working = true, .ttl = ofs_categories_ttl(t->categories, OFS_CATEGORY_NONE)
+		.working = true,
+		.root = root,
+		.ttl = ofs_categories_ttl(t->categories, OFS_CATEGORY_NONE),
 	};
+	for (; at->above && r == 0 && !ret->ended.age; at = at->above) {
+		r = ofs_task_ended(t, at->ino, &ret->ended);
+		if (ret->ended.age)
+			ret->task = root->ino;
+	}
+	return r == -ENOENT ? 0 : r;
 }
 
 int ofs_lifetime_place_enter(struct ofs_tree *t, const struct ofs_lifetime_place *above,
@@ -18,13 +30,16 @@ int ofs_lifetime_place_enter(struct ofs_tree *t, const struct ofs_lifetime_place
 			     const char *name, struct ofs_lifetime_place *ret)
 {
 	unsigned int category = top == OFS_TOP_TASKS ? 2 : 1;
+	struct ofs_task_end ended;
 	int r = 0;
 
 	*ret = *above;
 	ret->used = OFS_MAX(above->used, dir->used);
 	if (top == OFS_TOP_TASKS && depth == 1) {
 		ret->task = dir->ino;
-		r = ofs_task_ended(t, dir->ino, &ret->ended);
+		r = ofs_task_ended(t, dir->ino, &ended);
+		if (ended.age)
+			ret->ended = ended;
 		if (r == 0 && !ret->ended.age)
 			r = ofs_task_activity_end(t, dir->ino, &ret->live);
 	} else if (above->task) {
@@ -71,10 +86,10 @@ int ofs_lifetime_place_in(struct ofs_tree *t, uint64_t dir, struct ofs_lifetime_
 
 	if (r == 0)
 		r = climb(t, root, dir, &levels, &n);
-
+	if (r == 0)
+		r = ofs_lifetime_place_init(t, root, &p);
 	if (r < 0)
 		return r;
-	ofs_lifetime_place_init(t, &p);
 	if (n)
 		top = ofs_root_top(root, levels[n - 1].dir.ino);
 	p.working = top != OFS_TOP_PERSISTENT && top != OFS_TOP_ARCHIVE;
@@ -148,6 +163,7 @@ int ofs_lifetime_facts(struct ofs_tree *t, const struct ofs_attr *file,
 		.ttl = label.ttl,
 		.used = OFS_MAX(file->used, p->used),
 		.now = ofs_store_age(t->store),
+		.agent = p->root->above,
 	};
 	return 0;
 }
@@ -214,6 +230,12 @@ static const char *const shortages[] = {
 	[OFS_SHORTAGE_MAX] = "the working tier is larger than working_max",
 };
 
+/* What all agents have together is told to none of them. */
+static const char *shortage_of(const struct ofs_facts *f)
+{
+	return f->agent ? "room is short" : shortages[f->shortage];
+}
+
 void ofs_lifetime_cause(const struct ofs_facts *f, struct ofs_buf *out)
 {
 	if (f->ended)
@@ -226,7 +248,7 @@ void ofs_lifetime_cause(const struct ofs_facts *f, struct ofs_buf *out)
 	if (f->ended || f->wanted)
 		return;
 	if (f->shortage)
-		ofs_buf_printf(out, "%s, and this was used longest ago: ", shortages[f->shortage]);
+		ofs_buf_printf(out, "%s, and this was used longest ago: ", shortage_of(f));
 	append_idle(f, out);
 }
 
@@ -249,7 +271,7 @@ static void append_end(struct ofs_tree *t, const struct ofs_facts *f, struct ofs
 	if (f->ended || f->wanted) {
 		ofs_lifetime_cause(f, out);
 	} else if (f->shortage) {
-		ofs_buf_append_str(out, shortages[f->shortage]);
+		ofs_buf_append_str(out, shortage_of(f));
 	} else {
 		ofs_buf_append_str(out, "its time of ");
 		ofs_ttl_format(f->ttl, out);

@@ -8,6 +8,7 @@
 /* The facts that follow from the directories above a file. Times are of the age clock. */
 struct ofs_lifetime_place {
 	bool working;
+	const struct ofs_root *root; /* the tree that it is in */
 	uint64_t task; /* the directory of its task, 0: none */
 	struct ofs_task_end ended; /* when that was */
 	int64_t live; /* until when it is live, at least; 0: it was ended, or there is none */
@@ -16,8 +17,12 @@ struct ofs_lifetime_place {
 	int64_t ttl; /* of its category, by the directories' names */
 };
 
-/* For entries of the root and of the four trees. */
-void ofs_lifetime_place_init(struct ofs_tree *t, struct ofs_lifetime_place *ret);
+/*
+ * For entries of a tree's directory and of those in it. An agent that was ended is to what is in its
+ * tree as a task. 0 or -errno.
+ */
+int ofs_lifetime_place_init(struct ofs_tree *t, const struct ofs_root *root,
+			    struct ofs_lifetime_place *ret);
 
 /*
  * The same for the entries of `dir`, which is called `name` and lies `depth` below the root (1: a

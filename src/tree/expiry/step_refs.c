@@ -32,6 +32,7 @@
 
 struct step {
 	uint64_t ino;
+	const struct ofs_root *root; /* its names are those of this tree */
 	uint64_t version; /* of its content when it was read */
 	uint64_t seen; /* the refresh that met it last */
 	char **names; /* in its outcome_ref */
@@ -47,7 +48,8 @@ struct ofs_step_refs {
 	uint64_t refreshes;
 	int64_t end; /* when the first of the live tasks is idle */
 	size_t held; /* bytes, at most OFS_STEP_REFS_MAX */
-	uint64_t unread; /* the first step of the last refresh that is beyond a limit; 0: none */
+	/* A tree's directory -> its first step that is beyond a limit, as of the last refresh. */
+	struct ofs_map unread;
 	uint64_t told; /* the one that the log tells of */
 };
 
@@ -96,14 +98,36 @@ void ofs_step_refs_destroy(struct ofs_step_refs *s)
 		step_destroy(s, step);
 	ofs_map_finish(&s->steps);
 	ofs_map_finish(&s->targets);
+	ofs_map_finish(&s->unread);
 	free(s);
 }
 
-uint64_t ofs_step_refs_find(const struct ofs_step_refs *s, uint64_t ino)
+/* 0: none. */
+static uint64_t unread_of(const struct ofs_step_refs *s, const struct ofs_root *root)
+{
+	return (uintptr_t)ofs_map_get(&s->unread, root->ino);
+}
+
+static void set_unread(struct ofs_step_refs *s, const struct step *step)
+{
+	if (!unread_of(s, step->root))
+		ofs_map_put(&s->unread, step->root->ino, (void *)(uintptr_t)step->ino);
+}
+
+uint64_t ofs_step_refs_find(const struct ofs_step_refs *s, const struct ofs_root *root,
+			    uint64_t ino, bool *ret_unread)
 {
 	const struct step *step = ofs_map_get(&s->targets, ino);
+	uint64_t unread = 0;
 
-	return step ? step->ino : s->unread;
+	*ret_unread = !step;
+	if (step)
+		return step->ino;
+	/* A step may refer to what is in the trees below its own. */
+	for (; root && !unread; root = root->above)
+		unread = unread_of(s, root);
+	*ret_unread = unread;
+	return unread;
 }
 
 int64_t ofs_step_refs_end(const struct ofs_step_refs *s)
@@ -111,9 +135,9 @@ int64_t ofs_step_refs_end(const struct ofs_step_refs *s)
 	return s->end;
 }
 
-uint64_t ofs_step_refs_unread(const struct ofs_step_refs *s)
+uint64_t ofs_step_refs_unread(const struct ofs_step_refs *s, const struct ofs_root *root)
 {
-	return s->unread;
+	return unread_of(s, root);
 }
 
 /* ---- names */
@@ -154,7 +178,7 @@ static bool cut_slice(char *name)
 }
 
 /* The file with that ref, or the base of that slice; 0: none. */
-static uint64_t resolve_ref(struct ofs_tree *t, char *name)
+static uint64_t resolve_ref(struct ofs_tree *t, const struct ofs_root *root, char *name)
 {
 	struct ofs_attr attr;
 	uint64_t ino;
@@ -162,7 +186,8 @@ static uint64_t resolve_ref(struct ofs_tree *t, char *name)
 	cut_slice(name);
 	ino = ofs_ref_parse(t, name);
 	return ino && ofs_store_getattr(t->store, ino, &attr) == 0 && attr.nlink &&
-			       S_ISREG(attr.mode)
+			       S_ISREG(attr.mode) &&
+			       ofs_root_is_in(ofs_root_of_attr(t, &attr), root)
 		       ? ino
 		       : 0;
 }
@@ -178,15 +203,15 @@ static uint64_t look_up(struct ofs_tree *t, uint64_t dir, const char *name, mode
 	return (attr.mode & S_IFMT) == type ? attr.ino : 0;
 }
 
-static uint64_t resolve_path(struct ofs_tree *t, const char *path)
+static uint64_t resolve_path(struct ofs_tree *t, const struct ofs_root *root, const char *path)
 {
 	OFS_FREE char *copy = ofs_strdup(path);
 	char *rest = copy, *name = strsep(&rest, "/");
-	uint64_t dir = OFS_ROOT_INO, ino;
+	uint64_t dir = root->ino, ino;
 
 	for (; rest && dir; name = strsep(&rest, "/")) {
-		if (dir == OFS_ROOT_INO && strcmp(name, "refs") == 0)
-			return resolve_ref(t, rest);
+		if (dir == root->ino && strcmp(name, "refs") == 0)
+			return resolve_ref(t, root, rest);
 		if (name[0] && strcmp(name, ".") != 0)
 			dir = look_up(t, dir, name, S_IFDIR);
 	}
@@ -196,23 +221,23 @@ static uint64_t resolve_path(struct ofs_tree *t, const char *path)
 	return !ino && cut_slice(name) ? look_up(t, dir, name, S_IFREG) : ino;
 }
 
-uint64_t ofs_step_refs_resolve(struct ofs_tree *t, const char *name)
+uint64_t ofs_step_refs_resolve(struct ofs_tree *t, const struct ofs_root *root, const char *name)
 {
 	char ref[OFS_REF_SIZE + 64];
-	uint64_t ino = resolve_path(t, within_tree(t, name));
+	uint64_t ino = resolve_path(t, root, within_tree(t, name));
 	int tries = 0;
 
 	/* The mount may have been somewhere else, and there may be none now. */
 	for (const char *at = strchr(name, '/'); at && !ino && tries < TRIES_MAX;
 	     at = strchr(at + 1, '/'))
 		if (begins_in_tree(at + 1)) {
-			ino = resolve_path(t, at + 1);
+			ino = resolve_path(t, root, at + 1);
 			tries++;
 		}
 	if (ino || strlen(name) >= sizeof(ref))
 		return ino;
 	strcpy(ref, name);
-	return resolve_ref(t, ref);
+	return resolve_ref(t, root, ref);
 }
 
 /* ---- reading a step */
@@ -316,7 +341,7 @@ static void read_step(struct ofs_tree *t, struct ofs_step_refs *refs, struct ste
 	json_decref(json);
 	/* It is read again when there is room. */
 	if (rd.full) {
-		refs->unread = s->ino;
+		set_unread(refs, s);
 		s->version = 0;
 	}
 }
@@ -328,7 +353,7 @@ static void resolve_names(struct ofs_tree *t, struct ofs_step_refs *refs, struct
 	size_t sorted = l->n, more;
 
 	for (size_t i = 0; i < s->nnames; i++) {
-		uint64_t ino = ofs_step_refs_resolve(t, s->names[i]);
+		uint64_t ino = ofs_step_refs_resolve(t, s->root, s->names[i]);
 		size_t at = OFS_BISECT(k, sorted, l->at[k] < ino);
 
 		if (!ino || (at < sorted && l->at[at] == ino))
@@ -336,7 +361,7 @@ static void resolve_names(struct ofs_tree *t, struct ofs_step_refs *refs, struct
 		if (charge(refs, s, TARGET_COST))
 			ofs_u64_list_add(l, ino);
 		else
-			refs->unread = s->ino;
+			set_unread(refs, s);
 	}
 	more = l->n;
 	ofs_u64_list_sort_unique(l);
@@ -354,7 +379,8 @@ static int add_step(void *arg, uint64_t ino, const char *name)
 	return 0;
 }
 
-static int refresh_step(struct ofs_tree *t, struct ofs_step_refs *s, uint64_t ino)
+static int refresh_step(struct ofs_tree *t, struct ofs_step_refs *s, const struct ofs_root *root,
+			uint64_t ino)
 {
 	struct step *step = ofs_map_get(&s->steps, ino);
 	struct ofs_attr attr;
@@ -363,28 +389,31 @@ static int refresh_step(struct ofs_tree *t, struct ofs_step_refs *s, uint64_t in
 	if (r < 0 || !attr.nlink)
 		return r == -ENOENT ? 0 : r;
 	/* Once all files count as referred to, nothing is gained by more. */
-	if (!step && s->unread)
+	if (!step && unread_of(s, root))
 		return 0;
 	if (!step) {
 		step = ofs_alloc(sizeof(*step));
 		step->ino = ino;
+		step->root = root;
 		if (!charge(s, step, STEP_COST)) {
+			set_unread(s, step);
 			free(step);
-			s->unread = ino;
 			return 0;
 		}
 		ofs_map_put(&s->steps, ino, step);
 	}
+	step->root = root;
 	step->seen = s->refreshes;
-	if (step->version != attr.version && !s->unread)
+	if (step->version != attr.version && !unread_of(s, root))
 		read_step(t, s, step, &attr);
-	if (step->large && !s->unread)
-		s->unread = ino;
+	if (step->large)
+		set_unread(s, step);
 	resolve_names(t, s, step);
 	return 0;
 }
 
-static int refresh_task(struct ofs_tree *t, struct ofs_step_refs *s, uint64_t task)
+static int refresh_task(struct ofs_tree *t, struct ofs_step_refs *s, const struct ofs_root *root,
+			uint64_t task)
 {
 	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list found = { 0 };
 	struct ofs_attr history;
@@ -404,7 +433,7 @@ static int refresh_task(struct ofs_tree *t, struct ofs_step_refs *s, uint64_t ta
 	}
 	ofs_store_forget(t->store, history.ino, 1);
 	for (size_t i = 0; i < found.n && r == 0; i++)
-		r = refresh_step(t, s, found.entries[i].key);
+		r = refresh_step(t, s, root, found.entries[i].key);
 	return r;
 }
 
@@ -435,34 +464,52 @@ static void settle(struct ofs_step_refs *s)
 static void tell_unread(struct ofs_tree *t, struct ofs_step_refs *s)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
+	size_t pos = 0;
+	uint64_t unread = (uintptr_t)ofs_map_next(&s->unread, &pos);
 
-	if (s->unread && s->unread != s->told && ofs_place_of(t, s->unread, &place) == 0)
+	if (unread && unread != s->told && ofs_place_of(t, unread, &place) == 0)
 		ofs_log(LOG_WARNING,
 			"%s is beyond the limits of steps: no file goes until its task is idle or "
 			"ends, or it is removed",
 			(const char *)place.path.data);
-	s->told = s->unread;
+	s->told = unread;
+}
+
+struct refresh {
+	struct ofs_tree *tree;
+	struct ofs_step_refs *refs;
+};
+
+static int refresh_root(void *arg, struct ofs_root *root)
+{
+	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list tasks = { 0 };
+	const struct refresh *refresh = arg;
+	int r = ofs_walk_subdirs(refresh->tree, root->tops[OFS_TOP_TASKS], &tasks);
+
+	for (size_t i = 0; i < tasks.n && r == 0; i++) {
+		r = refresh_task(refresh->tree, refresh->refs, root, tasks.entries[i].key);
+		r = r == -ENOENT || r == -ENOTDIR ? 0 : r;
+	}
+	return r == -ENOENT ? 0 : r;
 }
 
 int ofs_step_refs_refresh(struct ofs_tree *t, struct ofs_step_refs *s)
 {
-	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list tasks = { 0 };
-	int r = ofs_walk_subdirs(t, t->root->tops[OFS_TOP_TASKS], &tasks);
+	struct refresh refresh = { t, s };
 	size_t held;
+	int r;
 
 	s->refreshes++;
-	s->unread = 0;
 	s->end = OFS_TTL_NEVER;
-	for (size_t i = 0; i < tasks.n && r == 0; i++) {
-		r = refresh_task(t, s, tasks.entries[i].key);
-		r = r == -ENOENT || r == -ENOTDIR ? 0 : r;
-	}
+	ofs_map_finish(&s->unread);
+	s->unread = (struct ofs_map)OFS_MAP_INIT;
+	r = ofs_root_each(t, t->root, refresh_root, &refresh);
 	/* After an error, steps that were not read are not forgotten. */
 	held = s->held;
 	if (r == 0)
 		settle(s);
 	/* There is room now that may have been missing. */
-	if (s->unread && s->held < held)
+	if (s->unread.count && s->held < held)
 		return ofs_step_refs_refresh(t, s);
 	tell_unread(t, s);
 	return r;

@@ -85,8 +85,8 @@ static int scan_dir(struct scan *s, const struct pending *dir)
 	if (r == 0)
 		r = ofs_walk_subdirs(t, dir->ino, &s->subdirs);
 	for (size_t i = 0; i < s->subdirs.n && r == 0; i++)
-		if (dir->ino != OFS_ROOT_INO ||
-		    ofs_root_top(t->root, s->subdirs.entries[i].key) == OFS_TOPS)
+		if (dir->ino != dir->place.root->ino ||
+		    ofs_root_top(dir->place.root, s->subdirs.entries[i].key) == OFS_TOPS)
 			r = enter_subdir(s, dir, s->subdirs.entries[i].key,
 					 ofs_entry_list_name(&s->subdirs, i));
 	for (size_t i = 0; i < s->files.n && r == 0; i++)
@@ -97,25 +97,33 @@ static int scan_dir(struct scan *s, const struct pending *dir)
 	return r == -ENOENT || r == -ENOTDIR ? 0 : r;
 }
 
-int ofs_tier_scan_run(struct ofs_tree *t, const struct ofs_tier_scan *what)
+static int scan_root(void *arg, struct ofs_root *root)
+{
+	struct scan *s = arg;
+	struct pending dir = { .ino = root->ino, .top = OFS_TOPS };
+	int r = ofs_lifetime_place_init(s->tree, root, &dir.place);
+
+	if (r < 0)
+		return r;
+	*ofs_append(s->dirs, s->n, s->cap) = dir;
+	dir.depth = 1;
+	for (int i = OFS_TOP_CACHE; i <= OFS_TOP_TASKS; i++) {
+		dir.ino = root->tops[i];
+		dir.top = (enum ofs_top)i;
+		*ofs_append(s->dirs, s->n, s->cap) = dir;
+	}
+	while (s->n && r == 0) {
+		dir = s->dirs[--s->n];
+		r = scan_dir(s, &dir);
+	}
+	return r;
+}
+
+int ofs_tier_scan_run(struct ofs_tree *t, struct ofs_root *root, const struct ofs_tier_scan *what)
 {
 	struct scan s = { .tree = t, .what = what };
-	struct pending dir = { .ino = OFS_ROOT_INO, .top = OFS_TOPS };
-	int r = 0;
+	int r = ofs_root_each(t, root, scan_root, &s);
 
-	ofs_lifetime_place_init(t, &dir.place);
-	*ofs_append(s.dirs, s.n, s.cap) = dir;
-	dir.depth = 1;
-	for (int i = 0; i < OFS_TOPS; i++) {
-		dir.ino = t->root->tops[i];
-		dir.top = (enum ofs_top)i;
-		if (i == OFS_TOP_CACHE || i == OFS_TOP_TASKS)
-			*ofs_append(s.dirs, s.n, s.cap) = dir;
-	}
-	while (s.n && r == 0) {
-		dir = s.dirs[--s.n];
-		r = scan_dir(&s, &dir);
-	}
 	free(s.dirs);
 	ofs_entry_list_finish(&s.files);
 	ofs_entry_list_finish(&s.subdirs);

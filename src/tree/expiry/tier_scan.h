@@ -14,5 +14,8 @@ struct ofs_tier_scan {
 	void *arg;
 };
 
-/* Files made, moved or removed meanwhile may be missed. 0, or the error of a function. */
-int ofs_tier_scan_run(struct ofs_tree *t, const struct ofs_tier_scan *s);
+/*
+ * In a tree and those in it. Files made, moved or removed meanwhile may be missed. 0, or the error
+ * of a function.
+ */
+int ofs_tier_scan_run(struct ofs_tree *t, struct ofs_root *root, const struct ofs_tier_scan *s);

@@ -51,6 +51,7 @@ struct ofs_facts {
 	int64_t grace; /* and then stays while there is room */
 	int64_t used; /* the last use that was seen */
 	int64_t probation; /* since when it is on probation, 0: it is not */
+	bool agent; /* it is in the tree of an agent, which is of no account but in words */
 	int64_t now;
 };
 

@@ -359,8 +359,8 @@ static int attr_get(struct ofs_tree *t, ofs_node node, const char *name,
 		return ofs_root_is_owner(t, root, cred) ? ofs_log_file_bounds(t, out) : -ENODATA;
 	if (node == OFS_NODE_ROOT && strncmp(name, VERIFY, strlen(VERIFY)) == 0)
 		return ofs_verify_job_get(t->verify_job, name + strlen(VERIFY), out);
-	if (node == OFS_NODE_ROOT && strncmp(name, GC, strlen(GC)) == 0)
-		return ofs_gc_get(t->gc, name + strlen(GC), out);
+	if (root && strncmp(name, GC, strlen(GC)) == 0)
+		return ofs_gc_get(t->gc, root, name + strlen(GC), out);
 	for (i = 0; i < OFS_ARRAY_SIZE(attrs); i++)
 		if (strcmp(name + strlen(PREFIX), attrs[i].name) == 0)
 			break;
@@ -436,8 +436,8 @@ int ofs_tree_setxattr(struct ofs_tree *t, ofs_node node, const char *name, const
 		      size_t size, int flags)
 {
 	bool verify = node == OFS_NODE_ROOT && strcmp(name, VERIFY) == 0;
-	bool gc = node == OFS_NODE_ROOT && strcmp(name, GC) == 0;
 	struct ofs_root *root = ofs_root_at(t, node);
+	bool gc = root && strcmp(name, GC) == 0;
 	bool ledger = root && strcmp(name, LEDGER) == 0;
 	bool state = !ofs_node_is_virtual(node) && strcmp(name, STATE) == 0;
 	enum ofs_label_kind kind;
@@ -449,7 +449,7 @@ int ofs_tree_setxattr(struct ofs_tree *t, ofs_node node, const char *name, const
 	if (verify)
 		return ofs_verify_job_set(t->verify_job, value, size);
 	if (gc)
-		return ofs_gc_set(t->gc, value, size);
+		return ofs_gc_set(t->gc, root, value, size);
 	if (ledger)
 		return ofs_ledger_file_add(t, root, value, size);
 	if (state)
