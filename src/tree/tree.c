@@ -41,6 +41,7 @@ static void on_attr_changed(void *arg, uint64_t ino)
 	struct ofs_tree *t = arg;
 
 	ofs_indexer_note_sealed(t->indexer, ino);
+	ofs_promote_note_sealed(t, ino);
 	if (t->events.attr_changed)
 		t->events.attr_changed(t->events.arg, ino);
 }

@@ -169,7 +169,7 @@ WRONG = {
         ":2: seal_delay = 'soon': must be a number of milliseconds from 0 to 3600000",
     ),
     "twice": (b"scrub=1\nscrub=2\n", ":2: 'scrub' is set twice, first in line 1"),
-    "section": (b"[offloadfs]\nscrub=1\n", ":1: unknown section [offloadfs]: the only one is"),
+    "section": (b"[offloadfs]\nscrub=1\n", ":1: unknown section [offloadfs]: the sections are [promote]"),
     "category": (
         b"[category analysis]\nttl = 30 days\n",
         ":2: ttl = '30 days': must be a number of seconds from 1 to ",

@@ -385,17 +385,29 @@ def task_done_drops_what_was_not_kept(case):
         offload("promote", kept)
         lines = offload("task", "done", "--dry-run", "t")
         assert any(line.startswith("would ") and "goes (1.0 KB)" in line for line in lines), lines
-        assert any(line.startswith("would keep tasks/t/shell/pinned (") for line in lines), lines
-        assert not any("other" in line or "promoted" in line for line in lines), lines
+        assert any(line.startswith("would promote tasks/t/shell/pinned (") for line in lines), lines
+        assert not any("other" in line or "shell/promoted" in line for line in lines), lines
         assert xattr(m("tasks/t"), "state") == "live"
         lines = offload("task", "done", "t")
         assert lines[-1].startswith("offload: task 't' is done: "), lines
-        assert any("tasks/t/shell/pinned" in line for line in lines), lines
-        assert xattr(m("tasks/t"), "state") == "done"
+        assert any("tasks/t/shell/pinned (1.0 KB) to persistent/shell/pinned" in x for x in lines)
         if not any(line.startswith("removed tasks/t/shell/goes") for line in lines):
             collect_until(offload, clock, ["tasks/t/shell/goes"])
-        assert os.listdir(m("tasks/t/shell")) == ["pinned"]
+        assert not os.path.exists(m("tasks/t"))
+        assert sorted(os.listdir(m("persistent/shell"))) == ["pinned", "promoted"]
         same(read(m("refs", kept)), text(1000, 3))
+        offload("task", "done", "u")
+
+
+@test
+def a_task_that_was_used_again_is_reopened(case):
+    with living(case, SEAL_SOON) as (m, clock, offload):
+        m.make("tasks/t/reports/used", text(1000, 1))
+        os.setxattr(m("tasks/t"), "user.offload.state", b"done")
+        clock.pass_time(HOUR)
+        read(m("tasks/t/reports/used"))
+        offload("gc")
+        assert xattr(m("tasks/t"), "state") == "done"
         offload("task", "reopen", "t")
         assert xattr(m("tasks/t"), "state") == "live"
 

@@ -29,7 +29,7 @@ struct ofs_gc {
 	bool runs; /* `thread` is to be joined */
 	bool stop;
 	bool kicked; /* run soon */
-	bool roused; /* there are reads to be counted */
+	bool roused; /* there is something for ofs_promote_settle() */
 	bool wanted; /* the job that runs has not started */
 	int64_t shortest; /* the shortest lifetime in use, that of a task included */
 	int64_t next; /* when the next run is due, age clock; OFS_TTL_NEVER: on activity */

@@ -38,12 +38,21 @@ struct pattern {
 	char *text;
 };
 
+/* A file that was read, and that the kernel is to let go of again, so that later reads are seen. */
+struct watch {
+	uint64_t ino;
+	int64_t due; /* age clock */
+};
+
 struct ofs_promoter {
 	struct pattern *patterns;
 	size_t n, cap;
 	uint32_t reads;
+	struct watch *watches; /* of the thread that counts */
+	size_t nwatches, cap_watches;
 	pthread_mutex_t lock; /* of the rest; never held while the store is called */
-	struct ofs_u64_list noted;
+	struct ofs_u64_list noted; /* files that were read */
+	struct ofs_u64_list sealed; /* files that the kernel may still have from their writer */
 };
 
 static bool is_pattern(enum what what, const char *text)
@@ -131,7 +140,9 @@ void ofs_promoter_destroy(struct ofs_promoter *p)
 	for (size_t i = 0; i < p->n; i++)
 		free(p->patterns[i].text);
 	free(p->patterns);
+	free(p->watches);
 	ofs_u64_list_finish(&p->noted);
+	ofs_u64_list_finish(&p->sealed);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
 }
@@ -188,21 +199,47 @@ bool ofs_promote_wants(struct ofs_tree *t, uint64_t ino, bool ended)
 
 /* ---- counting reads */
 
+static void release(struct ofs_tree *t, uint64_t ino)
+{
+	struct ofs_attr attr;
+
+	if (ofs_store_getattr(t->store, ino, &attr) == 0)
+		ofs_tree_release(t, &attr);
+}
+
 /* Counts one; true: it is the last that it takes. */
 static bool count(struct ofs_tree *t, uint64_t ino)
 {
 	struct ofs_reads reads = ofs_label_reads(t, ino);
 	int64_t age = ofs_store_age(t->store);
-	struct ofs_attr attr;
+	struct ofs_promoter *p = t->promoter;
 
 	if ((reads.n && age - reads.last < OCCASION) || !matches(t, ino))
 		return false;
 	reads = (struct ofs_reads){ reads.n + 1, age };
 	if (ofs_label_set_reads(t, ino, reads) < 0)
 		return false;
-	if (ofs_store_getattr(t->store, ino, &attr) == 0)
-		ofs_tree_release(t, &attr);
-	return reads.n >= t->promoter->reads;
+	/* At once, and again when what is read on this occasion is read. */
+	release(t, ino);
+	if (t->background && p->nwatches < NOTED_MAX)
+		*ofs_append(p->watches, p->nwatches, p->cap_watches) =
+			(struct watch){ ino, age + OCCASION };
+	return reads.n >= p->reads;
+}
+
+static void release_watched(struct ofs_tree *t)
+{
+	struct ofs_promoter *p = t->promoter;
+	int64_t age = ofs_store_age(t->store);
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->nwatches; i++) {
+		if (p->watches[i].due > age)
+			p->watches[n++] = p->watches[i];
+		else
+			release(t, p->watches[i].ino);
+	}
+	p->nwatches = n;
 }
 
 bool ofs_promote_note_read(struct ofs_tree *t, uint64_t ino)
@@ -224,9 +261,21 @@ bool ofs_promote_note_read(struct ofs_tree *t, uint64_t ino)
 	return true;
 }
 
+void ofs_promote_note_sealed(struct ofs_tree *t, uint64_t ino)
+{
+	struct ofs_promoter *p = t->promoter;
+
+	if (!p || !p->reads)
+		return;
+	OFS_LOCKED(&p->lock);
+	if (p->sealed.n < NOTED_MAX)
+		ofs_u64_list_add(&p->sealed, ino);
+}
+
 bool ofs_promote_settle(struct ofs_tree *t)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list noted = { 0 };
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list sealed = { 0 };
 	struct ofs_promoter *p = t->promoter;
 	bool reached = false;
 
@@ -234,9 +283,14 @@ bool ofs_promote_settle(struct ofs_tree *t)
 		return false;
 	pthread_mutex_lock(&p->lock);
 	noted = ofs_steal(p->noted);
+	sealed = ofs_steal(p->sealed);
 	pthread_mutex_unlock(&p->lock);
 	for (size_t i = 0; i < noted.n; i++)
 		reached = count(t, noted.at[i]) || reached;
+	for (size_t i = 0; i < sealed.n; i++)
+		if (matches(t, sealed.at[i]))
+			release(t, sealed.at[i]);
+	release_watched(t);
 	return reached;
 }
 

@@ -38,7 +38,10 @@ bool ofs_promote_wants(struct ofs_tree *t, uint64_t ino, bool ended);
  */
 bool ofs_promote_note_read(struct ofs_tree *t, uint64_t ino);
 
-/* Counts the reads that were noted. True: some file has had as many as it takes. */
+/* A file was sealed: what its writer left in the kernel's cache hides reads. */
+void ofs_promote_note_sealed(struct ofs_tree *t, uint64_t ino);
+
+/* Counts the reads that were noted; to be called every minute, by one thread. True: some file has had as many as it takes. */
 bool ofs_promote_settle(struct ofs_tree *t);
 
 /* Appends the path, without a NUL, where the file would go now. 0 or -errno. */
