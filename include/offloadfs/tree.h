@@ -369,9 +369,9 @@ OFS_EXPORT int ofs_tree_statfs(struct ofs_tree *t, ofs_node node, struct statvfs
 /**
  * Extended attributes. `user.offload.*` is what the tree knows of a file: ref, sha256, tier,
  * category, task, created, expires, lines, tokens, mime, stored_bytes, used, lifecycle and path,
- * which are read-only but for category, and ttl, important, tags and title. All other `user.*` are
- * the user's own, of any value up to 64 KiB; the rest (`security.*`, `system.*`, ...) is
- * -EOPNOTSUPP.
+ * and of what was moved out of the working tier origin_task and origin_category, which are
+ * read-only but for category, and ttl, important, tags and title. All other `user.*` are the user's
+ * own, of any value up to 64 KiB; the rest (`security.*`, `system.*`, ...) is -EOPNOTSUPP.
  *
  * getxattr: returns the length; with size 0 nothing is written; -ERANGE when `size` is too small;
  * -ENODATA: not set. listxattr: the same, over the NUL-separated names.
@@ -382,11 +382,12 @@ OFS_EXPORT int ofs_tree_statfs(struct ofs_tree *t, ofs_node node, struct statvfs
  *
  * `user.offload.gc` of OFS_NODE_ROOT, which is not listed, is the state of the last collection that
  * was asked for, as a JSON object: "state" and "error" as below, "dry_run", "looked" (files),
- * "done" of "total", "removed" with "removed_bytes" and "freed_bytes" (on disk), "evictable" with
- * "evictable_bytes", "probation", "open" and "kept" (files), "next" (when there is something to do
- * again; null: not known), "items". `user.offload.gc.K`, with K from 0, is what becomes of one
- * file: "path", "ref", "size", "action" ("remove", "evictable", "probation", "open", "referenced"),
- * "why", "at" (when it goes; null).
+ * "done" of "total", "removed" with "removed_bytes" and "freed_bytes" (on disk), "promoted",
+ * "evictable" with "evictable_bytes", "probation", "open" and "kept" (files), "next" (when there is
+ * something to do again; null: not known), "items". `user.offload.gc.K`, with K from 0, is what
+ * becomes of one file: "path", "ref", "size", "action" ("remove", "promote", "evictable",
+ * "probation", "open", "referenced"), "why", "at" (when it goes; null), "to" (the path that it is
+ * promoted to; null).
  *
  * `user.offload.log` of OFS_NODE_ROOT, which is not listed, is where the log begins and ends, in
  * bytes: "0 48213".
@@ -426,11 +427,13 @@ OFS_EXPORT ssize_t ofs_tree_listxattr_as(struct ofs_tree *t, ofs_node node, char
  * value.
  *
  * `user.offload.state` of a directory in tasks/: "done" ends the task, so that its files go unless
- * they are used again; "live" takes that back, and is a use of the task.
+ * they are used again, and those that never expire are moved to persistent/; "done drop-all" lets
+ * these go as well; "live" takes that back, and is a use of the task.
  *
  * `user.offload.gc` of OFS_NODE_ROOT: "run" removes expired files, "dry-run" only reports them,
- * "dry-run task T" as if the task T (-ENOENT) had ended, all in a thread of their own; "stop" stops
- * the run, if any. -EBUSY: one runs already; -EINVAL: another value.
+ * "dry-run task T" as if the task T (-ENOENT) had ended, and "dry-run drop-all task T" as if with
+ * that, all in a thread of their own; "stop" stops the run, if any. -EBUSY: one runs already;
+ * -EINVAL: another value.
  *
  * `user.offload.verify` of OFS_NODE_ROOT: "start" starts a verification of the store in a thread of
  * its own, "repair" one that puts what is damaged aside and rebuilds what can be rebuilt (names and

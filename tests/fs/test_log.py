@@ -119,7 +119,7 @@ def what_moves_between_packs_is_no_event(case):
 @test
 def what_a_collection_removes_is_told_with_its_cause(case):
     clock = Clock(case)
-    with clock.start(Mount(case, case.store, case.mnt, ("gc_interval=1", SEAL_SOON))) as m:
+    with clock.start(Mount(case, case.store, case.mnt, ("gc_interval=1", "grace=0", SEAL_SOON))) as m:
         path = m.make("cache/shell/x", b"content\n")
         ref = xattr(path, "ref")
         m.make("tasks/T/shell/y", b"content of a task\n")
@@ -147,7 +147,7 @@ def what_a_collection_removes_is_told_with_its_cause(case):
             return [each for each in lines(m) if each["event"] == "evict"]
 
         line = eventually(evicted, "something is evicted")[0]
-        assert "larger than its limit" in line["cause"], line
+        assert "larger than working_max" in line["cause"], line
 
 
 @test

@@ -479,6 +479,11 @@ static void note_removed(struct run *run, const struct ofs_attr *file, enum ofs_
 	free(ofs_map_remove(&run->c->trials, file->ino));
 }
 
+static bool is_eviction(enum ofs_verdict v)
+{
+	return v == OFS_REMOVE_SURPLUS || v == OFS_REMOVE_PRESSED;
+}
+
 static int expire(struct run *run, const struct ofs_attr *file, const struct ofs_facts *facts,
 		  enum ofs_verdict v, uint64_t moves)
 {
@@ -496,7 +501,7 @@ static int expire(struct run *run, const struct ofs_attr *file, const struct ofs
 	if (r < 0)
 		return r;
 	ofs_lifetime_cause(facts, &why);
-	line = ofs_audit_of(run->tree, v == OFS_REMOVE_SURPLUS ? "evict" : "expire", file->ino,
+	line = ofs_audit_of(run->tree, is_eviction(v) ? "evict" : "expire", file->ino,
 			    ofs_buf_str(&why));
 	r = ofs_store_expire(run->tree->store, file->ino, facts->used, &guard, stone.data,
 			     stone.len);

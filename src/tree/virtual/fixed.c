@@ -60,12 +60,12 @@ static const char readme_after[] =
 	"used. Reading renews it. The ref of what is gone says \"Key has expired\"; REF:info then tells what it was.\n"
 	"\n"
 	"## Keep, store, look up\n"
-	"    mv cache/web/FILE persistent/        keep it (refs stay valid)\n"
+	"    mv cache/web/FILE persistent/        keep it (refs stay valid; views/by-task/ still has it)\n"
 	"    mv cache/web/FILE archive/           keep it, read-only\n"
 	"    COMMAND | offload put -c web         store output, print a pointer to it\n"
 	"    offload run -- COMMAND               run it; long output is stored, a pointer is printed\n"
 	"    offload show REF                     size, lines, hash, where it is, how long it stays\n"
-	"    offload task done TASK               end a task: what it did not keep goes\n"
+	"    offload task done TASK --keep '*.md' end a task: reports, pinned files and what matches are kept, the rest goes\n"
 	"    setfattr -n user.offload.tags -v a,b FILE     then: ls views/by-tag/a\n"
 	"    rm FILE                              drop what is not needed\n";
 
