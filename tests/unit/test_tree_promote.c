@@ -135,6 +135,7 @@ Test(tree_promote, a_taken_name_gets_a_number)
 	put("tasks/t/reports/deep/r.md");
 	expect_counts("dry-run task t", 2, 0);
 	cr_assert_str_eq(told("tasks/t/reports/r.md", "to"), "persistent/reports/r-2.md");
+	cr_assert_str_eq(told("tasks/t/reports/deep/r.md", "to"), "persistent/reports/r-3.md");
 	end_task("tasks/t", "done");
 	expect_counts("run", 2, 0);
 	cr_assert_eq(try_walk("persistent/reports/r-2.md"), 0);

@@ -57,6 +57,7 @@ struct run {
 	struct ofs_u64_list dirs; /* that may go, those within others first */
 	uint64_t moves; /* ofs_store_moves() before they were looked for */
 	struct ofs_map tasks; /* that have ended */
+	struct ofs_map planned; /* paths that files would be promoted to */
 	struct ofs_map touched; /* directories that files were removed from */
 	unsigned int releases;
 };
@@ -526,7 +527,7 @@ static int promote(struct run *run, const struct ofs_attr *file, const struct of
 	int r = ofs_place_of(run->tree, file->ino, &was);
 
 	if (r == 0)
-		r = run->dry ? ofs_promote_where(run->tree, file, &to)
+		r = run->dry ? ofs_promote_where(run->tree, file, &run->planned, &to)
 			     : ofs_promote_file(run->tree, file, facts->used, &guard);
 	if (r == 0 && !run->dry && ofs_place_of(run->tree, file->ino, &is) == 0)
 		ofs_buf_append_str(&to, (const char *)is.path.data);
@@ -819,6 +820,7 @@ static void run_finish(struct run *run)
 	free(run->leaves);
 	ofs_u64_list_finish(&run->dirs);
 	ofs_map_finish(&run->tasks);
+	ofs_map_finish(&run->planned);
 	ofs_map_finish(&run->touched);
 }
 

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "base/u64_list.h"
+#include "tree/core/entry_list.h"
 #include "tree/core/label.h"
 #include "tree/core/move.h"
 #include "tree/core/place.h"
@@ -357,10 +358,12 @@ static int make_dir(struct ofs_tree *t, const struct ofs_attr *file, const struc
 	return 0;
 }
 
-int ofs_promote_where(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out)
+int ofs_promote_where(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_map *planned,
+		      struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
 	char name[OFS_NAME_NUMBERED_MAX + 1];
+	OFS_FREE char *path = NULL;
 	struct target to;
 	struct ofs_attr there;
 	int r = ofs_place_labelled(t, file->ino, &place);
@@ -369,14 +372,19 @@ int ofs_promote_where(struct ofs_tree *t, const struct ofs_attr *file, struct of
 		r = find_dir(t, file, &place, &to);
 	for (unsigned int n = 1; r == 0; n++) {
 		ofs_name_number(last_name(&place), n, name);
+		free(path);
+		path = ofs_format("persistent/%s%s%s", to.straight ? "" : place.category,
+				  to.straight ? "" : "/", name);
+		if (ofs_map_get(planned, ofs_entry_list_key(path)))
+			continue;
 		r = to.dir ? ofs_store_lookup(t->store, to.dir, name, &there) : -ENOENT;
 		if (r == 0)
 			ofs_store_forget(t->store, there.ino, 1);
 	}
 	if (r != -ENOENT)
 		return r;
-	ofs_buf_printf(out, "persistent/%s%s%s", to.straight ? "" : place.category,
-		       to.straight ? "" : "/", name);
+	ofs_map_put(planned, ofs_entry_list_key(path), planned);
+	ofs_buf_append_str(out, path);
 	return 0;
 }
 

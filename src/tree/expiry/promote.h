@@ -8,6 +8,7 @@
 #include <offloadfs/error.h>
 
 #include "base/buf.h"
+#include "base/map.h"
 #include "tree/core/tree_state.h"
 
 /* A rule. */
@@ -44,8 +45,12 @@ void ofs_promote_note_sealed(struct ofs_tree *t, uint64_t ino);
 /* Counts the reads that were noted; to be called every minute, by one thread. True: some file has had as many as it takes. */
 bool ofs_promote_settle(struct ofs_tree *t);
 
-/* Appends the path, without a NUL, where the file would go now. 0 or -errno. */
-int ofs_promote_where(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_buf *out);
+/*
+ * Appends the path, without a NUL, where the file would go now, after those of `planned`, which it
+ * is added to. 0 or -errno.
+ */
+int ofs_promote_where(struct ofs_tree *t, const struct ofs_attr *file, struct ofs_map *planned,
+		      struct ofs_buf *out);
 
 /*
  * Moves a file of the working tier to persistent/CATEGORY/NAME, or, where its name is taken, to the
