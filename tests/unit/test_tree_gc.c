@@ -195,7 +195,8 @@ Test(tree_gc, every_combination)
 		char ref[32];
 
 		snprintf(ref, sizeof(ref), "refs/%s", s->ref);
-		cr_assert_eq(try_walk(s->path), s->goes || s->promoted ? -ENOENT : 0, "%s", s->path);
+		cr_assert_eq(try_walk(s->path), s->goes || s->promoted ? -ENOENT : 0, "%s",
+			     s->path);
 		cr_assert_eq(try_walk(ref), s->goes ? -EKEYEXPIRED : 0, "%s", s->path);
 		gone += s->goes;
 	}
