@@ -451,6 +451,11 @@ OFS_EXPORT int ofs_tree_removexattr(struct ofs_tree *t, ofs_node node, const cha
 /** The stable short name of an inode, as in refs/; `ret` has room for 9 bytes. Others' differ. */
 #define OFS_REF_SIZE 9
 OFS_EXPORT void ofs_ref_format(const struct ofs_tree *t, ofs_node ino, char ret[OFS_REF_SIZE]);
+/**
+ * The number by which programs are to know a node (st_ino): another one for each, always the same.
+ * Those of nodes tell how many files there are.
+ */
+OFS_EXPORT uint64_t ofs_tree_show_ino(const struct ofs_tree *t, ofs_node node);
 /** The inode number that a ref names, 0 when it is not a ref. */
 OFS_EXPORT ofs_node ofs_ref_parse(const struct ofs_tree *t, const char *ref);
 

@@ -102,7 +102,14 @@ static void on_init(void *userdata, struct fuse_conn_info *conn)
 	conn->time_gran = 1;
 }
 
-static void entry_param(const struct ofs_entry *entry, struct fuse_entry_param *ret)
+/* Inode numbers as programs see them. */
+static void show(struct ofs_tree *t, struct stat *st)
+{
+	st->st_ino = ofs_tree_show_ino(t, st->st_ino);
+}
+
+static void entry_param(struct ofs_tree *t, const struct ofs_entry *entry,
+			struct fuse_entry_param *ret)
 {
 	*ret = (struct fuse_entry_param){
 		.ino = entry->node,
@@ -110,6 +117,7 @@ static void entry_param(const struct ofs_entry *entry, struct fuse_entry_param *
 		.attr_timeout = entry->keep_attr ? FOREVER : 0,
 		.entry_timeout = entry->keep_name ? FOREVER : 0,
 	};
+	show(t, &ret->attr);
 }
 
 static void reply_entry(fuse_req_t req, int r, const struct ofs_entry *entry)
@@ -121,7 +129,7 @@ static void reply_entry(fuse_req_t req, int r, const struct ofs_entry *entry)
 		fuse_reply_err(req, -r);
 		return;
 	}
-	entry_param(entry, &e);
+	entry_param(t, entry, &e);
 	/* The kernel went away before it could take the reference. */
 	if (fuse_reply_entry(req, &e) == -ENOENT)
 		ofs_tree_forget(t, entry->node, 1);
@@ -236,12 +244,14 @@ static void on_forget(fuse_req_t req, fuse_ino_t ino, uint64_t n)
 	on_forget_multi(req, 1, &one);
 }
 
-static void reply_attr(fuse_req_t req, int r, const struct stat *st)
+static void reply_attr(fuse_req_t req, int r, struct stat *st)
 {
-	if (r < 0)
+	if (r < 0) {
 		fuse_reply_err(req, -r);
-	else
-		fuse_reply_attr(req, st, FOREVER);
+		return;
+	}
+	show(tree_of(req), st);
+	fuse_reply_attr(req, st, FOREVER);
 }
 
 static void on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -533,19 +543,22 @@ struct listing {
 static int add_entry(void *arg, const char *name, const struct ofs_entry *entry, uint64_t next)
 {
 	struct listing *l = arg;
+	struct ofs_tree *t = tree_of(l->req);
 	char *at = l->buf + l->used;
 	size_t room = l->size - l->used, need;
+	struct stat st = entry->attr;
 
 	if (l->plus) {
 		struct fuse_entry_param e;
 
-		entry_param(entry, &e);
+		entry_param(t, entry, &e);
 		/* "." and ".." carry no reference. */
 		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 			e.ino = 0;
 		need = fuse_add_direntry_plus(l->req, at, room, name, &e, (off_t)next);
 	} else {
-		need = fuse_add_direntry(l->req, at, room, name, &entry->attr, (off_t)next);
+		show(t, &st);
+		need = fuse_add_direntry(l->req, at, room, name, &st, (off_t)next);
 	}
 	if (need > room)
 		return 1;

@@ -117,6 +117,24 @@ ofs_node ofs_ref_parse(const struct ofs_tree *t, const char *ref)
 	return ofs_ref_read(t->ref_seed, ref);
 }
 
+/* As a ref has it, so that it tells no more than that. */
+static uint64_t show(const struct ofs_tree *t, uint64_t ino)
+{
+	return t->ref_seed && ino > OFS_ROOT_INO ? scramble(t->ref_seed, ino % LONG_RANGE) : ino;
+}
+
+uint64_t ofs_tree_show_ino(const struct ofs_tree *t, ofs_node node)
+{
+	const ofs_node far = OFS_NODE_LINK | OFS_NODE_FAR, kind = ofs_node_kind(node);
+
+	if (ofs_node_is_made(node))
+		return node;
+	if (ofs_node_is_link(node))
+		return (node & far) | show(t, node & ~far);
+	return kind ? kind | show(t, (node & ~OFS_VIRTUAL) >> OFS_ROOT_SHIFT) << OFS_ROOT_SHIFT
+		    : show(t, node);
+}
+
 /* ---- files that were found by their refs */
 
 struct ofs_refs {
