@@ -60,6 +60,12 @@ struct ofs_lifetime {
 	uint64_t ttl_s; /**< seconds; 0: for good */
 };
 
+/** The size of all files that an agent, "a" or "a/b", may have. */
+struct ofs_agent_limit {
+	const char *agent;
+	uint64_t max_bytes; /**< 0: no limit */
+};
+
 /** A file tasks/<task>/history/step_*.json: the record of one call of a tool. */
 struct ofs_task_step {
 	const char *name; /**< of the file, without its directory */
@@ -150,6 +156,14 @@ struct ofs_tree_options {
 	uint64_t grace_s;
 	/** Seconds for which a task stays live after the last use of a file in it; at least 1. */
 	uint64_t task_idle_s;
+	/**
+	 * Bytes of content that the tree of an agent, and those in it, may have together: above,
+	 * what would add to it is -EDQUOT. 0: no limit; agents that are named have limits of their
+	 * own. Read by ofs_tree_open() alone.
+	 */
+	uint64_t agent_max;
+	const struct ofs_agent_limit *agent_limits;
+	size_t n_agent_limits;
 	/**
 	 * Search finds by meaning, too: a directory with a static model, or, with a base URL of an
 	 * endpoint with OpenAI's API, the name of a model there, which may want a key. NULL or "":

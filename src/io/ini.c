@@ -252,6 +252,7 @@ static int take_value(struct reading *r, const char *name, const char *text)
 	const struct ofs_ini_key *key = ofs_ini_find(r->table, r->section, name), *same = NULL;
 	struct ofs_ini_entry entry = { .x = r->x, .text = text, .line = r->line };
 	OFS_FREE char *alias = NULL;
+	const char *prefix;
 	struct ofs_error must;
 	unsigned int before;
 
@@ -261,9 +262,10 @@ static int take_value(struct reading *r, const char *name, const char *text)
 		return ofs_error_set(&r->wrong, EINVAL,
 				     "'%s' is not taken from a store: it belongs into '%s'", name,
 				     r->table->user_file);
-	if (r->x && r->table->alias) {
-		alias = ofs_alloc(strlen(r->table->alias) + strlen(r->x) + 1);
-		strcat(strcpy(alias, r->table->alias), r->x);
+	prefix = r->table->sections[r->section].alias;
+	if (r->x && prefix) {
+		alias = ofs_alloc(strlen(prefix) + strlen(r->x) + 1);
+		strcat(strcpy(alias, prefix), r->x);
 		same = ofs_ini_find(r->table, 0, alias);
 	}
 	if (same) {

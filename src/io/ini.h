@@ -16,6 +16,11 @@ struct ofs_ini_section {
 	 * with the reason in `err`. NULL: the section is written [NAME].
 	 */
 	int (*check)(const char *x, struct ofs_error *err);
+	/*
+	 * A key in [NAME X] means the same as the key `alias`X before the first section, where
+	 * there is one. NULL: no such rule.
+	 */
+	const char *alias;
 };
 
 enum ofs_ini_type {
@@ -43,11 +48,6 @@ struct ofs_ini_table {
 	unsigned int n_sections;
 	const struct ofs_ini_key *keys;
 	unsigned int n_keys;
-	/*
-	 * [NAME X] KEY of a section with names means the same as the key `alias`X before the first
-	 * section, where there is one. NULL: no such rule.
-	 */
-	const char *alias;
 	/* The user's own file, where the one that is read is not: NULL: it is. */
 	const char *user_file;
 };

@@ -9,6 +9,7 @@
 #include "tree/core/changes.h"
 #include "tree/core/move.h"
 #include "tree/core/place.h"
+#include "tree/core/quota.h"
 #include "tree/core/ref.h"
 #include "tree/core/stat.h"
 #include "tree/expiry/gc.h"
@@ -105,7 +106,9 @@ static int check_same_tree(struct ofs_tree *t, ofs_node parent, const char *name
 	    ofs_store_lookup(t->store, parent, name, &attr) < 0)
 		return 0;
 	ofs_store_forget(t->store, attr.ino, 1);
-	return !S_ISDIR(attr.mode) && attr.nlink > 1 ? -EXDEV : 0;
+	if (!S_ISDIR(attr.mode) && attr.nlink > 1)
+		return -EXDEV;
+	return S_ISREG(attr.mode) ? ofs_quota_check_move(t, from, to, attr.size) : 0;
 }
 
 /* An entry of a directory may come to another one; with RENAME_EXCHANGE that goes for both. */
@@ -417,6 +420,8 @@ int ofs_tree_setattr(struct ofs_tree *t, ofs_node node, const struct ofs_setattr
 		return -EROFS;
 	if (attr->set & OFS_SET_SIZE)
 		r = check_content(t, node, &dir);
+	if (r == 0 && attr->set & OFS_SET_SIZE)
+		r = ofs_quota_check(t, node, attr->size);
 	if (r == 0)
 		r = ofs_store_setattr(t->store, node, attr, &now);
 	if (r == 0 && attr->set & (OFS_SET_MODE | OFS_SET_UID | OFS_SET_GID) &&
@@ -437,6 +442,8 @@ ssize_t ofs_tree_write(struct ofs_tree *t, ofs_node node, const void *buf, size_
 
 	ofs_tree_count(t, OFS_TREE_WRITE);
 	if (n == 0)
+		n = ofs_quota_check(t, node, off + size);
+	if (n == 0)
 		n = ofs_store_write(t->store, node, buf, size, off);
 	if (n > 0)
 		atomic_fetch_add_explicit(&t->bytes_written, (uint64_t)n, memory_order_relaxed);
@@ -452,6 +459,8 @@ int ofs_tree_fallocate(struct ofs_tree *t, ofs_node node, int mode, uint64_t off
 	int r = check_content(t, node, &dir);
 
 	ofs_tree_count(t, OFS_TREE_CHANGE);
+	if (r == 0 && !keep_size)
+		r = ofs_quota_check(t, node, off + len);
 	if (r < 0)
 		return r;
 	switch (mode) {
@@ -472,6 +481,18 @@ int ofs_tree_fallocate(struct ofs_tree *t, ofs_node node, int mode, uint64_t off
 	return r;
 }
 
+/* A copy ends where its source does. */
+static int check_copy(struct ofs_tree *t, ofs_node from, uint64_t from_off, ofs_node to,
+		      uint64_t to_off, uint64_t len)
+{
+	struct ofs_attr attr;
+	int r = ofs_store_getattr(t->store, from, &attr);
+
+	if (r < 0 || from_off >= attr.size)
+		return r;
+	return ofs_quota_check(t, to, to_off + OFS_MIN(len, attr.size - from_off));
+}
+
 ssize_t ofs_tree_copy(struct ofs_tree *t, ofs_node from, uint64_t from_off, ofs_node to,
 		      uint64_t to_off, uint64_t len)
 {
@@ -479,6 +500,8 @@ ssize_t ofs_tree_copy(struct ofs_tree *t, ofs_node from, uint64_t from_off, ofs_
 	ssize_t n = check_content(t, to, &dir);
 
 	ofs_tree_count(t, OFS_TREE_WRITE);
+	if (n == 0 && !ofs_node_is_virtual(from))
+		n = check_copy(t, from, from_off, to, to_off, len);
 	if (n == 0)
 		n = ofs_node_is_virtual(from)
 			    ? -EXDEV

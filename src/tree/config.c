@@ -20,9 +20,21 @@
 enum section {
 	GENERAL, /* before the first one */
 	PROMOTE,
+	AGENT,
 	CATEGORY,
 	SECTIONS
 };
+
+static int check_agent(const char *name, struct ofs_error *err)
+{
+	if (ofs_agent_is_name(name))
+		return 0;
+	return ofs_error_set(
+		err, EINVAL,
+		"agent '%s': must be a name that a directory in agents/ could have, or "
+		"several: a/b",
+		ofs_word_show(name).text);
+}
 
 static int check_category(const char *name, struct ofs_error *err)
 {
@@ -36,7 +48,8 @@ static int check_category(const char *name, struct ofs_error *err)
 static const struct ofs_ini_section sections[SECTIONS] = {
 	[GENERAL] = { "" },
 	[PROMOTE] = { "promote" },
-	[CATEGORY] = { "category", check_category },
+	[AGENT] = { "agent", check_agent, NULL },
+	[CATEGORY] = { "category", check_category, "ttl_" },
 };
 
 static int check_when(const char *text, struct ofs_error *must)
@@ -96,6 +109,8 @@ static const struct ofs_ini_key keys[] = {
 		"Keep an evictable file so long where there is room"),
 	NUMBER("task_idle", S, 1, TTL_MAX, 86400, NULL,
 		"A task that is not used for so long is not live"),
+	NUMBER("agent_max", MIB, 1, 1 << 30, 0, "unlimited",
+		"Size of all files of an agent; more is refused"),
 	NUMBER("gc_interval", MS, 1, 24 * HOUR_MS, 60000, NULL,
 		"Look for expired files at most so often"),
 	NUMBER("tombstones", S, 3600, TTL_MAX, 365 * 86400, "never",
@@ -116,18 +131,23 @@ static const struct ofs_ini_key keys[] = {
 	  .text = "Move these to persistent/, by their names, tags or titles" },
 	{ .section = PROMOTE, .name = "when", .type = OFS_INI_TEXT, .check = check_when,
 	  .text = "When that is: task done (the default), or after N reads" },
+	{ .section = AGENT, .name = "max", .number = { OFS_UNIT_MIB, 1, 1 << 30, "unlimited" },
+	  .text = "Size of all files of the agent" },
 	{ .section = CATEGORY, .name = "ttl", .number = { OFS_UNIT_S, 1, TTL_MAX, "never" },
 	  .text = "Lifetime unused" },
 };
 /* clang-format on */
 
-/* The last key is that of other categories; those before it are of sections that are there once. */
-#define VALUES (OFS_ARRAY_SIZE(keys) - 1)
+/*
+ * The last two keys are those of sections with a name, of agents and of categories; those before
+ * them are of sections that are there once.
+ */
+#define VALUES (OFS_ARRAY_SIZE(keys) - 2)
 #define KEYS (VALUES - 2)
-#define CATEGORY_TTL (&keys[VALUES])
+#define AGENT_MAX (&keys[VALUES])
+#define CATEGORY_TTL (&keys[VALUES + 1])
 
-static const struct ofs_ini_table table = { sections, SECTIONS, keys, OFS_ARRAY_SIZE(keys),
-					    "ttl_" };
+static const struct ofs_ini_table table = { sections, SECTIONS, keys, OFS_ARRAY_SIZE(keys) };
 
 #define NAME_OF(name, ttl, about) #name,
 static const char *const categories[] = { OFS_CATEGORY_TABLE(NAME_OF) };
@@ -151,6 +171,9 @@ struct ofs_config {
 	struct ofs_lifetime *lifetimes;
 	unsigned int *lines; /* of the file, for each lifetime after those of the table */
 	size_t n_lifetimes;
+	struct ofs_agent_limit *agents;
+	unsigned int *agent_lines; /* of the file, for each */
+	size_t n_agents;
 	char *file; /* NULL: none was loaded */
 };
 
@@ -196,6 +219,10 @@ void ofs_config_destroy(struct ofs_config *c)
 		free((char *)c->lifetimes[i].category);
 	free(c->lifetimes);
 	free(c->lines);
+	for (size_t i = 0; i < c->n_agents; i++)
+		free((char *)c->agents[i].agent);
+	free(c->agents);
+	free(c->agent_lines);
 	free(c->file);
 	free(c);
 	errno = saved;
@@ -256,6 +283,9 @@ void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret)
 	ret->scrub_ms = (uint32_t)ofs_config_get(c, "scrub");
 	ret->working_max = ofs_config_get(c, "working_max") << 20;
 	ret->working_keep = ofs_config_get(c, "working_keep") << 20;
+	ret->agent_max = ofs_config_get(c, "agent_max") << 20;
+	ret->agent_limits = c->agents;
+	ret->n_agent_limits = c->n_agents;
 	ret->grace_s = ofs_config_get(c, "grace");
 	ret->task_idle_s = ofs_config_get(c, "task_idle");
 	ret->gc_interval_ms = (uint32_t)ofs_config_get(c, "gc_interval");
@@ -277,6 +307,16 @@ void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret)
 
 /* ---- the file */
 
+static void take_agent(struct ofs_config *c, const struct ofs_ini_entry *entry)
+{
+	size_t n = c->n_agents++;
+
+	c->agents = ofs_realloc(c->agents, n + 1, sizeof(*c->agents));
+	c->agents[n] = (struct ofs_agent_limit){ ofs_strdup(entry->x), entry->number << 20 };
+	c->agent_lines = ofs_realloc(c->agent_lines, n + 1, sizeof(*c->agent_lines));
+	c->agent_lines[n] = entry->line;
+}
+
 static void take(void *arg, const struct ofs_ini_entry *entry)
 {
 	struct ofs_config *c = arg;
@@ -284,6 +324,10 @@ static void take(void *arg, const struct ofs_ini_entry *entry)
 
 	if (!entry->key)
 		return;
+	if (entry->key == AGENT_MAX) {
+		take_agent(c, entry);
+		return;
+	}
 	if (entry->key != CATEGORY_TTL) {
 		if (c->values[entry->key - keys].origin != ORIGIN_OPTION)
 			set_value(c, entry->key, entry->number, entry->text, ORIGIN_FILE,
@@ -359,6 +403,17 @@ static void format_origin(const struct ofs_config *c, enum origin origin, unsign
 	ofs_buf_append_str(ret, "\n");
 }
 
+/* A section with the name `x`, which has one key. */
+static void format_named(const struct ofs_config *c, const struct ofs_ini_key *key, const char *x,
+			 uint64_t value, unsigned int line, struct ofs_buf *ret)
+{
+	ofs_buf_printf(ret, "\n[%s %s]\n", sections[key->section].name, x);
+	format_about(key, ret);
+	format_origin(c, ORIGIN_FILE, line, ret);
+	ofs_buf_printf(ret, "%s = ", key->name);
+	format_value(key, value, NULL, ret);
+}
+
 char *ofs_config_format(const struct ofs_config *c)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
@@ -391,12 +446,11 @@ char *ofs_config_format(const struct ofs_config *c)
 		ofs_buf_printf(&text, "%s = ", keys[i].name);
 		format_value(&keys[i], v->number, v->text, &text);
 	}
-	for (size_t i = KNOWN; i < c->n_lifetimes; i++) {
-		ofs_buf_printf(&text, "\n[category %s]\n", c->lifetimes[i].category);
-		format_about(CATEGORY_TTL, &text);
-		format_origin(c, ORIGIN_FILE, c->lines[i - KNOWN], &text);
-		ofs_buf_append_str(&text, "ttl = ");
-		format_value(CATEGORY_TTL, c->lifetimes[i].ttl_s, NULL, &text);
-	}
+	for (size_t i = KNOWN; i < c->n_lifetimes; i++)
+		format_named(c, CATEGORY_TTL, c->lifetimes[i].category, c->lifetimes[i].ttl_s,
+			     c->lines[i - KNOWN], &text);
+	for (size_t i = 0; i < c->n_agents; i++)
+		format_named(c, AGENT_MAX, c->agents[i].agent, c->agents[i].max_bytes >> 20,
+			     c->agent_lines[i], &text);
 	return ofs_buf_steal_str(&text);
 }

@@ -9,6 +9,7 @@
 #include "tree/core/changes.h"
 #include "tree/core/label.h"
 #include "tree/core/place.h"
+#include "tree/core/quota.h"
 #include "tree/core/ref.h"
 #include "tree/core/stat.h"
 #include "tree/core/tree_state.h"
@@ -143,6 +144,7 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	if (opts->promote_match && ofs_promote_check_match(opts->promote_match, &must) < 0)
 		return ofs_error_set(err, EINVAL, "promote_match must be %s", must.text);
 	t = store.events_arg = ofs_alloc(sizeof(*t));
+	t->quota = ofs_quota_create(opts->agent_max, opts->agent_limits, opts->n_agent_limits);
 	t->refs = ofs_refs_create();
 	t->made = ofs_made_nodes_create();
 	t->labelled = on_labelled;
@@ -211,6 +213,7 @@ int ofs_tree_close(struct ofs_tree *t)
 	ofs_categories_destroy(t->categories);
 	ofs_refs_destroy(t->refs);
 	ofs_roots_destroy(t->roots);
+	ofs_quota_destroy(t->quota);
 	free(t->mountpoint);
 	free(t->config);
 	free(t);
@@ -515,15 +518,18 @@ ssize_t ofs_tree_read(struct ofs_tree *t, ofs_node node, void *buf, size_t size,
 	return n;
 }
 
-/* Of an agent's tree as if it had the disk for itself. */
+/* Of an agent's tree as if it had the disk, or its part of it, for itself. */
 static int statfs_agent(struct ofs_tree *t, const struct ofs_root *root, struct statvfs *ret)
 {
 	struct ofs_region_counts c;
 	int r = ofs_store_count_region(t->store, root->ino, &c);
+	uint64_t max = ofs_quota_max(t, root);
 	fsblkcnt_t used;
 
 	if (r < 0)
 		return r;
+	if (max)
+		ret->f_blocks = OFS_MIN(ret->f_blocks, max / ret->f_frsize);
 	used = OFS_MIN((c.bytes + ret->f_frsize - 1) / ret->f_frsize, ret->f_blocks);
 	ret->f_bfree = ret->f_bavail = ret->f_blocks - used;
 	ret->f_files = ret->f_blocks + c.files + c.dirs + c.others;

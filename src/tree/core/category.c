@@ -70,6 +70,24 @@ bool ofs_category_is_name(const char *name)
 	return ofs_text_is_line(name);
 }
 
+bool ofs_agent_is_name(const char *name)
+{
+	char part[OFS_NAME_MAX + 1];
+	size_t len;
+
+	for (;; name += len + 1) {
+		len = strcspn(name, "/");
+		if (len > OFS_NAME_MAX)
+			return false;
+		memcpy(part, name, len);
+		part[len] = 0;
+		if (!ofs_category_is_name(part))
+			return false;
+		if (!name[len])
+			return true;
+	}
+}
+
 static struct category *find(const struct ofs_categories *c, const char *name)
 {
 	for (size_t i = 0; i < c->n; i++)

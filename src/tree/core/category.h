@@ -39,6 +39,9 @@ int64_t ofs_ttl_of_seconds(uint64_t seconds);
 /* A name that a directory could have, and that can be shown: UTF-8 without control characters. */
 bool ofs_category_is_name(const char *name);
 
+/* Such a name, or several with '/' between them: those of an agent and of agents in it. */
+bool ofs_agent_is_name(const char *name);
+
 /* The categories in effect in a tree: those of the table, and those that options name. */
 struct ofs_categories;
 

@@ -114,6 +114,7 @@ struct ofs_tree {
 	struct ofs_audit *audit;
 	struct ofs_categories *categories;
 	struct ofs_roots *roots;
+	struct ofs_quota *quota; /* NULL: nothing is limited */
 	struct ofs_labels *labels;
 	struct ofs_refs *refs;
 	struct ofs_gc *gc;
