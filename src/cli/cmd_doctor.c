@@ -234,7 +234,10 @@ static int try_find(const void *arg, char *text)
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf found = OFS_BUF_INIT;
 	struct ofs_error err;
 	struct ofs_target t;
-	int r = ofs_target_find_operand(&ofs_command_target, d->operand, &err, &t);
+	int r;
+
+	ofs_command_target.whole = true;
+	r = ofs_target_find_operand(&ofs_command_target, d->operand, &err, &t);
 
 	if (r < 0) {
 		strcpy(text, err.text);

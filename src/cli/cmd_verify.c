@@ -130,6 +130,7 @@ static int verify_run(const struct ofs_command *self, int argc, char **argv)
 	struct verify v = { 0 };
 	int code = ofs_command_check_place(argc, argv);
 
+	ofs_command_target.whole = true; /* as damage is */
 	ofs_access_init(&v.access, &ofs_command_target);
 	v.access.place = argc ? argv[0] : NULL;
 	if (code < 0)

@@ -187,7 +187,7 @@ static const char *job_where(const struct ofs_job *job)
 {
 	const struct ofs_target *t = &job->access->target;
 
-	return t->mounted ? t->mountpoint : t->store;
+	return t->mounted ? t->root : t->store;
 }
 
 /* Hands over the items that were found since it was last called. */

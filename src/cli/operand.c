@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/report.h"
+#include "client/naming.h"
 #include "io/path.h"
 #include "io/probe.h"
 
@@ -71,6 +72,21 @@ void ofs_operand_finish(struct ofs_operand *o)
 	*o = (struct ofs_operand){ 0 };
 }
 
+/* A path below the mountpoint is of the tree that it lies in, whatever agent was named. */
+static void operand_take_path(struct ofs_operand *o, const char *path)
+{
+	const char *rest = path;
+	OFS_FREE char *agent = ofs_naming_agent_of(path, &rest);
+
+	ofs_target_set_agent(&o->target, agent);
+	o->path = ofs_strdup(rest);
+}
+
+static bool is_same(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
 /* Finds the tree and the path in it; `real` is `arg` made absolute. */
 static int operand_locate(const char *arg, const char *real, struct ofs_error *err,
 			  struct ofs_operand *o)
@@ -88,7 +104,7 @@ static int operand_locate(const char *arg, const char *real, struct ofs_error *e
 		r = ofs_target_from_mount(mount, err, &o->target);
 		if (r < 0)
 			return r;
-		o->path = ofs_strdup(ofs_path_below(mount->point, real));
+		operand_take_path(o, ofs_path_below(mount->point, real));
 		return 0;
 	}
 	r = ofs_target_find(&ofs_command_target, NULL, err, &o->target);
@@ -100,13 +116,17 @@ static int operand_locate(const char *arg, const char *real, struct ofs_error *e
 	}
 	if (real && o->target.mountpoint)
 		rest = ofs_path_below(o->target.mountpoint, real);
-	if (!rest && arg[0] == '/')
+	if (rest) {
+		operand_take_path(o, rest);
+		return 0;
+	}
+	if (arg[0] == '/')
 		return ofs_error_set(
 			err, ENOENT,
 			"'%s' is not in a mounted tree, nor below the mountpoint of this "
 			"workspace",
 			arg);
-	o->path = ofs_strdup(rest ? rest : arg);
+	o->path = ofs_strdup(arg);
 	return 0;
 }
 
@@ -115,7 +135,7 @@ static int operand_open_tree(struct ofs_target *target, struct ofs_error *err,
 			     struct ofs_operand *o)
 {
 	if (o->backend && o->target.mounted == target->mounted &&
-	    strcmp(o->target.store, target->store) == 0)
+	    strcmp(o->target.store, target->store) == 0 && is_same(o->target.agent, target->agent))
 		return 0;
 	ofs_backend_close(o->backend);
 	o->backend = NULL;
@@ -143,9 +163,9 @@ static int operand_missing(const char *arg, int code, struct ofs_error *err, str
 /* A path in a mounted tree that was given as text may lead through links: views/ is full of them. */
 static int operand_follow(const char *arg, struct ofs_error *err, struct ofs_operand *o)
 {
-	OFS_FREE char *full = ofs_path_join(o->target.mountpoint, o->path);
+	OFS_FREE char *full = ofs_path_join(o->target.root, o->path);
 	OFS_FREE char *real = ofs_path_real(full);
-	const char *rest = real ? ofs_path_below(o->target.mountpoint, real) : NULL;
+	const char *rest = real ? ofs_path_below(o->target.root, real) : NULL;
 
 	if (!rest)
 		return ofs_error_set(err, EXDEV, "'%s' is a link that leads out of the tree", arg);
@@ -235,6 +255,6 @@ char *ofs_operand_display(const struct ofs_operand *o)
 
 	if (!o->target.mounted)
 		return ofs_strdup(o->path);
-	full = ofs_path_join(o->target.mountpoint, o->path);
+	full = ofs_path_join(o->target.root, o->path);
 	return ofs_path_display(full);
 }

@@ -24,7 +24,7 @@ void ofs_access_finish(struct ofs_access *a)
 static void access_name_mount(struct ofs_access *a)
 {
 	if (a->target.mounted && !a->mount)
-		a->mount = ofs_path_display(a->target.mountpoint);
+		a->mount = ofs_path_display(a->target.root);
 }
 
 /* Errors in the configuration are reported by the daemon, or by whoever opens the store. */
@@ -84,13 +84,13 @@ int ofs_access_key(struct ofs_access *a, struct ofs_error *err, const char **ret
 
 char *ofs_access_display(const struct ofs_access *a, const char *path)
 {
-	return a->target.mounted ? ofs_path_join(a->target.mountpoint, path) : ofs_strdup(path);
+	return a->target.mounted ? ofs_path_join(a->target.root, path) : ofs_strdup(path);
 }
 
 int ofs_access_inside(const struct ofs_access *a, const char *path, struct ofs_error *err,
 		      char **ret)
 {
-	const char *point = a->target.mountpoint;
+	const char *point = a->target.root;
 	OFS_FREE char *real = point ? ofs_path_real(path) : NULL;
 	const char *rest = real ? ofs_path_below(point, real) : NULL;
 	OFS_FREE char *inside = NULL;

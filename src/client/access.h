@@ -13,7 +13,7 @@ struct ofs_access {
 	bool found;
 	struct ofs_target target;
 	struct ofs_backend *backend; /* NULL: not opened yet */
-	/* The mountpoint as it may be written in the current directory; NULL: not mounted. */
+	/* The root of the tree as it may be written in the current directory; NULL: not mounted. */
 	char *mount;
 	char *key; /* NULL: not asked for yet */
 };

@@ -3,14 +3,18 @@
 
 #include <stdio.h>
 
+#include "client/naming.h"
+
 #define BACKEND_DIR_MODE 0700
 #define BACKEND_OPEN_MODE (S_ISVTX | 0777) /* of one for all, like /tmp */
 #define BACKEND_CHUNK ((size_t)16 << 10)
 
 void ofs_backend_close(struct ofs_backend *b)
 {
-	if (b)
-		b->ops->destroy(b);
+	if (!b)
+		return;
+	free(b->agent);
+	b->ops->destroy(b);
 }
 
 /* A task is not made open: what others put into its history would be told as a part of it. */
@@ -82,6 +86,26 @@ int ofs_backend_mkdirs(struct ofs_backend *b, const char *path, struct ofs_error
 		}
 		*slash++ = '/';
 	}
+}
+
+int ofs_backend_enter(struct ofs_backend *b, const char *agent, bool create, struct ofs_error *err)
+{
+	OFS_FREE char *name = ofs_naming_agent_name(agent);
+	struct stat st;
+	int r = b->ops->lstat(b, agent, &st);
+
+	if (r == -ENOENT && !create)
+		return ofs_error_set(err, ENOENT,
+				     "there is no agent '%s' here; 'offload agent list' lists "
+				     "those there are, and what stores something makes one",
+				     name);
+	if (r == -ENOENT)
+		r = ofs_backend_mkdirs(b, agent, err);
+	else if (r < 0 || !S_ISDIR(st.st_mode))
+		return ofs_backend_failed(err, r < 0 ? r : -ENOTDIR, "use the agent", name);
+	if (r == 0)
+		b->agent = ofs_strdup(agent);
+	return r;
 }
 
 int ofs_backend_attribute(struct ofs_backend *b, const char *path, const char *name, char **ret)

@@ -64,6 +64,7 @@ struct ofs_backend_ops {
 struct ofs_backend {
 	const struct ofs_backend_ops *ops;
 	bool shared; /* other users come in */
+	char *agent; /* the directory of an agent, at which all paths begin; NULL: at the root */
 };
 
 /* The tree mounted at `point`; `shared`: for other users, too. */
@@ -76,6 +77,12 @@ int ofs_backend_open_mount(const char *point, bool shared, struct ofs_error *err
  */
 int ofs_backend_open_store(const char *store, bool create, bool read_only, struct ofs_error *err,
 			   struct ofs_backend **ret);
+
+/*
+ * From then on its tree is that of the agent with this directory ("agents/a"), and nothing else can be
+ * reached. -ENOENT: there is none; `create`: then it is made.
+ */
+int ofs_backend_enter(struct ofs_backend *b, const char *agent, bool create, struct ofs_error *err);
 
 /* Closes it; NULL is allowed. */
 void ofs_backend_close(struct ofs_backend *b);

@@ -42,12 +42,18 @@ static int mount_open_beneath(struct ofs_backend *b, const char *path, int flags
 {
 	const struct backend_mount *m = (const struct backend_mount *)b;
 	OFS_CLOSE int root = ofs_io_open(AT_FDCWD, m->point, O_PATH | O_DIRECTORY, 0);
+	OFS_CLOSE int agent = -1;
 	dev_t dev;
 	int r = root < 0 ? root : root_dev(root, &dev);
 
 	if (r < 0)
 		return r;
-	return dev == m->dev ? ofs_io_open_beneath(root, path, flags, mode) : -ENODEV;
+	if (dev != m->dev)
+		return -ENODEV;
+	if (!b->agent)
+		return ofs_io_open_beneath(root, path, flags, mode);
+	agent = ofs_io_open_beneath(root, b->agent, O_PATH | O_DIRECTORY, 0);
+	return agent < 0 ? agent : ofs_io_open_beneath(agent, path, flags, mode);
 }
 
 /* O_PATH asks the daemon for nothing but names that the kernel does not know. */

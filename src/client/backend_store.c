@@ -8,6 +8,8 @@
 #include <offloadfs/config.h>
 #include <offloadfs/tree.h>
 
+#include "io/path.h"
+
 struct backend_store {
 	struct ofs_backend backend;
 	struct ofs_tree *tree;
@@ -41,8 +43,9 @@ static void held_drop(struct held *h)
 /* The node that `path` names. */
 static int store_walk(struct ofs_backend *b, const char *path, struct held *ret)
 {
+	OFS_FREE char *whole = b->agent ? ofs_path_join(b->agent, path) : NULL;
 	struct ofs_entry entry;
-	int r = ofs_tree_walk(store_tree(b), path, &entry);
+	int r = ofs_tree_walk(store_tree(b), whole ? whole : path, &entry);
 
 	if (r == 0)
 		*ret = (struct held){ store_tree(b), entry.node };

@@ -4,8 +4,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "tree/core/category.h"
+
 #define NAMING_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 #define NAMING_FILE_MAX 255
+#define NAMING_AGENTS "agents/"
 #define NAMING_DIGITS_MAX 18
 
 int ofs_naming_check(const char *kind, const char *label, struct ofs_error *err)
@@ -28,6 +31,65 @@ int ofs_naming_check(const char *kind, const char *label, struct ofs_error *err)
 		return ofs_error_set(err, EINVAL, "%s '%s' is too long: at most %d characters",
 				     kind, label, OFS_NAMING_MAX);
 	return 0;
+}
+
+int ofs_naming_agent(const char *what, const char *name, struct ofs_error *err, char **ret)
+{
+	OFS_FREE char *rest = ofs_strdup(name), *path = ofs_strdup("");
+	char *next = rest;
+
+	for (const char *part; (part = strsep(&next, "/"));) {
+		char *longer;
+
+		if (!ofs_category_is_name(part))
+			return ofs_error_set(
+				err, EINVAL,
+				"%s '%s' names no agent: give a name like worker-1, or "
+				"a/b for one of another agent's",
+				what, name);
+		longer = ofs_format("%s%s" NAMING_AGENTS "%s", path, *path ? "/" : "", part);
+		free(path);
+		path = longer;
+	}
+	*ret = ofs_steal(path);
+	return 0;
+}
+
+char *ofs_naming_agent_name(const char *directory)
+{
+	char *name = ofs_strdup(directory), *to = name;
+
+	for (const char *p = directory; *p;) {
+		size_t len;
+
+		p += strlen(NAMING_AGENTS);
+		len = strcspn(p, "/");
+		memmove(to, p, len);
+		to += len;
+		p += len;
+		if (*p)
+			*to++ = *p++;
+	}
+	*to = '\0';
+	return name;
+}
+
+char *ofs_naming_agent_of(const char *path, const char **ret_rest)
+{
+	const char *rest = path, *end = NULL;
+
+	while (strncmp(rest, NAMING_AGENTS, strlen(NAMING_AGENTS)) == 0) {
+		const char *slash = strchr(rest + strlen(NAMING_AGENTS), '/');
+
+		if (!slash || !slash[1])
+			break;
+		end = slash;
+		rest = slash + 1;
+	}
+	if (!end)
+		return NULL;
+	*ret_rest = rest;
+	return ofs_strndup(path, (size_t)(end - path));
 }
 
 int ofs_naming_check_file(const char *name, struct ofs_error *err)

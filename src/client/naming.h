@@ -16,6 +16,21 @@
  */
 int ofs_naming_check(const char *kind, const char *label, struct ofs_error *err);
 
+/*
+ * The directory, allocated, of the agent that is called so: "agents/a" for "a", "agents/a/agents/b" for
+ * "a/b". `what` names it in the message. 0 or -EINVAL.
+ */
+int ofs_naming_agent(const char *what, const char *name, struct ofs_error *err, char **ret);
+
+/* Allocated: the agent's name again. */
+char *ofs_naming_agent_name(const char *directory);
+
+/*
+ * The directory, allocated, of the agent whose tree a path lies in, without which it is *ret_rest;
+ * NULL: it lies in none, or is such a directory itself.
+ */
+char *ofs_naming_agent_of(const char *path, const char **ret_rest);
+
 /* The name of a file: one path component of at most 255 bytes. 0 or -EINVAL. */
 int ofs_naming_check_file(const char *name, struct ofs_error *err);
 

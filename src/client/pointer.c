@@ -99,8 +99,8 @@ static void print_reading(const struct ofs_pointer *p, FILE *out)
 		 (unsigned long long)OFS_MIN(c->lines, (uint64_t)READ_LINES));
 	fprintf(out, "Read %s: ", bytes ? "bytes" : "lines");
 	if (p->mark && p->mount) { /* it ends with the path, which is not said twice */
-		fprintf(out, "cat the path below with :%s added%s; grep without\n",
-			slice, c->binary ? " | od -c" : "");
+		fprintf(out, "cat the path below with :%s added%s; grep without\n", slice,
+			c->binary ? " | od -c" : "");
 		return;
 	}
 	print_read(p, slice, out);
@@ -159,7 +159,7 @@ int ofs_pointer_make(struct ofs_pointer p, const struct ofs_access *access, cons
 	int r;
 
 	p.ref = ref;
-	p.mount = access->target.mounted ? access->target.mountpoint : NULL;
+	p.mount = access->target.mounted ? access->target.root : NULL;
 	p.hint = access->target.hint;
 	r = ofs_pointer_print(&p, ofs_text_open(&text));
 	pointer = ofs_text_close(&text);

@@ -32,7 +32,7 @@ struct ofs_pointer {
 
 	/* Where it is; ofs_pointer_make() sets them. */
 	const char *ref;
-	const char *mount; /* the absolute path of the mountpoint; NULL: not mounted */
+	const char *mount; /* the absolute path of the tree's root; NULL: not mounted */
 	const char *hint; /* as of ofs_target */
 };
 

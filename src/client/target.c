@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "base/util.h"
+#include "client/naming.h"
 #include "client/workspace.h"
 #include "io/file.h"
 #include "io/path.h"
@@ -20,6 +21,8 @@ void ofs_target_finish(struct ofs_target *t)
 	free(t->workspace);
 	free(t->mountpoint);
 	free(t->store);
+	free(t->agent);
+	free(t->root);
 	free(t->hint);
 	*t = (struct ofs_target){ 0 };
 }
@@ -73,6 +76,7 @@ int ofs_target_from_mount(const struct ofs_mount *mount, struct ofs_error *err,
 	if (r < 0)
 		return r;
 	t.hint = ofs_strdup("");
+	ofs_target_set_agent(&t, NULL);
 	*ret = t;
 	return 0;
 }
@@ -108,6 +112,12 @@ static char *target_hint(const struct ofs_target *t, const struct ofs_target_opt
 	if (opts->store) {
 		fputs(" --store ", out);
 		ofs_text_shell_word(out, opts->store);
+	}
+	if (t->agent) {
+		OFS_FREE char *name = ofs_naming_agent_name(t->agent);
+
+		fputs(" --agent ", out);
+		ofs_text_shell_word(out, name);
 	}
 	return ofs_text_close(&s);
 }
@@ -235,13 +245,35 @@ static int target_search(struct ofs_target *t, const struct ofs_target_options *
 	return target_by_workspace(t, mounts, store, err);
 }
 
+/* Allocated: the directory of the agent that is meant; NULL: none is. */
+static int target_agent(const struct ofs_target_options *opts, struct ofs_error *err, char **ret)
+{
+	const char *name = opts->agent ? opts->agent : getenv("OFFLOAD_AGENT");
+
+	*ret = NULL;
+	if (opts->whole || opts->mounting || !name || (!opts->agent && !*name))
+		return 0;
+	return ofs_naming_agent(opts->agent ? "--agent" : "OFFLOAD_AGENT", name, err, ret);
+}
+
+void ofs_target_set_agent(struct ofs_target *t, const char *agent)
+{
+	free(t->agent);
+	free(t->root);
+	t->agent = agent ? ofs_strdup(agent) : NULL;
+	t->root = t->mountpoint ? ofs_path_join(t->mountpoint, agent ? agent : "") : NULL;
+}
+
 int ofs_target_find(const struct ofs_target_options *opts, const char *workspace,
 		    struct ofs_error *err, struct ofs_target *ret)
 {
 	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
+	OFS_FREE char *agent = NULL;
 	struct ofs_target t = { 0 };
-	int r;
+	int r = target_agent(opts, err, &agent);
 
+	if (r < 0)
+		return r;
 	/* Without /proc nothing counts as mounted, and the store's lock decides. */
 	ofs_mounts_read(NULL, &mounts);
 	ofs_probe_enter();
@@ -251,6 +283,7 @@ int ofs_target_find(const struct ofs_target_options *opts, const char *workspace
 		ofs_target_finish(&t);
 		return r;
 	}
+	ofs_target_set_agent(&t, agent);
 	t.hint = target_hint(&t, opts, &mounts);
 	*ret = t;
 	return 0;
@@ -338,23 +371,35 @@ static int target_open_mount(const struct ofs_target *t, struct ofs_error *err,
 	return r;
 }
 
+static int target_enter(const struct ofs_target *t, bool create, struct ofs_error *err,
+			struct ofs_backend **ret)
+{
+	int r = t->agent ? ofs_backend_enter(*ret, t->agent, create, err) : 0;
+
+	if (r < 0)
+		ofs_backend_close(*ret);
+	return r;
+}
+
 int ofs_target_open(struct ofs_target *t, bool create, struct ofs_error *err,
 		    struct ofs_backend **ret)
 {
 	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
 	int r;
 
-	if (t->mounted)
-		return target_open_mount(t, err, ret);
 	/*
 	 * The engine waits for an owner that is about to go; one that stays is a daemon that came
 	 * just now.
 	 */
-	r = target_open_store(t, create, err, ret);
-	if (r != -EBUSY || ofs_mounts_read(NULL, &mounts) < 0)
-		return r;
-	r = target_look_for_store(t, &mounts, err);
-	if (r < 0)
-		return r;
-	return t->mounted ? target_open_mount(t, err, ret) : -EBUSY;
+	r = t->mounted ? target_open_mount(t, err, ret) : target_open_store(t, create, err, ret);
+	if (r == -EBUSY && !t->mounted && ofs_mounts_read(NULL, &mounts) == 0) {
+		OFS_FREE char *agent = ofs_steal(t->agent);
+
+		r = target_look_for_store(t, &mounts, err);
+		if (r < 0)
+			return r;
+		ofs_target_set_agent(t, agent);
+		r = t->mounted ? target_open_mount(t, err, ret) : -EBUSY;
+	}
+	return r < 0 ? r : target_enter(t, create, err, ret);
 }

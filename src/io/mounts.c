@@ -2,12 +2,14 @@
 #include "io/mounts.h"
 
 #include <stdio.h>
+#include <sys/mount.h>
 #include <sys/statvfs.h>
 
 #include "io/path.h"
 #include "io/probe.h"
 
 #define MOUNTS_FSTYPE "fuse.offloadfs"
+#define MOUNTS_AGENTS "/agents/"
 
 /* mountinfo writes blanks and backslashes of a field as \ooo. */
 static char *mounts_unescape(const char *field)
@@ -34,33 +36,82 @@ static uid_t mounts_owner(const char *options)
 	return id ? (uid_t)strtoul(id + strlen("user_id="), NULL, 10) : 0;
 }
 
-/* "36 35 98:0 ROOT POINT OPTIONS [TAG...] - FSTYPE SOURCE SUPEROPTIONS"; `line` is taken apart. */
-static void mounts_parse(struct ofs_mounts *m, char *line)
+/* "ro,nosuid,relatime"; it is taken apart. */
+static unsigned long mounts_flags(char *options)
 {
-	char *save = NULL, *field = strtok_r(line, " \n", &save), *source, *options;
-	const char *root = NULL, *point = NULL;
+	static const struct {
+		const char *word;
+		unsigned long flag;
+	} known[] = {
+		{ "ro", MS_RDONLY },
+		{ "nosuid", MS_NOSUID },
+		{ "nodev", MS_NODEV },
+		{ "noexec", MS_NOEXEC },
+	};
+	unsigned long flags = 0;
+	const char *word;
+
+	while ((word = strsep(&options, ",")))
+		for (size_t i = 0; i < OFS_ARRAY_SIZE(known); i++)
+			if (strcmp(word, known[i].word) == 0)
+				flags |= known[i].flag;
+	return flags;
+}
+
+/* "/", or that of an agent, "/agents/a" or "/agents/a/agents/b". */
+static bool mounts_is_tree(const char *type, const char *root)
+{
+	if (strcmp(type, MOUNTS_FSTYPE) != 0)
+		return false;
+	if (strcmp(root, "/") == 0)
+		return true;
+	while (strncmp(root, MOUNTS_AGENTS, strlen(MOUNTS_AGENTS)) == 0) {
+		root += strlen(MOUNTS_AGENTS);
+		root += strcspn(root, "/");
+	}
+	return !*root;
+}
+
+/*
+ * "36 35 98:0 ROOT POINT OPTIONS [TAG...] - FSTYPE SOURCE SUPEROPTIONS"; `line` is taken apart.
+ */
+static void mounts_parse(struct ofs_mounts *m, char *line, bool all)
+{
+	enum {
+		ID,
+		DEVICE = 2,
+		ROOT,
+		POINT,
+		OPTIONS,
+		FIRST
+	};
+	char *save = NULL, *field = strtok_r(line, " \n", &save), *first[FIRST] = { NULL };
+	char *type, *source, *options;
 
 	for (int i = 0; field && strcmp(field, "-") != 0; i++) {
-		if (i == 3)
-			root = field;
-		else if (i == 4)
-			point = field;
+		if (i < FIRST)
+			first[i] = field;
 		field = strtok_r(NULL, " \n", &save);
 	}
-	field = field ? strtok_r(NULL, " \n", &save) : NULL;
-	source = field ? strtok_r(NULL, " \n", &save) : NULL;
+	type = field ? strtok_r(NULL, " \n", &save) : NULL;
+	source = type ? strtok_r(NULL, " \n", &save) : NULL;
 	options = source ? strtok_r(NULL, " \n", &save) : NULL;
-	if (!point || !source || strcmp(field, MOUNTS_FSTYPE) != 0 || strcmp(root, "/") != 0)
+	if (!first[OPTIONS] || !source || (!all && !mounts_is_tree(type, first[ROOT])))
 		return;
 	*ofs_append(m->list, m->count, m->cap) = (struct ofs_mount){
-		.point = mounts_unescape(point),
+		.id = atoi(first[ID]),
+		.device = ofs_strdup(first[DEVICE]),
+		.root = mounts_unescape(first[ROOT]),
+		.point = mounts_unescape(first[POINT]),
+		.type = mounts_unescape(type),
+		.flags = mounts_flags(first[OPTIONS]),
 		.source = mounts_unescape(source),
 		.owner = mounts_owner(options),
 		.shared = options && strstr(options, "allow_other"),
 	};
 }
 
-int ofs_mounts_read(const char *mountinfo, struct ofs_mounts *ret)
+static int mounts_read(const char *mountinfo, bool all, struct ofs_mounts *ret)
 {
 	struct ofs_mounts m = OFS_MOUNTS_INIT;
 	FILE *in = fopen(mountinfo ? mountinfo : "/proc/self/mountinfo", "re");
@@ -71,7 +122,7 @@ int ofs_mounts_read(const char *mountinfo, struct ofs_mounts *ret)
 	if (!in)
 		return -errno;
 	while (getline(&line, &cap, in) > 0)
-		mounts_parse(&m, line);
+		mounts_parse(&m, line, all);
 	r = ferror(in) ? -EIO : 0;
 	fclose(in);
 	if (r < 0)
@@ -81,10 +132,23 @@ int ofs_mounts_read(const char *mountinfo, struct ofs_mounts *ret)
 	return r;
 }
 
+int ofs_mounts_read(const char *mountinfo, struct ofs_mounts *ret)
+{
+	return mounts_read(mountinfo, false, ret);
+}
+
+int ofs_mounts_read_all(const char *mountinfo, struct ofs_mounts *ret)
+{
+	return mounts_read(mountinfo, true, ret);
+}
+
 void ofs_mounts_finish(struct ofs_mounts *m)
 {
 	for (size_t i = 0; i < m->count; i++) {
+		free(m->list[i].device);
+		free(m->list[i].root);
 		free(m->list[i].point);
+		free(m->list[i].type);
 		free(m->list[i].source);
 	}
 	free(m->list);
@@ -121,7 +185,8 @@ const struct ofs_mount *ofs_mounts_of_store(const struct ofs_mounts *m, const ch
 	for (size_t i = m->count; i-- > 0;) {
 		const struct ofs_mount *one = &m->list[i];
 
-		if (strcmp(one->source, store) == 0 && (one->owner == 0 || one->owner == geteuid()))
+		if (strcmp(one->source, store) == 0 && strcmp(one->root, "/") == 0 &&
+		    (one->owner == 0 || one->owner == geteuid()))
 			return one;
 	}
 	return NULL;

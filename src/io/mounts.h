@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The mounted trees, from the kernel's list. A bind mount of a directory in one is no tree: paths
- * in it do not start at the root.
+ * The mounted trees, from the kernel's list: whole ones, and those of an agent, which a sandbox or a
+ * container has as a bind mount of its directory. A bind mount of another directory is no tree:
+ * paths in it do not start at the root.
  */
 #pragma once
 
@@ -11,8 +12,13 @@
 #include "base/util.h"
 
 struct ofs_mount {
+	int id; /* as statx(2) gives it */
+	char *device; /* of its filesystem, "98:0" */
+	char *root; /* the part of the filesystem that it shows, "/" for all */
 	char *point; /* without symbolic links */
-	char *source; /* the store; what the daemon named it */
+	char *type;
+	unsigned long flags; /* MS_RDONLY, MS_NOSUID, MS_NODEV and MS_NOEXEC as they are set */
+	char *source; /* of a tree: the store; what the daemon named it */
 	uid_t owner; /* who mounted it */
 	bool shared; /* other users come in */
 };
@@ -30,12 +36,18 @@ struct ofs_mounts {
 
 /* Reads a file in the form of /proc/self/mountinfo (NULL: that file itself). 0 or -errno. */
 int ofs_mounts_read(const char *mountinfo, struct ofs_mounts *ret);
+
+/* The same with all other filesystems' mounts. */
+int ofs_mounts_read_all(const char *mountinfo, struct ofs_mounts *ret);
 void ofs_mounts_finish(struct ofs_mounts *m);
 
 /* Each NULL when there is none. The paths are absolute and without symbolic links. */
 const struct ofs_mount *ofs_mounts_at(const struct ofs_mounts *m, const char *point);
 const struct ofs_mount *ofs_mounts_around(const struct ofs_mounts *m, const char *path);
-/* Only root's and the caller's: whoever mounts something can name any store as its source. */
+/*
+ * A whole tree, and only root's or the caller's: whoever mounts something can name any store as its
+ * source.
+ */
 const struct ofs_mount *ofs_mounts_of_store(const struct ofs_mounts *m, const char *store);
 
 /* False for a mount whose daemon was killed. Waits for one that does not answer. */

@@ -41,7 +41,7 @@ static const char *below_any_mount(const char *path)
 static bool is_named(const struct readback *b, const char *path)
 {
 	const char *const names[] = { "$OFFLOAD_DIR", "${OFFLOAD_DIR}", b->access->mount,
-				      b->access->target.mountpoint };
+				      b->access->target.root };
 	const char *rest, *slash;
 
 	if (strncmp(path, "file://", strlen("file://")) == 0)
@@ -212,7 +212,7 @@ static bool object_reads(const struct readback *b, struct ofs_span args)
 bool ofs_readback_call(struct ofs_span args, const struct ofs_access *access)
 {
 	OFS_FREE char *cwd = ofs_path_cwd(), *text = NULL;
-	const char *point = access->target.mountpoint;
+	const char *point = access->target.root;
 	const struct readback b = {
 		.access = access,
 		.in_tree = point && cwd && ofs_path_below(point, cwd),

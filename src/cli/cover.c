@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/cover.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+
+#include "base/alloc.h"
+#include "base/util.h"
+#include "io/file.h"
+#include "io/mounts.h"
+#include "io/path.h"
+
+#define PROC "/proc"
+/* They must stay as they are when a mount is changed: the kernel has locked those that are set. */
+#define KEPT_FLAGS (MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC)
+
+/* Filesystems by which the kernel is told what to do; root, or who was given a cgroup, may write. */
+static const char *const kernel_types[] = {
+	"sysfs", "cgroup",   "cgroup2",	 "debugfs", "tracefs",
+	"bpf",	 "configfs", "efivarfs", "pstore",  "securityfs",
+};
+
+/* The devices that root has in a sandbox: by others it could read the disk below the store. */
+static const char *const devices[] = {
+	"/dev/null",	"/dev/zero", "/dev/full", "/dev/random",
+	"/dev/urandom", "/dev/tty",  "/dev/ptmx", "/dev/console",
+};
+
+/* A directory as a path that mount(2) follows to it, whatever is renamed meanwhile. */
+struct place_name {
+	char text[32];
+};
+
+static struct place_name place_name(int fd)
+{
+	struct place_name name;
+
+	snprintf(name.text, sizeof(name.text), "/proc/self/fd/%d", fd);
+	return name;
+}
+
+/* What is to be seen, and where. */
+struct look {
+	const struct ofs_cover *c;
+	struct ofs_error *err;
+	struct ofs_mounts mounts;
+	int tree_fd, agent_fd; /* the root of the tree, and of the agent's */
+	int tree_id; /* the mount that the agent's tree takes the place of */
+	char *tree_device, *agent_root; /* of a mount of the agent's directory */
+	char *store_device, *store_root; /* the same of the store; NULL: it is not here */
+	int *places; /* descriptors of what is to be covered */
+	size_t count;
+	size_t cap;
+};
+
+static void look_finish(struct look *l)
+{
+	ofs_mounts_finish(&l->mounts);
+	for (size_t i = 0; i < l->count; i++)
+		close(l->places[i]);
+	free(l->places);
+	free(l->tree_device);
+	free(l->agent_root);
+	free(l->store_device);
+	free(l->store_root);
+	ofs_io_close(&l->tree_fd);
+	ofs_io_close(&l->agent_fd);
+}
+
+static int failed(struct look *l, int r, const char *what, const char *path)
+{
+	return ofs_error_set(l->err, -r, "cannot %s '%s': %s", what, path, strerror(-r));
+}
+
+/* ---- looking */
+
+/* The number of the mount that an open file is on, or -errno. */
+static int mount_of(int fd)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &st) < 0)
+		return -errno;
+	return st.stx_mask & STATX_MNT_ID ? (int)st.stx_mnt_id : -EOPNOTSUPP;
+}
+
+static const struct ofs_mount *find_mount(const struct ofs_mounts *m, int id)
+{
+	for (size_t i = 0; i < m->count; i++)
+		if (m->list[i].id == id)
+			return &m->list[i];
+	return NULL;
+}
+
+/* Opens `path` and finds the mount that it is on. */
+static int open_known(struct look *l, const char *path, int *ret_fd, const struct ofs_mount **ret)
+{
+	int fd = ofs_io_open(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0);
+	int id = fd < 0 ? fd : mount_of(fd);
+
+	*ret_fd = fd;
+	*ret = id < 0 ? NULL : find_mount(&l->mounts, id);
+	return *ret ? 0 : failed(l, id < 0 ? id : -ENOENT, "find the mount of", path);
+}
+
+/*
+ * Opens what mount `m` shows at `path`. -ENOENT: nobody in here can come to it by any path, since
+ * another mount lies over it or a directory above it is closed.
+ */
+static int open_place(const struct ofs_mount *m, const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS };
+	OFS_CLOSE int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+	int id;
+
+	if (fd < 0)
+		return errno == EACCES || errno == ENOTDIR || errno == ENOTCONN ? -ENOENT : -errno;
+	id = mount_of(fd);
+	if (id < 0)
+		return id;
+	return id == m->id ? ofs_steal_fd(&fd) : -ENOENT;
+}
+
+/* Allocated: where a mount shows something that must not be seen; NULL: nowhere. */
+static char *hidden_place(const struct look *l, const struct ofs_mount *m)
+{
+	bool is_agent = strcmp(m->point, l->c->mountpoint) == 0 &&
+			strcmp(m->root, l->agent_root) == 0;
+	bool is_proc = strcmp(m->type, "proc") == 0 && strcmp(m->point, PROC) != 0;
+	const char *rest;
+
+	if (strcmp(m->device, l->tree_device) == 0)
+		return is_agent || m->id == l->tree_id ? NULL : ofs_strdup(m->point);
+	if (is_proc || strcmp(m->type, "fusectl") == 0)
+		return ofs_strdup(m->point);
+	if (!l->store_device || strcmp(m->device, l->store_device) != 0)
+		return NULL;
+	rest = ofs_path_below(m->root, l->store_root);
+	if (rest)
+		return ofs_path_join(m->point, rest);
+	return ofs_path_below(l->store_root, m->root) ? ofs_strdup(m->point) : NULL;
+}
+
+/* Opens all that is to be covered before anything is: a cover may lie on the way to another place. */
+static int find_places(struct look *l)
+{
+	for (size_t i = 0; i < l->mounts.count; i++) {
+		const struct ofs_mount *m = &l->mounts.list[i];
+		OFS_FREE char *path = hidden_place(l, m);
+		int fd = path ? open_place(m, path) : -ENOENT;
+
+		if (fd >= 0)
+			*ofs_append(l->places, l->count, l->cap) = fd;
+		else if (fd != -ENOENT)
+			return failed(l, fd, "look at", path);
+	}
+	return 0;
+}
+
+/* Allocated: the path by which the kernel knows an open directory; NULL: it has none. */
+static char *path_of(int fd)
+{
+	char path[PATH_MAX];
+	ssize_t n = readlink(place_name(fd).text, path, sizeof(path));
+
+	return n < 0 || n == sizeof(path) ? NULL : ofs_strndup(path, (size_t)n);
+}
+
+/* The store, as the directory that its path named when it was checked. */
+static int find_store(struct look *l)
+{
+	const struct stat *known = &l->c->store_attr;
+	const struct ofs_mount *m;
+	OFS_FREE char *path = NULL;
+	OFS_CLOSE int fd = -1;
+	const char *rest;
+	struct stat st;
+	int r;
+
+	if (!known->st_ino)
+		return 0;
+	r = open_known(l, l->c->store, &fd, &m);
+	if (r < 0)
+		return r;
+	path = path_of(fd);
+	rest = path ? ofs_path_below(m->point, path) : NULL;
+	if (!rest || fstat(fd, &st) < 0 || st.st_dev != known->st_dev || st.st_ino != known->st_ino)
+		return failed(l, -ESTALE, "hide the store", l->c->store);
+	l->store_device = ofs_strdup(m->device);
+	l->store_root = ofs_path_join(m->root, rest);
+	return 0;
+}
+
+static int look(struct look *l)
+{
+	const struct ofs_mount *m;
+	int r = ofs_mounts_read_all(NULL, &l->mounts);
+
+	if (r < 0)
+		return failed(l, r, "read", "/proc/self/mountinfo");
+	r = open_known(l, l->c->mountpoint, &l->tree_fd, &m);
+	if (r < 0)
+		return r;
+	l->tree_id = m->id;
+	l->tree_device = ofs_strdup(m->device);
+	l->agent_root = ofs_path_join(m->root, l->c->tree);
+	l->agent_fd = ofs_io_open_beneath(l->tree_fd, l->c->tree, O_PATH | O_DIRECTORY, 0);
+	if (l->agent_fd < 0)
+		return failed(l, l->agent_fd, "open the agent's directory", l->c->tree);
+	r = find_store(l);
+	return r < 0 ? r : find_places(l);
+}
+
+/*
+ * After everything is covered: nothing that would have to be is left. Somebody may have renamed a
+ * directory meanwhile.
+ */
+static int look_again(struct look *l)
+{
+	size_t before = l->count;
+	int r;
+
+	ofs_mounts_finish(&l->mounts);
+	r = ofs_mounts_read_all(NULL, &l->mounts);
+	if (r < 0)
+		return failed(l, r, "read", "/proc/self/mountinfo");
+	l->tree_id = 0; /* it counts as any other now */
+	r = find_places(l);
+	if (r == 0 && l->count > before) {
+		OFS_FREE char *path = path_of(l->places[before]);
+
+		return failed(l, -ESTALE, "hide", path ? path : l->c->store);
+	}
+	return r;
+}
+
+/* ---- covering */
+
+static int change_flags(int fd, const struct ofs_mount *m, unsigned long flags)
+{
+	flags |= MS_REMOUNT | MS_BIND | (m->flags & KEPT_FLAGS);
+	return mount("none", place_name(fd).text, NULL, flags, NULL) < 0 ? -errno : 0;
+}
+
+/* The flags that a mount of others is to have besides its own. */
+static unsigned long wanted_flags(const struct look *l, const struct ofs_mount *m)
+{
+	unsigned long flags = 0;
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(kernel_types); i++)
+		if (strcmp(m->type, kernel_types[i]) == 0)
+			flags |= MS_RDONLY;
+	if (l->c->root && strcmp(m->type, "devpts") != 0)
+		flags |= MS_NODEV;
+	return flags & ~m->flags;
+}
+
+/* Each becomes a mount of its own, so that the one below can be closed to devices. */
+static int keep_devices(struct look *l)
+{
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(devices); i++) {
+		OFS_CLOSE int fd = open(devices[i], O_PATH | O_CLOEXEC);
+		struct stat st;
+
+		if (fd < 0 || fstat(fd, &st) < 0 || !S_ISCHR(st.st_mode))
+			continue;
+		if (mount(place_name(fd).text, place_name(fd).text, NULL, MS_BIND, NULL) < 0)
+			return failed(l, -errno, "keep", devices[i]);
+	}
+	return 0;
+}
+
+static int close_others(struct look *l)
+{
+	int r = l->c->root ? keep_devices(l) : 0;
+
+	for (size_t i = 0; i < l->mounts.count && r == 0; i++) {
+		const struct ofs_mount *m = &l->mounts.list[i];
+		unsigned long flags = wanted_flags(l, m);
+		OFS_CLOSE int fd = flags ? open_place(m, m->point) : -ENOENT;
+
+		if (fd >= 0)
+			r = change_flags(fd, m, flags);
+		else if (fd != -ENOENT)
+			r = fd;
+		if (r < 0)
+			return failed(l, r, "close", m->point);
+	}
+	return r;
+}
+
+/* With an empty directory that nobody can write to. */
+static int cover(struct look *l, int fd)
+{
+	OFS_FREE char *shown = path_of(fd);
+	struct statx st;
+
+	if (!shown)
+		shown = ofs_strdup("");
+	/* Asks no daemon: the kernel knows the kind of what is mounted. */
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) < 0)
+		return failed(l, -errno, "look at", shown);
+	if (!S_ISDIR(st.stx_mode))
+		return ofs_error_set(l->err, ENOTDIR,
+				     "a file of the store is mounted at '%s', where it cannot be "
+				     "hidden: unmount it",
+				     shown);
+	if (mount("offload", place_name(fd).text, "tmpfs",
+		  MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+		  "mode=0555,size=4k,nr_inodes=1") < 0)
+		return failed(l, -errno, "cover", shown);
+	return 0;
+}
+
+static int mount_proc(struct ofs_error *err)
+{
+	if (mount("proc", PROC, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0)
+		return 0;
+	if (errno == EPERM)
+		return ofs_error_set(err, EPERM,
+				     "parts of /proc are hidden here, as in most containers, so no "
+				     "other /proc can be mounted");
+	return ofs_error_set(err, errno, "cannot mount a new /proc: %s", strerror(errno));
+}
+
+int ofs_cover_make(const struct ofs_cover *c, struct ofs_error *err)
+{
+	OFS_CLEANUP(look_finish)
+	struct look l = { .c = c, .err = err, .tree_fd = -1, .agent_fd = -1 };
+	int r = look(&l);
+
+	if (r == 0)
+		r = close_others(&l);
+	if (r == 0)
+		r = mount_proc(err);
+	for (size_t i = 0; i < l.count && r == 0; i++)
+		r = cover(&l, l.places[i]);
+	if (r < 0)
+		return r;
+	if (mount(place_name(l.agent_fd).text, place_name(l.tree_fd).text, NULL, MS_BIND, NULL) < 0)
+		return failed(&l, -errno, "put the agent's tree onto", c->mountpoint);
+	return look_again(&l);
+}
+
+int ofs_cover_close_proc(struct ofs_error *err)
+{
+	unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+
+	if (mount("none", PROC, NULL, flags, NULL) == 0)
+		return 0;
+	return ofs_error_set(err, errno, "cannot close %s to writing: %s", PROC, strerror(errno));
+}

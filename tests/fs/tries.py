@@ -1,0 +1,430 @@
+# SPDX-License-Identifier: MIT
+"""
+Tries to reach what the sandbox of an agent hides. Run outside, each reaches it; inside, none may.
+
+A program for test_agent_run.py, which gives it a JSON object as its argument. Prints {name: result}, where the
+result is "reached", or why it was not. To add a try, write a function under @attempt: it returns
+whether it has reached something, and raises OSError where it was kept from it. It runs in a process
+of its own, which it may spoil.
+"""
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import struct
+import sys
+import traceback
+
+libc = ctypes.CDLL(None, use_errno=True)
+CLONE_NEWNS, CLONE_NEWUSER = 0x20000, 0x10000000
+MS_RDONLY, MS_REMOUNT, MS_BIND, MS_MOVE, MS_REC, MS_PRIVATE = 1, 32, 4096, 8192, 16384, 1 << 18
+MNT_FORCE, MNT_DETACH = 1, 2
+PTRACE_SEIZE, SYS_PIVOT_ROOT, SYS_PROCESS_VM_READV = 0x4206, 155, 310
+
+attempts = {}
+
+
+def attempt(function=None, *, root=False):
+    """Registers a try; `root`: outside, only root succeeds with it."""
+
+    def register(f):
+        attempts[f.__name__] = (f, root)
+        return f
+
+    return register(function) if function else register
+
+
+def call(name, *arguments):
+    """A function of libc; raises OSError where it fails."""
+    words = [os.fsencode(a) if isinstance(a, str) else a for a in arguments]
+    result = getattr(libc, name)(*words)
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"{name}: {os.strerror(code)}")
+    return result
+
+
+def listing(path):
+    return sorted(os.listdir(path))
+
+
+def is_store(path):
+    return "journal" in listing(path)
+
+
+def become_root():
+    """In new user and mount namespaces, with all capabilities that there can be."""
+    uid, gid = os.geteuid(), os.getegid()
+    call("unshare", CLONE_NEWUSER | CLONE_NEWNS)
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{0} {uid} 1"),
+        ("gid_map", f"{0} {gid} 1"),
+    ):
+        try:
+            with open(f"/proc/self/{name}", "w", encoding="ascii") as f:
+                f.write(text)
+        except OSError:  # on a read-only /proc it stays nobody, with the same capabilities
+            pass
+
+
+def cover(c, path):
+    """Outside, what the sandbox does: but here it is not locked."""
+    if not c["inside"]:
+        call("mount", "none", "/", None, MS_REC | MS_PRIVATE, None)
+        call("mount", "tmpfs", path, "tmpfs", MS_RDONLY, None)
+        assert not listing(path)
+
+
+# --- Paths ----------------------------------------------------------------------------------------
+
+
+@attempt
+def the_tree_above(c):
+    """c["tree"] is the agent's tree: the mountpoint inside, a directory outside."""
+    fd = os.open(c["tree"], os.O_PATH)
+    return bool(os.open("../../cache/top", os.O_RDONLY, dir_fd=fd))
+
+
+@attempt
+def the_tree_above_from_a_directory_in_it(c):
+    os.chdir(os.path.join(c["tree"], "cache"))
+    return bool(os.open("../../../cache/top", os.O_RDONLY))
+
+
+@attempt
+def a_file_of_the_tree_by_its_path(c):
+    return bool(os.open(os.path.join(c["mnt"], "cache/top"), os.O_RDONLY))
+
+
+@attempt
+def another_agent_beside(c):
+    fd = os.open(c["tree"], os.O_PATH)
+    return bool(os.open("../b/cache/file", os.O_RDONLY, dir_fd=fd))
+
+
+@attempt
+def another_agent_by_its_path(c):
+    return bool(os.open(os.path.join(c["mnt"], "agents/b/cache/file"), os.O_RDONLY))
+
+
+@attempt
+def a_ref_of_the_tree_above(c):
+    return bool(os.open(os.path.join(c["mnt"], "refs", c["ref"]), os.O_RDONLY))
+
+
+@attempt
+def another_mount_of_the_tree(c):
+    return bool(os.open(os.path.join(c["second_mount"], "cache/top"), os.O_RDONLY))
+
+
+@attempt
+def a_mount_of_another_agent(c):
+    return bool(os.open(os.path.join(c["agent_mount"], "cache/file"), os.O_RDONLY))
+
+
+@attempt
+def the_store(c):
+    return is_store(c["store"])
+
+
+@attempt
+def the_store_by_a_link(c):
+    return is_store(c["store_link"])
+
+
+@attempt
+def the_store_s_lock(c):
+    return bool(os.open(os.path.join(c["store"], "lock"), os.O_RDONLY))
+
+
+@attempt
+def the_store_s_settings(c):
+    return bool(os.open(os.path.join(c["store"], "config.ini"), os.O_WRONLY | os.O_CREAT, 0o600))
+
+
+@attempt
+def the_store_by_a_mount_of_it(c):
+    return is_store(c["store_mount"])
+
+
+@attempt
+def the_store_by_a_mount_of_what_holds_it(c):
+    return is_store(os.path.join(c["home_mount"], "data", os.path.basename(c["store"])))
+
+
+@attempt
+def a_part_of_the_store_by_a_mount_of_it(c):
+    return bool(listing(c["journal_mount"]))
+
+
+@attempt
+def the_store_with_the_tool(c):
+    with os.popen(f"{c['offload']} show --store {c['store']} {c['ref']} 2>&1") as out:
+        return "cache/top" in out.read()
+
+
+# --- Descriptors ----------------------------------------------------------------------------------
+
+
+@attempt
+def an_inherited_descriptor_of_the_tree(c):
+    return bool(os.open("cache/top", os.O_RDONLY, dir_fd=c["tree_fd"]))
+
+
+@attempt
+def an_inherited_descriptor_of_the_store(c):
+    return is_store(f"/proc/self/fd/{c['store_fd']}")
+
+
+@attempt
+def any_inherited_directory(_):
+    held = [int(n) for n in os.listdir("/proc/self/fd")]
+    return any(fd > 2 and os.path.isdir(f"/proc/self/fd/{fd}/cache") for fd in held)
+
+
+@attempt
+def the_descriptors_of_another_process(c):
+    """Those above may have left one open: the supervisor, init, whoever started the try."""
+    found = False
+    for pid in {os.getppid(), 1, c["parent"]}:
+        with contextlib.suppress(OSError):
+            for fd in os.listdir(f"/proc/{pid}/fd"):
+                found |= os.path.isdir(f"/proc/{pid}/fd/{fd}/cache")
+    return found
+
+
+@attempt(root=True)
+def a_file_handle(c):
+    """Of the store, as name_to_handle_at() gave it."""
+    data = bytes.fromhex(c["handle"])
+    handle = ctypes.create_string_buffer(struct.pack("Ii", len(data), c["handle_type"]) + data)
+    above = os.open(os.path.dirname(c["store"]), os.O_RDONLY)
+    fd = call("open_by_handle_at", above, handle, os.O_RDONLY | os.O_DIRECTORY)
+    return is_store(f"/proc/self/fd/{fd}")
+
+
+@attempt(root=True)
+def a_file_handle_in_a_namespace(c):
+    """Linux 6.11 lets the owner of a mount namespace open directories below its mounts."""
+    if c["inside"]:
+        become_root()
+    return a_file_handle(c)
+
+
+# --- Processes ------------------------------------------------------------------------------------
+
+
+def proc_of_daemon(name):
+    def look(c):
+        path = f"/proc/{c['daemon']}/{name}"
+        if name in ("root", "cwd", "fd"):
+            return bool(listing(path + "/"))
+        if name == "ns/mnt":
+            return bool(os.open(path, os.O_RDONLY))
+        with open(path, "rb") as f:
+            if name != "mem":
+                return bool(f.read(1))
+            f.seek(c["address"])
+            return bool(f.read(1))
+
+    look.__name__ = "the_daemon_s_" + name.replace("/", "_")
+    return look
+
+
+for _name in ("root", "cwd", "fd", "mem", "maps", "environ", "status", "ns/mnt"):
+    attempt(proc_of_daemon(_name))
+
+
+@attempt
+def a_signal_to_the_daemon(c):
+    os.kill(c["daemon"], 0)
+    return True
+
+
+@attempt
+def a_signal_to_another_agent(c):
+    os.kill(c["other_supervisor"], 0)
+    os.kill(c["other_command"], 0)
+    return True
+
+
+@attempt
+def tracing_the_daemon(c):
+    return call("ptrace", PTRACE_SEIZE, c["daemon"], None, None) == 0
+
+
+@attempt
+def memory_of_the_daemon(c):
+    class Vector(ctypes.Structure):
+        _fields_ = [("base", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+
+    buffer = ctypes.create_string_buffer(1)
+    ours = Vector(ctypes.addressof(buffer), 1)
+    theirs = Vector(c["address"], 1)
+    return call("syscall", SYS_PROCESS_VM_READV, c["daemon"], ctypes.byref(ours), 1,
+                ctypes.byref(theirs), 1, 0) == 1
+
+
+@attempt(root=True)
+def the_mount_namespace_of_the_daemon(c):
+    call("setns", os.open(f"/proc/{c['daemon']}/ns/mnt", os.O_RDONLY), CLONE_NEWNS)
+    return is_store(c["store"])
+
+
+@attempt(root=True)
+def the_namespaces_of_init(c):
+    """Inside, of the sandbox's own: it could have kept rights. Outside, of another agent's."""
+    pid = 1 if c["inside"] else c["other_init"]
+    for fd in [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY) for kind in ("user", "mnt")]:
+        call("setns", fd, 0)
+    return True
+
+
+@attempt
+def another_proc(c):
+    return os.path.exists(f"{c['second_proc']}/{c['daemon']}/status")
+
+
+@attempt(root=True)
+def a_new_proc(c):
+    if c["inside"]:
+        become_root()
+    else:
+        call("unshare", CLONE_NEWNS)
+        call("mount", "none", "/", None, MS_REC | MS_PRIVATE, None)
+    call("mount", "proc", c["empty"], "proc", 0, None)
+    return os.path.exists(f"{c['empty']}/{c['daemon']}/status")
+
+
+# --- Mounts ---------------------------------------------------------------------------------------
+
+
+@attempt
+def unmounting_the_cover(c):
+    become_root()
+    cover(c, c["store"])
+    call("umount2", c["store"], 0)
+    return is_store(c["store"])
+
+
+@attempt
+def unmounting_the_cover_lazily(c):
+    become_root()
+    cover(c, c["store"])
+    call("umount2", c["store"], MNT_DETACH)
+    return is_store(c["store"])
+
+
+@attempt
+def moving_the_cover(c):
+    become_root()
+    cover(c, c["store"])
+    call("mount", c["store"], c["empty"], None, MS_MOVE, None)
+    return is_store(c["store"])
+
+
+@attempt
+def what_lies_below_the_cover(c):
+    """A bind mount of a directory shows it without what is mounted in it."""
+    become_root()
+    cover(c, c["store"])
+    above = os.path.dirname(c["store"])
+    call("mount", above, c["empty"], None, MS_BIND, None)
+    return is_store(os.path.join(c["empty"], os.path.basename(c["store"])))
+
+
+@attempt
+def what_lies_below_the_cover_by_an_overlay(c):
+    become_root()
+    cover(c, c["store"])
+    above = os.path.dirname(c["store"])
+    call("mount", "overlay", c["empty"], "overlay", 0, f"lowerdir={above}:{c['tree']}".encode())
+    return is_store(os.path.join(c["empty"], os.path.basename(c["store"])))
+
+
+@attempt
+def unmounting_the_cover_in_another_root(c):
+    """In a copy of all mounts, which becomes the root."""
+    become_root()
+    cover(c, c["store"])
+    call("mount", "/", c["empty"], None, MS_BIND | MS_REC, None)
+    os.chdir(c["empty"])
+    os.mkdir("." + c["empty"] + "/old") if not os.path.exists("." + c["empty"] + "/old") else None
+    call("syscall", SYS_PIVOT_ROOT, b".", ("." + c["empty"] + "/old").encode())
+    call("umount2", c["store"], MNT_DETACH)
+    return is_store(c["store"])
+
+
+@attempt
+def unmounting_the_agent_s_tree(c):
+    become_root()
+    if not c["inside"]:
+        call("mount", "none", "/", None, MS_REC | MS_PRIVATE, None)
+        call("mount", c["tree"], c["mnt"], None, MS_BIND, None)
+        assert "top" not in listing(c["mnt"] + "/cache")
+    call("umount2", c["mnt"], MNT_DETACH)
+    return "top" in listing(c["mnt"] + "/cache")
+
+
+@attempt(root=True)
+def mounting_without_a_namespace(c):
+    call("mount", "tmpfs", c["empty"], "tmpfs", 0, None)
+    return True
+
+
+@attempt(root=True)
+def writing_where_the_agent_may_not(c):
+    """Root's way to the rest of the machine: what the kernel calls when a program dies."""
+    return bool(os.open("/proc/sys/kernel/core_pattern", os.O_WRONLY))
+
+
+@attempt(root=True)
+def a_cgroup(c):
+    return bool(os.open(c["cgroup"], os.O_WRONLY))
+
+
+@attempt(root=True)
+def the_disk_below_the_store(c):
+    return bool(os.read(os.open(c["disk"], os.O_RDONLY), 1))
+
+
+@attempt(root=True)
+def the_connection_of_the_daemon(c):
+    return bool(os.open(c["connection"], os.O_RDONLY))
+
+
+# --- Running them ---------------------------------------------------------------------------------
+
+
+def outcome(function, context):
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reader)
+        try:
+            text = "reached" if function(context) else "nothing is there"
+        except OSError as e:
+            text = str(e)
+        except KeyError as e:
+            text = f"not tried: {e}"
+        except BaseException:
+            text = traceback.format_exc()
+        os.write(writer, text.encode())
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as f:
+        text = f.read().decode()
+    os.waitpid(pid, 0)
+    return text
+
+
+def main():
+    context = json.loads(sys.argv[1])
+    context["parent"] = os.getpid()
+    print(json.dumps({name: outcome(f, context) for name, (f, _) in attempts.items()}))
+
+
+if __name__ == "__main__":
+    main()
