@@ -38,6 +38,7 @@ def attempt(function=None, *, root=False):
 def call(name, *arguments):
     """A function of libc; raises OSError where it fails."""
     words = [os.fsencode(a) if isinstance(a, str) else a for a in arguments]
+    words = [ctypes.c_ulong(w) if isinstance(w, int) else w for w in words]  # whole registers
     result = getattr(libc, name)(*words)
     if result < 0:
         code = ctypes.get_errno()
