@@ -371,27 +371,23 @@ static int target_open_mount(const struct ofs_target *t, struct ofs_error *err,
 	return r;
 }
 
-static int target_enter(const struct ofs_target *t, bool create, struct ofs_error *err,
-			struct ofs_backend **ret)
+static int target_open_whole(struct ofs_target *t, bool create, struct ofs_error *err,
+			     struct ofs_backend **ret)
 {
-	int r = t->agent ? ofs_backend_enter(*ret, t->agent, create, err) : 0;
-
-	if (r < 0)
-		ofs_backend_close(*ret);
-	return r;
+	return t->mounted ? target_open_mount(t, err, ret) : target_open_store(t, create, err, ret);
 }
 
 int ofs_target_open(struct ofs_target *t, bool create, struct ofs_error *err,
 		    struct ofs_backend **ret)
 {
 	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
-	int r;
+	struct ofs_backend *b = NULL;
+	int r = target_open_whole(t, create, err, &b);
 
 	/*
 	 * The engine waits for an owner that is about to go; one that stays is a daemon that came
 	 * just now.
 	 */
-	r = t->mounted ? target_open_mount(t, err, ret) : target_open_store(t, create, err, ret);
 	if (r == -EBUSY && !t->mounted && ofs_mounts_read(NULL, &mounts) == 0) {
 		OFS_FREE char *agent = ofs_steal(t->agent);
 
@@ -399,7 +395,13 @@ int ofs_target_open(struct ofs_target *t, bool create, struct ofs_error *err,
 		if (r < 0)
 			return r;
 		ofs_target_set_agent(t, agent);
-		r = t->mounted ? target_open_mount(t, err, ret) : -EBUSY;
+		r = t->mounted ? target_open_mount(t, err, &b) : -EBUSY;
 	}
-	return r < 0 ? r : target_enter(t, create, err, ret);
+	if (r == 0 && t->agent)
+		r = ofs_backend_enter(b, t->agent, create, err);
+	if (r < 0)
+		ofs_backend_close(b);
+	else
+		*ret = b;
+	return r;
 }

@@ -330,7 +330,8 @@ def terminal(a):
 @test
 def interrupts_of_a_terminal(case):
     with agents(case) as a, terminal(a) as t:
-        t.type("offload agent run one -- sh -c 'trap \"echo got-it\" INT; echo rea''dy; cat; echo a-f''ter'\n")
+        script = """trap "echo got-it" INT; sh -c "echo rea''dy; exec cat"; echo a-f""ter"""
+        t.type(f"offload agent run one -- sh -c '{script}'\n")
         t.expect("ready")
         t.type("\x03")
         t.expect("got-it")
