@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* offload agent: runs a command in the tree of an agent. */
+/* offload agent: runs a command in the tree of an agent; lists agents, shows one, ends one. */
 #include <fcntl.h>
 
 #include "cli/command.h"
+#include "cli/ending.h"
 #include "cli/report.h"
 #include "cli/sandbox.h"
 #include "client/naming.h"
@@ -111,7 +112,344 @@ static int agent_run(const char *const argv[])
 	return end.error == ENOENT || end.error == ENOTDIR ? RUN_EXIT_NOT_FOUND : RUN_EXIT_CANNOT;
 }
 
+/* ---- the files of an agent */
+
+static bool dry_run, drop_all;
+
+static const struct ofs_option options[] = {
+	OFS_FLAG(0, "dry-run", &dry_run,
+		 "with done: remove nothing, list what would go and what not"),
+	OFS_FLAG(0, "drop-all", &drop_all,
+		 "with done: remove all that it has, persistent/ and archive/ too"),
+	OFS_OPTIONS_END,
+};
+
+/* The directories of a tree that hold files, those of the working tier first. */
+static const char *const tops[] = { "cache", "tasks", "persistent", "archive" };
+#define WORKING_TOPS 2
+
+struct agent {
+	struct ofs_access access;
+	struct ofs_backend *b; /* of it: the tree that the agent's lies in */
+	const char *name; /* "a/b"; NULL: all */
+	char *dir; /* "agents/a/agents/b" */
+	json_t *list; /* with --json: what is printed otherwise */
+	struct ofs_files *files; /* that gather_more() adds to; borrowed */
+};
+
+static int failed(int r, const char *what, const char *path)
+{
+	return ofs_report("cannot %s '%s': %s", what, path, ofs_report_errno(-r));
+}
+
+/* Not those of its own agents. 0 or -errno. */
+static int gather(struct agent *a, const char *dir, struct ofs_files *ret)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(tops) && r == 0; i++) {
+		OFS_FREE char *top = ofs_path_join(dir, tops[i]);
+
+		r = ofs_files_gather(a->b, top, ret);
+		r = r == -ENOENT ? 0 : r; /* with its last file an agent that is done goes */
+	}
+	return r;
+}
+
+/* Calls `fn` for each agent in the tree at `dir` (""), and for those in each, which come after it. */
+static int each_agent(struct agent *a, const char *dir, int (*fn)(struct agent *a, const char *dir))
+{
+	OFS_CLEANUP(ofs_files_finish) struct ofs_files dirs = { 0 };
+	OFS_FREE char *agents = ofs_path_join(dir, *dir ? "agents" : "");
+	int r = ofs_files_list(a->b, *dir ? agents : "agents", &dirs);
+
+	for (size_t i = 0; i < dirs.count && r == 0; i++) {
+		if (!S_ISDIR(dirs.list[i].attr.st_mode))
+			continue;
+		r = fn(a, dirs.list[i].path);
+		if (r == 0)
+			r = each_agent(a, dirs.list[i].path, fn);
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+static int gather_more(struct agent *a, const char *dir)
+{
+	return gather(a, dir, a->files);
+}
+
+static char *state_of(struct agent *a, const char *dir)
+{
+	char *state;
+
+	return ofs_backend_attribute(a->b, dir, "state", &state) < 0 ? NULL : state;
+}
+
+/* ---- list and show */
+
+static int list_one(struct agent *a, const char *dir)
+{
+	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = { 0 };
+	OFS_FREE char *state = state_of(a, dir), *name = ofs_naming_agent_name(dir), *used = NULL;
+	json_int_t bytes = 0;
+	int r = gather(a, dir, &files);
+
+	for (size_t i = 0; i < files.count; i++) {
+		OFS_FREE char *one = NULL;
+
+		bytes += files.list[i].attr.st_size;
+		if (ofs_backend_attribute(a->b, files.list[i].path, "used", &one) < 0)
+			one = NULL;
+		if (one && (!used || strcmp(one, used) > 0)) {
+			free(used);
+			used = ofs_steal(one);
+		}
+	}
+	if (r < 0)
+		return r;
+	ofs_print_item(a->list,
+		       json_pack("{s:o, s:o, s:I, s:I, s:o}", "name", ofs_print_string(name),
+				 "state", ofs_print_string(state), "files", (json_int_t)files.count,
+				 "bytes", bytes, "used", ofs_print_string(used)),
+		       "{name}  {state|live}  {files:file}  {bytes:byte}[  used {used}]\n");
+	return 0;
+}
+
+static int agent_list(struct agent *a)
+{
+	int r = each_agent(a, "", list_one);
+
+	if (r < 0)
+		return failed(r, "list", "agents");
+	return a->list ? ofs_print_json(json_pack("{s:O}", "agents", a->list), "") : OFS_EXIT_OK;
+}
+
+static int agent_show(struct agent *a)
+{
+	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = { 0 };
+	OFS_FREE char *state = state_of(a, a->dir);
+	int r = gather(a, a->dir, &files), code = OFS_EXIT_OK;
+
+	if (r < 0)
+		return failed(r, "list", a->dir);
+	for (size_t i = 0; i < files.count; i++)
+		code |= ofs_print_item(a->list, ofs_file_describe(a->b, &files.list[i]),
+				       "{path}  {ref|-}  {size:byte}[  {lifecycle}]\n");
+	if (!a->list)
+		return code;
+	return code | ofs_print_json(json_pack("{s:s, s:o, s:O}", "name", a->name, "state",
+					       ofs_print_string(state), "files", a->list),
+				     a->name);
+}
+
+/* ---- done */
+
+static bool is_working(const struct agent *a, const struct ofs_file *file)
+{
+	for (size_t i = 0; i < WORKING_TOPS; i++) {
+		OFS_FREE char *top = ofs_path_join(a->dir, tops[i]);
+
+		if (ofs_path_below(top, file->path))
+			return true;
+	}
+	return false;
+}
+
+static bool has(struct agent *a, const struct ofs_file *file, const char *name, const char *value)
+{
+	OFS_FREE char *is = NULL;
+
+	return ofs_backend_attribute(a->b, file->path, name, &is) == 0 && strcmp(is, value) == 0;
+}
+
+/* What the end would do, for --dry-run: to the working tier as that of a task. */
+static int would(struct agent *a, struct ofs_ending *e, const struct ofs_files *files)
+{
+	int code = OFS_EXIT_OK;
+
+	for (size_t i = 0; i < files->count; i++) {
+		const struct ofs_file *file = &files->list[i];
+		const char *action = "remove";
+		json_t *item;
+
+		if (!drop_all && !is_working(a, file))
+			continue;
+		if (!drop_all && (has(a, file, "important", "1") || has(a, file, "ttl", "never")))
+			action = "promote";
+		item = ofs_file_describe(a->b, file);
+		json_object_del(item, "lifecycle");
+		json_object_set_new(item, "action", json_string(action));
+		json_object_set_new(item, "why", json_string("its agent would have ended"));
+		json_object_set_new(item, "at", json_null());
+		json_object_set_new(item, "to", json_null());
+		code |= ofs_ending_take(e, item);
+		json_decref(item);
+	}
+	return code;
+}
+
+/* Takes a directory away with all that it has, links included. 0 or -errno. */
+static int remove_all(struct agent *a, const char *dir)
+{
+	OFS_CLEANUP(ofs_files_finish) struct ofs_files here = { 0 };
+	int r = ofs_files_list(a->b, dir, &here);
+
+	for (size_t i = 0; i < here.count && r == 0; i++) {
+		const struct ofs_file *each = &here.list[i];
+
+		r = S_ISDIR(each->attr.st_mode) ? remove_all(a, each->path)
+						: a->b->ops->unlink(a->b, each->path);
+		r = r == -ENOENT ? 0 : r;
+	}
+	return r < 0 ? r : a->b->ops->rmdir(a->b, dir);
+}
+
+/* The same for a tree: its directories can be emptied, and go with it. */
+static int remove_tree(struct agent *a, const char *dir)
+{
+	OFS_CLEANUP(ofs_files_finish) struct ofs_files here = { 0 };
+	OFS_FREE char *agents = ofs_path_join(dir, "agents");
+	int r = 0;
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(tops) && r == 0; i++) {
+		OFS_FREE char *top = ofs_path_join(dir, tops[i]);
+
+		r = ofs_files_list(a->b, top, &here);
+		r = r == -ENOENT ? 0 : r;
+	}
+	for (size_t i = 0; i < here.count && r == 0; i++)
+		r = S_ISDIR(here.list[i].attr.st_mode) ? remove_all(a, here.list[i].path)
+						       : a->b->ops->unlink(a->b, here.list[i].path);
+	ofs_files_finish(&here);
+	if (r == 0)
+		r = ofs_files_list(a->b, agents, &here);
+	r = r == -ENOENT ? 0 : r;
+	for (size_t i = 0; i < here.count && r == 0; i++)
+		if (S_ISDIR(here.list[i].attr.st_mode))
+			r = remove_tree(a, here.list[i].path);
+	return r < 0 ? r : a->b->ops->rmdir(a->b, dir);
+}
+
+static int end_agent(struct agent *a, struct ofs_ending *e, struct ofs_error *err)
+{
+	int r = ofs_backend_set_attribute(a->b, a->dir, "state",
+					  drop_all ? "done drop-all" : "done");
+
+	if (r == -EOPNOTSUPP || r == -EINVAL || r == -ENODATA)
+		return ofs_error_set(err, -r,
+				     "the daemon is older than this tool and knows no states of "
+				     "agents: mount the tree again");
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot end '%s': %s", a->name, ofs_report_errno(-r));
+	return ofs_collection_run(&e->job, false, NULL, err);
+}
+
+/* Tells of what is left, which goes after all with --drop-all. */
+static int tell_rest(struct agent *a, struct ofs_ending *e)
+{
+	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = { 0 };
+	int code = OFS_EXIT_OK, r = gather(a, a->dir, &files);
+
+	a->files = &files;
+	if (r == 0 && drop_all)
+		r = each_agent(a, a->dir, gather_more);
+	if (r < 0)
+		return failed(r, "list", a->dir);
+	if (dry_run || drop_all)
+		code = would(a, e, &files);
+	code |= ofs_ending_take_rest(e, &files);
+	if (dry_run || !drop_all)
+		return code;
+	r = remove_tree(a, a->dir);
+	return r < 0 && r != -ENOENT ? failed(r, "remove", a->dir) : code;
+}
+
+static int sum_up(struct agent *a, const struct ofs_ending *e)
+{
+	json_t *json = ofs_ending_sum(e);
+
+	json_object_set_new(json, "agent", json_string(a->name));
+	if (ofs_command_json)
+		return ofs_print_json(json, a->name);
+	if (!dry_run)
+		ofs_job_print_untold(&e->job, "file", stdout);
+	return ofs_print_item(
+		NULL, json,
+		dry_run ? "offload: agent '{agent}' would be done: [{+promoted:file} would be "
+			  "promoted, ]{removed:file} would be removed, {removed_bytes:size}; "
+			  "{kept} would be kept\n"
+			: "offload: agent '{agent}' is done: [{+promoted:file} promoted, "
+			  "]{removed:file} removed, {removed_bytes:size}; {kept} kept\n");
+}
+
+static int agent_done(struct agent *a)
+{
+	struct ofs_ending e;
+	struct ofs_error err;
+	int r = 0, code;
+
+	ofs_ending_init(&e, &a->access, a->dir, true, dry_run);
+	if (!dry_run)
+		r = end_agent(a, &e, &err);
+	if (r == -EINTR) {
+		ofs_report("the agent is done; what is left of it goes by itself");
+		code = ofs_job_exit_code();
+	} else if (r < 0) {
+		code = ofs_report("%s", err.text);
+	} else {
+		code = tell_rest(a, &e);
+		code = code == OFS_EXIT_OK ? sum_up(a, &e) : code;
+	}
+	ofs_ending_finish(&e);
+	return code;
+}
+
 /* ---- the command */
+
+static const struct verb {
+	const char *word;
+	bool named; /* it is about one agent */
+	int (*run)(struct agent *a);
+} verbs[] = {
+	{ "list", false, agent_list },
+	{ "show", true, agent_show },
+	{ "done", true, agent_done },
+};
+
+/* -ENOENT: there is no such agent in the tree. */
+static int check(struct agent *a, struct ofs_error *err)
+{
+	struct stat st;
+	int r = ofs_naming_agent("the name", a->name, err, &a->dir);
+
+	if (r < 0)
+		return r;
+	r = a->b->ops->lstat(a->b, a->dir, &st);
+	if (r == 0 && S_ISDIR(st.st_mode))
+		return 0;
+	return ofs_error_set(err, ENOENT,
+			     "there is no agent '%s'; 'offload agent list' lists those there are",
+			     a->name);
+}
+
+static int run_verb(const struct verb *verb, const char *name)
+{
+	struct agent a = { .name = name, .list = ofs_command_json ? json_array() : NULL };
+	struct ofs_error err;
+	int code;
+
+	ofs_access_init(&a.access, &ofs_command_target);
+	if (ofs_access_open(&a.access, false, &err) < 0)
+		code = ofs_report("%s", err.text);
+	else if (a.b = a.access.backend, verb->named && check(&a, &err) < 0)
+		code = ofs_report("%s", err.text);
+	else
+		code = verb->run(&a);
+	ofs_access_finish(&a.access);
+	json_decref(a.list);
+	free(a.dir);
+	return code;
+}
 
 /* Allocated: one that is named here is an agent of the one whose tree is used. */
 static char *full_name(const char *name)
@@ -122,14 +460,12 @@ static char *full_name(const char *name)
 	return above && *above ? ofs_format("%s/%s", above, name) : ofs_strdup(name);
 }
 
-static int agent_choose(const struct ofs_command *self, int argc, char **argv)
+static int choose_run(int argc, char **argv)
 {
 	OFS_FREE char *name = NULL;
 
-	if (strcmp(argv[0], "run") != 0)
-		return ofs_report_usage("'%s' is not run", argv[0]);
 	if (argc < 2)
-		return ofs_report_usage("%s which agent?", argv[0]);
+		return ofs_report_usage("run which agent?");
 	if (argc < 3)
 		return ofs_report_usage("no command given: offload agent run %s -- CMD...",
 					argv[1]);
@@ -138,14 +474,44 @@ static int agent_choose(const struct ofs_command *self, int argc, char **argv)
 	return agent_run((const char *const *)argv + 2);
 }
 
+static int agent_choose(const struct ofs_command *self, int argc, char **argv)
+{
+	const struct verb *verb = argc ? NULL : &verbs[0];
+
+	for (size_t i = 0; !verb && i < OFS_ARRAY_SIZE(verbs); i++)
+		if (strcmp(verbs[i].word, argv[0]) == 0)
+			verb = &verbs[i];
+	if ((dry_run || drop_all) && (!verb || verb->run != agent_done))
+		return ofs_report_usage("%s goes with 'done' alone",
+					dry_run ? "--dry-run" : "--drop-all");
+	if (!verb && strcmp(argv[0], "run") == 0)
+		return choose_run(argc, argv);
+	if (!verb)
+		return ofs_report_usage("'%s' is none of run, list, show and done", argv[0]);
+	if (verb->named && argc < 2)
+		return ofs_report_usage("%s which agent?", verb->word);
+	if (argc > 1 + verb->named)
+		return ofs_report_usage("unexpected argument '%s'", argv[1 + verb->named]);
+	return run_verb(verb, verb->named ? argv[1] : NULL);
+}
+
 const struct ofs_command ofs_cmd_agent = {
 	.name = "agent",
-	.synopsis = "run AGENT -- CMD...",
-	.summary = "Runs a command in the tree of an agent",
-	.help = "  run AGENT -- CMD...  run a command for which the mount is this agent's tree, and\n"
-		"                       that can reach nothing else of the store\n",
+	.synopsis = "run AGENT -- CMD...\n"
+		    "       offload agent [list | show AGENT] [--json]\n"
+		    "       offload agent done AGENT [--drop-all] [--dry-run] [--json]",
+	.summary = "Runs a command in an agent's tree; lists, shows and ends agents",
+	.help = "  run AGENT -- CMD   run a command that has this agent's tree in place of the mount,\n"
+		"                     and can reach nothing else of the store; the exit code is the\n"
+		"                     command's, or 125 if it was not run\n"
+		"  list               each agent: its state, its files, their bytes, when they were\n"
+		"                     last used (the default); a/b is an agent of a's\n"
+		"  show AGENT         its files: path, ref, size, and when they go\n"
+		"  done AGENT         end it: its persistent/ and archive/ stay, what else it has\n"
+		"                     goes as at the end of a task\n",
+	.options = options,
+	.json = "print a JSON object",
 	.operands = OFS_OPERANDS_ANY,
-	.missing = "no word given: run",
 	.unknown = "; a command to run, with its options, goes after --",
 	.run = agent_choose,
 };

@@ -4,8 +4,7 @@
 
 #include "base/buf.h"
 #include "cli/command.h"
-#include "cli/files.h"
-#include "cli/job.h"
+#include "cli/ending.h"
 #include "cli/promotion.h"
 #include "cli/report.h"
 
@@ -32,11 +31,7 @@ struct task {
 	const char *name; /* NULL: "list" */
 	char *path; /* of its directory; NULL: "list" */
 
-	/* Of a task that ends. */
-	struct ofs_job job;
-	json_t *items; /* with --json: those that are about the task */
-	json_t *told; /* their paths: an object */
-	json_int_t promoted, removed, removed_bytes, kept; /* of the task, or what would be */
+	struct ofs_ending end; /* of a task that ends */
 };
 
 /* ---- list */
@@ -60,20 +55,6 @@ static int task_list(struct task *t)
 
 /* ---- show */
 
-/* A file as an object; members that it does not have are null. */
-static json_t *task_file(struct task *t, const struct ofs_file *file)
-{
-	OFS_FREE char *ref = NULL, *lifecycle = NULL;
-
-	if (ofs_backend_attribute(t->b, file->path, "ref", &ref) < 0)
-		ref = NULL;
-	if (ofs_backend_attribute(t->b, file->path, "lifecycle", &lifecycle) < 0)
-		lifecycle = NULL;
-	return json_pack("{s:o, s:o, s:I, s:o}", "path", ofs_print_string(file->path), "ref",
-			 ofs_print_string(ref), "size", (json_int_t)file->attr.st_size, "lifecycle",
-			 ofs_print_string(lifecycle));
-}
-
 static int task_gather(struct task *t, struct ofs_files *files)
 {
 	int r = ofs_files_gather(t->b, t->path, files);
@@ -92,7 +73,7 @@ static int task_show(struct task *t)
 	int code = task_gather(t, &files);
 
 	for (size_t i = 0; i < files.count; i++)
-		code |= ofs_print_item(all, task_file(t, &files.list[i]),
+		code |= ofs_print_item(all, ofs_file_describe(t->b, &files.list[i]),
 				       "{path}  {ref|-}  {size:byte}[  {lifecycle}]\n");
 	if (!all)
 		return code;
@@ -105,65 +86,6 @@ static int task_show(struct task *t)
 
 /* ---- done and reopen */
 
-static int task_take_item(struct task *t, json_t *item)
-{
-	if (ofs_collected_is(item, "remove")) {
-		t->removed++;
-		t->removed_bytes += json_integer_value(json_object_get(item, "size"));
-	} else if (ofs_collected_is(item, "promote")) {
-		t->promoted++;
-	} else {
-		t->kept++;
-	}
-	if (ofs_command_json)
-		return ofs_print_item(t->items, json_incref(item), NULL);
-	ofs_collection_print_item(item, dry_run, stdout);
-	return OFS_EXIT_OK;
-}
-
-/* Files that expired elsewhere go in the same collection, but are not listed here. */
-static int task_tell(void *arg, json_t *item)
-{
-	struct task *t = arg;
-	const char *path = json_string_value(json_object_get(item, "path"));
-	size_t len = strlen(t->path);
-
-	/* Dry, it is told what would become of what is to be promoted first, as if it were not. */
-	if (!path || strncmp(path, t->path, len) != 0 || path[len] != '/' ||
-	    json_object_get(t->told, path))
-		return 0;
-	task_take_item(t, item);
-	json_object_set_new(t->told, path, json_true());
-	return 0;
-}
-
-/* Files that are still there and that the collection said nothing of. */
-static int task_tell_rest(struct task *t)
-{
-	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = { 0 };
-	int code;
-
-	/* Nobody can say what would become of those that the tree does not remember. */
-	if (dry_run && ofs_job_untold(&t->job))
-		return OFS_EXIT_OK;
-	code = task_gather(t, &files);
-	for (size_t i = 0; i < files.count; i++) {
-		json_t *item;
-
-		if (json_object_get(t->told, files.list[i].path))
-			continue;
-		item = task_file(t, &files.list[i]);
-		json_object_set_new(item, "action", json_string("keep"));
-		json_object_set(item, "why", json_object_get(item, "lifecycle"));
-		json_object_set_new(item, "at", json_null());
-		json_object_set_new(item, "to", json_null());
-		json_object_del(item, "lifecycle");
-		code |= task_take_item(t, item);
-		json_decref(item);
-	}
-	return code;
-}
-
 static int task_end_result(struct task *t)
 {
 	OFS_FREE char *state = NULL;
@@ -172,13 +94,12 @@ static int task_end_result(struct task *t)
 	/* With its last file the directory of a task may have gone. */
 	if (!dry_run || ofs_backend_attribute(t->b, t->path, "state", &state) < 0)
 		state = ofs_strdup("done");
-	json = json_pack("{s:o, s:s, s:b, s:I, s:I, s:I, s:I, s:O}", "task",
-			 ofs_print_string(t->name), "state", state, "dry_run", dry_run, "promoted",
-			 t->promoted, "removed", t->removed, "removed_bytes", t->removed_bytes,
-			 "kept", t->kept, "items", t->items);
+	json = ofs_ending_sum(&t->end);
+	json_object_set_new(json, "task", ofs_print_string(t->name));
+	json_object_set_new(json, "state", json_string(state));
 	if (ofs_command_json)
 		return ofs_print_json(json, t->name);
-	ofs_job_print_untold(&t->job, "file", stdout);
+	ofs_job_print_untold(&t->end.job, "file", stdout);
 	return ofs_print_item(
 		NULL, json,
 		dry_run ? "offload: task '{task}' would be done: [{+promoted:file} would be "
@@ -265,8 +186,7 @@ static int keep_file(struct task *t, const struct ofs_file *file, const char *pa
 			 json_object_get(done, "was"), "ref", json_object_get(done, "ref"), "size",
 			 (json_int_t)file->attr.st_size, "action", "promote", "why",
 			 ofs_print_string(why), "at", "to", json_object_get(done, "path"));
-	r = task_take_item(t, item);
-	json_object_set_new(t->told, file->path, json_true());
+	r = ofs_ending_take(&t->end, item);
 	json_decref(item);
 	json_decref(done);
 	return r;
@@ -294,21 +214,19 @@ static int keep_all(struct task *t)
 
 static int task_done(struct task *t)
 {
+	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = { 0 };
 	struct ofs_error err;
 	int r = 0, code;
 
-	t->job = (struct ofs_job){
-		.access = &t->access, .item = task_tell, .arg = t, .drop_all = drop_all
-	};
-	t->items = json_array();
-	t->told = json_object();
+	ofs_ending_init(&t->end, &t->access, t->path, false, dry_run);
+	t->end.job.drop_all = drop_all;
 	code = keep_all(t);
 	if (code != OFS_EXIT_OK)
 		return code;
 	if (!dry_run)
 		r = ofs_tasks_set_state(t->b, t->name, drop_all ? "done drop-all" : "done", &err);
 	if (r == 0)
-		r = ofs_collection_run(&t->job, dry_run, t->name, &err);
+		r = ofs_collection_run(&t->end.job, dry_run, t->name, &err);
 	if (r == -EINTR) {
 		ofs_report(dry_run ? "stopped"
 				   : "the task is done; what is left of it goes by itself, or "
@@ -317,8 +235,8 @@ static int task_done(struct task *t)
 	}
 	if (r < 0)
 		return ofs_report("%s", err.text);
-	r = task_tell_rest(t);
-	return r == OFS_EXIT_OK ? task_end_result(t) : r;
+	code = task_gather(t, &files) | ofs_ending_take_rest(&t->end, &files);
+	return code == OFS_EXIT_OK ? task_end_result(t) : code;
 }
 
 static int task_reopen(struct task *t)
@@ -389,9 +307,7 @@ static int task_run(const struct ofs_command *self, int argc, char **argv)
 	ofs_access_init(&t.access, &ofs_command_target);
 	code = task_choose(&t, argc, argv);
 	ofs_access_finish(&t.access);
-	ofs_job_finish(&t.job);
-	json_decref(t.items);
-	json_decref(t.told);
+	ofs_ending_finish(&t.end);
 	free(t.path);
 	return code;
 }

@@ -79,6 +79,19 @@ int ofs_files_gather(struct ofs_backend *b, const char *path, struct ofs_files *
 	return r;
 }
 
+json_t *ofs_file_describe(struct ofs_backend *b, const struct ofs_file *file)
+{
+	OFS_FREE char *ref = NULL, *lifecycle = NULL;
+
+	if (ofs_backend_attribute(b, file->path, "ref", &ref) < 0)
+		ref = NULL;
+	if (ofs_backend_attribute(b, file->path, "lifecycle", &lifecycle) < 0)
+		lifecycle = NULL;
+	return json_pack("{s:o, s:o, s:I, s:o}", "path", ofs_print_string(file->path), "ref",
+			 ofs_print_string(ref), "size", (json_int_t)file->attr.st_size, "lifecycle",
+			 ofs_print_string(lifecycle));
+}
+
 #define TASKS_DIR "tasks"
 #define TASKS_NAMED 10 /* in a message, if they do not take more than this: */
 #define TASKS_NAMED_BYTES 320

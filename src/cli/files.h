@@ -29,6 +29,9 @@ int ofs_files_gather(struct ofs_backend *b, const char *path, struct ofs_files *
 /* Adds what is in the directory itself, of any kind, in the order of its names. 0 or -errno. */
 int ofs_files_list(struct ofs_backend *b, const char *path, struct ofs_files *f);
 
+/* It as an object: path, ref, size and lifecycle, of which it may have none (null). */
+json_t *ofs_file_describe(struct ofs_backend *b, const struct ofs_file *file);
+
 /*
  * Looks at all tasks: an array of name, state ("live" or "done"), files and bytes. This and what
  * follows return 0 or -errno with `err` set.

@@ -116,9 +116,15 @@ void ofs_job_finish(struct ofs_job *job)
 	job->status = job->items = NULL;
 }
 
+static const char *job_dir(const struct ofs_job *job)
+{
+	return job->dir ? job->dir : "";
+}
+
 static int job_command(struct ofs_job *job, const char *value)
 {
-	return ofs_backend_set_attribute(job->access->backend, "", job->kind->name, value);
+	return ofs_backend_set_attribute(job->access->backend, job_dir(job), job->kind->name,
+					 value);
 }
 
 /* The JSON object in the attribute `name`. */
@@ -126,7 +132,7 @@ static int job_read(struct ofs_job *job, const char *name, json_t **ret)
 {
 	OFS_FREE char *text = NULL;
 	json_t *json;
-	int r = ofs_backend_attribute(job->access->backend, "", name, &text);
+	int r = ofs_backend_attribute(job->access->backend, job_dir(job), name, &text);
 
 	if (r < 0)
 		return r;

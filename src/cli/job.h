@@ -25,6 +25,7 @@ struct ofs_job_kind {
 struct ofs_job {
 	const struct ofs_job_kind *kind;
 	const struct ofs_access *access; /* borrowed, and open */
+	const char *dir; /* of the agent in whose tree it is; NULL: in that of `access` */
 	/* Is given each item once, in order, and borrows it. A nonzero return ends the watch. */
 	int (*item)(void *arg, json_t *item);
 	void *arg;

@@ -72,13 +72,14 @@ void ofs_operand_finish(struct ofs_operand *o)
 	*o = (struct ofs_operand){ 0 };
 }
 
-/* A path below the mountpoint is of the tree that it lies in, whatever agent was named. */
-static void operand_take_path(struct ofs_operand *o, const char *path)
+/* A path in the tree of `agent` (NULL: the whole) is of the tree that it lies in. */
+static void operand_take_path(struct ofs_operand *o, const char *agent, const char *path)
 {
 	const char *rest = path;
-	OFS_FREE char *agent = ofs_naming_agent_of(path, &rest);
+	OFS_FREE char *inner = ofs_naming_agent_of(path, &rest);
+	OFS_FREE char *whole = agent && inner ? ofs_path_join(agent, inner) : NULL;
 
-	ofs_target_set_agent(&o->target, agent);
+	ofs_target_set_agent(&o->target, whole ? whole : inner ? inner : agent);
 	o->path = ofs_strdup(rest);
 }
 
@@ -93,6 +94,7 @@ static int operand_locate(const char *arg, const char *real, struct ofs_error *e
 {
 	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
 	const struct ofs_mount *mount = NULL;
+	OFS_FREE char *agent = NULL;
 	const char *rest = NULL;
 	struct stat st;
 	int r;
@@ -104,7 +106,7 @@ static int operand_locate(const char *arg, const char *real, struct ofs_error *e
 		r = ofs_target_from_mount(mount, err, &o->target);
 		if (r < 0)
 			return r;
-		operand_take_path(o, ofs_path_below(mount->point, real));
+		operand_take_path(o, NULL, ofs_path_below(mount->point, real));
 		return 0;
 	}
 	r = ofs_target_find(&ofs_command_target, NULL, err, &o->target);
@@ -116,17 +118,14 @@ static int operand_locate(const char *arg, const char *real, struct ofs_error *e
 	}
 	if (real && o->target.mountpoint)
 		rest = ofs_path_below(o->target.mountpoint, real);
-	if (rest) {
-		operand_take_path(o, rest);
-		return 0;
-	}
-	if (arg[0] == '/')
+	if (!rest && arg[0] == '/')
 		return ofs_error_set(
 			err, ENOENT,
 			"'%s' is not in a mounted tree, nor below the mountpoint of this "
 			"workspace",
 			arg);
-	o->path = ofs_strdup(arg);
+	agent = o->target.agent ? ofs_strdup(o->target.agent) : NULL;
+	operand_take_path(o, rest ? NULL : agent, rest ? rest : arg);
 	return 0;
 }
 
@@ -174,6 +173,32 @@ static int operand_follow(const char *arg, struct ofs_error *err, struct ofs_ope
 	return o->backend->ops->stat(o->backend, o->path, &o->attr);
 }
 
+/*
+ * A ref may be that of a file of an agent in this tree: it is of that agent's tree, as by its path.
+ */
+static int operand_enter(struct ofs_error *err, struct ofs_operand *o)
+{
+	OFS_FREE char *name = NULL, *ours = NULL, *dir = NULL, *whole = NULL;
+	const char *rest;
+	int r;
+
+	if (ofs_backend_attribute(o->backend, o->path, "agent", &name) < 0)
+		return 0;
+	if (ofs_backend_attribute(o->backend, "", "agent", &ours) < 0)
+		ours = ofs_strdup("");
+	rest = *ours ? ofs_path_below(ours, name) : name;
+	if (!rest || !*rest)
+		return 0;
+	r = ofs_naming_agent("the agent", rest, err, &dir);
+	if (r == 0)
+		r = ofs_backend_enter(o->backend, dir, false, err);
+	if (r < 0)
+		return r;
+	whole = o->target.agent ? ofs_path_join(o->target.agent, dir) : ofs_strdup(dir);
+	ofs_target_set_agent(&o->target, whole);
+	return 0;
+}
+
 int ofs_operand_open(const char *arg, struct ofs_error *err, struct ofs_operand *o)
 {
 	OFS_CLEANUP(ofs_operand_finish) struct ofs_operand found = { 0 };
@@ -208,7 +233,10 @@ int ofs_operand_open(const char *arg, struct ofs_error *err, struct ofs_operand 
 		if (r == -EXDEV)
 			return r;
 	}
-	return r < 0 ? operand_missing(arg, -r, err, o) : 0;
+	if (r < 0)
+		return operand_missing(arg, -r, err, o);
+	return strncmp(o->path, OPERAND_REFS, strlen(OPERAND_REFS)) == 0 ? operand_enter(err, o)
+									 : 0;
 }
 
 int ofs_operand_each(int argc, char *const argv[],

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "client/naming.h"
+#include "io/path.h"
 
 #define BACKEND_DIR_MODE 0700
 #define BACKEND_OPEN_MODE (S_ISVTX | 0777) /* of one for all, like /tmp */
@@ -103,8 +104,12 @@ int ofs_backend_enter(struct ofs_backend *b, const char *agent, bool create, str
 		r = ofs_backend_mkdirs(b, agent, err);
 	else if (r < 0 || !S_ISDIR(st.st_mode))
 		return ofs_backend_failed(err, r < 0 ? r : -ENOTDIR, "use the agent", name);
-	if (r == 0)
-		b->agent = ofs_strdup(agent);
+	if (r == 0) {
+		char *whole = b->agent ? ofs_path_join(b->agent, agent) : ofs_strdup(agent);
+
+		free(b->agent);
+		b->agent = whole;
+	}
 	return r;
 }
 

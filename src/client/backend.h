@@ -53,6 +53,7 @@ struct ofs_backend_ops {
 	/* `flags` as of renameat2. */
 	int (*rename)(struct ofs_backend *b, const char *from, const char *to, unsigned int flags);
 	int (*unlink)(struct ofs_backend *b, const char *path);
+	int (*rmdir)(struct ofs_backend *b, const char *path);
 	/*
 	 * Keeps other tools out of a directory until unlock. Waits, but in a directory that other
 	 * users can open (-ENOLCK): any of them could hold the lock for ever.
@@ -79,8 +80,8 @@ int ofs_backend_open_store(const char *store, bool create, bool read_only, struc
 			   struct ofs_backend **ret);
 
 /*
- * From then on its tree is that of the agent with this directory ("agents/a"), and nothing else can be
- * reached. -ENOENT: there is none; `create`: then it is made.
+ * From then on its tree is that of the agent with this directory in it ("agents/a"), and nothing else
+ * can be reached. -ENOENT: there is none; `create`: then it is made.
  */
 int ofs_backend_enter(struct ofs_backend *b, const char *agent, bool create, struct ofs_error *err);
 

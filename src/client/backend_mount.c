@@ -210,14 +210,24 @@ static int mount_rename(struct ofs_backend *b, const char *from, const char *to,
 	return renameat2(from_parent, from_name, to_parent, to_name, flags) < 0 ? -errno : 0;
 }
 
-static int mount_unlink(struct ofs_backend *b, const char *path)
+static int mount_remove(struct ofs_backend *b, const char *path, int flags)
 {
 	const char *name;
 	OFS_CLOSE int parent = mount_find_parent(b, path, &name);
 
 	if (parent < 0)
 		return parent;
-	return unlinkat(parent, name, 0) < 0 ? -errno : 0;
+	return unlinkat(parent, name, flags) < 0 ? -errno : 0;
+}
+
+static int mount_unlink(struct ofs_backend *b, const char *path)
+{
+	return mount_remove(b, path, 0);
+}
+
+static int mount_rmdir(struct ofs_backend *b, const char *path)
+{
+	return mount_remove(b, path, AT_REMOVEDIR);
 }
 
 static int mount_lock(struct ofs_backend *b, const char *path, ofs_handle *ret)
@@ -274,6 +284,7 @@ TIMED(int, write,
 TIMED(int, rename,
       (struct ofs_backend *b, const char *from, const char *to, unsigned int flags), from, to, flags)
 TIMED(int, unlink, (struct ofs_backend *b, const char *path), path)
+TIMED(int, rmdir, (struct ofs_backend *b, const char *path), path)
 TIMED(int, lock, (struct ofs_backend *b, const char *path, ofs_handle *ret), path, ret)
 /* clang-format on */
 
@@ -299,6 +310,7 @@ static const struct ofs_backend_ops mount_ops = {
 	.close = timed_close,
 	.rename = timed_rename,
 	.unlink = timed_unlink,
+	.rmdir = timed_rmdir,
 	.lock = timed_lock,
 	.unlock = timed_close,
 };

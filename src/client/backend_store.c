@@ -218,6 +218,15 @@ static int store_unlink(struct ofs_backend *b, const char *path)
 	return r < 0 ? r : ofs_tree_unlink(parent.tree, parent.node, name);
 }
 
+static int store_rmdir(struct ofs_backend *b, const char *path)
+{
+	HELD parent = { 0 };
+	const char *name;
+	int r = store_walk_parent(b, path, &parent, &name);
+
+	return r < 0 ? r : ofs_tree_rmdir(parent.tree, parent.node, name);
+}
+
 /* Who has the store open is alone with it. */
 static int store_lock(struct ofs_backend *b, const char *path, ofs_handle *ret)
 {
@@ -248,6 +257,7 @@ static const struct ofs_backend_ops store_ops = {
 	.close = store_close,
 	.rename = store_rename,
 	.unlink = store_unlink,
+	.rmdir = store_rmdir,
 	.lock = store_lock,
 	.unlock = store_unlock,
 };
