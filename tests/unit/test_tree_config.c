@@ -226,7 +226,7 @@ Test(tree_config, files_that_are_refused)
 		  "not a line of the form KEY = VALUE" },
 		{ "seal_delay = 5\n = 5\n", 2, "unknown key ''" },
 		{ "[offloadfs]\nseal_delay = 5\n", 1,
-		  "unknown section [offloadfs]: the sections are [promote] and [category NAME]" },
+		  "unknown section [offloadfs]: the sections are [promote], [agent NAME] and [category NAME]" },
 		{ "seal_delay = 5\n\n[other]\n", 3, "unknown section [other]" },
 		{ "[categry x]\nttl = 5\n", 1, "[categry x]: did you mean [category NAME]?" },
 		{ "[category]\nttl = 5\n", 1, "[category] lacks a name" },
