@@ -357,3 +357,13 @@ uint64_t ofs_tokens_count(const void *data, size_t len)
 	ofs_tokens_add(&t, data, len);
 	return ofs_tokens_total(&t);
 }
+
+uint64_t ofs_tokens_estimate(const void *data, size_t len, uint64_t size)
+{
+	uint64_t tokens;
+
+	if (!len)
+		return size / 4 + (size % 4 != 0);
+	tokens = ofs_tokens_count(data, len);
+	return len < size ? (uint64_t)((double)tokens / (double)len * (double)size) : tokens;
+}

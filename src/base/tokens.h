@@ -34,3 +34,9 @@ uint64_t ofs_tokens_total(const struct ofs_tokens *t);
 
 /* Tokens of one whole text. */
 uint64_t ofs_tokens_count(const void *data, size_t len);
+
+/* Bytes from which the tokens of a long text are estimated. */
+#define OFS_TOKENS_SAMPLE ((size_t)256 << 10)
+
+/* Tokens of a text of `size` bytes that begins with `len` of them; without any, four bytes each. */
+uint64_t ofs_tokens_estimate(const void *data, size_t len, uint64_t size);

@@ -154,11 +154,20 @@ static int take_choice(const struct ofs_option *o, const char *value)
 	return ofs_report_usage("'%s' is not a %s: give one of %s", value, o->noun, list);
 }
 
+static int take_listed(const struct ofs_option *o, const char *value)
+{
+	struct ofs_option_list *l = o->to;
+
+	if (l->n == OFS_OPTION_LIST_MAX)
+		return ofs_report_usage("--%s is given more than %d times", o->name,
+					OFS_OPTION_LIST_MAX);
+	l->at[l->n++] = value;
+	return -1;
+}
+
 /* -1, or an exit code. */
 static int take(const struct ofs_command *self, const struct ofs_option *o, const char *value)
 {
-	struct ofs_option_list *list;
-
 	switch (o->kind) {
 	case OFS_OPTION_FLAG:
 	case OFS_OPTION_JSON:
@@ -171,9 +180,7 @@ static int take(const struct ofs_command *self, const struct ofs_option *o, cons
 		*(const char **)o->to = value;
 		break;
 	case OFS_OPTION_LIST:
-		list = o->to;
-		*ofs_append(list->at, list->n, list->cap) = value;
-		break;
+		return take_listed(o, value);
 	case OFS_OPTION_COUNT:
 		if (!parse_count(value, o->number, o->to))
 			return ofs_report_usage("'%s' is not a count of %s", value, o->noun);

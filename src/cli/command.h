@@ -11,6 +11,13 @@
 
 #include "client/target.h"
 
+#define OFS_OPTION_LIST_MAX 16
+
+struct ofs_option_list {
+	const char *at[OFS_OPTION_LIST_MAX]; /* borrowed from argv */
+	size_t n;
+};
+
 struct ofs_option {
 	enum {
 		OFS_OPTION_END,
@@ -32,11 +39,6 @@ struct ofs_option {
 	uint64_t number;
 	const char *noun; /* "tokens" of a count, "mode" of a choice */
 	const char *const *words; /* up to NULL */
-};
-
-struct ofs_option_list {
-	const char **at; /* borrowed from argv */
-	size_t n, cap;
 };
 
 /* clang-format off */

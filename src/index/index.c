@@ -123,8 +123,10 @@ static int index_upgrade(struct ofs_index *ix, int64_t format)
 		r = ofs_db_exec(&ix->db, ofs_schema_from_2);
 	if (r == 0 && format <= 3)
 		r = ofs_db_exec(&ix->db, ofs_schema_from_3);
-	if (r == 0)
+	if (r == 0 && format <= 4)
 		r = ofs_db_exec(&ix->db, ofs_schema_from_4);
+	if (r == 0)
+		r = ofs_db_exec(&ix->db, ofs_schema_from_5);
 	return ofs_index_end(ix, r);
 }
 

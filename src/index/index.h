@@ -20,7 +20,7 @@
 #include "base/buf.h"
 #include "base/class.h"
 
-#define OFS_INDEX_FORMAT 5
+#define OFS_INDEX_FORMAT 6
 #define OFS_INDEX_FORMAT_OLD 2 /* the oldest that is upgraded when it is opened */
 
 /* A frame with fewer live bytes is worth rewriting together with others. */
@@ -77,6 +77,7 @@ struct ofs_index_inode {
 	int64_t used; /* last use, on the age clock; stored in whole seconds */
 	uint64_t stored; /* bytes charged to it in packs */
 	int64_t lines; /* newline characters, -1: not counted */
+	int64_t tokens; /* an estimate, -1: not made */
 	bool has_sha; /* of the whole content; false while it is unknown */
 	uint8_t sha[32];
 	char *target; /* of a symbolic link, else NULL; allocated, the receiver frees it */

@@ -63,6 +63,7 @@ static int inode_read(sqlite3_stmt *st, struct ofs_index_inode *ret)
 	in.stored = ofs_column_u64(st, 12);
 	in.lines = sqlite3_column_int64(st, 13);
 	in.used = used_from(in.ctime, st, 14);
+	in.tokens = sqlite3_column_type(st, 18) == SQLITE_NULL ? -1 : sqlite3_column_int64(st, 18);
 	r = inode_read_sha(st, 16, 17, &in);
 	if (r == 0)
 		r = inode_read_target(st, 15, &in);
@@ -137,17 +138,18 @@ int ofs_index_put_inode(struct ofs_index *ix, const struct ofs_index_inode *row)
 
 	if (r < 0)
 		return r;
-	r = ofs_db_start(
-		&ix->db, OFS_STMT_INODE_PUT,
-		OFS_ARGS(row->ino, row->parent, row->mode, row->uid, row->gid, row->nlink,
-			 row->rdev, row->size, row->mtime, time_since(row->mtime, row->atime),
-			 time_since(row->mtime, row->ctime), time_since(row->atime, row->btime),
-			 row->stored, row->lines, ofs_seconds(row->used) - ofs_seconds(row->ctime)),
-		&st);
+	r = ofs_db_start(&ix->db, OFS_STMT_INODE_PUT,
+			 OFS_ARGS(row->ino, row->parent, row->mode, row->uid, row->gid, row->nlink,
+				  row->rdev, row->size, row->mtime,
+				  time_since(row->mtime, row->atime),
+				  time_since(row->mtime, row->ctime),
+				  time_since(row->atime, row->btime), row->stored, row->lines,
+				  ofs_seconds(row->used) - ofs_seconds(row->ctime), row->tokens),
+			 &st);
 	if (r == 0)
-		r = inode_bind_sha(ix, st, 16, row);
+		r = inode_bind_sha(ix, st, 17, row);
 	if (r == 0 && row->target)
-		r = ofs_db_bind_blob(&ix->db, st, 17, row->target, strlen(row->target));
+		r = ofs_db_bind_blob(&ix->db, st, 18, row->target, strlen(row->target));
 	if (r == 0)
 		r = ofs_db_step(&ix->db, st);
 	return ofs_db_written(&ix->db, r);

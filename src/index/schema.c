@@ -26,7 +26,7 @@ const char ofs_schema_create[] =
 	" ref_seed INT);"
 	"CREATE TABLE inode(ino INTEGER PRIMARY KEY, parent INT, mode INT, uid INT, gid INT,"
 	" nlink INT, rdev INT, size INT, mtime INT, atime INT, ctime INT, btime INT, stored INT,"
-	" lines INT, sha BLOB, target BLOB, chunk INT, used INT);"
+	" lines INT, sha BLOB, target BLOB, chunk INT, used INT, tokens INT);"
 	"CREATE INDEX inode_guest ON inode(chunk) WHERE chunk < 0;"
 	"CREATE INDEX inode_orphan ON inode(nlink) WHERE nlink = 0;"
 	"CREATE TABLE dirent(parent INT, name BLOB, ino INT, type INT, cookie INT,"
@@ -70,7 +70,10 @@ const char ofs_schema_from_3[] =
 /* Refs that were given out stay what they are: no seed. */
 const char ofs_schema_from_4[] =
 	TABLE_LEDGER
-	"ALTER TABLE meta ADD COLUMN ref_seed INT;"
+	"ALTER TABLE meta ADD COLUMN ref_seed INT;";
+
+const char ofs_schema_from_5[] =
+	"ALTER TABLE inode ADD COLUMN tokens INT;"
 	SIGN_FORMAT;
 /* clang-format on */
 

@@ -339,6 +339,7 @@ static void apply_copy(struct ofs_store *s, const struct change *c)
 	n->row.has_sha = from->row.has_sha;
 	memcpy(n->row.sha, from->row.sha, sizeof(n->row.sha));
 	n->row.lines = from->row.lines;
+	n->row.tokens = from->row.tokens;
 	n->row.mtime = r->time;
 	n->version = s->next_version++;
 	n->unsealed = true;

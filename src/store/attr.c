@@ -70,6 +70,7 @@ void ofs_store_attr(struct ofs_store *s, struct ofs_inode *n, struct ofs_attr *r
 		.occupied = occupied,
 		.shown = hide && S_ISREG(row->mode) ? data_bytes(s, n) : occupied,
 		.version = n->version,
+		.tokens = row->size ? row->tokens : 0,
 		.sealed = row->size && !n->on_draft_list,
 	};
 }

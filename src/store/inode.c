@@ -59,7 +59,7 @@ struct ofs_inode *ofs_store_add_inode(struct ofs_store *s, uint64_t ino)
 	struct ofs_inode *n = ofs_alloc(sizeof(*n));
 
 	n->row.ino = ino;
-	n->row.lines = -1;
+	n->row.lines = n->row.tokens = -1;
 	ofs_content_map_init(&n->content);
 	n->version = s->next_version++;
 	ofs_map_put(&s->inodes, ino, n);
@@ -275,7 +275,7 @@ void ofs_store_content_changed(struct ofs_store *s, struct ofs_inode *n)
 	n->version = s->next_version++;
 	n->written_at = ofs_clock_monotonic();
 	n->row.has_sha = false;
-	n->row.lines = -1;
+	n->row.lines = n->row.tokens = -1;
 	ofs_store_add_draft(s, n);
 	ofs_store_touch(s, n);
 }

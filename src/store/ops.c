@@ -14,6 +14,7 @@
 
 #define NLINK_MAX 65000u
 #define TARGET_MAX 4095u
+#define NOTED_MAX 4096 /* changed inodes in memory, above which estimates add none */
 
 static int name_check(const char *name)
 {
@@ -128,6 +129,20 @@ int ofs_store_get_hash(struct ofs_store *s, uint64_t ino, struct ofs_content_has
 	memcpy(ret->sha, n->row.sha, sizeof(ret->sha));
 	ret->lines = n->row.size ? n->row.lines : 0;
 	return 0;
+}
+
+void ofs_store_note_tokens(struct ofs_store *s, uint64_t ino, uint64_t version, uint64_t tokens)
+{
+	struct ofs_inode *n;
+
+	OFS_LOCKED(&s->lock);
+	n = ofs_map_get(&s->inodes, ino);
+	if (!n || n->gone || n->version != version || n->row.tokens >= 0)
+		return;
+	n->row.tokens = (int64_t)OFS_MIN(tokens, (uint64_t)INT64_MAX);
+	/* An inode that is to be written stays in memory until it is. */
+	if (s->dirty.n < NOTED_MAX && !s->read_only && !s->reserve.tight && !s->broken)
+		ofs_store_touch(s, n);
 }
 
 static int try_create(struct ofs_store *s, uint64_t parent, const char *name,

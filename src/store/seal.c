@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/tokens.h"
 #include "io/file.h"
 #include "store/packer.h"
 #include "store/read.h"
@@ -24,6 +25,8 @@
 #define READ_RETRY (60 * OFS_NS_PER_S)
 
 #define NOT_PACKED SIZE_MAX
+
+_Static_assert(OFS_TOKENS_SAMPLE == OFS_BLOCK_SIZE, "tokens are estimated from the first block");
 
 struct sealed_block {
 	uint64_t index;
@@ -46,6 +49,7 @@ struct sealed_file {
 	struct sealed_block *blocks; /* those that drafts touched, in order */
 	size_t nblocks, cap_blocks;
 	size_t nsealed; /* how many of them */
+	int64_t tokens; /* -1: not known */
 	bool has_sha;
 	uint8_t sha[OFS_SHA256_SIZE];
 };
@@ -159,6 +163,7 @@ static void batch_add(struct ofs_seal_batch *b, const struct ofs_inode *n,
 				   .version = n->version,
 				   .size = n->row.size,
 				   .parent = n->row.parent,
+				   .tokens = -1,
 				   .digest = digest_is_due(n, when) };
 	for (size_t e = 0; e < c->nextents; e++) {
 		uint64_t last = (c->extents[e].off + c->extents[e].len - 1) / OFS_BLOCK_SIZE;
@@ -255,6 +260,12 @@ static int seal_block(struct ofs_seal_batch *b, const struct sealed_file *f,
 
 /* ---- files */
 
+/* The first `len` bytes of the file are in `buf`. */
+static void estimate_tokens(const struct ofs_seal_batch *b, struct sealed_file *f, size_t len)
+{
+	f->tokens = (int64_t)ofs_tokens_estimate(b->buf, len, f->size);
+}
+
 /* The hash of a file of one block is that of its chunk; else the whole is read. */
 static int digest_file(struct ofs_seal_batch *b, struct sealed_file *f)
 {
@@ -272,6 +283,8 @@ static int digest_file(struct ofs_seal_batch *b, struct sealed_file *f)
 		if (len == -ENOENT || len == -OFS_EREAD || (len >= 0 && version != f->version))
 			len = -ESTALE;
 		r = len < 0 ? (int)len : ofs_sha256_update(b->whole, b->buf, (size_t)len);
+		if (r == 0 && i == 0)
+			estimate_tokens(b, f, (size_t)len);
 	}
 	return r;
 }
@@ -320,6 +333,8 @@ static int seal_blocks(struct ofs_seal_batch *b, struct sealed_file *f, bool *re
 		r = seal_block(b, f, block, (uint32_t)len);
 		if (r < 0)
 			return r;
+		if (block->index == 0 && !block->state.nlost)
+			estimate_tokens(b, f, (size_t)len);
 		f->nsealed = i + 1;
 		b->bytes += (uint64_t)len;
 		hashing = hashing && block->state.version == f->version && !block->state.nlost;
@@ -442,6 +457,8 @@ static void install_file(struct ofs_seal_batch *b, const struct sealed_file *f)
 	if (f->done && n->version == f->version && !ofs_content_map_has_drafts(&n->content)) {
 		/* All of it is in packs: this is known of the whole. */
 		n->row.lines = sum_lines(&n->content);
+		if (f->tokens >= 0)
+			n->row.tokens = f->tokens;
 		n->row.has_sha = f->has_sha;
 		memcpy(n->row.sha, f->sha, sizeof(n->row.sha));
 		ofs_store_touch(s, n);

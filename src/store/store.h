@@ -93,6 +93,7 @@ struct ofs_attr {
 	 */
 	uint64_t shown;
 	uint64_t version; /* changes with the content */
+	int64_t tokens; /* an estimate; -1: not made yet */
 	bool sealed; /* it has content and all of it is in packs */
 };
 
@@ -132,6 +133,12 @@ struct ofs_region_counts {
  * cheap until a directory is moved into it or out. -ENOENT: it is none.
  */
 int ofs_store_count_region(struct ofs_store *s, uint64_t dir, struct ofs_region_counts *ret);
+
+/*
+ * Keeps an estimate of the tokens in content of that version, if it still is. For good, but for
+ * those of a store that is read only, and where too many come at once.
+ */
+void ofs_store_note_tokens(struct ofs_store *s, uint64_t ino, uint64_t version, uint64_t tokens);
 
 /* Gives back the memory that looking at many inodes has filled. */
 void ofs_store_relax(struct ofs_store *s);

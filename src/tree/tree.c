@@ -157,6 +157,7 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	t->shared = opts->shared;
 	t->opened = ofs_clock_monotonic();
 	t->views = ofs_views_create();
+	t->inventories = ofs_inventories_create();
 	t->labels = ofs_labels_create();
 	t->categories = ofs_categories_create(opts->lifetimes, opts->n_lifetimes);
 	t->grace = opts->grace_s ? ofs_ttl_of_seconds(opts->grace_s) : 0;
@@ -207,6 +208,7 @@ int ofs_tree_close(struct ofs_tree *t)
 	ofs_indexer_destroy(t->indexer);
 	ofs_meaning_destroy(t->meaning);
 	ofs_views_destroy(t->views);
+	ofs_inventories_destroy(t->inventories);
 	ofs_labels_destroy(t->labels);
 	ofs_task_activity_destroy(t->task_activity);
 	ofs_promoter_destroy(t->promoter);
@@ -222,7 +224,7 @@ int ofs_tree_close(struct ofs_tree *t)
 
 bool ofs_tree_is_search(ofs_node dir)
 {
-	return ofs_node_kind(dir) == OFS_NODE_SEARCH;
+	return ofs_node_kind(dir) == OFS_NODE_SEARCH || ofs_node_kind(dir) == OFS_NODE_LIST;
 }
 
 /* An entry of exactly that name. */
@@ -236,7 +238,9 @@ static int lookup_literal(struct ofs_tree *t, ofs_node parent, const char *name,
 
 	if (ofs_view_is_dir(t, parent))
 		return ofs_view_lookup(t, parent, name, ret);
-	if (ofs_tree_is_search(parent))
+	if (ofs_node_kind(parent) == OFS_NODE_LIST)
+		return ofs_inventory_lookup(t, parent, name, cred, ret);
+	if (ofs_node_kind(parent) == OFS_NODE_SEARCH)
 		return ofs_search_lookup(t, parent, name, cred, ret);
 	r = ofs_fixed_lookup(t, parent, name, ret);
 	if (r != -ENOENT || (ofs_node_is_virtual(parent) && !refs))

@@ -19,7 +19,9 @@
 #include "scratch.h"
 
 /* What a later format has got is taken away again. */
+#define FORMAT_5 "ALTER TABLE inode DROP COLUMN tokens;"
 #define FORMAT_3                                                                      \
+	FORMAT_5                                                                      \
 	"DROP TABLE ledger; ALTER TABLE meta DROP COLUMN ref_seed;"                   \
 	"DROP TABLE tombstone; ALTER TABLE meta DROP COLUMN tombstones;"              \
 	"ALTER TABLE meta DROP COLUMN age; ALTER TABLE meta DROP COLUMN age_wall;"    \
@@ -763,8 +765,8 @@ Test(index_store, format_4_is_upgraded_and_has_no_seed)
 	ofs_index_close(ix);
 	ix = NULL;
 	sql(OFS_INDEX_VFS, path,
-	    INDEX_EXCLUSIVE "DROP TABLE ledger; ALTER TABLE meta DROP COLUMN ref_seed;"
-			    " PRAGMA user_version = 4");
+	    INDEX_EXCLUSIVE FORMAT_5 "DROP TABLE ledger; ALTER TABLE meta DROP COLUMN ref_seed;"
+				     " PRAGMA user_version = 4");
 	reopen();
 	cr_assert_eq(ofs_index_get_meta(ix, &meta), 0);
 	cr_assert_eq(meta.ref_seed, 0);

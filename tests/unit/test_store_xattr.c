@@ -276,6 +276,7 @@ Test(store_xattr, the_labelled_are_listed_from_index_and_memory)
 
 /* The index as format 2 had it: without what format 4 brought, the table, and counts. */
 static const char format_2[] =
+	"ALTER TABLE inode DROP COLUMN tokens;"
 	"DROP TABLE ledger; ALTER TABLE meta DROP COLUMN ref_seed;"
 	"DROP TABLE tombstone; ALTER TABLE meta DROP COLUMN tombstones;"
 	"ALTER TABLE meta DROP COLUMN age; ALTER TABLE meta DROP COLUMN age_wall;"

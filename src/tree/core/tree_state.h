@@ -33,6 +33,7 @@
 #define OFS_NODE_LEDGER (OFS_VIRTUAL | 9)
 #define OFS_NODE_LOG (OFS_VIRTUAL | 10)
 #define OFS_NODE_SEARCH (OFS_VIRTUAL | 8)
+#define OFS_NODE_LIST (OFS_VIRTUAL | 10) /* .offload/list/ */
 #define OFS_NODE_VIEW(kind) (OFS_VIRTUAL | (16 + (ofs_node)(kind)))
 /* A link in views/ to the inode below; with FAR it is one directory further down. */
 #define OFS_NODE_LINK (OFS_VIRTUAL | UINT64_C(1) << 60)
@@ -123,6 +124,7 @@ struct ofs_tree {
 	struct ofs_indexer *indexer;
 	struct ofs_meaning *meaning; /* NULL: there is no model */
 	struct ofs_made_nodes *made;
+	struct ofs_inventories *inventories;
 	struct ofs_verify_job *verify_job;
 	struct ofs_views *views;
 

@@ -5,10 +5,8 @@
 
 #define PORTION 1024 /* entries of a directory that are read while the store is locked */
 
-typedef int (*entry_fn)(void *arg, const char *name, const struct ofs_attr *attr);
-
 struct reading {
-	entry_fn fn;
+	ofs_walk_entry_fn fn;
 	void *arg;
 	uint64_t cookie; /* of the last entry that was read */
 	unsigned int left; /* of the portion */
@@ -27,8 +25,7 @@ static int read_entry(void *arg, const char *name, const struct ofs_attr *attr, 
 	return rd->error;
 }
 
-/* Calls `fn` for the entries of a directory; an error of it ends that. */
-static int read_dir(struct ofs_tree *t, uint64_t dir, entry_fn fn, void *arg)
+int ofs_walk_entries(struct ofs_tree *t, uint64_t dir, ofs_walk_entry_fn fn, void *arg)
 {
 	struct reading rd = { .fn = fn, .arg = arg };
 	int r;
@@ -72,7 +69,7 @@ int ofs_walk_files(struct ofs_tree *t, uint64_t dir, bool deep, ofs_walk_fn fn, 
 	while (w.dirs.n && r == 0) {
 		dir = w.dirs.at[--w.dirs.n];
 		w.root = ofs_root_at(t, dir);
-		r = read_dir(t, dir, walk_entry, &w);
+		r = ofs_walk_entries(t, dir, walk_entry, &w);
 		/* Removed meanwhile: then nothing is in it. */
 		if (r == -ENOENT || r == -ENOTDIR)
 			r = 0;
@@ -106,7 +103,7 @@ static int add_if_dir(void *arg, const char *name, const struct ofs_attr *attr)
 
 int ofs_walk_subdirs(struct ofs_tree *t, uint64_t dir, struct ofs_entry_list *ret)
 {
-	return read_dir(t, dir, add_if_dir, ret);
+	return ofs_walk_entries(t, dir, add_if_dir, ret);
 }
 
 int ofs_walk_bases(struct ofs_tree *t, const struct ofs_root *root,

@@ -5,6 +5,12 @@
 #include "tree/core/entry_list.h"
 #include "tree/core/place.h"
 
+/* An entry: of `attr` only inode and type are known. With the store locked; an error ends it. */
+typedef int (*ofs_walk_entry_fn)(void *arg, const char *name, const struct ofs_attr *attr);
+
+/* Calls `fn` for the entries of a directory. */
+int ofs_walk_entries(struct ofs_tree *t, uint64_t dir, ofs_walk_entry_fn fn, void *arg);
+
 /* A file was found; called with the store locked. An error ends the walk. */
 typedef int (*ofs_walk_fn)(void *arg, uint64_t ino, const char *name);
 

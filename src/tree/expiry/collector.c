@@ -160,25 +160,48 @@ int ofs_collector_facts(struct ofs_collector *c, const struct ofs_attr *file,
 	return 0;
 }
 
-int ofs_collector_explain(struct ofs_collector *c, const struct ofs_attr *file,
-			  const struct ofs_cred *cred, struct ofs_buf *out)
+/* The verdict on a file as it is now. */
+static int judge(struct ofs_collector *c, const struct ofs_attr *file,
+		 struct ofs_lifetime_place *place, struct ofs_facts *facts, enum ofs_verdict *ret,
+		 int64_t *ret_at)
 {
-	struct ofs_lifetime_place place;
-	struct ofs_facts facts;
-	struct ofs_attr step;
-	enum ofs_verdict v;
-	int64_t at;
-	int r = ofs_lifetime_place_of(c->tree, file->ino, &place);
+	int r = ofs_lifetime_place_of(c->tree, file->ino, place);
 
 	if (r == 0)
 		r = ofs_collector_refresh_steps(c);
 	if (r == 0)
-		r = ofs_collector_facts(c, file, &place, &facts);
+		r = ofs_collector_facts(c, file, place, facts);
 	if (r < 0)
 		return r;
-	find_trial(c, file->ino, facts.used, &facts.shortage);
-	/* The caller may be the only holder, so facts.open stays unset. */
-	v = ofs_verdict_reach(&facts, &at);
+	find_trial(c, file->ino, facts->used, &facts->shortage);
+	/* The caller may be the only holder, so facts->open stays unset. */
+	*ret = ofs_verdict_reach(facts, ret_at);
+	return 0;
+}
+
+int ofs_collector_word(struct ofs_collector *c, const struct ofs_attr *file, const char **ret)
+{
+	enum ofs_verdict v = OFS_KEEP_USED;
+	struct ofs_lifetime_place place;
+	struct ofs_facts facts;
+	int r = judge(c, file, &place, &facts, &v, NULL);
+
+	*ret = ofs_lifetime_word(v);
+	return r;
+}
+
+int ofs_collector_explain(struct ofs_collector *c, const struct ofs_attr *file,
+			  const struct ofs_cred *cred, struct ofs_buf *out)
+{
+	enum ofs_verdict v = OFS_KEEP_USED;
+	struct ofs_lifetime_place place;
+	struct ofs_facts facts;
+	struct ofs_attr step;
+	int64_t at;
+	int r = judge(c, file, &place, &facts, &v, &at);
+
+	if (r < 0)
+		return r;
 	if (facts.step && (ofs_store_getattr(c->tree->store, facts.step, &step) < 0 ||
 			   ofs_place_check(c->tree, place.root, &step, cred) < 0))
 		facts.step = 0;

@@ -56,6 +56,9 @@ int64_t ofs_collector_due(struct ofs_collector *c);
 int ofs_collector_explain(struct ofs_collector *c, const struct ofs_attr *file,
 			  const struct ofs_cred *cred, struct ofs_buf *out);
 
+/* As ofs_gc_word(). */
+int ofs_collector_word(struct ofs_collector *c, const struct ofs_attr *file, const char **ret);
+
 /*
  * Objects as <offloadfs/tree.h> and offloadfs(8) have them; NULL: there is no such item. The status
  * of NULL is that before any run.

@@ -314,6 +314,11 @@ int ofs_gc_explain(struct ofs_gc *g, const struct ofs_attr *file, const struct o
 	return ofs_collector_explain(g->collector, file, cred, out);
 }
 
+int ofs_gc_word(struct ofs_gc *g, const struct ofs_attr *file, const char **ret)
+{
+	return ofs_collector_word(g->collector, file, ret);
+}
+
 /* "run", "dry-run", "dry-run task T", "dry-run drop-all task T" */
 static int parse_request(struct ofs_tree *t, struct ofs_root *root, const char *value,
 			 struct ofs_collect_request *ret)

@@ -50,6 +50,9 @@ void ofs_gc_note(struct ofs_gc *g, int64_t ttl);
 int ofs_gc_explain(struct ofs_gc *g, const struct ofs_attr *file, const struct ofs_cred *cred,
 		   struct ofs_buf *out);
 
+/* The same in a word, as of ofs_lifetime_word(). */
+int ofs_gc_word(struct ofs_gc *g, const struct ofs_attr *file, const char **ret);
+
 /*
  * The value of user.offload.gc of a tree's directory, and what follows its name: "" or ".K". See
  * <offloadfs/tree.h>. Each tree has a job of its own; one waits for those of others.

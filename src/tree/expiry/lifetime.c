@@ -342,3 +342,19 @@ void ofs_lifetime_explain(struct ofs_tree *t, const struct ofs_facts *f, enum of
 	}
 	append_end(t, f, out);
 }
+
+const char *ofs_lifetime_word(enum ofs_verdict v)
+{
+	switch (v) {
+	case OFS_KEEP_TIER:
+	case OFS_KEEP_IMPORTANT:
+	case OFS_KEEP_FOREVER:
+		return "kept";
+	case OFS_KEEP_USED:
+		return "until";
+	case OFS_KEEP_REFERENCED:
+		return "live";
+	default:
+		return "evictable";
+	}
+}

@@ -55,5 +55,8 @@ int64_t ofs_lifetime_used_time(struct ofs_tree *t, int64_t used);
 void ofs_lifetime_explain(struct ofs_tree *t, const struct ofs_facts *f, enum ofs_verdict v,
 			  int64_t at, struct ofs_buf *out);
 
+/* The same in a word: "kept", "live", "until" (the end of its time) or "evictable". */
+const char *ofs_lifetime_word(enum ofs_verdict v);
+
 /* When the time of a file is over, by the wall clock as it is now; OFS_TTL_NEVER: never. */
 int ofs_lifetime_end(struct ofs_tree *t, const struct ofs_attr *file, int64_t *ret);

@@ -123,12 +123,17 @@ static bool read_age(const char *text, int64_t now, int64_t *ret)
 	       !__builtin_sub_overflow(now, (int64_t)seconds * OFS_NS_PER_S, ret);
 }
 
+bool ofs_query_time(const char *text, int64_t now, int64_t *ret)
+{
+	return read_date(text, ret) || read_age(text, now, ret);
+}
+
 static int take_time(struct parser *p, enum filter filter, const char *value)
 {
 	struct ofs_query *q = p->query;
 	int64_t when;
 
-	if (!read_date(value, &when) && !read_age(value, p->now, &when))
+	if (!ofs_query_time(value, p->now, &when))
 		return ofs_error_set(p->err, EINVAL,
 				     "'%s:%s' is no time: give a date (2026-01-31), a time "
 				     "(2026-01-31T12:00:00Z) or an age (30m, 6h, 7d)",

@@ -109,6 +109,9 @@ int ofs_query_parse(const char *text, int64_t now, struct ofs_error *err, struct
 /* A query by the words of any text, without operators and filters. */
 struct ofs_query *ofs_query_of_words(const char *text, size_t len);
 
+/* Reads a date ("2026-01-31"), a time or an age before `now` ("30m", "7d"). False: it is none. */
+bool ofs_query_time(const char *text, int64_t now, int64_t *ret);
+
 void ofs_query_destroy(struct ofs_query *q); /* NULL is allowed */
 
 /* Another form of a word; one too many is left out. */

@@ -9,7 +9,6 @@
 #include <sys/xattr.h>
 
 #include "base/text.h"
-#include "base/tokens.h"
 #include "tree/core/category.h"
 #include "tree/core/changes.h"
 #include "tree/core/label.h"
@@ -27,8 +26,6 @@
 #define LOG PREFIX "log"
 #define STATE PREFIX "state"
 #define SNIFF_SIZE 512
-/* Bytes from which the tokens of a file are estimated. */
-#define TOKENS_SAMPLE ((uint64_t)256 << 10)
 
 /* Each appends its value as text, as the caller may know it; -ENODATA or -ENOENT: it has none. */
 typedef int (*attr_fn)(struct ofs_tree *t, const struct ofs_attr *file, int which,
@@ -154,23 +151,10 @@ static int attr_lines(struct ofs_tree *t, const struct ofs_attr *file, int which
 	return r;
 }
 
-/*
- * An estimate from the start of the file. Unreadable content counts four bytes a token, as in text.
- */
 static int attr_tokens(struct ofs_tree *t, const struct ofs_attr *file, int which,
 		       const struct ofs_cred *cred, struct ofs_buf *out)
 {
-	size_t size = (size_t)OFS_MIN(file->size, TOKENS_SAMPLE);
-	OFS_FREE char *text = NULL;
-	uint64_t tokens;
-	ssize_t n;
-
-	text = ofs_realloc(NULL, 1, size + 1);
-	n = ofs_store_read(t->store, file->ino, text, size, 0);
-	tokens = n > 0 ? ofs_tokens_count(text, (size_t)n) : file->size / 4 + (file->size % 4 != 0);
-	if (n > 0 && (uint64_t)n < file->size)
-		tokens = (uint64_t)((double)tokens / (double)n * (double)file->size);
-	ofs_buf_printf(out, "%" PRIu64, tokens);
+	ofs_buf_printf(out, "%" PRIu64, ofs_source_tokens(t, file));
 	return 0;
 }
 

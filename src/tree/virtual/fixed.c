@@ -91,6 +91,7 @@ static const struct fixed all[] = {
 	{ OFS_NODE_CONFIG, OFS_NODE_OFFLOAD, "config.ini", config_text, false },
 	{ OFS_NODE_LEDGER, OFS_NODE_OFFLOAD, "ledger", ofs_ledger_file_write, true },
 	{ OFS_NODE_LOG, OFS_NODE_OFFLOAD, "log", ofs_log_file_write, true },
+	{ OFS_NODE_LIST, OFS_NODE_OFFLOAD, "list", NULL, false },
 	{ OFS_NODE_VIEW(OFS_VIEW_CATEGORY), OFS_NODE_VIEWS, "by-category", NULL, false },
 	{ OFS_NODE_VIEW(OFS_VIEW_TASK), OFS_NODE_VIEWS, "by-task", NULL, false },
 	{ OFS_NODE_VIEW(OFS_VIEW_TIER), OFS_NODE_VIEWS, "by-tier", NULL, false },
@@ -139,7 +140,7 @@ static int fill_attr(struct ofs_tree *t, const struct fixed *f, struct ofs_root 
 	/* They name files of the owner's, and count what others have. */
 	if (f->parent == OFS_NODE_OFFLOAD)
 		ret->mode = S_IFREG | 0400;
-	if (f->node == OFS_NODE_SEARCH)
+	if (f->node == OFS_NODE_SEARCH || f->node == OFS_NODE_LIST)
 		ret->mode = S_IFDIR | OFS_VIEW_MODE;
 	if (f->text && !f->fresh) {
 		r = f->text(t, root, &text);

@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+#include "base/tokens.h"
+
 #define SCAN_SIZE ((size_t)64 << 10)
 /* A read of any part of a journal record checks all of it, so drafts are read by whole records. */
 #define SCAN_SIZE_DRAFT ((size_t)1 << 20)
@@ -138,6 +140,23 @@ int ofs_source_lines(const struct ofs_source *src, uint64_t *ret)
 	}
 	*ret = newlines + (last != '\n');
 	return 0;
+}
+
+uint64_t ofs_source_tokens(struct ofs_tree *t, const struct ofs_attr *file)
+{
+	size_t size = (size_t)OFS_MIN(file->size, OFS_TOKENS_SAMPLE);
+	OFS_FREE char *text = NULL;
+	uint64_t tokens;
+	ssize_t n;
+
+	if (file->tokens >= 0)
+		return (uint64_t)file->tokens;
+	text = ofs_alloc(size + 1);
+	n = ofs_store_scan(t->store, file->ino, text, size, 0);
+	tokens = ofs_tokens_estimate(text, n > 0 ? (size_t)n : 0, file->size);
+	if (n > 0)
+		ofs_store_note_tokens(t->store, file->ino, file->version, tokens);
+	return tokens;
 }
 
 /* The part [ret->off, end) is shown and not all that was asked for: says so, and how to go on. */

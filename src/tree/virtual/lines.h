@@ -17,6 +17,12 @@ ssize_t ofs_source_read(const struct ofs_source *src, void *buf, size_t size, ui
 /* Lines as sed counts them: one without a final newline counts. */
 int ofs_source_lines(const struct ofs_source *src, uint64_t *ret);
 
+/*
+ * The tokens of a file, estimated from its start, once for each content. Unreadable content counts
+ * four bytes a token, as in text.
+ */
+uint64_t ofs_source_tokens(struct ofs_tree *t, const struct ofs_attr *file);
+
 /* A resolved slice. */
 struct ofs_range {
 	uint64_t off; /* in the base file */

@@ -27,6 +27,7 @@ static const struct rule {
 	/* Ages in a query count from now. */
 	[OFS_KEPT_SEARCH] = { OFS_NS_PER_S, 2 * OFS_NS_PER_S, OFS_NS_PER_S / 10,
 			      10 * OFS_NS_PER_S },
+	[OFS_KEPT_LIST] = { 0, 0, 0, 2 * OFS_NS_PER_S },
 	[OFS_KEPT_RECAP] = { 0, 0, 0, INT64_MAX },
 };
 

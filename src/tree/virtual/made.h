@@ -74,6 +74,7 @@ void ofs_made_text(struct ofs_tree *t, ofs_node parent, const char *name,
 enum ofs_kept_kind {
 	OFS_KEPT_STATUS,
 	OFS_KEPT_SEARCH,
+	OFS_KEPT_LIST,
 	OFS_KEPT_RECAP,
 	OFS_KEPT_KINDS
 };

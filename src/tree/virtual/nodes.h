@@ -57,6 +57,23 @@ int ofs_log_file_bounds(struct ofs_tree *t, struct ofs_buf *out);
 int ofs_search_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
 		      const struct ofs_cred *cred, struct ofs_entry *ret);
 
+/* ---- inventory_page.c: names in .offload/list/, pages of what inventory.h says */
+
+struct ofs_inventories *ofs_inventories_create(void);
+void ofs_inventories_destroy(struct ofs_inventories *v);
+
+/*
+ * A file of JSON objects, a line each: first the sums of all files ("files", "bytes",
+ * "stored_bytes", "tokens", "uncounted": files whose tokens are not among those) with "next", the
+ * value of from: for the next page or null; then a file each: "path", "ref", "size", "tokens",
+ * "stored_bytes", "tier", "category", "task", "title", "tags", "important", "created", "modified",
+ * "used", "expires" (null: never) and "state" (as of ofs_lifetime_word()). -EINVAL: the name is
+ * malformed; -EACCES: as of a search; -ENOENT: there is nothing of that path; -ESTALE: the file
+ * that the position names has gone, and the order cannot tell what came after it.
+ */
+int ofs_inventory_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
+			 const struct ofs_cred *cred, struct ofs_entry *ret);
+
 /* ---- slice_node.c: slices as virtual files */
 
 /*

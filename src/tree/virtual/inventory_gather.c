@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/* Finding the files of an inventory, directory by directory, and putting them in order. */
+#include "tree/virtual/inventory.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/tokens.h"
+#include "tree/core/walk.h"
+#include "tree/expiry/lifetime.h"
+#include "tree/search/search.h"
+
+/* Content that is read for a sum of tokens; what no seal has counted yet is mostly young. */
+#define COUNTED_MAX ((uint64_t)128 << 20)
+/* Looking at more files than this leaves the store with memory to give back. */
+#define MANY ((size_t)1 << 16)
+#define CLOCK_EVERY 64 /* entries between two looks at the clock */
+
+void ofs_inventory_finish(struct ofs_inventory *v)
+{
+	free(v->list);
+	*v = (struct ofs_inventory){ 0 };
+}
+
+struct found {
+	uint64_t ino;
+	size_t name; /* in the names of its directory; 0 where they do not matter */
+	bool is_dir;
+};
+
+/* A directory that is being gone through. */
+struct level {
+	uint64_t dir;
+	struct found *list;
+	size_t n, cap, next;
+	struct ofs_buf names;
+};
+
+struct ofs_gathering {
+	struct ofs_tree *tree;
+	struct ofs_root *root;
+	const struct ofs_inventory_request *request;
+	struct ofs_inventory *to;
+	struct ofs_search search; /* for its filters */
+	struct level *levels; /* from the root on */
+	size_t n, cap;
+	struct ofs_map linked; /* files of several names that were met */
+	uint64_t counted; /* bytes that were read for tokens */
+};
+
+/* ---- files */
+
+static bool is_between(int64_t at, int64_t from, int64_t before)
+{
+	return at >= from && (at < before || before == INT64_MAX);
+}
+
+/* 1 or 0, or -errno. */
+static int admits(struct ofs_gathering *g, const struct ofs_attr *file)
+{
+	const struct ofs_inventory_request *q = g->request;
+	int64_t used = ofs_lifetime_used_time(g->tree, file->used);
+	struct ofs_answer answer;
+	int r;
+
+	if (q->resumed && file->ino == q->after.ino)
+		return 1; /* it tells where to go on */
+	/* Its place in the order may be another now, and it may have been shown at the old one. */
+	if (q->resumed && q->after.ino &&
+	    (file->ctime > q->began || (q->order == OFS_ORDER_USED && used > q->began)))
+		return 0;
+	if (!is_between(used, q->used_from, q->used_before))
+		return 0;
+	if (!q->query->filtered)
+		return 1;
+	r = ofs_answer_load(&g->search, file->ino, &answer);
+	ofs_answer_finish(&answer);
+	return r;
+}
+
+/* Its tokens, if they are known, or may still be counted; else -1. */
+static int64_t tokens_of(struct ofs_gathering *g, const struct ofs_attr *file)
+{
+	uint64_t cost = OFS_MIN(file->size, (uint64_t)OFS_TOKENS_SAMPLE);
+
+	if (file->tokens < 0) {
+		if (g->request->order != OFS_ORDER_TOKENS && g->counted + cost > COUNTED_MAX)
+			return -1;
+		g->counted += cost;
+	}
+	return (int64_t)OFS_MIN(ofs_source_tokens(g->tree, file), (uint64_t)INT64_MAX);
+}
+
+/* Bytes on disk, as far as that may be told (user.offload.stored_bytes). */
+static uint64_t stored_of(const struct ofs_attr *file)
+{
+	return file->region == OFS_ROOT_INO ? file->occupied : 0;
+}
+
+/* The key grows along the order: ~ turns one round without overflow. */
+static int key_of(struct ofs_gathering *g, const struct ofs_attr *file, int64_t tokens,
+		  int64_t *ret)
+{
+	int r = 0;
+
+	switch (g->request->order) {
+	case OFS_ORDER_USED:
+		*ret = ~file->used;
+		break;
+	case OFS_ORDER_MODIFIED:
+		*ret = ~file->mtime;
+		break;
+	case OFS_ORDER_SIZE:
+		*ret = ~(int64_t)file->size;
+		break;
+	case OFS_ORDER_TOKENS:
+		*ret = ~tokens;
+		break;
+	case OFS_ORDER_STORED:
+		*ret = ~(int64_t)stored_of(file);
+		break;
+	case OFS_ORDER_EXPIRES:
+		r = ofs_lifetime_end(g->tree, file, ret);
+		break;
+	case OFS_ORDER_PATH:
+	case OFS_ORDERS:
+		*ret = (int64_t)g->to->n;
+		break;
+	}
+	if (g->request->reverse)
+		*ret = ~*ret;
+	return r;
+}
+
+/* A file that was found in `dir`. One of several names counts as what it was named last. */
+static int take_file(struct ofs_gathering *g, uint64_t dir, uint64_t ino)
+{
+	struct ofs_inventory *to = g->to;
+	struct ofs_attr file;
+	int64_t tokens, key;
+	int r = ofs_store_getattr(g->tree->store, ino, &file);
+
+	if (r < 0 || !file.nlink || file.parent != dir)
+		return r == -ENOENT ? 0 : r;
+	if (file.nlink > 1) {
+		if (ofs_map_get(&g->linked, ino))
+			return 0;
+		ofs_map_put(&g->linked, ino, g);
+	}
+	r = admits(g, &file);
+	if (r <= 0)
+		return r;
+	tokens = tokens_of(g, &file);
+	r = key_of(g, &file, tokens, &key);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	*ofs_append(to->list, to->n, to->cap) = (struct ofs_inventory_entry){ key, ino };
+	to->bytes += file.size;
+	to->stored += stored_of(&file);
+	to->tokens += tokens > 0 ? (uint64_t)tokens : 0;
+	to->uncounted += tokens < 0;
+	return 0;
+}
+
+/* ---- directories */
+
+struct reading {
+	struct level *level;
+	bool named;
+};
+
+static int add_found(void *arg, const char *name, const struct ofs_attr *attr)
+{
+	struct reading *rd = arg;
+	struct level *l = rd->level;
+
+	if (!S_ISREG(attr->mode) && !S_ISDIR(attr->mode))
+		return 0;
+	*ofs_append(l->list, l->n, l->cap) = (struct found){ .ino = attr->ino,
+							     .name = l->names.len,
+							     .is_dir = S_ISDIR(attr->mode) };
+	if (rd->named)
+		ofs_buf_append(&l->names, name, strlen(name) + 1);
+	return 0;
+}
+
+static int compare_names(const void *a, const void *b, void *names)
+{
+	const struct found *x = a, *y = b;
+
+	return strcmp((const char *)names + x->name, (const char *)names + y->name);
+}
+
+static int enter(struct ofs_gathering *g, uint64_t dir)
+{
+	struct level *l = ofs_append(g->levels, g->n, g->cap);
+	struct reading rd = { .level = l, .named = g->request->order == OFS_ORDER_PATH };
+	int r;
+
+	*l = (struct level){ .dir = dir };
+	if (dir == g->root->tops[OFS_TOP_AGENTS])
+		return 0;
+	r = ofs_walk_entries(g->tree, dir, add_found, &rd);
+	if (rd.named && l->n)
+		qsort_r(l->list, l->n, sizeof(*l->list), compare_names, l->names.data);
+	/* Removed meanwhile: then nothing is in it. */
+	return r == -ENOENT || r == -ENOTDIR ? 0 : r;
+}
+
+static void leave(struct ofs_gathering *g)
+{
+	struct level *l = &g->levels[--g->n];
+
+	free(l->list);
+	ofs_buf_finish(&l->names);
+}
+
+/* One entry, or the end of a directory. */
+static int step(struct ofs_gathering *g)
+{
+	struct level *l = &g->levels[g->n - 1];
+	const struct found *f = l->next < l->n ? &l->list[l->next++] : NULL;
+
+	if (f)
+		return f->is_dir ? enter(g, f->ino) : take_file(g, l->dir, f->ino);
+	leave(g);
+	return 0;
+}
+
+/* What `path` leads to from a directory, without a reference. */
+static int find_below(struct ofs_tree *t, uint64_t root, const char *path, struct ofs_attr *ret)
+{
+	int r = ofs_store_getattr(t->store, root, ret);
+
+	while (*path && r == 0) {
+		size_t len = strcspn(path, "/");
+		char name[OFS_NAME_MAX + 1];
+
+		if (len > OFS_NAME_MAX)
+			return -ENAMETOOLONG;
+		memcpy(name, path, len);
+		name[len] = '\0';
+		r = ofs_store_lookup(t->store, ret->ino, name, ret);
+		if (r == 0)
+			ofs_store_forget(t->store, ret->ino, 1);
+		path += len + (path[len] == '/');
+	}
+	return r;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct ofs_inventory_entry *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->ino < y->ino ? -1 : x->ino > y->ino;
+}
+
+int ofs_gathering_create(struct ofs_tree *t, struct ofs_root *root,
+			 const struct ofs_inventory_request *request, struct ofs_inventory *to,
+			 struct ofs_gathering **ret)
+{
+	struct ofs_gathering *g;
+	struct ofs_attr top;
+	int r = find_below(t, root->ino, request->below, &top);
+
+	if (r < 0)
+		return r;
+	g = ofs_alloc(sizeof(*g));
+	g->tree = t;
+	g->to = to;
+	g->request = request;
+	g->root = root;
+	g->search = (struct ofs_search){
+		.tree = t, .query = request->query, .in = &g->root, .n_in = 1
+	};
+	if (S_ISDIR(top.mode))
+		r = enter(g, top.ino);
+	else if (S_ISREG(top.mode))
+		r = take_file(g, top.parent, top.ino);
+	if (r < 0)
+		ofs_gathering_destroy(g);
+	else
+		*ret = g;
+	return r;
+}
+
+int ofs_gathering_run(struct ofs_gathering *g, int64_t deadline)
+{
+	struct ofs_inventory *to = g->to;
+	int r = 0;
+
+	for (unsigned int i = 1; g->n && r == 0; i++) {
+		if (i % CLOCK_EVERY == 0 && ofs_clock_monotonic() >= deadline)
+			return 1;
+		r = step(g);
+	}
+	if (r == 0 && to->n)
+		qsort(to->list, to->n, sizeof(*to->list), compare_entries);
+	if (to->n > MANY)
+		ofs_store_relax(g->tree->store);
+	return r;
+}
+
+void ofs_gathering_destroy(struct ofs_gathering *g)
+{
+	if (!g)
+		return;
+	while (g->n)
+		leave(g);
+	free(g->levels);
+	ofs_map_finish(&g->linked);
+	free(g);
+}

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT */
+/* .offload/list/<request>: a file with a page of an inventory, which a lookup makes. */
+#include "tree/virtual/inventory.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/redact.h"
+#include "base/text.h"
+#include "base/thread.h"
+#include "tree/core/changes.h"
+#include "tree/core/label.h"
+#include "tree/core/stat.h"
+#include "tree/expiry/gc.h"
+#include "tree/expiry/lifetime.h"
+#include "tree/search/search.h"
+
+#define PAGE_BYTES ((size_t)24 << 20) /* about; a page of long paths has fewer files */
+#define KEPT_MAX 8
+#define CLOCK_EVERY 64 /* files between two looks at the clock */
+#define PORTION_NS (300 * OFS_NS_PER_MS) /* before an answer says that there is more to do */
+#define KEPT_FILES_MAX ((size_t)4 << 20) /* of all that are kept, but for the last one */
+
+/* A file of a page, and its line: nothing if it has gone. */
+struct row {
+	uint64_t ino;
+	size_t at, len;
+};
+
+/* A page that is being made, a portion with each request. */
+struct page {
+	size_t first; /* in the inventory */
+	struct row *rows; /* NULL: there is none */
+	struct row **order; /* of them by inode */
+	size_t n, done;
+	struct ofs_buf lines; /* by inode */
+};
+
+/* Gathered once, a portion with each request, and kept from one page to the next. */
+struct kept {
+	const struct ofs_root *root;
+	struct ofs_inventory_request request; /* `what` is NULL: none */
+	struct ofs_inventory v;
+	struct ofs_gathering *more; /* NULL: that is all */
+	struct page page;
+	int64_t used; /* monotonic */
+};
+
+struct ofs_inventories {
+	pthread_mutex_t lock; /* held while a portion of a page is made */
+	struct kept list[KEPT_MAX];
+};
+
+struct ofs_inventories *ofs_inventories_create(void)
+{
+	struct ofs_inventories *v = ofs_alloc(sizeof(*v));
+
+	pthread_mutex_init(&v->lock, NULL);
+	return v;
+}
+
+static void page_finish(struct page *p)
+{
+	free(p->rows);
+	free(p->order);
+	ofs_buf_finish(&p->lines);
+	*p = (struct page){ 0 };
+}
+
+static void drop(struct kept *k)
+{
+	page_finish(&k->page);
+	ofs_gathering_destroy(k->more);
+	ofs_inventory_request_finish(&k->request);
+	ofs_inventory_finish(&k->v);
+	*k = (struct kept){ 0 };
+}
+
+void ofs_inventories_destroy(struct ofs_inventories *v)
+{
+	if (!v)
+		return;
+	for (size_t i = 0; i < KEPT_MAX; i++)
+		drop(&v->list[i]);
+	pthread_mutex_destroy(&v->lock);
+	free(v);
+}
+
+/* The one that the request goes on with; NULL: none. */
+static struct kept *find_kept(struct ofs_inventories *v, const struct ofs_root *root,
+			      const struct ofs_inventory_request *q)
+{
+	for (size_t i = 0; i < KEPT_MAX; i++) {
+		struct kept *k = &v->list[i];
+
+		if (k->request.what && k->root == root && q->resumed &&
+		    k->request.began == q->began && strcmp(k->request.what, q->what) == 0)
+			return k;
+	}
+	return NULL;
+}
+
+/* An empty one, in place of the one that was not used for longest. */
+static struct kept *make_room(struct ofs_inventories *v)
+{
+	struct kept *oldest = &v->list[0];
+	size_t files = 0;
+
+	for (size_t i = 0; i < KEPT_MAX; i++) {
+		files += v->list[i].v.n;
+		if (v->list[i].used < oldest->used)
+			oldest = &v->list[i];
+	}
+	for (size_t i = 0; files > KEPT_FILES_MAX && i < KEPT_MAX; i++)
+		drop(&v->list[i]);
+	drop(oldest);
+	return oldest;
+}
+
+/*
+ * The list of the request `q`, called `name`. 1: it is the one that the position is of; 0: it was
+ * gathered anew; or -errno.
+ */
+static int get(struct ofs_tree *t, struct ofs_root *root, const char *name,
+	       const struct ofs_inventory_request *q, struct kept **ret)
+{
+	struct kept *k = find_kept(t->inventories, root, q);
+	int64_t deadline = ofs_clock_monotonic() + PORTION_NS;
+	int r = 0, kept = k != NULL;
+
+	if (!k) {
+		k = make_room(t->inventories);
+		k->root = root;
+		r = ofs_inventory_parse(t, name, q->began, NULL, &k->request);
+		if (r == 0)
+			r = ofs_gathering_create(t, root, &k->request, &k->v, &k->more);
+		/* Others may take its room again and again: it is to come to an end. */
+		if (q->resumed)
+			deadline = INT64_MAX;
+	}
+	if (r == 0 && k->more)
+		r = ofs_gathering_run(k->more, deadline);
+	if (r == 0) {
+		ofs_gathering_destroy(k->more);
+		k->more = NULL;
+	}
+	k->used = ofs_clock_monotonic();
+	if (r < 0)
+		drop(k);
+	*ret = k;
+	return r < 0 ? r : kept;
+}
+
+/* Where the page begins; in a list that was kept the position has its place, wherever the file is. */
+static int seek(const struct ofs_inventory *v, const struct ofs_inventory_request *q, bool is_kept,
+		size_t *ret)
+{
+	const struct ofs_inventory_entry *after = &q->after;
+	size_t i;
+
+	*ret = 0;
+	if (!after->ino)
+		return 0;
+	if (is_kept || q->order != OFS_ORDER_PATH) {
+		*ret = OFS_BISECT(k, v->n,
+				  v->list[k].key < after->key || (v->list[k].key == after->key &&
+								  v->list[k].ino <= after->ino));
+		return 0;
+	}
+	for (i = 0; i < v->n && v->list[i].ino != after->ino; i++)
+		;
+	*ret = i + 1;
+	return i < v->n ? 0 : -ESTALE;
+}
+
+/* ---- a file as a line */
+
+/* Appends a string, or null. */
+static void append_string(struct ofs_buf *out, const char *name, const char *text)
+{
+	OFS_FREE char *readable = NULL;
+
+	ofs_buf_printf(out, ",\"%s\":", name);
+	if (!text || !*text) {
+		ofs_buf_append_str(out, "null");
+		return;
+	}
+	/* Most texts need nothing. */
+	for (const char *p = text;; p++) {
+		if (!*p) {
+			ofs_buf_printf(out, "\"%s\"", text);
+			return;
+		}
+		if ((unsigned char)*p < ' ' || (unsigned char)*p >= 0x7f || *p == '"' || *p == '\\')
+			break;
+	}
+	readable = ofs_text_readable(text);
+	ofs_json_append(json_string(readable), JSON_ENCODE_ANY, out);
+}
+
+static void append_time(struct ofs_buf *out, const char *name, int64_t at)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+
+	if (at != OFS_TTL_NEVER && ofs_text_time(at, &text) == 0)
+		append_string(out, name, ofs_buf_str(&text));
+	else
+		append_string(out, name, NULL);
+}
+
+static void append_redacted(struct ofs_buf *out, const char *name, const char *text)
+{
+	OFS_FREE char *readable = text ? ofs_text_readable(text) : NULL;
+	OFS_FREE char *shown = readable ? ofs_redact_string(readable) : NULL;
+
+	append_string(out, name, shown);
+}
+
+static void note_important(void *arg, const struct ofs_label *l)
+{
+	*(bool *)arg = l && l->important;
+}
+
+static void append_file(struct ofs_tree *t, const struct ofs_answer *a, struct ofs_buf *out)
+{
+	const struct ofs_attr *file = &a->attr;
+	int64_t end = OFS_TTL_NEVER;
+	const char *state = NULL;
+	bool important = false;
+	char ref[OFS_REF_SIZE];
+
+	ofs_ref_format(t, file->ino, ref);
+	ofs_labels_with(t, file->ino, note_important, &important);
+	ofs_lifetime_end(t, file, &end);
+	ofs_gc_word(t->gc, file, &state);
+	ofs_buf_printf(out, "{\"ref\":\"%s\"", ref);
+	append_string(out, "path", (const char *)a->place.path.data);
+	ofs_buf_printf(out, ",\"size\":%" PRIu64 ",\"tokens\":%" PRIu64, file->size,
+		       ofs_source_tokens(t, file));
+	if (file->region == OFS_ROOT_INO)
+		ofs_buf_printf(out, ",\"stored_bytes\":%" PRIu64, file->occupied);
+	else
+		ofs_buf_append_str(out, ",\"stored_bytes\":null");
+	append_string(out, "tier", ofs_tier_names[ofs_place_tier(&a->place)]);
+	append_string(out, "category", a->place.category);
+	append_string(out, "task", a->place.task);
+	append_redacted(out, "title", a->title);
+	append_redacted(out, "tags", a->tags);
+	ofs_buf_printf(out, ",\"important\":%s", important ? "true" : "false");
+	append_time(out, "created", file->btime);
+	append_time(out, "modified", file->mtime);
+	append_time(out, "used", ofs_lifetime_used_time(t, file->used));
+	append_time(out, "expires", end);
+	append_string(out, "state", state);
+	ofs_buf_append_str(out, "}\n");
+}
+
+/* ---- pages */
+
+/* It may have been moved away since it was gathered. */
+static bool is_below(const struct ofs_answer *a, const char *below)
+{
+	const char *path = (const char *)a->place.path.data;
+	size_t len = strlen(below);
+
+	return !len || (strncmp(path, below, len) == 0 && (!path[len] || path[len] == '/'));
+}
+
+static int compare_inodes(const void *a, const void *b)
+{
+	const struct row *const *x = a, *const *y = b;
+
+	return (*x)->ino < (*y)->ino ? -1 : (*x)->ino > (*y)->ino;
+}
+
+/*
+ * Begins the page of the files from number `first` on. Lines are made in the order of inodes: names
+ * are found in a directory that is loaded as a whole, and its files were mostly made one after the
+ * other.
+ */
+static void page_begin(struct page *p, const struct ofs_inventory *v, size_t first, uint64_t max)
+{
+	page_finish(p);
+	p->first = first;
+	p->n = (size_t)OFS_MIN(max, (uint64_t)(v->n - OFS_MIN(first, v->n)));
+	p->rows = ofs_realloc(NULL, p->n + 1, sizeof(*p->rows));
+	p->order = ofs_realloc(NULL, p->n + 1, sizeof(*p->order));
+	for (size_t i = 0; i < p->n; i++) {
+		p->rows[i].ino = v->list[first + i].ino;
+		p->order[i] = &p->rows[i];
+	}
+	qsort(p->order, p->n, sizeof(*p->order), compare_inodes);
+}
+
+/* Makes lines until the deadline; true: all of them. */
+static bool page_run(struct ofs_tree *t, struct ofs_root *root,
+		     const struct ofs_inventory_request *q, struct page *p, int64_t deadline)
+{
+	struct ofs_search search = { .tree = t, .query = q->query, .in = &root, .n_in = 1 };
+
+	while (p->done < p->n && p->lines.len <= PAGE_BYTES) {
+		struct row *row = p->order[p->done++];
+		struct ofs_answer a;
+
+		row->at = p->lines.len;
+		if (ofs_answer_load(&search, row->ino, &a) > 0 && is_below(&a, q->below))
+			append_file(t, &a, &p->lines);
+		ofs_answer_finish(&a);
+		row->len = p->lines.len - row->at;
+		if (p->done % CLOCK_EVERY == 0 && ofs_clock_monotonic() >= deadline)
+			return false;
+	}
+	return true;
+}
+
+/* 1: the page at `first` is made; 0: there is more to do. */
+static int make_lines(struct ofs_tree *t, struct ofs_root *root,
+		      const struct ofs_inventory_request *q, struct kept *k, size_t first)
+{
+	uint64_t max = OFS_MIN(OFS_MIN(q->page, q->max), (uint64_t)OFS_INVENTORY_PAGE);
+	int64_t deadline = ofs_clock_monotonic() + PORTION_NS;
+	struct page *p = &k->page;
+
+	if (!p->rows || p->first != first)
+		page_begin(p, &k->v, first, max);
+	while (page_run(t, root, q, p, deadline)) {
+		if (p->done == p->n)
+			return 1;
+		/* The paths are long: fewer files. */
+		page_begin(p, &k->v, first, p->n / 8 + 1);
+	}
+	return 0;
+}
+
+/* A file by its ref: inode numbers tell how many there are. */
+static void append_position(struct ofs_tree *t, struct ofs_buf *out, int64_t began,
+			    struct ofs_inventory_entry after)
+{
+	char ref[OFS_REF_SIZE] = "0";
+
+	if (after.ino)
+		ofs_ref_format(t, after.ino, ref);
+	ofs_buf_printf(out, "\"next\":\"%" PRIx64 ".%" PRIx64 ".%s\"}\n", (uint64_t)began,
+		       (uint64_t)after.key, ref);
+}
+
+static void append_sums(struct ofs_buf *out, const struct ofs_inventory *v)
+{
+	ofs_buf_printf(out,
+		       "{\"files\":%zu,\"bytes\":%" PRIu64 ",\"stored_bytes\":%" PRIu64
+		       ",\"tokens\":%" PRIu64 ",\"uncounted\":%" PRIu64 ",",
+		       v->n, v->bytes, v->stored, v->tokens, v->uncounted);
+}
+
+struct asked {
+	struct ofs_root *root;
+	const char *name;
+};
+
+static int make_page(struct ofs_tree *t, void *arg, struct ofs_buf *out)
+{
+	OFS_CLEANUP(ofs_inventory_request_finish) struct ofs_inventory_request q = { 0 };
+	const struct asked *asked = arg;
+	struct kept *k = NULL;
+	size_t first = 0, end;
+	OFS_LOCKED(&t->inventories->lock);
+	int r = ofs_inventory_parse(t, asked->name, ofs_clock_wall(), NULL, &q);
+
+	if (r == 0)
+		r = get(t, asked->root, asked->name, &q, &k);
+	if (r >= 0 && !k->more)
+		r = seek(&k->v, &q, r > 0, &first);
+	if (r < 0)
+		return r;
+	if (k->more || !make_lines(t, asked->root, &q, k, first)) {
+		ofs_buf_append_str(out, "{");
+		append_position(t, out, k->request.began, q.after);
+		return 1;
+	}
+	append_sums(out, &k->v);
+	end = first + k->page.n;
+	if (end < k->v.n && q.max == UINT64_MAX)
+		append_position(t, out, k->request.began, k->v.list[end - 1]);
+	else
+		ofs_buf_append_str(out, "\"next\":null}\n");
+	for (size_t i = 0; i < k->page.n; i++)
+		if (k->page.rows[i].ino != q.after.ino)
+			ofs_buf_append(out, k->page.lines.data + k->page.rows[i].at,
+				       k->page.rows[i].len);
+	page_finish(&k->page);
+	if (end >= k->v.n || q.max != UINT64_MAX)
+		drop(k);
+	return 0;
+}
+
+int ofs_inventory_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
+			 const struct ofs_cred *cred, struct ofs_entry *ret)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	struct asked asked = { ofs_root_of_node(t, parent), name };
+	struct ofs_attr attr;
+	int r;
+
+	/* It names all files, even in directories that others may not search. */
+	if (!asked.root)
+		return -ESTALE;
+	if (!ofs_root_is_owner(t, asked.root, cred))
+		return -EACCES;
+	r = ofs_made_keep(t, asked.root, OFS_KEPT_LIST, name,
+			  (uint64_t)ofs_changes_last(asked.root->changes), make_page, &asked,
+			  &text);
+	if (r < 0)
+		return r;
+	ofs_stat_make_up(t, asked.root, 0, S_IFREG | 0400, &attr);
+	ofs_made_text(t, parent, name, &attr, &text, ret);
+	return 0;
+}
