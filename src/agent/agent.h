@@ -139,8 +139,7 @@ bool ofs_hook_may_read_back(const struct ofs_hook_event *e);
 
 /* All strings borrowed. */
 struct ofs_hook_options {
-	const char *task; /* of what is stored; checked already; NULL: none */
-	bool task_is_session; /* the session is the task */
+	const char *task; /* of what is stored; checked already; NULL: the session's, or the default */
 	const char *ttl; /* of what is stored; NULL: the category's */
 	uint64_t max_bytes; /* output over this is offloaded where that pays */
 	uint64_t read_bytes; /* a file that was read, over this */
@@ -156,6 +155,3 @@ struct ofs_hook_options {
 int ofs_hook_answer(const struct ofs_agent *agent, const struct ofs_hook_event *e,
 		    const struct ofs_hook_options *options, struct ofs_access *access,
 		    struct ofs_error *err, struct ofs_buf *ret);
-
-/* Allocated: `text` as the name of a category or task; `fallback` where nothing is left of it. */
-char *ofs_hook_label(const char *text, size_t len, const char *fallback);

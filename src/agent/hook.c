@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <ctype.h>
-
 #include "agent/agent.h"
 #include "base/text.h"
 #include "client/naming.h"
@@ -8,9 +6,6 @@
 #include "client/usage.h"
 #include "context/chat/readback.h"
 #include "io/path.h"
-
-/* The task of a session whose name has no byte that a task may have. */
-#define HOOK_SESSION "session"
 
 void ofs_hook_event_finish(struct ofs_hook_event *e)
 {
@@ -29,31 +24,14 @@ void ofs_hook_text_finish(struct ofs_hook_text *t)
 	ofs_buf_finish(&t->inline_text);
 }
 
-char *ofs_hook_label(const char *text, size_t len, const char *fallback)
-{
-	char label[OFS_NAMING_MAX + 1];
-	size_t n = 0;
-
-	while (len && *text == '.') {
-		text++;
-		len--;
-	}
-	for (; len && n < OFS_NAMING_MAX; len--, text++)
-		label[n++] = isalnum((unsigned char)*text) || (*text && strchr("._-", *text))
-				     ? *text
-				     : '-';
-	label[n] = '\0';
-	return ofs_strdup(n ? label : fallback);
-}
-
 /* Allocated: the task that what is stored belongs to; NULL: none. */
 static char *make_task(const struct ofs_hook_event *e, const struct ofs_hook_options *options)
 {
-	if (!options->task_is_session)
-		return options->task ? ofs_strdup(options->task) : NULL;
-	if (!e->session || !*e->session)
-		return NULL;
-	return ofs_hook_label(e->session, strlen(e->session), HOOK_SESSION);
+	char *task = NULL;
+
+	if (options->task)
+		return ofs_strdup(options->task);
+	return ofs_naming_task(e->session, NULL, &task) < 0 ? NULL : task;
 }
 
 /* ---- after a tool was used */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/tools.h"
 
+#include "client/naming.h"
 #include "context/json/args.h"
 
 #define MCP_PREFIX "mcp__"
@@ -58,7 +59,7 @@ static char *make_category(const char *name, const struct ofs_agent_tool *tool)
 		return ofs_strdup(OTHER_CATEGORY);
 	server = name + strlen(MCP_PREFIX);
 	end = strstr(server, "__");
-	return ofs_hook_label(server, end ? (size_t)(end - server) : strlen(server), MCP_CATEGORY);
+	return ofs_naming_label(server, end ? (size_t)(end - server) : strlen(server), MCP_CATEGORY);
 }
 
 static char *make_title(const char *name, const struct ofs_agent_tool *tool, struct ofs_span input)

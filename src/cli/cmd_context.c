@@ -18,7 +18,8 @@ static const struct ofs_option options[] = {
 		   "one or the other, when all is too much"),
 	OFS_SET("restore", &mode, 3, "undo what was done to the messages"),
 	OFS_TEXT(0, "chat", "ID", &manage.chat_id,
-		 "the chat, as whose task it is stored (tasks/ID/context)"),
+		 "the chat, as whose task it is stored (tasks/ID/context;\n"
+		 "default: OFFLOAD_TASK)"),
 	OFS_TEXT(0, "store-dir", "DIR", &manage.store_dir,
 		 "another directory in the tree for that"),
 	OFS_COUNT(0, "keep", "N", &manage.keep, "messages", INT64_MAX,
@@ -94,8 +95,11 @@ static int context_answer(const struct ofs_buf *input)
 static int context_run(const struct ofs_command *self, int argc, char **argv)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf input = OFS_BUF_INIT;
-	int r = ofs_io_read_fd(STDIN_FILENO, SIZE_MAX, &input);
+	int r = ofs_command_default_task(&manage.default_chat_id, false);
 
+	if (r >= 0)
+		return r;
+	r = ofs_io_read_fd(STDIN_FILENO, SIZE_MAX, &input);
 	if (r < 0)
 		return ofs_report("cannot read standard input: %s", strerror(-r));
 	manage.mode = (enum ofs_manage_mode)(mode + OFS_MANAGE_COMPACT);

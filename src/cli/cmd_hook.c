@@ -33,7 +33,8 @@ static bool yes, print;
 static const char *const forms[] = { [OFS_HOOK_TEXT] = "text", [OFS_HOOK_TOOL] = "tool", NULL };
 static const struct ofs_option options[] = {
 	OFS_TEXT('t', "task", "NAME", &task,
-		 "the task that outputs belong to; 'session': that of the chat"),
+		 "the task that outputs belong to (default: session, which is\n"
+		 "that of the chat; where an event names none: OFFLOAD_TASK)"),
 	OFS_COUNT(0, "max-bytes", "N", &max_bytes, "bytes", UINT64_MAX - 1,
 		  "longest output that stays (default: 4096, and what a\n"
 		  "pointer would not make much shorter)"),
@@ -471,8 +472,7 @@ static int hook_run(const struct ofs_command *self, int argc, char **argv)
 		engine.max_bytes = max_bytes != OFS_COUNT_NONE ? max_bytes : OFS_OFFLOAD_BYTES;
 		engine.read_bytes = read_bytes != OFS_COUNT_NONE ? read_bytes
 								 : OFS_OFFLOAD_READ_BYTES;
-		engine.task_is_session = task && strcmp(task, HOOK_TASK_SESSION) == 0;
-		engine.task = engine.task_is_session ? NULL : task;
+		engine.task = task && strcmp(task, HOOK_TASK_SESSION) != 0 ? task : NULL;
 		if (named || work == run_event || print)
 			return work();
 		return run_for_all(work, work == run_uninstall);

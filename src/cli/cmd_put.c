@@ -12,7 +12,9 @@ static struct ofs_deposit deposit = { .category = "general", .way = "put" };
 static const struct ofs_option options[] = {
 	OFS_TEXT('c', "category", "CATEGORY", &deposit.category,
 		 "what kind of output it is (default: general)"),
-	OFS_TEXT('t', "task", "TASK", &deposit.task, "the task that it belongs to"),
+	OFS_TEXT('t', "task", "TASK", &deposit.task,
+		 "the task that it belongs to (default: the session of the agent,\n"
+		 "or OFFLOAD_TASK)"),
 	OFS_TEXT('n', "name", "NAME", &deposit.name,
 		 "its name (default: made from category, time and content)"),
 	OFS_TEXT(0, "title", "TEXT", &deposit.title, "what it is, for people and for search"),
@@ -71,6 +73,8 @@ static int put_run(const struct ofs_command *self, int argc, char **argv)
 	OFS_CLEANUP(ofs_spool_finish) struct ofs_spool spool = OFS_SPOOL_INIT;
 	int r = ofs_command_check_names(deposit.category, deposit.task, deposit.name);
 
+	if (r < 0)
+		r = ofs_command_default_task(&deposit.task, true);
 	if (r >= 0)
 		return r;
 	r = ofs_spool_fill(&spool, STDIN_FILENO);

@@ -10,7 +10,8 @@ static const char *task, *category;
 
 static const struct ofs_option options[] = {
 	OFS_TEXT('t', "task", "TASK", &task,
-		 "the task whose history gets the steps, and whose outputs the results"),
+		 "the task whose history gets the steps, and whose outputs the results\n"
+		 "(default: OFFLOAD_TASK)"),
 	OFS_TEXT('c', "category", "CATEGORY", &category,
 		 "what kind of output it is (default: by the tool)"),
 	OFS_OPTIONS_END,
@@ -117,6 +118,8 @@ static int reduce_run(const struct ofs_command *self, int argc, char **argv)
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf in = OFS_BUF_INIT;
 	int r = ofs_command_check_names(category, task, NULL);
 
+	if (r < 0)
+		r = ofs_command_default_task(&task, false);
 	if (r >= 0)
 		return r;
 	r = ofs_io_read_fd(STDIN_FILENO, SIZE_MAX, &in);

@@ -16,7 +16,9 @@ static uint64_t max_bytes = OFS_COUNT_NONE; /* not given */
 static const struct ofs_option options[] = {
 	OFS_TEXT('c', "category", "CATEGORY", &deposit.category,
 		 "what kind of output it is (default: shell)"),
-	OFS_TEXT('t', "task", "TASK", &deposit.task, "the task that it belongs to"),
+	OFS_TEXT('t', "task", "TASK", &deposit.task,
+		 "the task that it belongs to (default: the session of the agent,\n"
+		 "or OFFLOAD_TASK)"),
 	OFS_COUNT(0, "max-bytes", "N", &max_bytes, "bytes", UINT64_MAX - 1,
 		  "longest output that passes through (default: 4096, and\n"
 		  "what a pointer would not make much shorter)"),
@@ -138,6 +140,8 @@ static int run_run(const struct ofs_command *self, int argc, char **argv)
 	struct output output = { .spool = OFS_SPOOL_INIT };
 	int code = ofs_command_check_names(deposit.category, deposit.task, NULL);
 
+	if (code < 0)
+		code = ofs_command_default_task(&deposit.task, true);
 	if (code < 0)
 		code = run_command((const char *const *)argv, &output);
 	ofs_spool_finish(&output.spool);

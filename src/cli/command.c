@@ -225,6 +225,19 @@ int ofs_command_parse(const struct ofs_command *self, int *argc, char ***argv)
 	return !*argc && self->missing ? ofs_report_usage("%s", self->missing) : -1;
 }
 
+int ofs_command_default_task(const char **task, bool session)
+{
+	struct ofs_error err;
+	char *name;
+
+	if (*task)
+		return -1;
+	if (ofs_naming_task(session ? ofs_naming_session() : NULL, &err, &name) < 0)
+		return ofs_report_usage("%s", err.text);
+	*task = name;
+	return -1;
+}
+
 int ofs_command_check_names(const char *category, const char *task, const char *file)
 {
 	struct ofs_error err;

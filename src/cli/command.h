@@ -94,5 +94,11 @@ void ofs_command_print_help(const struct ofs_command *self);
 /* Checks that not both an operand and an option name a tree. -1, or the exit code. */
 int ofs_command_check_place(int argc, char *const argv[]);
 
+/*
+ * Where no option named a task, *task becomes the default, as of ofs_naming_task(); for what a
+ * session's agent stores, `session`. -1, or the exit code.
+ */
+int ofs_command_default_task(const char **task, bool session);
+
 /* Checks names that options gave, NULL for none. -1: they are good; else the exit code. */
 int ofs_command_check_names(const char *category, const char *task, const char *file);

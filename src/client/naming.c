@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/naming.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -10,6 +11,8 @@
 #define NAMING_FILE_MAX 255
 #define NAMING_AGENTS "agents/"
 #define NAMING_DIGITS_MAX 18
+/* The task of a session whose id has no byte that a task may have. */
+#define NAMING_SESSION "session"
 
 int ofs_naming_check(const char *kind, const char *label, struct ofs_error *err)
 {
@@ -136,4 +139,54 @@ bool ofs_naming_is_auto(const char *name, const char *category, const char *sha2
 		return false;
 	*ret_seconds = seconds;
 	return true;
+}
+
+char *ofs_naming_label(const char *text, size_t len, const char *fallback)
+{
+	char label[OFS_NAMING_MAX + 1];
+	size_t n = 0;
+
+	while (len && *text == '.') {
+		text++;
+		len--;
+	}
+	for (; len && n < OFS_NAMING_MAX; len--, text++)
+		label[n++] = isalnum((unsigned char)*text) || (*text && strchr("._-", *text))
+				     ? *text
+				     : '-';
+	label[n] = '\0';
+	return ofs_strdup(n ? label : fallback);
+}
+
+const char *ofs_naming_session(void)
+{
+	/* Set by Claude Code and Codex for commands, by Gemini CLI for hooks. */
+	static const char *const variables[] = { "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID",
+						 "GEMINI_SESSION_ID" };
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(variables); i++) {
+		const char *id = getenv(variables[i]);
+
+		if (id && *id)
+			return id;
+	}
+	return NULL;
+}
+
+int ofs_naming_task(const char *session, struct ofs_error *err, char **ret)
+{
+	const char *given = getenv("OFFLOAD_TASK");
+	struct ofs_error why;
+
+	*ret = NULL;
+	if (given && !*given)
+		return 0;
+	if (session && *session)
+		*ret = ofs_naming_label(session, strlen(session), NAMING_SESSION);
+	if (*ret || !given)
+		return 0;
+	if (ofs_naming_check("task", given, &why) < 0)
+		return ofs_error_set(err, EINVAL, "OFFLOAD_TASK names no task: %s", why.text);
+	*ret = ofs_strdup(given);
+	return 0;
 }

@@ -31,6 +31,19 @@ char *ofs_naming_agent_name(const char *directory);
  */
 char *ofs_naming_agent_of(const char *path, const char **ret_rest);
 
+/* Allocated: `text` as the name of a category or task; `fallback` where nothing is left of it. */
+char *ofs_naming_label(const char *text, size_t len, const char *fallback);
+
+/* The id of the session that the agent names which runs this program; NULL: none. */
+const char *ofs_naming_session(void);
+
+/*
+ * The task of what is stored where nobody names one, allocated: that of a session (its id, or
+ * NULL), else OFFLOAD_TASK; NULL: none, as also when that variable is set and empty. -EINVAL: it is
+ * no name.
+ */
+int ofs_naming_task(const char *session, struct ofs_error *err, char **ret);
+
 /* The name of a file: one path component of at most 255 bytes. 0 or -EINVAL. */
 int ofs_naming_check_file(const char *name, struct ofs_error *err);
 

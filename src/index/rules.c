@@ -45,7 +45,7 @@
 #define REPAIR_NO_ROOT \
 	"INSERT INTO inode SELECT " ROOT ", 0, 16877, uid, gid, 2 + (SELECT count(*) FROM dirent" \
 	" WHERE parent = " ROOT " AND " DIRENT_DIR "), 0, 0, mtime, 0, 0, 0, 0, -1, NULL," \
-	" NULL, 0, 0 FROM inode ORDER BY ino LIMIT 1"
+	" NULL, 0, 0, NULL FROM inode ORDER BY ino LIMIT 1"
 
 /* The mode is wrong when both its rows and the entry that names it contradict it. */
 #define NOT_DIR \

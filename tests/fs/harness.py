@@ -33,6 +33,8 @@ OFFLOADFS = os.path.abspath(os.environ.get("OFFLOADFS") or SOURCE_ROOT / "build"
 OFFLOAD = os.path.abspath(os.environ.get("OFFLOAD") or SOURCE_ROOT / "build" / "offload")
 # A developer's own settings are not for tests.
 os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
+for name in ("OFFLOAD_TASK", "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "GEMINI_SESSION_ID"):
+    os.environ.pop(name, None)
 SLOW = float(os.environ.get("OFFLOADFS_TEST_SLOW") or 1)
 SANITIZED = bool(os.environ.get("OFFLOADFS_TEST_SANITIZED"))
 JOBS = int(os.environ.get("OFFLOADFS_TEST_JOBS") or 2)

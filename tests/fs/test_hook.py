@@ -31,7 +31,7 @@ def a_long_output_becomes_a_pointer(case, mounted):
         assert len(pointer) < 3000
         name, ref, content = c.only(mounted)
         same(content, text.encode())
-        assert name.startswith("cache/shell/") and f"(ref {ref})" in pointer
+        assert name.startswith("tasks/0f3c-77/shell/") and f"(ref {ref})" in pointer
         if mounted:
             assert f"cat {c.mnt}/refs/{ref}:1-60 " in pointer
             same(c.sh(f"cat .offload/refs/{ref}"), text.encode())
@@ -100,7 +100,7 @@ def the_whole_output_of_a_command_that_failed_is_told(case):
         assert "[offloaded] make: exit 2, " in specific["additionalContext"], specific
         name, ref, content = c.only(True)
         same(content, text)
-        assert name.startswith("cache/shell/") and ref in specific["additionalContext"]
+        assert name.startswith("tasks/0f3c-77/shell/") and ref in specific["additionalContext"]
         assert c.hook({**event, "error": "Exit code 2\nshort"}) == (None, "")
 
 
@@ -127,7 +127,7 @@ def a_persisted_output_is_taken_in(case, mounted):
         pointer = c.output(c.bash("dump", notice))
         assert pointer.startswith("[offloaded] dump: "), pointer
         name, _, content = c.only(mounted)
-        assert name.startswith("cache/shell/")
+        assert name.startswith("tasks/0f3c-77/shell/")
         same(content, full)
         os.unlink(path)
         event = c.bash("dump", "start\n" * 300)
@@ -149,10 +149,28 @@ def a_tool_is_answered_in_its_own_shape(case):
 @test
 def the_session_can_be_the_task(case):
     with chat(case, False) as c:
-        c.output(c.bash("make", log_text(9000, 5).decode()), "--task", "session")
-        c.output(c.bash("make", log_text(9000, 6).decode()), "--task", "release")
-        folders = sorted(os.path.dirname(name) for name in c.look(False))
-        assert folders == ["tasks/0f3c-77/shell", "tasks/release/shell"], folders
+        none = {"session_id": ""}  # older agents name none
+
+        def folder(number, options=(), task=None, **more):
+            """Where an output goes."""
+            before = c.look(False)
+            c.env.pop("OFFLOAD_TASK", None)
+            if task is not None:
+                c.env["OFFLOAD_TASK"] = task
+            c.output({**c.bash("make", log_text(9000, number).decode()), **more}, *options)
+            (new,) = set(c.look(False)) - set(before)
+            return os.path.dirname(new)
+
+        assert folder(1) == "tasks/0f3c-77/shell"
+        assert folder(2, ("--task", "session")) == "tasks/0f3c-77/shell"
+        assert folder(3, ("--task", "release")) == "tasks/release/shell"
+        assert folder(4, task="mine") == "tasks/0f3c-77/shell"
+        assert folder(5, task="mine", **none) == "tasks/mine/shell"
+        assert folder(6, ("--task", "release"), "mine", **none) == "tasks/release/shell"
+        assert folder(7, **none) == "cache/shell"
+        assert folder(8, task="") == "cache/shell", "none is wanted"
+        assert folder(9, task="a/b", **none) == "cache/shell", "a bad name costs nobody a result"
+        assert folder(10, session_id="..//" * 40) == "tasks/" + ("//.." * 40).replace("/", "-")[:64] + "/shell"
 
 
 @test

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "agent/agent.h"
+#include "client/naming.h"
 #include "fuzz.h"
 
 static void check_json(const struct ofs_buf *out)
@@ -38,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	OFS_FREE char *text = fuzz_copy(data, size);
 	const struct ofs_agent *agent = ofs_agent_number(0);
 	struct ofs_error err = { "" };
-	OFS_FREE char *label = ofs_hook_label(text, size, "x");
+	OFS_FREE char *label = ofs_naming_label(text, size, "x");
 
 	FUZZ_ASSERT(label[0] && label[0] != '.' && !strchr(label, '/'));
 	if (agent->read_event(text, size, &err, &e) < 0) {

@@ -176,29 +176,29 @@ Test(agent_hook, every_shape_is_answered_with_a_pointer)
 
 	expect_text("Bash", "{\"command\":\"make test\"}",
 		    "{\"stdout\":\"$L\",\"stderr\":\"\",\"interrupted\":false,\"isImage\":false}",
-		    "make test", "cache/shell/");
-	expect_text("Bash", none, "\"$L\"", "Bash", "cache/shell/");
+		    "make test", "tasks/a-b-c/shell/");
+	expect_text("Bash", none, "\"$L\"", "Bash", "tasks/a-b-c/shell/");
 	expect_text("Grep", "{\"pattern\":\"x\"}",
 		    "{\"mode\":\"content\",\"numFiles\":0,\"filenames\":[],\"content\":\"$L\"}",
-		    "Grep x", "cache/search/");
+		    "Grep x", "tasks/a-b-c/search/");
 	expect_text("Glob", "{\"pattern\":\"**\"}",
 		    "{\"filenames\":[\"$L\",\"b\"],\"numFiles\":2,\"truncated\":false}", "Glob **",
-		    "cache/search/");
+		    "tasks/a-b-c/search/");
 	expect_text("WebFetch", "{\"url\":\"https://a.example/\"}",
 		    "{\"bytes\":1,\"code\":200,\"result\":\"$L\",\"url\":\"u\"}",
-		    "https://a.example/", "cache/web/");
+		    "https://a.example/", "tasks/a-b-c/web/");
 	expect_text("WebSearch", "{\"query\":\"q r\"}",
 		    "{\"query\":\"q r\",\"results\":[{\"content\":[{\"title\":\"$L\"}]},\"$L\"]}",
-		    "q r", "cache/search/");
+		    "q r", "tasks/a-b-c/search/");
 	expect_text("mcp__git_hub__list", none, "[{\"type\":\"text\",\"text\":\"$L\"}]",
-		    "mcp__git_hub__list", "cache/git_hub/");
+		    "mcp__git_hub__list", "tasks/a-b-c/git_hub/");
 	expect_text("mcp__s__t", none, "{\"content\":[{\"type\":\"text\",\"text\":\"$L\"}]}",
-		    "mcp__s__t", "cache/s/");
-	expect_text("mcp____t", none, "\"$L\"", "mcp____t", "cache/mcp/");
+		    "mcp__s__t", "tasks/a-b-c/s/");
+	expect_text("mcp____t", none, "\"$L\"", "mcp____t", "tasks/a-b-c/mcp/");
 	expect_text("Task", "{\"description\":\"look\"}",
 		    "{\"content\":[{\"type\":\"text\",\"text\":\"$L\"}],\"totalTokens\":5}",
-		    "Task look", "cache/general/");
-	expect_text("Strange", none, "{\"x\":[1,\"$L\"]}", "Strange", "cache/general/");
+		    "Task look", "tasks/a-b-c/general/");
+	expect_text("Strange", none, "{\"x\":[1,\"$L\"]}", "Strange", "tasks/a-b-c/general/");
 }
 
 Test(agent_hook, the_response_keeps_its_shape)
@@ -361,14 +361,14 @@ Test(agent_hook, what_was_read_back_stays_while_it_is_short)
 
 		cr_assert(asprintf(&input, "{\"command\":\"%s\"}", others[i]) > 0);
 		expect_text("Bash", input, "{\"stdout\":\"$L\",\"stderr\":\"\"}", others[i],
-			    "cache/");
+			    "tasks/a-b-c/");
 	}
 	expect_text("Grep", "{\"pattern\":\"x\",\"path\":\".offload\"}", "\"$L\"", "Grep x",
-		    "cache/");
+		    "tasks/a-b-c/");
 	expect_nothing("Grep", "{\"pattern\":\"x\",\"path\":\".offload/refs/a\"}", "\"$L\"");
 	expect_nothing("mcp__fs__read", "{\"uri\":\"file:///w/.offload/cache/x\"}", "\"$L\"");
 	expect_text("Task", "{\"description\":\"d\",\"prompt\":\"read .offload/cache/x\"}",
-		    "\"$L\"", "Task d", "cache/");
+		    "\"$L\"", "Task d", "tasks/a-b-c/");
 }
 
 Test(agent_hook, what_was_read_back_and_is_long_is_offloaded)
@@ -379,7 +379,7 @@ Test(agent_hook, what_was_read_back_and_is_long_is_offloaded)
 	memcpy(response, "{\"stdout\":\"", strlen("{\"stdout\":\""));
 	strcpy(response + 69990, "\"}");
 	expect_text("Bash", "{\"command\":\"cat .offload/refs/a\"}", response,
-		    "cat .offload/refs/a", "cache/");
+		    "cat .offload/refs/a", "tasks/a-b-c/");
 }
 
 Test(agent_hook, a_file_that_is_read_stays_unless_it_is_very_large)
@@ -391,7 +391,7 @@ Test(agent_hook, a_file_that_is_read_stays_unless_it_is_very_large)
 
 	expect_nothing("Read", input, response);
 	options.read_bytes = 1000;
-	expect_text("Read", input, response, "/w/a.c", "cache/file_read/");
+	expect_text("Read", input, response, "/w/a.c", "tasks/a-b-c/file_read/");
 	expect_nothing("Read", "{\"file_path\":\"/w/.offload/cache/a\"}", response);
 	options.form = OFS_HOOK_TOOL;
 	json = answer_tool("Read", input, response);
@@ -409,7 +409,7 @@ Test(agent_hook, a_part_of_a_file_is_named_by_its_lines)
 	expect_text("Read", "{\"file_path\":\"/w/a.c\",\"offset\":5}",
 		    "{\"type\":\"text\",\"file\":{\"filePath\":\"/w/a.c\",\"content\":\"$L\","
 		    "\"numLines\":100,\"startLine\":5,\"totalLines\":800}}",
-		    "lines 5-104 of /w/a.c", "cache/file_read/");
+		    "lines 5-104 of /w/a.c", "tasks/a-b-c/file_read/");
 }
 
 Test(agent_hook, a_notebook_is_replaced_and_keeps_its_images)
@@ -456,7 +456,7 @@ Test(agent_hook, what_an_agent_must_have_stays_while_it_is_short)
 	expect_nothing("Skill", "{}", "\"$L\"");
 	memset(response, 'x', 69999);
 	response[0] = response[69998] = '"';
-	expect_text("Skill", "{}", response, "Skill", "cache/general/");
+	expect_text("Skill", "{}", response, "Skill", "tasks/a-b-c/general/");
 }
 
 Test(agent_hook, an_image_beside_a_text_stays)
@@ -484,7 +484,7 @@ Test(agent_hook, limits_tasks_and_errors_at_the_end)
 	options.max_bytes = 1 << 10;
 	options.task = "t1";
 	expect_text("Bash", "{}", "{\"stdout\":\"$L\",\"stderr\":\"\"}", "Bash", "tasks/t1/shell/");
-	options.task_is_session = true;
+	options.task = NULL;
 	json = answer_tool("Bash", "{}", "{\"stdout\":\"$L\",\"stderr\":\"cc: fatal error\"}");
 	expect_folder("tasks/a-b-c/shell/");
 	cr_expect(strstr(json_string_value(json), ": cc: fatal error\n"), "errors stay readable");

@@ -45,7 +45,8 @@ static void make_sha(uint64_t n, uint8_t sha[32])
 
 static void put_inode(uint64_t ino, uint64_t parent, uint32_t mode, uint32_t nlink, uint64_t size)
 {
-	struct ofs_index_inode in = { .ino = ino,
+	struct ofs_index_inode in = { .tokens = -1,
+				      .ino = ino,
 				      .parent = parent,
 				      .mode = mode | 0700,
 				      .nlink = nlink,

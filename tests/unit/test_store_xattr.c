@@ -313,7 +313,7 @@ Test(store_xattr, a_store_of_format_2_is_upgraded)
 
 		cr_assert_eq(ofs_store_open(path, &usual, &err, &s), -EINVAL);
 		cr_assert_str_eq(strstr(err.text, "has"),
-				 "has format 1, this program understands 2 to 5");
+				 "has format 1, this program understands 2 to 6");
 	}
 	s = NULL;
 }

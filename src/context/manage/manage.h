@@ -23,6 +23,7 @@ struct ofs_manage_options {
 	enum ofs_manage_mode mode;
 	const char *store_dir; /* NULL: not said */
 	const char *chat_id; /* NULL: not said */
+	const char *default_chat_id; /* where the request says none, either; NULL: none */
 	int64_t keep; /* -1: not said */
 	int64_t max_total_tokens; /* -1: not said */
 	int64_t max_tool_message_tokens; /* -1: not said */

@@ -148,6 +148,8 @@ static void take_options(const struct ofs_manage_options *options, struct ofs_re
 		to->mode = OFS_MANAGE_AUTO;
 	replace_text(&to->store_dir, options->store_dir);
 	replace_text(&to->chat_id, options->chat_id);
+	if (!to->chat_id)
+		replace_text(&to->chat_id, options->default_chat_id);
 	if (options->keep >= 0)
 		to->keep = options->keep;
 	if (options->max_total_tokens >= 0)

@@ -217,7 +217,7 @@ int ofs_fixed_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, ofs_readdi
 		struct ofs_entry entry = { 0 };
 
 		if (f->parent != kind || cookie >= OFS_COOKIE_FIXED + i ||
-		    (f->node == OFS_NODE_OFFLOAD && t->hide_working))
+		    f->node == OFS_NODE_LIST || (f->node == OFS_NODE_OFFLOAD && t->hide_working))
 			continue;
 		/* Listed without a reference: they are to be looked up. */
 		entry.attr.st_ino = ofs_root_node(root, f->node);

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* Names in .offload/list/: what they ask for, in which order, page by page. */
+#include "tree/virtual/inventory.h"
+
+#include "tree/core/place.h"
+
+#include "test_tree_fixture.h"
+
+#define NOW (INT64_C(1770000000) * OFS_NS_PER_S)
+
+TestSuite(tree_inventory, .init = setup, .fini = teardown);
+
+/* ---- requests */
+
+static struct ofs_inventory_request parse(const char *name)
+{
+	struct ofs_inventory_request q;
+	struct ofs_error err;
+
+	cr_assert_eq(ofs_inventory_parse(name, NOW, &err, &q), 0, "%s", name);
+	return q;
+}
+
+Test(tree_inventory, a_request_is_read)
+{
+	struct ofs_inventory_request q = parse(
+		"tag:a%2Cb tier:archive below:cache%2Fweb%20x sort:size reverse:yes older:1h max:7");
+
+	cr_expect_str_eq(q.query->tags.list[0], "a,b");
+	cr_expect_eq(q.query->tiers, 1u << OFS_TIER_ARCHIVE);
+	cr_expect_str_eq(q.below, "cache/web x");
+	cr_expect_eq(q.order, OFS_ORDER_SIZE);
+	cr_expect(q.reverse && !q.resumed);
+	cr_expect_eq(q.used_before, NOW - 3600 * OFS_NS_PER_S);
+	cr_expect_eq(q.used_from, INT64_MIN);
+	cr_expect_eq(q.max, 7);
+	ofs_inventory_request_finish(&q);
+	q = parse("");
+	cr_expect_eq(q.order, OFS_ORDER_USED);
+	cr_expect_eq(q.max, UINT64_MAX);
+	cr_expect_str_eq(q.below, "");
+	ofs_inventory_request_finish(&q);
+}
+
+Test(tree_inventory, ages_count_from_the_first_page)
+{
+	struct ofs_inventory_request q = parse("newer:1h max:3 from:3b9aca00.ffffffffffffffff.2a");
+
+	cr_expect(q.resumed);
+	cr_expect_eq(q.began, OFS_NS_PER_S);
+	cr_expect_eq(q.after.key, -1);
+	cr_expect_eq(q.after.ino, 42);
+	cr_expect_eq(q.used_from, OFS_NS_PER_S - 3600 * OFS_NS_PER_S);
+	cr_expect_str_eq(q.what, "newer:1h ");
+	ofs_inventory_request_finish(&q);
+}
+
+Test(tree_inventory, what_is_quoted_is_what_is_read)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf name = OFS_BUF_INIT;
+	struct ofs_inventory_request q;
+	char every[256];
+
+	for (int c = 1; c < 256; c++)
+		every[c - 1] = (char)c;
+	every[255] = '\0';
+	ofs_buf_append_str(&name, "below:");
+	ofs_inventory_quote(every, &name);
+	cr_expect_null(strpbrk(ofs_buf_str(&name), " /\""));
+	q = parse(ofs_buf_str(&name));
+	cr_expect_str_eq(q.below, every);
+	ofs_inventory_request_finish(&q);
+}
+
+Test(tree_inventory, malformed_requests_are_refused)
+{
+	static const char *const bad[] = { "word",	"-x",	     "sort:colour", "max:0",
+					   "page:x",	"older:",    "newer:soon",  "below:%",
+					   "below:%0g", "below:%00", "tag:%zz",	    "from:1.2",
+					   "from:",	"tier:none", "\"a b\"",	    "from:1.2.3x" };
+	struct ofs_inventory_request q;
+	struct ofs_error err;
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(bad); i++)
+		cr_expect_eq(ofs_inventory_parse(bad[i], NOW, &err, &q), -EINVAL, "%s", bad[i]);
+}
+
+/* ---- pages */
+
+/* The page of that name. */
+static char *page(const char *name)
+{
+	OFS_FREE char *full = ofs_format(".offload/list/%s", name);
+	ofs_node node = hold(full);
+	struct stat st;
+	char *text;
+
+	cr_assert_eq(ofs_tree_getattr(t, node, &st), 0);
+	text = ofs_alloc((size_t)st.st_size + 1);
+	cr_assert_eq(ofs_tree_read(t, node, text, (size_t)st.st_size, 0), st.st_size);
+	return text;
+}
+
+/* The last parts of the paths of all pages, each and a blank. */
+static const char *files(const char *request)
+{
+	const char *from = strstr(request, " from:");
+	int base = (int)(from ? (size_t)(from - request) : strlen(request));
+	static char all[4096];
+	OFS_FREE char *name = ofs_strdup(request);
+	char *at;
+
+	for (all[0] = 0;;) {
+		OFS_FREE char *text = page(name);
+		const char *next = strstr(text, "\"next\":\"");
+
+		for (at = text; (at = strstr(at, "\"path\":\"")); at += strlen("\"path\":\"")) {
+			char *end = strchr(at + strlen("\"path\":\""), '"'), *slash = end;
+
+			while (slash[-1] != '/' && slash[-1] != '"')
+				slash--;
+			snprintf(all + strlen(all), sizeof(all) - strlen(all), "%.*s ",
+				 (int)(end - slash), slash);
+		}
+		if (!next)
+			return all;
+		next += strlen("\"next\":\"");
+		free(name);
+		name = ofs_format("%.*s from:%.*s", base, request, (int)strcspn(next, "\""), next);
+	}
+}
+
+static void fill(void)
+{
+	make_dir("cache/web");
+	make_dir("cache/shell");
+	make_dir("tasks/T");
+	make_of("cache/web/aa", "1\n", 2);
+	make_of("cache/web/bb", "22\n", 3);
+	make_of("cache/shell/cc", "333\n", 4);
+	make_of("tasks/T/dd", "4444\n", 5);
+	make_of("persistent/ee", "", 0);
+}
+
+Test(tree_inventory, orders_and_filters)
+{
+	fill();
+	cr_expect_str_eq(files("sort:size"), "dd cc bb aa ee ");
+	cr_expect_str_eq(files("sort:size reverse:yes page:2"), "ee aa bb cc dd ");
+	cr_expect_str_eq(files("sort:path"), "cc aa bb ee dd ");
+	cr_expect_str_eq(files("sort:path page:1 reverse:yes"), "dd ee bb aa cc ");
+	cr_expect_str_eq(files("sort:path below:cache"), "cc aa bb ");
+	cr_expect_str_eq(files("below:tasks%2FT%2Fdd"), "dd ");
+	cr_expect_str_eq(files("sort:path category:web category:shell"), "cc aa bb ");
+	cr_expect_str_eq(files("task:T"), "dd ");
+	cr_expect_str_eq(files("tier:long-term"), "ee ");
+	cr_expect_str_eq(files("sort:size max:2"), "dd cc ");
+	set(walk("cache/web/aa"), "tags", "x,y");
+	set(walk("cache/web/bb"), "tags", "y");
+	cr_expect_str_eq(files("sort:path tag:y"), "aa bb ");
+	cr_expect_str_eq(files("tag:x tag:y"), "aa ");
+	cr_expect_eq(try_walk(".offload/list/below:no"), -ENOENT);
+	cr_expect_eq(try_walk(".offload/list/nonsense"), -EINVAL);
+}
+
+Test(tree_inventory, a_file_of_two_names_is_one)
+{
+	fill();
+	link_to(walk("cache/web/aa"), "cache/shell/zz");
+	link_to(walk("cache/web/aa"), "cache/shell/yy");
+	cr_expect_str_eq(files("sort:path page:1 below:cache"), "cc zz bb ");
+	cr_expect_str_eq(files("sort:path below:cache%2Fweb"), "bb ");
+}
+
+/* The value of from: for the page after this one. */
+static char *next_of(const char *text)
+{
+	const char *next = strstr(text, "\"next\":\"");
+
+	cr_assert(next, "%s", text);
+	next += strlen("\"next\":\"");
+	return ofs_strndup(next, strcspn(next, "\""));
+}
+
+Test(tree_inventory, what_was_gathered_outlasts_changes_and_can_be_had_again)
+{
+	OFS_FREE char *first = NULL, *next = NULL, *name = NULL, *more = NULL;
+
+	fill();
+	first = page("sort:size page:2");
+	next = next_of(first);
+	/* It is larger than what was shown last now, and the one that was shown has gone. */
+	cr_assert_eq(ofs_tree_write(t, walk("cache/web/bb"), "xxxxxxxxxxxx", 12, 0), 12);
+	drop("cache/shell/cc");
+	name = ofs_format("sort:size from:%s", next);
+	cr_expect_str_eq(files(name), "bb aa ee ");
+	/* The list was given up with its last page: what has changed since is left out. */
+	more = ofs_format("sort:size page:1 from:%s", next);
+	cr_expect_str_eq(files(more), "aa ee ");
+}
+
+Test(tree_inventory, an_order_of_paths_needs_the_file_that_it_stands_at)
+{
+	OFS_FREE char *first = NULL, *next = NULL, *name = NULL;
+
+	fill();
+	first = page("sort:path page:2");
+	next = next_of(first);
+	name = ofs_format("sort:path from:%s", next);
+	cr_expect_str_eq(files(name), "bb ee dd ");
+	cr_expect_str_eq(files(name), "bb ee dd ", "the same, gathered again");
+	drop("cache/web/aa");
+	free(name);
+	name = ofs_format(".offload/list/sort:path from:%s", next);
+	cr_expect_eq(try_walk(name), -ESTALE);
+}
+
+Test(tree_inventory, sums_are_of_all_pages)
+{
+	OFS_FREE char *text = NULL, *again = NULL;
+
+	fill();
+	text = page("page:1");
+	cr_expect(strstr(text, "{\"files\":5,\"bytes\":14,"), "%s", text);
+	cr_expect(strstr(text, ",\"uncounted\":0,\"next\":\""), "%s", text);
+	cr_expect_null(strstr(strchr(text, '\n') + 1, "}\n{"), "one file: %s", text);
+	make_of("cache/web/odd\n\xff\"", "x", 1);
+	again = page("sort:path below:cache%2Fweb");
+	cr_expect(strstr(again, "\"path\":\"cache/web/odd\\n\\\\xff\\\"\""), "%s", again);
+}
