@@ -74,6 +74,7 @@ static int source_open(struct source *s, struct ofs_error *err)
 	int r;
 
 	*s = (struct source){ .store = -1 };
+	ofs_command_target.whole = true; /* as the log is */
 	ofs_access_init(&s->access, &ofs_command_target);
 	r = ofs_access_find(&s->access, err);
 	if (r == 0 && s->access.target.mounted) {

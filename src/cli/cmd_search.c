@@ -188,7 +188,7 @@ const struct ofs_command ofs_cmd_search = {
 		"  +word           as it is written\n"
 		"  begin*          a word that begins so\n"
 		"  -word           leaves out files that have it: 'zebra -lion', in quotes or after --\n"
-		"  tier: category: task: tag: after: before:\n"
+		"  tier: category: task: tag: agent: after: before:\n"
 		"                  filters: tier:archive tag:paper after:7d before:2026-01-31\n\n"
 		"Texts, names, titles and tags are searched, of the working tier as far as there is\n"
 		"time. Exits with 1 when nothing is found.\n",

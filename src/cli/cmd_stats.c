@@ -168,6 +168,22 @@ static bool cut(char *line, char *ret[COLUMNS])
 	return !line;
 }
 
+/* "agents/a/agents/b/", by which a tree calls an agent in it, becomes "a/b". */
+static void shorten_agent(char *name)
+{
+	static const char dir[] = "agents/";
+	size_t n = strlen(dir), len;
+
+	for (char *p = name; p && strncmp(p, dir, n) == 0;) {
+		memmove(p, p + n, strlen(p + n) + 1);
+		p = strchr(p, '/');
+		p = p ? p + 1 : NULL;
+	}
+	len = strlen(name);
+	if (len && name[len - 1] == '/')
+		name[len - 1] = '\0';
+}
+
 static void add_to(json_t *row, const char *name, json_int_t n)
 {
 	json_object_set_new(row, name,
@@ -199,6 +215,7 @@ static json_t *sum_up(char *text, const char *first)
 	while ((line = strsep(&text, "\n"))) {
 		if (!cut(line, columns) || strcmp(columns[DAY], first) < 0)
 			continue;
+		shorten_agent(columns[AGENT]);
 		if (!json_object_get(rows, columns[column]))
 			json_object_set_new(rows, columns[column], json_object());
 		add_line(json_object_get(rows, columns[column]), columns);

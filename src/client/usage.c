@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "base/tokens.h"
-#include "client/naming.h"
 
 #define ATTRIBUTE "user.offload.ledger"
 #define NAME_BYTES 255 /* of an agent or a task; the rest is left out */
@@ -28,8 +27,7 @@ static void append_name(const char *name, struct ofs_buf *out)
 void ofs_usage_tell(struct ofs_backend *b, const struct ofs_usage *usage)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	OFS_FREE char *name = b->agent ? ofs_naming_agent_name(b->agent) : NULL;
-	const char *agent = usage->agent ? usage->agent : name ? name : getenv("OFFLOAD_AGENT");
+	const char *agent = usage->agent;
 
 	if (!usage->way)
 		return;

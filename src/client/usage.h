@@ -8,7 +8,7 @@
 /* Strings are borrowed; NULL: none. */
 struct ofs_usage {
 	const char *way; /* by which it happened: "run", "hook", ...; NULL: nothing is told */
-	const char *agent; /* NULL: whose tree it is, or that of OFFLOAD_AGENT */
+	const char *agent; /* NULL: none beside the one whose tree it is */
 	const char *task;
 	uint64_t results; /* that were offloaded */
 	uint64_t offloaded, pointers, read; /* tokens */

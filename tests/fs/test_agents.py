@@ -176,6 +176,7 @@ def the_hook_works_in_the_agent_s_tree(case):
 def what_is_of_the_whole_store_takes_no_notice(case):
     with tool(case, True) as offload:
         offload("verify", agent="nobody-there")
+        offload("log", agent="nobody-there")
         offload("doctor", agent="nobody-there", check=False)
 
 

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What docs/INTEGRATION.md shows, and the agents in examples/ with services that play a model."""
+"""
+What docs/INTEGRATION.md and AGENTS.md show, and the agents in examples/ with services that play a
+model.
+"""
 import contextlib
 import json
 import os
@@ -52,7 +55,7 @@ class Workspace:
             LC_ALL="C.UTF-8",
             TZ="UTC",
         )
-        for name in ("CLAUDE_CONFIG_DIR", "OFFLOAD_DIR", "OFFLOAD_STORE"):
+        for name in ("CLAUDE_CONFIG_DIR", "OFFLOAD_DIR", "OFFLOAD_STORE", "OFFLOAD_AGENT"):
             self.env.pop(name, None)
         # A daemon that is soon done with what was written, so that searches need not wait for it.
         self.env["OFFLOADFS"] = case.path("daemon")
@@ -127,9 +130,9 @@ def workspace(case):
             w.offload("down")
 
 
-# --- docs/INTEGRATION.md --------------------------------------------------------------------------
+# --- The documents --------------------------------------------------------------------------------
 
-DOC = SOURCE_ROOT / "docs" / "INTEGRATION.md"
+DOCS = [SOURCE_ROOT / "docs" / name for name in ("INTEGRATION.md", "AGENTS.md")]
 DOC_HOME = "/home/ann"
 # What is another one on each run, as what precedes it and what it is: refs, times in names, times,
 # chats, stores.
@@ -143,10 +146,11 @@ KINDS = (
 
 
 class Block:
-    """A fenced block of the document that belongs to a session."""
+    """A fenced block of a document that belongs to a session."""
 
-    def __init__(self, line, session, request, text):
-        self.line, self.session, self.request, self.text = line, session, request, text
+    def __init__(self, doc, line, session, request, text):
+        self.doc, self.line, self.session = doc, line, session
+        self.request, self.text = request, text
 
     def steps(self):
         """(command, expected output) of each command; a command may go on in lines with `> `."""
@@ -162,15 +166,16 @@ class Block:
 
 
 def blocks():
-    """The blocks of the document; each console block must have a session before it."""
-    text = DOC.read_text(encoding="utf-8")
+    """The blocks of the documents; each console block must have a session before it."""
     mark = r"(?:<!-- session: (\w+)(?:, request (\d+))? -->\n)?"
     found = []
-    for m in re.finditer(rf"{mark}```(\w+)\n(.*?)^```$", text, re.S | re.M):
-        line = text[: m.start()].count("\n") + 1
-        assert m[1] or m[3] != "console", f"{DOC}:{line}: a console block without a session"
-        if m[1]:
-            found.append(Block(line, m[1], int(m[2] or 0), m[4]))
+    for doc in DOCS:
+        text = doc.read_text(encoding="utf-8")
+        for m in re.finditer(rf"{mark}```(\w+)\n(.*?)^```$", text, re.S | re.M):
+            line = text[: m.start()].count("\n") + 1
+            assert m[1] or m[3] != "console", f"{doc}:{line}: a console block without a session"
+            if m[1]:
+                found.append(Block(doc, line, m[1], int(m[2] or 0), m[4]))
     return found
 
 
@@ -241,7 +246,7 @@ def check(block, names, w, service):
     """Runs a block and compares."""
     if block.request:
         got = service.results_of(service.requests[block.request - 1])[-1] + "\n"
-        assert names.match(block.text, got), f"{DOC}:{block.line}: the model got:\n{got}"
+        assert names.match(block.text, got), f"{block.doc}:{block.line}: the model got:\n{got}"
         return
     for command, shown in block.steps():
         got = w.sh(names.command(command))
@@ -250,14 +255,15 @@ def check(block, names, w, service):
             got = eventually(lambda c=command: w.sh(names.command(c)), f"{command}finds something")
             right = names.match(shown, got)
         assert right, (
-            f"{DOC}:{block.line}: {command}printed:\n{got}--- instead of:\n{shown}---"
+            f"{block.doc}:{block.line}: {command}printed:\n{got}--- instead of:\n{shown}---"
         )
 
 
 @test(variants={b.session: b.session for b in blocks()}, timeout=120)
 def the_document_tells_what_happens(case, session):
     w = Workspace(case)
-    names = Names(w.home, DOC.read_text(encoding="utf-8"))
+    (doc,) = {b.doc for b in blocks() if b.session == session}
+    names = Names(w.home, doc.read_text(encoding="utf-8"))
     form = AGENTS.get(session)
     service = form(in_the_document(), w.result) if form else None
     try:

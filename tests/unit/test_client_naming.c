@@ -66,3 +66,55 @@ Test(client_naming, automatic_names_are_found_again)
 					 HASH, "txt", &seconds));
 	free(name);
 }
+
+Test(client_naming, agents)
+{
+	static const struct {
+		const char *name, *directory;
+	} good[] = { { "a", "agents/a" },
+		     { "a/b", "agents/a/agents/b" },
+		     { "w 1/agents/x", "agents/w 1/agents/agents/agents/x" } };
+	static const char *const bad[] = { "", ".", "..", "a/", "/a", "a//b", "a/..", "a\nb" };
+	struct ofs_error err;
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
+		char *directory, *name;
+
+		cr_assert_eq(ofs_naming_agent("it", good[i].name, &err, &directory), 0);
+		name = ofs_naming_agent_name(directory);
+		cr_expect_str_eq(directory, good[i].directory);
+		cr_expect_str_eq(name, good[i].name);
+		free(directory);
+		free(name);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		char *directory;
+
+		cr_expect_eq(ofs_naming_agent("--agent", bad[i], &err, &directory), -EINVAL);
+		cr_expect(strstr(err.text, "--agent"));
+	}
+}
+
+Test(client_naming, the_agent_of_a_path)
+{
+	static const struct {
+		const char *path, *agent, *rest;
+	} cases[] = { { "agents/a/cache/x", "agents/a", "cache/x" },
+		      { "agents/a/agents/b/refs/k3", "agents/a/agents/b", "refs/k3" },
+		      { "agents/a/agents", "agents/a", "agents" },
+		      { "agents/a/agents/b", "agents/a", "agents/b" } };
+	static const char *const none[] = { "", "cache/agents/a/x", "agents", "agents/a",
+					    "agents/a/" };
+	const char *rest;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char *agent = ofs_naming_agent_of(cases[i].path, &rest);
+
+		cr_assert_not_null(agent, "%s", cases[i].path);
+		cr_expect_str_eq(agent, cases[i].agent);
+		cr_expect_str_eq(rest, cases[i].rest);
+		free(agent);
+	}
+	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
+		cr_expect_null(ofs_naming_agent_of(none[i], &rest), "%s", none[i]);
+}
