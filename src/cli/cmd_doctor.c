@@ -297,11 +297,23 @@ static void check_machine(const void *mounted)
 	ofs_check_machine(mounted != NULL);
 }
 
+/* An agent's tree, in a sandbox or a container, has no store that could be looked at. */
+static bool is_of_agent(const struct doctor *d)
+{
+	const struct ofs_mount *m =
+		d->target.mountpoint ? ofs_mounts_at(&d->mounts, d->target.mountpoint) : NULL;
+
+	return m && strcmp(m->root, "/") != 0;
+}
+
 static void check_store(const void *arg)
 {
 	const struct doctor *d = arg;
 
-	ofs_check_store(d->target.store, d->target.mounted);
+	if (is_of_agent(d))
+		ofs_found(OFS_NOTE, "store", "hidden: this is the tree of an agent");
+	else
+		ofs_check_store(d->target.store, d->target.mounted);
 }
 
 static void check_tools(const void *unused)

@@ -64,7 +64,7 @@ static int mounted_bounds(struct source *s, struct ofs_error *err)
 	if (r == -ENODATA || r == -EPROTO)
 		return ofs_error_set(err, -r,
 				     "the daemon of '%s' shows you no log: it is of an "
-				     "older version, or another user's",
+				     "older version, or another user's, or the tree is an agent's",
 				     s->access.target.mountpoint);
 	return r < 0 ? ofs_error_set(err, -r, "cannot read the log: %s", ofs_report_errno(-r)) : 0;
 }

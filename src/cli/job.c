@@ -274,6 +274,7 @@ static int job_start(struct ofs_job *job, const char *command)
 static int job_failed(struct ofs_job *job, int code, bool started, struct ofs_error *err)
 {
 	const char *where = job_where(job), *verb = job->kind->verb, *noun = job->kind->noun;
+	OFS_FREE char *agent = NULL;
 
 	if (code == EPROTO)
 		return ofs_error_set(err, code, "cannot make sense of what the tree of '%s' says",
@@ -287,6 +288,11 @@ static int job_failed(struct ofs_job *job, int code, bool started, struct ofs_er
 		return ofs_error_set(err, code, "a %s of '%s' is running already", noun, where);
 	if (code == EACCES || code == EPERM)
 		return ofs_error_set(err, code, "only the owner of '%s' can %s it", where, verb);
+	if (ofs_backend_attribute(job->access->backend, job_dir(job), "agent", &agent) == 0)
+		return ofs_error_set(err, code,
+				     "cannot %s '%s', the tree of an agent: it is done for the "
+				     "whole store, from outside",
+				     verb, where);
 	if (code == EOPNOTSUPP || code == EINVAL || code == ENODATA)
 		return ofs_error_set(
 			err, code,

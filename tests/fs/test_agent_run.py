@@ -25,6 +25,7 @@ from harness import (
     OFFLOAD,
     OFFLOADFS,
     ROOT,
+    SEAL_SOON,
     SLOW,
     Mount,
     Skip,
@@ -83,7 +84,7 @@ class Agents:
         }
         for name in ("OFFLOAD_DIR", "OFFLOAD_STORE", "OFFLOAD_AGENT"):
             self.env.pop(name, None)
-        self.mount = UserMount(case, self.store, self.mnt, ())
+        self.mount = UserMount(case, self.store, self.mnt, (SEAL_SOON,))
         self.mount.program, self.mount.identity = self("bin", "offloadfs"), self.identity
 
     def _belong_to(self, uid):
@@ -544,9 +545,12 @@ def mount_more(a, context):
 @test(variants=USERS)
 def nothing_else_can_be_reached(case, uid):
     with agents(case, uid) as a, contextlib.ExitStack() as held:
-        a.run("sh", "-c", "echo above > .offload/cache/top")
+        a.run("sh", "-c", "echo above zebra > .offload/cache/top")
         a.run("mkdir", "-p", *(f".offload/agents/{n}/cache" for n in "ab"))
-        a.run("sh", "-c", "echo b > .offload/agents/b/cache/file")
+        a.run("sh", "-c", "echo b giraffe > .offload/agents/b/cache/file")
+        a.run(a.program, "put", "--agent", "b", input=b"%d\n" * 5000)
+        log = (".offload/.offload/log", ".offload/agents/b/cache/file")
+        eventually(lambda: b"agents/b/" in a.run("cat", *log).stdout, "the log tells of it")
         a.run("mkdir", a("empty"))
         os.symlink(a.store, a("store-link"))
         shutil.copy(tries.__file__, a("tries.py"))

@@ -115,6 +115,56 @@ def a_ref_of_the_tree_above(c):
     return bool(os.open(os.path.join(c["mnt"], "refs", c["ref"]), os.O_RDONLY))
 
 
+def shown(c, *names):
+    with open(os.path.join(c["mnt"], *names), encoding="utf-8") as f:
+        return f.read()
+
+
+@attempt
+def a_search_for_what_is_above(c):
+    return "cache/top" in shown(c, "search", "zebra")
+
+
+@attempt
+def a_search_of_all_agents(c):
+    return "giraffe" in shown(c, "search", "agent:* giraffe")
+
+
+@attempt
+def the_views_of_the_tree_above(c):
+    return any(c["ref"] in name for name in listing(os.path.join(c["mnt"], "views/recent")))
+
+
+@attempt
+def what_the_log_says_of_others(c):
+    return "agents/b/" in shown(c, ".offload/log")
+
+
+@attempt
+def what_a_page_of_the_log_says_of_others(c):
+    return "agents/b/" in shown(c, ".offload/log.0-65536")
+
+
+@attempt
+def what_the_ledger_says_of_others(c):
+    return "agents/b/" in shown(c, ".offload/ledger")
+
+
+@attempt
+def how_full_the_store_is(c):
+    return json.loads(shown(c, ".offload/status.json"))["disk"]["journal"] > 0
+
+
+@attempt
+def the_settings_of_the_store(c):
+    return "seal_delay" in shown(c, ".offload/config.ini")
+
+
+@attempt
+def checking_the_store(c):
+    return bool(os.getxattr(c["mnt"], "user.offload.verify"))
+
+
 @attempt
 def another_mount_of_the_tree(c):
     return bool(os.open(os.path.join(c["second_mount"], "cache/top"), os.O_RDONLY))
