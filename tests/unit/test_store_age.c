@@ -213,6 +213,7 @@ static const char format_3[] =
 	"DROP TABLE tombstone; ALTER TABLE meta DROP COLUMN tombstones;"
 	"ALTER TABLE meta DROP COLUMN age; ALTER TABLE meta DROP COLUMN age_wall;"
 	"ALTER TABLE meta DROP COLUMN wall_high; ALTER TABLE inode DROP COLUMN used;"
+	"ALTER TABLE inode DROP COLUMN tokens;"
 	"PRAGMA user_version = 3";
 
 Test(store_age, a_store_of_format_3_begins_anew)

@@ -33,7 +33,7 @@
 #define OFS_NODE_LEDGER (OFS_VIRTUAL | 9)
 #define OFS_NODE_LOG (OFS_VIRTUAL | 10)
 #define OFS_NODE_SEARCH (OFS_VIRTUAL | 8)
-#define OFS_NODE_LIST (OFS_VIRTUAL | 10) /* .offload/list/ */
+#define OFS_NODE_LIST (OFS_VIRTUAL | 11) /* .offload/list/ */
 #define OFS_NODE_VIEW(kind) (OFS_VIRTUAL | (16 + (ofs_node)(kind)))
 /* A link in views/ to the inode below; with FAR it is one directory further down. */
 #define OFS_NODE_LINK (OFS_VIRTUAL | UINT64_C(1) << 60)
