@@ -442,7 +442,8 @@ OFS_EXPORT ssize_t ofs_tree_listxattr_as(struct ofs_tree *t, ofs_node node, char
  *
  * `user.offload.state` of a directory in tasks/: "done" ends the task, so that its files go unless
  * they are used again, and those that never expire are moved to persistent/; "done drop-all" lets
- * these go as well; "live" takes that back, and is a use of the task.
+ * these go as well; "live" takes that back, and is a use of the task. The same of an agent and its
+ * working tier, on its directory in agents/.
  *
  * `user.offload.gc` of OFS_NODE_ROOT: "run" removes expired files, "dry-run" only reports them,
  * "dry-run task T" as if the task T (-ENOENT) had ended, and "dry-run drop-all task T" as if with

@@ -164,6 +164,7 @@ int ofs_lifetime_facts(struct ofs_tree *t, const struct ofs_attr *file,
 		.used = OFS_MAX(file->used, p->used),
 		.now = ofs_store_age(t->store),
 		.agent = p->root->above,
+		.agent_ended = p->root->above && p->task == p->root->ino,
 	};
 	return 0;
 }
@@ -239,7 +240,7 @@ static const char *shortage_of(const struct ofs_facts *f)
 void ofs_lifetime_cause(const struct ofs_facts *f, struct ofs_buf *out)
 {
 	if (f->ended)
-		ofs_buf_append_str(out, "its task has ended");
+		ofs_buf_printf(out, "its %s has ended", f->agent_ended ? "agent" : "task");
 	if (ofs_verdict_promotes(f))
 		ofs_buf_printf(out, "%s%s", f->ended ? ", and " : "",
 			       f->wanted      ? "a rule promotes it"

@@ -21,6 +21,13 @@ bool ofs_task_is_dir(struct ofs_tree *t, const struct ofs_attr *attr)
 	       attr->parent == ofs_root_of_attr(t, attr)->tops[OFS_TOP_TASKS];
 }
 
+/* The directory of a task, or of an agent, which ends like one. */
+static bool can_end(struct ofs_tree *t, const struct ofs_attr *dir)
+{
+	return ofs_task_is_dir(t, dir) ||
+	       (S_ISDIR(dir->mode) && dir->ino == dir->region && dir->ino != OFS_ROOT_INO);
+}
+
 int ofs_task_ended(struct ofs_tree *t, uint64_t dir, struct ofs_task_end *ret)
 {
 	char value[64], *wall;
@@ -53,7 +60,7 @@ int ofs_task_get_state(struct ofs_tree *t, const struct ofs_attr *dir, struct of
 	int64_t live = 0;
 	int r;
 
-	if (!ofs_task_is_dir(t, dir))
+	if (!can_end(t, dir))
 		return -ENODATA;
 	r = ofs_task_ended(t, dir->ino, &end);
 	if (r == 0 && !end.age)
@@ -89,7 +96,7 @@ int ofs_task_set_state(struct ofs_tree *t, const struct ofs_attr *dir, const voi
 {
 	int r;
 
-	if (!ofs_task_is_dir(t, dir))
+	if (!can_end(t, dir))
 		return -EOPNOTSUPP;
 	if (is_value(value, size, "done") || is_value(value, size, "done" DROP_ALL))
 		return set_ended(t, dir->ino, size > strlen("done"));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tasks: the directories in tasks/. One is live while it is used (task_activity.h), then idle, and
- * done when it was ended.
+ * done when it was ended. An agent has these states, too, and ends like a task: what is in the
+ * working tier of its tree goes.
  */
 #pragma once
 
@@ -24,8 +25,7 @@ int ofs_task_get_state(struct ofs_tree *t, const struct ofs_attr *dir, struct of
 /*
  * "done" ends the task, so that its files go unless they are used again, and those that never
  * expire are promoted; "done drop-all" lets these go as well; "live" takes that back, and is a use
- * of the task.
- * -EINVAL: another value; -EOPNOTSUPP: `dir` is not a task.
+ * of the task. -EINVAL: another value; -EOPNOTSUPP: `dir` is neither of a task nor of an agent.
  */
 int ofs_task_set_state(struct ofs_tree *t, const struct ofs_attr *dir, const void *value,
 		       size_t size);

@@ -39,6 +39,7 @@ struct ofs_facts {
 	bool working; /* it is in the working tier */
 	bool important;
 	bool open; /* somebody holds it */
+	bool agent_ended; /* and that is the agent's end */
 	bool ended; /* its task was ended, and it was not used since */
 	bool drop; /* and with it goes even what never expires */
 	bool wanted; /* a rule promotes it now (promote.h) */
