@@ -125,3 +125,6 @@ struct json_t *ofs_json_time(int64_t ns);
  * \uXXXX. 0; -EINVAL: it is NULL or has a string that is not UTF-8.
  */
 int ofs_json_append(struct json_t *json, size_t flags, struct ofs_buf *out);
+
+/* Appends UTF-8 as a JSON string, with what deceives as \uXXXX. */
+void ofs_json_append_string(const char *text, struct ofs_buf *out);

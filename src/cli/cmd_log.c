@@ -86,14 +86,14 @@ static int source_open(struct source *s, struct ofs_error *err)
 	s->store = ofs_trust_open_store(s->access.target.store, err);
 	if (s->store < 0)
 		return s->store;
-	r = ofs_audit_disk_bounds(s->store, &s->start, &s->end);
+	r = ofs_audit_disk_bounds(s->store, 0, &s->start, &s->end);
 	return r < 0 ? ofs_error_set(err, -r, "cannot read the log: %s", strerror(-r)) : 0;
 }
 
 /* The lines that begin in [from, to), at most a page of it; *ret is allocated. */
 static int source_read(struct source *s, uint64_t from, uint64_t to, char **ret)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf raw = OFS_BUF_INIT, text = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	OFS_FREE char *name = NULL;
 	int r;
 
@@ -101,12 +101,10 @@ static int source_read(struct source *s, uint64_t from, uint64_t to, char **ret)
 		name = ofs_format(".offload/log.%" PRIu64 "-%" PRIu64, from, to);
 		return ofs_backend_read_text(s->access.backend, name, ret);
 	}
-	r = ofs_audit_disk_read(s->store, from, to, &raw);
-	if (r < 0)
-		return r;
-	ofs_audit_filter((const char *)raw.data, raw.len, "", &text);
-	*ret = ofs_buf_steal_str(&text);
-	return 0;
+	r = ofs_audit_disk_read(s->store, 0, from, to, &text);
+	if (r == 0)
+		*ret = ofs_buf_steal_str(&text);
+	return r;
 }
 
 /* ---- lines */

@@ -356,6 +356,11 @@ int ofs_io_unlink(int dirfd, const char *path)
 	return ended(fault, unlinkat(dirfd, path, 0) < 0 && errno != ENOENT ? -errno : 0);
 }
 
+int ofs_io_rmdir(int dirfd, const char *path)
+{
+	return unlinkat(dirfd, path, AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
 /* Makes the name `path`, just renamed into place, durable. */
 static int sync_parent(int dirfd, const char *path)
 {

@@ -87,6 +87,7 @@ int ofs_io_rename(int dirfd, const char *from, const char *to);
 
 /* A missing file is not an error. */
 int ofs_io_unlink(int dirfd, const char *path);
+int ofs_io_rmdir(int dirfd, const char *path);
 
 /*
  * Replaces `path` by a file with this content, durably: temporary file, fsync, rename, fsync of

@@ -321,19 +321,14 @@ int ofs_tree_link(struct ofs_tree *t, ofs_node node, ofs_node parent, const char
 int ofs_tree_unlink(struct ofs_tree *t, ofs_node parent, const char *name)
 {
 	int r = check_old_name(t, parent, name);
-	json_t *line;
 	uint64_t left;
 
 	ofs_tree_count(t, OFS_TREE_CHANGE);
 	if (r < 0)
 		return r;
-	line = ofs_audit_of_entry(t, "remove", parent, name, NULL);
 	r = ofs_store_unlink(t->store, parent, name, &left);
-	if (r < 0) {
-		json_decref(line);
+	if (r < 0)
 		return r;
-	}
-	ofs_audit_add(t, line);
 	ofs_ref_left(t, parent, left);
 	return changed(t, parent, r);
 }
@@ -341,6 +336,7 @@ int ofs_tree_unlink(struct ofs_tree *t, ofs_node parent, const char *name)
 /* The tree of an agent is empty when none of its directories has anything in it. */
 static int remove_agent(struct ofs_tree *t, ofs_node parent, const char *name)
 {
+	OFS_CLEANUP(ofs_audit_line_finish) struct ofs_audit_line line = { 0 };
 	struct ofs_root *root;
 	struct ofs_attr dir;
 	int r = ofs_store_lookup(t->store, parent, name, &dir);
@@ -349,11 +345,14 @@ static int remove_agent(struct ofs_tree *t, ofs_node parent, const char *name)
 		return r;
 	ofs_store_forget(t->store, dir.ino, 1);
 	root = ofs_root_at(t, dir.ino);
+	ofs_audit_describe(t, "agent-remove", dir.ino, &line);
 	r = root ? ofs_root_clear(t, root) : 0;
 	if (r == 0)
 		r = ofs_store_rmdir(t->store, parent, name);
 	if (root && r == 0) {
 		ofs_root_remove(t, root);
+		ofs_audit_remove(t, root);
+		ofs_audit_add(t, &line);
 		ofs_made_drop_kept(t, root);
 	}
 	return r;

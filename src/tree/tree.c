@@ -51,7 +51,7 @@ static void on_sealed(void *arg, uint64_t ino, bool again)
 {
 	struct ofs_tree *t = arg;
 
-	ofs_audit_add(t, ofs_audit_of(t, again ? "rewrite" : "offload", ino, NULL));
+	ofs_audit_tell(t, again ? "rewrite" : "offload", ino, NULL);
 }
 
 static void on_closing(void *arg)
@@ -82,7 +82,7 @@ static int start(struct ofs_tree *t, const char *path, const struct ofs_tree_opt
 		r = note_age(t);
 	if (r < 0)
 		return r;
-	t->audit = ofs_audit_create(path, opts->log_max, opts->read_only);
+	t->audit = ofs_audit_create(t, path, opts->log_max, opts->read_only);
 	index = ofs_format("%s/" SEARCH_INDEX, ofs_store_scratch(t->store, path));
 	t->indexer = ofs_indexer_create(t, index);
 	t->meaning = ofs_meaning_create(t, &(struct ofs_embed_settings){

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <jansson.h>
 
 #include "base/buf.h"
 #include "io/failpoint.h"
@@ -29,33 +30,28 @@ void ofs_failpoint_kill(void)
 	abort();
 }
 
-static struct ofs_audit_disk disk;
+static int store = -1; /* the directory */
 static char log_dir[SCRATCH_SIZE + 8];
 
 static void setup_disk(void)
 {
 	scratch_dir(dir);
 	snprintf(log_dir, sizeof(log_dir), "%s/log", dir);
-	cr_assert_eq(ofs_audit_disk_open(&disk, dir, MAX), 0);
+	store = open(dir, O_RDONLY | O_DIRECTORY);
+	cr_assert_geq(store, 0);
 }
 
 static void teardown_disk(void)
 {
-	ofs_audit_disk_close(&disk);
+	close(store);
 	nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-static void open_again(void)
-{
-	ofs_audit_disk_close(&disk);
-	cr_assert_eq(ofs_audit_disk_open(&disk, dir, MAX), 0);
 }
 
 TestSuite(tree_audit_disk, .init = setup_disk, .fini = teardown_disk, .timeout = 60);
 
 static void append(const char *text)
 {
-	cr_assert_eq(ofs_audit_disk_append(&disk, text, strlen(text)), 0);
+	cr_assert_eq(ofs_audit_disk_append(store, 0, MAX, text, strlen(text)), 0);
 }
 
 /* A line that names a number, of a length that differs, and does not compress to nothing. */
@@ -70,11 +66,9 @@ static size_t line_of(int i, char ret[256])
 
 static char *all(uint64_t from, uint64_t to)
 {
-	struct ofs_buf raw = OFS_BUF_INIT, text = OFS_BUF_INIT;
+	struct ofs_buf text = OFS_BUF_INIT;
 
-	cr_assert_eq(ofs_audit_disk_read(disk.store, from, to, &raw), 0);
-	ofs_audit_filter((const char *)raw.data, raw.len, "", &text);
-	ofs_buf_finish(&raw);
+	cr_assert_eq(ofs_audit_disk_read(store, 0, from, to, &text), 0);
 	return ofs_buf_steal_str(&text);
 }
 
@@ -89,7 +83,7 @@ static uint64_t bounds(uint64_t *ret_end)
 {
 	uint64_t start;
 
-	cr_assert_eq(ofs_audit_disk_bounds(disk.store, &start, ret_end), 0);
+	cr_assert_eq(ofs_audit_disk_bounds(store, 0, &start, ret_end), 0);
 	return start;
 }
 
@@ -124,8 +118,6 @@ Test(tree_audit_disk, segments_are_compressed_and_the_oldest_go)
 	for (i = 0; i < 8000; i++) {
 		written += line_of(i, line);
 		append(line);
-		if (i % 1000 == 0)
-			open_again();
 	}
 	start = bounds(&end);
 	cr_assert_eq(end, written);
@@ -175,7 +167,6 @@ Test(tree_audit_disk, what_a_crash_leaves_of_a_line_is_cut_off)
 	append("{\"n\":1}\n{\"n\":2}\n");
 	spoil("{\"n\":3", 6);
 	expect("{\"n\":1}\n{\"n\":2}\n");
-	open_again();
 	bounds(&end);
 	cr_assert_eq(end, 16);
 	append("{\"n\":4}\n");
@@ -183,7 +174,6 @@ Test(tree_audit_disk, what_a_crash_leaves_of_a_line_is_cut_off)
 	spoil(zeros, sizeof(zeros));
 	spoil("\n{\"n\":\n", 7);
 	expect("{\"n\":1}\n{\"n\":2}\n{\"n\":4}\n");
-	open_again();
 	append("{\"n\":5}\n");
 	expect("{\"n\":1}\n{\"n\":2}\n{\"n\":4}\n{\"n\":5}\n");
 	bounds(&end);
@@ -202,9 +192,8 @@ Test(tree_audit_disk, a_crash_while_compressing_costs_nothing)
 	fclose(f);
 	fclose(fopen(temp, "w"));
 	expect("{\"n\":1}\n{\"n\":2}\n");
-	open_again();
-	cr_assert_lt(access(temp, F_OK), 0);
 	append("{\"n\":3}\n");
+	cr_assert_lt(access(temp, F_OK), 0);
 	expect("{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n");
 }
 
@@ -231,31 +220,15 @@ Test(tree_audit_disk, a_part_that_is_damaged_costs_its_own_lines)
 	}
 }
 
-Test(tree_audit_disk, a_directory_is_shown_as_a_tree_of_its_own)
-{
-	static const char text[] =
-		"{\"event\":\"remove\",\"path\":\"agents/a/cache/x\"}\n"
-		"{\"event\":\"remove\",\"path\":\"agents/ab/cache/x\"}\n"
-		"no line\n"
-		"{\"event\":\"promote\",\"from\":\"agents/a/cache/x\",\"path\":\"persistent/x\"}\n"
-		"{\"event\":\"remove\",\"path\":\"agents/a\"}\n"
-		"{\"event\":\"lost\",\"lines\":3}\n"
-		"{\"event\":\"remove\",\"path\":\"agents/a/y\"";
-	struct ofs_buf out = OFS_BUF_INIT;
-
-	ofs_audit_filter(text, strlen(text), "agents/a", &out);
-	cr_assert_str_eq(ofs_buf_str(&out), "{\"event\":\"remove\",\"path\":\"cache/x\"}\n"
-					    "{\"event\":\"promote\",\"from\":\"cache/x\"}\n");
-	ofs_buf_finish(&out);
-}
-
 /* ---- of a tree */
 
 TestSuite(tree_audit, .init = setup, .fini = teardown, .timeout = 60);
 
-static char *log_text(void)
+/* Of the tree with that directory: "", "agents/a/". */
+static char *log_of(const char *tree)
 {
-	ofs_node node = hold(".offload/log");
+	OFS_FREE char *name = ofs_format("%s.offload/log", tree);
+	ofs_node node = hold(name);
 	char *text = ofs_alloc(1 << 20);
 
 	cr_assert_geq(ofs_tree_read(t, node, text, (1 << 20) - 1, 0), 0);
@@ -265,9 +238,24 @@ static char *log_text(void)
 
 static bool tells(const char *what)
 {
-	OFS_FREE char *text = log_text();
+	OFS_FREE char *text = log_of("");
 
 	return strstr(text, what);
+}
+
+/* A file is made in cache/ and moved to persistent/, which has a line. */
+static void promote_in(const char *tree, const char *name)
+{
+	OFS_FREE char *from = ofs_format("%scache/%s", tree, name);
+	OFS_FREE char *to = ofs_format("%spersistent/%s", tree, name);
+
+	make(from);
+	move(from, to);
+}
+
+static void promote(const char *name)
+{
+	promote_in("", name);
 }
 
 Test(tree_audit, what_a_tree_without_a_thread_does_is_written_when_it_is_closed)
@@ -277,10 +265,13 @@ Test(tree_audit, what_a_tree_without_a_thread_does_is_written_when_it_is_closed)
 	make("cache/web/b");
 	move("cache/web/a", "persistent/a");
 	drop("cache/web/b");
+	make_dir("tasks/T");
+	cr_assert_eq(ofs_tree_setxattr(t, walk("tasks/T"), "user.offload.state", "done", 4, 0), 0);
 	reopen();
 	cr_assert(tells("\"event\":\"promote\""));
 	cr_assert(tells("\"from\":\"cache/web/a\",\"path\":\"persistent/a\""));
-	cr_assert(tells("\"event\":\"remove\""));
+	cr_assert(!tells("cache/web/b"));
+	cr_assert(tells("\"event\":\"task-end\",\"path\":\"tasks/T\",\"task\":\"T\""));
 	cr_assert(tells("\"event\":\"offload\""), "it was sealed when the tree was closed");
 	cr_assert(!tells("\"event\":\"rewrite\""));
 	cr_assert_eq(ofs_tree_write(t, hold("persistent/a"), "zz", 2, 1), 2);
@@ -296,17 +287,16 @@ Test(tree_audit, secrets_are_redacted)
 	ofs_node node = make(name);
 
 	cr_assert_eq(ofs_tree_setxattr(t, node, "user.offload.title", title, strlen(title), 0), 0);
-	drop(name);
-	cr_assert(tells("\"path\":\"cache/[redacted: github-token]\""));
+	move(name, "persistent/x");
+	cr_assert(tells("\"from\":\"cache/[redacted: github-token]\""));
 	cr_assert(tells("\"title\":\"the token [redacted: github-token]\""));
 	cr_assert(!tells(secret));
 }
 
 Test(tree_audit, a_name_that_is_no_text_is_made_one)
 {
-	make("cache/\xff\"\n");
-	drop("cache/\xff\"\n");
-	cr_assert(tells("\"path\":\"cache/\\\\xff\\\"\\n\""));
+	promote("\xff\"\n");
+	cr_assert(tells("\"path\":\"persistent/\\\\xff\\\"\\n\""));
 }
 
 Test(tree_audit, nothing_is_written_where_it_is_off_or_only_read)
@@ -314,14 +304,12 @@ Test(tree_audit, nothing_is_written_where_it_is_off_or_only_read)
 	struct ofs_tree_options opts = OFS_TREE_OPTIONS_INIT;
 	OFS_FREE char *log = ofs_format("%s/log", path);
 
-	make("cache/a");
-	drop("cache/a");
+	promote("a");
 	ofs_tree_close(t);
 	opts.background = false;
 	opts.log_max = 0;
 	cr_assert_eq(ofs_tree_open(path, &opts, NULL, &t), 0);
-	make("cache/b");
-	drop("cache/b");
+	promote("b");
 	cr_assert(tells("cache/a"), "what was written stays");
 	cr_assert(!tells("cache/b"));
 	ofs_tree_close(t);
@@ -338,8 +326,7 @@ Test(tree_audit, parts_are_named_by_their_positions)
 	uint64_t start, end;
 	ssize_t n;
 
-	make("cache/a");
-	drop("cache/a");
+	promote("a");
 	n = ofs_tree_getxattr(t, OFS_NODE_ROOT, "user.offload.log", text, sizeof(text) - 1);
 	cr_assert_gt(n, 0);
 	cr_assert_eq(sscanf(text, "%lu %lu", &start, &end), 2);
@@ -361,11 +348,11 @@ Test(tree_audit, a_full_disk_holds_nothing_up)
 	make("cache/a");
 	make("cache/b");
 	is_full = true;
-	drop("cache/a");
+	move("cache/a", "persistent/a");
 	cr_assert(!tells("cache/a"));
 	cr_assert_gt(refused, 0);
 	is_full = false;
-	drop("cache/b");
+	move("cache/b", "persistent/b");
 	cr_assert(tells("cache/a"));
 	cr_assert(tells("cache/b"));
 	cr_assert(!tells("\"event\":\"lost\""));
@@ -373,26 +360,26 @@ Test(tree_audit, a_full_disk_holds_nothing_up)
 
 Test(tree_audit, lines_that_are_lost_are_counted)
 {
+	static const char name[] = "some file with a name of some length, so that there are fewer";
+	OFS_FREE char *from = ofs_format("cache/%s", name), *to = ofs_format("persistent/%s", name);
 	unsigned long lost = 0, found = 0;
 	const char *line;
 	int i;
 
-	for (i = 0; i < 12; i++) {
-		make("cache/a");
-		drop("cache/a");
-	}
+	for (i = 0; i < 12; i++)
+		promote("a");
+	make(from);
 	is_full = true;
-	for (i = 0; i < 20000; i++) {
-		make("cache/some file with a name of some length, so that there are fewer");
-		drop("cache/some file with a name of some length, so that there are fewer");
+	for (i = 0; i < 10000; i++) {
+		move(from, to);
+		move(to, from);
 	}
 	is_full = false;
-	make("cache/b");
-	drop("cache/b");
+	promote("b");
 	{
-		OFS_FREE char *text = log_text();
+		OFS_FREE char *text = log_of("");
 
-		for (line = text; (line = strstr(line, "\"event\":\"remove\"")); line++)
+		for (line = text; (line = strstr(line, "mote\"")); line++)
 			found++;
 		line = strstr(text, "\"event\":\"lost\",\"lines\":");
 		cr_assert_not_null(line);
@@ -401,4 +388,139 @@ Test(tree_audit, lines_that_are_lost_are_counted)
 	}
 	cr_assert_gt(lost, 1000);
 	cr_assert_eq(found + lost, 12 + 20000 + 1);
+}
+
+/* ---- of agents */
+
+/* Each line as "EVENT FROM PATH TASK CATEGORY CAUSE", "-" for what is not in it. */
+static void expect_log(const char *tree, const char *want)
+{
+	static const char *const keys[] = { "event", "from", "path", "task", "category", "cause" };
+	OFS_FREE char *text = log_of(tree);
+	struct ofs_buf out = OFS_BUF_INIT;
+	char *rest = text;
+
+	for (char *line; (line = strsep(&rest, "\n")) && *line;) {
+		json_t *json = json_loads(line, 0, NULL);
+
+		cr_assert_not_null(json, "%s", line);
+		for (size_t i = 0; i < OFS_ARRAY_SIZE(keys); i++) {
+			const char *value = json_string_value(json_object_get(json, keys[i]));
+
+			ofs_buf_printf(&out, "%s%s", i ? " " : "", value ? value : "-");
+		}
+		ofs_buf_append_str(&out, "\n");
+		cr_assert(!*tree || !json_object_get(json, "stored"), "what it has in common");
+		json_decref(json);
+	}
+	cr_assert_str_eq(ofs_buf_str(&out), want, "%s", ofs_buf_str(&out));
+	ofs_buf_finish(&out);
+}
+
+static uint64_t starts_and_ends(const char *tree, uint64_t *ret_end)
+{
+	char text[64] = "";
+	uint64_t start;
+
+	cr_assert_gt(ofs_tree_getxattr(t, walk(tree), "user.offload.log", text, sizeof(text) - 1),
+		     0);
+	cr_assert_eq(sscanf(text, "%lu %lu", &start, ret_end), 2);
+	return start;
+}
+
+static uint64_t ends(const char *tree)
+{
+	uint64_t end;
+
+	cr_assert_eq(starts_and_ends(tree, &end), 0);
+	return end;
+}
+
+Test(tree_audit, an_agent_sees_what_happens_in_its_tree)
+{
+	uint64_t end;
+
+	make_dir("agents/a");
+	make_dir("agents/b");
+	make_dir("agents/a/agents/c");
+	cr_assert_eq(ends("agents/a"), 0);
+	promote("x");
+	promote_in("agents/b/", "y");
+	cr_assert_eq(ends("agents/a"), 0);
+	promote_in("agents/a/", "z");
+	end = ends("agents/a");
+	cr_assert_gt(end, 0);
+	promote_in("agents/b/", "w");
+	cr_assert_eq(ends("agents/a"), end);
+	cr_assert_eq(ends("agents/b"), end * 2);
+	promote_in("agents/a/agents/c/", "v");
+	expect_log("agents/a/", "promote cache/z persistent/z - general -\n"
+				"promote agents/c/cache/v agents/c/persistent/v - general -\n");
+	expect_log("agents/a/agents/c/", "promote cache/v persistent/v - general -\n");
+	expect_log(
+		"",
+		"promote cache/x persistent/x - general -\n"
+		"promote agents/b/cache/y agents/b/persistent/y - general -\n"
+		"promote agents/a/cache/z agents/a/persistent/z - general -\n"
+		"promote agents/b/cache/w agents/b/persistent/w - general -\n"
+		"promote agents/a/agents/c/cache/v agents/a/agents/c/persistent/v - general -\n");
+	cr_assert_eq(try_walk("agents/a/.offload/log.0-100"), 0);
+}
+
+Test(tree_audit, a_move_between_trees_is_told_in_each_as_what_it_is_there)
+{
+	make_dir("agents/a");
+	make_dir("agents/b");
+	make_dir("agents/a/tasks/T");
+	make_dir("persistent/reports");
+	make("agents/a/tasks/T/x");
+	move("agents/a/tasks/T/x", "persistent/reports/x");
+	move("persistent/reports/x", "agents/b/persistent/x");
+	expect_log("", "promote agents/a/tasks/T/x persistent/reports/x - reports -\n"
+		       "move persistent/reports/x agents/b/persistent/x - general -\n");
+	expect_log("agents/a/", "promote tasks/T/x - T - -\n");
+	expect_log("agents/b/", "move - persistent/x - general -\n");
+}
+
+Test(tree_audit, the_log_of_an_agent_goes_with_it)
+{
+	OFS_FREE char *logs = ofs_format("%s/log/agents", path);
+	OFS_FREE char *stray = ofs_format("%s/999999", logs);
+
+	make_dir("agents/a");
+	promote_in("agents/a/", "x");
+	drop("agents/a/persistent/x");
+	ends("agents/a");
+	cr_assert_lt(rmdir(logs), 0, "there is one");
+	cr_assert_eq(ofs_tree_rmdir(t, walk("agents"), "a"), 0);
+	expect_log("", "promote agents/a/cache/x agents/a/persistent/x - general -\n"
+		       "agent-remove - agents/a - - -\n");
+	cr_assert_eq(mkdir(stray, 0700), 0);
+	reopen();
+	cr_assert_eq(rmdir(logs), 0, "nothing is left");
+	make_dir("agents/a");
+	expect_log("agents/a/", "");
+}
+
+Test(tree_audit, the_log_of_an_agent_is_bounded)
+{
+	uint64_t start = 0, end, all;
+
+	ofs_tree_close(t);
+	tree_options.log_max = 1 << 20;
+	open_tree();
+	make_dir("agents/a");
+	make("agents/a/cache/x");
+	for (uint64_t i = 1; i < 3000; i++) {
+		OFS_FREE char *name = ofs_format("agents/a/persistent/%lx%lx",
+						 i * 0x9e3779b97f4a7c15, i * 0xbf58476d1ce4e5b9);
+
+		move("agents/a/cache/x", name);
+		move(name, "agents/a/cache/x");
+		if (i % 16 == 0)
+			start = starts_and_ends("agents/a", &end);
+	}
+	cr_assert_gt(start, 0);
+	cr_assert_eq(starts_and_ends("", &all), 0);
+	cr_assert_gt(all, end);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tree/core/audit.h"
 
+#include <fcntl.h>
+#include <inttypes.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
@@ -8,292 +10,334 @@
 #include "base/redact.h"
 #include "base/text.h"
 #include "base/thread.h"
+#include "io/file.h"
 #include "tree/core/audit_disk.h"
 #include "tree/core/label.h"
-#include "tree/core/place.h"
 
 #define GATHER (50 * OFS_NS_PER_MS) /* from the first line to writing it */
 #define RETRY OFS_NS_PER_S /* after a failure to write */
-#define QUEUE_MAX 4096 /* lines: whoever adds more writes them */
+#define QUEUE_MAX ((size_t)1 << 20) /* bytes: whoever adds more writes them */
 #define UNWRITTEN_MAX ((size_t)1 << 20) /* bytes of lines that could not be written yet */
+#define AGENT_PART 16 /* of what is kept of the store's log is kept of an agent's */
+
+/* The log of a tree. */
+struct ofs_audit_stream {
+	const struct ofs_root *root;
+	pthread_mutex_t writing; /* before the lock of `ofs_audit`; guards the next two */
+	struct ofs_buf unwritten; /* lines */
+	uint64_t lost; /* lines before those */
+	/*
+	 * New lines. After each even number of NULs there is text of the log, after an odd one a
+	 * string that is to be redacted and quoted. Guarded by the lock of `ofs_audit`.
+	 */
+	struct ofs_buf queue;
+};
 
 struct ofs_audit {
+	struct ofs_tree *tree;
+	int store; /* its directory */
+	uint64_t max;
 	bool writes;
 	pthread_t thread;
 
-	/* Held while lines are written; before `lock`. */
-	pthread_mutex_t writing;
-	struct ofs_audit_disk disk; /* writing */
-	struct ofs_buf text; /* what is to be written; writing */
-	uint64_t lost; /* lines, before those of `text`; writing */
-
 	pthread_mutex_t lock; /* guards the rest; nothing else is called under it */
 	pthread_cond_t wake;
-	json_t *queue;
-	bool unwritten; /* the last try has failed */
+	struct ofs_audit_stream **streams; /* never fewer */
+	size_t n, cap;
+	bool waiting; /* there are new lines */
+	bool failed; /* the last try to write some did */
 	bool running;
 	bool stop;
 };
-
-/* ---- what happens */
 
 static bool is_on(const struct ofs_tree *t)
 {
 	return t->audit && t->audit->writes;
 }
 
-static void put(json_t *line, const char *key, const char *text)
-{
-	OFS_FREE char *readable = text && *text ? ofs_text_readable(text) : NULL;
+/* ---- what happens */
 
-	if (readable)
-		json_object_set_new(line, key, json_string(readable));
+void ofs_audit_line_finish(struct ofs_audit_line *line)
+{
+	ofs_place_finish(&line->at);
+	ofs_place_finish(&line->from);
+	free(line->title);
 }
 
-/* The task that a path lies in. */
-static void put_task(json_t *line, const char *path)
+void ofs_audit_describe(struct ofs_tree *t, const char *event, uint64_t ino,
+			struct ofs_audit_line *ret)
 {
-	static const char tasks[] = "tasks/";
-	OFS_FREE char *task = NULL;
+	struct ofs_root *root = ino ? ofs_root_at(t, ino) : t->root;
 
-	if (json_object_get(line, "task") || strncmp(path, tasks, strlen(tasks)) != 0)
+	if (!is_on(t) || (ino && ofs_store_getattr(t->store, ino, &ret->attr) < 0))
 		return;
-	path += strlen(tasks);
-	task = ofs_format("%.*s", (int)strcspn(path, "/"), path);
-	put(line, "task", task);
-}
-
-/* The members that all lines have begin with these. */
-static json_t *begin(const char *event)
-{
-	return json_pack("{s:n, s:s}", "time", "event", event);
-}
-
-/* What is at `path`, and was at `from` (NULL: nowhere else). */
-static json_t *describe(struct ofs_tree *t, const char *event, const struct ofs_attr *attr,
-			const char *path, const char *from, const char *cause)
-{
-	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
-	bool file = S_ISREG(attr->mode);
-	OFS_FREE char *title = file ? ofs_label_text(t, attr->ino, OFS_LABEL_TITLE) : NULL;
-	json_t *line = begin(event);
-	char ref[OFS_REF_SIZE];
-
-	if (file) {
-		ofs_ref_format(t, attr->ino, ref);
-		put(line, "ref", ref);
+	ret->event = event;
+	if (root) {
+		ret->at.root = root->above ? root->above : root;
+		ofs_root_path(t, root, ret->at.root, &ret->at.path);
+		ret->at.path.len -= ret->at.path.len ? 1 : 0; /* the slash */
+		ofs_buf_append(&ret->at.path, "", 1);
+	} else if (ofs_place_labelled(t, ino, &ret->at) < 0) {
+		ret->at = (struct ofs_place){ .root = t->root };
+	} else if (S_ISREG(ret->attr.mode)) {
+		ret->title = ofs_label_text(t, ino, OFS_LABEL_TITLE);
 	}
-	put(line, "from", from);
-	put(line, "path", path);
-	put_task(line, from ? from : path);
-	put_task(line, path);
-	if (file && ofs_place_labelled(t, attr->ino, &place) == 0)
-		put(line, "category", place.category);
-	if (file) {
-		json_object_set_new(line, "size", json_integer((json_int_t)attr->size));
-		json_object_set_new(line, "stored", json_integer((json_int_t)attr->occupied));
-	}
-	put(line, "title", title);
-	put(line, "cause", cause);
-	return line;
 }
 
-/* Allocated: the path from the root of an inode, or of an entry of it; NULL: it has none. */
-static char *full_path(struct ofs_tree *t, uint64_t ino, const char *name, enum ofs_tier *ret_tier)
+void ofs_audit_tell(struct ofs_tree *t, const char *event, uint64_t ino, const char *cause)
 {
-	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf path = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_audit_line_finish) struct ofs_audit_line line = { .cause = cause };
 
-	if (ofs_place_of(t, ino, &place) < 0 || ofs_root_path(t, place.root, t->root, &path) < 0)
-		return NULL;
-	*ret_tier = ofs_place_tier(&place);
-	ofs_buf_append_str(&path, (const char *)place.path.data);
-	if (name)
-		ofs_buf_printf(&path, "%s%s", place.path.data[0] ? "/" : "", name);
-	return ofs_buf_steal_str(&path);
+	ofs_audit_describe(t, event, ino, &line);
+	ofs_audit_add(t, &line);
 }
 
-json_t *ofs_audit_of(struct ofs_tree *t, const char *event, uint64_t ino, const char *cause)
+static const char *move_of(const struct ofs_place *from, const struct ofs_place *to)
 {
-	OFS_FREE char *path = NULL;
-	struct ofs_attr attr;
-	enum ofs_tier tier;
+	enum ofs_tier before = ofs_place_tier(from), now = ofs_place_tier(to);
 
-	if (!is_on(t) || ofs_store_getattr(t->store, ino, &attr) < 0)
-		return NULL;
-	path = full_path(t, ino, NULL, &tier);
-	return describe(t, event, &attr, path ? path : "", NULL, cause);
-}
-
-/* Without a reference. */
-static int find(struct ofs_tree *t, uint64_t dir, const char *name, struct ofs_attr *ret)
-{
-	int r = ofs_store_lookup(t->store, dir, name, ret);
-
-	if (r == 0)
-		ofs_store_forget(t->store, ret->ino, 1);
-	return r;
-}
-
-json_t *ofs_audit_of_entry(struct ofs_tree *t, const char *event, uint64_t dir, const char *name,
-			   const char *cause)
-{
-	OFS_FREE char *path = NULL;
-	struct ofs_attr attr;
-	enum ofs_tier tier;
-
-	if (!is_on(t) || find(t, dir, name, &attr) < 0 || !S_ISREG(attr.mode))
-		return NULL;
-	path = full_path(t, dir, name, &tier);
-	if (attr.nlink > 1)
-		cause = "one of its names; the file stays";
-	return path ? describe(t, event, &attr, path, NULL, cause) : NULL;
-}
-
-json_t *ofs_audit_of_replaced(struct ofs_tree *t, uint64_t dir, const char *name, uint64_t newdir,
-			      const char *newname)
-{
-	OFS_FREE char *cause = NULL;
-	struct ofs_attr from, to;
-
-	/* Two names of one file: nothing is done. */
-	if (!is_on(t) || find(t, newdir, newname, &to) < 0 || find(t, dir, name, &from) < 0 ||
-	    from.ino == to.ino)
-		return NULL;
-	cause = ofs_format("replaced by %s", name);
-	return ofs_audit_of_entry(t, "remove", newdir, newname, cause);
-}
-
-json_t *ofs_audit_of_store(struct ofs_tree *t, const char *event, const char *cause)
-{
-	json_t *line = is_on(t) ? begin(event) : NULL;
-
-	if (line)
-		put(line, "cause", cause);
-	return line;
+	if (before == now)
+		return from->root == to->root ? NULL : "move";
+	if (now < before)
+		return "demote";
+	return now == OFS_TIER_ARCHIVE ? "archive" : "promote";
 }
 
 void ofs_audit_moved(struct ofs_tree *t, uint64_t dir, const char *name, uint64_t newdir,
-		     const char *newname, const char *cause)
+		     const char *newname)
 {
-	OFS_FREE char *from = NULL, *to = NULL;
-	enum ofs_tier before, now;
-	struct ofs_attr attr;
+	OFS_CLEANUP(ofs_audit_line_finish) struct ofs_audit_line line = { 0 };
+	struct ofs_attr moved;
 
-	if (!is_on(t) || dir == newdir)
+	if (!is_on(t) || dir == newdir || ofs_place_of(t, dir, &line.from) < 0 ||
+	    ofs_store_lookup(t->store, newdir, newname, &moved) < 0)
 		return;
-	from = full_path(t, dir, name, &before);
-	to = full_path(t, newdir, newname, &now);
-	if (!from || !to || before == now || find(t, newdir, newname, &attr) < 0)
-		return;
-	ofs_audit_add(t, describe(t,
-				  now < before		    ? "demote"
-				  : now == OFS_TIER_ARCHIVE ? "archive"
-							    : "promote",
-				  &attr, to, from, cause));
+	ofs_store_forget(t->store, moved.ino, 1);
+	if (line.from.path.len > 1)
+		line.from.path.data[line.from.path.len - 1] = '/';
+	else
+		line.from.path.len = 0;
+	ofs_buf_append(&line.from.path, name, strlen(name) + 1);
+	ofs_audit_describe(t, "", moved.ino, &line);
+	line.event = line.at.path.len ? move_of(&line.from, &line.at) : NULL;
+	ofs_audit_add(t, &line);
 }
 
 /* ---- lines */
 
-static void redact(json_t *line, const char *key)
+/* See `queue`. */
+static void put(struct ofs_buf *line, const char *key, const char *text)
 {
-	const char *text = json_string_value(json_object_get(line, key));
-	OFS_FREE char *shown = text ? ofs_redact_string(text) : NULL;
-
-	if (shown && strcmp(shown, text) != 0)
-		json_object_set_new(line, key, json_string(shown));
-}
-
-static void format(json_t *line, struct ofs_buf *out)
-{
-	static const char *const texts[] = { "from", "path", "task", "category", "title", "cause" };
-	size_t before = out->len;
-
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(texts); i++)
-		redact(line, texts[i]);
-	if (ofs_json_append(json_incref(line), JSON_COMPACT, out) < 0)
+	if (!text || !*text)
 		return;
-	ofs_buf_append_str(out, "\n");
-	if (out->len - before > OFS_AUDIT_LINE_MAX)
-		out->len = before;
+	ofs_buf_printf(line, ",\"%s\":", key);
+	ofs_buf_append(line, "", 1);
+	ofs_buf_append(line, text, strlen(text) + 1);
 }
 
-static void format_lost(uint64_t lost, struct ofs_buf *out)
+/* A path as it is seen in the tree `root`. False: it is not to be seen there. */
+static bool put_path(struct ofs_tree *t, const struct ofs_root *root, struct ofs_buf *line,
+		     const char *key, const struct ofs_place *place)
 {
-	json_t *line = json_pack("{s:o, s:s, s:I}", "time", ofs_json_time(ofs_clock_wall()),
-				 "event", "lost", "lines", (json_int_t)lost);
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf path = OFS_BUF_INIT;
 
-	format(line, out);
-	json_decref(line);
+	if (!place->path.len || !ofs_root_is_in(place->root, root) ||
+	    ofs_root_path(t, place->root, root, &path) < 0)
+		return false;
+	ofs_buf_append_str(&path, (const char *)place->path.data);
+	put(line, key, ofs_buf_str(&path));
+	return true;
 }
 
-/* `writing` held. */
-static int write_text(struct ofs_audit *a)
+/* The task of the tree `root` that a place lies in, or is; "": none. */
+static void task_of(const struct ofs_root *root, const struct ofs_place *place,
+		    char ret[OFS_NAME_MAX + 1])
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf all = OFS_BUF_INIT;
-	int r;
+	static const char tasks[] = "tasks/";
+	const char *path = place->root == root ? (const char *)place->path.data : NULL;
 
-	if (!a->text.len)
-		return 0;
-	if (!a->lost)
-		return ofs_audit_disk_append(&a->disk, a->text.data, a->text.len);
-	format_lost(a->lost, &all);
-	ofs_buf_append(&all, a->text.data, a->text.len);
-	r = ofs_audit_disk_append(&a->disk, all.data, all.len);
-	if (r == 0)
-		a->lost = 0;
+	*ret = 0;
+	if (path && strncmp(path, tasks, strlen(tasks)) == 0)
+		snprintf(ret, OFS_NAME_MAX + 1, "%.*s", (int)strcspn(path + strlen(tasks), "/"),
+			 path + strlen(tasks));
+}
+
+/* The head of a line, without its closing bracket. */
+static void begin(struct ofs_buf *line, const char *event)
+{
+	ofs_buf_append_str(line, "{\"time\":\"");
+	ofs_text_time(ofs_clock_wall(), line);
+	ofs_buf_printf(line, "\",\"event\":\"%s\"", event);
+}
+
+/* As it is seen in the tree `root`, where nothing tells of what others have. */
+static void format(struct ofs_tree *t, const struct ofs_root *root, const struct ofs_audit_line *l,
+		   struct ofs_buf *line)
+{
+	bool file = S_ISREG(l->attr.mode);
+	char ref[OFS_REF_SIZE] = "", from[OFS_NAME_MAX + 1], task[OFS_NAME_MAX + 1];
+
+	begin(line, l->event);
+	if (file)
+		ofs_ref_format(t, l->attr.ino, ref);
+	put(line, "ref", ref);
+	put_path(t, root, line, "from", &l->from);
+	task_of(root, &l->from, from);
+	task_of(root, &l->at, task);
+	if (put_path(t, root, line, "path", &l->at) && file)
+		put(line, "category", l->at.category);
+	put(line, "task", *from ? from : task);
+	if (file)
+		ofs_buf_printf(line, ",\"size\":%" PRIu64, l->attr.size);
+	if (file && !root->above)
+		ofs_buf_printf(line, ",\"stored\":%" PRIu64, l->attr.occupied);
+	put(line, "title", l->title);
+	/* A repair tells of packs. */
+	if (!root->above || strcmp(l->event, "repair") != 0)
+		put(line, "cause", l->cause);
+	ofs_buf_append_str(line, "}\n");
+}
+
+static void append_string(const char *text, struct ofs_buf *out)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf shown = OFS_BUF_INIT;
+	OFS_FREE char *readable = ofs_text_readable(text);
+
+	ofs_redact_text(&shown, readable, strlen(readable));
+	ofs_json_append_string(ofs_buf_str(&shown), out);
+}
+
+/* The lines of a queue as they are written. */
+static void append_lines(const struct ofs_buf *queue, struct ofs_buf *out)
+{
+	const char *p = (const char *)queue->data, *end = p + queue->len;
+	size_t start = out->len, n; /* of a line */
+
+	for (bool text = true; p < end; p += n + 1, text = !text) {
+		const char *eol;
+
+		n = strnlen(p, (size_t)(end - p));
+		if (!text) {
+			append_string(p, out);
+			continue;
+		}
+		eol = memchr(p, '\n', n);
+		ofs_buf_append(out, p, eol ? (size_t)(eol + 1 - p) : n);
+		if (!eol)
+			continue;
+		if (out->len - start > OFS_AUDIT_LINE_MAX)
+			out->len = start;
+		start = out->len;
+		ofs_buf_append(out, eol + 1, n - (size_t)(eol + 1 - p));
+	}
+}
+
+/* ---- streams */
+
+static struct ofs_audit_stream *stream_at(struct ofs_audit *a, size_t i)
+{
+	OFS_LOCKED(&a->lock);
+
+	return i < a->n ? a->streams[i] : NULL;
+}
+
+/* `lock` held. */
+static struct ofs_audit_stream *stream_of(struct ofs_audit *a, struct ofs_root *root)
+{
+	struct ofs_audit_stream *s = root->log;
+
+	if (s)
+		return s;
+	s = root->log = ofs_alloc(sizeof(*s));
+	s->root = root;
+	pthread_mutex_init(&s->writing, NULL);
+	*ofs_append(a->streams, a->n, a->cap) = s;
+	return s;
+}
+
+static uint64_t agent_of(const struct ofs_root *root)
+{
+	return root->above ? root->ino : 0;
+}
+
+static int write_stream(struct ofs_audit *a, struct ofs_audit_stream *s)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf queue = OFS_BUF_INIT, all = OFS_BUF_INIT;
+	const struct ofs_root *root = s->root;
+	int r = 0;
+
+	OFS_LOCKED(&s->writing);
+	pthread_mutex_lock(&a->lock);
+	queue = ofs_buf_steal(&s->queue);
+	pthread_mutex_unlock(&a->lock);
+	append_lines(&queue, &s->unwritten);
+	if (s->unwritten.len && s->lost) {
+		begin(&all, "lost");
+		ofs_buf_printf(&all, ",\"lines\":%" PRIu64 "}\n", s->lost);
+	}
+	ofs_buf_append(&all, s->unwritten.data, s->unwritten.len);
+	if (all.len && !root->gone)
+		r = ofs_audit_disk_append(a->store, agent_of(root),
+					  root->above ? a->max / AGENT_PART : a->max, all.data,
+					  all.len);
+	if (r == 0) {
+		s->lost = s->unwritten.len ? 0 : s->lost;
+		ofs_buf_finish(&s->unwritten);
+	} else if (s->unwritten.len > UNWRITTEN_MAX) {
+		s->lost += ofs_text_newlines(s->unwritten.data, s->unwritten.len);
+		s->unwritten.len = 0;
+	}
 	return r;
 }
 
 static void flush(struct ofs_audit *a)
 {
-	OFS_LOCKED(&a->writing);
-	json_t *queue, *line;
-	size_t i;
-	int r;
+	struct ofs_audit_stream *s;
+	int r = 0;
 
 	pthread_mutex_lock(&a->lock);
-	queue = a->queue;
-	a->queue = json_array();
+	a->waiting = false;
 	pthread_mutex_unlock(&a->lock);
-	json_array_foreach(queue, i, line) format(line, &a->text);
-	json_decref(queue);
-	r = write_text(a);
-	if (r < 0 && a->text.len > UNWRITTEN_MAX) {
-		a->lost += ofs_text_newlines(a->text.data, a->text.len);
-		a->text.len = 0;
-	}
-	if (r == 0)
-		ofs_buf_finish(&a->text);
-	pthread_mutex_lock(&a->lock);
-	if (r < 0 && !a->unwritten)
+	for (size_t i = 0; (s = stream_at(a, i)); i++)
+		r = OFS_MIN(r, write_stream(a, s));
+	OFS_LOCKED(&a->lock);
+	if (r < 0 && !a->failed)
 		ofs_log(LOG_WARNING, "the log cannot be written: %s", strerror(-r));
-	a->unwritten = r < 0;
-	pthread_mutex_unlock(&a->lock);
+	a->failed = r < 0;
 }
 
-void ofs_audit_flush(struct ofs_tree *t)
+/* Queues a line for a tree. */
+static void tell(struct ofs_tree *t, struct ofs_root *root, const struct ofs_audit_line *line)
 {
-	if (is_on(t))
-		flush(t->audit);
-}
-
-void ofs_audit_add(struct ofs_tree *t, json_t *line)
-{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
 	struct ofs_audit *a = t->audit;
-	size_t n;
+	struct ofs_audit_stream *s;
+	bool full;
 
-	if (!line)
-		return;
-	json_object_set_new(line, "time", ofs_json_time(ofs_clock_wall()));
+	format(t, root, line, &text);
 	pthread_mutex_lock(&a->lock);
-	json_array_append_new(a->queue, line);
-	n = json_array_size(a->queue);
-	if (n == 1 && a->running)
+	s = stream_of(a, root);
+	ofs_buf_append(&s->queue, text.data, text.len);
+	full = s->queue.len > QUEUE_MAX;
+	if (!a->waiting && a->running)
 		pthread_cond_signal(&a->wake);
+	a->waiting = true;
 	pthread_mutex_unlock(&a->lock);
-	if (n >= QUEUE_MAX)
-		flush(a);
+	if (full)
+		write_stream(a, s);
+}
+
+void ofs_audit_add(struct ofs_tree *t, const struct ofs_audit_line *line)
+{
+	struct ofs_root *root;
+
+	if (!line->event)
+		return;
+	for (root = line->at.root; root; root = root->above)
+		tell(t, root, line);
+	for (root = line->from.root; root && !ofs_root_is_in(line->at.root, root);
+	     root = root->above)
+		tell(t, root, line);
 }
 
 /* ---- the thread */
@@ -303,8 +347,8 @@ static void wait_for_lines(struct ofs_audit *a)
 {
 	int64_t until = ofs_clock_monotonic() + RETRY;
 
-	while (!a->stop && !json_array_size(a->queue)) {
-		if (!a->unwritten)
+	while (!a->stop && !a->waiting) {
+		if (!a->failed)
 			pthread_cond_wait(&a->wake, &a->lock);
 		else if (!ofs_cond_wait_until(&a->wake, &a->lock, until))
 			return;
@@ -332,18 +376,30 @@ static void *audit_main(void *arg)
 
 /* ---- life */
 
-struct ofs_audit *ofs_audit_create(const char *path, uint64_t max, bool read_only)
+/* A daemon that died has left the log of an agent that it had removed. */
+static int remove_stray(void *arg, const char *agent)
+{
+	struct ofs_audit *a = arg;
+	uint64_t dir = strtoull(agent, NULL, 10);
+
+	if (dir && !ofs_root_at(a->tree, dir))
+		ofs_audit_disk_remove(a->store, dir);
+	return 0;
+}
+
+struct ofs_audit *ofs_audit_create(struct ofs_tree *t, const char *path, uint64_t max,
+				   bool read_only)
 {
 	struct ofs_audit *a = ofs_alloc(sizeof(*a));
-	int r = ofs_audit_disk_open(&a->disk, path, read_only ? 0 : max);
 
-	if (r < 0)
-		ofs_log(LOG_WARNING, "the log in '%s' cannot be used: %s", path, strerror(-r));
-	a->writes = r == 0 && a->disk.max;
-	a->queue = json_array();
-	pthread_mutex_init(&a->writing, NULL);
+	a->tree = t;
+	a->max = max;
+	a->store = ofs_io_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
+	a->writes = a->store >= 0 && max && !read_only;
 	pthread_mutex_init(&a->lock, NULL);
 	ofs_cond_init(&a->wake);
+	if (!read_only)
+		ofs_audit_disk_each(a->store, remove_stray, a);
 	return a;
 }
 
@@ -370,10 +426,9 @@ void ofs_audit_stop(struct ofs_audit *a)
 	pthread_mutex_unlock(&a->lock);
 	if (running)
 		pthread_join(a->thread, NULL);
-	if (a->writes)
-		flush(a);
+	flush(a);
 	a->writes = false;
-	ofs_audit_disk_close(&a->disk);
+	ofs_io_close(&a->store);
 }
 
 void ofs_audit_destroy(struct ofs_audit *a)
@@ -381,33 +436,51 @@ void ofs_audit_destroy(struct ofs_audit *a)
 	if (!a)
 		return;
 	ofs_audit_stop(a);
-	json_decref(a->queue);
-	ofs_buf_finish(&a->text);
+	for (size_t i = 0; i < a->n; i++) {
+		ofs_buf_finish(&a->streams[i]->unwritten);
+		ofs_buf_finish(&a->streams[i]->queue);
+		pthread_mutex_destroy(&a->streams[i]->writing);
+		free(a->streams[i]);
+	}
+	free(a->streams);
 	pthread_cond_destroy(&a->wake);
 	pthread_mutex_destroy(&a->lock);
-	pthread_mutex_destroy(&a->writing);
 	free(a);
+}
+
+void ofs_audit_remove(struct ofs_tree *t, const struct ofs_root *root)
+{
+	struct ofs_audit_stream *s = root->log;
+
+	/* It is gone: whoever writes after this writes nothing. */
+	if (s)
+		pthread_mutex_lock(&s->writing);
+	ofs_audit_disk_remove(t->audit->store, root->ino);
+	if (s)
+		pthread_mutex_unlock(&s->writing);
 }
 
 /* ---- reading */
 
-int ofs_audit_bounds(struct ofs_tree *t, uint64_t *ret_start, uint64_t *ret_end)
+/* What is waiting is written first; of others nothing, so that the time tells nothing of them. */
+static void flush_root(struct ofs_audit *a, const struct ofs_root *root)
 {
-	ofs_audit_flush(t);
-	return ofs_audit_disk_bounds(t->audit->disk.store, ret_start, ret_end);
+	if (a->writes && root->log)
+		write_stream(a, root->log);
 }
 
-int ofs_audit_read(struct ofs_tree *t, uint64_t from, uint64_t to, const char *prefix,
+int ofs_audit_bounds(struct ofs_tree *t, const struct ofs_root *root, uint64_t *ret_start,
+		     uint64_t *ret_end)
+{
+	flush_root(t->audit, root);
+	return ofs_audit_disk_bounds(t->audit->store, agent_of(root), ret_start, ret_end);
+}
+
+int ofs_audit_read(struct ofs_tree *t, const struct ofs_root *root, uint64_t from, uint64_t to,
 		   struct ofs_buf *out)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	int r;
-
 	if (to > from && to - from > OFS_AUDIT_PAGE_MAX)
 		to = from + OFS_AUDIT_PAGE_MAX;
-	ofs_audit_flush(t);
-	r = ofs_audit_disk_read(t->audit->disk.store, from, to, &text);
-	if (r == 0)
-		ofs_audit_filter((const char *)text.data, text.len, prefix, out);
-	return r;
+	flush_root(t->audit, root);
+	return ofs_audit_disk_read(t->audit->store, agent_of(root), from, to, out);
 }

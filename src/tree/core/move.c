@@ -25,7 +25,6 @@ int ofs_tree_move(struct ofs_tree *t, const struct ofs_move *what)
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf mark = OFS_BUF_INIT;
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf back = OFS_BUF_INIT;
 	struct ofs_move m = *what;
-	json_t *replaced;
 	uint64_t left;
 	int r = ofs_place_mark(t, m.dir, m.name, m.newdir, &mark);
 
@@ -36,16 +35,12 @@ int ofs_tree_move(struct ofs_tree *t, const struct ofs_move *what)
 	m.mark = mark.len || back.len ? OFS_ORIGIN_MARK : NULL;
 	m.value = mark;
 	m.back = back;
-	replaced = m.flags ? NULL : ofs_audit_of_replaced(t, m.dir, m.name, m.newdir, m.newname);
 	r = ofs_store_move(t->store, &m, &left);
-	if (r < 0) {
-		json_decref(replaced);
+	if (r < 0)
 		return r;
-	}
-	ofs_audit_add(t, replaced);
-	ofs_audit_moved(t, m.dir, m.name, m.newdir, m.newname, NULL);
+	ofs_audit_moved(t, m.dir, m.name, m.newdir, m.newname);
 	if (m.flags & RENAME_EXCHANGE)
-		ofs_audit_moved(t, m.newdir, m.newname, m.dir, m.name, NULL);
+		ofs_audit_moved(t, m.newdir, m.newname, m.dir, m.name);
 	if (mark.len)
 		reload(t, m.newdir, m.newname);
 	if (back.len)

@@ -16,6 +16,7 @@ struct ofs_root {
 	uint64_t tops[OFS_TOPS]; /* the directories cache/ ... agents/ */
 	atomic_bool gone; /* the directory was removed; the struct stays until the end */
 	struct ofs_changes *changes; /* changes.h */
+	struct ofs_audit_stream *_Atomic log; /* audit.c; NULL: it has told nothing yet */
 };
 
 /* Makes what is missing of the directories, and finds the trees of agents. 0 or -errno. */

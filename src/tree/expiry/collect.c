@@ -492,8 +492,8 @@ static int expire(struct run *run, const struct ofs_attr *file, const struct ofs
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf stone = OFS_BUF_INIT;
 	const struct ofs_expire_guard guard = { .ctime = file->ctime, .moves = moves };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf why = OFS_BUF_INIT;
+	OFS_CLEANUP(ofs_audit_line_finish) struct ofs_audit_line line = { 0 };
 	int r = ofs_place_labelled(run->tree, file->ino, &place);
-	json_t *line;
 
 	if (r == 0)
 		ofs_tombstone_format(run->tree, file, &place,
@@ -502,14 +502,12 @@ static int expire(struct run *run, const struct ofs_attr *file, const struct ofs
 	if (r < 0)
 		return r;
 	ofs_lifetime_cause(facts, &why);
-	line = ofs_audit_of(run->tree, is_eviction(v) ? "evict" : "expire", file->ino,
-			    ofs_buf_str(&why));
+	ofs_audit_describe(run->tree, is_eviction(v) ? "evict" : "expire", file->ino, &line);
+	line.cause = ofs_buf_str(&why);
 	r = ofs_store_expire(run->tree->store, file->ino, facts->used, &guard, stone.data,
 			     stone.len);
 	if (r == 0)
-		ofs_audit_add(run->tree, line);
-	else
-		json_decref(line);
+		ofs_audit_add(run->tree, &line);
 	return r;
 }
 

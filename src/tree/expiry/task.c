@@ -87,7 +87,7 @@ static int set_ended(struct ofs_tree *t, uint64_t dir, bool drop_all)
 	int r = ofs_store_setxattr(t->store, dir, ENDED, value, (size_t)n, 0);
 
 	if (r == 0)
-		ofs_audit_add(t, ofs_audit_of(t, "task-end", dir, NULL));
+		ofs_audit_tell(t, ofs_root_at(t, dir) ? "agent-end" : "task-end", dir, NULL);
 	return r;
 }
 
@@ -106,7 +106,7 @@ int ofs_task_set_state(struct ofs_tree *t, const struct ofs_attr *dir, const voi
 	if (r < 0 && r != -ENODATA)
 		return r;
 	if (r == 0)
-		ofs_audit_add(t, ofs_audit_of(t, "task-reopen", dir->ino, NULL));
+		ofs_audit_tell(t, "task-reopen", dir->ino, NULL);
 	ofs_task_activity_note(t, dir->ino);
 	return 0;
 }

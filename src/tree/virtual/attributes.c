@@ -339,8 +339,9 @@ static int attr_get(struct ofs_tree *t, ofs_node node, const char *name,
 	root = ofs_root_at(t, node);
 	if (root && strcmp(name, KEY) == 0)
 		return get_key(t, root, cred, out);
-	if (node == OFS_NODE_ROOT && strcmp(name, LOG) == 0)
-		return ofs_root_is_owner(t, root, cred) ? ofs_log_file_bounds(t, out) : -ENODATA;
+	if (root && strcmp(name, LOG) == 0)
+		return ofs_root_is_owner(t, root, cred) ? ofs_log_file_bounds(t, root, out)
+							: -ENODATA;
 	if (node == OFS_NODE_ROOT && strncmp(name, VERIFY, strlen(VERIFY)) == 0)
 		return ofs_verify_job_get(t->verify_job, name + strlen(VERIFY), out);
 	if (root && strncmp(name, GC, strlen(GC)) == 0)

@@ -190,7 +190,7 @@ int ofs_fixed_lookup(struct ofs_tree *t, ofs_node parent, const char *name, stru
 	int r;
 
 	if (!f)
-		return parent == OFS_NODE_OFFLOAD ? ofs_log_file_lookup(t, name, ret) : -ENOENT;
+		return ofs_log_file_lookup(t, parent, name, ret);
 	r = fill_attr(t, f, root, &attr);
 	if (r == 0 && f->fresh)
 		r = f->text(t, root, &text);

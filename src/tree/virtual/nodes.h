@@ -43,10 +43,11 @@ int ofs_ledger_file_sum(struct ofs_tree *t, struct ofs_root *root, struct ofs_le
 
 /* Appends the newest lines. */
 int ofs_log_file_write(struct ofs_tree *t, struct ofs_root *root, struct ofs_buf *out);
-/* "log.FROM-TO": the lines that begin at these positions. -ENOENT: another name. */
-int ofs_log_file_lookup(struct ofs_tree *t, const char *name, struct ofs_entry *ret);
-/* "START END": where the log begins and ends. */
-int ofs_log_file_bounds(struct ofs_tree *t, struct ofs_buf *out);
+/* "log.FROM-TO" in `.offload`: the lines that begin at these positions. -ENOENT: another name. */
+int ofs_log_file_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
+			struct ofs_entry *ret);
+/* "START END": where the log of a tree begins and ends. */
+int ofs_log_file_bounds(struct ofs_tree *t, const struct ofs_root *root, struct ofs_buf *out);
 
 /* ---- search_node.c: names in search/, files with the answers to queries */
 

@@ -107,8 +107,7 @@ static void log_repair(struct ofs_tree *t, uint64_t ino, const char *what, bool 
 {
 	OFS_FREE char *cause = ofs_format("%s; %srepaired", what, repaired ? "" : "not ");
 
-	ofs_audit_add(t, ino ? ofs_audit_of(t, "repair", ino, cause)
-			     : ofs_audit_of_store(t, "repair", cause));
+	ofs_audit_tell(t, "repair", ino, cause);
 }
 
 static void on_problem(void *arg, uint64_t ino, const char *what, bool repaired)
