@@ -130,7 +130,8 @@ static int look_at_mode(void *arg, const char *name)
 /* The group's bits of a mode are the mask of an ACL: they are 0 where it lets nobody in. */
 static void check_modes(struct store *s)
 {
-	static const char *const folders[] = { "", "journal/", "packs/", "quarantine/", "log/" };
+	static const char *const folders[] = { "",     "journal/",   "packs/", "quarantine/",
+					       "log/", "log/agents/" };
 	struct open_files o = { .dirfd = -1 };
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(folders); i++) {

@@ -20,9 +20,11 @@
 #define COUNT_MAX 1000000000
 #define PAGE OFS_AUDIT_PAGE_MAX
 
-static const char *const events[] = { "offload",  "rewrite",	 "promote", "archive", "demote",
-				      "remove",	  "expire",	 "evict",   "repair",  "lost",
-				      "task-end", "task-reopen", NULL };
+static const char *const events[] = {
+	"offload",     "rewrite",   "promote",	    "archive", "demote",
+	"move",	       "expire",    "evict",	    "repair",  "task-end",
+	"task-reopen", "agent-end", "agent-remove", "lost",    NULL,
+};
 static const char *since, *task;
 static uint64_t count = OFS_COUNT_NONE;
 static int event = -1;
@@ -35,7 +37,8 @@ static const struct ofs_option options[] = {
 	OFS_TEXT(0, "task", "T", &task, "those of a task"),
 	OFS_CHOICE(0, "event", "E", &event, "kind of event", events,
 		   "those of one kind: offload, rewrite, promote, archive, demote,\n"
-		   "remove, expire, evict, repair, task-end, task-reopen, lost"),
+		   "move, expire, evict, repair, task-end, task-reopen, agent-end,\n"
+		   "agent-remove, lost"),
 	OFS_FLAG('f', "follow", &follow, "print new lines as they come"),
 	OFS_OPTIONS_END,
 };
@@ -147,7 +150,7 @@ static void print_line(struct printer *p, const json_t *line)
 		snprintf(p->day, sizeof(p->day), "%s", time);
 		printf("%s UTC\n", p->day);
 	}
-	printf("%.8s  %-11s  %-8s  ", strlen(time) > 11 ? time + 11 : time, name, ref);
+	printf("%.8s  %-12s  %-8s  ", strlen(time) > 11 ? time + 11 : time, name, ref);
 	ofs_print_form(stdout, line, line_form);
 	ofs_print_form(stdout, line, "[: {cause}]\n");
 }

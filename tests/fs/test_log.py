@@ -52,6 +52,14 @@ def told(m, event, **members):
     return eventually(find, f"{event} {members} is in the log")
 
 
+def promote(m, name):
+    """Makes a file, moves it to persistent/, which has a line, and removes it, which has none."""
+    os.mknod(m(name))
+    to = m("persistent", os.path.basename(name))
+    os.rename(m(name), to)
+    os.unlink(to)
+
+
 def collect(m, how="run"):
     os.setxattr(m.mnt, "user.offload.gc", how.encode())
     done = lambda: json.loads(os.getxattr(m.mnt, "user.offload.gc"))["state"] != "running"
@@ -79,15 +87,7 @@ def each_event_has_its_line(case):
         os.rename(m("archive/notes"), m("cache/notes"))
         told(m, "demote", path="cache/notes")
         os.rename(m("cache/notes/a"), m("cache/notes/b"))  # which is within a tier
-        m.make("cache/notes/c", b"new")
-        os.rename(m("cache/notes/c"), m("cache/notes/b"))
-        told(m, "remove", ref=ref, path="cache/notes/b", cause="replaced by c")
-        os.link(m("cache/notes/b"), m("cache/notes/d"))
         os.unlink(m("cache/notes/b"))
-        told(m, "remove", path="cache/notes/b", cause="one of its names; the file stays")
-        os.unlink(m("cache/notes/d"))
-        last = told(m, "remove", path="cache/notes/d")
-        assert "cause" not in last, last
         for state in ("done", "live", "live"):
             os.setxattr(m("tasks/T"), "user.offload.state", state.encode())
         told(m, "task-end", path="tasks/T", task="T")
@@ -171,14 +171,66 @@ def a_repair_is_told(case):
 
 
 @test
+def an_agents_log_tells_of_its_tree_alone(case):
+    def its(name):
+        return [json.loads(line) for line in read(m("agents", name, ".offload/log")).splitlines()]
+
+    def bounds(name):
+        return os.getxattr(m("agents", name), "user.offload.log")
+
+    with case.mount(SEAL_SOON) as m:
+        for name in ("a", "b"):
+            os.mkdir(m("agents", name))
+        assert not its("a") and bounds("a") == b"0 0"
+        content = noise(5 * KIB, 1)
+        m.make("cache/web/x", content)
+        m.make("agents/a/cache/web/x", content)
+        told(m, "offload", path="agents/a/cache/web/x")
+        line, = its("a")
+        assert line["event"] == "offload" and line["path"] == "cache/web/x", line
+        assert line["size"] == 5 * KIB and "stored" not in line, line
+        before = bounds("a")
+        for i in range(300):
+            os.mknod(m(f"agents/b/cache/{i}"))
+            os.rename(m(f"agents/b/cache/{i}"), m(f"agents/b/persistent/{i}"))
+        assert bounds("a") == before and len(its("b")) == 300 and len(its("a")) == 1
+        part = read(m("agents/b/.offload/log.0-1"))
+        assert json.loads(part)["from"] == "cache/0", part
+        assert read(m("agents/a/.offload/log.0-1000000")) == read(m("agents/a/.offload/log"))
+        # What is published has its other end in the tree above alone.
+        os.rename(m("agents/a/cache/web/x"), m("persistent/x"))
+        line = told(m, "promote", **{"from": "agents/a/cache/web/x"}, path="persistent/x")
+        line = its("a")[-1]
+        assert line["from"] == "cache/web/x" and "path" not in line, line
+        assert "category" not in line, line
+        m.crash()
+        assert len(its("a")) == 2 and len(its("b")) == 300
+        used = len(os.listdir(f"/proc/{m.process.pid}/fd"))
+        for i in range(40):
+            os.mkdir(m(f"agents/c{i}"))
+            os.mknod(m(f"agents/c{i}/x"))
+            os.rename(m(f"agents/c{i}/x"), m(f"agents/c{i}/persistent/x"))
+            assert len(its(f"c{i}")) == 1
+        assert len(os.listdir(f"/proc/{m.process.pid}/fd")) < used + 20
+        kept = os.path.join(case.store, "log/agents")
+        assert len(os.listdir(kept)) == 42 and os.stat(kept).st_mode & 0o777 == 0o700
+        os.rmdir(m("agents/a/cache/web"))
+        os.rmdir(m("agents/a"))
+        told(m, "agent-remove", path="agents/a")
+        assert len(os.listdir(kept)) == 41
+        done = run(OFFLOAD, "doctor", "-d", case.mnt, "--json", check=False)
+        assert b"modes" not in done.stdout, done
+
+
+@test
 def secrets_are_not_in_it(case):
     with case.mount(SEAL_SOON) as m:
         path = m.make(f"cache/web/{SECRET}", b"content")
         os.setxattr(path, "user.offload.title", f"with {SECRET}".encode())
         ref = xattr(path, "ref")
         told(m, "offload", ref=ref, path="cache/web/[redacted: github-token]")
-        os.unlink(path)
-        told(m, "remove", ref=ref, title="with [redacted: github-token]")
+        os.rename(path, m("persistent/x"))
+        told(m, "promote", ref=ref, title="with [redacted: github-token]")
         m.unmount()
     kept = os.path.join(case.store, "log")
     assert os.stat(kept).st_mode & 0o777 == 0o700
@@ -190,8 +242,7 @@ def secrets_are_not_in_it(case):
 @test
 def it_is_a_file_for_its_owner_with_an_exact_size(case):
     with case.mount(SEAL_SOON) as m:
-        m.make("cache/a", b"x")
-        os.unlink(m("cache/a"))
+        promote(m, "cache/a")
         assert "log" in os.listdir(m(".offload"))
         fd = os.open(m(".offload/log"), os.O_RDONLY)
         st = os.fstat(fd)
@@ -211,16 +262,15 @@ def mounted_and_unmounted_it_says_the_same(case):
     clock.step(-2 * HOUR)  # so that the tool's own is ahead
     store, mounted = ["--store", case.store], ["-d", case.mnt]
     filters = (
-        [], ["-n", "7"], ["-n", "100000"], ["--task", "T"], ["--event", "remove", "-n", "9"],
-        ["--since", "90m"], ["--since", "30m"], ["--task", "T", "--event", "remove", "-n", "2000"],
+        [], ["-n", "7"], ["-n", "100000"], ["--task", "T"], ["--event", "promote", "-n", "9"],
+        ["--since", "90m"], ["--since", "30m"], ["--task", "T", "--event", "promote", "-n", "2000"],
         ["--since", "30m", "-n", "3"], ["--task", "none"], ["-n", "0"],
     )
     with clock.start(Mount(case, case.store, case.mnt, ("log_max=8", SEAL_SOON))) as m:
         os.makedirs(m("tasks/T"))
         for i in range(9000):
-            path = m("tasks/T" if i % 3 == 0 else "cache", f"a file with a name of some length {i}")
-            os.mknod(path)
-            os.unlink(path)
+            where = "tasks/T" if i % 3 == 0 else "cache"
+            promote(m, f"{where}/a file with a name of some length {i}")
             if i == 4000 or i == 8000:
                 clock.pass_time(HOUR)
         want = [log(mounted, *words) for words in filters]
@@ -235,7 +285,7 @@ def mounted_and_unmounted_it_says_the_same(case):
         assert log(store, *words) == each, words
     number = dict(zip(map(" ".join, filters), map(len, want)))
     assert number[""] == 100 and number["-n 7"] == 7 and number["-n 100000"] == 9000, number
-    assert number["--task T"] == 100 and number["--task T --event remove -n 2000"] == 2000, number
+    assert number["--task T"] == 100 and number["--task T --event promote -n 2000"] == 2000, number
     assert number["--since 30m"] == 999 and number["--since 90m"] == 4999, number
     assert not number["--task none"] and not number["-n 0"], number
     assert [e["path"].split()[-1] for e in want[1]] == [str(i) for i in range(8993, 9000)], want[1]
@@ -252,15 +302,12 @@ def its_size_is_bounded_and_it_can_be_off(case):
 
     with case.mount("log_max=1") as m:
         for _ in range(3000):  # what does not compress to next to nothing
-            path = m("cache", "é" + os.urandom(120).hex())
-            os.mknod(path)
-            os.unlink(path)
+            promote(m, "cache/é" + os.urandom(120).hex())
         eventually(lambda: size() > 400 * KIB, "it is written")
         assert size() < 1300 * KIB, size()
         m.remount("log_max=off")
         was = read(m(".offload/log"))
-        m.make("cache/a", b"x")
-        os.unlink(m("cache/a"))
+        promote(m, "cache/a")
         assert read(m(".offload/log")) == was
 
 
@@ -287,27 +334,25 @@ def following(*words):
 @test
 def it_can_be_followed(case):
     with case.mount() as m:
-        def drop(name):
-            m.make(f"cache/{name}")
-            os.unlink(m("cache", name))
+        def one(name):
+            promote(m, f"cache/{name}")
 
-        drop("before")
+        one("before")
         words = ["-d", case.mnt, "--json"]
         with following(*words) as (_, more), following(*words, "--task", "T") as (_, of_task):
             eventually(lambda: any('"cache/before"' in line for line in more()), "the last lines")
-            drop("a")
+            one("a")
             eventually(lambda: any('"cache/a"' in line for line in more()), "a new line")
             m.crash()
-            drop("b")
+            one("b")
             eventually(lambda: any('"cache/b"' in line for line in more()), "after a restart")
             m.remount("log_max=1")  # 128 KiB a segment
             os.makedirs(m("tasks/T"))
             for i in range(1500):
-                drop(f"number {i}")
-            os.mknod(m("tasks/T/x"))
-            os.unlink(m("tasks/T/x"))
+                one(f"number {i}")
+            promote(m, "tasks/T/x")
             eventually(lambda: any('"tasks/T/x"' in line for line in more()), "over segments")
-            paths = [json.loads(line)["path"] for line in more()]
+            paths = [json.loads(line)["from"] for line in more()]
             assert paths == ["cache/before", "cache/a", "cache/b"] + [
                 f"cache/number {i}" for i in range(1500)
             ] + ["tasks/T/x"], paths
@@ -327,13 +372,13 @@ def people_read_it_line_by_line(case):
         path = m.make("tasks/T/notes/a\n\x1b[31m", b"12345")
         ref = xattr(path, "ref")
         os.rename(path, m("persistent/notes/a"))
-        os.unlink(m("persistent/notes/a"))
+        os.rename(m("persistent/notes/a"), m("archive/a"))
         said = run(OFFLOAD, "log", "-d", case.mnt).stdout.decode().splitlines()
         line = said[1].split("  ")
         assert said[0] == time.strftime("%Y-%m-%d UTC", time.gmtime()), said
         assert len(line[0]) == 8 and line[1] == "promote" and ref in said[1], said
         assert "tasks/T/notes/a^J -> persistent/notes/a  5 bytes" in said[1], said
-        assert f"remove       {ref}  persistent/notes/a" in said[2], said
+        assert f"archive       {ref}  persistent/notes/a -> archive/a" in said[2], said
         for words in (["--since", "monday"], ["--event", "none"], ["-n", "x"], ["--nothing"]):
             done = run(OFFLOAD, "log", "-d", case.mnt, *words, check=False)
             assert done.returncode == 2 and done.stderr.startswith(b"offload: log: "), done
@@ -347,8 +392,7 @@ def a_killed_daemon_loses_the_last_moment_alone(case):
             began = time.monotonic()
             while time.monotonic() - began < 0.5:
                 names.append((f"cache/{turn}-{len(names)}", time.monotonic()))
-                os.mknod(m(names[-1][0]))
-                os.unlink(m(names[-1][0]))
+                promote(m, names[-1][0])
             time.sleep(0.02 * turn)
             m.kill9()
             kept = os.path.join(case.store, "log")
@@ -356,7 +400,7 @@ def a_killed_daemon_loses_the_last_moment_alone(case):
                 for line in read(os.path.join(kept, name)).splitlines():
                     json.loads(line)
             m.start()
-            there = [line["path"] for line in log(["-d", case.mnt], "-n", "1000000")]
+            there = [line["from"] for line in log(["-d", case.mnt], "-n", "1000000")]
             mine = [name for name in there if name.startswith(f"cache/{turn}-")]
             assert mine == [name for name, _ in names[: len(mine)]], "none is missing in between"
             # A second is what is promised; a busy machine may take a part of it.
