@@ -104,14 +104,18 @@ def pjdfstest_in(directory):
     return suite
 
 
-def pjdfstest(case, suite, report):
-    """Runs the suite, as root; report(name, passed, failed) gets what each file has given."""
+def pjdfstest(case, suite, where, report):
+    """
+    Runs the suite in a directory of the mount, as root; report(name, passed, failed) gets what each
+    file has given.
+    """
     case.open_to_others()
     with case.mount("allow_other") as m:
+        os.makedirs(m(where), exist_ok=True)
 
         def one(path):
             name = path.relative_to(suite / "tests").as_posix()
-            folder = m("cache", name.replace("/", "-"))
+            folder = m(where, name.replace("/", "-"))
             os.mkdir(folder)
             os.chmod(folder, 0o755)
             done = run("sh", path, check=False, cwd=folder)
