@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/u64_list.h"
 #include "tree/core/audit.h"
 #include "tree/core/category.h"
 #include "tree/core/changes.h"
@@ -12,6 +13,7 @@
 #include "tree/core/quota.h"
 #include "tree/core/ref.h"
 #include "tree/core/stat.h"
+#include "tree/core/walk.h"
 #include "tree/expiry/gc.h"
 #include "tree/expiry/task.h"
 #include "tree/search/indexer.h"
@@ -91,9 +93,53 @@ static int check_agents(struct ofs_tree *t, ofs_node parent, const char *name, m
 	return ofs_category_is_name(name) ? 0 : -EINVAL;
 }
 
+/* A directory that is to be moved to another tree. */
+struct taking {
+	struct ofs_tree *tree;
+	uint64_t dir;
+};
+
+/* 0 if the directory `at` is the one that is moved, or lies in it. */
+static int check_taken_along(void *arg, uint64_t at, const char *name)
+{
+	const struct taking *l = arg;
+	char above[OFS_NAME_MAX + 1];
+	int r = 0;
+
+	while (r == 0 && at != l->dir) {
+		if (ofs_root_at(l->tree, at))
+			return -EXDEV;
+		r = ofs_store_name_of(l->tree->store, at, &at, above);
+	}
+	return r;
+}
+
+static int note_file(void *arg, uint64_t ino, const char *name)
+{
+	ofs_u64_list_add(arg, ino);
+	return 0;
+}
+
+/* Files in the directory have no names outside of it. */
+static int check_names_within(struct ofs_tree *t, uint64_t dir)
+{
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list files = { 0 };
+	struct taking l = { t, dir };
+	struct ofs_attr attr;
+	int r = ofs_walk_files(t, dir, true, note_file, &files);
+
+	for (size_t i = 0; i < files.n && r == 0; i++) {
+		r = ofs_store_getattr(t->store, files.at[i], &attr);
+		if (r == 0 && attr.nlink > 1)
+			r = ofs_store_names(t->store, files.at[i], check_taken_along, &l);
+		r = r == -ENOENT ? 0 : r;
+	}
+	return r;
+}
+
 /*
- * A file of several names stays in its tree: each file is in one. -EXDEV: it has to be copied. What
- * has no such name is for others to report.
+ * A file of several names stays in its tree, unless a directory takes them all along: each file is
+ * in one. -EXDEV: it has to be copied. What has no such name is for others to report.
  */
 static int check_same_tree(struct ofs_tree *t, ofs_node parent, const char *name,
 			   ofs_node newparent)
@@ -106,7 +152,9 @@ static int check_same_tree(struct ofs_tree *t, ofs_node parent, const char *name
 	    ofs_store_lookup(t->store, parent, name, &attr) < 0)
 		return 0;
 	ofs_store_forget(t->store, attr.ino, 1);
-	if (!S_ISDIR(attr.mode) && attr.nlink > 1)
+	if (S_ISDIR(attr.mode))
+		return check_names_within(t, attr.ino);
+	if (attr.nlink > 1)
 		return -EXDEV;
 	return S_ISREG(attr.mode) ? ofs_quota_check_move(t, from, to, attr.size) : 0;
 }
