@@ -70,6 +70,7 @@ static void on_labelled(struct ofs_tree *t, uint64_t ino, enum ofs_label_kind ki
 static void on_moved(struct ofs_tree *t, const struct ofs_move *m)
 {
 	ofs_indexer_note_rename(t->indexer, m->dir, m->name, m->newdir, m->newname, m->flags);
+	ofs_view_moved(t, m);
 }
 
 /* Makes what is missing of the tree, and starts the indexer and the collector. */

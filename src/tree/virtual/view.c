@@ -15,6 +15,7 @@
 #include "tree/core/place.h"
 #include "tree/core/stat.h"
 #include "tree/core/tree_state.h"
+#include "tree/core/walk.h"
 #include "tree/virtual/made.h"
 
 #define LISTS_MAX 4 /* that are kept */
@@ -396,6 +397,55 @@ int ofs_view_lookup(struct ofs_tree *t, ofs_node dir, const char *name, struct o
 		return -ENOTDIR;
 	return ofs_view_has_links(&d) ? lookup_link(t, dir, &d, name, ret)
 				      : lookup_dir(t, dir, &d, name, ret);
+}
+
+/* ---- files that leave the tree */
+
+struct leaving {
+	struct ofs_tree *tree;
+	struct ofs_root *root; /* that they were in */
+};
+
+/* A link has the names of several directories; it is known to be gone from all where it is not used. */
+static int release_links(void *arg, uint64_t ino, const char *name)
+{
+	const struct ofs_tree_events *events = &((struct leaving *)arg)->tree->events;
+	ofs_node recent =
+		ofs_root_node(((struct leaving *)arg)->root, OFS_NODE_VIEW(OFS_VIEW_RECENT));
+	char entry[OFS_NAME_MAX + 1];
+
+	entry_name(((struct leaving *)arg)->tree, ino, name, entry);
+	events->release(events->arg, OFS_NODE_LINK | ino, recent, entry);
+	events->release(events->arg, OFS_NODE_LINK | OFS_NODE_FAR | ino, recent, entry);
+	return 0;
+}
+
+/* What is at that name now has left the tree. */
+static void left(struct leaving *l, uint64_t dir, const char *name)
+{
+	struct ofs_attr attr;
+
+	if (ofs_store_lookup(l->tree->store, dir, name, &attr) < 0)
+		return;
+	if (S_ISDIR(attr.mode))
+		ofs_walk_files(l->tree, attr.ino, true, release_links, l);
+	else
+		release_links(l, attr.ino, name);
+	ofs_store_forget(l->tree->store, attr.ino, 1);
+}
+
+void ofs_view_moved(struct ofs_tree *t, const struct ofs_move *m)
+{
+	struct leaving l = { .tree = t };
+	struct ofs_root *to;
+
+	if (!t->events.release || !ofs_roots_are_many(t) || ofs_root_of(t, m->dir, &l.root) < 0 ||
+	    ofs_root_of(t, m->newdir, &to) < 0 || l.root == to)
+		return;
+	left(&l, m->newdir, m->newname);
+	l.root = to;
+	if (m->flags & RENAME_EXCHANGE)
+		left(&l, m->dir, m->name);
 }
 
 /* ---- listing */

@@ -40,6 +40,9 @@ int ofs_view_lookup_file(struct ofs_tree *t, ofs_node dir, const char *name, str
 int ofs_view_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus, ofs_readdir_fn fn,
 		  void *arg);
 
+/* Something was renamed: what goes to another tree takes its links along. */
+void ofs_view_moved(struct ofs_tree *t, const struct ofs_move *m);
+
 /* Links, by their node alone. */
 int ofs_view_link_attr(struct ofs_tree *t, ofs_node link, struct ofs_attr *ret);
 void ofs_view_link_target(const struct ofs_tree *t, ofs_node link, struct ofs_buf *out);
