@@ -6,9 +6,11 @@ import os
 import shutil
 import statistics
 import struct
+import subprocess
 import time
 
 from corpus import SmallFiles, soup
+from harness import OFFLOAD
 from measure import (
     MIB, Failure, Place, Progress, Watch, drop_caches, heading, note, run, size_text, store_usage,
     table, time_text,
@@ -65,6 +67,7 @@ def measure(options):
         )
         result["opening"] = _opening(place, store)
         result["walking"] = _walking(place, store, files)
+        result["inventory"] = _inventory(place, store)
         if small < files:
             result["listing"] = _listing(
                 place, store, os.path.join(base, f"{small}-files"), files, small
@@ -221,6 +224,37 @@ def _walking(place, store, files):
         "rss_max": max(most, warm.max["rss"]),
         "rss_after": after,
     }
+
+
+def _inventory(place, store):
+    """`offload list`, with a daemon that has read nothing yet: a few files, and all of them."""
+    rows, result = [], {}
+    for words in ("-n 20", "-n 20 --sort size", "--sort used", "--json --sort size"):
+        drop_caches(store)
+        with place.daemon(store) as m:
+            cpu = m.cpu()
+            command = [OFFLOAD, "list", "--dir", m.mnt, *words.split()]
+            begin = time.perf_counter()
+            tool = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+            _, status, usage = os.wait4(tool.pid, 0)
+            seconds = time.perf_counter() - begin
+            if status:
+                raise Failure(f"'offload list {words}' failed")
+            result[words] = {
+                "seconds": seconds,
+                "cpu": m.cpu() - cpu,
+                "cpu_tool": usage.ru_utime + usage.ru_stime,
+                "max_rss": m.memory("VmHWM"),
+                "max_rss_tool": usage.ru_maxrss * 1024,
+            }
+        each = result[words]
+        rows.append(
+            [words, *(time_text(each[k]) for k in ("seconds", "cpu", "cpu_tool"))]
+            + [size_text(each["max_rss"]), size_text(each["max_rss_tool"])]
+        )
+    print("\n  offload list, cold:")
+    table(["", "time", "processor: daemon", "tool", "memory: daemon", "tool"], rows)
+    return result
 
 
 def _listing(place, large, small, files, few):

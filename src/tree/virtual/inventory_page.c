@@ -17,9 +17,10 @@
 #include "tree/expiry/lifetime.h"
 #include "tree/search/search.h"
 
-#define PAGE_BYTES ((size_t)24 << 20) /* about; a page of long paths has fewer files */
+#define PAGE_BYTES ((size_t)12 << 20) /* about; a page of long paths has fewer files */
 #define KEPT_MAX 8
 #define CLOCK_EVERY 64 /* files between two looks at the clock */
+#define AGAIN_NS (2 * OFS_NS_PER_S) /* programs look a name up several times to read it */
 #define PORTION_NS (300 * OFS_NS_PER_MS) /* before an answer says that there is more to do */
 #define KEPT_FILES_MAX ((size_t)4 << 20) /* of all that are kept, but for the last one */
 
@@ -32,6 +33,7 @@ struct row {
 /* A page that is being made, a portion with each request. */
 struct page {
 	size_t first; /* in the inventory */
+	uint64_t max; /* files, as asked for */
 	struct row *rows; /* NULL: there is none */
 	struct row **order; /* of them by inode */
 	size_t n, done;
@@ -44,8 +46,10 @@ struct kept {
 	struct ofs_inventory_request request; /* `what` is NULL: none */
 	struct ofs_inventory v;
 	struct ofs_gathering *more; /* NULL: that is all */
-	struct page page;
+	struct page page; /* the last one: it may be looked up again */
+	int64_t changed; /* of the tree, when it was begun */
 	int64_t used; /* monotonic */
+	bool over; /* the last page was made */
 };
 
 struct ofs_inventories {
@@ -88,18 +92,34 @@ void ofs_inventories_destroy(struct ofs_inventories *v)
 	free(v);
 }
 
-/* The one that the request goes on with; NULL: none. */
+/* The request goes on with this one, or is its first once more. */
+static bool is_meant(const struct kept *k, const struct ofs_root *root,
+		     const struct ofs_inventory_request *q)
+{
+	if (!k->request.what || k->root != root || strcmp(k->request.what, q->what) != 0)
+		return false;
+	return q->resumed ? k->request.began == q->began
+			  : k->changed == ofs_changes_last(root->changes) &&
+				    ofs_clock_monotonic() - k->used < AGAIN_NS;
+}
+
+/* NULL: none. Only the last one that was read to its end is kept. */
 static struct kept *find_kept(struct ofs_inventories *v, const struct ofs_root *root,
 			      const struct ofs_inventory_request *q)
 {
+	struct kept *found = NULL;
+
 	for (size_t i = 0; i < KEPT_MAX; i++) {
 		struct kept *k = &v->list[i];
 
-		if (k->request.what && k->root == root && q->resumed &&
-		    k->request.began == q->began && strcmp(k->request.what, q->what) == 0)
-			return k;
+		if (is_meant(k, root, q))
+			found = k;
+		else if (k->over)
+			drop(k);
+		else if (k->page.done == k->page.n)
+			page_finish(&k->page);
 	}
-	return NULL;
+	return found;
 }
 
 /* An empty one, in place of the one that was not used for longest. */
@@ -133,6 +153,7 @@ static int get(struct ofs_tree *t, struct ofs_root *root, const char *name,
 	if (!k) {
 		k = make_room(t->inventories);
 		k->root = root;
+		k->changed = ofs_changes_last(root->changes);
 		r = ofs_inventory_parse(t, name, q->began, NULL, &k->request);
 		if (r == 0)
 			r = ofs_gathering_create(t, root, &k->request, &k->v, &k->more);
@@ -284,7 +305,9 @@ static void page_begin(struct page *p, const struct ofs_inventory *v, size_t fir
 {
 	page_finish(p);
 	p->first = first;
-	p->n = (size_t)OFS_MIN(max, (uint64_t)(v->n - OFS_MIN(first, v->n)));
+	p->max = max;
+	p->n = (size_t)OFS_MIN(OFS_MIN(max, (uint64_t)OFS_INVENTORY_PAGE),
+			       (uint64_t)(v->n - OFS_MIN(first, v->n)));
 	p->rows = ofs_realloc(NULL, p->n + 1, sizeof(*p->rows));
 	p->order = ofs_realloc(NULL, p->n + 1, sizeof(*p->order));
 	for (size_t i = 0; i < p->n; i++) {
@@ -319,17 +342,18 @@ static bool page_run(struct ofs_tree *t, struct ofs_root *root,
 static int make_lines(struct ofs_tree *t, struct ofs_root *root,
 		      const struct ofs_inventory_request *q, struct kept *k, size_t first)
 {
-	uint64_t max = OFS_MIN(OFS_MIN(q->page, q->max), (uint64_t)OFS_INVENTORY_PAGE);
+	uint64_t max = OFS_MIN(q->page, q->max);
 	int64_t deadline = ofs_clock_monotonic() + PORTION_NS;
 	struct page *p = &k->page;
 
-	if (!p->rows || p->first != first)
+	if (!p->rows || p->first != first || p->max != max)
 		page_begin(p, &k->v, first, max);
 	while (page_run(t, root, q, p, deadline)) {
 		if (p->done == p->n)
 			return 1;
 		/* The paths are long: fewer files. */
 		page_begin(p, &k->v, first, p->n / 8 + 1);
+		p->max = max;
 	}
 	return 0;
 }
@@ -389,9 +413,7 @@ static int make_page(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 		if (k->page.rows[i].ino != q.after.ino)
 			ofs_buf_append(out, k->page.lines.data + k->page.rows[i].at,
 				       k->page.rows[i].len);
-	page_finish(&k->page);
-	if (end >= k->v.n || q.max != UINT64_MAX)
-		drop(k);
+	k->over = end >= k->v.n || q.max != UINT64_MAX;
 	return 0;
 }
 
