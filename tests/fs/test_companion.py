@@ -198,6 +198,41 @@ def numbered(count):
 
 
 @test
+def what_is_stored_belongs_to_the_session_or_the_default_task(case):
+    ws = Workspace(case)
+    names = ("OFFLOAD_TASK", "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID", "GEMINI_SESSION_ID")
+    number = 0
+
+    def task(*words, **variables):
+        nonlocal number
+        number += 1
+        env = {**{k: v for k, v in ws.env.items() if k not in names}, **variables}
+        options = {"env": env, "input": log_text(9000, number)}
+        put = json.loads(ws.offload("put", "--json", *words, **options).stdout)
+        command = ["sh", "-c", f"seq {number}000 {number}999"]
+        ran = ws.offload("run", *words, "--max-bytes", "1000", "--", *command, env=env).stdout
+        ref = re.search(rb"\(ref (\w+)\)", ran)[1].decode()
+        shown = json.loads(ws.offload("show", "--json", ref).stdout)
+        assert shown["task"] == put["task"], (words, variables)
+        return put["task"]
+
+    assert task() is None
+    assert task(OFFLOAD_TASK="mine") == "mine"
+    assert task("-t", "T", OFFLOAD_TASK="mine", CODEX_THREAD_ID="x") == "T"
+    assert task(OFFLOAD_TASK="mine", CLAUDE_CODE_SESSION_ID="0f3c-77") == "0f3c-77"
+    assert task(CODEX_THREAD_ID="a/b c") == "a-b-c"
+    assert task(GEMINI_SESSION_ID="g", CODEX_THREAD_ID="") == "g"
+    assert task(OFFLOAD_TASK="", CLAUDE_CODE_SESSION_ID="0f3c-77") is None
+    for command in (["put"], ["run", "--", "touch", "made"], ["reduce"], ["context"]):
+        env = {**ws.env, "OFFLOAD_TASK": "a/b"}
+        done = ws.offload(*command, env=env, input=b"{}", check=False)
+        assert done.returncode == 2 and not done.stdout, done
+        assert b"OFFLOAD_TASK names no task: task 'a/b': use letters" in done.stderr, done
+    assert not os.path.exists(os.path.join(ws.path, "made"))
+    ws.offload("list", env={**ws.env, "OFFLOAD_TASK": "a/b"})  # what only reads does not ask
+
+
+@test
 def up_and_down_leave_git_alone(case):
     ws = Workspace(case)
     exclude = os.path.join(ws.path, ".git/info/exclude")
