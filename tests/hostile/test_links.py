@@ -41,7 +41,7 @@ def nothing_is_stored_through_a_link_out_of_the_tree(case):
             refused(done, "symbolic link")
         done = c.offload("run", "-c", "web", "--", "cat", os.path.join(away, "there"), check=False)
         assert b"[offloaded]" not in done.stdout, done.stdout
-        fetched = c.event("WebFetch", {"url": "http://x"}, {"result": TEXT.decode()})
+        fetched = c.event("WebFetch", {"url": "http://x"}, {"result": TEXT.decode()}, session_id="t")
         answer, said = c.hook(fetched)
         assert answer is None and "symbolic link" in said, said
         assert os.listdir(away) == ["there"]
