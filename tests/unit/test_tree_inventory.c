@@ -3,6 +3,7 @@
 #include "tree/virtual/inventory.h"
 
 #include "tree/core/place.h"
+#include "tree/expiry/lifetime.h"
 
 #include "test_tree_fixture.h"
 
@@ -239,4 +240,15 @@ Test(tree_inventory, sums_are_of_all_pages)
 	make_of("cache/web/odd\n\xff\"", "x", 1);
 	again = page("sort:path below:cache%2Fweb");
 	cr_expect(strstr(again, "\"path\":\"cache/web/odd\\n\\\\xff\\\"\""), "%s", again);
+}
+
+Test(tree_inventory, what_becomes_of_a_file_is_a_word)
+{
+	cr_expect_str_eq(ofs_lifetime_word(OFS_KEEP_TIER), "kept");
+	cr_expect_str_eq(ofs_lifetime_word(OFS_KEEP_IMPORTANT), "kept");
+	cr_expect_str_eq(ofs_lifetime_word(OFS_KEEP_USED), "until");
+	cr_expect_str_eq(ofs_lifetime_word(OFS_KEEP_LIVE), "live");
+	cr_expect_str_eq(ofs_lifetime_word(OFS_KEEP_REFERENCED), "live");
+	cr_expect_str_eq(ofs_lifetime_word(OFS_KEEP_EVICTABLE), "evictable");
+	cr_expect_str_eq(ofs_lifetime_word(OFS_REMOVE_EXPIRED), "evictable");
 }

@@ -353,6 +353,7 @@ const char *ofs_lifetime_word(enum ofs_verdict v)
 		return "kept";
 	case OFS_KEEP_USED:
 		return "until";
+	case OFS_KEEP_LIVE:
 	case OFS_KEEP_REFERENCED:
 		return "live";
 	default:

@@ -64,7 +64,7 @@ static const char readme_after[] =
 	"    mv cache/web/FILE archive/           keep it, read-only\n"
 	"    COMMAND | offload put -c web         store output, print a pointer to it\n"
 	"    offload run -- COMMAND               run it; long output is stored, a pointer is printed\n"
-	"    offload show REF                     size, lines, hash, where it is, how long it stays\n"
+	"    offload show REF                     size, lines, hash, where it is, how long it stays; offload list: of all\n"
 	"    offload task done TASK --keep '*.md' end a task: reports, pinned files and what matches are kept, the rest goes\n"
 	"    setfattr -n user.offload.tags -v a,b FILE     then: ls views/by-tag/a\n"
 	"    rm FILE                              drop what is not needed\n";

@@ -267,6 +267,8 @@ static void append_file(struct ofs_tree *t, const struct ofs_answer *a, struct o
 	append_string(out, "tier", ofs_tier_names[ofs_place_tier(&a->place)]);
 	append_string(out, "category", a->place.category);
 	append_string(out, "task", a->place.task);
+	append_string(out, "origin_task", a->place.origin.task);
+	append_string(out, "origin_category", a->place.origin.category);
 	append_redacted(out, "title", a->title);
 	append_redacted(out, "tags", a->tags);
 	ofs_buf_printf(out, ",\"important\":%s", important ? "true" : "false");

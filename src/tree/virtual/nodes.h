@@ -67,7 +67,8 @@ void ofs_inventories_destroy(struct ofs_inventories *v);
  * A file of JSON objects, a line each: first the sums of all files ("files", "bytes",
  * "stored_bytes", "tokens", "uncounted": files whose tokens are not among those) with "next", the
  * value of from: for the next page or null; then a file each: "path", "ref", "size", "tokens",
- * "stored_bytes", "tier", "category", "task", "title", "tags", "important", "created", "modified",
+ * "stored_bytes", "tier", "category", "task", "origin_task",
+ * "origin_category", "title", "tags", "important", "created", "modified",
  * "used", "expires" (null: never) and "state" (as of ofs_lifetime_word()). -EINVAL: the name is
  * malformed; -EACCES: as of a search; -ENOENT: there is nothing of that path; -ESTALE: the file
  * that the position names has gone, and the order cannot tell what came after it.
