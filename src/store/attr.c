@@ -86,8 +86,7 @@ static void class_chain(struct ofs_store *s, uint64_t dir, uint64_t *ret_top, ui
 	struct ofs_inode *n;
 
 	*ret_top = *ret_second = 0;
-	while (dir && dir != OFS_ROOT_INO && !ofs_map_get(&s->regions, dir) &&
-	       ofs_store_inode(s, dir, &n) == 0) {
+	while (dir && !ofs_region_is(s, dir) && ofs_store_inode(s, dir, &n) == 0) {
 		*ret_second = *ret_top;
 		*ret_top = dir;
 		dir = n->row.parent;

@@ -32,10 +32,10 @@ int ofs_store_check_unused(struct ofs_store *s, const struct ofs_inode *n, int64
 		return -EAGAIN;
 	while (r == 0 && n->row.used <= used) {
 		above = n->row.parent;
-		if (above == OFS_ROOT_INO || !above)
+		if (!above || ofs_region_is(s, above))
 			return 0;
 		r = ofs_store_inode(s, above, &dir);
-		if (r == 0 && dir->row.parent == OFS_ROOT_INO)
+		if (r == 0 && ofs_region_is(s, dir->row.parent))
 			return 0;
 		n = dir;
 	}

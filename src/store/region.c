@@ -11,7 +11,7 @@
 
 /* ---- which region something is in */
 
-static bool is_region(struct ofs_store *s, uint64_t dir)
+bool ofs_region_is(struct ofs_store *s, uint64_t dir)
 {
 	return dir == OFS_ROOT_INO || ofs_map_get(&s->regions, dir);
 }
@@ -25,7 +25,7 @@ static uint64_t region_of_dir(struct ofs_store *s, uint64_t dir)
 	uint64_t found = OFS_ROOT_INO, at = dir;
 	struct ofs_inode *n;
 
-	while (at && !is_region(s, at)) {
+	while (at && !ofs_region_is(s, at)) {
 		if (ofs_store_inode(s, at, &n) < 0)
 			return OFS_ROOT_INO;
 		if (n->region && n->region_moves == s->region_moves)
@@ -33,7 +33,7 @@ static uint64_t region_of_dir(struct ofs_store *s, uint64_t dir)
 		at = n->row.parent;
 	}
 	if (at)
-		found = is_region(s, at) ? at : n->region;
+		found = ofs_region_is(s, at) ? at : n->region;
 	for (uint64_t to = at; dir && dir != to; dir = n->row.parent) {
 		if (ofs_store_inode(s, dir, &n) < 0)
 			break;

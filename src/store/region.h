@@ -22,6 +22,9 @@ struct ofs_region {
 
 /* All with the store's `lock` held. */
 
+/* The directory is one, or the root. */
+bool ofs_region_is(struct ofs_store *s, uint64_t dir);
+
 /* The region that an inode, or the entries of a directory, belong to. */
 uint64_t ofs_region_of(struct ofs_store *s, struct ofs_inode *n);
 
