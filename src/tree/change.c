@@ -4,16 +4,14 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/u64_list.h"
+#include "tree/agents.h"
 #include "tree/core/audit.h"
-#include "tree/core/category.h"
 #include "tree/core/changes.h"
 #include "tree/core/move.h"
 #include "tree/core/place.h"
 #include "tree/core/quota.h"
 #include "tree/core/ref.h"
 #include "tree/core/stat.h"
-#include "tree/core/walk.h"
 #include "tree/expiry/gc.h"
 #include "tree/expiry/task.h"
 #include "tree/search/indexer.h"
@@ -81,98 +79,6 @@ static int check_not_top(struct ofs_tree *t, ofs_node parent, const char *name)
 		return 0;
 	ofs_store_forget(t->store, attr.ino, 1);
 	return ofs_root_top(root, attr.ino) != OFS_TOPS ? -EBUSY : 0;
-}
-
-/* Of agents/ only directories are entries, which are trees, and stay there. */
-static int check_agents(struct ofs_tree *t, ofs_node parent, const char *name, mode_t mode)
-{
-	if (!ofs_root_of_agents(t, parent))
-		return 0;
-	if (!S_ISDIR(mode))
-		return -EPERM;
-	return ofs_category_is_name(name) ? 0 : -EINVAL;
-}
-
-/* A directory that is to be moved to another tree. */
-struct taking {
-	struct ofs_tree *tree;
-	uint64_t dir;
-};
-
-/* 0 if the directory `at` is the one that is moved, or lies in it. */
-static int check_taken_along(void *arg, uint64_t at, const char *name)
-{
-	const struct taking *l = arg;
-	char above[OFS_NAME_MAX + 1];
-	int r = 0;
-
-	while (r == 0 && at != l->dir) {
-		if (ofs_root_at(l->tree, at))
-			return -EXDEV;
-		r = ofs_store_name_of(l->tree->store, at, &at, above);
-	}
-	return r;
-}
-
-static int note_file(void *arg, uint64_t ino, const char *name)
-{
-	ofs_u64_list_add(arg, ino);
-	return 0;
-}
-
-/* Files in the directory have no names outside of it. */
-static int check_names_within(struct ofs_tree *t, uint64_t dir)
-{
-	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list files = { 0 };
-	struct taking l = { t, dir };
-	struct ofs_attr attr;
-	int r = ofs_walk_files(t, dir, true, note_file, &files);
-
-	for (size_t i = 0; i < files.n && r == 0; i++) {
-		r = ofs_store_getattr(t->store, files.at[i], &attr);
-		if (r == 0 && attr.nlink > 1)
-			r = ofs_store_names(t->store, files.at[i], check_taken_along, &l);
-		r = r == -ENOENT ? 0 : r;
-	}
-	return r;
-}
-
-/*
- * A file of several names stays in its tree, unless a directory takes them all along: each file is
- * in one. -EXDEV: it has to be copied. What has no such name is for others to report.
- */
-static int check_same_tree(struct ofs_tree *t, ofs_node parent, const char *name,
-			   ofs_node newparent)
-{
-	struct ofs_root *from, *to;
-	struct ofs_attr attr;
-
-	if (!ofs_roots_are_many(t) || ofs_root_of(t, parent, &from) < 0 ||
-	    ofs_root_of(t, newparent, &to) < 0 || from == to ||
-	    ofs_store_lookup(t->store, parent, name, &attr) < 0)
-		return 0;
-	ofs_store_forget(t->store, attr.ino, 1);
-	if (S_ISDIR(attr.mode))
-		return check_names_within(t, attr.ino);
-	if (attr.nlink > 1)
-		return -EXDEV;
-	return S_ISREG(attr.mode) ? ofs_quota_check_move(t, from, to, attr.size) : 0;
-}
-
-/* An entry of a directory may come to another one; with RENAME_EXCHANGE that goes for both. */
-static int check_move(struct ofs_tree *t, ofs_node parent, const char *name, ofs_node newparent,
-		      const char *newname, unsigned int flags)
-{
-	int r;
-
-	if (parent == newparent)
-		return 0;
-	if (ofs_root_of_agents(t, parent) || ofs_root_of_agents(t, newparent))
-		return -EPERM;
-	r = check_same_tree(t, parent, name, newparent);
-	if (r == 0 && flags & RENAME_EXCHANGE)
-		r = check_same_tree(t, newparent, newname, parent);
-	return r;
 }
 
 /* A task's recap is made up as long as there is no file in its place. */
@@ -260,7 +166,7 @@ static int create(struct ofs_tree *t, ofs_node parent, const char *name,
 	ofs_tree_count(t, OFS_TREE_CHANGE);
 	r = check_new_name(t, parent, name);
 	if (r == 0)
-		r = check_agents(t, parent, name, what->mode);
+		r = ofs_agents_check_entry(t, parent, name, what->mode);
 	if (r == 0)
 		r = ofs_store_create(t->store, parent, name, what, &attr);
 	if (r == 0)
@@ -312,20 +218,11 @@ int ofs_tree_mkdir(struct ofs_tree *t, ofs_node parent, const char *name, mode_t
 				   .uid = cred->uid,
 				   .gid = cred->gid };
 
-	struct ofs_root *above = ofs_root_of_agents(t, parent);
-	struct ofs_attr dir;
 	int r;
 
 	choose_owner(t, parent, &what);
 	r = create(t, parent, name, &what, ret);
-	if (r < 0 || !above)
-		return r;
-	r = ofs_store_getattr(t->store, ret->node, &dir);
-	if (r == 0)
-		r = ofs_root_add(t, above, &dir);
-	if (r == 0)
-		r = ofs_tree_getattr(t, ret->node, &ret->attr);
-	return r;
+	return r < 0 ? r : ofs_agents_make(t, parent, ret);
 }
 
 int ofs_tree_symlink(struct ofs_tree *t, ofs_node parent, const char *name, const char *target,
@@ -341,7 +238,6 @@ int ofs_tree_symlink(struct ofs_tree *t, ofs_node parent, const char *name, cons
 int ofs_tree_link(struct ofs_tree *t, ofs_node node, ofs_node parent, const char *name,
 		  struct ofs_entry *ret)
 {
-	struct ofs_root *from = t->root, *to = t->root;
 	struct ofs_attr attr;
 	int r;
 
@@ -350,13 +246,9 @@ int ofs_tree_link(struct ofs_tree *t, ofs_node node, ofs_node parent, const char
 		return -EPERM;
 	r = check_new_name(t, parent, name);
 	if (r == 0)
-		r = check_agents(t, parent, name, 0);
-	if (r == 0 && ofs_roots_are_many(t))
-		r = ofs_root_of(t, node, &from);
-	if (r == 0 && ofs_roots_are_many(t))
-		r = ofs_root_of(t, parent, &to);
-	if (r == 0 && from != to)
-		r = -EXDEV;
+		r = ofs_agents_check_entry(t, parent, name, 0);
+	if (r == 0)
+		r = ofs_agents_check_link(t, node, parent);
 	if (r == 0)
 		r = ofs_store_link(t->store, node, parent, name, &attr);
 	if (r == 0) {
@@ -381,31 +273,6 @@ int ofs_tree_unlink(struct ofs_tree *t, ofs_node parent, const char *name)
 	return changed(t, parent, r);
 }
 
-/* The tree of an agent is empty when none of its directories has anything in it. */
-static int remove_agent(struct ofs_tree *t, ofs_node parent, const char *name)
-{
-	OFS_CLEANUP(ofs_audit_line_finish) struct ofs_audit_line line = { 0 };
-	struct ofs_root *root;
-	struct ofs_attr dir;
-	int r = ofs_store_lookup(t->store, parent, name, &dir);
-
-	if (r < 0)
-		return r;
-	ofs_store_forget(t->store, dir.ino, 1);
-	root = ofs_root_at(t, dir.ino);
-	ofs_audit_describe(t, "agent-remove", dir.ino, &line);
-	r = root ? ofs_root_clear(t, root) : 0;
-	if (r == 0)
-		r = ofs_store_rmdir(t->store, parent, name);
-	if (root && r == 0) {
-		ofs_root_remove(t, root);
-		ofs_audit_remove(t, root);
-		ofs_audit_add(t, &line);
-		ofs_made_drop_kept(t, root);
-	}
-	return r;
-}
-
 int ofs_tree_rmdir(struct ofs_tree *t, ofs_node parent, const char *name)
 {
 	int r = check_old_name(t, parent, name);
@@ -413,7 +280,7 @@ int ofs_tree_rmdir(struct ofs_tree *t, ofs_node parent, const char *name)
 	ofs_tree_count(t, OFS_TREE_CHANGE);
 	if (r < 0)
 		return r;
-	r = ofs_root_of_agents(t, parent) ? remove_agent(t, parent, name)
+	r = ofs_root_of_agents(t, parent) ? ofs_agents_remove(t, parent, name)
 					  : ofs_store_rmdir(t->store, parent, name);
 	return changed(t, parent, r);
 }
@@ -434,25 +301,8 @@ int ofs_tree_rename(struct ofs_tree *t, ofs_node parent, const char *name, ofs_n
 	if (r == 0)
 		r = check_not_top(t, newparent, newname);
 	if (r == 0)
-		r = check_move(t, parent, name, newparent, newname, flags);
+		r = ofs_agents_check_move(t, parent, name, newparent, newname, flags);
 	return r < 0 ? r : ofs_tree_move(t, &what);
-}
-
-/* The directories of an agent's tree belong to whom it belongs to. */
-static int set_owner(struct ofs_tree *t, const struct ofs_root *root,
-		     const struct ofs_setattr *attr)
-{
-	struct ofs_setattr owner = *attr;
-	struct ofs_attr now;
-	int r = 0;
-
-	owner.set &= OFS_SET_MODE | OFS_SET_UID | OFS_SET_GID;
-	for (size_t i = 0; root->above && i < OFS_TOPS && r == 0; i++) {
-		r = ofs_store_setattr(t->store, root->tops[i], &owner, &now);
-		if (r == 0 && t->events.attr_changed)
-			t->events.attr_changed(t->events.arg, root->tops[i]);
-	}
-	return r;
 }
 
 int ofs_tree_setattr(struct ofs_tree *t, ofs_node node, const struct ofs_setattr *attr,
@@ -473,7 +323,7 @@ int ofs_tree_setattr(struct ofs_tree *t, ofs_node node, const struct ofs_setattr
 		r = ofs_store_setattr(t->store, node, attr, &now);
 	if (r == 0 && attr->set & (OFS_SET_MODE | OFS_SET_UID | OFS_SET_GID) &&
 	    ofs_root_at(t, node))
-		r = set_owner(t, ofs_root_at(t, node), attr);
+		r = ofs_agents_set_owner(t, ofs_root_at(t, node), attr);
 	if (r == 0)
 		ofs_stat_fill(&now, ret);
 	if (r == 0 && attr->set & OFS_SET_SIZE)

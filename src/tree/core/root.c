@@ -159,6 +159,14 @@ static int make_tops(struct ofs_tree *t, struct ofs_root *root, uid_t uid, gid_t
 	return r;
 }
 
+int ofs_root_mend(struct ofs_tree *t, struct ofs_root *root)
+{
+	struct ofs_attr dir;
+	int r = ofs_store_getattr(t->store, root->ino, &dir);
+
+	return r < 0 ? r : make_tops(t, root, dir.uid, dir.gid, dir.mode & 0777);
+}
+
 static void enter(struct ofs_tree *t, struct ofs_root *root)
 {
 	struct ofs_roots *r = t->roots;

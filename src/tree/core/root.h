@@ -71,6 +71,8 @@ int ofs_root_add(struct ofs_tree *t, struct ofs_root *above, const struct ofs_at
  * is in them.
  */
 int ofs_root_clear(struct ofs_tree *t, struct ofs_root *root);
+/* Makes what is missing of the directories: its own was not removed after all. */
+int ofs_root_mend(struct ofs_tree *t, struct ofs_root *root);
 /* The agent's directory was removed. */
 void ofs_root_remove(struct ofs_tree *t, struct ofs_root *root);
 

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+#include "tree/agents.h"
+
+#include <stdio.h>
+
+#include "base/u64_list.h"
+#include "tree/core/audit.h"
+#include "tree/core/category.h"
+#include "tree/core/quota.h"
+#include "tree/core/walk.h"
+#include "tree/virtual/made.h"
+
+int ofs_agents_check_entry(struct ofs_tree *t, ofs_node parent, const char *name, mode_t mode)
+{
+	if (!ofs_root_of_agents(t, parent))
+		return 0;
+	if (!S_ISDIR(mode))
+		return -EPERM;
+	return ofs_category_is_name(name) ? 0 : -EINVAL;
+}
+
+/* A directory that is to be moved to another tree. */
+struct taking {
+	struct ofs_tree *tree;
+	uint64_t dir;
+};
+
+/* 0 if the directory `at` is the one that is moved, or lies in it. */
+static int check_taken_along(void *arg, uint64_t at, const char *name)
+{
+	const struct taking *l = arg;
+	char above[OFS_NAME_MAX + 1];
+	int r = 0;
+
+	while (r == 0 && at != l->dir) {
+		if (ofs_root_at(l->tree, at))
+			return -EXDEV;
+		r = ofs_store_name_of(l->tree->store, at, &at, above);
+	}
+	return r;
+}
+
+static int note_file(void *arg, uint64_t ino, const char *name)
+{
+	ofs_u64_list_add(arg, ino);
+	return 0;
+}
+
+/* Files in the directory have no names outside of it; *ret is the sum of their sizes. */
+static int check_names_within(struct ofs_tree *t, uint64_t dir, uint64_t *ret)
+{
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list files = { 0 };
+	struct taking l = { t, dir };
+	struct ofs_attr attr;
+	int r = ofs_walk_files(t, dir, true, note_file, &files);
+
+	*ret = 0;
+	for (size_t i = 0; i < files.n && r == 0; i++) {
+		r = ofs_store_getattr(t->store, files.at[i], &attr);
+		*ret += r == 0 ? attr.size : 0;
+		if (r == 0 && attr.nlink > 1)
+			r = ofs_store_names(t->store, files.at[i], check_taken_along, &l);
+		r = r == -ENOENT ? 0 : r;
+	}
+	return r;
+}
+
+/*
+ * A file of several names stays in its tree, unless a directory takes them all along: each file is
+ * in one. -EXDEV: it has to be copied. What has no such name is for others to report.
+ */
+static int check_same_tree(struct ofs_tree *t, ofs_node parent, const char *name,
+			   ofs_node newparent)
+{
+	struct ofs_root *from, *to;
+	struct ofs_attr attr;
+	uint64_t size;
+	int r = 0;
+
+	if (!ofs_roots_are_many(t) || ofs_root_of(t, parent, &from) < 0 ||
+	    ofs_root_of(t, newparent, &to) < 0 || from == to ||
+	    ofs_store_lookup(t->store, parent, name, &attr) < 0)
+		return 0;
+	ofs_store_forget(t->store, attr.ino, 1);
+	size = S_ISREG(attr.mode) ? attr.size : 0;
+	if (S_ISDIR(attr.mode))
+		r = check_names_within(t, attr.ino, &size);
+	else if (attr.nlink > 1)
+		r = -EXDEV;
+	return r < 0 ? r : ofs_quota_check_move(t, from, to, size);
+}
+
+int ofs_agents_check_move(struct ofs_tree *t, ofs_node parent, const char *name, ofs_node newparent,
+			  const char *newname, unsigned int flags)
+{
+	int r;
+
+	if (parent == newparent)
+		return 0;
+	if (ofs_root_of_agents(t, parent) || ofs_root_of_agents(t, newparent))
+		return -EPERM;
+	r = check_same_tree(t, parent, name, newparent);
+	if (r == 0 && flags & RENAME_EXCHANGE)
+		r = check_same_tree(t, newparent, newname, parent);
+	return r;
+}
+
+int ofs_agents_check_link(struct ofs_tree *t, uint64_t ino, ofs_node parent)
+{
+	struct ofs_root *from, *to;
+	int r = 0;
+
+	if (ofs_roots_are_many(t))
+		r = ofs_root_of(t, ino, &from);
+	if (r == 0 && ofs_roots_are_many(t))
+		r = ofs_root_of(t, parent, &to);
+	return r < 0 || !ofs_roots_are_many(t) || from == to ? r : -EXDEV;
+}
+
+int ofs_agents_make(struct ofs_tree *t, ofs_node parent, struct ofs_entry *made)
+{
+	struct ofs_root *above = ofs_root_of_agents(t, parent);
+	struct ofs_attr dir;
+	int r = above ? ofs_store_getattr(t->store, made->node, &dir) : 0;
+
+	if (r < 0 || !above)
+		return r;
+	r = ofs_root_add(t, above, &dir);
+	return r < 0 ? r : ofs_tree_getattr(t, made->node, &made->attr);
+}
+
+int ofs_agents_remove(struct ofs_tree *t, ofs_node parent, const char *name)
+{
+	OFS_CLEANUP(ofs_audit_line_finish) struct ofs_audit_line line = { 0 };
+	struct ofs_root *root;
+	struct ofs_attr dir;
+	int r = ofs_store_lookup(t->store, parent, name, &dir);
+
+	if (r < 0)
+		return r;
+	ofs_store_forget(t->store, dir.ino, 1);
+	root = ofs_root_at(t, dir.ino);
+	ofs_audit_describe(t, "agent-remove", dir.ino, &line);
+	r = root ? ofs_root_clear(t, root) : 0;
+	if (r == 0) {
+		r = ofs_store_rmdir(t->store, parent, name);
+		if (root && r < 0)
+			ofs_root_mend(t, root);
+	}
+	if (root && r == 0) {
+		ofs_root_remove(t, root);
+		ofs_audit_remove(t, root);
+		ofs_audit_add(t, &line);
+		ofs_made_drop_kept(t, root);
+	}
+	return r;
+}
+
+int ofs_agents_set_owner(struct ofs_tree *t, const struct ofs_root *root,
+			 const struct ofs_setattr *attr)
+{
+	struct ofs_setattr owner = *attr;
+	struct ofs_attr now;
+	int r = 0;
+
+	owner.set &= OFS_SET_MODE | OFS_SET_UID | OFS_SET_GID;
+	for (size_t i = 0; root->above && i < OFS_TOPS && r == 0; i++) {
+		r = ofs_store_setattr(t->store, root->tops[i], &owner, &now);
+		if (r == 0 && t->events.attr_changed)
+			t->events.attr_changed(t->events.arg, root->tops[i]);
+	}
+	return r;
+}
