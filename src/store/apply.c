@@ -171,6 +171,11 @@ static void lose_name(struct ofs_store *s, struct ofs_inode *dir, struct ofs_ino
 	}
 	n->row.ctime = time;
 	ofs_store_touch(s, n);
+	/* It was counted there, wherever it is known to be. */
+	if (!n->row.nlink)
+		n->row.parent = dir->row.ino;
+	else if (n->row.parent == dir->row.ino && !ofs_dir_find_ino(dir->dir, n->row.ino))
+		ofs_region_keep(s, dir, n);
 	if (n->row.nlink)
 		return;
 	ofs_store_count(s, n, false);
@@ -224,18 +229,17 @@ static void apply_rename(struct ofs_store *s, const struct change *c)
 
 	stamp_dir(s, from, r->time);
 	stamp_dir(s, to, r->time);
-	if (r->flags & RENAME_EXCHANGE) {
+	if (r->flags & RENAME_EXCHANGE)
 		ofs_dir_change(from->dir, c->entry, other->row.ino, type_of(other), s->epoch);
-	} else {
+	else
 		ofs_dir_remove(from->dir, c->entry, s->epoch);
-		if (other)
-			lose_name(s, to, other, r->time);
-	}
 	/* It keeps its cookie: a reader of the directory meets the name once. */
 	if (other)
 		ofs_dir_change(to->dir, c->newentry, n->row.ino, type_of(n), s->epoch);
 	else
 		add_entry(s, to, r->text, n, c->lsn);
+	if (other && !(r->flags & RENAME_EXCHANGE))
+		lose_name(s, to, other, r->time);
 	move_parent(s, n, from, to, r);
 	if (r->flags & RENAME_EXCHANGE)
 		move_parent(s, other, to, from, r);

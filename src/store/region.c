@@ -137,6 +137,12 @@ void ofs_region_move(struct ofs_store *s, const struct ofs_inode *n, uint64_t fr
 	s->region_moves += S_ISDIR(n->row.mode);
 }
 
+void ofs_region_keep(struct ofs_store *s, struct ofs_inode *dir, struct ofs_inode *n)
+{
+	if (s->regions.count)
+		n->row.parent = ofs_region_of(s, dir);
+}
+
 /* ---- counting */
 
 struct counting {

@@ -35,4 +35,10 @@ void ofs_region_grow(struct ofs_store *s, const struct ofs_inode *n, uint64_t fr
 /* An inode is moved from one directory to another, and still has its old parent. */
 void ofs_region_move(struct ofs_store *s, const struct ofs_inode *n, uint64_t from, uint64_t to);
 
+/*
+ * An inode of other names has lost that by which it is known to be in `dir`: the directory of the
+ * region takes its place until the name is asked for, as `dir` may be moved to another region.
+ */
+void ofs_region_keep(struct ofs_store *s, struct ofs_inode *dir, struct ofs_inode *n);
+
 void ofs_regions_finish(struct ofs_store *s);

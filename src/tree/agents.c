@@ -46,12 +46,17 @@ static int note_file(void *arg, uint64_t ino, const char *name)
 	return 0;
 }
 
-/* Files in the directory have no names outside of it; *ret is the sum of their sizes. */
+/*
+ * Files in the directory have no names outside of it, and are known to be in it; *ret is the sum of
+ * their sizes.
+ */
 static int check_names_within(struct ofs_tree *t, uint64_t dir, uint64_t *ret)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list files = { 0 };
 	struct taking l = { t, dir };
+	char name[OFS_NAME_MAX + 1];
 	struct ofs_attr attr;
+	uint64_t above;
 	int r = ofs_walk_files(t, dir, true, note_file, &files);
 
 	*ret = 0;
@@ -60,6 +65,8 @@ static int check_names_within(struct ofs_tree *t, uint64_t dir, uint64_t *ret)
 		*ret += r == 0 ? attr.size : 0;
 		if (r == 0 && attr.nlink > 1)
 			r = ofs_store_names(t->store, files.at[i], check_taken_along, &l);
+		if (r == 0)
+			r = ofs_store_name_of(t->store, files.at[i], &above, name);
 		r = r == -ENOENT ? 0 : r;
 	}
 	return r;
