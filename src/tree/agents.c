@@ -124,7 +124,7 @@ int ofs_agents_check_link(struct ofs_tree *t, uint64_t ino, ofs_node parent)
 	return r < 0 || !ofs_roots_are_many(t) || from == to ? r : -EXDEV;
 }
 
-int ofs_agents_make(struct ofs_tree *t, ofs_node parent, struct ofs_entry *made)
+int ofs_agents_make(struct ofs_tree *t, ofs_node parent, const char *name, struct ofs_entry *made)
 {
 	struct ofs_root *above = ofs_root_of_agents(t, parent);
 	struct ofs_attr dir;
@@ -133,7 +133,13 @@ int ofs_agents_make(struct ofs_tree *t, ofs_node parent, struct ofs_entry *made)
 	if (r < 0 || !above)
 		return r;
 	r = ofs_root_add(t, above, &dir);
-	return r < 0 ? r : ofs_tree_getattr(t, made->node, &made->attr);
+	if (r == 0)
+		return ofs_tree_getattr(t, made->node, &made->attr);
+	/* There is no room for all of it. */
+	if (ofs_root_clear(t, made->node) == 0)
+		ofs_store_rmdir(t->store, parent, name);
+	ofs_tree_forget(t, made->node, 1);
+	return r;
 }
 
 int ofs_agents_remove(struct ofs_tree *t, ofs_node parent, const char *name)
@@ -148,17 +154,19 @@ int ofs_agents_remove(struct ofs_tree *t, ofs_node parent, const char *name)
 	ofs_store_forget(t->store, dir.ino, 1);
 	root = ofs_root_at(t, dir.ino);
 	ofs_audit_describe(t, "agent-remove", dir.ino, &line);
-	r = root ? ofs_root_clear(t, root) : 0;
-	if (r == 0) {
+	r = root ? ofs_root_check_empty(t, root) : 0;
+	if (r < 0)
+		return r;
+	r = ofs_root_clear(t, dir.ino);
+	if (r == 0)
 		r = ofs_store_rmdir(t->store, parent, name);
-		if (root && r < 0)
-			ofs_root_mend(t, root);
-	}
 	if (root && r == 0) {
 		ofs_root_remove(t, root);
 		ofs_audit_remove(t, root);
 		ofs_audit_add(t, &line);
 		ofs_made_drop_kept(t, root);
+	} else if (root) {
+		ofs_root_restore(t, root, &dir);
 	}
 	return r;
 }

@@ -22,8 +22,11 @@ int ofs_agents_check_move(struct ofs_tree *t, ofs_node parent, const char *name,
 /* A file may get a name in `parent`; -EXDEV: that is in another tree. */
 int ofs_agents_check_link(struct ofs_tree *t, uint64_t ino, ofs_node parent);
 
-/* A directory was made: in agents/ it becomes a tree, and its attributes in `made` other ones. */
-int ofs_agents_make(struct ofs_tree *t, ofs_node parent, struct ofs_entry *made);
+/*
+ * A directory was made: in agents/ it becomes a tree, and its attributes in `made` other ones. If it
+ * cannot, it goes again.
+ */
+int ofs_agents_make(struct ofs_tree *t, ofs_node parent, const char *name, struct ofs_entry *made);
 
 /* Removes the directory of an agent. -ENOTEMPTY: one of its own has something in it. */
 int ofs_agents_remove(struct ofs_tree *t, ofs_node parent, const char *name);

@@ -222,7 +222,7 @@ int ofs_tree_mkdir(struct ofs_tree *t, ofs_node parent, const char *name, mode_t
 
 	choose_owner(t, parent, &what);
 	r = create(t, parent, name, &what, ret);
-	return r < 0 ? r : ofs_agents_make(t, parent, ret);
+	return r < 0 ? r : ofs_agents_make(t, parent, name, ret);
 }
 
 int ofs_tree_symlink(struct ofs_tree *t, ofs_node parent, const char *name, const char *target,

@@ -159,14 +159,6 @@ static int make_tops(struct ofs_tree *t, struct ofs_root *root, uid_t uid, gid_t
 	return r;
 }
 
-int ofs_root_mend(struct ofs_tree *t, struct ofs_root *root)
-{
-	struct ofs_attr dir;
-	int r = ofs_store_getattr(t->store, root->ino, &dir);
-
-	return r < 0 ? r : make_tops(t, root, dir.uid, dir.gid, dir.mode & 0777);
-}
-
 static void enter(struct ofs_tree *t, struct ofs_root *root)
 {
 	struct ofs_roots *r = t->roots;
@@ -247,16 +239,38 @@ void ofs_roots_destroy(struct ofs_roots *r)
 
 /* ---- removing them */
 
-int ofs_root_clear(struct ofs_tree *t, struct ofs_root *root)
+int ofs_root_clear(struct ofs_tree *t, uint64_t dir)
+{
+	int r = 0;
+
+	for (int i = 0; i < OFS_TOPS && (r == 0 || r == -ENOENT); i++)
+		r = ofs_store_rmdir(t->store, dir, top_names[i]);
+	return r == -ENOENT ? 0 : r;
+}
+
+int ofs_root_check_empty(struct ofs_tree *t, const struct ofs_root *root)
 {
 	struct ofs_region_counts counts;
 	int r = ofs_store_count_region(t->store, root->ino, &counts);
 
 	if (r == 0 && (counts.files || counts.others || counts.dirs > OFS_TOPS))
 		r = -ENOTEMPTY;
-	for (int i = 0; i < OFS_TOPS && r == 0; i++)
-		r = ofs_store_rmdir(t->store, root->ino, top_names[i]);
 	return r;
+}
+
+void ofs_root_restore(struct ofs_tree *t, struct ofs_root *root, const struct ofs_attr *dir)
+{
+	uint64_t agents = root->tops[OFS_TOP_AGENTS];
+	struct ofs_attr top;
+
+	for (int i = 0; i < OFS_TOPS && t->events.release; i++)
+		if (ofs_store_getattr(t->store, root->tops[i], &top) < 0 || !top.nlink)
+			t->events.release(t->events.arg, root->tops[i], root->ino, top_names[i]);
+	make_tops(t, root, dir->uid, dir->gid, dir->mode & 0777);
+	pthread_rwlock_wrlock(&t->roots->lock);
+	ofs_map_remove(&t->roots->by_agents, agents);
+	ofs_map_put(&t->roots->by_agents, root->tops[OFS_TOP_AGENTS], root);
+	pthread_rwlock_unlock(&t->roots->lock);
 }
 
 void ofs_root_remove(struct ofs_tree *t, struct ofs_root *root)

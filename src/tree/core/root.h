@@ -11,9 +11,9 @@
 #include "tree/core/tree_state.h"
 
 struct ofs_root {
-	uint64_t ino; /* its directory; constant, as are the next two */
+	uint64_t ino; /* its directory; constant, as is the next */
 	struct ofs_root *above; /* the tree that it lies in; NULL: it is the store's */
-	uint64_t tops[OFS_TOPS]; /* the directories cache/ ... agents/ */
+	_Atomic uint64_t tops[OFS_TOPS]; /* the directories cache/ ... agents/ */
 	atomic_bool gone; /* the directory was removed; the struct stays until the end */
 	struct ofs_changes *changes; /* changes.h */
 	struct ofs_audit_stream *_Atomic log; /* audit.c; NULL: it has told nothing yet */
@@ -66,13 +66,12 @@ struct ofs_root *ofs_root_of_agents(struct ofs_tree *t, uint64_t dir);
 /* Makes the new directory `dir`, in agents/ of `above`, a tree with the same owner. */
 int ofs_root_add(struct ofs_tree *t, struct ofs_root *above, const struct ofs_attr *dir);
 
-/*
- * Removes the directories in that of an agent, before it is removed itself. -ENOTEMPTY: something
- * is in them.
- */
-int ofs_root_clear(struct ofs_tree *t, struct ofs_root *root);
-/* Makes what is missing of the directories: its own was not removed after all. */
-int ofs_root_mend(struct ofs_tree *t, struct ofs_root *root);
+/* -ENOTEMPTY: there is something in the directories of an agent's tree. */
+int ofs_root_check_empty(struct ofs_tree *t, const struct ofs_root *root);
+/* Removes those that are there of them, before that of the agent is removed itself. */
+int ofs_root_clear(struct ofs_tree *t, uint64_t dir);
+/* Something was made in the tree meanwhile, so that it stays, with all its directories. */
+void ofs_root_restore(struct ofs_tree *t, struct ofs_root *root, const struct ofs_attr *dir);
 /* The agent's directory was removed. */
 void ofs_root_remove(struct ofs_tree *t, struct ofs_root *root);
 

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: MIT */
+/* The trees of agents: made, kept whole, told apart, removed. */
+#include <jansson.h>
+#include <pthread.h>
+
+#include "store/store.h"
+
+#include "test_tree_fixture.h"
+
+#define DAY (24 * 3600 * OFS_NS_PER_S)
+
+static void begin(void)
+{
+	tree_options.grace_s = 0;
+	tree_options.task_idle_s = 600;
+	setup();
+}
+
+TestSuite(tree_root, .init = begin, .fini = teardown);
+
+/* ---- words */
+
+static const char *const tops[] = { "cache", "tasks", "persistent", "archive", "agents" };
+static const char *const made_up[] = { "README.md", "refs", "views", "search", ".offload" };
+
+static const char *in(const char *tree, const char *name)
+{
+	static char full[8][512];
+	static unsigned int next;
+	char *p = full[next++ % 8];
+
+	snprintf(p, sizeof(full[0]), "%s%s%s", tree, *tree ? "/" : "", name);
+	return p;
+}
+
+static void expect_whole(const char *tree)
+{
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(tops); i++)
+		cr_expect_eq(try_walk(in(tree, tops[i])), 0, "%s/%s", tree, tops[i]);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(made_up); i++)
+		cr_expect_eq(try_walk(in(tree, made_up[i])), 0, "%s/%s", tree, made_up[i]);
+}
+
+static int try_mkdir(const char *p)
+{
+	struct ofs_entry e;
+	const char *name;
+	ofs_node parent = parent_of(p, &name);
+	int r = ofs_tree_mkdir(t, parent, name, 0755, &cred, &e);
+
+	if (r == 0)
+		ofs_tree_forget(t, e.node, 1);
+	return r;
+}
+
+static int try_mknod(const char *p, mode_t mode)
+{
+	struct ofs_entry e;
+	const char *name;
+	ofs_node parent = parent_of(p, &name);
+	int r = ofs_tree_mknod(t, parent, name, mode, 0, &cred, &e);
+
+	if (r == 0)
+		ofs_tree_forget(t, e.node, 1);
+	return r;
+}
+
+static int try_rmdir(const char *p)
+{
+	const char *name;
+	ofs_node parent = parent_of(p, &name);
+
+	return ofs_tree_rmdir(t, parent, name);
+}
+
+static int try_move(const char *from, const char *to, unsigned int flags)
+{
+	const char *x, *y;
+	ofs_node a = parent_of(from, &x), b = parent_of(to, &y);
+
+	return ofs_tree_rename(t, a, x, b, y, flags);
+}
+
+static void put(const char *p)
+{
+	char part[256];
+
+	for (const char *at = strchr(p, '/'); at; at = strchr(at + 1, '/')) {
+		snprintf(part, sizeof(part), "%.*s", (int)(at - p), p);
+		if (try_walk(part) == -ENOENT)
+			ofs_tree_forget(t, make_dir(part), 1);
+	}
+	ofs_tree_forget(t, make(p), 1);
+}
+
+/* refs/REF in a tree; 0 or -errno. */
+static int by_ref(const char *tree, ofs_node node)
+{
+	char ref[OFS_REF_SIZE], name[32];
+
+	ofs_ref_format(t, node, ref);
+	snprintf(name, sizeof(name), "refs/%s", ref);
+	return try_walk(in(tree, name));
+}
+
+/* Links in a directory of a tree's views. */
+static int count_one(void *arg, const char *name, const struct ofs_entry *entry, uint64_t next)
+{
+	*(int *)arg += name[0] != '.';
+	return 0;
+}
+
+static int listed(const char *tree, const char *view)
+{
+	int n = 0;
+	ofs_node node;
+
+	if (try_walk(in(tree, view)) < 0)
+		return -1;
+	node = hold(in(tree, view));
+	cr_assert_eq(ofs_tree_readdir(t, node, 0, false, count_one, &n), 0);
+	return n;
+}
+
+static size_t found(const char *tree, const char *query)
+{
+	struct ofs_entry e;
+	char name[64];
+
+	snprintf(name, sizeof(name), "search/%s", query);
+	cr_assert_eq(ofs_tree_walk(t, in(tree, name), &e), 0);
+	ofs_tree_forget(t, e.node, 1);
+	return (size_t)e.attr.st_size;
+}
+
+/* ---- made and kept whole */
+
+Test(tree_root, a_directory_in_agents_is_a_tree)
+{
+	static const char *const trees[] = { "agents/a", "agents/a/agents/c",
+					     "agents/a/agents/c/agents/d" };
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(trees); i++) {
+		cr_assert_eq(try_mkdir(trees[i]), 0);
+		expect_whole(trees[i]);
+		cr_expect_eq(try_mkdir(trees[i]), -EEXIST);
+	}
+	reopen();
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(trees); i++)
+		expect_whole(trees[i]);
+}
+
+Test(tree_root, its_directories_stay)
+{
+	cr_assert_eq(try_mkdir("agents/a"), 0);
+	cr_assert_eq(try_mkdir("cache/d"), 0);
+	cr_expect_eq(try_rmdir("agents"), -EBUSY);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(tops); i++) {
+		const char *top = in("agents/a", tops[i]);
+
+		cr_expect_eq(try_rmdir(top), -EBUSY, "%s", top);
+		cr_expect_eq(try_move(top, "cache/x", 0), -EBUSY, "%s", top);
+		cr_expect_eq(try_move(top, "agents/a/x", 0), -EBUSY, "%s", top);
+		cr_expect_eq(try_move("cache/d", top, RENAME_EXCHANGE), -EBUSY, "%s", top);
+		cr_expect_eq(try_move("cache/d", top, 0), -EBUSY, "%s", top);
+	}
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(made_up); i++) {
+		const char *name = in("agents/a", made_up[i]);
+
+		cr_expect_eq(try_mkdir(name), -EEXIST, "%s", name);
+		cr_expect_eq(try_rmdir(name), -EBUSY, "%s", name);
+	}
+	expect_whole("agents/a");
+}
+
+Test(tree_root, an_agent_stays_and_may_get_another_name)
+{
+	cr_assert_eq(try_mkdir("agents/a"), 0);
+	cr_assert_eq(try_mkdir("agents/b"), 0);
+	cr_assert_eq(try_mkdir("agents/b/agents/c"), 0);
+	cr_assert_eq(try_mkdir("cache/d"), 0);
+	cr_expect_eq(try_move("agents/a", "cache/a", 0), -EPERM);
+	cr_expect_eq(try_move("agents/a", "agents/b/agents/a", 0), -EPERM);
+	cr_expect_eq(try_move("agents/b/agents/c", "agents/c", 0), -EPERM);
+	cr_expect_eq(try_move("cache/d", "agents/d", 0), -EPERM);
+	cr_expect_eq(try_move("cache/d", "agents/a", RENAME_EXCHANGE), -EPERM);
+	put("agents/a/cache/x");
+	if (try_move("agents/a", "agents/z", 0) == 0) {
+		expect_whole("agents/z");
+		cr_expect_eq(try_walk("agents/z/cache/x"), 0);
+		cr_expect_eq(by_ref("agents/z", walk("agents/z/cache/x")), 0);
+		cr_expect_str_eq(xattr(walk("agents/z/cache/x"), "agent"), "z");
+		cr_expect_eq(try_move("agents/z", "agents/b", RENAME_EXCHANGE), 0);
+		expect_whole("agents/z/agents/c");
+		cr_expect_eq(by_ref("agents/z", walk("agents/b/cache/x")), -ENOENT);
+	}
+}
+
+Test(tree_root, names_that_are_none)
+{
+	char invalid[3] = { (char)0xff, 'x', 0 };
+
+	cr_assert_eq(try_mkdir("agents/a"), 0);
+	for (int i = 0; i < 2; i++) {
+		const char *where = i ? "agents/a/agents" : "agents";
+
+		cr_expect_eq(try_mkdir(in(where, "a\nb")), -EINVAL);
+		cr_expect_eq(try_mkdir(in(where, invalid)), -EINVAL);
+		cr_expect_eq(try_mknod(in(where, "file"), S_IFREG | 0644), -EPERM);
+		cr_expect_eq(try_mknod(in(where, "fifo"), S_IFIFO | 0644), -EPERM);
+	}
+	cr_expect_eq(listed("", "agents"), 1);
+}
+
+Test(tree_root, an_empty_tree_can_be_removed)
+{
+	ofs_node node;
+
+	cr_assert_eq(try_mkdir("agents/a"), 0);
+	cr_assert_eq(try_mkdir("agents/a/agents/c"), 0);
+	cr_expect_eq(try_rmdir("agents/a"), -ENOTEMPTY);
+	expect_whole("agents/a");
+	node = hold("agents/a/views");
+	put("agents/a/agents/c/tasks/t/x");
+	cr_expect_eq(try_rmdir("agents/a/agents/c"), -ENOTEMPTY);
+	drop("agents/a/agents/c/tasks/t/x");
+	cr_expect_eq(try_rmdir("agents/a/agents/c"), -ENOTEMPTY);
+	cr_assert_eq(try_rmdir("agents/a/agents/c/tasks/t"), 0);
+	cr_assert_eq(try_rmdir("agents/a/agents/c"), 0);
+	put("agents/a/at-the-root");
+	cr_expect_eq(try_rmdir("agents/a"), -ENOTEMPTY);
+	expect_whole("agents/a");
+	drop("agents/a/at-the-root");
+	cr_assert_eq(try_rmdir("agents/a"), 0);
+	cr_expect_eq(try_walk("agents/a"), -ENOENT);
+	/* Another of that name is another. */
+	cr_assert_eq(try_mkdir("agents/a"), 0);
+	expect_whole("agents/a");
+	cr_expect_neq(walk("agents/a/views"), node);
+	cr_expect_eq(ofs_tree_getattr(t, node, &(struct stat){ 0 }), -ESTALE);
+	reopen();
+	expect_whole("agents/a");
+}
+
+static void *make_and_drop(void *arg)
+{
+	ofs_node cache = *(ofs_node *)arg;
+	struct ofs_entry e;
+
+	for (int i = 0; i < 2000; i++) {
+		if (ofs_tree_mknod(t, cache, "x", S_IFREG | 0644, 0, &cred, &e) < 0)
+			break;
+		ofs_tree_forget(t, e.node, 1);
+		ofs_tree_unlink(t, cache, "x");
+	}
+	return NULL;
+}
+
+/* Whoever makes something in a tree that is being removed is too late, or keeps it whole. */
+Test(tree_root, a_tree_goes_whole_or_stays_whole)
+{
+	for (int i = 0; i < 20; i++) {
+		pthread_t thread;
+		ofs_node archive;
+		int r = -ENOTEMPTY;
+
+		cr_assert_eq(try_mkdir("agents/a"), 0);
+		archive = walk("agents/a/archive");
+		cr_assert_eq(pthread_create(&thread, NULL, make_and_drop, &archive), 0);
+		for (int k = 0; k < 1000 && r == -ENOTEMPTY; k++) {
+			r = try_rmdir("agents/a");
+			if (r < 0)
+				expect_whole("agents/a");
+		}
+		pthread_join(thread, NULL);
+		if (r < 0)
+			cr_assert_eq(try_rmdir("agents/a"), 0);
+		cr_assert_eq(try_walk("agents/a"), -ENOENT);
+	}
+}
+
+/* ---- stores of others, and what a death leaves */
+
+static const struct ofs_store_options plain_store = { .create = false };
+
+/* Removes tops from a store that no tree has open. */
+static void without(const char *const names[], size_t n, const char *agent)
+{
+	struct ofs_store *store;
+	struct ofs_attr at = { .ino = OFS_ROOT_INO };
+	struct ofs_error err;
+
+	ofs_tree_close(t);
+	cr_assert_eq(ofs_store_open(path, &plain_store, &err, &store), 0);
+	if (agent) {
+		cr_assert_eq(ofs_store_lookup(store, OFS_ROOT_INO, "agents", &at), 0);
+		cr_assert_eq(ofs_store_lookup(store, at.ino, agent, &at), 0);
+	}
+	for (size_t i = 0; i < n; i++)
+		cr_assert_eq(ofs_store_rmdir(store, at.ino, names[i]), 0, "%s", names[i]);
+	ofs_store_close(store);
+}
+
+Test(tree_root, a_store_from_before_there_were_agents)
+{
+	put("cache/x");
+	without((const char *const[]){ "agents" }, 1, NULL);
+	open_tree();
+	expect_whole("");
+	cr_expect_eq(try_walk("cache/x"), 0);
+	cr_assert_eq(try_mkdir("agents/a"), 0);
+	expect_whole("agents/a");
+}
+
+Test(tree_root, an_agent_that_was_made_or_removed_in_part)
+{
+	cr_assert_eq(try_mkdir("agents/a"), 0);
+	cr_assert_eq(try_mkdir("agents/b"), 0);
+	put("agents/a/persistent/x");
+	without((const char *const[]){ "cache", "agents" }, 2, "a");
+	open_tree();
+	without(tops, OFS_ARRAY_SIZE(tops), "b");
+	open_tree();
+	expect_whole("agents/a");
+	expect_whole("agents/b");
+	cr_expect_eq(try_walk("agents/a/persistent/x"), 0);
+	cr_expect_eq(try_rmdir("agents/b"), 0);
+}
+
+/* In the place of agents/, or in it. */
+Test(tree_root, plain_files_where_trees_are_expected)
+{
+	struct ofs_create file = { .mode = S_IFREG | 0600 };
+	struct ofs_store *store;
+	struct ofs_error err;
+	struct ofs_attr at, other;
+
+	cr_assert_eq(try_mkdir("agents/a"), 0);
+	ofs_tree_close(t);
+	cr_assert_eq(ofs_store_open(path, &plain_store, &err, &store), 0);
+	cr_assert_eq(ofs_store_lookup(store, OFS_ROOT_INO, "agents", &at), 0);
+	cr_assert_eq(ofs_store_create(store, at.ino, "file", &file, &other), 0);
+	ofs_store_close(store);
+	open_tree();
+	expect_whole("agents/a");
+	cr_expect_eq(try_walk("agents/file"), 0);
+	drop("agents/file");
+	cr_expect_eq(try_walk("agents/file"), -ENOENT);
+}
+
+/* ---- told apart */
+
+Test(tree_root, what_is_found_is_of_the_tree)
+{
+	static const char *const trees[] = { "", "agents/a", "agents/a/agents/c", "agents/b" };
+	ofs_node file[4];
+
+	for (size_t i = 1; i < 4; i++)
+		cr_assert_eq(try_mkdir(trees[i]), 0);
+	for (size_t i = 0; i < 4; i++) {
+		put(in(trees[i], "tasks/t/web/x"));
+		file[i] = walk(in(trees[i], "tasks/t/web/x"));
+		cr_assert_eq(set(file[i], "tags", "good"), 0);
+		cr_assert_eq(set(file[i], "title", "zebra"), 0);
+	}
+	for (size_t i = 0; i < 4; i++) {
+		for (size_t k = 0; k < 4; k++) {
+			bool below = k == i || i == 0 || (i == 1 && k == 2);
+
+			cr_expect_eq(by_ref(trees[i], file[k]), below ? 0 : -ENOENT, "%zu in %zu",
+				     k, i);
+		}
+		cr_expect_eq(listed(trees[i], "views/by-tag/good"), 1);
+		cr_expect_eq(listed(trees[i], "views/by-task/t"), 1);
+		cr_expect_eq(listed(trees[i], "views/by-category/web"), 1);
+		cr_expect_eq(listed(trees[i], "views/by-tier/working"), 1);
+		cr_expect_eq(listed(trees[i], "views/recent"), 1);
+		cr_expect_gt(found(trees[i], "tag:good"), 0);
+		cr_expect_eq(found(trees[i], "agent:* tag:good") > 0, i < 2);
+	}
+	/* The label is of one: it goes with the file. */
+	move("agents/b/tasks/t/web/x", "cache/x");
+	cr_expect_eq(listed("agents/b", "views/by-tag/good"), -1);
+	cr_expect_eq(listed("", "views/by-tag/good"), 2);
+	cr_expect_eq(by_ref("agents/b", file[3]), -ENOENT);
+	cr_expect_eq(by_ref("", file[3]), 0);
+}
+
+/* ---- lifetimes */
+
+static long collect(const char *tree, const char *how)
+{
+	json_t *json;
+	long n;
+
+	cr_assert_eq(set(walk(tree), "gc", how), 0, "%s", how);
+	for (;;) {
+		json = json_loads(xattr(walk(tree), "gc"), 0, NULL);
+		cr_assert_not_null(json);
+		if (strcmp(json_string_value(json_object_get(json, "state")), "running") != 0)
+			break;
+		json_decref(json);
+		nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
+	}
+	cr_assert_str_eq(json_string_value(json_object_get(json, "state")), "done");
+	n = (long)json_integer_value(json_object_get(json, "removed"));
+	json_decref(json);
+	return n;
+}
+
+/* Until nothing goes any more; how many went. */
+static long collect_all(const char *tree)
+{
+	long n = 0;
+
+	for (int i = 0; i < 4; i++) {
+		ahead += DAY / 24;
+		n += collect(tree, "run");
+	}
+	return n;
+}
+
+Test(tree_root, a_collection_is_of_the_tree_and_those_in_it)
+{
+	cr_assert_eq(try_mkdir("agents/a"), 0);
+	cr_assert_eq(try_mkdir("agents/a/agents/c"), 0);
+	cr_assert_eq(try_mkdir("agents/b"), 0);
+	put("cache/web/x");
+	put("agents/a/cache/web/x");
+	put("agents/a/agents/c/cache/web/x");
+	put("agents/b/cache/web/x");
+	ahead += 60 * DAY;
+	cr_expect_eq(collect_all("agents/a"), 2);
+	cr_expect_eq(try_walk("agents/a/cache/web/x"), -ENOENT);
+	cr_expect_eq(try_walk("agents/b/cache/web/x"), 0);
+	cr_expect_eq(try_walk("cache/web/x"), 0);
+	cr_expect_eq(collect_all(""), 2);
+}
+
+/* What a step names is kept while its task lives, in its own tree alone. */
+Test(tree_root, steps_keep_files_of_their_tree)
+{
+	static const char *const trees[] = { "agents/a", "agents/b" };
+	char text[2][64], ref[OFS_REF_SIZE];
+	ofs_node file[2];
+
+	for (size_t i = 0; i < 2; i++) {
+		cr_assert_eq(try_mkdir(trees[i]), 0);
+		put(in(trees[i], "cache/web/x"));
+		file[i] = walk(in(trees[i], "cache/web/x"));
+		make_dir(in(trees[i], "tasks/t"));
+		make_dir(in(trees[i], "tasks/t/history"));
+	}
+	/* Both steps name the file of the first agent. */
+	ofs_ref_format(t, file[0], ref);
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(text[i], sizeof(text[i]), "{\"tool\":\"x\",\"result\":\"refs/%s\"}", ref);
+		make_of(in(trees[i], "tasks/t/history/step_0001.json"), text[i], strlen(text[i]));
+	}
+	ahead += 60 * DAY;
+	for (size_t i = 0; i < 2; i++)
+		cr_assert_eq(set(walk(in(trees[1], "tasks/t")), "state", "live"), 0);
+	collect_all("");
+	/* The task of the second lives: it keeps nothing of the first. */
+	cr_expect_eq(by_ref("agents/a", file[0]), -EKEYEXPIRED);
+	cr_expect_eq(by_ref("agents/b", file[0]), -ENOENT);
+	cr_expect_eq(by_ref("", file[0]), -EKEYEXPIRED);
+}
