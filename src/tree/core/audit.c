@@ -44,6 +44,8 @@ struct ofs_audit {
 	pthread_cond_t wake;
 	struct ofs_audit_stream **streams; /* never fewer */
 	size_t n, cap;
+	int64_t second; /* of the last line, and the head of a line of then */
+	struct ofs_buf head;
 	bool waiting; /* there are new lines */
 	bool failed; /* the last try to write some did */
 	bool running;
@@ -130,8 +132,9 @@ static void put(struct ofs_buf *line, const char *key, const char *text)
 {
 	if (!text || !*text)
 		return;
-	ofs_buf_printf(line, ",\"%s\":", key);
-	ofs_buf_append(line, "", 1);
+	ofs_buf_append_str(line, ",\"");
+	ofs_buf_append_str(line, key);
+	ofs_buf_append(line, "\":", sizeof("\":"));
 	ofs_buf_append(line, text, strlen(text) + 1);
 }
 
@@ -162,22 +165,30 @@ static void task_of(const struct ofs_root *root, const struct ofs_place *place,
 			 path + strlen(tasks));
 }
 
-/* The head of a line, without its closing bracket. */
-static void begin(struct ofs_buf *line, const char *event)
+/* Begins a line; `lock` held. The time is made text once a second. */
+static void append_head(struct ofs_audit *a, struct ofs_buf *out)
 {
-	ofs_buf_append_str(line, "{\"time\":\"");
-	ofs_text_time(ofs_clock_wall(), line);
-	ofs_buf_printf(line, "\",\"event\":\"%s\"", event);
+	int64_t now = ofs_clock_wall();
+
+	if (!a->head.len || now / OFS_NS_PER_S != a->second) {
+		a->second = now / OFS_NS_PER_S;
+		a->head.len = 0;
+		ofs_buf_append_str(&a->head, "{\"time\":\"");
+		ofs_text_time(now, &a->head);
+		ofs_buf_append_str(&a->head, "\",\"event\":\"");
+	}
+	ofs_buf_append(out, a->head.data, a->head.len);
 }
 
-/* As it is seen in the tree `root`, where nothing tells of what others have. */
+/* The rest, as it is seen in the tree `root`, where nothing tells of what others have. */
 static void format(struct ofs_tree *t, const struct ofs_root *root, const struct ofs_audit_line *l,
 		   struct ofs_buf *line)
 {
 	bool file = S_ISREG(l->attr.mode);
 	char ref[OFS_REF_SIZE] = "", from[OFS_NAME_MAX + 1], task[OFS_NAME_MAX + 1];
 
-	begin(line, l->event);
+	ofs_buf_append_str(line, l->event);
+	ofs_buf_append_str(line, "\"");
 	if (file)
 		ofs_ref_format(t, l->attr.ino, ref);
 	put(line, "ref", ref);
@@ -269,19 +280,19 @@ static int write_stream(struct ofs_audit *a, struct ofs_audit_stream *s)
 	OFS_LOCKED(&s->writing);
 	pthread_mutex_lock(&a->lock);
 	queue = ofs_buf_steal(&s->queue);
+	if (s->lost) {
+		append_head(a, &all);
+		ofs_buf_printf(&all, "lost\",\"lines\":%" PRIu64 "}\n", s->lost);
+	}
 	pthread_mutex_unlock(&a->lock);
 	append_lines(&queue, &s->unwritten);
-	if (s->unwritten.len && s->lost) {
-		begin(&all, "lost");
-		ofs_buf_printf(&all, ",\"lines\":%" PRIu64 "}\n", s->lost);
-	}
 	ofs_buf_append(&all, s->unwritten.data, s->unwritten.len);
 	if (all.len && !root->gone)
 		r = ofs_audit_disk_append(a->store, agent_of(root),
 					  root->above ? a->max / AGENT_PART : a->max, all.data,
 					  all.len);
 	if (r == 0) {
-		s->lost = s->unwritten.len ? 0 : s->lost;
+		s->lost = 0;
 		ofs_buf_finish(&s->unwritten);
 	} else if (s->unwritten.len > UNWRITTEN_MAX) {
 		s->lost += ofs_text_newlines(s->unwritten.data, s->unwritten.len);
@@ -317,6 +328,7 @@ static void tell(struct ofs_tree *t, struct ofs_root *root, const struct ofs_aud
 	format(t, root, line, &text);
 	pthread_mutex_lock(&a->lock);
 	s = stream_of(a, root);
+	append_head(a, &s->queue);
 	ofs_buf_append(&s->queue, text.data, text.len);
 	full = s->queue.len > QUEUE_MAX;
 	if (!a->waiting && a->running)
@@ -443,6 +455,7 @@ void ofs_audit_destroy(struct ofs_audit *a)
 		free(a->streams[i]);
 	}
 	free(a->streams);
+	ofs_buf_finish(&a->head);
 	pthread_cond_destroy(&a->wake);
 	pthread_mutex_destroy(&a->lock);
 	free(a);

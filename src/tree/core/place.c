@@ -44,8 +44,11 @@ static void chain_finish(struct chain *c)
 
 static int try_walk(struct ofs_tree *t, uint64_t ino, struct chain *c)
 {
-	int r = ofs_root_of(t, ino, &c->root);
+	int r = 0;
 
+	c->root = t->root;
+	if (ofs_roots_are_many(t))
+		r = ofs_root_of(t, ino, &c->root);
 	while (r == 0 && ino != c->root->ino) {
 		if (ino == OFS_ROOT_INO)
 			return -EAGAIN; /* it was just moved to another tree */
@@ -164,8 +167,11 @@ int ofs_place_of(struct ofs_tree *t, uint64_t ino, struct ofs_place *ret)
 		r = place_classify(t, &c, ret);
 	if (r < 0)
 		return r;
-	for (size_t i = c.n; i-- > 0;)
-		ofs_buf_printf(&ret->path, "%s%s", c.levels[i].name, i ? "/" : "");
+	for (size_t i = c.n; i-- > 0;) {
+		ofs_buf_append_str(&ret->path, c.levels[i].name);
+		if (i)
+			ofs_buf_append_str(&ret->path, "/");
+	}
 	ofs_buf_append(&ret->path, "", 1);
 	return 0;
 }
