@@ -138,31 +138,27 @@ static void put(struct ofs_buf *line, const char *key, const char *text)
 	ofs_buf_append(line, text, strlen(text) + 1);
 }
 
-/* A path as it is seen in the tree `root`. False: it is not to be seen there. */
+/*
+ * A path as it is seen in the tree `root`, and the task in it, if `task` is empty so far. False: it is
+ * not to be seen there.
+ */
 static bool put_path(struct ofs_tree *t, const struct ofs_root *root, struct ofs_buf *line,
-		     const char *key, const struct ofs_place *place)
+		     const char *key, const struct ofs_place *place, char task[OFS_NAME_MAX + 1])
 {
+	static const char tasks[] = "tasks/";
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf path = OFS_BUF_INIT;
+	const char *text;
 
 	if (!place->path.len || !ofs_root_is_in(place->root, root) ||
 	    ofs_root_path(t, place->root, root, &path) < 0)
 		return false;
-	ofs_buf_append_str(&path, (const char *)place->path.data);
-	put(line, key, ofs_buf_str(&path));
+	ofs_buf_append(&path, place->path.data, place->path.len);
+	text = (const char *)path.data;
+	put(line, key, text);
+	if (!*task && strncmp(text, tasks, strlen(tasks)) == 0)
+		snprintf(task, OFS_NAME_MAX + 1, "%.*s", (int)strcspn(text + strlen(tasks), "/"),
+			 text + strlen(tasks));
 	return true;
-}
-
-/* The task of the tree `root` that a place lies in, or is; "": none. */
-static void task_of(const struct ofs_root *root, const struct ofs_place *place,
-		    char ret[OFS_NAME_MAX + 1])
-{
-	static const char tasks[] = "tasks/";
-	const char *path = place->root == root ? (const char *)place->path.data : NULL;
-
-	*ret = 0;
-	if (path && strncmp(path, tasks, strlen(tasks)) == 0)
-		snprintf(ret, OFS_NAME_MAX + 1, "%.*s", (int)strcspn(path + strlen(tasks), "/"),
-			 path + strlen(tasks));
 }
 
 /* Begins a line; `lock` held. The time is made text once a second. */
@@ -184,20 +180,19 @@ static void append_head(struct ofs_audit *a, struct ofs_buf *out)
 static void format(struct ofs_tree *t, const struct ofs_root *root, const struct ofs_audit_line *l,
 		   struct ofs_buf *line)
 {
-	bool file = S_ISREG(l->attr.mode);
-	char ref[OFS_REF_SIZE] = "", from[OFS_NAME_MAX + 1], task[OFS_NAME_MAX + 1];
+	char ref[OFS_REF_SIZE] = "", task[OFS_NAME_MAX + 1] = "";
+	bool file = S_ISREG(l->attr.mode), here;
 
 	ofs_buf_append_str(line, l->event);
 	ofs_buf_append_str(line, "\"");
 	if (file)
 		ofs_ref_format(t, l->attr.ino, ref);
 	put(line, "ref", ref);
-	put_path(t, root, line, "from", &l->from);
-	task_of(root, &l->from, from);
-	task_of(root, &l->at, task);
-	if (put_path(t, root, line, "path", &l->at) && file)
+	put_path(t, root, line, "from", &l->from, task);
+	here = put_path(t, root, line, "path", &l->at, task);
+	put(line, "task", task);
+	if (file && here)
 		put(line, "category", l->at.category);
-	put(line, "task", *from ? from : task);
 	if (file)
 		ofs_buf_printf(line, ",\"size\":%" PRIu64, l->attr.size);
 	if (file && !root->above)
