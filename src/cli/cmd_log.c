@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * offload log: what became of files and tasks. A mounted tree is asked for its log; that of a store
- * at rest is read where it lies, so that following it holds no lock.
+ * offload log: what became of files, tasks and agents. A mounted tree is asked for its log; that of a
+ * store at rest is read where it lies, so that following it holds no lock.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -21,14 +21,15 @@
 #define PAGE OFS_AUDIT_PAGE_MAX
 
 static const char *const events[] = {
-	"offload",     "rewrite",   "promote",	    "archive", "demote",
-	"move",	       "expire",    "evict",	    "repair",  "task-end",
-	"task-reopen", "agent-end", "agent-remove", "lost",    NULL,
+	"offload",	"rewrite",	"promote", "archive",  "demote",      "move",
+	"expire",	"evict",	"repair",  "task-end", "task-reopen", "agent-end",
+	"agent-reopen", "agent-remove", "lost",	   NULL,
 };
 static const char *since, *task;
 static uint64_t count = OFS_COUNT_NONE;
 static int event = -1;
 static bool follow;
+static uint64_t agent_dir; /* whose log is meant, where the store is at rest; 0: none */
 
 static const struct ofs_option options[] = {
 	OFS_COUNT('n', "lines", "N", &count, "lines", COUNT_MAX,
@@ -38,7 +39,7 @@ static const struct ofs_option options[] = {
 	OFS_CHOICE(0, "event", "E", &event, "kind of event", events,
 		   "those of one kind: offload, rewrite, promote, archive, demote,\n"
 		   "move, expire, evict, repair, task-end, task-reopen, agent-end,\n"
-		   "agent-remove, lost"),
+		   "agent-reopen, agent-remove, lost"),
 	OFS_FLAG('f', "follow", &follow, "print new lines as they come"),
 	OFS_OPTIONS_END,
 };
@@ -67,9 +68,28 @@ static int mounted_bounds(struct source *s, struct ofs_error *err)
 	if (r == -ENODATA || r == -EPROTO)
 		return ofs_error_set(err, -r,
 				     "the daemon of '%s' shows you no log: it is of an "
-				     "older version, or another user's, or the tree is an agent's",
+				     "older version, or another user's",
 				     s->access.target.mountpoint);
 	return r < 0 ? ofs_error_set(err, -r, "cannot read the log: %s", ofs_report_errno(-r)) : 0;
+}
+
+/* Opens the store, unless it has been mounted since, for as long as it takes to find the directory. */
+static int find_agent(struct source *s, struct ofs_error *err)
+{
+	struct stat st;
+	int r;
+
+	s->access.read_only = true;
+	r = ofs_access_open(&s->access, false, err);
+	if (r < 0 || s->access.target.mounted)
+		return r;
+	r = s->access.backend->ops->lstat(s->access.backend, "", &st);
+	ofs_backend_close(s->access.backend);
+	s->access.backend = NULL;
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot read the log: %s", strerror(-r));
+	agent_dir = st.st_ino;
+	return 0;
 }
 
 static int source_open(struct source *s, struct ofs_error *err)
@@ -77,9 +97,10 @@ static int source_open(struct source *s, struct ofs_error *err)
 	int r;
 
 	*s = (struct source){ .store = -1 };
-	ofs_command_target.whole = true; /* as the log is */
 	ofs_access_init(&s->access, &ofs_command_target);
 	r = ofs_access_find(&s->access, err);
+	if (r == 0 && !s->access.target.mounted && s->access.target.agent && !agent_dir)
+		r = find_agent(s, err);
 	if (r == 0 && s->access.target.mounted) {
 		r = ofs_access_open(&s->access, false, err);
 		return r < 0 ? r : mounted_bounds(s, err);
@@ -89,7 +110,7 @@ static int source_open(struct source *s, struct ofs_error *err)
 	s->store = ofs_trust_open_store(s->access.target.store, err);
 	if (s->store < 0)
 		return s->store;
-	r = ofs_audit_disk_bounds(s->store, 0, &s->start, &s->end);
+	r = ofs_audit_disk_bounds(s->store, agent_dir, &s->start, &s->end);
 	return r < 0 ? ofs_error_set(err, -r, "cannot read the log: %s", strerror(-r)) : 0;
 }
 
@@ -104,7 +125,7 @@ static int source_read(struct source *s, uint64_t from, uint64_t to, char **ret)
 		name = ofs_format(".offload/log.%" PRIu64 "-%" PRIu64, from, to);
 		return ofs_backend_read_text(s->access.backend, name, ret);
 	}
-	r = ofs_audit_disk_read(s->store, 0, from, to, &text);
+	r = ofs_audit_disk_read(s->store, agent_dir, from, to, &text);
 	if (r == 0)
 		*ret = ofs_buf_steal_str(&text);
 	return r;

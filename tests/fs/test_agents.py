@@ -176,7 +176,6 @@ def the_hook_works_in_the_agent_s_tree(case):
 def what_is_of_the_whole_store_takes_no_notice(case):
     with tool(case, True) as offload:
         offload("verify", agent="nobody-there")
-        offload("log", agent="nobody-there")
         offload("doctor", agent="nobody-there", check=False)
 
 
@@ -190,6 +189,24 @@ def fill(offload):
             offload("put", "-c", "shell", "-n", name, agent=agent, input=LONG + b"%d" % n)
         offload("pin", "cache/shell/pinned", agent=agent)
         offload("promote", "cache/shell/kept", agent=agent)
+
+
+@test(variants=MOUNTED)
+def each_has_its_log(case, mounted):
+    def log(event, agent=None):
+        lines = offload.text("log", "--json", "--event", event, agent=agent).splitlines()
+        return [json.loads(line)["path"] for line in lines]
+
+    with tool(case, mounted) as offload:
+        fill(offload)
+        assert log("promote", "a/b") == ["persistent/shell/kept"]
+        assert log("promote", "a") == ["persistent/shell/kept", "agents/b/persistent/shell/kept"]
+        assert log("promote")[2:] == ["agents/c/persistent/shell/kept"]
+        said(offload("log", agent="nobody-there", check=False), "nobody-there")
+        offload("agent", "done", "a/b", "--drop-all")
+        assert log("agent-end", "a") == log("agent-remove", "a") == ["agents/b"]
+        assert log("agent-end") == log("agent-remove") == ["agents/a/agents/b"]
+        assert not log("agent-end", "c")
 
 
 @test(variants=MOUNTED)

@@ -106,7 +106,8 @@ int ofs_task_set_state(struct ofs_tree *t, const struct ofs_attr *dir, const voi
 	if (r < 0 && r != -ENODATA)
 		return r;
 	if (r == 0)
-		ofs_audit_tell(t, "task-reopen", dir->ino, NULL);
+		ofs_audit_tell(t, ofs_root_at(t, dir->ino) ? "agent-reopen" : "task-reopen",
+			       dir->ino, NULL);
 	ofs_task_activity_note(t, dir->ino);
 	return 0;
 }
