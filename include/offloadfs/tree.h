@@ -111,7 +111,7 @@ struct ofs_tree_options {
 	 * Borrowed.
 	 */
 	const char *mountpoint;
-	/** Whether the root lists cache/, tasks/ and .offload/, which are there by name all the same. */
+	/** Whether trees list cache/, tasks/, agents/ and .offload/, which are there by name all the same. */
 	enum ofs_hide_working hide_working;
 	/** A file is sealed when it was not written for this long. */
 	uint32_t seal_delay_ms;

@@ -124,7 +124,7 @@ static const struct ofs_ini_key keys[] = {
 	WORD("redact", onoff,
 		"Hide secrets in previews and in the log"),
 	WORD("hide_working", switches,
-		"Do not list cache, tasks and .offload at the root"),
+		"Do not list cache, tasks, agents and .offload"),
 	WORD("io_uring", switches,
 		"FUSE over io_uring; auto: when the kernel offers it"),
 	{ .section = PROMOTE, .name = "match", .type = OFS_INI_TEXT, .check = ofs_promote_check_match,

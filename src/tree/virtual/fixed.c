@@ -36,9 +36,9 @@ static const char readme_before[] =
 	"    cat refs/REF:120-180      lines 120 to 180 (inclusive, counted from 1)\n"
 	"    cat refs/REF:120-         from line 120 on       cat refs/REF:-50    the last 50 lines\n"
 	"    cat refs/REF:b0-4095      bytes 0 to 4095        cat refs/REF:info   all that is known of it, as JSON\n"
-	"    cat 'search/WORD WORD'    best hits first, as PATH:FROM-TO: TEXT; read one with: cat PATH:FROM-TO. All text of\n"
-	"        persistent and archive; of others name, title, tags, head, tail. Also \"a phrase\" begin* -without\n"
-	"        tier:archive category:C task:T tag:A after:7d before:2026-01-31; write / as %2F. No hits: an empty file.\n"
+	"    cat 'search/WORD WORD'    best hits first, as PATH:FROM-TO: TEXT; read one with: cat PATH:FROM-TO. Ask in plain\n"
+	"        words; not all need occur. Also \"a phrase\" begin* +must -without tier:archive category:C task:T tag:A\n"
+	"        agent:A after:7d before:2026-01-31; write / as %2F. No hits: an empty file.\n"
 	"    grep -rn WORD cache tasks persistent archive\n"
 	"grep prints PATH:LINE:TEXT. Read around a hit with: cat PATH:FROM-TO. The suffixes work on any path here. A slice\n"
 	"that is cut short ends with a line that names the path to continue with.\n"
@@ -48,10 +48,11 @@ static const char readme_before[] =
 	"    tasks/TASK/               results that belong to one task; cat tasks/TASK/context.md: its steps so far (not listed)\n"
 	"    persistent/CATEGORY/      kept\n"
 	"    archive/CATEGORY/         kept, read-only\n"
+	"    agents/AGENT/             a whole tree like this one for a subagent, who sees nothing else; mv takes results out\n"
 	"    refs/REF                  any of these files by ref (not listed)\n"
 	"    views/                    links to them: by-category/ by-task/ by-tier/ by-tag/ recent/ expiring/\n"
 	"    .offload/status.json      how full the store is; .offload/log: what became of each file\n"
-	"In a workspace ls, find and grep -r from above leave out cache, tasks and .offload; name them: ls cache\n"
+	"In a workspace ls, find and grep -r from above leave out cache, tasks, agents and .offload; name them: ls cache\n"
 	"What is in cache and tasks stays for a time after its last use: ";
 
 static const char readme_after[] =
