@@ -3,11 +3,32 @@
 #include <jansson.h>
 #include <pthread.h>
 
+#include "io/failpoint.h"
 #include "store/store.h"
 
 #include "test_tree_fixture.h"
 
 #define DAY (24 * 3600 * OFS_NS_PER_S)
+
+/* How many writes the disk has room for, negative: any number; and how many it refuses then. */
+static _Atomic int room = -1, refusals;
+int ofs_failpoint_armed = 1;
+
+int ofs_failpoint_hit(const char *name)
+{
+	int left = room;
+
+	if (left < 0 || strcmp(name, "io.pwritev") != 0)
+		return 0;
+	if (left)
+		room = left - 1;
+	return left || refusals-- <= 0 ? 0 : -ENOSPC;
+}
+
+void ofs_failpoint_kill(void)
+{
+	abort();
+}
 
 static void begin(void)
 {
@@ -277,6 +298,23 @@ Test(tree_root, a_tree_goes_whole_or_stays_whole)
 			cr_assert_eq(try_rmdir("agents/a"), 0);
 		cr_assert_eq(try_walk("agents/a"), -ENOENT);
 	}
+}
+
+/* One write is refused; what frees space has room of its own. */
+Test(tree_root, an_agent_that_there_is_no_room_for)
+{
+	int r = -ENOSPC, n;
+
+	for (n = 0; r == -ENOSPC; n++) {
+		refusals = 1;
+		room = n;
+		r = try_mkdir("agents/a");
+		room = -1;
+		cr_assert(r == 0 || try_walk("agents/a") == -ENOENT, "%d writes", n);
+	}
+	cr_assert_eq(r, 0);
+	cr_expect_gt(n, (int)OFS_ARRAY_SIZE(tops));
+	expect_whole("agents/a");
 }
 
 /* ---- stores of others, and what a death leaves */
