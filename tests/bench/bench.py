@@ -10,7 +10,8 @@ import subprocess
 import sys
 
 import measure
-import collect  # noqa: I001  (as all below, it finds the rest through measure)
+import agents  # noqa: I001  (as all below, it finds the rest through measure)
+import collect
 import context
 import evict
 import harness
@@ -33,6 +34,7 @@ BENCHMARKS = {
     "large": large,
     "remove": remove,
     "walk": walk,
+    "agents": agents,
     "collect": collect,
     "gc": evict,
     "context": context,
@@ -50,6 +52,7 @@ QUICK = {
     "large": ["0.25"],
     "remove": ["10"],
     "walk": ["2000"],
+    "agents": ["10", "--files", "200", "--runs", "3"],
     "collect": ["2000"],
     "gc": ["4000", "--tombstones", "100"],
     "search": [],
@@ -62,6 +65,7 @@ HELP = {
     "large": "a file of gigabytes: memory, journal, slices, removal",
     "remove": "whether removed space comes back",
     "walk": "grep over the whole mount, views included",
+    "agents": "what a tree of an agent costs among many, beside a store of its own",
     "search": "queries over archived results",
     "recall": "how well a search finds what questions are about",
     "context": "what is saved of prompts, whether it comes back, and how quick that is",

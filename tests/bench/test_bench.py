@@ -106,6 +106,13 @@ def walk_searches_all_of_it(case):
 
 
 @test
+def agents_are_beside_a_store_alone(case):
+    figures = bench(case, "agents", "3", "--files", "30", "--runs", "1")
+    assert set(figures["ratios"]) == set(figures["seconds"]) and figures["ratios"], figures
+    assert all(figures["memory"].values()), figures
+
+
+@test
 def search_asks_every_query(case):
     figures = bench(case, "search")
     assert figures["files"] > 1000, figures

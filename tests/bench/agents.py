@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT
+"""What a tree of an agent costs among many, beside a store that has nothing else."""
+import contextlib
+import os
+import pathlib
+import statistics
+import time
+
+from corpus import SmallFiles, soup
+from measure import KIB, MIB, Place, heading, met, note, ratio_text, run, size_text, table, time_text
+
+RUNS = 7
+AIM = 1.2
+MEMORY_AIM = 1.1
+FOLDERS = ["cache/web", "cache/shell", "tasks/fix/shell", "tasks/read/web", "persistent/notes"]
+TAGGED = 5  # one of so many
+FRESH = 1.1  # seconds for which a report is kept
+
+
+def add_arguments(parser):
+    parser.add_argument(
+        "agents", nargs="?", type=int, default=200, metavar="N", help="how many (default 200)"
+    )
+    parser.add_argument("--files", type=int, default=500, help="of each (default 500)")
+    parser.add_argument("--runs", type=int, default=RUNS, help=f"of each kind (default {RUNS})")
+
+
+def measure(options):
+    total = options.agents * options.files
+    heading(
+        f"agents: {options.agents} with {options.files} files each, in one store; the medians of"
+        f" {options.runs} runs, in turn"
+    )
+    with contextlib.ExitStack() as stack:
+        place = stack.enter_context(Place())
+        small, many, one = (stack.enter_context(place.daemon()) for _ in range(3))
+        note(f"writing {2 * total + options.files} files")
+        _fill(small, "", options.files)
+        for n in range(options.agents):
+            _fill(many, f"agents/a{n}", options.files)
+        _fill(one, "", total)
+        for m in (small, many, one):
+            m.rest(options.rest, what="sealing")
+        trees = {
+            "alone": small.mnt,
+            "an agent": many(f"agents/a{options.agents // 2}"),
+            "all in one": one.mnt,
+        }
+        times = _times(trees, options.runs)
+        memory = {m: _memory_after_walk(m) for m in (many, one)}
+    medians = {
+        what: {name: statistics.median(all_times) for name, all_times in by_tree.items()}
+        for what, by_tree in times.items()
+    }
+    ratios = {what: m["an agent"] / m["alone"] for what, m in medians.items()}
+    rows = [
+        [what, *(time_text(m[name]) for name in trees), ratio_text(ratios[what])]
+        for what, m in medians.items()
+    ]
+    table(["", "alone", "one of the agents", "all in one tree", "agent / alone"], rows)
+    share = memory[many] / memory[one]
+    print(
+        f"\n  memory after a walk over all: {size_text(memory[many])}, in one tree"
+        f" {size_text(memory[one])}: {share:.2f}"
+        f"\n  aim: an agent's tree within {AIM} times the store alone:"
+        f" {met(max(ratios.values()) <= AIM)}"
+        f"\n  aim: memory within {MEMORY_AIM} times that of one tree: {met(share <= MEMORY_AIM)}"
+    )
+    return {
+        "agents": options.agents,
+        "files": options.files,
+        "seconds": medians,
+        "ratios": ratios,
+        "memory": {"agents": memory[many], "one tree": memory[one]},
+        "aims": {"time": max(ratios.values()) <= AIM, "memory": share <= MEMORY_AIM},
+    }
+
+
+def _fill(m, tree, count):
+    small = SmallFiles(soup(1 * MIB, 8))
+    if tree:
+        os.mkdir(m(tree))
+    for folder in FOLDERS:
+        os.makedirs(m(tree, folder))
+    for i in range(count):
+        path = m(tree, FOLDERS[i % len(FOLDERS)], f"{i:06d}.txt")
+        with open(path, "wb") as f:
+            f.write(small.content(i)[: 2 * KIB])
+        if i // len(FOLDERS) % TAGGED == 0:
+            os.setxattr(path, "user.offload.tags", b"good")
+
+
+def _forget_names():
+    """The kernel's names and attributes, so that it has to ask for all."""
+    with contextlib.suppress(OSError):
+        pathlib.Path("/proc/sys/vm/drop_caches").write_text("2")
+
+
+def _find(root, n):
+    return run("find", root, "-printf", "%s %T@\n")
+
+
+def _find_cold(root, n):
+    _forget_names()
+    return _find(root, n)
+
+
+def _list(root, n):
+    return run("ls", "-lR", root)
+
+
+def _list_cold(root, n):
+    _forget_names()
+    return _list(root, n)
+
+
+def _search(root, n):
+    return _read(os.path.join(root, "search", "a word in these texts" + " " * n))
+
+
+def _search_tag(root, n):
+    return _read(os.path.join(root, "search", "tag:good" + " " * n))
+
+
+def _view(root, n):
+    """Its list is made anew as something has changed."""
+    with open(os.path.join(root, "cache/changed"), "w") as f:
+        f.write(str(n))
+    begin = time.perf_counter()
+    os.listdir(os.path.join(root, "views/by-tag/good"))
+    return time.perf_counter() - begin
+
+
+def _status(root, n):
+    time.sleep(FRESH)
+    return _read(os.path.join(root, ".offload/status.json"))
+
+
+def _read(path):
+    begin = time.perf_counter()
+    with open(path, "rb") as f:
+        f.read()
+    return time.perf_counter() - begin
+
+
+WAYS = {
+    "find, with stat": _find,
+    "find, with stat, cold": _find_cold,
+    "ls -lR": _list,
+    "ls -lR, cold": _list_cold,
+    "search, words": _search,
+    "search, tag:": _search_tag,
+    "ls views/by-tag/good": _view,
+    "status.json": _status,
+}
+ALL_RUNS = 2  # in the tree that has all, which takes long, and is for comparison alone
+
+
+def _times(trees, runs):
+    times = {}
+    for what, way in WAYS.items():
+        note(what)
+        times[what] = {name: [] for name in trees}
+        for n in range(runs + 1):
+            for name, root in trees.items():
+                if name == "all in one" and n > ALL_RUNS:
+                    continue
+                seconds = way(root, n)
+                if n:  # the first is to warm up
+                    times[what][name].append(seconds)
+    return times
+
+
+def _memory_after_walk(m):
+    m.unmount()
+    m.start()
+    run("find", m.mnt, "-printf", "%s %T@\n")
+    return m.memory()
