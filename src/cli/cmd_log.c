@@ -152,7 +152,7 @@ static bool has(const json_t *line, const char *key, const char *value)
 
 /* What follows time, event and ref. */
 static const char line_form[] = "[{from} -> ][{path}][{lines:line} could not be written]"
-				"[  {+size:size}, stored in {stored:size}][  \"{title}\"]";
+				"[  {+size:size}][, stored in {stored:size}][  \"{title}\"]";
 
 /* Allocated: a member, made harmless; "-": there is none. */
 static char *shown(const json_t *line, const char *key)

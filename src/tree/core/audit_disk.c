@@ -20,7 +20,7 @@
 #define SEGMENT ((uint64_t)4 << 20) /* the newest is compressed when it is so large, */
 #define SEGMENT_PART 8 /* or as this part of all */
 #define SEGMENT_MAX ((size_t)16 << 20) /* a larger one is not ours */
-#define LEVEL 6
+#define LEVEL 1 /* of lines, higher ones make no less and take several times as long */
 #define DISK_LEFT (UINT64_C(1) << 20) /* the last space of a disk is left for content */
 #define TRIES 3 /* to read, when segments are compressed meanwhile */
 
