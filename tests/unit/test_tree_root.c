@@ -102,7 +102,7 @@ static int try_move(const char *from, const char *to, unsigned int flags)
 	return ofs_tree_rename(t, a, x, b, y, flags);
 }
 
-static void put(const char *p)
+static void put_text(const char *p, const char *text)
 {
 	char part[256];
 
@@ -111,7 +111,12 @@ static void put(const char *p)
 		if (try_walk(part) == -ENOENT)
 			ofs_tree_forget(t, make_dir(part), 1);
 	}
-	ofs_tree_forget(t, make(p), 1);
+	ofs_tree_forget(t, make_of(p, text, strlen(text)), 1);
+}
+
+static void put(const char *p)
+{
+	put_text(p, "x\n");
 }
 
 /* refs/REF in a tree; 0 or -errno. */
@@ -479,27 +484,30 @@ Test(tree_root, a_collection_is_of_the_tree_and_those_in_it)
 Test(tree_root, steps_keep_files_of_their_tree)
 {
 	static const char *const trees[] = { "agents/a", "agents/b" };
-	char text[2][64], ref[OFS_REF_SIZE];
 	ofs_node file[2];
 
 	for (size_t i = 0; i < 2; i++) {
 		cr_assert_eq(try_mkdir(trees[i]), 0);
 		put(in(trees[i], "cache/web/x"));
 		file[i] = walk(in(trees[i], "cache/web/x"));
-		make_dir(in(trees[i], "tasks/t"));
-		make_dir(in(trees[i], "tasks/t/history"));
 	}
-	/* Both steps name the file of the first agent. */
-	ofs_ref_format(t, file[0], ref);
-	for (size_t i = 0; i < 2; i++) {
-		snprintf(text[i], sizeof(text[i]), "{\"tool\":\"x\",\"result\":\"refs/%s\"}", ref);
-		make_of(in(trees[i], "tasks/t/history/step_0001.json"), text[i], strlen(text[i]));
+	/* Each has a step that names the one, and another. */
+	for (size_t i = 0; i < 4; i++) {
+		char text[64], name[64], ref[OFS_REF_SIZE];
+
+		ofs_ref_format(t, file[i % 2], ref);
+		snprintf(text, sizeof(text), "{\"outcome_ref\": \"%s\"}", ref);
+		snprintf(name, sizeof(name), "tasks/t/history/step_%zu.json", i % 2);
+		put_text(in(trees[i / 2], name), text);
 	}
 	ahead += 60 * DAY;
-	for (size_t i = 0; i < 2; i++)
-		cr_assert_eq(set(walk(in(trees[1], "tasks/t")), "state", "live"), 0);
-	collect_all("");
-	/* The task of the second lives: it keeps nothing of the first. */
+	cr_assert_eq(set(walk("agents/b/tasks/t"), "state", "live"), 0);
+	collect("", "run");
+	ahead += DAY / 1440;
+	collect("", "run");
+	cr_expect_eq(try_walk("agents/b/tasks/t/history/step_1.json"), 0);
+	/* The task of the second lives: it keeps its own, and nothing of the first. */
+	cr_expect_eq(try_walk("agents/b/cache/web/x"), 0);
 	cr_expect_eq(by_ref("agents/a", file[0]), -EKEYEXPIRED);
 	cr_expect_eq(by_ref("agents/b", file[0]), -ENOENT);
 	cr_expect_eq(by_ref("", file[0]), -EKEYEXPIRED);
