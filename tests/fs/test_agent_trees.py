@@ -352,6 +352,16 @@ def ledger(root):
 
 
 @sight
+def log(root):
+    return read(os.path.join(root, ".offload/log"))
+
+
+@sight
+def log_bounds(root):
+    return outcome(os.getxattr, root, "user.offload.log")
+
+
+@sight
 def room(root):
     v = os.statvfs(root)
     return [v.f_blocks, v.f_bfree, v.f_bavail, v.f_files, v.f_ffree, v.f_favail, v.f_frsize]
@@ -398,7 +408,7 @@ def fixed(root):
         read(os.path.join(root, "README.md")),
         read(os.path.join(root, ".offload/config.ini")),
         sorted(os.listdir(os.path.join(root, ".offload"))),
-        [outcome(os.getxattr, root, "user.offload." + n) for n in ("verify", "log", "gc", "key")],
+        [outcome(os.getxattr, root, "user.offload." + n) for n in ("verify", "gc", "key", "state")],
         [outcome(os.setxattr, root, "user.offload.verify", b"start")],
         sorted(os.listxattr(root)),
         facts(root),
@@ -508,7 +518,7 @@ def nothing_changes_by_what_others_do(case, tree):
                     leaks += 1
                     print(f"{f.__name__} for {other or 'the root'}: {now!r}, and not {was!r}")
                 # The same shows what has happened to who may know it; but what is kept is kept.
-                if f not in (fixed, own, metrics, status, names_of_root) and other:
+                if f not in (fixed, own, metrics, status, names_of_root, log_bounds) and other:
                     changed = outcome(f, m(other))
                     assert changed != outside, (f.__name__, changed)
     print(f"{looks} looks, {leaks} leaks")
