@@ -404,7 +404,9 @@ def a_file_that_another_user_can_change_is_not_the_answer(case):
 
 @test(root=True)
 def nothing_is_put_into_a_folder_of_another_user(case):
-    event = json.dumps(bash_event(case, "line\n" * 5000)).encode()
+    event = bash_event(case, "line\n" * 5000)
+    del event["session_id"]  # whose task it would be
+    event = json.dumps(event).encode()
     step = json.dumps({"tool": "bash", "args": {}, "result": "line\n" * 5000}).encode()
     with Shared(case) as m:
         put(ALICE, m, "-t", "hers", "-c", "general")
