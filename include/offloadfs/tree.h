@@ -467,10 +467,18 @@ OFS_EXPORT int ofs_tree_removexattr(struct ofs_tree *t, ofs_node node, const cha
 #define OFS_REF_SIZE 9
 OFS_EXPORT void ofs_ref_format(const struct ofs_tree *t, ofs_node ino, char ret[OFS_REF_SIZE]);
 /**
- * The number by which programs are to know a node (st_ino): another one for each, always the same.
- * Those of nodes tell how many files there are.
+ * The number by which the kernel and programs are to know a node, such as in st_ino and in file
+ * handles: another one for each, always the same. Those of nodes tell how many files there are.
  */
-OFS_EXPORT uint64_t ofs_tree_show_ino(const struct ofs_tree *t, ofs_node node);
+OFS_EXPORT uint64_t ofs_tree_show_node(const struct ofs_tree *t, ofs_node node);
+/** The node of such a number. */
+OFS_EXPORT ofs_node ofs_tree_shown_node(const struct ofs_tree *t, uint64_t shown);
+/**
+ * The same for positions in a directory, which tell how much is written. Those that are shown have
+ * no order, and fit in an off_t; 0 stays the start.
+ */
+OFS_EXPORT uint64_t ofs_tree_show_cookie(const struct ofs_tree *t, ofs_node dir, uint64_t cookie);
+OFS_EXPORT uint64_t ofs_tree_shown_cookie(const struct ofs_tree *t, ofs_node dir, uint64_t shown);
 /** The inode number that a ref names, 0 when it is not a ref. */
 OFS_EXPORT ofs_node ofs_ref_parse(const struct ofs_tree *t, const char *ref);
 

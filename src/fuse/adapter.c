@@ -41,6 +41,12 @@ static struct ofs_tree *tree_of(fuse_req_t req)
 	return serving_of(req)->tree;
 }
 
+/* The kernel knows nodes by the numbers that programs see, as it puts them into file handles. */
+static ofs_node node_of(fuse_req_t req, fuse_ino_t ino)
+{
+	return ofs_tree_shown_node(tree_of(req), ino);
+}
+
 /* True if another thread may answer a slow request, so that this one can go on. */
 static bool may_defer(fuse_req_t req)
 {
@@ -102,17 +108,16 @@ static void on_init(void *userdata, struct fuse_conn_info *conn)
 	conn->time_gran = 1;
 }
 
-/* Inode numbers as programs see them. */
 static void show(struct ofs_tree *t, struct stat *st)
 {
-	st->st_ino = ofs_tree_show_ino(t, st->st_ino);
+	st->st_ino = ofs_tree_show_node(t, st->st_ino);
 }
 
 static void entry_param(struct ofs_tree *t, const struct ofs_entry *entry,
 			struct fuse_entry_param *ret)
 {
 	*ret = (struct fuse_entry_param){
-		.ino = entry->node,
+		.ino = ofs_tree_show_node(t, entry->node),
 		.attr = entry->attr,
 		.attr_timeout = entry->keep_attr ? FOREVER : 0,
 		.entry_timeout = entry->keep_name ? FOREVER : 0,
@@ -208,9 +213,9 @@ static void serve_search(struct ofs_tree *t, const struct ofs_work *work)
 static void on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct ofs_serving *s = serving_of(req);
-	struct ofs_work work = { .req = req, .node = parent, .name = name };
+	struct ofs_work work = { .req = req, .node = node_of(req, parent), .name = name };
 
-	if (!ofs_tree_is_search(parent) || (is_uring(req) && !may_defer(req))) {
+	if (!ofs_tree_is_search(work.node) || (is_uring(req) && !may_defer(req))) {
 		serve_lookup(s->tree, &work);
 		return;
 	}
@@ -227,7 +232,7 @@ static void on_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_dat
 	struct ofs_serving *s = serving_of(req);
 
 	for (size_t i = 0; i < count; i++)
-		ofs_tree_forget(s->tree, list[i].ino, list[i].nlookup);
+		ofs_tree_forget(s->tree, node_of(req, list[i].ino), list[i].nlookup);
 	fuse_reply_none(req);
 	/*
 	 * Over io_uring this thread serves nothing else. A waiting thread is woken up for each
@@ -259,19 +264,19 @@ static void on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	struct stat st;
 
 	(void)fi;
-	reply_attr(req, ofs_tree_getattr(tree_of(req), ino, &st), &st);
+	reply_attr(req, ofs_tree_getattr(tree_of(req), node_of(req, ino), &st), &st);
 }
 
 /* Bit 11 of `valid`, as the kernel sends it: the change drops set-user-ID and set-group-ID. */
 #define SET_KILL_PRIV (1 << 11)
 
-static int kill_priv(struct ofs_tree *t, fuse_ino_t ino, struct ofs_setattr *attr)
+static int kill_priv(struct ofs_tree *t, ofs_node node, struct ofs_setattr *attr)
 {
 	struct stat st;
 	int r;
 
 	if (!(attr->set & OFS_SET_MODE)) {
-		r = ofs_tree_getattr(t, ino, &st);
+		r = ofs_tree_getattr(t, node, &st);
 		if (r < 0)
 			return r;
 		attr->mode = st.st_mode;
@@ -324,16 +329,16 @@ static void on_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *st, int vali
 	 * bits.
 	 */
 	if (valid & SET_KILL_PRIV || !attr.set)
-		r = kill_priv(tree_of(req), ino, &attr);
+		r = kill_priv(tree_of(req), node_of(req, ino), &attr);
 	if (r == 0)
-		r = ofs_tree_setattr(tree_of(req), ino, &attr, &now);
+		r = ofs_tree_setattr(tree_of(req), node_of(req, ino), &attr, &now);
 	reply_attr(req, r, &now);
 }
 
 static void on_readlink(fuse_req_t req, fuse_ino_t ino)
 {
 	char target[4097];
-	ssize_t n = ofs_tree_readlink(tree_of(req), ino, target, sizeof(target) - 1);
+	ssize_t n = ofs_tree_readlink(tree_of(req), node_of(req, ino), target, sizeof(target) - 1);
 
 	if (n < 0) {
 		fuse_reply_err(req, (int)-n);
@@ -374,7 +379,7 @@ static void on_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
 {
 	struct ofs_work work = { .req = req,
 				 .serve = serve_mknod,
-				 .node = parent,
+				 .node = node_of(req, parent),
 				 .name = name,
 				 .mode = mode,
 				 .rdev = rdev };
@@ -387,7 +392,9 @@ static void on_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
 	struct ofs_cred cred = cred_of(req);
 	struct ofs_entry entry;
 
-	reply_entry(req, ofs_tree_mkdir(tree_of(req), parent, name, mode, &cred, &entry), &entry);
+	reply_entry(req,
+		    ofs_tree_mkdir(tree_of(req), node_of(req, parent), name, mode, &cred, &entry),
+		    &entry);
 }
 
 static void on_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
@@ -395,7 +402,9 @@ static void on_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, co
 	struct ofs_cred cred = cred_of(req);
 	struct ofs_entry entry;
 
-	reply_entry(req, ofs_tree_symlink(tree_of(req), parent, name, target, &cred, &entry),
+	reply_entry(req,
+		    ofs_tree_symlink(tree_of(req), node_of(req, parent), name, target, &cred,
+				     &entry),
 		    &entry);
 }
 
@@ -403,23 +412,27 @@ static void on_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const cha
 {
 	struct ofs_entry entry;
 
-	reply_entry(req, ofs_tree_link(tree_of(req), ino, parent, name, &entry), &entry);
+	reply_entry(req,
+		    ofs_tree_link(tree_of(req), node_of(req, ino), node_of(req, parent), name,
+				  &entry),
+		    &entry);
 }
 
 static void on_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	reply_done(req, ofs_tree_unlink(tree_of(req), parent, name));
+	reply_done(req, ofs_tree_unlink(tree_of(req), node_of(req, parent), name));
 }
 
 static void on_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	reply_done(req, ofs_tree_rmdir(tree_of(req), parent, name));
+	reply_done(req, ofs_tree_rmdir(tree_of(req), node_of(req, parent), name));
 }
 
 static void on_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t newparent,
 		      const char *newname, unsigned int flags)
 {
-	reply_done(req, ofs_tree_rename(tree_of(req), parent, name, newparent, newname, flags));
+	reply_done(req, ofs_tree_rename(tree_of(req), node_of(req, parent), name,
+					node_of(req, newparent), newname, flags));
 }
 
 /*
@@ -458,7 +471,8 @@ static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 	(void)fi;
 	if (!buf)
 		buf = own = malloc(size ? size : 1);
-	n = buf ? ofs_tree_read(tree_of(req), ino, buf, size, (uint64_t)off) : -ENOMEM;
+	n = buf ? ofs_tree_read(tree_of(req), node_of(req, ino), buf, size, (uint64_t)off)
+		: -ENOMEM;
 	reply_bytes(req, n, buf);
 }
 
@@ -471,9 +485,12 @@ static void serve_write(struct ofs_tree *t, const struct ofs_work *work)
 static void on_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
 		     struct fuse_file_info *fi)
 {
-	struct ofs_work work = {
-		.req = req, .serve = serve_write, .node = ino, .data = buf, .size = size, .off = off
-	};
+	struct ofs_work work = { .req = req,
+				 .serve = serve_write,
+				 .node = node_of(req, ino),
+				 .data = buf,
+				 .size = size,
+				 .off = off };
 
 	(void)fi;
 	serve_or_defer(&work);
@@ -483,13 +500,14 @@ static void on_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off, of
 			 struct fuse_file_info *fi)
 {
 	(void)fi;
-	reply_done(req, ofs_tree_fallocate(tree_of(req), ino, mode, (uint64_t)off, (uint64_t)len));
+	reply_done(req, ofs_tree_fallocate(tree_of(req), node_of(req, ino), mode, (uint64_t)off,
+					   (uint64_t)len));
 }
 
 static void on_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence,
 		     struct fuse_file_info *fi)
 {
-	int64_t r = ofs_tree_seek(tree_of(req), ino, (uint64_t)off, whence);
+	int64_t r = ofs_tree_seek(tree_of(req), node_of(req, ino), (uint64_t)off, whence);
 
 	(void)fi;
 	if (r < 0)
@@ -503,7 +521,8 @@ static void on_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_off,
 			       struct fuse_file_info *from_fi, fuse_ino_t to, off_t to_off,
 			       struct fuse_file_info *to_fi, size_t len, int flags)
 {
-	ssize_t n = ofs_tree_copy(tree_of(req), from, (uint64_t)from_off, to, (uint64_t)to_off,
+	ssize_t n = ofs_tree_copy(tree_of(req), node_of(req, from), (uint64_t)from_off,
+				  node_of(req, to), (uint64_t)to_off,
 				  OFS_MIN(len, (size_t)INT32_MAX));
 
 	(void)from_fi;
@@ -534,6 +553,7 @@ static void on_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_f
 
 struct listing {
 	fuse_req_t req;
+	ofs_node dir;
 	char *buf;
 	size_t size;
 	size_t used;
@@ -548,6 +568,7 @@ static int add_entry(void *arg, const char *name, const struct ofs_entry *entry,
 	size_t room = l->size - l->used, need;
 	struct stat st = entry->attr;
 
+	next = ofs_tree_show_cookie(t, l->dir, next);
 	if (l->plus) {
 		struct fuse_entry_param e;
 
@@ -568,12 +589,14 @@ static int add_entry(void *arg, const char *name, const struct ofs_entry *entry,
 
 static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, bool plus)
 {
-	struct listing l = { .req = req, .size = size, .plus = plus };
+	struct listing l = { .req = req, .dir = node_of(req, ino), .size = size, .plus = plus };
+	struct ofs_tree *t = tree_of(req);
+	uint64_t from = ofs_tree_shown_cookie(t, l.dir, (uint64_t)off);
 	OFS_FREE char *buf = malloc(size ? size : 1);
 	int r;
 
 	l.buf = buf;
-	r = buf ? ofs_tree_readdir(tree_of(req), ino, (uint64_t)off, plus, add_entry, &l) : -ENOMEM;
+	r = buf ? ofs_tree_readdir(t, l.dir, from, plus, add_entry, &l) : -ENOMEM;
 	/* Entries listed before the error carry references, so they have to be delivered. */
 	if (r < 0 && !l.used)
 		fuse_reply_err(req, -r);
@@ -598,7 +621,7 @@ static void on_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
 static void on_statfs(fuse_req_t req, fuse_ino_t ino)
 {
 	struct statvfs st;
-	int r = ofs_tree_statfs(tree_of(req), ino, &st);
+	int r = ofs_tree_statfs(tree_of(req), node_of(req, ino), &st);
 
 	if (r < 0)
 		fuse_reply_err(req, -r);
@@ -636,28 +659,29 @@ static void on_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t
 	if (is_forbidden(req, name))
 		n = -EACCES;
 	else if (buf)
-		n = ofs_tree_getxattr_as(tree_of(req), ino, name, buf, size, &cred);
+		n = ofs_tree_getxattr_as(tree_of(req), node_of(req, ino), name, buf, size, &cred);
 	reply_xattr(req, n, buf, size);
 }
 
 static void on_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
 			size_t size, int flags)
 {
-	reply_done(req, is_forbidden(req, name)
-				? -EACCES
-				: ofs_tree_setxattr(tree_of(req), ino, name, value, size, flags));
+	reply_done(req, is_forbidden(req, name) ? -EACCES
+						: ofs_tree_setxattr(tree_of(req), node_of(req, ino),
+								    name, value, size, flags));
 }
 
 static void on_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 {
-	reply_done(req, ofs_tree_removexattr(tree_of(req), ino, name));
+	reply_done(req, ofs_tree_removexattr(tree_of(req), node_of(req, ino), name));
 }
 
 static void on_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 {
 	struct ofs_cred cred = caller_of(req);
 	OFS_FREE char *buf = malloc(size ? size : 1);
-	ssize_t n = buf ? ofs_tree_listxattr_as(tree_of(req), ino, buf, size, &cred) : -ENOMEM;
+	ssize_t n = buf ? ofs_tree_listxattr_as(tree_of(req), node_of(req, ino), buf, size, &cred)
+			: -ENOMEM;
 
 	reply_xattr(req, n, buf, size);
 }

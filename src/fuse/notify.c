@@ -44,8 +44,8 @@ struct queue {
 };
 
 struct item {
-	ofs_node node;
-	ofs_node parent;
+	uint64_t node; /* as the kernel knows it, as the next */
+	uint64_t parent;
 	int64_t due; /* monotonic; 0: at once */
 };
 
@@ -56,6 +56,7 @@ struct ofs_notify {
 	 */
 	pthread_mutex_t attr_lock;
 	struct fuse_session *attr_fuse;
+	const struct ofs_tree *tree; /* constant while either may send something */
 
 	pthread_mutex_t lock; /* guards what follows; not held through a notification */
 	pthread_cond_t changed;
@@ -99,13 +100,13 @@ static bool is_stopping(struct ofs_notify *n)
 }
 
 /* Invalidates the attributes of the node; false if the kernel does not have it. */
-static bool is_known(struct ofs_notify *n, ofs_node node)
+static bool is_known(struct ofs_notify *n, uint64_t node)
 {
 	return fuse_lowlevel_notify_inval_inode(n->fuse, node, -1, 0) != -ENOENT;
 }
 
 /* Drops all names of a file that is not in use. False: the kernel lacks the notification. */
-static bool prune(struct ofs_notify *n, ofs_node node)
+static bool prune(struct ofs_notify *n, uint64_t node)
 {
 	struct notify_prune what = { .count = 1, .nodes = { node } };
 	struct notify_header header = { .len = sizeof(header) + sizeof(what),
@@ -219,10 +220,11 @@ static void set_attr_fuse(struct ofs_notify *n, struct fuse_session *fuse)
 	n->attr_fuse = fuse;
 }
 
-int ofs_notify_start(struct ofs_notify *n, struct fuse_session *fuse)
+int ofs_notify_start(struct ofs_notify *n, struct fuse_session *fuse, const struct ofs_tree *tree)
 {
 	int r = 0;
 
+	n->tree = tree;
 	set_attr_fuse(n, fuse);
 	OFS_LOCKED(&n->lock);
 	if (!n->stopping) {
@@ -238,15 +240,18 @@ void ofs_notify_attr(struct ofs_notify *n, ofs_node node)
 	OFS_LOCKED(&n->attr_lock);
 	/* A negative offset: the attributes alone. */
 	if (n->attr_fuse)
-		fuse_lowlevel_notify_inval_inode(n->attr_fuse, node, -1, 0);
+		fuse_lowlevel_notify_inval_inode(n->attr_fuse, ofs_tree_show_node(n->tree, node),
+						 -1, 0);
 }
 
 void ofs_notify_release(struct ofs_notify *n, ofs_node node, ofs_node parent, const char *name)
 {
-	struct item item = { .node = node, .parent = parent };
+	struct item item = { 0 };
 
 	OFS_LOCKED(&n->lock);
 	if (n->running && !n->stopping) {
+		item.node = ofs_tree_show_node(n->tree, node);
+		item.parent = ofs_tree_show_node(n->tree, parent);
 		queue_add(&n->queue, &item, name);
 		pthread_cond_broadcast(&n->changed);
 	}

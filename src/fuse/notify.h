@@ -15,9 +15,9 @@ struct ofs_notify;
 struct ofs_notify *ofs_notify_create(void);
 
 /*
- * To be called once the tree is mounted. `fuse` is borrowed until ofs_notify_finish(). 0 or -errno.
+ * To be called once the tree is mounted. `fuse` and `tree` are borrowed until ofs_notify_finish(). 0 or -errno.
  */
-int ofs_notify_start(struct ofs_notify *n, struct fuse_session *fuse);
+int ofs_notify_start(struct ofs_notify *n, struct fuse_session *fuse, const struct ofs_tree *tree);
 
 /* Tells the kernel at once that the attributes of a node, not its content, changed. */
 void ofs_notify_attr(struct ofs_notify *n, ofs_node node);

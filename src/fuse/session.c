@@ -227,7 +227,7 @@ int ofs_session_mount(struct ofs_session *s, const struct ofs_options *o, bool r
 	if (r < 0)
 		return r;
 	s->mounted = true;
-	r = ofs_notify_start(s->notify, s->fuse);
+	r = ofs_notify_start(s->notify, s->fuse, s->serving.tree);
 	return r < 0 ? ofs_error_set(err, -r, "cannot serve '%s': %s", o->mountpoint, strerror(-r))
 		     : 0;
 }

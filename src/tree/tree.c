@@ -523,12 +523,32 @@ ssize_t ofs_tree_read(struct ofs_tree *t, ofs_node node, void *buf, size_t size,
 	return n;
 }
 
-/* Of an agent's tree as if it had the disk, or its part of it, for itself. */
+/* The tree that a node is of; NULL: what has no name may be of one that is gone. */
+static const struct ofs_root *root_of_any(struct ofs_tree *t, ofs_node node)
+{
+	struct ofs_made *m = ofs_node_is_made(node) ? ofs_made_get(t, node) : NULL;
+	struct ofs_attr attr = { 0 };
+
+	if (ofs_node_is_fixed(node))
+		return ofs_root_of_node(t, node);
+	if (m && m->slice)
+		ofs_store_getattr(t->store, m->slice->base, &attr);
+	else if (m)
+		attr = m->attr;
+	else if (ofs_node_is_link(node))
+		ofs_view_link_attr(t, node, &attr);
+	else if (!ofs_node_is_virtual(node))
+		ofs_store_getattr(t->store, node, &attr);
+	ofs_made_put(t, m);
+	return attr.nlink ? ofs_root_at(t, attr.region) : NULL;
+}
+
+/* Of an agent's tree as if it had the disk, or its part of it, for itself; NULL: an empty one. */
 static int statfs_agent(struct ofs_tree *t, const struct ofs_root *root, struct statvfs *ret)
 {
-	struct ofs_region_counts c;
-	int r = ofs_store_count_region(t->store, root->ino, &c);
-	uint64_t max = ofs_quota_max(t, root);
+	struct ofs_region_counts c = { 0 };
+	int r = root ? ofs_store_count_region(t->store, root->ino, &c) : 0;
+	uint64_t max = root ? ofs_quota_max(t, root) : 0;
 	fsblkcnt_t used;
 
 	if (r < 0)
@@ -544,14 +564,8 @@ static int statfs_agent(struct ofs_tree *t, const struct ofs_root *root, struct 
 
 int ofs_tree_statfs(struct ofs_tree *t, ofs_node node, struct statvfs *ret)
 {
-	struct ofs_root *root = t->root;
-	struct ofs_attr attr;
+	const struct ofs_root *root = ofs_roots_are_many(t) ? root_of_any(t, node) : t->root;
 	int r = ofs_store_statfs(t->store, ret);
 
-	if (r == 0 && ofs_node_is_fixed(node))
-		root = ofs_root_of_node(t, node);
-	else if (r == 0 && !ofs_node_is_virtual(node) &&
-		 ofs_store_getattr(t->store, node, &attr) == 0)
-		root = ofs_root_of_attr(t, &attr);
-	return r == 0 && root && root->above ? statfs_agent(t, root, ret) : r;
+	return r < 0 || root == t->root ? r : statfs_agent(t, root, ret);
 }

@@ -14,6 +14,7 @@ import json
 import multiprocessing
 import os
 import stat
+import struct
 import time
 
 from clock import DAY, Clock
@@ -374,6 +375,15 @@ def room_of_a_file(root):
 
 
 @sight
+def room_of_what_is_made(root):
+    tags = os.path.join(root, "views/by-tag")
+    made = ("README.md:1-2", ".offload/status.json", "search/others", "views/recent")
+    paths = [os.path.join(root, path) for path in made]
+    paths += [os.path.join(tags, name) for name in os.listdir(tags)]
+    return sorted({(v.f_blocks, v.f_bfree, v.f_files, v.f_ffree) for v in map(os.statvfs, paths)})
+
+
+@sight
 def times_of_views(root):
     views = os.path.join(root, "views")
     return [os.stat(os.path.join(views, name)).st_mtime_ns for name in sorted(os.listdir(views))]
@@ -532,6 +542,96 @@ def trees_have_keys_of_their_own(case):
         assert len(set(keys)) == len(TREES), keys
         m.remount()
         assert [os.getxattr(m(tree), "user.offload.key") for tree in TREES] == keys
+
+
+class Dirent(ctypes.Structure):
+    _fields_ = [("ino", ctypes.c_uint64), ("off", ctypes.c_int64), ("len", ctypes.c_uint16),
+                ("type", ctypes.c_uint8), ("name", ctypes.c_char * 256)]  # fmt: skip
+
+
+libc.opendir.restype = ctypes.c_void_p
+libc.readdir64.restype = ctypes.POINTER(Dirent)
+for function in (libc.readdir64, libc.closedir):
+    function.argtypes = [ctypes.c_void_p]
+libc.seekdir.argtypes = [ctypes.c_void_p, ctypes.c_long]
+
+
+def positions(path, after=0):
+    """Names in a directory, each with the position that follows it; from a position on."""
+    found, stream = [], libc.opendir(os.fsencode(path))
+    libc.seekdir(stream, after)
+    while entry := libc.readdir64(stream):
+        found.append((entry.contents.name.decode(), entry.contents.off))
+    libc.closedir(stream)
+    return found
+
+
+def handle(path):
+    """The number by which the kernel knows a file: anybody gets it."""
+    buf = ctypes.create_string_buffer(136)
+    struct.pack_into("I", buf, 0, 128)
+    call(libc.name_to_handle_at(-100, os.fsencode(path), buf, ctypes.byref(ctypes.c_int()), 0))
+    high, low = struct.unpack_from("II", buf, 8)
+    return high << 32 | low
+
+
+def numbers(root):
+    """Lists, of each 20 files in order of age, of numbers that could tell what came in between."""
+    paths = [os.path.join(root, f"cache/{n}") for n in range(20)]
+    listed = dict(positions(os.path.join(root, "cache")))
+    viewed = dict(positions(os.path.join(root, "views/by-category/general")))
+    return {
+        "ino": [os.stat(p).st_ino for p in paths],
+        "handle": [handle(p) for p in paths],
+        "position": [listed[os.path.basename(p)] for p in paths],
+        "position in a view": list(viewed.values())[2:],
+        "ino of a slice": [os.stat(p + ":1").st_ino for p in paths],
+        "handle of a slice": [handle(p + ":1") for p in paths],
+    }
+
+
+@test
+def numbers_tell_nothing_of_what_is_made_elsewhere(case):
+    with case.mount(SEAL_SOON) as m:
+        os.mkdir(m("agents/a"))
+        with inside(m, "agents/a", case) as agent:
+            for n in range(20):
+                agent(write, f"/cache/{n}", b"x\n")
+            for name, found in agent(numbers, "/").items():
+                assert len(set(found)) == 20 and found != sorted(found), (name, found)
+                assert max(found) > 1 << 32, (name, found)
+                assert all(0 < n < 1 << 63 for n in found), (name, found)
+        # A position stays good, also while a directory changes and after a restart.
+        before = positions(m("agents/a/cache"))
+        os.unlink(m("agents/a/cache/12"))
+        os.unlink(m("agents/a/cache/15"))
+        m.make("agents/a/cache/new")
+        m.remount()
+        rest = positions(m("agents/a/cache"), dict(before)["12"])
+        assert [name for name, _ in rest] == ["13", "14", *map(str, range(16, 20)), "new"], rest
+        assert dict(rest)["13"] == dict(before)["13"]
+
+
+def room_by_descriptor(fd):
+    v = os.fstatvfs(fd)
+    return v.f_bfree, v.f_files
+
+
+@test
+def a_tree_that_is_gone_shows_nothing_of_those_left(case):
+    with case.mount(SEAL_SOON) as m:
+        os.mkdir(m("agents/a"))
+        m.wait_sealed(m.make("known", SHARED * 30), m.make("agents/a/cache/x", SHARED * 30))
+        fds = [os.open(m("agents/a", p), os.O_RDONLY) for p in ("cache/x", "", "views", "cache")]
+        os.unlink(m("agents/a/cache/x"))
+        os.rmdir(m("agents/a"))
+        with raises(errno.ENODATA):
+            os.getxattr(fds[0], "user.offload.stored_bytes")
+        before = [outcome(room_by_descriptor, fd) for fd in fds]
+        disturb(m, "")
+        assert [outcome(room_by_descriptor, fd) for fd in fds] == before
+        for fd in fds:
+            os.close(fd)
 
 
 def blocks(path):

@@ -171,3 +171,34 @@ Test(tree_ref, fixed_vectors_of_a_store)
 	ofs_ref_write(INT64_MAX, LONG_RANGE - 1, ref);
 	cr_expect_str_eq(ref, "st3xmbwt");
 }
+
+Test(tree_ref, what_is_shown_comes_back)
+{
+	static const int64_t all[] = { 0, 1, INT64_MAX };
+	static const ofs_node kinds[] = { 0, OFS_NODE_LINK, OFS_NODE_LINK | OFS_NODE_FAR,
+					  OFS_NODE_DERIVED };
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(all); i++) {
+		const struct ofs_tree t = { .ref_seed = all[i] };
+
+		for (uint64_t n = 2; n < 3 * LONG_RANGE; n += n / 7 + 1) {
+			for (size_t k = 0; k < OFS_ARRAY_SIZE(kinds); k++) {
+				uint64_t shown = ofs_tree_show_node(&t, kinds[k] | n);
+
+				cr_assert_eq(ofs_tree_shown_node(&t, shown), kinds[k] | n);
+				cr_assert(shown > OFS_ROOT_INO && shown <= INT64_MAX);
+				cr_assert(!all[i] || n >= LONG_RANGE || shown != (kinds[k] | n));
+			}
+		}
+		for (uint64_t n = 0; n < UINT64_C(1) << 62; n += n / 7 + 1) {
+			uint64_t shown = ofs_tree_show_cookie(&t, 5, n);
+
+			cr_assert_eq(ofs_tree_shown_cookie(&t, 5, shown), n);
+			cr_assert(shown <= INT64_MAX && (shown == n) == (n < 64 || !all[i]));
+			cr_assert((shown == ofs_tree_show_cookie(&t, 6, n)) == (shown == n));
+		}
+		cr_expect_eq(ofs_tree_show_node(&t, 0), 0);
+		cr_expect_eq(ofs_tree_show_node(&t, OFS_NODE_ROOT), OFS_NODE_ROOT);
+		cr_expect_eq(ofs_tree_show_node(&t, OFS_NODE_REFS), OFS_NODE_REFS);
+	}
+}

@@ -44,43 +44,45 @@ static uint64_t inverse(uint64_t range)
 	return result;
 }
 
-/* What a round adds to one half for the other. */
-static uint64_t round_value(int64_t seed, unsigned int number, uint64_t half)
+/* What a round adds to one half for the other; halves are below `range`. */
+static uint64_t round_value(int64_t seed, uint64_t range, unsigned int number, uint64_t half)
 {
-	return ofs_checksum(&half, sizeof(half), (uint64_t)seed + number) % HALF_RANGE;
+	return ofs_checksum(&half, sizeof(half), (uint64_t)seed + number) % range;
 }
 
-static uint64_t scramble(int64_t seed, uint64_t n)
+/* Of a number below the square of `range`. */
+static uint64_t scramble(int64_t seed, uint64_t range, uint64_t n)
 {
-	uint64_t left = n / HALF_RANGE, right = n % HALF_RANGE;
+	uint64_t left = n / range, right = n % range;
 
 	for (unsigned int i = 0; i < ROUNDS; i++) {
-		uint64_t next = (left + round_value(seed, i, right)) % HALF_RANGE;
+		uint64_t next = (left + round_value(seed, range, i, right)) % range;
 
 		left = right;
 		right = next;
 	}
-	return left * HALF_RANGE + right;
+	return left * range + right;
 }
 
-static uint64_t unscramble(int64_t seed, uint64_t n)
+static uint64_t unscramble(int64_t seed, uint64_t range, uint64_t n)
 {
-	uint64_t left = n / HALF_RANGE, right = n % HALF_RANGE;
+	uint64_t left = n / range, right = n % range;
 
 	for (unsigned int i = ROUNDS; i-- > 0;) {
-		uint64_t before = (right + HALF_RANGE - round_value(seed, i, left)) % HALF_RANGE;
+		uint64_t before = (right + range - round_value(seed, range, i, left)) % range;
 
 		right = left;
 		left = before;
 	}
-	return left * HALF_RANGE + right;
+	return left * range + right;
 }
 
 void ofs_ref_write(int64_t seed, ofs_node ino, char ret[OFS_REF_SIZE])
 {
 	size_t len = !seed && ino < SHORT_RANGE ? SHORT_LEN : LONG_LEN, i;
 	uint64_t range = len == SHORT_LEN ? SHORT_RANGE : LONG_RANGE;
-	uint64_t n = seed ? scramble(seed, ino % range) : multiply(ino % range, FACTOR, range);
+	uint64_t n = seed ? scramble(seed, HALF_RANGE, ino % range)
+			  : multiply(ino % range, FACTOR, range);
 
 	for (i = len; i-- > 0; n /= 36)
 		ret[i] = ref_digits[n % 36];
@@ -102,7 +104,7 @@ ofs_node ofs_ref_read(int64_t seed, const char *ref)
 		n = n * 36 + (uint64_t)(digit - ref_digits);
 	}
 	if (seed)
-		return unscramble(seed, n);
+		return unscramble(seed, HALF_RANGE, n);
 	n = multiply(n, inverse(range), range);
 	return len == LONG_LEN && n < SHORT_RANGE ? 0 : n;
 }
@@ -117,22 +119,76 @@ ofs_node ofs_ref_parse(const struct ofs_tree *t, const char *ref)
 	return ofs_ref_read(t->ref_seed, ref);
 }
 
-/* As a ref has it, so that it tells no more than that. */
-static uint64_t show(const struct ofs_tree *t, uint64_t ino)
+/*
+ * ---- numbers as programs see them: those of the store tell how much is made and written in it, and
+ * so what others do
+ */
+
+#define MADE_RANGE (UINT64_C(1) << OFS_MADE_BITS / 2)
+#define COOKIE_RANGE (UINT64_C(1) << 31) /* so that it fits in an off_t */
+
+/* Turns a number into the one that is shown, or `back`. */
+static uint64_t turn(int64_t seed, uint64_t range, uint64_t n, bool back)
 {
-	return t->ref_seed && ino > OFS_ROOT_INO ? scramble(t->ref_seed, ino % LONG_RANGE) : ino;
+	if (!seed)
+		return n;
+	return back ? unscramble(seed, range, n) : scramble(seed, range, n);
 }
 
-uint64_t ofs_tree_show_ino(const struct ofs_tree *t, ofs_node node)
+/* As a ref has it, so that it tells no more than that; but that of the root stays its own. */
+static uint64_t turn_ino(const struct ofs_tree *t, uint64_t ino, bool back)
+{
+	if (ino <= OFS_ROOT_INO || ino >= LONG_RANGE)
+		return ino;
+	do
+		ino = turn(t->ref_seed, HALF_RANGE, ino, back);
+	while (ino <= OFS_ROOT_INO);
+	return ino;
+}
+
+static ofs_node turn_node(const struct ofs_tree *t, ofs_node node, bool back)
 {
 	const ofs_node far = OFS_NODE_LINK | OFS_NODE_FAR, kind = ofs_node_kind(node);
 
 	if (ofs_node_is_made(node))
-		return node;
+		return OFS_NODE_DERIVED |
+		       turn(t->ref_seed, MADE_RANGE, node & ~OFS_NODE_DERIVED, back);
 	if (ofs_node_is_link(node))
-		return (node & far) | show(t, node & ~far);
-	return kind ? kind | show(t, (node & ~OFS_VIRTUAL) >> OFS_ROOT_SHIFT) << OFS_ROOT_SHIFT
-		    : show(t, node);
+		return (node & far) | turn_ino(t, node & ~far, back);
+	return kind ? kind | turn_ino(t, (node & ~OFS_VIRTUAL) >> OFS_ROOT_SHIFT, back)
+				       << OFS_ROOT_SHIFT
+		    : turn_ino(t, node, back);
+}
+
+uint64_t ofs_tree_show_node(const struct ofs_tree *t, ofs_node node)
+{
+	return turn_node(t, node, false);
+}
+
+ofs_node ofs_tree_shown_node(const struct ofs_tree *t, uint64_t shown)
+{
+	return turn_node(t, shown, true);
+}
+
+/* Each directory has positions of its own; those of what is always there tell nothing. */
+static uint64_t turn_cookie(const struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool back)
+{
+	int64_t seed = t->ref_seed ? (int64_t)ofs_checksum(&dir, sizeof(dir), (uint64_t)t->ref_seed)
+				   : 0;
+
+	if (cookie < OFS_COOKIE_MIN)
+		return cookie;
+	return OFS_COOKIE_MIN + turn(seed, COOKIE_RANGE, cookie - OFS_COOKIE_MIN, back);
+}
+
+uint64_t ofs_tree_show_cookie(const struct ofs_tree *t, ofs_node dir, uint64_t cookie)
+{
+	return turn_cookie(t, dir, cookie, false);
+}
+
+uint64_t ofs_tree_shown_cookie(const struct ofs_tree *t, ofs_node dir, uint64_t shown)
+{
+	return turn_cookie(t, dir, shown, true);
 }
 
 /* ---- files that were found by their refs */

@@ -50,6 +50,7 @@ void ofs_stat_make_up(struct ofs_tree *t, const struct ofs_root *root, ofs_node 
 		ofs_store_getattr(t->store, root->ino, &dir);
 	*ret = (struct ofs_attr){
 		.ino = node,
+		.region = root->ino,
 		.mode = mode,
 		.uid = dir.uid,
 		.gid = dir.gid,

@@ -38,7 +38,8 @@
 /* A link in views/ to the inode below; with FAR it is one directory further down. */
 #define OFS_NODE_LINK (OFS_VIRTUAL | UINT64_C(1) << 60)
 #define OFS_NODE_FAR (UINT64_C(1) << 59)
-#define OFS_NODE_DERIVED (OFS_VIRTUAL | UINT64_C(1) << 61) /* and a hash below */
+#define OFS_NODE_DERIVED (OFS_VIRTUAL | UINT64_C(1) << 61) /* and a hash below, */
+#define OFS_MADE_BITS 60 /* of so many bits */
 
 /*
  * The virtual directories of a tree's own, which its link count includes: refs, views, search,

@@ -192,8 +192,9 @@ static int attr_mime(struct ofs_tree *t, const struct ofs_attr *file, int which,
 static int attr_stored(struct ofs_tree *t, const struct ofs_attr *file, int which,
 		       const struct ofs_cred *cred, struct ofs_buf *out)
 {
-	/* It tells what the content has in common with that of others. */
-	if (file->region != OFS_ROOT_INO || !ofs_root_is_owner(t, t->root, cred))
+	/* It tells what the content has in common with that of others; a tree may be gone. */
+	if (file->region != OFS_ROOT_INO || (!file->nlink && ofs_roots_are_many(t)) ||
+	    !ofs_root_is_owner(t, t->root, cred))
 		return -ENODATA;
 	ofs_buf_printf(out, "%" PRIu64, file->occupied);
 	return 0;

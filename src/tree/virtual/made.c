@@ -236,7 +236,7 @@ ofs_node ofs_made_derive(ofs_node parent, const char *name, const void *what, si
 {
 	uint64_t sum = ofs_checksum(name, strlen(name), parent);
 
-	return OFS_NODE_DERIVED | ofs_checksum(what, len, sum) >> 3;
+	return OFS_NODE_DERIVED | ofs_checksum(what, len, sum) >> (64 - OFS_MADE_BITS);
 }
 
 void ofs_made_text(struct ofs_tree *t, ofs_node parent, const char *name,
