@@ -114,7 +114,8 @@ def what_is_no_entry_is_refused(case):
         for value in (
             b"", b"\t", b"run", b"run\t\t\t1\t2\t3", b"run\t\t\t1\t2\t3\t4\t5", b"\t\t\t1\t2\t3\t4",
             b"run\t\t\t-1\t2\t3\t4", b"run\t\t\t1\t2\t3\tx", b"run\t\t\t1\t2\t3\t99999999999999",
-            b"run\t\t\n\t1\t2\t3\t4", b"run\t\xff\t\t1\t2\t3\t4", b"run\0\t\t\t1\t2\t3\t4",
+            b"run\t\t\n\t1\t2\t3\t4", b"run\t\r\t\t1\t2\t3\t4", b"run\t\x1b[2J\t\t1\t2\t3\t4",
+            b"run\t\xff\t\t1\t2\t3\t4", b"run\0\t\t\t1\t2\t3\t4",
         ):
             with raises(errno.EINVAL):
                 os.setxattr(case.mnt, "user.offload.ledger", value)

@@ -30,6 +30,15 @@ static bool read_numbers(const char *p, uint64_t ret[NUMBERS])
 	return true;
 }
 
+/* Each entry is a line, and what a terminal is shown. */
+static bool has_control(const char *text)
+{
+	for (; *text; text++)
+		if (((unsigned char)*text < ' ' && *text != '\t') || *text == 0x7f)
+			return true;
+	return false;
+}
+
 /* "WAY\tAGENT\tTASK" with the path of the agent's tree before the agent. */
 static int who_of(struct ofs_tree *t, struct ofs_root *root, const char *who, struct ofs_buf *out)
 {
@@ -60,7 +69,7 @@ int ofs_ledger_file_add(struct ofs_tree *t, struct ofs_root *root, const void *v
 		p++;
 	}
 	p[-1] = '\0';
-	if (*text == '\t' || strchr(text, '\n') || !read_numbers(p, n))
+	if (*text == '\t' || has_control(text) || !read_numbers(p, n))
 		return -EINVAL;
 	r = who_of(t, root, text, &who);
 	if (r < 0)
