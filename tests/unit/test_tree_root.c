@@ -391,6 +391,46 @@ Test(tree_root, plain_files_where_trees_are_expected)
 	cr_expect_eq(try_walk("agents/file"), -ENOENT);
 }
 
+static void make_in_store(struct ofs_store *store, uint64_t parent, const char *name, mode_t mode,
+			  struct ofs_attr *ret)
+{
+	struct ofs_create what = { .mode = mode };
+
+	cr_assert_eq(ofs_store_create(store, parent, name, &what, ret), 0, "%s", name);
+}
+
+Test(tree_root, a_store_from_before_with_names_of_now)
+{
+	struct ofs_store *store;
+	struct ofs_error err;
+	struct ofs_attr at, old;
+
+	without((const char *const[]){ "agents" }, 1, NULL);
+	cr_assert_eq(ofs_store_open(path, &plain_store, &err, &store), 0);
+	make_in_store(store, OFS_ROOT_INO, "agents", S_IFREG | 0600, &at);
+	ofs_store_close(store);
+	open_tree();
+	put("cache/x");
+	cr_expect_eq(try_walk("agents"), 0);
+	cr_assert_eq(ofs_tree_rename(t, OFS_NODE_ROOT, "agents", OFS_NODE_ROOT, "notes", 0), 0);
+	ofs_tree_close(t);
+	open_tree();
+	expect_whole("");
+	cr_expect_eq(try_walk("notes"), 0);
+	ofs_tree_close(t);
+	cr_assert_eq(ofs_store_open(path, &plain_store, &err, &store), 0);
+	cr_assert_eq(ofs_store_lookup(store, OFS_ROOT_INO, "agents", &at), 0);
+	make_in_store(store, at.ino, "a", S_IFDIR | 0700, &old);
+	make_in_store(store, old.ino, "cache", S_IFREG | 0600, &old);
+	make_in_store(store, at.ino, "b", S_IFDIR | 0700, &old);
+	make_in_store(store, old.ino, "x", S_IFREG | 0600, &old);
+	ofs_store_close(store);
+	open_tree();
+	cr_expect_eq(try_walk("agents/a/cache"), 0);
+	expect_whole("agents/b");
+	cr_expect_eq(try_walk("agents/b/x"), 0);
+}
+
 /* ---- told apart */
 
 Test(tree_root, what_is_found_is_of_the_tree)

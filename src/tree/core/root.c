@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "base/log.h"
 #include "base/map.h"
 #include "base/thread.h"
 #include "tree/core/changes.h"
@@ -149,12 +150,20 @@ static int make_tops(struct ofs_tree *t, struct ofs_root *root, uid_t uid, gid_t
 		/* A store that is only read may be from before there were agents. */
 		if (r == -EROFS && i == OFS_TOP_AGENTS)
 			return 0;
+		if (r == 0)
+			ofs_store_forget(t->store, attr.ino, 1);
+		/* So may one with a file of that name: it is kept. */
+		if (r == 0 && !S_ISDIR(attr.mode) && i == OFS_TOP_AGENTS && !root->above) {
+			ofs_log(LOG_WARNING,
+				"a file is called 'agents': there can be trees of "
+				"agents once it is renamed and the store is mounted again");
+			return 0;
+		}
 		if (r == 0 && !S_ISDIR(attr.mode))
 			r = -ENOTDIR;
 		if (r < 0)
 			return r;
 		root->tops[i] = attr.ino;
-		ofs_store_forget(t->store, attr.ino, 1);
 	}
 	return r;
 }
@@ -204,6 +213,9 @@ static int load_agents(struct ofs_tree *t, struct ofs_root *above)
 			r = ofs_root_add(t, above, &dir);
 		if (r == 0)
 			r = load_agents(t, ofs_root_at(t, dir.ino));
+		/* In a store from before, where it has a file by the name of a tree's directory. */
+		if (r == -ENOTDIR)
+			r = 0;
 	}
 	return r;
 }
