@@ -552,3 +552,73 @@ Test(tree_root, steps_keep_files_of_their_tree)
 	cr_expect_eq(by_ref("agents/b", file[0]), -ENOENT);
 	cr_expect_eq(by_ref("", file[0]), -EKEYEXPIRED);
 }
+
+/* ---- the end of one */
+
+static void collect_twice(void)
+{
+	for (int i = 0; i < 2; i++) {
+		collect("", "run");
+		ahead += DAY / 1440;
+	}
+}
+
+Test(tree_root, the_end_of_an_agent)
+{
+	static const char *const trees[] = { "", "agents/a", "agents/a/agents/c", "agents/b" };
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(trees); i++) {
+		if (i)
+			cr_assert_eq(try_mkdir(trees[i]), 0);
+		put(in(trees[i], "cache/web/x"));
+		put(in(trees[i], "cache/web/pinned"));
+		put(in(trees[i], "tasks/t/shell/x"));
+		put(in(trees[i], "persistent/web/x"));
+		cr_assert_eq(set(walk(in(trees[i], "cache/web/pinned")), "important", "1"), 0);
+	}
+	cr_expect_str_eq(xattr(walk("agents/a"), "state"), "live");
+	cr_expect_eq(set(walk("agents/a"), "state", "over"), -EINVAL);
+	cr_expect_eq(set(walk("agents/a/cache"), "state", "done"), -EOPNOTSUPP);
+	cr_assert_eq(set(walk("agents/a"), "state", "done"), 0);
+	cr_expect_str_eq(xattr(walk("agents/a"), "state"), "done");
+	ahead += DAY / 1440;
+	collect_twice();
+	expect_whole("agents/a");
+	cr_expect_eq(try_walk("agents/a/cache/web"), -ENOENT);
+	cr_expect_eq(try_walk("agents/a/tasks/t"), -ENOENT);
+	cr_expect_eq(try_walk("agents/a/persistent/web/x"), 0);
+	cr_expect_eq(try_walk("agents/a/persistent/web/pinned"), 0);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(trees); i += 3) {
+		cr_expect_eq(try_walk(in(trees[i], "cache/web/x")), 0, "%s", trees[i]);
+		cr_expect_eq(try_walk(in(trees[i], "cache/web/pinned")), 0, "%s", trees[i]);
+		cr_expect_eq(try_walk(in(trees[i], "tasks/t/shell/x")), 0, "%s", trees[i]);
+	}
+	cr_expect_str_eq(xattr(walk("agents/b"), "state"), "live");
+}
+
+Test(tree_root, an_end_that_is_taken_back)
+{
+	cr_assert_eq(try_mkdir("agents/a"), 0);
+	put("agents/a/cache/web/x");
+	cr_assert_eq(set(walk("agents/a"), "state", "done"), 0);
+	cr_assert_eq(set(walk("agents/a"), "state", "live"), 0);
+	ahead += DAY / 1440;
+	collect_twice();
+	cr_expect_eq(try_walk("agents/a/cache/web/x"), 0);
+	cr_expect_str_eq(xattr(walk("agents/a"), "state"), "live");
+}
+
+Test(tree_root, an_end_with_all_that_there_is)
+{
+	cr_assert_eq(try_mkdir("agents/a"), 0);
+	put("agents/a/cache/web/pinned");
+	put("agents/a/persistent/web/x");
+	cr_assert_eq(set(walk("agents/a/cache/web/pinned"), "important", "1"), 0);
+	cr_assert_eq(set(walk("agents/a"), "state", "done drop-all"), 0);
+	ahead += DAY / 1440;
+	collect_twice();
+	cr_expect_eq(try_walk("agents/a/cache/web"), -ENOENT);
+	cr_expect_eq(try_walk("agents/a/persistent/web/pinned"), -ENOENT);
+	cr_expect_eq(try_walk("agents/a/persistent/web/x"), 0);
+	expect_whole("agents/a");
+}
