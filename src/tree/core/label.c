@@ -33,6 +33,9 @@ struct ofs_labels {
 	bool loaded;
 	/* inode -> struct ofs_label; those of removed inodes may be among them, but not for ever */
 	struct ofs_map files;
+	/* A tree's directory -> the same of what is in it, as an allocated map, where there are many. */
+	struct ofs_map trees;
+	uint64_t sorted; /* ofs_roots_moves() when that was so; 0: never */
 	size_t bytes; /* of their texts */
 	size_t checked; /* how far in `files` it was looked for those */
 };
@@ -185,9 +188,18 @@ static size_t texts_size(struct ofs_label *l)
 	return size;
 }
 
+static void leave_tree(struct ofs_label *l)
+{
+	if (l->tree)
+		ofs_map_remove(l->tree, l->ino);
+	l->tree = NULL;
+}
+
 /* Frees what was kept of a file; NULL is allowed. */
 static void forget(struct ofs_labels *labels, struct ofs_label *l)
 {
+	if (l)
+		leave_tree(l);
 	if (l)
 		labels->bytes -= texts_size(l);
 	label_destroy(l);
@@ -214,9 +226,17 @@ static void forget_all(struct ofs_labels *l)
 
 void ofs_labels_destroy(struct ofs_labels *l)
 {
+	struct ofs_map *tree;
+	size_t pos = 0;
+
 	if (!l)
 		return;
 	forget_all(l);
+	while ((tree = ofs_map_next(&l->trees, &pos))) {
+		ofs_map_finish(tree);
+		free(tree);
+	}
+	ofs_map_finish(&l->trees);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
 }
@@ -301,6 +321,35 @@ static struct ofs_label *load(struct ofs_tree *t, uint64_t ino)
 	return l;
 }
 
+/* Among those of its tree; the labels' lock is held. What has no name counts as in the root. */
+static void join_tree(struct ofs_tree *t, struct ofs_label *l)
+{
+	struct ofs_map *trees = &t->labels->trees, *tree;
+	struct ofs_root *root = t->root;
+
+	ofs_root_of(t, l->ino, &root);
+	tree = ofs_map_get(trees, root->ino);
+	if (!tree) {
+		tree = ofs_alloc(sizeof(*tree));
+		ofs_map_put(trees, root->ino, tree);
+	}
+	leave_tree(l);
+	ofs_map_put(tree, l->ino, l);
+	l->tree = tree;
+}
+
+/* All of them, if anything went to another tree since. */
+static void sort_by_tree(struct ofs_tree *t)
+{
+	uint64_t moves = ofs_roots_moves(t);
+	struct ofs_label *l;
+	size_t pos = 0;
+
+	while (t->labels->sorted != moves && (l = ofs_map_next(&t->labels->files, &pos)))
+		join_tree(t, l);
+	t->labels->sorted = moves;
+}
+
 /* Brings memory in line with the store; the labels' lock is held. */
 static void reload(struct ofs_tree *t, uint64_t ino)
 {
@@ -321,6 +370,8 @@ static void reload(struct ofs_tree *t, uint64_t ino)
 	}
 	labels->bytes += texts_size(l);
 	ofs_map_put(&labels->files, ino, l);
+	if (labels->sorted)
+		join_tree(t, l);
 }
 
 /* `l` may be NULL; the labels' lock is held. */
@@ -366,15 +417,21 @@ int ofs_labels_with(struct ofs_tree *t, uint64_t ino,
 	return r;
 }
 
-int ofs_labels_each(struct ofs_tree *t, void (*fn)(void *arg, const struct ofs_label *l), void *arg)
+int ofs_labels_each(struct ofs_tree *t, const struct ofs_root *root,
+		    void (*fn)(void *arg, const struct ofs_label *l), void *arg)
 {
+	const struct ofs_map *tree = &t->labels->files;
 	struct ofs_label *l;
 	size_t pos = 0;
 	int r;
 
 	pthread_mutex_lock(&t->labels->lock);
 	r = load_all(t);
-	while (r == 0 && (l = ofs_map_next(&t->labels->files, &pos)))
+	if (r == 0 && ofs_roots_are_many(t)) {
+		sort_by_tree(t);
+		tree = ofs_map_get(&t->labels->trees, root->ino);
+	}
+	while (r == 0 && tree && (l = ofs_map_next(tree, &pos)))
 		show(t, l, fn, arg);
 	pthread_mutex_unlock(&t->labels->lock);
 	return r;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tree/core/origin.h"
+#include "tree/core/root.h"
 
 #define OFS_TTL_UNSET 0
 
@@ -25,6 +26,7 @@ struct ofs_label {
 	char *origin_task, *origin_category;
 	bool is_dir; /* which has nothing but a mark */
 	uint32_t reads; /* that were counted (expiry/promote.h) */
+	struct ofs_map *tree; /* label.c: those of its tree, among which it is; NULL: none so far */
 };
 
 /* The attribute's full name. */
@@ -58,9 +60,12 @@ void ofs_labels_destroy(struct ofs_labels *l);
 /* Calls `fn` with the labels of a file; NULL: none were set. 0 or -errno. */
 int ofs_labels_with(struct ofs_tree *t, uint64_t ino,
 		    void (*fn)(void *arg, const struct ofs_label *l), void *arg);
-/* Calls `fn` for all of them, in no order; it must not come back to the labels. */
-int ofs_labels_each(struct ofs_tree *t, void (*fn)(void *arg, const struct ofs_label *l),
-		    void *arg);
+/*
+ * Calls `fn` for all that lie in a tree, or did a moment ago, in no order; it must not come back to
+ * the labels.
+ */
+int ofs_labels_each(struct ofs_tree *t, const struct ofs_root *root,
+		    void (*fn)(void *arg, const struct ofs_label *l), void *arg);
 
 /* How many reads of a file were counted, and when the last one, by the age clock. */
 struct ofs_reads {

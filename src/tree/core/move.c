@@ -8,6 +8,7 @@
 #include "tree/core/label.h"
 #include "tree/core/place.h"
 #include "tree/core/ref.h"
+#include "tree/core/root.h"
 
 /* The labels of what bears the mark now. */
 static void reload(struct ofs_tree *t, uint64_t dir, const char *name)
@@ -41,6 +42,7 @@ int ofs_tree_move(struct ofs_tree *t, const struct ofs_move *what)
 	ofs_audit_moved(t, m.dir, m.name, m.newdir, m.newname);
 	if (m.flags & RENAME_EXCHANGE)
 		ofs_audit_moved(t, m.newdir, m.newname, m.dir, m.name);
+	ofs_roots_note_move(t, m.dir, m.newdir);
 	if (mark.len)
 		reload(t, m.newdir, m.newname);
 	if (back.len)

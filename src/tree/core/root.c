@@ -23,11 +23,26 @@ struct ofs_roots {
 	struct ofs_root **all;
 	_Atomic size_t n;
 	size_t cap;
+	_Atomic uint64_t moves; /* from one tree to another */
 };
 
 bool ofs_roots_are_many(struct ofs_tree *t)
 {
 	return t->roots->n > 1;
+}
+
+uint64_t ofs_roots_moves(struct ofs_tree *t)
+{
+	return atomic_load(&t->roots->moves) + 1;
+}
+
+void ofs_roots_note_move(struct ofs_tree *t, uint64_t dir, uint64_t newdir)
+{
+	struct ofs_root *from, *to;
+
+	if (ofs_roots_are_many(t) && dir != newdir &&
+	    (ofs_root_of(t, dir, &from) < 0 || ofs_root_of(t, newdir, &to) < 0 || from != to))
+		atomic_fetch_add(&t->roots->moves, 1);
 }
 
 static struct ofs_root *find(struct ofs_tree *t, const struct ofs_map *map, uint64_t key)

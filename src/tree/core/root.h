@@ -27,6 +27,11 @@ void ofs_roots_destroy(struct ofs_roots *r);
 /* There are trees of agents, or were. */
 bool ofs_roots_are_many(struct ofs_tree *t);
 
+/* Another number, never 0, once anything was moved from one tree to another. */
+uint64_t ofs_roots_moves(struct ofs_tree *t);
+/* An entry of a directory was moved to another one. */
+void ofs_roots_note_move(struct ofs_tree *t, uint64_t dir, uint64_t newdir);
+
 /* The tree whose directory that is; NULL: none. */
 struct ofs_root *ofs_root_at(struct ofs_tree *t, uint64_t dir);
 

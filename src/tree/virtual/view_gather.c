@@ -200,7 +200,7 @@ static int gather_category(struct gathering *g)
 
 static int gather_labelled(struct gathering *g)
 {
-	int r = ofs_labels_each(g->tree, take_label, g);
+	int r = ofs_labels_each(g->tree, g->dir->root, take_label, g);
 
 	find_homes(g);
 	if (r == 0 && g->dir->kind == OFS_VIEW_CATEGORY)
@@ -232,7 +232,7 @@ static int gather_task(struct gathering *g)
 	int r = add_named(g, g->dir->root->tops[OFS_TOP_TASKS]);
 
 	if (r == 0 || r == -ENOENT)
-		r = ofs_labels_each(g->tree, take_label, g);
+		r = ofs_labels_each(g->tree, g->dir->root, take_label, g);
 	for (size_t i = 0; i < g->marked.n && r == 0; i++)
 		if (ofs_place_keeps(g->tree, g->dir->root, g->marked.at[i]))
 			r = ofs_walk_files(g->tree, g->marked.at[i], true, note_file, &g->labelled);
@@ -384,26 +384,26 @@ static int gather_names(struct gathering *g)
 	switch (g->dir->kind) {
 	case OFS_VIEW_CATEGORY:
 		add_name(g, OFS_CATEGORY_NONE);
-		r = ofs_labels_each(g->tree, take_label, g);
+		r = ofs_labels_each(g->tree, g->dir->root, take_label, g);
 		find_homes(g);
 		if (r == 0)
 			r = walk_bases(g, add_subdirs);
 		if (r == 0)
-			r = ofs_labels_each(g->tree, take_names, g);
+			r = ofs_labels_each(g->tree, g->dir->root, take_names, g);
 		if (r == 0)
-			r = ofs_labels_each(g->tree, take_origin, g);
+			r = ofs_labels_each(g->tree, g->dir->root, take_origin, g);
 		break;
 	case OFS_VIEW_TASK:
 		r = add_subdirs(g, g->dir->root->tops[OFS_TOP_TASKS]);
 		if (r == 0)
-			r = ofs_labels_each(g->tree, take_origin, g);
+			r = ofs_labels_each(g->tree, g->dir->root, take_origin, g);
 		break;
 	case OFS_VIEW_TIER:
 		for (int i = 0; i < OFS_TIERS && r == 0; i++)
 			add_name(g, ofs_tier_names[i]);
 		break;
 	case OFS_VIEW_TAG:
-		return ofs_labels_each(g->tree, take_names, g);
+		return ofs_labels_each(g->tree, g->dir->root, take_names, g);
 	default:
 		return -ENOTDIR;
 	}
