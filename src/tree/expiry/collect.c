@@ -284,7 +284,8 @@ static int make_room(struct ofs_collect_run *run)
 	int r = 0;
 
 	ofs_headroom_wants(&run->c->headroom, run->found.stored, wants);
-	if (wants[OFS_SHORTAGE_KEEP] || wants[OFS_SHORTAGE_DISK] || wants[OFS_SHORTAGE_MAX])
+	if (run->nleaves &&
+	    (wants[OFS_SHORTAGE_KEEP] || wants[OFS_SHORTAGE_DISK] || wants[OFS_SHORTAGE_MAX]))
 		qsort(run->leaves, run->nleaves, sizeof(*run->leaves), compare_leaves);
 	for (int i = OFS_SHORTAGE_KEEP; i < OFS_SHORTAGES && r == 0; i++) {
 		if (!wants[i])
