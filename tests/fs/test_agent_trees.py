@@ -536,6 +536,19 @@ def nothing_changes_by_what_others_do(case, tree):
 
 
 @test
+def an_agent_that_is_called_as_one_before_is_not_told_of_its_ledger(case):
+    with case.mount() as m:
+        for _ in range(2):
+            os.mkdir(m("agents/b"))
+            assert b"zebrafish" not in ledger(m("agents/b")), ledger(m("agents/b"))
+            os.setxattr(m("agents/b"), "user.offload.ledger", LEDGER)
+            assert b"zebrafish" in ledger(m("agents/b")), ledger(m("agents/b"))
+            assert b"\tagents/b/" in ledger(m()), ledger(m())
+            os.rmdir(m("agents/b"))
+        assert ledger(m()).count(b"\tagents/(removed)/") == 2, ledger(m())
+
+
+@test
 def trees_have_keys_of_their_own(case):
     with forest(case) as (m, _):
         keys = [os.getxattr(m(tree), "user.offload.key") for tree in TREES]

@@ -39,16 +39,18 @@ static bool has_control(const char *text)
 	return false;
 }
 
-/* "WAY\tAGENT\tTASK" with the path of the agent's tree before the agent. */
-static int who_of(struct ofs_tree *t, struct ofs_root *root, const char *who, struct ofs_buf *out)
+/*
+ * "WAY\tAGENT\tTASK" with "@" and the inode of its tree's directory before the agent where that is
+ * an agent's: another one that is called so later is not told of it.
+ */
+static void write_who(const struct ofs_root *root, const char *who, struct ofs_buf *out)
 {
 	const char *agent = strchr(who, '\t') + 1;
-	int r;
 
 	ofs_buf_append(out, who, (size_t)(agent - who));
-	r = ofs_root_path(t, root, t->root, out);
+	if (root->above)
+		ofs_buf_printf(out, "@%" PRIu64 "/", root->ino);
 	ofs_buf_append_str(out, agent);
-	return r;
 }
 
 int ofs_ledger_file_add(struct ofs_tree *t, struct ofs_root *root, const void *value, size_t size)
@@ -58,7 +60,6 @@ int ofs_ledger_file_add(struct ofs_tree *t, struct ofs_root *root, const void *v
 	struct ofs_ledger_entry e = { 0 };
 	uint64_t n[NUMBERS];
 	char *p = text;
-	int r;
 
 	if (strlen(text) != size || !ofs_text_is_utf8(text))
 		return -EINVAL;
@@ -71,9 +72,9 @@ int ofs_ledger_file_add(struct ofs_tree *t, struct ofs_root *root, const void *v
 	p[-1] = '\0';
 	if (*text == '\t' || has_control(text) || !read_numbers(p, n))
 		return -EINVAL;
-	r = who_of(t, root, text, &who);
-	if (r < 0)
-		return r;
+	if (strchr(text, '\t')[1] == '@')
+		return -EINVAL;
+	write_who(root, text, &who);
 	e.who = ofs_buf_str(&who);
 	e.results = n[0];
 	e.offloaded = n[1];
@@ -82,28 +83,48 @@ int ofs_ledger_file_add(struct ofs_tree *t, struct ofs_root *root, const void *v
 	return ofs_store_add_to_ledger(t->store, &e);
 }
 
-/* What is listed of a tree. */
+/* What is listed of a tree and those in it. */
 struct listing {
-	struct ofs_buf path; /* of it, "" or "agents/a/" */
+	struct ofs_tree *tree;
+	struct ofs_root *root;
 	struct ofs_buf *out;
 	struct ofs_ledger_entry *sum;
 };
 
-/* The agent of an entry, and what follows it, as the tree knows them; NULL: it is another's. */
-static const char *agent_in(const struct listing *l, const char *who)
+/*
+ * The agent of an entry, and what follows it; NULL: it is of none of the trees. `ret_path` (may be
+ * NULL) gets the path of its tree.
+ */
+static const char *agent_in(const struct listing *l, const char *who, struct ofs_buf *ret_path)
 {
 	const char *agent = strchr(who, '\t');
-	size_t len = l->path.len;
+	struct ofs_root *in = l->tree->root;
+	char *end;
 
-	if (!agent || strncmp(++agent, (const char *)l->path.data, len) != 0)
+	if (!agent)
 		return NULL;
-	return agent + len;
+	if (*++agent == '@') {
+		in = ofs_root_at(l->tree, strtoull(agent + 1, &end, 10));
+		agent = *end == '/' ? end + 1 : end;
+	}
+	/* Of an agent that is gone the sums stay. */
+	if (!in && !l->root->above) {
+		if (ret_path)
+			ofs_buf_append_str(ret_path, "agents/(removed)/");
+		return agent;
+	}
+	if (!in || !ofs_root_is_in(in, l->root))
+		return NULL;
+	if (ret_path)
+		ofs_root_path(l->tree, in, l->root, ret_path);
+	return agent;
 }
 
 static int print_entry(void *arg, const struct ofs_ledger_entry *e)
 {
 	const struct listing *l = arg;
-	const char *agent = agent_in(l, e->who);
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf path = OFS_BUF_INIT;
+	const char *agent = agent_in(l, e->who, &path);
 	time_t seconds = (time_t)e->day * SECONDS_PER_DAY;
 	char day[32];
 	struct tm tm;
@@ -111,9 +132,10 @@ static int print_entry(void *arg, const struct ofs_ledger_entry *e)
 	if (!agent)
 		return 0;
 	strftime(day, sizeof(day), "%Y-%m-%d", gmtime_r(&seconds, &tm));
-	ofs_buf_printf(l->out, "%s\t%.*s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
-		       day, (int)strcspn(e->who, "\t"), e->who, agent, e->results, e->offloaded,
-		       e->pointers, e->read);
+	ofs_buf_printf(l->out,
+		       "%s\t%.*s\t%s%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", day,
+		       (int)strcspn(e->who, "\t"), e->who, ofs_buf_str(&path), agent, e->results,
+		       e->offloaded, e->pointers, e->read);
 	return 0;
 }
 
@@ -121,36 +143,23 @@ static int add_entry(void *arg, const struct ofs_ledger_entry *e)
 {
 	const struct listing *l = arg;
 
-	if (agent_in(l, e->who))
+	if (agent_in(l, e->who, NULL))
 		ofs_ledger_entry_add(l->sum, e);
 	return 0;
 }
 
-static int list(struct ofs_tree *t, struct ofs_root *root, struct listing *l,
-		int (*fn)(void *arg, const struct ofs_ledger_entry *e))
-{
-	int r = ofs_root_path(t, root, t->root, &l->path);
-
-	ofs_buf_str(&l->path);
-
-	if (r == 0)
-		r = ofs_store_list_ledger(t->store, 0, fn, l);
-	ofs_buf_finish(&l->path);
-	return r;
-}
-
 int ofs_ledger_file_write(struct ofs_tree *t, struct ofs_root *root, struct ofs_buf *out)
 {
-	struct listing l = { .path = OFS_BUF_INIT, .out = out };
+	struct listing l = { .tree = t, .root = root, .out = out };
 
 	ofs_buf_append_str(out, "day\tway\tagent\ttask\tresults\toffloaded\tpointers\tread\n");
-	return list(t, root, &l, print_entry);
+	return ofs_store_list_ledger(t->store, 0, print_entry, &l);
 }
 
 int ofs_ledger_file_sum(struct ofs_tree *t, struct ofs_root *root, struct ofs_ledger_entry *ret)
 {
-	struct listing l = { .path = OFS_BUF_INIT, .sum = ret };
+	struct listing l = { .tree = t, .root = root, .sum = ret };
 
 	*ret = (struct ofs_ledger_entry){ 0 };
-	return list(t, root, &l, add_entry);
+	return ofs_store_list_ledger(t->store, 0, add_entry, &l);
 }
