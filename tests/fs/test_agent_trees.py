@@ -450,6 +450,20 @@ def settle(m, *paths):
     m.wait_sealed(*paths)
 
 
+def wait_told(root):
+    """Until the log tells of all files in a tree, which it does soon after they are sealed."""
+    files = [
+        os.path.join(folder, name)
+        for top in ("cache", "tasks", "agents")
+        for folder, _, names in os.walk(os.path.join(root, top))
+        for name in names
+        if not {"refs", "views", "search", ".offload"} & set(folder.split("/")) and name != "README.md"
+    ]
+    paths = [f'"path":"{os.path.relpath(f, root)}"'.encode() for f in files]
+    assert paths
+    eventually(lambda: all(p in log(root) for p in paths), "all is in the log")
+
+
 @contextlib.contextmanager
 def forest(case, *options, start=None):
     """A mount with files in the tree at its root and in three of agents; yields it and the places."""
@@ -517,6 +531,7 @@ def nothing_changes_by_what_others_do(case, tree):
     with forest(case) as (m, places), inside(m, tree, case) as agent:
         mine = m.make(os.path.join(tree, "cache/mine"), SHARED)
         settle(m, mine, *(p.path for p in places.values()))
+        wait_told(m(tree))
         agent(ledger, "/")
         for other in foreign(tree):
             before = [(f, agent(f, "/"), outcome(f, m(other))) for f in _sights + [fixed, own]]
