@@ -11,6 +11,8 @@ from measure import KIB, MIB, Place, heading, met, note, ratio_text, run, size_t
 
 RUNS = 25
 REPORTS = 7  # which are waited for
+MEMORY_RUNS = 5
+WALKS = 4  # the first of WAYS
 AIM = 1.2
 MEMORY_AIM = 1.1
 FOLDERS = ["cache/web", "cache/shell", "tasks/fix/shell", "tasks/read/web", "persistent/notes"]
@@ -27,7 +29,6 @@ def add_arguments(parser):
 
 
 def measure(options):
-    total = options.agents * options.files
     heading(
         f"agents: {options.agents} with {options.files} files each, in one store; the medians of"
         f" {options.runs} runs, in turn"
@@ -35,11 +36,11 @@ def measure(options):
     with contextlib.ExitStack() as stack:
         place = stack.enter_context(Place())
         small, many, one = (stack.enter_context(place.daemon()) for _ in range(3))
-        note(f"writing {2 * total + options.files} files")
+        note(f"writing {(2 * options.agents + 1) * options.files} files")
         _fill(small, "", options.files)
         for n in range(options.agents):
             _fill(many, f"agents/a{n}", options.files)
-        _fill(one, "", total)
+            _fill(one, "", options.files, f"-{n}")
         for m in (small, many, one):
             m.rest(options.rest, what="sealing")
         trees = {
@@ -48,12 +49,13 @@ def measure(options):
             "all in one": one.mnt,
         }
         times = _times(trees, options.runs)
-        memory = {m: _memory_after_walk(m) for m in (many, one)}
+        memory = _memory((many, one))
     medians = {
         what: {name: statistics.median(all_times) for name, all_times in by_tree.items()}
         for what, by_tree in times.items()
     }
     ratios = {what: m["an agent"] / m["alone"] for what, m in medians.items()}
+    walks = max(list(ratios.values())[:WALKS])
     rows = [
         [what, *(time_text(m[name]) for name in trees), ratio_text(ratios[what])]
         for what, m in medians.items()
@@ -63,8 +65,7 @@ def measure(options):
     print(
         f"\n  memory after a walk over all: {size_text(memory[many])}, in one tree"
         f" {size_text(memory[one])}: {share:.2f}"
-        f"\n  aim: an agent's tree within {AIM} times the store alone:"
-        f" {met(max(ratios.values()) <= AIM)}"
+        f"\n  aim: a walk of an agent's tree within {AIM} times the store alone: {met(walks <= AIM)}"
         f"\n  aim: memory within {MEMORY_AIM} times that of one tree: {met(share <= MEMORY_AIM)}"
     )
     return {
@@ -73,21 +74,22 @@ def measure(options):
         "seconds": medians,
         "ratios": ratios,
         "memory": {"agents": memory[many], "one tree": memory[one]},
-        "aims": {"time": max(ratios.values()) <= AIM, "memory": share <= MEMORY_AIM},
+        "aims": {"time": walks <= AIM, "memory": share <= MEMORY_AIM},
     }
 
 
-def _fill(m, tree, count):
+def _fill(m, tree, count, suffix=""):
     small = SmallFiles(soup(1 * MIB, 8))
     if tree:
         os.mkdir(m(tree))
-    for folder in FOLDERS:
-        os.makedirs(m(tree, folder))
+    folders = [m(tree, folder + suffix) for folder in FOLDERS]
+    for folder in folders:
+        os.makedirs(folder)
     for i in range(count):
-        path = m(tree, FOLDERS[i % len(FOLDERS)], f"{i:06d}.txt")
+        path = os.path.join(folders[i % len(folders)], f"{i:06d}.txt")
         with open(path, "wb") as f:
             f.write(small.content(i)[: 2 * KIB])
-        if i // len(FOLDERS) % TAGGED == 0:
+        if i // len(folders) % TAGGED == 0:
             os.setxattr(path, "user.offload.tags", b"good")
 
 
@@ -147,6 +149,7 @@ def _read(path):
     return time.perf_counter() - begin
 
 
+# The walks first.
 WAYS = {
     "find, with stat": _find,
     "find, with stat, cold": _find_cold,
@@ -174,8 +177,14 @@ def _times(trees, runs):
     return times
 
 
-def _memory_after_walk(m):
-    m.unmount()
-    m.start()
-    run("find", m.mnt, "-printf", "%s %T@\n")
-    return m.memory("VmHWM")  # at the end it may just have let go of what it kept
+def _memory(mounts):
+    """Medians of what new daemons have at most while all is walked: at the end it may be let go."""
+    found = {m: [] for m in mounts}
+    note("memory")
+    for _ in range(MEMORY_RUNS):
+        for m in mounts:
+            m.unmount()
+            m.start()
+            run("find", m.mnt, "-printf", "%s %T@\n")
+            found[m].append(m.memory("VmHWM"))
+    return {m: statistics.median(all_sizes) for m, all_sizes in found.items()}
