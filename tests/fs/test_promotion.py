@@ -3,14 +3,12 @@
 """What a promoted file was made as, and promotion at the end of a task and by a rule."""
 import contextlib
 import errno
-import json
 import os
 
 from clock import DAY, MINUTE, Clock
 from harness import (
     OFFLOAD,
     SEAL_SOON,
-    SLOW,
     Mount,
     eventually,
     main,
@@ -21,39 +19,9 @@ from harness import (
     write,
     xattr,
 )
+from tool import MOUNTED, Tool, tool
 
-MOUNTED = {"mounted": True, "unmounted": False}
 SELDOM = f"gc_interval={DAY * 1000}"  # collections are asked for
-
-
-class Tool:
-    """The tool on a case's tree, through the mount or on the store."""
-
-    def __init__(self, case, mounted=True):
-        self.where = ["-d", case.mnt] if mounted else ["--store", case.store]
-
-    def __call__(self, command, *words, code=0):
-        done = run(
-            OFFLOAD, command, *self.where, *words, check=False, cwd="/", timeout=50 * SLOW
-        )
-        self.said = done.stderr.decode()
-        assert done.returncode == code, f"exit {done.returncode}: {done.stdout}{self.said}"
-        return done.stdout.decode().splitlines()
-
-    def json(self, command, *words):
-        return json.loads("\n".join(self(command, "--json", *words)))
-
-
-@contextlib.contextmanager
-def tool(m, mounted):
-    if mounted:
-        yield Tool(m.case)
-        return
-    m.unmount()
-    try:
-        yield Tool(m.case, False)
-    finally:
-        m.start()
 
 
 def configured(case, text):
