@@ -99,7 +99,7 @@ void ofs_name_number(const char *name, unsigned int number, char ret[OFS_NAME_NU
 
 	if (number > 1)
 		snprintf(tail, sizeof(tail), "-%u", number);
-	/* What is no extension by its length is a part of the name. */
+	/* An extension that is too long is taken for a part of the name. */
 	if (len - stem > EXTENSION_MAX)
 		stem = len;
 	strncat(tail, name + stem, EXTENSION_MAX);

@@ -262,7 +262,7 @@ static bool has(struct agent *a, const struct ofs_file *file, const char *name, 
 	return ofs_backend_attribute(a->b, file->path, name, &is) == 0 && strcmp(is, value) == 0;
 }
 
-/* What the end would do, for --dry-run: to the working tier as that of a task. */
+/* Reports what ending the agent would do; its working tier fares like that of a task. */
 static int would(struct agent *a, struct ofs_ending *e, const struct ofs_files *files)
 {
 	int code = OFS_EXIT_OK;

@@ -45,7 +45,7 @@ static const struct ofs_option options[] = {
 	OFS_OPTIONS_END,
 };
 
-/* What files come to. */
+/* Sums over files. */
 struct sums {
 	uint64_t files, bytes, stored, tokens;
 	uint64_t uncounted; /* files whose tokens are not among those */
@@ -62,7 +62,7 @@ struct list {
 
 static struct list *list;
 
-/* What a child works with. */
+/* What a child process is given. */
 struct work {
 	struct ofs_access access;
 	char **patterns; /* paths in the tree, up to NULL */
@@ -245,7 +245,7 @@ static void print_file(const json_t *file)
 	putchar('\n');
 }
 
-/* What comes before the first file. */
+/* Prints the header, or opens the JSON object. */
 static void open_output(void)
 {
 	if (list->opened)

@@ -150,7 +150,7 @@ static bool has(const json_t *line, const char *key, const char *value)
 	return text && strcmp(text, value) == 0;
 }
 
-/* What follows time, event and ref. */
+/* The rest of a line, after time, event and ref. */
 static const char line_form[] = "[{from} -> ][{path}][{lines:line} could not be written]"
 				"[  {+size:size}][, stored in {stored:size}][  \"{title}\"]";
 

@@ -43,7 +43,7 @@ static struct place_name place_name(int fd)
 	return name;
 }
 
-/* What is to be seen, and where. */
+/* What was found out about the mounts, and the places to cover. */
 struct look {
 	const struct ofs_cover *c;
 	struct ofs_error *err;
