@@ -321,9 +321,15 @@ class Terminal:
 
 @contextlib.contextmanager
 def terminal(a):
+    """
+    Waits for the shell at the end: closing a terminal sends SIGCONT to what runs on it, and if that
+    is a tool in its sanitizer's leak check, which stops the program by SIGSTOP, the tool hangs.
+    """
     t = Terminal(a)
     try:
         yield t
+        t.type("echo shell-is-b''ack\n")
+        t.expect("shell-is-back")
     finally:
         t.close()
 
@@ -394,6 +400,7 @@ def the_size_of_a_terminal(case):
         t.expect("ready")
         fcntl.ioctl(t.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 77, 0, 0))
         t.expect("33 77")
+        t.type("\x03")
 
 
 @test
