@@ -51,7 +51,13 @@ TestSuite(tree_audit_disk, .init = setup_disk, .fini = teardown_disk, .timeout =
 
 static void append(const char *text)
 {
-	cr_assert_eq(ofs_audit_disk_append(store, 0, MAX, text, strlen(text)), 0);
+	for (size_t len = strlen(text); len;) {
+		ssize_t n = ofs_audit_disk_append(store, 0, MAX, text, len);
+
+		cr_assert(n > 0 && text[n - 1] == '\n');
+		text += n;
+		len -= (size_t)n;
+	}
 }
 
 /* A line that names a number, of a length that differs, and does not compress to nothing. */
@@ -109,16 +115,23 @@ static uint64_t size_on_disk(int *ret_plain)
 	return sum;
 }
 
-Test(tree_audit_disk, segments_are_compressed_and_the_oldest_go)
+/* Lines that come `at_once`. */
+static void expect_bounded(int at_once)
 {
+	struct ofs_buf lines = OFS_BUF_INIT;
 	uint64_t start = 0, end = 0, written = 0;
 	char line[256];
 	int i, plain, first = -1;
 
 	for (i = 0; i < 8000; i++) {
 		written += line_of(i, line);
-		append(line);
+		ofs_buf_append_str(&lines, line);
+		if (i % at_once < at_once - 1)
+			continue;
+		append(ofs_buf_str(&lines));
+		lines.len = 0;
 	}
+	ofs_buf_finish(&lines);
 	start = bounds(&end);
 	cr_assert_eq(end, written);
 	cr_assert_gt(start, 0, "some were removed");
@@ -147,6 +160,16 @@ Test(tree_audit_disk, segments_are_compressed_and_the_oldest_go)
 		cr_assert_str_eq(ofs_buf_str(&parts), text);
 		ofs_buf_finish(&parts);
 	}
+}
+
+Test(tree_audit_disk, segments_are_compressed_and_the_oldest_go)
+{
+	expect_bounded(1);
+}
+
+Test(tree_audit_disk, many_lines_at_once_fill_segments_one_after_the_other)
+{
+	expect_bounded(4000);
 }
 
 static void spoil(const void *data, size_t size)

@@ -270,7 +270,8 @@ static int write_stream(struct ofs_audit *a, struct ofs_audit_stream *s)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf queue = OFS_BUF_INIT, all = OFS_BUF_INIT;
 	const struct ofs_root *root = s->root;
-	int r = 0;
+	size_t done = 0;
+	ssize_t n = 0;
 
 	OFS_LOCKED(&s->writing);
 	pthread_mutex_lock(&a->lock);
@@ -282,18 +283,24 @@ static int write_stream(struct ofs_audit *a, struct ofs_audit_stream *s)
 	pthread_mutex_unlock(&a->lock);
 	append_lines(&queue, &s->unwritten);
 	ofs_buf_append(&all, s->unwritten.data, s->unwritten.len);
-	if (all.len && !root->gone)
-		r = ofs_audit_disk_append(a->store, agent_of(root),
-					  root->above ? a->max / AGENT_PART : a->max, all.data,
-					  all.len);
-	if (r == 0) {
+	while (n >= 0 && done < all.len && !root->gone) {
+		n = ofs_audit_disk_append(a->store, agent_of(root),
+					  root->above ? a->max / AGENT_PART : a->max,
+					  all.data + done, all.len - done);
+		done += (size_t)OFS_MAX(n, (ssize_t)0);
+	}
+	if (root->gone)
+		done = all.len;
+	if (done) {
 		s->lost = 0;
 		ofs_buf_finish(&s->unwritten);
-	} else if (s->unwritten.len > UNWRITTEN_MAX) {
+		ofs_buf_append(&s->unwritten, all.data + done, all.len - done);
+	}
+	if (n < 0 && s->unwritten.len > UNWRITTEN_MAX) {
 		s->lost += ofs_text_newlines(s->unwritten.data, s->unwritten.len);
 		s->unwritten.len = 0;
 	}
-	return r;
+	return (int)OFS_MIN(n, (ssize_t)0);
 }
 
 static void flush(struct ofs_audit *a)

@@ -276,8 +276,8 @@ static void tidy(int dir, struct segments *s, uint64_t max)
 		ofs_log(LOG_WARNING, "the log's segments cannot be compressed: %s", strerror(-r));
 }
 
-/* Opens the newest segment, or begins one. */
-static int open_newest(int dir, struct segments *s, uint64_t max, uint64_t *ret_end)
+/* Opens the newest segment, or begins one where that has `full` bytes. */
+static int open_newest(int dir, struct segments *s, uint64_t full, uint64_t *ret_end)
 {
 	const struct segment *last = s->n ? &s->list[s->n - 1] : NULL;
 	uint64_t start = last ? last->start : 0;
@@ -288,7 +288,7 @@ static int open_newest(int dir, struct segments *s, uint64_t max, uint64_t *ret_
 	if (last && last->packed)
 		start += SEGMENT_MAX;
 	fd = open_plain(dir, start, O_RDWR | O_CREAT, ret_end);
-	if (fd >= 0 && *ret_end >= OFS_MIN(SEGMENT, max / SEGMENT_PART)) {
+	if (fd >= 0 && *ret_end >= full) {
 		ofs_io_close(&fd);
 		start += *ret_end;
 		fresh = true;
@@ -299,8 +299,17 @@ static int open_newest(int dir, struct segments *s, uint64_t max, uint64_t *ret_
 	return fd;
 }
 
-int ofs_audit_disk_append(int store, uint64_t agent, uint64_t max, const void *text, size_t len)
+/* How much of the lines fills a segment up. */
+static size_t lines_for(uint64_t room, const char *text, size_t len)
 {
+	const char *eol = room < len ? memchr(text + room, '\n', len - (size_t)room) : NULL;
+
+	return eol ? (size_t)(eol + 1 - text) : len;
+}
+
+ssize_t ofs_audit_disk_append(int store, uint64_t agent, uint64_t max, const void *text, size_t len)
+{
+	uint64_t full = OFS_MAX(OFS_MIN(SEGMENT, max / SEGMENT_PART), UINT64_C(1));
 	OFS_CLEANUP(segments_finish) struct segments s = { 0 };
 	OFS_CLOSE int dir = -1, fd = -1;
 	struct statvfs st;
@@ -312,9 +321,10 @@ int ofs_audit_disk_append(int store, uint64_t agent, uint64_t max, const void *t
 	dir = open_dir(store, agent, true);
 	r = dir < 0 ? dir : list_segments(dir, &s);
 	if (r == 0)
-		fd = r = open_newest(dir, &s, max, &end);
+		fd = r = open_newest(dir, &s, full, &end);
 	if (r < 0)
 		return r;
+	len = lines_for(full - OFS_MIN(full, end), text, len);
 	r = ofs_io_truncate(fd, end);
 	if (r == 0)
 		r = ofs_io_pwrite(fd, text, len, end);
@@ -322,7 +332,7 @@ int ofs_audit_disk_append(int store, uint64_t agent, uint64_t max, const void *t
 		ofs_io_truncate(fd, end);
 	if (s.n > 1 && !s.list[s.n - 2].packed)
 		tidy(dir, &s, max);
-	return r;
+	return r < 0 ? r : (ssize_t)len;
 }
 
 /* ---- those of agents */

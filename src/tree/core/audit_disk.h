@@ -17,11 +17,11 @@
 /* `store` is the directory of a store, `agent` the number of an agent's directory; 0: none. */
 
 /*
- * Appends whole lines, after cutting off what a crash has left of one: all of them, or none
- * (-errno). The oldest segments go when all together have more than `max` bytes. One thread at a
- * time.
+ * Appends whole lines, after cutting off what a crash has left of one: as many as fill a segment.
+ * Returns how many bytes these are, or -errno and none was appended. The oldest segments go when all
+ * together have more than `max` bytes. One thread at a time.
  */
-int ofs_audit_disk_append(int store, uint64_t agent, uint64_t max, const void *text, size_t len);
+ssize_t ofs_audit_disk_append(int store, uint64_t agent, uint64_t max, const void *text, size_t len);
 
 /* Where a log begins, and where its last line ends. 0, 0: there is none. */
 int ofs_audit_disk_bounds(int store, uint64_t agent, uint64_t *ret_start, uint64_t *ret_end);
