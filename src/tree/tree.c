@@ -504,7 +504,8 @@ static ssize_t made_read(struct ofs_tree *t, ofs_node node, void *buf, size_t si
 	} else if (!S_ISREG(m->attr.mode)) {
 		n = S_ISDIR(m->attr.mode) ? -EISDIR : -EINVAL;
 	} else {
-		n = copy_out(&m->text, buf, size, off);
+		r = ofs_made_get_text(m, &text);
+		n = r < 0 ? r : copy_out(&text, buf, size, off);
 	}
 	ofs_made_put(t, m);
 	return n;

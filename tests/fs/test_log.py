@@ -256,6 +256,22 @@ def it_is_a_file_for_its_owner_with_an_exact_size(case):
 
 
 @test
+def a_long_one_is_read_at_any_place(case):
+    """It is held compressed."""
+    with case.mount(SEAL_SOON) as m:
+        for i in range(400):
+            promote(m, f"cache/{i:04d}")
+        eventually(lambda: len(lines(m)) == 400, "all are told")
+        with open(m(".offload/log"), "rb") as f:
+            whole = f.read()
+            assert len(whole) == os.fstat(f.fileno()).st_size, len(whole)
+            assert len(whole) > 40_000
+            for at in (0, 1, 40_000, len(whole) - 1, len(whole), len(whole) + 1):
+                assert os.pread(f.fileno(), 5000, at) == whole[at : at + 5000], at
+        assert read(m(".offload/log:100-101")) == b"".join(whole.splitlines(True)[99:101])
+
+
+@test
 def mounted_and_unmounted_it_says_the_same(case):
     """Over more than one segment, with every filter."""
     clock = Clock(case)

@@ -246,7 +246,10 @@ int ofs_roots_open(struct ofs_tree *t)
 	if (r < 0)
 		return r;
 	enter(t, t->root);
-	return load_agents(t, t->root);
+	r = load_agents(t, t->root);
+	if (r == 0 && ofs_roots_are_many(t))
+		ofs_store_relax(t->store);
+	return r;
 }
 
 void ofs_roots_destroy(struct ofs_roots *r)

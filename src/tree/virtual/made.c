@@ -3,7 +3,6 @@
 #include "tree/virtual/made.h"
 
 #include <pthread.h>
-#include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -11,9 +10,12 @@
 #include "base/thread.h"
 #include "base/util.h"
 #include "codec/hash.h"
+#include "codec/zstd.h"
 #include "tree/core/stat.h"
 #include "tree/core/tree_state.h"
 
+#define PACK_MIN ((size_t)32 << 10) /* bytes of a node's text; it is held as long as its name is known */
+#define PACK_LEVEL 1
 #define TEXTS_MAX 8 /* of a kind that are kept, */
 #define TEXT_MAX ((size_t)1 << 20) /* and of how many bytes each may be */
 
@@ -32,7 +34,7 @@ static const struct rule {
 };
 
 struct text {
-	char name[OFS_NAME_MAX + 1]; /* "": none */
+	char *name; /* NULL: none */
 	uint64_t state;
 	struct ofs_buf buf;
 	int64_t made, seen; /* monotonic */
@@ -88,8 +90,10 @@ static void made_destroy(struct ofs_made *m)
 static void kept_destroy(struct kept *kept)
 {
 	for (size_t i = 0; i < OFS_KEPT_KINDS; i++) {
-		for (size_t k = 0; k < TEXTS_MAX; k++)
+		for (size_t k = 0; k < TEXTS_MAX; k++) {
+			free(kept->kinds[i].list[k].name);
 			ofs_buf_finish(&kept->kinds[i].list[k].buf);
+		}
 		pthread_mutex_destroy(&kept->kinds[i].lock);
 	}
 	free(kept);
@@ -239,6 +243,40 @@ ofs_node ofs_made_derive(ofs_node parent, const char *name, const void *what, si
 	return OFS_NODE_DERIVED | ofs_checksum(what, len, sum) >> (64 - OFS_MADE_BITS);
 }
 
+/* Compresses a long text. It stays as it is where that gains nothing. */
+static void pack(struct ofs_made *m)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf packed = OFS_BUF_INIT;
+	struct ofs_compressor *c;
+
+	if (m->text.len < PACK_MIN)
+		return;
+	c = ofs_compressor_create();
+	if (ofs_compress(c, PACK_LEVEL, m->text.data, m->text.len, &packed) == 0 &&
+	    packed.len < m->text.len / 2) {
+		m->packed = true;
+		ofs_buf_finish(&m->text);
+		ofs_buf_append(&m->text, packed.data, packed.len); /* no more memory than it needs */
+	}
+	ofs_compressor_destroy(c);
+}
+
+int ofs_made_get_text(const struct ofs_made *m, struct ofs_buf *out)
+{
+	size_t len = (size_t)m->attr.size;
+	int r;
+
+	if (!m->packed) {
+		ofs_buf_append(out, m->text.data, m->text.len);
+		return 0;
+	}
+	ofs_buf_reserve(out, len);
+	r = ofs_decompress(m->text.data, m->text.len, out->data + out->len, len);
+	if (r == 0)
+		out->len += len;
+	return r;
+}
+
 void ofs_made_text(struct ofs_tree *t, ofs_node parent, const char *name,
 		   const struct ofs_attr *attr, struct ofs_buf *text, struct ofs_entry *ret)
 {
@@ -256,11 +294,17 @@ void ofs_made_text(struct ofs_tree *t, ofs_node parent, const char *name,
 	m->attr.shown = 0;
 	m->text = *text;
 	*text = (struct ofs_buf)OFS_BUF_INIT;
+	pack(m);
 	ofs_stat_fill_entry(&m->attr, false, ret);
 	ofs_made_share(t, m);
 }
 
 /* ---- texts that are kept */
+
+static bool is_called(const struct text *text, const char *name)
+{
+	return text->name && strcmp(text->name, name) == 0;
+}
 
 /* The text of that name, else the least recently given one. */
 static struct text *find_text(struct texts *texts, const char *name)
@@ -268,7 +312,7 @@ static struct text *find_text(struct texts *texts, const char *name)
 	struct text *oldest = &texts->list[0];
 
 	for (size_t i = 0; i < TEXTS_MAX; i++) {
-		if (strcmp(texts->list[i].name, name) == 0)
+		if (is_called(&texts->list[i], name))
 			return &texts->list[i];
 		if (texts->list[i].seen < oldest->seen)
 			oldest = &texts->list[i];
@@ -333,8 +377,9 @@ static int keep(struct ofs_tree *t, struct texts *texts, enum ofs_kept_kind kind
 	struct text *text = find_text(texts, name);
 	int r = 0;
 
-	if (strcmp(text->name, name) != 0 || !is_good(&rules[kind], text, state)) {
-		text->name[0] = 0;
+	if (!is_called(text, name) || !is_good(&rules[kind], text, state)) {
+		free(text->name);
+		text->name = NULL;
 		text->buf.len = 0;
 		text->made = ofs_clock_monotonic();
 		text->state = state;
@@ -346,8 +391,8 @@ static int keep(struct ofs_tree *t, struct texts *texts, enum ofs_kept_kind kind
 	text->seen = ofs_clock_monotonic();
 	if (r > 0 || text->buf.len > TEXT_MAX)
 		ofs_buf_finish(&text->buf);
-	else
-		snprintf(text->name, sizeof(text->name), "%s", name);
+	else if (!text->name)
+		text->name = ofs_strdup(name);
 	return 0;
 }
 

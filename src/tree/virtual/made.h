@@ -43,6 +43,7 @@ struct ofs_made {
 	TAILQ_ENTRY(ofs_made) by_use;
 	struct ofs_attr attr; /* but of slices */
 	struct ofs_buf text; /* content, or the name of a directory in views/ */
+	bool packed; /* the text is compressed, from attr.size bytes */
 	ofs_node parent; /* of a directory */
 	struct ofs_slice *slice; /* NULL: not a slice */
 };
@@ -57,6 +58,9 @@ struct ofs_made *ofs_made_get(struct ofs_tree *t, ofs_node node);
 void ofs_made_put(struct ofs_tree *t, struct ofs_made *m);
 
 void ofs_made_forget(struct ofs_tree *t, ofs_node node, uint64_t n);
+
+/* Appends the content of a file that ofs_made_text() made. 0 or -errno. */
+int ofs_made_get_text(const struct ofs_made *m, struct ofs_buf *out);
 
 /* The number of the node `name` in `parent` with the content `what`. */
 ofs_node ofs_made_derive(ofs_node parent, const char *name, const void *what, size_t len);

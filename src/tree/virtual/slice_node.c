@@ -167,10 +167,9 @@ static int find_base(struct ofs_tree *t, ofs_node parent, const char *name,
 	m = ofs_made_get(t, entry.node);
 	if (m) {
 		ret->attr = m->attr;
-		ofs_buf_append(text, m->text.data, m->text.len);
+		r = ofs_made_get_text(m, text);
 		ofs_made_put(t, m);
 		ofs_made_forget(t, entry.node, 1);
-		r = 0;
 	} else {
 		r = ofs_fixed_attr(t, entry.node, &ret->attr);
 		if (r == 0)
