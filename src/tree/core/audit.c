@@ -254,10 +254,11 @@ static struct ofs_audit_stream *stream_of(struct ofs_audit *a, struct ofs_root *
 
 	if (s)
 		return s;
-	s = root->log = ofs_alloc(sizeof(*s));
+	s = ofs_alloc(sizeof(*s));
 	s->root = root;
 	pthread_mutex_init(&s->writing, NULL);
 	*ofs_append(a->streams, a->n, a->cap) = s;
+	root->log = s; /* seen without the lock from here on */
 	return s;
 }
 
