@@ -14,7 +14,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "fs"))
 
 import flame  # noqa: E402
 import observe  # noqa: E402
-from harness import main, mount_points, test  # noqa: E402
+from harness import SLOW, main, mount_points, test  # noqa: E402
 
 BENCH = pathlib.Path(__file__).with_name("bench.py")
 
@@ -326,12 +326,12 @@ def an_interrupted_benchmark_leaves_nothing(case):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 30 * SLOW
     while not list(temporary.glob("*/store-2")) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert list(temporary.glob("*/store-2")), "it never began"
     process.send_signal(signal.SIGINT)
-    assert process.wait(30) != 0
+    assert process.wait(30 * SLOW) != 0
     assert not list(temporary.iterdir()), list(temporary.iterdir())
     assert not mount_points(str(temporary))
 

@@ -164,7 +164,8 @@ def a_person_reads_it(case):
         one = w.offload("list", "-n", "1", "-s", "size").stdout.decode()
         assert one.splitlines()[1].startswith("1 of 9 files, "), one
         inside = w.sh(f"cd .offload/cache && {OFFLOAD} list shell")
-        same(inside, w.offload("list", ".offload/cache/shell").stdout)
+        outside = w.offload("list", ".offload/cache/shell").stdout
+        same(*(re.sub(rb"\d+[smhd]", b"AGE", text) for text in (inside, outside)))
         same(w.offload("list", "--tag", "green").stdout, b"0 files, 0 bytes, 0 tokens (0 bytes on disk)\n")
         w.env["OFFLOAD_TASK"] = "T"
         assert len(listed(w)["files"]) == len(made), "what is read is not narrowed"

@@ -315,7 +315,9 @@ void ofs_indexer_stop(struct ofs_indexer *ix)
 	if (had_thread)
 		pthread_join(ix->thread, NULL);
 	OFS_LOCKED(&ix->work);
+	pthread_mutex_lock(&ix->lock);
 	ix->running = ix->stop = false;
+	pthread_mutex_unlock(&ix->lock);
 	finish_work(ix, had_thread);
 	if (ix->index && is_done(ix))
 		ofs_indexer_set_complete(ix, true);
