@@ -216,19 +216,27 @@ Test(store_region, directories_move_with_what_is_in_them)
 	expect_kept_up();
 }
 
+/* A file called "x" in two new directories of `a`. */
+static uint64_t file_of_two_names(uint64_t *ret_d, uint64_t *ret_e)
+{
+	uint64_t file;
+
+	begin_regions();
+	*ret_d = make_dir(a, "d");
+	*ret_e = make_dir(a, "e");
+	file = make_noise(*ret_e, "x", 1000, 1);
+	link_at(file, *ret_d, "x");
+	return file;
+}
+
 /*
  * The directory that a file is known to be in may have lost it, be moved to another region, or be
  * gone.
  */
 Test(store_region, a_file_is_where_its_names_are)
 {
-	uint64_t d, e, file;
+	uint64_t d, e, file = file_of_two_names(&d, &e);
 
-	begin_regions();
-	d = make_dir(a, "d");
-	e = make_dir(a, "e");
-	file = make_noise(e, "x", 1000, 1);
-	link_at(file, d, "x");
 	cr_assert_eq(ofs_store_unlink(s, d, "x", NULL), 0);
 	rename_to(a, "d", b, "d", 0);
 	cr_expect_eq(region_of(file), a);
@@ -246,13 +254,8 @@ Test(store_region, a_file_is_where_its_names_are)
 
 Test(store_region, a_file_is_where_its_names_are_after_one_was_replaced)
 {
-	uint64_t d, e, file;
+	uint64_t d, e, file = file_of_two_names(&d, &e);
 
-	begin_regions();
-	d = make_dir(a, "d");
-	e = make_dir(a, "e");
-	file = make_noise(e, "x", 1000, 1);
-	link_at(file, d, "x");
 	make_noise(d, "new", 10, 2);
 	rename_to(d, "new", d, "x", 0);
 	rename_to(a, "d", b, "d", 0);

@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <ftw.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <sys/xattr.h>
 #include <time.h>
@@ -186,4 +187,22 @@ static inline int unset(ofs_node node, const char *name)
 
 	snprintf(full, sizeof(full), "user.offload.%s", name);
 	return ofs_tree_removexattr(t, node, full);
+}
+
+/* Asks for a collection of a tree ("": all) and waits for its end; its state, for json_decref(). */
+static inline json_t *collect(const char *tree, const char *how)
+{
+	json_t *json;
+
+	cr_assert_eq(set(walk(tree), "gc", how), 0, "%s", how);
+	for (;;) {
+		json = json_loads(xattr(walk(tree), "gc"), 0, NULL);
+		cr_assert_not_null(json);
+		if (strcmp(json_string_value(json_object_get(json, "state")), "running") != 0)
+			break;
+		json_decref(json);
+		nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
+	}
+	cr_assert_str_eq(json_string_value(json_object_get(json, "state")), "done");
+	return json;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Garbage collection of a tree, under a clock that is set. */
-#include <jansson.h>
 
 #include "base/buf.h"
 
@@ -66,23 +65,6 @@ static void nap_until_known(void)
 		nap();
 }
 
-/* Asks for a collection and waits for its end; its state as JSON. */
-static json_t *collect(const char *how)
-{
-	json_t *json;
-
-	cr_assert_eq(set(OFS_NODE_ROOT, "gc", how), 0, "%s", how);
-	for (;;) {
-		json = root_json("gc");
-		if (strcmp(json_string_value(json_object_get(json, "state")), "running") != 0)
-			break;
-		json_decref(json);
-		nap();
-	}
-	cr_assert_str_eq(json_string_value(json_object_get(json, "state")), "done");
-	return json;
-}
-
 static long number(json_t *json, const char *name)
 {
 	long n = (long)json_integer_value(json_object_get(json, name));
@@ -94,7 +76,7 @@ static long number(json_t *json, const char *name)
 /* Collects; how many files went. */
 static long run(void)
 {
-	return number(collect("run"), "removed");
+	return number(collect("", "run"), "removed");
 }
 
 static void make_path(const char *p)
@@ -371,8 +353,8 @@ Test(tree_gc, the_end_of_a_task)
 	move("tasks/t/kept", "persistent/reports/kept");
 	cr_assert_gt(ofs_tree_read(t, walk("tasks/t/reports/a"), buf, sizeof(buf), 0), 0);
 	cr_assert_str_eq(xattr(walk("tasks/t"), "state"), "live");
-	cr_assert_eq(number(collect("dry-run drop-all task t"), "removed"), 2);
-	cr_assert_eq(number(collect("dry-run task t"), "promoted"), 2);
+	cr_assert_eq(number(collect("", "dry-run drop-all task t"), "removed"), 2);
+	cr_assert_eq(number(collect("", "dry-run task t"), "promoted"), 2);
 	cr_assert_eq(try_walk("tasks/t/reports/a"), 0);
 	cr_assert_eq(set(walk("tasks/t"), "state", "done drop-all"), 0);
 	cr_assert_str_eq(xattr(walk("tasks/t"), "state"), "done");
@@ -593,7 +575,7 @@ Test(tree_gc, dry_run)
 	make_path("cache/shell/x");
 	put_text("cache/shell/file", "text\n");
 	pass(41 * MINUTE);
-	cr_assert_eq(number(collect("dry-run"), "removed"), 1);
+	cr_assert_eq(number(collect("", "dry-run"), "removed"), 1);
 	cr_assert_eq(try_walk("cache/shell/file"), 0);
 	json = root_json("gc.0");
 	cr_assert_str_eq(json_string_value(json_object_get(json, "path")), "cache/shell/file");
@@ -703,7 +685,7 @@ Test(tree_gc, what_is_evictable_stays_for_its_grace)
 		expect_life("cache/shell/file", ": stays while there is room, goes after ");
 		pass(DAY);
 	}
-	json = collect("dry-run");
+	json = collect("", "dry-run");
 	cr_assert_eq(number(json_incref(json), "removed"), 1);
 	cr_assert_eq(number(json, "evictable"), 0);
 	cr_assert_eq(run(), 1);
@@ -720,7 +702,7 @@ Test(tree_gc, what_is_evictable_is_told)
 	pass(20 * MINUTE);
 	cr_assert_gt(ofs_tree_write(t, walk("cache/shell/fresh"), "y", 1, 0), 0);
 	pass(15 * MINUTE);
-	json = collect("dry-run");
+	json = collect("", "dry-run");
 	cr_assert_eq(number(json_incref(json), "evictable_bytes"), 5);
 	cr_assert_eq(number(json_incref(json), "items"), 1);
 	cr_assert_eq(number(json, "evictable"), 1);

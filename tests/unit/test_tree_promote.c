@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Promotion by the tree itself: at the end of a task, and by a rule. */
-#include <jansson.h>
 
 #include "tree/expiry/promote.h"
 
@@ -34,27 +33,9 @@ static void put(const char *p)
 	ofs_tree_forget(t, make(p), 1);
 }
 
-/* Asks for a collection and waits for its end; its state as JSON. */
-static json_t *collect(const char *how)
-{
-	json_t *json;
-
-	cr_assert_eq(set(OFS_NODE_ROOT, "gc", how), 0, "%s", how);
-	for (;;) {
-		json = json_loads(xattr(OFS_NODE_ROOT, "gc"), 0, NULL);
-		cr_assert_not_null(json);
-		if (strcmp(json_string_value(json_object_get(json, "state")), "running") != 0)
-			break;
-		json_decref(json);
-		nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
-	}
-	cr_assert_str_eq(json_string_value(json_object_get(json, "state")), "done");
-	return json;
-}
-
 static void expect_counts(const char *how, int promoted, int removed)
 {
-	json_t *json = collect(how);
+	json_t *json = collect("", how);
 
 	cr_expect_eq(json_integer_value(json_object_get(json, "promoted")), promoted, "%s", how);
 	cr_expect_eq(json_integer_value(json_object_get(json, "removed")), removed, "%s", how);
