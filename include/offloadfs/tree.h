@@ -111,7 +111,7 @@ struct ofs_tree_options {
 	 * Borrowed.
 	 */
 	const char *mountpoint;
-	/** Whether listings show cache/, tasks/, agents/ and .offload/, which open by name in any case. */
+	/** Whether listings show cache/, tasks/, agents/ and .offload/. They open by name always. */
 	enum ofs_hide_working hide_working;
 	/** A file is sealed when it was not written for this long. */
 	uint32_t seal_delay_ms;

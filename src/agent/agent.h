@@ -139,7 +139,7 @@ bool ofs_hook_may_read_back(const struct ofs_hook_event *e);
 
 /* All strings borrowed. */
 struct ofs_hook_options {
-	const char *task; /* of what is stored; checked already; NULL: the session's, or the default */
+	const char *task; /* of what is stored, checked; NULL: the session's, or the default */
 	const char *ttl; /* of what is stored; NULL: the category's */
 	uint64_t max_bytes; /* output over this is offloaded where that pays */
 	uint64_t read_bytes; /* a file that was read, over this */

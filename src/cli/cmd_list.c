@@ -62,7 +62,7 @@ struct list {
 
 static struct list *list;
 
-/* What a child process is given. */
+/* The work of one child process. */
 struct work {
 	struct ofs_access access;
 	char **patterns; /* paths in the tree, up to NULL */
@@ -405,9 +405,10 @@ static void work_finish(struct work *w)
 /* Finds the tree and what the operands are in it. An exit code; LIST_HERE: it is not mounted. */
 static int work_begin(struct work *w, char *const *operands)
 {
-	size_t n = 0, k;
+	size_t n = 0;
 	struct ofs_error err;
 	struct stat st;
+	int code;
 
 	while (operands[n])
 		n++;
@@ -420,7 +421,7 @@ static int work_begin(struct work *w, char *const *operands)
 		return LIST_HERE;
 	if (ofs_access_open(&w->access, false, &err) < 0)
 		return ofs_report("%s", err.text);
-	for (k = 0; k < n; k++) {
+	for (size_t k = 0; k < n; k++) {
 		int r = ofs_access_inside(&w->access, operands[k], &err, &w->patterns[k]);
 
 		if (r < 0)
@@ -429,8 +430,8 @@ static int work_begin(struct work *w, char *const *operands)
 		    w->access.backend->ops->lstat(w->access.backend, w->patterns[k], &st) < 0)
 			return ofs_report("no such file or folder: '%s'", operands[k]);
 	}
-	k = (size_t)make_request(w);
-	return (int)k < 0 ? OFS_EXIT_OK : (int)k;
+	code = make_request(w);
+	return code < 0 ? OFS_EXIT_OK : code;
 }
 
 /* Shows some pages; where nothing can hang, all. An exit code, as of work_begin(). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * offload log: what became of files, tasks and agents. A mounted tree is asked for its log; that of a
- * store at rest is read where it lies, so that following it holds no lock.
+ * offload log: what became of files, tasks and agents. A mounted tree is asked for its log; that of
+ * a store at rest is read where it lies, so that following it holds no lock.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -73,7 +73,7 @@ static int mounted_bounds(struct source *s, struct ofs_error *err)
 	return r < 0 ? ofs_error_set(err, -r, "cannot read the log: %s", ofs_report_errno(-r)) : 0;
 }
 
-/* Opens the store, unless it has been mounted since, for as long as it takes to find the directory. */
+/* Finds the directory. The store is open just for that, unless it has been mounted since. */
 static int find_agent(struct source *s, struct ofs_error *err)
 {
 	struct stat st;

@@ -15,7 +15,8 @@ struct ofs_notify;
 struct ofs_notify *ofs_notify_create(void);
 
 /*
- * To be called once the tree is mounted. `fuse` and `tree` are borrowed until ofs_notify_finish(). 0 or -errno.
+ * To be called once the tree is mounted. `fuse` and `tree` are borrowed until ofs_notify_finish().
+ * 0 or -errno.
  */
 int ofs_notify_start(struct ofs_notify *n, struct fuse_session *fuse, const struct ofs_tree *tree);
 

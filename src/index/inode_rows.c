@@ -63,9 +63,7 @@ static int inode_read(sqlite3_stmt *st, struct ofs_index_inode *ret)
 	in.stored = ofs_column_u64(st, 12);
 	in.lines = sqlite3_column_int64(st, 13);
 	in.used = used_from(in.ctime, st, 14);
-	in.tokens = sqlite3_column_type(st, 18) == SQLITE_NULL
-			    ? -1
-			    : OFS_MAX(sqlite3_column_int64(st, 18), (sqlite3_int64)-1);
+	in.tokens = OFS_MAX(sqlite3_column_int64(st, 18), (sqlite3_int64)-1);
 	r = inode_read_sha(st, 16, 17, &in);
 	if (r == 0)
 		r = inode_read_target(st, 15, &in);

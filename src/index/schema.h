@@ -11,9 +11,9 @@
  *           then, `wall_high` its highest value. NULL from an upgrade to the first checkpoint.
  *           `ref_seed` scrambles refs; NULL or 0 in a store that is older than it.
  *   inode   atime and ctime are differences from mtime, btime from atime. `used` is in seconds from
- *           ctime; NULL, as after an upgrade, is 0. `tokens` is NULL while they are not estimated. `sha` is NULL while the hash of the content is
- *           unknown, the integer 0 when it equals that of the chunk in block 0 (so in every file of
- *           one block), else the hash.
+ *           ctime; NULL, as after an upgrade, is 0. `tokens` is NULL while they are not estimated.
+ *           `sha` is NULL while the hash of the content is unknown, the integer 0 when it equals
+ *           that of the chunk in block 0 (so in every file of one block), else the hash.
  *   chunk   `frame` is its frame, `off` its place in the expanded frame. `bearer` is the inode that
  *           is charged for it, 0 while no block refers to it. Its hash is indexed by the first four
  *           bytes, and only while it is alive, so a dead chunk never conflicts with a new one of
@@ -98,14 +98,14 @@ extern const char ofs_schema_from_5[];
 	X(META_COUNT, OFS_SCHEMA_COUNT) \
 	X(INODE_LIST, "SELECT ino, parent, mode, uid, gid, nlink, rdev, size, mtime, atime," \
 	  " ctime, btime, stored, lines, used, target, sha, iif(typeof(sha) = 'integer'," \
-	  " (SELECT c.sha FROM chunk c WHERE c.id = abs(i.chunk)), NULL), tokens FROM inode i" \
-	  " WHERE ino BETWEEN ?1 AND ?2 ORDER BY ino") \
+	  " (SELECT c.sha FROM chunk c WHERE c.id = abs(i.chunk)), NULL), ifnull(tokens, -1)" \
+	  " FROM inode i WHERE ino BETWEEN ?1 AND ?2 ORDER BY ino") \
 	X(INODE_PUT, "INSERT INTO inode(ino, parent, mode, uid, gid, nlink, rdev, size, mtime," \
 	  " atime, ctime, btime, stored, lines, used, tokens, sha, target, chunk) VALUES(?1, ?2," \
-	  " ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, nullif(?16, -1), ?17, ?18, 0) ON CONFLICT(ino)" \
-	  " DO UPDATE SET parent = ?2, mode = ?3, uid = ?4, gid = ?5, nlink = ?6, rdev = ?7," \
-	  " size = ?8, mtime = ?9, atime = ?10, ctime = ?11, btime = ?12, lines = ?14, used =" \
-	  " ?15, tokens = nullif(?16, -1), sha = ?17, target = ?18") \
+	  " ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, nullif(?16, -1), ?17, ?18," \
+	  " 0) ON CONFLICT(ino) DO UPDATE SET parent = ?2, mode = ?3, uid = ?4, gid = ?5, nlink =" \
+	  " ?6, rdev = ?7, size = ?8, mtime = ?9, atime = ?10, ctime = ?11, btime = ?12, lines =" \
+	  " ?14, used = ?15, tokens = nullif(?16, -1), sha = ?17, target = ?18") \
 	X(INODE_DELETE, "DELETE FROM inode WHERE ino = ?1") \
 	X(INODE_STORED, "SELECT stored FROM inode WHERE ino = ?1") \
 	X(INODE_CHARGE, "UPDATE inode SET stored = stored + ?2 WHERE ino = ?1") \

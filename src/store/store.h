@@ -344,10 +344,10 @@ uint64_t ofs_store_moves(struct ofs_store *s);
 /*
  * Removes a regular file with all its names and keeps `what` as its tombstone. -ENOENT: it has no
  * name any more; -EBUSY: somebody holds a reference; -EAGAIN: it, or a directory above it but those
- * in the root of its region, was used later than `used`, or something of `guard` (may be NULL) has changed, or it
- * is being renamed; -EISDIR, -EINVAL: it is no regular file; -E2BIG. When the journal fails in
- * between, a file of several names may be left with fewer. On a full disk the tombstone may be
- * empty.
+ * in the root of its region, was used later than `used`, or something of `guard` (may be NULL) has
+ * changed, or it is being renamed; -EISDIR, -EINVAL: it is no regular file; -E2BIG. When the
+ * journal fails in between, a file of several names may be left with fewer. On a full disk the
+ * tombstone may be empty.
  */
 int ofs_store_expire(struct ofs_store *s, uint64_t ino, int64_t used,
 		     const struct ofs_expire_guard *guard, const void *what, size_t len);

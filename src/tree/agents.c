@@ -28,14 +28,14 @@ struct taking {
 /* 0 if the directory `at` is the one that is moved, or lies in it. */
 static int check_taken_along(void *arg, uint64_t at, const char *name)
 {
-	const struct taking *l = arg;
+	const struct taking *taking = arg;
 	char above[OFS_NAME_MAX + 1];
 	int r = 0;
 
-	while (r == 0 && at != l->dir) {
-		if (ofs_root_at(l->tree, at))
+	while (r == 0 && at != taking->dir) {
+		if (ofs_root_at(taking->tree, at))
 			return -EXDEV;
-		r = ofs_store_name_of(l->tree->store, at, &at, above);
+		r = ofs_store_name_of(taking->tree->store, at, &at, above);
 	}
 	return r;
 }
@@ -53,7 +53,7 @@ static int note_file(void *arg, uint64_t ino, const char *name)
 static int check_names_within(struct ofs_tree *t, uint64_t dir, uint64_t *ret)
 {
 	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list files = { 0 };
-	struct taking l = { t, dir };
+	struct taking taking = { t, dir };
 	char name[OFS_NAME_MAX + 1];
 	struct ofs_attr attr;
 	uint64_t above;
@@ -64,7 +64,7 @@ static int check_names_within(struct ofs_tree *t, uint64_t dir, uint64_t *ret)
 		r = ofs_store_getattr(t->store, files.at[i], &attr);
 		*ret += r == 0 ? attr.size : 0;
 		if (r == 0 && attr.nlink > 1)
-			r = ofs_store_names(t->store, files.at[i], check_taken_along, &l);
+			r = ofs_store_names(t->store, files.at[i], check_taken_along, &taking);
 		if (r == 0)
 			r = ofs_store_name_of(t->store, files.at[i], &above, name);
 		r = r == -ENOENT ? 0 : r;
@@ -115,13 +115,14 @@ int ofs_agents_check_move(struct ofs_tree *t, ofs_node parent, const char *name,
 int ofs_agents_check_link(struct ofs_tree *t, uint64_t ino, ofs_node parent)
 {
 	struct ofs_root *from, *to;
-	int r = 0;
+	int r;
 
-	if (ofs_roots_are_many(t))
-		r = ofs_root_of(t, ino, &from);
-	if (r == 0 && ofs_roots_are_many(t))
+	if (!ofs_roots_are_many(t))
+		return 0;
+	r = ofs_root_of(t, ino, &from);
+	if (r == 0)
 		r = ofs_root_of(t, parent, &to);
-	return r < 0 || !ofs_roots_are_many(t) || from == to ? r : -EXDEV;
+	return r < 0 || from == to ? r : -EXDEV;
 }
 
 int ofs_agents_make(struct ofs_tree *t, ofs_node parent, const char *name, struct ofs_entry *made)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What changes of the tree mean to the trees of agents in it. All return 0 or -errno. */
+/* Checks of changes and their consequences for agents' trees. All return 0 or -errno. */
 #pragma once
 
 #include "tree/core/root.h"
@@ -12,9 +12,9 @@ int ofs_agents_check_entry(struct ofs_tree *t, ofs_node parent, const char *name
 
 /*
  * An entry may come to another directory; with RENAME_EXCHANGE both may. Agents stay where they are
- * (-EPERM). A file of several names stays in its tree, unless a directory takes them all along: each
- * file is in one (-EXDEV: it has to be copied). -EDQUOT: there is no room. What has no such name is
- * for others to report.
+ * (-EPERM). A file of several names stays in its tree, unless a directory takes them all along:
+ * each file is in one (-EXDEV: it has to be copied). -EDQUOT: there is no room. What has no such
+ * name is for others to report.
  */
 int ofs_agents_check_move(struct ofs_tree *t, ofs_node parent, const char *name, ofs_node newparent,
 			  const char *newname, unsigned int flags);
@@ -23,8 +23,8 @@ int ofs_agents_check_move(struct ofs_tree *t, ofs_node parent, const char *name,
 int ofs_agents_check_link(struct ofs_tree *t, uint64_t ino, ofs_node parent);
 
 /*
- * A directory was made: in agents/ it becomes a tree, and its attributes in `made` other ones. If it
- * cannot, it goes again.
+ * A directory was made: in agents/ it becomes a tree, and its attributes in `made` other ones. If
+ * it cannot, it goes again.
  */
 int ofs_agents_make(struct ofs_tree *t, ofs_node parent, const char *name, struct ofs_entry *made);
 

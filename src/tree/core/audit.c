@@ -139,8 +139,8 @@ static void put(struct ofs_buf *line, const char *key, const char *text)
 }
 
 /*
- * A path as it is seen in the tree `root`, and the task in it, if `task` is empty so far. False: it is
- * not to be seen there.
+ * A path as it is seen in the tree `root`, and the task in it, if `task` is empty so far. False: it
+ * is not to be seen there.
  */
 static bool put_path(struct ofs_tree *t, const struct ofs_root *root, struct ofs_buf *line,
 		     const char *key, const struct ofs_place *place, char task[OFS_NAME_MAX + 1])
@@ -478,7 +478,7 @@ void ofs_audit_remove(struct ofs_tree *t, const struct ofs_root *root)
 
 /* ---- reading */
 
-/* What is waiting is written first; of others nothing, so that the time tells nothing of them. */
+/* Writes the waiting lines of this tree alone: how long it takes tells nothing of the others. */
 static void flush_root(struct ofs_audit *a, const struct ofs_root *root)
 {
 	if (a->writes && root->log)

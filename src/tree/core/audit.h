@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The audit log: a line for each thing that became of a file, a task or an agent, written to disk
- * (core/audit_disk.h) by a thread a moment later, or when the tree is closed. Each tree has a log of
- * its own: of what happens in it and in those in it, with paths as they are seen there. Secrets are
- * redacted. No failure to write it makes anything else fail: lines that are lost are counted.
+ * (core/audit_disk.h) by a thread a moment later, or when the tree is closed. Each tree has a log
+ * of its own: of what happens in it and in those in it, with paths as they are seen there. Secrets
+ * are redacted. No failure to write it makes anything else fail: lines that are lost are counted.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ void ofs_audit_stop(struct ofs_audit *a);
 /* Once nobody can tell anything any more. NULL is allowed. */
 void ofs_audit_destroy(struct ofs_audit *a);
 
-/* What becomes of something. Begins as zeros. */
+/* One line of the log, before it is written. Initialise it with zeros. */
 struct ofs_audit_line {
 	const char *event; /* NULL: there is nothing to tell */
 	const char *cause; /* in words; NULL: none; borrowed */
@@ -36,8 +36,8 @@ struct ofs_audit_line {
 void ofs_audit_line_finish(struct ofs_audit_line *line);
 
 /*
- * Describes an inode, or with 0 the store. What ends it is described before, and told after, when it
- * has succeeded.
+ * Describes an inode, or with 0 the store. What ends it is described before, and told after, when
+ * it has succeeded.
  */
 void ofs_audit_describe(struct ofs_tree *t, const char *event, uint64_t ino,
 			struct ofs_audit_line *ret);
@@ -49,8 +49,8 @@ void ofs_audit_add(struct ofs_tree *t, const struct ofs_audit_line *line);
 void ofs_audit_tell(struct ofs_tree *t, const char *event, uint64_t ino, const char *cause);
 
 /*
- * `name` in `dir` was moved to `newname` in `newdir`: to another tier or tree, or there is nothing to
- * tell.
+ * `name` in `dir` was moved to `newname` in `newdir`: to another tier or tree, or there is nothing
+ * to tell.
  */
 void ofs_audit_moved(struct ofs_tree *t, uint64_t dir, const char *name, uint64_t newdir,
 		     const char *newname);

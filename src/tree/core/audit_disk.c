@@ -134,8 +134,8 @@ static bool is_line(const char *line, size_t len)
 }
 
 /*
- * Opens the plain segment that begins there. *ret_end is how much of it is lines: after them a crash
- * may have left a part of one, and a power loss anything.
+ * Opens the plain segment that begins there. *ret_end is how much of it is lines: after them a
+ * crash may have left a part of one, and a power loss anything.
  */
 static int open_plain(int dir, uint64_t start, int flags, uint64_t *ret_end)
 {

@@ -2,10 +2,10 @@
 /*
  * The audit log on disk. Each tree has one: that of the store in STORE/log/, those of agents in
  * STORE/log/agents/. It is a text of lines, each a JSON object, whose bytes are counted from the
- * first one that was ever written, and is cut into segments, each in a file named after the position
- * of its first byte: the newest is plain, the others are compressed, and the oldest are removed. A
- * file that is not the newest never changes, so whoever may read the directory can read the log
- * without asking its writer. Nothing is kept open.
+ * first one that was ever written, and is cut into segments, each in a file named after the
+ * position of its first byte: the newest is plain, the others are compressed, and the oldest are
+ * removed. A file that is not the newest never changes, so whoever may read the directory can read
+ * the log without asking its writer. Nothing is kept open.
  */
 #pragma once
 
@@ -18,10 +18,11 @@
 
 /*
  * Appends whole lines, after cutting off what a crash has left of one: as many as fill a segment.
- * Returns how many bytes these are, or -errno and none was appended. The oldest segments go when all
- * together have more than `max` bytes. One thread at a time.
+ * Returns how many bytes these are, or -errno and none was appended. The oldest segments go when
+ * all together have more than `max` bytes. One thread at a time.
  */
-ssize_t ofs_audit_disk_append(int store, uint64_t agent, uint64_t max, const void *text, size_t len);
+ssize_t ofs_audit_disk_append(int store, uint64_t agent, uint64_t max, const void *text,
+			      size_t len);
 
 /* Where a log begins, and where its last line ends. 0, 0: there is none. */
 int ofs_audit_disk_bounds(int store, uint64_t agent, uint64_t *ret_start, uint64_t *ret_end);

@@ -33,7 +33,7 @@ struct ofs_labels {
 	bool loaded;
 	/* inode -> struct ofs_label; those of removed inodes may be among them, but not for ever */
 	struct ofs_map files;
-	/* A tree's directory -> the same of what is in it, as an allocated map, where there are many. */
+	/* A tree's directory -> the same of what is in it, allocated; if there are many. */
 	struct ofs_map trees;
 	uint64_t sorted; /* ofs_roots_moves() when that was so; 0: never */
 	size_t bytes; /* of their texts */

@@ -44,7 +44,7 @@ static uint64_t inverse(uint64_t range)
 	return result;
 }
 
-/* What a round adds to one half for the other; halves are below `range`. */
+/* The amount that a round adds to one half, made from the other; halves are below `range`. */
 static uint64_t round_value(int64_t seed, uint64_t range, unsigned int number, uint64_t half)
 {
 	return ofs_checksum(&half, sizeof(half), (uint64_t)seed + number) % range;
@@ -120,8 +120,8 @@ ofs_node ofs_ref_parse(const struct ofs_tree *t, const char *ref)
 }
 
 /*
- * ---- numbers as programs see them: those of the store tell how much is made and written in it, and
- * so what others do
+ * ---- numbers as programs see them: those of the store tell how much is made and written in it,
+ * and so what others do
  */
 
 #define MADE_RANGE (UINT64_C(1) << OFS_MADE_BITS / 2)

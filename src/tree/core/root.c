@@ -183,18 +183,16 @@ static int make_tops(struct ofs_tree *t, struct ofs_root *root, uid_t uid, gid_t
 	return r;
 }
 
+/* An agent's. */
 static void enter(struct ofs_tree *t, struct ofs_root *root)
 {
 	struct ofs_roots *r = t->roots;
 
 	pthread_rwlock_wrlock(&r->lock);
-	if (root->above)
-		ofs_map_put(&r->by_dir, root->ino, root);
-	if (root->above)
-		ofs_map_put(&r->by_agents, root->tops[OFS_TOP_AGENTS], root);
+	ofs_map_put(&r->by_dir, root->ino, root);
+	ofs_map_put(&r->by_agents, root->tops[OFS_TOP_AGENTS], root);
 	pthread_rwlock_unlock(&r->lock);
-	if (root->above)
-		ofs_store_add_region(t->store, root->ino);
+	ofs_store_add_region(t->store, root->ino);
 }
 
 int ofs_root_add(struct ofs_tree *t, struct ofs_root *above, const struct ofs_attr *dir)
@@ -243,10 +241,8 @@ int ofs_roots_open(struct ofs_tree *t)
 	pthread_rwlock_init(&t->roots->lock, NULL);
 	t->root = new_root(t->roots, OFS_ROOT_INO, NULL);
 	r = make_tops(t, t->root, t->uid, t->gid, 0755);
-	if (r < 0)
-		return r;
-	enter(t, t->root);
-	r = load_agents(t, t->root);
+	if (r == 0)
+		r = load_agents(t, t->root);
 	if (r == 0 && ofs_roots_are_many(t))
 		ofs_store_relax(t->store);
 	return r;

@@ -10,6 +10,7 @@
 #include "tree/core/walk.h"
 #include "tree/expiry/promote.h"
 #include "tree/expiry/tombstone_report.h"
+
 #define ROUND (20 * OFS_NS_PER_MS) /* between two tries, for the kernel to let go */
 #define ROUNDS 50
 #define TRIES 8 /* in a row, when files are moved meanwhile */
@@ -322,7 +323,7 @@ static bool may_go(struct ofs_collect_run *run, const struct ofs_attr *dir)
 }
 
 /* Removes the directories that are empty; returns how many somebody holds. */
-static int rmdir_round(struct ofs_collect_run *run, bool first)
+static int rmdir_round(struct ofs_collect_run *run)
 {
 	struct ofs_attr dir;
 	int busy = 0, r;
@@ -333,7 +334,7 @@ static int rmdir_round(struct ofs_collect_run *run, bool first)
 		if (!ino || ofs_store_getattr(run->tree->store, ino, &dir) < 0)
 			continue;
 		r = may_go(run, &dir) ? ofs_store_rmdir_unheld(run->tree->store, ino) : -ENOENT;
-		if (r == -EBUSY && first)
+		if (r == -EBUSY)
 			ofs_collect_release(run, &dir);
 		if (r == 0)
 			ofs_map_put(&run->touched, dir.parent, run);
@@ -352,10 +353,10 @@ int ofs_collect_remove_dirs(struct ofs_collect_run *run)
 	for (size_t i = 0; run->tasks.slots && i <= run->tasks.mask && r == 0; i++)
 		if (run->tasks.slots[i].value)
 			r = add_ended(run, run->tasks.slots[i].key);
-	busy = run->dirs.n && r == 0 ? rmdir_round(run, true) : 0;
+	busy = run->dirs.n && r == 0 ? rmdir_round(run) : 0;
 	for (int i = 0; i < ROUNDS && busy > 0 && ofs_collect_check_stop(run) == 0; i++) {
 		ofs_collect_pause(ROUND);
-		busy = rmdir_round(run, true);
+		busy = rmdir_round(run);
 	}
 	return r;
 }

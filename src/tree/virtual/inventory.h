@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `offload list` shows: the files of the tree that filters admit, in an order, by pages. A
- * page is the content of a name in .offload/list/, so nothing is held for whoever reads them; see
+ * The listing behind `offload list`: the files that pass its filters, sorted and in pages. A page
+ * is the content of a name in .offload/list/, so nothing is held for whoever reads them; see
  * ofs_inventory_lookup() for its form. A name is words with a blank between them:
  *
  *   tier: category: task: tag: after: before:    as in a search (tree/search/query.h)
@@ -81,8 +81,8 @@ struct ofs_inventory {
 struct ofs_gathering;
 
 /*
- * Begins to gather the files of a tree into `to`, not those of the trees in it. Tree and request are
- * borrowed. -ENOENT: request->below is not there.
+ * Begins to gather the files of a tree into `to`, not those of the trees in it. Tree and request
+ * are borrowed. -ENOENT: request->below is not there.
  */
 int ofs_gathering_create(struct ofs_tree *t, struct ofs_root *root,
 			 const struct ofs_inventory_request *request, struct ofs_inventory *to,

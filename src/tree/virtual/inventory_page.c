@@ -3,7 +3,6 @@
 #include "tree/virtual/inventory.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -12,7 +11,6 @@
 #include "base/thread.h"
 #include "tree/core/changes.h"
 #include "tree/core/label.h"
-#include "tree/core/stat.h"
 #include "tree/expiry/gc.h"
 #include "tree/expiry/lifetime.h"
 #include "tree/search/search.h"
@@ -174,7 +172,7 @@ static int get(struct ofs_tree *t, struct ofs_root *root, const char *name,
 	return r < 0 ? r : kept;
 }
 
-/* Where the page begins; in a list that was kept the position has its place, wherever the file is. */
+/* Where the page begins. In a list that was kept, a position stays even if its file has gone. */
 static int seek(const struct ofs_inventory *v, const struct ofs_inventory_request *q, bool is_kept,
 		size_t *ret)
 {
@@ -198,27 +196,25 @@ static int seek(const struct ofs_inventory *v, const struct ofs_inventory_reques
 
 /* ---- a file as a line */
 
-/* Appends a string, or null. */
+/* Appends UTF-8, or null. */
 static void append_string(struct ofs_buf *out, const char *name, const char *text)
 {
-	OFS_FREE char *readable = NULL;
-
-	ofs_buf_printf(out, ",\"%s\":", name);
-	if (!text || !*text) {
+	ofs_buf_append_str(out, ",\"");
+	ofs_buf_append_str(out, name);
+	ofs_buf_append_str(out, "\":");
+	if (text && *text)
+		ofs_json_append_string(text, out);
+	else
 		ofs_buf_append_str(out, "null");
-		return;
-	}
-	/* Most texts need nothing. */
-	for (const char *p = text;; p++) {
-		if (!*p) {
-			ofs_buf_printf(out, "\"%s\"", text);
-			return;
-		}
-		if ((unsigned char)*p < ' ' || (unsigned char)*p >= 0x7f || *p == '"' || *p == '\\')
-			break;
-	}
-	readable = ofs_text_readable(text);
-	ofs_json_append(json_string(readable), JSON_ENCODE_ANY, out);
+}
+
+/* Appends what may be any bytes, exactly where it is UTF-8. */
+static void append_bytes(struct ofs_buf *out, const char *name, const char *bytes)
+{
+	bool exact = !bytes || ofs_text_is_utf8(bytes);
+	OFS_FREE char *readable = exact ? NULL : ofs_text_readable(bytes);
+
+	append_string(out, name, exact ? bytes : readable);
 }
 
 static void append_time(struct ofs_buf *out, const char *name, int64_t at)
@@ -257,7 +253,7 @@ static void append_file(struct ofs_tree *t, const struct ofs_answer *a, struct o
 	ofs_lifetime_end(t, file, &end);
 	ofs_gc_word(t->gc, file, &state);
 	ofs_buf_printf(out, "{\"ref\":\"%s\"", ref);
-	append_string(out, "path", (const char *)a->place.path.data);
+	append_bytes(out, "path", (const char *)a->place.path.data);
 	ofs_buf_printf(out, ",\"size\":%" PRIu64 ",\"tokens\":%" PRIu64, file->size,
 		       ofs_source_tokens(t, file));
 	if (file->region == OFS_ROOT_INO)
@@ -265,10 +261,10 @@ static void append_file(struct ofs_tree *t, const struct ofs_answer *a, struct o
 	else
 		ofs_buf_append_str(out, ",\"stored_bytes\":null");
 	append_string(out, "tier", ofs_tier_names[ofs_place_tier(&a->place)]);
-	append_string(out, "category", a->place.category);
-	append_string(out, "task", a->place.task);
-	append_string(out, "origin_task", a->place.origin.task);
-	append_string(out, "origin_category", a->place.origin.category);
+	append_bytes(out, "category", a->place.category);
+	append_bytes(out, "task", a->place.task);
+	append_bytes(out, "origin_task", a->place.origin.task);
+	append_bytes(out, "origin_category", a->place.origin.category);
 	append_redacted(out, "title", a->title);
 	append_redacted(out, "tags", a->tags);
 	ofs_buf_printf(out, ",\"important\":%s", important ? "true" : "false");
@@ -380,15 +376,10 @@ static void append_sums(struct ofs_buf *out, const struct ofs_inventory *v)
 		       v->n, v->bytes, v->stored, v->tokens, v->uncounted);
 }
 
-struct asked {
-	struct ofs_root *root;
-	const char *name;
-};
-
 static int make_page(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_inventory_request_finish) struct ofs_inventory_request q = { 0 };
-	const struct asked *asked = arg;
+	const struct ofs_asked *asked = arg;
 	struct kept *k = NULL;
 	size_t first = 0, end;
 	OFS_LOCKED(&t->inventories->lock);
@@ -419,25 +410,15 @@ static int make_page(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 	return 0;
 }
 
+static uint64_t last_change(struct ofs_tree *t, const struct ofs_root *root)
+{
+	return (uint64_t)ofs_changes_last(root->changes);
+}
+
 int ofs_inventory_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
 			 const struct ofs_cred *cred, struct ofs_entry *ret)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	struct asked asked = { ofs_root_of_node(t, parent), name };
-	struct ofs_attr attr;
-	int r;
+	static const struct ofs_answers answers = { OFS_KEPT_LIST, last_change, make_page };
 
-	/* It names all files, even in directories that others may not search. */
-	if (!asked.root)
-		return -ESTALE;
-	if (!ofs_root_is_owner(t, asked.root, cred))
-		return -EACCES;
-	r = ofs_made_keep(t, asked.root, OFS_KEPT_LIST, name,
-			  (uint64_t)ofs_changes_last(asked.root->changes), make_page, &asked,
-			  &text);
-	if (r < 0)
-		return r;
-	ofs_stat_make_up(t, asked.root, 0, S_IFREG | 0400, &attr);
-	ofs_made_text(t, parent, name, &attr, &text, ret);
-	return 0;
+	return ofs_made_answer(t, parent, name, cred, &answers, ret);
 }

@@ -14,7 +14,7 @@
 #include "tree/core/stat.h"
 #include "tree/core/tree_state.h"
 
-#define PACK_MIN ((size_t)32 << 10) /* bytes of a node's text; it is held as long as its name is known */
+#define PACK_MIN ((size_t)32 << 10) /* bytes of a text from which on it is compressed */
 #define PACK_LEVEL 1
 #define TEXTS_MAX 8 /* of a kind that are kept, */
 #define TEXT_MAX ((size_t)1 << 20) /* and of how many bytes each may be */
@@ -243,20 +243,30 @@ ofs_node ofs_made_derive(ofs_node parent, const char *name, const void *what, si
 	return OFS_NODE_DERIVED | ofs_checksum(what, len, sum) >> (64 - OFS_MADE_BITS);
 }
 
-/* Compresses a long text. It stays as it is where that gains nothing. */
-static void pack(struct ofs_made *m)
+static bool is_known(struct ofs_made_nodes *n, ofs_node node)
+{
+	OFS_LOCKED(&n->lock);
+
+	return ofs_map_get(&n->nodes, node);
+}
+
+/*
+ * Compresses a long text, which is held as long as its name is, where that gains something; not one
+ * that was looked up before and is about to be shared.
+ */
+static void pack(struct ofs_made_nodes *n, struct ofs_made *m)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf packed = OFS_BUF_INIT;
 	struct ofs_compressor *c;
 
-	if (m->text.len < PACK_MIN)
+	if (m->text.len < PACK_MIN || is_known(n, m->node))
 		return;
 	c = ofs_compressor_create();
 	if (ofs_compress(c, PACK_LEVEL, m->text.data, m->text.len, &packed) == 0 &&
 	    packed.len < m->text.len / 2) {
 		m->packed = true;
 		ofs_buf_finish(&m->text);
-		ofs_buf_append(&m->text, packed.data, packed.len); /* no more memory than it needs */
+		ofs_buf_append(&m->text, packed.data, packed.len); /* takes no more than it needs */
 	}
 	ofs_compressor_destroy(c);
 }
@@ -294,7 +304,7 @@ void ofs_made_text(struct ofs_tree *t, ofs_node parent, const char *name,
 	m->attr.shown = 0;
 	m->text = *text;
 	*text = (struct ofs_buf)OFS_BUF_INIT;
-	pack(m);
+	pack(t->made, m);
 	ofs_stat_fill_entry(&m->attr, false, ret);
 	ofs_made_share(t, m);
 }
@@ -405,4 +415,26 @@ int ofs_made_keep(struct ofs_tree *t, const struct ofs_root *root, enum ofs_kept
 
 	release_kept(t, kept);
 	return r;
+}
+
+int ofs_made_answer(struct ofs_tree *t, ofs_node parent, const char *name,
+		    const struct ofs_cred *cred, const struct ofs_answers *answers,
+		    struct ofs_entry *ret)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	struct ofs_asked asked = { ofs_root_of_node(t, parent), name };
+	struct ofs_attr attr;
+	int r;
+
+	if (!asked.root)
+		return -ESTALE;
+	if (!ofs_root_is_owner(t, asked.root, cred))
+		return -EACCES;
+	r = ofs_made_keep(t, asked.root, answers->kind, name, answers->state(t, asked.root),
+			  answers->make, &asked, &text);
+	if (r < 0)
+		return r;
+	ofs_stat_make_up(t, asked.root, 0, S_IFREG | 0400, &attr);
+	ofs_made_text(t, parent, name, &attr, &text, ret);
+	return 0;
 }

@@ -94,5 +94,25 @@ int ofs_made_keep(struct ofs_tree *t, const struct ofs_root *root, enum ofs_kept
 		  const char *name, uint64_t state, ofs_kept_fn make, void *arg,
 		  struct ofs_buf *out);
 
+/* Files that answer what their name asks for; `make` is given a struct ofs_asked. */
+struct ofs_answers {
+	enum ofs_kept_kind kind;
+	uint64_t (*state)(struct ofs_tree *t, const struct ofs_root *root);
+	ofs_kept_fn make;
+};
+
+struct ofs_asked {
+	struct ofs_root *root;
+	const char *name;
+};
+
+/*
+ * Looks such a file up in a directory that is always there. -EACCES: the tree is another's; an
+ * answer names all files, even in directories that others may not search. -ESTALE: it is gone.
+ */
+int ofs_made_answer(struct ofs_tree *t, ofs_node parent, const char *name,
+		    const struct ofs_cred *cred, const struct ofs_answers *answers,
+		    struct ofs_entry *ret);
+
 /* The tree is gone: its texts go. */
 void ofs_made_drop_kept(struct ofs_tree *t, const struct ofs_root *root);

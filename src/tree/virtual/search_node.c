@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "tree/core/changes.h"
-#include "tree/core/stat.h"
 #include "tree/search/indexer.h"
 #include "tree/search/query.h"
 #include "tree/search/search.h"
@@ -34,14 +33,9 @@ static void decode(const char *name, char ret[OFS_NAME_MAX + 1])
 	*ret = 0;
 }
 
-struct asked {
-	struct ofs_root *root;
-	const char *name;
-};
-
 static int answer(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 {
-	const struct asked *asked = arg;
+	const struct ofs_asked *asked = arg;
 	char text[OFS_NAME_MAX + 1];
 	struct ofs_query *q;
 	int r;
@@ -58,21 +52,7 @@ static int answer(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 int ofs_search_lookup(struct ofs_tree *t, ofs_node parent, const char *name,
 		      const struct ofs_cred *cred, struct ofs_entry *ret)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	struct asked asked = { ofs_root_of_node(t, parent), name };
-	struct ofs_attr attr;
-	int r;
+	static const struct ofs_answers answers = { OFS_KEPT_SEARCH, state_now, answer };
 
-	/* An answer names all files, even in directories that others may not search. */
-	if (!asked.root)
-		return -ESTALE;
-	if (!ofs_root_is_owner(t, asked.root, cred))
-		return -EACCES;
-	r = ofs_made_keep(t, asked.root, OFS_KEPT_SEARCH, name, state_now(t, asked.root), answer,
-			  &asked, &text);
-	if (r < 0)
-		return r;
-	ofs_stat_make_up(t, asked.root, 0, S_IFREG | 0400, &attr);
-	ofs_made_text(t, parent, name, &attr, &text, ret);
-	return 0;
+	return ofs_made_answer(t, parent, name, cred, &answers, ret);
 }

@@ -406,15 +406,15 @@ struct leaving {
 	struct ofs_root *root; /* that they were in */
 };
 
-/* A link has the names of several directories; it is known to be gone from all where it is not used. */
+/* A link has names in several directories; where it is not in use, the kernel drops all of them. */
 static int release_links(void *arg, uint64_t ino, const char *name)
 {
-	const struct ofs_tree_events *events = &((struct leaving *)arg)->tree->events;
-	ofs_node recent =
-		ofs_root_node(((struct leaving *)arg)->root, OFS_NODE_VIEW(OFS_VIEW_RECENT));
+	const struct leaving *l = arg;
+	const struct ofs_tree_events *events = &l->tree->events;
+	ofs_node recent = ofs_root_node(l->root, OFS_NODE_VIEW(OFS_VIEW_RECENT));
 	char entry[OFS_NAME_MAX + 1];
 
-	entry_name(((struct leaving *)arg)->tree, ino, name, entry);
+	entry_name(l->tree, ino, name, entry);
 	events->release(events->arg, OFS_NODE_LINK | ino, recent, entry);
 	events->release(events->arg, OFS_NODE_LINK | OFS_NODE_FAR | ino, recent, entry);
 	return 0;
