@@ -14,7 +14,9 @@
 #include "tree/core/stat.h"
 #include "tree/core/tree_state.h"
 
-#define PACK_MIN ((size_t)32 << 10) /* bytes of a text from which on it is compressed */
+/* Bytes of a text that is compressed; each read expands it, so it is not to take many to read it. */
+#define PACK_MIN ((size_t)32 << 10)
+#define PACK_MAX ((size_t)1 << 20)
 #define PACK_LEVEL 1
 #define TEXTS_MAX 8 /* of a kind that are kept, */
 #define TEXT_MAX ((size_t)1 << 20) /* and of how many bytes each may be */
@@ -259,7 +261,7 @@ static void pack(struct ofs_made_nodes *n, struct ofs_made *m)
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf packed = OFS_BUF_INIT;
 	struct ofs_compressor *c;
 
-	if (m->text.len < PACK_MIN || is_known(n, m->node))
+	if (m->text.len < PACK_MIN || m->text.len > PACK_MAX || is_known(n, m->node))
 		return;
 	c = ofs_compressor_create();
 	if (ofs_compress(c, PACK_LEVEL, m->text.data, m->text.len, &packed) == 0 &&
