@@ -2,6 +2,21 @@
 /* The entries of directories. */
 #include "index/index_state.h"
 
+int ofs_index_get_dirent(struct ofs_index *ix, uint64_t dir, const char *name, uint64_t *ret)
+{
+	OFS_DB_LOCKED(&ix->db);
+	OFS_STMT sqlite3_stmt *st = NULL;
+	int r = ofs_db_start(&ix->db, OFS_STMT_DIRENT_GET, OFS_ARGS(dir), &st);
+
+	if (r == 0)
+		r = ofs_db_bind_blob(&ix->db, st, 2, name, strlen(name));
+	if (r == 0)
+		r = ofs_db_step(&ix->db, st);
+	if (r > 0)
+		*ret = ofs_column_u64(st, 0);
+	return r < 0 ? r : r > 0 ? 0 : -ENOENT;
+}
+
 int ofs_index_list_dir(struct ofs_index *ix, uint64_t dir,
 		       int (*fn)(void *arg, const struct ofs_index_dirent *e), void *arg)
 {

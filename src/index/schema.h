@@ -114,6 +114,7 @@ extern const char ofs_schema_from_5[];
 	X(INODE_ORPHANS, "SELECT ino FROM inode WHERE nlink = 0") \
 	X(INODE_COUNT, "SELECT count(*), sum(size >> 32), sum(size & 0xffffffff) FROM inode" \
 	  " WHERE mode & 0xf000 = 0x8000") \
+	X(DIRENT_GET, "SELECT ino FROM dirent WHERE parent = ?1 AND name = ?2") \
 	X(DIRENT_LIST, "SELECT name, ino, type, cookie FROM dirent WHERE parent = ?1") \
 	X(DIRENT_SCAN, "SELECT parent, name, ino FROM dirent WHERE (parent, name) > (?1, ?2)" \
 	  " ORDER BY parent, name LIMIT ?3") \

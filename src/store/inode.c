@@ -9,7 +9,7 @@
 
 #define INODES_MAX 65536 /* in memory, above which clean ones are dropped */
 #define NEAR 4 /* numbers between inodes that count as one after the other */
-#define AHEAD 63 /* of those, how many more are loaded at once */
+#define AHEAD 63 /* how many more are loaded at once at most */
 
 static void inode_list_add(struct ofs_inode_list *l, struct ofs_inode *n)
 {
@@ -92,18 +92,21 @@ void ofs_store_free_inodes(struct ofs_store *s)
 }
 
 /*
- * The last row of the index to load when that of `ino` is needed: a few more when the one before it
- * was needed as well, as the files of a directory have mostly been made one after the other.
+ * The last row of the index to load when that of `ino` is needed: more when those before it were
+ * needed as well, as the files of a directory have mostly been made one after the other. As many
+ * more as lie before it, so that looking here and there does not end with all of them in memory.
  */
 static uint64_t load_until(struct ofs_store *s, uint64_t ino, bool (*has)(const struct ofs_inode *))
 {
-	for (uint64_t before = ino - OFS_MIN(ino, NEAR); before < ino; before++) {
-		const struct ofs_inode *n = ofs_map_get(&s->inodes, before);
+	uint64_t first = ino;
+
+	for (uint64_t at = ino; at-- && first - at <= NEAR && ino - at <= AHEAD;) {
+		const struct ofs_inode *n = ofs_map_get(&s->inodes, at);
 
 		if (n && has(n))
-			return ino + AHEAD;
+			first = at;
 	}
-	return ino;
+	return ino + (ino - first);
 }
 
 static bool has_row(const struct ofs_inode *n)

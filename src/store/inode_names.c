@@ -73,17 +73,28 @@ static void note_uncommitted(struct ofs_store *s, uint64_t ino, struct ofs_names
 	}
 }
 
-/* 1 when an entry says so now; `lock` held. */
-static int is_name(struct ofs_store *s, uint64_t ino, const struct ofs_name *name)
+/* 1 when an entry says so now; `lock` held. For that its directory is not loaded. */
+static int is_name(struct ofs_store *s, uint64_t ino, uint64_t dir, const char *name)
 {
 	const struct ofs_dirent *e;
-	struct ofs_inode *dir;
-	int r = ofs_store_dir(s, name->dir, &dir);
+	struct ofs_inode *n;
+	uint64_t to = 0;
+	int r = ofs_store_inode(s, dir, &n);
 
-	if (r < 0)
-		return r == -ENOENT || r == -ENOTDIR ? 0 : r;
-	e = ofs_dir_find(dir->dir, name->name);
-	return e && e->ino == ino;
+	if (r == 0 && n->dir) {
+		e = ofs_dir_find(n->dir, name);
+		return e && e->ino == ino;
+	}
+	if (r == 0)
+		r = ofs_index_get_dirent(s->index, dir, name, &to);
+	return r == -ENOENT ? 0 : r < 0 ? r : to == ino;
+}
+
+int ofs_store_is_name(struct ofs_store *s, uint64_t ino, uint64_t dir, const char *name)
+{
+	OFS_LOCKED(&s->lock);
+	ofs_store_evict(s);
+	return is_name(s, ino, dir, name);
 }
 
 /* Leaves each name that is one now, once; `lock` held. */
@@ -97,7 +108,7 @@ static int names_settle(struct ofs_store *s, uint64_t ino, struct ofs_names *l)
 	for (i = 0; i < l->n; i++) {
 		keep = !n || name_compare(&l->list[n - 1], &l->list[i]) != 0;
 		if (keep && r == 0)
-			keep = is_name(s, ino, &l->list[i]);
+			keep = is_name(s, ino, l->list[i].dir, l->list[i].name);
 		if (keep < 0)
 			r = keep;
 		if (keep)
@@ -117,7 +128,7 @@ static bool has_so_many(const struct ofs_inode *n, size_t names)
 bool ofs_names_are_all(struct ofs_store *s, const struct ofs_inode *n, const struct ofs_names *l)
 {
 	for (size_t i = 0; i < l->n; i++)
-		if (is_name(s, n->row.ino, &l->list[i]) != 1)
+		if (is_name(s, n->row.ino, l->list[i].dir, l->list[i].name) != 1)
 			return false;
 	return has_so_many(n, l->n);
 }

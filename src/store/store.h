@@ -214,6 +214,9 @@ int ofs_store_readdir(struct ofs_store *s, uint64_t dir, uint64_t cookie, bool p
  */
 int ofs_store_name_of(struct ofs_store *s, uint64_t ino, uint64_t *ret_dir, char *ret_name);
 
+/* 1: `name` in `dir` leads to `ino`; 0: not; or -errno. Quick where the directory is large. */
+int ofs_store_is_name(struct ofs_store *s, uint64_t ino, uint64_t dir, const char *name);
+
 /*
  * Extended attributes, of any inode, within the limits of base/xattr.h. With size 0 nothing is
  * written. Returns the length; -ENODATA: not set; -ERANGE: longer than `size`.

@@ -503,6 +503,8 @@ static ssize_t made_read(struct ofs_tree *t, ofs_node node, void *buf, size_t si
 			ofs_gc_note_use(t->gc, m->slice->base);
 	} else if (!S_ISREG(m->attr.mode)) {
 		n = S_ISDIR(m->attr.mode) ? -EISDIR : -EINVAL;
+	} else if (!m->packed) {
+		n = copy_out(&m->text, buf, size, off);
 	} else {
 		r = ofs_made_get_text(m, &text);
 		n = r < 0 ? r : copy_out(&text, buf, size, off);

@@ -52,23 +52,67 @@ static void expect_file(uint64_t i)
 		expect_noise(first + i, 2 * BLOCK, 1, i);
 }
 
-Test(store_load, one_is_loaded_alone_and_two_with_those_behind)
+static void look_at(uint64_t i)
 {
 	struct ofs_attr attr;
 
+	cr_assert_eq(ofs_store_getattr(s, first + i, &attr), 0);
+}
+
+Test(store_load, the_further_one_goes_on_the_more_is_loaded_ahead)
+{
 	make_files();
-	cr_assert_eq(ofs_store_getattr(s, first + 20, &attr), 0);
+	look_at(20);
 	cr_expect_null(in_memory(21));
-	cr_assert_eq(ofs_store_getattr(s, first + 21, &attr), 0);
+	look_at(21);
 	cr_expect_not_null(in_memory(22));
-	cr_expect_not_null(in_memory(60));
+	cr_expect_null(in_memory(23));
+	look_at(23);
+	cr_expect_not_null(in_memory(26));
+	cr_expect_null(in_memory(27));
+	for (uint64_t i = 27; i < 37; i++)
+		look_at(i);
+	cr_expect_not_null(in_memory(50));
 	cr_expect_null(in_memory(19));
 	cr_expect_not(in_memory(22)->content.loaded);
-	expect_noise(first + 22, 0, length(22), 22);
-	cr_expect_not(in_memory(23)->content.loaded);
-	expect_noise(first + 23, 0, length(23), 23);
-	cr_expect(in_memory(24)->content.loaded);
+	for (uint64_t i = 22; i < 25; i++)
+		expect_noise(first + i, 0, length(i), i);
+	cr_expect_not(in_memory(25)->content.loaded);
+	expect_noise(first + 25, 0, length(25), 25);
+	cr_expect(in_memory(26)->content.loaded);
+	cr_expect_not(in_memory(29)->content.loaded);
+	expect_noise(first + 29, 0, length(29), 29);
+	cr_expect(in_memory(31)->content.loaded);
 	cr_expect_not(in_memory(30)->content.loaded, "it has two blocks");
+}
+
+Test(store_load, looking_here_and_there_loads_little)
+{
+	make_files();
+	for (uint64_t i = 6; i < FILES; i += 6)
+		look_at(i);
+	for (uint64_t i = 6; i < FILES; i++)
+		cr_expect_eq(in_memory(i) == NULL, i % 6 != 0, "%lu", i);
+}
+
+Test(store_load, a_name_is_known_without_its_directory)
+{
+	uint64_t d, ino;
+
+	open_store();
+	d = make_dir(OFS_ROOT_INO, "d");
+	ino = make_noise(d, "f", 10, 1);
+	seal();
+	reopen_store();
+	cr_expect_eq(ofs_store_is_name(s, ino, d, "f"), 1);
+	cr_expect_eq(ofs_store_is_name(s, ino, d, "g"), 0);
+	cr_expect_eq(ofs_store_is_name(s, d, d, "f"), 0);
+	cr_expect_eq(ofs_store_is_name(s, ino, ino, "f"), 0, "in a file");
+	cr_expect_eq(ofs_store_is_name(s, ino, ino + 99, "f"), 0, "nowhere");
+	cr_expect_null(((struct ofs_inode *)ofs_map_get(&s->inodes, d))->dir);
+	cr_assert_eq(ofs_store_rename(s, d, "f", d, "g", 0, NULL), 0);
+	cr_expect_eq(ofs_store_is_name(s, ino, d, "f"), 0);
+	cr_expect_eq(ofs_store_is_name(s, ino, d, "g"), 1);
 }
 
 Test(store_load, in_any_order)

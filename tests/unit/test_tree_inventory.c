@@ -132,6 +132,16 @@ static const char *files(const char *request)
 	}
 }
 
+/* The value of from: for the page after this one. */
+static char *next_of(const char *text)
+{
+	const char *next = strstr(text, "\"next\":\"");
+
+	cr_assert(next, "%s", text);
+	next += strlen("\"next\":\"");
+	return ofs_strndup(next, strcspn(next, "\""));
+}
+
 static void fill(void)
 {
 	make_dir("cache/web");
@@ -174,22 +184,70 @@ Test(tree_inventory, a_file_of_two_names_is_one)
 	cr_expect_str_eq(files("sort:path below:cache%2Fweb"), "bb ");
 }
 
+Test(tree_inventory, a_file_counts_by_another_name_once_the_last_is_gone)
+{
+	fill();
+	link_to(walk("cache/web/aa"), "cache/shell/zz");
+	drop("cache/shell/zz");
+	cr_expect_str_eq(files("sort:path below:cache"), "cc aa bb ");
+	link_to(walk("cache/web/aa"), "cache/web/xx");
+	drop("cache/web/aa");
+	cr_expect_str_eq(files("sort:path below:cache"), "cc bb xx ");
+}
+
+Test(tree_inventory, names_are_those_of_now)
+{
+	OFS_FREE char *first = NULL, *next = NULL, *name = NULL;
+
+	fill();
+	first = page("sort:size page:1");
+	next = next_of(first);
+	move("cache/shell/cc", "cache/shell/c2");
+	move("cache/web/bb", "cache/shell/b2");
+	move("cache/web", "persistent/web");
+	name = ofs_format("sort:size page:1 from:%s", next);
+	cr_expect_str_eq(files(name), "c2 b2 aa ee ");
+}
+
+/* More than 12 MiB of lines, with names that JSON writes six times as long. */
+Test(tree_inventory, long_lines_make_a_page_of_fewer_files)
+{
+	OFS_FREE char *request = ofs_strdup("sort:size");
+	size_t all = 0, pages = 0, count = 2500;
+	char deep[1200] = "cache", name[1300];
+
+	while (strlen(deep) < 1000) {
+		strcat(deep, "/");
+		memset(deep + strlen(deep), 1, 100);
+		make_dir(deep);
+	}
+	for (size_t i = 0; i < count; i++) {
+		snprintf(name, sizeof(name), "%s/%zu", deep, i);
+		make_of(name, "", 0);
+	}
+	for (bool more = true; more;) {
+		OFS_FREE char *text = page(request), *next = NULL;
+
+		pages += strstr(text, "{\"ref\"") != NULL;
+		for (const char *at = text; (at = strstr(at, "{\"ref\"")); at++)
+			all++;
+		more = strstr(text, "\"next\":\"");
+		if (!more)
+			continue;
+		next = next_of(text);
+		free(request);
+		request = ofs_format("sort:size from:%s", next);
+	}
+	cr_expect_eq(all, count);
+	cr_expect_eq(pages, 2);
+}
+
 /* Another request, for which what was read to its end is given up. */
 static void forget(void)
 {
 	OFS_FREE char *text = page("sort:modified max:1");
 
 	cr_assert(text);
-}
-
-/* The value of from: for the page after this one. */
-static char *next_of(const char *text)
-{
-	const char *next = strstr(text, "\"next\":\"");
-
-	cr_assert(next, "%s", text);
-	next += strlen("\"next\":\"");
-	return ofs_strndup(next, strcspn(next, "\""));
 }
 
 Test(tree_inventory, what_was_gathered_outlasts_changes_and_can_be_had_again)

@@ -155,25 +155,53 @@ static int place_classify(struct ofs_tree *t, const struct chain *c, struct ofs_
 	return OFS_MIN(r, 0);
 }
 
-int ofs_place_of(struct ofs_tree *t, uint64_t ino, struct ofs_place *ret)
+/* The directory that holds the entry, and then the entry by this very name. */
+static int chain_of_entry(struct ofs_tree *t, uint64_t dir, uint64_t ino, const char *name,
+			  struct chain *c)
 {
-	OFS_CLEANUP(chain_finish) struct chain c = { 0 };
-	int r;
+	c->levels = ofs_grow(c->levels, &c->cap, 1, sizeof(*c->levels));
+	c->levels[0].ino = ino;
+	copy_name(c->levels[0].name, name);
+	c->n = 1;
+	return chain_walk(t, dir, c);
+}
 
-	*ret = (struct ofs_place){ .path = OFS_BUF_INIT };
-	r = chain_walk(t, ino, &c);
-	ret->root = c.root;
+/* Of a chain that was walked with the result `r`. */
+static int place_of_chain(struct ofs_tree *t, const struct chain *c, int r, struct ofs_place *ret)
+{
+	*ret = (struct ofs_place){ .path = OFS_BUF_INIT, .root = c->root };
 	if (r == 0)
-		r = place_classify(t, &c, ret);
+		r = place_classify(t, c, ret);
 	if (r < 0)
 		return r;
-	for (size_t i = c.n; i-- > 0;) {
-		ofs_buf_append_str(&ret->path, c.levels[i].name);
+	ret->dir = c->n > 1 ? c->levels[1].ino : c->root->ino;
+	for (size_t i = c->n; i-- > 0;) {
+		ofs_buf_append_str(&ret->path, c->levels[i].name);
 		if (i)
 			ofs_buf_append_str(&ret->path, "/");
 	}
 	ofs_buf_append(&ret->path, "", 1);
 	return 0;
+}
+
+int ofs_place_of(struct ofs_tree *t, uint64_t ino, struct ofs_place *ret)
+{
+	OFS_CLEANUP(chain_finish) struct chain c = { 0 };
+	int r = chain_walk(t, ino, &c);
+
+	return place_of_chain(t, &c, r, ret);
+}
+
+int ofs_place_of_known(struct ofs_tree *t, const struct ofs_attr *node, const char *name,
+		       struct ofs_place *ret)
+{
+	OFS_CLEANUP(chain_finish) struct chain c = { 0 };
+	int r = name ? ofs_store_is_name(t->store, node->ino, node->parent, name) : 0;
+
+	if (r <= 0)
+		return r < 0 ? r : ofs_place_of(t, node->ino, ret);
+	r = chain_of_entry(t, node->parent, node->ino, name, &c);
+	return place_of_chain(t, &c, r, ret);
 }
 
 bool ofs_place_keeps(struct ofs_tree *t, const struct ofs_root *root, uint64_t ino)
@@ -202,17 +230,6 @@ static int made_as(struct ofs_tree *t, const struct chain *c, struct ofs_origin 
 	return 1;
 }
 
-/* The directory that holds the entry, and then the entry by this very name. */
-static int chain_of_entry(struct ofs_tree *t, uint64_t dir, const struct ofs_attr *entry,
-			  const char *name, struct chain *c)
-{
-	c->levels = ofs_grow(c->levels, &c->cap, 1, sizeof(*c->levels));
-	c->levels[0].ino = entry->ino;
-	copy_name(c->levels[0].name, name);
-	c->n = 1;
-	return chain_walk(t, dir, c);
-}
-
 int ofs_place_mark(struct ofs_tree *t, uint64_t dir, const char *name, uint64_t newdir,
 		   struct ofs_buf *out)
 {
@@ -228,7 +245,7 @@ int ofs_place_mark(struct ofs_tree *t, uint64_t dir, const char *name, uint64_t 
 	/* A new name is a new category for what lies in a directory. */
 	if (dir == newdir && !S_ISDIR(entry.mode))
 		return 0;
-	r = chain_of_entry(t, dir, &entry, name, &from);
+	r = chain_of_entry(t, dir, entry.ino, name, &from);
 	if (r == 0 && keeps(from.top))
 		r = nearest_mark(t, &from, &origin, &depth);
 	else if (r == 0 && ofs_place_keeps(t, NULL, newdir))

@@ -22,6 +22,7 @@ extern const char *const ofs_tier_names[OFS_TIERS];
 
 struct ofs_place {
 	struct ofs_root *root; /* the tree that it is in, of which all else is said */
+	uint64_t dir; /* that it is in; the root is in itself */
 	enum ofs_top top; /* a file at the root counts as in cache/ */
 	char category[OFS_NAME_MAX + 1];
 	char task[OFS_NAME_MAX + 1]; /* "" outside tasks/ */
@@ -33,6 +34,13 @@ void ofs_place_finish(struct ofs_place *p);
 
 /* -ENOENT when it has no name any more. */
 int ofs_place_of(struct ofs_tree *t, uint64_t ino, struct ofs_place *ret);
+
+/*
+ * The same for a node that had this name (NULL: it is not known) not long ago: quicker if it still
+ * has it, as its directory need not be loaded.
+ */
+int ofs_place_of_known(struct ofs_tree *t, const struct ofs_attr *node, const char *name,
+		       struct ofs_place *ret);
 
 enum ofs_tier ofs_place_tier(const struct ofs_place *p);
 

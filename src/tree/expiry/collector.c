@@ -162,13 +162,11 @@ int ofs_collector_facts(struct ofs_collector *c, const struct ofs_attr *file,
 
 /* The verdict on a file as it is now. */
 static int judge(struct ofs_collector *c, const struct ofs_attr *file,
-		 struct ofs_lifetime_place *place, struct ofs_facts *facts, enum ofs_verdict *ret,
-		 int64_t *ret_at)
+		 const struct ofs_lifetime_place *place, struct ofs_facts *facts,
+		 enum ofs_verdict *ret, int64_t *ret_at)
 {
-	int r = ofs_lifetime_place_of(c->tree, file->ino, place);
+	int r = ofs_collector_refresh_steps(c);
 
-	if (r == 0)
-		r = ofs_collector_refresh_steps(c);
 	if (r == 0)
 		r = ofs_collector_facts(c, file, place, facts);
 	if (r < 0)
@@ -179,12 +177,12 @@ static int judge(struct ofs_collector *c, const struct ofs_attr *file,
 	return 0;
 }
 
-int ofs_collector_word(struct ofs_collector *c, const struct ofs_attr *file, const char **ret)
+int ofs_collector_word(struct ofs_collector *c, const struct ofs_attr *file,
+		       const struct ofs_lifetime_place *p, const char **ret)
 {
 	enum ofs_verdict v = OFS_KEEP_USED;
-	struct ofs_lifetime_place place;
 	struct ofs_facts facts;
-	int r = judge(c, file, &place, &facts, &v, NULL);
+	int r = judge(c, file, p, &facts, &v, NULL);
 
 	*ret = ofs_lifetime_word(v);
 	return r;
@@ -198,8 +196,10 @@ int ofs_collector_explain(struct ofs_collector *c, const struct ofs_attr *file,
 	struct ofs_facts facts;
 	struct ofs_attr step;
 	int64_t at;
-	int r = judge(c, file, &place, &facts, &v, &at);
+	int r = ofs_lifetime_place_of(c->tree, file->ino, &place);
 
+	if (r == 0)
+		r = judge(c, file, &place, &facts, &v, &at);
 	if (r < 0)
 		return r;
 	if (facts.step && (ofs_store_getattr(c->tree->store, facts.step, &step) < 0 ||

@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "tree/core/root.h"
+#include "tree/expiry/lifetime.h"
 
 struct ofs_collector;
 
@@ -57,7 +58,8 @@ int ofs_collector_explain(struct ofs_collector *c, const struct ofs_attr *file,
 			  const struct ofs_cred *cred, struct ofs_buf *out);
 
 /* As ofs_gc_word(). */
-int ofs_collector_word(struct ofs_collector *c, const struct ofs_attr *file, const char **ret);
+int ofs_collector_word(struct ofs_collector *c, const struct ofs_attr *file,
+		       const struct ofs_lifetime_place *p, const char **ret);
 
 /*
  * Objects as <offloadfs/tree.h> and offloadfs(8) have them; NULL: there is no such item. The status

@@ -314,9 +314,10 @@ int ofs_gc_explain(struct ofs_gc *g, const struct ofs_attr *file, const struct o
 	return ofs_collector_explain(g->collector, file, cred, out);
 }
 
-int ofs_gc_word(struct ofs_gc *g, const struct ofs_attr *file, const char **ret)
+int ofs_gc_word(struct ofs_gc *g, const struct ofs_attr *file, const struct ofs_lifetime_place *p,
+		const char **ret)
 {
-	return ofs_collector_word(g->collector, file, ret);
+	return ofs_collector_word(g->collector, file, p, ret);
 }
 
 /* "run", "dry-run", "dry-run task T", "dry-run drop-all task T" */

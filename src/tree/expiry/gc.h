@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "tree/core/root.h"
+#include "tree/expiry/lifetime.h"
 
 struct ofs_gc;
 
@@ -50,8 +51,9 @@ void ofs_gc_note(struct ofs_gc *g, int64_t ttl);
 int ofs_gc_explain(struct ofs_gc *g, const struct ofs_attr *file, const struct ofs_cred *cred,
 		   struct ofs_buf *out);
 
-/* The same in a word, as of ofs_lifetime_word(). */
-int ofs_gc_word(struct ofs_gc *g, const struct ofs_attr *file, const char **ret);
+/* The same in a word, as of ofs_lifetime_word(), for a file whose directory is `p`. */
+int ofs_gc_word(struct ofs_gc *g, const struct ofs_attr *file, const struct ofs_lifetime_place *p,
+		const char **ret);
 
 /*
  * The value of user.offload.gc of a tree's directory, and what follows its name: "" or ".K". See

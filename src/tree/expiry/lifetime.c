@@ -188,20 +188,22 @@ int64_t ofs_lifetime_used_time(struct ofs_tree *t, int64_t used)
 	return ofs_lifetime_wall_time(t, OFS_MIN(used, now));
 }
 
-int ofs_lifetime_end(struct ofs_tree *t, const struct ofs_attr *file, int64_t *ret)
+int ofs_lifetime_end(struct ofs_tree *t, const struct ofs_attr *file,
+		     const struct ofs_lifetime_place *p, int64_t *ret)
 {
-	struct ofs_lifetime_place p;
+	struct ofs_lifetime_place own;
 	struct ofs_facts f;
-	int r = ofs_lifetime_place_of(t, file->ino, &p);
+	int r = p ? 0 : ofs_lifetime_place_of(t, file->ino, &own);
 
+	p = p ? p : &own;
 	if (r == 0)
-		r = ofs_lifetime_facts(t, file, &p, &f);
+		r = ofs_lifetime_facts(t, file, p, &f);
 	if (r < 0)
 		return r;
 	*ret = OFS_TTL_NEVER;
 	if (f.working && !ofs_verdict_promotes(&f) &&
 	    (f.ended || (!f.important && f.ttl != OFS_TTL_NEVER)))
-		*ret = ofs_lifetime_wall_time(t, f.ended ? p.ended.age
+		*ret = ofs_lifetime_wall_time(t, f.ended ? p->ended.age
 							 : ofs_verdict_due(f.used, f.ttl));
 	return 0;
 }

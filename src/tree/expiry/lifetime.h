@@ -58,5 +58,9 @@ void ofs_lifetime_explain(struct ofs_tree *t, const struct ofs_facts *f, enum of
 /* The same in a word: "kept", "live", "until" (the end of its time) or "evictable". */
 const char *ofs_lifetime_word(enum ofs_verdict v);
 
-/* When the time of a file is over, by the wall clock as it is now; OFS_TTL_NEVER: never. */
-int ofs_lifetime_end(struct ofs_tree *t, const struct ofs_attr *file, int64_t *ret);
+/*
+ * When the time of a file is over, by the wall clock as it is now; OFS_TTL_NEVER: never. `p` is of
+ * its directory; NULL: that is looked up.
+ */
+int ofs_lifetime_end(struct ofs_tree *t, const struct ofs_attr *file,
+		     const struct ofs_lifetime_place *p, int64_t *ret);

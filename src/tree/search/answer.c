@@ -55,11 +55,11 @@ static bool is_searched(const struct ofs_search *s, const struct ofs_root *root)
 	return false;
 }
 
-int ofs_answer_load(struct ofs_search *s, uint64_t ino, struct ofs_answer *ret)
+int ofs_answer_load(struct ofs_search *s, uint64_t ino, const char *name, struct ofs_answer *ret)
 {
 	*ret = (struct ofs_answer){ .place.path = OFS_BUF_INIT };
 	if (ofs_store_getattr(s->tree->store, ino, &ret->attr) < 0 || !S_ISREG(ret->attr.mode) ||
-	    !ret->attr.nlink || ofs_place_of(s->tree, ino, &ret->place) < 0 ||
+	    !ret->attr.nlink || ofs_place_of_known(s->tree, &ret->attr, name, &ret->place) < 0 ||
 	    !is_searched(s, ret->place.root) || ofs_labels_with(s->tree, ino, take_label, ret) < 0)
 		return 0;
 	return admits(s->query, ret);

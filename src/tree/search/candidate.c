@@ -46,7 +46,7 @@ static void add_file(struct ofs_search *s, struct ofs_candidate *c, uint64_t ino
 	for (size_t i = 0; i < c->nfiles; i++)
 		if (c->files[i].attr.ino == ino)
 			return;
-	if (c->nfiles < OFS_HIT_COPIES_MAX && ofs_answer_load(s, ino, &a) > 0)
+	if (c->nfiles < OFS_HIT_COPIES_MAX && ofs_answer_load(s, ino, NULL, &a) > 0)
 		c->files[c->nfiles++] = a;
 	else if (c->nfiles < OFS_HIT_COPIES_MAX)
 		ofs_answer_finish(&a);

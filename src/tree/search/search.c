@@ -259,7 +259,7 @@ static int list(struct ofs_search *s)
 	for (size_t i = 0; i < n && r == 0 && s->nhits < OFS_HITS_MAX; i++) {
 		OFS_CLEANUP(ofs_answer_finish) struct ofs_answer a;
 
-		if (ofs_answer_load(s, list[i].ino, &a) > 0 &&
+		if (ofs_answer_load(s, list[i].ino, NULL, &a) > 0 &&
 		    ofs_candidate_holds(s, &(struct ofs_candidate){ .files = { a }, .nfiles = 1 }))
 			r = ofs_hits_add(s, &a, 0, NULL, NULL, 0);
 	}

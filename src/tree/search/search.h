@@ -97,8 +97,11 @@ struct ofs_search {
 
 /* ---- answer.c: files, and which of them a query admits */
 
-/* 1: the file is there and the filters hold; 0: not. `ret` is to be finished in any case. */
-int ofs_answer_load(struct ofs_search *s, uint64_t ino, struct ofs_answer *ret);
+/*
+ * 1: the file is there and the filters hold; 0: not. `ret` is to be finished in any case. `name`
+ * may be NULL; see ofs_place_of_known().
+ */
+int ofs_answer_load(struct ofs_search *s, uint64_t ino, const char *name, struct ofs_answer *ret);
 void ofs_answer_finish(struct ofs_answer *a);
 
 bool ofs_search_wants(const struct ofs_query *q, enum ofs_tier tier);

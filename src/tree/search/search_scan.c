@@ -156,7 +156,7 @@ static bool is_left_out(const struct scan *s, uint64_t ino)
 {
 	OFS_CLEANUP(ofs_answer_finish) struct ofs_answer a = { .place.path = OFS_BUF_INIT };
 
-	return s->search->query->filtered && ofs_answer_load(s->search, ino, &a) <= 0;
+	return s->search->query->filtered && ofs_answer_load(s->search, ino, NULL, &a) <= 0;
 }
 
 static int scan_file(struct scan *s, uint64_t ino, const char *name)

@@ -107,7 +107,7 @@ static int attr_time(struct ofs_tree *t, const struct ofs_attr *file, int which,
 		     const struct ofs_cred *cred, struct ofs_buf *out)
 {
 	int64_t at = which == TIME_CREATED ? file->btime : ofs_lifetime_wall_time(t, file->seen);
-	int r = which == TIME_EXPIRES ? ofs_lifetime_end(t, file, &at) : 0;
+	int r = which == TIME_EXPIRES ? ofs_lifetime_end(t, file, NULL, &at) : 0;
 
 	if (r < 0)
 		return r;

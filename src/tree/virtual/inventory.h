@@ -19,7 +19,7 @@
 #include "tree/search/query.h"
 #include "tree/virtual/nodes.h"
 
-#define OFS_INVENTORY_PAGE 32768 /* files to a page at most */
+#define OFS_INVENTORY_PAGE 16384 /* files to a page at most */
 
 enum ofs_inventory_order {
 	OFS_ORDER_USED, /* the latest use first */
@@ -39,6 +39,7 @@ extern const char *const ofs_inventory_orders[];
 struct ofs_inventory_entry {
 	int64_t key;
 	uint64_t ino;
+	size_t name; /* in ofs_inventory.names */
 };
 
 /* ---- inventory_request.c */
@@ -73,6 +74,7 @@ void ofs_inventory_quote(const char *value, struct ofs_buf *out);
 struct ofs_inventory {
 	struct ofs_inventory_entry *list; /* in order */
 	size_t n, cap;
+	struct ofs_buf names; /* as they were found, each with its NUL */
 	/* Of all of them. */
 	uint64_t bytes, stored, tokens;
 	uint64_t uncounted; /* files whose tokens are not among those */

@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/map.h"
 #include "base/tokens.h"
 #include "tree/core/walk.h"
 #include "tree/expiry/lifetime.h"
@@ -19,12 +18,13 @@
 void ofs_inventory_finish(struct ofs_inventory *v)
 {
 	free(v->list);
+	ofs_buf_finish(&v->names);
 	*v = (struct ofs_inventory){ 0 };
 }
 
 struct found {
 	uint64_t ino;
-	size_t name; /* in the names of its directory; 0 where they do not matter */
+	size_t name; /* in the names of its directory */
 	bool is_dir;
 };
 
@@ -44,7 +44,6 @@ struct ofs_gathering {
 	struct ofs_search search; /* for its filters */
 	struct level *levels; /* from the root on */
 	size_t n, cap;
-	struct ofs_map linked; /* files of several names that were met */
 	uint64_t counted; /* bytes that were read for tokens */
 };
 
@@ -56,7 +55,7 @@ static bool is_between(int64_t at, int64_t from, int64_t before)
 }
 
 /* 1 or 0, or -errno. */
-static int admits(struct ofs_gathering *g, const struct ofs_attr *file)
+static int admits(struct ofs_gathering *g, const struct ofs_attr *file, const char *name)
 {
 	const struct ofs_inventory_request *q = g->request;
 	int64_t used = ofs_lifetime_used_time(g->tree, file->used);
@@ -73,7 +72,7 @@ static int admits(struct ofs_gathering *g, const struct ofs_attr *file)
 		return 0;
 	if (!q->query->filtered)
 		return 1;
-	r = ofs_answer_load(&g->search, file->ino, &answer);
+	r = ofs_answer_load(&g->search, file->ino, name, &answer);
 	ofs_answer_finish(&answer);
 	return r;
 }
@@ -98,9 +97,10 @@ static uint64_t stored_of(const struct ofs_attr *file)
 }
 
 /* The key grows along the order: ~ turns one round without overflow. */
-static int key_of(struct ofs_gathering *g, const struct ofs_attr *file, int64_t tokens,
-		  int64_t *ret)
+static int key_of(struct ofs_gathering *g, const struct ofs_attr *file, uint64_t dir,
+		  int64_t tokens, int64_t *ret)
 {
+	struct ofs_lifetime_place place;
 	int r = 0;
 
 	switch (g->request->order) {
@@ -120,7 +120,9 @@ static int key_of(struct ofs_gathering *g, const struct ofs_attr *file, int64_t 
 		*ret = ~(int64_t)stored_of(file);
 		break;
 	case OFS_ORDER_EXPIRES:
-		r = ofs_lifetime_end(g->tree, file, ret);
+		r = ofs_lifetime_place_in(g->tree, dir, &place);
+		if (r == 0)
+			r = ofs_lifetime_end(g->tree, file, &place, ret);
 		break;
 	case OFS_ORDER_PATH:
 	case OFS_ORDERS:
@@ -132,29 +134,43 @@ static int key_of(struct ofs_gathering *g, const struct ofs_attr *file, int64_t 
 	return r;
 }
 
-/* A file that was found in `dir`. One of several names counts as what it was named last. */
-static int take_file(struct ofs_gathering *g, uint64_t dir, uint64_t ino)
+/*
+ * The name of a file that was found in `dir` is the one that it counts by: the last of several, if
+ * it still has that.
+ */
+static int is_counted_by(struct ofs_gathering *g, const struct ofs_attr *file, uint64_t dir,
+			 const char *name)
+{
+	char last[OFS_NAME_MAX + 1];
+	uint64_t in;
+	int r;
+
+	if (file->nlink == 1 && file->parent == dir)
+		return 1;
+	r = ofs_store_name_of(g->tree->store, file->ino, &in, last);
+	return r < 0 ? r : in == dir && strcmp(name, last) == 0;
+}
+
+static int take_file(struct ofs_gathering *g, uint64_t dir, uint64_t ino, const char *name)
 {
 	struct ofs_inventory *to = g->to;
 	struct ofs_attr file;
 	int64_t tokens, key;
 	int r = ofs_store_getattr(g->tree->store, ino, &file);
 
-	if (r < 0 || !file.nlink || file.parent != dir)
-		return r == -ENOENT ? 0 : r;
-	if (file.nlink > 1) {
-		if (ofs_map_get(&g->linked, ino))
-			return 0;
-		ofs_map_put(&g->linked, ino, g);
-	}
-	r = admits(g, &file);
+	if (r == 0 && file.nlink)
+		r = is_counted_by(g, &file, dir, name);
+	if (r > 0)
+		r = admits(g, &file, name);
 	if (r <= 0)
-		return r;
+		return r == -ENOENT ? 0 : r;
 	tokens = tokens_of(g, &file);
-	r = key_of(g, &file, tokens, &key);
+	r = key_of(g, &file, dir, tokens, &key);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	*ofs_append(to->list, to->n, to->cap) = (struct ofs_inventory_entry){ key, ino };
+	*ofs_append(to->list, to->n, to->cap) =
+		(struct ofs_inventory_entry){ key, ino, to->names.len };
+	ofs_buf_append(&to->names, name, strlen(name) + 1);
 	to->bytes += file.size;
 	to->stored += stored_of(&file);
 	to->tokens += tokens > 0 ? (uint64_t)tokens : 0;
@@ -164,23 +180,16 @@ static int take_file(struct ofs_gathering *g, uint64_t dir, uint64_t ino)
 
 /* ---- directories */
 
-struct reading {
-	struct level *level;
-	bool named;
-};
-
 static int add_found(void *arg, const char *name, const struct ofs_attr *attr)
 {
-	struct reading *rd = arg;
-	struct level *l = rd->level;
+	struct level *l = arg;
 
 	if (!S_ISREG(attr->mode) && !S_ISDIR(attr->mode))
 		return 0;
 	*ofs_append(l->list, l->n, l->cap) = (struct found){ .ino = attr->ino,
 							     .name = l->names.len,
 							     .is_dir = S_ISDIR(attr->mode) };
-	if (rd->named)
-		ofs_buf_append(&l->names, name, strlen(name) + 1);
+	ofs_buf_append(&l->names, name, strlen(name) + 1);
 	return 0;
 }
 
@@ -194,14 +203,13 @@ static int compare_names(const void *a, const void *b, void *names)
 static int enter(struct ofs_gathering *g, uint64_t dir)
 {
 	struct level *l = ofs_append(g->levels, g->n, g->cap);
-	struct reading rd = { .level = l, .named = g->request->order == OFS_ORDER_PATH };
 	int r;
 
 	*l = (struct level){ .dir = dir };
 	if (dir == g->root->tops[OFS_TOP_AGENTS])
 		return 0;
-	r = ofs_walk_entries(g->tree, dir, add_found, &rd);
-	if (rd.named && l->n)
+	r = ofs_walk_entries(g->tree, dir, add_found, l);
+	if (g->request->order == OFS_ORDER_PATH && l->n)
 		qsort_r(l->list, l->n, sizeof(*l->list), compare_names, l->names.data);
 	/* Removed meanwhile: then nothing is in it. */
 	return r == -ENOENT || r == -ENOTDIR ? 0 : r;
@@ -222,7 +230,9 @@ static int step(struct ofs_gathering *g)
 	const struct found *f = l->next < l->n ? &l->list[l->next++] : NULL;
 
 	if (f)
-		return f->is_dir ? enter(g, f->ino) : take_file(g, l->dir, f->ino);
+		return f->is_dir ? enter(g, f->ino)
+				 : take_file(g, l->dir, f->ino,
+					     (const char *)l->names.data + f->name);
 	leave(g);
 	return 0;
 }
@@ -261,6 +271,7 @@ int ofs_gathering_create(struct ofs_tree *t, struct ofs_root *root,
 			 const struct ofs_inventory_request *request, struct ofs_inventory *to,
 			 struct ofs_gathering **ret)
 {
+	const char *slash = strrchr(request->below, '/');
 	struct ofs_gathering *g;
 	struct ofs_attr top;
 	int r = find_below(t, root->ino, request->below, &top);
@@ -278,7 +289,7 @@ int ofs_gathering_create(struct ofs_tree *t, struct ofs_root *root,
 	if (S_ISDIR(top.mode))
 		r = enter(g, top.ino);
 	else if (S_ISREG(top.mode))
-		r = take_file(g, top.parent, top.ino);
+		r = take_file(g, top.parent, top.ino, slash ? slash + 1 : request->below);
 	if (r < 0)
 		ofs_gathering_destroy(g);
 	else
@@ -310,6 +321,5 @@ void ofs_gathering_destroy(struct ofs_gathering *g)
 	while (g->n)
 		leave(g);
 	free(g->levels);
-	ofs_map_finish(&g->linked);
 	free(g);
 }

@@ -20,11 +20,11 @@
 #define CLOCK_EVERY 64 /* files between two looks at the clock */
 #define AGAIN_NS (2 * OFS_NS_PER_S) /* programs look a name up several times to read it */
 #define PORTION_NS (300 * OFS_NS_PER_MS) /* before an answer says that there is more to do */
-#define KEPT_FILES_MAX ((size_t)4 << 20) /* of all that are kept, but for the last one */
+#define KEPT_FILES_MAX ((size_t)2 << 20) /* of all that are kept, but for the last one */
 
 /* A file of a page, and its line: nothing if it has gone. */
 struct row {
-	uint64_t ino;
+	const struct ofs_inventory_entry *entry;
 	size_t at, len;
 };
 
@@ -45,6 +45,7 @@ struct kept {
 	struct ofs_inventory v;
 	struct ofs_gathering *more; /* NULL: that is all */
 	struct page page; /* the last one: it may be looked up again */
+	uint64_t page_max; /* files: fewer once lines were too long for more */
 	int64_t changed; /* of the tree, when it was begun */
 	int64_t used; /* monotonic */
 	bool over; /* the last page was made */
@@ -152,6 +153,7 @@ static int get(struct ofs_tree *t, struct ofs_root *root, const char *name,
 		k = make_room(t->inventories);
 		k->root = root;
 		k->changed = ofs_changes_last(root->changes);
+		k->page_max = OFS_INVENTORY_PAGE;
 		r = ofs_inventory_parse(t, name, q->began, NULL, &k->request);
 		if (r == 0)
 			r = ofs_gathering_create(t, root, &k->request, &k->v, &k->more);
@@ -243,6 +245,7 @@ static void note_important(void *arg, const struct ofs_label *l)
 static void append_file(struct ofs_tree *t, const struct ofs_answer *a, struct ofs_buf *out)
 {
 	const struct ofs_attr *file = &a->attr;
+	struct ofs_lifetime_place in;
 	int64_t end = OFS_TTL_NEVER;
 	const char *state = NULL;
 	bool important = false;
@@ -250,8 +253,10 @@ static void append_file(struct ofs_tree *t, const struct ofs_answer *a, struct o
 
 	ofs_ref_format(t, file->ino, ref);
 	ofs_labels_with(t, file->ino, note_important, &important);
-	ofs_lifetime_end(t, file, &end);
-	ofs_gc_word(t->gc, file, &state);
+	if (ofs_lifetime_place_in(t, a->place.dir, &in) == 0) {
+		ofs_lifetime_end(t, file, &in, &end);
+		ofs_gc_word(t->gc, file, &in, &state);
+	}
 	ofs_buf_printf(out, "{\"ref\":\"%s\"", ref);
 	append_bytes(out, "path", (const char *)a->place.path.data);
 	ofs_buf_printf(out, ",\"size\":%" PRIu64 ",\"tokens\":%" PRIu64, file->size,
@@ -291,25 +296,23 @@ static int compare_inodes(const void *a, const void *b)
 {
 	const struct row *const *x = a, *const *y = b;
 
-	return (*x)->ino < (*y)->ino ? -1 : (*x)->ino > (*y)->ino;
+	return (*x)->entry->ino < (*y)->entry->ino ? -1 : (*x)->entry->ino > (*y)->entry->ino;
 }
 
 /*
- * Begins the page of the files from number `first` on. Lines are made in the order of inodes: names
- * are found in a directory that is loaded as a whole, and its files were mostly made one after the
- * other.
+ * Begins the page of the files from number `first` on. Lines are made in the order of inodes: those
+ * of a directory were mostly made one after the other.
  */
 static void page_begin(struct page *p, const struct ofs_inventory *v, size_t first, uint64_t max)
 {
 	page_finish(p);
 	p->first = first;
 	p->max = max;
-	p->n = (size_t)OFS_MIN(OFS_MIN(max, (uint64_t)OFS_INVENTORY_PAGE),
-			       (uint64_t)(v->n - OFS_MIN(first, v->n)));
+	p->n = (size_t)OFS_MIN(max, (uint64_t)(v->n - OFS_MIN(first, v->n)));
 	p->rows = ofs_realloc(NULL, p->n + 1, sizeof(*p->rows));
 	p->order = ofs_realloc(NULL, p->n + 1, sizeof(*p->order));
 	for (size_t i = 0; i < p->n; i++) {
-		p->rows[i].ino = v->list[first + i].ino;
+		p->rows[i].entry = &v->list[first + i];
 		p->order[i] = &p->rows[i];
 	}
 	qsort(p->order, p->n, sizeof(*p->order), compare_inodes);
@@ -317,16 +320,20 @@ static void page_begin(struct page *p, const struct ofs_inventory *v, size_t fir
 
 /* Makes lines until the deadline; true: all of them. */
 static bool page_run(struct ofs_tree *t, struct ofs_root *root,
-		     const struct ofs_inventory_request *q, struct page *p, int64_t deadline)
+		     const struct ofs_inventory_request *q, const struct ofs_inventory *v,
+		     struct page *p, int64_t deadline)
 {
 	struct ofs_search search = { .tree = t, .query = q->query, .in = &root, .n_in = 1 };
+	const char *names = (const char *)v->names.data;
 
 	while (p->done < p->n && p->lines.len <= PAGE_BYTES) {
 		struct row *row = p->order[p->done++];
+		const struct ofs_inventory_entry *e = row->entry;
 		struct ofs_answer a;
 
 		row->at = p->lines.len;
-		if (ofs_answer_load(&search, row->ino, &a) > 0 && is_below(&a, q->below))
+		if (ofs_answer_load(&search, e->ino, names + e->name, &a) > 0 &&
+		    is_below(&a, q->below))
 			append_file(t, &a, &p->lines);
 		ofs_answer_finish(&a);
 		row->len = p->lines.len - row->at;
@@ -340,18 +347,17 @@ static bool page_run(struct ofs_tree *t, struct ofs_root *root,
 static int make_lines(struct ofs_tree *t, struct ofs_root *root,
 		      const struct ofs_inventory_request *q, struct kept *k, size_t first)
 {
-	uint64_t max = OFS_MIN(q->page, q->max);
+	uint64_t max = OFS_MIN(OFS_MIN(q->page, q->max), k->page_max);
 	int64_t deadline = ofs_clock_monotonic() + PORTION_NS;
 	struct page *p = &k->page;
 
 	if (!p->rows || p->first != first || p->max != max)
 		page_begin(p, &k->v, first, max);
-	while (page_run(t, root, q, p, deadline)) {
+	while (page_run(t, root, q, &k->v, p, deadline)) {
 		if (p->done == p->n)
 			return 1;
-		/* The paths are long: fewer files. */
-		page_begin(p, &k->v, first, p->n / 8 + 1);
-		p->max = max;
+		k->page_max = max = p->done - p->done / 4;
+		page_begin(p, &k->v, first, max);
 	}
 	return 0;
 }
@@ -403,7 +409,7 @@ static int make_page(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 	else
 		ofs_buf_append_str(out, "\"next\":null}\n");
 	for (size_t i = 0; i < k->page.n; i++)
-		if (k->page.rows[i].ino != q.after.ino)
+		if (k->page.rows[i].entry->ino != q.after.ino)
 			ofs_buf_append(out, k->page.lines.data + k->page.rows[i].at,
 				       k->page.rows[i].len);
 	k->over = end >= k->v.n || q.max != UINT64_MAX;

@@ -276,7 +276,7 @@ static int rank_file(struct ofs_tree *t, enum ofs_view view, uint64_t ino, int64
 	if (r == 0 && view == OFS_VIEW_RECENT)
 		*ret = -OFS_MAX(attr.mtime, -INT64_MAX);
 	else if (r == 0)
-		r = ofs_lifetime_end(t, &attr, ret);
+		r = ofs_lifetime_end(t, &attr, NULL, ret);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	return view == OFS_VIEW_RECENT || *ret != OFS_TTL_NEVER;
