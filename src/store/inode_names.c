@@ -133,6 +133,25 @@ bool ofs_names_are_all(struct ofs_store *s, const struct ofs_inode *n, const str
 	return has_so_many(n, l->n);
 }
 
+int ofs_store_getattr_in(struct ofs_store *s, uint64_t dir, uint64_t ino, struct ofs_attr *ret)
+{
+	const struct ofs_dirent *e;
+	struct ofs_inode *n;
+	int r;
+
+	OFS_LOCKED(&s->lock);
+	ofs_store_evict(s);
+	r = ofs_store_inode(s, ino, &n);
+	if (r < 0)
+		return r;
+	if (dir && n->row.parent != dir && n->row.nlink == 1 && entry_in(s, dir, ino, &e) == 0) {
+		n->row.parent = dir;
+		ofs_store_touch(s, n);
+	}
+	ofs_store_attr(s, n, ret);
+	return 0;
+}
+
 static int named_inode(struct ofs_store *s, uint64_t ino, struct ofs_inode **ret)
 {
 	int r = ofs_store_inode(s, ino, ret);

@@ -105,15 +105,7 @@ uint64_t ofs_store_forget(struct ofs_store *s, uint64_t ino, uint64_t count)
 
 int ofs_store_getattr(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret)
 {
-	struct ofs_inode *n;
-	int r;
-
-	OFS_LOCKED(&s->lock);
-	ofs_store_evict(s);
-	r = ofs_store_inode(s, ino, &n);
-	if (r == 0)
-		ofs_store_attr(s, n, ret);
-	return r;
+	return ofs_store_getattr_in(s, 0, ino, ret);
 }
 
 int ofs_store_get_hash(struct ofs_store *s, uint64_t ino, struct ofs_content_hash *ret)

@@ -115,6 +115,31 @@ Test(store_load, a_name_is_known_without_its_directory)
 	cr_expect_eq(ofs_store_is_name(s, ino, d, "g"), 1);
 }
 
+Test(store_load, a_file_that_lost_its_last_name_is_known_where_it_is_found)
+{
+	uint64_t a, b, ino, in;
+	struct ofs_attr attr;
+	char name[256];
+
+	open_store();
+	a = make_dir(OFS_ROOT_INO, "a");
+	b = make_dir(OFS_ROOT_INO, "b");
+	ino = make_noise(a, "f", 10, 1);
+	cr_assert_eq(ofs_store_link(s, ino, b, "g", &attr), 0);
+	cr_assert_eq(ofs_store_unlink(s, b, "g", NULL), 0);
+	cr_assert_eq(ofs_store_getattr(s, ino, &attr), 0);
+	cr_assert_neq(attr.parent, a);
+	cr_assert_eq(ofs_store_getattr_in(s, b, ino, &attr), 0);
+	cr_expect_neq(attr.parent, a);
+	cr_assert_eq(ofs_store_getattr_in(s, a, ino, &attr), 0);
+	cr_expect_eq(attr.parent, a);
+	seal();
+	reopen_store();
+	cr_assert_eq(ofs_store_name_of(s, ino, &in, name), 0);
+	cr_expect_eq(in, a);
+	cr_expect_str_eq(name, "f");
+}
+
 Test(store_load, in_any_order)
 {
 	make_files();

@@ -47,7 +47,7 @@ static int enter_subdir(struct scan *s, const struct pending *dir, uint64_t ino,
 static int report_file(struct scan *s, const struct pending *dir, uint64_t ino)
 {
 	struct ofs_attr attr;
-	int r = ofs_store_getattr(s->tree->store, ino, &attr);
+	int r = ofs_store_getattr_in(s->tree->store, dir->ino, ino, &attr);
 
 	if (r < 0 || !attr.nlink)
 		return r == -ENOENT ? 0 : r;

@@ -145,8 +145,8 @@ static int is_counted_by(struct ofs_gathering *g, const struct ofs_attr *file, u
 	uint64_t in;
 	int r;
 
-	if (file->nlink == 1 && file->parent == dir)
-		return 1;
+	if (file->nlink == 1)
+		return file->parent == dir;
 	r = ofs_store_name_of(g->tree->store, file->ino, &in, last);
 	return r < 0 ? r : in == dir && strcmp(name, last) == 0;
 }
@@ -156,7 +156,7 @@ static int take_file(struct ofs_gathering *g, uint64_t dir, uint64_t ino, const 
 	struct ofs_inventory *to = g->to;
 	struct ofs_attr file;
 	int64_t tokens, key;
-	int r = ofs_store_getattr(g->tree->store, ino, &file);
+	int r = ofs_store_getattr_in(g->tree->store, dir, ino, &file);
 
 	if (r == 0 && file.nlink)
 		r = is_counted_by(g, &file, dir, name);
