@@ -407,8 +407,11 @@ static int append(struct ofs_store *s, const struct ofs_journal_record *record, 
 	if (!frees_space(record->type) && ofs_reserve_is_tight(s))
 		return -ENOSPC;
 	e = ofs_journal_append(s->journal, record, ret_lsn, ret_where);
-	if (ofs_store_is_full(e) && frees_space(record->type) && ofs_reserve_release(s))
+	if (ofs_store_is_full(e) && frees_space(record->type) && ofs_reserve_release(s)) {
 		e = ofs_journal_append(s->journal, record, ret_lsn, ret_where);
+		/* What comes next is only refused if there is no room now either. */
+		ofs_reserve_fill(s);
+	}
 	return e;
 }
 

@@ -142,6 +142,31 @@ Test(store_full, writers_are_told_and_removing_works)
 	}
 }
 
+/* One record finds no room. */
+static int on_one_append(const char *name)
+{
+	if (strcmp(name, "io.pwritev") != 0 || refused)
+		return 0;
+	refused++;
+	return -ENOSPC;
+}
+
+Test(store_full, after_a_moment_without_room_nothing_is_refused)
+{
+	uint64_t ino;
+	struct ofs_attr attr;
+
+	start_store();
+	ino = make_noise(OFS_ROOT_INO, "a", 1000, 1);
+	make_in(OFS_ROOT_INO, "removed");
+	refused = 0;
+	fault_for = on_one_append;
+	cr_assert_eq(ofs_store_unlink(s, OFS_ROOT_INO, "removed", NULL), 0);
+	cr_assert_eq(refused, 1);
+	cr_expect_eq(ofs_store_link(s, ino, OFS_ROOT_INO, "b", &attr), 0);
+	cr_expect_not(s->reserve.tight);
+}
+
 Test(store_full, what_waits_to_be_sealed_is_kept_and_sealed_later)
 {
 	uint64_t f[20];
