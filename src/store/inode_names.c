@@ -73,28 +73,33 @@ static void note_uncommitted(struct ofs_store *s, uint64_t ino, struct ofs_names
 	}
 }
 
-/* 1 when an entry says so now; `lock` held. For that its directory is not loaded. */
+/* 1 when an entry says so now; `lock` held. The directory is loaded afterwards. */
 static int is_name(struct ofs_store *s, uint64_t ino, uint64_t dir, const char *name)
 {
 	const struct ofs_dirent *e;
 	struct ofs_inode *n;
-	uint64_t to = 0;
-	int r = ofs_store_inode(s, dir, &n);
+	int r = ofs_store_dir(s, dir, &n);
 
-	if (r == 0 && n->dir) {
-		e = ofs_dir_find(n->dir, name);
-		return e && e->ino == ino;
-	}
-	if (r == 0)
-		r = ofs_index_get_dirent(s->index, dir, name, &to);
-	return r == -ENOENT ? 0 : r < 0 ? r : to == ino;
+	if (r < 0)
+		return r == -ENOENT || r == -ENOTDIR ? 0 : r;
+	e = ofs_dir_find(n->dir, name);
+	return e && e->ino == ino;
 }
 
 int ofs_store_is_name(struct ofs_store *s, uint64_t ino, uint64_t dir, const char *name)
 {
+	struct ofs_inode *n;
+	uint64_t to = 0;
+	int r;
+
 	OFS_LOCKED(&s->lock);
 	ofs_store_evict(s);
-	return is_name(s, ino, dir, name);
+	r = ofs_store_inode(s, dir, &n);
+	if (r == 0 && n->dir)
+		return is_name(s, ino, dir, name);
+	if (r == 0)
+		r = ofs_index_get_dirent(s->index, dir, name, &to);
+	return r == -ENOENT ? 0 : r < 0 ? r : to == ino;
 }
 
 /* Leaves each name that is one now, once; `lock` held. */
@@ -144,7 +149,9 @@ int ofs_store_getattr_in(struct ofs_store *s, uint64_t dir, uint64_t ino, struct
 	r = ofs_store_inode(s, ino, &n);
 	if (r < 0)
 		return r;
-	if (dir && n->row.parent != dir && n->row.nlink == 1 && entry_in(s, dir, ino, &e) == 0) {
+	if (dir && n->row.parent != dir && n->row.nlink && !S_ISDIR(n->row.mode) &&
+	    entry_in(s, dir, ino, &e) == 0 &&
+	    (n->row.nlink == 1 || entry_in(s, n->row.parent, ino, &e) == -ENOENT)) {
 		n->row.parent = dir;
 		ofs_store_touch(s, n);
 	}

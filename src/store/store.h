@@ -114,8 +114,8 @@ uint64_t ofs_store_forget(struct ofs_store *s, uint64_t ino, uint64_t n);
 int ofs_store_getattr(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret);
 
 /*
- * The same for what was found in `dir` (0: not known). Where a file of several names lost the last one that it was
- * given, only a search through all names tells where it is; with one left, this does at no cost.
+ * The same for an inode that was found in `dir` (0: it is not known where). If its parent has no
+ * name for it any more, `dir` becomes its parent, which saves a search through all names.
  */
 int ofs_store_getattr_in(struct ofs_store *s, uint64_t dir, uint64_t ino, struct ofs_attr *ret);
 int ofs_store_get_hash(struct ofs_store *s, uint64_t ino, struct ofs_content_hash *ret);

@@ -195,6 +195,34 @@ Test(tree_inventory, a_file_counts_by_another_name_once_the_last_is_gone)
 	cr_expect_str_eq(files("sort:path below:cache"), "cc bb xx ");
 }
 
+/* Two names are left, in a directory that is not the one where it was named last. */
+static void make_two_of_three(void)
+{
+	fill();
+	make_of("cache/web/yy", "12345678", 8);
+	link_to(walk("cache/web/yy"), "cache/web/xx");
+	link_to(walk("cache/web/yy"), "cache/shell/zz");
+	drop("cache/shell/zz");
+}
+
+Test(tree_inventory, two_names_that_are_left_are_one_file_by_path)
+{
+	make_two_of_three();
+	cr_expect_str_eq(files("sort:path below:cache"), "cc aa bb yy ");
+}
+
+Test(tree_inventory, two_names_that_are_left_are_one_file_by_size)
+{
+	make_two_of_three();
+	cr_expect_str_eq(files("sort:size below:cache"), "yy cc bb aa ");
+}
+
+Test(tree_inventory, a_file_is_listed_by_its_path_alone)
+{
+	make_two_of_three();
+	cr_expect_str_eq(files("below:cache%2Fweb%2Fyy"), "yy ");
+}
+
 Test(tree_inventory, names_are_those_of_now)
 {
 	OFS_FREE char *first = NULL, *next = NULL, *name = NULL;
@@ -209,37 +237,46 @@ Test(tree_inventory, names_are_those_of_now)
 	cr_expect_str_eq(files(name), "c2 b2 aa ee ");
 }
 
+/* How many pages with files there are, and how many files. */
+static size_t count_pages(const char *request, size_t *ret_files)
+{
+	OFS_FREE char *name = ofs_strdup(request);
+	size_t pages = 0;
+
+	for (*ret_files = 0;;) {
+		OFS_FREE char *text = page(name), *next = NULL;
+
+		pages += strstr(text, "{\"ref\"") != NULL;
+		for (const char *at = text; (at = strstr(at, "{\"ref\"")); at++)
+			++*ret_files;
+		if (!strstr(text, "\"next\":\""))
+			return pages;
+		next = next_of(text);
+		free(name);
+		name = ofs_format("%s from:%s", request, next);
+	}
+}
+
 /* More than 12 MiB of lines, with names that JSON writes six times as long. */
 Test(tree_inventory, long_lines_make_a_page_of_fewer_files)
 {
-	OFS_FREE char *request = ofs_strdup("sort:size");
-	size_t all = 0, pages = 0, count = 2500;
 	char deep[1200] = "cache", name[1300];
+	size_t n;
 
 	while (strlen(deep) < 1000) {
 		strcat(deep, "/");
 		memset(deep + strlen(deep), 1, 100);
 		make_dir(deep);
 	}
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < 2500; i++) {
 		snprintf(name, sizeof(name), "%s/%zu", deep, i);
 		make_of(name, "", 0);
 	}
-	for (bool more = true; more;) {
-		OFS_FREE char *text = page(request), *next = NULL;
-
-		pages += strstr(text, "{\"ref\"") != NULL;
-		for (const char *at = text; (at = strstr(at, "{\"ref\"")); at++)
-			all++;
-		more = strstr(text, "\"next\":\"");
-		if (!more)
-			continue;
-		next = next_of(text);
-		free(request);
-		request = ofs_format("sort:size from:%s", next);
-	}
-	cr_expect_eq(all, count);
-	cr_expect_eq(pages, 2);
+	cr_expect_eq(count_pages("sort:size", &n), 2);
+	cr_expect_eq(n, 2500);
+	cr_expect_eq(count_pages("sort:used max:2450", &n), 2, "they do not fit into one");
+	cr_expect_eq(count_pages("sort:used max:500", &n), 1);
+	cr_expect_eq(n, 500);
 }
 
 /* Another request, for which what was read to its end is given up. */

@@ -22,7 +22,7 @@ extern const char *const ofs_tier_names[OFS_TIERS];
 
 struct ofs_place {
 	struct ofs_root *root; /* the tree that it is in, of which all else is said */
-	uint64_t dir; /* that it is in; the root is in itself */
+	uint64_t dir; /* the directory that it is in; of the root, itself */
 	enum ofs_top top; /* a file at the root counts as in cache/ */
 	char category[OFS_NAME_MAX + 1];
 	char task[OFS_NAME_MAX + 1]; /* "" outside tasks/ */

@@ -51,7 +51,7 @@ void ofs_gc_note(struct ofs_gc *g, int64_t ttl);
 int ofs_gc_explain(struct ofs_gc *g, const struct ofs_attr *file, const struct ofs_cred *cred,
 		   struct ofs_buf *out);
 
-/* The same in a word, as of ofs_lifetime_word(), for a file whose directory is `p`. */
+/* The same in a word, as of ofs_lifetime_word(); `p` is of its directory. */
 int ofs_gc_word(struct ofs_gc *g, const struct ofs_attr *file, const struct ofs_lifetime_place *p,
 		const char **ret);
 

@@ -8,7 +8,7 @@
  *   older: newer:     by the last use: an age or a time
  *   below:PATH        files in the directory PATH, or the file PATH
  *   sort:ORDER        one of ofs_inventory_orders; reverse:yes
- *   max:N             that many files and no further page
+ *   max:N             that many files and no further page, unless their lines are too long for one
  *   page:N            that many files to a page at most
  *   from:POSITION     the page that continues there
  *

@@ -135,8 +135,8 @@ static int key_of(struct ofs_gathering *g, const struct ofs_attr *file, uint64_t
 }
 
 /*
- * The name of a file that was found in `dir` is the one that it counts by: the last of several, if
- * it still has that.
+ * A file of several names counts once: by its oldest name in the directory that it was linked into
+ * last.
  */
 static int is_counted_by(struct ofs_gathering *g, const struct ofs_attr *file, uint64_t dir,
 			 const char *name)
@@ -237,8 +237,9 @@ static int step(struct ofs_gathering *g)
 	return 0;
 }
 
-/* What `path` leads to from a directory, without a reference. */
-static int find_below(struct ofs_tree *t, uint64_t root, const char *path, struct ofs_attr *ret)
+/* What `path` leads to from a directory, without a reference, and the directory that it is in. */
+static int find_below(struct ofs_tree *t, uint64_t root, const char *path, uint64_t *ret_dir,
+		      struct ofs_attr *ret)
 {
 	int r = ofs_store_getattr(t->store, root, ret);
 
@@ -250,7 +251,8 @@ static int find_below(struct ofs_tree *t, uint64_t root, const char *path, struc
 			return -ENAMETOOLONG;
 		memcpy(name, path, len);
 		name[len] = '\0';
-		r = ofs_store_lookup(t->store, ret->ino, name, ret);
+		*ret_dir = ret->ino;
+		r = ofs_store_lookup(t->store, *ret_dir, name, ret);
 		if (r == 0)
 			ofs_store_forget(t->store, ret->ino, 1);
 		path += len + (path[len] == '/');
@@ -273,8 +275,9 @@ int ofs_gathering_create(struct ofs_tree *t, struct ofs_root *root,
 {
 	const char *slash = strrchr(request->below, '/');
 	struct ofs_gathering *g;
+	uint64_t dir = root->ino;
 	struct ofs_attr top;
-	int r = find_below(t, root->ino, request->below, &top);
+	int r = find_below(t, root->ino, request->below, &dir, &top);
 
 	if (r < 0)
 		return r;
@@ -289,7 +292,7 @@ int ofs_gathering_create(struct ofs_tree *t, struct ofs_root *root,
 	if (S_ISDIR(top.mode))
 		r = enter(g, top.ino);
 	else if (S_ISREG(top.mode))
-		r = take_file(g, top.parent, top.ino, slash ? slash + 1 : request->below);
+		r = take_file(g, dir, top.ino, slash ? slash + 1 : request->below);
 	if (r < 0)
 		ofs_gathering_destroy(g);
 	else

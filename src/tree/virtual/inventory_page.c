@@ -20,7 +20,7 @@
 #define CLOCK_EVERY 64 /* files between two looks at the clock */
 #define AGAIN_NS (2 * OFS_NS_PER_S) /* programs look a name up several times to read it */
 #define PORTION_NS (300 * OFS_NS_PER_MS) /* before an answer says that there is more to do */
-#define KEPT_FILES_MAX ((size_t)2 << 20) /* of all that are kept, but for the last one */
+#define KEPT_BYTES_MAX ((size_t)64 << 20) /* of all that are kept, but for the last one */
 
 /* A file of a page, and its line: nothing if it has gone. */
 struct row {
@@ -31,7 +31,7 @@ struct row {
 /* A page that is being made, a portion with each request. */
 struct page {
 	size_t first; /* in the inventory */
-	uint64_t max; /* files, as asked for */
+	uint64_t max; /* files at most */
 	struct row *rows; /* NULL: there is none */
 	struct row **order; /* of them by inode */
 	size_t n, done;
@@ -125,14 +125,14 @@ static struct kept *find_kept(struct ofs_inventories *v, const struct ofs_root *
 static struct kept *make_room(struct ofs_inventories *v)
 {
 	struct kept *oldest = &v->list[0];
-	size_t files = 0;
+	size_t bytes = 0;
 
 	for (size_t i = 0; i < KEPT_MAX; i++) {
-		files += v->list[i].v.n;
+		bytes += v->list[i].v.cap * sizeof(*v->list[i].v.list) + v->list[i].v.names.cap;
 		if (v->list[i].used < oldest->used)
 			oldest = &v->list[i];
 	}
-	for (size_t i = 0; files > KEPT_FILES_MAX && i < KEPT_MAX; i++)
+	for (size_t i = 0; bytes > KEPT_BYTES_MAX && i < KEPT_MAX; i++)
 		drop(&v->list[i]);
 	drop(oldest);
 	return oldest;
@@ -300,8 +300,8 @@ static int compare_inodes(const void *a, const void *b)
 }
 
 /*
- * Begins the page of the files from number `first` on. Lines are made in the order of inodes: those
- * of a directory were mostly made one after the other.
+ * Begins the page of the files from number `first` on. Lines are made in the order of inodes, as
+ * those after one that is needed are loaded with it.
  */
 static void page_begin(struct page *p, const struct ofs_inventory *v, size_t first, uint64_t max)
 {
@@ -388,6 +388,7 @@ static int make_page(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 	const struct ofs_asked *asked = arg;
 	struct kept *k = NULL;
 	size_t first = 0, end;
+	bool is_last;
 	OFS_LOCKED(&t->inventories->lock);
 	int r = ofs_inventory_parse(t, asked->name, ofs_clock_wall(), NULL, &q);
 
@@ -404,7 +405,8 @@ static int make_page(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 	}
 	append_sums(out, &k->v);
 	end = first + k->page.n;
-	if (end < k->v.n && q.max == UINT64_MAX)
+	is_last = end >= k->v.n || k->page.n >= q.max;
+	if (!is_last)
 		append_position(t, out, k->request.began, k->v.list[end - 1]);
 	else
 		ofs_buf_append_str(out, "\"next\":null}\n");
@@ -412,7 +414,7 @@ static int make_page(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 		if (k->page.rows[i].entry->ino != q.after.ino)
 			ofs_buf_append(out, k->page.lines.data + k->page.rows[i].at,
 				       k->page.rows[i].len);
-	k->over = end >= k->v.n || q.max != UINT64_MAX;
+	k->over = is_last;
 	return 0;
 }
 
