@@ -188,8 +188,8 @@ int ofs_store_create(struct ofs_store *s, uint64_t dir, const char *name,
 	return r;
 }
 
-int ofs_store_link(struct ofs_store *s, uint64_t ino, uint64_t dir, const char *name,
-		   struct ofs_attr *ret)
+static int try_link(struct ofs_store *s, uint64_t ino, uint64_t dir, const char *name,
+		    struct ofs_attr *ret)
 {
 	struct ofs_record rec = { .type = OFS_RECORD_LINK, .ino = ino, .dir = dir, .name = name };
 	struct ofs_inode *parent, *n;
@@ -212,6 +212,19 @@ int ofs_store_link(struct ofs_store *s, uint64_t ino, uint64_t dir, const char *
 	r = ofs_store_log(s, &rec, NULL, 0);
 	if (r == 0)
 		hold(s, n, ret);
+	return r;
+}
+
+int ofs_store_link(struct ofs_store *s, uint64_t ino, uint64_t dir, const char *name,
+		   struct ofs_attr *ret)
+{
+	int r = ofs_store_wait_for_room(s);
+
+	if (r < 0)
+		return r;
+	do
+		r = try_link(s, ino, dir, name, ret);
+	while (ofs_store_make_room(s, r));
 	return r;
 }
 

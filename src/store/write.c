@@ -87,7 +87,8 @@ int ofs_store_allocate(struct ofs_store *s, uint64_t ino, uint64_t off, uint64_t
 
 	if (is_too_large(off, len))
 		return -EFBIG;
-	if (ofs_reserve_is_tight(s))
+	if (ofs_reserve_is_tight(s) &&
+	    (!ofs_store_make_room(s, -ENOSPC) || ofs_reserve_is_tight(s)))
 		return -ENOSPC;
 	if (fstatvfs(s->dirfd, &st) < 0)
 		return -errno;

@@ -167,6 +167,23 @@ Test(store_full, after_a_moment_without_room_nothing_is_refused)
 	cr_expect_not(s->reserve.tight);
 }
 
+/* As while the sealer works off a cycle that found the disk full. */
+Test(store_full, whatever_takes_room_waits_for_the_sealer_to_make_some)
+{
+	uint64_t ino;
+	struct ofs_attr attr;
+
+	start_store();
+	ino = make_noise(OFS_ROOT_INO, "a", 1000, 1);
+	ofs_reserve_fill(s);
+	ofs_reserve_release(s);
+	cr_expect_eq(ofs_store_link(s, ino, OFS_ROOT_INO, "b", &attr), 0);
+	ofs_reserve_fill(s);
+	ofs_reserve_release(s);
+	cr_expect_eq(ofs_store_allocate(s, ino, 0, 5000, false), 0);
+	cr_expect_not(s->reserve.tight);
+}
+
 Test(store_full, what_waits_to_be_sealed_is_kept_and_sealed_later)
 {
 	uint64_t f[20];
