@@ -49,7 +49,7 @@ static void *start_bound(void *arg)
 	return NULL;
 }
 
-Test(base_thread, may_run_where_the_program_may, .timeout = 30)
+Test(base_thread, may_run_where_the_program_may)
 {
 	pthread_t thread;
 	cpu_set_t all;
@@ -83,7 +83,7 @@ static void *wait_for_name(void *arg)
 	return NULL;
 }
 
-Test(base_thread, has_a_name, .timeout = 30)
+Test(base_thread, has_a_name)
 {
 	char name[] = "sealer";
 	pthread_t thread;

@@ -1532,7 +1532,7 @@ static void model_rollback(void)
 	model = committed;
 }
 
-Test(index_blocks, random_changes_against_a_model, .timeout = 240)
+Test(index_blocks, random_changes_against_a_model)
 {
 	unsigned int revived = 0, deleted = 0, due = 0;
 

@@ -864,7 +864,7 @@ static void try_at_random(uint32_t number)
 		  number, all, lines);
 }
 
-Test(index_check, at_random, .timeout = 200)
+Test(index_check, at_random)
 {
 	for (uint32_t i = 0; i < 400; i++)
 		try_at_random(i);

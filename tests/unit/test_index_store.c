@@ -1067,7 +1067,7 @@ static void write_while_others_read(uint64_t first, unsigned int reads)
 	}
 }
 
-Test(index_store, reads_go_on_during_a_transaction, .timeout = 60)
+Test(index_store, reads_go_on_during_a_transaction)
 {
 	pthread_t thread[3];
 

@@ -49,7 +49,7 @@ static void teardown(void)
 	nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-TestSuite(index_vfs, .init = setup, .fini = teardown, .timeout = 240);
+TestSuite(index_vfs, .init = setup, .fini = teardown);
 
 /* The log has a line for each damaged page. */
 static void silence(void)

@@ -553,7 +553,7 @@ Test(journal_log, close_of_nothing)
 	cr_assert_eq(errno, 5);
 }
 
-Test(journal_log, many_small_records_do_not_stay_in_one_segment, .timeout = 60)
+Test(journal_log, many_small_records_do_not_stay_in_one_segment)
 {
 	const struct ofs_journal_record small = { .type = 1, .body = "x", .body_len = 1 };
 	const uint64_t most = 128 << 10;

@@ -7,7 +7,7 @@
 #define THREADS 6u
 #define ROUNDS 300u
 
-TestSuite(journal_threads, .init = fixture_setup, .fini = fixture_teardown, .timeout = 100);
+TestSuite(journal_threads, .init = fixture_setup, .fini = fixture_teardown);
 
 struct worker {
 	pthread_t thread;

@@ -447,7 +447,7 @@ static void *churn(void *arg)
 	return NULL;
 }
 
-Test(pack_cache, churn_of_four_threads, .timeout = 60)
+Test(pack_cache, churn_of_four_threads)
 {
 	run_four(churn);
 	cr_assert_leq(ofs_frame_cache_size(fc), 10000);

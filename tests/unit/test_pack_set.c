@@ -45,7 +45,7 @@ Test(pack_set, refused_frames_change_nothing)
 	cr_assert_eq(pack, 0);
 }
 
-Test(pack_set, every_flipped_byte_of_a_pack, .timeout = 60)
+Test(pack_set, every_flipped_byte_of_a_pack)
 {
 	struct ofs_frame_loc loc[3];
 	unsigned int bad = 0;
@@ -544,7 +544,7 @@ static void *crowd_read(void *arg)
 	return NULL;
 }
 
-Test(pack_set, many_readers_one_writer, .timeout = 60)
+Test(pack_set, many_readers_one_writer)
 {
 	pthread_t thread[4];
 	void *failed;

@@ -8,7 +8,7 @@
 #define LEVEL 3
 #define FRAMES 200
 
-TestSuite(store_compress_pool, .init = setup, .fini = teardown, .timeout = 60);
+TestSuite(store_compress_pool, .init = setup, .fini = teardown);
 
 static size_t count_threads(void)
 {

@@ -10,7 +10,7 @@ static void teardown_faults(void)
 	teardown();
 }
 
-TestSuite(store_copy, .init = setup, .fini = teardown_faults, .timeout = 300);
+TestSuite(store_copy, .init = setup, .fini = teardown_faults);
 
 static struct ofs_attr attr_of(uint64_t ino)
 {

@@ -14,7 +14,7 @@ static void teardown_room(void)
 	teardown();
 }
 
-TestSuite(store_full, .init = setup_quick, .fini = teardown_room, .timeout = 60);
+TestSuite(store_full, .init = setup_quick, .fini = teardown_room);
 
 /* ---- a disk that is full but for what is given back */
 

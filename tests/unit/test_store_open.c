@@ -743,7 +743,7 @@ static int take_none(void *arg, const char *name, const struct ofs_attr *attr, u
 	return 0;
 }
 
-Test(store_open, looking_at_many_files_does_not_keep_them_all_in_memory, .timeout = 60)
+Test(store_open, looking_at_many_files_does_not_keep_them_all_in_memory)
 {
 	struct ofs_attr attr;
 	char name[16];

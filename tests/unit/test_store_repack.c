@@ -365,7 +365,7 @@ static void churn(int round)
 	repack(round % 3 == 0);
 }
 
-Test(store_repack, readers_never_see_anything_else_while_content_moves, .timeout = 60)
+Test(store_repack, readers_never_see_anything_else_while_content_moves)
 {
 	struct reading rd = { .stop = false };
 	pthread_t threads[3];
@@ -462,7 +462,7 @@ static void expect_rest(void)
 		cr_assert_leq(loose[i], 1, "%u loose frames of class %zu", loose[i], i);
 }
 
-Test(store_repack, any_mix_comes_to_rest, .timeout = 60)
+Test(store_repack, any_mix_comes_to_rest)
 {
 	make_tops();
 	for (uint32_t seed = 1; seed <= 3; seed++) {
@@ -591,22 +591,22 @@ static int fail_each(const char *name, int fault)
 	}
 }
 
-Test(store_repack, an_index_that_does_not_take_it_costs_nothing, .timeout = 60)
+Test(store_repack, an_index_that_does_not_take_it_costs_nothing)
 {
 	cr_assert_gt(fail_each("index.commit", -EIO), 1);
 }
 
-Test(store_repack, an_index_that_finds_no_room_costs_nothing, .timeout = 60)
+Test(store_repack, an_index_that_finds_no_room_costs_nothing)
 {
 	cr_assert_gt(fail_each("index.pwrite", -ENOSPC), 3);
 }
 
-Test(store_repack, a_pack_that_cannot_be_written_costs_nothing, .timeout = 60)
+Test(store_repack, a_pack_that_cannot_be_written_costs_nothing)
 {
 	cr_assert_gt(fail_each("io.pwrite", -ENOSPC), 1);
 }
 
-Test(store_repack, space_that_cannot_be_given_back_costs_nothing, .timeout = 60)
+Test(store_repack, space_that_cannot_be_given_back_costs_nothing)
 {
 	cr_assert_gt(fail_each("io.punch", -EIO), 0);
 }
@@ -648,7 +648,7 @@ static int kill_each(const char *name)
 	return n - 2;
 }
 
-Test(store_repack, being_killed_in_the_middle_costs_nothing, .timeout = 120)
+Test(store_repack, being_killed_in_the_middle_costs_nothing)
 {
 	cr_assert_gt(kill_each("index.commit"), 1);
 	cr_assert_gt(kill_each("io.pwrite"), 1);

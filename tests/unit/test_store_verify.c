@@ -514,7 +514,7 @@ static void *work_on(void *arg)
 	return NULL;
 }
 
-Test(store_verify, what_others_do_meanwhile_is_no_problem, .timeout = 60)
+Test(store_verify, what_others_do_meanwhile_is_no_problem)
 {
 	struct worker w[WORKERS] = { 0 };
 	int64_t until = ofs_clock_monotonic() + 2 * OFS_NS_PER_S;

@@ -47,7 +47,7 @@ static void teardown_disk(void)
 	nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-TestSuite(tree_audit_disk, .init = setup_disk, .fini = teardown_disk, .timeout = 60);
+TestSuite(tree_audit_disk, .init = setup_disk, .fini = teardown_disk);
 
 static void append(const char *text)
 {
@@ -245,7 +245,7 @@ Test(tree_audit_disk, a_part_that_is_damaged_costs_its_own_lines)
 
 /* ---- of a tree */
 
-TestSuite(tree_audit, .init = setup, .fini = teardown, .timeout = 60);
+TestSuite(tree_audit, .init = setup, .fini = teardown);
 
 /* Of the tree with that directory: "", "agents/a/". */
 static char *log_of(const char *tree)

@@ -344,7 +344,7 @@ static struct ofs_query *draw_query(char *text, size_t max)
 	return q;
 }
 
-Test(tree_finder, finds_what_reading_finds, .timeout = 300)
+Test(tree_finder, finds_what_reading_finds)
 {
 	char query[80];
 	OFS_FREE char *text = ofs_alloc(3 * OFS_FINDER_BLOCK);
