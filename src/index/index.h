@@ -154,7 +154,7 @@ int ofs_index_get_inode(struct ofs_index *ix, uint64_t ino,
 /* Those from `first` to `last`, in that order. `fn` takes over in->target. */
 int ofs_index_list_inodes(struct ofs_index *ix, uint64_t first, uint64_t last,
 			  int (*fn)(void *arg, const struct ofs_index_inode *in), void *arg);
-/* What the entry `name` of a directory leads to. -ENOENT */
+/* The inode that an entry of a directory names. -ENOENT: there is no such entry. */
 int ofs_index_get_dirent(struct ofs_index *ix, uint64_t dir, const char *name, uint64_t *ret);
 int ofs_index_list_dir(struct ofs_index *ix, uint64_t dir,
 		       int (*fn)(void *arg, const struct ofs_index_dirent *e),

@@ -409,7 +409,7 @@ static int append(struct ofs_store *s, const struct ofs_journal_record *record, 
 	e = ofs_journal_append(s->journal, record, ret_lsn, ret_where);
 	if (ofs_store_is_full(e) && frees_space(record->type) && ofs_reserve_release(s)) {
 		e = ofs_journal_append(s->journal, record, ret_lsn, ret_where);
-		/* What comes next is only refused if there is no room now either. */
+		/* The next change is to be refused only if the disk is still full. */
 		ofs_reserve_fill(s);
 	}
 	return e;

@@ -237,7 +237,7 @@ static int step(struct ofs_gathering *g)
 	return 0;
 }
 
-/* What `path` leads to from a directory, without a reference, and the directory that it is in. */
+/* Looks up `path` from a directory and takes no reference; *ret_dir is where its last name is. */
 static int find_below(struct ofs_tree *t, uint64_t root, const char *path, uint64_t *ret_dir,
 		      struct ofs_attr *ret)
 {
