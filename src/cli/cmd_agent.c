@@ -6,6 +6,7 @@
 #include "cli/ending.h"
 #include "cli/report.h"
 #include "cli/sandbox.h"
+#include "client/agent_list.h"
 #include "client/naming.h"
 #include "client/target.h"
 #include "io/file.h"
@@ -124,10 +125,6 @@ static const struct ofs_option options[] = {
 	OFS_OPTIONS_END,
 };
 
-/* The directories of a tree that hold files, those of the working tier first. */
-static const char *const tops[] = { "cache", "tasks", "persistent", "archive" };
-#define WORKING_TOPS 2
-
 struct agent {
 	struct ofs_access access;
 	struct ofs_backend *b; /* of it: the tree that the agent's lies in */
@@ -139,43 +136,14 @@ struct agent {
 
 static int failed(int r, const char *what, const char *path)
 {
-	return ofs_report("cannot %s '%s': %s", what, path, ofs_report_errno(-r));
+	return ofs_report("cannot %s '%s': %s", what, path, ofs_backend_strerror(-r));
 }
 
-/* Not those of its own agents. 0 or -errno. */
-static int gather(struct agent *a, const char *dir, struct ofs_files *ret)
+static int gather_more(void *arg, const char *dir)
 {
-	int r = 0;
+	struct agent *a = arg;
 
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(tops) && r == 0; i++) {
-		OFS_FREE char *top = ofs_path_join(dir, tops[i]);
-
-		r = ofs_files_gather(a->b, top, ret);
-		r = r == -ENOENT ? 0 : r; /* with its last file an agent that is done goes */
-	}
-	return r;
-}
-
-/* Calls `fn` for each agent in the tree at `dir` (""), and for those in each, which come after it. */
-static int each_agent(struct agent *a, const char *dir, int (*fn)(struct agent *a, const char *dir))
-{
-	OFS_CLEANUP(ofs_files_finish) struct ofs_files dirs = { 0 };
-	OFS_FREE char *agents = ofs_path_join(dir, *dir ? "agents" : "");
-	int r = ofs_files_list(a->b, *dir ? agents : "agents", &dirs);
-
-	for (size_t i = 0; i < dirs.count && r == 0; i++) {
-		if (!S_ISDIR(dirs.list[i].attr.st_mode))
-			continue;
-		r = fn(a, dirs.list[i].path);
-		if (r == 0)
-			r = each_agent(a, dirs.list[i].path, fn);
-	}
-	return r == -ENOENT ? 0 : r;
-}
-
-static int gather_more(struct agent *a, const char *dir)
-{
-	return gather(a, dir, a->files);
+	return ofs_agents_gather(a->b, dir, a->files);
 }
 
 static char *state_of(struct agent *a, const char *dir)
@@ -187,48 +155,26 @@ static char *state_of(struct agent *a, const char *dir)
 
 /* ---- list and show */
 
-static int list_one(struct agent *a, const char *dir)
-{
-	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = { 0 };
-	OFS_FREE char *state = state_of(a, dir), *name = ofs_naming_agent_name(dir), *used = NULL;
-	json_int_t bytes = 0;
-	int r = gather(a, dir, &files);
-
-	for (size_t i = 0; i < files.count; i++) {
-		OFS_FREE char *one = NULL;
-
-		bytes += files.list[i].attr.st_size;
-		if (ofs_backend_attribute(a->b, files.list[i].path, "used", &one) < 0)
-			one = NULL;
-		if (one && (!used || strcmp(one, used) > 0)) {
-			free(used);
-			used = ofs_steal(one);
-		}
-	}
-	if (r < 0)
-		return r;
-	ofs_print_item(a->list,
-		       json_pack("{s:o, s:o, s:I, s:I, s:o}", "name", ofs_print_string(name),
-				 "state", ofs_print_string(state), "files", (json_int_t)files.count,
-				 "bytes", bytes, "used", ofs_print_string(used)),
-		       "{name}  {state|live}  {files:file}  {bytes:byte}[  used {used}]\n");
-	return 0;
-}
-
 static int agent_list(struct agent *a)
 {
-	int r = each_agent(a, "", list_one);
+	json_t *agents, *each;
+	int code = OFS_EXIT_OK, r = ofs_agents_load(a->b, &agents);
+	size_t i;
 
 	if (r < 0)
 		return failed(r, "list", "agents");
-	return a->list ? ofs_print_json(json_pack("{s:O}", "agents", a->list), "") : OFS_EXIT_OK;
+	json_array_foreach(agents, i, each) code |=
+		ofs_print_item(a->list, json_incref(each),
+			       "{name}  {state|live}  {files:file}  {bytes:byte}[  used {used}]\n");
+	json_decref(agents);
+	return a->list ? ofs_print_json(json_pack("{s:O}", "agents", a->list), "") : code;
 }
 
 static int agent_show(struct agent *a)
 {
 	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = { 0 };
 	OFS_FREE char *state = state_of(a, a->dir);
-	int r = gather(a, a->dir, &files), code = OFS_EXIT_OK;
+	int r = ofs_agents_gather(a->b, a->dir, &files), code = OFS_EXIT_OK;
 
 	if (r < 0)
 		return failed(r, "list", a->dir);
@@ -238,7 +184,7 @@ static int agent_show(struct agent *a)
 	if (!a->list)
 		return code;
 	return code | ofs_print_json(json_pack("{s:s, s:o, s:O}", "name", a->name, "state",
-					       ofs_print_string(state), "files", a->list),
+					       ofs_json_string(state), "files", a->list),
 				     a->name);
 }
 
@@ -246,8 +192,8 @@ static int agent_show(struct agent *a)
 
 static bool is_working(const struct agent *a, const struct ofs_file *file)
 {
-	for (size_t i = 0; i < WORKING_TOPS; i++) {
-		OFS_FREE char *top = ofs_path_join(a->dir, tops[i]);
+	for (size_t i = 0; i < OFS_AGENT_WORKING_TOPS; i++) {
+		OFS_FREE char *top = ofs_path_join(a->dir, ofs_agent_tops[i]);
 
 		if (ofs_path_below(top, file->path))
 			return true;
@@ -311,8 +257,8 @@ static int remove_tree(struct agent *a, const char *dir)
 	OFS_FREE char *agents = ofs_path_join(dir, "agents");
 	int r = 0;
 
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(tops) && r == 0; i++) {
-		OFS_FREE char *top = ofs_path_join(dir, tops[i]);
+	for (size_t i = 0; i < OFS_AGENT_TOPS && r == 0; i++) {
+		OFS_FREE char *top = ofs_path_join(dir, ofs_agent_tops[i]);
 
 		r = ofs_files_list(a->b, top, &here);
 		r = r == -ENOENT ? 0 : r;
@@ -340,7 +286,8 @@ static int end_agent(struct agent *a, struct ofs_ending *e, struct ofs_error *er
 				     "the daemon is older than this tool and knows no states of "
 				     "agents: mount the tree again");
 	if (r < 0)
-		return ofs_error_set(err, -r, "cannot end '%s': %s", a->name, ofs_report_errno(-r));
+		return ofs_error_set(err, -r, "cannot end '%s': %s", a->name,
+				     ofs_backend_strerror(-r));
 	return ofs_collection_run(&e->job, false, NULL, err);
 }
 
@@ -348,11 +295,11 @@ static int end_agent(struct agent *a, struct ofs_ending *e, struct ofs_error *er
 static int tell_rest(struct agent *a, struct ofs_ending *e)
 {
 	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = { 0 };
-	int code = OFS_EXIT_OK, r = gather(a, a->dir, &files);
+	int code = OFS_EXIT_OK, r = ofs_agents_gather(a->b, a->dir, &files);
 
 	a->files = &files;
 	if (r == 0 && drop_all)
-		r = each_agent(a, a->dir, gather_more);
+		r = ofs_agents_each(a->b, a->dir, gather_more, a);
 	if (r < 0)
 		return failed(r, "list", a->dir);
 	if (dry_run || drop_all)

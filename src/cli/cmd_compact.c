@@ -4,7 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/report.h"
-#include "cli/files.h"
+#include "client/files.h"
 #include "client/access.h"
 #include "context/steps/recap.h"
 #include "io/file.h"
@@ -41,7 +41,7 @@ static int take_input(const char *name, struct ofs_step_list *steps)
 		return report_input("'%s' is larger than %zu MiB: give the newest steps alone",
 				    name, COMPACT_INPUT_MAX >> 20);
 	if (r < 0)
-		return report_input("cannot read '%s': %s", name, ofs_report_errno(-r));
+		return report_input("cannot read '%s': %s", name, ofs_backend_strerror(-r));
 	if (ofs_step_list_parse(steps, (char *)input.data, input.len, &err) < 0)
 		return report_input("'%s': %s", name, err.text);
 	return OFS_EXIT_OK;
@@ -145,7 +145,7 @@ static int take_task(struct ofs_access *a, struct ofs_step_list *steps)
 	r = load_step_files(a->backend, &files);
 	if (r < 0 && r != -ENOENT)
 		return ofs_report("cannot read the history of the task '%s': %s", task,
-				  ofs_report_errno(-r));
+				  ofs_backend_strerror(-r));
 	if (r == -ENOENT || !files.n)
 		return ofs_report("the task '%s' has no steps: tasks/%s/history has no "
 				  "step_*.json; 'offload reduce -t' writes them",

@@ -388,7 +388,7 @@ static int failed(struct work *w, int r)
 				  "mount the tree again");
 	if (r == -ESTALE)
 		return ofs_report("what was listed last has gone meanwhile: list again");
-	return ofs_report("cannot list: %s", ofs_report_errno(-r));
+	return ofs_report("cannot list: %s", ofs_backend_strerror(-r));
 }
 
 /* ---- the command */

@@ -70,7 +70,7 @@ static int mounted_bounds(struct source *s, struct ofs_error *err)
 				     "the daemon of '%s' shows you no log: it is of an "
 				     "older version, or another user's",
 				     s->access.target.mountpoint);
-	return r < 0 ? ofs_error_set(err, -r, "cannot read the log: %s", ofs_report_errno(-r)) : 0;
+	return r < 0 ? ofs_error_set(err, -r, "cannot read the log: %s", ofs_backend_strerror(-r)) : 0;
 }
 
 /* Finds the directory. The store is open just for that, unless it has been mounted since. */
@@ -172,8 +172,8 @@ static void print_line(struct printer *p, const json_t *line)
 		printf("%s UTC\n", p->day);
 	}
 	printf("%.8s  %-12s  %-8s  ", strlen(time) > 11 ? time + 11 : time, name, ref);
-	ofs_print_form(stdout, line, line_form);
-	ofs_print_form(stdout, line, "[: {cause}]\n");
+	ofs_text_form(stdout, line, line_form);
+	ofs_text_form(stdout, line, "[: {cause}]\n");
 }
 
 /* As it is in the log: in that of another it may be in a form that deceives. */
@@ -296,7 +296,7 @@ static int log_run(const struct ofs_command *self, int argc, char **argv)
 		return ofs_report("%s", err.text);
 	r = print_newest(&s, &p);
 	if (r < 0)
-		return ofs_report("cannot read the log: %s", ofs_report_errno(-r));
+		return ofs_report("cannot read the log: %s", ofs_backend_strerror(-r));
 	end = s.end;
 	source_close(&s);
 	s = (struct source){ .store = -1 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* offload pin and offload unpin. */
 #include "cli/command.h"
-#include "cli/files.h"
-#include "cli/operand.h"
+#include "client/files.h"
+#include "cli/each.h"
 #include "cli/report.h"
 
 /* `arg` of these: the attribute's new value, "1" or "0". */
@@ -16,7 +16,7 @@ static int pin_file(const char *value, struct ofs_backend *b, const char *path, 
 		return ofs_report("'%s' is no file that can be pinned", path);
 	if (r < 0)
 		return ofs_report("cannot %s '%s': %s", important ? "pin" : "unpin", path,
-				  ofs_report_errno(-r));
+				  ofs_backend_strerror(-r));
 	/* A file that goes meanwhile is named by its path. */
 	if (ofs_backend_attribute(b, path, "ref", &ref) < 0)
 		ref = NULL;
@@ -24,8 +24,8 @@ static int pin_file(const char *value, struct ofs_backend *b, const char *path, 
 		place = NULL;
 	return ofs_print_item(
 		list,
-		json_pack("{s:o, s:o, s:b}", "ref", ofs_print_string(ref), "path",
-			  ofs_print_string(place ? place : path), "important", important),
+		json_pack("{s:o, s:o, s:b}", "ref", ofs_json_string(ref), "path",
+			  ofs_json_string(place ? place : path), "important", important),
 		important ? "{ref|-}  {path}  pinned\n" : "{ref|-}  {path}  unpinned\n");
 }
 
@@ -38,7 +38,7 @@ static int pin_operand(const void *arg, const struct ofs_operand *o, const char 
 		return ofs_report("'%s' is the whole tree: name files or directories in it", name);
 	r = ofs_files_gather(o->backend, o->path, &files);
 	if (r < 0)
-		return ofs_report("cannot list '%s': %s", name, ofs_report_errno(-r));
+		return ofs_report("cannot list '%s': %s", name, ofs_backend_strerror(-r));
 	if (!files.count)
 		return ofs_report("there is no file in '%s'", name);
 	for (size_t i = 0; i < files.count; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* offload promote and offload archive. */
 #include "cli/command.h"
-#include "cli/operand.h"
-#include "cli/promotion.h"
+#include "cli/each.h"
+#include "client/promotion.h"
 #include "cli/report.h"
 
 static struct ofs_promotion promotion;

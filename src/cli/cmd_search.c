@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <ctype.h>
-
 #include <offloadfs/tree.h>
 
 #include "base/buf.h"
@@ -9,6 +7,7 @@
 #include "cli/guard.h"
 #include "cli/report.h"
 #include "client/access.h"
+#include "client/hits.h"
 #include "tree/search/query.h"
 
 enum {
@@ -26,25 +25,20 @@ static const struct ofs_option options[] = {
 	OFS_OPTIONS_END,
 };
 
-/* The words as one text, with `slash` for '/'; allocated. */
-static char *search_join(char *const words[], const char *slash)
+/* The words as one text; allocated. */
+static char *search_join(char *const words[])
 {
 	struct ofs_buf text = OFS_BUF_INIT;
 
-	for (char *const *word = words; *word; word++) {
-		if (word > words)
-			ofs_buf_append_str(&text, " ");
-		for (const char *p = *word; *p; p++)
-			ofs_buf_append(&text, *p == '/' ? slash : p, *p == '/' ? strlen(slash) : 1);
-	}
+	for (char *const *word = words; *word; word++)
+		ofs_buf_printf(&text, "%s%s", word > words ? " " : "", *word);
 	return ofs_buf_steal_str(&text);
 }
 
 /* All that the query finds, allocated, as lines. An exit code, not EXIT_NOTHING. */
-static int search_ask(const char *name, char **ret)
+static int search_ask(const char *path, char **ret)
 {
 	OFS_CLEANUP(ofs_access_finish) struct ofs_access access;
-	OFS_FREE char *path = ofs_format("search/%s", name);
 	struct ofs_error err;
 	int r;
 
@@ -57,46 +51,8 @@ static int search_ask(const char *name, char **ret)
 	if (r == -EACCES)
 		ofs_report("only the owner of the store may search it");
 	else if (r < 0)
-		ofs_report("cannot search: %s", ofs_report_errno(-r));
+		ofs_report("cannot search: %s", ofs_backend_strerror(-r));
 	return r < 0 ? EXIT_TROUBLE : EXIT_FOUND;
-}
-
-/* Reads ":12" or ":10-20" at the end of `path`, and cuts it off. */
-static void search_take_lines(char *path, uint64_t *ret_from, uint64_t *ret_to)
-{
-	char *colon = strrchr(path, ':'), *end;
-
-	*ret_from = *ret_to = 0;
-	if (!colon || !isdigit((unsigned char)colon[1]))
-		return;
-	*ret_from = *ret_to = strtoull(colon + 1, &end, 10);
-	if (end[0] == '-' && isdigit((unsigned char)end[1]))
-		*ret_to = strtoull(end + 1, &end, 10);
-	if (*end)
-		*ret_from = *ret_to = 0;
-	else
-		*colon = '\0';
-}
-
-static json_t *search_number(uint64_t n)
-{
-	return n ? json_integer((json_int_t)n) : json_null();
-}
-
-/* A line as an object. No path that is written has ": " in it. */
-static json_t *search_hit(char *line)
-{
-	char *snippet = strstr(line, ": ");
-	uint64_t from, to;
-
-	if (snippet) {
-		*snippet = '\0';
-		snippet += strlen(": ");
-	}
-	search_take_lines(line, &from, &to);
-	return json_pack("{s:o, s:o, s:o, s:o}", "path", ofs_print_string(line), "from",
-			 search_number(from), "to", search_number(to), "snippet",
-			 ofs_print_string(snippet));
 }
 
 /* How the hit before came to its place. */
@@ -104,19 +60,19 @@ static void search_print_why(json_t *list, const char *line, bool wanted)
 {
 	if (wanted && list)
 		json_object_set_new(json_array_get(list, json_array_size(list) - 1), "why",
-				    ofs_print_string(line + 1));
+				    ofs_json_string(line + 1));
 	else if (wanted)
 		puts(line);
 }
 
-static int search(const void *name)
+static int search(const void *path)
 {
 	OFS_FREE char *text = NULL;
 	json_t *list = ofs_command_json ? json_array() : NULL;
 	char *line, *rest = NULL;
 	uint64_t found = 0;
 
-	if (search_ask(name, &text) != EXIT_FOUND)
+	if (search_ask(path, &text) != EXIT_FOUND)
 		return EXIT_TROUBLE;
 	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		if (strncmp(line, OFS_SEARCH_NOTE, strlen(OFS_SEARCH_NOTE)) == 0)
@@ -126,7 +82,7 @@ static int search(const void *name)
 		else if (found++ >= most)
 			continue;
 		else if (list)
-			json_array_append_new(list, search_hit(line));
+			json_array_append_new(list, ofs_hit_parse(line));
 		else
 			puts(line);
 	}
@@ -135,27 +91,9 @@ static int search(const void *name)
 	return found ? EXIT_FOUND : EXIT_NOTHING;
 }
 
-/* Cuts what is more than a name may have, at a blank. */
-static void search_cut(char *name)
-{
-	size_t len = OFS_NAME_MAX;
-
-	if (strlen(name) <= len)
-		return;
-	while (len && name[len] != ' ')
-		len--;
-	/* One long word: not within a character, nor within "%2F". */
-	if (!len)
-		for (len = OFS_NAME_MAX - 3; ((unsigned char)name[len] & 0xc0) == 0x80;)
-			len--;
-	name[len] = '\0';
-	ofs_report("the query is long: only its first %zu bytes are looked for", len);
-}
-
 static int search_run(const struct ofs_command *self, int argc, char **argv)
 {
-	OFS_FREE char *query = search_join(argv, "/"), *encoded = search_join(argv, "%2F");
-	OFS_FREE char *name = ofs_format("%s%s", why ? "why:yes " : "", encoded);
+	OFS_FREE char *query = search_join(argv), *path = NULL;
 	struct ofs_error err;
 	struct ofs_query *q;
 	bool asks;
@@ -169,8 +107,10 @@ static int search_run(const struct ofs_command *self, int argc, char **argv)
 	ofs_query_destroy(q);
 	if (!asks)
 		return ofs_report_usage("there is no word to look for in '%.100s'", query);
-	search_cut(name);
-	r = ofs_guard_work(search, name, INT64_MAX);
+	if (ofs_hits_path(query, why, &path))
+		ofs_report("the query is long: only its first %d bytes are looked for",
+			   OFS_NAME_MAX);
+	r = ofs_guard_work(search, path, INT64_MAX);
 	if (r >= 0)
 		return r;
 	ofs_report("cannot search: %s", ofs_guard_reason(r));

@@ -3,7 +3,7 @@
 #include "base/tokens.h"
 #include "cli/command.h"
 #include "cli/guard.h"
-#include "cli/operand.h"
+#include "client/operand.h"
 #include "cli/report.h"
 #include "client/usage.h"
 
@@ -81,7 +81,7 @@ static int slice(const void *arg)
 
 	if (!suffix)
 		return ofs_report_usage("'%s' is not a slice: give %s", spec, SLICE_FORMS);
-	if (ofs_operand_open(name, &err, &o) < 0)
+	if (ofs_operand_open(&ofs_command_target, name, &err, &o) < 0)
 		return ofs_report("%s", err.text);
 	if (!S_ISREG(o.attr.st_mode))
 		return ofs_report("'%s' is not a regular file, so it has no slices", name);
@@ -93,11 +93,12 @@ static int slice(const void *arg)
 	if (r == -EINVAL || r == -ENOENT)
 		return ofs_report("'%s' is not a slice, or reversed: give %s", spec, SLICE_FORMS);
 	if (r < 0)
-		return ofs_report("cannot read %s of '%s': %s", spec, name, ofs_report_errno(-r));
+		return ofs_report("cannot read %s of '%s': %s", spec, name,
+				  ofs_backend_strerror(-r));
 	r = ofs_command_json ? slice_print_json(&o, h, spec) : slice_print(o.backend, h);
 	o.backend->ops->close(o.backend, h);
 	if (r < 0)
-		return ofs_report("cannot read '%s': %s", name, ofs_report_errno(-r));
+		return ofs_report("cannot read '%s': %s", name, ofs_backend_strerror(-r));
 	if (r > 0)
 		return ofs_report("'%s' is not UTF-8, which JSON needs: leave --json out", name);
 	return OFS_EXIT_OK;

@@ -3,40 +3,20 @@
  * offload stats: how much there is and what became of the rest, from the tree's status.json; what
  * was kept out of prompts, from its ledger.
  */
-#include <stdlib.h>
-#include <time.h>
-
-#include "base/clock.h"
-#include "base/quantity.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/access.h"
+#include "client/savings.h"
 
 #define STATS_PATH ".offload/status.json"
-#define LEDGER_PATH ".offload/ledger"
-#define SECONDS_PER_DAY 86400
-#define DAY_SIZE sizeof("2026-01-31")
 
-/* The columns of the ledger. */
-enum column {
-	DAY,
-	WAY,
-	AGENT,
-	TASK,
-	RESULTS,
-	OFFLOADED,
-	POINTERS,
-	READ,
-	COLUMNS
-};
-
-static const char *const by_words[] = { "day", "way", "agent", "task", NULL };
 static const char *since;
 static int by = -1;
 
 static const struct ofs_option options[] = {
 	OFS_TEXT(0, "since", "WHEN", &since, "tokens since a day (2026-01-31) or for a time (7d)"),
-	OFS_CHOICE(0, "by", "WHAT", &by, "column", by_words, "tokens by day, way, agent or task"),
+	OFS_CHOICE(0, "by", "WHAT", &by, "column", ofs_savings_columns,
+		   "tokens by day, way, agent or task"),
 	OFS_OPTIONS_END,
 };
 
@@ -102,9 +82,9 @@ static void stats_complete(json_t *status, const struct ofs_target *target)
 	json_int_t stored = number(status, "disk", "packs") + number(status, "disk", "index") +
 			    number(status, "disk", "journal");
 
-	json_object_set_new(status, "store", ofs_print_string(target->store));
+	json_object_set_new(status, "store", ofs_json_string(target->store));
 	json_object_set_new(status, "mounted",
-			    ofs_print_string(target->mounted ? target->mountpoint : NULL));
+			    ofs_json_string(target->mounted ? target->mountpoint : NULL));
 	add_number(status, "stored", stored);
 	add_number(status, "other_files",
 		   number(status, "content", "files") -
@@ -119,136 +99,66 @@ static void stats_print(const json_t *status)
 {
 	const json_t *life = json_object_get(status, "lifecycle");
 
-	ofs_print_form(stdout, status, general);
+	ofs_text_form(stdout, status, general);
 	puts(number(status, "content", "directories") == 1 ? "directory" : "directories");
 	if (json_is_object(life))
-		ofs_print_form(stdout, status,
-			       json_is_string(json_object_get(life, "last_gc")) ? counted
-										: uncounted);
-	ofs_print_form(stdout, status, disk);
+		ofs_text_form(stdout, status,
+			      json_is_string(json_object_get(life, "last_gc")) ? counted
+									       : uncounted);
+	ofs_text_form(stdout, status, disk);
 	if (json_is_object(life))
-		ofs_print_form(stdout, status, lifecycle);
+		ofs_text_form(stdout, status, lifecycle);
 	if (json_is_object(json_object_get(status, "search")))
-		ofs_print_form(stdout, status, search);
+		ofs_text_form(stdout, status, search);
 	if (number(status, "tokens", "results"))
-		ofs_print_form(stdout, status, tokens);
+		ofs_text_form(stdout, status, tokens);
 }
 
 /* ---- the ledger */
 
-/* The first day to be told of, as the ledger writes it. False: `since` is neither of both forms. */
-static bool find_first_day(char ret[DAY_SIZE])
-{
-	static const struct ofs_quantity age = { OFS_UNIT_S, 1, INT64_C(100000) * SECONDS_PER_DAY,
-						 NULL, true };
-	uint64_t seconds;
-	struct tm tm = { 0 };
-	const char *end;
-	time_t day;
-
-	*ret = '\0';
-	if (!since)
-		return true;
-	if (ofs_quantity_parse(&age, since, &seconds)) {
-		day = (time_t)(ofs_clock_wall() / OFS_NS_PER_S - (int64_t)seconds);
-		return strftime(ret, DAY_SIZE, "%Y-%m-%d", gmtime_r(&day, &tm));
-	}
-	end = strptime(since, "%Y-%m-%d", &tm);
-	return end && !*end && strftime(ret, DAY_SIZE, "%Y-%m-%d", &tm);
-}
-
-/* Cuts a line at its tabs. False: it has another number of columns. */
-static bool cut(char *line, char *ret[COLUMNS])
-{
-	for (int i = 0; i < COLUMNS; i++) {
-		ret[i] = line ? strsep(&line, "\t") : NULL;
-		if (!ret[i])
-			return false;
-	}
-	return !line;
-}
-
-/* "agents/a/agents/b/", by which a tree calls an agent in it, becomes "a/b". */
-static void shorten_agent(char *name)
-{
-	static const char dir[] = "agents/";
-	size_t n = strlen(dir), len;
-
-	for (char *p = name; p && strncmp(p, dir, n) == 0;) {
-		memmove(p, p + n, strlen(p + n) + 1);
-		p = strchr(p, '/');
-		p = p ? p + 1 : NULL;
-	}
-	len = strlen(name);
-	if (len && name[len - 1] == '/')
-		name[len - 1] = '\0';
-}
-
-static void add_to(json_t *row, const char *name, json_int_t n)
-{
-	json_object_set_new(row, name,
-			    json_integer(json_integer_value(json_object_get(row, name)) + n));
-}
-
-static void add_line(json_t *row, char *const columns[COLUMNS])
-{
-	json_int_t offloaded = atoll(columns[OFFLOADED]), pointers = atoll(columns[POINTERS]);
-	json_int_t read = atoll(columns[READ]);
-
-	add_to(row, "results", atoll(columns[RESULTS]));
-	add_to(row, "offloaded", offloaded);
-	add_to(row, "pointers", pointers);
-	add_to(row, "read", read);
-	add_to(row, "saved", offloaded - pointers - read);
-}
-
 /* {"since": DAY, "by": COLUMN, "rows": {NAME: {...}}, "total": {...}} */
 static json_t *sum_up(char *text, const char *first)
 {
-	json_t *rows = json_object(),
-	       *total = json_pack("{s:i, s:i, s:i, s:i, s:i}", "results", 0, "offloaded", 0,
-				  "pointers", 0, "read", 0, "saved", 0);
-	int column = by < 0 ? WAY : by;
-	char *line, *columns[COLUMNS];
+	unsigned int column = by < 0 ? OFS_SAVINGS_WAY : (unsigned int)by;
+	json_t *sums = ofs_savings_sum(text, first, 1u << column), *rows = json_object(), *row;
+	const char *name = ofs_savings_columns[column];
+	size_t i;
 
-	strsep(&text, "\n"); /* the names */
-	while ((line = strsep(&text, "\n"))) {
-		if (!cut(line, columns) || strcmp(columns[DAY], first) < 0)
-			continue;
-		shorten_agent(columns[AGENT]);
-		if (!json_object_get(rows, columns[column]))
-			json_object_set_new(rows, columns[column], json_object());
-		add_line(json_object_get(rows, columns[column]), columns);
-		add_line(total, columns);
+	json_array_foreach(json_object_get(sums, "rows"), i, row)
+	{
+		json_object_set(rows, json_string_value(json_object_get(row, name)), row);
+		json_object_del(row, name);
 	}
-	return json_pack("{s:s?, s:s, s:o, s:o}", "since", *first ? first : NULL, "by",
-			 by_words[column], "rows", rows, "total", total);
+	row = json_pack("{s:s?, s:s, s:o, s:O}", "since", *first ? first : NULL, "by", name, "rows",
+			rows, "total", json_object_get(sums, "total"));
+	json_decref(sums);
+	return row;
 }
 
 static int print_ledger(const struct ofs_access *access)
 {
 	OFS_FREE char *text = NULL;
-	char first[DAY_SIZE];
+	char first[OFS_SAVINGS_DAY_SIZE];
 	const char *name;
 	json_t *sums, *row;
 	int r;
 
-	if (!find_first_day(first))
+	if (!ofs_savings_since(since, first))
 		return ofs_report_usage("'%s' is not a day (2026-01-31) or a time (7d)", since);
-	r = ofs_backend_read_text(access->backend, LEDGER_PATH, &text);
+	r = ofs_backend_read_text(access->backend, OFS_SAVINGS_PATH, &text);
 	if (r < 0)
-		return ofs_report("cannot read %s: %s", LEDGER_PATH, ofs_report_errno(-r));
+		return ofs_report("cannot read %s: %s", OFS_SAVINGS_PATH, ofs_backend_strerror(-r));
 	sums = sum_up(text, first);
 	if (ofs_command_json)
 		return ofs_print_json(sums, "");
 	json_object_foreach(json_object_get(sums, "rows"), name, row)
 	{
 		json_object_set_new(row, "name", json_string(name));
-		ofs_print_form(stdout, row, row_form);
+		ofs_text_form(stdout, row, row_form);
 	}
 	row = json_object_get(sums, "total");
 	json_object_set_new(row, "name", json_string("all"));
-	ofs_print_form(stdout, row, row_form);
+	ofs_text_form(stdout, row, row_form);
 	json_decref(sums);
 	return OFS_EXIT_OK;
 }
@@ -271,7 +181,7 @@ static int stats_run(const struct ofs_command *self, int argc, char **argv)
 	if (r < 0)
 		return ofs_report("cannot read %s of '%s': %s", STATS_PATH,
 				  target->mounted ? target->mountpoint : target->store,
-				  ofs_report_errno(-r));
+				  ofs_backend_strerror(-r));
 	status = json_loads(text, 0, NULL);
 	if (!json_is_object(status)) {
 		json_decref(status);

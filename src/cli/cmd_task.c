@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "cli/command.h"
 #include "cli/ending.h"
-#include "cli/promotion.h"
+#include "client/promotion.h"
 #include "cli/report.h"
 
 static bool dry_run, drop_all;
@@ -61,7 +61,7 @@ static int task_gather(struct task *t, struct ofs_files *files)
 
 	/* Nothing is left of a task whose last file went. */
 	if (r < 0 && r != -ENOENT)
-		return ofs_report("cannot list '%s': %s", t->path, ofs_report_errno(-r));
+		return ofs_report("cannot list '%s': %s", t->path, ofs_backend_strerror(-r));
 	return OFS_EXIT_OK;
 }
 
@@ -79,8 +79,8 @@ static int task_show(struct task *t)
 		return code;
 	if (ofs_backend_attribute(t->b, t->path, "state", &state) < 0)
 		state = NULL;
-	return code | ofs_print_json(json_pack("{s:o, s:o, s:o}", "name", ofs_print_string(t->name),
-					       "state", ofs_print_string(state), "files", all),
+	return code | ofs_print_json(json_pack("{s:o, s:o, s:o}", "name", ofs_json_string(t->name),
+					       "state", ofs_json_string(state), "files", all),
 				     t->name);
 }
 
@@ -95,7 +95,7 @@ static int task_end_result(struct task *t)
 	if (!dry_run || ofs_backend_attribute(t->b, t->path, "state", &state) < 0)
 		state = ofs_strdup("done");
 	json = ofs_ending_sum(&t->end);
-	json_object_set_new(json, "task", ofs_print_string(t->name));
+	json_object_set_new(json, "task", ofs_json_string(t->name));
 	json_object_set_new(json, "state", json_string(state));
 	if (ofs_command_json)
 		return ofs_print_json(json, t->name);
@@ -185,7 +185,7 @@ static int keep_file(struct task *t, const struct ofs_file *file, const char *pa
 	item = json_pack("{s:O, s:O, s:I, s:s, s:o, s:n, s:O}", "path",
 			 json_object_get(done, "was"), "ref", json_object_get(done, "ref"), "size",
 			 (json_int_t)file->attr.st_size, "action", "promote", "why",
-			 ofs_print_string(why), "at", "to", json_object_get(done, "path"));
+			 ofs_json_string(why), "at", "to", json_object_get(done, "path"));
 	r = ofs_ending_take(&t->end, item);
 	json_decref(item);
 	json_decref(done);
@@ -246,7 +246,7 @@ static int task_reopen(struct task *t)
 
 	if (ofs_tasks_set_state(t->b, t->name, "live", &err) < 0)
 		return ofs_report("%s", err.text);
-	json = json_pack("{s:o, s:s}", "task", ofs_print_string(t->name), "state", "live");
+	json = json_pack("{s:o, s:s}", "task", ofs_json_string(t->name), "state", "live");
 	return ofs_command_json ? ofs_print_json(json, t->name)
 				: ofs_print_item(NULL, json, "offload: task '{task}' is {state}\n");
 }

@@ -37,7 +37,7 @@ static const struct ofs_job_kind verification = {
 
 static int verify_tell(void *arg, json_t *problem)
 {
-	ofs_print_form(stdout, problem, "{path|store}: {what}[{?repaired} (repaired)]\n");
+	ofs_text_form(stdout, problem, "{path|store}: {what}[{?repaired} (repaired)]\n");
 	return 0;
 }
 
@@ -46,11 +46,11 @@ static void verify_print_summary(const struct verify *v)
 	const json_t *status = v->job.status;
 
 	ofs_job_print_untold(&v->job, "problem", stdout);
-	ofs_print_form(stdout, status,
+	ofs_text_form(stdout, status,
 		       "offload: {files:file}, {chunks:chunk}, {frames:frame}, {bytes:size}");
 	fputs(ofs_job_is(&v->job, "done") ? " verified: " : " verified until it was stopped: ",
 	      stdout);
-	ofs_print_form(stdout, status,
+	ofs_text_form(stdout, status,
 		       ofs_job_number(&v->job, "problems")
 			       ? "{problems:problem}[, {+hurt:file} hurt][, {+repaired} repaired]\n"
 			       : "no problems\n");

@@ -15,7 +15,7 @@ static int tell(void *arg, json_t *item)
 	if (path && e->job.dir) {
 		OFS_FREE char *whole = ofs_path_join(e->dir, path);
 
-		json_object_set_new(item, "path", ofs_print_string(whole));
+		json_object_set_new(item, "path", ofs_json_string(whole));
 	} else if (!path || strncmp(path, e->dir, len) != 0 || path[len] != '/') {
 		return 0;
 	}

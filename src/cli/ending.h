@@ -2,7 +2,7 @@
 /* The end of a task or of an agent: what becomes of each of its files, and how many there are. */
 #pragma once
 
-#include "cli/files.h"
+#include "client/files.h"
 #include "cli/job.h"
 
 struct ofs_ending {

@@ -283,7 +283,7 @@ static int job_failed(struct ofs_job *job, int code, bool started, struct ofs_er
 		return ofs_error_set(err, code, "'%s' was unmounted meanwhile", where);
 	if (started)
 		return ofs_error_set(err, code, "cannot tell how the %s of '%s' goes: %s", noun,
-				     where, ofs_report_errno(code));
+				     where, ofs_backend_strerror(code));
 	if (code == EBUSY)
 		return ofs_error_set(err, code, "a %s of '%s' is running already", noun, where);
 	if (code == EACCES || code == EPERM)
@@ -299,7 +299,7 @@ static int job_failed(struct ofs_job *job, int code, bool started, struct ofs_er
 			"cannot %s '%s': its daemon is older than this tool: mount it again, with "
 			"'offload down' and 'offload up'",
 			verb, where);
-	return ofs_error_set(err, code, "cannot %s '%s': %s", verb, where, ofs_report_errno(code));
+	return ofs_error_set(err, code, "cannot %s '%s': %s", verb, where, ofs_backend_strerror(code));
 }
 
 static int job_end(struct ofs_job *job, struct ofs_error *err)
@@ -377,7 +377,7 @@ void ofs_collection_print_item(const json_t *item, bool dry_run, FILE *out)
 	while (actions[i].action && !ofs_collected_is(item, actions[i].action))
 		i++;
 	fputs(actions[i].words[dry_run], out);
-	ofs_print_form(
+	ofs_text_form(
 		out, item,
 		"{path|} ({size:size})[ to {to}][: {why}][; goes after {at} unless it is used]\n");
 }
@@ -399,18 +399,18 @@ void ofs_collection_print_summary(const struct ofs_job *job, bool dry_run, FILE 
 	if (!ofs_job_number(job, "removed"))
 		fputs("nothing to remove", out);
 	else if (dry_run)
-		ofs_print_form(out, job->status,
+		ofs_text_form(out, job->status,
 			       "{removed:file} would be removed, {removed_bytes:size}");
 	else
-		ofs_print_form(out, job->status,
+		ofs_text_form(out, job->status,
 			       "{removed:file} removed, {removed_bytes:size}"
 			       "[, {+freed_bytes:size} of disk freed]");
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(kinds); i++) {
 		if (!ofs_job_number(job, kinds[i].key))
 			continue;
 		fputs(before, out);
-		ofs_print_form(out, job->status, kinds[i].form);
+		ofs_text_form(out, job->status, kinds[i].form);
 		before = ", ";
 	}
-	ofs_print_form(out, job->status, "[; the next file can go at {next}]\n");
+	ofs_text_form(out, job->status, "[; the next file can go at {next}]\n");
 }

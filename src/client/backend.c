@@ -25,6 +25,22 @@ static bool is_task(const char *path)
 	       !strchr(path + strlen("tasks/"), '/');
 }
 
+const char *ofs_backend_strerror(int code)
+{
+	switch (code) {
+	case EKEYEXPIRED:
+		return "the file has expired and was removed";
+	case ENODEV:
+		return "the tree was unmounted meanwhile";
+	case ENOTCONN:
+	case ECONNABORTED:
+	case ECANCELED: /* a request that was on its way over io_uring */
+		return "the mount has lost its daemon; 'offload up' mounts it again";
+	default:
+		return strerror(code);
+	}
+}
+
 int ofs_backend_failed(struct ofs_error *err, int r, const char *what, const char *path)
 {
 	if (r == -ELOOP)

@@ -94,6 +94,9 @@ static inline bool ofs_backend_is_seen(const struct ofs_backend *b, const struct
 	return b->shared && (dir->st_mode & (S_IRWXG | S_IRWXO) || dir->st_uid != geteuid());
 }
 
+/* Words for a positive errno, with those that have a meaning of their own in a tree. */
+const char *ofs_backend_strerror(int code);
+
 /* Sets "cannot <what> '<path>'" and the reason, -errno `r`, which is returned. */
 int ofs_backend_failed(struct ofs_error *err, int r, const char *what, const char *path);
 

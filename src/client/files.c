@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/files.h"
+#include "client/files.h"
 
 #include "base/buf.h"
-#include "cli/report.h"
+#include "base/text_form.h"
 #include "io/path.h"
 
 void ofs_files_finish(struct ofs_files *f)
@@ -87,9 +87,9 @@ json_t *ofs_file_describe(struct ofs_backend *b, const struct ofs_file *file)
 		ref = NULL;
 	if (ofs_backend_attribute(b, file->path, "lifecycle", &lifecycle) < 0)
 		lifecycle = NULL;
-	return json_pack("{s:o, s:o, s:I, s:o}", "path", ofs_print_string(file->path), "ref",
-			 ofs_print_string(ref), "size", (json_int_t)file->attr.st_size, "lifecycle",
-			 ofs_print_string(lifecycle));
+	return json_pack("{s:o, s:o, s:I, s:o}", "path", ofs_json_string(file->path), "ref",
+			 ofs_json_string(ref), "size", (json_int_t)file->attr.st_size, "lifecycle",
+			 ofs_json_string(lifecycle));
 }
 
 #define TASKS_DIR "tasks"
@@ -121,7 +121,7 @@ static int task_load(struct ofs_backend *b, const struct ofs_file *dir, json_t *
 	for (size_t i = 0; i < files.count; i++)
 		bytes += files.list[i].attr.st_size;
 	json_array_append_new(tasks, json_pack("{s:o, s:s, s:I, s:I}", "name",
-					       ofs_print_string(task_name(dir)), "state", state,
+					       ofs_json_string(task_name(dir)), "state", state,
 					       "files", (json_int_t)files.count, "bytes", bytes));
 	return 0;
 }
@@ -132,7 +132,7 @@ static int tasks_failed(int r, const char *what, const char *name, struct ofs_er
 		return ofs_error_set(err, -r,
 				     "the daemon is older than this tool and knows no states of "
 				     "tasks: mount the tree again");
-	return ofs_error_set(err, -r, "cannot %s '%s': %s", what, name, ofs_report_errno(-r));
+	return ofs_error_set(err, -r, "cannot %s '%s': %s", what, name, ofs_backend_strerror(-r));
 }
 
 int ofs_tasks_load(struct ofs_backend *b, struct ofs_error *err, json_t **ret)
@@ -193,7 +193,7 @@ int ofs_task_check(struct ofs_backend *b, const char *name, struct ofs_error *er
 	if (r == 0 || r == -ENOENT || r == -ENAMETOOLONG)
 		return task_unknown(b, name, err);
 	return ofs_error_set(err, -r, "cannot look at the task '%s': %s", name,
-			     ofs_report_errno(-r));
+			     ofs_backend_strerror(-r));
 }
 
 int ofs_tasks_set_state(struct ofs_backend *b, const char *name, const char *state,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/promotion.h"
+#include "client/promotion.h"
 
 #include "base/name.h"
-#include "cli/files.h"
-#include "cli/report.h"
+#include "client/files.h"
+#include "base/text_form.h"
 #include "io/path.h"
 
 #define PROMOTION_GENERAL "general"
@@ -59,7 +59,8 @@ static int get(struct promotion *w, const char *path, const char *name, char **r
 
 static int failed(struct promotion *w, int r, const char *what, const char *path)
 {
-	return ofs_error_set(w->err, -r, "cannot %s '%s': %s", what, path, ofs_report_errno(-r));
+	return ofs_error_set(w->err, -r, "cannot %s '%s': %s", what, path,
+			     ofs_backend_strerror(-r));
 }
 
 /* ---- tags */
@@ -293,7 +294,7 @@ static int move(struct promotion *w)
 	}
 	if (r < 0)
 		return ofs_error_set(w->err, -r, "cannot move '%s' to '%s': %s", w->from, w->to,
-				     ofs_report_errno(-r));
+				     ofs_backend_strerror(-r));
 	return 0;
 }
 
@@ -323,9 +324,9 @@ static int make_result(struct promotion *w, json_t **ret)
 		r = get(w, at, "tags", &tags);
 	if (r < 0)
 		return failed(w, r, "read the attributes of", at);
-	*ret = json_pack("{s:o, s:o, s:o, s:o, s:o, s:b}", "ref", ofs_print_string(ref), "path",
-			 ofs_print_string(w->to), "was", ofs_print_string(w->from), "category",
-			 ofs_print_string(category), "tags", ofs_print_string(tags), "moved",
+	*ret = json_pack("{s:o, s:o, s:o, s:o, s:o, s:b}", "ref", ofs_json_string(ref), "path",
+			 ofs_json_string(w->to), "was", ofs_json_string(w->from), "category",
+			 ofs_json_string(category), "tags", ofs_json_string(tags), "moved",
 			 strcmp(w->from, w->to) != 0);
 	return 0;
 }

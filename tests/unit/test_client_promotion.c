@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "cli/promotion.h"
+#include "client/promotion.h"
 
 static char store[] = "/tmp/offload-test-XXXXXX";
 static struct ofs_backend *backend;
@@ -30,7 +30,7 @@ static void finish(void)
 	cr_assert_eq(system(command), 0);
 }
 
-TestSuite(cli_promotion, .init = begin, .fini = finish);
+TestSuite(client_promotion, .init = begin, .fini = finish);
 
 static void make(const char *path, const char *data)
 {
@@ -96,7 +96,7 @@ static void expect_attribute(const char *path, const char *name, const char *exp
 
 static const struct ofs_promotion keep = { .top = "persistent" };
 
-Test(cli_promotion, category_and_name_stay)
+Test(client_promotion, category_and_name_stay)
 {
 	make("cache/web/a", "a");
 	make("tasks/t/shell/b", "b");
@@ -112,7 +112,7 @@ Test(cli_promotion, category_and_name_stay)
 	cr_expect_str_eq(got("category"), "web");
 }
 
-Test(cli_promotion, category_and_name_that_were_asked_for)
+Test(client_promotion, category_and_name_that_were_asked_for)
 {
 	const struct ofs_promotion p = { .top = "archive", .category = "notes", .name = "new" };
 
@@ -121,7 +121,7 @@ Test(cli_promotion, category_and_name_that_were_asked_for)
 	cr_expect_str_eq(got("category"), "notes");
 }
 
-Test(cli_promotion, a_category_that_was_set_goes_first)
+Test(client_promotion, a_category_that_was_set_goes_first)
 {
 	const struct ofs_promotion p = { .top = "persistent", .category = "other" };
 
@@ -138,7 +138,7 @@ Test(cli_promotion, a_category_that_was_set_goes_first)
 	cr_expect_str_eq(got("category"), "old");
 }
 
-Test(cli_promotion, by_ref)
+Test(client_promotion, by_ref)
 {
 	OFS_FREE char *ref = NULL, *path = NULL;
 
@@ -151,7 +151,7 @@ Test(cli_promotion, by_ref)
 	expect_moved(&(struct ofs_promotion){ .top = "archive" }, path, "archive/web/a");
 }
 
-Test(cli_promotion, what_is_there_already_stays)
+Test(client_promotion, what_is_there_already_stays)
 {
 	const struct ofs_promotion web = { .top = "persistent", .category = "web" };
 	const struct ofs_promotion named = { .top = "persistent", .name = "other" };
@@ -165,7 +165,7 @@ Test(cli_promotion, what_is_there_already_stays)
 	expect_moved(&web, "persistent/b", "persistent/web/b");
 }
 
-Test(cli_promotion, directories)
+Test(client_promotion, directories)
 {
 	const struct ofs_promotion web = { .top = "persistent", .category = "web" };
 
@@ -181,7 +181,7 @@ Test(cli_promotion, directories)
 	expect_moved(&web, "persistent/web", "persistent/web");
 }
 
-Test(cli_promotion, nothing_is_replaced)
+Test(client_promotion, nothing_is_replaced)
 {
 	const struct ofs_promotion tagged = { .top = "persistent", .tags = "x" };
 	struct stat attr;
@@ -201,7 +201,7 @@ Test(cli_promotion, nothing_is_replaced)
 	cr_expect_eq(backend->ops->stat(backend, "cache/web/c/d", &attr), 0);
 }
 
-Test(cli_promotion, what_cannot_be_moved)
+Test(client_promotion, what_cannot_be_moved)
 {
 	make("cache/web/a", "a\n");
 	expect_refused(&keep, "cache", EINVAL, "as a whole");
@@ -213,7 +213,7 @@ Test(cli_promotion, what_cannot_be_moved)
 	expect_refused(&keep, "cache/web/a:1-1", EINVAL, "no file or directory");
 }
 
-Test(cli_promotion, tags_are_added)
+Test(client_promotion, tags_are_added)
 {
 	const struct ofs_promotion p = { .top = "archive", .tags = " b , c,b" };
 	const struct ofs_promotion bad = { .top = "persistent", .tags = "good,b/ad" };
@@ -235,7 +235,7 @@ Test(cli_promotion, tags_are_added)
 		       "archive/web/a", EINVAL, "at most 4096");
 }
 
-Test(cli_promotion, all_files_of_a_directory_are_tagged)
+Test(client_promotion, all_files_of_a_directory_are_tagged)
 {
 	const struct ofs_promotion p = { .top = "persistent", .tags = "x" };
 
@@ -259,7 +259,7 @@ static void expect_tags(const char *tags, const char *more, const char *expected
 	cr_expect_str_eq(all, expected);
 }
 
-Test(cli_promotion, tags_are_joined)
+Test(client_promotion, tags_are_joined)
 {
 	expect_tags("", "", "");
 	expect_tags("a", "", "a");

@@ -27,18 +27,15 @@ bool ofs_operand_is_ref(const char *arg);
  * failure there is no file in `o`, and it is still to be finished. -EKEYEXPIRED: the file has
  * expired; then `o->gone` tells of it, unless the tree cannot.
  */
-int ofs_operand_open(const char *arg, struct ofs_error *err, struct ofs_operand *o);
-void ofs_operand_finish(struct ofs_operand *o);
+int ofs_operand_open(const struct ofs_target_options *options, const char *arg,
+		     struct ofs_error *err, struct ofs_operand *o);
 
 /*
- * Calls `fn` for each operand of a command, named `arg`. It returns how much of it failed, which it
- * has reported, and prints the rest with ofs_print_item(); `list` is NULL without --json. Returns
- * the exit code.
+ * Finds the file `arg`, which is o->path in the tree that is open in `o`, as ofs_operand_open()
+ * does: a link is followed, and of an agent's file the agent's tree is entered.
  */
-int ofs_operand_each(int argc, char *const argv[],
-		     int (*fn)(const void *arg, const struct ofs_operand *o, const char *name,
-			       json_t *list),
-		     const void *arg);
+int ofs_operand_find(const char *arg, struct ofs_error *err, struct ofs_operand *o);
+void ofs_operand_finish(struct ofs_operand *o);
 
 /*
  * Allocated: the file's path as it may be written in the current directory; in the tree when it is

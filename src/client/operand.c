@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/operand.h"
+#include "client/operand.h"
 
 #include <ctype.h>
 
 #include "base/text.h"
-#include "cli/command.h"
-#include "cli/report.h"
+#include "base/text_form.h"
 #include "client/naming.h"
 #include "io/path.h"
 #include "io/probe.h"
@@ -40,9 +39,9 @@ char *ofs_gone_sentence(const json_t *gone)
 {
 	struct ofs_text_stream s;
 
-	ofs_print_form(ofs_text_open(&s), gone,
-		       "{ref|it} was {path|a file}[, {size:byte}][, {lines:line}]; it was removed"
-		       "[ at {removed}][ ({reason})][: {why}]");
+	ofs_text_form(ofs_text_open(&s), gone,
+		      "{ref|it} was {path|a file}[, {size:byte}][, {lines:line}]; it was removed"
+		      "[ at {removed}][ ({reason})][: {why}]");
 	return ofs_text_close(&s);
 }
 
@@ -89,8 +88,8 @@ static bool is_same(const char *a, const char *b)
 }
 
 /* Finds the tree and the path in it; `real` is `arg` made absolute. */
-static int operand_locate(const char *arg, const char *real, struct ofs_error *err,
-			  struct ofs_operand *o)
+static int operand_locate(const struct ofs_target_options *options, const char *arg,
+			  const char *real, struct ofs_error *err, struct ofs_operand *o)
 {
 	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
 	const struct ofs_mount *mount = NULL;
@@ -109,7 +108,7 @@ static int operand_locate(const char *arg, const char *real, struct ofs_error *e
 		operand_take_path(o, NULL, ofs_path_below(mount->point, real));
 		return 0;
 	}
-	r = ofs_target_find(&ofs_command_target, NULL, err, &o->target);
+	r = ofs_target_find(options, NULL, err, &o->target);
 	if (r < 0)
 		return r;
 	if (ofs_operand_is_ref(arg)) {
@@ -156,7 +155,7 @@ static int operand_missing(const char *arg, int code, struct ofs_error *err, str
 	if (code == ENOENT)
 		return ofs_error_set(err, code,
 				     ref ? "no file has the ref '%s'" : "no such file: '%s'", arg);
-	return ofs_error_set(err, code, "'%s': %s", arg, ofs_report_errno(code));
+	return ofs_error_set(err, code, "'%s': %s", arg, ofs_backend_strerror(code));
 }
 
 /* A path in a mounted tree that was given as text may lead through links: views/ is full of them. */
@@ -199,28 +198,10 @@ static int operand_enter(struct ofs_error *err, struct ofs_operand *o)
 	return 0;
 }
 
-int ofs_operand_open(const char *arg, struct ofs_error *err, struct ofs_operand *o)
+int ofs_operand_find(const char *arg, struct ofs_error *err, struct ofs_operand *o)
 {
-	OFS_CLEANUP(ofs_operand_finish) struct ofs_operand found = { 0 };
-	OFS_FREE char *real = NULL;
-	int r;
+	int r = o->backend->ops->stat(o->backend, o->path, &o->attr);
 
-	operand_clear(o);
-	if (!*arg)
-		return ofs_error_set(err, EINVAL, "an empty name is neither a ref nor a path");
-	ofs_probe_enter();
-	real = ofs_path_real(arg);
-	r = operand_locate(arg, real, err, &found);
-	ofs_probe_leave();
-	if (r < 0)
-		return r;
-	if (ofs_path_normalize(found.path) < 0)
-		return ofs_error_set(err, EINVAL, "'%s': '..' leads nowhere in a tree", arg);
-	r = operand_open_tree(&found.target, err, o);
-	if (r < 0)
-		return r;
-	o->path = ofs_steal(found.path);
-	r = o->backend->ops->stat(o->backend, o->path, &o->attr);
 	/* "cache" has the form of a ref, too. */
 	if (r == -ENOENT && ofs_operand_is_ref(arg) &&
 	    o->backend->ops->stat(o->backend, arg, &o->attr) == 0) {
@@ -239,25 +220,29 @@ int ofs_operand_open(const char *arg, struct ofs_error *err, struct ofs_operand 
 									 : 0;
 }
 
-int ofs_operand_each(int argc, char *const argv[],
-		     int (*fn)(const void *arg, const struct ofs_operand *o, const char *name,
-			       json_t *list),
-		     const void *arg)
+int ofs_operand_open(const struct ofs_target_options *options, const char *arg,
+		     struct ofs_error *err, struct ofs_operand *o)
 {
-	OFS_CLEANUP(ofs_operand_finish) struct ofs_operand o = { 0 };
-	json_t *list = ofs_command_json ? json_array() : NULL;
-	struct ofs_error err;
-	int failed = 0;
+	OFS_CLEANUP(ofs_operand_finish) struct ofs_operand found = { 0 };
+	OFS_FREE char *real = NULL;
+	int r;
 
-	for (int i = 0; i < argc; i++) {
-		if (ofs_operand_open(argv[i], &err, &o) < 0)
-			failed += ofs_report("%s", err.text);
-		else
-			failed += fn(arg, &o, argv[i], list);
-	}
-	if (list)
-		ofs_print_json(json_pack("{s:o, s:i}", "files", list, "failed", failed), "");
-	return failed ? OFS_EXIT_FAILURE : OFS_EXIT_OK;
+	operand_clear(o);
+	if (!*arg)
+		return ofs_error_set(err, EINVAL, "an empty name is neither a ref nor a path");
+	ofs_probe_enter();
+	real = ofs_path_real(arg);
+	r = operand_locate(options, arg, real, err, &found);
+	ofs_probe_leave();
+	if (r < 0)
+		return r;
+	if (ofs_path_normalize(found.path) < 0)
+		return ofs_error_set(err, EINVAL, "'%s': '..' leads nowhere in a tree", arg);
+	r = operand_open_tree(&found.target, err, o);
+	if (r < 0)
+		return r;
+	o->path = ofs_steal(found.path);
+	return ofs_operand_find(arg, err, o);
 }
 
 char *ofs_slice_suffix(const char *spec)

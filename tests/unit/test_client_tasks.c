@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "cli/files.h"
+#include "client/files.h"
 
 static char store[] = "/tmp/offload-test-XXXXXX";
 static struct ofs_backend *backend;
@@ -28,7 +28,7 @@ static void finish(void)
 	cr_assert_eq(system(command), 0);
 }
 
-TestSuite(cli_tasks, .init = begin, .fini = finish);
+TestSuite(client_tasks, .init = begin, .fini = finish);
 
 static void make(const char *folder, const char *name)
 {
@@ -42,7 +42,7 @@ static void make(const char *folder, const char *name)
 	backend->ops->close(backend, h);
 }
 
-Test(cli_tasks, files_are_found_in_order)
+Test(client_tasks, files_are_found_in_order)
 {
 	static const char *const expected[] = { "cache/a", "cache/b/1", "cache/b/2/3", "cache/c" };
 	OFS_CLEANUP(ofs_files_finish) struct ofs_files files = { 0 };
@@ -69,7 +69,7 @@ static void expect_unknown(const char *name, const char *expected)
 	cr_expect_str_eq(err.text, expected);
 }
 
-Test(cli_tasks, unknown_ones_are_told_with_those_there_are)
+Test(client_tasks, unknown_ones_are_told_with_those_there_are)
 {
 	char name[32];
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "cli/operand.h"
+#include "client/operand.h"
 
-Test(cli_operand, refs_by_their_form)
+Test(client_operand, refs_by_their_form)
 {
 	cr_expect(ofs_operand_is_ref("k3f9x2"));
 	cr_expect(ofs_operand_is_ref("12345678"));
@@ -30,7 +30,7 @@ static void expect_suffix(const char *spec, const char *expected)
 	free(suffix);
 }
 
-Test(cli_operand, slices_in_every_spelling)
+Test(client_operand, slices_in_every_spelling)
 {
 	expect_suffix("10-20", ":10-20");
 	expect_suffix(":10-20", ":10-20");
@@ -90,7 +90,7 @@ static void expect_sentence(const char *json, const char *expected)
 	json_decref(gone);
 }
 
-Test(cli_operand, sentences_about_files_that_are_gone)
+Test(client_operand, sentences_about_files_that_are_gone)
 {
 	expect_sentence("{\"ref\":\"k3f9x2\",\"path\":\"cache/shell/x\",\"size\":4200,\"lines\":1,"
 			"\"removed\":\"2026-11-22T12:00:00Z\",\"reason\":\"expired\","
@@ -105,7 +105,7 @@ Test(cli_operand, sentences_about_files_that_are_gone)
 			"k3f9x2 was a^Jb; it was removed");
 }
 
-Test(cli_operand, gone_files_by_any_name_of_their_ref)
+Test(client_operand, gone_files_by_any_name_of_their_ref)
 {
 	json_t *gone;
 

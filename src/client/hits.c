@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "client/hits.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+#include <offloadfs/tree.h>
+
+#include "base/buf.h"
+#include "base/text_form.h"
+
+/* Cuts what is more than a name may have, at a blank. */
+static bool cut(char *name)
+{
+	size_t len = OFS_NAME_MAX;
+
+	if (strlen(name) <= len)
+		return false;
+	while (len && name[len] != ' ')
+		len--;
+	/* One long word: not within a character, nor within "%2F". */
+	if (!len)
+		for (len = OFS_NAME_MAX - 3; ((unsigned char)name[len] & 0xc0) == 0x80;)
+			len--;
+	name[len] = '\0';
+	return true;
+}
+
+bool ofs_hits_path(const char *query, bool why, char **ret)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf name = OFS_BUF_INIT;
+	bool is_cut;
+
+	ofs_buf_append_str(&name, why ? "why:yes " : "");
+	for (const char *p = query; *p; p++)
+		ofs_buf_append(&name, *p == '/' ? "%2F" : p, *p == '/' ? strlen("%2F") : 1);
+	is_cut = cut((char *)ofs_buf_str(&name));
+	*ret = ofs_format("search/%s", ofs_buf_str(&name));
+	return is_cut;
+}
+
+/* Reads ":12" or ":10-20" at the end of `path`, and cuts it off. */
+static void take_lines(char *path, uint64_t *ret_from, uint64_t *ret_to)
+{
+	char *colon = strrchr(path, ':'), *end;
+
+	*ret_from = *ret_to = 0;
+	if (!colon || !isdigit((unsigned char)colon[1]))
+		return;
+	*ret_from = *ret_to = strtoull(colon + 1, &end, 10);
+	if (end[0] == '-' && isdigit((unsigned char)end[1]))
+		*ret_to = strtoull(end + 1, &end, 10);
+	if (*end)
+		*ret_from = *ret_to = 0;
+	else
+		*colon = '\0';
+}
+
+static json_t *number(uint64_t n)
+{
+	return n ? json_integer((json_int_t)n) : json_null();
+}
+
+/* No path that is written has ": " in it. */
+json_t *ofs_hit_parse(char *line)
+{
+	char *snippet = strstr(line, ": ");
+	uint64_t from, to;
+
+	if (snippet) {
+		*snippet = '\0';
+		snippet += strlen(": ");
+	}
+	take_lines(line, &from, &to);
+	return json_pack("{s:o, s:o, s:o, s:o}", "path", ofs_json_string(line), "from",
+			 number(from), "to", number(to), "snippet", ofs_json_string(snippet));
+}
