@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Files that the build puts into the program (tools/embed). Everything is static. */
+#pragma once
+
+#include <stddef.h>
+
+struct ofs_asset {
+	const char *name; /* "app.js" */
+	const char *type; /* for Content-Type */
+	const unsigned char *data; /* a NUL follows */
+	size_t len;
+	const char *sha256; /* in base64, as a Content-Security-Policy has it */
+};
+
+/* Each table ends with an asset without a name. */
+extern const struct ofs_asset ofs_call_assets[]; /* calls.json */
