@@ -30,11 +30,12 @@ LAYERS = [
     {"client"},
     {"context"},
     {"agent"},
+    {"service"},
     {"fuse"},
 ]
 
 # The companion tool may use everything but the adapter; main is the daemon.
-MAY_USE = {"cli": set().union(*LAYERS) - {"fuse"} | {"cli"}, "main": set().union(*LAYERS) | {"main"}}
+MAY_USE = {"cli": set().union(*LAYERS) - {"fuse"} | {"cli"}, "main": set().union(*LAYERS) - {"service"} | {"main"}}
 for depth, row in enumerate(LAYERS):
     for name in row:
         MAY_USE[name] = set().union(*LAYERS[:depth]) | {name}
@@ -58,7 +59,7 @@ TAGS = {}
 FOREIGN = {
     r"fuse.*|cuse_.*": {"fuse", "main"},
     r"sqlite3.*": {"index"},
-    r"pcre2\.h": {"base"},
+    r"pcre2\.h": {"base", "service"},
     r"zstd.*|zdict\.h": {"codec"},
     r"curl/.*": {"io"},
     r"openssl/.*|xxhash\.h": {"codec"},
@@ -71,7 +72,7 @@ SYSTEM_CALLS = """
     fsync fdatasync syncfs sync_file_range
     rename renameat renameat2 ftruncate fallocate
 """.split()
-MAY_CALL = {"io", "client", "agent", "cli", "fuse", "main"}
+MAY_CALL = {"io", "client", "agent", "service", "cli", "fuse", "main"}
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.M)
 CALL = re.compile(r"(?<![\w.>])(%s)\s*\(" % "|".join(SYSTEM_CALLS))

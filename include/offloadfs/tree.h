@@ -394,6 +394,9 @@ OFS_EXPORT int ofs_tree_statfs(struct ofs_tree *t, ofs_node node, struct statvfs
  * sentence that says why it is kept or when it goes. `user.offload.state` of a directory in tasks/
  * is "live", "idle" (no file in it was used for `task_idle_s`) or "done".
  *
+ * `user.offload.range` of a slice, which is not listed, is where its bytes begin in the file and how
+ * many there are, "5120 812", without the line that says how to go on.
+ *
  * `user.offload.gc` of OFS_NODE_ROOT, which is not listed, is the state of the last collection that
  * was asked for, as a JSON object: "state" and "error" as below, "dry_run", "looked" (files),
  * "done" of "total", "removed" with "removed_bytes" and "freed_bytes" (on disk), "promoted",

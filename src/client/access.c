@@ -53,6 +53,21 @@ int ofs_access_find(struct ofs_access *a, struct ofs_error *err)
 	return 0;
 }
 
+void ofs_access_take(struct ofs_access *a, const struct ofs_target *found)
+{
+	ofs_target_copy(found, &a->target);
+	a->found = true;
+	access_name_mount(a);
+}
+
+void ofs_access_set_agent(struct ofs_access *a, const char *agent)
+{
+	ofs_target_set_agent(&a->target, agent);
+	free(a->mount);
+	a->mount = NULL;
+	access_name_mount(a);
+}
+
 int ofs_access_open(struct ofs_access *a, bool create, struct ofs_error *err)
 {
 	int r = ofs_access_find(a, err);

@@ -22,6 +22,12 @@ struct ofs_access {
 void ofs_access_init(struct ofs_access *a, const struct ofs_target_options *options);
 void ofs_access_finish(struct ofs_access *a);
 
+/* The tree is one that was found before, which is copied. */
+void ofs_access_take(struct ofs_access *a, const struct ofs_target *found);
+
+/* The tree is that of the agent with this directory; it must have been found and not be open. */
+void ofs_access_set_agent(struct ofs_access *a, const char *agent);
+
 /* Finds the tree, once: from then on `target` and `mount` are set. */
 int ofs_access_find(struct ofs_access *a, struct ofs_error *err);
 

@@ -27,6 +27,22 @@ void ofs_target_finish(struct ofs_target *t)
 	*t = (struct ofs_target){ 0 };
 }
 
+static char *target_copy_text(const char *text)
+{
+	return text ? ofs_strdup(text) : NULL;
+}
+
+void ofs_target_copy(const struct ofs_target *t, struct ofs_target *ret)
+{
+	*ret = *t;
+	ret->workspace = target_copy_text(t->workspace);
+	ret->mountpoint = target_copy_text(t->mountpoint);
+	ret->store = target_copy_text(t->store);
+	ret->agent = target_copy_text(t->agent);
+	ret->root = target_copy_text(t->root);
+	ret->hint = target_copy_text(t->hint);
+}
+
 static int target_is_silent(const struct ofs_mount *mount, struct ofs_error *err)
 {
 	OFS_CLOSE int store = ofs_io_open(AT_FDCWD, mount->source, O_PATH | O_DIRECTORY, 0);

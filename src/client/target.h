@@ -46,6 +46,9 @@ int ofs_target_find_operand(const struct ofs_target_options *opts, const char *o
 			    struct ofs_error *err, struct ofs_target *ret);
 void ofs_target_finish(struct ofs_target *t);
 
+/* `ret` gets strings of its own. */
+void ofs_target_copy(const struct ofs_target *t, struct ofs_target *ret);
+
 /* The tree of a mount. -EPERM: of another user, whom the caller does not trust. */
 int ofs_target_from_mount(const struct ofs_mount *mount, struct ofs_error *err,
 			  struct ofs_target *ret);

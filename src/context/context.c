@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <offloadfs/context.h>
+#include "context/over.h"
 
 #include "base/tokens.h"
-#include "client/access.h"
 #include "client/naming.h"
 #include "context/json/span.h"
 #include "context/manage/manage.h"
@@ -13,7 +12,8 @@
 #include "context/summarizer/summarizer.h"
 
 struct ofs_context {
-	struct ofs_access access;
+	struct ofs_access *access;
+	struct ofs_access own; /* what that is, unless it is borrowed */
 	struct ofs_settings settings;
 	char *place;
 };
@@ -23,21 +23,35 @@ static void context_close_p(struct ofs_context **c)
 	ofs_context_close(*c);
 }
 
+int ofs_context_over(struct ofs_access *access, struct ofs_error *err, struct ofs_context **ret)
+{
+	OFS_CLEANUP(context_close_p) struct ofs_context *c = ofs_alloc(sizeof(*c));
+	int r;
+
+	c->access = access;
+	ofs_settings_init(&c->settings);
+	r = ofs_settings_load(&c->settings, access->target.store, err);
+	if (r == 0)
+		*ret = ofs_steal(c);
+	return r;
+}
+
 int ofs_context_open(const char *place, struct ofs_error *err, struct ofs_context **ret)
 {
 	static const struct ofs_target_options options;
 	OFS_CLEANUP(context_close_p) struct ofs_context *c = ofs_alloc(sizeof(*c));
 	int r;
 
-	ofs_access_init(&c->access, &options);
+	c->access = &c->own;
+	ofs_access_init(c->access, &options);
 	ofs_settings_init(&c->settings);
 	if (place) {
 		c->place = ofs_strdup(place);
-		c->access.place = c->place;
+		c->own.place = c->place;
 	}
-	r = ofs_access_find(&c->access, err);
+	r = ofs_access_find(c->access, err);
 	if (r == 0)
-		r = ofs_settings_load(&c->settings, c->access.target.store, err);
+		r = ofs_settings_load(&c->settings, c->access->target.store, err);
 	if (r == 0)
 		*ret = ofs_steal(c);
 	return r;
@@ -47,7 +61,7 @@ void ofs_context_close(struct ofs_context *c)
 {
 	if (!c)
 		return;
-	ofs_access_finish(&c->access);
+	ofs_access_finish(&c->own);
 	ofs_settings_finish(&c->settings);
 	free(c->place);
 	free(c);
@@ -65,7 +79,7 @@ int ofs_context_reduce(struct ofs_context *c, const char *json, size_t len, cons
 {
 	const struct ofs_reduce_request request = {
 		.settings = &c->settings,
-		.access = &c->access,
+		.access = c->access,
 		.task = task,
 	};
 	OFS_CLEANUP(ofs_tool_call_finish) struct ofs_tool_call call = { 0 };
@@ -116,7 +130,7 @@ int ofs_context_manage(struct ofs_context *c, const char *json, size_t len, stru
 		r = ofs_summarizer_choose(&summarizer, c->settings.summarizer, err);
 	}
 	if (r == 0)
-		r = ofs_manage(json, len, &options, &c->settings, &c->access, &sink, err, NULL);
+		r = ofs_manage(json, len, &options, &c->settings, c->access, &sink, err, NULL);
 	if (r == 0)
 		give(&text, ret, ret_len);
 	return r;

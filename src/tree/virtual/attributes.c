@@ -25,6 +25,7 @@
 #define KEY PREFIX "key"
 #define LOG PREFIX "log"
 #define STATE PREFIX "state"
+#define RANGE PREFIX "range"
 #define SNIFF_SIZE 512
 
 /* Each appends its value as text, as the caller may know it; -ENODATA or -ENOENT: it has none. */
@@ -361,14 +362,29 @@ static int attr_get(struct ofs_tree *t, ofs_node node, const char *name,
 	return r == -ENOENT ? -ENODATA : r;
 }
 
+/* Of a slice: where its bytes begin in the file and how many there are, without a notice. */
+static int range_get(struct ofs_tree *t, ofs_node node, struct ofs_buf *out)
+{
+	struct ofs_made *m = ofs_made_get(t, node);
+	int r = m && m->slice ? 0 : -ENODATA;
+
+	if (r == 0)
+		ofs_buf_printf(out, "%" PRIu64 " %" PRIu64, m->slice->range.off,
+			       m->slice->range.len);
+	ofs_made_put(t, m);
+	return r;
+}
+
 ssize_t ofs_tree_getxattr_as(struct ofs_tree *t, ofs_node node, const char *name, void *buf,
 			     size_t size, const struct ofs_cred *cred)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf value = OFS_BUF_INIT;
 	int r;
 
-	if (ofs_node_is_virtual(node))
-		return -ENODATA;
+	if (ofs_node_is_virtual(node)) {
+		r = strcmp(name, RANGE) == 0 ? range_get(t, node, &value) : -ENODATA;
+		return r < 0 ? r : give(&value, buf, size);
+	}
 	if (is_users(name))
 		return ofs_store_getxattr(t->store, node, name, buf, size);
 	if (!is_ours(name))

@@ -8,6 +8,7 @@
  *   older: newer:     by the last use: an age or a time
  *   below:PATH        files in the directory PATH, or the file PATH
  *   sort:ORDER        one of ofs_inventory_orders; reverse:yes
+ *   groups:yes        in place of files, the sums of those of each tier and category
  *   max:N             that many files and no further page, unless their lines are too long for one
  *   page:N            that many files to a page at most
  *   from:POSITION     the page that continues there
@@ -16,6 +17,7 @@
  */
 #pragma once
 
+#include "tree/core/place.h"
 #include "tree/search/query.h"
 #include "tree/virtual/nodes.h"
 
@@ -48,6 +50,7 @@ struct ofs_inventory_request {
 	struct ofs_query *query; /* filters alone */
 	enum ofs_inventory_order order;
 	bool reverse;
+	bool groups; /* sums are wanted, not files */
 	char *below; /* a path; "": all files */
 	int64_t used_from, used_before; /* the last use, by the wall clock, is in [from, before) */
 	uint64_t max, page; /* UINT64_MAX: no limit */
@@ -70,11 +73,20 @@ void ofs_inventory_quote(const char *value, struct ofs_buf *out);
 
 /* ---- inventory_gather.c */
 
+/* The sums of the files of a tier and category. */
+struct ofs_inventory_group {
+	enum ofs_tier tier;
+	char *category;
+	uint64_t files, bytes, stored, tokens;
+};
+
 /* The files that a request asks for, as they were when it was gathered. */
 struct ofs_inventory {
 	struct ofs_inventory_entry *list; /* in order */
 	size_t n, cap;
 	struct ofs_buf names; /* as they were found, each with its NUL */
+	struct ofs_inventory_group *groups; /* in place of the list, if those are wanted */
+	size_t n_groups, cap_groups;
 	/* Of all of them. */
 	uint64_t bytes, stored, tokens;
 	uint64_t uncounted; /* files whose tokens are not among those */

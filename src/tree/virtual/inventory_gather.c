@@ -17,6 +17,9 @@
 
 void ofs_inventory_finish(struct ofs_inventory *v)
 {
+	for (size_t i = 0; i < v->n_groups; i++)
+		free(v->groups[i].category);
+	free(v->groups);
 	free(v->list);
 	ofs_buf_finish(&v->names);
 	*v = (struct ofs_inventory){ 0 };
@@ -134,6 +137,35 @@ static int key_of(struct ofs_gathering *g, const struct ofs_attr *file, uint64_t
 	return r;
 }
 
+/* Adds it to the sums of its tier and category. There are few: one after the other is looked at. */
+static int add_to_group(struct ofs_gathering *g, const struct ofs_attr *file, const char *name,
+			int64_t tokens)
+{
+	OFS_CLEANUP(ofs_place_finish) struct ofs_place place = { 0 };
+	struct ofs_inventory *to = g->to;
+	struct ofs_inventory_group *group;
+	size_t i = 0;
+	int r = ofs_place_of_known(g->tree, file, name, &place);
+
+	if (r == 0)
+		r = ofs_place_label(g->tree, file->ino, &place);
+	if (r < 0)
+		return r;
+	while (i < to->n_groups && (to->groups[i].tier != ofs_place_tier(&place) ||
+				    strcmp(to->groups[i].category, place.category) != 0))
+		i++;
+	if (i == to->n_groups)
+		*ofs_append(to->groups, to->n_groups, to->cap_groups) =
+			(struct ofs_inventory_group){ .tier = ofs_place_tier(&place),
+						      .category = ofs_strdup(place.category) };
+	group = &to->groups[i];
+	group->files++;
+	group->bytes += file->size;
+	group->stored += stored_of(file);
+	group->tokens += tokens > 0 ? (uint64_t)tokens : 0;
+	return 0;
+}
+
 /*
  * A file of several names counts once: by its oldest name in the directory that it was linked into
  * last.
@@ -165,12 +197,15 @@ static int take_file(struct ofs_gathering *g, uint64_t dir, uint64_t ino, const 
 	if (r <= 0)
 		return r == -ENOENT ? 0 : r;
 	tokens = tokens_of(g, &file);
-	r = key_of(g, &file, dir, tokens, &key);
+	r = g->request->groups ? add_to_group(g, &file, name, tokens)
+			       : key_of(g, &file, dir, tokens, &key);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	*ofs_append(to->list, to->n, to->cap) =
-		(struct ofs_inventory_entry){ key, ino, to->names.len };
-	ofs_buf_append(&to->names, name, strlen(name) + 1);
+	if (!g->request->groups) {
+		*ofs_append(to->list, to->n, to->cap) =
+			(struct ofs_inventory_entry){ key, ino, to->names.len };
+		ofs_buf_append(&to->names, name, strlen(name) + 1);
+	}
 	to->bytes += file.size;
 	to->stored += stored_of(&file);
 	to->tokens += tokens > 0 ? (uint64_t)tokens : 0;

@@ -382,6 +382,16 @@ static void append_sums(struct ofs_buf *out, const struct ofs_inventory *v)
 		       v->n, v->bytes, v->stored, v->tokens, v->uncounted);
 }
 
+static void append_group(struct ofs_buf *out, const struct ofs_inventory_group *g)
+{
+	ofs_buf_printf(out, "{\"tier\":\"%s\"", ofs_tier_names[g->tier]);
+	append_bytes(out, "category", g->category);
+	ofs_buf_printf(out,
+		       ",\"files\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"stored_bytes\":%" PRIu64
+		       ",\"tokens\":%" PRIu64 "}\n",
+		       g->files, g->bytes, g->stored, g->tokens);
+}
+
 static int make_page(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 {
 	OFS_CLEANUP(ofs_inventory_request_finish) struct ofs_inventory_request q = { 0 };
@@ -414,6 +424,8 @@ static int make_page(struct ofs_tree *t, void *arg, struct ofs_buf *out)
 		if (k->page.rows[i].entry->ino != q.after.ino)
 			ofs_buf_append(out, k->page.lines.data + k->page.rows[i].at,
 				       k->page.rows[i].len);
+	for (size_t i = 0; i < k->v.n_groups; i++)
+		append_group(out, &k->v.groups[i]);
 	k->over = is_last;
 	return 0;
 }

@@ -160,10 +160,13 @@ static int take_word(struct parser *p, char *word)
 		return take_count(p, value, &p->q->page);
 	if (IS("from"))
 		return 0; /* taken already */
-	if (!IS("reverse"))
+	if (IS("reverse"))
+		p->q->reverse = strcmp(value, "yes") == 0;
+	else if (IS("groups"))
+		p->q->groups = strcmp(value, "yes") == 0;
+	else
 		return 1;
 #undef IS
-	p->q->reverse = strcmp(value, "yes") == 0;
 	return 0;
 }
 
