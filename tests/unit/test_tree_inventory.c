@@ -337,6 +337,25 @@ Test(tree_inventory, sums_are_of_all_pages)
 	cr_expect(strstr(again, "\"path\":\"cache/web/odd\\n\\\\xff\\\"\""), "%s", again);
 }
 
+Test(tree_inventory, groups_are_sums_by_tier_and_category)
+{
+	OFS_FREE char *text = NULL;
+	ofs_node node;
+
+	fill();
+	node = hold("cache/web/aa");
+	cr_assert_eq(ofs_tree_setxattr(t, node, "user.offload.category", "shell", 5, 0), 0);
+	text = page("groups:yes");
+	cr_expect(strstr(text, "{\"files\":0,\"bytes\":14,"), "%s", text);
+	cr_expect(strstr(text, "\"next\":null"), "%s", text);
+	cr_expect(strstr(text,
+			 "{\"tier\":\"working\",\"category\":\"shell\",\"files\":2,\"bytes\":6,"),
+		  "%s", text);
+	cr_expect(strstr(text, "\"category\":\"web\",\"files\":1,\"bytes\":3,"), "%s", text);
+	cr_expect(strstr(text, "{\"tier\":\"long-term\","), "%s", text);
+	cr_expect_null(strstr(text, "\"path\""), "%s", text);
+}
+
 Test(tree_inventory, what_becomes_of_a_file_is_a_word)
 {
 	cr_expect_str_eq(ofs_lifetime_word(OFS_KEEP_TIER), "kept");

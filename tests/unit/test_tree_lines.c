@@ -470,6 +470,26 @@ Test(tree_lines, a_notice_says_how_to_go_on)
 		"one\n[offloadfs: 1 lines, 4 bytes shown; continue with /some/where/cache/f:2-2]\n");
 }
 
+Test(tree_lines, a_slice_says_where_its_bytes_are)
+{
+	struct ofs_entry e;
+	char range[32] = "";
+
+	make("f", "one\ntwo\nthree\nfour\n", 19);
+	reopen_with(2, 0);
+	cr_assert_eq(ofs_tree_walk(t, "cache/f:2-4", &e), 0);
+	cr_assert_gt(ofs_tree_getxattr(t, e.node, "user.offload.range", range, sizeof(range) - 1),
+		     0);
+	cr_expect_str_eq(range, "4 10", "lines 2 and 3, without the notice");
+	cr_expect_eq(ofs_tree_getxattr(t, e.node, "user.offload.ref", range, sizeof(range)),
+		     -ENODATA);
+	ofs_tree_forget(t, e.node, 1);
+	cr_assert_eq(ofs_tree_walk(t, "cache/f", &e), 0);
+	cr_expect_eq(ofs_tree_getxattr(t, e.node, "user.offload.range", range, sizeof(range)),
+		     -ENODATA);
+	ofs_tree_forget(t, e.node, 1);
+}
+
 Test(tree_lines, a_slice_has_the_attributes_of_its_base)
 {
 	struct ofs_setattr set = { .set = OFS_SET_SIZE };
