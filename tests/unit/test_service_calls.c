@@ -233,7 +233,7 @@ Test(service_calls, grep_prints_as_grep_does)
 Test(service_calls, search_list_promote_and_sums)
 {
 	char first[9], second[9];
-	json_t *result;
+	json_t *result, *page;
 	const json_t *hit;
 
 	offload(NULL, "the price of zebras rose in May\n", "prices", first);
@@ -263,8 +263,10 @@ Test(service_calls, search_list_promote_and_sums)
 	hit = json_array_get(json_object_get(result, "files"), 0);
 	cr_expect_str_eq(text_of(hit, "id"), first);
 	cr_expect_str_eq(text_of(hit, "tier"), "archive");
+	page = result;
 	result = call("memory_list", json_pack("{s:i, s:s, s:O}", "limit", 1, "sort", "path",
-					       "cursor", json_object_get(result, "next_cursor")));
+					       "cursor", json_object_get(page, "next_cursor")));
+	json_decref(page);
 	hit = json_array_get(json_object_get(result, "files"), 0);
 	cr_expect_str_eq(text_of(hit, "id"), second);
 	cr_expect_str_eq(text_of(hit, "lifecycle"), "important");

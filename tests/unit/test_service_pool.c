@@ -107,7 +107,7 @@ Test(service_pool, a_job_that_waits_too_long_does_not_run)
 Test(service_pool, stuck_jobs_do_not_hold_up_the_end)
 {
 	static atomic_bool gate = false;
-	struct ofs_pool *p;
+	static struct ofs_pool *p;
 
 	cr_assert_eq(ofs_pool_create(1, &p), 0);
 	submit(p, &gate, SOON);
