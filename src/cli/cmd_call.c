@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* offload call: a call of the service, for programs. */
+#include "cli/command.h"
+#include "cli/guard.h"
+#include "cli/report.h"
+#include "io/file.h"
+#include "service/code.h"
+#include "service/service.h"
+
+struct request {
+	const struct ofs_call *call;
+	const json_t *args; /* NULL: none */
+	const char *task;
+};
+
+/* With --json the reason is in the answer, too. An exit code. */
+static int call_refuse(int r, const char *reason)
+{
+	if (ofs_command_json)
+		ofs_print_json(json_pack("{s:{s:s, s:o}}", "error", "code", ofs_service_code(r),
+					 "message", ofs_json_string(reason)),
+			       "");
+	if (r == -EINVAL)
+		return ofs_report_usage("%s", reason);
+	return ofs_report("%s", reason);
+}
+
+static int call_work(const void *arg)
+{
+	const struct request *request = arg;
+	const struct ofs_service_options options = {
+		.target = ofs_command_target,
+		.way = "call",
+		.task = request->task,
+	};
+	struct ofs_service *service;
+	struct ofs_error err;
+	json_t *answer;
+	int r = ofs_service_create(&options, &err, &service);
+
+	if (r < 0)
+		return call_refuse(r, err.text);
+	r = ofs_service_call(service, NULL, request->call, request->args, &err, &answer);
+	ofs_service_destroy(service);
+	if (r < 0)
+		return call_refuse(r, err.text);
+	return ofs_print_json(answer, request->call->name);
+}
+
+/* Standard input as an object; nothing in it, or a terminal: no arguments. */
+static int call_read(struct ofs_error *err, json_t **ret)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf in = OFS_BUF_INIT;
+	json_error_t where;
+	int r = isatty(STDIN_FILENO) ? 0 : ofs_io_read_fd(STDIN_FILENO, SIZE_MAX, &in);
+
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot read standard input: %s", strerror(-r));
+	*ret = NULL;
+	if (!in.len)
+		return 0;
+	*ret = json_loadb((const char *)in.data, in.len, JSON_ALLOW_NUL, &where);
+	if (!*ret)
+		return ofs_error_set(err, EINVAL,
+				     "the arguments must be a JSON object: line %d: %s", where.line,
+				     where.text);
+	return 0;
+}
+
+static int call_list(void)
+{
+	json_t *all = json_array();
+	int code = OFS_EXIT_OK;
+
+	for (const struct ofs_call *const *call = ofs_calls; *call; call++) {
+		json_t *about = json_pack("{s:s}", "name", (*call)->name);
+
+		json_object_update(about, (json_t *)ofs_call_describe(*call));
+		code |= ofs_print_item(ofs_command_json ? all : NULL, about, "{name}  {title}\n");
+	}
+	if (ofs_command_json)
+		return ofs_print_json(json_pack("{s:o}", "calls", all), "");
+	json_decref(all);
+	return code;
+}
+
+static int call_run(const struct ofs_command *self, int argc, char **argv)
+{
+	struct request request = { .call = argc ? ofs_call_find(argv[0]) : NULL };
+	OFS_FREE char *reason = NULL;
+	struct ofs_error err;
+	json_t *args;
+	int r;
+
+	if (!argc)
+		return call_list();
+	if (!request.call) {
+		reason = ofs_format("there is no call '%s': 'offload call' lists them", argv[0]);
+		return call_refuse(-EINVAL, reason);
+	}
+	r = ofs_command_default_task(&request.task, false);
+	if (r >= 0)
+		return r;
+	r = call_read(&err, &args);
+	if (r < 0)
+		return call_refuse(r, err.text);
+	request.args = args;
+	r = ofs_guard_work(call_work, &request, INT64_MAX);
+	json_decref(args);
+	return r < 0 ? call_refuse(r, ofs_guard_reason(r)) : r;
+}
+
+const struct ofs_command ofs_cmd_call = {
+	.name = "call",
+	.synopsis = "[NAME [--json] < ARGUMENTS]",
+	.summary = "For programs: makes one of the calls of the server, with arguments in JSON",
+	.help = "Reads a JSON object from standard input and prints the answer, which is one,\n"
+		"too. Without a name it lists the calls; with --json also their schemas.\n",
+	.json = "answer a failure, too: {\"error\": {\"code\", \"message\"}}",
+	.operands = 1,
+	.run = call_run,
+};
