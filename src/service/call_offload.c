@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/redact.h"
 #include "client/naming.h"
 #include "client/pointer.h"
@@ -45,11 +46,28 @@ static void answer(struct ofs_call_run *c, const struct ofs_deposit *d,
 			      "memory_refs", entry);
 }
 
+/* The content, in memory of the arguments or of `buf`. */
+static int wrap_content(struct ofs_call_run *c, struct ofs_buf *buf, struct ofs_spool *spool)
+{
+	const json_t *text = json_object_get(c->args, "content");
+	const char *encoding = ofs_call_text(c, "encoding"), *data = json_string_value(text);
+	size_t len = json_string_length(text);
+
+	if (encoding && strcmp(encoding, "base64") == 0) {
+		if (!ofs_base64_decode(data, len, buf))
+			return ofs_error_set(c->err, EINVAL, "content is not base64");
+		data = ofs_buf_str(buf);
+		len = buf->len;
+	}
+	ofs_spool_wrap(spool, data, len);
+	return 0;
+}
+
 static int offload_call(struct ofs_call_run *c)
 {
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf decoded = OFS_BUF_INIT;
 	OFS_CLEANUP(ofs_offloaded_finish) struct ofs_offloaded done = { 0 };
 	OFS_CLEANUP(ofs_spool_finish) struct ofs_spool spool = OFS_SPOOL_INIT;
-	const json_t *text = json_object_get(c->args, "content");
 	int64_t ttl = ofs_call_number(c, "ttl_seconds", -1);
 	OFS_FREE char *life = ttl < 0 ? NULL
 			      : ttl   ? ofs_format("%" PRId64 "s", ttl)
@@ -70,9 +88,10 @@ static int offload_call(struct ofs_call_run *c)
 	};
 	int r = check_names(c, &deposit);
 
+	if (r == 0)
+		r = wrap_content(c, &decoded, &spool);
 	if (r < 0)
 		return r;
-	ofs_spool_wrap(&spool, json_string_value(text), json_string_length(text));
 	r = ofs_content_scan(&spool, &content);
 	if (r < 0)
 		return ofs_error_set(c->err, -r, "cannot read the content: %s", strerror(-r));

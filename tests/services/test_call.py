@@ -64,6 +64,19 @@ def an_answer_has_what_its_schema_says(case):
 
 
 @test
+def bytes_go_as_base64(case):
+    with case.mount():
+        args = {"content": "/wAK", "encoding": "base64"}
+        made, _ = call(case, "memory_offload", args)
+        path = os.path.join(case.mnt, "refs", made["memory_refs"][0]["id"])
+        with open(path, "rb") as f:
+            assert f.read() == b"\xff\x00\n"
+        for wrong in ("/wA", "/wA=x", "é==="):
+            answer, said = call(case, "memory_offload", {**args, "content": wrong}, code=2)
+            assert answer["error"]["message"] == "content is not base64", answer
+
+
+@test
 def failures_are_told(case):
     with case.mount():
         for name, args, code, word, saying in (

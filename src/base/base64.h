@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* Bytes as text of 64 characters (RFC 4648, section 4). */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+
+/* Appends the bytes that `text` stands for, with its padding. False: it is not base64. */
+bool ofs_base64_decode(const char *text, size_t len, struct ofs_buf *to);
