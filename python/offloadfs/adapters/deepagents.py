@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+"""
+For agents of the package `deepagents`.
+
+    agent = create_deep_agent(model, backend=backend(Store(task="fix-123")))
+"""
+from __future__ import annotations
+
+import os
+from typing import Any, Optional
+
+from deepagents.backends import CompositeBackend, FilesystemBackend
+
+from ..errors import Unreachable
+from ..store import Store
+
+
+def backend(store: Store, task: Optional[str] = None) -> Any:
+    """
+    The agent's files are those of the task, and so are the long results and histories that
+    deepagents takes out of the prompt: deduplicated, compressed, searched, and gone some time after
+    the task. What it writes to /memories/ is kept; /refs/REF:120-180 reads any pointer of the tree.
+    The tree must be mounted.
+    """
+    task = task or store.task
+    if not task:
+        raise ValueError("whose files are they? Name a task here or as that of the Store")
+    root = store.root or ""
+    if not root:
+        raise Unreachable("the tree is not mounted; 'offload up' mounts it")
+
+    def folder(*names: str) -> Any:
+        return FilesystemBackend(root_dir=os.path.join(root, *names), virtual_mode=True)
+
+    for path in (("tasks", task), ("persistent", "memories")):
+        os.makedirs(os.path.join(root, *path), exist_ok=True)
+    routes = {"/memories/": folder("persistent", "memories"), "/refs/": folder("refs")}
+    return CompositeBackend(default=folder("tasks", task), routes=routes)

@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: MIT
+from __future__ import annotations
+
+import asyncio
+import base64
+import codecs
+import datetime
+import functools
+import inspect
+import logging
+import os
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import TypeVar, Union, cast, overload
+
+from .answers import Agent, Ending, File, Grep, Hit, Memory, Promotion, Slice, Stats, Task
+from .answers import Usage, make
+from .errors import OffloadError
+from .transport import Answer, Server, Tool, Transport
+
+log = logging.getLogger("offloadfs")
+
+F = TypeVar("F", bound=Callable[..., Any])
+# What a tool may return as it is; the limit of `offload run`.
+SHORT = 4096
+
+
+class Store:
+    """
+    A tree of offloaded contents. It holds nothing open, and threads may share it.
+
+    `path` is a workspace, a mounted tree or a store; without it the tree is found as the tool
+    `offload` finds it: by OFFLOAD_DIR and OFFLOAD_STORE, else from the current directory. `server`
+    (else OFFLOAD_SERVER) is the socket or the URL of `offload serve`, and `token` (else
+    OFFLOAD_TOKEN) what that asks for; without one the tool is run for each call. `task` and `agent`
+    (else OFFLOAD_TASK and OFFLOAD_AGENT) are whose what is stored becomes, and whose tree it is.
+
+    Calls raise OffloadError, TimedOut among them after `timeout` seconds.
+    """
+
+    def __init__(
+        self,
+        path: Union[str, "os.PathLike[str]", None] = None,
+        *,
+        task: Optional[str] = None,
+        agent: Optional[str] = None,
+        server: Optional[str] = None,
+        token: Optional[str] = None,
+        timeout: float = 60,
+    ) -> None:
+        self.task = os.environ.get("OFFLOAD_TASK") if task is None else task
+        self.agent = os.environ.get("OFFLOAD_AGENT") if agent is None else agent
+        self.timeout = timeout
+        if server is None and path is None:
+            server = os.environ.get("OFFLOAD_SERVER")
+        if server:
+            token = os.environ.get("OFFLOAD_TOKEN") if token is None else token
+            self._transport: Transport = Server(server, token, self.agent)
+        else:
+            self._transport = Tool(None if path is None else os.fspath(path), self.agent)
+
+    def call(self, name: str, /, **arguments: Any) -> Answer:
+        """Any call of `offload call` by its name; arguments that are None are left out."""
+        given = {key: value for key, value in arguments.items() if value is not None}
+        return self._transport.call(name, given, self.timeout)
+
+    # --- storing
+
+    def offload(
+        self,
+        content: Union[str, bytes],
+        *,
+        title: Optional[str] = None,
+        category: Optional[str] = None,
+        task: Optional[str] = None,
+        name: Optional[str] = None,
+        ttl: Union[int, datetime.timedelta, None] = None,
+    ) -> Memory:
+        """
+        Stores a content and returns what stands for it. `ttl` is how long it lives unused, in
+        seconds; 0: for good. When this raises, nothing of the content was taken from the caller.
+        """
+        encoding = None
+        if isinstance(content, bytes):
+            data = content
+            try:
+                content = data.decode()
+            except UnicodeDecodeError:
+                content, encoding = base64.b64encode(data).decode(), "base64"
+        if isinstance(ttl, datetime.timedelta):
+            ttl = int(ttl.total_seconds())
+        answer = self.call(
+            "memory_offload",
+            content=content,
+            encoding=encoding,
+            title=title,
+            category=category,
+            task=(self.task if task is None else task) or None,
+            name=name,
+            ttl_seconds=ttl,
+        )
+        return make(Memory, {**answer["memory_refs"][0], "pointer": answer["pointer"]})
+
+    def shorten(self, text: str, *, max_bytes: int = SHORT, **options: Any) -> str:
+        """
+        The text as it is, or its pointer where the text is longer than `max_bytes` and the pointer
+        half as long at most. When nothing can be stored it is the text, and that is logged.
+        """
+        size = len(text.encode(errors="replace"))
+        if size <= max_bytes:
+            return text
+        try:
+            memory = self.offload(text, **options)
+        except OffloadError as e:
+            log.warning("offloadfs: a result stays in full: %s", e)
+            return text
+        return memory.pointer if 2 * len(memory.pointer.encode()) <= size else text
+
+    @overload
+    def tool(self, function: F) -> F: ...
+
+    @overload
+    def tool(self, *, max_bytes: int = ..., **options: Any) -> Callable[[F], F]: ...
+
+    def tool(self, function: Optional[F] = None, *, max_bytes: int = SHORT, **options: Any) -> Any:
+        """
+        Decorates the function of a tool: what it returns is shortened where it is a text. The title
+        is its name unless `options`, those of offload(), say otherwise.
+        """
+        if function is None:
+            return functools.partial(self.tool, max_bytes=max_bytes, **options)
+        called: Callable[..., Any] = function
+        options = {"title": getattr(called, "__name__", "tool"), **options}
+
+        def short(result: Any) -> Any:
+            if not isinstance(result, str):
+                return result
+            return self.shorten(result, max_bytes=max_bytes, **options)
+
+        @functools.wraps(called)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            return short(called(*args, **kwargs))
+
+        @functools.wraps(called)
+        async def awrapper(*args: Any, **kwargs: Any) -> Any:
+            result = await called(*args, **kwargs)
+            return await asyncio.to_thread(short, result)
+
+        return awrapper if inspect.iscoroutinefunction(called) else wrapper
+
+    # --- reading
+
+    def fetch(
+        self,
+        id: str,
+        lines: Union[int, Tuple[int, Optional[int]], None] = None,
+        *,
+        bytes: Optional[Tuple[int, int]] = None,
+    ) -> Slice:
+        """
+        Lines of a content, from 1 and with both ends (one; or from, to; None: to the end), or
+        `bytes` (offset, length). At most 2,000 lines and 65,536 bytes; `next` of the answer says
+        how to go on.
+        """
+        first, last = (lines, lines) if isinstance(lines, int) else lines or (None, None)
+        offset, length = bytes or (None, None)
+        return make(
+            Slice,
+            self.call(
+                "memory_fetch",
+                memory_id=id,
+                line_start=first,
+                line_end=last,
+                byte_offset=offset,
+                byte_len=length,
+            ),
+        )
+
+    def slices(self, id: str, *, by: str = "lines") -> Iterator[Slice]:
+        """All of a content, in slices by lines or by bytes."""
+        first = {"line_start": 1} if by == "lines" else {"byte_offset": 0}
+        args: Optional[Dict[str, Any]] = {"memory_id": id, **first}
+        while args:
+            part = make(Slice, self.call("memory_fetch", **args))
+            yield part
+            args = part.next
+
+    def chunks(self, id: str) -> Iterator[bytes]:
+        """All of a content, exactly, in pieces of at most 65,536 bytes."""
+        for part in self.slices(id, by="bytes"):
+            if part.encoding == "utf-8":
+                yield part.text.encode()
+            else:
+                offset = part.byte_offset or 0
+                yield self._transport.read(id, offset, part.byte_len, self.timeout)
+
+    def text(self, id: str) -> Iterator[str]:
+        """The same as text; bytes that are not UTF-8 become U+FFFD."""
+        return codecs.iterdecode(self.chunks(id), "utf-8", "replace")
+
+    def read(self, id: str) -> bytes:
+        """All of a content in memory."""
+        return b"".join(self.chunks(id))
+
+    # --- finding
+
+    def search(self, query: str, **filters: Any) -> List[Hit]:
+        """
+        Passages, the best first. Filters: path, tier, category, task, tag, after, before, limit.
+        """
+        return [make(Hit, hit) for hit in self.call("memory_search", query=query, **filters)["hits"]]
+
+    def grep(
+        self,
+        pattern: str,
+        *,
+        path: Optional[str] = None,
+        glob: Optional[str] = None,
+        context: Optional[int] = None,
+        ignore_case: Optional[bool] = None,
+        limit: Optional[int] = None,
+    ) -> Grep:
+        """Lines that match a regular expression, in a ref, a file or a folder (None: in all)."""
+        return make(
+            Grep,
+            self.call(
+                "memory_grep",
+                pattern=pattern,
+                path=path,
+                glob=glob,
+                context=context,
+                ignore_case=ignore_case,
+                limit=limit,
+            ),
+        )
+
+    def list(self, *, limit: Optional[int] = None, **filters: Any) -> Iterator[File]:
+        """
+        Files, the latest used first; all of them, or `limit`. Filters: path, tier, category, task,
+        tag, sort, reverse.
+        """
+        cursor, left = None, limit
+        while left is None or left > 0:
+            page = 1000 if left is None else min(left, 1000)
+            answer = self.call("memory_list", limit=page, cursor=cursor, **filters)
+            for file in answer["files"]:
+                yield make(File, file)
+            cursor = answer.get("next_cursor")
+            if cursor is None:
+                return
+            left = None if left is None else left - len(answer["files"])
+
+    def info(self, id: str) -> Answer:
+        """All that is known about a file."""
+        return self.call("memory_info", memory_id=id)
+
+    # --- keeping
+
+    def promote(
+        self,
+        id: str,
+        tier: str = "long-term",
+        *,
+        category: Optional[str] = None,
+        tags: Iterable[str] = (),
+    ) -> Promotion:
+        """Moves a file or a folder to where it does not expire; its ref stays valid."""
+        answer = self.call(
+            "memory_promote", memory_id=id, tier=tier, category=category, tags=[*tags] or None
+        )
+        return make(Promotion, answer)
+
+    def pin(self, id: str, important: bool = True) -> None:
+        """Keeps a file from expiring where it is, or lets it expire again."""
+        self.call("memory_pin", memory_id=id, important=important)
+
+    # --- the whole
+
+    def stats(self, since: Optional[str] = None, by: Sequence[str] = ()) -> Stats:
+        """What was kept out of prompts, since a day or an age, by day, way, agent or task."""
+        return make(Stats, self.call("memory_stats", since=since, by=[*by] or None))
+
+    def usage(self) -> List[Usage]:
+        return [make(Usage, group) for group in self.call("memory_usage")["groups"]]
+
+    def tasks(self) -> List[Task]:
+        return [make(Task, task) for task in self.call("tasks")["tasks"]]
+
+    def agents(self) -> List[Agent]:
+        return [make(Agent, agent) for agent in self.call("agents")["agents"]]
+
+    def done(
+        self, task: Optional[str] = None, *, keep: Iterable[str] = (), drop_all: bool = False
+    ) -> Ending:
+        """
+        Ends a task (None: that of the store): what it has in the working tier goes, but for reports
+        and what is pinned (`drop_all`: they too) and what matches a pattern of `keep`, which is
+        promoted.
+        """
+        task = task or self.task
+        if not task:
+            raise ValueError("which task is done? Name it here or as that of the Store")
+        return make(Ending, self._transport.done(task, [*keep], drop_all, self.timeout))
+
+    @property
+    def root(self) -> Optional[str]:
+        """The directory of the tree where it is mounted; None: it is not."""
+        point = self.stats().status.get("mountpoint")
+        if not point or not self.agent:
+            return cast(Optional[str], point)
+        return "/agents/".join([point, *self.agent.split("/")])
+
+    # --- steps
+
+    def reduce(self, tool: str, result: Any, args: Any = None, *, task: Optional[str] = None) -> Answer:
+        """A step of a tool's call and its result, which is stored where it is long."""
+        task = (self.task if task is None else task) or None
+        return self.call("reduce", tool=tool, args=args, result=result, task=task)
+
+    def compact(self, steps: Sequence[Any], **options: Any) -> str:
+        """The history section of a prompt from steps."""
+        return cast(str, self.call("compact", steps=[*steps], **options)["text"])

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: MIT
+"""The two ways to a tree: the tool `offload`, and its server. Both give the same answers."""
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import urllib.parse
+from typing import Any, Dict, List, Mapping, NoReturn, Optional, Protocol, Tuple
+
+from .errors import Invalid, NotFound, OffloadError, TimedOut, Unreachable, error_of
+
+Answer = Dict[str, Any]
+
+
+class Transport(Protocol):
+    """May be used by several threads at once; nothing is kept between calls."""
+
+    def call(self, name: str, args: Mapping[str, Any], timeout: float) -> Answer: ...
+
+    def read(self, memory: str, offset: int, length: int, timeout: float) -> bytes:
+        """Exactly these bytes, at most 65,536, which the content has."""
+
+    def done(
+        self, task: str, keep: List[str], drop_all: bool, timeout: float
+    ) -> Answer: ...
+
+
+def _loads(text: bytes, who: str) -> Answer:
+    try:
+        answer = json.loads(text)
+    except ValueError:
+        answer = None
+    if not isinstance(answer, dict):
+        raise OffloadError(f"{who} answered no JSON object: {text[:200]!r}")
+    return answer
+
+
+def _error(text: bytes) -> Optional[OffloadError]:
+    """The exception for {"error": {"code", "message"}}; None: the text is something else."""
+    try:
+        error = json.loads(text)["error"]
+        return error_of(error["code"], error["message"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+# --- the tool -------------------------------------------------------------------------------------
+
+
+class Tool:
+    """Runs `offload` once a call."""
+
+    def __init__(self, path: Optional[str], agent: Optional[str]) -> None:
+        self.program = os.environ.get("OFFLOAD") or "offload"
+        self.env = {**os.environ, "OFFLOAD_TASK": ""}  # a call names its task, or has none
+        self.cwd: Optional[str] = None
+        self.where: List[str] = ["--agent", agent] if agent else []
+        if path is None:
+            return
+        path = os.path.abspath(path)
+        # What is named goes before what the environment says, as an option of the tool does.
+        self.env.pop("OFFLOAD_DIR", None)
+        self.env.pop("OFFLOAD_STORE", None)
+        if os.path.ismount(path):
+            self.where += ["--dir", path]
+        elif _is_store(path):
+            self.where += ["--store", path]
+        elif os.path.isdir(path):
+            self.cwd = path
+        else:
+            raise Invalid(f"'{path}' is neither a mounted tree nor a store nor a workspace")
+
+    def run(self, words: List[str], data: bytes, timeout: float) -> "subprocess.CompletedProcess[bytes]":
+        """Both of its outputs, whatever its exit code."""
+        program = shutil.which(self.program)
+        if not program:
+            raise Unreachable(
+                f"'{self.program}' was not found: install offloadfs, set OFFLOAD to the path of its "
+                "tool, or OFFLOAD_SERVER to a server"
+            )
+        try:
+            return subprocess.run(
+                [program, *words],
+                input=data,
+                capture_output=True,
+                timeout=timeout,
+                cwd=self.cwd,
+                env=self.env,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise TimedOut(f"'offload {words[0]}' did not answer within {timeout:g} s") from None
+        except OSError as e:
+            raise Unreachable(f"cannot run '{program}': {e.strerror}") from e
+
+    def answer(self, words: List[str], data: bytes, timeout: float) -> Answer:
+        done = self.run(words, data, timeout)
+        if done.returncode == 0:
+            return _loads(done.stdout, f"'offload {words[0]}'")
+        self.fail(words[0], done)
+
+    @staticmethod
+    def fail(command: str, done: "subprocess.CompletedProcess[bytes]") -> NoReturn:
+        error = _error(done.stdout)
+        if error:
+            raise error
+        lines = done.stderr.decode(errors="replace").splitlines()
+        said = lines[-1] if lines else f"'offload {command}' ended with {done.returncode}"
+        said = re.sub(rf"^offload: (?:{command}: )?", "", said)
+        raise (Invalid if done.returncode == 2 else OffloadError)(said)
+
+    def call(self, name: str, args: Mapping[str, Any], timeout: float) -> Answer:
+        words = ["call", name, "--json", *self.where]
+        return self.answer(words, json.dumps(args).encode(), timeout)
+
+    def read(self, memory: str, offset: int, length: int, timeout: float) -> bytes:
+        words = ["slice", *self.where, "--", memory, f"b{offset}-{offset + length - 1}"]
+        done = self.run(words, b"", timeout)
+        if done.returncode == 0:
+            return done.stdout
+        self.fail("slice", done)
+
+    def done(self, task: str, keep: List[str], drop_all: bool, timeout: float) -> Answer:
+        words = ["task", "done", "--json", *self.where, *(f"--keep={k}" for k in keep)]
+        words += [*(["--drop-all"] if drop_all else []), "--", task]
+        try:
+            return self.answer(words, b"", timeout)
+        except OffloadError as e:
+            if any(t["name"] == task for t in self.call("tasks", {}, timeout)["tasks"]):
+                raise
+            raise NotFound(str(e)) from None
+
+
+def _is_store(path: str) -> bool:
+    names = ("index.db", "journal", "packs")
+    return sum(os.path.exists(os.path.join(path, name)) for name in names) > 1
+
+
+# --- the server -----------------------------------------------------------------------------------
+
+# Method and path of each call; {id} takes memory_id out of the arguments. Those of GET are a query.
+_ROUTES = {
+    "memory_offload": ("POST", "/v1/memories"),
+    "memory_list": ("GET", "/v1/memories"),
+    "memory_fetch": ("GET", "/v1/memories/{id}"),
+    "memory_info": ("GET", "/v1/memories/{id}/info"),
+    "memory_promote": ("POST", "/v1/memories/{id}/promote"),
+    "memory_pin": ("POST", "/v1/memories/{id}/pin"),
+    "memory_search": ("POST", "/v1/search"),
+    "memory_grep": ("POST", "/v1/grep"),
+    "memory_stats": ("GET", "/v1/stats"),
+    "memory_usage": ("GET", "/v1/usage"),
+    "tasks": ("GET", "/v1/tasks"),
+    "agents": ("GET", "/v1/agents"),
+    "context": ("POST", "/v1/context"),
+    "reduce": ("POST", "/v1/reduce"),
+    "compact": ("POST", "/v1/compact"),
+}
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self.path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+class Server:
+    """Asks `offload serve`, with a connection for each call."""
+
+    def __init__(self, server: str, token: Optional[str], agent: Optional[str]) -> None:
+        self.server = server
+        self.headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if agent:
+            self.headers["Offload-Agent"] = agent
+        self.url = urllib.parse.urlsplit(server)
+        if self.url.scheme not in ("http", "https", "unix") and not server.startswith("/"):
+            raise Invalid(f"'{server}' is no server: give the path of a socket or an http:// URL")
+        if token and self.url.scheme in ("http", "https"):
+            if self.url.scheme == "http" and not _is_loopback(self.url.hostname):
+                raise Invalid(f"a token goes to '{server}' over https:// alone")
+            self.headers["Authorization"] = f"Bearer {token}"
+
+    def connect(self, timeout: float) -> http.client.HTTPConnection:
+        if self.url.scheme not in ("http", "https"):
+            return _UnixConnection(self.url.path, timeout)
+        host = self.url.hostname or ""
+        if self.url.scheme == "https":
+            return http.client.HTTPSConnection(host, self.url.port, timeout=timeout)
+        return http.client.HTTPConnection(host, self.url.port, timeout=timeout)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        timeout: float,
+        body: Optional[bytes] = None,
+        headers: Optional[Dict[str, str]] = None,
+    ) -> Tuple[int, bytes]:
+        """The status and the body of the answer; a status of an error raises."""
+        if self.url.scheme in ("http", "https"):
+            path = self.url.path.rstrip("/") + path
+        connection = self.connect(timeout)
+        try:
+            connection.request(method, path, body, {**self.headers, **(headers or {})})
+            response = connection.getresponse()
+            status, data = response.status, response.read()
+        except socket.timeout:  # that of the standard library since 3.10
+            raise TimedOut(f"the server '{self.server}' did not answer within {timeout:g} s") from None
+        except (OSError, http.client.HTTPException) as e:
+            raise Unreachable(f"cannot reach the server '{self.server}': {e}") from e
+        finally:
+            connection.close()
+        if 200 <= status < 300:
+            return status, data
+        raise _error(data) or OffloadError(
+            f"the server '{self.server}' answered with status {status}"
+        )
+
+    def call(self, name: str, args: Mapping[str, Any], timeout: float) -> Answer:
+        method, path = _ROUTES[name]
+        args = dict(args)
+        if "{id}" in path:
+            path = path.replace("{id}", urllib.parse.quote(args.pop("memory_id"), safe=""))
+        if method == "GET":
+            path += "?" + urllib.parse.urlencode({k: _word(v) for k, v in args.items()})
+            _, data = self.request(method, path.rstrip("?"), timeout)
+        else:
+            _, data = self.request(method, path, timeout, json.dumps(args).encode())
+        return _loads(data, f"the server '{self.server}'")
+
+    def read(self, memory: str, offset: int, length: int, timeout: float) -> bytes:
+        path = f"/v1/memories/{urllib.parse.quote(memory, safe='')}/content"
+        headers = {"Range": f"bytes={offset}-{offset + length - 1}", "Accept": "*/*"}
+        status, data = self.request("GET", path, timeout, headers=headers)
+        return data if status == 206 else data[offset : offset + length]
+
+    def done(self, task: str, keep: List[str], drop_all: bool, timeout: float) -> Answer:
+        raise OffloadError(f"a server ends no task: run 'offload task done {task}'")
+
+
+def _is_loopback(host: Optional[str]) -> bool:
+    return host == "localhost" or host == "::1" or bool(host and host.startswith("127."))
+
+
+def _word(value: Any) -> str:
+    """A value as it stands in a query."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

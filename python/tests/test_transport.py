@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: MIT
+import contextlib
+import http.server
+import json
+import os
+import socketserver
+import stat
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from unittest import mock
+
+import fakes  # noqa: F401 (it finds the package)
+
+import offloadfs
+from offloadfs import Store
+
+ERRORS = {
+    "invalid": offloadfs.Invalid,
+    "not_found": offloadfs.NotFound,
+    "expired": offloadfs.Expired,
+    "range": offloadfs.OutOfRange,
+    "forbidden": offloadfs.NotAllowed,
+    "exists": offloadfs.Exists,
+    "no_space": offloadfs.NoRoom,
+    "unavailable": offloadfs.Unreachable,
+    "timeout": offloadfs.TimedOut,
+    "failed": offloadfs.OffloadError,
+    "of_the_future": offloadfs.OffloadError,
+}
+
+
+class Scratch(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.dir = os.path.realpath(folder.name)
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("OFFLOAD")}
+        patch = mock.patch.dict(os.environ, environment, clear=True)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+
+class Tool(Scratch):
+    """A program in place of `offload`."""
+
+    def program(self, code):
+        path = self.path("offload")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(f"#!{sys.executable}\nimport json, os, sys, time\n{code}\n")
+        os.chmod(path, stat.S_IRWXU)
+        os.environ["OFFLOAD"] = path
+
+    def seen(self, *args, **options):
+        """What the program gets of a call."""
+        self.program(
+            "print(json.dumps({'argv': sys.argv[1:], 'args': json.load(sys.stdin), "
+            "'cwd': os.getcwd(), 'dir': os.environ.get('OFFLOAD_DIR')}))"
+        )
+        return Store(*args, **options).call("tasks", a=1, b=None)
+
+    def test_how_it_is_called(self):
+        got = self.seen()
+        self.assertEqual(got["argv"], ["call", "tasks", "--json"])
+        self.assertEqual(got["args"], {"a": 1})
+        self.assertEqual(self.seen(agent="a/b")["argv"][3:], ["--agent", "a/b"])
+
+    def test_which_tree(self):
+        os.environ["OFFLOAD_DIR"] = "/elsewhere"
+        self.assertEqual(self.seen()["dir"], "/elsewhere")
+        got = self.seen(self.dir)
+        self.assertEqual((got["cwd"], got["dir"], got["argv"][3:]), (self.dir, None, []))
+        self.assertEqual(self.seen("/proc")["argv"][3:], ["--dir", "/proc"])
+        os.mkdir(self.path("journal"))
+        os.mkdir(self.path("packs"))
+        self.assertEqual(self.seen(self.dir)["argv"][3:], ["--store", self.dir])
+        with self.assertRaisesRegex(offloadfs.Invalid, "neither a mounted tree nor"):
+            Store(self.path("nothing"))
+
+    def test_errors(self):
+        for code, kind in ERRORS.items():
+            error = json.dumps({"error": {"code": code, "message": "what is wrong"}})
+            self.program(f"print({error!r}); sys.exit(1)")
+            with self.assertRaisesRegex(kind, "^what is wrong$") as caught:
+                Store().tasks()
+            self.assertIs(type(caught.exception), kind)
+            self.assertEqual(caught.exception.code, code)
+
+    def test_what_it_says_where_it_answers_nothing(self):
+        self.program("sys.stderr.write('offload: call: no such option\\n'); sys.exit(2)")
+        with self.assertRaisesRegex(offloadfs.Invalid, "^no such option$"):
+            Store().tasks()
+        self.program("os.kill(os.getpid(), 9)")
+        with self.assertRaisesRegex(offloadfs.OffloadError, "ended with -9"):
+            Store().tasks()
+        for answer in ("", "nonsense", "[]"):
+            self.program(f"print({answer!r})")
+            with self.assertRaisesRegex(offloadfs.OffloadError, "no JSON object"):
+                Store().tasks()
+
+    def test_it_is_missing_or_hangs(self):
+        os.environ["OFFLOAD"] = self.path("missing")
+        with self.assertRaisesRegex(offloadfs.Unreachable, "was not found: install"):
+            Store().tasks()
+        self.program("time.sleep(60)")
+        started = time.monotonic()
+        with self.assertRaisesRegex(offloadfs.TimedOut, "within 0.2 s"):
+            Store(timeout=0.2).tasks()
+        self.assertLess(time.monotonic() - started, 30)
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length)
+        self.server.asked.append((self.command, self.path, self.headers, body))
+        status, answer, headers = self.server.answer
+        if status is None:
+            self.server.release.wait(30)
+            return
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    do_POST = do_GET
+
+
+class OnSocket(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    daemon_threads = True
+
+    def get_request(self):
+        request, _ = super().get_request()
+        return request, ("local", 0)
+
+
+class Server(Scratch):
+    """A server in place of `offload serve`, on a socket and on a port."""
+
+    @contextlib.contextmanager
+    def serving(self, where):
+        if where == "socket":
+            path = self.path("s")
+            server, name = OnSocket(path, Handler), path
+        else:
+            server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+            name = f"http://127.0.0.1:{server.server_address[1]}"
+        server.asked, server.answer = [], (200, b"{}", {})
+        server.release = threading.Event()
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield server, name
+        finally:
+            server.release.set()
+            server.shutdown()
+            thread.join()
+            server.server_close()
+            if where == "socket":
+                os.unlink(name)
+
+    def each(self):
+        for where in ("socket", "port"):
+            with self.subTest(where), self.serving(where) as (server, name):
+                yield server, name
+
+    def test_requests(self):
+        for server, name in self.each():
+            s = Store(server=name, token="t-1", agent="a")
+            s.call("memory_offload", content="é")
+            s.call("memory_fetch", memory_id="cache/a b", line_start=2, line_end=3)
+            s.call("memory_stats", by=["day", "way"])
+            s.call("memory_list", reverse=True)
+            s.call("memory_pin", memory_id="k3f9x2", important=False)
+            got = [(method, path, body) for method, path, _, body in server.asked]
+            self.assertEqual(
+                got,
+                [
+                    ("POST", "/v1/memories", b'{"content": "\\u00e9"}'),
+                    ("GET", "/v1/memories/cache%2Fa%20b?line_start=2&line_end=3", b""),
+                    ("GET", "/v1/stats?by=day%2Cway", b""),
+                    ("GET", "/v1/memories?reverse=true", b""),
+                    ("POST", "/v1/memories/k3f9x2/pin", b'{"important": false}'),
+                ],
+            )
+            headers = server.asked[0][2]
+            self.assertEqual(headers["Offload-Agent"], "a")
+            token = "Bearer t-1" if name.startswith("http") else None
+            self.assertEqual(headers["Authorization"], token)
+
+    def test_the_environment_names_it(self):
+        for server, name in self.each():
+            os.environ.update(OFFLOAD_SERVER=name, OFFLOAD_TOKEN="t-2")
+            Store().call("tasks")
+            self.assertEqual(server.asked[0][1], "/v1/tasks")
+            if name.startswith("http"):
+                self.assertEqual(server.asked[0][2]["Authorization"], "Bearer t-2")
+            # A path says which tree is meant.
+            os.environ["OFFLOAD"] = self.path("missing")
+            with self.assertRaises(offloadfs.Unreachable):
+                Store(self.dir).call("tasks")
+            self.assertEqual(len(server.asked), 1)
+
+    def test_errors(self):
+        for server, name in self.each():
+            for code, kind in ERRORS.items():
+                error = {"error": {"code": code, "message": "what is wrong"}}
+                server.answer = (418, json.dumps(error).encode(), {})
+                with self.assertRaisesRegex(kind, "^what is wrong$") as caught:
+                    Store(server=name).tasks()
+                self.assertIs(type(caught.exception), kind)
+            for status, answer in ((502, b"<html>"), (302, b""), (200, b"nonsense")):
+                server.answer = (status, answer, {"Location": "/elsewhere"})
+                with self.assertRaises(offloadfs.OffloadError):
+                    Store(server=name).tasks()
+
+    def test_raw_content(self):
+        for server, name in self.each():
+            read = Store(server=name)._transport.read
+            server.answer = (206, b"abc", {})
+            self.assertEqual(read("a/b", 10, 3, 5), b"abc")
+            self.assertEqual(server.asked[0][1], "/v1/memories/a%2Fb/content")
+            self.assertEqual(server.asked[0][2]["Range"], "bytes=10-12")
+            server.answer = (200, b"0123456789abcdef", {})  # a server need not know of ranges
+            self.assertEqual(read("k3f9x2", 10, 3, 5), b"abc")
+
+    def test_it_hangs_or_is_gone(self):
+        for server, name in self.each():
+            server.answer = (None, b"", {})
+            with self.assertRaisesRegex(offloadfs.TimedOut, "within 0.2 s"):
+                Store(server=name, timeout=0.2).tasks()
+        with self.assertRaisesRegex(offloadfs.Unreachable, "cannot reach the server"):
+            Store(server=name).tasks()
+
+    def test_names(self):
+        for wrong in ("ftp://x", "127.0.0.1:80"):
+            with self.assertRaisesRegex(offloadfs.Invalid, "is no server"):
+                Store(server=wrong)
+        with self.assertRaisesRegex(offloadfs.Invalid, "https:// alone"):
+            Store(server="http://example.org", token="t")
+        for right in ("http://localhost:1", "http://[::1]:1", "https://example.org", "unix:/s"):
+            Store(server=right, token="t")
+
+
+if __name__ == "__main__":
+    unittest.main()
