@@ -7,9 +7,9 @@
 
     examples/anthropic_agent.py 'Why does ./long_tests.sh fail?'
 
-Before each request the messages go through `offload context`: results of more than 2,000 tokens are
-then pointers, and the model reads back the lines that it wants with its shell. What is ours here is
-in offload(), manage() and finish(); the rest is an agent like any other.
+Before each request the messages are managed: long results are then pointers, and the model reads
+back the lines that it wants with its shell. What is ours here are finish() and the lines with
+`context`; the rest is an agent like any other. It needs our package: pip install ./python
 """
 import json
 import os
@@ -17,6 +17,8 @@ import subprocess
 import sys
 import time
 import urllib.request
+
+from offloadfs import Context, OffloadError
 
 URL = os.environ.get("ANTHROPIC_BASE_URL", "https://api.anthropic.com").rstrip("/")
 KEY = os.environ.get("ANTHROPIC_API_KEY", "")
@@ -40,50 +42,25 @@ BASH = {
 }
 
 
-def offload(*words, data=None):
-    """What `offload WORDS` answers to `data`, both of them JSON; None when it cannot."""
-    try:
-        done = subprocess.run(
-            ["offload", *words],
-            input=json.dumps(data),
-            encoding="utf-8",
-            capture_output=True,
-            timeout=60,
-        )
-        sys.stderr.write(done.stderr)
-        done.check_returncode()
-        return json.loads(done.stdout)
-    except (OSError, ValueError, subprocess.SubprocessError) as e:
-        print(f"offload: {e}", file=sys.stderr)
-        return None
-
-
-def manage(chat):
-    """
-    The chat (system and messages) as the model is to get it, or as it is when that cannot be done.
-    Go on with this one and not with the original: what was decided once stays as it is, and the
-    service can take most of the prompt from its cache.
-    """
-    answer = offload("context", "--chat", CHAT, "--keep", "0", data=chat)
-    if answer is None:
-        return chat
-    counts = answer["metadata"]
-    print(f"[{counts['tokens_before']} -> {counts['tokens_after']} tokens]", file=sys.stderr)
-    return {"system": answer["system"], "messages": answer["messages"]}
-
-
-def finish(chat):
-    """Saves the chat with all that was taken out of it; after that the store may forget it."""
-    whole = offload("context", "--restore", data=chat)
+def save(messages):
     with open(f"{CHAT}.json", "w", encoding="utf-8") as f:
-        json.dump(whole["messages"] if whole else chat["messages"], f, indent=1)
-    if whole:
-        offload("task", "done", "--json", CHAT)
+        json.dump(messages, f, indent=1)
 
 
-def ask(chat):
+def finish(context):
+    """Saves the chat with all that was taken out of it; after that the store may forget it."""
+    try:
+        save(context.restore())
+        context.store.done(CHAT)
+    except OffloadError as e:
+        print(f"offload: {e}", file=sys.stderr)
+        save(context.messages)
+
+
+def ask(context):
     """The blocks that the model answers with."""
-    request = {"model": MODEL, "max_tokens": 8000, "tools": [BASH], **chat}
+    request = {"model": MODEL, "max_tokens": 8000, "tools": [BASH]}
+    request.update(system=context.system, messages=context.messages)
     request["cache_control"] = {"type": "ephemeral"}  # the prompt up to here, for the next request
     headers = {"anthropic-version": "2023-06-01", "x-api-key": KEY}
     headers["content-type"] = "application/json"
@@ -110,17 +87,22 @@ def call_tool(use):
 
 
 def main():
-    chat = {"system": SYSTEM, "messages": [{"role": "user", "content": sys.argv[1]}]}
+    context = Context([{"role": "user", "content": sys.argv[1]}], system=SYSTEM, chat=CHAT)
     for _ in range(TURNS):
-        chat = manage(chat)
-        blocks = ask(chat)
-        chat["messages"].append({"role": "assistant", "content": blocks})
+        context.prepare()
+        if context.metadata:  # there is none when the messages could not be managed
+            print(
+                "[{tokens_before} -> {tokens_after} tokens]".format_map(context.metadata),
+                file=sys.stderr,
+            )
+        blocks = ask(context)
+        context.append({"role": "assistant", "content": blocks})
         results = [call_tool(block) for block in blocks if block["type"] == "tool_use"]
         if not results:
             print("".join(b["text"] for b in blocks if b["type"] == "text"))
             break
-        chat["messages"].append({"role": "user", "content": results})
-    finish(chat)
+        context.append({"role": "user", "content": results})
+    finish(context)
 
 
 if __name__ == "__main__":

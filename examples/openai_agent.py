@@ -7,9 +7,9 @@
 
     examples/openai_agent.py 'Why does ./long_tests.sh fail?'
 
-Before each request the messages go through `offload context`: results of more than 2,000 tokens are
-then pointers, and the model reads back the lines that it wants with its shell. What is ours here is
-in offload(), manage() and finish(); the rest is an agent like any other.
+Before each request the messages are managed: long results are then pointers, and the model reads
+back the lines that it wants with its shell. What is ours here are finish() and the lines with
+`context`; the rest is an agent like any other. It needs our package: pip install ./python
 """
 import json
 import os
@@ -17,6 +17,8 @@ import subprocess
 import sys
 import time
 import urllib.request
+
+from offloadfs import Context, OffloadError
 
 URL = os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1").rstrip("/")
 KEY = os.environ.get("OPENAI_API_KEY", "")
@@ -43,45 +45,19 @@ BASH = {
 }
 
 
-def offload(*words, data=None):
-    """What `offload WORDS` answers to `data`, both of them JSON; None when it cannot."""
-    try:
-        done = subprocess.run(
-            ["offload", *words],
-            input=json.dumps(data),
-            encoding="utf-8",
-            capture_output=True,
-            timeout=60,
-        )
-        sys.stderr.write(done.stderr)
-        done.check_returncode()
-        return json.loads(done.stdout)
-    except (OSError, ValueError, subprocess.SubprocessError) as e:
-        print(f"offload: {e}", file=sys.stderr)
-        return None
-
-
-def manage(messages):
-    """
-    The messages as the model is to get them, or as they are when that cannot be done. Go on with
-    these and not with the originals: what was decided once stays as it is, and the service can take
-    most of the prompt from its cache.
-    """
-    answer = offload("context", "--chat", CHAT, "--keep", "0", data={"messages": messages})
-    if answer is None:
-        return messages
-    counts = answer["metadata"]
-    print(f"[{counts['tokens_before']} -> {counts['tokens_after']} tokens]", file=sys.stderr)
-    return answer["messages"]
-
-
-def finish(messages):
-    """Saves the chat with all that was taken out of it; after that the store may forget it."""
-    whole = offload("context", "--restore", data={"messages": messages})
+def save(messages):
     with open(f"{CHAT}.json", "w", encoding="utf-8") as f:
-        json.dump(whole["messages"] if whole else messages, f, indent=1)
-    if whole:
-        offload("task", "done", "--json", CHAT)
+        json.dump(messages, f, indent=1)
+
+
+def finish(context):
+    """Saves the chat with all that was taken out of it; after that the store may forget it."""
+    try:
+        save(context.restore())
+        context.store.done(CHAT)
+    except OffloadError as e:
+        print(f"offload: {e}", file=sys.stderr)
+        save(context.messages)
 
 
 def ask(messages):
@@ -114,17 +90,23 @@ def call_tool(call):
 
 
 def main():
-    messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": sys.argv[1]}]
+    prompt = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": sys.argv[1]}]
+    context = Context(prompt, chat=CHAT)
     for _ in range(TURNS):
-        messages = manage(messages)
-        answer = ask(messages)
-        messages.append(answer)
+        context.prepare()
+        if context.metadata:  # there is none when the messages could not be managed
+            print(
+                "[{tokens_before} -> {tokens_after} tokens]".format_map(context.metadata),
+                file=sys.stderr,
+            )
+        answer = ask(context.messages)
+        context.append(answer)
         calls = answer.get("tool_calls") or []
         if not calls:
             print(answer["content"])
             break
-        messages += [call_tool(call) for call in calls]
-    finish(messages)
+        context.extend(call_tool(call) for call in calls)
+    finish(context)
 
 
 if __name__ == "__main__":

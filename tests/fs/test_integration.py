@@ -31,6 +31,8 @@ from harness import (
 from services import Anthropic, OpenAI, result_of, serving
 
 EXAMPLES = SOURCE_ROOT / "examples"
+# What says which tree is meant, and how it is reached.
+OFFLOAD_VARIABLES = [f"OFFLOAD_{v}" for v in ("DIR", "STORE", "AGENT", "SERVER", "TOKEN")]
 AGENTS = {"openai": OpenAI, "anthropic": Anthropic}
 # No request of a short chat is larger: six results of 40 KB are in it.
 SMALL = 16_000
@@ -52,10 +54,11 @@ class Workspace:
             HOME=self.home,
             XDG_DATA_HOME=os.path.join(self.home, ".local/share"),
             PATH=os.pathsep.join(programs),
+            PYTHONPATH=str(SOURCE_ROOT / "python"),
             LC_ALL="C.UTF-8",
             TZ="UTC",
         )
-        for name in ("CLAUDE_CONFIG_DIR", "OFFLOAD_DIR", "OFFLOAD_STORE", "OFFLOAD_AGENT"):
+        for name in ("CLAUDE_CONFIG_DIR", "OFFLOAD", *OFFLOAD_VARIABLES):
             self.env.pop(name, None)
         # A daemon that is soon done with what was written, so that searches need not wait for it.
         self.env["OFFLOADFS"] = case.path("daemon")
