@@ -59,7 +59,12 @@ static int offload(const struct ofs_hook_options *options, const struct ofs_depo
 
 bool ofs_hook_may_read_back(const struct ofs_hook_event *e)
 {
-	return e->input.p && memmem(e->input.p, e->input.len, "offload", strlen("offload"));
+	static const char *const marks[] = { "offload", "memory_id" };
+
+	for (size_t i = 0; e->input.p && i < OFS_ARRAY_SIZE(marks); i++)
+		if (memmem(e->input.p, e->input.len, marks[i], strlen(marks[i])))
+			return true;
+	return false;
 }
 
 /* A result that the agent must have itself, or has read back, stays up to a size. */
@@ -75,7 +80,7 @@ static bool reads_back(const struct ofs_hook_event *e, const struct ofs_hook_tex
 	return may_stay(t) && !e->delegates && ofs_readback_call(e->input, access);
 }
 
-/* "offload slice" tells it itself. */
+/* Some tell it themselves. */
 static void tell_read_back(const struct ofs_agent *agent, const struct ofs_hook_event *e,
 			   const char *task, const struct ofs_hook_text *t,
 			   struct ofs_access *access)

@@ -76,6 +76,10 @@ static void print_read(const struct ofs_pointer *p, const char *slice, FILE *out
 {
 	OFS_FREE char *refs = NULL, *path = NULL;
 
+	if (p->by_call) {
+		fprintf(out, "memory_fetch %s%s%s", p->ref, slice ? ":" : "", slice ? slice : "");
+		return;
+	}
 	if (!p->mount) { /* the tool finds the file all the same */
 		fprintf(out, "offload slice%s %s %s", p->hint, p->ref, slice ? slice : "1-");
 		return;
@@ -104,6 +108,10 @@ static void print_reading(const struct ofs_pointer *p, FILE *out)
 		return;
 	}
 	print_read(p, slice, out);
+	if (p->by_call) {
+		fprintf(out, "; keep it: memory_promote %s\n", p->ref);
+		return;
+	}
 	if (c->binary)
 		fputs(" | od -c", out);
 	else if (p->mount)

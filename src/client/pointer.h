@@ -28,6 +28,7 @@ struct ofs_pointer {
 	/* Text that follows the ref, so that the pointer can be undone. NULL: none. */
 	const char *mark;
 	bool brief; /* one line, without an outline */
+	bool by_call; /* for who has the calls of services, and perhaps no shell */
 	const char *outline; /* as of ofs_pointer_outline(); NULL: to be made */
 
 	/* Where it is; ofs_pointer_make() sets them. */

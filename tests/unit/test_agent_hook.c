@@ -367,6 +367,11 @@ Test(agent_hook, what_was_read_back_stays_while_it_is_short)
 		    "tasks/a-b-c/");
 	expect_nothing("Grep", "{\"pattern\":\"x\",\"path\":\".offload/refs/a\"}", "\"$L\"");
 	expect_nothing("mcp__fs__read", "{\"uri\":\"file:///w/.offload/cache/x\"}", "\"$L\"");
+	expect_nothing("mcp__offload__memory_fetch", "{\"memory_id\":\"k3f9x2:10-90\"}", "\"$L\"");
+	expect_nothing("mcp__offload__memory_fetch", "{\"memory_id\":\"offload://k3f9x2\"}",
+		       "\"$L\"");
+	expect_text("mcp__other__get", "{\"memory_id\":\"1b4e28ba-2fa1-11d2-883f\"}", "\"$L\"",
+		    "mcp__other__get", "tasks/a-b-c/");
 	expect_text("Task", "{\"description\":\"d\",\"prompt\":\"read .offload/cache/x\"}",
 		    "\"$L\"", "Task d", "tasks/a-b-c/");
 }

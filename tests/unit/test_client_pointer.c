@@ -196,6 +196,15 @@ Test(client_pointer, not_mounted)
 		    "/s); keep it: offload promote --store /s k3f9x2\n");
 }
 
+Test(client_pointer, for_who_has_calls)
+{
+	pointer.by_call = true;
+	add_lines(100);
+	print();
+	expect_part("\nRead lines: memory_fetch k3f9x2:1-60; keep it: memory_promote k3f9x2\n");
+	expect_no_part(".offload");
+}
+
 Test(client_pointer, those_that_can_be_undone_have_their_code)
 {
 	add_lines(912);

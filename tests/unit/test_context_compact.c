@@ -149,6 +149,7 @@ Test(context_compact, what_was_read_back_is_not_offloaded)
 		"{\\\"path\\\": \\\"/a/b/.offload/refs/k3f9x2\\\"}",
 		"{\\\"path\\\": \\\".offload\\\\/refs\\\\/k3f9x2\\\"}", /* PHP's */
 		"{\\\"command\\\": \\\"offload show k3f9x2\\\"}",
+		"{\\\"memory_id\\\": \\\"k3f9x2\\\", \\\"line_start\\\": 1}",
 	};
 	OFS_FREE char *text = lines(4000, 1);
 

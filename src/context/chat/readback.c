@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "context/chat/readback.h"
 
+#include <offloadfs/tree.h>
+
 #include "client/workspace.h"
 #include "io/path.h"
+
+#define MEMORY_ID "memory_id"
 
 struct readback {
 	const struct ofs_access *access;
@@ -198,13 +202,35 @@ static bool value_reads(const struct readback *b, struct ofs_span value)
 	return false;
 }
 
+/* An argument of memory_fetch: a ref, or a path in the tree. Other programs' ids look otherwise. */
+static bool is_memory_id(struct ofs_span value)
+{
+	static const char *const tops[] = { "cache/",	"tasks/", "persistent/",
+					    "archive/", "refs/",  "agents/" };
+	static const char uri[] = "offload://";
+	OFS_FREE char *text = ofs_span_is_string(value) ? ofs_span_text(value) : NULL;
+	const char *id = text;
+	size_t len;
+
+	if (!id)
+		return false;
+	if (strncmp(id, uri, strlen(uri)) == 0)
+		id += strlen(uri);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(tops); i++)
+		if (strncmp(id, tops[i], strlen(tops[i])) == 0)
+			return true;
+	len = strspn(id, "0123456789abcdefghijklmnopqrstuvwxyz");
+	return len && len < OFS_REF_SIZE && (!id[len] || id[len] == ':');
+}
+
 static bool object_reads(const struct readback *b, struct ofs_span args)
 {
 	struct ofs_span_cursor c = ofs_span_enter(args);
 	struct ofs_span name, value;
 
 	while (ofs_span_next_member(&c, &name, &value))
-		if (!ofs_span_is(name, "description") && value_reads(b, value))
+		if ((ofs_span_is(name, MEMORY_ID) && is_memory_id(value)) ||
+		    (!ofs_span_is(name, "description") && value_reads(b, value)))
 			return true;
 	return false;
 }
@@ -235,5 +261,6 @@ bool ofs_readback_tells(struct ofs_span args)
 {
 	static const char slice[] = "offload slice";
 
-	return memmem(args.p, args.len, slice, strlen(slice));
+	return memmem(args.p, args.len, slice, strlen(slice)) ||
+	       memmem(args.p, args.len, MEMORY_ID, strlen(MEMORY_ID));
 }

@@ -14,9 +14,9 @@
 /*
  * True if the arguments of a call, an object or a string, read a file of the tree (which must have
  * been found): they name it as a path, or have a command line that reads nothing else, with cat or
- * the like, "offload slice" or "offload show". To name the tree in another way is not enough.
+ * the like, "offload slice" or "offload show", or they are those of memory_fetch. To name the tree in another way is not enough.
  */
 bool ofs_readback_call(struct ofs_span args, const struct ofs_access *access);
 
-/* True if the call runs "offload slice", which adds to the ledger itself. */
+/* True if it is "offload slice" or memory_fetch, which add to the ledger themselves. */
 bool ofs_readback_tells(struct ofs_span args);
