@@ -30,16 +30,11 @@ const struct ofs_agent *ofs_agent_find(const char *name)
 /* A folder of the workspace, allocated. */
 static int workspace_folder(const char *folder, struct ofs_error *err, char **ret)
 {
-	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
-	OFS_FREE char *cwd = ofs_path_cwd(), *workspace = NULL;
-	int r;
+	OFS_FREE char *workspace = NULL;
+	int r = ofs_workspace_here(err, &workspace);
 
-	if (!cwd)
-		return ofs_error_set(err, ENOENT, "the current directory is gone");
-	r = ofs_mounts_read(NULL, &mounts);
 	if (r < 0)
-		return ofs_error_set(err, -r, "cannot read the list of mounts: %s", strerror(-r));
-	workspace = ofs_workspace_find(cwd, &mounts);
+		return r;
 	*ret = ofs_path_join(workspace, folder);
 	return 0;
 }

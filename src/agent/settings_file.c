@@ -322,7 +322,7 @@ int ofs_settings_file_write(const struct ofs_settings_file *s)
 	return sync_folder(folder);
 }
 
-int ofs_settings_file_delete(const struct ofs_settings_file *s)
+int ofs_settings_file_delete(const struct ofs_settings_file *s, bool folder_too)
 {
 	OFS_FREE char *folder = ofs_path_parent(s->path);
 
@@ -330,7 +330,7 @@ int ofs_settings_file_delete(const struct ofs_settings_file *s)
 		return -ESTALE;
 	if (unlink(s->path) < 0)
 		return -errno;
-	if (rmdir(folder) < 0) /* others have something in it */
+	if (!folder_too || rmdir(folder) < 0) /* others have something in it */
 		return sync_folder(folder);
 	return 0;
 }

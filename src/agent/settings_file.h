@@ -49,8 +49,11 @@ char *ofs_settings_file_format(const struct ofs_settings_file *s);
 /* Replaces the file. -ESTALE: it was changed since it was read; or -errno. */
 int ofs_settings_file_write(const struct ofs_settings_file *s);
 
-/* Removes the file, and its folder if that is empty then. -ESTALE as above; or -errno. */
-int ofs_settings_file_delete(const struct ofs_settings_file *s);
+/*
+ * Removes the file and, with `folder_too`, its folder if that is empty then. -ESTALE as above; or
+ * -errno.
+ */
+int ofs_settings_file_delete(const struct ofs_settings_file *s, bool folder_too);
 
 /* Whether a command is `offload hook NAME` for that agent, whatever the path and the options. */
 bool ofs_settings_file_is_ours(const char *command, const struct ofs_agent *agent);

@@ -9,6 +9,7 @@
 #include "cli/daemon.h"
 #include "cli/guard.h"
 #include "cli/report.h"
+#include "cli/settings_change.h"
 #include "client/pointer.h"
 #include "context/settings.h"
 #include "io/file.h"
@@ -16,7 +17,6 @@
 #include "io/probe.h"
 #include "io/process.h"
 
-#define HOOK_PROGRAM "offload"
 #define HOOK_TASK_SESSION "session"
 /* For the work on an event; Claude Code gives a hook a minute. */
 #define HOOK_WAIT_S 30
@@ -54,18 +54,6 @@ static const struct ofs_option options[] = {
 
 /* ---- command lines */
 
-/* Allocated: how a shell starts this program: by its name if PATH leads to it, else its path. */
-static char *program_word(void)
-{
-	OFS_FREE char *self = realpath("/proc/self/exe", NULL);
-	OFS_FREE char *first = ofs_program_find(HOOK_PROGRAM);
-	OFS_FREE char *named = first ? realpath(first, NULL) : NULL;
-
-	if (!self || (named && strcmp(named, self) == 0))
-		return ofs_strdup(HOOK_PROGRAM);
-	return ofs_text_command((const char *const[]){ self, NULL });
-}
-
 static void print_text(FILE *out, const char *option, const char *value)
 {
 	if (!value)
@@ -83,7 +71,8 @@ static void print_count(FILE *out, const char *option, uint64_t value)
 /* Allocated: what the agent is to run, with the options that were given. */
 static char *command_line(void)
 {
-	OFS_FREE char *program = program_word();
+	OFS_FREE char *path = ofs_settings_program();
+	OFS_FREE char *program = ofs_text_command((const char *const[]){ path, NULL });
 	struct ofs_text_stream s;
 	FILE *out = ofs_text_open(&s);
 
@@ -183,63 +172,34 @@ static int run_event(void)
 
 /* ---- install and uninstall */
 
-/*
- * The settings of a workspace lie in it: its folder .claude, or the file, may be a link that
- * somebody left there to have another file changed.
- */
-static bool stays_in_workspace(const char *path, struct ofs_error *err)
+/* The workspace that settings lie in, allocated; NULL: they are the user's. */
+static char *workspace_of(const char *path)
 {
-	OFS_FREE char *folder = ofs_path_parent(path), *real = ofs_path_real(path);
-	/* The agent's folder may be one of several parts, and its name is all that is left out. */
-	OFS_FREE char *workspace = ofs_strndup(
-		folder, strlen(folder) - OFS_MIN(strlen(agent->folder), strlen(folder)));
+	OFS_FREE char *folder = ofs_path_parent(path);
 
-	if (place == OFS_AGENT_USER || (real && ofs_path_below(workspace, real)))
-		return true;
-	ofs_error_set(err, EXDEV, "'%s' is a link out of the workspace, to '%s': remove it", path,
-		      real ? real : "");
-	return false;
+	/* The agent's folder may be one of several parts, and its name is all that is left out. */
+	return place == OFS_AGENT_USER
+		       ? NULL
+		       : ofs_strndup(folder, strlen(folder) - OFS_MIN(strlen(agent->folder),
+								      strlen(folder)));
 }
 
 static int read_settings(struct ofs_settings_file *ret)
 {
-	OFS_FREE char *path = NULL;
+	OFS_FREE char *path = NULL, *workspace = NULL;
 	struct ofs_error err;
 	int r = ofs_agent_settings_path(agent, (enum ofs_agent_place)place, &err, &path);
 
 	if (r == -EINVAL)
 		return ofs_report_usage("%s", err.text);
-	if (r < 0 || !stays_in_workspace(path, &err))
+	workspace = r == 0 ? workspace_of(path) : NULL;
+	if (r < 0 || ofs_settings_check_place(path, workspace, &err) < 0)
 		return ofs_report("%s", err.text);
 	r = agent->plugin ? ofs_settings_file_load(path, &err, ret)
 			  : ofs_settings_file_read(path, &err, ret);
 	if (r == -EINVAL)
 		return ofs_report_usage("'%s' was left as it is: %s", ret->path, err.text);
 	return r < 0 ? ofs_report("%s", err.text) : OFS_EXIT_OK;
-}
-
-/* Asks first. An exit code. `gone`: the file is removed. */
-static int write_settings(const struct ofs_settings_file *s, bool gone)
-{
-	char line[16];
-	int r;
-
-	if (!yes && (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)))
-		return ofs_report_usage("nothing was written: there is no terminal to ask on; say "
-					"--yes to go without");
-	if (!yes) {
-		fputs("Write it? [y/N] ", stderr);
-		if (!fgets(line, sizeof(line), stdin) || (line[0] != 'y' && line[0] != 'Y'))
-			return ofs_report("nothing was written");
-	}
-	r = gone ? ofs_settings_file_delete(s) : ofs_settings_file_write(s);
-	if (r == -ESTALE)
-		return ofs_report("'%s' was changed meanwhile; nothing was written, try again",
-				  s->path);
-	if (r < 0)
-		return ofs_report("cannot write '%s': %s", s->path, strerror(-r));
-	ofs_report_line(stdout, "%s %s", gone ? "removed" : "wrote", s->path);
-	return OFS_EXIT_OK;
 }
 
 /* Adds the entries that are wanted. The number of changes, or -1: the settings do not allow it. */
@@ -317,7 +277,7 @@ static int install_plugin(const char *command)
 		return ofs_report_usage("'%s' is none of ours, and was left as it is", s.path);
 	ofs_report_line(stderr, "In %s, a plugin that runs:\n  %s", s.path, command);
 	s.whole = text;
-	r = write_settings(&s, false);
+	r = ofs_settings_change(&s, OFS_SETTINGS_WRITE, yes);
 	if (r == OFS_EXIT_OK)
 		tell_version();
 	return r;
@@ -335,7 +295,7 @@ static int uninstall_plugin(void)
 		ofs_report_line(stdout, "%s is none of ours", s.path);
 		return OFS_EXIT_OK;
 	}
-	return write_settings(&s, true);
+	return ofs_settings_change(&s, OFS_SETTINGS_REMOVE_ALL, yes);
 }
 
 static int run_install(void)
@@ -365,7 +325,7 @@ static int run_install(void)
 		ofs_report_line(stdout, "%s has it already", s.path);
 		return OFS_EXIT_OK;
 	}
-	r = write_settings(&s, false);
+	r = ofs_settings_change(&s, OFS_SETTINGS_WRITE, yes);
 	if (r == OFS_EXIT_OK)
 		tell_version();
 	return r;
@@ -388,7 +348,8 @@ static int run_uninstall(void)
 	}
 	ofs_report_line(stderr, "The hooks of offload are removed from %s.", s.path);
 	/* A file that had nothing else was made by install. */
-	return write_settings(&s, !json_object_size(s.json));
+	return ofs_settings_change(
+		&s, !json_object_size(s.json) ? OFS_SETTINGS_REMOVE_ALL : OFS_SETTINGS_WRITE, yes);
 }
 
 /* Whether it is to be asked for where no agent is named: it is here, or has our hook. */

@@ -84,6 +84,21 @@ static int workspace_data_home(struct ofs_error *err, char **ret)
 	return 0;
 }
 
+int ofs_workspace_here(struct ofs_error *err, char **ret)
+{
+	OFS_CLEANUP(ofs_mounts_finish) struct ofs_mounts mounts = OFS_MOUNTS_INIT;
+	OFS_FREE char *cwd = ofs_path_cwd();
+	int r;
+
+	if (!cwd)
+		return ofs_error_set(err, ENOENT, "the current directory is gone");
+	r = ofs_mounts_read(NULL, &mounts);
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot read the list of mounts: %s", strerror(-r));
+	*ret = ofs_workspace_find(cwd, &mounts);
+	return 0;
+}
+
 int ofs_workspace_store(const char *workspace, struct ofs_error *err, char **ret)
 {
 	const char *name = strrchr(workspace, '/') + 1;

@@ -19,6 +19,9 @@
  */
 char *ofs_workspace_find(const char *start, const struct ofs_mounts *mounts);
 
+/* That of the current directory. 0 or -errno with the reason in `err`. */
+int ofs_workspace_here(struct ofs_error *err, char **ret);
+
 /*
  * The store of a workspace (absolute, without symbolic links), allocated in `ret`:
  * ${XDG_DATA_HOME:-$HOME/.local/share}/offloadfs/<name>-<12 hex digits of the SHA-256 of its path>.
