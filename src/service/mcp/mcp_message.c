@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/mcp/mcp_message.h"
+
+#include "base/text.h"
+
+#define META "io.modelcontextprotocol/"
+#define META_VERSION META "protocolVersion"
+#define META_CAPABILITIES META "clientCapabilities"
+#define ENCODED_BEGIN "=?base64?"
+#define ENCODED_END "?="
+
+const struct ofs_mcp_version ofs_mcp_versions[] = {
+	{ "2026-07-28", true },
+	{ "2025-11-25", false },
+	{ "2025-06-18", false },
+	{ NULL },
+};
+
+static const struct ofs_mcp_version *find_version(const char *name)
+{
+	for (const struct ofs_mcp_version *v = ofs_mcp_versions; v->name; v++)
+		if (strcmp(v->name, name) == 0)
+			return v;
+	return NULL;
+}
+
+json_t *ofs_mcp_version_names(void)
+{
+	json_t *names = json_array();
+
+	for (const struct ofs_mcp_version *v = ofs_mcp_versions; v->name; v++)
+		json_array_append_new(names, json_string(v->name));
+	return names;
+}
+
+/* ---- errors */
+
+void ofs_mcp_error_finish(struct ofs_mcp_error *e)
+{
+	free(e->text);
+	json_decref(e->data);
+	*e = (struct ofs_mcp_error){ 0 };
+}
+
+int ofs_mcp_error_set(struct ofs_mcp_error *e, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	ofs_mcp_error_finish(e);
+	va_start(ap, fmt);
+	*e = (struct ofs_mcp_error){ .code = code, .status = 400, .text = ofs_vformat(fmt, ap) };
+	va_end(ap);
+	return -1;
+}
+
+void ofs_mcp_error_cursor(struct ofs_mcp_error *e)
+{
+	ofs_mcp_error_set(e, OFS_MCP_INVALID_PARAMS,
+			  "\"cursor\" is none that was given out: begin without one");
+}
+
+static int refuse_version(struct ofs_mcp_error *err, const char *version)
+{
+	OFS_FREE char *shown = ofs_text_readable(version);
+
+	ofs_mcp_error_set(err, OFS_MCP_UNSUPPORTED_VERSION,
+			  "protocol version '%s' is not supported", shown);
+	err->data =
+		json_pack("{s:o, s:s}", "supported", ofs_mcp_version_names(), "requested", shown);
+	return -1;
+}
+
+/* ---- the message */
+
+void ofs_mcp_message_finish(struct ofs_mcp_message *m)
+{
+	json_decref(m->json);
+	*m = (struct ofs_mcp_message){ 0 };
+}
+
+/* NULL: it is no string, or one with a NUL in it. */
+static const char *plain_string(const json_t *json)
+{
+	const char *text = json_string_value(json);
+
+	return text && strlen(text) == json_string_length(json) ? text : NULL;
+}
+
+const char *ofs_mcp_message_param(const struct ofs_mcp_message *m, const char *name)
+{
+	return plain_string(json_object_get(m->params, name));
+}
+
+const json_t *ofs_mcp_message_cancels(const struct ofs_mcp_message *m)
+{
+	if (m->id || !m->method || strcmp(m->method, "notifications/cancelled") != 0)
+		return NULL;
+	return json_object_get(m->params, "requestId");
+}
+
+static int parse(const char *text, size_t len, struct ofs_mcp_error *err, json_t **ret)
+{
+	json_error_t why;
+
+	*ret = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY,
+			  &why);
+	if (*ret)
+		return 0;
+	return ofs_mcp_error_set(err, OFS_MCP_PARSE_ERROR, "byte %d: %s", why.position, why.text);
+}
+
+/* The members that JSON-RPC gives a message. */
+static int take_members(struct ofs_mcp_error *err, struct ofs_mcp_message *m)
+{
+	const json_t *id = json_object_get(m->json, "id"), *params, *method;
+	const char *rpc = json_string_value(json_object_get(m->json, "jsonrpc"));
+
+	if (json_is_array(m->json))
+		return ofs_mcp_error_set(err, OFS_MCP_INVALID_REQUEST,
+					 "batches are not in this protocol: send each message by "
+					 "itself");
+	if (!json_is_object(m->json))
+		return ofs_mcp_error_set(err, OFS_MCP_INVALID_REQUEST, "a message is an object");
+	if (json_is_string(id) || json_is_integer(id))
+		m->id = id;
+	if (!rpc || strcmp(rpc, "2.0") != 0)
+		return ofs_mcp_error_set(err, OFS_MCP_INVALID_REQUEST,
+					 "\"jsonrpc\" must be \"2.0\"");
+	method = json_object_get(m->json, "method");
+	if (!method && (json_object_get(m->json, "result") || json_object_get(m->json, "error"))) {
+		m->id = NULL;
+		return 0;
+	}
+	if (id && !m->id)
+		return ofs_mcp_error_set(err, OFS_MCP_INVALID_REQUEST,
+					 "\"id\" must be a string or an integer");
+	m->method = plain_string(method);
+	if (!m->method && json_is_string(method))
+		m->method = "";
+	if (!m->method)
+		return ofs_mcp_error_set(err, OFS_MCP_INVALID_REQUEST,
+					 "\"method\" must be a string");
+	params = json_object_get(m->json, "params");
+	if (params && !json_is_object(params))
+		return ofs_mcp_error_set(err,
+					 m->id ? OFS_MCP_INVALID_PARAMS : OFS_MCP_INVALID_REQUEST,
+					 "\"params\" must be an object");
+	m->params = params;
+	return 0;
+}
+
+/* ---- the version */
+
+/* What only modern messages have, or only modern versions know. */
+static bool looks_modern(const struct ofs_mcp_message *m, const json_t *meta)
+{
+	return json_object_get(meta, META_CAPABILITIES) ||
+	       strcmp(m->method, "server/discover") == 0 ||
+	       strcmp(m->method, "subscriptions/listen") == 0;
+}
+
+/* Finds the version that a request is of, by itself or by its header. */
+static int take_version(const struct ofs_mcp_headers *headers, struct ofs_mcp_error *err,
+			struct ofs_mcp_message *m)
+{
+	const json_t *meta = json_object_get(m->params, "_meta");
+	const json_t *said = json_object_get(meta, META_VERSION);
+	const char *name = json_string_value(said), *header = headers ? headers->version : NULL;
+
+	if (said && !name)
+		return ofs_mcp_error_set(err, OFS_MCP_INVALID_PARAMS,
+					 "\"" META_VERSION "\" must be a string");
+	if (name && header && strcmp(name, header) != 0)
+		return ofs_mcp_error_set(err, OFS_MCP_HEADER_MISMATCH,
+					 "header MCP-Protocol-Version is '%.64s', the body says "
+					 "'%.64s'",
+					 header, name);
+	if (name || header) {
+		m->version = find_version(name ? name : header);
+		if (!m->version)
+			return refuse_version(err, name ? name : header);
+	}
+	m->modern = m->version ? m->version->modern : looks_modern(m, meta);
+	if (!m->modern)
+		return 0;
+	if (headers && name && !header)
+		return ofs_mcp_error_set(err, OFS_MCP_HEADER_MISMATCH,
+					 "header MCP-Protocol-Version is missing: it must be '%s'",
+					 name);
+	if (!name)
+		return ofs_mcp_error_set(err, OFS_MCP_INVALID_PARAMS,
+					 "\"_meta\" must have \"" META_VERSION "\"");
+	if (!json_is_object(json_object_get(meta, META_CAPABILITIES)))
+		return ofs_mcp_error_set(err, OFS_MCP_INVALID_PARAMS,
+					 "\"_meta\" must have \"" META_CAPABILITIES
+					 "\", an object");
+	return 0;
+}
+
+/* ---- headers */
+
+static int base64_value(char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return c - 'A';
+	if (c >= 'a' && c <= 'z')
+		return c - 'a' + 26;
+	if (c >= '0' && c <= '9')
+		return c - '0' + 52;
+	return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+/* Appends what `len` characters of base64 mean. False: it is none. */
+static bool decode_base64(const char *text, size_t len, struct ofs_buf *out)
+{
+	uint32_t bits = 0;
+	unsigned int n = 0;
+
+	if (len % 4)
+		return false;
+	for (int i = 0; i < 2 && len && text[len - 1] == '='; i++)
+		len--;
+	for (size_t i = 0; i < len; i++) {
+		int value = base64_value(text[i]);
+		uint8_t byte;
+
+		if (value < 0)
+			return false;
+		bits = bits << 6 | (uint32_t)value;
+		n += 6;
+		if (n < 8)
+			continue;
+		n -= 8;
+		byte = (uint8_t)(bits >> n);
+		ofs_buf_append(out, &byte, 1);
+	}
+	return true;
+}
+
+/* Whether a header, which may be encoded, says `text`. */
+static bool header_says(const char *header, const char *text)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf plain = OFS_BUF_INIT;
+	size_t begin = strlen(ENCODED_BEGIN), end = strlen(ENCODED_END), len = strlen(header);
+
+	if (len < begin + end || strncmp(header, ENCODED_BEGIN, begin) != 0 ||
+	    strcmp(header + len - end, ENCODED_END) != 0)
+		return strcmp(header, text) == 0;
+	return decode_base64(header + begin, len - begin - end, &plain) &&
+	       strlen(text) == plain.len && memcmp(ofs_buf_str(&plain), text, plain.len) == 0;
+}
+
+static int check_header(const char *title, const char *header, const char *text,
+			struct ofs_mcp_error *err)
+{
+	if (!header)
+		return ofs_mcp_error_set(err, OFS_MCP_HEADER_MISMATCH, "header %s is missing",
+					 title);
+	if (header_says(header, text))
+		return 0;
+	return ofs_mcp_error_set(err, OFS_MCP_HEADER_MISMATCH,
+				 "header %s is '%.256s', the body says '%.256s'", title, header,
+				 text);
+}
+
+/* What a header is to repeat of the parameters; NULL: the method has nothing to repeat. */
+static const char *named(const struct ofs_mcp_message *m)
+{
+	if (strcmp(m->method, "tools/call") == 0 || strcmp(m->method, "prompts/get") == 0)
+		return ofs_mcp_message_param(m, "name");
+	if (strcmp(m->method, "resources/read") == 0)
+		return ofs_mcp_message_param(m, "uri");
+	return NULL;
+}
+
+static int check_headers(const struct ofs_mcp_headers *headers, struct ofs_mcp_error *err,
+			 const struct ofs_mcp_message *m)
+{
+	const char *name = named(m);
+	int r = check_header("Mcp-Method", headers->method, m->method, err);
+
+	return r == 0 && name ? check_header("Mcp-Name", headers->name, name, err) : r;
+}
+
+int ofs_mcp_message_read(const char *text, size_t len, const struct ofs_mcp_headers *headers,
+			 struct ofs_mcp_error *err, struct ofs_mcp_message *ret)
+{
+	*ret = (struct ofs_mcp_message){ 0 };
+	if (parse(text, len, err, &ret->json) < 0 || take_members(err, ret) < 0)
+		return -1;
+	if (!ret->id) /* answers and notifications have no version of their own */
+		return 0;
+	if (take_version(headers, err, ret) < 0)
+		return -1;
+	return headers && ret->modern ? check_headers(headers, err, ret) : 0;
+}
