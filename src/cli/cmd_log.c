@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * offload log: what became of files, tasks and agents. A mounted tree is asked for its log; that of
- * a store at rest is read where it lies, so that following it holds no lock.
- */
+/* offload log: what became of files, tasks and agents. */
 #include <inttypes.h>
 #include <poll.h>
 
@@ -11,14 +8,12 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/report.h"
-#include "client/access.h"
-#include "io/trust.h"
-#include "tree/core/audit_disk.h"
+#include "client/trail.h"
 
 #define POLL_MS 250
 #define LINES_DEFAULT 100
 #define COUNT_MAX 1000000000
-#define PAGE OFS_AUDIT_PAGE_MAX
+#define PAGE OFS_TRAIL_PAGE
 
 static const char *const events[] = {
 	"offload",	"rewrite",	"promote", "archive",  "demote",      "move",
@@ -43,93 +38,6 @@ static const struct ofs_option options[] = {
 	OFS_FLAG('f', "follow", &follow, "print new lines as they come"),
 	OFS_OPTIONS_END,
 };
-
-/* ---- where the log is */
-
-struct source {
-	struct ofs_access access;
-	int store; /* the directory of a store at rest */
-	uint64_t start, end; /* of the log, when it was opened */
-};
-
-static void source_close(struct source *s)
-{
-	ofs_access_finish(&s->access);
-	ofs_cleanup_close(&s->store);
-}
-
-static int mounted_bounds(struct source *s, struct ofs_error *err)
-{
-	OFS_FREE char *text = NULL;
-	int r = ofs_backend_attribute(s->access.backend, "", "log", &text);
-
-	if (r == 0 && sscanf(text, "%" SCNu64 " %" SCNu64, &s->start, &s->end) != 2)
-		r = -EPROTO;
-	if (r == -ENODATA || r == -EPROTO)
-		return ofs_error_set(err, -r,
-				     "the daemon of '%s' shows you no log: it is of an "
-				     "older version, or another user's",
-				     s->access.target.mountpoint);
-	return r < 0 ? ofs_error_set(err, -r, "cannot read the log: %s", ofs_backend_strerror(-r)) : 0;
-}
-
-/* Finds the directory. The store is open just for that, unless it has been mounted since. */
-static int find_agent(struct source *s, struct ofs_error *err)
-{
-	struct stat st;
-	int r;
-
-	s->access.read_only = true;
-	r = ofs_access_open(&s->access, false, err);
-	if (r < 0 || s->access.target.mounted)
-		return r;
-	r = s->access.backend->ops->lstat(s->access.backend, "", &st);
-	ofs_backend_close(s->access.backend);
-	s->access.backend = NULL;
-	if (r < 0)
-		return ofs_error_set(err, -r, "cannot read the log: %s", strerror(-r));
-	agent_dir = st.st_ino;
-	return 0;
-}
-
-static int source_open(struct source *s, struct ofs_error *err)
-{
-	int r;
-
-	*s = (struct source){ .store = -1 };
-	ofs_access_init(&s->access, &ofs_command_target);
-	r = ofs_access_find(&s->access, err);
-	if (r == 0 && !s->access.target.mounted && s->access.target.agent && !agent_dir)
-		r = find_agent(s, err);
-	if (r == 0 && s->access.target.mounted) {
-		r = ofs_access_open(&s->access, false, err);
-		return r < 0 ? r : mounted_bounds(s, err);
-	}
-	if (r < 0)
-		return r;
-	s->store = ofs_trust_open_store(s->access.target.store, err);
-	if (s->store < 0)
-		return s->store;
-	r = ofs_audit_disk_bounds(s->store, agent_dir, &s->start, &s->end);
-	return r < 0 ? ofs_error_set(err, -r, "cannot read the log: %s", strerror(-r)) : 0;
-}
-
-/* The lines that begin in [from, to), at most a page of it; *ret is allocated. */
-static int source_read(struct source *s, uint64_t from, uint64_t to, char **ret)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	OFS_FREE char *name = NULL;
-	int r;
-
-	if (s->access.backend) {
-		name = ofs_format(".offload/log.%" PRIu64 "-%" PRIu64, from, to);
-		return ofs_backend_read_text(s->access.backend, name, ret);
-	}
-	r = ofs_audit_disk_read(s->store, agent_dir, from, to, &text);
-	if (r == 0)
-		*ret = ofs_buf_steal_str(&text);
-	return r;
-}
 
 /* ---- lines */
 
@@ -203,11 +111,11 @@ static void take_line(struct printer *p, const char *text, size_t len)
 }
 
 /* The lines that begin in [from, to) of one page. */
-static int take_page(struct source *s, uint64_t from, uint64_t to, struct printer *p)
+static int take_page(struct ofs_trail *s, uint64_t from, uint64_t to, struct printer *p)
 {
 	OFS_FREE char *text = NULL;
 	const char *eol, *at;
-	int r = source_read(s, from, to, &text);
+	int r = ofs_trail_read(s, agent_dir, from, to, &text);
 
 	for (at = text; r == 0 && (eol = strchr(at, '\n')); at = eol + 1)
 		take_line(p, at, (size_t)(eol - at));
@@ -215,7 +123,7 @@ static int take_page(struct source *s, uint64_t from, uint64_t to, struct printe
 }
 
 /* All pages of [from, to). */
-static int take_range(struct source *s, uint64_t from, uint64_t to, struct printer *p)
+static int take_range(struct ofs_trail *s, uint64_t from, uint64_t to, struct printer *p)
 {
 	int r = 0;
 
@@ -227,7 +135,7 @@ static int take_range(struct source *s, uint64_t from, uint64_t to, struct print
 }
 
 /* Prints the newest lines, up to the end of the log as it was when it was opened. */
-static int print_newest(struct source *s, struct printer *p)
+static int print_newest(struct ofs_trail *s, struct printer *p)
 {
 	uint64_t from = s->end, before;
 	int r = 0;
@@ -264,10 +172,10 @@ static bool wait_a_moment(void)
 static void follow_from(uint64_t at, struct printer *p)
 {
 	while (wait_a_moment()) {
-		OFS_CLEANUP(source_close) struct source s = { .store = -1 };
+		OFS_CLEANUP(ofs_trail_close) struct ofs_trail s = OFS_TRAIL_INIT;
 		struct ofs_error ignored;
 
-		if (source_open(&s, &ignored) < 0)
+		if (ofs_trail_open(&s, &ofs_command_target, &agent_dir, &ignored) < 0)
 			continue;
 		at = OFS_MAX(at, s.start);
 		if (at > s.end || take_range(&s, at, s.end, p) == 0)
@@ -279,7 +187,7 @@ static int log_run(const struct ofs_command *self, int argc, char **argv)
 {
 	static const struct ofs_quantity age = { OFS_UNIT_S, 1, INT64_C(36500) * 86400, NULL,
 						 true };
-	OFS_CLEANUP(source_close) struct source s = { .store = -1 };
+	OFS_CLEANUP(ofs_trail_close) struct ofs_trail s = OFS_TRAIL_INIT;
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf after = OFS_BUF_INIT;
 	struct printer p = { 0 };
 	struct ofs_error err;
@@ -292,14 +200,13 @@ static int log_run(const struct ofs_command *self, int argc, char **argv)
 		snprintf(p.after, sizeof(p.after), "%s", ofs_buf_str(&after));
 	if (count == OFS_COUNT_NONE && !since)
 		count = LINES_DEFAULT;
-	if (source_open(&s, &err) < 0)
+	if (ofs_trail_open(&s, &ofs_command_target, &agent_dir, &err) < 0)
 		return ofs_report("%s", err.text);
 	r = print_newest(&s, &p);
 	if (r < 0)
 		return ofs_report("cannot read the log: %s", ofs_backend_strerror(-r));
 	end = s.end;
-	source_close(&s);
-	s = (struct source){ .store = -1 };
+	ofs_trail_close(&s);
 	if (follow)
 		follow_from(end, &p);
 	return OFS_EXIT_OK;
