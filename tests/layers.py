@@ -62,6 +62,7 @@ FOREIGN = {
     r"pcre2\.h": {"base", "service"},
     r"zstd.*|zdict\.h": {"codec"},
     r"curl/.*": {"io"},
+    r"microhttpd\.h": {"service"},
     r"openssl/.*|xxhash\.h": {"codec"},
 }
 

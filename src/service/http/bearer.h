@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* The token that clients over TCP must have, in a file of the user's own. */
+#pragma once
+
+#include <offloadfs/error.h>
+
+#include "base/util.h"
+
+/*
+ * Reads the token in a file, allocated. `make`: a missing file gets a new one, and *ret_made is set.
+ * -EPERM: others may read it.
+ */
+int ofs_bearer_load(const char *path, bool make, struct ofs_error *err, bool *ret_made, char **ret);
+
+/* Allocated: the user's folder for sockets and tokens; NULL: there is no place for one. */
+char *ofs_bearer_folder(void);

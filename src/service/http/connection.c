@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/http/connection.h"
+
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/thread.h"
+
+#define STEP (500 * OFS_NS_PER_MS)
+
+static void cut_late(struct ofs_connections *all)
+{
+	int64_t now = ofs_clock_monotonic();
+	struct ofs_connection *c;
+
+	LIST_FOREACH(c, &all->list, entry)
+	{
+		if (!c->deadline || c->deadline > now)
+			continue;
+		/* Its owner finds it at its end, and closes it. */
+		shutdown(c->fd, SHUT_RDWR);
+		c->deadline = 0;
+		all->cut++;
+	}
+}
+
+static void *watch(void *arg)
+{
+	struct ofs_connections *all = arg;
+	OFS_LOCKED(&all->lock);
+
+	while (!all->ending) {
+		cut_late(all);
+		ofs_cond_wait_until(&all->changed, &all->lock, ofs_clock_monotonic() + STEP);
+	}
+	return NULL;
+}
+
+int ofs_connections_start(struct ofs_connections *all)
+{
+	*all = (struct ofs_connections){ 0 };
+	pthread_mutex_init(&all->lock, NULL);
+	ofs_cond_init(&all->changed);
+	return ofs_thread_start(&all->thread, "connections", watch, all);
+}
+
+void ofs_connections_stop(struct ofs_connections *all)
+{
+	pthread_mutex_lock(&all->lock);
+	all->ending = true;
+	pthread_cond_broadcast(&all->changed);
+	pthread_mutex_unlock(&all->lock);
+	pthread_join(all->thread, NULL);
+	pthread_cond_destroy(&all->changed);
+	pthread_mutex_destroy(&all->lock);
+}
+
+static bool is_known(const struct ofs_listener *listener, int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	return listener->path && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
+	       (peer.uid == geteuid() || peer.uid == 0);
+}
+
+struct ofs_connection *ofs_connections_add(struct ofs_connections *all,
+					   const struct ofs_listener *listener, int fd,
+					   int64_t patience)
+{
+	struct ofs_connection *c = ofs_alloc(sizeof(*c));
+	OFS_LOCKED(&all->lock);
+
+	c->listener = listener;
+	c->fd = fd;
+	c->known = is_known(listener, fd);
+	c->deadline = ofs_clock_monotonic() + patience;
+	LIST_INSERT_HEAD(&all->list, c, entry);
+	all->n++;
+	return c;
+}
+
+void ofs_connections_remove(struct ofs_connections *all, struct ofs_connection *c)
+{
+	OFS_LOCKED(&all->lock);
+
+	LIST_REMOVE(c, entry);
+	all->n--;
+	free(c);
+}
+
+void ofs_connections_expect(struct ofs_connections *all, struct ofs_connection *c, int64_t patience)
+{
+	OFS_LOCKED(&all->lock);
+
+	c->deadline = patience ? ofs_clock_monotonic() + patience : 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/http/exchange.h"
+
+#include <strings.h>
+
+static bool is_json(const char *type)
+{
+	size_t len = type ? strcspn(type, "; \t") : 0;
+
+	return (len == 16 && strncasecmp(type, "application/json", len) == 0) ||
+	       (len > 5 && strncasecmp(type + len - 5, "+json", 5) == 0);
+}
+
+int ofs_http_read_json(struct ofs_http_exchange *x, struct ofs_http_reply *ret, json_t **ret_json)
+{
+	const char *type = ofs_http_request_field(x->request, "Content-Type");
+	json_error_t wrong;
+	json_t *json;
+	OFS_FREE char *text = NULL;
+
+	/* What a page elsewhere can send without being asked about has other types. */
+	if (!is_json(type)) {
+		ofs_http_reply_error(ret, 415,
+				     "the body must be JSON: send Content-Type: "
+				     "application/json");
+		return -EINVAL;
+	}
+	json = json_loadb(x->body ? x->body : "", x->body_len, JSON_REJECT_DUPLICATES, &wrong);
+	if (!json) {
+		text = ofs_format("the body is not JSON: %s at byte %d", wrong.text,
+				  wrong.position);
+		ofs_http_reply_error(ret, 400, text);
+		return -EINVAL;
+	}
+	if (!json_is_object(json)) {
+		json_decref(json);
+		ofs_http_reply_error(ret, 400, "the body must be a JSON object");
+		return -EINVAL;
+	}
+	*ret_json = json;
+	return 0;
+}
+
+int ofs_http_use_tree(struct ofs_http_exchange *x,
+		      int (*fn)(struct ofs_access *access, void *arg, struct ofs_error *err),
+		      void *arg, struct ofs_http_reply *ret)
+{
+	struct ofs_error err = { "" };
+	int r = ofs_service_use(x->site->service, ofs_http_agent(x), false, fn, arg, &err);
+
+	if (r < 0)
+		ofs_http_reply_failed(ret, r, &err);
+	return r;
+}

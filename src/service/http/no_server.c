@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* In place of server.c where libmicrohttpd is not there to build with. */
+#include "service/http/server.h"
+
+int ofs_server_create(const struct ofs_server_options *options, struct ofs_error *err,
+		      struct ofs_server **ret)
+{
+	(void)options;
+	(void)ret;
+	return ofs_error_set(err, ENOSYS,
+			     "this program was built without libmicrohttpd, which "
+			     "'offload serve' needs");
+}
+
+bool ofs_server_destroy(struct ofs_server *s)
+{
+	(void)s;
+	return true;
+}

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT */
+/* The description of all routes, made of their table and of the schemas of the calls. */
+#pragma once
+
+#include "service/http/exchange.h"
+
+void ofs_openapi_get(struct ofs_http_exchange *x, struct ofs_http_reply *ret);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/http/strict.h"
+
+/* Past the NULs of a CR LF; NULL: there are none. */
+static const char *end_line(const char *at, const char *end)
+{
+	return end - at >= 2 && !at[0] && !at[1] ? at + 2 : NULL;
+}
+
+bool ofs_strict_check(const char *head, size_t len, const char *version)
+{
+	const char *end = head + len, *at = version;
+
+	if (at <= head || at >= end)
+		return false;
+	at = end_line(at + strnlen(at, (size_t)(end - at)), end);
+	while (at && at < end && *at) {
+		if (*at == ' ' || *at == '\t')
+			return false;
+		at += strnlen(at, (size_t)(end - at)); /* the name, up to the colon */
+		if (at == end)
+			return false;
+		at++;
+		at += strnlen(at, (size_t)(end - at)); /* the value */
+		at = end_line(at, end);
+	}
+	/* The empty line. */
+	return at && end_line(at, end) == end;
+}

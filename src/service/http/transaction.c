@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/http/transaction.h"
+
+#include <strings.h>
+
+#include "service/http/strict.h"
+
+#define FIELDS_MAX 100
+#define BLOCK ((size_t)64 << 10)
+/* The least that a client must take of a long reply: bytes in a second. */
+#define PACE 16384
+
+enum stage {
+	BEGUN, /* the target is known */
+	READING, /* the body comes */
+	WORKING, /* a worker makes the reply, or has made it */
+	ANSWERED, /* the reply is being sent */
+};
+
+/* The pool is done with one after the next may have begun, so each is of its own. */
+struct task {
+	struct ofs_pool_job job;
+	struct ofs_transaction *transaction;
+};
+
+struct ofs_transaction {
+	struct ofs_transactions *all;
+	atomic_uint users; /* the server's thread, the reply's body, the pool's jobs */
+	struct MHD_Connection *connection;
+	struct ofs_connection *peer;
+	enum stage stage;
+	struct ofs_http_request request; /* what it borrows is ours, as a late job still reads it */
+	struct ofs_http_field fields[FIELDS_MAX];
+	char *method, *target;
+	struct ofs_http_exchange exchange;
+	size_t body_max, held; /* bytes; counted in all->bodies */
+	struct ofs_buf body;
+	atomic_bool answered; /* by the worker, or by the deadline */
+	struct ofs_http_reply reply; /* of who answered */
+	struct ofs_http_source *source;
+
+	pthread_mutex_t lock; /* guards the body that comes piece by piece: */
+	struct ofs_buf piece;
+	size_t used; /* of it */
+	bool fetching; /* the connection is suspended for the next one */
+	bool over, failed;
+};
+
+/* ---- the life of one */
+
+struct ofs_transaction *ofs_transaction_begin(struct ofs_transactions *all, const char *target)
+{
+	struct ofs_transaction *t = ofs_alloc(sizeof(*t));
+
+	t->all = all;
+	t->target = ofs_strdup(target);
+	atomic_init(&t->users, 1);
+	pthread_mutex_init(&t->lock, NULL);
+	atomic_fetch_add(&all->open, 1);
+	return t;
+}
+
+static void release(struct ofs_transaction *t)
+{
+	if (atomic_fetch_sub(&t->users, 1) > 1)
+		return;
+	if (t->source)
+		t->source->destroy(t->source);
+	ofs_http_reply_finish(&t->reply);
+	ofs_http_exchange_finish(&t->exchange);
+	for (size_t i = 0; i < t->request.n_fields; i++)
+		free((char *)t->fields[i].name);
+	atomic_fetch_sub(&t->all->bodies, t->held);
+	ofs_buf_finish(&t->body);
+	ofs_buf_finish(&t->piece);
+	pthread_mutex_destroy(&t->lock);
+	free(t->method);
+	free(t->target);
+	free(t);
+}
+
+void ofs_transaction_end(struct ofs_transaction *t)
+{
+	atomic_fetch_sub(&t->all->open, 1);
+	if (t->peer)
+		ofs_connections_expect(t->all->connections, t->peer, t->all->idle);
+	release(t);
+}
+
+static struct ofs_transaction *of_job(struct ofs_pool_job *job)
+{
+	return ((struct task *)job)->transaction;
+}
+
+static void end_job(struct ofs_pool_job *job)
+{
+	struct ofs_transaction *t = of_job(job);
+	struct ofs_transactions *all = t->all;
+
+	release(t);
+	atomic_fetch_sub(&all->jobs, 1);
+	free(job);
+}
+
+static int submit(struct ofs_transaction *t, void (*run)(struct ofs_pool_job *job),
+		  void (*late)(struct ofs_pool_job *job))
+{
+	struct task *task = ofs_alloc(sizeof(*task));
+	int r;
+
+	task->job = (struct ofs_pool_job){ .run = run, .late = late, .end = end_job };
+	task->transaction = t;
+	atomic_fetch_add(&t->users, 1);
+	atomic_fetch_add(&t->all->jobs, 1);
+	r = ofs_pool_submit(t->all->pool, &task->job, t->all->patience);
+	if (r < 0)
+		end_job(&task->job);
+	return r;
+}
+
+/* ---- a body piece by piece */
+
+static void fetch(struct ofs_transaction *t);
+
+static void take_piece(struct ofs_transaction *t, struct ofs_buf *piece, int r)
+{
+	pthread_mutex_lock(&t->lock);
+	t->failed = t->failed || r < 0;
+	t->over = t->over || !piece->len;
+	ofs_buf_finish(&t->piece);
+	t->piece = ofs_buf_steal(piece);
+	t->used = 0;
+	if (t->fetching)
+		MHD_resume_connection(t->connection);
+	t->fetching = false;
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void wake(void *arg)
+{
+	struct ofs_transaction *t = arg;
+
+	fetch(t);
+}
+
+static void run_fetch(struct ofs_pool_job *job)
+{
+	struct ofs_transaction *t = of_job(job);
+	struct ofs_buf piece = OFS_BUF_INIT;
+	int r = t->source->next(t->source, wake, t, &piece);
+
+	if (r != -EAGAIN)
+		take_piece(t, &piece, r);
+}
+
+static void late_fetch(struct ofs_pool_job *job)
+{
+	struct ofs_buf none = OFS_BUF_INIT;
+
+	atomic_fetch_add(&of_job(job)->all->late, 1);
+	take_piece(of_job(job), &none, -ETIMEDOUT);
+}
+
+static void fetch(struct ofs_transaction *t)
+{
+	struct ofs_buf none = OFS_BUF_INIT;
+
+	if (submit(t, run_fetch, late_fetch) < 0)
+		take_piece(t, &none, -EBUSY);
+}
+
+static ssize_t read_body(void *arg, uint64_t at, char *buf, size_t max)
+{
+	struct ofs_transaction *t = arg;
+	ssize_t n = 0;
+	bool wanted = false;
+
+	(void)at;
+	pthread_mutex_lock(&t->lock);
+	if (t->used < t->piece.len) {
+		n = (ssize_t)OFS_MIN(max, t->piece.len - t->used);
+		memcpy(buf, t->piece.data + t->used, (size_t)n);
+		t->used += (size_t)n;
+	} else if (t->failed) {
+		n = MHD_CONTENT_READER_END_WITH_ERROR;
+	} else if (t->over) {
+		n = MHD_CONTENT_READER_END_OF_STREAM;
+	} else if (!t->fetching) {
+		t->fetching = wanted = true;
+		MHD_suspend_connection(t->connection);
+	}
+	pthread_mutex_unlock(&t->lock);
+	if (wanted)
+		fetch(t);
+	return n;
+}
+
+static void end_body(void *arg)
+{
+	release(arg);
+}
+
+/* ---- replies */
+
+static struct MHD_Response *make_response(struct ofs_transaction *t)
+{
+	struct ofs_http_reply *r = &t->reply;
+	uint64_t size;
+
+	if (r->source) {
+		t->source = ofs_steal(r->source);
+		size = t->source->size < 0 ? MHD_SIZE_UNKNOWN : (uint64_t)t->source->size;
+		atomic_fetch_add(&t->users, 1);
+		return MHD_create_response_from_callback(size, BLOCK, read_body, t, end_body);
+	}
+	if (r->asset)
+		return MHD_create_response_from_buffer(r->asset->len, (void *)r->asset->data,
+						       MHD_RESPMEM_PERSISTENT);
+	if (!r->body.len)
+		return MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+	return MHD_create_response_from_buffer_with_free_callback(r->body.len,
+								  ofs_steal(r->body.data), free);
+}
+
+static void add_fields(struct MHD_Response *response, const struct ofs_http_reply *r)
+{
+	static const struct ofs_http_field always[] = {
+		{ "X-Content-Type-Options", "nosniff" },
+		{ "X-Frame-Options", "DENY" },
+		{ "Referrer-Policy", "no-referrer" },
+		{ "Cross-Origin-Resource-Policy", "same-origin" },
+		{ "Cache-Control", "no-store" },
+	};
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(always); i++)
+		MHD_add_response_header(response, always[i].name, always[i].value);
+	MHD_add_response_header(response, "Content-Security-Policy",
+				r->policy ? r->policy
+					  : "default-src 'none'; frame-ancestors 'none'");
+	if (r->type)
+		MHD_add_response_header(response, "Content-Type", r->type);
+	for (size_t i = 0; i < r->n_fields; i++)
+		MHD_add_response_header(response, r->fields[i].name, r->fields[i].value);
+	if (r->close)
+		MHD_add_response_header(response, "Connection", "close");
+}
+
+/* How long a client may take for a reply; 0: for ever, as long as it takes what comes. */
+static int64_t reply_patience(const struct ofs_transaction *t, size_t len)
+{
+	int64_t size = t->source ? t->source->size : (int64_t)len;
+
+	return size < 0 ? 0 : t->all->idle + size / PACE * INT64_C(1000000000);
+}
+
+static enum MHD_Result answer(struct ofs_transaction *t)
+{
+	struct MHD_Response *response;
+	enum MHD_Result done;
+	size_t len = t->reply.body.len;
+
+	/* After a chunked body nobody can be sure where the next request begins. */
+	t->reply.close = t->reply.close || atomic_load(&t->all->ending) ||
+			 ofs_http_request_count(&t->request, "Transfer-Encoding");
+	t->stage = ANSWERED;
+	atomic_fetch_add(&t->all->replies[OFS_MIN(t->reply.status / 100, 5u)], 1);
+	response = make_response(t);
+	if (!response)
+		return MHD_NO;
+	add_fields(response, &t->reply);
+	ofs_connections_expect(t->all->connections, t->peer, reply_patience(t, len));
+	done = MHD_queue_response(t->connection, t->reply.status, response);
+	MHD_destroy_response(response);
+	return done;
+}
+
+static enum MHD_Result refuse(struct ofs_transaction *t, unsigned int status, const char *why)
+{
+	ofs_http_reply_finish(&t->reply);
+	ofs_http_reply_error(&t->reply, status, why);
+	t->reply.close = true;
+	return answer(t);
+}
+
+/* ---- making the reply */
+
+/* Whoever is first gives his reply, and the connection goes on. */
+static void give(struct ofs_transaction *t, struct ofs_http_reply *reply)
+{
+	if (atomic_exchange(&t->answered, true)) {
+		ofs_http_reply_finish(reply);
+		return;
+	}
+	t->reply = ofs_steal(*reply);
+	MHD_resume_connection(t->connection);
+}
+
+static void run_work(struct ofs_pool_job *job)
+{
+	struct ofs_transaction *t = of_job(job);
+	struct ofs_http_reply reply = { 0 };
+
+	ofs_http_handle(&t->exchange, &reply);
+	give(t, &reply);
+}
+
+static void late_work(struct ofs_pool_job *job)
+{
+	struct ofs_transaction *t = of_job(job);
+	struct ofs_http_reply reply = { 0 };
+
+	atomic_fetch_add(&t->all->late, 1);
+	ofs_http_reply_error(&reply, 503,
+			     "the tree does not answer in time; what was asked for "
+			     "may be done yet");
+	ofs_http_reply_field(&reply, "Retry-After", ofs_strdup("5"));
+	give(t, &reply);
+}
+
+static enum MHD_Result work(struct ofs_transaction *t)
+{
+	t->stage = WORKING;
+	ofs_connections_expect(t->all->connections, t->peer, 0);
+	t->exchange.body = t->body.data;
+	t->exchange.body_len = t->body.len;
+	if (t->exchange.route->flags & OFS_ROUTE_QUICK) {
+		ofs_http_handle(&t->exchange, &t->reply);
+		return answer(t);
+	}
+	MHD_suspend_connection(t->connection);
+	if (submit(t, run_work, late_work) == 0)
+		return MHD_YES;
+	MHD_resume_connection(t->connection);
+	ofs_http_reply_error(&t->reply, 503, "too much is going on; try again");
+	ofs_http_reply_field(&t->reply, "Retry-After", ofs_strdup("1"));
+	return MHD_YES; /* it is called again, and answers */
+}
+
+/* ---- reading the request */
+
+static enum MHD_Result take_field(void *arg, enum MHD_ValueKind kind, const char *name,
+				  size_t name_len, const char *value, size_t value_len)
+{
+	struct ofs_transaction *t = arg;
+	char *both;
+
+	(void)kind;
+	if (t->request.n_fields == FIELDS_MAX)
+		return MHD_NO;
+	both = ofs_alloc(name_len + value_len + 2);
+	memcpy(both, name, name_len);
+	memcpy(both + name_len + 1, value ? value : "", value ? value_len : 0);
+	t->fields[t->request.n_fields++] = (struct ofs_http_field){ both, both + name_len + 1 };
+	return MHD_YES;
+}
+
+/* What libmicrohttpd took for a head, and is none; NULL: it is one. */
+static const char *check_head(struct ofs_transaction *t, const char *method, const char *version)
+{
+	const union MHD_ConnectionInfo *size =
+		MHD_get_connection_info(t->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+
+	if (MHD_get_connection_values_n(t->connection, MHD_HEADER_KIND, take_field, t) < 0 ||
+	    t->request.n_fields == FIELDS_MAX)
+		return "there are too many header fields";
+	/* The target was told up to a NUL, which may not be its end. */
+	if (!size || strlen(method) + strlen(t->target) + 2 != (size_t)(version - method) ||
+	    !ofs_strict_check(method, size->header_size, version))
+		return "a line of the head ends otherwise than by CR LF, or has a NUL";
+	return NULL;
+}
+
+/* Room for a body that grows by so much. */
+static bool hold(struct ofs_transaction *t, size_t more)
+{
+	if (atomic_fetch_add(&t->all->bodies, more) + more > t->all->bodies_max) {
+		atomic_fetch_sub(&t->all->bodies, more);
+		return false;
+	}
+	t->held += more;
+	return true;
+}
+
+static enum MHD_Result begin(struct ofs_transaction *t, struct MHD_Connection *connection,
+			     const struct ofs_admission *admission, const char *method,
+			     const char *version)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	const char *wrong, *length;
+	uint64_t size;
+
+	t->stage = READING;
+	t->connection = connection;
+	t->peer = info->socket_context;
+	t->method = ofs_strdup(method);
+	wrong = check_head(t, method, version);
+	t->request = (struct ofs_http_request){
+		.method = t->method,
+		.target = t->target,
+		.fields = t->fields,
+		.n_fields = t->request.n_fields,
+		.http_1_0 = strcmp(version, "HTTP/1.0") == 0,
+		.known = t->peer->known,
+	};
+	if (wrong)
+		return refuse(t, 400, wrong);
+	if (t->peer->listener->path && !t->peer->known)
+		return refuse(t, 403, "this socket is for its owner alone");
+	if (!ofs_http_admit(t->all->site, admission, &t->all->limits, &t->request, &t->exchange,
+			    &t->body_max, &t->reply))
+		return answer(t);
+	if (atomic_load(&t->all->ending))
+		return refuse(t, 503, "the server ends");
+	length = ofs_http_request_field(&t->request, "Content-Length");
+	size = length ? strtoull(length, NULL, 10) : 0;
+	if (size > t->body_max)
+		return refuse(t, 413, "the body is larger than this server takes");
+	if (!hold(t, (size_t)size))
+		return refuse(t, 503, "too many bodies are on their way; try again");
+	ofs_connections_expect(t->all->connections, t->peer,
+			       t->all->idle + (int64_t)(size / PACE) * INT64_C(1000000000));
+	return MHD_YES;
+}
+
+/* Past a limit there is no way to answer before the end, so the connection is cut. */
+static enum MHD_Result take_data(struct ofs_transaction *t, const char *data, size_t *size)
+{
+	size_t len = t->body.len + *size;
+
+	if (t->stage != READING || len > t->body_max || (len > t->held && !hold(t, len - t->held)))
+		return MHD_NO;
+	ofs_buf_append(&t->body, data, *size);
+	*size = 0;
+	return MHD_YES;
+}
+
+enum MHD_Result ofs_transaction_go_on(struct ofs_transaction *t, struct MHD_Connection *connection,
+				      const struct ofs_admission *admission, const char *method,
+				      const char *version, const char *data, size_t *size)
+{
+	if (t->stage == BEGUN)
+		return begin(t, connection, admission, method, version);
+	if (*size)
+		return take_data(t, data, size);
+	return t->stage == READING ? work(t) : answer(t);
+}
