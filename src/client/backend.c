@@ -9,6 +9,7 @@
 #define BACKEND_DIR_MODE 0700
 #define BACKEND_OPEN_MODE (S_ISVTX | 0777) /* of one for all, like /tmp */
 #define BACKEND_CHUNK ((size_t)16 << 10)
+#define ATTRIBUTE_USUAL 255 /* bytes; getting one that is longer takes a second call */
 
 void ofs_backend_close(struct ofs_backend *b)
 {
@@ -131,21 +132,23 @@ int ofs_backend_enter(struct ofs_backend *b, const char *agent, bool create, str
 
 int ofs_backend_attribute(struct ofs_backend *b, const char *path, const char *name, char **ret)
 {
-	OFS_FREE char *text = NULL;
+	size_t size = ATTRIBUTE_USUAL;
+	OFS_FREE char *text = ofs_alloc(size + 1);
 	char attribute[64];
-	ssize_t n, size;
+	ssize_t n;
 
 	snprintf(attribute, sizeof(attribute), "user.offload.%s", name);
-	do { /* it may grow between the two calls */
-		size = b->ops->getxattr(b, path, attribute, NULL, 0);
-		if (size < 0)
-			return (int)size;
-		free(text);
-		text = ofs_alloc((size_t)size + 1);
-		n = size ? b->ops->getxattr(b, path, attribute, text, (size_t)size) : 0;
-	} while (n == -ERANGE);
+	/* Most fit at once; one that does not may grow once more before it is read. */
+	while ((n = b->ops->getxattr(b, path, attribute, text, size)) == -ERANGE) {
+		n = b->ops->getxattr(b, path, attribute, NULL, 0);
+		if (n < 0)
+			return (int)n;
+		size = OFS_MAX((size_t)n, (size_t)ATTRIBUTE_USUAL);
+		text = ofs_realloc(text, size + 1, 1);
+	}
 	if (n < 0)
 		return (int)n;
+	text[n] = '\0';
 	*ret = ofs_steal(text);
 	return 0;
 }
