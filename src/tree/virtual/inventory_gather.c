@@ -67,9 +67,14 @@ static int admits(struct ofs_gathering *g, const struct ofs_attr *file, const ch
 
 	if (q->resumed && file->ino == q->after.ino)
 		return 1; /* it tells where to go on */
-	/* Its place in the order may be another now, and it may have been shown at the old one. */
+	/*
+	 * Its place in the order may be another now, and it may have been shown at the old one. The
+	 * last use may be said to be later than it was; where the latest comes first, a file that
+	 * was used meanwhile is before this page anyway.
+	 */
 	if (q->resumed && q->after.ino &&
-	    (file->ctime > q->began || (q->order == OFS_ORDER_USED && used > q->began)))
+	    (file->ctime > q->began ||
+	     (q->order == OFS_ORDER_USED && q->reverse && used > q->began)))
 		return 0;
 	if (!is_between(used, q->used_from, q->used_before))
 		return 0;
