@@ -274,35 +274,40 @@ static char *array_of(const char *const words[])
 	return ofs_buf_steal_str(&out);
 }
 
-/* The string that a value of TOML is, or its first element, allocated; NULL: it is not a plain one. */
+/* The string that a value of TOML is, or its first element, allocated; NULL: it is no plain one. */
 static char *first_string(const char *value)
 {
-	const char *end;
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	char quote;
 
 	while (value && *value && strchr("[ \t\r\n", *value))
 		value++;
 	if (!value || (*value != '"' && *value != '\''))
 		return NULL;
-	end = strchr(value + 1, *value);
-	return end ? ofs_strndup(value + 1, (size_t)(end - value - 1)) : NULL;
+	for (quote = *value++; *value && *value != quote; value++) {
+		if (quote == '"' && *value == '\\' && value[1])
+			value++;
+		ofs_buf_append(&text, value, 1);
+	}
+	return *value ? ofs_buf_steal_str(&text) : NULL;
 }
 
 /* 1: there is a table of ours; 0: there is none; -EEXIST, -EINVAL. */
 static int look_for_table(const char *name, const struct ofs_buf *text, struct ofs_error *err)
 {
-	OFS_FREE char *command = NULL, *args = NULL, *program = NULL, *first = NULL;
+	static const char *const keys[] = { "command", "args", "url" };
+	OFS_FREE char *command = NULL, *args = NULL, *url = NULL, *program = NULL, *first = NULL;
+	char **const values[] = { &command, &args, &url };
 	const char *p = text->data ? (const char *)text->data : "";
-	int r = ofs_toml_table_get(p, text->len, name, "command", err, &command);
 
-	if (r == 0)
-		r = ofs_toml_table_get(p, text->len, name, "args", err, &args);
-	if (r < 0)
-		return r;
-	if (!command && !args)
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(keys); i++)
+		if (ofs_toml_table_get(p, text->len, name, keys[i], err, values[i]) < 0)
+			return -EINVAL;
+	if (!command && !args && !url)
 		return 0;
 	program = first_string(command);
 	first = first_string(args);
-	return is_ours(program, first) ? 1 : refuse_other(err);
+	return !url && is_ours(program, first) ? 1 : refuse_other(err);
 }
 
 static int edit_toml(const struct ofs_mcp_client *client, const struct ofs_buf *text,
