@@ -172,11 +172,12 @@ int ofs_settings_file_parse(const char *text, size_t len, struct ofs_error *err,
 /* The indentation of the text's first member; `ret_len` is 0: all is on one line. */
 static const char *find_indentation(const struct ofs_buf *text, size_t *ret_len)
 {
-	const char *p = (const char *)text->data, *end = p + text->len, *start;
+	const char *p = (const char *)text->data, *end, *start;
 
 	*ret_len = 2;
 	if (is_blank(p, text->len) || !(p = memchr(p, '{', text->len)))
 		return "  ";
+	end = (const char *)text->data + text->len;
 	start = memchr(p, '\n', (size_t)(end - p));
 	*ret_len = 0;
 	if (!start)
