@@ -16,6 +16,7 @@ import context
 import evict
 import harness
 import large
+import mcp
 import plot
 import profile
 import recall
@@ -38,6 +39,7 @@ BENCHMARKS = {
     "collect": collect,
     "gc": evict,
     "context": context,
+    "mcp": mcp,
     "search": search,
     "recall": recall,
     "speed": speed,
@@ -57,6 +59,7 @@ QUICK = {
     "gc": ["4000", "--tombstones", "100"],
     "search": [],
     "context": ["--every", "40", "--size", "4"],
+    "mcp": ["--runs", "20", "--files", "50"],
     "speed": ["--quick"],
 }
 HELP = {
@@ -71,6 +74,7 @@ HELP = {
     "context": "what is saved of prompts, whether it comes back, and how quick that is",
     "speed": "times of everyday work, beside the plain filesystem and other ones over FUSE",
     "profile": "where the time of offloadfs goes: messages, processor time, calls, stacks",
+    "mcp": "calls over the Model Context Protocol",
     "tokens": "how near the estimate of tokens comes to a real tokenizer, and how quick it is",
     "redact": "how quick the search for secrets is, and what it finds",
     "collect": "what readers notice of a garbage collection",

@@ -54,6 +54,13 @@ def corpus(case):
 
 
 @test(timeout=120)
+def mcp_tells_of_each_call(case):
+    figures = bench(case, "mcp", "--runs", "3", "--files", "5")
+    assert all(0 < t for t in figures["medians"].values()), figures
+    assert "memory_fetch, 20 lines" in figures["medians"], figures
+
+
+@test(timeout=120)
 def gc_says_what_it_takes(case):
     figures = bench(case, "gc", "2000", "--tombstones", "20", "--jobs", "1")
     assert figures["dry run"]["looked"] == figures["nothing goes"]["looked"] == 2000, figures
