@@ -333,19 +333,28 @@ static bool subscribe(struct ofs_events *e, const char *agent, uint64_t at,
 	return true;
 }
 
-/* UINT64_MAX: it names none. False: what it names is none. */
-static bool read_position(struct ofs_http_exchange *x, uint64_t *ret)
+/* Where a client begins: at a position, or so many bytes before the end. */
+struct beginning {
+	uint64_t at; /* UINT64_MAX: none is named */
+	bool from_end;
+};
+
+/* False: what is named is none. */
+static bool read_beginning(struct ofs_http_exchange *x, struct beginning *ret)
 {
 	const char *text = ofs_http_request_field(x->request, "Last-Event-ID");
 
 	if (!text)
 		text = ofs_http_target_parameter(&x->target, "after");
-	*ret = text ? strtoull(text, NULL, 10) : UINT64_MAX;
+	ret->from_end = text && *text == '-';
+	text += ret->from_end;
+	ret->at = text ? strtoull(text, NULL, 10) : UINT64_MAX;
 	return !text || (*text && strspn(text, "0123456789") == strlen(text));
 }
 
 /* Where a client begins: where it was, or with what comes from now on. */
-static int place(struct ofs_http_exchange *x, uint64_t *at, struct ofs_error *err)
+static int place(struct ofs_http_exchange *x, const struct beginning *b, uint64_t *at,
+		 struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_trail_close) struct ofs_trail t = OFS_TRAIL_INIT;
 	OFS_FREE char *agent = NULL;
@@ -353,24 +362,27 @@ static int place(struct ofs_http_exchange *x, uint64_t *at, struct ofs_error *er
 	uint64_t agent_dir = 0;
 	int r = ofs_trail_open(&t, &target, &agent_dir, err);
 
-	*at = OFS_MIN(*at, t.end);
+	*at = OFS_MIN(b->at, t.end);
+	if (b->from_end)
+		*at = OFS_MAX(t.start, t.end - *at);
 	return r;
 }
 
 void ofs_events_get(struct ofs_http_exchange *x, struct ofs_http_reply *ret)
 {
 	struct ofs_error err = { "" };
+	struct beginning begin;
 	uint64_t at;
 	int r;
 
-	if (!read_position(x, &at) ||
+	if (!read_beginning(x, &begin) ||
 	    x->target.n_parameters != (ofs_http_target_parameter(&x->target, "after") != NULL)) {
 		ofs_http_reply_error(ret, 400,
 				     "the only parameter is 'after', like Last-Event-ID "
-				     "the id of an event");
+				     "the id of an event; -N: N bytes before the end");
 		return;
 	}
-	r = place(x, &at, &err);
+	r = place(x, &begin, &at, &err);
 	if (r < 0) {
 		ofs_http_reply_failed(ret, r, &err);
 		return;

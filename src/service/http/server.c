@@ -193,6 +193,7 @@ int ofs_server_create(const struct ofs_server_options *options, struct ofs_error
 	s->ears = ofs_alloc(options->n_listeners * sizeof(*s->ears));
 	s->site = (struct ofs_http_site){
 		.service = options->service,
+		.viewer = options->viewer,
 		.routes = ofs_http_routes,
 		.measure = measure,
 		.measure_arg = s,

@@ -15,6 +15,7 @@ struct ofs_server;
 /* Borrowed, the listeners' sockets too, until the server is destroyed. */
 struct ofs_server_options {
 	struct ofs_service *service;
+	struct ofs_service *viewer; /* as of struct ofs_http_site */
 	const struct ofs_target_options *target; /* its tree */
 	const struct ofs_listener *listeners;
 	size_t n_listeners;
