@@ -14,3 +14,4 @@ struct ofs_asset {
 
 /* Each table ends with an asset without a name. */
 extern const struct ofs_asset ofs_call_assets[]; /* calls.json */
+extern const struct ofs_asset ofs_page_assets[]; /* index.html and what it loads */

@@ -195,6 +195,7 @@ int ofs_server_create(const struct ofs_server_options *options, struct ofs_error
 		.service = options->service,
 		.viewer = options->viewer,
 		.routes = ofs_http_routes,
+		.page = ofs_page_assets,
 		.measure = measure,
 		.measure_arg = s,
 	};

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+// A file: what is known about it, and its lines. Only the lines in sight are in the page and
+// near ones in memory, so that a million are no more than a hundred; a long line is cut, and
+// shown whole as a passage.
+"use strict";
+
+const content = (() => {
+	const {el, field, shown} = dom;
+	const ROW = 19; // the height of a line in pixels, as the style sheet has it
+	const HEIGHT_MAX = 12e6; // browsers lose precision, or give up, above that
+	const AHEAD = 15, CHUNK = 400, KEEP = 20000;
+	const LONG = 2000; // characters of a line that are shown
+	const PASSAGE = 65536;
+
+	/** What follows the colon of a slice: {from, to} as lines, {bytes}, or null. */
+	function parseSlice(text, lines) {
+		const [, a, dash, b] = /^(\d+)?(-)?(\d+)?$/.exec(text ?? "") ?? [];
+		const [, first, last] = /^b(\d+)-(\d+)$/.exec(text ?? "") ?? [];
+		if (first) return {bytes: [Number(first), Number(last)]};
+		if (!a && !b) return null;
+		const from = a ? Number(a) : Math.max(1, lines - Number(b) + 1);
+		const to = !a || (dash && !b) ? lines : b ? Number(b) : from;
+		return {from: Math.min(from, lines), to: Math.min(Math.max(from, to), lines)};
+	}
+
+	/** The lines of a file as the server gives them, in any order; `changed` is called when some have come. */
+	function lineSource(id, total, signal, changed) {
+		const lines = new Map(); // number: {text, more}
+		let wanted = null, busy = false;
+
+		function keep(answer, from) {
+			const parts = answer.text.split("\n");
+			if (parts.at(-1) === "") parts.pop();
+			const cut = answer.next !== null && !answer.text.endsWith("\n");
+			// What was cut off is asked for again, unless it fills an answer by itself.
+			if (cut && parts.length > 1) parts.pop();
+			parts.forEach((text, i) => lines.set(from + i, {
+				text: text.length > LONG ? text.slice(0, LONG) : text,
+				more: text.length > LONG || (cut && parts.length === 1),
+			}));
+			if (parts.length === 0) lines.set(from, {text: "", more: false});
+		}
+
+		function forget() {
+			if (lines.size <= KEEP) return;
+			for (const number of lines.keys())
+				if (number < wanted.from - CHUNK || number > wanted.to + CHUNK) lines.delete(number);
+		}
+
+		async function load() {
+			busy = true;
+			try {
+				for (;;) {
+					let from = wanted.from;
+					while (from <= wanted.to && lines.has(from)) from++;
+					if (from > wanted.to) break;
+					const answer = await server.fetch(id, {line_start: from, line_end: Math.min(total, from + CHUNK - 1)}, signal);
+					keep(answer, from);
+					forget();
+					changed();
+				}
+			} catch (e) {
+				if (e.name !== "AbortError") notice.fail(e, () => want(wanted.from, wanted.to));
+			} finally {
+				busy = false;
+			}
+		}
+
+		function want(from, to) {
+			wanted = {from, to};
+			if (!busy) load();
+		}
+		return {get: (number) => lines.get(number), want};
+	}
+
+	/** The scrolling list of lines. */
+	function lineView(page, id, total, slice) {
+		const box = el("div", {class: "lines", id: "lines", tabindex: "0", role: "region", "aria-label": "Lines"});
+		const space = el("div", {class: "space"}), rows = el("div", {class: "rows"});
+		const height = Math.min(total * ROW, HEIGHT_MAX);
+		const scaled = total * ROW > HEIGHT_MAX;
+		const digits = String(total).length;
+		let first = 1; // the line at the top
+		const visible = () => Math.max(1, Math.floor(box.clientHeight / ROW));
+		const source = lineSource(id, total, page.signal, () => draw());
+
+		space.style.height = `${height}px`;
+		box.style.setProperty("--digits", digits);
+		box.append(space, rows);
+
+		function row(number) {
+			const line = source.get(number);
+			const selected = slice && number >= slice.from && number <= slice.to;
+			return el("div", {class: selected ? "line selected" : "line"},
+				el("a", {class: "number", href: page.file(id, number), tabindex: "-1", "data-line": number}, number),
+				line ? shown(line.text) : "…",
+				line?.more && el("a", {class: "more", href: page.file(id, number, {whole: 1})}, " … the whole line"));
+		}
+
+		function draw() {
+			if (!box.isConnected) return;
+			const from = Math.max(1, first - AHEAD), to = Math.min(total, first + visible() + AHEAD);
+			const shownRows = [];
+			for (let n = from; n <= to; n++) shownRows.push(row(n));
+			rows.replaceChildren(...shownRows);
+			rows.style.top = `${box.scrollTop - (first - from) * ROW - (scaled ? 0 : box.scrollTop % ROW)}px`;
+			box.setAttribute("aria-label", `Lines ${format.count(first)} to ${format.count(Math.min(total, first + visible() - 1))} of ${format.count(total)}`);
+			source.want(from, to);
+		}
+
+		const firstMax = () => Math.max(1, total - visible() + 1);
+		const ratio = () => (box.scrollHeight - box.clientHeight) / Math.max(1, firstMax() - 1);
+
+		function show(number) {
+			first = Math.min(Math.max(1, number), firstMax());
+			box.scrollTop = Math.round(scaled ? (first - 1) * ratio() : (first - 1) * ROW);
+			draw();
+		}
+
+		box.addEventListener("scroll", () => {
+			// Where the height is scaled, a pixel is more than a line: one that show() set stays.
+			const at = scaled ? box.scrollTop / ratio() + 1 : box.scrollTop / ROW + 1;
+			if (!scaled || Math.abs(at - first) * ratio() > 1) first = Math.min(Math.floor(at), firstMax());
+			draw();
+		});
+		box.addEventListener("keydown", (e) => {
+			const steps = {ArrowDown: 1, ArrowUp: -1, PageDown: visible() - 1, PageUp: 1 - visible(), Home: -total, End: total};
+			if (!(e.key in steps) || e.altKey || e.target !== box) return;
+			e.preventDefault();
+			show(first + steps[e.key]);
+		});
+		box.addEventListener("wheel", (e) => {
+			if (!scaled || e.deltaX || e.ctrlKey) return;
+			e.preventDefault();
+			show(first + Math.sign(e.deltaY) * Math.max(1, Math.round(Math.abs(e.deltaY) / ROW)));
+		}, {passive: false});
+		// Shift selects from the line that is selected to this one.
+		box.addEventListener("click", (e) => {
+			const number = Number(e.target.dataset?.line);
+			if (!number || !e.shiftKey || !slice) return;
+			e.preventDefault();
+			location.hash = page.file(id, `${Math.min(slice.from, number)}-${Math.max(slice.to, number)}`);
+		});
+		new ResizeObserver(() => draw()).observe(box);
+		// Once it is in the page.
+		requestAnimationFrame(() => show(slice ? slice.from - 3 : 1));
+		return box;
+	}
+
+	/** Bytes from `begin` on, or a long line, in pieces that are wrapped. */
+	function passageView(page, id, begin, what) {
+		const box = el("div", {class: "passage", id: "passage", tabindex: "0", role: "region", "aria-label": what});
+		const at = el("span", {class: "dim"});
+		const done = [];
+		let next = null;
+		const button = (key, text, click) => el("button", {type: "button", id: key, click}, text);
+		const previous = button("previous", "Previous piece", () => { done.pop(); load(done.pop()); });
+		const following = button("next", "Next piece", () => load(next));
+
+		async function load({memory_id: _, ...query}) {
+			try {
+				const answer = await server.fetch(id, query, page.signal);
+				done.push(query);
+				next = answer.next;
+				let lines = answer.text.split("\n");
+				// Pieces of a line go on to the end of the file: this one has its end.
+				if (begin.line_end && lines.length > 1) {
+					lines = [lines[0]];
+					next = null;
+				}
+				box.replaceChildren(...lines.map((line) => el("div", {}, shown(line))));
+				box.scrollTop = 0;
+				at.textContent = `Bytes ${format.count(answer.byte_offset)} to ${format.count(answer.byte_offset + answer.byte_len - 1)} of ${format.count(answer.bytes)}`;
+				previous.disabled = done.length < 2;
+				following.disabled = next === null;
+			} catch (e) {
+				if (e.name !== "AbortError") notice.fail(e, () => load(query));
+			}
+		}
+		load(begin);
+		return [el("p", {class: "row"}, at, previous, following), box];
+	}
+
+	const FIRST_FACTS = ["ref", "path", "tier", "category", "task", "tags", "size", "lines", "tokens", "stored_bytes"];
+
+	function fact(name, value) {
+		if (value === null || value === undefined || value === "" || value === false || value.length === 0) return null;
+		let text = value;
+		if (name === "size" || name === "bytes" || name === "stored_bytes") text = `${format.bytes(value)} (${format.count(value)})`;
+		else if (typeof value === "number") text = format.count(value);
+		else if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value)) text = format.moment(value);
+		else if (typeof value === "object") text = Array.isArray(value) ? value.join(", ") : JSON.stringify(value);
+		return el("div", {class: String(text).length > 30 && "long"}, el("dt", {}, name.replaceAll("_", " ")), el("dd", {}, shown(text)));
+	}
+
+	function facts(info) {
+		const names = [...FIRST_FACTS.filter((n) => n in info), ...Object.keys(info).filter((n) => !FIRST_FACTS.includes(n) && n !== "title")];
+		return el("details", {open: matchMedia("(min-width: 60rem)").matches},
+			el("summary", {}, "About this file"),
+			el("dl", {class: "facts"}, names.map((n) => fact(n, info[n]))));
+	}
+
+	async function copy(input) {
+		input.select();
+		try {
+			await navigator.clipboard.writeText(input.value);
+			notice.say("Copied. An agent reads it with cat or as any file.");
+		} catch {
+			notice.say("The browser does not let this page copy: the path is selected, copy it from there.");
+		}
+	}
+
+	function pointerForm(page, info, slice) {
+		const name = `refs/${info.ref}${slice ? `:${slice}` : ""}`;
+		const input = field("pointer", "Pointer", page.mountpoint ? `${page.mountpoint}/${name}` : name, {readonly: true, size: 36});
+		return el("form", {class: "row", submit: (e) => { e.preventDefault(); copy(input.querySelector("input")); }},
+			input, el("button", {id: "copy"}, "Copy pointer"));
+	}
+
+	function sliceForm(page, id, slice) {
+		const input = field("slice", "Lines", slice ?? "", {size: 14, placeholder: "120-180, -50"});
+		return el("form", {class: "row", submit: (e) => {
+			e.preventDefault();
+			location.hash = page.file(id, input.querySelector("input").value.trim());
+		}}, input, el("button", {id: "go"}, "Go"));
+	}
+
+	/** page.rest is ID or ID:SLICE, encoded. */
+	async function view(page) {
+		const [, encoded, , given] = /^(.*?)(:([\d-]+|b\d+-\d+))?$/.exec(page.rest);
+		const id = decodeURIComponent(encoded);
+		const info = await server.info(id, page.signal);
+		const file = {...info, id: info.ref ?? id, lifecycle: info.important ? "important" : info.lifecycle};
+		const lines = info.lines ?? 0;
+		const slice = parseSlice(given, lines);
+		const whole = page.query.get("whole") && slice?.from;
+		let shownContent;
+		if (info.size === 0) shownContent = el("p", {class: "dim"}, "It is empty.");
+		else if (slice?.bytes) shownContent = passageView(page, id, {byte_offset: slice.bytes[0], byte_len: slice.bytes[1] - slice.bytes[0] + 1}, "Content");
+		else if (whole) shownContent = passageView(page, id, {line_start: whole, line_end: whole}, `Line ${format.count(whole)}`);
+		else if (lines === 0) shownContent = passageView(page, id, {byte_offset: 0, byte_len: PASSAGE}, "Content");
+		else shownContent = lineView(page, id, lines, slice);
+		return [
+			el("h1", {}, shown(info.title || info.path.slice(info.path.lastIndexOf("/") + 1))),
+			el("div", {class: "bar"}, pointerForm(page, info, given), lines > 0 && sliceForm(page, id, given),
+				el("span", {class: "actions"}, actions.buttons(file, page.reload))),
+			facts(info),
+			shownContent,
+		];
+	}
+
+	return {view};
+})();

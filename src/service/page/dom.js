@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// Elements. Text is never markup, and characters that act on a reader or a terminal show as
+// escapes, wherever the text is from.
+"use strict";
+
+const dom = (() => {
+	// Control characters but for tab, marks of direction, and what has no width of its own.
+	const ACTING =
+		/[\x00-\x08\x0a-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]+/gu;
+	const SHORT = {"\n": "\\n", "\r": "\\r"};
+
+	function escapes(run) {
+		return Array.from(run, (c) => {
+			const hex = c.codePointAt(0).toString(16);
+			if (SHORT[c]) return SHORT[c];
+			if (hex.length <= 2) return "\\x" + hex.padStart(2, "0");
+			return hex.length <= 4 ? "\\u" + hex.padStart(4, "0") : `\\u{${hex}}`;
+		}).join("");
+	}
+
+	/** A text with its escapes, for attributes, options and canvases. */
+	function plain(text) {
+		return String(text).replace(ACTING, escapes);
+	}
+
+	/** A text of the server's, as an element that keeps its direction to itself. */
+	function shown(text) {
+		const isolated = document.createElement("bdi");
+		let from = 0;
+		text = String(text);
+		for (const {0: run, index} of text.matchAll(ACTING)) {
+			const escape = document.createElement("span");
+			escape.className = "escape";
+			escape.textContent = escapes(run);
+			isolated.append(text.slice(from, index), escape);
+			from = index + run.length;
+		}
+		isolated.append(text.slice(from));
+		return isolated;
+	}
+
+	/** An element; a function among `attributes` listens, and null, undefined and false are left out. */
+	function el(tag, attributes, ...children) {
+		const element = document.createElement(tag);
+		for (const [name, value] of Object.entries(attributes ?? {})) {
+			if (typeof value === "function") element.addEventListener(name, value);
+			else if (value === true) element.setAttribute(name, "");
+			else if (value !== null && value !== undefined && value !== false)
+				element.setAttribute(name, plain(value));
+		}
+		for (const child of children.flat(Infinity)) {
+			if (child === null || child === undefined || child === false) continue;
+			element.append(child instanceof Node ? child : plain(child));
+		}
+		return element;
+	}
+
+	/** A labelled choice: `choices` are [value, label]; one that is chosen but not among them is added. */
+	function choice(id, label, choices, chosen, onchange) {
+		if (!choices.some(([value]) => value === chosen)) choices = [...choices, [chosen, chosen]];
+		const select = el("select", {id, change: (e) => onchange(e.target.value)},
+			choices.map(([value, text]) => el("option", {value}, text)));
+		// The value as it is, which an attribute would show with escapes.
+		choices.forEach(([value], i) => (select.options[i].value = value));
+		select.value = chosen;
+		return el("label", {}, label + " ", select);
+	}
+
+	function field(id, label, value, attributes) {
+		const input = el("input", {id, name: id, autocomplete: "off", spellcheck: "false", ...attributes});
+		input.value = value ?? "";
+		return el("label", {}, label + " ", input);
+	}
+
+	return {choice, el, field, plain, shown};
+})();

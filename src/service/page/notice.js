@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// What the page tells its reader: what was done, and what is wrong and to be done about it.
+"use strict";
+
+const notice = (() => {
+	const {el, shown} = dom;
+	const SECONDS = 10;
+	let timer = 0;
+
+	/** Says what was done, for a while, with a way to undo it. */
+	function say(text, undo) {
+		const box = document.getElementById("notice");
+		const close = () => box.replaceChildren();
+		const wait = () => {
+			clearTimeout(timer);
+			timer = setTimeout(() => (box.matches(":hover, :focus-within") ? wait() : close()), SECONDS * 1000);
+		};
+		box.replaceChildren(el("p", {}, shown(text),
+			undo && el("button", {type: "button", click: () => { close(); undo(); }}, "Undo"),
+			el("button", {type: "button", "aria-label": "Dismiss", click: close}, "×")));
+		wait();
+	}
+
+	const code = (text) => el("code", {}, text);
+
+	function remedy(failure) {
+		if (failure.status === 0)
+			return ["Start it again with ", code("offload serve"), " and open the address that it prints."];
+		if (failure.status === 410) return ["It has expired; its pointer no longer leads anywhere."];
+		if (failure.status === 404 && server.agent)
+			return ["You are in the tree of an agent: files of others are not in it."];
+		if (failure.status === 503)
+			return ["Mount the tree with ", code("offload up"), " in its workspace, and try again."];
+		return [];
+	}
+
+	function tokenForm(retry) {
+		const token = el("input", {id: "token", type: "password", autocomplete: "off", "aria-label": "Token", required: true});
+		return el("form", {submit: (e) => { e.preventDefault(); server.setToken(token.value.trim()); retry(); }},
+			el("p", {}, "The server wants the token that ", code("offload serve"),
+				" printed. Open the address that it printed, which has the token in it, or enter the token:"),
+			token, el("button", {}, "Continue"));
+	}
+
+	/** Shows what went wrong until hide(). */
+	function fail(failure, retry) {
+		const box = document.getElementById("problem");
+		const again = el("button", {type: "button", click: retry}, "Try again");
+		if (!(failure instanceof server.Failure)) console.error(failure);
+		if (failure.status === 401) box.replaceChildren(tokenForm(retry));
+		else box.replaceChildren(el("p", {}, shown(failure.message), " ", remedy(failure)), again);
+		box.hidden = false;
+	}
+
+	function hide() {
+		document.getElementById("problem").hidden = true;
+	}
+
+	return {fail, hide, say};
+})();

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// The server's API, or, in a report, the answers that were put into the file.
+"use strict";
+
+const server = (() => {
+	const embedded = document.getElementById("answers");
+	const report = embedded ? JSON.parse(embedded.textContent) : null;
+	const TOKEN = "offload-token";
+	let token = null, agent = "";
+
+	/** What failed, in words. `status` is HTTP's; 0: nobody answered. */
+	class Failure extends Error {
+		constructor(status, message) {
+			super(message);
+			this.status = status;
+		}
+	}
+
+	function setToken(value) {
+		token = value;
+		sessionStorage.setItem(TOKEN, value);
+	}
+
+	/** Takes the token out of the address, so that it is neither seen nor kept in the history. */
+	function takeToken() {
+		const given = /^#token=(.+)$/.exec(location.hash);
+		if (report) return;
+		token = sessionStorage.getItem(TOKEN);
+		if (!given) return;
+		setToken(decodeURIComponent(given[1]));
+		history.replaceState(null, "", location.pathname + "#/");
+	}
+
+	/** A name of any characters as the bytes that a header may hold. */
+	const asBytes = (text) => String.fromCharCode(...new TextEncoder().encode(text));
+
+	/** Asks in the tree of `of`, an agent, or of the server: "". */
+	async function request(path, {method = "GET", query, body, signal, headers = {}, of = agent} = {}) {
+		const given = Object.entries(query ?? {}).filter(([, v]) => v !== "" && v !== null && v !== undefined);
+		const address = path + (given.length ? "?" + new URLSearchParams(given) : "");
+		headers["Offload-Reader"] = "person";
+		if (token) headers.Authorization = "Bearer " + asBytes(token);
+		if (of) headers["Offload-Agent"] = asBytes(of);
+		if (body) headers["Content-Type"] = "application/json";
+		let response;
+		try {
+			response = await fetch(address, {
+				method, headers, signal,
+				body: body && JSON.stringify(body),
+				cache: "no-store", credentials: "omit", redirect: "error",
+			});
+		} catch (e) {
+			if (e.name === "AbortError") throw e;
+			throw new Failure(0, "The server does not answer.");
+		}
+		if (response.ok) return response;
+		const answer = await response.json().catch(() => null);
+		throw new Failure(response.status, answer?.error?.message ?? `The server answered ${response.status}.`);
+	}
+
+	async function json(path, options) {
+		const response = await request(path, options);
+		try {
+			return await response.json();
+		} catch (e) {
+			if (e.name === "AbortError") throw e;
+			throw new Failure(0, "The server's answer broke off.");
+		}
+	}
+
+	const memory = (id, rest = "") => `/v1/memories/${encodeURIComponent(id)}${rest}`;
+	const either = (name, path, query, signal, of) => (report ? report[name] : json(path, {query, signal, of}));
+
+	/** The events of the log as they come, those after position `after` first. */
+	async function* events(after, signal) {
+		const headers = {Accept: "text/event-stream"};
+		const response = await request("/v1/events", {signal, headers, query: {after}});
+		const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+		let rest = "";
+		for (;;) {
+			const {value, done} = await reader.read().catch((e) => {
+				if (e.name === "AbortError") throw e;
+				return {done: true};
+			});
+			if (done) return;
+			const blocks = (rest + value).split(/\r?\n\r?\n/);
+			rest = blocks.pop();
+			for (const block of blocks) {
+				const event = {};
+				for (const line of block.split(/\r?\n/)) {
+					const [, name, text] = /^([a-z]+): ?(.*)$/s.exec(line) ?? [];
+					if (name) event[name] = name in event ? event[name] + "\n" + text : text;
+				}
+				if (event.data !== undefined) yield event;
+			}
+		}
+	}
+
+	return {
+		Failure, events, report, setToken, takeToken,
+		get agent() { return agent; },
+		set agent(name) { agent = name; },
+		health: () => json("/health"),
+		stats: (query, signal, of) => either("stats", "/v1/stats", query, signal, of),
+		usage: (signal) => either("usage", "/v1/usage", {}, signal),
+		tasks: (signal) => either("tasks", "/v1/tasks", {}, signal),
+		agents: (signal, of) => either("agents", "/v1/agents", {}, signal, of),
+		list: (query, signal) => either(query.sort === "expires" ? "expiring" : "recent", "/v1/memories", query, signal),
+		info: (id, signal) => json(memory(id, "/info"), {signal}),
+		fetch: (id, query, signal) => json(memory(id), {query, signal}),
+		pin: (id, important) => json(memory(id, "/pin"), {method: "POST", body: {important}}),
+		promote: (id, body) => json(memory(id, "/promote"), {method: "POST", body}),
+		search: (query, signal) => json("/v1/search", {query, signal}),
+		grep: (query, signal) => json("/v1/grep", {query, signal}),
+	};
+})();
