@@ -1,0 +1,332 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""
+The page of offload serve, and of offload report, in a browser: what it shows and does, with the
+keyboard alone, on small screens, and with names and contents that mean harm.
+
+With OFFLOADFS_PAGE_PICTURE=FILE, `test_page.py picture` writes the picture for the README there.
+"""
+import os
+import pathlib
+import re
+import time
+
+import paths  # noqa: F401
+from browser import browser
+from clock import DAY, Clock
+from files import MIB, log_text
+from harness import OFFLOAD, SEAL_SOON, main, read, run, test, xattr
+from pages import VIEWS, Page, check_files, page_of, put, serving, shot, tree
+
+HTML = "<img src=x onerror=window.harmed=1><script>window.harmed=1</script>"
+ACTING = "\x1b[31mred\x1b]0;title\x07 \u202egpj.exe\u2069 \u200bzero\ufeff \U000e0041"
+MARK = "javascript:window.harmed=1//'\"><svg onload=window.harmed=1>"
+
+
+@test(timeout=120)
+def files_are_shown(case):
+    with case.mount() as m:
+        tree(m, 10)
+        put(m, log_text(50_000, 1), "-c", "shell", "-t", "T", "--title", "a build")
+        with page_of(m) as page:
+            check_files(page, 11)
+
+
+@test(timeout=120)
+def names_and_contents_stay_text(case):
+    with case.mount() as m:
+        for text in (HTML, ACTING, MARK):
+            name = text.replace("/", "∕")
+            title = re.sub("[\x00-\x1f]", "", text)  # which titles cannot have
+            path = m.make(f"tasks/{name}/{name}/{name}.txt", (text + "\n").encode() * 50)
+            os.setxattr(path, "user.offload.title", title.encode())
+            os.setxattr(path, "user.offload.tags", title.replace("/", "∕").encode())
+            put(m, (text + "\n").encode() * 900, "-c", "shell", "-t", "T", "--title", title)
+        os.makedirs(m("agents", "<b>agent"), exist_ok=True)
+        raw = os.path.join(os.fsencode(m("cache/web")), b"not \xff\xfe utf-8")
+        os.makedirs(m("cache/web"), exist_ok=True)
+        with open(raw, "wb") as f:
+            f.write(b"\xff\xfe\x80 line\n" * 100 + bytes(range(256)))
+        with page_of(m) as page:
+            b = page.b
+            for view in VIEWS + ["?group=task", "files?task=" + HTML.replace("/", "∕"),
+                                 "search?q=window.harmed", "search?way=grep&q=harmed|red"]:
+                page.go(view)
+                page.check()
+            page.go("files")
+            shot(b, "hostile")
+            assert "\\u202e" in b.text() and "\u202e" not in b.text(), "a mark acts"
+            assert "\\x1b" in b.text() and "\x1b" not in b.text(), "an escape acts"
+            names = b.run("return [...document.querySelectorAll('[id^=file-]')].map(a => a.hash)")
+            assert len(names) == 7, names
+            for name in names:
+                page.go(name[2:])
+                b.wait("document.querySelector('.line bdi, .passage bdi')", "its content")
+                page.check()
+                assert "\u202e" not in b.text() and "\x1b" not in b.text()
+
+
+@test(timeout=120)
+def long_content_stays_usable(case):
+    million = b"".join(b"%d of a million\n" % n for n in range(1, 1_000_001))
+    with case.mount() as m:
+        lines = xattr(m.make("cache/web/lines", million), "ref")
+        long = xattr(m.make("cache/web/long", b"first\n" + b"x" * (5 * MIB) + b"\nlast\n"), "ref")
+        raw = xattr(m.make("cache/web/raw", b"\x00\xff\xfe" * 100_000), "ref")
+        with page_of(m) as page:
+            b = page.b
+            page.go(f"file/{lines}:499990-500000")
+            b.wait_for(".line.selected", "500000 of a million")
+            shot(b, "file")
+            assert b.run("return document.querySelectorAll('.line.selected').length") == 11
+            b.tab_to("#lines")
+            b.press("End")
+            b.wait_for(".line", "1000000 of a million")
+            b.press("Home")
+            b.wait_for(".line", "1 of a million")
+            assert b.run("return document.querySelectorAll('.line').length") < 200
+            page.go(f"file/{long}")
+            b.wait_for(".line", "last")
+            assert b.run("return document.body.textContent.length") < 20_000
+            b.click(".more")
+            b.wait_for(".passage", "xxxx")
+            b.click("#next")
+            b.wait_for("main", "Bytes 65,542 to")
+            page.go(f"file/{raw}")
+            b.wait("document.querySelector('.passage, .line')", "raw bytes")
+            page.check()
+
+
+@test(timeout=120)
+def nothing_is_wider_than_a_phone(case):
+    with case.mount() as m:
+        tree(m)
+        m.make("tasks/" + "t" * 200 + "/" + "c" * 200 + "/" + "n" * 200, b"w" * 5000 + b"\n")
+        ref = xattr(m("tasks", "t" * 200, "c" * 200, "n" * 200), "ref")
+        with page_of(m) as page:
+            b = page.b
+            b.resize(400, 800)
+            for view in VIEWS + [f"file/{ref}", "nothing"]:
+                b.go("#/" + view)
+                time.sleep(0.1)
+                b.wait("!document.querySelector('main').ariaBusy", view)
+                width = b.run("return document.documentElement.scrollWidth")
+                assert width <= 400, (view, width)
+                shot(b, "narrow-" + (view.split("?")[0].split("/")[0] or "overview"))
+
+
+@test(timeout=120)
+def pins_and_promotes_by_keyboard(case):
+    with case.mount() as m:
+        path = m.make("cache/shell/one.txt", b"some text\n")
+        ref = xattr(path, "ref")
+        with page_of(m) as page:
+            b = page.b
+            page.go("expiring")
+            b.tab_to(f"#pin-{ref}")
+            b.press("Enter")
+            b.wait_for("#notice", "Pinned")
+            assert xattr(path, "important") in ("1", "true", "yes"), xattr(path, "important")
+            b.wait_for(f"#pin-{ref}", "Unpin")
+            assert b.run("return document.activeElement.id") == f"pin-{ref}", "the focus is lost"
+            b.tab_to("#notice button")
+            b.press("Enter")  # which undoes it
+            b.wait_for("#notice", "Unpinned")
+            assert xattr(path, "important") not in ("1", "true", "yes")
+            b.run("document.activeElement.blur()")
+            b.tab_to(f"#promote-{ref}")
+            b.press("Enter")
+            b.wait_for("dialog", "Keep a file")
+            b.press("Escape")
+            b.wait("!document.querySelector('dialog')", "the dialog is gone")
+            assert os.path.exists(path)
+            b.press("Enter")
+            b.tab_to("#promote-category")
+            b.press("Tab", "kept, seen", "Enter")
+            b.wait_for("#notice", "Kept as persistent/shell/one.txt")
+            assert xattr(m("persistent/shell/one.txt"), "ref") == ref
+            assert "kept" in xattr(m("persistent/shell/one.txt"), "tags")
+            page.check()
+
+
+@test(timeout=120)
+def every_function_is_reached_by_keyboard(case):
+    with case.mount() as m:
+        tree(m)
+        ref = xattr(m("cache/web/000000.txt"), "ref")
+        with page_of(m) as page:
+            b = page.b
+            for control in ("#range", "#group", "#measure", "#stored", "#theme", "#find-query"):
+                b.tab_to(control)
+            page.go("files")
+            for control in ("#tier", "#reverse", "#filter", f"#file-{ref}", f"#pin-{ref}", f"#promote-{ref}"):
+                b.tab_to(control)
+            page.go(f"file/{ref}")
+            for control in ("#copy", "#slice", "#go", "#lines"):
+                b.tab_to(control)
+            page.go("log")
+            for control in ("#pause", "#event"):
+                b.tab_to(control)
+            b.run("document.activeElement.blur()")
+            b.press("/")
+            assert b.run("return document.activeElement.id") == "find-query"
+            b.press("needle4", "Enter")
+            b.wait_for("#hit-0", "000004.txt")
+            b.tab_to("#hit-0")
+            b.press("Enter")
+            b.wait_for(".line.selected", "needle4")
+            unnamed = b.run(
+                "return [...document.querySelectorAll('button, input, select, a, [tabindex]')]"
+                ".filter(e => !e.hidden && !(e.ariaLabel || e.textContent.trim() || e.closest('label')))"
+                ".map(e => e.outerHTML)")
+            assert unnamed in ([], None), unnamed
+            page.check()
+
+
+@test(timeout=120)
+def hits_and_slices_open_at_their_lines(case):
+    with case.mount() as m:
+        text = b"".join(b"line %d\n" % n for n in range(1, 3001)).replace(b"line 2222\n", b"the zebra crosses\n")
+        ref = xattr(m.make("tasks/T/web/page.txt", text), "ref")
+        with page_of(m) as page:
+            b = page.b
+            page.go("search?q=zebra")
+            b.click("#hit-0")
+            b.wait_for(".line.selected", "zebra")
+            page.go("search?way=grep&q=zeb.a")
+            b.click("#hit-0-0")
+            b.wait_for(".line.selected", "zebra")
+            assert b.text(".line.selected").startswith("2222")
+            page.check()
+            page.go("search?way=grep&q=(")
+            b.wait_for(".wrong")
+            assert "400" in b.complaints()[0]
+            page.go(f"file/{ref}:120-180")
+            b.wait_for(".line.selected", "line 120")
+            assert b.run("return document.querySelector('#pointer').value") == f"{m.mnt}/refs/{ref}:120-180"
+            page.go(f"file/{ref}:-50")
+            b.wait_for(".line.selected", "line 2951")
+            page.go(f"file/{ref}:b0-6")
+            b.wait_for(".passage", "line 1")
+            assert b.text(".passage") == "line 1"
+            b.go(f"#/file/{ref}:120-180")
+            b.wait_for(".line.selected", "line 120")
+            b.type("#slice", "7-8")
+            b.press("Enter")
+            b.wait("document.querySelector('.line.selected')?.textContent.startsWith('7')", "line 7")
+            page.check()
+
+
+@test(timeout=120)
+def the_log_lives(case):
+    with case.mount(SEAL_SOON) as m:
+        with page_of(m) as page:
+            b = page.b
+            page.go("log")
+            m.make("cache/web/first.txt", b"one\n")
+            b.wait_for("td", "cache/web/first.txt")
+            b.click("#pause")
+            m.make("cache/web/second.txt", b"two\n")
+            b.wait_for("#log-state", "1 new")
+            assert "second.txt" not in b.text("tbody")
+            shot(b, "log")
+            b.click("#pause")
+            b.wait_for("td", "cache/web/second.txt")
+            page.check()
+
+
+@test(timeout=120)
+def light_and_dark(case):
+    with case.mount() as m:
+        tree(m)
+        back = "return getComputedStyle(document.documentElement).backgroundColor"
+        with page_of(m) as page:
+            b = page.b
+            for scheme, first in (("light", "rgb(255"), ("dark", "rgb(20")):
+                b.prefer(scheme)
+                assert b.run(back).startswith(first), b.run(back)
+                page.go("")
+                shot(b, f"overview-{scheme}")
+            b.click("#theme")  # from the system's to light
+            assert b.run(back).startswith("rgb(255")
+            b.click("#theme")
+            b.prefer("light")
+            assert b.run(back).startswith("rgb(20")
+            page.settle()
+            page.check()
+
+
+@test(timeout=120)
+def agents_have_their_own_pages(case):
+    with case.mount() as m:
+        tree(m)
+        os.makedirs(m("agents/helper"))
+        path = m.make("agents/helper/cache/web/its.txt", b"of the helper\n")
+        with page_of(m) as page:
+            b = page.b
+            page.go("tasks")
+            b.wait_for("#agent option", "helper")
+            b.choose("#agent", "helper")
+            b.wait("location.hash.includes('agent=helper')", "its address")
+            page.go("files?agent=helper")
+            b.wait_for("#totals", "1 file,")
+            assert "its.txt" in b.text() and "000001.txt" not in b.text()
+            b.click("[id^=file-]")
+            b.wait_for(".line", "of the helper")
+            assert b.run("return document.querySelector('#pointer').value").startswith(m("agents/helper/refs/"))
+            assert xattr(path, "ref")
+            page.check()
+
+
+@test(timeout=120)
+def trouble_is_said_in_words(case):
+    with case.mount() as m:
+        tree(m)
+        with browser() as b:
+            with serving(m) as (base, token):
+                b.open(base + "/#token=wrong")
+                b.wait_for("#problem", "offload serve")
+                shot(b, "token")
+                assert "token" not in b.run("return location.href"), "the token is in the address"
+                b.type("#token", token)
+                b.press("Enter")
+                b.wait_for("main", "Tokens saved")
+                b.go("#/file/zzzzzzzz")
+                b.wait_for("#problem p")
+                b.go("#/files")
+                b.wait_for("#totals", "10 files")
+            b.go("#/tasks")
+            b.wait_for("#problem", "The server does not answer")
+            assert b.run("return window.harmed") is None
+
+
+@test(timeout=120)
+def report_is_one_file(case):
+    with case.mount() as m:
+        tree(m)
+        put(m, log_text(50_000, 1), "-c", "shell", "-t", "T", "--title", "</script>" + HTML)
+        out = case.path("report.html")
+        run(OFFLOAD, "report", "-d", m.mnt, "-o", out, cwd="/")
+        again = run(OFFLOAD, "report", "-d", m.mnt, cwd="/").stdout
+        assert len(again) > 10_000 and read(out)[:15] == again[:15] == b"<!doctype html>"
+        with browser() as b:
+            b.prefer("light")
+            address = pathlib.Path(out).as_uri()
+            b.open(address)
+            b.wait_for("main h2", "Files used last")
+            page = Page(b, address)
+            text = b.text()
+            for words in ("Tokens saved", "What is stored", "What will expire", "Tasks", "Agents", "000001.txt", "</script><img"):
+                assert words in text, words
+            assert not b.run("return document.querySelector('main a, .actions button')")
+            b.choose("#group", "task")
+            b.wait_for("thead th", "Task")
+            shot(b, "report")
+            b.resize(400, 800)
+            assert b.run("return document.documentElement.scrollWidth") <= 400
+            page.check()
+            fetched = [r for r in b.requests if not r.startswith(("data:", "chrome", "file:"))]
+            assert not fetched, fetched
+
+
+main()
