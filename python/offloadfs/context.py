@@ -31,8 +31,8 @@ class Context:
     as it is, so that each prompt begins as the one before it and a provider's cache holds.
 
     `chat` names the chat, and the task that what is taken out of it belongs to; else it is the task
-    of the store. `keep` results or messages at the end stay in full; 0: a long result is a pointer
-    from the first time on. `options` are those of the call `context`, such as max_total_tokens.
+    of the store. `keep` messages at the end are never summed up (None: six). `options` are those of
+    the call `context`, such as max_total_tokens.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Context:
         system: Any = None,
         chat: Optional[str] = None,
         mode: str = "auto",
-        keep: Optional[int] = 0,
+        keep: Optional[int] = None,
         **options: Any,
     ) -> None:
         self.store = Store() if store is None else store

@@ -42,7 +42,6 @@ class Messages(unittest.TestCase):
                 "messages": [USER],
                 "chat_id": "c",
                 "mode": "auto",
-                "keep_recent_count": 0,
                 "max_total_tokens": 5000,
             },
         )
@@ -52,6 +51,12 @@ class Messages(unittest.TestCase):
         c.restore()
         (_, args) = c.store._transport.calls[0]
         self.assertEqual(args, {"messages": [USER], "system": "s", "mode": "restore"})
+
+    def test_options(self):
+        c = context(mode="compact", keep=2)
+        c.manage()
+        (_, args) = c.store._transport.calls[0]
+        self.assertEqual(args, {"messages": [USER], "mode": "compact", "keep_recent_count": 2})
 
     def test_the_chat_is_the_task_of_the_store(self):
         self.assertEqual(offloadfs.Context(store=store(task="t")).chat, "t")

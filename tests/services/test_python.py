@@ -56,33 +56,52 @@ def by_tool_at_rest(case, m, **options):
 
 
 @contextlib.contextmanager
-def served(case, words):
-    """`offload serve` with these options."""
+def served(case, *words):
+    """`offload serve` with these options; what it says of itself."""
     if run(OFFLOAD, "help", "serve", check=False).returncode:
         raise Skip("this build has no server")
-    command = [OFFLOAD, "serve", "-d", case.mnt, *words]
-    server = subprocess.Popen(command, stdin=subprocess.DEVNULL, cwd=case.dir)
+    command = [OFFLOAD, "serve", "--json", "-d", case.mnt, *words]
+    server = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=case.dir
+    )
     try:
-        yield server
+        told = server.stdout.read1(65536)
+        if not told and server.wait(20 * SLOW):
+            raise Skip("this build has no server")
+        yield json.loads(told)
     finally:
         server.terminate()
+        server.stdout.close()
         server.wait(20 * SLOW)
-
-
-def answers(store):
-    with contextlib.suppress(offloadfs.Unreachable):
-        return store.call("tasks") is not None
 
 
 @contextlib.contextmanager
 def by_socket(case, m, **options):
-    path = case.path("socket")
-    with served(case, ["--socket", path]):
-        eventually(lambda: answers(Store(server=path)), "the server answers")
+    with served(case, "--socket", case.path("socket")) as told:
+        (path,) = told["sockets"]
         yield lambda **more: Store(server=path, **options, **more)
 
 
-WAYS = {"tool, mounted": by_tool, "tool, unmounted": by_tool_at_rest, "socket": by_socket}
+@contextlib.contextmanager
+def by_port(case, m, **options):
+    write(case.path("token"), b"a-token-of-some-length\n")
+    os.chmod(case.path("token"), 0o600)
+    words = ["--listen", "127.0.0.1:0", "--token-file", case.path("token")]
+    with served(case, *words) as told:
+        (url,) = told["urls"]
+        with fails(offloadfs.NotAllowed, "token"):
+            Store(server=url).tasks()
+        yield lambda **more: Store(
+            server=url, token="a-token-of-some-length", **options, **more
+        )
+
+
+WAYS = {
+    "tool, mounted": by_tool,
+    "tool, unmounted": by_tool_at_rest,
+    "server, socket": by_socket,
+    "server, port": by_port,
+}
 
 
 @contextlib.contextmanager
