@@ -175,10 +175,9 @@ class Store:
             ),
         )
 
-    def slices(self, id: str, *, by: str = "lines") -> Iterator[Slice]:
-        """All of a content, in slices by lines or by bytes."""
-        first = {"line_start": 1} if by == "lines" else {"byte_offset": 0}
-        args: Optional[Dict[str, Any]] = {"memory_id": id, **first}
+    def slices(self, id: str) -> Iterator[Slice]:
+        """All of a text, in slices of whole lines where they are not too long."""
+        args: Optional[Dict[str, Any]] = {"memory_id": id}
         while args:
             part = make(Slice, self.call("memory_fetch", **args))
             yield part
@@ -186,12 +185,7 @@ class Store:
 
     def chunks(self, id: str) -> Iterator[bytes]:
         """All of a content, exactly, in pieces of at most 65,536 bytes."""
-        for part in self.slices(id, by="bytes"):
-            if part.encoding == "utf-8":
-                yield part.text.encode()
-            else:
-                offset = part.byte_offset or 0
-                yield self._transport.read(id, offset, part.byte_len, self.timeout)
+        return self._transport.chunks(id, self.timeout)
 
     def text(self, id: str) -> Iterator[str]:
         """The same as text; bytes that are not UTF-8 become U+FFFD."""

@@ -2,6 +2,7 @@
 """The two ways to a tree: the tool `offload`, and its server. Both give the same answers."""
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -10,11 +11,12 @@ import shutil
 import socket
 import subprocess
 import urllib.parse
-from typing import Any, Dict, List, Mapping, NoReturn, Optional, Protocol, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NoReturn, Optional, Protocol
 
 from .errors import Invalid, NotFound, OffloadError, TimedOut, Unreachable, error_of
 
 Answer = Dict[str, Any]
+PIECE = 65536
 
 
 class Transport(Protocol):
@@ -22,8 +24,8 @@ class Transport(Protocol):
 
     def call(self, name: str, args: Mapping[str, Any], timeout: float) -> Answer: ...
 
-    def read(self, memory: str, offset: int, length: int, timeout: float) -> bytes:
-        """Exactly these bytes, at most 65,536, which the content has."""
+    def chunks(self, memory: str, timeout: float) -> Iterator[bytes]:
+        """All of a content in pieces of at most 65,536 bytes, each within the time."""
 
     def done(
         self, task: str, keep: List[str], drop_all: bool, timeout: float
@@ -98,11 +100,14 @@ class Tool:
         except OSError as e:
             raise Unreachable(f"cannot run '{program}': {e.strerror}") from e
 
-    def answer(self, words: List[str], data: bytes, timeout: float) -> Answer:
+    def output(self, words: List[str], data: bytes, timeout: float) -> bytes:
         done = self.run(words, data, timeout)
         if done.returncode == 0:
-            return _loads(done.stdout, f"'offload {words[0]}'")
+            return done.stdout
         self.fail(words[0], done)
+
+    def answer(self, words: List[str], data: bytes, timeout: float) -> Answer:
+        return _loads(self.output(words, data, timeout), f"'offload {words[0]}'")
 
     @staticmethod
     def fail(command: str, done: "subprocess.CompletedProcess[bytes]") -> NoReturn:
@@ -118,12 +123,17 @@ class Tool:
         words = ["call", name, "--json", *self.where]
         return self.answer(words, json.dumps(args).encode(), timeout)
 
-    def read(self, memory: str, offset: int, length: int, timeout: float) -> bytes:
-        words = ["slice", *self.where, "--", memory, f"b{offset}-{offset + length - 1}"]
-        done = self.run(words, b"", timeout)
-        if done.returncode == 0:
-            return done.stdout
-        self.fail("slice", done)
+    def chunks(self, memory: str, timeout: float) -> Iterator[bytes]:
+        args: Optional[Answer] = {"memory_id": memory, "byte_offset": 0}
+        while args:
+            part = self.call("memory_fetch", args, timeout)
+            if part["encoding"] == "utf-8":
+                yield part["text"].encode()
+            else:
+                end = part["byte_offset"] + part["byte_len"] - 1
+                words = ["slice", *self.where, "--", memory, f"b{part['byte_offset']}-{end}"]
+                yield self.output(words, b"", timeout)
+            args = part["next"]
 
     def done(self, task: str, keep: List[str], drop_all: bool, timeout: float) -> Answer:
         words = ["task", "done", "--json", *self.where, *(f"--keep={k}" for k in keep)]
@@ -179,7 +189,7 @@ class Server:
 
     def __init__(self, server: str, token: Optional[str], agent: Optional[str]) -> None:
         self.server = server
-        self.headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        self.headers = {"Content-Type": "application/json"}
         if agent:
             self.headers["Offload-Agent"] = agent
         self.url = urllib.parse.urlsplit(server)
@@ -198,51 +208,50 @@ class Server:
             return http.client.HTTPSConnection(host, self.url.port, timeout=timeout)
         return http.client.HTTPConnection(host, self.url.port, timeout=timeout)
 
+    @contextlib.contextmanager
     def request(
-        self,
-        method: str,
-        path: str,
-        timeout: float,
-        body: Optional[bytes] = None,
-        headers: Optional[Dict[str, str]] = None,
-    ) -> Tuple[int, bytes]:
-        """The status and the body of the answer; a status of an error raises."""
+        self, method: str, path: str, timeout: float, body: Optional[bytes] = None
+    ) -> Iterator[http.client.HTTPResponse]:
+        """The response, to be read; a status of an error raises."""
         if self.url.scheme in ("http", "https"):
             path = self.url.path.rstrip("/") + path
         connection = self.connect(timeout)
         try:
-            connection.request(method, path, body, {**self.headers, **(headers or {})})
+            connection.request(method, path, body, self.headers)
             response = connection.getresponse()
-            status, data = response.status, response.read()
+            if not 200 <= response.status < 300:
+                said = f"the server '{self.server}' answered with status {response.status}"
+                raise _error(response.read()) or OffloadError(said)
+            yield response
         except socket.timeout:  # that of the standard library since 3.10
             raise TimedOut(f"the server '{self.server}' did not answer within {timeout:g} s") from None
         except (OSError, http.client.HTTPException) as e:
             raise Unreachable(f"cannot reach the server '{self.server}': {e}") from e
         finally:
             connection.close()
-        if 200 <= status < 300:
-            return status, data
-        raise _error(data) or OffloadError(
-            f"the server '{self.server}' answered with status {status}"
-        )
 
     def call(self, name: str, args: Mapping[str, Any], timeout: float) -> Answer:
         method, path = _ROUTES[name]
-        args = dict(args)
+        args, body = dict(args), None
         if "{id}" in path:
-            path = path.replace("{id}", urllib.parse.quote(args.pop("memory_id"), safe=""))
+            path = path.replace("{id}", _segment(args.pop("memory_id")))
         if method == "GET":
             path += "?" + urllib.parse.urlencode({k: _word(v) for k, v in args.items()})
-            _, data = self.request(method, path.rstrip("?"), timeout)
         else:
-            _, data = self.request(method, path, timeout, json.dumps(args).encode())
-        return _loads(data, f"the server '{self.server}'")
+            body = json.dumps(args).encode()
+        with self.request(method, path.rstrip("?"), timeout, body) as response:
+            return _loads(response.read(), f"the server '{self.server}'")
 
-    def read(self, memory: str, offset: int, length: int, timeout: float) -> bytes:
-        path = f"/v1/memories/{urllib.parse.quote(memory, safe='')}/content"
-        headers = {"Range": f"bytes={offset}-{offset + length - 1}", "Accept": "*/*"}
-        status, data = self.request("GET", path, timeout, headers=headers)
-        return data if status == 206 else data[offset : offset + length]
+    def chunks(self, memory: str, timeout: float) -> Iterator[bytes]:
+        path = f"/v1/memories/{_segment(memory)}/content"
+        with self.request("GET", path, timeout) as response:
+            while True:
+                piece = response.read(PIECE)
+                if not piece:
+                    break
+                yield piece
+            if response.length:  # http.client takes an early end for the end
+                raise http.client.IncompleteRead(b"", response.length)
 
     def done(self, task: str, keep: List[str], drop_all: bool, timeout: float) -> Answer:
         raise OffloadError(f"a server ends no task: run 'offload task done {task}'")
@@ -250,6 +259,10 @@ class Server:
 
 def _is_loopback(host: Optional[str]) -> bool:
     return host == "localhost" or host == "::1" or bool(host and host.startswith("127."))
+
+
+def _segment(memory: str) -> str:
+    return urllib.parse.quote(memory, safe="")
 
 
 def _word(value: Any) -> str:

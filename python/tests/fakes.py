@@ -21,8 +21,6 @@ class Tree:
             raise NoRoom("no space left")
         if name == "memory_offload":
             return self.offload(**args)
-        if name == "memory_fetch" and name not in self.answers:
-            return self.fetch(**args)
         return self.answers[name](**args) if callable(self.answers[name]) else self.answers[name]
 
     def offload(self, content, category="general", task=None, title=None, **_):
@@ -35,21 +33,9 @@ class Tree:
         memory.update(lines=content.count("\n"), tokens=len(content) // 4, sha256=digest, new=new)
         return {"pointer": f"[offloaded] {title} (ref {ref})\n", "memory_refs": [memory]}
 
-    def fetch(self, memory_id, byte_offset):
-        """At most 100 bytes."""
-        data = self.bytes[memory_id]
-        piece = data[byte_offset : byte_offset + 100]
-        end = byte_offset + len(piece)
-        more = {"memory_id": memory_id, "byte_offset": end} if end < len(data) else None
-        try:
-            text, encoding = piece.decode(), "utf-8"
-        except UnicodeDecodeError:
-            text, encoding = piece.decode(errors="replace"), "lossy"
-        slice = {"text": text, "path": memory_id, "encoding": encoding, "byte_offset": byte_offset}
-        return {**slice, "byte_len": len(piece), "bytes": len(data), "next": more}
-
-    def read(self, memory, offset, length, timeout):
-        return self.bytes[memory][offset : offset + length]
+    def chunks(self, memory, timeout):
+        data = self.bytes[memory]
+        return (data[at : at + 100] for at in range(0, len(data), 100))
 
 
 def store(**options):

@@ -131,7 +131,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
-        self.wfile.write(answer)
+        self.wfile.write(answer[: self.server.cut])
+        self.close_connection = True
 
     do_POST = do_GET
 
@@ -155,7 +156,7 @@ class Server(Scratch):
         else:
             server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
             name = f"http://127.0.0.1:{server.server_address[1]}"
-        server.asked, server.answer = [], (200, b"{}", {})
+        server.asked, server.answer, server.cut = [], (200, b"{}", {}), None
         server.release = threading.Event()
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -224,15 +225,21 @@ class Server(Scratch):
                 with self.assertRaises(offloadfs.OffloadError):
                     Store(server=name).tasks()
 
-    def test_raw_content(self):
+    def test_content(self):
         for server, name in self.each():
-            read = Store(server=name)._transport.read
-            server.answer = (206, b"abc", {})
-            self.assertEqual(read("a/b", 10, 3, 5), b"abc")
-            self.assertEqual(server.asked[0][1], "/v1/memories/a%2Fb/content")
-            self.assertEqual(server.asked[0][2]["Range"], "bytes=10-12")
-            server.answer = (200, b"0123456789abcdef", {})  # a server need not know of ranges
-            self.assertEqual(read("k3f9x2", 10, 3, 5), b"abc")
+            server.answer = (200, b"\xff" * 200000, {})
+            pieces = [*Store(server=name).chunks("a/b")]
+            self.assertEqual(b"".join(pieces), b"\xff" * 200000)
+            self.assertLessEqual(max(map(len, pieces)), 65536)
+            self.assertEqual(server.asked[0][:2], ("GET", "/v1/memories/a%2Fb/content"))
+            server.cut = 70000
+            with self.assertRaisesRegex(offloadfs.Unreachable, "cannot reach the server"):
+                Store(server=name).read("k3f9x2")
+            server.cut = None
+            error = {"error": {"code": "expired", "message": "it expired"}}
+            server.answer = (410, json.dumps(error).encode(), {})
+            with self.assertRaisesRegex(offloadfs.Expired, "it expired"):
+                Store(server=name).read("k3f9x2")
 
     def test_it_hangs_or_is_gone(self):
         for server, name in self.each():
