@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* offload call: a call of the service, for programs. */
+#include <sys/stat.h>
+
 #include "cli/command.h"
 #include "cli/guard.h"
 #include "cli/report.h"
 #include "io/file.h"
 #include "service/code.h"
+#include "service/http/bearer.h"
 #include "service/service.h"
 
 struct request {
@@ -67,21 +70,40 @@ static int call_read(struct ofs_error *err, json_t **ret)
 	return 0;
 }
 
+/* Allocated: where `offload serve` serves the tree, if it does; NULL: nowhere that is known. */
+static char *find_socket(void)
+{
+	OFS_CLEANUP(ofs_target_finish) struct ofs_target target = { 0 };
+	struct ofs_target_options options = ofs_command_target;
+	OFS_FREE char *path = NULL;
+	struct stat st;
+
+	options.whole = true;
+	if (ofs_target_find(&options, NULL, NULL, &target) < 0)
+		return NULL;
+	path = ofs_bearer_file(&target, "sock");
+	if (!path || lstat(path, &st) < 0 || !S_ISSOCK(st.st_mode) || st.st_uid != geteuid())
+		return NULL;
+	return ofs_steal(path);
+}
+
 static int call_list(void)
 {
-	json_t *all = json_array();
+	json_t *all = ofs_command_json ? json_array() : NULL;
+	OFS_FREE char *socket = NULL;
 	int code = OFS_EXIT_OK;
 
 	for (const struct ofs_call *const *call = ofs_calls; *call; call++) {
 		json_t *about = json_pack("{s:s}", "name", (*call)->name);
 
 		json_object_update(about, (json_t *)ofs_call_describe(*call));
-		code |= ofs_print_item(ofs_command_json ? all : NULL, about, "{name}  {title}\n");
+		code |= ofs_print_item(all, about, "{name}  {title}\n");
 	}
-	if (ofs_command_json)
-		return ofs_print_json(json_pack("{s:o}", "calls", all), "");
-	json_decref(all);
-	return code;
+	if (!all)
+		return code;
+	socket = find_socket();
+	return ofs_print_json(
+		json_pack("{s:o, s:o}", "calls", all, "socket", ofs_json_string(socket)), "");
 }
 
 static int call_run(const struct ofs_command *self, int argc, char **argv)
@@ -115,7 +137,8 @@ const struct ofs_command ofs_cmd_call = {
 	.synopsis = "[NAME [--json] < ARGUMENTS]",
 	.summary = "For programs: makes one of the calls of the server, with arguments in JSON",
 	.help = "Reads a JSON object from standard input and prints the answer, which is one,\n"
-		"too. Without a name it lists the calls; with --json also their schemas.\n",
+		"too. Without a name it lists the calls; with --json also their schemas, and\n"
+		"the socket of the tree's server, if there is one.\n",
 	.json = "answer a failure, too: {\"error\": {\"code\", \"message\"}}",
 	.operands = 1,
 	.run = call_run,

@@ -66,22 +66,11 @@ static void finish(struct serving *s)
 	free(s->agent);
 }
 
-/* Allocated: a file of this tree's in the user's folder, the same at each start; NULL: no place. */
-static char *own_file(const struct serving *s, const char *suffix)
-{
-	const struct ofs_target *t = &s->access.target;
-	OFS_FREE char *tree = ofs_format("%s\n%s", t->store, t->agent ? t->agent : "");
-	OFS_FREE char *folder = ofs_bearer_folder(), *name = NULL;
-
-	name = ofs_format("serve-%016" PRIx64 ".%s", ofs_checksum(tree, strlen(tree), 0), suffix);
-	return folder ? ofs_path_join(folder, name) : NULL;
-}
-
 /* ---- listening */
 
 static int add_unix(struct serving *s, struct ofs_error *err)
 {
-	OFS_FREE char *own = socket_path ? NULL : own_file(s, "sock");
+	OFS_FREE char *own = socket_path ? NULL : ofs_bearer_file(&s->access.target, "sock");
 	const char *path = socket_path ? socket_path : own;
 	int r;
 
@@ -110,7 +99,8 @@ static int load_token(struct serving *s, struct ofs_error *err)
 		tcp = tcp || !s->listeners[i].path;
 	if (!tcp)
 		return 0;
-	s->token_path = token_file ? ofs_path_absolute(token_file) : own_file(s, "token");
+	s->token_path = token_file ? ofs_path_absolute(token_file)
+				   : ofs_bearer_file(&s->access.target, "token");
 	if (!s->token_path)
 		return ofs_error_set(err, ENOENT,
 				     "there is no place for a token: set "

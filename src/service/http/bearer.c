@@ -2,10 +2,12 @@
 #include "service/http/bearer.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "codec/hash.h"
 #include "io/file.h"
 #include "io/path.h"
 
@@ -27,11 +29,15 @@ static char *below(const char *variable, const char *home)
 	return ofs_path_join(base, OURS);
 }
 
-char *ofs_bearer_folder(void)
+char *ofs_bearer_file(const struct ofs_target *t, const char *kind)
 {
-	char *folder = below("XDG_RUNTIME_DIR", NULL);
+	OFS_FREE char *tree = ofs_format("%s\n%s", t->store, t->agent ? t->agent : "");
+	OFS_FREE char *folder = below("XDG_RUNTIME_DIR", NULL), *name = NULL;
 
-	return folder ? folder : below("XDG_STATE_HOME", ".local/state");
+	if (!folder)
+		folder = below("XDG_STATE_HOME", ".local/state");
+	name = ofs_format("serve-%016" PRIx64 ".%s", ofs_checksum(tree, strlen(tree), 0), kind);
+	return folder ? ofs_path_join(folder, name) : NULL;
 }
 
 static int check(int fd, const char *path, struct ofs_error *err)
