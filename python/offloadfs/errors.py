@@ -63,6 +63,10 @@ class Unreachable(OffloadError):
     code = "unavailable"
 
 
+class NotServed(Unreachable):
+    """Nobody listens where the server should be; nothing was asked."""
+
+
 class TimedOut(Unreachable):
     """No answer within the time that the caller allows."""
 

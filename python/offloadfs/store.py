@@ -15,7 +15,7 @@ from typing import TypeVar, Union, cast, overload
 from .answers import Agent, Ending, File, Grep, Hit, Memory, Promotion, Slice, Stats, Task
 from .answers import Usage, make
 from .errors import OffloadError
-from .transport import Answer, Server, Tool, Transport
+from .transport import Answer, Server, Transport, find
 
 log = logging.getLogger("offloadfs")
 
@@ -31,8 +31,9 @@ class Store:
     `path` is a workspace, a mounted tree or a store; without it the tree is found as the tool
     `offload` finds it: by OFFLOAD_DIR and OFFLOAD_STORE, else from the current directory. `server`
     (else OFFLOAD_SERVER) is the socket or the URL of `offload serve`, and `token` (else
-    OFFLOAD_TOKEN) what that asks for; without one the tool is run for each call. `task` and `agent`
-    (else OFFLOAD_TASK and OFFLOAD_AGENT) are whose what is stored becomes, and whose tree it is.
+    OFFLOAD_TOKEN) what that asks for; without one it is the tree's server at its default socket,
+    if that runs, else the tool is run for each call. `task` and `agent` (else OFFLOAD_TASK and
+    OFFLOAD_AGENT) are whose what is stored becomes, and whose tree it is.
 
     Calls raise OffloadError, TimedOut among them after `timeout` seconds.
     """
@@ -56,7 +57,7 @@ class Store:
             token = os.environ.get("OFFLOAD_TOKEN") if token is None else token
             self._transport: Transport = Server(server, token, self.agent)
         else:
-            self._transport = Tool(None if path is None else os.fspath(path), self.agent)
+            self._transport = find(None if path is None else os.fspath(path), self.agent)
 
     def call(self, name: str, /, **arguments: Any) -> Answer:
         """Any call of `offload call` by its name; arguments that are None are left out."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import http.client
+import ipaddress
 import json
 import os
 import re
@@ -13,7 +15,7 @@ import subprocess
 import urllib.parse
 from typing import Any, Dict, Iterator, List, Mapping, NoReturn, Optional, Protocol
 
-from .errors import Invalid, NotFound, OffloadError, TimedOut, Unreachable, error_of
+from .errors import Invalid, NotFound, NotServed, OffloadError, TimedOut, Unreachable, error_of
 
 Answer = Dict[str, Any]
 PIECE = 65536
@@ -208,6 +210,12 @@ class Server:
             return http.client.HTTPSConnection(host, self.url.port, timeout=timeout)
         return http.client.HTTPConnection(host, self.url.port, timeout=timeout)
 
+    def reach(self, connection: http.client.HTTPConnection) -> None:
+        try:
+            connection.connect()
+        except (ConnectionRefusedError, FileNotFoundError) as e:
+            raise NotServed(f"cannot reach the server '{self.server}': {e}") from e
+
     @contextlib.contextmanager
     def request(
         self, method: str, path: str, timeout: float, body: Optional[bytes] = None
@@ -217,6 +225,7 @@ class Server:
             path = self.url.path.rstrip("/") + path
         connection = self.connect(timeout)
         try:
+            self.reach(connection)
             connection.request(method, path, body, self.headers)
             response = connection.getresponse()
             if not 200 <= response.status < 300:
@@ -258,7 +267,9 @@ class Server:
 
 
 def _is_loopback(host: Optional[str]) -> bool:
-    return host == "localhost" or host == "::1" or bool(host and host.startswith("127."))
+    with contextlib.suppress(ValueError):
+        return host == "localhost" or ipaddress.ip_address(host or "").is_loopback
+    return False
 
 
 def _segment(memory: str) -> str:
@@ -270,3 +281,43 @@ def _word(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+# --- whichever is there ---------------------------------------------------------------------------
+
+
+def find(path: Optional[str], agent: Optional[str]) -> Transport:
+    """The tool, and as long as it runs the server of the same tree, at its default socket."""
+    tool = Tool(path, agent)
+    folder = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("XDG_STATE_HOME")
+    folder = folder or os.path.expanduser("~/.local/state")
+    # To ask the tool takes longer than to see that no tree has a server.
+    if not glob.glob(os.path.join(glob.escape(folder), "offloadfs", "serve-*.sock")):
+        return tool
+    try:
+        where = tool.answer(["call", "--json", *tool.where], b"", 10).get("socket")
+    except OffloadError:
+        return tool
+    if not where:
+        return tool
+    return Nearest(tool, Server(where, None, agent))
+
+
+class Nearest:
+    """A server that may end at any time, and the tool for when it has."""
+
+    def __init__(self, tool: Tool, server: Server) -> None:
+        self.tool, self.server = tool, server
+        self.done = tool.done
+
+    def call(self, name: str, args: Mapping[str, Any], timeout: float) -> Answer:
+        try:
+            return self.server.call(name, args, timeout)
+        except NotServed:
+            return self.tool.call(name, args, timeout)
+
+    def chunks(self, memory: str, timeout: float) -> Iterator[bytes]:
+        try:
+            yield from self.server.chunks(memory, timeout)
+        except NotServed:
+            yield from self.tool.chunks(memory, timeout)

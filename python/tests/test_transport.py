@@ -38,6 +38,7 @@ class Scratch(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.dir = os.path.realpath(folder.name)
         environment = {k: v for k, v in os.environ.items() if not k.startswith("OFFLOAD")}
+        environment["XDG_RUNTIME_DIR"] = self.dir  # servers of others do not matter
         patch = mock.patch.dict(os.environ, environment, clear=True)
         patch.start()
         self.addCleanup(patch.stop)
@@ -149,9 +150,9 @@ class Server(Scratch):
     """A server in place of `offload serve`, on a socket and on a port."""
 
     @contextlib.contextmanager
-    def serving(self, where):
+    def serving(self, where, name="s"):
         if where == "socket":
-            path = self.path("s")
+            path = self.path(name)
             server, name = OnSocket(path, Handler), path
         else:
             server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -249,12 +250,24 @@ class Server(Scratch):
         with self.assertRaisesRegex(offloadfs.Unreachable, "cannot reach the server"):
             Store(server=name).tasks()
 
+    def test_the_default_socket_while_there_is_a_server(self):
+        os.mkdir(self.path("offloadfs"))
+        with self.serving("socket", "offloadfs/serve-1.sock") as (server, name):
+            answer = {"socket": name, "tasks": [], "by": "tool"}
+            Tool.program(self, f"print({json.dumps(answer)!r})")
+            server.answer = (200, b'{"by": "server"}', {})
+            s = Store(self.dir)
+            self.assertEqual(s.call("tasks"), {"by": "server"})
+        self.assertEqual(s.call("tasks"), answer)
+        self.assertEqual(Store(self.dir).call("tasks"), answer)
+
     def test_names(self):
         for wrong in ("ftp://x", "127.0.0.1:80"):
             with self.assertRaisesRegex(offloadfs.Invalid, "is no server"):
                 Store(server=wrong)
-        with self.assertRaisesRegex(offloadfs.Invalid, "https:// alone"):
-            Store(server="http://example.org", token="t")
+        for far in ("http://example.org", "http://127.example.org", "http://192.0.2.1:80"):
+            with self.assertRaisesRegex(offloadfs.Invalid, "https:// alone"):
+                Store(server=far, token="t")
         for right in ("http://localhost:1", "http://[::1]:1", "https://example.org", "unix:/s"):
             Store(server=right, token="t")
 

@@ -37,6 +37,8 @@ LOG = "".join(f"{n} ok\n" for n in range(1, 3001)) + "3001 not ok: the frame was
 os.environ["OFFLOAD"] = OFFLOAD
 for variable in ("DIR", "STORE", "AGENT", "SERVER", "TOKEN"):
     os.environ.pop(f"OFFLOAD_{variable}", None)
+for variable in ("HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"):
+    os.environ[variable] = "/nonexistent"
 
 # --- Ways to a tree -------------------------------------------------------------------------------
 
@@ -274,6 +276,23 @@ def ask(store, name, args):
     except offloadfs.OffloadError as e:
         return type(e), str(e)
     return re.sub(r'"(age_seconds|used)": [^,}]*', "", answer)
+
+
+@test
+def the_server_of_the_tree_is_found(case):
+    os.environ["XDG_RUNTIME_DIR"] = case.path("run")
+    os.mkdir(case.path("run"), 0o700)
+    with case.mount():
+        with served(case) as told:
+            s = Store(case.mnt, task="t")
+            assert s._transport.server.server == told["sockets"][0], told
+            assert s.read(s.offload(LOG).id).decode() == LOG
+            assert [row["way"] for row in s.stats().rows] == ["http"], s.stats()
+            # Not one of another tree's.
+            assert not hasattr(Store(case.dir)._transport, "server")
+        assert s.read(s.offload(LOG + "more").id).decode() == LOG + "more"
+        assert {"http", "call"} <= {row["way"] for row in s.stats().rows}, s.stats()
+        assert s.done().state == "done"
 
 
 @test
