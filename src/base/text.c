@@ -365,62 +365,6 @@ char *ofs_text_shown(const char *text)
 	return ofs_text_close(&s);
 }
 
-/*
- * Appends a text of JSON, where what deceives can only be in a string, or with `string` what is to
- * stand in one.
- */
-static void append_json(struct ofs_buf *out, const char *text, bool string)
-{
-	const unsigned char *p = (const unsigned char *)text, *end = p + strlen(text), *done = p;
-
-	for (int n; p < end; p += n) {
-		uint32_t c;
-
-		n = *p < DEL ? 1 : OFS_MAX(ofs_text_utf8(p, (size_t)(end - p)), 1);
-		c = ofs_text_code_point(p, n);
-		if (!ofs_text_deceives(c) && !(string && (c < ' ' || c == '"' || c == '\\')))
-			continue;
-		ofs_buf_append(out, done, (size_t)(p - done));
-		done = p + n;
-		if (c == '"' || c == '\\' || c == '\n')
-			ofs_buf_printf(out, "\\%c", c == '\n' ? 'n' : (char)c);
-		else if (c < 0x10000)
-			ofs_buf_printf(out, "\\u%04x", c);
-		else
-			ofs_buf_printf(out, "\\u%04x\\u%04x", 0xd7c0 + (c >> 10),
-				       0xdc00 | (c & 0x3ff));
-	}
-	ofs_buf_append(out, done, (size_t)(end - done));
-}
-
-void ofs_json_append_string(const char *text, struct ofs_buf *out)
-{
-	ofs_buf_append_str(out, "\"");
-	append_json(out, text, true);
-	ofs_buf_append_str(out, "\"");
-}
-
-int ofs_json_append(json_t *json, size_t flags, struct ofs_buf *out)
-{
-	OFS_FREE char *text = json ? json_dumps(json, flags) : NULL;
-
-	json_decref(json);
-	if (!text)
-		return -EINVAL;
-	append_json(out, text, false);
-	return 0;
-}
-
-int ofs_text_json(FILE *out, json_t *json)
-{
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
-	int r = ofs_json_append(json, JSON_INDENT(2), &text);
-
-	if (r == 0)
-		fprintf(out, "%s\n", ofs_buf_str(&text));
-	return r;
-}
-
 #define WORD_MAX 31
 
 /*

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,8 +96,12 @@ Test(base_text, plain_text_is_left_alone)
 	expect_printable("", "");
 	expect_printable("a\tb", "a\tb");
 	/* What turns a line around, hides in it or breaks it is shown. */
-	expect_printable("a\xe2\x80\xae" "b", "a<U+202E>b");
-	expect_printable("a\xe2\x81\xa6" "b\xe2\x80\xa8", "a<U+2066>b<U+2028>");
+	expect_printable("a\xe2\x80\xae"
+			 "b",
+			 "a<U+202E>b");
+	expect_printable("a\xe2\x81\xa6"
+			 "b\xe2\x80\xa8",
+			 "a<U+2066>b<U+2028>");
 	expect_printable("\xd8\x9c\xe2\x80\x8f", "<U+061C><U+200F>");
 	expect_printable("\xf3\xa0\x80\x81\xf3\xa0\x81\xbf", "<U+E0001><U+E007F>");
 	expect_printable("\xe2\x80\x93\xe2\x81\xaa\xf3\xa0\x82\x80",
@@ -146,4 +152,46 @@ Test(base_text, nothing_is_cut_in_the_middle)
 	text = printable("ab\x1b[3", 5, true, 100);
 	cr_expect_str_eq(text, "ab");
 	free(text);
+}
+
+/* What the library makes of it, but for what deceives. */
+static void expect_json(const char *text, const char *want)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
+	json_t *json = json_loads(text, JSON_ALLOW_NUL, NULL), *again;
+	char *library;
+
+	cr_assert_not_null(json, "%s", text);
+	library = json_dumps(json, JSON_COMPACT);
+	ofs_buf_append_str(&out, "<");
+	cr_assert_eq(ofs_json_append(json_incref(json), JSON_COMPACT, &out), 0);
+	cr_expect_str_eq(ofs_buf_str(&out) + 1, want ? want : library);
+	again = json_loads(ofs_buf_str(&out) + 1, JSON_ALLOW_NUL, NULL);
+	cr_expect(json_equal(json, again), "%s", ofs_buf_str(&out));
+	free(library);
+	json_decref(json);
+	json_decref(again);
+}
+
+Test(base_text, json_is_compact)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
+
+	expect_json("{}", NULL);
+	expect_json("[]", NULL);
+	expect_json("[[], {}, null, true, false, -7, 9223372036854775807, 1.5, 1e300]", NULL);
+	expect_json("{\"a\": {\"b\": [1, {\"c\": \"\"}]}, \"\": \"x\"}", NULL);
+	expect_json(
+		"[\"\\b\\f\\n\\r\\t\\\"\\\\/\\u0001\\u0000 \xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"]",
+		NULL);
+	expect_json("{\"a\\n\xe2\x80\xae\": \"\x7f\xc2\x85\xf3\xa0\x80\x81\"}",
+		    "{\"a\\n\\u202e\":\"\\u007f\\u0085\\udb40\\udc01\"}");
+	ofs_buf_append_str(&out, "<");
+	cr_expect_eq(ofs_json_append(json_pack("[o]", json_string_nocheck("a\xff")), JSON_COMPACT,
+				     &out),
+		     -EINVAL);
+	cr_expect_eq(ofs_json_append(NULL, JSON_COMPACT, &out), -EINVAL);
+	cr_expect_str_eq(ofs_buf_str(&out), "<");
+	ofs_json_append_string("a\"\\\n\x01\x7f", &out);
+	cr_expect_str_eq(ofs_buf_str(&out), "<\"a\\\"\\\\\\n\\u0001\\u007f\"");
 }

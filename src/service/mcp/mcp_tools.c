@@ -67,7 +67,7 @@ static json_t *text_of(json_t *json)
 
 	if (ofs_json_append(json_incref(json), JSON_COMPACT, &text) < 0)
 		return json_string("");
-	return json_stringn((const char *)text.data, text.len);
+	return json_stringn_nocheck((const char *)text.data, text.len);
 }
 
 /* Links to a file by what is known of it: its ref, path, title, type and size. */

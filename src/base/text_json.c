@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* JSON as text, with what deceives as \uXXXX. */
+#include <jansson.h>
+
+#include "base/text.h"
+
+#define DEL 0x7f
+
+/* ---- strings */
+
+/* Whether a byte of a string stands for itself, and is a whole character. */
+static bool is_plain(unsigned char c)
+{
+	return c >= ' ' && c < DEL && c != '"' && c != '\\';
+}
+
+static void append_escape(struct ofs_buf *out, uint32_t c)
+{
+	static const char controls[] = "\b\f\n\r\t\"\\", letters[] = "bfnrt\"\\";
+	const char *control = c && c < DEL ? strchr(controls, (int)c) : NULL;
+
+	if (control)
+		ofs_buf_append(out, (const char[]){ '\\', letters[control - controls] }, 2);
+	else if (c < 0x10000)
+		ofs_buf_printf(out, "\\u%04x", c);
+	else
+		ofs_buf_printf(out, "\\u%04x\\u%04x", 0xd7c0 + (c >> 10), 0xdc00 | (c & 0x3ff));
+}
+
+/* False: it is not UTF-8; such bytes are written as they are. */
+static bool append_string(const char *text, size_t len, struct ofs_buf *out)
+{
+	const unsigned char *p = (const unsigned char *)text, *end = p + len, *done = p;
+	bool valid = true;
+
+	ofs_buf_append_str(out, "\"");
+	while (p < end) {
+		uint32_t c;
+		int n;
+
+		if (is_plain(*p)) {
+			p++;
+			continue;
+		}
+		n = ofs_text_utf8(p, (size_t)(end - p));
+		valid &= n > 0;
+		n = OFS_MAX(n, 1);
+		c = ofs_text_code_point(p, n);
+		if (ofs_text_deceives(c) || *p < DEL) {
+			ofs_buf_append(out, done, (size_t)(p - done));
+			append_escape(out, c);
+			done = p + n;
+		}
+		p += n;
+	}
+	ofs_buf_append(out, done, (size_t)(end - done));
+	ofs_buf_append_str(out, "\"");
+	return valid;
+}
+
+void ofs_json_append_string(const char *text, struct ofs_buf *out)
+{
+	append_string(text, strlen(text), out);
+}
+
+/* ---- values */
+
+static bool append_compact(const json_t *json, struct ofs_buf *out);
+
+static bool append_object(const json_t *json, struct ofs_buf *out)
+{
+	bool valid = true;
+	const char *key, *before = "{";
+	json_t *value;
+
+	json_object_foreach((json_t *)json, key, value)
+	{
+		ofs_buf_append_str(out, before);
+		valid &= append_string(key, strlen(key), out);
+		ofs_buf_append_str(out, ":");
+		valid &= append_compact(value, out);
+		before = ",";
+	}
+	ofs_buf_append_str(out, *before == '{' ? "{}" : "}");
+	return valid;
+}
+
+static bool append_array(const json_t *json, struct ofs_buf *out)
+{
+	bool valid = true;
+
+	ofs_buf_append_str(out, "[");
+	for (size_t i = 0; i < json_array_size(json); i++) {
+		if (i)
+			ofs_buf_append_str(out, ",");
+		valid &= append_compact(json_array_get(json, i), out);
+	}
+	ofs_buf_append_str(out, "]");
+	return valid;
+}
+
+static bool append_number(const json_t *json, struct ofs_buf *out)
+{
+	OFS_FREE char *text = json_dumps(json, JSON_ENCODE_ANY);
+
+	if (text)
+		ofs_buf_append_str(out, text);
+	return text;
+}
+
+/*
+ * What json_dumps() makes of it with JSON_COMPACT, several times as quick where there are long
+ * strings: it looks at each character by itself. False: it has a string that is not UTF-8.
+ */
+static bool append_compact(const json_t *json, struct ofs_buf *out)
+{
+	switch (json_typeof(json)) {
+	case JSON_OBJECT:
+		return append_object(json, out);
+	case JSON_ARRAY:
+		return append_array(json, out);
+	case JSON_STRING:
+		return append_string(json_string_value(json), json_string_length(json), out);
+	case JSON_INTEGER:
+		ofs_buf_printf(out, "%lld", (long long)json_integer_value(json));
+		return true;
+	case JSON_REAL:
+		return append_number(json, out);
+	case JSON_TRUE:
+		ofs_buf_append_str(out, "true");
+		return true;
+	case JSON_FALSE:
+		ofs_buf_append_str(out, "false");
+		return true;
+	default:
+		ofs_buf_append_str(out, "null");
+		return true;
+	}
+}
+
+/* Appends a text of JSON, where what deceives can only be in a string. */
+static void append_text(const char *text, struct ofs_buf *out)
+{
+	const unsigned char *p = (const unsigned char *)text, *end = p + strlen(text), *done = p;
+
+	for (int n; p < end; p += n) {
+		uint32_t c;
+
+		n = *p < DEL ? 1 : OFS_MAX(ofs_text_utf8(p, (size_t)(end - p)), 1);
+		c = ofs_text_code_point(p, n);
+		if (!ofs_text_deceives(c))
+			continue;
+		ofs_buf_append(out, done, (size_t)(p - done));
+		append_escape(out, c);
+		done = p + n;
+	}
+	ofs_buf_append(out, done, (size_t)(end - done));
+}
+
+int ofs_json_append(json_t *json, size_t flags, struct ofs_buf *out)
+{
+	bool compact = flags == JSON_COMPACT && (json_is_object(json) || json_is_array(json));
+	OFS_FREE char *text = json && !compact ? json_dumps(json, flags) : NULL;
+	size_t before = out->len;
+	bool valid = compact ? append_compact(json, out) : text != NULL;
+
+	json_decref(json);
+	if (text)
+		append_text(text, out);
+	if (!valid)
+		out->len = before;
+	return valid ? 0 : -EINVAL;
+}
+
+int ofs_text_json(FILE *out, json_t *json)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT;
+	int r = ofs_json_append(json, JSON_INDENT(2), &text);
+
+	if (r == 0)
+		fprintf(out, "%s\n", ofs_buf_str(&text));
+	return r;
+}
