@@ -3,8 +3,8 @@
 A client of the Model Context Protocol for tests, over standard input and output or over HTTP, with
 a validator for the part of JSON Schema that the server's schemas use.
 """
+import base64
 import contextlib
-import http.client
 import json
 import os
 import queue
@@ -207,6 +207,13 @@ class Stdio(Client):
             self.process.wait()
 
 
+def _header(text):
+    """A value for a header, encoded where it would not arrive as it is."""
+    if text.isascii() and text.isprintable() and text == text.strip():
+        return text
+    return "=?base64?" + base64.b64encode(text.encode()).decode() + "?="
+
+
 class Http(Client):
     """A server on the loopback or a Unix socket, each message in a request of its own."""
 
@@ -216,13 +223,13 @@ class Http(Client):
         super().__init__(modern)
         self.connect, self.path, self.headers = connect, path, headers or {}
         self.answers = {}
+        self.others = []
         self.status = None  # of the last message
 
     def send(self, message):
         headers = {
             "Content-Type": "application/json",
             "Accept": "application/json, text/event-stream",
-            **self.headers,
         }
         if not isinstance(message, bytes):
             params = message.get("params") or {}
@@ -230,21 +237,27 @@ class Http(Client):
             if version:
                 headers["MCP-Protocol-Version"] = version
                 headers["Mcp-Method"] = message["method"]
-                name = params.get("name") or params.get("uri")
-                if name:
-                    headers["Mcp-Name"] = name
+                name = params.get("name", params.get("uri"))
+                if isinstance(name, str):
+                    headers["Mcp-Name"] = _header(name)
             data = json.dumps(message).encode()
         else:
             data = message
+        headers.update(self.headers)
         connection = self.connect()
         with contextlib.closing(connection):
             connection.request("POST", self.path, data, headers)
             response = connection.getresponse()
             self.status, body = response.status, response.read()
-        if not body:
-            return
-        answer = json.loads(body)
-        self.answers[answer.get("id")] = answer
+        if body:
+            answer = json.loads(body)
+            if "id" in answer:
+                self.answers[answer["id"]] = answer
+            else:
+                self.others.append(answer)
+
+    def take(self, seconds=30):
+        return self.others.pop() if self.others else self.answers.popitem()[1]
 
     def receive(self, number, seconds=30):
         return self.answers.pop(number)

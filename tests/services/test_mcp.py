@@ -206,7 +206,8 @@ def wrong_messages(case):
             assert answer.get("id") == number and ("id" in answer) == (number is not None), answer
             assert answer["error"]["message"], answer
         for data in SILENT:
-            client.send(data)
+            if data.strip() or client.name == "stdio":
+                client.send(data)
         assert client.request("ping") == {}
         client.silent()
 
@@ -220,7 +221,8 @@ def wrong_requests(case):
             del short[META + key]
             fails(client, -32602, "server/discover", _meta=short)
             fails(client, -32602, "server/discover", _meta={**meta(), META + key: 7})
-        for version in ("1900-01-01", "", "2026-07-28 ", "v\u2028\U0001f600", "x" * 5000):
+        odd = ("", "2026-07-28 ", "v\u2028\U0001f600", "x" * 5000)  # not all fit into a header
+        for version in ("1900-01-01", *(odd if client.name == "stdio" else ())):
             e = fails(client, -32022, "tools/list", _meta=meta(version))
             assert e.data["supported"] == [MODERN, *LEGACY], e.data
             assert e.data["requested"] == version or len(version) > 4000, e.data
@@ -424,7 +426,8 @@ def every_tool(case, mounted):
         assert promoted["moved"] and promoted["path"].startswith("persistent/notes/"), promoted
         assert client.call("memory_fetch", memory_id=ref)["path"] == promoted["path"]
         stats = client.call("memory_stats", by=["day", "way"])
-        assert {r["way"] for r in stats["rows"]} == {"mcp"}, stats
+        way = {"stdio": "mcp", "http": "http"}[client.name]
+        assert {r["way"] for r in stats["rows"]} == {way}, stats
 
 
 @test(variants=PLACES)
