@@ -9,6 +9,7 @@ import functools
 import inspect
 import logging
 import os
+import re
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 from typing import TypeVar, Union, cast, overload
 
@@ -20,8 +21,11 @@ from .transport import Answer, Server, Transport, find
 log = logging.getLogger("offloadfs")
 
 F = TypeVar("F", bound=Callable[..., Any])
-# What a tool may return as it is; the limit of `offload run`.
-SHORT = 4096
+# What a tool may return as it is, the limit of `offload run`, and what it may read back.
+SHORT, READ_BACK = 4096, 65536
+_READS_BACK = re.compile(
+    r"\.offload/|\brefs/[0-9a-z]{1,8}(?![0-9a-z/])|offload://|\boffload\s+(slice|show|search)\b"
+)
 
 
 class Store:
@@ -101,12 +105,17 @@ class Store:
         )
         return make(Memory, {**answer["memory_refs"][0], "pointer": answer["pointer"]})
 
-    def shorten(self, text: str, *, max_bytes: int = SHORT, **options: Any) -> str:
+    def shorten(
+        self, text: str, *, max_bytes: int = SHORT, arguments: Any = (), **options: Any
+    ) -> str:
         """
         The text as it is, or its pointer where the text is longer than `max_bytes` and the pointer
-        half as long at most. When nothing can be stored it is the text, and that is logged.
+        half as long at most. What a tool read back, as its `arguments` tell, stays up to 64 KiB.
+        When nothing can be stored it is the text, and that is logged.
         """
         size = len(text.encode(errors="replace"))
+        if size <= READ_BACK and _READS_BACK.search(repr(arguments)):
+            return text
         if size <= max_bytes:
             return text
         try:
@@ -125,26 +134,29 @@ class Store:
     def tool(self, function: Optional[F] = None, *, max_bytes: int = SHORT, **options: Any) -> Any:
         """
         Decorates the function of a tool: what it returns is shortened where it is a text. The title
-        is its name unless `options`, those of offload(), say otherwise.
+        is its name and its arguments unless `options`, those of offload(), say otherwise.
         """
         if function is None:
             return functools.partial(self.tool, max_bytes=max_bytes, **options)
         called: Callable[..., Any] = function
-        options = {"title": getattr(called, "__name__", "tool"), **options}
+        name = getattr(called, "__name__", "tool")
 
-        def short(result: Any) -> Any:
+        def short(result: Any, *args: Any, **kwargs: Any) -> Any:
             if not isinstance(result, str):
                 return result
-            return self.shorten(result, max_bytes=max_bytes, **options)
+            given = [*args, *kwargs.values()]
+            title = " ".join([name, *(str(a) for a in given if isinstance(a, (str, int, float)))])
+            more = {"title": title[:100], **options}
+            return self.shorten(result, max_bytes=max_bytes, arguments=given, **more)
 
         @functools.wraps(called)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            return short(called(*args, **kwargs))
+            return short(called(*args, **kwargs), *args, **kwargs)
 
         @functools.wraps(called)
         async def awrapper(*args: Any, **kwargs: Any) -> Any:
             result = await called(*args, **kwargs)
-            return await asyncio.to_thread(short, result)
+            return await asyncio.to_thread(short, result, *args, **kwargs)
 
         return awrapper if inspect.iscoroutinefunction(called) else wrapper
 

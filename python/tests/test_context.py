@@ -226,9 +226,9 @@ class LangChain(unittest.TestCase):
         manager.__enter__()
         self.addCleanup(manager.__exit__, None, None, None)
 
-    def result(self, name, content, **options):
+    def result(self, name, content, args=(), **options):
         middleware = self.langchain.OffloadMiddleware(store(), **options)
-        request = types.SimpleNamespace(tool_call={"name": name, "id": "c1", "args": {}})
+        request = types.SimpleNamespace(tool_call={"name": name, "id": "c1", "args": dict(args)})
         message = Message(content, "c1")
 
         async def handler(_):
@@ -254,11 +254,13 @@ class LangChain(unittest.TestCase):
     def test_what_was_read_back_stays(self):
         self.assertEqual(self.result("read_memory", "x" * 9000), "x" * 9000)
         self.assertEqual(self.result("mine", "x" * 9000, skip=["mine"]), "x" * 9000)
+        args = {"command": "cat .offload/refs/k3f9x2"}
+        self.assertEqual(self.result("bash", "x" * 9000, args), "x" * 9000)
 
     def test_a_command_stays(self):
         middleware = self.langchain.OffloadMiddleware(store())
         command = types.SimpleNamespace(update={})
-        request = types.SimpleNamespace(tool_call={"name": "t"})
+        request = types.SimpleNamespace(tool_call={"name": "t", "args": {}})
         self.assertIs(middleware.wrap_tool_call(request, lambda _: command), command)
 
     def test_tools_to_read_back(self):

@@ -61,7 +61,7 @@ class Tools(unittest.TestCase):
         self.assertEqual((run.__name__, run.__doc__), ("run", "Runs it."))
         self.assertEqual(run("short"), "short")
         pointer = run("x", times=5000)
-        self.assertTrue(pointer.startswith("[offloaded] run (ref "), pointer)
+        self.assertTrue(pointer.startswith("[offloaded] run x 5000 (ref "), pointer)
         self.assertEqual(s._transport.calls[0][1]["task"], "t")
 
     def test_options(self):
@@ -79,6 +79,21 @@ class Tools(unittest.TestCase):
         self.assertEqual(s.tool(lambda: {"a": LONG})(), {"a": LONG})
         self.assertIsNone(s.tool(lambda: None)())
         self.assertEqual(s.tool(lambda: "x" * 30, max_bytes=10)(), "x" * 30)
+
+    def test_what_was_read_back_stays(self):
+        s = store()
+        run = s.tool(lambda command: "x" * 60000)
+        for command in (
+            "cat .offload/refs/k3f9x2:1-2000",
+            "sed -n 1,9p /mnt/refs/k3f9x2",
+            "offload slice k3f9x2 1-2000",
+            "offload://k3f9x2",
+        ):
+            self.assertEqual(run(command=command), "x" * 60000)
+        for command in ("make", "git show-ref refs/heads/main", "ls offload"):
+            self.assertTrue(run(command).startswith("[offloaded]"), command)
+        more = s.tool(lambda command: "x" * 70000)
+        self.assertTrue(more("cat .offload/refs/k3f9x2").startswith("[offloaded]"))
 
     def test_coroutines(self):
         s = store()

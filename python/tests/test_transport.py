@@ -132,7 +132,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
-        self.wfile.write(answer[: self.server.cut])
+        if answer:  # else the client may be gone
+            self.wfile.write(answer[: self.server.cut])
         self.close_connection = True
 
     do_POST = do_GET

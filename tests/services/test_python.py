@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import types
 
 import paths  # noqa: F401
 
@@ -432,6 +433,26 @@ def python(*words, **options):
 def its_own_tests_pass(case):
     done = python("-W", "error", "-m", "unittest", "discover", "-s", PACKAGE / "tests")
     assert done.returncode == 0, done.stderr.decode()
+
+
+@test
+def its_readme_is_true(case):
+    """The Python in it, with a model that answers at once."""
+    text = (PACKAGE / "README.md").read_text(encoding="utf-8")
+    message = types.SimpleNamespace(model_dump=lambda **_: {"role": "assistant", "content": "Mend."})
+    answer = types.SimpleNamespace(choices=[types.SimpleNamespace(message=message)])
+    completions = types.SimpleNamespace(create=lambda **_: answer)
+    with case.mount(SEAL_SOON):
+        os.environ["OFFLOAD_DIR"] = case.mnt
+        messages = [{"role": "user", "content": "Why does it fail?"}]
+        names = {"log": LOG, "prompt": "", "messages": messages, "TOOLS": []}
+        names["client"] = types.SimpleNamespace(chat=types.SimpleNamespace(completions=completions))
+        blocks = re.findall(r"^```python\n(.*?)^```$", text, re.S | re.M)
+        assert len(blocks) == 2, blocks
+        for block in blocks:
+            exec(block, names)
+        assert names["memory"].pointer in names["prompt"]
+        assert names["context"].restore()[-1] == {"role": "assistant", "content": "Mend."}
 
 
 def source(case):

@@ -31,18 +31,18 @@ class OffloadMiddleware(AgentMiddleware):
         self.tools = [tool(function) for function in reading_tools(store)]
 
     def wrap_tool_call(self, request: Any, handler: Any) -> Any:
-        return self._shorten(request.tool_call["name"], handler(request))
+        return self._shorten(request.tool_call, handler(request))
 
     async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
         result = await handler(request)
-        return await asyncio.to_thread(self._shorten, request.tool_call["name"], result)
+        return await asyncio.to_thread(self._shorten, request.tool_call, result)
 
-    def _shorten(self, name: str, result: Any) -> Any:
-        content = getattr(result, "content", None)  # a Command has none
+    def _shorten(self, call: Any, result: Any) -> Any:
+        name, content = call["name"], getattr(result, "content", None)  # a Command has none
         if not content or name in self.skip or name in [t.name for t in self.tools]:
             return result
 
-        options: Dict[str, Any] = {"title": name, **self.options}
+        options: Dict[str, Any] = {"title": name, "arguments": call["args"], **self.options}
 
         def short(part: Any) -> Any:
             if isinstance(part, str):
