@@ -331,6 +331,16 @@ def nothing_is_lost_where_nothing_can_be_stored(case):
 
 
 @test
+def a_full_quota_is_no_loss(case):
+    with case.mount("agent_max=1"):
+        s = Store(case.mnt, agent="a")
+        text = "".join(f"{os.urandom(500).hex()}\n" for _ in range(3000))
+        with fails(offloadfs.NoRoom, "."):
+            s.offload(text)
+        assert s.shorten(text) == text and [*s.list()] == []
+
+
+@test
 def a_folder_is_enough_to_find_the_tree(case):
     work = case.path("home", "work", "below")
     os.makedirs(work)
