@@ -4,10 +4,10 @@
 #include <stdint.h>
 #include <string.h>
 
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 static int sextet(char c)
 {
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	const char *at = c ? strchr(digits, c) : NULL;
 
 	return at ? (int)(at - digits) : -1;
@@ -38,4 +38,21 @@ bool ofs_base64_decode(const char *text, size_t len, struct ofs_buf *to)
 		ofs_buf_append(to, bytes, n - 1);
 	}
 	return true;
+}
+
+void ofs_base64_encode(const void *data, size_t len, struct ofs_buf *to)
+{
+	const uint8_t *p = data;
+
+	for (size_t at = 0; at < len; at += 3) {
+		size_t n = OFS_MIN(len - at, (size_t)3);
+		uint32_t bits = (uint32_t)p[at] << 16;
+		char text[] = "====";
+
+		bits |= n > 1 ? (uint32_t)p[at + 1] << 8 : 0;
+		bits |= n > 2 ? p[at + 2] : 0;
+		for (size_t i = 0; i <= n; i++)
+			text[i] = digits[bits >> (18 - 6 * i) & 0x3f];
+		ofs_buf_append(to, text, 4);
+	}
 }

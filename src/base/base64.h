@@ -8,3 +8,6 @@
 
 /* Appends the bytes that `text` stands for, with its padding. False: it is not base64. */
 bool ofs_base64_decode(const char *text, size_t len, struct ofs_buf *to);
+
+/* Appends the text that stands for some bytes. */
+void ofs_base64_encode(const void *data, size_t len, struct ofs_buf *to);

@@ -9,7 +9,7 @@
 
 #define SERVER_META "io.modelcontextprotocol/serverInfo"
 
-/* The linker puts it in place of ofs_service_call(). */
+/* The linker puts them in place of the service's functions. */
 int __wrap_ofs_service_call(struct ofs_service *s, const char *agent, const struct ofs_call *call,
 			    const json_t *args, struct ofs_error *err, json_t **ret);
 
@@ -28,15 +28,27 @@ int __wrap_ofs_service_call(struct ofs_service *s, const char *agent, const stru
 	if (r < 0)
 		return ofs_error_set(err, -r, "it failed: %zu", asked);
 	*ret = json_pack(
-		"{s:s, s:s, s:s, s:i, s:i, s:i, s:{s:s, s:i}, s:[{s:s, s:s, s:n, s:s, s:i}], "
+		"{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:{s:s, s:i}, s:[{s:s, s:s, s:n, s:s, s:i}], "
 		"s:[{s:s}], s:[{s:s, s:s, s:n, s:i}], s:s, s:s, s:i}",
-		"memory_id", "k3f9x2", "path", "cache/\xc3\xa4", "text", "a\nb", "byte_offset", 0,
-		"byte_len", 3, "bytes", 9, "next", "memory_id", "k3f9x2", "line_start", 3,
-		"memory_refs", "id", "k3f9x2", "path", "x", "title", "mime", "text/plain", "bytes",
-		3, "hits", "path", "x", "files", "id", "k3f9x2", "path", "x", "title", "bytes", 3,
-		"next_cursor", "c", "ref", "k3f9x2", "size", 70000);
+		"memory_id", "k3f9x2", "path", "cache/\xc3\xa4", "text", "a\nb", "encoding",
+		asked % 7 ? "utf-8" : "lossy", "byte_offset", 0, "byte_len", 3, "bytes", 9, "next",
+		"memory_id", "k3f9x2", "line_start", 3, "memory_refs", "id", "k3f9x2", "path", "x",
+		"title", "mime", "text/plain", "bytes", 3, "hits", "path", "x", "files", "id",
+		"k3f9x2", "path", "x", "title", "bytes", 3, "next_cursor", "c", "ref", "k3f9x2",
+		"size", 70000);
 	FUZZ_ASSERT(*ret);
 	return 0;
+}
+
+int __wrap_ofs_service_use(struct ofs_service *s, const char *agent, bool make,
+			   int (*fn)(struct ofs_access *access, void *arg, struct ofs_error *err),
+			   void *arg, struct ofs_error *err);
+
+int __wrap_ofs_service_use(struct ofs_service *s, const char *agent, bool make,
+			   int (*fn)(struct ofs_access *access, void *arg, struct ofs_error *err),
+			   void *arg, struct ofs_error *err)
+{
+	return ofs_error_set(err, EIO, "it cannot be read");
 }
 
 /* Headers that agree with the body, and others. */

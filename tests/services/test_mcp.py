@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """offload mcp: the Model Context Protocol in its three versions, with a client of our own."""
+import base64
 import contextlib
 import os
 import pathlib
@@ -468,14 +469,24 @@ def bounds(case, mounted):
                     same(got.encode(), want.encode(), name)
 
 
-@test
-def bytes_that_are_no_text(case):
-    with case.mount() as m, on_mount(case) as client:
-        data = bytes(range(256)) * 300
-        path = m.make("cache/general/data.bin", data)
-        got = client.call("memory_fetch", memory_id="cache/general/data.bin")
-        assert got["encoding"] == "lossy" and got["bytes"] == len(data), got
-        assert path and "\ufffd" in got["text"], got
+@test(variants=PLACES)
+def bytes_that_are_no_text(case, mounted):
+    """Tools show what there is of text; resources have the bytes."""
+    with somewhere(case, mounted) as client:
+        png = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 500
+        for data in (png, png[:1000], b"\xff"):
+            content = base64.b64encode(data).decode()
+            ref = store(client, content, encoding="base64")
+            got = client.call("memory_fetch", memory_id=ref)
+            assert got["encoding"] == "lossy" and got["bytes"] == len(data), got["encoding"]
+            assert "\ufffd" in got["text"]
+            uri, parts = f"offload://{ref}:b0-", []
+            while uri:
+                first, *rest = client.request("resources/read", {"uri": uri})["contents"]
+                assert first["mimeType"] == "application/octet-stream", first["mimeType"]
+                parts.append(base64.b64decode(first["blob"], validate=True))
+                uri = rest[0]["uri"] if rest else None
+            same(b"".join(parts), data)
 
 
 @test(variants=PLACES)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/mcp/mcp_message.h"
 
+#include "base/base64.h"
 #include "base/text.h"
 
 #define META "io.modelcontextprotocol/"
@@ -199,44 +200,6 @@ static int take_version(const struct ofs_mcp_headers *headers, struct ofs_mcp_er
 
 /* ---- headers */
 
-static int base64_value(char c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-/* Appends what `len` characters of base64 mean. False: it is none. */
-static bool decode_base64(const char *text, size_t len, struct ofs_buf *out)
-{
-	uint32_t bits = 0;
-	unsigned int n = 0;
-
-	if (len % 4)
-		return false;
-	for (int i = 0; i < 2 && len && text[len - 1] == '='; i++)
-		len--;
-	for (size_t i = 0; i < len; i++) {
-		int value = base64_value(text[i]);
-		uint8_t byte;
-
-		if (value < 0)
-			return false;
-		bits = bits << 6 | (uint32_t)value;
-		n += 6;
-		if (n < 8)
-			continue;
-		n -= 8;
-		byte = (uint8_t)(bits >> n);
-		ofs_buf_append(out, &byte, 1);
-	}
-	return true;
-}
-
 /* Whether a header, which may be encoded, says `text`. */
 static bool header_says(const char *header, const char *text)
 {
@@ -246,7 +209,7 @@ static bool header_says(const char *header, const char *text)
 	if (len < begin + end || strncmp(header, ENCODED_BEGIN, begin) != 0 ||
 	    strcmp(header + len - end, ENCODED_END) != 0)
 		return strcmp(header, text) == 0;
-	return decode_base64(header + begin, len - begin - end, &plain) &&
+	return ofs_base64_decode(header + begin, len - begin - end, &plain) &&
 	       strlen(text) == plain.len && memcmp(ofs_buf_str(&plain), text, plain.len) == 0;
 }
 

@@ -3,7 +3,8 @@
  * The resources: every file, by its ref as offload://REF, and slices of it as offload://REF:10-20.
  * They are read as memory_fetch reads them, with its bounds.
  */
-#include "base/buf.h"
+#include "base/base64.h"
+#include "client/access.h"
 #include "service/mcp/mcp_methods.h"
 
 #define PAGE 100
@@ -91,6 +92,11 @@ json_t *ofs_mcp_resources_templates(struct ofs_mcp_request *q)
 
 /* ---- resources/read */
 
+static json_int_t number(const json_t *object, const char *name)
+{
+	return json_integer_value(json_object_get(object, name));
+}
+
 /* Allocated: the URI of what follows, by the arguments that memory_fetch gives for it. */
 static char *next_uri(const json_t *next)
 {
@@ -102,27 +108,110 @@ static char *next_uri(const json_t *next)
 			  (long long)json_integer_value(line ? line : byte));
 }
 
-/* The text of an answer of memory_fetch, with a word about what is not in it. */
-static json_t *text_of(const json_t *fetched)
+/* Allocated: a word about what is not in an answer of memory_fetch; NULL: it is all there. */
+static char *cut_note(const json_t *fetched)
 {
-	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
-	const json_t *next = json_object_get(fetched, "next"),
-		     *text = json_object_get(fetched, "text");
+	const json_t *next = json_object_get(fetched, "next");
 	OFS_FREE char *uri = NULL;
 
-	ofs_buf_append(&out, json_string_value(text), json_string_length(text));
-	if (json_is_object(next)) {
-		uri = next_uri(next);
-		if (out.len && out.data[out.len - 1] != '\n')
-			ofs_buf_append_str(&out, "\n");
-		ofs_buf_printf(
-			&out, "[cut here, at byte %lld of %lld: go on with %s]\n",
-			(long long)(json_integer_value(json_object_get(fetched, "byte_offset")) +
-				    json_integer_value(json_object_get(fetched, "byte_len"))),
-			(long long)json_integer_value(json_object_get(fetched, "bytes")), uri);
-	}
-	return json_stringn((const char *)out.data, out.len);
+	if (!json_is_object(next))
+		return NULL;
+	uri = next_uri(next);
+	return ofs_format("[cut here, at byte %lld of %lld: go on with %s]\n",
+			  (long long)(number(fetched, "byte_offset") + number(fetched, "byte_len")),
+			  (long long)number(fetched, "bytes"), uri);
 }
+
+/* The text, and the word after it on a line of its own. */
+static json_t *text_contents(const char *uri, const json_t *fetched, const char *note)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
+	const json_t *text = json_object_get(fetched, "text");
+
+	ofs_buf_append(&out, json_string_value(text), json_string_length(text));
+	if (note && out.len && out.data[out.len - 1] != '\n')
+		ofs_buf_append_str(&out, "\n");
+	if (note)
+		ofs_buf_append_str(&out, note);
+	return json_pack("[{s:s, s:s, s:o}]", "uri", uri, "mimeType", "text/plain", "text",
+			 json_stringn((const char *)out.data, out.len));
+}
+
+/* ---- bytes that are no text */
+
+/* What is to be read again, as it is. */
+struct raw {
+	const char *path;
+	uint64_t off, len;
+	struct ofs_buf encoded;
+};
+
+static int read_raw(struct ofs_access *access, void *arg, struct ofs_error *err)
+{
+	struct raw *raw = arg;
+	struct ofs_backend *b = access->backend;
+	OFS_FREE char *bytes = ofs_alloc(raw->len + 1);
+	ofs_handle h;
+	ssize_t n = 0;
+	int r = b->ops->open(b, raw->path, &h);
+
+	if (r == 0) {
+		n = b->ops->read(b, h, bytes, raw->len, raw->off);
+		b->ops->close(b, h);
+		r = n < 0 ? (int)n : 0;
+	}
+	if (r < 0)
+		return ofs_error_set(err, -r, "cannot read '%s': %s", raw->path,
+				     ofs_backend_strerror(-r));
+	raw->encoded.len = 0;
+	ofs_base64_encode(bytes, (size_t)n, &raw->encoded);
+	return 0;
+}
+
+static json_t *mime_of(struct ofs_mcp_request *q, json_t *id)
+{
+	json_t *args = json_pack("{s:O}", "memory_id", id), *info = NULL, *mime = NULL;
+
+	if (call(q, "memory_info", args, &info) == 0)
+		mime = json_incref(json_object_get(info, "type"));
+	ofs_mcp_error_finish(q->err);
+	json_decref(args);
+	json_decref(info);
+	if (!json_is_string(mime) || !strchr(json_string_value(mime), '/')) {
+		json_decref(mime);
+		mime = json_string("application/octet-stream");
+	}
+	return mime;
+}
+
+/* The bytes in base64, and the word, if any, by itself. */
+static json_t *blob_contents(struct ofs_mcp_request *q, const char *uri, const json_t *fetched,
+			     const char *note)
+{
+	struct raw raw = { .path = json_string_value(json_object_get(fetched, "path")),
+			   .off = (uint64_t)number(fetched, "byte_offset"),
+			   .len = (uint64_t)number(fetched, "byte_len") };
+	struct ofs_error err;
+	json_t *contents = NULL;
+	int r = ofs_service_use(q->service, q->agent, false, read_raw, &raw, &err);
+
+	if (r < 0)
+		ofs_mcp_error_set(q->err, OFS_MCP_INTERNAL_ERROR, "%s", err.text);
+	else
+		contents = json_pack("[{s:s, s:o, s:o}]", "uri", uri, "mimeType",
+				     mime_of(q, json_object_get(fetched, "memory_id")), "blob",
+				     json_stringn((const char *)raw.encoded.data, raw.encoded.len));
+	if (contents && note) {
+		OFS_FREE char *rest = next_uri(json_object_get(fetched, "next"));
+
+		json_array_append_new(contents, json_pack("{s:s, s:s, s:s}", "uri", rest,
+							  "mimeType", "text/plain", "text", note));
+	}
+	ofs_buf_finish(&raw.encoded);
+	return contents;
+}
+
+/* ---- reading */
 
 /* The protocol wants the URI back. */
 static json_t *not_found(struct ofs_mcp_request *q, const char *uri, const char *reason)
@@ -139,7 +228,8 @@ static json_t *not_found(struct ofs_mcp_request *q, const char *uri, const char 
 json_t *ofs_mcp_resources_read(struct ofs_mcp_request *q)
 {
 	const char *uri = ofs_mcp_message_param(q->message, "uri");
-	json_t *args, *fetched = NULL, *result;
+	OFS_FREE char *note = NULL;
+	json_t *args, *fetched = NULL, *contents;
 	int r;
 
 	if (!uri) {
@@ -155,8 +245,11 @@ json_t *ofs_mcp_resources_read(struct ofs_mcp_request *q)
 		return not_found(q, uri, q->err->text);
 	if (r < 0)
 		return NULL;
-	result = json_pack("{s:[{s:s, s:s, s:o}]}", "contents", "uri", uri, "mimeType",
-			   "text/plain", "text", text_of(fetched));
+	note = cut_note(fetched);
+	if (strcmp(json_string_value(json_object_get(fetched, "encoding")), "lossy") == 0)
+		contents = blob_contents(q, uri, fetched, note);
+	else
+		contents = text_contents(uri, fetched, note);
 	json_decref(fetched);
-	return result;
+	return contents ? json_pack("{s:o}", "contents", contents) : NULL;
 }
