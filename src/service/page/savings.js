@@ -93,7 +93,7 @@ const savings = (() => {
 				number("Read back", "read", true), number("Saved", "saved"),
 			], groups.slice(0, ROWS_MAX), {
 				foot: {total: true, ...sum(rows)},
-				empty: "Nothing was offloaded in this time. See INTEGRATION: hooks and offload run do that for an agent.",
+				empty: "Nothing was offloaded in this time. Agents do that by hooks (offload hook install), and by offload run.",
 			}),
 			groups.length > ROWS_MAX && el("p", {class: "dim"}, `The ${ROWS_MAX} largest of ${format.count(groups.length)}.`));
 	}
