@@ -6,8 +6,10 @@ keyboard alone, on small screens, and with names and contents that mean harm.
 
 With OFFLOADFS_PAGE_PICTURE=FILE, `test_page.py picture` writes the picture for the README there.
 """
+import json
 import os
 import pathlib
+import random
 import re
 import time
 
@@ -15,7 +17,7 @@ import paths  # noqa: F401
 from browser import browser
 from clock import DAY, Clock
 from files import MIB, log_text
-from harness import OFFLOAD, SEAL_SOON, main, read, run, test, xattr
+from harness import OFFLOAD, SEAL_SOON, Mount, Skip, main, read, run, test, xattr
 from pages import VIEWS, Page, check_files, page_of, put, serving, shot, tree
 
 HTML = "<img src=x onerror=window.harmed=1><script>window.harmed=1</script>"
@@ -215,6 +217,8 @@ def hits_and_slices_open_at_their_lines(case):
             b.press("Enter")
             b.wait("document.querySelector('.line.selected')?.textContent.startsWith('7')", "line 7")
             page.check()
+        told = json.loads(run(OFFLOAD, "stats", "-d", m.mnt, "--json", cwd="/").stdout)["tokens"]
+        assert told["read"] == 0, "what a person reads counts as read back into a prompt"
 
 
 @test(timeout=120)
@@ -327,6 +331,39 @@ def report_is_one_file(case):
             page.check()
             fetched = [r for r in b.requests if not r.startswith(("data:", "chrome", "file:"))]
             assert not fetched, fetched
+
+
+@test(timeout=300)
+def picture(case):
+    """What a month of work looks like; daemon and browser agree that it is today."""
+    out = os.environ.get("OFFLOADFS_PAGE_PICTURE")
+    if not out:
+        raise Skip("OFFLOADFS_PAGE_PICTURE names no file")
+    clock, rng, days = Clock(case), random.Random(7), 30
+    tasks = ["fix-parser", "bench-io", "review-frames", "release-notes", "flaky-tests"]
+    clock.step(-days * DAY)
+    m = Mount(case, case.store, case.mnt, [])
+    with clock.start(m):
+        for day in range(days):
+            clock.pass_time(DAY)
+            for i in range(rng.randrange(2, 9) if day % 7 < 5 else 1):
+                task = tasks[min(rng.randrange(5), day // 5)]
+                category = rng.choice(["shell", "shell", "search", "web", "file_read"])
+                text = log_text(int(rng.lognormvariate(10.5, 0.9)), day * 100 + i)
+                put(m, text, "-c", category, "-t", task, "-n", f"{day}-{i}.txt", "--title", f"make check {day}")
+                kept = m("tasks", task, category, f"{day}-{i}.txt")
+                if i % 3 == 0:
+                    run(OFFLOAD, "slice", "-d", m.mnt, kept, "1-120", cwd="/")
+                if i % 4 == 1:
+                    run(OFFLOAD, rng.choice(["promote", "promote", "archive"]), "-d", m.mnt, kept, cwd="/")
+        with page_of(m) as page:
+            b = page.b
+            b.resize(1000, 740)
+            b.command("Emulation.setScrollbarsHidden", hidden=True)
+            b.prefer("light")
+            page.go("?group=task&measure=offloaded")
+            b.wait("document.querySelector('canvas')", "the plot")
+            b.screenshot(out)
 
 
 main()
