@@ -126,5 +126,11 @@ struct json_t *ofs_json_time(int64_t ns);
  */
 int ofs_json_append(struct json_t *json, size_t flags, struct ofs_buf *out);
 
+/* Values in values that a message from elsewhere may have: what goes through them is recursive. */
+#define OFS_JSON_DEPTH 200
+
+/* Whether a text of JSON has more than that; what is no JSON may have any number. */
+bool ofs_json_is_deep(const char *text, size_t len);
+
 /* Appends UTF-8 as a JSON string, with what deceives as \uXXXX. */
 void ofs_json_append_string(const char *text, struct ofs_buf *out);

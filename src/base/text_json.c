@@ -181,3 +181,23 @@ int ofs_text_json(FILE *out, json_t *json)
 		fprintf(out, "%s\n", ofs_buf_str(&text));
 	return r;
 }
+
+bool ofs_json_is_deep(const char *text, size_t len)
+{
+	bool quoted = false;
+	size_t depth = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		char c = text[i];
+
+		if (quoted && c == '\\')
+			i++;
+		else if (c == '"')
+			quoted = !quoted;
+		else if (!quoted && (c == '[' || c == '{') && ++depth > OFS_JSON_DEPTH)
+			return true;
+		else if (!quoted && (c == ']' || c == '}') && depth)
+			depth--;
+	}
+	return false;
+}

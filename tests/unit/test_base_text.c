@@ -195,3 +195,19 @@ Test(base_text, json_is_compact)
 	ofs_json_append_string("a\"\\\n\x01\x7f", &out);
 	cr_expect_str_eq(ofs_buf_str(&out), "<\"a\\\"\\\\\\n\\u0001\\u007f\"");
 }
+
+Test(base_text, json_is_deep)
+{
+	char deep[2 * OFS_JSON_DEPTH + 3];
+
+	memset(deep, '[', sizeof(deep));
+	cr_assert(ofs_json_is_deep(deep, OFS_JSON_DEPTH + 1));
+	cr_assert_not(ofs_json_is_deep(deep, OFS_JSON_DEPTH));
+	deep[0] = '"';
+	cr_assert_not(ofs_json_is_deep(deep, sizeof(deep)), "a string has no depth");
+	for (size_t i = 0; i < sizeof(deep); i++)
+		deep[i] = i % 2 ? ']' : '{';
+	cr_assert_not(ofs_json_is_deep(deep, sizeof(deep)), "one after the other");
+	cr_assert_not(ofs_json_is_deep(NULL, 0));
+	cr_assert_not(ofs_json_is_deep("\"\\", 2), "it ends after a backslash");
+}

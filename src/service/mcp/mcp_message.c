@@ -103,6 +103,9 @@ static int parse(const char *text, size_t len, struct ofs_mcp_error *err, json_t
 {
 	json_error_t why;
 
+	if (ofs_json_is_deep(text, len))
+		return ofs_mcp_error_set(err, OFS_MCP_PARSE_ERROR,
+					 "the message is nested more than %d deep", OFS_JSON_DEPTH);
 	*ret = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY,
 			  &why);
 	if (*ret)
