@@ -214,6 +214,22 @@ def wrong_messages(case):
 
 
 @test
+def deep_messages(case):
+    """Whatever is in whatever, the server answers and goes on."""
+    with on_store(case, modern=False) as client:
+        for depth in (150, 1000, 2000, 100_000):
+            deep = b'{"x":' * depth + b"1" + b"}" * depth
+            for part in (b'"arguments":%s', b'"arguments":{"path":%s}', b'"_meta":%s'):
+                client.send(
+                    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":'
+                    b'{"name":"memory_list",' + part % deep + b"}}"
+                )
+                answer = client.take()
+                assert "error" in answer or "result" in answer, answer
+        assert client.request("ping") == {}
+
+
+@test
 def wrong_requests(case):
     """Modern requests whose parts are missing or of another type."""
     with on_store(case) as client:
