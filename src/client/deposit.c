@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "client/deposit.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include <offloadfs/tree.h>
@@ -197,7 +198,7 @@ static int deposit_ref(struct deposit_work *w, const char *path, char **ret)
 /* Makes a hidden temporary file with content and attributes; `ret` gets its path and ref. */
 static int deposit_make(struct deposit_work *w, struct ofs_deposited *ret)
 {
-	static unsigned int serial;
+	static atomic_uint serial;
 	OFS_CLEANUP(ofs_deposited_finish) struct ofs_deposited made = { 0 };
 	ofs_handle h;
 	int r = -EEXIST;
@@ -205,7 +206,7 @@ static int deposit_make(struct deposit_work *w, struct ofs_deposited *ret)
 	for (int i = 0; i < DEPOSIT_TRIES && r == -EEXIST; i++) {
 		char name[64];
 
-		snprintf(name, sizeof(name), ".offload-%d-%u.tmp", (int)getpid(), serial++);
+		snprintf(name, sizeof(name), ".offload-%d-%u.tmp", (int)getpid(), atomic_fetch_add(&serial, 1));
 		free(made.path);
 		made.path = ofs_path_join(w->folder, name);
 		r = w->backend->ops->create(w->backend, made.path, DEPOSIT_MODE, &h);
