@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "client/access.h"
@@ -155,18 +156,32 @@ static int prepare(struct serving *s, struct ofs_error *err)
 
 /* ---- serving */
 
-static void tell(const struct serving *s)
+/* On one line, as the program goes on. */
+static void tell_json(const struct serving *s)
 {
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
 	json_t *sockets = json_array(), *urls = json_array();
 
 	for (size_t i = 0; i < s->n; i++) {
+		if (s->listeners[i].path)
+			json_array_append_new(sockets, ofs_json_string(s->listeners[i].path));
+		else
+			json_array_append_new(urls,
+					      json_sprintf("http://%s/", s->listeners[i].address));
+	}
+	if (ofs_json_append(json_pack("{s:o, s:o, s:o, s:o}", "store",
+				      ofs_json_string(s->access.target.store), "sockets", sockets,
+				      "urls", urls, "token_file", ofs_json_string(s->token_path)),
+			    JSON_COMPACT, &out) == 0)
+		puts(ofs_buf_str(&out));
+}
+
+static void tell(const struct serving *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
 		const struct ofs_listener *l = &s->listeners[i];
 
-		if (ofs_command_json && l->path)
-			json_array_append_new(sockets, json_string(l->path));
-		else if (ofs_command_json)
-			json_array_append_new(urls, json_sprintf("http://%s/", l->address));
-		else if (l->path)
+		if (l->path)
 			ofs_report_line(stdout, "Serving at %s", l->path);
 		else if (s->new_token || isatty(STDOUT_FILENO))
 			ofs_report_line(stdout, "Serving at http://%s/#token=%s", l->address,
@@ -175,16 +190,6 @@ static void tell(const struct serving *s)
 			ofs_report_line(stdout, "Serving at http://%s/ (token: %s)", l->address,
 					s->token_path);
 	}
-	if (ofs_command_json)
-		ofs_print_json(json_pack("{s:s, s:o, s:o, s:s?}", "store", s->access.target.store,
-					 "sockets", sockets, "urls", urls, "token_file",
-					 s->token_path),
-			       "the store's path");
-	else {
-		json_decref(sockets);
-		json_decref(urls);
-	}
-	fflush(stdout);
 }
 
 static int serve(struct serving *s, const sigset_t *ends)
@@ -208,7 +213,8 @@ static int serve(struct serving *s, const sigset_t *ends)
 	o.idle = (int64_t)OFS_MAX(idle_s, (uint64_t)1) * OFS_NS_PER_S;
 	if (ofs_server_create(&o, &err, &server) < 0)
 		return ofs_report("%s", err.text);
-	tell(s);
+	(ofs_command_json ? tell_json : tell)(s);
+	fflush(stdout);
 	sigwait(ends, &number);
 	if (!ofs_server_destroy(server))
 		s->service = s->viewer = NULL; /* somebody still waits for the tree, and uses it */
@@ -242,6 +248,6 @@ const struct ofs_command ofs_cmd_serve = {
 		"what is served; programs written for ReMe's service of working memory run\n"
 		"against it, too.\n",
 	.options = options,
-	.json = "print where it serves as a JSON object",
+	.json = "print where it serves as a JSON object, on one line",
 	.run = serve_run,
 };

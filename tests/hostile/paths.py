@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Imported first: what the tests of tests/crash, fs and posix share can be imported afterwards."""
+"""Imported first: what the tests of tests/crash, fs, posix and services share can be imported afterwards."""
 import pathlib
 import sys
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(TESTS / name) for name in ("fs", "posix", "crash")]
+sys.path[:0] = [str(TESTS / name) for name in ("fs", "posix", "crash", "services")]

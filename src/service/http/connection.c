@@ -8,19 +8,36 @@
 
 #define STEP (500 * OFS_NS_PER_MS)
 
-static void cut_late(struct ofs_connections *all)
+static bool is_gone(int fd)
 {
-	int64_t now = ofs_clock_monotonic();
-	struct ofs_connection *c;
+	char byte;
 
-	LIST_FOREACH(c, &all->list, entry)
-	{
-		if (!c->deadline || c->deadline > now)
-			continue;
-		/* Its owner finds it at its end, and closes it. */
-		shutdown(c->fd, SHUT_RDWR);
-		c->deadline = 0;
+	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* Its owner finds it at its end, and closes it. */
+static void cut(struct ofs_connection *c)
+{
+	shutdown(c->fd, SHUT_RDWR);
+	c->deadline = 0;
+	c->listening = false;
+}
+
+static void look(struct ofs_connections *all, struct ofs_connection *c, int64_t now)
+{
+	void (*gone)(void *arg) = c->gone;
+
+	if (c->deadline && c->deadline <= now) {
+		cut(c);
 		all->cut++;
+	} else if (gone && is_gone(c->fd)) {
+		c->gone = NULL;
+		gone(c->gone_arg);
+	} else if (c->listening && is_gone(c->fd)) {
+		/* Twice: what came before may still be on its way through the server. */
+		if (c->silent)
+			cut(c);
+		c->silent = true;
 	}
 }
 
@@ -30,7 +47,11 @@ static void *watch(void *arg)
 	OFS_LOCKED(&all->lock);
 
 	while (!all->ending) {
-		cut_late(all);
+		struct ofs_connection *c;
+		int64_t now = ofs_clock_monotonic();
+
+		LIST_FOREACH(c, &all->list, entry)
+		look(all, c, now);
 		ofs_cond_wait_until(&all->changed, &all->lock, ofs_clock_monotonic() + STEP);
 	}
 	return NULL;
@@ -75,6 +96,7 @@ struct ofs_connection *ofs_connections_add(struct ofs_connections *all,
 	c->fd = fd;
 	c->known = is_known(listener, fd);
 	c->deadline = ofs_clock_monotonic() + patience;
+	c->listening = true;
 	LIST_INSERT_HEAD(&all->list, c, entry);
 	all->n++;
 	return c;
@@ -89,9 +111,22 @@ void ofs_connections_remove(struct ofs_connections *all, struct ofs_connection *
 	free(c);
 }
 
-void ofs_connections_expect(struct ofs_connections *all, struct ofs_connection *c, int64_t patience)
+void ofs_connections_expect(struct ofs_connections *all, struct ofs_connection *c, int64_t patience,
+			    bool listening)
 {
 	OFS_LOCKED(&all->lock);
 
 	c->deadline = patience ? ofs_clock_monotonic() + patience : 0;
+	c->listening = listening;
+	c->silent = false;
+	c->gone = NULL;
+}
+
+void ofs_connections_watch(struct ofs_connections *all, struct ofs_connection *c,
+			   void (*gone)(void *arg), void *arg)
+{
+	OFS_LOCKED(&all->lock);
+
+	c->gone = gone;
+	c->gone_arg = arg;
 }

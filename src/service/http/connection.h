@@ -15,7 +15,12 @@ struct ofs_connection {
 	const struct ofs_listener *listener;
 	int fd; /* borrowed; open while it is in the list */
 	bool known; /* the peer, by its credentials */
-	int64_t deadline; /* guarded by the lock of the list; 0: none */
+	void *transaction; /* that is under way; the server's thread's own */
+	int64_t deadline; /* guarded by the lock of the list, as what follows; 0: none */
+	bool listening; /* to the peer: nothing else will happen */
+	bool silent; /* and it had closed its end already when it was last looked at */
+	void (*gone)(void *arg); /* NULL: nobody asks */
+	void *gone_arg;
 };
 
 struct ofs_connections {
@@ -38,6 +43,16 @@ struct ofs_connection *ofs_connections_add(struct ofs_connections *all,
 /* Removes and frees it. */
 void ofs_connections_remove(struct ofs_connections *all, struct ofs_connection *c);
 
-/* What it does next is to be done in that time; 0: it waits for us. */
-void ofs_connections_expect(struct ofs_connections *all, struct ofs_connection *c,
-			    int64_t patience);
+/*
+ * Calls gone(arg), once and with the lock held, when the peer has closed its end, though nobody
+ * listens to it as it waits; until something else is expected of it.
+ */
+void ofs_connections_watch(struct ofs_connections *all, struct ofs_connection *c,
+			   void (*gone)(void *arg), void *arg);
+
+/*
+ * What it does next is to be done in that time; 0: it waits for us. `listening`: that is to send
+ * something, so it is cut when it has closed its end, which libmicrohttpd may miss.
+ */
+void ofs_connections_expect(struct ofs_connections *all, struct ofs_connection *c, int64_t patience,
+			    bool listening);

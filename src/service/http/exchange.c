@@ -3,8 +3,11 @@
 
 #include <strings.h>
 
-static bool is_json(const char *type)
+#include "base/text.h"
+
+bool ofs_http_is_json(const struct ofs_http_exchange *x)
 {
+	const char *type = ofs_http_request_field(x->request, "Content-Type");
 	size_t len = type ? strcspn(type, "; \t") : 0;
 
 	return (len == 16 && strncasecmp(type, "application/json", len) == 0) ||
@@ -13,16 +16,19 @@ static bool is_json(const char *type)
 
 int ofs_http_read_json(struct ofs_http_exchange *x, struct ofs_http_reply *ret, json_t **ret_json)
 {
-	const char *type = ofs_http_request_field(x->request, "Content-Type");
 	json_error_t wrong;
 	json_t *json;
 	OFS_FREE char *text = NULL;
 
-	/* What a page elsewhere can send without being asked about has other types. */
-	if (!is_json(type)) {
+	if (!ofs_http_is_json(x)) {
 		ofs_http_reply_error(ret, 415,
 				     "the body must be JSON: send Content-Type: "
 				     "application/json");
+		return -EINVAL;
+	}
+	if (ofs_json_is_deep(x->body, x->body_len)) {
+		text = ofs_format("the body is nested more than %d deep", OFS_JSON_DEPTH);
+		ofs_http_reply_error(ret, 400, text);
 		return -EINVAL;
 	}
 	json = json_loadb(x->body ? x->body : "", x->body_len, JSON_REJECT_DUPLICATES, &wrong);

@@ -10,7 +10,6 @@ struct ofs_admission;
 struct ofs_events;
 struct ofs_http_exchange;
 struct ofs_http_route;
-struct ofs_mcp;
 
 /* What all requests share; borrowed. */
 struct ofs_http_site {
@@ -19,7 +18,6 @@ struct ofs_http_site {
 	const struct ofs_http_route *routes; /* up to one without a method */
 	const struct ofs_asset *page;
 	struct ofs_events *events;
-	struct ofs_mcp *mcp; /* NULL: there is none */
 	/* Appends the server's own metrics; NULL: it has none. */
 	void (*measure)(void *arg, struct ofs_buf *out);
 	void *measure_arg;
@@ -30,6 +28,7 @@ enum {
 	OFS_ROUTE_QUICK = 1 << 1, /* it does not touch the tree, so it needs no worker */
 	OFS_ROUTE_CREATED = 1 << 2, /* success is 201 */
 	OFS_ROUTE_CONTENT = 1 << 3, /* its body may hold a whole content */
+	OFS_ROUTE_REME = 1 << 4, /* it refuses bodies as ReMe's service does */
 };
 
 struct ofs_http_route {
@@ -39,6 +38,8 @@ struct ofs_http_route {
 	void (*handle)(struct ofs_http_exchange *x, struct ofs_http_reply *ret);
 	const char *call; /* of the table of calls; NULL: it is none of them */
 	const char *summary; /* of one that is none; NULL: nothing for OpenAPI */
+	/* Replies in place of `handle`, which may still run; NULL: 503. */
+	void (*late)(struct ofs_http_exchange *x, struct ofs_http_reply *ret);
 };
 
 struct ofs_http_exchange {
@@ -56,6 +57,9 @@ static inline const char *ofs_http_agent(const struct ofs_http_exchange *x)
 {
 	return ofs_http_request_field(x->request, "Offload-Agent");
 }
+
+/* Whether the body is said to be JSON: what a page elsewhere can send unasked is something else. */
+bool ofs_http_is_json(const struct ofs_http_exchange *x);
 
 /* The body as a JSON object. 0, or -errno with the reply made. */
 int ofs_http_read_json(struct ofs_http_exchange *x, struct ofs_http_reply *ret, json_t **ret_json);

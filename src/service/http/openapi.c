@@ -135,8 +135,11 @@ static json_t *responses_of(const struct ofs_http_route *r)
 	json_t *all = json_object();
 
 	add_response(all, r->flags & OFS_ROUTE_CREATED ? "201" : "200", "It is done", answer_of(r));
-	if (r->call || is_post(r))
-		add_error(all, is_post(r) && !r->call ? "422" : "400", "The request is wrong");
+	if (r->call)
+		add_error(all, "400", "The request is wrong");
+	if (r->flags & OFS_ROUTE_REME)
+		add_response(all, "422", "The body is wrong",
+			     content("application/json", json_pack("{s:s}", "type", "object")));
 	if (has_id(r))
 		add_error(all, "404", "There is no such file");
 	if (!(r->flags & OFS_ROUTE_OPEN)) {

@@ -175,6 +175,7 @@ static void send_range(struct ofs_http_exchange *x, const struct found *f, uint6
 {
 	struct raw *raw = ofs_alloc(sizeof(*raw));
 	const char *agent = ofs_http_agent(x);
+	int r;
 
 	*raw = (struct raw){
 		.source = { .next = raw_next, .destroy = raw_destroy, .size = (int64_t)(to - from) },
@@ -185,9 +186,19 @@ static void send_range(struct ofs_http_exchange *x, const struct found *f, uint6
 		.at = from,
 		.end = to,
 	};
-	ret->source = &raw->source;
 	ret->type = f->is_text ? "text/plain; charset=utf-8" : "application/octet-stream";
 	ret->policy = POLICY;
+	if (to - from > PIECE) {
+		ret->source = &raw->source;
+		return;
+	}
+	/* What is one piece needs no second worker. */
+	r = raw_next(&raw->source, NULL, NULL, &ret->body);
+	raw_destroy(&raw->source);
+	if (r < 0) {
+		ofs_http_reply_finish(ret);
+		ofs_http_reply_error(ret, 503, "the content changed while it was read");
+	}
 }
 
 void ofs_raw_get(struct ofs_http_exchange *x, struct ofs_http_reply *ret)

@@ -21,7 +21,7 @@ struct asking {
 	const char *path; /* as it was given; NULL: it was not */
 	const char *pattern, *glob;
 	int64_t limit, offset;
-	bool has_limit, has_offset;
+	bool has_limit;
 	bool literal; /* the pattern is a text, and the path a file */
 	struct ofs_buf out;
 };
@@ -244,14 +244,14 @@ static int refuse_empty(struct ofs_access *access, void *arg, struct ofs_error *
 	return ofs_error_set(err, EINVAL, "The 'pattern' parameter cannot be empty.");
 }
 
-static void grep(struct ofs_http_exchange *x, struct ofs_http_reply *ret, bool file)
+static void grep(struct ofs_http_exchange *x, const json_t *body, bool file,
+		 struct ofs_http_reply *ret)
 {
 	struct asking a = { .literal = file, .limit = file ? MATCHES_USUAL : MATCHES_MAX };
-	json_auto_t *body = NULL;
 	OFS_FREE char *pattern = NULL;
 	const char *given = NULL;
 
-	if (!ofs_reme_body(x, ret, &body) || !ofs_reme_text(body, "pattern", ret, &given) ||
+	if (!ofs_reme_text(body, "pattern", ret, &given) ||
 	    !ofs_reme_text(body, file ? "file_path" : "path", ret, &a.path) ||
 	    !ofs_reme_text(body, "glob", ret, &a.glob) ||
 	    !ofs_reme_number(body, "limit", ret, &a.limit))
@@ -267,16 +267,6 @@ static void grep(struct ofs_http_exchange *x, struct ofs_http_reply *ret, bool f
 	       : file	 ? grep_file
 			 : grep_folder,
 	       ret);
-}
-
-void ofs_reme_grep(struct ofs_http_exchange *x, struct ofs_http_reply *ret)
-{
-	grep(x, ret, false);
-}
-
-void ofs_reme_grep_file(struct ofs_http_exchange *x, struct ofs_http_reply *ret)
-{
-	grep(x, ret, true);
 }
 
 /* ---- read_file */
@@ -366,14 +356,13 @@ static int read_file(struct ofs_access *access, void *arg, struct ofs_error *err
 	return r;
 }
 
-void ofs_reme_read(struct ofs_http_exchange *x, struct ofs_http_reply *ret)
+static void read_lines(struct ofs_http_exchange *x, const json_t *body, struct ofs_http_reply *ret)
 {
-	struct asking a = { .limit = INT64_MIN, .offset = 0 };
-	json_auto_t *body = NULL;
+	struct asking a = { .limit = INT64_MIN };
 	OFS_FREE char *path = NULL;
 	const char *given = NULL;
 
-	if (!ofs_reme_body(x, ret, &body) || !ofs_reme_text(body, "absolute_path", ret, &given))
+	if (!ofs_reme_text(body, "absolute_path", ret, &given))
 		return;
 	/* The name that releases have, whose answers have no words before the lines. */
 	a.literal = !given;
@@ -392,4 +381,43 @@ void ofs_reme_read(struct ofs_http_exchange *x, struct ofs_http_reply *ret)
 	a.has_limit = a.limit != INT64_MIN && !(a.literal && a.limit == 0);
 	a.path = path = stripped(given);
 	answer(x, &a, "Failed to read file", path, read_file, ret);
+}
+
+/* ---- the routes */
+
+void ofs_reme_grep(struct ofs_http_exchange *x, struct ofs_http_reply *ret)
+{
+	json_auto_t *body = NULL;
+
+	if (ofs_reme_body(x, ret, &body))
+		grep(x, body, false, ret);
+}
+
+void ofs_reme_grep_file(struct ofs_http_exchange *x, struct ofs_http_reply *ret)
+{
+	json_auto_t *body = NULL;
+
+	if (ofs_reme_body(x, ret, &body))
+		grep(x, body, true, ret);
+}
+
+void ofs_reme_read(struct ofs_http_exchange *x, struct ofs_http_reply *ret)
+{
+	json_auto_t *body = NULL;
+
+	if (ofs_reme_body(x, ret, &body))
+		read_lines(x, body, ret);
+}
+
+/* Its documentation calls both steps so. */
+void ofs_reme_reload(struct ofs_http_exchange *x, struct ofs_http_reply *ret)
+{
+	json_auto_t *body = NULL;
+
+	if (!ofs_reme_body(x, ret, &body))
+		return;
+	if (json_object_get(body, "pattern"))
+		grep(x, body, json_object_get(body, "file_path") != NULL, ret);
+	else
+		read_lines(x, body, ret);
 }

@@ -14,3 +14,4 @@ void ofs_reme_summary(struct ofs_http_exchange *x, struct ofs_http_reply *ret);
 void ofs_reme_grep(struct ofs_http_exchange *x, struct ofs_http_reply *ret);
 void ofs_reme_grep_file(struct ofs_http_exchange *x, struct ofs_http_reply *ret);
 void ofs_reme_read(struct ofs_http_exchange *x, struct ofs_http_reply *ret);
+void ofs_reme_reload(struct ofs_http_exchange *x, struct ofs_http_reply *ret);

@@ -7,11 +7,14 @@
 #include "service/http/openapi.h"
 #include "service/http/raw.h"
 #include "service/http/reme.h"
+#include "service/http/rpc.h"
 #include "service/http/v1.h"
 
 #define ID "/v1/memories/{id}"
 #define QUICK OFS_ROUTE_QUICK
 #define OPEN OFS_ROUTE_OPEN
+#define REME OFS_ROUTE_REME
+#define CONTENT OFS_ROUTE_CONTENT
 #define CALL(method, path, flags, call)                      \
 	{                                                    \
 		method, path, flags, ofs_v1_call, call, NULL \
@@ -20,7 +23,7 @@
 /* clang-format off */
 const struct ofs_http_route ofs_http_routes[] = {
 	CALL("GET", "/v1/memories", 0, "memory_list"),
-	CALL("POST", "/v1/memories", OFS_ROUTE_CREATED | OFS_ROUTE_CONTENT, "memory_offload"),
+	CALL("POST", "/v1/memories", OFS_ROUTE_CREATED | CONTENT, "memory_offload"),
 	CALL("GET", ID, 0, "memory_fetch"),
 	CALL("GET", ID "/info", 0, "memory_info"),
 	CALL("POST", ID "/promote", 0, "memory_promote"),
@@ -29,9 +32,9 @@ const struct ofs_http_route ofs_http_routes[] = {
 	CALL("POST", "/v1/search", 0, "memory_search"),
 	CALL("GET", "/v1/grep", 0, "memory_grep"),
 	CALL("POST", "/v1/grep", 0, "memory_grep"),
-	CALL("POST", "/v1/context", OFS_ROUTE_CONTENT, "context"),
-	CALL("POST", "/v1/reduce", OFS_ROUTE_CONTENT, "reduce"),
-	CALL("POST", "/v1/compact", OFS_ROUTE_CONTENT, "compact"),
+	CALL("POST", "/v1/context", CONTENT, "context"),
+	CALL("POST", "/v1/reduce", CONTENT, "reduce"),
+	CALL("POST", "/v1/compact", CONTENT, "compact"),
 	CALL("GET", "/v1/tasks", 0, "tasks"),
 	CALL("GET", "/v1/agents", 0, "agents"),
 	CALL("GET", "/v1/stats", 0, "memory_stats"),
@@ -41,16 +44,19 @@ const struct ofs_http_route ofs_http_routes[] = {
 	{ "GET", "/metrics", 0, ofs_metrics_get, NULL, "Metrics, as Prometheus reads them" },
 	{ "GET", "/health", OPEN, ofs_health_get, NULL, "Whether the server serves" },
 	{ "GET", "/openapi.json", QUICK, ofs_openapi_get, NULL, "This description" },
-	{ "POST", "/context_offload", OFS_ROUTE_CONTENT, ofs_reme_offload, NULL,
+	{ "POST", "/mcp", CONTENT, ofs_rpc_post, NULL,
+	  "A message of the Model Context Protocol", ofs_rpc_late },
+	{ "POST", "/context_offload", REME | CONTENT, ofs_reme_offload, NULL,
 	  "ReMe: makes the messages of a chat shorter" },
-	{ "POST", "/summary_working_memory", OFS_ROUTE_CONTENT, ofs_reme_summary, NULL,
+	{ "POST", "/summary_working_memory", REME | CONTENT, ofs_reme_summary, NULL,
 	  "ReMe: the same, answered as a list" },
-	{ "POST", "/grep", 0, ofs_reme_grep, NULL, "ReMe: lines that match" },
-	{ "POST", "/grep_working_memory", 0, ofs_reme_grep_file, NULL,
+	{ "POST", "/grep", REME, ofs_reme_grep, NULL, "ReMe: lines that match" },
+	{ "POST", "/grep_working_memory", REME, ofs_reme_grep_file, NULL,
 	  "ReMe: lines of a file that have a text" },
-	{ "POST", "/read_file", 0, ofs_reme_read, NULL, "ReMe: lines of a file" },
-	{ "POST", "/context_reload", 0, ofs_reme_read, NULL, "ReMe: the same" },
-	{ "POST", "/read_working_memory", 0, ofs_reme_read, NULL, "ReMe: the same" },
+	{ "POST", "/read_file", REME, ofs_reme_read, NULL, "ReMe: lines of a file" },
+	{ "POST", "/context_reload", REME, ofs_reme_reload, NULL,
+	  "ReMe: grep, if it has a pattern, else read_file" },
+	{ "POST", "/read_working_memory", REME, ofs_reme_read, NULL, "ReMe: the same" },
 	{ "GET", "/{id}", OPEN | QUICK, ofs_assets_get, NULL, NULL },
 	{ NULL },
 };

@@ -32,12 +32,24 @@ struct ofs_server {
 
 /* ---- libmicrohttpd's callbacks */
 
+/* It does not tell the end of some that it refuses itself. */
+static void end_transaction(struct ofs_connection *peer)
+{
+	if (peer->transaction)
+		ofs_transaction_end(peer->transaction);
+	peer->transaction = NULL;
+}
+
 static void *log_target(void *arg, const char *target, struct MHD_Connection *connection)
 {
 	struct ear *ear = arg;
+	struct ofs_connection *peer =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+			->socket_context;
 
-	(void)connection;
-	return ofs_transaction_begin(&ear->server->transactions, target);
+	end_transaction(peer);
+	peer->transaction = ofs_transaction_begin(&ear->server->transactions, peer, target);
+	return peer->transaction;
 }
 
 /* Targets are taken apart by ofs_http_target_parse(). */
@@ -63,10 +75,11 @@ static void end_request(void *arg, struct MHD_Connection *connection, void **sta
 			enum MHD_RequestTerminationCode how)
 {
 	(void)arg;
-	(void)connection;
 	(void)how;
 	if (*state)
-		ofs_transaction_end(*state);
+		end_transaction(
+			MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+				->socket_context);
 	*state = NULL;
 }
 
@@ -82,6 +95,7 @@ static void notify(void *arg, struct MHD_Connection *connection, void **state,
 		*state = ofs_connections_add(&s->connections, ear->listener, info->connect_fd,
 					     s->options.idle);
 	} else if (*state) {
+		end_transaction(*state);
 		ofs_connections_remove(&s->connections, *state);
 		*state = NULL;
 	}
@@ -230,9 +244,13 @@ bool ofs_server_destroy(struct ofs_server *s)
 	bool clean;
 
 	atomic_store(&s->transactions.ending, true);
-	for (size_t i = 0; i < s->options.n_listeners; i++)
+	for (size_t i = 0; i < s->options.n_listeners; i++) {
 		if (s->ears[i].daemon)
 			MHD_quiesce_daemon(s->ears[i].daemon);
+		/* Of one that was handed over, who has it listens on, for the next server. */
+		ofs_cleanup_close(&s->options.listeners[i].fd);
+		s->options.listeners[i].fd = -1;
+	}
 	if (s->site.events)
 		ofs_events_end(s->site.events);
 	wait_for_requests(s);

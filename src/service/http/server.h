@@ -12,12 +12,12 @@
 
 struct ofs_server;
 
-/* Borrowed, the listeners' sockets too, until the server is destroyed. */
+/* Borrowed until the server is destroyed, which closes the sockets of the listeners. */
 struct ofs_server_options {
 	struct ofs_service *service;
 	struct ofs_service *viewer; /* as of struct ofs_http_site */
 	const struct ofs_target_options *target; /* its tree */
-	const struct ofs_listener *listeners;
+	struct ofs_listener *listeners;
 	size_t n_listeners;
 	const char *token; /* for TCP; NULL: there is none */
 	unsigned int connections; /* at most, to each listener */

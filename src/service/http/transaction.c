@@ -7,12 +7,16 @@
 
 #define FIELDS_MAX 100
 #define BLOCK ((size_t)64 << 10)
-/* The least that a client must take of a long reply: bytes in a second. */
+/* The least that a client must send of a long body, or take of a long reply: bytes in a second. */
 #define PACE 16384
+
+static const char too_large[] = "the body is larger than this server takes";
+static const char too_many[] = "too many bodies are on their way; try again";
 
 enum stage {
 	BEGUN, /* the target is known */
 	READING, /* the body comes */
+	DRAINING, /* the body comes, and is not wanted: the reply is made */
 	WORKING, /* a worker makes the reply, or has made it */
 	ANSWERED, /* the reply is being sent */
 };
@@ -33,7 +37,8 @@ struct ofs_transaction {
 	struct ofs_http_field fields[FIELDS_MAX];
 	char *method, *target;
 	struct ofs_http_exchange exchange;
-	size_t body_max, held; /* bytes; counted in all->bodies */
+	size_t body_max, held; /* bytes; `held` is counted in all->bodies */
+	size_t drained;
 	struct ofs_buf body;
 	atomic_bool answered; /* by the worker, or by the deadline */
 	struct ofs_http_reply reply; /* of who answered */
@@ -48,11 +53,13 @@ struct ofs_transaction {
 
 /* ---- the life of one */
 
-struct ofs_transaction *ofs_transaction_begin(struct ofs_transactions *all, const char *target)
+struct ofs_transaction *ofs_transaction_begin(struct ofs_transactions *all,
+					      struct ofs_connection *peer, const char *target)
 {
 	struct ofs_transaction *t = ofs_alloc(sizeof(*t));
 
 	t->all = all;
+	t->peer = peer;
 	t->target = ofs_strdup(target);
 	atomic_init(&t->users, 1);
 	pthread_mutex_init(&t->lock, NULL);
@@ -82,8 +89,7 @@ static void release(struct ofs_transaction *t)
 void ofs_transaction_end(struct ofs_transaction *t)
 {
 	atomic_fetch_sub(&t->all->open, 1);
-	if (t->peer)
-		ofs_connections_expect(t->all->connections, t->peer, t->all->idle);
+	ofs_connections_expect(t->all->connections, t->peer, t->all->idle, true);
 	release(t);
 }
 
@@ -195,6 +201,14 @@ static ssize_t read_body(void *arg, uint64_t at, char *buf, size_t max)
 	return n;
 }
 
+/* The client of a body without an end has gone. */
+static void leave_body(void *arg)
+{
+	struct ofs_buf none = OFS_BUF_INIT;
+
+	take_piece(arg, &none, -EPIPE);
+}
+
 static void end_body(void *arg)
 {
 	release(arg);
@@ -268,17 +282,47 @@ static enum MHD_Result answer(struct ofs_transaction *t)
 	if (!response)
 		return MHD_NO;
 	add_fields(response, &t->reply);
-	ofs_connections_expect(t->all->connections, t->peer, reply_patience(t, len));
+	ofs_connections_expect(t->all->connections, t->peer, reply_patience(t, len), false);
+	if (t->source && t->source->size < 0)
+		ofs_connections_watch(t->all->connections, t->peer, leave_body, t);
 	done = MHD_queue_response(t->connection, t->reply.status, response);
 	MHD_destroy_response(response);
 	return done;
 }
 
-static enum MHD_Result refuse(struct ofs_transaction *t, unsigned int status, const char *why)
+/* How long a body may be that is read though nobody wants it. */
+static size_t drain_max(const struct ofs_transaction *t)
+{
+	return 2 * t->all->limits.content;
+}
+
+/*
+ * Gives the reply that is made, when the client has sent its body: until then most clients do not
+ * look for one. A client that asks first, and one that sends too much, get it at once.
+ */
+static enum MHD_Result refuse(struct ofs_transaction *t)
+{
+	const char *length = ofs_http_request_field(&t->request, "Content-Length");
+	uint64_t size = length ? strtoull(length, NULL, 10) : 0;
+
+	if (t->reply.close || size > drain_max(t) || ofs_http_request_count(&t->request, "Expect"))
+		return answer(t);
+	t->stage = DRAINING;
+	return MHD_YES;
+}
+
+static enum MHD_Result refuse_with(struct ofs_transaction *t, unsigned int status, const char *why)
 {
 	ofs_http_reply_finish(&t->reply);
 	ofs_http_reply_error(&t->reply, status, why);
+	return refuse(t);
+}
+
+/* The same of what may be no request at all. */
+static enum MHD_Result cut(struct ofs_transaction *t, unsigned int status, const char *why)
+{
 	t->reply.close = true;
+	ofs_http_reply_error(&t->reply, status, why);
 	return answer(t);
 }
 
@@ -310,17 +354,21 @@ static void late_work(struct ofs_pool_job *job)
 	struct ofs_http_reply reply = { 0 };
 
 	atomic_fetch_add(&t->all->late, 1);
-	ofs_http_reply_error(&reply, 503,
-			     "the tree does not answer in time; what was asked for "
-			     "may be done yet");
-	ofs_http_reply_field(&reply, "Retry-After", ofs_strdup("5"));
+	if (t->exchange.route->late) {
+		t->exchange.route->late(&t->exchange, &reply);
+	} else {
+		ofs_http_reply_error(&reply, 503,
+				     "the tree does not answer in time; what was asked for "
+				     "may be done yet");
+		ofs_http_reply_field(&reply, "Retry-After", ofs_strdup("5"));
+	}
 	give(t, &reply);
 }
 
 static enum MHD_Result work(struct ofs_transaction *t)
 {
 	t->stage = WORKING;
-	ofs_connections_expect(t->all->connections, t->peer, 0);
+	ofs_connections_expect(t->all->connections, t->peer, 0, false);
 	t->exchange.body = t->body.data;
 	t->exchange.body_len = t->body.len;
 	if (t->exchange.route->flags & OFS_ROUTE_QUICK) {
@@ -381,18 +429,24 @@ static bool hold(struct ofs_transaction *t, size_t more)
 	return true;
 }
 
+/* How long the body may take. */
+static int64_t body_patience(const struct ofs_transaction *t)
+{
+	const char *length = ofs_http_request_field(&t->request, "Content-Length");
+	uint64_t size = length ? strtoull(length, NULL, 10) : t->all->limits.content;
+
+	return t->all->idle + (int64_t)(OFS_MIN(size, drain_max(t)) / PACE) * INT64_C(1000000000);
+}
+
 static enum MHD_Result begin(struct ofs_transaction *t, struct MHD_Connection *connection,
 			     const struct ofs_admission *admission, const char *method,
 			     const char *version)
 {
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	const char *wrong, *length;
 	uint64_t size;
 
 	t->stage = READING;
 	t->connection = connection;
-	t->peer = info->socket_context;
 	t->method = ofs_strdup(method);
 	wrong = check_head(t, method, version);
 	t->request = (struct ofs_http_request){
@@ -403,34 +457,39 @@ static enum MHD_Result begin(struct ofs_transaction *t, struct MHD_Connection *c
 		.http_1_0 = strcmp(version, "HTTP/1.0") == 0,
 		.known = t->peer->known,
 	};
+	ofs_connections_expect(t->all->connections, t->peer, body_patience(t), true);
 	if (wrong)
-		return refuse(t, 400, wrong);
+		return cut(t, 400, wrong);
 	if (t->peer->listener->path && !t->peer->known)
-		return refuse(t, 403, "this socket is for its owner alone");
+		return cut(t, 403, "this socket is for its owner alone");
 	if (!ofs_http_admit(t->all->site, admission, &t->all->limits, &t->request, &t->exchange,
 			    &t->body_max, &t->reply))
-		return answer(t);
+		return refuse(t);
 	if (atomic_load(&t->all->ending))
-		return refuse(t, 503, "the server ends");
+		return cut(t, 503, "the server ends");
 	length = ofs_http_request_field(&t->request, "Content-Length");
 	size = length ? strtoull(length, NULL, 10) : 0;
 	if (size > t->body_max)
-		return refuse(t, 413, "the body is larger than this server takes");
+		return refuse_with(t, 413, too_large);
 	if (!hold(t, (size_t)size))
-		return refuse(t, 503, "too many bodies are on their way; try again");
-	ofs_connections_expect(t->all->connections, t->peer,
-			       t->all->idle + (int64_t)(size / PACE) * INT64_C(1000000000));
+		return refuse_with(t, 503, too_many);
 	return MHD_YES;
 }
 
-/* Past a limit there is no way to answer before the end, so the connection is cut. */
 static enum MHD_Result take_data(struct ofs_transaction *t, const char *data, size_t *size)
 {
 	size_t len = t->body.len + *size;
 
-	if (t->stage != READING || len > t->body_max || (len > t->held && !hold(t, len - t->held)))
+	if (t->stage == READING && len > t->body_max)
+		refuse_with(t, 413, too_large);
+	else if (t->stage == READING && len > t->held && !hold(t, len - t->held))
+		refuse_with(t, 503, too_many);
+	t->drained += *size;
+	/* Within a body there is no way to answer, so the connection is cut. */
+	if ((t->stage != READING && t->stage != DRAINING) || t->drained > drain_max(t))
 		return MHD_NO;
-	ofs_buf_append(&t->body, data, *size);
+	if (t->stage == READING)
+		ofs_buf_append(&t->body, data, *size);
 	*size = 0;
 	return MHD_YES;
 }

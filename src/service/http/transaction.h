@@ -33,7 +33,8 @@ struct ofs_transactions {
 struct ofs_transaction;
 
 /* Begins one with the target of its request. */
-struct ofs_transaction *ofs_transaction_begin(struct ofs_transactions *all, const char *target);
+struct ofs_transaction *ofs_transaction_begin(struct ofs_transactions *all,
+					      struct ofs_connection *peer, const char *target);
 
 /*
  * Takes what libmicrohttpd's access handler is given. `first` is where the head begins in memory:
