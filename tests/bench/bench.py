@@ -24,6 +24,7 @@ import redact
 import remove
 import scale
 import search
+import serving
 import speed
 import storage
 import tokens
@@ -41,6 +42,7 @@ BENCHMARKS = {
     "context": context,
     "mcp": mcp,
     "search": search,
+    "serve": serving,
     "recall": recall,
     "speed": speed,
     "profile": profile,
@@ -58,6 +60,7 @@ QUICK = {
     "collect": ["2000"],
     "gc": ["4000", "--tombstones", "100"],
     "search": [],
+    "serve": ["20", "--seconds", "3"],
     "context": ["--every", "40", "--size", "4"],
     "mcp": ["--runs", "20", "--files", "50"],
     "speed": ["--quick"],
@@ -70,6 +73,7 @@ HELP = {
     "walk": "grep over the whole mount, views included",
     "agents": "what a tree of an agent costs among many, beside a store of its own",
     "search": "queries over archived results",
+    "serve": "many clients of offload serve at once, and what a crash of all loses",
     "recall": "how well a search finds what questions are about",
     "context": "what is saved of prompts, whether it comes back, and how quick that is",
     "speed": "times of everyday work, beside the plain filesystem and other ones over FUSE",

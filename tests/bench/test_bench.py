@@ -29,6 +29,12 @@ def bench(case, *arguments):
     return json.loads(pathlib.Path(figures).read_text())[arguments[0]]
 
 
+@test(timeout=180)
+def serve_loses_nothing(case):
+    figures = bench(case, "serve", "20", "--seconds", "3")
+    assert figures["errors"] == figures["lost"] == 0 < figures["kept"], figures
+
+
 def draw(figures, picture):
     """Has `plot` draw a file of figures; returns the picture's elements by their names."""
     command = [sys.executable, BENCH, "plot", figures, "-o", picture]
