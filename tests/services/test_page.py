@@ -329,8 +329,13 @@ def report_is_one_file(case):
             b.resize(400, 800)
             assert b.run("return document.documentElement.scrollWidth") <= 400
             page.check()
+            m.unmount()
+            b.open(address)  # which needs no tree
+            b.wait_for("main h2", "Files used last")
             fetched = [r for r in b.requests if not r.startswith(("data:", "chrome", "file:"))]
             assert not fetched, fetched
+        assert read(out)[:15] == run(OFFLOAD, "report", "--store", case.store, cwd="/").stdout[:15]
+        m.start()
 
 
 @test(timeout=300)

@@ -19,7 +19,8 @@ const actions = (() => {
 	/** Asks where to, and moves it there. */
 	function promote(file, done) {
 		const opener = document.activeElement;
-		const tiers = [["long-term", "long-term: kept, can be changed"], ["archive", "archive: kept, read-only, smallest"]];
+		const tiers = [["long-term", "long-term: kept, can be changed"],
+			["archive", "archive: kept, read-only, smallest"]];
 		let tier = "long-term";
 		const send = async (e) => {
 			e.preventDefault();
@@ -27,14 +28,19 @@ const actions = (() => {
 			const category = dialog.querySelector("#promote-category").value.trim();
 			dialog.close();
 			try {
-				const moved = await server.promote(file.id, {tier, ...(category && {category}), ...(tags.length && {tags})});
+				const moved = await server.promote(file.id,
+					{tier, ...(category && {category}), ...(tags.length && {tags})});
 				notice.say(`Kept as ${moved.path}`);
 				await done();
 			} catch (error) {
 				notice.fail(error, () => promote(file, done));
 			}
 		};
-		const dialog = el("dialog", {"aria-labelledby": "promote-title", close: () => { dialog.remove(); opener?.focus(); }},
+		const close = () => {
+			dialog.remove();
+			opener?.focus();
+		};
+		const dialog = el("dialog", {"aria-labelledby": "promote-title", close},
 			el("form", {submit: send},
 				el("h2", {id: "promote-title"}, "Keep a file"),
 				el("p", {}, shown(file.title || file.path)),

@@ -5,7 +5,7 @@
 "use strict";
 
 (() => {
-	const {el, plain} = dom;
+	const {el, plain, remark} = dom;
 	const THEMES = ["auto", "light", "dark"];
 	const byId = (id) => document.getElementById(id);
 	const main = byId("content");
@@ -17,9 +17,11 @@
 	}
 
 	async function report(page) {
+		const where = server.report.stats.status?.mountpoint;
 		return [
 			el("h1", {}, "What offloadfs kept out of prompts"),
-			el("p", {class: "dim"}, `As of ${format.moment(server.report.made)}`, server.report.tree && [": ", dom.shown(server.report.tree)]),
+			remark(`As of ${format.moment(server.report.made)}`,
+				where && [", in ", dom.shown(where)], "."),
 			await savings.section(page), await storage.section(page, server.report.stats.status),
 			await files.expiringSection(page), await tasks.sections(page), await files.recentSection(page),
 		];
@@ -38,7 +40,7 @@
 	let current = null; // {name, abort} of the view that is shown
 
 	function address(view, query, rest) {
-		const given = Object.entries(query).filter(([, value]) => value !== "" && value !== null && value !== undefined);
+		const given = Object.entries(query).filter(([, value]) => (value ?? "") !== "");
 		return `#/${view}${rest ? "/" + rest : ""}${given.length ? "?" + new URLSearchParams(given) : ""}`;
 	}
 
@@ -51,8 +53,8 @@
 			link: (view, params = {}) => address(view, {agent, ...params}),
 			file: (id, slice, params = {}) => address("file", {agent, ...params},
 				id.split("/").map(encodeURIComponent).join("/") + (slice ? `:${slice}` : "")),
-			set: (changes, without = []) => {
-				location.hash = here({...changes, ...Object.fromEntries(without.map((w) => [w, ""]))});
+			set: (changes) => {
+				location.hash = here(changes);
 			},
 			reload: () => show(),
 		};
@@ -166,7 +168,7 @@
 		main.focus();
 	});
 	document.addEventListener("keydown", (e) => {
-		if (e.key !== "/" || e.ctrlKey || e.metaKey || e.altKey || e.target.matches("input, select, textarea")) return;
+		if (e.key !== "/" || e.ctrlKey || e.metaKey || e.altKey || e.target.matches("input, select")) return;
 		e.preventDefault();
 		byId("find-query").focus();
 	});

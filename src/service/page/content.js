@@ -5,7 +5,7 @@
 "use strict";
 
 const content = (() => {
-	const {el, field, shown} = dom;
+	const {el, field, remark, shown} = dom;
 	const ROW = 19; // the height of a line in pixels, as the style sheet has it
 	const HEIGHT_MAX = 12e6; // browsers lose precision, or give up, above that
 	const AHEAD = 15, CHUNK = 400, KEEP = 20000;
@@ -54,7 +54,8 @@ const content = (() => {
 					let from = wanted.from;
 					while (from <= wanted.to && lines.has(from)) from++;
 					if (from > wanted.to) break;
-					const answer = await server.fetch(id, {line_start: from, line_end: Math.min(total, from + CHUNK - 1)}, signal);
+					const query = {line_start: from, line_end: Math.min(total, from + CHUNK - 1)};
+					const answer = await server.fetch(id, query, signal);
 					keep(answer, from);
 					forget();
 					changed();
@@ -104,7 +105,8 @@ const content = (() => {
 			for (let n = from; n <= to; n++) shownRows.push(row(n));
 			rows.replaceChildren(...shownRows);
 			rows.style.top = `${box.scrollTop - (first - from) * ROW - (scaled ? 0 : box.scrollTop % ROW)}px`;
-			box.setAttribute("aria-label", `Lines ${format.count(first)} to ${format.count(Math.min(total, first + visible() - 1))} of ${format.count(total)}`);
+			const last = Math.min(total, first + visible() - 1);
+			box.setAttribute("aria-label", format.range("Lines", first, last, total));
 			source.want(from, to);
 		}
 
@@ -124,7 +126,8 @@ const content = (() => {
 			draw();
 		});
 		box.addEventListener("keydown", (e) => {
-			const steps = {ArrowDown: 1, ArrowUp: -1, PageDown: visible() - 1, PageUp: 1 - visible(), Home: -total, End: total};
+			const steps = {ArrowDown: 1, ArrowUp: -1, PageDown: visible() - 1, PageUp: 1 - visible(),
+				Home: -total, End: total};
 			if (!(e.key in steps) || e.altKey || e.target !== box) return;
 			e.preventDefault();
 			show(first + steps[e.key]);
@@ -170,7 +173,8 @@ const content = (() => {
 				}
 				box.replaceChildren(...lines.map((line) => el("div", {}, shown(line))));
 				box.scrollTop = 0;
-				at.textContent = `Bytes ${format.count(answer.byte_offset)} to ${format.count(answer.byte_offset + answer.byte_len - 1)} of ${format.count(answer.bytes)}`;
+				at.textContent = format.range("Bytes", answer.byte_offset,
+					answer.byte_offset + answer.byte_len - 1, answer.bytes);
 				previous.disabled = done.length < 2;
 				following.disabled = next === null;
 			} catch (e) {
@@ -181,23 +185,26 @@ const content = (() => {
 		return [el("p", {class: "row"}, at, previous, following), box];
 	}
 
-	const FIRST_FACTS = ["ref", "path", "tier", "category", "task", "tags", "size", "lines", "tokens", "stored_bytes"];
+	const FIRST_FACTS = ["ref", "path", "tier", "category", "task", "tags", "size", "lines", "tokens",
+		"stored_bytes"];
 
 	function fact(name, value) {
-		if (value === null || value === undefined || value === "" || value === false || value.length === 0) return null;
+		if ((value ?? "") === "" || value === false || value.length === 0) return null;
 		let text = value;
-		if (name === "size" || name === "bytes" || name === "stored_bytes") text = `${format.bytes(value)} (${format.count(value)})`;
+		if (name === "size" || name === "stored_bytes") text = `${format.bytes(value)} (${format.count(value)})`;
 		else if (typeof value === "number") text = format.count(value);
 		else if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value)) text = format.moment(value);
 		else if (typeof value === "object") text = Array.isArray(value) ? value.join(", ") : JSON.stringify(value);
-		return el("div", {class: String(text).length > 30 && "long"}, el("dt", {}, name.replaceAll("_", " ")), el("dd", {}, shown(text)));
+		return el("div", {class: String(text).length > 30 && "long"},
+			el("dt", {}, name.replaceAll("_", " ")), el("dd", {}, shown(text)));
 	}
 
 	function facts(info) {
-		const names = [...FIRST_FACTS.filter((n) => n in info), ...Object.keys(info).filter((n) => !FIRST_FACTS.includes(n) && n !== "title")];
+		const names = new Set([...FIRST_FACTS, ...Object.keys(info)]);
+		names.delete("title");
 		return el("details", {open: matchMedia("(min-width: 60rem)").matches},
 			el("summary", {}, "About this file"),
-			el("dl", {class: "facts"}, names.map((n) => fact(n, info[n]))));
+			el("dl", {class: "facts"}, Array.from(names, (n) => fact(n, info[n]))));
 	}
 
 	async function copy(input) {
@@ -212,7 +219,8 @@ const content = (() => {
 
 	function pointerForm(page, info, slice) {
 		const name = `refs/${info.ref}${slice ? `:${slice}` : ""}`;
-		const input = field("pointer", "Pointer", page.mountpoint ? `${page.mountpoint}/${name}` : name, {readonly: true, size: 36});
+		const path = page.mountpoint ? `${page.mountpoint}/${name}` : name;
+		const input = field("pointer", "Pointer", path, {readonly: true, size: 36});
 		return el("form", {class: "row", submit: (e) => { e.preventDefault(); copy(input.querySelector("input")); }},
 			input, el("button", {id: "copy"}, "Copy pointer"));
 	}
@@ -225,27 +233,32 @@ const content = (() => {
 		}}, input, el("button", {id: "go"}, "Go"));
 	}
 
+	function contentOf(page, id, info, slice) {
+		const pieces = (begin, what) => passageView(page, id, begin, what);
+		if (info.size === 0) return remark("It is empty.");
+		if (slice?.bytes) {
+			const [first, last] = slice.bytes;
+			return pieces({byte_offset: first, byte_len: last - first + 1}, "Content");
+		}
+		if (page.query.get("whole") && slice)
+			return pieces({line_start: slice.from, line_end: slice.from}, `Line ${format.count(slice.from)}`);
+		return info.lines ? lineView(page, id, info.lines, slice)
+			: pieces({byte_offset: 0, byte_len: PASSAGE}, "Content");
+	}
+
 	/** page.rest is ID or ID:SLICE, encoded. */
 	async function view(page) {
 		const [, encoded, , given] = /^(.*?)(:([\d-]+|b\d+-\d+))?$/.exec(page.rest);
 		const id = decodeURIComponent(encoded);
 		const info = await server.info(id, page.signal);
 		const file = {...info, id: info.ref ?? id, lifecycle: info.important ? "important" : info.lifecycle};
-		const lines = info.lines ?? 0;
-		const slice = parseSlice(given, lines);
-		const whole = page.query.get("whole") && slice?.from;
-		let shownContent;
-		if (info.size === 0) shownContent = el("p", {class: "dim"}, "It is empty.");
-		else if (slice?.bytes) shownContent = passageView(page, id, {byte_offset: slice.bytes[0], byte_len: slice.bytes[1] - slice.bytes[0] + 1}, "Content");
-		else if (whole) shownContent = passageView(page, id, {line_start: whole, line_end: whole}, `Line ${format.count(whole)}`);
-		else if (lines === 0) shownContent = passageView(page, id, {byte_offset: 0, byte_len: PASSAGE}, "Content");
-		else shownContent = lineView(page, id, lines, slice);
+		const slice = parseSlice(given, info.lines ?? 0);
 		return [
-			el("h1", {}, shown(info.title || info.path.slice(info.path.lastIndexOf("/") + 1))),
-			el("div", {class: "bar"}, pointerForm(page, info, given), lines > 0 && sliceForm(page, id, given),
+			el("h1", {}, shown(info.title || format.baseName(info.path))),
+			el("div", {class: "bar"}, pointerForm(page, info, given), info.lines > 0 && sliceForm(page, id, given),
 				el("span", {class: "actions"}, actions.buttons(file, page.reload))),
 			facts(info),
-			shownContent,
+			contentOf(page, id, info, slice),
 		];
 	}
 

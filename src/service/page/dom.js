@@ -55,6 +55,12 @@ const dom = (() => {
 		return element;
 	}
 
+	/** A remark beside what matters. */
+	const remark = (...children) => el("p", {class: "dim"}, ...children);
+
+	const section = (id, title, ...content) =>
+		el("section", {"aria-labelledby": id}, el("h2", {id}, title), ...content);
+
 	/** A labelled choice: `choices` are [value, label]; one that is chosen but not among them is added. */
 	function choice(id, label, choices, chosen, onchange) {
 		if (!choices.some(([value]) => value === chosen)) choices = [...choices, [chosen, chosen]];
@@ -72,5 +78,5 @@ const dom = (() => {
 		return el("label", {}, label + " ", input);
 	}
 
-	return {choice, el, field, plain, shown};
+	return {choice, el, field, plain, remark, section, shown};
 })();

@@ -3,7 +3,7 @@
 "use strict";
 
 const files = (() => {
-	const {choice, el, field, shown} = dom;
+	const {choice, el, field, remark, section, shown} = dom;
 	const PAGE = 100;
 	const ANY = ["", "any"];
 	const TIERS = [ANY, ["working", "working"], ["long-term", "long-term"], ["archive", "archive"]];
@@ -12,10 +12,8 @@ const files = (() => {
 	const FILTERS = ["path", "tier", "category", "task", "tag"];
 	let trail = []; // the cursors of the pages that were turned, the first one's ""
 
-	const baseName = (path) => path.slice(path.lastIndexOf("/") + 1);
-
 	function nameCell(page, file) {
-		const name = shown(file.title || baseName(file.path));
+		const name = shown(file.title || format.baseName(file.path));
 		return [
 			server.report ? name : el("a", {id: `file-${file.id}`, href: page.file(file.id)}, name),
 			file.lifecycle === "important" && el("span", {class: "tag"}, "pinned"),
@@ -25,16 +23,16 @@ const files = (() => {
 	}
 
 	const columns = {
-		name: (page) => ({title: "File", heading: true, wide: true, cell: (f) => nameCell(page, f)}),
-		tier: {title: "Tier", tier: true, optional: true, cell: (f) => f.tier},
-		category: {title: "Category", text: true, optional: true, cell: (f) => shown(f.category ?? format.NONE)},
-		task: {title: "Task", text: true, optional: true, cell: (f) => shown(f.task ?? format.NONE)},
-		size: {title: "Size", number: true, cell: (f) => format.bytes(f.bytes)},
-		lines: {title: "Lines", number: true, optional: true, cell: (f) => format.count(f.lines)},
-		tokens: {title: "Tokens", number: true, optional: true, cell: (f) => format.brief(f.tokens)},
-		stored: {title: "On disk", number: true, optional: true, cell: (f) => format.bytes(f.stored_bytes)},
-		used: {title: "Used", number: true, optional: true, cell: (f) => `${format.duration(f.age_seconds)} ago`},
-		expires: {title: "Expires", number: true, cell: expiry},
+		name: (page) => ({title: "File", heading: true, kind: "wide", cell: (f) => nameCell(page, f)}),
+		tier: {title: "Tier", kind: "tier optional", cell: (f) => f.tier},
+		category: {title: "Category", kind: "text optional", cell: (f) => shown(f.category ?? format.NONE)},
+		task: {title: "Task", kind: "text optional", cell: (f) => shown(f.task ?? format.NONE)},
+		size: {title: "Size", kind: "number", cell: (f) => format.bytes(f.bytes)},
+		lines: {title: "Lines", kind: "number optional", cell: (f) => format.count(f.lines)},
+		tokens: {title: "Tokens", kind: "number optional", cell: (f) => format.brief(f.tokens)},
+		stored: {title: "On disk", kind: "number optional", cell: (f) => format.bytes(f.stored_bytes)},
+		used: {title: "Used", kind: "number optional", cell: (f) => `${format.duration(f.age_seconds)} ago`},
+		expires: {title: "Expires", kind: "number", cell: expiry},
 		does: (page) => ({title: "", cell: (f) => el("span", {class: "actions"}, actions.buttons(f, page.reload))}),
 	};
 
@@ -44,7 +42,7 @@ const files = (() => {
 		return file.expires ? format.relative(file.expires) : "never";
 	}
 
-	const shownColumns = (page, ...names) =>
+	const pick = (page, ...names) =>
 		names.map((n) => (typeof columns[n] === "function" ? columns[n](page) : columns[n]));
 
 	const totals = (total) => `${format.plural(total.files, "file")}, ${format.bytes(total.bytes)}, `
@@ -54,25 +52,27 @@ const files = (() => {
 		const get = (name) => page.query.get(name) ?? "";
 		const submit = (e) => {
 			e.preventDefault();
-			page.set(Object.fromEntries(["path", "category", "task", "tag"].map((n) => [n, e.target.elements[n].value])), ["cursor"]);
+			const given = ["path", "category", "task", "tag"].map((n) => [n, e.target.elements[n].value]);
+			page.set({...Object.fromEntries(given), cursor: ""});
 		};
-		const pick = (name) => (value) => page.set({[name]: value}, ["cursor"]);
+		const set = (name) => (value) => page.set({[name]: value, cursor: ""});
 		return el("form", {class: "filters", submit},
-			choice("tier", "Tier", TIERS, get("tier"), pick("tier")),
+			choice("tier", "Tier", TIERS, get("tier"), set("tier")),
 			field("category", "Category", get("category"), {size: 10}),
 			field("task", "Task", get("task"), {size: 12}),
 			field("tag", "Tag", get("tag"), {size: 8}),
 			field("path", "Below", get("path"), {size: 14, placeholder: "tasks/T"}),
-			choice("sort", "By", SORTS, get("sort") || "used", pick("sort")),
+			choice("sort", "By", SORTS, get("sort") || "used", set("sort")),
 			el("button", {type: "button", id: "reverse", "aria-pressed": String(get("reverse") === "true"),
-				click: () => pick("reverse")(get("reverse") === "true" ? "" : "true")}, "Reverse"),
+				click: () => set("reverse")(get("reverse") === "true" ? "" : "true")}, "Reverse"),
 			el("button", {id: "filter"}, "Filter"),
 			FILTERS.some(get) && el("a", {href: page.link("files")}, "Clear"));
 	}
 
 	function pager(page, cursor, next) {
 		const at = trail.indexOf(cursor);
-		const turn = (id, text, to) => to !== null && el("a", {id, class: "button", href: page.here({cursor: to})}, text);
+		const turn = (id, text, to) =>
+			to !== null && el("a", {id, class: "button", href: page.here({cursor: to})}, text);
 		return el("nav", {class: "row", "aria-label": "Pages of the list"},
 			turn("first", "First page", cursor ? "" : null),
 			turn("previous", "Previous page", at > 0 ? trail[at - 1] : null),
@@ -90,8 +90,9 @@ const files = (() => {
 			el("h1", {}, "Files"),
 			filterForm(page),
 			el("p", {class: "dim", id: "totals"}, totals(answer.total)),
-			table.make("Files", shownColumns(page, "name", "tier", "category", "task", "size", "lines", "tokens", "stored", "used", "expires", "does"),
-				answer.files, {empty: FILTERS.some((f) => query[f]) ? "No file is like that." : "Nothing is stored yet."}),
+			table.make("Files", pick(page, "name", "tier", "category", "task", "size", "lines", "tokens", "stored",
+				"used", "expires", "does"), answer.files,
+				{empty: FILTERS.some((f) => query[f]) ? "No file is like that." : "Nothing is stored yet."}),
 			pager(page, cursor, answer.next_cursor),
 		];
 	}
@@ -108,22 +109,23 @@ const files = (() => {
 	}
 
 	async function expiringTable(page) {
-		const answer = await server.list({tier: "working", sort: "expires", limit: PAGE, cursor: page.query.get("cursor")}, page.signal);
+		const cursor = page.query.get("cursor");
+		const query = {tier: "working", sort: "expires", limit: PAGE, cursor};
+		const answer = await server.list(query, page.signal);
 		return [
+			remark(`Working tier: ${totals(answer.total)}. What has expired stays while there is room.`,
+				!server.report && " Pin keeps a file where it is; Promote moves it to where nothing expires."),
 			table.make("Files of the working tier, the first to expire first",
-				shownColumns(page, "name", "category", "task", "size", "used", "expires", ...(server.report ? [] : ["does"])),
+				pick(page, "name", "category", "task", "size", "used", "expires", ...(server.report ? [] : ["does"])),
 				answer.files, {groupOf: horizon, empty: "Nothing is in the working tier, so nothing expires."}),
-			!server.report && pager(page, page.query.get("cursor") ?? "", answer.next_cursor),
+			!server.report && pager(page, cursor ?? "", answer.next_cursor),
 		];
 	}
 
 	const expiring = async (page) => [
 		el("h1", {}, "What will expire"),
-		el("p", {class: "dim"}, "Expired files stay while there is room. Pin keeps one where it is; Promote moves it to where nothing expires."),
 		await expiringTable(page),
 	];
-
-	const section = (id, title, content) => el("section", {"aria-labelledby": id}, el("h2", {id}, title), content);
 
 	/** For a report: the files that expire first, and those used last. */
 	async function expiringSection(page) {
@@ -133,8 +135,9 @@ const files = (() => {
 	async function recentSection(page) {
 		const answer = await server.list({sort: "used", limit: PAGE}, page.signal);
 		return section("recent", "Files used last",
-			[el("p", {class: "dim"}, `Of ${totals(answer.total)}.`),
-				table.make("Files used last", shownColumns(page, "name", "tier", "category", "task", "size", "tokens", "stored", "used", "expires"), answer.files)]);
+			[remark(`Of ${totals(answer.total)}.`),
+				table.make("Files used last", pick(page, "name", "tier", "category", "task", "size", "tokens", "stored",
+					"used", "expires"), answer.files)]);
 	}
 
 	return {browse, expiring, expiringSection, recentSection};

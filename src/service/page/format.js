@@ -22,6 +22,9 @@ const format = (() => {
 	const bytes = (n) => (known(n) ? scaled(n, 1024, [" B", " KiB", " MiB", " GiB", " TiB"]) : NONE);
 	const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
 
+	const range = (noun, first, last, total) => `${noun} ${count(first)} to ${count(last)} of ${count(total)}`;
+	const baseName = (path) => path.slice(path.lastIndexOf("/") + 1);
+
 	function duration(seconds) {
 		if (seconds < MINUTE) return `${Math.round(seconds)} s`;
 		if (seconds < 2 * HOUR) return `${Math.round(seconds / MINUTE)} min`;
@@ -46,5 +49,5 @@ const format = (() => {
 			s >= 0 ? `in ${duration(s)}` : `${duration(-s)} ago`);
 	}
 
-	return {brief, bytes, count, DAY, duration, HOUR, moment, NONE, plural, relative, seconds};
+	return {baseName, brief, bytes, count, DAY, duration, HOUR, moment, NONE, plural, range, relative, seconds};
 })();

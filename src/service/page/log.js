@@ -82,8 +82,10 @@ const log = (() => {
 		return [
 			el("h1", {}, "Log"),
 			el("p", {class: "row"}, pause, state,
-				choice("event", "Only", [["", "all events"], ...EVENTS.map((e) => [e, e])], only, (value) => page.set({event: value}))),
-			el("div", {class: "scroll", role: "log", "aria-live": "off", tabindex: "0", "aria-label": "What happens in the tree, the newest first"},
+				choice("event", "Only", [["", "all events"], ...EVENTS.map((e) => [e, e])], only,
+					(value) => page.set({event: value}))),
+			el("div", {class: "scroll", role: "log", "aria-live": "off", tabindex: "0",
+				"aria-label": "What happens in the tree, the newest first"},
 				el("table", {class: "log"},
 					el("thead", {}, el("tr", {}, ["Time", "Event", "File"].map((t) => el("th", {scope: "col"}, t)),
 						el("th", {scope: "col", class: "optional"}, "Task"), el("th", {scope: "col", class: "number"}, "Size"))),

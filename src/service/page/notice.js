@@ -35,7 +35,8 @@ const notice = (() => {
 	}
 
 	function tokenForm(retry) {
-		const token = el("input", {id: "token", type: "password", autocomplete: "off", "aria-label": "Token", required: true});
+		const token = el("input",
+			{id: "token", type: "password", autocomplete: "off", "aria-label": "Token", required: true});
 		return el("form", {submit: (e) => { e.preventDefault(); server.setToken(token.value.trim()); retry(); }},
 			el("p", {}, "The server wants the token that ", code("offload serve"),
 				" printed. Open the address that it printed, which has the token in it, or enter the token:"),

@@ -93,7 +93,8 @@ const plots = (() => {
 			const root = d3.hierarchy({parts: groups}, (d) => d.parts)
 				.sum((d) => d.value ?? 0)
 				.sort((a, b) => b.value - a.value);
-			d3.treemap().size([box.clientWidth, box.clientHeight]).paddingInner(2).paddingTop((n) => (n.depth === 1 ? 18 : 0))(root);
+			d3.treemap().size([box.clientWidth, box.clientHeight])
+				.paddingInner(2).paddingTop((n) => (n.depth === 1 ? 18 : 0))(root);
 			box.replaceChildren(
 				...(root.children ?? []).map((n) => place(el("div", {class: "group"}, n.data.label), n)),
 				...root.leaves().filter((n) => n.depth === 2 && n.value > 0).map(({data, parent, ...at}) => place(

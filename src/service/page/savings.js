@@ -3,13 +3,15 @@
 "use strict";
 
 const savings = (() => {
-	const {choice, el, shown} = dom;
+	const {choice, el, remark, shown} = dom;
 	const RANGES = [["7d", "7 days"], ["30d", "30 days"], ["90d", "90 days"], ["all", "all time"]];
 	const GROUPS = [["way", "Way"], ["task", "Task"], ["agent", "Agent"]];
-	const MEASURES = [["saved", "Saved"], ["offloaded", "Kept out"], ["pointers", "Pointers shown"], ["read", "Read back"]];
+	const MEASURES = [["saved", "Saved"], ["offloaded", "Kept out"], ["pointers", "Pointers shown"],
+		["read", "Read back"]];
 	const NUMBERS = ["results", "offloaded", "pointers", "read", "saved"];
 	const SERIES_MAX = 8, BINS_MAX = 120, ROWS_MAX = 50;
 	const DAY_MS = format.DAY * 1000;
+	const dayOf = (ms) => new Date(ms).toISOString().slice(0, 10);
 
 	function sum(rows) {
 		const total = Object.fromEntries(NUMBERS.map((n) => [n, 0]));
@@ -22,7 +24,8 @@ const savings = (() => {
 		const groups = new Map();
 		for (const row of rows) {
 			const name = row[key] ?? "";
-			groups.set(name, [...(groups.get(name) ?? []), row]);
+			if (!groups.has(name)) groups.set(name, []);
+			groups.get(name).push(row);
 		}
 		return Array.from(groups, ([name, of]) => ({name, of, ...sum(of)})).sort((a, b) => b[measure] - a[measure]);
 	}
@@ -35,7 +38,7 @@ const savings = (() => {
 			: today - parseInt(range, 10) + 1;
 		const width = today - first < BINS_MAX ? 1 : 7;
 		const days = [];
-		for (let day = first; day <= today; day += width) days.push(new Date(day * DAY_MS).toISOString().slice(0, 10));
+		for (let day = first; day <= today; day += width) days.push(dayOf(day * DAY_MS));
 		return {days, width, bin: (day) => Math.max(0, Math.floor((number(day) - first) / width))};
 	}
 
@@ -51,9 +54,10 @@ const savings = (() => {
 				if (at < values.length) values[at] += row[measure];
 			}
 			return {label, values};
-		});
+		}).filter(({values}) => values.some((n) => n !== 0));
 		const what = MEASURES.find(([value]) => value === measure)[1];
-		return plots.bars(days, series, `Tokens, ${what.toLowerCase()}, by ${width === 1 ? "day" : "week"}; the table has the sums`);
+		return plots.bars(days, series,
+			`Tokens, ${what.toLowerCase()}, by ${width === 1 ? "day" : "week"}; the table has the sums`);
 	}
 
 	const nameOf = (group) => group.name || "none";
@@ -74,12 +78,11 @@ const savings = (() => {
 		const group = page.query.get("group") || "way";
 		const measure = page.query.get("measure") || "saved";
 		const since = range === "all" ? ""
-			: new Date(Date.now() - (parseInt(range, 10) - 1) * DAY_MS).toISOString().slice(0, 10);
+			: dayOf(Date.now() - (parseInt(range, 10) - 1) * DAY_MS);
 		const stats = await server.stats({since, by: `day,${group}`}, page.signal);
 		const rows = stats.rows.filter((row) => row.day >= since);
 		const groups = groupBy(rows, group, measure);
-		const number = (title, key, optional) =>
-			({title, number: true, optional, cell: (row) => format.count(row[key])});
+		const number = (title, key, kind = "number") => ({title, kind, cell: (row) => format.count(row[key])});
 		return el("section", {"aria-labelledby": "savings"},
 			el("div", {class: "head"}, el("h2", {id: "savings"}, "Tokens saved"),
 				choice("range", "Range", RANGES, range, (value) => page.set({range: value})),
@@ -88,14 +91,19 @@ const savings = (() => {
 			tiles(sum(rows)),
 			rows.length > 0 && plot(rows, groups, {range, measure}),
 			table.make(`Tokens by ${group}`, [
-				{title: GROUPS.find(([value]) => value === group)[1], heading: true, cell: (row) => row.total ? "All" : shown(nameOf(row))},
-				number("Results", "results", true), number("Kept out", "offloaded"), number("Pointers", "pointers", true),
-				number("Read back", "read", true), number("Saved", "saved"),
+				{title: GROUPS.find(([value]) => value === group)[1], heading: true,
+					cell: (row) => (row.total ? "All" : shown(nameOf(row)))},
+				number("Results", "results", "number optional"),
+				number("Kept out", "offloaded"),
+				number("Pointers", "pointers", "number optional"),
+				number("Read back", "read", "number optional"),
+				number("Saved", "saved"),
 			], groups.slice(0, ROWS_MAX), {
 				foot: {total: true, ...sum(rows)},
-				empty: "Nothing was offloaded in this time. Agents do that by hooks (offload hook install), and by offload run.",
+				empty: "Nothing was offloaded in this time. Agents do that by hooks (offload hook install), "
+					+ "and by offload run.",
 			}),
-			groups.length > ROWS_MAX && el("p", {class: "dim"}, `The ${ROWS_MAX} largest of ${format.count(groups.length)}.`));
+			groups.length > ROWS_MAX && remark(`The ${ROWS_MAX} largest of ${format.count(groups.length)}.`));
 	}
 
 	return {section};

@@ -3,7 +3,7 @@
 "use strict";
 
 const search = (() => {
-	const {choice, el, field, shown} = dom;
+	const {choice, el, field, remark, shown} = dom;
 	const WAYS = [["words", "words or a question"], ["grep", "regular expression"]];
 	const LIMIT = {words: 50, grep: 500};
 	const TIERS = [["", "any"], ["working", "working"], ["long-term", "long-term"], ["archive", "archive"]];
@@ -24,10 +24,13 @@ const search = (() => {
 			el("button", {class: "main"}, "Search"));
 	}
 
-	const lineRange = (from, to) => (from === null ? "" : to === null || from === to ? String(from) : `${from}-${to}`);
+	const sliceOf = (from, to) => [...new Set([from, to])].filter((n) => n !== null).join("-");
+
+	const found = (n, noun) => (n ? format.plural(n, noun) + "." : "Nothing was found.");
 
 	function hit(page, path, lines, text, id) {
-		return el("li", {}, path && el("a", {id, href: page.file(path, lines)}, shown(path), lines && `:${lines}`), text);
+		return el("li", {},
+			path && el("a", {id, href: page.file(path, lines)}, shown(path), lines && `:${lines}`), text);
 	}
 
 	async function byWords(page, q) {
@@ -35,8 +38,8 @@ const search = (() => {
 		for (const name of ["tier", "path", "category", "task", "tag"]) query[name] = page.query.get(name);
 		const {hits, note} = await server.search(query, page.signal);
 		return [
-			el("p", {class: "dim"}, hits.length ? format.plural(hits.length, "hit") + "." : "Nothing was found.", note && [" ", shown(note)]),
-			el("ol", {class: "hits"}, hits.map((h, i) => hit(page, h.path, lineRange(h.line_start, h.line_end),
+			remark(found(hits.length, "hit"), note && [" ", shown(note)]),
+			el("ol", {class: "hits"}, hits.map((h, i) => hit(page, h.path, sliceOf(h.line_start, h.line_end),
 				el("pre", {}, h.snippet.split("\n").map((line) => el("div", {}, shown(line)))), `hit-${i}`))),
 		];
 	}
@@ -47,30 +50,32 @@ const search = (() => {
 		const byPath = new Map();
 		for (const text of lines) {
 			const [, path, number, line] = /^(.*?):(\d+):(.*)$/s.exec(text) ?? [null, "", null, text];
-			byPath.set(path, [...(byPath.get(path) ?? []), {number, line}]);
+			if (!byPath.has(path)) byPath.set(path, []);
+			byPath.get(path).push({number, line});
 		}
 		return [
-			el("p", {class: "dim"}, matches ? format.plural(matches, "matching line") + "." : "Nothing was found.", !complete && " There may be more."),
-			el("ol", {class: "hits"}, Array.from(byPath, ([path, of], i) => hit(page, path, "",
-				el("pre", {}, of.map(({number, line}, n) => el("div", {},
-					number && [el("a", {id: `hit-${i}-${n}`, href: page.file(path, number)}, number), " "], shown(line)))), `hit-${i}`))),
+			remark(found(matches, "matching line"), !complete && " There may be more."),
+			el("ol", {class: "hits"}, Array.from(byPath, ([path, of], i) => hit(page, path, "", el("pre", {},
+				of.map(({number, line}, n) => el("div", {},
+					number && [el("a", {id: `hit-${i}-${n}`, href: page.file(path, number)}, number), " "],
+					shown(line)))), `hit-${i}`))),
 		];
 	}
 
 	async function view(page) {
 		const q = page.query.get("q")?.trim();
 		const way = page.query.get("way") === "grep" ? "grep" : "words";
-		let found = el("p", {class: "dim"}, "Ask as you would ask a person; quotes, +word, -word and begin* are exact.");
+		let answer = remark("Ask as you would ask a person; quotes, +word, -word and begin* are exact.");
 		if (q) {
 			try {
-				found = await (way === "grep" ? byPattern : byWords)(page, q);
+				answer = await (way === "grep" ? byPattern : byWords)(page, q);
 			} catch (e) {
 				// What was asked for is at fault: the form stays, to be mended.
 				if (e.status !== 400) throw e;
-				found = el("p", {class: "wrong", role: "alert"}, shown(e.message));
+				answer = el("p", {class: "wrong", role: "alert"}, shown(e.message));
 			}
 		}
-		return [el("h1", {}, "Search"), form(page, way), found];
+		return [el("h1", {}, "Search"), form(page, way), answer];
 	}
 
 	return {view};

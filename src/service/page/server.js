@@ -36,7 +36,7 @@ const server = (() => {
 
 	/** Asks in the tree of `of`, an agent, or of the server: "". */
 	async function request(path, {method = "GET", query, body, signal, headers = {}, of = agent} = {}) {
-		const given = Object.entries(query ?? {}).filter(([, v]) => v !== "" && v !== null && v !== undefined);
+		const given = Object.entries(query ?? {}).filter(([, value]) => (value ?? "") !== "");
 		const address = path + (given.length ? "?" + new URLSearchParams(given) : "");
 		headers["Offload-Reader"] = "person";
 		if (token) headers.Authorization = "Bearer " + asBytes(token);
@@ -105,7 +105,8 @@ const server = (() => {
 		usage: (signal) => either("usage", "/v1/usage", {}, signal),
 		tasks: (signal) => either("tasks", "/v1/tasks", {}, signal),
 		agents: (signal, of) => either("agents", "/v1/agents", {}, signal, of),
-		list: (query, signal) => either(query.sort === "expires" ? "expiring" : "recent", "/v1/memories", query, signal),
+		list: (query, signal) =>
+			either(query.sort === "expires" ? "expiring" : "recent", "/v1/memories", query, signal),
 		info: (id, signal) => json(memory(id, "/info"), {signal}),
 		fetch: (id, query, signal) => json(memory(id), {query, signal}),
 		pin: (id, important) => json(memory(id, "/pin"), {method: "POST", body: {important}}),

@@ -3,7 +3,7 @@
 "use strict";
 
 const storage = (() => {
-	const {choice, el, shown} = dom;
+	const {choice, el, remark, shown} = dom;
 	const MEASURES = [["stored_bytes", "On disk"], ["bytes", "Size"], ["tokens", "Tokens"], ["files", "Files"]];
 	const TIERS = ["working", "long-term", "archive"];
 
@@ -11,6 +11,12 @@ const storage = (() => {
 	const name = (group) => group.category ?? "none";
 	const link = (page, group) => server.report ? null
 		: page.link("files", {tier: group.tier, category: group.category ?? ""});
+
+	function nameCell(page, group) {
+		if (!group.tier) return "All";
+		const href = link(page, group);
+		return href ? el("a", {href}, shown(name(group))) : shown(name(group));
+	}
 
 	function map(page, groups, measure) {
 		const text = measure === "bytes" || measure === "stored_bytes" ? format.bytes : format.count;
@@ -26,7 +32,7 @@ const storage = (() => {
 
 	function disk(status) {
 		const d = status?.disk;
-		return d && el("p", {class: "dim"}, `The store takes ${format.bytes(d.packs + d.index + d.journal)} of the disk: `
+		return d && remark(`The store takes ${format.bytes(d.packs + d.index + d.journal)} of the disk: `
 			+ `packs ${format.bytes(d.packs)}, index ${format.bytes(d.index)}, journal ${format.bytes(d.journal)}; `
 			+ `${format.bytes(d.free)} are free.`);
 	}
@@ -36,15 +42,16 @@ const storage = (() => {
 		const groups = (await server.usage(page.signal)).groups
 			.sort((a, b) => TIERS.indexOf(a.tier) - TIERS.indexOf(b.tier) || b[measure] - a[measure]);
 		const total = Object.fromEntries(MEASURES.map(([key]) => [key, sum(groups, key)]));
-		const number = (title, key, text, optional) => ({title, number: true, optional, cell: (g) => text(g[key])});
+		const number = (title, key, text, kind = "number") => ({title, kind, cell: (g) => text(g[key])});
 		return el("section", {"aria-labelledby": "storage"},
 			el("div", {class: "head"}, el("h2", {id: "storage"}, "What is stored"),
 				choice("stored", "By", MEASURES, measure, (value) => page.set({stored: value}))),
 			groups.length > 0 && map(page, groups, measure),
 			table.make("Files by tier and category", [
-				{title: "Category", heading: true, cell: (g) => g.tier ? (link(page, g) ? el("a", {href: link(page, g)}, shown(name(g))) : shown(name(g))) : "All"},
+				{title: "Category", heading: true, cell: (g) => nameCell(page, g)},
 				number("Files", "files", format.count), number("Size", "bytes", format.bytes),
-				number("On disk", "stored_bytes", format.bytes), number("Tokens", "tokens", format.count, true),
+				number("On disk", "stored_bytes", format.bytes),
+				number("Tokens", "tokens", format.count, "number optional"),
 			], groups, {foot: total, groupOf: (g) => g.tier, empty: "Nothing is stored yet."}),
 			disk(status));
 	}

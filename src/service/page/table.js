@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Tables: a column is {title, cell(row), number, optional}; optional ones go where it is narrow.
+// Tables: a column is {title, cell(row), heading, kind}, the last of them classes of the style sheet:
+// "optional" ones go where it is narrow.
 "use strict";
 
 const table = (() => {
-	const {el} = dom;
-	const kind = (c) => [c.number && "number", c.optional && "optional", c.wide && "wide", c.text && "text", c.tier && "tier"].filter(Boolean).join(" ") || null;
-
-	const line = (columns, row) => el("tr", {}, columns.map((c, i) =>
-		el(c.heading ? "th" : "td", {class: kind(c), scope: c.heading && "row"}, c.cell(row))));
+	const {el, remark} = dom;
+	const line = (columns, row) => el("tr", {}, columns.map((c) => c.heading
+		? el("th", {class: c.kind, scope: "row"}, c.cell(row)) : el("td", {class: c.kind}, c.cell(row))));
 
 	/** `groupOf`, where given, names the group of a row; rows of a group are next to each other. */
 	function make(caption, columns, rows, {empty = "There is nothing.", foot, groupOf} = {}) {
-		if (rows.length === 0) return el("p", {class: "dim"}, empty);
-		const head = el("tr", {}, columns.map((c) => el("th", {scope: "col", class: kind(c)}, c.title)));
+		if (rows.length === 0) return remark(empty);
+		const head = el("tr", {}, columns.map((c) => el("th", {scope: "col", class: c.kind}, c.title)));
 		const body = el("tbody");
 		let group = null;
 		for (const row of rows) {
