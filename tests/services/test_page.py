@@ -17,7 +17,7 @@ import paths  # noqa: F401
 from browser import browser
 from clock import DAY, Clock
 from files import MIB, log_text
-from harness import OFFLOAD, SEAL_SOON, Mount, Skip, main, read, run, test, xattr
+from harness import OFFLOAD, SEAL_SOON, Mount, Skip, eventually, main, read, run, test, xattr
 from pages import VIEWS, Page, check_files, page_of, put, serving, shot, tree
 
 HTML = "<img src=x onerror=window.harmed=1><script>window.harmed=1</script>"
@@ -224,9 +224,12 @@ def hits_and_slices_open_at_their_lines(case):
 @test(timeout=120)
 def the_log_lives(case):
     with case.mount(SEAL_SOON) as m:
+        m.make("cache/web/before.txt", b"zero\n")
+        eventually(lambda: b"before.txt" in read(m(".offload/log")), "it is in the log")
         with page_of(m) as page:
             b = page.b
             page.go("log")
+            b.wait_for("td", "cache/web/before.txt")
             m.make("cache/web/first.txt", b"one\n")
             b.wait_for("td", "cache/web/first.txt")
             b.click("#pause")
