@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -15,7 +16,7 @@ import time
 import urllib.parse
 
 import paths  # noqa: F401
-from harness import OFFLOAD, SLOW, eventually, main, run, same, test, write
+from harness import OFFLOAD, ROOT, SLOW, Skip, as_nobody, eventually, main, read, run, same, test, write
 from schema import check
 from serve import Server, exchange, statuses
 
@@ -378,8 +379,6 @@ def a_socket_is_its_owners(case):
 
 @test
 def another_user_is_not_let_in(case):
-    from harness import ROOT, Skip, as_nobody
-
     if not ROOT:
         raise Skip("needs root")
     with case.mount(), Server(case, "--socket", case.path("run", "s.sock")) as s:
@@ -681,6 +680,27 @@ def sockets_may_be_handed_over(case):
             assert process.wait(40 * SLOW) == 0
             process.communicate()
             assert os.path.exists(path), "what was handed over is not ours to remove"
+
+
+@test
+def the_units_are_what_systemd_takes(case):
+    if not shutil.which("systemd-analyze"):
+        raise Skip("there is no systemd-analyze")
+    instance = case.dir[1:].replace("-", r"\x2d").replace("/", "-")
+    names = []
+    for kind in ("service", "socket"):
+        unit = read(os.path.join(os.path.dirname(OFFLOAD), f"offload-serve@.{kind}")).decode()
+        names.append(case.path(f"offload-serve@{instance}.{kind}"))
+        program = next(
+            (line.split("=")[1].split()[0] for line in unit.splitlines() if "ExecStart" in line), ""
+        )
+        write(names[-1], unit.replace(program or "\0", OFFLOAD).encode())
+    done = run(
+        "systemd-analyze", "--user", "--man=no", "verify", *names,
+        check=False, env={**os.environ, "XDG_RUNTIME_DIR": case.dir},
+    )  # fmt: skip
+    said = [line for line in done.stderr.decode().splitlines() if "offload" in line]
+    assert done.returncode == 0 and not said, done.stderr.decode()
 
 
 # --- Many at once ---------------------------------------------------------------------------------
