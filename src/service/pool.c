@@ -22,19 +22,29 @@ struct ofs_pool {
 	size_t n_waiting, n_late;
 	unsigned int threads, started,
 		idle; /* those wanted, those there are, those without a job */
+	pthread_t *ended; /* threads that are to be joined: they have left the lock for good */
+	size_t n_ended, ended_cap;
 	bool ending;
 	pthread_t watch;
 };
 
 static void *work(void *arg);
 
+/* With the lock held: then nobody in the list needs it any more. */
+static void join_ended(struct ofs_pool *p)
+{
+	for (size_t i = 0; i < p->n_ended; i++)
+		pthread_join(p->ended[i], NULL);
+	p->n_ended = 0;
+}
+
 static void start_worker(struct ofs_pool *p)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
 
+	join_ended(p);
 	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, (size_t)512 << 10);
 	if (pthread_create(&thread, &attr, work, p) == 0)
 		p->started++;
@@ -92,6 +102,7 @@ static void *work(void *arg)
 		run_next(p);
 	}
 	p->started--;
+	*ofs_append(p->ended, p->n_ended, p->ended_cap) = pthread_self();
 	pthread_cond_broadcast(&p->change);
 	return NULL;
 }
@@ -235,10 +246,12 @@ void ofs_pool_destroy(struct ofs_pool *p)
 	pthread_mutex_lock(&p->lock);
 	while (p->started > p->n_late)
 		pthread_cond_wait(&p->change, &p->lock);
+	join_ended(p);
 	left = p->started;
 	pthread_mutex_unlock(&p->lock);
 	if (left) /* they use it */
 		return;
+	free(p->ended);
 	pthread_cond_destroy(&p->work);
 	pthread_cond_destroy(&p->change);
 	pthread_mutex_destroy(&p->lock);
