@@ -44,7 +44,8 @@ def shot(b, name):
 
 
 def put(m, content, *words):
-    run(OFFLOAD, "put", "-d", m.mnt, *words, input=content, cwd="/")
+    patient = {**os.environ, "OFFLOAD_TIMEOUT": "60"}
+    run(OFFLOAD, "put", "-d", m.mnt, *words, input=content, cwd="/", env=patient)
 
 
 @contextlib.contextmanager

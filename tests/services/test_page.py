@@ -112,8 +112,7 @@ def nothing_is_wider_than_a_phone(case):
                 b.go("#/" + view)
                 time.sleep(0.1)
                 b.wait("!document.querySelector('main').ariaBusy", view)
-                width = b.run("return document.documentElement.scrollWidth")
-                assert width <= 400, (view, width)
+                b.wait("document.documentElement.scrollWidth <= 400", f"'{view}' is as wide as a phone")
                 shot(b, "narrow-" + (view.split("?")[0].split("/")[0] or "overview"))
 
 
@@ -330,7 +329,7 @@ def report_is_one_file(case):
             b.wait_for("thead th", "Task")
             shot(b, "report")
             b.resize(400, 800)
-            assert b.run("return document.documentElement.scrollWidth") <= 400
+            b.wait("document.documentElement.scrollWidth <= 400", "as wide as a phone")
             page.check()
             m.unmount()
             b.open(address)  # which needs no tree
