@@ -16,8 +16,8 @@ from harness import OFFLOAD, SLOW, eventually, main, test  # noqa: E402
 from mcp_client import LEGACY, META, MODERN, Http, meta  # noqa: E402
 
 SAME = """
-    discover initialize tools_list both_eras_at_once wrong_messages wrong_requests wrong_arguments
-    many_at_once every_tool long_hits_are_linked bounds bytes_that_are_no_text pages resources
+    discover initialize tools_list both_eras_at_once wrong_messages deep_messages wrong_requests
+    wrong_arguments many_at_once every_tool long_hits_are_linked bounds bytes_that_are_no_text pages resources
     long_resources no_store_yet mounted_meanwhile daemon_killed
 """.split()
 
