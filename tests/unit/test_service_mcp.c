@@ -49,6 +49,8 @@ Test(service_mcp, headers_repeat_the_body)
 	expect(list, (struct ofs_mcp_headers){ "2026-07-28", "tools/list", NULL }, 0, 200);
 	expect(list, (struct ofs_mcp_headers){ "2026-07-28", "=?base64?dG9vbHMvbGlzdA==?=", NULL },
 	       0, 200);
+	expect(list, (struct ofs_mcp_headers){ "2026-07-28", " \ttools/list \t", NULL }, 0, 200);
+	expect(list, (struct ofs_mcp_headers){ "2026-07-28", "  ", NULL }, -32020, 400);
 	expect(list, (struct ofs_mcp_headers){ "2026-07-28", NULL, NULL }, -32020, 400);
 	expect(list, (struct ofs_mcp_headers){ "2026-07-28", "prompts/list", NULL }, -32020, 400);
 	expect(list, (struct ofs_mcp_headers){ "2026-07-28", "TOOLS/LIST", NULL }, -32020, 400);

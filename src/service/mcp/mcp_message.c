@@ -203,15 +203,19 @@ static int take_version(const struct ofs_mcp_headers *headers, struct ofs_mcp_er
 
 /* ---- headers */
 
-/* Whether a header, which may be encoded, says `text`. */
+/* Whether a header, which may be encoded and have blanks around it, says `text`. */
 static bool header_says(const char *header, const char *text)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf plain = OFS_BUF_INIT;
-	size_t begin = strlen(ENCODED_BEGIN), end = strlen(ENCODED_END), len = strlen(header);
+	size_t begin = strlen(ENCODED_BEGIN), end = strlen(ENCODED_END), len;
 
-	if (len < begin + end || strncmp(header, ENCODED_BEGIN, begin) != 0 ||
-	    strcmp(header + len - end, ENCODED_END) != 0)
-		return strcmp(header, text) == 0;
+	header += strspn(header, " \t");
+	len = strlen(header);
+	while (len && strchr(" \t", header[len - 1]))
+		len--;
+	if (len < begin + end || memcmp(header, ENCODED_BEGIN, begin) != 0 ||
+	    memcmp(header + len - end, ENCODED_END, end) != 0)
+		return len == strlen(text) && memcmp(header, text, len) == 0;
 	return ofs_base64_decode(header + begin, len - begin - end, &plain) &&
 	       strlen(text) == plain.len && memcmp(ofs_buf_str(&plain), text, plain.len) == 0;
 }
