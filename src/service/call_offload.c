@@ -2,11 +2,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/base64.h"
 #include "base/redact.h"
 #include "client/naming.h"
 #include "client/pointer.h"
 #include "client/usage.h"
+#include "codec/base64.h"
 #include "service/call_run.h"
 
 #define CATEGORY "general"

@@ -3,6 +3,8 @@
 
 #include <strings.h>
 
+#include "codec/base64.h"
+
 /* ---- the token */
 
 static bool same(const char *token, const void *given, size_t len)
@@ -16,36 +18,13 @@ static bool same(const char *token, const void *given, size_t len)
 	return want && !differ;
 }
 
-static int sextet(char c)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *at = c ? strchr(digits, c) : NULL;
-
-	return at ? (int)(at - digits) : -1;
-}
-
 /* The password of "user:password" in base64, which is what programs send that know only a URL. */
 static void decode_basic(const char *text, struct ofs_buf *ret)
 {
-	uint32_t bits = 0;
-	int n = 0;
 	uint8_t *colon;
 
-	for (; *text && *text != '='; text++) {
-		int digit = sextet(*text);
-
-		if (digit < 0)
-			return;
-		bits = bits << 6 | (uint32_t)digit;
-		n += 6;
-		if (n >= 8) {
-			uint8_t byte = (uint8_t)(bits >> (n - 8));
-
-			ofs_buf_append(ret, &byte, 1);
-			n -= 8;
-		}
-	}
+	if (!ofs_base64_decode(text, strlen(text), ret))
+		ret->len = 0;
 	colon = ret->len ? memchr(ret->data, ':', ret->len) : NULL;
 	ret->len = colon ? ret->len - (size_t)(colon + 1 - ret->data) : 0;
 	if (colon)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/mcp/mcp_message.h"
 
-#include "base/base64.h"
 #include "base/text.h"
+#include "codec/base64.h"
 
 #define META "io.modelcontextprotocol/"
 #define META_VERSION META "protocolVersion"

@@ -3,8 +3,8 @@
  * The resources: every file, by its ref as offload://REF, and slices of it as offload://REF:10-20.
  * They are read as memory_fetch reads them, with its bounds.
  */
-#include "base/base64.h"
 #include "client/access.h"
+#include "codec/base64.h"
 #include "service/mcp/mcp_methods.h"
 
 #define PAGE 100

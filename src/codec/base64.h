@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes as text of 64 characters (RFC 4648, section 4). */
+/* Bytes as text of 64 characters (RFC 4648, section 4), by libcrypto. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,5 +9,5 @@
 /* Appends the bytes that `text` stands for, with its padding. False: it is not base64. */
 bool ofs_base64_decode(const char *text, size_t len, struct ofs_buf *to);
 
-/* Appends the text that stands for some bytes. */
+/* Appends the text, with its padding. */
 void ofs_base64_encode(const void *data, size_t len, struct ofs_buf *to);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/base64.h"
+#include "codec/base64.h"
 
 static void check(const char *text, const char *bytes, size_t len)
 {
@@ -14,7 +14,7 @@ static void check(const char *text, const char *bytes, size_t len)
 	cr_assert(len == 0 || memcmp(to.data, bytes, len) == 0, "'%s'", text);
 }
 
-Test(base64, decodes)
+Test(codec_base64, decodes)
 {
 	check("", "", 0);
 	check("Zg==", "f", 1);
@@ -24,7 +24,7 @@ Test(base64, decodes)
 	check("/+8A", "\xff\xef\0", 3);
 }
 
-Test(base64, refuses_what_is_none)
+Test(codec_base64, refuses_what_is_none)
 {
 	static const char *const wrong[] = { "Z",	 "Zg",	   "Zg=",  "====",  "Z===",
 					     "Zg==Zg==", "Zm9v\n", "Zm-_", "Zm9vZ", "Z=g=" };
