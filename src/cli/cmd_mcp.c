@@ -38,12 +38,28 @@ static const int caught[] = { SIGINT, SIGTERM, SIGHUP };
 static int wake = -1; /* in the child: what ends it */
 static pid_t child; /* in the parent */
 
+static void hold_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(caught); i++)
+		sigaddset(&set, caught[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+/* Those that were held come now. */
 static void take_signals(void (*handler)(int))
 {
 	struct sigaction action = { .sa_handler = handler };
+	sigset_t set;
 
-	for (size_t i = 0; i < OFS_ARRAY_SIZE(caught); i++)
+	sigemptyset(&set);
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(caught); i++) {
 		sigaction(caught[i], &action, NULL);
+		sigaddset(&set, caught[i]);
+	}
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 static void end_by_signal(int number)
@@ -119,6 +135,7 @@ static int serve_apart(void)
 
 	if (pipe2(done, O_CLOEXEC) < 0)
 		return ofs_report("cannot make a pipe: %s", strerror(errno));
+	hold_signals();
 	child = fork();
 	if (child < 0)
 		return ofs_report("cannot make a process: %s", strerror(errno));
