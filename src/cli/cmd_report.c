@@ -118,7 +118,8 @@ static void append_policy(struct ofs_buf *page)
 {
 	ofs_buf_append_str(page, "<meta http-equiv=\"Content-Security-Policy\" content=\""
 				 "default-src 'none'; base-uri 'none'; form-action 'none'; "
-				 "img-src data:; script-src");
+				 "require-trusted-types-for 'script'; img-src data:; "
+				 "script-src");
 	append_hashes(page, "text/javascript");
 	ofs_buf_append_str(page, "; style-src");
 	append_hashes(page, "text/css");

@@ -2,9 +2,10 @@
 #include "service/http/assets.h"
 
 #define INDEX "index.html"
-#define POLICY                                                                            \
-	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " \
-	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+#define POLICY                                                                              \
+	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "   \
+	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " \
+	"require-trusted-types-for 'script'"
 
 void ofs_assets_get(struct ofs_http_exchange *x, struct ofs_http_reply *ret)
 {
