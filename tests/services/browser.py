@@ -99,7 +99,8 @@ class Browser:
             value = KEYS.get(key, key)
             for each in value:
                 actions += [{"type": "keyDown", "value": each}, {"type": "keyUp", "value": each}]
-        self.ask("POST", "/actions", {"actions": [{"type": "key", "id": "keys", "actions": actions}]})
+        keyboard = {"type": "key", "id": "keys", "actions": actions}
+        self.ask("POST", "/actions", {"actions": [keyboard]})
 
     def tab_to(self, selector, limit=200):
         """Presses Tab until the element has the focus: it can be reached without a mouse."""

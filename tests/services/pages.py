@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The page of offload serve in a browser, for tests. Screenshots go to OFFLOADFS_TEST_SHOTS, if it is set."""
+"""
+The page of offload serve in a browser, for tests. Screenshots go to OFFLOADFS_TEST_SHOTS, if it is
+set.
+"""
 import contextlib
 import os
 
@@ -33,7 +36,8 @@ class Page:
         foreign = [r for r in b.requests
                    if not r.startswith((self.served, "data:", "chrome:", "chrome-untrusted:"))]
         assert not foreign, foreign
-        assert not b.run("return document.querySelector('main :is(script, img, iframe, svg, style, b, i)')")
+        markup = "main :is(script, img, iframe, svg, style, b, i)"
+        assert not b.run("return document.querySelector(arguments[0])", markup)
 
 
 def shot(b, name):
@@ -98,7 +102,8 @@ def check_files(page, count):
     b.type("#category", "shell")
     b.type("#task", "T")
     b.press("Enter")
-    b.wait(f"!document.querySelector('#totals').textContent.startsWith('{count:,} ')", "only some files")
+    all_of_them = f"document.querySelector('#totals').textContent.startsWith('{count:,} ')"
+    b.wait("!" + all_of_them, "only some files")
     paths = b.run("return [...document.querySelectorAll('tbody .path')].map(p => p.textContent)")
     assert paths and all(p.startswith("tasks/T/shell/") for p in paths), paths
     page.check()

@@ -14,12 +14,14 @@ import re
 import time
 
 import paths  # noqa: F401
-from browser import browser
+from browser import WebDriverError, browser
 from clock import DAY, Clock
 from files import MIB, log_text
 from harness import OFFLOAD, SEAL_SOON, Mount, Skip, eventually, main, read, run, test, xattr
 from pages import VIEWS, Page, check_files, page_of, put, serving, shot, tree
 
+FITS = "document.documentElement.scrollWidth <= 400"
+POINTER = "return document.querySelector('#pointer').value"
 HTML = "<img src=x onerror=window.harmed=1><script>window.harmed=1</script>"
 ACTING = "\x1b[31mred\x1b]0;title\x07 \u202egpj.exe\u2069 \u200bzero\ufeff \U000e0041"
 MARK = "javascript:window.harmed=1//'\"><svg onload=window.harmed=1>"
@@ -66,6 +68,13 @@ def names_and_contents_stay_text(case):
                 b.wait("document.querySelector('.line bdi, .passage bdi')", "its content")
                 page.check()
                 assert "\u202e" not in b.text() and "\x1b" not in b.text()
+            # Nor could the page's own scripts make it more than that.
+            try:
+                b.run("document.body.innerHTML += arguments[0]", HTML)
+                raise AssertionError("a text became markup")
+            except WebDriverError as e:
+                assert "TrustedHTML" in str(e), e
+            assert b.complaints(), "a violation of the policy is not told"
 
 
 @test(timeout=120)
@@ -112,7 +121,7 @@ def nothing_is_wider_than_a_phone(case):
                 b.go("#/" + view)
                 time.sleep(0.1)
                 b.wait("!document.querySelector('main').ariaBusy", view)
-                b.wait("document.documentElement.scrollWidth <= 400", f"'{view}' is as wide as a phone")
+                b.wait(FITS, f"'{view}' is as wide as a phone")
                 shot(b, "narrow-" + (view.split("?")[0].split("/")[0] or "overview"))
 
 
@@ -160,8 +169,8 @@ def every_function_is_reached_by_keyboard(case):
             for control in ("#range", "#group", "#measure", "#stored", "#theme", "#find-query"):
                 b.tab_to(control)
             page.go("files")
-            for control in ("#tier", "#reverse", "#filter", f"#file-{ref}", f"#pin-{ref}", f"#promote-{ref}"):
-                b.tab_to(control)
+            for control in ("#tier", "#reverse", "#filter", "#file-", "#pin-", "#promote-"):
+                b.tab_to(control + ref if control.endswith("-") else control)
             page.go(f"file/{ref}")
             for control in ("#copy", "#slice", "#go", "#lines"):
                 b.tab_to(control)
@@ -178,7 +187,8 @@ def every_function_is_reached_by_keyboard(case):
             b.wait_for(".line.selected", "needle4")
             unnamed = b.run(
                 "return [...document.querySelectorAll('button, input, select, a, [tabindex]')]"
-                ".filter(e => !e.hidden && !(e.ariaLabel || e.textContent.trim() || e.closest('label')))"
+                ".filter(e => !e.hidden)"
+                ".filter(e => !(e.ariaLabel || e.textContent.trim() || e.closest('label')))"
                 ".map(e => e.outerHTML)")
             assert unnamed in ([], None), unnamed
             page.check()
@@ -187,7 +197,8 @@ def every_function_is_reached_by_keyboard(case):
 @test(timeout=120)
 def hits_and_slices_open_at_their_lines(case):
     with case.mount() as m:
-        text = b"".join(b"line %d\n" % n for n in range(1, 3001)).replace(b"line 2222\n", b"the zebra crosses\n")
+        text = b"".join(b"line %d\n" % n for n in range(1, 3001))
+        text = text.replace(b"line 2222\n", b"the zebra crosses\n")
         ref = xattr(m.make("tasks/T/web/page.txt", text), "ref")
         with page_of(m) as page:
             b = page.b
@@ -204,7 +215,7 @@ def hits_and_slices_open_at_their_lines(case):
             assert "400" in b.complaints()[0]
             page.go(f"file/{ref}:120-180")
             b.wait_for(".line.selected", "line 120")
-            assert b.run("return document.querySelector('#pointer').value") == f"{m.mnt}/refs/{ref}:120-180"
+            assert b.run(POINTER) == f"{m.mnt}/refs/{ref}:120-180"
             page.go(f"file/{ref}:-50")
             b.wait_for(".line.selected", "line 2951")
             page.go(f"file/{ref}:b0-6")
@@ -214,7 +225,8 @@ def hits_and_slices_open_at_their_lines(case):
             b.wait_for(".line.selected", "line 120")
             b.type("#slice", "7-8")
             b.press("Enter")
-            b.wait("document.querySelector('.line.selected')?.textContent.startsWith('7')", "line 7")
+            first = "document.querySelector('.line.selected')?.textContent"
+            b.wait(first + "?.startsWith('7')", "line 7")
             page.check()
         told = json.loads(run(OFFLOAD, "stats", "-d", m.mnt, "--json", cwd="/").stdout)["tokens"]
         assert told["read"] == 0, "what a person reads counts as read back into a prompt"
@@ -279,7 +291,7 @@ def agents_have_their_own_pages(case):
             assert "its.txt" in b.text() and "000001.txt" not in b.text()
             b.click("[id^=file-]")
             b.wait_for(".line", "of the helper")
-            assert b.run("return document.querySelector('#pointer').value").startswith(m("agents/helper/refs/"))
+            assert b.run(POINTER).startswith(m("agents/helper/refs/"))
             assert xattr(path, "ref")
             page.check()
 
@@ -322,14 +334,15 @@ def report_is_one_file(case):
             b.wait_for("main h2", "Files used last")
             page = Page(b, address)
             text = b.text()
-            for words in ("Tokens saved", "What is stored", "What will expire", "Tasks", "Agents", "000001.txt", "</script><img"):
+            for words in ("Tokens saved", "What is stored", "What will expire", "Tasks", "Agents",
+                          "000001.txt", "</script><img"):
                 assert words in text, words
             assert not b.run("return document.querySelector('main a, .actions button')")
             b.choose("#group", "task")
             b.wait_for("thead th", "Task")
             shot(b, "report")
             b.resize(400, 800)
-            b.wait("document.documentElement.scrollWidth <= 400", "as wide as a phone")
+            b.wait(FITS, "it is as wide as a phone")
             page.check()
             m.unmount()
             b.open(address)  # which needs no tree
@@ -357,12 +370,14 @@ def picture(case):
                 task = tasks[min(rng.randrange(5), day // 5)]
                 category = rng.choice(["shell", "shell", "search", "web", "file_read"])
                 text = log_text(int(rng.lognormvariate(10.5, 0.9)), day * 100 + i)
-                put(m, text, "-c", category, "-t", task, "-n", f"{day}-{i}.txt", "--title", f"make check {day}")
-                kept = m("tasks", task, category, f"{day}-{i}.txt")
+                name = f"{day}-{i}.txt"
+                put(m, text, "-c", category, "-t", task, "-n", name, "--title", f"make check {day}")
+                kept = m("tasks", task, category, name)
                 if i % 3 == 0:
                     run(OFFLOAD, "slice", "-d", m.mnt, kept, "1-120", cwd="/")
                 if i % 4 == 1:
-                    run(OFFLOAD, rng.choice(["promote", "promote", "archive"]), "-d", m.mnt, kept, cwd="/")
+                    verb = rng.choice(["promote", "promote", "archive"])
+                    run(OFFLOAD, verb, "-d", m.mnt, kept, cwd="/")
         with page_of(m) as page:
             b = page.b
             b.resize(1000, 740)
