@@ -2,6 +2,7 @@
 #include "service/http/server.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <sys/resource.h>
 
 #include "base/clock.h"
@@ -14,6 +15,12 @@
 #define HEAD_MAX ((size_t)32 << 10) /* of a request, and what is read of its body at once */
 #define END_WAIT (10 * OFS_NS_PER_S)
 #define OTHER_FILES 128 /* descriptors beside those of connections */
+
+#if MHD_VERSION >= 0x00097601
+#define STRICTNESS MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1
+#else
+#define STRICTNESS MHD_OPTION_STRICT_FOR_CLIENT, 1
+#endif
 
 struct ear {
 	struct ofs_server *server;
@@ -139,6 +146,15 @@ static void measure(void *arg, struct ofs_buf *out)
 
 /* ---- starting */
 
+/* Later versions refuse by themselves what they should, and keep a head otherwise in memory. */
+static bool is_lax(void)
+{
+	unsigned int major, minor, patch;
+
+	return sscanf(MHD_get_version(), "%u.%u.%u", &major, &minor, &patch) == 3 && major == 0 &&
+	       minor == 9 && patch < 77;
+}
+
 static void raise_files(const struct ofs_server_options *o)
 {
 	struct rlimit limit;
@@ -163,13 +179,13 @@ static int start_ear(struct ofs_server *s, struct ear *ear, struct ofs_error *er
 	};
 	ear->daemon = MHD_start_daemon(
 		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle,
-		ear, MHD_OPTION_LISTEN_SOCKET, l->fd, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-		MHD_OPTION_CONNECTION_LIMIT, o->connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-		l->path ? 0 : o->per_address, MHD_OPTION_CONNECTION_MEMORY_LIMIT, HEAD_MAX,
-		MHD_OPTION_CONNECTION_TIMEOUT, OFS_MAX(idle, 1u), MHD_OPTION_URI_LOG_CALLBACK,
-		log_target, ear, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL,
-		MHD_OPTION_NOTIFY_COMPLETED, end_request, NULL, MHD_OPTION_NOTIFY_CONNECTION,
-		notify, ear, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+		ear, MHD_OPTION_LISTEN_SOCKET, l->fd, STRICTNESS, MHD_OPTION_CONNECTION_LIMIT,
+		o->connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT, l->path ? 0 : o->per_address,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, HEAD_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+		OFS_MAX(idle, 1u), MHD_OPTION_URI_LOG_CALLBACK, log_target, ear,
+		MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_NOTIFY_COMPLETED,
+		end_request, NULL, MHD_OPTION_NOTIFY_CONNECTION, notify, ear,
+		MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
 	if (!ear->daemon)
 		return ofs_error_set(err, EIO, "cannot serve at %s: %s",
 				     l->path ? l->path : l->address, strerror(errno));
@@ -219,6 +235,7 @@ int ofs_server_create(const struct ofs_server_options *options, struct ofs_error
 	s->transactions.bodies_max = options->bodies;
 	s->transactions.patience = options->patience;
 	s->transactions.idle = options->idle;
+	s->transactions.lax = is_lax();
 	raise_files(options);
 	r = start(s, err);
 	if (r < 0)

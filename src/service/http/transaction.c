@@ -402,18 +402,26 @@ static enum MHD_Result take_field(void *arg, enum MHD_ValueKind kind, const char
 	return MHD_YES;
 }
 
-/* What libmicrohttpd took for a head, and is none; NULL: it is one. */
-static const char *check_head(struct ofs_transaction *t, const char *method, const char *version)
+/* Whether the bytes of the head are one. */
+static bool is_strict(const struct ofs_transaction *t, const char *method, const char *version)
 {
 	const union MHD_ConnectionInfo *size =
 		MHD_get_connection_info(t->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 
+	if (!t->all->lax)
+		return true;
+	/* The target was told up to a NUL, which may not be its end. */
+	return size && strlen(method) + strlen(t->target) + 2 == (size_t)(version - method) &&
+	       ofs_strict_check(method, size->header_size, version);
+}
+
+/* What is wrong with a head; NULL: nothing so far. */
+static const char *check_head(struct ofs_transaction *t, const char *method, const char *version)
+{
 	if (MHD_get_connection_values_n(t->connection, MHD_HEADER_KIND, take_field, t) < 0 ||
 	    t->request.n_fields == FIELDS_MAX)
 		return "there are too many header fields";
-	/* The target was told up to a NUL, which may not be its end. */
-	if (!size || strlen(method) + strlen(t->target) + 2 != (size_t)(version - method) ||
-	    !ofs_strict_check(method, size->header_size, version))
+	if (!is_strict(t, method, version))
 		return "a line of the head ends otherwise than by CR LF, or has a NUL";
 	return NULL;
 }

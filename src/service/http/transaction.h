@@ -22,6 +22,7 @@ struct ofs_transactions {
 	struct ofs_http_limits limits;
 	size_t bodies_max;
 	int64_t patience, idle;
+	bool lax; /* libmicrohttpd takes for a request what is none: see strict.h */
 	atomic_size_t bodies; /* bytes that are held */
 	atomic_uint open; /* transactions */
 	atomic_uint jobs; /* that the pool has */
