@@ -33,9 +33,9 @@ static int call_work(const void *arg)
 	const struct request *request = arg;
 	const struct ofs_service_options options = {
 		.target = ofs_command_target,
-		.way = "call",
 		.task = request->task,
 	};
+	const struct ofs_caller by = { .way = "call" };
 	struct ofs_service *service;
 	struct ofs_error err;
 	json_t *answer;
@@ -43,7 +43,7 @@ static int call_work(const void *arg)
 
 	if (r < 0)
 		return call_refuse(r, err.text);
-	r = ofs_service_call(service, NULL, request->call, request->args, &err, &answer);
+	r = ofs_service_call(service, &by, request->call, request->args, &err, &answer);
 	ofs_service_destroy(service);
 	if (r < 0)
 		return call_refuse(r, err.text);

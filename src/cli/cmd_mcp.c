@@ -91,7 +91,7 @@ static int take_output(void)
 
 static int serve(void)
 {
-	const struct ofs_service_options with = { ofs_command_target, "mcp", task };
+	const struct ofs_service_options with = { ofs_command_target, task };
 	struct ofs_service *service;
 	OFS_CLOSE int out = -1;
 	struct ofs_error err;

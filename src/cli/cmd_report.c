@@ -45,7 +45,8 @@ static int ask_all(struct ofs_service *s, struct ofs_error *err, json_t **ret)
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(questions); i++) {
 		const struct question *q = &questions[i];
 		json_t *args = json_loads(q->args, 0, NULL), *answer = NULL;
-		int r = ofs_service_call(s, NULL, ofs_call_find(q->call), args, err, &answer);
+		int r = ofs_service_call(s, &(struct ofs_caller){ 0 }, ofs_call_find(q->call), args,
+					 err, &answer);
 
 		json_decref(args);
 		if (r < 0) {
@@ -175,7 +176,7 @@ static int write_out(const struct ofs_buf *page)
 
 static int report_run(const struct ofs_command *self, int argc, char **argv)
 {
-	const struct ofs_service_options what = { .target = ofs_command_target, .way = "report" };
+	const struct ofs_service_options what = { .target = ofs_command_target };
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf page = OFS_BUF_INIT;
 	struct ofs_service *service;
 	struct ofs_error err;

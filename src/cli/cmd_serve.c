@@ -46,7 +46,7 @@ struct serving {
 	struct ofs_access access;
 	struct ofs_target_options target; /* the same, from whatever directory */
 	char *dir, *store, *agent; /* what it borrows */
-	struct ofs_service *service, *viewer;
+	struct ofs_service *service;
 	struct ofs_listener listeners[LISTENERS];
 	size_t n;
 	char *token, *token_path;
@@ -58,7 +58,6 @@ static void finish(struct serving *s)
 	for (size_t i = 0; i < s->n; i++)
 		ofs_listener_finish(&s->listeners[i]);
 	ofs_service_destroy(s->service);
-	ofs_service_destroy(s->viewer);
 	ofs_access_finish(&s->access);
 	free(s->token);
 	free(s->token_path);
@@ -138,7 +137,7 @@ static void leave_directory(struct serving *s)
 
 static int prepare(struct serving *s, struct ofs_error *err)
 {
-	struct ofs_service_options service = { .way = "http" };
+	struct ofs_service_options service = { 0 };
 	int r;
 
 	ofs_access_init(&s->access, &ofs_command_target);
@@ -149,9 +148,7 @@ static int prepare(struct serving *s, struct ofs_error *err)
 		return r;
 	leave_directory(s);
 	service.target = s->target;
-	r = ofs_service_create(&service, err, &s->service);
-	service.way = NULL;
-	return r < 0 ? r : ofs_service_create(&service, err, &s->viewer);
+	return ofs_service_create(&service, err, &s->service);
 }
 
 /* ---- serving */
@@ -200,7 +197,6 @@ static int serve(struct serving *s, const sigset_t *ends)
 	int number;
 
 	o.service = s->service;
-	o.viewer = s->viewer;
 	o.target = &s->target;
 	o.listeners = s->listeners;
 	o.n_listeners = s->n;
@@ -217,7 +213,7 @@ static int serve(struct serving *s, const sigset_t *ends)
 	fflush(stdout);
 	sigwait(ends, &number);
 	if (!ofs_server_destroy(server))
-		s->service = s->viewer = NULL; /* somebody still waits for the tree, and uses it */
+		s->service = NULL; /* somebody still waits for the tree, and uses it */
 	return OFS_EXIT_OK;
 }
 

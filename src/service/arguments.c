@@ -118,6 +118,18 @@ static bool is_right(const json_t *member, const json_t *value)
 		(!longest || (json_int_t)len <= json_integer_value(longest)));
 }
 
+/* Only a content may have NULs: all else is read as strings of C. */
+static bool has_nul(const json_t *member, const json_t *value)
+{
+	if (json_object_get(member, "contentMediaType"))
+		return false;
+	for (size_t i = 0; i < json_array_size(value); i++)
+		if (has_nul(member, json_array_get(value, i)))
+			return true;
+	return json_is_string(value) &&
+	       strlen(json_string_value(value)) != json_string_length(value);
+}
+
 static int wrong(const char *name, const json_t *member, const json_t *value, struct ofs_error *err)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf right = OFS_BUF_INIT;
@@ -167,6 +179,9 @@ int ofs_arguments_check(const json_t *schema, const json_t *args, struct ofs_err
 		/* Clients write null for what they leave out. */
 		if (member && !json_is_null(value) && !is_right(member, value))
 			return wrong(name, member, value, err);
+		if (member && has_nul(member, value))
+			return ofs_error_set(err, EINVAL, "%s has a NUL in it: a text ends there",
+					     name);
 	}
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Arguments by their schema: the part of JSON Schema that calls.json uses. That is type, enum,
- * minimum, maximum, minLength, maxLength and items of a member; properties, required and
+ * minimum, maximum, minLength, maxLength, contentMediaType (of a text that may have NULs) and items
+ * of a member; properties, required and
  * additionalProperties of the object.
  */
 #pragma once

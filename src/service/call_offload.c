@@ -85,7 +85,7 @@ static int offload_call(struct ofs_call_run *c)
 	const struct ofs_pointer pointer = {
 		.what = deposit.title ? deposit.title : deposit.category,
 		.content = &content,
-		.by_call = strcmp(c->way, "mcp") == 0,
+		.by_call = c->way && strcmp(c->way, "mcp") == 0,
 	};
 	int r = check_names(c, &deposit);
 

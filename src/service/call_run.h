@@ -8,7 +8,7 @@
 struct ofs_call_run {
 	const struct ofs_call *call;
 	const json_t *args; /* checked against the schema; NULL: none */
-	const char *way; /* for the ledger */
+	const char *way; /* as of the caller; may be NULL */
 	const char *task; /* of what is stored where the call names none; NULL: none */
 	struct ofs_access *access; /* open */
 	struct ofs_error *err;

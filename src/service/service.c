@@ -11,7 +11,7 @@
 
 struct ofs_service {
 	struct ofs_target_options options;
-	char *dir, *store, *agent, *from, *way, *task; /* what the options borrow */
+	char *dir, *store, *agent, *from, *task; /* what the options borrow */
 	pthread_mutex_t lock; /* guards the next two */
 	struct ofs_target found; /* a mount */
 	bool is_found;
@@ -95,7 +95,6 @@ int ofs_service_create(const struct ofs_service_options *options, struct ofs_err
 		.agent = s->agent = copy(t->agent),
 		.from = s->from = copy(t->from),
 	};
-	s->way = copy(options->way);
 	s->task = copy(options->task);
 	r = find(s, &a, err);
 	if (r < 0)
@@ -116,7 +115,6 @@ void ofs_service_destroy(struct ofs_service *s)
 	free(s->store);
 	free(s->agent);
 	free(s->from);
-	free(s->way);
 	free(s->task);
 	free(s);
 }
@@ -186,15 +184,16 @@ static int run(struct ofs_access *access, void *arg, struct ofs_error *err)
 	return c->call->run(c);
 }
 
-int ofs_service_call(struct ofs_service *s, const char *agent, const struct ofs_call *call,
-		     const json_t *args, struct ofs_error *err, json_t **ret)
+int ofs_service_call(struct ofs_service *s, const struct ofs_caller *by,
+		     const struct ofs_call *call, const json_t *args, struct ofs_error *err,
+		     json_t **ret)
 {
-	struct ofs_call_run c = { .call = call, .args = args, .way = s->way, .task = s->task };
+	struct ofs_call_run c = { .call = call, .args = args, .way = by->way, .task = s->task };
 	int r = ofs_arguments_check(json_object_get(ofs_call_describe(call), "inputSchema"), args,
 				    err);
 
 	if (r == 0)
-		r = ofs_service_use(s, agent, call->flags & OFS_CALL_MAKES, run, &c, err);
+		r = ofs_service_use(s, by->agent, call->flags & OFS_CALL_MAKES, run, &c, err);
 	if (r < 0)
 		return r;
 	*ret = c.result;

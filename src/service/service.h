@@ -20,7 +20,6 @@ struct ofs_service;
 /* Copied. */
 struct ofs_service_options {
 	struct ofs_target_options target; /* nothing outside of this tree can be reached */
-	const char *way; /* for the ledger: "mcp", "http" */
 	const char *task; /* of what is stored where a call names none; NULL: none */
 };
 
@@ -63,9 +62,14 @@ const json_t *ofs_call_describe(const struct ofs_call *call);
 
 /* ---- calling */
 
+/* Borrowed. */
+struct ofs_caller {
+	const char *agent; /* in whose tree below the service's, "a/b"; NULL: in that itself */
+	const char *way; /* for the ledger: "mcp", "http"; NULL: nothing is told to it */
+};
+
 /*
- * Runs a call in the tree of the service, or in that of its agent `agent` ("a", "a/b"; NULL: none),
- * with `args`, an object (NULL: none), which is borrowed. `ret` gets an object that matches the
+ * Runs a call with `args`, an object (NULL: none), which is borrowed. `ret` gets an object that matches the
  * output schema and is valid UTF-8 throughout. 0, or -errno with a sentence in `err` that names
  * what was wrong and what would be right:
  *
@@ -77,8 +81,9 @@ const json_t *ofs_call_describe(const struct ofs_call *call);
  *   -ENOSPC, -EDQUOT, -EROFS  nothing can be stored
  *   -ENODEV, -ENOTCONN, -EBUSY, -ETIMEDOUT   the tree cannot be reached now
  */
-int ofs_service_call(struct ofs_service *s, const char *agent, const struct ofs_call *call,
-		     const json_t *args, struct ofs_error *err, json_t **ret);
+int ofs_service_call(struct ofs_service *s, const struct ofs_caller *by,
+		     const struct ofs_call *call, const json_t *args, struct ofs_error *err,
+		     json_t **ret);
 
 /*
  * Calls fn(access, arg, err) with the tree open; it returns 0 or -errno with `err` set, which is

@@ -20,8 +20,7 @@ static struct ofs_service *service;
 static void make_service(void)
 {
 	/* A store that cannot be made, so that no request finds a tree. */
-	const struct ofs_service_options options = { .target = { .store = "/proc/nothing/store" },
-						     .way = "http" };
+	const struct ofs_service_options options = { .target = { .store = "/proc/nothing/store" } };
 	struct ofs_error err;
 
 	if (!service)

@@ -10,12 +10,14 @@
 #define SERVER_META "io.modelcontextprotocol/serverInfo"
 
 /* The linker puts them in place of the service's functions. */
-int __wrap_ofs_service_call(struct ofs_service *s, const char *agent, const struct ofs_call *call,
-			    const json_t *args, struct ofs_error *err, json_t **ret);
+int __wrap_ofs_service_call(struct ofs_service *s, const struct ofs_caller *by,
+			    const struct ofs_call *call, const json_t *args, struct ofs_error *err,
+			    json_t **ret);
 
 /* Answers as calls do, or fails, by how much it is asked. */
-int __wrap_ofs_service_call(struct ofs_service *s, const char *agent, const struct ofs_call *call,
-			    const json_t *args, struct ofs_error *err, json_t **ret)
+int __wrap_ofs_service_call(struct ofs_service *s, const struct ofs_caller *by,
+			    const struct ofs_call *call, const json_t *args, struct ofs_error *err,
+			    json_t **ret)
 {
 	static const int codes[] = { 0, -EINVAL, -ENOENT, -EKEYEXPIRED, -ERANGE, -ETIMEDOUT };
 	size_t asked =

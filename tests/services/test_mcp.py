@@ -443,8 +443,7 @@ def every_tool(case, mounted):
         assert promoted["moved"] and promoted["path"].startswith("persistent/notes/"), promoted
         assert client.call("memory_fetch", memory_id=ref)["path"] == promoted["path"]
         stats = client.call("memory_stats", by=["day", "way"])
-        way = {"stdio": "mcp", "http": "http"}[client.name]
-        assert {r["way"] for r in stats["rows"]} == {way}, stats
+        assert {r["way"] for r in stats["rows"]} == {"mcp"}, stats
 
 
 @test(variants=PLACES)

@@ -148,6 +148,16 @@ def errors_have_their_status(case):
 
 
 @test
+def a_person_is_told_to_no_ledger(case):
+    person = {"Offload-Reader": "person"}
+    with case.mount() as m, Server(case) as s:
+        body = {"content": "of a person\n"}
+        told = s.post("/v1/memories", body, status=201, headers=person)["memory_refs"][0]
+        assert s.get(f"/v1/memories/{told['id']}", headers=person)["text"] == body["content"]
+        assert s.get("/v1/stats")["rows"] == []
+
+
+@test
 def an_expired_content_is_gone(case):
     with case.mount(), Server(case) as s:
         ref = s.put("soon gone\n" * 10, task="t")["id"]

@@ -15,7 +15,7 @@ static struct ofs_error err;
 
 static void begin(void)
 {
-	const struct ofs_service_options options = { .target = { .store = store }, .way = "mcp" };
+	const struct ofs_service_options options = { .target = { .store = store } };
 
 	cr_assert(mkdtemp(store));
 	cr_assert_eq(ofs_service_create(&options, &err, &service), 0, "%s", err.text);
@@ -35,7 +35,8 @@ TestSuite(service_calls, .init = begin, .fini = finish);
 /* Takes the arguments. */
 static int try_call(const char *agent, const char *name, json_t *args, json_t **ret)
 {
-	int r = ofs_service_call(service, agent, ofs_call_find(name), args, &err, ret);
+	const struct ofs_caller by = { agent, "mcp" };
+	int r = ofs_service_call(service, &by, ofs_call_find(name), args, &err, ret);
 
 	json_decref(args);
 	return r;
@@ -112,6 +113,9 @@ Test(service_calls, arguments_are_checked)
 	expect_refused("memory_stats", json_pack("{s:[s]}", "by", "hour"), EINVAL,
 		       "by must be a list, each day, way, agent or task");
 	expect_refused("memory_search", json_pack("{s:s}", "query", ""), EINVAL, "not empty");
+	expect_refused("memory_info", json_pack("{s:s%}", "memory_id", "a\0b", 3), EINVAL,
+		       "memory_id has a NUL in it");
+	json_decref(call("memory_offload", json_pack("{s:s%}", "content", "a\0b", 3)));
 }
 
 Test(service_calls, lines_and_bytes_come_in_parts_that_join)

@@ -14,7 +14,6 @@ struct ofs_http_route;
 /* What all requests share; borrowed. */
 struct ofs_http_site {
 	struct ofs_service *service;
-	struct ofs_service *viewer; /* the same for people: what they read is told to no ledger */
 	const struct ofs_http_route *routes; /* up to one without a method */
 	const struct ofs_asset *page;
 	struct ofs_events *events;

@@ -223,7 +223,6 @@ int ofs_server_create(const struct ofs_server_options *options, struct ofs_error
 	s->ears = ofs_alloc(options->n_listeners * sizeof(*s->ears));
 	s->site = (struct ofs_http_site){
 		.service = options->service,
-		.viewer = options->viewer,
 		.routes = ofs_http_routes,
 		.page = ofs_page_assets,
 		.measure = measure,

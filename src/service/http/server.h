@@ -15,7 +15,6 @@ struct ofs_server;
 /* Borrowed until the server is destroyed, which closes the sockets of the listeners. */
 struct ofs_server_options {
 	struct ofs_service *service;
-	struct ofs_service *viewer; /* as of struct ofs_http_site */
 	const struct ofs_target_options *target; /* its tree */
 	struct ofs_listener *listeners;
 	size_t n_listeners;

@@ -28,17 +28,18 @@ static int take_target(struct ofs_http_exchange *x, const json_t *schema, json_t
 }
 
 /* The page says that what it asks for is shown to a person, and not read back into a prompt. */
-static struct ofs_service *service_of(const struct ofs_http_exchange *x)
+static const char *way_of(const struct ofs_http_exchange *x)
 {
 	const char *reader = ofs_http_request_field(x->request, "Offload-Reader");
 
-	return reader && strcmp(reader, "person") == 0 ? x->site->viewer : x->site->service;
+	return reader && strcmp(reader, "person") == 0 ? NULL : "http";
 }
 
 void ofs_v1_call(struct ofs_http_exchange *x, struct ofs_http_reply *ret)
 {
 	const struct ofs_call *call = ofs_call_find(x->route->call);
 	const json_t *schema = json_object_get(ofs_call_describe(call), "inputSchema");
+	const struct ofs_caller by = { ofs_http_agent(x), way_of(x) };
 	json_auto_t *args = NULL;
 	json_t *answer = NULL;
 	struct ofs_error err = { "" };
@@ -52,7 +53,7 @@ void ofs_v1_call(struct ofs_http_exchange *x, struct ofs_http_reply *ret)
 	}
 	r = take_target(x, schema, args, &err);
 	if (r == 0)
-		r = ofs_service_call(service_of(x), ofs_http_agent(x), call, args, &err, &answer);
+		r = ofs_service_call(x->site->service, &by, call, args, &err, &answer);
 	if (r < 0)
 		ofs_http_reply_failed(ret, r, &err);
 	else

@@ -175,7 +175,7 @@ void ofs_mcp_answer(struct ofs_service *service, const char *agent, const struct
 		    struct ofs_mcp_answer *ret)
 {
 	OFS_CLEANUP(ofs_mcp_error_finish) struct ofs_mcp_error err = { 0 };
-	struct ofs_mcp_request q = { service, agent, m, &err };
+	struct ofs_mcp_request q = { service, { agent, "mcp" }, m, &err };
 	const struct method *method = find_method(m);
 	json_t *result = NULL;
 

@@ -7,7 +7,7 @@
 
 struct ofs_mcp_request {
 	struct ofs_service *service;
-	const char *agent; /* NULL: none */
+	struct ofs_caller by;
 	const struct ofs_mcp_message *message;
 	struct ofs_mcp_error *err;
 };

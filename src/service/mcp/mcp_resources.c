@@ -34,7 +34,7 @@ static json_t *describe(const json_t *file)
 static int call(struct ofs_mcp_request *q, const char *name, const json_t *args, json_t **ret)
 {
 	struct ofs_error err = { "" };
-	int r = ofs_service_call(q->service, q->agent, ofs_call_find(name), args, &err, ret);
+	int r = ofs_service_call(q->service, &q->by, ofs_call_find(name), args, &err, ret);
 
 	if (r == 0)
 		return 0;
@@ -193,7 +193,7 @@ static json_t *blob_contents(struct ofs_mcp_request *q, const char *uri, const j
 			   .len = (uint64_t)number(fetched, "byte_len") };
 	struct ofs_error err;
 	json_t *contents = NULL;
-	int r = ofs_service_use(q->service, q->agent, false, read_raw, &raw, &err);
+	int r = ofs_service_use(q->service, q->by.agent, false, read_raw, &raw, &err);
 
 	if (r < 0)
 		ofs_mcp_error_set(q->err, OFS_MCP_INTERNAL_ERROR, "%s", err.text);

@@ -111,7 +111,7 @@ static void link_hit(struct ofs_mcp_request *q, json_t *path, json_t *content)
 {
 	json_t *args = json_pack("{s:O}", "memory_id", path), *info = NULL;
 	struct ofs_error err;
-	int r = ofs_service_call(q->service, q->agent, ofs_call_find("memory_info"), args, &err,
+	int r = ofs_service_call(q->service, &q->by, ofs_call_find("memory_info"), args, &err,
 				 &info);
 
 	if (r == 0 && json_is_string(json_object_get(info, "ref")) &&
@@ -184,7 +184,7 @@ json_t *ofs_mcp_tools_call(struct ofs_mcp_request *q)
 				  "\"arguments\" must be an object");
 		return NULL;
 	}
-	if (ofs_service_call(q->service, q->agent, call, args, &err, &json) < 0)
+	if (ofs_service_call(q->service, &q->by, call, args, &err, &json) < 0)
 		return ofs_mcp_tool_failure(err.text);
 	content = json_pack("[o]", text_content(text_of(json)));
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(links); i++)
