@@ -39,7 +39,7 @@ os.environ["OFFLOAD"] = OFFLOAD
 for variable in ("DIR", "STORE", "AGENT", "SERVER", "TOKEN"):
     os.environ.pop(f"OFFLOAD_{variable}", None)
 for variable in ("HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"):
-    os.environ[variable] = "/nonexistent"
+    os.environ[variable] = "/proc/nonexistent"  # where nobody can make it
 
 # --- Ways to a tree -------------------------------------------------------------------------------
 
