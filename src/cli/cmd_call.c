@@ -13,8 +13,9 @@
 struct request {
 	const struct ofs_call *call;
 	const json_t *args; /* NULL: none */
-	const char *task;
 };
+
+static const char *task; /* of what is stored; NULL: none */
 
 /* With --json the reason is in the answer, too. An exit code. */
 static int call_refuse(int r, const char *reason)
@@ -33,7 +34,7 @@ static int call_work(const void *arg)
 	const struct request *request = arg;
 	const struct ofs_service_options options = {
 		.target = ofs_command_target,
-		.task = request->task,
+		.task = task,
 	};
 	const struct ofs_caller by = { .way = "call" };
 	struct ofs_service *service;
@@ -120,7 +121,7 @@ static int call_run(const struct ofs_command *self, int argc, char **argv)
 		reason = ofs_format("there is no call '%s': 'offload call' lists them", argv[0]);
 		return call_refuse(-EINVAL, reason);
 	}
-	r = ofs_command_default_task(&request.task, false);
+	r = ofs_command_default_task(&task, false);
 	if (r >= 0)
 		return r;
 	r = call_read(&err, &args);
