@@ -132,7 +132,7 @@ int ofs_mcp_entry_path(const struct ofs_mcp_client *client, bool user, struct of
 
 /* ---- what is ours */
 
-/* Whether a command's words run our server, whatever the path and the options. */
+/* A command that runs our server, by any path and with any options. */
 static bool is_ours(const char *program, const char *first)
 {
 	const char *slash = program ? strrchr(program, '/') : NULL;

@@ -233,7 +233,7 @@ static int scan_next(struct scan *s)
 	return 1;
 }
 
-/* Whether a path is `name` or lies in it. */
+/* The path is `name`, or lies below it. */
 static bool is_in(const char *path, const char *name)
 {
 	size_t len = strlen(name);

@@ -129,7 +129,7 @@ int ofs_json_append(struct json_t *json, size_t flags, struct ofs_buf *out);
 /* Values in values that a message from elsewhere may have: what goes through them is recursive. */
 #define OFS_JSON_DEPTH 200
 
-/* Whether a text of JSON has more than that; what is no JSON may have any number. */
+/* The text nests deeper than that; the answer means nothing for a text that is not JSON. */
 bool ofs_json_is_deep(const char *text, size_t len);
 
 /* Appends UTF-8 as a JSON string, with what deceives as \uXXXX. */

@@ -8,7 +8,7 @@
 
 /* ---- strings */
 
-/* Whether a byte of a string stands for itself, and is a whole character. */
+/* A whole character that is written as it is. */
 static bool is_plain(unsigned char c)
 {
 	return c >= ' ' && c < DEL && c != '"' && c != '\\';
@@ -109,8 +109,8 @@ static bool append_number(const json_t *json, struct ofs_buf *out)
 }
 
 /*
- * What json_dumps() makes of it with JSON_COMPACT, several times as quick where there are long
- * strings: it looks at each character by itself. False: it has a string that is not UTF-8.
+ * Writes the same as json_dumps() with JSON_COMPACT, several times as fast for long strings, which
+ * jansson writes character by character. False: it has a string that is not UTF-8.
  */
 static bool append_compact(const json_t *json, struct ofs_buf *out)
 {

@@ -168,7 +168,7 @@ static void add_option(const char **words, size_t *n, const char *option, const 
 	words[(*n)++] = value;
 }
 
-/* What the agent is to run, with the options that were given. */
+/* The command that the agent is to run, with the options that were given. */
 static void command_line(char *program, const char *words[WORDS_MAX])
 {
 	size_t n = 0;

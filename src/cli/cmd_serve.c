@@ -41,7 +41,7 @@ static const struct ofs_option options[] = {
 	OFS_OPTIONS_END,
 };
 
-/* What is served, and where. */
+/* The tree that is served, and the addresses. */
 struct serving {
 	struct ofs_access access;
 	struct ofs_target_options target; /* the same, from whatever directory */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What was kept out of prompts: sums of the tree's ledger. */
+/* Tokens kept out of prompts: sums of the tree's ledger. */
 #pragma once
 
 #include <jansson.h>

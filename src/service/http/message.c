@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "base/text.h"
+#include "service/code.h"
 
 /* ---- fields */
 
@@ -266,46 +267,15 @@ const char *ofs_http_status_word(unsigned int status)
 	return "failed";
 }
 
+/* The first status that has the word of a failed call. */
 static unsigned int status_of(int r)
 {
-	switch (-r) {
-	case EINVAL:
-	case ENAMETOOLONG:
-	case ENOTDIR:
-	case EISDIR:
-	case ELOOP:
-	case EILSEQ:
-		return 400;
-	case ENOENT:
-	case ENODATA:
-		return 404;
-	case EKEYEXPIRED:
-		return 410;
-	case ERANGE:
-		return 416;
-	case EACCES:
-	case EPERM:
-	case EXDEV:
-	case EROFS:
-		return 403;
-	case EEXIST:
-		return 409;
-	case EFBIG:
-		return 413;
-	case ENOSPC:
-	case EDQUOT:
-		return 507;
-	case ENODEV:
-	case ENOTCONN:
-	case ECONNABORTED:
-	case ECANCELED:
-	case EBUSY:
-	case EAGAIN:
-	case ETIMEDOUT:
-		return 503;
-	default:
-		return 500;
-	}
+	const char *word = ofs_service_code(r == -EAGAIN ? -EBUSY : r);
+
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(words); i++)
+		if (strcmp(words[i].word, word) == 0)
+			return words[i].status;
+	return 500;
 }
 
 void ofs_http_reply_finish(struct ofs_http_reply *r)
