@@ -14,6 +14,7 @@
 #include "io/file.h"
 #include "io/mounts.h"
 #include "io/process.h"
+#include "io/wakeup.h"
 
 #define DEVICE "/dev/fuse"
 #define CONTAINER "start the container with --device " DEVICE " --cap-add SYS_ADMIN"
@@ -161,6 +162,29 @@ static void check_uring(const char *version)
 		ofs_found(OFS_FINE, "io_uring", "enabled in the kernel");
 }
 
+/* What the daemon finds as well when it comes to decide (awake=auto). */
+static void check_wakeups(void)
+{
+	const char *obstacle = ofs_wakeup_obstacle();
+	struct ofs_wakeup w;
+	int r = ofs_wakeup_measure(&w);
+
+	if (r == -ENOTSUP)
+		ofs_found(OFS_FINE, "wake-ups", "there is one processor, which wakes no other");
+	else if (r < 0)
+		ofs_found(OFS_NOTE, "wake-ups",
+			  "cannot be measured: %s\n-> mount with -o awake=off if requests are slow",
+			  strerror(-r));
+	else
+		ofs_found(OFS_FINE, "wake-ups",
+			  "two processors wake each other in %.1f us, kept awake in %.1f us: %s%s",
+			  (double)w.halted / 1000, (double)w.awake / 1000,
+			  !ofs_wakeup_is_dear(&w) ? "they may halt between requests"
+			  : obstacle		  ? "they may halt all the same: "
+				     : "they are kept awake while requests keep coming",
+			  ofs_wakeup_is_dear(&w) && obstacle ? obstacle : "");
+}
+
 static void check_fusermount(bool root, enum ofs_state bad)
 {
 	OFS_FREE char *file = ofs_program_find("fusermount3");
@@ -216,6 +240,7 @@ void ofs_check_machine(bool mounted)
 	check_fusermount(root, bad);
 	check_daemon(bad, &version);
 	check_uring(version ? version : "");
+	check_wakeups();
 	check_allow_other(root);
 }
 

@@ -33,6 +33,9 @@ static struct ofs_serving *serving_of(fuse_req_t req)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	if (!s->over_uring && is_uring(req))
 		s->over_uring = true;
+	/* Over the classic transport it was measured to gain nothing (docs/PERFORMANCE.md). */
+	if (s->over_uring)
+		ofs_awake_note(s->awake);
 	return s;
 }
 

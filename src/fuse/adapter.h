@@ -7,6 +7,7 @@
 
 #include <offloadfs/tree.h>
 
+#include "fuse/awake.h"
 #include "fuse/worker.h"
 
 /* The userdata of every request. */
@@ -15,6 +16,7 @@ struct ofs_serving {
 	struct ofs_worker *syncs; /* see ofs_adapter_sync() */
 	struct ofs_worker *writes; /* that wait for room in the journal */
 	struct ofs_worker *searches; /* which are slow, and are made one at a time anyway */
+	struct ofs_awake *awake;
 	atomic_bool over_uring; /* requests come over io_uring */
 };
 

@@ -155,6 +155,8 @@ int ofs_session_create(struct ofs_options *o, struct ofs_error *err, struct ofs_
 	s->serving.syncs = ofs_worker_create(ofs_adapter_sync);
 	s->serving.writes = ofs_worker_create(ofs_adapter_serve);
 	s->serving.searches = ofs_worker_create(ofs_adapter_serve);
+	s->serving.awake =
+		ofs_awake_create((enum ofs_awake_mode)ofs_config_get(o->config, "awake"));
 	s->notify = ofs_notify_create();
 	if (!s->serving.syncs || !s->serving.writes || !s->serving.searches) {
 		ofs_session_destroy(s);
@@ -267,6 +269,7 @@ int ofs_session_destroy(struct ofs_session *s)
 	ofs_worker_destroy(s->serving.syncs);
 	ofs_worker_destroy(s->serving.writes);
 	ofs_worker_destroy(s->serving.searches);
+	ofs_awake_destroy(s->serving.awake);
 	ofs_notify_destroy(s->notify);
 	fuse_session_destroy(s->fuse);
 	free(s);

@@ -11,6 +11,7 @@ import sys
 
 import measure
 import agents  # noqa: I001  (as all below, it finds the rest through measure)
+import awake
 import collect
 import context
 import evict
@@ -37,6 +38,7 @@ BENCHMARKS = {
     "remove": remove,
     "walk": walk,
     "agents": agents,
+    "awake": awake,
     "collect": collect,
     "gc": evict,
     "context": context,
@@ -73,6 +75,7 @@ HELP = {
     "walk": "grep over the whole mount, views included",
     "agents": "what a tree of an agent costs among many, beside a store of its own",
     "search": "queries over archived results",
+    "awake": "processors that are kept awake while requests come: gain, cost",
     "serve": "many clients of offload serve at once, and what a crash of all loses",
     "recall": "how well a search finds what questions are about",
     "context": "what is saved of prompts, whether it comes back, and how quick that is",
@@ -83,7 +86,7 @@ HELP = {
     "redact": "how quick the search for secrets is, and what it finds",
     "collect": "what readers notice of a garbage collection",
     "gc": "time and memory of a garbage collection",
-    "all": "all of them but recall, profile, tokens and redact, one after the other",
+    "all": "all of them but awake, recall, profile, tokens and redact, one after the other",
 }
 
 

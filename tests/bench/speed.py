@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """How quick offloadfs is beside the plain filesystem and beside other filesystems over FUSE."""
 import argparse
+import contextlib
 import os
 import platform
 import shutil
 import statistics
 import subprocess
 
+import awake
 import harness
 import peers
 from measure import (
@@ -70,6 +72,9 @@ def add_arguments(parser):
         help=f"of {', '.join(TRANSPORTS)} (default: both)",
     )
     parser.add_argument(
+        "--load", action="store_true", help="with a busy loop on each processor meanwhile"
+    )
+    parser.add_argument(
         "--quick", action="store_true", help="small numbers and one run, to see that it works"
     )
 
@@ -94,7 +99,8 @@ def measure(options):
     if not os.access(WORKLOAD, os.X_OK):
         raise Failure(f"there is no program at '{WORKLOAD}': set OFFLOADFS_WORKLOAD")
     with peers.uring_enabled("io_uring" in options.transports), Place() as place:
-        return Speed(place, options).measure()
+        with awake.busy_processors() if options.load else contextlib.nullcontext():
+            return Speed(place, options).measure()
 
 
 class Speed:
@@ -177,6 +183,7 @@ class Speed:
             )
         if not self._cold:
             print("  only root can drop the kernel's caches: nothing is measured cold", flush=True)
+        print(f"  {awake.wakeup()}", flush=True)
         for peculiarity in self._filesystem.peculiarities():
             print(f"  this {self._plain.name} {peculiarity}", flush=True)
         self._probe()

@@ -14,7 +14,8 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "fs"))
 
 import flame  # noqa: E402
 import observe  # noqa: E402
-from harness import SLOW, main, mount_points, test  # noqa: E402
+import harness  # noqa: E402
+from harness import SLOW, Skip, main, mount_points, test  # noqa: E402
 
 BENCH = pathlib.Path(__file__).with_name("bench.py")
 
@@ -123,6 +124,15 @@ def agents_are_beside_a_store_alone(case):
     figures = bench(case, "agents", "3", "--files", "30", "--runs", "1")
     assert set(figures["ratios"]) == set(figures["seconds"]) and figures["ratios"], figures
     assert all(figures["memory"].values()), figures
+
+
+@test
+def awake_tells_gain_and_cost(case):
+    if not harness.uring_enabled():
+        raise Skip("the kernel does not offer FUSE over io_uring")
+    figures = bench(case, "awake", "--runs", "1", "--files", "50", "--seconds", "1")
+    assert set(figures["microseconds"]) == {"at rest", "under load"}, figures
+    assert figures["costs"]["build"] > 0 and set(figures["aims"]) == set(figures["costs"]), figures
 
 
 @test

@@ -3,10 +3,13 @@
 """How requests travel: by the transport that was asked for, and not at all where the kernel can answer."""
 import itertools
 import os
+import pathlib
 import threading
+import time
 
 from files import MIB, noise
-from harness import OFFLOADFS, Mount, Skip, main, run, test
+import harness
+from harness import OFFLOADFS, Mount, Skip, eventually, main, run, test
 
 
 def rings(pid):
@@ -59,6 +62,47 @@ def warm_reads_ask_the_daemon_nothing(case):
         for _ in range(20):
             visit()
         assert requests(m.process.pid) - before < 50, "a thousand visits must not cost messages"
+
+
+def guards(pid):
+    """Nanoseconds of processor time of each thread that keeps a processor awake."""
+    taken = []
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        if (task / "comm").read_text() == "awake\n":
+            taken.append(int((task / "schedstat").read_text().split()[0]))
+    return taken
+
+
+@test
+def processors_are_kept_awake_while_requests_come(case):
+    if not harness.uring_enabled() or len(os.sched_getaffinity(0)) < 2:
+        raise Skip("this needs FUSE over io_uring, and two processors")
+    with case.mount("io_uring", "awake=on") as m:
+        if rings(m.process.pid) == 0:
+            raise Skip("this libfuse has no io_uring")
+
+        def ask():
+            for i in range(200):
+                os.path.exists(m("refs", f"no-such-ref-{i}"))
+            return sum(guards(m.process.pid)) > 0
+
+        eventually(ask, "a guard runs")
+        eventually(lambda: rests(m.process.pid), "the guards end")
+        eventually(ask, "a guard runs again")
+
+
+def rests(pid):
+    before = guards(pid)
+    time.sleep(0.2)
+    return guards(pid) == before
+
+
+@test(variants={"off": ("awake=off",), "classic": ("awake=on", "no_io_uring")})
+def processors_may_halt(case, options):
+    with case.mount(*options) as m:
+        for i in range(500):
+            os.path.exists(m("refs", f"no-such-ref-{i}"))
+        assert guards(m.process.pid) == []
 
 
 def others_go_on(m, act):

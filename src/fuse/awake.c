@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+#include "fuse/awake.h"
+
+#include <sched.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "io/wakeup.h"
+
+#define NS_PER_US INT64_C(1000)
+
+/*
+ * Requests keep coming once there was none for BEGIN that came later than GAP after the one before;
+ * that ends GAP after the last one. To the microsecond nobody needs it: a time within TICK is the
+ * same, which spares processors to hand it to each other.
+ */
+#define BEGIN (200 * NS_PER_US)
+#define GAP (400 * NS_PER_US)
+#define TICK (20 * NS_PER_US)
+
+/* A processor that no request came from for so long is nobody's concern. */
+#define RECENT (100 * OFS_NS_PER_MS)
+
+/* What decides whether to keep awake changes: whether there is mains power, how busy the host is. */
+#define LOOK_AGAIN (600 * OFS_NS_PER_S)
+
+enum state {
+	STATE_RESTS, /* the guard sleeps */
+	STATE_GUARDS,
+	STATE_FAILED /* there is no guard */
+};
+
+/* One processor. */
+struct watch {
+	_Alignas(64) _Atomic int64_t used;
+	_Atomic int state;
+	bool started; /* `thread` and `wanted` are valid; set by whoever has set STATE_GUARDS */
+	sem_t wanted;
+	pthread_t thread;
+	struct ofs_awake *awake;
+};
+
+struct ofs_awake {
+	enum ofs_awake_mode mode;
+	atomic_bool stop;
+	_Alignas(64) _Atomic int64_t since; /* requests have kept coming */
+	_Atomic int64_t last; /* request */
+	_Atomic int64_t rests_until; /* processors may halt until then */
+	_Alignas(64) pthread_mutex_t lock; /* guards `looked` */
+	int64_t looked; /* 0: not yet */
+	struct watch *watches; /* one a processor; constant */
+	unsigned int n;
+};
+
+/* Zeroed; each struct begins a cache line. */
+static void *alloc_aligned(size_t size)
+{
+	void *p = aligned_alloc(64, size);
+
+	if (!p)
+		abort();
+	return memset(p, 0, size);
+}
+
+struct ofs_awake *ofs_awake_create(enum ofs_awake_mode mode)
+{
+	long n = sysconf(_SC_NPROCESSORS_CONF);
+	struct ofs_awake *a;
+
+	if (mode == OFS_AWAKE_OFF || n < 2)
+		return NULL;
+	a = alloc_aligned(sizeof(*a));
+	a->mode = mode;
+	a->n = (unsigned int)n;
+	a->watches = alloc_aligned(a->n * sizeof(*a->watches));
+	for (unsigned int i = 0; i < a->n; i++)
+		a->watches[i].awake = a;
+	pthread_mutex_init(&a->lock, NULL);
+	return a;
+}
+
+static bool look(enum ofs_awake_mode mode)
+{
+	const char *obstacle = ofs_wakeup_obstacle();
+	struct ofs_wakeup w;
+	bool dear;
+
+	if (mode == OFS_AWAKE_ON)
+		return true;
+	if (obstacle) {
+		ofs_log(LOG_INFO, "processors may halt between requests: %s", obstacle);
+		return false;
+	}
+	if (ofs_wakeup_measure(&w) < 0)
+		return false;
+	dear = ofs_wakeup_is_dear(&w);
+	ofs_log(LOG_INFO,
+		"waking each other takes two processors %.1f us, or %.1f us kept awake: they %s",
+		(double)w.halted / 1000, (double)w.awake / 1000,
+		dear ? "are kept awake while requests keep coming" : "may halt between requests");
+	return dear;
+}
+
+/* By a guard; one looks for all. */
+static bool keeps_awake(struct ofs_awake *a)
+{
+	OFS_LOCKED(&a->lock);
+	if (!a->looked || ofs_clock_monotonic() - a->looked > LOOK_AGAIN) {
+		bool keeps = look(a->mode);
+
+		a->looked = ofs_clock_monotonic();
+		a->rests_until = keeps ? 0 : a->looked + LOOK_AGAIN;
+	}
+	return !a->rests_until;
+}
+
+static void guard(struct watch *w)
+{
+	struct ofs_awake *a = w->awake;
+	int64_t now;
+
+	do {
+		ofs_wakeup_spin();
+		now = ofs_clock_monotonic();
+	} while (now < a->last + GAP && now < w->used + RECENT && !a->stop);
+}
+
+static void *guard_main(void *arg)
+{
+	struct watch *w = arg;
+	struct ofs_awake *a = w->awake;
+
+	if (ofs_wakeup_guard((int)(w - a->watches)) < 0) {
+		w->state = STATE_FAILED;
+		return NULL;
+	}
+	while (!a->stop) {
+		if (keeps_awake(a))
+			guard(w);
+		w->state = STATE_RESTS;
+		while (sem_wait(&w->wanted) < 0)
+			continue;
+	}
+	return NULL;
+}
+
+static void wake_guard(struct watch *w)
+{
+	int rests = STATE_RESTS;
+
+	if (!atomic_compare_exchange_strong(&w->state, &rests, STATE_GUARDS))
+		return;
+	if (w->started) {
+		sem_post(&w->wanted);
+		return;
+	}
+	sem_init(&w->wanted, 0, 0);
+	w->started = true;
+	if (ofs_thread_start(&w->thread, "awake", guard_main, w) < 0) {
+		w->started = false;
+		w->state = STATE_FAILED;
+	}
+}
+
+/* They end together, so that they begin together as well. */
+static void wake_guards(struct ofs_awake *a, int64_t now)
+{
+	for (unsigned int i = 0; i < a->n; i++)
+		if (now < a->watches[i].used + RECENT)
+			wake_guard(&a->watches[i]);
+}
+
+void ofs_awake_note(struct ofs_awake *a)
+{
+	int processor = a ? sched_getcpu() : -1;
+	int64_t now, last;
+	struct watch *w;
+
+	if (processor < 0 || (unsigned int)processor >= a->n)
+		return;
+	w = &a->watches[processor];
+	now = ofs_clock_monotonic();
+	if (now < a->rests_until)
+		return;
+	last = a->last;
+	if (now - last > GAP)
+		a->since = now;
+	if (now - last > TICK)
+		a->last = now;
+	if (now - w->used > TICK)
+		w->used = now;
+	if (w->state == STATE_RESTS && now - a->since > BEGIN)
+		wake_guards(a, now);
+}
+
+void ofs_awake_destroy(struct ofs_awake *a)
+{
+	if (!a)
+		return;
+	a->stop = true;
+	for (unsigned int i = 0; i < a->n; i++) {
+		struct watch *w = &a->watches[i];
+
+		if (!w->started)
+			continue;
+		sem_post(&w->wanted);
+		pthread_join(w->thread, NULL);
+		sem_destroy(&w->wanted);
+	}
+	pthread_mutex_destroy(&a->lock);
+	free(a->watches);
+	free(a);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Keeps processors from halting while requests keep coming, where waking them takes longer than
+ * serving a request does (io/wakeup.h). Each processor that requests come from has a thread, which
+ * runs only when nobody else wants the processor, and only until no request has come from it for a
+ * fraction of a millisecond.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+/* Values of the key awake. */
+enum ofs_awake_mode {
+	OFS_AWAKE_AUTO, /* where wake-ups are dear, and nothing speaks against it */
+	OFS_AWAKE_ON,
+	OFS_AWAKE_OFF
+};
+
+struct ofs_awake;
+
+struct ofs_awake *ofs_awake_create(enum ofs_awake_mode mode);
+
+/* A request is being served by the calling thread. Cheap; from any thread; NULL is allowed. */
+void ofs_awake_note(struct ofs_awake *a);
+
+/* No thread calls ofs_awake_note() any more. NULL is allowed. */
+void ofs_awake_destroy(struct ofs_awake *a);

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+#include "io/wakeup.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/thread.h"
+#include "io/file.h"
+
+#define ROUNDS 60
+#define DEAR_NS (15 * OFS_NS_PER_MS / 1000)
+#define SUPPLIES "/sys/class/power_supply"
+#define CGROUPS "/sys/fs/cgroup"
+
+int ofs_wakeup_guard(int processor)
+{
+	const struct sched_param none = { 0 };
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET((size_t)processor, &one);
+	if (sched_setaffinity(0, sizeof(one), &one) < 0 ||
+	    sched_setscheduler(0, SCHED_IDLE, &none) < 0)
+		return -errno;
+	return 0;
+}
+
+void ofs_wakeup_spin(void)
+{
+	for (int i = 0; i < 32; i++)
+#if defined(__x86_64__) || defined(__i386__)
+		__builtin_ia32_pause();
+#elif defined(__aarch64__)
+		__asm__ volatile("isb" ::: "memory");
+#else
+		__asm__ volatile("" ::: "memory");
+#endif
+	/*
+	 * A thread that waits for this processor but has had more than its share of late is passed
+	 * over by the scheduler, even for one that is SCHED_IDLE, until the next tick.
+	 */
+	sched_yield();
+}
+
+/* Two threads, each bound to a processor, that wake each other in turn. */
+struct pair {
+	int processor[2];
+	int ping[2]; /* event counters: to the first thread, to the second */
+	atomic_bool stop;
+	int r;
+	int64_t median;
+};
+
+static void bind_to(int processor)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET((size_t)processor, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
+static void *answer(void *arg)
+{
+	struct pair *p = arg;
+	eventfd_t n;
+
+	bind_to(p->processor[1]);
+	while (eventfd_read(p->ping[1], &n) == 0 && !p->stop)
+		eventfd_write(p->ping[0], 1);
+	return NULL;
+}
+
+static int compare(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void *ask(void *arg)
+{
+	int64_t took[ROUNDS];
+	struct pair *p = arg;
+	eventfd_t n;
+
+	bind_to(p->processor[0]);
+	for (size_t i = 0; i < ROUNDS; i++) {
+		int64_t start = ofs_clock_monotonic();
+
+		if (eventfd_write(p->ping[1], 1) < 0 || eventfd_read(p->ping[0], &n) < 0)
+			p->r = -errno;
+		took[i] = ofs_clock_monotonic() - start;
+	}
+	qsort(took, ROUNDS, sizeof(*took), compare);
+	p->median = took[ROUNDS / 2];
+	p->stop = true;
+	eventfd_write(p->ping[1], 1);
+	return NULL;
+}
+
+static int go_back_and_forth(struct pair *p, int64_t *ret)
+{
+	pthread_t asking, answering;
+	int r;
+
+	p->stop = false;
+	p->r = 0;
+	r = ofs_thread_start(&answering, "wakeup", answer, p);
+	if (r < 0)
+		return r;
+	r = ofs_thread_start(&asking, "wakeup", ask, p);
+	if (r == 0) {
+		pthread_join(asking, NULL);
+		r = p->r;
+	} else {
+		p->stop = true;
+		eventfd_write(p->ping[1], 1);
+	}
+	pthread_join(answering, NULL);
+	*ret = p->median;
+	return r;
+}
+
+struct guard {
+	int processor;
+	const atomic_bool *stop;
+};
+
+static void *keep_awake(void *arg)
+{
+	struct guard *g = arg;
+
+	if (ofs_wakeup_guard(g->processor) == 0)
+		while (!*g->stop)
+			ofs_wakeup_spin();
+	return NULL;
+}
+
+static int measure_awake(struct pair *p, int64_t *ret)
+{
+	atomic_bool stop = false;
+	struct guard guards[2] = { { p->processor[0], &stop }, { p->processor[1], &stop } };
+	pthread_t threads[2];
+	size_t n = 0;
+	int r = 0;
+
+	while (n < 2 && r == 0) {
+		r = ofs_thread_start(&threads[n], "wakeup", keep_awake, &guards[n]);
+		n += r == 0;
+	}
+	if (r == 0)
+		r = go_back_and_forth(p, ret);
+	stop = true;
+	while (n)
+		pthread_join(threads[--n], NULL);
+	return r;
+}
+
+int ofs_wakeup_measure(struct ofs_wakeup *ret)
+{
+	struct pair p = { 0 };
+	OFS_CLOSE int first = eventfd(0, EFD_CLOEXEC), second = eventfd(0, EFD_CLOEXEC);
+	struct ofs_wakeup w;
+	cpu_set_t may;
+	int found = 0, r;
+
+	if (first < 0 || second < 0 || sched_getaffinity(getpid(), sizeof(may), &may) < 0)
+		return -errno;
+	for (int i = 0; i < CPU_SETSIZE && found < 2; i++)
+		if (CPU_ISSET((size_t)i, &may))
+			p.processor[found++] = i;
+	if (found < 2)
+		return -ENOTSUP;
+	p.ping[0] = first;
+	p.ping[1] = second;
+	r = go_back_and_forth(&p, &w.halted);
+	if (r == 0)
+		r = measure_awake(&p, &w.awake);
+	if (r == 0)
+		*ret = w;
+	return r;
+}
+
+bool ofs_wakeup_is_dear(const struct ofs_wakeup *w)
+{
+	return w->halted - w->awake >= DEAR_NS;
+}
+
+/* The first bytes of a file; "" if it cannot be read. */
+static void read_word(const char *path, char *ret, size_t size)
+{
+	OFS_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, ret, size - 1);
+
+	ret[n > 0 ? n : 0] = '\0';
+	ret[strcspn(ret, " \n")] = '\0';
+}
+
+/* A mains adapter is there, and none is plugged in. */
+static bool is_on_battery(void)
+{
+	bool battery = false;
+	struct dirent *entry;
+	DIR *dir = opendir(SUPPLIES);
+
+	while (dir && (entry = readdir(dir))) {
+		OFS_FREE char *path = ofs_format(SUPPLIES "/%s/online", entry->d_name);
+		char online[8];
+
+		read_word(path, online, sizeof(online));
+		if (strcmp(online, "1") == 0) {
+			battery = false;
+			break;
+		}
+		battery = battery || strcmp(online, "0") == 0;
+	}
+	if (dir)
+		closedir(dir);
+	return battery;
+}
+
+/* The group `path` below `root`, or one above it, may use only part of the time. */
+static bool is_limited(const char *root, const char *file, char *path)
+{
+	for (;;) {
+		OFS_FREE char *name = ofs_format("%s%s/%s", root, path, file);
+		char quota[32], *slash = strrchr(path, '/');
+
+		read_word(name, quota, sizeof(quota));
+		if (*quota >= '1' && *quota <= '9')
+			return true;
+		if (!slash)
+			return false;
+		*slash = '\0';
+	}
+}
+
+/* Lines "ID:CONTROLLERS:PATH"; version 2 names no controllers. */
+static bool has_quota(void)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf groups = OFS_BUF_INIT;
+	OFS_FREE char *text = NULL;
+	char *rest, *line;
+
+	if (ofs_io_read_file(AT_FDCWD, "/proc/self/cgroup", 1 << 16, &groups) < 0)
+		return false;
+	rest = text = ofs_buf_steal_str(&groups);
+	while ((line = strsep(&rest, "\n"))) {
+		char *controllers, *path;
+		bool limited = false;
+
+		strsep(&line, ":");
+		controllers = strsep(&line, ":");
+		path = line;
+		if (!path)
+			continue;
+		path[strcspn(path, "\n")] = '\0';
+		if (!*controllers)
+			limited = is_limited(CGROUPS, "cpu.max", path);
+		else if (strncmp(controllers, "cpu,", 4) == 0 || strcmp(controllers, "cpu") == 0)
+			limited = is_limited(CGROUPS "/cpu", "cpu.cfs_quota_us", path);
+		if (limited)
+			return true;
+	}
+	return false;
+}
+
+const char *ofs_wakeup_obstacle(void)
+{
+	return is_on_battery() ? "the machine is on battery"
+	       : has_quota()   ? "the control group has a quota of processor time"
+			       : NULL;
+}

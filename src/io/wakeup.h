@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What it costs to wake a processor that has halted, and to keep one from halting. On a virtual
+ * machine a halted processor has often been given back to the host, which takes tens of
+ * microseconds to bring it back: more than most requests of a filesystem take.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Round trips between threads on two processors, in nanoseconds; medians. */
+struct ofs_wakeup {
+	int64_t halted; /* the processors halt while they wait */
+	int64_t awake; /* something keeps them busy meanwhile */
+};
+
+/*
+ * Measures, for up to 20 ms on a machine at rest. On a busy one the processors do not halt, and both
+ * take the same. -ENOTSUP: the program may use only one processor; or another -errno.
+ */
+int ofs_wakeup_measure(struct ofs_wakeup *ret);
+
+/* It pays to keep processors awake while requests keep coming. */
+bool ofs_wakeup_is_dear(const struct ofs_wakeup *w);
+
+/*
+ * Why processor time must not be spent on keeping awake here, as the end of a sentence: "on
+ * battery", or that the control group has a quota. NULL: nothing speaks against it.
+ */
+const char *ofs_wakeup_obstacle(void);
+
+/*
+ * Binds the calling thread to a processor and lets it run only where no other thread wants to:
+ * while it runs, the processor does not halt. 0 or -errno.
+ */
+int ofs_wakeup_guard(int processor);
+
+/* Spins for about a microsecond, unless another thread wants the processor. */
+void ofs_wakeup_spin(void);

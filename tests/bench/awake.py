@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: MIT
+"""What it brings and costs to keep processors awake while requests keep coming."""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import threading
+import time
+
+import harness
+import peers
+from measure import Failure, Place, heading, met, note, own_group, ratio_text, table
+from speed_workloads import work
+
+MODES = ("off", "on")
+FILES = 3000
+AIM_DAY, AIM_BUILD = 0.01, 1.01
+SOURCE = pathlib.Path(__file__).resolve().parents[2] / "src" / "tree" / "config.c"
+
+
+def add_arguments(parser):
+    parser.add_argument("--runs", type=int, default=5, help="of each kind (default 5)")
+    parser.add_argument(
+        "--seconds", type=float, default=30, help="of an agent's work and of rest (default 30)"
+    )
+    parser.add_argument("--files", type=int, default=FILES, help=f"that are made (default {FILES})")
+
+
+def wakeup():
+    """What doctor says of this machine's processors."""
+    done = subprocess.run(
+        [harness.OFFLOAD, "doctor", "--json"], stdin=subprocess.DEVNULL, capture_output=True
+    )
+    found = {c["name"]: c["found"] for c in json.loads(done.stdout)["checks"]}
+    return found.get("wake-ups", "not known")
+
+
+def guards(daemon):
+    """Seconds of processor time of the threads that keep awake."""
+    total = 0
+    for task in pathlib.Path(f"/proc/{daemon.process.pid}/task").iterdir():
+        with contextlib.suppress(OSError):
+            if (task / "comm").read_text() == "awake\n":
+                total += int((task / "schedstat").read_text().split()[0])
+    return total / 1e9
+
+
+@contextlib.contextmanager
+def busy_processors():
+    """A loop on each processor, of normal priority."""
+    loops = [
+        subprocess.Popen(["sh", "-c", "while :; do :; done"], preexec_fn=own_group)
+        for _ in os.sched_getaffinity(0)
+    ]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def measure(options):
+    heading(f"awake: processors kept awake while requests come; medians of {options.runs} runs")
+    print(f"  {wakeup()}", flush=True)
+    with peers.uring_enabled(True), Place() as place, contextlib.ExitStack() as stack:
+        why = peers.why_no_uring()
+        if why:
+            raise Failure(f"FUSE over io_uring is needed: {why}")
+        daemons = {
+            mode: stack.enter_context(place.daemon(options=("io_uring", f"awake={mode}")))
+            for mode in MODES
+        }
+        plain = place.path("plain")
+        os.mkdir(plain)
+        figures = {
+            "at rest": _create(daemons, plain, options, "rest"),
+            "under load": _loaded(daemons, plain, options),
+        }
+        costs = {
+            "rest": _rest(daemons["on"], options.seconds),
+            "agent": _agent(daemons["on"], options.seconds),
+            "build": _build(daemons, place, options.runs),
+        }
+    rows = [
+        [title, *(f"{each[name]:.0f} us" for name in each), ratio_text(each["on"] / each["off"])]
+        for title, each in figures.items()
+    ]
+    table(["create 4 KB, a file", "plain", *MODES, "on / off"], rows)
+    aims = {
+        "rest": costs["rest"] == 0,
+        "agent": costs["agent"] <= AIM_DAY,
+        "build": costs["build"] <= AIM_BUILD,
+    }
+    print(
+        f"\n  processor time at rest: {costs['rest']:.2%} of one: aim none: {met(aims['rest'])}"
+        f"\n  while an agent works, a command each second: {costs['agent']:.3%} of one:"
+        f" aim {AIM_DAY:.0%}: {met(aims['agent'])}"
+        f"\n  a build on all processors while requests come: {costs['build']:.3f} times:"
+        f" aim {AIM_BUILD}: {met(aims['build'])}"
+    )
+    return {"microseconds": figures, "costs": costs, "aims": aims, "wakeup": wakeup()}
+
+
+def _create(daemons, plain, options, name):
+    """Median microseconds a file, by mode."""
+    took = {"plain": [], **{mode: [] for mode in daemons}}
+    for run in range(options.runs):
+        note(f"creating, {name}, run {run + 1} of {options.runs}")
+        for mode, seconds in took.items():
+            top = daemons[mode]("cache") if mode in daemons else plain
+            os.makedirs(top, exist_ok=True)
+            time.sleep(2)  # until what the one before wrote is sealed
+            seed = 2 * run + (name == "rest")
+            made = float(work("create", f"{top}/{name}{run}", options.files, 4096, seed)[0])
+            seconds.append(made / options.files * 1e6)
+    return {mode: statistics.median(seconds) for mode, seconds in took.items()}
+
+
+def _loaded(daemons, plain, options):
+    with busy_processors():
+        return _create(daemons, plain, options, "load")
+
+
+def _share(daemon, seconds, do):
+    """Of one processor, for the guards, while do() is called each second."""
+    begin, before = time.monotonic(), guards(daemon)
+    while time.monotonic() < begin + seconds:
+        do()
+        time.sleep(1)
+    return (guards(daemon) - before) / (time.monotonic() - begin)
+
+
+def _rest(daemon, seconds):
+    daemon.rest(min(seconds, 12), what="sealing")
+    return _share(daemon, seconds, lambda: None)
+
+
+def _agent(daemon, seconds):
+    """A result is stored, listed and read in part: more than an agent does in a second."""
+    text = os.path.join(daemon("cache"), "result")
+
+    def command():
+        with open(text, "w") as f:
+            f.write(f"{time.monotonic()} is a line of a result\n" * 400)
+        os.listdir(daemon("cache"))
+        subprocess.run(["tail", "-n", "3", text], stdout=subprocess.DEVNULL, check=True)
+
+    return _share(daemon, seconds, command)
+
+
+def _build(daemons, place, runs):
+    """
+    How much longer a compiler on each processor takes while a program asks the daemon again and
+    again, kept awake, than with processors that may halt.
+    """
+    compiler = shutil.which("cc")
+    if not compiler:
+        raise Failure("a compiler, 'cc', is needed")
+    include = [f"-I{SOURCE.parents[1]}", f"-I{SOURCE.parents[2] / 'include'}"]
+    command = [compiler, "-O1", "-D_GNU_SOURCE", "-DOFS_VERSION=\"\"", *include, "-c", str(SOURCE)]
+    took = {mode: [] for mode in daemons}
+    for run in range(2 * runs):
+        note(f"building, run {run + 1} of {2 * runs}")
+        for mode in sorted(took, reverse=run % 2):
+            with _asking(daemons[mode]("cache")):
+                begin = time.monotonic()
+                jobs = [
+                    subprocess.Popen([*command, "-o", place.path(f"{job}.o")])
+                    for job in range(3 * len(os.sched_getaffinity(0)))
+                ]
+                if any(job.wait() for job in jobs):
+                    raise Failure(f"'{' '.join(command)}' failed")
+                took[mode].append(time.monotonic() - begin)
+    return statistics.median(took["on"]) / statistics.median(took["off"])
+
+
+@contextlib.contextmanager
+def _asking(folder):
+    """A thread looks for names that are not there, a few thousand times a second."""
+    end = threading.Event()
+
+    def ask():
+        n = 0
+        while not end.wait(0.0002):
+            n += 1
+            os.path.exists(f"{folder}/none-{n}")
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()
