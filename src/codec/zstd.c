@@ -34,8 +34,7 @@ struct ofs_compressor *ofs_compressor_create(void)
 	struct ofs_compressor *c = ofs_alloc(sizeof(*c));
 
 	c->ctx = ZSTD_createCCtx();
-	/* The content checksum makes all damage visible to ofs_decompress(). */
-	if (!c->ctx || ZSTD_isError(ZSTD_CCtx_setParameter(c->ctx, ZSTD_c_checksumFlag, 1)))
+	if (!c->ctx)
 		ofs_out_of_memory();
 	return c;
 }
@@ -51,8 +50,8 @@ void ofs_compressor_destroy(struct ofs_compressor *c)
 	errno = saved;
 }
 
-int ofs_compress(struct ofs_compressor *c, int level, const void *data, size_t len,
-		 struct ofs_buf *out)
+static int compress(struct ofs_compressor *c, int level, bool checksum, const void *data,
+		    size_t len, struct ofs_buf *out)
 {
 	size_t bound = ZSTD_compressBound(len);
 	size_t n;
@@ -60,6 +59,8 @@ int ofs_compress(struct ofs_compressor *c, int level, const void *data, size_t l
 	if (ZSTD_isError(bound))
 		return zstd_errno(bound);
 	n = ZSTD_CCtx_setParameter(c->ctx, ZSTD_c_compressionLevel, level);
+	if (!ZSTD_isError(n))
+		n = ZSTD_CCtx_setParameter(c->ctx, ZSTD_c_checksumFlag, checksum);
 	if (ZSTD_isError(n))
 		return zstd_errno(n);
 	ofs_buf_reserve(out, bound);
@@ -68,6 +69,19 @@ int ofs_compress(struct ofs_compressor *c, int level, const void *data, size_t l
 		return zstd_errno(n);
 	out->len += n;
 	return 0;
+}
+
+/* The checksum makes all damage visible to ofs_decompress(). */
+int ofs_compress(struct ofs_compressor *c, int level, const void *data, size_t len,
+		 struct ofs_buf *out)
+{
+	return compress(c, level, true, data, len, out);
+}
+
+int ofs_compress_bare(struct ofs_compressor *c, int level, const void *data, size_t len,
+		      struct ofs_buf *out)
+{
+	return compress(c, level, false, data, len, out);
 }
 
 static void zstd_free_thread(void *ctx)

@@ -15,6 +15,13 @@ int ofs_compress(struct ofs_compressor *c, int level, const void *data, size_t l
 		 struct ofs_buf *out);
 
 /*
+ * The same without zstd's checksum, for content that is checked in another way: it expands faster,
+ * but damage may go unnoticed.
+ */
+int ofs_compress_bare(struct ofs_compressor *c, int level, const void *data, size_t len,
+		      struct ofs_buf *out);
+
+/*
  * Expands into exactly `len` bytes at `ret`. Any thread may call.
  * -EIO: damaged, or it expands to another size.
  */

@@ -201,7 +201,7 @@ int ofs_frame_build(struct ofs_frame_build *b, struct ofs_compressor *c, int lev
 	if (r < 0)
 		return r;
 	payload_at = b->bytes.len;
-	r = ofs_compress(c, level, b->raw.data, b->raw.len, &b->bytes);
+	r = ofs_compress_bare(c, level, b->raw.data, b->raw.len, &b->bytes);
 	if (r < 0)
 		return r;
 	if (b->bytes.len - payload_at >= b->raw.len) {

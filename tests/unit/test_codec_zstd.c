@@ -56,6 +56,23 @@ Test(codec_zstd, appends_behind_what_is_there)
 	cr_assert_arr_eq(back, plain, SIZE);
 }
 
+Test(codec_zstd, bare_is_shorter_by_the_checksum)
+{
+	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf whole = OFS_BUF_INIT, bare = OFS_BUF_INIT;
+	uint8_t back[SIZE];
+
+	/* In turns: neither call has a part in the other. */
+	for (int i = 0; i < 2; i++) {
+		whole.len = bare.len = 0;
+		cr_assert_eq(ofs_compress(compressor, 6, plain, SIZE, &whole), 0);
+		cr_assert_eq(ofs_compress_bare(compressor, 6, plain, SIZE, &bare), 0);
+		cr_assert_eq(whole.len, bare.len + 4);
+		memset(back, 0, sizeof(back));
+		cr_assert_eq(ofs_decompress(bare.data, bare.len, back, SIZE), 0);
+		cr_assert_arr_eq(back, plain, SIZE);
+	}
+}
+
 Test(codec_zstd, nothing)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf out = OFS_BUF_INIT;
