@@ -2,6 +2,7 @@
 #include "pack/frame.h"
 
 #include "codec/hash.h"
+#include "pack/frame_buffer.h"
 
 static const char pack_magic[8] = "OFSPACK";
 
@@ -123,22 +124,24 @@ static int frame_expand(const struct ofs_frame_info *info, const uint8_t *payloa
 int ofs_frame_decode(const void *bytes, size_t len, uint32_t pack, uint64_t off,
 		     struct ofs_frame_info *ret_info, uint8_t **ret_content)
 {
-	OFS_FREE uint8_t *content = NULL;
 	struct ofs_frame_info info;
+	uint8_t *content;
 	int r = ofs_frame_parse(bytes, len, pack, off, &info);
 
 	if (r < 0)
 		return r;
-	content = malloc(info.raw);
+	content = ofs_frame_buffer_get(info.raw);
 	if (!content)
 		return -ENOMEM;
 	r = frame_expand(&info, (const uint8_t *)bytes + frame_payload_at(info.table_len), content);
-	if (r < 0)
+	if (r == 0 && ofs_checksum(content, info.raw, frame_seed(pack, off)) != info.checksum)
+		r = -EIO;
+	if (r < 0) {
+		ofs_frame_buffer_put(content, info.raw);
 		return r;
-	if (ofs_checksum(content, info.raw, frame_seed(pack, off)) != info.checksum)
-		return -EIO;
+	}
 	*ret_info = info;
-	*ret_content = ofs_steal(content);
+	*ret_content = content;
 	return 0;
 }
 

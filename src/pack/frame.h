@@ -68,8 +68,8 @@ struct ofs_frame_info {
 
 /*
  * Reads a frame that lies at `off` of pack number `pack`. `bytes` is any input at all, of `len`
- * bytes; bytes after the frame are ignored. `ret_content` is allocated, `ret_info->raw` bytes
- * long.
+ * bytes; bytes after the frame are ignored. `ret_content` is `ret_info->raw` bytes long, of
+ * ofs_frame_buffer_get().
  * -EIO: not this frame, or damaged; -ENOMEM.
  */
 int ofs_frame_decode(const void *bytes, size_t len, uint32_t pack, uint64_t off,

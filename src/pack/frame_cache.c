@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "base/thread.h"
+#include "pack/frame_buffer.h"
 
 #define PASSING_MAX 8 /* frames that are kept for those who pass */
 
@@ -64,7 +65,7 @@ void ofs_frame_unref(struct ofs_frame *f)
 	int saved = errno;
 
 	if (f && atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) == 1) {
-		free(f->data);
+		ofs_frame_buffer_put(f->data, f->loc.raw);
 		free(f);
 	}
 	errno = saved;

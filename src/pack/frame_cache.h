@@ -16,7 +16,7 @@ struct ofs_frame_cache;
 struct ofs_frame_cache *ofs_frame_cache_create(size_t max);
 void ofs_frame_cache_destroy(struct ofs_frame_cache *fc);
 
-/* Gives the content of the frame at `loc`: allocated, loc->raw bytes. 0 or -errno. */
+/* Gives the content of the frame at `loc`: loc->raw bytes of ofs_frame_buffer_get(). 0 or -errno. */
 typedef int (*ofs_frame_load_fn)(void *arg, const struct ofs_frame_loc *loc, uint8_t **ret);
 
 /* Where a frame came from. */

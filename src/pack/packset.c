@@ -7,6 +7,7 @@
 #include "io/file.h"
 #include "pack/ahead.h"
 #include "pack/frame.h"
+#include "pack/frame_buffer.h"
 #include "pack/frame_cache.h"
 #include "pack/pack_table.h"
 
@@ -300,21 +301,29 @@ int ofs_packset_append(struct ofs_packset *ps, struct ofs_compressor *c, int lev
 	return r < 0 ? r : ofs_packset_append_built(ps, &ps->build, ret);
 }
 
+/* Reads loc->stored bytes, fewer at the end of the file; returns how many. */
+static ssize_t packset_pread(struct ofs_packset *ps, const struct ofs_frame_loc *loc, void *to)
+{
+	struct ofs_pack *p;
+	ssize_t n;
+	int r = ofs_pack_get(&ps->table, loc->pack, &p);
+
+	if (r < 0)
+		return r;
+	n = ofs_io_pread(p->fd, to, loc->stored, loc->off);
+	ofs_pack_put(&ps->table, p);
+	return n;
+}
+
 int ofs_packset_copy(struct ofs_packset *ps, const struct ofs_frame_loc *loc, uint8_t **ret,
 		     size_t *ret_len)
 {
 	OFS_FREE uint8_t *bytes = malloc(OFS_MAX(loc->stored, 1u));
-	struct ofs_pack *p;
 	ssize_t n;
-	int r;
 
 	if (!bytes)
 		return -ENOMEM;
-	r = ofs_pack_get(&ps->table, loc->pack, &p);
-	if (r < 0)
-		return r;
-	n = ofs_io_pread(p->fd, bytes, loc->stored, loc->off);
-	ofs_pack_put(&ps->table, p);
+	n = packset_pread(ps, loc, bytes);
 	if (n < 0)
 		return (int)n;
 	*ret = ofs_steal(bytes);
@@ -329,36 +338,53 @@ static bool loc_is_possible(const struct ofs_frame_loc *loc)
 	       loc->stored <= OFS_FRAME_STORED_MAX && loc->raw && loc->raw <= OFS_FRAME_RAW_MAX;
 }
 
-/* `ret_lengths` (allocated) may be NULL. */
+/* Reads and decodes through `bytes`, which hold loc->stored. See packset_expand(). */
+static int expand_through(struct ofs_packset *ps, const struct ofs_frame_loc *loc, uint8_t *bytes,
+			  struct ofs_frame_info *ret_info, uint8_t **ret, uint32_t **ret_lengths)
+{
+	ssize_t len = packset_pread(ps, loc, bytes);
+	struct ofs_frame_info info;
+	uint8_t *content;
+	int r;
+
+	/* A pack that is missing or another store's does not come back. */
+	if (len == -ENOENT || len == -EINVAL)
+		return -EIO;
+	if (len < 0)
+		return len == -ENOMEM ? -ENOMEM : -OFS_EREAD;
+	r = ofs_frame_decode(bytes, (size_t)len, loc->pack, loc->off, &info, &content);
+	if (r < 0)
+		return r;
+	if (info.stored != loc->stored || info.raw != loc->raw) {
+		ofs_frame_buffer_put(content, info.raw);
+		return -EIO;
+	}
+	if (ret_lengths) {
+		*ret_lengths = ofs_realloc(NULL, info.chunks, sizeof(**ret_lengths));
+		ofs_frame_lengths(&info, *ret_lengths);
+	}
+	*ret_info = info;
+	*ret = content;
+	return 0;
+}
+
+/* `ret` is of ofs_frame_buffer_get(); `ret_lengths` (allocated) may be NULL. */
 static int packset_expand(struct ofs_packset *ps, const struct ofs_frame_loc *loc,
 			  struct ofs_frame_info *ret_info, uint8_t **ret, uint32_t **ret_lengths)
 {
-	OFS_FREE uint8_t *bytes = NULL;
-	OFS_FREE uint8_t *content = NULL;
-	struct ofs_frame_info info;
-	size_t len = 0;
+	/* One that is kept, however small the frame: it is given back at once. */
+	uint32_t room = OFS_MAX(loc->stored, OFS_FRAME_BUFFER);
+	uint8_t *bytes;
 	int r;
 
 	if (!loc_is_possible(loc))
 		return -EIO;
-	r = ofs_packset_copy(ps, loc, &bytes, &len);
-	/* A pack that is missing or another store's does not come back. */
-	if (r == -ENOENT || r == -EINVAL)
-		return -EIO;
-	if (r < 0)
-		return r == -ENOMEM ? r : -OFS_EREAD;
-	r = ofs_frame_decode(bytes, len, loc->pack, loc->off, &info, &content);
-	if (r == 0 && (info.stored != loc->stored || info.raw != loc->raw))
-		r = -EIO;
-	if (r == 0 && ret_lengths) {
-		*ret_lengths = ofs_realloc(NULL, info.chunks, sizeof(**ret_lengths));
-		ofs_frame_lengths(&info, *ret_lengths);
-	}
-	if (r < 0)
-		return r;
-	*ret_info = info;
-	*ret = ofs_steal(content);
-	return 0;
+	bytes = ofs_frame_buffer_get(room);
+	if (!bytes)
+		return -ENOMEM;
+	r = expand_through(ps, loc, bytes, ret_info, ret, ret_lengths);
+	ofs_frame_buffer_put(bytes, room);
+	return r;
 }
 
 int ofs_packset_load(struct ofs_packset *ps, const struct ofs_frame_loc *loc,
@@ -376,7 +402,7 @@ int ofs_packset_load(struct ofs_packset *ps, const struct ofs_frame_loc *loc,
 
 void ofs_frame_content_finish(struct ofs_frame_content *fc)
 {
-	free(fc->data);
+	ofs_frame_buffer_put(fc->data, fc->raw);
 	free(fc->len);
 	*fc = (struct ofs_frame_content){ 0 };
 }
