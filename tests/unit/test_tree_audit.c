@@ -11,6 +11,7 @@
 #include "tree/core/audit_disk.h"
 
 #define MAX (UINT64_C(64) << 10)
+#define LARGE (UINT64_C(64) << 20)
 
 /* The library's failpoints: the log finds the disk full while this holds. */
 static _Atomic bool is_full;
@@ -31,6 +32,7 @@ void ofs_failpoint_kill(void)
 }
 
 static int store = -1; /* the directory */
+static uint64_t most = MAX; /* bytes of a log */
 static char log_dir[SCRATCH_SIZE + 8];
 
 static void setup_disk(void)
@@ -52,7 +54,7 @@ TestSuite(tree_audit_disk, .init = setup_disk, .fini = teardown_disk);
 static void append(const char *text)
 {
 	for (size_t len = strlen(text); len;) {
-		ssize_t n = ofs_audit_disk_append(store, 0, MAX, text, len);
+		ssize_t n = ofs_audit_disk_append(store, 0, most, text, len);
 
 		cr_assert(n > 0 && text[n - 1] == '\n');
 		text += n;
@@ -218,6 +220,58 @@ Test(tree_audit_disk, a_crash_while_compressing_costs_nothing)
 	append("{\"n\":3}\n");
 	cr_assert_lt(access(temp, F_OK), 0);
 	expect("{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n");
+}
+
+/* Appends the lines from *i on, this many; what comes to `all`. */
+static void append_lines_of(int n, int *i, struct ofs_buf *lines)
+{
+	char line[256];
+
+	for (int end = *i + n; *i < end; ++*i) {
+		line_of(*i, line);
+		append(line);
+		ofs_buf_append_str(lines, line);
+	}
+}
+
+Test(tree_audit_disk, lines_at_rest_are_compressed_and_joined)
+{
+	OFS_FREE char *first = ofs_format("%s/0000000000000000.jsonl", log_dir);
+	OFS_FREE char *packed = ofs_format("%s.zst", first);
+	struct ofs_buf lines = OFS_BUF_INIT;
+	uint64_t end, middle;
+	int i = 0, plain;
+	FILE *f;
+
+	most = LARGE;
+	cr_assert_eq(ofs_audit_disk_rest(store, 0, LARGE), 0, "there is no log");
+	append_lines_of(1, &i, &lines);
+	cr_assert_eq(ofs_audit_disk_rest(store, 0, LARGE), 0);
+	cr_assert_lt(access(packed, F_OK), 0, "one line is left as it is");
+	for (int round = 0; round < 3; round++) {
+		append_lines_of(600, &i, &lines);
+		middle = round ? middle : lines.len;
+		cr_assert_eq(ofs_audit_disk_rest(store, 0, LARGE), 0);
+		cr_assert_lt(size_on_disk(&plain), lines.len * 3 / 4);
+		cr_assert_eq(plain, 1);
+		cr_assert_eq(access(packed, F_OK), 0);
+		cr_assert_lt(access(first, F_OK), 0);
+		expect(ofs_buf_str(&lines));
+		bounds(&end);
+		cr_assert_eq(end, lines.len);
+	}
+	/* Compressed with the segment before, and not yet removed. */
+	free(first);
+	first = ofs_format("%s/%016lu.jsonl", log_dir, middle);
+	f = fopen(first, "w");
+	cr_assert_eq(fwrite(lines.data + middle, 1, lines.len - middle, f), lines.len - middle);
+	fclose(f);
+	expect(ofs_buf_str(&lines));
+	append_lines_of(600, &i, &lines);
+	cr_assert_eq(ofs_audit_disk_rest(store, 0, LARGE), 0);
+	cr_assert_eq(ofs_audit_disk_rest(store, 0, LARGE), 0);
+	expect(ofs_buf_str(&lines));
+	ofs_buf_finish(&lines);
 }
 
 Test(tree_audit_disk, a_part_that_is_damaged_costs_its_own_lines)

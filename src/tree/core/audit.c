@@ -16,6 +16,7 @@
 
 #define GATHER (50 * OFS_NS_PER_MS) /* from the first line to writing it */
 #define RETRY OFS_NS_PER_S /* after a failure to write */
+#define REST (10 * OFS_NS_PER_S) /* after the last line: then lines are compressed */
 #define QUEUE_MAX ((size_t)1 << 20) /* bytes: whoever adds more writes them */
 #define UNWRITTEN_MAX ((size_t)1 << 20) /* bytes of lines that could not be written yet */
 #define AGENT_PART 16 /* of what is kept of the store's log is kept of an agent's */
@@ -48,6 +49,7 @@ struct ofs_audit {
 	struct ofs_buf head;
 	bool waiting; /* there are new lines */
 	bool failed; /* the last try to write some did */
+	bool rested; /* nothing has come since lines were compressed; the thread's own */
 	bool running;
 	bool stop;
 };
@@ -267,6 +269,11 @@ static uint64_t agent_of(const struct ofs_root *root)
 	return root->above ? root->ino : 0;
 }
 
+static uint64_t max_of(const struct ofs_audit *a, const struct ofs_root *root)
+{
+	return root->above ? a->max / AGENT_PART : a->max;
+}
+
 static int write_stream(struct ofs_audit *a, struct ofs_audit_stream *s)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf queue = OFS_BUF_INIT, all = OFS_BUF_INIT;
@@ -285,8 +292,7 @@ static int write_stream(struct ofs_audit *a, struct ofs_audit_stream *s)
 	append_lines(&queue, &s->unwritten);
 	ofs_buf_append(&all, s->unwritten.data, s->unwritten.len);
 	while (n >= 0 && done < all.len && !root->gone) {
-		n = ofs_audit_disk_append(a->store, agent_of(root),
-					  root->above ? a->max / AGENT_PART : a->max,
+		n = ofs_audit_disk_append(a->store, agent_of(root), max_of(a, root),
 					  all.data + done, all.len - done);
 		done += (size_t)OFS_MAX(n, (ssize_t)0);
 	}
@@ -318,6 +324,18 @@ static void flush(struct ofs_audit *a)
 	if (r < 0 && !a->failed)
 		ofs_log(LOG_WARNING, "the log cannot be written: %s", strerror(-r));
 	a->failed = r < 0;
+}
+
+static void rest(struct ofs_audit *a)
+{
+	struct ofs_audit_stream *s;
+
+	for (size_t i = 0; (s = stream_at(a, i)); i++) {
+		OFS_LOCKED(&s->writing);
+
+		if (!s->root->gone)
+			ofs_audit_disk_rest(a->store, agent_of(s->root), max_of(a, s->root));
+	}
 }
 
 /* Queues a line for a tree. */
@@ -357,20 +375,21 @@ void ofs_audit_add(struct ofs_tree *t, const struct ofs_audit_line *line)
 
 /* ---- the thread */
 
-/* Waits until there is something to write; `lock` held. */
-static void wait_for_lines(struct ofs_audit *a)
+/* Waits until there is something to write, or, false, for too long; `lock` held. */
+static bool wait_for_lines(struct ofs_audit *a)
 {
-	int64_t until = ofs_clock_monotonic() + RETRY;
+	int64_t until = ofs_clock_monotonic() + (a->failed ? RETRY : REST);
 
 	while (!a->stop && !a->waiting) {
-		if (!a->failed)
+		if (!a->failed && a->rested)
 			pthread_cond_wait(&a->wake, &a->lock);
 		else if (!ofs_cond_wait_until(&a->wake, &a->lock, until))
-			return;
+			return a->failed;
 	}
 	until = ofs_clock_monotonic() + GATHER;
 	while (!a->stop && ofs_cond_wait_until(&a->wake, &a->lock, until))
 		;
+	return true;
 }
 
 static void *audit_main(void *arg)
@@ -378,11 +397,15 @@ static void *audit_main(void *arg)
 	struct ofs_audit *a = arg;
 
 	ofs_thread_give_way();
+	a->rested = true;
 	pthread_mutex_lock(&a->lock);
 	while (!a->stop) {
-		wait_for_lines(a);
+		a->rested = !wait_for_lines(a);
 		pthread_mutex_unlock(&a->lock);
-		flush(a);
+		if (a->rested)
+			rest(a);
+		else
+			flush(a);
 		pthread_mutex_lock(&a->lock);
 	}
 	pthread_mutex_unlock(&a->lock);

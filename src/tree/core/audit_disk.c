@@ -20,6 +20,8 @@
 #define SEGMENT ((uint64_t)4 << 20) /* the newest is compressed when it is so large, */
 #define SEGMENT_PART 8 /* or as this part of all */
 #define SEGMENT_MAX ((size_t)16 << 20) /* a larger one is not ours */
+#define RESTING ((uint64_t)32 << 10) /* so much is compressed when nothing is added for a while */
+#define JOINED_PART 8 /* then with the segment before, if that is at most so many times as large */
 #define LEVEL 1 /* of lines, higher ones make no less and take several times as long */
 #define DISK_LEFT (UINT64_C(1) << 20) /* the last space of a disk is left for content */
 #define TRIES 3 /* to read, when segments are compressed meanwhile */
@@ -165,6 +167,15 @@ static int open_plain(int dir, uint64_t start, int flags, uint64_t *ret_end)
 	return ofs_steal_fd(&fd);
 }
 
+/*
+ * Where the segment at `i` ends, if it is not the newest. Its file may go on: with the next one's
+ * lines, which a crash has left twice, or with a part of a line.
+ */
+static uint64_t end_of(const struct segments *s, size_t i)
+{
+	return i + 1 < s->n ? s->list[i + 1].start : UINT64_MAX;
+}
+
 /* ---- reading */
 
 static int read_segment(int dir, const struct segment *seg, uint64_t from, uint64_t to,
@@ -201,7 +212,8 @@ int ofs_audit_disk_read(int store, uint64_t agent, uint64_t from, uint64_t to, s
 		r = list_segments(dir, &s);
 		for (size_t i = 0; i < s.n && r == 0 && s.list[i].start < to; i++)
 			if (i + 1 == s.n || s.list[i + 1].start > from)
-				r = read_segment(dir, &s.list[i], from, to, out);
+				r = read_segment(dir, &s.list[i], from, OFS_MIN(to, end_of(&s, i)),
+						 out);
 	}
 	return r;
 }
@@ -225,20 +237,51 @@ int ofs_audit_disk_bounds(int store, uint64_t agent, uint64_t *ret_start, uint64
 
 /* ---- writing */
 
-static int pack(int dir, struct segment *seg)
+/*
+ * Loads what is there of a segment that is not the newest, a plain one behind what `ret` has; true:
+ * that is all.
+ */
+static bool load_whole(int dir, const struct segments *s, size_t i, struct ofs_buf *ret, int *ret_r)
+{
+	size_t len = ret->len + (size_t)(end_of(s, i) - s->list[i].start);
+
+	*ret_r = load(dir, &s->list[i], ret);
+	ret->len = OFS_MIN(ret->len, len);
+	return *ret_r == 0 && ret->len == len;
+}
+
+/* What the segment at `i` has is to become a part of the one before. */
+static bool is_joined(const struct segments *s, size_t i, uint64_t full)
+{
+	uint64_t len = end_of(s, i) - s->list[i].start, before;
+
+	if (!i || !s->list[i - 1].packed)
+		return false;
+	before = s->list[i].start - s->list[i - 1].start;
+	return before <= len * JOINED_PART && before + len <= full;
+}
+
+/* Compresses a segment that is not the newest. *ret_joined: into the file of the one before. */
+static int pack(int dir, struct segments *s, size_t i, uint64_t full, bool *ret_joined)
 {
 	OFS_CLEANUP(ofs_buf_finish) struct ofs_buf text = OFS_BUF_INIT, out = OFS_BUF_INIT;
-	struct ofs_compressor *c = ofs_compressor_create();
+	struct ofs_compressor *c;
 	char name[NAME_SIZE];
-	int r = load(dir, seg, &text);
+	int r;
 
-	if (r == 0)
-		r = ofs_compress(c, LEVEL, text.data, text.len, &out);
+	*ret_joined = is_joined(s, i, full) && load_whole(dir, s, i - 1, &text, &r);
+	if (!*ret_joined)
+		text.len = 0;
+	load_whole(dir, s, i, &text, &r);
+	if (r < 0)
+		return r;
+	c = ofs_compressor_create();
+	r = ofs_compress(c, LEVEL, text.data, text.len, &out);
 	ofs_compressor_destroy(c);
-	name_of(seg->start, true, name);
+	name_of(s->list[i - *ret_joined].start, true, name);
 	if (r == 0)
 		r = ofs_io_write_file(dir, name, out.data, out.len);
-	seg->packed = r == 0;
+	s->list[i].packed = r == 0;
 	return r;
 }
 
@@ -253,20 +296,22 @@ static uint64_t size_of(int dir, const char *name)
 }
 
 /* Compresses all segments but the newest, and removes the oldest where there is too much. */
-static void tidy(int dir, struct segments *s, uint64_t max)
+static void tidy(int dir, struct segments *s, uint64_t full, uint64_t max)
 {
 	uint64_t sum = 0;
 	int r = 0;
 
 	for (size_t i = s->n; i-- > 0 && r == 0;) {
-		bool newest = i + 1 == s->n;
+		bool newest = i + 1 == s->n, joined = false;
 		char name[NAME_SIZE];
 
 		if (!newest && !s->list[i].packed)
-			r = pack(dir, &s->list[i]);
+			r = pack(dir, s, i, full, &joined);
 		name_of(s->list[i].start, false, name);
 		if (!newest && r == 0)
 			r = ofs_io_unlink(dir, name);
+		if (joined)
+			continue;
 		name_of(s->list[i].start, s->list[i].packed, name);
 		sum += size_of(dir, name);
 		if (!newest && r == 0 && sum > max)
@@ -274,6 +319,12 @@ static void tidy(int dir, struct segments *s, uint64_t max)
 	}
 	if (r < 0)
 		ofs_log(LOG_WARNING, "the log's segments cannot be compressed: %s", strerror(-r));
+}
+
+/* How many bytes fill a segment. */
+static uint64_t full_of(uint64_t max)
+{
+	return OFS_MAX(OFS_MIN(SEGMENT, max / SEGMENT_PART), UINT64_C(1));
 }
 
 /* Opens the newest segment, or begins one where that has `full` bytes. */
@@ -309,7 +360,7 @@ static size_t lines_for(uint64_t room, const char *text, size_t len)
 
 ssize_t ofs_audit_disk_append(int store, uint64_t agent, uint64_t max, const void *text, size_t len)
 {
-	uint64_t full = OFS_MAX(OFS_MIN(SEGMENT, max / SEGMENT_PART), UINT64_C(1));
+	uint64_t full = full_of(max);
 	OFS_CLEANUP(segments_finish) struct segments s = { 0 };
 	OFS_CLOSE int dir = -1, fd = -1;
 	struct statvfs st;
@@ -331,8 +382,23 @@ ssize_t ofs_audit_disk_append(int store, uint64_t agent, uint64_t max, const voi
 	if (r < 0)
 		ofs_io_truncate(fd, end);
 	if (s.n > 1 && !s.list[s.n - 2].packed)
-		tidy(dir, &s, max);
+		tidy(dir, &s, full, max);
 	return r < 0 ? r : (ssize_t)len;
+}
+
+int ofs_audit_disk_rest(int store, uint64_t agent, uint64_t max)
+{
+	OFS_CLEANUP(segments_finish) struct segments s = { 0 };
+	OFS_CLOSE int dir = open_dir(store, agent, false), fd = -1;
+	uint64_t full = full_of(max), end;
+	int r = dir < 0 ? dir : list_segments(dir, &s);
+
+	if (r < 0 || !s.n || s.list[s.n - 1].packed)
+		return r == -ENOENT ? 0 : r;
+	fd = open_newest(dir, &s, OFS_MIN(RESTING, full), &end);
+	if (s.n > 1 && !s.list[s.n - 2].packed)
+		tidy(dir, &s, full, max);
+	return OFS_MIN(fd, 0);
 }
 
 /* ---- those of agents */

@@ -4,8 +4,9 @@
  * STORE/log/agents/. It is a text of lines, each a JSON object, whose bytes are counted from the
  * first one that was ever written, and is cut into segments, each in a file named after the
  * position of its first byte: the newest is plain, the others are compressed, and the oldest are
- * removed. A file that is not the newest never changes, so whoever may read the directory can read
- * the log without asking its writer. Nothing is kept open.
+ * removed. A file that is not the newest is only ever replaced by one that has the next one's lines
+ * as well, so whoever may read the directory can read the log without asking its writer. Nothing is
+ * kept open.
  */
 #pragma once
 
@@ -23,6 +24,12 @@
  */
 ssize_t ofs_audit_disk_append(int store, uint64_t agent, uint64_t max, const void *text,
 			      size_t len);
+
+/*
+ * Compresses the newest lines, if there are enough of them: for when none have come for a while.
+ * 0 or -errno. The same thread.
+ */
+int ofs_audit_disk_rest(int store, uint64_t agent, uint64_t max);
 
 /* Where a log begins, and where its last line ends. 0, 0: there is none. */
 int ofs_audit_disk_bounds(int store, uint64_t agent, uint64_t *ret_start, uint64_t *ret_end);
