@@ -13,7 +13,8 @@
 #define WASTEFUL_FROM 1000 /* documents */
 #define MERGE_FROM 16 /* documents that came since the last time */
 #define MERGE_PAGES 256 /* at once: some milliseconds */
-#define VACUUM_PAGES "256"
+#define VACUUM_PAGES "1024"
+#define COMPACT_PAGES 4096 /* rewriting so many takes some milliseconds */
 
 static const char fts_guard[] = "PRAGMA locking_mode = EXCLUSIVE;"
 				"PRAGMA cache_size = -4096;"
@@ -23,7 +24,7 @@ static const char fts_guard[] = "PRAGMA locking_mode = EXCLUSIVE;"
 				"PRAGMA secure_delete = FAST;"
 				"PRAGMA synchronous = NORMAL;";
 
-static const char fts_wal[] = "PRAGMA wal_autocheckpoint = 500;"
+static const char fts_wal[] = "PRAGMA wal_autocheckpoint = 2000;"
 			      "PRAGMA journal_size_limit = 1048576;";
 
 /* ---- the connection */
@@ -304,9 +305,17 @@ static int fts_merge(struct ofs_fts *fts)
 	fts->changed = true;
 	if (!fts->merging) {
 		fts->merged = fts->documents;
+		fts->scattered = true;
 		r = ofs_db_run(&fts->db, OFS_FTS_META_MERGED, OFS_ARGS((int64_t)fts->merged));
 	}
 	return r < 0 ? r : 1;
+}
+
+/* Makes a small database as small as it can be; a large one gives its free pages back. */
+static int fts_compact(struct ofs_fts *fts, int64_t pages)
+{
+	fts->scattered = false;
+	return pages <= COMPACT_PAGES ? ofs_db_exec(&fts->db, "VACUUM") : 0;
 }
 
 /* Gives free pages back, and finally the write-ahead log. 1: there is more to do. */
@@ -318,6 +327,8 @@ static int fts_shrink(struct ofs_fts *fts)
 	if (!fts->changed)
 		return 0;
 	r = ofs_db_number(&fts->db, "PRAGMA page_count", &pages);
+	if (r == 0 && fts->scattered)
+		r = fts_compact(fts, pages);
 	if (r == 0)
 		r = ofs_db_number(&fts->db, "PRAGMA freelist_count", &unused);
 	if (r == 0 && unused > pages / 8) {

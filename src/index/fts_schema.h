@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables of the search index, format 2. application_id is OFS_FTS_APPLICATION, user_version
+ * The tables of the search index, format 3. application_id is OFS_FTS_APPLICATION, user_version
  * OFS_FTS_FORMAT; one of another format is thrown away.
  *
  *   meta     `complete`: nothing was left to index. `merged`: the number of documents when segments
@@ -26,7 +26,7 @@
 #include "index/db.h"
 #include "index/fts.h"
 
-#define OFS_FTS_FORMAT 2
+#define OFS_FTS_FORMAT 3
 
 /* Run on an empty database, before anything is written. */
 extern const char ofs_fts_layout[];
@@ -112,6 +112,7 @@ struct ofs_fts {
 	uint64_t files, documents, alive; /* as the database has them */
 	uint64_t merged; /* documents there were when segments were last merged */
 	bool merging; /* they are being merged */
+	bool scattered; /* they were, and what the old ones took is still there */
 	bool changed; /* since the write-ahead log was given back */
 };
 

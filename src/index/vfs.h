@@ -28,7 +28,7 @@
 
 #define OFS_INDEX_VFS "offloadfs"
 #define OFS_FTS_VFS "offloadfs-text"
-#define OFS_FTS_PAGE_SIZE 4096
+#define OFS_FTS_PAGE_SIZE 1024
 #define OFS_FTS_APPLICATION 0x4f464654 /* "OFFT" */
 #define OFS_INDEX_PAGE_CHECK 8
 
