@@ -12,11 +12,29 @@ int ofs_u64_list_collect(void *list, uint64_t number)
 	return 0;
 }
 
-static int u64_compare(const void *a, const void *b)
+/*
+ * By the bits from `bit` down, in place: qsort() of the C library takes as much memory again. A list
+ * that is in order already, as inodes mostly are, costs one look.
+ */
+static void u64_sort(uint64_t *at, size_t n, unsigned int bit)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	size_t i = 1, zeros = 0;
 
-	return x < y ? -1 : x > y;
+	while (i < n && at[i - 1] <= at[i])
+		i++;
+	if (i >= n)
+		return;
+	for (i = 0; i < n; i++)
+		if (!(at[i] >> bit & 1)) {
+			uint64_t number = at[i];
+
+			at[i] = at[zeros];
+			at[zeros++] = number;
+		}
+	if (bit) {
+		u64_sort(at, zeros, bit - 1);
+		u64_sort(at + zeros, n - zeros, bit - 1);
+	}
 }
 
 void ofs_u64_list_sort_unique(struct ofs_u64_list *l)
@@ -25,11 +43,26 @@ void ofs_u64_list_sort_unique(struct ofs_u64_list *l)
 
 	if (!l->n)
 		return;
-	qsort(l->at, l->n, sizeof(*l->at), u64_compare);
+	u64_sort(l->at, l->n, 63);
 	for (size_t i = 0; i < l->n; i++)
 		if (!n || l->at[i] != l->at[n - 1])
 			l->at[n++] = l->at[i];
 	l->n = n;
+}
+
+size_t ofs_u64_list_seek(const struct ofs_u64_list *l, uint64_t number)
+{
+	size_t lo = 0, hi = l->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (l->at[mid] <= number)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
 }
 
 void ofs_u64_list_finish(struct ofs_u64_list *l)

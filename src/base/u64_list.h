@@ -19,5 +19,8 @@ int ofs_u64_list_collect(void *list, uint64_t number);
 /* Sorts the numbers and drops repetitions. */
 void ofs_u64_list_sort_unique(struct ofs_u64_list *l);
 
+/* The first number above `number` in a sorted list; l->n when there is none. */
+size_t ofs_u64_list_seek(const struct ofs_u64_list *l, uint64_t number);
+
 /* Frees the list and leaves it empty; fit for OFS_CLEANUP. */
 void ofs_u64_list_finish(struct ofs_u64_list *l);

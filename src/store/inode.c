@@ -336,16 +336,13 @@ void ofs_store_settle_uses(struct ofs_store *s)
 
 uint64_t ofs_store_refs(struct ofs_store *s, uint64_t ino)
 {
-	return (uintptr_t)ofs_map_get(&s->refs, ino);
+	return ofs_tally_get(&s->refs, ino);
 }
 
 void ofs_store_set_refs(struct ofs_store *s, uint64_t ino, uint64_t n)
 {
 	s->held += n - ofs_store_refs(s, ino);
-	if (!n)
-		ofs_map_remove(&s->refs, ino);
-	else
-		ofs_map_put(&s->refs, ino, (void *)(uintptr_t)n);
+	ofs_tally_set(&s->refs, ino, n);
 }
 
 void ofs_store_drop_inode(struct ofs_store *s, struct ofs_inode *n)

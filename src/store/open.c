@@ -407,7 +407,7 @@ static void store_destroy(struct ofs_store *s, bool clean)
 	ofs_map_finish(&s->tombstones);
 	ofs_regions_finish(s);
 	ofs_ledger_finish(s);
-	ofs_map_finish(&s->refs);
+	ofs_tally_finish(&s->refs);
 	free(s->presence.path);
 	free(s->dirty.list);
 	free(s->drafts.list);

@@ -19,6 +19,7 @@
 
 #include <stdatomic.h>
 
+#include "base/tally.h"
 #include "base/thread.h"
 #include "base/u64_list.h"
 #include "index/index.h"
@@ -97,7 +98,7 @@ struct ofs_store {
 	/* All guarded by `lock`. */
 	struct ofs_map inodes; /* ino -> struct ofs_inode */
 	struct ofs_weight weight; /* of those */
-	struct ofs_map refs; /* ino -> how many references callers hold, as a number */
+	struct ofs_tally refs; /* of an ino: how many callers hold */
 	struct ofs_map regions; /* directory -> struct ofs_region */
 	uint64_t region_moves; /* another number once a directory can be in another region */
 	struct ofs_inode_list dirty; /* inodes with a stamp above `committed` */

@@ -337,6 +337,31 @@ Test(tree_inventory, sums_are_of_all_pages)
 	cr_expect(strstr(again, "\"path\":\"cache/web/odd\\n\\\\xff\\\"\""), "%s", again);
 }
 
+Test(tree_inventory, the_first_files_are_those_of_the_whole_list)
+{
+	static const char *const orders[] = { "used", "size", "path" };
+	OFS_FREE char *all = NULL, *some = NULL, *name = NULL;
+
+	fill();
+	for (size_t i = 0; i < OFS_ARRAY_SIZE(orders); i++) {
+		char *rest, *line;
+
+		free(some);
+		free(all);
+		free(name);
+		name = ofs_format("sort:%s max:2", orders[i]);
+		some = page(name);
+		cr_expect(strstr(some, "{\"files\":5,\"bytes\":14,"), "%s", some);
+		/* What was gathered for two is not enough. */
+		name[strcspn(name, " ")] = '\0';
+		all = page(name);
+		rest = strchr(all, '\n') + 1;
+		line = strchr(some, '\n') + 1;
+		cr_expect(strncmp(rest, line, strlen(line)) == 0, "%s: %s", some, all);
+		cr_expect_gt(strlen(rest), strlen(line));
+	}
+}
+
 Test(tree_inventory, groups_are_sums_by_tier_and_category)
 {
 	OFS_FREE char *text = NULL;

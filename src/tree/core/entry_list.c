@@ -10,21 +10,6 @@ void ofs_entry_list_finish(struct ofs_entry_list *l)
 	*l = (struct ofs_entry_list){ 0 };
 }
 
-size_t ofs_entry_list_seek(const struct ofs_entry_list *l, uint64_t key)
-{
-	size_t lo = 0, hi = l->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (l->entries[mid].key <= key)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 void ofs_entry_list_add(struct ofs_entry_list *l, uint64_t key, const char *name)
 {
 	size_t at = l->names.len;

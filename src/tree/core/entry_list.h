@@ -28,9 +28,6 @@ void ofs_entry_list_settle(struct ofs_entry_list *l);
 /* The same, and leaves only the last `n`. */
 void ofs_entry_list_keep_last(struct ofs_entry_list *l, size_t n);
 
-/* The first entry with a key above `key`; l->n when there is none. */
-size_t ofs_entry_list_seek(const struct ofs_entry_list *l, uint64_t key);
-
 static inline const char *ofs_entry_list_name(const struct ofs_entry_list *l, size_t i)
 {
 	return (const char *)l->names.data + l->entries[i].name;

@@ -84,6 +84,8 @@ struct ofs_inventory_group {
 struct ofs_inventory {
 	struct ofs_inventory_entry *list; /* in order */
 	size_t n, cap;
+	size_t max; /* the list has so many of the first, if there are more */
+	uint64_t files; /* all that belong in it */
 	struct ofs_buf names; /* as they were found, each with its NUL */
 	struct ofs_inventory_group *groups; /* in place of the list, if those are wanted */
 	size_t n_groups, cap_groups;

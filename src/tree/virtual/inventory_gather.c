@@ -134,7 +134,7 @@ static int key_of(struct ofs_gathering *g, const struct ofs_attr *file, uint64_t
 		break;
 	case OFS_ORDER_PATH:
 	case OFS_ORDERS:
-		*ret = (int64_t)g->to->n;
+		*ret = (int64_t)g->to->files;
 		break;
 	}
 	if (g->request->reverse)
@@ -188,6 +188,44 @@ static int is_counted_by(struct ofs_gathering *g, const struct ofs_attr *file, u
 	return r < 0 ? r : in == dir && strcmp(name, last) == 0;
 }
 
+static int compare_entries(const void *a, const void *b)
+{
+	const struct ofs_inventory_entry *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->ino < y->ino ? -1 : x->ino > y->ino;
+}
+
+/* Brings what was found into order, and keeps the first of it. */
+static void settle(struct ofs_inventory *to)
+{
+	struct ofs_buf names = OFS_BUF_INIT;
+
+	if (to->n)
+		qsort(to->list, to->n, sizeof(*to->list), compare_entries);
+	if (to->n <= to->max)
+		return;
+	to->n = to->max;
+	for (size_t i = 0; i < to->n; i++) {
+		const char *name = (const char *)to->names.data + to->list[i].name;
+
+		to->list[i].name = names.len;
+		ofs_buf_append(&names, name, strlen(name) + 1);
+	}
+	ofs_buf_finish(&to->names);
+	to->names = names;
+}
+
+static void add_entry(struct ofs_inventory *to, int64_t key, uint64_t ino, const char *name)
+{
+	if (to->n >= MANY && to->n / 2 >= to->max)
+		settle(to);
+	*ofs_append(to->list, to->n, to->cap) =
+		(struct ofs_inventory_entry){ key, ino, to->names.len };
+	ofs_buf_append(&to->names, name, strlen(name) + 1);
+}
+
 static int take_file(struct ofs_gathering *g, uint64_t dir, uint64_t ino, const char *name)
 {
 	struct ofs_inventory *to = g->to;
@@ -207,9 +245,8 @@ static int take_file(struct ofs_gathering *g, uint64_t dir, uint64_t ino, const 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	if (!g->request->groups) {
-		*ofs_append(to->list, to->n, to->cap) =
-			(struct ofs_inventory_entry){ key, ino, to->names.len };
-		ofs_buf_append(&to->names, name, strlen(name) + 1);
+		add_entry(to, key, ino, name);
+		to->files++;
 	}
 	to->bytes += file.size;
 	to->stored += stored_of(&file);
@@ -300,15 +337,6 @@ static int find_below(struct ofs_tree *t, uint64_t root, const char *path, uint6
 	return r;
 }
 
-static int compare_entries(const void *a, const void *b)
-{
-	const struct ofs_inventory_entry *x = a, *y = b;
-
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return x->ino < y->ino ? -1 : x->ino > y->ino;
-}
-
 int ofs_gathering_create(struct ofs_tree *t, struct ofs_root *root,
 			 const struct ofs_inventory_request *request, struct ofs_inventory *to,
 			 struct ofs_gathering **ret)
@@ -325,6 +353,8 @@ int ofs_gathering_create(struct ofs_tree *t, struct ofs_root *root,
 	g->tree = t;
 	g->to = to;
 	g->request = request;
+	/* What is before a position does not count. */
+	to->max = request->after.ino ? SIZE_MAX : (size_t)OFS_MIN(request->max, (uint64_t)SIZE_MAX);
 	g->root = root;
 	g->search = (struct ofs_search){
 		.tree = t, .query = request->query, .in = &g->root, .n_in = 1
@@ -350,9 +380,9 @@ int ofs_gathering_run(struct ofs_gathering *g, int64_t deadline)
 			return 1;
 		r = step(g);
 	}
-	if (r == 0 && to->n)
-		qsort(to->list, to->n, sizeof(*to->list), compare_entries);
-	if (to->n > MANY)
+	if (r == 0)
+		settle(to);
+	if (to->files > MANY)
 		ofs_store_relax(g->tree->store);
 	return r;
 }

@@ -95,7 +95,8 @@ void ofs_inventories_destroy(struct ofs_inventories *v)
 static bool is_meant(const struct kept *k, const struct ofs_root *root,
 		     const struct ofs_inventory_request *q)
 {
-	if (!k->request.what || k->root != root || strcmp(k->request.what, q->what) != 0)
+	if (!k->request.what || k->root != root || strcmp(k->request.what, q->what) != 0 ||
+	    k->v.max < q->max)
 		return false;
 	return q->resumed ? k->request.began == q->began
 			  : k->changed == ofs_changes_last(root->changes) &&
@@ -377,9 +378,9 @@ static void append_position(struct ofs_tree *t, struct ofs_buf *out, int64_t beg
 static void append_sums(struct ofs_buf *out, const struct ofs_inventory *v)
 {
 	ofs_buf_printf(out,
-		       "{\"files\":%zu,\"bytes\":%" PRIu64 ",\"stored_bytes\":%" PRIu64
+		       "{\"files\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"stored_bytes\":%" PRIu64
 		       ",\"tokens\":%" PRIu64 ",\"uncounted\":%" PRIu64 ",",
-		       v->n, v->bytes, v->stored, v->tokens, v->uncounted);
+		       v->files, v->bytes, v->stored, v->tokens, v->uncounted);
 }
 
 static void append_group(struct ofs_buf *out, const struct ofs_inventory_group *g)

@@ -27,7 +27,7 @@
  */
 struct listing {
 	ofs_node dir; /* 0: none */
-	struct ofs_entry_list list;
+	struct ofs_view_entries list;
 	int64_t as_of; /* the tree's last change when gathering started */
 	uint64_t used; /* when, by `clock` */
 };
@@ -51,7 +51,7 @@ void ofs_views_destroy(struct ofs_views *v)
 	if (!v)
 		return;
 	for (size_t i = 0; i < LISTS_MAX; i++)
-		ofs_entry_list_finish(&v->listings[i].list);
+		ofs_view_entries_finish(&v->listings[i].list);
 	pthread_mutex_destroy(&v->lock);
 	free(v);
 }
@@ -102,7 +102,7 @@ bool ofs_view_is_dir(struct ofs_tree *t, ofs_node node)
 
 static void drop(struct listing *l)
 {
-	ofs_entry_list_finish(&l->list);
+	ofs_view_entries_finish(&l->list);
 	l->dir = 0;
 }
 
@@ -131,6 +131,13 @@ static int get_list(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir 
 	return r;
 }
 
+static bool lists(const struct listing *l, uint64_t key)
+{
+	size_t i = ofs_u64_list_seek(&l->list.keys, key - 1);
+
+	return i < l->list.keys.n && l->list.keys.at[i] == key;
+}
+
 /* 1 if a directory with a name exists, 0, or -errno. */
 static int dir_exists(struct ofs_tree *t, const struct ofs_view_dir *d)
 {
@@ -138,7 +145,6 @@ static int dir_exists(struct ofs_tree *t, const struct ofs_view_dir *d)
 	uint64_t key = ofs_entry_list_key(d->name);
 	struct ofs_attr attr;
 	struct listing *l;
-	size_t i;
 	int r;
 
 	/* There may be many tasks. What one has left may be all there is of it. */
@@ -153,8 +159,7 @@ static int dir_exists(struct ofs_tree *t, const struct ofs_view_dir *d)
 	r = get_list(t, node_of(d), &above, true, &l);
 	if (r < 0)
 		return r;
-	i = ofs_entry_list_seek(&l->list, key - 1);
-	return i < l->list.n && l->list.entries[i].key == key;
+	return lists(l, key);
 }
 
 /* ---- when it changed */
@@ -259,14 +264,11 @@ static int is_listed(struct ofs_tree *t, ofs_node dir, const struct ofs_view_dir
 	OFS_LOCKED(&t->views->lock);
 	struct listing *l;
 	uint64_t above;
-	size_t i;
 	int r = get_list(t, dir, d, true, &l);
 
 	if (r < 0)
 		return r;
-	i = ofs_entry_list_seek(&l->list, ino - 1);
-	if (i == l->list.n || l->list.entries[i].key != ino ||
-	    ofs_store_name_of(t->store, ino, &above, base) < 0)
+	if (!lists(l, ino) || ofs_store_name_of(t->store, ino, &above, base) < 0)
 		return 0;
 	entry_name(t, ino, base, name);
 	return strcmp(name, entry) == 0;
@@ -484,21 +486,21 @@ int ofs_view_list(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus, 
 	r = get_list(t, dir, &d, !key, &l);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	for (i = ofs_entry_list_seek(&l->list, key); i < l->list.n && !full; i++) {
-		const struct ofs_list_entry *e = &l->list.entries[i];
+	for (i = ofs_u64_list_seek(&l->list.keys, key); i < l->list.keys.n && !full; i++) {
+		uint64_t at = l->list.keys.at[i];
 		struct ofs_entry entry;
 
 		if (!ofs_view_has_links(&d))
-			snprintf(name, sizeof(name), "%s", ofs_entry_list_name(&l->list, i));
-		else if (ofs_store_name_of(t->store, e->key, &above, base) == 0)
-			entry_name(t, e->key, base, name);
+			snprintf(name, sizeof(name), "%s", ofs_entry_list_name(&l->list.names, i));
+		else if (ofs_store_name_of(t->store, at, &above, base) == 0)
+			entry_name(t, at, base, name);
 		else
 			continue; /* removed meanwhile */
-		fill_listed(t, dir, &d, name, e->key, plus, &entry);
-		full = fn(arg, name, &entry, OFS_COOKIE_MIN + e->key) != 0;
+		fill_listed(t, dir, &d, name, at, plus, &entry);
+		full = fn(arg, name, &entry, OFS_COOKIE_MIN + at) != 0;
 	}
 	/* The reader has come to the end once a call finds nothing more. */
-	if (!full && (key || !l->list.n) && i == l->list.n)
+	if (!full && (key || !l->list.keys.n) && i == l->list.keys.n)
 		drop(l);
 	return 0;
 }

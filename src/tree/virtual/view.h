@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/u64_list.h"
 #include "tree/core/entry_list.h"
 #include "tree/core/root.h"
 #include "tree/core/tree_state.h"
@@ -60,6 +61,15 @@ struct ofs_view_dir {
 	char name[OFS_NAME_MAX + 1];
 };
 
+/* Names of files are looked up when they are listed: ten million of them would be 300 MB. */
+struct ofs_view_entries {
+	struct ofs_u64_list keys; /* inodes, or those of `names`, in order */
+	struct ofs_entry_list names; /* of directories, by key; as many, or none */
+};
+
+/* Both are empty then. */
+void ofs_view_entries_finish(struct ofs_view_entries *e);
+
 /* The entries are links to files, not directories. */
 bool ofs_view_has_links(const struct ofs_view_dir *d);
 
@@ -67,4 +77,4 @@ bool ofs_view_has_links(const struct ofs_view_dir *d);
  * Gathers the entries: all files below the directories in question, each once, or the names of the
  * view's directories. 0 or -errno; `ret` is to be finished in either case.
  */
-int ofs_view_gather(struct ofs_tree *t, const struct ofs_view_dir *d, struct ofs_entry_list *ret);
+int ofs_view_gather(struct ofs_tree *t, const struct ofs_view_dir *d, struct ofs_view_entries *ret);

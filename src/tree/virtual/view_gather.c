@@ -24,12 +24,19 @@ bool ofs_view_has_links(const struct ofs_view_dir *d)
 	return d->kind == OFS_VIEW_RECENT || d->kind == OFS_VIEW_EXPIRING || d->name[0];
 }
 
+void ofs_view_entries_finish(struct ofs_view_entries *e)
+{
+	ofs_u64_list_finish(&e->keys);
+	ofs_entry_list_finish(&e->names);
+}
+
 /* ---- files */
 
 struct gathering {
 	struct ofs_tree *tree;
 	const struct ofs_view_dir *dir;
-	struct ofs_entry_list *list;
+	struct ofs_u64_list *files;
+	struct ofs_entry_list *names; /* in place of files */
 	struct ofs_u64_list labelled; /* files whose labels put them into the directory */
 	struct ofs_map others; /* files whose category was set to another one */
 	struct ofs_map strays; /* files that were made in a category, by their marks */
@@ -38,14 +45,13 @@ struct gathering {
 	struct ofs_map seen; /* keys of the names of directories */
 };
 
-/* Names of files are looked up as they are listed: a million of them would be 300 MB. */
 static int add_file(void *arg, uint64_t ino, const char *name)
 {
 	struct gathering *g = arg;
 
 	(void)name;
 	if (!ofs_map_get(&g->others, ino))
-		ofs_entry_list_add(g->list, ino, "");
+		ofs_u64_list_add(g->files, ino);
 	return 0;
 }
 
@@ -130,7 +136,7 @@ static int add_labelled(struct gathering *g)
 
 		r = is_here(g, ino);
 		if (r > 0 && (!ofs_map_get(&g->strays, ino) || is_stray(g, ino)))
-			ofs_entry_list_add(g->list, ino, "");
+			ofs_u64_list_add(g->files, ino);
 	}
 	return OFS_MIN(r, 0);
 }
@@ -215,7 +221,7 @@ static int add_if_made_in(struct gathering *g, uint64_t ino)
 	int r = ofs_place_of(g->tree, ino, &place);
 
 	if (r == 0 && place.root == g->dir->root && strcmp(place.origin.task, g->dir->name) == 0)
-		ofs_entry_list_add(g->list, ino, "");
+		ofs_u64_list_add(g->files, ino);
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -253,16 +259,22 @@ static int gather_tier(struct gathering *g)
 
 struct ranked {
 	int64_t rank; /* the lowest come first */
-	size_t file; /* in the list that was walked */
+	uint64_t ino;
 };
 
-static int compare_ranks(const void *a, const void *b)
+/* Puts a file where it belongs among the first `n`, and drops the last where they are too many. */
+static size_t insert_ranked(struct ranked *list, size_t n, struct ranked file)
 {
-	const struct ranked *x = a, *y = b;
+	size_t at = n;
 
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	return x->file < y->file ? -1 : x->file > y->file;
+	while (at && list[at - 1].rank > file.rank)
+		at--;
+	if (at == RANKED_MAX)
+		return n;
+	n = OFS_MIN(n + 1, (size_t)RANKED_MAX);
+	memmove(list + at + 1, list + at, (n - 1 - at) * sizeof(*list));
+	list[at] = file;
+	return n;
 }
 
 /* 1 and the rank; 0 for a file that is gone or never expires; or -errno. */
@@ -284,9 +296,9 @@ static int rank_file(struct ofs_tree *t, enum ofs_view view, uint64_t ino, int64
 
 static int gather_ranked(struct gathering *g)
 {
-	OFS_CLEANUP(ofs_entry_list_finish) struct ofs_entry_list files = { 0 };
-	struct gathering all = { .list = &files };
-	OFS_FREE struct ranked *list = NULL;
+	OFS_CLEANUP(ofs_u64_list_finish) struct ofs_u64_list files = { 0 };
+	struct gathering all = { .files = &files };
+	struct ranked first[RANKED_MAX], file;
 	enum ofs_view view = g->dir->kind;
 	size_t n = 0;
 	int r = 0;
@@ -296,16 +308,15 @@ static int gather_ranked(struct gathering *g)
 			r = ofs_walk_tier(g->tree, g->dir->root, (enum ofs_tier)i, add_file, &all);
 	if (r < 0)
 		return r;
-	ofs_entry_list_settle(&files);
-	list = ofs_realloc(NULL, files.n + 1, sizeof(*list));
+	ofs_u64_list_sort_unique(&files);
 	for (size_t i = 0; i < files.n && r >= 0; i++) {
-		list[n].file = i;
-		r = rank_file(g->tree, view, files.entries[i].key, &list[n].rank);
-		n += r > 0;
+		file.ino = files.at[i];
+		r = rank_file(g->tree, view, file.ino, &file.rank);
+		if (r > 0)
+			n = insert_ranked(first, n, file);
 	}
-	qsort(list, n, sizeof(*list), compare_ranks);
-	for (size_t i = 0; i < n && i < RANKED_MAX && r >= 0; i++)
-		ofs_entry_list_add(g->list, files.entries[list[i].file].key, "");
+	for (size_t i = 0; i < n && r >= 0; i++)
+		ofs_u64_list_add(g->files, first[i].ino);
 	return OFS_MIN(r, 0);
 }
 
@@ -315,10 +326,10 @@ static void add_name(struct gathering *g, const char *name)
 {
 	uint64_t key = ofs_entry_list_key(name);
 
-	if (g->list->n == NAMES_MAX || ofs_map_get(&g->seen, key))
+	if (g->names->n == NAMES_MAX || ofs_map_get(&g->seen, key))
 		return;
 	ofs_map_put(&g->seen, key, g);
-	ofs_entry_list_add(g->list, key, name);
+	ofs_entry_list_add(g->names, key, name);
 }
 
 static int add_subdirs(void *arg, uint64_t dir)
@@ -410,12 +421,12 @@ static int gather_names(struct gathering *g)
 	return r;
 }
 
-int ofs_view_gather(struct ofs_tree *t, const struct ofs_view_dir *d, struct ofs_entry_list *ret)
+int ofs_view_gather(struct ofs_tree *t, const struct ofs_view_dir *d, struct ofs_view_entries *ret)
 {
-	struct gathering g = { .tree = t, .dir = d, .list = ret };
+	struct gathering g = { .tree = t, .dir = d, .files = &ret->keys, .names = &ret->names };
 	int r;
 
-	*ret = (struct ofs_entry_list){ 0 };
+	*ret = (struct ofs_view_entries){ 0 };
 	if (d->kind == OFS_VIEW_RECENT || d->kind == OFS_VIEW_EXPIRING)
 		r = gather_ranked(&g);
 	else if (!d->name[0])
@@ -432,6 +443,9 @@ int ofs_view_gather(struct ofs_tree *t, const struct ofs_view_dir *d, struct ofs
 	ofs_u64_list_finish(&g.homes);
 	ofs_map_finish(&g.seen);
 	ofs_u64_list_finish(&g.labelled);
-	ofs_entry_list_settle(ret);
+	ofs_entry_list_settle(&ret->names);
+	for (size_t i = 0; i < ret->names.n; i++)
+		ofs_u64_list_add(&ret->keys, ret->names.entries[i].key);
+	ofs_u64_list_sort_unique(&ret->keys);
 	return r;
 }
