@@ -10,7 +10,8 @@ import subprocess
 import sys
 
 import measure
-import agents  # noqa: I001  (as all below, it finds the rest through measure)
+import age  # noqa: I001  (as all below, it finds the rest through measure)
+import agents
 import awake
 import collect
 import context
@@ -35,6 +36,7 @@ BENCHMARKS = {
     "storage": storage,
     "scale": scale,
     "large": large,
+    "age": age,
     "remove": remove,
     "walk": walk,
     "agents": agents,
@@ -55,6 +57,7 @@ BENCHMARKS = {
 QUICK = {
     "storage": [],
     "scale": ["20000"],
+    "age": ["--days", "2"],
     "large": ["0.25"],
     "remove": ["10"],
     "walk": ["2000"],
@@ -69,8 +72,9 @@ QUICK = {
 }
 HELP = {
     "storage": "bytes that tool results take, beside other ways to keep them",
-    "scale": "a store of a million files: opening, memory, walking, listing",
+    "scale": "a store of millions of files: opening, memory, walking, listing, searching",
     "large": "a file of gigabytes: memory, journal, slices, removal",
+    "age": "what a month of making, reading, expiring and archiving leaves of a store",
     "remove": "whether removed space comes back",
     "walk": "grep over the whole mount, views included",
     "agents": "what a tree of an agent costs among many, beside a store of its own",

@@ -31,7 +31,7 @@ def measure(options):
         base = os.path.abspath(options.store) if options.store else place.dir
         os.makedirs(base, exist_ok=True)
         heading(f"gc: {files} evictable files, {options.tombstones} tombstones")
-        made = os.path.join(base, f"{files}-files")
+        made = scale._store(base, files, options)
         scale._make(place, made, files, options, [])
         store = place.path("store")
         shutil.copytree(made, store)

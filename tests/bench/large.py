@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One file of gigabytes: throughput, memory, the journal, slices, and the space once it is gone."""
+"""Files of gigabytes: throughput, memory, the journal, slices, and the space once they are gone."""
 import contextlib
 import os
 import subprocess
@@ -15,15 +15,24 @@ from measure import (
 AIM_RSS = 200 * MIB
 WRITE = MIB
 POOL = 64 * MIB
+EACH = GIB  # of --apparent
 
 
 def add_arguments(parser):
     parser.add_argument(
         "gib", nargs="?", type=float, default=4, metavar="GIB", help="its size (default 4)"
     )
+    parser.add_argument(
+        "--apparent",
+        type=float,
+        metavar="GIB",
+        help="files of 1 GiB, so much together, of the same 64 MiB",
+    )
 
 
 def measure(options):
+    if options.apparent:
+        return _measure_apparent(options)
     size = max(int(options.gib * GIB) // WRITE, 2) * WRITE
     with Place() as place:
         heading(f"large: one text file of {size_text(size)}")
@@ -150,3 +159,66 @@ def _remove(place, store, rest, result):
         f" {size_text(result['empty']['bytes'])}",
         flush=True,
     )
+
+
+# --- Much content, most of which is the same ------------------------------------------------------
+
+
+def _copy(path, to, size):
+    """By reference: cp takes a file for sparse that takes few blocks, and reads it."""
+    with open(path, "rb") as source, open(to, "wb") as target:
+        while size:
+            size -= os.copy_file_range(source.fileno(), target.fileno(), size)
+
+
+def _measure_apparent(options):
+    each = min(EACH, int(options.apparent * GIB) // 2 // POOL * POOL)
+    count = int(options.apparent * GIB) // each
+    with Place() as place:
+        heading(f"large: {count} files of {size_text(each)}, of the same {size_text(POOL)}")
+        note("making text")
+        pool, store = soup(POOL, 3), place.path("store")
+        result = {"size": each * count, "files": count, "rss": {}}
+        with place.daemon(store) as m:
+            os.mkdir(m("cache", "large"))
+            first = m("cache", "large", "0000")
+            begin = time.perf_counter()
+            with open(first, "wb", buffering=0) as f:
+                for at in range(0, each, WRITE):
+                    f.write(pool[at % POOL : at % POOL + WRITE])
+            m.rest(options.rest, what="sealing", until=lambda: harness.xattr(first, "sha256"))
+            result["seconds_first"] = time.perf_counter() - begin
+            result["rss"]["one is written and sealed"] = m.memory("VmHWM")
+            begin = time.perf_counter()
+            for number in range(1, count):
+                _copy(first, m("cache", "large", f"{number:04d}"), each)
+            m.rest(options.rest, what="the copies")
+            result["seconds_copies"] = time.perf_counter() - begin
+            result["rss"]["it is copied"] = m.memory("VmHWM")
+        result["store"] = store_usage(store)
+        drop_caches(store)
+        with place.daemon(store, f"cache/large/{count - 1:04d}") as m:
+            result["seconds_opening"] = m.opened
+            result["apparent"] = usage(m("cache"))[1]
+            path = m("cache", "large", f"{count - 1:04d}")
+            with Watch() as watch, open(path, "rb") as f:
+                f.seek(each - POOL)
+                same = f.read() == pool
+            result["seconds_end"], result["same"] = watch.seconds, same
+            result["seconds_removing"] = run("rm", "-r", m("cache", "large"))
+            m.rest(options.rest, what="space to be given back")
+            result["rss"]["the end is read, all is removed"] = m.memory("VmHWM")
+        result["left"] = store_usage(store)
+    print(
+        f"  written and sealed in {time_text(result['seconds_first'])}, copied {count - 1} times in"
+        f" {time_text(result['seconds_copies'])}\n  {size_text(result['apparent'])} take"
+        f" {size_text(result['store']['bytes'])}, of it packs"
+        f" {size_text(result['store']['packs'])}, index {size_text(result['store']['index'])}"
+        f"\n  opened in {time_text(result['seconds_opening'])}; the last {size_text(POOL)} read in"
+        f" {time_text(result['seconds_end'])}, {'right' if result['same'] else 'WRONG'}"
+        f"\n  removed in {time_text(result['seconds_removing'])},"
+        f" {size_text(result['left']['bytes'])} left"
+        "\n\n  memory of the daemon, at most:"
+    )
+    table(["while", "RSS"], [[name, size_text(rss)] for name, rss in result["rss"].items()])
+    return result

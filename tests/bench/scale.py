@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A store of a million files: making it, opening it, walking it, listing a part of it."""
+"""A store of millions of files: making it, opening it, and what is done to all of it, or a part."""
 import contextlib
 import mmap
 import os
@@ -9,8 +9,10 @@ import struct
 import subprocess
 import time
 
+import collect
+import large
 from corpus import SmallFiles, soup
-from harness import OFFLOAD
+from harness import OFFLOAD, SOURCE_ROOT
 from measure import (
     MIB, Failure, Place, Progress, Watch, drop_caches, heading, note, run, size_text, store_usage,
     memory, table, time_text,
@@ -19,6 +21,11 @@ from measure import (
 DIRECTORY = 1000  # files in one
 SMALL = 10_000  # files in the store that the large one is compared with
 ROUNDS = 5
+WIDE = 100_000  # files in a single directory
+DIRECT = 128  # bytes that files of --direct have at least, and a quarter of what they have at most
+FILL = os.path.abspath(os.environ.get("OFFLOADFS_FILL") or SOURCE_ROOT / "build" / "fill")
+SELDOM = "gc_interval=86400000"
+QUERIES = ("result 77 of", "nothing has these words in it", "category:category-00001")
 
 
 def add_arguments(parser):
@@ -36,6 +43,11 @@ def add_arguments(parser):
         help="keep the stores in this folder and use them again; making a large one takes long",
     )
     parser.add_argument(
+        "--direct",
+        action="store_true",
+        help="make files of 128 to 512 bytes, without a mount: several times as quick",
+    )
+    parser.add_argument(
         "--jobs",
         type=int,
         default=min(os.cpu_count() or 1, 4),
@@ -50,14 +62,14 @@ def measure(options):
     with Place() as place:
         base = os.path.abspath(options.store) if options.store else place.dir
         os.makedirs(base, exist_ok=True)
-        heading(f"scale: {files} files of 1 to 4 KB")
+        heading(f"scale: {files} files of {'128 to 512 bytes' if options.direct else '1 to 4 KB'}")
         result = {"files": files, "small": small}
         pool = []
         for count in sorted({files, small}):
-            made = _make(place, os.path.join(base, f"{count}-files"), count, options, pool)
+            made = _make(place, _store(base, count, options), count, options, pool)
             if count == files and made:
                 result["making"] = made
-        store = os.path.join(base, f"{files}-files")
+        store = _store(base, files, options)
         result["store"] = store_usage(store)
         print(
             f"  store: {size_text(result['store']['bytes'])}, of it packs"
@@ -65,14 +77,22 @@ def measure(options):
             f" ({result['store']['index'] / files:.0f} bytes a file)",
             flush=True,
         )
-        result["opening"] = _opening(place, store)
+        result["opening"] = _opening(place, store, options)
         result["walking"] = _walking(place, store, files)
         result["inventory"] = _inventory(place, store)
+        result["searching"] = _searching(place, store)
+        result["collecting"] = _collecting(place, store)
+        result["rss"] = {}
+        large._verify(place, store, result)
         if small < files:
-            result["listing"] = _listing(
-                place, store, os.path.join(base, f"{small}-files"), files, small
-            )
+            few = _store(base, small, options)
+            result["listing"] = _listing(place, store, few, files, small)
+        result["wide"] = _wide(place, min(WIDE, files), options)
         return result
+
+
+def _store(base, count, options):
+    return os.path.join(base, f"{count}-{'direct' if options.direct else 'files'}")
 
 
 def _category(number):
@@ -92,6 +112,10 @@ def _make(place, store, count, options, pool):
     if not pool:
         note("making text")
         pool.append(soup(64 * MIB if count > SMALL or options.files > SMALL else 4 * MIB, 2))
+    if options.direct:
+        made = _make_direct(place, store, count, pool[0])
+        with open(done, "w"):
+            return made
     journal = os.path.join(store, "journal")
     with place.daemon(store) as m:
         counters = mmap.mmap(-1, 8 * options.jobs)
@@ -122,6 +146,22 @@ def _make(place, store, count, options, pool):
     )
     with open(done, "w"):
         return made
+
+
+def _make_direct(place, store, count, pool):
+    with open(place.path("pool"), "wb") as f:
+        f.write(pool)
+    numbers = ("0", str(count), str(DIRECTORY), str(DIRECT))
+    with subprocess.Popen([FILL, store, f.name, "cache", "category-", *numbers]) as fill:
+        with Watch(rss=lambda: memory(fill.pid)) as watch:
+            if fill.wait():
+                raise Failure("the files could not be made")
+    print(
+        f"  {count} files made and sealed in {time_text(watch.seconds)}, memory"
+        f" {size_text(watch.max['rss'])} at most",
+        flush=True,
+    )
+    return {"files_per_second": count / watch.seconds, "max_rss": watch.max["rss"]}
 
 
 def _journal(directory):
@@ -174,7 +214,7 @@ def _wait(children, counters, jobs, count):
 # --- Using ----------------------------------------------------------------------------------------
 
 
-def _opening(place, store):
+def _opening(place, store, options):
     """From the start of a daemon to the first answer about a file; what an idle daemon takes."""
     known = f"cache/{_category(0)}/{7:07d}.txt"
     seconds = []
@@ -183,7 +223,9 @@ def _opening(place, store):
         with place.daemon(store, known) as m:
             seconds.append(m.opened)
     with place.daemon(store) as m:
-        time.sleep(5)
+        # The first look for what has expired begins after five seconds.
+        time.sleep(6)
+        m.rest(options.rest)
         idle, high = m.memory(), m.memory("VmHWM")
     print(
         f"  opened in {time_text(statistics.median(seconds))} (median of 3, to a first stat);"
@@ -254,6 +296,75 @@ def _inventory(place, store):
         )
     print("\n  offload list, cold:")
     table(["", "time", "processor: daemon", "tool", "memory: daemon", "tool"], rows)
+    return result
+
+
+def _searching(place, store):
+    """What is in the working tier is read by each search, for as long as search_time allows."""
+    rows, result = [], {}
+    with place.daemon(store, options=(SELDOM,)) as m:
+        for query in QUERIES:
+            times = []
+            for again in range(ROUNDS):
+                begin = time.perf_counter()
+                # Blanks make it another name, for which no answer is kept.
+                with open(m("search", query + " " * again), "rb") as f:
+                    answer = f.read()
+                times.append(time.perf_counter() - begin)
+            result[query] = times
+            cut = "yes" if b"\noffloadfs: " in answer else "no"
+            rows.append([query, time_text(times[0]), time_text(statistics.median(times)), cut])
+        most = m.memory("VmHWM")
+    print("\n  search:")
+    table(["query", "first", f"median of {ROUNDS}", "cut for want of time"], rows)
+    print(f"  memory {size_text(most)} at most", flush=True)
+    return {"seconds": result, "max_rss": most}
+
+
+def _collecting(place, store):
+    drop_caches(store)
+    with place.daemon(store, options=(SELDOM,)) as m:
+        cpu = m.cpu()
+        with Watch() as watch:
+            said = collect._look(m, b"dry-run")
+        cpu, most = m.cpu() - cpu, m.memory("VmHWM")
+    print(
+        f"\n  a dry run of a collection over {said['looked']} files, cold:"
+        f" {time_text(watch.seconds)}, processor time {time_text(cpu)},"
+        f" memory {size_text(most)} at most",
+        flush=True,
+    )
+    return {"seconds": watch.seconds, "cpu": cpu, "max_rss": most}
+
+
+def _wide(place, files, options):
+    """So many files in one directory, beside the same in directories of a thousand."""
+    small, rows, result = SmallFiles(soup(4 * MIB, 5)), [], {}
+    for name, each in (("one directory", files), (f"{DIRECTORY} in each", DIRECTORY)):
+        times = {}
+        with place.daemon() as m:
+            begin = time.perf_counter()
+            for i in range(files):
+                if i % each == 0:
+                    os.mkdir(m("cache", f"wide-{i // each}"))
+                path = m("cache", f"wide-{i // each}", f"{i:06d}.txt")
+                fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                os.write(fd, small.content(i))
+                os.close(fd)
+            times["create"] = time.perf_counter() - begin
+            m.rest(options.rest)
+            store = m.store
+        drop_caches(store)
+        with place.daemon(store, options=(SELDOM,)) as m:
+            times["ls -lR, cold"] = run("ls", "-lR", m("cache"))
+            times["find, warm"] = run("find", m("cache"))
+            times["rm -r"] = run("sh", "-c", 'rm -r "$1"/wide-*', "sh", m("cache"))
+            most = m.memory("VmHWM")
+        shutil.rmtree(store)
+        result[name] = {**times, "max_rss": most}
+        rows.append([name, *map(time_text, times.values()), size_text(most)])
+    print(f"\n  {files} files:")
+    table(["", *times, "memory"], rows)
     return result
 
 

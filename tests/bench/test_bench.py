@@ -96,6 +96,10 @@ def scale_makes_opens_and_walks_stores(case):
     again = bench(case, "scale", "2000", "--store", stores)
     assert "making" not in again, again
     assert again["walking"]["rss_max"] > 0, again
+    assert again["verify"]["code"] == 0, again
+    direct = bench(case, "scale", "2000", "--store", stores, "--direct")
+    assert direct["making"]["files_per_second"] > 0, direct
+    assert direct["wide"]["one directory"]["rm -r"] > 0, direct
 
 
 @test
@@ -104,6 +108,22 @@ def large_measures_memory(case):
     assert figures["size"] == 10 << 20, figures
     assert all(figures["rss"].values()), figures
     assert set(figures["seconds_slice"]) == {"start", "middle", "end"}, figures
+
+
+@test
+def large_has_much_of_the_same(case):
+    figures = bench(case, "large", "--apparent", "0.25")
+    assert figures["apparent"] >= figures["size"] == 256 << 20, figures
+    assert figures["same"], figures
+    assert figures["store"]["packs"] < 64 << 20, figures
+
+
+@test
+def age_compares_with_a_fresh_store(case):
+    figures = bench(case, "age", "--days", "2", "--rate", "20")
+    assert figures["made"] == 960, figures
+    assert 0 < figures["left"] < figures["made"], figures
+    assert set(figures["ratios"]) >= {"packs", "index", "opening", "creating"}, figures
 
 
 @test
