@@ -42,36 +42,45 @@ static const struct {
 
 _Static_assert(REDACT_GROUPS + OFS_ARRAY_SIZE(rules) <= REDACT_KEYWORDS, "a bit for each rule");
 
-void redact_begins_add(struct redact_begins *to, unsigned int rule, bool of[REDACT_BEGINS][256])
+static unsigned int lowest(uint64_t bits)
+{
+	return (unsigned int)__builtin_ctzll(bits);
+}
+
+/* The tables are made anew in each run of a tool: only bits that are set are looked at. */
+void redact_begins_add(struct redact_begins *to, unsigned int rule,
+		       const struct redact_bytes of[REDACT_BEGINS])
 {
 	uint64_t low[REDACT_BEGINS] = { 0 };
 
 	for (size_t i = 0; i < REDACT_BEGINS; i++) {
-		for (unsigned int c = 0; c < 256; c++) {
-			if (!of[i][c])
-				continue;
-			to->byte[i][c] |= UINT64_C(1) << rule;
-			low[i] |= UINT64_C(1) << c % 64;
+		for (unsigned int part = 0; part < OFS_ARRAY_SIZE(of->bits); part++) {
+			for (uint64_t c = of[i].bits[part]; c; c &= c - 1)
+				to->byte[i][64 * part + lowest(c)] |= UINT64_C(1) << rule;
+			low[i] |= of[i].bits[part];
 		}
 	}
-	for (unsigned int a = 0; a < 64; a++)
-		for (unsigned int b = 0; low[0] >> a & 1 && b < 64; b++)
-			if (low[1] >> b & 1)
-				to->all[a][b] |= low[2];
+	for (uint64_t a = low[0]; a; a &= a - 1)
+		for (uint64_t b = low[1]; b; b &= b - 1)
+			to->all[lowest(a)][lowest(b)] |= low[2];
 }
 
 static void begins_init(void)
 {
-	bool of[REDACT_BEGINS][256];
-
 	redact_name_init();
 	redact_token_begins(&begins);
 	redact_context_begins(&begins);
 	for (unsigned int rule = 0; rule < OFS_ARRAY_SIZE(rules); rule++) {
-		for (size_t i = 0; i < REDACT_BEGINS; i++)
-			for (unsigned int c = 0; c < 256; c++)
-				of[i][c] = !rules[rule].begins[i] ||
-					   redact_among((char)c, rules[rule].begins[i]);
+		struct redact_bytes of[REDACT_BEGINS] = { 0 };
+
+		for (size_t i = 0; i < REDACT_BEGINS; i++) {
+			const char *c = rules[rule].begins[i];
+
+			if (!c)
+				memset(&of[i], 0xff, sizeof(of[i]));
+			while (c && *c)
+				redact_bytes_add(&of[i], *c++);
+		}
 		redact_begins_add(&begins, REDACT_GROUPS + rule, of);
 	}
 }

@@ -335,13 +335,15 @@ static uint8_t rare_part(const char *text, size_t len)
 
 static void keyword_add(struct redact_begins *begins, const char *text, size_t len, size_t context)
 {
-	bool of[REDACT_BEGINS][256] = { 0 };
+	struct redact_bytes of[REDACT_BEGINS] = { 0 };
 	uint8_t rare = rare_part(text, len);
 	size_t first = redact_keyword_hash(text + rare);
 
-	for (size_t i = 0; i < REDACT_BEGINS; i++)
-		for (unsigned int c = 0; c < 256; c++)
-			of[i][c] = redact_fold((char)c) == text[rare + i];
+	for (size_t i = 0; i < REDACT_BEGINS; i++) {
+		redact_bytes_add(&of[i], text[rare + i]);
+		if (redact_is(text[rare + i], REDACT_LOWER))
+			redact_bytes_add(&of[i], (char)(text[rare + i] & ~0x20));
+	}
 	redact_begins_add(begins, REDACT_KEYWORDS, of);
 	keywords[n_keywords] = (struct keyword){ text, (uint8_t)len, (uint8_t)context, rare,
 						 redact_first_keyword[first] };

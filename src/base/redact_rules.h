@@ -66,9 +66,19 @@ struct redact_begins {
 	uint64_t all[64][64]; /* bit c of all[a][b]: some rule starts so; of each byte, six bits */
 };
 
-/* Adds a rule that starts with bytes `of` each set. */
+/* A set of bytes. */
+struct redact_bytes {
+	uint64_t bits[4];
+};
+
+static inline void redact_bytes_add(struct redact_bytes *to, char c)
+{
+	to->bits[(unsigned char)c / 64] |= UINT64_C(1) << (unsigned char)c % 64;
+}
+
+/* Adds a rule that starts with a byte of each set. */
 void redact_begins_add(struct redact_begins *begins, unsigned int rule,
-		       bool of[REDACT_BEGINS][256]);
+		       const struct redact_bytes of[REDACT_BEGINS]);
 
 typedef bool (*redact_rule_fn)(struct ofs_redact_scan *s, size_t at, struct ofs_secret *ret);
 

@@ -316,12 +316,15 @@ static uint16_t first_in_group[REDACT_GROUPS];
 
 static void begins_add(struct redact_begins *begins, const struct form *f, unsigned int group)
 {
-	bool of[REDACT_BEGINS][256];
+	struct redact_bytes of[REDACT_BEGINS] = { 0 };
 
-	for (size_t i = 0; i < REDACT_BEGINS; i++)
-		for (unsigned int c = 0; c < 256; c++)
-			of[i][c] = i < f->len ? (char)c == f->prefix[i]
-					      : redact_is((char)c, f->token->alphabet);
+	for (size_t i = 0; i < REDACT_BEGINS; i++) {
+		if (i < f->len)
+			redact_bytes_add(&of[i], f->prefix[i]);
+		for (unsigned int c = 0; i >= f->len && c < 256; c++)
+			if (redact_is((char)c, f->token->alphabet))
+				redact_bytes_add(&of[i], (char)c);
+	}
 	redact_begins_add(begins, group, of);
 }
 
