@@ -1,77 +1,82 @@
 /* SPDX-License-Identifier: MIT */
 #include "codec/hash.h"
 
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-#include <pthread.h>
+/*
+ * The functions of libcrypto that its manual calls deprecated: those in their place fetch an
+ * algorithm, for which libcrypto reads its configuration and enters all algorithms that it has.
+ * That took 3 ms of each start of a tool, and brings all of libcrypto where it is linked statically.
+ */
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/sha.h>
 #include <xxhash.h>
 
 struct ofs_sha256 {
-	EVP_MD_CTX *ctx;
+	SHA256_CTX ctx;
 };
 
-/* Fetched once: a lookup costs as much as hashing a small file. */
-static pthread_once_t sha256_once = PTHREAD_ONCE_INIT;
-static EVP_MD *sha256_md;
-
-static void sha256_fetch(void)
+static int result(int done)
 {
-	sha256_md = EVP_MD_fetch(NULL, "SHA256", NULL);
-}
-
-static const EVP_MD *sha256_algorithm(void)
-{
-	pthread_once(&sha256_once, sha256_fetch);
-	return sha256_md;
+	return done == 1 ? 0 : -EIO;
 }
 
 struct ofs_sha256 *ofs_sha256_create(void)
 {
 	struct ofs_sha256 *h = ofs_alloc(sizeof(*h));
 
-	h->ctx = EVP_MD_CTX_new();
-	if (!h->ctx || !sha256_algorithm() ||
-	    EVP_DigestInit_ex(h->ctx, sha256_algorithm(), NULL) != 1)
-		ofs_out_of_memory();
+	SHA256_Init(&h->ctx);
 	return h;
 }
 
 void ofs_sha256_destroy(struct ofs_sha256 *h)
 {
-	int saved = errno;
-
-	if (!h)
-		return;
-	EVP_MD_CTX_free(h->ctx);
 	free(h);
-	errno = saved;
 }
 
 int ofs_sha256_update(struct ofs_sha256 *h, const void *data, size_t len)
 {
-	return EVP_DigestUpdate(h->ctx, data, len) == 1 ? 0 : -EIO;
+	return result(SHA256_Update(&h->ctx, data, len));
 }
 
 int ofs_sha256_final(struct ofs_sha256 *h, uint8_t ret[OFS_SHA256_SIZE])
 {
-	if (EVP_DigestFinal_ex(h->ctx, ret, NULL) != 1)
-		return -EIO;
-	return EVP_DigestInit_ex(h->ctx, sha256_algorithm(), NULL) == 1 ? 0 : -EIO;
+	int done = SHA256_Final(ret, &h->ctx);
+
+	return result(SHA256_Init(&h->ctx) == 1 ? done : 0);
+}
+
+/* The digest of two parts. */
+static int digest(const void *a, size_t a_len, const void *b, size_t b_len,
+		  uint8_t ret[OFS_SHA256_SIZE])
+{
+	SHA256_CTX ctx;
+
+	return result(SHA256_Init(&ctx) == 1 && SHA256_Update(&ctx, a, a_len) == 1 &&
+		      SHA256_Update(&ctx, b, b_len) == 1 && SHA256_Final(ret, &ctx) == 1);
 }
 
 int ofs_sha256(const void *data, size_t len, uint8_t ret[OFS_SHA256_SIZE])
 {
-	const EVP_MD *md = sha256_algorithm();
-
-	return md && EVP_Digest(data, len, ret, NULL, md, NULL) == 1 ? 0 : -EIO;
+	return digest(NULL, 0, data, len, ret);
 }
 
+/* RFC 2104. */
 int ofs_hmac(const void *key, size_t key_len, const void *data, size_t len,
 	     uint8_t ret[OFS_SHA256_SIZE])
 {
-	const EVP_MD *md = sha256_algorithm();
+	uint8_t inner[SHA256_CBLOCK] = { 0 }, outer[SHA256_CBLOCK], hash[OFS_SHA256_SIZE];
+	int r = 0;
 
-	return md && HMAC(md, key, (int)key_len, data, len, ret, NULL) ? 0 : -EIO;
+	if (key_len > sizeof(inner))
+		r = ofs_sha256(key, key_len, inner);
+	else
+		memcpy(inner, key, key_len);
+	for (size_t i = 0; i < sizeof(inner); i++) {
+		outer[i] = inner[i] ^ 0x5c;
+		inner[i] ^= 0x36;
+	}
+	if (r == 0)
+		r = digest(inner, sizeof(inner), data, len, hash);
+	return r == 0 ? digest(outer, sizeof(outer), hash, sizeof(hash), ret) : r;
 }
 
 void ofs_sha256_hex(const uint8_t sha[OFS_SHA256_SIZE], char ret[2 * OFS_SHA256_SIZE + 1])

@@ -67,6 +67,20 @@ Test(codec_hash, million_letters)
 	ofs_sha256_destroy(h);
 }
 
+/* The cases 1 and 6 of RFC 4231. */
+Test(codec_hash, hmac_of_short_and_long_keys)
+{
+	static const char text[] = "Test Using Larger Than Block-Size Key - Hash Key First";
+	uint8_t key[131], mac[OFS_SHA256_SIZE];
+
+	memset(key, 0x0b, sizeof(key));
+	cr_assert_eq(ofs_hmac(key, 20, "Hi There", 8, mac), 0);
+	check_hex(mac, "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+	memset(key, 0xaa, sizeof(key));
+	cr_assert_eq(ofs_hmac(key, sizeof(key), text, strlen(text), mac), 0);
+	check_hex(mac, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+
 /* These values are on disk: they must not change with a library or a platform. */
 Test(codec_hash, checksum_is_xxh3_64)
 {
