@@ -51,7 +51,7 @@ static void *log_target(void *arg, const char *target, struct MHD_Connection *co
 {
 	struct ear *ear = arg;
 	struct ofs_connection *peer =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+		ofs_mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
 			->socket_context;
 
 	end_transaction(peer);
@@ -85,7 +85,7 @@ static void end_request(void *arg, struct MHD_Connection *connection, void **sta
 	(void)how;
 	if (*state)
 		end_transaction(
-			MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+			ofs_mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
 				->socket_context);
 	*state = NULL;
 }
@@ -98,7 +98,7 @@ static void notify(void *arg, struct MHD_Connection *connection, void **state,
 	const union MHD_ConnectionInfo *info;
 
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-		info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+		info = ofs_mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 		*state = ofs_connections_add(&s->connections, ear->listener, info->connect_fd,
 					     s->options.idle);
 	} else if (*state) {
@@ -151,8 +151,8 @@ static bool is_lax(void)
 {
 	unsigned int major, minor, patch;
 
-	return sscanf(MHD_get_version(), "%u.%u.%u", &major, &minor, &patch) == 3 && major == 0 &&
-	       minor == 9 && patch < 77;
+	return sscanf(ofs_mhd.get_version(), "%u.%u.%u", &major, &minor, &patch) == 3 &&
+	       major == 0 && minor == 9 && patch < 77;
 }
 
 static void raise_files(const struct ofs_server_options *o)
@@ -177,7 +177,7 @@ static int start_ear(struct ofs_server *s, struct ear *ear, struct ofs_error *er
 		.hosts = (const char *const *)l->hosts,
 		.any_host = l->any_host,
 	};
-	ear->daemon = MHD_start_daemon(
+	ear->daemon = ofs_mhd.start_daemon(
 		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle,
 		ear, MHD_OPTION_LISTEN_SOCKET, l->fd, STRICTNESS, MHD_OPTION_CONNECTION_LIMIT,
 		o->connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT, l->path ? 0 : o->per_address,
@@ -212,9 +212,14 @@ static int start(struct ofs_server *s, struct ofs_error *err)
 int ofs_server_create(const struct ofs_server_options *options, struct ofs_error *err,
 		      struct ofs_server **ret)
 {
-	struct ofs_server *s = ofs_alloc(sizeof(*s));
-	int r = ofs_connections_start(&s->connections);
+	struct ofs_server *s;
+	int r;
 
+	if (!ofs_mhd_load())
+		return ofs_error_set(err, ENOSYS,
+				     "libmicrohttpd is not installed, which 'offload serve' needs");
+	s = ofs_alloc(sizeof(*s));
+	r = ofs_connections_start(&s->connections);
 	if (r < 0) {
 		free(s);
 		return ofs_error_set(err, -r, "cannot start threads: %s", strerror(-r));
@@ -262,7 +267,7 @@ bool ofs_server_destroy(struct ofs_server *s)
 	atomic_store(&s->transactions.ending, true);
 	for (size_t i = 0; i < s->options.n_listeners; i++) {
 		if (s->ears[i].daemon)
-			MHD_quiesce_daemon(s->ears[i].daemon);
+			ofs_mhd.quiesce_daemon(s->ears[i].daemon);
 		/* Of one that was handed over, who has it listens on, for the next server. */
 		ofs_cleanup_close(&s->options.listeners[i].fd);
 		s->options.listeners[i].fd = -1;
@@ -274,7 +279,7 @@ bool ofs_server_destroy(struct ofs_server *s)
 	ofs_pool_destroy(s->transactions.pool);
 	for (size_t i = 0; i < s->options.n_listeners; i++)
 		if (s->ears[i].daemon)
-			MHD_stop_daemon(s->ears[i].daemon);
+			ofs_mhd.stop_daemon(s->ears[i].daemon);
 	clean = atomic_load(&s->transactions.jobs) == 0;
 	if (!clean)
 		return false;

@@ -137,7 +137,7 @@ static void take_piece(struct ofs_transaction *t, struct ofs_buf *piece, int r)
 	t->piece = ofs_buf_steal(piece);
 	t->used = 0;
 	if (t->fetching)
-		MHD_resume_connection(t->connection);
+		ofs_mhd.resume_connection(t->connection);
 	t->fetching = false;
 	pthread_mutex_unlock(&t->lock);
 }
@@ -193,7 +193,7 @@ static ssize_t read_body(void *arg, uint64_t at, char *buf, size_t max)
 		n = MHD_CONTENT_READER_END_OF_STREAM;
 	} else if (!t->fetching) {
 		t->fetching = wanted = true;
-		MHD_suspend_connection(t->connection);
+		ofs_mhd.suspend_connection(t->connection);
 	}
 	pthread_mutex_unlock(&t->lock);
 	if (wanted)
@@ -225,15 +225,15 @@ static struct MHD_Response *make_response(struct ofs_transaction *t)
 		t->source = ofs_steal(r->source);
 		size = t->source->size < 0 ? MHD_SIZE_UNKNOWN : (uint64_t)t->source->size;
 		atomic_fetch_add(&t->users, 1);
-		return MHD_create_response_from_callback(size, BLOCK, read_body, t, end_body);
+		return ofs_mhd.create_response_from_callback(size, BLOCK, read_body, t, end_body);
 	}
 	if (r->asset)
-		return MHD_create_response_from_buffer(r->asset->len, (void *)r->asset->data,
-						       MHD_RESPMEM_PERSISTENT);
+		return ofs_mhd.create_response_from_buffer(r->asset->len, (void *)r->asset->data,
+							   MHD_RESPMEM_PERSISTENT);
 	if (!r->body.len)
-		return MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
-	return MHD_create_response_from_buffer_with_free_callback(r->body.len,
-								  ofs_steal(r->body.data), free);
+		return ofs_mhd.create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+	return ofs_mhd.create_response_from_buffer_with_free_callback(
+		r->body.len, ofs_steal(r->body.data), free);
 }
 
 static void add_fields(struct MHD_Response *response, const struct ofs_http_reply *r)
@@ -247,16 +247,16 @@ static void add_fields(struct MHD_Response *response, const struct ofs_http_repl
 	};
 
 	for (size_t i = 0; i < OFS_ARRAY_SIZE(always); i++)
-		MHD_add_response_header(response, always[i].name, always[i].value);
-	MHD_add_response_header(response, "Content-Security-Policy",
-				r->policy ? r->policy
-					  : "default-src 'none'; frame-ancestors 'none'");
+		ofs_mhd.add_response_header(response, always[i].name, always[i].value);
+	ofs_mhd.add_response_header(response, "Content-Security-Policy",
+				    r->policy ? r->policy
+					      : "default-src 'none'; frame-ancestors 'none'");
 	if (r->type)
-		MHD_add_response_header(response, "Content-Type", r->type);
+		ofs_mhd.add_response_header(response, "Content-Type", r->type);
 	for (size_t i = 0; i < r->n_fields; i++)
-		MHD_add_response_header(response, r->fields[i].name, r->fields[i].value);
+		ofs_mhd.add_response_header(response, r->fields[i].name, r->fields[i].value);
 	if (r->close)
-		MHD_add_response_header(response, "Connection", "close");
+		ofs_mhd.add_response_header(response, "Connection", "close");
 }
 
 /* How long a client may take for a reply; 0: for ever, as long as it takes what comes. */
@@ -285,8 +285,8 @@ static enum MHD_Result answer(struct ofs_transaction *t)
 	ofs_connections_expect(t->all->connections, t->peer, reply_patience(t, len), false);
 	if (t->source && t->source->size < 0)
 		ofs_connections_watch(t->all->connections, t->peer, leave_body, t);
-	done = MHD_queue_response(t->connection, t->reply.status, response);
-	MHD_destroy_response(response);
+	done = ofs_mhd.queue_response(t->connection, t->reply.status, response);
+	ofs_mhd.destroy_response(response);
 	return done;
 }
 
@@ -336,7 +336,7 @@ static void give(struct ofs_transaction *t, struct ofs_http_reply *reply)
 		return;
 	}
 	t->reply = ofs_steal(*reply);
-	MHD_resume_connection(t->connection);
+	ofs_mhd.resume_connection(t->connection);
 }
 
 static void run_work(struct ofs_pool_job *job)
@@ -375,10 +375,10 @@ static enum MHD_Result work(struct ofs_transaction *t)
 		ofs_http_handle(&t->exchange, &t->reply);
 		return answer(t);
 	}
-	MHD_suspend_connection(t->connection);
+	ofs_mhd.suspend_connection(t->connection);
 	if (submit(t, run_work, late_work) == 0)
 		return MHD_YES;
-	MHD_resume_connection(t->connection);
+	ofs_mhd.resume_connection(t->connection);
 	ofs_http_reply_error(&t->reply, 503, "too much is going on; try again");
 	ofs_http_reply_field(&t->reply, "Retry-After", ofs_strdup("1"));
 	return MHD_YES; /* it is called again, and answers */
@@ -406,7 +406,7 @@ static enum MHD_Result take_field(void *arg, enum MHD_ValueKind kind, const char
 static bool is_strict(const struct ofs_transaction *t, const char *method, const char *version)
 {
 	const union MHD_ConnectionInfo *size =
-		MHD_get_connection_info(t->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+		ofs_mhd.get_connection_info(t->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 
 	if (!t->all->lax)
 		return true;
@@ -418,7 +418,7 @@ static bool is_strict(const struct ofs_transaction *t, const char *method, const
 /* What is wrong with a head; NULL: nothing so far. */
 static const char *check_head(struct ofs_transaction *t, const char *method, const char *version)
 {
-	if (MHD_get_connection_values_n(t->connection, MHD_HEADER_KIND, take_field, t) < 0 ||
+	if (ofs_mhd.get_connection_values_n(t->connection, MHD_HEADER_KIND, take_field, t) < 0 ||
 	    t->request.n_fields == FIELDS_MAX)
 		return "there are too many header fields";
 	if (!is_strict(t, method, version))

@@ -6,11 +6,11 @@
  */
 #pragma once
 
-#include <microhttpd.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "service/http/connection.h"
+#include "service/http/mhd.h"
 #include "service/http/site.h"
 #include "service/pool.h"
 
