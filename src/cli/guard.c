@@ -58,6 +58,8 @@ int ofs_guard_work(int (*work)(const void *arg), const void *arg, int64_t limit)
 
 const char *ofs_guard_reason(int r)
 {
+	if (r == -ETIMEDOUT && ofs_probe_reason())
+		return ofs_probe_reason();
 	if (r == -ETIMEDOUT)
 		return "the tree does not answer; offload doctor tells what to do";
 	return r == -ECHILD ? "a signal ended the work on it" : strerror(-r);

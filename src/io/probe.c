@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <offloadfs/error.h>
+
 #include "base/clock.h"
 #include "base/util.h"
 #include "io/process.h"
@@ -20,22 +22,44 @@
 /* So often a parent looks how long the call of its child has taken. */
 #define PROBE_LOOK_NS (100 * OFS_NS_PER_MS)
 
-/* When the call that is under way began; 0: none is. Shared by the child that is watched. */
-static _Atomic int64_t *call_began;
+/* Shared by a child that is watched and its parent. */
+struct shared {
+	_Atomic int64_t began; /* when the call that is under way began; 0: none is */
+	struct ofs_error reason; /* to be told if that call is given up; "": none */
+};
+
+static struct shared *shared;
 static int depth;
+static struct ofs_error given_up; /* the reason of the last one */
+
+bool ofs_probe_is_watched(void)
+{
+	return shared;
+}
 
 void ofs_probe_enter(void)
 {
-	if (!call_began)
+	if (!shared)
 		return;
 	depth++;
-	*call_began = ofs_clock_monotonic();
+	shared->began = ofs_clock_monotonic();
 }
 
 void ofs_probe_leave(void)
 {
-	if (call_began)
-		*call_began = --depth ? ofs_clock_monotonic() : 0;
+	if (shared)
+		shared->began = --depth ? ofs_clock_monotonic() : 0;
+}
+
+void ofs_probe_explain(const char *reason)
+{
+	if (shared)
+		ofs_error_set(&shared->reason, 0, "%s", reason);
+}
+
+const char *ofs_probe_reason(void)
+{
+	return *given_up.text ? given_up.text : NULL;
 }
 
 /* ---- the parent */
@@ -43,18 +67,18 @@ void ofs_probe_leave(void)
 struct watch {
 	int64_t give_up;
 	int64_t patience; /* with one call */
-	const _Atomic int64_t *began;
+	const struct shared *shared; /* NULL: only `give_up` counts */
 };
 
 /* How long to wait now. */
 static int64_t watch_left(const struct watch *w)
 {
-	int64_t now = ofs_clock_monotonic(), began = w->began ? *w->began : 0;
+	int64_t now = ofs_clock_monotonic(), began = w->shared ? w->shared->began : 0;
 	int64_t left = w->give_up - now;
 
 	if (began)
 		left = OFS_MIN(left, began + w->patience - now);
-	return w->began ? OFS_MIN(left, PROBE_LOOK_NS) : left;
+	return w->shared ? OFS_MIN(left, PROBE_LOOK_NS) : left;
 }
 
 /* Returns the child's answer; without one, its exit code, -ETIMEDOUT or another -errno. */
@@ -134,7 +158,7 @@ static int run(int (*fn)(const void *arg), const void *arg, const struct watch *
 		setpgid(0, 0);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		let_go_of_standard(out, err);
-		if (w->began)
+		if (w->shared)
 			let_go_of_inherited();
 		else
 			answer[1] = let_go_of_all(answer[1]);
@@ -165,18 +189,19 @@ int ofs_process_probe(int (*fn)(const void *arg), const void *arg, int64_t patie
 int ofs_process_watch(int (*fn)(const void *arg), const void *arg, int64_t limit, int64_t patience,
 		      int out, int err)
 {
-	_Atomic int64_t *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct watch w = { .give_up = INT64_MAX, .patience = patience, .began = shared };
+	struct shared *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct watch w = { .give_up = INT64_MAX, .patience = patience, .shared = page };
 	int r;
 
-	if (shared == MAP_FAILED)
+	if (page == MAP_FAILED)
 		return -errno;
 	if (limit != INT64_MAX)
 		w.give_up = ofs_clock_monotonic() + limit;
-	call_began = shared;
+	shared = page;
 	r = run(fn, arg, &w, out, err);
-	call_began = NULL;
-	munmap(shared, sizeof(*shared));
+	shared = NULL;
+	ofs_error_set(&given_up, 0, "%s", r == -ETIMEDOUT ? page->reason.text : "");
+	munmap(page, sizeof(*page));
 	return r;
 }

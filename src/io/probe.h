@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -30,3 +31,12 @@ int ofs_process_watch(int (*fn)(const void *arg), const void *arg, int64_t limit
  */
 void ofs_probe_enter(void);
 void ofs_probe_leave(void);
+
+/* Whether this is a child of ofs_process_watch(), so that its calls are limited. */
+bool ofs_probe_is_watched(void);
+
+/* Why a call was given up, if one is from now on; "": no more than that it was. */
+void ofs_probe_explain(const char *reason);
+
+/* Of the parent: what was said so of the call for which it has just given up; NULL: nothing. */
+const char *ofs_probe_reason(void);
