@@ -133,6 +133,9 @@ bool ofs_naming_is_auto(const char *name, const char *category, const char *sha2
 	digits = strspn(name + prefix + 1, "0123456789");
 	if (!digits || digits > NAMING_DIGITS_MAX)
 		return false;
+	/* Of nearly all names in a folder this is enough. */
+	if (strncmp(name + prefix + 1 + digits + 1, sha256, OFS_NAMING_HASH) != 0)
+		return false;
 	seconds = strtoll(name + prefix + 1, NULL, 10);
 	whole = ofs_naming_auto(category, seconds, sha256, ext);
 	if (strcmp(name, whole) != 0)

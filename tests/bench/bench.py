@@ -30,6 +30,7 @@ import serving
 import speed
 import storage
 import tokens
+import tools
 import walk
 
 BENCHMARKS = {
@@ -45,6 +46,7 @@ BENCHMARKS = {
     "gc": evict,
     "context": context,
     "mcp": mcp,
+    "tools": tools,
     "search": search,
     "serve": serving,
     "recall": recall,
@@ -68,6 +70,7 @@ QUICK = {
     "serve": ["20", "--seconds", "3"],
     "context": ["--every", "40", "--size", "4"],
     "mcp": ["--runs", "20", "--files", "50"],
+    "tools": ["--runs", "10", "--files", "50", "--cold", "1"],
     "speed": ["--quick"],
 }
 HELP = {
@@ -86,6 +89,7 @@ HELP = {
     "speed": "times of everyday work, beside the plain filesystem and other ones over FUSE",
     "profile": "where the time of offloadfs goes: messages, processor time, calls, stacks",
     "mcp": "calls over the Model Context Protocol",
+    "tools": "how long the tools take that an agent waits for: run, put, slice, the hook",
     "tokens": "how near the estimate of tokens comes to a real tokenizer, and how quick it is",
     "redact": "how quick the search for secrets is, and what it finds",
     "collect": "what readers notice of a garbage collection",
