@@ -68,6 +68,13 @@ def mcp_tells_of_each_call(case):
 
 
 @test(timeout=120)
+def tools_are_timed_in_each_state(case):
+    figures = bench(case, "tools", "--runs", "2", "--files", "3", "--cold", "1")
+    assert set(figures["seconds"]) == {"at rest", "one after the other", "cold", "under load"}
+    assert all(0 < t["median"] for by in figures["seconds"].values() for t in by.values()), figures
+
+
+@test(timeout=120)
 def gc_says_what_it_takes(case):
     figures = bench(case, "gc", "2000", "--tombstones", "20", "--jobs", "1")
     assert figures["dry run"]["looked"] == figures["nothing goes"]["looked"] == 2000, figures
