@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fuse/awake.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -25,6 +26,14 @@
 /* A processor that no request came from for so long is nobody's concern. */
 #define RECENT (100 * OFS_NS_PER_MS)
 
+/*
+ * Guards look so often whether other programs keep the processors busy, and rest so long when they
+ * do. Beside those a guard would only take time: a processor that has one is not idle to the
+ * kernel, and takes over no work from others.
+ */
+#define BUSY_LOOK OFS_NS_PER_MS
+#define BUSY_REST (20 * OFS_NS_PER_MS)
+
 /* What decides whether to keep awake changes: whether there is mains power, how busy the host is. */
 #define LOOK_AGAIN (600 * OFS_NS_PER_S)
 
@@ -46,7 +55,9 @@ struct watch {
 
 struct ofs_awake {
 	enum ofs_awake_mode mode;
+	int loadavg; /* /proc/loadavg, or -1; constant */
 	atomic_bool stop;
+	atomic_int guarding; /* guards that are awake */
 	_Alignas(64) _Atomic int64_t since; /* requests have kept coming */
 	_Atomic int64_t last; /* request */
 	_Atomic int64_t rests_until; /* processors may halt until then */
@@ -75,6 +86,7 @@ struct ofs_awake *ofs_awake_create(enum ofs_awake_mode mode)
 		return NULL;
 	a = alloc_aligned(sizeof(*a));
 	a->mode = mode;
+	a->loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
 	a->n = (unsigned int)n;
 	a->watches = alloc_aligned(a->n * sizeof(*a->watches));
 	for (unsigned int i = 0; i < a->n; i++)
@@ -113,20 +125,42 @@ static bool keeps_awake(struct ofs_awake *a)
 		bool keeps = look(a->mode);
 
 		a->looked = ofs_clock_monotonic();
-		a->rests_until = keeps ? 0 : a->looked + LOOK_AGAIN;
+		if (!keeps)
+			a->rests_until = a->looked + LOOK_AGAIN;
 	}
-	return !a->rests_until;
+	return ofs_clock_monotonic() >= a->rests_until;
+}
+
+/*
+ * "0.40 0.50 0.60 RUNNABLE/ALL ...", the guards and who they work for among them. False where that
+ * cannot be read.
+ */
+static bool others_are_busy(struct ofs_awake *a)
+{
+	char text[64];
+	ssize_t len = pread(a->loadavg, text, sizeof(text) - 1, 0);
+	int runnable = 0;
+
+	text[len > 0 ? len : 0] = '\0';
+	return sscanf(text, "%*s %*s %*s %d", &runnable) == 1 &&
+	       runnable - a->guarding >= (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 static void guard(struct watch *w)
 {
 	struct ofs_awake *a = w->awake;
-	int64_t now;
+	int64_t now = ofs_clock_monotonic(), look = now;
 
 	do {
+		if (now >= look) {
+			look = now + BUSY_LOOK;
+			if (others_are_busy(a))
+				a->rests_until = now + BUSY_REST;
+		}
 		ofs_wakeup_spin();
 		now = ofs_clock_monotonic();
-	} while (now < a->last + GAP && now < w->used + RECENT && !a->stop);
+	} while (now < a->last + GAP && now < w->used + RECENT && now >= a->rests_until &&
+		 !a->stop);
 }
 
 static void *guard_main(void *arg)
@@ -139,8 +173,11 @@ static void *guard_main(void *arg)
 		return NULL;
 	}
 	while (!a->stop) {
-		if (keeps_awake(a))
+		if (keeps_awake(a)) {
+			a->guarding++;
 			guard(w);
+			a->guarding--;
+		}
 		w->state = STATE_RESTS;
 		while (sem_wait(&w->wanted) < 0)
 			continue;
@@ -211,6 +248,8 @@ void ofs_awake_destroy(struct ofs_awake *a)
 		pthread_join(w->thread, NULL);
 		sem_destroy(&w->wanted);
 	}
+	if (a->loadavg >= 0)
+		close(a->loadavg);
 	pthread_mutex_destroy(&a->lock);
 	free(a->watches);
 	free(a);
