@@ -95,6 +95,12 @@ enum ofs_hide_working {
 	OFS_HIDE_OFF,
 };
 
+/** Bytes on disk, or those that are no hole; a file of up to 256 KiB then counts whole. */
+enum ofs_blocks {
+	OFS_BLOCKS_COST,
+	OFS_BLOCKS_DATA,
+};
+
 struct ofs_tree_options {
 	/** Make the store when the directory does not exist or is empty. */
 	bool create;
@@ -113,6 +119,8 @@ struct ofs_tree_options {
 	const char *mountpoint;
 	/** Whether listings show cache/, tasks/, agents/ and .offload/. They open by name always. */
 	enum ofs_hide_working hide_working;
+	/** What st_blocks tells. */
+	enum ofs_blocks blocks;
 	/** A file is sealed when it was not written for this long. */
 	uint32_t seal_delay_ms;
 	/** Caps of one slice; 0: none. */
@@ -184,8 +192,8 @@ struct ofs_tree_options {
 	/** Seconds for which tombstones of collected files are kept; 0: for good. */
 	uint64_t tombstones_s;
 	/**
-	 * Other users come in, too. Attributes are the same for all, so st_blocks then says how much
-	 * of a file is no hole, and nothing of what it has in common with the content of others.
+	 * Other users come in, too. Attributes are the same for all, so `blocks` is then
+	 * OFS_BLOCKS_DATA: the cost would tell what a file has in common with those of others.
 	 */
 	bool shared;
 	/** The text of `.offload/config.ini`; NULL: empty. Borrowed. */

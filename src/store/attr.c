@@ -34,7 +34,7 @@ static uint64_t data_bytes(struct ofs_store *s, struct ofs_inode *n)
 	uint64_t size = n->row.size, off = 0, end, sum = 0;
 	bool data;
 
-	if (!n->content.loaded && ofs_store_file(s, n->row.ino, &n) < 0)
+	if (size <= OFS_BLOCK_SIZE || (!n->content.loaded && ofs_store_file(s, n->row.ino, &n) < 0))
 		return size;
 	for (; off < size; off = end) {
 		end = ofs_content_map_stretch(&n->content, off, size, &data);
@@ -43,10 +43,18 @@ static uint64_t data_bytes(struct ofs_store *s, struct ofs_inode *n)
 	return sum;
 }
 
+bool ofs_store_blocks_vary(struct ofs_store *s, uint64_t ino)
+{
+	struct ofs_inode *n;
+
+	OFS_LOCKED(&s->lock);
+	return !s->blocks_data || ofs_store_inode(s, ino, &n) < 0 || n->row.size > OFS_BLOCK_SIZE;
+}
+
 void ofs_store_attr(struct ofs_store *s, struct ofs_inode *n, struct ofs_attr *ret)
 {
 	uint64_t region = ofs_region_of(s, n);
-	bool hide = s->shared || region != OFS_ROOT_INO;
+	bool data = s->blocks_data || region != OFS_ROOT_INO;
 	const struct ofs_index_inode *row = &n->row;
 	uint64_t occupied = (row->size ? row->stored : 0) + n->content.draft_bytes;
 
@@ -68,7 +76,7 @@ void ofs_store_attr(struct ofs_store *s, struct ofs_inode *n, struct ofs_attr *r
 		.seen = n->seen,
 		.held = ofs_store_refs(s, row->ino),
 		.occupied = occupied,
-		.shown = hide && S_ISREG(row->mode) ? data_bytes(s, n) : occupied,
+		.shown = data && S_ISREG(row->mode) ? data_bytes(s, n) : occupied,
 		.version = n->version,
 		.tokens = row->size ? row->tokens : 0,
 		.sealed = row->size && !n->on_draft_list,

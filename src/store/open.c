@@ -447,7 +447,7 @@ int ofs_store_open(const char *path, const struct ofs_store_options *opts, struc
 	s->next_version = 1;
 	s->seal_delay_ms = opts->seal_delay_ms;
 	s->scrub_ms = opts->scrub_ms;
-	s->shared = opts->shared;
+	s->blocks_data = opts->blocks_data;
 	s->classify = opts->classify;
 	s->unsettled = true;
 	s->attr_changed = opts->attr_changed;

@@ -29,7 +29,7 @@ struct ofs_store;
 struct ofs_store_options {
 	bool create; /* make it where nothing is */
 	bool read_only; /* nothing in the store's directory is written; changes are -EROFS */
-	bool shared; /* as that of <offloadfs/tree.h> */
+	bool blocks_data; /* st_blocks tells what is no hole, not what is on disk */
 	const char *mountpoint; /* for the lock file; NULL: none */
 	uint32_t seal_delay_ms;
 	size_t cache_bytes; /* of decompressed frames */
@@ -88,8 +88,8 @@ struct ofs_attr {
 	uint64_t held; /* references that callers hold, with that which the same call has given */
 	uint64_t occupied; /* bytes on disk: its drafts in the journal and its share of the packs */
 	/*
-	 * Bytes that st_blocks tells: the same, but in a shared store or a region what is no hole,
-	 * since else it told what files have in common with those of others.
+	 * Bytes that st_blocks tells: the same, or with `blocks_data` and in a region those that are
+	 * no hole. A file of one block then counts whole, so that its map need not be loaded.
 	 */
 	uint64_t shown;
 	uint64_t version; /* changes with the content */
@@ -118,6 +118,8 @@ int ofs_store_getattr(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret);
  * name for it any more, `dir` becomes its parent, which saves a search through all names.
  */
 int ofs_store_getattr_in(struct ofs_store *s, uint64_t dir, uint64_t ino, struct ofs_attr *ret);
+/* Sealing or repacking may change what st_blocks tells of the file. */
+bool ofs_store_blocks_vary(struct ofs_store *s, uint64_t ino);
 int ofs_store_get_hash(struct ofs_store *s, uint64_t ino, struct ofs_content_hash *ret);
 
 /*

@@ -55,7 +55,7 @@ struct ofs_tombstone {
 struct ofs_store {
 	/* Set at open, constant afterwards. */
 	bool read_only;
-	bool shared;
+	bool blocks_data;
 	char *index_copy; /* the directory of the copy that `index` is; NULL: it is none */
 	int dirfd;
 	int lockfd;

@@ -61,6 +61,7 @@ static int check_when(const char *text, struct ofs_error *must)
 
 static const char *const switches[] = { "auto", "on", "off", NULL };
 static const char *const onoff[] = { "on", "off", NULL };
+static const char *const blocks[] = { "cost", "data", NULL };
 
 #define NUMBER(key, unit, min, max, standard, zero, about)                                      \
 	{                                                                                       \
@@ -125,6 +126,8 @@ static const struct ofs_ini_key keys[] = {
 		"Hide secrets in previews and in the log"),
 	WORD("hide_working", switches,
 		"Do not list cache, tasks, agents and .offload"),
+	WORD("blocks", blocks,
+		"st_blocks: bytes on disk, or those that are no hole"),
 	WORD("io_uring", switches,
 		"FUSE over io_uring; auto: when the kernel offers it"),
 	WORD("awake", switches,
@@ -304,6 +307,7 @@ void ofs_config_apply(const struct ofs_config *c, struct ofs_tree_options *ret)
 		ofs_promote_parse_when(when, &ret->promote_reads, NULL);
 	/* Not in a file that others may be shown. */
 	ret->embed_key = secure_getenv("OFFLOAD_EMBED_KEY");
+	ret->blocks = (enum ofs_blocks)ofs_config_get(c, "blocks");
 	ret->hide_working = (enum ofs_hide_working)ofs_config_get(c, "hide_working");
 }
 

@@ -43,7 +43,7 @@ static void on_attr_changed(void *arg, uint64_t ino)
 
 	ofs_indexer_note_sealed(t->indexer, ino);
 	ofs_promote_note_sealed(t, ino);
-	if (t->events.attr_changed)
+	if (t->events.attr_changed && ofs_store_blocks_vary(t->store, ino))
 		t->events.attr_changed(t->events.arg, ino);
 }
 
@@ -122,7 +122,7 @@ int ofs_tree_open(const char *path, const struct ofs_tree_options *opts, struct 
 	struct ofs_store_options store = {
 		.create = opts->create,
 		.read_only = opts->read_only,
-		.shared = opts->shared,
+		.blocks_data = opts->shared || opts->blocks == OFS_BLOCKS_DATA,
 		.mountpoint = opts->mountpoint,
 		.seal_delay_ms = opts->seal_delay_ms,
 		.cache_bytes = opts->cache_bytes,

@@ -582,3 +582,37 @@ Test(tree_content, the_filesystem_is_told_of)
 	cr_assert_gt(st.f_blocks, 0);
 	cr_assert_eq(ofs_tree_sync(t), 0);
 }
+
+static ofs_node find(const char *name)
+{
+	struct ofs_entry e;
+
+	cr_assert_eq(ofs_tree_lookup(t, cache, name, &e), 0, "%s", name);
+	return e.node;
+}
+
+Test(tree_content, blocks_are_data_where_that_is_asked_for)
+{
+	OFS_FREE uint8_t *same = ofs_alloc(5 * BLOCK);
+	ofs_node small = make("small"), large = make("large"), sparse = make("sparse");
+
+	memset(same, 'a', 5 * BLOCK);
+	put(small, same, 8192, 0);
+	put(large, same, 5 * BLOCK, 0);
+	resize(sparse, 64 * BLOCK);
+	seal();
+	cr_assert_lt(attr_of(small).st_blocks, 16);
+	cr_assert_lt((uint64_t)attr_of(large).st_blocks, 5 * BLOCK / 512);
+	opts.blocks = OFS_BLOCKS_DATA;
+	for (int i = 0; i < 2; i++) {
+		reopen();
+		small = find("small");
+		large = find("large");
+		sparse = find("sparse");
+		cr_assert_eq(attr_of(small).st_blocks, 16);
+		cr_assert_eq((uint64_t)attr_of(large).st_blocks, 5 * BLOCK / 512);
+		cr_assert_eq(attr_of(sparse).st_blocks, 0);
+		expect(large, same, 5 * BLOCK);
+	}
+	opts.blocks = OFS_BLOCKS_COST;
+}
