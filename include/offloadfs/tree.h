@@ -330,6 +330,9 @@ OFS_EXPORT int ofs_tree_rename(struct ofs_tree *t, ofs_node parent, const char *
 /** Writes the target into `buf` and returns its length, not terminated; at most `size` bytes. */
 OFS_EXPORT ssize_t ofs_tree_readlink(struct ofs_tree *t, ofs_node node, char *buf, size_t size);
 
+/** The directory of a file's last name that is known; 0: none, or a virtual node. */
+OFS_EXPORT ofs_node ofs_tree_parent(struct ofs_tree *t, ofs_node node);
+
 /**
  * Calls `fn` for the entries after position `cookie` (0: from the start; "." and ".." included).
  * `next` is the position after the entry; it stays valid while the directory changes. A nonzero

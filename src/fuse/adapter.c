@@ -5,6 +5,8 @@
 
 #include "base/clock.h"
 #include "base/util.h"
+#include "fuse/notify.h"
+#include "fuse/relist.h"
 
 /* The kernel may cache an answer until it is notified. */
 #define FOREVER (365.0 * 86400)
@@ -264,10 +266,16 @@ static void reply_attr(fuse_req_t req, int r, struct stat *st)
 
 static void on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
+	struct ofs_serving *s = serving_of(req);
+	ofs_node node = node_of(req, ino), drop[OFS_RELIST_MAX];
 	struct stat st;
+	size_t n;
 
 	(void)fi;
-	reply_attr(req, ofs_tree_getattr(tree_of(req), node_of(req, ino), &st), &st);
+	reply_attr(req, ofs_tree_getattr(s->tree, node, &st), &st);
+	n = ofs_relist_asked(s->listings, ofs_tree_parent(s->tree, node), drop);
+	while (n)
+		ofs_notify_listing(s->notify, drop[--n]);
 }
 
 /* Bit 11 of `valid`, as the kernel sends it: the change drops set-user-ID and set-group-ID. */
@@ -467,6 +475,8 @@ static char *payload_of(fuse_req_t req, size_t size)
 static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		    struct fuse_file_info *fi)
 {
+	struct ofs_serving *s = serving_of(req);
+	ofs_node node = node_of(req, ino);
 	OFS_FREE char *own = NULL;
 	char *buf = payload_of(req, size);
 	ssize_t n;
@@ -474,9 +484,10 @@ static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 	(void)fi;
 	if (!buf)
 		buf = own = malloc(size ? size : 1);
-	n = buf ? ofs_tree_read(tree_of(req), node_of(req, ino), buf, size, (uint64_t)off)
-		: -ENOMEM;
+	n = buf ? ofs_tree_read(s->tree, node, buf, size, (uint64_t)off) : -ENOMEM;
 	reply_bytes(req, n, buf);
+	if (!off)
+		ofs_relist_read(s->listings, ofs_tree_parent(s->tree, node));
 }
 
 static void serve_write(struct ofs_tree *t, const struct ofs_work *work)
@@ -560,6 +571,7 @@ struct listing {
 	char *buf;
 	size_t size;
 	size_t used;
+	size_t n;
 	bool plus;
 };
 
@@ -587,6 +599,7 @@ static int add_entry(void *arg, const char *name, const struct ofs_entry *entry,
 	if (need > room)
 		return 1;
 	l->used += need;
+	l->n++;
 	return 0;
 }
 
@@ -600,6 +613,8 @@ static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, bool pl
 
 	l.buf = buf;
 	r = buf ? ofs_tree_readdir(t, l.dir, from, plus, add_entry, &l) : -ENOMEM;
+	if (plus)
+		ofs_relist_listed(serving_of(req)->listings, l.dir, l.n, !off);
 	/* Entries listed before the error carry references, so they have to be delivered. */
 	if (r < 0 && !l.used)
 		fuse_reply_err(req, -r);

@@ -17,6 +17,8 @@ struct ofs_serving {
 	struct ofs_worker *writes; /* that wait for room in the journal */
 	struct ofs_worker *searches; /* which are slow, and are made one at a time anyway */
 	struct ofs_awake *awake;
+	struct ofs_relist *listings;
+	struct ofs_notify *notify; /* borrowed */
 	atomic_bool over_uring; /* requests come over io_uring */
 };
 

@@ -45,7 +45,7 @@ struct queue {
 
 struct item {
 	uint64_t node; /* as the kernel knows it, as the next */
-	uint64_t parent;
+	uint64_t parent; /* 0: `node` is a directory whose listing is to be dropped */
 	int64_t due; /* monotonic; 0: at once */
 };
 
@@ -127,8 +127,9 @@ static void invalidate(struct ofs_notify *n, const struct item *item, const char
 
 static void release(struct ofs_notify *n, struct item *item, const char *name)
 {
-	/* A name that is known to be absent. */
-	if (!item->node) {
+	if (!item->parent) {
+		fuse_lowlevel_notify_inval_inode(n->fuse, item->node, 0, 0);
+	} else if (!item->node) { /* a name that is known to be absent */
 		fuse_lowlevel_notify_inval_entry(n->fuse, item->parent, name, strlen(name));
 	} else if (!prune(n, item->node)) {
 		invalidate(n, item, name);
@@ -251,10 +252,15 @@ void ofs_notify_release(struct ofs_notify *n, ofs_node node, ofs_node parent, co
 	OFS_LOCKED(&n->lock);
 	if (n->running && !n->stopping) {
 		item.node = ofs_tree_show_node(n->tree, node);
-		item.parent = ofs_tree_show_node(n->tree, parent);
+		item.parent = parent ? ofs_tree_show_node(n->tree, parent) : 0;
 		queue_add(&n->queue, &item, name);
 		pthread_cond_broadcast(&n->changed);
 	}
+}
+
+void ofs_notify_listing(struct ofs_notify *n, ofs_node dir)
+{
+	ofs_notify_release(n, dir, 0, "");
 }
 
 void ofs_notify_stop(struct ofs_notify *n)

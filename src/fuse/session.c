@@ -12,6 +12,7 @@
 #include "fuse/adapter.h"
 #include "fuse/mountpoint.h"
 #include "fuse/notify.h"
+#include "fuse/relist.h"
 #include "fuse/signals.h"
 
 struct ofs_session {
@@ -157,7 +158,8 @@ int ofs_session_create(struct ofs_options *o, struct ofs_error *err, struct ofs_
 	s->serving.searches = ofs_worker_create(ofs_adapter_serve);
 	s->serving.awake =
 		ofs_awake_create((enum ofs_awake_mode)ofs_config_get(o->config, "awake"));
-	s->notify = ofs_notify_create();
+	s->serving.notify = s->notify = ofs_notify_create();
+	s->serving.listings = ofs_relist_create();
 	if (!s->serving.syncs || !s->serving.writes || !s->serving.searches) {
 		ofs_session_destroy(s);
 		return ofs_error_set(err, ENOMEM, "out of memory");
@@ -271,6 +273,7 @@ int ofs_session_destroy(struct ofs_session *s)
 	ofs_worker_destroy(s->serving.searches);
 	ofs_awake_destroy(s->serving.awake);
 	ofs_notify_destroy(s->notify);
+	ofs_relist_destroy(s->serving.listings);
 	fuse_session_destroy(s->fuse);
 	free(s);
 	return r;

@@ -43,6 +43,14 @@ static uint64_t data_bytes(struct ofs_store *s, struct ofs_inode *n)
 	return sum;
 }
 
+uint64_t ofs_store_parent(struct ofs_store *s, uint64_t ino)
+{
+	struct ofs_inode *n;
+
+	OFS_LOCKED(&s->lock);
+	return ofs_store_inode(s, ino, &n) == 0 && n->row.nlink ? n->row.parent : 0;
+}
+
 bool ofs_store_blocks_vary(struct ofs_store *s, uint64_t ino)
 {
 	struct ofs_inode *n;

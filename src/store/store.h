@@ -118,6 +118,8 @@ int ofs_store_getattr(struct ofs_store *s, uint64_t ino, struct ofs_attr *ret);
  * name for it any more, `dir` becomes its parent, which saves a search through all names.
  */
 int ofs_store_getattr_in(struct ofs_store *s, uint64_t dir, uint64_t ino, struct ofs_attr *ret);
+/* The directory of its last name that is known; 0: none, or no such inode. */
+uint64_t ofs_store_parent(struct ofs_store *s, uint64_t ino);
 /* Sealing or repacking may change what st_blocks tells of the file. */
 bool ofs_store_blocks_vary(struct ofs_store *s, uint64_t ino);
 int ofs_store_get_hash(struct ofs_store *s, uint64_t ino, struct ofs_content_hash *ret);

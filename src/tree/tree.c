@@ -459,6 +459,11 @@ static int list_dots(ofs_node dir, ofs_node parent, uint64_t cookie, ofs_readdir
 	return cookie < OFS_COOKIE_DOTDOT && fn(arg, "..", &entry, OFS_COOKIE_DOTDOT);
 }
 
+ofs_node ofs_tree_parent(struct ofs_tree *t, ofs_node node)
+{
+	return ofs_node_is_virtual(node) ? 0 : ofs_store_parent(t->store, node);
+}
+
 int ofs_tree_readdir(struct ofs_tree *t, ofs_node dir, uint64_t cookie, bool plus,
 		     ofs_readdir_fn fn, void *arg)
 {

@@ -371,4 +371,41 @@ def it_ends_while_an_fsync_waits(case):
             assert len(read(m(f"cache/shell/{worker}"))) >= times * len("line\n")
 
 
+# --- Listings -------------------------------------------------------------------------------------
+
+
+@test
+def directories_are_listed_anew_for_whoever_asks_for_attributes(case):
+    """Reading makes the kernel forget what it knew of a file, which a listing brings back at once."""
+    files = {d: [f"cache/{d}/{n}" for n in range(100)] for d in ("shell", "web")}
+    with case.mount(SEAL_SOON) as m:
+        m.wait_sealed(*[m.make(p, b"content " * 100) for paths in files.values() for p in paths])
+        m.remount()
+
+        def calls(name):
+            return status(m)["calls"][name]
+
+        def looks_at(directory):
+            os.listdir(m("cache", directory))
+            for path in files[directory]:
+                os.stat(m(path))
+
+        for directory, paths in files.items():
+            looks_at(directory)
+            for path in paths:
+                read(m(path))
+        looks_at("shell")
+        listed = calls("readdir")
+
+        def is_listed():
+            os.listdir(m("cache/web"))
+            return calls("readdir") > listed
+
+        eventually(is_listed, "the listing of the other directory is dropped")
+        asked = calls("getattr")
+        looks_at("web")
+        time.sleep(1.2)  # a report is as old as that
+        assert calls("getattr") - asked < len(files["web"]) / 4
+
+
 main()
