@@ -162,7 +162,6 @@ static void check_uring(const char *version)
 		ofs_found(OFS_FINE, "io_uring", "enabled in the kernel");
 }
 
-/* What the daemon finds as well when it comes to decide (awake=auto). */
 static void check_wakeups(void)
 {
 	const char *obstacle = ofs_wakeup_obstacle();
@@ -177,12 +176,11 @@ static void check_wakeups(void)
 			  strerror(-r));
 	else
 		ofs_found(OFS_FINE, "wake-ups",
-			  "two processors wake each other in %.1f us, kept awake in %.1f us: %s%s",
+			  "two processors wake each other in %.1f us, kept awake in %.1f us; %s%s",
 			  (double)w.halted / 1000, (double)w.awake / 1000,
-			  !ofs_wakeup_is_dear(&w) ? "they may halt between requests"
-			  : obstacle		  ? "they may halt all the same: "
-				     : "they are kept awake while requests keep coming",
-			  ofs_wakeup_is_dear(&w) && obstacle ? obstacle : "");
+			  obstacle ? "they may halt between requests: "
+				   : "awake while requests keep coming over io_uring",
+			  obstacle ? obstacle : "");
 }
 
 static void check_fusermount(bool root, enum ofs_state bad)

@@ -8,7 +8,6 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/thread.h"
 #include "io/wakeup.h"
 
@@ -34,8 +33,8 @@
 #define BUSY_LOOK OFS_NS_PER_MS
 #define BUSY_REST (20 * OFS_NS_PER_MS)
 
-/* What decides whether to keep awake changes: whether there is mains power, how busy the host is. */
-#define LOOK_AGAIN (600 * OFS_NS_PER_S)
+/* The mains may be plugged in or out, a quota set. */
+#define LOOK_AGAIN (60 * OFS_NS_PER_S)
 
 enum state {
 	STATE_RESTS, /* the guard sleeps */
@@ -95,45 +94,21 @@ struct ofs_awake *ofs_awake_create(enum ofs_awake_mode mode)
 	return a;
 }
 
-static bool look(enum ofs_awake_mode mode)
-{
-	const char *obstacle = ofs_wakeup_obstacle();
-	struct ofs_wakeup w;
-	bool dear;
-
-	if (mode == OFS_AWAKE_ON)
-		return true;
-	if (obstacle) {
-		ofs_log(LOG_INFO, "processors may halt between requests: %s", obstacle);
-		return false;
-	}
-	if (ofs_wakeup_measure(&w) < 0)
-		return false;
-	dear = ofs_wakeup_is_dear(&w);
-	ofs_log(LOG_INFO,
-		"waking each other takes two processors %.1f us, or %.1f us kept awake: they %s",
-		(double)w.halted / 1000, (double)w.awake / 1000,
-		dear ? "are kept awake while requests keep coming" : "may halt between requests");
-	return dear;
-}
-
 /* By a guard; one looks for all. */
 static bool keeps_awake(struct ofs_awake *a)
 {
 	OFS_LOCKED(&a->lock);
 	if (!a->looked || ofs_clock_monotonic() - a->looked > LOOK_AGAIN) {
-		bool keeps = look(a->mode);
-
 		a->looked = ofs_clock_monotonic();
-		if (!keeps)
+		if (a->mode == OFS_AWAKE_AUTO && ofs_wakeup_obstacle())
 			a->rests_until = a->looked + LOOK_AGAIN;
 	}
 	return ofs_clock_monotonic() >= a->rests_until;
 }
 
 /*
- * "0.40 0.50 0.60 RUNNABLE/ALL ...", the guards and who they work for among them. False where that
- * cannot be read.
+ * "0.40 0.50 0.60 RUNNABLE/ALL ...", the guards among them, and the program that asks as well as the
+ * thread that answers it. False where that cannot be read.
  */
 static bool others_are_busy(struct ofs_awake *a)
 {
@@ -143,7 +118,7 @@ static bool others_are_busy(struct ofs_awake *a)
 
 	text[len > 0 ? len : 0] = '\0';
 	return sscanf(text, "%*s %*s %*s %d", &runnable) == 1 &&
-	       runnable - a->guarding >= (int)sysconf(_SC_NPROCESSORS_ONLN);
+	       runnable - a->guarding > (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 static void guard(struct watch *w)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keeps processors from halting while requests keep coming, where waking them takes longer than
- * serving a request does (io/wakeup.h). Each processor that requests come from has a thread, which
- * runs only when nobody else wants the processor, and only until no request has come from it for a
- * fraction of a millisecond.
+ * Keeps processors from halting while requests keep coming, since waking them takes longer than
+ * serving a request does. Each processor that requests come from has a thread, its guard, which
+ * runs only when nobody else wants the processor, and only until no request has come for a fraction
+ * of a millisecond.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 /* Values of the key awake. */
 enum ofs_awake_mode {
-	OFS_AWAKE_AUTO, /* where wake-ups are dear, and nothing speaks against it */
+	OFS_AWAKE_AUTO, /* unless there is an obstacle (io/wakeup.h) */
 	OFS_AWAKE_ON,
 	OFS_AWAKE_OFF
 };

@@ -13,8 +13,8 @@
 #include "base/thread.h"
 #include "io/file.h"
 
-#define ROUNDS 60
-#define DEAR_NS (15 * OFS_NS_PER_MS / 1000)
+#define ROUNDS 30
+#define REST_US 1000 /* before each round, so that both processors halt if they may */
 #define SUPPLIES "/sys/class/power_supply"
 #define CGROUPS "/sys/fs/cgroup"
 
@@ -92,8 +92,10 @@ static void *ask(void *arg)
 
 	bind_to(p->processor[0]);
 	for (size_t i = 0; i < ROUNDS; i++) {
-		int64_t start = ofs_clock_monotonic();
+		int64_t start;
 
+		usleep(REST_US);
+		start = ofs_clock_monotonic();
 		if (eventfd_write(p->ping[1], 1) < 0 || eventfd_read(p->ping[0], &n) < 0)
 			p->r = -errno;
 		took[i] = ofs_clock_monotonic() - start;
@@ -186,11 +188,6 @@ int ofs_wakeup_measure(struct ofs_wakeup *ret)
 	if (r == 0)
 		*ret = w;
 	return r;
-}
-
-bool ofs_wakeup_is_dear(const struct ofs_wakeup *w)
-{
-	return w->halted - w->awake >= DEAR_NS;
 }
 
 /* The first bytes of a file; "" if it cannot be read. */

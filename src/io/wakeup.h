@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* Round trips between threads on two processors, in nanoseconds; medians. */
@@ -16,13 +15,10 @@ struct ofs_wakeup {
 };
 
 /*
- * Measures, for up to 20 ms on a machine at rest. On a busy one the processors do not halt, and both
- * take the same. -ENOTSUP: the program may use only one processor; or another -errno.
+ * Measures for about 0.1 s. On a busy machine the processors do not halt, and both take the same.
+ * -ENOTSUP: the program may use only one processor; or another -errno.
  */
 int ofs_wakeup_measure(struct ofs_wakeup *ret);
-
-/* It pays to keep processors awake while requests keep coming. */
-bool ofs_wakeup_is_dear(const struct ofs_wakeup *w);
 
 /*
  * Why processor time must not be spent on keeping awake here, as the end of a sentence: "on

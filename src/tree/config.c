@@ -131,7 +131,7 @@ static const struct ofs_ini_key keys[] = {
 	WORD("io_uring", switches,
 		"FUSE over io_uring; auto: when the kernel offers it"),
 	WORD("awake", switches,
-		"Keep processors awake while requests come; auto: where waking is slow"),
+		"Keep processors awake while requests come; auto: not on battery"),
 	{ .section = PROMOTE, .name = "match", .type = OFS_INI_TEXT, .check = ofs_promote_check_match,
 	  .text = "Move these to persistent/, by their names, tags or titles" },
 	{ .section = PROMOTE, .name = "when", .type = OFS_INI_TEXT, .check = check_when,

@@ -110,13 +110,13 @@ def _create(daemons, plain, options, name):
     took = {"plain": [], **{mode: [] for mode in daemons}}
     for run in range(options.runs):
         note(f"creating, {name}, run {run + 1} of {options.runs}")
-        for mode, seconds in took.items():
+        for mode in sorted(took, reverse=run % 2):
             top = daemons[mode]("cache") if mode in daemons else plain
             os.makedirs(top, exist_ok=True)
             time.sleep(2)  # until what the one before wrote is sealed
             seed = 2 * run + (name == "rest")
             made = float(work("create", f"{top}/{name}{run}", options.files, 4096, seed)[0])
-            seconds.append(made / options.files * 1e6)
+            took[mode].append(made / options.files * 1e6)
     return {mode: statistics.median(seconds) for mode, seconds in took.items()}
 
 

@@ -18,13 +18,6 @@ Test(wakeup, both_ways_are_measured)
 	cr_expect(w.halted < OFS_NS_PER_S && w.awake < OFS_NS_PER_S);
 }
 
-Test(wakeup, it_pays_where_halting_takes_much_longer)
-{
-	cr_expect(ofs_wakeup_is_dear(&(struct ofs_wakeup){ .halted = 80000, .awake = 10000 }));
-	cr_expect_not(ofs_wakeup_is_dear(&(struct ofs_wakeup){ .halted = 12000, .awake = 10000 }));
-	cr_expect_not(ofs_wakeup_is_dear(&(struct ofs_wakeup){ .halted = 10000, .awake = 80000 }));
-}
-
 static void *guard_one(void *arg)
 {
 	int processor = *(int *)arg;
