@@ -101,6 +101,8 @@ static void *work(void *arg)
 			break;
 		run_next(p);
 	}
+	/* It may have taken the signal for a job that it leaves to others. */
+	pthread_cond_signal(&p->work);
 	p->started--;
 	*ofs_append(p->ended, p->n_ended, p->ended_cap) = pthread_self();
 	pthread_cond_broadcast(&p->change);

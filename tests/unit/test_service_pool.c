@@ -88,6 +88,33 @@ Test(service_pool, a_late_job_is_told_of_and_replaced)
 	cr_expect_eq(late, 2);
 }
 
+Test(service_pool, workers_that_are_too_many_leave_the_work_to_others, .timeout = 60)
+{
+	atomic_bool stuck = false, busy = false;
+	struct ofs_pool *p;
+
+	cr_assert_eq(ofs_pool_create(2, &p), 0);
+	for (int i = 0; i < 2; i++)
+		submit(p, &stuck, SOON);
+	wait_for(&late, 2);
+	for (int i = 0; i < 2; i++)
+		submit(p, &busy, 3600 * OFS_NS_PER_S);
+	usleep(100 * 1000);
+	atomic_store(&busy, true);
+	wait_for(&ended, 2);
+	usleep(100 * 1000);
+	atomic_store(&stuck, true);
+	wait_for(&ended, 4);
+	usleep(100 * 1000);
+	/* Now four wait. */
+	for (int i = 5; i <= 8; i++) {
+		submit(p, NULL, 3600 * OFS_NS_PER_S);
+		wait_for(&ended, i);
+	}
+	ofs_pool_destroy(p);
+	cr_expect_eq(ran, 8);
+}
+
 Test(service_pool, a_job_that_waits_too_long_does_not_run)
 {
 	atomic_bool gate = false;
