@@ -54,7 +54,7 @@ struct watch {
 
 struct ofs_awake {
 	enum ofs_awake_mode mode;
-	int loadavg; /* /proc/loadavg, or -1; constant */
+	int loadavg; /* /proc/loadavg, or -1; constant once a guard has looked */
 	atomic_bool stop;
 	atomic_int guarding; /* guards that are awake */
 	_Alignas(64) _Atomic int64_t since; /* requests have kept coming */
@@ -85,7 +85,7 @@ struct ofs_awake *ofs_awake_create(enum ofs_awake_mode mode)
 		return NULL;
 	a = alloc_aligned(sizeof(*a));
 	a->mode = mode;
-	a->loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+	a->loadavg = -1;
 	a->n = (unsigned int)n;
 	a->watches = alloc_aligned(a->n * sizeof(*a->watches));
 	for (unsigned int i = 0; i < a->n; i++)
@@ -99,6 +99,9 @@ static bool keeps_awake(struct ofs_awake *a)
 {
 	OFS_LOCKED(&a->lock);
 	if (!a->looked || ofs_clock_monotonic() - a->looked > LOOK_AGAIN) {
+		/* Not before: the daemon may not have left its keeper, which is to hold nothing. */
+		if (!a->looked)
+			a->loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
 		a->looked = ofs_clock_monotonic();
 		if (a->mode == OFS_AWAKE_AUTO && ofs_wakeup_obstacle())
 			a->rests_until = a->looked + LOOK_AGAIN;
