@@ -12,7 +12,7 @@ import time
 
 import harness
 import peers
-from measure import Failure, Place, heading, met, note, own_group, ratio_text, table
+from measure import Failure, Place, busy_processors, heading, met, note, ratio_text, table
 from speed_workloads import work
 
 MODES = ("off", "on")
@@ -48,24 +48,10 @@ def guards(daemon):
     return total / 1e9
 
 
-@contextlib.contextmanager
-def busy_processors():
-    """A loop on each processor, of normal priority."""
-    loops = [
-        subprocess.Popen(["sh", "-c", "while :; do :; done"], preexec_fn=own_group)
-        for _ in os.sched_getaffinity(0)
-    ]
-    try:
-        yield
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()
-
-
 def measure(options):
     heading(f"awake: processors kept awake while requests come; medians of {options.runs} runs")
-    print(f"  {wakeup()}", flush=True)
+    found = wakeup()
+    print(f"  {found}", flush=True)
     with peers.uring_enabled(True), Place() as place, contextlib.ExitStack() as stack:
         why = peers.why_no_uring()
         if why:
@@ -102,7 +88,7 @@ def measure(options):
         f"\n  a build on all processors while requests come: {costs['build']:.3f} times:"
         f" aim {AIM_BUILD}: {met(aims['build'])}"
     )
-    return {"microseconds": figures, "costs": costs, "aims": aims, "wakeup": wakeup()}
+    return {"microseconds": figures, "costs": costs, "aims": aims, "wakeup": found}
 
 
 def _create(daemons, plain, options, name):

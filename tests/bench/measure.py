@@ -169,6 +169,22 @@ def own_group():
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
+@contextlib.contextmanager
+def busy_processors():
+    """A loop on each processor, of normal priority."""
+    loops = [
+        subprocess.Popen(["sh", "-c", "while :; do :; done"], preexec_fn=own_group)
+        for _ in os.sched_getaffinity(0)
+    ]
+    try:
+        time.sleep(0.5)
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
 class Daemon(harness.Mount):
     """A mount whose daemon is watched. `opened` is the time from its start to a first stat."""
 

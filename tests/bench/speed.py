@@ -12,7 +12,7 @@ import awake
 import harness
 import peers
 from measure import (
-    Failure, Place, heading, met, note, ratio_text, size_text, table, time_text,
+    Failure, Place, busy_processors, heading, met, note, ratio_text, size_text, table, time_text,
 )  # fmt: skip
 from peers import CLASSIC, URING
 from speed_workloads import Fixtures, Scale, WORKLOAD, work, workloads
@@ -99,7 +99,7 @@ def measure(options):
     if not os.access(WORKLOAD, os.X_OK):
         raise Failure(f"there is no program at '{WORKLOAD}': set OFFLOADFS_WORKLOAD")
     with peers.uring_enabled("io_uring" in options.transports), Place() as place:
-        with awake.busy_processors() if options.load else contextlib.nullcontext():
+        with busy_processors() if options.load else contextlib.nullcontext():
             return Speed(place, options).measure()
 
 

@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: MIT
 """How long the tools take that an agent waits for, from start to exit, on a mounted tree."""
-import contextlib
 import json
 import os
 import re
 import shutil
-import signal
 import statistics
 import subprocess
 import time
 
 import harness
-from measure import Failure, Place, drop_caches, heading, met, own_group, table, time_text
+from measure import Failure, Place, busy_processors, drop_caches, heading, met, table, time_text
 
 RUNS = 100
 FILES = 300
@@ -45,7 +43,7 @@ def measure(options):
             "one after the other": tools.times(options.runs, 0),
             "cold": tools.times(options.cold, PAUSE, cold=True),
         }
-        with load():
+        with busy_processors():
             times["under load"] = tools.times(options.runs, PAUSE)
     return report(times)
 
@@ -177,19 +175,3 @@ class Tools:
         if status:
             raise Failure(f"'{' '.join(command)}' ended with status {status}")
         return took
-
-
-@contextlib.contextmanager
-def load():
-    """Keeps every processor busy, with programs of the usual priority."""
-    spin = ["sh", "-c", "while :; do :; done"]
-    busy = [
-        subprocess.Popen(spin, preexec_fn=own_group) for _ in os.sched_getaffinity(0)
-    ]
-    try:
-        time.sleep(0.5)
-        yield
-    finally:
-        for each in busy:
-            each.send_signal(signal.SIGKILL)
-            each.wait()
