@@ -119,7 +119,7 @@ struct ofs_tree_options {
 	const char *mountpoint;
 	/** Whether listings show cache/, tasks/, agents/ and .offload/. They open by name always. */
 	enum ofs_hide_working hide_working;
-	/** What st_blocks tells. */
+	/** How st_blocks is counted. */
 	enum ofs_blocks blocks;
 	/** A file is sealed when it was not written for this long. */
 	uint32_t seal_delay_ms;

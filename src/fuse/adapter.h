@@ -18,7 +18,7 @@ struct ofs_serving {
 	struct ofs_worker *searches; /* which are slow, and are made one at a time anyway */
 	struct ofs_awake *awake;
 	struct ofs_relist *listings;
-	struct ofs_notify *notify; /* borrowed */
+	struct ofs_notify *notify;
 	atomic_bool over_uring; /* requests come over io_uring */
 };
 

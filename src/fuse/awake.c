@@ -33,7 +33,7 @@
 #define BUSY_LOOK OFS_NS_PER_MS
 #define BUSY_REST (20 * OFS_NS_PER_MS)
 
-/* The mains may be plugged in or out, a quota set. */
+/* The mains may be plugged in or out, a quota set, a processor added. */
 #define LOOK_AGAIN (60 * OFS_NS_PER_S)
 
 enum state {
@@ -56,6 +56,7 @@ struct ofs_awake {
 	enum ofs_awake_mode mode;
 	int loadavg; /* /proc/loadavg, or -1; constant once a guard has looked */
 	atomic_bool stop;
+	atomic_int processors; /* that are online, when a guard last looked */
 	atomic_int guarding; /* guards that are awake */
 	_Alignas(64) _Atomic int64_t since; /* requests have kept coming */
 	_Atomic int64_t last; /* request */
@@ -72,7 +73,7 @@ static void *alloc_aligned(size_t size)
 	void *p = aligned_alloc(64, size);
 
 	if (!p)
-		abort();
+		ofs_out_of_memory();
 	return memset(p, 0, size);
 }
 
@@ -103,6 +104,7 @@ static bool keeps_awake(struct ofs_awake *a)
 		if (!a->looked)
 			a->loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
 		a->looked = ofs_clock_monotonic();
+		a->processors = (int)sysconf(_SC_NPROCESSORS_ONLN);
 		if (a->mode == OFS_AWAKE_AUTO && ofs_wakeup_obstacle())
 			a->rests_until = a->looked + LOOK_AGAIN;
 	}
@@ -121,7 +123,7 @@ static bool others_are_busy(struct ofs_awake *a)
 
 	text[len > 0 ? len : 0] = '\0';
 	return sscanf(text, "%*s %*s %*s %d", &runnable) == 1 &&
-	       runnable - a->guarding > (int)sysconf(_SC_NPROCESSORS_ONLN);
+	       runnable - a->guarding > a->processors;
 }
 
 static void guard(struct watch *w)

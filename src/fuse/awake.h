@@ -7,8 +7,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 /* Values of the key awake. */
 enum ofs_awake_mode {
 	OFS_AWAKE_AUTO, /* unless there is an obstacle (io/wakeup.h) */

@@ -18,7 +18,6 @@
 struct ofs_session {
 	struct ofs_serving serving;
 	struct fuse_session *fuse;
-	struct ofs_notify *notify;
 	struct ofs_signals *signals;
 	bool mounted;
 };
@@ -27,14 +26,14 @@ static void on_attr_changed(void *arg, ofs_node node)
 {
 	struct ofs_session *s = arg;
 
-	ofs_notify_attr(s->notify, node);
+	ofs_notify_attr(s->serving.notify, node);
 }
 
 static void on_release(void *arg, ofs_node node, ofs_node parent, const char *name)
 {
 	struct ofs_session *s = arg;
 
-	ofs_notify_release(s->notify, node, parent, name);
+	ofs_notify_release(s->serving.notify, node, parent, name);
 }
 
 /* Ends the loop once no notification that waits for requests is on its way to the kernel. */
@@ -42,7 +41,7 @@ static void on_signal(void *arg)
 {
 	struct ofs_session *s = arg;
 
-	ofs_notify_stop(s->notify);
+	ofs_notify_stop(s->serving.notify);
 	fuse_session_exit(s->fuse);
 }
 
@@ -158,7 +157,7 @@ int ofs_session_create(struct ofs_options *o, struct ofs_error *err, struct ofs_
 	s->serving.searches = ofs_worker_create(ofs_adapter_serve);
 	s->serving.awake =
 		ofs_awake_create((enum ofs_awake_mode)ofs_config_get(o->config, "awake"));
-	s->serving.notify = s->notify = ofs_notify_create();
+	s->serving.notify = ofs_notify_create();
 	s->serving.listings = ofs_relist_create();
 	if (!s->serving.syncs || !s->serving.writes || !s->serving.searches) {
 		ofs_session_destroy(s);
@@ -231,7 +230,7 @@ int ofs_session_mount(struct ofs_session *s, const struct ofs_options *o, bool r
 	if (r < 0)
 		return r;
 	s->mounted = true;
-	r = ofs_notify_start(s->notify, s->fuse, s->serving.tree);
+	r = ofs_notify_start(s->serving.notify, s->fuse, s->serving.tree);
 	return r < 0 ? ofs_error_set(err, -r, "cannot serve '%s': %s", o->mountpoint, strerror(-r))
 		     : 0;
 }
@@ -257,8 +256,8 @@ int ofs_session_destroy(struct ofs_session *s)
 	if (!s)
 		return 0;
 	ofs_signals_destroy(s->signals);
-	ofs_notify_stop(s->notify);
-	ofs_notify_finish(s->notify);
+	ofs_notify_stop(s->serving.notify);
+	ofs_notify_finish(s->serving.notify);
 	if (s->mounted)
 		fuse_session_unmount(s->fuse);
 	r = ofs_tree_close(s->serving.tree);
@@ -272,7 +271,7 @@ int ofs_session_destroy(struct ofs_session *s)
 	ofs_worker_destroy(s->serving.writes);
 	ofs_worker_destroy(s->serving.searches);
 	ofs_awake_destroy(s->serving.awake);
-	ofs_notify_destroy(s->notify);
+	ofs_notify_destroy(s->serving.notify);
 	ofs_relist_destroy(s->serving.listings);
 	fuse_session_destroy(s->fuse);
 	free(s);

@@ -32,7 +32,7 @@ int ofs_process_watch(int (*fn)(const void *arg), const void *arg, int64_t limit
 void ofs_probe_enter(void);
 void ofs_probe_leave(void);
 
-/* Whether this is a child of ofs_process_watch(), so that its calls are limited. */
+/* This process is a child of ofs_process_watch(), so its calls are limited. */
 bool ofs_probe_is_watched(void);
 
 /* Why a call was given up, if one is from now on; "": no more than that it was. */

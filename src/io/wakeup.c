@@ -18,17 +18,23 @@
 #define SUPPLIES "/sys/class/power_supply"
 #define CGROUPS "/sys/fs/cgroup"
 
-int ofs_wakeup_guard(int processor)
+static int bind_to(int processor)
 {
-	const struct sched_param none = { 0 };
 	cpu_set_t one;
 
 	CPU_ZERO(&one);
 	CPU_SET((size_t)processor, &one);
-	if (sched_setaffinity(0, sizeof(one), &one) < 0 ||
-	    sched_setscheduler(0, SCHED_IDLE, &none) < 0)
-		return -errno;
-	return 0;
+	return sched_setaffinity(0, sizeof(one), &one) < 0 ? -errno : 0;
+}
+
+int ofs_wakeup_guard(int processor)
+{
+	const struct sched_param none = { 0 };
+	int r = bind_to(processor);
+
+	if (r == 0 && sched_setscheduler(0, SCHED_IDLE, &none) < 0)
+		r = -errno;
+	return r;
 }
 
 void ofs_wakeup_spin(void)
@@ -56,15 +62,6 @@ struct pair {
 	int r;
 	int64_t median;
 };
-
-static void bind_to(int processor)
-{
-	cpu_set_t one;
-
-	CPU_ZERO(&one);
-	CPU_SET((size_t)processor, &one);
-	sched_setaffinity(0, sizeof(one), &one);
-}
 
 static void *answer(void *arg)
 {
@@ -258,7 +255,6 @@ static bool has_quota(void)
 		path = line;
 		if (!path)
 			continue;
-		path[strcspn(path, "\n")] = '\0';
 		if (!*controllers)
 			limited = is_limited(CGROUPS, "cpu.max", path);
 		else if (strncmp(controllers, "cpu,", 4) == 0 || strcmp(controllers, "cpu") == 0)

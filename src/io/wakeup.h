@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What it costs to wake a processor that has halted, and to keep one from halting. On a virtual
- * machine a halted processor has often been given back to the host, which takes tens of
- * microseconds to bring it back: more than most requests of a filesystem take.
+ * Waking processors that have halted, and keeping them from it. On a virtual machine a halted
+ * processor has often been given back to the host, which takes tens of microseconds to bring it
+ * back: more than most requests of a filesystem take.
  */
 #pragma once
 
@@ -21,8 +21,8 @@ struct ofs_wakeup {
 int ofs_wakeup_measure(struct ofs_wakeup *ret);
 
 /*
- * Why processor time must not be spent on keeping awake here, as the end of a sentence: "on
- * battery", or that the control group has a quota. NULL: nothing speaks against it.
+ * Why processor time must not be spent on keeping awake here: the machine is on battery, or the
+ * control group has a quota. A clause, static; NULL: nothing speaks against it.
  */
 const char *ofs_wakeup_obstacle(void);
 

@@ -250,7 +250,7 @@ static bool load_whole(int dir, const struct segments *s, size_t i, struct ofs_b
 	return *ret_r == 0 && ret->len == len;
 }
 
-/* What the segment at `i` has is to become a part of the one before. */
+/* The segment at `i` is to be joined to the one before. */
 static bool is_joined(const struct segments *s, size_t i, uint64_t full)
 {
 	uint64_t len = end_of(s, i) - s->list[i].start, before;

@@ -353,7 +353,7 @@ int ofs_gathering_create(struct ofs_tree *t, struct ofs_root *root,
 	g->tree = t;
 	g->to = to;
 	g->request = request;
-	/* What is before a position does not count. */
+	/* Files up to a position are left out later: all must be gathered. */
 	to->max = request->after.ino ? SIZE_MAX : (size_t)OFS_MIN(request->max, (uint64_t)SIZE_MAX);
 	g->root = root;
 	g->search = (struct ofs_search){
