@@ -22,7 +22,7 @@
 #define GAP (400 * NS_PER_US)
 #define TICK (20 * NS_PER_US)
 
-/* A processor that no request came from for so long is nobody's concern. */
+/* A processor of more than two that no request came from for so long is nobody's concern. */
 #define RECENT (100 * OFS_NS_PER_MS)
 
 /*
@@ -66,6 +66,16 @@ struct ofs_awake {
 	struct watch *watches; /* one a processor; constant */
 	unsigned int n;
 };
+
+/*
+ * Of two processors it is the one that requests do not come from: as it is not idle to the kernel,
+ * an answer leaves the program where the thread runs that gave it. Of more the kernel would find
+ * another one that is idle, so those are kept awake that the program goes to and fro between.
+ */
+static bool needs_guard(const struct watch *w, int64_t now)
+{
+	return w->awake->n == 2 ? now > w->used + GAP : now < w->used + RECENT;
+}
 
 /* Zeroed; each struct begins a cache line. */
 static void *alloc_aligned(size_t size)
@@ -139,8 +149,7 @@ static void guard(struct watch *w)
 		}
 		ofs_wakeup_spin();
 		now = ofs_clock_monotonic();
-	} while (now < a->last + GAP && now < w->used + RECENT && now >= a->rests_until &&
-		 !a->stop);
+	} while (now < a->last + GAP && needs_guard(w, now) && now >= a->rests_until && !a->stop);
 }
 
 static void *guard_main(void *arg)
@@ -148,7 +157,10 @@ static void *guard_main(void *arg)
 	struct watch *w = arg;
 	struct ofs_awake *a = w->awake;
 
-	if (ofs_wakeup_guard((int)(w - a->watches)) < 0) {
+	int processor = (int)(w - a->watches);
+	int r = a->n == 2 ? ofs_wakeup_occupy(processor) : ofs_wakeup_guard(processor);
+
+	if (r < 0) {
 		w->state = STATE_FAILED;
 		return NULL;
 	}
@@ -169,7 +181,8 @@ static void wake_guard(struct watch *w)
 {
 	int rests = STATE_RESTS;
 
-	if (!atomic_compare_exchange_strong(&w->state, &rests, STATE_GUARDS))
+	if (w->state != STATE_RESTS ||
+	    !atomic_compare_exchange_strong(&w->state, &rests, STATE_GUARDS))
 		return;
 	if (w->started) {
 		sem_post(&w->wanted);
@@ -187,7 +200,7 @@ static void wake_guard(struct watch *w)
 static void wake_guards(struct ofs_awake *a, int64_t now)
 {
 	for (unsigned int i = 0; i < a->n; i++)
-		if (now < a->watches[i].used + RECENT)
+		if (needs_guard(&a->watches[i], now))
 			wake_guard(&a->watches[i]);
 }
 
@@ -210,7 +223,7 @@ void ofs_awake_note(struct ofs_awake *a)
 		a->last = now;
 	if (now - w->used > TICK)
 		w->used = now;
-	if (w->state == STATE_RESTS && now - a->since > BEGIN)
+	if (now - a->since > BEGIN)
 		wake_guards(a, now);
 }
 

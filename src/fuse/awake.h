@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Keeps processors from halting while requests keep coming, since waking them takes longer than
- * serving a request does. Each processor that requests come from has a thread, its guard, which
- * runs only when nobody else wants the processor, and only until no request has come for a fraction
- * of a millisecond.
+ * serving a request does, and the program from going to and fro between them. The guard of a
+ * processor is a thread that runs when hardly anybody else wants it, and only until no request has
+ * come for a fraction of a millisecond.
  */
 #pragma once
 

@@ -7,12 +7,14 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/thread.h"
 #include "io/file.h"
 
+#define NICEST 19
 #define ROUNDS 30
 #define REST_US 1000 /* before each round, so that both processors halt if they may */
 #define SUPPLIES "/sys/class/power_supply"
@@ -33,6 +35,17 @@ int ofs_wakeup_guard(int processor)
 	int r = bind_to(processor);
 
 	if (r == 0 && sched_setscheduler(0, SCHED_IDLE, &none) < 0)
+		r = -errno;
+	return r;
+}
+
+int ofs_wakeup_occupy(int processor)
+{
+	const struct sched_param none = { 0 };
+	int r = bind_to(processor);
+
+	if (r == 0 && (sched_setscheduler(0, SCHED_BATCH, &none) < 0 ||
+		       setpriority(PRIO_PROCESS, (id_t)gettid(), NICEST) < 0))
 		r = -errno;
 	return r;
 }

@@ -32,5 +32,11 @@ const char *ofs_wakeup_obstacle(void);
  */
 int ofs_wakeup_guard(int processor);
 
+/*
+ * The same with the least share of the processor (1.5% beside one other thread) instead of none, so
+ * that the kernel does not take it for idle: threads that wake up are put elsewhere. 0 or -errno.
+ */
+int ofs_wakeup_occupy(int processor);
+
 /* Spins for about a microsecond, unless another thread wants the processor. */
 void ofs_wakeup_spin(void);

@@ -18,6 +18,7 @@ from speed_workloads import work
 MODES = ("off", "on")
 FILES = 3000
 AIM_DAY, AIM_BUILD = 0.01, 1.01
+RATE = 2000  # names asked for a second
 SOURCE = pathlib.Path(__file__).resolve().parents[2] / "src" / "tree" / "config.c"
 
 
@@ -26,6 +27,7 @@ def add_arguments(parser):
     parser.add_argument(
         "--seconds", type=float, default=30, help="of an agent's work and of rest (default 30)"
     )
+    parser.add_argument("--builds", type=int, default=100, help="of each kind (default 100)")
     parser.add_argument("--files", type=int, default=FILES, help=f"that are made (default {FILES})")
 
 
@@ -69,7 +71,7 @@ def measure(options):
         costs = {
             "rest": _rest(daemons["on"], options.seconds),
             "agent": _agent(daemons["on"], options.seconds),
-            "build": _build(daemons, place, options.runs),
+            "build": _build(daemons, place, options.builds),
         }
     rows = [
         [title, *(f"{each[name]:.0f} us" for name in each), ratio_text(each["on"] / each["off"])]
@@ -138,7 +140,7 @@ def _agent(daemon, seconds):
     return _share(daemon, seconds, command)
 
 
-def _build(daemons, place, runs):
+def _build(daemons, place, builds):
     """
     How much longer a compiler on each processor takes while a program asks the daemon again and
     again, kept awake, than with processors that may halt.
@@ -148,31 +150,31 @@ def _build(daemons, place, runs):
         raise Failure("a compiler, 'cc', is needed")
     include = [f"-I{SOURCE.parents[1]}", f"-I{SOURCE.parents[2] / 'include'}"]
     command = [compiler, "-O1", "-D_GNU_SOURCE", "-DOFS_VERSION=\"\"", *include, "-c", str(SOURCE)]
-    took = {mode: [] for mode in daemons}
-    for run in range(2 * runs):
-        note(f"building, run {run + 1} of {2 * runs}")
-        for mode in sorted(took, reverse=run % 2):
+    took = dict.fromkeys(daemons, 0)
+    note(f"building, {builds} times")
+    for build in range(builds):
+        for mode in sorted(took, reverse=build % 2):
             with _asking(daemons[mode]("cache")):
                 begin = time.monotonic()
                 jobs = [
                     subprocess.Popen([*command, "-o", place.path(f"{job}.o")])
-                    for job in range(3 * len(os.sched_getaffinity(0)))
+                    for job in range(2 * len(os.sched_getaffinity(0)))
                 ]
                 if any(job.wait() for job in jobs):
                     raise Failure(f"'{' '.join(command)}' failed")
-                took[mode].append(time.monotonic() - begin)
-    return statistics.median(took["on"]) / statistics.median(took["off"])
+                took[mode] += time.monotonic() - begin
+    return took["on"] / took["off"]
 
 
 @contextlib.contextmanager
 def _asking(folder):
-    """A thread looks for names that are not there, a few thousand times a second."""
+    """A thread looks for names that are not there, RATE times a second however long it takes."""
     end = threading.Event()
 
     def ask():
-        n = 0
-        while not end.wait(0.0002):
-            n += 1
+        n, due = 0, time.monotonic()
+        while not end.wait(max(due - time.monotonic(), 0)):
+            n, due = n + 1, max(due + 1 / RATE, time.monotonic() - 0.01)
             os.path.exists(f"{folder}/none-{n}")
 
     thread = threading.Thread(target=ask)
